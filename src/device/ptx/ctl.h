@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The control block of one launch of a transformed kernel, in device memory:
+ * what the shim and the transformed code agree on.  The first line is
+ * written by the workers, the second by the host.
+ *
+ * The transformed entry has one parameter more than the original, the last:
+ * a .u64 with the (generic) device address of this block.
+ */
+#ifndef GPUSHARE_PTX_CTL_H
+#define GPUSHARE_PTX_CTL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct gs_ctl {
+	uint64_t next;      /* next block-task to claim; the whole saved state of an evicted kernel */
+	uint32_t exited;    /* workers that have left in this launch; the last one zeroes it */
+	uint32_t pad0[13];
+
+	uint32_t limit;     /* resident limit: worker i stays while i < limit; 0 evicts all */
+	uint32_t chunk;     /* block-tasks per claim, at first; at least 1 */
+	uint32_t chunk_max; /* upper bound of the adaptive chunk */
+	uint32_t chunk_ns;  /* a claim shorter than this doubles the worker's chunk, longer than twice this halves it; 0: never */
+	uint64_t total;     /* NT */
+	uint32_t nctaid[3]; /* the original grid */
+	uint32_t workers;   /* blocks in this launch */
+	uint64_t stub;      /* device address of the gs_stub, in the registered page */
+	uint32_t done;      /* 1 once no block-task remains; the stream waits for it */
+	uint32_t pad1[3];
+};
+
+_Static_assert(sizeof(struct gs_ctl) == 128, "two lines");
+_Static_assert(offsetof(struct gs_ctl, exited) == 8, "GPU layout");
+_Static_assert(offsetof(struct gs_ctl, limit) == 64, "GPU layout");
+_Static_assert(offsetof(struct gs_ctl, total) == 80, "GPU layout");
+_Static_assert(offsetof(struct gs_ctl, nctaid) == 88, "GPU layout");
+_Static_assert(offsetof(struct gs_ctl, workers) == 100, "GPU layout");
+_Static_assert(offsetof(struct gs_ctl, stub) == 104, "GPU layout");
+_Static_assert(offsetof(struct gs_ctl, done) == 112, "GPU layout");
+
+/*
+ * What the transformed code does with it:
+ *  entry   worker 0 stores 1 to stub.started (system scope).
+ *  claim   thread 0: if worker >= ld.relaxed(limit): leave; else
+ *          base = atom.add(next, chunk); base >= total: leave; the block runs
+ *          base .. min(base + chunk, total) - 1 in ascending order, all of them.
+ *  leave   thread 0, after the block's last barrier: membar.gl (its block's
+ *          writes are visible before the count), e = atom.add(exited, 1);
+ *          the one with e == workers - 1 is the last block out:
+ *            exited = 0; n = min(next, total); stub.done = n;
+ *            n < total: membar.sys, stub.kstate = READY
+ *            n == total: membar.sys, stub.kstate = DONE, membar.sys, done = 1
+ *          (a claim beyond the end leaves `next` above total, hence the min).
+ * The stores to the stub are plain .sys stores: the daemon's compare-and-swap
+ * of RUNNING to TOEVICT either precedes the store, which then overwrites
+ * TOEVICT, or fails; both are legal edges of kstate.def, so no GPU atomic
+ * on host memory is needed (not every bus has them).
+ */
+
+#endif

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Checking, sending and receiving messages; see msg.h. */
+#define _GNU_SOURCE
+#include "gpushare/proto/msg.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define MAX_FDS 4
+
+static const struct {
+	const char *name;
+	uint16_t length;
+	uint8_t direction;
+} types[GS_MSG_COUNT] = {
+	[GS_MSG_NONE] = { "?", 0, 0xff },
+#define MSG(NAME, lower, dir, fields) \
+	[GS_MSG_##NAME] = { #NAME, sizeof(struct gs_msg_##lower), GS_##dir },
+#include "gpushare/proto/msg.def"
+#undef MSG
+};
+
+const char *gs_msg_name(unsigned type)
+{
+	return type < GS_MSG_COUNT ? types[type].name : "?";
+}
+
+void gs_msg_init(struct gs_msg *msg, enum gs_msg_type type, uint32_t tag)
+{
+	memset(msg, 0, sizeof(*msg));
+	msg->header.magic = GS_MSG_MAGIC;
+	msg->header.version = GS_MSG_VERSION;
+	msg->header.type = (uint16_t)type;
+	msg->header.length = types[type].length;
+	msg->header.tag = tag;
+}
+
+/* Does every string field of the body end within its field? */
+static int strings_terminated(const struct gs_msg *msg)
+{
+	int ok = 1;
+
+	switch (msg->header.type) {
+#define U32(f)
+#define U64(f)
+#define BLOB(f, n)
+#define STR(f, n) ok = ok && memchr(body->f, 0, sizeof(body->f)) != NULL;
+#define MSG(NAME, name, direction, fields) \
+	case GS_MSG_##NAME: { \
+		const struct gs_msg_##name *body = &msg->name; \
+		(void)body; \
+		fields \
+		break; \
+	}
+#include "gpushare/proto/msg.def"
+#undef MSG
+#undef U32
+#undef U64
+#undef STR
+#undef BLOB
+	}
+	return ok;
+}
+
+int gs_msg_check(const struct gs_msg *msg, size_t bytes,
+		 enum gs_msg_direction direction, struct gs_error *err)
+{
+	const struct gs_msg_header *h = &msg->header;
+
+	if (bytes < sizeof(*h))
+		return gs_fail(err, "a packet of %zu bytes is too short", bytes);
+	if (h->magic != GS_MSG_MAGIC)
+		return gs_fail(err, "wrong magic 0x%04x", h->magic);
+	if (h->version != GS_MSG_VERSION)
+		return gs_fail(err, "protocol version %u, this is %u", h->version,
+			       GS_MSG_VERSION);
+	if (h->type == GS_MSG_NONE || h->type >= GS_MSG_COUNT)
+		return gs_fail(err, "unknown message type %u", h->type);
+	if (types[h->type].direction != direction)
+		return gs_fail(err, "%s does not travel this way", gs_msg_name(h->type));
+	if (h->length != types[h->type].length || bytes != sizeof(*h) + h->length)
+		return gs_fail(err, "%s with %zu bytes", gs_msg_name(h->type), bytes);
+	if (!strings_terminated(msg))
+		return gs_fail(err, "%s with an unterminated string", gs_msg_name(h->type));
+	return 0;
+}
+
+int gs_msg_send(int sock, const struct gs_msg *msg, int fd)
+{
+	union {
+		struct cmsghdr align;
+		char space[CMSG_SPACE(sizeof(int))];
+	} control = { 0 };
+	struct iovec iov = {
+		.iov_base = (void *)(uintptr_t)msg,
+		.iov_len = sizeof(msg->header) + msg->header.length,
+	};
+	struct msghdr mh = { .msg_iov = &iov, .msg_iovlen = 1 };
+	ssize_t n;
+
+	if (fd >= 0) {
+		struct cmsghdr *c;
+
+		mh.msg_control = control.space;
+		mh.msg_controllen = sizeof(control.space);
+		c = CMSG_FIRSTHDR(&mh);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(c), &fd, sizeof(int));
+	}
+	do
+		n = sendmsg(sock, &mh, MSG_NOSIGNAL);
+	while (n < 0 && errno == EINTR);
+	return n < 0 ? -1 : 0;
+}
+
+/* Keep the first descriptor, close the others. */
+static int take_fds(struct msghdr *mh)
+{
+	int kept = -1;
+
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(mh); c; c = CMSG_NXTHDR(mh, c)) {
+		size_t n;
+
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		for (size_t i = 0; i < n; i++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(int));
+			if (kept < 0)
+				kept = fd;
+			else
+				close(fd);
+		}
+	}
+	return kept;
+}
+
+int gs_msg_recv(int sock, struct gs_msg *msg, enum gs_msg_direction direction,
+		int *fd, struct gs_error *err)
+{
+	union {
+		struct cmsghdr align;
+		char space[CMSG_SPACE(MAX_FDS * sizeof(int))];
+	} control;
+	struct iovec iov = { .iov_base = msg, .iov_len = sizeof(*msg) };
+	struct msghdr mh = { .msg_iov = &iov, .msg_iovlen = 1,
+			     .msg_control = control.space,
+			     .msg_controllen = sizeof(control.space) };
+	int passed;
+	ssize_t n;
+
+	if (fd)
+		*fd = -1;
+	do
+		n = recvmsg(sock, &mh, MSG_CMSG_CLOEXEC);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return gs_fail_errno(err, "cannot receive");
+	passed = take_fds(&mh);
+	if (n == 0 && passed < 0)
+		return 0;
+	if (mh.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) {
+		gs_fail(err, "a packet longer than any message");
+		goto malformed;
+	}
+	if (gs_msg_check(msg, (size_t)n, direction, err) < 0)
+		goto malformed;
+	if (fd)
+		*fd = passed;
+	else if (passed >= 0)
+		close(passed);
+	return 1;
+malformed:
+	if (passed >= 0)
+		close(passed);
+	errno = EBADMSG;
+	return -1;
+}
+
+int gs_msg_str(char *field, size_t size, const char *text)
+{
+	size_t n = strlen(text);
+	size_t fits = n < size ? n : size - 1;
+
+	memcpy(field, text, fits);
+	memset(field + fits, 0, size - fits);
+	return n < size ? 0 : -1;
+}

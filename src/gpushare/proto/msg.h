@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Messages on the daemon's socket (SOCK_SEQPACKET: one packet, one message).
+ *
+ * A packet is a header and a body of exactly the size of its type's struct.
+ * Magic, version, direction and length are checked before the body is
+ * looked at, and every string is checked for its NUL.
+ */
+#ifndef GPUSHARE_PROTO_MSG_H
+#define GPUSHARE_PROTO_MSG_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/error.h"
+
+#define GS_MSG_MAGIC 0x4750u
+#define GS_MSG_VERSION 1u
+
+enum gs_msg_type {
+	GS_MSG_NONE,
+#define MSG(NAME, name, direction, fields) GS_MSG_##NAME,
+#include "gpushare/proto/msg.def"
+#undef MSG
+	GS_MSG_COUNT
+};
+
+enum gs_msg_direction { GS_TO_DAEMON, GS_FROM_DAEMON, GS_IN_CREDENTIAL };
+
+/* struct gs_msg_hello, struct gs_msg_welcome, ... */
+#define U32(f) uint32_t f;
+#define U64(f) uint64_t f;
+#define STR(f, n) char f[n];
+#define BLOB(f, n) char f[n];
+#define MSG(NAME, name, direction, fields) struct gs_msg_##name { fields };
+#include "gpushare/proto/msg.def"
+#undef MSG
+#undef U32
+#undef U64
+#undef STR
+#undef BLOB
+
+struct gs_msg_header {
+	uint16_t magic;
+	uint16_t version;
+	uint16_t type;
+	uint16_t length; /* of the body */
+	uint32_t tag;    /* chosen by the asker, echoed in the answer; 0: no answer wanted */
+	uint32_t pad;
+};
+
+/* One message of any type, as it travels. */
+struct gs_msg {
+	struct gs_msg_header header;
+	union {
+#define MSG(NAME, name, direction, fields) struct gs_msg_##name name;
+#include "gpushare/proto/msg.def"
+#undef MSG
+	};
+};
+
+/* GS_MSG_QUERY.what */
+enum gs_query { GS_QUERY_STATUS, GS_QUERY_REPORT, GS_QUERY_KERNELS, GS_QUERY_COUNT };
+
+/* WELCOME.absent: what a client does while no daemon answers. */
+enum gs_absent { GS_ABSENT_RUN, GS_ABSENT_WAIT, GS_ABSENT_FAIL };
+
+/* Job ids from here on are those of `gpusharectl run`; Slurm's are far below. */
+#define GS_LOCAL_JOB_FIRST 0xF0000000u
+
+/* "HELLO" for GS_MSG_HELLO; "?" for none. */
+const char *gs_msg_name(unsigned type);
+
+/* Zero the message and fill its header in. */
+void gs_msg_init(struct gs_msg *msg, enum gs_msg_type type, uint32_t tag);
+
+/*
+ * Is what arrived (bytes long) a message of this direction?  Returns 0, or
+ * -1 with the reason; only then may a body field be read.
+ */
+int gs_msg_check(const struct gs_msg *msg, size_t bytes,
+		 enum gs_msg_direction direction, struct gs_error *err);
+
+/*
+ * Send one message, with a descriptor when fd >= 0.  Never raises SIGPIPE.
+ * Returns 0, or -1 with errno (EAGAIN when the peer does not read).
+ */
+int gs_msg_send(int sock, const struct gs_msg *msg, int fd);
+
+/*
+ * Receive one message and check it.  *fd (may be NULL) gets the descriptor
+ * that came along or -1; the caller closes it.  Descriptors beyond the first
+ * are closed.  Returns 1, 0 at the peer's end, or -1 with the reason in err
+ * and errno (EAGAIN: nothing there yet; EBADMSG: malformed).
+ */
+int gs_msg_recv(int sock, struct gs_msg *msg, enum gs_msg_direction direction,
+		int *fd, struct gs_error *err);
+
+/*
+ * Fill a fixed string field; 0, or -1 when the text does not fit (the field
+ * then holds what did).
+ */
+int gs_msg_str(char *field, size_t size, const char *text);
+
+#endif

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Making, checking and mapping the shared page, and its bell; see page.h. */
+#define _GNU_SOURCE
+#include "gpushare/proto/page.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+
+#define PAGE_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+
+static struct gs_page *map_page(int fd)
+{
+	void *at = mmap(NULL, GS_PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	return at == MAP_FAILED ? NULL : at;
+}
+
+int gs_page_create(struct gs_page **page, struct gs_error *err)
+{
+	int fd = memfd_create("gpushare-page", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (fd < 0)
+		return gs_fail_errno(err, "cannot make a shared page");
+	if (ftruncate(fd, GS_PAGE_SIZE) < 0 || fcntl(fd, F_ADD_SEALS, PAGE_SEALS) < 0) {
+		gs_fail_errno(err, "cannot size and seal a shared page");
+		goto fail;
+	}
+	*page = map_page(fd);
+	if (!*page) {
+		gs_fail_errno(err, "cannot map a shared page");
+		goto fail;
+	}
+	gs_page_store((*page)->stubs, GS_PAGE_STUBS);
+	gs_page_store((*page)->version, GS_PAGE_VERSION);
+	gs_page_store((*page)->magic, GS_PAGE_MAGIC);
+	return fd;
+fail:
+	close(fd);
+	return -1;
+}
+
+int gs_page_map(int fd, struct gs_page **page, struct gs_error *err)
+{
+	struct gs_page *at;
+	struct stat st;
+	int seals = fcntl(fd, F_GET_SEALS);
+
+	if (seals < 0 || (seals & PAGE_SEALS) != PAGE_SEALS || (seals & F_SEAL_WRITE))
+		return gs_fail(err, "the descriptor passed is no sealed page");
+	if (fstat(fd, &st) < 0 || st.st_size != GS_PAGE_SIZE)
+		return gs_fail(err, "the page passed has a wrong size");
+	at = map_page(fd);
+	if (!at)
+		return gs_fail_errno(err, "cannot map the page passed");
+	if (gs_page_load(at->magic) != GS_PAGE_MAGIC ||
+	    gs_page_load(at->version) != GS_PAGE_VERSION ||
+	    gs_page_load(at->stubs) != GS_PAGE_STUBS) {
+		gs_page_unmap(at);
+		return gs_fail(err, "the page passed is of another version");
+	}
+	*page = at;
+	return 0;
+}
+
+void gs_page_unmap(struct gs_page *page)
+{
+	if (page)
+		munmap(page, GS_PAGE_SIZE);
+}
+
+void gs_page_ring(struct gs_page *page)
+{
+	atomic_fetch_add(&page->bell, 1);
+	syscall(SYS_futex, &page->bell, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+uint32_t gs_page_wait(struct gs_page *page, uint32_t seen, uint64_t timeout_ns)
+{
+	struct timespec ts = {
+		.tv_sec = (time_t)(timeout_ns / GS_NS_PER_S),
+		.tv_nsec = (long)(timeout_ns % GS_NS_PER_S),
+	};
+
+	if (timeout_ns && gs_page_load(page->bell) == seen)
+		syscall(SYS_futex, &page->bell, FUTEX_WAIT, seen, &ts, NULL, 0);
+	return gs_page_load(page->bell);
+}

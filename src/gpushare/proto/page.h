@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The page that one client, the daemon and the GPU share.
+ *
+ * A sealed memfd of GS_PAGE_SIZE bytes, made by the daemon and passed over
+ * the socket; a client that finds a new daemon passes its page back.  The
+ * client registers it with the driver, so the GPU writes to it as well.
+ * Fixed-width fields, native byte order (one host); every access that
+ * another party can see goes through the helpers below.  The daemon treats
+ * every word as hostile input: it never uses one as an index or a size
+ * without a check.
+ */
+#ifndef GPUSHARE_PROTO_PAGE_H
+#define GPUSHARE_PROTO_PAGE_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/error.h"
+#include "gpushare/proto/kstate.h"
+
+#define GS_PAGE_MAGIC 0x47505347u /* "GPSG" */
+#define GS_PAGE_VERSION 1u
+#define GS_PAGE_SIZE 8192u
+#define GS_PAGE_STUBS 126u
+
+/* gs_stub.flags, written by the client before PREP is left. */
+#define GS_STUB_EVICTABLE 1u /* leaves at a block-task boundary when told to */
+
+/* One launch of one kernel (seed 000, section 6.1). */
+struct gs_stub {
+	_Atomic uint32_t kstate;  /* enum gs_kstate */
+	_Atomic uint32_t started; /* GPU writes 1 when the launch begins; the client zeroes it before */
+	_Atomic uint32_t kernel;  /* number of the kernel, as announced by GS_MSG_KERNEL */
+	_Atomic uint32_t flags;   /* GS_STUB_* */
+	_Atomic uint64_t nt;      /* NT: block-tasks of the launch */
+	_Atomic uint64_t done;    /* N_t: block-tasks finished; the GPU writes it as the last block leaves */
+	_Atomic uint64_t alone_ns; /* NT x tpt as the client has learned it, ns; 0: not known yet */
+	_Atomic uint64_t seq;     /* launch number within the client, ascending */
+	_Atomic uint64_t evictions; /* times that this launch has left with work remaining (client) */
+	_Atomic uint64_t spare;
+};
+
+struct gs_page {
+	_Atomic uint32_t magic;
+	_Atomic uint32_t version;
+	_Atomic uint32_t stubs;  /* GS_PAGE_STUBS */
+	_Atomic uint32_t turn;   /* daemon: 1 while the client may launch */
+	_Atomic uint32_t bell;   /* daemon: +1 and a futex wake when a state changed */
+	_Atomic uint32_t heard;  /* client: the bell up to which its signals are on the GPU */
+	_Atomic uint32_t reserved[26];
+	struct gs_stub stub[GS_PAGE_STUBS];
+};
+
+_Static_assert(sizeof(struct gs_stub) == 64, "a stub is one cache line");
+_Static_assert(offsetof(struct gs_stub, started) == 4, "the GPU writes it");
+_Static_assert(offsetof(struct gs_stub, done) == 24, "the GPU writes it");
+_Static_assert(offsetof(struct gs_page, stub) == 128, "page layout");
+_Static_assert(sizeof(struct gs_page) == GS_PAGE_SIZE, "page layout");
+
+/* Acquire load, release store, and compare-and-swap of a page's word. */
+#define gs_page_load(field) atomic_load_explicit(&(field), memory_order_acquire)
+#define gs_page_store(field, value) \
+	atomic_store_explicit(&(field), (value), memory_order_release)
+
+/* Move a stub from -> to; 1 if this call did it, 0 if the state was another. */
+static inline int gs_stub_move(struct gs_stub *stub, uint32_t from, uint32_t to)
+{
+	return atomic_compare_exchange_strong(&stub->kstate, &from, to);
+}
+
+/*
+ * Make a fresh sealed page.  Returns its descriptor (close-on-exec, owned by
+ * the caller) and the mapping in *page, or -1 with the reason.
+ */
+int gs_page_create(struct gs_page **page, struct gs_error *err);
+
+/*
+ * Map a descriptor that somebody else passed.  Refuses anything but a memfd
+ * of the right size that is sealed against shrinking and growing and holds a
+ * page of this version.  The descriptor stays the caller's.
+ */
+int gs_page_map(int fd, struct gs_page **page, struct gs_error *err);
+
+/* Unmap; NULL is fine. */
+void gs_page_unmap(struct gs_page *page);
+
+/* Daemon: bell += 1 and wake whoever sleeps on it. */
+void gs_page_ring(struct gs_page *page);
+
+/*
+ * Client: sleep until the bell differs from `seen` or timeout_ns has passed
+ * (0: only look).  Returns the bell's value.
+ */
+uint32_t gs_page_wait(struct gs_page *page, uint32_t seen, uint64_t timeout_ns);
+
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Who holds the GPU, and for how long: the core that daemon and simulator
+ * share.  Pure code: no clock, no I/O; time is a parameter, in nanoseconds,
+ * and never runs backwards (a smaller `now` is taken as the last one).
+ *
+ * One gs_sched is one GPU.  A *task* is what is scheduled: in the simulator
+ * a kernel, in the daemon a client's busy period (its kernels from the first
+ * READY to the last DONE).  At most one task holds the GPU.
+ *
+ * The caller's loop:
+ *
+ *	gs_sched_arrive / _progress / _leave / _stopped   (tell what happened)
+ *	gs_sched_decide                                   (ask, once per turn of the loop)
+ *	act: evict, or start and gs_sched_started
+ *
+ * The core owns time, deadlines and accounting; a policy only orders
+ * (policy.h).  A policy that picks a task that is not runnable, or picks
+ * none while one is, is replaced by fifo and gs_sched_faults() counts it.
+ */
+#ifndef GPUSHARE_SCHED_SCHED_H
+#define GPUSHARE_SCHED_SCHED_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/error.h"
+
+struct gs_sched;
+
+/* Settings of all policies; gs_sched_defaults() fills the papers' in. */
+struct gs_sched_options {
+	uint64_t min_quantum_ns;   /* frs: 1 ms (seed 004, section VI) */
+	uint64_t rr_quantum_ns;    /* rr: 1 ms */
+	uint64_t cfs_epoch_ns;     /* cfs: 4 ms, divided by the runnable tasks */
+	uint64_t handover_ns;      /* cost of giving the GPU to another; quanta never fall below 4 x */
+	uint64_t starvation_ns;    /* a task that waited this long goes next, whatever the policy; 0: no bound */
+};
+
+/* What the caller knows of a task when it arrives. */
+struct gs_task_params {
+	uint64_t nt;       /* NT: block-tasks, at least 1 */
+	uint64_t alone_ns; /* NT x tpt, the time it would take alone; 0: unknown */
+	int32_t priority;  /* larger is more urgent */
+	uint32_t shares;   /* entitlement, at least 1 */
+};
+
+enum gs_action {
+	GS_ACT_IDLE,  /* nothing is runnable */
+	GS_ACT_KEEP,  /* the task that holds the GPU goes on until deadline */
+	GS_ACT_RUN,   /* the GPU is free: start `task`, it may run until deadline */
+	GS_ACT_EVICT, /* evict the task that holds the GPU; decide again once it stopped */
+};
+
+struct gs_decision {
+	enum gs_action action;
+	uint64_t task;        /* RUN: whom; KEEP, EVICT: the one that holds the GPU */
+	uint64_t deadline_ns; /* RUN, KEEP: ask again then at the latest; UINT64_MAX: no need */
+};
+
+/* What a task has had so far. */
+struct gs_task_stats {
+	uint64_t arrival_ns;   /* when it became runnable */
+	uint64_t start_ns;     /* when it first got the GPU; 0: not yet */
+	uint64_t ran_ns;       /* held the GPU, so far */
+	uint64_t waited_ns;    /* runnable without it, so far */
+	uint32_t preemptions;  /* lost the GPU with work remaining */
+};
+
+void gs_sched_defaults(struct gs_sched_options *options);
+
+/* Returns NULL with the reason: unknown policy (the known are named), bad option, no memory. */
+struct gs_sched *gs_sched_create(const char *policy, const struct gs_sched_options *options,
+				 uint64_t now, struct gs_error *err);
+void gs_sched_destroy(struct gs_sched *sched); /* NULL is fine */
+
+/* Exchange the policy while tasks are there; they keep their history. */
+int gs_sched_set_policy(struct gs_sched *sched, const char *policy, uint64_t now,
+			struct gs_error *err);
+const char *gs_sched_policy(const struct gs_sched *sched);
+
+/* Names of all policies, in the order of policies.def; NULL beyond the last. */
+const char *gs_sched_policy_name(size_t index);
+
+/* A task becomes runnable.  `id` is the caller's, unique among live tasks. */
+int gs_sched_arrive(struct gs_sched *sched, uint64_t id, const struct gs_task_params *params,
+		    uint64_t now, struct gs_error *err);
+
+/*
+ * News of a live task: NT and its alone time may have changed (more kernels
+ * were launched), `done` block-tasks (N_t) are finished.  Unknown ids are ignored.
+ */
+void gs_sched_progress(struct gs_sched *sched, uint64_t id, uint64_t nt, uint64_t done,
+		       uint64_t alone_ns, uint64_t now);
+
+/* The task is finished, or its owner is dead: forgotten, its stats go to *stats (may be NULL). */
+void gs_sched_leave(struct gs_sched *sched, uint64_t id, uint64_t now,
+		    struct gs_task_stats *stats);
+
+/* The task chosen by GS_ACT_RUN has been given the GPU. */
+void gs_sched_started(struct gs_sched *sched, uint64_t id, uint64_t now);
+
+/* The task has left the GPU with work remaining; it is runnable again. */
+void gs_sched_stopped(struct gs_sched *sched, uint64_t id, uint64_t now);
+
+/* What to do now.  Never blocks, never changes who holds the GPU. */
+void gs_sched_decide(struct gs_sched *sched, uint64_t now, struct gs_decision *decision);
+
+/* Stats of a live task; -1 if there is none such. */
+int gs_sched_stats(struct gs_sched *sched, uint64_t id, uint64_t now,
+		   struct gs_task_stats *stats);
+
+/* Tasks that are runnable or hold the GPU. */
+size_t gs_sched_count(const struct gs_sched *sched);
+
+/* How often the policy broke its contract. */
+unsigned gs_sched_faults(const struct gs_sched *sched);
+
+#endif
