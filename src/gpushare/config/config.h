@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * gpushare.conf: `Key=Value` lines in slurm.conf's manner; # begins a comment;
+ * keys are case-insensitive; one value per line except for the records:
+ *
+ *	Gpu=0 Memory=1G [Shares=100] [File=/dev/nvidia0]
+ *	Partition=high Priority=10
+ *	JobEnv=NAME=VALUE            (set in every job's environment; may be repeated)
+ *
+ * A partition that is not listed has priority 1.  Pure but for
+ * gs_config_load, which reads one file.
+ */
+#ifndef GPUSHARE_CONFIG_CONFIG_H
+#define GPUSHARE_CONFIG_CONFIG_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/error.h"
+
+#define GS_CONFIG_GPUS_MAX 16
+#define GS_CONFIG_PARTITIONS_MAX 256
+
+struct gs_config_gpu {
+	uint32_t index;
+	uint32_t shares;   /* a whole GPU, default 100 */
+	uint64_t memory;   /* bytes that may be reserved in all */
+	char *file;        /* device file, for hwloc and for people; NULL: none */
+};
+
+struct gs_config_partition {
+	char *name;
+	int32_t priority;  /* larger is more urgent; 0..1000 */
+};
+
+#define KEY_STRING(field) char *field;
+#define KEY_PATH(field) char *field;
+#define KEY_POLICY(field) char *field;
+#define KEY_DURATION(field) uint64_t field;
+#define KEY_SIZE(field) uint64_t field;
+#define KEY_BOOL(field) int field;
+#define KEY_ABSENT(field) int field;  /* enum gs_absent of proto/msg.h */
+#define KEY_LEVEL(field) int field;   /* enum gs_log_level */
+#define KEY(name, field, type, def, words) KEY_##type(field)
+struct gs_config {
+#include "gpushare/config/keys.def"
+	struct gs_config_gpu gpu[GS_CONFIG_GPUS_MAX];
+	size_t ngpu;
+	struct gs_config_partition partition[GS_CONFIG_PARTITIONS_MAX];
+	size_t npartition;
+	char *job_env;     /* "A=B\n" lines; never NULL */
+};
+#undef KEY
+#undef KEY_STRING
+#undef KEY_PATH
+#undef KEY_POLICY
+#undef KEY_DURATION
+#undef KEY_SIZE
+#undef KEY_BOOL
+#undef KEY_ABSENT
+#undef KEY_LEVEL
+
+/*
+ * Parse len bytes as if they were the file `name`.  Returns NULL and
+ * "name:line: reason" for the first thing wrong: unknown key, key given
+ * twice, bad value, duplicate GPU or partition, no Gpu line at all.
+ */
+struct gs_config *gs_config_parse(const char *name, const char *text, size_t len,
+				  struct gs_error *err);
+
+/* Read and parse a file (at most 1 MiB). */
+struct gs_config *gs_config_load(const char *path, struct gs_error *err);
+
+void gs_config_free(struct gs_config *config); /* NULL is fine */
+
+/* Priority of a partition; 1 for one that is not listed. */
+int32_t gs_config_priority(const struct gs_config *config, const char *partition);
+
+/* The GPU of that index; NULL if there is none. */
+const struct gs_config_gpu *gs_config_gpu(const struct gs_config *config, uint32_t index);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The metrics, each defined once (seed 004, section V; Jain's index over
+ * entitlement).  Pure code.  Times in any one unit.
+ */
+#ifndef GPUSHARE_METRICS_METRICS_H
+#define GPUSHARE_METRICS_METRICS_H
+
+#include <stddef.h>
+
+/* NTT = turnaround / alone time (equation 3); 0 when alone is 0. */
+double gs_ntt(double turnaround, double alone);
+
+/* ANTT: mean of n NTTs (equation 4); 0 for n = 0. */
+double gs_antt(const double *ntt, size_t n);
+
+/* STP: sum of 1 / NTT (equation 5). */
+double gs_stp(const double *ntt, size_t n);
+
+/* DNTT: standard deviation of the NTTs over the population (equation 6). */
+double gs_dntt(const double *ntt, size_t n);
+
+/* Jain's index of x_i / entitlement_i: 1 is fair, 1/n is one taking all; 1 for n = 0. */
+double gs_jain(const double *x, const double *entitlement, size_t n);
+
+/*
+ * The q-quantile (0..1) of n values by the nearest-rank method; sorts the
+ * array in place; 0 for n = 0.
+ */
+double gs_quantile(double *values, size_t n, double q);
+
+#endif
