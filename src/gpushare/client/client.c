@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The socket side of a job's process; see client.h. */
+#define _GNU_SOURCE
+#include "gpushare/client/client.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define REPLY_TIMEOUT_S 10
+
+struct gs_client {
+	pthread_mutex_t ask;     /* one question and its answer at a time */
+	_Atomic int sock;        /* -1: no daemon */
+	uint32_t tag;            /* under ask */
+	int page_fd;
+	struct gs_page *page;
+	struct gs_client_grant grant;
+	struct gs_msg_hello hello;
+	struct sockaddr_un addr;
+};
+
+struct gs_client *gs_client_create(const struct gs_client_options *options)
+{
+	struct gs_client *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	pthread_mutex_init(&c->ask, NULL);
+	atomic_init(&c->sock, -1);
+	c->page_fd = -1;
+	c->addr.sun_family = AF_UNIX;
+	gs_msg_str(c->addr.sun_path, sizeof(c->addr.sun_path), options->socket);
+	c->hello.job_id = options->job_id;
+	c->hello.step_id = options->step_id;
+	c->hello.gpu = options->gpu;
+	gs_msg_str(c->hello.program, sizeof(c->hello.program), options->program);
+	return c;
+}
+
+void gs_client_destroy(struct gs_client *c)
+{
+	if (!c)
+		return;
+	if (c->sock >= 0)
+		close(c->sock);
+	gs_page_unmap(c->page);
+	if (c->page_fd >= 0)
+		close(c->page_fd);
+	pthread_mutex_destroy(&c->ask);
+	free(c);
+}
+
+/* The daemon is gone.  The descriptor stays open (another thread may be in
+ * it) until the next connect replaces it; shutdown ends every use of it. */
+static void lost(struct gs_client *c)
+{
+	if (c->sock >= 0)
+		shutdown(c->sock, SHUT_RDWR);
+}
+
+static int open_socket(struct gs_client *c, int timeout_ms, struct gs_error *err)
+{
+	struct timeval tv = { timeout_ms / 1000, (timeout_ms % 1000) * 1000 };
+	int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	if (sock < 0)
+		return gs_fail_errno(err, "cannot make a socket");
+	setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
+	setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv));
+	if (connect(sock, (struct sockaddr *)&c->addr, sizeof(c->addr)) < 0) {
+		gs_fail_errno(err, "cannot reach gpushared at %s", c->addr.sun_path);
+		close(sock);
+		return -1;
+	}
+	return sock;
+}
+
+/* Take the WELCOME's page unless the client already has one. */
+static int take_page(struct gs_client *c, int fd, struct gs_error *err)
+{
+	if (c->page) {
+		if (fd >= 0)
+			close(fd);
+		return 0;
+	}
+	if (fd < 0)
+		return gs_fail(err, "gpushared sent no page");
+	if (gs_page_map(fd, &c->page, err) < 0) {
+		close(fd);
+		return -1;
+	}
+	c->page_fd = fd;
+	return 0;
+}
+
+int gs_client_connect(struct gs_client *c, uint64_t used_bytes, int timeout_ms,
+		      int *refused, struct gs_error *err)
+{
+	struct timeval tv = { REPLY_TIMEOUT_S, 0 };
+	struct gs_msg msg;
+	int sock, fd = -1, old;
+
+	if (refused)
+		*refused = 0;
+	sock = open_socket(c, timeout_ms, err);
+	if (sock < 0)
+		return -1;
+	gs_msg_init(&msg, GS_MSG_HELLO, 1);
+	msg.hello = c->hello;
+	msg.hello.used_bytes = used_bytes;
+	if (gs_msg_send(sock, &msg, c->page_fd) < 0) {
+		gs_fail_errno(err, "cannot greet gpushared");
+		goto fail;
+	}
+	switch (gs_msg_recv(sock, &msg, GS_FROM_DAEMON, &fd, err)) {
+	case 0:
+		gs_fail(err, "gpushared closed the connection");
+		goto fail;
+	case -1:
+		goto fail;
+	}
+	if (msg.header.type == GS_MSG_REFUSED) {
+		if (refused)
+			*refused = 1;
+		gs_fail(err, "gpushared: %s", msg.refused.reason);
+		goto fail;
+	}
+	if (msg.header.type != GS_MSG_WELCOME) {
+		gs_fail(err, "gpushared answered %s", gs_msg_name(msg.header.type));
+		goto fail;
+	}
+	if (take_page(c, fd, err) < 0) {
+		fd = -1;
+		goto fail;
+	}
+	c->grant = (struct gs_client_grant){ msg.welcome.reservation,
+					     msg.welcome.absent, msg.welcome.gpu };
+	setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
+	setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv));
+	pthread_mutex_lock(&c->ask);
+	old = atomic_exchange(&c->sock, sock);
+	if (old >= 0)
+		close(old);
+	pthread_mutex_unlock(&c->ask);
+	return 0;
+fail:
+	if (fd >= 0)
+		close(fd);
+	close(sock);
+	return -1;
+}
+
+int gs_client_own_page(struct gs_client *c, struct gs_error *err)
+{
+	int fd;
+
+	if (c->page)
+		return 0;
+	fd = gs_page_create(&c->page, err);
+	if (fd < 0)
+		return -1;
+	c->page_fd = fd;
+	return 0;
+}
+
+struct gs_page *gs_client_page(struct gs_client *c)
+{
+	return c->page;
+}
+
+struct gs_client_grant gs_client_grant(struct gs_client *c)
+{
+	return c->grant;
+}
+
+int gs_client_alive(struct gs_client *c)
+{
+	struct pollfd p = { .fd = c->sock, .events = POLLRDHUP };
+
+	if (p.fd < 0)
+		return 0;
+	return poll(&p, 1, 0) <= 0 || !(p.revents & (POLLHUP | POLLRDHUP | POLLERR | POLLNVAL));
+}
+
+/* Send a question and read until its answer comes.  1, or -1: no daemon. */
+static int ask(struct gs_client *c, struct gs_msg *msg)
+{
+	uint32_t tag;
+	int ok = -1;
+
+	pthread_mutex_lock(&c->ask);
+	tag = msg->header.tag = ++c->tag ? c->tag : ++c->tag;
+	if (c->sock >= 0 && gs_msg_send(c->sock, msg, -1) == 0) {
+		do
+			ok = gs_msg_recv(c->sock, msg, GS_FROM_DAEMON, NULL, NULL);
+		while (ok == 1 && msg->header.tag != tag);
+		if (ok != 1) {
+			lost(c);
+			ok = -1;
+		}
+	}
+	pthread_mutex_unlock(&c->ask);
+	return ok;
+}
+
+int gs_client_alloc(struct gs_client *c, uint64_t bytes, uint64_t *used,
+		    uint64_t *reservation)
+{
+	struct gs_msg msg;
+
+	gs_msg_init(&msg, GS_MSG_ALLOC, 0);
+	msg.alloc.bytes = bytes;
+	if (ask(c, &msg) < 0 || msg.header.type != GS_MSG_ALLOCATED)
+		return -1;
+	if (used)
+		*used = msg.allocated.used;
+	if (reservation)
+		*reservation = msg.allocated.reservation;
+	return msg.allocated.granted ? 1 : 0;
+}
+
+static void tell(struct gs_client *c, const struct gs_msg *msg)
+{
+	int sock = c->sock;
+
+	if (sock >= 0 && gs_msg_send(sock, msg, -1) < 0)
+		lost(c);
+}
+
+void gs_client_free(struct gs_client *c, uint64_t bytes)
+{
+	struct gs_msg msg;
+
+	gs_msg_init(&msg, GS_MSG_FREE, 0);
+	msg.free.bytes = bytes;
+	tell(c, &msg);
+}
+
+void gs_client_kernel(struct gs_client *c, uint32_t number, uint32_t form,
+		      uint32_t reason, uint32_t registers, const char *name)
+{
+	struct gs_msg msg;
+
+	gs_msg_init(&msg, GS_MSG_KERNEL, 0);
+	msg.kernel.number = number;
+	msg.kernel.form = form;
+	msg.kernel.reason = reason;
+	msg.kernel.registers = registers;
+	gs_msg_str(msg.kernel.name, sizeof(msg.kernel.name), name);
+	tell(c, &msg);
+}
+
+void gs_client_bell(struct gs_client *c)
+{
+	struct gs_msg msg;
+
+	gs_msg_init(&msg, GS_MSG_BELL, 0);
+	tell(c, &msg);
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A job process's connection to the node's daemon.  Thread-safe: requests
+ * with an answer take turns on an internal lock, the others do not wait.
+ *
+ * The page outlives the connection: a client without a daemon has a page of
+ * its own, and hands it over when a daemon answers.
+ */
+#ifndef GPUSHARE_CLIENT_CLIENT_H
+#define GPUSHARE_CLIENT_CLIENT_H
+
+#include <stdint.h>
+
+#include "common/error.h"
+#include "gpushare/proto/msg.h"
+#include "gpushare/proto/page.h"
+
+struct gs_client;
+
+struct gs_client_options {
+	const char *socket;  /* path of the daemon's socket */
+	uint32_t job_id;
+	uint32_t step_id;    /* 0xffffffff: any step of the job that this process belongs to */
+	uint32_t gpu;
+	const char *program; /* for the log and the reports */
+};
+
+/* What the daemon said of the step. */
+struct gs_client_grant {
+	uint64_t reservation; /* bytes of device memory; 0: not known yet */
+	uint32_t absent;      /* enum gs_absent: what to do while no daemon answers */
+	uint32_t gpu;
+};
+
+/* Not connected yet, no page yet.  NULL: no memory. */
+struct gs_client *gs_client_create(const struct gs_client_options *options);
+void gs_client_destroy(struct gs_client *client); /* NULL is fine */
+
+/*
+ * Connect and say HELLO, waiting at most timeout_ms.  The page that the
+ * client has is passed along and kept; without one it gets the daemon's.
+ * used_bytes: device memory that this process already holds.
+ * Returns 0; -1 with the reason, and *refused (may be NULL) = 1 if it was the
+ * daemon that said no.
+ */
+int gs_client_connect(struct gs_client *client, uint64_t used_bytes, int timeout_ms,
+		      int *refused, struct gs_error *err);
+
+/* Give the client a page of its own, when no daemon answers.  0 or -1. */
+int gs_client_own_page(struct gs_client *client, struct gs_error *err);
+
+/* The page, valid until destroy; NULL before connect or own_page. */
+struct gs_page *gs_client_page(struct gs_client *client);
+struct gs_client_grant gs_client_grant(struct gs_client *client);
+
+/* 1 while connected.  Notices the daemon's death without waiting for anything. */
+int gs_client_alive(struct gs_client *client);
+
+/*
+ * Ask for device memory: 1 granted, 0 beyond the reservation, -1 no daemon.
+ * bytes 0 only asks.  *used and *reservation (may be NULL) are the step's.
+ */
+int gs_client_alloc(struct gs_client *client, uint64_t bytes, uint64_t *used,
+		    uint64_t *reservation);
+void gs_client_free(struct gs_client *client, uint64_t bytes);
+
+/* Announce a kernel; see GS_MSG_KERNEL. */
+void gs_client_kernel(struct gs_client *client, uint32_t number, uint32_t form,
+		      uint32_t reason, uint32_t registers, const char *name);
+
+/* A stub wants the GPU. */
+void gs_client_bell(struct gs_client *client);
+
+#endif
