@@ -229,10 +229,11 @@ int gs_client_alloc(struct gs_client *c, uint64_t bytes, uint64_t *used,
 
 static void tell(struct gs_client *c, const struct gs_msg *msg)
 {
-	int sock = c->sock;
-
-	if (sock >= 0 && gs_msg_send(sock, msg, -1) < 0)
+	/* Under the lock, so that connect cannot close the descriptor meanwhile. */
+	pthread_mutex_lock(&c->ask);
+	if (c->sock >= 0 && gs_msg_send(c->sock, msg, -1) < 0)
 		lost(c);
+	pthread_mutex_unlock(&c->ask);
 }
 
 void gs_client_free(struct gs_client *c, uint64_t bytes)

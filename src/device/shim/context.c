@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The shim's own resources in a CUDA context; see context.h. */
+#define _GNU_SOURCE
+#include "device/shim/context.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/shim/wraps.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct shim_context *contexts; /* under lock; records are never freed */
+
+#define TRY(call) \
+	do { \
+		CUresult rc_ = (call); \
+		if (rc_ != CUDA_SUCCESS) { \
+			shim_log("context %p: " #call " failed: %d", (void *)c->ctx, rc_); \
+			return -1; \
+		} \
+	} while (0)
+
+static int equip(struct shim_context *c, struct shim_session *s)
+{
+	size_t bytes = GS_PAGE_STUBS * sizeof(struct gs_ctl);
+	int least, greatest;
+	void *host;
+	CUresult rc;
+
+	TRY(REAL(cuCtxGetDevice)(&c->device));
+	TRY(REAL(cuDeviceGetAttribute)(&c->sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
+				       c->device));
+	rc = REAL(cuMemHostRegister_v2)(s->page, GS_PAGE_SIZE,
+					CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP);
+	if (rc != CUDA_SUCCESS && rc != CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED) {
+		shim_log("context %p: the page cannot be registered: %d", (void *)c->ctx, rc);
+		return -1;
+	}
+	TRY(REAL(cuMemHostGetDevicePointer_v2)(&c->page, s->page, 0));
+	TRY(REAL(cuMemAlloc_v2)(&c->ctl, bytes));
+	TRY(REAL(cuMemHostAlloc)(&host, bytes, CU_MEMHOSTALLOC_PORTABLE));
+	c->image = host;
+	memset(c->image, 0, bytes);
+	TRY(REAL(cuCtxGetStreamPriorityRange)(&least, &greatest));
+	TRY(REAL(cuStreamCreateWithPriority)(&c->control, CU_STREAM_NON_BLOCKING, greatest));
+	TRY(REAL(cuStreamCreateWithPriority)(&c->relaunch, CU_STREAM_NON_BLOCKING, least));
+	return 0;
+}
+
+static struct shim_context *find(CUcontext ctx)
+{
+	struct shim_context *c;
+
+	pthread_mutex_lock(&lock);
+	for (c = contexts; c && (c->ctx != ctx || c->gone); c = c->next)
+		;
+	pthread_mutex_unlock(&lock);
+	return c;
+}
+
+struct shim_context *shim_context_current(struct shim_session *s)
+{
+	static __thread struct shim_context *last;
+	struct shim_context *c;
+	CUcontext ctx = NULL;
+
+	if (REAL(cuCtxGetCurrent)(&ctx) != CUDA_SUCCESS || !ctx)
+		return NULL;
+	if (last && last->ctx == ctx && !last->gone)
+		return last->image ? last : NULL;
+	c = find(ctx);
+	if (!c) {
+		/* Two threads may both equip a context: the loser's copy is wasted, not wrong. */
+		c = calloc(1, sizeof(*c));
+		if (!c)
+			return NULL;
+		c->ctx = ctx;
+		if (equip(c, s) < 0) {
+			c->image = NULL;
+			shim_notice("a CUDA context cannot be shared: its kernels run unmanaged");
+		}
+		pthread_mutex_lock(&lock);
+		c->next = contexts;
+		contexts = c;
+		pthread_mutex_unlock(&lock);
+	}
+	last = c;
+	return c->image ? c : NULL;
+}
+
+void shim_context_gone(CUcontext ctx)
+{
+	pthread_mutex_lock(&lock);
+	for (struct shim_context *c = contexts; c; c = c->next)
+		if (!ctx || c->ctx == ctx)
+			c->gone = 1;
+	pthread_mutex_unlock(&lock);
+}

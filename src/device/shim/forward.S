@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The exported symbols of the entry points that we do not wrap.
+ *
+ * SAFE ones jump to the driver through shim_slot[], filled on first use.
+ * WAIT and LEGACY ones call it between shim_gate_enter and shim_gate_leave
+ * (hold.c).  Their signatures do not matter: the argument registers are kept,
+ * and the stack arguments (at most STACK_WORDS; no entry point has more) are
+ * copied below our frame.
+ */
+#define STACK_WORDS 12
+
+	.text
+
+/* Save and restore every register that can carry an argument. */
+	.macro SAVE_ARGS
+	movq	%rdi, -16(%rbp)
+	movq	%rsi, -24(%rbp)
+	movq	%rdx, -32(%rbp)
+	movq	%rcx, -40(%rbp)
+	movq	%r8, -48(%rbp)
+	movq	%r9, -56(%rbp)
+	movups	%xmm0, -80(%rbp)
+	movups	%xmm1, -96(%rbp)
+	movups	%xmm2, -112(%rbp)
+	movups	%xmm3, -128(%rbp)
+	.endm
+	.macro RESTORE_ARGS
+	movq	-16(%rbp), %rdi
+	movq	-24(%rbp), %rsi
+	movq	-32(%rbp), %rdx
+	movq	-40(%rbp), %rcx
+	movq	-48(%rbp), %r8
+	movq	-56(%rbp), %r9
+	movups	-80(%rbp), %xmm0
+	movups	-96(%rbp), %xmm1
+	movups	-112(%rbp), %xmm2
+	movups	-128(%rbp), %xmm3
+	.endm
+
+/* %r11: the entry's number.  Finds the driver's function and jumps there. */
+	.type	shim_first_call, @function
+shim_first_call:
+	.cfi_startproc
+	pushq	%rbp
+	.cfi_def_cfa_offset 16
+	.cfi_offset %rbp, -16
+	movq	%rsp, %rbp
+	.cfi_def_cfa_register %rbp
+	subq	$128, %rsp
+	SAVE_ARGS
+	movl	%r11d, %edi
+	call	shim_real
+	movq	%rax, %r11
+	RESTORE_ARGS
+	leave
+	.cfi_def_cfa %rsp, 8
+	jmp	*%r11
+	.cfi_endproc
+	.size	shim_first_call, .-shim_first_call
+
+/* %r11: the entry's number, %r10: 1 for LEGACY. */
+	.type	shim_gated_call, @function
+shim_gated_call:
+	.cfi_startproc
+	pushq	%rbp
+	.cfi_def_cfa_offset 16
+	.cfi_offset %rbp, -16
+	movq	%rsp, %rbp
+	.cfi_def_cfa_register %rbp
+	subq	$144, %rsp	/* keeps 16-byte alignment: 144 and 8 * STACK_WORDS are multiples of 16 */
+	SAVE_ARGS
+	movq	%r10, -8(%rbp)
+	movq	%r11, -136(%rbp)
+	movl	%r10d, %edi
+	call	shim_gate_enter
+	movl	-136(%rbp), %edi
+	call	shim_real
+	movq	%rax, %r11
+	.set	i, STACK_WORDS
+	.rept	STACK_WORDS
+	.set	i, i - 1
+	pushq	16 + 8 * i(%rbp)
+	.endr
+	RESTORE_ARGS
+	call	*%r11
+	addq	$(8 * STACK_WORDS), %rsp
+	movq	%rax, -136(%rbp)
+	movl	-8(%rbp), %edi
+	call	shim_gate_leave
+	movq	-136(%rbp), %rax
+	leave
+	.cfi_def_cfa %rsp, 8
+	ret
+	.cfi_endproc
+	.size	shim_gated_call, .-shim_gated_call
+
+	.macro SYMBOL name
+	.globl	\name
+	.type	\name, @function
+\name:
+	.endm
+
+	.macro FORWARD_SAFE name
+	SYMBOL	\name
+	movq	shim_slot + 8 * number(%rip), %rax
+	testq	%rax, %rax
+	jz	1f
+	jmp	*%rax
+1:	movl	$number, %r11d
+	jmp	shim_first_call
+	.size	\name, .-\name
+	.endm
+	.macro FORWARD_WAIT name
+	SYMBOL	\name
+	movl	$number, %r11d
+	xorl	%r10d, %r10d
+	jmp	shim_gated_call
+	.size	\name, .-\name
+	.endm
+	.macro FORWARD_LEGACY name
+	SYMBOL	\name
+	movl	$number, %r11d
+	movl	$1, %r10d
+	jmp	shim_gated_call
+	.size	\name, .-\name
+	.endm
+	.macro WRAPPED_SAFE name
+	.endm
+	.macro WRAPPED_WAIT name
+	.endm
+	.macro WRAPPED_LEGACY name
+	.endm
+
+	.set	number, 0
+	.macro ENTRY_OF name, kind, hold
+	\kind\()_\hold \name
+	.set	number, number + 1
+	.endm
+
+#define ENTRY(name, kind, hold) ENTRY_OF name, kind, hold
+#include "device/shim/entries.def"
+
+	.section .note.GNU-stack, "", @progbits

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Handles to kernels: a hash table that is read without a lock, since every
+ * launch looks its kernel up.  See kernels.h.
+ */
+#define _GNU_SOURCE
+#include "device/shim/kernels.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/shim/session.h"
+
+#define BUCKETS 1024
+
+struct module {
+	const void *handle;
+	struct ptx_transformed *t;
+	struct module *next;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct module *modules;                            /* under lock */
+static _Atomic(struct shim_kernel *) bucket[BUCKETS];     /* newest first */
+
+static size_t slot_of(const void *handle)
+{
+	return (size_t)(((uintptr_t)handle >> 4) * UINT64_C(0x9E3779B97F4A7C15) >> 54) % BUCKETS;
+}
+
+void shim_module_add(const void *module, struct ptx_transformed *t)
+{
+	struct module *m = calloc(1, sizeof(*m));
+
+	if (!m) {
+		ptx_transformed_free(t);
+		return;
+	}
+	m->handle = module;
+	m->t = t;
+	pthread_mutex_lock(&lock);
+	m->next = modules;
+	modules = m;
+	pthread_mutex_unlock(&lock);
+}
+
+/*
+ * The kernels' records point into the description, and a launch may be
+ * reading one: only the text is given up.
+ */
+void shim_module_gone(const void *module)
+{
+	pthread_mutex_lock(&lock);
+	for (struct module **at = &modules; *at; at = &(*at)->next) {
+		struct module *m = *at;
+
+		if (m->handle != module)
+			continue;
+		*at = m->next;
+		if (m->t) {
+			free(m->t->text);
+			m->t->text = NULL;
+		}
+		free(m);
+		break;
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+static const struct ptx_kernel *described(const void *module, const char *name)
+{
+	const struct ptx_kernel *found = NULL;
+
+	pthread_mutex_lock(&lock);
+	for (struct module *m = modules; m && !found; m = m->next) {
+		if (m->handle != module || !m->t)
+			continue;
+		for (uint32_t i = 0; i < m->t->nkernel; i++)
+			if (strcmp(m->t->kernel[i].name, name) == 0)
+				found = &m->t->kernel[i];
+		break;
+	}
+	pthread_mutex_unlock(&lock);
+	return found;
+}
+
+static struct shim_kernel *insert(const void *handle, const char *name)
+{
+	struct shim_session *s = shim_session_peek();
+	struct shim_kernel *k = calloc(1, sizeof(*k)), *head;
+
+	if (!k)
+		return NULL;
+	k->name = strdup(name);
+	if (!k->name) {
+		free(k);
+		return NULL;
+	}
+	k->handle = handle;
+	k->original = (CUfunction)(uintptr_t)handle;
+	k->form = PTX_FORM_AS_IS;
+	k->reason = PTX_REASON_MACHINE_CODE;
+	k->number = s ? atomic_fetch_add(&s->kernels, 1) : 0;
+	head = atomic_load(&bucket[slot_of(handle)]);
+	do
+		k->next = head;
+	while (!atomic_compare_exchange_weak(&bucket[slot_of(handle)], &head, k));
+	return k;
+}
+
+static struct shim_kernel *lookup(const void *handle)
+{
+	struct shim_kernel *k = atomic_load_explicit(&bucket[slot_of(handle)],
+						     memory_order_acquire);
+
+	while (k && k->handle != handle)
+		k = k->next;
+	return k;
+}
+
+/* The twin beside the original, by its name. */
+static CUfunction twin_of(const void *module, const void *handle, const char *name)
+{
+	char twin[1024];
+	CUfunction f = NULL;
+	CUkernel kernel = NULL;
+
+	if ((size_t)snprintf(twin, sizeof(twin), "%s" PTX_PERSISTENT_SUFFIX, name) >= sizeof(twin))
+		return NULL;
+	if (REAL(cuModuleGetFunction)(&f, (CUmodule)(uintptr_t)module, twin) == CUDA_SUCCESS)
+		return f;
+	if (REAL(cuLibraryGetKernel)(&kernel, (CUlibrary)(uintptr_t)module, twin) == CUDA_SUCCESS)
+		return (CUfunction)kernel;
+	shim_log("kernel %s (%p): the transformed twin is missing", name, handle);
+	return NULL;
+}
+
+void shim_kernel_add(const void *module, const void *handle, const char *name)
+{
+	const struct ptx_kernel *d = described(module, name);
+	struct shim_kernel *k = lookup(handle);
+	struct shim_session *s = shim_session_peek();
+
+	if (k && strcmp(k->name, name) == 0 && !d == !k->param_offset)
+		return;
+	k = insert(handle, name);
+	if (!k)
+		return;
+	if (d) {
+		k->form = d->form;
+		k->reason = d->reason;
+		k->nparam = d->nparam;
+		k->param_offset = d->param_offset;
+		k->param_size = d->param_size;
+		k->ctl_offset = d->ctl_offset;
+		if (d->form == PTX_FORM_PERSISTENT)
+			k->twin = twin_of(module, handle, name);
+		if (d->form == PTX_FORM_PERSISTENT && !k->twin)
+			k->form = PTX_FORM_AS_IS;
+	}
+	if (s)
+		gs_client_kernel(s->client, k->number, k->form, k->reason, 0, name);
+}
+
+void shim_kernel_alias(const void *known, const void *handle)
+{
+	const struct shim_kernel *from = lookup(known);
+	struct shim_kernel *k;
+
+	if (!from || from->handle == handle || lookup(handle))
+		return;
+	k = insert(handle, from->name);
+	if (!k)
+		return;
+	k->twin = from->twin;
+	k->form = from->form;
+	k->reason = from->reason;
+	k->nparam = from->nparam;
+	k->param_offset = from->param_offset;
+	k->param_size = from->param_size;
+	k->ctl_offset = from->ctl_offset;
+	k->number = from->number;
+}
+
+struct shim_kernel *shim_kernel_find(const void *handle)
+{
+	struct shim_kernel *k = lookup(handle);
+	struct shim_session *s = shim_session_peek();
+	const char *name = NULL;
+
+	if (k)
+		return k;
+	if (REAL(cuFuncGetName)(&name, (CUfunction)(uintptr_t)handle) != CUDA_SUCCESS || !name)
+		name = "?";
+	k = insert(handle, name);
+	if (k && s)
+		gs_client_kernel(s->client, k->number, k->form, k->reason, 0, name);
+	return k;
+}

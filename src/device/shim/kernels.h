@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the shim knows of the program's modules and kernels.  Records live as
+ * long as the process; a handle that the driver uses again gets a new record.
+ */
+#ifndef GPUSHARE_SHIM_KERNELS_H
+#define GPUSHARE_SHIM_KERNELS_H
+
+#include <stdint.h>
+
+#include "device/ptx/transform.h"
+#include "device/shim/shim.h"
+
+struct shim_kernel {
+	const void *handle;       /* CUfunction or CUkernel of the original */
+	struct shim_kernel *next; /* of the same hash bucket, older */
+	char *name;
+	CUfunction original;
+	CUfunction twin;          /* NULL: as is */
+	enum ptx_form form;
+	enum ptx_reason reason;
+	uint32_t nparam;
+	const uint32_t *param_offset, *param_size;
+	uint32_t ctl_offset;
+	uint32_t number;          /* announced to the daemon as this */
+	_Atomic uint64_t launches;
+	_Atomic uint64_t tpt_ps;  /* learned time per block-task, picoseconds of the whole GPU; 0: not yet */
+	/* The last occupancy that was asked for: block threads, dynamic shared, blocks per SM. */
+	_Atomic uint64_t occupancy;
+};
+
+/*
+ * A module or library was loaded from the transformed text; takes `t` over.
+ * `t` NULL: loaded as the program gave it.
+ */
+void shim_module_add(const void *module, struct ptx_transformed *t);
+void shim_module_gone(const void *module);
+
+/* The program got a kernel's handle by name from a module or library. */
+void shim_kernel_add(const void *module, const void *handle, const char *name);
+
+/* A second handle of the same kernel (cuKernelGetFunction). */
+void shim_kernel_alias(const void *known, const void *handle);
+
+/* Its record; one that says "machine code" for a handle never seen.  NULL: no memory. */
+struct shim_kernel *shim_kernel_find(const void *handle);
+
+#endif

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Finding the driver below the shim, and its functions.
+ *
+ * GPUSHARE_DRIVER names it (a site's, or the emulated device's); otherwise the
+ * usual places are tried, each by its full path, so that the dynamic linker
+ * does not hand the shim itself back under its soname.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "device/shim/shim.h"
+
+/* Read by forward.S as well: one pointer per entry point, NULL before its first call. */
+extern void *shim_slot[SHIM_FN_COUNT];
+void *shim_slot[SHIM_FN_COUNT];
+
+static const char *const names[SHIM_FN_COUNT] = {
+#define ENTRY(name, kind, hold) #name,
+#include "device/shim/entries.def"
+#undef ENTRY
+};
+
+static pthread_once_t opened = PTHREAD_ONCE_INIT;
+static void *driver;
+
+static CUresult no_driver(void)
+{
+	return CUDA_ERROR_STUB_LIBRARY;
+}
+
+static CUresult not_there(void)
+{
+	return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+const char *shim_name(enum shim_fn fn)
+{
+	return names[fn];
+}
+
+/* Is this path the very file that we are in? */
+static int is_ourselves(const char *path)
+{
+	struct stat a, b;
+	Dl_info info;
+
+	return dladdr((void *)(uintptr_t)shim_real, &info) && info.dli_fname &&
+	       stat(info.dli_fname, &a) == 0 && stat(path, &b) == 0 &&
+	       a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+static void *open_path(const char *path)
+{
+	void *handle;
+
+	if (access(path, R_OK) != 0 || is_ourselves(path))
+		return NULL;
+	handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (!handle)
+		shim_log("cannot load the driver: %s", dlerror());
+	return handle;
+}
+
+static void open_driver(void)
+{
+	static const char *const places[] = {
+		"/usr/lib/x86_64-linux-gnu/libcuda.so.1",
+		"/usr/lib64/libcuda.so.1",
+		"/usr/lib/libcuda.so.1",
+		"/usr/local/nvidia/lib64/libcuda.so.1",
+		"/usr/local/nvidia/lib/libcuda.so.1",
+		"/usr/lib/wsl/lib/libcuda.so.1",
+	};
+	const char *named = getenv("GPUSHARE_DRIVER");
+
+	/*
+	 * Measured (DESIGN.md): lazy loading deadlocks behind a held stream,
+	 * and 8 connections let the eighth held stream stop the context.
+	 * The driver reads both once, in cuInit.
+	 */
+	if (getenv("GPUSHARE_SOCKET")) {
+		setenv("CUDA_MODULE_LOADING", "EAGER", 1);
+		setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1);
+	}
+	if (named && *named) {
+		driver = open_path(named);
+	} else {
+		for (size_t i = 0; i < sizeof(places) / sizeof(places[0]) && !driver; i++)
+			driver = open_path(places[i]);
+	}
+	if (!driver)
+		shim_notice("no CUDA driver found%s%s", named ? " at " : "", named ? named : "");
+}
+
+void *shim_real(enum shim_fn fn)
+{
+	void *p = __atomic_load_n(&shim_slot[fn], __ATOMIC_ACQUIRE);
+
+	if (p)
+		return p;
+	pthread_once(&opened, open_driver);
+	if (!driver)
+		return (void *)(uintptr_t)no_driver;
+	p = dlsym(driver, names[fn]);
+	if (!p)
+		p = (void *)(uintptr_t)not_there;
+	__atomic_store_n(&shim_slot[fn], p, __ATOMIC_RELEASE);
+	return p;
+}
+
+static void write_line(FILE *out, const char *fmt, va_list ap)
+{
+	char text[512];
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	fprintf(out, "gpushare[%d] %ld.%06ld: %s\n", (int)getpid(), (long)now.tv_sec,
+		now.tv_nsec / 1000, text);
+}
+
+void shim_log(const char *fmt, ...)
+{
+	static pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER;
+	static FILE *file;
+	static int tried;
+	va_list ap;
+
+	pthread_mutex_lock(&once);
+	if (!tried) {
+		const char *path = getenv("GPUSHARE_LOG");
+
+		tried = 1;
+		file = path && *path ? fopen(path, "ae") : NULL;
+		if (file)
+			setvbuf(file, NULL, _IOLBF, 0);
+	}
+	pthread_mutex_unlock(&once);
+	if (!file)
+		return;
+	va_start(ap, fmt);
+	write_line(file, fmt, ap);
+	va_end(ap);
+}
+
+void shim_notice(const char *fmt, ...)
+{
+	static _Atomic(const char *) said[8];
+	va_list ap;
+
+	for (size_t i = 0; i < sizeof(said) / sizeof(said[0]); i++) {
+		const char *none = NULL;
+
+		if (atomic_compare_exchange_strong(&said[i], &none, fmt))
+			break;
+		if (none == fmt)
+			return;
+	}
+	va_start(ap, fmt);
+	write_line(stderr, fmt, ap);
+	va_end(ap);
+}

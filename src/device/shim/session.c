@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Making and keeping the process's session with the daemon; see session.h. */
+#define _GNU_SOURCE
+#include "device/shim/session.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "device/shim/agent.h"
+#include "device/shim/shim.h"
+
+#define CONNECT_TIMEOUT_MS 3000
+#define GREET_TRIES 20 /* x 100 ms: a step may be registered a moment after its first process starts */
+
+static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic(struct shim_session *) current;
+static _Atomic int unmanaged; /* decided: leave this process alone */
+
+static uint32_t env_u32(const char *name, uint32_t otherwise)
+{
+	const char *text = getenv(name);
+	char *end;
+	unsigned long v;
+
+	if (!text || !*text)
+		return otherwise;
+	v = strtoul(text, &end, 10);
+	return *end ? otherwise : (uint32_t)v;
+}
+
+/* A forked child has neither our threads nor a CUDA context: it starts anew. */
+static void forget_in_child(void)
+{
+	atomic_store(&current, NULL);
+	atomic_store(&unmanaged, 0);
+	pthread_mutex_init(&making, NULL);
+}
+
+static void stop_at_exit(void)
+{
+	struct shim_session *s = atomic_load(&current);
+
+	if (s)
+		shim_agent_stop(s);
+}
+
+int shim_session_connect(struct shim_session *s, int timeout_ms)
+{
+	struct gs_client_grant grant;
+	struct gs_error err;
+	int refused;
+
+	if (gs_client_connect(s->client, s->used, timeout_ms, &refused, &err) < 0) {
+		shim_log("%s", err.text);
+		return -1;
+	}
+	grant = gs_client_grant(s->client);
+	s->page = gs_client_page(s->client);
+	s->absent = grant.absent;
+	s->reservation = grant.reservation;
+	s->connected = 1;
+	return 0;
+}
+
+static struct shim_session *make(const char *socket)
+{
+	struct gs_client_options options = {
+		.socket = socket,
+		.job_id = env_u32("GPUSHARE_JOB_ID", 0),
+		.step_id = env_u32("GPUSHARE_STEP_ID", UINT32_MAX),
+		.gpu = env_u32("GPUSHARE_GPU", 0),
+		.program = program_invocation_short_name,
+	};
+	struct shim_session *s = calloc(1, sizeof(*s));
+	int tries;
+
+	if (!s)
+		return NULL;
+	s->client = gs_client_create(&options);
+	if (!s->client)
+		goto fail;
+	for (tries = 0; tries < GREET_TRIES; tries++) {
+		if (shim_session_connect(s, CONNECT_TIMEOUT_MS) == 0)
+			break;
+		usleep(100 * 1000);
+	}
+	if (!s->connected) {
+		shim_notice("gpushared does not answer: this program runs unmanaged until it does");
+		if (gs_client_own_page(s->client, NULL) < 0)
+			goto fail;
+		s->page = gs_client_page(s->client);
+	}
+	if (shim_agent_start(s) < 0)
+		goto fail;
+	return s;
+fail:
+	gs_client_destroy(s->client);
+	free(s);
+	return NULL;
+}
+
+struct shim_session *shim_session_peek(void)
+{
+	return atomic_load_explicit(&current, memory_order_acquire);
+}
+
+struct shim_session *shim_session(void)
+{
+	static int registered;
+	struct shim_session *s = shim_session_peek();
+	const char *socket;
+
+	if (s || atomic_load_explicit(&unmanaged, memory_order_relaxed))
+		return s;
+	pthread_mutex_lock(&making);
+	s = atomic_load(&current);
+	if (!s && !unmanaged) {
+		socket = getenv("GPUSHARE_SOCKET");
+		s = socket && *socket ? make(socket) : NULL;
+		if (!registered) {
+			registered = 1;
+			pthread_atfork(NULL, NULL, forget_in_child);
+			atexit(stop_at_exit);
+		}
+		atomic_store(&current, s);
+		unmanaged = !s;
+	}
+	pthread_mutex_unlock(&making);
+	return s;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * This process as a client of gpushared: one session per process, made on
+ * the first call that matters, made anew in a forked child.
+ */
+#ifndef GPUSHARE_SHIM_SESSION_H
+#define GPUSHARE_SHIM_SESSION_H
+
+#include <stdint.h>
+
+#include "gpushare/client/client.h"
+
+struct shim_session {
+	struct gs_client *client;
+	struct gs_page *page;
+	_Atomic int connected;      /* a daemon manages us */
+	_Atomic uint64_t used;      /* bytes of device memory that this process holds */
+	_Atomic uint32_t absent;    /* enum gs_absent */
+	_Atomic uint64_t reservation; /* 0: not known */
+	_Atomic uint32_t kernels;   /* numbers given out */
+	_Atomic int stopping;
+};
+
+/* NULL: this process is not gpushare's (no GPUSHARE_SOCKET), leave it alone. */
+struct shim_session *shim_session(void);
+
+/* The session if there is one already; never makes one. */
+struct shim_session *shim_session_peek(void);
+
+/* (Re)connect once; 0, or -1.  Only the session's maker and the agent call it. */
+int shim_session_connect(struct shim_session *s, int timeout_ms);
+
+#endif

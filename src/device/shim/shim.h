@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Inside the shim: the libcuda.so.1 that a job's process sees.
+ *
+ * Rules of this folder: never exit, never write to standard output, never
+ * hold a lock of ours across a driver call, no work in a process that never
+ * touches CUDA.  The driver is called through REAL() only.
+ */
+#ifndef GPUSHARE_SHIM_SHIM_H
+#define GPUSHARE_SHIM_SHIM_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "device/driver/cuda.h"
+#include "device/shim/more_cuda.h"
+
+/* One number per entry point, in the order of entries.def. */
+enum shim_fn {
+#define ENTRY(name, kind, hold) SHIM_FN_##name,
+#include "device/shim/entries.def"
+#undef ENTRY
+	SHIM_FN_COUNT
+};
+
+/* Of a symbol that is exported to the program. */
+#define SHIM_EXPORT __attribute__((visibility("default")))
+
+/* ---- real.c: the driver below us ---- */
+
+/*
+ * The driver's function; opens the driver on first use.  Never NULL: what
+ * the driver lacks answers CUDA_ERROR_NOT_SUPPORTED, and without a driver
+ * everything answers CUDA_ERROR_STUB_LIBRARY.
+ */
+void *shim_real(enum shim_fn fn);
+#define REAL(name) ((__typeof__(&name))shim_real(SHIM_FN_##name))
+
+/* The wrapper to hand out instead of the driver's function at `driver`; NULL: none. */
+void *shim_wrapper_of(const void *driver);
+
+/* "cuMemFree_v2" */
+const char *shim_name(enum shim_fn fn);
+
+/* One line to GPUSHARE_LOG's file, if that is set. */
+void shim_log(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* One line to standard error, for what the user must know (once per process and text). */
+void shim_notice(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* ---- hold.c: the hold rule ---- */
+
+/*
+ * An evictable kernel is about to be launched: 1 if that is allowed now; 0
+ * if a call that must not meet a held kernel is inside the driver, then the
+ * kernel goes out as an original.  legacy: its stream is, or synchronises
+ * with, the legacy default stream.
+ */
+int shim_hold_begin(int legacy);
+/* It is done. */
+void shim_hold_end(int legacy);
+
+/* Around a driver call that may block inside the driver with its lock held. */
+void shim_gate_enter(int only_legacy);
+void shim_gate_leave(int only_legacy);
+
+#endif
