@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Slurm's plugin interface as gpushare's plugins see it: every difference
+ * between releases is here and nowhere else.
+ *
+ * m4/gs_slurm.m4 reads from the Slurm tree what it expects and defines
+ *   GS_GRES_IN_INTERFACES  gres.h lives in src/interfaces
+ *   GS_GRES_PREP           prep_build_env and prep_set_env, formerly epilog_*
+ *   GS_GRES_JOB_INFO       get_job_info and get_step_info are called
+ *   GS_SLURM_LIST_T        lists are list_t *, formerly List
+ *
+ * Slurm's headers are not held to this project's warnings.
+ */
+#ifndef GPUSHARE_PLUGINS_GS_SLURM_COMPAT_H
+#define GPUSHARE_PLUGINS_GS_SLURM_COMPAT_H
+#pragma GCC system_header
+
+#include "slurm/slurm.h"
+#include "slurm/slurm_errno.h"
+
+#include "src/common/slurm_xlator.h"
+#include "src/common/bitstring.h"
+#include "src/common/env.h"
+#include "src/common/list.h"
+#include "src/common/log.h"
+#include "src/common/xmalloc.h"
+#ifdef GS_GRES_IN_INTERFACES
+#include "src/interfaces/gres.h"
+#else
+#include "src/common/gres.h"
+#endif
+
+/* The library is compiled with hidden visibility; Slurm looks these up by name. */
+#define GS_EXPORT __attribute__((visibility("default")))
+
+#ifdef GS_SLURM_LIST_T
+typedef list_t *gs_list;
+#else
+typedef List gs_list;
+#endif
+
+#ifdef GS_GRES_PREP
+typedef gres_prep_t gs_gres_prep;
+#define gs_gres_p_prep_build_env gres_p_prep_build_env
+#define gs_gres_p_prep_set_env gres_p_prep_set_env
+#else
+typedef gres_epilog_info_t gs_gres_prep;
+#define gs_gres_p_prep_build_env gres_p_epilog_build_env
+#define gs_gres_p_prep_set_env gres_p_epilog_set_env
+#endif
+
+/* What Slurm looks up in a gres plugin; no header of Slurm's declares it. */
+GS_EXPORT extern const char plugin_name[];
+GS_EXPORT extern const char plugin_type[];
+GS_EXPORT extern const uint32_t plugin_version;
+GS_EXPORT int gres_p_node_config_load(gs_list conf_list, node_config_load_t *node);
+GS_EXPORT void gres_p_job_set_env(char ***env, bitstr_t *bits, uint64_t count,
+				  gres_internal_flags_t flags);
+GS_EXPORT void gres_p_step_set_env(char ***env, bitstr_t *bits, uint64_t count,
+				   gres_internal_flags_t flags);
+GS_EXPORT void gres_p_task_set_env(char ***env, bitstr_t *bits, uint64_t count,
+				   bitstr_t *usable, gres_internal_flags_t flags);
+GS_EXPORT void gres_p_send_stepd(buf_t *buffer);
+GS_EXPORT void gres_p_recv_stepd(buf_t *buffer);
+GS_EXPORT gs_list gres_p_get_devices(void);
+GS_EXPORT void gres_p_step_hardware_init(bitstr_t *usable, char *settings);
+GS_EXPORT void gres_p_step_hardware_fini(void);
+GS_EXPORT gs_gres_prep *gs_gres_p_prep_build_env(gres_job_state_t *job);
+GS_EXPORT void gs_gres_p_prep_set_env(char ***env, gs_gres_prep *prep, int node);
+#ifdef GS_GRES_JOB_INFO
+GS_EXPORT int gres_p_get_job_info(gres_job_state_t *job, uint32_t node,
+				  enum gres_job_data_type type, void *data);
+GS_EXPORT int gres_p_get_step_info(gres_step_state_t *step, uint32_t node,
+				   enum gres_step_data_type type, void *data);
+#endif
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A job as slurmctld has it: the only word on who it is and what it holds. */
+#ifndef GPUSHARE_PLUGINS_SPANK_JOBINFO_H
+#define GPUSHARE_PLUGINS_SPANK_JOBINFO_H
+
+#include <stdint.h>
+
+#include "common/error.h"
+
+struct gs_jobinfo {
+	uint32_t uid;
+	uint32_t shares;    /* of gpushare on the node where it has most; 0: none */
+	char partition[64];
+};
+
+/* Ask slurmctld (bounded by Slurm's MessageTimeout).  0, or -1 with the reason. */
+int gs_jobinfo_load(uint32_t job_id, struct gs_jobinfo *info, struct gs_error *err);
+
+#endif

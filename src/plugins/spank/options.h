@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The options that gpushare adds to sbatch, salloc and srun. */
+#ifndef GPUSHARE_PLUGINS_SPANK_OPTIONS_H
+#define GPUSHARE_PLUGINS_SPANK_OPTIONS_H
+
+#include <slurm/spank.h>
+#include <stdint.h>
+
+struct gs_spank_options {
+	int memory_set;
+	uint64_t memory;    /* bytes */
+	int priority_set;
+	uint32_t priority;
+};
+
+/* Called in every context from slurm_spank_init; 0 or a SPANK error. */
+int gs_options_register(spank_t spank);
+
+/* What was given so far, by this process's command line or by the job's submission. */
+const struct gs_spank_options *gs_options(void);
+
+#endif

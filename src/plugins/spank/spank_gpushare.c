@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The SPANK plugin: Slurm's callbacks, handed to the file whose matter they
+ * are.  The options exist in every context, the rest in slurmstepd only.
+ */
+#define _GNU_SOURCE
+#include <slurm/spank.h>
+
+#include "plugins/spank/options.h"
+#include "plugins/spank/stepd.h"
+#include "plugins/spank/values.h"
+
+#pragma GCC visibility push(default)
+SPANK_PLUGIN(gpushare, 1);
+spank_f slurm_spank_init;
+spank_f slurm_spank_init_post_opt;
+spank_f slurm_spank_user_init;
+spank_f slurm_spank_task_init_privileged;
+spank_f slurm_spank_task_exit;
+spank_f slurm_spank_exit;
+#pragma GCC visibility pop
+
+static struct gs_spank_args args;
+
+static int in_stepd(spank_t spank)
+{
+	return spank_remote(spank) == 1;
+}
+
+int slurm_spank_init(spank_t spank, int argc, char *argv[])
+{
+	struct gs_error err;
+
+	if (gs_spank_args_parse(argc, argv, &args, &err) < 0) {
+		slurm_error("gpushare: %s", err.text);
+		return ESPANK_BAD_ARG;
+	}
+	return spank_context() == S_CTX_SLURMD ? ESPANK_SUCCESS : gs_options_register(spank);
+}
+
+int slurm_spank_init_post_opt(spank_t spank, int argc, char *argv[])
+{
+	(void)argc;
+	(void)argv;
+	if (in_stepd(spank))
+		gs_stepd_begin(spank, &args);
+	return ESPANK_SUCCESS;
+}
+
+int slurm_spank_user_init(spank_t spank, int argc, char *argv[])
+{
+	(void)spank;
+	(void)argc;
+	(void)argv;
+	gs_stepd_tell();
+	return ESPANK_SUCCESS;
+}
+
+int slurm_spank_task_init_privileged(spank_t spank, int argc, char *argv[])
+{
+	(void)spank;
+	(void)argc;
+	(void)argv;
+	gs_stepd_task();
+	return ESPANK_SUCCESS;
+}
+
+int slurm_spank_task_exit(spank_t spank, int argc, char *argv[])
+{
+	(void)argc;
+	(void)argv;
+	gs_stepd_task_exit(spank, &args);
+	return ESPANK_SUCCESS;
+}
+
+int slurm_spank_exit(spank_t spank, int argc, char *argv[])
+{
+	(void)argc;
+	(void)argv;
+	if (in_stepd(spank))
+		gs_stepd_end(&args);
+	return ESPANK_SUCCESS;
+}

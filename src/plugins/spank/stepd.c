@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A step's life in slurmstepd; see stepd.h.
+ *
+ * Which callback does what follows from slurmstepd's order (mgr.c):
+ *  - init_post_opt runs as root with the step's environment complete; by
+ *    user_init the effective user is the job's, and munge would seal that.
+ *  - a failure before the tasks start drains the node and requeues the job,
+ *    so a step that must not run fails in its tasks instead.
+ *  - srun hears that its tasks have ended before slurm_spank_exit runs, and
+ *    may complete the job then; the last task_exit comes before either.
+ */
+#define _GNU_SOURCE
+#include "plugins/spank/stepd.h"
+
+#include <slurm/slurm.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "plugins/spank/daemon.h"
+#include "plugins/spank/jobinfo.h"
+#include "plugins/spank/options.h"
+
+#define END_TIMEOUT_MS 2000
+#define LIBRARY_PATH_MAX 32768
+
+static struct {
+	int registered;
+	int must_fail;
+	uint32_t tasks_ended;
+	struct gs_msg_step step;
+	char message[2 * GS_ERROR_TEXT_MAX]; /* for the user; "": none */
+} self;
+
+/* A whole number that Slurm put into the step's environment; 0 if it is not there. */
+static uint32_t env_number(spank_t spank, const char *name)
+{
+	char text[24];
+
+	if (spank_getenv(spank, name, text, sizeof(text)) != ESPANK_SUCCESS)
+		return 0;
+	return (uint32_t)strtoul(text, NULL, 10);
+}
+
+static int set_env(spank_t spank, const char *name, const char *value, struct gs_error *err)
+{
+	spank_err_t rc = spank_setenv(spank, name, value, 1);
+
+	return rc == ESPANK_SUCCESS ? 0 : gs_fail(err, "cannot set %s: %s", name,
+						  spank_strerror(rc));
+}
+
+static int set_number(spank_t spank, const char *name, uint32_t value, struct gs_error *err)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%u", value);
+	return set_env(spank, name, text, err);
+}
+
+static int set_library_path(spank_t spank, const char *dir, struct gs_error *err)
+{
+	static char old[LIBRARY_PATH_MAX], new[LIBRARY_PATH_MAX];
+	spank_err_t rc = spank_getenv(spank, "LD_LIBRARY_PATH", old, sizeof(old));
+
+	if (rc == ESPANK_ENV_NOEXIST)
+		old[0] = 0;
+	else if (rc != ESPANK_SUCCESS)
+		return gs_fail(err, "LD_LIBRARY_PATH: %s", spank_strerror(rc));
+	if (gs_library_path(old, dir, new, sizeof(new)) < 0)
+		return gs_fail(err, "LD_LIBRARY_PATH is too long");
+	return set_env(spank, "LD_LIBRARY_PATH", new, err);
+}
+
+/* "A=B\n" lines of the administrator's. */
+static int set_lines(spank_t spank, char *lines, struct gs_error *err)
+{
+	char *rest = NULL;
+
+	for (char *line = strtok_r(lines, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+		char *equals = strchr(line, '=');
+
+		if (!equals || equals == line)
+			return gs_fail(err, "gpushared sent \"%.64s\" for the environment", line);
+		*equals = 0;
+		if (set_env(spank, line, equals + 1, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int set_environment(spank_t spank, const struct gs_spank_args *args,
+			   struct gs_msg_registered *granted, struct gs_error *err)
+{
+	if (granted->shim_dir[0] && set_library_path(spank, granted->shim_dir, err) < 0)
+		return -1;
+	if (granted->driver[0] && set_env(spank, "GPUSHARE_DRIVER", granted->driver, err) < 0)
+		return -1;
+	if (set_env(spank, "GPUSHARE_SOCKET", args->socket, err) < 0 ||
+	    set_number(spank, "GPUSHARE_JOB_ID", self.step.job_id, err) < 0 ||
+	    set_number(spank, "GPUSHARE_STEP_ID", self.step.step_id, err) < 0)
+		return -1;
+	return set_lines(spank, granted->env, err);
+}
+
+/* 1: a step with shares, described in self.step; 0: none of ours; -1: cannot tell. */
+static int describe(spank_t spank, struct gs_error *err)
+{
+	const struct gs_spank_options *options = gs_options();
+	struct gs_msg_step *step = &self.step;
+	uint32_t shares = env_number(spank, "GPUSHARE_SHARES");
+	struct gs_jobinfo job;
+	uid_t uid;
+
+	if (!shares)
+		return 0;
+	if (gs_jobinfo_load(step->job_id, &job, err) < 0)
+		return -1;
+	if (!job.shares)
+		return 0;
+	if (spank_get_item(spank, S_JOB_UID, &uid) != ESPANK_SUCCESS || uid != job.uid)
+		return gs_fail(err, "slurmctld says that job %u is of another user",
+			       step->job_id);
+	step->uid = job.uid;
+	step->shares = shares < job.shares ? shares : job.shares;
+	step->gpu = env_number(spank, "GPUSHARE_GPU");
+	step->memory = options->memory_set ? options->memory : 0;
+	step->priority_set = (uint32_t)options->priority_set;
+	step->priority = options->priority;
+	memcpy(step->partition, job.partition, sizeof(step->partition));
+	return 1;
+}
+
+static void cannot_register(const struct gs_spank_args *args, enum gs_answer answer,
+			    const struct gs_error *err)
+{
+	const char *what;
+
+	self.must_fail = answer == GS_ANSWER_REFUSED || !args->run_absent;
+	if (answer == GS_ANSWER_REFUSED)
+		what = "refused by gpushared";
+	else
+		what = self.must_fail ? "not registered, and the step does not run without"
+				      : "not registered, the step runs unmanaged";
+	snprintf(self.message, sizeof(self.message), "gpushare: job %u: %s: %s",
+		 self.step.job_id, what, err->text);
+	slurm_error("%s", self.message);
+}
+
+/* Options that nothing will look at deserve a word. */
+static void unused_options(void)
+{
+	const struct gs_spank_options *options = gs_options();
+
+	if (options->memory_set || options->priority_set)
+		snprintf(self.message, sizeof(self.message),
+			 "gpushare: job %u: --gpushare-%s has no effect without --gres=gpushare",
+			 self.step.job_id, options->memory_set ? "mem" : "priority");
+}
+
+void gs_stepd_begin(spank_t spank, const struct gs_spank_args *args)
+{
+	struct gs_msg_registered granted;
+	enum gs_answer answer;
+	struct gs_error err;
+	int ours;
+
+	if (spank_get_item(spank, S_JOB_ID, &self.step.job_id) != ESPANK_SUCCESS ||
+	    spank_get_item(spank, S_JOB_STEPID, &self.step.step_id) != ESPANK_SUCCESS ||
+	    self.step.step_id == SLURM_EXTERN_CONT)
+		return;
+	ours = describe(spank, &err);
+	if (ours < 0) {
+		cannot_register(args, GS_ANSWER_ABSENT, &err);
+		return;
+	}
+	if (!ours) {
+		unused_options();
+		return;
+	}
+	answer = gs_daemon_register(args, &self.step, &granted, &err);
+	if (answer != GS_ANSWER_YES) {
+		cannot_register(args, answer, &err);
+		return;
+	}
+	self.registered = 1;
+	slurm_verbose("gpushare: job %u step %u: %u shares, %llu bytes reserved",
+		      self.step.job_id, self.step.step_id, self.step.shares,
+		      (unsigned long long)granted.reservation);
+	if (set_environment(spank, args, &granted, &err) < 0)
+		cannot_register(args, GS_ANSWER_REFUSED, &err);
+}
+
+void gs_stepd_tell(void)
+{
+	if (self.message[0])
+		slurm_spank_log("%s", self.message);
+}
+
+/* Not by a return value: Slurm heeds those of plugins marked required only. */
+void gs_stepd_task(void)
+{
+	if (self.must_fail)
+		_exit(EXIT_FAILURE);
+}
+
+void gs_stepd_task_exit(spank_t spank, const struct gs_spank_args *args)
+{
+	uint32_t tasks;
+
+	self.tasks_ended++;
+	if (spank_get_item(spank, S_JOB_LOCAL_TASK_COUNT, &tasks) == ESPANK_SUCCESS &&
+	    self.tasks_ended >= tasks)
+		gs_stepd_end(args);
+}
+
+void gs_stepd_end(const struct gs_spank_args *args)
+{
+	struct gs_error err;
+
+	if (!self.registered)
+		return;
+	self.registered = 0;
+	if (gs_daemon_unregister(args, &self.step, END_TIMEOUT_MS, &err) != GS_ANSWER_YES)
+		slurm_error("gpushare: job %u step %u: no final report: %s", self.step.job_id,
+			    self.step.step_id, err.text);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The plugin inside slurmstepd: one step, registered with gpushared as it
+ * begins, taken back as it ends.  Nothing is done for a step without shares.
+ */
+#ifndef GPUSHARE_PLUGINS_SPANK_STEPD_H
+#define GPUSHARE_PLUGINS_SPANK_STEPD_H
+
+#include <slurm/spank.h>
+
+#include "plugins/spank/values.h"
+
+/* As root, the environment of the step being known and no task started. */
+void gs_stepd_begin(spank_t spank, const struct gs_spank_args *args);
+
+/* Once the step's standard error is open: say there what went wrong. */
+void gs_stepd_tell(void);
+
+/* In the child that becomes a task, as root: does not return if the task must not run. */
+void gs_stepd_task(void);
+
+/* As root, a task has ended. */
+void gs_stepd_task_exit(spank_t spank, const struct gs_spank_args *args);
+
+/* As root, the step has ended, however far it came. */
+void gs_stepd_end(const struct gs_spank_args *args);
+
+#endif

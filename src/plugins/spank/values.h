@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the SPANK plugin reads from people and from Slurm, as values: the
+ * arguments in plugstack.conf, the users' options, Slurm's gres strings.
+ * Pure: text in, values out.
+ */
+#ifndef GPUSHARE_PLUGINS_SPANK_VALUES_H
+#define GPUSHARE_PLUGINS_SPANK_VALUES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/error.h"
+
+#define GS_SPANK_PATH_MAX 108u  /* sun_path */
+#define GS_OPTION_TEXT_MAX 32u  /* longest value of an option, with its NUL */
+#define GS_PRIORITY_MAX 1000    /* as in gpushare.conf */
+
+struct gs_spank_args {
+	char socket[GS_SPANK_PATH_MAX];       /* of gpushared */
+	char munge_socket[GS_SPANK_PATH_MAX]; /* "": munge's default */
+	uint32_t timeout_ms;                  /* for a registration, connecting included */
+	int run_absent;                       /* no daemon: 1 the step runs unmanaged, 0 it fails */
+};
+
+/*
+ * "socket=PATH", "munge_socket=PATH", "timeout=DURATION", "absent=run|fail",
+ * each at most once; what is not given gets its default.
+ * Returns 0, or -1 with the reason.
+ */
+int gs_spank_args_parse(int argc, char *const *argv, struct gs_spank_args *args,
+			struct gs_error *err);
+
+/* --gpushare-mem: bytes, at least 1 MiB.  0, or -1 with the reason. */
+int gs_option_memory(const char *text, uint64_t *bytes, struct gs_error *err);
+
+/* --gpushare-priority: 0..GS_PRIORITY_MAX.  0, or -1 with the reason. */
+int gs_option_priority(const char *text, uint32_t *priority, struct gs_error *err);
+
+/*
+ * How many of gres `name` a list of Slurm's says there are, all types added
+ * up: "gpu:1,gpushare:30(IDX:0)", "gres:gpushare:25", "gpushare(CNT:40)",
+ * "gpushare".  0: none, or not understood.
+ */
+uint64_t gs_gres_count(const char *list, const char *name);
+
+/*
+ * LD_LIBRARY_PATH with `dir` in front, unless it is there already; old may be
+ * NULL.  0, or -1 when it does not fit.
+ */
+int gs_library_path(const char *old, const char *dir, char *out, size_t size);
+
+#endif
