@@ -37,6 +37,7 @@ struct gs_config_partition {
 #define KEY_PATH(field) char *field;
 #define KEY_POLICY(field) char *field;
 #define KEY_DURATION(field) uint64_t field;
+#define KEY_PERIOD(field) uint64_t field;
 #define KEY_SIZE(field) uint64_t field;
 #define KEY_BOOL(field) int field;
 #define KEY_ABSENT(field) int field;  /* enum gs_absent of proto/msg.h */
@@ -55,6 +56,7 @@ struct gs_config {
 #undef KEY_PATH
 #undef KEY_POLICY
 #undef KEY_DURATION
+#undef KEY_PERIOD
 #undef KEY_SIZE
 #undef KEY_BOOL
 #undef KEY_ABSENT

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Reading, asking and releasing a configuration; see config.h. */
+#define _GNU_SOURCE
+#include "gpushare/config/config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpushare/config/key.h"
+
+#define FILE_MAX_BYTES (1u << 20)
+#define PRIORITY_DEFAULT 1
+
+struct gs_config *gs_config_load(const char *path, struct gs_error *err)
+{
+	struct gs_config *config = NULL;
+	FILE *file = fopen(path, "re");
+	char *text = NULL;
+	size_t n;
+
+	if (!file) {
+		gs_fail_errno(err, "%.120s: cannot open", path);
+		return NULL;
+	}
+	text = malloc(FILE_MAX_BYTES + 1);
+	if (!text) {
+		gs_fail(err, "no memory");
+		goto out;
+	}
+	n = fread(text, 1, FILE_MAX_BYTES + 1, file);
+	if (ferror(file))
+		gs_fail_errno(err, "%.120s: cannot read", path);
+	else if (n > FILE_MAX_BYTES)
+		gs_fail(err, "%.120s: larger than %u bytes", path, FILE_MAX_BYTES);
+	else
+		config = gs_config_parse(path, text, n, err);
+out:
+	free(text);
+	fclose(file);
+	return config;
+}
+
+void gs_config_free(struct gs_config *config)
+{
+	if (!config)
+		return;
+	gs_key_release(config);
+	for (size_t i = 0; i < config->ngpu; i++)
+		free(config->gpu[i].file);
+	for (size_t i = 0; i < config->npartition; i++)
+		free(config->partition[i].name);
+	free(config->job_env);
+	free(config);
+}
+
+int32_t gs_config_priority(const struct gs_config *config, const char *partition)
+{
+	for (size_t i = 0; i < config->npartition; i++)
+		if (strcmp(config->partition[i].name, partition) == 0)
+			return config->partition[i].priority;
+	return PRIORITY_DEFAULT;
+}
+
+const struct gs_config_gpu *gs_config_gpu(const struct gs_config *config, uint32_t index)
+{
+	for (size_t i = 0; i < config->ngpu; i++)
+		if (config->gpu[i].index == index)
+			return &config->gpu[i];
+	return NULL;
+}

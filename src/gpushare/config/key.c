@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Typed values of the keys in keys.def; see key.h. */
+#define _GNU_SOURCE
+#include "gpushare/config/key.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "common/log.h"
+#include "common/units.h"
+#include "gpushare/proto/msg.h"
+
+enum key_type {
+	TYPE_STRING, TYPE_PATH, TYPE_POLICY, TYPE_DURATION, TYPE_PERIOD, TYPE_SIZE,
+	TYPE_BOOL, TYPE_ABSENT, TYPE_LEVEL,
+};
+
+static const struct key {
+	const char *name;
+	const char *initial;
+	enum key_type type;
+	size_t offset;
+} keys[] = {
+#define KEY(name, field, type, def, words) \
+	{ #name, def, TYPE_##type, offsetof(struct gs_config, field) },
+#include "gpushare/config/keys.def"
+#undef KEY
+};
+
+#define KEY_COUNT (sizeof(keys) / sizeof(keys[0]))
+
+int gs_key_find(const char *name)
+{
+	for (size_t i = 0; i < KEY_COUNT; i++)
+		if (strcasecmp(name, keys[i].name) == 0)
+			return (int)i;
+	return -1;
+}
+
+const char *gs_key_name(size_t key)
+{
+	return keys[key].name;
+}
+
+size_t gs_key_count(void)
+{
+	return KEY_COUNT;
+}
+
+static int set_text(char **field, const char *value, struct gs_error *err)
+{
+	char *copy = strdup(value);
+
+	if (!copy)
+		return gs_fail(err, "no memory");
+	free(*field);
+	*field = copy;
+	return 0;
+}
+
+static int set_path(char **field, const char *value, const char *initial,
+		    struct gs_error *err)
+{
+	if (*value != '/' && (*value || *initial))
+		return gs_fail(err, "'%.60s' is not an absolute path", value);
+	return set_text(field, value, err);
+}
+
+static int set_policy(char **field, const char *value, struct gs_error *err)
+{
+	static const char *const names[] = {
+#define POLICY(name, words, source) #name,
+#include "gpushare/sched/policies.def"
+#undef POLICY
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcasecmp(value, names[i]) == 0)
+			return set_text(field, names[i], err);
+	return gs_fail(err, "'%.40s' is not a policy: choose one of"
+#define POLICY(name, words, source) " " #name
+#include "gpushare/sched/policies.def"
+#undef POLICY
+		       , value);
+}
+
+static int set_period(uint64_t *field, const char *value, struct gs_error *err)
+{
+	uint64_t ns;
+
+	if (gs_parse_duration(value, &ns, err) < 0)
+		return -1;
+	if (ns == 0)
+		return gs_fail(err, "'%.40s': must be longer than zero", value);
+	*field = ns;
+	return 0;
+}
+
+static int set_absent(int *field, const char *value, struct gs_error *err)
+{
+	static const char *const names[] = {
+		[GS_ABSENT_RUN] = "run", [GS_ABSENT_WAIT] = "wait", [GS_ABSENT_FAIL] = "fail",
+	};
+
+	for (int i = 0; i <= GS_ABSENT_FAIL; i++)
+		if (strcasecmp(value, names[i]) == 0) {
+			*field = i;
+			return 0;
+		}
+	return gs_fail(err, "'%.40s' is neither run, wait nor fail", value);
+}
+
+static int set_level(int *field, const char *value, struct gs_error *err)
+{
+	int level = gs_log_level_parse(value);
+
+	if (level < 0)
+		return gs_fail(err, "'%.40s' is neither error, warn, info nor debug", value);
+	*field = level;
+	return 0;
+}
+
+int gs_key_set(struct gs_config *config, size_t key, const char *value, struct gs_error *err)
+{
+	const struct key *k = &keys[key];
+	void *field = (char *)config + k->offset;
+
+	if (strlen(value) > GS_CONFIG_VALUE_MAX)
+		return gs_fail(err, "the value is longer than %d bytes", GS_CONFIG_VALUE_MAX);
+	switch (k->type) {
+	case TYPE_STRING:   return set_text(field, value, err);
+	case TYPE_PATH:     return set_path(field, value, k->initial, err);
+	case TYPE_POLICY:   return set_policy(field, value, err);
+	case TYPE_DURATION: return gs_parse_duration(value, field, err);
+	case TYPE_PERIOD:   return set_period(field, value, err);
+	case TYPE_SIZE:     return gs_parse_size(value, field, err);
+	case TYPE_BOOL:     return gs_parse_bool(value, field, err);
+	case TYPE_ABSENT:   return set_absent(field, value, err);
+	case TYPE_LEVEL:    return set_level(field, value, err);
+	}
+	return gs_fail(err, "a key without a type");
+}
+
+int gs_key_defaults(struct gs_config *config, struct gs_error *err)
+{
+	for (size_t i = 0; i < KEY_COUNT; i++)
+		if (gs_key_set(config, i, keys[i].initial, err) < 0)
+			return -1;
+	return 0;
+}
+
+void gs_key_release(struct gs_config *config)
+{
+	for (size_t i = 0; i < KEY_COUNT; i++)
+		if (keys[i].type <= TYPE_POLICY)
+			free(*(char **)((char *)config + keys[i].offset));
+}

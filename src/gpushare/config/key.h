@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The keys of gpushare.conf that have one value for the node: table and typed values. */
+#ifndef GPUSHARE_CONFIG_KEY_H
+#define GPUSHARE_CONFIG_KEY_H
+
+#include <stddef.h>
+
+#include "gpushare/config/config.h"
+
+/* Longest text of one value: what a message of the daemon can carry. */
+#define GS_CONFIG_VALUE_MAX 255
+
+/* The key's number whatever the case of `name`, or -1. */
+int gs_key_find(const char *name);
+
+/* Its name as it is documented. */
+const char *gs_key_name(size_t key);
+
+size_t gs_key_count(void);
+
+/* Check and store a value; what was stored before is released. */
+int gs_key_set(struct gs_config *config, size_t key, const char *value, struct gs_error *err);
+
+/* Store every key's default. */
+int gs_key_defaults(struct gs_config *config, struct gs_error *err);
+
+/* Release what the keys own. */
+void gs_key_release(struct gs_config *config);
+
+#endif

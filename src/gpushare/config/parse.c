@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * gpushare.conf, line by line; see config.h.
+ *
+ * A # begins a comment at the start of a line or behind white space, so that
+ * a value may contain one; a value that was meant to end there then fails its
+ * check instead of being cut in silence.
+ */
+#define _GNU_SOURCE
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "common/units.h"
+#include "gpushare/config/config.h"
+#include "gpushare/config/key.h"
+#include "gpushare/proto/msg.h"
+
+#define LINE_MAX_BYTES 1024
+#define SHARES_DEFAULT 100
+#define ENV_MAX sizeof(((struct gs_msg_registered *)0)->env)
+
+struct parser {
+	struct gs_config *config;
+	unsigned char seen[128]; /* by key number */
+};
+
+static char *trim(char *text)
+{
+	char *end;
+
+	while (isspace((unsigned char)*text))
+		text++;
+	end = text + strlen(text);
+	while (end > text && isspace((unsigned char)end[-1]))
+		*--end = '\0';
+	return text;
+}
+
+static void strip_comment(char *line)
+{
+	for (char *c = line; *c; c++)
+		if (*c == '#' && (c == line || isspace((unsigned char)c[-1]))) {
+			*c = '\0';
+			return;
+		}
+}
+
+/* The next Name=Value of a record; 1, 0 at the end, -1 with the reason. */
+static int next_pair(char **rest, char **name, char **value, struct gs_error *err)
+{
+	char *word = strsep(rest, " \t");
+
+	while (word && !*word)
+		word = strsep(rest, " \t");
+	if (!word)
+		return 0;
+	*value = strchr(word, '=');
+	if (!*value || *value == word)
+		return gs_fail(err, "'%.60s' is not Name=Value", word);
+	*(*value)++ = '\0';
+	*name = word;
+	return 1;
+}
+
+static int set_gpu_field(struct gs_config_gpu *gpu, const char *name, const char *value,
+			 struct gs_error *err)
+{
+	int64_t number;
+
+	if (strcasecmp(name, "Memory") == 0) {
+		if (gpu->memory)
+			return gs_fail(err, "Memory is given twice");
+		return gs_parse_size(value, &gpu->memory, err);
+	}
+	if (strcasecmp(name, "Shares") == 0) {
+		if (gpu->shares)
+			return gs_fail(err, "Shares is given twice");
+		if (gs_parse_int(value, 1, 1000000, &number, err) < 0)
+			return -1;
+		gpu->shares = (uint32_t)number;
+		return 0;
+	}
+	if (strcasecmp(name, "File") != 0)
+		return gs_fail(err, "a Gpu line has no '%.40s': Memory, Shares and File", name);
+	if (gpu->file)
+		return gs_fail(err, "File is given twice");
+	if (*value != '/' || strlen(value) > GS_CONFIG_VALUE_MAX)
+		return gs_fail(err, "File: '%.60s' is not an absolute path", value);
+	gpu->file = strdup(value);
+	return gpu->file ? 0 : gs_fail(err, "no memory");
+}
+
+/* Gpu=0 Memory=1G [Shares=100] [File=/dev/nvidia0] */
+static int parse_gpu(struct gs_config *config, char *rest, struct gs_error *err)
+{
+	struct gs_config_gpu *gpu = &config->gpu[config->ngpu];
+	char *name, *value;
+	int64_t index;
+	int more;
+
+	if (config->ngpu == GS_CONFIG_GPUS_MAX)
+		return gs_fail(err, "more than %d GPUs", GS_CONFIG_GPUS_MAX);
+	if (next_pair(&rest, &name, &value, err) < 0 ||
+	    gs_parse_int(value, 0, 1023, &index, err) < 0)
+		return -1;
+	if (gs_config_gpu(config, (uint32_t)index))
+		return gs_fail(err, "GPU %d is described twice", (int)index);
+	/* From here on gs_config_free() releases what the record owns. */
+	config->ngpu++;
+	gpu->index = (uint32_t)index;
+	while ((more = next_pair(&rest, &name, &value, err)) > 0)
+		if (set_gpu_field(gpu, name, value, err) < 0)
+			return -1;
+	if (more < 0)
+		return -1;
+	if (!gpu->memory)
+		return gs_fail(err, "GPU %d has no Memory=", (int)index);
+	if (!gpu->shares)
+		gpu->shares = SHARES_DEFAULT;
+	return 0;
+}
+
+/* Partition=high Priority=10 */
+static int parse_partition(struct gs_config *config, char *rest, struct gs_error *err)
+{
+	struct gs_config_partition *p = &config->partition[config->npartition];
+	char *name, *value, *partition;
+	int64_t priority = -1;
+	int more;
+
+	if (config->npartition == GS_CONFIG_PARTITIONS_MAX)
+		return gs_fail(err, "more than %d partitions", GS_CONFIG_PARTITIONS_MAX);
+	if (next_pair(&rest, &name, &partition, err) < 0)
+		return -1;
+	if (!*partition || strlen(partition) >= sizeof(((struct gs_msg_step *)0)->partition))
+		return gs_fail(err, "'%.70s' is not a partition's name", partition);
+	for (size_t i = 0; i < config->npartition; i++)
+		if (strcmp(config->partition[i].name, partition) == 0)
+			return gs_fail(err, "partition '%s' is described twice", partition);
+	while ((more = next_pair(&rest, &name, &value, err)) > 0) {
+		if (strcasecmp(name, "Priority") != 0)
+			return gs_fail(err, "a Partition line has no '%.40s': Priority only", name);
+		if (priority >= 0)
+			return gs_fail(err, "Priority is given twice");
+		if (gs_parse_int(value, 0, 1000, &priority, err) < 0)
+			return -1;
+	}
+	if (more < 0)
+		return -1;
+	if (priority < 0)
+		return gs_fail(err, "partition '%s' has no Priority=", partition);
+	p->name = strdup(partition);
+	if (!p->name)
+		return gs_fail(err, "no memory");
+	p->priority = (int32_t)priority;
+	config->npartition++;
+	return 0;
+}
+
+/* JobEnv=NAME=VALUE */
+static int parse_env(struct gs_config *config, const char *value, struct gs_error *err)
+{
+	const char *equals = strchr(value, '=');
+	size_t had = strlen(config->job_env), adds = strlen(value);
+	char *grown;
+
+	if (!equals || equals == value || isdigit((unsigned char)*value))
+		return gs_fail(err, "'%.60s' is not NAME=VALUE", value);
+	for (const char *c = value; c < equals; c++)
+		if (!isalnum((unsigned char)*c) && *c != '_')
+			return gs_fail(err, "'%.60s': a name has letters, digits and _ only", value);
+	if (had + adds + 2 > ENV_MAX)
+		return gs_fail(err, "the JobEnv lines together exceed %zu bytes", ENV_MAX - 1);
+	grown = realloc(config->job_env, had + adds + 2);
+	if (!grown)
+		return gs_fail(err, "no memory");
+	memcpy(grown + had, value, adds);
+	memcpy(grown + had + adds, "\n", 2);
+	config->job_env = grown;
+	return 0;
+}
+
+static int parse_key(struct parser *p, const char *name, const char *value,
+		     struct gs_error *err)
+{
+	int key = gs_key_find(name);
+	struct gs_error why;
+
+	if (key < 0)
+		return gs_fail(err, "unknown key '%.60s'", name);
+	if (p->seen[key])
+		return gs_fail(err, "%s is given twice", gs_key_name((size_t)key));
+	if (gs_key_set(p->config, (size_t)key, value, &why) < 0)
+		return gs_fail(err, "%s: %.200s", gs_key_name((size_t)key), why.text);
+	p->seen[key] = 1;
+	return 0;
+}
+
+static int parse_line(struct parser *p, char *line, struct gs_error *err)
+{
+	char *name, *value;
+
+	strip_comment(line);
+	name = trim(line);
+	if (!*name)
+		return 0;
+	if (strncasecmp(name, "Gpu=", 4) == 0)
+		return parse_gpu(p->config, name, err);
+	if (strncasecmp(name, "Partition=", 10) == 0)
+		return parse_partition(p->config, name, err);
+	value = strchr(name, '=');
+	if (!value)
+		return gs_fail(err, "'%.60s' is not Key=Value", name);
+	*value++ = '\0';
+	name = trim(name);
+	value = trim(value);
+	if (strcasecmp(name, "JobEnv") == 0)
+		return parse_env(p->config, value, err);
+	return parse_key(p, name, value, err);
+}
+
+static int parse_lines(struct parser *p, const char *name, const char *text, size_t len,
+		       struct gs_error *err)
+{
+	const char *end = text + len;
+	char line[LINE_MAX_BYTES];
+	struct gs_error why;
+
+	for (unsigned number = 1; text < end; number++) {
+		const char *eol = memchr(text, '\n', (size_t)(end - text));
+		size_t n = (size_t)((eol ? eol : end) - text);
+
+		if (n >= sizeof(line))
+			return gs_fail(err, "%.80s:%u: a line of more than %d bytes", name,
+				       number, LINE_MAX_BYTES - 1);
+		if (memchr(text, '\0', n))
+			return gs_fail(err, "%.80s:%u: a NUL byte", name, number);
+		memcpy(line, text, n);
+		line[n] = '\0';
+		if (parse_line(p, line, &why) < 0)
+			return gs_fail(err, "%.80s:%u: %s", name, number, why.text);
+		text = eol ? eol + 1 : end;
+	}
+	return 0;
+}
+
+struct gs_config *gs_config_parse(const char *name, const char *text, size_t len,
+				  struct gs_error *err)
+{
+	struct parser p = { .config = calloc(1, sizeof(*p.config)) };
+
+	_Static_assert(sizeof(p.seen) >= 64, "one byte per key");
+	if (!p.config) {
+		gs_fail(err, "no memory");
+		return NULL;
+	}
+	p.config->job_env = calloc(1, 1);
+	if (!p.config->job_env) {
+		gs_fail(err, "no memory");
+		goto fail;
+	}
+	if (gs_key_count() > sizeof(p.seen)) {
+		gs_fail(err, "more keys than the parser has room for");
+		goto fail;
+	}
+	if (gs_key_defaults(p.config, err) < 0 || parse_lines(&p, name, text, len, err) < 0)
+		goto fail;
+	if (p.config->ngpu == 0) {
+		gs_fail(err, "%.80s:1: no Gpu= line", name);
+		goto fail;
+	}
+	return p.config;
+fail:
+	gs_config_free(p.config);
+	return NULL;
+}
