@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* NTT, ANTT, STP, DNTT, Jain's index and quantiles; see metrics.h. */
+#include "gpushare/metrics/metrics.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+double gs_ntt(double turnaround, double alone)
+{
+	return alone > 0 ? turnaround / alone : 0;
+}
+
+double gs_antt(const double *ntt, size_t n)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		sum += ntt[i];
+	return n ? sum / (double)n : 0;
+}
+
+double gs_stp(const double *ntt, size_t n)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (ntt[i] > 0)
+			sum += 1 / ntt[i];
+	return sum;
+}
+
+double gs_dntt(const double *ntt, size_t n)
+{
+	double mean = gs_antt(ntt, n), sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		sum += (ntt[i] - mean) * (ntt[i] - mean);
+	return n ? sqrt(sum / (double)n) : 0;
+}
+
+double gs_jain(const double *x, const double *entitlement, size_t n)
+{
+	double sum = 0, squares = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		double y = entitlement[i] > 0 ? x[i] / entitlement[i] : 0;
+
+		sum += y;
+		squares += y * y;
+	}
+	return squares > 0 ? sum * sum / ((double)n * squares) : 1;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+double gs_quantile(double *values, size_t n, double q)
+{
+	double rank;
+
+	if (n == 0)
+		return 0;
+	qsort(values, n, sizeof(values[0]), by_value);
+	rank = ceil(q * (double)n);
+	if (!(rank >= 1))
+		rank = 1;
+	if (rank > (double)n)
+		rank = (double)n;
+	return values[(size_t)rank - 1];
+}
