@@ -97,7 +97,10 @@ void gs_sched_progress(struct gs_sched *sched, uint64_t id, uint64_t nt, uint64_
 void gs_sched_leave(struct gs_sched *sched, uint64_t id, uint64_t now,
 		    struct gs_task_stats *stats);
 
-/* The task chosen by GS_ACT_RUN has been given the GPU. */
+/*
+ * The task chosen by GS_ACT_RUN has been given the GPU: its quantum begins
+ * now, so decide again to learn its deadline.
+ */
 void gs_sched_started(struct gs_sched *sched, uint64_t id, uint64_t now);
 
 /* The task has left the GPU with work remaining; it is runnable again. */

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What to do now: the only place where policies are asked who goes next, and
+ * where their answers are checked.  Deciding changes nothing but the
+ * holder's quantum and the memory of an eviction that was asked for.
+ */
+#include "gpushare/sched/core.h"
+
+/* The policy's choice among the ready tasks and the holder; never NULL while there is one. */
+static struct gs_task *choose(struct gs_sched *sched)
+{
+	struct gs_task *head, *picked;
+	struct gs_entry holder;
+
+	if (sched->policy->pick) {
+		picked = gs_index_find(&sched->index, sched->policy->pick(gs_core_view(sched)));
+		if (picked)
+			return picked;
+		gs_core_fault(sched);
+	}
+	if (!sched->holder)
+		return sched->ready.entry[0].task;
+	gs_core_place(sched, sched->holder, &holder);
+	head = sched->ready.entry[0].task;
+	return gs_entry_before(&sched->ready.entry[0], &holder) ? head : sched->holder;
+}
+
+/* When the longest waiting task must be given the GPU. */
+static uint64_t starvation_due(const struct gs_sched *sched)
+{
+	if (!sched->options.starvation_ns || !sched->ready.oldest)
+		return GS_NO_LIMIT;
+	return gs_later(sched->ready.oldest->since_ns, sched->options.starvation_ns);
+}
+
+static void decide_free(struct gs_sched *sched, struct gs_decision *decision)
+{
+	struct gs_task *task;
+
+	if (sched->ready.count == 0) {
+		decision->action = GS_ACT_IDLE;
+		return;
+	}
+	task = starvation_due(sched) <= sched->view.now ? sched->ready.oldest : choose(sched);
+	decision->action = GS_ACT_RUN;
+	decision->task = task->id;
+	/* Its quantum begins when it starts; gs_sched_decide() then tells its end. */
+	decision->deadline_ns = gs_later(sched->view.now, gs_core_slice(sched));
+}
+
+/* The quantum is over: does somebody else go first? */
+static int loses_gpu_at_end(struct gs_sched *sched)
+{
+	if (sched->policy->expire)
+		sched->policy->expire(gs_core_view(sched), sched->holder);
+	sched->holder->turn = ++sched->next_turn;
+	if (choose(sched) != sched->holder)
+		return 1;
+	gs_core_begin_quantum(sched);
+	return 0;
+}
+
+static int must_leave(struct gs_sched *sched, uint64_t starved_turn)
+{
+	uint64_t now = sched->view.now;
+
+	if (starved_turn <= now)
+		return 1;
+	if (now >= sched->quantum_end)
+		return loses_gpu_at_end(sched);
+	if (!sched->reconsider || now < sched->protected_until)
+		return 0;
+	sched->reconsider = 0;
+	return sched->policy->preempts && choose(sched) != sched->holder;
+}
+
+void gs_sched_decide(struct gs_sched *sched, uint64_t now, struct gs_decision *decision)
+{
+	uint64_t starved_turn, slice_end;
+
+	gs_core_advance(sched, now);
+	*decision = (struct gs_decision){ .deadline_ns = UINT64_MAX };
+	if (!sched->holder) {
+		decide_free(sched, decision);
+		return;
+	}
+	decision->task = sched->holder->id;
+	decision->action = GS_ACT_KEEP;
+	/* A quantum that ends while nobody waits costs nothing: the first to come is compared then. */
+	if (!sched->evicting && sched->ready.count == 0)
+		return;
+	starved_turn = starvation_due(sched);
+	slice_end = gs_later(sched->holder->since_ns, gs_core_slice(sched));
+	if (starved_turn < slice_end)
+		starved_turn = slice_end;
+	if (!sched->evicting)
+		sched->evicting = must_leave(sched, starved_turn);
+	if (sched->evicting) {
+		decision->action = GS_ACT_EVICT;
+		return;
+	}
+	decision->deadline_ns = sched->quantum_end < starved_turn ? sched->quantum_end
+								   : starved_turn;
+}

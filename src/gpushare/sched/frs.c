@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * frs: the fair and responsive scheduler (seed 004, section IV-E).  Whoever
+ * is slowed down most goes next.
+ *
+ * The instantaneous slowdown of a task t after its arrival is
+ *	IS = (t + left) / alone				(equation 1)
+ * with alone = NT x tpt; the paper prints N_t x tpt below the line, against
+ * its own text and equation 2, and infinite for a task that has not begun.
+ * Shares weigh it: what is evened out is IS x shares, so twice the shares is
+ * half the slowdown.  With equal shares it is the paper's.
+ *
+ * Equation 2: the chosen one runs until the least slowed down task has come
+ * up to its slowdown, at least for the minimum quantum.
+ *
+ * While a task waits its slowdown is a line in time, a + b x now, so choosing
+ * is one pass over the ready tasks' lines.
+ *
+ * Good for mixed lengths: short kernels are served soon, long ones still move.
+ * Bad when alone times are far off, and costs a hand-over per quantum.
+ */
+#include "gpushare/sched/policy.h"
+
+static void place(const struct gs_view *view, const struct gs_task *task,
+		  struct gs_entry *entry)
+{
+	double per_ns = task->shares / (double)gs_task_alone(view, task);
+
+	entry->a = ((double)gs_task_left(view, task) - (double)task->arrival_ns) * per_ns;
+	entry->b = per_ns;
+}
+
+static double slowdown(const struct gs_entry *entry, uint64_t now)
+{
+	return entry->a + entry->b * (double)now;
+}
+
+static uint64_t pick(struct gs_view *view)
+{
+	struct gs_entry holder = { .task = view->holder };
+	const struct gs_entry *best = NULL;
+	double most = 0;
+
+	if (view->holder) {
+		place(view, view->holder, &holder);
+		best = &holder;
+		most = slowdown(best, view->now);
+	}
+	for (size_t i = 0; i < view->count; i++) {
+		const struct gs_entry *e = &view->ready[i];
+		double is = slowdown(e, view->now);
+
+		if (!best || is > most || (is >= most && e->task->seq < best->task->seq)) {
+			best = e;
+			most = is;
+		}
+	}
+	return best->task->id;
+}
+
+static uint64_t quantum(struct gs_view *view, const struct gs_task *task)
+{
+	const struct gs_entry *least = NULL;
+	struct gs_entry mine = { 0 };
+	double target, low = 0, ns;
+
+	place(view, task, &mine);
+	target = slowdown(&mine, view->now);
+	for (size_t i = 0; i < view->count; i++) {
+		double is = slowdown(&view->ready[i], view->now);
+
+		if (!least || is < low) {
+			least = &view->ready[i];
+			low = is;
+		}
+	}
+	ns = least ? (target - low) / least->b : 0;
+	if (!(ns > (double)view->options->min_quantum_ns))
+		return view->options->min_quantum_ns;
+	return ns < 1e18 ? (uint64_t)ns : GS_NO_LIMIT;
+}
+
+const struct gs_policy gs_policy_frs = {
+	.name = "frs",
+	.place = place,
+	.pick = pick,
+	.quantum = quantum,
+};

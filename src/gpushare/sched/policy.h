@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What a scheduling policy is.
+ *
+ * A policy only orders: the core owns time, queues, deadlines and accounting,
+ * and checks every answer.  One policy is one file that ends in one
+ * `const struct gs_policy`, listed in policies.def.  To add one: write the
+ * file, add the line to policies.def and the file to Makemodule.am, describe
+ * it in doc/policies.md.
+ */
+#ifndef GPUSHARE_SCHED_POLICY_H
+#define GPUSHARE_SCHED_POLICY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gpushare/sched/sched.h"
+
+#define GS_NO_LIMIT UINT64_MAX
+
+/* A task as policies see it.  Only `word` is theirs to write. */
+struct gs_task {
+	uint64_t id;
+	uint64_t seq;         /* order of arrival; the tie-breaker */
+	uint64_t turn;        /* order in which it last joined the ready queue */
+	uint64_t nt, done;    /* NT and N_t */
+	uint64_t alone_ns;    /* NT x tpt; 0: unknown, see gs_task_alone() */
+	int32_t priority;
+	uint32_t shares;
+	uint64_t arrival_ns;
+	uint64_t since_ns;    /* joined the ready queue, or got the GPU, then */
+	uint64_t ran_ns, waited_ns; /* up to since_ns */
+	uint64_t word[2];     /* the policy's own; zero when the task arrives */
+
+	/* The core's own. */
+	uint64_t start_ns;
+	uint64_t left_ns;     /* remaining, when it was last told */
+	uint64_t left_ran_ns; /* ran_ns then */
+	uint32_t preemptions;
+	int started;
+	size_t heap_at;
+	struct gs_task *older, *newer; /* neighbours in order of waiting */
+	struct gs_task *hash_next;
+};
+
+/* Place in the ready queue: the smaller round goes first, then the smaller rank, then arrival. */
+struct gs_key {
+	uint64_t round;
+	double rank;
+};
+
+/* One ready task.  a and b are for a policy whose order moves with time. */
+struct gs_entry {
+	struct gs_key key;
+	double a, b;
+	struct gs_task *task;
+};
+
+/* What an operation may look at; everything here is read-only for a policy but `state`. */
+struct gs_view {
+	const struct gs_sched_options *options;
+	const struct gs_entry *ready; /* the ready tasks, in heap order of their keys */
+	size_t count;
+	struct gs_task *holder;       /* holds the GPU; NULL: nobody */
+	uint64_t now;
+	uint64_t state[2];            /* the policy's own; zero when it is put in charge */
+};
+
+/*
+ * The operations; an unset one means the core's default.
+ *
+ * place     A task joins the ready queue, news of it came while it waits, or
+ *           (with the holder) its claim is compared with the ready tasks':
+ *           fill entry->key and, for `pick`, entry->a and entry->b.  rank must
+ *           be a number.  Default: order of arrival.
+ * pick      Who goes next: of the ready tasks and, when view->holder is set,
+ *           the holder.  Returns the task's id; ties go to the smaller seq.
+ *           Default: the smallest key.  Set it only when keys cannot stay
+ *           fixed while tasks wait: it may look at every ready task.
+ * quantum   `task` gets the GPU, or keeps it: for how long, ns; GS_NO_LIMIT:
+ *           until it finishes.  The core raises it to four hand-overs.
+ *           Called with the task outside the ready queue.  Default: no limit.
+ * expire    `task` holds the GPU and its quantum is over: called once, before
+ *           it is compared with the others.  Default: nothing.
+ * arrive    `task` has arrived (not yet in the ready queue), or the policy was
+ *           exchanged and it is there.  Default: nothing.
+ * preempts  Not a function: when set, an arrival is compared with the holder at
+ *           once and evicts it if it goes first.  Otherwise only the end of
+ *           a quantum can cost a task the GPU.
+ */
+struct gs_policy {
+	const char *name;
+	void (*place)(const struct gs_view *view, const struct gs_task *task,
+		      struct gs_entry *entry);
+	uint64_t (*pick)(struct gs_view *view);
+	uint64_t (*quantum)(struct gs_view *view, const struct gs_task *task);
+	void (*expire)(struct gs_view *view, struct gs_task *task);
+	void (*arrive)(struct gs_view *view, struct gs_task *task);
+	int preempts;
+};
+
+/* gs_policy_fifo and its like, one per line of policies.def. */
+#define POLICY(name, words, source) extern const struct gs_policy gs_policy_##name;
+#include "gpushare/sched/policies.def"
+#undef POLICY
+
+/* What a task has run up to view->now, the running turn included. */
+uint64_t gs_task_ran(const struct gs_view *view, const struct gs_task *task);
+
+/*
+ * What it still needs, ns: alone time x the part not done when it was last
+ * told, less what it has run since.  Where the alone time is unknown it is
+ * estimated, see gs_task_alone().
+ */
+uint64_t gs_task_left(const struct gs_view *view, const struct gs_task *task);
+
+/*
+ * Its alone time, ns, at least 1: what was told or, if that is unknown,
+ * NT x (time run / N_t) once block-tasks are done, and before that twice what
+ * it has run (half-way is the guess that is never far wrong), at least the
+ * minimum quantum.
+ */
+uint64_t gs_task_alone(const struct gs_view *view, const struct gs_task *task);
+
+/* For tests: a scheduler under a policy that is not in policies.def. */
+struct gs_sched *gs_sched_create_under(const struct gs_policy *policy,
+				       const struct gs_sched_options *options, uint64_t now,
+				       struct gs_error *err);
+
+#endif

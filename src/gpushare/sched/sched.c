@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The scheduler's core: the tasks' life and the accounting; see sched.h.
+ * Invariant: a live task is in the ready queue or it is the holder.
+ */
+#include "gpushare/sched/sched.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "gpushare/sched/core.h"
+
+#define HANDOVERS_PER_QUANTUM 4
+#define QUANTUM_FLOOR_NS UINT64_C(1000)
+
+static const struct gs_policy *const policies[] = {
+#define POLICY(name, words, source) &gs_policy_##name,
+#include "gpushare/sched/policies.def"
+#undef POLICY
+};
+
+#define POLICY_COUNT (sizeof(policies) / sizeof(policies[0]))
+
+const char *gs_sched_policy_name(size_t index)
+{
+	return index < POLICY_COUNT ? policies[index]->name : NULL;
+}
+
+static const struct gs_policy *find_policy(const char *name, struct gs_error *err)
+{
+	for (size_t i = 0; i < POLICY_COUNT; i++)
+		if (strcmp(name, policies[i]->name) == 0)
+			return policies[i];
+	gs_fail(err, "'%.40s' is not a policy: choose one of"
+#define POLICY(name, words, source) " " #name
+#include "gpushare/sched/policies.def"
+#undef POLICY
+		, name);
+	return NULL;
+}
+
+void gs_sched_defaults(struct gs_sched_options *options)
+{
+	*options = (struct gs_sched_options){
+		.min_quantum_ns = GS_NS_PER_MS,
+		.rr_quantum_ns = GS_NS_PER_MS,
+		.cfs_epoch_ns = 4 * GS_NS_PER_MS,
+	};
+}
+
+static int check_options(const struct gs_sched_options *options, struct gs_error *err)
+{
+	static const uint64_t day = 86400 * GS_NS_PER_S;
+
+	if (!options->min_quantum_ns || !options->rr_quantum_ns || !options->cfs_epoch_ns)
+		return gs_fail(err, "a quantum and an epoch must be longer than zero");
+	if (options->min_quantum_ns > day || options->rr_quantum_ns > day ||
+	    options->cfs_epoch_ns > day || options->handover_ns > day ||
+	    options->starvation_ns > day)
+		return gs_fail(err, "a time of more than a day");
+	return 0;
+}
+
+struct gs_sched *gs_sched_create_under(const struct gs_policy *policy,
+				       const struct gs_sched_options *options, uint64_t now,
+				       struct gs_error *err)
+{
+	struct gs_sched *sched;
+
+	if (check_options(options, err) < 0)
+		return NULL;
+	sched = calloc(1, sizeof(*sched));
+	if (!sched || gs_index_init(&sched->index) < 0) {
+		free(sched);
+		gs_fail(err, "no memory");
+		return NULL;
+	}
+	sched->options = *options;
+	sched->policy = policy;
+	sched->view.options = &sched->options;
+	sched->view.now = now;
+	return sched;
+}
+
+struct gs_sched *gs_sched_create(const char *policy, const struct gs_sched_options *options,
+				 uint64_t now, struct gs_error *err)
+{
+	const struct gs_policy *found = find_policy(policy, err);
+
+	return found ? gs_sched_create_under(found, options, now, err) : NULL;
+}
+
+void gs_sched_destroy(struct gs_sched *sched)
+{
+	if (!sched)
+		return;
+	for (struct gs_task *t = sched->ready.oldest, *next; t; t = next) {
+		next = t->newer;
+		free(t);
+	}
+	free(sched->holder);
+	gs_index_fini(&sched->index);
+	gs_ready_fini(&sched->ready);
+	free(sched);
+}
+
+uint64_t gs_core_advance(struct gs_sched *sched, uint64_t now)
+{
+	if (now > sched->view.now)
+		sched->view.now = now;
+	return sched->view.now;
+}
+
+struct gs_view *gs_core_view(struct gs_sched *sched)
+{
+	sched->view.ready = sched->ready.entry;
+	sched->view.count = sched->ready.count;
+	sched->view.holder = sched->holder;
+	return &sched->view;
+}
+
+void gs_core_place(struct gs_sched *sched, struct gs_task *task, struct gs_entry *entry)
+{
+	*entry = (struct gs_entry){ .task = task };
+	if (!sched->policy->place)
+		return;
+	sched->policy->place(gs_core_view(sched), task, entry);
+	if (isnan(entry->key.rank)) {
+		gs_core_fault(sched);
+		*entry = (struct gs_entry){ .task = task };
+	}
+	entry->task = task;
+}
+
+uint64_t gs_core_slice(const struct gs_sched *sched)
+{
+	uint64_t floor = sched->options.handover_ns * HANDOVERS_PER_QUANTUM;
+
+	return floor > sched->options.min_quantum_ns ? floor : sched->options.min_quantum_ns;
+}
+
+void gs_core_begin_quantum(struct gs_sched *sched)
+{
+	uint64_t floor = sched->options.handover_ns * HANDOVERS_PER_QUANTUM;
+	uint64_t quantum = GS_NO_LIMIT;
+
+	if (sched->policy->quantum)
+		quantum = sched->policy->quantum(gs_core_view(sched), sched->holder);
+	if (floor < QUANTUM_FLOOR_NS)
+		floor = QUANTUM_FLOOR_NS;
+	sched->quantum_end = gs_later(sched->view.now, quantum > floor ? quantum : floor);
+}
+
+/* Put `policy` in charge of the tasks that are there. */
+static void put_in_charge(struct gs_sched *sched, const struct gs_policy *policy)
+{
+	struct gs_view *view = gs_core_view(sched);
+
+	sched->policy = policy;
+	memset(view->state, 0, sizeof(view->state));
+	for (struct gs_task *t = sched->ready.oldest; t; t = t->newer)
+		memset(t->word, 0, sizeof(t->word));
+	if (sched->holder)
+		memset(sched->holder->word, 0, sizeof(sched->holder->word));
+	if (policy->arrive) {
+		for (struct gs_task *t = sched->ready.oldest; t; t = t->newer)
+			policy->arrive(view, t);
+		if (sched->holder)
+			policy->arrive(view, sched->holder);
+	}
+	for (size_t i = 0; i < sched->ready.count; i++)
+		gs_core_place(sched, sched->ready.entry[i].task, &sched->ready.entry[i]);
+	gs_ready_restore(&sched->ready);
+	if (sched->holder)
+		gs_core_begin_quantum(sched);
+	sched->reconsider = 1;
+}
+
+void gs_core_fault(struct gs_sched *sched)
+{
+	sched->faults++;
+	put_in_charge(sched, &gs_policy_fifo);
+}
+
+int gs_sched_set_policy(struct gs_sched *sched, const char *policy, uint64_t now,
+			struct gs_error *err)
+{
+	const struct gs_policy *found = find_policy(policy, err);
+
+	if (!found)
+		return -1;
+	gs_core_advance(sched, now);
+	if (found != sched->policy)
+		put_in_charge(sched, found);
+	return 0;
+}
+
+const char *gs_sched_policy(const struct gs_sched *sched)
+{
+	return sched->policy->name;
+}
+
+/* NT x tpt x the part not done. */
+static uint64_t left_of(uint64_t nt, uint64_t done, uint64_t alone_ns)
+{
+	if (done >= nt)
+		return 0;
+	return done ? (uint64_t)((double)alone_ns * ((double)(nt - done) / (double)nt))
+		    : alone_ns;
+}
+
+static void enqueue(struct gs_sched *sched, struct gs_task *task)
+{
+	struct gs_entry entry;
+
+	task->since_ns = sched->view.now;
+	task->turn = ++sched->next_turn;
+	gs_core_place(sched, task, &entry);
+	gs_ready_add(&sched->ready, &entry);
+	sched->reconsider = 1;
+}
+
+int gs_sched_arrive(struct gs_sched *sched, uint64_t id, const struct gs_task_params *params,
+		    uint64_t now, struct gs_error *err)
+{
+	struct gs_task *task;
+
+	gs_core_advance(sched, now);
+	if (params->nt == 0 || params->shares == 0)
+		return gs_fail(err, "a task needs at least one block-task and one share");
+	if (gs_index_find(&sched->index, id))
+		return gs_fail(err, "a task of this id is there already");
+	task = calloc(1, sizeof(*task));
+	if (!task || gs_ready_reserve(&sched->ready, sched->index.count + 1) < 0) {
+		free(task);
+		return gs_fail(err, "no memory");
+	}
+	task->id = id;
+	task->seq = ++sched->next_seq;
+	task->nt = params->nt;
+	task->alone_ns = params->alone_ns;
+	task->left_ns = params->alone_ns;
+	task->priority = params->priority;
+	task->shares = params->shares;
+	task->arrival_ns = sched->view.now;
+	task->since_ns = sched->view.now;
+	task->heap_at = GS_NOT_READY;
+	gs_index_add(&sched->index, task);
+	if (sched->policy->arrive)
+		sched->policy->arrive(gs_core_view(sched), task);
+	enqueue(sched, task);
+	return 0;
+}
+
+void gs_sched_progress(struct gs_sched *sched, uint64_t id, uint64_t nt, uint64_t done,
+		       uint64_t alone_ns, uint64_t now)
+{
+	struct gs_task *task = gs_index_find(&sched->index, id);
+	struct gs_entry entry;
+
+	gs_core_advance(sched, now);
+	if (!task || nt == 0)
+		return;
+	task->nt = nt;
+	task->done = done < nt ? done : nt;
+	task->alone_ns = alone_ns;
+	task->left_ns = left_of(nt, task->done, alone_ns);
+	task->left_ran_ns = gs_task_ran(gs_core_view(sched), task);
+	if (task->heap_at != GS_NOT_READY) {
+		gs_core_place(sched, task, &entry);
+		gs_ready_move(&sched->ready, &entry);
+	}
+}
+
+/* The holder gives the GPU back; the caller says what becomes of it. */
+static void take_gpu(struct gs_sched *sched)
+{
+	struct gs_task *task = sched->holder;
+
+	task->ran_ns += sched->view.now - task->since_ns;
+	task->since_ns = sched->view.now;
+	sched->holder = NULL;
+	sched->evicting = 0;
+	sched->protected_until = 0;
+}
+
+void gs_sched_leave(struct gs_sched *sched, uint64_t id, uint64_t now,
+		    struct gs_task_stats *stats)
+{
+	struct gs_task *task = gs_index_find(&sched->index, id);
+
+	gs_core_advance(sched, now);
+	if (stats)
+		memset(stats, 0, sizeof(*stats));
+	if (!task)
+		return;
+	if (stats)
+		gs_sched_stats(sched, id, now, stats);
+	if (task == sched->holder)
+		take_gpu(sched);
+	else
+		gs_ready_remove(&sched->ready, task);
+	gs_index_remove(&sched->index, task);
+	free(task);
+}
+
+void gs_sched_stopped(struct gs_sched *sched, uint64_t id, uint64_t now)
+{
+	struct gs_task *task = sched->holder;
+
+	gs_core_advance(sched, now);
+	if (!task || task->id != id)
+		return;
+	take_gpu(sched);
+	task->preemptions++;
+	enqueue(sched, task);
+}
+
+void gs_sched_started(struct gs_sched *sched, uint64_t id, uint64_t now)
+{
+	struct gs_task *task = gs_index_find(&sched->index, id);
+	uint64_t waited;
+
+	gs_core_advance(sched, now);
+	if (!task || task == sched->holder)
+		return;
+	if (sched->holder)
+		gs_sched_stopped(sched, sched->holder->id, now);
+	gs_ready_remove(&sched->ready, task);
+	waited = sched->view.now - task->since_ns;
+	task->waited_ns += waited;
+	task->since_ns = sched->view.now;
+	if (!task->started) {
+		task->started = 1;
+		task->start_ns = sched->view.now;
+	}
+	sched->holder = task;
+	gs_core_begin_quantum(sched);
+	if (sched->options.starvation_ns && waited >= sched->options.starvation_ns) {
+		/* It is here against the policy's will: what it gets is one slice. */
+		sched->protected_until = gs_later(sched->view.now, gs_core_slice(sched));
+		if (sched->quantum_end == GS_NO_LIMIT ||
+		    sched->quantum_end < sched->protected_until)
+			sched->quantum_end = sched->protected_until;
+	}
+	sched->reconsider = 1;
+}
+
+uint64_t gs_task_ran(const struct gs_view *view, const struct gs_task *task)
+{
+	return task->ran_ns + (task == view->holder ? view->now - task->since_ns : 0);
+}
+
+uint64_t gs_task_alone(const struct gs_view *view, const struct gs_task *task)
+{
+	uint64_t ran;
+
+	if (task->alone_ns)
+		return task->alone_ns;
+	ran = gs_task_ran(view, task);
+	if (task->done && task->left_ran_ns)
+		ran = (uint64_t)((double)task->left_ran_ns *
+				 ((double)task->nt / (double)task->done));
+	else
+		ran = ran > GS_NO_LIMIT / 2 ? ran : 2 * ran;
+	return ran > view->options->min_quantum_ns ? ran : view->options->min_quantum_ns;
+}
+
+uint64_t gs_task_left(const struct gs_view *view, const struct gs_task *task)
+{
+	uint64_t since_told = gs_task_ran(view, task) - task->left_ran_ns;
+	uint64_t left = task->alone_ns ? task->left_ns
+		: left_of(task->nt, task->done, gs_task_alone(view, task));
+
+	return left > since_told ? left - since_told : 0;
+}
+
+int gs_sched_stats(struct gs_sched *sched, uint64_t id, uint64_t now,
+		   struct gs_task_stats *stats)
+{
+	const struct gs_task *task = gs_index_find(&sched->index, id);
+	uint64_t since;
+
+	gs_core_advance(sched, now);
+	if (!task)
+		return -1;
+	since = sched->view.now - task->since_ns;
+	*stats = (struct gs_task_stats){
+		.arrival_ns = task->arrival_ns,
+		.start_ns = task->start_ns,
+		.ran_ns = task->ran_ns + (task == sched->holder ? since : 0),
+		.waited_ns = task->waited_ns + (task == sched->holder ? 0 : since),
+		.preemptions = task->preemptions,
+	};
+	return 0;
+}
+
+size_t gs_sched_count(const struct gs_sched *sched)
+{
+	return sched->index.count;
+}
+
+unsigned gs_sched_faults(const struct gs_sched *sched)
+{
+	return sched->faults;
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Index by id, ready heap and waiting line; see tasks.h. */
+#include "gpushare/sched/tasks.h"
+
+#include <stdlib.h>
+
+#define BUCKETS_FIRST 64
+
+static size_t bucket_of(const struct gs_index *index, uint64_t id)
+{
+	/* Fibonacci hashing: ids are often consecutive or share their low bits. */
+	return (size_t)((id * UINT64_C(0x9E3779B97F4A7C15)) >> 32) & (index->buckets - 1);
+}
+
+int gs_index_init(struct gs_index *index)
+{
+	index->bucket = calloc(BUCKETS_FIRST, sizeof(*index->bucket));
+	index->buckets = BUCKETS_FIRST;
+	index->count = 0;
+	return index->bucket ? 0 : -1;
+}
+
+void gs_index_fini(struct gs_index *index)
+{
+	free(index->bucket);
+}
+
+struct gs_task *gs_index_find(const struct gs_index *index, uint64_t id)
+{
+	struct gs_task *task = index->bucket[bucket_of(index, id)];
+
+	while (task && task->id != id)
+		task = task->hash_next;
+	return task;
+}
+
+static void index_link(struct gs_index *index, struct gs_task *task)
+{
+	struct gs_task **at = &index->bucket[bucket_of(index, task->id)];
+
+	task->hash_next = *at;
+	*at = task;
+}
+
+/* Without memory to grow the chains get longer; nothing fails. */
+static void index_grow(struct gs_index *index)
+{
+	struct gs_index old = *index;
+	struct gs_task **bucket = calloc(old.buckets * 2, sizeof(*bucket));
+
+	if (!bucket)
+		return;
+	index->bucket = bucket;
+	index->buckets = old.buckets * 2;
+	for (size_t i = 0; i < old.buckets; i++)
+		while (old.bucket[i]) {
+			struct gs_task *task = old.bucket[i];
+
+			old.bucket[i] = task->hash_next;
+			index_link(index, task);
+		}
+	free(old.bucket);
+}
+
+void gs_index_add(struct gs_index *index, struct gs_task *task)
+{
+	if (index->count >= index->buckets)
+		index_grow(index);
+	index_link(index, task);
+	index->count++;
+}
+
+void gs_index_remove(struct gs_index *index, struct gs_task *task)
+{
+	struct gs_task **at = &index->bucket[bucket_of(index, task->id)];
+
+	while (*at != task)
+		at = &(*at)->hash_next;
+	*at = task->hash_next;
+	index->count--;
+}
+
+int gs_entry_before(const struct gs_entry *x, const struct gs_entry *y)
+{
+	if (x->key.round != y->key.round)
+		return x->key.round < y->key.round;
+	if (x->key.rank < y->key.rank || x->key.rank > y->key.rank)
+		return x->key.rank < y->key.rank;
+	return x->task->seq < y->task->seq;
+}
+
+int gs_ready_reserve(struct gs_ready *ready, size_t tasks)
+{
+	size_t room = ready->room ? ready->room : 16;
+	struct gs_entry *entry;
+
+	if (tasks <= ready->room)
+		return 0;
+	while (room < tasks)
+		room *= 2;
+	entry = realloc(ready->entry, room * sizeof(*entry));
+	if (!entry)
+		return -1;
+	ready->entry = entry;
+	ready->room = room;
+	return 0;
+}
+
+void gs_ready_fini(struct gs_ready *ready)
+{
+	free(ready->entry);
+}
+
+static void put(struct gs_ready *ready, size_t at, const struct gs_entry *entry)
+{
+	ready->entry[at] = *entry;
+	entry->task->heap_at = at;
+}
+
+/* Entry `at` may be out of order in either direction. */
+static void sift(struct gs_ready *ready, size_t at)
+{
+	struct gs_entry moving = ready->entry[at];
+	size_t child;
+
+	for (; at > 0; at = (at - 1) / 2) {
+		if (!gs_entry_before(&moving, &ready->entry[(at - 1) / 2]))
+			break;
+		put(ready, at, &ready->entry[(at - 1) / 2]);
+	}
+	for (; (child = 2 * at + 1) < ready->count; at = child) {
+		if (child + 1 < ready->count &&
+		    gs_entry_before(&ready->entry[child + 1], &ready->entry[child]))
+			child++;
+		if (!gs_entry_before(&ready->entry[child], &moving))
+			break;
+		put(ready, at, &ready->entry[child]);
+	}
+	put(ready, at, &moving);
+}
+
+void gs_ready_add(struct gs_ready *ready, const struct gs_entry *entry)
+{
+	struct gs_task *task = entry->task;
+
+	put(ready, ready->count++, entry);
+	sift(ready, ready->count - 1);
+	task->older = ready->newest;
+	task->newer = NULL;
+	if (ready->newest)
+		ready->newest->newer = task;
+	else
+		ready->oldest = task;
+	ready->newest = task;
+}
+
+void gs_ready_move(struct gs_ready *ready, const struct gs_entry *entry)
+{
+	put(ready, entry->task->heap_at, entry);
+	sift(ready, entry->task->heap_at);
+}
+
+void gs_ready_remove(struct gs_ready *ready, struct gs_task *task)
+{
+	size_t at = task->heap_at;
+
+	ready->count--;
+	if (at != ready->count) {
+		put(ready, at, &ready->entry[ready->count]);
+		sift(ready, at);
+	}
+	task->heap_at = GS_NOT_READY;
+	if (task->older)
+		task->older->newer = task->newer;
+	else
+		ready->oldest = task->newer;
+	if (task->newer)
+		task->newer->older = task->older;
+	else
+		ready->newest = task->older;
+}
+
+void gs_ready_restore(struct gs_ready *ready)
+{
+	size_t all = ready->count;
+
+	for (ready->count = 0; ready->count < all; ) {
+		ready->count++;
+		sift(ready, ready->count - 1);
+	}
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The containers of the core, which hold tasks and own nothing of them: an
+ * index by id, the ready queue (a binary heap by key), and the waiting line
+ * (who has waited longest).  Every operation is O(1) or O(log n).
+ */
+#ifndef GPUSHARE_SCHED_TASKS_H
+#define GPUSHARE_SCHED_TASKS_H
+
+#include "gpushare/sched/policy.h"
+
+struct gs_index {
+	struct gs_task **bucket;
+	size_t buckets; /* a power of two */
+	size_t count;
+};
+
+int gs_index_init(struct gs_index *index); /* -1: no memory */
+void gs_index_fini(struct gs_index *index);
+struct gs_task *gs_index_find(const struct gs_index *index, uint64_t id);
+void gs_index_add(struct gs_index *index, struct gs_task *task);
+void gs_index_remove(struct gs_index *index, struct gs_task *task);
+
+struct gs_ready {
+	struct gs_entry *entry;
+	size_t count, room;
+	struct gs_task *oldest, *newest; /* the waiting line */
+};
+
+#define GS_NOT_READY SIZE_MAX /* gs_task.heap_at of a task outside the queue */
+
+/* Room for one more task, so that gs_ready_add() cannot fail; -1: no memory. */
+int gs_ready_reserve(struct gs_ready *ready, size_t tasks);
+void gs_ready_fini(struct gs_ready *ready);
+/* entry->task is not in the queue; it goes to the waiting line's end. */
+void gs_ready_add(struct gs_ready *ready, const struct gs_entry *entry);
+/* The task is in the queue; its place in the waiting line stays. */
+void gs_ready_move(struct gs_ready *ready, const struct gs_entry *entry);
+void gs_ready_remove(struct gs_ready *ready, struct gs_task *task);
+/* Put the heap in order after all keys were changed in place. */
+void gs_ready_restore(struct gs_ready *ready);
+
+/* Does x go before y? */
+int gs_entry_before(const struct gs_entry *x, const struct gs_entry *y);
+
+#endif
