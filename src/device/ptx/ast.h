@@ -34,7 +34,8 @@ enum ptx_operand_kind {
 	PTX_OPD_INT,   /* integer constant: bits (sign-extended to 64) */
 	PTX_OPD_FLOAT, /* 0f........: bits = 32-bit pattern, single = 1; 0d... or decimal: bits = 64-bit pattern */
 	PTX_OPD_SYM,   /* variable, function or label, with `bits` = byte offset added (var+8) */
-	PTX_OPD_ADDR,  /* [base+off]: sub[0] is REG, SYM or INT, bits = offset; for tex: sub[0] = sym, sub[1] = coordinates */
+	PTX_OPD_ADDR,  /* [base+off]: sub[0] is REG, SYM or INT, bits = offset; for tex: sub[0] = sym, sub[1] = coordinates;
+	                  arr[i]: sub[0] = sym, sub[1] = INT i, elements */
 	PTX_OPD_VEC,   /* {a, b, ...}: sub */
 	PTX_OPD_LIST,  /* (a, b, ...) of call: sub */
 	PTX_OPD_PAIR,  /* p|q: sub[0], sub[1] */
@@ -76,6 +77,7 @@ struct ptx_reloc {
 	uint32_t offset;            /* in the variable, bytes; the slot is of the element's size */
 	struct ptx_slice symbol;
 	uint64_t addend;
+	uint64_t mask;              /* 0: the whole address; 0xFF00(sym): that mask, the byte it selects is the slot's */
 	uint8_t generic;
 };
 

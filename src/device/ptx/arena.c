@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The bump allocator; see arena.h. */
+#include "device/ptx/arena.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FIRST_CHUNK (16u << 10)
+#define LARGEST_CHUNK (4u << 20)
+#define ALIGN 8u
+
+struct ptx_chunk {
+	struct ptx_chunk *older;
+	max_align_t data[];
+};
+
+static int grow(struct ptx_arena *arena, size_t size)
+{
+	struct ptx_chunk *chunk;
+	size_t room = arena->next_size ? arena->next_size : FIRST_CHUNK;
+
+	if (room < size)
+		room = size;
+	if (room > SIZE_MAX - sizeof(*chunk))
+		return -1;
+	chunk = malloc(sizeof(*chunk) + room);
+	if (!chunk)
+		return -1;
+	chunk->older = arena->chunk;
+	arena->chunk = chunk;
+	arena->at = (char *)chunk->data;
+	arena->end = arena->at + room;
+	arena->next_size = room < LARGEST_CHUNK ? room * 2 : LARGEST_CHUNK;
+	return 0;
+}
+
+void *ptx_arena_alloc(struct ptx_arena *arena, size_t size)
+{
+	void *p;
+
+	if (size > SIZE_MAX / 2)
+		return NULL;
+	size = (size + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+	if (size > (size_t)(arena->end - arena->at) && grow(arena, size) < 0)
+		return NULL;
+	p = arena->at;
+	arena->at += size;
+	return p;
+}
+
+void *ptx_arena_copy(struct ptx_arena *arena, const void *data, size_t size)
+{
+	void *p = size ? ptx_arena_alloc(arena, size) : NULL;
+
+	if (p)
+		memcpy(p, data, size);
+	return p;
+}
+
+void ptx_arena_free(struct ptx_arena *arena)
+{
+	while (arena->chunk) {
+		struct ptx_chunk *older = arena->chunk->older;
+
+		free(arena->chunk);
+		arena->chunk = older;
+	}
+	memset(arena, 0, sizeof(*arena));
+}
