@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "device/shim/shim.h"
+#include "device/shim/pool.h"
 
 /* [0]: every hold and call, [1]: those of the legacy default stream. */
 static _Atomic uint32_t held[2];
@@ -23,7 +23,7 @@ static _Atomic uint32_t gate[2];
 
 static void futex_sleep(_Atomic uint32_t *word, uint32_t seen)
 {
-	struct timespec ts = { 0, 100 * 1000 * 1000 };
+	struct timespec ts = { 0, 100 * 1000 };
 
 	syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, &ts, NULL, 0);
 }
@@ -57,8 +57,11 @@ void shim_gate_enter(int only_legacy)
 	uint32_t out;
 
 	atomic_fetch_add(&gate[only_legacy], 1);
-	while ((out = atomic_load(&held[only_legacy])) != 0)
+	while ((out = atomic_load(&held[only_legacy])) != 0) {
+		/* The GPU ends a hold without telling: look, then nap. */
+		shim_launch_reap(shim_session_peek());
 		futex_sleep(&held[only_legacy], out);
+	}
 }
 
 void shim_gate_leave(int only_legacy)

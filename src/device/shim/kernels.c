@@ -199,3 +199,10 @@ struct shim_kernel *shim_kernel_find(const void *handle)
 		gs_client_kernel(s->client, k->number, k->form, k->reason, 0, name);
 	return k;
 }
+
+void shim_kernels_announce(struct shim_session *s)
+{
+	for (size_t i = 0; i < BUCKETS; i++)
+		for (struct shim_kernel *k = bucket[i]; k; k = k->next)
+			gs_client_kernel(s->client, k->number, k->form, k->reason, 0, k->name);
+}

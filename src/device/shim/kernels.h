@@ -45,4 +45,8 @@ void shim_kernel_alias(const void *known, const void *handle);
 /* Its record; one that says "machine code" for a handle never seen.  NULL: no memory. */
 struct shim_kernel *shim_kernel_find(const void *handle);
 
+/* Tell a new daemon of every kernel known so far. */
+struct shim_session;
+void shim_kernels_announce(struct shim_session *s);
+
 #endif

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The agent thread; see agent.h.  It sleeps on the page's bell. */
+#define _GNU_SOURCE
+#include "device/shim/agent.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stddef.h>
+#include <time.h>
+
+#include "common/clock.h"
+#include "device/shim/pool.h"
+
+/* How long it sleeps: with an eviction out, with launches out, with neither. */
+#define NAP_EVICTING_NS (1 * GS_NS_PER_MS)
+#define NAP_BUSY_NS (2 * GS_NS_PER_MS)
+#define NAP_IDLE_NS (100 * GS_NS_PER_MS)
+/* A signal that may have been overtaken by the launch's own copy is sent again. */
+#define RESEND_NS (1 * GS_NS_PER_MS)
+#define RETRY_NS (10 * GS_NS_PER_MS)
+#define RECONNECT_NS (250 * GS_NS_PER_MS)
+#define RECONNECT_TIMEOUT_MS 1000
+
+struct agent {
+	struct shim_session *session;
+	CUcontext current;
+	uint64_t reconnect_ns;
+};
+
+static pthread_t thread;
+
+static int enter(struct agent *a, const struct shim_launch *l)
+{
+	if (l->ctx->gone)
+		return -1;
+	if (a->current != l->ctx->ctx) {
+		if (REAL(cuCtxSetCurrent)(l->ctx->ctx) != CUDA_SUCCESS)
+			return -1;
+		a->current = l->ctx->ctx;
+	}
+	return 0;
+}
+
+/*
+ * TOEVICT: set the resident limit to 0.  The launch's own copy of its control
+ * block may still be waiting in its stream and would bring a limit along, so
+ * the host image is changed first, and the signal is repeated until the
+ * kernel has left.
+ */
+static void signal_eviction(struct agent *a, struct shim_launch *l, uint64_t now)
+{
+	CUresult rc;
+
+	if (l->signalled_ns && now - l->signalled_ns < RESEND_NS)
+		return;
+	if (enter(a, l) < 0)
+		return;
+	__atomic_store_n(&l->ctx->image[l->index].limit, 0, __ATOMIC_RELEASE);
+	rc = REAL(cuStreamWriteValue32_v2)(l->ctx->control,
+					   shim_launch_ctl(l, offsetof(struct gs_ctl, limit)), 0, 0);
+	if (rc != CUDA_SUCCESS)
+		shim_log("eviction signal for %s failed: %d", l->kernel->name, rc);
+	l->signalled_ns = now;
+}
+
+/* TORUN after an eviction: the twin goes out again, from its task counter on. */
+static void relaunch(struct agent *a, struct shim_launch *l, uint64_t now)
+{
+	CUresult rc;
+
+	if (now < l->retry_ns || enter(a, l) < 0)
+		return;
+	l->signalled_ns = 0;
+	gs_page_store(l->stub->started, 0);
+	atomic_fetch_add(&l->stub->evictions, 1);
+	__atomic_store_n(&l->ctx->image[l->index].limit, UINT32_MAX, __ATOMIC_RELEASE);
+	if (!gs_stub_move(l->stub, GS_K_TORUN, GS_K_RUNNING))
+		return;
+	rc = REAL(cuStreamWriteValue32_v2)(l->ctx->relaunch,
+					   shim_launch_ctl(l, offsetof(struct gs_ctl, limit)),
+					   UINT32_MAX, 0);
+	if (rc == CUDA_SUCCESS)
+		rc = shim_launch_twin(l, l->ctx->relaunch);
+	if (rc == CUDA_SUCCESS)
+		return;
+	shim_log("relaunch of %s failed: %d", l->kernel->name, rc);
+	l->retry_ns = now + RETRY_NS;
+	if (!gs_stub_move(l->stub, GS_K_RUNNING, GS_K_READY))
+		gs_stub_move(l->stub, GS_K_TOEVICT, GS_K_READY);
+	gs_client_bell(a->session->client);
+}
+
+/* One look at every launch that is out; returns how long the agent may sleep. */
+static uint64_t look(struct agent *a)
+{
+	uint64_t now = gs_clock_ns(), nap = NAP_IDLE_NS;
+	int alone = !a->session->connected && a->session->absent == GS_ABSENT_RUN;
+
+	for (uint32_t i = 0; i < GS_PAGE_STUBS; i++) {
+		struct shim_launch *l = shim_launch_at(i);
+		uint32_t state;
+
+		if (atomic_load_explicit(&l->owner, memory_order_acquire) != SHIM_OUT)
+			continue;
+		state = gs_page_load(l->stub->kstate);
+		if (nap > NAP_BUSY_NS)
+			nap = NAP_BUSY_NS;
+		if (!l->enqueued && state != GS_K_TOEVICT)
+			continue;
+		if (state == GS_K_TOEVICT && l->evictable) {
+			signal_eviction(a, l, now);
+			nap = NAP_EVICTING_NS;
+		}
+		/* No daemon to say so: a kernel that it had evicted goes on. */
+		if (state == GS_K_READY && alone && gs_stub_move(l->stub, GS_K_READY, GS_K_TORUN))
+			state = GS_K_TORUN;
+		if (state == GS_K_TORUN && l->evictable)
+			relaunch(a, l, now);
+	}
+	return nap;
+}
+
+static void keep_connection(struct agent *a)
+{
+	struct shim_session *s = a->session;
+	uint64_t now = gs_clock_ns();
+
+	if (s->connected && !gs_client_alive(s->client)) {
+		s->connected = 0;
+		shim_log("gpushared is gone");
+		a->reconnect_ns = now + RECONNECT_NS;
+	}
+	if (s->connected)
+		return;
+	if (s->absent == GS_ABSENT_RUN && !gs_page_load(s->page->turn)) {
+		gs_page_store(s->page->turn, 1);
+		gs_page_ring(s->page);
+	}
+	if (now < a->reconnect_ns)
+		return;
+	a->reconnect_ns = now + RECONNECT_NS;
+	if (shim_session_connect(s, RECONNECT_TIMEOUT_MS) == 0) {
+		shim_kernels_announce(s);
+		gs_client_bell(s->client);
+		shim_log("managed again");
+	}
+}
+
+static void *run(void *arg)
+{
+	struct agent a = { .session = arg };
+	struct shim_session *s = a.session;
+
+	while (!s->stopping) {
+		uint32_t bell = gs_page_load(s->page->bell);
+		uint64_t nap = look(&a);
+
+		shim_launch_reap(s);
+		gs_page_store(s->page->heard, bell);
+		keep_connection(&a);
+		gs_page_wait(s->page, bell, nap);
+	}
+	return NULL;
+}
+
+int shim_agent_start(struct shim_session *s)
+{
+	sigset_t all, old;
+	int rc;
+
+	/* The program's signal handlers never run on our thread. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	rc = pthread_create(&thread, NULL, run, s);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (rc)
+		return -1;
+	pthread_setname_np(thread, "gpushare");
+	return 0;
+}
+
+void shim_agent_stop(struct shim_session *s)
+{
+	struct timespec until;
+
+	s->stopping = 1;
+	gs_page_ring(s->page);
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec++;
+	pthread_timedjoin_np(thread, NULL, &until);
+}

@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Launching, and what a launch waits for.
+ *
+ * With the turn a launch goes straight to the driver; without it, it waits
+ * for the daemon (DESIGN.md, "Turns").  An evictable kernel goes out as its
+ * transformed twin with a wait behind it that the kernel's last block ends,
+ * so whatever the program enqueues next stays behind it across evictions.
+ * Anything else goes out as it is, between two marks that the GPU writes.
+ */
+#define _GNU_SOURCE
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/shim/pool.h"
+#include "device/shim/wraps.h"
+
+#define NO_LIMIT UINT32_MAX
+/* A shorter kernel is not worth evicting: it leaves by itself sooner. */
+#define SHORT_KERNEL_PS (50ull * 1000 * 1000)
+#define CHUNK_FIRST 1
+#define CHUNK_MAX 32
+#define CHUNK_AIM_NS 20000
+#define TURN_NAP_NS (100ull * 1000 * 1000)
+#define SAMPLE_EVERY 32
+
+/* One launch as the program asked for it. */
+struct request {
+	CUfunction f;
+	unsigned int grid[3], block[3], shared;
+	CUstream stream;         /* explicit: never the ambiguous 0 of a _ptsz call */
+	void **params, **extra;
+	const CUlaunchConfig *config; /* cuLaunchKernelEx: with attributes */
+	CUgraphExec graph;
+	int cooperative;
+};
+
+/* The program's own launch, unchanged. */
+static CUresult launch_original(const struct request *r)
+{
+	if (r->graph)
+		return REAL(cuGraphLaunch)(r->graph, r->stream);
+	if (r->config) {
+		CUlaunchConfig config = *r->config;
+
+		config.hStream = r->stream;
+		return REAL(cuLaunchKernelEx)(&config, r->f, r->params, r->extra);
+	}
+	if (r->cooperative)
+		return REAL(cuLaunchCooperativeKernel)(r->f, r->grid[0], r->grid[1], r->grid[2],
+						       r->block[0], r->block[1], r->block[2],
+						       r->shared, r->stream, r->params);
+	return REAL(cuLaunchKernel)(r->f, r->grid[0], r->grid[1], r->grid[2], r->block[0],
+				    r->block[1], r->block[2], r->shared, r->stream, r->params,
+				    r->extra);
+}
+
+static int capturing(CUstream stream)
+{
+	CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+
+	return REAL(cuStreamIsCapturing)(stream, &status) == CUDA_SUCCESS &&
+	       status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+/* Does the stream synchronise with the legacy default stream? */
+static int is_legacy(CUstream stream)
+{
+	unsigned int flags = 0;
+
+	if (stream == NULL || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD)
+		return 1;
+	return REAL(cuStreamGetFlags)(stream, &flags) != CUDA_SUCCESS ||
+	       !(flags & CU_STREAM_NON_BLOCKING);
+}
+
+/* Workers of the twin: as many blocks as the GPU holds at once. */
+static unsigned int workers_of(struct shim_kernel *k, const struct request *r,
+			       const struct shim_context *c)
+{
+	uint32_t threads = r->block[0] * r->block[1] * r->block[2];
+	uint64_t key = (uint64_t)threads << 44 | (uint64_t)r->shared << 16;
+	uint64_t known = k->occupancy;
+	int blocks = 0;
+
+	if ((known & ~UINT64_C(0xffff)) == key && (known & 0xffff))
+		return (unsigned int)(known & 0xffff) * (unsigned int)c->sms;
+	if (REAL(cuOccupancyMaxActiveBlocksPerMultiprocessor)(&blocks, k->twin, (int)threads,
+							      r->shared) != CUDA_SUCCESS ||
+	    blocks <= 0 || blocks > 0xffff)
+		return 0;
+	k->occupancy = key | (uint64_t)blocks;
+	return (unsigned int)blocks * (unsigned int)c->sms;
+}
+
+/* The parameter block: the program's parameters, then the control block's address. */
+static int pack_params(struct shim_launch *l, const struct request *r)
+{
+	const struct shim_kernel *k = l->kernel;
+	size_t len = k->ctl_offset + sizeof(CUdeviceptr);
+	CUdeviceptr ctl = shim_launch_ctl(l, 0);
+
+	if (l->params_room < len) {
+		unsigned char *grown = realloc(l->params, len);
+
+		if (!grown)
+			return -1;
+		l->params = grown;
+		l->params_room = len;
+	}
+	l->params_len = len;
+	memset(l->params, 0, len);
+	if (r->params) {
+		for (uint32_t i = 0; i < k->nparam; i++)
+			memcpy(l->params + k->param_offset[i], r->params[i], k->param_size[i]);
+	} else if (r->extra) {
+		const void *from = NULL;
+		size_t n = 0;
+
+		for (void **e = r->extra; *e != CU_LAUNCH_PARAM_END; e += 2) {
+			if (*e == CU_LAUNCH_PARAM_BUFFER_POINTER)
+				from = e[1];
+			else if (*e == CU_LAUNCH_PARAM_BUFFER_SIZE)
+				n = *(const size_t *)e[1];
+		}
+		if (!from)
+			return -1;
+		memcpy(l->params, from, n < k->ctl_offset ? n : k->ctl_offset);
+	} else if (k->nparam) {
+		return -1;
+	}
+	memcpy(l->params + k->ctl_offset, &ctl, sizeof(ctl));
+	return 0;
+}
+
+/* Make the launch's control block, as a copy in its stream will bring it to the GPU. */
+static void fill_ctl(struct shim_launch *l, const struct request *r)
+{
+	l->ctx->image[l->index] = (struct gs_ctl){
+		.limit = NO_LIMIT,
+		.chunk = CHUNK_FIRST,
+		.chunk_max = CHUNK_MAX,
+		.chunk_ns = CHUNK_AIM_NS,
+		.total = l->nt,
+		.nctaid = { r->grid[0], r->grid[1], r->grid[2] },
+		.workers = l->workers,
+		.stub = shim_launch_stub(l, 0),
+	};
+}
+
+/*
+ * May this launch be evicted?  Then it is packed, and the hold has begun.
+ * Otherwise the reason goes into the kernel's report.
+ */
+static int make_evictable(struct shim_launch *l, const struct request *r)
+{
+	struct shim_kernel *k = l->kernel;
+
+	if (!k->twin || r->config || r->cooperative || r->graph)
+		return 0;
+	if (k->tpt_ps && k->tpt_ps * l->nt < SHORT_KERNEL_PS)
+		return 0;
+	l->workers = workers_of(k, r, l->ctx);
+	if (l->workers == 0 || l->nt <= l->workers || pack_params(l, r) < 0)
+		return 0;
+	l->legacy = (uint8_t)is_legacy(r->stream);
+	if (!shim_hold_begin(l->legacy))
+		return 0;
+	memcpy(l->block, r->block, sizeof(l->block));
+	l->shared = r->shared;
+	fill_ctl(l, r);
+	return 1;
+}
+
+static void prepare(struct shim_session *s, struct shim_launch *l, struct shim_context *c,
+		    struct shim_kernel *k, const struct request *r)
+{
+	static _Atomic uint64_t seq;
+	uint64_t n = atomic_fetch_add(&k->launches, 1);
+
+	(void)s;
+	l->ctx = c;
+	l->kernel = k;
+	l->nt = r->graph ? 1 : (uint64_t)r->grid[0] * r->grid[1] * r->grid[2];
+	l->evictable = (uint8_t)make_evictable(l, r);
+	/* The first few and then every so many launches are timed by events. */
+	l->sampled = !r->graph && (n < 4 || n % SAMPLE_EVERY == 0);
+	gs_page_store(l->stub->started, 0);
+	gs_page_store(l->stub->kernel, k->number);
+	gs_page_store(l->stub->flags, l->evictable ? GS_STUB_EVICTABLE : 0);
+	gs_page_store(l->stub->nt, l->nt);
+	gs_page_store(l->stub->done, 0);
+	gs_page_store(l->stub->alone_ns, k->tpt_ps * l->nt / 1000);
+	gs_page_store(l->stub->evictions, 0);
+	gs_page_store(l->stub->seq, atomic_fetch_add(&seq, 1));
+}
+
+/*
+ * Take a READY or PREP stub to RUNNING if we hold the turn.  The daemon takes
+ * the turn back first and looks at the stubs then; we write the stub first
+ * and look at the turn then: one of us sees the other.
+ */
+static int run_with_turn(struct gs_page *page, struct gs_stub *stub, uint32_t from)
+{
+	if (!gs_page_load(page->turn) || !gs_stub_move(stub, from, GS_K_RUNNING))
+		return 0;
+	if (atomic_load(&page->turn))
+		return 1;
+	if (!gs_stub_move(stub, GS_K_RUNNING, GS_K_READY))
+		gs_stub_move(stub, GS_K_TOEVICT, GS_K_READY);
+	return 0;
+}
+
+/* Wait until the launch may go.  0, or an error when no daemon may be done without. */
+static CUresult wait_for_turn(struct shim_session *s, struct gs_stub *stub)
+{
+	struct gs_page *page = s->page;
+
+	if (run_with_turn(page, stub, GS_K_PREP))
+		return CUDA_SUCCESS;
+	gs_stub_move(stub, GS_K_PREP, GS_K_READY);
+	gs_client_bell(s->client);
+	for (;;) {
+		uint32_t bell = gs_page_load(page->bell);
+
+		if (gs_stub_move(stub, GS_K_TORUN, GS_K_RUNNING) ||
+		    run_with_turn(page, stub, GS_K_READY))
+			return CUDA_SUCCESS;
+		if (!s->connected && s->absent == GS_ABSENT_FAIL)
+			return CUDA_ERROR_SYSTEM_NOT_READY;
+		gs_page_wait(page, bell, TURN_NAP_NS);
+	}
+}
+
+/* Timing events around the kernel; without them it is merely not timed. */
+static void sample_begin(struct shim_launch *l, CUstream stream)
+{
+	if (!l->sampled)
+		return;
+	if (l->event_ctx != l->ctx->ctx) {
+		l->event_ctx = NULL;
+		if (REAL(cuEventCreate)(&l->begin, CU_EVENT_DEFAULT) == CUDA_SUCCESS &&
+		    REAL(cuEventCreate)(&l->end, CU_EVENT_DEFAULT) == CUDA_SUCCESS)
+			l->event_ctx = l->ctx->ctx;
+	}
+	if (l->event_ctx != l->ctx->ctx ||
+	    REAL(cuEventRecord)(l->begin, stream) != CUDA_SUCCESS)
+		l->sampled = 0;
+}
+
+static void sample_end(struct shim_launch *l, CUstream stream)
+{
+	if (l->sampled && REAL(cuEventRecord)(l->end, stream) != CUDA_SUCCESS)
+		l->sampled = 0;
+}
+
+CUresult shim_launch_twin(struct shim_launch *l, CUstream stream)
+{
+	void *extra[] = {
+		CU_LAUNCH_PARAM_BUFFER_POINTER, l->params,
+		CU_LAUNCH_PARAM_BUFFER_SIZE, &l->params_len,
+		CU_LAUNCH_PARAM_END,
+	};
+
+	return REAL(cuLaunchKernel)(l->kernel->twin, l->workers, 1, 1, l->block[0], l->block[1],
+				    l->block[2], l->shared, stream, NULL, extra);
+}
+
+static CUresult enqueue_evictable(struct shim_launch *l, const struct request *r)
+{
+	CUresult rc = REAL(cuMemcpyHtoDAsync_v2)(shim_launch_ctl(l, 0), &l->ctx->image[l->index],
+						 sizeof(struct gs_ctl), r->stream);
+
+	if (rc != CUDA_SUCCESS)
+		return rc;
+	sample_begin(l, r->stream);
+	rc = shim_launch_twin(l, r->stream);
+	if (rc != CUDA_SUCCESS)
+		return rc;
+	sample_end(l, r->stream);
+	return REAL(cuStreamWaitValue32_v2)(r->stream,
+					    shim_launch_ctl(l, offsetof(struct gs_ctl, done)), 1,
+					    CU_STREAM_WAIT_VALUE_GEQ);
+}
+
+static CUresult enqueue_as_is(struct shim_launch *l, const struct request *r)
+{
+	CUresult rc = REAL(cuStreamWriteValue32_v2)(
+		r->stream, shim_launch_stub(l, offsetof(struct gs_stub, started)), 1, 0);
+
+	if (rc != CUDA_SUCCESS)
+		return rc;
+	sample_begin(l, r->stream);
+	rc = launch_original(r);
+	if (rc != CUDA_SUCCESS)
+		return rc;
+	sample_end(l, r->stream);
+	return REAL(cuStreamWriteValue32_v2)(
+		r->stream, shim_launch_stub(l, offsetof(struct gs_stub, kstate)), GS_K_DONE, 0);
+}
+
+static CUresult launch(const struct request *r)
+{
+	struct shim_session *s = shim_session();
+	struct shim_context *c;
+	struct shim_kernel *k;
+	struct shim_launch *l;
+	CUresult rc;
+
+	if (!s || capturing(r->stream))
+		return launch_original(r);
+	c = shim_context_current(s);
+	k = shim_kernel_find(r->graph ? (const void *)r->graph : (const void *)r->f);
+	if (!c || !k)
+		return launch_original(r);
+	l = shim_launch_take(s);
+	prepare(s, l, c, k, r);
+	rc = wait_for_turn(s, l->stub);
+	if (rc == CUDA_SUCCESS)
+		rc = l->evictable ? enqueue_evictable(l, r) : enqueue_as_is(l, r);
+	if (rc != CUDA_SUCCESS) {
+		if (l->evictable)
+			shim_hold_end(l->legacy);
+		shim_launch_drop(l);
+		return rc;
+	}
+	atomic_store(&l->enqueued, 1);
+	return CUDA_SUCCESS;
+}
+
+/* In a _ptsz call, stream 0 is the thread's own default stream. */
+static CUstream per_thread(CUstream stream)
+{
+	return stream ? stream : CU_STREAM_PER_THREAD;
+}
+
+static CUresult launch_kernel(CUfunction f, const unsigned int dims[7], CUstream stream,
+			      void **params, void **extra, int cooperative)
+{
+	struct request r = {
+		.f = f,
+		.grid = { dims[0], dims[1], dims[2] },
+		.block = { dims[3], dims[4], dims[5] },
+		.shared = dims[6],
+		.stream = stream,
+		.params = params,
+		.extra = extra,
+		.cooperative = cooperative,
+	};
+
+	return launch(&r);
+}
+
+#define LAUNCH_ARGS \
+	CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx, \
+		unsigned int by, unsigned int bz, unsigned int shared, CUstream stream, \
+		void **params
+#define DIMS ((const unsigned int[7]){ gx, gy, gz, bx, by, bz, shared })
+
+SHIM_EXPORT CUresult cuLaunchKernel(LAUNCH_ARGS, void **extra)
+{
+	return launch_kernel(f, DIMS, stream, params, extra, 0);
+}
+
+SHIM_EXPORT CUresult cuLaunchKernel_ptsz(LAUNCH_ARGS, void **extra)
+{
+	return launch_kernel(f, DIMS, per_thread(stream), params, extra, 0);
+}
+
+SHIM_EXPORT CUresult cuLaunchCooperativeKernel(LAUNCH_ARGS)
+{
+	return launch_kernel(f, DIMS, stream, params, NULL, 1);
+}
+
+SHIM_EXPORT CUresult cuLaunchCooperativeKernel_ptsz(LAUNCH_ARGS)
+{
+	return launch_kernel(f, DIMS, per_thread(stream), params, NULL, 1);
+}
+
+static CUresult launch_ex(const CUlaunchConfig *config, CUfunction f, void **params,
+			  void **extra, CUstream stream)
+{
+	struct request r = {
+		.f = f,
+		.grid = { config->gridDimX, config->gridDimY, config->gridDimZ },
+		.block = { config->blockDimX, config->blockDimY, config->blockDimZ },
+		.shared = config->sharedMemBytes,
+		.stream = stream,
+		.params = params,
+		.extra = extra,
+		.config = config->numAttrs ? config : NULL,
+	};
+
+	return launch(&r);
+}
+
+SHIM_EXPORT CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **params,
+				      void **extra)
+{
+	return config ? launch_ex(config, f, params, extra, config->hStream)
+		      : REAL(cuLaunchKernelEx)(config, f, params, extra);
+}
+
+SHIM_EXPORT CUresult cuLaunchKernelEx_ptsz(const CUlaunchConfig *config, CUfunction f,
+					   void **params, void **extra)
+{
+	return config ? launch_ex(config, f, params, extra, per_thread(config->hStream))
+		      : REAL(cuLaunchKernelEx_ptsz)(config, f, params, extra);
+}
+
+SHIM_EXPORT CUresult cuGraphLaunch(CUgraphExec graph, CUstream stream)
+{
+	struct request r = { .graph = graph, .stream = stream };
+
+	return launch(&r);
+}
+
+SHIM_EXPORT CUresult cuGraphLaunch_ptsz(CUgraphExec graph, CUstream stream)
+{
+	struct request r = { .graph = graph, .stream = per_thread(stream) };
+
+	return launch(&r);
+}

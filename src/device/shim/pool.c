@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The pool of launches, and reclaiming the finished ones; see pool.h. */
+#define _GNU_SOURCE
+#include "device/shim/pool.h"
+
+#include <time.h>
+
+#include "common/clock.h"
+
+#define FULL_POOL_NAP_NS 20000
+
+static struct shim_launch pool[GS_PAGE_STUBS];
+static _Atomic uint32_t hint;
+
+struct shim_launch *shim_launch_at(uint32_t index)
+{
+	return &pool[index];
+}
+
+CUdeviceptr shim_launch_stub(const struct shim_launch *l, size_t offset)
+{
+	return l->ctx->page + offsetof(struct gs_page, stub) +
+	       l->index * sizeof(struct gs_stub) + offset;
+}
+
+CUdeviceptr shim_launch_ctl(const struct shim_launch *l, size_t offset)
+{
+	return l->ctx->ctl + l->index * sizeof(struct gs_ctl) + offset;
+}
+
+/* Of an undisturbed launch: the events' distance is its time alone. */
+static void learn(struct shim_launch *l)
+{
+	uint64_t tpt, old;
+	float ms = 0;
+
+	if (!l->sampled || gs_page_load(l->stub->evictions) || !l->nt)
+		return;
+	if (REAL(cuEventElapsedTime_v2)(&ms, l->begin, l->end) != CUDA_SUCCESS || !(ms > 0))
+		return;
+	tpt = (uint64_t)((double)ms * 1e9 / (double)l->nt);
+	old = l->kernel->tpt_ps;
+	l->kernel->tpt_ps = old ? (3 * old + tpt) / 4 : tpt + 1;
+}
+
+/* DONE: everything of the launch is over.  One thread gets to reclaim it. */
+static void reclaim(struct shim_launch *l)
+{
+	int out = SHIM_OUT;
+
+	if (!atomic_compare_exchange_strong(&l->owner, &out, SHIM_RECLAIMING))
+		return;
+	if (gs_page_load(l->stub->kstate) != GS_K_DONE || !l->enqueued) {
+		atomic_store(&l->owner, SHIM_OUT);
+		return;
+	}
+	learn(l);
+	if (l->evictable)
+		shim_hold_end(l->legacy);
+	shim_launch_drop(l);
+}
+
+void shim_launch_drop(struct shim_launch *l)
+{
+	l->enqueued = 0;
+	gs_page_store(l->stub->kstate, GS_K_PREP);
+	atomic_store(&l->owner, SHIM_FREE);
+}
+
+unsigned shim_launch_reap(struct shim_session *s)
+{
+	unsigned out = 0;
+
+	for (uint32_t i = 0; i < GS_PAGE_STUBS; i++) {
+		if (atomic_load_explicit(&pool[i].owner, memory_order_acquire) == SHIM_FREE)
+			continue;
+		if (gs_page_load(s->page->stub[i].kstate) == GS_K_DONE)
+			reclaim(&pool[i]);
+		else
+			out++;
+	}
+	return out;
+}
+
+static struct shim_launch *try_take(struct shim_session *s)
+{
+	uint32_t from = atomic_load_explicit(&hint, memory_order_relaxed);
+
+	for (uint32_t n = 0; n < GS_PAGE_STUBS; n++) {
+		uint32_t i = (from + n) % GS_PAGE_STUBS;
+		struct shim_launch *l = &pool[i];
+		int owner = SHIM_FREE;
+
+		if (atomic_load_explicit(&l->owner, memory_order_relaxed) != SHIM_FREE ||
+		    !atomic_compare_exchange_strong(&l->owner, &owner, SHIM_OUT))
+			continue;
+		atomic_store_explicit(&hint, i + 1, memory_order_relaxed);
+		l->index = i;
+		l->stub = &s->page->stub[i];
+		l->sampled = 0;
+		l->evictable = 0;
+		l->signalled_ns = 0;
+		l->retry_ns = 0;
+		return l;
+	}
+	return NULL;
+}
+
+struct shim_launch *shim_launch_take(struct shim_session *s)
+{
+	static const struct timespec nap = { 0, FULL_POOL_NAP_NS };
+	struct shim_launch *l;
+
+	while (!(l = try_take(s))) {
+		shim_launch_reap(s);
+		l = try_take(s);
+		if (l)
+			break;
+		nanosleep(&nap, NULL);
+	}
+	return l;
+}

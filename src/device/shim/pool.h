@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The launches in flight: one per stub of the page, with what a relaunch
+ * needs.  A launch belongs to the thread that took it until it is enqueued,
+ * then to whoever finds its stub in a state that needs something done.
+ */
+#ifndef GPUSHARE_SHIM_POOL_H
+#define GPUSHARE_SHIM_POOL_H
+
+#include "device/shim/context.h"
+#include "device/shim/kernels.h"
+
+struct shim_launch {
+	_Atomic int owner;            /* enum below */
+	uint32_t index;               /* of the stub */
+	struct gs_stub *stub;
+	struct shim_context *ctx;
+	struct shim_kernel *kernel;
+	unsigned int block[3], shared, workers;
+	unsigned char *params;        /* the kernel's parameter block, ctl pointer included */
+	size_t params_len, params_room;
+	uint64_t nt;
+	uint8_t evictable, legacy, sampled;
+	_Atomic int enqueued;         /* the agent may relaunch it */
+	uint64_t signalled_ns;        /* agent: when it last sent the eviction signal; 0: not */
+	uint64_t retry_ns;            /* agent: the driver refused a relaunch; not again before */
+	CUcontext event_ctx;
+	CUevent begin, end;
+};
+
+/* Free; being prepared or out; being reclaimed. */
+enum shim_owner { SHIM_FREE, SHIM_OUT, SHIM_RECLAIMING };
+
+/* Take a free launch; waits until there is one. Its stub is in PREP. */
+struct shim_launch *shim_launch_take(struct shim_session *s);
+/* Give it back unused (its stub is set to PREP). */
+void shim_launch_drop(struct shim_launch *l);
+
+/* The launch of stub `index`. */
+struct shim_launch *shim_launch_at(uint32_t index);
+
+/* Reclaim what is DONE, learn its time per block-task; how many launches are still out. */
+unsigned shim_launch_reap(struct shim_session *s);
+
+/* Launch the twin (first or again) in `stream`; the context must be current. */
+CUresult shim_launch_twin(struct shim_launch *l, CUstream stream);
+
+/* Device addresses of the launch's stub and control block. */
+CUdeviceptr shim_launch_stub(const struct shim_launch *l, size_t offset);
+CUdeviceptr shim_launch_ctl(const struct shim_launch *l, size_t offset);
+
+#endif
