@@ -8,7 +8,7 @@
  * have.  It is loaded by slurmctld, slurmd and slurmstepd.
  */
 #define _GNU_SOURCE
-#include "plugins/gres/gs_slurm_compat.h"
+#include "plugins/gs_slurm_compat.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -24,6 +24,7 @@
 #include "src/common/list.h"
 #include "src/common/log.h"
 #include "src/common/xmalloc.h"
+#include "src/common/xstring.h"
 #ifdef GS_GRES_IN_INTERFACES
 #include "src/interfaces/gres.h"
 #else
@@ -49,10 +50,12 @@ typedef gres_epilog_info_t gs_gres_prep;
 #define gs_gres_p_prep_set_env gres_p_epilog_set_env
 #endif
 
-/* What Slurm looks up in a gres plugin; no header of Slurm's declares it. */
+/* What Slurm looks up in any plugin; no header of Slurm's declares it. */
 GS_EXPORT extern const char plugin_name[];
 GS_EXPORT extern const char plugin_type[];
 GS_EXPORT extern const uint32_t plugin_version;
+
+/* ... and in a gres plugin. */
 GS_EXPORT int gres_p_node_config_load(gs_list conf_list, node_config_load_t *node);
 GS_EXPORT void gres_p_job_set_env(char ***env, bitstr_t *bits, uint64_t count,
 				  gres_internal_flags_t flags);
@@ -73,5 +76,10 @@ GS_EXPORT int gres_p_get_job_info(gres_job_state_t *job, uint32_t node,
 GS_EXPORT int gres_p_get_step_info(gres_step_state_t *step, uint32_t node,
 				   enum gres_step_data_type type, void *data);
 #endif
+
+/* What slurmctld looks up in a job_submit plugin.  Later releases pass job_modify one argument more. */
+struct job_record;
+GS_EXPORT int job_submit(job_desc_msg_t *job, uint32_t submit_uid, char **err_msg);
+GS_EXPORT int job_modify(job_desc_msg_t *change, struct job_record *job, uint32_t submit_uid);
 
 #endif
