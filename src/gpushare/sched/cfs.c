@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * cfs: completely fair (seed 004, section IV-D).  Time is cut into epochs; in
+ * each, every task that was there at its beginning gets an equal quantum:
+ * the epoch's length divided by their number.  Within an epoch the longest
+ * wait goes first; all waits grow alike, so their order is fixed.
+ *
+ * word[0] of a task is the epoch in which it may run next; state[0] is the
+ * running epoch and state[1] its quantum.  The epoch ends when nobody is left
+ * who may run in it; an arrival joins the next one.
+ *
+ * Good for equal shares of time; bad for short tasks, which get no more than
+ * long ones, and with many tasks the quanta shrink to the hand-over's floor.
+ */
+#include "gpushare/sched/policy.h"
+
+static void arrive(struct gs_view *view, struct gs_task *task)
+{
+	task->word[0] = view->state[0] + 1;
+}
+
+static void expire(struct gs_view *view, struct gs_task *task)
+{
+	task->word[0] = view->state[0] + 1;
+}
+
+static void place(const struct gs_view *view, const struct gs_task *task,
+		  struct gs_entry *entry)
+{
+	double waiting = (double)task->waited_ns;
+
+	/* Since when: a holder does not wait, so it is taken as joining now. */
+	waiting -= (double)(task == view->holder ? view->now : task->since_ns);
+	entry->key.round = task->word[0];
+	entry->key.rank = -waiting;
+}
+
+static uint64_t quantum(struct gs_view *view, const struct gs_task *task)
+{
+	if (task->word[0] > view->state[0]) {
+		view->state[0] = task->word[0];
+		view->state[1] = view->options->cfs_epoch_ns / (view->count + 1);
+	}
+	return view->state[1];
+}
+
+const struct gs_policy gs_policy_cfs = {
+	.name = "cfs",
+	.arrive = arrive,
+	.expire = expire,
+	.place = place,
+	.quantum = quantum,
+};

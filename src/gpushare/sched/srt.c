@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * srt: shortest remaining time (seed 004, section IV-B).  As sjf, but the
+ * priority is what a task still needs; it is looked at again when something
+ * arrives.  A waiting task's remaining time does not change, so its place in
+ * the queue is fixed.
+ *
+ * The best mean slowdown of all; bad for long tasks under load, and it needs
+ * to know lengths.
+ */
+#include "gpushare/sched/policy.h"
+
+static void place(const struct gs_view *view, const struct gs_task *task,
+		  struct gs_entry *entry)
+{
+	entry->key.rank = (double)gs_task_left(view, task);
+}
+
+const struct gs_policy gs_policy_srt = {
+	.name = "srt",
+	.place = place,
+	.preempts = 1,
+};
