@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * gpushare-sim: a workload under one or all policies, in simulated time, with
+ * the object files that the daemon runs.
+ */
+#define _GNU_SOURCE
+#include <config.h>
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/units.h"
+#include "gpushare/sim/output.h"
+
+#define POLICIES_MAX 32
+
+enum {
+	OPT_POLICY = 'p', OPT_WORKLOAD = 'w', OPT_FORMAT = 'f', OPT_HELP = 'h', OPT_VERSION = 'V',
+	OPT_HANDOVER = 256, OPT_MIN_QUANTUM, OPT_RR_QUANTUM, OPT_CFS_EPOCH, OPT_STARVATION,
+	OPT_SEED, OPT_ROUNDS, OPT_SHUFFLE, OPT_GAP,
+};
+
+static const struct option options[] = {
+	{ "policy", required_argument, NULL, OPT_POLICY },
+	{ "workload", required_argument, NULL, OPT_WORKLOAD },
+	{ "format", required_argument, NULL, OPT_FORMAT },
+	{ "handover", required_argument, NULL, OPT_HANDOVER },
+	{ "min-quantum", required_argument, NULL, OPT_MIN_QUANTUM },
+	{ "rr-quantum", required_argument, NULL, OPT_RR_QUANTUM },
+	{ "cfs-epoch", required_argument, NULL, OPT_CFS_EPOCH },
+	{ "starvation", required_argument, NULL, OPT_STARVATION },
+	{ "rounds", required_argument, NULL, OPT_ROUNDS },
+	{ "shuffle", no_argument, NULL, OPT_SHUFFLE },
+	{ "gap", required_argument, NULL, OPT_GAP },
+	{ "seed", required_argument, NULL, OPT_SEED },
+	{ "help", no_argument, NULL, OPT_HELP },
+	{ "version", no_argument, NULL, OPT_VERSION },
+	{ NULL, 0, NULL, 0 },
+};
+
+static const struct format {
+	const char *name;
+	int needs_stretches;
+	void (*write)(FILE *out, const struct sim_workload *workload,
+		      const struct sim_result *result, size_t count);
+} formats[] = {
+#define FORMAT(name, stretches, words) { #name, stretches, sim_write_##name },
+	SIM_FORMATS
+#undef FORMAT
+};
+
+struct command {
+	const char *policy;
+	const char *path;
+	const struct format *format;
+	struct sim_experiment experiment;
+};
+
+static void help(void)
+{
+	printf("usage: gpushare-sim --policy P|all --workload FILE.csv [options]\n"
+	       "\n"
+	       "Replay a workload on one simulated GPU with the daemon's own scheduler.\n"
+	       "\n"
+	       "  -p, --policy P        a policy, or all to compare them:\n");
+#define POLICY(name, words, source) printf("                          %-5s %s\n", #name, words);
+#include "gpushare/sched/policies.def"
+#undef POLICY
+	printf("  -w, --workload FILE   comma separated, - for standard input; columns:\n"
+	       "                          name,arrival_ms,length_ms,block_tasks,priority,\n"
+	       "                          shares,memory_mb\n"
+	       "  -f, --format F        how to write the results (default table):\n");
+#define FORMAT(name, stretches, words) printf("                          %-5s %s\n", #name, words);
+	SIM_FORMATS
+#undef FORMAT
+	printf("      --handover MS     cost of giving the GPU to another kernel (default 0)\n"
+	       "      --min-quantum MS  frs: the shortest quantum (default 1)\n"
+	       "      --rr-quantum MS   rr: the quantum (default 1)\n"
+	       "      --cfs-epoch MS    cfs: the epoch (default 4)\n"
+	       "      --starvation MS   a kernel that waited this long goes next (default 0: no bound)\n"
+	       "      --gap MS          arrivals this far apart, whatever the file says\n"
+	       "      --shuffle         draw anew for each round which kernel arrives when\n"
+	       "      --rounds N        repeat, and average per kernel (default 1)\n"
+	       "      --seed N          of the shuffle (default 1)\n"
+	       "  -h, --help            print this text\n"
+	       "  -V, --version         print the version\n");
+}
+
+static int set_format(struct command *c, const char *name, struct gs_error *err)
+{
+	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++)
+		if (strcmp(name, formats[i].name) == 0) {
+			c->format = &formats[i];
+			return 0;
+		}
+	return gs_fail(err, "'%.40s' is not a format: choose one of"
+#define FORMAT(name, stretches, words) " " #name
+		       SIM_FORMATS
+#undef FORMAT
+		       , name);
+}
+
+static int set_option(struct command *c, int option, const char *value, struct gs_error *err)
+{
+	struct sim_experiment *x = &c->experiment;
+	int64_t number = 0;
+
+	switch (option) {
+	case OPT_POLICY:
+		c->policy = value;
+		return 0;
+	case OPT_WORKLOAD:
+		c->path = value;
+		return 0;
+	case OPT_FORMAT:
+		return set_format(c, value, err);
+	case OPT_HANDOVER:
+		return gs_parse_duration(value, &x->options.handover_ns, err);
+	case OPT_MIN_QUANTUM:
+		return gs_parse_duration(value, &x->options.min_quantum_ns, err);
+	case OPT_RR_QUANTUM:
+		return gs_parse_duration(value, &x->options.rr_quantum_ns, err);
+	case OPT_CFS_EPOCH:
+		return gs_parse_duration(value, &x->options.cfs_epoch_ns, err);
+	case OPT_STARVATION:
+		return gs_parse_duration(value, &x->options.starvation_ns, err);
+	case OPT_GAP:
+		x->has_gap = 1;
+		return gs_parse_duration(value, &x->gap_ns, err);
+	case OPT_SHUFFLE:
+		x->shuffle = 1;
+		return 0;
+	case OPT_ROUNDS:
+		if (gs_parse_int(value, 1, 1000000, &number, err) < 0)
+			return -1;
+		x->rounds = (unsigned)number;
+		return 0;
+	default: /* OPT_SEED */
+		if (gs_parse_int(value, 0, INT64_MAX, &number, err) < 0)
+			return -1;
+		x->seed = (uint64_t)number;
+		return 0;
+	}
+}
+
+static const char *option_name(int option)
+{
+	for (const struct option *o = options; o->name; o++)
+		if (o->val == option)
+			return o->name;
+	return "?";
+}
+
+/* 1: go on; 0: done; -1: wrong usage, the reason in err (empty: getopt said it). */
+static int parse_command(struct command *c, int argc, char **argv, struct gs_error *err)
+{
+	struct gs_error why;
+	int option;
+
+	err->text[0] = '\0';
+	while ((option = getopt_long(argc, argv, "p:w:f:hV", options, NULL)) != -1) {
+		if (option == '?')
+			return -1;
+		if (option == OPT_HELP) {
+			help();
+			return 0;
+		}
+		if (option == OPT_VERSION) {
+			printf("gpushare-sim %s\n", PACKAGE_VERSION);
+			return 0;
+		}
+		if (set_option(c, option, optarg, &why) < 0)
+			return gs_fail(err, "--%s: %.200s", option_name(option), why.text);
+	}
+	if (optind < argc)
+		return gs_fail(err, "unexpected '%.60s'", argv[optind]);
+	if (!c->policy || !c->path)
+		return gs_fail(err, "--policy and --workload must be given");
+	return 1;
+}
+
+struct recorder {
+	struct sim_result *result;
+	size_t room;
+	int failed;
+};
+
+static void record(void *arg, uint32_t kernel, uint64_t from_ns, uint64_t to_ns)
+{
+	struct recorder *r = arg;
+	struct sim_result *result = r->result;
+
+	if (result->stretches == r->room) {
+		size_t room = r->room ? r->room * 2 : 256;
+		struct sim_stretch *grown = realloc(result->stretch, room * sizeof(*grown));
+
+		if (!grown) {
+			r->failed = 1;
+			return;
+		}
+		result->stretch = grown;
+		r->room = room;
+	}
+	result->stretch[result->stretches++] = (struct sim_stretch){ kernel, from_ns, to_ns };
+}
+
+static int run_policy(struct command *c, const char *policy, struct sim_result *result,
+		      struct gs_error *err)
+{
+	struct sim_experiment x = c->experiment;
+	struct recorder recorder = { .result = result };
+
+	if (c->format->needs_stretches) {
+		x.held = record;
+		x.arg = &recorder;
+	}
+	if (sim_experiment_run(&x, policy, &result->row, &result->summary, err) < 0)
+		return -1;
+	return recorder.failed ? gs_fail(err, "no memory") : 0;
+}
+
+static int run_all(struct command *c, struct gs_error *err)
+{
+	struct sim_result result[POLICIES_MAX] = { 0 };
+	size_t count = 0;
+	int rc = 0;
+
+	if (strcmp(c->policy, "all") != 0)
+		rc = run_policy(c, c->policy, &result[count++], err);
+	else
+		for (const char *name; rc == 0 && count < POLICIES_MAX &&
+				       (name = gs_sched_policy_name(count)) != NULL; count++)
+			rc = run_policy(c, name, &result[count], err);
+	if (rc == 0) {
+		c->format->write(stdout, c->experiment.workload, result, count);
+		if (fflush(stdout) != 0 || ferror(stdout))
+			rc = gs_fail_errno(err, "cannot write the results");
+	}
+	for (size_t i = 0; i < count; i++) {
+		free(result[i].row);
+		free(result[i].stretch);
+	}
+	return rc;
+}
+
+int main(int argc, char **argv)
+{
+	struct command c = { .experiment = { .seed = 1, .rounds = 1 } };
+	struct sim_workload workload;
+	struct gs_error err;
+	int rc;
+
+	gs_sched_defaults(&c.experiment.options);
+	if (set_format(&c, "table", &err) < 0)
+		abort();
+	rc = parse_command(&c, argc, argv, &err);
+	if (rc < 0) {
+		if (err.text[0])
+			fprintf(stderr, "gpushare-sim: %s\n", err.text);
+		fprintf(stderr, "Try 'gpushare-sim --help'.\n");
+		return 2;
+	}
+	if (rc == 0)
+		return 0;
+	if (sim_workload_load(c.path, &workload, &err) < 0) {
+		fprintf(stderr, "gpushare-sim: %s\n", err.text);
+		return 1;
+	}
+	c.experiment.workload = &workload;
+	rc = run_all(&c, &err);
+	sim_workload_free(&workload);
+	if (rc < 0)
+		fprintf(stderr, "gpushare-sim: %s\n", err.text);
+	return rc < 0 ? 1 : 0;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The results of gpushare-sim, as text; one writer per format. */
+#ifndef GPUSHARE_SIM_OUTPUT_H
+#define GPUSHARE_SIM_OUTPUT_H
+
+#include <stdio.h>
+
+#include "gpushare/sim/experiment.h"
+
+/* One stretch of time that a kernel held the GPU. */
+struct sim_stretch {
+	uint32_t kernel;
+	uint64_t from_ns, to_ns;
+};
+
+/* One policy's results. */
+struct sim_result {
+	struct sim_summary summary;
+	struct sim_row *row;         /* by kernel, in the file's order */
+	struct sim_stretch *stretch; /* of the first round; for trace and svg */
+	size_t stretches;
+};
+
+/*
+ *	FORMAT(name, needs the stretches, "words")
+ */
+#define SIM_FORMATS \
+	FORMAT(csv, 0, "rows of all kernels, then one summary row per policy") \
+	FORMAT(json, 0, "the same as one object") \
+	FORMAT(table, 0, "for people") \
+	FORMAT(trace, 1, "Chrome trace events: who held the GPU when, for Perfetto") \
+	FORMAT(svg, 1, "the same as a picture, with the slowdowns")
+
+/* Write all results, one per policy, to out. */
+#define FORMAT(name, stretches, words) \
+	void sim_write_##name(FILE *out, const struct sim_workload *workload, \
+			      const struct sim_result *result, size_t count);
+SIM_FORMATS
+#undef FORMAT
+
+#endif

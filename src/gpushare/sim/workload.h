@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A workload: kernels and when they arrive.  Comma separated, the first line
+ * names the columns, in any order; lines that begin with # are comments:
+ *
+ *	name,arrival_ms,length_ms,block_tasks,priority,shares,memory_mb
+ *
+ * name and length_ms must be there.  Defaults: arrival 0, 1000 block-tasks,
+ * priority 1, 1 share, no memory.
+ */
+#ifndef GPUSHARE_SIM_WORKLOAD_H
+#define GPUSHARE_SIM_WORKLOAD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/error.h"
+
+#define SIM_NAME_MAX 64
+
+struct sim_kernel {
+	char name[SIM_NAME_MAX];
+	uint64_t arrival_ns;
+	uint64_t length_ns;   /* alone time, NT x tpt */
+	uint64_t block_tasks; /* NT */
+	int32_t priority;
+	uint32_t shares;
+	uint32_t memory_mb;
+};
+
+struct sim_workload {
+	struct sim_kernel *kernel; /* in the file's order */
+	size_t count;
+};
+
+/*
+ * Parse len bytes as if they were the file `name`.  Returns 0, or -1 with
+ * "name:line:column: reason" for the first thing wrong, and *workload empty.
+ */
+int sim_workload_parse(const char *name, const char *text, size_t len,
+		       struct sim_workload *workload, struct gs_error *err);
+
+/* Read and parse a file, - for standard input (at most 1 GiB). */
+int sim_workload_load(const char *path, struct sim_workload *workload, struct gs_error *err);
+
+void sim_workload_free(struct sim_workload *workload);
+
+#endif
