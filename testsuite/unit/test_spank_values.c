@@ -73,6 +73,7 @@ static void test_bad_arguments(void **state)
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		assert_int_equal(parse(&args, &err, bad[i].b ? 2 : 1, bad[i].a, bad[i].b), -1);
 		assert_non_null(strstr(err.text, bad[i].says));
+		assert_string_equal(args.socket, "/run/gpushare/gpushared.sock");
 	}
 	memset(longest + 8, 'x', sizeof(longest) - 9);
 	assert_int_equal(parse(&args, &err, 1, longest, NULL), -1);

@@ -52,7 +52,7 @@ int gs_options_register(spank_t spank)
 
 		if (rc != ESPANK_SUCCESS) {
 			slurm_error("gpushare: --%s: %s", options[i].name, spank_strerror(rc));
-			return (int)rc;
+			return -1;
 		}
 	}
 	return 0;

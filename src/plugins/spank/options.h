@@ -13,7 +13,7 @@ struct gs_spank_options {
 	uint32_t priority;
 };
 
-/* Called in every context from slurm_spank_init; 0 or a SPANK error. */
+/* Called in every context from slurm_spank_init; 0 or -1. */
 int gs_options_register(spank_t spank);
 
 /* What was given so far, by this process's command line or by the job's submission. */

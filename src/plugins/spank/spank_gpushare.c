@@ -27,15 +27,24 @@ static int in_stepd(spank_t spank)
 	return spank_remote(spank) == 1;
 }
 
+/*
+ * Negative, because sbatch and slurmd look for that and let a positive SPANK
+ * error pass.  In slurmstepd it would drain the node on account of a typing
+ * error; there the steps with shares fail, and say why.
+ */
 int slurm_spank_init(spank_t spank, int argc, char *argv[])
 {
 	struct gs_error err;
 
 	if (gs_spank_args_parse(argc, argv, &args, &err) < 0) {
 		slurm_error("gpushare: %s", err.text);
-		return ESPANK_BAD_ARG;
+		if (!in_stepd(spank))
+			return -1;
+		gs_stepd_misconfigured(&err);
 	}
-	return spank_context() == S_CTX_SLURMD ? ESPANK_SUCCESS : gs_options_register(spank);
+	if (spank_context() == S_CTX_SLURMD)
+		return 0;
+	return gs_options_register(spank);
 }
 
 int slurm_spank_init_post_opt(spank_t spank, int argc, char *argv[])

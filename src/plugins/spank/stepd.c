@@ -28,6 +28,8 @@
 
 static struct {
 	int registered;
+	int misconfigured;
+	struct gs_error why_misconfigured;
 	int must_fail;
 	uint32_t tasks_ended;
 	struct gs_msg_step step;
@@ -160,6 +162,12 @@ static void unused_options(void)
 			 self.step.job_id, options->memory_set ? "mem" : "priority");
 }
 
+void gs_stepd_misconfigured(const struct gs_error *err)
+{
+	self.misconfigured = 1;
+	self.why_misconfigured = *err;
+}
+
 void gs_stepd_begin(spank_t spank, const struct gs_spank_args *args)
 {
 	struct gs_msg_registered granted;
@@ -178,6 +186,10 @@ void gs_stepd_begin(spank_t spank, const struct gs_spank_args *args)
 	}
 	if (!ours) {
 		unused_options();
+		return;
+	}
+	if (self.misconfigured) {
+		cannot_register(args, GS_ANSWER_ABSENT, &self.why_misconfigured);
 		return;
 	}
 	answer = gs_daemon_register(args, &self.step, &granted, &err);

@@ -10,6 +10,9 @@
 
 #include "plugins/spank/values.h"
 
+/* The plugin's arguments are wrong: a step with shares will fail, for this reason. */
+void gs_stepd_misconfigured(const struct gs_error *err);
+
 /* As root, the environment of the step being known and no task started. */
 void gs_stepd_begin(spank_t spank, const struct gs_spank_args *args);
 

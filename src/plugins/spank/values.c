@@ -71,11 +71,10 @@ static int set_arg(struct gs_spank_args *args, enum arg which, const char *value
 int gs_spank_args_parse(int argc, char *const *argv, struct gs_spank_args *args,
 			struct gs_error *err)
 {
+	struct gs_spank_args parsed = { .socket = DEFAULT_SOCKET, .timeout_ms = DEFAULT_TIMEOUT_MS };
 	int seen[ARG_COUNT] = { 0 };
 
-	memset(args, 0, sizeof(*args));
-	strcpy(args->socket, DEFAULT_SOCKET);
-	args->timeout_ms = DEFAULT_TIMEOUT_MS;
+	*args = parsed;
 	for (int i = 0; i < argc; i++) {
 		const char *equals = strchr(argv[i], '=');
 		size_t length = equals ? (size_t)(equals - argv[i]) : 0;
@@ -89,9 +88,10 @@ int gs_spank_args_parse(int argc, char *const *argv, struct gs_spank_args *args,
 			return gs_fail(err, "unknown argument %.64s in plugstack.conf", argv[i]);
 		if (seen[which]++)
 			return gs_fail(err, "%s= twice in plugstack.conf", arg_names[which]);
-		if (set_arg(args, (enum arg)which, equals + 1, err) < 0)
+		if (set_arg(&parsed, (enum arg)which, equals + 1, err) < 0)
 			return -1;
 	}
+	*args = parsed;
 	return 0;
 }
 

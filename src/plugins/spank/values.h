@@ -26,7 +26,7 @@ struct gs_spank_args {
 /*
  * "socket=PATH", "munge_socket=PATH", "timeout=DURATION", "absent=run|fail",
  * each at most once; what is not given gets its default.
- * Returns 0, or -1 with the reason.
+ * Returns 0, or -1 with the reason and all defaults in *args.
  */
 int gs_spank_args_parse(int argc, char *const *argv, struct gs_spank_args *args,
 			struct gs_error *err);

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Shared by the end-to-end tests (sourced): result lines, a private cluster, waiting with a limit.
+# A test script runs in the build tree; automake exports srcdir.
+set -u
+set -o pipefail
+export LC_ALL=C
+
+SRC=$(realpath -- "${srcdir:-$(dirname "${BASH_SOURCE[0]}")/../..}")
+BUILD=$(realpath -- "${BUILD:-.}")
+CLUSTER=$SRC/contrib/private-cluster
+STANDIN=$BUILD/testsuite/e2e/standin
+PATH=$PATH:/usr/sbin:/usr/local/sbin
+
+tests=0
+failures=0
+clusters=()
+pids=()
+
+# check NAME COMMAND...: one line per behaviour.
+check() {
+	local name=$1
+	shift
+	tests=$((tests + 1))
+	if "$@" >>"$TMP/check.out" 2>&1; then
+		echo "ok $tests - $name"
+	else
+		failures=$((failures + 1))
+		echo "not ok $tests - $name"
+		tail -n 8 "$TMP/check.out" | sed 's/^/#   /'
+	fi
+	: >"$TMP/check.out"
+}
+
+skip_all() {
+	echo "1..0 # SKIP $*"
+	exit 77
+}
+
+note() { echo "# $*"; }
+
+finish() {
+	echo "1..$tests"
+	if [ $failures != 0 ]; then
+		note "$failures of $tests failed"
+		exit 1
+	fi
+	exit 0
+}
+
+# Nothing may be left running, however the script ends.
+cleanup() {
+	local status=$? dir pid
+	trap - EXIT INT TERM
+	for dir in ${clusters[@]+"${clusters[@]}"}; do
+		timeout 60 "$CLUSTER" "$dir" stop >/dev/null 2>&1 || { echo "# cannot stop $dir"; status=1; }
+	done
+	for pid in ${pids[@]+"${pids[@]}"}; do kill "$pid" 2>/dev/null; done
+	if [ $status != 0 ] && [ $status != 77 ] && [ -n "${KEEP:-}" ]; then
+		echo "# kept: $TMP"
+	else
+		rm -rf "$TMP"
+	fi
+	exit $status
+}
+TMP=$(mktemp -d "${TMPDIR:-/tmp}/gse2e.XXXXXX")
+chmod 755 "$TMP"
+trap cleanup EXIT
+trap 'exit 130' INT TERM
+
+# What a live cluster needs; the reason why there cannot be one otherwise.
+need_cluster() {
+	local program
+	[ "$(id -u)" = 0 ] || skip_all "needs root: slurmd runs jobs as their users"
+	for program in munged mungekey slurmctld slurmd sbatch srun scontrol setpriv; do
+		command -v $program >/dev/null || skip_all "$program is not installed"
+	done
+	[ -r "$BUILD/src/plugins/.libs/gres_gpushare.so" ] ||
+		skip_all "the gres plugin was not built (configure --with-slurm-source=DIR)"
+	! nm -D "$BUILD/src/plugins/.libs/spank_gpushare.so" | grep -c __asan_ >/dev/null ||
+		skip_all "built with the sanitizers: Slurm's programs cannot load the plugins"
+}
+
+# start_cluster NAME [VARIABLE=VALUE...]: sets D and this shell's environment for it.
+start_cluster() {
+	D=$TMP/$1
+	shift
+	clusters+=("$D")
+	if ! timeout 90 env BUILD="$BUILD" "$@" "$CLUSTER" "$D" start >"$TMP/start.out" 2>&1; then
+		sed 's/^/# /' "$TMP/start.out"
+		echo "Bail out! the private cluster does not start"
+		exit 1
+	fi
+	eval "$("$CLUSTER" "$D" env)"
+	mkdir -p "$D/out" && chmod 1777 "$D/out"
+}
+
+t() { timeout "$@"; }
+
+# until_true SECONDS COMMAND...
+until_true() {
+	local end=$((${EPOCHREALTIME/./} + $1 * 1000000))
+	shift
+	until "$@" >/dev/null 2>&1; do
+		[ ${EPOCHREALTIME/./} -lt $end ] || return 1
+		sleep 0.05
+	done
+}
+
+# submit OPTIONS...: prints the job's id; its output goes to $D/out/ID.
+submit() { t 10 sbatch --parsable --output="$D/out/%j" "$@"; }
+as_nobody() { (cd / && setpriv --reuid=nobody --regid=nogroup --clear-groups "$@"); }
+
+job_field() { t 10 scontrol show job "$1" | tr ' ' '\n' | sed -n "s/^$2=//p" | head -n 1; }
+in_state() { [ "$(job_field "$1" JobState)" = "$2" ]; }
+reaches() { until_true "${3:-10}" in_state "$1" "$2" || { t 10 scontrol show job "$1"; return 1; }; }
+over() { [[ "$(job_field "$1" JobState)" =~ ^(COMPLETED|FAILED|CANCELLED|TIMEOUT|NODE_FAIL)$ ]]; }
+wait_over() { until_true "${2:-15}" over "$1"; }
+node_state() { t 5 sinfo -h -p low -o %T; }
+
+# refused PATTERN COMMAND...: it fails, and says why.
+refused() {
+	local pattern=$1 out rc=0
+	shift
+	out=$("$@" 2>&1) || rc=$?
+	echo "exit status $rc: $out"
+	[ $rc != 0 ] && [ $rc != 124 ] && grep -qE -- "$pattern" <<<"$out"
+}

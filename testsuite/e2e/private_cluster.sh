@@ -1,0 +1,93 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# contrib/private-cluster: two at once, refusals, and nothing left behind.
+. "${srcdir:-.}/testsuite/e2e/lib.sh"
+need_cluster
+
+# Two are started side by side; neither may take the other's ports.
+a=$TMP/a b=$TMP/b
+clusters+=("$a" "$b")
+BUILD=$BUILD WITH_DAEMON=0 timeout 90 "$CLUSTER" "$a" start >"$TMP/a.out" 2>&1 &
+first=$!
+BUILD=$BUILD WITH_DAEMON=0 timeout 90 "$CLUSTER" "$b" start >"$TMP/b.out" 2>&1
+second=$?
+wait $first
+first=$?
+check "two clusters start at once" test "$first$second" = 00
+in_cluster() { # DIR COMMAND...
+	local dir=$1
+	shift
+	(eval "$("$CLUSTER" "$dir" env)" && timeout 10 "$@")
+}
+runs_job() { in_cluster "$1" srun --immediate=10 -p high true; }
+check "the first runs a job" runs_job "$a"
+check "the second runs a job" runs_job "$b"
+ports() { sed -n 's/^Slurm[a-z]*Port=//p' "$1/etc/slurm.conf"; }
+check "they share no port" test "$(cat <(ports "$a") <(ports "$b") | sort -u | wc -l)" = 4
+separate_keys() { ! cmp -s "$a/munge/key" "$b/munge/key"; }
+check "each has a key of its own" separate_keys
+not_readable() { refused 'Permission denied' as_nobody cat "$a/munge/key"; }
+check "a user cannot read the key" not_readable
+user_job() { (cd / && in_cluster "$a" setpriv --reuid=nobody --regid=nogroup --clear-groups srun id -u) | grep -xF "$(id -u nobody)"; }
+check "a user's job runs as that user" user_job
+
+# --- refusals ---
+
+check "a second start in the same folder is refused" refused 'runs in .* already' \
+	env BUILD="$BUILD" WITH_DAEMON=0 "$CLUSTER" "$a" start
+mkdir "$TMP/other" && : >"$TMP/other/precious"
+check "a folder with something else in it is refused" refused 'not made by this tool' \
+	env BUILD="$BUILD" WITH_DAEMON=0 "$CLUSTER" "$TMP/other" start
+check "and left as it was" test -e "$TMP/other/precious"
+check "a build without plugins is named" refused 'no gres_gpushare.so in /nowhere' \
+	env BUILD="$BUILD" PLUGINS=/nowhere "$CLUSTER" "$TMP/c" start
+check "a bad line for slurm.conf: the step and its log are named" refused 'slurmctld does not start' \
+	env BUILD="$BUILD" WITH_DAEMON=0 SLURM_EXTRA=NoSuchKey=1 "$CLUSTER" "$TMP/c" start
+check "and nothing is left running" refused '4' sh -c "'$CLUSTER' '$TMP/c' status | grep -c 'not running'; exit 1"
+check "no arguments: usage" refused '^usage|usage: private-cluster' "$CLUSTER"
+check "an unknown command: usage" refused 'usage: private-cluster' "$CLUSTER" "$TMP/c" restart
+check "a user is told that root is needed" refused 'needs root' as_nobody "$CLUSTER" "$TMP/c" start
+
+# --- the end ---
+
+daemons() { cat "$1"/run/slurm{ctld,d}.pid "$1/munge/pid"; }
+alive() { # PIDS: those that run and are not zombies
+	local pid
+	for pid; do
+		[ ! -d "/proc/$pid" ] || grep -q '^State:.Z' "/proc/$pid/status" || echo "$pid"
+	done
+}
+# A job that heeds no signal, and its child, must go too.
+in_cluster "$a" sbatch --output="$TMP/stubborn" -D / --wrap 'trap "" TERM INT; echo $$; sleep 300 & echo $!; while :; do sleep 300; done' >/dev/null
+has_two_pids() { [ "$(wc -l <"$TMP/stubborn")" = 2 ]; }
+check "a stubborn job runs" until_true 10 has_two_pids
+mapfile -t job < <(cat "$TMP/stubborn")
+mapfile -t of_a < <(daemons "$a")
+mapfile -t of_b < <(daemons "$b")
+check "there are processes to end" test "$(alive "${of_a[@]}" "${job[@]}" | wc -l)" = 5
+check "stop succeeds" timeout 60 "$CLUSTER" "$a" stop
+check "none of its daemons is left" test -z "$(alive "${of_a[@]}")"
+check "nor anything of the job" test -z "$(alive "${job[@]}")"
+check "the other cluster is still there" test "$(alive "${of_b[@]}" | wc -l)" = 3
+check "and runs jobs" runs_job "$b"
+check "stopping twice is no error" timeout 60 "$CLUSTER" "$a" stop
+check "a stopped one starts again" env BUILD="$BUILD" WITH_DAEMON=0 timeout 90 "$CLUSTER" "$a" start
+check "and runs jobs" runs_job "$a"
+
+# slurmd and slurmctld dead: the job's slurmstepd is found all the same.
+in_cluster "$b" sbatch --output="$TMP/orphan" -D / --wrap 'echo $$; exec sleep 300' >/dev/null
+has_pid() { [ -s "$TMP/orphan" ]; }
+check "another job runs" until_true 10 has_pid
+kill -KILL "$(cat "$b/run/slurmctld.pid")" "$(cat "$b/run/slurmd.pid")"
+check "stop succeeds after the daemons were killed" timeout 60 "$CLUSTER" "$b" stop
+check "the orphaned job is gone" test -z "$(alive "$(cat "$TMP/orphan")")"
+
+# A stale pid file that names somebody else's process.
+sleep 300 &
+bystander=$!
+pids+=($bystander)
+echo $bystander >"$b/run/slurmd.pid"
+check "stop with a pid file that names another process" timeout 60 "$CLUSTER" "$b" stop
+check "leaves that process alone" test -n "$(alive $bystander)"
+
+finish
