@@ -19,12 +19,14 @@
 #define RESEND_NS (1 * GS_NS_PER_MS)
 #define RETRY_NS (10 * GS_NS_PER_MS)
 #define RECONNECT_NS (250 * GS_NS_PER_MS)
+#define RECONNECT_MAX_NS (10 * GS_NS_PER_S)
 #define RECONNECT_TIMEOUT_MS 1000
 
 struct agent {
 	struct shim_session *session;
 	CUcontext current;
-	uint64_t reconnect_ns;
+	uint64_t reconnect_ns;      /* not before */
+	uint64_t reconnect_step_ns; /* doubles while a daemon refuses us */
 };
 
 static pthread_t thread;
@@ -128,6 +130,7 @@ static void keep_connection(struct agent *a)
 	if (s->connected && !gs_client_alive(s->client)) {
 		s->connected = 0;
 		shim_log("gpushared is gone");
+		a->reconnect_step_ns = RECONNECT_NS;
 		a->reconnect_ns = now + RECONNECT_NS;
 	}
 	if (s->connected)
@@ -138,17 +141,20 @@ static void keep_connection(struct agent *a)
 	}
 	if (now < a->reconnect_ns)
 		return;
-	a->reconnect_ns = now + RECONNECT_NS;
-	if (shim_session_connect(s, RECONNECT_TIMEOUT_MS) == 0) {
-		shim_kernels_announce(s);
-		gs_client_bell(s->client);
-		shim_log("managed again");
+	if (shim_session_connect(s, RECONNECT_TIMEOUT_MS) < 0) {
+		a->reconnect_ns = now + a->reconnect_step_ns;
+		if (s->refused && a->reconnect_step_ns < RECONNECT_MAX_NS)
+			a->reconnect_step_ns *= 2;
+		return;
 	}
+	shim_kernels_announce(s);
+	gs_client_bell(s->client);
+	shim_log("managed again");
 }
 
 static void *run(void *arg)
 {
-	struct agent a = { .session = arg };
+	struct agent a = { .session = arg, .reconnect_step_ns = RECONNECT_NS };
 	struct shim_session *s = a.session;
 
 	while (!s->stopping) {

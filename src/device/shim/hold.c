@@ -11,6 +11,7 @@
 #define _GNU_SOURCE
 #include <limits.h>
 #include <linux/futex.h>
+#include <pthread.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -20,6 +21,53 @@
 /* [0]: every hold and call, [1]: those of the legacy default stream. */
 static _Atomic uint32_t held[2];
 static _Atomic uint32_t gate[2];
+
+/*
+ * Blocked streams use up the context's channels: with 32 connections the
+ * thirty-second stops every stream (measured, facts in DESIGN.md).  The
+ * driver and the shim's own streams need some as well.
+ */
+#define STREAMS_MAX 20
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+	CUstream stream;
+	unsigned int kernels; /* 0: the slot is free */
+} holding[STREAMS_MAX];       /* under lock */
+
+/* One kernel more in the stream; 0 if no further stream may hold one. */
+static int stream_holds(CUstream stream)
+{
+	int slot = -1;
+
+	pthread_mutex_lock(&lock);
+	for (int i = 0; i < STREAMS_MAX; i++) {
+		if (holding[i].kernels && holding[i].stream == stream) {
+			slot = i;
+			break;
+		}
+		if (!holding[i].kernels && slot < 0)
+			slot = i;
+	}
+	if (slot >= 0) {
+		holding[slot].stream = stream;
+		holding[slot].kernels++;
+	}
+	pthread_mutex_unlock(&lock);
+	return slot >= 0;
+}
+
+static void stream_released(CUstream stream)
+{
+	pthread_mutex_lock(&lock);
+	for (int i = 0; i < STREAMS_MAX; i++) {
+		if (holding[i].kernels && holding[i].stream == stream) {
+			holding[i].kernels--;
+			break;
+		}
+	}
+	pthread_mutex_unlock(&lock);
+}
 
 static void futex_sleep(_Atomic uint32_t *word, uint32_t seen)
 {
@@ -34,19 +82,22 @@ static void drop(_Atomic uint32_t *word)
 		syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
-int shim_hold_begin(int legacy)
+int shim_hold_begin(CUstream stream, int legacy)
 {
+	if (!stream_holds(stream))
+		return 0;
 	atomic_fetch_add(&held[0], 1);
 	if (legacy)
 		atomic_fetch_add(&held[1], 1);
 	if (atomic_load(&gate[0]) == 0 && (!legacy || atomic_load(&gate[1]) == 0))
 		return 1;
-	shim_hold_end(legacy);
+	shim_hold_end(stream, legacy);
 	return 0;
 }
 
-void shim_hold_end(int legacy)
+void shim_hold_end(CUstream stream, int legacy)
 {
+	stream_released(stream);
 	if (legacy)
 		drop(&held[1]);
 	drop(&held[0]);

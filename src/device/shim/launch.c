@@ -165,7 +165,8 @@ static int make_evictable(struct shim_launch *l, const struct request *r)
 	if (l->workers == 0 || l->nt <= l->workers || pack_params(l, r) < 0)
 		return 0;
 	l->legacy = (uint8_t)is_legacy(r->stream);
-	if (!shim_hold_begin(l->legacy))
+	l->stream = r->stream;
+	if (!shim_hold_begin(l->stream, l->legacy))
 		return 0;
 	memcpy(l->block, r->block, sizeof(l->block));
 	l->shared = r->shared;
@@ -321,7 +322,7 @@ static CUresult launch(const struct request *r)
 		rc = l->evictable ? enqueue_evictable(l, r) : enqueue_as_is(l, r);
 	if (rc != CUDA_SUCCESS) {
 		if (l->evictable)
-			shim_hold_end(l->legacy);
+			shim_hold_end(l->stream, l->legacy);
 		shim_launch_drop(l);
 		return rc;
 	}

@@ -56,7 +56,7 @@ static void reclaim(struct shim_launch *l)
 	}
 	learn(l);
 	if (l->evictable)
-		shim_hold_end(l->legacy);
+		shim_hold_end(l->stream, l->legacy);
 	shim_launch_drop(l);
 }
 

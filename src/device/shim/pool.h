@@ -20,6 +20,7 @@ struct shim_launch {
 	unsigned char *params;        /* the kernel's parameter block, ctl pointer included */
 	size_t params_len, params_room;
 	uint64_t nt;
+	CUstream stream;              /* evictable: the one that holds it */
 	uint8_t evictable, legacy, sampled;
 	_Atomic int enqueued;         /* the agent may relaunch it */
 	uint64_t signalled_ns;        /* agent: when it last sent the eviction signal; 0: not */

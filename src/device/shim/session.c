@@ -13,7 +13,8 @@
 #include "device/shim/shim.h"
 
 #define CONNECT_TIMEOUT_MS 3000
-#define GREET_TRIES 20 /* x 100 ms: a step may be registered a moment after its first process starts */
+#define GREET_TRIES 3 /* x 100 ms: the daemon may be restarting this moment */
+#define GREET_NAP_US (100 * 1000)
 
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic(struct shim_session *) current;
@@ -51,9 +52,8 @@ int shim_session_connect(struct shim_session *s, int timeout_ms)
 {
 	struct gs_client_grant grant;
 	struct gs_error err;
-	int refused;
 
-	if (gs_client_connect(s->client, s->used, timeout_ms, &refused, &err) < 0) {
+	if (gs_client_connect(s->client, s->used, timeout_ms, &s->refused, &err) < 0) {
 		shim_log("%s", err.text);
 		return -1;
 	}
@@ -85,10 +85,11 @@ static struct shim_session *make(const char *socket)
 	for (tries = 0; tries < GREET_TRIES; tries++) {
 		if (shim_session_connect(s, CONNECT_TIMEOUT_MS) == 0)
 			break;
-		usleep(100 * 1000);
+		usleep(GREET_NAP_US);
 	}
 	if (!s->connected) {
-		shim_notice("gpushared does not answer: this program runs unmanaged until it does");
+		shim_notice("gpushared %s: this program runs unmanaged until it answers",
+			    s->refused ? "refuses us" : "is not there");
 		if (gs_client_own_page(s->client, NULL) < 0)
 			goto fail;
 		s->page = gs_client_page(s->client);

@@ -18,6 +18,7 @@ struct shim_session {
 	_Atomic uint32_t absent;    /* enum gs_absent */
 	_Atomic uint64_t reservation; /* 0: not known */
 	_Atomic uint32_t kernels;   /* numbers given out */
+	int refused;                /* by the daemon that answered last */
 	_Atomic int stopping;
 };
 

@@ -51,14 +51,15 @@ void shim_notice(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* ---- hold.c: the hold rule ---- */
 
 /*
- * An evictable kernel is about to be launched: 1 if that is allowed now; 0
- * if a call that must not meet a held kernel is inside the driver, then the
- * kernel goes out as an original.  legacy: its stream is, or synchronises
- * with, the legacy default stream.
+ * An evictable kernel is about to be launched in `stream`: 1 if that is
+ * allowed now; 0 if a call that must not meet a held kernel is inside the
+ * driver, or too many streams hold one already: then the kernel goes out as
+ * an original.  legacy: the stream is, or synchronises with, the legacy
+ * default stream.
  */
-int shim_hold_begin(int legacy);
+int shim_hold_begin(CUstream stream, int legacy);
 /* It is done. */
-void shim_hold_end(int legacy);
+void shim_hold_end(CUstream stream, int legacy);
 
 /* Around a driver call that may block inside the driver with its lock held. */
 void shim_gate_enter(int only_legacy);

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The recording driver of the shim's unit tests; see fake_driver.h. */
+#define _GNU_SOURCE
+#include "fake_driver.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/ptx/transform.h"
+#include "device/shim/shim.h"
+
+extern void *shim_slot[SHIM_FN_COUNT];
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static char calls[4096];
+static char failing[64];
+static CUresult failing_rc;
+static unsigned char params[4096];
+static unsigned int grid;
+
+static CUresult called(const char *name)
+{
+	CUresult rc = CUDA_SUCCESS;
+
+	pthread_mutex_lock(&lock);
+	if (calls[0])
+		strncat(calls, " ", sizeof(calls) - strlen(calls) - 1);
+	strncat(calls, name, sizeof(calls) - strlen(calls) - 1);
+	if (strcmp(failing, name) == 0) {
+		rc = failing_rc;
+		failing[0] = 0;
+	}
+	pthread_mutex_unlock(&lock);
+	return rc;
+}
+
+void fake_driver_calls(char *text, size_t size)
+{
+	pthread_mutex_lock(&lock);
+	snprintf(text, size, "%s", calls);
+	calls[0] = 0;
+	pthread_mutex_unlock(&lock);
+}
+
+void fake_driver_fail(const char *call, CUresult rc)
+{
+	pthread_mutex_lock(&lock);
+	snprintf(failing, sizeof(failing), "%s", call);
+	failing_rc = rc;
+	pthread_mutex_unlock(&lock);
+}
+
+const void *fake_driver_params(void)
+{
+	return params;
+}
+
+unsigned int fake_driver_grid(void)
+{
+	return grid;
+}
+
+static CUresult fake_current(CUcontext *ctx)
+{
+	*ctx = FAKE_CONTEXT;
+	return CUDA_SUCCESS;
+}
+
+static CUresult fake_set_current(CUcontext ctx)
+{
+	return ctx == FAKE_CONTEXT ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+static CUresult fake_device(CUdevice *device)
+{
+	*device = 0;
+	return CUDA_SUCCESS;
+}
+
+static CUresult fake_attribute(int *value, CUdevice_attribute attribute, CUdevice device)
+{
+	(void)device;
+	*value = attribute == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT ? FAKE_SMS : 0;
+	return CUDA_SUCCESS;
+}
+
+static CUresult fake_register(void *p, size_t bytes, unsigned int flags)
+{
+	(void)p, (void)bytes, (void)flags;
+	return CUDA_SUCCESS;
+}
+
+static CUresult fake_device_pointer(CUdeviceptr *device, void *host, unsigned int flags)
+{
+	(void)flags;
+	*device = (CUdeviceptr)(uintptr_t)host;
+	return CUDA_SUCCESS;
+}
+
+static CUresult fake_alloc(CUdeviceptr *p, size_t bytes)
+{
+	CUresult rc = called("alloc");
+
+	*p = (CUdeviceptr)(uintptr_t)calloc(1, bytes);
+	return rc;
+}
+
+static CUresult fake_free(CUdeviceptr p)
+{
+	free((void *)(uintptr_t)p);
+	return called("free");
+}
+
+static CUresult fake_host_alloc(void **p, size_t bytes, unsigned int flags)
+{
+	(void)flags;
+	*p = calloc(1, bytes);
+	return CUDA_SUCCESS;
+}
+
+static CUresult fake_range(int *least, int *greatest)
+{
+	*least = 0;
+	*greatest = -1;
+	return CUDA_SUCCESS;
+}
+
+static CUresult fake_stream(CUstream *stream, unsigned int flags, int priority)
+{
+	(void)flags;
+	*stream = (CUstream)(uintptr_t)(priority < 0 ? 0x10 : 0x20);
+	return CUDA_SUCCESS;
+}
+
+static CUresult fake_stream_flags(CUstream stream, unsigned int *flags)
+{
+	(void)stream;
+	*flags = CU_STREAM_NON_BLOCKING;
+	return CUDA_SUCCESS;
+}
+
+static CUresult fake_capturing(CUstream stream, CUstreamCaptureStatus *status)
+{
+	(void)stream;
+	*status = CU_STREAM_CAPTURE_STATUS_NONE;
+	return CUDA_SUCCESS;
+}
+
+static CUresult fake_load(CUmodule *module, const void *image, unsigned int n,
+			  CUjit_option *options, void **values)
+{
+	(void)n, (void)options, (void)values;
+	*module = (CUmodule)0x500;
+	return called(strstr(image, PTX_PERSISTENT_SUFFIX) ? "load-transformed" : "load-original");
+}
+
+static CUresult fake_function(CUfunction *f, CUmodule module, const char *name)
+{
+	(void)module;
+	*f = strstr(name, PTX_PERSISTENT_SUFFIX) ? FAKE_TWIN : FAKE_ORIGINAL;
+	return CUDA_SUCCESS;
+}
+
+static CUresult fake_name(const char **name, CUfunction f)
+{
+	(void)f;
+	*name = "machine_code";
+	return CUDA_SUCCESS;
+}
+
+static CUresult fake_occupancy(int *blocks, CUfunction f, int threads, size_t shared)
+{
+	(void)f, (void)threads, (void)shared;
+	*blocks = FAKE_BLOCKS_PER_SM;
+	return CUDA_SUCCESS;
+}
+
+static CUresult fake_htod(CUdeviceptr to, const void *from, size_t bytes, CUstream stream)
+{
+	(void)stream;
+	memcpy((void *)(uintptr_t)to, from, bytes);
+	return called("copy");
+}
+
+static CUresult fake_write(CUstream stream, CUdeviceptr at, cuuint32_t value, unsigned int flags)
+{
+	char name[32];
+
+	(void)flags;
+	__atomic_store_n((uint32_t *)(uintptr_t)at, value, __ATOMIC_SEQ_CST);
+	snprintf(name, sizeof(name), "write%s%u", (uintptr_t)stream == 0x10 ? "-control-" :
+		 (uintptr_t)stream == 0x20 ? "-relaunch-" : "-", value);
+	return called(name);
+}
+
+static CUresult fake_wait(CUstream stream, CUdeviceptr at, cuuint32_t value, unsigned int flags)
+{
+	(void)stream, (void)at, (void)value, (void)flags;
+	return called("wait");
+}
+
+static CUresult fake_launch(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz,
+			    unsigned int bx, unsigned int by, unsigned int bz,
+			    unsigned int shared, CUstream stream, void **kernel_params,
+			    void **extra)
+{
+	(void)gy, (void)gz, (void)bx, (void)by, (void)bz, (void)shared, (void)kernel_params;
+	grid = gx;
+	if (extra)
+		memcpy(params, extra[1], *(size_t *)extra[3]);
+	if (f == FAKE_TWIN)
+		return called((uintptr_t)stream == 0x20 ? "relaunch-twin" : "launch-twin");
+	return called("launch-original");
+}
+
+static CUresult fake_ok(void)
+{
+	return CUDA_SUCCESS;
+}
+
+#define PUT(symbol, function) shim_slot[SHIM_FN_##symbol] = (void *)(uintptr_t)(function)
+
+void fake_driver_install(void)
+{
+	for (int i = 0; i < SHIM_FN_COUNT; i++)
+		shim_slot[i] = (void *)(uintptr_t)fake_ok;
+	PUT(cuCtxGetCurrent, fake_current);
+	PUT(cuCtxSetCurrent, fake_set_current);
+	PUT(cuCtxGetDevice, fake_device);
+	PUT(cuDeviceGetAttribute, fake_attribute);
+	PUT(cuMemHostRegister_v2, fake_register);
+	PUT(cuMemHostGetDevicePointer_v2, fake_device_pointer);
+	PUT(cuMemAlloc_v2, fake_alloc);
+	PUT(cuMemFree_v2, fake_free);
+	PUT(cuMemHostAlloc, fake_host_alloc);
+	PUT(cuCtxGetStreamPriorityRange, fake_range);
+	PUT(cuStreamCreateWithPriority, fake_stream);
+	PUT(cuStreamGetFlags, fake_stream_flags);
+	PUT(cuStreamIsCapturing, fake_capturing);
+	PUT(cuModuleLoadDataEx, fake_load);
+	PUT(cuModuleGetFunction, fake_function);
+	PUT(cuFuncGetName, fake_name);
+	PUT(cuOccupancyMaxActiveBlocksPerMultiprocessor, fake_occupancy);
+	PUT(cuMemcpyHtoDAsync_v2, fake_htod);
+	PUT(cuStreamWriteValue32_v2, fake_write);
+	PUT(cuStreamWaitValue32_v2, fake_wait);
+	PUT(cuLaunchKernel, fake_launch);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A driver that only records: it stands below the shim in the unit tests, by
+ * filling the shim's table of driver functions.  What would run on a GPU is
+ * done by the test, which writes the page as the GPU would.
+ */
+#ifndef TESTSUITE_UNIT_FAKE_DRIVER_H
+#define TESTSUITE_UNIT_FAKE_DRIVER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "device/driver/cuda.h"
+
+/* The handles that it gives out. */
+#define FAKE_CONTEXT ((CUcontext)0x100)
+#define FAKE_ORIGINAL ((CUfunction)0x1000)
+#define FAKE_TWIN ((CUfunction)0x2000)
+#define FAKE_MACHINE_CODE ((CUfunction)0x3000)
+#define FAKE_SMS 4
+#define FAKE_BLOCKS_PER_SM 2
+
+/* Put it below the shim.  Device memory is host memory. */
+void fake_driver_install(void);
+
+/* Names of the calls so far that order matters for, separated by blanks; then forget them. */
+void fake_driver_calls(char *text, size_t size);
+
+/* The parameter block and the grid of the last launch. */
+const void *fake_driver_params(void);
+unsigned int fake_driver_grid(void);
+
+/* The next call of that kind fails once with rc. */
+void fake_driver_fail(const char *call, CUresult rc);
+
+#endif

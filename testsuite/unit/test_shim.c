@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The shim over a recording driver: what is called in which order, whatever
+ * the daemon does to the page.  The test plays the daemon and the GPU.
+ */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "common/clock.h"
+#include "device/ptx/ctl.h"
+#include "device/shim/pool.h"
+#include "fake_driver.h"
+
+static const char ptx[] =
+	".version 7.0\n.target sm_75\n.address_size 64\n"
+	".visible .entry k(.param .u64 p, .param .u32 n)\n{\n"
+	"\t.reg .b32 %r<4>;\n\t.reg .b64 %rd<4>;\n"
+	"\tld.param.u64 %rd1, [p];\n\tmov.u32 %r1, %ctaid.x;\n"
+	"\tmul.wide.u32 %rd2, %r1, 4;\n\tadd.s64 %rd3, %rd1, %rd2;\n"
+	"\tst.global.u32 [%rd3], %r1;\n\tret;\n}\n";
+
+#define STREAM ((CUstream)0x7000)
+#define LONG_GRID 1000
+
+static struct gs_page *page;
+static CUfunction kernel;
+
+/* Poll for a condition that another thread brings about; fails after 5 s. */
+#define EVENTUALLY(condition) \
+	do { \
+		uint64_t until_ = gs_clock_ns() + 5 * GS_NS_PER_S; \
+		while (!(condition)) { \
+			assert_true(gs_clock_ns() < until_); \
+			usleep(200); \
+		} \
+	} while (0)
+
+static uint32_t state(void)
+{
+	return gs_page_load(page->stub[0].kstate);
+}
+
+static int all_prepared(void)
+{
+	for (uint32_t i = 0; i < GS_PAGE_STUBS; i++)
+		if (gs_page_load(page->stub[i].kstate) != GS_K_PREP ||
+		    shim_launch_at(i)->owner != SHIM_FREE)
+			return 0;
+	return 1;
+}
+
+static struct gs_stub *active(void)
+{
+	for (uint32_t i = 0; i < GS_PAGE_STUBS; i++)
+		if (gs_page_load(page->stub[i].kstate) != GS_K_PREP)
+			return &page->stub[i];
+	return &page->stub[0];
+}
+
+static void expect_calls(const char *expected)
+{
+	char text[4096];
+
+	fake_driver_calls(text, sizeof(text));
+	assert_string_equal(text, expected);
+}
+
+static void forget_calls(void)
+{
+	char text[4096];
+
+	fake_driver_calls(text, sizeof(text));
+}
+
+static CUresult launch(CUfunction f, unsigned int grid)
+{
+	static CUdeviceptr p = 0x1122334455667788;
+	static uint32_t n = 0x99aabbcc;
+	void *args[] = { &p, &n };
+
+	return cuLaunchKernel(f, grid, 1, 1, 32, 1, 1, 0, STREAM, args, NULL);
+}
+
+static void ring(void)
+{
+	gs_page_ring(page);
+}
+
+static int setup(void **unused)
+{
+	CUmodule module;
+
+	(void)unused;
+	fake_driver_install();
+	setenv("GPUSHARE_SOCKET", "/nonexistent/gpushared.sock", 1);
+	assert_int_equal(cuModuleLoadData(&module, ptx), CUDA_SUCCESS);
+	expect_calls("load-transformed");
+	assert_int_equal(cuModuleGetFunction(&kernel, module, "k"), CUDA_SUCCESS);
+	page = shim_session()->page;
+	EVENTUALLY(gs_page_load(page->turn) == 1);
+	/* The first launch equips the context. */
+	assert_int_equal(launch(FAKE_MACHINE_CODE, 1), CUDA_SUCCESS);
+	EVENTUALLY(all_prepared());
+	/* From here on the test is the daemon. */
+	shim_session()->absent = GS_ABSENT_WAIT;
+	return 0;
+}
+
+static int idle(void **unused)
+{
+	(void)unused;
+	gs_page_store(page->turn, 1);
+	EVENTUALLY(all_prepared());
+	forget_calls();
+	return 0;
+}
+
+static void test_evictable_launch_is_held(void **unused)
+{
+	const unsigned char *params = fake_driver_params();
+	const struct gs_ctl *ctl;
+	CUdeviceptr at;
+
+	(void)unused;
+	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
+	expect_calls("copy launch-twin wait");
+	assert_int_equal(gs_page_load(active()->kstate), GS_K_RUNNING);
+	assert_int_equal(gs_page_load(active()->flags), GS_STUB_EVICTABLE);
+	assert_int_equal(gs_page_load(active()->nt), LONG_GRID);
+	assert_int_equal(fake_driver_grid(), FAKE_SMS * FAKE_BLOCKS_PER_SM);
+	assert_int_equal(*(const uint64_t *)params, 0x1122334455667788);
+	assert_int_equal(*(const uint32_t *)(params + 8), 0x99aabbcc);
+	memcpy(&at, params + 16, sizeof(at));
+	ctl = (const struct gs_ctl *)(uintptr_t)at;
+	assert_int_equal(ctl->total, LONG_GRID);
+	assert_int_equal(ctl->workers, FAKE_SMS * FAKE_BLOCKS_PER_SM);
+	assert_int_equal(ctl->limit, UINT32_MAX);
+	assert_int_equal(ctl->done, 0);
+	assert_int_equal(ctl->stub, (uintptr_t)active());
+	gs_page_store(active()->kstate, GS_K_DONE);
+}
+
+static void test_one_wave_goes_as_is(void **unused)
+{
+	(void)unused;
+	assert_int_equal(launch(kernel, FAKE_SMS * FAKE_BLOCKS_PER_SM), CUDA_SUCCESS);
+	/* started = 1, the kernel, DONE: the fake GPU does each at once. */
+	expect_calls("write-1 launch-original write-5");
+}
+
+static void test_machine_code_goes_as_is(void **unused)
+{
+	(void)unused;
+	assert_int_equal(launch(FAKE_MACHINE_CODE, LONG_GRID), CUDA_SUCCESS);
+	expect_calls("write-1 launch-original write-5");
+}
+
+static void test_eviction_and_relaunch(void **unused)
+{
+	struct gs_stub *stub;
+	char text[4096];
+
+	(void)unused;
+	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
+	stub = active();
+	forget_calls();
+	gs_page_store(page->turn, 0);
+	assert_true(gs_stub_move(stub, GS_K_RUNNING, GS_K_TOEVICT));
+	ring();
+	EVENTUALLY(gs_page_load(page->heard) == gs_page_load(page->bell));
+	fake_driver_calls(text, sizeof(text));
+	assert_true(strncmp(text, "write-control-0", 15) == 0);
+	/* The last block out leaves it with work remaining. */
+	gs_page_store(stub->done, 400);
+	gs_page_store(stub->kstate, GS_K_READY);
+	usleep(20000);
+	forget_calls();
+	usleep(20000);
+	expect_calls("");
+	/* Scheduled again. */
+	gs_page_store(page->turn, 1);
+	assert_true(gs_stub_move(stub, GS_K_READY, GS_K_TORUN));
+	ring();
+	EVENTUALLY(gs_page_load(stub->kstate) == GS_K_RUNNING);
+	usleep(20000);
+	expect_calls("write-relaunch-4294967295 relaunch-twin");
+	assert_int_equal(gs_page_load(stub->evictions), 1);
+	gs_page_store(stub->kstate, GS_K_DONE);
+}
+
+static void test_signal_is_repeated(void **unused)
+{
+	struct gs_stub *stub;
+	char text[4096];
+	int times = 0;
+
+	(void)unused;
+	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
+	stub = active();
+	forget_calls();
+	assert_true(gs_stub_move(stub, GS_K_RUNNING, GS_K_TOEVICT));
+	ring();
+	usleep(100000);
+	fake_driver_calls(text, sizeof(text));
+	for (char *at = text; (at = strstr(at, "write-control-0")); at++)
+		times++;
+	assert_true(times >= 3);
+	gs_page_store(stub->kstate, GS_K_DONE);
+}
+
+static void test_refused_relaunch_is_tried_again(void **unused)
+{
+	struct gs_stub *stub;
+
+	(void)unused;
+	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
+	stub = active();
+	gs_stub_move(stub, GS_K_RUNNING, GS_K_TOEVICT);
+	gs_page_store(stub->kstate, GS_K_READY);
+	fake_driver_fail("relaunch-twin", CUDA_ERROR_OUT_OF_MEMORY);
+	assert_true(gs_stub_move(stub, GS_K_READY, GS_K_TORUN));
+	ring();
+	EVENTUALLY(gs_page_load(stub->kstate) == GS_K_READY);
+	assert_true(gs_stub_move(stub, GS_K_READY, GS_K_TORUN));
+	ring();
+	EVENTUALLY(gs_page_load(stub->kstate) == GS_K_RUNNING);
+	gs_page_store(stub->kstate, GS_K_DONE);
+}
+
+static void *launch_in_thread(void *rc)
+{
+	*(CUresult *)rc = launch(kernel, LONG_GRID);
+	return NULL;
+}
+
+static void test_without_the_turn_it_waits(void **unused)
+{
+	CUresult rc = CUDA_ERROR_UNKNOWN;
+	struct gs_stub *stub;
+	pthread_t thread;
+
+	(void)unused;
+	gs_page_store(page->turn, 0);
+	pthread_create(&thread, NULL, launch_in_thread, &rc);
+	EVENTUALLY(gs_page_load(active()->kstate) == GS_K_READY);
+	stub = active();
+	usleep(30000);
+	expect_calls("");
+	assert_true(gs_stub_move(stub, GS_K_READY, GS_K_TORUN));
+	ring();
+	pthread_join(thread, NULL);
+	assert_int_equal(rc, CUDA_SUCCESS);
+	expect_calls("copy launch-twin wait");
+	gs_page_store(stub->kstate, GS_K_DONE);
+}
+
+static void test_failed_launch_leaves_nothing(void **unused)
+{
+	(void)unused;
+	fake_driver_fail("launch-twin", CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
+	assert_int_equal(launch(kernel, LONG_GRID), CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
+	assert_int_equal(state(), GS_K_PREP);
+	assert_true(all_prepared());
+	/* Nor does a hold: this returns at once. */
+	assert_int_equal(cuMemFree_v2(0), CUDA_SUCCESS);
+}
+
+static void *free_in_thread(void *done)
+{
+	cuMemFree_v2(0);
+	*(_Atomic int *)done = 1;
+	return NULL;
+}
+
+/* The hold rule: cuMemFree waits for the held kernel; a kernel beside it is not evictable. */
+static void test_hold_rule(void **unused)
+{
+	_Atomic int done = 0;
+	struct gs_stub *stub;
+	pthread_t thread;
+
+	(void)unused;
+	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
+	stub = active();
+	forget_calls();
+	pthread_create(&thread, NULL, free_in_thread, &done);
+	usleep(50000);
+	assert_int_equal(done, 0);
+	expect_calls("");
+	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
+	expect_calls("write-1 launch-original write-5");
+	gs_page_store(stub->kstate, GS_K_DONE);
+	pthread_join(thread, NULL);
+	assert_int_equal(done, 1);
+	expect_calls("free");
+}
+
+/* More launches than stubs: the pool reclaims and goes on. */
+static void test_pool_is_reclaimed(void **unused)
+{
+	(void)unused;
+	for (int i = 0; i < 3 * (int)GS_PAGE_STUBS; i++)
+		assert_int_equal(launch(FAKE_MACHINE_CODE, 1), CUDA_SUCCESS);
+}
+
+static void test_broken_ptx_goes_to_the_driver(void **unused)
+{
+	CUmodule module;
+
+	(void)unused;
+	assert_int_equal(cuModuleLoadData(&module, ".version 7.0 @#!"), CUDA_SUCCESS);
+	expect_calls("load-original");
+	/* The driver takes the transformed text badly: it gets the program's own. */
+	fake_driver_fail("load-transformed", CUDA_ERROR_INVALID_PTX);
+	assert_int_equal(cuModuleLoadData(&module, ptx), CUDA_SUCCESS);
+	expect_calls("load-transformed load-original");
+}
+
+static void test_proc_address_gives_wrappers(void **unused)
+{
+	(void)unused;
+	assert_ptr_equal(shim_wrapper_of(shim_real(SHIM_FN_cuLaunchKernel)),
+			 (void *)(uintptr_t)cuLaunchKernel);
+	assert_null(shim_wrapper_of((void *)(uintptr_t)shim_wrapper_of));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_evictable_launch_is_held, idle),
+		cmocka_unit_test_setup(test_one_wave_goes_as_is, idle),
+		cmocka_unit_test_setup(test_machine_code_goes_as_is, idle),
+		cmocka_unit_test_setup(test_eviction_and_relaunch, idle),
+		cmocka_unit_test_setup(test_signal_is_repeated, idle),
+		cmocka_unit_test_setup(test_refused_relaunch_is_tried_again, idle),
+		cmocka_unit_test_setup(test_without_the_turn_it_waits, idle),
+		cmocka_unit_test_setup(test_failed_launch_leaves_nothing, idle),
+		cmocka_unit_test_setup(test_hold_rule, idle),
+		cmocka_unit_test_setup(test_pool_is_reclaimed, idle),
+		cmocka_unit_test_setup(test_broken_ptx_goes_to_the_driver, idle),
+		cmocka_unit_test_setup(test_proc_address_gives_wrappers, idle),
+	};
+
+	return cmocka_run_group_tests(tests, setup, NULL);
+}
