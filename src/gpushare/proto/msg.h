@@ -62,6 +62,15 @@ struct gs_msg {
 /* GS_MSG_QUERY.what */
 enum gs_query { GS_QUERY_STATUS, GS_QUERY_REPORT, GS_QUERY_KERNELS, GS_QUERY_COUNT };
 
+/* REFUSED.code: what kind of no it is; the reason is for people. */
+enum gs_refusal {
+	GS_REFUSED_UNKNOWN_STEP = 1, /* not registered, or not yet: trying again may help */
+	GS_REFUSED_NOT_YOURS,        /* another user's, or the process does not descend from it */
+	GS_REFUSED_NO_ROOM,          /* shares or memory beyond what is free */
+	GS_REFUSED_NOT_ALLOWED,      /* the peer or the configuration does not permit it */
+	GS_REFUSED_BAD_REQUEST,      /* the request contradicts itself or what came before */
+};
+
 /* WELCOME.absent: what a client does while no daemon answers. */
 enum gs_absent { GS_ABSENT_RUN, GS_ABSENT_WAIT, GS_ABSENT_FAIL };
 

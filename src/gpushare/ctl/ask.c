@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* gpusharectl's side of the socket; see ctl.h. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "gpushare/ctl/ctl.h"
+
+#define PATIENCE_S 10
+
+int gs_ctl_connect(const char *path, struct gs_error *err)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	struct timeval tv = { PATIENCE_S, 0 };
+	int sock;
+
+	if (strlen(path) >= sizeof(addr.sun_path))
+		return gs_fail(err, "the socket's path is too long: %s", path);
+	strcpy(addr.sun_path, path);
+	sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (sock < 0)
+		return gs_fail_errno(err, "cannot make a socket");
+	setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
+	setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv));
+	if (connect(sock, (struct sockaddr *)&addr, sizeof(addr)) < 0) {
+		gs_fail_errno(err, "gpushared does not answer at %s", path);
+		close(sock);
+		return -1;
+	}
+	return sock;
+}
+
+static int receive(int sock, struct gs_msg *msg, enum gs_msg_type answer, struct gs_error *err)
+{
+	int rc = gs_msg_recv(sock, msg, GS_FROM_DAEMON, NULL, err);
+
+	if (rc == 0)
+		return gs_fail(err, "gpushared closed the connection");
+	if (rc < 0)
+		return -1;
+	if (msg->header.type == GS_MSG_REFUSED)
+		return gs_fail(err, "refused: %s", msg->refused.reason);
+	if (msg->header.type != answer)
+		return gs_fail(err, "gpushared answered with %s", gs_msg_name(msg->header.type));
+	return 0;
+}
+
+int gs_ctl_ask(int sock, struct gs_msg *msg, enum gs_msg_type answer, struct gs_error *err)
+{
+	if (gs_msg_send(sock, msg, -1) < 0)
+		return gs_fail_errno(err, "cannot send to gpushared");
+	return receive(sock, msg, answer, err);
+}
+
+int gs_ctl_query(const char *socket_path, enum gs_query what, unsigned job, int json, int out)
+{
+	struct gs_error err;
+	struct gs_msg msg;
+	int sock = gs_ctl_connect(socket_path, &err), rc;
+
+	if (sock < 0)
+		return gs_ctl_fail("%s", err.text);
+	gs_msg_init(&msg, GS_MSG_QUERY, 1);
+	msg.query.what = what;
+	msg.query.job_id = job;
+	msg.query.json = (uint32_t)json;
+	rc = gs_ctl_ask(sock, &msg, GS_MSG_TEXT, &err);
+	while (rc == 0) {
+		if (msg.text.length > sizeof(msg.text.text)) {
+			rc = gs_fail(&err, "gpushared sent a piece of %u bytes", msg.text.length);
+			break;
+		}
+		if (out)
+			fwrite(msg.text.text, 1, msg.text.length, stdout);
+		if (!msg.text.more)
+			break;
+		rc = receive(sock, &msg, GS_MSG_TEXT, &err);
+	}
+	close(sock);
+	if (rc < 0)
+		return gs_ctl_fail("%s", err.text);
+	if (out && fflush(stdout) != 0)
+		return gs_ctl_fail("cannot write: %s", strerror(errno));
+	return 0;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* gpusharectl: a table of verbs, one file per verb. */
+#ifndef GPUSHARE_CTL_CTL_H
+#define GPUSHARE_CTL_CTL_H
+
+#include "common/error.h"
+#include "gpushare/proto/msg.h"
+
+struct gs_verb {
+	const char *name;
+	const char *usage;  /* its arguments */
+	const char *words;  /* what it does, a line */
+	const char *help;   /* its options, for `gpusharectl VERB --help` */
+	/* argv[0] is the verb; returns the exit status. */
+	int (*run)(const char *socket, int argc, char **argv);
+};
+
+extern const struct gs_verb gs_verb_status, gs_verb_report, gs_verb_kernels, gs_verb_run,
+	gs_verb_ping;
+
+/* Print "gpusharectl: ..." on standard error; returns 1, the exit status. */
+int gs_ctl_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* A usage error of a verb: the reason and where the help is; returns 2. */
+int gs_ctl_usage(const struct gs_verb *verb, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* The help of a verb on standard output. */
+void gs_ctl_help(const struct gs_verb *verb);
+
+/* Connect to the daemon; -1 with the reason. */
+int gs_ctl_connect(const char *socket, struct gs_error *err);
+
+/* Ask and read the answer into *msg.  0; -1 with the reason, a refusal's included. */
+int gs_ctl_ask(int sock, struct gs_msg *msg, enum gs_msg_type answer, struct gs_error *err);
+
+/* Ask for a report and copy it to standard output (out != 0).  The exit status. */
+int gs_ctl_query(const char *socket, enum gs_query what, unsigned job, int json, int out);
+
+#endif

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * gpusharectl run: a program under gpushare without Slurm.  The daemon gives
+ * it a step that lives as long as this process; the program is its child,
+ * with the environment that slurmstepd would give it.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/units.h"
+#include "gpushare/ctl/ctl.h"
+
+#define CANNOT_RUN 126
+#define NOT_FOUND 127
+
+static const int forwarded[] = { SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2 };
+#define FORWARDED_COUNT (sizeof(forwarded) / sizeof(forwarded[0]))
+
+static int parse(int argc, char **argv, struct gs_msg_local *local)
+{
+	static const struct option longs[] = {
+		{ "shares", required_argument, NULL, 's' },
+		{ "mem", required_argument, NULL, 'm' },
+		{ "partition", required_argument, NULL, 'p' },
+		{ "gpu", required_argument, NULL, 'g' },
+		{ "help", no_argument, NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
+	};
+	struct gs_error err = { "" };
+	int64_t n = 0;
+	int c, rc = 0;
+
+	while (rc == 0 && (c = getopt_long(argc, argv, "+s:m:p:g:h", longs, NULL)) != -1) {
+		switch (c) {
+		case 's':
+			rc = gs_parse_int(optarg, 1, 1000000, &n, &err);
+			local->shares = (uint32_t)n;
+			break;
+		case 'm':
+			rc = gs_parse_size(optarg, &local->memory, &err);
+			break;
+		case 'p':
+			if (gs_msg_str(local->partition, sizeof(local->partition), optarg) < 0)
+				rc = gs_fail(&err, "a partition's name is at most %zu bytes long",
+					     sizeof(local->partition) - 1);
+			break;
+		case 'g':
+			rc = gs_parse_int(optarg, 0, 1000000, &n, &err);
+			local->gpu = (uint32_t)n;
+			break;
+		case 'h':
+			gs_ctl_help(&gs_verb_run);
+			return 0;
+		default:
+			return gs_ctl_usage(&gs_verb_run, "unknown option");
+		}
+	}
+	if (rc < 0)
+		return gs_ctl_usage(&gs_verb_run, "%s", err.text);
+	if (optind == argc)
+		return gs_ctl_usage(&gs_verb_run, "which program?");
+	return -1;
+}
+
+static void set_number(const char *name, unsigned long value)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%lu", value);
+	setenv(name, text, 1);
+}
+
+/* JobEnv of gpushare.conf: lines of NAME=VALUE. */
+static void set_lines(char *env)
+{
+	char *save = NULL;
+
+	for (char *line = strtok_r(env, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		char *eq = strchr(line, '=');
+
+		if (!eq || eq == line)
+			continue;
+		*eq = '\0';
+		setenv(line, eq + 1, 1);
+	}
+}
+
+static void set_environment(const char *socket, struct gs_msg_registered *r, unsigned gpu)
+{
+	const char *old;
+	char *path;
+
+	set_lines(r->env);
+	old = getenv("LD_LIBRARY_PATH");
+	if (asprintf(&path, "%s%s%s", r->shim_dir, old && *old ? ":" : "", old ? old : "") >= 0) {
+		setenv("LD_LIBRARY_PATH", path, 1);
+		free(path);
+	}
+	setenv("GPUSHARE_SOCKET", socket, 1);
+	set_number("GPUSHARE_JOB_ID", r->job_id);
+	set_number("GPUSHARE_STEP_ID", r->step_id);
+	set_number("GPUSHARE_GPU", gpu);
+	if (*r->driver)
+		setenv("GPUSHARE_DRIVER", r->driver, 1);
+}
+
+/*
+ * The signals that are forwarded are blocked before the child exists, so that
+ * none is lost, and taken one by one with sigwait.  SIGCHLD tells the end.
+ */
+static int wait_for(pid_t child, const sigset_t *watched)
+{
+	for (;;) {
+		int sig, status;
+
+		if (sigwait(watched, &sig) != 0)
+			continue;
+		if (sig != SIGCHLD) {
+			kill(child, sig);
+			continue;
+		}
+		if (waitpid(child, &status, WNOHANG) != child)
+			continue;
+		if (WIFEXITED(status))
+			return WEXITSTATUS(status);
+		if (WIFSIGNALED(status))
+			return 128 + WTERMSIG(status); /* as a shell says it */
+	}
+}
+
+static int run_program(char **argv)
+{
+	sigset_t watched, before;
+	pid_t child;
+
+	sigemptyset(&watched);
+	sigaddset(&watched, SIGCHLD);
+	for (size_t i = 0; i < FORWARDED_COUNT; i++)
+		sigaddset(&watched, forwarded[i]);
+	sigprocmask(SIG_BLOCK, &watched, &before);
+	child = fork();
+	if (child < 0)
+		return gs_ctl_fail("cannot fork: %s", strerror(errno));
+	if (child == 0) {
+		sigprocmask(SIG_SETMASK, &before, NULL);
+		execvp(argv[0], argv);
+		gs_ctl_fail("cannot run %s: %s", argv[0], strerror(errno));
+		_exit(errno == ENOENT ? NOT_FOUND : CANNOT_RUN);
+	}
+	return wait_for(child, &watched);
+}
+
+static int run(const char *socket, int argc, char **argv)
+{
+	struct gs_msg_local local = { .shares = 100 };
+	struct gs_error err;
+	struct gs_msg msg;
+	int sock, rc = parse(argc, argv, &local);
+
+	if (rc >= 0)
+		return rc;
+	argv += optind;
+	sock = gs_ctl_connect(socket, &err);
+	if (sock < 0)
+		return gs_ctl_fail("%s", err.text);
+	gs_msg_init(&msg, GS_MSG_LOCAL, 1);
+	msg.local = local;
+	if (gs_ctl_ask(sock, &msg, GS_MSG_REGISTERED, &err) < 0) {
+		close(sock);
+		return gs_ctl_fail("%s", err.text);
+	}
+	set_environment(socket, &msg.registered, local.gpu);
+	rc = run_program(argv);
+	close(sock);
+	return rc;
+}
+
+const struct gs_verb gs_verb_run = {
+	.name = "run",
+	.usage = "[OPTION]... [--] PROGRAM [ARGUMENT]...",
+	.words = "Run a program without Slurm, if AllowLocal=yes",
+	.help = "  -s, --shares N        shares of the GPU (default: 100)\n"
+		"  -m, --mem SIZE        device memory (default: in proportion to the shares)\n"
+		"  -p, --partition NAME  take this partition's priority\n"
+		"  -g, --gpu N           which GPU (default: 0)\n"
+		"\n"
+		"The exit status is the program's; 128 + N if signal N ended it.\n",
+	.run = run,
+};

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the jobs' processes say: HELLO, memory, kernels, BELL. */
+#define _GNU_SOURCE
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "gpushare/daemon/device.h"
+#include "gpushare/daemon/peer.h"
+#include "gpushare/daemon/steps.h"
+#include "gpushare/proto/page.h"
+
+/* Every message but HELLO needs a step to belong to. */
+static int must_be_client(struct gs_peer *peer, const struct gs_msg *msg)
+{
+	if (peer->tenant)
+		return 0;
+	gs_complain(peer->d, "%s: closed: %s before HELLO", peer->who,
+		    gs_msg_name(msg->header.type));
+	return -1;
+}
+
+/* The step that the peer may join, or NULL: refused. */
+static struct gs_step *admit(struct gs_peer *peer, const struct gs_msg *msg)
+{
+	const struct gs_msg_hello *hello = &msg->hello;
+	uint32_t tag = msg->header.tag;
+	enum gs_refusal code;
+	struct gs_error err;
+	struct gs_step *step;
+
+	if (peer->tenant || peer->own) {
+		gs_peer_refuse(peer, tag, GS_REFUSED_BAD_REQUEST,
+			       "this connection is in use already");
+		return NULL;
+	}
+	step = gs_step_claim(peer->d, hello->job_id, hello->step_id, peer->uid, peer->pid,
+			     &code, &err);
+	if (!step) {
+		gs_peer_refuse(peer, tag, code, "%s", err.text);
+		return NULL;
+	}
+	if (hello->gpu != step->info.gpu) {
+		gs_peer_refuse(peer, tag, GS_REFUSED_BAD_REQUEST,
+			       "job %u has shares of GPU %u, not %u", step->info.job_id,
+			       step->info.gpu, hello->gpu);
+		return NULL;
+	}
+	return step;
+}
+
+/* A fresh page, or the one that the client brought; its descriptor in *fd. */
+static int get_page(struct gs_peer *peer, int brought, int *fd, struct gs_error *err)
+{
+	if (brought < 0) {
+		*fd = gs_page_create(&peer->page, err);
+		return *fd < 0 ? -1 : 0;
+	}
+	if (gs_page_map(brought, &peer->page, err) < 0)
+		return -1;
+	*fd = dup(brought);
+	return *fd < 0 ? gs_fail_errno(err, "cannot keep the page") : 0;
+}
+
+static int become_tenant(struct gs_peer *peer, int adopted, uint64_t used_bytes,
+			 struct gs_error *err)
+{
+	struct gs_step *step = peer->step;
+	struct gs_tenant_params params = {
+		.id = peer->id,
+		.page = peer->page,
+		.tally = &step->tally,
+		.priority = step->priority,
+		.shares = step->info.shares,
+		.name = peer->who,
+	};
+
+	peer->kernels = calloc(1, sizeof(*peer->kernels));
+	if (!peer->kernels)
+		return gs_fail(err, "no memory");
+	params.kernels = peer->kernels;
+	peer->tenant = gs_gpu_add(peer->device->gpu, &params, adopted, gs_clock_ns());
+	if (!peer->tenant)
+		return gs_fail(err, "no memory");
+	if (used_bytes)
+		gs_ledger_adopt(peer->device->ledger, step->alloc->id, peer->id, used_bytes);
+	gs_device_poke(peer->device);
+	return 0;
+}
+
+static int welcome(struct gs_peer *peer, uint32_t tag, int page_fd)
+{
+	struct gs_step *step = peer->step;
+	struct gs_msg msg;
+
+	gs_msg_init(&msg, GS_MSG_WELCOME, tag);
+	msg.welcome.job_id = step->info.job_id;
+	msg.welcome.step_id = step->info.step_id;
+	msg.welcome.gpu = step->info.gpu;
+	msg.welcome.absent = (uint32_t)peer->d->config->absent;
+	msg.welcome.reservation = step->reservation;
+	msg.welcome.gpu_memory = peer->device->memory;
+	return gs_peer_send(peer, &msg, page_fd);
+}
+
+/* A program's name is its user's text: what a terminal must not see becomes '?'. */
+static void keep_program(struct gs_peer *peer, const char *program)
+{
+	snprintf(peer->program, sizeof(peer->program), "%s", program);
+	for (char *c = peer->program; *c; c++)
+		if ((unsigned char)*c < ' ' || *c == 127)
+			*c = '?';
+}
+
+int gs_on_hello(struct gs_peer *peer, struct gs_msg *msg, int fd)
+{
+	struct gs_step *step = admit(peer, msg);
+	char name[16];
+	struct gs_error err;
+	uint32_t tag = msg->header.tag;
+	int page_fd = -1, rc;
+
+	if (!step)
+		return -1;
+	peer->step = step;
+	peer->device = step->alloc->device;
+	step->clients++;
+	keep_program(peer, msg->hello.program);
+	snprintf(peer->who, sizeof(peer->who), "job %u.%s uid %u pid %d", step->info.job_id,
+		 gs_step_name(step->info.step_id, name, sizeof(name)), (unsigned)peer->uid,
+		 (int)peer->pid);
+	if (get_page(peer, fd, &page_fd, &err) < 0 ||
+	    become_tenant(peer, fd >= 0, msg->hello.used_bytes, &err) < 0) {
+		if (page_fd >= 0)
+			close(page_fd);
+		return gs_peer_refuse(peer, tag, GS_REFUSED_BAD_REQUEST, "%s", err.text);
+	}
+	rc = welcome(peer, tag, page_fd);
+	close(page_fd);
+	if (rc == 0)
+		gs_log(GS_LOG_INFO, "%s: %s on gpu %u, %" PRIu64 " MiB%s", peer->who,
+		       peer->program, peer->device->index, step->reservation >> 20,
+		       fd >= 0 ? ", with the page it had" : "");
+	return rc;
+}
+
+void gs_client_gone(struct gs_peer *peer)
+{
+	if (peer->tenant) {
+		gs_gpu_remove(peer->device->gpu, peer->tenant, gs_clock_ns());
+		gs_ledger_client_gone(peer->device->ledger, peer->step->alloc->id, peer->id);
+		gs_device_poke(peer->device);
+		gs_log(GS_LOG_INFO, "%s: gone", peer->who);
+	}
+	if (peer->step)
+		peer->step->clients--;
+	gs_page_unmap(peer->page);
+	free(peer->kernels);
+	peer->tenant = NULL;
+	peer->step = NULL;
+	peer->page = NULL;
+	peer->kernels = NULL;
+}
+
+int gs_on_alloc(struct gs_peer *peer, struct gs_msg *msg, int fd)
+{
+	struct gs_ledger *ledger;
+	struct gs_msg answer;
+	uint64_t id;
+
+	(void)fd;
+	if (must_be_client(peer, msg) < 0)
+		return -1;
+	ledger = peer->device->ledger;
+	id = peer->step->alloc->id;
+	gs_msg_init(&answer, GS_MSG_ALLOCATED, msg->header.tag);
+	answer.allocated.granted = gs_ledger_alloc(ledger, id, peer->id, msg->alloc.bytes) == 1;
+	answer.allocated.used = gs_ledger_used(ledger, id);
+	answer.allocated.reservation = gs_ledger_reservation(ledger, id);
+	if (!answer.allocated.granted)
+		gs_complain(peer->d, "%s: %" PRIu64 " bytes of device memory refused: %" PRIu64
+			    " of %" PRIu64 " in use", peer->who, msg->alloc.bytes,
+			    answer.allocated.used, answer.allocated.reservation);
+	return msg->header.tag ? gs_peer_send(peer, &answer, -1) : 0;
+}
+
+int gs_on_free(struct gs_peer *peer, struct gs_msg *msg, int fd)
+{
+	(void)fd;
+	if (must_be_client(peer, msg) < 0)
+		return -1;
+	gs_ledger_free(peer->device->ledger, peer->step->alloc->id, peer->id, msg->free.bytes);
+	return 0;
+}
+
+int gs_on_kernel(struct gs_peer *peer, struct gs_msg *msg, int fd)
+{
+	struct gs_msg_kernel *k = &msg->kernel;
+
+	(void)fd;
+	if (must_be_client(peer, msg) < 0)
+		return -1;
+	for (char *c = k->name; *c; c++)
+		if ((unsigned char)*c < ' ' || *c == 127)
+			*c = '?';
+	if (gs_tally_announce(&peer->step->tally, peer->kernels, k->number, k->name, k->form,
+			      k->reason, k->registers) < 0 && peer->kernels_ignored++ == 0)
+		gs_complain(peer->d, "%s: kernel %u and what follows is not listed: more than %u",
+			    peer->who, k->number, GS_TALLY_KERNELS_MAX);
+	return 0;
+}
+
+int gs_on_bell(struct gs_peer *peer, struct gs_msg *msg, int fd)
+{
+	(void)fd;
+	if (must_be_client(peer, msg) < 0)
+		return -1;
+	gs_gpu_bell(peer->tenant);
+	gs_device_poke(peer->device);
+	return 0;
+}

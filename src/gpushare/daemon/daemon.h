@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The daemon's state: one struct, owned by main, known to the daemon's own
+ * files only.  Single-threaded: whoever is called from the event loop may
+ * touch all of it.
+ */
+#ifndef GPUSHARE_DAEMON_DAEMON_H
+#define GPUSHARE_DAEMON_DAEMON_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "gpushare/config/config.h"
+#include "gpushare/daemon/gpu.h"
+#include "gpushare/memory/ledger.h"
+
+struct event;
+struct event_base;
+struct gs_peer;
+struct gs_step;
+struct gs_slurm_report;
+
+/* One configured GPU. */
+struct gs_device {
+	uint32_t index;
+	uint32_t shares;          /* a whole GPU */
+	uint64_t memory;          /* bytes that may be reserved in all */
+	struct gs_gpu *gpu;
+	struct gs_ledger *ledger; /* "step" there is an allocation's id (steps.h) */
+	uint64_t wake_ns;         /* its next turn at the latest */
+};
+
+LIST_HEAD(gs_peers, gs_peer);
+TAILQ_HEAD(gs_steps, gs_step);
+
+struct gs_daemon {
+	const char *config_path;
+	struct gs_config *config;
+	struct event_base *base;
+	uint64_t started_ns;
+	int stop;                 /* leave the loop */
+
+	struct gs_device device[GS_CONFIG_GPUS_MAX];
+	size_t ndevice;
+	struct event *wake;       /* the devices' timer */
+
+	int lock_fd;              /* held while this daemon owns the socket */
+	int listen_fd;
+	struct event *accept;
+	struct gs_peers peers;
+	unsigned npeers;
+	uint64_t next_id;         /* of peers and of allocations */
+
+	struct gs_steps steps;    /* registered */
+	struct gs_steps finished; /* the last GS_FINISHED_MAX of those that are over */
+	unsigned nfinished;
+	uint32_t next_local;      /* job id of the next `gpusharectl run` */
+	struct event *sweep;      /* looks for steps whose registrant is gone */
+
+	struct gs_slurm_report *slurm;
+	struct event *refresh;    /* AdminComment while jobs run */
+
+	struct event *signals[3];
+
+	/* Complaints about clients, so that none of them can fill the log. */
+	uint64_t complaints_since_ns;
+	unsigned complaints, unsaid;
+};
+
+/* A line about a client that misbehaves; bounded per second. */
+void gs_complain(struct gs_daemon *d, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The configured GPUs; see device.h. */
+#define _GNU_SOURCE
+#include "gpushare/daemon/device.h"
+
+#include <event2/event.h>
+
+#include "common/clock.h"
+#include "gpushare/daemon/peer.h"
+
+static struct gs_gpu_options options_of(const struct gs_config *c)
+{
+	struct gs_gpu_options o = {
+		.policy = c->policy,
+		.idle_grace_ns = c->idle_grace_ns,
+		.evict_deadline_ns = c->evict_deadline_ns,
+	};
+
+	gs_sched_defaults(&o.sched);
+	o.sched.min_quantum_ns = c->min_quantum_ns;
+	o.sched.rr_quantum_ns = c->rr_quantum_ns;
+	o.sched.cfs_epoch_ns = c->cfs_epoch_ns;
+	o.sched.handover_ns = c->handover_ns;
+	o.sched.starvation_ns = c->starvation_ns;
+	return o;
+}
+
+int gs_devices_init(struct gs_daemon *d, struct gs_error *err)
+{
+	struct gs_gpu_options o = options_of(d->config);
+
+	for (size_t i = 0; i < d->config->ngpu; i++) {
+		const struct gs_config_gpu *c = &d->config->gpu[i];
+		struct gs_device *dev = &d->device[d->ndevice++];
+
+		dev->index = c->index;
+		dev->shares = c->shares;
+		dev->memory = c->memory;
+		dev->wake_ns = UINT64_MAX;
+		dev->gpu = gs_gpu_create(c->index, &o, gs_clock_ns(), err);
+		if (!dev->gpu)
+			return -1;
+		dev->ledger = gs_ledger_create(c->memory);
+		if (!dev->ledger)
+			return gs_fail(err, "no memory");
+	}
+	return 0;
+}
+
+void gs_devices_fini(struct gs_daemon *d)
+{
+	for (size_t i = 0; i < d->ndevice; i++) {
+		gs_gpu_destroy(d->device[i].gpu);
+		gs_ledger_destroy(d->device[i].ledger);
+	}
+	d->ndevice = 0;
+}
+
+int gs_devices_reload(struct gs_daemon *d, const struct gs_config *config,
+		      struct gs_error *err)
+{
+	struct gs_gpu_options o = options_of(config);
+
+	/* The first one that refuses does so before any has changed: they
+	 * all check the same options. */
+	for (size_t i = 0; i < d->ndevice; i++) {
+		if (gs_gpu_configure(d->device[i].gpu, &o, gs_clock_ns(), err) < 0)
+			return -1;
+		gs_device_poke(&d->device[i]);
+	}
+	return 0;
+}
+
+struct gs_device *gs_device_find(struct gs_daemon *d, uint32_t index)
+{
+	for (size_t i = 0; i < d->ndevice; i++)
+		if (d->device[i].index == index)
+			return &d->device[i];
+	return NULL;
+}
+
+void gs_device_poke(struct gs_device *device)
+{
+	device->wake_ns = 0;
+}
+
+void gs_devices_turn(struct gs_daemon *d)
+{
+	uint64_t now = gs_clock_ns(), next = UINT64_MAX;
+
+	for (size_t i = 0; i < d->ndevice; i++) {
+		struct gs_device *dev = &d->device[i];
+
+		if (dev->wake_ns <= now) {
+			dev->wake_ns = gs_gpu_turn(dev->gpu, now);
+			if (gs_peers_drop_bad(d)) /* one turn more without them */
+				dev->wake_ns = gs_gpu_turn(dev->gpu, now);
+		}
+		if (dev->wake_ns < next)
+			next = dev->wake_ns;
+	}
+	if (next == UINT64_MAX) {
+		evtimer_del(d->wake);
+	} else {
+		uint64_t us = next > now ? (next - now + 999) / 1000 : 0;
+		struct timeval tv = { (time_t)(us / 1000000), (suseconds_t)(us % 1000000) };
+
+		evtimer_add(d->wake, &tv);
+	}
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The configured GPUs: making them, reloading them, and their turns in the loop. */
+#ifndef GPUSHARE_DAEMON_DEVICE_H
+#define GPUSHARE_DAEMON_DEVICE_H
+
+#include "gpushare/daemon/daemon.h"
+
+/* One device per Gpu= line.  0, or -1 with the reason. */
+int gs_devices_init(struct gs_daemon *d, struct gs_error *err);
+void gs_devices_fini(struct gs_daemon *d);
+
+/* Policy and quanta from a fresh configuration.  -1: all stay as they were. */
+int gs_devices_reload(struct gs_daemon *d, const struct gs_config *config,
+		      struct gs_error *err);
+
+/* The device of that index; NULL. */
+struct gs_device *gs_device_find(struct gs_daemon *d, uint32_t index);
+
+/* Take the next turn at once: something happened on it. */
+void gs_device_poke(struct gs_device *device);
+
+/* Every device whose time has come takes its turn; the timer is set for the next. */
+void gs_devices_turn(struct gs_daemon *d);
+
+#endif

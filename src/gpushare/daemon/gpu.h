@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * One GPU: the bridge between the clients' pages and the scheduler.
+ *
+ * The scheduled task is a client's busy period: from its first READY stub
+ * until none of its stubs waits for the GPU or is on it.  At most one client
+ * holds the turn.  A client that is alone keeps it and launches without
+ * asking anybody; it becomes a task whenever it is found busy, so that the
+ * policy can compare when another one comes.
+ *
+ * No sockets and no clock in here: time is a parameter (ns, monotonic), and
+ * what the caller must do comes back as values, so that the tests drive it
+ * with plain structs for pages.
+ */
+#ifndef GPUSHARE_DAEMON_GPU_H
+#define GPUSHARE_DAEMON_GPU_H
+
+#include <stdint.h>
+
+#include "common/error.h"
+#include "gpushare/daemon/tally.h"
+#include "gpushare/proto/page.h"
+#include "gpushare/sched/sched.h"
+
+struct gs_gpu;
+struct gs_tenant;
+
+struct gs_gpu_options {
+	const char *policy;
+	struct gs_sched_options sched;
+	uint64_t idle_grace_ns;     /* an idle holder keeps the turn this long while others wait */
+	uint64_t evict_deadline_ns; /* after this long the GPU goes to the next one anyway */
+};
+
+/* A client as the GPU sees it; everything pointed to outlives the tenant. */
+struct gs_tenant_params {
+	uint64_t id;                /* unique among the tenants */
+	struct gs_page *page;
+	struct gs_tally *tally;     /* of its step */
+	const struct gs_kernel_map *kernels;
+	int32_t priority;
+	uint32_t shares;
+	const char *name;           /* "job 12.0 uid 1000 pid 4711", for the log */
+};
+
+/* A picture for `gpusharectl status`. */
+struct gs_gpu_status {
+	const char *policy;
+	uint64_t holder;            /* tenant id; 0: nobody */
+	uint32_t tenants, waiting;
+	uint32_t draining;          /* 1 while an eviction is under way */
+	uint32_t faults;            /* of the policy */
+	uint64_t evictions, overdue;
+};
+
+struct gs_gpu *gs_gpu_create(uint32_t index, const struct gs_gpu_options *options,
+			     uint64_t now, struct gs_error *err);
+void gs_gpu_destroy(struct gs_gpu *gpu); /* tenants must be gone; NULL is fine */
+
+/* New settings: a fresh scheduler, to which the live tasks move.  -1: the old one stays. */
+int gs_gpu_configure(struct gs_gpu *gpu, const struct gs_gpu_options *options, uint64_t now,
+		     struct gs_error *err);
+
+/*
+ * A client has come.  adopted: its page comes from an earlier daemon, or it
+ * ran without one, and kernels may be running; it keeps the GPU if nobody
+ * else holds it, else they are told to leave.  NULL: no memory.
+ */
+struct gs_tenant *gs_gpu_add(struct gs_gpu *gpu, const struct gs_tenant_params *params,
+			     int adopted, uint64_t now);
+
+/* It is gone; its kernels with it.  The next turn decides anew. */
+void gs_gpu_remove(struct gs_gpu *gpu, struct gs_tenant *tenant, uint64_t now);
+
+/* It rang: look at its page in the next turn. */
+void gs_gpu_bell(struct gs_tenant *tenant);
+
+/* Its page holds what cannot be: the client must go.  0: fine. */
+uint32_t gs_tenant_bad(const struct gs_tenant *tenant);
+
+/* Priority from now on (a task under way keeps its own). */
+void gs_tenant_priority(struct gs_tenant *tenant, int32_t priority);
+
+/*
+ * Look, decide and act, once per turn of the event loop.  Returns when it
+ * must be called again at the latest (ns); UINT64_MAX: when something happens.
+ */
+uint64_t gs_gpu_turn(struct gs_gpu *gpu, uint64_t now);
+
+void gs_gpu_status(const struct gs_gpu *gpu, struct gs_gpu_status *status);
+
+#endif

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Timers, signals, reload, and the loop itself; see loop.h. */
+#define _GNU_SOURCE
+#include "gpushare/daemon/loop.h"
+
+#include <signal.h>
+#include <string.h>
+
+#include <event2/event.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "gpushare/daemon/device.h"
+#include "gpushare/daemon/query.h"
+#include "gpushare/daemon/slurm_report.h"
+#include "gpushare/daemon/steps.h"
+
+/* A step whose registrant was killed is noticed this soon. */
+#define SWEEP_NS (250 * GS_NS_PER_MS)
+
+static struct timeval to_timeval(uint64_t ns)
+{
+	return (struct timeval){ (time_t)(ns / GS_NS_PER_S),
+				 (suseconds_t)(ns % GS_NS_PER_S / 1000) };
+}
+
+static void on_wake(evutil_socket_t fd, short what, void *arg)
+{
+	/* Nothing to do: waking the loop makes it take the devices' turn. */
+	(void)fd;
+	(void)what;
+	(void)arg;
+}
+
+static void on_sweep(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	gs_steps_sweep(arg);
+}
+
+/* A job's figures in one number, to see whether they changed. */
+static uint64_t figures(const struct gs_step *s)
+{
+	return s->tally.turnaround_ns + s->tally.launches + s->tally.preemptions + 1;
+}
+
+static void on_refresh(evutil_socket_t fd, short what, void *arg)
+{
+	struct gs_daemon *d = arg;
+	char text[GS_COMMENT_MAX];
+	struct gs_step *s;
+
+	(void)fd;
+	(void)what;
+	if (!d->slurm)
+		return;
+	TAILQ_FOREACH(s, &d->steps, link) {
+		if (s->info.local || s->reported == figures(s) || s->tally.launches == 0 ||
+		    gs_query_comment(d, s->info.job_id, text, sizeof(text)) < 0)
+			continue;
+		if (gs_slurm_report_send(d->slurm, s->info.job_id, text))
+			s->reported = figures(s);
+	}
+}
+
+static void start_refresh(struct gs_daemon *d)
+{
+	struct timeval tv = to_timeval(d->config->report_interval_ns);
+
+	event_del(d->refresh);
+	if (d->config->report_interval_ns >= GS_NS_PER_MS)
+		event_add(d->refresh, &tv);
+}
+
+/* What only a restart changes: others hold on to it. */
+static void warn_of_restart(const struct gs_config *old, const struct gs_config *fresh)
+{
+	int gpus = old->ngpu != fresh->ngpu;
+
+	for (size_t i = 0; !gpus && i < old->ngpu; i++)
+		gpus = old->gpu[i].index != fresh->gpu[i].index ||
+		       old->gpu[i].shares != fresh->gpu[i].shares ||
+		       old->gpu[i].memory != fresh->gpu[i].memory;
+	if (gpus || strcmp(old->socket, fresh->socket) != 0 ||
+	    strcmp(old->pid_file, fresh->pid_file) != 0)
+		gs_log(GS_LOG_WARN, "Gpu, Socket and PidFile change with a restart only");
+}
+
+/* The socket and the pid file stay where this daemon made them. */
+static void keep_paths(struct gs_config *old, struct gs_config *fresh)
+{
+	char *swap;
+
+	swap = fresh->socket;
+	fresh->socket = old->socket;
+	old->socket = swap;
+	swap = fresh->pid_file;
+	fresh->pid_file = old->pid_file;
+	old->pid_file = swap;
+}
+
+void gs_reload(struct gs_daemon *d)
+{
+	struct gs_error err;
+	struct gs_config *fresh = gs_config_load(d->config_path, &err);
+
+	if (!fresh || gs_devices_reload(d, fresh, &err) < 0) {
+		gs_config_free(fresh);
+		gs_log(GS_LOG_ERROR, "not reloaded, the old configuration stays: %s", err.text);
+		return;
+	}
+	if (gs_log_open("gpushared", fresh->log_file, fresh->log_level) < 0)
+		gs_log(GS_LOG_ERROR, "cannot open the log %s", fresh->log_file);
+	warn_of_restart(d->config, fresh);
+	keep_paths(d->config, fresh);
+	gs_config_free(d->config);
+	d->config = fresh;
+	gs_steps_reprioritise(d);
+	gs_slurm_report_destroy(d->slurm);
+	d->slurm = gs_slurm_report_create(d);
+	start_refresh(d);
+	gs_log(GS_LOG_INFO, "reloaded %s: policy %s", d->config_path, d->config->policy);
+}
+
+static void on_signal(evutil_socket_t sig, short what, void *arg)
+{
+	struct gs_daemon *d = arg;
+
+	(void)what;
+	if (sig == SIGHUP) {
+		gs_reload(d);
+		return;
+	}
+	gs_log(GS_LOG_INFO, "signal %d: stopping", (int)sig);
+	d->stop = 1;
+}
+
+static struct event_base *precise_base(void)
+{
+	struct event_config *config = event_config_new();
+	struct event_base *base = NULL;
+
+	/* Turns are timed in tens of microseconds; plain epoll_wait counts milliseconds. */
+	if (config && event_config_set_flag(config, EVENT_BASE_FLAG_PRECISE_TIMER) == 0)
+		base = event_base_new_with_config(config);
+	if (config)
+		event_config_free(config);
+	return base;
+}
+
+int gs_loop_init(struct gs_daemon *d, struct gs_error *err)
+{
+	static const int signals[] = { SIGTERM, SIGINT, SIGHUP };
+	struct timeval sweep = to_timeval(SWEEP_NS);
+
+	signal(SIGPIPE, SIG_IGN);
+	d->base = precise_base();
+	if (!d->base)
+		return gs_fail(err, "libevent has no event base for this system");
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+		d->signals[i] = evsignal_new(d->base, signals[i], on_signal, d);
+		if (!d->signals[i] || event_add(d->signals[i], NULL) < 0)
+			return gs_fail(err, "cannot handle signal %d", signals[i]);
+	}
+	d->wake = evtimer_new(d->base, on_wake, d);
+	d->sweep = event_new(d->base, -1, EV_PERSIST, on_sweep, d);
+	d->refresh = event_new(d->base, -1, EV_PERSIST, on_refresh, d);
+	if (!d->wake || !d->sweep || !d->refresh || event_add(d->sweep, &sweep) < 0)
+		return gs_fail(err, "no memory");
+	start_refresh(d);
+	return 0;
+}
+
+void gs_loop_run(struct gs_daemon *d)
+{
+	while (!d->stop) {
+		gs_devices_turn(d);
+		if (event_base_loop(d->base, EVLOOP_ONCE) != 0)
+			break;
+	}
+}
+
+void gs_loop_fini(struct gs_daemon *d)
+{
+	struct event *all[] = { d->wake, d->sweep, d->refresh, d->signals[0], d->signals[1],
+				d->signals[2] };
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		if (all[i])
+			event_free(all[i]);
+	if (d->base)
+		event_base_free(d->base);
+}

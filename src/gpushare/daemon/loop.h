@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The event loop: its timers and signals, and one decision per turn. */
+#ifndef GPUSHARE_DAEMON_LOOP_H
+#define GPUSHARE_DAEMON_LOOP_H
+
+#include "gpushare/daemon/daemon.h"
+
+/* The event base, the timers and the signals (SIGTERM, SIGINT, SIGHUP). */
+int gs_loop_init(struct gs_daemon *d, struct gs_error *err);
+void gs_loop_fini(struct gs_daemon *d);
+
+/* Until a signal says stop. */
+void gs_loop_run(struct gs_daemon *d);
+
+/* SIGHUP: the configuration again; a bad one changes nothing. */
+void gs_reload(struct gs_daemon *d);
+
+#endif

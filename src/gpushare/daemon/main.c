@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * gpushared: one per node, decides whose kernels run.  It never links CUDA
+ * and never parses a user's code; one thread, one event loop.
+ */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/queue.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "config.h"
+#include "gpushare/daemon/daemon.h"
+#include "gpushare/daemon/daemonize.h"
+#include "gpushare/daemon/device.h"
+#include "gpushare/daemon/locality.h"
+#include "gpushare/daemon/loop.h"
+#include "gpushare/daemon/options.h"
+#include "gpushare/daemon/server.h"
+#include "gpushare/daemon/slurm_report.h"
+#include "gpushare/daemon/state.h"
+#include "gpushare/daemon/steps.h"
+#include "gpushare/proto/msg.h"
+
+static void daemon_init(struct gs_daemon *d, const struct gs_options *o,
+			struct gs_config *config)
+{
+	*d = (struct gs_daemon){
+		.config_path = o->config,
+		.config = config,
+		.started_ns = gs_clock_ns(),
+		.lock_fd = -1,
+		.listen_fd = -1,
+		.next_local = GS_LOCAL_JOB_FIRST,
+	};
+	LIST_INIT(&d->peers);
+	TAILQ_INIT(&d->steps);
+	TAILQ_INIT(&d->finished);
+}
+
+/* Everything that must work before the parent may exit. */
+static int start(struct gs_daemon *d, struct gs_error *err)
+{
+	if (gs_server_listen(d, err) < 0 || gs_loop_init(d, err) < 0 ||
+	    gs_devices_init(d, err) < 0 || gs_pid_file_write(d->config->pid_file, err) < 0)
+		return -1;
+	gs_locality_bind(d->config);
+	d->slurm = gs_slurm_report_create(d);
+	gs_state_load(d);
+	return gs_server_start(d, err);
+}
+
+static void stop(struct gs_daemon *d, int served)
+{
+	gs_slurm_report_destroy(d->slurm);
+	if (served)
+		gs_pid_file_remove(d->config->pid_file);
+	gs_server_fini(d);
+	gs_steps_fini(d);
+	gs_devices_fini(d);
+	gs_loop_fini(d);
+}
+
+/* The log must not be lost when the terminal's standard error goes. */
+static void leave_terminal(const struct gs_config *config, int foreground)
+{
+	FILE *null;
+
+	if (foreground)
+		return;
+	null = freopen("/dev/null", "w", stderr);
+	if (!null && config->log_level >= GS_LOG_DEBUG)
+		gs_log(GS_LOG_DEBUG, "cannot leave standard error");
+}
+
+int main(int argc, char **argv)
+{
+	static struct gs_daemon d;
+	struct gs_options o;
+	struct gs_config *config;
+	struct gs_error err;
+	char *path;
+	int ready = -1, status, rc;
+
+	status = gs_options_parse(argc, argv, &o);
+	if (status >= 0)
+		return status;
+	config = gs_config_load(o.config, &err);
+	if (!config) {
+		fprintf(stderr, "gpushared: %s\n", err.text);
+		return 1;
+	}
+	if (o.check) {
+		printf("%s: good\n", o.config);
+		gs_config_free(config);
+		return 0;
+	}
+	path = realpath(o.config, NULL); /* SIGHUP reads it from another folder */
+	if (path)
+		o.config = path;
+	if (!o.foreground) {
+		ready = gs_daemonize(&err);
+		if (ready < 0) {
+			fprintf(stderr, "gpushared: %s\n", err.text);
+			return 1;
+		}
+	}
+	daemon_init(&d, &o, config);
+	if (gs_log_open("gpushared", config->log_file, config->log_level) < 0) {
+		gs_fail_errno(&err, "cannot open the log %s", config->log_file);
+		gs_daemon_failed(ready, err.text);
+		return 1;
+	}
+	rc = start(&d, &err);
+	if (rc == 0) {
+		gs_log(GS_LOG_INFO, "gpushared %s serves %zu GPU%s at %s, policy %s",
+		       PACKAGE_VERSION, d.ndevice, d.ndevice == 1 ? "" : "s", config->socket,
+		       config->policy);
+		gs_daemon_ready(ready);
+		leave_terminal(config, o.foreground);
+		gs_loop_run(&d);
+		gs_log(GS_LOG_INFO, "stopped");
+	} else {
+		gs_log(GS_LOG_ERROR, "%s", err.text);
+		gs_daemon_failed(ready, err.text);
+	}
+	stop(&d, rc == 0);
+	gs_config_free(d.config);
+	gs_log_close();
+	free(path);
+	return rc == 0 ? 0 : 1;
+}

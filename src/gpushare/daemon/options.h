@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* gpushared's command line. */
+#ifndef GPUSHARE_DAEMON_OPTIONS_H
+#define GPUSHARE_DAEMON_OPTIONS_H
+
+struct gs_options {
+	const char *config;
+	int foreground;
+	int check;
+};
+
+/* Fills options; -1: go on; otherwise exit with that status (--help, --version, usage). */
+int gs_options_parse(int argc, char **argv, struct gs_options *options);
+
+#endif

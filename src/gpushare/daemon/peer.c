@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Reading from a connection, dispatching by type, ending it; see peer.h. */
+#define _GNU_SOURCE
+#include "gpushare/daemon/peer.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <event2/event.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "gpushare/daemon/device.h"
+#include "gpushare/daemon/proc.h"
+#include "gpushare/daemon/steps.h"
+
+/* Messages taken from one peer before the others get their turn. */
+#define MESSAGES_PER_TURN 32
+/* Complaints about clients per second; the rest is only counted. */
+#define COMPLAINTS_PER_S 20
+
+/* What the daemon listens to; every other type closes the connection. */
+static gs_handler *const handlers[GS_MSG_COUNT] = {
+	[GS_MSG_HELLO] = gs_on_hello,
+	[GS_MSG_ALLOC] = gs_on_alloc,
+	[GS_MSG_FREE] = gs_on_free,
+	[GS_MSG_KERNEL] = gs_on_kernel,
+	[GS_MSG_BELL] = gs_on_bell,
+	[GS_MSG_REGISTER] = gs_on_register,
+	[GS_MSG_UNREGISTER] = gs_on_unregister,
+	[GS_MSG_LOCAL] = gs_on_local,
+	[GS_MSG_QUERY] = gs_on_query,
+};
+
+void gs_complain(struct gs_daemon *d, const char *fmt, ...)
+{
+	uint64_t now = gs_clock_ns();
+	char text[512];
+	va_list ap;
+
+	if (now - d->complaints_since_ns >= GS_NS_PER_S) {
+		if (d->unsaid)
+			gs_log(GS_LOG_WARN, "%u more complaints about clients", d->unsaid);
+		d->complaints_since_ns = now;
+		d->complaints = d->unsaid = 0;
+	}
+	if (d->complaints++ >= COMPLAINTS_PER_S) {
+		d->unsaid++;
+		return;
+	}
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	gs_log(GS_LOG_WARN, "%s", text);
+}
+
+int gs_peer_send(struct gs_peer *peer, const struct gs_msg *msg, int fd)
+{
+	if (gs_msg_send(peer->fd, msg, fd) == 0)
+		return 0;
+	if (errno != EPIPE && errno != ECONNRESET)
+		gs_complain(peer->d, "%s: does not read its answers (%s): closed",
+			    peer->who, strerror(errno));
+	return -1;
+}
+
+int gs_peer_refuse(struct gs_peer *peer, uint32_t tag, enum gs_refusal code,
+		   const char *fmt, ...)
+{
+	struct gs_msg msg;
+	va_list ap;
+
+	gs_msg_init(&msg, GS_MSG_REFUSED, tag);
+	msg.refused.code = code;
+	va_start(ap, fmt);
+	vsnprintf(msg.refused.reason, sizeof(msg.refused.reason), fmt, ap);
+	va_end(ap);
+	gs_complain(peer->d, "%s: refused: %s", peer->who, msg.refused.reason);
+	gs_peer_send(peer, &msg, -1);
+	return -1;
+}
+
+static int handle_one(struct gs_peer *peer)
+{
+	struct gs_error err;
+	struct gs_msg msg;
+	int fd, ret, n = gs_msg_recv(peer->fd, &msg, GS_TO_DAEMON, &fd, &err);
+
+	if (n == 0)
+		return -1;
+	if (n < 0) {
+		if (errno == EAGAIN || errno == EWOULDBLOCK)
+			return 1;
+		if (errno == EBADMSG)
+			gs_complain(peer->d, "%s: closed: %s", peer->who, err.text);
+		return -1;
+	}
+	if (!handlers[msg.header.type]) {
+		gs_complain(peer->d, "%s: closed: %s is not for the daemon", peer->who,
+			    gs_msg_name(msg.header.type));
+		ret = -1;
+	} else {
+		ret = handlers[msg.header.type](peer, &msg, fd);
+	}
+	if (fd >= 0)
+		close(fd);
+	return ret;
+}
+
+static void on_readable(evutil_socket_t fd, short what, void *arg)
+{
+	struct gs_peer *peer = arg;
+
+	(void)fd;
+	(void)what;
+	for (int i = 0; i < MESSAGES_PER_TURN; i++) {
+		int rc = handle_one(peer);
+
+		if (rc < 0)
+			gs_peer_close(peer);
+		if (rc)
+			return;
+	}
+}
+
+static void on_writable(evutil_socket_t fd, short what, void *arg)
+{
+	struct gs_peer *peer = arg;
+
+	(void)fd;
+	if ((what & EV_TIMEOUT) || gs_query_continue(peer) < 0)
+		gs_peer_close(peer);
+}
+
+struct gs_peer *gs_peer_new(struct gs_daemon *d, int fd, uid_t uid, pid_t pid)
+{
+	struct gs_peer *peer = calloc(1, sizeof(*peer));
+	struct gs_proc proc;
+
+	if (!peer)
+		goto fail;
+	peer->d = d;
+	peer->fd = fd;
+	peer->uid = uid;
+	peer->pid = pid;
+	peer->id = ++d->next_id;
+	peer->start = gs_proc_read(pid, &proc) == 0 ? proc.start : 0;
+	snprintf(peer->who, sizeof(peer->who), "uid %u pid %d", (unsigned)uid, (int)pid);
+	peer->readable = event_new(d->base, fd, EV_READ | EV_PERSIST, on_readable, peer);
+	peer->writable = event_new(d->base, fd, EV_WRITE, on_writable, peer);
+	if (!peer->readable || !peer->writable || event_add(peer->readable, NULL) < 0)
+		goto fail;
+	LIST_INSERT_HEAD(&d->peers, peer, link);
+	d->npeers++;
+	return peer;
+fail:
+	if (peer) {
+		if (peer->readable)
+			event_free(peer->readable);
+		if (peer->writable)
+			event_free(peer->writable);
+	}
+	free(peer);
+	close(fd);
+	return NULL;
+}
+
+void gs_peer_close(struct gs_peer *peer)
+{
+	struct gs_daemon *d = peer->d;
+
+	gs_client_gone(peer);
+	if (peer->own)
+		gs_step_over(d, peer->own, "its owner has left");
+	LIST_REMOVE(peer, link);
+	d->npeers--;
+	event_free(peer->readable);
+	event_free(peer->writable);
+	close(peer->fd);
+	free(peer->text);
+	free(peer);
+}
+
+unsigned gs_peers_drop_bad(struct gs_daemon *d)
+{
+	struct gs_peer *peer, *next;
+	unsigned dropped = 0;
+
+	for (peer = LIST_FIRST(&d->peers); peer; peer = next) {
+		uint32_t bad = peer->tenant ? gs_tenant_bad(peer->tenant) : 0;
+
+		next = LIST_NEXT(peer, link);
+		if (!bad)
+			continue;
+		gs_complain(d, "%s: closed: its page holds the state %u", peer->who, bad - 1);
+		gs_peer_close(peer);
+		dropped++;
+	}
+	return dropped;
+}
+
+unsigned gs_peers_of(const struct gs_daemon *d, uid_t uid)
+{
+	const struct gs_peer *peer;
+	unsigned n = 0;
+
+	LIST_FOREACH(peer, &d->peers, link)
+		n += peer->uid == uid;
+	return n;
+}

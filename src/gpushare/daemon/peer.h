@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * One connection.  A peer is nobody in particular until a message says what
+ * it wants: HELLO makes it a client, REGISTER a slurmstepd, LOCAL the owner
+ * of a step of its own, QUERY somebody who asks.  Who it is comes from
+ * SO_PEERCRED, never from what it says.
+ */
+#ifndef GPUSHARE_DAEMON_PEER_H
+#define GPUSHARE_DAEMON_PEER_H
+
+#include <stdint.h>
+#include <sys/queue.h>
+#include <sys/types.h>
+
+#include "gpushare/daemon/daemon.h"
+#include "gpushare/proto/msg.h"
+
+struct gs_peer {
+	LIST_ENTRY(gs_peer) link;
+	struct gs_daemon *d;
+	int fd;
+	struct event *readable, *writable;
+	uint64_t id;
+	uid_t uid;
+	pid_t pid;
+	uint64_t start;            /* of that process; 0: it is gone already */
+	char who[96];              /* "job 12.0 uid 1000 pid 4711" */
+
+	/* A client: */
+	struct gs_step *step;
+	struct gs_device *device;
+	struct gs_page *page;
+	struct gs_tenant *tenant;
+	struct gs_kernel_map *kernels;
+	char program[64];
+	unsigned kernels_ignored;
+
+	/* The owner of a LOCAL step: */
+	struct gs_step *own;
+
+	/* An UNREGISTER that waits for its report: */
+	uint32_t awaited;          /* report's ticket; 0: none */
+	uint32_t awaited_tag;
+
+	/* An answer of several packets: */
+	char *text;
+	size_t text_len, text_sent;
+	uint32_t text_tag;
+};
+
+/* Take over an accepted socket.  NULL when there is no memory (fd is closed). */
+struct gs_peer *gs_peer_new(struct gs_daemon *d, int fd, uid_t uid, pid_t pid);
+
+/* End a connection and all that hung on it. */
+void gs_peer_close(struct gs_peer *peer);
+
+/* Send, or return -1: the peer does not read and must be closed. */
+int gs_peer_send(struct gs_peer *peer, const struct gs_msg *msg, int fd);
+
+/* Send REFUSED with the reason, and log it.  -1 always. */
+int gs_peer_refuse(struct gs_peer *peer, uint32_t tag, enum gs_refusal code,
+		   const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+
+/* Close the clients whose pages hold what cannot be; how many. */
+unsigned gs_peers_drop_bad(struct gs_daemon *d);
+
+/* Connections of that user. */
+unsigned gs_peers_of(const struct gs_daemon *d, uid_t uid);
+
+/*
+ * A handler gets a message of its type, checked, and the descriptor that
+ * came along or -1 (the caller closes it).  0: go on; -1: close the peer (the
+ * handler has logged why, if it is worth a line).
+ */
+typedef int gs_handler(struct gs_peer *peer, struct gs_msg *msg, int fd);
+
+gs_handler gs_on_hello, gs_on_alloc, gs_on_free, gs_on_kernel, gs_on_bell;   /* clients.c */
+gs_handler gs_on_register, gs_on_unregister, gs_on_local;                   /* register.c */
+gs_handler gs_on_query;                                                     /* query.c */
+
+/* The client is gone: its page, its memory, its task. */
+void gs_client_gone(struct gs_peer *peer);
+
+/* The peer's socket takes data again. */
+int gs_query_continue(struct gs_peer *peer);
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* From figures to text and JSON.  Pure: rows in, a malloc'd string out. */
+#ifndef GPUSHARE_DAEMON_REPORT_H
+#define GPUSHARE_DAEMON_REPORT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gpushare/daemon/tally.h"
+
+/* One job step; texts are the caller's. */
+struct gs_report_row {
+#define COLUMN(key, type, kind, words) type key;
+#include "gpushare/daemon/report.def"
+#undef COLUMN
+};
+
+/* One GPU, for `gpusharectl status`. */
+struct gs_report_gpu {
+	uint32_t gpu;
+	const char *policy;
+	const char *holder;     /* "job 12.0 uid 1000 pid 4711"; "" for nobody */
+	uint32_t clients, waiting;
+	uint32_t shares, shares_taken;
+	double memory_mb, reserved_mb;
+	uint64_t evictions, overdue;
+	uint32_t policy_faults;
+};
+
+struct gs_report_status {
+	const char *version;
+	uint32_t pid;
+	double uptime_s;
+	const struct gs_report_gpu *gpu;
+	size_t ngpu;
+	const struct gs_report_row *step; /* the registered ones */
+	size_t nstep;
+};
+
+/* A kernel of a step, for `gpusharectl kernels`. */
+struct gs_report_kernel {
+	uint32_t job;
+	const char *step;
+	const struct gs_tally_kernel *kernel;
+};
+
+/* The step's figures from its tally: all columns but the texts and the ids. */
+void gs_report_fill(struct gs_report_row *row, const struct gs_tally *tally,
+		    uint64_t peak_bytes, uint64_t reserved_bytes);
+
+/* Each returns text that ends in a newline, to be freed; NULL: no memory. */
+char *gs_report_steps(const struct gs_report_row *row, size_t n, int json);
+char *gs_report_status(const struct gs_report_status *status, int json);
+char *gs_report_kernels(const struct gs_report_kernel *kernel, size_t n, int json);
+
+/*
+ * The summary for AdminComment, one line:
+ * "gpushare: gpu=0 share=40% ntt=1.02 waiting=12ms preempt=3 mem=64/102MiB".
+ */
+void gs_report_comment(const struct gs_report_row *row, uint32_t gpu_shares, char *buf,
+		       size_t size);
+
+/* Words for a kernel's form and for why it stays as it is. */
+const char *gs_report_form(uint32_t form);
+const char *gs_report_reason(uint32_t reason);
+
+#endif

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Listening and accepting; see server.h. */
+#define _GNU_SOURCE
+#include "gpushare/daemon/server.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <event2/event.h>
+
+#include "common/log.h"
+#include "gpushare/daemon/peer.h"
+
+#define CLIENTS_MAX 1024
+#define CLIENTS_PER_UID 128 /* root, who registers the steps, is not counted */
+#define BACKLOG 128
+
+static int lock_path(const struct gs_daemon *d, char *path, size_t size)
+{
+	return snprintf(path, size, "%s.lock", d->config->socket) < (int)size ? 0 : -1;
+}
+
+/* The folder may be one of /run, which is empty after a boot. */
+static void make_folder(const char *socket)
+{
+	char folder[sizeof(((struct sockaddr_un *)0)->sun_path)];
+	char *slash;
+
+	snprintf(folder, sizeof(folder), "%s", socket);
+	slash = strrchr(folder, '/');
+	if (slash && slash != folder) {
+		*slash = '\0';
+		if (mkdir(folder, 0755) == 0)
+			gs_log(GS_LOG_INFO, "made the folder %s", folder);
+	}
+}
+
+static int take_lock(struct gs_daemon *d, struct gs_error *err)
+{
+	char path[512];
+
+	if (lock_path(d, path, sizeof(path)) < 0)
+		return gs_fail(err, "the socket's path is too long");
+	d->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (d->lock_fd < 0)
+		return gs_fail_errno(err, "cannot open %s", path);
+	if (flock(d->lock_fd, LOCK_EX | LOCK_NB) < 0) {
+		close(d->lock_fd);
+		d->lock_fd = -1;
+		if (errno == EWOULDBLOCK)
+			return gs_fail(err, "another gpushared serves %s", d->config->socket);
+		return gs_fail_errno(err, "cannot lock %s", path);
+	}
+	return 0;
+}
+
+static int bind_socket(struct gs_daemon *d, struct gs_error *err)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	const char *path = d->config->socket;
+	struct stat st;
+	mode_t mask;
+	int rc;
+
+	if (strlen(path) >= sizeof(addr.sun_path))
+		return gs_fail(err, "the socket's path is longer than %zu bytes: %s",
+			       sizeof(addr.sun_path) - 1, path);
+	strcpy(addr.sun_path, path);
+	/* With the lock held, a socket that is there is a dead daemon's. */
+	if (lstat(path, &st) == 0) {
+		if (!S_ISSOCK(st.st_mode))
+			return gs_fail(err, "%s is there and is no socket", path);
+		if (unlink(path) < 0)
+			return gs_fail_errno(err, "cannot remove the old %s", path);
+	}
+	d->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (d->listen_fd < 0)
+		return gs_fail_errno(err, "cannot make a socket");
+	mask = umask(0111); /* every user's jobs connect: 0666 */
+	rc = bind(d->listen_fd, (struct sockaddr *)&addr, sizeof(addr));
+	umask(mask);
+	if (rc < 0 || listen(d->listen_fd, BACKLOG) < 0) {
+		gs_fail_errno(err, "cannot listen at %s", path);
+		close(d->listen_fd);
+		d->listen_fd = -1;
+		return -1;
+	}
+	return 0;
+}
+
+int gs_server_listen(struct gs_daemon *d, struct gs_error *err)
+{
+	make_folder(d->config->socket);
+	if (take_lock(d, err) < 0)
+		return -1;
+	return bind_socket(d, err);
+}
+
+static void admit(struct gs_daemon *d, int fd)
+{
+	struct ucred cred;
+	socklen_t len = sizeof(cred);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0) {
+		close(fd);
+		return;
+	}
+	if (d->npeers >= CLIENTS_MAX && cred.uid != 0) {
+		gs_complain(d, "uid %u pid %d: closed: there are %u connections", cred.uid,
+			    cred.pid, d->npeers);
+		close(fd);
+		return;
+	}
+	if (cred.uid != 0 && gs_peers_of(d, cred.uid) >= CLIENTS_PER_UID) {
+		gs_complain(d, "uid %u pid %d: closed: the user has %u connections", cred.uid,
+			    cred.pid, CLIENTS_PER_UID);
+		close(fd);
+		return;
+	}
+	gs_peer_new(d, fd, cred.uid, cred.pid);
+}
+
+static void on_accept(evutil_socket_t sock, short what, void *arg)
+{
+	struct gs_daemon *d = arg;
+	int fd = accept4(sock, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	(void)what;
+	if (fd >= 0)
+		admit(d, fd);
+	else if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR)
+		gs_complain(d, "cannot accept: %s", strerror(errno));
+}
+
+int gs_server_start(struct gs_daemon *d, struct gs_error *err)
+{
+	d->accept = event_new(d->base, d->listen_fd, EV_READ | EV_PERSIST, on_accept, d);
+	if (!d->accept || event_add(d->accept, NULL) < 0)
+		return gs_fail(err, "cannot watch the socket");
+	return 0;
+}
+
+void gs_server_fini(struct gs_daemon *d)
+{
+	struct gs_peer *peer;
+	char path[512];
+
+	if (d->accept)
+		event_free(d->accept);
+	while ((peer = LIST_FIRST(&d->peers))) {
+		peer->own = NULL; /* its step outlives this daemon */
+		gs_peer_close(peer);
+	}
+	if (d->listen_fd >= 0) {
+		unlink(d->config->socket);
+		close(d->listen_fd);
+	}
+	/* Removed while it is held: whoever opens it anew makes another one. */
+	if (d->lock_fd >= 0) {
+		if (lock_path(d, path, sizeof(path)) == 0)
+			unlink(path);
+		close(d->lock_fd);
+	}
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The process that writes AdminComment through libslurm: the only file that
+ * knows libslurm.  It may block, and libslurm may end it: the daemon copes.
+ */
+#define _GNU_SOURCE
+#include "gpushare/daemon/slurm_report.h"
+
+#include "config.h"
+
+#ifdef HAVE_LIBSLURM
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include <slurm/slurm.h>
+#include <slurm/slurm_errno.h>
+
+/* Read, exchange our part, write back: others use the field too. */
+static int update(uint32_t job_id, const char *ours, char *reason, size_t size)
+{
+	job_info_msg_t *jobs = NULL;
+	char merged[2 * GS_COMMENT_MAX];
+	job_desc_msg_t change;
+	int rc = -1;
+
+	if (slurm_load_job(&jobs, job_id, SHOW_ALL) != SLURM_SUCCESS || jobs->record_count < 1) {
+		snprintf(reason, size, "%s", slurm_strerror(errno));
+		goto out;
+	}
+	if (gs_comment_merge(jobs->job_array[0].admin_comment, ours, merged,
+			     sizeof(merged)) < 0) {
+		snprintf(reason, size, "what others wrote leaves no room");
+		goto out;
+	}
+	slurm_init_job_desc_msg(&change);
+	change.job_id = job_id;
+	change.admin_comment = merged;
+	if (slurm_update_job(&change) != SLURM_SUCCESS)
+		snprintf(reason, size, "%s", slurm_strerror(errno));
+	else
+		rc = 0;
+out:
+	if (jobs)
+		slurm_free_job_info_msg(jobs);
+	return rc;
+}
+
+void gs_slurm_helper(int sock, const char *slurm_conf)
+{
+	struct gs_slurm_request request;
+
+	if (slurm_conf && *slurm_conf)
+		setenv("SLURM_CONF", slurm_conf, 1);
+	slurm_init(NULL);
+	while (recv(sock, &request, sizeof(request), 0) == (ssize_t)sizeof(request)) {
+		struct gs_slurm_answer answer = { .ticket = request.ticket };
+
+		request.text[sizeof(request.text) - 1] = '\0';
+		answer.rc = update(request.job_id, request.text, answer.reason,
+				   sizeof(answer.reason));
+		if (send(sock, &answer, sizeof(answer), MSG_NOSIGNAL) < 0)
+			break;
+	}
+	slurm_fini();
+}
+#else
+void gs_slurm_helper(int sock, const char *slurm_conf)
+{
+	(void)sock;
+	(void)slurm_conf;
+}
+#endif

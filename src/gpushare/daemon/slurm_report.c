@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The daemon's end of the helper that talks to slurmctld; see slurm_report.h. */
+#define _GNU_SOURCE
+#include "gpushare/daemon/slurm_report.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <event2/event.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "config.h"
+
+#define TICKETS 64                         /* reports under way */
+#define WAIT_NS (2 * GS_NS_PER_S)          /* somebody may wait for a ticket this long */
+#define HANG_NS (10 * GS_NS_PER_S)         /* then the helper is taken for hung */
+#define RESTART_PAUSE_NS (5 * GS_NS_PER_S) /* a helper that dies at once is not forked in a loop */
+
+struct ticket {
+	uint32_t number, job_id; /* number 0: free */
+	int told;                /* gs_slurm_report_done was called */
+	uint64_t sent_ns;
+};
+
+struct gs_slurm_report {
+	struct gs_daemon *d;
+	pid_t pid;               /* 0: no helper */
+	int sock;
+	struct event *readable, *tick;
+	uint32_t next;
+	uint64_t forked_ns, answered_ns;
+	struct ticket ticket[TICKETS];
+};
+
+static void done(struct gs_slurm_report *r, struct ticket *t)
+{
+	if (!t->told) {
+		t->told = 1;
+		gs_slurm_report_done(r->d, t->number);
+	}
+}
+
+static void stop_helper(struct gs_slurm_report *r)
+{
+	if (!r->pid)
+		return;
+	event_free(r->readable);
+	close(r->sock);
+	kill(r->pid, SIGKILL);
+	while (waitpid(r->pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	r->pid = 0;
+	for (struct ticket *t = r->ticket; t < r->ticket + TICKETS; t++)
+		if (t->number) {
+			done(r, t);
+			t->number = 0;
+		}
+}
+
+static void on_answer(evutil_socket_t fd, short what, void *arg)
+{
+	struct gs_slurm_report *r = arg;
+	struct gs_slurm_answer a;
+	ssize_t n = recv(fd, &a, sizeof(a), MSG_DONTWAIT);
+
+	(void)what;
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n != (ssize_t)sizeof(a)) {
+		gs_log(GS_LOG_WARN, "the helper that reports to Slurm has ended");
+		stop_helper(r);
+		return;
+	}
+	r->answered_ns = gs_clock_ns();
+	a.reason[sizeof(a.reason) - 1] = '\0';
+	for (struct ticket *t = r->ticket; t < r->ticket + TICKETS; t++) {
+		if (!t->number || t->number != a.ticket)
+			continue;
+		if (a.rc)
+			gs_log(GS_LOG_WARN, "job %u: AdminComment not written: %s", t->job_id,
+			       a.reason);
+		done(r, t);
+		t->number = 0;
+	}
+}
+
+/* In the child: only the socket stays; dies with the daemon. */
+static void helper(int sock, const char *slurm_conf)
+{
+	static const int defaults[] = { SIGTERM, SIGINT, SIGHUP, SIGPIPE };
+	sigset_t none;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (size_t i = 0; i < sizeof(defaults) / sizeof(defaults[0]); i++)
+		signal(defaults[i], SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	dup2(sock, 3);
+	for (int fd = 4; fd < 65536; fd++)
+		if (close(fd) < 0 && fd > 4096)
+			break;
+	gs_slurm_helper(3, slurm_conf);
+	_exit(0);
+}
+
+static int start_helper(struct gs_slurm_report *r)
+{
+	int ends[2];
+	uint64_t now = gs_clock_ns();
+
+	if (r->forked_ns && now - r->forked_ns < RESTART_PAUSE_NS)
+		return -1;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+		return -1;
+	r->forked_ns = r->answered_ns = now;
+	r->pid = fork();
+	if (r->pid == 0) {
+		close(ends[0]);
+		helper(ends[1], r->d->config->slurm_conf);
+	}
+	close(ends[1]);
+	if (r->pid < 0) {
+		r->pid = 0;
+		close(ends[0]);
+		return -1;
+	}
+	r->sock = ends[0];
+	r->readable = event_new(r->d->base, r->sock, EV_READ | EV_PERSIST, on_answer, r);
+	event_add(r->readable, NULL);
+	return 0;
+}
+
+static void on_tick(evutil_socket_t fd, short what, void *arg)
+{
+	struct gs_slurm_report *r = arg;
+	uint64_t now = gs_clock_ns();
+
+	(void)fd;
+	(void)what;
+	for (struct ticket *t = r->ticket; t < r->ticket + TICKETS; t++) {
+		if (!t->number)
+			continue;
+		if (now - t->sent_ns >= WAIT_NS)
+			done(r, t);
+		if (now - t->sent_ns >= HANG_NS && now - r->answered_ns >= HANG_NS) {
+			gs_log(GS_LOG_WARN, "the helper that reports to Slurm hangs: killed");
+			stop_helper(r);
+			return;
+		}
+	}
+}
+
+struct gs_slurm_report *gs_slurm_report_create(struct gs_daemon *d)
+{
+	static const struct timeval often = { 0, 250000 };
+	struct gs_slurm_report *r;
+
+	if (!d->config->report_to_slurm)
+		return NULL;
+#ifndef HAVE_LIBSLURM
+	gs_log(GS_LOG_WARN, "built without libslurm: no reports in AdminComment");
+	return NULL;
+#endif
+	r = calloc(1, sizeof(*r));
+	if (!r)
+		return NULL;
+	r->d = d;
+	r->tick = event_new(d->base, -1, EV_PERSIST, on_tick, r);
+	if (!r->tick || event_add(r->tick, &often) < 0) {
+		gs_slurm_report_destroy(r);
+		return NULL;
+	}
+	start_helper(r);
+	return r;
+}
+
+void gs_slurm_report_destroy(struct gs_slurm_report *r)
+{
+	if (!r)
+		return;
+	stop_helper(r);
+	if (r->tick)
+		event_free(r->tick);
+	free(r);
+}
+
+uint32_t gs_slurm_report_send(struct gs_slurm_report *r, uint32_t job_id, const char *text)
+{
+	struct gs_slurm_request request = { .job_id = job_id };
+	struct ticket *t = r->ticket;
+
+	if (!r->pid && start_helper(r) < 0)
+		return 0;
+	while (t < r->ticket + TICKETS && t->number)
+		t++;
+	if (t == r->ticket + TICKETS)
+		return 0;
+	if (++r->next == 0)
+		r->next = 1;
+	request.ticket = r->next;
+	snprintf(request.text, sizeof(request.text), "%s", text);
+	if (send(r->sock, &request, sizeof(request), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+		return 0;
+	*t = (struct ticket){ .number = r->next, .job_id = job_id, .sent_ns = gs_clock_ns() };
+	return r->next;
+}

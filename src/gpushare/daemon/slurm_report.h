@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The jobs' AdminComment.  libslurm's calls block and may exit, so they are
+ * made by a forked helper behind a socket pair; the loop never waits.  A
+ * helper that hangs is killed and a new one takes its place.
+ */
+#ifndef GPUSHARE_DAEMON_SLURM_REPORT_H
+#define GPUSHARE_DAEMON_SLURM_REPORT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gpushare/daemon/daemon.h"
+
+#define GS_COMMENT_MAX 1024
+
+/* NULL when the configuration or the build leaves reports out; says so once. */
+struct gs_slurm_report *gs_slurm_report_create(struct gs_daemon *d);
+void gs_slurm_report_destroy(struct gs_slurm_report *r); /* NULL is fine */
+
+/*
+ * Put `text` into the job's AdminComment.  Returns a ticket; 0 when it cannot
+ * be sent.  When the helper has answered or was given up,
+ * gs_slurm_report_done is called with the ticket.
+ */
+uint32_t gs_slurm_report_send(struct gs_slurm_report *r, uint32_t job_id, const char *text);
+
+/* register.c: the report of that ticket is out, or never will be. */
+void gs_slurm_report_done(struct gs_daemon *d, uint32_t ticket);
+
+/*
+ * The helper's whole life: requests from `sock`, answers to it; returns at
+ * its end of file.  (slurm_helper.c, the only file that knows libslurm.)
+ */
+void gs_slurm_helper(int sock, const char *slurm_conf);
+
+/* What travels between the two. */
+struct gs_slurm_request {
+	uint32_t ticket, job_id;
+	char text[GS_COMMENT_MAX];
+};
+struct gs_slurm_answer {
+	uint32_t ticket;
+	int32_t rc;              /* 0: written */
+	char reason[128];
+};
+
+/*
+ * AdminComment with our part exchanged: what `old` holds from "gpushare: " to
+ * the next ';' or its end is replaced by `ours`, everything else is kept; a
+ * field without our part gets it behind "; ".  -1 if it does not fit.
+ */
+int gs_comment_merge(const char *old, const char *ours, char *out, size_t size);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The registered steps on disk, so that a daemon that comes back manages the
+ * jobs that its predecessor registered.  The file is <socket>.state, for the
+ * daemon's user alone, replaced by renaming.  Text: a version line, then a
+ * line per step.
+ */
+#ifndef GPUSHARE_DAEMON_STATE_H
+#define GPUSHARE_DAEMON_STATE_H
+
+#include "gpushare/daemon/daemon.h"
+
+struct gs_step_info;
+
+/* Write it; a failure is logged, the daemon goes on.  No steps: no file. */
+void gs_state_save(struct gs_daemon *d);
+
+/*
+ * Register what the file holds.  Lines that make no sense, and steps whose
+ * registrant is gone, are dropped with a line in the log.
+ */
+void gs_state_load(struct gs_daemon *d);
+
+/* One line, without the newline. */
+int gs_state_print(const struct gs_step_info *info, char *buf, size_t size);
+/* The reverse; -1 if it is not exactly such a line. */
+int gs_state_parse(const char *line, struct gs_step_info *info);
+
+#endif

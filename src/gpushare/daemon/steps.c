@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Registered steps and their reservations; see steps.h. */
+#define _GNU_SOURCE
+#include "gpushare/daemon/steps.h"
+
+#include <inttypes.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/log.h"
+#include "gpushare/daemon/device.h"
+#include "gpushare/daemon/peer.h"
+#include "gpushare/daemon/proc.h"
+#include "gpushare/daemon/state.h"
+
+/* Slurm's numbers for the steps that are not srun's (slurm.h). */
+#define STEP_EXTERN 0xfffffffcu
+#define STEP_BATCH 0xfffffffbu
+#define STEP_INTERACTIVE 0xfffffffau
+/* Kinds of kernel kept of a step that is over. */
+#define KERNELS_KEPT 64
+
+const char *gs_step_name(uint32_t step_id, char *buf, size_t size)
+{
+	switch (step_id) {
+	case STEP_BATCH:
+		return "batch";
+	case STEP_EXTERN:
+		return "extern";
+	case STEP_INTERACTIVE:
+		return "interactive";
+	}
+	snprintf(buf, size, "%u", step_id);
+	return buf;
+}
+
+static int holds_jobs_allocation(uint32_t step_id)
+{
+	return step_id == STEP_BATCH || step_id == STEP_INTERACTIVE || step_id == STEP_EXTERN;
+}
+
+struct gs_step *gs_step_find(struct gs_daemon *d, uint32_t job_id, uint32_t step_id)
+{
+	struct gs_step *s;
+
+	TAILQ_FOREACH(s, &d->steps, link)
+		if (s->info.job_id == job_id && s->info.step_id == step_id)
+			return s;
+	return NULL;
+}
+
+uint32_t gs_steps_shares(const struct gs_daemon *d, const struct gs_device *device)
+{
+	const struct gs_step *s;
+	uint32_t shares = 0;
+
+	/* Each allocation once: at the step that is the first of its steps. */
+	TAILQ_FOREACH(s, &d->steps, link) {
+		const struct gs_step *other;
+
+		TAILQ_FOREACH(other, &d->steps, link)
+			if (other->alloc == s->alloc)
+				break;
+		if (other == s && s->alloc->device == device)
+			shares += s->alloc->shares;
+	}
+	return shares;
+}
+
+int32_t gs_step_priority(const struct gs_config *config, const struct gs_step_info *info)
+{
+	int32_t priority = gs_config_priority(config, info->partition);
+
+	if (info->priority_set && info->priority < (uint32_t)priority)
+		priority = (int32_t)info->priority;
+	return priority;
+}
+
+void gs_steps_reprioritise(struct gs_daemon *d)
+{
+	struct gs_step *s;
+	struct gs_peer *peer;
+
+	TAILQ_FOREACH(s, &d->steps, link)
+		s->priority = gs_step_priority(d->config, &s->info);
+	LIST_FOREACH(peer, &d->peers, link)
+		if (peer->tenant)
+			gs_tenant_priority(peer->tenant, peer->step->priority);
+}
+
+/* The allocation of the job's batch step, if this step fits into it. */
+static struct gs_alloc *jobs_allocation(struct gs_daemon *d, const struct gs_step_info *info,
+					uint64_t bytes)
+{
+	struct gs_step *s;
+
+	TAILQ_FOREACH(s, &d->steps, link)
+		if (s->info.job_id == info->job_id && s->info.uid == info->uid &&
+		    holds_jobs_allocation(s->info.step_id) &&
+		    s->alloc->device->index == info->gpu && s->alloc->shares >= info->shares &&
+		    s->reservation >= bytes)
+			return s->alloc;
+	return NULL;
+}
+
+static struct gs_alloc *new_allocation(struct gs_daemon *d, struct gs_device *device,
+				       uint32_t shares, uint64_t bytes, struct gs_error *err)
+{
+	uint32_t taken = gs_steps_shares(d, device);
+	struct gs_alloc *a;
+
+	if (shares > device->shares - taken) {
+		gs_fail(err, "%u shares of GPU %u asked for, %u of %u are taken", shares,
+			device->index, taken, device->shares);
+		return NULL;
+	}
+	a = calloc(1, sizeof(*a));
+	if (!a) {
+		gs_fail(err, "no memory");
+		return NULL;
+	}
+	a->id = ++d->next_id;
+	a->shares = shares;
+	a->device = device;
+	if (gs_ledger_reserve(device->ledger, a->id, bytes, err) < 0) {
+		free(a);
+		return NULL;
+	}
+	return a;
+}
+
+static void alloc_put(struct gs_alloc *a)
+{
+	if (--a->steps)
+		return;
+	gs_ledger_release(a->device->ledger, a->id);
+	free(a);
+}
+
+static int check_info(struct gs_daemon *d, const struct gs_step_info *info,
+		      struct gs_device **device, struct gs_error *err)
+{
+	const struct gs_step *s;
+	unsigned n = 0;
+
+	*device = gs_device_find(d, info->gpu);
+	if (!*device)
+		return gs_fail(err, "there is no GPU %u here", info->gpu);
+	if (info->shares == 0 || info->shares > (*device)->shares)
+		return gs_fail(err, "%u shares asked for: GPU %u has 1 to %u", info->shares,
+			       info->gpu, (*device)->shares);
+	if (info->step_id == GS_STEP_ANY)
+		return gs_fail(err, "a step needs a number of its own");
+	if (gs_step_find(d, info->job_id, info->step_id))
+		return gs_fail(err, "the step is registered already");
+	TAILQ_FOREACH(s, &d->steps, link)
+		n++;
+	if (n >= GS_STEPS_MAX)
+		return gs_fail(err, "there are %u steps already", n);
+	return 0;
+}
+
+/* Looked up once per step: a directory service may take its time. */
+static void name_user(struct gs_step *s)
+{
+	char buf[4096];
+	struct passwd pw, *found = NULL;
+
+	if (getpwuid_r(s->info.uid, &pw, buf, sizeof(buf), &found) == 0 && found)
+		snprintf(s->user, sizeof(s->user), "%.31s", pw.pw_name);
+	else
+		snprintf(s->user, sizeof(s->user), "%u", (unsigned)s->info.uid);
+}
+
+struct gs_step *gs_step_add(struct gs_daemon *d, const struct gs_step_info *info,
+			    struct gs_error *err)
+{
+	struct gs_device *device;
+	struct gs_step *s;
+	uint64_t bytes;
+
+	if (check_info(d, info, &device, err) < 0)
+		return NULL;
+	bytes = info->memory ? info->memory
+			     : (uint64_t)((double)device->memory * info->shares / device->shares);
+	s = calloc(1, sizeof(*s));
+	if (!s) {
+		gs_fail(err, "no memory");
+		return NULL;
+	}
+	s->info = *info;
+	s->alloc = jobs_allocation(d, info, bytes);
+	if (!s->alloc)
+		s->alloc = new_allocation(d, device, info->shares, bytes, err);
+	if (!s->alloc) {
+		free(s);
+		return NULL;
+	}
+	s->alloc->steps++;
+	s->reservation = gs_ledger_reservation(device->ledger, s->alloc->id);
+	s->priority = gs_step_priority(d->config, info);
+	name_user(s);
+	TAILQ_INSERT_TAIL(&d->steps, s, link);
+	return s;
+}
+
+static void forget(struct gs_step *s)
+{
+	gs_tally_fini(&s->tally);
+	free(s);
+}
+
+/* Close one client of the step; 0 if it has none (left). */
+static int close_one_client(struct gs_daemon *d, const struct gs_step *s)
+{
+	struct gs_peer *peer;
+
+	LIST_FOREACH(peer, &d->peers, link)
+		if (peer->step == s) {
+			gs_complain(d, "%s: closed: its step is over", peer->who);
+			gs_peer_close(peer);
+			return 1;
+		}
+	return 0;
+}
+
+void gs_step_over(struct gs_daemon *d, struct gs_step *s, const char *why)
+{
+	struct gs_peer *peer;
+	char name[16];
+
+	while (close_one_client(d, s))
+		;
+	LIST_FOREACH(peer, &d->peers, link)
+		if (peer->own == s)
+			peer->own = NULL;
+	gs_log(GS_LOG_INFO, "job %u.%s uid %u: over: %s; %" PRIu64 " launches, %" PRIu64
+	       " preemptions", s->info.job_id, gs_step_name(s->info.step_id, name, sizeof(name)),
+	       (unsigned)s->info.uid, why, s->tally.launches, s->tally.preemptions);
+	s->peak = gs_ledger_peak(s->alloc->device->ledger, s->alloc->id);
+	alloc_put(s->alloc);
+	s->alloc = NULL;
+	gs_tally_trim(&s->tally, KERNELS_KEPT);
+	TAILQ_REMOVE(&d->steps, s, link);
+	TAILQ_INSERT_TAIL(&d->finished, s, link);
+	if (d->nfinished < GS_FINISHED_MAX) {
+		d->nfinished++;
+	} else {
+		s = TAILQ_FIRST(&d->finished);
+		TAILQ_REMOVE(&d->finished, s, link);
+		forget(s);
+	}
+	gs_state_save(d);
+}
+
+int gs_step_owns(const struct gs_step *s, uid_t uid, pid_t pid)
+{
+	return s->info.uid == uid && gs_proc_descends(pid, s->info.registrant, s->info.start);
+}
+
+struct gs_step *gs_step_claim(struct gs_daemon *d, uint32_t job_id, uint32_t step_id,
+			      uid_t uid, pid_t pid, enum gs_refusal *code, struct gs_error *err)
+{
+	struct gs_step *s;
+	int known = 0;
+
+	TAILQ_FOREACH(s, &d->steps, link) {
+		if (s->info.job_id != job_id ||
+		    (step_id != GS_STEP_ANY && s->info.step_id != step_id))
+			continue;
+		known = 1;
+		if (gs_step_owns(s, uid, pid))
+			return s;
+	}
+	*code = known ? GS_REFUSED_NOT_YOURS : GS_REFUSED_UNKNOWN_STEP;
+	if (known)
+		gs_fail(err, "job %u is not this process's: it is another user's, or the "
+			"process was not started by it", job_id);
+	else
+		gs_fail(err, "job %u has registered no such step here", job_id);
+	return NULL;
+}
+
+void gs_steps_sweep(struct gs_daemon *d)
+{
+	struct gs_step *s, *next;
+
+	for (s = TAILQ_FIRST(&d->steps); s; s = next) {
+		next = TAILQ_NEXT(s, link);
+		if (!gs_proc_alive(s->info.registrant, s->info.start))
+			gs_step_over(d, s, "the process that registered it is gone");
+	}
+}
+
+void gs_steps_fini(struct gs_daemon *d)
+{
+	struct gs_step *s;
+
+	while ((s = TAILQ_FIRST(&d->steps))) {
+		TAILQ_REMOVE(&d->steps, s, link);
+		alloc_put(s->alloc);
+		forget(s);
+	}
+	while ((s = TAILQ_FIRST(&d->finished))) {
+		TAILQ_REMOVE(&d->finished, s, link);
+		forget(s);
+	}
+}

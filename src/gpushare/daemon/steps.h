@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The registered job steps of this node and what they have reserved.
+ *
+ * A reservation belongs to an *allocation*.  A job's batch, interactive or
+ * extern step holds the job's; the other steps of the job run within it, as
+ * they do in Slurm.  A step without such a one has an allocation of its own.
+ *
+ * A step is over when whoever registered it says so or is gone.  Clients
+ * that it leaves behind are disconnected: what they held belongs to others.
+ */
+#ifndef GPUSHARE_DAEMON_STEPS_H
+#define GPUSHARE_DAEMON_STEPS_H
+
+#include <stdint.h>
+#include <sys/queue.h>
+#include <sys/types.h>
+
+#include "gpushare/daemon/daemon.h"
+#include "gpushare/daemon/tally.h"
+#include "gpushare/proto/msg.h"
+
+#define GS_STEP_ANY 0xffffffffu
+#define GS_FINISHED_MAX 1000 /* steps that are over and stay in the report */
+#define GS_STEPS_MAX 1024
+
+struct gs_alloc {
+	uint64_t id;             /* "step" of the device's ledger */
+	uint32_t steps;          /* that use it */
+	uint32_t shares;
+	struct gs_device *device;
+};
+
+/* What a registration says. */
+struct gs_step_info {
+	uint32_t job_id, step_id;
+	uid_t uid;
+	uint32_t shares;
+	uint32_t gpu;
+	uint64_t memory;         /* bytes; 0: in proportion to the shares */
+	uint32_t priority_set, priority; /* a wish; it may only lower the partition's */
+	char partition[64];
+	pid_t registrant;
+	uint64_t start;          /* of that process */
+	int local;               /* of `gpusharectl run` */
+};
+
+struct gs_step {
+	TAILQ_ENTRY(gs_step) link;
+	struct gs_step_info info;
+	char user[32];
+	int32_t priority;
+	uint64_t reservation;    /* bytes */
+	uint64_t peak;           /* bytes; kept when the step is over */
+	struct gs_alloc *alloc;  /* NULL once it is over */
+	uint32_t clients;
+	uint64_t reported;       /* what the job's AdminComment says already */
+	struct gs_tally tally;
+};
+
+/*
+ * Register a step, or refuse with the reason: it is there already, no such
+ * GPU, shares or memory beyond what is free.  Does not save the state.
+ */
+struct gs_step *gs_step_add(struct gs_daemon *d, const struct gs_step_info *info,
+			    struct gs_error *err);
+
+/* The step is over: reservation back, its clients closed, its figures kept.  Saves the state. */
+void gs_step_over(struct gs_daemon *d, struct gs_step *step, const char *why);
+
+/* The registered step, NULL. */
+struct gs_step *gs_step_find(struct gs_daemon *d, uint32_t job_id, uint32_t step_id);
+
+/* A process belongs to a step: same user, descends from the registrant. */
+int gs_step_owns(const struct gs_step *step, uid_t uid, pid_t pid);
+
+/* The step that the process claims; NULL with the code and the reason. */
+struct gs_step *gs_step_claim(struct gs_daemon *d, uint32_t job_id, uint32_t step_id,
+			      uid_t uid, pid_t pid, enum gs_refusal *code,
+			      struct gs_error *err);
+
+/* End the steps whose registrant is gone. */
+void gs_steps_sweep(struct gs_daemon *d);
+
+/* Priority of a step under this configuration. */
+int32_t gs_step_priority(const struct gs_config *config, const struct gs_step_info *info);
+
+/* After a reload: the partitions may weigh differently. */
+void gs_steps_reprioritise(struct gs_daemon *d);
+
+/* Shares of the device that are taken. */
+uint32_t gs_steps_shares(const struct gs_daemon *d, const struct gs_device *device);
+
+/* Free all of them, at the daemon's end; nothing is reported over. */
+void gs_steps_fini(struct gs_daemon *d);
+
+/* "0", "batch", "extern", "interactive". */
+const char *gs_step_name(uint32_t step_id, char *buf, size_t size);
+
+#endif

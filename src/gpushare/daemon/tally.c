@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Per-step and per-kernel accounting; see tally.h. */
+#define _GNU_SOURCE
+#include "gpushare/daemon/tally.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpushare/metrics/metrics.h"
+
+/* FNV-1a: the names are the users', the table is bounded, so collisions only cost time. */
+static uint32_t hash_name(const char *name, uint32_t form)
+{
+	uint32_t h = 2166136261u ^ form;
+
+	for (; *name; name++)
+		h = (h ^ (unsigned char)*name) * 16777619u;
+	return h;
+}
+
+static int find(const struct gs_tally *t, const char *name, uint32_t form, uint32_t hash)
+{
+	for (uint32_t i = 0; i < t->nkernel; i++)
+		if (t->kernel[i].hash == hash && t->kernel[i].form == form &&
+		    strcmp(t->kernel[i].name, name) == 0)
+			return (int)i;
+	return -1;
+}
+
+static int add(struct gs_tally *t, const char *name, uint32_t form, uint32_t hash)
+{
+	struct gs_tally_kernel *k;
+
+	if (t->nkernel >= GS_TALLY_KERNELS_MAX)
+		return -1;
+	if ((t->nkernel & (t->nkernel - 1)) == 0) { /* room doubles at each power of two */
+		size_t room = t->nkernel ? 2 * (size_t)t->nkernel : 1;
+
+		k = realloc(t->kernel, room * sizeof(*k));
+		if (!k)
+			return -1;
+		t->kernel = k;
+	}
+	k = &t->kernel[t->nkernel];
+	memset(k, 0, sizeof(*k));
+	strncpy(k->name, name, sizeof(k->name) - 1);
+	k->hash = hash;
+	k->form = form;
+	return (int)t->nkernel++;
+}
+
+int gs_tally_announce(struct gs_tally *t, struct gs_kernel_map *map, uint32_t number,
+		      const char *name, uint32_t form, uint32_t reason, uint32_t registers)
+{
+	char kept[GS_TALLY_NAME_MAX];
+	uint32_t hash;
+	int i;
+
+	if (number >= GS_TALLY_KERNELS_MAX)
+		return -1;
+	strncpy(kept, name, sizeof(kept) - 1);
+	kept[sizeof(kept) - 1] = '\0';
+	hash = hash_name(kept, form);
+	i = find(t, kept, form, hash);
+	if (i < 0)
+		i = add(t, kept, form, hash);
+	if (i < 0)
+		return -1;
+	t->kernel[i].reason = reason;
+	t->kernel[i].registers = registers;
+	map->slot[number] = (uint16_t)(i + 1);
+	return 0;
+}
+
+struct gs_tally_kernel *gs_tally_kernel(struct gs_tally *t, const struct gs_kernel_map *map,
+					uint32_t number)
+{
+	if (number >= GS_TALLY_KERNELS_MAX || !map->slot[number] ||
+	    map->slot[number] > t->nkernel)
+		return NULL;
+	return &t->kernel[map->slot[number] - 1];
+}
+
+void gs_tally_evicted(struct gs_tally *t, uint64_t ns)
+{
+	uint64_t us = ns / 1000;
+
+	t->sample_us[t->evictions % GS_TALLY_SAMPLES] = us > UINT32_MAX ? UINT32_MAX : (uint32_t)us;
+	t->evictions++;
+}
+
+double gs_tally_evict_us(const struct gs_tally *t, double q)
+{
+	double us[GS_TALLY_SAMPLES];
+	size_t n = t->evictions < GS_TALLY_SAMPLES ? (size_t)t->evictions : GS_TALLY_SAMPLES;
+
+	for (size_t i = 0; i < n; i++)
+		us[i] = t->sample_us[i];
+	return gs_quantile(us, n, q);
+}
+
+static int more_launches(const void *a, const void *b)
+{
+	const struct gs_tally_kernel *x = a, *y = b;
+
+	return (x->launches < y->launches) - (x->launches > y->launches);
+}
+
+void gs_tally_trim(struct gs_tally *t, uint32_t most)
+{
+	struct gs_tally_kernel *smaller;
+
+	if (t->nkernel <= most)
+		return;
+	qsort(t->kernel, t->nkernel, sizeof(*t->kernel), more_launches);
+	t->nkernel = most;
+	smaller = realloc(t->kernel, most * sizeof(*smaller));
+	if (smaller)
+		t->kernel = smaller;
+}
+
+void gs_tally_fini(struct gs_tally *t)
+{
+	free(t->kernel);
+	t->kernel = NULL;
+	t->nkernel = 0;
+}

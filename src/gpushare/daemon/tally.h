@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What a job step has had of the GPU: launches, time held, time waited,
+ * preemptions, eviction latencies, and the same per kernel.  Pure; bounded,
+ * whatever a client announces.
+ */
+#ifndef GPUSHARE_DAEMON_TALLY_H
+#define GPUSHARE_DAEMON_TALLY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define GS_TALLY_KERNELS_MAX 4096 /* kinds of kernel in a step, and numbers in a client */
+#define GS_TALLY_SAMPLES 512      /* the latest eviction latencies kept */
+#define GS_TALLY_NAME_MAX 128
+
+struct gs_tally_kernel {
+	char name[GS_TALLY_NAME_MAX];
+	uint32_t hash;          /* of the name, to find it quickly */
+	uint32_t form;          /* enum ptx_form, as announced */
+	uint32_t reason;        /* enum ptx_reason */
+	uint32_t registers;
+	uint64_t launches;      /* seen by the daemon: a lone client's short ones escape it */
+	uint64_t preemptions;
+	uint64_t finished;
+	uint64_t turnaround_ns; /* of the finished ones, from first seen to DONE */
+	uint64_t alone_ns;      /* the latest estimate of one launch alone */
+};
+
+struct gs_tally {
+	uint64_t launches;      /* by the clients' own numbering: exact */
+	uint64_t periods;       /* busy periods: from the first READY to the last DONE */
+	uint64_t turnaround_ns; /* sum of the busy periods */
+	uint64_t active_ns;     /* of that, with the GPU */
+	uint64_t waiting_ns;    /* of that, without */
+	uint64_t preemptions;   /* launches that left with block-tasks remaining */
+	uint64_t evictions;     /* samples taken in all */
+	uint32_t sample_us[GS_TALLY_SAMPLES];
+	struct gs_tally_kernel *kernel;
+	uint32_t nkernel;
+};
+
+/* The kernels of a client by the numbers that it announced. */
+struct gs_kernel_map {
+	uint16_t slot[GS_TALLY_KERNELS_MAX]; /* index into the tally's kernels + 1; 0: unknown */
+};
+
+/*
+ * A client's kernel `number` is called `name`.  Kernels of one name and form
+ * in a step share an entry.  Returns 0; -1 when the number is out of range or
+ * the step has GS_TALLY_KERNELS_MAX kinds already, or there is no memory.
+ */
+int gs_tally_announce(struct gs_tally *tally, struct gs_kernel_map *map, uint32_t number,
+		      const char *name, uint32_t form, uint32_t reason, uint32_t registers);
+
+/* The entry of a client's kernel, NULL if it never announced it. */
+struct gs_tally_kernel *gs_tally_kernel(struct gs_tally *tally, const struct gs_kernel_map *map,
+					uint32_t number);
+
+/* An eviction took this long, from the order to the drained GPU. */
+void gs_tally_evicted(struct gs_tally *tally, uint64_t ns);
+
+/* The q-quantile of the latest eviction latencies, in microseconds; 0 without any. */
+double gs_tally_evict_us(const struct gs_tally *tally, double q);
+
+/* The step is over: keep only its `most` most launched kernels. */
+void gs_tally_trim(struct gs_tally *tally, uint32_t most);
+
+/* Free what it holds, not the tally itself. */
+void gs_tally_fini(struct gs_tally *tally);
+
+#endif

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The daemon's writes to a page, and a client's accounting; see tenant.h. */
+#define _GNU_SOURCE
+#include "gpushare/daemon/tenant.h"
+
+#include <assert.h>
+
+void gs_tenant_turn(struct gs_tenant *t, uint32_t turn)
+{
+	atomic_store(&t->p.page->turn, turn);
+}
+
+/* Every state that the daemon writes is one that kstate.def allows it to. */
+static int move(struct gs_stub *stub, uint32_t from, uint32_t to)
+{
+	assert(gs_kstate_writers(from, to) & GS_BY_DAEMON);
+	return gs_stub_move(stub, from, to);
+}
+
+unsigned gs_tenant_schedule(struct gs_tenant *t)
+{
+	unsigned changed = 0;
+
+	for (unsigned i = 0; i < GS_PAGE_STUBS; i++)
+		changed += (unsigned)move(&t->p.page->stub[i], GS_K_READY, GS_K_TORUN);
+	return changed;
+}
+
+unsigned gs_tenant_sweep(struct gs_tenant *t, unsigned *evicted)
+{
+	struct gs_page *page = t->p.page;
+	unsigned put_off = 0;
+
+	*evicted = 0;
+	for (unsigned i = 0; i < GS_PAGE_STUBS; i++) {
+		struct gs_stub *stub = &page->stub[i];
+
+		if (move(stub, GS_K_TORUN, GS_K_READY)) {
+			put_off++;
+			continue;
+		}
+		if (gs_page_load(stub->kstate) != GS_K_RUNNING ||
+		    !(gs_page_load(stub->flags) & GS_STUB_EVICTABLE))
+			continue;
+		gs_watch_evicting(&t->watch, page, i);
+		if (move(stub, GS_K_RUNNING, GS_K_TOEVICT))
+			(*evicted)++;
+		else /* it was DONE first */
+			t->watch.seen[i].evicting = 0;
+	}
+	return put_off + *evicted;
+}
+
+void gs_tenant_charge(struct gs_tenant *t, int holds, uint64_t now)
+{
+	uint64_t dt = now > t->charged_ns ? now - t->charged_ns : 0;
+
+	t->charged_ns = now;
+	if (!t->busy)
+		return;
+	t->p.tally->turnaround_ns += dt;
+	if (holds)
+		t->p.tally->active_ns += dt;
+	else
+		t->p.tally->waiting_ns += dt;
+}
+
+static void book_event(struct gs_tenant *t, const struct gs_stub_event *e)
+{
+	struct gs_tally_kernel *k = gs_tally_kernel(t->p.tally, t->p.kernels, e->kernel);
+
+	if (!k)
+		return;
+	if (e->alone_ns)
+		k->alone_ns = e->alone_ns;
+	switch (e->kind) {
+	case GS_EV_LAUNCHED:
+		k->launches++;
+		break;
+	case GS_EV_PREEMPTED:
+		k->preemptions++;
+		break;
+	case GS_EV_FINISHED:
+		k->finished++;
+		k->turnaround_ns += e->ns;
+		break;
+	}
+}
+
+void gs_tenant_account(struct gs_tenant *t, const struct gs_look *look, int holds,
+		       uint64_t now)
+{
+	uint64_t since = t->charged_ns;
+	struct gs_tally *tally = t->p.tally;
+
+	gs_tenant_charge(t, holds, now);
+	tally->launches += look->launches;
+	tally->preemptions += look->preemptions;
+	for (uint32_t i = 0; i < look->nevents; i++)
+		book_event(t, &look->event[i]);
+	if (!t->busy && look->launches)
+		tally->periods++;
+	/* A lone holder's kernels that came and went since the last look. */
+	if (!t->busy && look->unseen_ns) {
+		uint64_t dt = now > since ? now - since : 0;
+		uint64_t ran = look->unseen_ns < dt ? look->unseen_ns : dt;
+
+		tally->turnaround_ns += ran;
+		tally->active_ns += ran;
+	}
+	t->ready = look->ready + look->torun;
+	t->live = gs_look_live(look);
+	t->on_gpu = look->on_gpu;
+	t->off_gpu = look->off_gpu;
+	t->busy = t->live != 0;
+}

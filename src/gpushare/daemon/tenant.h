@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A client on a GPU, for gpu.c alone: its page's words that the daemon
+ * writes, and the accounting of what a look at it found.
+ */
+#ifndef GPUSHARE_DAEMON_TENANT_H
+#define GPUSHARE_DAEMON_TENANT_H
+
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "gpushare/daemon/gpu.h"
+#include "gpushare/daemon/watch.h"
+
+struct gs_tenant {
+	LIST_ENTRY(gs_tenant) link;
+	struct gs_tenant_params p;
+	struct gs_gpu *gpu;
+	struct gs_watch watch;
+	uint32_t ready;        /* READY and TORUN stubs at the last look */
+	uint32_t live;         /* and RUNNING and TOEVICT */
+	uint32_t on_gpu;       /* of those, started */
+	uint32_t off_gpu;      /* and not started */
+	uint32_t bad;
+	uint8_t dirty;         /* look at it in the next turn */
+	uint8_t task;          /* the scheduler knows it */
+	uint8_t busy;          /* a busy period is being accounted */
+	uint64_t told_nt, told_done, told_alone_ns; /* the scheduler's latest */
+	uint64_t charged_ns;   /* accounted up to here */
+	uint64_t idle_since;   /* holds the turn with nothing to do; 0: busy */
+};
+
+/* Give or take the turn, sequentially consistent (Dekker's handshake, see gpu.c). */
+void gs_tenant_turn(struct gs_tenant *t, uint32_t turn);
+
+/* READY -> TORUN.  Returns how many; the caller rings. */
+unsigned gs_tenant_schedule(struct gs_tenant *t);
+
+/*
+ * TORUN -> READY, and RUNNING -> TOEVICT for what can leave.  Returns how many
+ * changed, *evicted how many of them must leave the GPU; the caller rings.
+ */
+unsigned gs_tenant_sweep(struct gs_tenant *t, unsigned *evicted);
+
+/* Time since the last charge: with the GPU it is active, without it waiting. */
+void gs_tenant_charge(struct gs_tenant *t, int holds, uint64_t now);
+
+/* Book what a look found; holds: it had the turn since the last one. */
+void gs_tenant_account(struct gs_tenant *t, const struct gs_look *look, int holds,
+		       uint64_t now);
+
+#endif

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* From page snapshots to events; see watch.h. */
+#define _GNU_SOURCE
+#include "gpushare/daemon/watch.h"
+
+#include <string.h>
+
+/* One stub as it was at one instant, clamped. */
+struct snapshot {
+	uint32_t kstate, started, kernel;
+	uint64_t nt, done, alone_ns, seq;
+};
+
+static uint64_t at_most(uint64_t v, uint64_t most)
+{
+	return v < most ? v : most;
+}
+
+static struct snapshot take(const struct gs_stub *stub)
+{
+	struct snapshot s = { .kstate = gs_page_load(stub->kstate) };
+
+	s.started = gs_page_load(stub->started);
+	s.kernel = gs_page_load(stub->kernel);
+	s.nt = at_most(gs_page_load(stub->nt), GS_WATCH_NT_MAX);
+	s.done = at_most(gs_page_load(stub->done), s.nt);
+	s.alone_ns = at_most(gs_page_load(stub->alone_ns), GS_WATCH_ALONE_MAX);
+	s.seq = gs_page_load(stub->seq);
+	return s;
+}
+
+static int is_live(uint32_t kstate)
+{
+	return kstate == GS_K_READY || kstate == GS_K_TORUN || kstate == GS_K_RUNNING ||
+	       kstate == GS_K_TOEVICT;
+}
+
+static void add_event(struct gs_look *look, enum gs_event_kind kind, uint32_t kernel,
+		      uint64_t ns, uint64_t alone_ns)
+{
+	if (look->nevents < 3 * GS_PAGE_STUBS)
+		look->event[look->nevents++] =
+			(struct gs_stub_event){ kind, kernel, ns, alone_ns };
+}
+
+/* The launch that was live in the stub is over. */
+static void finish(struct gs_watch *w, struct gs_seen *seen, uint64_t now, struct gs_look *look)
+{
+	w->past_nt = at_most(w->past_nt + seen->nt, GS_WATCH_NT_MAX);
+	w->past_alone_ns = at_most(w->past_alone_ns + seen->alone_ns, GS_WATCH_ALONE_MAX);
+	add_event(look, GS_EV_FINISHED, seen->kernel, now - seen->since_ns, seen->alone_ns);
+	seen->live = 0;
+	if (seen->evict_seq == seen->seq)
+		seen->evicting = 0;
+}
+
+/* A launch number that was not in this stub before. */
+static void meet(struct gs_seen *seen, const struct snapshot *s, uint64_t now,
+		 struct gs_look *look)
+{
+	/* It may have been told to leave before the first look at it. */
+	seen->evicting = seen->evicting && seen->evict_seq == s->seq;
+	seen->nt = seen->done = seen->alone_ns = 0;
+	seen->live = 0;
+	seen->seq = s->seq;
+	seen->kernel = s->kernel;
+	seen->since_ns = now;
+	add_event(look, GS_EV_LAUNCHED, s->kernel, 0, s->alone_ns);
+	if (is_live(s->kstate)) {
+		seen->live = 1;
+	} else {
+		look->unseen_ns = at_most(look->unseen_ns + s->alone_ns, GS_WATCH_ALONE_MAX);
+		add_event(look, GS_EV_FINISHED, s->kernel, s->alone_ns, s->alone_ns);
+	}
+}
+
+/*
+ * It was told to leave and has left.  A launch that never reached the GPU,
+ * and made no progress, was put off, not preempted.
+ */
+static void left(struct gs_seen *seen, const struct snapshot *s, struct gs_look *look)
+{
+	seen->evicting = 0;
+	if (s->done < s->nt && (seen->evict_started || s->done > seen->evict_done)) {
+		look->preemptions++;
+		add_event(look, GS_EV_PREEMPTED, s->kernel, 0, s->alone_ns);
+	}
+}
+
+static void count(const struct snapshot *s, struct gs_look *look)
+{
+	look->ready += s->kstate == GS_K_READY;
+	look->torun += s->kstate == GS_K_TORUN;
+	look->running += s->kstate == GS_K_RUNNING;
+	look->toevict += s->kstate == GS_K_TOEVICT;
+	if (s->kstate == GS_K_RUNNING || s->kstate == GS_K_TOEVICT) {
+		look->on_gpu += s->started != 0;
+		look->off_gpu += s->started == 0;
+	}
+	look->nt = at_most(look->nt + s->nt, GS_WATCH_NT_MAX);
+	look->done = at_most(look->done + s->done, GS_WATCH_NT_MAX);
+	look->alone_ns = at_most(look->alone_ns + s->alone_ns, GS_WATCH_ALONE_MAX);
+}
+
+static void look_at_stub(struct gs_watch *w, struct gs_seen *seen, const struct snapshot *s,
+			 uint64_t now, struct gs_look *look)
+{
+	int live = is_live(s->kstate);
+
+	if (s->kstate >= GS_K_COUNT) {
+		look->bad = look->bad ? look->bad : s->kstate + 1;
+		return;
+	}
+	if (seen->live && (!live || s->seq != seen->seq))
+		finish(w, seen, now, look);
+	/* In PREP a new number may belong to a launch in the making: it counts
+	 * once a later launch is under way, for numbers ascend. */
+	if (s->seq != seen->seq && s->seq &&
+	    (s->kstate != GS_K_PREP || s->seq < w->last_seq))
+		meet(seen, s, now, look);
+	if (!live)
+		return;
+	if (!seen->live) { /* the client uses one number twice: its own affair */
+		seen->live = 1;
+		seen->since_ns = now;
+		seen->kernel = s->kernel;
+	}
+	if (seen->evicting && s->kstate != GS_K_TOEVICT)
+		left(seen, s, look);
+	seen->nt = s->nt;
+	seen->done = s->done;
+	seen->alone_ns = s->alone_ns;
+	count(s, look);
+}
+
+static uint64_t highest_seq(const struct gs_page *page)
+{
+	uint64_t highest = 0;
+
+	for (unsigned i = 0; i < GS_PAGE_STUBS; i++) {
+		uint64_t seq = gs_page_load(page->stub[i].seq);
+
+		if (gs_page_load(page->stub[i].kstate) != GS_K_PREP && seq > highest)
+			highest = seq;
+	}
+	return highest;
+}
+
+void gs_watch_adopt(struct gs_watch *w, const struct gs_page *page)
+{
+	memset(w, 0, sizeof(*w));
+	w->last_seq = highest_seq(page);
+	for (unsigned i = 0; i < GS_PAGE_STUBS; i++)
+		if (!is_live(gs_page_load(page->stub[i].kstate)))
+			w->seen[i].seq = gs_page_load(page->stub[i].seq);
+}
+
+void gs_watch_look(struct gs_watch *w, const struct gs_page *page, uint64_t now,
+		   struct gs_look *look)
+{
+	uint64_t highest = highest_seq(page);
+
+	/* The events are written before they are read; the rest starts at 0. */
+	memset(look, 0, offsetof(struct gs_look, event));
+	if (highest > w->last_seq) {
+		look->launches = highest - w->last_seq;
+		w->last_seq = highest;
+	}
+	for (unsigned i = 0; i < GS_PAGE_STUBS; i++) {
+		struct snapshot s = take(&page->stub[i]);
+
+		look_at_stub(w, &w->seen[i], &s, now, look);
+	}
+	look->nt = at_most(look->nt + w->past_nt, GS_WATCH_NT_MAX);
+	look->done = at_most(look->done + w->past_nt, look->nt);
+	look->alone_ns = at_most(look->alone_ns + w->past_alone_ns, GS_WATCH_ALONE_MAX);
+}
+
+void gs_watch_period_end(struct gs_watch *w)
+{
+	w->past_nt = 0;
+	w->past_alone_ns = 0;
+}
+
+void gs_watch_evicting(struct gs_watch *w, const struct gs_page *page, unsigned i)
+{
+	struct snapshot s = take(&page->stub[i]);
+	struct gs_seen *seen = &w->seen[i];
+
+	seen->evicting = 1;
+	seen->evict_seq = s.seq;
+	seen->evict_started = s.started != 0;
+	seen->evict_done = s.done;
+}

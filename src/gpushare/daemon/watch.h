@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Reading a client's page: from one look to the next, what happened?  Pure:
+ * reads the page, writes nothing to it.
+ *
+ * The page's other side is a user's process, so every word is taken once, as
+ * a snapshot, clamped, and never used as an index unchecked.  A client that
+ * writes nonsense only spoils its own figures; a state that does not exist
+ * is reported (`bad`) and ends the connection.
+ */
+#ifndef GPUSHARE_DAEMON_WATCH_H
+#define GPUSHARE_DAEMON_WATCH_H
+
+#include <stdint.h>
+
+#include "gpushare/proto/page.h"
+
+/* Clamps on what a page may claim. */
+#define GS_WATCH_NT_MAX (UINT64_C(1) << 40)
+#define GS_WATCH_ALONE_MAX (UINT64_C(86400) * 1000000000) /* a day, ns */
+
+/* What is remembered of a stub. */
+struct gs_seen {
+	uint64_t seq;          /* launch that was last seen in it; 0: none */
+	uint64_t nt, done, alone_ns;
+	uint64_t since_ns;     /* when that launch was first seen */
+	uint64_t evict_seq;    /* launch that was told to leave */
+	uint64_t evict_done;   /* its N_t then */
+	uint32_t kernel;
+	uint8_t live;          /* it was READY, TORUN, RUNNING or TOEVICT */
+	uint8_t evicting;      /* it was told to leave */
+	uint8_t evict_started; /* and was on the GPU then */
+};
+
+struct gs_watch {
+	struct gs_seen seen[GS_PAGE_STUBS];
+	uint64_t last_seq;     /* highest launch number so far */
+	uint64_t past_nt;      /* of this busy period: launches that are DONE */
+	uint64_t past_alone_ns;
+};
+
+enum gs_event_kind { GS_EV_LAUNCHED, GS_EV_PREEMPTED, GS_EV_FINISHED };
+
+struct gs_stub_event {
+	enum gs_event_kind kind;
+	uint32_t kernel;
+	uint64_t ns;           /* FINISHED: from first seen until now */
+	uint64_t alone_ns;
+};
+
+/* What one look found. */
+struct gs_look {
+	uint32_t ready, torun, running, toevict; /* stubs in each state */
+	uint32_t on_gpu;       /* RUNNING or TOEVICT, and started */
+	uint32_t off_gpu;      /* RUNNING or TOEVICT, not started */
+	uint32_t bad;          /* 1 + the first value that is no state; 0: none */
+	uint64_t nt, done, alone_ns; /* the busy period: DONE launches and live ones */
+	uint64_t launches;     /* new ones, by the client's numbering */
+	uint64_t unseen_ns;    /* alone time of launches that came and went between two looks */
+	uint32_t preemptions;
+	uint32_t nevents;
+	struct gs_stub_event event[3 * GS_PAGE_STUBS];
+};
+
+/* Stubs that wait for the GPU or are on it. */
+static inline uint32_t gs_look_live(const struct gs_look *look)
+{
+	return look->ready + look->torun + look->running + look->toevict;
+}
+
+/* Forget everything; launches up to the page's highest number count as known. */
+void gs_watch_adopt(struct gs_watch *watch, const struct gs_page *page);
+
+/* Compare the page with what was seen before.  now: ns of the monotonic clock. */
+void gs_watch_look(struct gs_watch *watch, const struct gs_page *page, uint64_t now,
+		   struct gs_look *look);
+
+/* The busy period is over. */
+void gs_watch_period_end(struct gs_watch *watch);
+
+/* Stub i is about to be told to leave. */
+void gs_watch_evicting(struct gs_watch *watch, const struct gs_page *page, unsigned i);
+
+#endif
