@@ -60,6 +60,22 @@ help_has() { t 10 "$1" --help | grep -c -- --gpushare-mem=SIZE && t 10 "$1" --he
 check "sbatch --help shows the options" help_has sbatch
 check "srun --help shows the options" help_has srun
 
+# The man page knows every option, argument and variable that the sources do.
+manual=$(sed 's/\\-/-/g; s/\\f[A-Z]//g' "$SRC/doc/gpushare-spank.8")
+documented() {
+	local word
+	for word; do
+		echo "$word"
+		grep -qF -- "$word" <<<"$manual" || return 1
+	done
+}
+mapfile -t words < <(t 10 sbatch --help | grep -oE -- '--gpushare-[a-z]+=')
+check "the options of sbatch --help are in the man page" documented "${words[@]:?}"
+mapfile -t words < <(sed -n 's/.*\[ARG_.*\] = "\(.*\)".*/\1=/p' "$SRC/src/plugins/spank/values.c")
+check "so are the arguments in plugstack.conf" documented "${words[@]:?}"
+mapfile -t words < <(grep -ohE 'GPUSHARE_[A-Z_]+' "$SRC"/src/plugins/{spank/stepd,gres/gres_gpushare}.c | sort -u)
+check "so are the variables" documented "${words[@]:?}"
+
 G=--gres=gpushare:10
 for value in 5X 0 -1G 1023K '' 1e3; do
 	check "--gpushare-mem=$value is refused by sbatch with the reason" \

@@ -40,7 +40,8 @@ static struct spank_option options[] = {
 	  "its shares are of the GPU (needs --gres=gpushare)",
 	  1, OPTION_MEM, option },
 	{ "gpushare-priority", "N",
-	  "priority on the shared GPU, 0 to 1000; only root may exceed the partition's "
+	  "priority on the shared GPU, 0 to 1000; only root may have more than the "
+	  "partition's "
 	  "(needs --gres=gpushare)",
 	  1, OPTION_PRIORITY, option },
 };
