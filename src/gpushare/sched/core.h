@@ -39,6 +39,9 @@ uint64_t gs_core_slice(const struct gs_sched *sched);
 /* The holder's quantum begins now. */
 void gs_core_begin_quantum(struct gs_sched *sched);
 
+/* NT x tpt x the part not done. */
+uint64_t gs_core_left(uint64_t nt, uint64_t done, uint64_t alone_ns);
+
 /* Sum that stays at GS_NO_LIMIT instead of wrapping. */
 static inline uint64_t gs_later(uint64_t t, uint64_t by)
 {

@@ -13,6 +13,13 @@
  * Equation 2: the chosen one runs until the least slowed down task has come
  * up to its slowdown, at least for the minimum quantum.
  *
+ * An arrival has the least slowdown of all, 1, and so does not preempt; but it
+ * becomes the task of equation 2, and a short one comes up fast: the running
+ * quantum ends when it will have, at the earliest after a minimum quantum.
+ * Without this a short kernel could wait for seconds behind a holder that has
+ * much to make up for, against the paper's "when a priority kernel arrives the
+ * running kernel is preempted" (section IV).
+ *
  * While a task waits its slowdown is a line in time, a + b x now, so choosing
  * is one pass over the ready tasks' lines.
  *

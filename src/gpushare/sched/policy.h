@@ -78,8 +78,10 @@ struct gs_view {
  *           Default: the smallest key.  Set it only when keys cannot stay
  *           fixed while tasks wait: it may look at every ready task.
  * quantum   `task` gets the GPU, or keeps it: for how long, ns; GS_NO_LIMIT:
- *           until it finishes.  The core raises it to four hand-overs.
- *           Called with the task outside the ready queue.  Default: no limit.
+ *           until it finishes.  The core raises it to four hand-overs.  Asked
+ *           again of the holder when a task arrives: the answer may then end the
+ *           quantum sooner, never later.  The task is not in the ready queue.
+ *           Default: no limit.
  * expire    `task` holds the GPU and its quantum is over: called once, before
  *           it is compared with the others.  Default: nothing.
  * arrive    `task` has arrived (not yet in the ready queue), or the policy was

@@ -202,15 +202,6 @@ const char *gs_sched_policy(const struct gs_sched *sched)
 	return sched->policy->name;
 }
 
-/* NT x tpt x the part not done. */
-static uint64_t left_of(uint64_t nt, uint64_t done, uint64_t alone_ns)
-{
-	if (done >= nt)
-		return 0;
-	return done ? (uint64_t)((double)alone_ns * ((double)(nt - done) / (double)nt))
-		    : alone_ns;
-}
-
 static void enqueue(struct gs_sched *sched, struct gs_task *task)
 {
 	struct gs_entry entry;
@@ -220,6 +211,16 @@ static void enqueue(struct gs_sched *sched, struct gs_task *task)
 	gs_core_place(sched, task, &entry);
 	gs_ready_add(&sched->ready, &entry);
 	sched->reconsider = 1;
+}
+
+/* An arrival may end the holder's quantum sooner; it never makes it longer. */
+static void shorten_quantum(struct gs_sched *sched)
+{
+	uint64_t end = sched->quantum_end;
+
+	gs_core_begin_quantum(sched);
+	if (end < sched->quantum_end || sched->quantum_end < sched->protected_until)
+		sched->quantum_end = end;
 }
 
 int gs_sched_arrive(struct gs_sched *sched, uint64_t id, const struct gs_task_params *params,
@@ -251,6 +252,8 @@ int gs_sched_arrive(struct gs_sched *sched, uint64_t id, const struct gs_task_pa
 	if (sched->policy->arrive)
 		sched->policy->arrive(gs_core_view(sched), task);
 	enqueue(sched, task);
+	if (sched->holder)
+		shorten_quantum(sched);
 	return 0;
 }
 
@@ -266,7 +269,7 @@ void gs_sched_progress(struct gs_sched *sched, uint64_t id, uint64_t nt, uint64_
 	task->nt = nt;
 	task->done = done < nt ? done : nt;
 	task->alone_ns = alone_ns;
-	task->left_ns = left_of(nt, task->done, alone_ns);
+	task->left_ns = gs_core_left(nt, task->done, alone_ns);
 	task->left_ran_ns = gs_task_ran(gs_core_view(sched), task);
 	if (task->heap_at != GS_NOT_READY) {
 		gs_core_place(sched, task, &entry);
@@ -346,35 +349,6 @@ void gs_sched_started(struct gs_sched *sched, uint64_t id, uint64_t now)
 			sched->quantum_end = sched->protected_until;
 	}
 	sched->reconsider = 1;
-}
-
-uint64_t gs_task_ran(const struct gs_view *view, const struct gs_task *task)
-{
-	return task->ran_ns + (task == view->holder ? view->now - task->since_ns : 0);
-}
-
-uint64_t gs_task_alone(const struct gs_view *view, const struct gs_task *task)
-{
-	uint64_t ran;
-
-	if (task->alone_ns)
-		return task->alone_ns;
-	ran = gs_task_ran(view, task);
-	if (task->done && task->left_ran_ns)
-		ran = (uint64_t)((double)task->left_ran_ns *
-				 ((double)task->nt / (double)task->done));
-	else
-		ran = ran > GS_NO_LIMIT / 2 ? ran : 2 * ran;
-	return ran > view->options->min_quantum_ns ? ran : view->options->min_quantum_ns;
-}
-
-uint64_t gs_task_left(const struct gs_view *view, const struct gs_task *task)
-{
-	uint64_t since_told = gs_task_ran(view, task) - task->left_ran_ns;
-	uint64_t left = task->alone_ns ? task->left_ns
-		: left_of(task->nt, task->done, gs_task_alone(view, task));
-
-	return left > since_told ? left - since_told : 0;
 }
 
 int gs_sched_stats(struct gs_sched *sched, uint64_t id, uint64_t now,
