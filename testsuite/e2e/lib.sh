@@ -125,3 +125,9 @@ refused() {
 	echo "exit status $rc: $out"
 	[ $rc != 0 ] && [ $rc != 124 ] && grep -qE -- "$pattern" <<<"$out"
 }
+
+# lacks PATTERN FILE: the file is there and no line matches.
+lacks() {
+	cat -- "$2" || return 1
+	! grep -qE -- "$1" "$2"
+}

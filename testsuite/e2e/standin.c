@@ -5,9 +5,11 @@
  * standin serve SOCKET MUNGE_SOCKET LOG grant|refuse|mute
  *	in gpushared's place: opens credentials for real, logs one line per
  *	request, and grants, refuses or never answers.  Ready when SOCKET is there.
- * standin register SOCKET MUNGE_SOCKET JOB SHARES
- *	in slurmstepd's place: seals a step as whoever runs this and prints
- *	the answer; exit status 0 if granted, 1 if refused, 2 if none came.
+ * standin seal MUNGE_SOCKET JOB SHARES
+ *	prints a credential for a step, made by whoever runs this.
+ * standin present SOCKET
+ *	in slurmstepd's place: registers with the credential on standard input
+ *	and prints the answer; exit status 0 if granted, 1 if refused, 2 if none.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -137,23 +139,34 @@ static int print_answer(const struct gs_msg *answer)
 	return 0;
 }
 
-static int registration(char **argv)
+static int seal(char **argv)
+{
+	struct gs_msg_step step = { .uid = getuid(), .partition = "high" };
+	char cred[sizeof(((struct gs_msg_registration *)0)->cred)];
+	struct gs_error err;
+
+	step.job_id = (uint32_t)strtoul(argv[3], NULL, 10);
+	step.shares = (uint32_t)strtoul(argv[4], NULL, 10);
+	if (gs_auth_seal(&step, 0, argv[2], cred, sizeof(cred), &err) < 0) {
+		fprintf(stderr, "standin: %s\n", err.text);
+		return 2;
+	}
+	puts(cred);
+	return 0;
+}
+
+static int present(char **argv)
 {
 	struct timeval limit = { .tv_sec = 5 };
-	struct gs_msg_step step = { .uid = getuid(), .partition = "high" };
 	struct sockaddr_un address;
 	struct gs_msg ask, answer;
 	struct gs_error err;
 	int sock = unix_socket(argv[2], &address);
 
-	step.job_id = (uint32_t)strtoul(argv[4], NULL, 10);
-	step.shares = (uint32_t)strtoul(argv[5], NULL, 10);
 	gs_msg_init(&ask, GS_MSG_REGISTER, 7);
-	if (gs_auth_seal(&step, 0, argv[3], ask.registration.cred, sizeof(ask.registration.cred),
-			 &err) < 0) {
-		printf("NONE %s\n", err.text);
+	if (!fgets(ask.registration.cred, sizeof(ask.registration.cred), stdin))
 		return 2;
-	}
+	ask.registration.cred[strcspn(ask.registration.cred, "\n")] = 0;
 	setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 	if (connect(sock, (struct sockaddr *)&address, sizeof(address)) < 0 ||
 	    gs_msg_send(sock, &ask, -1) < 0) {
@@ -176,9 +189,12 @@ int main(int argc, char **argv)
 {
 	if (argc == 6 && strcmp(argv[1], "serve") == 0)
 		return serve(argv);
-	if (argc == 6 && strcmp(argv[1], "register") == 0)
-		return registration(argv);
+	if (argc == 5 && strcmp(argv[1], "seal") == 0)
+		return seal(argv);
+	if (argc == 3 && strcmp(argv[1], "present") == 0)
+		return present(argv);
 	fprintf(stderr, "usage: standin serve SOCKET MUNGE_SOCKET LOG grant|refuse|mute\n"
-			"       standin register SOCKET MUNGE_SOCKET JOB SHARES\n");
+			"       standin seal MUNGE_SOCKET JOB SHARES\n"
+			"       standin present SOCKET\n");
 	return 2;
 }

@@ -1,0 +1,124 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# gpushared, the shim and the emulated device without Slurm: preemption, memory, deaths.
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+for need in gpushared gpusharectl gpushare-demo-triad; do
+	[ -x "$BUILD/$need" ] || skip_all "$need was not built"
+done
+PATH=$BUILD:$PATH
+export GPUSHARE_SOCKET=$TMP/sock
+
+write_config() { # POLICY [LINE...]
+	{
+		echo "Socket=$TMP/sock"
+		echo "PidFile=$TMP/pid"
+		echo "LogFile=$TMP/log"
+		echo "LogLevel=debug"
+		echo "ReportToSlurm=no"
+		echo "AllowLocal=yes"
+		echo "ShimDir=$BUILD/src/device/shim/.libs"
+		echo "Driver=$BUILD/src/device/emu/.libs/libcuda.so.1"
+		echo "JobEnv=GPUSHARE_EMU_DEVICE=$TMP/device"
+		echo "JobEnv=GPUSHARE_EMU_MEMORY=512M"
+		echo "JobEnv=GPUSHARE_EMU_SMS=2"
+		echo "Gpu=0 Memory=512M"
+		echo "Partition=low Priority=1"
+		echo "Partition=high Priority=10"
+		echo "Policy=$1"
+		shift
+		printf '%s\n' "$@"
+	} >"$TMP/gpushare.conf"
+}
+
+start_daemon() {
+	t 20 gpushared --config "$TMP/gpushare.conf" || return 1
+	pids=("$(cat "$TMP/pid")")
+}
+
+stop_daemon() {
+	local pid
+	pid=$(cat "$TMP/pid") || return 1
+	kill "$pid" && until_true 5 test ! -d "/proc/$pid" && [ ! -e "$TMP/sock" ]
+}
+
+run() { t 120 gpusharectl run "$@"; }
+# report FIELD PARTITION: of the newest job of that partition.
+report() {
+	t 5 gpusharectl report --json |
+		python3 -c 'import json, sys
+rows = [r for r in json.load(sys.stdin) if r["partition"] == sys.argv[2]]
+print(rows[-1][sys.argv[1]])' "$1" "$2"
+}
+active() { python3 -c 'import sys; sys.exit(not float(sys.argv[1]) > float(sys.argv[2]))' "$(report active_ms "$1")" "$2"; }
+at_most() { python3 -c 'import sys; sys.exit(not float(sys.argv[1]) <= float(sys.argv[2]))' "$1" "$2"; }
+at_least() { at_most "$2" "$1"; }
+
+LONG=(gpushare-demo-triad --elements 262144 --passes 800)
+SHORT=(gpushare-demo-matmul --tiles 8)
+
+run_low() { run --shares 40 --mem 128M --partition low -- "${LONG[@]}" >"$TMP/low.out" 2>&1; }
+run_high() { run --shares 40 --mem 128M --partition high -- "${SHORT[@]}" >"$TMP/high.out" 2>&1; }
+
+# A long job in low, a short one in high once the long one computes.
+two_jobs() {
+	local low
+	run_low & low=$!
+	until_true 20 active low 100 || { cat "$TMP/low.out" "$TMP/log"; return 1; }
+	run_high || { cat "$TMP/high.out"; return 1; }
+	wait $low || { cat "$TMP/low.out"; return 1; }
+}
+
+for policy in piv frs; do
+	write_config $policy
+	check "$policy: gpushared serves" start_daemon
+	check "$policy: the short job alone" run_high
+	alone=$(report turnaround_ms high)
+	check "$policy: a long and a short job side by side" two_jobs
+	check "$policy: the long one's results are right" grep -c ' correct: ' "$TMP/low.out"
+	check "$policy: the short one's results are right" grep -c ' correct: ' "$TMP/high.out"
+	check "$policy: the long one was preempted" at_least "$(report preemptions low)" 1
+	note "$policy: short: alone $alone ms, beside the long one $(report turnaround_ms high) ms"
+	check "$policy: all memory is back" test "$(report memory_mb low | cut -d. -f1)" -ge 0
+	check "$policy: gpushared stops" stop_daemon
+done
+
+write_config piv
+start_daemon
+check "a program sees its reservation, and no more" run --shares 20 --mem 64M --partition low -- "$BUILD/testsuite/e2e/probe" 64
+check "beyond the reservation the program gets out of memory" refused 'out of memory' run --shares 20 --mem 1M --partition low -- "${LONG[@]}"
+check "the reservations of all never exceed the GPU" refused 'memory|reserv' run --shares 20 --mem 600M --partition low -- true
+check "exit status is the program's" bash -c 'gpusharectl run -- sh -c "exit 7"; [ $? = 7 ]'
+
+# kill -9 of a program in the middle of its kernel.
+kill_in_kernel() {
+	local low pid
+	run --shares 40 --mem 300M --partition low -- "${LONG[@]}" >"$TMP/low.out" 2>&1 & low=$!
+	until_true 20 active low 100 || return 1
+	pid=$(pgrep -f -x "${LONG[*]}" -P "$(pgrep -P $low -f 'gpusharectl run' || echo $low)" | head -n 1)
+	[ -n "$pid" ] || { pgrep -a triad; return 1; }
+	kill -KILL "$pid"
+	killed=${EPOCHREALTIME/./}
+	wait $low
+	# Its share and its memory are back: a job that needs both runs.
+	run --shares 90 --mem 400M --partition high -- "${SHORT[@]}" || return 1
+}
+check "kill -9 in the middle of a kernel: the next job gets its memory and runs" kill_in_kernel
+
+# kill -9 of the daemon: jobs live, and are managed again by the next one.
+kill_daemon() {
+	local low
+	run_low & low=$!
+	until_true 20 active low 100 || return 1
+	kill -KILL "$(cat "$TMP/pid")"
+	sleep 0.5
+	start_daemon || return 1
+	until_true 10 grep -q 'triad' <(t 5 gpusharectl status) || until_true 10 managed || return 1
+	run_high || { cat "$TMP/high.out"; return 1; }
+	wait $low || { cat "$TMP/low.out"; return 1; }
+	grep -c ' correct: ' "$TMP/low.out"
+}
+managed() { t 5 gpusharectl status | grep -q triad; }
+check "kill -9 of gpushared: the job goes on and is managed again" kill_daemon
+check "gpushared stops at the end" stop_daemon
+finish

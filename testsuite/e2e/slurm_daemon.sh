@@ -1,0 +1,118 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Slurm's jobs and gpushared: who may register, what a job sees and leaves, and what survives whose death.
+. "${srcdir:-.}/testsuite/e2e/lib.sh"
+need_cluster
+for program in gpushared gpusharectl testsuite/e2e/standin; do
+	[ -x "$BUILD/$program" ] || skip_all "$program was not built"
+done
+# No program of these jobs touches CUDA: an empty file stands for the shim.
+mkdir -p "$TMP/shim" && : >"$TMP/shim/libcuda.so.1"
+start_cluster main SHIM_DIR="$TMP/shim" DRIVER=/nonexistent/libcuda.so.1 GPU_MEMORY=1000M \
+	GPUSHARE_EXTRA=JobEnv=SITE_NOTE=hello "SPANK_ARGS=timeout=3s"
+SOCKET=$D/run/gpushared.sock
+LOG=$D/log/gpushared.log
+daemon_pid() { cat "$D/run/gpushared.pid"; }
+logged() { tail -n 5 "$LOG"; grep -qE -- "$1" "$LOG"; }
+out_has() { cat "$D/out/$1"; grep -qE -- "$2" "$D/out/$1"; }
+# value EXPRESSION: of the daemon's status, as Python sees it; step(J, S) is a step's row or {}.
+value() {
+	t 5 gpusharectl status --json | python3 -c 'import json, sys
+status = json.load(sys.stdin)
+def step(job, name):
+    return next((s for s in status["steps"] if str(s["job"]) == job and str(s["step"]) == name), {})
+print(eval(sys.argv[1], {"gpu": status["gpus"][0], "steps": status["steps"], "step": step}))' "$1"
+}
+is() { # EXPRESSION VALUE
+	local got
+	got=$(value "$1")
+	echo "$1 is $got"
+	[ "$got" = "$2" ]
+}
+reserved() { is 'gpu["reserved_mb"]' "$1"; }
+
+# --- who may register ---
+
+present() { "$STANDIN" present "$SOCKET"; }
+sealed_by_nobody() { as_nobody "$STANDIN" seal "$D/munge/socket" 4242 90; }
+sealed_by_root() { "$STANDIN" seal "$D/munge/socket" 4242 10; }
+user_forges() { sealed_by_nobody | refused 'REFUSED .*only root' as_nobody "$STANDIN" present "$SOCKET"; }
+check "a user cannot register a step" user_forges
+root_brings_users() { sealed_by_nobody | refused "REFUSED .*made by uid $(id -u nobody)" present; }
+check "nor with root as the messenger" root_brings_users
+user_brings_roots() { sealed_by_root | refused 'REFUSED .*only root' as_nobody "$STANDIN" present "$SOCKET"; }
+check "nor with a credential of root's" user_brings_roots
+garbage() { echo MUNGE:AAAA: | refused REFUSED present; }
+check "a credential that is none is refused" garbage
+sealed_by_root >"$TMP/cred"
+accepted() { present <"$TMP/cred" | grep '^REGISTERED job=4242 '; }
+check "root's credential in root's hands is taken" accepted
+replayed() { refused REFUSED present <"$TMP/cred"; }
+check "once: its replay is refused" replayed
+# Its registrant has ended, so the daemon takes it back by itself.
+check "the step of a registrant that is gone is taken back" until_true 5 reserved 0.0
+check "and nobody was registered by all of that" lacks " 4242\.[^ ]* uid $(id -u nobody) " "$LOG"
+
+# --- a job ---
+
+job=$(as_nobody timeout 10 sbatch --parsable --output="$D/out/%j" -p high --gres=gpushare:25 \
+	--wrap 'env; srun --gres=gpushare:10 sleep 2')
+check "a user's job is registered with its shares" until_true 10 is "step('$job', 'batch').get('shares')" 25
+check "and its user" is "step('$job', 'batch').get('user')" nobody
+check "and its partition" is "step('$job', 'batch').get('partition')" high
+check "a step within it as well" until_true 5 is "step('$job', '0').get('shares')" 10
+check "within the job's reservation: a quarter of the GPU's memory in all" reserved 250.0
+check "it completes" reaches "$job" COMPLETED
+check "its environment leads to the shim" out_has "$job" "^LD_LIBRARY_PATH=$TMP/shim(:|$)"
+check "its environment names the driver" out_has "$job" '^GPUSHARE_DRIVER=/nonexistent/libcuda.so.1$'
+check "its environment has the administrator's variable" out_has "$job" '^SITE_NOTE=hello$'
+check "its AdminComment has the report when it is complete" \
+	grep -E '^gpushare:' <<<"$(t 10 scontrol show job "$job" | sed -n 's/^ *AdminComment=//p')"
+check "the reservation is back" reserved 0.0
+keeps_comment() { # the administrator's own words stay
+	local id
+	id=$(submit --gres=gpushare:5 --wrap 'sleep 1')
+	t 10 scontrol update job "$id" admincomment='ticket 17' || return 1
+	reaches "$id" COMPLETED && t 10 scontrol show job "$id" | grep 'AdminComment=ticket 17.*gpushare:'
+}
+check "what an administrator wrote there stays" keeps_comment
+
+# --- limits ---
+
+job=$(submit --gres=gpushare:10 --gpushare-mem=1001M --wrap 'echo ran')
+check "more memory than the GPU has: the job fails" reaches "$job" FAILED
+check "with the daemon's reason in its output" out_has "$job" 'refused by gpushared: job [0-9]+\.batch: .+'
+check "and did not run" lacks '^ran$' "$D/out/$job"
+job=$(as_nobody timeout 10 sbatch --parsable --output="$D/out/%j" -p low --gres=gpushare:10 --gpushare-priority=1000 --wrap true)
+check "a user's job that asks for more priority runs" reaches "$job" COMPLETED
+check "at its partition's" logged "job $job\.batch .*priority 1$"
+check "nothing stays reserved" reserved 0.0
+
+# --- deaths ---
+
+job=$(submit --gres=gpushare:40 --wrap 'echo $$; exec sleep 60')
+check "a job to be killed is registered" until_true 10 is "step('$job', 'batch').get('shares')" 40
+until_true 5 test -s "$D/out/$job"
+kill -KILL "$(head -n 1 "$D/out/$job")"
+check "kill -9 of its process gives its reservation back within a second" until_true 1 reserved 0.0
+check "and Slurm takes the job for failed" reaches "$job" FAILED
+
+job=$(submit --gres=gpushare:40 --wrap 'exec sleep 60')
+until_true 10 is "step('$job', 'batch').get('shares')" 40
+kill -KILL "$(sed -n "s/.*job $job\.batch .* pid \([0-9]*\):.*/\1/p" "$LOG")"
+check "kill -9 of its slurmstepd gives its reservation back within a second" until_true 1 reserved 0.0
+t 10 scancel "$job"
+wait_over "$job"
+
+job=$(submit --gres=gpushare:40 --wrap 'sleep 3; echo done')
+until_true 10 is "step('$job', 'batch').get('shares')" 40
+kill -KILL "$(daemon_pid)"
+check "kill -9 of gpushared: the job runs on" in_state "$job" RUNNING
+check "gpushared starts again" t 10 gpushared --config "$D/etc/gpushare.conf"
+check "and knows the job's reservation" reserved 400.0
+check "the job completes" reaches "$job" COMPLETED
+check "having done its work" out_has "$job" '^done$'
+check "and its reservation is back" until_true 2 reserved 0.0
+check "the node is in service" until_true 5 test "$(node_state)" = idle
+
+finish
