@@ -135,6 +135,7 @@ static void look_at(struct gs_tenant *t, uint64_t now)
 	gs_watch_look(&t->watch, t->p.page, now, &look);
 	if (look.bad) {
 		t->bad = look.bad;
+		t->bad_kstate = look.bad_kstate;
 		return;
 	}
 	gs_tenant_account(t, &look, gpu->holder == t, now);
@@ -387,9 +388,10 @@ void gs_gpu_bell(struct gs_tenant *t)
 	t->dirty = 1;
 }
 
-uint32_t gs_tenant_bad(const struct gs_tenant *t)
+int gs_tenant_bad(const struct gs_tenant *t, uint32_t *kstate)
 {
-	return t->bad;
+	*kstate = t->bad_kstate;
+	return t->bad != 0;
 }
 
 void gs_tenant_priority(struct gs_tenant *t, int32_t priority)

@@ -75,8 +75,8 @@ void gs_gpu_remove(struct gs_gpu *gpu, struct gs_tenant *tenant, uint64_t now);
 /* It rang: look at its page in the next turn. */
 void gs_gpu_bell(struct gs_tenant *tenant);
 
-/* Its page holds what cannot be: the client must go.  0: fine. */
-uint32_t gs_tenant_bad(const struct gs_tenant *tenant);
+/* 1 if its page holds a value that is no state (in *kstate): the client must go. */
+int gs_tenant_bad(const struct gs_tenant *tenant, uint32_t *kstate);
 
 /* Priority from now on (a task under way keeps its own). */
 void gs_tenant_priority(struct gs_tenant *tenant, int32_t priority);

@@ -191,12 +191,12 @@ unsigned gs_peers_drop_bad(struct gs_daemon *d)
 	unsigned dropped = 0;
 
 	for (peer = LIST_FIRST(&d->peers); peer; peer = next) {
-		uint32_t bad = peer->tenant ? gs_tenant_bad(peer->tenant) : 0;
+		uint32_t kstate;
 
 		next = LIST_NEXT(peer, link);
-		if (!bad)
+		if (!peer->tenant || !gs_tenant_bad(peer->tenant, &kstate))
 			continue;
-		gs_complain(d, "%s: closed: its page holds the state %u", peer->who, bad - 1);
+		gs_complain(d, "%s: closed: its page holds the state %u", peer->who, kstate);
 		gs_peer_close(peer);
 		dropped++;
 	}

@@ -107,14 +107,19 @@ static int is_figure(const char *cell)
 	return cell[0] >= '0' && cell[0] <= '9' && cell[strspn(cell, "0123456789.")] == '\0';
 }
 
+/* Positive: figures, to the right; negative: words, to the left. */
 static int column_width(const struct table *t, size_t column)
 {
 	size_t width = 0;
+	int figures = 1;
 
-	for (size_t i = column; i < t->cells; i += t->columns)
+	for (size_t i = column; i < t->cells; i += t->columns) {
 		if (strlen(t->cell[i]) > width)
 			width = strlen(t->cell[i]);
-	return (int)width;
+		if (i >= t->columns)
+			figures &= is_figure(t->cell[i]);
+	}
+	return figures ? (int)width : -(int)width;
 }
 
 /* Print the collected cells and begin anew with that many columns. */
@@ -127,14 +132,11 @@ static void table_print(struct table *t, size_t next_columns)
 	for (size_t i = 0; !t->failed && i < t->cells; i++) {
 		size_t c = i % t->columns;
 		int last = c + 1 == t->columns;
-		int right = is_figure(t->cell[i]) ||
-			    (i < t->columns && i + t->columns < t->cells &&
-			     is_figure(t->cell[i + t->columns]));
 
-		if (last && !right)
+		if (last && width[c] < 0)
 			fprintf(t->out, "%s", t->cell[i]);
 		else
-			fprintf(t->out, "%*s", right ? width[c] : -width[c], t->cell[i]);
+			fprintf(t->out, "%*s", width[c], t->cell[i]);
 		fputs(last ? "\n" : "  ", t->out);
 	}
 	t->cells = 0;

@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -16,36 +15,6 @@
 #include "gpushare/daemon/steps.h"
 
 #define HEADER "gpushare state 1"
-#define LINE_MAX_BYTES 256
-
-int gs_state_print(const struct gs_step_info *i, char *buf, size_t size)
-{
-	/* The partition comes last: it is the only field that might be empty. */
-	return snprintf(buf, size, "step %u %u %u %u %u %" PRIu64 " %u %u %d %" PRIu64 " %d %s",
-			i->job_id, i->step_id, (unsigned)i->uid, i->shares, i->gpu, i->memory,
-			i->priority_set, i->priority, (int)i->registrant, i->start, i->local,
-			i->partition);
-}
-
-int gs_state_parse(const char *line, struct gs_step_info *i)
-{
-	char again[LINE_MAX_BYTES];
-	unsigned uid;
-	int pid, at = 0;
-
-	memset(i, 0, sizeof(*i));
-	if (sscanf(line, "step %u %u %u %u %u %" SCNu64 " %u %u %d %" SCNu64 " %d %n",
-		   &i->job_id, &i->step_id, &uid, &i->shares, &i->gpu, &i->memory,
-		   &i->priority_set, &i->priority, &pid, &i->start, &i->local, &at) != 11 ||
-	    !at || strlen(line + at) >= sizeof(i->partition) || pid <= 1)
-		return -1;
-	i->uid = uid;
-	i->registrant = pid;
-	strcpy(i->partition, line + at);
-	/* Whatever would not be written like this was not written by us. */
-	gs_state_print(i, again, sizeof(again));
-	return strcmp(again, line) == 0 ? 0 : -1;
-}
 
 static void state_path(const struct gs_daemon *d, const char *suffix, char *path, size_t size)
 {
@@ -55,7 +24,7 @@ static void state_path(const struct gs_daemon *d, const char *suffix, char *path
 static int write_all(struct gs_daemon *d, FILE *f)
 {
 	struct gs_step *s;
-	char line[LINE_MAX_BYTES];
+	char line[GS_STATE_LINE_MAX];
 
 	fprintf(f, HEADER " %u\n", d->next_local);
 	TAILQ_FOREACH(s, &d->steps, link) {
@@ -138,7 +107,7 @@ static void load_line(struct gs_daemon *d, const char *path, const char *line)
 
 void gs_state_load(struct gs_daemon *d)
 {
-	char path[512], line[LINE_MAX_BYTES];
+	char path[512], line[GS_STATE_LINE_MAX];
 	uint32_t next;
 	FILE *f;
 

@@ -12,6 +12,8 @@
 
 struct gs_step_info;
 
+#define GS_STATE_LINE_MAX 256
+
 /* Write it; a failure is logged, the daemon goes on.  No steps: no file. */
 void gs_state_save(struct gs_daemon *d);
 
@@ -21,7 +23,7 @@ void gs_state_save(struct gs_daemon *d);
  */
 void gs_state_load(struct gs_daemon *d);
 
-/* One line, without the newline. */
+/* One line, without the newline; its length, as snprintf says it. (step_line.c) */
 int gs_state_print(const struct gs_step_info *info, char *buf, size_t size);
 /* The reverse; -1 if it is not exactly such a line. */
 int gs_state_parse(const char *line, struct gs_step_info *info);

@@ -15,30 +15,13 @@
 #include "gpushare/daemon/proc.h"
 #include "gpushare/daemon/state.h"
 
-/* Slurm's numbers for the steps that are not srun's (slurm.h). */
-#define STEP_EXTERN 0xfffffffcu
-#define STEP_BATCH 0xfffffffbu
-#define STEP_INTERACTIVE 0xfffffffau
 /* Kinds of kernel kept of a step that is over. */
 #define KERNELS_KEPT 64
 
-const char *gs_step_name(uint32_t step_id, char *buf, size_t size)
-{
-	switch (step_id) {
-	case STEP_BATCH:
-		return "batch";
-	case STEP_EXTERN:
-		return "extern";
-	case STEP_INTERACTIVE:
-		return "interactive";
-	}
-	snprintf(buf, size, "%u", step_id);
-	return buf;
-}
-
 static int holds_jobs_allocation(uint32_t step_id)
 {
-	return step_id == STEP_BATCH || step_id == STEP_INTERACTIVE || step_id == STEP_EXTERN;
+	return step_id == GS_STEP_BATCH || step_id == GS_STEP_INTERACTIVE ||
+	       step_id == GS_STEP_EXTERN;
 }
 
 struct gs_step *gs_step_find(struct gs_daemon *d, uint32_t job_id, uint32_t step_id)

@@ -21,6 +21,10 @@
 #include "gpushare/proto/msg.h"
 
 #define GS_STEP_ANY 0xffffffffu
+/* Slurm's numbers for the steps that are not srun's (slurm.h). */
+#define GS_STEP_EXTERN 0xfffffffcu
+#define GS_STEP_BATCH 0xfffffffbu
+#define GS_STEP_INTERACTIVE 0xfffffffau
 #define GS_FINISHED_MAX 1000 /* steps that are over and stay in the report */
 #define GS_STEPS_MAX 1024
 

@@ -27,7 +27,8 @@ static int find(const struct gs_tally *t, const char *name, uint32_t form, uint3
 	return -1;
 }
 
-static int add(struct gs_tally *t, const char *name, uint32_t form, uint32_t hash)
+static int add(struct gs_tally *t, const char name[GS_TALLY_NAME_MAX], uint32_t form,
+	       uint32_t hash)
 {
 	struct gs_tally_kernel *k;
 
@@ -43,7 +44,7 @@ static int add(struct gs_tally *t, const char *name, uint32_t form, uint32_t has
 	}
 	k = &t->kernel[t->nkernel];
 	memset(k, 0, sizeof(*k));
-	strncpy(k->name, name, sizeof(k->name) - 1);
+	memcpy(k->name, name, sizeof(k->name));
 	k->hash = hash;
 	k->form = form;
 	return (int)t->nkernel++;

@@ -21,7 +21,7 @@ struct gs_tenant {
 	uint32_t live;         /* and RUNNING and TOEVICT */
 	uint32_t on_gpu;       /* of those, started */
 	uint32_t off_gpu;      /* and not started */
-	uint32_t bad;
+	uint32_t bad, bad_kstate; /* the page holds what cannot be */
 	uint8_t dirty;         /* look at it in the next turn */
 	uint8_t task;          /* the scheduler knows it */
 	uint8_t busy;          /* a busy period is being accounted */

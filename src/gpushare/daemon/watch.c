@@ -8,12 +8,19 @@
 /* One stub as it was at one instant, clamped. */
 struct snapshot {
 	uint32_t kstate, started, kernel;
-	uint64_t nt, done, alone_ns, seq;
+	uint64_t nt, done, alone_ns;
+	uint64_t number; /* of the launch, from 1 */
 };
 
 static uint64_t at_most(uint64_t v, uint64_t most)
 {
 	return v < most ? v : most;
+}
+
+/* Clients number their launches from 0, so that a fresh page has a 0 in every stub. */
+static uint64_t number_of(const struct gs_stub *stub)
+{
+	return gs_page_load(stub->seq) + 1;
 }
 
 static struct snapshot take(const struct gs_stub *stub)
@@ -25,7 +32,7 @@ static struct snapshot take(const struct gs_stub *stub)
 	s.nt = at_most(gs_page_load(stub->nt), GS_WATCH_NT_MAX);
 	s.done = at_most(gs_page_load(stub->done), s.nt);
 	s.alone_ns = at_most(gs_page_load(stub->alone_ns), GS_WATCH_ALONE_MAX);
-	s.seq = gs_page_load(stub->seq);
+	s.number = number_of(stub);
 	return s;
 }
 
@@ -50,7 +57,7 @@ static void finish(struct gs_watch *w, struct gs_seen *seen, uint64_t now, struc
 	w->past_alone_ns = at_most(w->past_alone_ns + seen->alone_ns, GS_WATCH_ALONE_MAX);
 	add_event(look, GS_EV_FINISHED, seen->kernel, now - seen->since_ns, seen->alone_ns);
 	seen->live = 0;
-	if (seen->evict_seq == seen->seq)
+	if (seen->evict_number == seen->number)
 		seen->evicting = 0;
 }
 
@@ -59,10 +66,10 @@ static void meet(struct gs_seen *seen, const struct snapshot *s, uint64_t now,
 		 struct gs_look *look)
 {
 	/* It may have been told to leave before the first look at it. */
-	seen->evicting = seen->evicting && seen->evict_seq == s->seq;
+	seen->evicting = seen->evicting && seen->evict_number == s->number;
 	seen->nt = seen->done = seen->alone_ns = 0;
 	seen->live = 0;
-	seen->seq = s->seq;
+	seen->number = s->number;
 	seen->kernel = s->kernel;
 	seen->since_ns = now;
 	add_event(look, GS_EV_LAUNCHED, s->kernel, 0, s->alone_ns);
@@ -108,15 +115,17 @@ static void look_at_stub(struct gs_watch *w, struct gs_seen *seen, const struct 
 	int live = is_live(s->kstate);
 
 	if (s->kstate >= GS_K_COUNT) {
-		look->bad = look->bad ? look->bad : s->kstate + 1;
+		look->bad++;
+		look->bad_kstate = s->kstate;
 		return;
 	}
-	if (seen->live && (!live || s->seq != seen->seq))
+	if (seen->live && (!live || s->number != seen->number))
 		finish(w, seen, now, look);
 	/* In PREP a new number may belong to a launch in the making: it counts
-	 * once a later launch is under way, for numbers ascend. */
-	if (s->seq != seen->seq && s->seq &&
-	    (s->kstate != GS_K_PREP || s->seq < w->last_seq))
+	 * once a later launch is under way, for numbers ascend.  A 1 there is
+	 * what an unused stub shows; the first launch always rings. */
+	if (s->number != seen->number &&
+	    (s->kstate != GS_K_PREP || (s->number > 1 && s->number < w->last_number)))
 		meet(seen, s, now, look);
 	if (!live)
 		return;
@@ -133,15 +142,15 @@ static void look_at_stub(struct gs_watch *w, struct gs_seen *seen, const struct 
 	count(s, look);
 }
 
-static uint64_t highest_seq(const struct gs_page *page)
+static uint64_t highest_number(const struct gs_page *page)
 {
 	uint64_t highest = 0;
 
 	for (unsigned i = 0; i < GS_PAGE_STUBS; i++) {
-		uint64_t seq = gs_page_load(page->stub[i].seq);
+		uint64_t number = number_of(&page->stub[i]);
 
-		if (gs_page_load(page->stub[i].kstate) != GS_K_PREP && seq > highest)
-			highest = seq;
+		if (gs_page_load(page->stub[i].kstate) != GS_K_PREP && number > highest)
+			highest = number;
 	}
 	return highest;
 }
@@ -149,22 +158,22 @@ static uint64_t highest_seq(const struct gs_page *page)
 void gs_watch_adopt(struct gs_watch *w, const struct gs_page *page)
 {
 	memset(w, 0, sizeof(*w));
-	w->last_seq = highest_seq(page);
+	w->last_number = highest_number(page);
 	for (unsigned i = 0; i < GS_PAGE_STUBS; i++)
 		if (!is_live(gs_page_load(page->stub[i].kstate)))
-			w->seen[i].seq = gs_page_load(page->stub[i].seq);
+			w->seen[i].number = number_of(&page->stub[i]);
 }
 
 void gs_watch_look(struct gs_watch *w, const struct gs_page *page, uint64_t now,
 		   struct gs_look *look)
 {
-	uint64_t highest = highest_seq(page);
+	uint64_t highest = highest_number(page);
 
 	/* The events are written before they are read; the rest starts at 0. */
 	memset(look, 0, offsetof(struct gs_look, event));
-	if (highest > w->last_seq) {
-		look->launches = highest - w->last_seq;
-		w->last_seq = highest;
+	if (highest > w->last_number) {
+		look->launches = highest - w->last_number;
+		w->last_number = highest;
 	}
 	for (unsigned i = 0; i < GS_PAGE_STUBS; i++) {
 		struct snapshot s = take(&page->stub[i]);
@@ -188,7 +197,7 @@ void gs_watch_evicting(struct gs_watch *w, const struct gs_page *page, unsigned 
 	struct gs_seen *seen = &w->seen[i];
 
 	seen->evicting = 1;
-	seen->evict_seq = s.seq;
+	seen->evict_number = s.number;
 	seen->evict_started = s.started != 0;
 	seen->evict_done = s.done;
 }

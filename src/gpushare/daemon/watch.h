@@ -21,10 +21,10 @@
 
 /* What is remembered of a stub. */
 struct gs_seen {
-	uint64_t seq;          /* launch that was last seen in it; 0: none */
+	uint64_t number;       /* launch that was last seen in it, from 1; 0: none */
 	uint64_t nt, done, alone_ns;
 	uint64_t since_ns;     /* when that launch was first seen */
-	uint64_t evict_seq;    /* launch that was told to leave */
+	uint64_t evict_number; /* launch that was told to leave */
 	uint64_t evict_done;   /* its N_t then */
 	uint32_t kernel;
 	uint8_t live;          /* it was READY, TORUN, RUNNING or TOEVICT */
@@ -34,7 +34,7 @@ struct gs_seen {
 
 struct gs_watch {
 	struct gs_seen seen[GS_PAGE_STUBS];
-	uint64_t last_seq;     /* highest launch number so far */
+	uint64_t last_number;  /* highest launch number so far */
 	uint64_t past_nt;      /* of this busy period: launches that are DONE */
 	uint64_t past_alone_ns;
 };
@@ -53,7 +53,8 @@ struct gs_look {
 	uint32_t ready, torun, running, toevict; /* stubs in each state */
 	uint32_t on_gpu;       /* RUNNING or TOEVICT, and started */
 	uint32_t off_gpu;      /* RUNNING or TOEVICT, not started */
-	uint32_t bad;          /* 1 + the first value that is no state; 0: none */
+	uint32_t bad;          /* stubs with a value that is no state */
+	uint32_t bad_kstate;   /* one of these values */
 	uint64_t nt, done, alone_ns; /* the busy period: DONE launches and live ones */
 	uint64_t launches;     /* new ones, by the client's numbering */
 	uint64_t unseen_ns;    /* alone time of launches that came and went between two looks */

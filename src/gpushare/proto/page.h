@@ -37,7 +37,7 @@ struct gs_stub {
 	_Atomic uint64_t nt;      /* NT: block-tasks of the launch */
 	_Atomic uint64_t done;    /* N_t: block-tasks finished; the GPU writes it as the last block leaves */
 	_Atomic uint64_t alone_ns; /* NT x tpt as the client has learned it, ns; 0: not known yet */
-	_Atomic uint64_t seq;     /* launch number within the client, ascending */
+	_Atomic uint64_t seq;     /* launch number within the client, ascending from 0 */
 	_Atomic uint64_t evictions; /* times that this launch has left with work remaining (client) */
 	_Atomic uint64_t spare;
 };

@@ -1,0 +1,740 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The bridge between pages and the scheduler, driven by fake clients that
+ * write plain structs, with time as a parameter.
+ */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/clock.h"
+#include "gpushare/daemon/gpu.h"
+#include "gpushare/daemon/watch.h"
+#include "gpushare/proto/page.h"
+
+#define MS GS_NS_PER_MS
+#define US GS_NS_PER_US
+#define T0 (1000 * MS)
+
+/* A client that plays by the rules, and the GPU below it. */
+struct client {
+	struct gs_page *page;
+	struct gs_tally tally;
+	struct gs_kernel_map map;
+	struct gs_tenant *tenant;
+	uint64_t seq;
+};
+
+static struct gs_gpu *gpu;
+static uint64_t now;
+
+static struct gs_gpu_options options_of(const char *policy)
+{
+	struct gs_gpu_options o = {
+		.policy = policy,
+		.idle_grace_ns = 200 * US,
+		.evict_deadline_ns = 100 * MS,
+	};
+
+	gs_sched_defaults(&o.sched);
+	return o;
+}
+
+static void begin(const char *policy)
+{
+	struct gs_gpu_options o = options_of(policy);
+	struct gs_error err;
+
+	now = T0;
+	gpu = gs_gpu_create(0, &o, now, &err);
+	assert_non_null(gpu);
+}
+
+static void join_as(struct client *c, uint64_t id, int32_t priority, int adopted)
+{
+	struct gs_tenant_params p = { .id = id, .page = c->page, .tally = &c->tally,
+				      .kernels = &c->map, .priority = priority,
+				      .shares = 50, .name = "a client" };
+
+	c->tenant = gs_gpu_add(gpu, &p, adopted, now);
+	assert_non_null(c->tenant);
+}
+
+static struct client *join(uint64_t id, int32_t priority)
+{
+	struct client *c = calloc(1, sizeof(*c));
+
+	assert_non_null(c);
+	c->page = aligned_alloc(64, sizeof(*c->page));
+	assert_non_null(c->page);
+	memset(c->page, 0, sizeof(*c->page));
+	join_as(c, id, priority, 0);
+	return c;
+}
+
+static void leave(struct client *c)
+{
+	if (c->tenant)
+		gs_gpu_remove(gpu, c->tenant, now);
+	gs_tally_fini(&c->tally);
+	free(c->page);
+	free(c);
+}
+
+static uint64_t turn(uint64_t after)
+{
+	now += after;
+	return gs_gpu_turn(gpu, now);
+}
+
+/* A move that the table allows to the one who makes it. */
+static void go(struct client *c, unsigned i, uint32_t from, uint32_t to, unsigned by)
+{
+	assert_true(gs_kstate_writers(from, to) & by);
+	assert_true(gs_stub_move(&c->page->stub[i], from, to));
+}
+
+static uint32_t state(struct client *c, unsigned i)
+{
+	return gs_page_load(c->page->stub[i].kstate);
+}
+
+static uint32_t has_turn(struct client *c)
+{
+	return gs_page_load(c->page->turn);
+}
+
+static void prepare(struct client *c, unsigned i, uint64_t nt, int evictable)
+{
+	struct gs_stub *s = &c->page->stub[i];
+
+	assert_int_equal(state(c, i), GS_K_PREP);
+	gs_page_store(s->started, 0);
+	gs_page_store(s->nt, nt);
+	gs_page_store(s->done, 0);
+	gs_page_store(s->alone_ns, 10 * MS);
+	gs_page_store(s->flags, evictable ? GS_STUB_EVICTABLE : 0);
+	gs_page_store(s->seq, c->seq++);
+}
+
+/* Launch: straight to the driver with the turn, else ask. */
+static void launch(struct client *c, unsigned i, uint64_t nt, int evictable)
+{
+	prepare(c, i, nt, evictable);
+	if (has_turn(c)) {
+		go(c, i, GS_K_PREP, GS_K_RUNNING, GS_BY_CLIENT);
+		gs_page_store(c->page->stub[i].started, 1);
+	} else {
+		go(c, i, GS_K_PREP, GS_K_READY, GS_BY_CLIENT);
+		gs_gpu_bell(c->tenant);
+	}
+}
+
+/* The client's agent: launches what is TORUN, has heard the bell. */
+static void agent(struct client *c)
+{
+	for (unsigned i = 0; i < GS_PAGE_STUBS; i++)
+		if (state(c, i) == GS_K_TORUN) {
+			gs_page_store(c->page->stub[i].started, 0);
+			go(c, i, GS_K_TORUN, GS_K_RUNNING, GS_BY_CLIENT);
+			gs_page_store(c->page->stub[i].started, 1);
+		}
+	gs_page_store(c->page->heard, gs_page_load(c->page->bell));
+}
+
+static void finish(struct client *c, unsigned i)
+{
+	struct gs_stub *s = &c->page->stub[i];
+
+	gs_page_store(s->done, gs_page_load(s->nt));
+	go(c, i, state(c, i), GS_K_DONE, GS_BY_GPU);
+}
+
+static void evicted(struct client *c, unsigned i, uint64_t done)
+{
+	gs_page_store(c->page->stub[i].done, done);
+	go(c, i, GS_K_TOEVICT, GS_K_READY, GS_BY_GPU);
+}
+
+static void test_alone_keeps_the_turn(void **unused)
+{
+	struct client *c;
+
+	(void)unused;
+	begin("piv");
+	c = join(1, 1);
+	turn(0);
+	assert_false(has_turn(c));
+	launch(c, 0, 100, 1);
+	turn(0);
+	assert_true(has_turn(c));
+	assert_int_equal(state(c, 0), GS_K_TORUN);
+	agent(c);
+	finish(c, 0);
+	turn(5 * MS);
+	assert_true(has_turn(c));
+	/* The second launch asks nobody, and is counted all the same. */
+	launch(c, 1, 100, 1);
+	assert_int_equal(state(c, 1), GS_K_RUNNING);
+	turn(1 * MS);
+	finish(c, 1);
+	turn(9 * MS);
+	assert_int_equal(c->tally.launches, 2);
+	assert_int_equal(c->tally.waiting_ns, 0);
+	assert_int_equal(c->tally.turnaround_ns, c->tally.active_ns);
+	assert_int_equal(c->tally.active_ns, 14 * MS);
+	assert_int_equal(c->tally.periods, 2);
+	leave(c);
+	gs_gpu_destroy(gpu);
+}
+
+static void test_priority_evicts_and_resumes(void **unused)
+{
+	struct client *low, *high;
+
+	(void)unused;
+	begin("piv");
+	low = join(1, 1);
+	high = join(2, 10);
+	launch(low, 0, 1000, 1);
+	turn(0);
+	agent(low);
+	turn(5 * MS);
+	launch(high, 0, 10, 1);
+	/* Told to leave, at once, and the other does not start before it has. */
+	assert_true(turn(1 * MS) <= now + 50 * US);
+	assert_false(has_turn(low));
+	assert_false(has_turn(high));
+	assert_int_equal(state(low, 0), GS_K_TOEVICT);
+	assert_int_equal(state(high, 0), GS_K_READY);
+	agent(low);
+	turn(40 * US);
+	assert_int_equal(state(high, 0), GS_K_READY);
+	evicted(low, 0, 400);
+	turn(20 * US);
+	assert_true(has_turn(high));
+	assert_int_equal(state(high, 0), GS_K_TORUN);
+	assert_int_equal(low->tally.preemptions, 1);
+	assert_int_equal(low->tally.evictions, 1);
+	assert_int_equal(low->tally.sample_us[0], 60);
+	agent(high);
+	turn(2 * MS);
+	assert_int_equal(state(low, 0), GS_K_READY);
+	finish(high, 0);
+	turn(0);             /* idle: the grace begins */
+	assert_int_equal(state(low, 0), GS_K_READY);
+	turn(200 * US);
+	assert_false(has_turn(high));
+	assert_true(has_turn(low));
+	assert_int_equal(state(low, 0), GS_K_TORUN);
+	agent(low);
+	finish(low, 0);
+	turn(1 * MS);
+	assert_int_equal(low->tally.preemptions, 1);
+	assert_int_equal(high->tally.preemptions, 0);
+	/* Low: 6 ms, the eviction and 1 ms with the GPU, 2.2 ms without. */
+	assert_int_equal(low->tally.active_ns, 7 * MS + 60 * US);
+	assert_int_equal(low->tally.waiting_ns, 2 * MS + 200 * US);
+	assert_int_equal(low->tally.turnaround_ns,
+			 low->tally.active_ns + low->tally.waiting_ns);
+	/* High waited for the eviction only. */
+	assert_int_equal(high->tally.waiting_ns, 60 * US);
+	leave(low);
+	leave(high);
+	gs_gpu_destroy(gpu);
+}
+
+static void test_equal_priority_waits(void **unused)
+{
+	struct client *a, *b;
+
+	(void)unused;
+	begin("piv");
+	a = join(1, 5);
+	b = join(2, 5);
+	launch(a, 0, 100, 1);
+	turn(0);
+	agent(a);
+	launch(b, 0, 100, 1);
+	turn(1 * MS);
+	turn(20 * MS);
+	assert_int_equal(state(a, 0), GS_K_RUNNING);
+	assert_int_equal(state(b, 0), GS_K_READY);
+	finish(a, 0);
+	turn(0);
+	turn(200 * US);
+	assert_true(has_turn(b));
+	assert_int_equal(a->tally.preemptions, 0);
+	leave(a);
+	leave(b);
+	gs_gpu_destroy(gpu);
+}
+
+static void test_holder_of_the_fast_path_is_compared(void **unused)
+{
+	struct client *high, *low;
+
+	(void)unused;
+	begin("piv");
+	high = join(1, 10);
+	low = join(2, 1);
+	launch(high, 0, 1, 1);
+	turn(0);
+	agent(high);
+	finish(high, 0);
+	turn(1 * MS);
+	/* Launched without a word to the daemon; then the other rings. */
+	launch(high, 1, 100, 1);
+	launch(low, 0, 100, 1);
+	turn(10 * US);
+	assert_int_equal(state(high, 1), GS_K_RUNNING);
+	assert_int_equal(state(low, 0), GS_K_READY);
+	assert_true(has_turn(high));
+	leave(high);
+	leave(low);
+	gs_gpu_destroy(gpu);
+}
+
+static void test_idle_turn_is_handed_over_at_once(void **unused)
+{
+	struct client *a, *b;
+
+	(void)unused;
+	begin("piv");
+	a = join(1, 10);
+	b = join(2, 1);
+	launch(a, 0, 1, 1);
+	turn(0);
+	agent(a);
+	finish(a, 0);
+	turn(1 * MS);
+	launch(b, 0, 1, 1);
+	turn(0);
+	assert_true(has_turn(b));
+	assert_false(has_turn(a));
+	assert_int_equal(a->tally.evictions, 0); /* nobody was evicted */
+	leave(a);
+	leave(b);
+	gs_gpu_destroy(gpu);
+}
+
+static void test_done_wins_the_race_with_toevict(void **unused)
+{
+	struct client *low, *high;
+
+	(void)unused;
+	begin("piv");
+	low = join(1, 1);
+	high = join(2, 10);
+	launch(low, 0, 100, 1);
+	turn(0);
+	agent(low);
+	turn(1 * MS);
+	launch(high, 0, 1, 1);
+	turn(0);
+	assert_int_equal(state(low, 0), GS_K_TOEVICT);
+	finish(low, 0); /* TOEVICT -> DONE: it came too late to matter */
+	turn(30 * US);
+	assert_true(has_turn(high));
+	assert_int_equal(low->tally.preemptions, 0);
+	leave(low);
+	leave(high);
+	gs_gpu_destroy(gpu);
+}
+
+static void test_torun_is_taken_back(void **unused)
+{
+	struct client *low, *high;
+
+	(void)unused;
+	begin("piv");
+	low = join(1, 1);
+	high = join(2, 10);
+	launch(low, 0, 100, 1);
+	turn(0);
+	assert_int_equal(state(low, 0), GS_K_TORUN); /* not launched yet */
+	launch(high, 0, 1, 1);
+	turn(0);
+	assert_int_equal(state(low, 0), GS_K_READY);
+	assert_true(has_turn(high));
+	assert_int_equal(low->tally.preemptions, 0);
+	leave(low);
+	leave(high);
+	gs_gpu_destroy(gpu);
+}
+
+static void test_unevictable_is_waited_for(void **unused)
+{
+	struct client *low, *high;
+
+	(void)unused;
+	begin("piv");
+	low = join(1, 1);
+	high = join(2, 10);
+	launch(low, 0, 100, 0);
+	turn(0);
+	agent(low);
+	turn(1 * MS);
+	launch(high, 0, 1, 1);
+	turn(0);
+	agent(low);
+	assert_int_equal(state(low, 0), GS_K_RUNNING);
+	turn(50 * MS);
+	assert_false(has_turn(high));
+	assert_false(has_turn(low));
+	finish(low, 0);
+	turn(1 * MS);
+	assert_true(has_turn(high));
+	leave(low);
+	leave(high);
+	gs_gpu_destroy(gpu);
+}
+
+static void test_deadline_bounds_the_wait(void **unused)
+{
+	struct gs_gpu_status st;
+	struct client *low, *high;
+
+	(void)unused;
+	begin("piv");
+	low = join(1, 1);
+	high = join(2, 10);
+	launch(low, 0, 100, 1);
+	turn(0);
+	agent(low);
+	turn(1 * MS);
+	launch(high, 0, 1, 1);
+	turn(0);
+	turn(99 * MS);
+	assert_false(has_turn(high));
+	turn(2 * MS);
+	assert_true(has_turn(high));
+	gs_gpu_status(gpu, &st);
+	assert_int_equal(st.overdue, 1);
+	/* It does leave in the end, and is then runnable like any other. */
+	evicted(low, 0, 50);
+	turn(1 * MS);
+	assert_int_equal(low->tally.preemptions, 1);
+	assert_int_equal(state(low, 0), GS_K_READY);
+	agent(high);
+	finish(high, 0);
+	turn(0);
+	turn(200 * US);
+	assert_int_equal(state(low, 0), GS_K_TORUN);
+	leave(low);
+	leave(high);
+	gs_gpu_destroy(gpu);
+}
+
+static void test_unstarted_needs_the_bell(void **unused)
+{
+	struct client *low, *high;
+
+	(void)unused;
+	begin("piv");
+	low = join(1, 1);
+	high = join(2, 10);
+	launch(low, 0, 100, 1);
+	turn(0);
+	agent(low);
+	gs_page_store(low->page->stub[0].started, 0); /* still in its stream */
+	turn(1 * MS);
+	launch(high, 0, 1, 1);
+	turn(0);
+	assert_int_equal(state(low, 0), GS_K_TOEVICT);
+	turn(1 * MS);
+	assert_false(has_turn(high));
+	gs_page_store(low->page->heard, gs_page_load(low->page->bell));
+	turn(50 * US);
+	assert_true(has_turn(high));
+	/* It starts, finds the limit 0 and leaves without having done a thing. */
+	gs_page_store(low->page->stub[0].started, 1);
+	evicted(low, 0, 0);
+	turn(1 * MS);
+	assert_int_equal(low->tally.preemptions, 0);
+	assert_int_equal(state(low, 0), GS_K_READY);
+	leave(low);
+	leave(high);
+	gs_gpu_destroy(gpu);
+}
+
+static void test_launch_past_the_check_is_caught(void **unused)
+{
+	struct client *low, *high;
+
+	(void)unused;
+	begin("piv");
+	low = join(1, 1);
+	high = join(2, 10);
+	launch(low, 0, 100, 1);
+	turn(0);
+	agent(low);
+	turn(1 * MS);
+	launch(high, 0, 1, 1);
+	turn(0); /* low has lost the turn */
+	prepare(low, 1, 100, 1);
+	go(low, 1, GS_K_PREP, GS_K_RUNNING, GS_BY_CLIENT); /* it had read turn == 1 before */
+	gs_page_store(low->page->stub[1].started, 1);
+	evicted(low, 0, 10);
+	turn(50 * US);
+	assert_int_equal(state(low, 1), GS_K_TOEVICT);
+	assert_false(has_turn(high));
+	evicted(low, 1, 10);
+	turn(50 * US);
+	assert_true(has_turn(high));
+	assert_int_equal(low->tally.preemptions, 2);
+	leave(low);
+	leave(high);
+	gs_gpu_destroy(gpu);
+}
+
+static void test_death_frees_the_gpu(void **unused)
+{
+	struct client *a, *b;
+
+	(void)unused;
+	begin("piv");
+	a = join(1, 10);
+	b = join(2, 1);
+	launch(a, 0, 100, 1);
+	turn(0);
+	agent(a);
+	launch(b, 0, 100, 1);
+	turn(1 * MS);
+	assert_int_equal(state(b, 0), GS_K_READY);
+	gs_gpu_remove(gpu, a->tenant, now);
+	a->tenant = NULL;
+	turn(0);
+	assert_int_equal(state(b, 0), GS_K_TORUN);
+	leave(a);
+	leave(b);
+	gs_gpu_destroy(gpu);
+}
+
+static void test_death_while_draining(void **unused)
+{
+	struct client *a, *b;
+
+	(void)unused;
+	begin("piv");
+	a = join(1, 1);
+	b = join(2, 10);
+	launch(a, 0, 100, 1);
+	turn(0);
+	agent(a);
+	launch(b, 0, 100, 1);
+	turn(1 * MS);
+	assert_int_equal(state(a, 0), GS_K_TOEVICT);
+	gs_gpu_remove(gpu, a->tenant, now);
+	a->tenant = NULL;
+	turn(0);
+	assert_int_equal(state(b, 0), GS_K_TORUN);
+	leave(a);
+	leave(b);
+	gs_gpu_destroy(gpu);
+}
+
+static void test_adoption(void **unused)
+{
+	struct client *a, *b;
+
+	(void)unused;
+	begin("piv");
+	/* Two clients that ran without a daemon: both think that they may. */
+	a = join(1, 1);
+	b = join(2, 10);
+	gs_gpu_remove(gpu, a->tenant, now);
+	gs_gpu_remove(gpu, b->tenant, now);
+	gs_page_store(a->page->turn, 1);
+	gs_page_store(b->page->turn, 1);
+	a->seq = 7;
+	launch(a, 0, 100, 1);
+	launch(b, 0, 100, 1);
+	join_as(a, 11, 1, 1);
+	join_as(b, 12, 10, 1);
+	assert_true(has_turn(a));
+	assert_int_equal(state(a, 0), GS_K_RUNNING);
+	assert_false(has_turn(b));
+	assert_int_equal(state(b, 0), GS_K_TOEVICT);
+	evicted(b, 0, 10);
+	turn(1 * MS); /* b is runnable and more urgent */
+	assert_int_equal(state(a, 0), GS_K_TOEVICT);
+	evicted(a, 0, 20);
+	turn(50 * US);
+	assert_int_equal(state(b, 0), GS_K_TORUN);
+	assert_int_equal(a->tally.launches, 0); /* it was an earlier daemon's */
+	assert_int_equal(a->tally.preemptions, 1);
+	leave(a);
+	leave(b);
+	gs_gpu_destroy(gpu);
+}
+
+static void test_hostile_page(void **unused)
+{
+	struct client *a, *b;
+	uint32_t kstate;
+
+	(void)unused;
+	begin("piv");
+	a = join(1, 1);
+	b = join(2, 1);
+	memset(a->page, 0xff, sizeof(*a->page));
+	gs_gpu_bell(a->tenant);
+	turn(0);
+	assert_true(gs_tenant_bad(a->tenant, &kstate));
+	assert_int_equal(kstate, UINT32_MAX);
+	assert_false(gs_tenant_bad(b->tenant, &kstate));
+	/* Absurd figures in a legal state harm nobody. */
+	memset(a->page, 0, sizeof(*a->page));
+	gs_page_store(b->page->stub[3].nt, UINT64_MAX);
+	gs_page_store(b->page->stub[3].done, UINT64_MAX);
+	gs_page_store(b->page->stub[3].alone_ns, UINT64_MAX);
+	gs_page_store(b->page->stub[3].kernel, UINT32_MAX);
+	gs_page_store(b->page->stub[3].seq, UINT64_MAX);
+	gs_page_store(b->page->stub[3].kstate, GS_K_READY);
+	gs_page_store(b->page->bell, UINT32_MAX);
+	gs_gpu_bell(b->tenant);
+	turn(1 * MS);
+	assert_int_equal(state(b, 3), GS_K_TORUN);
+	assert_false(gs_tenant_bad(b->tenant, &kstate));
+	leave(a);
+	leave(b);
+	gs_gpu_destroy(gpu);
+}
+
+static void test_reconfigure_keeps_the_holder(void **unused)
+{
+	struct gs_gpu_options o = options_of("frs"), bad = options_of("none such");
+	struct gs_gpu_status st;
+	struct gs_error err;
+	struct client *a, *b;
+
+	(void)unused;
+	begin("piv");
+	a = join(1, 1);
+	b = join(2, 1);
+	launch(a, 0, 100, 1);
+	turn(0);
+	agent(a);
+	launch(b, 0, 100, 1);
+	turn(1 * MS);
+	assert_int_equal(gs_gpu_configure(gpu, &bad, now, &err), -1);
+	gs_gpu_status(gpu, &st);
+	assert_string_equal(st.policy, "piv");
+	assert_int_equal(gs_gpu_configure(gpu, &o, now, &err), 0);
+	turn(0);
+	gs_gpu_status(gpu, &st);
+	assert_string_equal(st.policy, "frs");
+	assert_int_equal(st.waiting, 1);
+	assert_true(has_turn(a));
+	/* Under frs the one that waits gets its turn in time. */
+	for (int i = 0; i < 100 && state(a, 0) == GS_K_RUNNING; i++)
+		turn(1 * MS);
+	assert_int_equal(state(a, 0), GS_K_TOEVICT);
+	evicted(a, 0, 50);
+	turn(50 * US);
+	assert_true(has_turn(b));
+	leave(a);
+	leave(b);
+	gs_gpu_destroy(gpu);
+}
+
+static void test_watch_counts_what_it_did_not_see(void **unused)
+{
+	struct gs_page *page = calloc(1, sizeof(*page));
+	struct gs_watch w;
+	struct gs_look look;
+
+	(void)unused;
+	assert_non_null(page);
+	memset(&w, 0, sizeof(w));
+	/* Launches 0..4 in stub 0, of which the last is seen as DONE. */
+	gs_page_store(page->stub[0].seq, 4);
+	gs_page_store(page->stub[0].alone_ns, 3000);
+	gs_page_store(page->stub[0].kstate, GS_K_DONE);
+	gs_watch_look(&w, page, T0, &look);
+	assert_int_equal(look.launches, 5);
+	assert_int_equal(look.unseen_ns, 3000);
+	assert_int_equal(gs_look_live(&look), 0);
+	assert_int_equal(look.nevents, 2);
+	gs_watch_look(&w, page, T0 + MS, &look);
+	assert_int_equal(look.launches, 0);
+	assert_int_equal(look.nevents, 0);
+	/* A launch in the making is not one yet. */
+	gs_page_store(page->stub[0].kstate, GS_K_PREP);
+	gs_page_store(page->stub[0].seq, 5);
+	gs_watch_look(&w, page, T0 + MS, &look);
+	assert_int_equal(look.launches, 0);
+	assert_int_equal(look.nevents, 0);
+	gs_page_store(page->stub[0].kstate, GS_K_READY);
+	gs_watch_look(&w, page, T0 + 2 * MS, &look);
+	assert_int_equal(look.launches, 1);
+	assert_int_equal(look.ready, 1);
+	gs_page_store(page->stub[0].kstate, GS_K_DONE);
+	gs_watch_look(&w, page, T0 + 5 * MS, &look);
+	assert_int_equal(look.nevents, 1);
+	assert_int_equal(look.event[0].kind, GS_EV_FINISHED);
+	assert_int_equal(look.event[0].ns, 3 * MS);
+	free(page);
+}
+
+static void test_tally_is_bounded(void **unused)
+{
+	struct gs_tally t = { 0 };
+	struct gs_kernel_map map = { { 0 } };
+	char name[32];
+
+	(void)unused;
+	assert_int_equal(gs_tally_announce(&t, &map, GS_TALLY_KERNELS_MAX, "k", 0, 0, 0), -1);
+	assert_null(gs_tally_kernel(&t, &map, GS_TALLY_KERNELS_MAX));
+	assert_null(gs_tally_kernel(&t, &map, 3));
+	for (unsigned i = 0; i < GS_TALLY_KERNELS_MAX; i++) {
+		snprintf(name, sizeof(name), "kernel%u", i);
+		assert_int_equal(gs_tally_announce(&t, &map, i, name, 1, 0, 32), 0);
+	}
+	assert_int_equal(gs_tally_announce(&t, &map, 0, "one more", 1, 0, 32), -1);
+	assert_int_equal(gs_tally_announce(&t, &map, 5, "kernel9", 1, 0, 32), 0);
+	assert_ptr_equal(gs_tally_kernel(&t, &map, 5), gs_tally_kernel(&t, &map, 9));
+	gs_tally_kernel(&t, &map, 77)->launches = 3;
+	gs_tally_trim(&t, 2);
+	assert_int_equal(t.nkernel, 2);
+	assert_string_equal(t.kernel[0].name, "kernel77");
+	assert_null(gs_tally_kernel(&t, &map, 4000));
+	for (unsigned i = 0; i < 3 * GS_TALLY_SAMPLES; i++)
+		gs_tally_evicted(&t, (i < 2 * GS_TALLY_SAMPLES ? 1000 : 7) * US);
+	assert_true(gs_tally_evict_us(&t, 0.5) == 7.0); /* the latest only */
+	gs_tally_fini(&t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_alone_keeps_the_turn),
+		cmocka_unit_test(test_priority_evicts_and_resumes),
+		cmocka_unit_test(test_equal_priority_waits),
+		cmocka_unit_test(test_holder_of_the_fast_path_is_compared),
+		cmocka_unit_test(test_idle_turn_is_handed_over_at_once),
+		cmocka_unit_test(test_done_wins_the_race_with_toevict),
+		cmocka_unit_test(test_torun_is_taken_back),
+		cmocka_unit_test(test_unevictable_is_waited_for),
+		cmocka_unit_test(test_deadline_bounds_the_wait),
+		cmocka_unit_test(test_unstarted_needs_the_bell),
+		cmocka_unit_test(test_launch_past_the_check_is_caught),
+		cmocka_unit_test(test_death_frees_the_gpu),
+		cmocka_unit_test(test_death_while_draining),
+		cmocka_unit_test(test_adoption),
+		cmocka_unit_test(test_hostile_page),
+		cmocka_unit_test(test_reconfigure_keeps_the_holder),
+		cmocka_unit_test(test_watch_counts_what_it_did_not_see),
+		cmocka_unit_test(test_tally_is_bounded),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

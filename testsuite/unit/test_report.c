@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Reports, the AdminComment, the state file's lines and process ancestry. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "gpushare/daemon/proc.h"
+#include "gpushare/daemon/report.h"
+#include "gpushare/daemon/slurm_report.h"
+#include "gpushare/daemon/state.h"
+#include "gpushare/daemon/steps.h"
+
+static struct gs_report_row row_of(uint32_t job, const char *step)
+{
+	struct gs_report_row row = { .job = job, .step = step, .user = "ann",
+				     .partition = "low", .gpu = 1, .shares = 40 };
+	struct gs_tally t = { .launches = 7, .turnaround_ns = 306000000,
+			      .active_ns = 300000000, .waiting_ns = 6000000,
+			      .preemptions = 3 };
+
+	gs_tally_evicted(&t, 60000);
+	gs_tally_evicted(&t, 60000);
+	gs_tally_evicted(&t, 900000);
+	gs_report_fill(&row, &t, 64 << 20, UINT64_C(102) << 20);
+	return row;
+}
+
+static void test_rows(void **unused)
+{
+	struct gs_report_row row = row_of(12, "batch");
+
+	(void)unused;
+	assert_int_equal(row.kernels, 7);
+	assert_true(row.ntt > 1.019 && row.ntt < 1.021);
+	assert_true(row.evict_p50_us == 60 && row.evict_p99_us == 900);
+	assert_true(row.memory_mb == 64 && row.reserved_mb == 102);
+}
+
+static void test_comment(void **unused)
+{
+	struct gs_report_row row = row_of(12, "batch");
+	char text[200];
+
+	(void)unused;
+	gs_report_comment(&row, 100, text, sizeof(text));
+	assert_string_equal(text, "gpushare: gpu=1 share=40% ntt=1.02 waiting=6ms preempt=3 "
+				  "mem=64/102MiB");
+	assert_null(strchr(text, ';'));
+	assert_null(strchr(text, '\n'));
+}
+
+static void test_comment_is_merged(void **unused)
+{
+	static const struct {
+		const char *old, *want;
+	} cases[] = {
+		{ NULL, "gpushare: new" },
+		{ "", "gpushare: new" },
+		{ "gpushare: old a=1", "gpushare: new" },
+		{ "checked by ops", "checked by ops; gpushare: new" },
+		{ "checked by ops; gpushare: old", "checked by ops; gpushare: new" },
+		{ "gpushare: old; power=3W", "gpushare: new; power=3W" },
+		{ "a;gpushare: old;b", "a;gpushare: new;b" },
+		{ "see gpushare: docs", "see gpushare: docs; gpushare: new" },
+	};
+	char out[128];
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_int_equal(gs_comment_merge(cases[i].old, "gpushare: new", out,
+						  sizeof(out)), 0);
+		assert_string_equal(out, cases[i].want);
+		/* Once more changes nothing. */
+		assert_int_equal(gs_comment_merge(cases[i].want, "gpushare: new", out,
+						  sizeof(out)), 0);
+		assert_string_equal(out, cases[i].want);
+	}
+	assert_int_equal(gs_comment_merge("long enough", "gpushare: new", out, 20), -1);
+}
+
+static void test_json_has_the_columns(void **unused)
+{
+	struct gs_report_row rows[2] = { row_of(12, "0"), row_of(13, "batch") };
+	char *text;
+	json_t *all, *row;
+	size_t n = 0;
+
+	(void)unused;
+	rows[1].user = "not \xff utf-8";
+	text = gs_report_steps(rows, 2, 1);
+	assert_non_null(text);
+	all = json_loads(text, 0, NULL);
+	assert_int_equal(json_array_size(all), 2);
+	row = json_array_get(all, 0);
+#define COLUMN(key, type, kind, words) n++; assert_non_null(json_object_get(row, #key));
+#include "gpushare/daemon/report.def"
+#undef COLUMN
+	assert_int_equal(json_object_size(row), n);
+	assert_int_equal(json_integer_value(json_object_get(row, "job")), 12);
+	assert_true(json_number_value(json_object_get(row, "ntt")) == 1.02);
+	assert_string_equal(json_string_value(json_object_get(row, "step")), "0");
+	assert_string_equal(json_string_value(json_object_get(json_array_get(all, 1), "user")),
+			    "not ? utf-8");
+	json_decref(all);
+	free(text);
+}
+
+static void test_table_lines_up(void **unused)
+{
+	struct gs_report_row rows[2] = { row_of(12, "0"), row_of(1234567, "batch") };
+	char *text = gs_report_steps(rows, 2, 0), *line, *save = NULL;
+	size_t width = 0, lines = 0;
+
+	(void)unused;
+	assert_non_null(text);
+	assert_int_equal(strncmp(text, "    job  step", 13), 0);
+	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		assert_true(!width || strlen(line) == width);
+		width = strlen(line);
+		lines++;
+	}
+	assert_int_equal(lines, 3);
+	free(text);
+}
+
+static void test_kernels_say_why(void **unused)
+{
+	struct gs_tally_kernel k = { .name = "gemm", .form = 0, .reason = 1, .launches = 2,
+				     .finished = 2, .turnaround_ns = 5000000 };
+	struct gs_report_kernel r = { 12, "0", &k };
+	char *text = gs_report_kernels(&r, 1, 0);
+
+	(void)unused;
+	assert_non_null(strstr(text, "gemm"));
+	assert_non_null(strstr(text, "as is"));
+	assert_non_null(strstr(text, gs_report_reason(1)));
+	assert_non_null(strstr(text, "2.500"));
+	assert_string_equal(gs_report_reason(9999), "?");
+	assert_string_equal(gs_report_form(9999), "?");
+	free(text);
+}
+
+static void test_status_json(void **unused)
+{
+	struct gs_report_gpu gpu = { .gpu = 0, .policy = "piv", .holder = "", .shares = 100 };
+	struct gs_report_status s = { .version = "1", .gpu = &gpu, .ngpu = 1 };
+	char *text = gs_report_status(&s, 1);
+	json_t *o = json_loads(text, 0, NULL);
+
+	(void)unused;
+	assert_true(json_is_null(json_object_get(json_array_get(json_object_get(o, "gpus"), 0),
+						 "holder")));
+	assert_int_equal(json_array_size(json_object_get(o, "steps")), 0);
+	json_decref(o);
+	free(text);
+}
+
+static void test_state_lines(void **unused)
+{
+	static const char *const bad[] = {
+		"", "step", "step 1 2 3", "step 1 2 3 4 5 6 0 0 77 88 0", /* no blank behind it */
+		"step 1 2 3 4 5 6 0 0 1 88 0 low",  /* pid 1 registers nothing */
+		"step 1 2 3 4 5 6 0 0 -7 88 0 low",
+		"step 1 2 3 4 5 6 0 0 77 88 0  low", " step 1 2 3 4 5 6 0 0 77 88 0 low",
+		"step 01 2 3 4 5 6 0 0 77 88 0 low", "step -1 2 3 4 5 6 0 0 77 88 0 low",
+		"step 1 2 3 4 5 99999999999999999999 0 0 77 88 0 low",
+		"step 1 2 3 4 5 6 0 0 77 88 0 "
+		"0123456789012345678901234567890123456789012345678901234567890123",
+	};
+	struct gs_step_info in = { .job_id = 4026531840u, .step_id = GS_STEP_BATCH, .uid = 1000,
+				   .shares = 40, .gpu = 3, .memory = UINT64_C(8) << 30,
+				   .priority_set = 1, .priority = 7, .registrant = 4711,
+				   .start = 123456789, .local = 1, .partition = "low" };
+	struct gs_step_info out;
+	char line[GS_STATE_LINE_MAX];
+
+	(void)unused;
+	for (int empty = 0; empty < 2; empty++) {
+		if (empty)
+			in.partition[0] = '\0';
+		assert_true(gs_state_print(&in, line, sizeof(line)) < (int)sizeof(line));
+		assert_int_equal(gs_state_parse(line, &out), 0);
+		assert_int_equal(out.job_id, in.job_id);
+		assert_int_equal(out.step_id, in.step_id);
+		assert_int_equal(out.uid, in.uid);
+		assert_int_equal(out.memory, in.memory);
+		assert_int_equal(out.priority, in.priority);
+		assert_int_equal(out.registrant, in.registrant);
+		assert_int_equal(out.start, in.start);
+		assert_int_equal(out.local, 1);
+		assert_string_equal(out.partition, in.partition);
+	}
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_int_equal(gs_state_parse(bad[i], &out), -1);
+}
+
+static void test_proc_parse(void **unused)
+{
+	struct gs_proc p;
+
+	(void)unused;
+	assert_int_equal(gs_proc_parse("42 (a) S) b) S 7 42 42 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 "
+				       "1 0 998877 10 20", &p), 0);
+	assert_int_equal(p.ppid, 7);
+	assert_int_equal(p.start, 998877);
+	assert_int_equal(gs_proc_parse("42 (a) Z 7 42 42 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 "
+				       "1 0 998877 10 20", &p), -1);
+	assert_int_equal(gs_proc_parse("42 (a) S 7 42", &p), -1);
+	assert_int_equal(gs_proc_parse("nonsense", &p), -1);
+}
+
+static void test_ancestry(void **unused)
+{
+	struct gs_proc me, child_proc;
+	int gate[2], told[2];
+	pid_t child, grandchild;
+	char c;
+
+	(void)unused;
+	assert_int_equal(pipe(gate), 0);
+	assert_int_equal(pipe(told), 0);
+	assert_int_equal(gs_proc_read(getpid(), &me), 0);
+	child = fork();
+	if (child == 0) {
+		pid_t g = fork();
+
+		close(gate[1]);
+		if (g > 0 && write(told[1], &g, sizeof(g)) < 0)
+			_exit(1);
+		if (read(gate[0], &c, 1) < 0) /* until the test is through */
+			_exit(1);
+		_exit(0);
+	}
+	close(gate[0]);
+	assert_int_equal(read(told[0], &grandchild, sizeof(grandchild)), sizeof(grandchild));
+	assert_int_equal(gs_proc_read(child, &child_proc), 0);
+	assert_int_equal(child_proc.ppid, getpid());
+	assert_true(gs_proc_descends(getpid(), getpid(), me.start));
+	assert_true(gs_proc_descends(child, getpid(), me.start));
+	assert_true(gs_proc_descends(grandchild, getpid(), me.start));
+	assert_true(gs_proc_descends(grandchild, child, child_proc.start));
+	assert_false(gs_proc_descends(getpid(), child, child_proc.start));
+	/* The same number, another process: it started at another time. */
+	assert_false(gs_proc_descends(child, getpid(), me.start + 1));
+	assert_false(gs_proc_descends(getppid(), getpid(), me.start));
+	assert_true(gs_proc_alive(child, child_proc.start));
+	assert_false(gs_proc_alive(child, child_proc.start + 1));
+	close(gate[1]);
+	waitpid(child, NULL, 0);
+	assert_false(gs_proc_alive(child, child_proc.start));
+	close(told[0]);
+	close(told[1]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_comment),
+		cmocka_unit_test(test_comment_is_merged),
+		cmocka_unit_test(test_json_has_the_columns),
+		cmocka_unit_test(test_table_lines_up),
+		cmocka_unit_test(test_kernels_say_why),
+		cmocka_unit_test(test_status_json),
+		cmocka_unit_test(test_state_lines),
+		cmocka_unit_test(test_proc_parse),
+		cmocka_unit_test(test_ancestry),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
