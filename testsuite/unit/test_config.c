@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* gpushare.conf: what is read, and the words for what is not. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "common/log.h"
+#include "gpushare/config/config.h"
+#include "gpushare/proto/msg.h"
+
+#define GPU "Gpu=0 Memory=1G\n"
+
+static struct gs_config *parse(const char *text, struct gs_error *err)
+{
+	return gs_config_parse("t.conf", text, strlen(text), err);
+}
+
+static void defaults(void **state)
+{
+	struct gs_error err;
+	struct gs_config *c = parse(GPU, &err);
+
+	(void)state;
+	assert_non_null(c);
+	assert_string_equal(c->socket, "/run/gpushare/gpushared.sock");
+	assert_string_equal(c->pid_file, "");
+	assert_string_equal(c->policy, "piv");
+	assert_int_equal(c->log_level, GS_LOG_INFO);
+	assert_int_equal(c->absent, GS_ABSENT_RUN);
+	assert_int_equal(c->report_to_slurm, 1);
+	assert_int_equal(c->min_quantum_ns, 1000000);
+	assert_int_equal(c->handover_ns, 135000);
+	assert_int_equal(c->starvation_ns, 0);
+	assert_int_equal(c->evict_deadline_ns, 10000000000);
+	assert_int_equal(c->ngpu, 1);
+	assert_int_equal(c->gpu[0].shares, 100);
+	assert_int_equal(c->gpu[0].memory, 1 << 30);
+	assert_null(c->gpu[0].file);
+	assert_string_equal(c->job_env, "");
+	assert_int_equal(gs_config_priority(c, "nobody"), 1);
+	gs_config_free(c);
+	gs_config_free(NULL);
+}
+
+static void everything(void **state)
+{
+	static const char text[] =
+		"# a comment\n\n"
+		"  POLICY = FRS   # behind white space\r\n"
+		"logfile=/var/log/a#b.log\n"
+		"gpu=1 shares=50 memory=512M FILE=/dev/nvidia1\n"
+		"Gpu=0\tMemory=2G\n"
+		"Partition=high Priority=10\n"
+		"Partition=low Priority=0 # last\n"
+		"JobEnv=A_1=x y=z\n"
+		"JobEnv=B=\n"
+		"DaemonAbsent=wait\nLogLevel=debug\nStarvationBound=2s\nAllowLocal=on";
+	struct gs_error err;
+	struct gs_config *c = parse(text, &err);
+
+	(void)state;
+	assert_non_null(c);
+	assert_string_equal(c->policy, "frs");
+	assert_string_equal(c->log_file, "/var/log/a#b.log");
+	assert_int_equal(c->ngpu, 2);
+	assert_ptr_equal(gs_config_gpu(c, 1), &c->gpu[0]);
+	assert_string_equal(gs_config_gpu(c, 1)->file, "/dev/nvidia1");
+	assert_int_equal(gs_config_gpu(c, 1)->shares, 50);
+	assert_int_equal(gs_config_gpu(c, 0)->memory, UINT64_C(2) << 30);
+	assert_null(gs_config_gpu(c, 2));
+	assert_int_equal(gs_config_priority(c, "high"), 10);
+	assert_int_equal(gs_config_priority(c, "low"), 0);
+	assert_string_equal(c->job_env, "A_1=x y=z\nB=\n");
+	assert_int_equal(c->absent, GS_ABSENT_WAIT);
+	assert_int_equal(c->log_level, GS_LOG_DEBUG);
+	assert_int_equal(c->starvation_ns, 2000000000);
+	assert_int_equal(c->allow_local, 1);
+	gs_config_free(c);
+}
+
+static void bad_lines_are_named(void **state)
+{
+	static const struct {
+		const char *text, *want;
+	} bad[] = {
+		{ "", "t.conf:1: no Gpu= line" },
+		{ GPU "Polices=frs\n", "t.conf:2: unknown key 'Polices'" },
+		{ GPU "Policy=frs\npolicy=piv\n", "t.conf:3: Policy is given twice" },
+		{ GPU "Policy=fast\n", "t.conf:2: Policy: 'fast' is not a policy: choose one of fifo" },
+		{ GPU "Policy=frs#x\n", "t.conf:2: Policy: 'frs#x' is not a policy" },
+		{ GPU "Socket=run/x\n", "t.conf:2: Socket: 'run/x' is not an absolute path" },
+		{ GPU "Socket=\n", "t.conf:2: Socket: '' is not an absolute path" },
+		{ GPU "Handover=5 parsecs\n", "t.conf:2: Handover: " },
+		{ GPU "MinQuantum=0\n", "t.conf:2: MinQuantum: '0': must be longer than zero" },
+		{ GPU "ReportToSlurm=maybe\n", "t.conf:2: ReportToSlurm: 'maybe' is neither" },
+		{ GPU "DaemonAbsent=panic\n", "t.conf:2: DaemonAbsent: 'panic' is neither" },
+		{ GPU "LogLevel=loud\n", "t.conf:2: LogLevel: 'loud' is neither" },
+		{ GPU "nonsense\n", "t.conf:2: 'nonsense' is not Key=Value" },
+		{ GPU GPU, "t.conf:2: GPU 0 is described twice" },
+		{ "Gpu=0\n", "t.conf:1: GPU 0 has no Memory=" },
+		{ "Gpu=x Memory=1G\n", "t.conf:1: 'x' is not a whole number" },
+		{ "Gpu=-1 Memory=1G\n", "t.conf:1: -1 is not between 0 and 1023" },
+		{ "Gpu=0 Memory=1Q\n", "t.conf:1: '1Q': unknown unit" },
+		{ "Gpu=0 Memory=1G Memory=1G\n", "t.conf:1: Memory is given twice" },
+		{ "Gpu=0 Memory=1G Shares=0\n", "t.conf:1: 0 is not between 1" },
+		{ "Gpu=0 Memory=1G Cores=1\n", "t.conf:1: a Gpu line has no 'Cores'" },
+		{ "Gpu=0 Memory=1G File=x\n", "t.conf:1: File: 'x' is not an absolute path" },
+		{ "Gpu=0 Memory=1G quick\n", "t.conf:1: 'quick' is not Name=Value" },
+		{ GPU "Partition=a\n", "t.conf:2: partition 'a' has no Priority=" },
+		{ GPU "Partition= Priority=1\n", "t.conf:2: '' is not a partition's name" },
+		{ GPU "Partition=a Priority=1001\n", "t.conf:2: 1001 is not between 0 and 1000" },
+		{ GPU "Partition=a Priority=1 Priority=2\n", "t.conf:2: Priority is given twice" },
+		{ GPU "Partition=a Weight=1\n", "t.conf:2: a Partition line has no 'Weight'" },
+		{ GPU "Partition=a Priority=1\nPartition=a Priority=2\n", "t.conf:3: partition 'a' is described twice" },
+		{ GPU "JobEnv=NOVALUE\n", "t.conf:2: 'NOVALUE' is not NAME=VALUE" },
+		{ GPU "JobEnv=1A=x\n", "t.conf:2: '1A=x' is not NAME=VALUE" },
+		{ GPU "JobEnv=A-B=x\n", "t.conf:2: 'A-B=x': a name has letters" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct gs_error err;
+
+		if (parse(bad[i].text, &err))
+			fail_msg("accepted: %s", bad[i].text);
+		if (strncmp(err.text, bad[i].want, strlen(bad[i].want)) != 0)
+			fail_msg("'%s' instead of '%s'", err.text, bad[i].want);
+	}
+}
+
+static void sizes_are_bounded(void **state)
+{
+	char text[8192], value[300];
+	struct gs_error err;
+	int n;
+
+	(void)state;
+	memset(value, 'v', sizeof(value));
+	value[299] = '\0';
+	snprintf(text, sizeof(text), GPU "LogFile=%s\n", value);
+	assert_null(parse(text, &err));
+	assert_non_null(strstr(err.text, "t.conf:2: LogFile: the value is longer than 255"));
+	n = snprintf(text, sizeof(text), GPU);
+	memset(text + n, ' ', 2000);
+	text[n + 2000] = '\0';
+	assert_null(parse(text, &err));
+	assert_non_null(strstr(err.text, "t.conf:2: a line of more than"));
+	assert_null(gs_config_parse("t.conf", "Gpu=0\0 Memory=1G", 16, &err));
+	assert_non_null(strstr(err.text, "NUL"));
+	n = snprintf(text, sizeof(text), GPU);
+	for (int i = 1; i < 17; i++)
+		n += snprintf(text + n, sizeof(text) - (size_t)n, "Gpu=%d Memory=1G\n", i);
+	assert_null(parse(text, &err));
+	assert_string_equal(err.text, "t.conf:17: more than 16 GPUs");
+	value[250] = '\0';
+	n = snprintf(text, sizeof(text), GPU);
+	for (int i = 0; i < 5; i++)
+		n += snprintf(text + n, sizeof(text) - (size_t)n, "JobEnv=A%d=%s\n", i, value);
+	assert_null(parse(text, &err));
+	assert_non_null(strstr(err.text, "t.conf:6: the JobEnv lines together exceed 1023"));
+}
+
+static void files(void **state)
+{
+	char path[] = "conf-XXXXXX";
+	int fd = mkstemp(path);
+	struct gs_config *c;
+	struct gs_error err;
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, GPU, strlen(GPU)), strlen(GPU));
+	c = gs_config_load(path, &err);
+	assert_non_null(c);
+	gs_config_free(c);
+	assert_int_equal(ftruncate(fd, (1 << 20) + 1), 0);
+	assert_null(gs_config_load(path, &err));
+	assert_non_null(strstr(err.text, "larger than"));
+	close(fd);
+	unlink(path);
+	assert_null(gs_config_load(path, &err));
+	assert_non_null(strstr(err.text, "cannot open: No such file"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(defaults),
+		cmocka_unit_test(everything),
+		cmocka_unit_test(bad_lines_are_named),
+		cmocka_unit_test(sizes_are_bounded),
+		cmocka_unit_test(files),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

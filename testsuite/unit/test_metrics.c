@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The metrics against values worked out by hand. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "gpushare/metrics/metrics.h"
+
+static void near(double got, double want)
+{
+	if (got < want - 1e-9 || got > want + 1e-9)
+		fail_msg("%.12f instead of %.12f", got, want);
+}
+
+static void slowdowns(void **state)
+{
+	const double ntt[] = { 1, 2, 4, 5 };
+
+	(void)state;
+	near(gs_ntt(30, 12), 2.5);
+	near(gs_ntt(30, 0), 0);
+	near(gs_antt(ntt, 4), 3);
+	near(gs_stp(ntt, 4), 1 + 0.5 + 0.25 + 0.2);
+	near(gs_dntt(ntt, 4), 1.5811388300841898); /* sqrt(10/4): of the population */
+	near(gs_antt(ntt, 0), 0);
+	near(gs_stp(ntt, 0), 0);
+	near(gs_dntt(ntt, 0), 0);
+	near(gs_dntt(ntt, 1), 0);
+}
+
+static void fairness(void **state)
+{
+	const double even[] = { 3, 3, 3, 3 }, one[] = { 7, 0, 0, 0 };
+	const double entitled[] = { 1, 1, 1, 1 }, shares[] = { 50, 25, 25, 0 };
+	const double fair[] = { 2, 1, 1, 0 };
+
+	(void)state;
+	near(gs_jain(even, entitled, 4), 1);
+	near(gs_jain(one, entitled, 4), 0.25);
+	near(gs_jain(fair, shares, 3), 1);
+	near(gs_jain(fair, entitled, 3), 16.0 / 18);
+	near(gs_jain(even, entitled, 0), 1);
+	near(gs_jain(fair + 3, shares + 3, 1), 1);
+}
+
+static void quantiles(void **state)
+{
+	double v[] = { 9, 1, 8, 2, 7, 3, 6, 4, 5, 10 };
+
+	(void)state;
+	near(gs_quantile(v, 10, 0.5), 5);
+	near(v[0], 1);
+	near(gs_quantile(v, 10, 0.99), 10);
+	near(gs_quantile(v, 10, 0.9), 9);
+	near(gs_quantile(v, 10, 0), 1);
+	near(gs_quantile(v, 10, 1), 10);
+	near(gs_quantile(v, 10, 5), 10);
+	near(gs_quantile(v, 10, -1), 1);
+	near(gs_quantile(v, 0, 0.5), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(slowdowns),
+		cmocka_unit_test(fairness),
+		cmocka_unit_test(quantiles),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

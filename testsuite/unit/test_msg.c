@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Messages: every type travels whole; malformed packets of every kind are refused. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "gpushare/proto/msg.h"
+
+static const struct {
+	enum gs_msg_direction direction;
+	size_t body;
+	const char *name;
+} type[GS_MSG_COUNT] = {
+#define MSG(NAME, lower, dir, fields) \
+	[GS_MSG_##NAME] = { GS_##dir, sizeof(struct gs_msg_##lower), #NAME },
+#include "gpushare/proto/msg.def"
+#undef MSG
+};
+
+static int setup(void **state)
+{
+	int *pair = malloc(2 * sizeof(int));
+
+	*state = pair;
+	return pair ? socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) : -1;
+}
+
+static int teardown(void **state)
+{
+	int *pair = *state;
+
+	close(pair[0]);
+	close(pair[1]);
+	free(pair);
+	return 0;
+}
+
+static void every_type_travels(void **state)
+{
+	int *pair = *state;
+
+	for (unsigned t = GS_MSG_NONE + 1; t < GS_MSG_COUNT; t++) {
+		struct gs_msg out, in;
+		struct gs_error err;
+
+		gs_msg_init(&out, t, 1000 + t);
+		assert_int_equal(out.header.length, type[t].body);
+		assert_string_equal(gs_msg_name(t), type[t].name);
+		assert_int_equal(gs_msg_send(pair[0], &out, -1), 0);
+		assert_int_equal(gs_msg_recv(pair[1], &in, type[t].direction, NULL, &err), 1);
+		assert_int_equal(in.header.type, t);
+		assert_int_equal(in.header.tag, 1000 + t);
+		assert_memory_equal(&in, &out, sizeof(out.header) + type[t].body);
+	}
+	assert_string_equal(gs_msg_name(GS_MSG_NONE), "?");
+	assert_string_equal(gs_msg_name(GS_MSG_COUNT), "?");
+	assert_string_equal(gs_msg_name(70000), "?");
+}
+
+static int check(const struct gs_msg *m, size_t bytes, enum gs_msg_direction d)
+{
+	struct gs_error err = { "" };
+	int rc = gs_msg_check(m, bytes, d, &err);
+
+	if (rc < 0)
+		assert_true(err.text[0] != '\0');
+	return rc;
+}
+
+static void bad_headers(void **state)
+{
+	(void)state;
+	for (unsigned t = GS_MSG_NONE + 1; t < GS_MSG_COUNT; t++) {
+		enum gs_msg_direction d = type[t].direction;
+		struct gs_msg good, m;
+		size_t bytes;
+
+		gs_msg_init(&good, t, 0);
+		bytes = sizeof(good.header) + type[t].body;
+		assert_int_equal(check(&good, bytes, d), 0);
+		for (size_t n = 0; n < bytes; n++)
+			assert_int_equal(check(&good, n, d), -1);
+		assert_int_equal(check(&good, bytes + 1, d), -1);
+		for (int other = 0; other <= GS_IN_CREDENTIAL; other++)
+			assert_int_equal(check(&good, bytes, (enum gs_msg_direction)other),
+					 other == (int)d ? 0 : -1);
+#define SPOIL(field, value) \
+		m = good; m.header.field = (value); assert_int_equal(check(&m, bytes, d), -1)
+		SPOIL(magic, 0);
+		SPOIL(version, GS_MSG_VERSION + 1);
+		SPOIL(type, GS_MSG_NONE);
+		SPOIL(type, GS_MSG_COUNT);
+		SPOIL(type, 0xffff);
+		SPOIL(length, (uint16_t)(type[t].body + 1));
+		SPOIL(length, (uint16_t)(type[t].body - 1));
+		SPOIL(length, 0);
+#undef SPOIL
+	}
+}
+
+/* Fill each string field of each type in turn to its last byte. */
+static void unterminated_strings(void **state)
+{
+	struct gs_msg m;
+	int strings = 0;
+
+	(void)state;
+#define U32(f)
+#define U64(f)
+#define BLOB(f, n)
+#define STR(f, n) \
+	memset(body->f, 'x', n); \
+	assert_int_equal(check(&m, bytes, direction), -1); \
+	body->f[(n) - 1] = '\0'; \
+	assert_int_equal(check(&m, bytes, direction), 0); \
+	strings++;
+#define MSG(NAME, lower, dir, fields) { \
+		struct gs_msg_##lower *body = &m.lower; \
+		enum gs_msg_direction direction = GS_##dir; \
+		size_t bytes = sizeof(m.header) + sizeof(*body); \
+		(void)direction; \
+		(void)bytes; \
+		gs_msg_init(&m, GS_MSG_##NAME, 0); \
+		fields \
+		(void)body; \
+	}
+#include "gpushare/proto/msg.def"
+#undef MSG
+#undef STR
+#undef U32
+#undef U64
+#undef BLOB
+	assert_true(strings >= 8);
+}
+
+static void malformed_packets(void **state)
+{
+	int *pair = *state;
+	char big[sizeof(struct gs_msg) + 64];
+	struct gs_error err;
+	struct gs_msg m;
+
+	memset(big, 0x5a, sizeof(big));
+	assert_true(send(pair[0], big, sizeof(big), 0) > 0);
+	assert_int_equal(gs_msg_recv(pair[1], &m, GS_TO_DAEMON, NULL, &err), -1);
+	assert_int_equal(errno, EBADMSG);
+	assert_true(send(pair[0], "x", 1, 0) == 1);
+	assert_int_equal(gs_msg_recv(pair[1], &m, GS_TO_DAEMON, NULL, &err), -1);
+	assert_int_equal(errno, EBADMSG);
+	/* A client sends what only the daemon may. */
+	gs_msg_init(&m, GS_MSG_WELCOME, 0);
+	assert_int_equal(gs_msg_send(pair[0], &m, -1), 0);
+	assert_int_equal(gs_msg_recv(pair[1], &m, GS_TO_DAEMON, NULL, &err), -1);
+	assert_int_equal(errno, EBADMSG);
+	assert_int_equal(fcntl(pair[1], F_SETFL, O_NONBLOCK), 0);
+	assert_int_equal(gs_msg_recv(pair[1], &m, GS_TO_DAEMON, NULL, &err), -1);
+	assert_int_equal(errno, EAGAIN);
+	assert_int_equal(shutdown(pair[0], SHUT_WR), 0);
+	assert_int_equal(gs_msg_recv(pair[1], &m, GS_TO_DAEMON, NULL, &err), 0);
+}
+
+/* Send `n` copies of fd with len bytes of *m. */
+static void send_fds(int sock, const struct gs_msg *m, size_t len, int fd, size_t n)
+{
+	union {
+		struct cmsghdr align;
+		char space[CMSG_SPACE(16 * sizeof(int))];
+	} control = { 0 };
+	struct iovec iov = { .iov_base = (void *)(uintptr_t)m, .iov_len = len };
+	struct msghdr mh = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.space,
+			     .msg_controllen = CMSG_SPACE(n * sizeof(int)) };
+	struct cmsghdr *c = CMSG_FIRSTHDR(&mh);
+
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(n * sizeof(int));
+	for (size_t i = 0; i < n; i++)
+		memcpy(CMSG_DATA(c) + i * sizeof(int), &fd, sizeof(int));
+	assert_true(sendmsg(sock, &mh, 0) > 0);
+}
+
+static int lowest_free_fd(void)
+{
+	int fd = dup(0);
+
+	assert_true(fd >= 0);
+	close(fd);
+	return fd;
+}
+
+/* Whatever rides along, no descriptor is left behind. */
+static void descriptors_do_not_leak(void **state)
+{
+	int *pair = *state, fd = open("/dev/null", O_RDWR | O_CLOEXEC), got, lowest;
+	struct gs_error err;
+	struct gs_msg m, in;
+
+	assert_true(fd >= 0);
+	lowest = lowest_free_fd();
+	gs_msg_init(&m, GS_MSG_HELLO, 1);
+	for (size_t n = 1; n <= 4; n++) {
+		send_fds(pair[0], &m, sizeof(m.header) + m.header.length, fd, n);
+		assert_int_equal(gs_msg_recv(pair[1], &in, GS_TO_DAEMON, &got, &err), 1);
+		assert_true(got >= 0 && got != fd);
+		assert_true(fcntl(got, F_GETFD) & FD_CLOEXEC);
+		close(got);
+		assert_int_equal(lowest_free_fd(), lowest);
+	}
+	send_fds(pair[0], &m, sizeof(m.header) + m.header.length, fd, 1);
+	assert_int_equal(gs_msg_recv(pair[1], &in, GS_TO_DAEMON, NULL, &err), 1);
+	assert_int_equal(lowest_free_fd(), lowest);
+	send_fds(pair[0], &m, sizeof(m.header) + m.header.length, fd, 9);
+	assert_int_equal(gs_msg_recv(pair[1], &in, GS_TO_DAEMON, &got, &err), -1);
+	assert_int_equal(got, -1);
+	assert_int_equal(lowest_free_fd(), lowest);
+	send_fds(pair[0], &m, 3, fd, 1);
+	assert_int_equal(gs_msg_recv(pair[1], &in, GS_TO_DAEMON, &got, &err), -1);
+	assert_int_equal(got, -1);
+	assert_int_equal(lowest_free_fd(), lowest);
+	close(fd);
+}
+
+static void sending_to_the_gone_is_an_error(void **state)
+{
+	int *pair = *state;
+	struct gs_msg m;
+
+	gs_msg_init(&m, GS_MSG_OK, 1);
+	assert_int_equal(fcntl(pair[0], F_SETFL, O_NONBLOCK), 0);
+	for (int i = 0; i < 100000; i++)
+		if (gs_msg_send(pair[0], &m, -1) < 0)
+			break;
+	assert_int_equal(errno, EAGAIN);
+	while (recv(pair[1], &m, sizeof(m), MSG_DONTWAIT) > 0)
+		continue;
+	close(pair[1]);
+	pair[1] = dup(pair[0]);
+	gs_msg_init(&m, GS_MSG_OK, 1);
+	assert_int_equal(gs_msg_send(pair[0], &m, -1), -1);
+	assert_int_equal(errno, EPIPE);
+}
+
+static void fixed_strings(void **state)
+{
+	char field[4];
+
+	(void)state;
+	assert_int_equal(gs_msg_str(field, sizeof(field), "abc"), 0);
+	assert_string_equal(field, "abc");
+	assert_int_equal(gs_msg_str(field, sizeof(field), "abcd"), -1);
+	assert_string_equal(field, "abc");
+	assert_int_equal(gs_msg_str(field, sizeof(field), ""), 0);
+	assert_memory_equal(field, "\0\0\0\0", 4);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(every_type_travels, setup, teardown),
+		cmocka_unit_test(bad_headers),
+		cmocka_unit_test(unterminated_strings),
+		cmocka_unit_test_setup_teardown(malformed_packets, setup, teardown),
+		cmocka_unit_test_setup_teardown(descriptors_do_not_leak, setup, teardown),
+		cmocka_unit_test_setup_teardown(sending_to_the_gone_is_an_error, setup, teardown),
+		cmocka_unit_test(fixed_strings),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The shared page: layout, seals, size and version; its bell. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "gpushare/proto/page.h"
+
+#define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+
+static void made_and_mapped(void **state)
+{
+	struct gs_page *daemon_side, *client_side;
+	struct gs_error err;
+	int fd = gs_page_create(&daemon_side, &err);
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+	assert_int_equal(ftruncate(fd, 4096), -1);
+	assert_int_equal(ftruncate(fd, GS_PAGE_SIZE * 2), -1);
+	assert_int_equal(gs_page_map(fd, &client_side, &err), 0);
+	assert_ptr_not_equal(daemon_side, client_side);
+	for (unsigned i = 0; i < GS_PAGE_STUBS; i++)
+		assert_int_equal(gs_page_load(client_side->stub[i].kstate), GS_K_PREP);
+	gs_page_store(client_side->stub[3].nt, 42);
+	assert_int_equal(gs_page_load(daemon_side->stub[3].nt), 42);
+	assert_true(gs_stub_move(&client_side->stub[3], GS_K_PREP, GS_K_READY));
+	assert_false(gs_stub_move(&daemon_side->stub[3], GS_K_PREP, GS_K_READY));
+	assert_true(gs_stub_move(&daemon_side->stub[3], GS_K_READY, GS_K_TORUN));
+	gs_page_unmap(daemon_side);
+	/* The mapping outlives the descriptor and the other side. */
+	close(fd);
+	assert_int_equal(gs_page_load(client_side->stub[3].kstate), GS_K_TORUN);
+	gs_page_unmap(client_side);
+	gs_page_unmap(NULL);
+}
+
+/* A memfd as somebody else might pass it. */
+static int forged(off_t size, int seals, uint32_t magic, uint32_t version, uint32_t stubs)
+{
+	uint32_t head[3] = { magic, version, stubs };
+	int fd = memfd_create("forged", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, size), 0);
+	assert_int_equal(pwrite(fd, head, sizeof(head), 0), sizeof(head));
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, seals), 0);
+	return fd;
+}
+
+static void forgeries_are_refused(void **state)
+{
+	static const struct {
+		off_t size;
+		int seals;
+		uint32_t magic, version, stubs;
+		const char *want; /* NULL: a true page */
+	} page[] = {
+		{ GS_PAGE_SIZE, SEALS, GS_PAGE_MAGIC, GS_PAGE_VERSION, GS_PAGE_STUBS, NULL },
+		{ GS_PAGE_SIZE, 0, GS_PAGE_MAGIC, GS_PAGE_VERSION, GS_PAGE_STUBS, "sealed" },
+		{ GS_PAGE_SIZE, F_SEAL_GROW | F_SEAL_SEAL, GS_PAGE_MAGIC, GS_PAGE_VERSION,
+		  GS_PAGE_STUBS, "sealed" },
+		{ GS_PAGE_SIZE, SEALS | F_SEAL_WRITE, GS_PAGE_MAGIC, GS_PAGE_VERSION,
+		  GS_PAGE_STUBS, "sealed" },
+		{ GS_PAGE_SIZE - 4096, SEALS, GS_PAGE_MAGIC, GS_PAGE_VERSION, GS_PAGE_STUBS, "size" },
+		{ GS_PAGE_SIZE * 2, SEALS, GS_PAGE_MAGIC, GS_PAGE_VERSION, GS_PAGE_STUBS, "size" },
+		{ GS_PAGE_SIZE, SEALS, 0, GS_PAGE_VERSION, GS_PAGE_STUBS, "version" },
+		{ GS_PAGE_SIZE, SEALS, GS_PAGE_MAGIC, GS_PAGE_VERSION + 1, GS_PAGE_STUBS, "version" },
+		{ GS_PAGE_SIZE, SEALS, GS_PAGE_MAGIC, GS_PAGE_VERSION, GS_PAGE_STUBS + 1, "version" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(page) / sizeof(page[0]); i++) {
+		int fd = forged(page[i].size, page[i].seals, page[i].magic, page[i].version,
+				page[i].stubs);
+		struct gs_page *at = NULL;
+		struct gs_error err;
+		int rc = gs_page_map(fd, &at, &err);
+
+		assert_int_equal(rc, page[i].want ? -1 : 0);
+		if (page[i].want)
+			assert_non_null(strstr(err.text, page[i].want));
+		gs_page_unmap(at);
+		close(fd);
+	}
+}
+
+static void no_memfd_is_refused(void **state)
+{
+	int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	struct gs_page *page;
+	struct gs_error err;
+
+	(void)state;
+	assert_int_equal(gs_page_map(fd, &page, &err), -1);
+	close(fd);
+	assert_int_equal(gs_page_map(fd, &page, &err), -1);
+}
+
+static void the_bell_wakes_another_process(void **state)
+{
+	struct gs_page *page;
+	struct gs_error err;
+	int status, fd = gs_page_create(&page, &err);
+	uint64_t began;
+	pid_t child;
+
+	(void)state;
+	assert_int_equal(gs_page_wait(page, 0, 0), 0);
+	began = gs_clock_ns();
+	assert_int_equal(gs_page_wait(page, 0, 20 * GS_NS_PER_MS), 0);
+	assert_true(gs_clock_ns() - began >= 19 * GS_NS_PER_MS);
+	gs_page_ring(page);
+	assert_int_equal(gs_page_wait(page, 0, 60 * GS_NS_PER_S), 1);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		usleep(20000);
+		gs_page_ring(page);
+		_exit(0);
+	}
+	began = gs_clock_ns();
+	while (gs_page_wait(page, 1, 60 * GS_NS_PER_S) == 1)
+		assert_true(gs_clock_ns() - began < 60 * GS_NS_PER_S);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	gs_page_unmap(page);
+	close(fd);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(made_and_mapped),
+		cmocka_unit_test(forgeries_are_refused),
+		cmocka_unit_test(no_memfd_is_refused),
+		cmocka_unit_test(the_bell_wakes_another_process),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
