@@ -39,7 +39,7 @@ wrong_version() {
 }
 wrong_refused() {
 	mkdir -p "$TMP/wrong"
-	cp "$D"/plugins/*.so "$TMP/wrong/"
+	cp "$D"/plugins/*.so "$D/etc/cgroup.conf" "$TMP/wrong/"
 	wrong_version "$TMP/wrong/gres_gpushare.so"
 	sed "s#^PluginDir=$D/plugins#PluginDir=$TMP/wrong#" "$D/etc/slurm.conf" >"$TMP/wrong/slurm.conf"
 	t 10 slurmd -G -f "$TMP/wrong/slurm.conf" >"$TMP/wrong/out" 2>&1
