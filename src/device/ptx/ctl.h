@@ -25,7 +25,7 @@ struct gs_ctl {
 	uint64_t total;     /* NT */
 	uint32_t nctaid[3]; /* the original grid */
 	uint32_t workers;   /* blocks in this launch */
-	uint64_t stub;      /* device address of the gs_stub, in the registered page */
+	uint64_t stub;      /* device address of the gs_stub, in the registered page; 0: none, nobody is told */
 	uint32_t done;      /* 1 once no block-task remains; the stream waits for it */
 	uint32_t pad1[3];
 };

@@ -31,7 +31,8 @@ enum ptx_reason {
 };
 
 const char *ptx_form_name(enum ptx_form form);       /* "persistent" */
-const char *ptx_reason_words(enum ptx_reason reason); /* "uses clusters" */
+const char *ptx_reason_words(enum ptx_reason reason); /* "uses thread-block clusters" */
+const char *ptx_reason_name(enum ptx_reason reason);  /* "CLUSTER" */
 
 struct ptx_kernel {
 	char *name;             /* the entry's, as in the module */
@@ -44,6 +45,10 @@ struct ptx_kernel {
 	uint32_t ctl_offset;    /* of the added parameter, the gs_ctl's address */
 	uint32_t static_shared; /* bytes declared by the original, an upper bound */
 	uint8_t uses_barrier;
+	uint8_t sync_aware;     /* the twin's barriers also count threads that are done: they cost more */
+	uint8_t whole_warps;    /* launch the twin only if the block is one row of threads
+				 * (blockDim.y == blockDim.z == 1) or blockDim.x is a multiple of 32;
+				 * otherwise lanes of a warp may part that were taken to stay together */
 };
 
 struct ptx_transformed {

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Whether and how an entry becomes a persistent worker. */
+#ifndef GPUSHARE_PTX_PLAN_H
+#define GPUSHARE_PTX_PLAN_H
+
+#include "device/ptx/facts.h"
+
+/* Static shared memory of the twin, beside the original's: twin.c has the layout. */
+#define PTX_SLOT_BYTES 48u
+#define PTX_SLOT_ALIGN 16u
+
+struct ptx_plan {
+	enum ptx_reason reason;  /* NONE: persistent */
+	uint32_t reason_line;
+	uint8_t sync_aware;      /* threads that are done answer the barriers of the others */
+	uint8_t two_phase;       /* ... in two rounds, since the body reduces over a barrier */
+	uint8_t barrier;         /* number of the boundary's barrier */
+	uint8_t meet_each_task;  /* shared memory or barriers: no thread may run ahead */
+	uint8_t wait_copies;     /* the body issues cp.async */
+	uint8_t whole_warps;
+	uint32_t ctl_offset, static_shared;
+};
+
+/* Byte offset behind the parameters, and the offset of each (offset[] of f->nparam, may be NULL). */
+uint64_t ptx_param_layout(const struct ptx_func *f, uint32_t *offset);
+
+void ptx_plan_entry(struct ptx_plan *plan, const struct ptx_analysis *a, uint32_t func);
+
+#endif

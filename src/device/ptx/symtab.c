@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Names to numbers: open addressing; see symtab.h. */
+#include "device/ptx/symtab.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static uint32_t hash_of(struct ptx_slice s)
+{
+	uint32_t h = 2166136261u;
+
+	for (uint32_t i = 0; i < s.len; i++)
+		h = (h ^ (unsigned char)s.s[i]) * 16777619u;
+	return h ^ h >> 13;
+}
+
+static struct ptx_sym *place(struct ptx_sym *slot, uint32_t nslot, struct ptx_slice name)
+{
+	uint32_t i = hash_of(name) & (nslot - 1);
+
+	while (slot[i].name.s && (slot[i].name.len != name.len ||
+				  memcmp(slot[i].name.s, name.s, name.len) != 0))
+		i = (i + 1) & (nslot - 1);
+	return &slot[i];
+}
+
+static int grow(struct ptx_symtab *t)
+{
+	uint32_t nslot = t->nslot ? t->nslot * 2 : 64;
+	struct ptx_sym *slot = calloc(nslot, sizeof(*slot));
+
+	if (!slot)
+		return -1;
+	for (uint32_t i = 0; i < t->nslot; i++)
+		if (t->slot[i].name.s)
+			*place(slot, nslot, t->slot[i].name) = t->slot[i];
+	free(t->slot);
+	t->slot = slot;
+	t->nslot = nslot;
+	return 0;
+}
+
+uint32_t ptx_symtab_put(struct ptx_symtab *t, struct ptx_slice name)
+{
+	struct ptx_sym *sym;
+
+	if (t->n >= t->nslot / 2 && (t->nslot >= 1u << 30 || grow(t) < 0))
+		return PTX_SYM_NONE;
+	sym = place(t->slot, t->nslot, name);
+	if (!sym->name.s) {
+		sym->name = name;
+		sym->id = t->n++;
+	}
+	return sym->id;
+}
+
+uint32_t ptx_symtab_get(const struct ptx_symtab *t, struct ptx_slice name)
+{
+	const struct ptx_sym *sym;
+
+	if (!t->nslot)
+		return PTX_SYM_NONE;
+	sym = place(t->slot, t->nslot, name);
+	return sym->name.s ? sym->id : PTX_SYM_NONE;
+}
+
+void ptx_symtab_clear(struct ptx_symtab *t)
+{
+	if (t->n)
+		memset(t->slot, 0, t->nslot * sizeof(*t->slot));
+	t->n = 0;
+}
+
+void ptx_symtab_free(struct ptx_symtab *t)
+{
+	free(t->slot);
+	memset(t, 0, sizeof(*t));
+}

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The worker around a rewritten body (seed 000, section 5, Figure 5; the
+ * adaptive chunk stands for its section 6.3; ctl.h has the protocol).
+ *
+ * Across the body one register lives: %__gpushare_left, the block-tasks left
+ * of the claim in bits 0 to 30 and the slot that holds the claim in bit 31.
+ * The rest is in shared memory, 48 bytes at __gpushare_slot:
+ *    0, 16  two slots { x, y, z of the first block-task, number of block-tasks }
+ *   32      %nctaid.x of the original grid
+ *   36      chunk, 40: time of the last claim (ns, low half): thread 0's own
+ * Thread 0 fills the slot that is not in use, so it need not wait until the
+ * slowest warp has read the other; a barrier stands between its writing and
+ * the reading, and another one before it writes that slot again.
+ */
+#define _GNU_SOURCE
+#include "device/ptx/ctl.h"
+#include "device/ptx/stub_layout.h"
+#include "device/ptx/twin.h"
+
+#include <string.h>
+
+_Static_assert(offsetof(struct gs_ctl, next) == 0 && offsetof(struct gs_ctl, exited) == 8 &&
+	       offsetof(struct gs_ctl, limit) == 64 && offsetof(struct gs_ctl, chunk) == 68 &&
+	       offsetof(struct gs_ctl, chunk_max) == 72 && offsetof(struct gs_ctl, chunk_ns) == 76 &&
+	       offsetof(struct gs_ctl, total) == 80 && offsetof(struct gs_ctl, nctaid) == 88 &&
+	       offsetof(struct gs_ctl, workers) == 100 && offsetof(struct gs_ctl, stub) == 104 &&
+	       offsetof(struct gs_ctl, done) == 112, "the offsets below");
+_Static_assert(PTX_STUB_KSTATE == 0 && PTX_STUB_STARTED == 4 && PTX_STUB_DONE == 24 &&
+	       PTX_KSTATE_READY == 1 && PTX_KSTATE_DONE == 5, "the numbers below");
+
+/* In the code below: $L and $S are a load and a store that other processors see. */
+static const char declarations[] =
+	"\n\t.reg .pred %__gpushare_p, %__gpushare_q, %__gpushare_true;\n"
+	"\t.reg .b32 %__gpushare_left, %__gpushare_r<8>;\n"
+	"\t.reg .b32 %__gpushare_x, %__gpushare_y, %__gpushare_z;\n"
+	"\t.reg .b32 %__gpushare_nx, %__gpushare_ny, %__gpushare_nz;\n"
+	"\t.reg .b64 %__gpushare_ctl, %__gpushare_d<4>;\n"
+	"\t.shared .align 16 .b8 __gpushare_slot[48];\n";
+
+/* Predicate q: not thread 0. */
+#define NOT_THREAD_0 \
+	"\tmov.u32 %__gpushare_r0, %tid.x;\n" \
+	"\tmov.u32 %__gpushare_r1, %tid.y;\n" \
+	"\tor.b32 %__gpushare_r0, %__gpushare_r0, %__gpushare_r1;\n" \
+	"\tmov.u32 %__gpushare_r1, %tid.z;\n" \
+	"\tor.b32 %__gpushare_r0, %__gpushare_r0, %__gpushare_r1;\n" \
+	"\tsetp.ne.u32 %__gpushare_q, %__gpushare_r0, 0;\n"
+
+#define LOAD_CTL \
+	"\tld.param.u64 %__gpushare_ctl, [__gpushare_ctl];\n" \
+	"\tcvta.to.global.u64 %__gpushare_ctl, %__gpushare_ctl;\n"
+
+/* Thread 0 prepares its shared words; that of worker 0 tells the stub that the launch has begun. */
+static const char entry_code[] =
+	"\tsetp.eq.u32 %__gpushare_true, 0, 0;\n"
+	"\tmov.u32 %__gpushare_left, 0;\n"
+	NOT_THREAD_0
+	"\t@%__gpushare_q bra $__gpushare_meet;\n"
+	LOAD_CTL
+	"\tld.global.u32 %__gpushare_r0, [%__gpushare_ctl+88];\n"
+	"\tst.shared.u32 [__gpushare_slot+32], %__gpushare_r0;\n"
+	"\tld.global.u32 %__gpushare_r0, [%__gpushare_ctl+68];\n"
+	"\tmax.u32 %__gpushare_r0, %__gpushare_r0, 1;\n"
+	"\tmin.u32 %__gpushare_r0, %__gpushare_r0, 0x40000000;\n"
+	"\tst.shared.u32 [__gpushare_slot+36], %__gpushare_r0;\n"
+	"\tmov.u32 %__gpushare_r0, %globaltimer_lo;\n"
+	"\tst.shared.u32 [__gpushare_slot+40], %__gpushare_r0;\n"
+	"\tmov.u32 %__gpushare_r0, %ctaid.x;\n"
+	"\tsetp.ne.u32 %__gpushare_q, %__gpushare_r0, 0;\n"
+	"\t@%__gpushare_q bra $__gpushare_claim;\n"
+	"\tld.global.u64 %__gpushare_d0, [%__gpushare_ctl+104];\n"
+	"\tsetp.eq.u64 %__gpushare_q, %__gpushare_d0, 0;\n"
+	"\t@%__gpushare_q bra $__gpushare_claim;\n"
+	"\tcvta.to.global.u64 %__gpushare_d0, %__gpushare_d0;\n"
+	"\tmov.u32 %__gpushare_r0, 1;\n"
+	"\t$S.u32 [%__gpushare_d0+4], %__gpushare_r0;\n"
+	"\tbra $__gpushare_claim;\n";
+
+/* The boundary: the next block-task of the claim, or a new claim by thread 0. */
+static const char boundary_code[] =
+	"\tsub.u32 %__gpushare_left, %__gpushare_left, 1;\n"
+	"\tand.b32 %__gpushare_r0, %__gpushare_left, 0x7fffffff;\n"
+	"\tsetp.ne.u32 %__gpushare_p, %__gpushare_r0, 0;\n"
+	"\t@%__gpushare_p bra $M;\n"
+	NOT_THREAD_0
+	"\t@%__gpushare_q bra $__gpushare_meet;\n";
+
+/* A claim that took less than chunk_ns doubles the chunk, more than twice that halves it. */
+static const char adapt_code[] =
+	LOAD_CTL
+	"\tld.global.u32 %__gpushare_r1, [%__gpushare_ctl+76];\n"
+	"\tsetp.eq.u32 %__gpushare_q, %__gpushare_r1, 0;\n"
+	"\t@%__gpushare_q bra $__gpushare_claim;\n"
+	"\tmov.u32 %__gpushare_r2, %globaltimer_lo;\n"
+	"\tld.shared.u32 %__gpushare_r3, [__gpushare_slot+40];\n"
+	"\tst.shared.u32 [__gpushare_slot+40], %__gpushare_r2;\n"
+	"\tsub.u32 %__gpushare_r2, %__gpushare_r2, %__gpushare_r3;\n"
+	"\tld.shared.u32 %__gpushare_r3, [__gpushare_slot+36];\n"
+	"\tsetp.lt.u32 %__gpushare_q, %__gpushare_r2, %__gpushare_r1;\n"
+	"\t@%__gpushare_q bra $__gpushare_longer;\n"
+	"\tshr.u32 %__gpushare_r2, %__gpushare_r2, 1;\n"
+	"\tsetp.le.u32 %__gpushare_q, %__gpushare_r2, %__gpushare_r1;\n"
+	"\t@%__gpushare_q bra $__gpushare_claim;\n"
+	"\tshr.u32 %__gpushare_r3, %__gpushare_r3, 1;\n"
+	"\tbra $__gpushare_adapted;\n"
+	"$__gpushare_longer:\n"
+	"\tshl.b32 %__gpushare_r3, %__gpushare_r3, 1;\n"
+	"\tld.global.u32 %__gpushare_r0, [%__gpushare_ctl+72];\n"
+	"\tmin.u32 %__gpushare_r0, %__gpushare_r0, 0x40000000;\n"
+	"\tmin.u32 %__gpushare_r3, %__gpushare_r3, %__gpushare_r0;\n"
+	"$__gpushare_adapted:\n"
+	"\tmax.u32 %__gpushare_r3, %__gpushare_r3, 1;\n"
+	"\tst.shared.u32 [__gpushare_slot+36], %__gpushare_r3;\n";
+
+/* Ascending claims, each finished: successors may spin on predecessors (look-back scans). */
+static const char claim_code[] =
+	"$__gpushare_claim:\n"
+	"\tmov.u32 %__gpushare_r0, 0;\n"
+	"\tmov.u32 %__gpushare_r1, 0;\n"
+	"\tmov.u32 %__gpushare_r2, 0;\n"
+	"\tmov.u32 %__gpushare_r3, 0;\n"
+	"\t$L.u32 %__gpushare_r4, [%__gpushare_ctl+64];\n"
+	"\tmov.u32 %__gpushare_r5, %ctaid.x;\n"
+	"\tsetp.ge.u32 %__gpushare_q, %__gpushare_r5, %__gpushare_r4;\n"
+	"\t@%__gpushare_q bra $__gpushare_publish;\n"
+	"\tld.shared.u32 %__gpushare_r4, [__gpushare_slot+36];\n"
+	"\tcvt.u64.u32 %__gpushare_d1, %__gpushare_r4;\n"
+	"\tatom.global.add.u64 %__gpushare_d0, [%__gpushare_ctl], %__gpushare_d1;\n"
+	"\tld.global.u64 %__gpushare_d2, [%__gpushare_ctl+80];\n"
+	"\tsetp.ge.u64 %__gpushare_q, %__gpushare_d0, %__gpushare_d2;\n"
+	"\t@%__gpushare_q bra $__gpushare_publish;\n"
+	"\tsub.u64 %__gpushare_d3, %__gpushare_d2, %__gpushare_d0;\n"
+	"\tmin.u64 %__gpushare_d1, %__gpushare_d1, %__gpushare_d3;\n"
+	"\tcvt.u32.u64 %__gpushare_r3, %__gpushare_d1;\n"
+	"\tmov.b64 {%__gpushare_r0, %__gpushare_r6}, %__gpushare_d0;\n"
+	"\tld.shared.u32 %__gpushare_r4, [__gpushare_slot+32];\n"
+	"\tcvt.u64.u32 %__gpushare_d1, %__gpushare_r4;\n"
+	"\tsetp.eq.u64 %__gpushare_q, %__gpushare_d1, %__gpushare_d2;\n"
+	"\t@%__gpushare_q bra $__gpushare_publish;\n";
+
+/*
+ * The claim's first index to x, y, z.  index / nctaid.x is below 2^32, so
+ * beyond 32 bits a long division of 32 steps will do; it takes two registers.
+ */
+static const char decode_code[] =
+	"\tmov.u32 %__gpushare_r2, %__gpushare_r0;\n"
+	"\tsetp.ne.u32 %__gpushare_q, %__gpushare_r6, 0;\n"
+	"\t@%__gpushare_q bra $__gpushare_far;\n"
+	"\tdiv.u32 %__gpushare_r2, %__gpushare_r0, %__gpushare_r4;\n"
+	"\tmul.lo.u32 %__gpushare_r1, %__gpushare_r2, %__gpushare_r4;\n"
+	"\tsub.u32 %__gpushare_r0, %__gpushare_r0, %__gpushare_r1;\n"
+	"\tbra $__gpushare_near;\n"
+	"$__gpushare_far:\n"
+	"\tmov.u32 %__gpushare_r0, %__gpushare_r6;\n"
+	"\tmov.u32 %__gpushare_r5, 32;\n"
+	"$__gpushare_digit:\n"
+	"\tshr.u32 %__gpushare_r1, %__gpushare_r2, 31;\n"
+	"\tshl.b32 %__gpushare_r0, %__gpushare_r0, 1;\n"
+	"\tor.b32 %__gpushare_r0, %__gpushare_r0, %__gpushare_r1;\n"
+	"\tshl.b32 %__gpushare_r2, %__gpushare_r2, 1;\n"
+	"\tsetp.ge.u32 %__gpushare_q, %__gpushare_r0, %__gpushare_r4;\n"
+	"\t@%__gpushare_q sub.u32 %__gpushare_r0, %__gpushare_r0, %__gpushare_r4;\n"
+	"\t@%__gpushare_q or.b32 %__gpushare_r2, %__gpushare_r2, 1;\n"
+	"\tsub.u32 %__gpushare_r5, %__gpushare_r5, 1;\n"
+	"\tsetp.ne.u32 %__gpushare_q, %__gpushare_r5, 0;\n"
+	"\t@%__gpushare_q bra $__gpushare_digit;\n"
+	"$__gpushare_near:\n"
+	"\tld.global.u32 %__gpushare_r4, [%__gpushare_ctl+92];\n"
+	"\trem.u32 %__gpushare_r1, %__gpushare_r2, %__gpushare_r4;\n"
+	"\tdiv.u32 %__gpushare_r2, %__gpushare_r2, %__gpushare_r4;\n";
+
+static const char publish_code[] =
+	"$__gpushare_publish:\n"
+	"\tshr.u32 %__gpushare_r4, %__gpushare_left, 31;\n"
+	"\txor.b32 %__gpushare_r4, %__gpushare_r4, 1;\n"
+	"\tshl.b32 %__gpushare_r4, %__gpushare_r4, 4;\n"
+	"\tmov.u32 %__gpushare_r5, __gpushare_slot;\n"
+	"\tadd.u32 %__gpushare_r4, %__gpushare_r5, %__gpushare_r4;\n"
+	"\tst.shared.v4.u32 [%__gpushare_r4], {%__gpushare_r0, %__gpushare_r1, %__gpushare_r2, %__gpushare_r3};\n"
+	"$__gpushare_meet:\n";
+
+/* Behind the barrier: within a claim go on, else take up the new one; none means leave. */
+static const char take_code[] =
+	"\tand.b32 %__gpushare_r0, %__gpushare_left, 0x7fffffff;\n"
+	"\tsetp.ne.u32 %__gpushare_p, %__gpushare_r0, 0;\n"
+	"\t@%__gpushare_p bra $__gpushare_task;\n"
+	"\txor.b32 %__gpushare_left, %__gpushare_left, 0x80000000;\n"
+	"\tshr.u32 %__gpushare_r4, %__gpushare_left, 31;\n"
+	"\tshl.b32 %__gpushare_r4, %__gpushare_r4, 4;\n"
+	"\tmov.u32 %__gpushare_r5, __gpushare_slot;\n"
+	"\tadd.u32 %__gpushare_r4, %__gpushare_r5, %__gpushare_r4;\n"
+	"\tld.shared.u32 %__gpushare_r0, [%__gpushare_r4+12];\n"
+	"\tsetp.eq.u32 %__gpushare_p, %__gpushare_r0, 0;\n"
+	"\t@%__gpushare_p bra $__gpushare_leave;\n"
+	"\tor.b32 %__gpushare_left, %__gpushare_left, %__gpushare_r0;\n"
+	"$__gpushare_task:\n";
+
+/* This block-task's index; past the end of a row it wraps into y and z. */
+static const char index_code[] =
+	"\tshr.u32 %__gpushare_r4, %__gpushare_left, 31;\n"
+	"\tshl.b32 %__gpushare_r4, %__gpushare_r4, 4;\n"
+	"\tmov.u32 %__gpushare_r5, __gpushare_slot;\n"
+	"\tadd.u32 %__gpushare_r4, %__gpushare_r5, %__gpushare_r4;\n"
+	"\tld.shared.v4.u32 {%__gpushare_x, %__gpushare_y, %__gpushare_z, %__gpushare_r3}, [%__gpushare_r4];\n"
+	"\tand.b32 %__gpushare_r0, %__gpushare_left, 0x7fffffff;\n"
+	"\tsub.u32 %__gpushare_r3, %__gpushare_r3, %__gpushare_r0;\n"
+	"\tadd.u32 %__gpushare_x, %__gpushare_x, %__gpushare_r3;\n"
+	"\tld.shared.u32 %__gpushare_r1, [__gpushare_slot+32];\n"
+	"\tsetp.lt.u32 %__gpushare_p, %__gpushare_x, %__gpushare_r1;\n"
+	"\t@%__gpushare_p bra $__gpushare_body;\n"
+	"\tdiv.u32 %__gpushare_r2, %__gpushare_x, %__gpushare_r1;\n"
+	"\tmul.lo.u32 %__gpushare_r0, %__gpushare_r2, %__gpushare_r1;\n"
+	"\tsub.u32 %__gpushare_x, %__gpushare_x, %__gpushare_r0;\n";
+
+static const char index_yz_code[] =
+	"\tadd.u32 %__gpushare_y, %__gpushare_y, %__gpushare_r2;\n"
+	LOAD_CTL
+	"\tld.global.u32 %__gpushare_r1, [%__gpushare_ctl+92];\n"
+	"\tdiv.u32 %__gpushare_r2, %__gpushare_y, %__gpushare_r1;\n"
+	"\tmul.lo.u32 %__gpushare_r0, %__gpushare_r2, %__gpushare_r1;\n"
+	"\tsub.u32 %__gpushare_y, %__gpushare_y, %__gpushare_r0;\n"
+	"\tadd.u32 %__gpushare_z, %__gpushare_z, %__gpushare_r2;\n";
+
+/* Thread 0 counts its worker out; the last block out says READY or DONE (kstate.def). */
+static const char leave_code[] =
+	"$__gpushare_leave:\n"
+	NOT_THREAD_0
+	"\t@%__gpushare_q bra $__gpushare_out;\n"
+	LOAD_CTL
+	"\tmembar.gl;\n"
+	"\tatom.global.add.u32 %__gpushare_r0, [%__gpushare_ctl+8], 1;\n"
+	"\tadd.u32 %__gpushare_r0, %__gpushare_r0, 1;\n"
+	"\tld.global.u32 %__gpushare_r1, [%__gpushare_ctl+100];\n"
+	"\tsetp.ne.u32 %__gpushare_p, %__gpushare_r0, %__gpushare_r1;\n"
+	"\t@%__gpushare_p bra $__gpushare_out;\n"
+	"\tmembar.gl;\n"
+	"\tmov.u32 %__gpushare_r0, 0;\n"
+	"\tst.global.u32 [%__gpushare_ctl+8], %__gpushare_r0;\n"
+	"\t$L.u64 %__gpushare_d0, [%__gpushare_ctl];\n"
+	"\tld.global.u64 %__gpushare_d1, [%__gpushare_ctl+80];\n"
+	"\tsetp.lt.u64 %__gpushare_p, %__gpushare_d0, %__gpushare_d1;\n"
+	"\tmin.u64 %__gpushare_d0, %__gpushare_d0, %__gpushare_d1;\n"
+	"\tld.global.u64 %__gpushare_d2, [%__gpushare_ctl+104];\n"
+	"\tsetp.eq.u64 %__gpushare_q, %__gpushare_d2, 0;\n"
+	"\t@%__gpushare_q bra $__gpushare_told;\n"
+	"\tcvta.to.global.u64 %__gpushare_d2, %__gpushare_d2;\n"
+	"\t$S.u64 [%__gpushare_d2+24], %__gpushare_d0;\n"
+	"\tmembar.sys;\n"
+	"\tselp.u32 %__gpushare_r0, 1, 5, %__gpushare_p;\n"
+	"\t$S.u32 [%__gpushare_d2], %__gpushare_r0;\n"
+	"$__gpushare_told:\n"
+	"\t@%__gpushare_p bra $__gpushare_out;\n"
+	"\tmembar.sys;\n"
+	"\tmov.u32 %__gpushare_r0, 1;\n"
+	"\t$S.u32 [%__gpushare_ctl+112], %__gpushare_r0;\n"
+	"$__gpushare_out:\n"
+	"\tret;\n";
+
+/* $L, $S, $M stand for instructions and a label that depend on the kernel. */
+static void put_code(struct ptx_out *out, const char *code, uint32_t sm, const char *more)
+{
+	const char *at;
+
+	while ((at = strchr(code, '$'))) {
+		ptx_out_put(out, code, (size_t)(at - code));
+		code = at + 2;
+		switch (at[1]) {
+		case 'L':
+			ptx_out_str(out, sm >= 70 ? "ld.relaxed.sys.global" : "ld.volatile.global");
+			break;
+		case 'S':
+			ptx_out_str(out, sm >= 70 ? "st.relaxed.sys.global" : "st.volatile.global");
+			break;
+		case 'M':
+			ptx_out_str(out, more);
+			break;
+		default:
+			ptx_out_put(out, at, 2);
+		}
+	}
+	ptx_out_str(out, code);
+}
+
+/* Where all threads of the block wait for each other; those still in the body keep the others here. */
+static void put_meeting(struct ptx_out *out, const struct ptx_plan *plan)
+{
+	if (!plan->sync_aware) {
+		ptx_out_fmt(out, "\tbar.warp.sync 0xffffffff;\n\tbarrier.sync %u;\n", plan->barrier);
+		return;
+	}
+	ptx_out_fmt(out, "\tbarrier.red.or.pred %%__gpushare_q, %u, !%%__gpushare_true;\n", plan->barrier);
+	if (!plan->two_phase) {
+		ptx_out_str(out, "\t@%__gpushare_q bra $__gpushare_meet;\n");
+	} else {
+		ptx_out_str(out, "\t@!%__gpushare_q bra $__gpushare_met;\n");
+		ptx_out_fmt(out, "\tbarrier.red.popc.u32 %%__gpushare_r0, %u, !%%__gpushare_true;\n"
+				 "\tbra $__gpushare_meet;\n$__gpushare_met:\n", plan->barrier);
+	}
+	ptx_out_str(out, "\tbar.warp.sync 0xffffffff;\n");
+}
+
+static void put_head(struct ptx_out *out, const struct ptx_module *m, const struct ptx_func *f)
+{
+	uint32_t name_end = (uint32_t)(f->name.s - m->text) + f->name.len;
+
+	ptx_out_put(out, m->text + f->span.begin, name_end - f->span.begin);
+	ptx_out_str(out, PTX_PERSISTENT_SUFFIX "(");
+	if (f->nparam) {
+		uint32_t end = f->params_end;
+
+		while (end > f->params_begin && strchr(" \t\r\n", m->text[end - 1]))
+			end--;
+		ptx_out_put(out, m->text + f->params_begin, end - f->params_begin);
+		ptx_out_str(out, ",");
+	}
+	ptx_out_str(out, "\n\t.param .u64 __gpushare_ctl\n)");
+	/* the performance directives: from behind the parameters to behind the body's brace */
+	name_end = f->params_end;
+	if (name_end < f->body_begin && m->text[name_end] == ')')
+		name_end++;
+	ptx_out_put(out, m->text + name_end, f->body_begin - name_end);
+}
+
+void ptx_twin_persistent(struct ptx_out *out, const struct ptx_analysis *a, uint32_t func,
+			 const struct ptx_plan *plan)
+{
+	const struct ptx_module *m = a->module;
+	const struct ptx_func *f = &m->func[func];
+	const char *more = plan->meet_each_task ? "$__gpushare_meet" : "$__gpushare_task";
+
+	put_head(out, m, f);
+	ptx_out_str(out, declarations);
+	put_code(out, entry_code, a->sm, more);
+	ptx_out_str(out, "$__gpushare_next:\n");
+	if (plan->wait_copies)
+		ptx_out_str(out, "\tcp.async.wait_all;\n");
+	if (!plan->sync_aware)
+		ptx_out_str(out, "\tbar.warp.sync 0xffffffff;\n");
+	put_code(out, boundary_code, a->sm, more);
+	put_code(out, adapt_code, a->sm, more);
+	put_code(out, claim_code, a->sm, more);
+	put_code(out, decode_code, a->sm, more);
+	put_code(out, publish_code, a->sm, more);
+	put_meeting(out, plan);
+	put_code(out, take_code, a->sm, more);
+	if (a->func[func].block_id)
+		put_code(out, index_code, a->sm, more);
+	if (a->func[func].block_id & 6)
+		put_code(out, index_yz_code, a->sm, more);
+	ptx_out_str(out, "$__gpushare_body:\n");
+	ptx_rewrite_body(out, m, f, plan);
+	ptx_out_str(out, "\n\tbra $__gpushare_next;\n");
+	put_code(out, leave_code, a->sm, more);
+	ptx_out_str(out, "}\n");
+}
