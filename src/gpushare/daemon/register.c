@@ -116,6 +116,15 @@ int gs_on_register(struct gs_peer *peer, struct gs_msg *msg, int fd)
 	return answer_registered(peer, msg->header.tag, step);
 }
 
+/* A number of its own, also after a restart: the state file keeps the next one. */
+static uint32_t next_local(struct gs_daemon *d)
+{
+	uint32_t id = d->next_local;
+
+	d->next_local = id < UINT32_MAX - 1 ? id + 1 : GS_LOCAL_JOB_FIRST;
+	return id;
+}
+
 int gs_on_local(struct gs_peer *peer, struct gs_msg *msg, int fd)
 {
 	struct gs_daemon *d = peer->d;
@@ -137,11 +146,9 @@ int gs_on_local(struct gs_peer *peer, struct gs_msg *msg, int fd)
 	info.gpu = msg->local.gpu;
 	info.memory = msg->local.memory;
 	keep_partition(&info, msg->local.partition);
-	info.job_id = d->next_local;
+	info.job_id = next_local(d);
 	if (register_step(peer, msg->header.tag, &info, &step) < 0)
 		return -1;
-	if (++d->next_local == GS_STEP_ANY)
-		d->next_local = GS_LOCAL_JOB_FIRST;
 	peer->own = step;
 	return answer_registered(peer, msg->header.tag, step);
 }
