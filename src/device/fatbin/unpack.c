@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Unpacking entries: one raw LZ4 block, or one zstd frame.  The size that the
+ * header claims bounds what is written and must come out exactly.
+ */
+#define _GNU_SOURCE
+#include "device/fatbin/fatbin.h"
+
+#include <limits.h>
+#include <lz4.h>
+#include <stdlib.h>
+#include <zstd.h>
+
+#include "device/fatbin/bytes.h"
+
+/* No byte of an LZ4 block stands for more than this (its format's match length coding). */
+#define LZ4_RATIO_MAX 255
+
+static int check_size(const struct gs_fatbin_entry *e, struct gs_error *err)
+{
+	unsigned long long frame;
+
+	if (!e->size || e->size > GS_FATBIN_UNPACK_MAX)
+		return gs_fail(err, "fatbin: an entry of %llu bytes is not unpacked",
+			       (unsigned long long)e->size);
+	if (e->packing != GS_PACKING_NONE && e->payload.len > INT_MAX)
+		return gs_fail(err, "fatbin: %zu packed bytes are too many", e->payload.len);
+	if (e->packing == GS_PACKING_LZ4 && e->size / LZ4_RATIO_MAX > e->payload.len)
+		return gs_fail(err, "fatbin: %zu bytes of LZ4 cannot hold %llu", e->payload.len,
+			       (unsigned long long)e->size);
+	if (e->packing == GS_PACKING_ZSTD) {
+		frame = ZSTD_getFrameContentSize(e->payload.data, e->payload.len);
+		if (frame == ZSTD_CONTENTSIZE_ERROR)
+			return gs_fail(err, "fatbin: no zstd frame where one should be");
+		if (frame != ZSTD_CONTENTSIZE_UNKNOWN && frame != e->size)
+			return gs_fail(err, "fatbin: a zstd frame of %llu bytes, not %llu", frame,
+				       (unsigned long long)e->size);
+	}
+	return 0;
+}
+
+static int unpack_into(const struct gs_fatbin_entry *e, uint8_t *buf, struct gs_error *err)
+{
+	size_t got;
+	int n;
+
+	switch (e->packing) {
+	case GS_PACKING_LZ4:
+		n = LZ4_decompress_safe((const char *)e->payload.data, (char *)buf,
+					(int)e->payload.len, (int)e->size);
+		got = n < 0 ? 0 : (size_t)n;
+		break;
+	case GS_PACKING_ZSTD:
+		got = ZSTD_decompress(buf, (size_t)e->size, e->payload.data, e->payload.len);
+		if (ZSTD_isError(got))
+			got = 0;
+		break;
+	default:
+		got = e->payload.len;
+		memcpy(buf, e->payload.data, got);
+		break;
+	}
+	if (got != e->size)
+		return gs_fail(err, "fatbin: the %s of an entry is corrupt",
+			       gs_packing_name(e->packing));
+	return 0;
+}
+
+uint8_t *gs_fatbin_unpack(const struct gs_fatbin_entry *e, size_t *len, struct gs_error *err)
+{
+	uint8_t *buf;
+
+	if (check_size(e, err) < 0)
+		return NULL;
+	buf = malloc((size_t)e->size + 1);
+	if (!buf) {
+		gs_fail(err, "fatbin: no memory for %llu bytes", (unsigned long long)e->size);
+		return NULL;
+	}
+	if (unpack_into(e, buf, err) < 0) {
+		free(buf);
+		return NULL;
+	}
+	buf[e->size] = '\0';
+	*len = (size_t)e->size;
+	return buf;
+}
+
+static size_t peek_zstd(const struct gs_fatbin_entry *e, uint8_t *buf, size_t want)
+{
+	ZSTD_inBuffer in = { e->payload.data, e->payload.len, 0 };
+	ZSTD_outBuffer out = { buf, want, 0 };
+	ZSTD_DStream *stream = ZSTD_createDStream();
+	size_t rc;
+
+	if (!stream)
+		return 0;
+	/* A frame's window is allocated: no more than what may be unpacked at all. */
+	ZSTD_DCtx_setParameter(stream, ZSTD_d_windowLogMax, 28);
+	while (out.pos < want) { /* of several frames if need be, as unpacking would */
+		size_t before = in.pos + out.pos;
+
+		rc = ZSTD_decompressStream(stream, &out, &in);
+		if (ZSTD_isError(rc) || in.pos + out.pos == before)
+			break;
+	}
+	ZSTD_freeDStream(stream);
+	return out.pos;
+}
+
+int gs_fatbin_peek(const struct gs_fatbin_entry *e, uint8_t *buf, size_t want, struct gs_error *err)
+{
+	size_t got = 0;
+	int n;
+
+	if (check_size(e, err) < 0)
+		return -1;
+	switch (e->packing) {
+	case GS_PACKING_LZ4:
+		n = LZ4_decompress_safe_partial((const char *)e->payload.data, (char *)buf,
+						(int)e->payload.len, (int)want, (int)want);
+		got = n < 0 ? 0 : (size_t)n;
+		break;
+	case GS_PACKING_ZSTD:
+		got = peek_zstd(e, buf, want);
+		break;
+	default:
+		got = e->payload.len < want ? e->payload.len : want;
+		memcpy(buf, e->payload.data, got);
+		break;
+	}
+	if (got < want)
+		return gs_fail(err, "fatbin: the %s of an entry is corrupt or short",
+			       gs_packing_name(e->packing));
+	return 0;
+}
