@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What each policy is: small cases worked out by hand from the papers. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/clock.h"
+#include "gpushare/sched/sched.h"
+
+#define MS GS_NS_PER_MS
+
+static struct gs_sched *make(const char *policy)
+{
+	struct gs_sched_options o;
+	struct gs_sched *s;
+
+	gs_sched_defaults(&o);
+	s = gs_sched_create(policy, &o, 0, NULL);
+	assert_non_null(s);
+	return s;
+}
+
+static void arrive(struct gs_sched *s, uint64_t id, uint64_t alone, int priority,
+		   uint32_t shares, uint64_t now)
+{
+	struct gs_task_params p = { .nt = 100, .alone_ns = alone, .priority = priority,
+				    .shares = shares };
+
+	assert_int_equal(gs_sched_arrive(s, id, &p, now, NULL), 0);
+}
+
+static uint64_t expect(struct gs_sched *s, uint64_t now, enum gs_action action, uint64_t task)
+{
+	struct gs_decision d;
+
+	gs_sched_decide(s, now, &d);
+	if (d.action != action || d.task != task)
+		fail_msg("at %.3f ms: action %d task %d instead of %d %d", (double)now / MS,
+			 (int)d.action, (int)d.task, (int)action, (int)task);
+	return d.deadline_ns;
+}
+
+/* `task` gets the GPU; returns the end of its quantum. */
+static uint64_t run(struct gs_sched *s, uint64_t now, uint64_t task)
+{
+	expect(s, now, GS_ACT_RUN, task);
+	gs_sched_started(s, task, now);
+	return expect(s, now, GS_ACT_KEEP, task);
+}
+
+static void evict(struct gs_sched *s, uint64_t now, uint64_t task)
+{
+	expect(s, now, GS_ACT_EVICT, task);
+	gs_sched_stopped(s, task, now);
+}
+
+static void fifo_never_preempts(void **state)
+{
+	struct gs_sched *s = make("fifo");
+
+	(void)state;
+	arrive(s, 1, 100 * MS, 0, 1, 0);
+	arrive(s, 2, 1 * MS, 99, 1, 0);
+	assert_int_equal(run(s, 0, 1), UINT64_MAX);
+	arrive(s, 3, 1 * MS, 99, 1, 50 * MS);
+	expect(s, 99 * MS, GS_ACT_KEEP, 1);
+	gs_sched_leave(s, 1, 100 * MS, NULL);
+	run(s, 100 * MS, 2);
+	gs_sched_destroy(s);
+}
+
+static void piv_evicts_for_a_higher_priority_only(void **state)
+{
+	struct gs_sched *s = make("piv");
+
+	(void)state;
+	arrive(s, 1, 100 * MS, 5, 1, 0);
+	run(s, 0, 1);
+	arrive(s, 2, 1 * MS, 5, 1, MS);
+	arrive(s, 3, 1 * MS, 4, 1, MS);
+	expect(s, MS, GS_ACT_KEEP, 1);
+	arrive(s, 4, 1 * MS, 6, 1, 2 * MS);
+	evict(s, 2 * MS, 1);
+	run(s, 2 * MS, 4);
+	gs_sched_leave(s, 4, 3 * MS, NULL);
+	/* Equal priorities: the earlier arrival, evicted or not. */
+	run(s, 3 * MS, 1);
+	gs_sched_leave(s, 1, 4 * MS, NULL);
+	run(s, 4 * MS, 2);
+	gs_sched_leave(s, 2, 5 * MS, NULL);
+	run(s, 5 * MS, 3);
+	gs_sched_destroy(s);
+}
+
+static void sjf_and_srt_differ_in_what_is_left(void **state)
+{
+	static const char *const name[] = { "sjf", "srt" };
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct gs_sched *s = make(name[i]);
+
+		arrive(s, 1, 10 * MS, 0, 1, 0);
+		run(s, 0, 1);
+		arrive(s, 2, 11 * MS, 0, 1, MS);
+		expect(s, MS, GS_ACT_KEEP, 1);
+		/* 2 ms are left of the 10 when one of 5 ms arrives. */
+		arrive(s, 3, 5 * MS, 0, 1, 8 * MS);
+		if (i == 0) {
+			evict(s, 8 * MS, 1);
+			run(s, 8 * MS, 3);
+		} else {
+			expect(s, 8 * MS, GS_ACT_KEEP, 1);
+			arrive(s, 4, 1 * MS, 0, 1, 8 * MS);
+			evict(s, 8 * MS, 1);
+			run(s, 8 * MS, 4);
+			gs_sched_leave(s, 4, 9 * MS, NULL);
+			run(s, 9 * MS, 1);
+		}
+		gs_sched_destroy(s);
+	}
+}
+
+static void srt_learns_of_progress(void **state)
+{
+	struct gs_sched *s = make("srt");
+
+	(void)state;
+	arrive(s, 1, 10 * MS, 0, 1, 0);
+	arrive(s, 2, 8 * MS, 0, 1, 0);
+	expect(s, 0, GS_ACT_RUN, 2);
+	/* 30 of 100 block-tasks done: 7 ms are left. */
+	gs_sched_progress(s, 1, 100, 30, 10 * MS, 0);
+	expect(s, 0, GS_ACT_RUN, 1);
+	/* Launched more: 200 block-tasks, 20 ms. */
+	gs_sched_progress(s, 1, 200, 30, 20 * MS, 0);
+	expect(s, 0, GS_ACT_RUN, 2);
+	gs_sched_destroy(s);
+}
+
+static void unknown_lengths_are_estimated(void **state)
+{
+	struct gs_sched *s = make("sjf");
+
+	(void)state;
+	arrive(s, 1, 0, 0, 1, 0);
+	arrive(s, 2, 3 * MS, 0, 1, 0);
+	/* Nothing is known: a minimum quantum. */
+	run(s, 0, 1);
+	gs_sched_stopped(s, 1, 2 * MS);
+	/* It ran 2 ms, so 4 ms are the guess. */
+	expect(s, 2 * MS, GS_ACT_RUN, 2);
+	/* 80 of 100 block-tasks took them: 2.5 ms. */
+	gs_sched_progress(s, 1, 100, 80, 0, 2 * MS);
+	expect(s, 2 * MS, GS_ACT_RUN, 1);
+	gs_sched_destroy(s);
+}
+
+static void rr_takes_turns(void **state)
+{
+	struct gs_sched *s = make("rr");
+	uint64_t now = 0;
+
+	(void)state;
+	for (uint64_t id = 1; id <= 3; id++)
+		arrive(s, id, 10 * MS, 0, 1, 0);
+	for (int round = 0; round < 2; round++)
+		for (uint64_t id = 1; id <= 3; id++, now += MS) {
+			assert_int_equal(run(s, now, id), now + MS);
+			evict(s, now + MS, id);
+		}
+	/* A newcomer goes behind those who wait, before the one who runs. */
+	run(s, now, 1);
+	arrive(s, 4, MS, 0, 1, now);
+	evict(s, now + MS, 1);
+	run(s, now + MS, 2);
+	evict(s, now + 2 * MS, 2);
+	run(s, now + 2 * MS, 3);
+	evict(s, now + 3 * MS, 3);
+	run(s, now + 3 * MS, 4);
+	gs_sched_destroy(s);
+}
+
+static void the_only_task_is_never_handed_over(void **state)
+{
+	static const char *const name[] = { "rr", "cfs", "frs", "dprr" };
+
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		struct gs_sched *s = make(name[i]);
+
+		arrive(s, 1, 100 * MS, 3, 1, 0);
+		run(s, 0, 1);
+		for (uint64_t t = 0; t < 50 * MS; t += MS)
+			expect(s, t, GS_ACT_KEEP, 1);
+		gs_sched_destroy(s);
+	}
+}
+
+static void cfs_divides_its_epoch(void **state)
+{
+	struct gs_sched *s = make("cfs");
+
+	(void)state;
+	for (uint64_t id = 1; id <= 4; id++)
+		arrive(s, id, 10 * MS, 0, 1, 0);
+	assert_int_equal(run(s, 0, 1), MS);
+	/* Of the next epoch: its five share 4 ms, whoever waited longest first. */
+	arrive(s, 5, 10 * MS, 0, 1, MS / 2);
+	evict(s, MS, 1);
+	for (uint64_t id = 2; id <= 4; id++) {
+		assert_int_equal(run(s, (id - 1) * MS, id), id * MS);
+		evict(s, id * MS, id);
+	}
+	assert_int_equal(run(s, 4 * MS, 5), 4 * MS + 4 * MS / 5);
+	evict(s, 5 * MS, 5);
+	run(s, 5 * MS, 1);
+	gs_sched_destroy(s);
+}
+
+static void frs_serves_the_most_slowed_down(void **state)
+{
+	struct gs_sched *s = make("frs");
+	uint64_t end;
+
+	(void)state;
+	arrive(s, 1, 100 * MS, 0, 1, 0);
+	run(s, 0, 1);
+	arrive(s, 2, 10 * MS, 0, 1, 10 * MS);
+	/* Both have a slowdown of 1: the earlier keeps the GPU for a minimum quantum. */
+	assert_int_equal(expect(s, 10 * MS, GS_ACT_KEEP, 1), 11 * MS);
+	/* Now 2's is 1.1, 1's still 1: it would take 1 10 ms to come up to that. */
+	evict(s, 11 * MS, 1);
+	end = run(s, 11 * MS, 2);
+	assert_in_range(end, 21 * MS - 1, 21 * MS + 1);
+	gs_sched_destroy(s);
+}
+
+static void frs_ends_a_long_quantum_for_a_short_arrival(void **state)
+{
+	struct gs_sched *s = make("frs");
+	uint64_t end;
+
+	(void)state;
+	arrive(s, 1, 1000 * MS, 0, 1, 0);
+	arrive(s, 2, 1000 * MS, 0, 1, 0);
+	run(s, 0, 1);
+	gs_sched_leave(s, 1, 500 * MS, NULL);
+	arrive(s, 3, 2000 * MS, 0, 1, 500 * MS);
+	/* Slowdowns 1.5 and 1: 3 needs a second to come up. */
+	end = run(s, 500 * MS, 2);
+	assert_in_range(end, 1500 * MS - 1, 1500 * MS + 1);
+	/* One of 4 ms needs 2 ms to come up to 1.5. */
+	arrive(s, 4, 4 * MS, 0, 1, 600 * MS);
+	end = expect(s, 600 * MS, GS_ACT_KEEP, 2);
+	assert_in_range(end, 602 * MS - 1, 602 * MS + 1);
+	evict(s, end + 1, 2);
+	run(s, end + 1, 4);
+	gs_sched_destroy(s);
+}
+
+static void frs_weighs_by_shares(void **state)
+{
+	struct gs_sched *s = make("frs");
+
+	(void)state;
+	arrive(s, 1, 10 * MS, 0, 25, 0);
+	arrive(s, 2, 10 * MS, 0, 75, 0);
+	run(s, 0, 2);
+	gs_sched_destroy(s);
+	s = make("frs");
+	arrive(s, 1, 10 * MS, 0, 50, 0);
+	arrive(s, 2, 10 * MS, 0, 50, 0);
+	run(s, 0, 1);
+	gs_sched_destroy(s);
+}
+
+static void dprr_slices_by_priority_and_swaps_queues(void **state)
+{
+	struct gs_sched *s = make("dprr");
+
+	(void)state;
+	arrive(s, 1, 100 * MS, 1, 1, 0);
+	arrive(s, 2, 100 * MS, 9, 1, 0);
+	/* (9 + 1)/2 ms, then the inactive queue: the low one is alone in the active. */
+	assert_int_equal(run(s, 0, 2), 5 * MS);
+	evict(s, 5 * MS, 2);
+	assert_int_equal(run(s, 5 * MS, 1), 6 * MS);
+	/* Both are inactive then, the queues change places and the higher is back. */
+	evict(s, 6 * MS, 1);
+	assert_int_equal(run(s, 6 * MS, 2), 11 * MS);
+	/* An arrival is active: it goes before those who have had their slice. */
+	arrive(s, 3, 100 * MS, 0, 1, 7 * MS);
+	evict(s, 11 * MS, 2);
+	/* 1 has waited for 5 ms in the active queue: 1 + 5 against 0 + 4. */
+	run(s, 11 * MS, 1);
+	evict(s, 12 * MS, 1);
+	run(s, 12 * MS, 3);
+	gs_sched_destroy(s);
+}
+
+static void dprr_rises_by_twenty_at_most(void **state)
+{
+	struct gs_sched *s = make("dprr");
+
+	(void)state;
+	arrive(s, 1, 500 * MS, 100, 1, 0);
+	run(s, 0, 1);
+	arrive(s, 2, 5 * MS, 10, 1, 0);
+	arrive(s, 3, 5 * MS, 31, 1, 49 * MS);
+	evict(s, 51 * MS, 1);
+	/* 10 + 20 against 31 + 2. */
+	run(s, 51 * MS, 3);
+	gs_sched_leave(s, 3, 52 * MS, NULL);
+	run(s, 52 * MS, 2);
+	gs_sched_destroy(s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(fifo_never_preempts),
+		cmocka_unit_test(piv_evicts_for_a_higher_priority_only),
+		cmocka_unit_test(sjf_and_srt_differ_in_what_is_left),
+		cmocka_unit_test(srt_learns_of_progress),
+		cmocka_unit_test(unknown_lengths_are_estimated),
+		cmocka_unit_test(rr_takes_turns),
+		cmocka_unit_test(the_only_task_is_never_handed_over),
+		cmocka_unit_test(cfs_divides_its_epoch),
+		cmocka_unit_test(frs_serves_the_most_slowed_down),
+		cmocka_unit_test(frs_ends_a_long_quantum_for_a_short_arrival),
+		cmocka_unit_test(frs_weighs_by_shares),
+		cmocka_unit_test(dprr_slices_by_priority_and_swaps_queues),
+		cmocka_unit_test(dprr_rises_by_twenty_at_most),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
