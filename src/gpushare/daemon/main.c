@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/queue.h>
 #include <unistd.h>
 
@@ -63,16 +64,16 @@ static void stop(struct gs_daemon *d, int served)
 	gs_loop_fini(d);
 }
 
-/* The log must not be lost when the terminal's standard error goes. */
+/*
+ * Whoever started us may wait for the end of our standard error.  A log that
+ * was asked to go there stays: under systemd it is the journal.
+ */
 static void leave_terminal(const struct gs_config *config, int foreground)
 {
-	FILE *null;
-
-	if (foreground)
+	if (foreground || strcmp(config->log_file, "-") == 0)
 		return;
-	null = freopen("/dev/null", "w", stderr);
-	if (!null && config->log_level >= GS_LOG_DEBUG)
-		gs_log(GS_LOG_DEBUG, "cannot leave standard error");
+	if (!freopen("/dev/null", "w", stderr))
+		gs_log(GS_LOG_WARN, "cannot leave standard error");
 }
 
 int main(int argc, char **argv)

@@ -4,6 +4,7 @@
 #include "gpushare/daemon/slurm_report.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <stdio.h>
@@ -97,12 +98,16 @@ static void helper(int sock, const char *slurm_conf)
 {
 	static const int defaults[] = { SIGTERM, SIGINT, SIGHUP, SIGPIPE };
 	sigset_t none;
+	int null;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	for (size_t i = 0; i < sizeof(defaults) / sizeof(defaults[0]); i++)
 		signal(defaults[i], SIG_DFL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
+	null = open("/dev/null", O_RDWR);
+	for (int fd = 0; null >= 0 && fd < 3; fd++)
+		dup2(null, fd); /* its errors come back as answers */
 	dup2(sock, 3);
 	for (int fd = 4; fd < 65536; fd++)
 		if (close(fd) < 0 && fd > 4096)

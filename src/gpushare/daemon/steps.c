@@ -56,7 +56,9 @@ int32_t gs_step_priority(const struct gs_config *config, const struct gs_step_in
 {
 	int32_t priority = gs_config_priority(config, info->partition);
 
-	if (info->priority_set && info->priority < (uint32_t)priority)
+	/* A user's wish may only lower it; the partition's limit is the administrator's. */
+	if (info->priority_set && info->priority <= GS_PRIORITY_MAX &&
+	    (info->uid == 0 || info->priority < (uint32_t)priority))
 		priority = (int32_t)info->priority;
 	return priority;
 }

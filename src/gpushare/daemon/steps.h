@@ -27,6 +27,7 @@
 #define GS_STEP_INTERACTIVE 0xfffffffau
 #define GS_FINISHED_MAX 1000 /* steps that are over and stay in the report */
 #define GS_STEPS_MAX 1024
+#define GS_PRIORITY_MAX 1000 /* as in gpushare.conf */
 
 struct gs_alloc {
 	uint64_t id;             /* "step" of the device's ledger */
@@ -42,7 +43,7 @@ struct gs_step_info {
 	uint32_t shares;
 	uint32_t gpu;
 	uint64_t memory;         /* bytes; 0: in proportion to the shares */
-	uint32_t priority_set, priority; /* a wish; it may only lower the partition's */
+	uint32_t priority_set, priority; /* a wish: only root's may exceed the partition's */
 	char partition[64];
 	pid_t registrant;
 	uint64_t start;          /* of that process */
