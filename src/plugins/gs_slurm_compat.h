@@ -23,6 +23,7 @@
 #include "src/common/env.h"
 #include "src/common/list.h"
 #include "src/common/log.h"
+#include "src/common/read_config.h"
 #include "src/common/xmalloc.h"
 #include "src/common/xstring.h"
 #ifdef GS_GRES_IN_INTERFACES

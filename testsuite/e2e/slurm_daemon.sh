@@ -79,7 +79,16 @@ check "what an administrator wrote there stays" keeps_comment
 
 # --- limits ---
 
+check "more memory than its shares stand for is refused at submission, with the shares that it takes" \
+	refused 'more memory than 10 shares stand for; ask for --gres=gpushare:31' \
+	submit --gres=gpushare:10 --gpushare-mem=301M --wrap true
+check "more memory than the GPU has is refused at submission" refused 'more than a whole GPU has' \
+	submit --gres=gpushare:10 --gpushare-mem=1001M --wrap true
+check "as much memory as its shares stand for is not" submit --gres=gpushare:10 --gpushare-mem=100M --wrap true
+# Without gpushare.conf beside slurm.conf, slurmctld knows of no memory: the daemon does.
+mv "$D/etc/gpushare.conf" "$D/etc/aside"
 job=$(submit --gres=gpushare:10 --gpushare-mem=1001M --wrap 'echo ran')
+mv "$D/etc/aside" "$D/etc/gpushare.conf"
 check "more memory than the GPU has: the job fails" reaches "$job" FAILED
 check "with the daemon's reason in its output" out_has "$job" 'refused by gpushared: job [0-9]+\.batch: .+'
 check "and did not run" lacks '^ran$' "$D/out/$job"
@@ -113,6 +122,6 @@ check "and knows the job's reservation" reserved 400.0
 check "the job completes" reaches "$job" COMPLETED
 check "having done its work" out_has "$job" '^done$'
 check "and its reservation is back" until_true 2 reserved 0.0
-check "the node is in service" until_true 5 test "$(node_state)" = idle
+check "the node is in service" until_true 5 node_is idle
 
 finish

@@ -4,7 +4,12 @@
 . "${srcdir:-.}/testsuite/e2e/lib.sh"
 need_cluster
 [ -x "$STANDIN" ] || skip_all "$STANDIN was not built (make check builds it)"
-start_cluster main WITH_DAEMON=0 "SPANK_ARGS=timeout=500ms"
+for script in prolog epilog; do
+	printf '#!/bin/sh\nenv | sed -n "s/^GPUSHARE_SHARES=/$SLURM_JOB_ID %s /p" >>%s\n' $script "$TMP/scripts" >"$TMP/$script"
+	chmod +x "$TMP/$script"
+done
+start_cluster main WITH_DAEMON=0 "SPANK_ARGS=timeout=500ms" \
+	SLURM_EXTRA="Prolog=$TMP/prolog"$'\n'"Epilog=$TMP/epilog"
 unset GPUSHARE_SOCKET GPUSHARE_CONF
 SOCKET=$D/run/gpushared.sock
 LOG=$D/log/standin.log
@@ -98,7 +103,7 @@ check "more shares than the GPU has are refused" refused 'not available' submit 
 # --- registration ---
 
 standin grant
-job=$(as_nobody timeout 10 sbatch --parsable --output="$D/out/%j" -p high --gres=gpushare:25 --gpushare-mem=300M \
+job=$(as_nobody timeout 10 sbatch --parsable --output="$D/out/%j" -p high --gres=gpushare:25 --gpushare-mem=200M \
 	--gpushare-priority=7 --export=ALL,LD_LIBRARY_PATH=/user/lib,GPUSHARE_SHARES=100,GPUSHARE_JOB_ID=1 \
 	--wrap 'env; echo STEP; srun --gres=gpushare:10 env')
 check "a user's job with options completes" reaches "$job" COMPLETED
@@ -120,9 +125,9 @@ check "the shim is not put in front twice" has_line "$step" LD_LIBRARY_PATH=/sta
 nobody=$(id -u nobody)
 logged() { cat "$LOG"; grep -qE -- "$1" "$LOG"; }
 check "the batch step is registered by root, with user, shares, memory, priority and partition" logged \
-	"^REGISTER pid=[0-9]+ sealer=0 job=$job step=4294967291 uid=$nobody shares=25 gpu=0 memory=314572800 priority=7 partition=high$"
+	"^REGISTER pid=[0-9]+ sealer=0 job=$job step=4294967291 uid=$nobody shares=25 gpu=0 memory=209715200 priority=7 partition=high$"
 check "the step within is registered with its own shares" logged \
-	"^REGISTER pid=[0-9]+ sealer=0 job=$job step=0 uid=$nobody shares=10 gpu=0 memory=314572800 priority=7 partition=high$"
+	"^REGISTER pid=[0-9]+ sealer=0 job=$job step=0 uid=$nobody shares=10 gpu=0 memory=209715200 priority=7 partition=high$"
 check "both are taken back: four requests in all" test "$(requests "$job")" = 4
 
 # sbatch --wait and srun return when the job is complete: by then its end must have been told.
@@ -153,6 +158,19 @@ ancestor() {
 }
 check "the process that registers is the parent of the tasks" ancestor
 
+script_saw() { cat "$TMP/scripts"; grep -qxF "$1" "$TMP/scripts"; }
+job=$(submit --gres=gpushare:15 --wait --wrap true | head -n 1)
+check "the prolog knows the shares" script_saw "$job prolog 15"
+check "the epilog knows the shares" until_true 5 script_saw "$job epilog 15"
+
+# A job submitted from within another has the other's environment.
+job=$(submit $G --wrap "sbatch --parsable --output=$D/out/inner --wrap 'env; srun env; echo END'")
+inner_ends() { tail -n 1 "$D/out/inner" | grep -x END; }
+check "a job submitted from within one with shares completes" until_true 10 inner_ends
+check "and keeps nothing of the other's" lacks ^GPUSHARE_ "$D/out/inner"
+job=$(submit $G --array=7 --wrap 'env')
+check "a task of an array is registered under its own number" until_true 5 told_before "$job" 4294967291
+
 # --- a credential that root did not make ---
 
 forged() {
@@ -177,14 +195,29 @@ two=$(submit -p high --gres=gpushare:40 --wrap 'exec sleep 60')
 three=$(submit --gres=gpushare:40 --wrap true)
 check "two jobs of 40 run at once (first)" reaches "$one" RUNNING
 check "two jobs of 40 run at once (second)" reaches "$two" RUNNING
-waits() { until_true 5 test "$(job_field "$three" Reason)" = Resources; in_state "$three" PENDING; }
-check "a third of 40 pends for resources" waits
+check "a third of 40 pends for resources" pends_for "$three" Resources
 small=$(submit -p high --gres=gpushare:20 --wrap true)
 check "one of 20 still fits beside them" reaches "$small" COMPLETED
 check "the third still pends" in_state "$three" PENDING
 t 10 scancel "$one"
 check "the third runs when one of them ends" reaches "$three" COMPLETED
 t 10 scancel "$two"
+
+# --- slurmctld comes and goes ---
+
+one=$(submit --gres=gpushare:60 --wrap 'exec sleep 60')
+check "a job of 60 runs" reaches "$one" RUNNING
+t 10 scontrol reconfigure
+kill "$(cat "$D/run/slurmctld.pid")"
+until_true 10 test ! -e "$D/run/slurmctld.pid"
+slurmctld -f "$D/etc/slurm.conf"
+check "slurmctld is reconfigured and restarted" until_true 10 t 3 scontrol ping
+check "the job runs on" in_state "$one" RUNNING
+check "with its shares" test "$(t 10 scontrol show job -d "$one" | grep -c 'gpushare(CNT:60)\|gpushare:60')" -ge 1
+two=$(submit --gres=gpushare:50 --wrap true)
+check "they are still counted: one of 50 pends" pends_for "$two" Resources
+t 10 scancel "$one"
+check "and runs when the job has ended" reaches "$two" COMPLETED 15
 
 # --- a daemon that refuses, hangs, is not there ---
 
@@ -194,7 +227,7 @@ fails_saying() { # PATTERN: the job fails in its task, its output says why, the 
 	reaches "$job" FAILED || return 1
 	test "$(job_field "$job" ExitCode)" = 1:0 || return 1
 	! grep -q '^ran$' "$D/out/$job" || return 1
-	out_has "$job" "$1" && until_true 5 test "$(node_state)" = idle
+	out_has "$job" "$1" && until_true 5 node_is idle
 }
 standin refuse
 check "a refused job fails with the daemon's words in its output" fails_saying 'the stand-in refuses everything'
@@ -225,6 +258,6 @@ check "a wrong word in plugstack.conf on the node fails a gpushare job" reaches 
 check "whose output names it" out_has "$job" 'unknown argument timeuot=5s'
 check "and leaves other jobs alone" reaches "$plain" COMPLETED
 check "a wrong word in plugstack.conf is named" refused 'unknown argument timeuot=5s in plugstack.conf' submit $G --wrap true
-check "the node was never drained" test "$(node_state)" = idle
+check "the node was never drained" node_is idle
 
 finish

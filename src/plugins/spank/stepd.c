@@ -151,6 +151,22 @@ static void cannot_register(const struct gs_spank_args *args, enum gs_answer ans
 	slurm_error("%s", self.message);
 }
 
+/*
+ * A job that was submitted from within another inherits its environment.  What
+ * that says of the other job would only get this one's CUDA programs refused.
+ */
+static void forget_other_job(spank_t spank)
+{
+	static const char *const names[] = { "GPUSHARE_SHARES", "GPUSHARE_GPU", "GPUSHARE_JOB_ID",
+		"GPUSHARE_STEP_ID", "GPUSHARE_SOCKET", "GPUSHARE_DRIVER" };
+	uint32_t other = env_number(spank, "GPUSHARE_JOB_ID");
+
+	if (!other || other == self.step.job_id)
+		return;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		spank_unsetenv(spank, names[i]);
+}
+
 /* Options that nothing will look at deserve a word. */
 static void unused_options(void)
 {
@@ -185,6 +201,7 @@ void gs_stepd_begin(spank_t spank, const struct gs_spank_args *args)
 		return;
 	}
 	if (!ours) {
+		forget_other_job(spank);
 		unused_options();
 		return;
 	}
