@@ -57,6 +57,25 @@ static enum ptx_level level_of(const struct ptx_levels *l, const struct ptx_oper
 	}
 }
 
+int ptx_level_constant(const struct ptx_levels *l, const struct ptx_operand *o, uint64_t *value)
+{
+	const struct ptx_insn *by;
+	uint32_t id;
+
+	if (o->kind == PTX_OPD_REG) {
+		id = ptx_symtab_get(&l->names, o->name);
+		if (id >= l->nreg || l->def[id] == PTX_BLOCK_NONE)
+			return 0;
+		by = &l->f->stmt[l->def[id]].insn;
+		if (by->guard.len || by->nopd != 2 || by->opd[0].kind != PTX_OPD_REG ||
+		    !ptx_starts(by->opcode, "mov."))
+			return 0;
+		o = &by->opd[1];
+	}
+	*value = o->bits;
+	return o->kind == PTX_OPD_INT;
+}
+
 /* Are these constants the edge between two warps for this comparison with %tid.x? */
 static int splits_at_warp(struct ptx_slice opcode, uint64_t constant)
 {
@@ -75,26 +94,26 @@ static int splits_at_warp(struct ptx_slice opcode, uint64_t constant)
 /* setp.lt tid.x, 64; shr tid.x, 5; and tid.x, ~31: the same in a warp, for rows of whole warps. */
 static int warp_rule(const struct ptx_levels *l, const struct ptx_insn *insn, enum ptx_op op)
 {
-	const struct ptx_operand *b;
+	uint64_t b;
 
-	if (insn->nopd != 3 || level_of(l, &insn->opd[1]) != PTX_LEVEL_TID_X)
-		return 0;
-	b = &insn->opd[2];
-	if (b->kind != PTX_OPD_INT)
+	if (insn->nopd != 3 || level_of(l, &insn->opd[1]) != PTX_LEVEL_TID_X ||
+	    !ptx_level_constant(l, &insn->opd[2], &b))
 		return 0;
 	if (op == PTX_OP_SETP)
-		return splits_at_warp(insn->opcode, b->bits);
+		return splits_at_warp(insn->opcode, b);
 	if (op == PTX_OP_SHR)
-		return b->bits >= 5;
-	return ptx_starts(insn->opcode, "and.") && (b->bits & 31) == 0;
+		return b >= 5;
+	return ptx_starts(insn->opcode, "and.") && (b & 31) == 0;
 }
 
 /* shfl.sync.idx of a constant lane over the whole warp gives every lane the same. */
 static int is_broadcast(const struct ptx_levels *l, const struct ptx_insn *insn)
 {
+	uint64_t clamp;
+
 	return ptx_has_modifier(insn->opcode, ".idx") && insn->nopd >= 4 &&
-	       level_of(l, &insn->opd[2]) <= PTX_LEVEL_WARP && insn->opd[3].kind == PTX_OPD_INT &&
-	       insn->opd[3].bits == 31;
+	       level_of(l, &insn->opd[2]) <= PTX_LEVEL_WARP &&
+	       ptx_level_constant(l, &insn->opd[3], &clamp) && clamp == 31;
 }
 
 static enum ptx_level level_of_sources(const struct ptx_levels *l, const struct ptx_insn *insn)

@@ -87,7 +87,8 @@ static void check_meetings(struct ptx_plan *plan, const struct ptx_analysis *a, 
 		m.barrier_line = f->barrier_line;
 	if (!m.warp_line && inherited & PTX_FACT_MISSED_WARP)
 		m.warp_line = line;
-	plan->whole_warps = m.whole_warps || inherited & PTX_FACT_WHOLE_WARPS;
+	plan->whole_warps = f->facts & PTX_FACT_WARP_SYNC &&
+			    (m.whole_warps || inherited & PTX_FACT_WHOLE_WARPS);
 	if (m.warp_line && f->facts & PTX_FACT_WARP_SYNC)
 		refuse(plan, PTX_REASON_WARP_SYNC_AFTER_EXIT, m.warp_line);
 	if (!m.barrier_line || !(f->facts & PTX_FACT_BARRIER))

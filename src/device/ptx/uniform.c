@@ -126,6 +126,60 @@ static const struct ptx_operand *member_mask(const struct ptx_insn *insn)
 	}
 }
 
+static const struct ptx_insn *only_def(const struct walk *w, struct ptx_slice name)
+{
+	uint32_t id = ptx_level_reg(&w->l, name);
+
+	if (id >= w->l.nreg || w->l.def[id] == PTX_BLOCK_NONE)
+		return NULL;
+	return &w->l.f->stmt[w->l.def[id]].insn;
+}
+
+static int same_text(struct ptx_slice a, struct ptx_slice b)
+{
+	return a.len == b.len && memcmp(a.s, b.s, a.len) == 0;
+}
+
+/* The same value wherever it is read: a constant, or a register written once. */
+static int same_value(const struct walk *w, const struct ptx_operand *a, const struct ptx_operand *b)
+{
+	if (a->kind == PTX_OPD_INT && b->kind == PTX_OPD_INT)
+		return a->bits == b->bits;
+	return a->kind == PTX_OPD_REG && b->kind == PTX_OPD_REG && same_text(a->name, b->name) &&
+	       only_def(w, a->name);
+}
+
+/* setp.lt.s32 against setp.ge.s32: one holds where the other does not. */
+static int are_opposite(struct ptx_slice a, struct ptx_slice b)
+{
+	static const char *const pairs[][2] = {
+		{ "lt", "ge" }, { "le", "gt" }, { "eq", "ne" }, { "lo", "hs" }, { "ls", "hi" },
+	};
+
+	if (a.len != b.len || a.len < 8 || memcmp(a.s, "setp.", 5) != 0 ||
+	    memcmp(a.s + 7, b.s + 7, a.len - 7) != 0 || a.s[8] == 'f')
+		return 0;
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++)
+		for (unsigned k = 0; k < 2; k++)
+			if (memcmp(a.s + 5, pairs[i][k], 2) == 0 && memcmp(b.s + 5, pairs[i][1 - k], 2) == 0)
+				return 1;
+	return 0;
+}
+
+/* Do two predicates stand for one condition, or for it and its opposite? */
+static int same_condition(const struct walk *w, struct ptx_slice a, struct ptx_slice b)
+{
+	const struct ptx_insn *x, *y;
+
+	if (same_text(a, b))
+		return 1;
+	x = only_def(w, a);
+	y = only_def(w, b);
+	return x && y && x->nopd == 3 && y->nopd == 3 && !x->guard.len && !y->guard.len &&
+	       (same_text(x->opcode, y->opcode) || are_opposite(x->opcode, y->opcode)) &&
+	       same_value(w, &x->opd[1], &y->opd[1]) && same_value(w, &x->opd[2], &y->opd[2]);
+}
+
 /*
  * Does the mask leave out who took the other arm of the branch?  It does if
  * it was found inside this arm (activemask, or a vote among those here), or
@@ -151,9 +205,7 @@ static int excludes_leavers(const struct walk *w, const struct ptx_operand *mask
 		return 1;
 	return ptx_has_modifier(by->insn.opcode, ".ballot") && by->insn.nopd > 1 &&
 	       by->insn.opd[1].kind == PTX_OPD_REG &&
-	       by->insn.opd[1].name.len == w->l.f->stmt[branch].insn.guard.len &&
-	       memcmp(by->insn.opd[1].name.s, w->l.f->stmt[branch].insn.guard.s,
-		      by->insn.opd[1].name.len) == 0;
+	       same_condition(w, by->insn.opd[1].name, w->l.f->stmt[branch].insn.guard);
 }
 
 static int call_has(const struct walk *w, const struct ptx_insn *insn, uint32_t fact)
