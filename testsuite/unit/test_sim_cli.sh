@@ -1,0 +1,65 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# gpushare-sim as its user meets it: options, formats, exit statuses, and a man page that agrees.
+set -u
+srcdir=${srcdir:-.}
+sim=./gpushare-sim
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+failed=0
+
+fail() {
+	echo "FAIL: $*"
+	failed=1
+}
+
+# status WANT WORDS ARGUMENT...: exit status, and words that standard error must hold
+status() {
+	want=$1 words=$2
+	shift 2
+	timeout 60 "$sim" "$@" >"$dir/out" 2>"$dir/err"
+	got=$?
+	[ "$got" -eq "$want" ] || fail "$* exits $got instead of $want"
+	[ -z "$words" ] || grep -qF -e "$words" "$dir/err" || fail "$* does not say '$words': $(cat "$dir/err")"
+}
+
+w=$srcdir/testsuite/workloads/seed000-group.csv
+status 2 "--policy and --workload must be given"
+status 2 "unexpected 'more'" -p piv -w "$w" more
+status 2 "--format: 'png' is not a format" -p piv -w "$w" -f png
+status 2 "--handover: '-1' is not a duration" -p piv -w "$w" --handover -1
+status 2 "--rounds: 0 is not between 1" -p piv -w "$w" --rounds 0
+status 2 "Try 'gpushare-sim --help'" --no-such-option
+status 1 "'lottery' is not a policy: choose one of fifo" -p lottery -w "$w"
+status 1 "cannot open: No such file" -p piv -w "$dir/none.csv"
+printf 'name,length_ms\na,1\nb,-4\n' >"$dir/bad.csv"
+status 1 "bad.csv:3:3: length_ms: '-4' is negative" -p piv -w "$dir/bad.csv"
+status 1 "longer than zero" -p rr -w "$w" --rr-quantum 0
+status 0 "" --version
+grep -q '^gpushare-sim [0-9]' "$dir/out" || fail "--version prints $(cat "$dir/out")"
+
+# Rows and summaries of every policy, from standard input too.
+status 0 "" -p all -w "$w" -f csv
+policies=$(sed -n 's/^POLICY(\([a-z]*\),.*/\1/p' "$srcdir/src/gpushare/sched/policies.def")
+for p in $policies; do
+	grep -q "^# policy $p\$" "$dir/out" || fail "no rows of $p"
+	grep -q "^$p,[0-9.,]*\$" "$dir/out" || fail "no summary of $p"
+done
+timeout 60 "$sim" -p piv -w - -f csv <"$w" | grep -q '^Sort,3.000000,74.1' || fail "standard input"
+for f in json table trace svg; do
+	status 0 "" -p frs -w "$w" -f "$f"
+	[ -s "$dir/out" ] || fail "format $f is empty"
+done
+[ -w /dev/full ] && { timeout 60 "$sim" -p piv -w "$w" >/dev/full 2>"$dir/err"
+	[ $? -eq 1 ] || fail "a full disk is not noticed"; }
+
+# Every option of --help is in the man page and the other way round.
+timeout 60 "$sim" --help >"$dir/help" || fail "--help"
+grep -o -e '--[a-z][a-z-]*' "$dir/help" | sort -u >"$dir/of-help"
+sed 's/\\-/-/g' "$srcdir/doc/gpushare-sim.1" | grep -o -e '--[a-z][a-z-]*' | sort -u >"$dir/of-man"
+diff "$dir/of-help" "$dir/of-man" || fail "--help and gpushare-sim(1) disagree"
+for p in $policies; do
+	grep -q "^ *$p " "$dir/help" || fail "--help lacks $p"
+	grep -q "^## $p" "$srcdir/doc/policies.md" || fail "doc/policies.md lacks $p"
+done
+exit $failed
