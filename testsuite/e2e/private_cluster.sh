@@ -41,9 +41,11 @@ check "a folder with something else in it is refused" refused 'not made by this 
 check "and left as it was" test -e "$TMP/other/precious"
 check "a build without plugins is named" refused 'no gres_gpushare.so in /nowhere' \
 	env BUILD="$BUILD" PLUGINS=/nowhere "$CLUSTER" "$TMP/c" start
+clusters+=("$TMP/c")
 check "a bad line for slurm.conf: the step and its log are named" refused 'slurmctld does not start' \
 	env BUILD="$BUILD" WITH_DAEMON=0 SLURM_EXTRA=NoSuchKey=1 "$CLUSTER" "$TMP/c" start
-check "and nothing is left running" refused '4' sh -c "'$CLUSTER' '$TMP/c' status | grep -c 'not running'; exit 1"
+stopped() { ! "$CLUSTER" "$1" status >"$TMP/status" && test "$(grep -c 'is not running' "$TMP/status")" = 4; }
+check "and nothing is left running" stopped "$TMP/c"
 check "no arguments: usage" refused '^usage|usage: private-cluster' "$CLUSTER"
 check "an unknown command: usage" refused 'usage: private-cluster' "$CLUSTER" "$TMP/c" restart
 check "a user is told that root is needed" refused 'needs root' as_nobody "$CLUSTER" "$TMP/c" start

@@ -31,6 +31,15 @@ is() { # EXPRESSION VALUE
 }
 reserved() { is 'gpu["reserved_mb"]' "$1"; }
 
+# --- a daemon that does not start ---
+
+clusters+=("$TMP/bad")
+check "a bad gpushare.conf: private-cluster names the step, the file, the line and the reason" \
+	refused "$TMP/bad/etc/gpushare.conf:[0-9]+: Policy: .nosuch." \
+	env BUILD="$BUILD" SHIM_DIR="$TMP/shim" POLICY=nosuch "$CLUSTER" "$TMP/bad" start
+stopped() { ! "$CLUSTER" "$1" status >"$TMP/status" && test "$(grep -c 'is not running' "$TMP/status")" = 4; }
+check "and leaves nothing running" stopped "$TMP/bad"
+
 # --- who may register ---
 
 present() { "$STANDIN" present "$SOCKET"; }
