@@ -1,69 +1,65 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Module and library loading: PTX goes to the driver transformed, everything
- * else as it is.  If the driver does not take the transformed text, it gets
- * the program's own, and that is the program's result.
+ * Module and library loading: what carries PTX goes to the driver transformed
+ * (image.c), everything else as it is.  If the driver does not take the
+ * transformed text, it gets the program's own, and that is the program's result.
  */
 #define _GNU_SOURCE
-#include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
+#include "device/shim/image.h"
 #include "device/shim/kernels.h"
 #include "device/shim/session.h"
 #include "device/shim/shim.h"
 #include "device/shim/wraps.h"
 
-/*
- * PTX text is not marked: it begins with white space, a comment or a
- * directive, and ends with a NUL.  A fatbin, an ELF file and LTO-IR begin
- * with bytes that no text has.
- */
-static int looks_like_ptx(const char *image)
+static struct ptx_transformed *transformed(const void *image, int library)
 {
-	while (*image == ' ' || *image == '\t' || *image == '\n' || *image == '\r')
-		image++;
-	return *image == '.' || (image[0] == '/' && (image[1] == '/' || image[1] == '*'));
+	return shim_session() ? shim_image_transform(image, library) : NULL;
 }
 
-/* The transformed module, or NULL: load it as the program gave it. */
-static struct ptx_transformed *transformed(const void *image)
+static struct ptx_transformed *transformed_file(const char *path, int library)
 {
-	struct gs_error err;
-	struct ptx_transformed *t;
+	return shim_session() ? shim_image_transform_file(path, library) : NULL;
+}
 
-	if (!image || !shim_session() || !looks_like_ptx(image))
-		return NULL;
-	t = ptx_transform(image, strlen(image), &err);
-	if (!t)
-		shim_log("PTX left as it is: %s", err.text);
-	return t;
+/* After a load: the description, if any, belongs to the module. */
+static CUresult loaded(CUresult rc, const void *module, struct ptx_transformed *t)
+{
+	if (rc == CUDA_SUCCESS)
+		shim_module_add(module, t);
+	else
+		ptx_transformed_free(t);
+	return rc;
+}
+
+/* What the driver gets: the transformed image, or else the program's own. */
+static const void *first_choice(const struct ptx_transformed *t, const void *own)
+{
+	return t && t->text ? t->text : own;
+}
+
+/* The load has failed: 1 if the program's own image is still to be tried, which is its result. */
+static int fall_back(struct ptx_transformed **t, CUresult rc)
+{
+	if (!*t || !(*t)->text)
+		return 0;
+	shim_log("the driver refuses the transformed module (%d): loaded as it is", rc);
+	ptx_transformed_free(*t);
+	*t = NULL;
+	return 1;
 }
 
 static CUresult load_data(CUmodule *module, const void *image, unsigned int n,
 			  CUjit_option *options, void **values)
 {
-	struct ptx_transformed *t = transformed(image);
+	struct ptx_transformed *t = transformed(image, 0);
 	CUresult rc;
 
 	shim_gate_enter(0);
-	if (t) {
-		rc = REAL(cuModuleLoadDataEx)(module, t->text, n, options, values);
-		if (rc == CUDA_SUCCESS)
-			goto done;
-		shim_log("the driver refuses the transformed module (%d): loaded as it is", rc);
-		ptx_transformed_free(t);
-		t = NULL;
-	}
-	rc = REAL(cuModuleLoadDataEx)(module, image, n, options, values);
-done:
+	do
+		rc = REAL(cuModuleLoadDataEx)(module, first_choice(t, image), n, options, values);
+	while (rc != CUDA_SUCCESS && fall_back(&t, rc));
 	shim_gate_leave(0);
-	if (rc == CUDA_SUCCESS)
-		shim_module_add(*module, t);
-	return rc;
+	return loaded(rc, rc == CUDA_SUCCESS ? *module : NULL, t);
 }
 
 SHIM_EXPORT CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int n,
@@ -79,52 +75,29 @@ SHIM_EXPORT CUresult cuModuleLoadData(CUmodule *module, const void *image)
 
 SHIM_EXPORT CUresult cuModuleLoadFatBinary(CUmodule *module, const void *fatbin)
 {
+	struct ptx_transformed *t = transformed(fatbin, 0);
 	CUresult rc;
 
 	shim_gate_enter(0);
-	rc = REAL(cuModuleLoadFatBinary)(module, fatbin);
+	do
+		rc = REAL(cuModuleLoadFatBinary)(module, first_choice(t, fatbin));
+	while (rc != CUDA_SUCCESS && fall_back(&t, rc));
 	shim_gate_leave(0);
-	return rc;
-}
-
-/* A file's text with a NUL behind it; NULL: not PTX, or not readable. */
-static char *read_ptx(const char *path)
-{
-	struct stat st;
-	char *text = NULL;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-	if (fd < 0)
-		return NULL;
-	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0) {
-		text = calloc(1, (size_t)st.st_size + 1);
-		if (text && read(fd, text, (size_t)st.st_size) != st.st_size) {
-			free(text);
-			text = NULL;
-		}
-	}
-	close(fd);
-	if (text && !looks_like_ptx(text)) {
-		free(text);
-		text = NULL;
-	}
-	return text;
+	return loaded(rc, rc == CUDA_SUCCESS ? *module : NULL, t);
 }
 
 SHIM_EXPORT CUresult cuModuleLoad(CUmodule *module, const char *path)
 {
-	char *text = path && shim_session() ? read_ptx(path) : NULL;
+	struct ptx_transformed *t = transformed_file(path, 0);
 	CUresult rc;
 
-	if (text) {
-		rc = load_data(module, text, 0, NULL, NULL);
-		free(text);
-		return rc;
-	}
 	shim_gate_enter(0);
-	rc = REAL(cuModuleLoad)(module, path);
+	do
+		rc = t && t->text ? REAL(cuModuleLoadDataEx)(module, t->text, 0, NULL, NULL) :
+				    REAL(cuModuleLoad)(module, path);
+	while (rc != CUDA_SUCCESS && fall_back(&t, rc));
 	shim_gate_leave(0);
-	return rc;
+	return loaded(rc, rc == CUDA_SUCCESS ? *module : NULL, t);
 }
 
 SHIM_EXPORT CUresult cuModuleUnload(CUmodule module)
@@ -152,24 +125,16 @@ SHIM_EXPORT CUresult cuLibraryLoadData(CUlibrary *library, const void *code,
 				       unsigned int njit, CUlibraryOption *options,
 				       void **values, unsigned int n)
 {
-	struct ptx_transformed *t = transformed(code);
+	struct ptx_transformed *t = transformed(code, 1);
 	CUresult rc;
 
 	shim_gate_enter(0);
-	if (t) {
-		rc = REAL(cuLibraryLoadData)(library, t->text, jit, jit_values, njit, options,
-					     values, n);
-		if (rc == CUDA_SUCCESS)
-			goto done;
-		ptx_transformed_free(t);
-		t = NULL;
-	}
-	rc = REAL(cuLibraryLoadData)(library, code, jit, jit_values, njit, options, values, n);
-done:
+	do
+		rc = REAL(cuLibraryLoadData)(library, first_choice(t, code), jit, jit_values, njit,
+					     options, values, n);
+	while (rc != CUDA_SUCCESS && fall_back(&t, rc));
 	shim_gate_leave(0);
-	if (rc == CUDA_SUCCESS)
-		shim_module_add(*library, t);
-	return rc;
+	return loaded(rc, rc == CUDA_SUCCESS ? *library : NULL, t);
 }
 
 SHIM_EXPORT CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *path,
@@ -177,18 +142,19 @@ SHIM_EXPORT CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *path,
 					   unsigned int njit, CUlibraryOption *options,
 					   void **values, unsigned int n)
 {
-	char *text = path && shim_session() ? read_ptx(path) : NULL;
+	struct ptx_transformed *t = transformed_file(path, 1);
 	CUresult rc;
 
-	if (text) {
-		rc = cuLibraryLoadData(library, text, jit, jit_values, njit, options, values, n);
-		free(text);
-		return rc;
-	}
 	shim_gate_enter(0);
-	rc = REAL(cuLibraryLoadFromFile)(library, path, jit, jit_values, njit, options, values, n);
+	do
+		rc = t && t->text ?
+			     REAL(cuLibraryLoadData)(library, t->text, jit, jit_values, njit,
+						     options, values, n) :
+			     REAL(cuLibraryLoadFromFile)(library, path, jit, jit_values, njit,
+							 options, values, n);
+	while (rc != CUDA_SUCCESS && fall_back(&t, rc));
 	shim_gate_leave(0);
-	return rc;
+	return loaded(rc, rc == CUDA_SUCCESS ? *library : NULL, t);
 }
 
 SHIM_EXPORT CUresult cuLibraryUnload(CUlibrary library)

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Finding the PTX in what a program loads, and putting the transformed text in
+ * its place; see image.h.  No lock of ours, and no driver call that waits.
+ */
+#define _GNU_SOURCE
+#include "device/shim/image.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "device/fatbin/fatbin.h"
+#include "device/shim/shim.h"
+#include "device/shim/wraps.h"
+
+#define PAGE_BYTES 4096
+/* No file is read that is longer: it would not be a module. */
+#define FILE_MAX ((off_t)1 << 30)
+
+/* 90 for a device of compute capability 9.0; 0: the driver does not say. */
+static uint32_t capability(CUdevice device)
+{
+	int major = 0, minor = 0;
+
+	if (REAL(cuDeviceGetAttribute)(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
+				       device) != CUDA_SUCCESS ||
+	    REAL(cuDeviceGetAttribute)(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
+				       device) != CUDA_SUCCESS ||
+	    major <= 0 || minor < 0)
+		return 0;
+	return (uint32_t)(major * 10 + minor);
+}
+
+/*
+ * What the PTX has to fit.  A module belongs to the current context; a library
+ * may be used on any device, so PTX is chosen for it only if all are alike.
+ */
+static uint32_t target(int library)
+{
+	CUdevice device = 0;
+	uint32_t sm;
+	int count = 0;
+
+	if (!library)
+		return REAL(cuCtxGetDevice)(&device) == CUDA_SUCCESS ? capability(device) : 0;
+	if (REAL(cuDeviceGetCount)(&count) != CUDA_SUCCESS || count < 1)
+		return 0;
+	sm = capability(0);
+	for (device = 1; device < count; device++)
+		if (capability(device) != sm)
+			return 0;
+	return sm;
+}
+
+/* A container in memory has only its own word for its length: is all of that mapped? */
+static int mapped(struct gs_bytes b)
+{
+	unsigned char present[1024];
+	uintptr_t at = (uintptr_t)b.data & ~(uintptr_t)(PAGE_BYTES - 1);
+	uintptr_t end = (uintptr_t)b.data + b.len;
+
+	while (at < end) {
+		size_t span = sizeof(present) * PAGE_BYTES;
+
+		if (span > end - at)
+			span = end - at;
+		if (mincore((void *)at, span, present) < 0)
+			return 0;
+		at += span;
+	}
+	return 1;
+}
+
+/* Nothing preemptible in it: the program's own image will do, only the reasons are kept. */
+static struct ptx_transformed *transform_text(const char *text, size_t len)
+{
+	struct gs_error err = { "" };
+	struct ptx_transformed *t = ptx_transform(text, len, &err);
+	uint32_t i = 0;
+
+	if (!t) {
+		shim_log("PTX left as it is: %s", err.text);
+		return NULL;
+	}
+	while (i < t->nkernel && t->kernel[i].form == PTX_FORM_AS_IS)
+		i++;
+	if (i == t->nkernel) {
+		free(t->text);
+		t->text = NULL;
+		t->len = 0;
+	}
+	return t;
+}
+
+/* Into a container like the one that the text came from: it keeps the ptxas options. */
+static struct ptx_transformed *wrap(struct ptx_transformed *t, const struct gs_fatbin_entry *e)
+{
+	struct gs_error err = { "" };
+	size_t size;
+	void *image;
+
+	if (!t || !t->text)
+		return t;
+	image = gs_fatbin_wrap(e, t->text, t->len, &size, &err);
+	if (!image) {
+		shim_log("fatbin left as it is: %s", err.text);
+		ptx_transformed_free(t);
+		return NULL;
+	}
+	free(t->text);
+	t->text = image;
+	t->len = size;
+	return t;
+}
+
+/* Why a container stays as it is, or NULL. */
+static const char *left_alone(const struct gs_fatbin_choice *c, uint32_t sm)
+{
+	if (!sm)
+		return "the devices differ, or none is known";
+	if (!c->has_ptx)
+		return "no PTX for this device";
+	if (c->relocatable)
+		return "relocatable code";
+	if (!gs_fatbin_ptx_stands_in(c))
+		return "its PTX is older than its machine code";
+	return NULL;
+}
+
+static struct ptx_transformed *transform_fatbin(struct gs_bytes image, int library)
+{
+	struct gs_error err = { "" };
+	struct gs_fatbin_choice c = { 0 };
+	struct ptx_transformed *t;
+	struct gs_fatbin fb;
+	uint32_t sm = target(library);
+	const char *why;
+	char *text;
+	size_t len;
+
+	if (gs_fatbin_open(image.data, image.len, &fb, &err) < 0 ||
+	    (sm && gs_fatbin_choose(&fb, sm, &c, &err) < 0)) {
+		shim_log("fatbin left as it is: %s", err.text);
+		return NULL;
+	}
+	why = left_alone(&c, sm);
+	if (why) {
+		shim_log("fatbin left as it is: %s", why);
+		return NULL;
+	}
+	if (gs_fatbin_best_ptx(&fb, sm, &text, &len, &err) <= 0) {
+		shim_log("fatbin left as it is: %s", err.text);
+		return NULL;
+	}
+	t = wrap(transform_text(text, len), &c.ptx);
+	free(text);
+	return t;
+}
+
+struct ptx_transformed *shim_image_transform(const void *image, int library)
+{
+	struct gs_bytes bytes;
+	int linked;
+
+	switch (gs_image_in_memory(image, &bytes, &linked)) {
+	case GS_IMAGE_PTX:
+		return transform_text((const char *)bytes.data, bytes.len);
+	case GS_IMAGE_FATBIN:
+	case GS_IMAGE_WRAPPER:
+		if (linked || !mapped(bytes)) {
+			shim_log("fatbin left as it is: %s",
+				 linked ? "relocatable code" : "its length is wrong");
+			return NULL;
+		}
+		return transform_fatbin(bytes, library);
+	default:
+		return NULL;
+	}
+}
+
+/* A file's bytes with a NUL behind them; NULL: not a file of ours. */
+static char *read_file(const char *path, size_t *len)
+{
+	char *data = NULL;
+	struct stat st;
+	ssize_t n = 0;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+	if (fd < 0)
+		return NULL;
+	*len = 0;
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 && st.st_size <= FILE_MAX)
+		data = malloc((size_t)st.st_size + 1);
+	while (data && *len < (size_t)st.st_size) {
+		n = read(fd, data + *len, (size_t)st.st_size - *len);
+		if (n > 0)
+			*len += (size_t)n;
+		else if (n == 0 || errno != EINTR)
+			break;
+	}
+	close(fd);
+	if (data)
+		data[*len] = '\0';
+	return data;
+}
+
+struct ptx_transformed *shim_image_transform_file(const char *path, int library)
+{
+	struct ptx_transformed *t = NULL;
+	struct gs_bytes bytes;
+	size_t len;
+	char *data = path ? read_file(path, &len) : NULL;
+
+	if (!data)
+		return NULL;
+	switch (gs_image_kind(data, len)) {
+	case GS_IMAGE_PTX:
+		t = transform_text(data, strlen(data));
+		break;
+	case GS_IMAGE_FATBIN:
+		bytes.data = (const uint8_t *)data;
+		bytes.len = len;
+		t = transform_fatbin(bytes, library);
+		break;
+	default:
+		break;
+	}
+	free(data);
+	return t;
+}

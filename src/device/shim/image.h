@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The images that a program loads, made preemptible where that can be done
+ * without changing what it computes: PTX text, fatbins with PTX for the
+ * device, and the wrapper that cudart passes on.  Everything else stays as
+ * it is.
+ */
+#ifndef GPUSHARE_SHIM_IMAGE_H
+#define GPUSHARE_SHIM_IMAGE_H
+
+#include "device/ptx/transform.h"
+
+/*
+ * library: for all devices of the process, not only the current context's.
+ * NULL: load the image as it is, nothing is known of its kernels.  Otherwise
+ * ->text is what to load instead (PTX or a fatbin, alive as long as the
+ * description), or NULL: load the image as it is, but the description tells
+ * why its kernels are not preemptible.
+ */
+struct ptx_transformed *shim_image_transform(const void *image, int library);
+
+/* The same for what is in a file. */
+struct ptx_transformed *shim_image_transform_file(const char *path, int library);
+
+#endif

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the shim gives the driver instead of a program's image (shim/image.c),
+ * over devices that the test makes up.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "device/fatbin/fatbin.h"
+#include "device/shim/image.h"
+#include "device/shim/shim.h"
+
+#define DEVICES 2
+
+static int sm_of[DEVICES];      /* 75; 0: the driver does not say */
+static int devices, has_context;
+static char last_log[512];
+
+static CUresult fake_attribute(int *value, CUdevice_attribute attribute, CUdevice device)
+{
+	if (device < 0 || device >= DEVICES || !sm_of[device])
+		return CUDA_ERROR_INVALID_DEVICE;
+	*value = attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR ? sm_of[device] / 10 :
+									     sm_of[device] % 10;
+	return CUDA_SUCCESS;
+}
+
+static CUresult fake_device(CUdevice *device)
+{
+	*device = 0;
+	return has_context ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+static CUresult fake_count(int *count)
+{
+	*count = devices;
+	return CUDA_SUCCESS;
+}
+
+void *shim_real(enum shim_fn fn)
+{
+	switch (fn) {
+	case SHIM_FN_cuDeviceGetAttribute:
+		return (void *)(uintptr_t)fake_attribute;
+	case SHIM_FN_cuCtxGetDevice:
+		return (void *)(uintptr_t)fake_device;
+	case SHIM_FN_cuDeviceGetCount:
+		return (void *)(uintptr_t)fake_count;
+	default:
+		fail_msg("an unexpected driver function, %d", (int)fn);
+		return NULL;
+	}
+}
+
+void shim_log(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(last_log, sizeof(last_log), fmt, ap);
+	va_end(ap);
+}
+
+static int one_device(void **state)
+{
+	(void)state;
+	sm_of[0] = 75;
+	sm_of[1] = 0;
+	devices = 1;
+	has_context = 1;
+	last_log[0] = '\0';
+	return 0;
+}
+
+static void path_of(char *path, size_t size, const char *name)
+{
+	snprintf(path, size, "%s/%s", FATBIN_DATA, name);
+}
+
+/* As a program has it: in memory, and nobody knows its length. */
+static void *image(const char *name, size_t *len)
+{
+	char path[1024];
+	struct stat st;
+	void *data;
+	int fd;
+
+	path_of(path, sizeof(path), name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0 && fstat(fd, &st) == 0);
+	data = calloc(1, (size_t)st.st_size + 1);
+	assert_non_null(data);
+	assert_int_equal(read(fd, data, (size_t)st.st_size), st.st_size);
+	close(fd);
+	*len = (size_t)st.st_size;
+	return data;
+}
+
+/* The PTX inside a container that is to be loaded. */
+static char *inside(const struct ptx_transformed *t, struct gs_fatbin_entry *e)
+{
+	struct gs_fatbin fb;
+	struct gs_error err;
+	char *text;
+	size_t at = 0, len;
+
+	assert_non_null(t);
+	assert_non_null(t->text);
+	assert_int_equal(gs_fatbin_open(t->text, t->len, &fb, &err), 0);
+	assert_int_equal(fb.bytes.len, t->len);
+	assert_int_equal(gs_fatbin_next(&fb, &at, e, &err), 1);
+	assert_int_equal(gs_fatbin_best_ptx(&fb, 120, &text, &len, &err), 1);
+	return text;
+}
+
+static void check_twins(const struct ptx_transformed *t)
+{
+	struct gs_fatbin_entry e;
+	char *text = inside(t, &e);
+
+	assert_int_equal(t->nkernel, 2);
+	assert_non_null(strstr(text, ".entry axpy("));
+	assert_non_null(strstr(text, ".entry axpy" PTX_PERSISTENT_SUFFIX "("));
+	assert_non_null(strstr(text, ".entry copy" PTX_PERSISTENT_SUFFIX "("));
+	assert_int_equal(e.sm, 75);
+	free(text);
+}
+
+static void every_packing_is_transformed(void **state)
+{
+	static const char *const name[] = { "plain.fatbin", "zstd.fatbin", "lz4.fatbin",
+					    "cuda12.fatbin" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(name) / sizeof(name[0]); i++) {
+		size_t len;
+		void *data = image(name[i], &len);
+		struct ptx_transformed *t = shim_image_transform(data, 0);
+
+		check_twins(t);
+		ptx_transformed_free(t);
+		free(data);
+	}
+}
+
+/* What cudart passes: the wrapper, to cuLibraryLoadData, often before there is a context. */
+static void cudarts_wrapper_is_transformed(void **state)
+{
+	struct {
+		uint32_t magic, version;
+		const void *data, *more;
+	} wrapper = { 0x466243B1, 1, NULL, NULL };
+	struct ptx_transformed *t;
+	size_t len;
+	void *data = image("zstd.fatbin", &len);
+
+	(void)state;
+	wrapper.data = data;
+	has_context = 0;
+	t = shim_image_transform(&wrapper, 1);
+	check_twins(t);
+	ptx_transformed_free(t);
+	/* The linker's: its parts are linked by the driver. */
+	wrapper.version = 2;
+	assert_null(shim_image_transform(&wrapper, 1));
+	assert_non_null(strstr(last_log, "relocatable"));
+	free(data);
+}
+
+static void options_go_along(void **state)
+{
+	struct gs_fatbin_entry e;
+	size_t len;
+	void *data = image("options.fatbin", &len);
+	struct ptx_transformed *t = shim_image_transform(data, 0);
+	char *text = inside(t, &e);
+
+	(void)state;
+	assert_non_null(memmem(e.options.data, e.options.len, "-maxrregcount=32", 16));
+	free(text);
+	ptx_transformed_free(t);
+	free(data);
+}
+
+static void left(const char *name, int library, const char *why)
+{
+	size_t len;
+	void *data = image(name, &len);
+
+	last_log[0] = '\0';
+	assert_null(shim_image_transform(data, library));
+	if (!strstr(last_log, why))
+		fail_msg("%s: '%s', not '%s'", name, last_log, why);
+	free(data);
+}
+
+static void what_cannot_be_replaced_is_left_alone(void **state)
+{
+	(void)state;
+	left("machine.fatbin", 0, "no PTX");
+	left("relocatable.fatbin", 0, "relocatable");
+	left("lto.fatbin", 0, "relocatable");
+	sm_of[0] = 90;
+	left("newer.fatbin", 0, "older than its machine code");
+	sm_of[0] = 70;
+	left("zstd.fatbin", 0, "no PTX");
+	sm_of[0] = 0;
+	left("zstd.fatbin", 0, "none is known");
+	sm_of[0] = 75;
+	has_context = 0;
+	left("zstd.fatbin", 0, "none is known");
+	assert_null(shim_image_transform(NULL, 0));
+	assert_null(shim_image_transform("", 0));
+	assert_null(shim_image_transform("\x7f" "ELF", 0));
+	assert_null(shim_image_transform(".version", 0));
+}
+
+/* A library is for every device: PTX that fits one of them only will not do. */
+static void libraries_need_devices_that_are_alike(void **state)
+{
+	struct ptx_transformed *t;
+	size_t len;
+	void *data = image("zstd.fatbin", &len);
+
+	(void)state;
+	devices = 2;
+	sm_of[1] = 90;
+	left("zstd.fatbin", 1, "devices differ");
+	sm_of[1] = 75;
+	t = shim_image_transform(data, 1);
+	check_twins(t);
+	ptx_transformed_free(t);
+	free(data);
+}
+
+/* A header that claims more than there is: found before anything behind it is read. */
+static void a_length_beyond_the_mapping_is_noticed(void **state)
+{
+	long page = sysconf(_SC_PAGESIZE);
+	size_t len;
+	void *data = image("zstd.fatbin", &len);
+	uint8_t *map = mmap(NULL, 2 * (size_t)page, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *at;
+	uint64_t claimed = (uint64_t)1 << 30;
+
+	(void)state;
+	assert_true(map != MAP_FAILED && len < (size_t)page);
+	assert_int_equal(munmap(map + page, (size_t)page), 0);
+	at = map + page - len;
+	memcpy(at, data, len);
+	memcpy(at + 8, &claimed, sizeof(claimed));
+	assert_null(shim_image_transform(at, 0));
+	assert_non_null(strstr(last_log, "length"));
+	munmap(map, (size_t)page);
+	free(data);
+}
+
+static void every_flipped_bit_is_survived(void **state)
+{
+	size_t len;
+	uint8_t *data = image("options.fatbin", &len);
+
+	(void)state;
+	for (size_t bit = 0; bit < len * 8; bit++) {
+		data[bit / 8] ^= (uint8_t)(1 << bit % 8);
+		if (bit / 8 < 8 || bit / 8 > 15) /* a longer claim is the test above */
+			ptx_transformed_free(shim_image_transform(data, 0));
+		data[bit / 8] ^= (uint8_t)(1 << bit % 8);
+	}
+	free(data);
+}
+
+/* No kernel can be preempted: the image stays, the reasons are kept for the report. */
+static void nothing_gained_nothing_replaced(void **state)
+{
+	static const char text[] = ".version 7.0\n.target sm_90\n.address_size 64\n"
+				   ".visible .entry k()\n.reqnctapercluster 2\n{\n\tret;\n}\n";
+	struct ptx_transformed *t = shim_image_transform(text, 0);
+
+	(void)state;
+	assert_non_null(t);
+	assert_null(t->text);
+	assert_int_equal(t->nkernel, 1);
+	assert_int_equal(t->kernel[0].form, PTX_FORM_AS_IS);
+	ptx_transformed_free(t);
+}
+
+static void files_are_transformed(void **state)
+{
+	struct ptx_transformed *t;
+	char path[1024];
+
+	(void)state;
+	path_of(path, sizeof(path), "zstd.fatbin");
+	t = shim_image_transform_file(path, 1);
+	check_twins(t);
+	ptx_transformed_free(t);
+	path_of(path, sizeof(path), "kernels.ptx");
+	t = shim_image_transform_file(path, 0);
+	assert_non_null(t);
+	assert_non_null(strstr(t->text, ".entry copy" PTX_PERSISTENT_SUFFIX "("));
+	ptx_transformed_free(t);
+	path_of(path, sizeof(path), "library.so");
+	assert_null(shim_image_transform_file(path, 0));
+	assert_null(shim_image_transform_file(FATBIN_DATA, 0));
+	assert_null(shim_image_transform_file(FATBIN_DATA "/nothing", 0));
+	assert_null(shim_image_transform_file(NULL, 0));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(every_packing_is_transformed, one_device),
+		cmocka_unit_test_setup(cudarts_wrapper_is_transformed, one_device),
+		cmocka_unit_test_setup(options_go_along, one_device),
+		cmocka_unit_test_setup(what_cannot_be_replaced_is_left_alone, one_device),
+		cmocka_unit_test_setup(libraries_need_devices_that_are_alike, one_device),
+		cmocka_unit_test_setup(a_length_beyond_the_mapping_is_noticed, one_device),
+		cmocka_unit_test_setup(every_flipped_bit_is_survived, one_device),
+		cmocka_unit_test_setup(nothing_gained_nothing_replaced, one_device),
+		cmocka_unit_test_setup(files_are_transformed, one_device),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
