@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Device memory of a context, counted against the shared device. */
+#define _GNU_SOURCE
+#include "device/emu/emu.h"
+
+static uint64_t counted(enum emu_mem_kind kind, uint64_t bytes)
+{
+	if (kind == EMU_MEM_HOST || kind == EMU_MEM_REGISTERED)
+		return 0;
+	return (bytes + 511) & ~511ull; /* the granularity of the real driver's allocator */
+}
+
+CUresult emu_alloc(struct CUctx_st *ctx, uint64_t *ptr, uint64_t bytes, enum emu_mem_kind kind, unsigned int flags)
+{
+	uint64_t n = counted(kind, bytes);
+
+	(void)ctx;
+	if (bytes > UINT64_MAX - 512)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	if (n && emu_device_reserve(emu.dev, n))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	*ptr = emu_mem_alloc(emu.mem, bytes, kind, flags);
+	if (*ptr)
+		return CUDA_SUCCESS;
+	if (n)
+		emu_device_release(emu.dev, n);
+	return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult emu_free(struct CUctx_st *ctx, uint64_t ptr, unsigned int kinds)
+{
+	enum emu_mem_kind kind;
+	uint64_t size;
+
+	(void)ctx;
+	if (emu_mem_free(emu.mem, ptr, kinds, &size, &kind))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (counted(kind, size))
+		emu_device_release(emu.dev, counted(kind, size));
+	return CUDA_SUCCESS;
+}

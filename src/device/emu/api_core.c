@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Initialisation, the device's properties, error names, and the table of entry points. */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/emu/emu.h"
+
+struct emu_state emu = { .mutex = PTHREAD_MUTEX_INITIALIZER };
+__thread int emu_per_thread_stream;
+
+#define DRIVER_VERSION 13000
+
+/* A forked child has no threads of the device: it must not use it, nor keep the parent's place alive. */
+static void forked(void)
+{
+	emu_device_forked(emu.dev);
+	memset(&emu, 0, sizeof(emu));
+	pthread_mutex_init(&emu.mutex, NULL);
+}
+
+static void at_exit(void)
+{
+	/* no locks: threads may hold them; the kernel would clean up as well */
+	fflush(stdout);
+}
+
+CUresult CUDAAPI cuInit(unsigned int flags)
+{
+	CUresult rc = CUDA_SUCCESS;
+	struct gs_error err;
+
+	if (flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&emu.mutex);
+	if (!emu.ready) {
+		emu.dev = emu_device_open(&err);
+		if (emu.dev) {
+			emu.config = emu_device_config(emu.dev);
+			emu.mem = emu_mem_create();
+			emu.engine = emu_engine_create(emu.dev, &err);
+		}
+		if (!emu.dev || !emu.mem || !emu.engine) {
+			emu_log("%s", err.text);
+			rc = CUDA_ERROR_NO_DEVICE;
+			emu_device_close(emu.dev);
+			emu.dev = NULL;
+		} else {
+			emu.ready = 1;
+			pthread_atfork(NULL, NULL, forked);
+			atexit(at_exit);
+		}
+	}
+	pthread_mutex_unlock(&emu.mutex);
+	return rc;
+}
+
+CUresult CUDAAPI cuDriverGetVersion(int *version)
+{
+	if (!version)
+		return CUDA_ERROR_INVALID_VALUE;
+	*version = DRIVER_VERSION;
+	return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuGetErrorName(CUresult error, const char **str)
+{
+	if (!str)
+		return CUDA_ERROR_INVALID_VALUE;
+	switch (error) {
+#define E(name, value, text) case name: *str = #name; return CUDA_SUCCESS;
+#include "device/driver/errors.def"
+#undef E
+	}
+	*str = NULL;
+	return CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult CUDAAPI cuGetErrorString(CUresult error, const char **str)
+{
+	if (!str)
+		return CUDA_ERROR_INVALID_VALUE;
+	switch (error) {
+#define E(name, value, text) case name: *str = text; return CUDA_SUCCESS;
+#include "device/driver/errors.def"
+#undef E
+	}
+	*str = NULL;
+	return CUDA_ERROR_INVALID_VALUE;
+}
+
+/* Every entry point with its variants, oldest version first. */
+struct entry {
+	const char *name;    /* without version suffix */
+	const char *symbol;
+	int since;
+	void *fn, *per_thread;
+};
+
+#define VARIANT_N(symbol) NULL
+#define VARIANT_Z(symbol) (void *)symbol##_ptsz
+#define VARIANT_D(symbol) (void *)symbol##_ptds
+static const struct entry entries[] = {
+#define CU(kind, name, suffix, since, parameters, arguments) \
+	{ #name, #name #suffix, since, (void *)name##suffix, VARIANT_##kind(name##suffix) },
+#include "device/driver/entries.def"
+#undef CU
+};
+
+CUresult CUDAAPI cuGetProcAddress_v2(const char *symbol, void **pfn, int version, cuuint64_t flags,
+				     CUdriverProcAddressQueryResult *status)
+{
+	CUdriverProcAddressQueryResult found = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+	char base[128];
+	size_t len;
+	int per_thread = flags == CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
+
+	if (!symbol || !pfn || flags > 2)
+		return CUDA_ERROR_INVALID_VALUE;
+	*pfn = NULL;
+	snprintf(base, sizeof(base), "%s", symbol);
+	len = strlen(base);
+	if (len > 5 && (!strcmp(base + len - 5, "_ptsz") || !strcmp(base + len - 5, "_ptds"))) {
+		base[len - 5] = '\0';
+		per_thread = 1;
+	}
+	for (size_t i = 0; i < sizeof(entries) / sizeof(entries[0]); i++) {
+		const struct entry *e = &entries[i];
+
+		if (strcmp(base, e->name) != 0 && strcmp(base, e->symbol) != 0)
+			continue;
+		if (e->since > version && strcmp(base, e->name) == 0) {
+			if (!*pfn)
+				found = CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT;
+			continue;
+		}
+		*pfn = per_thread && e->per_thread ? e->per_thread : e->fn;
+		found = CU_GET_PROC_ADDRESS_SUCCESS;
+	}
+	if (status) {
+		*status = found;
+		return CUDA_SUCCESS;
+	}
+	return found == CU_GET_PROC_ADDRESS_SUCCESS ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}
+
+#undef cuGetProcAddress
+CUresult CUDAAPI cuGetProcAddress(const char *symbol, void **pfn, int version, cuuint64_t flags)
+{
+	return cuGetProcAddress_v2(symbol, pfn, version, flags, NULL);
+}
+
+CUresult CUDAAPI cuGetExportTable(const void **table, const CUuuid *id)
+{
+	(void)id;
+	if (table)
+		*table = NULL;
+	return CUDA_ERROR_NOT_FOUND;
+}
+
+CUresult CUDAAPI cuProfilerStart(void)
+{
+	return emu_enter_plain();
+}
+
+CUresult CUDAAPI cuProfilerStop(void)
+{
+	return emu_enter_plain();
+}
+
+static CUresult device(CUdevice dev)
+{
+	EMU_TRY(emu_enter_plain());
+	return dev == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+}
+
+CUresult CUDAAPI cuDeviceGet(CUdevice *dev, int ordinal)
+{
+	EMU_TRY(device(ordinal));
+	if (!dev)
+		return CUDA_ERROR_INVALID_VALUE;
+	*dev = 0;
+	return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuDeviceGetCount(int *count)
+{
+	EMU_TRY(emu_enter_plain());
+	if (!count)
+		return CUDA_ERROR_INVALID_VALUE;
+	*count = 1;
+	return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuDeviceGetName(char *name, int len, CUdevice dev)
+{
+	EMU_TRY(device(dev));
+	if (!name || len < 1)
+		return CUDA_ERROR_INVALID_VALUE;
+	snprintf(name, (size_t)len, "gpushare emulated device");
+	return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuDeviceTotalMem_v2(size_t *bytes, CUdevice dev)
+{
+	EMU_TRY(device(dev));
+	if (!bytes)
+		return CUDA_ERROR_INVALID_VALUE;
+	*bytes = emu.config->memory;
+	return CUDA_SUCCESS;
+}
+
+#undef cuDeviceGetUuid
+CUresult CUDAAPI cuDeviceGetUuid(CUuuid *uuid, CUdevice dev)
+{
+	EMU_TRY(device(dev));
+	if (!uuid)
+		return CUDA_ERROR_INVALID_VALUE;
+	memcpy(uuid->bytes, "gpushare-emu-000", 16);
+	return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice dev)
+{
+	return cuDeviceGetUuid(uuid, dev);
+}
+
+CUresult CUDAAPI cuDeviceComputeCapability(int *major, int *minor, CUdevice dev)
+{
+	EMU_TRY(device(dev));
+	if (!major || !minor)
+		return CUDA_ERROR_INVALID_VALUE;
+	*major = 9;
+	*minor = 0;
+	return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuDeviceGetPCIBusId(char *id, int len, CUdevice dev)
+{
+	EMU_TRY(device(dev));
+	if (!id || len < 13)
+		return CUDA_ERROR_INVALID_VALUE;
+	snprintf(id, (size_t)len, "0000:00:00.0");
+	return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuDeviceGetByPCIBusId(CUdevice *dev, const char *id)
+{
+	EMU_TRY(emu_enter_plain());
+	if (!dev || !id)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (strcmp(id, "0000:00:00.0") != 0)
+		return CUDA_ERROR_INVALID_DEVICE;
+	*dev = 0;
+	return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuDeviceCanAccessPeer(int *can, CUdevice dev, CUdevice peer)
+{
+	EMU_TRY(device(dev));
+	EMU_TRY(device(peer));
+	if (!can)
+		return CUDA_ERROR_INVALID_VALUE;
+	*can = 0;
+	return CUDA_SUCCESS;
+}
+
+/* What is not listed is 0: a device without the feature. */
+static int attribute(CUdevice_attribute a)
+{
+	int bps = (int)emu.config->blocks_per_sm;
+
+	switch ((int)a) {
+	case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK: return EMU_MAX_THREADS;
+	case CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X: case CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y: return 1024;
+	case CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z: return 64;
+	case CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X: return 2147483647;
+	case CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y: case CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z: return 65535;
+	case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK: return (int)EMU_SHARED_DEFAULT;
+	case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: return (int)EMU_SHARED_MAX;
+	case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR: return (int)EMU_SHARED_MAX * bps;
+	case CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY: return 65536;
+	case CU_DEVICE_ATTRIBUTE_WARP_SIZE: return EMU_LANES;
+	case CU_DEVICE_ATTRIBUTE_MAX_PITCH: return 2147483647;
+	case CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK: return 65536;
+	case CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR: return 65536;
+	case CU_DEVICE_ATTRIBUTE_CLOCK_RATE: return (int)emu.config->clock_khz;
+	case CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE: return (int)emu.config->clock_khz;
+	case CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT: return 512;
+	case CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT: return 32;
+	case CU_DEVICE_ATTRIBUTE_SURFACE_ALIGNMENT: return 512;
+	case CU_DEVICE_ATTRIBUTE_GPU_OVERLAP: return 1;
+	case CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT: return 2;
+	case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: return (int)emu.config->sms;
+	case CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY: return 1;
+	case CU_DEVICE_ATTRIBUTE_CONCURRENT_KERNELS: return 1;
+	case CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH: return 64;
+	case CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE: return 1 << 20;
+	case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR: return EMU_MAX_THREADS * bps;
+	case CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR: return bps;
+	case CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING: return 1;
+	case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: return 9;
+	case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: return 0;
+	case CU_DEVICE_ATTRIBUTE_STREAM_PRIORITIES_SUPPORTED: return 1;
+	case CU_DEVICE_ATTRIBUTE_GLOBAL_L1_CACHE_SUPPORTED: case CU_DEVICE_ATTRIBUTE_LOCAL_L1_CACHE_SUPPORTED: return 1;
+	case CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY: case CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS: return 1;
+	case CU_DEVICE_ATTRIBUTE_HOST_NATIVE_ATOMIC_SUPPORTED: return 1;
+	case CU_DEVICE_ATTRIBUTE_SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO: return 1;
+	case CU_DEVICE_ATTRIBUTE_COMPUTE_PREEMPTION_SUPPORTED: return 1;
+	case CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM: return 1;
+	case CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_MEM_OPS_V1: case CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS_V1:
+	case CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_WAIT_VALUE_NOR_V1: case CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS:
+	case CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_WAIT_VALUE_NOR: return 1;
+	case CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH: return 1;
+	case CU_DEVICE_ATTRIBUTE_CAN_FLUSH_REMOTE_WRITES: return 1;
+	case CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED: return 1;
+	case CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID: case CU_DEVICE_ATTRIBUTE_NUMA_ID: return -1;
+	default: return 0;
+	}
+}
+
+CUresult CUDAAPI cuDeviceGetAttribute(int *value, CUdevice_attribute a, CUdevice dev)
+{
+	EMU_TRY(device(dev));
+	if (!value || (int)a < 1 || a >= CU_DEVICE_ATTRIBUTE_MAX)
+		return CUDA_ERROR_INVALID_VALUE;
+	*value = attribute(a);
+	return CUDA_SUCCESS;
+}

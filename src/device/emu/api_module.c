@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Modules, libraries, kernels and their attributes. */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/emu/emu.h"
+
+/* The log options of the just-in-time compiler. */
+struct jit {
+	char *info, *error;
+	size_t info_size, error_size;
+	void **info_value, **error_value;
+};
+
+static void jit_options(struct jit *j, unsigned int n, CUjit_option *options, void **values)
+{
+	memset(j, 0, sizeof(*j));
+	for (unsigned int i = 0; options && values && i < n; i++) {
+		switch (options[i]) {
+		case CU_JIT_INFO_LOG_BUFFER: j->info = values[i]; break;
+		case CU_JIT_ERROR_LOG_BUFFER: j->error = values[i]; break;
+		case CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES:
+			j->info_size = (uintptr_t)values[i] & 0xffffffffu;
+			j->info_value = &values[i];
+			break;
+		case CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES:
+			j->error_size = (uintptr_t)values[i] & 0xffffffffu;
+			j->error_value = &values[i];
+			break;
+		default: break;
+		}
+	}
+}
+
+static void jit_log(struct jit *j, const char *text)
+{
+	if (j->info && j->info_size)
+		j->info[0] = '\0';
+	if (j->info_value)
+		*j->info_value = NULL;
+	if (j->error && j->error_size)
+		snprintf(j->error, j->error_size, "%s", text);
+	if (j->error_value)
+		*j->error_value = (void *)(uintptr_t)strlen(text);
+}
+
+static CUresult load(struct CUctx_st *ctx, const void *image, struct jit *j, struct CUmod_st **module)
+{
+	const unsigned char *b = image;
+	struct gs_error err = { "" };
+	CUresult rc;
+
+	/* fatbin wrapper, fatbin, ELF: they need their reader in front */
+	if (!memcmp(b, "\x50\xed\x55\xba", 4) || !memcmp(b, "\xb1\x43\x62\x46", 4) || !memcmp(b, "\x7f" "ELF", 4))
+		return CUDA_ERROR_NO_BINARY_FOR_GPU;
+	rc = emu_module_load(ctx, image, strlen(image), module, &err);
+	jit_log(j, err.text);
+	if (rc != CUDA_SUCCESS && err.text[0])
+		emu_log("module cannot be loaded: %s", err.text);
+	return rc;
+}
+
+static void attach(struct CUctx_st *ctx, struct CUmod_st *m)
+{
+	pthread_mutex_lock(&ctx->mutex);
+	m->next = ctx->modules;
+	ctx->modules = m;
+	pthread_mutex_unlock(&ctx->mutex);
+}
+
+CUresult CUDAAPI cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int n, CUjit_option *options, void **values)
+{
+	struct CUctx_st *ctx;
+	struct jit j;
+
+	EMU_TRY(emu_enter(&ctx));
+	if (!module || !image)
+		return CUDA_ERROR_INVALID_VALUE;
+	jit_options(&j, n, options, values);
+	EMU_TRY(load(ctx, image, &j, module));
+	attach(ctx, *module);
+	return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuModuleLoadData(CUmodule *module, const void *image)
+{
+	return cuModuleLoadDataEx(module, image, 0, NULL, NULL);
+}
+
+CUresult CUDAAPI cuModuleLoadFatBinary(CUmodule *module, const void *fatbin)
+{
+	return cuModuleLoadDataEx(module, fatbin, 0, NULL, NULL);
+}
+
+CUresult CUDAAPI cuModuleLoad(CUmodule *module, const char *fname)
+{
+	CUresult rc = CUDA_ERROR_OUT_OF_MEMORY;
+	char *text = NULL;
+	size_t len = 0;
+	ssize_t n;
+	FILE *f;
+
+	if (!module || !fname)
+		return CUDA_ERROR_INVALID_VALUE;
+	f = fopen(fname, "re");
+	if (!f)
+		return CUDA_ERROR_FILE_NOT_FOUND;
+	n = getdelim(&text, &len, '\0', f);
+	if (n > 0)
+		rc = cuModuleLoadData(module, text);
+	fclose(f);
+	free(text);
+	return rc;
+}
+
+static CUresult check_module(struct CUmod_st *m)
+{
+	return m && m->magic == EMU_MAGIC_MODULE ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+CUresult CUDAAPI cuModuleUnload(CUmodule module)
+{
+	struct CUctx_st *ctx;
+
+	EMU_TRY(emu_enter_any(&ctx));
+	EMU_TRY(check_module(module));
+	emu_ctx_wait(ctx);
+	pthread_mutex_lock(&ctx->mutex);
+	for (struct CUmod_st **p = &module->ctx->modules; *p; p = &(*p)->next) {
+		if (*p == module) {
+			*p = module->next;
+			break;
+		}
+	}
+	pthread_mutex_unlock(&ctx->mutex);
+	emu_module_free(module);
+	return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
+{
+	if (!mode)
+		return CUDA_ERROR_INVALID_VALUE;
+	*mode = CU_MODULE_LAZY_LOADING;
+	return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuModuleGetFunction(CUfunction *func, CUmodule module, const char *name)
+{
+	struct CUctx_st *ctx;
+
+	EMU_TRY(emu_enter(&ctx));
+	EMU_TRY(check_module(module));
+	if (!func || !name)
+		return CUDA_ERROR_INVALID_VALUE;
+	*func = emu_module_function(module, name);
+	return *func ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}
+
+CUresult CUDAAPI cuModuleGetFunctionCount(unsigned int *count, CUmodule module)
+{
+	EMU_TRY(check_module(module));
+	if (!count)
+		return CUDA_ERROR_INVALID_VALUE;
+	*count = module->nfunction;
+	return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuModuleEnumerateFunctions(CUfunction *functions, unsigned int n, CUmodule module)
+{
+	EMU_TRY(check_module(module));
+	for (unsigned int i = 0; i < n && i < module->nfunction; i++)
+		functions[i] = &module->function[i];
+	return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuModuleGetGlobal_v2(CUdeviceptr *ptr, size_t *bytes, CUmodule module, const char *name)
+{
+	struct emu_variable *v;
+	struct CUctx_st *ctx;
+
+	EMU_TRY(emu_enter(&ctx));
+	EMU_TRY(check_module(module));
+	if (!name)
+		return CUDA_ERROR_INVALID_VALUE;
+	v = emu_module_variable(module, name);
+	if (!v)
+		return CUDA_ERROR_NOT_FOUND;
+	if (ptr)
+		*ptr = v->address;
+	if (bytes)
+		*bytes = v->size;
+	return CUDA_SUCCESS;
+}
+
+/* Libraries: a module that belongs to no context in particular; here, to the one that is current. */
+CUresult CUDAAPI cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jit, void **jit_values,
+				   unsigned int njit, CUlibraryOption *options, void **values, unsigned int n)
+{
+	struct CUlib_st *lib;
+	struct jit j;
+	CUresult rc;
+
+	(void)options;
+	(void)values;
+	(void)n;
+	EMU_TRY(emu_enter_plain());
+	if (!library || !code)
+		return CUDA_ERROR_INVALID_VALUE;
+	lib = calloc(1, sizeof(*lib));
+	if (!lib)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	jit_options(&j, njit, jit, jit_values);
+	rc = load(NULL, code, &j, &lib->module);
+	if (rc != CUDA_SUCCESS) {
+		free(lib);
+		return rc;
+	}
+	lib->magic = EMU_MAGIC_LIB;
+	for (uint32_t i = 0; i < lib->module->nfunction; i++)
+		lib->module->function[i].library = lib;
+	*library = lib;
+	return CUDA_SUCCESS;
+}
+
+static CUresult check_library(struct CUlib_st *lib)
+{
+	return lib && lib->magic == EMU_MAGIC_LIB ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+CUresult CUDAAPI cuLibraryUnload(CUlibrary library)
+{
+	EMU_TRY(check_library(library));
+	for (struct CUctx_st *c = emu.contexts; c; c = c->next)
+		emu_ctx_wait(c);
+	if (emu.primary)
+		emu_ctx_wait(emu.primary);
+	library->magic = 0;
+	emu_module_free(library->module);
+	free(library);
+	return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuLibraryGetKernel(CUkernel *kernel, CUlibrary library, const char *name)
+{
+	EMU_TRY(check_library(library));
+	if (!kernel || !name)
+		return CUDA_ERROR_INVALID_VALUE;
+	*kernel = (CUkernel)emu_module_function(library->module, name);
+	return *kernel ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}
+
+CUresult CUDAAPI cuLibraryGetKernelCount(unsigned int *count, CUlibrary library)
+{
+	EMU_TRY(check_library(library));
+	return cuModuleGetFunctionCount(count, library->module);
+}
+
+CUresult CUDAAPI cuLibraryEnumerateKernels(CUkernel *kernels, unsigned int n, CUlibrary library)
+{
+	EMU_TRY(check_library(library));
+	return cuModuleEnumerateFunctions((CUfunction *)kernels, n, library->module);
+}
+
+CUresult CUDAAPI cuLibraryGetModule(CUmodule *module, CUlibrary library)
+{
+	EMU_TRY(check_library(library));
+	if (!module)
+		return CUDA_ERROR_INVALID_VALUE;
+	*module = library->module;
+	return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuLibraryGetGlobal(CUdeviceptr *ptr, size_t *bytes, CUlibrary library, const char *name)
+{
+	EMU_TRY(check_library(library));
+	return cuModuleGetGlobal_v2(ptr, bytes, library->module, name);
+}
+
+static CUresult check_function(const struct CUfunc_st *f)
+{
+	return f && f->magic == EMU_MAGIC_FUNC ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+CUresult CUDAAPI cuKernelGetFunction(CUfunction *func, CUkernel kernel)
+{
+	EMU_TRY(check_function((struct CUfunc_st *)kernel));
+	if (!func)
+		return CUDA_ERROR_INVALID_VALUE;
+	*func = (CUfunction)kernel;
+	return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuKernelGetLibrary(CUlibrary *library, CUkernel kernel)
+{
+	EMU_TRY(check_function((struct CUfunc_st *)kernel));
+	if (!library)
+		return CUDA_ERROR_INVALID_VALUE;
+	*library = ((struct CUfunc_st *)kernel)->library;
+	return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuFuncGetAttribute(int *value, CUfunction_attribute a, CUfunction f)
+{
+	EMU_TRY(check_function(f));
+	if (!value)
+		return CUDA_ERROR_INVALID_VALUE;
+	EMU_TRY(emu_function_prepare(f, NULL));
+	switch (a) {
+	case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK: {
+		uint32_t n = f->ast->maxntid[0] ? f->ast->maxntid[0] : f->ast->reqntid[0];
+
+		for (int k = 1; n && k < 3; k++) {
+			uint32_t m = f->ast->maxntid[0] ? f->ast->maxntid[k] : f->ast->reqntid[k];
+
+			n *= m ? m : 1;
+		}
+		*value = n && n < EMU_MAX_THREADS ? (int)n : EMU_MAX_THREADS;
+		return CUDA_SUCCESS;
+	}
+	case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES: *value = (int)f->program->shared_bytes; return CUDA_SUCCESS;
+	case CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES: *value = 0; return CUDA_SUCCESS;
+	case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES: *value = (int)f->program->func[0].local_bytes; return CUDA_SUCCESS;
+	case CU_FUNC_ATTRIBUTE_NUM_REGS: *value = (int)f->program->nreg; return CUDA_SUCCESS;
+	case CU_FUNC_ATTRIBUTE_PTX_VERSION:
+		*value = (int)(f->module->ptx->version_major * 10 + f->module->ptx->version_minor);
+		return CUDA_SUCCESS;
+	case CU_FUNC_ATTRIBUTE_BINARY_VERSION: *value = 90; return CUDA_SUCCESS;
+	case CU_FUNC_ATTRIBUTE_CACHE_MODE_CA: *value = 0; return CUDA_SUCCESS;
+	case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
+		*value = f->dynamic_max ? f->dynamic_max : (int)(EMU_SHARED_DEFAULT - f->program->shared_bytes);
+		return CUDA_SUCCESS;
+	case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: *value = f->carveout; return CUDA_SUCCESS;
+	default:
+		if ((unsigned int)a >= CU_FUNC_ATTRIBUTE_MAX)
+			return CUDA_ERROR_INVALID_VALUE;
+		*value = 0;
+		return CUDA_SUCCESS;
+	}
+}
+
+CUresult CUDAAPI cuFuncSetAttribute(CUfunction f, CUfunction_attribute a, int value)
+{
+	EMU_TRY(check_function(f));
+	switch (a) {
+	case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
+		EMU_TRY(emu_function_prepare(f, NULL));
+		if (value < 0 || (uint32_t)value + f->program->shared_bytes > EMU_SHARED_MAX)
+			return CUDA_ERROR_INVALID_VALUE;
+		f->dynamic_max = value;
+		return CUDA_SUCCESS;
+	case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+		if (value < -1 || value > 100)
+			return CUDA_ERROR_INVALID_VALUE;
+		f->carveout = value;
+		return CUDA_SUCCESS;
+	default:
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+}
+
+CUresult CUDAAPI cuFuncSetCacheConfig(CUfunction f, CUfunc_cache config)
+{
+	(void)config;
+	return check_function(f);
+}
+
+CUresult CUDAAPI cuFuncGetModule(CUmodule *module, CUfunction f)
+{
+	EMU_TRY(check_function(f));
+	if (!module)
+		return CUDA_ERROR_INVALID_VALUE;
+	*module = f->module;
+	return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuFuncGetName(const char **name, CUfunction f)
+{
+	EMU_TRY(check_function(f));
+	if (!name)
+		return CUDA_ERROR_INVALID_VALUE;
+	*name = f->name;
+	return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuFuncGetParamInfo(CUfunction f, size_t index, size_t *offset, size_t *size)
+{
+	EMU_TRY(check_function(f));
+	EMU_TRY(emu_function_prepare(f, NULL));
+	if (index >= f->program->nparam)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (offset)
+		*offset = f->program->param[index].offset;
+	if (size)
+		*size = f->program->param[index].size;
+	return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuFuncIsLoaded(CUfunctionLoadingState *state, CUfunction f)
+{
+	EMU_TRY(check_function(f));
+	if (!state)
+		return CUDA_ERROR_INVALID_VALUE;
+	*state = f->program ? CU_FUNCTION_LOADING_STATE_LOADED : CU_FUNCTION_LOADING_STATE_UNLOADED;
+	return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuFuncLoad(CUfunction f)
+{
+	EMU_TRY(check_function(f));
+	return emu_function_prepare(f, NULL);
+}
+
+CUresult CUDAAPI cuKernelGetAttribute(int *value, CUfunction_attribute a, CUkernel kernel, CUdevice dev)
+{
+	(void)dev;
+	return cuFuncGetAttribute(value, a, (CUfunction)kernel);
+}
+
+CUresult CUDAAPI cuKernelSetAttribute(CUfunction_attribute a, int value, CUkernel kernel, CUdevice dev)
+{
+	(void)dev;
+	return cuFuncSetAttribute((CUfunction)kernel, a, value);
+}
+
+CUresult CUDAAPI cuKernelGetName(const char **name, CUkernel kernel)
+{
+	return cuFuncGetName(name, (CUfunction)kernel);
+}
+
+CUresult CUDAAPI cuKernelGetParamInfo(CUkernel kernel, size_t index, size_t *offset, size_t *size)
+{
+	return cuFuncGetParamInfo((CUfunction)kernel, index, offset, size);
+}

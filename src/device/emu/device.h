@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The emulated device as several processes share it: a file that holds its
+ * configuration, who has which memory, and who owns the compute.
+ *
+ * The file belongs to all users, so nothing in it is trusted: it is read and
+ * written (never mapped: a truncated mapping kills), every field is checked,
+ * and a process lives for the others as long as it holds a lock that the
+ * kernel releases when it dies, however it dies.
+ */
+#ifndef GPUSHARE_EMU_DEVICE_H
+#define GPUSHARE_EMU_DEVICE_H
+
+#include <stdint.h>
+
+#include "common/error.h"
+
+struct emu_device;
+
+struct emu_config {
+	uint64_t memory;        /* bytes */
+	uint32_t sms;           /* 1 to 256 */
+	uint32_t blocks_per_sm; /* 1 to 64 */
+	uint32_t slice_ms;      /* of compute while others wait; 1 to 10000 */
+	uint32_t clock_khz;
+};
+
+#define EMU_DEVICE_SLOTS 64
+
+/*
+ * Open the device named by GPUSHARE_EMU_DEVICE (default
+ * /dev/shm/gpushare-emu-<uid>), creating it from GPUSHARE_EMU_SMS,
+ * _BLOCKS_PER_SM, _MEMORY, _SLICE_MS and _CLOCK_KHZ, and take a place on it.
+ */
+struct emu_device *emu_device_open(struct gs_error *err);
+void emu_device_close(struct emu_device *dev); /* gives everything back; NULL is fine */
+/* In a forked child: let go of the parent's place without giving it back. */
+void emu_device_forked(struct emu_device *dev);
+
+const struct emu_config *emu_device_config(const struct emu_device *dev);
+
+/* Count bytes against the device's memory.  -1: the living processes' sum would exceed it. */
+int emu_device_reserve(struct emu_device *dev, uint64_t bytes);
+void emu_device_release(struct emu_device *dev, uint64_t bytes);
+/* Bytes that nobody holds. */
+uint64_t emu_device_free_memory(struct emu_device *dev);
+
+/* Wait for the compute, at most timeout_us.  1: this process owns it, 0: not yet, -1: the device is gone. */
+int emu_device_acquire(struct emu_device *dev, uint32_t timeout_us);
+/*
+ * The slice is over: 1: others want the compute and it has been given to the
+ * next of them (want says whether to be called again), 0: this process goes on.
+ */
+int emu_device_others_want(struct emu_device *dev);
+void emu_device_yield(struct emu_device *dev, int want);
+
+#endif

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The driver's objects.  One process has one device, one engine and one table
+ * of device memory; contexts own streams, modules and allocations in it.
+ */
+#ifndef GPUSHARE_EMU_EMU_H
+#define GPUSHARE_EMU_EMU_H
+
+#ifndef CUDAAPI
+#define CUDAAPI __attribute__((visibility("default")))
+#endif
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "device/driver/cuda.h"
+#include "device/emu/device.h"
+#include "device/emu/engine.h"
+#include "device/emu/exec/ir.h"
+#include "device/emu/mem.h"
+
+struct emu_state {
+	pthread_mutex_t mutex;
+	int ready;                   /* cuInit succeeded */
+	struct emu_device *dev;
+	struct emu_engine *engine;
+	struct emu_mem *mem;
+	const struct emu_config *config;
+	struct CUctx_st *primary;
+	unsigned int primary_refs, primary_flags;
+	struct CUctx_st *contexts;
+	_Atomic uint64_t next_id;
+};
+extern struct emu_state emu;
+
+/* What a stream does, in order. */
+enum emu_task_kind { EMU_T_FN, EMU_T_KERNEL, EMU_T_WAIT_VALUE, EMU_T_WAIT_EVENT, EMU_T_RECORD };
+
+struct emu_dep {
+	struct CUstream_st *stream;
+	uint64_t seq;
+};
+
+struct emu_task {
+	struct emu_task *next;
+	enum emu_task_kind kind;
+	uint64_t seq;
+	struct emu_dep *dep;         /* tasks of other streams to wait for (legacy default stream) */
+	uint32_t ndep;
+	CUresult (*fn)(struct CUctx_st *ctx, struct emu_task *task);
+	uint8_t always;              /* runs after a sticky error too */
+	uint64_t a, b, c, d, e, f;   /* the function's own */
+	void *buffer;                /* freed with the task */
+	struct CUevent_st *event;
+	struct emu_grid *grid;
+};
+
+#define EMU_MAGIC_CTX 0x78746375u
+#define EMU_MAGIC_STREAM 0x74736375u
+#define EMU_MAGIC_EVENT 0x76656375u
+#define EMU_MAGIC_MODULE 0x6f6d6375u
+#define EMU_MAGIC_FUNC 0x6e666375u
+#define EMU_MAGIC_LIB 0x62696c75u
+
+struct CUstream_st {
+	uint32_t magic;
+	struct CUctx_st *ctx;
+	struct CUstream_st *next;    /* in the context */
+	unsigned int flags;
+	int priority;
+	uint64_t id;
+	uint64_t enqueued, completed;
+	struct emu_task *head, **tail;
+	int started, closing;
+	unsigned int refs;
+	pthread_cond_t work;
+};
+
+struct CUevent_st {
+	uint32_t magic;
+	struct CUctx_st *ctx;
+	unsigned int flags;
+	uint64_t recorded, done;     /* record operations enqueued, executed */
+	uint64_t when_ns;
+	unsigned int refs;
+};
+
+struct CUctx_st {
+	uint32_t magic;
+	struct CUctx_st *next;
+	uint64_t id;
+	unsigned int flags;
+	int is_primary;
+	pthread_mutex_t mutex;       /* streams, events */
+	pthread_cond_t changed;      /* something completed */
+	struct CUstream_st *streams;
+	struct CUstream_st *legacy;
+	struct CUmod_st *modules;
+	_Atomic CUresult error;      /* sticky */
+	size_t limit[CU_LIMIT_MAX];
+	CUfunc_cache cache;
+};
+
+struct emu_variable {
+	const struct ptx_var *var;
+	uint64_t address, size;
+	char *name;
+};
+
+struct CUmod_st {
+	uint32_t magic;
+	struct CUctx_st *ctx;
+	struct CUmod_st *next;
+	char *text;
+	struct ptx_module *ptx;
+	struct emu_variable *variable;
+	uint32_t nvariable;
+	struct CUfunc_st *function;
+	uint32_t nfunction;
+};
+
+struct CUfunc_st { /* a kernel: a CUkernel is the same */
+	uint32_t magic;
+	struct CUmod_st *module;
+	struct CUlib_st *library;
+	const struct ptx_func *ast;
+	char *name;
+	struct emu_program *program; /* decoded at first use, under the module's lock */
+	int dynamic_max;
+	int carveout;
+	pthread_mutex_t mutex;
+};
+
+struct CUlib_st {
+	uint32_t magic;
+	struct CUmod_st *module;
+};
+
+/* api_ctx.c */
+CUresult emu_enter(struct CUctx_st **ctx);       /* initialised, a context is current, no sticky error */
+CUresult emu_enter_any(struct CUctx_st **ctx);   /* the same, sticky errors allowed */
+CUresult emu_enter_plain(void);                  /* initialised */
+extern __thread int emu_per_thread_stream;
+
+/* alloc.c: device memory with its accounting */
+CUresult emu_alloc(struct CUctx_st *ctx, uint64_t *ptr, uint64_t bytes, enum emu_mem_kind kind, unsigned int flags);
+CUresult emu_free(struct CUctx_st *ctx, uint64_t ptr, unsigned int kinds);
+
+/* stream.c */
+struct CUstream_st *emu_stream_create(struct CUctx_st *ctx, unsigned int flags, int priority);
+void emu_stream_close(struct CUstream_st *s);    /* what is queued still runs */
+CUresult emu_stream_resolve(struct CUctx_st *ctx, CUstream handle, struct CUstream_st **stream);
+/* Append; the task is the stream's from here on.  The sequence number in *seq (may be NULL). */
+CUresult emu_stream_enqueue(struct CUstream_st *s, struct emu_task *task, uint64_t *seq);
+CUresult emu_stream_wait(struct CUstream_st *s, uint64_t seq);
+CUresult emu_stream_query(struct CUstream_st *s);
+CUresult emu_ctx_wait(struct CUctx_st *ctx);
+void emu_memory_changed(void);                   /* waiters for values look again */
+struct emu_task *emu_task_new(enum emu_task_kind kind);
+void emu_event_release(struct CUevent_st *event);
+uint64_t emu_now_ns(void);
+
+/* module.c */
+CUresult emu_module_load(struct CUctx_st *ctx, const char *text, size_t len, struct CUmod_st **out, struct gs_error *err);
+void emu_module_free(struct CUmod_st *module);
+CUresult emu_function_prepare(struct CUfunc_st *f, struct gs_error *err); /* decode */
+struct emu_variable *emu_module_variable(struct CUmod_st *module, const char *name);
+struct CUfunc_st *emu_module_function(struct CUmod_st *module, const char *name);
+
+/* fault.c */
+CUresult emu_fault_result(const struct emu_grid *grid);
+void emu_log(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+#define EMU_TRY(expr) do { CUresult rc_ = (expr); if (rc_ != CUDA_SUCCESS) return rc_; } while (0)
+#define EMU_KINDS_DEVICE (1u << EMU_MEM_DEVICE | 1u << EMU_MEM_MANAGED)
+#define EMU_MAX_THREADS 1024
+#define EMU_SHARED_MAX (96u << 10)     /* dynamic, opt-in, per block */
+#define EMU_SHARED_DEFAULT (48u << 10)
+
+#endif

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A block: its memory, the turns of its warps, and its barriers. */
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "device/emu/exec/warp.h"
+
+#define EACH(m, i) for (uint32_t m_ = (m), i; m_ && ((i = (uint32_t)__builtin_ctz(m_)), 1); m_ &= m_ - 1)
+
+static size_t align_up(size_t n, size_t a)
+{
+	return (n + a - 1) & ~(a - 1);
+}
+
+/* Warps, registers, local memory and shared memory in one lazily populated mapping, kept while the shape stays. */
+static int shape(struct emu_block *b, struct emu_grid *g, uint32_t threads, uint32_t shared)
+{
+	const struct emu_program *p = g->program;
+	uint32_t nwarp = (threads + EMU_LANES - 1) / EMU_LANES;
+	size_t stride = align_up(p->local_total, 16), regs = align_up(p->frame_total, 64);
+	size_t stack = (size_t)p->max_depth * EMU_LANES * sizeof(struct emu_frame_rec);
+	size_t per_warp = align_up(regs + stride * EMU_LANES + stack + 256, 64);
+	size_t head = align_up(nwarp * sizeof(struct emu_warp), 4096);
+	size_t bytes = align_up(head + per_warp * nwarp + align_up(shared, 4096) + 4096, 4096);
+	uint8_t *at;
+
+	if (bytes > b->arena_bytes) {
+		if (b->arena)
+			munmap(b->arena, b->arena_bytes);
+		b->arena_bytes = 0;
+		b->arena = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+				MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		if (b->arena == MAP_FAILED) {
+			b->arena = NULL;
+			return -1;
+		}
+		b->arena_bytes = bytes;
+	}
+	memset(b->arena, 0, head);
+	b->warp = (struct emu_warp *)(void *)b->arena;
+	b->nwarp = nwarp;
+	b->shared = b->arena + head;
+	at = b->shared + align_up(shared, 4096);
+	for (uint32_t i = 0; i < nwarp; i++, at += per_warp) {
+		struct emu_warp *w = &b->warp[i];
+
+		w->regs = at;
+		w->local = at + align_up(regs, 64);
+		w->local_stride = (uint32_t)stride;
+		w->stack = (void *)(w->local + stride * EMU_LANES);
+		w->constant = p->constant;
+		w->block = b;
+		w->id = i;
+	}
+	b->shaped_for = p;
+	b->shaped_threads = threads;
+	b->shaped_grid = g->id;
+	return 0;
+}
+
+static void warp_start(struct emu_warp *w, const struct emu_grid *g, uint32_t threads)
+{
+	uint32_t first = w->id * EMU_LANES, n = threads - first < EMU_LANES ? threads - first : EMU_LANES;
+
+	w->live = w->ready = n == EMU_LANES ? EMU_FULL : (1u << n) - 1;
+	w->sync = w->barred = 0;
+	w->frame = w->regs;
+	w->frame_off = w->depth = 0;
+	w->mask = w->live;
+	w->pc = g->program->func[0].entry;
+	w->stop = UINT32_MAX;
+	w->quantum = UINT32_MAX;
+	w->rotate = w->yield = w->force = 0;
+	w->clock = 0;
+	w->count = 0;
+	for (uint32_t i = 0; i < EMU_LANES; i++) {
+		uint32_t t = first + i;
+
+		w->tid[0][i] = t % g->ntid[0];
+		w->tid[1][i] = t / g->ntid[0] % g->ntid[1];
+		w->tid[2][i] = t / g->ntid[0] / g->ntid[1];
+		w->lpc[i] = w->pc;
+		w->ldepth[i] = w->lframe[i] = w->llocal[i] = w->stamp[i] = 0;
+	}
+}
+
+int emu_block_start(struct emu_block *b, struct emu_grid *g, uint64_t index)
+{
+	uint32_t threads = g->ntid[0] * g->ntid[1] * g->ntid[2];
+	uint32_t shared = g->program->dynamic_align_base + g->dynamic_shared;
+
+	if (b->shaped_for != g->program || b->shaped_threads != threads || b->shared_bytes != shared || b->shaped_grid != g->id) {
+		if (shape(b, g, threads, shared))
+			return -1;
+	}
+	b->grid = g;
+	b->shared_bytes = shared;
+	b->ctaid[0] = (uint32_t)(index % g->nctaid[0]);
+	b->ctaid[1] = (uint32_t)(index / g->nctaid[0] % g->nctaid[1]);
+	b->ctaid[2] = (uint32_t)(index / g->nctaid[0] / g->nctaid[1]);
+	b->live = threads;
+	memset(b->bar, 0, sizeof(b->bar));
+	for (uint32_t i = 0; i < b->nwarp; i++)
+		warp_start(&b->warp[i], g, threads);
+	return 0;
+}
+
+static void release(struct emu_warp *w, uint32_t lanes, const struct emu_barrier *bar)
+{
+	EACH(lanes, i) {
+		const struct emu_op *op = &w->block->grid->program->op[w->lpc[i]];
+
+		if (op->sub >= 2 && op->d != EMU_NO_ROW) {
+			uint32_t *d = (uint32_t *)(void *)(w->regs + w->lframe[i] + op->d);
+
+			if (op->sub == 2)
+				d[i] = bar->pred_count;
+			else
+				*d = (*d & ~(1u << i)) | (op->sub == 3 ? bar->pred_and : bar->pred_or) << i;
+		}
+		w->lpc[i]++;
+	}
+	w->barred &= ~lanes;
+	w->ready |= lanes;
+	if (w->mask) /* a group of this warp runs: it meets the released lanes at its next choice */
+		w->quantum = 1;
+}
+
+void emu_barrier_check(struct emu_block *b, uint32_t id)
+{
+	struct emu_barrier *bar = &b->bar[id], done;
+
+	if (bar->arrived < (bar->expected ? bar->expected : b->live) || !bar->arrived)
+		return;
+	done = *bar;
+	memset(bar, 0, sizeof(*bar));
+	for (uint32_t k = 0; k < b->nwarp; k++) {
+		struct emu_warp *w = &b->warp[k];
+		uint32_t lanes = 0;
+
+		EACH(w->barred, i) if (w->lbar[i] == id) lanes |= 1u << i;
+		if (lanes)
+			release(w, lanes, &done);
+	}
+}
+
+/* Nobody can run: a warp-level sync whose lanes never come goes ahead; a barrier that cannot complete is a fault. */
+static enum emu_run stuck(struct emu_block *b)
+{
+	for (uint32_t i = 0; i < b->nwarp; i++) {
+		struct emu_warp *w = &b->warp[i];
+
+		if (w->sync) {
+			w->ready |= w->sync;
+			w->sync = 0;
+			w->force = 1;
+			return EMU_RUN_MORE;
+		}
+	}
+	for (uint32_t i = 0; i < b->nwarp; i++) {
+		struct emu_warp *w = &b->warp[i];
+
+		if (w->barred) {
+			int lane = __builtin_ctz(w->barred);
+
+			w->op = &b->grid->program->op[w->lpc[lane]];
+			emu_fault(w, lane, EMU_FAULT_BARRIER, w->lbar[lane], "barrier that cannot complete");
+			break;
+		}
+	}
+	return EMU_RUN_FAULT;
+}
+
+enum emu_run emu_block_run(struct emu_block *b, uint32_t budget)
+{
+	int ran = 0, live = 0;
+
+	for (uint32_t i = 0; i < b->nwarp; i++) {
+		struct emu_warp *w = &b->warp[i];
+
+		if (!w->live)
+			continue;
+		live = 1;
+		if (!w->ready)
+			continue;
+		ran = 1;
+		if (emu_warp_run(w, budget) == EMU_RUN_FAULT)
+			return EMU_RUN_FAULT;
+	}
+	if (!live)
+		return EMU_RUN_DONE;
+	return ran ? EMU_RUN_MORE : stuck(b);
+}
+
+uint64_t emu_block_instructions(const struct emu_block *b)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < b->nwarp; i++)
+		n += b->warp[i].count;
+	return n;
+}
+
+void emu_block_free(struct emu_block *b)
+{
+	if (b->arena)
+		munmap(b->arena, b->arena_bytes);
+	memset(b, 0, sizeof(*b));
+}

@@ -1,0 +1,679 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * PTX to program.  First the functions that the kernel can reach and the
+ * shared memory they use; then every function in turn, its declarations in
+ * scopes as PTX has them; then branches to their targets.
+ */
+#define _GNU_SOURCE
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/emu/exec/decode.h"
+
+void *emu_grow(void *p, uint32_t *cap, uint32_t need, size_t size)
+{
+	uint32_t n = *cap ? *cap : 64;
+	void *q;
+
+	if (need <= *cap)
+		return p;
+	while (n < need)
+		n *= 2;
+	q = realloc(p, (size_t)n * size);
+	if (q)
+		*cap = n;
+	else
+		free(p);
+	return q;
+}
+
+int decode_fail(struct decoder *d, const char *fmt, ...)
+{
+	char text[200];
+	va_list ap;
+
+	if (d->err->text[0]) /* the first reason counts */
+		return -1;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	return gs_fail(d->err, "line %u: %s", d->line, text);
+}
+
+int decode_unknown(struct decoder *d, const struct ptx_insn *in)
+{
+	return decode_fail(d, "unknown instruction %.*s", (int)in->opcode.len, in->opcode.s);
+}
+
+static int same(struct ptx_slice a, struct ptx_slice b)
+{
+	return a.len == b.len && memcmp(a.s, b.s, a.len) == 0;
+}
+
+static uint32_t hash(struct ptx_slice s)
+{
+	uint32_t h = 2166136261u;
+
+	for (uint32_t i = 0; i < s.len; i++)
+		h = (h ^ (uint8_t)s.s[i]) * 16777619u;
+	return h & 1023;
+}
+
+struct sym *decode_declare(struct decoder *d, struct ptx_slice name, enum sym_kind kind)
+{
+	uint32_t h = hash(name);
+	struct sym *s;
+
+	d->sym = emu_grow(d->sym, &d->capsym, d->nsym + 2, sizeof(*d->sym));
+	if (!d->sym)
+		return NULL;
+	if (!d->nsym)
+		d->nsym = 1;
+	s = &d->sym[d->nsym];
+	memset(s, 0, sizeof(*s));
+	s->name = name;
+	s->scope = d->scope;
+	s->kind = kind;
+	s->next = d->bucket[h];
+	d->bucket[h] = d->nsym++;
+	return s;
+}
+
+static struct sym *find(struct decoder *d, struct ptx_slice name, uint32_t scope)
+{
+	for (uint32_t i = d->bucket[hash(name)]; i; i = d->sym[i].next)
+		if (d->sym[i].scope == scope && same(d->sym[i].name, name))
+			return &d->sym[i];
+	return NULL;
+}
+
+struct sym *decode_lookup(struct decoder *d, struct ptx_slice name, int *index)
+{
+	struct ptx_slice stem = name;
+	uint64_t number = 0, unit = 1;
+
+	while (stem.len && stem.s[stem.len - 1] >= '0' && stem.s[stem.len - 1] <= '9' && unit <= 1000000000u) {
+		number += unit * (uint64_t)(stem.s[stem.len - 1] - '0');
+		unit *= 10;
+		stem.len--;
+	}
+	*index = 0;
+	for (uint32_t scope = d->scope;; scope = d->parent[scope]) {
+		struct sym *s = find(d, name, scope);
+
+		if (s && !s->range)
+			return s;
+		if (stem.len < name.len) {
+			s = find(d, stem, scope);
+			if (s && s->range > number) {
+				*index = (int)number;
+				return s;
+			}
+		}
+		if (!scope)
+			return NULL;
+	}
+}
+
+const struct ptx_func *decode_find_func(const struct ptx_module *m, struct ptx_slice name, uint32_t *index)
+{
+	const struct ptx_func *decl = NULL;
+
+	for (uint32_t i = 0; i < m->nfunc; i++) {
+		if (!same(m->func[i].name, name))
+			continue;
+		*index = i;
+		if (!m->func[i].is_decl)
+			return &m->func[i];
+		decl = &m->func[i];
+	}
+	return decl;
+}
+
+const struct shared_var *decode_find_shared(struct decoder *d, struct ptx_slice name)
+{
+	for (uint32_t i = 0; i < d->nshared; i++)
+		if (same(d->shared[i].var->name, name))
+			return &d->shared[i];
+	return NULL;
+}
+
+int decode_add_fixup(struct decoder *d, uint32_t op, struct ptx_slice label, uint32_t table, uint32_t slot)
+{
+	d->fixup = emu_grow(d->fixup, &d->capfixup, d->nfixup + 1, sizeof(*d->fixup));
+	if (!d->fixup)
+		return decode_fail(d, "out of memory");
+	d->fixup[d->nfixup++] = (struct fixup){ .op = op, .label = label, .scope = d->scope, .line = d->line,
+						.table = table, .slot = slot };
+	return 0;
+}
+
+static uint64_t align_to(uint64_t n, uint64_t a)
+{
+	return a ? (n + a - 1) / a * a : n;
+}
+
+/* Pass 1: functions reached and module-scope shared variables used. */
+static int add_function(struct decoder *d, const struct ptx_func *f, uint32_t index)
+{
+	struct emu_program *p = d->program;
+
+	for (uint32_t i = 0; i < p->nfunc; i++)
+		if (p->func[i].ast == f)
+			return 0;
+	p->func = emu_grow(p->func, &d->capfunc, p->nfunc + 1, sizeof(*p->func));
+	if (!p->func)
+		return decode_fail(d, "out of memory");
+	memset(&p->func[p->nfunc], 0, sizeof(*p->func));
+	p->func[p->nfunc].ast = f;
+	p->func[p->nfunc].name = f->name;
+	p->func[p->nfunc++].module_index = index;
+	return 0;
+}
+
+static int use_shared(struct decoder *d, struct ptx_slice name)
+{
+	const struct ptx_module *m = d->module;
+
+	if (decode_find_shared(d, name))
+		return 0;
+	for (uint32_t i = 0; i < m->nvar; i++) {
+		const struct ptx_var *v = &m->var[i];
+		uint64_t size;
+
+		if (v->space != PTX_SPACE_SHARED || !same(v->name, name))
+			continue;
+		size = ptx_var_size(v);
+		d->shared = emu_grow(d->shared, &d->capshared, d->nshared + 1, sizeof(*d->shared));
+		if (!d->shared)
+			return decode_fail(d, "out of memory");
+		d->shared[d->nshared].var = v;
+		d->shared[d->nshared].offset = UINT32_MAX; /* unsized: dynamic */
+		if (size) {
+			uint64_t at = align_to(d->program->shared_bytes, v->align);
+
+			if (at + size > UINT32_MAX / 2)
+				return decode_fail(d, "shared memory too large");
+			d->shared[d->nshared].offset = (uint32_t)at;
+			d->program->shared_bytes = (uint32_t)(at + size);
+		}
+		d->nshared++;
+		return 0;
+	}
+	return 0;
+}
+
+static int scan_operand(struct decoder *d, const struct ptx_operand *o)
+{
+	const struct ptx_func *f;
+	uint32_t index;
+
+	if (o->kind == PTX_OPD_SYM) {
+		f = decode_find_func(d->module, o->name, &index);
+		if (f)
+			return f->is_decl ? 0 : add_function(d, f, index);
+		return use_shared(d, o->name);
+	}
+	for (uint32_t i = 0; i < o->nsub; i++)
+		if (scan_operand(d, &o->sub[i]))
+			return -1;
+	return 0;
+}
+
+static int all_functions(struct decoder *d)
+{
+	const struct ptx_module *m = d->module;
+
+	for (uint32_t i = 0; i < m->nfunc; i++)
+		if (!m->func[i].is_decl && !m->func[i].is_entry && add_function(d, &m->func[i], i))
+			return -1;
+	return 0;
+}
+
+static int scan(struct decoder *d)
+{
+	for (uint32_t i = 0; i < d->program->nfunc; i++) {
+		const struct ptx_func *f = d->program->func[i].ast;
+
+		for (uint32_t k = 0; k < f->nstmt; k++) {
+			const struct ptx_stmt *s = &f->stmt[k];
+
+			d->line = s->span.line;
+			/* an indirect call may reach any function whose address someone took */
+			if (s->kind == PTX_STMT_CALLPROTOTYPE && all_functions(d))
+				return -1;
+			if (s->kind != PTX_STMT_INSN)
+				continue;
+			for (uint32_t o = 0; o < s->insn.nopd; o++)
+				if (scan_operand(d, &s->insn.opd[o]))
+					return -1;
+		}
+	}
+	return 0;
+}
+
+/* Function-scope shared variables, before anything depends on where dynamic memory begins. */
+static int place_shared(struct decoder *d)
+{
+	uint64_t at = d->program->shared_bytes;
+
+	for (uint32_t i = 0; i < d->program->nfunc; i++) {
+		const struct ptx_func *f = d->program->func[i].ast;
+
+		for (uint32_t k = 0; k < f->nstmt; k++) {
+			const struct ptx_stmt *s = &f->stmt[k];
+
+			if (s->kind != PTX_STMT_DECL)
+				continue;
+			for (uint32_t v = 0; v < s->decl.n; v++)
+				if (s->decl.var[v].space == PTX_SPACE_SHARED)
+					at = align_to(at, s->decl.var[v].align) + ptx_var_size(&s->decl.var[v]);
+		}
+	}
+	if (at > UINT32_MAX / 2)
+		return decode_fail(d, "shared memory too large");
+	d->program->dynamic_align_base = (uint32_t)align_to(at, 16);
+	for (uint32_t i = 0; i < d->nshared; i++)
+		if (d->shared[i].offset == UINT32_MAX)
+			d->program->dynamic_align_base =
+				(uint32_t)align_to(d->program->dynamic_align_base, d->shared[i].var->align);
+	return 0;
+}
+
+static int declare_var(struct decoder *d, const struct ptx_var *v)
+{
+	struct emu_func *f = d->func;
+	struct emu_program *p = d->program;
+	uint64_t size = ptx_var_size(v);
+	struct sym *s;
+
+	switch (v->space) {
+	case PTX_SPACE_REG: {
+		uint32_t n = v->range ? v->range : 1;
+
+		if (v->type == PTX_T_B128 || v->vec > 1)
+			return decode_fail(d, "register %.*s of an unknown type", (int)v->name.len, v->name.s);
+		s = decode_declare(d, v->name, SYM_REG);
+		if (!s || n > 1u << 24)
+			return decode_fail(d, "out of memory");
+		s->type = v->type;
+		s->range = v->range;
+		s->row = malloc(n * sizeof(*s->row));
+		if (!s->row)
+			return decode_fail(d, "out of memory");
+		for (uint32_t i = 0; i < n; i++)
+			s->row[i] = EMU_NO_ROW;
+		return 0;
+	}
+	case PTX_SPACE_SHARED:
+		s = decode_declare(d, v->name, SYM_SHARED);
+		if (!s)
+			return decode_fail(d, "out of memory");
+		if (!size) {
+			s->value = p->dynamic_align_base;
+			return 0;
+		}
+		p->shared_bytes = (uint32_t)align_to(p->shared_bytes, v->align);
+		s->value = p->shared_bytes;
+		p->shared_bytes += (uint32_t)size;
+		return 0;
+	case PTX_SPACE_LOCAL: case PTX_SPACE_PARAM:
+		s = decode_declare(d, v->name, SYM_LOCAL);
+		if (!s || size > 1u << 26)
+			return decode_fail(d, "local memory too large");
+		f->local_bytes = (uint32_t)align_to(f->local_bytes, v->align ? v->align : 1);
+		s->value = f->local_bytes;
+		s->size = size;
+		f->local_bytes += (uint32_t)size;
+		return 0;
+	default:
+		return decode_fail(d, "declaration of %.*s", (int)v->name.len, v->name.s);
+	}
+}
+
+static int formals(struct decoder *d, const struct ptx_var *v, uint32_t n, int32_t **at, int32_t **row)
+{
+	*at = calloc(n ? n : 1, sizeof(**at));
+	*row = calloc(n ? n : 1, sizeof(**row));
+	if (!*at || !*row)
+		return decode_fail(d, "out of memory");
+	for (uint32_t i = 0; i < n; i++) {
+		struct sym *s;
+		int index;
+
+		(*row)[i] = EMU_NO_ROW;
+		if (declare_var(d, &v[i]))
+			return -1;
+		s = decode_lookup(d, v[i].name, &index);
+		if (v[i].space == PTX_SPACE_REG) {
+			s->row[0] = decode_new_row(d, v[i].type == PTX_T_PRED ? 4 : decode_bits(v[i].type) == 64 ? 256 : 128);
+			(*row)[i] = s->row[0];
+		} else {
+			(*at)[i] = (int32_t)s->value;
+		}
+	}
+	return 0;
+}
+
+static int kernel_params(struct decoder *d, const struct ptx_func *f)
+{
+	struct emu_program *p = d->program;
+	uint64_t at = 0;
+
+	p->nparam = f->nparam;
+	p->param = calloc(f->nparam ? f->nparam : 1, sizeof(*p->param));
+	if (!p->param)
+		return decode_fail(d, "out of memory");
+	for (uint32_t i = 0; i < f->nparam; i++) {
+		struct sym *s = decode_declare(d, f->param[i].name, SYM_KPARAM);
+		uint64_t size = ptx_var_size(&f->param[i]);
+
+		at = align_to(at, f->param[i].align);
+		if (!s || at + size > 32764 + 4)
+			return decode_fail(d, "parameters too large");
+		s->value = at;
+		s->size = size;
+		p->param[i].offset = (uint32_t)at;
+		p->param[i].size = (uint32_t)size;
+		at += size;
+	}
+	p->param_bytes = (uint32_t)at;
+	return 0;
+}
+
+static int instruction(struct decoder *d, const struct ptx_insn *in)
+{
+	static int (*const family[])(struct decoder *, const struct ptx_insn *, struct mods *) = {
+		decode_control, decode_memory, decode_sync, decode_arith,
+	};
+	struct mods m;
+	int rc = 1;
+
+	d->ntemp = 0;
+	d->guard = EMU_NO_ROW;
+	d->guard_negated = in->guard_negated;
+	if (in->guard.len) {
+		struct ptx_operand g = { .kind = PTX_OPD_REG, .name = in->guard };
+		enum ptx_type type = PTX_T_NONE;
+
+		d->guard = decode_register(d, &g, &type);
+		if (d->guard == EMU_NO_ROW || type != PTX_T_PRED)
+			return decode_fail(d, "guard %.*s is no predicate", (int)in->guard.len, in->guard.s);
+	}
+	if (decode_mods(d, in->opcode, &m))
+		return -1;
+	for (size_t i = 0; rc > 0 && i < sizeof(family) / sizeof(family[0]); i++)
+		rc = family[i](d, in, &m);
+	if (rc && !d->err->text[0])
+		return decode_fail(d, "%.*s: out of memory", (int)in->opcode.len, in->opcode.s);
+	return rc;
+}
+
+static void scope_open(struct decoder *d)
+{
+	d->parent = emu_grow(d->parent, &d->capscope, d->nscope + 1, sizeof(*d->parent));
+	if (!d->parent)
+		return;
+	d->parent[d->nscope] = d->nscope ? d->scope : 0;
+	d->scope = d->nscope++;
+}
+
+static void forget(struct decoder *d)
+{
+	for (uint32_t i = 1; i < d->nsym; i++)
+		free(d->sym[i].row);
+	d->nsym = 0;
+	memset(d->bucket, 0, sizeof(d->bucket));
+	d->nscope = 0;
+	d->scope = 0;
+	d->nfixup = 0;
+}
+
+static int statements(struct decoder *d, const struct ptx_func *f)
+{
+	for (uint32_t k = 0; k < f->nstmt; k++) {
+		const struct ptx_stmt *s = &f->stmt[k];
+		struct sym *sym;
+
+		d->line = s->span.line;
+		switch (s->kind) {
+		case PTX_STMT_OPEN:
+			scope_open(d);
+			if (!d->parent)
+				return decode_fail(d, "out of memory");
+			break;
+		case PTX_STMT_CLOSE:
+			d->scope = d->parent[d->scope];
+			break;
+		case PTX_STMT_LABEL:
+			sym = decode_declare(d, s->label, SYM_LABEL);
+			if (!sym)
+				return decode_fail(d, "out of memory");
+			sym->value = d->program->nop;
+			break;
+		case PTX_STMT_DECL:
+			for (uint32_t v = 0; v < s->decl.n; v++)
+				if (declare_var(d, &s->decl.var[v]))
+					return -1;
+			break;
+		case PTX_STMT_BRANCHTARGETS:
+			sym = decode_declare(d, s->targets.label, SYM_TABLE);
+			if (!sym)
+				return decode_fail(d, "out of memory");
+			sym->stmt = s;
+			break;
+		case PTX_STMT_INSN:
+			if (instruction(d, &s->insn))
+				return -1;
+			break;
+		case PTX_STMT_CALLPROTOTYPE: case PTX_STMT_DIRECTIVE:
+			break;
+		}
+	}
+	return 0;
+}
+
+static int resolve(struct decoder *d)
+{
+	for (uint32_t i = 0; i < d->nfixup; i++) {
+		const struct fixup *x = &d->fixup[i];
+		struct sym *s;
+		int index;
+
+		d->scope = x->scope;
+		d->line = x->line;
+		s = decode_lookup(d, x->label, &index);
+		if (!s || s->kind != SYM_LABEL)
+			return decode_fail(d, "no label %.*s", (int)x->label.len, x->label.s);
+		if (x->slot == UINT32_MAX)
+			d->program->op[x->op].target = (uint32_t)s->value;
+		else
+			d->program->table[x->table].pc[x->slot] = (uint32_t)s->value;
+	}
+	return 0;
+}
+
+/* Formal parameters of all functions come first: calls refer to them. */
+static int prepare(struct decoder *d, uint32_t index)
+{
+	d->func = &d->program->func[index];
+	d->func_index = index;
+	forget(d);
+	scope_open(d);
+	if (!d->parent)
+		return decode_fail(d, "out of memory");
+	if (!index)
+		return kernel_params(d, d->func->ast);
+	d->func->frame_bytes = 0;
+	d->func->local_bytes = 0;
+	free(d->func->param_at);
+	free(d->func->param_row);
+	free(d->func->ret_at);
+	free(d->func->ret_row);
+	d->func->param_at = d->func->param_row = d->func->ret_at = d->func->ret_row = NULL;
+	if (formals(d, d->func->ast->param, d->func->ast->nparam, &d->func->param_at, &d->func->param_row))
+		return -1;
+	return formals(d, d->func->ast->ret, d->func->ast->nret, &d->func->ret_at, &d->func->ret_row);
+}
+
+static int function(struct decoder *d, uint32_t index)
+{
+	struct emu_program *p = d->program;
+	uint32_t first = p->nop;
+	struct emu_op *op;
+
+	if (index == 0 && p->param) {
+		free(p->param);
+		p->param = NULL;
+	}
+	if (prepare(d, index))
+		return -1;
+	d->carry = EMU_NO_ROW;
+	for (size_t i = 0; i < sizeof(d->temp) / sizeof(d->temp[0]); i++)
+		d->temp[i] = EMU_NO_ROW;
+	d->func->entry = first;
+	if (statements(d, d->func->ast))
+		return -1;
+	/* the end of a body is a return */
+	d->guard = EMU_NO_ROW;
+	op = decode_emit(d, EMU_C_RET, emu_h_nop);
+	if (!op)
+		return decode_fail(d, "out of memory");
+	op->target = index;
+	d->func->frame_bytes = (uint32_t)align_to(d->func->frame_bytes, 256);
+	d->func->local_bytes = (uint32_t)align_to(d->func->local_bytes, 16);
+	for (uint32_t i = first; i < p->nop; i++) {
+		if (p->op[i].cls == EMU_C_CALL || p->op[i].cls == EMU_C_CALL_INDIRECT) {
+			p->op[i].imm = d->func->frame_bytes;
+			p->op[i].extra[0] = (int32_t)d->func->local_bytes;
+		}
+	}
+	return resolve(d);
+}
+
+#define RECURSION_FRAMES (512u << 10)
+#define RECURSION_LOCAL (32u << 10)
+
+/* The deepest chain of calls; recursion and indirect calls get a stack. */
+static void measure(struct emu_program *p, uint32_t f, uint32_t depth, uint8_t *on_path,
+		    uint32_t frame, uint32_t local)
+{
+	uint32_t end = f + 1 < p->nfunc ? p->func[f + 1].entry : p->nop;
+
+	frame += p->func[f].frame_bytes;
+	local += p->func[f].local_bytes;
+	if (frame > p->frame_total)
+		p->frame_total = frame;
+	if (local > p->local_total)
+		p->local_total = local;
+	if (depth + 2 > p->max_depth)
+		p->max_depth = depth + 2;
+	on_path[f] = 1;
+	for (uint32_t i = p->func[f].entry; i < end && !p->uses_recursion; i++) {
+		if (p->op[i].cls == EMU_C_CALL_INDIRECT) {
+			p->uses_recursion = 1;
+		} else if (p->op[i].cls == EMU_C_CALL) {
+			uint32_t callee = p->call[p->op[i].target].func;
+
+			if (on_path[callee] || depth > 64)
+				p->uses_recursion = 1;
+			else
+				measure(p, callee, depth + 1, on_path, frame, local);
+		}
+	}
+	on_path[f] = 0;
+}
+
+static int finish(struct decoder *d)
+{
+	struct emu_program *p = d->program;
+	uint8_t *on_path = calloc(p->nfunc, 1);
+
+	if (!on_path)
+		return decode_fail(d, "out of memory");
+	measure(p, 0, 0, on_path, 0, 0);
+	free(on_path);
+	if (p->uses_recursion) {
+		p->frame_total += RECURSION_FRAMES;
+		p->local_total += RECURSION_LOCAL;
+		p->max_depth = 1024;
+	}
+	p->nreg = p->func[0].frame_bytes / 128 < 16 ? 16 : p->func[0].frame_bytes / 128;
+	if (p->nreg > 255)
+		p->nreg = 255;
+	return 0;
+}
+
+struct emu_program *emu_decode(const struct ptx_module *module, const struct ptx_func *func,
+			       const struct emu_symbols *symbols, struct gs_error *err)
+{
+	struct decoder *d = calloc(1, sizeof(*d));
+	struct emu_program *p = calloc(1, sizeof(*p));
+	struct gs_error local;
+	int rc = -1;
+
+	err = err ? err : &local;
+	err->text[0] = '\0';
+	if (!d || !p) {
+		gs_fail(err, "out of memory");
+		goto out;
+	}
+	d->module = module;
+	d->symbols = symbols;
+	d->program = p;
+	d->err = err;
+	d->line = func->span.line;
+	if (add_function(d, func, (uint32_t)(func - module->func)) || scan(d) || place_shared(d))
+		goto out;
+	for (uint32_t i = 1; i < p->nfunc; i++)
+		if (prepare(d, i))
+			goto out;
+	for (uint32_t i = 0; i < p->nfunc; i++)
+		if (function(d, i))
+			goto out;
+	rc = finish(d);
+out:
+	if (d) {
+		forget(d);
+		free(d->sym);
+		free(d->parent);
+		free(d->fixup);
+		free(d->shared);
+		free(d->constant);
+		free(d);
+	}
+	if (rc) {
+		emu_program_free(p);
+		return NULL;
+	}
+	return p;
+}
+
+void emu_program_free(struct emu_program *p)
+{
+	if (!p)
+		return;
+	for (uint32_t i = 0; i < p->nfunc; i++) {
+		free(p->func[i].param_at);
+		free(p->func[i].ret_at);
+		free(p->func[i].param_row);
+		free(p->func[i].ret_row);
+	}
+	for (uint32_t i = 0; i < p->ncall; i++) {
+		free(p->call[i].in);
+		free(p->call[i].out);
+		free(p->call[i].rin);
+		free(p->call[i].rout);
+	}
+	for (uint32_t i = 0; i < p->ntable; i++)
+		free(p->table[i].pc);
+	free(p->op);
+	free(p->func);
+	free(p->call);
+	free(p->table);
+	free(p->constant);
+	free(p->param);
+	free(p);
+}

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* ld, st, atom, red, fences, prefetches, asynchronous copies. */
+#define _GNU_SOURCE
+#include <string.h>
+
+#include "device/emu/exec/decode.h"
+
+/* Ordering, scope and cache hints that the host's memory model makes plain. */
+static const char *const hints[] = {
+	"weak", "relaxed", "acquire", "release", "acq_rel", "volatile", "mmio", "sc", "cta", "cluster", "gpu", "sys",
+	"ca", "cg", "cs", "cv", "lu", "wb", "wt", "nc", "L1::evict_normal", "L1::evict_unchanged", "L1::evict_first",
+	"L1::evict_last", "L1::no_allocate", "L2::evict_first", "L2::evict_last", "L2::evict_normal", "L2::64B",
+	"L2::128B", "L2::256B", "noftz", NULL
+};
+
+static enum emu_space space_of(const struct mods *m)
+{
+	if (!m->has_space)
+		return EMU_S_GENERIC;
+	switch (m->space) {
+	case PTX_SPACE_SHARED: return EMU_S_SHARED;
+	case PTX_SPACE_LOCAL: return EMU_S_LOCAL;
+	case PTX_SPACE_PARAM: return EMU_S_PARAM;
+	default: return EMU_S_GLOBAL;
+	}
+}
+
+/* In a .func, parameters live in the local frame. */
+static enum emu_space param_space(const struct decoder *d, enum emu_space space)
+{
+	return space == EMU_S_PARAM && d->func_index ? EMU_S_LOCAL : space;
+}
+
+static int vector(const struct ptx_operand *o, const struct ptx_operand **list, uint32_t *n)
+{
+	if (o->kind == PTX_OPD_VEC) {
+		*list = o->sub;
+		*n = o->nsub;
+	} else {
+		*list = o;
+		*n = 1;
+	}
+	return *n > 4;
+}
+
+static int load(struct decoder *d, const struct ptx_insn *in, struct mods *m)
+{
+	enum ptx_type type = m->type[0], reg = PTX_T_NONE;
+	enum emu_space space = param_space(d, space_of(m));
+	int32_t rows[4] = { EMU_NO_ROW, EMU_NO_ROW, EMU_NO_ROW, EMU_NO_ROW };
+	const struct ptx_operand *list;
+	struct emu_op a = { 0 }, *op;
+	uint32_t n, bits = 0;
+
+	decode_ignore(m, hints);
+	if (m->ntoken || m->ntype != 1 || in->nopd < 2 || vector(&in->opd[0], &list, &n) || n != m->vec ||
+	    decode_bits(type) == 128 || !decode_bits(type))
+		return decode_unknown(d, in);
+	for (uint32_t i = 0; i < n; i++) {
+		if (list[i].kind == PTX_OPD_SINK)
+			continue;
+		rows[i] = decode_register(d, &list[i], &reg);
+		if (rows[i] == EMU_NO_ROW || reg == PTX_T_PRED || (bits && bits != decode_bits(reg)))
+			return decode_fail(d, "destination of %.*s", (int)in->opcode.len, in->opcode.s);
+		bits = decode_bits(reg);
+	}
+	if (decode_address(d, &in->opd[1], &space, &a))
+		return -1;
+	op = decode_emit(d, EMU_C_ALU, emu_h_ld);
+	if (!op)
+		return -1;
+	op->s[0] = a.s[0];
+	op->imm = a.imm;
+	op->flags = a.flags;
+	op->space = (uint8_t)space;
+	op->size = (uint8_t)(decode_bits(type) / 8);
+	op->vec = (uint8_t)n;
+	op->is_signed = (uint8_t)decode_is_signed(type);
+	op->wide = bits == 64;
+	op->boolop = (uint8_t)(bits < 32 ? 16 : 32);
+	op->d = rows[0];
+	memcpy(op->extra, rows + 1, 3 * sizeof(rows[0]));
+	if (space == EMU_S_PARAM && (a.flags & EMU_F_NOBASE)) {
+		if (a.imm < 0 || (uint64_t)a.imm + op->size * n > d->program->param_bytes)
+			return decode_fail(d, "parameter out of bounds");
+		op->fn = emu_h_ld_param;
+	} else if ((space == EMU_S_GLOBAL || space == EMU_S_GENERIC) && (a.flags & EMU_F_ADDR64) &&
+		   n == 1 && op->size == 4 && bits == 32) {
+		op->fn = emu_h_ld_fast32;
+	}
+	return 0;
+}
+
+static int store(struct decoder *d, const struct ptx_insn *in, struct mods *m)
+{
+	enum ptx_type type = m->type[0], reg;
+	enum emu_space space = param_space(d, space_of(m));
+	int32_t rows[4] = { EMU_NO_ROW, EMU_NO_ROW, EMU_NO_ROW, EMU_NO_ROW };
+	const struct ptx_operand *list;
+	struct emu_op a = { 0 }, *op;
+	int wide;
+	uint32_t n;
+
+	decode_ignore(m, hints);
+	if (m->ntoken || m->ntype != 1 || in->nopd < 2 || vector(&in->opd[1], &list, &n) || n != m->vec ||
+	    decode_bits(type) == 128 || !decode_bits(type))
+		return decode_unknown(d, in);
+	/* the value is read at the type's width, or at the registers' if they are all wider */
+	wide = decode_bits(type) == 64;
+	if (n == 1 && decode_register(d, &list[0], &reg) != EMU_NO_ROW && decode_bits(reg) == 64)
+		wide = 1;
+	for (uint32_t i = 0; i < n; i++) {
+		rows[i] = decode_source(d, &list[i], wide ? EMU_K_U64 : EMU_K_U32, type);
+		if (rows[i] == EMU_NO_ROW)
+			return -1;
+	}
+	if (space == EMU_S_PARAM)
+		space = EMU_S_LOCAL;
+	if (decode_address(d, &in->opd[0], &space, &a))
+		return -1;
+	op = decode_emit(d, EMU_C_ALU, emu_h_st);
+	if (!op)
+		return -1;
+	op->s[0] = a.s[0];
+	op->imm = a.imm;
+	op->flags = a.flags;
+	op->space = (uint8_t)space;
+	op->size = (uint8_t)(decode_bits(type) / 8);
+	op->vec = (uint8_t)n;
+	op->wide = (uint8_t)wide;
+	op->s[1] = rows[0];
+	memcpy(op->extra, rows + 1, 3 * sizeof(rows[0]));
+	if ((space == EMU_S_GLOBAL || space == EMU_S_GENERIC) && (a.flags & EMU_F_ADDR64) && n == 1 && op->size == 4 && !wide)
+		op->fn = emu_h_st_fast32;
+	return 0;
+}
+
+static int atomic(struct decoder *d, const struct ptx_insn *in, struct mods *m)
+{
+	static const struct { const char *name; enum emu_atom op; } ops[] = {
+		{ "add", EMU_A_ADD }, { "and", EMU_A_AND }, { "or", EMU_A_OR }, { "xor", EMU_A_XOR },
+		{ "min", EMU_A_MIN }, { "max", EMU_A_MAX }, { "exch", EMU_A_EXCH }, { "cas", EMU_A_CAS },
+		{ "inc", EMU_A_INC }, { "dec", EMU_A_DEC },
+	};
+	int red = strcmp(m->base, "red") == 0, sub = -1;
+	const struct ptx_operand *opd = in->opd + (red ? 0 : 1);
+	enum emu_space space = space_of(m);
+	struct emu_op a = { 0 }, *op;
+	int32_t dst = EMU_NO_ROW, fix = EMU_NO_ROW, b, c = EMU_NO_ROW;
+	enum emu_kind kind;
+	uint32_t left;
+
+	decode_ignore(m, hints);
+	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++)
+		if (decode_has(m, ops[i].name))
+			sub = (int)ops[i].op;
+	left = in->nopd - (red ? 0 : 1);
+	if (m->ntoken || sub < 0 || m->ntype != 1 || m->vec != 1 || in->nopd < (red ? 2u : 3u) ||
+	    decode_bits(m->type[0]) == 128 || (sub == EMU_A_CAS && left < 3))
+		return decode_unknown(d, in);
+	kind = decode_bits(m->type[0]) == 64 ? EMU_K_U64 : EMU_K_U32;
+	b = decode_source(d, &opd[1], kind, m->type[0]);
+	if (b == EMU_NO_ROW)
+		return -1;
+	if (sub == EMU_A_CAS) {
+		c = decode_source(d, &opd[2], kind, m->type[0]);
+		if (c == EMU_NO_ROW)
+			return -1;
+	}
+	if (!red && in->opd[0].kind != PTX_OPD_SINK) {
+		dst = decode_dest(d, &in->opd[0], kind, &fix);
+		if (dst == EMU_NO_ROW)
+			return -1;
+	}
+	if (decode_address(d, &opd[0], &space, &a))
+		return -1;
+	op = decode_emit(d, EMU_C_ALU, emu_h_atom);
+	if (!op)
+		return -1;
+	op->s[0] = a.s[0];
+	op->imm = a.imm;
+	op->flags = a.flags;
+	op->space = (uint8_t)space;
+	op->size = (uint8_t)(decode_bits(m->type[0]) / 8);
+	op->type = (uint8_t)m->type[0];
+	op->wide = kind == EMU_K_U64;
+	op->sub = (uint8_t)sub;
+	op->s[1] = b;
+	op->s[2] = c;
+	op->d = dst;
+	return decode_fix(d, dst, kind, fix);
+}
+
+/* cp.async.ca|cg.shared.global [dst], [src], size{, src-size}; and its group bookkeeping, which has nothing to wait for. */
+static int copy_async(struct decoder *d, const struct ptx_insn *in, struct mods *m)
+{
+	enum emu_space space = EMU_S_SHARED, from = EMU_S_GLOBAL;
+	struct emu_op a = { 0 }, b = { 0 }, *op;
+	int32_t n = EMU_NO_ROW, base;
+
+	if (!decode_has(m, "async"))
+		return decode_unknown(d, in);
+	if (decode_has(m, "commit_group") || decode_has(m, "wait_group") || decode_has(m, "wait_all"))
+		return m->ntoken ? decode_unknown(d, in) : decode_emit(d, EMU_C_ALU, emu_h_nop) ? 0 : -1;
+	decode_ignore(m, hints);
+	decode_has(m, "global");
+	if (m->ntoken || in->nopd < 3 || in->opd[2].kind != PTX_OPD_INT)
+		return decode_unknown(d, in);
+	if (in->nopd > 3) {
+		n = decode_source(d, &in->opd[3], EMU_K_U32, PTX_T_U32);
+		if (n == EMU_NO_ROW)
+			return -1;
+	}
+	if (decode_address(d, &in->opd[1], &from, &b) || decode_address(d, &in->opd[0], &space, &a))
+		return -1;
+	base = b.s[0];
+	if (base == EMU_NO_ROW || !(b.flags & EMU_F_ADDR64) || b.imm < 0 || b.imm > UINT32_MAX) {
+		base = EMU_NO_ROW;
+		return decode_unknown(d, in);
+	}
+	if (a.s[0] == EMU_NO_ROW) {
+		a.s[0] = decode_constant(d, 0, 0);
+		a.flags = 0;
+	}
+	op = decode_emit(d, EMU_C_ALU, emu_h_cp_async);
+	if (!op)
+		return -1;
+	op->s[0] = a.s[0];
+	op->flags = a.flags;
+	op->imm = a.imm;
+	op->s[1] = base;
+	op->target = (uint32_t)b.imm;
+	op->s[2] = n;
+	op->size = (uint8_t)in->opd[2].bits;
+	return 0;
+}
+
+int decode_memory(struct decoder *d, const struct ptx_insn *in, struct mods *m)
+{
+	static const char *const nothing[] = {
+		"prefetch", "prefetchu", "applypriority", "discard", "pmevent", "griddepcontrol", NULL
+	};
+	static const char *const fences[] = { "membar", "fence", NULL };
+
+	if (strcmp(m->base, "ld") == 0 || strcmp(m->base, "ldu") == 0)
+		return load(d, in, m);
+	if (strcmp(m->base, "st") == 0)
+		return store(d, in, m);
+	if (strcmp(m->base, "atom") == 0 || strcmp(m->base, "red") == 0)
+		return atomic(d, in, m);
+	if (strcmp(m->base, "cp") == 0)
+		return copy_async(d, in, m);
+	for (int i = 0; fences[i]; i++)
+		if (strcmp(m->base, fences[i]) == 0)
+			return decode_emit(d, EMU_C_ALU, emu_h_fence) ? 0 : -1;
+	for (int i = 0; nothing[i]; i++)
+		if (strcmp(m->base, nothing[i]) == 0)
+			return decode_emit(d, EMU_C_ALU, emu_h_nop) ? 0 : -1;
+	return 1;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What went wrong in a kernel: the driver's error code, and one line for a person. */
+#define _GNU_SOURCE
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "device/emu/emu.h"
+
+void emu_log(const char *fmt, ...)
+{
+	const char *name = getenv("GPUSHARE_EMU_LOG");
+	FILE *f = name && *name ? fopen(name, "ae") : NULL;
+	char line[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	fprintf(f ? f : stderr, "gpushare-emu[%d]: %s\n", (int)getpid(), line);
+	if (f)
+		fclose(f);
+}
+
+CUresult emu_fault_result(const struct emu_grid *g)
+{
+	const struct emu_fault *f = &g->fault;
+
+	if (!atomic_load(&g->failed))
+		return CUDA_SUCCESS;
+	while (atomic_load(&g->failed) != 2)
+		; /* being filled by another SM */
+	emu_log("kernel %s, block (%u,%u,%u), thread (%u,%u,%u), PTX line %u: %s, address 0x%llx", g->name,
+		f->block[0], f->block[1], f->block[2], f->thread[0], f->thread[1], f->thread[2], f->line,
+		f->what[0] ? f->what : "no memory for the block", (unsigned long long)f->address);
+	switch (f->kind) {
+	case EMU_FAULT_ADDRESS: return CUDA_ERROR_ILLEGAL_ADDRESS;
+	case EMU_FAULT_ALIGN: return CUDA_ERROR_MISALIGNED_ADDRESS;
+	case EMU_FAULT_ASSERT: return CUDA_ERROR_ASSERT;
+	case EMU_FAULT_STACK: return CUDA_ERROR_HARDWARE_STACK_ERROR;
+	case EMU_FAULT_PC: return CUDA_ERROR_INVALID_PC;
+	case EMU_FAULT_ILLEGAL: case EMU_FAULT_BARRIER: return CUDA_ERROR_ILLEGAL_INSTRUCTION;
+	default: return CUDA_ERROR_LAUNCH_FAILED;
+	}
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Device memory of one process: its allocations and its registered host
+ * memory.  A device address is the address at which the host has the bytes;
+ * what makes it device memory is that it is in this table.  Every access of
+ * a kernel, a copy or a memory operation is checked against it.
+ */
+#ifndef GPUSHARE_EMU_MEM_H
+#define GPUSHARE_EMU_MEM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct emu_mem;
+
+enum emu_mem_kind {
+	EMU_MEM_DEVICE, EMU_MEM_MANAGED, EMU_MEM_HOST, EMU_MEM_REGISTERED, EMU_MEM_MODULE,
+};
+
+/* [base, base + size); version says which state of the table it was read from. */
+struct emu_range {
+	uint64_t base, size;
+	uint32_t version;
+	enum emu_mem_kind kind;
+	uint32_t flags;
+};
+
+struct emu_mem *emu_mem_create(void);
+void emu_mem_destroy(struct emu_mem *mem); /* frees what is still allocated */
+
+/* Zeroed pages are mapped; 0 on failure.  Aligned to 512 bytes at least. */
+uint64_t emu_mem_alloc(struct emu_mem *mem, uint64_t size, enum emu_mem_kind kind, uint32_t flags);
+/* Make host memory of the program's own known.  -1: overlaps. */
+int emu_mem_register(struct emu_mem *mem, uint64_t base, uint64_t size, uint32_t flags);
+/* Forget the allocation at base, of one of the kinds in the mask; its size in *size.  -1: none begins there. */
+int emu_mem_free(struct emu_mem *mem, uint64_t base, unsigned int kinds, uint64_t *size, enum emu_mem_kind *kind);
+
+/* The range that holds [addr, addr + size), in *range.  -1: none. */
+int emu_mem_find(struct emu_mem *mem, uint64_t addr, uint64_t size, struct emu_range *range);
+/* Changes whenever the table does. */
+uint32_t emu_mem_version(const struct emu_mem *mem);
+
+#endif
