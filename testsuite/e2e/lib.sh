@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck shell=bash disable=SC2034
 # Shared by the end-to-end tests (sourced): result lines, a private cluster, waiting with a limit.
 # A test script runs in the build tree; automake exports srcdir.
 set -u

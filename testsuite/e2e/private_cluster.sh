@@ -87,7 +87,7 @@ check "the orphaned job is gone" test -z "$(alive "$(cat "$TMP/orphan")")"
 # A stale pid file that names somebody else's process.
 sleep 300 &
 bystander=$!
-pids+=($bystander)
+pids+=("$bystander")
 echo $bystander >"$b/run/slurmd.pid"
 check "stop with a pid file that names another process" timeout 60 "$CLUSTER" "$b" stop
 check "leaves that process alone" test -n "$(alive $bystander)"
