@@ -679,6 +679,35 @@ static void test_restart_drops_the_dead(void **state)
 	close(ready[1]);
 }
 
+/* ---- reports ---------------------------------------------------------------- */
+
+static void test_long_report(void **state)
+{
+	struct live *l = *state;
+	uint32_t job = 0, first = 0;
+	json_t *rows;
+	char *text;
+	int own;
+
+	/* More than are kept, and far more than a socket takes at once. */
+	for (int i = 0; i < 1010; i++) {
+		own = live_local(l, 1, MIB / 4, "low", &job);
+		first = first ? first : job;
+		close(own);
+	}
+	do
+		usleep(1000);
+	while (live_logged(l, ": over: ") < 1010);
+	text = live_query(l, GS_QUERY_REPORT, 0);
+	rows = json_loads(text, 0, NULL);
+	assert_int_equal(json_array_size(rows), 1000);
+	assert_int_equal(json_integer_value(json_object_get(json_array_get(rows, 0), "job")),
+			 first + 10);
+	assert_true(strlen(text) > 256 * 1024);
+	json_decref(rows);
+	free(text);
+}
+
 /* ---- gpusharectl run ------------------------------------------------------- */
 
 static int ctl(const struct live *l, const char *script, int sig)
@@ -744,6 +773,7 @@ int main(void)
 		LIVE(test_killed_client_frees_the_gpu),
 		LIVE(test_restart_adopts),
 		LIVE(test_restart_drops_the_dead),
+		LIVE(test_long_report),
 		LIVE(test_ctl_run),
 		LIVE(test_ctl_run_forwards_signals),
 	};

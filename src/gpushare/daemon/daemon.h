@@ -14,6 +14,7 @@
 #include "gpushare/config/config.h"
 #include "gpushare/daemon/gpu.h"
 #include "gpushare/memory/ledger.h"
+#include "gpushare/proto/msg.h"
 
 struct event;
 struct event_base;
@@ -29,6 +30,12 @@ struct gs_device {
 	struct gs_gpu *gpu;
 	struct gs_ledger *ledger; /* "step" there is an allocation's id (steps.h) */
 	uint64_t wake_ns;         /* its next turn at the latest */
+};
+
+/* A long report, kept for a moment (query.c). */
+struct gs_kept_text {
+	char *text;
+	uint64_t made_ns;
 };
 
 LIST_HEAD(gs_peers, gs_peer);
@@ -62,6 +69,8 @@ struct gs_daemon {
 	struct event *refresh;    /* AdminComment while jobs run */
 
 	struct event *signals[3];
+
+	struct gs_kept_text kept[GS_QUERY_COUNT][2];
 
 	/* Complaints about clients, so that none of them can fill the log. */
 	uint64_t complaints_since_ns;

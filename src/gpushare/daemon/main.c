@@ -19,6 +19,7 @@
 #include "gpushare/daemon/locality.h"
 #include "gpushare/daemon/loop.h"
 #include "gpushare/daemon/options.h"
+#include "gpushare/daemon/query.h"
 #include "gpushare/daemon/server.h"
 #include "gpushare/daemon/slurm_report.h"
 #include "gpushare/daemon/state.h"
@@ -59,6 +60,7 @@ static void stop(struct gs_daemon *d, int served)
 	if (served)
 		gs_pid_file_remove(d->config->pid_file);
 	gs_server_fini(d);
+	gs_query_fini(d);
 	gs_steps_fini(d);
 	gs_devices_fini(d);
 	gs_loop_fini(d);

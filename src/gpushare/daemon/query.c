@@ -19,6 +19,9 @@
 #include "gpushare/daemon/steps.h"
 
 #define READ_PATIENCE_S 5
+/* A long report is made ten times a second at most, however often it is asked for. */
+#define LONG_TEXT 65536
+#define LONG_TEXT_KEPT_NS (100 * GS_NS_PER_MS)
 
 static const char *step_name(const struct gs_step *s, char names[][16], size_t i)
 {
@@ -30,7 +33,7 @@ static uint64_t peak_of(const struct gs_step *s)
 	return s->alloc ? gs_ledger_peak(s->alloc->device->ledger, s->alloc->id) : s->peak;
 }
 
-static void fill_row(struct gs_report_row *row, const struct gs_step *s, const char *name)
+static void fill_row(struct gs_report_row *row, struct gs_step *s, const char *name)
 {
 	row->job = s->info.job_id;
 	row->step = name;
@@ -99,6 +102,7 @@ static char *report_text(struct gs_daemon *d, uint32_t job, int json)
 	return text;
 }
 
+/* Of the registered steps; of a job's, also when they are over. */
 static char *kernels_text(struct gs_daemon *d, uint32_t job, int json)
 {
 	struct gs_report_kernel *k = NULL;
@@ -106,7 +110,7 @@ static char *kernels_text(struct gs_daemon *d, uint32_t job, int json)
 	size_t n = 0, at = 0;
 	char *text = NULL;
 
-	if (select_steps(d, job, 1, &sel) < 0)
+	if (select_steps(d, job, job != 0, &sel) < 0)
 		return NULL;
 	for (size_t i = 0; i < sel.n; i++)
 		n += sel.step[i]->tally.nkernel;
@@ -225,29 +229,53 @@ int gs_query_continue(struct gs_peer *peer)
 	return 0;
 }
 
+static char *make_text(struct gs_daemon *d, enum gs_query what, uint32_t job, int json)
+{
+	switch (what) {
+	case GS_QUERY_STATUS:
+		return status_text(d, json);
+	case GS_QUERY_REPORT:
+		return report_text(d, job, json);
+	default:
+		return kernels_text(d, job, json);
+	}
+}
+
+static char *get_text(struct gs_daemon *d, enum gs_query what, uint32_t job, int json)
+{
+	struct gs_kept_text *kept = &d->kept[what][json];
+	uint64_t now = gs_clock_ns();
+	char *text;
+
+	if (!job && kept->text && now - kept->made_ns < LONG_TEXT_KEPT_NS)
+		return strdup(kept->text);
+	text = make_text(d, what, job, json);
+	if (!job && text && strlen(text) >= LONG_TEXT) {
+		free(kept->text);
+		kept->text = strdup(text);
+		kept->made_ns = now;
+	}
+	return text;
+}
+
+void gs_query_fini(struct gs_daemon *d)
+{
+	for (int what = 0; what < GS_QUERY_COUNT; what++)
+		for (int json = 0; json < 2; json++)
+			free(d->kept[what][json].text);
+}
+
 int gs_on_query(struct gs_peer *peer, struct gs_msg *msg, int fd)
 {
-	uint32_t job = msg->query.job_id;
-	int json = msg->query.json != 0;
-
 	(void)fd;
 	if (peer->text)
 		return gs_peer_refuse(peer, msg->header.tag, GS_REFUSED_BAD_REQUEST,
 				      "one question at a time");
-	switch (msg->query.what) {
-	case GS_QUERY_STATUS:
-		peer->text = status_text(peer->d, json);
-		break;
-	case GS_QUERY_REPORT:
-		peer->text = report_text(peer->d, job, json);
-		break;
-	case GS_QUERY_KERNELS:
-		peer->text = kernels_text(peer->d, job, json);
-		break;
-	default:
+	if (msg->query.what >= GS_QUERY_COUNT)
 		return gs_peer_refuse(peer, msg->header.tag, GS_REFUSED_BAD_REQUEST,
 				      "there is no report %u", msg->query.what);
-	}
+	peer->text = get_text(peer->d, msg->query.what, msg->query.job_id,
+			      msg->query.json != 0);
 	if (!peer->text)
 		return -1;
 	peer->text_len = strlen(peer->text);

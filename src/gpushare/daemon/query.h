@@ -11,4 +11,7 @@
 /* The job's summary over its steps on this node; -1 if it has none. */
 int gs_query_comment(struct gs_daemon *d, uint32_t job_id, char *buf, size_t size);
 
+/* At the daemon's end: free the texts that are kept. */
+void gs_query_fini(struct gs_daemon *d);
+
 #endif

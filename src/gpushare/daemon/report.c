@@ -35,7 +35,7 @@ const char *gs_report_reason(uint32_t reason)
 	return reason < sizeof(words) / sizeof(words[0]) ? words[reason] : "?";
 }
 
-void gs_report_fill(struct gs_report_row *row, const struct gs_tally *t, uint64_t peak,
+void gs_report_fill(struct gs_report_row *row, struct gs_tally *t, uint64_t peak,
 		    uint64_t reserved)
 {
 	row->kernels = t->launches;
@@ -44,8 +44,9 @@ void gs_report_fill(struct gs_report_row *row, const struct gs_tally *t, uint64_
 	row->turnaround_ms = (double)t->turnaround_ns / 1e6;
 	row->ntt = gs_ntt(row->turnaround_ms, row->active_ms);
 	row->preemptions = t->preemptions;
-	row->evict_p50_us = gs_tally_evict_us(t, 0.50);
-	row->evict_p99_us = gs_tally_evict_us(t, 0.99);
+	gs_tally_quantiles(t);
+	row->evict_p50_us = t->p50_us;
+	row->evict_p99_us = t->p99_us;
 	row->memory_mb = (double)peak / MIB;
 	row->reserved_mb = (double)reserved / MIB;
 }

@@ -45,7 +45,7 @@ struct gs_report_kernel {
 };
 
 /* The step's figures from its tally: all columns but the texts and the ids. */
-void gs_report_fill(struct gs_report_row *row, const struct gs_tally *tally,
+void gs_report_fill(struct gs_report_row *row, struct gs_tally *tally,
 		    uint64_t peak_bytes, uint64_t reserved_bytes);
 
 /* Each returns text that ends in a newline, to be freed; NULL: no memory. */

@@ -42,23 +42,40 @@ static void make_folder(const char *socket)
 	}
 }
 
+/* The file may be one that a daemon on its way out has just removed: then not ours. */
+static int still_there(int fd, const char *path)
+{
+	struct stat held, named;
+
+	return fstat(fd, &held) == 0 && lstat(path, &named) == 0 &&
+	       held.st_ino == named.st_ino && held.st_dev == named.st_dev;
+}
+
 static int take_lock(struct gs_daemon *d, struct gs_error *err)
 {
 	char path[512];
+	int fd;
 
 	if (lock_path(d, path, sizeof(path)) < 0)
 		return gs_fail(err, "the socket's path is too long");
-	d->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (d->lock_fd < 0)
-		return gs_fail_errno(err, "cannot open %s", path);
-	if (flock(d->lock_fd, LOCK_EX | LOCK_NB) < 0) {
-		close(d->lock_fd);
-		d->lock_fd = -1;
-		if (errno == EWOULDBLOCK)
-			return gs_fail(err, "another gpushared serves %s", d->config->socket);
-		return gs_fail_errno(err, "cannot lock %s", path);
+	for (;;) {
+		fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+		if (fd < 0)
+			return gs_fail_errno(err, "cannot open %s", path);
+		if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+			break;
+		if (still_there(fd, path)) {
+			d->lock_fd = fd;
+			return 0;
+		}
+		close(fd);
 	}
-	return 0;
+	if (errno == EWOULDBLOCK)
+		gs_fail(err, "another gpushared serves %s", d->config->socket);
+	else
+		gs_fail_errno(err, "cannot lock %s", path);
+	close(fd);
+	return -1;
 }
 
 static int bind_socket(struct gs_daemon *d, struct gs_error *err)
@@ -162,7 +179,7 @@ void gs_server_fini(struct gs_daemon *d)
 		unlink(d->config->socket);
 		close(d->listen_fd);
 	}
-	/* Removed while it is held: whoever opens it anew makes another one. */
+	/* Removed while it is held; see still_there(). */
 	if (d->lock_fd >= 0) {
 		if (lock_path(d, path, sizeof(path)) == 0)
 			unlink(path);

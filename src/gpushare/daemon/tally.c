@@ -90,14 +90,18 @@ void gs_tally_evicted(struct gs_tally *t, uint64_t ns)
 	t->evictions++;
 }
 
-double gs_tally_evict_us(const struct gs_tally *t, double q)
+void gs_tally_quantiles(struct gs_tally *t)
 {
 	double us[GS_TALLY_SAMPLES];
 	size_t n = t->evictions < GS_TALLY_SAMPLES ? (size_t)t->evictions : GS_TALLY_SAMPLES;
 
+	if (t->quantiles_of == t->evictions) /* a thousand steps that are over cost nothing */
+		return;
 	for (size_t i = 0; i < n; i++)
 		us[i] = t->sample_us[i];
-	return gs_quantile(us, n, q);
+	t->p50_us = gs_quantile(us, n, 0.50);
+	t->p99_us = gs_quantile(us, n, 0.99);
+	t->quantiles_of = t->evictions;
 }
 
 static int more_launches(const void *a, const void *b)

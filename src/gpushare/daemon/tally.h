@@ -36,6 +36,8 @@ struct gs_tally {
 	uint64_t preemptions;   /* launches that left with block-tasks remaining */
 	uint64_t evictions;     /* samples taken in all */
 	uint32_t sample_us[GS_TALLY_SAMPLES];
+	uint64_t quantiles_of;  /* evictions when the two below were computed */
+	double p50_us, p99_us;
 	struct gs_tally_kernel *kernel;
 	uint32_t nkernel;
 };
@@ -60,8 +62,8 @@ struct gs_tally_kernel *gs_tally_kernel(struct gs_tally *tally, const struct gs_
 /* An eviction took this long, from the order to the drained GPU. */
 void gs_tally_evicted(struct gs_tally *tally, uint64_t ns);
 
-/* The q-quantile of the latest eviction latencies, in microseconds; 0 without any. */
-double gs_tally_evict_us(const struct gs_tally *tally, double q);
+/* Bring p50_us and p99_us up to date: of the latest latencies, 0 without any. */
+void gs_tally_quantiles(struct gs_tally *tally);
 
 /* The step is over: keep only its `most` most launched kernels. */
 void gs_tally_trim(struct gs_tally *tally, uint32_t most);
