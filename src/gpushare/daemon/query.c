@@ -126,19 +126,20 @@ static char *kernels_text(struct gs_daemon *d, uint32_t job, int json)
 	return text;
 }
 
-static const char *holder_name(const struct gs_daemon *d, uint64_t id)
+static void name_holder(const struct gs_daemon *d, uint64_t id, char *buf, size_t size)
 {
 	const struct gs_peer *peer;
 
+	buf[0] = '\0';
 	LIST_FOREACH(peer, &d->peers, link)
 		if (peer->tenant && peer->id == id)
-			return peer->who;
-	return "";
+			snprintf(buf, size, "%s %s", peer->who, peer->program);
 }
 
 static char *status_text(struct gs_daemon *d, int json)
 {
 	struct gs_report_gpu gpu[GS_CONFIG_GPUS_MAX];
+	char holder[GS_CONFIG_GPUS_MAX][160];
 	struct gs_report_status s = {
 		.version = PACKAGE_VERSION,
 		.pid = (uint32_t)getpid(),
@@ -154,9 +155,10 @@ static char *status_text(struct gs_daemon *d, int json)
 		struct gs_gpu_status st;
 
 		gs_gpu_status(dev->gpu, &st);
+		name_holder(d, st.holder, holder[i], sizeof(holder[i]));
 		gpu[i] = (struct gs_report_gpu){
 			.gpu = dev->index, .policy = st.policy,
-			.holder = holder_name(d, st.holder),
+			.holder = holder[i],
 			.clients = st.tenants, .waiting = st.waiting,
 			.shares = dev->shares, .shares_taken = gs_steps_shares(d, dev),
 			.memory_mb = (double)dev->memory / 1048576,

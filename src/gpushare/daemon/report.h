@@ -19,7 +19,7 @@ struct gs_report_row {
 struct gs_report_gpu {
 	uint32_t gpu;
 	const char *policy;
-	const char *holder;     /* "job 12.0 uid 1000 pid 4711"; "" for nobody */
+	const char *holder;     /* "job 12.0 uid 1000 pid 4711 triad"; "" for nobody */
 	uint32_t clients, waiting;
 	uint32_t shares, shares_taken;
 	double memory_mb, reserved_mb;
