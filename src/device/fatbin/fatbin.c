@@ -33,7 +33,6 @@ int gs_fatbin_open(const void *data, size_t len, struct gs_fatbin *fb, struct gs
 {
 	const uint8_t *p = data;
 	uint64_t entries;
-	size_t header;
 
 	memset(fb, 0, sizeof(*fb));
 	if (len < FATBIN_HEADER)
@@ -42,14 +41,12 @@ int gs_fatbin_open(const void *data, size_t len, struct gs_fatbin *fb, struct gs
 		return gs_fail(err, "fatbin: the magic is 0x%08x", get32(p));
 	if (get16(p + 4) != FATBIN_VERSION)
 		return gs_fail(err, "fatbin: version %u is not known", get16(p + 4));
-	header = get16(p + 6);
 	entries = get64(p + 8);
-	if (header < FATBIN_HEADER || !within(header, entries, len))
+	if (get16(p + 6) != FATBIN_HEADER || !within(FATBIN_HEADER, entries, len))
 		return gs_fail(err, "fatbin: %llu bytes of entries do not fit into %zu",
 			       (unsigned long long)entries, len);
 	fb->bytes.data = p;
-	fb->bytes.len = header + (size_t)entries;
-	fb->first = header;
+	fb->bytes.len = FATBIN_HEADER + (size_t)entries;
 	return 0;
 }
 
@@ -138,7 +135,7 @@ static enum gs_entry_kind kind_of(uint16_t raw)
 int gs_fatbin_next(const struct gs_fatbin *fb, size_t *at, struct gs_fatbin_entry *e,
 		   struct gs_error *err)
 {
-	size_t here = *at ? *at : fb->first, left = fb->bytes.len - here;
+	size_t here = *at ? *at : FATBIN_HEADER, left = fb->bytes.len - here;
 	const uint8_t *h = fb->bytes.data + here;
 	uint64_t header, stored;
 

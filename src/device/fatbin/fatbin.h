@@ -79,7 +79,6 @@ const char *gs_variant_suffix(enum gs_variant variant);  /* "", "f", "a" */
 
 struct gs_fatbin {
 	struct gs_bytes bytes; /* this container, header included, nothing behind it */
-	size_t first;          /* offset of its first entry */
 	int linkable;          /* found in a section of relocatable device code */
 };
 

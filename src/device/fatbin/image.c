@@ -77,16 +77,15 @@ enum gs_image_kind gs_image_kind(const void *data, size_t len)
 /* The container at p, by its own header; 0 if that makes no sense. */
 static int container_at(const uint8_t *p, struct gs_bytes *out)
 {
-	uint64_t header, entries;
+	uint64_t entries;
 
 	if (!p || !starts_with(p, 4, FATBIN_MAGIC))
 		return 0;
-	header = get16(p + 6);
 	entries = get64(p + 8);
-	if (header < FATBIN_HEADER || entries > GS_FATBIN_MEMORY_MAX)
+	if (get16(p + 6) != FATBIN_HEADER || entries > GS_FATBIN_MEMORY_MAX)
 		return 0;
 	out->data = p;
-	out->len = (size_t)(header + entries);
+	out->len = FATBIN_HEADER + (size_t)entries;
 	return 1;
 }
 

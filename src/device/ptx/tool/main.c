@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/fatbin/inspect.h"
+
 enum command { INFO, TRANSFORM, CHECK, NCOMMAND };
 
 static const char *const commands[NCOMMAND] = { "info", "transform", "check" };
@@ -26,7 +28,8 @@ static void usage(FILE *to)
 	      "  transform  the transformed module, on standard output\n"
 	      "  check      the kernels that stay as they are; status 1 if there are any\n"
 	      "\n"
-	      "FILE holds PTX; without it, or with -, standard input is read.\n"
+	      "FILE holds PTX, or for info and check is a program, a library, a fatbin or a\n"
+	      "cubin; without it, or with -, standard input is read.\n"
 	      "\n"
 	      "  -j, --json     report as JSON (transform: on standard error)\n"
 	      "  -h, --help     print this and leave\n"
@@ -117,6 +120,38 @@ static int run(const struct request *r, const struct ptx_transformed *t)
 	return r->command == CHECK && tool_count_as_is(t) ? TOOL_NOT_PREEMPTIBLE : TOOL_OK;
 }
 
+/* A program, library, fatbin or cubin: its status to leave with. */
+static int inspect(const struct request *r, const char *data, size_t len)
+{
+	struct gs_error err = { "" };
+	json_t *report = NULL;
+	int rc = TOOL_ERROR;
+
+	if (r->command == TRANSFORM)
+		gs_fail(&err, "only PTX text can be transformed");
+	else
+		report = gs_inspect(r->path, data, len, &err);
+	if (!report) {
+		fprintf(stderr, "gpushare-ptx: %s: %s\n", r->path, err.text);
+		return TOOL_ERROR;
+	}
+	if (!r->json)
+		rc = gs_inspect_print(stdout, report, r->command == CHECK);
+	else
+		rc = json_dumpf(report, stdout, JSON_INDENT(2)) == 0 && putchar('\n') != EOF &&
+		     fflush(stdout) == 0 ? 0 : -1;
+	if (rc < 0) {
+		fputs("gpushare-ptx: cannot write the output\n", stderr);
+		rc = TOOL_ERROR;
+	} else if (json_object_get(report, "error")) {
+		rc = TOOL_ERROR;
+	} else if (r->command == CHECK && json_integer_value(json_object_get(report, "as_is"))) {
+		rc = TOOL_NOT_PREEMPTIBLE;
+	}
+	json_decref(report);
+	return rc;
+}
+
 int main(int argc, char **argv)
 {
 	struct request r = { 0 };
@@ -129,6 +164,11 @@ int main(int argc, char **argv)
 	if (rc >= 0)
 		return rc;
 	text = tool_read(r.path, &len, &err);
+	if (text && gs_inspect_handles(text, len)) {
+		rc = inspect(&r, text, len);
+		free(text);
+		return rc;
+	}
 	if (text) {
 		t = ptx_transform(text, len, &err);
 		if (!t)

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What gpushare-ptx says of programs, fatbins and cubins. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "device/fatbin/inspect.h"
+
+static char *slurp(const char *name, size_t *len)
+{
+	char path[1024], *data = malloc(1 << 16);
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", FATBIN_DATA, name);
+	f = fopen(path, "rb");
+	assert_true(f && data);
+	*len = fread(data, 1, 1 << 16, f);
+	assert_true(*len > 0 && feof(f));
+	fclose(f);
+	return data;
+}
+
+static json_t *report_on(const char *name)
+{
+	struct gs_error err;
+	size_t len;
+	char *data = slurp(name, &len);
+	json_t *r;
+
+	assert_int_equal(gs_inspect_handles(data, len), 1);
+	r = gs_inspect(name, data, len, &err);
+	if (!r)
+		fail_msg("%s", err.text);
+	free(data);
+	return r;
+}
+
+static json_int_t number(const json_t *r, const char *key)
+{
+	return json_integer_value(json_object_get(r, key));
+}
+
+static const json_t *kernel(const json_t *r, const char *name)
+{
+	const json_t *k;
+	size_t i;
+
+	json_array_foreach(json_object_get(r, "kernels"), i, k)
+		if (strcmp(json_string_value(json_object_get(k, "name")), name) == 0)
+			return k;
+	fail_msg("no kernel %s", name);
+	return NULL;
+}
+
+static void expect(const json_t *r, const char *name, const char *form, const char *reason,
+		   size_t ptx, size_t machine)
+{
+	const json_t *k = kernel(r, name);
+
+	assert_string_equal(json_string_value(json_object_get(k, "form")), form);
+	assert_string_equal(json_string_value(json_object_get(k, "reason")), reason);
+	assert_int_equal(json_array_size(json_object_get(k, "ptx")), ptx);
+	assert_int_equal(json_array_size(json_object_get(k, "machine_code")), machine);
+}
+
+static void a_library(void **state)
+{
+	json_t *r = report_on("library.so");
+
+	(void)state;
+	assert_int_equal(json_array_size(json_object_get(r, "containers")), 2);
+	assert_int_equal(number(r, "kernel_count"), 3);
+	assert_int_equal(number(r, "as_is"), 1);
+	expect(r, "axpy", "persistent", "NONE", 1, 1);
+	expect(r, "copy", "persistent", "NONE", 1, 1);
+	expect(r, "fill", "as is", "MACHINE_CODE", 0, 1);
+	assert_null(json_object_get(r, "error"));
+	json_decref(r);
+}
+
+static void architectures(void **state)
+{
+	json_t *r = report_on("variants.fatbin"), *archs;
+
+	(void)state;
+	expect(r, "axpy", "persistent", "NONE", 5, 2);
+	archs = json_object_get(kernel(r, "axpy"), "ptx");
+	assert_string_equal(json_string_value(json_array_get(archs, 2)), "compute_90a");
+	assert_string_equal(json_string_value(json_array_get(archs, 3)), "compute_100f");
+	json_decref(r);
+}
+
+static void relocatable_code(void **state)
+{
+	static const char *const name[] = { "relocatable.fatbin", "relocatable.obj" };
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		json_t *r = report_on(name[i]);
+
+		expect(r, "axpy", "as is", "RELOCATABLE", 1, 1);
+		assert_int_equal(number(r, "as_is"), number(r, "kernel_count"));
+		json_decref(r);
+	}
+}
+
+static void machine_code_newer_than_the_ptx(void **state)
+{
+	json_t *r = report_on("newer.fatbin"), *list;
+
+	(void)state;
+	list = json_object_get(json_array_get(json_object_get(r, "containers"), 0),
+			       "not_replaced");
+	assert_int_equal(json_array_size(list), 1);
+	assert_string_equal(json_string_value(json_array_get(list, 0)), "sm_90");
+	json_decref(r);
+	r = report_on("zstd.fatbin");
+	list = json_object_get(json_array_get(json_object_get(r, "containers"), 0),
+			       "not_replaced");
+	assert_int_equal(json_array_size(list), 0);
+	json_decref(r);
+}
+
+static void words(void **state)
+{
+	json_t *r = report_on("options.fatbin");
+	char *text = NULL;
+	size_t size = 0;
+	FILE *to = open_memstream(&text, &size);
+
+	(void)state;
+	assert_non_null(to);
+	assert_int_equal(gs_inspect_print(to, r, 0), 0);
+	fclose(to);
+	assert_non_null(strstr(text, "zstd to"));
+	assert_non_null(strstr(text, "-maxrregcount=32"));
+	assert_non_null(strstr(text, "axpy: persistent; PTX compute_75\n"));
+	assert_non_null(strstr(text, "2 of 2 kernels can leave"));
+	free(text);
+	json_decref(r);
+}
+
+/* One bad entry does not hide the other. */
+static void corrupt_parts_are_named(void **state)
+{
+	struct gs_error err;
+	size_t len;
+	char *data = slurp("zstd.fatbin", &len);
+	json_t *r, *entries;
+
+	(void)state;
+	memset(data + 16 + 64, 0, 16); /* the machine code's zstd frame */
+	r = gs_inspect("t", data, len, &err);
+	assert_non_null(r);
+	entries = json_object_get(json_array_get(json_object_get(r, "containers"), 0), "entries");
+	assert_non_null(json_object_get(json_array_get(entries, 0), "error"));
+	assert_null(json_object_get(json_array_get(entries, 1), "error"));
+	expect(r, "axpy", "persistent", "NONE", 1, 0);
+	json_decref(r);
+	r = gs_inspect("t", data, len - 1, &err);
+	assert_null(r);
+	assert_non_null(strstr(err.text, "do not fit"));
+	free(data);
+}
+
+static void ptx_text_is_not_for_it(void **state)
+{
+	size_t len;
+	char *data = slurp("kernels.ptx", &len);
+
+	(void)state;
+	assert_int_equal(gs_inspect_handles(data, len), 0);
+	free(data);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_library),
+		cmocka_unit_test(architectures),
+		cmocka_unit_test(relocatable_code),
+		cmocka_unit_test(machine_code_newer_than_the_ptx),
+		cmocka_unit_test(words),
+		cmocka_unit_test(corrupt_parts_are_named),
+		cmocka_unit_test(ptx_text_is_not_for_it),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
