@@ -53,6 +53,21 @@ done
 [ -w /dev/full ] && { timeout 60 "$sim" -p piv -w "$w" >/dev/full 2>"$dir/err"
 	[ $? -eq 1 ] || fail "a full disk is not noticed"; }
 
+# Admission to memory: Table 2 of seed 003, t2 first and t20 last.
+t2=$srcdir/testsuite/workloads/seed003-table2.csv
+status 0 "" --memory rbdm --wake smhpfw --capacity 4800 --age 100 -w "$t2" -f csv
+grep -q '^t2,3,3137,1568,3,4,1,' "$dir/out" || fail "t2 of Table 2: $(grep '^t2,' "$dir/out")"
+grep -q '^t20,1,727,121,7,26,15,' "$dir/out" || fail "t20 of Table 2: $(grep '^t20,' "$dir/out")"
+grep -q '^3,7,[0-9.]*,[0-9.]*$' "$dir/out" || fail "no sums of priority 3"
+status 0 "" --memory fcfs --capacity 4800 -w "$t2"
+status 2 "with --memory, --capacity and --workload" --memory rbdm -w "$t2"
+status 2 "--memory: 'lru' is neither rbdm nor fcfs" --memory lru
+status 2 "--capacity: 0 is not between" --capacity 0
+status 1 "'lottery' is not a wake-up policy" --memory rbdm --wake lottery --capacity 4800 -w "$t2"
+status 1 "t1: needs 3421 of 3000 MB" --memory rbdm --capacity 3000 -w "$t2"
+status 1 "formats csv and table only" --memory rbdm --capacity 4800 -w "$t2" -f svg
+status 1 "needs memory_mb and a priority" --memory rbdm --capacity 4800 -w "$w"
+
 # Every option of --help is in the man page and the other way round.
 timeout 60 "$sim" --help >"$dir/help" || fail "--help"
 grep -o -e '--[a-z][a-z-]*' "$dir/help" | sort -u >"$dir/of-help"

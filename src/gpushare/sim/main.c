@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * gpushare-sim: a workload under one or all policies, in simulated time, with
- * the object files that the daemon runs.
+ * gpushare-sim: a workload under one or all policies, or through the admission
+ * to device memory, in simulated time, with the object files that the daemon
+ * runs.
  */
 #define _GNU_SOURCE
 #include <config.h>
@@ -11,7 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "common/units.h"
+#include "gpushare/sim/memory.h"
 #include "gpushare/sim/output.h"
 
 #define POLICIES_MAX 32
@@ -20,6 +23,7 @@ enum {
 	OPT_POLICY = 'p', OPT_WORKLOAD = 'w', OPT_FORMAT = 'f', OPT_HELP = 'h', OPT_VERSION = 'V',
 	OPT_HANDOVER = 256, OPT_MIN_QUANTUM, OPT_RR_QUANTUM, OPT_CFS_EPOCH, OPT_STARVATION,
 	OPT_SEED, OPT_ROUNDS, OPT_SHUFFLE, OPT_GAP,
+	OPT_MEMORY, OPT_WAKE, OPT_CAPACITY, OPT_CYCLE, OPT_AGE,
 };
 
 static const struct option options[] = {
@@ -35,6 +39,11 @@ static const struct option options[] = {
 	{ "shuffle", no_argument, NULL, OPT_SHUFFLE },
 	{ "gap", required_argument, NULL, OPT_GAP },
 	{ "seed", required_argument, NULL, OPT_SEED },
+	{ "memory", required_argument, NULL, OPT_MEMORY },
+	{ "wake", required_argument, NULL, OPT_WAKE },
+	{ "capacity", required_argument, NULL, OPT_CAPACITY },
+	{ "cycle", required_argument, NULL, OPT_CYCLE },
+	{ "age", required_argument, NULL, OPT_AGE },
 	{ "help", no_argument, NULL, OPT_HELP },
 	{ "version", no_argument, NULL, OPT_VERSION },
 	{ NULL, 0, NULL, 0 },
@@ -56,13 +65,17 @@ struct command {
 	const char *path;
 	const struct format *format;
 	struct sim_experiment experiment;
+	struct sim_memory memory;
+	int admission; /* --memory was given */
 };
 
 static void help(void)
 {
 	printf("usage: gpushare-sim --policy P|all --workload FILE.csv [options]\n"
+	       "       gpushare-sim --memory rbdm|fcfs --capacity MB --workload FILE.csv [options]\n"
 	       "\n"
-	       "Replay a workload on one simulated GPU with the daemon's own scheduler.\n"
+	       "Replay a workload on one simulated GPU with the daemon's own scheduler, or with its\n"
+	       "admission to device memory.\n"
 	       "\n"
 	       "  -p, --policy P        a policy, or all to compare them:\n");
 #define POLICY(name, words, source) printf("                          %-5s %s\n", #name, words);
@@ -84,6 +97,14 @@ static void help(void)
 	       "      --shuffle         draw anew for each round which kernel arrives when\n"
 	       "      --rounds N        repeat, and average per kernel (default 1)\n"
 	       "      --seed N          of the shuffle (default 1)\n"
+	       "      --memory M        rbdm: admission by reservation; fcfs: in order of arrival\n"
+	       "      --capacity MB     device memory\n"
+	       "      --wake W          who of those that wait is tried first (default fifo):\n");
+#define WAKE(name, words) printf("                          %-6s %s\n", #name, words);
+#include "gpushare/memory/wake.def"
+#undef WAKE
+	printf("      --cycle MS        one reserve operation (default 1)\n"
+	       "      --age CYCLES      who waited this long goes first (default 0: no bound)\n"
 	       "  -h, --help            print this text\n"
 	       "  -V, --version         print the version\n");
 }
@@ -100,6 +121,42 @@ static int set_format(struct command *c, const char *name, struct gs_error *err)
 		       SIM_FORMATS
 #undef FORMAT
 		       , name);
+}
+
+static int set_memory(struct command *c, const char *name, struct gs_error *err)
+{
+	c->memory.options.fcfs = strcmp(name, "fcfs") == 0;
+	if (!c->memory.options.fcfs && strcmp(name, "rbdm") != 0)
+		return gs_fail(err, "'%.40s' is neither rbdm nor fcfs", name);
+	c->admission = 1;
+	return 0;
+}
+
+/* The options of the admission. */
+static int set_admission(struct command *c, int option, const char *value, struct gs_error *err)
+{
+	struct gs_rbdm_options *o = &c->memory.options;
+	int64_t number = 0;
+
+	switch (option) {
+	case OPT_MEMORY:
+		return set_memory(c, value, err);
+	case OPT_WAKE:
+		o->wake = value;
+		return 0;
+	case OPT_CYCLE:
+		return gs_parse_duration(value, &c->memory.cycle_ns, err);
+	case OPT_CAPACITY:
+		if (gs_parse_int(value, 1, 1 << 30, &number, err) < 0)
+			return -1;
+		o->capacity = (uint64_t)number;
+		return 0;
+	default: /* OPT_AGE */
+		if (gs_parse_int(value, 0, INT64_MAX, &number, err) < 0)
+			return -1;
+		o->age_cycles = (uint64_t)number;
+		return 0;
+	}
 }
 
 static int set_option(struct command *c, int option, const char *value, struct gs_error *err)
@@ -137,11 +194,13 @@ static int set_option(struct command *c, int option, const char *value, struct g
 			return -1;
 		x->rounds = (unsigned)number;
 		return 0;
-	default: /* OPT_SEED */
+	case OPT_SEED:
 		if (gs_parse_int(value, 0, INT64_MAX, &number, err) < 0)
 			return -1;
 		x->seed = (uint64_t)number;
 		return 0;
+	default:
+		return set_admission(c, option, value, err);
 	}
 }
 
@@ -176,8 +235,11 @@ static int parse_command(struct command *c, int argc, char **argv, struct gs_err
 	}
 	if (optind < argc)
 		return gs_fail(err, "unexpected '%.60s'", argv[optind]);
-	if (!c->policy || !c->path)
-		return gs_fail(err, "--policy and --workload must be given");
+	if (c->admission ? c->policy || !c->path || !c->memory.options.capacity
+			 : !c->policy || !c->path)
+		return gs_fail(err, c->admission
+			       ? "with --memory, --capacity and --workload must be given and --policy not"
+			       : "--policy and --workload must be given");
 	return 1;
 }
 
@@ -245,9 +307,34 @@ static int run_all(struct command *c, struct gs_error *err)
 	return rc;
 }
 
+static int run_admission(struct command *c, struct gs_error *err)
+{
+	const struct sim_workload *w = c->experiment.workload;
+	struct sim_admission *admission;
+	int rc, csv = strcmp(c->format->name, "csv") == 0;
+
+	if (!csv && strcmp(c->format->name, "table") != 0)
+		return gs_fail(err, "--memory has the formats csv and table only");
+	admission = calloc(w->count, sizeof(*admission));
+	if (!admission)
+		return gs_fail(err, "no memory");
+	c->memory.workload = w;
+	rc = sim_memory_run(&c->memory, admission, err);
+	if (rc == 0) {
+		(csv ? sim_memory_write_csv : sim_memory_write_table)(stdout, w, admission);
+		if (fflush(stdout) != 0 || ferror(stdout))
+			rc = gs_fail_errno(err, "cannot write the results");
+	}
+	free(admission);
+	return rc;
+}
+
 int main(int argc, char **argv)
 {
-	struct command c = { .experiment = { .seed = 1, .rounds = 1 } };
+	struct command c = {
+		.experiment = { .seed = 1, .rounds = 1 },
+		.memory = { .cycle_ns = GS_NS_PER_MS, .options = { .wake = "fifo" } },
+	};
 	struct sim_workload workload;
 	struct gs_error err;
 	int rc;
@@ -269,7 +356,7 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	c.experiment.workload = &workload;
-	rc = run_all(&c, &err);
+	rc = c.admission ? run_admission(&c, &err) : run_all(&c, &err);
 	sim_workload_free(&workload);
 	if (rc < 0)
 		fprintf(stderr, "gpushare-sim: %s\n", err.text);

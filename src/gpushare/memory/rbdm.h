@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Admission by reservation of device memory (RBDM; seed 003, section 4): a
+ * step's logical reservation grows by RM per cycle until it covers what it
+ * needs; then it is admitted if nobody waits and the memory is there, else it
+ * waits.  High priorities have the larger RM and so are through sooner.
+ * Pure code; time is counted in cycles; memory in any one unit (the paper's
+ * numbers come out in whole megabytes).
+ *
+ * Only the step that the wake-up policy puts first is tried: while it does
+ * not fit the others wait, even if they would (section 4.3.1).
+ */
+#ifndef GPUSHARE_MEMORY_RBDM_H
+#define GPUSHARE_MEMORY_RBDM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/error.h"
+
+struct gs_rbdm;
+
+struct gs_rbdm_options {
+	uint64_t capacity;     /* memory that may be admitted in all, above zero */
+	uint32_t priority_sum; /* the sum below the line of equation 1, above zero */
+	const char *wake;      /* a name of wake.def */
+	uint64_t age_cycles;   /* who has waited this long goes first, the oldest of them; 0: no bound */
+	int fcfs;              /* no reservation: whoever arrives is through at once (the baseline) */
+};
+
+/* Equation 1, whole units, truncated, at least 1: RM = P x M / sum of P. */
+uint64_t gs_rbdm_rm(uint64_t memory, uint32_t priority, uint32_t priority_sum);
+
+/* Reserve operations: the smallest count whose sum covers the memory. */
+uint64_t gs_rbdm_operations(uint64_t memory, uint64_t rm);
+
+/* Returns NULL with the reason: unknown wake-up policy, an option of zero, no memory. */
+struct gs_rbdm *gs_rbdm_create(const struct gs_rbdm_options *options, struct gs_error *err);
+void gs_rbdm_destroy(struct gs_rbdm *rbdm); /* NULL is fine */
+
+/*
+ * A step arrives at `cycle`; its first operation is in that cycle.  -1 with
+ * the reason: it could never fit, priority zero, the id is taken.
+ */
+int gs_rbdm_arrive(struct gs_rbdm *rbdm, uint64_t id, uint32_t priority, uint64_t memory,
+		   uint64_t cycle, struct gs_error *err);
+
+/* The step has finished, or is withdrawn while it waits; unknown ids are ignored. */
+void gs_rbdm_leave(struct gs_rbdm *rbdm, uint64_t id);
+
+/* The next step that is admitted at `cycle`: 1 and its id, or 0.  Call until 0. */
+int gs_rbdm_next(struct gs_rbdm *rbdm, uint64_t cycle, uint64_t *id);
+
+/* The cycle in which the next reservation is covered; UINT64_MAX: none is under way. */
+uint64_t gs_rbdm_due(const struct gs_rbdm *rbdm);
+
+size_t gs_rbdm_waiting(const struct gs_rbdm *rbdm);    /* steps that wait for memory */
+uint64_t gs_rbdm_admitted(const struct gs_rbdm *rbdm); /* memory of the admitted */
+
+/* Names of the wake-up policies; NULL beyond the last. */
+const char *gs_rbdm_wake_name(size_t index);
+
+#endif

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * fifo: first come, first served (seed 003, section 4.2).  It disregards the
+ * priorities; nobody starves.
+ */
+#include "gpushare/memory/wake.h"
+
+static int before(const struct gs_waiting *x, const struct gs_waiting *y)
+{
+	return x->order < y->order;
+}
+
+const struct gs_wake gs_wake_fifo = { .name = "fifo", .before = before };

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Admission by reservation: seed 003, its Table 2 and its experiments. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+
+#include "common/clock.h"
+#include "gpushare/sim/memory.h"
+
+#define MS GS_NS_PER_MS
+#define TASKS 20
+#define EVEN 21 /* the multiple of three nearest to the paper's twenty */
+#define CAPACITY 4800 /* MB of the paper's K20M */
+
+static struct gs_rbdm *make(const char *wake, uint64_t capacity, uint64_t age)
+{
+	struct gs_rbdm_options o = { .capacity = capacity, .priority_sum = 6, .wake = wake,
+				     .age_cycles = age };
+	struct gs_error err;
+	struct gs_rbdm *r = gs_rbdm_create(&o, &err);
+
+	assert_non_null(r);
+	return r;
+}
+
+static void arrive(struct gs_rbdm *r, uint64_t id, uint32_t priority, uint64_t memory,
+		   uint64_t cycle)
+{
+	assert_int_equal(gs_rbdm_arrive(r, id, priority, memory, cycle, NULL), 0);
+}
+
+static void expect(struct gs_rbdm *r, uint64_t cycle, uint64_t want)
+{
+	uint64_t id = 0;
+
+	if (gs_rbdm_next(r, cycle, &id) == 0)
+		id = 0;
+	assert_int_equal(id, want);
+}
+
+/* Table 1: 2, 3 and 6 operations for high, middle and low. */
+static void operations(void **state)
+{
+	(void)state;
+	assert_int_equal(gs_rbdm_operations(600, gs_rbdm_rm(600, 3, 6)), 2);
+	assert_int_equal(gs_rbdm_operations(600, gs_rbdm_rm(600, 2, 6)), 3);
+	assert_int_equal(gs_rbdm_operations(600, gs_rbdm_rm(600, 1, 6)), 6);
+	/* Truncated, so that one operation more is needed. */
+	assert_int_equal(gs_rbdm_rm(3421, 1, 6), 570);
+	assert_int_equal(gs_rbdm_operations(3421, 570), 7);
+	assert_int_equal(gs_rbdm_rm(1, 1, 6), 1);
+	assert_int_equal(gs_rbdm_rm(UINT64_MAX, 6, 6), UINT64_MAX);
+}
+
+static void bad_arguments(void **state)
+{
+	struct gs_rbdm_options o = { .capacity = 1, .priority_sum = 6, .wake = "lottery" };
+	struct gs_rbdm *r = make("fifo", 100, 0);
+	struct gs_error err;
+
+	(void)state;
+	assert_null(gs_rbdm_create(&o, &err));
+	assert_string_equal(err.text, "'lottery' is not a wake-up policy: choose one of fifo hpfw smhpfw");
+	o.wake = "fifo";
+	o.capacity = 0;
+	assert_null(gs_rbdm_create(&o, &err));
+	assert_int_equal(gs_rbdm_arrive(r, 1, 1, 101, 0, &err), -1);
+	assert_int_equal(gs_rbdm_arrive(r, 1, 0, 1, 0, &err), -1);
+	assert_int_equal(gs_rbdm_arrive(r, 1, 1, 0, 0, &err), -1);
+	arrive(r, 1, 1, 1, 0);
+	assert_int_equal(gs_rbdm_arrive(r, 1, 1, 1, 0, &err), -1);
+	gs_rbdm_leave(r, 77);
+	gs_rbdm_destroy(r);
+	gs_rbdm_destroy(NULL);
+}
+
+static void the_first_in_line_blocks_the_others(void **state)
+{
+	struct gs_rbdm *r = make("fifo", 100, 0);
+
+	(void)state;
+	arrive(r, 1, 3, 60, 0);
+	arrive(r, 2, 3, 60, 0);
+	arrive(r, 3, 3, 10, 0);
+	assert_int_equal(gs_rbdm_due(r), 1);
+	expect(r, 0, 0);
+	expect(r, 1, 1);
+	expect(r, 1, 0);
+	assert_int_equal(gs_rbdm_waiting(r), 2);
+	assert_int_equal(gs_rbdm_admitted(r), 60);
+	assert_int_equal(gs_rbdm_due(r), UINT64_MAX);
+	gs_rbdm_leave(r, 1);
+	expect(r, 2, 2);
+	expect(r, 2, 3);
+	gs_rbdm_leave(r, 3);
+	gs_rbdm_leave(r, 2);
+	assert_int_equal(gs_rbdm_admitted(r), 0);
+	gs_rbdm_destroy(r);
+}
+
+/* Three wait, as in Figures 2 and 5; in which order are they woken? */
+static void wake_up_orders(void **state)
+{
+	static const struct {
+		const char *wake;
+		uint64_t order[4];
+	} want[] = {
+		{ "fifo", { 1, 2, 3, 4 } },
+		{ "hpfw", { 2, 4, 1, 3 } },
+		{ "smhpfw", { 4, 2, 3, 1 } },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		struct gs_rbdm *r = make(want[i].wake, 100, 0);
+
+		arrive(r, 9, 3, 100, 0);
+		expect(r, 1, 9);
+		arrive(r, 1, 1, 90, 1);
+		arrive(r, 2, 2, 80, 5);
+		arrive(r, 3, 1, 70, 6);
+		arrive(r, 4, 2, 60, 12);
+		for (uint64_t cycle = 2; cycle < 30; cycle++)
+			expect(r, cycle, 0);
+		assert_int_equal(gs_rbdm_waiting(r), 4);
+		gs_rbdm_leave(r, 9);
+		for (int k = 0; k < 4; k++) {
+			expect(r, 30, want[i].order[k]);
+			expect(r, 30, 0);
+			gs_rbdm_leave(r, want[i].order[k]);
+		}
+		assert_string_equal(gs_rbdm_wake_name(i), want[i].wake);
+		gs_rbdm_destroy(r);
+	}
+	assert_null(gs_rbdm_wake_name(3));
+}
+
+/*
+ * A small step arrives in every cycle and runs for three: more than fit, so
+ * one always waits.  When is a big one through?  0: not in 500 cycles.
+ */
+static uint64_t big_is_through(const char *wake, uint64_t age)
+{
+	struct gs_rbdm *r = make(wake, 100, age);
+	uint64_t started[600] = { 0 }, through = 0, id;
+
+	arrive(r, 598, 6, 60, 0);
+	expect(r, 0, 598);
+	arrive(r, 599, 3, 90, 0);
+	for (uint64_t cycle = 1; cycle < 500 && !through; cycle++) {
+		arrive(r, cycle, 3, 40, cycle - 1);
+		for (uint64_t k = 1; k < 600; k++)
+			if ((started[k] && cycle - started[k] == 3) || (k == 598 && cycle == 3))
+				gs_rbdm_leave(r, k);
+		while (gs_rbdm_next(r, cycle, &id)) {
+			started[id] = cycle;
+			if (id == 599)
+				through = cycle;
+		}
+		assert_true(gs_rbdm_admitted(r) <= 100);
+	}
+	gs_rbdm_destroy(r);
+	return through;
+}
+
+static void ageing_helps_the_big(void **state)
+{
+	(void)state;
+	/* Of equal priority the big one came first: hpfw lets it through as fifo does. */
+	assert_in_range(big_is_through("fifo", 0), 1, 5);
+	assert_in_range(big_is_through("hpfw", 0), 1, 5);
+	assert_int_equal(big_is_through("smhpfw", 0), 0);
+	assert_in_range(big_is_through("smhpfw", 50), 51, 55);
+}
+
+/* Table 2, both columns. */
+static void table_2(void **state)
+{
+	static const uint64_t rm[TASKS] = {
+		570, 1568, 105, 644, 1131, 528, 206, 523, 603, 452,
+		700, 666, 493, 31, 457, 1281, 190, 263, 355, 121,
+	};
+	static const unsigned rank[TASKS] = {
+		3, 1, 4, 3, 2, 6, 4, 5, 8, 9, 7, 7, 7, 11, 12, 10, 13, 11, 14, 15,
+	};
+	struct sim_admission a[TASKS];
+	const char *srcdir = getenv("srcdir");
+	struct sim_workload w;
+	struct sim_memory m = {
+		.workload = &w, .cycle_ns = MS,
+		.options = { .capacity = CAPACITY, .wake = "fifo" },
+	};
+	struct gs_error err;
+	char path[4096];
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/testsuite/workloads/seed003-table2.csv",
+		 srcdir ? srcdir : ".");
+	if (sim_workload_load(path, &w, &err) < 0)
+		fail_msg("%s", err.text);
+	assert_int_equal(w.count, TASKS);
+	assert_int_equal(sim_memory_run(&m, a, &err), 0);
+	for (unsigned i = 0; i < TASKS; i++) {
+		assert_int_equal(a[i].rm_mb, rm[i]);
+		assert_int_equal(a[i].rank, rank[i]);
+	}
+	m.options.fcfs = 1;
+	assert_int_equal(sim_memory_run(&m, a, &err), 0);
+	for (unsigned i = 0; i < TASKS; i++)
+		assert_int_equal(a[i].rank, i + 1);
+	sim_workload_free(&w);
+}
+
+/* Sums over random task sets, by priority 1 to 3. */
+struct sums {
+	double response[4], completion;
+};
+
+static void add_set(struct sums *s, struct sim_workload *w, const char *wake)
+{
+	struct sim_admission a[2 * TASKS];
+	struct sim_memory m = {
+		.workload = w, .cycle_ns = MS,
+		.options = { .capacity = CAPACITY, .wake = wake, .priority_sum = 6 },
+	};
+	struct gs_error err;
+
+	if (sim_memory_run(&m, a, &err) < 0)
+		fail_msg("%s", err.text);
+	for (int32_t p = 1; p <= 3; p++) {
+		double response, completion;
+		unsigned tasks;
+
+		sim_memory_sums(w, a, p, &tasks, &response, &completion);
+		s->response[p] += response;
+		s->completion += completion;
+	}
+}
+
+/*
+ * A random set: equal numbers of each priority where `even`, and half of each
+ * of at most 1 GB; a matrix product's time grows with memory^1.5.
+ */
+static void draw_set(struct sim_workload *w, size_t count, int even)
+{
+	w->count = count;
+	for (size_t i = 0; i < count; i++) {
+		struct sim_kernel *k = &w->kernel[i];
+		unsigned least = 100, most = 3700;
+
+		if (even && i % 2)
+			least = 1024;
+		else if (even)
+			most = 1024;
+		*k = (struct sim_kernel){
+			.arrival_ns = i * MS, .block_tasks = 1, .shares = 1,
+			.memory_mb = least + (unsigned)(random() % (most - least)),
+			.priority = even ? (int32_t)(i % 3) + 1 : (int32_t)(random() % 3) + 1,
+		};
+		k->length_ns = (uint64_t)(0.0005 * pow(k->memory_mb, 1.5) * MS);
+	}
+}
+
+/* Figures 6 to 11, on a thousand random sets. */
+static void experiments(void **state)
+{
+	struct sim_workload w = { .kernel = calloc(2 * TASKS, sizeof(*w.kernel)) };
+	struct sums fifo = { .completion = 0 }, hpfw = fifo, even_hpfw = fifo, even_sm = fifo;
+
+	(void)state;
+	srandom(3);
+	for (int set = 0; set < 1000; set++) {
+		draw_set(&w, TASKS, 0);
+		add_set(&fifo, &w, "fifo");
+		add_set(&hpfw, &w, "hpfw");
+		draw_set(&w, EVEN, 1);
+		add_set(&even_hpfw, &w, "hpfw");
+		add_set(&even_sm, &w, "smhpfw");
+	}
+	free(w.kernel);
+	printf("high-priority response, hpfw of fifo: %.3f\n", hpfw.response[3] / fifo.response[3]);
+	printf("completion, hpfw of fifo: %.3f\n", hpfw.completion / fifo.completion);
+	printf("completion, smhpfw of hpfw: %.3f\n", even_sm.completion / even_hpfw.completion);
+	assert_true(hpfw.response[3] <= 0.54 * fifo.response[3]);
+	assert_true(hpfw.completion <= 1.05 * fifo.completion);
+	assert_true(hpfw.completion >= 0.95 * fifo.completion);
+	assert_true(even_sm.completion <= 0.84 * even_hpfw.completion);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(operations),
+		cmocka_unit_test(bad_arguments),
+		cmocka_unit_test(the_first_in_line_blocks_the_others),
+		cmocka_unit_test(wake_up_orders),
+		cmocka_unit_test(ageing_helps_the_big),
+		cmocka_unit_test(table_2),
+		cmocka_unit_test(experiments),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
