@@ -20,10 +20,15 @@
 #include "common/log.h"
 #include "config.h"
 
-#define TICKETS 64                         /* reports under way */
+#define TICKETS 64 /* reports under way */
+
+/* The unit test, which has less time, sets these. */
+#ifndef WAIT_NS
 #define WAIT_NS (2 * GS_NS_PER_S)          /* somebody may wait for a ticket this long */
 #define HANG_NS (10 * GS_NS_PER_S)         /* then the helper is taken for hung */
 #define RESTART_PAUSE_NS (5 * GS_NS_PER_S) /* a helper that dies at once is not forked in a loop */
+#define TICK_US 250000
+#endif
 
 struct ticket {
 	uint32_t number, job_id; /* number 0: free */
@@ -165,7 +170,7 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
 
 struct gs_slurm_report *gs_slurm_report_create(struct gs_daemon *d)
 {
-	static const struct timeval often = { 0, 250000 };
+	static const struct timeval often = { 0, TICK_US };
 	struct gs_slurm_report *r;
 
 	if (!d->config->report_to_slurm)

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The daemon's end of the helper that talks to slurmctld, with a helper that
+ * answers, hangs or dies as the job's number tells it.
+ */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <event2/event.h>
+
+#include "common/clock.h"
+#include "gpushare/config/config.h"
+#include "gpushare/daemon/slurm_report.h"
+
+enum { WRITTEN = 1, REFUSED, HANGS, DIES };
+
+static struct gs_config config = { .report_to_slurm = 1, .slurm_conf = "/some/slurm.conf" };
+static struct gs_daemon d;
+static uint32_t told[128];
+static unsigned ntold;
+
+void gs_slurm_helper(int sock, const char *slurm_conf)
+{
+	struct gs_slurm_request r;
+
+	while (recv(sock, &r, sizeof(r), 0) == sizeof(r)) {
+		struct gs_slurm_answer a = { .ticket = r.ticket };
+
+		if (r.job_id == HANGS)
+			pause();
+		if (r.job_id == DIES)
+			_exit(1);
+		if (r.job_id == REFUSED || strcmp(r.text, "gpushare: x") != 0 ||
+		    strcmp(slurm_conf, "/some/slurm.conf") != 0) {
+			a.rc = -1;
+			snprintf(a.reason, sizeof(a.reason), "no");
+		}
+		if (send(sock, &a, sizeof(a), 0) < 0)
+			return;
+	}
+}
+
+void gs_slurm_report_done(struct gs_daemon *daemon, uint32_t ticket)
+{
+	assert_ptr_equal(daemon, &d);
+	assert_true(ntold < 128);
+	told[ntold++] = ticket;
+}
+
+static int setup(void **state)
+{
+	memset(&d, 0, sizeof(d));
+	ntold = 0;
+	d.config = &config;
+	d.base = event_base_new();
+	d.slurm = gs_slurm_report_create(&d);
+	assert_non_null(d.slurm);
+	(void)state;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	gs_slurm_report_destroy(d.slurm);
+	event_base_free(d.base);
+	/* No helper is left behind, not even a dead one. */
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+	(void)state;
+	return 0;
+}
+
+/* Run the loop until that many tickets were told, or five seconds have passed. */
+static uint64_t until_told(unsigned n)
+{
+	uint64_t since = gs_clock_ns();
+
+	while (ntold < n && gs_clock_ns() - since < 5 * GS_NS_PER_S)
+		event_base_loop(d.base, EVLOOP_ONCE);
+	assert_int_equal(ntold, n);
+	return gs_clock_ns() - since;
+}
+
+static void test_answers(void **state)
+{
+	uint32_t a = gs_slurm_report_send(d.slurm, WRITTEN, "gpushare: x");
+	uint32_t b = gs_slurm_report_send(d.slurm, REFUSED, "gpushare: x");
+
+	(void)state;
+	assert_true(a && b && a != b);
+	assert_true(until_told(2) < 390 * GS_NS_PER_MS);
+	assert_int_equal(told[0], a);
+	assert_int_equal(told[1], b);
+}
+
+static void test_a_hung_helper_keeps_nobody_waiting(void **state)
+{
+	uint32_t a = gs_slurm_report_send(d.slurm, HANGS, "gpushare: x");
+	uint64_t took, since = gs_clock_ns();
+
+	(void)state;
+	assert_true(a);
+	took = until_told(1); /* long before the helper is given up */
+	assert_int_equal(told[0], a);
+	assert_true(took >= 400 * GS_NS_PER_MS && took < 1100 * GS_NS_PER_MS);
+	/* It is killed in the end, and the next report goes to another one. */
+	while (gs_clock_ns() - since < 1400 * GS_NS_PER_MS)
+		event_base_loop(d.base, EVLOOP_ONCE);
+	a = gs_slurm_report_send(d.slurm, WRITTEN, "gpushare: x");
+	assert_true(a);
+	until_told(2); /* each ticket once */
+	assert_int_equal(told[1], a);
+}
+
+static void test_a_dead_helper_is_replaced(void **state)
+{
+	uint32_t a = gs_slurm_report_send(d.slurm, DIES, "gpushare: x");
+
+	(void)state;
+	assert_true(a);
+	assert_true(until_told(1) < 390 * GS_NS_PER_MS);
+	usleep(60000);
+	a = gs_slurm_report_send(d.slurm, WRITTEN, "gpushare: x");
+	assert_true(a);
+	assert_true(until_told(2) < 390 * GS_NS_PER_MS);
+}
+
+static void test_too_many_are_refused(void **state)
+{
+	unsigned sent = 0;
+
+	(void)state;
+	while (sent < 1000 && gs_slurm_report_send(d.slurm, HANGS, "gpushare: x"))
+		sent++;
+	assert_true(sent > 4 && sent < 128);
+	ntold = 0;
+	gs_slurm_report_destroy(d.slurm); /* whoever waits is told, at the latest now */
+	d.slurm = NULL;
+	assert_int_equal(ntold, sent);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_answers, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_hung_helper_keeps_nobody_waiting, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_a_dead_helper_is_replaced, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_too_many_are_refused, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
