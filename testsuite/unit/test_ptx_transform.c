@@ -333,7 +333,7 @@ static void many_branches(void **state)
 
 	(void)state;
 	assert_non_null(text);
-	n += (size_t)sprintf(text, HEAD ".entry k() { " REGS "mov.u32 %%r1, %%tid.x;\n");
+	n += (size_t)sprintf(text, "%s", HEAD ".entry k() { " REGS "mov.u32 %r1, %tid.x;\n");
 	for (size_t i = 0; i < count; i++)
 		n += (size_t)sprintf(text + n, "setp.eq.u32 %%p1, %%r1, %zu; @%%p1 bra L%zu;\nL%zu: bar.sync 0;\n",
 				     i, (i * 7919) % count, i);

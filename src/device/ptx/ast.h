@@ -47,10 +47,10 @@ struct ptx_operand {
 	uint8_t negated;             /* !p or -r */
 	uint8_t single;              /* FLOAT: bits is a 32-bit pattern */
 	struct ptx_span span;
+	uint32_t nsub;
 	struct ptx_slice name, comp;
 	uint64_t bits;
 	const struct ptx_operand *sub;
-	uint32_t nsub;
 };
 
 enum ptx_space {
@@ -105,6 +105,7 @@ uint64_t ptx_var_size(const struct ptx_var *var);
 struct ptx_insn {
 	struct ptx_slice guard;     /* @p: "p"; empty: none */
 	uint8_t guard_negated;
+	uint8_t op;                 /* enum ptx_op of the opcode (opcode.h) */
 	struct ptx_slice opcode;    /* whole, with modifiers: "ld.global.nc.v4.f32" */
 	const struct ptx_operand *opd;
 	uint32_t nopd;

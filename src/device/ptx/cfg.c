@@ -22,7 +22,7 @@ static int ends_block(const struct builder *b, const struct ptx_stmt *s)
 {
 	if (s->kind != PTX_STMT_INSN)
 		return 0;
-	switch (ptx_opcode(s->insn.opcode)) {
+	switch (s->insn.op) {
 	case PTX_OP_BRA: case PTX_OP_BRX: case PTX_OP_RET: case PTX_OP_EXIT: case PTX_OP_TRAP:
 		return 1;
 	case PTX_OP_CALL:
@@ -145,7 +145,7 @@ static int add_edges(struct builder *b, uint32_t i)
 	block->succ = b->cfg->nedge;
 	block->branch = PTX_BLOCK_NONE;
 	if (ends_block(b, last)) {
-		enum ptx_op op = ptx_opcode(last->insn.opcode);
+		enum ptx_op op = (enum ptx_op)last->insn.op;
 
 		if (op == PTX_OP_BRX)
 			rc = add_list_edges(b, block, &last->insn);

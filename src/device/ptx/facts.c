@@ -192,9 +192,7 @@ static void scan_class(struct ptx_scan *s, const struct ptx_stmt *stmt, enum ptx
 /* The state space of an access: shared memory carries over to the next block-task. */
 static void scan_space(struct ptx_facts *f, const struct ptx_insn *insn, uint32_t line)
 {
-	const char *shared = memmem(insn->opcode.s, insn->opcode.len, ".shared", 7);
-
-	if (!shared)
+	if (!ptx_has_modifier(insn->opcode, ".shared"))
 		return;
 	f->facts |= PTX_FACT_SHARED;
 	if (ptx_has_modifier(insn->opcode, ".shared::cluster"))
@@ -204,10 +202,11 @@ static void scan_space(struct ptx_facts *f, const struct ptx_insn *insn, uint32_
 void ptx_scan_insn(struct ptx_scan *s, const struct ptx_stmt *stmt)
 {
 	const struct ptx_insn *insn = &stmt->insn;
-	enum ptx_op op = ptx_opcode(insn->opcode);
+	enum ptx_op op = (enum ptx_op)insn->op;
 
 	scan_class(s, stmt, op);
-	scan_space(s->f, insn, stmt->span.line);
+	if (insn->op != PTX_OP_PLAIN || ptx_starts(insn->opcode, "cvta"))
+		scan_space(s->f, insn, stmt->span.line);
 	if (op == PTX_OP_CALL || op == PTX_OP_BRA || op == PTX_OP_BRX) {
 		if (op != PTX_OP_BRA)
 			for (uint32_t i = 0; i < insn->nopd; i++)

@@ -139,7 +139,7 @@ static enum ptx_level level_of_load(const struct ptx_levels *l, const struct ptx
 
 static enum ptx_level result_level(struct ptx_levels *l, const struct ptx_insn *insn)
 {
-	enum ptx_op op = ptx_opcode(insn->opcode);
+	enum ptx_op op = (enum ptx_op)insn->op;
 	enum ptx_level level;
 
 	switch (op) {
@@ -213,7 +213,7 @@ enum ptx_level ptx_level_of_branch(const struct ptx_levels *l, uint32_t i)
 	const struct ptx_insn *insn = &l->f->stmt[i].insn;
 	enum ptx_level level = level_of_guard(l, insn);
 
-	if (ptx_opcode(insn->opcode) == PTX_OP_BRX && insn->nopd)
+	if (insn->op == PTX_OP_BRX && insn->nopd)
 		level = higher(level, level_of(l, &insn->opd[0]));
 	return level == PTX_LEVEL_TID_X ? PTX_LEVEL_THREAD : level;
 }

@@ -46,10 +46,9 @@ int ptx_has_modifier(struct ptx_slice opcode, const char *modifier)
 	size_t n = strlen(modifier);
 	const char *at = opcode.s, *end = opcode.s + opcode.len;
 
-	while ((at = memmem(at, (size_t)(end - at), modifier, n))) {
-		if (at + n == end || at[n] == '.' || at[n] == ':')
+	for (; (size_t)(end - at) >= n; at++)
+		if (*at == '.' && at[1] == modifier[1] && memcmp(at, modifier, n) == 0 &&
+		    (at + n == end || at[n] == '.' || at[n] == ':'))
 			return 1;
-		at++;
-	}
 	return 0;
 }

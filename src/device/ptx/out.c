@@ -9,6 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+void ptx_out_reserve(struct ptx_out *out, size_t size)
+{
+	out->text = malloc(size);
+	if (out->text)
+		out->cap = size;
+}
+
 void ptx_out_put(struct ptx_out *out, const char *text, size_t len)
 {
 	if (out->failed || len == 0)

@@ -13,6 +13,8 @@ struct ptx_out {
 	int failed; /* memory was short */
 };
 
+/* Room for about so much; less is no failure. */
+void ptx_out_reserve(struct ptx_out *out, size_t size);
 void ptx_out_put(struct ptx_out *out, const char *text, size_t len);
 void ptx_out_str(struct ptx_out *out, const char *text);
 void ptx_out_slice(struct ptx_out *out, struct ptx_slice s);

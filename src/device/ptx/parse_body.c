@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The statements of a body (PTX ISA, "Statements"). */
 #define _GNU_SOURCE
+#include "device/ptx/opcode.h"
 #include "device/ptx/parse.h"
 
 #include <string.h>
@@ -89,6 +90,7 @@ static void parse_insn(struct ptx_parser *p, struct ptx_stmt *s)
 	}
 	ptx_lex_opcode(&p->lex, &p->tok);
 	insn.opcode = ptx_token_slice(p);
+	insn.op = (uint8_t)ptx_opcode(insn.opcode);
 	ptx_next(p);
 	opd = ptx_parse_operands(p, insn.opcode, &n);
 	insn.opd = opd;

@@ -140,7 +140,7 @@ static void rewrite_barrier(struct rewriter *r, const struct ptx_stmt *s)
 
 static void rewrite_insn(struct rewriter *r, const struct ptx_stmt *s)
 {
-	enum ptx_op op = ptx_opcode(s->insn.opcode);
+	enum ptx_op op = (enum ptx_op)s->insn.op;
 	uint8_t sizes;
 
 	if (op == PTX_OP_RET || op == PTX_OP_EXIT) {

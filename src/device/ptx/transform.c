@@ -104,6 +104,7 @@ static int transform_entries(struct ptx_transformed *t, struct ptx_out *out, con
 	const struct ptx_module *m = a->module;
 	uint32_t at = 0;
 
+	ptx_out_reserve(out, (size_t)m->len * 2 + m->len / 2);
 	t->kernel = calloc(m->nfunc + 1, sizeof(*t->kernel));
 	if (!t->kernel)
 		return -1;

@@ -112,7 +112,7 @@ static int find_levels(struct walk *w)
 /* The member mask of a warp-wide instruction; NULL: it names no lanes. */
 static const struct ptx_operand *member_mask(const struct ptx_insn *insn)
 {
-	enum ptx_op op = ptx_opcode(insn->opcode);
+	enum ptx_op op = (enum ptx_op)insn->op;
 
 	if (!insn->nopd)
 		return NULL;
@@ -198,7 +198,7 @@ static int excludes_leavers(const struct walk *w, const struct ptx_operand *mask
 	if (def == PTX_BLOCK_NONE)
 		return 0;
 	by = &w->l.f->stmt[def];
-	op = ptx_opcode(by->insn.opcode);
+	op = (enum ptx_op)by->insn.op;
 	if (op != PTX_OP_MATCH && op != PTX_OP_VOTE)
 		return 0;
 	if (w->stamp[w->cfg.block_of[def]] == w->mark)
@@ -221,7 +221,7 @@ static void check_insn(const struct walk *w, uint32_t i, uint32_t branch, enum p
 		       struct ptx_meeting *m)
 {
 	const struct ptx_stmt *s = &w->l.f->stmt[i];
-	enum ptx_op op = ptx_opcode(s->insn.opcode);
+	enum ptx_op op = (enum ptx_op)s->insn.op;
 	const struct ptx_operand *mask;
 	struct ptx_barrier b;
 
@@ -285,7 +285,7 @@ static void check_guarded(const struct ptx_levels *l, struct ptx_meeting *m)
 		const struct ptx_stmt *s = &l->f->stmt[i];
 		struct ptx_barrier b;
 
-		if (s->kind != PTX_STMT_INSN || !s->insn.guard.len || ptx_opcode(s->insn.opcode) != PTX_OP_BAR ||
+		if (s->kind != PTX_STMT_INSN || !s->insn.guard.len || s->insn.op != PTX_OP_BAR ||
 		    ptx_level_of_branch(l, i) == PTX_LEVEL_BLOCK)
 			continue;
 		b = ptx_barrier_of(&s->insn);
