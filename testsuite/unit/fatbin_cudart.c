@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * `fatbin_cudart LIBRARY`: loads a library that nvcc compiled and does what
+ * cudart does for it: its constructors hand over the wrappers of its
+ * containers, which go to the driver as they are, and its kernels are asked
+ * for by name.  nvcc's host code needs the functions below.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "device/driver/cuda.h"
+
+#define VISIBLE __attribute__((visibility("default")))
+
+static void *driver;
+
+static void *function(const char *name)
+{
+	void *f = dlsym(driver, name);
+
+	if (!f) {
+		fprintf(stderr, "the driver lacks %s\n", name);
+		exit(1);
+	}
+	return f;
+}
+
+void **__cudaRegisterFatBinary(void *wrapper);
+VISIBLE void **__cudaRegisterFatBinary(void *wrapper)
+{
+	__typeof__(&cuLibraryLoadData) load;
+	CUlibrary *library = calloc(1, sizeof(*library));
+	CUresult rc;
+
+	load = (__typeof__(load))function("cuLibraryLoadData");
+	rc = load(library, wrapper, NULL, NULL, 0, NULL, NULL, 0);
+	printf("load: %d\n", (int)rc);
+	return (void **)library;
+}
+
+void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name,
+			    int limit, void *tid, void *bid, void *block, void *grid, int *warp);
+VISIBLE void __cudaRegisterFunction(void **handle, const char *host, char *device,
+				    const char *name, int limit, void *tid, void *bid,
+				    void *block, void *grid, int *warp)
+{
+	__typeof__(&cuLibraryGetKernel) get;
+	CUkernel kernel;
+
+	(void)host, (void)device, (void)limit, (void)tid, (void)bid, (void)block, (void)grid;
+	(void)warp;
+	get = (__typeof__(get))function("cuLibraryGetKernel");
+	printf("kernel %s: %d\n", name, (int)get(&kernel, *(CUlibrary *)handle, name));
+}
+
+/* What a program that launches nothing only has to find. */
+#define UNUSED(name) \
+	void name(void); \
+	VISIBLE void name(void) \
+	{ \
+	}
+UNUSED(__cudaRegisterVar)
+UNUSED(__cudaRegisterFatBinaryEnd)
+UNUSED(__cudaUnregisterFatBinary)
+UNUSED(__cudaInitModule)
+UNUSED(__cudaGetKernel)
+UNUSED(__cudaLaunchKernel)
+UNUSED(__cudaPopCallConfiguration)
+UNUSED(__cxa_guard_acquire)
+UNUSED(__cxa_guard_release)
+UNUSED(__cxa_guard_abort)
+UNUSED(__gxx_personality_v0)
+
+int main(int argc, char **argv)
+{
+	driver = dlopen("libcuda.so.1", RTLD_NOW);
+	if (argc != 2 || !driver || !dlopen(argv[1], RTLD_NOW)) {
+		fprintf(stderr, "%s\n", dlerror());
+		return 1;
+	}
+	return 0;
+}
