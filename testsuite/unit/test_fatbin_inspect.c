@@ -27,7 +27,7 @@ static char *slurp(const char *name, size_t *len)
 	return data;
 }
 
-static json_t *report_on(const char *name)
+static json_t *report_for(const char *name, uint32_t sm)
 {
 	struct gs_error err;
 	size_t len;
@@ -35,11 +35,16 @@ static json_t *report_on(const char *name)
 	json_t *r;
 
 	assert_int_equal(gs_inspect_handles(data, len), 1);
-	r = gs_inspect(name, data, len, &err);
+	r = gs_inspect(name, data, len, sm, &err);
 	if (!r)
 		fail_msg("%s", err.text);
 	free(data);
 	return r;
+}
+
+static json_t *report_on(const char *name)
+{
+	return report_for(name, 0);
 }
 
 static json_int_t number(const json_t *r, const char *key)
@@ -128,6 +133,30 @@ static void machine_code_newer_than_the_ptx(void **state)
 	json_decref(r);
 }
 
+/* For one device: only what the shim would transform there counts. */
+static void a_device(void **state)
+{
+	static const struct {
+		const char *name;
+		uint32_t sm;
+		json_int_t as_is;
+	} row[] = { { "zstd.fatbin", 75, 0 },  { "zstd.fatbin", 90, 0 },  { "zstd.fatbin", 70, 2 },
+		    { "newer.fatbin", 75, 0 }, { "newer.fatbin", 90, 2 }, { "newer.fatbin", 100, 0 },
+		    { "library.so", 75, 1 },   { "relocatable.obj", 75, 2 } };
+	json_t *r;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		r = report_for(row[i].name, row[i].sm);
+		if (number(r, "as_is") != row[i].as_is)
+			fail_msg("%s on %u", row[i].name, row[i].sm);
+		json_decref(r);
+	}
+	r = report_for("newer.fatbin", 90);
+	expect(r, "copy", "as is", "OTHER_PTX", 1, 1);
+	json_decref(r);
+}
+
 static void words(void **state)
 {
 	json_t *r = report_on("options.fatbin");
@@ -157,14 +186,14 @@ static void corrupt_parts_are_named(void **state)
 
 	(void)state;
 	memset(data + 16 + 64, 0, 16); /* the machine code's zstd frame */
-	r = gs_inspect("t", data, len, &err);
+	r = gs_inspect("t", data, len, 0, &err);
 	assert_non_null(r);
 	entries = json_object_get(json_array_get(json_object_get(r, "containers"), 0), "entries");
 	assert_non_null(json_object_get(json_array_get(entries, 0), "error"));
 	assert_null(json_object_get(json_array_get(entries, 1), "error"));
 	expect(r, "axpy", "persistent", "NONE", 1, 0);
 	json_decref(r);
-	r = gs_inspect("t", data, len - 1, &err);
+	r = gs_inspect("t", data, len - 1, 0, &err);
 	assert_null(r);
 	assert_non_null(strstr(err.text, "do not fit"));
 	free(data);
@@ -187,6 +216,7 @@ int main(void)
 		cmocka_unit_test(architectures),
 		cmocka_unit_test(relocatable_code),
 		cmocka_unit_test(machine_code_newer_than_the_ptx),
+		cmocka_unit_test(a_device),
 		cmocka_unit_test(words),
 		cmocka_unit_test(corrupt_parts_are_named),
 		cmocka_unit_test(ptx_text_is_not_for_it),

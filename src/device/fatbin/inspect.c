@@ -12,10 +12,13 @@
 
 #define KERNEL_NEEDS_LINK "RELOCATABLE"
 #define KERNEL_NEEDS_LINK_WORDS "is relocatable code, linked when it is loaded"
+#define KERNEL_OTHER_PTX "OTHER_PTX"
+#define KERNEL_OTHER_PTX_WORDS "has no PTX that the device would take, or may take for its machine code"
 
 /* The report under construction; kernels by name, since several containers may hold one. */
 struct inspection {
 	json_t *containers, *kernels;
+	uint32_t sm; /* 0: any */
 };
 
 int gs_inspect_handles(const void *data, size_t len)
@@ -89,7 +92,16 @@ static void set_form(json_t *k, const char *form, const char *reason, const char
 	json_object_set_new(k, "reason_words", json_string(words));
 }
 
-static void add_ptx(struct inspection *in, json_t *entry, const char *text, size_t len, int linked)
+/* Nothing better is known of it so far. */
+static int is_machine_code(const json_t *k)
+{
+	return strcmp(json_string_value(json_object_get(k, "reason")),
+		      ptx_reason_name(PTX_REASON_MACHINE_CODE)) == 0;
+}
+
+/* taken: the shim would transform this text, and not leave its container as it is. */
+static void add_ptx(struct inspection *in, json_t *entry, const char *text, size_t len, int linked,
+		    int taken)
 {
 	struct gs_error err = { "" };
 	struct ptx_transformed *t = ptx_transform(text, len, &err);
@@ -109,9 +121,12 @@ static void add_ptx(struct inspection *in, json_t *entry, const char *text, size
 		if (linked)
 			set_form(k, ptx_form_name(PTX_FORM_AS_IS), KERNEL_NEEDS_LINK,
 				 KERNEL_NEEDS_LINK_WORDS);
-		else
+		else if (taken)
 			set_form(k, ptx_form_name(p->form), ptx_reason_name(p->reason),
 				 ptx_reason_words(p->reason));
+		else if (is_machine_code(k))
+			set_form(k, ptx_form_name(PTX_FORM_AS_IS), KERNEL_OTHER_PTX,
+				 KERNEL_OTHER_PTX_WORDS);
 	}
 	ptx_transformed_free(t);
 }
@@ -144,7 +159,7 @@ static json_t *describe(const struct gs_fatbin_entry *e, int linked)
 }
 
 static void add_entry(struct inspection *in, json_t *entries, const struct gs_fatbin_entry *e,
-		      int linkable)
+		      int linkable, const uint8_t *taken)
 {
 	struct gs_error err = { "" };
 	int linked = linkable ? 1 : gs_fatbin_relocatable(e, &err);
@@ -160,7 +175,8 @@ static void add_entry(struct inspection *in, json_t *entries, const struct gs_fa
 		if (!contents)
 			set_error(entry, &err);
 		else if (e->kind == GS_ENTRY_PTX)
-			add_ptx(in, entry, (char *)contents, strlen((char *)contents), linked > 0);
+			add_ptx(in, entry, (char *)contents, strlen((char *)contents), linked > 0,
+				!in->sm || e->header.data == taken);
 		else
 			add_cubin(in, entry, contents, len);
 	}
@@ -182,6 +198,17 @@ static json_t *not_replaced(const struct gs_fatbin *fb)
 	return list;
 }
 
+/* The entry that the shim would transform on the device asked for; NULL: none. */
+static const uint8_t *taken(const struct gs_fatbin *fb, uint32_t sm)
+{
+	struct gs_fatbin_choice c;
+
+	if (!sm || gs_fatbin_choose(fb, sm, &c, NULL) < 0 || c.relocatable ||
+	    !gs_fatbin_ptx_stands_in(&c))
+		return NULL;
+	return c.ptx.header.data;
+}
+
 static void add_container(struct inspection *in, const struct gs_fatbin *fb)
 {
 	struct gs_error err = { "" };
@@ -190,6 +217,7 @@ static void add_container(struct inspection *in, const struct gs_fatbin *fb)
 	json_t *c = json_pack("{s:I, s:b, s:o, s:o}", "bytes", (json_int_t)fb->bytes.len,
 			      "relocatable", fb->linkable, "not_replaced", not_replaced(fb),
 			      "entries", entries);
+	const uint8_t *ptx = taken(fb, in->sm);
 	size_t at = 0;
 	int rc;
 
@@ -197,7 +225,7 @@ static void add_container(struct inspection *in, const struct gs_fatbin *fb)
 		return;
 	json_array_append_new(in->containers, c);
 	while ((rc = gs_fatbin_next(fb, &at, &e, &err)) > 0)
-		add_entry(in, entries, &e, fb->linkable);
+		add_entry(in, entries, &e, fb->linkable, ptx);
 	if (rc < 0)
 		set_error(c, &err);
 }
@@ -251,9 +279,10 @@ static int is_as_is(const json_t *k)
 	return form && strcmp(form, ptx_form_name(PTX_FORM_AS_IS)) == 0;
 }
 
-json_t *gs_inspect(const char *path, const void *data, size_t len, struct gs_error *err)
+json_t *gs_inspect(const char *path, const void *data, size_t len, uint32_t sm,
+		   struct gs_error *err)
 {
-	struct inspection in = { json_array(), json_object() };
+	struct inspection in = { json_array(), json_object(), sm };
 	json_t *list = json_array(), *report = NULL, *k;
 	json_int_t as_is = 0;
 	const char *name;

@@ -7,6 +7,7 @@
 #define GPUSHARE_FATBIN_INSPECT_H
 
 #include <jansson.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "common/error.h"
@@ -15,14 +16,16 @@
 int gs_inspect_handles(const void *data, size_t len);
 
 /*
- * The report, a new reference: "file", "image", "containers" with their
+ * The report for devices of compute capability sm (90 for 9.0), or with sm 0
+ * for whatever device each PTX is for; a new reference: "file", "image", "containers" with their
  * "entries", "kernels" with "form", "reason" and for which architectures each
  * has "ptx" and "machine_code", "kernel_count", "as_is".  A container's
  * "not_replaced" lists the machine code in whose place its PTX may not stand
  * (gs_fatbin_ptx_stands_in): there its kernels stay as they are.  A part that
  * is corrupt gets an "error" and the rest is read.  NULL: no such image at all.
  */
-json_t *gs_inspect(const char *path, const void *data, size_t len, struct gs_error *err);
+json_t *gs_inspect(const char *path, const void *data, size_t len, uint32_t sm,
+		   struct gs_error *err);
 
 /* The same in words, or only the kernels that stay as they are; -1 when writing failed. */
 int gs_inspect_print(FILE *to, const json_t *report, int only_as_is);

@@ -18,11 +18,12 @@ struct request {
 	enum command command;
 	const char *path;
 	int json;
+	uint32_t sm; /* of programs, fatbins and cubins; 0: any device */
 };
 
 static void usage(FILE *to)
 {
-	fputs("Usage: gpushare-ptx [--json] COMMAND [FILE]\n"
+	fputs("Usage: gpushare-ptx [--json] [--sm NUMBER] COMMAND [FILE]\n"
 	      "\n"
 	      "  info       the form that each kernel gets, or why it stays as it is\n"
 	      "  transform  the transformed module, on standard output\n"
@@ -32,6 +33,7 @@ static void usage(FILE *to)
 	      "cubin; without it, or with -, standard input is read.\n"
 	      "\n"
 	      "  -j, --json     report as JSON (transform: on standard error)\n"
+	      "  -s, --sm       what a program gets on devices of this compute capability (90)\n"
 	      "  -h, --help     print this and leave\n"
 	      "  -V, --version  print the version and leave\n", to);
 }
@@ -50,15 +52,23 @@ static int find_command(const char *word, enum command *command)
 static int parse_arguments(int argc, char **argv, struct request *r)
 {
 	static const struct option options[] = {
-		{ "json", no_argument, NULL, 'j' }, { "help", no_argument, NULL, 'h' },
+		{ "json", no_argument, NULL, 'j' }, { "sm", required_argument, NULL, 's' }, { "help", no_argument, NULL, 'h' },
 		{ "version", no_argument, NULL, 'V' }, { NULL, 0, NULL, 0 },
 	};
+	char *end;
 	int c;
 
-	while ((c = getopt_long(argc, argv, "jhV", options, NULL)) != -1)
+	while ((c = getopt_long(argc, argv, "js:hV", options, NULL)) != -1)
 		switch (c) {
 		case 'j':
 			r->json = 1;
+			break;
+		case 's':
+			r->sm = (uint32_t)strtoul(optarg, &end, 10);
+			if (*end || r->sm < 10 || r->sm > 1000) {
+				fprintf(stderr, "gpushare-ptx: --sm %s: not a number like 90\n", optarg);
+				return TOOL_ERROR;
+			}
 			break;
 		case 'h':
 			usage(stdout);
@@ -130,7 +140,7 @@ static int inspect(const struct request *r, const char *data, size_t len)
 	if (r->command == TRANSFORM)
 		gs_fail(&err, "only PTX text can be transformed");
 	else
-		report = gs_inspect(r->path, data, len, &err);
+		report = gs_inspect(r->path, data, len, r->sm, &err);
 	if (!report) {
 		fprintf(stderr, "gpushare-ptx: %s: %s\n", r->path, err.text);
 		return TOOL_ERROR;
