@@ -187,7 +187,6 @@ static void test_eviction_and_relaunch(void **unused)
 	usleep(20000);
 	expect_calls("");
 	/* Scheduled again. */
-	gs_page_store(page->turn, 1);
 	assert_true(gs_stub_move(stub, GS_K_READY, GS_K_TORUN));
 	ring();
 	EVENTUALLY(gs_page_load(stub->kstate) == GS_K_RUNNING);
@@ -217,6 +216,47 @@ static void test_signal_is_repeated(void **unused)
 	gs_page_store(stub->kstate, GS_K_DONE);
 }
 
+/* Told to leave and called back before it started: its limit is lifted, nothing is relaunched. */
+static void test_call_back(void **unused)
+{
+	struct gs_stub *stub;
+	char text[4096];
+
+	(void)unused;
+	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
+	stub = active();
+	gs_page_store(page->turn, 0);
+	assert_true(gs_stub_move(stub, GS_K_RUNNING, GS_K_TOEVICT));
+	ring();
+	EVENTUALLY(gs_page_load(page->heard) == gs_page_load(page->bell));
+	gs_page_store(page->turn, 1);
+	assert_true(gs_stub_move(stub, GS_K_TOEVICT, GS_K_RUNNING));
+	forget_calls();
+	ring();
+	usleep(20000);
+	fake_driver_calls(text, sizeof(text));
+	assert_non_null(strstr(text, "write-control-4294967295"));
+	assert_null(strstr(text, "relaunch"));
+	assert_int_equal(gs_page_load(stub->kstate), GS_K_RUNNING);
+	gs_page_store(stub->kstate, GS_K_DONE);
+}
+
+/* It left although the turn is ours: the agent relaunches it without asking. */
+static void test_relaunch_with_the_turn(void **unused)
+{
+	struct gs_stub *stub;
+
+	(void)unused;
+	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
+	stub = active();
+	forget_calls();
+	gs_page_store(stub->kstate, GS_K_READY);
+	EVENTUALLY(gs_page_load(stub->kstate) == GS_K_RUNNING);
+	usleep(10000);
+	expect_calls("write-relaunch-4294967295 relaunch-twin");
+	gs_page_store(stub->kstate, GS_K_DONE);
+}
+
 static void test_refused_relaunch_is_tried_again(void **unused)
 {
 	struct gs_stub *stub;
@@ -224,10 +264,9 @@ static void test_refused_relaunch_is_tried_again(void **unused)
 	(void)unused;
 	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
 	stub = active();
-	gs_stub_move(stub, GS_K_RUNNING, GS_K_TOEVICT);
-	gs_page_store(stub->kstate, GS_K_READY);
+	gs_page_store(page->turn, 0);
 	fake_driver_fail("relaunch-twin", CUDA_ERROR_OUT_OF_MEMORY);
-	assert_true(gs_stub_move(stub, GS_K_READY, GS_K_TORUN));
+	gs_page_store(stub->kstate, GS_K_TORUN);
 	ring();
 	EVENTUALLY(gs_page_load(stub->kstate) == GS_K_READY);
 	assert_true(gs_stub_move(stub, GS_K_READY, GS_K_TORUN));
@@ -341,6 +380,8 @@ int main(void)
 		cmocka_unit_test_setup(test_machine_code_goes_as_is, idle),
 		cmocka_unit_test_setup(test_eviction_and_relaunch, idle),
 		cmocka_unit_test_setup(test_signal_is_repeated, idle),
+		cmocka_unit_test_setup(test_call_back, idle),
+		cmocka_unit_test_setup(test_relaunch_with_the_turn, idle),
 		cmocka_unit_test_setup(test_refused_relaunch_is_tried_again, idle),
 		cmocka_unit_test_setup(test_without_the_turn_it_waits, idle),
 		cmocka_unit_test_setup(test_failed_launch_leaves_nothing, idle),

@@ -122,6 +122,8 @@ void demo_launch(CUfunction f, const unsigned int grid[3], const unsigned int bl
 {
 	double start = seconds();
 
+	printf("%s: computing\n", program);
+	fflush(stdout);
 	for (long i = 0; i < repeats; i++)
 		CHECK(cuLaunchKernel(f, grid[0], grid[1], grid[2], block[0], block[1], block[2],
 				     0, NULL, params, NULL));

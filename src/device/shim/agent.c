@@ -13,7 +13,7 @@
 
 /* How long it sleeps: with an eviction out, with launches out, with neither. */
 #define NAP_EVICTING_NS (1 * GS_NS_PER_MS)
-#define NAP_BUSY_NS (2 * GS_NS_PER_MS)
+#define NAP_BUSY_NS (1 * GS_NS_PER_MS)
 #define NAP_IDLE_NS (100 * GS_NS_PER_MS)
 /* A signal that may have been overtaken by the launch's own copy is sent again. */
 #define RESEND_NS (1 * GS_NS_PER_MS)
@@ -65,22 +65,36 @@ static void signal_eviction(struct agent *a, struct shim_launch *l, uint64_t now
 	l->signalled_ns = now;
 }
 
-/* TORUN after an eviction: the twin goes out again, from its task counter on. */
+/* The limit back to none: through the stream in which the next thing that needs it goes. */
+static CUresult lift_limit(struct shim_launch *l, CUstream stream)
+{
+	l->signalled_ns = 0;
+	__atomic_store_n(&l->ctx->image[l->index].limit, UINT32_MAX, __ATOMIC_RELEASE);
+	return REAL(cuStreamWriteValue32_v2)(stream,
+					     shim_launch_ctl(l, offsetof(struct gs_ctl, limit)),
+					     UINT32_MAX, 0);
+}
+
+/* RUNNING again before it had started: if the GPU is faster, it leaves and is relaunched. */
+static void call_back(struct agent *a, struct shim_launch *l)
+{
+	if (enter(a, l) == 0 && lift_limit(l, l->ctx->control) != CUDA_SUCCESS)
+		shim_log("calling %s back failed", l->kernel->name);
+}
+
+/* Evicted and scheduled again: the twin goes out once more, from its task counter on. */
 static void relaunch(struct agent *a, struct shim_launch *l, uint64_t now)
 {
 	CUresult rc;
 
 	if (now < l->retry_ns || enter(a, l) < 0)
 		return;
-	l->signalled_ns = 0;
 	gs_page_store(l->stub->started, 0);
-	atomic_fetch_add(&l->stub->evictions, 1);
-	__atomic_store_n(&l->ctx->image[l->index].limit, UINT32_MAX, __ATOMIC_RELEASE);
-	if (!gs_stub_move(l->stub, GS_K_TORUN, GS_K_RUNNING))
+	if (!gs_stub_move(l->stub, GS_K_TORUN, GS_K_RUNNING) &&
+	    !shim_run_with_turn(a->session->page, l->stub, GS_K_READY))
 		return;
-	rc = REAL(cuStreamWriteValue32_v2)(l->ctx->relaunch,
-					   shim_launch_ctl(l, offsetof(struct gs_ctl, limit)),
-					   UINT32_MAX, 0);
+	atomic_fetch_add(&l->stub->evictions, 1);
+	rc = lift_limit(l, l->ctx->relaunch);
 	if (rc == CUDA_SUCCESS)
 		rc = shim_launch_twin(l, l->ctx->relaunch);
 	if (rc == CUDA_SUCCESS)
@@ -96,7 +110,6 @@ static void relaunch(struct agent *a, struct shim_launch *l, uint64_t now)
 static uint64_t look(struct agent *a)
 {
 	uint64_t now = gs_clock_ns(), nap = NAP_IDLE_NS;
-	int alone = !a->session->connected && a->session->absent == GS_ABSENT_RUN;
 
 	for (uint32_t i = 0; i < GS_PAGE_STUBS; i++) {
 		struct shim_launch *l = shim_launch_at(i);
@@ -113,10 +126,13 @@ static uint64_t look(struct agent *a)
 			signal_eviction(a, l, now);
 			nap = NAP_EVICTING_NS;
 		}
-		/* No daemon to say so: a kernel that it had evicted goes on. */
-		if (state == GS_K_READY && alone && gs_stub_move(l->stub, GS_K_READY, GS_K_TORUN))
-			state = GS_K_TORUN;
-		if (state == GS_K_TORUN && l->evictable)
+		if (!l->evictable)
+			continue;
+		if (state == GS_K_RUNNING && l->signalled_ns)
+			call_back(a, l);
+		/* READY: with the turn (our own, if no daemon is there) it need not be asked for. */
+		if (state == GS_K_TORUN ||
+		    (state == GS_K_READY && gs_page_load(a->session->page->turn)))
 			relaunch(a, l, now);
 	}
 	return nap;

@@ -198,11 +198,10 @@ static void prepare(struct shim_session *s, struct shim_launch *l, struct shim_c
 }
 
 /*
- * Take a READY or PREP stub to RUNNING if we hold the turn.  The daemon takes
- * the turn back first and looks at the stubs then; we write the stub first
- * and look at the turn then: one of us sees the other.
+ * The daemon takes the turn back first and looks at the stubs then; we write
+ * the stub first and look at the turn then: one of us sees the other.
  */
-static int run_with_turn(struct gs_page *page, struct gs_stub *stub, uint32_t from)
+int shim_run_with_turn(struct gs_page *page, struct gs_stub *stub, uint32_t from)
 {
 	if (!gs_page_load(page->turn) || !gs_stub_move(stub, from, GS_K_RUNNING))
 		return 0;
@@ -218,7 +217,7 @@ static CUresult wait_for_turn(struct shim_session *s, struct gs_stub *stub)
 {
 	struct gs_page *page = s->page;
 
-	if (run_with_turn(page, stub, GS_K_PREP))
+	if (shim_run_with_turn(page, stub, GS_K_PREP))
 		return CUDA_SUCCESS;
 	gs_stub_move(stub, GS_K_PREP, GS_K_READY);
 	gs_client_bell(s->client);
@@ -226,7 +225,7 @@ static CUresult wait_for_turn(struct shim_session *s, struct gs_stub *stub)
 		uint32_t bell = gs_page_load(page->bell);
 
 		if (gs_stub_move(stub, GS_K_TORUN, GS_K_RUNNING) ||
-		    run_with_turn(page, stub, GS_K_READY))
+		    shim_run_with_turn(page, stub, GS_K_READY))
 			return CUDA_SUCCESS;
 		if (!s->connected && s->absent == GS_ABSENT_FAIL)
 			return CUDA_ERROR_SYSTEM_NOT_READY;

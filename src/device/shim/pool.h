@@ -43,6 +43,9 @@ struct shim_launch *shim_launch_at(uint32_t index);
 /* Reclaim what is DONE, learn its time per block-task; how many launches are still out. */
 unsigned shim_launch_reap(struct shim_session *s);
 
+/* Take a PREP or READY stub to RUNNING if this client holds the turn: 1 if it did. */
+int shim_run_with_turn(struct gs_page *page, struct gs_stub *stub, uint32_t from);
+
 /* Launch the twin (first or again) in `stream`; the context must be current. */
 CUresult shim_launch_twin(struct shim_launch *l, CUstream stream);
 
