@@ -44,8 +44,8 @@ static void decide_free(struct gs_sched *sched, struct gs_decision *decision)
 	task = starvation_due(sched) <= sched->view.now ? sched->ready.oldest : choose(sched);
 	decision->action = GS_ACT_RUN;
 	decision->task = task->id;
-	/* Its quantum begins when it starts; gs_sched_decide() then tells its end. */
-	decision->deadline_ns = gs_later(sched->view.now, gs_core_slice(sched));
+	/* Its quantum begins when it starts: only then is its end known. */
+	decision->deadline_ns = sched->view.now;
 }
 
 /* The quantum is over: does somebody else go first? */

@@ -48,14 +48,14 @@ struct gs_task_params {
 enum gs_action {
 	GS_ACT_IDLE,  /* nothing is runnable */
 	GS_ACT_KEEP,  /* the task that holds the GPU goes on until deadline */
-	GS_ACT_RUN,   /* the GPU is free: start `task`, it may run until deadline */
+	GS_ACT_RUN,   /* the GPU is free: start `task`, then decide again */
 	GS_ACT_EVICT, /* evict the task that holds the GPU; decide again once it stopped */
 };
 
 struct gs_decision {
 	enum gs_action action;
 	uint64_t task;        /* RUN: whom; KEEP, EVICT: the one that holds the GPU */
-	uint64_t deadline_ns; /* RUN, KEEP: ask again then at the latest; UINT64_MAX: no need */
+	uint64_t deadline_ns; /* KEEP: ask again then at the latest, UINT64_MAX: no need; RUN: now */
 };
 
 /* What a task has had so far. */
