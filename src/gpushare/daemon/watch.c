@@ -158,7 +158,6 @@ static uint64_t highest_number(const struct gs_page *page)
 void gs_watch_adopt(struct gs_watch *w, const struct gs_page *page)
 {
 	memset(w, 0, sizeof(*w));
-	w->last_number = highest_number(page);
 	for (unsigned i = 0; i < GS_PAGE_STUBS; i++)
 		if (!is_live(gs_page_load(page->stub[i].kstate)))
 			w->seen[i].number = number_of(&page->stub[i]);

@@ -69,7 +69,11 @@ static inline uint32_t gs_look_live(const struct gs_look *look)
 	return look->ready + look->torun + look->running + look->toevict;
 }
 
-/* Forget everything; launches up to the page's highest number count as known. */
+/*
+ * Begin with a page that was in use: what is over in it is no news.  The count
+ * of launches begins at the client's first all the same: the figures of the
+ * daemon that saw them are gone with it.
+ */
 void gs_watch_adopt(struct gs_watch *watch, const struct gs_page *page);
 
 /* Compare the page with what was seen before.  now: ns of the monotonic clock. */
