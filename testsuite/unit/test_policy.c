@@ -281,6 +281,50 @@ static void frs_weighs_by_shares(void **state)
 	gs_sched_destroy(s);
 }
 
+/* Task 1 says that it needs 1 ns and never finishes; task 2 needs ten seconds. */
+static void a_liar_does_not_keep_the_gpu(void **state)
+{
+	static const char *const name[] = { "frs", "rr", "cfs" };
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		struct gs_sched *s = make(name[i]);
+		struct gs_task_stats st;
+		struct gs_decision d;
+		uint64_t now = 0;
+
+		arrive(s, 2, 10000 * MS, 0, 1, 0);
+		arrive(s, 1, 1, 0, 1, 0);
+		while (now < 5000 * MS) {
+			gs_sched_decide(s, now, &d);
+			if (d.action == GS_ACT_RUN)
+				gs_sched_started(s, d.task, now);
+			else if (d.action == GS_ACT_EVICT)
+				gs_sched_stopped(s, d.task, now);
+			else
+				now = d.deadline_ns;
+		}
+		gs_sched_stats(s, 2, now, &st);
+		assert_true(st.ran_ns > 1250 * MS);
+		gs_sched_destroy(s);
+	}
+}
+
+static void srt_lets_an_overrun_count(void **state)
+{
+	struct gs_sched *s = make("srt");
+
+	(void)state;
+	arrive(s, 1, 1, 0, 1, 0);
+	run(s, 0, 1);
+	arrive(s, 2, 50 * MS, 0, 1, 20 * MS);
+	expect(s, 20 * MS, GS_ACT_KEEP, 1);
+	arrive(s, 3, 70 * MS, 0, 1, 60 * MS);
+	evict(s, 60 * MS, 1);
+	run(s, 60 * MS, 2);
+	gs_sched_destroy(s);
+}
+
 static void dprr_slices_by_priority_and_swaps_queues(void **state)
 {
 	struct gs_sched *s = make("dprr");
@@ -336,6 +380,8 @@ int main(void)
 		cmocka_unit_test(frs_serves_the_most_slowed_down),
 		cmocka_unit_test(frs_ends_a_long_quantum_for_a_short_arrival),
 		cmocka_unit_test(frs_weighs_by_shares),
+		cmocka_unit_test(a_liar_does_not_keep_the_gpu),
+		cmocka_unit_test(srt_lets_an_overrun_count),
 		cmocka_unit_test(dprr_slices_by_priority_and_swaps_queues),
 		cmocka_unit_test(dprr_rises_by_twenty_at_most),
 	};

@@ -214,6 +214,13 @@ static void check_waits(const struct model *m)
 	}
 }
 
+static uint64_t extreme(struct model *m)
+{
+	static const uint64_t value[] = { 0, 1, 2, UINT64_MAX, UINT64_MAX / 2, UINT64_C(1) << 53 };
+
+	return value[draw(m, sizeof(value) / sizeof(value[0]))];
+}
+
 static void something_happens(struct model *m)
 {
 	struct model_task *t = &m->task[draw(m, TASKS)];
@@ -233,6 +240,11 @@ static void something_happens(struct model *m)
 		gs_sched_stopped(m->sched, UINT64_MAX, m->now);
 		gs_sched_leave(m->sched, UINT64_MAX, m->now, NULL);
 		gs_sched_progress(m->sched, t->id, 0, 0, 0, m->now);
+		break;
+	case 4: /* what a hostile client may write into its page */
+		if (t->live)
+			gs_sched_progress(m->sched, t->id, extreme(m), extreme(m), extreme(m),
+					  m->now);
 		break;
 	case 3: /* now and then the administrator */
 		name = gs_sched_policy_name(draw(m, 8));

@@ -39,6 +39,9 @@ uint64_t gs_core_slice(const struct gs_sched *sched);
 /* The holder's quantum begins now. */
 void gs_core_begin_quantum(struct gs_sched *sched);
 
+/* A told length, bounded: clients may tell anything. */
+uint64_t gs_core_length(uint64_t ns);
+
 /* NT x tpt x the part not done. */
 uint64_t gs_core_left(uint64_t nt, uint64_t done, uint64_t alone_ns);
 

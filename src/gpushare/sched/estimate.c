@@ -1,13 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* How long a task has run, and how long it will: what policies may ask; see policy.h. */
+#include "common/clock.h"
 #include "gpushare/sched/core.h"
+
+/*
+ * Lengths come from clients' pages and may be anything; a year is longer than
+ * any kernel, and sums and products of years fit.
+ */
+#define LENGTH_MAX_NS (UINT64_C(365) * 86400 * GS_NS_PER_S)
+
+static uint64_t length(double ns)
+{
+	return ns < (double)LENGTH_MAX_NS ? (uint64_t)ns : LENGTH_MAX_NS;
+}
+
+uint64_t gs_core_length(uint64_t ns)
+{
+	return ns < LENGTH_MAX_NS ? ns : LENGTH_MAX_NS;
+}
 
 uint64_t gs_core_left(uint64_t nt, uint64_t done, uint64_t alone_ns)
 {
 	if (done >= nt)
 		return 0;
-	return done ? (uint64_t)((double)alone_ns * ((double)(nt - done) / (double)nt))
-		    : alone_ns;
+	return done ? length((double)alone_ns * ((double)(nt - done) / (double)nt)) : alone_ns;
 }
 
 uint64_t gs_task_ran(const struct gs_view *view, const struct gs_task *task)
@@ -17,17 +33,16 @@ uint64_t gs_task_ran(const struct gs_view *view, const struct gs_task *task)
 
 uint64_t gs_task_alone(const struct gs_view *view, const struct gs_task *task)
 {
-	uint64_t ran;
+	uint64_t ran = gs_task_ran(view, task), alone = task->alone_ns;
 
-	if (task->alone_ns)
-		return task->alone_ns;
-	ran = gs_task_ran(view, task);
-	if (task->done && task->left_ran_ns)
-		ran = (uint64_t)((double)task->left_ran_ns *
-				 ((double)task->nt / (double)task->done));
-	else
-		ran = ran > GS_NO_LIMIT / 2 ? ran : 2 * ran;
-	return ran > view->options->min_quantum_ns ? ran : view->options->min_quantum_ns;
+	if (!alone && task->done && task->left_ran_ns)
+		alone = length((double)task->left_ran_ns *
+			       ((double)task->nt / (double)task->done));
+	else if (!alone)
+		alone = gs_core_length(ran) * 2;
+	if (!task->alone_ns && alone < view->options->min_quantum_ns)
+		alone = view->options->min_quantum_ns;
+	return alone > ran ? alone : ran;
 }
 
 uint64_t gs_task_left(const struct gs_view *view, const struct gs_task *task)

@@ -20,6 +20,10 @@
  * much to make up for, against the paper's "when a priority kernel arrives the
  * running kernel is preempted" (section IV).
  *
+ * A quantum is at most what the chosen one says it still needs: if it is not done
+ * then, its length was wrong and is looked at again.  So a client that claims
+ * to be short cannot keep the GPU with the slowdown that follows from it.
+ *
  * While a task waits its slowdown is a line in time, a + b x now, so choosing
  * is one pass over the ready tasks' lines.
  *
@@ -69,7 +73,7 @@ static uint64_t quantum(struct gs_view *view, const struct gs_task *task)
 {
 	const struct gs_entry *least = NULL;
 	struct gs_entry mine = { 0 };
-	double target, low = 0, ns;
+	double target, low = 0, left, ns;
 
 	place(view, task, &mine);
 	target = slowdown(&mine, view->now);
@@ -82,6 +86,9 @@ static uint64_t quantum(struct gs_view *view, const struct gs_task *task)
 		}
 	}
 	ns = least ? (target - low) / least->b : 0;
+	left = (double)gs_task_left(view, task);
+	if (ns > left)
+		ns = left;
 	if (!(ns > (double)view->options->min_quantum_ns))
 		return view->options->min_quantum_ns;
 	return ns < 1e18 ? (uint64_t)ns : GS_NO_LIMIT;

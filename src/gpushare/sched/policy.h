@@ -120,7 +120,7 @@ uint64_t gs_task_left(const struct gs_view *view, const struct gs_task *task);
  * Its alone time, ns, at least 1: what was told or, if that is unknown,
  * NT x (time run / N_t) once block-tasks are done, and before that twice what
  * it has run (half-way is the guess that is never far wrong), at least the
- * minimum quantum.
+ * minimum quantum.  Never less than it has run, whatever was told.
  */
 uint64_t gs_task_alone(const struct gs_view *view, const struct gs_task *task);
 

@@ -241,8 +241,8 @@ int gs_sched_arrive(struct gs_sched *sched, uint64_t id, const struct gs_task_pa
 	task->id = id;
 	task->seq = ++sched->next_seq;
 	task->nt = params->nt;
-	task->alone_ns = params->alone_ns;
-	task->left_ns = params->alone_ns;
+	task->alone_ns = gs_core_length(params->alone_ns);
+	task->left_ns = task->alone_ns;
 	task->priority = params->priority;
 	task->shares = params->shares;
 	task->arrival_ns = sched->view.now;
@@ -268,8 +268,8 @@ void gs_sched_progress(struct gs_sched *sched, uint64_t id, uint64_t nt, uint64_
 		return;
 	task->nt = nt;
 	task->done = done < nt ? done : nt;
-	task->alone_ns = alone_ns;
-	task->left_ns = gs_core_left(nt, task->done, alone_ns);
+	task->alone_ns = gs_core_length(alone_ns);
+	task->left_ns = gs_core_left(nt, task->done, task->alone_ns);
 	task->left_ran_ns = gs_task_ran(gs_core_view(sched), task);
 	if (task->heap_at != GS_NOT_READY) {
 		gs_core_place(sched, task, &entry);

@@ -5,6 +5,10 @@
  * arrives.  A waiting task's remaining time does not change, so its place in
  * the queue is fixed.
  *
+ * Nothing left of what was told, and still there: the length was wrong, and
+ * what it has run beyond it stands for what it needs.  So a client that
+ * claims to be short is first only until it has shown that it is not.
+ *
  * The best mean slowdown of all; bad for long tasks under load, and it needs
  * to know lengths.
  */
@@ -13,7 +17,11 @@
 static void place(const struct gs_view *view, const struct gs_task *task,
 		  struct gs_entry *entry)
 {
-	entry->key.rank = (double)gs_task_left(view, task);
+	uint64_t left = gs_task_left(view, task), ran = gs_task_ran(view, task);
+
+	if (left == 0 && ran > task->alone_ns)
+		left = ran - task->alone_ns;
+	entry->key.rank = (double)left;
 }
 
 const struct gs_policy gs_policy_srt = {
