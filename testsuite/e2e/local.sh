@@ -54,8 +54,8 @@ active() { python3 -c 'import sys; sys.exit(not float(sys.argv[1]) > float(sys.a
 at_most() { python3 -c 'import sys; sys.exit(not float(sys.argv[1]) <= float(sys.argv[2]))' "$1" "$2"; }
 at_least() { at_most "$2" "$1"; }
 
-LONG=(gpushare-demo-triad --elements 262144 --passes 800)
-SHORT=(gpushare-demo-matmul --tiles 8)
+LONG=(gpushare-demo-triad --elements 262144 --passes 9000)
+SHORT=(gpushare-demo-matmul --tiles 20)
 
 run_low() { run --shares 40 --mem 128M --partition low -- "${LONG[@]}" >"$TMP/low.out" 2>&1; }
 run_high() { run --shares 40 --mem 128M --partition high -- "${SHORT[@]}" >"$TMP/high.out" 2>&1; }

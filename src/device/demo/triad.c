@@ -11,8 +11,8 @@ static const char ptx[] =
 ;
 
 /* The inputs repeat, so that the CPU computes each different element once. */
-#define PERIOD_B 1021
-#define PERIOD_C 509
+#define PERIOD_B 101
+#define PERIOD_C 59
 #define PERIOD (PERIOD_B * PERIOD_C)
 
 enum { ELEMENTS, PASSES, REPEATS };
