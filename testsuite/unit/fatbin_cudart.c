@@ -3,7 +3,7 @@
  * `fatbin_cudart LIBRARY`: loads a library that nvcc compiled and does what
  * cudart does for it: its constructors hand over the wrappers of its
  * containers, which go to the driver as they are, and its kernels are asked
- * for by name.  nvcc's host code needs the functions below.
+ * for by name and set up.  nvcc's host code needs the functions below.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -48,12 +48,27 @@ VISIBLE void __cudaRegisterFunction(void **handle, const char *host, char *devic
 				    void *block, void *grid, int *warp)
 {
 	__typeof__(&cuLibraryGetKernel) get;
+	__typeof__(&cuKernelSetAttribute) set_of_kernel;
+	__typeof__(&cuKernelGetFunction) get_function;
+	__typeof__(&cuFuncSetAttribute) set_of_function;
 	CUkernel kernel;
+	CUfunction f;
+	CUresult rc;
 
 	(void)host, (void)device, (void)limit, (void)tid, (void)bid, (void)block, (void)grid;
 	(void)warp;
 	get = (__typeof__(get))function("cuLibraryGetKernel");
-	printf("kernel %s: %d\n", name, (int)get(&kernel, *(CUlibrary *)handle, name));
+	set_of_kernel = (__typeof__(set_of_kernel))function("cuKernelSetAttribute");
+	get_function = (__typeof__(get_function))function("cuKernelGetFunction");
+	set_of_function = (__typeof__(set_of_function))function("cuFuncSetAttribute");
+	rc = get(&kernel, *(CUlibrary *)handle, name);
+	if (rc == CUDA_SUCCESS)
+		rc = set_of_kernel(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 1000, kernel, 0);
+	if (rc == CUDA_SUCCESS)
+		rc = get_function(&f, kernel);
+	if (rc == CUDA_SUCCESS)
+		rc = set_of_function(f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 2000);
+	printf("kernel %s: %d\n", name, (int)rc);
 }
 
 /* What a program that launches nothing only has to find. */

@@ -72,12 +72,68 @@ VISIBLE CUresult cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_o
 	return CUDA_SUCCESS;
 }
 
+/* Kernels and functions are told apart, as the real driver does. */
+#define KERNELS_MAX 64
+static struct {
+	char name[64];
+} kernels[KERNELS_MAX];
+static int nkernel;
+
+static int number_of(CUkernel kernel)
+{
+	uintptr_t n = ((uintptr_t)kernel - 0x10000) / 0x10;
+
+	if ((uintptr_t)kernel < 0x10000 || n >= (uintptr_t)nkernel) {
+		printf("driver: %p is no kernel of a library\n", (void *)kernel);
+		abort();
+	}
+	return (int)n;
+}
+
 VISIBLE CUresult cuLibraryGetKernel(CUkernel *kernel, CUlibrary library, const char *name)
 {
-	static uintptr_t given = 0x10000;
-
 	(void)library;
-	printf("driver: %s\n", name);
-	*kernel = (CUkernel)(given += 0x10);
+	if (nkernel == KERNELS_MAX)
+		abort();
+	printf("driver: kernel %s\n", name);
+	snprintf(kernels[nkernel].name, sizeof(kernels[nkernel].name), "%s", name);
+	*kernel = (CUkernel)(uintptr_t)(0x10000 + 0x10 * nkernel++);
 	return CUDA_SUCCESS;
+}
+
+VISIBLE CUresult cuKernelSetAttribute(CUfunction_attribute attribute, int value, CUkernel kernel,
+				      CUdevice device)
+{
+	(void)device;
+	printf("driver: attribute %d of %s is %d\n", (int)attribute, kernels[number_of(kernel)].name,
+	       value);
+	return CUDA_SUCCESS;
+}
+
+VISIBLE CUresult cuKernelGetFunction(CUfunction *f, CUkernel kernel)
+{
+	printf("driver: function of %s\n", kernels[number_of(kernel)].name);
+	*f = (CUfunction)(uintptr_t)(0x20000 + 0x10 * number_of(kernel));
+	return CUDA_SUCCESS;
+}
+
+VISIBLE CUresult cuFuncSetAttribute(CUfunction f, CUfunction_attribute attribute, int value)
+{
+	uintptr_t n = ((uintptr_t)f - 0x20000) / 0x10;
+
+	if ((uintptr_t)f < 0x20000 || n >= (uintptr_t)nkernel) {
+		printf("driver: %p is no function\n", (void *)f);
+		abort();
+	}
+	printf("driver: function's attribute %d of %s is %d\n", (int)attribute, kernels[n].name,
+	       value);
+	return CUDA_SUCCESS;
+}
+
+/* What the program has are libraries: their handles are no modules. */
+VISIBLE CUresult cuModuleGetFunction(CUfunction *f, CUmodule module, const char *name)
+{
+	(void)f;
+	printf("driver: %s asked of %p, which is no module\n", name, (void *)module);
+	abort();
 }

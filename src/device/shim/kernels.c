@@ -120,24 +120,29 @@ static struct shim_kernel *lookup(const void *handle)
 	return k;
 }
 
-/* The twin beside the original, by its name. */
-static CUfunction twin_of(const void *module, const void *handle, const char *name)
+/* The twin beside the original, by its name.  The driver takes each handle for what it is. */
+static CUfunction twin_of(const void *module, int library, const char *name)
 {
 	char twin[1024];
 	CUfunction f = NULL;
 	CUkernel kernel = NULL;
+	CUresult rc;
 
 	if ((size_t)snprintf(twin, sizeof(twin), "%s" PTX_PERSISTENT_SUFFIX, name) >= sizeof(twin))
 		return NULL;
-	if (REAL(cuModuleGetFunction)(&f, (CUmodule)(uintptr_t)module, twin) == CUDA_SUCCESS)
+	if (library) {
+		rc = REAL(cuLibraryGetKernel)(&kernel, (CUlibrary)(uintptr_t)module, twin);
+		f = (CUfunction)(uintptr_t)kernel;
+	} else {
+		rc = REAL(cuModuleGetFunction)(&f, (CUmodule)(uintptr_t)module, twin);
+	}
+	if (rc == CUDA_SUCCESS)
 		return f;
-	if (REAL(cuLibraryGetKernel)(&kernel, (CUlibrary)(uintptr_t)module, twin) == CUDA_SUCCESS)
-		return (CUfunction)kernel;
-	shim_log("kernel %s (%p): the transformed twin is missing", name, handle);
+	shim_log("kernel %s: the transformed twin is missing (%d)", name, rc);
 	return NULL;
 }
 
-void shim_kernel_add(const void *module, const void *handle, const char *name)
+void shim_kernel_add(const void *module, int library, const void *handle, const char *name)
 {
 	const struct ptx_kernel *d = described(module, name);
 	struct shim_kernel *k = lookup(handle);
@@ -156,7 +161,7 @@ void shim_kernel_add(const void *module, const void *handle, const char *name)
 		k->param_size = d->param_size;
 		k->ctl_offset = d->ctl_offset;
 		if (d->form == PTX_FORM_PERSISTENT)
-			k->twin = twin_of(module, handle, name);
+			k->twin = twin_of(module, library, name);
 		if (d->form == PTX_FORM_PERSISTENT && !k->twin)
 			k->form = PTX_FORM_AS_IS;
 	}
@@ -168,14 +173,18 @@ void shim_kernel_alias(const void *known, const void *handle)
 {
 	const struct shim_kernel *from = lookup(known);
 	struct shim_kernel *k;
+	CUfunction twin = NULL;
 
 	if (!from || from->handle == handle || lookup(handle))
 		return;
 	k = insert(handle, from->name);
 	if (!k)
 		return;
-	k->twin = from->twin;
-	k->form = from->form;
+	/* Not every call takes a library's kernel for a function: the twin's own function, too. */
+	if (from->twin && REAL(cuKernelGetFunction)(&twin, (CUkernel)(uintptr_t)from->twin) ==
+				  CUDA_SUCCESS)
+		k->twin = twin;
+	k->form = from->twin && !k->twin ? PTX_FORM_AS_IS : from->form;
 	k->reason = from->reason;
 	k->nparam = from->nparam;
 	k->param_offset = from->param_offset;

@@ -36,10 +36,10 @@ struct shim_kernel {
 void shim_module_add(const void *module, struct ptx_transformed *t);
 void shim_module_gone(const void *module);
 
-/* The program got a kernel's handle by name from a module or library. */
-void shim_kernel_add(const void *module, const void *handle, const char *name);
+/* The program got a kernel's handle by name: a CUfunction of a module, or a CUkernel of a library. */
+void shim_kernel_add(const void *module, int library, const void *handle, const char *name);
 
-/* A second handle of the same kernel (cuKernelGetFunction). */
+/* The CUfunction of a library's kernel in the current context (cuKernelGetFunction). */
 void shim_kernel_alias(const void *known, const void *handle);
 
 /* Its record; one that says "machine code" for a handle never seen.  NULL: no memory. */

@@ -116,7 +116,7 @@ SHIM_EXPORT CUresult cuModuleGetFunction(CUfunction *f, CUmodule module, const c
 	CUresult rc = REAL(cuModuleGetFunction)(f, module, name);
 
 	if (rc == CUDA_SUCCESS && shim_session())
-		shim_kernel_add(module, *f, name);
+		shim_kernel_add(module, 0, *f, name);
 	return rc;
 }
 
@@ -173,7 +173,7 @@ SHIM_EXPORT CUresult cuLibraryGetKernel(CUkernel *kernel, CUlibrary library, con
 	CUresult rc = REAL(cuLibraryGetKernel)(kernel, library, name);
 
 	if (rc == CUDA_SUCCESS && shim_session())
-		shim_kernel_add(library, *kernel, name);
+		shim_kernel_add(library, 1, *kernel, name);
 	return rc;
 }
 
@@ -207,6 +207,24 @@ SHIM_EXPORT CUresult cuFuncSetAttribute(CUfunction f, CUfunction_attribute attri
 
 		if (k && k->twin)
 			REAL(cuFuncSetAttribute)(k->twin, attribute, value);
+	}
+	shim_gate_leave(0);
+	return rc;
+}
+
+SHIM_EXPORT CUresult cuKernelSetAttribute(CUfunction_attribute attribute, int value,
+					  CUkernel kernel, CUdevice device)
+{
+	CUresult rc;
+
+	shim_gate_enter(0);
+	rc = REAL(cuKernelSetAttribute)(attribute, value, kernel, device);
+	if (rc == CUDA_SUCCESS && shim_session()) {
+		const struct shim_kernel *k = shim_kernel_find(kernel);
+
+		if (k && k->twin)
+			REAL(cuKernelSetAttribute)(attribute, value,
+						   (CUkernel)(uintptr_t)k->twin, device);
 	}
 	shim_gate_leave(0);
 	return rc;
