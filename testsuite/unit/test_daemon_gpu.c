@@ -762,6 +762,8 @@ static void test_any_order_of_events(void **unused)
 			}
 			turn(20 * MS);
 			for (int p = 0; p < PLAYERS; p++) {
+				gs_gpu_remove(gpu, c[p]->tenant, now);
+				c[p]->tenant = NULL;
 				assert_int_equal(c[p]->tally.launches, LAUNCHES);
 				assert_int_equal(c[p]->tally.turnaround_ns,
 						 c[p]->tally.active_ns + c[p]->tally.waiting_ns);

@@ -370,7 +370,7 @@ void gs_gpu_remove(struct gs_gpu *gpu, struct gs_tenant *t, uint64_t now)
 {
 	struct gs_look look;
 
-	gs_watch_look(&t->watch, t->p.page, now, &look);
+	gs_watch_last_look(&t->watch, t->p.page, now, &look);
 	if (!look.bad)
 		gs_tenant_account(t, &look, gpu->holder == t, now);
 	task_leave(t, now);

@@ -142,14 +142,15 @@ static void look_at_stub(struct gs_watch *w, struct gs_seen *seen, const struct 
 	count(s, look);
 }
 
-static uint64_t highest_number(const struct gs_page *page)
+static uint64_t highest_number(const struct gs_page *page, int with_prep)
 {
 	uint64_t highest = 0;
 
 	for (unsigned i = 0; i < GS_PAGE_STUBS; i++) {
 		uint64_t number = number_of(&page->stub[i]);
 
-		if (gs_page_load(page->stub[i].kstate) != GS_K_PREP && number > highest)
+		if ((with_prep || gs_page_load(page->stub[i].kstate) != GS_K_PREP) &&
+		    number > highest)
 			highest = number;
 	}
 	return highest;
@@ -163,15 +164,13 @@ void gs_watch_adopt(struct gs_watch *w, const struct gs_page *page)
 			w->seen[i].number = number_of(&page->stub[i]);
 }
 
-void gs_watch_look(struct gs_watch *w, const struct gs_page *page, uint64_t now,
-		   struct gs_look *look)
+static void look_until(struct gs_watch *w, const struct gs_page *page, uint64_t highest,
+		       uint64_t now, struct gs_look *look)
 {
-	uint64_t highest = highest_number(page);
-
 	/* The events are written before they are read; the rest starts at 0. */
 	memset(look, 0, offsetof(struct gs_look, event));
 	if (highest > w->last_number) {
-		look->launches = highest - w->last_number;
+		look->launches = at_most(highest - w->last_number, GS_WATCH_NT_MAX);
 		w->last_number = highest;
 	}
 	for (unsigned i = 0; i < GS_PAGE_STUBS; i++) {
@@ -182,6 +181,21 @@ void gs_watch_look(struct gs_watch *w, const struct gs_page *page, uint64_t now,
 	look->nt = at_most(look->nt + w->past_nt, GS_WATCH_NT_MAX);
 	look->done = at_most(look->done + w->past_nt, look->nt);
 	look->alone_ns = at_most(look->alone_ns + w->past_alone_ns, GS_WATCH_ALONE_MAX);
+}
+
+void gs_watch_look(struct gs_watch *w, const struct gs_page *page, uint64_t now,
+		   struct gs_look *look)
+{
+	look_until(w, page, highest_number(page, 0), now, look);
+}
+
+void gs_watch_last_look(struct gs_watch *w, const struct gs_page *page, uint64_t now,
+			struct gs_look *look)
+{
+	uint64_t highest = highest_number(page, 1);
+
+	/* An unused page shows 1 everywhere; the first launch was not missed. */
+	look_until(w, page, highest > 1 ? highest : w->last_number, now, look);
 }
 
 void gs_watch_period_end(struct gs_watch *w)

@@ -80,6 +80,10 @@ void gs_watch_adopt(struct gs_watch *watch, const struct gs_page *page);
 void gs_watch_look(struct gs_watch *watch, const struct gs_page *page, uint64_t now,
 		   struct gs_look *look);
 
+/* The client is gone, so what is in PREP was launched, and over before anybody looked. */
+void gs_watch_last_look(struct gs_watch *watch, const struct gs_page *page, uint64_t now,
+			struct gs_look *look);
+
 /* The busy period is over. */
 void gs_watch_period_end(struct gs_watch *watch);
 
