@@ -1,0 +1,92 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Two Slurm jobs of different users share one GPU, the whole path on the emulated device: sbatch, the
+# plugins, gpushared, the shim, the transformed kernels.
+. "${srcdir:-.}/testsuite/e2e/lib.sh"
+need_cluster
+for program in gpushared gpusharectl gpushare-demo-triad gpushare-demo-matmul; do
+	[ -x "$BUILD/$program" ] || skip_all "$program was not built"
+done
+start_cluster main GPU_MEMORY=512M "SPANK_ARGS=timeout=10s"
+LOG=$D/log/gpushared.log
+TRIAD='gpushare-demo-triad --elements 262144'
+
+# field JOB NAME: of the batch step, from gpusharectl's report; 0 as long as there is none.
+field() {
+	t 5 gpusharectl report --json | python3 -c 'import json, sys
+rows = [r for r in json.load(sys.stdin) if str(r["job"]) == sys.argv[1] and r["step"] == "batch"]
+print(rows[0][sys.argv[2]] if rows else 0)' "$@"
+}
+# holds JOB NAME TEST: as in holds 7 preemptions ">= 1"
+holds() {
+	local got
+	got=$(field "$1" "$2")
+	echo "$2 of job $1 is $got, wanted $3"
+	awk "BEGIN { exit !($got $3) }"
+}
+on_gpu() { until_true 20 holds "$1" active_ms '> 200'; }
+out_has() { cat "$D/out/$1"; grep -qE -- "$2" "$D/out/$1"; }
+comment() { t 10 scontrol show job "$1" | sed -n 's/^ *AdminComment=//p'; }
+by_nobody() { as_nobody timeout 10 sbatch --parsable --output="$D/out/%j" "$@"; }
+
+# --- the low job leaves for the high one and comes back ---
+
+low=$(by_nobody -p low --gres=gpushare:40 --wrap "$TRIAD --passes 6000")
+check "the low job's kernel is on the GPU" on_gpu "$low"
+high=$(submit -p high --gres=gpushare:40 --wrap 'gpushare-demo-matmul --tiles 14')
+check "the high job completes" reaches "$high" COMPLETED 60
+check "while the low job still runs" in_state "$low" RUNNING
+check "its result is the CPU's" out_has "$high" 'correct: '
+check "its slowdown is 1.5 or less" holds "$high" ntt '<= 1.5'
+check "it was not preempted" holds "$high" preemptions '== 0'
+check "the low job was, at least once" holds "$low" preemptions '>= 1'
+check "the low job completes" reaches "$low" COMPLETED 60
+check "its result is the CPU's all the same" out_has "$low" 'correct: '
+check "it waited for the high job's kernel" holds "$low" waiting_ms '> 10'
+says() { comment "$1" && comment "$1" | grep -qE "$2"; }
+check "its AdminComment counts the preemptions" says "$low" '^gpushare: .*preempt=[1-9]'
+check "the high job's says none" says "$high" '^gpushare: .*preempt=0'
+
+# --- memory ---
+
+# Three arrays of 8 Mi floats are 96 MiB.
+job=$(submit --gres=gpushare:40 --gpushare-mem=64M --wrap 'gpushare-demo-triad --elements 8388608 --passes 1; echo went on')
+check "a job that wants more than its reservation fails to allocate" until_true 30 out_has "$job" 'out of memory|cuMemAlloc.*\(2\)'
+check "and goes on" until_true 10 out_has "$job" '^went on$'
+job=$(submit --gres=gpushare:40 --gpushare-mem=128M --wrap 'gpushare-demo-triad --elements 8388608 --passes 1')
+check "with a larger reservation the same program is right" reaches "$job" COMPLETED 60
+check "its peak is in the report" holds "$job" memory_mb '>= 96'
+
+# --- kill -9 while kernels run ---
+
+kills=$(submit -p low --gres=gpushare:60 --wrap "echo \$\$; exec $TRIAD --passes 100000")
+next=$(submit -p low --gres=gpushare:60 --wrap "$TRIAD --passes 1")
+check "a kernel that would run for long is on the GPU" on_gpu "$kills"
+check "the next job waits for its shares" pends_for "$next" Resources
+kill -KILL "$(head -n 1 "$D/out/$kills")"
+check "kill -9 of its process: the next job runs and is right" reaches "$next" COMPLETED 20
+check "and the killed one has failed" reaches "$kills" FAILED
+
+job=$(by_nobody -p low --gres=gpushare:40 --wrap "$TRIAD --passes 6000")
+check "a kernel is on the GPU while gpushared will be killed" on_gpu "$job"
+kill -KILL "$(cat "$D/run/gpushared.pid")"
+sleep 0.5
+check "the job runs on" in_state "$job" RUNNING
+check "gpushared starts again" t 10 gpushared --config "$D/etc/gpushare.conf"
+high=$(submit -p high --gres=gpushare:40 --wrap 'gpushare-demo-matmul --tiles 14')
+check "a high job submitted then completes" reaches "$high" COMPLETED 60
+check "its result is the CPU's" out_has "$high" 'correct: '
+check "and so is that of the job that lived through it" reaches "$job" COMPLETED 60
+check "which is correct" out_has "$job" 'correct: '
+check "which is managed again: the high job preempted it" holds "$job" preemptions '>= 1'
+
+# --- the end ---
+
+gone() { t 5 gpusharectl status --json | python3 -c 'import json, sys
+gpu = json.load(sys.stdin)["gpus"][0]
+print(gpu)
+sys.exit(not (gpu["clients"] == 0 and gpu["reserved_mb"] == 0 and gpu["shares_taken"] == 0))'; }
+check "nothing is left on the GPU" until_true 5 gone
+check "the daemon had no error to log" lacks ': error: ' "$LOG"
+check "the node is in service" until_true 5 node_is idle
+finish
