@@ -31,7 +31,7 @@ by_nobody() { as_nobody timeout 10 sbatch --parsable --output="$D/out/%j" "$@"; 
 
 # --- the low job leaves for the high one and comes back ---
 
-low=$(by_nobody -p low --gres=gpushare:40 --wrap "$TRIAD --passes 6000")
+low=$(by_nobody -p low --gres=gpushare:40 --wrap "$TRIAD --passes 20000")
 check "the low job's kernel is on the GPU" on_gpu "$low"
 high=$(submit -p high --gres=gpushare:40 --wrap 'gpushare-demo-matmul --tiles 14')
 check "the high job completes" reaches "$high" COMPLETED 60
@@ -40,7 +40,7 @@ check "its result is the CPU's" out_has "$high" 'correct: '
 check "its slowdown is 1.5 or less" holds "$high" ntt '<= 1.5'
 check "it was not preempted" holds "$high" preemptions '== 0'
 check "the low job was, at least once" holds "$low" preemptions '>= 1'
-check "the low job completes" reaches "$low" COMPLETED 60
+check "the low job completes" reaches "$low" COMPLETED 120
 check "its result is the CPU's all the same" out_has "$low" 'correct: '
 check "it waited for the high job's kernel" holds "$low" waiting_ms '> 10'
 says() { comment "$1" && comment "$1" | grep -qE "$2"; }
@@ -54,7 +54,7 @@ job=$(submit --gres=gpushare:40 --gpushare-mem=64M --wrap 'gpushare-demo-triad -
 check "a job that wants more than its reservation fails to allocate" until_true 30 out_has "$job" 'out of memory|cuMemAlloc.*\(2\)'
 check "and goes on" until_true 10 out_has "$job" '^went on$'
 job=$(submit --gres=gpushare:40 --gpushare-mem=128M --wrap 'gpushare-demo-triad --elements 8388608 --passes 1')
-check "with a larger reservation the same program is right" reaches "$job" COMPLETED 60
+check "with a larger reservation the same program is right" reaches "$job" COMPLETED 120
 check "its peak is in the report" holds "$job" memory_mb '>= 96'
 
 # --- kill -9 while kernels run ---
@@ -67,7 +67,7 @@ kill -KILL "$(head -n 1 "$D/out/$kills")"
 check "kill -9 of its process: the next job runs and is right" reaches "$next" COMPLETED 20
 check "and the killed one has failed" reaches "$kills" FAILED
 
-job=$(by_nobody -p low --gres=gpushare:40 --wrap "$TRIAD --passes 6000")
+job=$(by_nobody -p low --gres=gpushare:40 --wrap "$TRIAD --passes 12000")
 check "a kernel is on the GPU while gpushared will be killed" on_gpu "$job"
 kill -KILL "$(cat "$D/run/gpushared.pid")"
 sleep 0.5
@@ -76,7 +76,7 @@ check "gpushared starts again" t 10 gpushared --config "$D/etc/gpushare.conf"
 high=$(submit -p high --gres=gpushare:40 --wrap 'gpushare-demo-matmul --tiles 14')
 check "a high job submitted then completes" reaches "$high" COMPLETED 60
 check "its result is the CPU's" out_has "$high" 'correct: '
-check "and so is that of the job that lived through it" reaches "$job" COMPLETED 60
+check "and so is that of the job that lived through it" reaches "$job" COMPLETED 120
 check "which is correct" out_has "$job" 'correct: '
 check "which is managed again: the high job preempted it" holds "$job" preemptions '>= 1'
 
