@@ -477,6 +477,33 @@ static void a_short_total_is_corrupt(void **state)
 	drop(b);
 }
 
+/* The libraries that unpack are not watched by the sanitizers: the field itself is tested. */
+static void packed_bytes_outside_the_entry_are_refused(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(containers) / sizeof(containers[0]); i++) {
+		struct gs_bytes b = file(containers[i]);
+		uint8_t *copy = malloc(b.len);
+		uint32_t packed;
+		uint64_t stored;
+
+		assert_non_null(copy);
+		memcpy(copy, b.data, b.len);
+		memcpy(&stored, copy + 16 + 8, sizeof(stored));
+		packed = (uint32_t)stored;
+		memcpy(copy + 16 + 16, &packed, sizeof(packed));
+		assert_int_equal(exercise(copy, b.len), 0);
+		packed++;
+		memcpy(copy + 16 + 16, &packed, sizeof(packed));
+		assert_int_equal(exercise(copy, b.len), -1);
+		packed = 0;
+		memcpy(copy + 16 + 16, &packed, sizeof(packed));
+		assert_int_equal(exercise(copy, b.len), -1);
+		free(copy);
+		drop(b);
+	}
+}
+
 /* Any bit may be wrong: the sanitizers watch, and headers that matter are refused. */
 static void flipped_bits_do_no_harm(void **state)
 {
@@ -586,6 +613,7 @@ int main(void)
 		cmocka_unit_test(images_in_memory_are_told_apart),
 		cmocka_unit_test(a_cut_container_is_refused),
 		cmocka_unit_test(a_short_total_is_corrupt),
+		cmocka_unit_test(packed_bytes_outside_the_entry_are_refused),
 		cmocka_unit_test(flipped_bits_do_no_harm),
 		cmocka_unit_test(broken_host_files_do_no_harm),
 		cmocka_unit_test(the_unpacked_size_is_bounded),
