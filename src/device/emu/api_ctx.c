@@ -66,6 +66,10 @@ static void destroy(struct CUctx_st *ctx)
 	}
 	emu_stream_close(ctx->legacy);
 	ctx->magic = 0;
+	pthread_mutex_lock(&emu.mutex);
+	ctx->next = emu.destroyed;
+	emu.destroyed = ctx;
+	pthread_mutex_unlock(&emu.mutex);
 }
 
 CUresult CUDAAPI cuDevicePrimaryCtxRetain(CUcontext *ctx, CUdevice dev)

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,11 +16,17 @@
 
 
 #define MAGIC 0x3165766475706765ull
-#define VERSION 2
+#define VERSION 3
 #define LOCK_STATE 0
 #define LOCK_SLOT 65536
 /* An owner that has not been heard of for so long (stopped, say) loses the compute. */
 #define STALE_NS 500000000ull
+/*
+ * Who holds the state's lock for so long has been stopped in the middle: the
+ * others go on without it.  What it writes when it wakes is its own place and
+ * at most a wrong owner, which staleness cures.
+ */
+#define LOCK_PATIENCE_NS 1000000000ull
 
 struct slot {
 	uint64_t bytes;
@@ -33,8 +40,13 @@ struct slot {
 struct state {
 	uint64_t magic;
 	uint32_t version;
-	uint32_t owner;     /* slot + 1; 0: nobody */
+	uint32_t pad;
 	struct emu_config config;
+	struct turn {
+		uint64_t granted_ns;
+		uint32_t owner; /* slot + 1; 0: nobody */
+		uint32_t pad;
+	} turn;
 	struct slot slot[EMU_DEVICE_SLOTS];
 };
 
@@ -70,21 +82,62 @@ static int load(struct emu_device *dev, struct state *s)
 	if (pread(dev->fd, s, sizeof(*s), 0) != (ssize_t)sizeof(*s) || s->magic != MAGIC || s->version != VERSION ||
 	    !config_ok(&s->config))
 		return -1;
-	if (s->owner > EMU_DEVICE_SLOTS)
-		s->owner = 0;
+	if (s->turn.owner > EMU_DEVICE_SLOTS)
+		s->turn.owner = 0;
 	return 0;
 }
 
-static int save(struct emu_device *dev, const struct state *s)
+static int save_all(struct emu_device *dev, const struct state *s)
 {
 	return pwrite(dev->fd, s, sizeof(*s), 0) == (ssize_t)sizeof(*s) ? 0 : -1;
+}
+
+static int save_mine(struct emu_device *dev, const struct state *s)
+{
+	off_t at = (off_t)(offsetof(struct state, slot) + dev->me * sizeof(s->slot[0]));
+
+	return pwrite(dev->fd, &s->slot[dev->me], sizeof(s->slot[0]), at) == (ssize_t)sizeof(s->slot[0]) ? 0 : -1;
+}
+
+static int save_turn(struct emu_device *dev, const struct state *s)
+{
+	return pwrite(dev->fd, &s->turn, sizeof(s->turn), (off_t)offsetof(struct state, turn)) ==
+	       (ssize_t)sizeof(s->turn) ? 0 : -1;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* 0 also when patience ends; -1: no lock can be had at all. */
+static int lock_state(struct emu_device *dev)
+{
+	struct timespec pause = { 0, 20000 };
+	uint64_t until = 0;
+
+	while (lock_byte(dev->fd, F_OFD_SETLK, F_WRLCK, LOCK_STATE)) {
+		uint64_t now = now_ns();
+
+		if (errno != EAGAIN && errno != EACCES)
+			return -1;
+		if (!until)
+			until = now + LOCK_PATIENCE_NS;
+		else if (now > until)
+			return 0;
+		nanosleep(&pause, NULL);
+	}
+	return 0;
 }
 
 /* Both locks, and the state.  -1 (nothing held): the file is no device any more. */
 static int enter(struct emu_device *dev, struct state *s)
 {
 	pthread_mutex_lock(&dev->mutex);
-	if (lock_byte(dev->fd, F_OFD_SETLKW, F_WRLCK, LOCK_STATE) || load(dev, s)) {
+	if (lock_state(dev) || load(dev, s)) {
 		lock_byte(dev->fd, F_OFD_SETLK, F_UNLCK, LOCK_STATE);
 		pthread_mutex_unlock(&dev->mutex);
 		return -1;
@@ -177,9 +230,9 @@ static int take_place(struct emu_device *dev, struct state *s, struct gs_error *
 		memset(&s->slot[i], 0, sizeof(s->slot[i]));
 		s->slot[i].used = 1;
 		s->slot[i].pid = (uint32_t)getpid();
-		if (s->owner == i + 1)
-			s->owner = 0;
-		return save(dev, s) ? gs_fail_errno(err, "cannot write the device file") : 0;
+		if (s->turn.owner == i + 1)
+			s->turn.owner = 0;
+		return save_all(dev, s) ? gs_fail_errno(err, "cannot write the device file") : 0;
 	}
 	return gs_fail(err, "all %d places on the device are taken", EMU_DEVICE_SLOTS);
 }
@@ -214,7 +267,7 @@ struct emu_device *emu_device_open(struct gs_error *err)
 		free(dev);
 		return NULL;
 	}
-	if (lock_byte(dev->fd, F_OFD_SETLKW, F_WRLCK, LOCK_STATE))
+	if (lock_state(dev))
 		rc = gs_fail_errno(err, "cannot lock the device %s", name);
 	else
 		rc = take_place(dev, &s, err);
@@ -235,9 +288,11 @@ void emu_device_close(struct emu_device *dev)
 		return;
 	if (!enter(dev, &s)) {
 		memset(&s.slot[dev->me], 0, sizeof(s.slot[0]));
-		if (s.owner == dev->me + 1)
-			s.owner = 0;
-		(void)save(dev, &s);
+		(void)save_mine(dev, &s);
+		if (s.turn.owner == dev->me + 1) {
+			s.turn.owner = 0;
+			(void)save_turn(dev, &s);
+		}
 		leave(dev);
 	}
 	close(dev->fd);
@@ -265,7 +320,7 @@ int emu_device_reserve(struct emu_device *dev, uint64_t bytes)
 		return -1;
 	if (bytes <= s.config.memory - used_memory(dev, &s)) {
 		s.slot[dev->me].bytes += bytes;
-		rc = save(dev, &s);
+		rc = save_mine(dev, &s);
 	}
 	leave(dev);
 	return rc;
@@ -278,7 +333,7 @@ void emu_device_release(struct emu_device *dev, uint64_t bytes)
 	if (enter(dev, &s))
 		return;
 	s.slot[dev->me].bytes -= bytes < s.slot[dev->me].bytes ? bytes : s.slot[dev->me].bytes;
-	(void)save(dev, &s);
+	(void)save_mine(dev, &s);
 	leave(dev);
 }
 
@@ -294,22 +349,17 @@ uint64_t emu_device_free_memory(struct emu_device *dev)
 	return n;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 /* May the owner be passed over: nobody, dead, or silent for too long? */
 static int vacant(struct emu_device *dev, const struct state *s, uint64_t now)
 {
-	uint32_t o = s->owner;
+	uint32_t o = s->turn.owner;
+	uint64_t heard;
 
 	if (!o || !alive(dev, s, o - 1))
 		return 1;
-	return now > s->slot[o - 1].seen_ns && now - s->slot[o - 1].seen_ns > STALE_NS;
+	heard = s->slot[o - 1].seen_ns > s->turn.granted_ns ? s->slot[o - 1].seen_ns : s->turn.granted_ns;
+	/* a time in the future is nobody's */
+	return heard > now || now - heard > STALE_NS;
 }
 
 static int try_acquire(struct emu_device *dev)
@@ -320,15 +370,16 @@ static int try_acquire(struct emu_device *dev)
 
 	if (enter(dev, &s))
 		return -1;
-	mine = s.owner == dev->me + 1;
+	mine = s.turn.owner == dev->me + 1;
 	if (!mine && vacant(dev, &s, now)) {
-		s.owner = dev->me + 1;
-		mine = 1;
+		s.turn.owner = dev->me + 1;
+		s.turn.granted_ns = now;
+		mine = save_turn(dev, &s) ? -1 : 1;
 	}
 	if (mine || !s.slot[dev->me].wants) {
 		s.slot[dev->me].wants = 1;
 		s.slot[dev->me].seen_ns = now;
-		if (save(dev, &s))
+		if (save_mine(dev, &s))
 			mine = -1;
 	}
 	leave(dev);
@@ -369,10 +420,10 @@ int emu_device_others_want(struct emu_device *dev)
 	if (enter(dev, &s))
 		return 0;
 	/* another took over while this process was silent: stop at once */
-	rc = s.owner != dev->me + 1 || next_in_turn(dev, &s) < EMU_DEVICE_SLOTS;
+	rc = s.turn.owner != dev->me + 1 || next_in_turn(dev, &s) < EMU_DEVICE_SLOTS;
 	if (!rc) {
 		s.slot[dev->me].seen_ns = now_ns();
-		(void)save(dev, &s);
+		(void)save_mine(dev, &s);
 	}
 	leave(dev);
 	return rc;
@@ -386,12 +437,12 @@ void emu_device_yield(struct emu_device *dev, int want)
 	if (enter(dev, &s))
 		return;
 	s.slot[dev->me].wants = want != 0;
-	if (s.owner == dev->me + 1) {
+	(void)save_mine(dev, &s);
+	if (s.turn.owner == dev->me + 1) {
 		next = next_in_turn(dev, &s);
-		s.owner = next < EMU_DEVICE_SLOTS ? next + 1 : 0;
-		if (s.owner)
-			s.slot[next].seen_ns = now_ns();
+		s.turn.owner = next < EMU_DEVICE_SLOTS ? next + 1 : 0;
+		s.turn.granted_ns = now_ns();
+		(void)save_turn(dev, &s);
 	}
-	(void)save(dev, &s);
 	leave(dev);
 }

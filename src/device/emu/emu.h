@@ -30,6 +30,7 @@ struct emu_state {
 	struct CUctx_st *primary;
 	unsigned int primary_refs, primary_flags;
 	struct CUctx_st *contexts;
+	struct CUctx_st *destroyed;  /* kept: threads may have them on their stacks */
 	_Atomic uint64_t next_id;
 };
 extern struct emu_state emu;

@@ -264,10 +264,17 @@ static inline uint32_t b2_fma(uint32_t a, uint32_t b, uint32_t c, int relu)
 #define H2(A, B, f) X2(A, B, emu_float_of_half, emu_half_of_float, f)
 #define B2(A, B, f) X2(A, B, emu_float_of_bf16, emu_bf16_of_float, f)
 
+/* Rows either coincide or are apart, so lanes do not depend on each other. */
+#ifdef __clang__
+#define INDEPENDENT
+#else
+#define INDEPENDENT _Pragma("GCC ivdep")
+#endif
+
 /* All lanes in one loop that vectorises, or the active ones. */
 #define EACH_LANE(body) \
 	if (mask == EMU_FULL) { \
-		_Pragma("GCC ivdep") \
+		INDEPENDENT \
 		for (int i = 0; i < EMU_LANES; i++) { body } \
 	} else { \
 		for (uint32_t m_ = mask; m_; m_ &= m_ - 1) { int i = __builtin_ctz(m_); body } \

@@ -136,10 +136,9 @@ void *emu_translate(struct emu_warp *warp, int lane, enum emu_space space, uint6
 /* Row access. */
 static inline void *emu_row(const struct emu_warp *w, int32_t row)
 {
-	const uint8_t *c = w->constant + ~row;
-	uint8_t *r = w->frame + row;
+	uintptr_t base = row < 0 ? (uintptr_t)w->constant : (uintptr_t)w->frame;
 
-	return row < 0 ? (void *)(uintptr_t)c : r;
+	return (void *)(base + (uint32_t)(row < 0 ? ~row : row));
 }
 #define ROW32(w, r) ((uint32_t *)emu_row(w, r))
 #define ROW64(w, r) ((uint64_t *)emu_row(w, r))
