@@ -55,6 +55,7 @@ struct emu_device {
 	uint32_t me;
 	struct emu_config config;
 	pthread_mutex_t mutex; /* the file lock is the process's, not the thread's */
+	int impatient;         /* the state's lock has been without its holder's care: do not wait again */
 };
 
 static int lock_byte(int fd, int cmd, short type, off_t at)
@@ -119,17 +120,23 @@ static int lock_state(struct emu_device *dev)
 	struct timespec pause = { 0, 20000 };
 	uint64_t until = 0;
 
-	while (lock_byte(dev->fd, F_OFD_SETLK, F_WRLCK, LOCK_STATE)) {
-		uint64_t now = now_ns();
+	for (;;) {
+		uint64_t now;
 
+		if (!lock_byte(dev->fd, F_OFD_SETLK, F_WRLCK, LOCK_STATE)) {
+			dev->impatient = 0;
+			return 0;
+		}
+		now = now_ns();
 		if (errno != EAGAIN && errno != EACCES)
 			return -1;
 		if (!until)
-			until = now + LOCK_PATIENCE_NS;
+			until = now + (dev->impatient ? 1000000 : LOCK_PATIENCE_NS);
 		else if (now > until)
-			return 0;
+			break;
 		nanosleep(&pause, NULL);
 	}
+	dev->impatient = 1;
 	return 0;
 }
 
