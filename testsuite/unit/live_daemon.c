@@ -135,9 +135,14 @@ int live_stop(struct live *l, int sig)
 
 unsigned live_logged(const struct live *l, const char *text)
 {
+	return live_lines(l->log, text);
+}
+
+unsigned live_lines(const char *path, const char *text)
+{
 	char line[2048];
 	unsigned n = 0;
-	FILE *f = fopen(l->log, "r");
+	FILE *f = fopen(path, "r");
 
 	assert_non_null(f);
 	while (fgets(line, sizeof(line), f))

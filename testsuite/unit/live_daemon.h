@@ -29,7 +29,8 @@ void live_start(struct live *l);
 int live_stop(struct live *l, int sig);
 /* Run gpushared with this configuration to its exit; what it says on standard error. */
 int live_run(const char *conf, char *said, size_t size);
-/* Lines of the log that hold the text. */
+/* Lines of a file, of the log, that hold the text. */
+unsigned live_lines(const char *path, const char *text);
 unsigned live_logged(const struct live *l, const char *text);
 
 int live_connect(const struct live *l);

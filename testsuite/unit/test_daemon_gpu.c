@@ -16,6 +16,7 @@
 
 #include "common/clock.h"
 #include "gpushare/daemon/gpu.h"
+#include "gpushare/daemon/trace.h"
 #include "gpushare/daemon/watch.h"
 #include "gpushare/proto/page.h"
 
@@ -646,6 +647,190 @@ static void test_reconfigure_keeps_the_holder(void **unused)
 	gs_gpu_destroy(gpu);
 }
 
+static void test_run_is_followed_by_its_deadline(void **unused)
+{
+	struct gs_gpu_options o = options_of("rr");
+	struct gs_error err;
+	struct client *a, *b;
+
+	(void)unused;
+	begin("rr");
+	o.sched.rr_quantum_ns = 300 * US;
+	assert_int_equal(gs_gpu_configure(gpu, &o, now, &err), 0);
+	a = join(1, 1);
+	b = join(2, 1);
+	launch(a, 0, 100, 1);
+	launch(b, 0, 100, 1);
+	/* RUN's own deadline is "now": the turn asks once more and learns when the quantum ends. */
+	assert_int_equal(turn(0), now + 300 * US);
+	assert_int_equal(has_turn(a) + has_turn(b), 1);
+	leave(a);
+	leave(b);
+	gs_gpu_destroy(gpu);
+}
+
+static void test_policy_changes_live(void **unused)
+{
+	struct gs_gpu_status st;
+	struct gs_error err;
+	struct client *low, *high;
+
+	(void)unused;
+	begin("fifo");
+	low = join(1, 1);
+	high = join(2, 10);
+	launch(low, 0, 1000, 1);
+	turn(0);
+	agent(low);
+	launch(high, 0, 10, 1);
+	turn(1 * MS);
+	assert_int_equal(state(low, 0), GS_K_RUNNING); /* fifo never preempts */
+	assert_int_equal(gs_gpu_set_policy(gpu, "none such", now, &err), -1);
+	assert_non_null(strstr(err.text, "choose one of fifo"));
+	assert_int_equal(gs_gpu_set_policy(gpu, "piv", now, &err), 0);
+	gs_gpu_status(gpu, &st);
+	assert_string_equal(st.policy, "piv");
+	assert_int_equal(st.waiting, 1);
+	turn(0);
+	assert_int_equal(state(low, 0), GS_K_TOEVICT);
+	leave(low);
+	leave(high);
+	gs_gpu_destroy(gpu);
+}
+
+static void test_priority_changes_live(void **unused)
+{
+	struct client *a, *b, *c;
+
+	(void)unused;
+	begin("piv");
+	a = join(1, 5);
+	b = join(2, 5);
+	c = join(3, 5);
+	launch(a, 0, 1000, 1);
+	turn(0);
+	agent(a);
+	launch(b, 0, 10, 1);
+	turn(1 * MS);
+	launch(c, 0, 10, 1);
+	turn(1 * MS);
+	assert_int_equal(state(a, 0), GS_K_RUNNING);
+	/* The last to come, already waiting, becomes the most urgent. */
+	gs_tenant_priority(c->tenant, 6, now);
+	turn(0);
+	assert_int_equal(state(a, 0), GS_K_TOEVICT);
+	evicted(a, 0, 10);
+	turn(50 * US);
+	assert_true(has_turn(c));
+	agent(c);
+	/* The holder falls behind those that wait. */
+	gs_tenant_priority(c->tenant, 1, now);
+	turn(1 * MS);
+	assert_int_equal(state(c, 0), GS_K_TOEVICT);
+	leave(a);
+	leave(b);
+	leave(c);
+	gs_gpu_destroy(gpu);
+}
+
+/* ---- the trace ---- */
+
+static const struct gs_trace_record *record_of(const struct gs_trace_image *image, uint64_t id,
+					       enum gs_trace_kind kind, unsigned nth)
+{
+	for (size_t i = 0; i < image->records; i++)
+		if (image->record[i].kind == (uint32_t)kind &&
+		    image->lane[image->record[i].lane].id == id && nth-- == 0)
+			return &image->record[i];
+	return NULL;
+}
+
+static void test_trace_tells_who_had_the_gpu(void **unused)
+{
+	struct gs_trace_image image = { 0 };
+	const struct gs_trace_record *r;
+	struct client *low, *high;
+
+	(void)unused;
+	begin("piv");
+	low = join(1, 1);
+	high = join(2, 10);
+	launch(low, 0, 1000, 1);
+	turn(0);
+	agent(low);
+	launch(high, 0, 10, 1);
+	turn(1 * MS);
+	agent(low);
+	evicted(low, 0, 400);
+	turn(60 * US);
+	agent(high);
+	turn(2 * MS);
+	assert_int_equal(gs_gpu_trace(gpu, now, &image), 0);
+	assert_int_equal(image.lanes, 2);
+	r = record_of(&image, 1, GS_TRACE_TURN, 0);
+	assert_int_equal(r->from_ns, T0);
+	assert_int_equal(r->to_ns, T0 + 1 * MS + 60 * US);
+	r = record_of(&image, 1, GS_TRACE_EVICT, 0);
+	assert_int_equal(r->from_ns, T0 + 1 * MS);
+	assert_int_equal(r->to_ns, T0 + 1 * MS + 60 * US);
+	r = record_of(&image, 2, GS_TRACE_WAIT, 0); /* over */
+	assert_int_equal(r->to_ns - r->from_ns, 60 * US);
+	r = record_of(&image, 2, GS_TRACE_TURN, 0); /* goes on */
+	assert_int_equal(r->from_ns, T0 + 1 * MS + 60 * US);
+	assert_int_equal(r->to_ns, now);
+	r = record_of(&image, 1, GS_TRACE_WAIT, 0); /* goes on */
+	assert_int_equal(r->to_ns, now);
+	assert_null(record_of(&image, 1, GS_TRACE_OVERDUE, 0));
+	gs_trace_image_free(&image);
+	leave(low);
+	leave(high);
+	/* Those who left are in it as long as there is a record of them. */
+	memset(&image, 0, sizeof(image));
+	assert_int_equal(gs_gpu_trace(gpu, now, &image), 0);
+	assert_int_equal(image.lanes, 2);
+	gs_trace_image_free(&image);
+	gs_gpu_destroy(gpu);
+}
+
+static void test_trace_is_bounded(void **unused)
+{
+	struct gs_trace_lane one = { .id = 1 }, two = { .id = 2 };
+	struct gs_trace *trace = gs_trace_create(4);
+	struct gs_traced *a = gs_trace_join(trace, &one), *b = gs_trace_join(trace, &two);
+	struct gs_trace_image image = { 0 }, same;
+	struct gs_error err;
+	size_t size;
+	char *bytes;
+
+	(void)unused;
+	for (uint64_t i = 0; i < 3; i++)
+		gs_trace_add(trace, a, GS_TRACE_TURN, i, i + 1);
+	gs_trace_add(trace, NULL, GS_TRACE_TURN, 0, 1);
+	gs_trace_leave(trace, a);
+	for (uint64_t i = 3; i < 10; i++)
+		gs_trace_add(trace, b, GS_TRACE_TURN, i, i + 1);
+	assert_int_equal(gs_trace_image(trace, &image), 0);
+	assert_int_equal(image.lanes, 1); /* a was forgotten with its last record */
+	assert_int_equal(image.lane[0].id, 2);
+	assert_int_equal(image.records, 4);
+	assert_int_equal(image.record[0].from_ns, 6);
+	assert_int_equal(image.lost, 6);
+	bytes = gs_trace_pack(&image, &size);
+	assert_int_equal(gs_trace_unpack(bytes, size, &same, &err), 0);
+	assert_int_equal(same.records, 4);
+	assert_int_equal(same.lost, 6);
+	assert_memory_equal(same.lane, image.lane, sizeof(*same.lane));
+	gs_trace_image_free(&same);
+	assert_int_equal(gs_trace_unpack(bytes, size - 1, &same, &err), -1);
+	assert_int_equal(gs_trace_unpack(bytes, 3, &same, &err), -1);
+	((struct gs_trace_record *)(void *)(bytes + size))[-1].lane = 1;
+	assert_int_equal(gs_trace_unpack(bytes, size, &same, &err), -1);
+	free(bytes);
+	gs_trace_image_free(&image);
+	gs_trace_leave(trace, b);
+	gs_trace_destroy(trace);
+}
+
 /* ---- any order of events ------------------------------------------------- */
 
 static uint64_t dice_state;
@@ -860,6 +1045,11 @@ int main(void)
 		cmocka_unit_test(test_adoption),
 		cmocka_unit_test(test_hostile_page),
 		cmocka_unit_test(test_reconfigure_keeps_the_holder),
+		cmocka_unit_test(test_run_is_followed_by_its_deadline),
+		cmocka_unit_test(test_policy_changes_live),
+		cmocka_unit_test(test_priority_changes_live),
+		cmocka_unit_test(test_trace_tells_who_had_the_gpu),
+		cmocka_unit_test(test_trace_is_bounded),
 		cmocka_unit_test(test_any_order_of_events),
 		cmocka_unit_test(test_watch_counts_what_it_did_not_see),
 		cmocka_unit_test(test_tally_is_bounded),

@@ -708,6 +708,111 @@ static void test_long_report(void **state)
 	free(text);
 }
 
+/* ---- changes while jobs run ------------------------------------------------- */
+
+/* POLICY for GPU 0; the refusal's code, 0: done. */
+static uint32_t change_policy(const struct live *l, uint32_t gpu, const char *policy)
+{
+	int sock = live_connect(l);
+	struct gs_error err;
+	struct gs_msg msg;
+
+	gs_msg_init(&msg, GS_MSG_POLICY, 9);
+	msg.policy.gpu = gpu;
+	gs_msg_str(msg.policy.policy, sizeof(msg.policy.policy), policy);
+	live_send(sock, &msg, -1);
+	assert_int_equal(gs_msg_recv(sock, &msg, GS_FROM_DAEMON, NULL, &err), 1);
+	assert_int_equal(msg.header.tag, 9);
+	close(sock);
+	return msg.header.type == GS_MSG_OK ? 0 : msg.refused.code;
+}
+
+static void change_priority(const struct live *l, uint32_t job, uint32_t priority,
+			    enum gs_msg_type answer)
+{
+	int sock = live_connect(l);
+	struct gs_msg msg;
+
+	gs_msg_init(&msg, GS_MSG_PRIORITY, 1);
+	msg.priority.job_id = job;
+	msg.priority.priority = priority;
+	live_send(sock, &msg, -1);
+	live_expect(sock, &msg, answer, NULL);
+	close(sock);
+}
+
+static void test_policy_is_changed(void **state)
+{
+	struct live *l = *state;
+	char policy[32];
+	int status;
+	pid_t child;
+
+	assert_int_equal(change_policy(l, 0, "frs"), 0);
+	status_gpu(l, "policy", policy, sizeof(policy));
+	assert_string_equal(policy, "frs");
+	assert_int_equal(live_logged(l, "gpu 0: policy frs instead of piv"), 1);
+	assert_int_equal(change_policy(l, 0, "lottery"), GS_REFUSED_BAD_REQUEST);
+	assert_int_equal(change_policy(l, 7, "piv"), GS_REFUSED_BAD_REQUEST);
+	if (geteuid() == 0) { /* an ordinary user may not */
+		child = fork();
+		if (child == 0)
+			_exit(setuid(SOMEBODY) < 0 ? 2 :
+			      change_policy(l, 0, "piv") == GS_REFUSED_NOT_ALLOWED ? 0 : 1);
+		waitpid(child, &status, 0);
+		assert_int_equal(status, 0);
+		/* unless the configuration names it */
+		live_configure(l, "SlurmUser=65534\n");
+		kill(l->pid, SIGHUP);
+		await_log(l, "reloaded /");
+		child = fork();
+		if (child == 0)
+			_exit(setuid(SOMEBODY) < 0 ? 2 : (int)change_policy(l, 0, "srt"));
+		waitpid(child, &status, 0);
+		assert_int_equal(status, 0);
+		assert_int_equal(live_logged(l, "uid 65534"), 2);
+		status_gpu(l, "policy", policy, sizeof(policy));
+		assert_string_equal(policy, "srt");
+	} else {
+		print_message("refusing other users: not tried, needs root\n");
+	}
+}
+
+static void test_priority_is_changed(void **state)
+{
+	struct live *l = *state;
+	struct gs_page *low, *high;
+	uint32_t jl, jh;
+	char path[128];
+	int own_l = live_local(l, 40, 0, "low", &jl), own_h = live_local(l, 40, 0, "high", &jh);
+	int cl = live_hello(l, jl, &low, NULL), ch = live_hello(l, jh, &high, NULL);
+
+	live_launch(ch, high, 0, 0);
+	live_await(high, 0, GS_K_TORUN);
+	run_stub(high, 0);
+	live_launch(cl, low, 0, 0);
+	usleep(5000);
+	assert_int_equal(gs_page_load(high->stub[0].kstate), GS_K_RUNNING);
+	change_priority(l, 4242, 50, GS_MSG_REFUSED);
+	change_priority(l, jl, 1001, GS_MSG_REFUSED);
+	change_priority(l, jl, 50, GS_MSG_OK);
+	live_await(high, 0, GS_K_TOEVICT);
+	live_move(high, 0, GS_K_TOEVICT, GS_K_READY);
+	live_await(low, 0, GS_K_TORUN);
+	/* It outlives the daemon. */
+	snprintf(path, sizeof(path), "%s.state", l->socket);
+	live_stop(l, SIGKILL);
+	live_start(l);
+	close(own_h);
+	close(ch);
+	assert_int_equal(live_logged(l, "known from before"), 2);
+	assert_int_equal(live_lines(path, " 2 50 "), 1);
+	gs_page_unmap(low);
+	gs_page_unmap(high);
+	close(cl);
+	close(own_l);
+}
+
 /* ---- gpusharectl run ------------------------------------------------------- */
 
 static int ctl(const struct live *l, const char *script, int sig)
@@ -774,6 +879,8 @@ int main(void)
 		LIVE(test_restart_adopts),
 		LIVE(test_restart_drops_the_dead),
 		LIVE(test_long_report),
+		LIVE(test_policy_is_changed),
+		LIVE(test_priority_is_changed),
 		LIVE(test_ctl_run),
 		LIVE(test_ctl_run_forwards_signals),
 	};

@@ -76,7 +76,10 @@ static int become_tenant(struct gs_peer *peer, int adopted, uint64_t used_bytes,
 		.tally = &step->tally,
 		.priority = step->priority,
 		.shares = step->info.shares,
+		.job_id = step->info.job_id,
+		.step_id = step->info.step_id,
 		.name = peer->who,
+		.program = peer->program,
 	};
 
 	peer->kernels = calloc(1, sizeof(*peer->kernels));

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/queue.h>
+#include <sys/types.h>
 
 #include "gpushare/config/config.h"
 #include "gpushare/daemon/gpu.h"
@@ -35,6 +36,7 @@ struct gs_device {
 /* A long report, kept for a moment (query.c). */
 struct gs_kept_text {
 	char *text;
+	size_t size;
 	uint64_t made_ns;
 };
 
@@ -64,6 +66,8 @@ struct gs_daemon {
 	unsigned nfinished;
 	uint32_t next_local;      /* job id of the next `gpusharectl run` */
 	struct event *sweep;      /* looks for steps whose registrant is gone */
+
+	uid_t admin_uid;          /* SlurmUser's */
 
 	struct gs_slurm_report *slurm;
 	struct event *refresh;    /* AdminComment while jobs run */

@@ -5,23 +5,17 @@
  *	look    at the pages that may have changed (watch.c), tell the scheduler
  *	decide  once, unless the GPU is being drained
  *	act     give the turn, or take it: turn = 0, then every RUNNING stub
- *	        that can leave -> TOEVICT, TORUN -> READY, and ring
- *
- * Taking the turn is Dekker's handshake: the client writes RUNNING and then
- * reads `turn`, the daemon writes `turn` and then reads the stubs, both
- * sequentially consistent.  Whoever launched past the check is therefore seen,
- * at the latest, by the sweep that every look at a draining client repeats.
+ *	        that can leave -> TOEVICT, TORUN -> READY, and ring (handover.c)
  */
 #define _GNU_SOURCE
-#include "gpushare/daemon/gpu.h"
+#include "gpushare/daemon/gpu_core.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/queue.h>
 
 #include "common/clock.h"
 #include "common/log.h"
-#include "gpushare/daemon/tenant.h"
 
 /* How often pages are read; a bell or a message is seen at once. */
 #define POLL_DRAINING_NS (50 * GS_NS_PER_US)
@@ -31,24 +25,6 @@
 #define DRAIN_FAST_NS (20 * GS_NS_PER_MS)
 /* RUN, then KEEP; one more of each when a holder turns out to be idle. */
 #define DECISIONS_PER_TURN 4
-
-struct gs_gpu {
-	uint32_t index;
-	struct gs_gpu_options o;
-	char policy[32];
-	struct gs_sched *sched;
-	LIST_HEAD(, gs_tenant) tenants;
-	struct gs_tenant *holder;
-	uint64_t deadline;     /* of the last decision */
-	/* While the holder is being drained: */
-	int draining;
-	int evicting;          /* kernels were told to leave, not an idle turn taken */
-	int rung;              /* the client has been told that its turn is over */
-	int stopping;          /* the scheduler asked for it and waits for _stopped */
-	uint32_t bell;         /* the client must have heard this one */
-	uint64_t drain_since;
-	uint64_t evictions, overdue;
-};
 
 /* ---- tasks ----------------------------------------------------------- */
 
@@ -85,15 +61,18 @@ static void task_arrive(struct gs_tenant *t, const struct gs_look *look, uint64_
 	}
 	t->task = 1;
 	t->told_nt = t->told_done = t->told_alone_ns = 0;
+	if (t != t->gpu->holder)
+		t->wait_since = now;
 	task_progress(t, look, now);
 }
 
-static void task_leave(struct gs_tenant *t, uint64_t now)
+void gs_gpu_task_leave(struct gs_tenant *t, uint64_t now)
 {
 	if (!t->task)
 		return;
 	gs_sched_leave(t->gpu->sched, t->p.id, now, NULL);
 	gs_watch_period_end(&t->watch);
+	gs_wait_over(t, now);
 	t->task = 0;
 }
 
@@ -122,11 +101,11 @@ static void holder_looked(struct gs_tenant *t, const struct gs_look *look, uint6
 		if (!t->idle_since)
 			t->idle_since = now;
 		if (!contended(gpu) || now - t->idle_since >= gpu->o.idle_grace_ns)
-			task_leave(t, now);
+			gs_gpu_task_leave(t, now);
 	}
 }
 
-static void look_at(struct gs_tenant *t, uint64_t now)
+void gs_gpu_look(struct gs_tenant *t, uint64_t now)
 {
 	struct gs_gpu *gpu = t->gpu;
 	struct gs_look look;
@@ -147,96 +126,8 @@ static void look_at(struct gs_tenant *t, uint64_t now)
 	} else if (t->ready && !t->task) {
 		task_arrive(t, &look, now);
 	} else if (!t->ready && t->task) {
-		task_leave(t, now);
+		gs_gpu_task_leave(t, now);
 	}
-}
-
-/* ---- giving and taking the turn -------------------------------------- */
-
-static void give(struct gs_gpu *gpu, struct gs_tenant *t, uint64_t now)
-{
-	gs_tenant_charge(t, 0, now);
-	gpu->holder = t;
-	t->idle_since = 0;
-	gs_tenant_turn(t, 1);
-	gs_tenant_schedule(t);
-	/* In any case: kernels put off before they started need their limit back. */
-	gs_page_ring(t->p.page);
-}
-
-/* Nothing of the client is on the GPU, and nothing can get there. */
-static int drained(const struct gs_gpu *gpu, const struct gs_tenant *t)
-{
-	uint32_t heard = gs_page_load(t->p.page->heard);
-
-	if (t->on_gpu)
-		return 0;
-	return !t->off_gpu || (int32_t)(heard - gpu->bell) >= 0;
-}
-
-static int overdue(struct gs_gpu *gpu, uint64_t now)
-{
-	if (now - gpu->drain_since < gpu->o.evict_deadline_ns)
-		return 0;
-	gpu->overdue++;
-	gs_log(GS_LOG_WARN, "gpu %u: %s: %u kernels have not left after %llu ms; "
-	       "the next client runs beside them", gpu->index, gpu->holder->p.name,
-	       gpu->holder->live - gpu->holder->ready,
-	       (unsigned long long)((now - gpu->drain_since) / GS_NS_PER_MS));
-	return 1;
-}
-
-/* The holder has left the GPU: account for it, tell the scheduler. */
-static void drain_done(struct gs_gpu *gpu, uint64_t now)
-{
-	struct gs_tenant *t = gpu->holder;
-
-	gs_tenant_charge(t, 1, now);
-	if (gpu->evicting) {
-		gpu->evictions++;
-		gs_tally_evicted(t->p.tally, now - gpu->drain_since);
-	}
-	gpu->draining = 0;
-	gpu->holder = NULL;
-	if (t->task && !t->ready)
-		task_leave(t, now);
-	else if (t->task && gpu->stopping)
-		gs_sched_stopped(gpu->sched, t->p.id, now);
-	t->dirty = 1; /* a stub that became READY meanwhile makes it a task */
-}
-
-/* One look at the holder on its way out; 1 once it is out. */
-static int drain(struct gs_gpu *gpu, uint64_t now)
-{
-	struct gs_tenant *t = gpu->holder;
-	unsigned evicted = 0, changed = gs_tenant_sweep(t, &evicted);
-
-	look_at(t, now);
-	/* What has not started may still start until the client has heard. */
-	if (changed || (t->off_gpu && !gpu->rung)) {
-		gs_page_ring(t->p.page);
-		gpu->bell = gs_page_load(t->p.page->bell);
-		gpu->rung = 1;
-	}
-	gpu->evicting |= evicted != 0;
-	if (t->bad || drained(gpu, t) || overdue(gpu, now)) {
-		drain_done(gpu, now);
-		return 1;
-	}
-	return 0;
-}
-
-/* Take the turn back; 1 if the holder is out already. */
-static int take(struct gs_gpu *gpu, int stopping, uint64_t now)
-{
-	struct gs_tenant *t = gpu->holder;
-
-	gs_tenant_turn(t, 0);
-	gpu->draining = 1;
-	gpu->evicting = gpu->rung = 0;
-	gpu->stopping = stopping;
-	gpu->drain_since = now;
-	return drain(gpu, now);
 }
 
 static struct gs_tenant *find(struct gs_gpu *gpu, uint64_t id)
@@ -264,18 +155,18 @@ static int decide(struct gs_gpu *gpu, uint64_t now)
 	case GS_ACT_KEEP:
 		return 0;
 	case GS_ACT_EVICT:
-		return gpu->holder && take(gpu, 1, now);
+		return gpu->holder && gs_turn_take(gpu, 1, now);
 	case GS_ACT_RUN:
 		break;
 	}
 	t = find(gpu, d.task);
 	if (!t)
 		return 0;
-	if (gpu->holder && gpu->holder != t && !take(gpu, 0, now))
+	if (gpu->holder && gpu->holder != t && !gs_turn_take(gpu, 0, now))
 		return 0;
-	give(gpu, t, now);
+	gs_turn_give(gpu, t, now);
 	gs_sched_started(gpu->sched, t->p.id, now);
-	return 0;
+	return 1; /* its quantum has begun: the next decision says when it ends */
 }
 
 /* ---- the contract ---------------------------------------------------- */
@@ -287,15 +178,15 @@ static void look_around(struct gs_gpu *gpu, uint64_t now)
 
 	/* The holder first: it must be a task before anybody is compared with it. */
 	if (gpu->holder && !gpu->draining)
-		look_at(gpu->holder, now);
+		gs_gpu_look(gpu->holder, now);
 	LIST_FOREACH(t, &gpu->tenants, link)
 		if (t != gpu->holder && (t->dirty || t->on_gpu || t->off_gpu))
-			look_at(t, now);
+			gs_gpu_look(t, now);
 	/* What the holder does with its idle turn depends on who waits. */
 	t = gpu->holder;
 	if (t && !gpu->draining && t->task && t->idle_since && contended(gpu) &&
 	    now - t->idle_since >= gpu->o.idle_grace_ns)
-		task_leave(t, now);
+		gs_gpu_task_leave(t, now);
 }
 
 static uint64_t next_turn(const struct gs_gpu *gpu, uint64_t now)
@@ -321,10 +212,20 @@ static uint64_t next_turn(const struct gs_gpu *gpu, uint64_t now)
 	return next;
 }
 
+static void say_faults(struct gs_gpu *gpu)
+{
+	unsigned faults = gs_sched_faults(gpu->sched);
+
+	if (faults > gpu->faults_said)
+		gs_log(GS_LOG_ERROR, "gpu %u: policy %s broke its contract; %s decides now",
+		       gpu->index, gpu->policy, gs_sched_policy(gpu->sched));
+	gpu->faults_said = faults;
+}
+
 uint64_t gs_gpu_turn(struct gs_gpu *gpu, uint64_t now)
 {
 	look_around(gpu, now);
-	if (gpu->draining && !drain(gpu, now))
+	if (gpu->draining && !gs_turn_drain(gpu, now))
 		return next_turn(gpu, now);
 	for (int i = 0; i < DECISIONS_PER_TURN; i++) {
 		struct gs_tenant *t;
@@ -332,11 +233,22 @@ uint64_t gs_gpu_turn(struct gs_gpu *gpu, uint64_t now)
 		/* Whoever was just drained may be runnable again. */
 		LIST_FOREACH(t, &gpu->tenants, link)
 			if (t->dirty)
-				look_at(t, now);
+				gs_gpu_look(t, now);
 		if (!decide(gpu, now))
 			break;
 	}
+	say_faults(gpu);
 	return next_turn(gpu, now);
+}
+
+static void join_trace(struct gs_tenant *t)
+{
+	struct gs_trace_lane lane = { .id = t->p.id, .gpu = t->gpu->index,
+				      .job_id = t->p.job_id, .step_id = t->p.step_id };
+
+	snprintf(lane.name, sizeof(lane.name), "%s%s%s", t->p.name, t->p.program ? " " : "",
+		 t->p.program ? t->p.program : "");
+	t->traced = gs_trace_join(t->gpu->trace, &lane);
 }
 
 struct gs_tenant *gs_gpu_add(struct gs_gpu *gpu, const struct gs_tenant_params *params,
@@ -349,13 +261,14 @@ struct gs_tenant *gs_gpu_add(struct gs_gpu *gpu, const struct gs_tenant_params *
 	t->p = *params;
 	t->gpu = gpu;
 	t->charged_ns = now;
+	join_trace(t);
 	LIST_INSERT_HEAD(&gpu->tenants, t, link);
 	if (!adopted)
 		return t;
 	t->dirty = 1;
 	gs_watch_adopt(&t->watch, params->page);
 	if (!gpu->holder) {
-		give(gpu, t, now);
+		gs_turn_give(gpu, t, now);
 	} else {
 		unsigned evicted;
 
@@ -373,12 +286,14 @@ void gs_gpu_remove(struct gs_gpu *gpu, struct gs_tenant *t, uint64_t now)
 	gs_watch_last_look(&t->watch, t->p.page, now, &look);
 	if (!look.bad)
 		gs_tenant_account(t, &look, gpu->holder == t, now);
-	task_leave(t, now);
+	gs_gpu_task_leave(t, now);
 	gs_tenant_turn(t, 0);
 	if (gpu->holder == t) {
+		gs_turn_over(gpu, now);
 		gpu->holder = NULL;
 		gpu->draining = 0;
 	}
+	gs_trace_leave(gpu->trace, t->traced);
 	LIST_REMOVE(t, link);
 	free(t);
 }
@@ -394,9 +309,10 @@ int gs_tenant_bad(const struct gs_tenant *t, uint32_t *kstate)
 	return t->bad != 0;
 }
 
-void gs_tenant_priority(struct gs_tenant *t, int32_t priority)
+void gs_tenant_priority(struct gs_tenant *t, int32_t priority, uint64_t now)
 {
 	t->p.priority = priority;
+	gs_sched_set_priority(t->gpu->sched, t->p.id, priority, now);
 }
 
 /* Copy the options; the policy's name belongs to the caller's configuration. */
@@ -425,6 +341,12 @@ struct gs_gpu *gs_gpu_create(uint32_t index, const struct gs_gpu_options *option
 		free(gpu);
 		return NULL;
 	}
+	gpu->trace = gs_trace_create(GS_TRACE_RECORDS);
+	if (!gpu->trace) {
+		gs_fail(err, "no memory");
+		gs_gpu_destroy(gpu);
+		return NULL;
+	}
 	return gpu;
 }
 
@@ -433,6 +355,7 @@ void gs_gpu_destroy(struct gs_gpu *gpu)
 	if (!gpu)
 		return;
 	gs_sched_destroy(gpu->sched);
+	gs_trace_destroy(gpu->trace);
 	free(gpu);
 }
 
@@ -445,15 +368,46 @@ int gs_gpu_configure(struct gs_gpu *gpu, const struct gs_gpu_options *options, u
 	if (!fresh)
 		return -1;
 	LIST_FOREACH(t, &gpu->tenants, link)
-		task_leave(t, now);
+		gs_gpu_task_leave(t, now);
 	gs_sched_destroy(gpu->sched);
 	gpu->sched = fresh;
 	gpu->stopping = 0;
+	gpu->faults_said = 0;
 	gpu->deadline = UINT64_MAX;
 	keep_options(gpu, options);
 	LIST_FOREACH(t, &gpu->tenants, link)
 		t->dirty = 1; /* the next look makes it a task again */
 	return 0;
+}
+
+int gs_gpu_set_policy(struct gs_gpu *gpu, const char *policy, uint64_t now,
+		      struct gs_error *err)
+{
+	struct gs_gpu_options o = gpu->o;
+
+	if (gs_sched_set_policy(gpu->sched, policy, now, err) < 0)
+		return -1;
+	o.policy = policy;
+	keep_options(gpu, &o);
+	return 0;
+}
+
+int gs_gpu_trace(const struct gs_gpu *gpu, uint64_t now, struct gs_trace_image *image)
+{
+	const struct gs_tenant *t;
+	int rc = gs_trace_image(gpu->trace, image);
+
+	/* What goes on at the moment ends now in the picture. */
+	LIST_FOREACH(t, &gpu->tenants, link)
+		if (rc == 0 && t->wait_since)
+			rc = gs_trace_image_add(image, t->traced, GS_TRACE_WAIT, t->wait_since,
+						now);
+	t = gpu->holder;
+	if (rc == 0 && t)
+		rc = gs_trace_image_add(image, t->traced, GS_TRACE_TURN, gpu->turn_since, now);
+	if (rc == 0 && t && gpu->draining && gpu->evicting)
+		rc = gs_trace_image_add(image, t->traced, GS_TRACE_EVICT, gpu->drain_since, now);
+	return rc;
 }
 
 void gs_gpu_status(const struct gs_gpu *gpu, struct gs_gpu_status *status)

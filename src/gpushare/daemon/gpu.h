@@ -20,6 +20,7 @@
 #include "common/error.h"
 #include "gpushare/daemon/tally.h"
 #include "gpushare/proto/page.h"
+#include "gpushare/proto/trace.h"
 #include "gpushare/sched/sched.h"
 
 struct gs_gpu;
@@ -40,7 +41,9 @@ struct gs_tenant_params {
 	const struct gs_kernel_map *kernels;
 	int32_t priority;
 	uint32_t shares;
+	uint32_t job_id, step_id;
 	const char *name;           /* "job 12.0 uid 1000 pid 4711", for the log */
+	const char *program;        /* NULL: not known */
 };
 
 /* A picture for `gpusharectl status`. */
@@ -78,8 +81,15 @@ void gs_gpu_bell(struct gs_tenant *tenant);
 /* 1 if its page holds a value that is no state (in *kstate): the client must go. */
 int gs_tenant_bad(const struct gs_tenant *tenant, uint32_t *kstate);
 
-/* Priority from now on (a task under way keeps its own). */
-void gs_tenant_priority(struct gs_tenant *tenant, int32_t priority);
+/* Priority from now on, of a task under way too. */
+void gs_tenant_priority(struct gs_tenant *tenant, int32_t priority, uint64_t now);
+
+/* Exchange the policy; the tasks keep their history.  -1 with the known names: no such policy. */
+int gs_gpu_set_policy(struct gs_gpu *gpu, const char *policy, uint64_t now,
+		      struct gs_error *err);
+
+/* Append who had the GPU when, what goes on now included.  0, -1: no memory. */
+int gs_gpu_trace(const struct gs_gpu *gpu, uint64_t now, struct gs_trace_image *image);
 
 /*
  * Look, decide and act, once per turn of the event loop.  Returns when it

@@ -10,8 +10,9 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "gpushare/daemon/admin.h"
 #include "gpushare/daemon/device.h"
-#include "gpushare/daemon/query.h"
+#include "gpushare/daemon/gather.h"
 #include "gpushare/daemon/slurm_report.h"
 #include "gpushare/daemon/steps.h"
 
@@ -57,7 +58,7 @@ static void on_refresh(evutil_socket_t fd, short what, void *arg)
 		return;
 	TAILQ_FOREACH(s, &d->steps, link) {
 		if (s->info.local || s->reported == figures(s) || s->tally.launches == 0 ||
-		    gs_query_comment(d, s->info.job_id, text, sizeof(text)) < 0)
+		    gs_gather_comment(d, s->info.job_id, text, sizeof(text)) < 0)
 			continue;
 		if (gs_slurm_report_send(d->slurm, s->info.job_id, text))
 			s->reported = figures(s);
@@ -116,6 +117,7 @@ void gs_reload(struct gs_daemon *d)
 	keep_paths(d->config, fresh);
 	gs_config_free(d->config);
 	d->config = fresh;
+	gs_admin_init(d);
 	gs_steps_reprioritise(d);
 	gs_slurm_report_destroy(d->slurm);
 	d->slurm = gs_slurm_report_create(d);

@@ -13,6 +13,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "config.h"
+#include "gpushare/daemon/admin.h"
 #include "gpushare/daemon/daemon.h"
 #include "gpushare/daemon/daemonize.h"
 #include "gpushare/daemon/device.h"
@@ -49,6 +50,7 @@ static int start(struct gs_daemon *d, struct gs_error *err)
 	    gs_devices_init(d, err) < 0 || gs_pid_file_write(d->config->pid_file, err) < 0)
 		return -1;
 	gs_locality_bind(d->config);
+	gs_admin_init(d);
 	d->slurm = gs_slurm_report_create(d);
 	gs_state_load(d);
 	return gs_server_start(d, err);

@@ -77,6 +77,7 @@ typedef int gs_handler(struct gs_peer *peer, struct gs_msg *msg, int fd);
 gs_handler gs_on_hello, gs_on_alloc, gs_on_free, gs_on_kernel, gs_on_bell;   /* clients.c */
 gs_handler gs_on_register, gs_on_unregister, gs_on_local;                   /* register.c */
 gs_handler gs_on_query;                                                     /* query.c */
+gs_handler gs_on_policy, gs_on_priority;                                    /* admin.c */
 
 /* The client is gone: its page, its memory, its task. */
 void gs_client_gone(struct gs_peer *peer);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the daemon knows, gathered for the reports. */
+/* Answers of several packets. */
 #ifndef GPUSHARE_DAEMON_QUERY_H
 #define GPUSHARE_DAEMON_QUERY_H
 
@@ -8,8 +8,8 @@
 
 #include "gpushare/daemon/daemon.h"
 
-/* The job's summary over its steps on this node; -1 if it has none. */
-int gs_query_comment(struct gs_daemon *d, uint32_t job_id, char *buf, size_t size);
+/* Send these bytes, which are freed then, as TEXT messages.  -1: close the peer. */
+int gs_query_answer(struct gs_peer *peer, uint32_t tag, char *bytes, size_t size);
 
 /* At the daemon's end: free the texts that are kept. */
 void gs_query_fini(struct gs_daemon *d);

@@ -7,7 +7,7 @@
 
 #include "common/log.h"
 #include "gpushare/daemon/peer.h"
-#include "gpushare/daemon/query.h"
+#include "gpushare/daemon/gather.h"
 #include "gpushare/daemon/slurm_report.h"
 #include "gpushare/daemon/state.h"
 #include "gpushare/daemon/steps.h"
@@ -105,7 +105,7 @@ int gs_on_register(struct gs_peer *peer, struct gs_msg *msg, int fd)
 	info.shares = said.shares;
 	info.gpu = said.gpu;
 	info.memory = said.memory;
-	info.priority_set = said.priority_set != 0;
+	info.priority_set = said.priority_set ? GS_PRIORITY_WISH : 0;
 	info.priority = said.priority;
 	keep_partition(&info, said.partition);
 	if (info.job_id >= GS_LOCAL_JOB_FIRST)
@@ -168,7 +168,7 @@ static uint32_t last_report(struct gs_daemon *d, uint32_t job_id)
 {
 	char text[GS_COMMENT_MAX];
 
-	if (!d->slurm || gs_query_comment(d, job_id, text, sizeof(text)) < 0)
+	if (!d->slurm || gs_gather_comment(d, job_id, text, sizeof(text)) < 0)
 		return 0;
 	return gs_slurm_report_send(d->slurm, job_id, text);
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "gpushare/daemon/device.h"
 #include "gpushare/daemon/peer.h"
@@ -56,6 +57,8 @@ int32_t gs_step_priority(const struct gs_config *config, const struct gs_step_in
 {
 	int32_t priority = gs_config_priority(config, info->partition);
 
+	if (info->priority_set == GS_PRIORITY_ORDER && info->priority <= GS_PRIORITY_MAX)
+		return (int32_t)info->priority;
 	/* A user's wish may only lower it; the partition's limit is the administrator's. */
 	if (info->priority_set && info->priority <= GS_PRIORITY_MAX &&
 	    (info->uid == 0 || info->priority < (uint32_t)priority))
@@ -71,8 +74,43 @@ void gs_steps_reprioritise(struct gs_daemon *d)
 	TAILQ_FOREACH(s, &d->steps, link)
 		s->priority = gs_step_priority(d->config, &s->info);
 	LIST_FOREACH(peer, &d->peers, link)
-		if (peer->tenant)
-			gs_tenant_priority(peer->tenant, peer->step->priority);
+		if (peer->tenant) {
+			gs_tenant_priority(peer->tenant, peer->step->priority, gs_clock_ns());
+			gs_device_poke(peer->device);
+		}
+}
+
+unsigned gs_steps_prioritise(struct gs_daemon *d, uint32_t job_id, uint32_t priority)
+{
+	struct gs_step *s;
+	unsigned n = 0;
+
+	TAILQ_FOREACH(s, &d->steps, link) {
+		if (s->info.job_id != job_id)
+			continue;
+		s->info.priority_set = GS_PRIORITY_ORDER;
+		s->info.priority = priority;
+		n++;
+	}
+	if (n) {
+		gs_steps_reprioritise(d);
+		gs_state_save(d);
+	}
+	return n;
+}
+
+/* What the administrator ordered for the job holds for its later steps. */
+static void inherit_priority(struct gs_daemon *d, struct gs_step_info *info)
+{
+	const struct gs_step *s;
+
+	TAILQ_FOREACH(s, &d->steps, link)
+		if (s->info.job_id == info->job_id &&
+		    s->info.priority_set == GS_PRIORITY_ORDER) {
+			info->priority_set = GS_PRIORITY_ORDER;
+			info->priority = s->info.priority;
+			return;
+		}
 }
 
 /* The allocation of the job's batch step, if this step fits into it. */
@@ -185,7 +223,8 @@ struct gs_step *gs_step_add(struct gs_daemon *d, const struct gs_step_info *info
 	}
 	s->alloc->steps++;
 	s->reservation = gs_ledger_reservation(device->ledger, s->alloc->id);
-	s->priority = gs_step_priority(d->config, info);
+	inherit_priority(d, &s->info);
+	s->priority = gs_step_priority(d->config, &s->info);
 	name_user(s);
 	TAILQ_INSERT_TAIL(&d->steps, s, link);
 	return s;

@@ -28,6 +28,9 @@
 #define GS_FINISHED_MAX 1000 /* steps that are over and stay in the report */
 #define GS_STEPS_MAX 1024
 #define GS_PRIORITY_MAX 1000 /* as in gpushare.conf */
+/* gs_step_info.priority_set; the values are in the state file. */
+#define GS_PRIORITY_WISH 1   /* the job's: only root's may exceed the partition's */
+#define GS_PRIORITY_ORDER 2  /* gpusharectl priority */
 
 struct gs_alloc {
 	uint64_t id;             /* "step" of the device's ledger */
@@ -43,7 +46,7 @@ struct gs_step_info {
 	uint32_t shares;
 	uint32_t gpu;
 	uint64_t memory;         /* bytes; 0: in proportion to the shares */
-	uint32_t priority_set, priority; /* a wish: only root's may exceed the partition's */
+	uint32_t priority_set, priority; /* GS_PRIORITY_WISH, _ORDER; 0: the partition's */
 	char partition[64];
 	pid_t registrant;
 	uint64_t start;          /* of that process */
@@ -86,6 +89,9 @@ struct gs_step *gs_step_claim(struct gs_daemon *d, uint32_t job_id, uint32_t ste
 
 /* End the steps whose registrant is gone. */
 void gs_steps_sweep(struct gs_daemon *d);
+
+/* The administrator's priority for all steps of the job, those to come too; how many there are. */
+unsigned gs_steps_prioritise(struct gs_daemon *d, uint32_t job_id, uint32_t priority);
 
 /* Priority of a step under this configuration. */
 int32_t gs_step_priority(const struct gs_config *config, const struct gs_step_info *info);

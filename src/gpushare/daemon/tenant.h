@@ -12,6 +12,8 @@
 #include "gpushare/daemon/gpu.h"
 #include "gpushare/daemon/watch.h"
 
+struct gs_traced;
+
 struct gs_tenant {
 	LIST_ENTRY(gs_tenant) link;
 	struct gs_tenant_params p;
@@ -28,6 +30,8 @@ struct gs_tenant {
 	uint64_t told_nt, told_done, told_alone_ns; /* the scheduler's latest */
 	uint64_t charged_ns;   /* accounted up to here */
 	uint64_t idle_since;   /* holds the turn with nothing to do; 0: busy */
+	uint64_t wait_since;   /* a task without the turn; 0: it is none or has it */
+	struct gs_traced *traced; /* NULL: not in the trace */
 };
 
 /* Give or take the turn, sequentially consistent (Dekker's handshake, see gpu.c). */

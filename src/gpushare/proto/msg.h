@@ -60,7 +60,11 @@ struct gs_msg {
 };
 
 /* GS_MSG_QUERY.what */
-enum gs_query { GS_QUERY_STATUS, GS_QUERY_REPORT, GS_QUERY_KERNELS, GS_QUERY_COUNT };
+enum gs_query {
+	GS_QUERY_STATUS, GS_QUERY_REPORT, GS_QUERY_KERNELS,
+	GS_QUERY_TRACE,   /* the answer is an image of proto/trace.h */
+	GS_QUERY_COUNT
+};
 
 /* REFUSED.code: what kind of no it is; the reason is for people. */
 enum gs_refusal {

@@ -277,6 +277,23 @@ void gs_sched_progress(struct gs_sched *sched, uint64_t id, uint64_t nt, uint64_
 	}
 }
 
+void gs_sched_set_priority(struct gs_sched *sched, uint64_t id, int32_t priority,
+			   uint64_t now)
+{
+	struct gs_task *task = gs_index_find(&sched->index, id);
+	struct gs_entry entry;
+
+	gs_core_advance(sched, now);
+	if (!task || task->priority == priority)
+		return;
+	task->priority = priority;
+	sched->reconsider = 1;
+	if (task->heap_at != GS_NOT_READY) {
+		gs_core_place(sched, task, &entry);
+		gs_ready_move(&sched->ready, &entry);
+	}
+}
+
 /* The holder gives the GPU back; the caller says what becomes of it. */
 static void take_gpu(struct gs_sched *sched)
 {

@@ -93,6 +93,10 @@ int gs_sched_arrive(struct gs_sched *sched, uint64_t id, const struct gs_task_pa
 void gs_sched_progress(struct gs_sched *sched, uint64_t id, uint64_t nt, uint64_t done,
 		       uint64_t alone_ns, uint64_t now);
 
+/* The task's priority is another from now on.  Unknown ids are ignored. */
+void gs_sched_set_priority(struct gs_sched *sched, uint64_t id, int32_t priority,
+			   uint64_t now);
+
 /* The task is finished, or its owner is dead: forgotten, its stats go to *stats (may be NULL). */
 void gs_sched_leave(struct gs_sched *sched, uint64_t id, uint64_t now,
 		    struct gs_task_stats *stats);

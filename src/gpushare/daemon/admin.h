@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Who may change policies and priorities; the changes are messages (peer.h). */
+#ifndef GPUSHARE_DAEMON_ADMIN_H
+#define GPUSHARE_DAEMON_ADMIN_H
+
+#include "gpushare/daemon/daemon.h"
+
+/* Look SlurmUser up, at the start and after a reload. */
+void gs_admin_init(struct gs_daemon *d);
+
+#endif

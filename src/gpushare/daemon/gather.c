@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The daemon's figures, gathered for the reports; see gather.h. */
+#define _GNU_SOURCE
+#include "gpushare/daemon/gather.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "config.h"
+#include "gpushare/daemon/device.h"
+#include "gpushare/daemon/peer.h"
+#include "gpushare/daemon/report.h"
+#include "gpushare/daemon/steps.h"
+
+static const char *step_name(const struct gs_step *s, char names[][16], size_t i)
+{
+	return gs_step_name(s->info.step_id, names[i], sizeof(names[i]));
+}
+
+static uint64_t peak_of(const struct gs_step *s)
+{
+	return s->alloc ? gs_ledger_peak(s->alloc->device->ledger, s->alloc->id) : s->peak;
+}
+
+static void fill_row(struct gs_report_row *row, struct gs_step *s, const char *name)
+{
+	row->job = s->info.job_id;
+	row->step = name;
+	row->user = s->user;
+	row->partition = s->info.partition;
+	row->gpu = s->info.gpu;
+	row->shares = s->info.shares;
+	gs_report_fill(row, &s->tally, peak_of(s), s->reservation);
+}
+
+/* Steps of a job (0: all): the finished ones first, then the registered ones. */
+struct selection {
+	struct gs_step **step;
+	char (*name)[16];
+	struct gs_report_row *row;
+	size_t n;
+};
+
+static void select_from(struct selection *sel, struct gs_steps *list, uint32_t job)
+{
+	struct gs_step *s;
+
+	TAILQ_FOREACH(s, list, link)
+		if (!job || s->info.job_id == job)
+			sel->step[sel->n++] = s;
+}
+
+static void selection_free(struct selection *sel)
+{
+	free(sel->step);
+	free(sel->name);
+	free(sel->row);
+}
+
+static int select_steps(struct gs_daemon *d, uint32_t job, int finished, struct selection *sel)
+{
+	size_t room = GS_FINISHED_MAX + GS_STEPS_MAX;
+
+	memset(sel, 0, sizeof(*sel));
+	sel->step = calloc(room, sizeof(struct gs_step *));
+	if (!sel->step)
+		return -1;
+	if (finished)
+		select_from(sel, &d->finished, job);
+	select_from(sel, &d->steps, job);
+	sel->name = calloc(sel->n + 1, sizeof(*sel->name));
+	sel->row = calloc(sel->n + 1, sizeof(*sel->row));
+	if (!sel->name || !sel->row) {
+		selection_free(sel);
+		return -1;
+	}
+	for (size_t i = 0; i < sel->n; i++)
+		fill_row(&sel->row[i], sel->step[i], step_name(sel->step[i], sel->name, i));
+	return 0;
+}
+
+char *gs_gather_report(struct gs_daemon *d, uint32_t job, int json)
+{
+	struct selection sel;
+	char *text;
+
+	if (select_steps(d, job, 1, &sel) < 0)
+		return NULL;
+	text = gs_report_steps(sel.row, sel.n, json);
+	selection_free(&sel);
+	return text;
+}
+
+/* Of the registered steps; of a job's, also when they are over. */
+char *gs_gather_kernels(struct gs_daemon *d, uint32_t job, int json)
+{
+	struct gs_report_kernel *k = NULL;
+	struct selection sel;
+	size_t n = 0, at = 0;
+	char *text = NULL;
+
+	if (select_steps(d, job, job != 0, &sel) < 0)
+		return NULL;
+	for (size_t i = 0; i < sel.n; i++)
+		n += sel.step[i]->tally.nkernel;
+	k = calloc(n + 1, sizeof(*k));
+	for (size_t i = 0; k && i < sel.n; i++)
+		for (uint32_t j = 0; j < sel.step[i]->tally.nkernel; j++)
+			k[at++] = (struct gs_report_kernel){ sel.row[i].job, sel.row[i].step,
+							     &sel.step[i]->tally.kernel[j] };
+	if (k)
+		text = gs_report_kernels(k, n, json);
+	free(k);
+	selection_free(&sel);
+	return text;
+}
+
+static void name_holder(const struct gs_daemon *d, uint64_t id, char *buf, size_t size)
+{
+	const struct gs_peer *peer;
+
+	buf[0] = '\0';
+	LIST_FOREACH(peer, &d->peers, link)
+		if (peer->tenant && peer->id == id)
+			snprintf(buf, size, "%s %s", peer->who, peer->program);
+}
+
+char *gs_gather_status(struct gs_daemon *d, int json)
+{
+	struct gs_report_gpu gpu[GS_CONFIG_GPUS_MAX];
+	char holder[GS_CONFIG_GPUS_MAX][160];
+	struct gs_report_status s = {
+		.version = PACKAGE_VERSION,
+		.pid = (uint32_t)getpid(),
+		.uptime_s = (double)(gs_clock_ns() - d->started_ns) / 1e9,
+		.gpu = gpu,
+		.ngpu = d->ndevice,
+	};
+	struct selection sel;
+	char *text;
+
+	for (size_t i = 0; i < d->ndevice; i++) {
+		struct gs_device *dev = &d->device[i];
+		struct gs_gpu_status st;
+
+		gs_gpu_status(dev->gpu, &st);
+		name_holder(d, st.holder, holder[i], sizeof(holder[i]));
+		gpu[i] = (struct gs_report_gpu){
+			.gpu = dev->index, .policy = st.policy,
+			.holder = holder[i],
+			.clients = st.tenants, .waiting = st.waiting,
+			.shares = dev->shares, .shares_taken = gs_steps_shares(d, dev),
+			.memory_mb = (double)dev->memory / 1048576,
+			.reserved_mb = (double)gs_ledger_reserved(dev->ledger) / 1048576,
+			.evictions = st.evictions, .overdue = st.overdue,
+			.policy_faults = st.faults,
+		};
+	}
+	if (select_steps(d, 0, 0, &sel) < 0)
+		return NULL;
+	s.step = sel.row;
+	s.nstep = sel.n;
+	text = gs_report_status(&s, json);
+	selection_free(&sel);
+	return text;
+}
+
+/* Sum of the job's steps; the eviction percentiles do not appear in it. */
+int gs_gather_comment(struct gs_daemon *d, uint32_t job_id, char *buf, size_t size)
+{
+	struct gs_report_row sum = { 0 };
+	struct gs_device *dev;
+	struct selection sel;
+
+	if (select_steps(d, job_id, 1, &sel) < 0)
+		return -1;
+	for (size_t i = 0; i < sel.n; i++) {
+		const struct gs_report_row *r = &sel.row[i];
+
+		sum.gpu = r->gpu;
+		sum.shares = r->shares > sum.shares ? r->shares : sum.shares;
+		sum.active_ms += r->active_ms;
+		sum.waiting_ms += r->waiting_ms;
+		sum.turnaround_ms += r->turnaround_ms;
+		sum.preemptions += r->preemptions;
+		sum.memory_mb = r->memory_mb > sum.memory_mb ? r->memory_mb : sum.memory_mb;
+		sum.reserved_mb = r->reserved_mb > sum.reserved_mb ? r->reserved_mb
+								    : sum.reserved_mb;
+	}
+	sum.ntt = sum.active_ms > 0 ? sum.turnaround_ms / sum.active_ms : 0;
+	dev = gs_device_find(d, sum.gpu);
+	if (sel.n)
+		gs_report_comment(&sum, dev ? dev->shares : 0, buf, size);
+	selection_free(&sel);
+	return sel.n ? 0 : -1;
+}
+
+/* The NTT of the client's step, registered or over; 0 if it is no longer known. */
+static double ntt_of(struct gs_daemon *d, const struct gs_trace_lane *lane)
+{
+	struct gs_steps *lists[] = { &d->steps, &d->finished };
+	struct gs_report_row row;
+	struct gs_step *s;
+
+	for (size_t i = 0; i < 2; i++)
+		TAILQ_FOREACH(s, lists[i], link)
+			if (s->info.job_id == lane->job_id && s->info.step_id == lane->step_id) {
+				gs_report_fill(&row, &s->tally, 0, 0);
+				return row.ntt;
+			}
+	return 0;
+}
+
+char *gs_gather_trace(struct gs_daemon *d, size_t *size)
+{
+	struct gs_trace_image image = { .now_ns = gs_clock_ns() };
+	char *bytes = NULL;
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < d->ndevice; i++)
+		rc = gs_gpu_trace(d->device[i].gpu, image.now_ns, &image);
+	for (size_t i = 0; rc == 0 && i < image.lanes; i++)
+		image.lane[i].ntt = ntt_of(d, &image.lane[i]);
+	if (rc == 0)
+		bytes = gs_trace_pack(&image, size);
+	gs_trace_image_free(&image);
+	return bytes;
+}

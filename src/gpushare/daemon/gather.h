@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the daemon knows, gathered for the reports.  Texts are to be freed; NULL: no memory. */
+#ifndef GPUSHARE_DAEMON_GATHER_H
+#define GPUSHARE_DAEMON_GATHER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gpushare/daemon/daemon.h"
+
+char *gs_gather_status(struct gs_daemon *d, int json);
+
+/* The steps of a job (0: of all), those that are over first. */
+char *gs_gather_report(struct gs_daemon *d, uint32_t job, int json);
+
+/* The kernels of the registered steps; of a job's, also when they are over. */
+char *gs_gather_kernels(struct gs_daemon *d, uint32_t job, int json);
+
+/* The image of proto/trace.h, of all GPUs. */
+char *gs_gather_trace(struct gs_daemon *d, size_t *size);
+
+/* The job's summary over its steps on this node, for AdminComment; -1 if it has none. */
+int gs_gather_comment(struct gs_daemon *d, uint32_t job_id, char *buf, size_t size);
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A GPU's inside, shared by gpu.c (looking, deciding) and handover.c (giving and taking the turn). */
+#ifndef GPUSHARE_DAEMON_GPU_CORE_H
+#define GPUSHARE_DAEMON_GPU_CORE_H
+
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "gpushare/daemon/gpu.h"
+#include "gpushare/daemon/tenant.h"
+#include "gpushare/daemon/trace.h"
+
+struct gs_gpu {
+	uint32_t index;
+	struct gs_gpu_options o;
+	char policy[32];
+	struct gs_sched *sched;
+	LIST_HEAD(, gs_tenant) tenants;
+	struct gs_tenant *holder;
+	uint64_t turn_since;   /* when it got the turn */
+	uint64_t deadline;     /* of the last decision */
+	/* While the holder is being drained: */
+	int draining;
+	int evicting;          /* kernels were told to leave, not an idle turn taken */
+	int rung;              /* the client has been told that its turn is over */
+	int stopping;          /* the scheduler asked for it and waits for _stopped */
+	uint32_t bell;         /* the client must have heard this one */
+	uint64_t drain_since;
+	uint64_t evictions, overdue;
+	unsigned faults_said;  /* of the policy, in the log already */
+	struct gs_trace *trace;
+};
+
+/* Look at a client's page and tell the scheduler what it found. */
+void gs_gpu_look(struct gs_tenant *tenant, uint64_t now);
+
+/* The client's busy period is over, as far as the scheduler is concerned. */
+void gs_gpu_task_leave(struct gs_tenant *tenant, uint64_t now);
+
+/* Give the turn, which nobody has, to that client. */
+void gs_turn_give(struct gs_gpu *gpu, struct gs_tenant *tenant, uint64_t now);
+
+/*
+ * Take the turn from the holder; stopping: the scheduler asked for it and
+ * waits to hear of it.  1 if the holder is out already, else gs_turn_drain()
+ * goes on.
+ */
+int gs_turn_take(struct gs_gpu *gpu, int stopping, uint64_t now);
+
+/* One look at the holder on its way out; 1 once it is out. */
+int gs_turn_drain(struct gs_gpu *gpu, uint64_t now);
+
+/* For the trace: the holder's turn is over, the client waits no longer. */
+void gs_turn_over(struct gs_gpu *gpu, uint64_t now);
+void gs_wait_over(struct gs_tenant *tenant, uint64_t now);
+
+#endif

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Giving and taking the turn; see gpu_core.h.
+ *
+ * Taking it is Dekker's handshake: the client writes RUNNING and then
+ * reads `turn`, the daemon writes `turn` and then reads the stubs, both
+ * sequentially consistent.  Whoever launched past the check is therefore seen,
+ * at the latest, by the sweep that every look at a draining client repeats.
+ */
+#define _GNU_SOURCE
+#include "gpushare/daemon/gpu_core.h"
+
+#include "common/clock.h"
+#include "common/log.h"
+
+void gs_turn_over(struct gs_gpu *gpu, uint64_t now)
+{
+	gs_trace_add(gpu->trace, gpu->holder->traced, GS_TRACE_TURN, gpu->turn_since, now);
+}
+
+void gs_wait_over(struct gs_tenant *t, uint64_t now)
+{
+	if (t->wait_since && now > t->wait_since)
+		gs_trace_add(t->gpu->trace, t->traced, GS_TRACE_WAIT, t->wait_since, now);
+	t->wait_since = 0;
+}
+
+void gs_turn_give(struct gs_gpu *gpu, struct gs_tenant *t, uint64_t now)
+{
+	gs_tenant_charge(t, 0, now);
+	gs_wait_over(t, now);
+	gpu->holder = t;
+	gpu->turn_since = now;
+	t->idle_since = 0;
+	gs_tenant_turn(t, 1);
+	gs_tenant_schedule(t);
+	/* In any case: kernels put off before they started need their limit back. */
+	gs_page_ring(t->p.page);
+}
+
+/* Nothing of the client is on the GPU, and nothing can get there. */
+static int drained(const struct gs_gpu *gpu, const struct gs_tenant *t)
+{
+	uint32_t heard = gs_page_load(t->p.page->heard);
+
+	if (t->on_gpu)
+		return 0;
+	return !t->off_gpu || (int32_t)(heard - gpu->bell) >= 0;
+}
+
+static int overdue(struct gs_gpu *gpu, uint64_t now)
+{
+	if (now - gpu->drain_since < gpu->o.evict_deadline_ns)
+		return 0;
+	gpu->overdue++;
+	gs_trace_add(gpu->trace, gpu->holder->traced, GS_TRACE_OVERDUE, now, now);
+	gs_log(GS_LOG_WARN, "gpu %u: %s: %u kernels have not left after %llu ms; "
+	       "the next client runs beside them", gpu->index, gpu->holder->p.name,
+	       gpu->holder->live - gpu->holder->ready,
+	       (unsigned long long)((now - gpu->drain_since) / GS_NS_PER_MS));
+	return 1;
+}
+
+/* The holder has left the GPU: account for it, tell the scheduler. */
+static void drain_done(struct gs_gpu *gpu, uint64_t now)
+{
+	struct gs_tenant *t = gpu->holder;
+
+	gs_tenant_charge(t, 1, now);
+	if (gpu->evicting) {
+		gpu->evictions++;
+		gs_tally_evicted(t->p.tally, now - gpu->drain_since);
+		gs_trace_add(gpu->trace, t->traced, GS_TRACE_EVICT, gpu->drain_since, now);
+	}
+	gs_turn_over(gpu, now);
+	gpu->draining = 0;
+	gpu->holder = NULL;
+	if (t->task && !t->ready)
+		gs_gpu_task_leave(t, now);
+	else if (t->task && gpu->stopping)
+		gs_sched_stopped(gpu->sched, t->p.id, now);
+	if (t->task)
+		t->wait_since = now;
+	t->dirty = 1; /* a stub that became READY meanwhile makes it a task */
+}
+
+int gs_turn_drain(struct gs_gpu *gpu, uint64_t now)
+{
+	struct gs_tenant *t = gpu->holder;
+	unsigned evicted = 0, changed = gs_tenant_sweep(t, &evicted);
+
+	gs_gpu_look(t, now);
+	/* What has not started may still start until the client has heard. */
+	if (changed || (t->off_gpu && !gpu->rung)) {
+		gs_page_ring(t->p.page);
+		gpu->bell = gs_page_load(t->p.page->bell);
+		gpu->rung = 1;
+	}
+	gpu->evicting |= evicted != 0;
+	if (t->bad || drained(gpu, t) || overdue(gpu, now)) {
+		drain_done(gpu, now);
+		return 1;
+	}
+	return 0;
+}
+
+int gs_turn_take(struct gs_gpu *gpu, int stopping, uint64_t now)
+{
+	struct gs_tenant *t = gpu->holder;
+
+	gs_tenant_turn(t, 0);
+	gpu->draining = 1;
+	gpu->evicting = gpu->rung = 0;
+	gpu->stopping = stopping;
+	gpu->drain_since = now;
+	return gs_turn_drain(gpu, now);
+}
