@@ -21,6 +21,8 @@
 #define LOCK_SLOT 65536
 /* An owner that has not been heard of for so long (stopped, say) loses the compute. */
 #define STALE_NS 500000000ull
+/* Who waits says so as often as this; who has not for STALE_NS is passed over. */
+#define REFRESH_NS 100000000ull
 /*
  * Who holds the state's lock for so long has been stopped in the middle: the
  * others go on without it.  What it writes when it wakes is its own place and
@@ -383,7 +385,7 @@ static int try_acquire(struct emu_device *dev)
 		s.turn.granted_ns = now;
 		mine = save_turn(dev, &s) ? -1 : 1;
 	}
-	if (mine || !s.slot[dev->me].wants) {
+	if (mine || !s.slot[dev->me].wants || now - s.slot[dev->me].seen_ns > REFRESH_NS) {
 		s.slot[dev->me].wants = 1;
 		s.slot[dev->me].seen_ns = now;
 		if (save_mine(dev, &s))
@@ -410,10 +412,12 @@ int emu_device_acquire(struct emu_device *dev, uint32_t timeout_us)
 /* The next place in turn that lives and wants the compute; EMU_DEVICE_SLOTS: none. */
 static uint32_t next_in_turn(struct emu_device *dev, const struct state *s)
 {
+	uint64_t now = now_ns();
+
 	for (uint32_t k = 1; k < EMU_DEVICE_SLOTS; k++) {
 		uint32_t i = (dev->me + k) % EMU_DEVICE_SLOTS;
 
-		if (s->slot[i].used && s->slot[i].wants && alive(dev, s, i))
+		if (s->slot[i].used && s->slot[i].wants && now - s->slot[i].seen_ns < STALE_NS && alive(dev, s, i))
 			return i;
 	}
 	return EMU_DEVICE_SLOTS;
@@ -444,6 +448,7 @@ void emu_device_yield(struct emu_device *dev, int want)
 	if (enter(dev, &s))
 		return;
 	s.slot[dev->me].wants = want != 0;
+	s.slot[dev->me].seen_ns = now_ns();
 	(void)save_mine(dev, &s);
 	if (s.turn.owner == dev->me + 1) {
 		next = next_in_turn(dev, &s);
