@@ -5,137 +5,16 @@
  * scopes as PTX has them; then branches to their targets.
  */
 #define _GNU_SOURCE
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "device/emu/exec/decode.h"
 
-void *emu_grow(void *p, uint32_t *cap, uint32_t need, size_t size)
-{
-	uint32_t n = *cap ? *cap : 64;
-	void *q;
-
-	if (need <= *cap)
-		return p;
-	while (n < need)
-		n *= 2;
-	q = realloc(p, (size_t)n * size);
-	if (q)
-		*cap = n;
-	else
-		free(p);
-	return q;
-}
-
-int decode_fail(struct decoder *d, const char *fmt, ...)
-{
-	char text[200];
-	va_list ap;
-
-	if (d->err->text[0]) /* the first reason counts */
-		return -1;
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	return gs_fail(d->err, "line %u: %s", d->line, text);
-}
-
-int decode_unknown(struct decoder *d, const struct ptx_insn *in)
-{
-	return decode_fail(d, "unknown instruction %.*s", (int)in->opcode.len, in->opcode.s);
-}
-
-static int same(struct ptx_slice a, struct ptx_slice b)
-{
-	return a.len == b.len && memcmp(a.s, b.s, a.len) == 0;
-}
-
-static uint32_t hash(struct ptx_slice s)
-{
-	uint32_t h = 2166136261u;
-
-	for (uint32_t i = 0; i < s.len; i++)
-		h = (h ^ (uint8_t)s.s[i]) * 16777619u;
-	return h & 1023;
-}
-
-struct sym *decode_declare(struct decoder *d, struct ptx_slice name, enum sym_kind kind)
-{
-	uint32_t h = hash(name);
-	struct sym *s;
-
-	d->sym = emu_grow(d->sym, &d->capsym, d->nsym + 2, sizeof(*d->sym));
-	if (!d->sym)
-		return NULL;
-	if (!d->nsym)
-		d->nsym = 1;
-	s = &d->sym[d->nsym];
-	memset(s, 0, sizeof(*s));
-	s->name = name;
-	s->scope = d->scope;
-	s->kind = kind;
-	s->next = d->bucket[h];
-	d->bucket[h] = d->nsym++;
-	return s;
-}
-
-static struct sym *find(struct decoder *d, struct ptx_slice name, uint32_t scope)
-{
-	for (uint32_t i = d->bucket[hash(name)]; i; i = d->sym[i].next)
-		if (d->sym[i].scope == scope && same(d->sym[i].name, name))
-			return &d->sym[i];
-	return NULL;
-}
-
-struct sym *decode_lookup(struct decoder *d, struct ptx_slice name, int *index)
-{
-	struct ptx_slice stem = name;
-	uint64_t number = 0, unit = 1;
-
-	while (stem.len && stem.s[stem.len - 1] >= '0' && stem.s[stem.len - 1] <= '9' && unit <= 1000000000u) {
-		number += unit * (uint64_t)(stem.s[stem.len - 1] - '0');
-		unit *= 10;
-		stem.len--;
-	}
-	*index = 0;
-	for (uint32_t scope = d->scope;; scope = d->parent[scope]) {
-		struct sym *s = find(d, name, scope);
-
-		if (s && !s->range)
-			return s;
-		if (stem.len < name.len) {
-			s = find(d, stem, scope);
-			if (s && s->range > number) {
-				*index = (int)number;
-				return s;
-			}
-		}
-		if (!scope)
-			return NULL;
-	}
-}
-
-const struct ptx_func *decode_find_func(const struct ptx_module *m, struct ptx_slice name, uint32_t *index)
-{
-	const struct ptx_func *decl = NULL;
-
-	for (uint32_t i = 0; i < m->nfunc; i++) {
-		if (!same(m->func[i].name, name))
-			continue;
-		*index = i;
-		if (!m->func[i].is_decl)
-			return &m->func[i];
-		decl = &m->func[i];
-	}
-	return decl;
-}
-
 const struct shared_var *decode_find_shared(struct decoder *d, struct ptx_slice name)
 {
 	for (uint32_t i = 0; i < d->nshared; i++)
-		if (same(d->shared[i].var->name, name))
+		if (decode_same(d->shared[i].var->name, name))
 			return &d->shared[i];
 	return NULL;
 }
@@ -183,7 +62,7 @@ static int use_shared(struct decoder *d, struct ptx_slice name)
 		const struct ptx_var *v = &m->var[i];
 		uint64_t size;
 
-		if (v->space != PTX_SPACE_SHARED || !same(v->name, name))
+		if (v->space != PTX_SPACE_SHARED || !decode_same(v->name, name))
 			continue;
 		size = ptx_var_size(v);
 		d->shared = emu_grow(d->shared, &d->capshared, d->nshared + 1, sizeof(*d->shared));
@@ -649,31 +528,4 @@ out:
 		return NULL;
 	}
 	return p;
-}
-
-void emu_program_free(struct emu_program *p)
-{
-	if (!p)
-		return;
-	for (uint32_t i = 0; i < p->nfunc; i++) {
-		free(p->func[i].param_at);
-		free(p->func[i].ret_at);
-		free(p->func[i].param_row);
-		free(p->func[i].ret_row);
-	}
-	for (uint32_t i = 0; i < p->ncall; i++) {
-		free(p->call[i].in);
-		free(p->call[i].out);
-		free(p->call[i].rin);
-		free(p->call[i].rout);
-	}
-	for (uint32_t i = 0; i < p->ntable; i++)
-		free(p->table[i].pc);
-	free(p->op);
-	free(p->func);
-	free(p->call);
-	free(p->table);
-	free(p->constant);
-	free(p->param);
-	free(p);
 }
