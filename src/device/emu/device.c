@@ -213,6 +213,20 @@ static void default_config(struct emu_config *c)
 	c->clock_khz = (uint32_t)env_number("GPUSHARE_EMU_CLOCK_KHZ", 1000000);
 }
 
+/* A device of another version that nobody uses any more: it is made anew. */
+static int outdated(struct emu_device *dev)
+{
+	struct state s;
+
+	if (pread(dev->fd, &s, offsetof(struct state, config), 0) != (ssize_t)offsetof(struct state, config) ||
+	    s.magic != MAGIC || s.version == VERSION)
+		return 0;
+	for (uint32_t i = 0; i < EMU_DEVICE_SLOTS; i++)
+		if (lock_byte(dev->fd, F_OFD_GETLK, F_WRLCK, LOCK_SLOT + (off_t)i))
+			return 0;
+	return 1;
+}
+
 static int take_place(struct emu_device *dev, struct state *s, struct gs_error *err)
 {
 	struct stat st;
@@ -221,7 +235,7 @@ static int take_place(struct emu_device *dev, struct state *s, struct gs_error *
 		return gs_fail_errno(err, "cannot stat the device file");
 	if (!S_ISREG(st.st_mode))
 		return gs_fail(err, "the device file is no regular file");
-	if (st.st_size == 0) {
+	if (st.st_size == 0 || outdated(dev)) {
 		memset(s, 0, sizeof(*s));
 		s->magic = MAGIC;
 		s->version = VERSION;
