@@ -9,6 +9,7 @@
  * Anything else goes out as it is, between two marks that the GPU writes.
  */
 #define _GNU_SOURCE
+#include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -284,6 +285,14 @@ static CUresult enqueue_evictable(struct shim_launch *l, const struct request *r
 					    CU_STREAM_WAIT_VALUE_GEQ);
 }
 
+/*
+ * The operations of one launch, with those of no other launch between them:
+ * a kernel held between the mark that says "started" and the kernel behind it
+ * (in this stream, or in one that it synchronises with) would keep off the
+ * GPU what the daemon believes to be on it, and waits for.
+ */
+static pthread_mutex_t enqueuing = PTHREAD_MUTEX_INITIALIZER;
+
 static CUresult enqueue_as_is(struct shim_launch *l, const struct request *r)
 {
 	CUresult rc = REAL(cuStreamWriteValue32_v2)(
@@ -317,8 +326,11 @@ static CUresult launch(const struct request *r)
 	l = shim_launch_take(s);
 	prepare(s, l, c, k, r);
 	rc = wait_for_turn(s, l->stub);
-	if (rc == CUDA_SUCCESS)
+	if (rc == CUDA_SUCCESS) {
+		pthread_mutex_lock(&enqueuing);
 		rc = l->evictable ? enqueue_evictable(l, r) : enqueue_as_is(l, r);
+		pthread_mutex_unlock(&enqueuing);
+	}
 	if (rc != CUDA_SUCCESS) {
 		if (l->evictable)
 			shim_hold_end(l->stream, l->legacy);
