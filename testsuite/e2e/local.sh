@@ -69,6 +69,22 @@ two_jobs() {
 	wait $low || { cat "$TMP/low.out"; return 1; }
 }
 
+# Chrome trace events, with a row for each program and somebody leaving the GPU.
+traced() {
+	t 5 gpusharectl trace --json "$TMP/trace.json" && python3 - "$TMP/trace.json" <<-'EOF'
+	import json, sys
+	events = json.load(open(sys.argv[1]))["traceEvents"]
+	rows = " ".join(e["args"]["name"] for e in events if e["name"] == "thread_name")
+	names = {e["name"] for e in events}
+	assert "triad" in rows and "matmul" in rows, rows
+	assert {"has the GPU", "waits", "leaves", "hand-over"} <= names, names
+	EOF
+}
+plotted() {
+	t 5 gpusharectl plot "$TMP/plot.svg" && grep -c 'job [0-9]*.0 gpushare-demo-triad' "$TMP/plot.svg" &&
+		python3 -c 'import sys, xml.dom.minidom; xml.dom.minidom.parse(sys.argv[1])' "$TMP/plot.svg"
+}
+
 for policy in piv frs; do
 	write_config $policy
 	check "$policy: gpushared serves" start_daemon
@@ -79,6 +95,8 @@ for policy in piv frs; do
 	check "$policy: the short one's results are right" grep -c ' correct: ' "$TMP/high.out"
 	check "$policy: the long one was preempted" at_least "$(report preemptions low)" 1
 	note "$policy: short: alone $alone ms, beside the long one $(report turnaround_ms high) ms"
+	check "$policy: the trace has both jobs and the hand-overs between them" traced
+	check "$policy: the picture is XML and has a row for the long one" plotted
 	check "$policy: all memory is back" test "$(report memory_mb low | cut -d. -f1)" -ge 0
 	check "$policy: gpushared stops" stop_daemon
 done

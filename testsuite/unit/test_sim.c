@@ -323,7 +323,7 @@ static void seeds_repeat(void **state)
 static void formats(void **state)
 {
 	struct results r = { .workload = parse("name,length_ms\none,1\ntwo,2\n") };
-	struct sim_stretch stretch[] = { { 0, 0, MS }, { 1, MS, 3 * MS } };
+	struct gs_span span[] = { { 0, 0, 0, MS }, { 1, 0, MS, 3 * MS } };
 	struct sim_result result;
 	static const struct {
 		void (*write)(FILE *, const struct sim_workload *, const struct sim_result *, size_t);
@@ -340,7 +340,7 @@ static void formats(void **state)
 
 	(void)state;
 	simulate(&r, "fifo", 0, 1);
-	result = (struct sim_result){ r.summary, r.row, stretch, 2 };
+	result = (struct sim_result){ r.summary, r.row, span, 2 };
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
 		char *text = NULL;
 		size_t size = 0;

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -12,6 +13,7 @@
 #include "gpushare/ctl/ctl.h"
 
 #define PATIENCE_S 10
+#define ANSWER_MAX (256u << 20)
 
 int gs_ctl_connect(const char *path, struct gs_error *err)
 {
@@ -57,34 +59,75 @@ int gs_ctl_ask(int sock, struct gs_msg *msg, enum gs_msg_type answer, struct gs_
 	return receive(sock, msg, answer, err);
 }
 
-int gs_ctl_query(const char *socket_path, enum gs_query what, unsigned job, int json, int out)
+/* Append a piece of the answer. */
+static int collect(struct gs_ctl_text *text, const struct gs_msg_text *piece,
+		   struct gs_error *err)
 {
-	struct gs_error err;
+	char *grown;
+
+	if (piece->length > sizeof(piece->text))
+		return gs_fail(err, "gpushared sent a piece of %u bytes", piece->length);
+	if (text->size + piece->length > ANSWER_MAX)
+		return gs_fail(err, "gpushared sends without end");
+	grown = realloc(text->bytes, text->size + piece->length + 1);
+	if (!grown)
+		return gs_fail(err, "no memory");
+	memcpy(grown + text->size, piece->text, piece->length);
+	text->bytes = grown;
+	text->size += piece->length;
+	grown[text->size] = '\0';
+	return 0;
+}
+
+int gs_ctl_fetch(int sock, struct gs_msg *msg, struct gs_ctl_text *text, struct gs_error *err)
+{
+	int rc = gs_ctl_ask(sock, msg, GS_MSG_TEXT, err);
+
+	*text = (struct gs_ctl_text){ 0 };
+	while (rc == 0 && (rc = collect(text, &msg->text, err)) == 0 && msg->text.more)
+		rc = receive(sock, msg, GS_MSG_TEXT, err);
+	if (rc < 0) {
+		free(text->bytes);
+		text->bytes = NULL;
+	}
+	return rc;
+}
+
+int gs_ctl_get(const char *socket_path, enum gs_query what, unsigned job, int json,
+	       struct gs_ctl_text *text, struct gs_error *err)
+{
 	struct gs_msg msg;
-	int sock = gs_ctl_connect(socket_path, &err), rc;
+	int sock = gs_ctl_connect(socket_path, err), rc;
 
 	if (sock < 0)
-		return gs_ctl_fail("%s", err.text);
+		return -1;
 	gs_msg_init(&msg, GS_MSG_QUERY, 1);
 	msg.query.what = what;
 	msg.query.job_id = job;
 	msg.query.json = (uint32_t)json;
-	rc = gs_ctl_ask(sock, &msg, GS_MSG_TEXT, &err);
-	while (rc == 0) {
-		if (msg.text.length > sizeof(msg.text.text)) {
-			rc = gs_fail(&err, "gpushared sent a piece of %u bytes", msg.text.length);
-			break;
-		}
-		if (out)
-			fwrite(msg.text.text, 1, msg.text.length, stdout);
-		if (!msg.text.more)
-			break;
-		rc = receive(sock, &msg, GS_MSG_TEXT, &err);
-	}
+	rc = gs_ctl_fetch(sock, &msg, text, err);
 	close(sock);
-	if (rc < 0)
-		return gs_ctl_fail("%s", err.text);
-	if (out && fflush(stdout) != 0)
+	return rc;
+}
+
+int gs_ctl_print(const struct gs_ctl_text *text)
+{
+	fwrite(text->bytes, 1, text->size, stdout);
+	if (fflush(stdout) != 0 || ferror(stdout))
 		return gs_ctl_fail("cannot write: %s", strerror(errno));
 	return 0;
+}
+
+int gs_ctl_query(const char *socket_path, enum gs_query what, unsigned job, int json, int out)
+{
+	struct gs_ctl_text text;
+	struct gs_error err;
+	int rc = 0;
+
+	if (gs_ctl_get(socket_path, what, job, json, &text, &err) < 0)
+		return gs_ctl_fail("%s", err.text);
+	if (out)
+		rc = gs_ctl_print(&text);
+	free(text.bytes);
+	return rc;
 }

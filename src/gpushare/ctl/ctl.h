@@ -16,7 +16,7 @@ struct gs_verb {
 };
 
 extern const struct gs_verb gs_verb_status, gs_verb_report, gs_verb_kernels, gs_verb_run,
-	gs_verb_ping, gs_verb_policy, gs_verb_priority;
+	gs_verb_ping, gs_verb_policy, gs_verb_priority, gs_verb_trace, gs_verb_plot;
 
 /* Print "gpusharectl: ..." on standard error; returns 1, the exit status. */
 int gs_ctl_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
@@ -33,6 +33,22 @@ int gs_ctl_connect(const char *socket, struct gs_error *err);
 
 /* Ask and read the answer into *msg.  0; -1 with the reason, a refusal's included. */
 int gs_ctl_ask(int sock, struct gs_msg *msg, enum gs_msg_type answer, struct gs_error *err);
+
+/* An answer of several packets; bytes are to be freed, a NUL follows the last. */
+struct gs_ctl_text {
+	char *bytes;
+	size_t size;
+};
+
+/* Ask *msg and collect the TEXTs, *msg is overwritten.  0; -1 with the reason. */
+int gs_ctl_fetch(int sock, struct gs_msg *msg, struct gs_ctl_text *text, struct gs_error *err);
+
+/* The same for a QUERY, on a connection of its own. */
+int gs_ctl_get(const char *socket, enum gs_query what, unsigned job, int json,
+	       struct gs_ctl_text *text, struct gs_error *err);
+
+/* Copy it to standard output; the exit status. */
+int gs_ctl_print(const struct gs_ctl_text *text);
 
 /* Ask for a report and copy it to standard output (out != 0).  The exit status. */
 int gs_ctl_query(const char *socket, enum gs_query what, unsigned job, int json, int out);

@@ -254,18 +254,18 @@ static void record(void *arg, uint32_t kernel, uint64_t from_ns, uint64_t to_ns)
 	struct recorder *r = arg;
 	struct sim_result *result = r->result;
 
-	if (result->stretches == r->room) {
+	if (result->spans == r->room) {
 		size_t room = r->room ? r->room * 2 : 256;
-		struct sim_stretch *grown = realloc(result->stretch, room * sizeof(*grown));
+		struct gs_span *grown = realloc(result->span, room * sizeof(*grown));
 
 		if (!grown) {
 			r->failed = 1;
 			return;
 		}
-		result->stretch = grown;
+		result->span = grown;
 		r->room = room;
 	}
-	result->stretch[result->stretches++] = (struct sim_stretch){ kernel, from_ns, to_ns };
+	result->span[result->spans++] = (struct gs_span){ kernel, 0, from_ns, to_ns };
 }
 
 static int run_policy(struct command *c, const char *policy, struct sim_result *result,
@@ -302,7 +302,7 @@ static int run_all(struct command *c, struct gs_error *err)
 	}
 	for (size_t i = 0; i < count; i++) {
 		free(result[i].row);
-		free(result[i].stretch);
+		free(result[i].span);
 	}
 	return rc;
 }

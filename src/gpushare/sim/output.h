@@ -5,20 +5,15 @@
 
 #include <stdio.h>
 
+#include "gpushare/metrics/timeline.h"
 #include "gpushare/sim/experiment.h"
-
-/* One stretch of time that a kernel held the GPU. */
-struct sim_stretch {
-	uint32_t kernel;
-	uint64_t from_ns, to_ns;
-};
 
 /* One policy's results. */
 struct sim_result {
 	struct sim_summary summary;
 	struct sim_row *row;         /* by kernel, in the file's order */
-	struct sim_stretch *stretch; /* of the first round; for trace and svg */
-	size_t stretches;
+	struct gs_span *span;        /* of the first round, lane: kernel; for trace and svg */
+	size_t spans;
 };
 
 /*

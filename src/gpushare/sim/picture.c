@@ -2,105 +2,71 @@
 /*
  * Results as Chrome trace events (one process per policy, one thread per
  * kernel) and as SVG (one lane per kernel, the slowdown bars beside it); see
- * output.h.
+ * output.h.  The writers are those of gpusharectl (metrics/timeline.h).
  */
+#define _GNU_SOURCE
 #include "gpushare/sim/output.h"
+
+#include <stdlib.h>
+
+static const struct gs_span_kind held = { NULL, "#4f81bd", 0 };
+
+struct picture {
+	struct gs_panel *panel;
+	struct gs_lane *lane;
+	char (*caption)[96];
+};
+
+static void picture_free(struct picture *p)
+{
+	free(p->panel);
+	free(p->lane);
+	free(p->caption);
+}
+
+static int picture_of(struct picture *p, const struct sim_workload *workload,
+		      const struct sim_result *result, size_t count)
+{
+	p->panel = calloc(count, sizeof(*p->panel));
+	p->lane = calloc(count * workload->count, sizeof(*p->lane));
+	p->caption = calloc(count, sizeof(*p->caption));
+	if (!p->panel || !p->lane || !p->caption) {
+		picture_free(p);
+		return -1;
+	}
+	for (size_t i = 0; i < count; i++) {
+		const struct sim_summary *s = &result[i].summary;
+		struct gs_lane *lane = p->lane + i * workload->count;
+
+		for (size_t k = 0; k < workload->count; k++)
+			lane[k] = (struct gs_lane){ workload->kernel[k].name,
+						    result[i].row[k].ntt };
+		snprintf(p->caption[i], sizeof(p->caption[i]), "ANTT %.2f, DNTT %.2f, STP %.2f, "
+			 "makespan %.2f ms", s->antt, s->dntt, s->stp, s->makespan_ms);
+		p->panel[i] = (struct gs_panel){ s->policy, p->caption[i], lane, workload->count,
+						 result[i].span, result[i].spans, &held };
+	}
+	return 0;
+}
 
 void sim_write_trace(FILE *out, const struct sim_workload *workload,
 		     const struct sim_result *result, size_t count)
 {
-	const char *comma = "";
+	struct picture p;
 
-	fprintf(out, "{\"displayTimeUnit\": \"ms\", \"traceEvents\": [");
-	for (size_t p = 0; p < count; p++) {
-		fprintf(out, "%s\n{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":%zu,"
-			"\"args\":{\"name\":\"%s\"}}", comma, p + 1, result[p].summary.policy);
-		comma = ",";
-		for (size_t i = 0; i < workload->count; i++)
-			fprintf(out, ",\n{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":%zu,"
-				"\"tid\":%zu,\"args\":{\"name\":\"%s\"}}", p + 1, i + 1,
-				workload->kernel[i].name);
-		for (size_t i = 0; i < result[p].stretches; i++) {
-			const struct sim_stretch *s = &result[p].stretch[i];
-
-			fprintf(out, ",\n{\"ph\":\"X\",\"name\":\"%s\",\"pid\":%zu,\"tid\":%u,"
-				"\"ts\":%.3f,\"dur\":%.3f}", workload->kernel[s->kernel].name,
-				p + 1, s->kernel + 1, (double)s->from_ns / 1e3,
-				(double)(s->to_ns - s->from_ns) / 1e3);
-		}
-	}
-	fprintf(out, "\n]}\n");
-}
-
-enum { LANE = 16, LEFT = 130, WIDTH = 760, BARS = 230, HEAD = 42 };
-
-static double widest_ntt(const struct sim_workload *workload, const struct sim_result *result,
-			 size_t count)
-{
-	double most = 1;
-
-	for (size_t p = 0; p < count; p++)
-		for (size_t i = 0; i < workload->count; i++)
-			if (result[p].row[i].ntt > most)
-				most = result[p].row[i].ntt;
-	return most;
-}
-
-static uint64_t last_end(const struct sim_result *result, size_t count)
-{
-	uint64_t last = 1;
-
-	for (size_t p = 0; p < count; p++)
-		for (size_t i = 0; i < result[p].stretches; i++)
-			if (result[p].stretch[i].to_ns > last)
-				last = result[p].stretch[i].to_ns;
-	return last;
-}
-
-/* One policy: its lanes from y on. */
-static void svg_panel(FILE *out, const struct sim_workload *workload,
-		      const struct sim_result *result, double y, double ns_per_px, double most)
-{
-	const struct sim_summary *s = &result->summary;
-
-	fprintf(out, "<text x=\"%d\" y=\"%.0f\" font-weight=\"bold\">%s: ANTT %.2f, DNTT %.2f, "
-		"STP %.2f, makespan %.2f ms</text>\n", LEFT, y + 20, s->policy, s->antt, s->dntt,
-		s->stp, s->makespan_ms);
-	for (size_t i = 0; i < workload->count; i++) {
-		double top = y + HEAD + (double)i * LANE, ntt = result->row[i].ntt;
-
-		fprintf(out, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%s</text>"
-			"<line x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\" stroke=\"#eee\"/>"
-			"<rect x=\"%d\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" fill=\"#c0504d\"/>"
-			"<text x=\"%.1f\" y=\"%.1f\">%.2f</text>\n", LEFT - 8, top + 11,
-			workload->kernel[i].name, LEFT, LEFT + WIDTH, top + LANE / 2.0,
-			top + LANE / 2.0, LEFT + WIDTH + 20, top + 2, ntt / most * (BARS - 70),
-			LANE - 5, LEFT + WIDTH + 26 + ntt / most * (BARS - 70), top + 11, ntt);
-	}
-	for (size_t i = 0; i < result->stretches; i++) {
-		const struct sim_stretch *t = &result->stretch[i];
-
-		fprintf(out, "<rect x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"%d\" "
-			"fill=\"#4f81bd\"/>\n", LEFT + (double)t->from_ns / ns_per_px,
-			y + HEAD + t->kernel * (double)LANE + 2,
-			(double)(t->to_ns - t->from_ns) / ns_per_px, LANE - 5);
-	}
+	if (picture_of(&p, workload, result, count) < 0)
+		return;
+	gs_timeline_trace(out, p.panel, count);
+	picture_free(&p);
 }
 
 void sim_write_svg(FILE *out, const struct sim_workload *workload,
 		   const struct sim_result *result, size_t count)
 {
-	double panel = HEAD + (double)workload->count * LANE + 18;
-	double ns_per_px = (double)last_end(result, count) / WIDTH;
-	double most = widest_ntt(workload, result, count);
+	struct picture p;
 
-	fprintf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%.0f\" "
-		"font-family=\"sans-serif\" font-size=\"11\">\n"
-		"<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n"
-		"<text x=\"%d\" y=\"14\">who holds the GPU, 0 to %.2f ms (first round)</text>"
-		"<text x=\"%d\" y=\"14\">slowdown (NTT)</text>\n", LEFT + WIDTH + BARS,
-		panel * (double)count + 20, LEFT, ns_per_px * WIDTH / 1e6, LEFT + WIDTH + 20);
-	for (size_t p = 0; p < count; p++)
-		svg_panel(out, workload, &result[p], 14 + panel * (double)p, ns_per_px, most);
-	fprintf(out, "</svg>\n");
+	if (picture_of(&p, workload, result, count) < 0)
+		return;
+	gs_timeline_svg(out, p.panel, count, 0, " (first round)");
+	picture_free(&p);
 }
