@@ -229,6 +229,16 @@ static void scopes_hide_names(void **state)
 	(void)state;
 	for (uint32_t i = 0; i < 4; i++)
 		assert_int_equal(insn(m, i)->opd[1].kind, want[i]);
+	assert_int_equal(insn(m, 1)->opd[1].scope, 1);
+	assert_int_equal(insn(m, 2)->opd[1].scope, 1);
+	assert_int_equal(insn(m, 2)->opd[0].scope, 0);
+	ptx_module_free(m);
+	/* a name of its own inside a range */
+	m = parse(BODY("mov.u32 %r1, %r2; { .reg .u32 %r1; @p1 mov.u32 %r1, %r2; } { .reg .u32 %r1; mov.u32 %r1, 1; }"));
+	assert_int_equal(insn(m, 0)->opd[0].scope, 0);
+	assert_int_equal(insn(m, 1)->opd[0].scope, 1);
+	assert_int_equal(insn(m, 1)->opd[1].scope + insn(m, 1)->guard_scope, 0);
+	assert_int_equal(insn(m, 2)->opd[0].scope, 2);
 	ptx_module_free(m);
 }
 

@@ -166,12 +166,13 @@ static struct ptx_kernel only_kernel(const char *head, const char *body)
 
 static void barriers_and_exits(void **state)
 {
-	static const char missed[] = KERNEL(TID "setp.ge.u32 %p1, %r1, %r2; @%p1 ret; bar.sync 0;");
-	static const char old[] = "\n.version 6.0\n.target sm_60\n.address_size 64\n";
+	struct ptx_kernel k = only_kernel(HEAD, KERNEL(TID "setp.ge.u32 %p1, %r1, 64; @%p1 ret; bar.sync 0;"));
 
 	(void)state;
-	assert_true(only_kernel(HEAD, missed).sync_aware);
-	expect_of(old, missed, PTX_REASON_BARRIER_AFTER_EXIT, 2);
+	/* whole warps leave: the others' barriers are answered */
+	assert_true(k.form == PTX_FORM_PERSISTENT && k.sync_aware && k.whole_warps);
+	/* lanes leave */
+	expect(KERNEL(TID "setp.ge.u32 %p1, %r1, %r2; @%p1 ret; bar.sync 0;"), PTX_REASON_BARRIER_AFTER_EXIT, 2);
 	/* a condition that is the same in all threads of the block */
 	assert_false(only_kernel(HEAD, KERNEL(TID "setp.ge.u32 %p1, %r2, 5; @%p1 ret; bar.sync 0;")).sync_aware);
 	/* the exit comes behind the barrier */
@@ -180,13 +181,15 @@ static void barriers_and_exits(void **state)
 	assert_false(only_kernel(HEAD, KERNEL(TID "setp.ge.u32 %p1, %r1, %r2; @%p1 bra L; add.u32 %r3, %r3, 1; "
 					       "L: bar.sync 0;")).sync_aware);
 	/* a loop as long as each thread likes */
-	assert_true(only_kernel(HEAD, KERNEL(TID "L: bar.sync 0; add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, %r2; "
-					      "@%p1 bra L;")).sync_aware);
+	expect(KERNEL(TID "L: bar.sync 0; add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, %r2; @%p1 bra L;"),
+	       PTX_REASON_BARRIER_AFTER_EXIT, 2);
 	/* a value chosen by a condition that differs, used behind the join */
-	assert_true(only_kernel(HEAD, KERNEL(TID "mov.u32 %r3, 0; setp.ge.u32 %p1, %r1, %r2; @%p1 bra L; "
-					      "mov.u32 %r3, 1; L: setp.ne.u32 %p2, %r3, 0; @%p2 ret; bar.sync 0;")).sync_aware);
+	expect(KERNEL(TID "mov.u32 %r3, 0; setp.ge.u32 %p1, %r1, %r2; @%p1 bra L; "
+		      "mov.u32 %r3, 1; L: setp.ne.u32 %p2, %r3, 0; @%p2 ret; bar.sync 0;"),
+	       PTX_REASON_BARRIER_AFTER_EXIT, 2);
 	/* a predicated barrier */
-	assert_true(only_kernel(HEAD, KERNEL(TID "setp.ge.u32 %p1, %r1, %r2; @%p1 bar.sync 0;")).sync_aware);
+	expect(KERNEL(TID "setp.ge.u32 %p1, %r1, %r2; @%p1 bar.sync 0;"), PTX_REASON_BARRIER_AFTER_EXIT, 2);
+	assert_true(only_kernel(HEAD, KERNEL(TID "setp.ge.u32 %p1, %r1, 32; @%p1 bar.sync 0;")).sync_aware);
 	/* inside a function */
 	expect(".func f() { bar.sync 0; ret; }\n" KERNEL(TID "setp.ge.u32 %p1, %r1, %r2; @%p1 ret; call f;"),
 	       PTX_REASON_BARRIER_AFTER_EXIT, 3);

@@ -46,6 +46,8 @@ struct ptx_operand {
 	enum ptx_operand_kind kind;
 	uint8_t negated;             /* !p or -r */
 	uint8_t single;              /* FLOAT: bits is a 32-bit pattern */
+	uint16_t scope;              /* REG: of its declaration; tells registers of one name apart: 0 the
+	                              * function's own, then each { } in the order of the text (65535: beyond) */
 	struct ptx_span span;
 	uint32_t nsub;
 	struct ptx_slice name, comp;
@@ -106,6 +108,7 @@ struct ptx_insn {
 	struct ptx_slice guard;     /* @p: "p"; empty: none */
 	uint8_t guard_negated;
 	uint8_t op;                 /* enum ptx_op of the opcode (opcode.h) */
+	uint16_t guard_scope;       /* as ptx_operand.scope */
 	struct ptx_slice opcode;    /* whole, with modifiers: "ld.global.nc.v4.f32" */
 	const struct ptx_operand *opd;
 	uint32_t nopd;

@@ -7,6 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+uint32_t ptx_level_reg(const struct ptx_levels *l, struct ptx_slice name, uint16_t scope)
+{
+	return ptx_symtab_get_tagged(&l->names, name, scope);
+}
+
 static enum ptx_level higher(enum ptx_level a, enum ptx_level b)
 {
 	return a > b ? a : b;
@@ -44,7 +49,7 @@ static enum ptx_level level_of(const struct ptx_levels *l, const struct ptx_oper
 
 	switch (o->kind) {
 	case PTX_OPD_REG:
-		id = ptx_symtab_get(&l->names, o->name);
+		id = ptx_level_reg(l, o->name, o->scope);
 		return id < l->nreg ? (enum ptx_level)l->reg[id] : PTX_LEVEL_THREAD;
 	case PTX_OPD_SREG:
 		return level_of_special(o);
@@ -63,7 +68,7 @@ int ptx_level_constant(const struct ptx_levels *l, const struct ptx_operand *o, 
 	uint32_t id;
 
 	if (o->kind == PTX_OPD_REG) {
-		id = ptx_symtab_get(&l->names, o->name);
+		id = ptx_level_reg(l, o->name, o->scope);
 		if (id >= l->nreg || l->def[id] == PTX_BLOCK_NONE)
 			return 0;
 		by = &l->f->stmt[l->def[id]].insn;
@@ -172,7 +177,7 @@ static int raise_operand(struct ptx_levels *l, const struct ptx_operand *o, enum
 	int rose = 0;
 
 	if (o->kind == PTX_OPD_REG) {
-		uint32_t id = ptx_symtab_get(&l->names, o->name);
+		uint32_t id = ptx_level_reg(l, o->name, o->scope);
 
 		if (id < l->nreg && l->reg[id] < level) {
 			l->reg[id] = (uint8_t)level;
@@ -192,7 +197,7 @@ static enum ptx_level level_of_guard(const struct ptx_levels *l, const struct pt
 
 	if (!insn->guard.len)
 		return PTX_LEVEL_BLOCK;
-	id = ptx_symtab_get(&l->names, insn->guard);
+	id = ptx_level_reg(l, insn->guard, insn->guard_scope);
 	return id < l->nreg ? (enum ptx_level)l->reg[id] : PTX_LEVEL_THREAD;
 }
 
@@ -218,14 +223,9 @@ enum ptx_level ptx_level_of_branch(const struct ptx_levels *l, uint32_t i)
 	return level == PTX_LEVEL_TID_X ? PTX_LEVEL_THREAD : level;
 }
 
-uint32_t ptx_level_reg(const struct ptx_levels *l, struct ptx_slice name)
-{
-	return ptx_symtab_get(&l->names, name);
-}
-
 static int number_operand(struct ptx_levels *l, const struct ptx_operand *o)
 {
-	if (o->kind == PTX_OPD_REG && ptx_symtab_put(&l->names, o->name) == PTX_SYM_NONE)
+	if (o->kind == PTX_OPD_REG && ptx_symtab_put_tagged(&l->names, o->name, o->scope) == PTX_SYM_NONE)
 		return -1;
 	for (uint32_t i = 0; i < o->nsub; i++)
 		if (number_operand(l, &o->sub[i]) < 0)
@@ -271,7 +271,7 @@ static void note_def(struct ptx_levels *l, const struct ptx_operand *o, uint32_t
 	uint32_t id;
 
 	if (o->kind == PTX_OPD_REG) {
-		id = ptx_symtab_get(&l->names, o->name);
+		id = ptx_level_reg(l, o->name, o->scope);
 		l->def[id] = seen[id] ? PTX_BLOCK_NONE : i;
 		seen[id] = 1;
 	}
@@ -310,7 +310,7 @@ int ptx_levels_init(struct ptx_levels *l, const struct ptx_analysis *a, const st
 	if (!l->reg || !l->def || !l->block)
 		return -1;
 	for (uint32_t i = 0; !f->is_entry && i < f->nparam; i++) {
-		uint32_t id = ptx_symtab_get(&l->names, f->param[i].name);
+		uint32_t id = ptx_level_reg(l, f->param[i].name, 0);
 
 		if (id < l->nreg)
 			l->reg[id] = PTX_LEVEL_THREAD;

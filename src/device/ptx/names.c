@@ -55,6 +55,7 @@ int ptx_names_add(struct ptx_names *t, struct ptx_slice name, uint32_t range, in
 	n->hash = hash_of(name.s, name.len);
 	n->range = range;
 	n->is_reg = (uint8_t)is_reg;
+	n->scope = t->scope;
 	link_name(t, t->n++);
 	return 0;
 }
@@ -97,19 +98,22 @@ static uint32_t trailing_digits(struct ptx_slice name, uint32_t *value)
 	return n;
 }
 
-enum ptx_named ptx_names_find(const struct ptx_names *t, struct ptx_slice name)
+enum ptx_named ptx_names_find(const struct ptx_names *t, struct ptx_slice name, uint16_t *scope)
 {
-	const struct ptx_name *n;
+	const struct ptx_name *n = find(t, name.s, name.len), *range = NULL;
 	uint32_t number = 0, digits = trailing_digits(name, &number);
 
-	if (digits) {
-		n = find(t, name.s, name.len - digits);
-		if (n && number < n->range)
-			return n->is_reg ? PTX_NAMED_REG : PTX_NAMED_OTHER;
-	}
-	n = find(t, name.s, name.len);
-	if (!n || n->range)
+	if (n && n->range)
+		n = NULL;
+	if (digits)
+		range = find(t, name.s, name.len - digits);
+	if (range && number >= range->range)
+		range = NULL;
+	if (!n || (range && range > n)) /* the inner declaration is the later one */
+		n = range;
+	if (!n)
 		return PTX_NAMED_NONE;
+	*scope = n->scope;
 	return n->is_reg ? PTX_NAMED_REG : PTX_NAMED_OTHER;
 }
 

@@ -17,6 +17,7 @@ struct ptx_name {
 	uint32_t len, hash;
 	uint32_t older;   /* of the same slot, +1; 0: none */
 	uint32_t range;   /* registers %r0 .. %r<range-1>; 0: the name itself */
+	uint16_t scope;
 	uint8_t is_reg;
 };
 
@@ -25,6 +26,7 @@ struct ptx_names {
 	uint32_t n, cap;
 	uint32_t *slot;        /* newest name of each hash, +1 */
 	uint32_t nslot;        /* a power of two */
+	uint16_t scope;        /* given to what is added from here on */
 };
 
 /* A zeroed struct ptx_names is an empty table. */
@@ -36,7 +38,8 @@ int ptx_names_add(struct ptx_names *names, struct ptx_slice name, uint32_t range
 void ptx_names_leave(struct ptx_names *names, uint32_t n);
 
 enum ptx_named { PTX_NAMED_NONE, PTX_NAMED_REG, PTX_NAMED_OTHER };
-enum ptx_named ptx_names_find(const struct ptx_names *names, struct ptx_slice name);
+/* A register's scope goes to *scope. */
+enum ptx_named ptx_names_find(const struct ptx_names *names, struct ptx_slice name, uint16_t *scope);
 
 void ptx_names_free(struct ptx_names *names);
 

@@ -33,6 +33,7 @@ struct ptx_parser {
 	struct gs_error *err;
 	struct ptx_arena *arena;
 	struct ptx_names names;    /* of the function being parsed */
+	uint32_t scopes;           /* opened in it so far */
 	struct ptx_list vars, funcs, stmts, operands, slices, relocs, bytes;
 	struct ptx_list locals;    /* variables of the declaration being parsed */
 };

@@ -83,6 +83,7 @@ static void parse_insn(struct ptx_parser *p, struct ptx_stmt *s)
 	if (ptx_accept(p, '@')) {
 		insn.guard_negated = (uint8_t)ptx_accept(p, '!');
 		insn.guard = ptx_take_name(p);
+		ptx_names_find(&p->names, insn.guard, &insn.guard_scope);
 	}
 	if (p->tok.kind != PTX_TOK_WORD) {
 		ptx_fail(p, "an instruction was expected");
@@ -174,7 +175,7 @@ static void parse_stmt(struct ptx_parser *p)
 /* Scopes remember where their names begin; deeper than the table is refused. */
 static void parse_statements(struct ptx_parser *p, struct ptx_func *f)
 {
-	uint32_t scope[PTX_DEPTH_MAX];
+	struct { uint32_t names; uint16_t outer; } scope[PTX_DEPTH_MAX];
 	unsigned depth = 0;
 
 	while (p->tok.kind != PTX_TOK_END) {
@@ -187,11 +188,14 @@ static void parse_statements(struct ptx_parser *p, struct ptx_func *f)
 				ptx_fail(p, "scopes nested too deeply");
 				return;
 			}
-			scope[depth++] = p->names.n;
+			scope[depth].names = p->names.n;
+			scope[depth++].outer = p->names.scope;
+			p->names.scope = ++p->scopes < UINT16_MAX ? (uint16_t)p->scopes : UINT16_MAX;
 			new_stmt(p, PTX_STMT_OPEN);
 			ptx_next(p);
 		} else if (ptx_at(p, '}')) {
-			ptx_names_leave(&p->names, scope[--depth]);
+			ptx_names_leave(&p->names, scope[--depth].names);
+			p->names.scope = scope[depth].outer;
 			new_stmt(p, PTX_STMT_CLOSE);
 			ptx_next(p);
 		} else if (!ptx_accept(p, ';')) {

@@ -51,6 +51,7 @@ void ptx_parse_func(struct ptx_parser *p, enum ptx_linkage linkage, uint32_t beg
 	struct ptx_func f = { .linkage = linkage }, *slot;
 	uint32_t names = p->names.n;
 
+	p->scopes = 0;
 	f.is_entry = (uint8_t)ptx_at_word(p, ".entry");
 	ptx_next(p);
 	if (ptx_at_word(p, ".attribute")) {

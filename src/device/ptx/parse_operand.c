@@ -54,7 +54,7 @@ static struct ptx_operand parse_named(struct ptx_parser *p)
 		o.comp = ptx_token_slice(p);
 		ptx_next(p);
 	}
-	switch (ptx_names_find(&p->names, o.name)) {
+	switch (ptx_names_find(&p->names, o.name, &o.scope)) {
 	case PTX_NAMED_REG:
 		o.kind = PTX_OPD_REG;
 		break;

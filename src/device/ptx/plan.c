@@ -70,8 +70,10 @@ static void choose_barrier(struct ptx_plan *plan, const struct ptx_facts *f)
 
 /*
  * Threads that leave early.  The GPU drops them from the counts of later
- * barriers; in the worker's loop they must keep answering.  Before sm_70 a
- * barrier is one of whole warps (PTX ISA, "barrier"), so lanes cannot.
+ * barriers; in the worker's loop they must keep answering.  Whole warps can.
+ * Single lanes cannot: where the paths to the boundary join, the assembler
+ * makes the lanes of a warp wait for each other, and those that are done
+ * would wait there for lanes that wait at the barrier (seen on an H200).
  */
 static void check_meetings(struct ptx_plan *plan, const struct ptx_analysis *a, uint32_t func)
 {
@@ -82,21 +84,21 @@ static void check_meetings(struct ptx_plan *plan, const struct ptx_analysis *a, 
 	if (!(f->facts & (PTX_FACT_BARRIER | PTX_FACT_WARP_SYNC)))
 		return;
 	if (ptx_meeting_points(&m, a, func) < 0)
-		m.barrier_line = m.warp_line = f->barrier_line ? f->barrier_line : line;
+		m.barrier_line = m.lane_line = m.warp_line = f->barrier_line ? f->barrier_line : line;
 	if (!m.barrier_line && inherited & PTX_FACT_MISSED_BARRIER)
 		m.barrier_line = f->barrier_line;
 	if (!m.warp_line && inherited & PTX_FACT_MISSED_WARP)
 		m.warp_line = line;
-	plan->whole_warps = f->facts & PTX_FACT_WARP_SYNC &&
+	plan->whole_warps = (f->facts & PTX_FACT_WARP_SYNC || m.barrier_line) &&
 			    (m.whole_warps || inherited & PTX_FACT_WHOLE_WARPS);
 	if (m.warp_line && f->facts & PTX_FACT_WARP_SYNC)
 		refuse(plan, PTX_REASON_WARP_SYNC_AFTER_EXIT, m.warp_line);
 	if (!m.barrier_line || !(f->facts & PTX_FACT_BARRIER))
 		return;
 	plan->sync_aware = 1;
-	plan->two_phase = f->barrier_red;
-	if (a->sm < 70 || inherited & PTX_FACT_BARRIER)
-		refuse(plan, PTX_REASON_BARRIER_AFTER_EXIT, m.barrier_line);
+	plan->reduces = f->barrier_red;
+	if (m.lane_line || inherited & PTX_FACT_BARRIER)
+		refuse(plan, PTX_REASON_BARRIER_AFTER_EXIT, m.lane_line ? m.lane_line : m.barrier_line);
 }
 
 void ptx_plan_entry(struct ptx_plan *plan, const struct ptx_analysis *a, uint32_t func)

@@ -6,14 +6,14 @@
 #include "device/ptx/facts.h"
 
 /* Static shared memory of the twin, beside the original's: twin.c has the layout. */
-#define PTX_SLOT_BYTES 48u
+#define PTX_SLOT_BYTES 96u
 #define PTX_SLOT_ALIGN 16u
 
 struct ptx_plan {
 	enum ptx_reason reason;  /* NONE: persistent */
 	uint32_t reason_line;
 	uint8_t sync_aware;      /* threads that are done answer the barriers of the others */
-	uint8_t two_phase;       /* ... in two rounds, since the body reduces over a barrier */
+	uint8_t reduces;         /* ... and the body has reductions over the block */
 	uint8_t barrier;         /* number of the boundary's barrier */
 	uint8_t meet_each_task;  /* shared memory or barriers: no thread may run ahead */
 	uint8_t wait_copies;     /* the body issues cp.async */

@@ -91,33 +91,54 @@ static void put_operand(struct rewriter *r, const struct ptx_operand *o)
 	ptx_out_put(r->out, r->text + o->span.begin, o->span.end - o->span.begin);
 }
 
-/* The result of a reduction over the block, made of a count: threads that are done count nothing. */
-static void put_reduction(struct rewriter *r, const struct ptx_insn *insn, const struct ptx_barrier *b)
+void ptx_put_clear_count(struct ptx_out *out)
 {
-	int is_popc = ptx_has_modifier(insn->opcode, ".popc");
-	int is_and = ptx_has_modifier(insn->opcode, ".and");
-	int negated = (b->pred->negated != 0) != is_and;
-
-	ptx_out_str(r->out, "\n\t");
-	put_guard(r, insn);
-	ptx_out_str(r->out, "barrier.red.popc.u32 ");
-	if (is_popc)
-		put_operand(r, b->dest);
-	else
-		ptx_out_str(r->out, "%__gpushare_r0");
-	ptx_out_fmt(r->out, ", %u, %s", r->plan->barrier, negated ? "!" : "");
-	ptx_out_slice(r->out, b->pred->name);
-	ptx_out_str(r->out, ";");
-	if (is_popc)
-		return;
-	ptx_out_str(r->out, "\n\t");
-	put_guard(r, insn);
-	ptx_out_fmt(r->out, "setp.%s.u32 ", is_and ? "eq" : "ne");
-	put_operand(r, b->dest);
-	ptx_out_str(r->out, ", %__gpushare_r0, 0;");
+	ptx_out_str(out, "add.u32 %__gpushare_r1, %__gpushare_round, 2;\n\t"
+			 "and.b32 %__gpushare_r1, %__gpushare_r1, 3;\n\t"
+			 "shl.b32 %__gpushare_r1, %__gpushare_r1, 2;\n\t"
+			 "mov.u32 %__gpushare_r2, __gpushare_slot;\n\t"
+			 "add.u32 %__gpushare_r1, %__gpushare_r1, %__gpushare_r2;\n\t"
+			 "mov.u32 %__gpushare_r2, 0;\n\t"
+			 "st.shared.u32 [%__gpushare_r1+80], %__gpushare_r2;");
 }
 
-/* A barrier of the whole block, where threads may be done already: they learn that others wait. */
+/* r1: where this round counts; the predicate, or for .and its opposite, is counted. */
+static void put_count(struct rewriter *r, const struct ptx_insn *insn, const struct ptx_barrier *b)
+{
+	int opposite = (b->pred->negated != 0) != ptx_has_modifier(insn->opcode, ".and");
+
+	ptx_out_str(r->out, "and.b32 %__gpushare_r1, %__gpushare_round, 3;\n\t"
+			    "shl.b32 %__gpushare_r1, %__gpushare_r1, 2;\n\t"
+			    "mov.u32 %__gpushare_r2, __gpushare_slot;\n\t"
+			    "add.u32 %__gpushare_r1, %__gpushare_r1, %__gpushare_r2;\n\t");
+	ptx_out_fmt(r->out, "selp.u32 %%__gpushare_r2, %u, %u, ", !opposite, opposite);
+	ptx_out_slice(r->out, b->pred->name);
+	ptx_out_str(r->out, ";\n\t");
+	put_guard(r, insn);
+	ptx_out_str(r->out, "red.shared.add.u32 [%__gpushare_r1+80], %__gpushare_r2;\n\t");
+}
+
+/* The result of a reduction, from its count in r0. */
+static void put_result(struct rewriter *r, const struct ptx_insn *insn, const struct ptx_barrier *b)
+{
+	ptx_out_str(r->out, "\n\tld.shared.u32 %__gpushare_r0, [%__gpushare_r1+80];\n\t");
+	put_guard(r, insn);
+	if (ptx_has_modifier(insn->opcode, ".popc")) {
+		ptx_out_str(r->out, "mov.b32 ");
+		put_operand(r, b->dest);
+		ptx_out_str(r->out, ", %__gpushare_r0;");
+	} else {
+		ptx_out_fmt(r->out, "setp.%s.u32 ", ptx_has_modifier(insn->opcode, ".and") ? "eq" : "ne");
+		put_operand(r, b->dest);
+		ptx_out_str(r->out, ", %__gpushare_r0, 0;");
+	}
+}
+
+/*
+ * A barrier of the whole block, where threads may be done already: they learn
+ * from the round's number that others are not.  A reduction is done in shared
+ * memory: only plain barriers may be mixed on one number.
+ */
 static void rewrite_barrier(struct rewriter *r, const struct ptx_stmt *s)
 {
 	struct ptx_barrier b = ptx_barrier_of(&s->insn);
@@ -126,14 +147,22 @@ static void rewrite_barrier(struct rewriter *r, const struct ptx_stmt *s)
 		return;
 	copy_to(r, s->span.begin);
 	put_guard(r, &s->insn);
-	ptx_out_fmt(r->out, "barrier.red.or.pred %%__gpushare_q, %u, %%__gpushare_true;", r->plan->barrier);
-	if (b.is_red) {
-		put_reduction(r, &s->insn, &b);
-	} else if (r->plan->two_phase) {
+	ptx_out_str(r->out, "add.u32 %__gpushare_round, %__gpushare_round, 1;\n\t");
+	ptx_out_str(r->out, "and.b32 %__gpushare_r0, %__gpushare_round, 1;\n\t"
+			    "shl.b32 %__gpushare_r0, %__gpushare_r0, 2;\n\t"
+			    "mov.u32 %__gpushare_r1, __gpushare_slot;\n\t"
+			    "add.u32 %__gpushare_r0, %__gpushare_r0, %__gpushare_r1;\n\t");
+	put_guard(r, &s->insn);
+	ptx_out_str(r->out, "st.shared.u32 [%__gpushare_r0+72], %__gpushare_round;\n\t");
+	if (b.is_red)
+		put_count(r, &s->insn, &b);
+	put_guard(r, &s->insn);
+	ptx_out_fmt(r->out, "barrier.sync %u;", r->plan->barrier);
+	if (b.is_red)
+		put_result(r, &s->insn, &b);
+	if (r->plan->reduces) {
 		ptx_out_str(r->out, "\n\t");
-		put_guard(r, &s->insn);
-		ptx_out_fmt(r->out, "barrier.red.popc.u32 %%__gpushare_r0, %u, %%__gpushare_true;",
-			    r->plan->barrier);
+		ptx_put_clear_count(r->out);
 	}
 	r->at = s->span.end;
 }

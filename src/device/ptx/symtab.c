@@ -5,20 +5,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint32_t hash_of(struct ptx_slice s)
+static uint32_t hash_of(struct ptx_slice s, uint32_t tag)
 {
-	uint32_t h = 2166136261u;
+	uint32_t h = 2166136261u ^ tag;
 
 	for (uint32_t i = 0; i < s.len; i++)
 		h = (h ^ (unsigned char)s.s[i]) * 16777619u;
 	return h ^ h >> 13;
 }
 
-static struct ptx_sym *place(struct ptx_sym *slot, uint32_t nslot, struct ptx_slice name)
+static struct ptx_sym *place(struct ptx_sym *slot, uint32_t nslot, struct ptx_slice name, uint32_t tag)
 {
-	uint32_t i = hash_of(name) & (nslot - 1);
+	uint32_t i = hash_of(name, tag) & (nslot - 1);
 
-	while (slot[i].name.s && (slot[i].name.len != name.len ||
+	while (slot[i].name.s && (slot[i].tag != tag || slot[i].name.len != name.len ||
 				  memcmp(slot[i].name.s, name.s, name.len) != 0))
 		i = (i + 1) & (nslot - 1);
 	return &slot[i];
@@ -33,42 +33,46 @@ static int grow(struct ptx_symtab *t)
 		return -1;
 	for (uint32_t i = 0; i < t->nslot; i++)
 		if (t->slot[i].name.s)
-			*place(slot, nslot, t->slot[i].name) = t->slot[i];
+			*place(slot, nslot, t->slot[i].name, t->slot[i].tag) = t->slot[i];
 	free(t->slot);
 	t->slot = slot;
 	t->nslot = nslot;
 	return 0;
 }
 
-uint32_t ptx_symtab_put(struct ptx_symtab *t, struct ptx_slice name)
+uint32_t ptx_symtab_put_tagged(struct ptx_symtab *t, struct ptx_slice name, uint32_t tag)
 {
 	struct ptx_sym *sym;
 
 	if (t->n >= t->nslot / 2 && (t->nslot >= 1u << 30 || grow(t) < 0))
 		return PTX_SYM_NONE;
-	sym = place(t->slot, t->nslot, name);
+	sym = place(t->slot, t->nslot, name, tag);
 	if (!sym->name.s) {
 		sym->name = name;
+		sym->tag = tag;
 		sym->id = t->n++;
 	}
 	return sym->id;
 }
 
-uint32_t ptx_symtab_get(const struct ptx_symtab *t, struct ptx_slice name)
+uint32_t ptx_symtab_get_tagged(const struct ptx_symtab *t, struct ptx_slice name, uint32_t tag)
 {
 	const struct ptx_sym *sym;
 
 	if (!t->nslot)
 		return PTX_SYM_NONE;
-	sym = place(t->slot, t->nslot, name);
+	sym = place(t->slot, t->nslot, name, tag);
 	return sym->name.s ? sym->id : PTX_SYM_NONE;
 }
 
-void ptx_symtab_clear(struct ptx_symtab *t)
+uint32_t ptx_symtab_put(struct ptx_symtab *t, struct ptx_slice name)
 {
-	if (t->n)
-		memset(t->slot, 0, t->nslot * sizeof(*t->slot));
-	t->n = 0;
+	return ptx_symtab_put_tagged(t, name, 0);
+}
+
+uint32_t ptx_symtab_get(const struct ptx_symtab *t, struct ptx_slice name)
+{
+	return ptx_symtab_get_tagged(t, name, 0);
 }
 
 void ptx_symtab_free(struct ptx_symtab *t)

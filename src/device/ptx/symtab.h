@@ -10,7 +10,7 @@
 #define PTX_SYM_NONE UINT32_MAX
 
 struct ptx_symtab {
-	struct ptx_sym { struct ptx_slice name; uint32_t id; } *slot;
+	struct ptx_sym { struct ptx_slice name; uint32_t id, tag; } *slot;
 	uint32_t n, nslot; /* a power of two, or 0 */
 };
 
@@ -18,10 +18,11 @@ struct ptx_symtab {
 
 /* The name's number, a new one if it has none; PTX_SYM_NONE when memory is short. */
 uint32_t ptx_symtab_put(struct ptx_symtab *t, struct ptx_slice name);
+/* The same for names told apart by a tag (a register's scope); without one it is 0. */
+uint32_t ptx_symtab_put_tagged(struct ptx_symtab *t, struct ptx_slice name, uint32_t tag);
+uint32_t ptx_symtab_get_tagged(const struct ptx_symtab *t, struct ptx_slice name, uint32_t tag);
 /* The name's number, or PTX_SYM_NONE. */
 uint32_t ptx_symtab_get(const struct ptx_symtab *t, struct ptx_slice name);
-/* Forget all names, keep the memory. */
-void ptx_symtab_clear(struct ptx_symtab *t);
 void ptx_symtab_free(struct ptx_symtab *t);
 
 #endif

@@ -5,10 +5,14 @@
  *
  * Across the body one register lives: %__gpushare_left, the block-tasks left
  * of the claim in bits 0 to 30 and the slot that holds the claim in bit 31.
- * The rest is in shared memory, 48 bytes at __gpushare_slot:
+ * The rest is in shared memory, 96 bytes at __gpushare_slot:
  *    0, 16  two slots { x, y, z of the first block-task, number of block-tasks }
- *   32      %nctaid.x of the original grid
- *   36      chunk, 40: time of the last claim (ns, low half): thread 0's own
+ *   32, 36  the original grid's %nctaid.x and .y
+ *   40      chunk, 44: time of the last claim (ns, low half)
+ *   48      total (u64), 56: chunk_ns, 60: chunk_max, of the control block
+ *   64      binary logarithm of the workers, plus 2
+ *   72, 76  the last even and odd round in which a thread met a barrier of the body
+ *   80      four counts of a reduction over the block, by round
  * Thread 0 fills the slot that is not in use, so it need not wait until the
  * slowest warp has read the other; a barrier stands between its writing and
  * the reading, and another one before it writes that slot again.
@@ -31,12 +35,12 @@ _Static_assert(PTX_STUB_KSTATE == 0 && PTX_STUB_STARTED == 4 && PTX_STUB_DONE ==
 
 /* In the code below: $L and $S are a load and a store that other processors see. */
 static const char declarations[] =
-	"\n\t.reg .pred %__gpushare_p, %__gpushare_q, %__gpushare_true;\n"
-	"\t.reg .b32 %__gpushare_left, %__gpushare_r<8>;\n"
+	"\n\t.reg .pred %__gpushare_p, %__gpushare_q;\n"
+	"\t.reg .b32 %__gpushare_left, %__gpushare_round, %__gpushare_r<8>;\n"
 	"\t.reg .b32 %__gpushare_x, %__gpushare_y, %__gpushare_z;\n"
 	"\t.reg .b32 %__gpushare_nx, %__gpushare_ny, %__gpushare_nz;\n"
 	"\t.reg .b64 %__gpushare_ctl, %__gpushare_d<4>;\n"
-	"\t.shared .align 16 .b8 __gpushare_slot[48];\n";
+	"\t.shared .align 16 .b8 __gpushare_slot[96];\n";
 
 /* Predicate q: not thread 0. */
 #define NOT_THREAD_0 \
@@ -53,19 +57,30 @@ static const char declarations[] =
 
 /* Thread 0 prepares its shared words; that of worker 0 tells the stub that the launch has begun. */
 static const char entry_code[] =
-	"\tsetp.eq.u32 %__gpushare_true, 0, 0;\n"
 	"\tmov.u32 %__gpushare_left, 0;\n"
+	"\tmov.u32 %__gpushare_round, 0;\n"
 	NOT_THREAD_0
 	"\t@%__gpushare_q bra $__gpushare_meet;\n"
 	LOAD_CTL
-	"\tld.global.u32 %__gpushare_r0, [%__gpushare_ctl+88];\n"
-	"\tst.shared.u32 [__gpushare_slot+32], %__gpushare_r0;\n"
-	"\tld.global.u32 %__gpushare_r0, [%__gpushare_ctl+68];\n"
-	"\tmax.u32 %__gpushare_r0, %__gpushare_r0, 1;\n"
-	"\tmin.u32 %__gpushare_r0, %__gpushare_r0, 0x40000000;\n"
-	"\tst.shared.u32 [__gpushare_slot+36], %__gpushare_r0;\n"
+	"\tld.global.u64 %__gpushare_d1, [%__gpushare_ctl+80];\n"
+	"\tld.global.v2.u32 {%__gpushare_r0, %__gpushare_r1}, [%__gpushare_ctl+88];\n"
+	"\tld.global.u32 %__gpushare_r2, [%__gpushare_ctl+68];\n"
+	"\tld.global.v2.u32 {%__gpushare_r3, %__gpushare_r4}, [%__gpushare_ctl+72];\n"
+	"\tld.global.u32 %__gpushare_r5, [%__gpushare_ctl+100];\n"
+	"\tst.shared.v2.u32 [__gpushare_slot+32], {%__gpushare_r0, %__gpushare_r1};\n"
+	"\tst.shared.u64 [__gpushare_slot+48], %__gpushare_d1;\n"
+	"\tmax.u32 %__gpushare_r2, %__gpushare_r2, 1;\n"
+	"\tmin.u32 %__gpushare_r2, %__gpushare_r2, 0x40000000;\n"
 	"\tmov.u32 %__gpushare_r0, %globaltimer_lo;\n"
-	"\tst.shared.u32 [__gpushare_slot+40], %__gpushare_r0;\n"
+	"\tst.shared.v2.u32 [__gpushare_slot+40], {%__gpushare_r2, %__gpushare_r0};\n"
+	"\tmin.u32 %__gpushare_r3, %__gpushare_r3, 0x40000000;\n"
+	"\tst.shared.v2.u32 [__gpushare_slot+56], {%__gpushare_r4, %__gpushare_r3};\n"
+	"\tbfind.u32 %__gpushare_r5, %__gpushare_r5;\n"
+	"\tadd.u32 %__gpushare_r5, %__gpushare_r5, 2;\n"
+	"\tmov.u32 %__gpushare_r0, 0;\n"
+	"\tst.shared.u32 [__gpushare_slot+64], %__gpushare_r5;\n"
+	"\tst.shared.v2.u32 [__gpushare_slot+72], {%__gpushare_r0, %__gpushare_r0};\n"
+	"\tst.shared.v4.u32 [__gpushare_slot+80], {%__gpushare_r0, %__gpushare_r0, %__gpushare_r0, %__gpushare_r0};\n"
 	"\tmov.u32 %__gpushare_r0, %ctaid.x;\n"
 	"\tsetp.ne.u32 %__gpushare_q, %__gpushare_r0, 0;\n"
 	"\t@%__gpushare_q bra $__gpushare_claim;\n"
@@ -89,45 +104,52 @@ static const char boundary_code[] =
 /* A claim that took less than chunk_ns doubles the chunk, more than twice that halves it. */
 static const char adapt_code[] =
 	LOAD_CTL
-	"\tld.global.u32 %__gpushare_r1, [%__gpushare_ctl+76];\n"
+	"\tld.shared.v2.u32 {%__gpushare_r1, %__gpushare_r0}, [__gpushare_slot+56];\n"
 	"\tsetp.eq.u32 %__gpushare_q, %__gpushare_r1, 0;\n"
 	"\t@%__gpushare_q bra $__gpushare_claim;\n"
 	"\tmov.u32 %__gpushare_r2, %globaltimer_lo;\n"
-	"\tld.shared.u32 %__gpushare_r3, [__gpushare_slot+40];\n"
-	"\tst.shared.u32 [__gpushare_slot+40], %__gpushare_r2;\n"
-	"\tsub.u32 %__gpushare_r2, %__gpushare_r2, %__gpushare_r3;\n"
-	"\tld.shared.u32 %__gpushare_r3, [__gpushare_slot+36];\n"
-	"\tsetp.lt.u32 %__gpushare_q, %__gpushare_r2, %__gpushare_r1;\n"
-	"\t@%__gpushare_q bra $__gpushare_longer;\n"
-	"\tshr.u32 %__gpushare_r2, %__gpushare_r2, 1;\n"
-	"\tsetp.le.u32 %__gpushare_q, %__gpushare_r2, %__gpushare_r1;\n"
-	"\t@%__gpushare_q bra $__gpushare_claim;\n"
-	"\tshr.u32 %__gpushare_r3, %__gpushare_r3, 1;\n"
-	"\tbra $__gpushare_adapted;\n"
-	"$__gpushare_longer:\n"
-	"\tshl.b32 %__gpushare_r3, %__gpushare_r3, 1;\n"
-	"\tld.global.u32 %__gpushare_r0, [%__gpushare_ctl+72];\n"
-	"\tmin.u32 %__gpushare_r0, %__gpushare_r0, 0x40000000;\n"
-	"\tmin.u32 %__gpushare_r3, %__gpushare_r3, %__gpushare_r0;\n"
-	"$__gpushare_adapted:\n"
+	"\tld.shared.v2.u32 {%__gpushare_r3, %__gpushare_r4}, [__gpushare_slot+40];\n"
+	"\tsub.u32 %__gpushare_r4, %__gpushare_r2, %__gpushare_r4;\n"
+	"\tsetp.lt.u32 %__gpushare_q, %__gpushare_r4, %__gpushare_r1;\n"
+	"\tshl.b32 %__gpushare_r5, %__gpushare_r3, 1;\n"
+	"\tmin.u32 %__gpushare_r5, %__gpushare_r5, %__gpushare_r0;\n"
+	"\t@%__gpushare_q mov.u32 %__gpushare_r3, %__gpushare_r5;\n"
+	"\tshr.u32 %__gpushare_r4, %__gpushare_r4, 1;\n"
+	"\tsetp.gt.u32 %__gpushare_q, %__gpushare_r4, %__gpushare_r1;\n"
+	"\t@%__gpushare_q shr.u32 %__gpushare_r3, %__gpushare_r3, 1;\n"
 	"\tmax.u32 %__gpushare_r3, %__gpushare_r3, 1;\n"
-	"\tst.shared.u32 [__gpushare_slot+36], %__gpushare_r3;\n";
+	"\tst.shared.v2.u32 [__gpushare_slot+40], {%__gpushare_r3, %__gpushare_r2};\n";
 
-/* Ascending claims, each finished: successors may spin on predecessors (look-back scans). */
+/*
+ * Ascending claims, each finished: successors may spin on predecessors
+ * (look-back scans).  An adaptive chunk is at most a fair share of what is
+ * left, remaining / (4 x workers), so that the last claims end together.
+ */
 static const char claim_code[] =
 	"$__gpushare_claim:\n"
+	"\t$L.u32 %__gpushare_r4, [%__gpushare_ctl+64];\n"
+	"\t$L.u64 %__gpushare_d0, [%__gpushare_ctl];\n"
+	"\tld.shared.u64 %__gpushare_d2, [__gpushare_slot+48];\n"
+	"\tld.shared.u32 %__gpushare_r6, [__gpushare_slot+40];\n"
+	"\tld.shared.u32 %__gpushare_r5, [__gpushare_slot+56];\n"
+	"\tcvt.u64.u32 %__gpushare_d1, %__gpushare_r6;\n"
+	"\tsetp.eq.u32 %__gpushare_q, %__gpushare_r5, 0;\n"
+	"\t@%__gpushare_q bra $__gpushare_chunk;\n"
+	"\tld.shared.u32 %__gpushare_r5, [__gpushare_slot+64];\n"
+	"\tsub.u64 %__gpushare_d3, %__gpushare_d2, %__gpushare_d0;\n"
+	"\tmax.s64 %__gpushare_d3, %__gpushare_d3, 0;\n"
+	"\tshr.u64 %__gpushare_d3, %__gpushare_d3, %__gpushare_r5;\n"
+	"\tmin.u64 %__gpushare_d1, %__gpushare_d1, %__gpushare_d3;\n"
+	"\tmax.u64 %__gpushare_d1, %__gpushare_d1, 1;\n"
+	"$__gpushare_chunk:\n"
 	"\tmov.u32 %__gpushare_r0, 0;\n"
 	"\tmov.u32 %__gpushare_r1, 0;\n"
 	"\tmov.u32 %__gpushare_r2, 0;\n"
 	"\tmov.u32 %__gpushare_r3, 0;\n"
-	"\t$L.u32 %__gpushare_r4, [%__gpushare_ctl+64];\n"
 	"\tmov.u32 %__gpushare_r5, %ctaid.x;\n"
 	"\tsetp.ge.u32 %__gpushare_q, %__gpushare_r5, %__gpushare_r4;\n"
 	"\t@%__gpushare_q bra $__gpushare_publish;\n"
-	"\tld.shared.u32 %__gpushare_r4, [__gpushare_slot+36];\n"
-	"\tcvt.u64.u32 %__gpushare_d1, %__gpushare_r4;\n"
 	"\tatom.global.add.u64 %__gpushare_d0, [%__gpushare_ctl], %__gpushare_d1;\n"
-	"\tld.global.u64 %__gpushare_d2, [%__gpushare_ctl+80];\n"
 	"\tsetp.ge.u64 %__gpushare_q, %__gpushare_d0, %__gpushare_d2;\n"
 	"\t@%__gpushare_q bra $__gpushare_publish;\n"
 	"\tsub.u64 %__gpushare_d3, %__gpushare_d2, %__gpushare_d0;\n"
@@ -166,7 +188,7 @@ static const char decode_code[] =
 	"\tsetp.ne.u32 %__gpushare_q, %__gpushare_r5, 0;\n"
 	"\t@%__gpushare_q bra $__gpushare_digit;\n"
 	"$__gpushare_near:\n"
-	"\tld.global.u32 %__gpushare_r4, [%__gpushare_ctl+92];\n"
+	"\tld.shared.u32 %__gpushare_r4, [__gpushare_slot+36];\n"
 	"\trem.u32 %__gpushare_r1, %__gpushare_r2, %__gpushare_r4;\n"
 	"\tdiv.u32 %__gpushare_r2, %__gpushare_r2, %__gpushare_r4;\n";
 
@@ -215,8 +237,7 @@ static const char index_code[] =
 
 static const char index_yz_code[] =
 	"\tadd.u32 %__gpushare_y, %__gpushare_y, %__gpushare_r2;\n"
-	LOAD_CTL
-	"\tld.global.u32 %__gpushare_r1, [%__gpushare_ctl+92];\n"
+	"\tld.shared.u32 %__gpushare_r1, [__gpushare_slot+36];\n"
 	"\tdiv.u32 %__gpushare_r2, %__gpushare_y, %__gpushare_r1;\n"
 	"\tmul.lo.u32 %__gpushare_r0, %__gpushare_r2, %__gpushare_r1;\n"
 	"\tsub.u32 %__gpushare_y, %__gpushare_y, %__gpushare_r0;\n"
@@ -282,22 +303,34 @@ static void put_code(struct ptx_out *out, const char *code, uint32_t sm, const c
 	ptx_out_str(out, code);
 }
 
-/* Where all threads of the block wait for each other; those still in the body keep the others here. */
+/*
+ * Where all threads of the block wait for each other.  If some are still in
+ * the body and meet a barrier there, those that are done count as arrived and
+ * wait again: a round is one completed barrier, and whoever meets one in the
+ * body writes its number first (rewrite.c).  Even and odd rounds have a word
+ * each, so that the next round's writers hide nothing from a slow reader.
+ */
 static void put_meeting(struct ptx_out *out, const struct ptx_plan *plan)
 {
 	if (!plan->sync_aware) {
 		ptx_out_fmt(out, "\tbar.warp.sync 0xffffffff;\n\tbarrier.sync %u;\n", plan->barrier);
 		return;
 	}
-	ptx_out_fmt(out, "\tbarrier.red.or.pred %%__gpushare_q, %u, !%%__gpushare_true;\n", plan->barrier);
-	if (!plan->two_phase) {
-		ptx_out_str(out, "\t@%__gpushare_q bra $__gpushare_meet;\n");
-	} else {
-		ptx_out_str(out, "\t@!%__gpushare_q bra $__gpushare_met;\n");
-		ptx_out_fmt(out, "\tbarrier.red.popc.u32 %%__gpushare_r0, %u, !%%__gpushare_true;\n"
-				 "\tbra $__gpushare_meet;\n$__gpushare_met:\n", plan->barrier);
+	ptx_out_fmt(out, "\tadd.u32 %%__gpushare_round, %%__gpushare_round, 1;\n\tbarrier.sync %u;\n",
+		    plan->barrier);
+	if (plan->reduces) {
+		ptx_out_str(out, "\t");
+		ptx_put_clear_count(out);
+		ptx_out_str(out, "\n");
 	}
-	ptx_out_str(out, "\tbar.warp.sync 0xffffffff;\n");
+	ptx_out_str(out, "\tand.b32 %__gpushare_r0, %__gpushare_round, 1;\n"
+			 "\tshl.b32 %__gpushare_r0, %__gpushare_r0, 2;\n"
+			 "\tmov.u32 %__gpushare_r1, __gpushare_slot;\n"
+			 "\tadd.u32 %__gpushare_r0, %__gpushare_r0, %__gpushare_r1;\n"
+			 "\tld.shared.u32 %__gpushare_r0, [%__gpushare_r0+72];\n"
+			 "\tsetp.eq.u32 %__gpushare_q, %__gpushare_r0, %__gpushare_round;\n"
+			 "\t@%__gpushare_q bra $__gpushare_meet;\n"
+			 "\tbar.warp.sync 0xffffffff;\n");
 }
 
 static void put_head(struct ptx_out *out, const struct ptx_module *m, const struct ptx_func *f)

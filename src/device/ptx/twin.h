@@ -14,4 +14,7 @@ void ptx_twin_persistent(struct ptx_out *out, const struct ptx_analysis *a, uint
 void ptx_rewrite_body(struct ptx_out *out, const struct ptx_module *m, const struct ptx_func *f,
 		      const struct ptx_plan *plan);
 
+/* Zero the count of the round after the next, into registers r1 and r2. */
+void ptx_put_clear_count(struct ptx_out *out);
+
 #endif

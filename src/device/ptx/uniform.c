@@ -126,9 +126,9 @@ static const struct ptx_operand *member_mask(const struct ptx_insn *insn)
 	}
 }
 
-static const struct ptx_insn *only_def(const struct walk *w, struct ptx_slice name)
+static const struct ptx_insn *only_def(const struct walk *w, struct ptx_slice name, uint16_t scope)
 {
-	uint32_t id = ptx_level_reg(&w->l, name);
+	uint32_t id = ptx_level_reg(&w->l, name, scope);
 
 	if (id >= w->l.nreg || w->l.def[id] == PTX_BLOCK_NONE)
 		return NULL;
@@ -145,8 +145,8 @@ static int same_value(const struct walk *w, const struct ptx_operand *a, const s
 {
 	if (a->kind == PTX_OPD_INT && b->kind == PTX_OPD_INT)
 		return a->bits == b->bits;
-	return a->kind == PTX_OPD_REG && b->kind == PTX_OPD_REG && same_text(a->name, b->name) &&
-	       only_def(w, a->name);
+	return a->kind == PTX_OPD_REG && b->kind == PTX_OPD_REG && a->scope == b->scope &&
+	       same_text(a->name, b->name) && only_def(w, a->name, a->scope);
 }
 
 /* setp.lt.s32 against setp.ge.s32: one holds where the other does not. */
@@ -166,15 +166,14 @@ static int are_opposite(struct ptx_slice a, struct ptx_slice b)
 	return 0;
 }
 
-/* Do two predicates stand for one condition, or for it and its opposite? */
-static int same_condition(const struct walk *w, struct ptx_slice a, struct ptx_slice b)
+/* Do the operand and the branch's guard stand for one condition, or for it and its opposite? */
+static int same_condition(const struct walk *w, const struct ptx_operand *a, const struct ptx_insn *branch)
 {
-	const struct ptx_insn *x, *y;
+	const struct ptx_insn *x = only_def(w, a->name, a->scope);
+	const struct ptx_insn *y = only_def(w, branch->guard, branch->guard_scope);
 
-	if (same_text(a, b))
+	if (same_text(a->name, branch->guard) && a->scope == branch->guard_scope)
 		return 1;
-	x = only_def(w, a);
-	y = only_def(w, b);
 	return x && y && x->nopd == 3 && y->nopd == 3 && !x->guard.len && !y->guard.len &&
 	       (same_text(x->opcode, y->opcode) || are_opposite(x->opcode, y->opcode)) &&
 	       same_value(w, &x->opd[1], &y->opd[1]) && same_value(w, &x->opd[2], &y->opd[2]);
@@ -193,7 +192,7 @@ static int excludes_leavers(const struct walk *w, const struct ptx_operand *mask
 
 	if (mask->kind != PTX_OPD_REG)
 		return 0;
-	id = ptx_level_reg(&w->l, mask->name);
+	id = ptx_level_reg(&w->l, mask->name, mask->scope);
 	def = id < w->l.nreg ? w->l.def[id] : PTX_BLOCK_NONE;
 	if (def == PTX_BLOCK_NONE)
 		return 0;
@@ -205,7 +204,7 @@ static int excludes_leavers(const struct walk *w, const struct ptx_operand *mask
 		return 1;
 	return ptx_has_modifier(by->insn.opcode, ".ballot") && by->insn.nopd > 1 &&
 	       by->insn.opd[1].kind == PTX_OPD_REG &&
-	       same_condition(w, by->insn.opd[1].name, w->l.f->stmt[branch].insn.guard);
+	       same_condition(w, &by->insn.opd[1], &w->l.f->stmt[branch].insn);
 }
 
 static int call_has(const struct walk *w, const struct ptx_insn *insn, uint32_t fact)
@@ -215,6 +214,14 @@ static int call_has(const struct walk *w, const struct ptx_insn *insn, uint32_t 
 	if (callee != PTX_SYM_NONE)
 		return (w->l.a->func[callee].facts & fact) != 0;
 	return ptx_call_target(insn) && ptx_call_target(insn)->kind != PTX_OPD_SYM; /* through a pointer */
+}
+
+static void note_barrier(struct ptx_meeting *m, uint32_t line, enum ptx_level level)
+{
+	if (!m->barrier_line)
+		m->barrier_line = line;
+	if (!m->lane_line && level == PTX_LEVEL_THREAD)
+		m->lane_line = line;
 }
 
 static void check_insn(const struct walk *w, uint32_t i, uint32_t branch, enum ptx_level level,
@@ -227,10 +234,10 @@ static void check_insn(const struct walk *w, uint32_t i, uint32_t branch, enum p
 
 	if (op == PTX_OP_BAR) {
 		b = ptx_barrier_of(&s->insn);
-		if (b.of_block && !b.counted && !m->barrier_line)
-			m->barrier_line = s->span.line;
-	} else if (op == PTX_OP_CALL && !m->barrier_line && call_has(w, &s->insn, PTX_FACT_BARRIER)) {
-		m->barrier_line = s->span.line;
+		if (b.of_block && !b.counted)
+			note_barrier(m, s->span.line, level);
+	} else if (op == PTX_OP_CALL && call_has(w, &s->insn, PTX_FACT_BARRIER)) {
+		note_barrier(m, s->span.line, level);
 	}
 	if (level < PTX_LEVEL_THREAD || m->warp_line)
 		return;
@@ -284,13 +291,14 @@ static void check_guarded(const struct ptx_levels *l, struct ptx_meeting *m)
 	for (uint32_t i = 0; i < l->f->nstmt; i++) {
 		const struct ptx_stmt *s = &l->f->stmt[i];
 		struct ptx_barrier b;
+		enum ptx_level level;
 
-		if (s->kind != PTX_STMT_INSN || !s->insn.guard.len || s->insn.op != PTX_OP_BAR ||
-		    ptx_level_of_branch(l, i) == PTX_LEVEL_BLOCK)
+		if (s->kind != PTX_STMT_INSN || !s->insn.guard.len || s->insn.op != PTX_OP_BAR)
 			continue;
+		level = ptx_level_of_branch(l, i);
 		b = ptx_barrier_of(&s->insn);
-		if (b.of_block && !b.counted && !m->barrier_line)
-			m->barrier_line = s->span.line;
+		if (b.of_block && !b.counted && level != PTX_LEVEL_BLOCK)
+			note_barrier(m, s->span.line, level);
 	}
 }
 

@@ -77,3 +77,23 @@ extern "C" __global__ void assembly_exit(int *out, int n)
 	asm volatile("{\n\t.reg .pred done;\n\tsetp.ge.s32 done, %0, %1;\n\t@done exit;\n\t}" :: "r"(i), "r"(n));
 	out[i] = i;
 }
+
+extern "C" __global__ void warps_leave(int *out, const int *in, int n)
+{
+	__shared__ int line[256];
+	int i = blockIdx.x * 256 + threadIdx.x, v = in[i];
+
+	line[threadIdx.x] = v;
+	__syncthreads();
+	if (threadIdx.x >= 192)
+		return;
+	for (int k = 0; k < n; k++) {
+		v += line[threadIdx.x ^ 1] + __syncthreads_count(v > k) + __syncthreads_or(v == 7) +
+		     __syncthreads_and(v != 9);
+		line[threadIdx.x] = v;
+		__syncthreads();
+		if (k == 3 && threadIdx.x >= 64)
+			return;
+		out[i] = v;
+	}
+}

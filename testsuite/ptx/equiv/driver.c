@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Finding the driver's calls; see driver.h. */
+#define _GNU_SOURCE
+#include "driver.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+void driver_check(int result, const char *what)
+{
+	if (result == 0)
+		return;
+	fprintf(stderr, "FAIL: %s: CUDA error %d\n", what, result);
+	exit(1);
+}
+
+void driver_open(struct driver *d, const char *path)
+{
+	const struct { const char *name; void *slot; } calls[] = {
+		{ "cuInit", &d->init }, { "cuDeviceGet", &d->device_get },
+		{ "cuDevicePrimaryCtxRetain", &d->ctx_retain }, { "cuCtxSetCurrent", &d->ctx_set },
+		{ "cuCtxSynchronize", &d->ctx_sync }, { "cuModuleLoadData", &d->module_load },
+		{ "cuModuleUnload", &d->module_unload }, { "cuModuleGetFunction", &d->module_function },
+		{ "cuModuleGetGlobal_v2", &d->module_global }, { "cuMemAlloc_v2", &d->mem_alloc },
+		{ "cuMemFree_v2", &d->mem_free }, { "cuMemHostAlloc", &d->host_alloc },
+		{ "cuMemHostGetDevicePointer_v2", &d->host_device },
+		{ "cuMemcpyHtoD_v2", &d->to_device }, { "cuMemcpyDtoH_v2", &d->to_host },
+		{ "cuLaunchKernel", &d->launch },
+		{ "cuOccupancyMaxActiveBlocksPerMultiprocessor", &d->occupancy },
+	};
+	void *lib = dlopen(path, RTLD_NOW), *ctx;
+	int device;
+
+	if (!lib) {
+		fprintf(stderr, "SKIP: %s\n", dlerror());
+		exit(77);
+	}
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+		*(void **)calls[i].slot = dlsym(lib, calls[i].name);
+		if (!*(void **)calls[i].slot) {
+			fprintf(stderr, "FAIL: %s has no %s\n", path, calls[i].name);
+			exit(1);
+		}
+	}
+	DO(d->init(0));
+	DO(d->device_get(&device, 0));
+	DO(d->ctx_retain(&ctx, device));
+	DO(d->ctx_set(ctx));
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The few driver calls that the equivalence test makes, from whichever libcuda.so.1 it is told to use. */
+#ifndef GPUSHARE_EQUIV_DRIVER_H
+#define GPUSHARE_EQUIV_DRIVER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct driver {
+	int (*init)(unsigned);
+	int (*device_get)(int *, int);
+	int (*ctx_retain)(void **, int);
+	int (*ctx_set)(void *);
+	int (*ctx_sync)(void);
+	int (*module_load)(void **, const void *);
+	int (*module_unload)(void *);
+	int (*module_function)(void **, void *, const char *);
+	int (*module_global)(uint64_t *, size_t *, void *, const char *);
+	int (*mem_alloc)(uint64_t *, size_t);
+	int (*mem_free)(uint64_t);
+	int (*host_alloc)(void **, size_t, unsigned);
+	int (*host_device)(uint64_t *, void *, unsigned);
+	int (*to_device)(uint64_t, const void *, size_t);
+	int (*to_host)(void *, uint64_t, size_t);
+	int (*launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *,
+		      void **, void **);
+	int (*occupancy)(int *, void *, int, size_t);
+};
+
+/* Load `path`, start the device, make a context current; exits with a message if it cannot. */
+void driver_open(struct driver *d, const char *path);
+
+/* A call that must succeed. */
+#define DO(call) driver_check((call), #call)
+void driver_check(int result, const char *what);
+
+#endif
