@@ -195,6 +195,21 @@ static CUresult fake_write(CUstream stream, CUdeviceptr at, cuuint32_t value, un
 	return called(name);
 }
 
+static CUresult fake_batch(CUstream stream, unsigned int n, CUstreamBatchMemOpParams *op,
+			   unsigned int flags)
+{
+	(void)stream, (void)flags;
+	for (unsigned int i = 0; i < n; i++) {
+		void *at = (void *)(uintptr_t)op[i].writeValue.address;
+
+		if (op[i].operation == CU_STREAM_MEM_OP_WRITE_VALUE_64)
+			*(uint64_t *)at = op[i].writeValue.value64;
+		else
+			*(uint32_t *)at = op[i].writeValue.value;
+	}
+	return called("batch");
+}
+
 static CUresult fake_wait(CUstream stream, CUdeviceptr at, cuuint32_t value, unsigned int flags)
 {
 	(void)stream, (void)at, (void)value, (void)flags;
@@ -245,6 +260,7 @@ void fake_driver_install(void)
 	PUT(cuOccupancyMaxActiveBlocksPerMultiprocessor, fake_occupancy);
 	PUT(cuMemcpyHtoDAsync_v2, fake_htod);
 	PUT(cuStreamWriteValue32_v2, fake_write);
+	PUT(cuStreamBatchMemOp_v2, fake_batch);
 	PUT(cuStreamWaitValue32_v2, fake_wait);
 	PUT(cuLaunchKernel, fake_launch);
 }

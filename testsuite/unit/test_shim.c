@@ -132,7 +132,7 @@ static void test_evictable_launch_is_held(void **unused)
 
 	(void)unused;
 	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
-	expect_calls("copy launch-twin wait");
+	expect_calls("batch launch-twin wait");
 	assert_int_equal(gs_page_load(active()->kstate), GS_K_RUNNING);
 	assert_int_equal(gs_page_load(active()->flags), GS_STUB_EVICTABLE);
 	assert_int_equal(gs_page_load(active()->nt), LONG_GRID);
@@ -298,7 +298,7 @@ static void test_without_the_turn_it_waits(void **unused)
 	ring();
 	pthread_join(thread, NULL);
 	assert_int_equal(rc, CUDA_SUCCESS);
-	expect_calls("copy launch-twin wait");
+	expect_calls("batch launch-twin wait");
 	gs_page_store(stub->kstate, GS_K_DONE);
 }
 

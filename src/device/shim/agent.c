@@ -44,10 +44,10 @@ static int enter(struct agent *a, const struct shim_launch *l)
 }
 
 /*
- * TOEVICT: set the resident limit to 0.  The launch's own copy of its control
- * block may still be waiting in its stream and would bring a limit along, so
- * the host image is changed first, and the signal is repeated until the
- * kernel has left.
+ * TOEVICT: set the resident limit to 0.  The launch's own writes to its control
+ * block may still be waiting in its stream and may bring a limit along, so the
+ * signal is repeated until the kernel has left.  The image is what the next
+ * launch compares with: it will know that a limit is left behind.
  */
 static void signal_eviction(struct agent *a, struct shim_launch *l, uint64_t now)
 {
@@ -69,10 +69,10 @@ static void signal_eviction(struct agent *a, struct shim_launch *l, uint64_t now
 static CUresult lift_limit(struct shim_launch *l, CUstream stream)
 {
 	l->signalled_ns = 0;
-	__atomic_store_n(&l->ctx->image[l->index].limit, UINT32_MAX, __ATOMIC_RELEASE);
+	__atomic_store_n(&l->ctx->image[l->index].limit, SHIM_NO_LIMIT, __ATOMIC_RELEASE);
 	return REAL(cuStreamWriteValue32_v2)(stream,
 					     shim_launch_ctl(l, offsetof(struct gs_ctl, limit)),
-					     UINT32_MAX, 0);
+					     SHIM_NO_LIMIT, 0);
 }
 
 /* RUNNING again before it had started: if the GPU is faster, it leaves and is relaunched. */
@@ -106,35 +106,42 @@ static void relaunch(struct agent *a, struct shim_launch *l, uint64_t now)
 	gs_client_bell(a->session->client);
 }
 
-/* One look at every launch that is out; returns how long the agent may sleep. */
+/* What launch l needs done, if it is out; shortens *nap to when it must be looked at again. */
+static void look_at(struct agent *a, struct shim_launch *l, uint64_t now, uint64_t *nap)
+{
+	uint32_t state;
+
+	if (atomic_load_explicit(&l->owner, memory_order_acquire) != SHIM_OUT)
+		return;
+	state = gs_page_load(l->stub->kstate);
+	if (*nap > NAP_BUSY_NS)
+		*nap = NAP_BUSY_NS;
+	if (!l->evictable || (!l->enqueued && state != GS_K_TOEVICT))
+		return;
+	if (state == GS_K_TOEVICT) {
+		signal_eviction(a, l, now);
+		*nap = NAP_EVICTING_NS;
+	}
+	if (state == GS_K_RUNNING && l->signalled_ns)
+		call_back(a, l);
+	/* READY: with the turn (our own, if no daemon is there) it need not be asked for. */
+	if (state == GS_K_TORUN ||
+	    (state == GS_K_READY && gs_page_load(a->session->page->turn)))
+		relaunch(a, l, now);
+}
+
+/*
+ * One look at every launch that is out; returns how long the agent may sleep.
+ * Those on the GPU first: the ones queued behind them can wait.
+ */
 static uint64_t look(struct agent *a)
 {
 	uint64_t now = gs_clock_ns(), nap = NAP_IDLE_NS;
 
-	for (uint32_t i = 0; i < GS_PAGE_STUBS; i++) {
-		struct shim_launch *l = shim_launch_at(i);
-		uint32_t state;
-
-		if (atomic_load_explicit(&l->owner, memory_order_acquire) != SHIM_OUT)
-			continue;
-		state = gs_page_load(l->stub->kstate);
-		if (nap > NAP_BUSY_NS)
-			nap = NAP_BUSY_NS;
-		if (!l->enqueued && state != GS_K_TOEVICT)
-			continue;
-		if (state == GS_K_TOEVICT && l->evictable) {
-			signal_eviction(a, l, now);
-			nap = NAP_EVICTING_NS;
-		}
-		if (!l->evictable)
-			continue;
-		if (state == GS_K_RUNNING && l->signalled_ns)
-			call_back(a, l);
-		/* READY: with the turn (our own, if no daemon is there) it need not be asked for. */
-		if (state == GS_K_TORUN ||
-		    (state == GS_K_READY && gs_page_load(a->session->page->turn)))
-			relaunch(a, l, now);
-	}
+	for (int started = 1; started >= 0; started--)
+		for (uint32_t i = 0; i < GS_PAGE_STUBS; i++)
+			if ((gs_page_load(a->session->page->stub[i].started) != 0) == started)
+				look_at(a, shim_launch_at(i), now, &nap);
 	return nap;
 }
 

@@ -24,8 +24,8 @@ static struct shim_context *contexts; /* under lock; records are never freed */
 static int equip(struct shim_context *c, struct shim_session *s)
 {
 	size_t bytes = GS_PAGE_STUBS * sizeof(struct gs_ctl);
+	struct gs_ctl *image;
 	int least, greatest;
-	void *host;
 	CUresult rc;
 
 	TRY(REAL(cuCtxGetDevice)(&c->device));
@@ -39,13 +39,31 @@ static int equip(struct shim_context *c, struct shim_session *s)
 	}
 	TRY(REAL(cuMemHostGetDevicePointer_v2)(&c->page, s->page, 0));
 	TRY(REAL(cuMemAlloc_v2)(&c->ctl, bytes));
-	TRY(REAL(cuMemHostAlloc)(&host, bytes, CU_MEMHOSTALLOC_PORTABLE));
-	c->image = host;
-	memset(c->image, 0, bytes);
 	TRY(REAL(cuCtxGetStreamPriorityRange)(&least, &greatest));
 	TRY(REAL(cuStreamCreateWithPriority)(&c->control, CU_STREAM_NON_BLOCKING, greatest));
 	TRY(REAL(cuStreamCreateWithPriority)(&c->relaunch, CU_STREAM_NON_BLOCKING, least));
-	return 0;
+	image = calloc(GS_PAGE_STUBS, sizeof(*image));
+	if (!image)
+		return -1;
+	for (uint32_t i = 0; i < GS_PAGE_STUBS; i++) {
+		image[i].limit = SHIM_NO_LIMIT;
+		image[i].chunk = SHIM_CHUNK_FIRST;
+		image[i].chunk_max = SHIM_CHUNK_MAX;
+		image[i].chunk_ns = SHIM_CHUNK_AIM_NS;
+		image[i].stub = c->page + offsetof(struct gs_page, stub) +
+				i * sizeof(struct gs_stub);
+	}
+	c->image = image;
+	/* Nothing of the program's is held yet: a plain copy, once per context. */
+	rc = REAL(cuMemcpyHtoDAsync_v2)(c->ctl, image, bytes, c->relaunch);
+	if (rc == CUDA_SUCCESS)
+		rc = REAL(cuStreamSynchronize)(c->relaunch);
+	if (rc == CUDA_SUCCESS)
+		return 0;
+	shim_log("context %p: the control blocks cannot be written: %d", (void *)c->ctx, rc);
+	free(image);
+	c->image = NULL;
+	return -1;
 }
 
 static struct shim_context *find(CUcontext ctx)

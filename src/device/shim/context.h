@@ -11,13 +11,19 @@
 #include "device/shim/session.h"
 #include "device/shim/shim.h"
 
+/* Resident limit of a kernel that may stay; the adaptive chunk of the claims (ctl.h). */
+#define SHIM_NO_LIMIT UINT32_MAX
+#define SHIM_CHUNK_FIRST 1
+#define SHIM_CHUNK_MAX 32
+#define SHIM_CHUNK_AIM_NS 20000
+
 struct shim_context {
 	CUcontext ctx;
 	struct shim_context *next;
 	CUdevice device;
 	int sms;
 	CUdeviceptr ctl;          /* GS_PAGE_STUBS blocks of struct gs_ctl */
-	struct gs_ctl *image;     /* page-locked host images of them */
+	struct gs_ctl *image;     /* what is in them, as far as the host wrote it */
 	CUdeviceptr page;         /* struct gs_page */
 	CUstream control;         /* eviction signals */
 	CUstream relaunch;

@@ -13,16 +13,21 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "common/clock.h"
 #include "device/shim/pool.h"
 #include "device/shim/wraps.h"
 
-#define NO_LIMIT UINT32_MAX
-/* A shorter kernel is not worth evicting: it leaves by itself sooner. */
-#define SHORT_KERNEL_PS (50ull * 1000 * 1000)
-#define CHUNK_FIRST 1
-#define CHUNK_MAX 32
-#define CHUNK_AIM_NS 20000
+/*
+ * A shorter kernel is not worth evicting: it leaves by itself about as soon
+ * as a hand-over takes (135 us between contexts on an H200, facts/h200.md).
+ */
+#define SHORT_KERNEL_PS (300ull * 1000 * 1000)
+/* So much predicted time may queue up in kernels that cannot be evicted: alone, and while others wait. */
+#define QUEUE_ALONE_NS (10 * GS_NS_PER_MS)
+#define QUEUE_CONTENDED_NS (1 * GS_NS_PER_MS)
+#define QUEUE_NAP_NS 20000
 #define TURN_NAP_NS (100ull * 1000 * 1000)
 #define SAMPLE_EVERY 32
 
@@ -135,21 +140,45 @@ static int pack_params(struct shim_launch *l, const struct request *r)
 	return 0;
 }
 
-/* Make the launch's control block, as a copy in its stream will bring it to the GPU. */
-static void fill_ctl(struct shim_launch *l, const struct request *r)
+/*
+ * The words of the control block that this launch needs otherwise than the
+ * last one left them, as memory operations of its stream: the front end
+ * writes them in order, without a copy engine between two kernels.
+ */
+static unsigned int ctl_writes(struct shim_launch *l, const struct request *r,
+			       CUstreamBatchMemOpParams *op)
 {
-	l->ctx->image[l->index] = (struct gs_ctl){
-		.limit = NO_LIMIT,
-		.chunk = CHUNK_FIRST,
-		.chunk_max = CHUNK_MAX,
-		.chunk_ns = CHUNK_AIM_NS,
-		.total = l->nt,
-		.nctaid = { r->grid[0], r->grid[1], r->grid[2] },
-		.workers = l->workers,
-		.stub = shim_launch_stub(l, 0),
-	};
-}
+	struct gs_ctl *image = &l->ctx->image[l->index];
+	unsigned int n = 0;
 
+#define WRITE(bits, field, v) \
+	do { \
+		memset(&op[n], 0, sizeof(op[n])); \
+		op[n].writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_##bits; \
+		op[n].writeValue.address = shim_launch_ctl(l, offsetof(struct gs_ctl, field)); \
+		op[n].writeValue.value64 = (v); \
+		n++; \
+	} while (0)
+#define UPDATE(bits, field, v) \
+	do { \
+		if (image->field != (v)) { \
+			image->field = (v); \
+			WRITE(bits, field, (v)); \
+		} \
+	} while (0)
+	WRITE(64, next, 0);
+	WRITE(32, done, 0);
+	UPDATE(64, total, l->nt);
+	UPDATE(32, nctaid[0], r->grid[0]);
+	UPDATE(32, nctaid[1], r->grid[1]);
+	UPDATE(32, nctaid[2], r->grid[2]);
+	UPDATE(32, workers, l->workers);
+	/* The last launch of this block may have been told to leave as it ended. */
+	UPDATE(32, limit, SHIM_NO_LIMIT);
+#undef UPDATE
+#undef WRITE
+	return n;
+}
 /*
  * May this launch be evicted?  Then it is packed, and the hold has begun.
  * Otherwise the reason goes into the kernel's report.
@@ -171,7 +200,7 @@ static int make_evictable(struct shim_launch *l, const struct request *r)
 		return 0;
 	memcpy(l->block, r->block, sizeof(l->block));
 	l->shared = r->shared;
-	fill_ctl(l, r);
+	l->nwrite = ctl_writes(l, r, l->write);
 	return 1;
 }
 
@@ -270,8 +299,7 @@ CUresult shim_launch_twin(struct shim_launch *l, CUstream stream)
 
 static CUresult enqueue_evictable(struct shim_launch *l, const struct request *r)
 {
-	CUresult rc = REAL(cuMemcpyHtoDAsync_v2)(shim_launch_ctl(l, 0), &l->ctx->image[l->index],
-						 sizeof(struct gs_ctl), r->stream);
+	CUresult rc = REAL(cuStreamBatchMemOp_v2)(r->stream, l->nwrite, l->write, 0);
 
 	if (rc != CUDA_SUCCESS)
 		return rc;
@@ -292,6 +320,29 @@ static CUresult enqueue_evictable(struct shim_launch *l, const struct request *r
  * GPU what the daemon believes to be on it, and waits for.
  */
 static pthread_mutex_t enqueuing = PTHREAD_MUTEX_INITIALIZER;
+
+/*
+ * A kernel that cannot be evicted is preempted by not launching the next one,
+ * so only so much may queue up; the GPU is kept busy meanwhile.
+ */
+static void bound_queue(struct shim_session *s, struct shim_launch *l)
+{
+	static const struct timespec nap = { 0, QUEUE_NAP_NS };
+	uint64_t alone_ns = gs_page_load(l->stub->alone_ns);
+
+	for (;;) {
+		uint64_t bound = gs_page_load(s->page->contended) ? QUEUE_CONTENDED_NS :
+								     QUEUE_ALONE_NS;
+
+		if (shim_launch_queued_ns() <= bound)
+			break;
+		shim_launch_reap(s);
+		if (shim_launch_queued_ns() <= bound)
+			break;
+		nanosleep(&nap, NULL);
+	}
+	shim_launch_queue(l, alone_ns);
+}
 
 static CUresult enqueue_as_is(struct shim_launch *l, const struct request *r)
 {
@@ -325,6 +376,8 @@ static CUresult launch(const struct request *r)
 		return launch_original(r);
 	l = shim_launch_take(s);
 	prepare(s, l, c, k, r);
+	if (!l->evictable)
+		bound_queue(s, l);
 	rc = wait_for_turn(s, l->stub);
 	if (rc == CUDA_SUCCESS) {
 		pthread_mutex_lock(&enqueuing);

@@ -11,6 +11,7 @@
 
 static struct shim_launch pool[GS_PAGE_STUBS];
 static _Atomic uint32_t hint;
+static _Atomic uint64_t queued_ns;
 
 struct shim_launch *shim_launch_at(uint32_t index)
 {
@@ -60,8 +61,22 @@ static void reclaim(struct shim_launch *l)
 	shim_launch_drop(l);
 }
 
+uint64_t shim_launch_queued_ns(void)
+{
+	return atomic_load_explicit(&queued_ns, memory_order_relaxed);
+}
+
+void shim_launch_queue(struct shim_launch *l, uint64_t ns)
+{
+	l->queued_ns = ns;
+	atomic_fetch_add(&queued_ns, ns);
+}
+
 void shim_launch_drop(struct shim_launch *l)
 {
+	if (l->queued_ns)
+		atomic_fetch_sub(&queued_ns, l->queued_ns);
+	l->queued_ns = 0;
 	l->enqueued = 0;
 	gs_page_store(l->stub->kstate, GS_K_PREP);
 	atomic_store(&l->owner, SHIM_FREE);

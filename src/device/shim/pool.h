@@ -22,6 +22,9 @@ struct shim_launch {
 	uint64_t nt;
 	CUstream stream;              /* evictable: the one that holds it */
 	uint8_t evictable, legacy, sampled;
+	uint64_t queued_ns;           /* not evictable: its part of what is queued */
+	CUstreamBatchMemOpParams write[8]; /* evictable: words of the control block to write first */
+	unsigned int nwrite;
 	_Atomic int enqueued;         /* the agent may relaunch it */
 	uint64_t signalled_ns;        /* agent: when it last sent the eviction signal; 0: not */
 	uint64_t retry_ns;            /* agent: the driver refused a relaunch; not again before */
@@ -42,6 +45,10 @@ struct shim_launch *shim_launch_at(uint32_t index);
 
 /* Reclaim what is DONE, learn its time per block-task; how many launches are still out. */
 unsigned shim_launch_reap(struct shim_session *s);
+
+/* Predicted time of the launches out that cannot be evicted; and adding this one's. */
+uint64_t shim_launch_queued_ns(void);
+void shim_launch_queue(struct shim_launch *l, uint64_t ns);
 
 /* Take a PREP or READY stub to RUNNING if this client holds the turn: 1 if it did. */
 int shim_run_with_turn(struct gs_page *page, struct gs_stub *stub, uint32_t from);

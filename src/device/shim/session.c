@@ -35,6 +35,10 @@ static uint32_t env_u32(const char *name, uint32_t otherwise)
 /* A forked child has neither our threads nor a CUDA context: it starts anew. */
 static void forget_in_child(void)
 {
+	struct shim_session *s = atomic_load(&current);
+
+	if (s)
+		gs_client_forked(s->client);
 	atomic_store(&current, NULL);
 	atomic_store(&unmanaged, 0);
 	pthread_mutex_init(&making, NULL);

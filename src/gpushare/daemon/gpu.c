@@ -212,6 +212,16 @@ static uint64_t next_turn(const struct gs_gpu *gpu, uint64_t now)
 	return next;
 }
 
+/* Kernels that cannot leave are queued sparingly while somebody waits for their end. */
+static void tell_contention(const struct gs_gpu *gpu)
+{
+	struct gs_tenant *t = gpu->holder;
+	uint32_t is = t && contended(gpu);
+
+	if (t && gs_page_load(t->p.page->contended) != is)
+		gs_page_store(t->p.page->contended, is);
+}
+
 static void say_faults(struct gs_gpu *gpu)
 {
 	unsigned faults = gs_sched_faults(gpu->sched);
@@ -238,6 +248,7 @@ uint64_t gs_gpu_turn(struct gs_gpu *gpu, uint64_t now)
 			break;
 	}
 	say_faults(gpu);
+	tell_contention(gpu);
 	return next_turn(gpu, now);
 }
 

@@ -49,7 +49,8 @@ struct gs_page {
 	_Atomic uint32_t turn;   /* daemon: 1 while the client may launch */
 	_Atomic uint32_t bell;   /* daemon: +1 and a futex wake when a state changed */
 	_Atomic uint32_t heard;  /* client: the bell up to which its signals are on the GPU */
-	_Atomic uint32_t reserved[26];
+	_Atomic uint32_t contended; /* daemon: 1 while another client waits for the GPU */
+	_Atomic uint32_t reserved[25];
 	struct gs_stub stub[GS_PAGE_STUBS];
 };
 
