@@ -58,6 +58,14 @@ void gs_client_destroy(struct gs_client *c)
 	free(c);
 }
 
+void gs_client_forked(struct gs_client *c)
+{
+	if (c->sock >= 0)
+		close(c->sock);
+	if (c->page_fd >= 0)
+		close(c->page_fd);
+}
+
 /* The daemon is gone.  The descriptor stays open (another thread may be in
  * it) until the next connect replaces it; shutdown ends every use of it. */
 static void lost(struct gs_client *c)

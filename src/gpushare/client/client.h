@@ -32,6 +32,13 @@ struct gs_client_grant {
 	uint32_t gpu;
 };
 
+/*
+ * In a forked child: give up the copies of the parent's descriptors, which
+ * would make the daemon believe that the parent lives on.  Nothing else may be
+ * done with the client there.
+ */
+void gs_client_forked(struct gs_client *client);
+
 /* Not connected yet, no page yet.  NULL: no memory. */
 struct gs_client *gs_client_create(const struct gs_client_options *options);
 void gs_client_destroy(struct gs_client *client); /* NULL is fine */

@@ -142,6 +142,7 @@ int gs_on_hello(struct gs_peer *peer, struct gs_msg *msg, int fd)
 			close(page_fd);
 		return gs_peer_refuse(peer, tag, GS_REFUSED_BAD_REQUEST, "%s", err.text);
 	}
+	gs_peer_watch_process(peer);
 	rc = welcome(peer, tag, page_fd);
 	close(page_fd);
 	if (rc == 0)

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <event2/event.h>
@@ -20,6 +21,8 @@
 
 /* Messages taken from one peer before the others get their turn. */
 #define MESSAGES_PER_TURN 32
+/* Messages read from a peer whose process has ended. */
+#define LAST_MESSAGES 512
 /* Complaints about clients per second; the rest is only counted. */
 #define COMPLAINTS_PER_S 20
 
@@ -82,7 +85,7 @@ int gs_peer_refuse(struct gs_peer *peer, uint32_t tag, enum gs_refusal code,
 	vsnprintf(msg.refused.reason, sizeof(msg.refused.reason), fmt, ap);
 	va_end(ap);
 	gs_complain(peer->d, "%s: refused: %s", peer->who, msg.refused.reason);
-	gs_peer_send(peer, &msg, -1);
+	gs_msg_send(peer->fd, &msg, -1); /* it is closed in any case: one line is enough */
 	return -1;
 }
 
@@ -147,6 +150,7 @@ struct gs_peer *gs_peer_new(struct gs_daemon *d, int fd, uid_t uid, pid_t pid)
 		goto fail;
 	peer->d = d;
 	peer->fd = fd;
+	peer->pidfd = -1;
 	peer->uid = uid;
 	peer->pid = pid;
 	peer->id = ++d->next_id;
@@ -171,6 +175,35 @@ fail:
 	return NULL;
 }
 
+static void on_ended(evutil_socket_t fd, short what, void *arg)
+{
+	struct gs_peer *peer = arg;
+
+	(void)fd;
+	(void)what;
+	/* What it said before is still worth reading; a child that has the socket may go on for ever. */
+	for (int i = 0; i < LAST_MESSAGES && handle_one(peer) == 0; i++)
+		;
+	gs_peer_close(peer);
+}
+
+void gs_peer_watch_process(struct gs_peer *peer)
+{
+	int fd = (int)syscall(SYS_pidfd_open, peer->pid, 0); /* close-on-exec by itself */
+
+	if (fd < 0)
+		return;
+	peer->ended = event_new(peer->d->base, fd, EV_READ, on_ended, peer);
+	if (!peer->ended || event_add(peer->ended, NULL) < 0) {
+		if (peer->ended)
+			event_free(peer->ended);
+		peer->ended = NULL;
+		close(fd);
+		return;
+	}
+	peer->pidfd = fd;
+}
+
 void gs_peer_close(struct gs_peer *peer)
 {
 	struct gs_daemon *d = peer->d;
@@ -182,6 +215,10 @@ void gs_peer_close(struct gs_peer *peer)
 	d->npeers--;
 	event_free(peer->readable);
 	event_free(peer->writable);
+	if (peer->ended) {
+		event_free(peer->ended);
+		close(peer->pidfd);
+	}
 	close(peer->fd);
 	free(peer->text);
 	free(peer);

@@ -34,6 +34,8 @@ struct gs_peer {
 	struct gs_kernel_map *kernels;
 	char program[64];
 	unsigned kernels_ignored;
+	int pidfd;                 /* -1: only its socket tells when it ends */
+	struct event *ended;
 
 	/* The owner of a LOCAL step: */
 	struct gs_step *own;
@@ -53,6 +55,12 @@ struct gs_peer *gs_peer_new(struct gs_daemon *d, int fd, uid_t uid, pid_t pid);
 
 /* End a connection and all that hung on it. */
 void gs_peer_close(struct gs_peer *peer);
+
+/*
+ * Close the peer when its process ends.  Its socket alone does not tell: a
+ * child that it forked may hold a copy.
+ */
+void gs_peer_watch_process(struct gs_peer *peer);
 
 /* Send, or return -1: the peer does not read and must be closed. */
 int gs_peer_send(struct gs_peer *peer, const struct gs_msg *msg, int fd);
