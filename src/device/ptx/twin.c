@@ -340,10 +340,8 @@ static void put_head(struct ptx_out *out, const struct ptx_module *m, const stru
 	ptx_out_put(out, m->text + f->span.begin, name_end - f->span.begin);
 	ptx_out_str(out, PTX_PERSISTENT_SUFFIX "(");
 	if (f->nparam) {
-		uint32_t end = f->params_end;
+		uint32_t end = f->param[f->nparam - 1].span.end; /* before any comment */
 
-		while (end > f->params_begin && strchr(" \t\r\n", m->text[end - 1]))
-			end--;
 		ptx_out_put(out, m->text + f->params_begin, end - f->params_begin);
 		ptx_out_str(out, ",");
 	}
