@@ -69,6 +69,22 @@ two_jobs() {
 	wait $low || { cat "$TMP/low.out"; return 1; }
 }
 
+# A long job in low and one in high: what an administrator sees of them.
+side_by_side() {
+	local low high out="$TMP/top.out" rc=0
+	run_low & low=$!
+	until_true 20 active low 50 || return 1
+	run --shares 40 --mem 128M --partition high -- gpushare-demo-matmul --tiles 60 >"$TMP/high.out" 2>&1 & high=$!
+	until_true 20 active high 20 || return 1
+	t 10 gpusharectl top --once --interval 300ms >"$out" || rc=1
+	t 5 gpusharectl metrics >"$TMP/metrics.out" || rc=1
+	wait $low $high || rc=1
+	grep -c . "$TMP/metrics.out" && cat "$out"
+	grep -q "^gpu 0 *$1" "$out" && grep -q '^. *[0-9]* .* high ' "$out" &&
+		grep -q '^gpushare_gpu_clients{gpu="0"} [12]$' "$TMP/metrics.out" &&
+		grep -q '^gpushare_step_active_seconds_total{.*partition="high",gpu="0"} [0-9]' "$TMP/metrics.out" && [ $rc = 0 ]
+}
+
 # Chrome trace events, with a row for each program and somebody leaving the GPU.
 traced() {
 	t 5 gpusharectl trace --json "$TMP/trace.json" && python3 - "$TMP/trace.json" <<-'EOF'
@@ -95,6 +111,7 @@ for policy in piv frs; do
 	check "$policy: the short one's results are right" grep -c ' correct: ' "$TMP/high.out"
 	check "$policy: the long one was preempted" at_least "$(report preemptions low)" 1
 	note "$policy: short: alone $alone ms, beside the long one $(report turnaround_ms high) ms"
+	check "$policy: top and metrics while the two run" side_by_side $policy
 	check "$policy: the trace has both jobs and the hand-overs between them" traced
 	check "$policy: the picture is XML and has a row for the long one" plotted
 	check "$policy: all memory is back" test "$(report memory_mb low | cut -d. -f1)" -ge 0

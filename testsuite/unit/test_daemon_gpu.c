@@ -669,6 +669,29 @@ static void test_run_is_followed_by_its_deadline(void **unused)
 	gs_gpu_destroy(gpu);
 }
 
+static void test_figures_are_of_this_moment(void **unused)
+{
+	struct client *a, *b;
+
+	(void)unused;
+	begin("fifo");
+	a = join(1, 1);
+	b = join(2, 1);
+	launch(a, 0, 100, 1);
+	turn(0);
+	agent(a);
+	launch(b, 0, 100, 1);
+	turn(0);
+	now += 7 * MS;
+	gs_gpu_settle(gpu, now);
+	assert_int_equal(a->tally.active_ns, 7 * MS);
+	assert_int_equal(b->tally.waiting_ns, 7 * MS);
+	assert_int_equal(b->tally.turnaround_ns, 7 * MS);
+	leave(a);
+	leave(b);
+	gs_gpu_destroy(gpu);
+}
+
 static void test_policy_changes_live(void **unused)
 {
 	struct gs_gpu_status st;
@@ -1046,6 +1069,7 @@ int main(void)
 		cmocka_unit_test(test_hostile_page),
 		cmocka_unit_test(test_reconfigure_keeps_the_holder),
 		cmocka_unit_test(test_run_is_followed_by_its_deadline),
+		cmocka_unit_test(test_figures_are_of_this_moment),
 		cmocka_unit_test(test_policy_changes_live),
 		cmocka_unit_test(test_priority_changes_live),
 		cmocka_unit_test(test_trace_tells_who_had_the_gpu),

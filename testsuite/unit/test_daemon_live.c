@@ -813,6 +813,32 @@ static void test_priority_is_changed(void **state)
 	close(own_l);
 }
 
+static void test_metrics_file(void **state)
+{
+	struct live *l = *state;
+	char path[128], line[160];
+	uint64_t until = gs_clock_ns() + 3 * GS_NS_PER_S;
+
+	snprintf(path, sizeof(path), "%s/g.prom", l->dir);
+	snprintf(line, sizeof(line), "MetricsFile=%s/g.prom\nMetricsInterval=20ms\n", l->dir);
+	live_configure(l, line);
+	kill(l->pid, SIGHUP);
+	while (access(path, F_OK) < 0 && gs_clock_ns() < until)
+		usleep(5000);
+	for (int i = 0; i < 200; i++) /* never a part of it, however often it is replaced */
+		assert_int_equal(live_lines(path, "gpushare_gpu_policy_faults_total{gpu=\"0\"} 0"),
+				 1);
+	/* A folder that is not there: one line, however often. */
+	snprintf(line, sizeof(line), "MetricsFile=%s/none/g.prom\nMetricsInterval=20ms\n", l->dir);
+	live_configure(l, line);
+	kill(l->pid, SIGHUP);
+	await_log(l, "cannot write");
+	usleep(100000);
+	assert_int_equal(live_logged(l, "cannot write"), 1);
+	assert_serves(l);
+	unlink(path);
+}
+
 /* ---- gpusharectl run ------------------------------------------------------- */
 
 static int ctl(const struct live *l, const char *script, int sig)
@@ -881,6 +907,7 @@ int main(void)
 		LIVE(test_long_report),
 		LIVE(test_policy_is_changed),
 		LIVE(test_priority_is_changed),
+		LIVE(test_metrics_file),
 		LIVE(test_ctl_run),
 		LIVE(test_ctl_run_forwards_signals),
 	};

@@ -49,6 +49,24 @@ static void fairness(void **state)
 	near(gs_jain(fair + 3, shares + 3, 1), 1);
 }
 
+static void sharing(void **state)
+{
+	const double ntt[] = { 2, 4 }, shares[] = { 50, 25 };
+	struct gs_sharing s;
+	double progress[2];
+
+	(void)state;
+	gs_sharing(ntt, shares, progress, 2, &s);
+	near(s.antt, 3);
+	near(s.dntt, 1);
+	near(s.stp, 0.75);
+	near(s.jain, 1); /* half the shares, half the progress */
+	near(progress[1], 0.25);
+	gs_sharing(ntt, shares, progress, 0, &s);
+	near(s.antt, 0);
+	near(s.jain, 1);
+}
+
 static void quantiles(void **state)
 {
 	double v[] = { 9, 1, 8, 2, 7, 3, 6, 4, 5, 10 };
@@ -70,6 +88,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(slowdowns),
 		cmocka_unit_test(fairness),
+		cmocka_unit_test(sharing),
 		cmocka_unit_test(quantiles),
 	};
 

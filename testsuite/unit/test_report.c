@@ -166,6 +166,49 @@ static void test_status_json(void **unused)
 	free(text);
 }
 
+static unsigned occurrences(const char *text, const char *what)
+{
+	unsigned n = 0;
+
+	for (; (text = strstr(text, what)); text++)
+		n++;
+	return n;
+}
+
+static void test_metrics_text(void **unused)
+{
+	struct gs_report_gpu gpu[2] = {
+		{ .gpu = 0, .policy = "piv", .holder = "job 12.0", .shares = 100, .evictions = 3,
+		  .evict_p99_us = 900, .sharing = { 1.5, 0.5, 1.25, 0.9 } },
+		{ .gpu = 1, .policy = "frs", .holder = "", .shares = 100 },
+	};
+	struct gs_report_row rows[2] = { row_of(12, "0"), row_of(13, "batch") };
+	struct gs_report_status s = { .version = "1", .gpu = gpu, .ngpu = 2, .step = rows,
+				      .nstep = 2 };
+	char *text, *line, *save = NULL;
+
+	(void)unused;
+	rows[1].user = "a\"b\\c\nd\xff";
+	text = gs_report_metrics(&s);
+	assert_non_null(strstr(text, "\ngpushare_gpu_evictions_total{gpu=\"0\"} 3\n"));
+	assert_non_null(strstr(text, "\ngpushare_gpu_eviction_p99_seconds{gpu=\"0\"} 0.0009\n"));
+	assert_non_null(strstr(text, "\ngpushare_gpu_jain{gpu=\"0\"} 0.9\n"));
+	assert_non_null(strstr(text, "\ngpushare_gpu_busy{gpu=\"1\"} 0\n"));
+	assert_non_null(strstr(text, "\ngpushare_step_waiting_seconds_total{job=\"12\",step=\"0\","
+			       "user=\"ann\",partition=\"low\",gpu=\"1\"} 0.006\n"));
+	assert_non_null(strstr(text, "user=\"a\\\"b\\\\c?d?\""));
+	assert_int_equal(occurrences(text, "# TYPE gpushare_step_ntt gauge\n"), 1);
+	assert_int_equal(occurrences(text, "\ngpushare_step_ntt{"), 2);
+	/* Every line is a comment or name{labels} value. */
+	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
+		assert_true(strncmp(line, "# ", 2) == 0 || strncmp(line, "gpushare_", 9) == 0);
+	free(text);
+	s.nstep = 0;
+	text = gs_report_metrics(&s);
+	assert_null(strstr(text, "gpushare_step_"));
+	free(text);
+}
+
 static void test_state_lines(void **unused)
 {
 	static const char *const bad[] = {
@@ -273,6 +316,7 @@ int main(void)
 		cmocka_unit_test(test_table_lines_up),
 		cmocka_unit_test(test_kernels_say_why),
 		cmocka_unit_test(test_status_json),
+		cmocka_unit_test(test_metrics_text),
 		cmocka_unit_test(test_state_lines),
 		cmocka_unit_test(test_proc_parse),
 		cmocka_unit_test(test_ancestry),

@@ -72,6 +72,9 @@ struct gs_daemon {
 	struct gs_slurm_report *slurm;
 	struct event *refresh;    /* AdminComment while jobs run */
 
+	struct event *metrics;    /* MetricsFile */
+	int metrics_failed;       /* to write it, as the log says already */
+
 	struct event *signals[3];
 
 	struct gs_kept_text kept[GS_QUERY_COUNT][2];

@@ -65,6 +65,8 @@ static int select_steps(struct gs_daemon *d, uint32_t job, int finished, struct 
 	size_t room = GS_FINISHED_MAX + GS_STEPS_MAX;
 
 	memset(sel, 0, sizeof(*sel));
+	for (size_t i = 0; i < d->ndevice; i++)
+		gs_gpu_settle(d->device[i].gpu, gs_clock_ns());
 	sel->step = calloc(room, sizeof(struct gs_step *));
 	if (!sel->step)
 		return -1;
@@ -128,44 +130,115 @@ static void name_holder(const struct gs_daemon *d, uint64_t id, char *buf, size_
 			snprintf(buf, size, "%s %s", peer->who, peer->program);
 }
 
-char *gs_gather_status(struct gs_daemon *d, int json)
-{
+/* The whole status, with what it points to. */
+struct whole {
+	struct gs_report_status s;
 	struct gs_report_gpu gpu[GS_CONFIG_GPUS_MAX];
 	char holder[GS_CONFIG_GPUS_MAX][160];
-	struct gs_report_status s = {
+	struct selection steps;
+};
+
+/* Those of the steps on this GPU that have used it. */
+static void share_of(const struct selection *steps, uint32_t gpu, struct gs_sharing *sharing)
+{
+	double ntt[GS_STEPS_MAX], shares[GS_STEPS_MAX], progress[GS_STEPS_MAX];
+	size_t n = 0;
+
+	for (size_t i = 0; i < steps->n; i++) {
+		const struct gs_report_row *r = &steps->row[i];
+
+		if (r->gpu != gpu || r->ntt <= 0)
+			continue;
+		ntt[n] = r->ntt;
+		shares[n++] = r->shares;
+	}
+	gs_sharing(ntt, shares, progress, n, sharing);
+}
+
+static void fill_gpu(struct gs_daemon *d, struct gs_device *dev, struct whole *w, size_t i)
+{
+	struct gs_report_gpu *g = &w->gpu[i];
+	struct gs_gpu_status st;
+
+	gs_gpu_status(dev->gpu, &st);
+	name_holder(d, st.holder, w->holder[i], sizeof(w->holder[i]));
+	*g = (struct gs_report_gpu){
+		.gpu = dev->index, .policy = st.policy,
+		.holder = w->holder[i],
+		.clients = st.tenants, .waiting = st.waiting,
+		.shares = dev->shares, .shares_taken = gs_steps_shares(d, dev),
+		.memory_mb = (double)dev->memory / 1048576,
+		.reserved_mb = (double)gs_ledger_reserved(dev->ledger) / 1048576,
+		.evictions = st.evictions, .overdue = st.overdue,
+		.evict_p50_us = st.evict_p50_us, .evict_p99_us = st.evict_p99_us,
+		.policy_faults = st.faults,
+	};
+	share_of(&w->steps, dev->index, &g->sharing);
+}
+
+static int whole_get(struct gs_daemon *d, struct whole *w)
+{
+	if (select_steps(d, 0, 0, &w->steps) < 0)
+		return -1;
+	for (size_t i = 0; i < d->ndevice; i++)
+		fill_gpu(d, &d->device[i], w, i);
+	w->s = (struct gs_report_status){
 		.version = PACKAGE_VERSION,
 		.pid = (uint32_t)getpid(),
 		.uptime_s = (double)(gs_clock_ns() - d->started_ns) / 1e9,
-		.gpu = gpu,
+		.gpu = w->gpu,
 		.ngpu = d->ndevice,
+		.step = w->steps.row,
+		.nstep = w->steps.n,
 	};
-	struct selection sel;
+	return 0;
+}
+
+char *gs_gather_status(struct gs_daemon *d, int json)
+{
+	struct whole w;
 	char *text;
 
-	for (size_t i = 0; i < d->ndevice; i++) {
-		struct gs_device *dev = &d->device[i];
-		struct gs_gpu_status st;
-
-		gs_gpu_status(dev->gpu, &st);
-		name_holder(d, st.holder, holder[i], sizeof(holder[i]));
-		gpu[i] = (struct gs_report_gpu){
-			.gpu = dev->index, .policy = st.policy,
-			.holder = holder[i],
-			.clients = st.tenants, .waiting = st.waiting,
-			.shares = dev->shares, .shares_taken = gs_steps_shares(d, dev),
-			.memory_mb = (double)dev->memory / 1048576,
-			.reserved_mb = (double)gs_ledger_reserved(dev->ledger) / 1048576,
-			.evictions = st.evictions, .overdue = st.overdue,
-			.policy_faults = st.faults,
-		};
-	}
-	if (select_steps(d, 0, 0, &sel) < 0)
+	if (whole_get(d, &w) < 0)
 		return NULL;
-	s.step = sel.row;
-	s.nstep = sel.n;
-	text = gs_report_status(&s, json);
-	selection_free(&sel);
+	text = gs_report_status(&w.s, json);
+	selection_free(&w.steps);
 	return text;
+}
+
+char *gs_gather_metrics(struct gs_daemon *d)
+{
+	struct whole w;
+	char *text;
+
+	if (whole_get(d, &w) < 0)
+		return NULL;
+	text = gs_report_metrics(&w.s);
+	selection_free(&w.steps);
+	return text;
+}
+
+/* "gpu0 frs shares=80/100 ...", one after the other: for the node's Extra. */
+int gs_gather_node(struct gs_daemon *d, char *buf, size_t size)
+{
+	struct whole w;
+	size_t at;
+
+	if (whole_get(d, &w) < 0)
+		return -1;
+	at = (size_t)snprintf(buf, size, "gpushare:");
+	for (size_t i = 0; i < w.s.ngpu && at < size; i++) {
+		const struct gs_report_gpu *g = &w.gpu[i];
+
+		at += (size_t)snprintf(buf + at, size - at, "%s gpu%u policy=%s shares=%u/%u "
+				       "clients=%u waiting=%u antt=%.2f dntt=%.2f stp=%.2f "
+				       "jain=%.2f", i ? "," : "", g->gpu, g->policy,
+				       g->shares_taken, g->shares, g->clients, g->waiting,
+				       g->sharing.antt, g->sharing.dntt, g->sharing.stp,
+				       g->sharing.jain);
+	}
+	selection_free(&w.steps);
+	return 0;
 }
 
 /* Sum of the job's steps; the eviction percentiles do not appear in it. */

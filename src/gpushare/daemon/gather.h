@@ -19,6 +19,12 @@ char *gs_gather_kernels(struct gs_daemon *d, uint32_t job, int json);
 /* The image of proto/trace.h, of all GPUs. */
 char *gs_gather_trace(struct gs_daemon *d, size_t *size);
 
+/* The same for Prometheus. */
+char *gs_gather_metrics(struct gs_daemon *d);
+
+/* The GPUs in a line, for the node's Extra; cut if need be.  -1: no memory. */
+int gs_gather_node(struct gs_daemon *d, char *buf, size_t size);
+
 /* The job's summary over its steps on this node, for AdminComment; -1 if it has none. */
 int gs_gather_comment(struct gs_daemon *d, uint32_t job_id, char *buf, size_t size);
 

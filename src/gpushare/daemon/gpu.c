@@ -421,7 +421,16 @@ int gs_gpu_trace(const struct gs_gpu *gpu, uint64_t now, struct gs_trace_image *
 	return rc;
 }
 
-void gs_gpu_status(const struct gs_gpu *gpu, struct gs_gpu_status *status)
+void gs_gpu_settle(struct gs_gpu *gpu, uint64_t now)
+{
+	struct gs_tenant *t;
+
+	LIST_FOREACH(t, &gpu->tenants, link)
+		if (t->busy)
+			gs_tenant_charge(t, gpu->holder == t, now);
+}
+
+void gs_gpu_status(struct gs_gpu *gpu, struct gs_gpu_status *status)
 {
 	const struct gs_tenant *t;
 
@@ -432,6 +441,9 @@ void gs_gpu_status(const struct gs_gpu *gpu, struct gs_gpu_status *status)
 	status->faults = gs_sched_faults(gpu->sched);
 	status->evictions = gpu->evictions;
 	status->overdue = gpu->overdue;
+	gs_tally_quantiles(&gpu->latency);
+	status->evict_p50_us = gpu->latency.p50_us;
+	status->evict_p99_us = gpu->latency.p99_us;
 	LIST_FOREACH(t, &gpu->tenants, link) {
 		status->tenants++;
 		status->waiting += t->task && t != gpu->holder;

@@ -54,6 +54,7 @@ struct gs_gpu_status {
 	uint32_t draining;          /* 1 while an eviction is under way */
 	uint32_t faults;            /* of the policy */
 	uint64_t evictions, overdue;
+	double evict_p50_us, evict_p99_us; /* of the latest, as in tally.h */
 };
 
 struct gs_gpu *gs_gpu_create(uint32_t index, const struct gs_gpu_options *options,
@@ -97,6 +98,9 @@ int gs_gpu_trace(const struct gs_gpu *gpu, uint64_t now, struct gs_trace_image *
  */
 uint64_t gs_gpu_turn(struct gs_gpu *gpu, uint64_t now);
 
-void gs_gpu_status(const struct gs_gpu *gpu, struct gs_gpu_status *status);
+/* Account for what goes on up to now, so that the tallies are those of this moment. */
+void gs_gpu_settle(struct gs_gpu *gpu, uint64_t now);
+
+void gs_gpu_status(struct gs_gpu *gpu, struct gs_gpu_status *status);
 
 #endif

@@ -27,6 +27,7 @@ struct gs_gpu {
 	uint32_t bell;         /* the client must have heard this one */
 	uint64_t drain_since;
 	uint64_t evictions, overdue;
+	struct gs_tally latency; /* of the evictions, whoever left; nothing else in it */
 	unsigned faults_said;  /* of the policy, in the log already */
 	struct gs_trace *trace;
 };

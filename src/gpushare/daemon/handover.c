@@ -70,6 +70,7 @@ static void drain_done(struct gs_gpu *gpu, uint64_t now)
 	if (gpu->evicting) {
 		gpu->evictions++;
 		gs_tally_evicted(t->p.tally, now - gpu->drain_since);
+		gs_tally_evicted(&gpu->latency, now - gpu->drain_since);
 		gs_trace_add(gpu->trace, t->traced, GS_TRACE_EVICT, gpu->drain_since, now);
 	}
 	gs_turn_over(gpu, now);

@@ -13,6 +13,7 @@
 #include "gpushare/daemon/admin.h"
 #include "gpushare/daemon/device.h"
 #include "gpushare/daemon/gather.h"
+#include "gpushare/daemon/metrics_file.h"
 #include "gpushare/daemon/slurm_report.h"
 #include "gpushare/daemon/steps.h"
 
@@ -65,13 +66,27 @@ static void on_refresh(evutil_socket_t fd, short what, void *arg)
 	}
 }
 
-static void start_refresh(struct gs_daemon *d)
+static void on_metrics(evutil_socket_t fd, short what, void *arg)
 {
-	struct timeval tv = to_timeval(d->config->report_interval_ns);
+	(void)fd;
+	(void)what;
+	gs_metrics_file_write(arg);
+}
 
-	event_del(d->refresh);
-	if (d->config->report_interval_ns >= GS_NS_PER_MS)
-		event_add(d->refresh, &tv);
+static void start_timer(struct event *timer, uint64_t every_ns)
+{
+	struct timeval tv = to_timeval(every_ns);
+
+	event_del(timer);
+	if (every_ns >= GS_NS_PER_MS)
+		event_add(timer, &tv);
+}
+
+/* What the configuration says how often. */
+static void start_timers(struct gs_daemon *d)
+{
+	start_timer(d->refresh, d->config->report_interval_ns);
+	start_timer(d->metrics, *d->config->metrics_file ? d->config->metrics_interval_ns : 0);
 }
 
 /* What only a restart changes: others hold on to it. */
@@ -121,7 +136,7 @@ void gs_reload(struct gs_daemon *d)
 	gs_steps_reprioritise(d);
 	gs_slurm_report_destroy(d->slurm);
 	d->slurm = gs_slurm_report_create(d);
-	start_refresh(d);
+	start_timers(d);
 	gs_log(GS_LOG_INFO, "reloaded %s: policy %s", d->config_path, d->config->policy);
 }
 
@@ -170,7 +185,10 @@ int gs_loop_init(struct gs_daemon *d, struct gs_error *err)
 	d->refresh = event_new(d->base, -1, EV_PERSIST, on_refresh, d);
 	if (!d->wake || !d->sweep || !d->refresh || event_add(d->sweep, &sweep) < 0)
 		return gs_fail(err, "no memory");
-	start_refresh(d);
+	d->metrics = event_new(d->base, -1, EV_PERSIST, on_metrics, d);
+	if (!d->metrics)
+		return gs_fail(err, "no memory");
+	start_timers(d);
 	return 0;
 }
 
@@ -185,8 +203,8 @@ void gs_loop_run(struct gs_daemon *d)
 
 void gs_loop_fini(struct gs_daemon *d)
 {
-	struct event *all[] = { d->wake, d->sweep, d->refresh, d->signals[0], d->signals[1],
-				d->signals[2] };
+	struct event *all[] = { d->wake, d->sweep, d->refresh, d->metrics, d->signals[0],
+				d->signals[1], d->signals[2] };
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		if (all[i])

@@ -58,6 +58,9 @@ static char *make_text(struct gs_daemon *d, enum gs_query what, uint32_t job, in
 	case GS_QUERY_KERNELS:
 		text = gs_gather_kernels(d, job, json);
 		break;
+	case GS_QUERY_METRICS:
+		text = gs_gather_metrics(d);
+		break;
 	case GS_QUERY_TRACE:
 		return gs_gather_trace(d, size);
 	case GS_QUERY_COUNT:

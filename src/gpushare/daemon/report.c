@@ -6,15 +6,15 @@
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpushare/daemon/table.h"
 #include "gpushare/metrics/metrics.h"
 
 #define MIB 1048576.0
-#define CELL_MAX 160
+#define STATUS_COLUMNS 14
 
 const char *gs_report_form(uint32_t form)
 {
@@ -60,104 +60,6 @@ void gs_report_comment(const struct gs_report_row *row, uint32_t gpu_shares, cha
 		 row->waiting_ms, row->preemptions, ceil(row->memory_mb), row->reserved_mb);
 }
 
-/* ---- tables ---------------------------------------------------------- */
-
-/* A table of texts, column by column as wide as its widest cell. */
-struct table {
-	char *buf;
-	size_t len;
-	FILE *out;
-	char (*cell)[CELL_MAX];
-	size_t columns, cells, room;
-	int failed;
-};
-
-static void table_open(struct table *t, size_t columns)
-{
-	memset(t, 0, sizeof(*t));
-	t->columns = columns;
-	t->out = open_memstream(&t->buf, &t->len);
-	t->failed = !t->out;
-}
-
-static void table_cell(struct table *t, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
-static void table_cell(struct table *t, const char *fmt, ...)
-{
-	va_list ap;
-
-	if (t->cells == t->room) {
-		size_t room = t->room ? 2 * t->room : 64;
-		void *grown = realloc(t->cell, room * sizeof(*t->cell));
-
-		if (!grown) {
-			t->failed = 1;
-			return;
-		}
-		t->cell = grown;
-		t->room = room;
-	}
-	va_start(ap, fmt);
-	vsnprintf(t->cell[t->cells++], CELL_MAX, fmt, ap);
-	va_end(ap);
-}
-
-/* Figures stand right, words left; the last column is not padded. */
-static int is_figure(const char *cell)
-{
-	return cell[0] >= '0' && cell[0] <= '9' && cell[strspn(cell, "0123456789.")] == '\0';
-}
-
-/* Positive: figures, to the right; negative: words, to the left. */
-static int column_width(const struct table *t, size_t column)
-{
-	size_t width = 0;
-	int figures = 1;
-
-	for (size_t i = column; i < t->cells; i += t->columns) {
-		if (strlen(t->cell[i]) > width)
-			width = strlen(t->cell[i]);
-		if (i >= t->columns)
-			figures &= is_figure(t->cell[i]);
-	}
-	return figures ? (int)width : -(int)width;
-}
-
-/* Print the collected cells and begin anew with that many columns. */
-static void table_print(struct table *t, size_t next_columns)
-{
-	int width[64];
-
-	for (size_t c = 0; c < t->columns && c < 64; c++)
-		width[c] = column_width(t, c);
-	for (size_t i = 0; !t->failed && i < t->cells; i++) {
-		size_t c = i % t->columns;
-		int last = c + 1 == t->columns;
-
-		if (last && width[c] < 0)
-			fprintf(t->out, "%s", t->cell[i]);
-		else
-			fprintf(t->out, "%*s", width[c], t->cell[i]);
-		fputs(last ? "\n" : "  ", t->out);
-	}
-	t->cells = 0;
-	t->columns = next_columns;
-}
-
-static char *table_close(struct table *t)
-{
-	int bad = t->failed;
-
-	if (t->out)
-		bad |= fclose(t->out) != 0;
-	free(t->cell);
-	if (bad) {
-		free(t->buf);
-		return NULL;
-	}
-	return t->buf;
-}
-
 /* ---- steps ----------------------------------------------------------- */
 
 static size_t count_columns(void)
@@ -170,15 +72,15 @@ static size_t count_columns(void)
 	return n;
 }
 
-static void steps_table(struct table *t, const struct gs_report_row *row, size_t n)
+static void steps_table(struct gs_table *t, const struct gs_report_row *row, size_t n)
 {
-#define COLUMN(key, type, kind, words) table_cell(t, "%s", #key);
+#define COLUMN(key, type, kind, words) gs_table_cell(t, "%s", #key);
 #include "gpushare/daemon/report.def"
 #undef COLUMN
 	for (; n; n--, row++) {
-#define CELL_TEXT(v) table_cell(t, "%s", *(v) ? (v) : "-")
-#define CELL_COUNT(v) table_cell(t, "%" PRIu64, (uint64_t)(v))
-#define CELL_NUMBER(v) table_cell(t, "%.2f", (v))
+#define CELL_TEXT(v) gs_table_cell(t, "%s", *(v) ? (v) : "-")
+#define CELL_COUNT(v) gs_table_cell(t, "%" PRIu64, (uint64_t)(v))
+#define CELL_NUMBER(v) gs_table_cell(t, "%.2f", (v))
 #define COLUMN(key, type, kind, words) CELL_##kind(row->key);
 #include "gpushare/daemon/report.def"
 #undef COLUMN
@@ -238,14 +140,14 @@ static char *dump(json_t *value)
 
 char *gs_report_steps(const struct gs_report_row *row, size_t n, int json)
 {
-	struct table t;
+	struct gs_table t;
 
 	if (json)
 		return dump(steps_json(row, n));
-	table_open(&t, count_columns());
+	gs_table_open(&t, count_columns());
 	steps_table(&t, row, n);
-	table_print(&t, 0);
-	return table_close(&t);
+	gs_table_print(&t, 0);
+	return gs_table_close(&t);
 }
 
 /* ---- status ---------------------------------------------------------- */
@@ -265,6 +167,12 @@ static json_t *gpu_json(const struct gs_report_gpu *g)
 	json_object_set_new(o, "reserved_mb", number(g->reserved_mb));
 	json_object_set_new(o, "evictions", json_integer((json_int_t)g->evictions));
 	json_object_set_new(o, "overdue", json_integer((json_int_t)g->overdue));
+	json_object_set_new(o, "evict_p50_us", number(g->evict_p50_us));
+	json_object_set_new(o, "evict_p99_us", number(g->evict_p99_us));
+	json_object_set_new(o, "antt", number(g->sharing.antt));
+	json_object_set_new(o, "dntt", number(g->sharing.dntt));
+	json_object_set_new(o, "stp", number(g->sharing.stp));
+	json_object_set_new(o, "jain", number(g->sharing.jain));
 	json_object_set_new(o, "policy_faults", json_integer(g->policy_faults));
 	return o;
 }
@@ -283,39 +191,43 @@ static char *status_json(const struct gs_report_status *s)
 	return dump(o);
 }
 
-static void status_gpus(struct table *t, const struct gs_report_status *s)
+static void status_gpus(struct gs_table *t, const struct gs_report_status *s)
 {
-	static const char *const heads[] = { "gpu", "policy", "shares", "taken", "memory_mb",
-					     "reserved_mb", "clients", "waiting", "evictions",
-					     "overdue", "holder" };
+	static const char *const heads[STATUS_COLUMNS] = {
+		"gpu", "policy", "shares", "taken", "memory_mb", "reserved_mb", "clients",
+		"waiting", "evictions", "overdue", "antt", "stp", "jain", "holder",
+	};
 
 	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++)
-		table_cell(t, "%s", heads[i]);
+		gs_table_cell(t, "%s", heads[i]);
 	for (size_t i = 0; i < s->ngpu; i++) {
 		const struct gs_report_gpu *g = &s->gpu[i];
 
-		table_cell(t, "%u", g->gpu);
-		table_cell(t, "%s%s", g->policy, g->policy_faults ? " (fell back)" : "");
-		table_cell(t, "%u", g->shares);
-		table_cell(t, "%u", g->shares_taken);
-		table_cell(t, "%.0f", g->memory_mb);
-		table_cell(t, "%.0f", g->reserved_mb);
-		table_cell(t, "%u", g->clients);
-		table_cell(t, "%u", g->waiting);
-		table_cell(t, "%" PRIu64, g->evictions);
-		table_cell(t, "%" PRIu64, g->overdue);
-		table_cell(t, "%s", *g->holder ? g->holder : "-");
+		gs_table_cell(t, "%u", g->gpu);
+		gs_table_cell(t, "%s%s", g->policy, g->policy_faults ? " (fell back)" : "");
+		gs_table_cell(t, "%u", g->shares);
+		gs_table_cell(t, "%u", g->shares_taken);
+		gs_table_cell(t, "%.0f", g->memory_mb);
+		gs_table_cell(t, "%.0f", g->reserved_mb);
+		gs_table_cell(t, "%u", g->clients);
+		gs_table_cell(t, "%u", g->waiting);
+		gs_table_cell(t, "%" PRIu64, g->evictions);
+		gs_table_cell(t, "%" PRIu64, g->overdue);
+		gs_table_cell(t, "%.2f", g->sharing.antt);
+		gs_table_cell(t, "%.2f", g->sharing.stp);
+		gs_table_cell(t, "%.2f", g->sharing.jain);
+		gs_table_cell(t, "%s", *g->holder ? g->holder : "-");
 	}
-	table_print(t, count_columns());
+	gs_table_print(t, count_columns());
 }
 
 char *gs_report_status(const struct gs_report_status *s, int json)
 {
-	struct table t;
+	struct gs_table t;
 
 	if (json)
 		return status_json(s);
-	table_open(&t, 11);
+	gs_table_open(&t, STATUS_COLUMNS);
 	if (!t.failed)
 		fprintf(t.out, "gpushared %s, pid %u, up %.0f s\n\n", s->version, s->pid,
 			s->uptime_s);
@@ -326,8 +238,8 @@ char *gs_report_status(const struct gs_report_status *s, int json)
 		steps_table(&t, s->step, s->nstep);
 	else if (!t.failed)
 		fputs("no job steps\n", t.out);
-	table_print(&t, 0);
-	return table_close(&t);
+	gs_table_print(&t, 0);
+	return gs_table_close(&t);
 }
 
 /* ---- kernels --------------------------------------------------------- */
@@ -355,20 +267,20 @@ static json_t *kernel_json(const struct gs_report_kernel *r)
 	return o;
 }
 
-static void kernel_cells(struct table *t, const struct gs_report_kernel *r)
+static void kernel_cells(struct gs_table *t, const struct gs_report_kernel *r)
 {
 	const struct gs_tally_kernel *k = r->kernel;
 
-	table_cell(t, "%u", r->job);
-	table_cell(t, "%s", r->step);
-	table_cell(t, "%s", k->name);
-	table_cell(t, "%s", gs_report_form(k->form));
-	table_cell(t, "%u", k->registers);
-	table_cell(t, "%" PRIu64, k->launches);
-	table_cell(t, "%" PRIu64, k->preemptions);
-	table_cell(t, "%.3f", (double)k->alone_ns / 1e6);
-	table_cell(t, "%.3f", mean_ms(k));
-	table_cell(t, "%s", k->reason ? gs_report_reason(k->reason) : "-");
+	gs_table_cell(t, "%u", r->job);
+	gs_table_cell(t, "%s", r->step);
+	gs_table_cell(t, "%s", k->name);
+	gs_table_cell(t, "%s", gs_report_form(k->form));
+	gs_table_cell(t, "%u", k->registers);
+	gs_table_cell(t, "%" PRIu64, k->launches);
+	gs_table_cell(t, "%" PRIu64, k->preemptions);
+	gs_table_cell(t, "%.3f", (double)k->alone_ns / 1e6);
+	gs_table_cell(t, "%.3f", mean_ms(k));
+	gs_table_cell(t, "%s", k->reason ? gs_report_reason(k->reason) : "-");
 }
 
 char *gs_report_kernels(const struct gs_report_kernel *kernel, size_t n, int json)
@@ -376,7 +288,7 @@ char *gs_report_kernels(const struct gs_report_kernel *kernel, size_t n, int jso
 	static const char *const heads[] = { "job", "step", "kernel", "form", "registers",
 					     "launches", "preemptions", "alone_ms", "mean_ms",
 					     "reason" };
-	struct table t;
+	struct gs_table t;
 
 	if (json) {
 		json_t *all = json_array();
@@ -385,11 +297,11 @@ char *gs_report_kernels(const struct gs_report_kernel *kernel, size_t n, int jso
 			json_array_append_new(all, kernel_json(&kernel[i]));
 		return dump(all);
 	}
-	table_open(&t, sizeof(heads) / sizeof(heads[0]));
+	gs_table_open(&t, sizeof(heads) / sizeof(heads[0]));
 	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++)
-		table_cell(&t, "%s", heads[i]);
+		gs_table_cell(&t, "%s", heads[i]);
 	for (size_t i = 0; i < n; i++)
 		kernel_cells(&t, &kernel[i]);
-	table_print(&t, 0);
-	return table_close(&t);
+	gs_table_print(&t, 0);
+	return gs_table_close(&t);
 }

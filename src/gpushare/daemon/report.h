@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "gpushare/daemon/tally.h"
+#include "gpushare/metrics/metrics.h"
 
 /* One job step; texts are the caller's. */
 struct gs_report_row {
@@ -24,6 +25,8 @@ struct gs_report_gpu {
 	uint32_t shares, shares_taken;
 	double memory_mb, reserved_mb;
 	uint64_t evictions, overdue;
+	double evict_p50_us, evict_p99_us;
+	struct gs_sharing sharing; /* of the registered steps that have used it */
 	uint32_t policy_faults;
 };
 
@@ -52,6 +55,9 @@ void gs_report_fill(struct gs_report_row *row, struct gs_tally *tally,
 char *gs_report_steps(const struct gs_report_row *row, size_t n, int json);
 char *gs_report_status(const struct gs_report_status *status, int json);
 char *gs_report_kernels(const struct gs_report_kernel *kernel, size_t n, int json);
+
+/* The same figures as Prometheus' text exposition format (prometheus.c). */
+char *gs_report_metrics(const struct gs_report_status *status);
 
 /*
  * The summary for AdminComment, one line:

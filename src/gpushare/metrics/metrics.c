@@ -51,6 +51,19 @@ double gs_jain(const double *x, const double *entitlement, size_t n)
 	return squares > 0 ? sum * sum / ((double)n * squares) : 1;
 }
 
+void gs_sharing(const double *ntt, const double *shares, double *progress, size_t n,
+		struct gs_sharing *sharing)
+{
+	for (size_t i = 0; i < n; i++)
+		progress[i] = ntt[i] > 0 ? 1 / ntt[i] : 0;
+	*sharing = (struct gs_sharing){
+		.antt = gs_antt(ntt, n),
+		.dntt = gs_dntt(ntt, n),
+		.stp = gs_stp(ntt, n),
+		.jain = gs_jain(progress, shares, n),
+	};
+}
+
 static int by_value(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;

@@ -23,6 +23,19 @@ double gs_dntt(const double *ntt, size_t n);
 /* Jain's index of x_i / entitlement_i: 1 is fair, 1/n is one taking all; 1 for n = 0. */
 double gs_jain(const double *x, const double *entitlement, size_t n);
 
+/* The four of those who share a GPU. */
+struct gs_sharing {
+	double antt, dntt, stp, jain;
+};
+
+/*
+ * From n NTTs and entitlements (shares).  Jain's index is that of the
+ * progress 1/NTT; progress is the caller's room for n values and holds them
+ * then.
+ */
+void gs_sharing(const double *ntt, const double *shares, double *progress, size_t n,
+		struct gs_sharing *sharing);
+
 /*
  * The q-quantile (0..1) of n values by the nearest-rank method; sorts the
  * array in place; 0 for n = 0.

@@ -105,6 +105,7 @@ static int summarize(const struct sim_experiment *x, const char *policy, struct 
 		     struct sim_summary *s, struct gs_error *err)
 {
 	size_t n = x->workload->count;
+	struct gs_sharing sharing;
 	double *rate = malloc(n * sizeof(*rate)), *shares = malloc(n * sizeof(*shares));
 
 	if (!rate || !shares) {
@@ -123,16 +124,16 @@ static int summarize(const struct sim_experiment *x, const char *policy, struct 
 		r->ntt /= x->rounds;
 		r->alone_ms = (double)x->workload->kernel[i].length_ns / NS_PER_MS;
 		t->ntt[i] = r->ntt;
-		rate[i] = r->ntt > 0 ? 1 / r->ntt : 0;
 		shares[i] = x->workload->kernel[i].shares;
 	}
+	gs_sharing(t->ntt, shares, rate, n, &sharing);
 	*s = (struct sim_summary){
 		.policy = policy,
-		.antt = gs_antt(t->ntt, n),
+		.antt = sharing.antt,
 		.dntt = t->dntt / x->rounds,
-		.dntt_avg = gs_dntt(t->ntt, n),
-		.stp = gs_stp(t->ntt, n),
-		.jain = gs_jain(rate, shares, n),
+		.dntt_avg = sharing.dntt,
+		.stp = sharing.stp,
+		.jain = sharing.jain,
 		.makespan_ms = t->makespan / x->rounds,
 		.handovers = t->handovers / x->rounds,
 		.faults = t->faults,
