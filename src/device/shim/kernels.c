@@ -160,6 +160,7 @@ void shim_kernel_add(const void *module, int library, const void *handle, const 
 		k->param_offset = d->param_offset;
 		k->param_size = d->param_size;
 		k->ctl_offset = d->ctl_offset;
+		k->whole_warps = d->whole_warps;
 		if (d->form == PTX_FORM_PERSISTENT)
 			k->twin = twin_of(module, library, name);
 		if (d->form == PTX_FORM_PERSISTENT && !k->twin)
@@ -190,6 +191,7 @@ void shim_kernel_alias(const void *known, const void *handle)
 	k->param_offset = from->param_offset;
 	k->param_size = from->param_size;
 	k->ctl_offset = from->ctl_offset;
+	k->whole_warps = from->whole_warps;
 	k->number = from->number;
 }
 

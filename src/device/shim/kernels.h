@@ -22,6 +22,7 @@ struct shim_kernel {
 	uint32_t nparam;
 	const uint32_t *param_offset, *param_size;
 	uint32_t ctl_offset;
+	uint8_t whole_warps;      /* the twin wants blocks whose warps are rows of threads (transform.h) */
 	uint32_t number;          /* announced to the daemon as this */
 	_Atomic uint64_t launches;
 	_Atomic uint64_t tpt_ps;  /* learned time per block-task, picoseconds of the whole GPU; 0: not yet */

@@ -189,6 +189,8 @@ static int make_evictable(struct shim_launch *l, const struct request *r)
 
 	if (!k->twin || r->config || r->cooperative || r->graph)
 		return 0;
+	if (k->whole_warps && !(r->block[1] == 1 && r->block[2] == 1) && r->block[0] % 32)
+		return 0;
 	if (k->tpt_ps && k->tpt_ps * l->nt < SHORT_KERNEL_PS)
 		return 0;
 	l->workers = workers_of(k, r, l->ctx);

@@ -97,7 +97,16 @@ unsigned shim_launch_reap(struct shim_session *s)
 	return out;
 }
 
-static struct shim_launch *try_take(struct shim_session *s)
+void shim_launch_init(struct gs_page *page)
+{
+	for (uint32_t i = 0; i < GS_PAGE_STUBS; i++) {
+		pool[i].index = i;
+		pool[i].stub = &page->stub[i];
+		atomic_store(&pool[i].owner, SHIM_FREE);
+	}
+}
+
+static struct shim_launch *try_take(void)
 {
 	uint32_t from = atomic_load_explicit(&hint, memory_order_relaxed);
 
@@ -110,8 +119,6 @@ static struct shim_launch *try_take(struct shim_session *s)
 		    !atomic_compare_exchange_strong(&l->owner, &owner, SHIM_OUT))
 			continue;
 		atomic_store_explicit(&hint, i + 1, memory_order_relaxed);
-		l->index = i;
-		l->stub = &s->page->stub[i];
 		l->sampled = 0;
 		l->evictable = 0;
 		l->signalled_ns = 0;
@@ -126,9 +133,9 @@ struct shim_launch *shim_launch_take(struct shim_session *s)
 	static const struct timespec nap = { 0, FULL_POOL_NAP_NS };
 	struct shim_launch *l;
 
-	while (!(l = try_take(s))) {
+	while (!(l = try_take())) {
 		shim_launch_reap(s);
-		l = try_take(s);
+		l = try_take();
 		if (l)
 			break;
 		nanosleep(&nap, NULL);

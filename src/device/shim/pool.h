@@ -35,6 +35,9 @@ struct shim_launch {
 /* Free; being prepared or out; being reclaimed. */
 enum shim_owner { SHIM_FREE, SHIM_OUT, SHIM_RECLAIMING };
 
+/* Tie every launch to its stub, before anybody else looks at them. */
+void shim_launch_init(struct gs_page *page);
+
 /* Take a free launch; waits until there is one. Its stub is in PREP. */
 struct shim_launch *shim_launch_take(struct shim_session *s);
 /* Give it back unused (its stub is set to PREP). */

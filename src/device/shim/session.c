@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "device/shim/agent.h"
+#include "device/shim/pool.h"
 #include "device/shim/shim.h"
 
 #define CONNECT_TIMEOUT_MS 3000
@@ -98,6 +99,7 @@ static struct shim_session *make(const char *socket)
 			goto fail;
 		s->page = gs_client_page(s->client);
 	}
+	shim_launch_init(s->page);
 	if (shim_agent_start(s) < 0)
 		goto fail;
 	return s;
