@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,10 +25,12 @@
 
 enum { WRITTEN = 1, REFUSED, HANGS, DIES };
 
-static struct gs_config config = { .report_to_slurm = 1, .slurm_conf = "/some/slurm.conf" };
+static struct gs_config config = { .report_to_slurm = 1, .slurm_conf = "/some/slurm.conf",
+				   .node_name = "node7" };
 static struct gs_daemon d;
 static uint32_t told[128];
 static unsigned ntold;
+static char *node_told; /* shared with the helper */
 
 void gs_slurm_helper(int sock, const char *slurm_conf)
 {
@@ -36,6 +39,13 @@ void gs_slurm_helper(int sock, const char *slurm_conf)
 	while (recv(sock, &r, sizeof(r), 0) == sizeof(r)) {
 		struct gs_slurm_answer a = { .ticket = r.ticket };
 
+		if (*r.node) {
+			a.rc = strcmp(r.node, "node7") || strcmp(r.text, "gpushare: gpu0");
+			snprintf(node_told, 8, a.rc ? "wrong" : "right");
+			if (send(sock, &a, sizeof(a), 0) < 0)
+				return;
+			continue;
+		}
 		if (r.job_id == HANGS)
 			pause();
 		if (r.job_id == DIES)
@@ -102,6 +112,15 @@ static void test_answers(void **state)
 	assert_int_equal(told[1], b);
 }
 
+static void test_node(void **state)
+{
+	(void)state;
+	gs_slurm_report_node(d.slurm, "gpushare: gpu0");
+	/* A ticket like any other; whoever waits for tickets does not know it. */
+	until_told(1);
+	assert_string_equal(node_told, "right");
+}
+
 static void test_a_hung_helper_keeps_nobody_waiting(void **state)
 {
 	uint32_t a = gs_slurm_report_send(d.slurm, HANGS, "gpushare: x");
@@ -156,7 +175,11 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(test_a_dead_helper_is_replaced, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_too_many_are_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_node, setup, teardown),
 	};
 
+	node_told = mmap(NULL, 8, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (node_told == MAP_FAILED)
+		return 1;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

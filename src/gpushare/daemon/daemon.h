@@ -70,7 +70,8 @@ struct gs_daemon {
 	uid_t admin_uid;          /* SlurmUser's */
 
 	struct gs_slurm_report *slurm;
-	struct event *refresh;    /* AdminComment while jobs run */
+	struct event *refresh;    /* AdminComment while jobs run, the node's Extra */
+	char node_said[1024];     /* what it was told last */
 
 	struct event *metrics;    /* MetricsFile */
 	int metrics_failed;       /* to write it, as the log says already */

@@ -4,6 +4,7 @@
 #include "gpushare/daemon/loop.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <event2/event.h>
@@ -57,6 +58,10 @@ static void on_refresh(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	if (!d->slurm)
 		return;
+	if (gs_gather_node(d, text, sizeof(text)) == 0 && strcmp(text, d->node_said) != 0) {
+		gs_slurm_report_node(d->slurm, text);
+		snprintf(d->node_said, sizeof(d->node_said), "%s", text);
+	}
 	TAILQ_FOREACH(s, &d->steps, link) {
 		if (s->info.local || s->reported == figures(s) || s->tally.launches == 0 ||
 		    gs_gather_comment(d, s->info.job_id, text, sizeof(text)) < 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The process that writes AdminComment through libslurm: the only file that
+ * The process that writes AdminComment and Extra through libslurm: the only file that
  * knows libslurm.  It may block, and libslurm may end it: the daemon copes.
  */
 #define _GNU_SOURCE
@@ -48,6 +48,36 @@ out:
 	return rc;
 }
 
+/* The node's Extra in the same way, for `scontrol show node`. */
+static int update_node(char *name, const char *ours, char *reason, size_t size)
+{
+	node_info_msg_t *nodes = NULL;
+	char merged[2 * GS_COMMENT_MAX];
+	update_node_msg_t change;
+	int rc = -1;
+
+	if (slurm_load_node_single(&nodes, name, SHOW_ALL) != SLURM_SUCCESS ||
+	    nodes->record_count < 1) {
+		snprintf(reason, size, "node %s: %s", name, slurm_strerror(errno));
+		goto out;
+	}
+	if (gs_comment_merge(nodes->node_array[0].extra, ours, merged, sizeof(merged)) < 0) {
+		snprintf(reason, size, "what others wrote leaves no room");
+		goto out;
+	}
+	slurm_init_update_node_msg(&change);
+	change.node_names = name;
+	change.extra = merged;
+	if (slurm_update_node(&change) != SLURM_SUCCESS)
+		snprintf(reason, size, "node %s: %s", name, slurm_strerror(errno));
+	else
+		rc = 0;
+out:
+	if (nodes)
+		slurm_free_node_info_msg(nodes);
+	return rc;
+}
+
 void gs_slurm_helper(int sock, const char *slurm_conf)
 {
 	struct gs_slurm_request request;
@@ -59,8 +89,13 @@ void gs_slurm_helper(int sock, const char *slurm_conf)
 		struct gs_slurm_answer answer = { .ticket = request.ticket };
 
 		request.text[sizeof(request.text) - 1] = '\0';
-		answer.rc = update(request.job_id, request.text, answer.reason,
-				   sizeof(answer.reason));
+		request.node[sizeof(request.node) - 1] = '\0';
+		if (*request.node)
+			answer.rc = update_node(request.node, request.text, answer.reason,
+						sizeof(answer.reason));
+		else
+			answer.rc = update(request.job_id, request.text, answer.reason,
+					   sizeof(answer.reason));
 		if (send(sock, &answer, sizeof(answer), MSG_NOSIGNAL) < 0)
 			break;
 	}

@@ -43,6 +43,7 @@ struct gs_slurm_report {
 	struct event *readable, *tick;
 	uint32_t next;
 	uint64_t forked_ns, answered_ns;
+	int node_failed;         /* the log says so already */
 	struct ticket ticket[TICKETS];
 };
 
@@ -90,9 +91,13 @@ static void on_answer(evutil_socket_t fd, short what, void *arg)
 	for (struct ticket *t = r->ticket; t < r->ticket + TICKETS; t++) {
 		if (!t->number || t->number != a.ticket)
 			continue;
-		if (a.rc)
+		if (a.rc && t->job_id)
 			gs_log(GS_LOG_WARN, "job %u: AdminComment not written: %s", t->job_id,
 			       a.reason);
+		else if (a.rc && !r->node_failed) /* told again and again, said once */
+			gs_log(GS_LOG_WARN, "the node's Extra not written: %s", a.reason);
+		if (!t->job_id)
+			r->node_failed = a.rc != 0;
 		done(r, t);
 		t->number = 0;
 	}
@@ -202,9 +207,8 @@ void gs_slurm_report_destroy(struct gs_slurm_report *r)
 	free(r);
 }
 
-uint32_t gs_slurm_report_send(struct gs_slurm_report *r, uint32_t job_id, const char *text)
+static uint32_t send_request(struct gs_slurm_report *r, struct gs_slurm_request *request)
 {
-	struct gs_slurm_request request = { .job_id = job_id };
 	struct ticket *t = r->ticket;
 
 	if (!r->pid && start_helper(r) < 0)
@@ -215,10 +219,31 @@ uint32_t gs_slurm_report_send(struct gs_slurm_report *r, uint32_t job_id, const 
 		return 0;
 	if (++r->next == 0)
 		r->next = 1;
-	request.ticket = r->next;
-	snprintf(request.text, sizeof(request.text), "%s", text);
-	if (send(r->sock, &request, sizeof(request), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+	request->ticket = r->next;
+	if (send(r->sock, request, sizeof(*request), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
 		return 0;
-	*t = (struct ticket){ .number = r->next, .job_id = job_id, .sent_ns = gs_clock_ns() };
+	*t = (struct ticket){ .number = r->next, .job_id = request->job_id,
+			      .sent_ns = gs_clock_ns() };
 	return r->next;
+}
+
+uint32_t gs_slurm_report_send(struct gs_slurm_report *r, uint32_t job_id, const char *text)
+{
+	struct gs_slurm_request request = { .job_id = job_id };
+
+	snprintf(request.text, sizeof(request.text), "%s", text);
+	return send_request(r, &request);
+}
+
+void gs_slurm_report_node(struct gs_slurm_report *r, const char *text)
+{
+	struct gs_slurm_request request = { .job_id = 0 };
+	char host[256] = "";
+
+	gethostname(host, sizeof(host) - 1);
+	host[strcspn(host, ".")] = '\0';
+	snprintf(request.node, sizeof(request.node), "%.63s",
+		 *r->d->config->node_name ? r->d->config->node_name : host);
+	snprintf(request.text, sizeof(request.text), "%s", text);
+	send_request(r, &request);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The jobs' AdminComment.  libslurm's calls block and may exit, so they are
+ * The jobs' AdminComment and the node's Extra.  libslurm's calls block and may exit, so they are
  * made by a forked helper behind a socket pair; the loop never waits.  A
  * helper that hangs is killed and a new one takes its place.
  */
@@ -25,6 +25,9 @@ void gs_slurm_report_destroy(struct gs_slurm_report *r); /* NULL is fine */
  */
 uint32_t gs_slurm_report_send(struct gs_slurm_report *r, uint32_t job_id, const char *text);
 
+/* The same for the Extra of this node (NodeName).  Nobody is told when it is out. */
+void gs_slurm_report_node(struct gs_slurm_report *r, const char *text);
+
 /* register.c: the report of that ticket is out, or never will be. */
 void gs_slurm_report_done(struct gs_daemon *d, uint32_t ticket);
 
@@ -37,6 +40,7 @@ void gs_slurm_helper(int sock, const char *slurm_conf);
 /* What travels between the two. */
 struct gs_slurm_request {
 	uint32_t ticket, job_id;
+	char node[64];           /* not empty: this node's Extra, not a job's AdminComment */
 	char text[GS_COMMENT_MAX];
 };
 struct gs_slurm_answer {
