@@ -839,6 +839,107 @@ static void test_metrics_file(void **state)
 	unlink(path);
 }
 
+/* ---- the history ------------------------------------------------------------ */
+
+/* Rows of the history's answer per step. */
+static json_t *history(const struct live *l, const struct gs_msg_history *ask)
+{
+	int sock = live_connect(l);
+	struct gs_msg msg;
+	char text[65536] = "";
+	json_t *rows;
+
+	gs_msg_init(&msg, GS_MSG_HISTORY, 4);
+	msg.history = *ask;
+	msg.history.json = 1;
+	live_send(sock, &msg, -1);
+	do {
+		live_expect(sock, &msg, GS_MSG_TEXT, NULL);
+		assert_int_equal(msg.header.tag, 4);
+		assert_true(strlen(text) + msg.text.length < sizeof(text));
+		strncat(text, msg.text.text, msg.text.length);
+	} while (msg.text.more);
+	close(sock);
+	rows = json_loads(text, 0, NULL);
+	assert_non_null(rows);
+	return rows;
+}
+
+static size_t history_rows(const struct live *l, struct gs_msg_history ask)
+{
+	json_t *rows = history(l, &ask);
+	size_t n = json_array_size(rows);
+
+	json_decref(rows);
+	return n;
+}
+
+static void run_steps(const struct live *l, unsigned n, const char *partition)
+{
+	unsigned before = live_logged(l, ": over: ");
+	uint32_t job;
+
+	for (unsigned i = 0; i < n; i++)
+		close(live_local(l, 1, MIB, partition, &job));
+	while (live_logged(l, ": over: ") < before + n)
+		usleep(1000);
+}
+
+static void test_history(void **state)
+{
+	struct gs_msg_history all = { 0 }, low = { .partition = "low" };
+	struct live *l = *state;
+	char line[160], path[128], aside[160];
+	uint32_t job;
+	unsigned over;
+	int own;
+	FILE *f;
+
+	/* Without a file: what this daemon has seen. */
+	run_steps(l, 2, "low");
+	assert_int_equal(history_rows(l, low), 2);
+	live_stop(l, SIGTERM);
+	snprintf(path, sizeof(path), "%s/h.db", l->dir);
+	snprintf(aside, sizeof(aside), "%s.corrupt", path);
+	snprintf(line, sizeof(line), "HistoryFile=%s\n", path);
+	live_configure(l, line);
+	live_start(l);
+	if (live_logged(l, "without SQLite")) {
+		print_message("the history's file: not tried, built without SQLite\n");
+		return;
+	}
+	run_steps(l, 3, "low");
+	run_steps(l, 2, "high");
+	own = live_local(l, 10, 0, "low", &job); /* goes on */
+	assert_int_equal(history_rows(l, all), 6);
+	assert_int_equal(history_rows(l, low), 4);
+	assert_int_equal(history_rows(l, (struct gs_msg_history){ .group = GS_GROUP_PARTITION }), 2);
+	assert_int_equal(history_rows(l, (struct gs_msg_history){ .since = 4000000000u }), 1);
+	/* Across restarts, what was written in the last moment included. */
+	over = live_logged(l, ": over: ");
+	close(own);
+	while (live_logged(l, ": over: ") == over)
+		usleep(1000);
+	run_steps(l, 4, "high");
+	live_stop(l, SIGTERM);
+	live_start(l);
+	assert_int_equal(history_rows(l, all), 10);
+	/* Corrupt: set aside with one line, and kept anew. */
+	live_stop(l, SIGTERM);
+	f = fopen(path, "w");
+	for (int i = 0; i < 500; i++)
+		fputs("not a database any more\n", f);
+	fclose(f);
+	live_start(l);
+	run_steps(l, 1, "low");
+	assert_int_equal(history_rows(l, all), 1);
+	await_log(l, "set aside");
+	assert_int_equal(access(aside, F_OK), 0);
+	live_stop(l, SIGTERM);
+	unlink(path);
+	unlink(aside);
+}
+
 /* ---- gpusharectl run ------------------------------------------------------- */
 
 static int ctl(const struct live *l, const char *script, int sig)
@@ -908,6 +1009,7 @@ int main(void)
 		LIVE(test_policy_is_changed),
 		LIVE(test_priority_is_changed),
 		LIVE(test_metrics_file),
+		LIVE(test_history),
 		LIVE(test_ctl_run),
 		LIVE(test_ctl_run_forwards_signals),
 	};

@@ -21,6 +21,7 @@ struct event;
 struct event_base;
 struct gs_peer;
 struct gs_step;
+struct gs_history;
 struct gs_slurm_report;
 
 /* One configured GPU. */
@@ -69,6 +70,7 @@ struct gs_daemon {
 
 	uid_t admin_uid;          /* SlurmUser's */
 
+	struct gs_history *history;
 	struct gs_slurm_report *slurm;
 	struct event *refresh;    /* AdminComment while jobs run, the node's Extra */
 	char node_said[1024];     /* what it was told last */

@@ -96,6 +96,39 @@ char *gs_gather_report(struct gs_daemon *d, uint32_t job, int json)
 	return text;
 }
 
+void gs_gather_past(struct gs_step *s, struct gs_past_step *past)
+{
+	struct gs_report_row row;
+
+	fill_row(&row, s, "");
+	*past = (struct gs_past_step){
+		.job = s->info.job_id, .step = s->info.step_id, .gpu = s->info.gpu,
+		.shares = s->info.shares, .start_s = s->begun_s, .end_s = s->ended_s,
+		.kernels = row.kernels, .preemptions = row.preemptions,
+		.active_ms = row.active_ms, .waiting_ms = row.waiting_ms,
+		.turnaround_ms = row.turnaround_ms,
+		.evict_p50_us = row.evict_p50_us, .evict_p99_us = row.evict_p99_us,
+		.memory_mb = row.memory_mb, .reserved_mb = row.reserved_mb,
+	};
+	snprintf(past->user, sizeof(past->user), "%s", s->user);
+	snprintf(past->partition, sizeof(past->partition), "%s", s->info.partition);
+}
+
+int gs_gather_all(struct gs_daemon *d, int finished, struct gs_past_step **past, size_t *n)
+{
+	struct selection sel;
+
+	*past = NULL;
+	if (select_steps(d, 0, finished, &sel) < 0)
+		return -1;
+	*n = sel.n;
+	*past = calloc(sel.n + 1, sizeof(**past));
+	for (size_t i = 0; *past && i < sel.n; i++)
+		gs_gather_past(sel.step[i], &(*past)[i]);
+	selection_free(&sel);
+	return *past ? 0 : -1;
+}
+
 /* Of the registered steps; of a job's, also when they are over. */
 char *gs_gather_kernels(struct gs_daemon *d, uint32_t job, int json)
 {

@@ -14,6 +14,7 @@
 #include "gpushare/daemon/admin.h"
 #include "gpushare/daemon/device.h"
 #include "gpushare/daemon/gather.h"
+#include "gpushare/daemon/history.h"
 #include "gpushare/daemon/metrics_file.h"
 #include "gpushare/daemon/slurm_report.h"
 #include "gpushare/daemon/steps.h"
@@ -123,6 +124,7 @@ static void keep_paths(struct gs_config *old, struct gs_config *fresh)
 
 void gs_reload(struct gs_daemon *d)
 {
+	int reopen; /* the history */
 	struct gs_error err;
 	struct gs_config *fresh = gs_config_load(d->config_path, &err);
 
@@ -135,12 +137,17 @@ void gs_reload(struct gs_daemon *d)
 		gs_log(GS_LOG_ERROR, "cannot open the log %s", fresh->log_file);
 	warn_of_restart(d->config, fresh);
 	keep_paths(d->config, fresh);
+	reopen = strcmp(d->config->history_file, fresh->history_file) != 0;
 	gs_config_free(d->config);
 	d->config = fresh;
 	gs_admin_init(d);
 	gs_steps_reprioritise(d);
 	gs_slurm_report_destroy(d->slurm);
 	d->slurm = gs_slurm_report_create(d);
+	if (reopen) {
+		gs_history_destroy(d->history);
+		d->history = gs_history_create(d);
+	}
 	start_timers(d);
 	gs_log(GS_LOG_INFO, "reloaded %s: policy %s", d->config_path, d->config->policy);
 }

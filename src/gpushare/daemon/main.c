@@ -17,6 +17,7 @@
 #include "gpushare/daemon/daemon.h"
 #include "gpushare/daemon/daemonize.h"
 #include "gpushare/daemon/device.h"
+#include "gpushare/daemon/history.h"
 #include "gpushare/daemon/locality.h"
 #include "gpushare/daemon/loop.h"
 #include "gpushare/daemon/options.h"
@@ -52,6 +53,7 @@ static int start(struct gs_daemon *d, struct gs_error *err)
 	gs_locality_bind(d->config);
 	gs_admin_init(d);
 	d->slurm = gs_slurm_report_create(d);
+	d->history = gs_history_create(d);
 	gs_state_load(d);
 	return gs_server_start(d, err);
 }
@@ -59,6 +61,8 @@ static int start(struct gs_daemon *d, struct gs_error *err)
 static void stop(struct gs_daemon *d, int served)
 {
 	gs_slurm_report_destroy(d->slurm);
+	gs_history_destroy(d->history);
+	d->history = NULL;
 	if (served)
 		gs_pid_file_remove(d->config->pid_file);
 	gs_server_fini(d);

@@ -37,6 +37,7 @@ static gs_handler *const handlers[GS_MSG_COUNT] = {
 	[GS_MSG_UNREGISTER] = gs_on_unregister,
 	[GS_MSG_LOCAL] = gs_on_local,
 	[GS_MSG_QUERY] = gs_on_query,
+	[GS_MSG_HISTORY] = gs_on_history,
 	[GS_MSG_POLICY] = gs_on_policy,
 	[GS_MSG_PRIORITY] = gs_on_priority,
 };

@@ -44,6 +44,10 @@ struct gs_peer {
 	uint32_t awaited;          /* report's ticket; 0: none */
 	uint32_t awaited_tag;
 
+	/* A HISTORY that waits for its answer: */
+	uint32_t history;          /* ticket; 0: none */
+	uint32_t history_tag;
+
 	/* An answer of several packets: */
 	char *text;
 	size_t text_len, text_sent;
@@ -84,7 +88,7 @@ typedef int gs_handler(struct gs_peer *peer, struct gs_msg *msg, int fd);
 
 gs_handler gs_on_hello, gs_on_alloc, gs_on_free, gs_on_kernel, gs_on_bell;   /* clients.c */
 gs_handler gs_on_register, gs_on_unregister, gs_on_local;                   /* register.c */
-gs_handler gs_on_query;                                                     /* query.c */
+gs_handler gs_on_query, gs_on_history;                                      /* query.c */
 gs_handler gs_on_policy, gs_on_priority;                                    /* admin.c */
 
 /* The client is gone: its page, its memory, its task. */

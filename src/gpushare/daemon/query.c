@@ -11,6 +11,7 @@
 
 #include "common/clock.h"
 #include "gpushare/daemon/gather.h"
+#include "gpushare/daemon/history.h"
 #include "gpushare/daemon/peer.h"
 
 #define READ_PATIENCE_S 5
@@ -132,4 +133,62 @@ int gs_on_query(struct gs_peer *peer, struct gs_msg *msg, int fd)
 	text = get_text(peer->d, msg->query.what, msg->query.job_id, msg->query.json != 0,
 			&size);
 	return gs_query_answer(peer, msg->header.tag, text, size);
+}
+
+/* From what this daemon has seen itself. */
+static int answer_here(struct gs_peer *peer, uint32_t tag, const struct gs_msg_history *ask)
+{
+	struct gs_past_step *all;
+	char *text;
+	size_t n;
+
+	if (gs_gather_all(peer->d, 1, &all, &n) < 0)
+		return -1;
+	text = gs_aggregate(all, n, ask);
+	free(all);
+	return gs_query_answer(peer, tag, text, text ? strlen(text) : 0);
+}
+
+int gs_on_history(struct gs_peer *peer, struct gs_msg *msg, int fd)
+{
+	const struct gs_msg_history *ask = &msg->history;
+	uint32_t tag = msg->header.tag;
+	struct gs_past_step *live;
+	size_t n;
+
+	(void)fd;
+	if (peer->text || peer->history)
+		return gs_peer_refuse(peer, tag, GS_REFUSED_BAD_REQUEST,
+				      "one question at a time");
+	if (ask->group >= GS_GROUP_COUNT || ask->since > INT64_MAX)
+		return gs_peer_refuse(peer, tag, GS_REFUSED_BAD_REQUEST,
+				      "there is no such report");
+	if (!peer->d->history)
+		return answer_here(peer, tag, ask);
+	if (gs_gather_all(peer->d, 0, &live, &n) < 0)
+		return -1;
+	peer->history = gs_history_ask(peer->d->history, ask, live, n);
+	peer->history_tag = tag;
+	free(live);
+	if (!peer->history)
+		return gs_peer_refuse(peer, tag, GS_REFUSED_NO_ROOM,
+				      "the history cannot be asked at the moment");
+	return 0;
+}
+
+void gs_history_answered(struct gs_daemon *d, uint32_t ticket, char *bytes, size_t size)
+{
+	struct gs_peer *peer;
+
+	LIST_FOREACH(peer, &d->peers, link)
+		if (peer->history == ticket) {
+			peer->history = 0;
+			if (!bytes)
+				gs_peer_refuse(peer, peer->history_tag, GS_REFUSED_NO_ROOM,
+					       "the history cannot be read");
+			if (gs_query_answer(peer, peer->history_tag, bytes, size) < 0)
+				gs_peer_close(peer);
+			return;
+		}
+	free(bytes); /* whoever asked has left */
 }

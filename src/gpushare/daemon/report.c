@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpushare/daemon/report_json.h"
 #include "gpushare/daemon/table.h"
 #include "gpushare/metrics/metrics.h"
 
@@ -87,14 +88,12 @@ static void steps_table(struct gs_table *t, const struct gs_report_row *row, siz
 	}
 }
 
-/* Three decimals: microseconds of a millisecond. */
-static json_t *number(double v)
+json_t *gs_report_json_number(double v)
 {
 	return json_real(round(v * 1000) / 1000);
 }
 
-/* A user's text may be any bytes; JSON is UTF-8. */
-static json_t *text(const char *s)
+json_t *gs_report_json_text(const char *s)
 {
 	json_t *j = json_string(s);
 	char plain[256];
@@ -115,9 +114,9 @@ static json_t *steps_json(const struct gs_report_row *row, size_t n)
 	for (; n; n--, row++) {
 		json_t *o = json_object();
 
-#define JSON_TEXT(v) text(v)
+#define JSON_TEXT(v) gs_report_json_text(v)
 #define JSON_COUNT(v) json_integer((json_int_t)(v))
-#define JSON_NUMBER(v) number(v)
+#define JSON_NUMBER(v) gs_report_json_number(v)
 #define COLUMN(key, type, kind, words) json_object_set_new(o, #key, JSON_##kind(row->key));
 #include "gpushare/daemon/report.def"
 #undef COLUMN
@@ -126,8 +125,7 @@ static json_t *steps_json(const struct gs_report_row *row, size_t n)
 	return all;
 }
 
-/* Frees the value. */
-static char *dump(json_t *value)
+char *gs_report_json_dump(json_t *value)
 {
 	char *s = json_dumps(value, JSON_INDENT(2) | JSON_REAL_PRECISION(15)), *line = NULL;
 
@@ -143,7 +141,7 @@ char *gs_report_steps(const struct gs_report_row *row, size_t n, int json)
 	struct gs_table t;
 
 	if (json)
-		return dump(steps_json(row, n));
+		return gs_report_json_dump(steps_json(row, n));
 	gs_table_open(&t, count_columns());
 	steps_table(&t, row, n);
 	gs_table_print(&t, 0);
@@ -157,22 +155,22 @@ static json_t *gpu_json(const struct gs_report_gpu *g)
 	json_t *o = json_object();
 
 	json_object_set_new(o, "gpu", json_integer(g->gpu));
-	json_object_set_new(o, "policy", text(g->policy));
-	json_object_set_new(o, "holder", *g->holder ? text(g->holder) : json_null());
+	json_object_set_new(o, "policy", gs_report_json_text(g->policy));
+	json_object_set_new(o, "holder", *g->holder ? gs_report_json_text(g->holder) : json_null());
 	json_object_set_new(o, "clients", json_integer(g->clients));
 	json_object_set_new(o, "waiting", json_integer(g->waiting));
 	json_object_set_new(o, "shares", json_integer(g->shares));
 	json_object_set_new(o, "shares_taken", json_integer(g->shares_taken));
-	json_object_set_new(o, "memory_mb", number(g->memory_mb));
-	json_object_set_new(o, "reserved_mb", number(g->reserved_mb));
+	json_object_set_new(o, "memory_mb", gs_report_json_number(g->memory_mb));
+	json_object_set_new(o, "reserved_mb", gs_report_json_number(g->reserved_mb));
 	json_object_set_new(o, "evictions", json_integer((json_int_t)g->evictions));
 	json_object_set_new(o, "overdue", json_integer((json_int_t)g->overdue));
-	json_object_set_new(o, "evict_p50_us", number(g->evict_p50_us));
-	json_object_set_new(o, "evict_p99_us", number(g->evict_p99_us));
-	json_object_set_new(o, "antt", number(g->sharing.antt));
-	json_object_set_new(o, "dntt", number(g->sharing.dntt));
-	json_object_set_new(o, "stp", number(g->sharing.stp));
-	json_object_set_new(o, "jain", number(g->sharing.jain));
+	json_object_set_new(o, "evict_p50_us", gs_report_json_number(g->evict_p50_us));
+	json_object_set_new(o, "evict_p99_us", gs_report_json_number(g->evict_p99_us));
+	json_object_set_new(o, "antt", gs_report_json_number(g->sharing.antt));
+	json_object_set_new(o, "dntt", gs_report_json_number(g->sharing.dntt));
+	json_object_set_new(o, "stp", gs_report_json_number(g->sharing.stp));
+	json_object_set_new(o, "jain", gs_report_json_number(g->sharing.jain));
 	json_object_set_new(o, "policy_faults", json_integer(g->policy_faults));
 	return o;
 }
@@ -181,14 +179,14 @@ static char *status_json(const struct gs_report_status *s)
 {
 	json_t *o = json_object(), *gpus = json_array();
 
-	json_object_set_new(o, "version", text(s->version));
+	json_object_set_new(o, "version", gs_report_json_text(s->version));
 	json_object_set_new(o, "pid", json_integer(s->pid));
-	json_object_set_new(o, "uptime_s", number(s->uptime_s));
+	json_object_set_new(o, "uptime_s", gs_report_json_number(s->uptime_s));
 	for (size_t i = 0; i < s->ngpu; i++)
 		json_array_append_new(gpus, gpu_json(&s->gpu[i]));
 	json_object_set_new(o, "gpus", gpus);
 	json_object_set_new(o, "steps", steps_json(s->step, s->nstep));
-	return dump(o);
+	return gs_report_json_dump(o);
 }
 
 static void status_gpus(struct gs_table *t, const struct gs_report_status *s)
@@ -255,15 +253,15 @@ static json_t *kernel_json(const struct gs_report_kernel *r)
 	json_t *o = json_object();
 
 	json_object_set_new(o, "job", json_integer(r->job));
-	json_object_set_new(o, "step", text(r->step));
-	json_object_set_new(o, "kernel", text(k->name));
-	json_object_set_new(o, "form", text(gs_report_form(k->form)));
-	json_object_set_new(o, "reason", text(gs_report_reason(k->reason)));
+	json_object_set_new(o, "step", gs_report_json_text(r->step));
+	json_object_set_new(o, "kernel", gs_report_json_text(k->name));
+	json_object_set_new(o, "form", gs_report_json_text(gs_report_form(k->form)));
+	json_object_set_new(o, "reason", gs_report_json_text(gs_report_reason(k->reason)));
 	json_object_set_new(o, "registers", json_integer(k->registers));
 	json_object_set_new(o, "launches", json_integer((json_int_t)k->launches));
 	json_object_set_new(o, "preemptions", json_integer((json_int_t)k->preemptions));
-	json_object_set_new(o, "alone_ms", number((double)k->alone_ns / 1e6));
-	json_object_set_new(o, "mean_ms", number(mean_ms(k)));
+	json_object_set_new(o, "alone_ms", gs_report_json_number((double)k->alone_ns / 1e6));
+	json_object_set_new(o, "mean_ms", gs_report_json_number(mean_ms(k)));
 	return o;
 }
 
@@ -295,7 +293,7 @@ char *gs_report_kernels(const struct gs_report_kernel *kernel, size_t n, int jso
 
 		for (size_t i = 0; i < n; i++)
 			json_array_append_new(all, kernel_json(&kernel[i]));
-		return dump(all);
+		return gs_report_json_dump(all);
 	}
 	gs_table_open(&t, sizeof(heads) / sizeof(heads[0]));
 	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++)

@@ -4,12 +4,10 @@
 #include "gpushare/daemon/slurm_report.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,6 +17,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "config.h"
+#include "gpushare/daemon/child.h"
 
 #define TICKETS 64 /* reports under way */
 
@@ -103,51 +102,16 @@ static void on_answer(evutil_socket_t fd, short what, void *arg)
 	}
 }
 
-/* In the child: only the socket stays; dies with the daemon. */
-static void helper(int sock, const char *slurm_conf)
-{
-	static const int defaults[] = { SIGTERM, SIGINT, SIGHUP, SIGPIPE };
-	sigset_t none;
-	int null;
-
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	for (size_t i = 0; i < sizeof(defaults) / sizeof(defaults[0]); i++)
-		signal(defaults[i], SIG_DFL);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	null = open("/dev/null", O_RDWR);
-	for (int fd = 0; null >= 0 && fd < 3; fd++)
-		dup2(null, fd); /* its errors come back as answers */
-	dup2(sock, 3);
-	for (int fd = 4; fd < 65536; fd++)
-		if (close(fd) < 0 && fd > 4096)
-			break;
-	gs_slurm_helper(3, slurm_conf);
-	_exit(0);
-}
-
 static int start_helper(struct gs_slurm_report *r)
 {
-	int ends[2];
 	uint64_t now = gs_clock_ns();
 
 	if (r->forked_ns && now - r->forked_ns < RESTART_PAUSE_NS)
 		return -1;
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
-		return -1;
 	r->forked_ns = r->answered_ns = now;
-	r->pid = fork();
-	if (r->pid == 0) {
-		close(ends[0]);
-		helper(ends[1], r->d->config->slurm_conf);
-	}
-	close(ends[1]);
-	if (r->pid < 0) {
-		r->pid = 0;
-		close(ends[0]);
+	r->sock = gs_child_start(&r->pid, gs_slurm_helper, r->d->config->slurm_conf, 1);
+	if (r->sock < 0)
 		return -1;
-	}
-	r->sock = ends[0];
 	r->readable = event_new(r->d->base, r->sock, EV_READ | EV_PERSIST, on_answer, r);
 	event_add(r->readable, NULL);
 	return 0;

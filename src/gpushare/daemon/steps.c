@@ -8,10 +8,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "common/clock.h"
 #include "common/log.h"
 #include "gpushare/daemon/device.h"
+#include "gpushare/daemon/gather.h"
+#include "gpushare/daemon/history.h"
 #include "gpushare/daemon/peer.h"
 #include "gpushare/daemon/proc.h"
 #include "gpushare/daemon/state.h"
@@ -226,6 +229,7 @@ struct gs_step *gs_step_add(struct gs_daemon *d, const struct gs_step_info *info
 	inherit_priority(d, &s->info);
 	s->priority = gs_step_priority(d->config, &s->info);
 	name_user(s);
+	s->begun_s = time(NULL);
 	TAILQ_INSERT_TAIL(&d->steps, s, link);
 	return s;
 }
@@ -250,6 +254,16 @@ static int close_one_client(struct gs_daemon *d, const struct gs_step *s)
 	return 0;
 }
 
+static void remember(struct gs_daemon *d, struct gs_step *s)
+{
+	struct gs_past_step past;
+
+	if (!d->history)
+		return;
+	gs_gather_past(s, &past);
+	gs_history_add(d->history, &past);
+}
+
 void gs_step_over(struct gs_daemon *d, struct gs_step *s, const char *why)
 {
 	struct gs_peer *peer;
@@ -264,8 +278,10 @@ void gs_step_over(struct gs_daemon *d, struct gs_step *s, const char *why)
 	       " preemptions", s->info.job_id, gs_step_name(s->info.step_id, name, sizeof(name)),
 	       (unsigned)s->info.uid, why, s->tally.launches, s->tally.preemptions);
 	s->peak = gs_ledger_peak(s->alloc->device->ledger, s->alloc->id);
+	s->ended_s = time(NULL);
 	alloc_put(s->alloc);
 	s->alloc = NULL;
+	remember(d, s);
 	gs_tally_trim(&s->tally, KERNELS_KEPT);
 	TAILQ_REMOVE(&d->steps, s, link);
 	TAILQ_INSERT_TAIL(&d->finished, s, link);

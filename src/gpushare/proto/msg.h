@@ -67,6 +67,12 @@ enum gs_query {
 	GS_QUERY_COUNT
 };
 
+/* HISTORY.group: a line of the answer is of this. */
+enum gs_group {
+	GS_GROUP_STEP, GS_GROUP_JOB, GS_GROUP_USER, GS_GROUP_PARTITION, GS_GROUP_GPU,
+	GS_GROUP_COUNT
+};
+
 /* REFUSED.code: what kind of no it is; the reason is for people. */
 enum gs_refusal {
 	GS_REFUSED_UNKNOWN_STEP = 1, /* not registered, or not yet: trying again may help */

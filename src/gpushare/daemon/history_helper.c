@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The process that owns HistoryFile; see history.h.  It may wait for the disk as long as it takes. */
+#define _GNU_SOURCE
+#include "gpushare/daemon/history.h"
+
+#include "config.h"
+
+#ifdef HAVE_SQLITE
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "gpushare/daemon/history_db.h"
+
+/* A batch is written when it is this old or this long. */
+#define BATCH_MS 250
+#define BATCH_ROWS 512
+
+struct helper {
+	int sock;
+	const char *path;
+	struct gs_history_db *db;
+	unsigned batch;           /* rows not on the disk yet */
+	struct gs_past_step *live;
+	size_t nlive;
+	int broken;               /* the log says so already */
+};
+
+static void say(struct helper *h, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void say(struct helper *h, const char *fmt, ...)
+{
+	struct gs_history_answer a = { .ticket = 0 };
+	va_list ap;
+
+	va_start(ap, fmt);
+	a.length = (uint32_t)vsnprintf(a.text, 1024, fmt, ap);
+	va_end(ap);
+	send(h->sock, &a, sizeof(a), MSG_NOSIGNAL);
+}
+
+static int reopen(struct helper *h)
+{
+	struct gs_error err;
+
+	gs_history_db_close(h->db);
+	h->db = gs_history_db_open(h->path, GS_HISTORY_ROWS_MAX, &err);
+	if (err.text[0] && !h->broken)
+		say(h, "history: %s", err.text);
+	h->broken = !h->db;
+	return h->db ? 0 : -1;
+}
+
+/* What failed is tried once more with the file opened anew: it may have been set aside. */
+static void keep(struct helper *h, const struct gs_past_step *step)
+{
+	struct gs_error err;
+
+	if (!h->db && reopen(h) < 0)
+		return;
+	if (gs_history_db_add(h->db, step, &err) < 0 &&
+	    (reopen(h) < 0 || gs_history_db_add(h->db, step, &err) < 0)) {
+		if (h->db)
+			say(h, "history: a step is lost: %s", err.text);
+		return;
+	}
+	h->batch++;
+}
+
+static void flush(struct helper *h)
+{
+	struct gs_error err;
+
+	if (h->db && gs_history_db_commit(h->db, &err) < 0)
+		say(h, "history: %u steps are lost: %s", h->batch, err.text);
+	h->batch = 0;
+}
+
+static void add_live(struct helper *h, const struct gs_history_request *r)
+{
+	struct gs_past_step *grown = realloc(h->live, (h->nlive + r->n) * sizeof(*grown));
+
+	if (!grown)
+		return;
+	h->live = grown;
+	memcpy(grown + h->nlive, r->step, r->n * sizeof(*grown));
+	h->nlive += r->n;
+}
+
+static void send_text(struct helper *h, uint32_t ticket, const char *text)
+{
+	size_t left = strlen(text);
+
+	do {
+		struct gs_history_answer a = { .ticket = ticket };
+
+		a.more = left > sizeof(a.text);
+		a.length = (uint32_t)(a.more ? sizeof(a.text) : left);
+		memcpy(a.text, text, a.length);
+		if (send(h->sock, &a, sizeof(a), MSG_NOSIGNAL) < 0)
+			return;
+		text += a.length;
+		left -= a.length;
+	} while (left);
+}
+
+static void answer(struct helper *h, const struct gs_history_request *r)
+{
+	struct gs_history_answer failed = { .ticket = r->ticket, .failed = 1 };
+	struct gs_past_step *all = NULL;
+	struct gs_error err;
+	char *text = NULL;
+	size_t n = 0;
+
+	flush(h);
+	if (!h->db)
+		reopen(h);
+	if (h->db && gs_history_db_select(h->db, &r->ask, &all, &n, &err) < 0) {
+		say(h, "history: %s", err.text);
+		reopen(h);
+	}
+	if (h->nlive) {
+		struct gs_past_step *grown = realloc(all, (n + h->nlive) * sizeof(*grown));
+
+		if (grown) {
+			all = grown;
+			memcpy(all + n, h->live, h->nlive * sizeof(*all));
+			n += h->nlive;
+		}
+	}
+	text = gs_aggregate(all, n, &r->ask);
+	if (text)
+		send_text(h, r->ticket, text);
+	else
+		send(h->sock, &failed, sizeof(failed), MSG_NOSIGNAL);
+	free(text);
+	free(all);
+	h->nlive = 0;
+}
+
+static void handle(struct helper *h, const struct gs_history_request *r)
+{
+	switch (r->kind) {
+	case GS_HISTORY_OVER:
+		for (uint32_t i = 0; i < r->n; i++)
+			keep(h, &r->step[i]);
+		break;
+	case GS_HISTORY_LIVE:
+		add_live(h, r);
+		break;
+	case GS_HISTORY_ASK:
+		answer(h, r);
+		break;
+	}
+}
+
+void gs_history_helper(int sock, const char *path)
+{
+	struct helper h = { .sock = sock, .path = path };
+	struct gs_history_request r;
+
+	reopen(&h);
+	for (;;) {
+		struct pollfd p = { .fd = sock, .events = POLLIN };
+
+		if (h.batch && (h.batch >= BATCH_ROWS || poll(&p, 1, BATCH_MS) == 0))
+			flush(&h);
+		if (recv(sock, &r, sizeof(r), 0) != (ssize_t)sizeof(r))
+			break;
+		if (r.n <= GS_HISTORY_BATCH)
+			handle(&h, &r);
+	}
+	gs_history_db_close(h.db);
+	free(h.live);
+}
+#else
+void gs_history_helper(int sock, const char *path)
+{
+	(void)sock;
+	(void)path;
+}
+#endif
