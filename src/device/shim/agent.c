@@ -149,6 +149,7 @@ static void keep_connection(struct agent *a)
 {
 	struct shim_session *s = a->session;
 	uint64_t now = gs_clock_ns();
+	struct gs_error err;
 
 	if (s->connected && !gs_client_alive(s->client)) {
 		s->connected = 0;
@@ -156,7 +157,7 @@ static void keep_connection(struct agent *a)
 		a->reconnect_step_ns = RECONNECT_NS;
 		a->reconnect_ns = now + RECONNECT_NS;
 	}
-	if (s->connected)
+	if (s->connected || s->turned_away)
 		return;
 	if (s->absent == GS_ABSENT_RUN && !gs_page_load(s->page->turn)) {
 		gs_page_store(s->page->turn, 1);
@@ -164,7 +165,7 @@ static void keep_connection(struct agent *a)
 	}
 	if (now < a->reconnect_ns)
 		return;
-	if (shim_session_connect(s, RECONNECT_TIMEOUT_MS) < 0) {
+	if (shim_session_connect(s, RECONNECT_TIMEOUT_MS, &err) < 0) {
 		a->reconnect_ns = now + a->reconnect_step_ns;
 		if (s->refused && a->reconnect_step_ns < RECONNECT_MAX_NS)
 			a->reconnect_step_ns *= 2;

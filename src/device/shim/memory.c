@@ -31,11 +31,16 @@ static size_t slot_of(uint64_t key)
 /* 1: the driver may be asked; 0: beyond the reservation. */
 static int charge(struct shim_session *s, uint64_t bytes)
 {
-	int granted = s->connected ? gs_client_alloc(s->client, bytes, NULL, NULL) : -1;
+	int granted;
+
+	if (s->turned_away)
+		return 0;
+	granted = s->connected ? gs_client_alloc(s->client, bytes, NULL, NULL) : -1;
 
 	/* Without a daemon this process at least keeps to its own bound. */
 	if (granted < 0)
-		granted = !s->reservation || s->used + bytes <= s->reservation;
+		granted = !s->reservation ||
+			  (s->used <= s->reservation && bytes <= s->reservation - s->used);
 	if (granted)
 		atomic_fetch_add(&s->used, bytes);
 	return granted;

@@ -53,13 +53,12 @@ static void stop_at_exit(void)
 		shim_agent_stop(s);
 }
 
-int shim_session_connect(struct shim_session *s, int timeout_ms)
+int shim_session_connect(struct shim_session *s, int timeout_ms, struct gs_error *err)
 {
 	struct gs_client_grant grant;
-	struct gs_error err;
 
-	if (gs_client_connect(s->client, s->used, timeout_ms, &s->refused, &err) < 0) {
-		shim_log("%s", err.text);
+	if (gs_client_connect(s->client, s->used, timeout_ms, &s->refused, err) < 0) {
+		shim_log("%s", err->text);
 		return -1;
 	}
 	grant = gs_client_grant(s->client);
@@ -68,6 +67,17 @@ int shim_session_connect(struct shim_session *s, int timeout_ms)
 	s->reservation = grant.reservation;
 	s->connected = 1;
 	return 0;
+}
+
+/*
+ * The daemon is there and says that this process is no part of the job that
+ * it names: it gets nothing of the GPU, least of all past everybody's turns.
+ */
+static void turn_away(struct shim_session *s, const struct gs_error *err)
+{
+	shim_notice("%s: this program gets nothing of the GPU", err->text);
+	s->turned_away = 1;
+	s->absent = GS_ABSENT_FAIL;
 }
 
 static struct shim_session *make(const char *socket)
@@ -80,6 +90,7 @@ static struct shim_session *make(const char *socket)
 		.program = program_invocation_short_name,
 	};
 	struct shim_session *s = calloc(1, sizeof(*s));
+	struct gs_error err = { 0 };
 	int tries;
 
 	if (!s)
@@ -88,13 +99,15 @@ static struct shim_session *make(const char *socket)
 	if (!s->client)
 		goto fail;
 	for (tries = 0; tries < GREET_TRIES; tries++) {
-		if (shim_session_connect(s, CONNECT_TIMEOUT_MS) == 0)
+		if (shim_session_connect(s, CONNECT_TIMEOUT_MS, &err) == 0 || s->refused)
 			break;
 		usleep(GREET_NAP_US);
 	}
 	if (!s->connected) {
-		shim_notice("gpushared %s: this program runs unmanaged until it answers",
-			    s->refused ? "refuses us" : "is not there");
+		if (s->refused)
+			turn_away(s, &err);
+		else
+			shim_notice("gpushared is not there: this program runs unmanaged until it answers");
 		if (gs_client_own_page(s->client, NULL) < 0)
 			goto fail;
 		s->page = gs_client_page(s->client);

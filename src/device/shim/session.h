@@ -19,6 +19,7 @@ struct shim_session {
 	_Atomic uint64_t reservation; /* 0: not known */
 	_Atomic uint32_t kernels;   /* numbers given out */
 	int refused;                /* by the daemon that answered last */
+	int turned_away;            /* refused at first sight: no launches, no memory, no second try */
 	_Atomic int stopping;
 };
 
@@ -29,6 +30,6 @@ struct shim_session *shim_session(void);
 struct shim_session *shim_session_peek(void);
 
 /* (Re)connect once; 0, or -1.  Only the session's maker and the agent call it. */
-int shim_session_connect(struct shim_session *s, int timeout_ms);
+int shim_session_connect(struct shim_session *s, int timeout_ms, struct gs_error *err);
 
 #endif
