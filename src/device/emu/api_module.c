@@ -48,14 +48,9 @@ static void jit_log(struct jit *j, const char *text)
 
 static CUresult load(struct CUctx_st *ctx, const void *image, struct jit *j, struct CUmod_st **module)
 {
-	const unsigned char *b = image;
 	struct gs_error err = { "" };
-	CUresult rc;
+	CUresult rc = emu_image_load(ctx, image, module, &err);
 
-	/* fatbin wrapper, fatbin, ELF: they need their reader in front */
-	if (!memcmp(b, "\x50\xed\x55\xba", 4) || !memcmp(b, "\xb1\x43\x62\x46", 4) || !memcmp(b, "\x7f" "ELF", 4))
-		return CUDA_ERROR_NO_BINARY_FOR_GPU;
-	rc = emu_module_load(ctx, image, strlen(image), module, &err);
 	jit_log(j, err.text);
 	if (rc != CUDA_SUCCESS && err.text[0])
 		emu_log("module cannot be loaded: %s", err.text);
@@ -94,24 +89,49 @@ CUresult CUDAAPI cuModuleLoadFatBinary(CUmodule *module, const void *fatbin)
 	return cuModuleLoadDataEx(module, fatbin, 0, NULL, NULL);
 }
 
+/* The whole file; NULL: it cannot be read.  The caller frees it. */
+static char *read_file(const char *name, size_t *len)
+{
+	FILE *f = fopen(name, "re"), *to;
+	char *text = NULL, buf[4096];
+	size_t n;
+	int bad;
+
+	if (!f)
+		return NULL;
+	to = open_memstream(&text, len);
+	while (to && (n = fread(buf, 1, sizeof(buf), f)) > 0)
+		fwrite(buf, 1, n, to);
+	bad = ferror(f) | !to;
+	fclose(f);
+	if (to)
+		bad |= fclose(to);
+	if (!bad)
+		return text;
+	free(text);
+	return NULL;
+}
+
 CUresult CUDAAPI cuModuleLoad(CUmodule *module, const char *fname)
 {
-	CUresult rc = CUDA_ERROR_OUT_OF_MEMORY;
-	char *text = NULL;
+	struct gs_error err = { "" };
+	struct CUctx_st *ctx;
 	size_t len = 0;
-	ssize_t n;
-	FILE *f;
+	char *text;
+	CUresult rc;
 
+	EMU_TRY(emu_enter(&ctx));
 	if (!module || !fname)
 		return CUDA_ERROR_INVALID_VALUE;
-	f = fopen(fname, "re");
-	if (!f)
+	text = read_file(fname, &len);
+	if (!text)
 		return CUDA_ERROR_FILE_NOT_FOUND;
-	n = getdelim(&text, &len, '\0', f);
-	if (n > 0)
-		rc = cuModuleLoadData(module, text);
-	fclose(f);
+	rc = emu_image_load_file(ctx, text, len, module, &err);
 	free(text);
+	if (rc == CUDA_SUCCESS)
+		attach(ctx, *module);
+	else if (err.text[0])
+		emu_log("module cannot be loaded: %s: %s", fname, err.text);
 	return rc;
 }
 

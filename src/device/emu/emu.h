@@ -169,6 +169,10 @@ CUresult emu_function_prepare(struct CUfunc_st *f, struct gs_error *err); /* dec
 struct emu_variable *emu_module_variable(struct CUmod_st *module, const char *name);
 struct CUfunc_st *emu_module_function(struct CUmod_st *module, const char *name);
 
+/* image.c: a module from what the program has in memory, or from a file's contents; the reason in err */
+CUresult emu_image_load(struct CUctx_st *ctx, const void *image, struct CUmod_st **out, struct gs_error *err);
+CUresult emu_image_load_file(struct CUctx_st *ctx, const void *data, size_t len, struct CUmod_st **out, struct gs_error *err);
+
 /* fault.c */
 CUresult emu_fault_result(const struct emu_grid *grid);
 void emu_log(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
@@ -176,6 +180,7 @@ void emu_log(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 #define EMU_TRY(expr) do { CUresult rc_ = (expr); if (rc_ != CUDA_SUCCESS) return rc_; } while (0)
 #define EMU_KINDS_DEVICE (1u << EMU_MEM_DEVICE | 1u << EMU_MEM_MANAGED)
 #define EMU_MAX_THREADS 1024
+#define EMU_SM 90                      /* compute capability 9.0 */
 #define EMU_SHARED_MAX (96u << 10)     /* dynamic, opt-in, per block */
 #define EMU_SHARED_DEFAULT (48u << 10)
 
