@@ -9,7 +9,7 @@ done
 # No program of these jobs touches CUDA: an empty file stands for the shim.
 mkdir -p "$TMP/shim" && : >"$TMP/shim/libcuda.so.1"
 start_cluster main SHIM_DIR="$TMP/shim" DRIVER=/nonexistent/libcuda.so.1 GPU_MEMORY=1000M \
-	GPUSHARE_EXTRA=JobEnv=SITE_NOTE=hello "SPANK_ARGS=timeout=3s"
+	GPUSHARE_EXTRA=$'JobEnv=SITE_NOTE=hello\nReportInterval=500ms' "SPANK_ARGS=timeout=3s"
 SOCKET=$D/run/gpushared.sock
 LOG=$D/log/gpushared.log
 daemon_pid() { cat "$D/run/gpushared.pid"; }
@@ -91,6 +91,19 @@ keeps_comment() { # the administrator's own words stay
 	reaches "$id" COMPLETED && t 10 scontrol show job "$id" | grep 'AdminComment=ticket 17.*gpushare:'
 }
 check "what an administrator wrote there stays" keeps_comment
+
+extra() { t 10 scontrol show node | sed -n 's/^ *Extra=//p'; }
+node_has() { extra | tee /dev/stderr | grep -E -- "$1" >/dev/null; }
+check "the node's Extra has its GPUs" until_true 10 node_has '^gpushare: gpu0 policy=[a-z]+ shares=0/100 clients=0 waiting=0 antt=0.00 '
+keeps_extra() {
+	local id
+	id=$(submit --gres=gpushare:30 --wrap "$(wait_for extra)")
+	t 10 scontrol update nodename="$(hostname -s)" extra='rack 4' || return 1
+	until_true 10 node_has '^rack 4; gpushare: gpu0 policy=[a-z]+ shares=30/100 ' || return 1
+	go extra
+	reaches "$id" COMPLETED
+}
+check "beside what an administrator wrote there" keeps_extra
 
 # --- limits ---
 

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define VERSION 1
+#define FILE_VERSION 1
 #define BUSY_MS 5000
 
 struct gs_history_db {
@@ -52,7 +52,7 @@ static int sound(sqlite3 *sql, struct gs_error *err)
 	else
 		rc = gs_fail(err, "%s", sqlite3_errmsg(sql));
 	sqlite3_finalize(st);
-	if (rc == 0 && version != 0 && version != VERSION)
+	if (rc == 0 && version != 0 && version != FILE_VERSION)
 		rc = gs_fail(err, "it is of version %d", version);
 	if (rc < 0)
 		return rc;
