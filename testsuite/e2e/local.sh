@@ -25,6 +25,7 @@ write_config() { # POLICY [LINE...]
 		echo "Gpu=0 Memory=512M"
 		echo "Partition=low Priority=1"
 		echo "Partition=high Priority=10"
+		echo "HistoryFile=$TMP/history.db"
 		echo "Policy=$1"
 		shift
 		printf '%s\n' "$@"
@@ -157,5 +158,19 @@ kill_daemon() {
 }
 managed() { [ -n "$(holder_pid)" ]; }
 check "kill -9 of gpushared: the job goes on and is managed again" kill_daemon
+# All jobs of this script, by all of its daemons, also those that were killed.
+reported() {
+	t 10 gpusharectl report --since 1h --by partition --json | tee "$TMP/by.json" | python3 -c 'import json, sys
+rows = {r["partition"]: r for r in json.load(sys.stdin)}
+assert rows["low"]["steps"] >= 6 and rows["high"]["steps"] >= 6, rows
+assert rows["low"]["preemptions"] >= 2 and rows["low"]["antt"] >= 1, rows
+assert 0 < rows["high"]["jain"] <= 1 and rows["high"]["active_ms"] > 0, rows' || { cat "$TMP/by.json"; return 1; }
+	t 10 gpusharectl report --user "$(id -un)" --partition high | grep -c ' high '
+}
+check "the history has the jobs of all daemons, by partition and user" reported
+check "a report by nonsense is a usage error" bash -c 'gpusharectl report --by colour; [ $? = 2 ]'
+for when in yesterday 2026-13-01 -3h 5x 99999999999999999999d; do
+	check "--since $when is refused" bash -c "gpusharectl report --since=$when; [ \$? = 2 ]"
+done
 check "gpushared stops at the end" stop_daemon
 finish

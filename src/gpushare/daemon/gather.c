@@ -304,20 +304,46 @@ int gs_gather_comment(struct gs_daemon *d, uint32_t job_id, char *buf, size_t si
 	return sel.n ? 0 : -1;
 }
 
-/* The NTT of the client's step, registered or over; 0 if it is no longer known. */
-static double ntt_of(struct gs_daemon *d, const struct gs_trace_lane *lane)
-{
-	struct gs_steps *lists[] = { &d->steps, &d->finished };
-	struct gs_report_row row;
-	struct gs_step *s;
+/* A step's NTT, to be found by its number: a trace may have very many clients. */
+struct known {
+	uint32_t job, step;
+	double ntt;
+};
 
-	for (size_t i = 0; i < 2; i++)
-		TAILQ_FOREACH(s, lists[i], link)
-			if (s->info.job_id == lane->job_id && s->info.step_id == lane->step_id) {
-				gs_report_fill(&row, &s->tally, 0, 0);
-				return row.ntt;
-			}
-	return 0;
+static int by_number(const void *a, const void *b)
+{
+	const struct known *x = a, *y = b;
+
+	if (x->job != y->job)
+		return x->job < y->job ? -1 : 1;
+	return (x->step > y->step) - (x->step < y->step);
+}
+
+/* The NTT of the clients' steps, registered or over; 0 for those no longer known. */
+static int fill_ntt(struct gs_daemon *d, struct gs_trace_image *image)
+{
+	struct selection sel;
+	struct known *known;
+	int rc;
+
+	if (select_steps(d, 0, 1, &sel) < 0)
+		return -1;
+	known = calloc(sel.n + 1, sizeof(*known));
+	for (size_t i = 0; known && i < sel.n; i++)
+		known[i] = (struct known){ sel.row[i].job, sel.step[i]->info.step_id,
+					   sel.row[i].ntt };
+	if (known)
+		qsort(known, sel.n, sizeof(*known), by_number);
+	for (size_t i = 0; known && i < image->lanes; i++) {
+		struct known key = { image->lane[i].job_id, image->lane[i].step_id, 0 };
+		struct known *found = bsearch(&key, known, sel.n, sizeof(*known), by_number);
+
+		image->lane[i].ntt = found ? found->ntt : 0;
+	}
+	rc = known ? 0 : -1;
+	free(known);
+	selection_free(&sel);
+	return rc;
 }
 
 char *gs_gather_trace(struct gs_daemon *d, size_t *size)
@@ -328,8 +354,8 @@ char *gs_gather_trace(struct gs_daemon *d, size_t *size)
 
 	for (size_t i = 0; rc == 0 && i < d->ndevice; i++)
 		rc = gs_gpu_trace(d->device[i].gpu, image.now_ns, &image);
-	for (size_t i = 0; rc == 0 && i < image.lanes; i++)
-		image.lane[i].ntt = ntt_of(d, &image.lane[i]);
+	if (rc == 0)
+		rc = fill_ntt(d, &image);
 	if (rc == 0)
 		bytes = gs_trace_pack(&image, size);
 	gs_trace_image_free(&image);

@@ -178,6 +178,7 @@ uint32_t gs_history_ask(struct gs_history *h, const struct gs_msg_history *ask,
 			const struct gs_past_step *live, size_t n)
 {
 	struct gs_history_request r = { .kind = GS_HISTORY_LIVE };
+	uint32_t count = (uint32_t)n;
 
 	while (n) {
 		r.n = (uint32_t)(n < GS_HISTORY_BATCH ? n : GS_HISTORY_BATCH);
@@ -189,6 +190,7 @@ uint32_t gs_history_ask(struct gs_history *h, const struct gs_msg_history *ask,
 	}
 	r = (struct gs_history_request){ .kind = GS_HISTORY_ASK };
 	r.ask = *ask;
+	r.live = count;
 	r.ticket = h->next + 1 ? h->next + 1 : 1;
 	if (send_request(h, &r) < 0)
 		return 0;

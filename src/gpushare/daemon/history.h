@@ -41,7 +41,8 @@ enum gs_history_kind { GS_HISTORY_OVER, GS_HISTORY_LIVE, GS_HISTORY_ASK };
 
 struct gs_history_request {
 	uint32_t kind, ticket;
-	uint32_t n, pad;       /* steps */
+	uint32_t n;            /* steps in here */
+	uint32_t live;         /* ASK: of those that were sent before, the latest so many */
 	union {
 		struct gs_msg_history ask;
 		struct gs_past_step step[GS_HISTORY_BATCH];

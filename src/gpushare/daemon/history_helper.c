@@ -89,6 +89,23 @@ static void add_live(struct helper *h, const struct gs_history_request *r)
 	h->nlive += r->n;
 }
 
+/* Append the latest `live` of the steps that are not over: others belong to a question that never came. */
+static void join_live(struct helper *h, size_t live, struct gs_past_step **all, size_t *n)
+{
+	struct gs_past_step *grown;
+
+	if (live > h->nlive)
+		live = h->nlive;
+	if (!live)
+		return;
+	grown = realloc(*all, (*n + live) * sizeof(*grown));
+	if (!grown)
+		return;
+	*all = grown;
+	memcpy(grown + *n, h->live + h->nlive - live, live * sizeof(*grown));
+	*n += live;
+}
+
 static void send_text(struct helper *h, uint32_t ticket, const char *text)
 {
 	size_t left = strlen(text);
@@ -121,15 +138,7 @@ static void answer(struct helper *h, const struct gs_history_request *r)
 		say(h, "history: %s", err.text);
 		reopen(h);
 	}
-	if (h->nlive) {
-		struct gs_past_step *grown = realloc(all, (n + h->nlive) * sizeof(*grown));
-
-		if (grown) {
-			all = grown;
-			memcpy(all + n, h->live, h->nlive * sizeof(*all));
-			n += h->nlive;
-		}
-	}
+	join_live(h, r->live, &all, &n);
 	text = gs_aggregate(all, n, &r->ask);
 	if (text)
 		send_text(h, r->ticket, text);
