@@ -326,7 +326,7 @@ static void formats(void **state)
 	struct gs_span span[] = { { 0, 0, 0, MS }, { 1, 0, MS, 3 * MS } };
 	struct sim_result result;
 	static const struct {
-		void (*write)(FILE *, const struct sim_workload *, const struct sim_result *, size_t);
+		int (*write)(FILE *, const struct sim_workload *, const struct sim_result *, size_t);
 		const char *want;
 	} all[] = {
 		{ sim_write_csv, "two,0.000000,1.000000,3.000000,2.000000,1.5000,1.000000,0\n"
@@ -346,7 +346,7 @@ static void formats(void **state)
 		size_t size = 0;
 		FILE *out = open_memstream(&text, &size);
 
-		all[i].write(out, &r.workload, &result, 1);
+		assert_int_equal(all[i].write(out, &r.workload, &result, 1), 0);
 		fclose(out);
 		if (!strstr(text, all[i].want))
 			fail_msg("no '%s' in:\n%s", all[i].want, text);

@@ -52,7 +52,7 @@ static const struct option options[] = {
 static const struct format {
 	const char *name;
 	int needs_stretches;
-	void (*write)(FILE *out, const struct sim_workload *workload,
+	int (*write)(FILE *out, const struct sim_workload *workload,
 		      const struct sim_result *result, size_t count);
 } formats[] = {
 #define FORMAT(name, stretches, words) { #name, stretches, sim_write_##name },
@@ -296,8 +296,9 @@ static int run_all(struct command *c, struct gs_error *err)
 				       (name = gs_sched_policy_name(count)) != NULL; count++)
 			rc = run_policy(c, name, &result[count], err);
 	if (rc == 0) {
-		c->format->write(stdout, c->experiment.workload, result, count);
-		if (fflush(stdout) != 0 || ferror(stdout))
+		if (c->format->write(stdout, c->experiment.workload, result, count) < 0)
+			rc = gs_fail(err, "no memory");
+		else if (fflush(stdout) != 0 || ferror(stdout))
 			rc = gs_fail_errno(err, "cannot write the results");
 	}
 	for (size_t i = 0; i < count; i++) {

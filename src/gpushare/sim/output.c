@@ -2,8 +2,8 @@
 /* Results as CSV, JSON and a table; see output.h. */
 #include "gpushare/sim/output.h"
 
-void sim_write_csv(FILE *out, const struct sim_workload *workload,
-		   const struct sim_result *result, size_t count)
+int sim_write_csv(FILE *out, const struct sim_workload *workload,
+		  const struct sim_result *result, size_t count)
 {
 	for (size_t p = 0; p < count; p++) {
 		if (count > 1)
@@ -25,11 +25,12 @@ void sim_write_csv(FILE *out, const struct sim_workload *workload,
 		fprintf(out, "%s,%.4f,%.4f,%.4f,%.4f,%.4f,%.6f\n", s->policy, s->antt, s->dntt,
 			s->dntt_avg, s->stp, s->jain, s->makespan_ms);
 	}
+	return 0;
 }
 
 /* Names hold nothing that JSON would have to escape; see workload.c. */
-void sim_write_json(FILE *out, const struct sim_workload *workload,
-		    const struct sim_result *result, size_t count)
+int sim_write_json(FILE *out, const struct sim_workload *workload,
+		   const struct sim_result *result, size_t count)
 {
 	fprintf(out, "{\"policies\": [");
 	for (size_t p = 0; p < count; p++) {
@@ -53,6 +54,7 @@ void sim_write_json(FILE *out, const struct sim_workload *workload,
 		fprintf(out, "]}");
 	}
 	fprintf(out, "]}\n");
+	return 0;
 }
 
 static void table_of_kernels(FILE *out, const struct sim_workload *workload,
@@ -71,8 +73,8 @@ static void table_of_kernels(FILE *out, const struct sim_workload *workload,
 	fprintf(out, "\n");
 }
 
-void sim_write_table(FILE *out, const struct sim_workload *workload,
-		     const struct sim_result *result, size_t count)
+int sim_write_table(FILE *out, const struct sim_workload *workload,
+		    const struct sim_result *result, size_t count)
 {
 	for (size_t p = 0; p < count; p++)
 		table_of_kernels(out, workload, &result[p]);
@@ -85,4 +87,5 @@ void sim_write_table(FILE *out, const struct sim_workload *workload,
 			s->antt, s->dntt, s->dntt_avg, s->stp, s->jain, s->makespan_ms,
 			s->handovers);
 	}
+	return 0;
 }

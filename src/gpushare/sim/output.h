@@ -26,10 +26,10 @@ struct sim_result {
 	FORMAT(trace, 1, "Chrome trace events: who held the GPU when, for Perfetto") \
 	FORMAT(svg, 1, "the same as a picture, with the slowdowns")
 
-/* Write all results, one per policy, to out. */
+/* Write all results, one per policy, to out.  0, -1: no memory. */
 #define FORMAT(name, stretches, words) \
-	void sim_write_##name(FILE *out, const struct sim_workload *workload, \
-			      const struct sim_result *result, size_t count);
+	int sim_write_##name(FILE *out, const struct sim_workload *workload, \
+			     const struct sim_result *result, size_t count);
 SIM_FORMATS
 #undef FORMAT
 

@@ -49,24 +49,26 @@ static int picture_of(struct picture *p, const struct sim_workload *workload,
 	return 0;
 }
 
-void sim_write_trace(FILE *out, const struct sim_workload *workload,
-		     const struct sim_result *result, size_t count)
+int sim_write_trace(FILE *out, const struct sim_workload *workload,
+		    const struct sim_result *result, size_t count)
 {
 	struct picture p;
 
 	if (picture_of(&p, workload, result, count) < 0)
-		return;
+		return -1;
 	gs_timeline_trace(out, p.panel, count);
 	picture_free(&p);
+	return 0;
 }
 
-void sim_write_svg(FILE *out, const struct sim_workload *workload,
-		   const struct sim_result *result, size_t count)
+int sim_write_svg(FILE *out, const struct sim_workload *workload,
+		  const struct sim_result *result, size_t count)
 {
 	struct picture p;
 
 	if (picture_of(&p, workload, result, count) < 0)
-		return;
+		return -1;
 	gs_timeline_svg(out, p.panel, count, 0, " (first round)");
 	picture_free(&p);
+	return 0;
 }
