@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "common/clock.h"
+#include "device/shim/force.h"
 #include "device/shim/pool.h"
 
 /* How long it sleeps: with an eviction out, with launches out, with neither. */
@@ -94,6 +95,7 @@ static void relaunch(struct agent *a, struct shim_launch *l, uint64_t now)
 	    !shim_run_with_turn(a->session->page, l->stub, GS_K_READY))
 		return;
 	atomic_fetch_add(&l->stub->evictions, 1);
+	atomic_fetch_add(&l->kernel->evictions, 1);
 	rc = lift_limit(l, l->ctx->relaunch);
 	if (rc == CUDA_SUCCESS)
 		rc = shim_launch_twin(l, l->ctx->relaunch);
@@ -157,7 +159,7 @@ static void keep_connection(struct agent *a)
 		a->reconnect_step_ns = RECONNECT_NS;
 		a->reconnect_ns = now + RECONNECT_NS;
 	}
-	if (s->connected || s->turned_away)
+	if (s->connected || s->turned_away || s->alone)
 		return;
 	if (s->absent == GS_ABSENT_RUN && !gs_page_load(s->page->turn)) {
 		gs_page_store(s->page->turn, 1);
@@ -180,11 +182,14 @@ static void *run(void *arg)
 {
 	struct agent a = { .session = arg, .reconnect_step_ns = RECONNECT_NS };
 	struct shim_session *s = a.session;
+	struct shim_force force = { .period_ns = s->force_ns };
 
 	while (!s->stopping) {
 		uint32_t bell = gs_page_load(s->page->bell);
 		uint64_t nap = look(&a);
 
+		if (s->alone)
+			shim_force_step(&force, s, gs_clock_ns(), &nap);
 		shim_launch_reap(s);
 		gs_page_store(s->page->heard, bell);
 		keep_connection(&a);

@@ -211,9 +211,19 @@ struct shim_kernel *shim_kernel_find(const void *handle)
 	return k;
 }
 
-void shim_kernels_announce(struct shim_session *s)
+void shim_kernels_each(void (*visit)(const struct shim_kernel *k, void *user), void *user)
 {
 	for (size_t i = 0; i < BUCKETS; i++)
 		for (struct shim_kernel *k = bucket[i]; k; k = k->next)
-			gs_client_kernel(s->client, k->number, k->form, k->reason, 0, k->name);
+			visit(k, user);
+}
+
+static void announce(const struct shim_kernel *k, void *user)
+{
+	gs_client_kernel(user, k->number, k->form, k->reason, 0, k->name);
+}
+
+void shim_kernels_announce(struct shim_session *s)
+{
+	shim_kernels_each(announce, s->client);
 }

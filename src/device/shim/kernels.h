@@ -25,6 +25,8 @@ struct shim_kernel {
 	uint8_t whole_warps;      /* the twin wants blocks whose warps are rows of threads (transform.h) */
 	uint32_t number;          /* announced to the daemon as this */
 	_Atomic uint64_t launches;
+	_Atomic uint64_t evictable_launches; /* of these */
+	_Atomic uint64_t evictions;          /* of those: times that one has left with work remaining */
 	_Atomic uint64_t tpt_ps;  /* learned time per block-task, picoseconds of the whole GPU; 0: not yet */
 	/* The last occupancy that was asked for: block threads, dynamic shared, blocks per SM. */
 	_Atomic uint64_t occupancy;
@@ -45,6 +47,9 @@ void shim_kernel_alias(const void *known, const void *handle);
 
 /* Its record; one that says "machine code" for a handle never seen.  NULL: no memory. */
 struct shim_kernel *shim_kernel_find(const void *handle);
+
+/* Every record, the newest of a bucket first. */
+void shim_kernels_each(void (*visit)(const struct shim_kernel *k, void *user), void *user);
 
 /* Tell a new daemon of every kernel known so far. */
 struct shim_session;

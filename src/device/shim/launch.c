@@ -217,6 +217,7 @@ static void prepare(struct shim_session *s, struct shim_launch *l, struct shim_c
 	l->kernel = k;
 	l->nt = r->graph ? 1 : (uint64_t)r->grid[0] * r->grid[1] * r->grid[2];
 	l->evictable = (uint8_t)make_evictable(l, r);
+	atomic_fetch_add(&k->evictable_launches, l->evictable);
 	/* The first few and then every so many launches are timed by events. */
 	l->sampled = !r->graph && (n < 4 || n % SAMPLE_EVERY == 0);
 	gs_page_store(l->stub->started, 0);

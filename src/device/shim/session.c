@@ -10,8 +10,10 @@
 #include <unistd.h>
 
 #include "device/shim/agent.h"
+#include "device/shim/force.h"
 #include "device/shim/pool.h"
 #include "device/shim/shim.h"
+#include "device/shim/summary.h"
 
 #define CONNECT_TIMEOUT_MS 3000
 #define GREET_TRIES 3 /* x 100 ms: the daemon may be restarting this moment */
@@ -49,8 +51,10 @@ static void stop_at_exit(void)
 {
 	struct shim_session *s = atomic_load(&current);
 
-	if (s)
-		shim_agent_stop(s);
+	if (!s)
+		return;
+	shim_agent_stop(s);
+	shim_summary_write();
 }
 
 int shim_session_connect(struct shim_session *s, int timeout_ms, struct gs_error *err)
@@ -80,10 +84,11 @@ static void turn_away(struct shim_session *s, const struct gs_error *err)
 	s->absent = GS_ABSENT_FAIL;
 }
 
-static struct shim_session *make(const char *socket)
+/* A session with the daemon at `socket`, or, if that is NULL, with none ever (force.h). */
+static struct shim_session *make(const char *socket, uint64_t force_ns)
 {
 	struct gs_client_options options = {
-		.socket = socket,
+		.socket = socket ? socket : "",
 		.job_id = env_u32("GPUSHARE_JOB_ID", 0),
 		.step_id = env_u32("GPUSHARE_STEP_ID", UINT32_MAX),
 		.gpu = env_u32("GPUSHARE_GPU", 0),
@@ -98,7 +103,9 @@ static struct shim_session *make(const char *socket)
 	s->client = gs_client_create(&options);
 	if (!s->client)
 		goto fail;
-	for (tries = 0; tries < GREET_TRIES; tries++) {
+	s->alone = !socket;
+	s->force_ns = force_ns;
+	for (tries = 0; socket && tries < GREET_TRIES; tries++) {
 		if (shim_session_connect(s, CONNECT_TIMEOUT_MS, &err) == 0 || s->refused)
 			break;
 		usleep(GREET_NAP_US);
@@ -106,11 +113,12 @@ static struct shim_session *make(const char *socket)
 	if (!s->connected) {
 		if (s->refused)
 			turn_away(s, &err);
-		else
+		else if (!s->alone)
 			shim_notice("gpushared is not there: this program runs unmanaged until it answers");
 		if (gs_client_own_page(s->client, NULL) < 0)
 			goto fail;
 		s->page = gs_client_page(s->client);
+		gs_page_store(s->page->turn, s->alone);
 	}
 	shim_launch_init(s->page);
 	if (shim_agent_start(s) < 0)
@@ -132,6 +140,7 @@ struct shim_session *shim_session(void)
 	static int registered;
 	struct shim_session *s = shim_session_peek();
 	const char *socket;
+	uint64_t force_ns;
 
 	if (s || atomic_load_explicit(&unmanaged, memory_order_relaxed))
 		return s;
@@ -139,7 +148,10 @@ struct shim_session *shim_session(void)
 	s = atomic_load(&current);
 	if (!s && !unmanaged) {
 		socket = getenv("GPUSHARE_SOCKET");
-		s = socket && *socket ? make(socket) : NULL;
+		if (socket && *socket)
+			s = make(socket, 0);
+		else
+			s = shim_force_wanted(&force_ns) ? make(NULL, force_ns) : NULL;
 		if (!registered) {
 			registered = 1;
 			pthread_atfork(NULL, NULL, forget_in_child);

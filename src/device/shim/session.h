@@ -19,11 +19,13 @@ struct shim_session {
 	_Atomic uint64_t reservation; /* 0: not known */
 	_Atomic uint32_t kernels;   /* numbers given out */
 	int refused;                /* by the daemon that answered last */
+	int alone;                  /* there is to be no daemon: the agent plays it (force.h) */
+	uint64_t force_ns;          /* ...and evicts with this period; 0: never */
 	int turned_away;            /* refused at first sight: no launches, no memory, no second try */
 	_Atomic int stopping;
 };
 
-/* NULL: this process is not gpushare's (no GPUSHARE_SOCKET), leave it alone. */
+/* NULL: this process is not gpushare's (neither GPUSHARE_SOCKET nor force.h), leave it alone. */
 struct shim_session *shim_session(void);
 
 /* The session if there is one already; never makes one. */
