@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * gpushare-emu: a program on the emulated device, the shim in front of it and
+ * no daemon anywhere; on request its kernels are evicted over and over.
+ */
+#define _GNU_SOURCE
+#include "config.h"
+#include "device/emu/tool/tool.h"
+
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/units.h"
+
+#define USAGE_STATUS 2
+/* What the device takes (device.h). */
+#define SMS_MAX 256
+#define BLOCKS_MAX 64
+#define MEMORY_MIN (UINT64_C(1) << 20)
+#define MEMORY_MAX (UINT64_C(1) << 44)
+#define EVICT_MAX_MS 86400000
+
+struct request {
+	char evict_ms[24], sms[24], blocks_per_sm[24], memory[24]; /* empty: the default */
+	const char *json;
+	char **argv;
+};
+
+/* The private folder: the device, and what the shim has to say. */
+struct folder {
+	char path[PATH_MAX], device[PATH_MAX + 16], summary[PATH_MAX + 16];
+};
+
+static void usage(FILE *to)
+{
+	fputs("Usage: gpushare-emu [OPTION]... [--] PROGRAM [ARGUMENT]...\n"
+	      "Run a CUDA program on the emulated device, under gpushare's shim, without a daemon.\n"
+	      "\n"
+	      "      --sms N             multiprocessors of the device\n"
+	      "      --blocks-per-sm N   blocks that a multiprocessor holds at once (2)\n"
+	      "      --memory SIZE       device memory (1G)\n"
+	      "      --evict-every-ms N  make kernels leave once they have run for N ms, again and again\n"
+	      "      --json FILE         the summary as JSON into FILE instead of standard error\n"
+	      "  -h, --help              print this and leave\n"
+	      "  -V, --version           print the version and leave\n"
+	      "\n"
+	      "The exit status is the program's; 128 + N if signal N ended it.\n", to);
+}
+
+static int set_int(char *to, size_t size, const char *text, int64_t max, struct gs_error *err)
+{
+	int64_t n;
+
+	if (gs_parse_int(text, 1, max, &n, err) < 0)
+		return -1;
+	snprintf(to, size, "%" PRId64, n);
+	return 0;
+}
+
+static int set_size(char *to, size_t size, const char *text, struct gs_error *err)
+{
+	uint64_t bytes;
+
+	if (gs_parse_size(text, &bytes, err) < 0)
+		return -1;
+	if (bytes < MEMORY_MIN || bytes > MEMORY_MAX)
+		return gs_fail(err, "%s: the device's memory is 1M to 16T", text);
+	snprintf(to, size, "%" PRIu64, bytes);
+	return 0;
+}
+
+static int complain(const char *words)
+{
+	if (words)
+		fprintf(stderr, "gpushare-emu: %s\n", words);
+	fputs("Try gpushare-emu --help.\n", stderr);
+	return USAGE_STATUS;
+}
+
+/* -1: go on; otherwise the status to leave with. */
+static int parse(int argc, char **argv, struct request *r)
+{
+	static const struct option longs[] = {
+		{ "sms", required_argument, NULL, 's' }, { "blocks-per-sm", required_argument, NULL, 'b' },
+		{ "memory", required_argument, NULL, 'm' }, { "evict-every-ms", required_argument, NULL, 'e' },
+		{ "json", required_argument, NULL, 'j' }, { "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'V' }, { NULL, 0, NULL, 0 },
+	};
+	struct gs_error err = { "" };
+	int c, rc = 0;
+
+	while (rc == 0 && (c = getopt_long(argc, argv, "+hV", longs, NULL)) != -1) {
+		switch (c) {
+		case 's': rc = set_int(r->sms, sizeof(r->sms), optarg, SMS_MAX, &err); break;
+		case 'b': rc = set_int(r->blocks_per_sm, sizeof(r->blocks_per_sm), optarg, BLOCKS_MAX, &err); break;
+		case 'm': rc = set_size(r->memory, sizeof(r->memory), optarg, &err); break;
+		case 'e': rc = set_int(r->evict_ms, sizeof(r->evict_ms), optarg, EVICT_MAX_MS, &err); break;
+		case 'j': r->json = optarg; break;
+		case 'h': usage(stdout); return 0;
+		case 'V': puts("gpushare-emu " PACKAGE_VERSION); return 0;
+		default: return complain(NULL);
+		}
+	}
+	if (rc < 0)
+		return complain(err.text);
+	if (optind == argc)
+		return complain("which program?");
+	r->argv = argv + optind;
+	return -1;
+}
+
+static int make_folder(struct folder *f, struct gs_error *err)
+{
+	const char *tmp = getenv("TMPDIR");
+
+	if ((size_t)snprintf(f->path, sizeof(f->path), "%s/gpushare-emu-XXXXXX", tmp && *tmp ? tmp : "/tmp") >=
+	    sizeof(f->path))
+		return gs_fail(err, "TMPDIR is too long");
+	if (!mkdtemp(f->path))
+		return gs_fail_errno(err, "cannot make %s", f->path);
+	snprintf(f->device, sizeof(f->device), "%s/device", f->path);
+	snprintf(f->summary, sizeof(f->summary), "%s/summary", f->path);
+	return 0;
+}
+
+static void remove_folder(const struct folder *f)
+{
+	unlink(f->device);
+	unlink(f->summary);
+	rmdir(f->path);
+}
+
+static int set_or_default(const char *name, const char *value)
+{
+	return *value ? setenv(name, value, 1) : unsetenv(name);
+}
+
+static int set_environment(const struct request *r, const struct emu_places *p, const struct folder *f,
+			   struct gs_error *err)
+{
+	const char *old = getenv("LD_LIBRARY_PATH");
+	char *path = NULL;
+	int rc;
+
+	if (asprintf(&path, "%s%s%s", p->shim_dir, old && *old ? ":" : "", old ? old : "") < 0)
+		return gs_fail(err, "out of memory");
+	/* A daemon, if this runs inside of a job, would have the say. */
+	rc = unsetenv("GPUSHARE_SOCKET") | setenv("LD_LIBRARY_PATH", path, 1) |
+	     setenv("GPUSHARE_DRIVER", p->driver, 1) |
+	     setenv("GPUSHARE_FORCE_EVICT_MS", *r->evict_ms ? r->evict_ms : "0", 1) |
+	     setenv("GPUSHARE_SUMMARY", f->summary, 1) | setenv("GPUSHARE_EMU_DEVICE", f->device, 1) |
+	     set_or_default("GPUSHARE_EMU_SMS", r->sms) |
+	     set_or_default("GPUSHARE_EMU_BLOCKS_PER_SM", r->blocks_per_sm) |
+	     set_or_default("GPUSHARE_EMU_MEMORY", r->memory);
+	free(path);
+	return rc ? gs_fail_errno(err, "cannot set the environment") : 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct request r = { .json = NULL };
+	struct gs_error err = { "" };
+	struct emu_places places;
+	struct folder folder;
+	int status = parse(argc, argv, &r);
+
+	if (status >= 0)
+		return status;
+	if (emu_places_find(&places, &err) < 0 || make_folder(&folder, &err) < 0) {
+		fprintf(stderr, "gpushare-emu: %s\n", err.text);
+		return EMU_OURSELVES;
+	}
+	if (set_environment(&r, &places, &folder, &err) == 0) {
+		status = emu_child_run(r.argv);
+		if (status != EMU_OURSELVES)
+			emu_summary(folder.summary, r.json, r.argv[0], status, &err);
+	} else {
+		status = EMU_OURSELVES;
+	}
+	/* What went wrong with the summary does not change the program's status, unless that was fine. */
+	if (err.text[0]) {
+		fprintf(stderr, "gpushare-emu: %s\n", err.text);
+		if (status == 0)
+			status = EMU_OURSELVES;
+	}
+	remove_folder(&folder);
+	return status;
+}

@@ -1,0 +1,125 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# gpushare-emu: programs on the emulated device, evicted without a daemon; its options, status and summary.
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+for need in gpushare-emu gpushare-demo-triad gpushare-demo-matmul gpushare-demo-reduce; do
+	[ -x "$BUILD/$need" ] || skip_all "$need was not built"
+done
+PATH=$BUILD:$PATH
+export TMPDIR=$TMP
+
+emu() { timeout 60 gpushare-emu --sms 2 --blocks-per-sm 2 --memory 256M "$@"; }
+# summary FILE EXPRESSION: true of the summary s and its first kernel k
+summary() {
+	python3 -c 'import json, sys
+s = json.load(open(sys.argv[1]))
+k = s["kernels"][0] if s["kernels"] else None
+ok = eval(sys.argv[2])
+print(s)
+sys.exit(not ok)' "$1" "$2"
+}
+
+TRIAD=(gpushare-demo-triad --elements 65536 --passes 1500)
+MATMUL=(gpushare-demo-matmul)
+REDUCE=(gpushare-demo-reduce --elements 4194304)
+
+# evicted KERNEL AT_LEAST PERIOD PROGRAM...: right, and it has left the device so many times.
+evicted() {
+	local kernel=$1 least=$2 period=$3 options=()
+	shift 3
+	[ "$period" = 0 ] || options=(--evict-every-ms "$period")
+	rm -f "$TMP/json"
+	emu ${options[@]+"${options[@]}"} --json "$TMP/json" -- "$@" >"$TMP/out" 2>"$TMP/err" || { cat "$TMP/out" "$TMP/err"; return 1; }
+	grep ' correct: ' "$TMP/out" || return 1
+	[ ! -s "$TMP/err" ] || { cat "$TMP/err"; return 1; }
+	summary "$TMP/json" "k['name'] == '$kernel' and k['form'] == 'persistent' and k['reason'] is None and s['launches'] == 1 and s['evictable_launches'] == 1 and s['status'] == 0" || return 1
+	if [ "$least" = 0 ]; then
+		summary "$TMP/json" "s['evictions'] == 0 and k['evictions'] == 0"
+	else
+		summary "$TMP/json" "s['evictions'] >= $least and s['evictions'] == k['evictions']"
+	fi
+}
+for period in 0 1 5; do
+	least=0
+	[ $period = 0 ] || least=1
+	check "triad, evictions every $period ms" evicted triad $least $period "${TRIAD[@]}"
+	check "matmul, evictions every $period ms" evicted matmul $least $period "${MATMUL[@]}"
+	check "reduce, evictions every $period ms" evicted reduce $least $period "${REDUCE[@]}"
+done
+
+many() {
+	emu --evict-every-ms 1 --json "$TMP/json" -- gpushare-demo-triad --elements 65536 --passes 100 --repeats 10 >"$TMP/out" || return 1
+	grep ' correct: ' "$TMP/out" && summary "$TMP/json" "s['launches'] == 10 and len(s['kernels']) == 1"
+}
+check "ten launches, one behind the other" many
+
+one_wave() {
+	emu --sms 256 --evict-every-ms 1 --json "$TMP/json" -- "${MATMUL[@]}" >"$TMP/out" || return 1
+	grep ' correct: ' "$TMP/out" && summary "$TMP/json" "s['launches'] == 1 and s['evictable_launches'] == 0 and s['evictions'] == 0"
+}
+check "a grid that fits on the device is not evictable" one_wave
+
+two_processes() {
+	emu --json "$TMP/json" -- sh -c 'gpushare-demo-matmul --tiles 4 && gpushare-demo-matmul --tiles 4' >"$TMP/out" || return 1
+	[ "$(grep -c ' correct: ' "$TMP/out")" = 2 ] && summary "$TMP/json" "s['launches'] == 2 and len(s['kernels']) == 1"
+}
+check "a program's processes are counted together" two_processes
+
+memory() {
+	timeout 60 gpushare-emu --memory 1M gpushare-demo-triad 2>"$TMP/err"
+	[ $? = 1 ] && grep -c 'cuMemAlloc' "$TMP/err"
+}
+check "the device has as much memory as was said" memory
+
+text() {
+	emu --evict-every-ms 1 "${MATMUL[@]}" 2>"$TMP/err" || return 1
+	cat "$TMP/err"
+	grep -E '^gpushare-emu: kernels 1, launches 1 \(1 evictable\), evictions [1-9][0-9]*$' "$TMP/err" &&
+		grep -E '^  matmul: persistent, launches 1 \(1 evictable\), evictions [1-9][0-9]*$' "$TMP/err"
+}
+check "the summary in words" text
+
+status() { # EXPECTED COMMAND...
+	local expected=$1 got
+	shift
+	"$@"
+	got=$?
+	[ $got = "$expected" ] || { echo "status $got, not $expected"; return 1; }
+}
+check "the program's exit status" status 7 emu sh -c 'exit 7'
+check "of a program that a signal ended" status 143 emu sh -c 'kill -TERM $$'
+check "of a program that is not there" status 127 emu "$TMP/nosuch"
+check "of a program that cannot be run" status 126 emu "$TMP"
+check "the program's own arguments are left alone" status 0 emu sh -c '[ "$1" = --sms ]' sh --sms
+check "a summary that cannot be written" status 125 emu --json "$TMP/nosuch/x" -- true
+for bad in "" "--sms" "--sms 0 true" "--sms 257 true" "--sms x true" "--blocks-per-sm 65 true" "--memory 10 true" \
+	"--memory lots true" "--evict-every-ms 0 true" "--evict-every-ms -1 true" "--frobnicate true"; do
+	# shellcheck disable=SC2086
+	check "wrong: gpushare-emu $bad" status 2 gpushare-emu $bad
+done
+
+passes_signals() {
+	local emu_pid rc=0
+	gpushare-emu sh -c 'trap "exit 9" USR1; touch "$1"; n=0; while [ $n -lt 400 ]; do sleep 0.05; n=$((n + 1)); done' \
+		sh "$TMP/ready" &
+	emu_pid=$!
+	pids=("$emu_pid")
+	until_true 10 test -e "$TMP/ready" || return 1
+	kill -USR1 "$emu_pid"
+	wait "$emu_pid" || rc=$?
+	pids=()
+	[ $rc = 9 ]
+}
+check "signals reach the program" passes_signals
+
+daemonless() {
+	GPUSHARE_SOCKET=$TMP/nobody emu -- sh -c '[ -z "${GPUSHARE_SOCKET+x}" ] && [ "$GPUSHARE_FORCE_EVICT_MS" = 0 ]'
+}
+check "no daemon is asked, even inside a job" daemonless
+nothing_left() {
+	ls -A "$TMP"
+	! ls -d "$TMP"/gpushare-emu-*
+}
+check "nothing is left behind" nothing_left
+finish
