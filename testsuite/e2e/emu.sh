@@ -117,6 +117,12 @@ daemonless() {
 	GPUSHARE_SOCKET=$TMP/nobody emu -- sh -c '[ -z "${GPUSHARE_SOCKET+x}" ] && [ "$GPUSHARE_FORCE_EVICT_MS" = 0 ]'
 }
 check "no daemon is asked, even inside a job" daemonless
+daemon_first() {
+	emu --evict-every-ms 1 --json "$TMP/json" -- env GPUSHARE_SOCKET="$TMP/nobody" "${MATMUL[@]}" >"$TMP/out" 2>"$TMP/err" || return 1
+	cat "$TMP/err"
+	grep 'gpushared is not there' "$TMP/err" && summary "$TMP/json" "s['launches'] == 1 and s['evictions'] == 0"
+}
+check "evictions are not forced on a process that names a daemon" daemon_first
 nothing_left() {
 	ls -A "$TMP"
 	! ls -d "$TMP"/gpushare-emu-*
