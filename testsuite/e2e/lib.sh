@@ -79,6 +79,19 @@ need_cluster() {
 		skip_all "the gres plugin was not built (configure --with-slurm-source=DIR)"
 	! nm -D "$BUILD/src/plugins/.libs/spank_gpushare.so" | grep -c __asan_ >/dev/null ||
 		skip_all "built with the sanitizers: Slurm's programs cannot load the plugins"
+	stage_build || skip_all "cannot copy the build tree to $TMP"
+}
+
+# Jobs run as other users: where those cannot enter the build tree (a clone below /root),
+# what a job and a daemon need is copied to where they can.
+stage_build() {
+	local to=$TMP/build
+	! as_nobody test -r "$BUILD/src/device/shim/.libs/libcuda.so.1" || return 0
+	mkdir -p "$to" && (cd "$BUILD" &&
+		cp -a --parents gpushared gpusharectl gpushare-demo-* testsuite/e2e \
+			src/device/{shim,emu}/.libs src/plugins/.libs "$to") || return 1
+	BUILD=$to
+	STANDIN=$BUILD/testsuite/e2e/standin
 }
 
 # start_cluster NAME [VARIABLE=VALUE...]: sets D and this shell's environment for it.
