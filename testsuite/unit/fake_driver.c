@@ -198,7 +198,9 @@ static CUresult fake_write(CUstream stream, CUdeviceptr at, cuuint32_t value, un
 static CUresult fake_batch(CUstream stream, unsigned int n, CUstreamBatchMemOpParams *op,
 			   unsigned int flags)
 {
-	(void)stream, (void)flags;
+	char name[32];
+
+	(void)flags;
 	for (unsigned int i = 0; i < n; i++) {
 		void *at = (void *)(uintptr_t)op[i].writeValue.address;
 
@@ -206,8 +208,12 @@ static CUresult fake_batch(CUstream stream, unsigned int n, CUstreamBatchMemOpPa
 			*(uint64_t *)at = op[i].writeValue.value64;
 		else
 			*(uint32_t *)at = op[i].writeValue.value;
+		if ((uintptr_t)stream != 0x10)
+			continue;
+		snprintf(name, sizeof(name), "write-control-%u", op[i].writeValue.value);
+		called(name);
 	}
-	return called("batch");
+	return (uintptr_t)stream == 0x10 ? CUDA_SUCCESS : called("batch");
 }
 
 static CUresult fake_wait(CUstream stream, CUdeviceptr at, cuuint32_t value, unsigned int flags)

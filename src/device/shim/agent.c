@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
+#include <string.h>
 #include <time.h>
 
 #include "common/clock.h"
@@ -28,59 +29,84 @@ struct agent {
 	CUcontext current;
 	uint64_t reconnect_ns;      /* not before */
 	uint64_t reconnect_step_ns; /* doubles while a daemon refuses us */
+	/* Resident limits to set, in one submission to a context's control stream. */
+	CUstreamBatchMemOpParams limit[GS_PAGE_STUBS];
+	unsigned int nlimit;
+	struct shim_context *limit_ctx;
 };
 
 static pthread_t thread;
 
-static int enter(struct agent *a, const struct shim_launch *l)
+static int enter(struct agent *a, const struct shim_context *c)
 {
-	if (l->ctx->gone)
+	if (c->gone)
 		return -1;
-	if (a->current != l->ctx->ctx) {
-		if (REAL(cuCtxSetCurrent)(l->ctx->ctx) != CUDA_SUCCESS)
+	if (a->current != c->ctx) {
+		if (REAL(cuCtxSetCurrent)(c->ctx) != CUDA_SUCCESS)
 			return -1;
-		a->current = l->ctx->ctx;
+		a->current = c->ctx;
 	}
 	return 0;
 }
 
-/*
- * TOEVICT: set the resident limit to 0.  The launch's own writes to its control
- * block may still be waiting in its stream and may bring a limit along, so the
- * signal is repeated until the kernel has left.  The image is what the next
- * launch compares with: it will know that a limit is left behind.
- */
-static void signal_eviction(struct agent *a, struct shim_launch *l, uint64_t now)
+static void flush_limits(struct agent *a)
 {
 	CUresult rc;
 
-	if (l->signalled_ns && now - l->signalled_ns < RESEND_NS)
+	if (!a->nlimit)
 		return;
-	if (enter(a, l) < 0)
-		return;
-	__atomic_store_n(&l->ctx->image[l->index].limit, 0, __ATOMIC_RELEASE);
-	rc = REAL(cuStreamWriteValue32_v2)(l->ctx->control,
-					   shim_launch_ctl(l, offsetof(struct gs_ctl, limit)), 0, 0);
+	rc = enter(a, a->limit_ctx) < 0 ? CUDA_ERROR_CONTEXT_IS_DESTROYED :
+					  REAL(cuStreamBatchMemOp_v2)(a->limit_ctx->control, a->nlimit,
+								      a->limit, 0);
 	if (rc != CUDA_SUCCESS)
-		shim_log("eviction signal for %s failed: %d", l->kernel->name, rc);
-	l->signalled_ns = now;
+		shim_log("%u resident limits could not be set: %d", a->nlimit, rc);
+	a->nlimit = 0;
 }
 
-/* The limit back to none: through the stream in which the next thing that needs it goes. */
-static CUresult lift_limit(struct shim_launch *l, CUstream stream)
+/* The image is what the stub's next launch compares with: it will know what is left behind. */
+static void set_limit(struct agent *a, struct shim_launch *l, uint32_t limit)
 {
-	l->signalled_ns = 0;
-	__atomic_store_n(&l->ctx->image[l->index].limit, SHIM_NO_LIMIT, __ATOMIC_RELEASE);
-	return REAL(cuStreamWriteValue32_v2)(stream,
-					     shim_launch_ctl(l, offsetof(struct gs_ctl, limit)),
-					     SHIM_NO_LIMIT, 0);
+	CUstreamBatchMemOpParams *op;
+
+	if (a->limit_ctx != l->ctx)
+		flush_limits(a);
+	a->limit_ctx = l->ctx;
+	__atomic_store_n(&l->ctx->image[l->index].limit, limit, __ATOMIC_RELEASE);
+	op = &a->limit[a->nlimit++];
+	memset(op, 0, sizeof(*op));
+	op->writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32;
+	op->writeValue.address = shim_launch_ctl(l, offsetof(struct gs_ctl, limit));
+	op->writeValue.value = limit;
+}
+
+/*
+ * TOEVICT: the resident limit becomes 0.  The launch's own writes to its control
+ * block may still be waiting in its stream and may bring a limit along, so the
+ * signal is repeated until the kernel has left.
+ */
+static void signal_eviction(struct agent *a, struct shim_launch *l, uint64_t now)
+{
+	if (l->signalled_ns && now - l->signalled_ns < RESEND_NS)
+		return;
+	set_limit(a, l, 0);
+	l->signalled_ns = now;
 }
 
 /* RUNNING again before it had started: if the GPU is faster, it leaves and is relaunched. */
 static void call_back(struct agent *a, struct shim_launch *l)
 {
-	if (enter(a, l) == 0 && lift_limit(l, l->ctx->control) != CUDA_SUCCESS)
-		shim_log("calling %s back failed", l->kernel->name);
+	set_limit(a, l, SHIM_NO_LIMIT);
+	l->signalled_ns = 0;
+}
+
+/* No limit for a relaunch: through the stream in which it goes out. */
+static CUresult lift_limit(struct shim_launch *l)
+{
+	l->signalled_ns = 0;
+	__atomic_store_n(&l->ctx->image[l->index].limit, SHIM_NO_LIMIT, __ATOMIC_RELEASE);
+	return REAL(cuStreamWriteValue32_v2)(l->ctx->relaunch,
+					     shim_launch_ctl(l, offsetof(struct gs_ctl, limit)),
+					     SHIM_NO_LIMIT, 0);
 }
 
 /* Evicted and scheduled again: the twin goes out once more, from its task counter on. */
@@ -88,7 +114,7 @@ static void relaunch(struct agent *a, struct shim_launch *l, uint64_t now)
 {
 	CUresult rc;
 
-	if (now < l->retry_ns || enter(a, l) < 0)
+	if (now < l->retry_ns || enter(a, l->ctx) < 0)
 		return;
 	gs_page_store(l->stub->started, 0);
 	if (!gs_stub_move(l->stub, GS_K_TORUN, GS_K_RUNNING) &&
@@ -96,7 +122,7 @@ static void relaunch(struct agent *a, struct shim_launch *l, uint64_t now)
 		return;
 	atomic_fetch_add(&l->stub->evictions, 1);
 	atomic_fetch_add(&l->kernel->evictions, 1);
-	rc = lift_limit(l, l->ctx->relaunch);
+	rc = lift_limit(l);
 	if (rc == CUDA_SUCCESS)
 		rc = shim_launch_twin(l, l->ctx->relaunch);
 	if (rc == CUDA_SUCCESS)
@@ -140,10 +166,12 @@ static uint64_t look(struct agent *a)
 {
 	uint64_t now = gs_clock_ns(), nap = NAP_IDLE_NS;
 
-	for (int started = 1; started >= 0; started--)
+	for (int started = 1; started >= 0; started--) {
 		for (uint32_t i = 0; i < GS_PAGE_STUBS; i++)
 			if ((gs_page_load(a->session->page->stub[i].started) != 0) == started)
 				look_at(a, shim_launch_at(i), now, &nap);
+		flush_limits(a);
+	}
 	return nap;
 }
 
