@@ -1,0 +1,130 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# What programs do that demos do not: threads, forks, deaths, lies; and a daemon that dies or
+# changes its policy under them. Without Slurm.
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+ORDER=$BUILD/testsuite/e2e/order
+for need in gpushared gpusharectl testsuite/e2e/order; do
+	[ -x "$BUILD/$need" ] || skip_all "$need was not built"
+done
+PATH=$BUILD:$PATH
+export GPUSHARE_SOCKET=$TMP/sock
+
+write_config() { # POLICY
+	cat >"$TMP/gpushare.conf" <<-END
+	Socket=$TMP/sock
+	PidFile=$TMP/pid
+	LogFile=$TMP/log
+	ReportToSlurm=no
+	AllowLocal=yes
+	ShimDir=$BUILD/src/device/shim/.libs
+	Driver=$BUILD/src/device/emu/.libs/libcuda.so.1
+	JobEnv=GPUSHARE_EMU_DEVICE=$TMP/device
+	JobEnv=GPUSHARE_EMU_MEMORY=512M
+	JobEnv=GPUSHARE_EMU_SMS=2
+	Gpu=0 Memory=512M
+	Partition=low Priority=1
+	Partition=high Priority=10
+	Policy=$1
+	RrQuantum=3ms
+	END
+}
+
+start_daemon() {
+	t 20 gpushared --config "$TMP/gpushare.conf" || return 1
+	pids=("$(cat "$TMP/pid")")
+}
+daemon() { kill "-$1" "$(cat "$TMP/pid")"; }
+run() { t 100 gpusharectl run --shares 20 --mem 64M --partition "$@"; }
+
+# In turns with a program that always has kernels to run.
+beside_another() { # CASE
+	local other rc=0
+	run low -- "$ORDER" many 25 >"$TMP/other.out" 2>&1 & other=$!
+	run low -- "$ORDER" "$1" || rc=1
+	wait $other || { cat "$TMP/other.out"; rc=1; }
+	return $rc
+}
+
+write_config rr
+check "gpushared serves" start_daemon
+for case in streams order legacy calls fork; do
+	check "evicted again and again: $case" beside_another $case
+done
+preempted() {
+	t 5 gpusharectl report --json |
+		python3 -c 'import json, sys; sys.exit(sum(r["preemptions"] for r in json.load(sys.stdin)) < 20)'
+}
+check "they were preempted, that is" preempted
+check "no kernel was waited for in vain" lacks 'have not left' "$TMP/log"
+
+on_gpu() { grep -c 'order on gpu' "$TMP/log"; }
+more_on_gpu() { [ "$(on_gpu)" -gt "$1" ]; }
+# The step goes on, and so does a child with a copy of the dead program's socket.
+killed_with_a_child() {
+	local step started took before
+	before=$(on_gpu)
+	run low -- sh -c "'$ORDER' orphan; sleep 6" >"$TMP/orphan.out" 2>&1 & step=$!
+	until_true 10 more_on_gpu "$before" || return 1
+	sleep 0.6
+	started=${EPOCHREALTIME/./}
+	run high -- "$ORDER" many 1 || return 1
+	took=$(((${EPOCHREALTIME/./} - started) / 1000))
+	kill $step
+	wait $step
+	echo "the next program took $took ms"
+	[ $took -lt 2500 ]
+}
+check "kill -9 of a program whose child lives: the GPU is free at once" killed_with_a_child
+
+# A program that names a job that is not its own gets nothing, and is one line in the log.
+claims_another_job() {
+	local before out rc=0
+	before=$(grep -c refused "$TMP/log")
+	out=$(run low -- env GPUSHARE_JOB_ID=12345 "$ORDER" many 1 2>&1) || rc=$?
+	echo "exit status $rc: $out"
+	[ $rc != 0 ] && grep -q 'gets nothing of the GPU' <<<"$out" &&
+		[ $(($(grep -c refused "$TMP/log") - before)) = 1 ]
+}
+check "who claims another job gets nothing: one log line" claims_another_job
+
+three_programs() { # COMMAND: while they run
+	local a b c rc=0
+	run low -- "$ORDER" many 30 >"$TMP/a.out" 2>&1 & a=$!
+	run low -- "$ORDER" many 30 >"$TMP/b.out" 2>&1 & b=$!
+	run high -- "$ORDER" order >"$TMP/c.out" 2>&1 & c=$!
+	"$1" || rc=1
+	wait $a || { cat "$TMP/a.out"; rc=1; }
+	wait $b || { cat "$TMP/b.out"; rc=1; }
+	wait $c || { cat "$TMP/c.out"; rc=1; }
+	return $rc
+}
+kill_daemons() {
+	local i
+	for i in 1 2 3 4 5 6; do
+		sleep 0.$((RANDOM % 3 + 1))
+		daemon KILL
+		[ $((i % 3)) != 0 ] || sleep 0.4
+		start_daemon || return 1
+	done
+}
+check "kill -9 of gpushared six times, in the middle of everything" three_programs kill_daemons
+
+change_policy() {
+	local policy
+	for policy in fifo piv dprr sjf srt rr cfs frs fifo piv dprr sjf srt rr cfs frs; do
+		write_config $policy
+		daemon HUP
+		sleep 0.06
+	done
+	until_true 5 grep -q 'policy frs' "$TMP/log"
+}
+check "every policy in turn while kernels run" three_programs change_policy
+check "a bad configuration changes nothing" bash -c "
+	echo Bogus=1 >>'$TMP/gpushare.conf'; kill -HUP \$(cat '$TMP/pid'); sleep 0.3
+	grep 'not reloaded.*gpushare.conf:16: ' '$TMP/log' && gpusharectl ping"
+check "no kernel was waited for in vain, at the end" lacks 'have not left' "$TMP/log"
+stop_daemon() { daemon TERM && until_true 5 test ! -e "$TMP/sock"; }
+check "gpushared stops" stop_daemon
+finish

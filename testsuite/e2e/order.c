@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * order CASE: what a program may rely on while its kernels are evicted.
+ *
+ * The kernel maps each word to the next of a linear congruential generator,
+ * many times over: a block-task that ran twice, not at all, or after what was
+ * enqueued behind it leaves a wrong word.  Cases: streams, order, legacy,
+ * calls, many, fork, orphan; exit status 1 when one is not as it must be.
+ */
+#define _GNU_SOURCE
+#include <cuda.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define WORDS 16384
+#define BYTES (WORDS * sizeof(uint32_t))
+#define THREADS 64
+#define SPIN 1200u
+#define LIMIT_S 100
+
+static const char ptx[] =
+	".version 7.0\n.target sm_70\n.address_size 64\n"
+	".visible .entry lcg(.param .u64 p, .param .u32 spin)\n"
+	"{\n"
+	"	.reg .pred %p1;\n"
+	"	.reg .b32 %r<8>;\n"
+	"	.reg .b64 %rd<4>;\n"
+	"	ld.param.u64 %rd1, [p];\n"
+	"	ld.param.u32 %r1, [spin];\n"
+	"	mov.u32 %r2, %ctaid.x;\n"
+	"	mov.u32 %r3, %ntid.x;\n"
+	"	mov.u32 %r4, %tid.x;\n"
+	"	mad.lo.s32 %r5, %r2, %r3, %r4;\n"
+	"	cvta.to.global.u64 %rd2, %rd1;\n"
+	"	mul.wide.u32 %rd3, %r5, 4;\n"
+	"	add.s64 %rd2, %rd2, %rd3;\n"
+	"	ld.global.u32 %r6, [%rd2];\n"
+	"	mov.u32 %r7, 0;\n"
+	"AGAIN:\n"
+	"	mad.lo.s32 %r6, %r6, 1664525, 1013904223;\n"
+	"	add.s32 %r7, %r7, 1;\n"
+	"	setp.lt.u32 %p1, %r7, %r1;\n"
+	"	@%p1 bra AGAIN;\n"
+	"	st.global.u32 [%rd2], %r6;\n"
+	"	ret;\n"
+	"}\n";
+
+static CUcontext ctx;
+static CUfunction kernel;
+static uint32_t mul = 1, add; /* SPIN steps of the generator in one */
+static atomic_int failures;
+
+#define CHECK(call) check(call, #call, __LINE__)
+static void check(CUresult rc, const char *call, int line)
+{
+	if (rc == CUDA_SUCCESS)
+		return;
+	fprintf(stderr, "order.c:%d: %s: %d\n", line, call, (int)rc);
+	exit(1);
+}
+
+static void expect(int ok, const char *what)
+{
+	if (ok)
+		return;
+	fprintf(stderr, "NOT OK: %s\n", what);
+	failures++;
+}
+
+static void start(void)
+{
+	CUdevice device;
+	CUmodule module;
+
+	for (unsigned int i = 0; i < SPIN; i++) {
+		mul *= 1664525u;
+		add = add * 1664525u + 1013904223u;
+	}
+	CHECK(cuInit(0));
+	CHECK(cuDeviceGet(&device, 0));
+	CHECK(cuDevicePrimaryCtxRetain(&ctx, device));
+	CHECK(cuCtxSetCurrent(ctx));
+	CHECK(cuModuleLoadData(&module, ptx));
+	CHECK(cuModuleGetFunction(&kernel, module, "lcg"));
+}
+
+static void launch(CUdeviceptr p, CUstream stream)
+{
+	uint32_t spin = SPIN;
+	void *params[] = { &p, &spin };
+
+	CHECK(cuLaunchKernel(kernel, WORDS / THREADS, 1, 1, THREADS, 1, 1, 0, stream, params,
+			     NULL));
+}
+
+static uint32_t *words(uint32_t seed)
+{
+	void *p;
+
+	CHECK(cuMemAllocHost(&p, BYTES));
+	for (uint32_t i = 0; i < WORDS; i++)
+		((uint32_t *)p)[i] = seed + i;
+	return p;
+}
+
+static CUdeviceptr device_words(void)
+{
+	CUdeviceptr p;
+
+	CHECK(cuMemAlloc(&p, BYTES));
+	return p;
+}
+
+/* Is every word what `times` kernels make of it? */
+static int right(const uint32_t *w, uint32_t seed, int times)
+{
+	for (uint32_t i = 0; i < WORDS; i++) {
+		uint32_t x = seed + i;
+
+		for (int t = 0; t < times; t++)
+			x = mul * x + add;
+		if (w[i] != x)
+			return 0;
+	}
+	return 1;
+}
+
+/* Threads, each with a stream of another kind. */
+static void *one_stream(void *arg)
+{
+	int which = (int)(intptr_t)arg;
+	uint32_t *in, *out;
+	CUstream stream = NULL;
+	CUdeviceptr d;
+
+	CHECK(cuCtxSetCurrent(ctx));
+	in = words((uint32_t)which);
+	out = words(0);
+	d = device_words();
+	if (which == 1)
+		CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	else if (which == 2)
+		CHECK(cuStreamCreate(&stream, CU_STREAM_DEFAULT));
+	else if (which == 3)
+		stream = CU_STREAM_PER_THREAD;
+	for (int i = 0; i < 4; i++) {
+		memset(out, 0, BYTES);
+		CHECK(cuMemcpyHtoDAsync(d, in, BYTES, stream));
+		launch(d, stream);
+		launch(d, stream);
+		CHECK(cuMemcpyDtoHAsync(out, d, BYTES, stream));
+		CHECK(cuStreamSynchronize(stream));
+		expect(right(out, (uint32_t)which, 2), "two kernels and a copy in each of four streams");
+	}
+	CHECK(cuMemFree(d));
+	return NULL;
+}
+
+static void in_threads(void *(*body)(void *), int n)
+{
+	pthread_t thread[4];
+
+	for (intptr_t i = 0; i < n; i++)
+		if (pthread_create(&thread[i], NULL, body, (void *)i))
+			exit(1);
+	for (int i = 0; i < n; i++)
+		pthread_join(thread[i], NULL);
+}
+
+/* What is behind a kernel: a copy, a host function, an event, another stream. */
+static uint32_t *seen_by_host;
+static atomic_int host_ran;
+
+static void host(void *unused)
+{
+	(void)unused;
+	expect(right(seen_by_host, 5, 1), "a host function runs after the kernel before it");
+	host_ran++;
+}
+
+static void CUDAAPI callback(CUstream stream, CUresult rc, void *arg)
+{
+	(void)stream;
+	(void)rc;
+	host(arg);
+}
+
+static void behind(int i, CUstream stream, CUstream other, const uint32_t *in, uint32_t *late)
+{
+	static CUdeviceptr a, b;
+	static CUevent event;
+
+	if (!a) {
+		a = device_words();
+		b = device_words();
+		CHECK(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+	}
+	CHECK(cuMemcpyHtoDAsync(a, in, BYTES, stream));
+	launch(a, stream);
+	CHECK(cuMemcpyDtoHAsync(seen_by_host, a, BYTES, stream));
+	if (i & 2)
+		CHECK(cuLaunchHostFunc(stream, host, NULL));
+	else
+		CHECK(cuStreamAddCallback(stream, callback, NULL, 0));
+	CHECK(cuMemcpyDtoDAsync(b, a, BYTES, stream));
+	CHECK(cuEventRecord(event, stream));
+	CHECK(cuMemsetD8Async(a, 0xff, BYTES, stream));
+	CHECK(cuStreamWaitEvent(other, event, 0));
+	launch(b, other);
+	CHECK(cuMemcpyDtoHAsync(late, b, BYTES, other));
+	CHECK(cuStreamSynchronize(other));
+	expect(right(late, 5, 2), "a kernel behind another stream's event");
+	expect(cuEventQuery(event) == CUDA_SUCCESS, "the event is over by then");
+	CHECK(cuStreamSynchronize(stream));
+	expect(host_ran == i + 1, "every host function has run");
+}
+
+static void order(void)
+{
+	uint32_t *in = words(5), *late = words(0);
+	CUstream free_running, blocking, other;
+
+	seen_by_host = words(0);
+	CHECK(cuStreamCreate(&free_running, CU_STREAM_NON_BLOCKING));
+	CHECK(cuStreamCreate(&blocking, CU_STREAM_DEFAULT));
+	CHECK(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING));
+	for (int i = 0; i < 8; i++)
+		behind(i, i & 1 ? blocking : free_running, other, in, late);
+}
+
+/* Blocking streams and the legacy default stream wait for each other. */
+static void legacy(void)
+{
+	uint32_t *w = words(9);
+	CUdeviceptr d = device_words();
+	CUstream a, b;
+
+	CHECK(cuStreamCreate(&a, CU_STREAM_DEFAULT));
+	CHECK(cuStreamCreate(&b, CU_STREAM_DEFAULT));
+	for (int i = 0; i < 5; i++) {
+		for (uint32_t k = 0; k < WORDS; k++)
+			w[k] = 9 + k;
+		CHECK(cuMemcpyHtoD(d, w, BYTES));
+		launch(d, a);
+		launch(d, NULL);
+		launch(d, b);
+		launch(d, NULL);
+		CHECK(cuMemcpyDtoH(w, d, BYTES));
+		expect(right(w, 9, 4), "four kernels in three streams, in order");
+	}
+}
+
+/* Calls that may block inside the driver, from threads beside the kernels. */
+static atomic_int calls_over;
+
+static void *calls_beside(void *unused)
+{
+	(void)unused;
+	CHECK(cuCtxSetCurrent(ctx));
+	for (int i = 0; !calls_over; i++) {
+		size_t free_bytes, total;
+		uint32_t back[16];
+		CUmodule module;
+		CUstream stream;
+		CUevent event;
+		CUdeviceptr d;
+		void *h;
+
+		CHECK(cuMemAlloc(&d, 4096));
+		CHECK(cuMemsetD32(d, 7, 16));
+		CHECK(cuMemcpyDtoH(back, d, sizeof(back)));
+		expect(back[15] == 7, "a small buffer of a thread beside");
+		CHECK(cuMemFree(d));
+		CHECK(cuModuleLoadData(&module, ptx));
+		CHECK(cuModuleUnload(module));
+		CHECK(cuStreamCreate(&stream, i & 1));
+		CHECK(cuEventCreate(&event, 0));
+		CHECK(cuEventRecord(event, stream));
+		CHECK(cuEventSynchronize(event));
+		CHECK(cuEventDestroy(event));
+		CHECK(cuStreamDestroy(stream));
+		CHECK(cuMemGetInfo(&free_bytes, &total));
+		CHECK(cuMemAllocHost(&h, 4096));
+		CHECK(cuMemFreeHost(h));
+		CHECK(cuCtxSynchronize());
+	}
+	return NULL;
+}
+
+static void calls(void)
+{
+	pthread_t beside[2];
+
+	for (int i = 0; i < 2; i++)
+		if (pthread_create(&beside[i], NULL, calls_beside, NULL))
+			exit(1);
+	one_stream((void *)(intptr_t)1);
+	one_stream((void *)(intptr_t)0);
+	calls_over = 1;
+	for (int i = 0; i < 2; i++)
+		pthread_join(beside[i], NULL);
+}
+
+static void many(int n)
+{
+	uint32_t *w = words(1);
+	CUdeviceptr d = device_words();
+
+	CHECK(cuMemcpyHtoD(d, w, BYTES));
+	for (int i = 0; i < n; i++)
+		launch(d, NULL);
+	CHECK(cuMemcpyDtoH(w, d, BYTES));
+	expect(right(w, 1, n), "a long queue of kernels");
+}
+
+/* Children that exit and that run another program, while kernels are out. */
+static void forks(void)
+{
+	uint32_t *w = words(3);
+	CUdeviceptr d = device_words();
+	int status;
+
+	CHECK(cuMemcpyHtoD(d, w, BYTES));
+	for (int i = 0; i < 4; i++) {
+		pid_t child;
+
+		launch(d, NULL);
+		launch(d, NULL);
+		child = fork();
+		if (child == 0 && i & 1)
+			exit(3);
+		if (child == 0) {
+			execl("/bin/sh", "sh", "-c", "exit 3", (char *)NULL);
+			_exit(4);
+		}
+		waitpid(child, &status, 0);
+		expect(WIFEXITED(status) && WEXITSTATUS(status) == 3, "the child ends as it wants");
+	}
+	CHECK(cuMemcpyDtoH(w, d, BYTES));
+	expect(right(w, 3, 8), "the parent's kernels do not mind");
+}
+
+/* It is killed in the middle of its kernels; a child that it forked lives on. */
+static void orphan(void)
+{
+	CUdeviceptr d = device_words();
+
+	for (int i = 0; i < 60; i++)
+		launch(d, NULL);
+	if (fork() == 0) {
+		sleep(20);
+		_exit(0);
+	}
+	usleep(300 * 1000);
+	kill(getpid(), SIGKILL);
+}
+
+int main(int argc, char **argv)
+{
+	const char *name = argc > 1 ? argv[1] : "";
+
+	alarm(LIMIT_S); /* a deadlock is a failure too */
+	start();
+	if (strcmp(name, "streams") == 0)
+		in_threads(one_stream, 4);
+	else if (strcmp(name, "order") == 0)
+		order();
+	else if (strcmp(name, "legacy") == 0)
+		legacy();
+	else if (strcmp(name, "calls") == 0)
+		calls();
+	else if (strcmp(name, "many") == 0)
+		many(argc > 2 ? atoi(argv[2]) : 60);
+	else if (strcmp(name, "fork") == 0)
+		forks();
+	else if (strcmp(name, "orphan") == 0)
+		orphan();
+	else
+		return 2;
+	printf("%s: %s\n", name, failures ? "FAILED" : "right");
+	return failures != 0;
+}
