@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "device/shim/agent.h"
 
+#include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
@@ -125,8 +126,12 @@ static void relaunch(struct agent *a, struct shim_launch *l, uint64_t now)
 	rc = lift_limit(l);
 	if (rc == CUDA_SUCCESS)
 		rc = shim_launch_twin(l, l->ctx->relaunch);
-	if (rc == CUDA_SUCCESS)
+	if (rc == CUDA_SUCCESS) {
+		shim_log("%s goes on from block-task %" PRIu64 " of %" PRIu64 ", relaunched in %" PRIu64
+			 " us", l->kernel->name, gs_page_load(l->stub->done), l->nt,
+			 (gs_clock_ns() - now) / GS_NS_PER_US);
 		return;
+	}
 	shim_log("relaunch of %s failed: %d", l->kernel->name, rc);
 	l->retry_ns = now + RETRY_NS;
 	if (!gs_stub_move(l->stub, GS_K_RUNNING, GS_K_READY))
