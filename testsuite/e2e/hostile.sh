@@ -111,6 +111,9 @@ kill_daemons() {
 }
 check "kill -9 of gpushared six times, in the middle of everything" three_programs kill_daemons
 
+no_steps() { [ "$(t 5 gpusharectl status --json | python3 -c 'import json, sys; print(len(json.load(sys.stdin)["steps"]))')" = 0 ]; }
+check "the shares of those that ended meanwhile are back within a second" until_true 1 no_steps
+
 change_policy() {
 	local policy
 	for policy in fifo piv dprr sjf srt rr cfs frs fifo piv dprr sjf srt rr cfs frs; do
