@@ -77,7 +77,7 @@ side_by_side() {
 	until_true 20 active low 50 || return 1
 	run --shares 40 --mem 128M --partition high -- gpushare-demo-matmul --tiles 60 >"$TMP/high.out" 2>&1 & high=$!
 	until_true 20 active high 20 || return 1
-	t 10 gpusharectl top --once --interval 300ms >"$out" || rc=1
+	t 30 gpusharectl top --once --interval 300ms >"$out" 2>&1 || { rc=$?; echo "top: exit status $rc"; }
 	t 5 gpusharectl metrics >"$TMP/metrics.out" || rc=1
 	wait $low $high || rc=1
 	grep -c . "$TMP/metrics.out" && cat "$out"
