@@ -355,7 +355,7 @@ static void orphan(void)
 	for (int i = 0; i < 60; i++)
 		launch(d, NULL);
 	if (fork() == 0) {
-		sleep(20);
+		sleep(4);
 		_exit(0);
 	}
 	usleep(300 * 1000);
