@@ -264,10 +264,28 @@ static void fixed_strings(void **state)
 	assert_memory_equal(field, "\0\0\0\0", 4);
 }
 
+/* An empty packet is malformed; only a peer that is gone is an end. */
+static void test_empty_packet(void **unused)
+{
+	struct gs_error err;
+	struct gs_msg msg;
+	int pair[2];
+
+	(void)unused;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+	assert_int_equal(send(pair[0], "", 0, 0), 0);
+	assert_int_equal(gs_msg_recv(pair[1], &msg, GS_TO_DAEMON, NULL, &err), -1);
+	assert_int_equal(errno, EBADMSG);
+	close(pair[0]);
+	assert_int_equal(gs_msg_recv(pair[1], &msg, GS_TO_DAEMON, NULL, &err), 0);
+	close(pair[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(every_type_travels, setup, teardown),
+		cmocka_unit_test(test_empty_packet),
 		cmocka_unit_test(bad_headers),
 		cmocka_unit_test(unterminated_strings),
 		cmocka_unit_test_setup_teardown(malformed_packets, setup, teardown),

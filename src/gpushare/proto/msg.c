@@ -4,6 +4,7 @@
 #include "gpushare/proto/msg.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -163,8 +164,16 @@ int gs_msg_recv(int sock, struct gs_msg *msg, enum gs_msg_direction direction,
 	if (n < 0)
 		return gs_fail_errno(err, "cannot receive");
 	passed = take_fds(&mh);
-	if (n == 0 && passed < 0)
-		return 0;
+	if (n == 0 && passed < 0) {
+		struct pollfd end = { .fd = sock, .events = POLLRDHUP };
+
+		if (poll(&end, 1, 0) > 0 && (end.revents & (POLLRDHUP | POLLHUP)))
+			return 0;
+		/* An empty packet reads like an end, but the peer is still there. */
+		gs_fail(err, "an empty packet");
+		errno = EBADMSG;
+		return -1;
+	}
 	if (mh.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) {
 		gs_fail(err, "a packet longer than any message");
 		goto malformed;
