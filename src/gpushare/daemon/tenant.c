@@ -28,7 +28,7 @@ unsigned gs_tenant_schedule(struct gs_tenant *t)
 		/*
 		 * Queued behind another kernel, told to leave before it began:
 		 * without this each would start only to leave at once
-		 * (measured: 80 ms for 40 queued kernels).
+		 * (measured on an H200, rr: 3,000 short kernels took 3.9 s instead of 1.2).
 		 */
 		if (gs_page_load(stub->kstate) == GS_K_TOEVICT && !gs_page_load(stub->started))
 			changed += (unsigned)move(stub, GS_K_TOEVICT, GS_K_RUNNING);
