@@ -27,6 +27,7 @@ static void states_agree(void **state)
 	(void)state;
 	assert_true(sizeof(names) / sizeof(names[0]) > PTX_KSTATE_DONE);
 	assert_string_equal(names[PTX_KSTATE_READY], "READY");
+	assert_string_equal(names[PTX_KSTATE_TOEVICT], "TOEVICT");
 	assert_string_equal(names[PTX_KSTATE_DONE], "DONE");
 }
 

@@ -27,7 +27,8 @@ struct gs_ctl {
 	uint32_t workers;   /* blocks in this launch */
 	uint64_t stub;      /* device address of the gs_stub, in the registered page; 0: none, nobody is told */
 	uint32_t done;      /* 1 once no block-task remains; the stream waits for it */
-	uint32_t pad1[3];
+	uint32_t proxy;     /* 1: worker 0 runs no block-tasks, it watches the stub (needs stub, workers >= 2) */
+	uint32_t pad1[2];
 };
 
 _Static_assert(sizeof(struct gs_ctl) == 128, "two lines");
@@ -38,17 +39,23 @@ _Static_assert(offsetof(struct gs_ctl, nctaid) == 88, "GPU layout");
 _Static_assert(offsetof(struct gs_ctl, workers) == 100, "GPU layout");
 _Static_assert(offsetof(struct gs_ctl, stub) == 104, "GPU layout");
 _Static_assert(offsetof(struct gs_ctl, done) == 112, "GPU layout");
+_Static_assert(offsetof(struct gs_ctl, proxy) == 116, "GPU layout");
 
 /*
  * What the transformed code does with it:
  *  entry   worker 0 stores 1 to stub.started (system scope).
+ *  proxy   (seed 000, section 6.3) worker 0, if asked to: reads stub.kstate, in
+ *          host memory, about once a microsecond; TOEVICT: limit = 0, and it
+ *          leaves; next >= total: it leaves.  So an eviction needs neither the
+ *          program's process nor a copy engine.
  *  claim   thread 0: if worker >= ld.relaxed(limit): leave; else
  *          base = atom.add(next, chunk); base >= total: leave; the block runs
  *          base .. min(base + chunk, total) - 1 in ascending order, all of them.
  *  leave   thread 0, after the block's last barrier: membar.gl (its block's
  *          writes are visible before the count), e = atom.add(exited, 1);
  *          the one with e == workers - 1 is the last block out:
- *            exited = 0; n = min(next, total); stub.done = n;
+ *            exited = 0; proxy: limit = UINT32_MAX, for the relaunch;
+ *            n = min(next, total); stub.done = n;
  *            n < total: membar.sys, stub.kstate = READY
  *            n == total: membar.sys, stub.kstate = DONE, membar.sys, done = 1
  *          (a claim beyond the end leaves `next` above total, hence the min).

@@ -13,6 +13,7 @@
 #define PTX_STUB_DONE 24    /* .u64 */
 
 #define PTX_KSTATE_READY 1
+#define PTX_KSTATE_TOEVICT 4
 #define PTX_KSTATE_DONE 5
 
 #endif

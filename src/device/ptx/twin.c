@@ -29,9 +29,11 @@ _Static_assert(offsetof(struct gs_ctl, next) == 0 && offsetof(struct gs_ctl, exi
 	       offsetof(struct gs_ctl, chunk_max) == 72 && offsetof(struct gs_ctl, chunk_ns) == 76 &&
 	       offsetof(struct gs_ctl, total) == 80 && offsetof(struct gs_ctl, nctaid) == 88 &&
 	       offsetof(struct gs_ctl, workers) == 100 && offsetof(struct gs_ctl, stub) == 104 &&
-	       offsetof(struct gs_ctl, done) == 112, "the offsets below");
+	       offsetof(struct gs_ctl, done) == 112 && offsetof(struct gs_ctl, proxy) == 116,
+	       "the offsets below");
 _Static_assert(PTX_STUB_KSTATE == 0 && PTX_STUB_STARTED == 4 && PTX_STUB_DONE == 24 &&
-	       PTX_KSTATE_READY == 1 && PTX_KSTATE_DONE == 5, "the numbers below");
+	       PTX_KSTATE_READY == 1 &&
+	       PTX_KSTATE_TOEVICT == 4 && PTX_KSTATE_DONE == 5, "the numbers below");
 
 /* In the code below: $L and $S are a load and a store that other processors see. */
 static const char declarations[] =
@@ -90,7 +92,34 @@ static const char entry_code[] =
 	"\tcvta.to.global.u64 %__gpushare_d0, %__gpushare_d0;\n"
 	"\tmov.u32 %__gpushare_r0, 1;\n"
 	"\t$S.u32 [%__gpushare_d0+4], %__gpushare_r0;\n"
-	"\tbra $__gpushare_claim;\n";
+	"\tld.global.u32 %__gpushare_r0, [%__gpushare_ctl+116];\n"
+	"\tsetp.eq.u32 %__gpushare_q, %__gpushare_r0, 0;\n"
+	"\t@%__gpushare_q bra $__gpushare_claim;\n";
+
+/*
+ * Worker 0 as the proxy (ctl.h).  It publishes an empty claim when it is done,
+ * so its other threads, which wait at the meeting all the while, leave with it.
+ */
+static const char proxy_code[] =
+	"$__gpushare_watch:\n"
+	"\t$L.u32 %__gpushare_r0, [%__gpushare_d0];\n"
+	"\tsetp.eq.u32 %__gpushare_q, %__gpushare_r0, 4;\n"
+	"\t@%__gpushare_q bra $__gpushare_tell;\n"
+	"\t$L.u64 %__gpushare_d1, [%__gpushare_ctl];\n"
+	"\tld.shared.u64 %__gpushare_d2, [__gpushare_slot+48];\n"
+	"\tsetp.ge.u64 %__gpushare_q, %__gpushare_d1, %__gpushare_d2;\n"
+	"\t@%__gpushare_q bra $__gpushare_watched;\n"
+	"$P"
+	"\tbra $__gpushare_watch;\n"
+	"$__gpushare_tell:\n"
+	"\tmov.u32 %__gpushare_r0, 0;\n"
+	"\t$S.u32 [%__gpushare_ctl+64], %__gpushare_r0;\n"
+	"$__gpushare_watched:\n"
+	"\tmov.u32 %__gpushare_r0, 0;\n"
+	"\tmov.u32 %__gpushare_r1, 0;\n"
+	"\tmov.u32 %__gpushare_r2, 0;\n"
+	"\tmov.u32 %__gpushare_r3, 0;\n"
+	"\tbra $__gpushare_publish;\n";
 
 /* The boundary: the next block-task of the claim, or a new claim by thread 0. */
 static const char boundary_code[] =
@@ -258,6 +287,10 @@ static const char leave_code[] =
 	"\tmembar.gl;\n"
 	"\tmov.u32 %__gpushare_r0, 0;\n"
 	"\tst.global.u32 [%__gpushare_ctl+8], %__gpushare_r0;\n"
+	"\tld.global.u32 %__gpushare_r1, [%__gpushare_ctl+116];\n"
+	"\tsetp.ne.u32 %__gpushare_q, %__gpushare_r1, 0;\n"
+	"\tmov.u32 %__gpushare_r1, 0xffffffff;\n"
+	"\t@%__gpushare_q st.global.u32 [%__gpushare_ctl+64], %__gpushare_r1;\n"
 	"\t$L.u64 %__gpushare_d0, [%__gpushare_ctl];\n"
 	"\tld.global.u64 %__gpushare_d1, [%__gpushare_ctl+80];\n"
 	"\tsetp.lt.u64 %__gpushare_p, %__gpushare_d0, %__gpushare_d1;\n"
@@ -278,7 +311,7 @@ static const char leave_code[] =
 	"$__gpushare_out:\n"
 	"\tret;\n";
 
-/* $L, $S, $M stand for instructions and a label that depend on the kernel. */
+/* $L, $S, $P, $M stand for instructions and a label that depend on the target and the kernel. */
 static void put_code(struct ptx_out *out, const char *code, uint32_t sm, const char *more)
 {
 	const char *at;
@@ -292,6 +325,10 @@ static void put_code(struct ptx_out *out, const char *code, uint32_t sm, const c
 			break;
 		case 'S':
 			ptx_out_str(out, sm >= 70 ? "st.relaxed.sys.global" : "st.volatile.global");
+			break;
+		case 'P':
+			if (sm >= 70)
+				ptx_out_str(out, "\tnanosleep.u32 500;\n");
 			break;
 		case 'M':
 			ptx_out_str(out, more);
@@ -363,6 +400,7 @@ void ptx_twin_persistent(struct ptx_out *out, const struct ptx_analysis *a, uint
 	put_head(out, m, f);
 	ptx_out_str(out, declarations);
 	put_code(out, entry_code, a->sm, more);
+	put_code(out, proxy_code, a->sm, more);
 	ptx_out_str(out, "$__gpushare_next:\n");
 	if (plan->wait_copies)
 		ptx_out_str(out, "\tcp.async.wait_all;\n");

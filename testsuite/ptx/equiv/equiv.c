@@ -56,6 +56,7 @@ struct way {
 	unsigned every;   /* stop after so many block-tasks: 0: never */
 	unsigned limit_us; /* set the limit to 0 after so long: 0: never */
 	unsigned limit;   /* of workers, at first */
+	unsigned proxy;   /* worker 0 watches: after limit_us the stub says TOEVICT, nobody writes the limit */
 };
 
 static struct driver drv;
@@ -179,7 +180,7 @@ static uint8_t *image(const struct launch *l, const struct ptx_module *ast, size
 }
 
 struct evictor {
-	_Atomic uint32_t *limit;
+	_Atomic uint32_t *limit, *kstate; /* kstate: NULL if the limit is to be written */
 	unsigned us;
 };
 
@@ -188,8 +189,13 @@ static void *evict(void *arg)
 	struct evictor *e = arg;
 	struct timespec pause = { 0, (long)e->us * 1000 };
 
+	uint32_t launched = 0;
+
 	nanosleep(&pause, NULL);
-	atomic_store(e->limit, 0);
+	if (e->kstate) /* not if the kernel has just left */
+		atomic_compare_exchange_strong(e->kstate, &launched, PTX_KSTATE_TOEVICT);
+	else
+		atomic_store(e->limit, 0);
 	return NULL;
 }
 
@@ -207,7 +213,8 @@ static void fail(const struct test_case *c, const struct way *w, const char *wha
 
 static void launch_twin(struct launch *l, struct shared_words *s, uint64_t ctl, const struct way *w)
 {
-	struct evictor e = { (_Atomic uint32_t *)&s->ctl.limit, w->limit_us };
+	struct evictor e = { (_Atomic uint32_t *)&s->ctl.limit,
+			     w->proxy ? (_Atomic uint32_t *)(s->stub + PTX_STUB_KSTATE) : NULL, w->limit_us };
 	const struct test_case *c = l->c;
 	pthread_t thread;
 
@@ -238,6 +245,8 @@ static void check_words(const struct launch *l, const struct way *w, const struc
 		fail(l->c, w, "the stub's state is wrong");
 	if (s->ctl.done != (n == total) || s->ctl.exited != 0)
 		fail(l->c, w, "the control block's end is wrong");
+	if (w->proxy && s->ctl.limit != UINT32_MAX)
+		fail(l->c, w, "the limit is not ready for the relaunch");
 }
 
 /* Run the twin to the end of the grid; returns the evictions. */
@@ -252,7 +261,7 @@ static unsigned run_twin(struct launch *l, struct shared_words *s, uint64_t devi
 	s->ctl = (struct gs_ctl){
 		.chunk = w->chunk, .chunk_max = w->chunk_max, .chunk_ns = w->chunk_ns,
 		.nctaid = { g[0], g[1], g[2] }, .workers = w->workers,
-		.stub = device + offsetof(struct shared_words, stub),
+		.stub = device + offsetof(struct shared_words, stub), .proxy = w->proxy,
 	};
 	for (;;) {
 		uint64_t total = w->every && last + w->every < all ? last + w->every : all;
@@ -333,6 +342,13 @@ static void run_case(const struct test_case *c, const char *folder, struct share
 	for (unsigned k = 0; k <= all; k++) { /* leave after every k-th block-task */
 		const struct way w = { .workers = 1 + k % 4, .chunk = 1 + k % 3, .chunk_max = 64,
 				       .chunk_ns = k % 2 ? 100000 : 0, .every = k };
+
+		evictions += compare(c, t->text, ast, &w, s, device, want, len);
+		ways++;
+	}
+	for (unsigned i = 0; i < 4; i++) { /* at any time, by the proxy */
+		const struct way w = { .workers = 2 + i, .chunk = 1 + i, .chunk_max = 8, .chunk_ns = 2000,
+				       .limit_us = 1 + i * 80, .proxy = 1 };
 
 		evictions += compare(c, t->text, ast, &w, s, device, want, len);
 		ways++;
