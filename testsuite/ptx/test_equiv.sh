@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Every launch of equiv/cases.def, original against twin, on the emulated device.
-# DRIVER=libcuda.so.1 runs the same on the GPU of this machine.
+# DRIVER=libcuda.so.1 runs the same on the GPU of this machine; LARGE=1 the large grids too.
 set -u
 here=${srcdir:-.}/testsuite/ptx
 work=$(mktemp -d) || exit 99
@@ -14,4 +14,4 @@ GPUSHARE_EMU_BLOCKS_PER_SM=2
 GPUSHARE_EMU_MEMORY=268435456
 export GPUSHARE_EMU_DEVICE GPUSHARE_EMU_SMS GPUSHARE_EMU_BLOCKS_PER_SM GPUSHARE_EMU_MEMORY
 
-timeout 300 ./ptx_equiv "$driver" "$here/corpus"
+timeout 600 ./ptx_equiv ${LARGE:+--large} ${SEED:+--seed "$SEED"} "$driver" "$here"

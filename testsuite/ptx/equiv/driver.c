@@ -24,14 +24,19 @@ void driver_open(struct driver *d, const char *path)
 		{ "cuModuleUnload", &d->module_unload }, { "cuModuleGetFunction", &d->module_function },
 		{ "cuModuleGetGlobal_v2", &d->module_global }, { "cuMemAlloc_v2", &d->mem_alloc },
 		{ "cuMemFree_v2", &d->mem_free }, { "cuMemHostAlloc", &d->host_alloc },
-		{ "cuMemHostGetDevicePointer_v2", &d->host_device },
+		{ "cuMemHostGetDevicePointer_v2", &d->host_device }, { "cuMemFreeHost", &d->host_free },
 		{ "cuMemcpyHtoD_v2", &d->to_device }, { "cuMemcpyDtoH_v2", &d->to_host },
+		{ "cuMemcpyDtoHAsync_v2", &d->to_host_async }, { "cuStreamCreate", &d->stream_create },
+		{ "cuStreamSynchronize", &d->stream_sync }, { "cuStreamWaitValue32_v2", &d->stream_wait },
 		{ "cuLaunchKernel", &d->launch },
 		{ "cuOccupancyMaxActiveBlocksPerMultiprocessor", &d->occupancy },
 	};
-	void *lib = dlopen(path, RTLD_NOW), *ctx;
+	void *lib, *ctx;
 	int device;
 
+	/* a first launch beside a held stream must not load anything */
+	setenv("CUDA_MODULE_LOADING", "EAGER", 1);
+	lib = dlopen(path, RTLD_NOW);
 	if (!lib) {
 		fprintf(stderr, "SKIP: %s\n", dlerror());
 		exit(77);

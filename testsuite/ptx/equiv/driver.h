@@ -19,9 +19,14 @@ struct driver {
 	int (*mem_alloc)(uint64_t *, size_t);
 	int (*mem_free)(uint64_t);
 	int (*host_alloc)(void **, size_t, unsigned);
+	int (*host_free)(void *);
 	int (*host_device)(uint64_t *, void *, unsigned);
 	int (*to_device)(uint64_t, const void *, size_t);
 	int (*to_host)(void *, uint64_t, size_t);
+	int (*to_host_async)(void *, uint64_t, size_t, void *);
+	int (*stream_create)(void **, unsigned);
+	int (*stream_sync)(void *);
+	int (*stream_wait)(void *, uint64_t, uint32_t, unsigned);
 	int (*launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *,
 		      void **, void **);
 	int (*occupancy)(int *, void *, int, size_t);

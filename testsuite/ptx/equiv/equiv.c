@@ -1,93 +1,79 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Execution equivalence: a kernel and its twin leave the same memory, however
- * often and wherever the twin is evicted (seed 000, section 5: block-tasks
- * keep their integrity whoever runs them).
- * Usage: equiv DRIVER CORPUS-FOLDER [KERNEL]; DRIVER is a libcuda.so.1.
+ * Execution equivalence: a kernel and its twins leave the same memory, however
+ * often and wherever they are evicted, and every block-task runs exactly once
+ * (seed 000, section 5: block-tasks keep their integrity whoever runs them).
+ * DRIVER is a libcuda.so.1, emulated or not; FOLDER holds the table's files.
  */
 #define _GNU_SOURCE
-#include <pthread.h>
-#include <stdatomic.h>
+#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "device/ptx/ast.h"
-#include "device/ptx/ctl.h"
-#include "device/ptx/stub_layout.h"
-#include "device/ptx/transform.h"
-#include "driver.h"
+#include "form.h"
+#include "mutate.h"
+#include "probe.h"
 
-#define BUFFER_BYTES 65536u
-#define ARGS_MAX 8
 #define G(x, y, z) { x, y, z }
-
-struct test_case {
-	const char *file, *kernel;
-	unsigned grid[3], block[3], shared;
-	const char *args;
-};
+#define SMALL 24 /* up to so many block-tasks every k is tried */
 
 static const struct test_case cases[] = {
-#define CASE(file, kernel, grid, block, shared, args) { file, kernel, grid, block, shared, args },
+#define CASE(file, kernel, grid, block, shared, args) { file, kernel, grid, block, shared, args, 0 },
+#define LARGE(file, kernel, grid, block, shared, args) { file, kernel, grid, block, shared, args, 1 },
+#define REFUSED(file, kernel, reason)
 #include "cases.def"
 #undef CASE
+#undef LARGE
+#undef REFUSED
 };
 
-struct settings { int32_t steps[5]; double scale; char mode; };
-
-/* One launch's arguments on the device. */
-struct launch {
-	const struct test_case *c;
-	void *module, *original, *twin;
-	const struct ptx_module *ast;
-	unsigned nargs;
-	char kind[ARGS_MAX];
-	uint64_t value[ARGS_MAX];
-	struct settings settings;
-	void *pointer[ARGS_MAX + 1];
+static const struct { const char *file, *kernel, *reason; } refused[] = {
+#define CASE(file, kernel, grid, block, shared, args)
+#define LARGE(file, kernel, grid, block, shared, args)
+#define REFUSED(file, kernel, reason) { file, kernel, reason },
+#include "cases.def"
+#undef CASE
+#undef LARGE
+#undef REFUSED
 };
 
-/* How the twin is run. */
-struct way {
-	unsigned workers, chunk, chunk_max, chunk_ns;
-	unsigned every;   /* stop after so many block-tasks: 0: never */
-	unsigned limit_us; /* set the limit to 0 after so long: 0: never */
-	unsigned limit;   /* of workers, at first */
-	unsigned proxy;   /* worker 0 watches: after limit_us the stub says TOEVICT, nobody writes the limit */
+static const struct form {
+	enum ptx_form form;
+	const char *suffix;
+	form_run *run;
+} forms[] = {
+	{ PTX_FORM_PERSISTENT, PTX_PERSISTENT_SUFFIX, persistent_run },
 };
 
 static struct driver drv;
+static struct board board;
+static const char *folder;
+static const struct mutation *mutation;
+static unsigned seed = 1;
+static int large;
 
-static uint32_t noise(uint32_t i)
+/* A module: its text, and what the original leaves. */
+struct subject {
+	const struct test_case *c;
+	char *text;             /* of the file, or with the probe */
+	struct ptx_module *ast;
+	struct ptx_transformed *t;
+	char *changed;          /* t->text, or with a deliberate bug */
+	int probed;
+	uint8_t *want, *got, *behind;
+	char *want_lines;
+	size_t bytes;
+};
+
+static void *must(void *p, const struct test_case *c, const char *what)
 {
-	i = (i ^ 61u) ^ (i >> 16);
-	i *= 9u;
-	i ^= i >> 4;
-	i *= 0x27d4eb2du;
-	return i ^ i >> 15;
+	if (!p)
+		fail(c, "%s", what);
+	return p;
 }
 
-static void fill(void *data, char kind, uint32_t seed)
-{
-	for (uint32_t i = 0; i < BUFFER_BYTES; i++) {
-		uint32_t v = noise(i + seed * 977);
-
-		switch (kind) {
-		case 'B': ((uint8_t *)data)[i] = (uint8_t)v; break;
-		case 'I': if (i < BUFFER_BYTES / 4) ((int32_t *)data)[i] = (int32_t)(v % 100) - 5; break;
-		case 'F': if (i < BUFFER_BYTES / 4) ((float *)data)[i] = (float)(v % 16); break;
-		case 'G': if (i < BUFFER_BYTES / 4) ((float *)data)[i] = 0.5f + (float)(v % 1024) / 1024 * 1.5f; break;
-		case 'D': if (i < BUFFER_BYTES / 8) ((double *)data)[i] = (double)(v % 1000) / 8; break;
-		case 'H': if (i < BUFFER_BYTES / 2) ((uint16_t *)data)[i] = (uint16_t)(0x3c00 + v % 512); break;
-		default: ((uint8_t *)data)[i] = 0;
-		}
-	}
-}
-
-static char *read_file(const char *folder, const char *name)
+static char *read_file(const char *name)
 {
 	char path[4096];
 	FILE *f;
@@ -107,292 +93,356 @@ static char *read_file(const char *folder, const char *name)
 	return text;
 }
 
-static void prepare(struct launch *l, const struct test_case *c, const char *text)
+/* The probe's variable is one word for the probe and one for each block-task. */
+static void set_probe(const struct subject *s, const struct launch *l, uint32_t every, uint64_t limit)
 {
-	char words[200], twin[300], *save = NULL;
-	static uint8_t data[BUFFER_BYTES];
+	const struct probe p = { .every = every ? every : UINT32_MAX, .limit = limit };
+	uint64_t at;
+	size_t bytes;
 
-	memset(l, 0, sizeof(*l));
-	l->c = c;
-	DO(drv.module_load(&l->module, text));
-	DO(drv.module_function(&l->original, l->module, c->kernel));
-	snprintf(twin, sizeof(twin), "%s" PTX_PERSISTENT_SUFFIX, c->kernel);
-	DO(drv.module_function(&l->twin, l->module, twin));
-	snprintf(words, sizeof(words), "%s", c->args);
-	for (char *w = strtok_r(words, " ", &save); w; w = strtok_r(NULL, " ", &save)) {
-		unsigned n = l->nargs++;
-		float f = (float)atof(w + 1);
-
-		l->kind[n] = *w;
-		l->pointer[n] = &l->value[n];
-		if (strchr("BIFGDHZ", *w)) {
-			DO(drv.mem_alloc(&l->value[n], BUFFER_BYTES));
-			fill(data, *w, n);
-			DO(drv.to_device(l->value[n], data, BUFFER_BYTES));
-		} else if (*w == 'f') {
-			memcpy(&l->value[n], &f, sizeof(f));
-		} else if (*w == 'S') {
-			l->settings = (struct settings){ { 1, 2, 3, 4, 5 }, 1.5, 7 };
-			l->pointer[n] = &l->settings;
-		} else {
-			l->value[n] = (uint64_t)atoll(w + 1);
-		}
-	}
+	if (!s->probed)
+		return;
+	DO(drv.module_global(&at, &bytes, l->module, PROBE_NAME));
+	DO(drv.to_device(at, &p, sizeof(p)));
 }
 
-static void release(struct launch *l)
+/* Every block-task exactly once. */
+static void check_probe(const struct subject *s, const struct launch *l)
 {
-	for (unsigned n = 0; n < l->nargs; n++)
-		if (strchr("BIFGDHZ", l->kind[n]))
-			DO(drv.mem_free(l->value[n]));
-	DO(drv.module_unload(l->module));
+	uint64_t at, all = case_tasks(s->c);
+	size_t bytes;
+	struct probe *p;
+
+	if (!s->probed)
+		return;
+	DO(drv.module_global(&at, &bytes, l->module, PROBE_NAME));
+	p = must(malloc(bytes), s->c, "no memory");
+	DO(drv.to_host(p, at, bytes));
+	for (uint64_t i = 0; i < all; i++)
+		if (p->count[i] != 1)
+			fail(s->c, "block-task %llu ran %u times", (unsigned long long)i, p->count[i]);
+	if (p->started != all)
+		fail(s->c, "%u block-tasks ran, not %llu", p->started, (unsigned long long)all);
+	free(p);
 }
 
-/* All buffers and the module's global variables, one after the other; malloc'd. */
-static uint8_t *image(const struct launch *l, const struct ptx_module *ast, size_t *len)
+static void compare(const struct subject *s, const struct way *w, const uint8_t *got, const char *where)
 {
-	uint8_t *all = malloc(ARGS_MAX * BUFFER_BYTES + (1u << 20));
-	size_t n = 0;
-
-	if (!all)
-		exit(1);
-	for (unsigned i = 0; i < l->nargs; i++)
-		if (strchr("BIFGDHZ", l->kind[i])) {
-			DO(drv.to_host(all + n, l->value[i], BUFFER_BYTES));
-			n += BUFFER_BYTES;
-		}
-	for (uint32_t i = 0; i < ast->nvar; i++) {
-		const struct ptx_var *v = &ast->var[i];
-		char name[200];
-		uint64_t at;
-		size_t bytes;
-
-		if (v->space != PTX_SPACE_GLOBAL || v->nrelocs)
-			continue; /* addresses differ between two loads */
-		snprintf(name, sizeof(name), "%.*s", (int)v->name.len, v->name.s);
-		if (drv.module_global(&at, &bytes, l->module, name) != 0 || bytes > 65536)
-			continue; /* not exported */
-		DO(drv.to_host(all + n, at, bytes));
-		n += bytes;
-	}
-	*len = n;
-	return all;
+	for (size_t i = 0; i < s->bytes; i++)
+		if (got[i] != s->want[i])
+			fail(s->c, "%s: byte %zu is %u, the original left %u (workers %u, chunk %u, evicted after every "
+			     "%u and %u, after %u us)", where, i, got[i], s->want[i], w->workers, w->chunk,
+			     w->probe_every, w->every, w->limit_us);
 }
 
-struct evictor {
-	_Atomic uint32_t *limit, *kstate; /* kstate: NULL if the limit is to be written */
-	unsigned us;
-};
-
-static void *evict(void *arg)
-{
-	struct evictor *e = arg;
-	struct timespec pause = { 0, (long)e->us * 1000 };
-
-	uint32_t launched = 0;
-
-	nanosleep(&pause, NULL);
-	if (e->kstate) /* not if the kernel has just left */
-		atomic_compare_exchange_strong(e->kstate, &launched, PTX_KSTATE_TOEVICT);
-	else
-		atomic_store(e->limit, 0);
-	return NULL;
-}
-
-struct shared_words { /* what host and device both see */
-	struct gs_ctl ctl;
-	uint8_t stub[64];
-};
-
-static void fail(const struct test_case *c, const struct way *w, const char *what)
-{
-	fprintf(stderr, "FAIL: %s, grid %u %u %u, workers %u, chunk %u, every %u, limit after %u us: %s\n",
-		c->kernel, c->grid[0], c->grid[1], c->grid[2], w->workers, w->chunk, w->every, w->limit_us, what);
-	exit(1);
-}
-
-static void launch_twin(struct launch *l, struct shared_words *s, uint64_t ctl, const struct way *w)
-{
-	struct evictor e = { (_Atomic uint32_t *)&s->ctl.limit,
-			     w->proxy ? (_Atomic uint32_t *)(s->stub + PTX_STUB_KSTATE) : NULL, w->limit_us };
-	const struct test_case *c = l->c;
-	pthread_t thread;
-
-	l->pointer[l->nargs] = &ctl;
-	if (w->limit_us && pthread_create(&thread, NULL, evict, &e) != 0)
-		exit(1);
-	DO(drv.launch(l->twin, w->workers, 1, 1, c->block[0], c->block[1], c->block[2], c->shared, NULL,
-		      l->pointer, NULL));
-	DO(drv.ctx_sync());
-	if (w->limit_us)
-		pthread_join(thread, NULL);
-}
-
-/* What the last block out must have left behind. */
-static void check_words(const struct launch *l, const struct way *w, const struct shared_words *s, uint64_t total)
-{
-	uint32_t kstate, started;
-	uint64_t done, n = s->ctl.next < total ? s->ctl.next : total;
-
-	memcpy(&kstate, s->stub + PTX_STUB_KSTATE, 4);
-	memcpy(&started, s->stub + PTX_STUB_STARTED, 4);
-	memcpy(&done, s->stub + PTX_STUB_DONE, 8);
-	if (started != 1)
-		fail(l->c, w, "the stub was not told of the start");
-	if (done != n)
-		fail(l->c, w, "the stub's count is wrong");
-	if (kstate != (n == total ? PTX_KSTATE_DONE : PTX_KSTATE_READY))
-		fail(l->c, w, "the stub's state is wrong");
-	if (s->ctl.done != (n == total) || s->ctl.exited != 0)
-		fail(l->c, w, "the control block's end is wrong");
-	if (w->proxy && s->ctl.limit != UINT32_MAX)
-		fail(l->c, w, "the limit is not ready for the relaunch");
-}
-
-/* Run the twin to the end of the grid; returns the evictions. */
-static unsigned run_twin(struct launch *l, struct shared_words *s, uint64_t device, const struct way *w)
-{
-	const unsigned *g = l->c->grid;
-	uint64_t all = (uint64_t)g[0] * g[1] * g[2], last = 0;
-	unsigned evictions = 0, idle = 0;
-	struct way now = *w;
-
-	memset(s, 0, sizeof(*s));
-	s->ctl = (struct gs_ctl){
-		.chunk = w->chunk, .chunk_max = w->chunk_max, .chunk_ns = w->chunk_ns,
-		.nctaid = { g[0], g[1], g[2] }, .workers = w->workers,
-		.stub = device + offsetof(struct shared_words, stub), .proxy = w->proxy,
-	};
-	for (;;) {
-		uint64_t total = w->every && last + w->every < all ? last + w->every : all;
-
-		s->ctl.total = total;
-		s->ctl.limit = w->limit ? w->limit : w->workers;
-		s->ctl.done = 0;
-		memset(s->stub, 0, sizeof(s->stub));
-		launch_twin(l, s, device, &now);
-		check_words(l, w, s, total);
-		if (s->ctl.next > total) /* claims beyond the end */
-			s->ctl.next = total;
-		if (s->ctl.next == all)
-			return evictions;
-		idle = s->ctl.next == last ? idle + 1 : 0;
-		if (idle > 3) /* evicted before the first claim again and again: let it come further */
-			now.limit_us += 200;
-		last = s->ctl.next;
-		evictions++;
-		if (evictions > 100000)
-			fail(l->c, w, "no progress");
-	}
-}
-
-static unsigned compare(const struct test_case *c, const char *text, const struct ptx_module *ast, const struct way *w,
-			struct shared_words *s, uint64_t device, const uint8_t *want, size_t want_len)
+static unsigned run_twin(const struct subject *s, const struct form *f, struct way w)
 {
 	struct launch l;
-	uint8_t *got;
-	size_t len;
+	char name[300], *lines;
 	unsigned evictions;
+	void *twin;
 
-	prepare(&l, c, text);
-	evictions = run_twin(&l, s, device, w);
-	got = image(&l, ast, &len);
-	if (len != want_len)
-		fail(c, w, "the images differ in length");
-	for (size_t i = 0; i < len; i++)
-		if (got[i] != want[i]) {
-			fprintf(stderr, "byte %zu: %u, the original left %u\n", i, got[i], want[i]);
-			fail(c, w, "memory differs");
-		}
-	free(got);
-	release(&l);
+	launch_prepare(&l, s->c, &drv, s->changed, s->ast);
+	snprintf(name, sizeof(name), "%s%s", s->c->kernel, f->suffix);
+	DO(drv.module_function(&twin, l.module, name));
+	set_probe(s, &l, w.probe_every, board.device + offsetof(struct shared_words, ctl.limit));
+	if (!w.every) {
+		w.behind = s->behind;
+		memset(s->behind, 0x55, s->bytes);
+	}
+	if (l.prints)
+		capture_begin();
+	evictions = f->run(&l, twin, &board, &w);
+	lines = l.prints ? capture_end() : NULL;
+	if (w.behind) {
+		DO(drv.stream_sync(board.behind));
+		compare(s, &w, s->behind, "behind the kernel");
+	}
+	image_take(&l, s->got, NULL);
+	compare(s, &w, s->got, "memory");
+	if (lines && strcmp(lines, s->want_lines) != 0)
+		fail(s->c, "it printed:\n%sthe original:\n%s", lines, s->want_lines);
+	free(lines);
+	check_probe(s, &l);
+	launch_release(&l);
 	return evictions;
 }
 
-static uint8_t *run_original(const struct test_case *c, const char *text, const struct ptx_module *ast, size_t *len)
+/* Its memory is what the twins must leave; it must have done something. */
+static void run_original(struct subject *s)
 {
+	const struct test_case *c = s->c;
 	struct launch l;
-	uint8_t *want;
+	void *pinned;
 
-	prepare(&l, c, text);
+	launch_prepare(&l, c, &drv, s->changed, s->ast);
+	set_probe(s, &l, 0, board.device + offsetof(struct shared_words, nobody));
+	s->bytes = image_size(&l);
+	s->want = must(malloc(s->bytes + 1), c, "no memory");
+	s->got = must(malloc(s->bytes + 1), c, "no memory");
+	DO(drv.host_alloc(&pinned, s->bytes + 1, 0));
+	s->behind = pinned;
+	image_take(&l, s->got, NULL);
+	if (l.prints)
+		capture_begin();
 	DO(drv.launch(l.original, c->grid[0], c->grid[1], c->grid[2], c->block[0], c->block[1], c->block[2],
-		      c->shared, NULL, l.pointer, NULL));
-	DO(drv.ctx_sync());
-	want = image(&l, ast, len);
-	release(&l);
-	return want;
+		      c->shared, board.stream, l.pointer, NULL));
+	DO(drv.stream_sync(board.stream));
+	s->want_lines = l.prints ? capture_end() : NULL;
+	image_take(&l, s->want, NULL);
+	if (*c->args && memcmp(s->want, s->got, s->bytes) == 0 && !(s->want_lines && *s->want_lines))
+		fail(c, "the original changes nothing");
+	check_probe(s, &l);
+	launch_release(&l);
 }
 
-static void run_case(const struct test_case *c, const char *folder, struct shared_words *s, uint64_t device)
+static void subject_open(struct subject *s, const struct test_case *c, int probed)
 {
 	struct gs_error err = { "" };
-	char *text = read_file(folder, c->file);
+	char *text = read_file(c->file);
+
+	memset(s, 0, sizeof(*s));
+	s->c = c;
+	s->probed = probed;
+	s->ast = ptx_parse(text, strlen(text), &err);
+	if (!s->ast)
+		fail(c, "%s: %s", c->file, err.text);
+	s->text = text;
+	if (probed) {
+		s->text = must(probe_insert(s->ast, c->kernel, case_tasks(c)), c, "no such kernel in its file");
+		ptx_module_free(s->ast);
+		free(text);
+		s->ast = must(ptx_parse(s->text, strlen(s->text), &err), c, "the probe does not parse");
+	}
+	s->t = ptx_transform(s->text, strlen(s->text), &err);
+	if (!s->t)
+		fail(c, "%s: %s", c->file, err.text);
+	s->changed = s->t->text;
+	if (mutation)
+		s->changed = must(mutation_apply(mutation, s->t->text), c, "the mutation's code is not in the twin");
+	run_original(s);
+}
+
+static void subject_close(struct subject *s)
+{
+	DO(drv.host_free(s->behind));
+	if (mutation)
+		free(s->changed);
+	free(s->want_lines);
+	free(s->got);
+	free(s->want);
+	ptx_transformed_free(s->t);
+	ptx_module_free(s->ast);
+	free(s->text);
+}
+
+static int admits(const struct subject *s, const struct form *f)
+{
+	for (uint32_t i = 0; i < s->t->nkernel; i++)
+		if (strcmp(s->t->kernel[i].name, s->c->kernel) == 0)
+			return s->t->kernel[i].form == f->form;
+	return 0;
+}
+
+/* Which k of a grid: all of a small one, on a large one some. */
+static unsigned next_k(unsigned k, uint64_t all)
+{
+	return all <= SMALL || k < 5 ? k + 1 : k * 2 + seed % 3;
+}
+
+/* Evictions from within, after every k-th block-task. */
+static unsigned run_probed(const struct subject *s, const struct form *f, unsigned *ways)
+{
+	uint64_t all = case_tasks(s->c);
+	unsigned evictions = 0;
+
+	for (unsigned k = 1; k <= all; k = next_k(k, all)) {
+		const struct way w = { .workers = 1 + k % 4, .chunk = 1 + k / 4 % 3, .chunk_max = 64,
+				       .chunk_ns = k % 2 ? 100000 : 0, .probe_every = k };
+
+		if (s->c->large && k < 16)
+			continue; /* thousands of launches teach nothing more */
+		evictions += run_twin(s, f, w);
+		++*ways;
+	}
+	return evictions;
+}
+
+/* Evictions from outside, at any time, of some of the workers or all; and a count that ends early. */
+static unsigned run_plain(const struct subject *s, const struct form *f, unsigned *ways)
+{
+	unsigned evictions = run_twin(s, f, (struct way){ .workers = 5, .chunk = 2, .chunk_max = 4 });
+
+	for (unsigned i = 0; i < (large ? 8 : 3); i++) {
+		const struct way w = { .workers = 1 + (i + seed) % 4 * (large ? 8 : 1), .chunk = 1 + i, .chunk_max = 8,
+				       .chunk_ns = 2000, .limit_us = 1 + i * 60, .limit = i % 3 ? 0 : 1,
+				       .seed = seed + i };
+
+		evictions += run_twin(s, f, w);
+		++*ways;
+	}
+	for (unsigned i = 0; i < 2; i++) { /* by the proxy */
+		const struct way w = { .workers = 2 + (i + seed) % 4, .chunk = 1 + i, .chunk_max = 8, .chunk_ns = 2000,
+				       .limit_us = 1 + i * 80, .proxy = 1, .seed = seed + i };
+
+		evictions += run_twin(s, f, w);
+		++*ways;
+	}
+	for (uint64_t every = case_tasks(s->c) / 2; every; every = every > 2 && !s->c->large ? 2 : 0) {
+		const struct way w = { .workers = 3, .chunk = 1, .chunk_max = 8, .chunk_ns = 100000,
+				       .every = (unsigned)every };
+
+		evictions += run_twin(s, f, w);
+		++*ways;
+	}
+	++*ways;
+	return evictions;
+}
+
+static void run_case(const struct test_case *c)
+{
+	struct subject probed, plain;
+	unsigned admissible = 0;
+
+	subject_open(&probed, c, 1);
+	subject_open(&plain, c, 0);
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+		unsigned ways = 0, evictions;
+
+		if (!admits(&plain, &forms[i]))
+			continue;
+		evictions = run_probed(&probed, &forms[i], &ways);
+		evictions += run_plain(&plain, &forms[i], &ways);
+		printf("%s %s: %llu block-tasks, %u runs, %u evictions, the same %zu bytes\n", c->kernel,
+		       ptx_form_name(forms[i].form), (unsigned long long)case_tasks(c), ways, evictions, plain.bytes);
+		fflush(stdout);
+		admissible++;
+	}
+	if (!admissible)
+		fail(c, "no form is admissible");
+	subject_close(&plain);
+	subject_close(&probed);
+}
+
+/* A kernel that must stay as it is, for the reason that the table says. */
+static void check_refused(const char *file, const char *kernel, const char *reason)
+{
+	const struct test_case c = { .file = file, .kernel = kernel };
+	struct gs_error err = { "" };
+	char *text = read_file(file);
 	struct ptx_transformed *t = ptx_transform(text, strlen(text), &err);
-	struct ptx_module *ast = ptx_parse(text, strlen(text), &err);
-	uint64_t all = (uint64_t)c->grid[0] * c->grid[1] * c->grid[2];
-	unsigned ways = 0, evictions = 0;
-	size_t len;
-	uint8_t *want;
 
-	if (!t || !ast) {
-		fprintf(stderr, "FAIL: %s: %s\n", c->file, err.text);
-		exit(1);
-	}
-	want = run_original(c, t->text, ast, &len);
-	for (unsigned k = 0; k <= all; k++) { /* leave after every k-th block-task */
-		const struct way w = { .workers = 1 + k % 4, .chunk = 1 + k % 3, .chunk_max = 64,
-				       .chunk_ns = k % 2 ? 100000 : 0, .every = k };
+	if (!t)
+		fail(&c, "%s: %s", file, err.text);
+	for (uint32_t i = 0; i < t->nkernel; i++)
+		if (strcmp(t->kernel[i].name, kernel) == 0) {
+			const char *got = ptx_reason_name(t->kernel[i].reason);
 
-		evictions += compare(c, t->text, ast, &w, s, device, want, len);
-		ways++;
-	}
-	for (unsigned i = 0; i < 4; i++) { /* at any time, by the proxy */
-		const struct way w = { .workers = 2 + i, .chunk = 1 + i, .chunk_max = 8, .chunk_ns = 2000,
-				       .limit_us = 1 + i * 80, .proxy = 1 };
+			if (strcmp(got, reason) != 0)
+				fail(&c, "the reason is %s, not %s", got, reason);
+			printf("%s: refused, %s\n", kernel, ptx_reason_words(t->kernel[i].reason));
+			ptx_transformed_free(t);
+			free(text);
+			return;
+		}
+	fail(&c, "no such kernel in %s", file);
+}
 
-		evictions += compare(c, t->text, ast, &w, s, device, want, len);
-		ways++;
-	}
-	for (unsigned i = 0; i < 6; i++) { /* at any time, some of the workers or all */
-		const struct way w = { .workers = 1 + i % 4, .chunk = 1 + i, .chunk_max = 8, .chunk_ns = 2000,
-				       .limit_us = 1 + i * 60, .limit = i % 3 ? 0 : 1 };
+static void open_board(const char *driver)
+{
+	void *host;
 
-		evictions += compare(c, t->text, ast, &w, s, device, want, len);
-		ways++;
+	driver_open(&drv, driver);
+	DO(drv.host_alloc(&host, sizeof(struct shared_words), 2 /* mapped */));
+	DO(drv.host_device(&board.device, host, 0));
+	memset(host, 0, sizeof(struct shared_words));
+	board.host = host;
+	DO(drv.stream_create(&board.stream, 1 /* non-blocking */));
+	DO(drv.stream_create(&board.behind, 1));
+}
+
+static void usage(FILE *to)
+{
+	fputs("Usage: ptx_equiv [OPTION...] DRIVER FOLDER [KERNEL...]\n"
+	      "Run kernels and their twins with evictions and compare the memory they leave.\n"
+	      "  --large            the large grids too\n"
+	      "  --seed N           of the times of random evictions\n"
+	      "  --mutation NAME    with a deliberate bug in the twins; succeeds if it is not seen\n"
+	      "  --list-mutations   name, kernel that shows it, meaning\n"
+	      "  --list             the kernels and their grids\n", to);
+}
+
+static int wanted(const char *kernel, char **names)
+{
+	if (!*names)
+		return 1;
+	for (; *names; names++)
+		if (strcmp(*names, kernel) == 0)
+			return 1;
+	return 0;
+}
+
+static int run_all(char **names)
+{
+	unsigned launches = 0, kept = 0;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		if (wanted(cases[i].kernel, names) && (large || !cases[i].large)) {
+			run_case(&cases[i]);
+			launches++;
+		}
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
+		if (wanted(refused[i].kernel, names)) {
+			check_refused(refused[i].file, refused[i].kernel, refused[i].reason);
+			kept++;
+		}
+	if (!launches && !kept) {
+		fputs("FAIL: no such kernel\n", stderr);
+		return 1;
 	}
-	printf("%s, %llu block-tasks: %u runs, %u evictions, the same %zu bytes\n", c->kernel,
-	       (unsigned long long)all, ways, evictions, len);
-	fflush(stdout);
-	free(want);
-	ptx_module_free(ast);
-	ptx_transformed_free(t);
-	free(text);
+	printf("%u launches are equivalent, %u kernels are refused as they must\n", launches, kept);
+	return 0;
+}
+
+static void list(void)
+{
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		printf("%s %s %u %u %u%s\n", cases[i].file, cases[i].kernel, cases[i].grid[0], cases[i].grid[1],
+		       cases[i].grid[2], cases[i].large ? " large" : "");
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
+		printf("%s %s refused %s\n", refused[i].file, refused[i].kernel, refused[i].reason);
 }
 
 int main(int argc, char **argv)
 {
-	struct shared_words *s;
-	uint64_t device;
-	void *host;
-	unsigned n = 0;
+	static const struct option options[] = {
+		{ "large", no_argument, NULL, 'l' }, { "seed", required_argument, NULL, 's' },
+		{ "mutation", required_argument, NULL, 'm' }, { "list-mutations", no_argument, NULL, 'M' },
+		{ "list", no_argument, NULL, 'k' }, { "help", no_argument, NULL, 'h' }, { NULL, 0, NULL, 0 },
+	};
 
-	if (argc < 3) {
-		fputs("Usage: equiv DRIVER CORPUS-FOLDER [KERNEL]\n", stderr);
+	for (int o; (o = getopt_long(argc, argv, "+h", options, NULL)) != -1;) {
+		switch (o) {
+		case 'l': large = 1; break;
+		case 's': seed = (unsigned)strtoul(optarg, NULL, 10); break;
+		case 'm':
+			mutation = mutation_find(optarg);
+			if (!mutation) {
+				fprintf(stderr, "ptx_equiv: no mutation %s\n", optarg);
+				return 2;
+			}
+			break;
+		case 'M': mutation_list(); return 0;
+		case 'k': list(); return 0;
+		case 'h': usage(stdout); return 0;
+		default: usage(stderr); return 2;
+		}
+	}
+	if (argc - optind < 2) {
+		usage(stderr);
 		return 2;
 	}
-	driver_open(&drv, argv[1]);
-	DO(drv.host_alloc(&host, sizeof(*s), 2 /* mapped */));
-	DO(drv.host_device(&device, host, 0));
-	s = host;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		if (argc < 4 || strcmp(argv[3], cases[i].kernel) == 0) {
-			run_case(&cases[i], argv[2], s, device);
-			n++;
-		}
-	if (!n) {
-		fprintf(stderr, "FAIL: no such kernel\n");
-		return 1;
-	}
-	printf("%u launches are equivalent\n", n);
-	return 0;
+	folder = argv[optind + 1];
+	open_board(argv[optind]);
+	return run_all(argv + optind + 2);
 }

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* How a twin of each form is run to the end of its grid, with evictions on the way. */
+#ifndef GPUSHARE_EQUIV_FORM_H
+#define GPUSHARE_EQUIV_FORM_H
+
+#include "case.h"
+#include "device/ptx/ctl.h"
+#include "device/ptx/transform.h"
+
+/* How the twin is run. */
+struct way {
+	unsigned workers, chunk, chunk_max, chunk_ns;
+	unsigned probe_every;   /* the probe in the body evicts after so many block-tasks: 0: never */
+	unsigned every;         /* end the grid after so many block-tasks: 0: never */
+	unsigned limit_us;      /* set the limit to 0 after so long: 0: never */
+	unsigned limit;         /* of workers, at first: 0: all */
+	unsigned proxy;         /* worker 0 watches: after limit_us the stub says TOEVICT, nobody writes the limit */
+	unsigned seed;          /* of the times after which the limit is set again; 0: always the same */
+	uint8_t *behind;        /* page-locked, image_size() bytes: what a stream that waits for the end sees; or NULL */
+};
+
+/* What host and device both see. */
+struct shared_words {
+	struct gs_ctl ctl;
+	uint8_t stub[64];
+	uint32_t nobody[16];    /* the probe's limit where there is none */
+};
+
+struct board {
+	struct shared_words *host;
+	uint64_t device;        /* its address there */
+	void *stream;           /* of the kernel */
+	void *behind;           /* of what must come after it */
+};
+
+/* Run the twin until no block-task remains; returns the evictions. */
+typedef unsigned form_run(struct launch *l, void *twin, const struct board *b, const struct way *w);
+
+form_run persistent_run;
+
+#endif
