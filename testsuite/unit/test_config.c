@@ -102,7 +102,7 @@ static void bad_lines_are_named(void **state)
 		{ GPU "Handover=5 parsecs\n", "t.conf:2: Handover: " },
 		{ GPU "MinQuantum=0\n", "t.conf:2: MinQuantum: '0': must be longer than zero" },
 		{ GPU "ReportToSlurm=maybe\n", "t.conf:2: ReportToSlurm: 'maybe' is neither" },
-		{ GPU "DaemonAbsent=panic\n", "t.conf:2: DaemonAbsent: 'panic' is neither" },
+		{ GPU "DaemonAbsent=panic\n", "t.conf:2: DaemonAbsent: 'panic' is none of run wait fail" },
 		{ GPU "LogLevel=loud\n", "t.conf:2: LogLevel: 'loud' is neither" },
 		{ GPU "nonsense\n", "t.conf:2: 'nonsense' is not Key=Value" },
 		{ GPU GPU, "t.conf:2: GPU 0 is described twice" },

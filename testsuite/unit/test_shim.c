@@ -216,6 +216,32 @@ static void test_signal_is_repeated(void **unused)
 	gs_page_store(stub->kstate, GS_K_DONE);
 }
 
+/* With a proxy on the GPU nobody need tell the workers; one that has not begun cannot see it. */
+static void test_proxy_sees_for_itself(void **unused)
+{
+	struct gs_stub *stub;
+	CUdeviceptr at;
+	char text[4096];
+
+	(void)unused;
+	assert_int_equal(launch(kernel, 100 * LONG_GRID), CUDA_SUCCESS);
+	stub = active();
+	memcpy(&at, (const unsigned char *)fake_driver_params() + 16, sizeof(at));
+	assert_int_equal(((const struct gs_ctl *)(uintptr_t)at)->proxy, 1);
+	forget_calls();
+	assert_true(gs_stub_move(stub, GS_K_RUNNING, GS_K_TOEVICT));
+	ring();
+	EVENTUALLY(gs_page_load(page->heard) == gs_page_load(page->bell));
+	fake_driver_calls(text, sizeof(text));
+	assert_true(strncmp(text, "write-control-0", 15) == 0);
+	gs_page_store(stub->started, 1);
+	usleep(10000);
+	forget_calls();
+	usleep(20000);
+	expect_calls("");
+	gs_page_store(stub->kstate, GS_K_DONE);
+}
+
 /* Told to leave and called back before it started: its limit is lifted, nothing is relaunched. */
 static void test_call_back(void **unused)
 {
@@ -253,7 +279,7 @@ static void test_relaunch_with_the_turn(void **unused)
 	gs_page_store(stub->kstate, GS_K_READY);
 	EVENTUALLY(gs_page_load(stub->kstate) == GS_K_RUNNING);
 	usleep(10000);
-	expect_calls("write-relaunch-4294967295 relaunch-twin");
+	expect_calls("relaunch-twin");
 	gs_page_store(stub->kstate, GS_K_DONE);
 }
 
@@ -380,6 +406,7 @@ int main(void)
 		cmocka_unit_test_setup(test_machine_code_goes_as_is, idle),
 		cmocka_unit_test_setup(test_eviction_and_relaunch, idle),
 		cmocka_unit_test_setup(test_signal_is_repeated, idle),
+		cmocka_unit_test_setup(test_proxy_sees_for_itself, idle),
 		cmocka_unit_test_setup(test_call_back, idle),
 		cmocka_unit_test_setup(test_relaunch_with_the_turn, idle),
 		cmocka_unit_test_setup(test_refused_relaunch_is_tried_again, idle),

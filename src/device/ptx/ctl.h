@@ -26,9 +26,10 @@ struct gs_ctl {
 	uint32_t nctaid[3]; /* the original grid */
 	uint32_t workers;   /* blocks in this launch */
 	uint64_t stub;      /* device address of the gs_stub, in the registered page; 0: none, nobody is told */
-	uint32_t done;      /* 1 once no block-task remains; the stream waits for it */
+	uint32_t done;      /* +1 when no block-task remains; the stream waits for it */
 	uint32_t proxy;     /* 1: worker 0 runs no block-tasks, it watches the stub (needs stub, workers >= 2) */
-	uint32_t pad1[2];
+	uint32_t rearm;     /* 1: the last block out of a finished launch sets next to 0, for the next launch */
+	uint32_t pad1;
 };
 
 _Static_assert(sizeof(struct gs_ctl) == 128, "two lines");
@@ -40,6 +41,7 @@ _Static_assert(offsetof(struct gs_ctl, workers) == 100, "GPU layout");
 _Static_assert(offsetof(struct gs_ctl, stub) == 104, "GPU layout");
 _Static_assert(offsetof(struct gs_ctl, done) == 112, "GPU layout");
 _Static_assert(offsetof(struct gs_ctl, proxy) == 116, "GPU layout");
+_Static_assert(offsetof(struct gs_ctl, rearm) == 120, "GPU layout");
 
 /*
  * What the transformed code does with it:
@@ -57,7 +59,8 @@ _Static_assert(offsetof(struct gs_ctl, proxy) == 116, "GPU layout");
  *            exited = 0; proxy: limit = UINT32_MAX, for the relaunch;
  *            n = min(next, total); stub.done = n;
  *            n < total: membar.sys, stub.kstate = READY
- *            n == total: membar.sys, stub.kstate = DONE, membar.sys, done = 1
+ *            n == total: rearm: next = 0; membar.sys, done += 1, membar.sys,
+ *            stub.kstate = DONE (from then on the host may use the block again)
  *          (a claim beyond the end leaves `next` above total, hence the min).
  * The stores to the stub are plain .sys stores: the daemon's compare-and-swap
  * of RUNNING to TOEVICT either precedes the store, which then overwrites

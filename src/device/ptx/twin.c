@@ -29,7 +29,8 @@ _Static_assert(offsetof(struct gs_ctl, next) == 0 && offsetof(struct gs_ctl, exi
 	       offsetof(struct gs_ctl, chunk_max) == 72 && offsetof(struct gs_ctl, chunk_ns) == 76 &&
 	       offsetof(struct gs_ctl, total) == 80 && offsetof(struct gs_ctl, nctaid) == 88 &&
 	       offsetof(struct gs_ctl, workers) == 100 && offsetof(struct gs_ctl, stub) == 104 &&
-	       offsetof(struct gs_ctl, done) == 112 && offsetof(struct gs_ctl, proxy) == 116,
+	       offsetof(struct gs_ctl, done) == 112 && offsetof(struct gs_ctl, proxy) == 116 &&
+	       offsetof(struct gs_ctl, rearm) == 120,
 	       "the offsets below");
 _Static_assert(PTX_STUB_KSTATE == 0 && PTX_STUB_STARTED == 4 && PTX_STUB_DONE == 24 &&
 	       PTX_KSTATE_READY == 1 &&
@@ -297,17 +298,25 @@ static const char leave_code[] =
 	"\tmin.u64 %__gpushare_d0, %__gpushare_d0, %__gpushare_d1;\n"
 	"\tld.global.u64 %__gpushare_d2, [%__gpushare_ctl+104];\n"
 	"\tsetp.eq.u64 %__gpushare_q, %__gpushare_d2, 0;\n"
-	"\t@%__gpushare_q bra $__gpushare_told;\n"
+	"\t@%__gpushare_q bra $__gpushare_counted;\n"
 	"\tcvta.to.global.u64 %__gpushare_d2, %__gpushare_d2;\n"
 	"\t$S.u64 [%__gpushare_d2+24], %__gpushare_d0;\n"
+	"$__gpushare_counted:\n"
+	"\t@%__gpushare_p bra $__gpushare_left;\n"
+	"\tld.global.u32 %__gpushare_r0, [%__gpushare_ctl+120];\n"
+	"\tsetp.ne.u32 %__gpushare_q, %__gpushare_r0, 0;\n"
+	"\tmov.u64 %__gpushare_d0, 0;\n"
+	"\t@%__gpushare_q st.global.u64 [%__gpushare_ctl], %__gpushare_d0;\n"
+	"\tld.global.u32 %__gpushare_r0, [%__gpushare_ctl+112];\n"
+	"\tadd.u32 %__gpushare_r0, %__gpushare_r0, 1;\n"
+	"\tmembar.sys;\n"
+	"\t$S.u32 [%__gpushare_ctl+112], %__gpushare_r0;\n"
+	"$__gpushare_left:\n"
+	"\tsetp.eq.u64 %__gpushare_q, %__gpushare_d2, 0;\n"
+	"\t@%__gpushare_q bra $__gpushare_out;\n"
 	"\tmembar.sys;\n"
 	"\tselp.u32 %__gpushare_r0, 1, 5, %__gpushare_p;\n"
 	"\t$S.u32 [%__gpushare_d2], %__gpushare_r0;\n"
-	"$__gpushare_told:\n"
-	"\t@%__gpushare_p bra $__gpushare_out;\n"
-	"\tmembar.sys;\n"
-	"\tmov.u32 %__gpushare_r0, 1;\n"
-	"\t$S.u32 [%__gpushare_ctl+112], %__gpushare_r0;\n"
 	"$__gpushare_out:\n"
 	"\tret;\n";
 

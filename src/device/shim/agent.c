@@ -50,15 +50,28 @@ static int enter(struct agent *a, const struct shim_context *c)
 	return 0;
 }
 
+/* The same limits by copies from pinned memory (seed 004, section III-A). */
+static CUresult copy_limits(const struct agent *a)
+{
+	CUresult rc = CUDA_SUCCESS;
+
+	for (unsigned int i = 0; i < a->nlimit && rc == CUDA_SUCCESS; i++)
+		rc = REAL(cuMemcpyHtoDAsync_v2)(a->limit[i].writeValue.address,
+						&a->limit_ctx->word[a->limit[i].writeValue.value != 0],
+						sizeof(uint32_t), a->limit_ctx->control);
+	return rc;
+}
+
 static void flush_limits(struct agent *a)
 {
-	CUresult rc;
+	CUresult rc = CUDA_ERROR_CONTEXT_IS_DESTROYED;
 
 	if (!a->nlimit)
 		return;
-	rc = enter(a, a->limit_ctx) < 0 ? CUDA_ERROR_CONTEXT_IS_DESTROYED :
-					  REAL(cuStreamBatchMemOp_v2)(a->limit_ctx->control, a->nlimit,
-								      a->limit, 0);
+	if (enter(a, a->limit_ctx) == 0)
+		rc = a->session->signal == GS_SIGNAL_DMA && a->limit_ctx->word ?
+			     copy_limits(a) :
+			     REAL(cuStreamBatchMemOp_v2)(a->limit_ctx->control, a->nlimit, a->limit, 0);
 	if (rc != CUDA_SUCCESS)
 		shim_log("%u resident limits could not be set: %d", a->nlimit, rc);
 	a->nlimit = 0;
@@ -83,13 +96,15 @@ static void set_limit(struct agent *a, struct shim_launch *l, uint32_t limit)
 /*
  * TOEVICT: the resident limit becomes 0.  The launch's own writes to its control
  * block may still be waiting in its stream and may bring a limit along, so the
- * signal is repeated until the kernel has left.
+ * signal is repeated until the kernel has left.  A proxy sees TOEVICT by itself,
+ * but only once its kernel has started: what has not begun is to leave at once.
  */
 static void signal_eviction(struct agent *a, struct shim_launch *l, uint64_t now)
 {
 	if (l->signalled_ns && now - l->signalled_ns < RESEND_NS)
 		return;
-	set_limit(a, l, 0);
+	if (!l->proxy || !gs_page_load(l->stub->started))
+		set_limit(a, l, 0);
 	l->signalled_ns = now;
 }
 
@@ -104,6 +119,8 @@ static void call_back(struct agent *a, struct shim_launch *l)
 static CUresult lift_limit(struct shim_launch *l)
 {
 	l->signalled_ns = 0;
+	if (__atomic_load_n(&l->ctx->image[l->index].limit, __ATOMIC_ACQUIRE) == SHIM_NO_LIMIT)
+		return CUDA_SUCCESS;
 	__atomic_store_n(&l->ctx->image[l->index].limit, SHIM_NO_LIMIT, __ATOMIC_RELEASE);
 	return REAL(cuStreamWriteValue32_v2)(l->ctx->relaunch,
 					     shim_launch_ctl(l, offsetof(struct gs_ctl, limit)),

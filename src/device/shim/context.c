@@ -42,6 +42,11 @@ static int equip(struct shim_context *c, struct shim_session *s)
 	TRY(REAL(cuCtxGetStreamPriorityRange)(&least, &greatest));
 	TRY(REAL(cuStreamCreateWithPriority)(&c->control, CU_STREAM_NON_BLOCKING, greatest));
 	TRY(REAL(cuStreamCreateWithPriority)(&c->relaunch, CU_STREAM_NON_BLOCKING, least));
+	if (s->signal == GS_SIGNAL_DMA) {
+		TRY(REAL(cuMemAllocHost_v2)((void **)&c->word, 2 * sizeof(*c->word)));
+		c->word[0] = 0;
+		c->word[1] = SHIM_NO_LIMIT;
+	}
 	image = calloc(GS_PAGE_STUBS, sizeof(*image));
 	if (!image)
 		return -1;
@@ -50,6 +55,7 @@ static int equip(struct shim_context *c, struct shim_session *s)
 		image[i].chunk = SHIM_CHUNK_FIRST;
 		image[i].chunk_max = SHIM_CHUNK_MAX;
 		image[i].chunk_ns = SHIM_CHUNK_AIM_NS;
+		image[i].rearm = 1;
 		image[i].stub = c->page + offsetof(struct gs_page, stub) +
 				i * sizeof(struct gs_stub);
 	}

@@ -27,6 +27,7 @@ struct shim_context {
 	CUdeviceptr page;         /* struct gs_page */
 	CUstream control;         /* eviction signals */
 	CUstream relaunch;
+	uint32_t *word;           /* pinned: 0 and SHIM_NO_LIMIT, to copy a resident limit from; or NULL */
 	_Atomic int gone;         /* destroyed: never touched again */
 };
 

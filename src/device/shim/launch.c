@@ -30,6 +30,8 @@
 #define QUEUE_NAP_NS 20000
 #define TURN_NAP_NS (100ull * 1000 * 1000)
 #define SAMPLE_EVERY 32
+/* A kernel of fewer waves of block-tasks might take one more for want of the proxy's worker. */
+#define PROXY_WAVES 16
 
 /* One launch as the program asked for it. */
 struct request {
@@ -142,8 +144,8 @@ static int pack_params(struct shim_launch *l, const struct request *r)
 
 /*
  * The words of the control block that this launch needs otherwise than the
- * last one left them, as memory operations of its stream: the front end
- * writes them in order, without a copy engine between two kernels.
+ * last one left them (mostly none), as memory operations of its stream: the
+ * front end writes them in order, without a copy engine between two kernels.
  */
 static unsigned int ctl_writes(struct shim_launch *l, const struct request *r,
 			       CUstreamBatchMemOpParams *op)
@@ -151,39 +153,45 @@ static unsigned int ctl_writes(struct shim_launch *l, const struct request *r,
 	struct gs_ctl *image = &l->ctx->image[l->index];
 	unsigned int n = 0;
 
-#define WRITE(bits, field, v) \
-	do { \
-		memset(&op[n], 0, sizeof(op[n])); \
-		op[n].writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_##bits; \
-		op[n].writeValue.address = shim_launch_ctl(l, offsetof(struct gs_ctl, field)); \
-		op[n].writeValue.value64 = (v); \
-		n++; \
-	} while (0)
 #define UPDATE(bits, field, v) \
 	do { \
 		if (image->field != (v)) { \
 			image->field = (v); \
-			WRITE(bits, field, (v)); \
+			memset(&op[n], 0, sizeof(op[n])); \
+			op[n].writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_##bits; \
+			op[n].writeValue.address = shim_launch_ctl(l, offsetof(struct gs_ctl, field)); \
+			op[n].writeValue.value64 = (v); \
+			n++; \
 		} \
 	} while (0)
-	WRITE(64, next, 0);
-	WRITE(32, done, 0);
 	UPDATE(64, total, l->nt);
 	UPDATE(32, nctaid[0], r->grid[0]);
 	UPDATE(32, nctaid[1], r->grid[1]);
 	UPDATE(32, nctaid[2], r->grid[2]);
 	UPDATE(32, workers, l->workers);
+	UPDATE(32, proxy, l->proxy);
 	/* The last launch of this block may have been told to leave as it ended. */
 	UPDATE(32, limit, SHIM_NO_LIMIT);
 #undef UPDATE
-#undef WRITE
 	return n;
 }
+
+/*
+ * May worker 0 be the proxy?  That takes a worker away: one of several in its
+ * SM, whose share the others get, and for one wave more of many at worst.
+ */
+static int has_proxy(const struct shim_session *s, const struct shim_launch *l)
+{
+	if (s->signal != GS_SIGNAL_AUTO)
+		return s->signal == GS_SIGNAL_PROXY && l->workers > 1;
+	return l->workers >= 2 * (unsigned int)l->ctx->sms && l->nt / l->workers >= PROXY_WAVES;
+}
+
 /*
  * May this launch be evicted?  Then it is packed, and the hold has begun.
  * Otherwise the reason goes into the kernel's report.
  */
-static int make_evictable(struct shim_launch *l, const struct request *r)
+static int make_evictable(const struct shim_session *s, struct shim_launch *l, const struct request *r)
 {
 	struct shim_kernel *k = l->kernel;
 
@@ -202,6 +210,7 @@ static int make_evictable(struct shim_launch *l, const struct request *r)
 		return 0;
 	memcpy(l->block, r->block, sizeof(l->block));
 	l->shared = r->shared;
+	l->proxy = (uint8_t)has_proxy(s, l);
 	l->nwrite = ctl_writes(l, r, l->write);
 	return 1;
 }
@@ -212,11 +221,10 @@ static void prepare(struct shim_session *s, struct shim_launch *l, struct shim_c
 	static _Atomic uint64_t seq;
 	uint64_t n = atomic_fetch_add(&k->launches, 1);
 
-	(void)s;
 	l->ctx = c;
 	l->kernel = k;
 	l->nt = r->graph ? 1 : (uint64_t)r->grid[0] * r->grid[1] * r->grid[2];
-	l->evictable = (uint8_t)make_evictable(l, r);
+	l->evictable = (uint8_t)make_evictable(s, l, r);
 	atomic_fetch_add(&k->evictable_launches, l->evictable);
 	/* The first few and then every so many launches are timed by events. */
 	l->sampled = !r->graph && (n < 4 || n % SAMPLE_EVERY == 0);
@@ -302,8 +310,11 @@ CUresult shim_launch_twin(struct shim_launch *l, CUstream stream)
 
 static CUresult enqueue_evictable(struct shim_launch *l, const struct request *r)
 {
-	CUresult rc = REAL(cuStreamBatchMemOp_v2)(r->stream, l->nwrite, l->write, 0);
+	uint32_t *done = &l->ctx->image[l->index].done;
+	CUresult rc = CUDA_SUCCESS;
 
+	if (l->nwrite)
+		rc = REAL(cuStreamBatchMemOp_v2)(r->stream, l->nwrite, l->write, 0);
 	if (rc != CUDA_SUCCESS)
 		return rc;
 	sample_begin(l, r->stream);
@@ -312,7 +323,7 @@ static CUresult enqueue_evictable(struct shim_launch *l, const struct request *r
 		return rc;
 	sample_end(l, r->stream);
 	return REAL(cuStreamWaitValue32_v2)(r->stream,
-					    shim_launch_ctl(l, offsetof(struct gs_ctl, done)), 1,
+					    shim_launch_ctl(l, offsetof(struct gs_ctl, done)), ++*done,
 					    CU_STREAM_WAIT_VALUE_GEQ);
 }
 

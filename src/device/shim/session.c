@@ -68,6 +68,7 @@ int shim_session_connect(struct shim_session *s, int timeout_ms, struct gs_error
 	grant = gs_client_grant(s->client);
 	s->page = gs_client_page(s->client);
 	s->absent = grant.absent;
+	s->signal = grant.signal;
 	s->reservation = grant.reservation;
 	s->connected = 1;
 	return 0;

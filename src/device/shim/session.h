@@ -16,6 +16,7 @@ struct shim_session {
 	_Atomic int connected;      /* a daemon manages us */
 	_Atomic uint64_t used;      /* bytes of device memory that this process holds */
 	_Atomic uint32_t absent;    /* enum gs_absent */
+	_Atomic uint32_t signal;    /* enum gs_signal */
 	_Atomic uint64_t reservation; /* 0: not known */
 	_Atomic uint32_t kernels;   /* numbers given out */
 	int refused;                /* by the daemon that answered last */

@@ -150,7 +150,8 @@ int gs_client_connect(struct gs_client *c, uint64_t used_bytes, int timeout_ms,
 		goto fail;
 	}
 	c->grant = (struct gs_client_grant){ msg.welcome.reservation,
-					     msg.welcome.absent, msg.welcome.gpu };
+					     msg.welcome.absent, msg.welcome.gpu,
+					     msg.welcome.signal };
 	setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
 	setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv));
 	pthread_mutex_lock(&c->ask);

@@ -41,6 +41,7 @@ struct gs_config_partition {
 #define KEY_SIZE(field) uint64_t field;
 #define KEY_BOOL(field) int field;
 #define KEY_ABSENT(field) int field;  /* enum gs_absent of proto/msg.h */
+#define KEY_SIGNAL(field) int field;  /* enum gs_signal of proto/msg.h */
 #define KEY_LEVEL(field) int field;   /* enum gs_log_level */
 #define KEY(name, field, type, def, words) KEY_##type(field)
 struct gs_config {
@@ -60,6 +61,7 @@ struct gs_config {
 #undef KEY_SIZE
 #undef KEY_BOOL
 #undef KEY_ABSENT
+#undef KEY_SIGNAL
 #undef KEY_LEVEL
 
 /*

@@ -4,6 +4,7 @@
 #include "gpushare/config/key.h"
 
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -14,7 +15,7 @@
 
 enum key_type {
 	TYPE_STRING, TYPE_PATH, TYPE_POLICY, TYPE_DURATION, TYPE_PERIOD, TYPE_SIZE,
-	TYPE_BOOL, TYPE_ABSENT, TYPE_LEVEL,
+	TYPE_BOOL, TYPE_ABSENT, TYPE_SIGNAL, TYPE_LEVEL,
 };
 
 static const struct key {
@@ -98,19 +99,30 @@ static int set_period(uint64_t *field, const char *value, struct gs_error *err)
 	return 0;
 }
 
-static int set_absent(int *field, const char *value, struct gs_error *err)
+/* One of `n` words; *field becomes its number. */
+static int set_word(int *field, const char *value, const char *const names[], int n,
+		    struct gs_error *err)
 {
-	static const char *const names[] = {
-		[GS_ABSENT_RUN] = "run", [GS_ABSENT_WAIT] = "wait", [GS_ABSENT_FAIL] = "fail",
-	};
+	char known[128] = "";
 
-	for (int i = 0; i <= GS_ABSENT_FAIL; i++)
+	for (int i = 0; i < n; i++) {
 		if (strcasecmp(value, names[i]) == 0) {
 			*field = i;
 			return 0;
 		}
-	return gs_fail(err, "'%.40s' is neither run, wait nor fail", value);
+		snprintf(known + strlen(known), sizeof(known) - strlen(known), " %s", names[i]);
+	}
+	return gs_fail(err, "'%.40s' is none of%s", value, known);
 }
+
+static const char *const absent_names[] = {
+	[GS_ABSENT_RUN] = "run", [GS_ABSENT_WAIT] = "wait", [GS_ABSENT_FAIL] = "fail",
+};
+
+static const char *const signal_names[] = {
+	[GS_SIGNAL_AUTO] = "auto", [GS_SIGNAL_PROXY] = "proxy", [GS_SIGNAL_MEMOP] = "memop",
+	[GS_SIGNAL_DMA] = "dma",
+};
 
 static int set_level(int *field, const char *value, struct gs_error *err)
 {
@@ -137,7 +149,8 @@ int gs_key_set(struct gs_config *config, size_t key, const char *value, struct g
 	case TYPE_PERIOD:   return set_period(field, value, err);
 	case TYPE_SIZE:     return gs_parse_size(value, field, err);
 	case TYPE_BOOL:     return gs_parse_bool(value, field, err);
-	case TYPE_ABSENT:   return set_absent(field, value, err);
+	case TYPE_ABSENT:   return set_word(field, value, absent_names, GS_ABSENT_FAIL + 1, err);
+	case TYPE_SIGNAL:   return set_word(field, value, signal_names, GS_SIGNAL_DMA + 1, err);
 	case TYPE_LEVEL:    return set_level(field, value, err);
 	}
 	return gs_fail(err, "a key without a type");

@@ -105,6 +105,7 @@ static int welcome(struct gs_peer *peer, uint32_t tag, int page_fd)
 	msg.welcome.step_id = step->info.step_id;
 	msg.welcome.gpu = step->info.gpu;
 	msg.welcome.absent = (uint32_t)peer->d->config->absent;
+	msg.welcome.signal = (uint32_t)peer->d->config->signal;
 	msg.welcome.reservation = step->reservation;
 	msg.welcome.gpu_memory = peer->device->memory;
 	return gs_peer_send(peer, &msg, page_fd);

@@ -85,6 +85,17 @@ enum gs_refusal {
 /* WELCOME.absent: what a client does while no daemon answers. */
 enum gs_absent { GS_ABSENT_RUN, GS_ABSENT_WAIT, GS_ABSENT_FAIL };
 
+/*
+ * WELCOME.signal: how a kernel's workers learn that they must leave.  AUTO:
+ * the proxy where it costs nothing, else memop.
+ */
+enum gs_signal {
+	GS_SIGNAL_AUTO,
+	GS_SIGNAL_PROXY, /* worker 0 reads the stub's state in host memory (seed 000, section 6.3) */
+	GS_SIGNAL_MEMOP, /* a stream memory operation writes the resident limit */
+	GS_SIGNAL_DMA,   /* a copy writes it (seed 004, section III-A) */
+};
+
 /* Job ids from here on are those of `gpusharectl run`; Slurm's are far below. */
 #define GS_LOCAL_JOB_FIRST 0xF0000000u
 
