@@ -252,6 +252,102 @@ static void test_priority_evicts_and_resumes(void **unused)
 	gs_gpu_destroy(gpu);
 }
 
+/* The next client's turn begins while the last one's block-tasks end. */
+static void test_overlap(void **unused)
+{
+	struct gs_gpu_options o = options_of("piv");
+	struct client *low, *high, *top;
+	struct gs_error err;
+
+	(void)unused;
+	o.overlap = 1;
+	now = T0;
+	gpu = gs_gpu_create(0, &o, now, &err);
+	assert_non_null(gpu);
+	low = join(1, 1);
+	high = join(2, 10);
+	top = join(3, 20);
+	launch(low, 0, 1000, 1);
+	turn(0);
+	agent(low);
+	turn(5 * MS);
+	launch(high, 0, 10, 1);
+	assert_true(turn(1 * MS) <= now + 50 * US);
+	assert_false(has_turn(low));
+	assert_int_equal(state(low, 0), GS_K_TOEVICT);
+	assert_true(has_turn(high));
+	assert_int_equal(state(high, 0), GS_K_TORUN);
+	agent(low);
+	agent(high);
+	/* One at a time on its way out: a third waits for the first to be gone. */
+	launch(top, 0, 10, 1);
+	turn(20 * US);
+	assert_true(has_turn(high));
+	assert_int_equal(state(high, 0), GS_K_RUNNING);
+	evicted(low, 0, 400);
+	turn(40 * US);
+	assert_int_equal(low->tally.evictions, 1);
+	assert_int_equal(low->tally.sample_us[0], 60);
+	assert_int_equal(low->tally.active_ns, 6 * MS + 60 * US);
+	assert_int_equal(high->tally.waiting_ns, 0);
+	assert_false(has_turn(high));
+	assert_true(has_turn(top));
+	assert_int_equal(state(high, 0), GS_K_TOEVICT);
+	agent(high);
+	agent(top);
+	/* Done as it was told to leave: no task any more. */
+	finish(high, 0);
+	finish(top, 0);
+	turn(1 * MS);
+	turn(200 * US);
+	assert_true(has_turn(low));
+	assert_int_equal(state(low, 0), GS_K_TORUN);
+	assert_int_equal(high->tally.preemptions, 0);
+	leave(low);
+	leave(high);
+	leave(top);
+	gs_gpu_destroy(gpu);
+}
+
+/* Whoever is gone, on its way out or with the turn: nothing of it is left behind. */
+static void test_overlap_and_death(void **unused)
+{
+	struct gs_gpu_options o = options_of("piv");
+	struct client *low, *high;
+	struct gs_error err;
+
+	(void)unused;
+	o.overlap = 1;
+	for (int who = 0; who < 2; who++) {
+		now = T0;
+		gpu = gs_gpu_create(0, &o, now, &err);
+		assert_non_null(gpu);
+		low = join(1, 1);
+		high = join(2, 10);
+		launch(low, 0, 1000, 1);
+		turn(0);
+		agent(low);
+		launch(high, 0, 10, 1);
+		turn(1 * MS);
+		assert_int_equal(state(low, 0), GS_K_TOEVICT);
+		if (who == 0) {
+			leave(low);
+			turn(10 * US);
+			assert_true(has_turn(high));
+			leave(high);
+		} else {
+			leave(high);
+			turn(10 * US);
+			assert_false(has_turn(low)); /* it has not left yet */
+			evicted(low, 0, 400);
+			turn(10 * US);
+			assert_true(has_turn(low));
+			leave(low);
+		}
+		gs_gpu_destroy(gpu);
+	}
+}
+
 static void test_equal_priority_waits(void **unused)
 {
 	struct client *a, *b;
@@ -1054,6 +1150,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_alone_keeps_the_turn),
 		cmocka_unit_test(test_priority_evicts_and_resumes),
+		cmocka_unit_test(test_overlap),
+		cmocka_unit_test(test_overlap_and_death),
 		cmocka_unit_test(test_equal_priority_waits),
 		cmocka_unit_test(test_holder_of_the_fast_path_is_compared),
 		cmocka_unit_test(test_idle_turn_is_handed_over_at_once),

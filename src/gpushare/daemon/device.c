@@ -13,6 +13,7 @@ static struct gs_gpu_options options_of(const struct gs_config *c)
 	struct gs_gpu_options o = {
 		.policy = c->policy,
 		.idle_grace_ns = c->idle_grace_ns,
+		.overlap = c->handover_overlap,
 		.evict_deadline_ns = c->evict_deadline_ns,
 	};
 

@@ -3,7 +3,7 @@
  * Pages in, decisions out; see gpu.h.
  *
  *	look    at the pages that may have changed (watch.c), tell the scheduler
- *	decide  once, unless the GPU is being drained
+ *	decide  who has the turn; one client at a time may be on its way out
  *	act     give the turn, or take it: turn = 0, then every RUNNING stub
  *	        that can leave -> TOEVICT, TORUN -> READY, and ring (handover.c)
  */
@@ -117,12 +117,13 @@ void gs_gpu_look(struct gs_tenant *t, uint64_t now)
 		t->bad_kstate = look.bad_kstate;
 		return;
 	}
-	gs_tenant_account(t, &look, gpu->holder == t, now);
+	gs_tenant_account(t, &look, gpu->holder == t || gpu->leaving == t, now);
 	if (t->task)
 		task_progress(t, &look, now);
+	if (gpu->leaving == t)
+		return; /* what it is, is seen when it is out */
 	if (gpu->holder == t) {
-		if (!gpu->draining)
-			holder_looked(t, &look, now);
+		holder_looked(t, &look, now);
 	} else if (t->ready && !t->task) {
 		task_arrive(t, &look, now);
 	} else if (!t->ready && t->task) {
@@ -155,12 +156,12 @@ static int decide(struct gs_gpu *gpu, uint64_t now)
 	case GS_ACT_KEEP:
 		return 0;
 	case GS_ACT_EVICT:
-		return gpu->holder && gs_turn_take(gpu, 1, now);
+		return gpu->holder && !gpu->leaving && gs_turn_take(gpu, 1, now);
 	case GS_ACT_RUN:
 		break;
 	}
 	t = find(gpu, d.task);
-	if (!t)
+	if (!t || t == gpu->leaving || (gpu->holder && gpu->leaving))
 		return 0;
 	if (gpu->holder && gpu->holder != t && !gs_turn_take(gpu, 0, now))
 		return 0;
@@ -177,14 +178,14 @@ static void look_around(struct gs_gpu *gpu, uint64_t now)
 	struct gs_tenant *t;
 
 	/* The holder first: it must be a task before anybody is compared with it. */
-	if (gpu->holder && !gpu->draining)
+	if (gpu->holder)
 		gs_gpu_look(gpu->holder, now);
 	LIST_FOREACH(t, &gpu->tenants, link)
-		if (t != gpu->holder && (t->dirty || t->on_gpu || t->off_gpu))
+		if (t != gpu->holder && t != gpu->leaving && (t->dirty || t->on_gpu || t->off_gpu))
 			gs_gpu_look(t, now);
 	/* What the holder does with its idle turn depends on who waits. */
 	t = gpu->holder;
-	if (t && !gpu->draining && t->task && t->idle_since && contended(gpu) &&
+	if (t && t->task && t->idle_since && contended(gpu) &&
 	    now - t->idle_since >= gpu->o.idle_grace_ns)
 		gs_gpu_task_leave(t, now);
 }
@@ -195,7 +196,7 @@ static uint64_t next_turn(const struct gs_gpu *gpu, uint64_t now)
 	uint64_t next = gpu->deadline > now ? gpu->deadline : now + POLL_DRAINING_NS;
 	uint64_t poll = gpu->holder ? POLL_ALONE_NS : UINT64_MAX;
 
-	if (gpu->draining)
+	if (gpu->leaving)
 		return now + (now - gpu->drain_since < DRAIN_FAST_NS ? POLL_DRAINING_NS
 								     : POLL_CONTENDED_NS);
 	LIST_FOREACH(t, &gpu->tenants, link)
@@ -235,7 +236,7 @@ static void say_faults(struct gs_gpu *gpu)
 uint64_t gs_gpu_turn(struct gs_gpu *gpu, uint64_t now)
 {
 	look_around(gpu, now);
-	if (gpu->draining && !gs_turn_drain(gpu, now))
+	if (gpu->leaving && !gs_turn_drain(gpu, now) && !gpu->o.overlap)
 		return next_turn(gpu, now);
 	for (int i = 0; i < DECISIONS_PER_TURN; i++) {
 		struct gs_tenant *t;
@@ -300,9 +301,12 @@ void gs_gpu_remove(struct gs_gpu *gpu, struct gs_tenant *t, uint64_t now)
 	gs_gpu_task_leave(t, now);
 	gs_tenant_turn(t, 0);
 	if (gpu->holder == t) {
-		gs_turn_over(gpu, now);
+		gs_turn_over(gpu, t, gpu->turn_since, now);
 		gpu->holder = NULL;
-		gpu->draining = 0;
+	}
+	if (gpu->leaving == t) {
+		gs_turn_over(gpu, t, gpu->left_since, now);
+		gpu->leaving = NULL;
 	}
 	gs_trace_leave(gpu->trace, t->traced);
 	LIST_REMOVE(t, link);
@@ -416,7 +420,10 @@ int gs_gpu_trace(const struct gs_gpu *gpu, uint64_t now, struct gs_trace_image *
 	t = gpu->holder;
 	if (rc == 0 && t)
 		rc = gs_trace_image_add(image, t->traced, GS_TRACE_TURN, gpu->turn_since, now);
-	if (rc == 0 && t && gpu->draining && gpu->evicting)
+	t = gpu->leaving;
+	if (rc == 0 && t)
+		rc = gs_trace_image_add(image, t->traced, GS_TRACE_TURN, gpu->left_since, now);
+	if (rc == 0 && t && gpu->evicting)
 		rc = gs_trace_image_add(image, t->traced, GS_TRACE_EVICT, gpu->drain_since, now);
 	return rc;
 }
@@ -427,7 +434,7 @@ void gs_gpu_settle(struct gs_gpu *gpu, uint64_t now)
 
 	LIST_FOREACH(t, &gpu->tenants, link)
 		if (t->busy)
-			gs_tenant_charge(t, gpu->holder == t, now);
+			gs_tenant_charge(t, gpu->holder == t || gpu->leaving == t, now);
 }
 
 void gs_gpu_status(struct gs_gpu *gpu, struct gs_gpu_status *status)
@@ -436,8 +443,9 @@ void gs_gpu_status(struct gs_gpu *gpu, struct gs_gpu_status *status)
 
 	memset(status, 0, sizeof(*status));
 	status->policy = gs_sched_policy(gpu->sched);
-	status->holder = gpu->holder ? gpu->holder->p.id : 0;
-	status->draining = (uint32_t)gpu->draining;
+	t = gpu->holder ? gpu->holder : gpu->leaving;
+	status->holder = t ? t->p.id : 0;
+	status->draining = gpu->leaving != NULL;
 	status->faults = gs_sched_faults(gpu->sched);
 	status->evictions = gpu->evictions;
 	status->overdue = gpu->overdue;
@@ -446,6 +454,6 @@ void gs_gpu_status(struct gs_gpu *gpu, struct gs_gpu_status *status)
 	status->evict_p99_us = gpu->latency.p99_us;
 	LIST_FOREACH(t, &gpu->tenants, link) {
 		status->tenants++;
-		status->waiting += t->task && t != gpu->holder;
+		status->waiting += t->task && t != gpu->holder && t != gpu->leaving;
 	}
 }

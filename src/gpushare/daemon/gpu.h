@@ -30,6 +30,7 @@ struct gs_gpu_options {
 	const char *policy;
 	struct gs_sched_options sched;
 	uint64_t idle_grace_ns;     /* an idle holder keeps the turn this long while others wait */
+	int overlap;                /* the next client gets the turn while the last one's block-tasks end */
 	uint64_t evict_deadline_ns; /* after this long the GPU goes to the next one anyway */
 };
 

@@ -16,14 +16,15 @@ struct gs_gpu {
 	char policy[32];
 	struct gs_sched *sched;
 	LIST_HEAD(, gs_tenant) tenants;
-	struct gs_tenant *holder;
+	struct gs_tenant *holder; /* has the turn; NULL: nobody */
 	uint64_t turn_since;   /* when it got the turn */
 	uint64_t deadline;     /* of the last decision */
-	/* While the holder is being drained: */
-	int draining;
+	struct gs_tenant *leaving; /* had the turn, and its kernels have not left yet; NULL: nobody */
+	/* While somebody is leaving: */
+	uint64_t left_since;   /* when it had got the turn */
 	int evicting;          /* kernels were told to leave, not an idle turn taken */
 	int rung;              /* the client has been told that its turn is over */
-	int stopping;          /* the scheduler asked for it and waits for _stopped */
+	int stopping;          /* the scheduler waits for _stopped */
 	uint32_t bell;         /* the client must have heard this one */
 	uint64_t drain_since;
 	uint64_t evictions, overdue;
@@ -42,17 +43,18 @@ void gs_gpu_task_leave(struct gs_tenant *tenant, uint64_t now);
 void gs_turn_give(struct gs_gpu *gpu, struct gs_tenant *tenant, uint64_t now);
 
 /*
- * Take the turn from the holder; stopping: the scheduler asked for it and
- * waits to hear of it.  1 if the holder is out already, else gs_turn_drain()
- * goes on.
+ * Take the turn from the holder; nobody may be leaving.  stopping: the
+ * scheduler asked for it and waits to hear of it.  1 if the next client may
+ * have the turn at once, else gs_turn_drain() goes on.
  */
 int gs_turn_take(struct gs_gpu *gpu, int stopping, uint64_t now);
 
-/* One look at the holder on its way out; 1 once it is out. */
+/* One look at the client on its way out; 1 once it is out. */
 int gs_turn_drain(struct gs_gpu *gpu, uint64_t now);
 
-/* For the trace: the holder's turn is over, the client waits no longer. */
-void gs_turn_over(struct gs_gpu *gpu, uint64_t now);
+/* For the trace: a turn that began at `since` is over, the client waits no longer. */
+void gs_turn_over(const struct gs_gpu *gpu, const struct gs_tenant *tenant, uint64_t since,
+		  uint64_t now);
 void gs_wait_over(struct gs_tenant *tenant, uint64_t now);
 
 #endif

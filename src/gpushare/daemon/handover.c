@@ -13,9 +13,10 @@
 #include "common/clock.h"
 #include "common/log.h"
 
-void gs_turn_over(struct gs_gpu *gpu, uint64_t now)
+void gs_turn_over(const struct gs_gpu *gpu, const struct gs_tenant *t, uint64_t since,
+		  uint64_t now)
 {
-	gs_trace_add(gpu->trace, gpu->holder->traced, GS_TRACE_TURN, gpu->turn_since, now);
+	gs_trace_add(gpu->trace, t->traced, GS_TRACE_TURN, since, now);
 }
 
 void gs_wait_over(struct gs_tenant *t, uint64_t now)
@@ -53,18 +54,18 @@ static int overdue(struct gs_gpu *gpu, uint64_t now)
 	if (now - gpu->drain_since < gpu->o.evict_deadline_ns)
 		return 0;
 	gpu->overdue++;
-	gs_trace_add(gpu->trace, gpu->holder->traced, GS_TRACE_OVERDUE, now, now);
+	gs_trace_add(gpu->trace, gpu->leaving->traced, GS_TRACE_OVERDUE, now, now);
 	gs_log(GS_LOG_WARN, "gpu %u: %s: %u kernels have not left after %llu ms; "
-	       "the next client runs beside them", gpu->index, gpu->holder->p.name,
-	       gpu->holder->live - gpu->holder->ready,
+	       "the next client runs beside them", gpu->index, gpu->leaving->p.name,
+	       gpu->leaving->live - gpu->leaving->ready,
 	       (unsigned long long)((now - gpu->drain_since) / GS_NS_PER_MS));
 	return 1;
 }
 
-/* The holder has left the GPU: account for it, tell the scheduler. */
+/* It has left the GPU: account for it, tell the scheduler. */
 static void drain_done(struct gs_gpu *gpu, uint64_t now)
 {
-	struct gs_tenant *t = gpu->holder;
+	struct gs_tenant *t = gpu->leaving;
 
 	gs_tenant_charge(t, 1, now);
 	if (gpu->evicting) {
@@ -73,9 +74,8 @@ static void drain_done(struct gs_gpu *gpu, uint64_t now)
 		gs_tally_evicted(&gpu->latency, now - gpu->drain_since);
 		gs_trace_add(gpu->trace, t->traced, GS_TRACE_EVICT, gpu->drain_since, now);
 	}
-	gs_turn_over(gpu, now);
-	gpu->draining = 0;
-	gpu->holder = NULL;
+	gs_turn_over(gpu, t, gpu->left_since, now);
+	gpu->leaving = NULL;
 	if (t->task && !t->ready)
 		gs_gpu_task_leave(t, now);
 	else if (t->task && gpu->stopping)
@@ -87,7 +87,7 @@ static void drain_done(struct gs_gpu *gpu, uint64_t now)
 
 int gs_turn_drain(struct gs_gpu *gpu, uint64_t now)
 {
-	struct gs_tenant *t = gpu->holder;
+	struct gs_tenant *t = gpu->leaving;
 	unsigned evicted = 0, changed = gs_tenant_sweep(t, &evicted);
 
 	gs_gpu_look(t, now);
@@ -110,9 +110,19 @@ int gs_turn_take(struct gs_gpu *gpu, int stopping, uint64_t now)
 	struct gs_tenant *t = gpu->holder;
 
 	gs_tenant_turn(t, 0);
-	gpu->draining = 1;
+	gpu->leaving = t;
+	gpu->left_since = gpu->turn_since;
+	gpu->holder = NULL;
 	gpu->evicting = gpu->rung = 0;
 	gpu->stopping = stopping;
 	gpu->drain_since = now;
-	return gs_turn_drain(gpu, now);
+	if (gs_turn_drain(gpu, now))
+		return 1;
+	if (!gpu->o.overlap)
+		return 0;
+	/* The next one's way to the GPU is as long as this one's last block-tasks, or longer. */
+	if (gpu->stopping)
+		gs_sched_stopped(gpu->sched, t->p.id, now);
+	gpu->stopping = 0;
+	return 1;
 }
