@@ -326,9 +326,14 @@ typedef struct CUDA_MEMCPY2D_st {
 	size_t WidthInBytes, Height;
 } CUDA_MEMCPY2D;
 
+#include "arrays.h"
+
 typedef void (CUDA_CB *CUhostFn)(void *userData);
 typedef void (CUDA_CB *CUstreamCallback)(CUstream stream, CUresult status, void *userData);
 typedef size_t (CUDA_CB *CUoccupancyB2DSize)(int blockSize);
+
+#include "graphs.h"
+#include "memory.h"
 
 /* Every symbol of the table, its _ptsz and _ptds variants included. */
 #define CU_DECLARE_N(symbol, parameters)
@@ -411,6 +416,29 @@ typedef size_t (CUDA_CB *CUoccupancyB2DSize)(int blockSize);
 #define cuMemcpyDtoHAsync CU_PTSZ(cuMemcpyDtoHAsync_v2)
 #define cuMemcpyDtoDAsync CU_PTSZ(cuMemcpyDtoDAsync_v2)
 #define cuMemcpy2DAsync CU_PTSZ(cuMemcpy2DAsync_v2)
+#define cuMemcpy3D CU_PTDS(cuMemcpy3D_v2)
+#define cuMemcpy3DAsync CU_PTSZ(cuMemcpy3DAsync_v2)
+#define cuStreamBeginCapture CU_PTSZ(cuStreamBeginCapture_v2)
+#define cuStreamGetCaptureInfo CU_PTSZ(cuStreamGetCaptureInfo_v3)
+#define cuGraphAddKernelNode cuGraphAddKernelNode_v2
+#define cuGraphKernelNodeGetParams cuGraphKernelNodeGetParams_v2
+#define cuGraphKernelNodeSetParams cuGraphKernelNodeSetParams_v2
+#define cuGraphExecKernelNodeSetParams cuGraphExecKernelNodeSetParams_v2
+#define cuGraphExecUpdate cuGraphExecUpdate_v2
+#define cuGraphGetEdges cuGraphGetEdges_v2
+#define cuGraphAddDependencies cuGraphAddDependencies_v2
+#define cuGraphNodeGetDependencies cuGraphNodeGetDependencies_v2
+#define cuGraphInstantiate cuGraphInstantiateWithFlags
+#define cuMemPrefetchAsync CU_PTSZ(cuMemPrefetchAsync_v2)
+#define cuMemAdvise cuMemAdvise_v2
+#define cuIpcOpenMemHandle cuIpcOpenMemHandle_v2
+#define cuLinkCreate cuLinkCreate_v2
+#define cuLinkAddData cuLinkAddData_v2
+#define cuLinkAddFile cuLinkAddFile_v2
+#define cuArrayCreate cuArrayCreate_v2
+#define cuArray3DCreate cuArray3DCreate_v2
+#define cuArrayGetDescriptor cuArrayGetDescriptor_v2
+#define cuArray3DGetDescriptor cuArray3DGetDescriptor_v2
 #define cuMemsetD8 CU_PTDS(cuMemsetD8_v2)
 #define cuMemsetD16 CU_PTDS(cuMemsetD16_v2)
 #define cuMemsetD32 CU_PTDS(cuMemsetD32_v2)

@@ -72,18 +72,27 @@ static CUresult workspace(struct CUctx_st *ctx, uint64_t *ptr)
 	return rc;
 }
 
-static CUresult launch(const CUlaunchConfig *c, CUfunction f, void **params, void **extra, int cooperative)
+static void set_shape(struct emu_grid *g, const CUlaunchConfig *c)
 {
-	struct CUctx_st *ctx;
-	struct CUstream_st *s;
+	g->nctaid[0] = c->gridDimX;
+	g->nctaid[1] = c->gridDimY;
+	g->nctaid[2] = c->gridDimZ;
+	g->ntid[0] = c->blockDimX;
+	g->ntid[1] = c->blockDimY;
+	g->ntid[2] = c->blockDimZ;
+	g->total = (uint64_t)c->gridDimX * c->gridDimY * c->gridDimZ;
+	g->dynamic_shared = c->sharedMemBytes;
+}
+
+CUresult emu_launch_task(struct CUctx_st *ctx, const CUlaunchConfig *c, CUfunction f, void **params, void **extra,
+			 int cooperative, struct emu_task **task)
+{
 	struct emu_task *t;
 	struct emu_grid *g;
 	CUresult rc;
 
-	EMU_TRY(emu_enter(&ctx));
 	if (!f || f->magic != EMU_MAGIC_FUNC)
 		return CUDA_ERROR_INVALID_HANDLE;
-	EMU_TRY(emu_stream_resolve(ctx, c->hStream, &s));
 	EMU_TRY(emu_function_prepare(f, NULL));
 	EMU_TRY(shape_ok(f, c));
 	t = emu_task_new(EMU_T_KERNEL);
@@ -94,16 +103,10 @@ static CUresult launch(const CUlaunchConfig *c, CUfunction f, void **params, voi
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	t->grid = g;
+	t->a = (uintptr_t)f;
 	g->program = f->program;
 	g->name = f->name;
-	g->nctaid[0] = c->gridDimX;
-	g->nctaid[1] = c->gridDimY;
-	g->nctaid[2] = c->gridDimZ;
-	g->ntid[0] = c->blockDimX;
-	g->ntid[1] = c->blockDimY;
-	g->ntid[2] = c->blockDimZ;
-	g->total = (uint64_t)c->gridDimX * c->gridDimY * c->gridDimZ;
-	g->dynamic_shared = c->sharedMemBytes;
+	set_shape(g, c);
 	g->id = atomic_fetch_add(&emu.next_id, 1) + 1;
 	g->mem = emu.mem;
 	g->nsm = emu.config->sms;
@@ -119,6 +122,19 @@ static CUresult launch(const CUlaunchConfig *c, CUfunction f, void **params, voi
 		free(t);
 		return rc;
 	}
+	*task = t;
+	return CUDA_SUCCESS;
+}
+
+static CUresult launch(const CUlaunchConfig *c, CUfunction f, void **params, void **extra, int cooperative)
+{
+	struct CUctx_st *ctx;
+	struct CUstream_st *s;
+	struct emu_task *t;
+
+	EMU_TRY(emu_enter(&ctx));
+	EMU_TRY(emu_stream_resolve(ctx, c->hStream, &s));
+	EMU_TRY(emu_launch_task(ctx, c, f, params, extra, cooperative, &t));
 	return emu_stream_enqueue(s, t, NULL);
 }
 
@@ -166,6 +182,23 @@ static CUresult host_function(struct CUctx_st *ctx, struct emu_task *t)
 	return CUDA_SUCCESS;
 }
 
+CUresult emu_host_task(CUhostFn fn, void *data, struct emu_task **task)
+{
+	struct emu_task *t;
+
+	if (!fn)
+		return CUDA_ERROR_INVALID_VALUE;
+	t = emu_task_new(EMU_T_FN);
+	if (!t)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	t->fn = host_function;
+	t->node = CU_GRAPH_NODE_TYPE_HOST;
+	t->a = (uintptr_t)fn;
+	t->b = (uintptr_t)data;
+	*task = t;
+	return CUDA_SUCCESS;
+}
+
 CUresult CUDAAPI cuLaunchHostFunc(CUstream stream, CUhostFn fn, void *data)
 {
 	struct CUctx_st *ctx;
@@ -173,15 +206,8 @@ CUresult CUDAAPI cuLaunchHostFunc(CUstream stream, CUhostFn fn, void *data)
 	struct emu_task *t;
 
 	EMU_TRY(emu_enter(&ctx));
-	if (!fn)
-		return CUDA_ERROR_INVALID_VALUE;
 	EMU_TRY(emu_stream_resolve(ctx, stream, &s));
-	t = emu_task_new(EMU_T_FN);
-	if (!t)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	t->fn = host_function;
-	t->a = (uintptr_t)fn;
-	t->b = (uintptr_t)data;
+	EMU_TRY(emu_host_task(fn, data, &t));
 	return emu_stream_enqueue(s, t, NULL);
 }
 

@@ -45,6 +45,7 @@ CUresult CUDAAPI cuStreamQuery(CUstream stream)
 	struct CUstream_st *s;
 
 	EMU_TRY(enter(stream, &ctx, &s));
+	EMU_TRY(emu_capture_forbids(s));
 	return emu_stream_query(s);
 }
 
@@ -55,6 +56,7 @@ CUresult CUDAAPI cuStreamSynchronize(CUstream stream)
 	uint64_t seq;
 
 	EMU_TRY(enter(stream, &ctx, &s));
+	EMU_TRY(emu_capture_forbids(s));
 	pthread_mutex_lock(&ctx->mutex);
 	seq = s->enqueued;
 	pthread_mutex_unlock(&ctx->mutex);
@@ -100,6 +102,7 @@ CUresult CUDAAPI cuStreamAddCallback(CUstream stream, CUstreamCallback fn, void 
 	if (!t)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	t->fn = callback;
+	t->node = CU_GRAPH_NODE_TYPE_HOST;
 	t->always = 1;
 	t->a = (uintptr_t)fn;
 	t->b = (uintptr_t)data;
@@ -167,18 +170,6 @@ CUresult CUDAAPI cuStreamGetDevice(CUstream stream, CUdevice *device)
 	return CUDA_SUCCESS;
 }
 
-CUresult CUDAAPI cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status)
-{
-	struct CUctx_st *ctx;
-	struct CUstream_st *s;
-
-	EMU_TRY(enter(stream, &ctx, &s));
-	if (!status)
-		return CUDA_ERROR_INVALID_VALUE;
-	*status = CU_STREAM_CAPTURE_STATUS_NONE;
-	return CUDA_SUCCESS;
-}
-
 static CUresult write_value(struct CUctx_st *ctx, struct emu_task *t)
 {
 	(void)ctx;
@@ -204,6 +195,7 @@ static CUresult value_task(CUdeviceptr addr, uint64_t value, unsigned int flags,
 	if (!t)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	t->fn = wait ? NULL : write_value;
+	t->node = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP;
 	t->a = addr;
 	t->b = value;
 	t->c = flags;
@@ -349,6 +341,7 @@ CUresult CUDAAPI cuEventDestroy_v2(CUevent event)
 	EMU_TRY(check(event));
 	ctx = event->ctx;
 	pthread_mutex_lock(&ctx->mutex);
+	event->capture_id = 0;
 	emu_event_release(event);
 	pthread_mutex_unlock(&ctx->mutex);
 	return CUDA_SUCCESS;

@@ -53,6 +53,8 @@ struct emu_task {
 	uint8_t always;              /* runs after a sticky error too */
 	uint64_t a, b, c, d, e, f;   /* the function's own */
 	void *buffer;                /* freed with the task */
+	uint64_t buffer_bytes;
+	uint8_t node;                /* CUgraphNodeType that it becomes when it is captured */
 	struct CUevent_st *event;
 	struct emu_grid *grid;
 };
@@ -63,6 +65,16 @@ struct emu_task {
 #define EMU_MAGIC_MODULE 0x6f6d6375u
 #define EMU_MAGIC_FUNC 0x6e666375u
 #define EMU_MAGIC_LIB 0x62696c75u
+#define EMU_MAGIC_ARRAY 0x79617275u
+#define EMU_MAGIC_GRAPH 0x68707267u
+#define EMU_MAGIC_NODE 0x65646f6eu
+#define EMU_MAGIC_EXEC 0x63657867u
+
+/* Nodes that the next one captured comes after. */
+struct emu_node_list {
+	struct CUgraphNode_st **v;
+	size_t n, cap;
+};
 
 struct CUstream_st {
 	uint32_t magic;
@@ -76,6 +88,8 @@ struct CUstream_st {
 	int started, closing;
 	unsigned int refs;
 	pthread_cond_t work;
+	struct emu_capture *capture; /* under the context's mutex; the stream's work goes there instead */
+	struct emu_node_list capture_deps;
 };
 
 struct CUevent_st {
@@ -85,6 +99,8 @@ struct CUevent_st {
 	uint64_t recorded, done;     /* record operations enqueued, executed */
 	uint64_t when_ns;
 	unsigned int refs;
+	uint64_t capture_id;         /* recorded in this capture, behind these nodes; 0: in none */
+	struct emu_node_list capture_deps;
 };
 
 struct CUctx_st {
@@ -133,6 +149,14 @@ struct CUfunc_st { /* a kernel: a CUkernel is the same */
 	pthread_mutex_t mutex;
 };
 
+struct CUarray_st {
+	uint32_t magic;
+	struct CUctx_st *ctx;
+	CUDA_ARRAY3D_DESCRIPTOR desc;
+	uint64_t base, pitch, slice; /* bytes */
+	uint64_t row_bytes, rows, layers;
+};
+
 struct CUlib_st {
 	uint32_t magic;
 	struct CUmod_st *module;
@@ -160,7 +184,33 @@ CUresult emu_ctx_wait(struct CUctx_st *ctx);
 void emu_memory_changed(void);                   /* waiters for values look again */
 struct emu_task *emu_task_new(enum emu_task_kind kind);
 void emu_event_release(struct CUevent_st *event);
+void emu_task_free(struct CUctx_st *ctx, struct emu_task *t);
+/* In the stream's thread; an error becomes the context's. */
+void emu_task_execute(struct CUstream_st *s, struct emu_task *t);
 uint64_t emu_now_ns(void);
+
+/* api_copy.c, api_box.c, api_launch.c, api_stream.c: what graphs build too */
+enum emu_end { EMU_END_ANY, EMU_END_HOST, EMU_END_DEVICE }; /* how an end of a copy was named */
+CUresult emu_copy_check(enum emu_end e, uint64_t ptr, uint64_t bytes);
+/* Enqueue; sync: and wait for it. */
+CUresult emu_copy_enqueue(struct CUctx_st *ctx, CUstream stream, struct emu_task *t, int sync);
+CUresult emu_set_task(const CUDA_MEMSET_NODE_PARAMS *p, struct emu_task **task);
+/* None of the extents is 0. */
+CUresult emu_box_task(const CUDA_MEMCPY3D *c, struct emu_task **task, int *pageable);
+CUresult emu_launch_task(struct CUctx_st *ctx, const CUlaunchConfig *c, CUfunction f, void **params, void **extra,
+			 int cooperative, struct emu_task **task);
+CUresult emu_host_task(CUhostFn fn, void *data, struct emu_task **task);
+
+/* capture.c */
+struct emu_capture;
+/*
+ * Called with every task on its way into a stream: 1 if a capture takes it
+ * (the task is the capture's then, the result in *rc), 0 if it is to run.
+ */
+int emu_capture_take(struct CUstream_st *s, struct emu_task *t, CUresult *rc);
+int emu_capturing(struct CUstream_st *s);
+/* An operation that a capture does not allow: CUDA_SUCCESS if the stream is in none. */
+CUresult emu_capture_forbids(struct CUstream_st *s);
 
 /* module.c */
 CUresult emu_module_load(struct CUctx_st *ctx, const char *text, size_t len, struct CUmod_st **out, struct gs_error *err);

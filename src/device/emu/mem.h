@@ -14,7 +14,7 @@
 struct emu_mem;
 
 enum emu_mem_kind {
-	EMU_MEM_DEVICE, EMU_MEM_MANAGED, EMU_MEM_HOST, EMU_MEM_REGISTERED, EMU_MEM_MODULE,
+	EMU_MEM_DEVICE, EMU_MEM_MANAGED, EMU_MEM_HOST, EMU_MEM_REGISTERED, EMU_MEM_MODULE, EMU_MEM_ARRAY,
 };
 
 /* [base, base + size); version says which state of the table it was read from. */

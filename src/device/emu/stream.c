@@ -37,6 +37,7 @@ void emu_event_release(struct CUevent_st *ev)
 {
 	if (ev && --ev->refs == 0) {
 		ev->magic = 0;
+		free(ev->capture_deps.v);
 		free(ev);
 	}
 }
@@ -57,7 +58,7 @@ static void stream_release(struct CUstream_st *s)
 	free(s);
 }
 
-static void task_free(struct CUctx_st *ctx, struct emu_task *t)
+void emu_task_free(struct CUctx_st *ctx, struct emu_task *t)
 {
 	pthread_mutex_lock(&ctx->mutex);
 	for (uint32_t i = 0; i < t->ndep; i++)
@@ -129,7 +130,7 @@ static void wait_value(struct CUctx_st *ctx, const struct emu_task *t)
 	pthread_mutex_unlock(&value_mutex);
 }
 
-static void execute(struct CUstream_st *s, struct emu_task *t)
+void emu_task_execute(struct CUstream_st *s, struct emu_task *t)
 {
 	struct CUctx_st *ctx = s->ctx;
 	CUresult rc = CUDA_SUCCESS;
@@ -190,12 +191,12 @@ static void *stream_main(void *arg)
 		if (!s->head)
 			s->tail = &s->head;
 		pthread_mutex_unlock(&ctx->mutex);
-		execute(s, t);
+		emu_task_execute(s, t);
 		pthread_mutex_lock(&ctx->mutex);
 		s->completed = t->seq;
 		pthread_cond_broadcast(&ctx->changed);
 		pthread_mutex_unlock(&ctx->mutex);
-		task_free(ctx, t);
+		emu_task_free(ctx, t);
 		pthread_mutex_lock(&ctx->mutex);
 	}
 	stream_release(s);
@@ -296,6 +297,10 @@ CUresult emu_stream_enqueue(struct CUstream_st *s, struct emu_task *t, uint64_t 
 	struct CUctx_st *ctx = s->ctx;
 	CUresult rc = CUDA_ERROR_OUT_OF_MEMORY;
 
+	if (seq)
+		*seq = 0;
+	if (emu_capture_take(s, t, &rc))
+		return rc;
 	pthread_mutex_lock(&ctx->mutex);
 	if (!s->started) {
 		pthread_attr_t attr;
@@ -328,7 +333,7 @@ CUresult emu_stream_enqueue(struct CUstream_st *s, struct emu_task *t, uint64_t 
 	}
 	pthread_mutex_unlock(&ctx->mutex);
 	if (rc != CUDA_SUCCESS)
-		task_free(ctx, t);
+		emu_task_free(ctx, t);
 	return rc;
 }
 

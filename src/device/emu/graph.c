@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Graphs: see graph.h. */
+#define _GNU_SOURCE
+#include "device/emu/graph.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int emu_nodes_add(struct emu_node_list *list, struct CUgraphNode_st *node)
+{
+	if (list->n == list->cap) {
+		size_t cap = list->cap ? list->cap * 2 : 4;
+		struct CUgraphNode_st **v = realloc(list->v, cap * sizeof(*v));
+
+		if (!v)
+			return -1;
+		list->v = v;
+		list->cap = cap;
+	}
+	list->v[list->n++] = node;
+	return 0;
+}
+
+void emu_nodes_clear(struct emu_node_list *list)
+{
+	free(list->v);
+	list->v = NULL;
+	list->n = list->cap = 0;
+}
+
+int emu_nodes_copy(struct emu_node_list *to, const struct emu_node_list *from)
+{
+	emu_nodes_clear(to);
+	for (size_t i = 0; i < from->n; i++)
+		if (emu_nodes_add(to, from->v[i]))
+			return -1;
+	return 0;
+}
+
+struct CUgraph_st *emu_graph_new(struct CUctx_st *ctx)
+{
+	struct CUgraph_st *g = calloc(1, sizeof(*g));
+
+	if (g) {
+		g->magic = EMU_MAGIC_GRAPH;
+		g->ctx = ctx;
+	}
+	return g;
+}
+
+static void node_free(struct CUgraphNode_st *n)
+{
+	n->magic = 0;
+	if (n->task)
+		emu_task_free(n->graph->ctx, n->task);
+	emu_graph_free(n->child);
+	emu_nodes_clear(&n->deps);
+	free(n->params);
+	free(n);
+}
+
+void emu_graph_free(struct CUgraph_st *g)
+{
+	if (!g)
+		return;
+	g->magic = 0;
+	for (size_t i = 0; i < g->nodes.n; i++)
+		node_free(g->nodes.v[i]);
+	emu_nodes_clear(&g->nodes);
+	free(g);
+}
+
+struct CUgraphNode_st *emu_graph_add(struct CUgraph_st *g, CUgraphNodeType type, struct emu_task *task,
+				     struct CUgraphNode_st *const *deps, size_t n)
+{
+	struct CUgraphNode_st *node = calloc(1, sizeof(*node));
+
+	if (!node)
+		return NULL;
+	node->magic = EMU_MAGIC_NODE;
+	node->graph = g;
+	node->type = type;
+	for (size_t i = 0; i < n; i++)
+		if (emu_nodes_add(&node->deps, deps[i]))
+			goto fail;
+	if (emu_nodes_add(&g->nodes, node))
+		goto fail;
+	node->task = task;
+	return node;
+fail:
+	node_free(node);
+	return NULL;
+}
+
+struct emu_task *emu_task_clone(const struct emu_task *t)
+{
+	struct emu_task *c = malloc(sizeof(*c));
+
+	if (!c)
+		return NULL;
+	*c = *t;
+	c->next = NULL;
+	c->dep = NULL;
+	c->ndep = 0;
+	c->buffer = NULL;
+	c->grid = NULL;
+	if (t->buffer) {
+		c->buffer = malloc(t->buffer_bytes ? t->buffer_bytes : 1);
+		if (!c->buffer)
+			goto fail;
+		memcpy(c->buffer, t->buffer, t->buffer_bytes);
+	}
+	if (t->grid) {
+		size_t bytes = t->grid->program->param_bytes + 8;
+
+		c->grid = malloc(sizeof(*c->grid));
+		if (!c->grid)
+			goto fail;
+		memcpy(c->grid, t->grid, sizeof(*c->grid));
+		c->grid->id = atomic_fetch_add(&emu.next_id, 1) + 1;
+		c->grid->param = malloc(bytes);
+		if (!c->grid->param)
+			goto fail;
+		memcpy(c->grid->param, t->grid->param, bytes);
+	}
+	if (c->event)
+		c->event->refs++;
+	return c;
+fail:
+	free(c->grid);
+	free(c->buffer);
+	free(c);
+	return NULL;
+}
+
+static struct emu_task *clone_locked(struct CUctx_st *ctx, const struct emu_task *t)
+{
+	struct emu_task *c;
+
+	pthread_mutex_lock(&ctx->mutex);
+	c = emu_task_clone(t);
+	pthread_mutex_unlock(&ctx->mutex);
+	return c;
+}
+
+struct CUgraph_st *emu_graph_clone(struct CUgraph_st *g)
+{
+	struct CUgraph_st *c = emu_graph_new(g->ctx);
+
+	for (size_t i = 0; c && i < g->nodes.n; i++) {
+		struct CUgraphNode_st *from = g->nodes.v[i], *to;
+		struct emu_task *t = from->task ? clone_locked(g->ctx, from->task) : NULL;
+
+		from->index = i;
+		to = (from->task && !t) ? NULL : emu_graph_add(c, from->type, t, NULL, 0);
+		if (to && from->child)
+			to->child = emu_graph_clone(from->child);
+		if (!to || (from->child && !to->child)) {
+			if (!to && t)
+				emu_task_free(g->ctx, t);
+			emu_graph_free(c);
+			return NULL;
+		}
+	}
+	/* a node may depend on one that was added later */
+	for (size_t i = 0; c && i < g->nodes.n; i++) {
+		for (size_t k = 0; k < g->nodes.v[i]->deps.n; k++) {
+			if (emu_nodes_add(&c->nodes.v[i]->deps, c->nodes.v[g->nodes.v[i]->deps.v[k]->index])) {
+				emu_graph_free(c);
+				return NULL;
+			}
+		}
+	}
+	return c;
+}
+
+static int add_step(struct CUgraphExec_st *e, const struct CUgraphNode_st *node)
+{
+	struct emu_step *grown = realloc(e->step, (e->n + 1) * sizeof(*grown));
+
+	if (!grown)
+		return -1;
+	e->step = grown;
+	e->step[e->n].node = node;
+	e->step[e->n].task = clone_locked(e->ctx, node->task);
+	return e->step[e->n].task ? (e->n++, 0) : -1;
+}
+
+static int flatten(struct CUgraphExec_st *e, struct CUgraph_st *g);
+
+/* Depth first, an explicit stack: chains are as long as the program makes them. */
+static int visit(struct CUgraphExec_st *e, struct CUgraphNode_st *start)
+{
+	struct emu_node_list stack = { 0 };
+	int rc = emu_nodes_add(&stack, start);
+
+	while (!rc && stack.n) {
+		struct CUgraphNode_st *n = stack.v[stack.n - 1];
+
+		if (n->mark == 2) {
+			stack.n--;
+			continue;
+		}
+		if (n->mark == 1) { /* all before it are there, or it is before itself */
+			for (size_t i = 0; i < n->deps.n; i++)
+				if (n->deps.v[i]->mark != 2)
+					rc = -1;
+			n->mark = 2;
+			stack.n--;
+			if (!rc && n->child)
+				rc = flatten(e, n->child);
+			else if (!rc && n->task)
+				rc = add_step(e, n);
+			continue;
+		}
+		n->mark = 1;
+		for (size_t i = n->deps.n; i-- > 0 && !rc;)
+			if (n->deps.v[i]->mark == 0)
+				rc = emu_nodes_add(&stack, n->deps.v[i]);
+			else if (n->deps.v[i]->mark == 1)
+				rc = -1;
+	}
+	emu_nodes_clear(&stack);
+	return rc;
+}
+
+static int flatten(struct CUgraphExec_st *e, struct CUgraph_st *g)
+{
+	for (size_t i = 0; i < g->nodes.n; i++)
+		g->nodes.v[i]->mark = 0;
+	for (size_t i = 0; i < g->nodes.n; i++)
+		if (visit(e, g->nodes.v[i]))
+			return -1;
+	return 0;
+}
+
+struct CUgraphExec_st *emu_exec_new(struct CUgraph_st *g)
+{
+	struct CUgraphExec_st *e = calloc(1, sizeof(*e));
+
+	if (!e)
+		return NULL;
+	e->magic = EMU_MAGIC_EXEC;
+	e->ctx = g->ctx;
+	atomic_store(&e->refs, 1);
+	pthread_mutex_init(&e->mutex, NULL);
+	if (flatten(e, g)) {
+		emu_exec_release(e);
+		return NULL;
+	}
+	return e;
+}
+
+void emu_exec_release(struct CUgraphExec_st *e)
+{
+	if (atomic_fetch_sub(&e->refs, 1) != 1)
+		return;
+	for (size_t i = 0; i < e->n; i++)
+		emu_task_free(e->ctx, e->step[i].task);
+	pthread_mutex_destroy(&e->mutex);
+	e->magic = 0;
+	free(e->step);
+	free(e);
+}
+
+/* An event's record and wait take their numbers when they are enqueued: here, now. */
+static void number_event(struct CUctx_st *ctx, struct emu_task *t)
+{
+	pthread_mutex_lock(&ctx->mutex);
+	if (t->kind == EMU_T_RECORD)
+		t->a = ++t->event->recorded;
+	else if (t->kind == EMU_T_WAIT_EVENT)
+		t->a = t->event->recorded;
+	pthread_mutex_unlock(&ctx->mutex);
+}
+
+CUresult emu_exec_run(struct CUctx_st *ctx, struct emu_task *task)
+{
+	struct CUgraphExec_st *e = (struct CUgraphExec_st *)(uintptr_t)task->a;
+	struct CUstream_st *s = (struct CUstream_st *)(uintptr_t)task->b;
+	CUresult rc = CUDA_SUCCESS;
+
+	pthread_mutex_lock(&e->mutex);
+	for (size_t i = 0; i < e->n && rc == CUDA_SUCCESS; i++) {
+		struct emu_task *t = clone_locked(ctx, e->step[i].task);
+
+		if (!t) {
+			rc = CUDA_ERROR_OUT_OF_MEMORY;
+			break;
+		}
+		number_event(ctx, t);
+		emu_task_execute(s, t);
+		emu_task_free(ctx, t);
+		rc = atomic_load(&ctx->error);
+	}
+	pthread_mutex_unlock(&e->mutex);
+	emu_exec_release(e);
+	return rc;
+}

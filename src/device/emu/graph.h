@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Graphs: nodes are tasks that have not been given to a stream.  Captured and
+ * built graphs are the same; an executable one is its tasks in an order that
+ * the dependencies allow, run by the stream's thread as one task.
+ */
+#ifndef GPUSHARE_EMU_GRAPH_H
+#define GPUSHARE_EMU_GRAPH_H
+
+#include "device/emu/emu.h"
+
+struct CUgraphNode_st {
+	uint32_t magic;
+	struct CUgraph_st *graph;
+	CUgraphNodeType type;
+	struct emu_task *task;       /* the prototype; NULL: an empty node or a child graph */
+	struct CUgraph_st *child;
+	struct emu_node_list deps;
+	size_t index;                /* in the graph; used while it is ordered */
+	int mark;
+	void **params;               /* what the kernel's parameters were said to be, when asked for */
+};
+
+struct CUgraph_st {
+	uint32_t magic;
+	struct CUctx_st *ctx;
+	struct emu_node_list nodes;
+};
+
+struct CUgraphExec_st {
+	uint32_t magic;
+	struct CUctx_st *ctx;
+	struct emu_step {
+		const struct CUgraphNode_st *node; /* never followed: names the step */
+		struct emu_task *task;
+	} *step;
+	size_t n;
+	_Atomic unsigned int refs;
+	pthread_mutex_t mutex;       /* one launch at a time runs */
+};
+
+int emu_nodes_add(struct emu_node_list *list, struct CUgraphNode_st *node); /* -1: no memory */
+void emu_nodes_clear(struct emu_node_list *list);
+int emu_nodes_copy(struct emu_node_list *to, const struct emu_node_list *from);
+
+struct CUgraph_st *emu_graph_new(struct CUctx_st *ctx);
+void emu_graph_free(struct CUgraph_st *graph); /* NULL is fine */
+/* The task (may be NULL) is the node's from here on, unless NULL comes back: no memory. */
+struct CUgraphNode_st *emu_graph_add(struct CUgraph_st *graph, CUgraphNodeType type, struct emu_task *task,
+				     struct CUgraphNode_st *const *deps, size_t n);
+struct CUgraph_st *emu_graph_clone(struct CUgraph_st *graph);
+/* NULL: no memory, or a cycle. */
+struct CUgraphExec_st *emu_exec_new(struct CUgraph_st *graph);
+void emu_exec_release(struct CUgraphExec_st *exec);
+struct emu_task *emu_task_clone(const struct emu_task *t);
+/* The task that runs the graph. */
+CUresult emu_exec_run(struct CUctx_st *ctx, struct emu_task *t);
+
+#endif
