@@ -32,7 +32,7 @@ check() { # module arch
 		{ registers[$1] = $2; spill[$1] = $3 }
 		END {
 			for (twin in registers) {
-				if (twin !~ /__gpushare_p$/)
+				if (twin !~ /__gpushare_[pgs]$/)
 					continue
 				name = substr(twin, 1, length(twin) - 12)
 				printf "%s %s %s: registers %d -> %d, spilled %d -> %d\n", arch, file, name,

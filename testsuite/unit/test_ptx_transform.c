@@ -27,7 +27,30 @@ static struct ptx_transformed *transform(const char *text)
 	return t;
 }
 
-/* The last kernel of head and body gets this reason, on this line of the body (1 is its first). */
+/* The best form that a reason leaves. */
+static enum ptx_form best_form(enum ptx_reason reason)
+{
+	static const uint8_t best[] = {
+#define PTX_REASON(name, words, form) PTX_FORM_##form,
+#include "device/ptx/reasons.def"
+#undef PTX_REASON
+	};
+
+	return (enum ptx_form)best[reason];
+}
+
+static int has_twin(const struct ptx_transformed *t, int form)
+{
+	char head[40];
+
+	sprintf(head, "%s(", ptx_form_suffix((enum ptx_form)form));
+	return strstr(t->text, head) != NULL;
+}
+
+/*
+ * The last kernel of head and body gets this reason, on this line of the body
+ * (1 is its first), and the best form that it leaves.
+ */
 static void expect_of(const char *head, const char *body, enum ptx_reason reason, uint32_t line)
 {
 	char *text = NULL;
@@ -43,8 +66,11 @@ static void expect_of(const char *head, const char *body, enum ptx_reason reason
 	if (k->reason != reason || (line && k->reason_line != line))
 		print_error("%s (line %u) for: %s\n", ptx_reason_name(k->reason), k->reason_line, body);
 	assert_int_equal(k->reason, reason);
-	assert_int_equal(k->form, reason == PTX_REASON_NONE ? PTX_FORM_PERSISTENT : PTX_FORM_AS_IS);
-	assert_int_equal(strstr(t->text, "__gpushare_p") != NULL, reason == PTX_REASON_NONE);
+	assert_int_equal(k->form, best_form(reason));
+	assert_int_equal(k->forms, k->form == PTX_FORM_AS_IS ? 0 : PTX_FORM_BIT(k->form));
+	for (int f = PTX_FORM_PERSISTENT; f < PTX_FORM_COUNT; f++)
+		assert_int_equal(has_twin(t, f), f == (int)k->form);
+	assert_int_equal(strstr(t->text, PTX_END_ENTRY) != NULL, k->form == PTX_FORM_GUARDED);
 	if (line)
 		assert_int_equal(k->reason_line, line);
 	ptx_transformed_free(t);
@@ -76,7 +102,8 @@ static void instructions_that_refuse(void **state)
 	expect(KERNEL("mapa.u64 %rd1, %rd2, %r1;"), PTX_REASON_CLUSTER, 2);
 	expect(KERNEL("ld.shared::cluster.u32 %r1, [%r2];"), PTX_REASON_CLUSTER, 2);
 	expect(".entry k() .reqnctapercluster 2, 1, 1 { ret; }", PTX_REASON_CLUSTER, 1);
-	expect(KERNEL("alloca.u64 %rd1, 16;"), PTX_REASON_UNKNOWN_INSTRUCTION, 2);
+	expect(KERNEL("alloca.u64 %rd1, 16;"), PTX_REASON_STACK, 2);
+	expect(KERNEL(".global .u32 counter;"), PTX_REASON_STATIC_VARIABLE, 2);
 	expect(KERNEL("frobnicate.u32 %r1;"), PTX_REASON_UNKNOWN_INSTRUCTION, 2);
 	expect(KERNEL(".shiny 3;"), PTX_REASON_UNKNOWN_INSTRUCTION, 2);
 	expect(KERNEL("bar.arrive 1, 64;"), PTX_REASON_ARRIVAL, 2);
@@ -198,6 +225,48 @@ static void barriers_and_exits(void **state)
 	expect(".func f() { bar.sync 0; ret; }\n" KERNEL("call f;"), PTX_REASON_NONE, 0);
 }
 
+/* Which twins come out of which set of forms, and why not the better ones. */
+static void sets_of_forms(void **state)
+{
+	static const char lanes_leave[] = HEAD KERNEL(TID "setp.ge.u32 %p1, %r1, %r2; @%p1 ret; bar.sync 0;");
+	static const char waits[] = HEAD KERNEL("mbarrier.init.shared.b64 [%rd1], 1;");
+	static const struct {
+		const char *text;
+		uint32_t forms;
+		int every;
+		enum ptx_form form;
+		uint32_t twins;
+		enum ptx_reason reason;
+	} want[] = {
+		{ lanes_leave, PTX_FORMS_ALL, 1, PTX_FORM_GUARDED,
+		  PTX_FORM_BIT(PTX_FORM_GUARDED) | PTX_FORM_BIT(PTX_FORM_SLICED), PTX_REASON_BARRIER_AFTER_EXIT },
+		{ lanes_leave, PTX_FORMS_ALL, 0, PTX_FORM_GUARDED, PTX_FORM_BIT(PTX_FORM_GUARDED),
+		  PTX_REASON_BARRIER_AFTER_EXIT },
+		{ lanes_leave, PTX_FORM_BIT(PTX_FORM_SLICED), 0, PTX_FORM_SLICED, PTX_FORM_BIT(PTX_FORM_SLICED),
+		  PTX_REASON_NONE },
+		{ lanes_leave, PTX_FORM_BIT(PTX_FORM_PERSISTENT), 1, PTX_FORM_AS_IS, 0, PTX_REASON_BARRIER_AFTER_EXIT },
+		{ lanes_leave, 0, 1, PTX_FORM_AS_IS, 0, PTX_REASON_NONE },
+		{ waits, PTX_FORMS_ALL, 1, PTX_FORM_SLICED, PTX_FORM_BIT(PTX_FORM_SLICED), PTX_REASON_ASYNC_STATE },
+		{ HEAD KERNEL(""), PTX_FORMS_ALL, 1, PTX_FORM_PERSISTENT, PTX_FORMS_ALL, PTX_REASON_NONE },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
+		struct gs_error err = { "" };
+		struct ptx_transformed *t = ptx_transform_forms(want[i].text, strlen(want[i].text), want[i].forms,
+								want[i].every, &err);
+
+		assert_non_null(t);
+		assert_int_equal(t->nkernel, 1);
+		assert_int_equal(t->kernel[0].form, want[i].form);
+		assert_int_equal(t->kernel[0].forms, want[i].twins);
+		assert_int_equal(t->kernel[0].reason, want[i].reason);
+		for (int f = PTX_FORM_PERSISTENT; f < PTX_FORM_COUNT; f++)
+			assert_int_equal(has_twin(t, f), (want[i].twins & PTX_FORM_BIT(f)) != 0);
+		ptx_transformed_free(t);
+	}
+}
+
 #define SHUFFLE "shfl.sync.down.b32 %r4, %r3, 16, 31, -1;"
 
 static void warps_and_exits(void **state)
@@ -285,6 +354,8 @@ static void words_for_everything(void **state)
 		assert_true(strlen(ptx_reason_words((enum ptx_reason)r)) > 3 &&
 			    strlen(ptx_reason_name((enum ptx_reason)r)) > 2);
 	assert_string_equal(ptx_form_name(PTX_FORM_PERSISTENT), "persistent");
+	assert_string_equal(ptx_form_name(PTX_FORM_GUARDED), "guarded");
+	assert_string_equal(ptx_form_name(PTX_FORM_SLICED), "sliced");
 	assert_string_equal(ptx_form_name(PTX_FORM_AS_IS), "as is");
 }
 
@@ -357,7 +428,7 @@ int main(void)
 		cmocka_unit_test(functions), cmocka_unit_test(indirect_calls),
 		cmocka_unit_test(barriers_and_exits), cmocka_unit_test(warps_and_exits),
 		cmocka_unit_test(parameters), cmocka_unit_test(modules_that_refuse),
-		cmocka_unit_test(nothing_to_do), cmocka_unit_test(words_for_everything),
+		cmocka_unit_test(sets_of_forms), cmocka_unit_test(nothing_to_do), cmocka_unit_test(words_for_everything),
 		cmocka_unit_test(large_module), cmocka_unit_test(many_branches),
 	};
 

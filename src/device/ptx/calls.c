@@ -121,6 +121,8 @@ static void scan_decl(struct ptx_scan *s, const struct ptx_stmt *stmt)
 		if (v->space == PTX_SPACE_SHARED) {
 			s->f->facts |= PTX_FACT_SHARED;
 			s->f->shared_bytes += ptx_var_size(v) + v->align - 1;
+		} else if (v->space == PTX_SPACE_GLOBAL) { /* a twin would have its own */
+			ptx_facts_add_reason(s->f, PTX_REASON_STATIC_VARIABLE, stmt->span.line);
 		}
 	}
 }

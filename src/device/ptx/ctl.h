@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The control block of one launch of a transformed kernel, in device memory:
- * what the shim and the transformed code agree on.  The first line is
- * written by the workers, the second by the host.
+ * The control block of one launch of a transformed kernel, persistent or
+ * guarded, in device memory: what the shim and the transformed code agree on.
+ * The first line is written by the workers, the second by the host.
  *
  * The transformed entry has one parameter more than the original, the last:
  * a .u64 with the (generic) device address of this block.
@@ -44,7 +44,7 @@ _Static_assert(offsetof(struct gs_ctl, proxy) == 116, "GPU layout");
 _Static_assert(offsetof(struct gs_ctl, rearm) == 120, "GPU layout");
 
 /*
- * What the transformed code does with it:
+ * What a persistent twin does with it:
  *  entry   worker 0 stores 1 to stub.started (system scope).
  *  proxy   (seed 000, section 6.3) worker 0, if asked to: reads stub.kstate, in
  *          host memory, about once a microsecond; TOEVICT: limit = 0, and it
@@ -62,6 +62,18 @@ _Static_assert(offsetof(struct gs_ctl, rearm) == 120, "GPU layout");
  *            n == total: rearm: next = 0; membar.sys, done += 1, membar.sys,
  *            stub.kstate = DONE (from then on the host may use the block again)
  *          (a claim beyond the end leaves `next` above total, hence the min).
+ * A guarded twin is launched in one dimension with a block for each block-task
+ * that remains, total - next, at most 2^31 - 1 and one more if `proxy` is set:
+ *  entry   and proxy as above, by block 0.
+ *  claim   thread 0 of every other block, once: if ld.relaxed(limit) is 0,
+ *          leave, else as above with a chunk of 1.  The limit only tells 0
+ *          from the rest: a block's index is no worker's here, the hardware
+ *          decides which blocks are resident.  No use is made of `chunk`,
+ *          `chunk_max`, `chunk_ns`, `workers` and `exited`.
+ *  leave   however the original does; nobody counts.
+ * Behind each such launch, in its stream, goes one thread of PTX_END_ENTRY
+ * with the same parameter alone: it does what the last block out does above.
+ *
  * The stores to the stub are plain .sys stores: the daemon's compare-and-swap
  * of RUNNING to TOEVICT either precedes the store, which then overwrites
  * TOEVICT, or fails; both are legal edges of kstate.def, so no GPU atomic

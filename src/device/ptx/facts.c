@@ -145,6 +145,9 @@ static void scan_class(struct ptx_scan *s, const struct ptx_stmt *stmt, enum ptx
 	case PTX_OP_UNKNOWN:
 		ptx_facts_add_reason(f, PTX_REASON_UNKNOWN_INSTRUCTION, line);
 		break;
+	case PTX_OP_STACK:
+		ptx_facts_add_reason(f, PTX_REASON_STACK, line);
+		break;
 	case PTX_OP_ASYNC:
 		ptx_facts_add_reason(f, PTX_REASON_ASYNC_STATE, line);
 		break;

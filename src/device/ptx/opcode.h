@@ -16,6 +16,7 @@ enum ptx_op {
 	PTX_OP_SHFL, PTX_OP_VOTE, PTX_OP_MATCH, PTX_OP_REDUX, PTX_OP_ELECT,
 	PTX_OP_MATRIX,     /* warp-wide, results differ by lane */
 	PTX_OP_ASYNC, PTX_OP_CLUSTER, PTX_OP_SETMAXNREG, PTX_OP_PDL,
+	PTX_OP_STACK,      /* the loop of a worker would grow the stack */
 };
 
 enum ptx_op ptx_opcode(struct ptx_slice opcode);

@@ -2,6 +2,7 @@
 /* The check per kernel: every row of facts/ptx.md's table is handled or refused here. */
 #define _GNU_SOURCE
 #include "device/ptx/plan.h"
+#include "device/ptx/slice.h"
 #include "device/ptx/uniform.h"
 
 #include <string.h>
@@ -34,12 +35,22 @@ static uint32_t param_limit(const struct ptx_analysis *a)
 	return large && a->sm >= 70 ? 32764 : 4096;
 }
 
+/* Does the reason stand against the form? */
+static int stops(enum ptx_reason reason, enum ptx_form form)
+{
+	static const uint8_t best[PTX_REASON_COUNT] = {
+#define PTX_REASON(name, words, form) [PTX_REASON_##name] = PTX_FORM_##form,
+#include "device/ptx/reasons.def"
+#undef PTX_REASON
+	};
+
+	return best[reason] == PTX_FORM_AS_IS || form < (enum ptx_form)best[reason];
+}
+
 static void refuse(struct ptx_plan *plan, enum ptx_reason reason, uint32_t line)
 {
-	if (plan->reason == PTX_REASON_NONE) {
-		plan->reason = reason;
-		plan->reason_line = line;
-	}
+	if (plan->why_not.reason == PTX_REASON_NONE && stops(reason, plan->form))
+		plan->why_not = (struct ptx_refusal){ reason, line };
 }
 
 static void check_module(struct ptx_plan *plan, const struct ptx_analysis *a, const struct ptx_func *f)
@@ -48,7 +59,7 @@ static void check_module(struct ptx_plan *plan, const struct ptx_analysis *a, co
 		refuse(plan, PTX_REASON_ADDRESS_SIZE, 0);
 	if (a->module->version_major < 6)
 		refuse(plan, PTX_REASON_ISA_VERSION, 0);
-	if (plan->ctl_offset + 8ull > param_limit(a))
+	if (plan->ctl_offset + (plan->form == PTX_FORM_SLICED ? sizeof(struct gs_slice) : 8) > param_limit(a))
 		refuse(plan, PTX_REASON_PARAMETERS, f->span.line);
 	if (plan->static_shared + (uint64_t)PTX_SLOT_BYTES + PTX_SLOT_ALIGN - 1 > STATIC_SHARED_MAX)
 		refuse(plan, PTX_REASON_SHARED_MEMORY, f->span.line);
@@ -101,7 +112,7 @@ static void check_meetings(struct ptx_plan *plan, const struct ptx_analysis *a, 
 		refuse(plan, PTX_REASON_BARRIER_AFTER_EXIT, m.lane_line ? m.lane_line : m.barrier_line);
 }
 
-void ptx_plan_entry(struct ptx_plan *plan, const struct ptx_analysis *a, uint32_t func)
+void ptx_plan_entry(struct ptx_plan *plan, const struct ptx_analysis *a, uint32_t func, enum ptx_form form)
 {
 	const struct ptx_func *f = &a->module->func[func];
 	const struct ptx_facts *facts = &a->func[func];
@@ -110,9 +121,10 @@ void ptx_plan_entry(struct ptx_plan *plan, const struct ptx_analysis *a, uint32_
 		(facts->ncallee || facts->facts & PTX_FACT_INDIRECT ? a->function_shared : 0);
 
 	memset(plan, 0, sizeof(*plan));
+	plan->form = form;
 	plan->ctl_offset = (uint32_t)((end + 7) & ~7ull);
-	if (end > UINT32_MAX - 16)
-		plan->ctl_offset = UINT32_MAX - 16;
+	if (end > UINT32_MAX - 64)
+		plan->ctl_offset = UINT32_MAX - 64;
 	plan->static_shared = shared > UINT32_MAX ? UINT32_MAX : (uint32_t)shared;
 	plan->meet_each_task = (facts->facts & (PTX_FACT_SHARED | PTX_FACT_BARRIER)) != 0;
 	plan->wait_copies = (facts->facts & PTX_FACT_CP_ASYNC) != 0;
@@ -120,6 +132,8 @@ void ptx_plan_entry(struct ptx_plan *plan, const struct ptx_analysis *a, uint32_
 		if (facts->reasons & 1u << r)
 			refuse(plan, (enum ptx_reason)r, facts->line[r]);
 	check_module(plan, a, f);
+	if (form != PTX_FORM_PERSISTENT)
+		return;
 	choose_barrier(plan, facts);
 	check_meetings(plan, a, func);
 	if (f->reqntid[0] && ((f->reqntid[1] == 1 && f->reqntid[2] == 1) || f->reqntid[0] % 32 == 0))

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Whether and how an entry becomes a persistent worker. */
+/* Whether and how an entry gets a form. */
 #ifndef GPUSHARE_PTX_PLAN_H
 #define GPUSHARE_PTX_PLAN_H
 
 #include "device/ptx/facts.h"
 
-/* Static shared memory of the twin, beside the original's: twin.c has the layout. */
+/* Static shared memory of a twin that claims, beside the original's: twin.c has the layout. */
 #define PTX_SLOT_BYTES 96u
 #define PTX_SLOT_ALIGN 16u
 
 struct ptx_plan {
-	enum ptx_reason reason;  /* NONE: persistent */
-	uint32_t reason_line;
+	enum ptx_form form;
+	struct ptx_refusal why_not;
 	uint8_t sync_aware;      /* threads that are done answer the barriers of the others */
 	uint8_t reduces;         /* ... and the body has reductions over the block */
 	uint8_t barrier;         /* number of the boundary's barrier */
@@ -24,6 +24,7 @@ struct ptx_plan {
 /* Byte offset behind the parameters, and the offset of each (offset[] of f->nparam, may be NULL). */
 uint64_t ptx_param_layout(const struct ptx_func *f, uint32_t *offset);
 
-void ptx_plan_entry(struct ptx_plan *plan, const struct ptx_analysis *a, uint32_t func);
+/* May the entry have the form, any but AS_IS, and if so, how? */
+void ptx_plan_entry(struct ptx_plan *plan, const struct ptx_analysis *a, uint32_t func, enum ptx_form form);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The body of a kernel as the body of a loop: block-task indices for block
- * indices (seed 000, section 5), a branch to the boundary for every way out,
- * barriers that threads which are already done can answer.
+ * The body of a kernel with block-task indices for block indices (seed 000,
+ * section 5).  As the body of a loop it has also a branch to the boundary for
+ * every way out, and barriers that threads which are already done can answer.
  */
 #define _GNU_SOURCE
 #include "device/ptx/opcode.h"
@@ -46,10 +46,16 @@ static uint8_t grid_sizes_of(const struct ptx_operand *opd, uint32_t n)
 /* The original grid's size is read where it is used, so that no register holds it elsewhere. */
 static void load_grid_sizes(struct rewriter *r, uint8_t which)
 {
-	ptx_out_str(r->out, "ld.param.u64 %__gpushare_ctl, [__gpushare_ctl];\n\t"
-			    "cvta.to.global.u64 %__gpushare_ctl, %__gpushare_ctl;\n\t");
+	int sliced = r->plan->form == PTX_FORM_SLICED;
+
+	if (!sliced)
+		ptx_out_str(r->out, "ld.param.u64 %__gpushare_ctl, [__gpushare_ctl];\n\t"
+				    "cvta.to.global.u64 %__gpushare_ctl, %__gpushare_ctl;\n\t");
 	for (unsigned i = 0; i < 3; i++)
-		if (which & 1u << i)
+		if (which & 1u << i && sliced)
+			ptx_out_fmt(r->out, "ld.param.u32 %%__gpushare_n%c, [__gpushare_slice+%u];\n\t",
+				    'x' + (int)i, 12 + 4 * i);
+		else if (which & 1u << i)
 			ptx_out_fmt(r->out, "ld.global.nc.u32 %%__gpushare_n%c, [%%__gpushare_ctl+%u];\n\t",
 				    'x' + (int)i, 88 + 4 * i);
 }
@@ -172,7 +178,7 @@ static void rewrite_insn(struct rewriter *r, const struct ptx_stmt *s)
 	enum ptx_op op = (enum ptx_op)s->insn.op;
 	uint8_t sizes;
 
-	if (op == PTX_OP_RET || op == PTX_OP_EXIT) {
+	if (r->plan->form == PTX_FORM_PERSISTENT && (op == PTX_OP_RET || op == PTX_OP_EXIT)) {
 		rewrite_exit(r, s);
 		return;
 	}

@@ -11,15 +11,26 @@ const char *ptx_form_name(enum ptx_form form)
 {
 	static const char *const names[PTX_FORM_COUNT] = {
 		[PTX_FORM_AS_IS] = "as is", [PTX_FORM_PERSISTENT] = "persistent",
+		[PTX_FORM_GUARDED] = "guarded", [PTX_FORM_SLICED] = "sliced",
 	};
 
 	return (unsigned)form < PTX_FORM_COUNT ? names[form] : "unknown";
 }
 
+const char *ptx_form_suffix(enum ptx_form form)
+{
+	static const char *const suffixes[PTX_FORM_COUNT] = {
+		[PTX_FORM_AS_IS] = "", [PTX_FORM_PERSISTENT] = PTX_PERSISTENT_SUFFIX,
+		[PTX_FORM_GUARDED] = PTX_GUARDED_SUFFIX, [PTX_FORM_SLICED] = PTX_SLICED_SUFFIX,
+	};
+
+	return (unsigned)form < PTX_FORM_COUNT ? suffixes[form] : "";
+}
+
 const char *ptx_reason_words(enum ptx_reason reason)
 {
 	static const char *const words[PTX_REASON_COUNT] = {
-#define PTX_REASON(name, text) [PTX_REASON_##name] = text,
+#define PTX_REASON(name, text, best) [PTX_REASON_##name] = text,
 #include "device/ptx/reasons.def"
 #undef PTX_REASON
 	};
@@ -30,19 +41,12 @@ const char *ptx_reason_words(enum ptx_reason reason)
 const char *ptx_reason_name(enum ptx_reason reason)
 {
 	static const char *const names[PTX_REASON_COUNT] = {
-#define PTX_REASON(name, text) [PTX_REASON_##name] = #name,
+#define PTX_REASON(name, text, best) [PTX_REASON_##name] = #name,
 #include "device/ptx/reasons.def"
 #undef PTX_REASON
 	};
 
 	return (unsigned)reason < PTX_REASON_COUNT ? names[reason] : "unknown";
-}
-
-static int ends_in(struct ptx_slice s, const char *suffix)
-{
-	size_t n = strlen(suffix);
-
-	return s.len > n && memcmp(s.s + s.len - n, suffix, n) == 0;
 }
 
 static int report_params(struct ptx_kernel *k, const struct ptx_func *f)
@@ -63,8 +67,60 @@ static int report_params(struct ptx_kernel *k, const struct ptx_func *f)
 	return 0;
 }
 
-static int report(struct ptx_kernel *k, const struct ptx_analysis *a, uint32_t func,
-		  const struct ptx_plan *plan)
+/* A transformation under way. */
+struct work {
+	struct ptx_transformed *t;
+	struct ptx_out out;
+	struct ptx_analysis a;
+	uint32_t forms; /* asked for */
+	int every;
+	uint32_t at;    /* the module's text up to here is written */
+	int ends;       /* a guarded twin wants PTX_END_ENTRY */
+};
+
+static const struct {
+	enum ptx_form form;
+	void (*put)(struct ptx_out *out, const struct ptx_analysis *a, uint32_t func, const struct ptx_plan *plan);
+} makers[] = { /* best first */
+	{ PTX_FORM_PERSISTENT, ptx_twin_persistent },
+	{ PTX_FORM_GUARDED, ptx_twin_guarded },
+	{ PTX_FORM_SLICED, ptx_twin_sliced },
+};
+
+#define NMAKER (sizeof(makers) / sizeof(makers[0]))
+
+/* Was the entry made by a transformation, now or at build time? */
+static int is_made(struct ptx_slice name)
+{
+	if (ptx_is(name, PTX_END_ENTRY))
+		return 1;
+	for (size_t i = 0; i < NMAKER; i++) {
+		const char *suffix = ptx_form_suffix(makers[i].form);
+		size_t n = strlen(suffix);
+
+		if (name.len > n && memcmp(name.s + name.len - n, suffix, n) == 0)
+			return 1;
+	}
+	return 0;
+}
+
+static int has_name(const struct ptx_analysis *a, struct ptx_slice name, const char *suffix)
+{
+	size_t n = strlen(suffix);
+	char *whole = malloc(name.len + n);
+	struct ptx_slice s = { whole, name.len + (uint32_t)n };
+	int found;
+
+	if (!whole)
+		return 0;
+	memcpy(whole, name.s, name.len);
+	memcpy(whole + name.len, suffix, n);
+	found = ptx_symtab_get(&a->names, s) != PTX_SYM_NONE;
+	free(whole);
+	return found;
+}
+
+static int report(struct ptx_kernel *k, const struct ptx_analysis *a, uint32_t func, const struct ptx_plan *plan)
 {
 	const struct ptx_func *f = &a->module->func[func];
 
@@ -72,90 +128,118 @@ static int report(struct ptx_kernel *k, const struct ptx_analysis *a, uint32_t f
 	k->name = strndup(f->name.s, f->name.len);
 	if (!k->name)
 		return -1;
-	k->form = plan->reason == PTX_REASON_NONE ? PTX_FORM_PERSISTENT : PTX_FORM_AS_IS;
-	k->reason = plan->reason;
-	k->reason_line = plan->reason_line;
+	for (size_t i = 0; i < NMAKER; i++)
+		k->why_not[makers[i].form] = plan[i].why_not;
 	k->ctl_offset = plan->ctl_offset;
 	k->static_shared = plan->static_shared;
 	k->uses_barrier = (a->func[func].facts & PTX_FACT_BARRIER) != 0;
-	k->sync_aware = plan->sync_aware && plan->reason == PTX_REASON_NONE;
+	k->sync_aware = plan->sync_aware && plan->why_not.reason == PTX_REASON_NONE;
 	k->whole_warps = plan->whole_warps;
 	return report_params(k, f);
 }
 
-/* Is the twin there already, from a transformation at build time? */
-static int has_twin(const struct ptx_analysis *a, struct ptx_slice name)
+/* The best form asked for that is admissible, and why not the one before it. */
+static void choose(const struct work *w, struct ptx_kernel *k)
 {
-	char *twin = malloc(name.len + sizeof(PTX_PERSISTENT_SUFFIX));
-	struct ptx_slice s = { twin, name.len + (uint32_t)sizeof(PTX_PERSISTENT_SUFFIX) - 1 };
-	int found;
+	for (size_t i = 0; i < NMAKER; i++) {
+		enum ptx_form form = makers[i].form;
 
-	if (!twin)
-		return 0;
-	memcpy(twin, name.s, name.len);
-	memcpy(twin + name.len, PTX_PERSISTENT_SUFFIX, sizeof(PTX_PERSISTENT_SUFFIX));
-	found = ptx_symtab_get(&a->names, s) != PTX_SYM_NONE;
-	free(twin);
-	return found;
+		if (!(w->forms & PTX_FORM_BIT(form)))
+			continue;
+		if (k->why_not[form].reason != PTX_REASON_NONE) {
+			if (!k->forms) {
+				k->reason = k->why_not[form].reason;
+				k->reason_line = k->why_not[form].line;
+			}
+			continue;
+		}
+		if (!k->forms)
+			k->form = form;
+		k->forms |= PTX_FORM_BIT(form);
+		if (!w->every)
+			break;
+	}
 }
 
-static int transform_entries(struct ptx_transformed *t, struct ptx_out *out, const struct ptx_analysis *a)
+static void put_twins(struct work *w, uint32_t func, const struct ptx_kernel *k, const struct ptx_plan *plan)
 {
-	const struct ptx_module *m = a->module;
-	uint32_t at = 0;
+	const struct ptx_module *m = w->a.module;
+	const struct ptx_func *f = &m->func[func];
 
-	ptx_out_reserve(out, (size_t)m->len * 2 + m->len / 2);
-	t->kernel = calloc(m->nfunc + 1, sizeof(*t->kernel));
-	if (!t->kernel)
+	for (size_t i = 0; i < NMAKER; i++) {
+		enum ptx_form form = makers[i].form;
+
+		if (!(k->forms & PTX_FORM_BIT(form)) || has_name(&w->a, f->name, ptx_form_suffix(form)))
+			continue;
+		ptx_out_put(&w->out, m->text + w->at, f->span.end - w->at);
+		w->at = f->span.end;
+		ptx_out_str(&w->out, "\n\n");
+		makers[i].put(&w->out, &w->a, func, &plan[i]);
+		w->ends |= form == PTX_FORM_GUARDED;
+	}
+}
+
+static int transform_entries(struct work *w)
+{
+	static const struct ptx_slice none = { "", 0 };
+	const struct ptx_module *m = w->a.module;
+
+	ptx_out_reserve(&w->out, (size_t)m->len * 2 + m->len / 2);
+	w->t->kernel = calloc(m->nfunc + 1, sizeof(*w->t->kernel));
+	if (!w->t->kernel)
 		return -1;
 	for (uint32_t i = 0; i < m->nfunc; i++) {
 		const struct ptx_func *f = &m->func[i];
-		struct ptx_plan plan;
+		struct ptx_kernel *k = &w->t->kernel[w->t->nkernel];
+		struct ptx_plan plan[NMAKER];
 
-		if (!f->is_entry || f->is_decl || ends_in(f->name, PTX_PERSISTENT_SUFFIX))
+		if (!f->is_entry || f->is_decl || is_made(f->name))
 			continue;
-		ptx_plan_entry(&plan, a, i);
-		t->nkernel++;
-		if (report(&t->kernel[t->nkernel - 1], a, i, &plan) < 0)
+		for (size_t p = 0; p < NMAKER; p++)
+			ptx_plan_entry(&plan[p], &w->a, i, makers[p].form);
+		w->t->nkernel++;
+		if (report(k, &w->a, i, plan) < 0)
 			return -1;
-		if (plan.reason != PTX_REASON_NONE || has_twin(a, f->name))
-			continue;
-		ptx_out_put(out, m->text + at, f->span.end - at);
-		at = f->span.end;
-		ptx_out_str(out, "\n\n");
-		ptx_twin_persistent(out, a, i, &plan);
+		choose(w, k);
+		put_twins(w, i, k, plan);
 	}
-	ptx_out_put(out, m->text + at, m->len - at);
-	ptx_out_put(out, "", 1); /* some text even if the module had none */
-	return out->failed ? -1 : 0;
+	ptx_out_put(&w->out, m->text + w->at, m->len - w->at);
+	if (w->ends && !has_name(&w->a, none, PTX_END_ENTRY))
+		ptx_put_end_entry(&w->out, &w->a);
+	ptx_out_put(&w->out, "", 1); /* some text even if the module had none */
+	return w->out.failed ? -1 : 0;
 }
 
-struct ptx_transformed *ptx_transform(const char *text, size_t len, struct gs_error *err)
+struct ptx_transformed *ptx_transform_forms(const char *text, size_t len, uint32_t forms, int every,
+					    struct gs_error *err)
 {
 	struct ptx_module *module = ptx_parse(text, len, err);
-	struct ptx_transformed *t;
-	struct ptx_analysis a = { 0 };
-	struct ptx_out out = { 0 };
+	struct work w = { .forms = forms, .every = every };
 	int rc = -1;
 
 	if (!module)
 		return NULL;
-	t = calloc(1, sizeof(*t));
-	if (t && ptx_analyse(&a, module) == 0)
-		rc = transform_entries(t, &out, &a);
-	if (t) {
-		t->text = out.text;
-		t->len = out.len ? out.len - 1 : 0;
+	w.t = calloc(1, sizeof(*w.t));
+	if (w.t && ptx_analyse(&w.a, module) == 0)
+		rc = transform_entries(&w);
+	if (w.t) {
+		w.t->text = w.out.text;
+		w.t->len = w.out.len ? w.out.len - 1 : 0;
 	}
 	if (rc < 0) {
 		gs_fail(err, "line 1: no memory");
-		ptx_transformed_free(t);
-		t = NULL;
+		ptx_transformed_free(w.t);
+		w.t = NULL;
 	}
-	if (a.module)
-		ptx_analysis_free(&a);
+	if (w.a.module)
+		ptx_analysis_free(&w.a);
 	ptx_module_free(module);
-	return t;
+	return w.t;
+}
+
+struct ptx_transformed *ptx_transform(const char *text, size_t len, struct gs_error *err)
+{
+	return ptx_transform_forms(text, len, PTX_FORMS_ALL, 0, err);
 }
 
 void ptx_transformed_free(struct ptx_transformed *t)

@@ -15,38 +15,63 @@
 
 /* Behind the original name: the transformed twin's. */
 #define PTX_PERSISTENT_SUFFIX "__gpushare_p"
+#define PTX_GUARDED_SUFFIX "__gpushare_g"
+#define PTX_SLICED_SUFFIX "__gpushare_s"
 
+/*
+ * An entry of its own beside guarded twins, (.param .u64 control block), to be
+ * launched as one thread behind each launch of one: it reports the end (ctl.h).
+ */
+#define PTX_END_ENTRY "__gpushare_end"
+
+/* Best first, but for AS_IS.  The numbers are part of the client protocol: only ever append. */
 enum ptx_form {
 	PTX_FORM_AS_IS,      /* original only: held at launch boundaries */
-	PTX_FORM_PERSISTENT,
+	PTX_FORM_PERSISTENT, /* workers that claim block-tasks in a loop (ctl.h) */
+	PTX_FORM_GUARDED,    /* a block claims its block-task when it starts (ctl.h) */
+	PTX_FORM_SLICED,     /* launches over ranges of block-tasks (slice.h) */
 	PTX_FORM_COUNT
 };
 
-/* Why a kernel stays as it is: PTX_REASON(NAME, "words"). */
+/* Sets of forms; AS_IS is in none. */
+#define PTX_FORM_BIT(form) (1u << (form))
+#define PTX_FORMS_ALL \
+	(PTX_FORM_BIT(PTX_FORM_PERSISTENT) | PTX_FORM_BIT(PTX_FORM_GUARDED) | PTX_FORM_BIT(PTX_FORM_SLICED))
+
+/* Why a kernel gets no better form: PTX_REASON(NAME, "words", best form that it leaves). */
 enum ptx_reason {
-#define PTX_REASON(name, words) PTX_REASON_##name,
+#define PTX_REASON(name, words, best) PTX_REASON_##name,
 #include "device/ptx/reasons.def"
 #undef PTX_REASON
 	PTX_REASON_COUNT
 };
 
 const char *ptx_form_name(enum ptx_form form);       /* "persistent" */
+const char *ptx_form_suffix(enum ptx_form form);     /* "__gpushare_p"; "" of AS_IS */
 const char *ptx_reason_words(enum ptx_reason reason); /* "uses thread-block clusters" */
 const char *ptx_reason_name(enum ptx_reason reason);  /* "CLUSTER" */
 
+/* NONE: admissible. */
+struct ptx_refusal {
+	enum ptx_reason reason;
+	uint32_t line;          /* where in the text, 0 if nowhere */
+};
+
 struct ptx_kernel {
 	char *name;             /* the entry's, as in the module */
-	enum ptx_form form;
-	enum ptx_reason reason; /* NONE unless the form is AS_IS */
-	uint32_t reason_line;   /* where in the text, 0 if nowhere */
+	enum ptx_form form;     /* the best of those asked for that it may have */
+	uint32_t forms;         /* whose twins are in the text: a set */
+	enum ptx_reason reason; /* why not the next better form asked for; NONE if there is none */
+	uint32_t reason_line;
+	struct ptx_refusal why_not[PTX_FORM_COUNT]; /* for each form, asked for or not */
 	uint32_t nparam;        /* of the original */
 	uint32_t *param_offset; /* byte offset of each in the parameter block */
 	uint32_t *param_size;   /* bytes */
-	uint32_t ctl_offset;    /* of the added parameter, the gs_ctl's address */
+	uint32_t ctl_offset;    /* of the added parameter: the gs_ctl's address, or of SLICED the gs_slice */
 	uint32_t static_shared; /* bytes declared by the original, an upper bound */
 	uint8_t uses_barrier;
-	uint8_t sync_aware;     /* the twin's barriers also count threads that are done: they cost more */
-	uint8_t whole_warps;    /* launch the twin only if the block is one row of threads
+	uint8_t sync_aware;     /* PERSISTENT: its barriers also count threads that are done, which costs more */
+	uint8_t whole_warps;    /* PERSISTENT: launch it only if the block is one row of threads
 				 * (blockDim.y == blockDim.z == 1) or blockDim.x is a multiple of 32;
 				 * otherwise lanes of a warp may part that were taken to stay together */
 };
@@ -59,11 +84,18 @@ struct ptx_transformed {
 };
 
 /*
- * Transform every entry that allows it.  Returns NULL with "line N: reason"
- * when the text cannot be parsed at all; a kernel that cannot be transformed
- * is no error.
+ * Give every entry the best form that it allows.  Returns NULL with
+ * "line N: reason" when the text cannot be parsed at all; a kernel that cannot
+ * be transformed is no error.
  */
 struct ptx_transformed *ptx_transform(const char *text, size_t len, struct gs_error *err);
+
+/*
+ * The same with the forms of the set `forms` only.  every: a twin of each form
+ * of the set that the entry allows, instead of the best alone.
+ */
+struct ptx_transformed *ptx_transform_forms(const char *text, size_t len, uint32_t forms, int every,
+					    struct gs_error *err);
 void ptx_transformed_free(struct ptx_transformed *t); /* NULL is fine */
 
 #endif

@@ -18,25 +18,8 @@
  * the reading, and another one before it writes that slot again.
  */
 #define _GNU_SOURCE
-#include "device/ptx/ctl.h"
-#include "device/ptx/stub_layout.h"
 #include "device/ptx/twin.h"
 
-#include <string.h>
-
-_Static_assert(offsetof(struct gs_ctl, next) == 0 && offsetof(struct gs_ctl, exited) == 8 &&
-	       offsetof(struct gs_ctl, limit) == 64 && offsetof(struct gs_ctl, chunk) == 68 &&
-	       offsetof(struct gs_ctl, chunk_max) == 72 && offsetof(struct gs_ctl, chunk_ns) == 76 &&
-	       offsetof(struct gs_ctl, total) == 80 && offsetof(struct gs_ctl, nctaid) == 88 &&
-	       offsetof(struct gs_ctl, workers) == 100 && offsetof(struct gs_ctl, stub) == 104 &&
-	       offsetof(struct gs_ctl, done) == 112 && offsetof(struct gs_ctl, proxy) == 116 &&
-	       offsetof(struct gs_ctl, rearm) == 120,
-	       "the offsets below");
-_Static_assert(PTX_STUB_KSTATE == 0 && PTX_STUB_STARTED == 4 && PTX_STUB_DONE == 24 &&
-	       PTX_KSTATE_READY == 1 &&
-	       PTX_KSTATE_TOEVICT == 4 && PTX_KSTATE_DONE == 5, "the numbers below");
-
-/* In the code below: $L and $S are a load and a store that other processors see. */
 static const char declarations[] =
 	"\n\t.reg .pred %__gpushare_p, %__gpushare_q;\n"
 	"\t.reg .b32 %__gpushare_left, %__gpushare_round, %__gpushare_r<8>;\n"
@@ -45,26 +28,13 @@ static const char declarations[] =
 	"\t.reg .b64 %__gpushare_ctl, %__gpushare_d<4>;\n"
 	"\t.shared .align 16 .b8 __gpushare_slot[96];\n";
 
-/* Predicate q: not thread 0. */
-#define NOT_THREAD_0 \
-	"\tmov.u32 %__gpushare_r0, %tid.x;\n" \
-	"\tmov.u32 %__gpushare_r1, %tid.y;\n" \
-	"\tor.b32 %__gpushare_r0, %__gpushare_r0, %__gpushare_r1;\n" \
-	"\tmov.u32 %__gpushare_r1, %tid.z;\n" \
-	"\tor.b32 %__gpushare_r0, %__gpushare_r0, %__gpushare_r1;\n" \
-	"\tsetp.ne.u32 %__gpushare_q, %__gpushare_r0, 0;\n"
-
-#define LOAD_CTL \
-	"\tld.param.u64 %__gpushare_ctl, [__gpushare_ctl];\n" \
-	"\tcvta.to.global.u64 %__gpushare_ctl, %__gpushare_ctl;\n"
-
 /* Thread 0 prepares its shared words; that of worker 0 tells the stub that the launch has begun. */
 static const char entry_code[] =
 	"\tmov.u32 %__gpushare_left, 0;\n"
 	"\tmov.u32 %__gpushare_round, 0;\n"
-	NOT_THREAD_0
+	PTX_NOT_THREAD_0
 	"\t@%__gpushare_q bra $__gpushare_meet;\n"
-	LOAD_CTL
+	PTX_LOAD_CTL
 	"\tld.global.u64 %__gpushare_d1, [%__gpushare_ctl+80];\n"
 	"\tld.global.v2.u32 {%__gpushare_r0, %__gpushare_r1}, [%__gpushare_ctl+88];\n"
 	"\tld.global.u32 %__gpushare_r2, [%__gpushare_ctl+68];\n"
@@ -84,43 +54,7 @@ static const char entry_code[] =
 	"\tst.shared.u32 [__gpushare_slot+64], %__gpushare_r5;\n"
 	"\tst.shared.v2.u32 [__gpushare_slot+72], {%__gpushare_r0, %__gpushare_r0};\n"
 	"\tst.shared.v4.u32 [__gpushare_slot+80], {%__gpushare_r0, %__gpushare_r0, %__gpushare_r0, %__gpushare_r0};\n"
-	"\tmov.u32 %__gpushare_r0, %ctaid.x;\n"
-	"\tsetp.ne.u32 %__gpushare_q, %__gpushare_r0, 0;\n"
-	"\t@%__gpushare_q bra $__gpushare_claim;\n"
-	"\tld.global.u64 %__gpushare_d0, [%__gpushare_ctl+104];\n"
-	"\tsetp.eq.u64 %__gpushare_q, %__gpushare_d0, 0;\n"
-	"\t@%__gpushare_q bra $__gpushare_claim;\n"
-	"\tcvta.to.global.u64 %__gpushare_d0, %__gpushare_d0;\n"
-	"\tmov.u32 %__gpushare_r0, 1;\n"
-	"\t$S.u32 [%__gpushare_d0+4], %__gpushare_r0;\n"
-	"\tld.global.u32 %__gpushare_r0, [%__gpushare_ctl+116];\n"
-	"\tsetp.eq.u32 %__gpushare_q, %__gpushare_r0, 0;\n"
-	"\t@%__gpushare_q bra $__gpushare_claim;\n";
-
-/*
- * Worker 0 as the proxy (ctl.h).  It publishes an empty claim when it is done,
- * so its other threads, which wait at the meeting all the while, leave with it.
- */
-static const char proxy_code[] =
-	"$__gpushare_watch:\n"
-	"\t$L.u32 %__gpushare_r0, [%__gpushare_d0];\n"
-	"\tsetp.eq.u32 %__gpushare_q, %__gpushare_r0, 4;\n"
-	"\t@%__gpushare_q bra $__gpushare_tell;\n"
-	"\t$L.u64 %__gpushare_d1, [%__gpushare_ctl];\n"
-	"\tld.shared.u64 %__gpushare_d2, [__gpushare_slot+48];\n"
-	"\tsetp.ge.u64 %__gpushare_q, %__gpushare_d1, %__gpushare_d2;\n"
-	"\t@%__gpushare_q bra $__gpushare_watched;\n"
-	"$P"
-	"\tbra $__gpushare_watch;\n"
-	"$__gpushare_tell:\n"
-	"\tmov.u32 %__gpushare_r0, 0;\n"
-	"\t$S.u32 [%__gpushare_ctl+64], %__gpushare_r0;\n"
-	"$__gpushare_watched:\n"
-	"\tmov.u32 %__gpushare_r0, 0;\n"
-	"\tmov.u32 %__gpushare_r1, 0;\n"
-	"\tmov.u32 %__gpushare_r2, 0;\n"
-	"\tmov.u32 %__gpushare_r3, 0;\n"
-	"\tbra $__gpushare_publish;\n";
+	PTX_TELL_STARTED;
 
 /* The boundary: the next block-task of the claim, or a new claim by thread 0. */
 static const char boundary_code[] =
@@ -128,12 +62,12 @@ static const char boundary_code[] =
 	"\tand.b32 %__gpushare_r0, %__gpushare_left, 0x7fffffff;\n"
 	"\tsetp.ne.u32 %__gpushare_p, %__gpushare_r0, 0;\n"
 	"\t@%__gpushare_p bra $M;\n"
-	NOT_THREAD_0
+	PTX_NOT_THREAD_0
 	"\t@%__gpushare_q bra $__gpushare_meet;\n";
 
 /* A claim that took less than chunk_ns doubles the chunk, more than twice that halves it. */
 static const char adapt_code[] =
-	LOAD_CTL
+	PTX_LOAD_CTL
 	"\tld.shared.v2.u32 {%__gpushare_r1, %__gpushare_r0}, [__gpushare_slot+56];\n"
 	"\tsetp.eq.u32 %__gpushare_q, %__gpushare_r1, 0;\n"
 	"\t@%__gpushare_q bra $__gpushare_claim;\n"
@@ -191,37 +125,6 @@ static const char claim_code[] =
 	"\tsetp.eq.u64 %__gpushare_q, %__gpushare_d1, %__gpushare_d2;\n"
 	"\t@%__gpushare_q bra $__gpushare_publish;\n";
 
-/*
- * The claim's first index to x, y, z.  index / nctaid.x is below 2^32, so
- * beyond 32 bits a long division of 32 steps will do; it takes two registers.
- */
-static const char decode_code[] =
-	"\tmov.u32 %__gpushare_r2, %__gpushare_r0;\n"
-	"\tsetp.ne.u32 %__gpushare_q, %__gpushare_r6, 0;\n"
-	"\t@%__gpushare_q bra $__gpushare_far;\n"
-	"\tdiv.u32 %__gpushare_r2, %__gpushare_r0, %__gpushare_r4;\n"
-	"\tmul.lo.u32 %__gpushare_r1, %__gpushare_r2, %__gpushare_r4;\n"
-	"\tsub.u32 %__gpushare_r0, %__gpushare_r0, %__gpushare_r1;\n"
-	"\tbra $__gpushare_near;\n"
-	"$__gpushare_far:\n"
-	"\tmov.u32 %__gpushare_r0, %__gpushare_r6;\n"
-	"\tmov.u32 %__gpushare_r5, 32;\n"
-	"$__gpushare_digit:\n"
-	"\tshr.u32 %__gpushare_r1, %__gpushare_r2, 31;\n"
-	"\tshl.b32 %__gpushare_r0, %__gpushare_r0, 1;\n"
-	"\tor.b32 %__gpushare_r0, %__gpushare_r0, %__gpushare_r1;\n"
-	"\tshl.b32 %__gpushare_r2, %__gpushare_r2, 1;\n"
-	"\tsetp.ge.u32 %__gpushare_q, %__gpushare_r0, %__gpushare_r4;\n"
-	"\t@%__gpushare_q sub.u32 %__gpushare_r0, %__gpushare_r0, %__gpushare_r4;\n"
-	"\t@%__gpushare_q or.b32 %__gpushare_r2, %__gpushare_r2, 1;\n"
-	"\tsub.u32 %__gpushare_r5, %__gpushare_r5, 1;\n"
-	"\tsetp.ne.u32 %__gpushare_q, %__gpushare_r5, 0;\n"
-	"\t@%__gpushare_q bra $__gpushare_digit;\n"
-	"$__gpushare_near:\n"
-	"\tld.shared.u32 %__gpushare_r4, [__gpushare_slot+36];\n"
-	"\trem.u32 %__gpushare_r1, %__gpushare_r2, %__gpushare_r4;\n"
-	"\tdiv.u32 %__gpushare_r2, %__gpushare_r2, %__gpushare_r4;\n";
-
 static const char publish_code[] =
 	"$__gpushare_publish:\n"
 	"\tshr.u32 %__gpushare_r4, %__gpushare_left, 31;\n"
@@ -276,78 +179,16 @@ static const char index_yz_code[] =
 /* Thread 0 counts its worker out; the last block out says READY or DONE (kstate.def). */
 static const char leave_code[] =
 	"$__gpushare_leave:\n"
-	NOT_THREAD_0
+	PTX_NOT_THREAD_0
 	"\t@%__gpushare_q bra $__gpushare_out;\n"
-	LOAD_CTL
+	PTX_LOAD_CTL
 	"\tmembar.gl;\n"
 	"\tatom.global.add.u32 %__gpushare_r0, [%__gpushare_ctl+8], 1;\n"
 	"\tadd.u32 %__gpushare_r0, %__gpushare_r0, 1;\n"
 	"\tld.global.u32 %__gpushare_r1, [%__gpushare_ctl+100];\n"
 	"\tsetp.ne.u32 %__gpushare_p, %__gpushare_r0, %__gpushare_r1;\n"
 	"\t@%__gpushare_p bra $__gpushare_out;\n"
-	"\tmembar.gl;\n"
-	"\tmov.u32 %__gpushare_r0, 0;\n"
-	"\tst.global.u32 [%__gpushare_ctl+8], %__gpushare_r0;\n"
-	"\tld.global.u32 %__gpushare_r1, [%__gpushare_ctl+116];\n"
-	"\tsetp.ne.u32 %__gpushare_q, %__gpushare_r1, 0;\n"
-	"\tmov.u32 %__gpushare_r1, 0xffffffff;\n"
-	"\t@%__gpushare_q st.global.u32 [%__gpushare_ctl+64], %__gpushare_r1;\n"
-	"\t$L.u64 %__gpushare_d0, [%__gpushare_ctl];\n"
-	"\tld.global.u64 %__gpushare_d1, [%__gpushare_ctl+80];\n"
-	"\tsetp.lt.u64 %__gpushare_p, %__gpushare_d0, %__gpushare_d1;\n"
-	"\tmin.u64 %__gpushare_d0, %__gpushare_d0, %__gpushare_d1;\n"
-	"\tld.global.u64 %__gpushare_d2, [%__gpushare_ctl+104];\n"
-	"\tsetp.eq.u64 %__gpushare_q, %__gpushare_d2, 0;\n"
-	"\t@%__gpushare_q bra $__gpushare_counted;\n"
-	"\tcvta.to.global.u64 %__gpushare_d2, %__gpushare_d2;\n"
-	"\t$S.u64 [%__gpushare_d2+24], %__gpushare_d0;\n"
-	"$__gpushare_counted:\n"
-	"\t@%__gpushare_p bra $__gpushare_left;\n"
-	"\tld.global.u32 %__gpushare_r0, [%__gpushare_ctl+120];\n"
-	"\tsetp.ne.u32 %__gpushare_q, %__gpushare_r0, 0;\n"
-	"\tmov.u64 %__gpushare_d0, 0;\n"
-	"\t@%__gpushare_q st.global.u64 [%__gpushare_ctl], %__gpushare_d0;\n"
-	"\tld.global.u32 %__gpushare_r0, [%__gpushare_ctl+112];\n"
-	"\tadd.u32 %__gpushare_r0, %__gpushare_r0, 1;\n"
-	"\tmembar.sys;\n"
-	"\t$S.u32 [%__gpushare_ctl+112], %__gpushare_r0;\n"
-	"$__gpushare_left:\n"
-	"\tsetp.eq.u64 %__gpushare_q, %__gpushare_d2, 0;\n"
-	"\t@%__gpushare_q bra $__gpushare_out;\n"
-	"\tmembar.sys;\n"
-	"\tselp.u32 %__gpushare_r0, 1, 5, %__gpushare_p;\n"
-	"\t$S.u32 [%__gpushare_d2], %__gpushare_r0;\n"
-	"$__gpushare_out:\n"
-	"\tret;\n";
-
-/* $L, $S, $P, $M stand for instructions and a label that depend on the target and the kernel. */
-static void put_code(struct ptx_out *out, const char *code, uint32_t sm, const char *more)
-{
-	const char *at;
-
-	while ((at = strchr(code, '$'))) {
-		ptx_out_put(out, code, (size_t)(at - code));
-		code = at + 2;
-		switch (at[1]) {
-		case 'L':
-			ptx_out_str(out, sm >= 70 ? "ld.relaxed.sys.global" : "ld.volatile.global");
-			break;
-		case 'S':
-			ptx_out_str(out, sm >= 70 ? "st.relaxed.sys.global" : "st.volatile.global");
-			break;
-		case 'P':
-			if (sm >= 70)
-				ptx_out_str(out, "\tnanosleep.u32 500;\n");
-			break;
-		case 'M':
-			ptx_out_str(out, more);
-			break;
-		default:
-			ptx_out_put(out, at, 2);
-		}
-	}
-	ptx_out_str(out, code);
-}
+	PTX_REPORT;
 
 /*
  * Where all threads of the block wait for each other.  If some are still in
@@ -379,26 +220,6 @@ static void put_meeting(struct ptx_out *out, const struct ptx_plan *plan)
 			 "\tbar.warp.sync 0xffffffff;\n");
 }
 
-static void put_head(struct ptx_out *out, const struct ptx_module *m, const struct ptx_func *f)
-{
-	uint32_t name_end = (uint32_t)(f->name.s - m->text) + f->name.len;
-
-	ptx_out_put(out, m->text + f->span.begin, name_end - f->span.begin);
-	ptx_out_str(out, PTX_PERSISTENT_SUFFIX "(");
-	if (f->nparam) {
-		uint32_t end = f->param[f->nparam - 1].span.end; /* before any comment */
-
-		ptx_out_put(out, m->text + f->params_begin, end - f->params_begin);
-		ptx_out_str(out, ",");
-	}
-	ptx_out_str(out, "\n\t.param .u64 __gpushare_ctl\n)");
-	/* the performance directives: from behind the parameters to behind the body's brace */
-	name_end = f->params_end;
-	if (name_end < f->body_begin && m->text[name_end] == ')')
-		name_end++;
-	ptx_out_put(out, m->text + name_end, f->body_begin - name_end);
-}
-
 void ptx_twin_persistent(struct ptx_out *out, const struct ptx_analysis *a, uint32_t func,
 			 const struct ptx_plan *plan)
 {
@@ -406,29 +227,29 @@ void ptx_twin_persistent(struct ptx_out *out, const struct ptx_analysis *a, uint
 	const struct ptx_func *f = &m->func[func];
 	const char *more = plan->meet_each_task ? "$__gpushare_meet" : "$__gpushare_task";
 
-	put_head(out, m, f);
+	ptx_put_head(out, m, f, PTX_FORM_PERSISTENT);
 	ptx_out_str(out, declarations);
-	put_code(out, entry_code, a->sm, more);
-	put_code(out, proxy_code, a->sm, more);
+	ptx_put_code(out, entry_code, a->sm, more);
+	ptx_put_code(out, ptx_proxy_code, a->sm, more);
 	ptx_out_str(out, "$__gpushare_next:\n");
 	if (plan->wait_copies)
 		ptx_out_str(out, "\tcp.async.wait_all;\n");
 	if (!plan->sync_aware)
 		ptx_out_str(out, "\tbar.warp.sync 0xffffffff;\n");
-	put_code(out, boundary_code, a->sm, more);
-	put_code(out, adapt_code, a->sm, more);
-	put_code(out, claim_code, a->sm, more);
-	put_code(out, decode_code, a->sm, more);
-	put_code(out, publish_code, a->sm, more);
+	ptx_put_code(out, boundary_code, a->sm, more);
+	ptx_put_code(out, adapt_code, a->sm, more);
+	ptx_put_code(out, claim_code, a->sm, more);
+	ptx_put_code(out, ptx_decode_code, a->sm, more);
+	ptx_put_code(out, publish_code, a->sm, more);
 	put_meeting(out, plan);
-	put_code(out, take_code, a->sm, more);
+	ptx_put_code(out, take_code, a->sm, more);
 	if (a->func[func].block_id)
-		put_code(out, index_code, a->sm, more);
+		ptx_put_code(out, index_code, a->sm, more);
 	if (a->func[func].block_id & 6)
-		put_code(out, index_yz_code, a->sm, more);
+		ptx_put_code(out, index_yz_code, a->sm, more);
 	ptx_out_str(out, "$__gpushare_body:\n");
 	ptx_rewrite_body(out, m, f, plan);
 	ptx_out_str(out, "\n\tbra $__gpushare_next;\n");
-	put_code(out, leave_code, a->sm, more);
+	ptx_put_code(out, leave_code, a->sm, more);
 	ptx_out_str(out, "}\n");
 }

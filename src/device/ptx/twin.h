@@ -1,14 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The text of a twin entry. */
+/*
+ * The text of twin entries: one function per form, and what they share.  Pieces
+ * of code are strings in which $L and $S stand for a load and a store that
+ * other processors see, $P for a pause, $M for a label given along.
+ */
 #ifndef GPUSHARE_PTX_TWIN_H
 #define GPUSHARE_PTX_TWIN_H
 
 #include "device/ptx/out.h"
 #include "device/ptx/plan.h"
 
-/* Append the persistent twin of the entry. */
+/* Append the entry's twin of the plan's form. */
 void ptx_twin_persistent(struct ptx_out *out, const struct ptx_analysis *a, uint32_t func,
 			 const struct ptx_plan *plan);
+void ptx_twin_guarded(struct ptx_out *out, const struct ptx_analysis *a, uint32_t func,
+		      const struct ptx_plan *plan);
+void ptx_twin_sliced(struct ptx_out *out, const struct ptx_analysis *a, uint32_t func,
+		     const struct ptx_plan *plan);
+
+/* Append the entry that reports the end of guarded launches (PTX_END_ENTRY). */
+void ptx_put_end_entry(struct ptx_out *out, const struct ptx_analysis *a);
 
 /* The entry's body with its edits: see rewrite.c. */
 void ptx_rewrite_body(struct ptx_out *out, const struct ptx_module *m, const struct ptx_func *f,
@@ -16,5 +27,82 @@ void ptx_rewrite_body(struct ptx_out *out, const struct ptx_module *m, const str
 
 /* Zero the count of the round after the next, into registers r1 and r2. */
 void ptx_put_clear_count(struct ptx_out *out);
+
+/* The twin's head up to and with the body's brace. */
+void ptx_put_head(struct ptx_out *out, const struct ptx_module *m, const struct ptx_func *f, enum ptx_form form);
+void ptx_put_code(struct ptx_out *out, const char *code, uint32_t sm, const char *more);
+
+/*
+ * Pieces for twins with a control block.  They work on registers %__gpushare_r0
+ * to r6, _d0 to _d3, _ctl, predicates _p and _q, and on the words of
+ * __gpushare_slot at 32, 36 and 48 (twin.c has the layout).
+ */
+extern const char ptx_proxy_code[];  /* behind PTX_TELL_STARTED; ends at $__gpushare_publish */
+extern const char ptx_decode_code[]; /* block-task r6:r0 to x, y, z in r0, r1, r2; r4: nctaid.x */
+
+/* Predicate q: not thread 0. */
+#define PTX_NOT_THREAD_0 \
+	"\tmov.u32 %__gpushare_r0, %tid.x;\n" \
+	"\tmov.u32 %__gpushare_r1, %tid.y;\n" \
+	"\tor.b32 %__gpushare_r0, %__gpushare_r0, %__gpushare_r1;\n" \
+	"\tmov.u32 %__gpushare_r1, %tid.z;\n" \
+	"\tor.b32 %__gpushare_r0, %__gpushare_r0, %__gpushare_r1;\n" \
+	"\tsetp.ne.u32 %__gpushare_q, %__gpushare_r0, 0;\n"
+
+#define PTX_LOAD_CTL \
+	"\tld.param.u64 %__gpushare_ctl, [__gpushare_ctl];\n" \
+	"\tcvta.to.global.u64 %__gpushare_ctl, %__gpushare_ctl;\n"
+
+/* Block 0 tells the stub that the launch has begun; if it is the proxy it goes on, all others claim. */
+#define PTX_TELL_STARTED \
+	"\tmov.u32 %__gpushare_r0, %ctaid.x;\n" \
+	"\tsetp.ne.u32 %__gpushare_q, %__gpushare_r0, 0;\n" \
+	"\t@%__gpushare_q bra $__gpushare_claim;\n" \
+	"\tld.global.u64 %__gpushare_d0, [%__gpushare_ctl+104];\n" \
+	"\tsetp.eq.u64 %__gpushare_q, %__gpushare_d0, 0;\n" \
+	"\t@%__gpushare_q bra $__gpushare_claim;\n" \
+	"\tcvta.to.global.u64 %__gpushare_d0, %__gpushare_d0;\n" \
+	"\tmov.u32 %__gpushare_r0, 1;\n" \
+	"\t$S.u32 [%__gpushare_d0+4], %__gpushare_r0;\n" \
+	"\tld.global.u32 %__gpushare_r0, [%__gpushare_ctl+116];\n" \
+	"\tsetp.eq.u32 %__gpushare_q, %__gpushare_r0, 0;\n" \
+	"\t@%__gpushare_q bra $__gpushare_claim;\n"
+
+/* The last one out: READY or DONE for the stub, and the word that the stream waits for (ctl.h). */
+#define PTX_REPORT \
+	"\tmembar.gl;\n" \
+	"\tmov.u32 %__gpushare_r0, 0;\n" \
+	"\tst.global.u32 [%__gpushare_ctl+8], %__gpushare_r0;\n" \
+	"\tld.global.u32 %__gpushare_r1, [%__gpushare_ctl+116];\n" \
+	"\tsetp.ne.u32 %__gpushare_q, %__gpushare_r1, 0;\n" \
+	"\tmov.u32 %__gpushare_r1, 0xffffffff;\n" \
+	"\t@%__gpushare_q st.global.u32 [%__gpushare_ctl+64], %__gpushare_r1;\n" \
+	"\t$L.u64 %__gpushare_d0, [%__gpushare_ctl];\n" \
+	"\tld.global.u64 %__gpushare_d1, [%__gpushare_ctl+80];\n" \
+	"\tsetp.lt.u64 %__gpushare_p, %__gpushare_d0, %__gpushare_d1;\n" \
+	"\tmin.u64 %__gpushare_d0, %__gpushare_d0, %__gpushare_d1;\n" \
+	"\tld.global.u64 %__gpushare_d2, [%__gpushare_ctl+104];\n" \
+	"\tsetp.eq.u64 %__gpushare_q, %__gpushare_d2, 0;\n" \
+	"\t@%__gpushare_q bra $__gpushare_counted;\n" \
+	"\tcvta.to.global.u64 %__gpushare_d2, %__gpushare_d2;\n" \
+	"\t$S.u64 [%__gpushare_d2+24], %__gpushare_d0;\n" \
+	"$__gpushare_counted:\n" \
+	"\t@%__gpushare_p bra $__gpushare_left;\n" \
+	"\tld.global.u32 %__gpushare_r0, [%__gpushare_ctl+120];\n" \
+	"\tsetp.ne.u32 %__gpushare_q, %__gpushare_r0, 0;\n" \
+	"\tmov.u64 %__gpushare_d0, 0;\n" \
+	"\t@%__gpushare_q st.global.u64 [%__gpushare_ctl], %__gpushare_d0;\n" \
+	"\tld.global.u32 %__gpushare_r0, [%__gpushare_ctl+112];\n" \
+	"\tadd.u32 %__gpushare_r0, %__gpushare_r0, 1;\n" \
+	"\tmembar.sys;\n" \
+	"\t$S.u32 [%__gpushare_ctl+112], %__gpushare_r0;\n" \
+	"$__gpushare_left:\n" \
+	"\tsetp.eq.u64 %__gpushare_q, %__gpushare_d2, 0;\n" \
+	"\t@%__gpushare_q bra $__gpushare_out;\n" \
+	"\tmembar.sys;\n" \
+	"\tselp.u32 %__gpushare_r0, 1, 5, %__gpushare_p;\n" \
+	"\t$S.u32 [%__gpushare_d2], %__gpushare_r0;\n" \
+	"$__gpushare_out:\n" \
+	"\tret;\n"
 
 #endif

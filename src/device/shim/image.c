@@ -76,11 +76,11 @@ static int mapped(struct gs_bytes b)
 	return 1;
 }
 
-/* Nothing preemptible in it: the program's own image will do, only the reasons are kept. */
+/* The form that the launch path knows.  Nothing preemptible in it: the program's own image will do, only the reasons are kept. */
 static struct ptx_transformed *transform_text(const char *text, size_t len)
 {
 	struct gs_error err = { "" };
-	struct ptx_transformed *t = ptx_transform(text, len, &err);
+	struct ptx_transformed *t = ptx_transform_forms(text, len, PTX_FORM_BIT(PTX_FORM_PERSISTENT), 0, &err);
 	uint32_t i = 0;
 
 	if (!t) {
