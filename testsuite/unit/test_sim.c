@@ -119,8 +119,8 @@ struct results {
 static void simulate(struct results *r, const char *policy, uint64_t handover, unsigned rounds)
 {
 	struct sim_experiment x = {
-		.workload = &r->workload, .seed = 1, .rounds = rounds, .shuffle = rounds > 1,
-		.has_gap = rounds > 1, .gap_ns = MS,
+		.workload = &r->workload, .rounds = rounds,
+		.order = { .seed = 1, .shuffle = rounds > 1, .has_gap = rounds > 1, .gap_ns = MS },
 	};
 	struct gs_error err;
 

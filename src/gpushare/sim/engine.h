@@ -10,20 +10,9 @@
 #define GPUSHARE_SIM_ENGINE_H
 
 #include "gpushare/sched/sched.h"
+#include "gpushare/sim/order.h"
+#include "gpushare/sim/rounds.h"
 #include "gpushare/sim/workload.h"
-
-/* When kernel number `kernel` of the workload arrives. */
-struct sim_arrival {
-	uint64_t at_ns;
-	uint32_t kernel;
-};
-
-/* What became of one kernel. */
-struct sim_outcome {
-	uint64_t arrival_ns, start_ns, finish_ns;
-	uint64_t waiting_ns; /* turnaround less alone time */
-	uint32_t preemptions;
-};
 
 struct sim_run {
 	const struct sim_workload *workload;

@@ -184,10 +184,10 @@ static int set_option(struct command *c, int option, const char *value, struct g
 	case OPT_STARVATION:
 		return gs_parse_duration(value, &x->options.starvation_ns, err);
 	case OPT_GAP:
-		x->has_gap = 1;
-		return gs_parse_duration(value, &x->gap_ns, err);
+		x->order.has_gap = 1;
+		return gs_parse_duration(value, &x->order.gap_ns, err);
 	case OPT_SHUFFLE:
-		x->shuffle = 1;
+		x->order.shuffle = 1;
 		return 0;
 	case OPT_ROUNDS:
 		if (gs_parse_int(value, 1, 1000000, &number, err) < 0)
@@ -197,7 +197,7 @@ static int set_option(struct command *c, int option, const char *value, struct g
 	case OPT_SEED:
 		if (gs_parse_int(value, 0, INT64_MAX, &number, err) < 0)
 			return -1;
-		x->seed = (uint64_t)number;
+		x->order.seed = (uint64_t)number;
 		return 0;
 	default:
 		return set_admission(c, option, value, err);
@@ -333,7 +333,7 @@ static int run_admission(struct command *c, struct gs_error *err)
 int main(int argc, char **argv)
 {
 	struct command c = {
-		.experiment = { .seed = 1, .rounds = 1 },
+		.experiment = { .order = { .seed = 1 }, .rounds = 1 },
 		.memory = { .cycle_ns = GS_NS_PER_MS, .options = { .wake = "fifo" } },
 	};
 	struct sim_workload workload;
