@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * gpushare-bench: one subcommand, one file, one entry of the table in main.c.
+ */
+#ifndef GPUSHARE_BENCH_BENCH_H
+#define GPUSHARE_BENCH_BENCH_H
+
+#include <getopt.h>
+#include <stdio.h>
+
+#include "gpushare/bench/stage.h"
+
+struct bench_verb {
+	const char *name, *usage, *words, *help;
+	int (*run)(int argc, char **argv); /* exit status */
+};
+
+extern const struct bench_verb bench_verb_mix;
+
+/* The options that every subcommand has. */
+struct bench_common {
+	struct bench_stage stage;
+	const char *output; /* PREFIX of the files; NULL: none */
+	int argc;           /* the command line, for the files' first lines */
+	char **argv;
+};
+
+#define BENCH_COMMON_OPTIONS \
+	{ "driver", required_argument, NULL, 'D' }, \
+	{ "shim", required_argument, NULL, 'S' }, \
+	{ "conf", required_argument, NULL, 'C' }, \
+	{ "output", required_argument, NULL, 'o' }, \
+	{ "keep", no_argument, NULL, 'K' }, \
+	{ "help", no_argument, NULL, 'h' }
+#define BENCH_COMMON_HELP \
+	"      --driver FILE     a libcuda.so.1 (default: the system's)\n" \
+	"      --shim DIR        folder of gpushare's (default: where it is installed)\n" \
+	"      --conf LINE       a further line of gpushare.conf; may be repeated\n" \
+	"  -o, --output PREFIX   write PREFIX.csv, and what else there is\n" \
+	"      --keep            leave the private folder with gpushared's log\n" \
+	"  -h, --help            print this text\n"
+
+/*
+ * Take one of the common options.  1: taken; 0: not one of them; -1: wrong, or
+ * help was printed; the exit status is in *status.
+ */
+int bench_common_option(struct bench_common *common, const struct bench_verb *verb, int option,
+			const char *value, int *status);
+
+/* Say what was wrong; returns 1, or 2 for wrong usage. */
+int bench_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+int bench_usage(const struct bench_verb *verb, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* Open PREFIX and `suffix` for writing; NULL with a line on standard error. */
+FILE *bench_output(const struct bench_common *common, const char *suffix);
+
+/* Close it; -1 and a line on standard error when not all was written. */
+int bench_output_close(FILE *file);
+
+/* The first lines of a CSV: device, driver, date, command. */
+void bench_output_head(FILE *file, const struct bench_common *common, const char *device,
+		       const char *driver);
+
+#endif

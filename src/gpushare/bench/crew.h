@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The programs of a benchmark, together: started, given orders, waited for, ended. */
+#ifndef GPUSHARE_BENCH_CREW_H
+#define GPUSHARE_BENCH_CREW_H
+
+#include <signal.h>
+
+#include "gpushare/bench/page.h"
+#include "gpushare/bench/stage.h"
+
+/* What one program is to the others. */
+struct bench_part {
+	uint32_t shares;
+	int32_t priority; /* 0..1000 */
+};
+
+struct bench_crew {
+	struct bench_stage *stage;
+	struct bench_page *page;
+	pid_t pid[BENCH_PROGRAMS_MAX];
+	uint32_t count;
+};
+
+/* Set when the tool is told to end: waiting ends with an error then. */
+extern volatile sig_atomic_t bench_interrupted;
+
+/* Start them and wait until each has a context and its module. */
+int bench_crew_start(struct bench_crew *crew, struct bench_stage *stage, enum bench_share share,
+		     const struct bench_part *part, uint32_t count, struct gs_error *err);
+
+/* Every program ends; also after a failure of bench_crew_start(). */
+void bench_crew_stop(struct bench_crew *crew);
+
+/* Give program i an order; it is carried out beside the others'. */
+void bench_crew_order(struct bench_crew *crew, uint32_t i, enum bench_order order);
+
+/* Until program i has carried out its orders; -1: it failed, died, or took longer. */
+int bench_crew_wait(struct bench_crew *crew, uint32_t i, unsigned timeout_s,
+		    struct gs_error *err);
+
+/* The same for all. */
+int bench_crew_wait_all(struct bench_crew *crew, unsigned timeout_s, struct gs_error *err);
+
+/*
+ * Program i, alone, launches `launches` times one after another.  Returns the
+ * median of launch to finish, ns, the first (which warms up) not counted if there are
+ * more; 0: failed, with the reason.
+ */
+uint64_t bench_crew_alone(struct bench_crew *crew, uint32_t i, uint32_t launches,
+			  struct gs_error *err);
+
+#endif

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * gpushare-bench: what sharing costs and gains, measured with real programs on
+ * the GPU or on the emulated device.
+ */
+#define _GNU_SOURCE
+#include <config.h>
+
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "gpushare/bench/bench.h"
+#include "gpushare/bench/crew.h"
+#include "gpushare/bench/worker.h"
+
+static const struct bench_verb *const verbs[] = { &bench_verb_mix };
+
+#define VERB_COUNT (sizeof(verbs) / sizeof(verbs[0]))
+
+int bench_fail(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	fputs("gpushare-bench: ", stderr);
+	vfprintf(stderr, fmt, ap);
+	fputc('\n', stderr);
+	va_end(ap);
+	return 1;
+}
+
+int bench_usage(const struct bench_verb *verb, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	fprintf(stderr, "gpushare-bench %s: ", verb->name);
+	vfprintf(stderr, fmt, ap);
+	fprintf(stderr, "\nTry 'gpushare-bench %s --help'.\n", verb->name);
+	va_end(ap);
+	return 2;
+}
+
+int bench_common_option(struct bench_common *c, const struct bench_verb *verb, int option,
+			const char *value, int *status)
+{
+	switch (option) {
+	case 'D':
+		c->stage.driver = value;
+		return 1;
+	case 'S':
+		c->stage.shim = value;
+		return 1;
+	case 'o':
+		c->output = value;
+		return 1;
+	case 'K':
+		c->stage.keep = 1;
+		return 1;
+	case 'C':
+		if (c->stage.nconf == BENCH_CONF_MAX) {
+			*status = bench_usage(verb, "too many --conf");
+			return -1;
+		}
+		c->stage.conf[c->stage.nconf++] = value;
+		return 1;
+	case 'h':
+		printf("usage: gpushare-bench %s %s\n%s.\n\n%s" BENCH_COMMON_HELP, verb->name,
+		       verb->usage, verb->words, verb->help);
+		*status = 0;
+		return -1;
+	case '?':
+		*status = bench_usage(verb, "unknown option, or its value is missing");
+		return -1;
+	default:
+		return 0;
+	}
+}
+
+FILE *bench_output(const struct bench_common *c, const char *suffix)
+{
+	char *path;
+	FILE *f;
+
+	if (asprintf(&path, "%s%s", c->output, suffix) < 0)
+		return NULL;
+	f = fopen(path, "we");
+	if (!f)
+		bench_fail("cannot write %s: %m", path);
+	free(path);
+	return f;
+}
+
+int bench_output_close(FILE *file)
+{
+	int bad = ferror(file);
+
+	if (fclose(file) != 0 || bad) {
+		bench_fail("cannot write the results");
+		return -1;
+	}
+	return 0;
+}
+
+void bench_output_head(FILE *file, const struct bench_common *c, const char *device,
+		       const char *driver)
+{
+	char date[32] = "";
+	time_t now = time(NULL);
+	struct tm tm;
+
+	if (gmtime_r(&now, &tm))
+		strftime(date, sizeof(date), "%Y-%m-%d %H:%M UTC", &tm);
+	fprintf(file, "# %s, CUDA driver %s, gpushare %s, %s\n# gpushare-bench", device, driver,
+		PACKAGE_VERSION, date);
+	for (int i = 0; i < c->argc; i++)
+		fprintf(file, " %s", c->argv[i]);
+	fputc('\n', file);
+}
+
+static void interrupt(int sig)
+{
+	(void)sig;
+	bench_interrupted = 1;
+}
+
+static int help(FILE *out)
+{
+	fprintf(out, "usage: gpushare-bench VERB [OPTION]...\n\n"
+		"Measure what sharing a GPU costs and gains, with real programs.\n\n");
+	for (size_t i = 0; i < VERB_COUNT; i++)
+		fprintf(out, "  %-10s %s\n", verbs[i]->name, verbs[i]->words);
+	fprintf(out, "\n  -h, --help     print this text; after a verb, what it takes\n"
+		"  -V, --version  print the version\n");
+	return out == stdout ? 0 : 2;
+}
+
+int main(int argc, char **argv)
+{
+	struct sigaction action = { .sa_handler = interrupt };
+
+	if (argc < 2)
+		return help(stderr);
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+		return help(stdout);
+	if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
+		printf("gpushare-bench %s\n", PACKAGE_VERSION);
+		return 0;
+	}
+	if (strcmp(argv[1], "program") == 0)
+		return bench_worker(argc - 1, argv + 1);
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	sigaction(SIGHUP, &action, NULL);
+	for (size_t i = 0; i < VERB_COUNT; i++)
+		if (strcmp(argv[1], verbs[i]->name) == 0)
+			return verbs[i]->run(argc - 1, argv + 1);
+	bench_fail("'%.40s' is no verb", argv[1]);
+	return help(stderr);
+}

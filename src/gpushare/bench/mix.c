@@ -1,0 +1,532 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * gpushare-bench mix: the papers' experiment, live (seed 000, section 8.1;
+ * seed 004, section VI-C).  Programs of one kernel each arrive one after
+ * another, in an order that differs from round to round; under the driver's own
+ * sharing, under MPS, and under each policy of gpushare, in one run.
+ */
+#define _GNU_SOURCE
+#include "gpushare/bench/mix.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/units.h"
+#include "gpushare/metrics/metrics.h"
+
+#define LOOKED_AT 3          /* rounds whose hand-overs are measured */
+#define LEAD_NS (20 * GS_NS_PER_MS)
+#define ROUND_S 300
+#define GAPS_MAX 65536
+#define RESULTS_MAX 64
+
+/* ---- Before the rounds ------------------------------------------------- */
+
+/* What every launch of program i is like, until somebody changes it. */
+static void set_kernel(struct mix *m, uint32_t i)
+{
+	struct bench_slot *s = &m->crew.page->slot[i];
+
+	s->tasks = m->tasks[i];
+	s->iterations = m->iterations;
+	s->task_ns = m->wave_ns;
+}
+
+/* Block-tasks of the wanted time, and how many of them each program needs. */
+static int calibrate(struct mix *m, struct gs_error *err)
+{
+	struct bench_slot *s = &m->crew.page->slot[0];
+
+	s->task_ns = m->task_ns;
+	bench_crew_order(&m->crew, 0, BENCH_CALIBRATE);
+	if (bench_crew_wait(&m->crew, 0, ROUND_S, err) < 0)
+		return -1;
+	m->iterations = s->iterations;
+	m->wave_ns = s->wave_ns;
+	m->gpu.memory = s->memory;
+	memcpy(m->device, s->device, sizeof(m->device));
+	memcpy(m->driver, s->driver, sizeof(m->driver));
+	for (size_t i = 0; i < m->workload.count; i++) {
+		struct sim_kernel *k = &m->workload.kernel[i];
+		double waves = round((double)k->length_ns * m->scale / (double)m->wave_ns);
+
+		k->block_tasks = waves < 2 ? 2 : (uint64_t)waves;
+		m->tasks[i] = k->block_tasks * s->resident;
+		if (m->tasks[i] > INT32_MAX)
+			return gs_fail(err, "%.40s is too long for block-tasks of %.1f us", k->name,
+				       (double)m->wave_ns / 1e3);
+	}
+	return 0;
+}
+
+/* Each program by itself: warms it up, and is what the slowdown is measured against. */
+static int run_alone(struct mix *m, uint64_t *alone_ns, struct gs_error *err)
+{
+	for (uint32_t i = 0; i < m->crew.count; i++) {
+		set_kernel(m, i);
+		alone_ns[i] = bench_crew_alone(&m->crew, i, m->alone, err);
+		if (!alone_ns[i])
+			return -1;
+	}
+	return 0;
+}
+
+static double geometric_ratio(const struct mix *m, const uint64_t *alone_ns)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < m->workload.count; i++)
+		sum += log((double)alone_ns[i] / (double)m->workload.kernel[i].length_ns);
+	return exp(sum / (double)m->workload.count);
+}
+
+/* ---- One round ---------------------------------------------------------- */
+
+static int run_round(struct mix *m, const struct sim_arrival *arrival,
+		     struct sim_outcome *outcome, uint64_t *origin_ns, struct gs_error *err)
+{
+	uint32_t n = m->crew.count;
+	uint64_t origin = gs_clock_ns() + LEAD_NS;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct bench_slot *s = &m->crew.page->slot[arrival[i].kernel];
+
+		s->launches = 1;
+		s->period_ns = 0;
+		s->release_ns = origin + arrival[i].at_ns;
+		bench_crew_order(&m->crew, arrival[i].kernel, BENCH_RUN);
+	}
+	if (bench_crew_wait_all(&m->crew, ROUND_S, err) < 0)
+		return -1;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct bench_sample *t = &m->crew.page->slot[i].sample[0];
+		uint64_t took = t->finish_ns - t->release_ns;
+		uint64_t alone = m->workload.kernel[i].length_ns;
+
+		outcome[i] = (struct sim_outcome){
+			.arrival_ns = t->release_ns - origin,
+			.start_ns = t->launch_ns - origin,
+			.finish_ns = t->finish_ns - origin,
+			.waiting_ns = took > alone ? took - alone : 0,
+		};
+	}
+	*origin_ns = origin;
+	return 0;
+}
+
+struct gaps {
+	double ns[GAPS_MAX];
+	size_t count;
+	uint64_t handovers;
+};
+
+static int by_begin(const void *a, const void *b)
+{
+	const struct gs_span *x = a, *y = b;
+
+	return (x->from_ns > y->from_ns) - (x->from_ns < y->from_ns);
+}
+
+/*
+ * The times between one program's last block-task and another's first, where
+ * the other one was waiting already.  Programs that compute at once have none.
+ */
+static void find_gaps(const struct mix *m, struct gs_span *span, size_t count, struct gaps *gaps)
+{
+	qsort(span, count, sizeof(*span), by_begin);
+	for (size_t i = 1; i < count; i++) {
+		const struct gs_span *from = &span[i - 1], *to = &span[i];
+		uint64_t due = m->crew.page->slot[to->lane].sample[0].release_ns;
+
+		gaps->handovers += from->lane != to->lane;
+		if (from->lane != to->lane && due < from->to_ns && to->from_ns > from->to_ns &&
+		    gaps->count < GAPS_MAX)
+			gaps->ns[gaps->count++] = (double)(to->from_ns - from->to_ns);
+	}
+}
+
+/* When each program's block-tasks ran; spans on the host's clock, free() them. */
+static int look(struct mix *m, struct mix_result *r, struct sim_outcome *outcome,
+		struct gs_span **span, size_t *spans, struct gs_error *err)
+{
+	size_t n = 0;
+
+	r->wrong = 0;
+	for (uint32_t i = 0; i < m->crew.count; i++) {
+		struct bench_slot *s = &m->crew.page->slot[i];
+
+		bench_crew_order(&m->crew, i, BENCH_COLLECT);
+		if (bench_crew_wait(&m->crew, i, ROUND_S, err) < 0)
+			return -1;
+		r->wrong += s->wrong;
+		outcome[i].preemptions = s->stretches - 1;
+		n += s->stretches;
+	}
+	*span = malloc(n * sizeof(**span));
+	if (!*span)
+		return gs_fail(err, "no memory");
+	*spans = 0;
+	for (uint32_t i = 0; i < m->crew.count; i++) {
+		const struct bench_slot *s = &m->crew.page->slot[i];
+
+		for (uint32_t k = 0; k < s->stretches; k++)
+			(*span)[(*spans)++] = (struct gs_span){ i, 0, s->stretch[k].from_ns,
+								s->stretch[k].to_ns };
+	}
+	return 0;
+}
+
+/* ---- One way of sharing -------------------------------------------------- */
+
+static int run_rounds(struct mix *m, struct mix_result *r, struct sim_rounds *rounds,
+		      struct gaps *gaps, struct gs_error *err)
+{
+	struct sim_outcome outcome[BENCH_PROGRAMS_MAX];
+	struct sim_arrival arrival[BENCH_PROGRAMS_MAX];
+	uint64_t state, origin;
+
+	sim_order_first(&m->order, &m->workload, arrival, &state);
+	for (unsigned round = 0; round < m->rounds; round++) {
+		struct gs_span *span = NULL;
+		uint64_t before = gaps->handovers;
+		size_t spans = 0;
+
+		sim_order_next(&m->order, arrival, m->workload.count, &state);
+		if (run_round(m, arrival, outcome, &origin, err) < 0)
+			return -1;
+		if (round < LOOKED_AT || round + 1 == m->rounds) {
+			if (look(m, r, outcome, &span, &spans, err) < 0)
+				return -1;
+			find_gaps(m, span, spans, gaps);
+		}
+		sim_rounds_add(rounds, outcome, gaps->handovers - before, 0);
+		if (round == 0) {
+			r->span = span;
+			r->spans = spans;
+			r->origin_ns = origin;
+		} else {
+			free(span);
+		}
+	}
+	return 0;
+}
+
+static int measure(struct mix *m, struct mix_result *r, struct gs_error *err)
+{
+	struct sim_rounds *rounds = sim_rounds_create(&m->workload);
+	struct gaps *gaps = calloc(1, sizeof(*gaps));
+	int rc = -1;
+
+	if (!rounds || !gaps)
+		gs_fail(err, "no memory");
+	else
+		rc = run_rounds(m, r, rounds, gaps, err);
+	if (rc == 0 && sim_rounds_finish(rounds, r->policy, &r->row, &r->live) < 0)
+		rc = gs_fail(err, "no memory");
+	if (rc == 0)
+		r->handover_ns = (uint64_t)gs_quantile(gaps->ns, gaps->count, 0.5);
+	sim_rounds_destroy(rounds);
+	free(gaps);
+	return rc;
+}
+
+/* The same orders in the simulator, with the hand-over that was seen. */
+static int simulate(struct mix *m, struct mix_result *r, struct gs_error *err)
+{
+	struct sim_experiment x = {
+		.workload = &m->workload, .options = m->options, .order = m->order,
+		.rounds = m->rounds,
+	};
+	struct sim_row *row;
+
+	if (!m->has_handover)
+		x.options.handover_ns = r->handover_ns;
+	if (sim_experiment_run(&x, r->policy, &row, &r->sim, err) < 0)
+		return -1;
+	free(row);
+	r->has_sim = 1;
+	return 0;
+}
+
+/* The programs under one share: the first time of all, their alone times are the measure. */
+static int run_share(struct mix *m, struct mix_result *r, int first, int rounds,
+		     struct gs_error *err)
+{
+	uint64_t alone_ns[BENCH_PROGRAMS_MAX];
+	int rc = -1;
+
+	if (bench_stage_begin(&m->common.stage, r->share, r->policy, &m->gpu, err) < 0)
+		return -1;
+	if (bench_crew_start(&m->crew, &m->common.stage, r->share, m->part,
+			     (uint32_t)m->workload.count, err) < 0 ||
+	    (first && calibrate(m, err) < 0) || run_alone(m, alone_ns, err) < 0)
+		goto out;
+	for (size_t i = 0; first && i < m->workload.count; i++) {
+		m->workload.kernel[i].length_ns = alone_ns[i];
+		m->sum_ns += alone_ns[i];
+	}
+	r->alone_ratio = geometric_ratio(m, alone_ns);
+	rc = rounds ? measure(m, r, err) : 0;
+out:
+	if (rc < 0 && bench_managed(r->share))
+		bench_stage_show_log(&m->common.stage);
+	bench_crew_stop(&m->crew);
+	bench_stage_end(&m->common.stage);
+	if (rc == 0 && rounds && bench_managed(r->share))
+		rc = simulate(m, r, err);
+	return rc;
+}
+
+/* ---- The command ---------------------------------------------------------- */
+
+struct command {
+	struct mix mix;
+	const char *path, *policy, *isolation;
+	int mps;
+};
+
+/* Is `name` one of the comma separated list, or the list "all"? */
+static int listed(const char *list, const char *name)
+{
+	size_t n = strlen(name);
+
+	if (strcmp(list, "all") == 0)
+		return 1;
+	for (const char *at = list; *at; at += strcspn(at, ","), at += *at == ',')
+		if (strncmp(at, name, n) == 0 && (at[n] == ',' || at[n] == '\0'))
+			return 1;
+	return 0;
+}
+
+static int check_list(const char *what, const char *list, const char *(*name)(size_t),
+		      struct gs_error *err)
+{
+	if (strcmp(list, "all") == 0)
+		return 0;
+	for (const char *at = list; *at; at += strcspn(at, ","), at += *at == ',') {
+		size_t n = strcspn(at, ","), i = 0;
+
+		while (name(i) && (strlen(name(i)) != n || strncmp(at, name(i), n) != 0))
+			i++;
+		if (!name(i))
+			return gs_fail(err, "'%.*s' is no %s", (int)(n < 40 ? n : 40), at, what);
+	}
+	return 0;
+}
+
+static const char *isolation_name(size_t i)
+{
+	static const char *const names[] = { "none", "contexts", "mps", NULL };
+
+	return i < 3 ? names[i] : NULL;
+}
+
+static size_t plan(const struct command *c, struct mix_result *r)
+{
+	static const enum bench_share managed[] = { BENCH_CONTEXTS, BENCH_GS_MPS };
+	static const char *const isolations[] = { "contexts", "mps" };
+	size_t n = 0;
+	const char *policy;
+
+	if (listed(c->isolation, "none"))
+		r[n++] = (struct mix_result){ .share = BENCH_DRIVER, .policy = "driver" };
+	if (c->mps)
+		r[n++] = (struct mix_result){ .share = BENCH_MPS, .policy = "mps" };
+	for (size_t k = 0; k < 2; k++)
+		for (size_t i = 0; listed(c->isolation, isolations[k]) && n < RESULTS_MAX &&
+				   (policy = gs_sched_policy_name(i)) != NULL; i++)
+			if (listed(c->policy, policy))
+				r[n++] = (struct mix_result){ .share = managed[k], .policy = policy };
+	return n;
+}
+
+static int run_all(struct command *c, struct mix_result *result, size_t count,
+		   struct gs_error *err)
+{
+	struct mix_result alone = { .share = BENCH_DRIVER, .policy = "driver" };
+	int measured = 0;
+
+	/* What alone means is measured without gpushare, whatever else is asked for. */
+	if (count && result[0].share != BENCH_DRIVER) {
+		if (run_share(&c->mix, &alone, 1, 0, err) < 0)
+			return -1;
+		measured = 1;
+	}
+	for (size_t i = 0; i < count; i++) {
+		if (run_share(&c->mix, &result[i], !measured, 1, err) < 0)
+			return -1;
+		measured = 1;
+		fprintf(stderr, "gpushare-bench: %s %s: ANTT %.2f\n", mix_isolation(&result[i]),
+			mix_decider(&result[i]), result[i].live.antt);
+	}
+	return 0;
+}
+
+static int prepare(struct mix *m, struct gs_error *err)
+{
+	if (m->workload.count > BENCH_PROGRAMS_MAX)
+		return gs_fail(err, "at most %d programs", BENCH_PROGRAMS_MAX);
+	m->gpu = (struct bench_gpu){ 0 };
+	for (size_t i = 0; i < m->workload.count; i++) {
+		const struct sim_kernel *k = &m->workload.kernel[i];
+
+		if (k->priority < 0 || k->priority > 1000)
+			return gs_fail(err, "%.40s: a priority is from 0 to 1000", k->name);
+		m->part[i] = (struct bench_part){ k->shares, k->priority };
+		m->gpu.shares += k->shares;
+		if (k->priority > m->gpu.priority_max)
+			m->gpu.priority_max = k->priority;
+	}
+	return 0;
+}
+
+static int execute(struct command *c)
+{
+	struct mix_result *result = calloc(RESULTS_MAX, sizeof(*result));
+	struct gs_error err = { "no memory" };
+	size_t count = result ? plan(c, result) : 0;
+	int rc = 1;
+
+	if (sim_workload_load(c->path, &c->mix.workload, &err) == 0 && result &&
+	    prepare(&c->mix, &err) == 0 && bench_stage_open(&c->mix.common.stage, &err) == 0 &&
+	    run_all(c, result, count, &err) == 0) {
+		mix_print(&c->mix, result, count);
+		rc = c->mix.common.output ? mix_write(&c->mix, result, count) < 0 : 0;
+	} else {
+		bench_fail("%s", err.text);
+	}
+	for (size_t i = 0; i < count; i++) {
+		if (rc == 0 && result[i].wrong)
+			rc = bench_fail("%s %s: %llu block-tasks did not run exactly once per launch",
+					mix_isolation(&result[i]), mix_decider(&result[i]),
+					(unsigned long long)result[i].wrong);
+		free(result[i].row);
+		free(result[i].span);
+	}
+	free(result);
+	bench_stage_close(&c->mix.common.stage);
+	sim_workload_free(&c->mix.workload);
+	return rc;
+}
+
+static int set_number(const char *value, int64_t min, int64_t max, int64_t *number,
+		      struct gs_error *err)
+{
+	return gs_parse_int(value, min, max, number, err);
+}
+
+static int set_option(struct command *c, int option, const char *value, struct gs_error *err)
+{
+	struct mix *m = &c->mix;
+	int64_t n = 0;
+	char *end;
+	int rc = 0;
+
+	switch (option) {
+	case 'w':
+		c->path = value;
+		return 0;
+	case 'p':
+		c->policy = value;
+		return check_list("policy", value, gs_sched_policy_name, err);
+	case 'i':
+		c->isolation = value;
+		return check_list("isolation", value, isolation_name, err);
+	case 'm':
+		c->mps = 1;
+		return 0;
+	case 'r':
+		rc = set_number(value, 1, 100000, &n, err);
+		m->rounds = (unsigned)n;
+		return rc;
+	case 'a':
+		rc = set_number(value, 1, 64, &n, err);
+		m->alone = (uint32_t)n;
+		return rc;
+	case 's':
+		rc = set_number(value, 0, INT64_MAX, &n, err);
+		m->order.seed = (uint64_t)n;
+		return rc;
+	case 'g':
+		m->order.has_gap = 1;
+		return gs_parse_duration(value, &m->order.gap_ns, err);
+	case 'u':
+		m->order.shuffle = 1;
+		return 0;
+	case 't':
+		return gs_parse_duration(value, &m->task_ns, err);
+	case 'H':
+		m->has_handover = 1;
+		return gs_parse_duration(value, &m->options.handover_ns, err);
+	default: /* 'x' */
+		m->scale = strtod(value, &end);
+		return *end || !(m->scale > 0) || m->scale > 1e6
+			? gs_fail(err, "'%.40s' is no factor", value) : 0;
+	}
+}
+
+static int run(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{ "workload", required_argument, NULL, 'w' },
+		{ "policy", required_argument, NULL, 'p' },
+		{ "isolation", required_argument, NULL, 'i' },
+		{ "mps", no_argument, NULL, 'm' },
+		{ "rounds", required_argument, NULL, 'r' },
+		{ "gap", required_argument, NULL, 'g' },
+		{ "shuffle", no_argument, NULL, 'u' },
+		{ "seed", required_argument, NULL, 's' },
+		{ "scale", required_argument, NULL, 'x' },
+		{ "task", required_argument, NULL, 't' },
+		{ "alone", required_argument, NULL, 'a' },
+		{ "handover", required_argument, NULL, 'H' },
+		BENCH_COMMON_OPTIONS,
+		{ NULL, 0, NULL, 0 },
+	};
+	static struct command c = {
+		.mix = { .rounds = 40, .alone = 6, .task_ns = 50 * GS_NS_PER_US, .scale = 1,
+			 .order = { .seed = 1 } },
+		.policy = "all", .isolation = "none,contexts",
+	};
+	struct gs_error err;
+	int option, status = 0;
+
+	gs_sched_defaults(&c.mix.options);
+	c.mix.common.argc = argc;
+	c.mix.common.argv = argv;
+	while ((option = getopt_long(argc, argv, "w:p:i:r:o:h", longs, NULL)) != -1) {
+		int taken = bench_common_option(&c.mix.common, &bench_verb_mix, option, optarg,
+						&status);
+
+		if (taken < 0)
+			return status;
+		if (!taken && set_option(&c, option, optarg, &err) < 0)
+			return bench_usage(&bench_verb_mix, "%s", err.text);
+	}
+	if (optind < argc || !c.path)
+		return bench_usage(&bench_verb_mix, "%s", c.path ? "unexpected argument"
+								  : "--workload must be given");
+	return execute(&c);
+}
+
+const struct bench_verb bench_verb_mix = {
+	.name = "mix",
+	.usage = "--workload FILE.csv [OPTION]...",
+	.words = "Programs of one kernel each that arrive one after another",
+	.help = "  -w, --workload FILE   as gpushare-sim's; lengths are those alone on this device\n"
+		"  -p, --policy LIST     policies of gpushare, or all (default)\n"
+		"  -i, --isolation LIST  none: the driver's time slicing; contexts, mps: each policy\n"
+		"                        under gpushare (default: none,contexts)\n"
+		"      --mps             also MPS without gpushare\n"
+		"  -r, --rounds N        (default 40)\n"
+		"      --gap MS          arrivals this far apart, whatever the file says\n"
+		"      --shuffle         draw anew for each round who arrives when\n"
+		"      --seed N          of the shuffle (default 1); gpushare-sim's is the same\n"
+		"      --scale X         multiply the file's lengths\n"
+		"      --task MS         length of a block-task (default 50us)\n"
+		"      --alone N         launches of each program alone (default 6)\n"
+		"      --handover MS     of the simulator (default: as measured)\n",
+	.run = run,
+};

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the tool and the programs that it starts share: a file in the tool's
+ * private folder, mapped by all.  A slot is one program's: the tool writes an
+ * order into it and rings; the program carries it out and rings back.  The
+ * programs are initialised long before they are released, so that only the
+ * launch is inside the time that is measured.
+ */
+#ifndef GPUSHARE_BENCH_PAGE_H
+#define GPUSHARE_BENCH_PAGE_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/error.h"
+
+#define BENCH_PROGRAMS_MAX 64
+#define BENCH_SAMPLES_MAX 16384
+#define BENCH_STRETCHES_MAX 4096
+#define BENCH_THREADS 256 /* of a block of the kernel */
+
+enum bench_order {
+	BENCH_PREPARE,   /* context, module, memory */
+	BENCH_CALIBRATE, /* find `iterations` for task_ns, and what a wave takes */
+	BENCH_RUN,       /* launch `launches` times, see bench_slot */
+	BENCH_COLLECT,   /* when the last launch's block-tasks ran; check all counts */
+	BENCH_QUIT,
+};
+
+/* One launch, ns of gs_clock_ns(). */
+struct bench_sample {
+	uint64_t release_ns; /* it was due */
+	uint64_t launch_ns;  /* the program launched it */
+	uint64_t finish_ns;  /* the program saw its end */
+};
+
+struct bench_stretch {
+	uint64_t from_ns, to_ns;
+};
+
+struct bench_slot {
+	_Atomic uint32_t given, done; /* orders so far; futexes */
+	uint32_t order;
+	uint32_t failed;
+	char why[GS_ERROR_TEXT_MAX];
+
+	/* What it launches. */
+	uint64_t tasks;      /* block-tasks of one launch */
+	uint32_t iterations; /* of one block-task */
+	uint32_t launches;   /* at most; 0: until `stop` */
+	uint64_t release_ns; /* of the first launch; 0: at once */
+	uint64_t period_ns;  /* between releases; 0: when the one before has finished */
+	uint64_t task_ns;    /* wanted by BENCH_CALIBRATE, known to BENCH_COLLECT */
+	_Atomic uint32_t stop;
+
+	/* Its answers. */
+	uint64_t wave_ns;    /* one block-task on every place of the device */
+	uint64_t resident;   /* places of the device */
+	uint64_t memory;     /* of the device, bytes */
+	uint64_t launched;   /* by the last BENCH_RUN; the first BENCH_SAMPLES_MAX have samples */
+	uint64_t wrong;      /* block-tasks that did not run once per launch */
+	char device[96], driver[24];
+	uint32_t stretches;
+	struct bench_sample sample[BENCH_SAMPLES_MAX];
+	struct bench_stretch stretch[BENCH_STRETCHES_MAX];
+};
+
+struct bench_page {
+	_Atomic uint32_t bell; /* rung for the tool; a futex */
+	int32_t tool;          /* pid: programs whose tool is gone end */
+	uint32_t spin;         /* enough cores that waiting programs need not sleep */
+	uint32_t slots;
+	struct bench_slot slot[];
+};
+
+/* Make the file and map it; NULL with the reason. */
+struct bench_page *bench_page_create(const char *path, uint32_t slots, struct gs_error *err);
+struct bench_page *bench_page_open(const char *path, struct gs_error *err);
+void bench_page_close(struct bench_page *page);
+
+/* Add one and wake who waits. */
+void bench_ring(_Atomic uint32_t *bell);
+
+/* Until *bell is no longer `seen`, at most timeout_ms. */
+void bench_await(_Atomic uint32_t *bell, uint32_t seen, unsigned timeout_ms);
+
+/* Until gs_clock_ns() is at_ns, to the microsecond where the cores allow. */
+void bench_sleep_until(uint64_t at_ns, int spin);
+
+#endif

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * One program of a benchmark: a process of its own with a context and a kernel
+ * of its own, that does what its slot of the page says.  It knows nothing of
+ * gpushare: which driver it loads is up to its environment.
+ */
+#define _GNU_SOURCE
+#include "gpushare/bench/worker.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/clock.h"
+#include "common/units.h"
+#include "gpushare/bench/kernel.h"
+
+#define LOOK_MS 1000 /* how often a waiting program looks whether its tool is there */
+
+struct worker {
+	struct bench_page *page;
+	struct bench_slot *slot;
+	struct bench_kernel kernel;
+};
+
+static int prepare(struct worker *w, struct gs_error *err)
+{
+	struct bench_slot *s = w->slot;
+	struct bench_kernel *k = &w->kernel;
+	int version = 0;
+	size_t memory = 0;
+
+	if (bench_kernel_load(k, err) < 0 ||
+	    BENCH_CU(k->cu, err, cuDeviceGetName, s->device, (int)sizeof(s->device),
+		     k->device) < 0 ||
+	    BENCH_CU(k->cu, err, cuDeviceTotalMem, &memory, k->device) < 0 ||
+	    BENCH_CU(k->cu, err, cuDriverGetVersion, &version) < 0)
+		return -1;
+	snprintf(s->driver, sizeof(s->driver), "%d.%d", version / 1000, version % 1000 / 10);
+	s->resident = k->resident;
+	s->memory = memory;
+	return 0;
+}
+
+static int launch_once(struct worker *w, uint64_t release_ns, struct gs_error *err)
+{
+	struct bench_slot *s = w->slot;
+	struct bench_sample sample = { .release_ns = release_ns };
+
+	sample.launch_ns = gs_clock_ns();
+	if (!release_ns)
+		sample.release_ns = sample.launch_ns;
+	if (bench_kernel_launch(&w->kernel, s->iterations, err) < 0 ||
+	    bench_kernel_wait(&w->kernel, err) < 0)
+		return -1;
+	sample.finish_ns = gs_clock_ns();
+	if (s->launched < BENCH_SAMPLES_MAX)
+		s->sample[s->launched] = sample;
+	s->launched++;
+	return 0;
+}
+
+static int run(struct worker *w, struct gs_error *err)
+{
+	struct bench_slot *s = w->slot;
+	uint64_t release_ns = s->release_ns;
+
+	s->launched = 0;
+	if (w->kernel.tasks != s->tasks && bench_kernel_room(&w->kernel, s->tasks, err) < 0)
+		return -1;
+	while (!atomic_load(&s->stop) && (!s->launches || s->launched < s->launches)) {
+		if (release_ns)
+			bench_sleep_until(release_ns, (int)w->page->spin);
+		if (launch_once(w, release_ns, err) < 0)
+			return -1;
+		if (!s->period_ns)
+			release_ns = 0;
+		else if (release_ns)
+			/* Late for one is not late for all: the next one is due at its own time. */
+			do
+				release_ns += s->period_ns;
+			while (release_ns < gs_clock_ns());
+	}
+	return 0;
+}
+
+static int collect(struct worker *w, struct gs_error *err)
+{
+	struct bench_slot *s = w->slot;
+	uint64_t last = s->launched < BENCH_SAMPLES_MAX ? s->launched : BENCH_SAMPLES_MAX;
+	int count;
+
+	if (s->launched == 0)
+		return gs_fail(err, "there was no launch");
+	count = bench_kernel_collect(&w->kernel, s->task_ns, s->sample[last - 1].finish_ns,
+				     s->stretch, BENCH_STRETCHES_MAX, &s->wrong, err);
+	if (count < 0)
+		return -1;
+	s->stretches = (uint32_t)count;
+	return 0;
+}
+
+static int carry_out(struct worker *w, struct gs_error *err)
+{
+	struct bench_slot *s = w->slot;
+
+	switch (s->order) {
+	case BENCH_PREPARE:
+		return prepare(w, err);
+	case BENCH_CALIBRATE:
+		return bench_kernel_calibrate(&w->kernel, s->task_ns, &s->iterations, &s->wave_ns,
+					      err);
+	case BENCH_RUN:
+		return run(w, err);
+	default:
+		return collect(w, err);
+	}
+}
+
+int bench_worker(int argc, char **argv)
+{
+	struct worker w = { 0 };
+	struct gs_error err;
+	int64_t index = 0;
+
+	if (argc != 3 || gs_parse_int(argv[2], 0, BENCH_PROGRAMS_MAX, &index, &err) < 0) {
+		fprintf(stderr, "gpushare-bench: this is how the tool starts its programs\n");
+		return 2;
+	}
+	w.page = bench_page_open(argv[1], &err);
+	if (!w.page || (uint32_t)index >= w.page->slots) {
+		fprintf(stderr, "gpushare-bench: %s\n", w.page ? "no such slot" : err.text);
+		return 1;
+	}
+	w.slot = &w.page->slot[index];
+	for (;;) {
+		uint32_t done = atomic_load(&w.slot->done);
+
+		while (atomic_load(&w.slot->given) == done) {
+			bench_await(&w.slot->given, done, LOOK_MS);
+			if (kill(w.page->tool, 0) < 0 && errno == ESRCH)
+				return 1;
+		}
+		if (w.slot->order == BENCH_QUIT)
+			return 0;
+		if (carry_out(&w, &err) < 0) {
+			w.slot->failed = 1;
+			snprintf(w.slot->why, sizeof(w.slot->why), "%s", err.text);
+		}
+		atomic_fetch_add(&w.slot->done, 1);
+		bench_ring(&w.page->bell);
+	}
+}
