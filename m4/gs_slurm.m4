@@ -57,6 +57,15 @@ AC_DEFUN([GS_SLURM_TREE], [
   AS_IF([grep -q '"gres_p_prep_build_env"' "$gs_gres_c"], [gs_gres_flags="$gs_gres_flags -DGS_GRES_PREP"])
   AS_IF([grep -q '"gres_p_get_job_info"' "$gs_gres_c"], [gs_gres_flags="$gs_gres_flags -DGS_GRES_JOB_INFO"])
   AS_IF([grep -q 'list_t;' "$SLURM_SOURCE/src/common/list.h"], [gs_gres_flags="$gs_gres_flags -DGS_SLURM_LIST_T"])
+  AS_IF([grep -q 'hostlist_t \*hostlist_create' "$SLURM_SOURCE/src/common/hostlist.h"],
+    [gs_gres_flags="$gs_gres_flags -DGS_SLURM_HOSTLIST_T"])
+  gs_submit_c=
+  for gs_dir in interfaces slurmctld; do
+    AS_IF([test "x$gs_submit_c" = x && test -r "$SLURM_SOURCE/src/$gs_dir/job_submit.c"],
+      [gs_submit_c=$SLURM_SOURCE/src/$gs_dir/job_submit.c])
+  done
+  AS_IF([test "x$gs_submit_c" != x && sed -n '/(\*modify)/,/;/p' "$gs_submit_c" | grep -q err_msg],
+    [gs_gres_flags="$gs_gres_flags -DGS_JOB_MODIFY_TEXT"])
   gs_symbols=`sed -n '/syms\@<:@\@:>@ = {/,/};/p' "$gs_gres_c" | grep -c '"gres_p_'`
   AS_CASE([$gs_symbols],
     [13|11], [AC_MSG_RESULT([$gs_symbols symbols])],

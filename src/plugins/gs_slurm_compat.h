@@ -8,6 +8,8 @@
  *   GS_GRES_PREP           prep_build_env and prep_set_env, formerly epilog_*
  *   GS_GRES_JOB_INFO       get_job_info and get_step_info are called
  *   GS_SLURM_LIST_T        lists are list_t *, formerly List
+ *   GS_SLURM_HOSTLIST_T    host lists are hostlist_t *, formerly hostlist_t
+ *   GS_JOB_MODIFY_TEXT     job_modify can say why
  *
  * Slurm's headers are not held to this project's warnings.
  */
@@ -78,9 +80,40 @@ GS_EXPORT int gres_p_get_step_info(gres_step_state_t *step, uint32_t node,
 				   enum gres_step_data_type type, void *data);
 #endif
 
-/* What slurmctld looks up in a job_submit plugin.  Later releases pass job_modify one argument more. */
-struct job_record;
+#ifdef GS_IN_SLURMCTLD
+/* Only for plugins of slurmctld: its partitions, nodes and jobs. */
+#include "src/common/hostlist.h"
+#include "src/slurmctld/slurmctld.h"
+
+#ifdef GS_SLURM_HOSTLIST_T
+typedef hostlist_t *gs_hostlist;
+#else
+typedef hostlist_t gs_hostlist;
+#endif
+
+/* What slurmctld looks up in a job_submit plugin. */
 GS_EXPORT int job_submit(job_desc_msg_t *job, uint32_t submit_uid, char **err_msg);
-GS_EXPORT int job_modify(job_desc_msg_t *change, struct job_record *job, uint32_t submit_uid);
+#ifdef GS_JOB_MODIFY_TEXT
+GS_EXPORT int job_modify(job_desc_msg_t *change, job_record_t *job, uint32_t submit_uid,
+			 char **err_msg);
+#else
+GS_EXPORT int job_modify(job_desc_msg_t *change, job_record_t *job, uint32_t submit_uid);
+#endif
+
+/* The name of the default partition; NULL: there is none. */
+static inline char *gs_default_partition(void)
+{
+	return default_part_loc ? default_part_loc->name : NULL;
+}
+
+/* Is the host one of the partition's nodes?  Under slurmctld's lock of both. */
+static inline int gs_partition_has(const char *partition, const char *host)
+{
+	part_record_t *part = find_part_record((char *)(uintptr_t)partition);
+	node_record_t *node = find_node_record2((char *)(uintptr_t)host);
+
+	return part && part->node_bitmap && node && bit_test(part->node_bitmap, node->index);
+}
+#endif
 
 #endif

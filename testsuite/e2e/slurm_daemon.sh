@@ -107,9 +107,11 @@ check "beside what an administrator wrote there" keeps_extra
 
 # --- limits ---
 
-check "more memory than its shares stand for is refused at submission, with the shares that it takes" \
-	refused 'more memory than 10 shares stand for; ask for --gres=gpushare:31' \
-	submit --gres=gpushare:10 --gpushare-mem=301M --wrap true
+job=$(submit --gres=gpushare:10 --gpushare-mem=301M --wrap "$(wait_for raised)")
+check "more memory than its shares stand for: the daemon counts the shares that it takes" \
+	until_true 10 logged "job $job\\.batch .*: 31 shares"
+go raised
+check "and the job completes" reaches "$job" COMPLETED
 check "more memory than the GPU has is refused at submission" refused 'more than a whole GPU has' \
 	submit --gres=gpushare:10 --gpushare-mem=1001M --wrap true
 check "as much memory as its shares stand for is not" submit --gres=gpushare:10 --gpushare-mem=100M --wrap true

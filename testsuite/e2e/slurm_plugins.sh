@@ -98,7 +98,7 @@ check "--gpushare-mem without gpushare is refused at submission" \
 	refused '--gpushare-mem without --gres=gpushare' submit --gpushare-mem=8G --wrap true
 check "--gpushare-priority without gpushare is refused at submission, by srun too" \
 	refused '--gpushare-priority without --gres=gpushare' t 10 srun --gpushare-priority=3 true
-check "more shares than the GPU has are refused" refused 'not available' submit --gres=gpushare:101 --wrap true
+check "more shares than the GPU has are refused" refused 'more than a GPU has' submit --gres=gpushare:101 --wrap true
 
 # --- registration ---
 

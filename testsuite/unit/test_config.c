@@ -61,6 +61,10 @@ static void everything(void **state)
 		"Gpu=0\tMemory=2G\n"
 		"Partition=high Priority=10\n"
 		"Partition=low Priority=0 # last\n"
+		"Partition=mid maxshares=50 DefaultShares=25\n"
+		"Partition=cpu AllowGpushare=no\n"
+		"NodeType=h200 Nodes=gpu[01-04,07] Memory=141G\n"
+		"nodetype=a10 shares=50 memory=24G nodes=old1,old2\n"
 		"JobEnv=A_1=x y=z\n"
 		"JobEnv=B=\n"
 		"DaemonAbsent=wait\nLogLevel=debug\nStarvationBound=2s\nAllowLocal=on";
@@ -79,6 +83,20 @@ static void everything(void **state)
 	assert_null(gs_config_gpu(c, 2));
 	assert_int_equal(gs_config_priority(c, "high"), 10);
 	assert_int_equal(gs_config_priority(c, "low"), 0);
+	assert_int_equal(gs_config_priority(c, "mid"), 1);
+	assert_int_equal(gs_config_partition(c, "mid")->max_shares, 50);
+	assert_int_equal(gs_config_partition(c, "mid")->default_shares, 25);
+	assert_int_equal(gs_config_partition(c, "mid")->allow, 1);
+	assert_int_equal(gs_config_partition(c, "high")->max_shares, 0);
+	assert_int_equal(gs_config_partition(c, "cpu")->allow, 0);
+	assert_null(gs_config_partition(c, "nobody"));
+	assert_int_equal(c->nnode_type, 2);
+	assert_string_equal(c->node_type[0].name, "h200");
+	assert_string_equal(c->node_type[0].nodes, "gpu[01-04,07]");
+	assert_int_equal(c->node_type[0].memory, UINT64_C(141) << 30);
+	assert_int_equal(c->node_type[0].shares, 100);
+	assert_string_equal(c->node_type[1].nodes, "old1,old2");
+	assert_int_equal(c->node_type[1].shares, 50);
 	assert_string_equal(c->job_env, "A_1=x y=z\nB=\n");
 	assert_int_equal(c->absent, GS_ABSENT_WAIT);
 	assert_int_equal(c->log_level, GS_LOG_DEBUG);
@@ -92,7 +110,7 @@ static void bad_lines_are_named(void **state)
 	static const struct {
 		const char *text, *want;
 	} bad[] = {
-		{ "", "t.conf:1: no Gpu= line" },
+		{ "", "t.conf:1: no Gpu= line and no NodeType= line" },
 		{ GPU "Polices=frs\n", "t.conf:2: unknown key 'Polices'" },
 		{ GPU "Policy=frs\npolicy=piv\n", "t.conf:3: Policy is given twice" },
 		{ GPU "Policy=fast\n", "t.conf:2: Policy: 'fast' is not a policy: choose one of fifo" },
@@ -115,7 +133,21 @@ static void bad_lines_are_named(void **state)
 		{ "Gpu=0 Memory=1G Cores=1\n", "t.conf:1: a Gpu line has no 'Cores'" },
 		{ "Gpu=0 Memory=1G File=x\n", "t.conf:1: File: 'x' is not an absolute path" },
 		{ "Gpu=0 Memory=1G quick\n", "t.conf:1: 'quick' is not Name=Value" },
-		{ GPU "Partition=a\n", "t.conf:2: partition 'a' has no Priority=" },
+		{ GPU "Partition=a\n", "t.conf:2: the line says nothing about partition 'a'" },
+		{ GPU "Partition=a MaxShares=0\n", "t.conf:2: 0 is not between 1 and 1000000" },
+		{ GPU "Partition=a MaxShares=5 maxshares=6\n", "t.conf:2: MaxShares is given twice" },
+		{ GPU "Partition=a AllowGpushare=no AllowGpushare=no\n", "t.conf:2: AllowGpushare is given twice" },
+		{ GPU "Partition=a AllowGpushare=maybe\n", "t.conf:2: " },
+		{ GPU "Partition=a MaxShares=5 DefaultShares=6\n", "t.conf:2: DefaultShares=6 is more than MaxShares=5" },
+		{ GPU "Partition=a DefaultShares=6 AllowGpushare=no\n", "t.conf:2: AllowGpushare=no beside" },
+		{ "NodeType=a Memory=1G\n", "t.conf:1: node type 'a' has no Nodes=" },
+		{ "NodeType=a Nodes=n1\n", "t.conf:1: node type 'a' has no Memory=" },
+		{ "NodeType= Nodes=n1 Memory=1G\n", "t.conf:1: '' is not a node type's name" },
+		{ "NodeType=a Nodes= Memory=1G\n", "t.conf:1: Nodes names no node" },
+		{ "NodeType=a Nodes=n1 Nodes=n2 Memory=1G\n", "t.conf:1: Nodes is given twice" },
+		{ "NodeType=a Nodes=n1 Memory=1G Memory=1G\n", "t.conf:1: Memory is given twice" },
+		{ "NodeType=a Nodes=n1 Memory=1G File=/dev/null\n", "t.conf:1: a NodeType line has no 'File'" },
+		{ "NodeType=a Nodes=n1 Memory=1G\nNodeType=a Nodes=n2 Memory=1G\n", "t.conf:2: node type 'a' is described twice" },
 		{ GPU "Partition= Priority=1\n", "t.conf:2: '' is not a partition's name" },
 		{ GPU "Partition=a Priority=1001\n", "t.conf:2: 1001 is not between 0 and 1000" },
 		{ GPU "Partition=a Priority=1 Priority=2\n", "t.conf:2: Priority is given twice" },

@@ -10,7 +10,6 @@
 #include "gpushare/config/key.h"
 
 #define FILE_MAX_BYTES (1u << 20)
-#define PRIORITY_DEFAULT 1
 
 struct gs_config *gs_config_load(const char *path, struct gs_error *err)
 {
@@ -50,16 +49,28 @@ void gs_config_free(struct gs_config *config)
 		free(config->gpu[i].file);
 	for (size_t i = 0; i < config->npartition; i++)
 		free(config->partition[i].name);
+	for (size_t i = 0; i < config->nnode_type; i++) {
+		free(config->node_type[i].name);
+		free(config->node_type[i].nodes);
+	}
 	free(config->job_env);
 	free(config);
 }
 
-int32_t gs_config_priority(const struct gs_config *config, const char *partition)
+const struct gs_config_partition *gs_config_partition(const struct gs_config *config,
+						      const char *name)
 {
 	for (size_t i = 0; i < config->npartition; i++)
-		if (strcmp(config->partition[i].name, partition) == 0)
-			return config->partition[i].priority;
-	return PRIORITY_DEFAULT;
+		if (strcmp(config->partition[i].name, name) == 0)
+			return &config->partition[i];
+	return NULL;
+}
+
+int32_t gs_config_priority(const struct gs_config *config, const char *partition)
+{
+	const struct gs_config_partition *p = gs_config_partition(config, partition);
+
+	return p ? p->priority : GS_PRIORITY_DEFAULT;
 }
 
 const struct gs_config_gpu *gs_config_gpu(const struct gs_config *config, uint32_t index)

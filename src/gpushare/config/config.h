@@ -4,11 +4,14 @@
  * keys are case-insensitive; one value per line except for the records:
  *
  *	Gpu=0 Memory=1G [Shares=100] [File=/dev/nvidia0]
- *	Partition=high Priority=10
+ *	NodeType=h200 Nodes=gpu[01-16] Memory=141G [Shares=100]
+ *	Partition=high [Priority=10] [MaxShares=50] [DefaultShares=25] [AllowGpushare=yes]
  *	JobEnv=NAME=VALUE            (set in every job's environment; may be repeated)
  *
- * A partition that is not listed has priority 1.  Pure but for
- * gs_config_load, which reads one file.
+ * Gpu lines are the node's own, for gpushared; NodeType lines and the limits of
+ * the partitions are the cluster's, for slurmctld's job_submit/gpushare.  A
+ * partition that is not listed has priority 1.  Pure but for gs_config_load,
+ * which reads one file.
  */
 #ifndef GPUSHARE_CONFIG_CONFIG_H
 #define GPUSHARE_CONFIG_CONFIG_H
@@ -20,6 +23,7 @@
 
 #define GS_CONFIG_GPUS_MAX 16
 #define GS_CONFIG_PARTITIONS_MAX 256
+#define GS_CONFIG_NODE_TYPES_MAX 64
 
 struct gs_config_gpu {
 	uint32_t index;
@@ -30,7 +34,18 @@ struct gs_config_gpu {
 
 struct gs_config_partition {
 	char *name;
-	int32_t priority;  /* larger is more urgent; 0..1000 */
+	int32_t priority;        /* larger is more urgent; 0..1000 */
+	uint32_t max_shares;     /* of a job on a node; 0: no limit */
+	uint32_t default_shares; /* of a job that names no number; 0: Slurm's, which is 1 */
+	int allow;               /* may its jobs ask for gpushare? */
+};
+
+/* The GPUs of nodes that are alike. */
+struct gs_config_node_type {
+	char *name;
+	char *nodes;       /* Slurm's host list, not looked into */
+	uint64_t memory;   /* bytes of one GPU that may be reserved in all */
+	uint32_t shares;   /* one GPU, default 100 */
 };
 
 #define KEY_STRING(field) char *field;
@@ -50,6 +65,8 @@ struct gs_config {
 	size_t ngpu;
 	struct gs_config_partition partition[GS_CONFIG_PARTITIONS_MAX];
 	size_t npartition;
+	struct gs_config_node_type node_type[GS_CONFIG_NODE_TYPES_MAX];
+	size_t nnode_type;
 	char *job_env;     /* "A=B\n" lines; never NULL */
 };
 #undef KEY
@@ -67,7 +84,8 @@ struct gs_config {
 /*
  * Parse len bytes as if they were the file `name`.  Returns NULL and
  * "name:line: reason" for the first thing wrong: unknown key, key given
- * twice, bad value, duplicate GPU or partition, no Gpu line at all.
+ * twice, bad value, duplicate GPU, node type or partition, neither a Gpu nor a
+ * NodeType line.
  */
 struct gs_config *gs_config_parse(const char *name, const char *text, size_t len,
 				  struct gs_error *err);
@@ -79,6 +97,10 @@ void gs_config_free(struct gs_config *config); /* NULL is fine */
 
 /* Priority of a partition; 1 for one that is not listed. */
 int32_t gs_config_priority(const struct gs_config *config, const char *partition);
+
+/* The line of a partition; NULL if it has none. */
+const struct gs_config_partition *gs_config_partition(const struct gs_config *config,
+						      const char *name);
 
 /* The GPU of that index; NULL if there is none. */
 const struct gs_config_gpu *gs_config_gpu(const struct gs_config *config, uint32_t index);

@@ -10,6 +10,9 @@
 /* Longest text of one value: what a message of the daemon can carry. */
 #define GS_CONFIG_VALUE_MAX 255
 
+/* Of a partition without a line, or whose line does not say. */
+#define GS_PRIORITY_DEFAULT 1
+
 /* The key's number whatever the case of `name`, or -1. */
 int gs_key_find(const char *name);
 

@@ -8,6 +8,7 @@
  */
 #define _GNU_SOURCE
 #include <ctype.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -19,6 +20,7 @@
 
 #define LINE_MAX_BYTES 1024
 #define SHARES_DEFAULT 100
+#define SHARES_MAX 1000000
 #define ENV_MAX sizeof(((struct gs_msg_registered *)0)->env)
 
 struct parser {
@@ -77,7 +79,7 @@ static int set_gpu_field(struct gs_config_gpu *gpu, const char *name, const char
 	if (strcasecmp(name, "Shares") == 0) {
 		if (gpu->shares)
 			return gs_fail(err, "Shares is given twice");
-		if (gs_parse_int(value, 1, 1000000, &number, err) < 0)
+		if (gs_parse_int(value, 1, SHARES_MAX, &number, err) < 0)
 			return -1;
 		gpu->shares = (uint32_t)number;
 		return 0;
@@ -122,13 +124,66 @@ static int parse_gpu(struct gs_config *config, char *rest, struct gs_error *err)
 	return 0;
 }
 
-/* Partition=high Priority=10 */
+/* A number of shares, not given twice. */
+static int set_shares(uint32_t *shares, const char *name, const char *value,
+		      struct gs_error *err)
+{
+	int64_t number;
+
+	if (*shares)
+		return gs_fail(err, "%s is given twice", name);
+	if (gs_parse_int(value, 1, SHARES_MAX, &number, err) < 0)
+		return -1;
+	*shares = (uint32_t)number;
+	return 0;
+}
+
+static int set_partition_field(struct gs_config_partition *p, const char *name,
+			       const char *value, struct gs_error *err)
+{
+	int64_t priority;
+
+	if (strcasecmp(name, "MaxShares") == 0)
+		return set_shares(&p->max_shares, "MaxShares", value, err);
+	if (strcasecmp(name, "DefaultShares") == 0)
+		return set_shares(&p->default_shares, "DefaultShares", value, err);
+	if (strcasecmp(name, "AllowGpushare") == 0) {
+		if (p->allow >= 0)
+			return gs_fail(err, "AllowGpushare is given twice");
+		return gs_parse_bool(value, &p->allow, err);
+	}
+	if (strcasecmp(name, "Priority") != 0)
+		return gs_fail(err, "a Partition line has no '%.40s': Priority, MaxShares, "
+			       "DefaultShares and AllowGpushare", name);
+	if (p->priority >= 0)
+		return gs_fail(err, "Priority is given twice");
+	if (gs_parse_int(value, 0, 1000, &priority, err) < 0)
+		return -1;
+	p->priority = (int32_t)priority;
+	return 0;
+}
+
+/* What the fields of one line say together. */
+static int finish_partition(struct gs_config_partition *p, struct gs_error *err)
+{
+	if (p->max_shares && p->default_shares > p->max_shares)
+		return gs_fail(err, "DefaultShares=%" PRIu32 " is more than MaxShares=%" PRIu32,
+			       p->default_shares, p->max_shares);
+	if (p->allow == 0 && (p->max_shares || p->default_shares))
+		return gs_fail(err, "AllowGpushare=no beside MaxShares or DefaultShares");
+	if (p->priority < 0)
+		p->priority = GS_PRIORITY_DEFAULT;
+	if (p->allow < 0)
+		p->allow = 1;
+	return 0;
+}
+
+/* Partition=high Priority=10 [MaxShares=50] [DefaultShares=25] [AllowGpushare=no] */
 static int parse_partition(struct gs_config *config, char *rest, struct gs_error *err)
 {
 	struct gs_config_partition *p = &config->partition[config->npartition];
 	char *name, *value, *partition;
-	int64_t priority = -1;
-	int more;
+	int more, fields = 0;
 
 	if (config->npartition == GS_CONFIG_PARTITIONS_MAX)
 		return gs_fail(err, "more than %d partitions", GS_CONFIG_PARTITIONS_MAX);
@@ -136,26 +191,80 @@ static int parse_partition(struct gs_config *config, char *rest, struct gs_error
 		return -1;
 	if (!*partition || strlen(partition) >= sizeof(((struct gs_msg_step *)0)->partition))
 		return gs_fail(err, "'%.70s' is not a partition's name", partition);
-	for (size_t i = 0; i < config->npartition; i++)
-		if (strcmp(config->partition[i].name, partition) == 0)
-			return gs_fail(err, "partition '%s' is described twice", partition);
+	if (gs_config_partition(config, partition))
+		return gs_fail(err, "partition '%s' is described twice", partition);
+	*p = (struct gs_config_partition){ .priority = -1, .allow = -1 };
 	while ((more = next_pair(&rest, &name, &value, err)) > 0) {
-		if (strcasecmp(name, "Priority") != 0)
-			return gs_fail(err, "a Partition line has no '%.40s': Priority only", name);
-		if (priority >= 0)
-			return gs_fail(err, "Priority is given twice");
-		if (gs_parse_int(value, 0, 1000, &priority, err) < 0)
+		if (set_partition_field(p, name, value, err) < 0)
 			return -1;
+		fields++;
 	}
 	if (more < 0)
 		return -1;
-	if (priority < 0)
-		return gs_fail(err, "partition '%s' has no Priority=", partition);
+	if (!fields)
+		return gs_fail(err, "the line says nothing about partition '%s': Priority, "
+			       "MaxShares, DefaultShares or AllowGpushare", partition);
+	if (finish_partition(p, err) < 0)
+		return -1;
 	p->name = strdup(partition);
 	if (!p->name)
 		return gs_fail(err, "no memory");
-	p->priority = (int32_t)priority;
 	config->npartition++;
+	return 0;
+}
+
+static int set_node_type_field(struct gs_config_node_type *type, const char *name,
+			       const char *value, struct gs_error *err)
+{
+	if (strcasecmp(name, "Shares") == 0)
+		return set_shares(&type->shares, "Shares", value, err);
+	if (strcasecmp(name, "Memory") == 0) {
+		if (type->memory)
+			return gs_fail(err, "Memory is given twice");
+		return gs_parse_size(value, &type->memory, err);
+	}
+	if (strcasecmp(name, "Nodes") != 0)
+		return gs_fail(err, "a NodeType line has no '%.40s': Nodes, Memory and Shares",
+			       name);
+	if (type->nodes)
+		return gs_fail(err, "Nodes is given twice");
+	if (!*value)
+		return gs_fail(err, "Nodes names no node");
+	type->nodes = strdup(value);
+	return type->nodes ? 0 : gs_fail(err, "no memory");
+}
+
+/* NodeType=h200 Nodes=gpu[01-16] Memory=141G [Shares=100] */
+static int parse_node_type(struct gs_config *config, char *rest, struct gs_error *err)
+{
+	struct gs_config_node_type *type = &config->node_type[config->nnode_type];
+	char *name, *value, *own;
+	int more;
+
+	if (config->nnode_type == GS_CONFIG_NODE_TYPES_MAX)
+		return gs_fail(err, "more than %d node types", GS_CONFIG_NODE_TYPES_MAX);
+	if (next_pair(&rest, &name, &own, err) < 0)
+		return -1;
+	if (!*own || strlen(own) > GS_CONFIG_VALUE_MAX)
+		return gs_fail(err, "'%.70s' is not a node type's name", own);
+	for (size_t i = 0; i < config->nnode_type; i++)
+		if (strcmp(config->node_type[i].name, own) == 0)
+			return gs_fail(err, "node type '%.70s' is described twice", own);
+	type->name = strdup(own);
+	if (!type->name)
+		return gs_fail(err, "no memory");
+	/* From here on gs_config_free() releases what the record owns. */
+	config->nnode_type++;
+	while ((more = next_pair(&rest, &name, &value, err)) > 0)
+		if (set_node_type_field(type, name, value, err) < 0)
+			return -1;
+	if (more < 0)
+		return -1;
+	if (!type->nodes || !type->memory)
+		return gs_fail(err, "node type '%.70s' has no %s=", type->name,
+			       type->nodes ? "Memory" : "Nodes");
+	if (!type->shares)
+		type->shares = SHARES_DEFAULT;
 	return 0;
 }
 
@@ -210,6 +319,8 @@ static int parse_line(struct parser *p, char *line, struct gs_error *err)
 		return parse_gpu(p->config, name, err);
 	if (strncasecmp(name, "Partition=", 10) == 0)
 		return parse_partition(p->config, name, err);
+	if (strncasecmp(name, "NodeType=", 9) == 0)
+		return parse_node_type(p->config, name, err);
 	value = strchr(name, '=');
 	if (!value)
 		return gs_fail(err, "'%.60s' is not Key=Value", name);
@@ -267,8 +378,8 @@ struct gs_config *gs_config_parse(const char *name, const char *text, size_t len
 	}
 	if (gs_key_defaults(p.config, err) < 0 || parse_lines(&p, name, text, len, err) < 0)
 		goto fail;
-	if (p.config->ngpu == 0) {
-		gs_fail(err, "%.80s:1: no Gpu= line", name);
+	if (p.config->ngpu == 0 && p.config->nnode_type == 0) {
+		gs_fail(err, "%.80s:1: no Gpu= line and no NodeType= line", name);
 		goto fail;
 	}
 	return p.config;

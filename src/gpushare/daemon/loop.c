@@ -128,6 +128,11 @@ void gs_reload(struct gs_daemon *d)
 	struct gs_error err;
 	struct gs_config *fresh = gs_config_load(d->config_path, &err);
 
+	if (fresh && !fresh->ngpu) {
+		gs_config_free(fresh);
+		fresh = NULL;
+		gs_fail(&err, "%s: no Gpu= line", d->config_path);
+	}
 	if (!fresh || gs_devices_reload(d, fresh, &err) < 0) {
 		gs_config_free(fresh);
 		gs_log(GS_LOG_ERROR, "not reloaded, the old configuration stays: %s", err.text);

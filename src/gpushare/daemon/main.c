@@ -102,9 +102,15 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	if (o.check) {
-		printf("%s: good\n", o.config);
+		printf("%s: good%s\n", o.config,
+		       config->ngpu ? "" : ", though without Gpu= lines: for slurmctld only");
 		gs_config_free(config);
 		return 0;
+	}
+	if (!config->ngpu) {
+		fprintf(stderr, "gpushared: %s: no Gpu= line\n", o.config);
+		gs_config_free(config);
+		return 1;
 	}
 	path = realpath(o.config, NULL); /* SIGHUP reads it from another folder */
 	if (path)

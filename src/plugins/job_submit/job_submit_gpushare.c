@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * job_submit/gpushare: refuses in slurmctld what sbatch cannot see through.
+ * job_submit/gpushare: in slurmctld, where the whole request is known, it
+ * refuses what no node can give or a partition does not allow, and raises the
+ * shares to what --gpushare-mem takes.
  *
- * sbatch shows a SPANK plugin its own options only; whether the job asks for
- * gpushare at all is known where the whole request is.  The options arrive
- * there as _SLURM_SPANK_OPTION_gpushare_<option>=<value>.
+ * sbatch shows a SPANK plugin its own options only.  They arrive here as
+ * _SLURM_SPANK_OPTION_gpushare_<option>=<value>.  What counts in the end is
+ * what this plugin writes into the job's request, which Slurm enforces.
  */
 #define _GNU_SOURCE
+#define GS_IN_SLURMCTLD
 #include "plugins/gs_slurm_compat.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "gpushare/config/config.h"
+#include "plugins/job_submit/request.h"
+#include "plugins/job_submit/site.h"
 #include "plugins/spank/values.h"
 
 #define OPTION_PREFIX "_SLURM_SPANK_OPTION_gpushare_gpushare_"
@@ -23,13 +27,29 @@ const char plugin_name[] = "gpushare requests";
 const char plugin_type[] = "job_submit/gpushare";
 const uint32_t plugin_version = SLURM_VERSION_NUMBER;
 
+/* A job as it is submitted, or as it will be after a change. */
+struct job {
+	char **env;          /* SPANK's */
+	uint32_t env_size;
+	char *partition;
+	char *tres[GS_PER_COUNT];
+};
+
+GS_EXPORT int fini(void);
+
+int fini(void)
+{
+	gs_site_fini();
+	return SLURM_SUCCESS;
+}
+
 /* The value of --gpushare-<option> as submitted; NULL: not given. */
-static const char *option_of(const job_desc_msg_t *job, const char *option)
+static const char *option_of(const struct job *job, const char *option)
 {
 	size_t prefix = strlen(OPTION_PREFIX), length = strlen(option);
 
-	for (uint32_t i = 0; i < job->spank_job_env_size; i++) {
-		const char *entry = job->spank_job_env[i];
+	for (uint32_t i = 0; i < job->env_size; i++) {
+		const char *entry = job->env[i];
 
 		if (strncmp(entry, OPTION_PREFIX, prefix) == 0 &&
 		    strncmp(entry + prefix, option, length) == 0 &&
@@ -39,87 +59,163 @@ static const char *option_of(const job_desc_msg_t *job, const char *option)
 	return NULL;
 }
 
-static uint64_t shares_of(const job_desc_msg_t *job)
-{
-	return gs_gres_count(job->tres_per_job, "gpushare") +
-	       gs_gres_count(job->tres_per_node, "gpushare") +
-	       gs_gres_count(job->tres_per_socket, "gpushare") +
-	       gs_gres_count(job->tres_per_task, "gpushare");
-}
-
-/*
- * More memory than the shares stand for would be counted by nobody but the
- * node's daemon: Slurm would admit jobs that the daemon must then refuse.  What
- * a share stands for is in gpushare.conf, if there is one beside slurm.conf.
- * Returns 0 or -1 with the reason.
- */
-static int memory_fits(uint64_t shares, uint64_t bytes, struct gs_error *err)
-{
-	char *path = get_extra_conf_path("gpushare.conf");
-	struct gs_config *config = NULL;
-	uint64_t needed = UINT64_MAX, whole = 0;
-	struct gs_error why;
-
-	if (access(path, R_OK) == 0 && !(config = gs_config_load(path, &why)))
-		error("gpushare: %s", why.text);
-	for (size_t i = 0; config && i < config->ngpu; i++) {
-		const struct gs_config_gpu *gpu = &config->gpu[i];
-		__uint128_t scaled = (__uint128_t)bytes * gpu->shares + gpu->memory - 1;
-		uint64_t n = (uint64_t)(scaled / gpu->memory);
-
-		if (n < needed) {
-			needed = n;
-			whole = gpu->shares;
-		}
-	}
-	gs_config_free(config);
-	xfree(path);
-	if (needed == UINT64_MAX || needed <= shares)
-		return 0;
-	if (needed > whole)
-		return gs_fail(err, "--gpushare-mem is more than a whole GPU has");
-	return gs_fail(err, "--gpushare-mem is more memory than %" PRIu64 " shares stand for; "
-		       "ask for --gres=gpushare:%" PRIu64, shares, needed);
-}
-
-static int refuse(char **err_msg, const char *reason)
-{
-	char text[GS_ERROR_TEXT_MAX + 32];
-
-	if (err_msg) {
-		snprintf(text, sizeof(text), "gpushare: %s", reason);
-		*err_msg = xstrdup(text);
-	}
-	return ESLURM_INVALID_GRES;
-}
-
-int job_submit(job_desc_msg_t *job, uint32_t submit_uid, char **err_msg)
+static int read_options(const struct job *job, struct gs_request *request, struct gs_error *err)
 {
 	const char *memory = option_of(job, "mem");
 	const char *priority = option_of(job, "priority");
-	struct gs_error err;
-	uint64_t bytes;
 	uint32_t level;
 
+	if (memory && gs_option_memory(memory, &request->memory, err) < 0)
+		return -1;
+	request->priority = priority != NULL;
+	return priority ? gs_option_priority(priority, &level, err) : 0;
+}
+
+/* Does the job have anything to do with gpushare? */
+static int concerns(const struct gs_request *request)
+{
+	for (int i = 0; i < GS_PER_COUNT; i++)
+		if (request->tres[i] && strstr(request->tres[i], "gpushare"))
+			return 1;
+	return request->memory || request->priority;
+}
+
+/* The nodes that are too small are no nodes for this job. */
+static void exclude(const char *hosts, char **exc_nodes)
+{
+	if (*exc_nodes && **exc_nodes)
+		xstrfmtcat(*exc_nodes, ",%s", hosts);
+	else
+		xfree(*exc_nodes), *exc_nodes = xstrdup(hosts);
+}
+
+static int rewrite(const struct job *job, uint64_t shares, char **tres_per_node,
+		   struct gs_error *err)
+{
+	struct gs_gres_item item;
+	char *text;
+
+	if (gs_gres_find(job->tres[GS_PER_NODE], &item, err) < 0)
+		return -1;
+	text = gs_gres_rewrite(job->tres[GS_PER_NODE], &item, shares);
+	if (!text)
+		return gs_fail(err, "no memory");
+	xfree(*tres_per_node);
+	*tres_per_node = xstrdup(text);
+	free(text);
+	return 0;
+}
+
+/* Judge the job and change *desc accordingly.  0, with words for the user or ""; -1 with the reason. */
+static int judge(const struct job *job, job_desc_msg_t *desc, char *words, size_t size,
+		 struct gs_error *err)
+{
+	struct gs_request request = { 0 };
+	const struct gs_config *config;
+	char *partitions = NULL, *small = NULL;
+	struct gs_verdict verdict;
+	struct gs_site site;
+	int rc = -1;
+
+	*words = '\0';
+	for (int i = 0; i < GS_PER_COUNT; i++)
+		request.tres[i] = job->tres[i];
+	if (read_options(job, &request, err) < 0)
+		return -1;
+	if (!concerns(&request))
+		return 0;
+	if (gs_site_config(&config, err) < 0)
+		return gs_fail(err, "slurmctld cannot read gpushare.conf; its log says why");
+	partitions = xstrdup(job->partition);
+	gs_site_describe(config, partitions, &site);
+	if (gs_request_judge(&request, &site, &verdict, err) < 0)
+		goto out;
+	if (verdict.rewrite && rewrite(job, verdict.shares, &desc->tres_per_node, err) < 0)
+		goto out;
+	if (request.memory && (small = gs_site_too_small(config, &site)))
+		exclude(small, &desc->exc_nodes);
+	if (verdict.raised)
+		snprintf(words, size, "gpushare: --gpushare-mem=%s takes %" PRIu64
+			 " shares of a GPU: the job has --gres=gpushare:%" PRIu64,
+			 option_of(job, "mem"), verdict.shares, verdict.shares);
+	rc = 0;
+out:
+	xfree(small);
+	xfree(partitions);
+	return rc;
+}
+
+static void tell(char **err_msg, const char *text)
+{
+	if (err_msg && *text && !*err_msg)
+		*err_msg = xstrdup(text);
+}
+
+static int refuse(char **err_msg, const struct gs_error *err)
+{
+	char text[GS_ERROR_TEXT_MAX + 32];
+
+	snprintf(text, sizeof(text), "gpushare: %s", err->text);
+	tell(err_msg, text);
+	return ESLURM_INVALID_GRES;
+}
+
+int job_submit(job_desc_msg_t *desc, uint32_t submit_uid, char **err_msg)
+{
+	struct job job = {
+		.env = desc->spank_job_env, .env_size = desc->spank_job_env_size,
+		.partition = desc->partition,
+		.tres = { desc->tres_per_node, desc->tres_per_job, desc->tres_per_socket,
+			  desc->tres_per_task },
+	};
+	char words[GS_ERROR_TEXT_MAX];
+	struct gs_error err;
+
 	(void)submit_uid;
-	if (!memory && !priority)
-		return SLURM_SUCCESS;
-	if (!shares_of(job)) {
-		gs_fail(&err, "--gpushare-%s without --gres=gpushare:N", memory ? "mem" : "priority");
-		return refuse(err_msg, err.text);
-	}
-	if (memory && (gs_option_memory(memory, &bytes, &err) < 0 ||
-		       memory_fits(shares_of(job), bytes, &err) < 0))
-		return refuse(err_msg, err.text);
-	if (priority && gs_option_priority(priority, &level, &err) < 0)
-		return refuse(err_msg, err.text);
+	if (judge(&job, desc, words, sizeof(words), &err) < 0)
+		return refuse(err_msg, &err);
+	tell(err_msg, words);
 	return SLURM_SUCCESS;
 }
 
-int job_modify(job_desc_msg_t *change, struct job_record *job, uint32_t submit_uid)
+/* `scontrol update job`: whoever may give any job more resources may here, too. */
+static int modify(job_desc_msg_t *change, job_record_t *record, uint32_t uid, char **err_msg)
 {
-	(void)change;
-	(void)job;
-	(void)submit_uid;
+	char *partition = change->partition ? change->partition : record->partition;
+	struct job job = {
+		.env = record->spank_job_env, .env_size = record->spank_job_env_size,
+		.partition = partition,
+		.tres = {
+			change->tres_per_node ? change->tres_per_node : record->tres_per_node,
+			change->tres_per_job ? change->tres_per_job : record->tres_per_job,
+			change->tres_per_socket ? change->tres_per_socket : record->tres_per_socket,
+			change->tres_per_task ? change->tres_per_task : record->tres_per_task,
+		},
+	};
+	char words[GS_ERROR_TEXT_MAX];
+	struct gs_error err;
+
+	if (!change->partition && !change->tres_per_node && !change->tres_per_job &&
+	    !change->tres_per_socket && !change->tres_per_task)
+		return SLURM_SUCCESS;
+	if (uid == 0 || uid == slurm_conf.slurm_user_id)
+		return SLURM_SUCCESS;
+	if (judge(&job, change, words, sizeof(words), &err) < 0) {
+		info("gpushare: change of JobId=%u refused: %s", record->job_id, err.text);
+		return refuse(err_msg, &err);
+	}
+	tell(err_msg, words);
 	return SLURM_SUCCESS;
 }
+
+#ifdef GS_JOB_MODIFY_TEXT
+int job_modify(job_desc_msg_t *change, job_record_t *job, uint32_t submit_uid, char **err_msg)
+{
+	return modify(change, job, submit_uid, err_msg);
+}
+#else
+int job_modify(job_desc_msg_t *change, job_record_t *job, uint32_t submit_uid)
+{
+	return modify(change, job, submit_uid, NULL);
+}
+#endif

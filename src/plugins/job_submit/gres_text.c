@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* gpushare within Slurm's text of a request: finding and rewriting it; see request.h. */
+#define _GNU_SOURCE
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "plugins/job_submit/request.h"
+
+#define NAME "gpushare"
+#define SHARES_MAX 1000000
+
+/* The element that begins here is gpushare's: how long is it, "gres:" included?  0: another's. */
+static size_t ours(const char *text, size_t *prefix)
+{
+	size_t length = strcspn(text, ",;");
+	const char *name = text;
+	char next;
+
+	if (strncmp(text, "gres:", 5) == 0 || strncmp(text, "gres/", 5) == 0)
+		name += 5;
+	*prefix = (size_t)(name - text);
+	if (length < *prefix + strlen(NAME) || strncmp(name, NAME, strlen(NAME)) != 0)
+		return 0;
+	next = name[strlen(NAME)];
+	return strchr(":=,;", next) || !next ? length : 0;
+}
+
+/* "25": a positive number; anything else with the reason. */
+static int parse_count(const char *text, uint64_t *count, struct gs_error *err)
+{
+	char *end;
+
+	if (*text == '-')
+		return gs_fail(err, "'%.40s' shares: a number from 1 is wanted", text);
+	if (strspn(text, "0123456789") == 0)
+		return gs_fail(err, "'%.40s' is no number of shares", text);
+	*count = strtoull(text, &end, 10);
+	if (*end && strspn(end, "kKmMgGtTiIbB") == strlen(end))
+		return gs_fail(err, "'%.40s': shares have no unit; for device memory there is "
+			       "--gpushare-mem=%.40s", text, text);
+	if (*end)
+		return gs_fail(err, "'%.40s' is no number of shares: they are whole numbers", text);
+	if (*count == 0)
+		return gs_fail(err, "0 shares: at least 1 is wanted, or no gpushare at all");
+	if (*count > SHARES_MAX)
+		return gs_fail(err, "'%.40s' is more shares than any GPU has", text);
+	return 0;
+}
+
+/* A word that is neither a number nor meant as one is a gres type. */
+static int is_type(const char *text)
+{
+	return *text && !strchr("-+.0123456789", *text) && !strchr(text, '%');
+}
+
+/* What follows the name: nothing, ":25", "=25", ":h200", ":h200:25", ":h200=25". */
+static int parse_tail(char *tail, struct gs_gres_item *item, struct gs_error *err)
+{
+	char *count;
+
+	if (!*tail)
+		return 0;
+	tail++;
+	count = strpbrk(tail, ":=");
+	if (!count) {
+		if (!is_type(tail))
+			return parse_count(tail, &item->count, err);
+		if (strlen(tail) >= sizeof(item->type))
+			return gs_fail(err, "a type of more than %zu characters",
+				       sizeof(item->type) - 1);
+		strcpy(item->type, tail);
+		return 0;
+	}
+	*count++ = '\0';
+	if (!*tail || strlen(tail) >= sizeof(item->type))
+		return gs_fail(err, "'%.40s' is no type of a GPU", tail);
+	strcpy(item->type, tail);
+	return parse_count(count, &item->count, err);
+}
+
+int gs_gres_find(const char *text, struct gs_gres_item *item, struct gs_error *err)
+{
+	char tail[160];
+
+	*item = (struct gs_gres_item){ 0 };
+	for (size_t at = 0; text && text[at]; at += text[at] != '\0') {
+		size_t prefix, length = ours(text + at, &prefix);
+
+		if (length) {
+			size_t begin = at + prefix, after = begin + strlen(NAME);
+
+			if (item->end)
+				return gs_fail(err, "gpushare is asked for twice");
+			item->begin = begin;
+			item->end = at + length;
+			if (item->end - after >= sizeof(tail))
+				return gs_fail(err, "a request of %zu characters", length);
+			memcpy(tail, text + after, item->end - after);
+			tail[item->end - after] = '\0';
+			if (parse_tail(tail, item, err) < 0)
+				return -1;
+		}
+		at += strcspn(text + at, ",;");
+	}
+	return 0;
+}
+
+char *gs_gres_rewrite(const char *text, const struct gs_gres_item *item, uint64_t count)
+{
+	char *out;
+
+	if (!item->end) {
+		if (asprintf(&out, "%s%sgres:" NAME ":%" PRIu64, text ? text : "",
+			     text && *text ? "," : "", count) < 0)
+			return NULL;
+		return out;
+	}
+	if (asprintf(&out, "%.*s" NAME "%s%s:%" PRIu64 "%s", (int)item->begin, text,
+		     *item->type ? ":" : "", item->type, count, text + item->end) < 0)
+		return NULL;
+	return out;
+}

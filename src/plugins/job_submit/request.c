@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The verdict about a request; see request.h. */
+#define _GNU_SOURCE
+#include "plugins/job_submit/request.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+/* A size as people write it: the largest unit that leaves it whole. */
+static const char *size_text(uint64_t bytes, char *out, size_t size)
+{
+	static const char units[] = "KMGT";
+	size_t unit = 0;
+
+	while (unit < 4 && bytes % 1024 == 0 && bytes > 0) {
+		bytes /= 1024;
+		unit++;
+	}
+	if (unit)
+		snprintf(out, size, "%" PRIu64 "%c", bytes, units[unit - 1]);
+	else
+		snprintf(out, size, "%" PRIu64, bytes);
+	return out;
+}
+
+/* A gres type leaves the kinds of that name, if there are any. */
+static void choose_type(struct gs_site *site, const char *type)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; *type && i < site->nkind; i++)
+		if (site->kind[i].name && strcasecmp(site->kind[i].name, type) == 0)
+			n++;
+	if (!n)
+		return;
+	for (size_t i = n = 0; i < site->nkind; i++)
+		if (site->kind[i].name && strcasecmp(site->kind[i].name, type) == 0)
+			site->kind[n++] = site->kind[i];
+	site->nkind = n;
+}
+
+static int check_allowed(const struct gs_site *site, struct gs_error *err)
+{
+	for (size_t i = 0; i < site->npartition; i++)
+		if (site->partition[i].limits && !site->partition[i].limits->allow)
+			return gs_fail(err, "partition %.64s takes no gpushare jobs "
+				       "(AllowGpushare=no)", site->partition[i].name);
+	return 0;
+}
+
+static uint32_t default_shares(const struct gs_site *site)
+{
+	uint32_t most = 0;
+
+	for (size_t i = 0; i < site->npartition; i++)
+		if (site->partition[i].limits && site->partition[i].limits->default_shares > most)
+			most = site->partition[i].limits->default_shares;
+	return most;
+}
+
+static int check_whole(const struct gs_site *site, uint64_t shares, struct gs_error *err)
+{
+	uint32_t whole = 0;
+
+	for (size_t i = 0; i < site->nkind; i++)
+		if (site->kind[i].shares > whole)
+			whole = site->kind[i].shares;
+	if (!whole || shares <= whole)
+		return 0;
+	return gs_fail(err, "%" PRIu64 " shares are more than a GPU has, which is %" PRIu32,
+		       shares, whole);
+}
+
+/* Raise the shares to what the memory takes on any kind that can hold it. */
+static int fit_memory(uint64_t memory, struct gs_site *site, uint64_t *shares,
+		      struct gs_error *err)
+{
+	uint64_t largest = 0;
+	int fits = 0;
+	char asked[32], has[32];
+
+	for (size_t i = 0; i < site->nkind; i++) {
+		struct gs_gpu_kind *kind = &site->kind[i];
+		uint64_t needed = (uint64_t)(((__uint128_t)memory * kind->shares + kind->memory - 1) /
+					     kind->memory);
+
+		kind->too_small = memory > kind->memory;
+		if (kind->memory > largest)
+			largest = kind->memory;
+		if (kind->too_small)
+			continue;
+		fits = 1;
+		if (needed > *shares)
+			*shares = needed;
+	}
+	if (fits || !site->nkind)
+		return 0;
+	return gs_fail(err, "--gpushare-mem=%s is more than a whole GPU has, which is %s",
+		       size_text(memory, asked, sizeof(asked)), size_text(largest, has, sizeof(has)));
+}
+
+static int check_limits(const struct gs_site *site, uint64_t shares, const struct gs_request *request,
+			int raised, struct gs_error *err)
+{
+	char asked[32];
+
+	for (size_t i = 0; i < site->npartition; i++) {
+		const struct gs_config_partition *limits = site->partition[i].limits;
+
+		if (!limits || !limits->max_shares || shares <= limits->max_shares)
+			continue;
+		if (raised)
+			return gs_fail(err, "--gpushare-mem=%s takes %" PRIu64 " shares; partition "
+				       "%.64s allows %" PRIu32 " (MaxShares)",
+				       size_text(request->memory, asked, sizeof(asked)), shares,
+				       site->partition[i].name, limits->max_shares);
+		return gs_fail(err, "%" PRIu64 " shares; partition %.64s allows %" PRIu32
+			       " (MaxShares)", shares, site->partition[i].name, limits->max_shares);
+	}
+	return 0;
+}
+
+/* The request per node: how many shares it comes to. */
+static int judge_node(const struct gs_request *request, struct gs_site *site,
+		      const struct gs_gres_item *item, struct gs_verdict *verdict,
+		      struct gs_error *err)
+{
+	uint64_t shares = item->count;
+
+	if (!shares)
+		shares = default_shares(site);
+	if (!shares)
+		shares = 1; /* what Slurm takes a bare name for */
+	choose_type(site, item->type);
+	if (check_whole(site, shares, err) < 0)
+		return -1;
+	verdict->shares = shares;
+	if (request->memory && fit_memory(request->memory, site, &verdict->shares, err) < 0)
+		return -1;
+	verdict->raised = verdict->shares != shares;
+	verdict->rewrite = verdict->shares != (item->end && !item->count ? 1 : item->count);
+	return check_limits(site, verdict->shares, request, verdict->raised, err);
+}
+
+int gs_request_judge(const struct gs_request *request, struct gs_site *site,
+		     struct gs_verdict *verdict, struct gs_error *err)
+{
+	const char *option = request->memory ? "mem" : request->priority ? "priority" : NULL;
+	struct gs_gres_item item[GS_PER_COUNT];
+	int elsewhere = 0;
+
+	*verdict = (struct gs_verdict){ 0 };
+	for (int i = 0; i < GS_PER_COUNT; i++) {
+		if (gs_gres_find(request->tres[i], &item[i], err) < 0)
+			return -1;
+		elsewhere |= i != GS_PER_NODE && item[i].end;
+	}
+	if (!item[GS_PER_NODE].end && !elsewhere) {
+		if (!option)
+			return 0;
+		if (!request->memory || !default_shares(site))
+			return gs_fail(err, "--gpushare-%s without --gres=gpushare:N", option);
+	}
+	if (check_allowed(site, err) < 0)
+		return -1;
+	if (elsewhere && (item[GS_PER_NODE].end || request->memory))
+		return gs_fail(err, "%s the shares per node only: --gres=gpushare:N",
+			       request->memory ? "--gpushare-mem goes with" : "name");
+	for (int i = GS_PER_JOB; i < GS_PER_COUNT; i++)
+		if (item[i].end && (check_whole(site, item[i].count, err) < 0 ||
+				    check_limits(site, item[i].count, request, 0, err) < 0))
+			return -1;
+	return elsewhere ? 0 : judge_node(request, site, &item[GS_PER_NODE], verdict, err);
+}
