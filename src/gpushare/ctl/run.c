@@ -5,23 +5,15 @@
  * with the environment that slurmstepd would give it.
  */
 #define _GNU_SOURCE
-#include <errno.h>
 #include <getopt.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/child.h"
 #include "common/units.h"
 #include "gpushare/ctl/ctl.h"
-
-#define CANNOT_RUN 126
-#define NOT_FOUND 127
-
-static const int forwarded[] = { SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2 };
-#define FORWARDED_COUNT (sizeof(forwarded) / sizeof(forwarded[0]))
 
 static int parse(int argc, char **argv, struct gs_msg_local *local)
 {
@@ -111,52 +103,6 @@ static void set_environment(const char *socket, struct gs_msg_registered *r, uns
 		setenv("GPUSHARE_DRIVER", r->driver, 1);
 }
 
-/*
- * The signals that are forwarded are blocked before the child exists, so that
- * none is lost, and taken one by one with sigwait.  SIGCHLD tells the end.
- */
-static int wait_for(pid_t child, const sigset_t *watched)
-{
-	for (;;) {
-		int sig, status;
-
-		if (sigwait(watched, &sig) != 0)
-			continue;
-		if (sig != SIGCHLD) {
-			kill(child, sig);
-			continue;
-		}
-		if (waitpid(child, &status, WNOHANG) != child)
-			continue;
-		if (WIFEXITED(status))
-			return WEXITSTATUS(status);
-		if (WIFSIGNALED(status))
-			return 128 + WTERMSIG(status); /* as a shell says it */
-	}
-}
-
-static int run_program(char **argv)
-{
-	sigset_t watched, before;
-	pid_t child;
-
-	sigemptyset(&watched);
-	sigaddset(&watched, SIGCHLD);
-	for (size_t i = 0; i < FORWARDED_COUNT; i++)
-		sigaddset(&watched, forwarded[i]);
-	sigprocmask(SIG_BLOCK, &watched, &before);
-	child = fork();
-	if (child < 0)
-		return gs_ctl_fail("cannot fork: %s", strerror(errno));
-	if (child == 0) {
-		sigprocmask(SIG_SETMASK, &before, NULL);
-		execvp(argv[0], argv);
-		gs_ctl_fail("cannot run %s: %s", argv[0], strerror(errno));
-		_exit(errno == ENOENT ? NOT_FOUND : CANNOT_RUN);
-	}
-	return wait_for(child, &watched);
-}
-
 static int run(const char *socket, int argc, char **argv)
 {
 	struct gs_msg_local local = { .shares = 100 };
@@ -177,9 +123,9 @@ static int run(const char *socket, int argc, char **argv)
 		return gs_ctl_fail("%s", err.text);
 	}
 	set_environment(socket, &msg.registered, local.gpu);
-	rc = run_program(argv);
+	rc = gs_child_run("gpusharectl", argv, &err);
 	close(sock);
-	return rc;
+	return rc < 0 ? gs_ctl_fail("%s", err.text) : rc;
 }
 
 const struct gs_verb gs_verb_run = {
