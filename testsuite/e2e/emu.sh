@@ -48,6 +48,49 @@ for period in 0 1 5; do
 	check "reduce, evictions every $period ms" evicted reduce $least $period "${REDUCE[@]}"
 done
 
+# after_tasks KERNEL NT PROGRAM...: a lone worker leaves after every K block-tasks: NT / K times, rounded up, less one.
+after_tasks() {
+	local kernel=$1 nt=$2 k
+	shift 2
+	for k in 1 2 3 7 100 $((nt - 1)) "$nt"; do
+		timeout 60 gpushare-emu --sms 1 --blocks-per-sm 1 --deterministic --evict-every-tasks $k --json "$TMP/json" -- "$@" >"$TMP/out" 2>"$TMP/err" ||
+			{ cat "$TMP/out" "$TMP/err"; return 1; }
+		grep -c ' correct: ' "$TMP/out" >"$TMP/n" || return 1
+		summary "$TMP/json" "k['name'] == '$kernel' and s['evictions'] == ($nt + $k - 1) // $k - 1" || { echo "K=$k"; return 1; }
+	done
+}
+check "triad, evictions after block-tasks" after_tasks triad 256 gpushare-demo-triad --elements 65536 --passes 10
+check "matmul, evictions after block-tasks" after_tasks matmul 256 gpushare-demo-matmul
+check "reduce, evictions after block-tasks" after_tasks reduce 103 gpushare-demo-reduce --elements 419430
+
+# points SEED PROGRAM...: where the kernels went on, the order included, to standard output
+points() {
+	local seed=$1
+	shift
+	rm -f "$TMP/log"
+	GPUSHARE_LOG=$TMP/log emu --deterministic --evict-seed "$seed" --json "$TMP/json" -- "$@" >"$TMP/out" 2>"$TMP/err" ||
+		{ cat "$TMP/out" "$TMP/err" >&2; return 1; }
+	grep -q ' correct: ' "$TMP/out" || return 1
+	grep -o '[a-z]* goes on from block-task [0-9]* of [0-9]*' "$TMP/log"
+}
+seeds() {
+	local seed
+	for seed in 0 1 12345; do
+		points $seed "$@" >"$TMP/points.$seed" || return 1
+		mv "$TMP/json" "$TMP/json.$seed"
+		points $seed "$@" >"$TMP/again" || return 1
+		diff "$TMP/points.$seed" "$TMP/again" && diff "$TMP/json.$seed" "$TMP/json" || return 1
+		summary "$TMP/json" "s['evictions'] == $(wc -l <"$TMP/again") >= 8" || return 1
+	done
+	! cmp -s "$TMP/points.0" "$TMP/points.1" && ! cmp -s "$TMP/points.1" "$TMP/points.12345"
+}
+check "the same seed, the same evictions" seeds gpushare-demo-triad --elements 65536 --passes 10 --repeats 4
+one_of() {
+	gpushare-emu --evict-seed 1 --evict-every-tasks 2 true 2>"$TMP/err"
+	[ $? = 2 ] && grep 'exclude each other' "$TMP/err"
+}
+check "one way of evicting at a time" one_of
+
 many() {
 	emu --evict-every-ms 1 --json "$TMP/json" -- gpushare-demo-triad --elements 65536 --passes 100 --repeats 10 >"$TMP/out" || return 1
 	grep ' correct: ' "$TMP/out" && summary "$TMP/json" "s['launches'] == 10 and len(s['kernels']) == 1"
@@ -94,7 +137,7 @@ check "of a program that cannot be run" status 126 emu "$TMP"
 check "the program's own arguments are left alone" status 0 emu sh -c '[ "$1" = --sms ]' sh --sms
 check "a summary that cannot be written" status 125 emu --json "$TMP/nosuch/x" -- true
 for bad in "" "--sms" "--sms 0 true" "--sms 257 true" "--sms x true" "--blocks-per-sm 65 true" "--memory 10 true" \
-	"--memory lots true" "--evict-every-ms 0 true" "--evict-every-ms -1 true" "--frobnicate true"; do
+	"--memory lots true" "--evict-every-ms 0 true" "--evict-every-ms -1 true" "--evict-every-tasks 0 true" "--evict-seed x true" "--frobnicate true"; do
 	# shellcheck disable=SC2086
 	check "wrong: gpushare-emu $bad" status 2 gpushare-emu $bad
 done

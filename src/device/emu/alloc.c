@@ -2,6 +2,7 @@
 /* Device memory of a context, counted against the shared device. */
 #define _GNU_SOURCE
 #include "device/emu/emu.h"
+#include "device/emu/exec/watch.h"
 
 static uint64_t counted(enum emu_mem_kind kind, uint64_t bytes)
 {
@@ -35,6 +36,7 @@ CUresult emu_free(struct CUctx_st *ctx, uint64_t ptr, unsigned int kinds)
 	(void)ctx;
 	if (emu_mem_free(emu.mem, ptr, kinds, &size, &kind))
 		return CUDA_ERROR_INVALID_VALUE;
+	emu_watch_forget(ptr, size);
 	if (counted(kind, size))
 		emu_device_release(emu.dev, counted(kind, size));
 	return CUDA_SUCCESS;

@@ -151,14 +151,6 @@ CUresult CUDAAPI cuGetProcAddress(const char *symbol, void **pfn, int version, c
 	return cuGetProcAddress_v2(symbol, pfn, version, flags, NULL);
 }
 
-CUresult CUDAAPI cuGetExportTable(const void **table, const CUuuid *id)
-{
-	(void)id;
-	if (table)
-		*table = NULL;
-	return CUDA_ERROR_NOT_FOUND;
-}
-
 CUresult CUDAAPI cuProfilerStart(void)
 {
 	return emu_enter_plain();

@@ -110,6 +110,8 @@ CUresult emu_launch_task(struct CUctx_st *ctx, const CUlaunchConfig *c, CUfuncti
 	g->id = atomic_fetch_add(&emu.next_id, 1) + 1;
 	g->mem = emu.mem;
 	g->nsm = emu.config->sms;
+	g->clock_khz = emu.config->clock_khz;
+	g->cycles = emu_engine_cycles(emu.engine);
 	g->param = calloc(1, f->program->param_bytes + 8);
 	rc = g->param ? gather(f->program, g->param, params, extra) : CUDA_ERROR_OUT_OF_MEMORY;
 	if (rc == CUDA_SUCCESS && cooperative) {

@@ -196,6 +196,7 @@ static CUresult value_task(CUdeviceptr addr, uint64_t value, unsigned int flags,
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	t->fn = wait ? NULL : write_value;
 	t->node = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP;
+	t->front = 1;
 	t->a = addr;
 	t->b = value;
 	t->c = flags;

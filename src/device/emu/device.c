@@ -16,7 +16,7 @@
 
 
 #define MAGIC 0x3165766475706765ull
-#define VERSION 3
+#define VERSION 4
 #define LOCK_STATE 0
 #define LOCK_SLOT 65536
 /* An owner that has not been heard of for so long (stopped, say) loses the compute. */
@@ -77,7 +77,7 @@ static int config_ok(const struct emu_config *c)
 {
 	return c->sms >= 1 && c->sms <= 256 && c->blocks_per_sm >= 1 && c->blocks_per_sm <= 64 &&
 	       c->memory >= 1 << 20 && c->memory <= 1ull << 44 && c->slice_ms >= 1 && c->slice_ms <= 10000 &&
-	       c->clock_khz >= 1;
+	       c->clock_khz >= 1 && c->deterministic <= 1;
 }
 
 static int load(struct emu_device *dev, struct state *s)
@@ -211,6 +211,7 @@ static void default_config(struct emu_config *c)
 	c->memory = env_number("GPUSHARE_EMU_MEMORY", 1ull << 30);
 	c->slice_ms = (uint32_t)env_number("GPUSHARE_EMU_SLICE_MS", 2);
 	c->clock_khz = (uint32_t)env_number("GPUSHARE_EMU_CLOCK_KHZ", 1000000);
+	c->deterministic = (uint32_t)env_number("GPUSHARE_EMU_DETERMINISTIC", 0);
 }
 
 /* A device of another version that nobody uses any more: it is made anew. */

@@ -23,6 +23,7 @@ struct emu_config {
 	uint32_t blocks_per_sm; /* 1 to 64 */
 	uint32_t slice_ms;      /* of compute while others wait; 1 to 10000 */
 	uint32_t clock_khz;
+	uint32_t deterministic; /* one order of execution, on a clock of its own (engine.h) */
 };
 
 #define EMU_DEVICE_SLOTS 64
@@ -30,7 +31,8 @@ struct emu_config {
 /*
  * Open the device named by GPUSHARE_EMU_DEVICE (default
  * /dev/shm/gpushare-emu-<uid>), creating it from GPUSHARE_EMU_SMS,
- * _BLOCKS_PER_SM, _MEMORY, _SLICE_MS and _CLOCK_KHZ, and take a place on it.
+ * _BLOCKS_PER_SM, _MEMORY, _SLICE_MS, _CLOCK_KHZ and _DETERMINISTIC (0 or 1),
+ * and take a place on it.
  */
 struct emu_device *emu_device_open(struct gs_error *err);
 void emu_device_close(struct emu_device *dev); /* gives everything back; NULL is fine */

@@ -47,10 +47,12 @@ struct emu_task {
 	struct emu_task *next;
 	enum emu_task_kind kind;
 	uint64_t seq;
+	uint64_t ticket;             /* order of the context's tasks, whatever their streams */
 	struct emu_dep *dep;         /* tasks of other streams to wait for (legacy default stream) */
 	uint32_t ndep;
 	CUresult (*fn)(struct CUctx_st *ctx, struct emu_task *task);
 	uint8_t always;              /* runs after a sticky error too */
+	uint8_t front;               /* FN: the front end's own, overtakes kernels of other streams */
 	uint64_t a, b, c, d, e, f;   /* the function's own */
 	void *buffer;                /* freed with the task */
 	uint64_t buffer_bytes;
@@ -85,6 +87,7 @@ struct CUstream_st {
 	uint64_t id;
 	uint64_t enqueued, completed;
 	struct emu_task *head, **tail;
+	struct emu_task *running;
 	int started, closing;
 	unsigned int refs;
 	pthread_cond_t work;
@@ -115,6 +118,7 @@ struct CUctx_st {
 	struct CUstream_st *legacy;
 	struct CUmod_st *modules;
 	_Atomic CUresult error;      /* sticky */
+	uint64_t tickets;
 	size_t limit[CU_LIMIT_MAX];
 	CUfunc_cache cache;
 };

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* SM threads, and the thread that holds the device's compute for them, slice by slice. */
+/*
+ * SM threads, and the thread that holds the device's compute for them, slice
+ * by slice; on a deterministic device it runs the SMs itself.
+ */
 #define _GNU_SOURCE
 #include "device/emu/engine.h"
 
@@ -33,47 +36,19 @@ struct emu_engine {
 	pthread_cond_t manage;       /* the manager: jobs changed, an SM stopped */
 	pthread_cond_t finished;     /* callers of run */
 	struct job *jobs;            /* by priority, then age */
+	struct job *only;            /* deterministic: the one that runs */
+	_Atomic uint64_t cycles;     /* deterministic: the clock */
 	_Atomic int run;             /* the compute is ours */
 	uint32_t running;            /* SMs between two looks at run */
 	struct sm *sm;
 	_Atomic uint64_t instructions;
 };
 
-/* A block for the place, from the first job that has one left.  Mutex held. */
-static int claim(struct sm *sm, uint32_t place)
-{
-	for (struct job *j = sm->engine->jobs; j; j = j->next) {
-		struct emu_grid *g = j->grid;
-		uint64_t index;
-
-		if (atomic_load(&g->failed) || atomic_load(&g->next) >= g->total)
-			continue;
-		index = atomic_fetch_add(&g->next, 1);
-		if (index >= g->total)
-			continue;
-		sm->block[place].smid = sm->id;
-		sm->block[place].slot = place;
-		if (emu_block_start(&sm->block[place], g, index)) {
-			int none = 0;
-
-			if (atomic_compare_exchange_strong(&g->failed, &none, 1)) {
-				g->fault.kind = EMU_FAULT_STACK;
-				atomic_store(&g->failed, 2);
-			}
-			atomic_fetch_sub(&g->left, 1);
-			continue;
-		}
-		sm->busy[place] = 1;
-		sm->job[place] = j;
-		sm->resident++;
-		return 1;
-	}
-	return 0;
-}
-
 /* The job leaves the list once its last block has ended.  Mutex held. */
 static void retire(struct emu_engine *e, struct job *j)
 {
+	if (e->only == j)
+		e->only = NULL;
 	for (struct job **p = &e->jobs; *p; p = &(*p)->next) {
 		if (*p == j) {
 			*p = j->next;
@@ -85,39 +60,116 @@ static void retire(struct emu_engine *e, struct job *j)
 	pthread_cond_signal(&e->manage);
 }
 
-static void block_ended(struct sm *sm, uint32_t place)
+/* One block of the job has ended, or could not begin.  Mutex held. */
+static void block_over(struct emu_engine *e, struct job *j)
 {
-	struct emu_engine *e = sm->engine;
-	struct emu_grid *g = sm->job[place]->grid;
+	struct emu_grid *g = j->grid;
 	uint64_t untaken = 0;
 
-	atomic_fetch_add(&e->instructions, emu_block_instructions(&sm->block[place]));
-	pthread_mutex_lock(&e->mutex);
-	sm->busy[place] = 0;
-	sm->resident--;
 	if (atomic_load(&g->failed)) {
 		uint64_t next = atomic_exchange(&g->next, g->total);
 
 		untaken = next < g->total ? g->total - next : 0;
 	}
 	if (atomic_fetch_sub(&g->left, 1 + untaken) == 1 + untaken)
-		retire(e, sm->job[place]);
+		retire(e, j);
+}
+
+static void block_ended(struct sm *sm, uint32_t place)
+{
+	struct emu_engine *e = sm->engine;
+
+	atomic_fetch_add(&e->instructions, emu_block_instructions(&sm->block[place]));
+	pthread_mutex_lock(&e->mutex);
+	sm->busy[place] = 0;
+	sm->resident--;
+	block_over(e, sm->job[place]);
 	pthread_mutex_unlock(&e->mutex);
+}
+
+/* Begin the job's next block in the place: 1, or 0 if it has none left.  Mutex held. */
+static int begin(struct sm *sm, uint32_t place, struct job *j)
+{
+	struct emu_grid *g = j->grid;
+	int none = 0;
+
+	if (atomic_load(&g->failed) || atomic_load(&g->next) >= g->total)
+		return 0;
+	sm->block[place].smid = sm->id;
+	sm->block[place].slot = place;
+	if (emu_block_start(&sm->block[place], g, atomic_fetch_add(&g->next, 1)) == 0) {
+		sm->busy[place] = 1;
+		sm->job[place] = j;
+		sm->resident++;
+		return 1;
+	}
+	if (atomic_compare_exchange_strong(&g->failed, &none, 1)) {
+		g->fault.kind = EMU_FAULT_STACK;
+		atomic_store(&g->failed, 2);
+	}
+	block_over(sm->engine, j);
+	return 0;
+}
+
+/* A block for the place, from the first job that has one left.  Mutex held. */
+static int claim(struct sm *sm, uint32_t place)
+{
+	struct emu_engine *e = sm->engine;
+
+	if (e->config->deterministic)
+		return e->only && begin(sm, place, e->only);
+	for (struct job *j = e->jobs, *next; j; j = next) {
+		next = j->next; /* begin may retire it */
+		if (begin(sm, place, j))
+			return 1;
+	}
+	return 0;
+}
+
+/* Blocks for the SM's free places.  Mutex held. */
+static void fill(struct sm *sm)
+{
+	for (uint32_t i = 0; i < sm->engine->config->blocks_per_sm; i++)
+		if (!sm->busy[i])
+			claim(sm, i);
+}
+
+/* A turn for each of the SM's blocks; thread instructions executed. */
+static uint64_t turn(struct sm *sm, int *ended)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < sm->engine->config->blocks_per_sm; i++) {
+		struct emu_block *b = &sm->block[i];
+		enum emu_run state = EMU_RUN_DONE;
+		uint64_t before;
+
+		if (!sm->busy[i])
+			continue;
+		before = emu_block_instructions(b);
+		if (!atomic_load(&b->grid->failed))
+			state = emu_block_run(b, BUDGET);
+		n += emu_block_instructions(b) - before;
+		if (state == EMU_RUN_MORE)
+			continue;
+		block_ended(sm, i);
+		*ended = 1;
+	}
+	return n;
 }
 
 static void *sm_main(void *arg)
 {
 	struct sm *sm = arg;
 	struct emu_engine *e = sm->engine;
-	uint32_t places = e->config->blocks_per_sm;
 
 	for (;;) {
+		int ended = 0;
+
 		pthread_mutex_lock(&e->mutex);
 		for (;;) {
 			if (atomic_load(&e->run)) {
-				for (uint32_t i = 0; i < places; i++)
-					if (!sm->busy[i])
-						claim(sm, i);
+				fill(sm);
 				if (sm->resident)
 					break;
 			}
@@ -125,21 +177,8 @@ static void *sm_main(void *arg)
 		}
 		e->running++;
 		pthread_mutex_unlock(&e->mutex);
-		while (atomic_load_explicit(&e->run, memory_order_relaxed) && sm->resident) {
-			int ended = 0;
-
-			for (uint32_t i = 0; i < places; i++) {
-				if (!sm->busy[i])
-					continue;
-				if (!atomic_load(&sm->block[i].grid->failed) &&
-				    emu_block_run(&sm->block[i], BUDGET) == EMU_RUN_MORE)
-					continue;
-				block_ended(sm, i);
-				ended = 1;
-			}
-			if (ended)
-				break; /* look for more */
-		}
+		while (!ended && atomic_load_explicit(&e->run, memory_order_relaxed))
+			turn(sm, &ended);
 		pthread_mutex_lock(&e->mutex);
 		e->running--;
 		if (!atomic_load(&e->run))
@@ -162,6 +201,38 @@ static void stop_sms(struct emu_engine *e)
 	atomic_store(&e->run, 0);
 	while (e->running)
 		pthread_cond_wait(&e->manage, &e->mutex);
+}
+
+/* The deterministic device's: a turn for every resident block.  Mutex held, but not while they run. */
+static void all_sms(struct emu_engine *e)
+{
+	uint64_t longest = 0;
+	int ended = 0;
+
+	if (!e->only)
+		e->only = e->jobs;
+	for (uint32_t i = 0; i < e->config->sms; i++)
+		fill(&e->sm[i]);
+	pthread_mutex_unlock(&e->mutex);
+	for (uint32_t i = 0; i < e->config->sms; i++) {
+		uint64_t n = turn(&e->sm[i], &ended) / EMU_LANES;
+
+		longest = n > longest ? n : longest;
+	}
+	atomic_fetch_add(&e->cycles, longest + 1);
+	pthread_mutex_lock(&e->mutex);
+}
+
+/* Until the time, or sooner if something has changed: 1 at the time. */
+static int run_until(struct emu_engine *e, const struct timespec *until)
+{
+	struct timespec now;
+
+	if (!e->config->deterministic)
+		return pthread_cond_timedwait(&e->manage, &e->mutex, until) == ETIMEDOUT;
+	all_sms(e);
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec > until->tv_sec || (now.tv_sec == until->tv_sec && now.tv_nsec >= until->tv_nsec);
 }
 
 /* Owns the compute while there are jobs; between slices the others get theirs. */
@@ -187,7 +258,7 @@ static void *manager_main(void *arg)
 		pthread_cond_broadcast(&e->work);
 		deadline(&until, e->config->slice_ms);
 		while (e->jobs) {
-			if (pthread_cond_timedwait(&e->manage, &e->mutex, &until) != ETIMEDOUT)
+			if (!run_until(e, &until))
 				continue;
 			pthread_mutex_unlock(&e->mutex);
 			rc = emu_device_others_want(e->dev);
@@ -239,7 +310,7 @@ struct emu_engine *emu_engine_create(struct emu_device *dev, struct gs_error *er
 	pthread_cond_init(&e->finished, &ca);
 	pthread_condattr_destroy(&ca);
 	e->sm = calloc(e->config->sms, sizeof(*e->sm));
-	if (!e->sm || start_thread(manager_main, e, err))
+	if (!e->sm)
 		return NULL;
 	for (uint32_t i = 0; i < e->config->sms; i++) {
 		struct sm *sm = &e->sm[i];
@@ -249,9 +320,14 @@ struct emu_engine *emu_engine_create(struct emu_device *dev, struct gs_error *er
 		sm->block = calloc(places, sizeof(*sm->block));
 		sm->busy = calloc(places, 1);
 		sm->job = calloc(places, sizeof(*sm->job));
-		if (!sm->block || !sm->busy || !sm->job || start_thread(sm_main, sm, err))
+		if (!sm->block || !sm->busy || !sm->job)
 			return NULL;
 	}
+	if (start_thread(manager_main, e, err))
+		return NULL;
+	for (uint32_t i = 0; i < e->config->sms && !e->config->deterministic; i++)
+		if (start_thread(sm_main, &e->sm[i], err))
+			return NULL;
 	return e;
 }
 
@@ -272,6 +348,16 @@ void emu_engine_run(struct emu_engine *e, struct emu_grid *grid, int priority)
 	while (!j.done)
 		pthread_cond_wait(&e->finished, &e->mutex);
 	pthread_mutex_unlock(&e->mutex);
+}
+
+const _Atomic uint64_t *emu_engine_cycles(const struct emu_engine *e)
+{
+	return e->config->deterministic ? &e->cycles : NULL;
+}
+
+void emu_engine_pass(struct emu_engine *e, uint64_t cycles)
+{
+	atomic_fetch_add(&e->cycles, cycles);
 }
 
 uint64_t emu_engine_instructions(struct emu_engine *e)

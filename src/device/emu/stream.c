@@ -16,10 +16,15 @@
 
 #include "device/emu/emu.h"
 
+#define TASK_CYCLES 1000 /* of the deterministic clock, for what a task takes beside its instructions */
+
 uint64_t emu_now_ns(void)
 {
+	const _Atomic uint64_t *cycles = emu_engine_cycles(emu.engine);
 	struct timespec ts;
 
+	if (cycles)
+		return (uint64_t)((double)atomic_load(cycles) * 1e6 / emu.config->clock_khz);
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
@@ -130,6 +135,31 @@ static void wait_value(struct CUctx_st *ctx, const struct emu_task *t)
 	pthread_mutex_unlock(&value_mutex);
 }
 
+/* Does the task, the first of its stream, wait for something of the host's or of another stream?  Context mutex held. */
+static int waits(const struct emu_task *t)
+{
+	for (uint32_t i = 0; i < t->ndep; i++)
+		if (t->dep[i].stream->completed < t->dep[i].seq)
+			return 1;
+	return (t->kind == EMU_T_WAIT_EVENT && t->event->done < t->a) || (t->kind == EMU_T_WAIT_VALUE && !value_there(t));
+}
+
+/*
+ * The deterministic device: tasks of a context begin in the order in which the
+ * program enqueued them, except behind those that wait, and so do not overlap.
+ * Context mutex held.
+ */
+static int in_turn(const struct CUstream_st *s, const struct emu_task *t)
+{
+	for (struct CUstream_st *o = s->ctx->streams; o; o = o->next) {
+		const struct emu_task *x = o->running ? o->running : o->head;
+
+		if (o != s && x && x->ticket < t->ticket && !waits(x))
+			return 0;
+	}
+	return 1;
+}
+
 void emu_task_execute(struct CUstream_st *s, struct emu_task *t)
 {
 	struct CUctx_st *ctx = s->ctx;
@@ -142,6 +172,11 @@ void emu_task_execute(struct CUstream_st *s, struct emu_task *t)
 	if (t->kind == EMU_T_WAIT_EVENT)
 		while (t->event->done < t->a && !atomic_load(&ctx->error))
 			pthread_cond_wait(&ctx->changed, &ctx->mutex);
+	if (emu.config->deterministic && !t->front) {
+		while (!in_turn(s, t) && !atomic_load(&ctx->error))
+			pthread_cond_wait(&ctx->changed, &ctx->mutex);
+		emu_engine_pass(emu.engine, TASK_CYCLES);
+	}
 	if (t->kind == EMU_T_RECORD) {
 		t->event->done = t->a;
 		t->event->when_ns = emu_now_ns();
@@ -190,9 +225,11 @@ static void *stream_main(void *arg)
 		s->head = t->next;
 		if (!s->head)
 			s->tail = &s->head;
+		s->running = t;
 		pthread_mutex_unlock(&ctx->mutex);
 		emu_task_execute(s, t);
 		pthread_mutex_lock(&ctx->mutex);
+		s->running = NULL;
 		s->completed = t->seq;
 		pthread_cond_broadcast(&ctx->changed);
 		pthread_mutex_unlock(&ctx->mutex);
@@ -322,6 +359,7 @@ CUresult emu_stream_enqueue(struct CUstream_st *s, struct emu_task *t, uint64_t 
 		else if (t->kind == EMU_T_WAIT_EVENT)
 			t->a = t->event->recorded;
 		t->seq = ++s->enqueued;
+		t->ticket = ++ctx->tickets;
 		if (seq)
 			*seq = t->seq;
 		*s->tail = t;

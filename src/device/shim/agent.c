@@ -130,6 +130,7 @@ static CUresult lift_limit(struct shim_launch *l)
 /* Evicted and scheduled again: the twin goes out once more, from its task counter on. */
 static void relaunch(struct agent *a, struct shim_launch *l, uint64_t now)
 {
+	uint64_t done = gs_page_load(l->stub->done);
 	CUresult rc;
 
 	if (now < l->retry_ns || enter(a, l->ctx) < 0)
@@ -145,7 +146,7 @@ static void relaunch(struct agent *a, struct shim_launch *l, uint64_t now)
 		rc = shim_launch_twin(l, l->ctx->relaunch);
 	if (rc == CUDA_SUCCESS) {
 		shim_log("%s goes on from block-task %" PRIu64 " of %" PRIu64 ", relaunched in %" PRIu64
-			 " us", l->kernel->name, gs_page_load(l->stub->done), l->nt,
+			 " us", l->kernel->name, done, l->nt,
 			 (gs_clock_ns() - now) / GS_NS_PER_US);
 		return;
 	}
@@ -169,7 +170,8 @@ static void look_at(struct agent *a, struct shim_launch *l, uint64_t now, uint64
 	if (!l->evictable || (!l->enqueued && state != GS_K_TOEVICT))
 		return;
 	if (state == GS_K_TOEVICT) {
-		signal_eviction(a, l, now);
+		if (!shim_force_counts(a->session))
+			signal_eviction(a, l, now);
 		*nap = NAP_EVICTING_NS;
 	}
 	if (state == GS_K_RUNNING && l->signalled_ns)
@@ -232,7 +234,7 @@ static void *run(void *arg)
 {
 	struct agent a = { .session = arg, .reconnect_step_ns = RECONNECT_NS };
 	struct shim_session *s = a.session;
-	struct shim_force force = { .period_ns = s->force_ns };
+	struct shim_force force = { 0 };
 
 	while (!s->stopping) {
 		uint32_t bell = gs_page_load(s->page->bell);

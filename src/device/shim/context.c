@@ -53,7 +53,8 @@ static int equip(struct shim_context *c, struct shim_session *s)
 	for (uint32_t i = 0; i < GS_PAGE_STUBS; i++) {
 		image[i].limit = SHIM_NO_LIMIT;
 		image[i].chunk = SHIM_CHUNK_FIRST;
-		image[i].chunk_max = SHIM_CHUNK_MAX;
+		/* An eviction that is counted in block-tasks wants claims of one. */
+		image[i].chunk_max = s->alone && s->force.kind == SHIM_FORCE_TASKS ? 1 : SHIM_CHUNK_MAX;
 		image[i].chunk_ns = SHIM_CHUNK_AIM_NS;
 		image[i].rearm = 1;
 		image[i].stub = c->page + offsetof(struct gs_page, stub) +

@@ -3,28 +3,97 @@
 #define _GNU_SOURCE
 #include "device/shim/force.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "common/clock.h"
+#include "device/driver/emu_export.h"
 
 /* How often it looks: kernels begin and end on the GPU without telling anybody. */
 #define NAP_MIN_NS (100ull * 1000)
 #define NAP_MAX_NS (1 * GS_NS_PER_MS)
 #define PERIOD_MAX_MS 86400000ul
 
-int shim_force_wanted(uint64_t *period_ns)
+/* How often it looks whether a kernel that left by itself is to go on. */
+#define NAP_COUNTED_NS (50ull * 1000)
+
+/* The variable as a number of at most max: 1, or 0 if it is none. */
+static int number(const char *name, uint64_t max, uint64_t *value)
 {
-	const char *socket = getenv("GPUSHARE_SOCKET"), *text = getenv("GPUSHARE_FORCE_EVICT_MS");
-	unsigned long ms;
+	const char *text = getenv(name);
 	char *end;
 
-	if ((socket && *socket) || !text || *text < '0' || *text > '9')
+	if (!text || *text < '0' || *text > '9')
 		return 0;
-	ms = strtoul(text, &end, 10);
-	if (*end || ms > PERIOD_MAX_MS)
+	*value = strtoull(text, &end, 10);
+	return !*end && *value <= max;
+}
+
+int shim_force_wanted(struct shim_force_plan *plan)
+{
+	const char *socket = getenv("GPUSHARE_SOCKET");
+	uint64_t value = 0;
+
+	if (socket && *socket)
 		return 0;
-	*period_ns = ms * GS_NS_PER_MS;
+	if (number("GPUSHARE_FORCE_EVICT_TASKS", UINT64_MAX, &value) && value)
+		plan->kind = SHIM_FORCE_TASKS;
+	else if (number("GPUSHARE_FORCE_EVICT_SEED", UINT64_MAX, &value))
+		plan->kind = SHIM_FORCE_SEED;
+	else if (number("GPUSHARE_FORCE_EVICT_MS", PERIOD_MAX_MS, &value))
+		plan->kind = SHIM_FORCE_PERIOD;
+	else
+		return 0;
+	plan->value = plan->kind == SHIM_FORCE_PERIOD ? value * GS_NS_PER_MS : value;
 	return 1;
+}
+
+/* splitmix64: Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014. */
+static uint64_t mix(uint64_t x)
+{
+	x += UINT64_C(0x9e3779b97f4a7c15);
+	x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+	return x ^ x >> 31;
+}
+
+/* Block-tasks until the next eviction: by the seed 1 to a quarter of them all, so that a kernel leaves about eight times. */
+static uint64_t distance(const struct shim_force_plan *plan, const struct shim_launch *l, uint64_t done)
+{
+	uint64_t most = l->nt / 4 ? l->nt / 4 : 1;
+
+	if (plan->kind == SHIM_FORCE_TASKS)
+		return plan->value;
+	return 1 + mix(mix(mix(plan->value) ^ gs_page_load(l->stub->seq)) ^ done) % most;
+}
+
+/* On a thread of the device: the limit is 0, as the launch's next use of the block must know. */
+static void told(void *user)
+{
+	struct shim_launch *l = user;
+
+	__atomic_store_n(&l->ctx->image[l->index].limit, 0, __ATOMIC_RELEASE);
+	gs_stub_move(l->stub, GS_K_RUNNING, GS_K_TOEVICT);
+}
+
+CUresult shim_force_arm(struct shim_session *s, struct shim_launch *l)
+{
+	static const CUuuid id = GS_EMU_EXPORT_ID;
+	const struct gs_emu_export *emulated = NULL;
+	uint64_t done = gs_page_load(l->stub->done);
+	const void *table = NULL;
+	CUresult rc;
+
+	if (!s || !s->alone || !shim_force_counts(s))
+		return CUDA_SUCCESS;
+	rc = REAL(cuGetExportTable)(&table, &id);
+	emulated = table;
+	if (rc != CUDA_SUCCESS || !emulated || emulated->size < sizeof(*emulated)) {
+		shim_notice("evictions after block-tasks need the emulated device");
+		return CUDA_ERROR_NOT_FOUND;
+	}
+	return emulated->watch(shim_launch_ctl(l, offsetof(struct gs_ctl, next)), done + distance(&s->force, l, done),
+			       shim_launch_ctl(l, offsetof(struct gs_ctl, limit)), 0, told, l);
 }
 
 static int evictable(const struct gs_stub *stub)
@@ -39,6 +108,17 @@ static int at_work(struct gs_page *page)
 		if (gs_page_load(page->stub[i].kstate) == GS_K_RUNNING &&
 		    evictable(&page->stub[i]) && gs_page_load(page->stub[i].started))
 			return 1;
+	return 0;
+}
+
+static int evictable_out(struct gs_page *page)
+{
+	for (uint32_t i = 0; i < GS_PAGE_STUBS; i++) {
+		uint32_t state = gs_page_load(page->stub[i].kstate);
+
+		if (evictable(&page->stub[i]) && (state == GS_K_READY || state == GS_K_RUNNING || state == GS_K_TOEVICT))
+			return 1;
+	}
 	return 0;
 }
 
@@ -73,9 +153,11 @@ static void give_turn(struct shim_force *f, struct gs_page *page)
 
 void shim_force_step(struct shim_force *f, struct shim_session *s, uint64_t now, uint64_t *nap_ns)
 {
-	uint64_t nap = f->period_ns / 4;
+	uint64_t period = s->force.value, nap = period / 4;
 
-	if (!f->period_ns)
+	if (shim_force_counts(s) && *nap_ns > NAP_COUNTED_NS && evictable_out(s->page))
+		*nap_ns = NAP_COUNTED_NS;
+	if (s->force.kind != SHIM_FORCE_PERIOD || !period)
 		return;
 	if (f->evicting) {
 		if (!leaving(s->page))
@@ -84,7 +166,7 @@ void shim_force_step(struct shim_force *f, struct shim_session *s, uint64_t now,
 		f->since_ns = 0;
 	} else if (!f->since_ns) {
 		f->since_ns = now;
-	} else if (now - f->since_ns >= f->period_ns) {
+	} else if (now - f->since_ns >= period) {
 		f->evicting = take_turn(s->page);
 		if (f->evicting)
 			*nap_ns = 0; /* the signals are the agent's to send, now */

@@ -16,6 +16,7 @@
 #include <time.h>
 
 #include "common/clock.h"
+#include "device/shim/force.h"
 #include "device/shim/pool.h"
 #include "device/shim/wraps.h"
 
@@ -199,7 +200,7 @@ static int make_evictable(const struct shim_session *s, struct shim_launch *l, c
 		return 0;
 	if (k->whole_warps && !(r->block[1] == 1 && r->block[2] == 1) && r->block[0] % 32)
 		return 0;
-	if (k->tpt_ps && k->tpt_ps * l->nt < SHORT_KERNEL_PS)
+	if (k->tpt_ps && k->tpt_ps * l->nt < SHORT_KERNEL_PS && !shim_force_counts(s))
 		return 0;
 	l->workers = workers_of(k, r, l->ctx);
 	if (l->workers == 0 || l->nt <= l->workers || pack_params(l, r) < 0)
@@ -303,7 +304,10 @@ CUresult shim_launch_twin(struct shim_launch *l, CUstream stream)
 		CU_LAUNCH_PARAM_BUFFER_SIZE, &l->params_len,
 		CU_LAUNCH_PARAM_END,
 	};
+	CUresult rc = shim_force_arm(shim_session_peek(), l);
 
+	if (rc != CUDA_SUCCESS)
+		return rc;
 	return REAL(cuLaunchKernel)(l->kernel->twin, l->workers, 1, 1, l->block[0], l->block[1],
 				    l->block[2], l->shared, stream, NULL, extra);
 }

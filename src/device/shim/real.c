@@ -87,7 +87,8 @@ static void open_driver(void)
 	 * and 8 connections let the eighth held stream stop the context.
 	 * The driver reads both once, in cuInit.
 	 */
-	if (getenv("GPUSHARE_SOCKET") || getenv("GPUSHARE_FORCE_EVICT_MS")) {
+	if (getenv("GPUSHARE_SOCKET") || getenv("GPUSHARE_FORCE_EVICT_MS") ||
+	    getenv("GPUSHARE_FORCE_EVICT_TASKS") || getenv("GPUSHARE_FORCE_EVICT_SEED")) {
 		setenv("CUDA_MODULE_LOADING", "EAGER", 1);
 		setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1);
 	}

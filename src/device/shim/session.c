@@ -86,7 +86,7 @@ static void turn_away(struct shim_session *s, const struct gs_error *err)
 }
 
 /* A session with the daemon at `socket`, or, if that is NULL, with none ever (force.h). */
-static struct shim_session *make(const char *socket, uint64_t force_ns)
+static struct shim_session *make(const char *socket, struct shim_force_plan force)
 {
 	struct gs_client_options options = {
 		.socket = socket ? socket : "",
@@ -105,7 +105,7 @@ static struct shim_session *make(const char *socket, uint64_t force_ns)
 	if (!s->client)
 		goto fail;
 	s->alone = !socket;
-	s->force_ns = force_ns;
+	s->force = force;
 	for (tries = 0; socket && tries < GREET_TRIES; tries++) {
 		if (shim_session_connect(s, CONNECT_TIMEOUT_MS, &err) == 0 || s->refused)
 			break;
@@ -141,7 +141,7 @@ struct shim_session *shim_session(void)
 	static int registered;
 	struct shim_session *s = shim_session_peek();
 	const char *socket;
-	uint64_t force_ns;
+	struct shim_force_plan force = { 0 };
 
 	if (s || atomic_load_explicit(&unmanaged, memory_order_relaxed))
 		return s;
@@ -150,9 +150,9 @@ struct shim_session *shim_session(void)
 	if (!s && !unmanaged) {
 		socket = getenv("GPUSHARE_SOCKET");
 		if (socket && *socket)
-			s = make(socket, 0);
+			s = make(socket, force);
 		else
-			s = shim_force_wanted(&force_ns) ? make(NULL, force_ns) : NULL;
+			s = shim_force_wanted(&force) ? make(NULL, force) : NULL;
 		if (!registered) {
 			registered = 1;
 			pthread_atfork(NULL, NULL, forget_in_child);

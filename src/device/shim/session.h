@@ -10,6 +10,12 @@
 
 #include "gpushare/client/client.h"
 
+/* What force.h does. */
+struct shim_force_plan {
+	enum { SHIM_FORCE_PERIOD, SHIM_FORCE_TASKS, SHIM_FORCE_SEED } kind;
+	uint64_t value; /* ns (0: never), block-tasks, the seed */
+};
+
 struct shim_session {
 	struct gs_client *client;
 	struct gs_page *page;
@@ -21,7 +27,7 @@ struct shim_session {
 	_Atomic uint32_t kernels;   /* numbers given out */
 	int refused;                /* by the daemon that answered last */
 	int alone;                  /* there is to be no daemon: the agent plays it (force.h) */
-	uint64_t force_ns;          /* ...and evicts with this period; 0: never */
+	struct shim_force_plan force; /* ...and evicts by this */
 	int turned_away;            /* refused at first sight: no launches, no memory, no second try */
 	_Atomic int stopping;
 };

@@ -319,8 +319,23 @@ static uint64_t nanoseconds(clockid_t clock)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-#define emu_clock() nanoseconds(CLOCK_MONOTONIC)
-#define emu_globaltimer() nanoseconds(CLOCK_REALTIME)
+/* Of the deterministic device: what the engine counted, and within this turn the warp's own operations. */
+static uint64_t cycles(const struct emu_warp *w)
+{
+	return atomic_load_explicit(w->block->grid->cycles, memory_order_relaxed) +
+	       (w->count - w->turn_began) / EMU_LANES;
+}
+
+static uint64_t clock_now(const struct emu_warp *w)
+{
+	return w->block->grid->cycles ? cycles(w) : nanoseconds(CLOCK_MONOTONIC);
+}
+
+static uint64_t globaltimer(const struct emu_warp *w)
+{
+	return w->block->grid->cycles ? (uint64_t)((double)cycles(w) * 1e6 / w->block->grid->clock_khz) :
+					nanoseconds(CLOCK_REALTIME);
+}
 
 int emu_h_sreg(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 {

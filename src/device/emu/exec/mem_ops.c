@@ -13,6 +13,7 @@
 #include "device/emu/exec/half.h"
 #include "device/emu/exec/handlers.h"
 #include "device/emu/exec/warp.h"
+#include "device/emu/exec/watch.h"
 
 #define EACH(i) for (uint32_t m_ = mask, i; m_ && ((i = (uint32_t)__builtin_ctz(m_)), 1); m_ &= m_ - 1)
 
@@ -339,6 +340,8 @@ int emu_h_atom(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 			c = (uint16_t)c;
 		}
 		old = atomic_apply(p, b, c, op);
+		if (op->size == 8 && op->sub == EMU_A_ADD && op->space != EMU_S_SHARED)
+			emu_watch_atomic((uintptr_t)p, old + b);
 		if (op->d == EMU_NO_ROW)
 			continue;
 		if (op->wide)

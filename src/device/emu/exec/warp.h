@@ -44,6 +44,8 @@ struct emu_grid {
 	struct emu_fault fault;      /* valid once failed is 2 */
 	struct emu_mem *mem;
 	uint32_t nsm;
+	uint32_t clock_khz;
+	const _Atomic uint64_t *cycles; /* the deterministic device's clock; NULL: the host's time */
 	uint64_t workspace;          /* device address of the grid barrier, for cooperative launches */
 };
 
@@ -76,6 +78,7 @@ struct emu_warp {
 	uint8_t yield;               /* the other warps are next */
 	uint8_t force;               /* a warp-level sync goes ahead with the lanes that came */
 	uint64_t count;              /* thread instructions */
+	uint64_t turn_began;         /* count at the beginning of this turn */
 	struct emu_frame_rec *stack; /* [depth * 32 + lane] */
 	struct emu_range cache;      /* the last allocation hit */
 	const struct emu_op *op;     /* the running one, for a fault's line */

@@ -15,8 +15,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/child.h"
 #include "common/units.h"
 
+#define OURSELVES 125 /* a failure of this tool's own; as env(1) and timeout(1) say it */
 #define USAGE_STATUS 2
 /* What the device takes (device.h). */
 #define SMS_MAX 256
@@ -26,7 +28,9 @@
 #define EVICT_MAX_MS 86400000
 
 struct request {
-	char evict_ms[24], sms[24], blocks_per_sm[24], memory[24]; /* empty: the default */
+	char evict_ms[24], evict_tasks[24], evict_seed[24]; /* empty: not so; one of them at most */
+	char sms[24], blocks_per_sm[24], memory[24];        /* empty: the default */
+	int deterministic;
 	const char *json;
 	char **argv;
 };
@@ -44,19 +48,24 @@ static void usage(FILE *to)
 	      "      --sms N             multiprocessors of the device\n"
 	      "      --blocks-per-sm N   blocks that a multiprocessor holds at once (2)\n"
 	      "      --memory SIZE       device memory (1G)\n"
-	      "      --evict-every-ms N  make kernels leave once they have run for N ms, again and again\n"
+	      "      --deterministic     one order of execution, whatever the time on this computer\n"
 	      "      --json FILE         the summary as JSON into FILE instead of standard error\n"
 	      "  -h, --help              print this and leave\n"
 	      "  -V, --version           print the version and leave\n"
 	      "\n"
+	      "Make kernels leave the device again and again, one of:\n"
+	      "      --evict-every-ms N     once they have run for N ms\n"
+	      "      --evict-every-tasks K  once they have done K block-tasks\n"
+	      "      --evict-seed S         after numbers of block-tasks at random, the same for the same S\n"
+	      "\n"
 	      "The exit status is the program's; 128 + N if signal N ended it.\n", to);
 }
 
-static int set_int(char *to, size_t size, const char *text, int64_t max, struct gs_error *err)
+static int set_int(char *to, size_t size, const char *text, int64_t min, int64_t max, struct gs_error *err)
 {
 	int64_t n;
 
-	if (gs_parse_int(text, 1, max, &n, err) < 0)
+	if (gs_parse_int(text, min, max, &n, err) < 0)
 		return -1;
 	snprintf(to, size, "%" PRId64, n);
 	return 0;
@@ -88,6 +97,8 @@ static int parse(int argc, char **argv, struct request *r)
 	static const struct option longs[] = {
 		{ "sms", required_argument, NULL, 's' }, { "blocks-per-sm", required_argument, NULL, 'b' },
 		{ "memory", required_argument, NULL, 'm' }, { "evict-every-ms", required_argument, NULL, 'e' },
+		{ "evict-every-tasks", required_argument, NULL, 't' }, { "evict-seed", required_argument, NULL, 'r' },
+		{ "deterministic", no_argument, NULL, 'd' },
 		{ "json", required_argument, NULL, 'j' }, { "help", no_argument, NULL, 'h' },
 		{ "version", no_argument, NULL, 'V' }, { NULL, 0, NULL, 0 },
 	};
@@ -96,10 +107,13 @@ static int parse(int argc, char **argv, struct request *r)
 
 	while (rc == 0 && (c = getopt_long(argc, argv, "+hV", longs, NULL)) != -1) {
 		switch (c) {
-		case 's': rc = set_int(r->sms, sizeof(r->sms), optarg, SMS_MAX, &err); break;
-		case 'b': rc = set_int(r->blocks_per_sm, sizeof(r->blocks_per_sm), optarg, BLOCKS_MAX, &err); break;
+		case 's': rc = set_int(r->sms, sizeof(r->sms), optarg, 1, SMS_MAX, &err); break;
+		case 'b': rc = set_int(r->blocks_per_sm, sizeof(r->blocks_per_sm), optarg, 1, BLOCKS_MAX, &err); break;
 		case 'm': rc = set_size(r->memory, sizeof(r->memory), optarg, &err); break;
-		case 'e': rc = set_int(r->evict_ms, sizeof(r->evict_ms), optarg, EVICT_MAX_MS, &err); break;
+		case 'e': rc = set_int(r->evict_ms, sizeof(r->evict_ms), optarg, 1, EVICT_MAX_MS, &err); break;
+		case 't': rc = set_int(r->evict_tasks, sizeof(r->evict_tasks), optarg, 1, INT64_MAX, &err); break;
+		case 'r': rc = set_int(r->evict_seed, sizeof(r->evict_seed), optarg, 0, INT64_MAX, &err); break;
+		case 'd': r->deterministic = 1; break;
 		case 'j': r->json = optarg; break;
 		case 'h': usage(stdout); return 0;
 		case 'V': puts("gpushare-emu " PACKAGE_VERSION); return 0;
@@ -108,6 +122,8 @@ static int parse(int argc, char **argv, struct request *r)
 	}
 	if (rc < 0)
 		return complain(err.text);
+	if ((*r->evict_ms != 0) + (*r->evict_tasks != 0) + (*r->evict_seed != 0) > 1)
+		return complain("--evict-every-ms, --evict-every-tasks and --evict-seed exclude each other");
 	if (optind == argc)
 		return complain("which program?");
 	r->argv = argv + optind;
@@ -153,6 +169,9 @@ static int set_environment(const struct request *r, const struct emu_places *p, 
 	rc = unsetenv("GPUSHARE_SOCKET") | setenv("LD_LIBRARY_PATH", path, 1) |
 	     setenv("GPUSHARE_DRIVER", p->driver, 1) |
 	     setenv("GPUSHARE_FORCE_EVICT_MS", *r->evict_ms ? r->evict_ms : "0", 1) |
+	     set_or_default("GPUSHARE_FORCE_EVICT_TASKS", r->evict_tasks) |
+	     set_or_default("GPUSHARE_FORCE_EVICT_SEED", r->evict_seed) |
+	     setenv("GPUSHARE_EMU_DETERMINISTIC", r->deterministic ? "1" : "0", 1) |
 	     setenv("GPUSHARE_SUMMARY", f->summary, 1) | setenv("GPUSHARE_EMU_DEVICE", f->device, 1) |
 	     set_or_default("GPUSHARE_EMU_SMS", r->sms) |
 	     set_or_default("GPUSHARE_EMU_BLOCKS_PER_SM", r->blocks_per_sm) |
@@ -173,20 +192,19 @@ int main(int argc, char **argv)
 		return status;
 	if (emu_places_find(&places, &err) < 0 || make_folder(&folder, &err) < 0) {
 		fprintf(stderr, "gpushare-emu: %s\n", err.text);
-		return EMU_OURSELVES;
+		return OURSELVES;
 	}
-	if (set_environment(&r, &places, &folder, &err) == 0) {
-		status = emu_child_run(r.argv);
-		if (status != EMU_OURSELVES)
-			emu_summary(folder.summary, r.json, r.argv[0], status, &err);
-	} else {
-		status = EMU_OURSELVES;
-	}
+	if (set_environment(&r, &places, &folder, &err) == 0)
+		status = gs_child_run("gpushare-emu", r.argv, &err);
+	if (status >= 0)
+		emu_summary(folder.summary, r.json, r.argv[0], status, &err);
+	else
+		status = OURSELVES;
 	/* What went wrong with the summary does not change the program's status, unless that was fine. */
 	if (err.text[0]) {
 		fprintf(stderr, "gpushare-emu: %s\n", err.text);
 		if (status == 0)
-			status = EMU_OURSELVES;
+			status = OURSELVES;
 	}
 	remove_folder(&folder);
 	return status;

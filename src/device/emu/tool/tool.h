@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Inside gpushare-emu: where the libraries are, running the program, what became of its kernels. */
+/* Inside gpushare-emu: where the libraries are, what became of the kernels. */
 #ifndef GPUSHARE_EMU_TOOL_H
 #define GPUSHARE_EMU_TOOL_H
 
@@ -16,18 +16,6 @@ struct emu_places {
 
 /* Beside this executable (build tree, then installed), or where it was configured to be.  0 or -1. */
 int emu_places_find(struct emu_places *places, struct gs_error *err);
-
-/* ---- child.c ---- */
-
-#define EMU_OURSELVES 125 /* a failure of this tool's own; as env(1) and timeout(1) say it */
-#define EMU_CANNOT_RUN 126
-#define EMU_NOT_FOUND 127
-
-/*
- * Run the program, passing signals on to it.  Its exit status, or 128 + the
- * number of the signal that ended it, or one of the above.
- */
-int emu_child_run(char **argv);
 
 /* ---- summary.c ---- */
 
