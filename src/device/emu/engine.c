@@ -71,8 +71,8 @@ static void block_over(struct emu_engine *e, struct job *j)
 
 		untaken = next < g->total ? g->total - next : 0;
 	}
-	if (atomic_fetch_sub(&g->left, 1 + untaken) == 1 + untaken)
-		retire(e, j);
+	if (atomic_fetch_sub(&g->left, 1 + untaken) == 1 + untaken && !e->config->deterministic)
+		retire(e, j); /* otherwise all_sms does, once the clock has advanced */
 }
 
 static void block_ended(struct sm *sm, uint32_t place)
@@ -221,6 +221,8 @@ static void all_sms(struct emu_engine *e)
 	}
 	atomic_fetch_add(&e->cycles, longest + 1);
 	pthread_mutex_lock(&e->mutex);
+	if (!atomic_load(&e->only->grid->left))
+		retire(e, e->only);
 }
 
 /* Until the time, or sooner if something has changed: 1 at the time. */
