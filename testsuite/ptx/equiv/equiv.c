@@ -40,10 +40,11 @@ static const struct { const char *file, *kernel, *reason; } refused[] = {
 
 static const struct form {
 	enum ptx_form form;
-	const char *suffix;
 	form_run *run;
 } forms[] = {
-	{ PTX_FORM_PERSISTENT, PTX_PERSISTENT_SUFFIX, persistent_run },
+	{ PTX_FORM_PERSISTENT, persistent_run },
+	{ PTX_FORM_GUARDED, guarded_run },
+	{ PTX_FORM_SLICED, sliced_run },
 };
 
 static struct driver drv;
@@ -126,12 +127,13 @@ static void check_probe(const struct subject *s, const struct launch *l)
 	free(p);
 }
 
-static void compare(const struct subject *s, const struct way *w, const uint8_t *got, const char *where)
+static void compare(const struct subject *s, const char *form, const struct way *w, const uint8_t *got,
+		    const char *where)
 {
 	for (size_t i = 0; i < s->bytes; i++)
 		if (got[i] != s->want[i])
-			fail(s->c, "%s: byte %zu is %u, the original left %u (workers %u, chunk %u, evicted after every "
-			     "%u and %u, after %u us)", where, i, got[i], s->want[i], w->workers, w->chunk,
+			fail(s->c, "%s, %s: byte %zu is %u, the original left %u (workers %u, chunk %u, evicted after every "
+			     "%u and %u, after %u us)", form, where, i, got[i], s->want[i], w->workers, w->chunk,
 			     w->probe_every, w->every, w->limit_us);
 }
 
@@ -143,7 +145,7 @@ static unsigned run_twin(const struct subject *s, const struct form *f, struct w
 	void *twin;
 
 	launch_prepare(&l, s->c, &drv, s->changed, s->ast);
-	snprintf(name, sizeof(name), "%s%s", s->c->kernel, f->suffix);
+	snprintf(name, sizeof(name), "%s%s", s->c->kernel, ptx_form_suffix(f->form));
 	DO(drv.module_function(&twin, l.module, name));
 	set_probe(s, &l, w.probe_every, board.device + offsetof(struct shared_words, ctl.limit));
 	if (!w.every) {
@@ -156,10 +158,10 @@ static unsigned run_twin(const struct subject *s, const struct form *f, struct w
 	lines = l.prints ? capture_end() : NULL;
 	if (w.behind) {
 		DO(drv.stream_sync(board.behind));
-		compare(s, &w, s->behind, "behind the kernel");
+		compare(s, ptx_form_name(f->form), &w, s->behind, "behind the kernel");
 	}
 	image_take(&l, s->got, NULL);
-	compare(s, &w, s->got, "memory");
+	compare(s, ptx_form_name(f->form), &w, s->got, "memory");
 	if (lines && strcmp(lines, s->want_lines) != 0)
 		fail(s->c, "it printed:\n%sthe original:\n%s", lines, s->want_lines);
 	free(lines);
@@ -214,7 +216,7 @@ static void subject_open(struct subject *s, const struct test_case *c, int probe
 		free(text);
 		s->ast = must(ptx_parse(s->text, strlen(s->text), &err), c, "the probe does not parse");
 	}
-	s->t = ptx_transform(s->text, strlen(s->text), &err);
+	s->t = ptx_transform_forms(s->text, strlen(s->text), PTX_FORMS_ALL, 1, &err);
 	if (!s->t)
 		fail(c, "%s: %s", c->file, err.text);
 	s->changed = s->t->text;
@@ -240,7 +242,7 @@ static int admits(const struct subject *s, const struct form *f)
 {
 	for (uint32_t i = 0; i < s->t->nkernel; i++)
 		if (strcmp(s->t->kernel[i].name, s->c->kernel) == 0)
-			return s->t->kernel[i].form == f->form;
+			return (s->t->kernel[i].forms & PTX_FORM_BIT(f->form)) != 0;
 	return 0;
 }
 
@@ -338,6 +340,8 @@ static void check_refused(const char *file, const char *kernel, const char *reas
 		if (strcmp(t->kernel[i].name, kernel) == 0) {
 			const char *got = ptx_reason_name(t->kernel[i].reason);
 
+			if (t->kernel[i].form != PTX_FORM_AS_IS)
+				fail(&c, "it may be %s", ptx_form_name(t->kernel[i].form));
 			if (strcmp(got, reason) != 0)
 				fail(&c, "the reason is %s, not %s", got, reason);
 			printf("%s: refused, %s\n", kernel, ptx_reason_words(t->kernel[i].reason));

@@ -36,6 +36,6 @@ struct board {
 /* Run the twin until no block-task remains; returns the evictions. */
 typedef unsigned form_run(struct launch *l, void *twin, const struct board *b, const struct way *w);
 
-form_run persistent_run;
+form_run persistent_run, guarded_run, sliced_run;
 
 #endif
