@@ -56,6 +56,7 @@ cleanup() {
 		timeout 60 "$CLUSTER" "$dir" stop >/dev/null 2>&1 || { echo "# cannot stop $dir"; status=1; }
 	done
 	for pid in ${pids[@]+"${pids[@]}"}; do kill "$pid" 2>/dev/null; done
+	for pid in ${pids[@]+"${pids[@]}"}; do wait "$pid" 2>/dev/null; done
 	if [ $status != 0 ] && [ $status != 77 ] && [ -n "${KEEP:-}" ]; then
 		echo "# kept: $TMP"
 	else

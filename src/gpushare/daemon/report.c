@@ -55,10 +55,10 @@ void gs_report_fill(struct gs_report_row *row, struct gs_tally *t, uint64_t peak
 void gs_report_comment(const struct gs_report_row *row, uint32_t gpu_shares, char *buf,
 		       size_t size)
 {
-	snprintf(buf, size, "gpushare: gpu=%u share=%u%% ntt=%.2f waiting=%.0fms preempt=%" PRIu64
-		 " mem=%.0f/%.0fMiB", row->gpu,
-		 gpu_shares ? (unsigned)(100.0 * row->shares / gpu_shares + 0.5) : 0, row->ntt,
-		 row->waiting_ms, row->preemptions, ceil(row->memory_mb), row->reserved_mb);
+	snprintf(buf, size, "gpushare: gpu=%u share=%u%% used=%.3fs ntt=%.2f waiting=%.0fms "
+		 "preempt=%" PRIu64 " mem=%.0f/%.0fMiB", row->gpu,
+		 gpu_shares ? (unsigned)(100.0 * row->shares / gpu_shares + 0.5) : 0,
+		 row->active_ms / 1e3, row->ntt, row->waiting_ms, row->preemptions, ceil(row->memory_mb), row->reserved_mb);
 }
 
 /* ---- steps ----------------------------------------------------------- */

@@ -61,7 +61,8 @@ char *gs_report_metrics(const struct gs_report_status *status);
 
 /*
  * The summary for AdminComment, one line:
- * "gpushare: gpu=0 share=40% ntt=1.02 waiting=12ms preempt=3 mem=64/102MiB".
+ * "gpushare: gpu=0 share=40% used=12.345s ntt=1.02 waiting=12ms preempt=3 mem=64/102MiB";
+ * used is the time for which it had the GPU.
  */
 void gs_report_comment(const struct gs_report_row *row, uint32_t gpu_shares, char *buf,
 		       size_t size);

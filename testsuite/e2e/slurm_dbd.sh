@@ -1,0 +1,142 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# What stays of a job in Slurm's accounting: slurmdbd with a MariaDB of its own, sacct.
+. "${srcdir:-.}/testsuite/e2e/lib.sh"
+need_cluster
+for program in slurmdbd sacct sacctmgr mariadbd mariadb mariadb-install-db python3; do
+	command -v $program >/dev/null || skip_all "$program is not installed (contrib/install-deps --with-slurmdbd)"
+done
+for program in gpushared gpusharectl gpushare-demo-triad; do
+	[ -x "$BUILD/$program" ] || skip_all "$program was not built"
+done
+
+# --- a database and a slurmdbd of our own: a folder, a unix socket, a port that nobody uses ---
+
+DB=$TMP/db
+SQL=$DB/sql
+bail() { echo "Bail out! $1"; tail -n 10 "$2" | sed 's/^/# /'; exit 1; }
+mkdir -m 700 "$DB"
+timeout 60 mariadb-install-db --no-defaults --datadir="$DB/data" --user=root --skip-test-db \
+	--auth-root-authentication-method=socket --auth-root-socket-user=root >"$DB/install.log" 2>&1 ||
+	bail "mariadb-install-db" "$DB/install.log"
+mariadbd --no-defaults --datadir="$DB/data" --socket="$SQL" --skip-networking --user=root \
+	--innodb-flush-log-at-trx-commit=0 --innodb-buffer-pool-size=32M >"$DB/log" 2>&1 </dev/null &
+pids+=($!)
+until_true 30 mariadb --no-defaults --socket="$SQL" -e 'SELECT 1' || bail "MariaDB does not start" "$DB/log"
+
+free_port() {
+	python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+}
+slurmdbd_runs() { # starts it; again when somebody else took the port
+	local try
+	for try in 1 2 3 4 5; do
+		[ -n "${1:-}" ] || port=$(free_port)
+		cat >"$DB/slurmdbd.conf" <<-CONF
+		AuthType=auth/munge
+		AuthInfo=socket=$TMP/main/munge/socket
+		DbdHost=localhost
+		DbdPort=$port
+		SlurmUser=root
+		StorageType=accounting_storage/mysql
+		StorageHost=localhost
+		StorageUser=root
+		StorageLoc=slurm
+		PidFile=$DB/slurmdbd.pid
+		LogFile=$DB/slurmdbd.log
+		CONF
+		chmod 600 "$DB/slurmdbd.conf"
+		: >"$DB/slurmdbd.log"
+		MYSQL_UNIX_PORT=$SQL SLURM_CONF=$DB/slurm.conf slurmdbd -D >"$DB/slurmdbd.out" 2>&1 </dev/null &
+		dbd=$!
+		pids+=("$dbd")
+		until_true 20 grep -E 'slurmdbd version .* started|in use' "$DB/slurmdbd.log"
+		grep -q 'slurmdbd version .* started' "$DB/slurmdbd.log" && kill -0 "$dbd" && return 0
+	done
+	return 1
+}
+: >"$DB/slurm.conf"
+slurmdbd_runs || bail "slurmdbd does not start" "$DB/slurmdbd.log"
+
+start_cluster main GPU_MEMORY=512M SLURM_EXTRA="AccountingStorageType=accounting_storage/slurmdbd
+AccountingStorageHost=localhost
+AccountingStoragePort=$port
+AccountingStoragePass=$TMP/main/munge/socket
+AccountingStorageTRES=gres/gpushare
+AccountingStoreFlags=job_comment"
+
+account() { t 10 sacct -X -n -P -j "$1" -o "$2"; }
+account_is() { # JOB FIELD PATTERN
+	account "$1" "$2" | tee /dev/stderr | grep -qE -- "$3"
+}
+comment() { t 10 scontrol show job "$1" | sed -n 's/^ *AdminComment=//p' | sed 's/ *$//'; }
+TRIAD='gpushare-demo-triad --elements 262144 --passes'
+
+# --- TRES ---
+
+tres() { t 10 sacctmgr -n -P show tres format=type,name | tee /dev/stderr | grep -qx 'gres|gpushare'; }
+check "slurmdbd knows gres/gpushare" until_true 10 tres
+node_tres() { t 10 scontrol show node | tee /dev/stderr | grep -qE 'CfgTRES=.*gres/gpushare=100'; }
+check "the node's TRES have its 100 shares" until_true 10 node_tres
+
+one=$(submit --gres=gpushare:30 --wrap "$TRIAD 300; srun --gres=gpushare:10 $TRIAD 300")
+two=$(submit --gres=gpushare:10 --gpushare-mem=200M --comment=mine --wrap "$TRIAD 3000" 2>/dev/null)
+check "a job with a step completes" reaches "$one" COMPLETED 60
+check "so does another" reaches "$two" COMPLETED 60
+check "sacct has the job's shares" until_true 10 account_is "$one" AllocTRES 'gres/gpushare=30(,|$)'
+check "what --gpushare-mem raised them to" until_true 10 account_is "$two" AllocTRES 'gres/gpushare=40(,|$)'
+step_tres() { t 10 sacct -n -P -j "$one.0" -o AllocTRES | tee /dev/stderr | grep -qE 'gres/gpushare=10(,|$)'; }
+check "a step's are those that it asked for" until_true 10 step_tres
+check "scontrol shows them among the job's TRES" eval "t 10 scontrol show job $two | grep -E 'TRES=.*gres/gpushare=40'"
+
+# --- what was really used ---
+
+same_comment() {
+	local said
+	said=$(comment "$1")
+	echo "scontrol: $said"
+	[ -n "$said" ] && [ "$(account "$1" AdminComment | tee /dev/stderr)" = "$said" ]
+}
+check "sacct has the same AdminComment as scontrol" until_true 10 same_comment "$one"
+check "the user's own comment is beside it" account_is "$two" Comment '^mine$'
+used() { account "$1" AdminComment | grep -oE 'used=[0-9.]+s' | tr -d 'a-z='; }
+measured() { # seconds that the job's steps had the GPU, by gpusharectl
+	t 5 gpusharectl report --json | python3 -c 'import json, sys
+print("%.3f" % (sum(r["active_ms"] for r in json.load(sys.stdin) if str(r["job"]) == sys.argv[1]) / 1e3))' "$1"
+}
+agrees() {
+	echo "sacct: $(used "$1") s, gpusharectl: $(measured "$1") s"
+	awk -v a="$(used "$1")" -v b="$(measured "$1")" 'BEGIN { exit !(a > 0 && a - b < 0.002 && b - a < 0.002) }'
+}
+check "the GPU-seconds that sacct shows are those that gpusharectl measured, batch step and srun's together" agrees "$one"
+check "those of the other job as well" agrees "$two"
+# 3000 passes against 300 and 300.
+more() {
+	echo "$(used "$two") s against $(used "$one") s"
+	awk -v a="$(used "$two")" -v b="$(used "$one")" 'BEGIN { exit !(a > 2 * b) }'
+}
+check "a job of five times the work has used the GPU for more than twice as long" more
+idle=$(submit --gres=gpushare:30 --wrap 'sleep 1')
+check "a job that never uses its GPU completes" reaches "$idle" COMPLETED
+nothing() { ! account "$idle" AdminComment | tee /dev/stderr | grep -qE 'used=0*[1-9.]*[1-9]'; }
+check "and has used none" nothing
+check "though it had its shares" account_is "$idle" AllocTRES 'gres/gpushare=30(,|$)'
+
+# --- who may write it ---
+
+before=$(account "$one" AdminComment)
+as_nobody timeout 10 sacctmgr -i modify job where jobid="$one" set AdminComment=forged >"$TMP/forge.out" 2>&1
+check "a user cannot change it in the database" test "$(account "$one" AdminComment)" = "$before"
+job=$(as_nobody timeout 10 sbatch --parsable --output=/dev/null --gres=gpushare:10 --wrap "$TRIAD 100; sleep 3")
+until_true 10 in_state "$job" RUNNING
+check "nor in slurmctld" refused 'denied|permission|not permitted|Invalid' \
+	as_nobody timeout 10 scontrol update job "$job" AdminComment=forged
+check "what sacct has in the end is the daemon's" eval "reaches $job COMPLETED 30 && until_true 10 account_is $job AdminComment '^gpushare: gpu=0 share=10% used=0\.[0-9]+s '"
+
+# --- slurmdbd goes away and comes back ---
+
+kill "$dbd" && wait "$dbd" 2>/dev/null
+job=$(submit --gres=gpushare:20 --wrap "$TRIAD 300")
+check "without slurmdbd jobs run" reaches "$job" COMPLETED 60
+check "slurmdbd is back" slurmdbd_runs again
+check "what it missed arrives: shares and GPU-seconds" until_true 60 eval "account_is $job AllocTRES gres/gpushare=20 && agrees $job"
+finish
