@@ -35,7 +35,7 @@ unsigned live_logged(const struct live *l, const char *text);
 
 int live_connect(const struct live *l);
 void live_send(int sock, const struct gs_msg *msg, int fd);
-/* The next message must be of that type. */
+/* The next message, but for a WAIT, must be of that type. */
 void live_expect(int sock, struct gs_msg *msg, enum gs_msg_type type, int *fd);
 /* The daemon has closed the connection, unread answers aside. */
 void live_expect_closed(int sock);

@@ -314,7 +314,7 @@ static void test_no_overbooking(void **state)
 	int first = live_local(l, 60, 0, "low", &a), second;
 
 	assert_int_equal(local_refused(l, 41, 0, 0), GS_REFUSED_NO_ROOM);
-	assert_int_equal(local_refused(l, 40, 401 * MIB, 0), GS_REFUSED_NO_ROOM);
+	assert_int_equal(local_refused(l, 40, 1001 * MIB, 0), GS_REFUSED_NO_ROOM);
 	assert_int_equal(local_refused(l, 0, 0, 0), GS_REFUSED_NO_ROOM);
 	assert_int_equal(local_refused(l, 1, 0, 7), GS_REFUSED_NO_ROOM);
 	second = live_local(l, 40, 0, "low", &b);

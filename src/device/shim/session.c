@@ -85,6 +85,12 @@ static void turn_away(struct shim_session *s, const struct gs_error *err)
 	s->absent = GS_ABSENT_FAIL;
 }
 
+static void on_wait(uint64_t bytes, const char *why)
+{
+	shim_notice("this job waits for its %llu MiB of GPU memory: %s",
+		    (unsigned long long)(bytes >> 20), why);
+}
+
 /* A session with the daemon at `socket`, or, if that is NULL, with none ever (force.h). */
 static struct shim_session *make(const char *socket, struct shim_force_plan force)
 {
@@ -94,6 +100,7 @@ static struct shim_session *make(const char *socket, struct shim_force_plan forc
 		.step_id = env_u32("GPUSHARE_STEP_ID", UINT32_MAX),
 		.gpu = env_u32("GPUSHARE_GPU", 0),
 		.program = program_invocation_short_name,
+		.on_wait = on_wait,
 	};
 	struct shim_session *s = calloc(1, sizeof(*s));
 	struct gs_error err = { 0 };
@@ -106,7 +113,8 @@ static struct shim_session *make(const char *socket, struct shim_force_plan forc
 		goto fail;
 	s->alone = !socket;
 	s->force = force;
-	for (tries = 0; socket && tries < GREET_TRIES; tries++) {
+	/* Whoever was told to wait for memory may not begin without it. */
+	for (tries = 0; socket && (tries < GREET_TRIES || gs_client_waits(s->client)); tries++) {
 		if (shim_session_connect(s, CONNECT_TIMEOUT_MS, &err) == 0 || s->refused)
 			break;
 		usleep(GREET_NAP_US);

@@ -25,6 +25,8 @@ struct gs_client {
 	struct gs_client_grant grant;
 	struct gs_msg_hello hello;
 	struct sockaddr_un addr;
+	void (*on_wait)(uint64_t bytes, const char *why);
+	int waits;               /* told to wait, not answered */
 };
 
 struct gs_client *gs_client_create(const struct gs_client_options *options)
@@ -41,6 +43,7 @@ struct gs_client *gs_client_create(const struct gs_client_options *options)
 	c->hello.job_id = options->job_id;
 	c->hello.step_id = options->step_id;
 	c->hello.gpu = options->gpu;
+	c->on_wait = options->on_wait;
 	gs_msg_str(c->hello.program, sizeof(c->hello.program), options->program);
 	return c;
 }
@@ -109,6 +112,30 @@ static int take_page(struct gs_client *c, int fd, struct gs_error *err)
 	return 0;
 }
 
+/* The daemon's first word on our HELLO; a WAIT is waited out.  1, 0 or -1 as gs_msg_recv. */
+static int hear(struct gs_client *c, int sock, struct gs_msg *msg, int *fd, struct gs_error *err)
+{
+	static const struct timeval forever = { 0, 0 };
+	int rc = gs_msg_recv(sock, msg, GS_FROM_DAEMON, fd, err);
+
+	c->waits = rc == 1 && msg->header.type == GS_MSG_WAIT && !c->page;
+	if (!c->waits)
+		return rc;
+	if (c->on_wait)
+		c->on_wait(msg->wait.bytes, msg->wait.reason);
+	setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &forever, sizeof(forever));
+	do
+		rc = gs_msg_recv(sock, msg, GS_FROM_DAEMON, fd, err);
+	while (rc == 1 && msg->header.type == GS_MSG_WAIT);
+	c->waits = rc != 1;
+	return rc;
+}
+
+int gs_client_waits(struct gs_client *c)
+{
+	return c->waits;
+}
+
 int gs_client_connect(struct gs_client *c, uint64_t used_bytes, int timeout_ms,
 		      int *refused, struct gs_error *err)
 {
@@ -128,7 +155,7 @@ int gs_client_connect(struct gs_client *c, uint64_t used_bytes, int timeout_ms,
 		gs_fail_errno(err, "cannot greet gpushared");
 		goto fail;
 	}
-	switch (gs_msg_recv(sock, &msg, GS_FROM_DAEMON, &fd, err)) {
+	switch (hear(c, sock, &msg, &fd, err)) {
 	case 0:
 		gs_fail(err, "gpushared closed the connection");
 		goto fail;
@@ -139,6 +166,12 @@ int gs_client_connect(struct gs_client *c, uint64_t used_bytes, int timeout_ms,
 		if (refused)
 			*refused = 1;
 		gs_fail(err, "gpushared: %s", msg.refused.reason);
+		goto fail;
+	}
+	if (msg.header.type == GS_MSG_WAIT) {
+		if (refused)
+			*refused = 1;
+		gs_fail(err, "gpushared: the step waits for memory: %s", msg.wait.reason);
 		goto fail;
 	}
 	if (msg.header.type != GS_MSG_WELCOME) {

@@ -23,6 +23,7 @@ struct gs_client_options {
 	uint32_t step_id;    /* 0xffffffff: any step of the job that this process belongs to */
 	uint32_t gpu;
 	const char *program; /* for the log and the reports */
+	void (*on_wait)(uint64_t bytes, const char *why); /* told to wait for memory; may be NULL */
 };
 
 /* What the daemon said of the step. */
@@ -48,11 +49,16 @@ void gs_client_destroy(struct gs_client *client); /* NULL is fine */
  * Connect and say HELLO, waiting at most timeout_ms.  The page that the
  * client has is passed along and kept; without one it gets the daemon's.
  * used_bytes: device memory that this process already holds.
+ * A step that has not got its memory yet: a client without a page waits for it,
+ * however long; one that has a page is refused.
  * Returns 0; -1 with the reason, and *refused (may be NULL) = 1 if it was the
  * daemon that said no.
  */
 int gs_client_connect(struct gs_client *client, uint64_t used_bytes, int timeout_ms,
 		      int *refused, struct gs_error *err);
+
+/* 1 if the last connect was told to wait and the daemon went away meanwhile. */
+int gs_client_waits(struct gs_client *client);
 
 /* Give the client a page of its own, when no daemon answers.  0 or -1. */
 int gs_client_own_page(struct gs_client *client, struct gs_error *err);

@@ -51,6 +51,7 @@ struct gs_config_node_type {
 #define KEY_STRING(field) char *field;
 #define KEY_PATH(field) char *field;
 #define KEY_POLICY(field) char *field;
+#define KEY_WAKE(field) char *field;    /* of memory/wake.def */
 #define KEY_DURATION(field) uint64_t field;
 #define KEY_PERIOD(field) uint64_t field;
 #define KEY_SIZE(field) uint64_t field;
@@ -58,6 +59,7 @@ struct gs_config_node_type {
 #define KEY_ABSENT(field) int field;  /* enum gs_absent of proto/msg.h */
 #define KEY_SIGNAL(field) int field;  /* enum gs_signal of proto/msg.h */
 #define KEY_LEVEL(field) int field;   /* enum gs_log_level */
+#define KEY_ADMISSION(field) int field; /* 1: fcfs */
 #define KEY(name, field, type, def, words) KEY_##type(field)
 struct gs_config {
 #include "gpushare/config/keys.def"
@@ -73,6 +75,7 @@ struct gs_config {
 #undef KEY_STRING
 #undef KEY_PATH
 #undef KEY_POLICY
+#undef KEY_WAKE
 #undef KEY_DURATION
 #undef KEY_PERIOD
 #undef KEY_SIZE
@@ -80,6 +83,7 @@ struct gs_config {
 #undef KEY_ABSENT
 #undef KEY_SIGNAL
 #undef KEY_LEVEL
+#undef KEY_ADMISSION
 
 /*
  * Parse len bytes as if they were the file `name`.  Returns NULL and

@@ -14,8 +14,10 @@
 #include "gpushare/proto/msg.h"
 
 enum key_type {
-	TYPE_STRING, TYPE_PATH, TYPE_POLICY, TYPE_DURATION, TYPE_PERIOD, TYPE_SIZE,
-	TYPE_BOOL, TYPE_ABSENT, TYPE_SIGNAL, TYPE_LEVEL,
+	/* Texts first, see gs_key_release(). */
+	TYPE_STRING, TYPE_PATH, TYPE_POLICY, TYPE_WAKE, TYPE_DURATION, TYPE_PERIOD,
+	TYPE_SIZE, TYPE_BOOL, TYPE_ABSENT, TYPE_SIGNAL, TYPE_LEVEL,
+	TYPE_ADMISSION,
 };
 
 static const struct key {
@@ -87,6 +89,32 @@ static int set_policy(char **field, const char *value, struct gs_error *err)
 		       , value);
 }
 
+static int set_wake(char **field, const char *value, struct gs_error *err)
+{
+	static const char *const names[] = {
+#define WAKE(name, words) #name,
+#include "gpushare/memory/wake.def"
+#undef WAKE
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcasecmp(value, names[i]) == 0)
+			return set_text(field, names[i], err);
+	return gs_fail(err, "'%.40s' is not a wake-up policy: choose one of"
+#define WAKE(name, words) " " #name
+#include "gpushare/memory/wake.def"
+#undef WAKE
+		       , value);
+}
+
+static int set_admission(int *fcfs, const char *value, struct gs_error *err)
+{
+	*fcfs = strcasecmp(value, "fcfs") == 0;
+	if (*fcfs || strcasecmp(value, "rbdm") == 0)
+		return 0;
+	return gs_fail(err, "'%.40s' is neither rbdm nor fcfs", value);
+}
+
 static int set_period(uint64_t *field, const char *value, struct gs_error *err)
 {
 	uint64_t ns;
@@ -145,6 +173,7 @@ int gs_key_set(struct gs_config *config, size_t key, const char *value, struct g
 	case TYPE_STRING:   return set_text(field, value, err);
 	case TYPE_PATH:     return set_path(field, value, k->initial, err);
 	case TYPE_POLICY:   return set_policy(field, value, err);
+	case TYPE_WAKE:     return set_wake(field, value, err);
 	case TYPE_DURATION: return gs_parse_duration(value, field, err);
 	case TYPE_PERIOD:   return set_period(field, value, err);
 	case TYPE_SIZE:     return gs_parse_size(value, field, err);
@@ -152,6 +181,7 @@ int gs_key_set(struct gs_config *config, size_t key, const char *value, struct g
 	case TYPE_ABSENT:   return set_word(field, value, absent_names, GS_ABSENT_FAIL + 1, err);
 	case TYPE_SIGNAL:   return set_word(field, value, signal_names, GS_SIGNAL_DMA + 1, err);
 	case TYPE_LEVEL:    return set_level(field, value, err);
+	case TYPE_ADMISSION: return set_admission(field, value, err);
 	}
 	return gs_fail(err, "a key without a type");
 }
@@ -167,6 +197,6 @@ int gs_key_defaults(struct gs_config *config, struct gs_error *err)
 void gs_key_release(struct gs_config *config)
 {
 	for (size_t i = 0; i < KEY_COUNT; i++)
-		if (keys[i].type <= TYPE_POLICY)
+		if (keys[i].type <= TYPE_WAKE)
 			free(*(char **)((char *)config + keys[i].offset));
 }

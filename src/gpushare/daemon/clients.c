@@ -2,6 +2,7 @@
 /* What the jobs' processes say: HELLO, memory, kernels, BELL. */
 #define _GNU_SOURCE
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,8 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "gpushare/daemon/device.h"
+#include "gpushare/daemon/memory.h"
+#include "gpushare/daemon/memory_lease.h"
 #include "gpushare/daemon/peer.h"
 #include "gpushare/daemon/steps.h"
 #include "gpushare/proto/page.h"
@@ -33,7 +36,7 @@ static struct gs_step *admit(struct gs_peer *peer, const struct gs_msg *msg)
 	struct gs_error err;
 	struct gs_step *step;
 
-	if (peer->tenant || peer->own) {
+	if (peer->step || peer->own) {
 		gs_peer_refuse(peer, tag, GS_REFUSED_BAD_REQUEST,
 			       "this connection is in use already");
 		return NULL;
@@ -89,6 +92,8 @@ static int become_tenant(struct gs_peer *peer, int adopted, uint64_t used_bytes,
 	peer->tenant = gs_gpu_add(peer->device->gpu, &params, adopted, gs_clock_ns());
 	if (!peer->tenant)
 		return gs_fail(err, "no memory");
+	/* An earlier daemon's lease is not ours. */
+	atomic_store(&peer->page->lease, 0);
 	if (used_bytes)
 		gs_ledger_adopt(peer->device->ledger, step->alloc->id, peer->id, used_bytes);
 	gs_device_poke(peer->device);
@@ -124,9 +129,6 @@ int gs_on_hello(struct gs_peer *peer, struct gs_msg *msg, int fd)
 {
 	struct gs_step *step = admit(peer, msg);
 	char name[16];
-	struct gs_error err;
-	uint32_t tag = msg->header.tag;
-	int page_fd = -1, rc;
 
 	if (!step)
 		return -1;
@@ -137,25 +139,39 @@ int gs_on_hello(struct gs_peer *peer, struct gs_msg *msg, int fd)
 	snprintf(peer->who, sizeof(peer->who), "job %u.%s uid %u pid %d", step->info.job_id,
 		 gs_step_name(step->info.step_id, name, sizeof(name)), (unsigned)peer->uid,
 		 (int)peer->pid);
-	if (get_page(peer, fd, &page_fd, &err) < 0 ||
-	    become_tenant(peer, fd >= 0, msg->hello.used_bytes, &err) < 0) {
+	return step->alloc->admitted ? gs_client_begin(peer, msg, fd)
+				     : gs_memory_wait(peer, msg, fd);
+}
+
+int gs_client_begin(struct gs_peer *peer, const struct gs_msg *hello, int page)
+{
+	struct gs_step *step = peer->step;
+	uint32_t tag = hello->header.tag;
+	struct gs_error err;
+	int page_fd = -1, rc;
+
+	if (get_page(peer, page, &page_fd, &err) < 0 ||
+	    become_tenant(peer, page >= 0, hello->hello.used_bytes, &err) < 0) {
 		if (page_fd >= 0)
 			close(page_fd);
 		return gs_peer_refuse(peer, tag, GS_REFUSED_BAD_REQUEST, "%s", err.text);
 	}
-	gs_peer_watch_process(peer);
+	if (peer->pidfd < 0)
+		gs_peer_watch_process(peer);
 	rc = welcome(peer, tag, page_fd);
 	close(page_fd);
 	if (rc == 0)
 		gs_log(GS_LOG_INFO, "%s: %s on gpu %u, %" PRIu64 " MiB%s", peer->who,
 		       peer->program, peer->device->index, step->reservation >> 20,
-		       fd >= 0 ? ", with the page it had" : "");
+		       page >= 0 ? ", with the page it had" : "");
 	return rc;
 }
 
 void gs_client_gone(struct gs_peer *peer)
 {
+	gs_memory_wait_end(peer);
 	if (peer->tenant) {
+		gs_lease_note_peak(peer);
 		gs_gpu_remove(peer->device->gpu, peer->tenant, gs_clock_ns());
 		gs_ledger_client_gone(peer->device->ledger, peer->step->alloc->id, peer->id);
 		gs_device_poke(peer->device);
@@ -173,19 +189,16 @@ void gs_client_gone(struct gs_peer *peer)
 
 int gs_on_alloc(struct gs_peer *peer, struct gs_msg *msg, int fd)
 {
-	struct gs_ledger *ledger;
 	struct gs_msg answer;
-	uint64_t id;
 
 	(void)fd;
 	if (must_be_client(peer, msg) < 0)
 		return -1;
-	ledger = peer->device->ledger;
-	id = peer->step->alloc->id;
 	gs_msg_init(&answer, GS_MSG_ALLOCATED, msg->header.tag);
-	answer.allocated.granted = gs_ledger_alloc(ledger, id, peer->id, msg->alloc.bytes) == 1;
-	answer.allocated.used = gs_ledger_used(ledger, id);
-	answer.allocated.reservation = gs_ledger_reservation(ledger, id);
+	answer.allocated.granted = !msg->alloc.bytes ||
+				   gs_lease_alloc(peer, msg->alloc.bytes);
+	answer.allocated.used = gs_memory_used(peer->d, peer->step->alloc);
+	answer.allocated.reservation = peer->step->alloc->bytes;
 	if (!answer.allocated.granted)
 		gs_complain(peer->d, "%s: %" PRIu64 " bytes of device memory refused: %" PRIu64
 			    " of %" PRIu64 " in use", peer->who, msg->alloc.bytes,

@@ -22,6 +22,7 @@ struct event_base;
 struct gs_peer;
 struct gs_step;
 struct gs_history;
+struct gs_memory;
 struct gs_slurm_report;
 
 /* One configured GPU. */
@@ -30,7 +31,8 @@ struct gs_device {
 	uint32_t shares;          /* a whole GPU */
 	uint64_t memory;          /* bytes that may be reserved in all */
 	struct gs_gpu *gpu;
-	struct gs_ledger *ledger; /* "step" there is an allocation's id (steps.h) */
+	struct gs_memory *admission; /* memory.h */
+	struct gs_ledger *ledger; /* of the admitted; "step" there is an allocation's id (steps.h) */
 	uint64_t wake_ns;         /* its next turn at the latest */
 };
 
@@ -54,6 +56,7 @@ struct gs_daemon {
 	struct gs_device device[GS_CONFIG_GPUS_MAX];
 	size_t ndevice;
 	struct event *wake;       /* the devices' timer */
+	struct event *memory;     /* the next admission, or the end of somebody's patience */
 
 	int lock_fd;              /* held while this daemon owns the socket */
 	int listen_fd;

@@ -6,6 +6,7 @@
 #include <event2/event.h>
 
 #include "common/clock.h"
+#include "gpushare/daemon/memory.h"
 #include "gpushare/daemon/peer.h"
 
 static struct gs_gpu_options options_of(const struct gs_config *c)
@@ -41,6 +42,9 @@ int gs_devices_init(struct gs_daemon *d, struct gs_error *err)
 		dev->gpu = gs_gpu_create(c->index, &o, gs_clock_ns(), err);
 		if (!dev->gpu)
 			return -1;
+		dev->admission = gs_memory_create(d->config, c->memory, err);
+		if (!dev->admission)
+			return -1;
 		dev->ledger = gs_ledger_create(c->memory);
 		if (!dev->ledger)
 			return gs_fail(err, "no memory");
@@ -53,6 +57,7 @@ void gs_devices_fini(struct gs_daemon *d)
 	for (size_t i = 0; i < d->ndevice; i++) {
 		gs_gpu_destroy(d->device[i].gpu);
 		gs_ledger_destroy(d->device[i].ledger);
+		gs_memory_destroy(d->device[i].admission);
 	}
 	d->ndevice = 0;
 }

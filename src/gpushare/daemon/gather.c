@@ -11,6 +11,7 @@
 #include "common/clock.h"
 #include "config.h"
 #include "gpushare/daemon/device.h"
+#include "gpushare/daemon/memory.h"
 #include "gpushare/daemon/peer.h"
 #include "gpushare/daemon/report.h"
 #include "gpushare/daemon/steps.h"
@@ -274,6 +275,24 @@ int gs_gather_node(struct gs_daemon *d, char *buf, size_t size)
 	return 0;
 }
 
+/* A step that has not got its memory yet says so, behind the figures. */
+static void say_waiting(const struct selection *sel, char *buf, size_t size)
+{
+	char why[128];
+
+	for (size_t i = 0; i < sel->n; i++) {
+		const struct gs_alloc *a = sel->step[i]->alloc;
+		size_t at = strlen(buf);
+
+		if (!a || a->admitted)
+			continue;
+		gs_memory_why(a, why, sizeof(why));
+		snprintf(buf + at, size - at, " waits for %.0fMiB: %s",
+			 (double)a->bytes / 1048576, why);
+		return;
+	}
+}
+
 /* Sum of the job's steps; the eviction percentiles do not appear in it. */
 int gs_gather_comment(struct gs_daemon *d, uint32_t job_id, char *buf, size_t size)
 {
@@ -298,8 +317,10 @@ int gs_gather_comment(struct gs_daemon *d, uint32_t job_id, char *buf, size_t si
 	}
 	sum.ntt = sum.active_ms > 0 ? sum.turnaround_ms / sum.active_ms : 0;
 	dev = gs_device_find(d, sum.gpu);
-	if (sel.n)
+	if (sel.n) {
 		gs_report_comment(&sum, dev ? dev->shares : 0, buf, size);
+		say_waiting(&sel, buf, size);
+	}
 	selection_free(&sel);
 	return sel.n ? 0 : -1;
 }

@@ -15,6 +15,7 @@
 #include "gpushare/daemon/device.h"
 #include "gpushare/daemon/gather.h"
 #include "gpushare/daemon/history.h"
+#include "gpushare/daemon/memory.h"
 #include "gpushare/daemon/metrics_file.h"
 #include "gpushare/daemon/slurm_report.h"
 #include "gpushare/daemon/steps.h"
@@ -36,6 +37,13 @@ static void on_wake(evutil_socket_t fd, short what, void *arg)
 	(void)arg;
 }
 
+static void on_memory(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	gs_memory_turn(arg);
+}
+
 static void on_sweep(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
@@ -46,7 +54,8 @@ static void on_sweep(evutil_socket_t fd, short what, void *arg)
 /* A job's figures in one number, to see whether they changed. */
 static uint64_t figures(const struct gs_step *s)
 {
-	return s->tally.turnaround_ns + s->tally.launches + s->tally.preemptions + 1;
+	return s->tally.turnaround_ns + s->tally.launches + s->tally.preemptions + 1 +
+	       !s->alloc->admitted;
 }
 
 static void on_refresh(evutil_socket_t fd, short what, void *arg)
@@ -64,7 +73,8 @@ static void on_refresh(evutil_socket_t fd, short what, void *arg)
 		snprintf(d->node_said, sizeof(d->node_said), "%s", text);
 	}
 	TAILQ_FOREACH(s, &d->steps, link) {
-		if (s->info.local || s->reported == figures(s) || s->tally.launches == 0 ||
+		if (s->info.local || s->reported == figures(s) || 
+		    (s->tally.launches == 0 && s->alloc->admitted) ||
 		    gs_gather_comment(d, s->info.job_id, text, sizeof(text)) < 0)
 			continue;
 		if (gs_slurm_report_send(d->slurm, s->info.job_id, text))
@@ -147,6 +157,7 @@ void gs_reload(struct gs_daemon *d)
 	d->config = fresh;
 	gs_admin_init(d);
 	gs_steps_reprioritise(d);
+	gs_memory_reload(d, fresh);
 	gs_slurm_report_destroy(d->slurm);
 	d->slurm = gs_slurm_report_create(d);
 	if (reopen) {
@@ -198,9 +209,10 @@ int gs_loop_init(struct gs_daemon *d, struct gs_error *err)
 			return gs_fail(err, "cannot handle signal %d", signals[i]);
 	}
 	d->wake = evtimer_new(d->base, on_wake, d);
+	d->memory = evtimer_new(d->base, on_memory, d);
 	d->sweep = event_new(d->base, -1, EV_PERSIST, on_sweep, d);
 	d->refresh = event_new(d->base, -1, EV_PERSIST, on_refresh, d);
-	if (!d->wake || !d->sweep || !d->refresh || event_add(d->sweep, &sweep) < 0)
+	if (!d->wake || !d->memory || !d->sweep || !d->refresh || event_add(d->sweep, &sweep) < 0)
 		return gs_fail(err, "no memory");
 	d->metrics = event_new(d->base, -1, EV_PERSIST, on_metrics, d);
 	if (!d->metrics)
@@ -220,8 +232,8 @@ void gs_loop_run(struct gs_daemon *d)
 
 void gs_loop_fini(struct gs_daemon *d)
 {
-	struct event *all[] = { d->wake, d->sweep, d->refresh, d->metrics, d->signals[0],
-				d->signals[1], d->signals[2] };
+	struct event *all[] = { d->wake, d->sweep, d->refresh, d->metrics, d->memory,
+				d->signals[0], d->signals[1], d->signals[2] };
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		if (all[i])

@@ -20,6 +20,7 @@
 #include "gpushare/daemon/history.h"
 #include "gpushare/daemon/locality.h"
 #include "gpushare/daemon/loop.h"
+#include "gpushare/daemon/memory.h"
 #include "gpushare/daemon/options.h"
 #include "gpushare/daemon/query.h"
 #include "gpushare/daemon/server.h"
@@ -55,6 +56,7 @@ static int start(struct gs_daemon *d, struct gs_error *err)
 	d->slurm = gs_slurm_report_create(d);
 	d->history = gs_history_create(d);
 	gs_state_load(d);
+	gs_memory_turn(d);
 	return gs_server_start(d, err);
 }
 

@@ -34,6 +34,7 @@ struct gs_peer {
 	struct gs_kernel_map *kernels;
 	char program[64];
 	unsigned kernels_ignored;
+	struct gs_memory_waiter *waiter; /* its HELLO waits for memory (memory.c) */
 	int pidfd;                 /* -1: only its socket tells when it ends */
 	struct event *ended;
 
@@ -90,6 +91,9 @@ gs_handler gs_on_hello, gs_on_alloc, gs_on_free, gs_on_kernel, gs_on_bell;   /* 
 gs_handler gs_on_register, gs_on_unregister, gs_on_local;                   /* register.c */
 gs_handler gs_on_query, gs_on_history;                                      /* query.c */
 gs_handler gs_on_policy, gs_on_priority;                                    /* admin.c */
+
+/* A HELLO whose step has its memory: page, turn, WELCOME.  page: the descriptor it brought, or -1. */
+int gs_client_begin(struct gs_peer *peer, const struct gs_msg *hello, int page);
 
 /* The client is gone: its page, its memory, its task. */
 void gs_client_gone(struct gs_peer *peer);

@@ -12,6 +12,7 @@
 #include "common/clock.h"
 #include "gpushare/daemon/gather.h"
 #include "gpushare/daemon/history.h"
+#include "gpushare/daemon/memory.h"
 #include "gpushare/daemon/peer.h"
 
 #define READ_PATIENCE_S 5
@@ -61,6 +62,9 @@ static char *make_text(struct gs_daemon *d, enum gs_query what, uint32_t job, in
 		break;
 	case GS_QUERY_METRICS:
 		text = gs_gather_metrics(d);
+		break;
+	case GS_QUERY_MEMORY:
+		text = gs_memory_report(d, json);
 		break;
 	case GS_QUERY_TRACE:
 		return gs_gather_trace(d, size);

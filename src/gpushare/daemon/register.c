@@ -8,6 +8,7 @@
 #include "common/log.h"
 #include "gpushare/daemon/peer.h"
 #include "gpushare/daemon/gather.h"
+#include "gpushare/daemon/memory.h"
 #include "gpushare/daemon/slurm_report.h"
 #include "gpushare/daemon/state.h"
 #include "gpushare/daemon/steps.h"
@@ -70,6 +71,7 @@ static int register_step(struct gs_peer *peer, uint32_t tag, const struct gs_ste
 	       gs_step_name(info->step_id, name, sizeof(name)), (unsigned)info->uid,
 	       (int)info->registrant, info->shares, info->gpu, (*step)->reservation >> 20,
 	       info->partition, (*step)->priority);
+	gs_memory_turn(peer->d);
 	return 0;
 }
 

@@ -15,6 +15,7 @@
 #include "gpushare/daemon/device.h"
 #include "gpushare/daemon/gather.h"
 #include "gpushare/daemon/history.h"
+#include "gpushare/daemon/memory.h"
 #include "gpushare/daemon/peer.h"
 #include "gpushare/daemon/proc.h"
 #include "gpushare/daemon/state.h"
@@ -74,8 +75,10 @@ void gs_steps_reprioritise(struct gs_daemon *d)
 	struct gs_step *s;
 	struct gs_peer *peer;
 
-	TAILQ_FOREACH(s, &d->steps, link)
+	TAILQ_FOREACH(s, &d->steps, link) {
 		s->priority = gs_step_priority(d->config, &s->info);
+		gs_memory_prioritise(s->alloc, s->priority);
+	}
 	LIST_FOREACH(peer, &d->peers, link)
 		if (peer->tenant) {
 			gs_tenant_priority(peer->tenant, peer->step->priority, gs_clock_ns());
@@ -132,9 +135,10 @@ static struct gs_alloc *jobs_allocation(struct gs_daemon *d, const struct gs_ste
 }
 
 static struct gs_alloc *new_allocation(struct gs_daemon *d, struct gs_device *device,
-				       uint32_t shares, uint64_t bytes, struct gs_error *err)
+				       const struct gs_step_info *info, uint64_t bytes,
+				       struct gs_error *err)
 {
-	uint32_t taken = gs_steps_shares(d, device);
+	uint32_t taken = gs_steps_shares(d, device), shares = info->shares;
 	struct gs_alloc *a;
 
 	if (shares > device->shares - taken) {
@@ -150,7 +154,8 @@ static struct gs_alloc *new_allocation(struct gs_daemon *d, struct gs_device *de
 	a->id = ++d->next_id;
 	a->shares = shares;
 	a->device = device;
-	if (gs_ledger_reserve(device->ledger, a->id, bytes, err) < 0) {
+	a->bytes = bytes;
+	if (gs_memory_arrive(a, gs_step_priority(d->config, info), info->admitted, err) < 0) {
 		free(a);
 		return NULL;
 	}
@@ -161,7 +166,7 @@ static void alloc_put(struct gs_alloc *a)
 {
 	if (--a->steps)
 		return;
-	gs_ledger_release(a->device->ledger, a->id);
+	gs_memory_leave(a);
 	free(a);
 }
 
@@ -217,16 +222,17 @@ struct gs_step *gs_step_add(struct gs_daemon *d, const struct gs_step_info *info
 		return NULL;
 	}
 	s->info = *info;
+	inherit_priority(d, &s->info);
 	s->alloc = jobs_allocation(d, info, bytes);
 	if (!s->alloc)
-		s->alloc = new_allocation(d, device, info->shares, bytes, err);
+		s->alloc = new_allocation(d, device, &s->info, bytes, err);
 	if (!s->alloc) {
 		free(s);
 		return NULL;
 	}
 	s->alloc->steps++;
-	s->reservation = gs_ledger_reservation(device->ledger, s->alloc->id);
-	inherit_priority(d, &s->info);
+	s->info.admitted = s->alloc->admitted;
+	s->reservation = s->alloc->bytes;
 	s->priority = gs_step_priority(d->config, &s->info);
 	name_user(s);
 	s->begun_s = time(NULL);
@@ -292,6 +298,7 @@ void gs_step_over(struct gs_daemon *d, struct gs_step *s, const char *why)
 		TAILQ_REMOVE(&d->finished, s, link);
 		forget(s);
 	}
+	gs_memory_turn(d);
 	gs_state_save(d);
 }
 

@@ -37,6 +37,10 @@ struct gs_alloc {
 	uint32_t steps;          /* that use it */
 	uint32_t shares;
 	struct gs_device *device;
+	uint64_t bytes;          /* that it has reserved, or waits for */
+	int admitted;            /* it has them */
+	int said;                /* the log says that it waits */
+	uint64_t arrived_ns;
 };
 
 /* What a registration says. */
@@ -51,6 +55,7 @@ struct gs_step_info {
 	pid_t registrant;
 	uint64_t start;          /* of that process */
 	int local;               /* of `gpusharectl run` */
+	int admitted;            /* it has its memory, as the state file remembers */
 };
 
 struct gs_step {

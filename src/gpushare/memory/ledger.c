@@ -9,6 +9,7 @@ struct client {
 	struct client *next;
 	uint64_t id;
 	uint64_t held;
+	uint64_t leased; /* of held */
 };
 
 struct step {
@@ -16,7 +17,8 @@ struct step {
 	struct client *clients;
 	uint64_t id;
 	uint64_t reservation;
-	uint64_t used; /* sum of the clients' */
+	uint64_t used;   /* sum of the clients' */
+	uint64_t leased; /* sum of the clients' */
 	uint64_t peak;
 };
 
@@ -128,8 +130,8 @@ static void take(struct step *step, struct client *client, uint64_t bytes)
 {
 	client->held += bytes;
 	step->used += bytes;
-	if (step->used > step->peak)
-		step->peak = step->used;
+	if (step->used - step->leased > step->peak)
+		step->peak = step->used - step->leased;
 }
 
 int gs_ledger_alloc(struct gs_ledger *ledger, uint64_t id, uint64_t client, uint64_t bytes)
@@ -160,6 +162,58 @@ void gs_ledger_free(struct gs_ledger *ledger, uint64_t id, uint64_t client, uint
 		bytes = c->held;
 	c->held -= bytes;
 	step->used -= bytes;
+	/* What it gives back may have been leased. */
+	if (c->leased > c->held) {
+		step->leased -= c->leased - c->held;
+		c->leased = c->held;
+	}
+}
+
+int gs_ledger_lease(struct gs_ledger *ledger, uint64_t id, uint64_t client, uint64_t bytes)
+{
+	struct step *step = find_step(ledger, id);
+	struct client *c;
+
+	if (!step)
+		return -1;
+	if (step->used > step->reservation || bytes > step->reservation - step->used)
+		return 0;
+	c = get_client(step, client);
+	if (!c)
+		return 0;
+	c->held += bytes;
+	c->leased += bytes;
+	step->used += bytes;
+	step->leased += bytes;
+	return 1;
+}
+
+void gs_ledger_unlease(struct gs_ledger *ledger, uint64_t id, uint64_t client, uint64_t unused)
+{
+	struct step *step = find_step(ledger, id);
+	struct client *c = step ? *find_client(step, client) : NULL;
+
+	if (!c)
+		return;
+	step->leased -= c->leased;
+	c->leased = 0;
+	gs_ledger_free(ledger, id, client, unused);
+}
+
+void gs_ledger_note_peak(struct gs_ledger *ledger, uint64_t id, uint64_t bytes)
+{
+	struct step *step = find_step(ledger, id);
+
+	if (step && bytes > step->peak)
+		step->peak = bytes;
+}
+
+uint64_t gs_ledger_held(const struct gs_ledger *ledger, uint64_t id, uint64_t client)
+{
+	struct step *step = find_step(ledger, id);
+	struct client *c = step ? *find_client(step, client) : NULL;
+
+	return c ? c->held : 0;
 }
 
 void gs_ledger_client_gone(struct gs_ledger *ledger, uint64_t id, uint64_t client)
@@ -172,6 +226,7 @@ void gs_ledger_client_gone(struct gs_ledger *ledger, uint64_t id, uint64_t clien
 		return;
 	*at = c->next;
 	step->used -= c->held;
+	step->leased -= c->leased;
 	free(c);
 }
 

@@ -29,6 +29,18 @@ void gs_ledger_release(struct gs_ledger *ledger, uint64_t step);
 int gs_ledger_alloc(struct gs_ledger *ledger, uint64_t step, uint64_t client, uint64_t bytes);
 /* It gives some back (never more than it holds: the rest is ignored). */
 void gs_ledger_free(struct gs_ledger *ledger, uint64_t step, uint64_t client, uint64_t bytes);
+/*
+ * Grant bytes that the client may or may not come to use: they count as used, not
+ * in the peak.  1 granted, 0 beyond the reservation, -1 unknown step.
+ */
+int gs_ledger_lease(struct gs_ledger *ledger, uint64_t step, uint64_t client, uint64_t bytes);
+/* The client's leases end; it has not used so much of what it holds. */
+void gs_ledger_unlease(struct gs_ledger *ledger, uint64_t step, uint64_t client,
+		       uint64_t unused);
+/* The step's clients have held as much at once: the peak is no smaller. */
+void gs_ledger_note_peak(struct gs_ledger *ledger, uint64_t step, uint64_t bytes);
+/* Bytes granted to the client, leases included. */
+uint64_t gs_ledger_held(const struct gs_ledger *ledger, uint64_t step, uint64_t client);
 /* It is gone: all that it held returns to the step. */
 void gs_ledger_client_gone(struct gs_ledger *ledger, uint64_t step, uint64_t client);
 /* An adopted client already holds this much, granted even beyond the reservation (it is there). */

@@ -7,12 +7,12 @@
 
 #include "gpushare/memory/wake.h"
 
-enum phase { PHASE_RESERVING, PHASE_WAITING, PHASE_ADMITTED };
-
 struct step {
 	struct step *next; /* in order of arrival */
 	uint64_t id;
-	enum phase phase;
+	enum gs_rbdm_phase phase;
+	uint64_t arrived;  /* cycle of its first reserve operation */
+	uint64_t rm, operations;
 	uint64_t ready;    /* cycle in which its reservation covers what it needs */
 	uint64_t since;    /* cycle in which it began to wait */
 	struct gs_waiting as;
@@ -52,10 +52,10 @@ uint64_t gs_rbdm_operations(uint64_t memory, uint64_t rm)
 	return memory / rm + (memory % rm != 0);
 }
 
-struct gs_rbdm *gs_rbdm_create(const struct gs_rbdm_options *options, struct gs_error *err)
+static const struct gs_wake *check_options(const struct gs_rbdm_options *options,
+					   struct gs_error *err)
 {
 	const struct gs_wake *wake = NULL;
-	struct gs_rbdm *rbdm;
 
 	for (size_t i = 0; i < WAKE_COUNT; i++)
 		if (strcmp(options->wake, wakes[i]->name) == 0)
@@ -72,6 +72,16 @@ struct gs_rbdm *gs_rbdm_create(const struct gs_rbdm_options *options, struct gs_
 		gs_fail(err, "the capacity and the sum of the priorities must be above zero");
 		return NULL;
 	}
+	return wake;
+}
+
+struct gs_rbdm *gs_rbdm_create(const struct gs_rbdm_options *options, struct gs_error *err)
+{
+	const struct gs_wake *wake = check_options(options, err);
+	struct gs_rbdm *rbdm;
+
+	if (!wake)
+		return NULL;
 	rbdm = calloc(1, sizeof(*rbdm));
 	if (!rbdm) {
 		gs_fail(err, "no memory");
@@ -102,29 +112,45 @@ static struct step **find(struct gs_rbdm *rbdm, uint64_t id)
 	return at;
 }
 
+/* A step that has arrived; NULL with the reason. */
+static struct step *new_step(struct gs_rbdm *rbdm, uint64_t id, uint32_t priority,
+			     uint64_t memory, struct gs_error *err)
+{
+	struct step *step = NULL;
+
+	if (memory == 0 || priority == 0)
+		gs_fail(err, "a step needs memory and a priority above zero");
+	else if (memory > rbdm->options.capacity)
+		gs_fail(err, "the step needs more memory than there is");
+	else if (*find(rbdm, id))
+		gs_fail(err, "a step of this id is there already");
+	else if (!(step = calloc(1, sizeof(*step))))
+		gs_fail(err, "no memory");
+	if (!step)
+		return NULL;
+	step->id = id;
+	step->as.memory = memory;
+	step->as.priority = priority;
+	step->rm = memory;
+	step->operations = 1;
+	*rbdm->end = step;
+	rbdm->end = &step->next;
+	return step;
+}
+
 int gs_rbdm_arrive(struct gs_rbdm *rbdm, uint64_t id, uint32_t priority, uint64_t memory,
 		   uint64_t cycle, struct gs_error *err)
 {
-	uint64_t rm;
-	struct step *step;
+	struct step *step = new_step(rbdm, id, priority, memory, err);
 
-	if (memory == 0 || priority == 0)
-		return gs_fail(err, "a step needs memory and a priority above zero");
-	if (memory > rbdm->options.capacity)
-		return gs_fail(err, "the step needs more memory than there is");
-	if (*find(rbdm, id))
-		return gs_fail(err, "a step of this id is there already");
-	step = calloc(1, sizeof(*step));
 	if (!step)
-		return gs_fail(err, "no memory");
-	rm = rbdm->options.fcfs ? memory
-				: gs_rbdm_rm(memory, priority, rbdm->options.priority_sum);
-	step->id = id;
-	step->ready = cycle + gs_rbdm_operations(memory, rm) - 1;
-	step->as.memory = memory;
-	step->as.priority = priority;
-	*rbdm->end = step;
-	rbdm->end = &step->next;
+		return -1;
+	if (!rbdm->options.fcfs) {
+		step->rm = gs_rbdm_rm(memory, priority, rbdm->options.priority_sum);
+		step->operations = gs_rbdm_operations(memory, step->rm);
+	}
+	step->arrived = cycle;
+	step->ready = cycle + step->operations - 1;
 	return 0;
 }
 
@@ -134,9 +160,9 @@ void gs_rbdm_leave(struct gs_rbdm *rbdm, uint64_t id)
 
 	if (!step)
 		return;
-	if (step->phase == PHASE_ADMITTED)
+	if (step->phase == GS_RBDM_ADMITTED)
 		rbdm->admitted -= step->as.memory;
-	if (step->phase == PHASE_WAITING)
+	if (step->phase == GS_RBDM_WAITING)
 		rbdm->waiting--;
 	*at = step->next;
 	if (rbdm->end == &step->next)
@@ -151,9 +177,9 @@ static int fits(const struct gs_rbdm *rbdm, const struct step *step)
 
 static int admit(struct gs_rbdm *rbdm, struct step *step, uint64_t *id)
 {
-	if (step->phase == PHASE_WAITING)
+	if (step->phase == GS_RBDM_WAITING)
 		rbdm->waiting--;
-	step->phase = PHASE_ADMITTED;
+	step->phase = GS_RBDM_ADMITTED;
 	rbdm->admitted += step->as.memory;
 	*id = step->id;
 	return 1;
@@ -177,7 +203,7 @@ static struct step *first_waiting(const struct gs_rbdm *rbdm, uint64_t cycle)
 	struct step *best = NULL;
 
 	for (struct step *s = rbdm->first; s; s = s->next)
-		if (s->phase == PHASE_WAITING &&
+		if (s->phase == GS_RBDM_WAITING &&
 		    (!best || goes_before(rbdm, s, best, cycle)))
 			best = s;
 	return best;
@@ -189,7 +215,7 @@ static struct step *first_covered(const struct gs_rbdm *rbdm, uint64_t cycle)
 	struct step *best = NULL;
 
 	for (struct step *s = rbdm->first; s; s = s->next)
-		if (s->phase == PHASE_RESERVING && s->ready <= cycle &&
+		if (s->phase == GS_RBDM_RESERVING && s->ready <= cycle &&
 		    (!best || s->ready < best->ready))
 			best = s;
 	return best;
@@ -208,11 +234,82 @@ int gs_rbdm_next(struct gs_rbdm *rbdm, uint64_t cycle, uint64_t *id)
 			return 0;
 		if (rbdm->waiting == 0 && fits(rbdm, step))
 			return admit(rbdm, step, id);
-		step->phase = PHASE_WAITING;
+		step->phase = GS_RBDM_WAITING;
 		step->since = step->ready;
 		step->as.order = ++rbdm->next_order;
 		rbdm->waiting++;
 	}
+}
+
+int gs_rbdm_adopt(struct gs_rbdm *rbdm, uint64_t id, uint32_t priority, uint64_t memory,
+		  struct gs_error *err)
+{
+	struct step *step;
+	uint64_t same;
+
+	if (memory > rbdm->options.capacity - rbdm->admitted)
+		return gs_fail(err, "the memory that it had is no longer there");
+	step = new_step(rbdm, id, priority, memory, err);
+	if (!step)
+		return -1;
+	admit(rbdm, step, &same);
+	return 0;
+}
+
+int gs_rbdm_configure(struct gs_rbdm *rbdm, const struct gs_rbdm_options *options,
+		      uint64_t cycle, struct gs_error *err)
+{
+	const struct gs_wake *wake = check_options(options, err);
+	uint64_t capacity = rbdm->options.capacity;
+
+	if (!wake)
+		return -1;
+	rbdm->options = *options;
+	rbdm->options.capacity = capacity;
+	rbdm->options.wake = wake->name;
+	rbdm->wake = wake;
+	for (struct step *s = rbdm->first; s && options->fcfs; s = s->next)
+		if (s->phase == GS_RBDM_RESERVING && s->ready > cycle)
+			s->ready = cycle;
+	return 0;
+}
+
+void gs_rbdm_prioritise(struct gs_rbdm *rbdm, uint64_t id, uint32_t priority)
+{
+	struct step *step = *find(rbdm, id);
+
+	if (step && priority)
+		step->as.priority = priority;
+}
+
+static uint64_t operations_done(const struct step *s, uint64_t cycle)
+{
+	if (s->phase != GS_RBDM_RESERVING)
+		return s->operations;
+	if (cycle < s->arrived)
+		return 0;
+	return cycle - s->arrived < s->operations ? cycle - s->arrived + 1 : s->operations;
+}
+
+int gs_rbdm_look(const struct gs_rbdm *rbdm, uint64_t id, uint64_t cycle,
+		 struct gs_rbdm_look *look)
+{
+	const struct step *step = rbdm->first;
+
+	while (step && step->id != id)
+		step = step->next;
+	if (!step)
+		return 0;
+	*look = (struct gs_rbdm_look){
+		.phase = step->phase, .memory = step->as.memory, .rm = step->rm,
+		.operations = step->operations, .done = operations_done(step, cycle),
+		.since = step->since,
+	};
+	for (const struct step *s = rbdm->first; s && step->phase == GS_RBDM_WAITING; s = s->next)
+		if (s->phase == GS_RBDM_WAITING &&
+		    (s == step || goes_before(rbdm, s, step, cycle)))
+			look->place++;
+	return 1;
 }
 
 uint64_t gs_rbdm_due(const struct gs_rbdm *rbdm)
@@ -220,7 +317,7 @@ uint64_t gs_rbdm_due(const struct gs_rbdm *rbdm)
 	uint64_t due = UINT64_MAX;
 
 	for (const struct step *s = rbdm->first; s; s = s->next)
-		if (s->phase == PHASE_RESERVING && s->ready < due)
+		if (s->phase == GS_RBDM_RESERVING && s->ready < due)
 			due = s->ready;
 	return due;
 }

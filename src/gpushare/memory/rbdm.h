@@ -45,6 +45,39 @@ void gs_rbdm_destroy(struct gs_rbdm *rbdm); /* NULL is fine */
 int gs_rbdm_arrive(struct gs_rbdm *rbdm, uint64_t id, uint32_t priority, uint64_t memory,
 		   uint64_t cycle, struct gs_error *err);
 
+/*
+ * A step that was admitted before this object was made (the daemon came back):
+ * it is admitted at once.  -1 with the reason, too little memory among them.
+ */
+int gs_rbdm_adopt(struct gs_rbdm *rbdm, uint64_t id, uint32_t priority, uint64_t memory,
+		  struct gs_error *err);
+
+/*
+ * New wake-up policy, ageing bound, sum of priorities and fcfs, from now on; the
+ * capacity stays.  Reservations that are under way keep their pace, unless
+ * fcfs: then they are covered at `cycle`.  -1: nothing has changed.
+ */
+int gs_rbdm_configure(struct gs_rbdm *rbdm, const struct gs_rbdm_options *options,
+		      uint64_t cycle, struct gs_error *err);
+
+/* Its priority from now on; above zero.  A reservation under way keeps its pace. */
+void gs_rbdm_prioritise(struct gs_rbdm *rbdm, uint64_t id, uint32_t priority);
+
+enum gs_rbdm_phase { GS_RBDM_RESERVING, GS_RBDM_WAITING, GS_RBDM_ADMITTED };
+
+/* A step as people see it. */
+struct gs_rbdm_look {
+	enum gs_rbdm_phase phase;
+	uint64_t memory, rm;
+	uint64_t operations, done; /* needed, and made by now */
+	uint64_t since;            /* cycle in which it began to wait; WAITING only */
+	size_t place;              /* among those that wait, from 1; 0: it does not */
+};
+
+/* 1; 0 for an unknown id. */
+int gs_rbdm_look(const struct gs_rbdm *rbdm, uint64_t id, uint64_t cycle,
+		 struct gs_rbdm_look *look);
+
 /* The step has finished, or is withdrawn while it waits; unknown ids are ignored. */
 void gs_rbdm_leave(struct gs_rbdm *rbdm, uint64_t id);
 

@@ -64,6 +64,7 @@ enum gs_query {
 	GS_QUERY_STATUS, GS_QUERY_REPORT, GS_QUERY_KERNELS,
 	GS_QUERY_TRACE,   /* the answer is an image of proto/trace.h */
 	GS_QUERY_METRICS,
+	GS_QUERY_MEMORY,
 	GS_QUERY_COUNT
 };
 

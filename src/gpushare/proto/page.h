@@ -50,13 +50,17 @@ struct gs_page {
 	_Atomic uint32_t bell;   /* daemon: +1 and a futex wake when a state changed */
 	_Atomic uint32_t heard;  /* client: the bell up to which its signals are on the GPU */
 	_Atomic uint32_t contended; /* daemon: 1 while another client waits for the GPU */
-	_Atomic uint32_t reserved[25];
+	_Atomic uint32_t spare;
+	_Atomic uint64_t lease;  /* bytes of device memory that the client may take without asking */
+	_Atomic uint64_t peak;   /* client: the most device memory that it has held, bytes */
+	_Atomic uint32_t reserved[20];
 	struct gs_stub stub[GS_PAGE_STUBS];
 };
 
 _Static_assert(sizeof(struct gs_stub) == 64, "a stub is one cache line");
 _Static_assert(offsetof(struct gs_stub, started) == 4, "the GPU writes it");
 _Static_assert(offsetof(struct gs_stub, done) == 24, "the GPU writes it");
+_Static_assert(offsetof(struct gs_page, lease) == 32, "page layout");
 _Static_assert(offsetof(struct gs_page, stub) == 128, "page layout");
 _Static_assert(sizeof(struct gs_page) == GS_PAGE_SIZE, "page layout");
 

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Admission of the allocations to their GPU's memory (seed 003, section 4): a
+ * step that is registered gets its memory at once, or when its reservation is
+ * covered, or when memory is there.  Until then its programs wait for their
+ * WELCOME.
+ */
+#ifndef GPUSHARE_DAEMON_MEMORY_H
+#define GPUSHARE_DAEMON_MEMORY_H
+
+#include "gpushare/daemon/daemon.h"
+#include "gpushare/memory/rbdm.h"
+
+struct gs_alloc;
+struct gs_memory; /* of one device */
+struct gs_peer;
+
+struct gs_memory *gs_memory_create(const struct gs_config *config, uint64_t capacity,
+				   struct gs_error *err);
+void gs_memory_destroy(struct gs_memory *memory); /* NULL is fine */
+
+/* After a reload: admission, wake-up policy, cycle, ageing. */
+void gs_memory_reload(struct gs_daemon *d, const struct gs_config *config);
+
+/*
+ * An allocation of alloc->bytes asks for its memory; admitted: an earlier
+ * daemon has given it already.  -1 with the reason: it can never be had.
+ */
+int gs_memory_arrive(struct gs_alloc *alloc, int32_t priority, int admitted,
+		     struct gs_error *err);
+/* It is over: what it has, or what it waits for, is free for others. */
+void gs_memory_leave(struct gs_alloc *alloc);
+/* Its step's priority has changed. */
+void gs_memory_prioritise(struct gs_alloc *alloc, int32_t priority);
+
+/* Admit whose time has come and welcome their programs; sets the timer for the next time. */
+void gs_memory_turn(struct gs_daemon *d);
+
+/*
+ * A program of a step that is not admitted has said HELLO: it is told to WAIT.
+ * 0; -1: close it.  page: the descriptor it brought, or -1.
+ */
+int gs_memory_wait(struct gs_peer *peer, const struct gs_msg *hello, int page);
+/* It need not wait any longer, one way or the other. */
+void gs_memory_wait_end(struct gs_peer *peer);
+
+/* How the allocation stands; 0: unknown. */
+int gs_memory_look(const struct gs_alloc *alloc, struct gs_rbdm_look *look);
+
+/* Why it waits, in words: "2 of 5 reserve operations made", "1st of 3 that wait: 512 MiB are free". */
+void gs_memory_why(const struct gs_alloc *alloc, char *buf, size_t size);
+
+/* Bytes that the programs of the allocation hold, what is only leased to them not counted. */
+uint64_t gs_memory_used(struct gs_daemon *d, const struct gs_alloc *alloc);
+
+/* GPUs, reservations and who waits, for `gpusharectl memory`; to be freed.  (memory_report.c) */
+char *gs_memory_report(struct gs_daemon *d, int json);
+
+#endif

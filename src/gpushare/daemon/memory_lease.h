@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Device memory that clients take without asking; see memory_lease.c. */
+#ifndef GPUSHARE_DAEMON_MEMORY_LEASE_H
+#define GPUSHARE_DAEMON_MEMORY_LEASE_H
+
+#include <stdint.h>
+
+struct gs_peer;
+
+/* A client asks for more than its lease holds: 1 granted and a new lease, 0 beyond the reservation. */
+int gs_lease_alloc(struct gs_peer *peer, uint64_t bytes);
+
+/* What the client has not taken of its lease returns to the step. */
+void gs_lease_recall(struct gs_peer *peer);
+
+/* Look at what the peer's step holds; before the peer's page goes. */
+void gs_lease_note_peak(struct gs_peer *peer);
+
+#endif

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* `gpusharectl memory`: per GPU what is reserved and used, and who waits, why. */
+#define _GNU_SOURCE
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "gpushare/daemon/memory.h"
+#include "gpushare/daemon/report_json.h"
+#include "gpushare/daemon/steps.h"
+#include "gpushare/daemon/table.h"
+
+#define MIB 1048576.0
+
+static const char *const states[] = {
+	[GS_RBDM_RESERVING] = "reserving", [GS_RBDM_WAITING] = "waiting",
+	[GS_RBDM_ADMITTED] = "admitted",
+};
+
+/* One allocation, as its first step tells it. */
+struct row {
+	const struct gs_step *step;
+	struct gs_rbdm_look look;
+	char name[16], why[128];
+	uint64_t used;
+	double since_s; /* that it arrived */
+};
+
+/* Those of the device; the other steps of an allocation are no rows. */
+static size_t gather(struct gs_daemon *d, const struct gs_device *dev, struct row *row)
+{
+	const struct gs_step *s, *other;
+	size_t n = 0;
+
+	TAILQ_FOREACH(s, &d->steps, link) {
+		struct row *r = &row[n];
+
+		TAILQ_FOREACH(other, &d->steps, link)
+			if (other->alloc == s->alloc)
+				break;
+		if (other != s || s->alloc->device != dev || !gs_memory_look(s->alloc, &r->look))
+			continue;
+		r->step = s;
+		r->used = gs_memory_used(d, s->alloc);
+		r->since_s = (double)(gs_clock_ns() - s->alloc->arrived_ns) / 1e9;
+		gs_step_name(s->info.step_id, r->name, sizeof(r->name));
+		gs_memory_why(s->alloc, r->why, sizeof(r->why));
+		n++;
+	}
+	return n;
+}
+
+static uint64_t used_of(const struct row *row, size_t n)
+{
+	uint64_t used = 0;
+
+	for (size_t i = 0; i < n; i++)
+		used += row[i].used;
+	return used;
+}
+
+static json_t *row_json(const struct row *r)
+{
+	const struct gs_step *s = r->step;
+	json_t *o = json_object();
+
+	json_object_set_new(o, "job", json_integer(s->info.job_id));
+	json_object_set_new(o, "step", gs_report_json_text(r->name));
+	json_object_set_new(o, "user", gs_report_json_text(s->user));
+	json_object_set_new(o, "partition", gs_report_json_text(s->info.partition));
+	json_object_set_new(o, "priority", json_integer(s->priority));
+	json_object_set_new(o, "state", gs_report_json_text(states[r->look.phase]));
+	json_object_set_new(o, "memory_mb", gs_report_json_number((double)r->look.memory / MIB));
+	json_object_set_new(o, "used_mb", gs_report_json_number((double)r->used / MIB));
+	json_object_set_new(o, "rm_mb", gs_report_json_number((double)r->look.rm / MIB));
+	json_object_set_new(o, "operations", json_integer((json_int_t)r->look.operations));
+	json_object_set_new(o, "operations_done", json_integer((json_int_t)r->look.done));
+	json_object_set_new(o, "place", json_integer((json_int_t)r->look.place));
+	json_object_set_new(o, "since_s", gs_report_json_number(r->since_s));
+	json_object_set_new(o, "why", *r->why ? gs_report_json_text(r->why) : json_null());
+	return o;
+}
+
+static json_t *gpu_json(struct gs_daemon *d, const struct gs_device *dev)
+{
+	struct row row[GS_STEPS_MAX];
+	size_t n = gather(d, dev, row);
+	json_t *o = json_object(), *steps = json_array();
+
+	json_object_set_new(o, "gpu", json_integer(dev->index));
+	json_object_set_new(o, "memory_mb", gs_report_json_number((double)dev->memory / MIB));
+	json_object_set_new(o, "reserved_mb",
+			    gs_report_json_number((double)gs_ledger_reserved(dev->ledger) / MIB));
+	json_object_set_new(o, "used_mb", gs_report_json_number((double)used_of(row, n) / MIB));
+	json_object_set_new(o, "admission",
+			    gs_report_json_text(d->config->memory_fcfs ? "fcfs" : "rbdm"));
+	json_object_set_new(o, "wake", gs_report_json_text(d->config->memory_wake));
+	json_object_set_new(o, "cycle_ms",
+			    gs_report_json_number((double)d->config->memory_cycle_ns / 1e6));
+	for (size_t i = 0; i < n; i++)
+		json_array_append_new(steps, row_json(&row[i]));
+	json_object_set_new(o, "steps", steps);
+	return o;
+}
+
+static void gpu_table(struct gs_table *t, struct gs_daemon *d, const struct gs_device *dev)
+{
+	struct row row[GS_STEPS_MAX];
+	size_t n = gather(d, dev, row);
+
+	if (t->failed)
+		return;
+	fprintf(t->out, "gpu %u: %.0f MiB, %.0f reserved, %.0f used; admission %s, wake-up %s, "
+		"cycle %.3g ms\n", dev->index, (double)dev->memory / MIB,
+		(double)gs_ledger_reserved(dev->ledger) / MIB, (double)used_of(row, n) / MIB,
+		d->config->memory_fcfs ? "fcfs" : "rbdm", d->config->memory_wake,
+		(double)d->config->memory_cycle_ns / 1e6);
+	if (!n)
+		return;
+	for (const char *const *h = (const char *const[]){ "job", "step", "user", "partition",
+	     "priority", "state", "memory_mb", "used_mb", "operations", "since_s", "why", NULL };
+	     *h; h++)
+		gs_table_cell(t, "%s", *h);
+	for (size_t i = 0; i < n; i++) {
+		const struct row *r = &row[i];
+
+		gs_table_cell(t, "%u", r->step->info.job_id);
+		gs_table_cell(t, "%s", r->name);
+		gs_table_cell(t, "%s", r->step->user);
+		gs_table_cell(t, "%s", r->step->info.partition);
+		gs_table_cell(t, "%d", r->step->priority);
+		gs_table_cell(t, "%s", states[r->look.phase]);
+		gs_table_cell(t, "%.0f", (double)r->look.memory / MIB);
+		gs_table_cell(t, "%.1f", (double)r->used / MIB);
+		gs_table_cell(t, "%" PRIu64 "/%" PRIu64, r->look.done, r->look.operations);
+		gs_table_cell(t, "%.1f", r->since_s);
+		gs_table_cell(t, "%s", *r->why ? r->why : "-");
+	}
+	gs_table_print(t, 11);
+}
+
+char *gs_memory_report(struct gs_daemon *d, int json)
+{
+	struct gs_table t;
+	json_t *all;
+
+	if (json) {
+		all = json_array();
+		for (size_t i = 0; i < d->ndevice; i++)
+			json_array_append_new(all, gpu_json(d, &d->device[i]));
+		return gs_report_json_dump(all);
+	}
+	gs_table_open(&t, 11);
+	for (size_t i = 0; i < d->ndevice; i++)
+		gpu_table(&t, d, &d->device[i]);
+	return gs_table_close(&t);
+}

@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Device memory in a real gpushared: who is admitted when, what waiting
+ * programs are told, leases and their end, deaths.
+ */
+#define _GNU_SOURCE
+#include <poll.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "common/clock.h"
+#include "live_daemon.h"
+
+#define MIB UINT64_C(1048576)
+#define LIVE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+static int setup(void **state)
+{
+	struct live *l = malloc(sizeof(*l));
+
+	live_begin(l);
+	*state = l;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	live_end(*state);
+	free(*state);
+	return 0;
+}
+
+static void reload(struct live *l, const char *extra)
+{
+	unsigned before = live_logged(l, "reloaded");
+	uint64_t until = gs_clock_ns() + 5 * GS_NS_PER_S;
+
+	live_configure(l, extra);
+	kill(l->pid, SIGHUP);
+	while (live_logged(l, "reloaded") == before) {
+		assert_true(gs_clock_ns() < until);
+		usleep(2000);
+	}
+}
+
+/* HELLO that is answered WAIT; the connection. */
+static int hello_waits(const struct live *l, uint32_t job, char *why, size_t size)
+{
+	int sock = live_connect(l);
+	struct gs_msg msg;
+
+	gs_msg_init(&msg, GS_MSG_HELLO, 7);
+	msg.hello.job_id = job;
+	msg.hello.step_id = UINT32_MAX;
+	live_send(sock, &msg, -1);
+	live_expect(sock, &msg, GS_MSG_WAIT, NULL);
+	assert_int_equal(msg.header.tag, 7);
+	if (why)
+		snprintf(why, size, "%s", msg.wait.reason);
+	return sock;
+}
+
+static int readable(int sock, int ms)
+{
+	struct pollfd p = { .fd = sock, .events = POLLIN };
+
+	return poll(&p, 1, ms) == 1;
+}
+
+static void expect_welcome(int sock)
+{
+	struct gs_msg msg;
+	int fd = -1;
+
+	live_expect(sock, &msg, GS_MSG_WELCOME, &fd);
+	assert_int_equal(msg.header.tag, 7);
+	assert_true(fd >= 0);
+	close(fd);
+}
+
+/* A figure of a job in the memory report; the job must be there. */
+static json_t *job_row(json_t *all, uint32_t job)
+{
+	json_t *steps = json_object_get(json_array_get(all, 0), "steps"), *row;
+	size_t i;
+
+	json_array_foreach(steps, i, row)
+		if (json_integer_value(json_object_get(row, "job")) == (json_int_t)job)
+			return row;
+	fail_msg("job %u is not in the report", job);
+	return NULL;
+}
+
+static void expect_state(const struct live *l, uint32_t job, const char *want)
+{
+	char *text = live_query(l, GS_QUERY_MEMORY, 0);
+	json_t *all = json_loads(text, 0, NULL);
+
+	assert_string_equal(json_string_value(json_object_get(job_row(all, job), "state")), want);
+	json_decref(all);
+	free(text);
+}
+
+static double memory_figure(const struct live *l, uint32_t job, const char *key)
+{
+	char *text = live_query(l, GS_QUERY_MEMORY, 0);
+	json_t *all = json_loads(text, 0, NULL);
+	json_t *of = job ? job_row(all, job) : json_array_get(all, 0);
+	double v;
+
+	assert_non_null(json_object_get(of, key));
+	v = json_number_value(json_object_get(of, key));
+	json_decref(all);
+	free(text);
+	return v;
+}
+
+/* ---- admission ----------------------------------------------------------- */
+
+/* Sum 11: twelve operations for priority 1 and two for 10 (300 MiB / 11 is truncated). */
+static void reserves_by_priority(void **state)
+{
+	struct live *l = *state;
+	uint32_t low, high;
+	char why[128];
+	int own_low, own_high, low_waits, high_waits;
+	uint64_t t0, t_high, t_low;
+
+	reload(l, "MemoryCycle=30ms\n");
+	t0 = gs_clock_ns();
+	own_low = live_local(l, 20, 300 * MIB, "low", &low);
+	own_high = live_local(l, 20, 300 * MIB, "high", &high);
+	low_waits = hello_waits(l, low, why, sizeof(why));
+	assert_non_null(strstr(why, "of 12 reserve operations made"));
+	high_waits = hello_waits(l, high, why, sizeof(why));
+	assert_non_null(strstr(why, "of 2 reserve operations made"));
+	expect_state(l, low, "reserving");
+	expect_welcome(high_waits);
+	t_high = gs_clock_ns();
+	expect_state(l, low, "reserving");
+	expect_welcome(low_waits);
+	t_low = gs_clock_ns();
+	/* Nobody is through before its last operation; a loaded machine may be late. */
+	assert_true(t_high - t0 >= 20 * GS_NS_PER_MS);
+	assert_true(t_low - t0 >= 10 * 30 * GS_NS_PER_MS);
+	expect_state(l, low, "admitted");
+	assert_true(memory_figure(l, 0, "reserved_mb") == 600);
+	close(low_waits);
+	close(high_waits);
+	close(own_low);
+	close(own_high);
+}
+
+static void fcfs_admits_at_once(void **state)
+{
+	struct live *l = *state;
+	uint32_t job;
+	int own, sock;
+	struct gs_page *page;
+
+	reload(l, "MemoryAdmission=fcfs\nMemoryCycle=3600s\n");
+	own = live_local(l, 20, 300 * MIB, "low", &job);
+	sock = live_hello(l, job, &page, NULL);
+	expect_state(l, job, "admitted");
+	gs_page_unmap(page);
+	close(sock);
+	close(own);
+}
+
+/* Two wait for what a third holds; who is woken first is the policy's. */
+static void wake_order(const char *wake, int low_first, struct live *l)
+{
+	char conf[128], why[128];
+	uint32_t big, low, high;
+	int own_big, own_low, own_high, low_waits, high_waits;
+
+	snprintf(conf, sizeof(conf), "MemoryAdmission=fcfs\nMemoryWake=%s\nMemoryAge=0\n", wake);
+	reload(l, conf);
+	own_big = live_local(l, 20, 900 * MIB, "low", &big);
+	own_low = live_local(l, 20, 800 * MIB, "low", &low);
+	own_high = live_local(l, 20, 800 * MIB, "high", &high);
+	low_waits = hello_waits(l, low, why, sizeof(why));
+	assert_non_null(strstr(why, "number"));
+	high_waits = hello_waits(l, high, NULL, 0);
+	expect_state(l, low, "waiting");
+	assert_true(memory_figure(l, low, "place") == (low_first ? 1 : 2));
+	assert_true(memory_figure(l, high, "place") == (low_first ? 2 : 1));
+	assert_int_equal(readable(high_waits, 50), 0);
+	close(own_big);
+	expect_welcome(low_first ? low_waits : high_waits);
+	assert_int_equal(readable(low_first ? high_waits : low_waits, 50), 0);
+	close(low_first ? own_low : own_high);
+	expect_welcome(low_first ? high_waits : low_waits);
+	close(low_waits);
+	close(high_waits);
+	close(low_first ? own_high : own_low);
+}
+
+static void wakes_by_policy(void **state)
+{
+	wake_order("fifo", 1, *state);
+	wake_order("hpfw", 0, *state);
+	wake_order("smhpfw", 0, *state);
+}
+
+static void waiting_is_bounded(void **state)
+{
+	struct live *l = *state;
+	uint32_t big, late;
+	struct gs_msg msg;
+	int own_big, own_late, sock;
+
+	reload(l, "MemoryAdmission=fcfs\nMemoryWait=100ms\n");
+	own_big = live_local(l, 20, 900 * MIB, "low", &big);
+	own_late = live_local(l, 20, 800 * MIB, "low", &late);
+	sock = hello_waits(l, late, NULL, 0);
+	live_expect(sock, &msg, GS_MSG_REFUSED, NULL);
+	assert_int_equal(msg.refused.code, GS_REFUSED_NO_ROOM);
+	assert_non_null(strstr(msg.refused.reason, "MemoryWait"));
+	live_expect_closed(sock);
+	close(own_big);
+	close(own_late);
+}
+
+/* Who had its memory has it again; who waited waits on, program and all. */
+static void a_restart_keeps_the_order(void **state)
+{
+	struct live *l = *state;
+	uint32_t big, next;
+	int own_big = live_local(l, 20, 900 * MIB, "low", &big), own_next, sock;
+	struct gs_page *page;
+
+	sock = live_hello(l, big, &page, NULL);
+	gs_page_unmap(page);
+	close(sock);
+	own_next = live_local(l, 20, 800 * MIB, "high", &next);
+	sock = hello_waits(l, next, NULL, 0);
+	live_stop(l, SIGKILL);
+	live_expect_closed(sock);
+	live_start(l);
+	expect_state(l, big, "admitted");
+	sock = hello_waits(l, next, NULL, 0);
+	assert_int_equal(readable(sock, 200), 0);
+	expect_state(l, next, "waiting");
+	close(sock);
+	close(own_big);
+	close(own_next);
+}
+
+/* A program that ends while it waits, and one whose step does. */
+static void waiters_may_go(void **state)
+{
+	struct live *l = *state;
+	uint32_t big, next;
+	int own_big, own_next, sock;
+
+	reload(l, "MemoryAdmission=fcfs\n");
+	own_big = live_local(l, 20, 900 * MIB, "low", &big);
+	own_next = live_local(l, 20, 800 * MIB, "high", &next);
+	sock = hello_waits(l, next, NULL, 0);
+	close(sock);
+	sock = hello_waits(l, next, NULL, 0);
+	close(own_next);
+	live_expect_closed(sock);
+	assert_true(memory_figure(l, 0, "reserved_mb") == 900);
+	close(own_big);
+}
+
+/* ---- leases --------------------------------------------------------------- */
+
+/* Take from the lease as the shim does. */
+static int take(struct gs_page *page, uint64_t bytes)
+{
+	uint64_t left = gs_page_load(page->lease);
+
+	while (left >= bytes)
+		if (atomic_compare_exchange_weak(&page->lease, &left, left - bytes))
+			return 1;
+	return 0;
+}
+
+static void leases_are_taken_back(void **state)
+{
+	struct live *l = *state;
+	uint32_t job;
+	int own = live_local(l, 40, 0, "low", &job), a, b;
+	struct gs_page *pa, *pb;
+	struct gs_msg_allocated r;
+
+	a = live_hello(l, job, &pa, NULL);
+	b = live_hello(l, job, &pb, NULL);
+	assert_int_equal(live_alloc(a, MIB).granted, 1);
+	assert_true(gs_page_load(pa->lease) > 100 * MIB);
+	assert_int_equal(take(pa, 9 * MIB), 1);
+	/* To the byte: 390 MiB are left, whatever has been leased. */
+	r = live_alloc(b, 390 * MIB + 1);
+	assert_int_equal(r.granted, 0);
+	assert_true(r.used == 10 * MIB);
+	r = live_alloc(b, 390 * MIB);
+	assert_int_equal(r.granted, 1);
+	assert_true(r.used == 400 * MIB);
+	assert_int_equal(gs_page_load(pa->lease), 0);
+	assert_int_equal(take(pa, 1), 0);
+	assert_int_equal(live_alloc(a, 1).granted, 0);
+	/* What it frees returns to its word, and from there to whoever asks. */
+	atomic_fetch_add(&pb->lease, 90 * MIB);
+	assert_true(live_alloc(a, 0).used == 310 * MIB);
+	assert_int_equal(live_alloc(a, 90 * MIB).granted, 1);
+	assert_int_equal(live_alloc(a, 1).granted, 0);
+	gs_page_unmap(pa);
+	gs_page_unmap(pb);
+	close(a);
+	close(b);
+	close(own);
+}
+
+/* A word that lies: no more comes back than was granted, the neighbour keeps its own. */
+static void lying_leases_hurt_nobody(void **state)
+{
+	struct live *l = *state;
+	uint32_t liar, good;
+	int own_l = live_local(l, 40, 0, "low", &liar), own_g = live_local(l, 40, 0, "low", &good);
+	struct gs_page *pl, *pg;
+	int cl = live_hello(l, liar, &pl, NULL), cg = live_hello(l, good, &pg, NULL);
+
+	assert_int_equal(live_alloc(cl, 200 * MIB).granted, 1);
+	gs_page_store(pl->lease, UINT64_MAX);
+	gs_page_store(pl->peak, UINT64_MAX);
+	assert_true(memory_figure(l, liar, "used_mb") == 0);
+	assert_int_equal(live_alloc(cl, 401 * MIB).granted, 0);
+	assert_int_equal(live_alloc(cl, 400 * MIB).granted, 1);
+	assert_int_equal(live_alloc(cg, 400 * MIB).granted, 1);
+	assert_int_equal(live_alloc(cg, 1).granted, 0);
+	gs_page_unmap(pl);
+	gs_page_unmap(pg);
+	close(cl);
+	close(cg);
+	close(own_l);
+	close(own_g);
+}
+
+/* ---- the monitor ----------------------------------------------------------- */
+
+/* kill -9: what it held is back within 100 ms, also when its child has the socket. */
+static void death_returns_memory(void **state)
+{
+	struct live *l = *state;
+	uint32_t job;
+	int own = live_local(l, 40, 0, "low", &job), ready[2], sock;
+	struct gs_page *page;
+	pid_t pid, grandchild;
+	uint64_t dead, back;
+	char c;
+
+	assert_int_equal(pipe(ready), 0);
+	pid = fork();
+	if (pid == 0) {
+		sock = live_hello(l, job, &page, NULL);
+		live_alloc(sock, 400 * MIB);
+		grandchild = fork();
+		if (grandchild == 0) {
+			pause();
+			_exit(0);
+		}
+		if (write(ready[1], &grandchild, sizeof(grandchild)) < 0)
+			_exit(1);
+		pause();
+		_exit(0);
+	}
+	assert_int_equal(read(ready[0], &grandchild, sizeof(grandchild)), sizeof(grandchild));
+	sock = live_hello(l, job, &page, NULL);
+	assert_int_equal(live_alloc(sock, 1).granted, 0);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	dead = gs_clock_ns();
+	while (!live_alloc(sock, 400 * MIB).granted)
+		assert_true(gs_clock_ns() - dead < 5 * GS_NS_PER_S);
+	back = gs_clock_ns() - dead;
+	print_message("memory back %.2f ms after the death\n", (double)back / 1e6);
+	assert_true(back < 100 * GS_NS_PER_MS);
+	kill(grandchild, SIGKILL);
+	close(ready[1]);
+	assert_int_equal(read(ready[0], &c, 1), 0);
+	close(ready[0]);
+	gs_page_unmap(page);
+	close(sock);
+	close(own);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		LIVE(reserves_by_priority),
+		LIVE(fcfs_admits_at_once),
+		LIVE(wakes_by_policy),
+		LIVE(waiting_is_bounded),
+		LIVE(a_restart_keeps_the_order),
+		LIVE(waiters_may_go),
+		LIVE(leases_are_taken_back),
+		LIVE(lying_leases_hurt_nobody),
+		LIVE(death_returns_memory),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
