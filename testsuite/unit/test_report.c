@@ -54,7 +54,7 @@ static void test_comment(void **unused)
 
 	(void)unused;
 	gs_report_comment(&row, 100, text, sizeof(text));
-	assert_string_equal(text, "gpushare: gpu=1 share=40% used=0.306s ntt=1.02 waiting=6ms "
+	assert_string_equal(text, "gpushare: gpu=1 share=40% used=0.300s ntt=1.02 waiting=6ms "
 				  "preempt=3 mem=64/102MiB");
 	assert_null(strchr(text, ';'));
 	assert_null(strchr(text, '\n'));
