@@ -366,51 +366,6 @@ static void per_thread_stream(void **state)
 	assert_int_equal(v, 42);
 }
 
-/* Each in a context of its own: the error sticks to it. */
-static void fault(const char *body, CUresult want, const char *words)
-{
-	CUdeviceptr p;
-	CUcontext ctx, top;
-	CUfunction f;
-	char ptx[1024];
-	const char *log;
-	void *params[] = { &p };
-
-	OK(cuCtxCreate(&ctx, NULL, 0, 0));
-	OK(cuMemAlloc(&p, 64));
-	snprintf(ptx, sizeof(ptx), HEAD ".visible .entry k(.param .u64 p)\n{\n.reg .pred %%p<3>; .reg .b64 %%rd<4>; .reg .b32 %%r<4>;\n"
-		 "ld.param.u64 %%rd1, [p];\nmov.u32 %%r1, %%tid.x;\nsetp.ne.u32 %%p1, %%r1, 35;\n@%%p1 ret;\n%s\nret;\n}\n", body);
-	f = emu_test_kernel(ptx, "k");
-	emu_test_log();
-	OK(cuLaunchKernel(f, 1, 1, 1, 64, 1, 1, 0, NULL, params, NULL));
-	assert_int_equal(cuCtxSynchronize(), want);
-	log = emu_test_log();
-	if (!strstr(log, words))
-		print_message("log: %s", log);
-	assert_non_null(strstr(log, words));
-	assert_non_null(strstr(log, "kernel k, block (0,0,0), thread (35,0,0), PTX line 11"));
-	assert_int_equal(cuMemAlloc(&p, 64), want);
-	assert_int_equal(cuLaunchKernel(f, 1, 1, 1, 64, 1, 1, 0, NULL, params, NULL), want);
-	assert_int_equal(cuStreamQuery(NULL), want);
-	OK(cuCtxPopCurrent(&top));
-	OK(cuCtxDestroy(ctx));
-	/* the neighbour is well */
-	OK(cuCtxSynchronize());
-}
-
-static void faults(void **state)
-{
-	(void)state;
-	fault("st.global.u32 [%rd1+64], 1;", CUDA_ERROR_ILLEGAL_ADDRESS, "global address outside");
-	fault("ld.global.u32 %r1, [%rd1+62];", CUDA_ERROR_MISALIGNED_ADDRESS, "misaligned");
-	fault("st.global.u64 [%rd1+60], 1;", CUDA_ERROR_MISALIGNED_ADDRESS, "misaligned");
-	fault("mov.u64 %rd2, 0; ld.u32 %r1, [%rd2];", CUDA_ERROR_ILLEGAL_ADDRESS, "address 0x0");
-	fault(".shared .b32 s[4]; st.shared.u32 [s+16], 1;", CUDA_ERROR_ILLEGAL_ADDRESS, "shared address out of bounds");
-	fault(".local .b32 l[4]; st.local.u32 [l+16], 1;", CUDA_ERROR_ILLEGAL_ADDRESS, "local address out of bounds");
-	fault("trap;", CUDA_ERROR_LAUNCH_FAILED, "trap");
-	fault("bar.sync 1, 64;", CUDA_ERROR_ILLEGAL_INSTRUCTION, "barrier that cannot complete");
-}
-
 static void bad_arguments(void **state)
 {
 	CUfunction f = emu_test_kernel(SLOW, "slow");
@@ -458,7 +413,7 @@ int main(void)
 		cmocka_unit_test(copy_beside_kernel), cmocka_unit_test(wait_value), cmocka_unit_test(legacy_order),
 		cmocka_unit_test(events_and_host_functions), cmocka_unit_test(kernels_beside), cmocka_unit_test(copies),
 		cmocka_unit_test(memory_limit), cmocka_unit_test(modules), cmocka_unit_test(entry_points),
-		cmocka_unit_test(per_thread_stream), cmocka_unit_test(faults), cmocka_unit_test(bad_arguments),
+		cmocka_unit_test(per_thread_stream), cmocka_unit_test(bad_arguments),
 	};
 
 	alarm(120);

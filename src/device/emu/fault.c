@@ -23,6 +23,23 @@ void emu_log(const char *fmt, ...)
 		fclose(f);
 }
 
+static void describe(const struct emu_grid *g, const struct emu_fault *f)
+{
+	const char *file = NULL;
+	uint32_t line = emu_program_source(g->program, f->pc, &file);
+	char source[300] = "";
+
+	if (!f->what[0]) {
+		emu_log("kernel %s: no memory for a block", g->name);
+		return;
+	}
+	if (line)
+		snprintf(source, sizeof(source), " (%s:%u)", file ? file : "source", line);
+	emu_log("kernel %s, block (%u,%u,%u), thread (%u,%u,%u), PTX line %u%s: %s, %s 0x%llx", g->name, f->block[0],
+		f->block[1], f->block[2], f->thread[0], f->thread[1], f->thread[2], f->line, source, f->what,
+		f->kind == EMU_FAULT_BARRIER ? "barrier" : "address", (unsigned long long)f->address);
+}
+
 CUresult emu_fault_result(const struct emu_grid *g)
 {
 	const struct emu_fault *f = &g->fault;
@@ -31,9 +48,7 @@ CUresult emu_fault_result(const struct emu_grid *g)
 		return CUDA_SUCCESS;
 	while (atomic_load(&g->failed) != 2)
 		; /* being filled by another SM */
-	emu_log("kernel %s, block (%u,%u,%u), thread (%u,%u,%u), PTX line %u: %s, address 0x%llx", g->name,
-		f->block[0], f->block[1], f->block[2], f->thread[0], f->thread[1], f->thread[2], f->line,
-		f->what[0] ? f->what : "no memory for the block", (unsigned long long)f->address);
+	describe(g, f);
 	switch (f->kind) {
 	case EMU_FAULT_ADDRESS: return CUDA_ERROR_ILLEGAL_ADDRESS;
 	case EMU_FAULT_ALIGN: return CUDA_ERROR_MISALIGNED_ADDRESS;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A block: its memory, the turns of its warps, and its barriers. */
 #define _GNU_SOURCE
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -128,21 +129,43 @@ static void release(struct emu_warp *w, uint32_t lanes, const struct emu_barrier
 		w->quantum = 1;
 }
 
+/* The warp's lanes that wait at the barrier. */
+static uint32_t waiting(const struct emu_warp *w, uint32_t id)
+{
+	uint32_t lanes = 0;
+
+	EACH(w->barred, i) if (w->lbar[i] == id) lanes |= 1u << i;
+	return lanes;
+}
+
+/* With a count, whole warps count (PTX ISA, bar): one whose live lanes are all here, as 32. */
+uint32_t emu_barrier_arrived(const struct emu_block *b, uint32_t id)
+{
+	uint32_t n = b->bar[id].arrived + b->bar[id].gone;
+
+	for (uint32_t k = 0; b->bar[id].expected && k < b->nwarp; k++) {
+		const struct emu_warp *w = &b->warp[k];
+
+		if (w->barred && waiting(w, id) == w->live)
+			n += EMU_LANES - (uint32_t)__builtin_popcount(w->live);
+	}
+	return n;
+}
+
 void emu_barrier_check(struct emu_block *b, uint32_t id)
 {
 	struct emu_barrier *bar = &b->bar[id], done;
+	uint32_t n = emu_barrier_arrived(b, id);
 
-	if (bar->arrived < (bar->expected ? bar->expected : b->live) || !bar->arrived)
+	if (!n || n < (bar->expected ? bar->expected : b->live))
 		return;
 	done = *bar;
 	memset(bar, 0, sizeof(*bar));
 	for (uint32_t k = 0; k < b->nwarp; k++) {
-		struct emu_warp *w = &b->warp[k];
-		uint32_t lanes = 0;
+		uint32_t lanes = b->warp[k].barred ? waiting(&b->warp[k], id) : 0;
 
-		EACH(w->barred, i) if (w->lbar[i] == id) lanes |= 1u << i;
 		if (lanes)
-			release(w, lanes, &done);
+			release(&b->warp[k], lanes, &done);
 	}
 }
 
@@ -164,9 +187,13 @@ static enum emu_run stuck(struct emu_block *b)
 
 		if (w->barred) {
 			int lane = __builtin_ctz(w->barred);
+			uint32_t id = w->lbar[lane], expected = b->bar[id].expected;
+			char words[64];
 
+			snprintf(words, sizeof(words), "barrier that cannot complete: %u of %u threads came",
+				 emu_barrier_arrived(b, id), expected ? expected : b->live);
 			w->op = &b->grid->program->op[w->lpc[lane]];
-			emu_fault(w, lane, EMU_FAULT_BARRIER, w->lbar[lane], "barrier that cannot complete");
+			emu_fault(w, lane, EMU_FAULT_BARRIER, id, words);
 			break;
 		}
 	}

@@ -11,14 +11,6 @@
 
 #include "device/emu/exec/decode.h"
 
-const struct shared_var *decode_find_shared(struct decoder *d, struct ptx_slice name)
-{
-	for (uint32_t i = 0; i < d->nshared; i++)
-		if (decode_same(d->shared[i].var->name, name))
-			return &d->shared[i];
-	return NULL;
-}
-
 int decode_add_fixup(struct decoder *d, uint32_t op, struct ptx_slice label, uint32_t table, uint32_t slot)
 {
 	d->fixup = emu_grow(d->fixup, &d->capfixup, d->nfixup + 1, sizeof(*d->fixup));
@@ -27,11 +19,6 @@ int decode_add_fixup(struct decoder *d, uint32_t op, struct ptx_slice label, uin
 	d->fixup[d->nfixup++] = (struct fixup){ .op = op, .label = label, .scope = d->scope, .line = d->line,
 						.table = table, .slot = slot };
 	return 0;
-}
-
-static uint64_t align_to(uint64_t n, uint64_t a)
-{
-	return a ? (n + a - 1) / a * a : n;
 }
 
 /* Pass 1: functions reached and module-scope shared variables used. */
@@ -52,38 +39,6 @@ static int add_function(struct decoder *d, const struct ptx_func *f, uint32_t in
 	return 0;
 }
 
-static int use_shared(struct decoder *d, struct ptx_slice name)
-{
-	const struct ptx_module *m = d->module;
-
-	if (decode_find_shared(d, name))
-		return 0;
-	for (uint32_t i = 0; i < m->nvar; i++) {
-		const struct ptx_var *v = &m->var[i];
-		uint64_t size;
-
-		if (v->space != PTX_SPACE_SHARED || !decode_same(v->name, name))
-			continue;
-		size = ptx_var_size(v);
-		d->shared = emu_grow(d->shared, &d->capshared, d->nshared + 1, sizeof(*d->shared));
-		if (!d->shared)
-			return decode_fail(d, "out of memory");
-		d->shared[d->nshared].var = v;
-		d->shared[d->nshared].offset = UINT32_MAX; /* unsized: dynamic */
-		if (size) {
-			uint64_t at = align_to(d->program->shared_bytes, v->align);
-
-			if (at + size > UINT32_MAX / 2)
-				return decode_fail(d, "shared memory too large");
-			d->shared[d->nshared].offset = (uint32_t)at;
-			d->program->shared_bytes = (uint32_t)(at + size);
-		}
-		d->nshared++;
-		return 0;
-	}
-	return 0;
-}
-
 static int scan_operand(struct decoder *d, const struct ptx_operand *o)
 {
 	const struct ptx_func *f;
@@ -93,7 +48,7 @@ static int scan_operand(struct decoder *d, const struct ptx_operand *o)
 		f = decode_find_func(d->module, o->name, &index);
 		if (f)
 			return f->is_decl ? 0 : add_function(d, f, index);
-		return use_shared(d, o->name);
+		return decode_use_shared(d, o->name);
 	}
 	for (uint32_t i = 0; i < o->nsub; i++)
 		if (scan_operand(d, &o->sub[i]))
@@ -130,135 +85,6 @@ static int scan(struct decoder *d)
 					return -1;
 		}
 	}
-	return 0;
-}
-
-/* Function-scope shared variables, before anything depends on where dynamic memory begins. */
-static int place_shared(struct decoder *d)
-{
-	uint64_t at = d->program->shared_bytes;
-
-	for (uint32_t i = 0; i < d->program->nfunc; i++) {
-		const struct ptx_func *f = d->program->func[i].ast;
-
-		for (uint32_t k = 0; k < f->nstmt; k++) {
-			const struct ptx_stmt *s = &f->stmt[k];
-
-			if (s->kind != PTX_STMT_DECL)
-				continue;
-			for (uint32_t v = 0; v < s->decl.n; v++)
-				if (s->decl.var[v].space == PTX_SPACE_SHARED)
-					at = align_to(at, s->decl.var[v].align) + ptx_var_size(&s->decl.var[v]);
-		}
-	}
-	if (at > UINT32_MAX / 2)
-		return decode_fail(d, "shared memory too large");
-	d->program->dynamic_align_base = (uint32_t)align_to(at, 16);
-	for (uint32_t i = 0; i < d->nshared; i++)
-		if (d->shared[i].offset == UINT32_MAX)
-			d->program->dynamic_align_base =
-				(uint32_t)align_to(d->program->dynamic_align_base, d->shared[i].var->align);
-	return 0;
-}
-
-static int declare_var(struct decoder *d, const struct ptx_var *v)
-{
-	struct emu_func *f = d->func;
-	struct emu_program *p = d->program;
-	uint64_t size = ptx_var_size(v);
-	struct sym *s;
-
-	switch (v->space) {
-	case PTX_SPACE_REG: {
-		uint32_t n = v->range ? v->range : 1;
-
-		if (v->type == PTX_T_B128 || v->vec > 1)
-			return decode_fail(d, "register %.*s of an unknown type", (int)v->name.len, v->name.s);
-		s = decode_declare(d, v->name, SYM_REG);
-		if (!s || n > 1u << 24)
-			return decode_fail(d, "out of memory");
-		s->type = v->type;
-		s->range = v->range;
-		s->row = malloc(n * sizeof(*s->row));
-		if (!s->row)
-			return decode_fail(d, "out of memory");
-		for (uint32_t i = 0; i < n; i++)
-			s->row[i] = EMU_NO_ROW;
-		return 0;
-	}
-	case PTX_SPACE_SHARED:
-		s = decode_declare(d, v->name, SYM_SHARED);
-		if (!s)
-			return decode_fail(d, "out of memory");
-		if (!size) {
-			s->value = p->dynamic_align_base;
-			return 0;
-		}
-		p->shared_bytes = (uint32_t)align_to(p->shared_bytes, v->align);
-		s->value = p->shared_bytes;
-		p->shared_bytes += (uint32_t)size;
-		return 0;
-	case PTX_SPACE_LOCAL: case PTX_SPACE_PARAM:
-		s = decode_declare(d, v->name, SYM_LOCAL);
-		if (!s || size > 1u << 26)
-			return decode_fail(d, "local memory too large");
-		f->local_bytes = (uint32_t)align_to(f->local_bytes, v->align ? v->align : 1);
-		s->value = f->local_bytes;
-		s->size = size;
-		f->local_bytes += (uint32_t)size;
-		return 0;
-	default:
-		return decode_fail(d, "declaration of %.*s", (int)v->name.len, v->name.s);
-	}
-}
-
-static int formals(struct decoder *d, const struct ptx_var *v, uint32_t n, int32_t **at, int32_t **row)
-{
-	*at = calloc(n ? n : 1, sizeof(**at));
-	*row = calloc(n ? n : 1, sizeof(**row));
-	if (!*at || !*row)
-		return decode_fail(d, "out of memory");
-	for (uint32_t i = 0; i < n; i++) {
-		struct sym *s;
-		int index;
-
-		(*row)[i] = EMU_NO_ROW;
-		if (declare_var(d, &v[i]))
-			return -1;
-		s = decode_lookup(d, v[i].name, &index);
-		if (v[i].space == PTX_SPACE_REG) {
-			s->row[0] = decode_new_row(d, v[i].type == PTX_T_PRED ? 4 : decode_bits(v[i].type) == 64 ? 256 : 128);
-			(*row)[i] = s->row[0];
-		} else {
-			(*at)[i] = (int32_t)s->value;
-		}
-	}
-	return 0;
-}
-
-static int kernel_params(struct decoder *d, const struct ptx_func *f)
-{
-	struct emu_program *p = d->program;
-	uint64_t at = 0;
-
-	p->nparam = f->nparam;
-	p->param = calloc(f->nparam ? f->nparam : 1, sizeof(*p->param));
-	if (!p->param)
-		return decode_fail(d, "out of memory");
-	for (uint32_t i = 0; i < f->nparam; i++) {
-		struct sym *s = decode_declare(d, f->param[i].name, SYM_KPARAM);
-		uint64_t size = ptx_var_size(&f->param[i]);
-
-		at = align_to(at, f->param[i].align);
-		if (!s || at + size > 32764 + 4)
-			return decode_fail(d, "parameters too large");
-		s->value = at;
-		s->size = size;
-		p->param[i].offset = (uint32_t)at;
-		p->param[i].size = (uint32_t)size;
-		at += size;
-	}
-	p->param_bytes = (uint32_t)at;
 	return 0;
 }
 
@@ -334,7 +160,7 @@ static int statements(struct decoder *d, const struct ptx_func *f)
 			break;
 		case PTX_STMT_DECL:
 			for (uint32_t v = 0; v < s->decl.n; v++)
-				if (declare_var(d, &s->decl.var[v]))
+				if (decode_declare_var(d, &s->decl.var[v]))
 					return -1;
 			break;
 		case PTX_STMT_BRANCHTARGETS:
@@ -347,7 +173,11 @@ static int statements(struct decoder *d, const struct ptx_func *f)
 			if (instruction(d, &s->insn))
 				return -1;
 			break;
-		case PTX_STMT_CALLPROTOTYPE: case PTX_STMT_DIRECTIVE:
+		case PTX_STMT_DIRECTIVE:
+			if (decode_loc(d, s->directive))
+				return -1;
+			break;
+		case PTX_STMT_CALLPROTOTYPE:
 			break;
 		}
 	}
@@ -384,7 +214,7 @@ static int prepare(struct decoder *d, uint32_t index)
 	if (!d->parent)
 		return decode_fail(d, "out of memory");
 	if (!index)
-		return kernel_params(d, d->func->ast);
+		return decode_kernel_params(d, d->func->ast);
 	d->func->frame_bytes = 0;
 	d->func->local_bytes = 0;
 	free(d->func->param_at);
@@ -392,9 +222,9 @@ static int prepare(struct decoder *d, uint32_t index)
 	free(d->func->ret_at);
 	free(d->func->ret_row);
 	d->func->param_at = d->func->param_row = d->func->ret_at = d->func->ret_row = NULL;
-	if (formals(d, d->func->ast->param, d->func->ast->nparam, &d->func->param_at, &d->func->param_row))
+	if (decode_formals(d, d->func->ast->param, d->func->ast->nparam, &d->func->param_at, &d->func->param_row))
 		return -1;
-	return formals(d, d->func->ast->ret, d->func->ast->nret, &d->func->ret_at, &d->func->ret_row);
+	return decode_formals(d, d->func->ast->ret, d->func->ast->nret, &d->func->ret_at, &d->func->ret_row);
 }
 
 static int function(struct decoder *d, uint32_t index)
@@ -413,7 +243,7 @@ static int function(struct decoder *d, uint32_t index)
 	for (size_t i = 0; i < sizeof(d->temp) / sizeof(d->temp[0]); i++)
 		d->temp[i] = EMU_NO_ROW;
 	d->func->entry = first;
-	if (statements(d, d->func->ast))
+	if (decode_loc_reset(d) || statements(d, d->func->ast))
 		return -1;
 	/* the end of a body is a return */
 	d->guard = EMU_NO_ROW;
@@ -421,8 +251,8 @@ static int function(struct decoder *d, uint32_t index)
 	if (!op)
 		return decode_fail(d, "out of memory");
 	op->target = index;
-	d->func->frame_bytes = (uint32_t)align_to(d->func->frame_bytes, 256);
-	d->func->local_bytes = (uint32_t)align_to(d->func->local_bytes, 16);
+	d->func->frame_bytes = (uint32_t)decode_align(d->func->frame_bytes, 256);
+	d->func->local_bytes = (uint32_t)decode_align(d->func->local_bytes, 16);
 	for (uint32_t i = first; i < p->nop; i++) {
 		if (p->op[i].cls == EMU_C_CALL || p->op[i].cls == EMU_C_CALL_INDIRECT) {
 			p->op[i].imm = d->func->frame_bytes;
@@ -504,7 +334,7 @@ struct emu_program *emu_decode(const struct ptx_module *module, const struct ptx
 	d->program = p;
 	d->err = err;
 	d->line = func->span.line;
-	if (add_function(d, func, (uint32_t)(func - module->func)) || scan(d) || place_shared(d))
+	if (add_function(d, func, (uint32_t)(func - module->func)) || scan(d) || decode_place_shared(d))
 		goto out;
 	for (uint32_t i = 1; i < p->nfunc; i++)
 		if (prepare(d, i))

@@ -66,7 +66,7 @@ struct decoder {
 	uint32_t nfixup, capfixup;
 	struct shared_var *shared;
 	uint32_t nshared, capshared;
-	uint32_t capop, capfunc, capcall, captable, capconst;
+	uint32_t capop, capfunc, capcall, captable, capconst, caplines, capfiles;
 	struct { uint64_t bits; uint32_t wide; int32_t row; } *constant;
 	uint32_t nconstant, capconstant;
 
@@ -88,8 +88,24 @@ int decode_fail(struct decoder *d, const char *fmt, ...) __attribute__((format(p
 struct sym *decode_lookup(struct decoder *d, struct ptx_slice name, int *index);
 struct sym *decode_declare(struct decoder *d, struct ptx_slice name, enum sym_kind kind);
 const struct ptx_func *decode_find_func(const struct ptx_module *m, struct ptx_slice name, uint32_t *index);
-const struct shared_var *decode_find_shared(struct decoder *d, struct ptx_slice name);
 int decode_add_fixup(struct decoder *d, uint32_t op, struct ptx_slice label, uint32_t table, uint32_t slot);
+
+/* decode_place.c */
+const struct shared_var *decode_find_shared(struct decoder *d, struct ptx_slice name);
+static inline uint64_t decode_align(uint64_t n, uint64_t a)
+{
+	return a ? (n + a - 1) / a * a : n;
+}
+int decode_use_shared(struct decoder *d, struct ptx_slice name);  /* a variable of the module's, if it is a shared one */
+int decode_place_shared(struct decoder *d);                       /* once all functions are known */
+int decode_declare_var(struct decoder *d, const struct ptx_var *v);
+/* A function's formal parameters: their offsets in its local frame, or rows. */
+int decode_formals(struct decoder *d, const struct ptx_var *v, uint32_t n, int32_t **at, int32_t **row);
+int decode_kernel_params(struct decoder *d, const struct ptx_func *f);
+
+/* decode_lines.c: .loc, for the faults */
+int decode_loc(struct decoder *d, struct ptx_slice directive);
+int decode_loc_reset(struct decoder *d); /* a new function begins: no place in the source */
 
 /* decode_operand.c */
 struct emu_op *decode_emit(struct decoder *d, enum emu_class cls, emu_handler *fn);

@@ -110,7 +110,23 @@ struct emu_table {
 	uint32_t n;
 };
 
+/* From this pc on: a place in the source (PTX ISA, ".loc"); line 0: none known. */
+struct emu_line {
+	uint32_t pc;
+	uint32_t file;               /* as .file numbers it */
+	uint32_t line;
+};
+
+struct emu_file {
+	uint32_t number;
+	char *name;
+};
+
 struct emu_program {
+	struct emu_line *lines;      /* by pc */
+	uint32_t nlines;
+	struct emu_file *file;
+	uint32_t nfiles;
 	struct emu_op *op;
 	uint32_t nop;
 	struct emu_func *func;
@@ -150,6 +166,9 @@ struct emu_symbols {
 struct emu_program *emu_decode(const struct ptx_module *module, const struct ptx_func *func,
 			       const struct emu_symbols *symbols, struct gs_error *err);
 void emu_program_free(struct emu_program *program);
+
+/* The source line that the operation comes from, and its file's name (NULL: not known).  0: the module does not say. */
+uint32_t emu_program_source(const struct emu_program *program, uint32_t pc, const char **file);
 
 /* A function's address is this plus its index in the module. */
 #define EMU_FUNC_BASE 0x0500000000000000ull

@@ -27,6 +27,7 @@ int emu_fault(struct emu_warp *w, int lane, enum emu_fault_kind kind, uint64_t a
 	g->fault.kind = kind;
 	g->fault.address = address;
 	g->fault.line = w->op ? w->op->line : 0;
+	g->fault.pc = w->op ? (uint32_t)(w->op - g->program->op) : UINT32_MAX;
 	for (int k = 0; k < 3; k++) {
 		g->fault.block[k] = w->block->ctaid[k];
 		g->fault.thread[k] = w->tid[k][lane & 31];
@@ -246,12 +247,8 @@ static int barrier(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 		bar->active = 1;
 		bar->pred_and = 1;
 	}
-	if (op->s[1] != EMU_NO_ROW) {
+	if (op->s[1] != EMU_NO_ROW)
 		bar->expected = ROW32(w, op->s[1])[first];
-		/* PTX ISA, bar: the count is in whole warps */
-		if (mask == w->live)
-			n = EMU_LANES;
-	}
 	if (op->sub >= 2) {
 		pred = PRED(w, op->s[2]);
 		pred = (op->flags & EMU_F_SAT ? ~pred : pred) & mask;
@@ -259,8 +256,9 @@ static int barrier(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 		bar->pred_or |= pred != 0;
 		bar->pred_and &= pred == mask;
 	}
-	bar->arrived += n;
 	if (op->sub == 1) {
+		/* PTX ISA, bar: the count is in whole warps */
+		bar->gone += op->s[1] != EMU_NO_ROW && mask == w->live ? EMU_LANES : n;
 		w->pc++;
 		emu_barrier_check(b, id);
 		return 0;
@@ -270,6 +268,7 @@ static int barrier(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 		w->lbar[i] = id;
 	}
 	EACH(rest, i) w->lpc[i] = w->pc + 1;
+	bar->arrived += n;
 	w->barred |= mask;
 	w->ready &= ~mask;
 	w->mask = 0;

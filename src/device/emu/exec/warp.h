@@ -24,7 +24,8 @@ enum emu_fault_kind {
 struct emu_fault {
 	enum emu_fault_kind kind;
 	uint32_t block[3], thread[3];
-	uint32_t line;
+	uint32_t line;               /* of the PTX */
+	uint32_t pc;                 /* of the program; UINT32_MAX: before its first operation */
 	uint64_t address;
 	char what[64];
 };
@@ -85,7 +86,8 @@ struct emu_warp {
 };
 
 struct emu_barrier {
-	uint32_t arrived;            /* threads */
+	uint32_t arrived;            /* threads that wait */
+	uint32_t gone;               /* threads that came and went on (bar.arrive) */
 	uint32_t expected;           /* 0: all live threads */
 	uint32_t pred_or, pred_and, pred_count;
 	uint8_t active;
@@ -125,6 +127,8 @@ uint64_t emu_block_instructions(const struct emu_block *block);
 
 /* Lanes of a barrier that is complete go on; called after arrivals and exits. */
 void emu_barrier_check(struct emu_block *block, uint32_t barrier);
+/* Threads that count as arrived. */
+uint32_t emu_barrier_arrived(const struct emu_block *block, uint32_t barrier);
 
 /* Fill the grid's fault (the first one wins).  Returns -1. */
 int emu_fault(struct emu_warp *warp, int lane, enum emu_fault_kind kind, uint64_t address, const char *what);
