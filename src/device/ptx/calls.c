@@ -121,8 +121,8 @@ static void scan_decl(struct ptx_scan *s, const struct ptx_stmt *stmt)
 		if (v->space == PTX_SPACE_SHARED) {
 			s->f->facts |= PTX_FACT_SHARED;
 			s->f->shared_bytes += ptx_var_size(v) + v->align - 1;
-		} else if (v->space == PTX_SPACE_GLOBAL) { /* a twin would have its own */
-			ptx_facts_add_reason(s->f, PTX_REASON_STATIC_VARIABLE, stmt->span.line);
+		} else if (v->space == PTX_SPACE_GLOBAL) {
+			s->f->static_line = stmt->span.line;
 		}
 	}
 }
@@ -148,8 +148,6 @@ int ptx_scan_func(struct ptx_analysis *a, uint32_t i)
 		else if (stmt->kind == PTX_STMT_DIRECTIVE && !is_known_directive(stmt->directive))
 			ptx_facts_add_reason(s.f, PTX_REASON_UNKNOWN_INSTRUCTION, stmt->span.line);
 	}
-	if (!s.func->is_entry && (s.f->block_id | s.f->grid_size))
-		ptx_facts_add_reason(s.f, PTX_REASON_BLOCK_ID_IN_FUNCTION, s.func->span.line);
 	if (s.func->has_cluster)
 		ptx_facts_add_reason(s.f, PTX_REASON_CLUSTER, s.func->span.line);
 	s.f->own_facts = s.f->facts;
@@ -160,39 +158,66 @@ int ptx_scan_func(struct ptx_analysis *a, uint32_t i)
 static int inherit(struct ptx_facts *to, const struct ptx_facts *from)
 {
 	uint32_t facts = to->facts, reasons = to->reasons;
+	uint8_t index = to->index;
 
 	to->facts |= from->facts;
+	to->index |= from->index;
 	for (unsigned r = 0; r < PTX_REASON_COUNT; r++)
 		if (from->reasons & 1u << r)
 			ptx_facts_add_reason(to, (enum ptx_reason)r, from->line[r]);
 	if (!to->barrier_line)
 		to->barrier_line = from->barrier_line;
-	return facts != to->facts || reasons != to->reasons;
+	return facts != to->facts || reasons != to->reasons || index != to->index;
 }
 
-/* A call through a pointer may be to any function whose address is taken. */
-static int inherit_indirect(struct ptx_analysis *a, struct ptx_facts *f)
+/*
+ * A call through a pointer may be to any function whose address is taken.  The
+ * pointers are to the originals, which know of no block-task.
+ */
+static int inherit_indirect(struct ptx_analysis *a, struct ptx_facts *any)
 {
 	int changed = 0;
 
 	for (uint32_t i = 0; i < a->module->nfunc; i++) {
-		const struct ptx_facts *g = &a->func[i];
+		struct ptx_facts g = a->func[i];
 
-		if (!g->address_taken)
+		if (!g.address_taken)
 			continue;
-		if (g->reasons && !(f->reasons & 1u << PTX_REASON_INDIRECT_CALL)) {
-			ptx_facts_add_reason(f, PTX_REASON_INDIRECT_CALL, a->module->func[i].span.line);
-			changed = 1;
-		}
-		if (g->facts & ~f->facts) {
-			f->facts |= g->facts;
-			changed = 1;
-		}
+		if (g.index)
+			ptx_facts_add_reason(&g, PTX_REASON_BLOCK_ID_IN_FUNCTION, a->module->func[i].span.line);
+		g.index = 0;
+		changed |= inherit(any, &g);
 	}
 	return changed;
 }
 
-void ptx_propagate(struct ptx_analysis *a)
+/* A function whose text cannot stand in the module once more, with more parameters. */
+static void refuse_clone(struct ptx_facts *facts, const struct ptx_module *m, const struct ptx_func *f)
+{
+	const struct ptx_var *last = f->nparam ? &f->param[f->nparam - 1] : NULL;
+	const char *head = m->text + f->span.begin;
+
+	if (facts->static_line)
+		ptx_facts_add_reason(facts, PTX_REASON_STATIC_VARIABLE, facts->static_line);
+	if ((last && last->is_array && !last->elements) || /* takes any number of arguments */
+	    memmem(head, (size_t)(f->name.s - head), ".attribute", 10))
+		ptx_facts_add_reason(facts, PTX_REASON_BLOCK_ID_IN_FUNCTION, f->span.line);
+}
+
+/* Entries have twins; functions that need the index have clones. */
+static void refuse_copies(struct ptx_analysis *a)
+{
+	for (uint32_t i = 0; i < a->module->nfunc; i++) {
+		const struct ptx_func *f = &a->module->func[i];
+
+		if (f->is_entry && a->func[i].static_line)
+			ptx_facts_add_reason(&a->func[i], PTX_REASON_STATIC_VARIABLE, a->func[i].static_line);
+		else if (!f->is_entry && !f->is_decl && a->func[i].index)
+			refuse_clone(&a->func[i], a->module, f);
+	}
+}
+
+static int propagate(struct ptx_analysis *a)
 {
 	struct ptx_facts any = { 0 }; /* stands for every function whose address is taken */
 	int changed = 1;
@@ -208,7 +233,16 @@ void ptx_propagate(struct ptx_analysis *a)
 				changed |= inherit(f, &any);
 		}
 	}
-	for (uint32_t i = 0; changed && i < a->module->nfunc; i++)
+	return changed;
+}
+
+void ptx_propagate(struct ptx_analysis *a)
+{
+	int endless = propagate(a);
+
+	refuse_copies(a);
+	endless |= propagate(a);
+	for (uint32_t i = 0; endless && i < a->module->nfunc; i++)
 		if (a->func[i].ncallee || a->func[i].facts & PTX_FACT_INDIRECT)
-			ptx_facts_add_reason(&a->func[i], PTX_REASON_INDIRECT_CALL, a->module->func[i].span.line);
+			ptx_facts_add_reason(&a->func[i], PTX_REASON_CALLS, a->module->func[i].span.line);
 }

@@ -46,13 +46,12 @@ static uint8_t component(const struct ptx_operand *o, const struct ptx_insn *ins
 
 static void scan_special(struct ptx_facts *f, const struct ptx_operand *o, const struct ptx_insn *insn)
 {
-	uint8_t *which = ptx_is(o->name, "%ctaid") ? &f->block_id :
-			 ptx_is(o->name, "%nctaid") ? &f->grid_size : NULL;
+	int is_grid = ptx_is(o->name, "%nctaid");
 
-	if (which) {
+	if (is_grid || ptx_is(o->name, "%ctaid")) {
 		uint8_t bit = component(o, insn);
 
-		*which |= bit;
+		f->index |= (uint8_t)(is_grid ? bit << PTX_INDEX_GRID_SHIFT : bit);
 		if (!bit)
 			ptx_facts_add_reason(f, PTX_REASON_SPECIAL_REGISTER, o->span.line);
 	} else if (ptx_starts(o->name, "%envreg")) {

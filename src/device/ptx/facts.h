@@ -23,12 +23,16 @@ enum {
 	PTX_FACT_WHOLE_WARPS = 1u << 9,    /* see ptx_kernel.whole_warps */
 };
 
+/* Of %ctaid and %nctaid: 1 x, 2 y, 4 z; the latter's are higher. */
+#define PTX_INDEX_TASK 7u
+#define PTX_INDEX_GRID_SHIFT 3
+
 struct ptx_facts {
 	uint32_t facts, own_facts;         /* with and without those of the callees */
 	uint32_t reasons;                  /* a bit per enum ptx_reason */
 	uint32_t line[PTX_REASON_COUNT];   /* of the first instruction that gave it */
-	uint8_t block_id;                  /* %ctaid: 1 x, 2 y, 4 z, read here */
-	uint8_t grid_size;                 /* %nctaid: the same */
+	uint8_t index;                     /* %ctaid and %nctaid, read here or in a function called by name */
+	uint32_t static_line;              /* a global variable is declared in the body; 0: none */
 	uint16_t counted_barriers;         /* numbers used with a thread count */
 	uint8_t counted_unknown;           /* one of those numbers is in a register */
 	uint8_t barrier_red;               /* bar.red of the whole block */

@@ -10,9 +10,10 @@
 
 struct rewriter {
 	struct ptx_out *out;
+	const struct ptx_analysis *a;
 	const char *text;
 	uint32_t at;            /* the body's text up to here is written */
-	const struct ptx_plan *plan;
+	const struct ptx_plan *plan; /* NULL: of a clone */
 };
 
 static void copy_to(struct rewriter *r, uint32_t to)
@@ -43,11 +44,16 @@ static uint8_t grid_sizes_of(const struct ptx_operand *opd, uint32_t n)
 	return which;
 }
 
-/* The original grid's size is read where it is used, so that no register holds it elsewhere. */
-static void load_grid_sizes(struct rewriter *r, uint8_t which)
+/*
+ * The original grid's size is read where it is used, so that no register holds
+ * it elsewhere.  A clone has it as a parameter.
+ */
+static void load_grid_sizes(struct rewriter *r, unsigned which)
 {
-	int sliced = r->plan->form == PTX_FORM_SLICED;
+	int sliced = r->plan && r->plan->form == PTX_FORM_SLICED;
 
+	if (!which || !r->plan)
+		return;
 	if (!sliced)
 		ptx_out_str(r->out, "ld.param.u64 %__gpushare_ctl, [__gpushare_ctl];\n\t"
 				    "cvta.to.global.u64 %__gpushare_ctl, %__gpushare_ctl;\n\t");
@@ -149,7 +155,7 @@ static void rewrite_barrier(struct rewriter *r, const struct ptx_stmt *s)
 {
 	struct ptx_barrier b = ptx_barrier_of(&s->insn);
 
-	if (!r->plan->sync_aware || !b.of_block || b.counted)
+	if (!r->plan || !r->plan->sync_aware || !b.of_block || b.counted)
 		return;
 	copy_to(r, s->span.begin);
 	put_guard(r, &s->insn);
@@ -173,12 +179,42 @@ static void rewrite_barrier(struct rewriter *r, const struct ptx_stmt *s)
 	r->at = s->span.end;
 }
 
+/* call (ret), f, (a): the clone takes the index as well. */
+static void rewrite_call(struct rewriter *r, const struct ptx_stmt *s, uint8_t index)
+{
+	const struct ptx_operand *target = ptx_call_target(&s->insn);
+	const struct ptx_operand *args = target + 1 < s->insn.opd + s->insn.nopd &&
+					 target[1].kind == PTX_OPD_LIST ? &target[1] : NULL;
+	const char *comma = args && args->nsub ? ", " : "";
+
+	copy_to(r, s->span.begin);
+	load_grid_sizes(r, index >> PTX_INDEX_GRID_SHIFT);
+	copy_to(r, target->span.end);
+	ptx_out_str(r->out, PTX_CLONE_SUFFIX);
+	if (args)
+		copy_to(r, args->span.end - 1);
+	else
+		ptx_out_str(r->out, ", (");
+	for (unsigned i = 0; i < 6; i++)
+		if (index & 1u << i) {
+			ptx_out_fmt(r->out, "%s%%__gpushare_%s%c", comma, i < 3 ? "" : "n", "xyz"[i % 3]);
+			comma = ", ";
+		}
+	if (!args)
+		ptx_out_str(r->out, ")");
+}
+
 static void rewrite_insn(struct rewriter *r, const struct ptx_stmt *s)
 {
+	uint32_t callee = s->insn.op == PTX_OP_CALL ? ptx_callee(r->a, &s->insn) : PTX_SYM_NONE;
 	enum ptx_op op = (enum ptx_op)s->insn.op;
 	uint8_t sizes;
 
-	if (r->plan->form == PTX_FORM_PERSISTENT && (op == PTX_OP_RET || op == PTX_OP_EXIT)) {
+	if (callee != PTX_SYM_NONE && r->a->func[callee].index) {
+		rewrite_call(r, s, r->a->func[callee].index);
+		return;
+	}
+	if (r->plan && r->plan->form == PTX_FORM_PERSISTENT && (op == PTX_OP_RET || op == PTX_OP_EXIT)) {
 		rewrite_exit(r, s);
 		return;
 	}
@@ -195,13 +231,45 @@ static void rewrite_insn(struct rewriter *r, const struct ptx_stmt *s)
 	rewrite_operands(r, s->insn.opd, s->insn.nopd);
 }
 
-void ptx_rewrite_body(struct ptx_out *out, const struct ptx_module *m, const struct ptx_func *f,
+void ptx_rewrite_body(struct ptx_out *out, const struct ptx_analysis *a, uint32_t func,
 		      const struct ptx_plan *plan)
 {
-	struct rewriter r = { .out = out, .text = m->text, .at = f->body_begin, .plan = plan };
+	const struct ptx_func *f = &a->module->func[func];
+	struct rewriter r = { .out = out, .a = a, .text = a->module->text, .at = f->body_begin, .plan = plan };
 
 	for (uint32_t i = 0; i < f->nstmt; i++)
 		if (f->stmt[i].kind == PTX_STMT_INSN)
 			rewrite_insn(&r, &f->stmt[i]);
 	copy_to(&r, f->body_end);
+}
+
+void ptx_put_clone(struct ptx_out *out, const struct ptx_analysis *a, uint32_t func, uint8_t index)
+{
+	const struct ptx_module *m = a->module;
+	const struct ptx_func *f = &m->func[func];
+	uint32_t name_end = (uint32_t)(f->name.s - m->text) + f->name.len;
+	uint32_t tail = f->params_end;
+	const char *comma = "";
+
+	ptx_out_put(out, m->text + f->span.begin, name_end - f->span.begin);
+	ptx_out_str(out, PTX_CLONE_SUFFIX "(");
+	if (f->nparam) {
+		ptx_out_put(out, m->text + f->params_begin, f->param[f->nparam - 1].span.end - f->params_begin);
+		comma = ",";
+	}
+	for (unsigned i = 0; i < 6; i++)
+		if (index & 1u << i) {
+			ptx_out_fmt(out, "%s\n\t.reg .b32 %%__gpushare_%s%c", comma, i < 3 ? "" : "n", "xyz"[i % 3]);
+			comma = ",";
+		}
+	ptx_out_str(out, "\n)");
+	if (tail < f->span.end && m->text[tail] == ')')
+		tail++;
+	if (f->is_decl) {
+		ptx_out_put(out, m->text + tail, f->span.end - tail);
+		return;
+	}
+	ptx_out_put(out, m->text + tail, f->body_begin - tail);
+	ptx_rewrite_body(out, a, func, NULL);
+	ptx_out_str(out, "}\n");
 }

@@ -67,17 +67,6 @@ static int report_params(struct ptx_kernel *k, const struct ptx_func *f)
 	return 0;
 }
 
-/* A transformation under way. */
-struct work {
-	struct ptx_transformed *t;
-	struct ptx_out out;
-	struct ptx_analysis a;
-	uint32_t forms; /* asked for */
-	int every;
-	uint32_t at;    /* the module's text up to here is written */
-	int ends;       /* a guarded twin wants PTX_END_ENTRY */
-};
-
 static const struct {
 	enum ptx_form form;
 	void (*put)(struct ptx_out *out, const struct ptx_analysis *a, uint32_t func, const struct ptx_plan *plan);
@@ -88,6 +77,19 @@ static const struct {
 };
 
 #define NMAKER (sizeof(makers) / sizeof(makers[0]))
+
+/* A transformation under way. */
+struct work {
+	struct ptx_transformed *t;
+	struct ptx_out out;
+	struct ptx_analysis a;
+	uint32_t forms; /* asked for */
+	int every;
+	struct { struct ptx_plan plan[NMAKER]; } *planned; /* by kernel of t */
+	uint8_t *clone; /* by function: twins call its clone */
+	uint32_t at;    /* the module's text up to here is written */
+	int ends;       /* a guarded twin wants PTX_END_ENTRY */
+};
 
 /* Was the entry made by a transformation, now or at build time? */
 static int is_made(struct ptx_slice name)
@@ -161,37 +163,34 @@ static void choose(const struct work *w, struct ptx_kernel *k)
 	}
 }
 
-static void put_twins(struct work *w, uint32_t func, const struct ptx_kernel *k, const struct ptx_plan *plan)
+/* What the twins of the function, or its clone, call by name and hand the index to. */
+static void mark_clones(struct work *w, uint32_t func)
 {
-	const struct ptx_module *m = w->a.module;
-	const struct ptx_func *f = &m->func[func];
+	const struct ptx_facts *f = &w->a.func[func];
 
-	for (size_t i = 0; i < NMAKER; i++) {
-		enum ptx_form form = makers[i].form;
+	for (uint32_t i = 0; i < f->ncallee; i++) {
+		uint32_t callee = f->callee[i];
 
-		if (!(k->forms & PTX_FORM_BIT(form)) || has_name(&w->a, f->name, ptx_form_suffix(form)))
+		if (!w->a.func[callee].index || w->clone[callee])
 			continue;
-		ptx_out_put(&w->out, m->text + w->at, f->span.end - w->at);
-		w->at = f->span.end;
-		ptx_out_str(&w->out, "\n\n");
-		makers[i].put(&w->out, &w->a, func, &plan[i]);
-		w->ends |= form == PTX_FORM_GUARDED;
+		w->clone[callee] = 1;
+		mark_clones(w, callee);
 	}
 }
 
-static int transform_entries(struct work *w)
+static int plan_entries(struct work *w)
 {
-	static const struct ptx_slice none = { "", 0 };
 	const struct ptx_module *m = w->a.module;
 
-	ptx_out_reserve(&w->out, (size_t)m->len * 2 + m->len / 2);
 	w->t->kernel = calloc(m->nfunc + 1, sizeof(*w->t->kernel));
-	if (!w->t->kernel)
+	w->planned = malloc((m->nfunc + 1) * sizeof(*w->planned));
+	w->clone = calloc(m->nfunc + 1, 1);
+	if (!w->t->kernel || !w->planned || !w->clone)
 		return -1;
 	for (uint32_t i = 0; i < m->nfunc; i++) {
 		const struct ptx_func *f = &m->func[i];
 		struct ptx_kernel *k = &w->t->kernel[w->t->nkernel];
-		struct ptx_plan plan[NMAKER];
+		struct ptx_plan *plan = w->planned[w->t->nkernel].plan;
 
 		if (!f->is_entry || f->is_decl || is_made(f->name))
 			continue;
@@ -201,7 +200,65 @@ static int transform_entries(struct work *w)
 		if (report(k, &w->a, i, plan) < 0)
 			return -1;
 		choose(w, k);
-		put_twins(w, i, k, plan);
+		if (k->forms)
+			mark_clones(w, i);
+	}
+	return 0;
+}
+
+/* The text up to behind the function, and room for what is added there. */
+static void copy_behind(struct work *w, const struct ptx_func *f)
+{
+	ptx_out_put(&w->out, w->a.module->text + w->at, f->span.end - w->at);
+	w->at = f->span.end;
+	ptx_out_str(&w->out, "\n\n");
+}
+
+static void put_twins(struct work *w, uint32_t func, uint32_t kernel)
+{
+	const struct ptx_func *f = &w->a.module->func[func];
+
+	for (size_t i = 0; i < NMAKER; i++) {
+		enum ptx_form form = makers[i].form;
+
+		if (!(w->t->kernel[kernel].forms & PTX_FORM_BIT(form)) ||
+		    has_name(&w->a, f->name, ptx_form_suffix(form)))
+			continue;
+		copy_behind(w, f);
+		makers[i].put(&w->out, &w->a, func, &w->planned[kernel].plan[i]);
+		w->ends |= form == PTX_FORM_GUARDED;
+	}
+}
+
+/* A clone stands behind each declaration and behind the definition of its function. */
+static void put_clone(struct work *w, uint32_t func)
+{
+	const struct ptx_func *f = &w->a.module->func[func];
+	uint32_t id = ptx_symtab_get(&w->a.names, f->name);
+	uint32_t body = id < w->a.nbody ? w->a.body[id] : PTX_SYM_NONE;
+
+	if (body == PTX_SYM_NONE || !w->clone[body] || has_name(&w->a, f->name, PTX_CLONE_SUFFIX))
+		return;
+	copy_behind(w, f);
+	ptx_put_clone(&w->out, &w->a, func, w->a.func[body].index);
+}
+
+static int transform_entries(struct work *w)
+{
+	static const struct ptx_slice none = { "", 0 };
+	const struct ptx_module *m = w->a.module;
+	uint32_t kernel = 0;
+
+	ptx_out_reserve(&w->out, (size_t)m->len * 2 + m->len / 2);
+	if (plan_entries(w) < 0)
+		return -1;
+	for (uint32_t i = 0; i < m->nfunc; i++) {
+		const struct ptx_func *f = &m->func[i];
+
+		if (!f->is_entry)
+			put_clone(w, i);
+		else if (!f->is_decl && !is_made(f->name))
+			put_twins(w, i, kernel++);
 	}
 	ptx_out_put(&w->out, m->text + w->at, m->len - w->at);
 	if (w->ends && !has_name(&w->a, none, PTX_END_ENTRY))
@@ -231,6 +288,8 @@ struct ptx_transformed *ptx_transform_forms(const char *text, size_t len, uint32
 		ptx_transformed_free(w.t);
 		w.t = NULL;
 	}
+	free(w.planned);
+	free(w.clone);
 	if (w.a.module)
 		ptx_analysis_free(&w.a);
 	ptx_module_free(module);

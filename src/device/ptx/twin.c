@@ -243,12 +243,12 @@ void ptx_twin_persistent(struct ptx_out *out, const struct ptx_analysis *a, uint
 	ptx_put_code(out, publish_code, a->sm, more);
 	put_meeting(out, plan);
 	ptx_put_code(out, take_code, a->sm, more);
-	if (a->func[func].block_id)
+	if (a->func[func].index & PTX_INDEX_TASK)
 		ptx_put_code(out, index_code, a->sm, more);
-	if (a->func[func].block_id & 6)
+	if (a->func[func].index & 6)
 		ptx_put_code(out, index_yz_code, a->sm, more);
 	ptx_out_str(out, "$__gpushare_body:\n");
-	ptx_rewrite_body(out, m, f, plan);
+	ptx_rewrite_body(out, a, func, plan);
 	ptx_out_str(out, "\n\tbra $__gpushare_next;\n");
 	ptx_put_code(out, leave_code, a->sm, more);
 	ptx_out_str(out, "}\n");

@@ -21,9 +21,17 @@ void ptx_twin_sliced(struct ptx_out *out, const struct ptx_analysis *a, uint32_t
 /* Append the entry that reports the end of guarded launches (PTX_END_ENTRY). */
 void ptx_put_end_entry(struct ptx_out *out, const struct ptx_analysis *a);
 
-/* The entry's body with its edits: see rewrite.c. */
-void ptx_rewrite_body(struct ptx_out *out, const struct ptx_module *m, const struct ptx_func *f,
+/* The body of an entry or of a clone with its edits: see rewrite.c.  plan: NULL of a clone. */
+void ptx_rewrite_body(struct ptx_out *out, const struct ptx_analysis *a, uint32_t func,
 		      const struct ptx_plan *plan);
+
+/*
+ * A function that reads the block's index is cloned: twins call the clone,
+ * which has as further parameters what it needs (ptx_facts.index).  Append the
+ * clone of the definition or declaration `func`.
+ */
+void ptx_put_clone(struct ptx_out *out, const struct ptx_analysis *a, uint32_t func, uint8_t index);
+#define PTX_CLONE_SUFFIX "__gpushare_i"
 
 /* Zero the count of the round after the next, into registers r1 and r2. */
 void ptx_put_clear_count(struct ptx_out *out);

@@ -72,7 +72,7 @@ void ptx_twin_guarded(struct ptx_out *out, const struct ptx_analysis *a, uint32_
 	ptx_put_code(out, claim_code, a->sm, "");
 	ptx_put_code(out, ptx_decode_code, a->sm, "");
 	ptx_put_code(out, publish_code, a->sm, "");
-	ptx_rewrite_body(out, m, f, plan);
+	ptx_rewrite_body(out, a, func, plan);
 	ptx_out_str(out, "}\n");
 }
 

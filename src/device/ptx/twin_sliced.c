@@ -46,8 +46,8 @@ void ptx_twin_sliced(struct ptx_out *out, const struct ptx_analysis *a, uint32_t
 
 	ptx_put_head(out, m, f, PTX_FORM_SLICED);
 	ptx_out_str(out, declarations);
-	if (a->func[func].block_id)
+	if (a->func[func].index & PTX_INDEX_TASK)
 		ptx_put_code(out, index_code, a->sm, "");
-	ptx_rewrite_body(out, m, f, plan);
+	ptx_rewrite_body(out, a, func, plan);
 	ptx_out_str(out, "}\n");
 }
