@@ -38,6 +38,10 @@ int bench_kernel_wait(struct bench_kernel *k, struct gs_error *err);
 int bench_kernel_calibrate(struct bench_kernel *k, uint64_t task_ns, uint32_t *iterations,
 			   uint64_t *wave_ns, struct gs_error *err);
 
+/* Time `count` calls of that kind into sample[]. */
+int bench_kernel_calls(struct bench_kernel *k, enum bench_call call, uint32_t iterations,
+		       uint32_t count, struct bench_sample *sample, struct gs_error *err);
+
 /*
  * Of the last launch: the stretches of time in which block-tasks ended, none
  * of which lacks one for more than `pause_ns`, on the host's clock, given that it

@@ -20,43 +20,19 @@
 #define LEAD_NS (20 * GS_NS_PER_MS)
 #define ROUND_S 300
 #define GAPS_MAX 65536
-#define RESULTS_MAX 64
 
 /* ---- Before the rounds ------------------------------------------------- */
 
-/* What every launch of program i is like, until somebody changes it. */
-static void set_kernel(struct mix *m, uint32_t i)
+/* How many waves each program has. */
+static int set_waves(struct mix *m, struct gs_error *err)
 {
-	struct bench_slot *s = &m->crew.page->slot[i];
-
-	s->tasks = m->tasks[i];
-	s->iterations = m->iterations;
-	s->task_ns = m->wave_ns;
-}
-
-/* Block-tasks of the wanted time, and how many of them each program needs. */
-static int calibrate(struct mix *m, struct gs_error *err)
-{
-	struct bench_slot *s = &m->crew.page->slot[0];
-
-	s->task_ns = m->task_ns;
-	bench_crew_order(&m->crew, 0, BENCH_CALIBRATE);
-	if (bench_crew_wait(&m->crew, 0, ROUND_S, err) < 0)
-		return -1;
-	m->iterations = s->iterations;
-	m->wave_ns = s->wave_ns;
-	m->gpu.memory = s->memory;
-	memcpy(m->device, s->device, sizeof(m->device));
-	memcpy(m->driver, s->driver, sizeof(m->driver));
 	for (size_t i = 0; i < m->workload.count; i++) {
 		struct sim_kernel *k = &m->workload.kernel[i];
-		double waves = round((double)k->length_ns * m->scale / (double)m->wave_ns);
 
-		k->block_tasks = waves < 2 ? 2 : (uint64_t)waves;
-		m->tasks[i] = k->block_tasks * s->resident;
-		if (m->tasks[i] > INT32_MAX)
+		k->block_tasks = bench_waves(&m->yard, (uint64_t)((double)k->length_ns * m->scale));
+		if (k->block_tasks * m->yard.resident > INT32_MAX)
 			return gs_fail(err, "%.40s is too long for block-tasks of %.1f us", k->name,
-				       (double)m->wave_ns / 1e3);
+				       (double)m->yard.wave_ns / 1e3);
 	}
 	return 0;
 }
@@ -65,7 +41,7 @@ static int calibrate(struct mix *m, struct gs_error *err)
 static int run_alone(struct mix *m, uint64_t *alone_ns, struct gs_error *err)
 {
 	for (uint32_t i = 0; i < m->crew.count; i++) {
-		set_kernel(m, i);
+		bench_set_kernel(&m->crew, i, &m->yard, m->workload.kernel[i].block_tasks);
 		alone_ns[i] = bench_crew_alone(&m->crew, i, m->alone, err);
 		if (!alone_ns[i])
 			return -1;
@@ -223,7 +199,7 @@ static int measure(struct mix *m, struct mix_result *r, struct gs_error *err)
 		gs_fail(err, "no memory");
 	else
 		rc = run_rounds(m, r, rounds, gaps, err);
-	if (rc == 0 && sim_rounds_finish(rounds, r->policy, &r->row, &r->live) < 0)
+	if (rc == 0 && sim_rounds_finish(rounds, r->way.policy, &r->row, &r->live) < 0)
 		rc = gs_fail(err, "no memory");
 	if (rc == 0)
 		r->handover_ns = (uint64_t)gs_quantile(gaps->ns, gaps->count, 0.5);
@@ -243,25 +219,25 @@ static int simulate(struct mix *m, struct mix_result *r, struct gs_error *err)
 
 	if (!m->has_handover)
 		x.options.handover_ns = r->handover_ns;
-	if (sim_experiment_run(&x, r->policy, &row, &r->sim, err) < 0)
+	if (sim_experiment_run(&x, r->way.policy, &row, &r->sim, err) < 0)
 		return -1;
 	free(row);
 	r->has_sim = 1;
 	return 0;
 }
 
-/* The programs under one share: the first time of all, their alone times are the measure. */
-static int run_share(struct mix *m, struct mix_result *r, int first, int rounds,
-		     struct gs_error *err)
+/* The programs under one way; the first time of all, their alone times are the measure. */
+static int run_way(struct mix *m, struct mix_result *r, int first, int rounds,
+		   struct gs_error *err)
 {
 	uint64_t alone_ns[BENCH_PROGRAMS_MAX];
 	int rc = -1;
 
-	if (bench_stage_begin(&m->common.stage, r->share, r->policy, &m->gpu, err) < 0)
+	if (bench_enter(&m->crew, &m->common.stage, &r->way, m->part,
+			(uint32_t)m->workload.count, m->yard.memory, err) < 0)
 		return -1;
-	if (bench_crew_start(&m->crew, &m->common.stage, r->share, m->part,
-			     (uint32_t)m->workload.count, err) < 0 ||
-	    (first && calibrate(m, err) < 0) || run_alone(m, alone_ns, err) < 0)
+	if ((first && (bench_calibrate(&m->crew, m->task_ns, &m->yard, err) < 0 ||
+		       set_waves(m, err) < 0)) || run_alone(m, alone_ns, err) < 0)
 		goto out;
 	for (size_t i = 0; first && i < m->workload.count; i++) {
 		m->workload.kernel[i].length_ns = alone_ns[i];
@@ -270,11 +246,8 @@ static int run_share(struct mix *m, struct mix_result *r, int first, int rounds,
 	r->alone_ratio = geometric_ratio(m, alone_ns);
 	rc = rounds ? measure(m, r, err) : 0;
 out:
-	if (rc < 0 && bench_managed(r->share))
-		bench_stage_show_log(&m->common.stage);
-	bench_crew_stop(&m->crew);
-	bench_stage_end(&m->common.stage);
-	if (rc == 0 && rounds && bench_managed(r->share))
+	bench_leave(&m->crew, &r->way, rc < 0);
+	if (rc == 0 && rounds && bench_managed(r->way.share))
 		rc = simulate(m, r, err);
 	return rc;
 }
@@ -283,83 +256,28 @@ out:
 
 struct command {
 	struct mix mix;
-	const char *path, *policy, *isolation;
-	int mps;
+	struct bench_ways ways;
+	const char *path;
 };
-
-/* Is `name` one of the comma separated list, or the list "all"? */
-static int listed(const char *list, const char *name)
-{
-	size_t n = strlen(name);
-
-	if (strcmp(list, "all") == 0)
-		return 1;
-	for (const char *at = list; *at; at += strcspn(at, ","), at += *at == ',')
-		if (strncmp(at, name, n) == 0 && (at[n] == ',' || at[n] == '\0'))
-			return 1;
-	return 0;
-}
-
-static int check_list(const char *what, const char *list, const char *(*name)(size_t),
-		      struct gs_error *err)
-{
-	if (strcmp(list, "all") == 0)
-		return 0;
-	for (const char *at = list; *at; at += strcspn(at, ","), at += *at == ',') {
-		size_t n = strcspn(at, ","), i = 0;
-
-		while (name(i) && (strlen(name(i)) != n || strncmp(at, name(i), n) != 0))
-			i++;
-		if (!name(i))
-			return gs_fail(err, "'%.*s' is no %s", (int)(n < 40 ? n : 40), at, what);
-	}
-	return 0;
-}
-
-static const char *isolation_name(size_t i)
-{
-	static const char *const names[] = { "none", "contexts", "mps", NULL };
-
-	return i < 3 ? names[i] : NULL;
-}
-
-static size_t plan(const struct command *c, struct mix_result *r)
-{
-	static const enum bench_share managed[] = { BENCH_CONTEXTS, BENCH_GS_MPS };
-	static const char *const isolations[] = { "contexts", "mps" };
-	size_t n = 0;
-	const char *policy;
-
-	if (listed(c->isolation, "none"))
-		r[n++] = (struct mix_result){ .share = BENCH_DRIVER, .policy = "driver" };
-	if (c->mps)
-		r[n++] = (struct mix_result){ .share = BENCH_MPS, .policy = "mps" };
-	for (size_t k = 0; k < 2; k++)
-		for (size_t i = 0; listed(c->isolation, isolations[k]) && n < RESULTS_MAX &&
-				   (policy = gs_sched_policy_name(i)) != NULL; i++)
-			if (listed(c->policy, policy))
-				r[n++] = (struct mix_result){ .share = managed[k], .policy = policy };
-	return n;
-}
 
 static int run_all(struct command *c, struct mix_result *result, size_t count,
 		   struct gs_error *err)
 {
-	struct mix_result alone = { .share = BENCH_DRIVER, .policy = "driver" };
+	struct mix_result alone = { .way = { BENCH_DRIVER, "driver" } };
 	int measured = 0;
 
 	/* What alone means is measured without gpushare, whatever else is asked for. */
-	if (count && result[0].share != BENCH_DRIVER) {
-		if (run_share(&c->mix, &alone, 1, 0, err) < 0)
+	if (count && result[0].way.share != BENCH_DRIVER) {
+		if (run_way(&c->mix, &alone, 1, 0, err) < 0)
 			return -1;
 		measured = 1;
 	}
 	for (size_t i = 0; i < count; i++) {
-		if (run_share(&c->mix, &result[i], !measured, 1, err) < 0)
+		if (run_way(&c->mix, &result[i], !measured, 1, err) < 0)
 			return -1;
 		measured = 1;
-		fprintf(stderr, "gpushare-bench: %s %s: ANTT %.2f\n", mix_isolation(&result[i]),
-			mix_decider(&result[i]), result[i].live.antt);
+		fprintf(stderr, "gpushare-bench: %s %s: ANTT %.2f\n", bench_way_isolation(&result[i].way),
+			result[i].way.policy, result[i].live.antt);
 	}
 	return 0;
 }
@@ -368,27 +286,26 @@ static int prepare(struct mix *m, struct gs_error *err)
 {
 	if (m->workload.count > BENCH_PROGRAMS_MAX)
 		return gs_fail(err, "at most %d programs", BENCH_PROGRAMS_MAX);
-	m->gpu = (struct bench_gpu){ 0 };
 	for (size_t i = 0; i < m->workload.count; i++) {
 		const struct sim_kernel *k = &m->workload.kernel[i];
 
 		if (k->priority < 0 || k->priority > 1000)
 			return gs_fail(err, "%.40s: a priority is from 0 to 1000", k->name);
 		m->part[i] = (struct bench_part){ k->shares, k->priority };
-		m->gpu.shares += k->shares;
-		if (k->priority > m->gpu.priority_max)
-			m->gpu.priority_max = k->priority;
 	}
 	return 0;
 }
 
 static int execute(struct command *c)
 {
-	struct mix_result *result = calloc(RESULTS_MAX, sizeof(*result));
+	struct mix_result *result = calloc(BENCH_WAYS_MAX, sizeof(*result));
+	struct bench_way way[BENCH_WAYS_MAX];
 	struct gs_error err = { "no memory" };
-	size_t count = result ? plan(c, result) : 0;
+	size_t count = bench_ways_plan(&c->ways, way);
 	int rc = 1;
 
+	for (size_t i = 0; result && i < count; i++)
+		result[i].way = way[i];
 	if (sim_workload_load(c->path, &c->mix.workload, &err) == 0 && result &&
 	    prepare(&c->mix, &err) == 0 && bench_stage_open(&c->mix.common.stage, &err) == 0 &&
 	    run_all(c, result, count, &err) == 0) {
@@ -397,10 +314,10 @@ static int execute(struct command *c)
 	} else {
 		bench_fail("%s", err.text);
 	}
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; result && i < count; i++) {
 		if (rc == 0 && result[i].wrong)
 			rc = bench_fail("%s %s: %llu block-tasks did not run exactly once per launch",
-					mix_isolation(&result[i]), mix_decider(&result[i]),
+					bench_way_isolation(&result[i].way), result[i].way.policy,
 					(unsigned long long)result[i].wrong);
 		free(result[i].row);
 		free(result[i].span);
@@ -427,15 +344,6 @@ static int set_option(struct command *c, int option, const char *value, struct g
 	switch (option) {
 	case 'w':
 		c->path = value;
-		return 0;
-	case 'p':
-		c->policy = value;
-		return check_list("policy", value, gs_sched_policy_name, err);
-	case 'i':
-		c->isolation = value;
-		return check_list("isolation", value, isolation_name, err);
-	case 'm':
-		c->mps = 1;
 		return 0;
 	case 'r':
 		rc = set_number(value, 1, 100000, &n, err);
@@ -471,9 +379,7 @@ static int run(int argc, char **argv)
 {
 	static const struct option longs[] = {
 		{ "workload", required_argument, NULL, 'w' },
-		{ "policy", required_argument, NULL, 'p' },
-		{ "isolation", required_argument, NULL, 'i' },
-		{ "mps", no_argument, NULL, 'm' },
+		BENCH_WAYS_OPTIONS,
 		{ "rounds", required_argument, NULL, 'r' },
 		{ "gap", required_argument, NULL, 'g' },
 		{ "shuffle", no_argument, NULL, 'u' },
@@ -488,7 +394,7 @@ static int run(int argc, char **argv)
 	static struct command c = {
 		.mix = { .rounds = 40, .alone = 6, .task_ns = 50 * GS_NS_PER_US, .scale = 1,
 			 .order = { .seed = 1 } },
-		.policy = "all", .isolation = "none,contexts",
+		.ways = { .policy = "all", .isolation = "none,contexts" },
 	};
 	struct gs_error err;
 	int option, status = 0;
@@ -502,7 +408,9 @@ static int run(int argc, char **argv)
 
 		if (taken < 0)
 			return status;
-		if (!taken && set_option(&c, option, optarg, &err) < 0)
+		if (!taken)
+			taken = bench_ways_option(&c.ways, option, optarg, &err);
+		if (taken < 0 || (!taken && set_option(&c, option, optarg, &err) < 0))
 			return bench_usage(&bench_verb_mix, "%s", err.text);
 	}
 	if (optind < argc || !c.path)
@@ -516,10 +424,7 @@ const struct bench_verb bench_verb_mix = {
 	.usage = "--workload FILE.csv [OPTION]...",
 	.words = "Programs of one kernel each that arrive one after another",
 	.help = "  -w, --workload FILE   as gpushare-sim's; lengths are those alone on this device\n"
-		"  -p, --policy LIST     policies of gpushare, or all (default)\n"
-		"  -i, --isolation LIST  none: the driver's time slicing; contexts, mps: each policy\n"
-		"                        under gpushare (default: none,contexts)\n"
-		"      --mps             also MPS without gpushare\n"
+		BENCH_WAYS_HELP("all")
 		"  -r, --rounds N        (default 40)\n"
 		"      --gap MS          arrivals this far apart, whatever the file says\n"
 		"      --shuffle         draw anew for each round who arrives when\n"

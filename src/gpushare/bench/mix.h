@@ -4,14 +4,13 @@
 #define GPUSHARE_BENCH_MIX_H
 
 #include "gpushare/bench/bench.h"
-#include "gpushare/bench/crew.h"
+#include "gpushare/bench/measure.h"
 #include "gpushare/metrics/timeline.h"
 #include "gpushare/sim/experiment.h"
 
 /* The programs under one way of sharing. */
 struct mix_result {
-	enum bench_share share;
-	const char *policy;
+	struct bench_way way;
 	struct sim_row *row;         /* by kernel */
 	struct sim_summary live, sim;
 	int has_sim;
@@ -26,7 +25,6 @@ struct mix_result {
 struct mix {
 	struct bench_common common;
 	struct sim_workload workload; /* length_ns: alone, measured; block_tasks: waves */
-	uint64_t tasks[BENCH_PROGRAMS_MAX];
 	struct bench_part part[BENCH_PROGRAMS_MAX];
 	struct sim_order order;
 	unsigned rounds;
@@ -37,15 +35,9 @@ struct mix {
 	int has_handover;    /* given, not measured */
 
 	struct bench_crew crew;
-	struct bench_gpu gpu;
-	uint32_t iterations;
-	uint64_t wave_ns, sum_ns;
-	char device[96], driver[24];
+	struct bench_yard yard;
+	uint64_t sum_ns;
 };
-
-/* "none", "contexts", "mps" and who decides there: "driver", "mps" or the policy. */
-const char *mix_isolation(const struct mix_result *result);
-const char *mix_decider(const struct mix_result *result);
 
 /* For a person, on standard output; the files, if PREFIX was given. -1: a line on standard error. */
 void mix_print(const struct mix *mix, const struct mix_result *result, size_t count);

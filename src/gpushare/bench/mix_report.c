@@ -7,16 +7,6 @@
 
 static const struct gs_span_kind computes = { NULL, "#4f81bd", 1 };
 
-const char *mix_isolation(const struct mix_result *r)
-{
-	return r->share == BENCH_CONTEXTS ? "contexts" : r->share == BENCH_GS_MPS ? "mps" : "none";
-}
-
-const char *mix_decider(const struct mix_result *r)
-{
-	return r->policy;
-}
-
 static double makespan_per_sum(const struct mix *m, const struct mix_result *r)
 {
 	return r->live.makespan_ms * 1e6 / (double)m->sum_ns;
@@ -33,8 +23,8 @@ void mix_print(const struct mix *m, const struct mix_result *result, size_t coun
 	printf("%s, CUDA driver %s: %zu programs, %.2f ms in all, %u rounds; block-tasks of %.1f us\n\n"
 	       "%-9s %-7s %7s %7s %7s %7s %7s %9s %7s %9s   against the simulator, %%\n"
 	       "%-9s %-7s %7s %7s %7s %7s %7s %9s %7s %9s %6s %6s %6s %8s\n",
-	       m->device, m->driver, m->workload.count, (double)m->sum_ns / 1e6, m->rounds,
-	       (double)m->wave_ns / 1e3,
+	       m->yard.device, m->yard.driver, m->workload.count, (double)m->sum_ns / 1e6, m->rounds,
+	       (double)m->yard.wave_ns / 1e3,
 	       "", "", "", "DNTT", "DNTT", "", "", "makespan", "alone/", "hand-over",
 	       "isolation", "policy", "ANTT", "of avg", "round", "STP", "Jain", "/ sum", "native",
 	       "us", "ANTT", "DNTT", "STP", "makespan");
@@ -43,7 +33,7 @@ void mix_print(const struct mix *m, const struct mix_result *result, size_t coun
 		const struct sim_summary *l = &r->live, *s = &r->sim;
 
 		printf("%-9s %-7s %7.2f %7.2f %7.2f %7.2f %7.3f %9.3f %7.3f %9.1f",
-		       mix_isolation(r), mix_decider(r), l->antt, l->dntt_avg, l->dntt, l->stp,
+		       bench_way_isolation(&r->way), r->way.policy, l->antt, l->dntt_avg, l->dntt, l->stp,
 		       l->jain, makespan_per_sum(m, r), r->alone_ratio,
 		       (double)r->handover_ns / 1e3);
 		if (r->has_sim)
@@ -65,7 +55,7 @@ static void write_summary(FILE *f, const struct mix *m, const struct mix_result 
 		const struct sim_summary *l = &r->live, *s = &r->sim;
 
 		fprintf(f, "%s,%s,%u,%zu,%.4f,%.4f,%.4f,%.4f,%.4f,%.4f,%.4f,%.4f,%.4f,%.2f,%llu,",
-			mix_isolation(r), mix_decider(r), m->rounds, m->workload.count, l->antt,
+			bench_way_isolation(&r->way), r->way.policy, m->rounds, m->workload.count, l->antt,
 			l->dntt, l->dntt_avg, l->stp, l->jain, l->makespan_ms,
 			(double)m->sum_ns / 1e6, makespan_per_sum(m, r), r->alone_ratio,
 			(double)r->handover_ns / 1e3, (unsigned long long)r->wrong);
@@ -85,8 +75,8 @@ static void write_kernels(FILE *f, const struct mix *m, const struct mix_result 
 		for (size_t k = 0; k < m->workload.count; k++) {
 			const struct sim_row *row = &result[i].row[k];
 
-			fprintf(f, "%s,%s,%s,%.4f,%.4f,%.4f,%.4f\n", mix_isolation(&result[i]),
-				mix_decider(&result[i]), m->workload.kernel[k].name, row->alone_ms,
+			fprintf(f, "%s,%s,%s,%.4f,%.4f,%.4f,%.4f\n", bench_way_isolation(&result[i].way),
+				result[i].way.policy, m->workload.kernel[k].name, row->alone_ms,
 				row->finish_ms - row->arrival_ms, row->ntt, row->waiting_ms);
 		}
 }
@@ -130,7 +120,7 @@ static int picture_of(struct picture *p, const struct mix *m, const struct mix_r
 			s->from_ns = s->from_ns > r->origin_ns ? s->from_ns - r->origin_ns : 0;
 			s->to_ns = s->to_ns > r->origin_ns ? s->to_ns - r->origin_ns : 0;
 		}
-		snprintf(words[0], sizeof(words[0]), "%s, %s", mix_isolation(r), mix_decider(r));
+		snprintf(words[0], sizeof(words[0]), "%s, %s", bench_way_isolation(&r->way), r->way.policy);
 		snprintf(words[1], sizeof(words[1]), "ANTT %.2f, DNTT %.2f, STP %.2f, makespan "
 			 "%.2f ms", r->live.antt, r->live.dntt_avg, r->live.stp,
 			 r->live.makespan_ms);
@@ -168,11 +158,11 @@ int mix_write(const struct mix *m, const struct mix_result *result, size_t count
 
 	if (!f)
 		return -1;
-	bench_output_head(f, &m->common, m->device, m->driver);
+	bench_output_head(f, &m->common, m->yard.device, m->yard.driver);
 	write_summary(f, m, result, count);
 	if (bench_output_close(f) < 0 || !(f = bench_output(&m->common, "-kernels.csv")))
 		return -1;
-	bench_output_head(f, &m->common, m->device, m->driver);
+	bench_output_head(f, &m->common, m->yard.device, m->yard.driver);
 	write_kernels(f, m, result, count);
 	if (bench_output_close(f) < 0)
 		return -1;

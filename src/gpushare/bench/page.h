@@ -24,8 +24,15 @@ enum bench_order {
 	BENCH_PREPARE,   /* context, module, memory */
 	BENCH_CALIBRATE, /* find `iterations` for task_ns, and what a wave takes */
 	BENCH_RUN,       /* launch `launches` times, see bench_slot */
+	BENCH_CALLS,     /* `launches` calls of the driver, each timed; see bench_slot.call */
 	BENCH_COLLECT,   /* when the last launch's block-tasks ran; check all counts */
 	BENCH_QUIT,
+};
+
+/* What BENCH_CALLS calls; the samples are one per call, launch_ns to finish_ns. */
+enum bench_call {
+	BENCH_CALL_LAUNCH, /* cuLaunchKernel; now and then, untimed, it waits for the kernels */
+	BENCH_CALL_MEMORY, /* cuMemAlloc of 1 MiB, then cuMemFree, in turn */
 };
 
 /* One launch, ns of gs_clock_ns(). */
@@ -48,6 +55,7 @@ struct bench_slot {
 	/* What it launches. */
 	uint64_t tasks;      /* block-tasks of one launch */
 	uint32_t iterations; /* of one block-task */
+	uint32_t call;       /* enum bench_call */
 	uint32_t launches;   /* at most; 0: until `stop` */
 	uint64_t release_ns; /* of the first launch; 0: at once */
 	uint64_t period_ns;  /* between releases; 0: when the one before has finished */

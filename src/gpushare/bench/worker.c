@@ -85,6 +85,19 @@ static int run(struct worker *w, struct gs_error *err)
 	return 0;
 }
 
+static int calls(struct worker *w, struct gs_error *err)
+{
+	struct bench_slot *s = w->slot;
+
+	if (s->launches > BENCH_SAMPLES_MAX)
+		return gs_fail(err, "at most %d calls", BENCH_SAMPLES_MAX);
+	if (w->kernel.tasks != s->tasks && bench_kernel_room(&w->kernel, s->tasks, err) < 0)
+		return -1;
+	s->launched = s->launches;
+	return bench_kernel_calls(&w->kernel, (enum bench_call)s->call, s->iterations,
+				  s->launches, s->sample, err);
+}
+
 static int collect(struct worker *w, struct gs_error *err)
 {
 	struct bench_slot *s = w->slot;
@@ -113,6 +126,8 @@ static int carry_out(struct worker *w, struct gs_error *err)
 					      err);
 	case BENCH_RUN:
 		return run(w, err);
+	case BENCH_CALLS:
+		return calls(w, err);
 	default:
 		return collect(w, err);
 	}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * gpushare-bench launch, gpushare-bench memory: what a launch and an allocation
+ * cost the program on the host, without gpushare and with it, in one run.
+ */
+#define _GNU_SOURCE
+#include <stdlib.h>
+
+#include "common/clock.h"
+#include "common/units.h"
+#include "gpushare/bench/bench.h"
+#include "gpushare/bench/measure.h"
+#include "gpushare/metrics/metrics.h"
+
+#define RUN_S 300
+#define ROWS_MAX (2 * BENCH_WAYS_MAX)
+#define EVICTABLE_WAVES 4
+
+struct calls {
+	struct bench_common common;
+	struct bench_ways ways;
+	struct bench_yard yard;
+	enum bench_call call;
+	uint32_t count;
+};
+
+/* One kind of call under one way, ns. */
+struct row {
+	const struct bench_way *way;
+	const char *what;
+	size_t count;
+	double p50, p99;
+	double added; /* to the p50 under the first way; that is 0 */
+};
+
+/* Of every `step`-th sample from the first; the first tenth warms up. */
+static int quantiles(const struct bench_slot *s, size_t first, size_t step, struct row *r,
+		     struct gs_error *err)
+{
+	double *ns = malloc((s->launched + 1) * sizeof(*ns));
+	size_t n = 0;
+
+	if (!ns)
+		return gs_fail(err, "no memory");
+	for (size_t i = first + s->launched / 10 / step * step; i < s->launched; i += step)
+		ns[n++] = (double)(s->sample[i].finish_ns - s->sample[i].launch_ns);
+	r->count = n;
+	r->p50 = gs_quantile(ns, n, 0.5);
+	r->p99 = gs_quantile(ns, n, 0.99);
+	free(ns);
+	return 0;
+}
+
+static int order(const struct calls *c, struct bench_crew *crew, struct gs_error *err)
+{
+	struct bench_slot *s = &crew->page->slot[0];
+
+	s->call = c->call;
+	s->launches = c->count;
+	bench_crew_order(crew, 0, BENCH_CALLS);
+	return bench_crew_wait(crew, 0, RUN_S, err);
+}
+
+/* Two rows: a grid of half a wave is left as it is, one of several can be evicted. */
+static int launches(struct calls *c, struct bench_crew *crew, struct row *r, struct gs_error *err)
+{
+	struct bench_slot *s = &crew->page->slot[0];
+
+	bench_set_kernel(crew, 0, &c->yard, EVICTABLE_WAVES);
+	r[1].what = "evictable";
+	if (!bench_crew_alone(crew, 0, 4, err) || order(c, crew, err) < 0 ||
+	    quantiles(s, 0, 1, &r[1], err) < 0)
+		return -1;
+	s->tasks = c->yard.resident / 2 ? c->yard.resident / 2 : 1;
+	s->iterations = 1;
+	r[0].what = "as-is";
+	if (order(c, crew, err) < 0)
+		return -1;
+	return quantiles(s, 0, 1, &r[0], err);
+}
+
+static int memory(struct calls *c, struct bench_crew *crew, struct row *r, struct gs_error *err)
+{
+	struct bench_slot *s = &crew->page->slot[0];
+
+	bench_set_kernel(crew, 0, &c->yard, 1);
+	if (order(c, crew, err) < 0)
+		return -1;
+	r[0].what = "alloc";
+	r[1].what = "free";
+	if (quantiles(s, 0, 2, &r[0], err) < 0)
+		return -1;
+	return quantiles(s, 1, 2, &r[1], err);
+}
+
+static int run_way(struct calls *c, const struct bench_way *way, struct row *r,
+		   struct gs_error *err)
+{
+	static const struct bench_part part = { 100, 1 };
+	struct bench_crew crew;
+	int rc;
+
+	if (bench_enter(&crew, &c->common.stage, way, &part, 1, c->yard.memory, err) < 0)
+		return -1;
+	r[0].way = r[1].way = way;
+	rc = c->call == BENCH_CALL_LAUNCH ? launches(c, &crew, r, err) : memory(c, &crew, r, err);
+	bench_leave(&crew, way, rc < 0);
+	return rc;
+}
+
+static void print(FILE *out, const struct row *r, int csv)
+{
+	fprintf(out, csv ? "%s,%s,%s,%zu,%.0f,%.0f,%.0f\n" : "%-9s %-7s %-10s %8zu %9.0f %9.0f %+9.0f\n",
+		bench_way_isolation(r->way), r->way->policy, r->what, r->count, r->p50, r->p99,
+		r->added);
+	fflush(out);
+}
+
+static int run_all(struct calls *c, FILE *csv, struct gs_error *err)
+{
+	struct bench_way way[BENCH_WAYS_MAX];
+	struct row row[ROWS_MAX];
+	size_t count = bench_ways_plan(&c->ways, way);
+
+	if (bench_calibrate_device(&c->common.stage, 50 * GS_NS_PER_US, &c->yard, err) < 0)
+		return -1;
+	printf("%s, CUDA driver %s: one call on the host, ns; added: to the first row's p50\n\n"
+	       "%-9s %-7s %-10s %8s %9s %9s %9s\n", c->yard.device, c->yard.driver, "isolation",
+	       "policy", "call", "calls", "p50", "p99", "added");
+	if (csv) {
+		bench_output_head(csv, &c->common, c->yard.device, c->yard.driver);
+		fprintf(csv, "isolation,policy,call,calls,p50_ns,p99_ns,added_p50_ns\n");
+	}
+	for (size_t i = 0; i < count; i++) {
+		struct row *r = &row[2 * i];
+
+		if (run_way(c, &way[i], r, err) < 0)
+			return -1;
+		for (size_t k = 0; k < 2; k++) {
+			r[k].added = r[k].p50 - row[k].p50;
+			print(stdout, &r[k], 0);
+			if (csv)
+				print(csv, &r[k], 1);
+		}
+	}
+	return 0;
+}
+
+static int execute(struct calls *c)
+{
+	struct gs_error err;
+	FILE *csv = NULL;
+	int rc;
+
+	if (c->common.output && !(csv = bench_output(&c->common, ".csv")))
+		return 1;
+	rc = bench_stage_open(&c->common.stage, &err);
+	if (rc == 0)
+		rc = run_all(c, csv, &err);
+	if (rc < 0)
+		bench_fail("%s", err.text);
+	bench_stage_close(&c->common.stage);
+	if (csv && bench_output_close(csv) < 0)
+		rc = -1;
+	return rc < 0;
+}
+
+static int run_verb(const struct bench_verb *verb, enum bench_call call, int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{ "count", required_argument, NULL, 'n' },
+		BENCH_WAYS_OPTIONS,
+		BENCH_COMMON_OPTIONS,
+		{ NULL, 0, NULL, 0 },
+	};
+	static struct calls c = {
+		.ways = { .policy = "piv", .isolation = "none,contexts" }, .count = 4000,
+	};
+	struct gs_error err;
+	int64_t n = 0;
+	int option, status = 0;
+
+	c.call = call;
+	c.common.argc = argc;
+	c.common.argv = argv;
+	while ((option = getopt_long(argc, argv, "p:i:o:h", longs, NULL)) != -1) {
+		int taken = bench_common_option(&c.common, verb, option, optarg, &status);
+
+		if (taken < 0)
+			return status;
+		if (!taken)
+			taken = bench_ways_option(&c.ways, option, optarg, &err);
+		if (!taken) {
+			taken = gs_parse_int(optarg, 20, BENCH_SAMPLES_MAX, &n, &err);
+			c.count = (uint32_t)n;
+		}
+		if (taken < 0)
+			return bench_usage(verb, "%s", err.text);
+	}
+	if (optind < argc)
+		return bench_usage(verb, "unexpected argument");
+	return execute(&c);
+}
+
+static int run_launch(int argc, char **argv)
+{
+	return run_verb(&bench_verb_launch, BENCH_CALL_LAUNCH, argc, argv);
+}
+
+static int run_memory(int argc, char **argv)
+{
+	return run_verb(&bench_verb_memory, BENCH_CALL_MEMORY, argc, argv);
+}
+
+const struct bench_verb bench_verb_launch = {
+	.name = "launch",
+	.usage = "[OPTION]...",
+	.words = "What a launch costs on the host, left as it is and evictable",
+	.help = BENCH_WAYS_HELP("piv") "      --count N         calls of each (default 4000)\n",
+	.run = run_launch,
+};
+
+const struct bench_verb bench_verb_memory = {
+	.name = "memory",
+	.usage = "[OPTION]...",
+	.words = "What an allocation and its release cost on the host",
+	.help = BENCH_WAYS_HELP("piv") "      --count N         calls in all (default 4000)\n",
+	.run = run_memory,
+};

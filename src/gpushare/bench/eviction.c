@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * gpushare-bench eviction: from gpushared's order to leave to its seeing the
+ * client gone, for several lengths of block-tasks, as gpushared's own trace has
+ * it.  A short kernel of high priority evicts a long one of low priority,
+ * again and again.
+ */
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/units.h"
+#include "gpushare/bench/bench.h"
+#include "gpushare/bench/measure.h"
+#include "gpushare/metrics/metrics.h"
+
+#define TASKS_MAX 16
+#define START_NS (30 * GS_NS_PER_MS)
+#define RUN_S 500
+#define LONG_WAVES_MIN 64
+
+enum { SHORT, LONG };
+
+struct eviction {
+	struct bench_common common;
+	struct bench_ways ways;
+	struct bench_yard yard;
+	uint64_t task_ns[TASKS_MAX];
+	size_t tasks;
+	uint32_t count;
+	uint64_t short_ns, long_ns, period_ns;
+};
+
+struct figures {
+	uint64_t wave_ns;
+	long count;
+	double p50, p90, p99;
+};
+
+/* The long one until the short one has come `count` times. */
+static int provoke(struct eviction *e, struct bench_crew *crew, struct gs_error *err)
+{
+	struct bench_slot *l = &crew->page->slot[LONG], *s = &crew->page->slot[SHORT];
+	uint64_t waves = bench_waves(&e->yard, e->long_ns);
+
+	bench_set_kernel(crew, SHORT, &e->yard, bench_waves(&e->yard, e->short_ns));
+	bench_set_kernel(crew, LONG, &e->yard, waves < LONG_WAVES_MIN ? LONG_WAVES_MIN : waves);
+	for (uint32_t i = 0; i < 2; i++)
+		if (!bench_crew_alone(crew, i, 2, err))
+			return -1;
+	l->launches = 0;
+	l->release_ns = 0;
+	bench_crew_order(crew, LONG, BENCH_RUN);
+	s->launches = e->count;
+	s->period_ns = e->period_ns;
+	s->release_ns = gs_clock_ns() + START_NS;
+	bench_crew_order(crew, SHORT, BENCH_RUN);
+	if (bench_crew_wait(crew, SHORT, RUN_S, err) < 0)
+		return -1;
+	atomic_store(&l->stop, 1);
+	return bench_crew_wait(crew, LONG, RUN_S, err);
+}
+
+static int run_way(struct eviction *e, const struct bench_way *way, struct figures *f,
+		   struct gs_error *err)
+{
+	static const struct bench_part part[] = { { 50, 10 }, { 50, 1 } };
+	struct bench_crew crew;
+	double *ns = NULL;
+	int rc;
+
+	if (bench_enter(&crew, &e->common.stage, way, part, 2, e->yard.memory, err) < 0)
+		return -1;
+	rc = provoke(e, &crew, err);
+	if (rc == 0) {
+		f->count = bench_evictions(&e->common.stage, &ns, err);
+		rc = f->count < 0 ? -1 : 0;
+	}
+	if (rc == 0) {
+		f->wave_ns = e->yard.wave_ns;
+		f->p50 = gs_quantile(ns, (size_t)f->count, 0.5);
+		f->p90 = gs_quantile(ns, (size_t)f->count, 0.9);
+		f->p99 = gs_quantile(ns, (size_t)f->count, 0.99);
+	}
+	free(ns);
+	bench_leave(&crew, way, rc < 0);
+	return rc;
+}
+
+static void print(FILE *out, const struct bench_way *way, const struct figures *f, int csv)
+{
+	double task = (double)f->wave_ns;
+
+	fprintf(out, csv ? "%s,%s,%.3f,%ld,%.3f,%.3f,%.3f,%.3f,%.3f\n"
+		: "%-9s %-7s %9.1f %9ld %9.1f %9.1f %9.1f %10.1f %10.1f\n",
+		bench_way_isolation(way), way->policy, task / 1e3, f->count, f->p50 / 1e3,
+		f->p90 / 1e3, f->p99 / 1e3, (f->p50 - task) / 1e3, (f->p99 - task) / 1e3);
+}
+
+static int run_all(struct eviction *e, const struct bench_way *way, size_t count, FILE *csv,
+		   struct gs_error *err)
+{
+	printf("from the order to leave to the client gone, us\n\n"
+	       "%-9s %-7s %9s %9s %9s %9s %9s %10s %10s\n", "isolation", "policy", "task",
+	       "evictions", "p50", "p90", "p99", "p50 - task", "p99 - task");
+	for (size_t k = 0; k < e->tasks; k++) {
+		if (bench_calibrate_device(&e->common.stage, e->task_ns[k], &e->yard, err) < 0)
+			return -1;
+		if (csv && k == 0) {
+			bench_output_head(csv, &e->common, e->yard.device, e->yard.driver);
+			fprintf(csv, "isolation,policy,task_us,evictions,p50_us,p90_us,p99_us,"
+				"beyond_p50_us,beyond_p99_us\n");
+		}
+		for (size_t i = 0; i < count; i++) {
+			struct figures f = { 0 };
+
+			if (!bench_managed(way[i].share))
+				continue;
+			if (run_way(e, &way[i], &f, err) < 0)
+				return -1;
+			print(stdout, &way[i], &f, 0);
+			fflush(stdout);
+			if (csv)
+				print(csv, &way[i], &f, 1);
+		}
+	}
+	return 0;
+}
+
+static int execute(struct eviction *e)
+{
+	struct bench_way way[BENCH_WAYS_MAX];
+	size_t count = bench_ways_plan(&e->ways, way);
+	struct gs_error err;
+	FILE *csv = NULL;
+	int rc;
+
+	if (e->common.output && !(csv = bench_output(&e->common, ".csv")))
+		return 1;
+	rc = bench_stage_open(&e->common.stage, &err);
+	if (rc == 0)
+		rc = run_all(e, way, count, csv, &err);
+	if (rc < 0)
+		bench_fail("%s", err.text);
+	bench_stage_close(&e->common.stage);
+	if (csv && bench_output_close(csv) < 0)
+		rc = -1;
+	return rc < 0;
+}
+
+static int set_tasks(struct eviction *e, const char *list, struct gs_error *err)
+{
+	char word[32];
+
+	for (e->tasks = 0; *list; list += strcspn(list, ","), list += *list == ',') {
+		size_t n = strcspn(list, ",");
+
+		if (n >= sizeof(word) || e->tasks == TASKS_MAX)
+			return gs_fail(err, "at most %d lengths", TASKS_MAX);
+		memcpy(word, list, n);
+		word[n] = '\0';
+		if (gs_parse_duration(word, &e->task_ns[e->tasks++], err) < 0)
+			return -1;
+	}
+	return e->tasks ? 0 : gs_fail(err, "which lengths?");
+}
+
+static int set_option(struct eviction *e, int option, const char *value, struct gs_error *err)
+{
+	int64_t n = 0;
+
+	switch (option) {
+	case 't':
+		return set_tasks(e, value, err);
+	case 's':
+		return gs_parse_duration(value, &e->short_ns, err);
+	case 'l':
+		return gs_parse_duration(value, &e->long_ns, err);
+	case 'e':
+		return gs_parse_duration(value, &e->period_ns, err);
+	default: /* 'n' */
+		if (gs_parse_int(value, 1, BENCH_SAMPLES_MAX, &n, err) < 0)
+			return -1;
+		e->count = (uint32_t)n;
+		return 0;
+	}
+}
+
+static int run(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{ "task", required_argument, NULL, 't' },
+		{ "short", required_argument, NULL, 's' },
+		{ "long", required_argument, NULL, 'l' },
+		{ "every", required_argument, NULL, 'e' },
+		{ "count", required_argument, NULL, 'n' },
+		{ "policy", required_argument, NULL, 'p' },
+		{ "isolation", required_argument, NULL, 'i' },
+		BENCH_COMMON_OPTIONS,
+		{ NULL, 0, NULL, 0 },
+	};
+	static struct eviction e = {
+		.ways = { .policy = "piv", .isolation = "contexts" },
+		.task_ns = { GS_NS_PER_US, 10 * GS_NS_PER_US, 100 * GS_NS_PER_US }, .tasks = 3,
+		.count = 400, .short_ns = GS_NS_PER_MS / 2, .long_ns = 50 * GS_NS_PER_MS,
+		.period_ns = 3 * GS_NS_PER_MS,
+	};
+	struct gs_error err;
+	int option, status = 0;
+
+	e.common.argc = argc;
+	e.common.argv = argv;
+	while ((option = getopt_long(argc, argv, "p:i:o:h", longs, NULL)) != -1) {
+		int taken = bench_common_option(&e.common, &bench_verb_eviction, option, optarg,
+						&status);
+
+		if (taken < 0)
+			return status;
+		if (!taken)
+			taken = bench_ways_option(&e.ways, option, optarg, &err);
+		if (taken < 0 || (!taken && set_option(&e, option, optarg, &err) < 0))
+			return bench_usage(&bench_verb_eviction, "%s", err.text);
+	}
+	if (optind < argc)
+		return bench_usage(&bench_verb_eviction, "unexpected argument");
+	return execute(&e);
+}
+
+const struct bench_verb bench_verb_eviction = {
+	.name = "eviction",
+	.usage = "[OPTION]...",
+	.words = "From the order to leave to the client gone, by length of the block-tasks",
+	.help = "  -p, --policy LIST     policies that evict for a priority (default: piv)\n"
+		"  -i, --isolation LIST  contexts, mps (default: contexts)\n"
+		"      --task LIST       lengths of block-tasks (default 1us,10us,100us)\n"
+		"      --count N         evictions of each (default 400)\n"
+		"      --short MS        the kernel that evicts (default 0.5)\n"
+		"      --every MS        one is due so often (default 3)\n"
+		"      --long MS         the kernel that is evicted (default 50)\n",
+	.run = run,
+};

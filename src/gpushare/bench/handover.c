@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * gpushare-bench handover: what giving the GPU to another process costs.
+ * In turn: two programs launch one kernel each, one after the other; what a
+ * launch takes beyond the program's own time alone.  Evicted: both compute at
+ * once; the median gap between one's last block-task and the other's next, by the
+ * device's clock.
+ */
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/units.h"
+#include "gpushare/bench/bench.h"
+#include "gpushare/bench/measure.h"
+#include "gpushare/metrics/metrics.h"
+
+#define LENGTHS_MAX 8
+#define ALONE 24
+#define RUN_S 300
+#define CONTEST_NS (60 * GS_NS_PER_MS)
+
+struct handover {
+	struct bench_common common;
+	struct bench_ways ways;
+	struct bench_yard yard;
+	uint64_t length_ns[LENGTHS_MAX], task_ns;
+	size_t lengths;
+	uint32_t count;
+};
+
+struct figures {
+	size_t count;
+	double p50, p90, p99; /* ns */
+};
+
+static void quantiles(struct figures *f, double *ns, size_t n)
+{
+	*f = (struct figures){ n, gs_quantile(ns, n, 0.5), gs_quantile(ns, n, 0.9),
+			       gs_quantile(ns, n, 0.99) };
+}
+
+static int in_turn(struct handover *h, struct bench_crew *crew, struct figures *f,
+		   struct gs_error *err)
+{
+	double *extra = malloc(2 * h->count * sizeof(*extra)), alone[2];
+	size_t n = 0;
+	int rc = 0;
+
+	if (!extra)
+		return gs_fail(err, "no memory");
+	for (uint32_t i = 0; rc == 0 && i < 2; i++) {
+		alone[i] = (double)bench_crew_alone(crew, i, ALONE, err);
+		rc = alone[i] > 0 ? 0 : -1;
+	}
+	for (uint32_t k = 0; rc == 0 && k < 2 * h->count; k++) {
+		struct bench_slot *s = &crew->page->slot[k % 2];
+
+		s->launches = 1;
+		s->release_ns = 0;
+		bench_crew_order(crew, k % 2, BENCH_RUN);
+		rc = bench_crew_wait(crew, k % 2, RUN_S, err);
+		extra[n++] = (double)(s->sample[0].finish_ns - s->sample[0].launch_ns) -
+			     alone[k % 2];
+	}
+	if (rc == 0)
+		quantiles(f, extra, n);
+	free(extra);
+	return rc;
+}
+
+static int by_begin(const void *a, const void *b)
+{
+	const struct bench_stretch *x = a, *y = b;
+
+	return (x->from_ns > y->from_ns) - (x->from_ns < y->from_ns);
+}
+
+/*
+ * The gaps of one contest: both programs' stretches, the owner in the lowest
+ * bit of from_ns.  Only while both still compute: the last stretch of the first
+ * to end is the end.
+ */
+static size_t find_gaps(struct bench_crew *crew, struct bench_stretch *all, double *gap,
+			size_t room)
+{
+	size_t n = 0, gaps = 0;
+
+	for (uint32_t i = 0; i < 2; i++) {
+		const struct bench_slot *s = &crew->page->slot[i];
+
+		for (uint32_t k = 0; k < s->stretches; k++) {
+			all[n] = s->stretch[k];
+			all[n].from_ns = (all[n].from_ns & ~UINT64_C(1)) | i;
+			n++;
+		}
+	}
+	qsort(all, n, sizeof(*all), by_begin);
+	for (size_t k = 1; k < n && gaps < room; k++)
+		if (((all[k].from_ns ^ all[k - 1].from_ns) & 1) && all[k].from_ns > all[k - 1].to_ns)
+			gap[gaps++] = (double)(all[k].from_ns - all[k - 1].to_ns);
+	return gaps;
+}
+
+static int evicted(struct handover *h, struct bench_crew *crew, struct figures *f,
+		   struct gs_error *err)
+{
+	struct bench_stretch *all = malloc(2 * BENCH_STRETCHES_MAX * sizeof(*all));
+	size_t room = 2 * (size_t)h->count, n = 0;
+	double *gap = malloc(room * sizeof(*gap));
+	int rc = all && gap ? 0 : gs_fail(err, "no memory");
+
+	for (uint32_t i = 0; rc == 0 && i < 2; i++) {
+		bench_set_kernel(crew, i, &h->yard, bench_waves(&h->yard, CONTEST_NS));
+		rc = bench_crew_alone(crew, i, 2, err) ? 0 : -1;
+	}
+	for (int contest = 0; rc == 0 && contest < 8 && n < room; contest++) {
+		uint64_t release = gs_clock_ns() + 20 * GS_NS_PER_MS;
+
+		for (uint32_t i = 0; i < 2; i++) {
+			crew->page->slot[i].launches = 1;
+			crew->page->slot[i].release_ns = release;
+			bench_crew_order(crew, i, BENCH_RUN);
+		}
+		rc = bench_crew_wait_all(crew, RUN_S, err);
+		for (uint32_t i = 0; rc == 0 && i < 2; i++)
+			bench_crew_order(crew, i, BENCH_COLLECT);
+		if (rc == 0)
+			rc = bench_crew_wait_all(crew, RUN_S, err);
+		if (rc == 0)
+			n += find_gaps(crew, all, gap + n, room - n);
+	}
+	if (rc == 0)
+		quantiles(f, gap, n);
+	free(all);
+	free(gap);
+	return rc;
+}
+
+static void print(FILE *out, const struct bench_way *way, const char *how, uint64_t length_ns,
+		  const struct figures *f, int csv)
+{
+	fprintf(out, csv ? "%s,%s,%s,%.3f,%zu,%.3f,%.3f,%.3f\n"
+		: "%-9s %-7s %-8s %9.3f %9zu %9.1f %9.1f %9.1f\n", bench_way_isolation(way),
+		way->policy, how, (double)length_ns / 1e6, f->count, f->p50 / 1e3, f->p90 / 1e3,
+		f->p99 / 1e3);
+	fflush(out);
+}
+
+static int run_way(struct handover *h, const struct bench_way *way, FILE *csv,
+		   struct gs_error *err)
+{
+	static const struct bench_part part[] = { { 50, 1 }, { 50, 1 } };
+	struct bench_crew crew;
+	struct figures f;
+	int rc = 0;
+
+	if (bench_enter(&crew, &h->common.stage, way, part, 2, h->yard.memory, err) < 0)
+		return -1;
+	for (size_t k = 0; rc == 0 && k < h->lengths; k++) {
+		for (uint32_t i = 0; i < 2; i++)
+			bench_set_kernel(&crew, i, &h->yard,
+					 bench_waves(&h->yard, h->length_ns[k]));
+		rc = in_turn(h, &crew, &f, err);
+		if (rc < 0)
+			break;
+		print(stdout, way, "in-turn", h->length_ns[k], &f, 0);
+		if (csv)
+			print(csv, way, "in-turn", h->length_ns[k], &f, 1);
+	}
+	if (rc == 0)
+		rc = evicted(h, &crew, &f, err);
+	if (rc == 0) {
+		print(stdout, way, "evicted", CONTEST_NS, &f, 0);
+		if (csv)
+			print(csv, way, "evicted", CONTEST_NS, &f, 1);
+	}
+	bench_leave(&crew, way, rc < 0);
+	return rc;
+}
+
+static int run_all(struct handover *h, FILE *csv, struct gs_error *err)
+{
+	struct bench_way way[BENCH_WAYS_MAX];
+	size_t count = bench_ways_plan(&h->ways, way);
+
+	if (bench_calibrate_device(&h->common.stage, h->task_ns, &h->yard, err) < 0)
+		return -1;
+	printf("%s, CUDA driver %s: hand-over between two processes, us\n\n"
+	       "%-9s %-7s %-8s %9s %9s %9s %9s %9s\n", h->yard.device, h->yard.driver,
+	       "isolation", "policy", "how", "kernel ms", "handovers", "p50", "p90", "p99");
+	if (csv) {
+		bench_output_head(csv, &h->common, h->yard.device, h->yard.driver);
+		fprintf(csv, "isolation,policy,how,kernel_ms,handovers,p50_us,p90_us,p99_us\n");
+	}
+	for (size_t i = 0; i < count; i++)
+		if (run_way(h, &way[i], csv, err) < 0)
+			return -1;
+	return 0;
+}
+
+static int execute(struct handover *h)
+{
+	struct gs_error err;
+	FILE *csv = NULL;
+	int rc;
+
+	if (h->common.output && !(csv = bench_output(&h->common, ".csv")))
+		return 1;
+	rc = bench_stage_open(&h->common.stage, &err);
+	if (rc == 0)
+		rc = run_all(h, csv, &err);
+	if (rc < 0)
+		bench_fail("%s", err.text);
+	bench_stage_close(&h->common.stage);
+	if (csv && bench_output_close(csv) < 0)
+		rc = -1;
+	return rc < 0;
+}
+
+static int set_option(struct handover *h, int option, const char *value, struct gs_error *err)
+{
+	int64_t n = 0;
+
+	switch (option) {
+	case 'l':
+		if (h->lengths == LENGTHS_MAX)
+			return gs_fail(err, "at most %d lengths", LENGTHS_MAX);
+		return gs_parse_duration(value, &h->length_ns[h->lengths++], err);
+	case 't':
+		return gs_parse_duration(value, &h->task_ns, err);
+	default: /* 'n' */
+		if (gs_parse_int(value, 1, 100000, &n, err) < 0)
+			return -1;
+		h->count = (uint32_t)n;
+		return 0;
+	}
+}
+
+static int run(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{ "length", required_argument, NULL, 'l' },
+		{ "count", required_argument, NULL, 'n' },
+		{ "task", required_argument, NULL, 't' },
+		BENCH_WAYS_OPTIONS,
+		BENCH_COMMON_OPTIONS,
+		{ NULL, 0, NULL, 0 },
+	};
+	static struct handover h = {
+		.ways = { .policy = "rr", .isolation = "none,contexts" },
+		.task_ns = 50 * GS_NS_PER_US, .count = 200,
+	};
+	struct gs_error err;
+	int option, status = 0;
+
+	h.common.argc = argc;
+	h.common.argv = argv;
+	while ((option = getopt_long(argc, argv, "p:i:o:h", longs, NULL)) != -1) {
+		int taken = bench_common_option(&h.common, &bench_verb_handover, option, optarg,
+						&status);
+
+		if (taken < 0)
+			return status;
+		if (!taken)
+			taken = bench_ways_option(&h.ways, option, optarg, &err);
+		if (taken < 0 || (!taken && set_option(&h, option, optarg, &err) < 0))
+			return bench_usage(&bench_verb_handover, "%s", err.text);
+	}
+	if (optind < argc)
+		return bench_usage(&bench_verb_handover, "unexpected argument");
+	if (!h.lengths) {
+		h.lengths = 3;
+		h.length_ns[0] = GS_NS_PER_MS / 5;
+		h.length_ns[1] = GS_NS_PER_MS;
+		h.length_ns[2] = 4 * GS_NS_PER_MS;
+	}
+	return execute(&h);
+}
+
+const struct bench_verb bench_verb_handover = {
+	.name = "handover",
+	.usage = "[OPTION]...",
+	.words = "What giving the GPU to another process costs",
+	.help = BENCH_WAYS_HELP("rr")
+		"      --length MS       of kernels in turn; may be repeated (default 0.2, 1, 4)\n"
+		"      --count N         launches of each (default 200)\n"
+		"      --task MS         length of a block-task (default 50us)\n",
+	.run = run,
+};

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Calibration, entering and leaving a way of sharing; see measure.h. */
+#define _GNU_SOURCE
+#include "gpushare/bench/measure.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpushare/ctl/ctl.h"
+#include "gpushare/proto/trace.h"
+
+#define CALIBRATE_S 300
+
+int bench_calibrate(struct bench_crew *crew, uint64_t task_ns, struct bench_yard *yard,
+		    struct gs_error *err)
+{
+	struct bench_slot *s = &crew->page->slot[0];
+
+	s->task_ns = task_ns;
+	bench_crew_order(crew, 0, BENCH_CALIBRATE);
+	if (bench_crew_wait(crew, 0, CALIBRATE_S, err) < 0)
+		return -1;
+	*yard = (struct bench_yard){ s->iterations, s->wave_ns, s->resident, s->memory, "", "" };
+	memcpy(yard->device, s->device, sizeof(yard->device));
+	memcpy(yard->driver, s->driver, sizeof(yard->driver));
+	return 0;
+}
+
+int bench_calibrate_device(struct bench_stage *stage, uint64_t task_ns, struct bench_yard *yard,
+			   struct gs_error *err)
+{
+	static const struct bench_way driver = { BENCH_DRIVER, "driver" };
+	static const struct bench_part part = { 1, 0 };
+	struct bench_crew crew;
+	int rc = bench_enter(&crew, stage, &driver, &part, 1, 0, err);
+
+	if (rc == 0) {
+		rc = bench_calibrate(&crew, task_ns, yard, err);
+		bench_leave(&crew, &driver, rc < 0);
+	}
+	return rc;
+}
+
+uint64_t bench_waves(const struct bench_yard *yard, uint64_t length_ns)
+{
+	double waves = round((double)length_ns / (double)yard->wave_ns);
+
+	return waves < 2 ? 2 : (uint64_t)waves;
+}
+
+void bench_set_kernel(struct bench_crew *crew, uint32_t i, const struct bench_yard *yard,
+		      uint64_t waves)
+{
+	struct bench_slot *s = &crew->page->slot[i];
+
+	s->tasks = waves * yard->resident;
+	s->iterations = yard->iterations;
+	s->task_ns = yard->wave_ns;
+}
+
+int bench_enter(struct bench_crew *crew, struct bench_stage *stage, const struct bench_way *way,
+		const struct bench_part *part, uint32_t count, uint64_t memory,
+		struct gs_error *err)
+{
+	struct bench_gpu gpu = { .memory = memory };
+
+	for (uint32_t i = 0; i < count; i++) {
+		gpu.shares += part[i].shares;
+		if (part[i].priority > gpu.priority_max)
+			gpu.priority_max = part[i].priority;
+	}
+	*crew = (struct bench_crew){ .stage = stage };
+	if (bench_stage_begin(stage, way->share, way->policy, &gpu, err) < 0)
+		return -1;
+	if (bench_crew_start(crew, stage, way->share, part, count, err) == 0)
+		return 0;
+	bench_leave(crew, way, 1);
+	return -1;
+}
+
+void bench_leave(struct bench_crew *crew, const struct bench_way *way, int failed)
+{
+	struct bench_stage *stage = crew->stage;
+
+	if (failed && bench_managed(way->share))
+		bench_stage_show_log(stage);
+	bench_crew_stop(crew);
+	bench_stage_end(stage);
+}
+
+long bench_evictions(const struct bench_stage *stage, double **ns, struct gs_error *err)
+{
+	struct gs_trace_image image;
+	struct gs_ctl_text text;
+	char socket[PATH_MAX];
+	long n = 0;
+	int rc;
+
+	snprintf(socket, sizeof(socket), "%s/sock", stage->folder);
+	if (gs_ctl_get(socket, GS_QUERY_TRACE, 0, 0, &text, err) < 0)
+		return -1;
+	rc = gs_trace_unpack(text.bytes, text.size, &image, err);
+	free(text.bytes);
+	if (rc < 0)
+		return -1;
+	*ns = malloc((image.records + 1) * sizeof(**ns));
+	for (size_t i = 0; *ns && i < image.records; i++)
+		if (image.record[i].kind == GS_TRACE_EVICT)
+			(*ns)[n++] = (double)(image.record[i].to_ns - image.record[i].from_ns);
+	gs_trace_image_free(&image);
+	return *ns ? n : gs_fail(err, "no memory");
+}

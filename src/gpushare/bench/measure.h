@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the benchmarks have in common beyond the crew: the length of a
+ * block-task on this device, and a crew per way of sharing.
+ */
+#ifndef GPUSHARE_BENCH_MEASURE_H
+#define GPUSHARE_BENCH_MEASURE_H
+
+#include "gpushare/bench/crew.h"
+#include "gpushare/bench/ways.h"
+
+/* The device, and a block-task of about the wanted length on it. */
+struct bench_yard {
+	uint32_t iterations;
+	uint64_t wave_ns;   /* a block-task on every place of the device */
+	uint64_t resident;  /* places */
+	uint64_t memory;
+	char device[96], driver[24];
+};
+
+/* Program 0 of the crew measures it. */
+int bench_calibrate(struct bench_crew *crew, uint64_t task_ns, struct bench_yard *yard,
+		    struct gs_error *err);
+
+/* The same with a crew of its own, under the driver. */
+int bench_calibrate_device(struct bench_stage *stage, uint64_t task_ns, struct bench_yard *yard,
+			   struct gs_error *err);
+
+/* Waves for a kernel of that length, at least 2 so that it can be preempted. */
+uint64_t bench_waves(const struct bench_yard *yard, uint64_t length_ns);
+
+/* What program i launches from now on: waves x places block-tasks. */
+void bench_set_kernel(struct bench_crew *crew, uint32_t i, const struct bench_yard *yard,
+		      uint64_t waves);
+
+/* A crew under this way, with the gpushared or the MPS that it needs. -1: all is ended again. */
+int bench_enter(struct bench_crew *crew, struct bench_stage *stage, const struct bench_way *way,
+		const struct bench_part *part, uint32_t count, uint64_t memory,
+		struct gs_error *err);
+
+/* End both; `failed`: show what gpushared logged. */
+void bench_leave(struct bench_crew *crew, const struct bench_way *way, int failed);
+
+/*
+ * gpushared's figures of who left the GPU, ns from the order to the drained
+ * GPU, of all clients that it remembers.  The number; *ns is to be freed.  -1 with the reason.
+ */
+long bench_evictions(const struct bench_stage *stage, double **ns, struct gs_error *err);
+
+#endif

@@ -1,0 +1,48 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The verbs of gpushare-bench but mix, on the emulated device: each measures, prints a table and writes CSV.
+. "$(dirname "${BASH_SOURCE[0]}")/../e2e/lib.sh"
+
+for need in gpushare-bench gpushared gpusharectl; do
+	[ -x "$BUILD/$need" ] || skip_all "$need was not built"
+done
+PATH=$BUILD:$PATH
+export TMPDIR=$TMP GPUSHARE_EMU_SMS=2 GPUSHARE_EMU_MEMORY=256M
+
+bench() { # VERB ARGUMENT...: its CSV is $TMP/VERB.csv
+	local verb=$1
+	shift
+	t 120 gpushare-bench "$verb" --driver "$BUILD/src/device/emu/.libs/libcuda.so.1" --shim "$BUILD/src/device/shim/.libs" \
+		--output "$TMP/$verb" "$@"
+}
+# columns VERB EXPRESSION: of each row r (numbers as floats), and all rows.
+columns() {
+	python3 - "$TMP/$1.csv" "$2" <<-'EOF'
+	import csv, sys
+	def number(x):
+	    try: return float(x)
+	    except ValueError: return x
+	lines = list(open(sys.argv[1]))
+	assert lines[0].startswith("# gpushare emulated device") and lines[1].startswith("# gpushare-bench "), lines[:2]
+	rows = [{k: number(v) for k, v in r.items()} for r in csv.DictReader(l for l in lines if not l.startswith("#"))]
+	print(rows)
+	for r in rows:
+	    assert eval(sys.argv[2]), r
+	EOF
+}
+
+check "pair" bench pair --task 1 --short 3 --every 15 --long 40 --count 20 --together 2
+check "pair's figures" columns pair 'len(rows) == 2 and 0 < r["short_p50_ms"] <= r["short_p99_ms"] and r["long_kept"] > 0 and r["together_per_sum"] > 0'
+check "handover" bench handover --task 1 --length 5 --count 8
+check "handover's figures" columns handover 'len(rows) == 4 and r["p50_us"] <= r["p99_us"] and r["handovers"] > 0'
+check "eviction" bench eviction --task 1,3 --long 60 --short 3 --every 15 --count 20
+check "eviction's figures" columns eviction 'len(rows) == 2 and r["evictions"] >= 5 and 0 < r["p50_us"] <= r["p99_us"] and abs(r["p50_us"] - r["task_us"] - r["beyond_p50_us"]) < 0.01'
+check "launch" bench launch --count 200
+check "launch's figures" columns launch '[x["call"] for x in rows] == ["as-is", "evictable"] * 2 and 0 < r["p50_ns"] <= r["p99_ns"]'
+check "memory" bench memory --count 400
+check "memory's figures" columns memory '[x["call"] for x in rows] == ["alloc", "free"] * 2 and 0 < r["p50_ns"] <= r["p99_ns"]'
+unknown_verb() { t 10 gpushare-bench nosuch 2>"$TMP/err"; [ $? = 2 ] && grep "'nosuch' is no verb" "$TMP/err"; }
+check "an unknown verb is refused" unknown_verb
+nothing_left() { [ -z "$(find "$TMP" -maxdepth 1 -name 'gpushare-bench.*')" ]; }
+check "the private folders are gone" nothing_left
+finish
