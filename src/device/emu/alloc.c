@@ -6,7 +6,7 @@
 
 static uint64_t counted(enum emu_mem_kind kind, uint64_t bytes)
 {
-	if (kind == EMU_MEM_HOST || kind == EMU_MEM_REGISTERED)
+	if (kind == EMU_MEM_HOST || kind == EMU_MEM_REGISTERED || kind == EMU_MEM_MAPPED)
 		return 0;
 	return (bytes + 511) & ~511ull; /* the granularity of the real driver's allocator */
 }
@@ -39,5 +39,7 @@ CUresult emu_free(struct CUctx_st *ctx, uint64_t ptr, unsigned int kinds)
 	emu_watch_forget(ptr, size);
 	if (counted(kind, size))
 		emu_device_release(emu.dev, counted(kind, size));
+	if (kind == EMU_MEM_DEVICE)
+		emu_ipc_freed(ptr);
 	return CUDA_SUCCESS;
 }

@@ -62,6 +62,7 @@ CUresult CUDAAPI cuMemFree_v2(CUdeviceptr ptr)
 	if (!ptr)
 		return CUDA_SUCCESS;
 	EMU_TRY(emu_ctx_wait(ctx));
+	emu_pool_freed(ptr);
 	return emu_free(ctx, ptr, EMU_KINDS_DEVICE);
 }
 
@@ -78,41 +79,6 @@ CUresult CUDAAPI cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *size, CUdevi
 	if (size)
 		*size = r.size;
 	return CUDA_SUCCESS;
-}
-
-/* Stream-ordered allocation: the memory is there at once, which is earlier than promised. */
-CUresult CUDAAPI cuMemAllocAsync(CUdeviceptr *ptr, size_t bytes, CUstream stream)
-{
-	struct CUctx_st *ctx;
-	struct CUstream_st *s;
-
-	EMU_TRY(emu_enter(&ctx));
-	EMU_TRY(emu_stream_resolve(ctx, stream, &s));
-	return alloc(ptr, bytes, EMU_MEM_DEVICE);
-}
-
-static CUresult free_task(struct CUctx_st *ctx, struct emu_task *t)
-{
-	return emu_free(ctx, t->a, EMU_KINDS_DEVICE);
-}
-
-CUresult CUDAAPI cuMemFreeAsync(CUdeviceptr ptr, CUstream stream)
-{
-	struct CUctx_st *ctx;
-	struct CUstream_st *s;
-	struct emu_range r;
-	struct emu_task *t;
-
-	EMU_TRY(emu_enter(&ctx));
-	EMU_TRY(emu_stream_resolve(ctx, stream, &s));
-	if (!ptr || emu_mem_find(emu.mem, ptr, 1, &r) || r.base != ptr || !(EMU_KINDS_DEVICE & 1u << r.kind))
-		return CUDA_ERROR_INVALID_VALUE;
-	t = emu_task_new(EMU_T_FN);
-	if (!t)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	t->fn = free_task;
-	t->a = ptr;
-	return emu_stream_enqueue(s, t, NULL);
 }
 
 CUresult CUDAAPI cuMemHostAlloc(void **ptr, size_t bytes, unsigned int flags)

@@ -299,6 +299,11 @@ CUresult CUDAAPI cuLibraryGetGlobal(CUdeviceptr *ptr, size_t *bytes, CUlibrary l
 	return cuModuleGetGlobal_v2(ptr, bytes, library->module, name);
 }
 
+CUresult CUDAAPI cuLibraryGetManaged(CUdeviceptr *ptr, size_t *bytes, CUlibrary library, const char *name)
+{
+	return cuLibraryGetGlobal(ptr, bytes, library, name);
+}
+
 static CUresult check_function(const struct CUfunc_st *f)
 {
 	return f && f->magic == EMU_MAGIC_FUNC ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;

@@ -205,6 +205,12 @@ CUresult emu_launch_task(struct CUctx_st *ctx, const CUlaunchConfig *c, CUfuncti
 			 int cooperative, struct emu_task **task);
 CUresult emu_host_task(CUhostFn fn, void *data, struct emu_task **task);
 
+/* api_pool.c: what was allocated from a pool is freed */
+void emu_pool_freed(uint64_t ptr);
+
+/* api_vmm.c: device memory that may have been exported is freed */
+void emu_ipc_freed(uint64_t base);
+
 /* capture.c */
 struct emu_capture;
 /*

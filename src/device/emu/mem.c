@@ -34,7 +34,7 @@ static uint64_t mapped_bytes(uint64_t size)
 
 static int owned(enum emu_mem_kind kind)
 {
-	return kind != EMU_MEM_REGISTERED;
+	return kind != EMU_MEM_REGISTERED && kind != EMU_MEM_MAPPED;
 }
 
 void emu_mem_destroy(struct emu_mem *mem)
@@ -118,6 +118,13 @@ int emu_mem_register(struct emu_mem *mem, uint64_t base, uint64_t size, uint32_t
 
 	if (!base || !size || base + size < base)
 		return -1;
+	return insert(mem, &r);
+}
+
+int emu_mem_map(struct emu_mem *mem, uint64_t base, uint64_t size)
+{
+	struct emu_range r = { .base = base, .size = size, .kind = EMU_MEM_MAPPED };
+
 	return insert(mem, &r);
 }
 

@@ -15,6 +15,7 @@ struct emu_mem;
 
 enum emu_mem_kind {
 	EMU_MEM_DEVICE, EMU_MEM_MANAGED, EMU_MEM_HOST, EMU_MEM_REGISTERED, EMU_MEM_MODULE, EMU_MEM_ARRAY,
+	EMU_MEM_MAPPED, /* pages of somebody else: virtual memory management, other processes */
 };
 
 /* [base, base + size); version says which state of the table it was read from. */
@@ -32,6 +33,8 @@ void emu_mem_destroy(struct emu_mem *mem); /* frees what is still allocated */
 uint64_t emu_mem_alloc(struct emu_mem *mem, uint64_t size, enum emu_mem_kind kind, uint32_t flags);
 /* Make host memory of the program's own known.  -1: overlaps. */
 int emu_mem_register(struct emu_mem *mem, uint64_t base, uint64_t size, uint32_t flags);
+/* Make device memory known whose pages the caller mapped and unmaps (EMU_MEM_MAPPED).  -1: overlaps. */
+int emu_mem_map(struct emu_mem *mem, uint64_t base, uint64_t size);
 /* Forget the allocation at base, of one of the kinds in the mask; its size in *size.  -1: none begins there. */
 int emu_mem_free(struct emu_mem *mem, uint64_t base, unsigned int kinds, uint64_t *size, enum emu_mem_kind *kind);
 

@@ -163,7 +163,7 @@ static int set_environment(const struct request *r, const struct emu_places *p, 
 	char *path = NULL;
 	int rc;
 
-	if (asprintf(&path, "%s%s%s", p->shim_dir, old && *old ? ":" : "", old ? old : "") < 0)
+	if (asprintf(&path, "%s:%s%s%s", p->shim_dir, p->cudart_dir, old && *old ? ":" : "", old ? old : "") < 0)
 		return gs_fail(err, "out of memory");
 	/* A daemon, if this runs inside of a job, would have the say. */
 	rc = unsetenv("GPUSHARE_SOCKET") | setenv("LD_LIBRARY_PATH", path, 1) |

@@ -10,13 +10,14 @@
 
 #define LIBRARY "libcuda.so.1"
 
-/* Takes the place if both libraries are there. */
-static int try_place(struct emu_places *p, const char *base, const char *shim, const char *emu)
+/* Takes the place if both drivers are there; programs that do not use the Runtime do without its library. */
+static int try_place(struct emu_places *p, const char *base, const char *shim, const char *emu, const char *cudart)
 {
 	char library[PATH_MAX];
 
 	if ((size_t)snprintf(p->shim_dir, sizeof(p->shim_dir), "%s%s", base, shim) >= sizeof(p->shim_dir) ||
 	    (size_t)snprintf(library, sizeof(library), "%s%s/" LIBRARY, base, shim) >= sizeof(library) ||
+	    (size_t)snprintf(p->cudart_dir, sizeof(p->cudart_dir), "%s%s", base, cudart) >= sizeof(p->cudart_dir) ||
 	    (size_t)snprintf(p->driver, sizeof(p->driver), "%s%s/" LIBRARY, base, emu) >= sizeof(p->driver))
 		return 0;
 	return access(library, R_OK) == 0 && access(p->driver, R_OK) == 0;
@@ -32,11 +33,13 @@ int emu_places_find(struct emu_places *p, struct gs_error *err)
 		slash = strrchr(own, '/');
 		if (slash)
 			*slash = '\0';
-		if (try_place(p, own, "/src/device/shim/.libs", "/src/device/emu/.libs") ||
-		    try_place(p, own, "/../lib/" PACKAGE "/shim", "/../lib/" PACKAGE "/emu"))
+		if (try_place(p, own, "/src/device/shim/.libs", "/src/device/emu/.libs",
+			      "/src/device/cudart/.libs") ||
+		    try_place(p, own, "/../lib/" PACKAGE "/shim", "/../lib/" PACKAGE "/emu",
+			      "/../lib/" PACKAGE "/cudart"))
 			return 0;
 	}
-	if (try_place(p, GS_PKGLIBDIR, "/shim", "/emu"))
+	if (try_place(p, GS_PKGLIBDIR, "/shim", "/emu", "/cudart"))
 		return 0;
 	return gs_fail(err, "neither beside this program nor in %s are the shim and the emulated device", GS_PKGLIBDIR);
 }

@@ -12,6 +12,7 @@
 struct emu_places {
 	char shim_dir[PATH_MAX]; /* folder of the shim's libcuda.so.1 */
 	char driver[PATH_MAX];   /* the emulated device's libcuda.so.1 */
+	char cudart_dir[PATH_MAX]; /* folder of the emulated libcudart */
 };
 
 /* Beside this executable (build tree, then installed), or where it was configured to be.  0 or -1. */

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Devices, their properties and limits. */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <string.h>
+
+#include "device/cudart/rt.h"
+
+static __thread int device_of_thread;
+
+int rt_device(void)
+{
+	return device_of_thread;
+}
+
+static cudaError_t valid(int device)
+{
+	int count;
+
+	DRV_TRY(DRV(cuDeviceGetCount)(&count));
+	return device >= 0 && device < count ? cudaSuccess : cudaErrorInvalidDevice;
+}
+
+cudaError_t rt_GetDeviceCount(int *count)
+{
+	DRV_RETURN(DRV(cuDeviceGetCount)(count));
+}
+
+cudaError_t rt_GetDevice(int *device)
+{
+	if (!device)
+		return cudaErrorInvalidValue;
+	*device = device_of_thread;
+	return cudaSuccess;
+}
+
+cudaError_t rt_SetDevice(int device)
+{
+	RT_TRY(valid(device));
+	device_of_thread = device;
+	return rt_begin(RT_CONTEXT);
+}
+
+cudaError_t rt_InitDevice(int device, unsigned int device_flags, unsigned int flags)
+{
+	(void)device_flags, (void)flags;
+	return rt_SetDevice(device);
+}
+
+cudaError_t rt_ChooseDevice(int *device, const struct cudaDeviceProp *prop)
+{
+	if (!device || !prop)
+		return cudaErrorInvalidValue;
+	*device = 0;
+	return cudaSuccess;
+}
+
+cudaError_t rt_SetValidDevices(int *devices, int n)
+{
+	for (int i = 0; i < n; i++)
+		RT_TRY(valid(devices[i]));
+	return cudaSuccess;
+}
+
+cudaError_t rt_GetDeviceFlags(unsigned int *flags)
+{
+	int active;
+
+	if (!flags)
+		return cudaErrorInvalidValue;
+	DRV_RETURN(DRV(cuDevicePrimaryCtxGetState)(device_of_thread, flags, &active));
+}
+
+cudaError_t rt_SetDeviceFlags(unsigned int flags)
+{
+	DRV_RETURN(DRV(cuDevicePrimaryCtxSetFlags_v2)(device_of_thread, flags));
+}
+
+cudaError_t rt_DeviceGetAttribute(int *value, CUdevice_attribute attribute, int device)
+{
+	RT_TRY(valid(device));
+	DRV_RETURN(DRV(cuDeviceGetAttribute)(value, attribute, device));
+}
+
+/* Fields that are an attribute each. */
+#define ATTRIBUTES(P) \
+	P(regsPerBlock, MAX_REGISTERS_PER_BLOCK) P(warpSize, WARP_SIZE) P(memPitch, MAX_PITCH) \
+	P(sharedMemPerBlock, MAX_SHARED_MEMORY_PER_BLOCK) P(maxThreadsPerBlock, MAX_THREADS_PER_BLOCK) \
+	P(maxThreadsDim[0], MAX_BLOCK_DIM_X) P(maxThreadsDim[1], MAX_BLOCK_DIM_Y) P(maxThreadsDim[2], MAX_BLOCK_DIM_Z) \
+	P(maxGridSize[0], MAX_GRID_DIM_X) P(maxGridSize[1], MAX_GRID_DIM_Y) P(maxGridSize[2], MAX_GRID_DIM_Z) \
+	P(totalConstMem, TOTAL_CONSTANT_MEMORY) P(major, COMPUTE_CAPABILITY_MAJOR) P(minor, COMPUTE_CAPABILITY_MINOR) \
+	P(textureAlignment, TEXTURE_ALIGNMENT) P(texturePitchAlignment, TEXTURE_PITCH_ALIGNMENT) \
+	P(multiProcessorCount, MULTIPROCESSOR_COUNT) P(integrated, INTEGRATED) P(canMapHostMemory, CAN_MAP_HOST_MEMORY) \
+	P(surfaceAlignment, SURFACE_ALIGNMENT) P(concurrentKernels, CONCURRENT_KERNELS) P(ECCEnabled, ECC_ENABLED) \
+	P(pciBusID, PCI_BUS_ID) P(pciDeviceID, PCI_DEVICE_ID) P(pciDomainID, PCI_DOMAIN_ID) P(tccDriver, TCC_DRIVER) \
+	P(asyncEngineCount, ASYNC_ENGINE_COUNT) P(unifiedAddressing, UNIFIED_ADDRESSING) \
+	P(memoryBusWidth, GLOBAL_MEMORY_BUS_WIDTH) P(l2CacheSize, L2_CACHE_SIZE) \
+	P(maxThreadsPerMultiProcessor, MAX_THREADS_PER_MULTIPROCESSOR) \
+	P(streamPrioritiesSupported, STREAM_PRIORITIES_SUPPORTED) P(globalL1CacheSupported, GLOBAL_L1_CACHE_SUPPORTED) \
+	P(localL1CacheSupported, LOCAL_L1_CACHE_SUPPORTED) P(managedMemory, MANAGED_MEMORY) \
+	P(sharedMemPerMultiprocessor, MAX_SHARED_MEMORY_PER_MULTIPROCESSOR) \
+	P(regsPerMultiprocessor, MAX_REGISTERS_PER_MULTIPROCESSOR) \
+	P(hostNativeAtomicSupported, HOST_NATIVE_ATOMIC_SUPPORTED) P(pageableMemoryAccess, PAGEABLE_MEMORY_ACCESS) \
+	P(concurrentManagedAccess, CONCURRENT_MANAGED_ACCESS) P(computePreemptionSupported, COMPUTE_PREEMPTION_SUPPORTED) \
+	P(canUseHostPointerForRegisteredMem, CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM) \
+	P(cooperativeLaunch, COOPERATIVE_LAUNCH) P(sharedMemPerBlockOptin, MAX_SHARED_MEMORY_PER_BLOCK_OPTIN) \
+	P(maxBlocksPerMultiProcessor, MAX_BLOCKS_PER_MULTIPROCESSOR) P(hostRegisterSupported, HOST_REGISTER_SUPPORTED) \
+	P(memoryPoolsSupported, MEMORY_POOLS_SUPPORTED) P(clusterLaunch, CLUSTER_LAUNCH) P(hostNumaId, HOST_NUMA_ID)
+
+cudaError_t rt_GetDeviceProperties(struct cudaDeviceProp *prop, int device)
+{
+	int v = 0;
+
+	if (!prop)
+		return cudaErrorInvalidValue;
+	RT_TRY(valid(device));
+	memset(prop, 0, sizeof(*prop));
+	DRV_TRY(DRV(cuDeviceGetName)(prop->name, sizeof(prop->name), device));
+	DRV_TRY(DRV(cuDeviceGetUuid_v2)(&prop->uuid, device));
+	DRV_TRY(DRV(cuDeviceTotalMem_v2)(&prop->totalGlobalMem, device));
+#define P(field, attribute) \
+	DRV_TRY(DRV(cuDeviceGetAttribute)(&v, CU_DEVICE_ATTRIBUTE_##attribute, device)); \
+	prop->field = (__typeof__(prop->field))v;
+	ATTRIBUTES(P)
+#undef P
+	return cudaSuccess;
+}
+
+cudaError_t rt_DeviceGetPCIBusId(char *id, int len, int device)
+{
+	DRV_RETURN(DRV(cuDeviceGetPCIBusId)(id, len, device));
+}
+
+cudaError_t rt_DeviceGetByPCIBusId(int *device, const char *id)
+{
+	DRV_RETURN(DRV(cuDeviceGetByPCIBusId)(device, id));
+}
+
+cudaError_t rt_DeviceCanAccessPeer(int *can, int device, int peer)
+{
+	DRV_RETURN(DRV(cuDeviceCanAccessPeer)(can, device, peer));
+}
+
+/* There is no peer: the device itself is none. */
+cudaError_t rt_DeviceEnablePeerAccess(int peer, unsigned int flags)
+{
+	if (flags)
+		return cudaErrorInvalidValue;
+	RT_TRY(valid(peer));
+	return cudaErrorPeerAccessUnsupported;
+}
+
+cudaError_t rt_DeviceDisablePeerAccess(int peer)
+{
+	RT_TRY(valid(peer));
+	return cudaErrorPeerAccessNotEnabled;
+}
+
+cudaError_t rt_DeviceGetP2PAttribute(int *value, int attribute, int src, int dst)
+{
+	(void)attribute;
+	if (!value)
+		return cudaErrorInvalidValue;
+	RT_TRY(valid(src));
+	RT_TRY(valid(dst));
+	if (src == dst)
+		return cudaErrorInvalidDevice;
+	*value = 0;
+	return cudaSuccess;
+}
+
+cudaError_t rt_DeviceReset(void)
+{
+	DRV_TRY(DRV(cuCtxSetCurrent)(NULL));
+	DRV_RETURN(DRV(cuDevicePrimaryCtxReset_v2)(device_of_thread));
+}
+
+cudaError_t rt_DeviceSynchronize(void)
+{
+	DRV_RETURN(DRV(cuCtxSynchronize)());
+}
+
+cudaError_t rt_DeviceSetLimit(CUlimit limit, size_t value)
+{
+	DRV_RETURN(DRV(cuCtxSetLimit)(limit, value));
+}
+
+cudaError_t rt_DeviceGetLimit(size_t *value, CUlimit limit)
+{
+	DRV_RETURN(DRV(cuCtxGetLimit)(value, limit));
+}
+
+cudaError_t rt_DeviceGetCacheConfig(CUfunc_cache *config)
+{
+	DRV_RETURN(DRV(cuCtxGetCacheConfig)(config));
+}
+
+cudaError_t rt_DeviceSetCacheConfig(CUfunc_cache config)
+{
+	DRV_RETURN(DRV(cuCtxSetCacheConfig)(config));
+}
+
+/* Banks of four bytes are all that there have been for long. */
+cudaError_t rt_DeviceGetSharedMemConfig(int *config)
+{
+	if (!config)
+		return cudaErrorInvalidValue;
+	*config = 1;
+	return cudaSuccess;
+}
+
+cudaError_t rt_DeviceSetSharedMemConfig(int config)
+{
+	(void)config;
+	return cudaSuccess;
+}
+
+cudaError_t rt_DeviceGetStreamPriorityRange(int *least, int *greatest)
+{
+	DRV_RETURN(DRV(cuCtxGetStreamPriorityRange)(least, greatest));
+}
+
+cudaError_t rt_DriverGetVersion(int *version)
+{
+	if (!version)
+		return cudaErrorInvalidValue;
+	*version = 0;
+	if (rt_init() == cudaSuccess)
+		DRV(cuDriverGetVersion)(version);
+	return cudaSuccess;
+}
+
+cudaError_t rt_RuntimeGetVersion(int *version)
+{
+	if (!version)
+		return cudaErrorInvalidValue;
+	*version = CUDA_VERSION;
+	return cudaSuccess;
+}
+
+cudaError_t rt_ProfilerStart(void)
+{
+	return cudaSuccess;
+}
+
+cudaError_t rt_ProfilerStop(void)
+{
+	return cudaSuccess;
+}
+
+cudaError_t rt_GetDriverEntryPointByVersion(const char *symbol, void **fn, unsigned int version, unsigned long long flags,
+					    int *status)
+{
+	CUdriverProcAddressQueryResult result = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+	cuuint64_t f = flags ? flags : rt_per_thread ? CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM : 0;
+	CUresult rc;
+
+	if (!symbol || !fn)
+		return cudaErrorInvalidValue;
+	rc = DRV(cuGetProcAddress_v2)(symbol, fn, (int)version, f, &result);
+	if (status)
+		*status = (int)result;
+	/* "cudaGetDriverEntryPoint", CUDA Runtime API: not found is said in status, not as an error */
+	if (rc == CUDA_ERROR_NOT_FOUND) {
+		*fn = NULL;
+		rc = CUDA_SUCCESS;
+	}
+	DRV_RETURN(rc);
+}
+
+cudaError_t rt_GetDriverEntryPoint(const char *symbol, void **fn, unsigned long long flags, int *status)
+{
+	return rt_GetDriverEntryPointByVersion(symbol, fn, CUDA_VERSION, flags, status);
+}
