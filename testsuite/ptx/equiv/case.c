@@ -103,6 +103,7 @@ static void add_argument(struct launch *l, const char *word)
 	if (strchr(BUFFERS, *word)) {
 		struct buffer *b = &l->buffer[n];
 
+		l->nbuffers++;
 		b->bytes = parse_buffer(word, &number);
 		DO(l->drv->mem_alloc(&b->at, b->bytes));
 		fill_device(l, b->at, b->bytes, word, number, n);

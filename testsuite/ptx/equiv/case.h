@@ -15,7 +15,7 @@ struct test_case {
 	const char *file, *kernel;
 	unsigned grid[3], block[3], shared;
 	const char *args;
-	int large;              /* many block-tasks: not every k, and only when asked for */
+	enum { CASE_PLAIN, CASE_LARGE, CASE_LACKS } kind; /* cases.def */
 };
 
 struct settings { int32_t steps[5]; double scale; char mode; };
@@ -30,7 +30,7 @@ struct launch {
 	const struct driver *drv;
 	const struct ptx_module *ast;
 	void *module, *original;
-	unsigned nargs;
+	unsigned nargs, nbuffers;
 	struct buffer buffer[ARGS_MAX];
 	uint64_t value[ARGS_MAX];
 	struct settings settings;
