@@ -201,6 +201,23 @@ void image_take(const struct launch *l, uint8_t *to, void *stream)
 		}
 }
 
+void image_restore(const struct launch *l, const uint8_t *from)
+{
+	size_t bytes;
+	uint64_t at;
+
+	for (unsigned i = 0; i < l->nargs; i++)
+		if (l->buffer[i].at) {
+			DO(l->drv->to_device(l->buffer[i].at, from, l->buffer[i].bytes));
+			from += l->buffer[i].bytes;
+		}
+	for (uint32_t i = 0; i < l->ast->nvar; i++)
+		if (variable(l, &l->ast->var[i], &at, &bytes)) {
+			DO(l->drv->to_device(at, from, bytes));
+			from += bytes;
+		}
+}
+
 static FILE *captured;
 static int own_stdout = -1;
 

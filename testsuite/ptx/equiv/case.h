@@ -54,6 +54,9 @@ size_t image_size(const struct launch *l);
  */
 void image_take(const struct launch *l, uint8_t *to, void *stream);
 
+/* The reverse of image_take(l, from, NULL). */
+void image_restore(const struct launch *l, const uint8_t *from);
+
 /* Standard output goes to a file; the end gives its lines, sorted; malloc'd. */
 void capture_begin(void);
 char *capture_end(void);
