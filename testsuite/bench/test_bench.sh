@@ -41,6 +41,9 @@ check "launch" bench launch --count 200
 check "launch's figures" columns launch '[x["call"] for x in rows] == ["as-is", "evictable"] * 2 and 0 < r["p50_ns"] <= r["p99_ns"]'
 check "memory" bench memory --count 400
 check "memory's figures" columns memory '[x["call"] for x in rows] == ["alloc", "free"] * 2 and 0 < r["p50_ns"] <= r["p99_ns"]'
+check "overhead" bench overhead --kernels "$SRC/testsuite/ptx/kernels" --only a --length 2 --turns 3
+check "overhead's figures" columns overhead 'len(rows) == 12 and r["original_ms"] > 0 and abs(r["managed_ms"] / r["original_ms"] - r["ratio"]) < 0.01 and 0 <= r["evictable"] <= r["launches"]'
+check "overhead: most launches could be evicted" columns overhead 'sum(x["evictable"] for x in rows) > 0.8 * sum(x["launches"] for x in rows)'
 unknown_verb() { t 10 gpushare-bench nosuch 2>"$TMP/err"; [ $? = 2 ] && grep "'nosuch' is no verb" "$TMP/err"; }
 check "an unknown verb is refused" unknown_verb
 nothing_left() { [ -z "$(find "$TMP" -maxdepth 1 -name 'gpushare-bench.*')" ]; }

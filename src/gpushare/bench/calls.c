@@ -96,7 +96,7 @@ static int memory(struct calls *c, struct bench_crew *crew, struct row *r, struc
 static int run_way(struct calls *c, const struct bench_way *way, struct row *r,
 		   struct gs_error *err)
 {
-	static const struct bench_part part = { 100, 1 };
+	static const struct bench_part part = { 100, 1, 0 };
 	struct bench_crew crew;
 	int rc;
 

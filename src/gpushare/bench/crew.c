@@ -31,8 +31,8 @@ int bench_crew_start(struct bench_crew *crew, struct bench_stage *stage, enum be
 		return -1;
 	crew->page->spin = sysconf(_SC_NPROCESSORS_ONLN) >= (long)count + 2;
 	for (uint32_t i = 0; i < count; i++) {
-		crew->pid[i] = bench_stage_program(stage, share, i, part[i].shares,
-						   part[i].priority, err);
+		crew->pid[i] = bench_stage_program(stage, part[i].native ? BENCH_DRIVER : share, i,
+						   part[i].shares, part[i].priority, err);
 		if (crew->pid[i] < 0)
 			return -1;
 		bench_crew_order(crew, i, BENCH_PREPARE);

@@ -12,6 +12,7 @@
 struct bench_part {
 	uint32_t shares;
 	int32_t priority; /* 0..1000 */
+	int native;       /* without gpushare, whatever the others do */
 };
 
 struct bench_crew {

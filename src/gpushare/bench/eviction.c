@@ -65,7 +65,7 @@ static int provoke(struct eviction *e, struct bench_crew *crew, struct gs_error 
 static int run_way(struct eviction *e, const struct bench_way *way, struct figures *f,
 		   struct gs_error *err)
 {
-	static const struct bench_part part[] = { { 50, 10 }, { 50, 1 } };
+	static const struct bench_part part[] = { { 50, 10, 0 }, { 50, 1, 0 } };
 	struct bench_crew crew;
 	double *ns = NULL;
 	int rc;

@@ -151,7 +151,7 @@ static void print(FILE *out, const struct bench_way *way, const char *how, uint6
 static int run_way(struct handover *h, const struct bench_way *way, FILE *csv,
 		   struct gs_error *err)
 {
-	static const struct bench_part part[] = { { 50, 1 }, { 50, 1 } };
+	static const struct bench_part part[] = { { 50, 1, 0 }, { 50, 1, 0 } };
 	struct bench_crew crew;
 	struct figures f;
 	int rc = 0;

@@ -32,7 +32,7 @@ int bench_calibrate_device(struct bench_stage *stage, uint64_t task_ns, struct b
 			   struct gs_error *err)
 {
 	static const struct bench_way driver = { BENCH_DRIVER, "driver" };
-	static const struct bench_part part = { 1, 0 };
+	static const struct bench_part part = { 1, 0, 0 };
 	struct bench_crew crew;
 	int rc = bench_enter(&crew, stage, &driver, &part, 1, 0, err);
 

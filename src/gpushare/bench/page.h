@@ -25,6 +25,7 @@ enum bench_order {
 	BENCH_CALIBRATE, /* find `iterations` for task_ns, and what a wave takes */
 	BENCH_RUN,       /* launch `launches` times, see bench_slot */
 	BENCH_CALLS,     /* `launches` calls of the driver, each timed; see bench_slot.call */
+	BENCH_SUITE,     /* kernel `call` of the suite, size `tasks`, `launches` times; sample[0] */
 	BENCH_COLLECT,   /* when the last launch's block-tasks ran; check all counts */
 	BENCH_QUIT,
 };
@@ -53,6 +54,7 @@ struct bench_slot {
 	char why[GS_ERROR_TEXT_MAX];
 
 	/* What it launches. */
+	char folder[512];    /* of the suite's PTX */
 	uint64_t tasks;      /* block-tasks of one launch */
 	uint32_t iterations; /* of one block-task */
 	uint32_t call;       /* enum bench_call */

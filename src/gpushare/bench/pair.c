@@ -140,8 +140,8 @@ static int warm_up(struct pair *p, struct bench_crew *crew, uint64_t first_ns,
 static int run_way(struct pair *p, const struct bench_way *way, struct figures *f,
 		   struct gs_error *err)
 {
-	static const struct bench_part unequal[] = { { 50, PRIORITY_HIGH }, { 50, PRIORITY_LOW } };
-	static const struct bench_part equal[] = { { 50, PRIORITY_LOW }, { 50, PRIORITY_LOW } };
+	static const struct bench_part unequal[] = { { 50, PRIORITY_HIGH, 0 }, { 50, PRIORITY_LOW, 0 } };
+	static const struct bench_part equal[] = { { 50, PRIORITY_LOW, 0 }, { 50, PRIORITY_LOW, 0 } };
 	struct bench_stage *stage = &p->common.stage;
 	struct bench_crew crew;
 	uint64_t alone[2];
@@ -166,7 +166,7 @@ static int run_way(struct pair *p, const struct bench_way *way, struct figures *
 static int measure_alone(struct pair *p, struct gs_error *err)
 {
 	static const struct bench_way driver = { BENCH_DRIVER, "driver" };
-	static const struct bench_part part[] = { { 1, 0 }, { 1, 0 } };
+	static const struct bench_part part[] = { { 1, 0, 0 }, { 1, 0, 0 } };
 	struct bench_crew crew;
 	uint64_t alone[2];
 	double p99;

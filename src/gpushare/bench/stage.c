@@ -186,11 +186,11 @@ pid_t bench_stage_program(struct bench_stage *stage, enum bench_share share, uin
 			  uint32_t shares, int32_t priority, struct gs_error *err)
 {
 	char self[PATH_MAX], ctl[PATH_MAX], page[PATH_MAX], pipe[PATH_MAX], socket[PATH_MAX];
-	char device[PATH_MAX], index[16], share_text[16], partition[16];
+	char device[PATH_MAX], summary[PATH_MAX], index[16], share_text[16], partition[16];
 	char *managed[] = { ctl, "run", "--shares", share_text, "--partition", partition, "--",
 			    self, "program", page, index, NULL };
 	char *plain[] = { self, "program", page, index, NULL };
-	char *env[] = { pipe, socket, device, stage->programs, NULL };
+	char *env[] = { pipe, socket, device, summary, stage->programs, NULL };
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
 	if (n < 0)
@@ -203,6 +203,7 @@ pid_t bench_stage_program(struct bench_stage *stage, enum bench_share share, uin
 		  sizeof(pipe));
 	in_folder(stage, "GPUSHARE_SOCKET=", "sock", socket, sizeof(socket));
 	in_folder(stage, "GPUSHARE_EMU_DEVICE=", "device", device, sizeof(device));
+	in_folder(stage, "GPUSHARE_SUMMARY=", "summary", summary, sizeof(summary));
 	snprintf(index, sizeof(index), "%u", slot);
 	snprintf(share_text, sizeof(share_text), "%u", shares);
 	snprintf(partition, sizeof(partition), "p%d", priority);

@@ -15,6 +15,7 @@
 #include "common/clock.h"
 #include "common/units.h"
 #include "gpushare/bench/kernel.h"
+#include "gpushare/bench/suite.h"
 
 #define LOOK_MS 1000 /* how often a waiting program looks whether its tool is there */
 
@@ -22,6 +23,8 @@ struct worker {
 	struct bench_page *page;
 	struct bench_slot *slot;
 	struct bench_kernel kernel;
+	struct bench_suite *suite; /* as loaded: number and size */
+	uint64_t number, size;
 };
 
 static int prepare(struct worker *w, struct gs_error *err)
@@ -98,6 +101,31 @@ static int calls(struct worker *w, struct gs_error *err)
 				  s->launches, s->sample, err);
 }
 
+/* The whole batch in sample[0]; another kernel or size than the last is loaded first. */
+static int suite(struct worker *w, struct gs_error *err)
+{
+	struct bench_slot *s = w->slot;
+	struct bench_sample *t = &s->sample[0];
+
+	if (!w->suite || w->number != s->call || w->size != s->tasks) {
+		bench_suite_unload(w->suite);
+		w->suite = bench_suite_load(w->kernel.cu, s->folder, s->call, s->tasks, err);
+		if (!w->suite)
+			return -1;
+		w->number = s->call;
+		w->size = s->tasks;
+	}
+	t->launch_ns = t->release_ns = gs_clock_ns();
+	for (uint32_t i = 0; i < s->launches; i++)
+		if (bench_suite_launch(w->suite, w->kernel.stream, err) < 0)
+			return -1;
+	if (bench_kernel_wait(&w->kernel, err) < 0)
+		return -1;
+	t->finish_ns = gs_clock_ns();
+	s->launched = s->launches;
+	return 0;
+}
+
 static int collect(struct worker *w, struct gs_error *err)
 {
 	struct bench_slot *s = w->slot;
@@ -128,6 +156,8 @@ static int carry_out(struct worker *w, struct gs_error *err)
 		return run(w, err);
 	case BENCH_CALLS:
 		return calls(w, err);
+	case BENCH_SUITE:
+		return suite(w, err);
 	default:
 		return collect(w, err);
 	}

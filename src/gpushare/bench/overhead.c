@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * gpushare-bench overhead: the papers' kernels alone on the GPU, in a program
+ * without gpushare and in one under it, taking turns; so both see the same
+ * clocks.  Each kernel gets the size at which it takes long enough to be worth
+ * evicting, and the shim's summary tells whether it could have been.
+ */
+#define _GNU_SOURCE
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/units.h"
+#include "gpushare/bench/bench.h"
+#include "gpushare/bench/measure.h"
+#include "gpushare/bench/suite.h"
+#include "gpushare/metrics/metrics.h"
+
+#define SUITE_MAX 64
+#define TURNS_MAX 99
+#define BATCH_NS (30 * GS_NS_PER_MS)
+#define BATCH_MAX 64
+#define RUN_S 300
+
+enum { NATIVE, MANAGED };
+
+struct overhead {
+	struct bench_common common;
+	struct bench_ways ways;
+	struct bench_yard yard;
+	const char *folder, *only;
+	uint64_t target_ns, memory;
+	uint32_t turns;
+};
+
+struct row {
+	const char *file, *kernel;
+	uint64_t q, tasks;
+	uint32_t batch;
+	double native_ns, managed_ns; /* medians, of one launch */
+	long launches, evictable;     /* under gpushare; -1: not told */
+};
+
+/* One batch by a program; ns of one launch, 0 with the reason. */
+static double batch(struct overhead *o, struct bench_crew *crew, uint32_t who, size_t i,
+		    uint64_t q, uint32_t launches, struct gs_error *err)
+{
+	struct bench_slot *s = &crew->page->slot[who];
+
+	snprintf(s->folder, sizeof(s->folder), "%s", o->folder);
+	s->call = (uint32_t)i;
+	s->tasks = q;
+	s->launches = launches;
+	bench_crew_order(crew, who, BENCH_SUITE);
+	if (bench_crew_wait(crew, who, RUN_S, err) < 0)
+		return 0;
+	return (double)(s->sample[0].finish_ns - s->sample[0].launch_ns) / launches;
+}
+
+/* The size at which a launch takes the wanted time, or what fits. */
+static int find_size(struct overhead *o, struct bench_crew *crew, size_t i, struct row *r,
+		     struct gs_error *err)
+{
+	double ns = 0;
+
+	/* Both programs hold the kernel's memory at once. */
+	for (r->q = 4; ; r->q *= 2) {
+		if (batch(o, crew, NATIVE, i, r->q, 1, err) <= 0)
+			return -1;
+		ns = batch(o, crew, NATIVE, i, r->q, 3, err);
+		if (ns <= 0)
+			return -1;
+		if (ns >= (double)o->target_ns || 2 * r->q > BENCH_SUITE_Q_MAX ||
+		    bench_suite_bytes(i, 2 * r->q) > o->memory / 3)
+			break;
+	}
+	r->tasks = bench_suite_tasks(i, r->q);
+	r->batch = (uint32_t)((double)BATCH_NS / ns);
+	r->batch = r->batch < 2 ? 2 : r->batch > BATCH_MAX ? BATCH_MAX : r->batch;
+	return 0;
+}
+
+static int compare(struct overhead *o, struct bench_crew *crew, size_t i, struct row *r,
+		   struct gs_error *err)
+{
+	double took[2][TURNS_MAX];
+
+	if (find_size(o, crew, i, r, err) < 0 ||
+	    batch(o, crew, MANAGED, i, r->q, r->batch, err) <= 0)
+		return -1;
+	for (uint32_t turn = 0; turn < o->turns; turn++)
+		for (uint32_t who = NATIVE; who <= MANAGED; who++) {
+			took[who][turn] = batch(o, crew, who, i, r->q, r->batch, err);
+			if (took[who][turn] <= 0)
+				return -1;
+		}
+	r->native_ns = gs_quantile(took[NATIVE], o->turns, 0.5);
+	r->managed_ns = gs_quantile(took[MANAGED], o->turns, 0.5);
+	return 0;
+}
+
+/* Lines of "launches evictable evictions form reason name". */
+static void read_summary(const struct bench_stage *stage, struct row *row, size_t count)
+{
+	char path[PATH_MAX], name[256];
+	long launches, evictable;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/summary", stage->folder);
+	f = fopen(path, "re");
+	if (!f)
+		return;
+	while (fscanf(f, "%ld %ld %*d %*d %*d %255s", &launches, &evictable, name) == 3)
+		for (size_t i = 0; i < count; i++)
+			if (strcmp(row[i].kernel, name) == 0) {
+				row[i].launches = launches;
+				row[i].evictable = evictable;
+			}
+	fclose(f);
+}
+
+static int run_way(struct overhead *o, const struct bench_way *way, struct row *row,
+		   size_t *count, struct gs_error *err)
+{
+	static const struct bench_part part[] = { { 1, 0, 1 }, { 100, 1, 0 } };
+	struct bench_stage *stage = &o->common.stage;
+	struct bench_crew crew;
+	char path[PATH_MAX];
+	int rc = 0;
+
+	snprintf(path, sizeof(path), "%s/summary", stage->folder);
+	remove(path);
+	if (bench_enter(&crew, stage, way, part, 2, o->yard.memory, err) < 0)
+		return -1;
+	*count = 0;
+	for (size_t i = 0; rc == 0 && i < SUITE_MAX && bench_suite_kernel(i); i++) {
+		struct row *r = &row[*count];
+
+		*r = (struct row){ .file = bench_suite_file(i), .kernel = bench_suite_kernel(i),
+				   .launches = -1 };
+		if (o->only && !strstr(r->kernel, o->only))
+			continue;
+		rc = compare(o, &crew, i, r, err);
+		++*count;
+		if (rc == 0)
+			fprintf(stderr, "gpushare-bench: %s %.3f\n", r->kernel,
+				r->managed_ns / r->native_ns);
+	}
+	bench_leave(&crew, way, rc < 0);
+	if (rc == 0)
+		read_summary(stage, row, *count);
+	return rc;
+}
+
+static void print(FILE *out, const struct bench_way *way, const struct row *r, int csv)
+{
+	fprintf(out, csv ? "%s,%s,%s,%s,%llu,%.4f,%.4f,%.4f,%ld,%ld\n"
+		: "%-9s %-7s %-5s %-30s %10llu %10.4f %10.4f %7.3f %9ld of %ld\n",
+		bench_way_isolation(way), way->policy, r->file, r->kernel,
+		(unsigned long long)r->tasks, r->native_ns / 1e6, r->managed_ns / 1e6,
+		r->managed_ns / r->native_ns, r->evictable, r->launches);
+}
+
+static void print_means(FILE *out, const struct bench_way *way, const struct row *row,
+			size_t count, int csv)
+{
+	double sum = 0, worst = 0;
+	size_t at = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		double ratio = row[i].managed_ns / row[i].native_ns;
+
+		sum += log(ratio);
+		if (ratio > worst) {
+			worst = ratio;
+			at = i;
+		}
+	}
+	fprintf(out, csv ? "# %s %s: geometric mean %.4f over %zu kernels, worst %.4f (%s)\n"
+		: "%s %s: geometric mean %.4f over %zu kernels, worst %.4f (%s)\n",
+		bench_way_isolation(way), way->policy, exp(sum / (double)count), count, worst,
+		row[at].kernel);
+}
+
+static int run_all(struct overhead *o, FILE *csv, struct gs_error *err)
+{
+	struct bench_way way[BENCH_WAYS_MAX];
+	struct row row[SUITE_MAX];
+	size_t ways = bench_ways_plan(&o->ways, way), count;
+
+	if (bench_calibrate_device(&o->common.stage, 50 * GS_NS_PER_US, &o->yard, err) < 0)
+		return -1;
+	o->memory = o->yard.memory;
+	printf("%s, CUDA driver %s: one launch of many, ms\n\n%-9s %-7s %-5s %-30s %10s %10s %10s "
+	       "%7s %s\n", o->yard.device, o->yard.driver, "isolation", "policy", "suite", "kernel",
+	       "tasks", "original", "managed", "ratio", "evictable");
+	if (csv) {
+		bench_output_head(csv, &o->common, o->yard.device, o->yard.driver);
+		fprintf(csv, "isolation,policy,suite,kernel,block_tasks,original_ms,managed_ms,"
+			"ratio,evictable,launches\n");
+	}
+	for (size_t i = 0; i < ways; i++) {
+		if (!bench_managed(way[i].share))
+			continue;
+		if (run_way(o, &way[i], row, &count, err) < 0)
+			return -1;
+		if (count == 0)
+			return gs_fail(err, "no kernel's name has '%.40s' in it", o->only);
+		for (size_t k = 0; k < count; k++) {
+			print(stdout, &way[i], &row[k], 0);
+			if (csv)
+				print(csv, &way[i], &row[k], 1);
+		}
+		print_means(stdout, &way[i], row, count, 0);
+		if (csv)
+			print_means(csv, &way[i], row, count, 1);
+	}
+	return 0;
+}
+
+static int execute(struct overhead *o)
+{
+	struct gs_error err;
+	FILE *csv = NULL;
+	int rc;
+
+	if (o->common.output && !(csv = bench_output(&o->common, ".csv")))
+		return 1;
+	rc = bench_stage_open(&o->common.stage, &err);
+	if (rc == 0)
+		rc = run_all(o, csv, &err);
+	if (rc < 0)
+		bench_fail("%s", err.text);
+	bench_stage_close(&o->common.stage);
+	if (csv && bench_output_close(csv) < 0)
+		rc = -1;
+	return rc < 0;
+}
+
+static int set_option(struct overhead *o, int option, const char *value, struct gs_error *err)
+{
+	int64_t n = 0;
+
+	switch (option) {
+	case 'k':
+		o->folder = value;
+		return 0;
+	case 'O':
+		o->only = value;
+		return 0;
+	case 'l':
+		return gs_parse_duration(value, &o->target_ns, err);
+	default: /* 'n' */
+		if (gs_parse_int(value, 1, TURNS_MAX, &n, err) < 0)
+			return -1;
+		o->turns = (uint32_t)n;
+		return 0;
+	}
+}
+
+static int run(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{ "kernels", required_argument, NULL, 'k' },
+		{ "only", required_argument, NULL, 'O' },
+		{ "length", required_argument, NULL, 'l' },
+		{ "turns", required_argument, NULL, 'n' },
+		{ "policy", required_argument, NULL, 'p' },
+		{ "isolation", required_argument, NULL, 'i' },
+		BENCH_COMMON_OPTIONS,
+		{ NULL, 0, NULL, 0 },
+	};
+	static struct overhead o = {
+		.ways = { .policy = "piv", .isolation = "contexts" }, .folder = GS_KERNELS_DIR,
+		.target_ns = GS_NS_PER_MS, .turns = 9,
+	};
+	struct gs_error err;
+	int option, status = 0;
+
+	o.common.argc = argc;
+	o.common.argv = argv;
+	while ((option = getopt_long(argc, argv, "p:i:o:h", longs, NULL)) != -1) {
+		int taken = bench_common_option(&o.common, &bench_verb_overhead, option, optarg,
+						&status);
+
+		if (taken < 0)
+			return status;
+		if (!taken)
+			taken = bench_ways_option(&o.ways, option, optarg, &err);
+		if (taken < 0 || (!taken && set_option(&o, option, optarg, &err) < 0))
+			return bench_usage(&bench_verb_overhead, "%s", err.text);
+	}
+	if (optind < argc)
+		return bench_usage(&bench_verb_overhead, "unexpected argument");
+	return execute(&o);
+}
+
+const struct bench_verb bench_verb_overhead = {
+	.name = "overhead",
+	.usage = "[OPTION]...",
+	.words = "The papers' kernels, original and under gpushare, each alone",
+	.help = "  -p, --policy LIST     (default: piv)\n"
+		"  -i, --isolation LIST  contexts, mps (default: contexts)\n"
+		"      --kernels DIR     folder of the suites' PTX (default: where it is installed)\n"
+		"      --only TEXT       kernels with this in their name\n"
+		"      --length MS       grow each kernel until it takes so long (default 1)\n"
+		"      --turns N         batches of each, in turn (default 9)\n",
+	.run = run,
+};
