@@ -16,7 +16,9 @@
 struct gs_ctl {
 	uint64_t next;      /* next block-task to claim; the whole saved state of an evicted kernel */
 	uint32_t exited;    /* workers that have left in this launch; the last one zeroes it */
-	uint32_t pad0[13];
+	uint32_t pad0;
+	uint64_t saved;     /* what `next` was when the proxy made claims fail */
+	uint32_t pad1[10];
 
 	uint32_t limit;     /* resident limit: worker i stays while i < limit; 0 evicts all */
 	uint32_t chunk;     /* block-tasks per claim, at first; at least 1 */
@@ -29,11 +31,12 @@ struct gs_ctl {
 	uint32_t done;      /* +1 when no block-task remains; the stream waits for it */
 	uint32_t proxy;     /* 1: worker 0 runs no block-tasks, it watches the stub (needs stub, workers >= 2) */
 	uint32_t rearm;     /* 1: the last block out of a finished launch sets next to 0, for the next launch */
-	uint32_t pad1;
+	uint32_t pad2;
 };
 
 _Static_assert(sizeof(struct gs_ctl) == 128, "two lines");
 _Static_assert(offsetof(struct gs_ctl, exited) == 8, "GPU layout");
+_Static_assert(offsetof(struct gs_ctl, saved) == 16, "GPU layout");
 _Static_assert(offsetof(struct gs_ctl, limit) == 64, "GPU layout");
 _Static_assert(offsetof(struct gs_ctl, total) == 80, "GPU layout");
 _Static_assert(offsetof(struct gs_ctl, nctaid) == 88, "GPU layout");
@@ -47,19 +50,22 @@ _Static_assert(offsetof(struct gs_ctl, rearm) == 120, "GPU layout");
  * What a persistent twin does with it:
  *  entry   worker 0 stores 1 to stub.started (system scope).
  *  proxy   (seed 000, section 6.3) worker 0, if asked to: reads stub.kstate, in
- *          host memory, about once a microsecond; TOEVICT: limit = 0, and it
- *          leaves; next >= total: it leaves.  So an eviction needs neither the
- *          program's process nor a copy engine.
- *  claim   thread 0: if worker >= ld.relaxed(limit): leave; else
+ *          host memory, about once a microsecond; TOEVICT: limit = 0, saved =
+ *          atom.exch(next, 2^62), so that every further claim fails, and it
+ *          leaves.  It also leaves when next >= total or all others have left
+ *          (they may have found a limit of 0 that was lifted again).  So an
+ *          eviction needs neither the program's process nor a copy engine.
+ *  claim   thread 0: if worker >= ld.relaxed(limit), read once per launch if
+ *          there is a proxy: leave; else
  *          base = atom.add(next, chunk); base >= total: leave; the block runs
  *          base .. min(base + chunk, total) - 1 in ascending order, all of them.
  *  leave   thread 0, after the block's last barrier: membar.gl (its block's
  *          writes are visible before the count), e = atom.add(exited, 1);
  *          the one with e == workers - 1 is the last block out:
  *            exited = 0; proxy: limit = UINT32_MAX, for the relaunch;
- *            n = min(next, total); stub.done = n;
+ *            next >= 2^62: next = saved; n = min(next, total); stub.done = n;
  *            n < total: membar.sys, stub.kstate = READY
- *            n == total: rearm: next = 0; membar.sys, done += 1, membar.sys,
+ *            n == total: membar.sys, rearm: next = 0; done += 1,
  *            stub.kstate = DONE (from then on the host may use the block again)
  *          (a claim beyond the end leaves `next` above total, hence the min).
  * A guarded twin is launched in one dimension with a block for each block-task
@@ -69,7 +75,8 @@ _Static_assert(offsetof(struct gs_ctl, rearm) == 120, "GPU layout");
  *          leave, else as above with a chunk of 1.  The limit only tells 0
  *          from the rest: a block's index is no worker's here, the hardware
  *          decides which blocks are resident.  No use is made of `chunk`,
- *          `chunk_max`, `chunk_ns`, `workers` and `exited`.
+ *          `chunk_max`, `chunk_ns` and `exited`; `workers` is at least 2 if there
+ *          is a proxy.
  *  leave   however the original does; nobody counts.
  * Behind each such launch, in its stream, goes one thread of PTX_END_ENTRY
  * with the same parameter alone: it does what the last block out does above.

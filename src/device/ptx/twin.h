@@ -42,7 +42,7 @@ void ptx_put_code(struct ptx_out *out, const char *code, uint32_t sm, const char
 
 /*
  * Pieces for twins with a control block.  They work on registers %__gpushare_r0
- * to r6, _d0 to _d3, _ctl, predicates _p and _q, and on the words of
+ * to r7, _d0 to _d3, _ctl, predicates _p and _q, and on the words of
  * __gpushare_slot at 32, 36 and 48 (twin.c has the layout).
  */
 extern const char ptx_proxy_code[];  /* behind PTX_TELL_STARTED; ends at $__gpushare_publish */
@@ -79,35 +79,37 @@ extern const char ptx_decode_code[]; /* block-task r6:r0 to x, y, z in r0, r1, r
 /* The last one out: READY or DONE for the stub, and the word that the stream waits for (ctl.h). */
 #define PTX_REPORT \
 	"\tmembar.gl;\n" \
+	"\tld.global.u64 %__gpushare_d1, [%__gpushare_ctl+80];\n" \
+	"\tld.global.u64 %__gpushare_d2, [%__gpushare_ctl+104];\n" \
+	"\tld.global.v4.u32 {%__gpushare_r2, %__gpushare_r3, %__gpushare_r4, %__gpushare_r5}, [%__gpushare_ctl+112];\n" \
+	"\t$L.u64 %__gpushare_d3, [%__gpushare_ctl+16];\n" \
+	"\t$L.u64 %__gpushare_d0, [%__gpushare_ctl];\n" \
 	"\tmov.u32 %__gpushare_r0, 0;\n" \
 	"\tst.global.u32 [%__gpushare_ctl+8], %__gpushare_r0;\n" \
-	"\tld.global.u32 %__gpushare_r1, [%__gpushare_ctl+116];\n" \
-	"\tsetp.ne.u32 %__gpushare_q, %__gpushare_r1, 0;\n" \
+	"\tsetp.ne.u32 %__gpushare_q, %__gpushare_r3, 0;\n" \
 	"\tmov.u32 %__gpushare_r1, 0xffffffff;\n" \
 	"\t@%__gpushare_q st.global.u32 [%__gpushare_ctl+64], %__gpushare_r1;\n" \
-	"\t$L.u64 %__gpushare_d0, [%__gpushare_ctl];\n" \
-	"\tld.global.u64 %__gpushare_d1, [%__gpushare_ctl+80];\n" \
-	"\tsetp.lt.u64 %__gpushare_p, %__gpushare_d0, %__gpushare_d1;\n" \
+	"\tsetp.ge.u64 %__gpushare_q, %__gpushare_d0, 0x4000000000000000;\n" \
+	"\t@%__gpushare_q mov.u64 %__gpushare_d0, %__gpushare_d3;\n" \
 	"\tmin.u64 %__gpushare_d0, %__gpushare_d0, %__gpushare_d1;\n" \
-	"\tld.global.u64 %__gpushare_d2, [%__gpushare_ctl+104];\n" \
+	"\t@%__gpushare_q st.global.u64 [%__gpushare_ctl], %__gpushare_d0;\n" \
+	"\tsetp.lt.u64 %__gpushare_p, %__gpushare_d0, %__gpushare_d1;\n" \
 	"\tsetp.eq.u64 %__gpushare_q, %__gpushare_d2, 0;\n" \
 	"\t@%__gpushare_q bra $__gpushare_counted;\n" \
 	"\tcvta.to.global.u64 %__gpushare_d2, %__gpushare_d2;\n" \
 	"\t$S.u64 [%__gpushare_d2+24], %__gpushare_d0;\n" \
 	"$__gpushare_counted:\n" \
+	"\tmembar.sys;\n" \
 	"\t@%__gpushare_p bra $__gpushare_left;\n" \
-	"\tld.global.u32 %__gpushare_r0, [%__gpushare_ctl+120];\n" \
-	"\tsetp.ne.u32 %__gpushare_q, %__gpushare_r0, 0;\n" \
+	"\tsetp.ne.u32 %__gpushare_q, %__gpushare_r4, 0;\n" \
 	"\tmov.u64 %__gpushare_d0, 0;\n" \
 	"\t@%__gpushare_q st.global.u64 [%__gpushare_ctl], %__gpushare_d0;\n" \
-	"\tld.global.u32 %__gpushare_r0, [%__gpushare_ctl+112];\n" \
-	"\tadd.u32 %__gpushare_r0, %__gpushare_r0, 1;\n" \
-	"\tmembar.sys;\n" \
-	"\t$S.u32 [%__gpushare_ctl+112], %__gpushare_r0;\n" \
+	"\tadd.u32 %__gpushare_r2, %__gpushare_r2, 1;\n" \
+	"\t$S.u32 [%__gpushare_ctl+112], %__gpushare_r2;\n" \
+	"\tmembar.gl;\n" \
 	"$__gpushare_left:\n" \
 	"\tsetp.eq.u64 %__gpushare_q, %__gpushare_d2, 0;\n" \
 	"\t@%__gpushare_q bra $__gpushare_out;\n" \
-	"\tmembar.sys;\n" \
 	"\tselp.u32 %__gpushare_r0, 1, 5, %__gpushare_p;\n" \
 	"\t$S.u32 [%__gpushare_d2], %__gpushare_r0;\n" \
 	"$__gpushare_out:\n" \

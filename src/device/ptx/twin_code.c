@@ -8,6 +8,7 @@
 #include <string.h>
 
 _Static_assert(offsetof(struct gs_ctl, next) == 0 && offsetof(struct gs_ctl, exited) == 8 &&
+	       offsetof(struct gs_ctl, saved) == 16 &&
 	       offsetof(struct gs_ctl, limit) == 64 && offsetof(struct gs_ctl, chunk) == 68 &&
 	       offsetof(struct gs_ctl, chunk_max) == 72 && offsetof(struct gs_ctl, chunk_ns) == 76 &&
 	       offsetof(struct gs_ctl, total) == 80 && offsetof(struct gs_ctl, nctaid) == 88 &&
@@ -32,11 +33,19 @@ const char ptx_proxy_code[] =
 	"\tld.shared.u64 %__gpushare_d2, [__gpushare_slot+48];\n"
 	"\tsetp.ge.u64 %__gpushare_q, %__gpushare_d1, %__gpushare_d2;\n"
 	"\t@%__gpushare_q bra $__gpushare_watched;\n"
+	"\t$L.u32 %__gpushare_r1, [%__gpushare_ctl+8];\n"
+	"\tld.global.u32 %__gpushare_r2, [%__gpushare_ctl+100];\n"
+	"\tadd.u32 %__gpushare_r1, %__gpushare_r1, 1;\n"
+	"\tsetp.ge.u32 %__gpushare_q, %__gpushare_r1, %__gpushare_r2;\n"
+	"\t@%__gpushare_q bra $__gpushare_watched;\n"
 	"$P"
 	"\tbra $__gpushare_watch;\n"
 	"$__gpushare_tell:\n"
 	"\tmov.u32 %__gpushare_r0, 0;\n"
 	"\t$S.u32 [%__gpushare_ctl+64], %__gpushare_r0;\n"
+	"\tmov.u64 %__gpushare_d1, 0x4000000000000000;\n"
+	"\tatom.global.exch.b64 %__gpushare_d1, [%__gpushare_ctl], %__gpushare_d1;\n"
+	"\t$S.u64 [%__gpushare_ctl+16], %__gpushare_d1;\n"
 	"$__gpushare_watched:\n"
 	"\tmov.u32 %__gpushare_r0, 0;\n"
 	"\tmov.u32 %__gpushare_r1, 0;\n"

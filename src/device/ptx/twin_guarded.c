@@ -18,7 +18,7 @@ static const char declarations[] =
 	"\t.reg .b32 %__gpushare_r<7>;\n"
 	"\t.reg .b32 %__gpushare_x, %__gpushare_y, %__gpushare_z;\n"
 	"\t.reg .b32 %__gpushare_nx, %__gpushare_ny, %__gpushare_nz;\n"
-	"\t.reg .b64 %__gpushare_ctl, %__gpushare_d<3>;\n"
+	"\t.reg .b64 %__gpushare_ctl, %__gpushare_d<4>;\n"
 	"\t.shared .align 16 .b8 __gpushare_slot[96];\n";
 
 static const char entry_code[] =
@@ -81,8 +81,8 @@ static const char end_code[] =
 	"\t.param .u64 __gpushare_ctl\n"
 	")\n{\n"
 	"\t.reg .pred %__gpushare_p, %__gpushare_q;\n"
-	"\t.reg .b32 %__gpushare_r<2>;\n"
-	"\t.reg .b64 %__gpushare_ctl, %__gpushare_d<3>;\n"
+	"\t.reg .b32 %__gpushare_r<6>;\n"
+	"\t.reg .b64 %__gpushare_ctl, %__gpushare_d<4>;\n"
 	PTX_LOAD_CTL
 	PTX_REPORT
 	"}\n";
