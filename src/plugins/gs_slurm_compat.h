@@ -23,16 +23,22 @@
 #include "src/common/slurm_xlator.h"
 #include "src/common/bitstring.h"
 #include "src/common/env.h"
+#include "src/common/hostlist.h"
 #include "src/common/list.h"
 #include "src/common/log.h"
+#include "src/common/pack.h"
 #include "src/common/read_config.h"
+#include "src/common/slurm_protocol_common.h"
 #include "src/common/xmalloc.h"
 #include "src/common/xstring.h"
 #ifdef GS_GRES_IN_INTERFACES
 #include "src/interfaces/gres.h"
+#include "src/interfaces/prep.h"
 #else
 #include "src/common/gres.h"
+#include "src/common/prep.h"
 #endif
+#include "src/slurmd/slurmd/slurmd.h"
 
 /* The library is compiled with hidden visibility; Slurm looks these up by name. */
 #define GS_EXPORT __attribute__((visibility("default")))
@@ -41,6 +47,11 @@
 typedef list_t *gs_list;
 #else
 typedef List gs_list;
+#endif
+#ifdef GS_SLURM_HOSTLIST_T
+typedef hostlist_t *gs_hostlist;
+#else
+typedef hostlist_t gs_hostlist;
 #endif
 
 #ifdef GS_GRES_PREP
@@ -80,16 +91,19 @@ GS_EXPORT int gres_p_get_step_info(gres_step_state_t *step, uint32_t node,
 				   enum gres_step_data_type type, void *data);
 #endif
 
+/* What slurmctld and slurmd look up in a prep plugin. */
+GS_EXPORT int init(void);
+GS_EXPORT void prep_p_register_callbacks(prep_callbacks_t *callbacks);
+GS_EXPORT int prep_p_prolog(job_env_t *job_env, slurm_cred_t *cred);
+GS_EXPORT int prep_p_epilog(job_env_t *job_env, slurm_cred_t *cred);
+GS_EXPORT int prep_p_prolog_slurmctld(job_record_t *job, bool *async);
+GS_EXPORT int prep_p_epilog_slurmctld(job_record_t *job, bool *async);
+GS_EXPORT void prep_p_required(prep_call_type_t type, bool *required);
+
 #ifdef GS_IN_SLURMCTLD
 /* Only for plugins of slurmctld: its partitions, nodes and jobs. */
-#include "src/common/hostlist.h"
+#include "src/slurmctld/locks.h"
 #include "src/slurmctld/slurmctld.h"
-
-#ifdef GS_SLURM_HOSTLIST_T
-typedef hostlist_t *gs_hostlist;
-#else
-typedef hostlist_t gs_hostlist;
-#endif
 
 /* What slurmctld looks up in a job_submit plugin. */
 GS_EXPORT int job_submit(job_desc_msg_t *job, uint32_t submit_uid, char **err_msg);

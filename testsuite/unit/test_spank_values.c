@@ -175,13 +175,52 @@ static void test_library_path(void **state)
 	assert_int_equal(gs_library_path("/0123456789012345678901234567", "/s", out, sizeof(out)), -1);
 }
 
+static void test_socket_path(void **state)
+{
+	struct gs_error err;
+	char out[32];
+
+	(void)state;
+	assert_int_equal(gs_socket_path("/run/s", NULL, out, sizeof(out), &err), 0);
+	assert_string_equal(out, "/run/s");
+	assert_int_equal(gs_socket_path("/run/%n/s-%n", "n1", out, sizeof(out), &err), 0);
+	assert_string_equal(out, "/run/n1/s-n1");
+	assert_int_equal(gs_socket_path("/run/100%", "n1", out, sizeof(out), &err), 0);
+	assert_string_equal(out, "/run/100%");
+	assert_int_equal(gs_socket_path("/run/%n", NULL, out, sizeof(out), &err), -1);
+	assert_int_equal(gs_socket_path("/run/%n", "", out, sizeof(out), &err), -1);
+	assert_int_equal(gs_socket_path("/run/%n", "../x", out, sizeof(out), &err), -1);
+	assert_int_equal(gs_socket_path("/%n", "0123456789012345678901234567890", out, sizeof(out),
+					&err), -1);
+	assert_int_equal(gs_socket_path("/%n", "012345678901234567890123456789", out, sizeof(out),
+					&err), 0);
+}
+
+static void test_gpu_index(void **state)
+{
+	static const char *const bad[] = { "", "0,1", "1,", "-1", "x", "4294967296", "0-1" };
+	struct gs_error err;
+	uint32_t gpu;
+
+	(void)state;
+	assert_int_equal(gs_gpu_index("0", &gpu, &err), 0);
+	assert_int_equal(gpu, 0);
+	assert_int_equal(gs_gpu_index("15", &gpu, &err), 0);
+	assert_int_equal(gpu, 15);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_int_equal(gs_gpu_index(bad[i], &gpu, &err), -1);
+	assert_int_equal(gs_gpu_index("0,1", &gpu, &err), -1);
+	assert_non_null(strstr(err.text, "0,1"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_defaults),    cmocka_unit_test(test_given),
 		cmocka_unit_test(test_bad_arguments), cmocka_unit_test(test_memory),
 		cmocka_unit_test(test_priority),    cmocka_unit_test(test_gres_count),
-		cmocka_unit_test(test_library_path),
+		cmocka_unit_test(test_library_path), cmocka_unit_test(test_socket_path),
+		cmocka_unit_test(test_gpu_index),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

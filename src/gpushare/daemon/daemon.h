@@ -12,6 +12,7 @@
 #include <sys/queue.h>
 #include <sys/types.h>
 
+#include "common/nvidia.h"
 #include "gpushare/config/config.h"
 #include "gpushare/daemon/gpu.h"
 #include "gpushare/memory/ledger.h"
@@ -28,6 +29,7 @@ struct gs_slurm_report;
 /* One configured GPU. */
 struct gs_device {
 	uint32_t index;
+	char uuid[GS_NVIDIA_TEXT_MAX]; /* as the driver names it; "": not known */
 	uint32_t shares;          /* a whole GPU */
 	uint64_t memory;          /* bytes that may be reserved in all */
 	struct gs_gpu *gpu;

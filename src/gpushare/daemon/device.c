@@ -3,6 +3,8 @@
 #define _GNU_SOURCE
 #include "gpushare/daemon/device.h"
 
+#include <string.h>
+
 #include <event2/event.h>
 
 #include "common/clock.h"
@@ -34,8 +36,11 @@ int gs_devices_init(struct gs_daemon *d, struct gs_error *err)
 	for (size_t i = 0; i < d->config->ngpu; i++) {
 		const struct gs_config_gpu *c = &d->config->gpu[i];
 		struct gs_device *dev = &d->device[d->ndevice++];
+		struct gs_nvidia nvidia;
 
 		dev->index = c->index;
+		if (gs_nvidia_of_file(GS_NVIDIA_GPUS, c->file, &nvidia) == 0)
+			memcpy(dev->uuid, nvidia.uuid, sizeof(dev->uuid));
 		dev->shares = c->shares;
 		dev->memory = c->memory;
 		dev->wake_ns = UINT64_MAX;

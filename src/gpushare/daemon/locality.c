@@ -3,72 +3,29 @@
 #define _GNU_SOURCE
 #include "gpushare/daemon/locality.h"
 
-#include <dirent.h>
 #include <hwloc.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
 
 #include "common/log.h"
-
-#define NVIDIA_GPUS "/proc/driver/nvidia/gpus"
-
-static int minor_of(const char *root, const char *busid)
-{
-	char path[512], line[256];
-	int found = -1;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%s/%s/information", root, busid);
-	f = fopen(path, "re");
-	if (!f)
-		return -1;
-	while (fgets(line, sizeof(line), f))
-		if (sscanf(line, "Device Minor: %d", &found) == 1)
-			break;
-	fclose(f);
-	return found;
-}
-
-int gs_locality_pci(const char *root, unsigned minor_no, char *busid, unsigned size)
-{
-	DIR *dir = opendir(root);
-	struct dirent *e;
-	int ret = -1;
-
-	if (!dir)
-		return -1;
-	while (ret < 0 && (e = readdir(dir)))
-		if (e->d_name[0] != '.' && strlen(e->d_name) < size &&
-		    minor_of(root, e->d_name) == (int)minor_no) {
-			strcpy(busid, e->d_name);
-			ret = 0;
-		}
-	closedir(dir);
-	return ret;
-}
+#include "common/nvidia.h"
 
 /* The cores nearest to one GPU are added to `near_by`; 1 if they are known. */
 static int add_gpu(hwloc_topology_t topology, const struct gs_config_gpu *gpu,
 		   hwloc_bitmap_t near_by)
 {
 	hwloc_obj_t obj;
-	char busid[32];
-	struct stat st;
+	struct gs_nvidia nvidia;
 
-	if (!gpu->file || stat(gpu->file, &st) < 0 || !S_ISCHR(st.st_mode) ||
-	    gs_locality_pci(NVIDIA_GPUS, minor(st.st_rdev), busid, sizeof(busid)) < 0) {
+	if (gs_nvidia_of_file(GS_NVIDIA_GPUS, gpu->file, &nvidia) < 0) {
 		gs_log(GS_LOG_INFO, "gpu %u: no PCI device behind %s: no GPU locality",
 		       gpu->index, gpu->file ? gpu->file : "it (emulated, or no File=)");
 		return 0;
 	}
-	obj = hwloc_get_pcidev_by_busidstring(topology, busid);
+	obj = hwloc_get_pcidev_by_busidstring(topology, nvidia.pci);
 	if (obj)
 		obj = hwloc_get_non_io_ancestor_obj(topology, obj);
 	if (!obj || !obj->cpuset) {
-		gs_log(GS_LOG_INFO, "gpu %u: hwloc does not know where %s is", gpu->index, busid);
+		gs_log(GS_LOG_INFO, "gpu %u: hwloc does not know where %s is", gpu->index, nvidia.pci);
 		return 0;
 	}
 	hwloc_bitmap_or(near_by, near_by, obj->cpuset);

@@ -8,11 +8,4 @@
 /* Bind this process to the cores nearest to the GPUs, if they are PCI devices; logs what it did. */
 void gs_locality_bind(const struct gs_config *config);
 
-/*
- * The PCI address of an NVIDIA device file: the folder below `root` (normally
- * /proc/driver/nvidia/gpus) whose `information` has that minor number.
- * 0, or -1 if there is none.
- */
-int gs_locality_pci(const char *root, unsigned minor, char *busid, unsigned size);
-
 #endif

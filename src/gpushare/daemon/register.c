@@ -2,6 +2,7 @@
 /* Steps come and go: slurmstepd's REGISTER and UNREGISTER, gpusharectl's LOCAL. */
 #define _GNU_SOURCE
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -37,6 +38,47 @@ static int open_credential(struct gs_peer *peer, const struct gs_msg *msg, const
 	return 0;
 }
 
+/* Append to text that has used so many of its bytes; the new number, size and more: cut. */
+static size_t append(char *text, size_t size, size_t used, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+static size_t append(char *text, size_t size, size_t used, const char *fmt, ...)
+{
+	va_list ap;
+	int n;
+
+	if (used >= size)
+		return used;
+	va_start(ap, fmt);
+	n = vsnprintf(text + used, size - used, fmt, ap);
+	va_end(ap);
+	return n < 0 ? size : used + (size_t)n;
+}
+
+/*
+ * The environment of a step on that GPU: the GPU by its UUID, where that is
+ * known, then the administrator's JobEnv lines, in which %g is the GPU's
+ * number.  -1: cut.
+ */
+static int make_env(const struct gs_config *c, const struct gs_device *device, char *text,
+		    size_t size)
+{
+	size_t used = 0;
+
+	text[0] = '\0';
+	if (*device->uuid)
+		used = append(text, size, used, "CUDA_VISIBLE_DEVICES=%s\n", device->uuid);
+	for (const char *at = c->job_env; *at; at++) {
+		if (at[0] == '%' && at[1] == 'g') {
+			used = append(text, size, used, "%u", device->index);
+			at++;
+		} else {
+			at += at[0] == '%' && at[1] == '%';
+			used = append(text, size, used, "%c", *at);
+		}
+	}
+	return used < size ? 0 : -1;
+}
+
 static int answer_registered(struct gs_peer *peer, uint32_t tag, const struct gs_step *step)
 {
 	const struct gs_config *c = peer->d->config;
@@ -49,7 +91,7 @@ static int answer_registered(struct gs_peer *peer, uint32_t tag, const struct gs
 	if (gs_msg_str(msg.registered.shim_dir, sizeof(msg.registered.shim_dir),
 		       *c->shim_dir ? c->shim_dir : GS_SHIM_DIR) < 0 ||
 	    gs_msg_str(msg.registered.driver, sizeof(msg.registered.driver), c->driver) < 0 ||
-	    gs_msg_str(msg.registered.env, sizeof(msg.registered.env), c->job_env) < 0)
+	    make_env(c, step->alloc->device, msg.registered.env, sizeof(msg.registered.env)) < 0)
 		gs_log(GS_LOG_ERROR, "ShimDir, Driver or JobEnv is too long and was cut");
 	return gs_peer_send(peer, &msg, -1);
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * gres/gpushare: shares of a node's GPU, counted by Slurm like any generic
- * resource ("Gres=gpushare:100" in slurm.conf is one GPU in hundredths).
+ * gres/gpushare: shares of a node's GPUs.
  *
- * Slurm does the counting; this plugin checks the node's configuration and
- * tells jobs, steps, prologs and epilogs how many shares of which GPU they
- * have.  It is loaded by slurmctld, slurmd and slurmstepd.
+ * slurmctld counts them GPU by GPU (records.c says how it is brought to do
+ * so); a node without gres/gpu has one GPU, whose shares are counted like any
+ * generic resource.  This plugin also tells jobs, steps, prologs and epilogs
+ * how many shares of which GPU they have.  It is loaded by slurmctld, slurmd
+ * and slurmstepd.
  */
 #define _GNU_SOURCE
 #include "plugins/gs_slurm_compat.h"
@@ -15,47 +16,65 @@
 #include <stdio.h>
 #include <string.h>
 
-#define NAME "gpushare"
+#include "plugins/gres/devices.h"
+#include "plugins/gres/records.h"
+
 #define ENV_SHARES "GPUSHARE_SHARES"
 #define ENV_GPU "GPUSHARE_GPU"
-#define ONLY_GPU 0
+#define ENV_CUDA "CUDA_VISIBLE_DEVICES"
+#define ONLY_GPU "0"
+#define GPU_LIST_MAX 256
 
 const char plugin_name[] = "Preemptively shared GPUs";
-const char plugin_type[] = "gres/" NAME;
+const char plugin_type[] = "gres/" GS_GRES_NAME;
 const uint32_t plugin_version = SLURM_VERSION_NUMBER;
 
-static int check_record(void *x, void *arg)
+static int has_file(void *x, void *arg)
 {
 	const gres_slurmd_conf_t *record = x;
-	int *rc = arg;
 
-	if (!record->name || strcmp(record->name, NAME) != 0)
+	(void)arg;
+	if (!record->name || strcmp(record->name, GS_GRES_NAME) != 0 || !record->file)
 		return 0;
-	if (record->file) {
-		error("gpushare: gres.conf: File=%s: gpushare is counted, not handed out as a device; "
-		      "name the device in gpushare.conf", record->file);
-		*rc = SLURM_ERROR;
-	}
-	return 0;
+	error("gpushare: gres.conf: File=%s: gpushare has the GPUs of gres/gpu; name the files there",
+	      record->file);
+	return -1;
 }
 
 int gres_p_node_config_load(gs_list conf_list, node_config_load_t *node)
 {
-	int rc = SLURM_SUCCESS;
+	int rc;
 
-	(void)node;
-	list_for_each(conf_list, check_record, &rc);
+	if (list_for_each(conf_list, has_file, NULL) < 0)
+		return SLURM_ERROR;
+	rc = gs_records_divide(conf_list, node);
+	if (node->in_slurmd)
+		gs_devices_load(conf_list);
 	return rc;
+}
+
+/* "1", or "0,1" for shares of two GPUs; their numbers within the job where it sees its own only. */
+static void list_gpus(const bitstr_t *bits, int within, char *text, size_t size)
+{
+	size_t used = 0;
+	int64_t n = 0;
+
+	text[0] = '\0';
+	for (int64_t i = 0; i < bit_size((bitstr_t *)bits) && used + 24 < size; i++)
+		if (bit_test((bitstr_t *)bits, i)) {
+			used += (size_t)snprintf(text + used, size - used, "%s%" PRId64,
+						 used ? "," : "", within ? n : i);
+			n++;
+		}
 }
 
 /*
  * What the user had put there goes: the step's shares are read from here by
  * the SPANK plugin, and a job without any must not look like one with.
  */
-static void set_env(char ***env, bitstr_t *bits, uint64_t count)
+static void set_env(char ***env, bitstr_t *bits, uint64_t count, gres_internal_flags_t flags)
 {
-	int64_t gpu = bits ? bit_ffs(bits) : ONLY_GPU;
-	char text[24];
+	char text[GPU_LIST_MAX];
 
 	if (!count) {
 		unsetenvp(*env, ENV_SHARES);
@@ -64,20 +83,26 @@ static void set_env(char ***env, bitstr_t *bits, uint64_t count)
 	}
 	snprintf(text, sizeof(text), "%" PRIu64, count);
 	env_array_overwrite(env, ENV_SHARES, text);
-	snprintf(text, sizeof(text), "%" PRId64, gpu < 0 ? ONLY_GPU : gpu);
+	if (!bits || bit_ffs(bits) < 0) {
+		env_array_overwrite(env, ENV_GPU, ONLY_GPU);
+		return;
+	}
+	list_gpus(bits, 0, text, sizeof(text));
 	env_array_overwrite(env, ENV_GPU, text);
+	if (flags & GRES_INTERNAL_FLAG_PROTECT_ENV)
+		return; /* whole GPUs besides: gres/gpu has set it */
+	list_gpus(bits, gres_use_local_device_index(), text, sizeof(text));
+	env_array_overwrite(env, ENV_CUDA, text);
 }
 
 void gres_p_job_set_env(char ***env, bitstr_t *bits, uint64_t count, gres_internal_flags_t flags)
 {
-	(void)flags;
-	set_env(env, bits, count);
+	set_env(env, bits, count, flags);
 }
 
 void gres_p_step_set_env(char ***env, bitstr_t *bits, uint64_t count, gres_internal_flags_t flags)
 {
-	(void)flags;
-	set_env(env, bits, count);
+	set_env(env, bits, count, flags);
 }
 
 /* A task has what its step has: shares are not divided between tasks. */
@@ -91,21 +116,19 @@ void gres_p_task_set_env(char ***env, bitstr_t *bits, uint64_t count, bitstr_t *
 	(void)flags;
 }
 
-/* slurmd has nothing to tell slurmstepd that the job's credential does not say. */
 void gres_p_send_stepd(buf_t *buffer)
 {
-	(void)buffer;
+	gs_devices_send(buffer);
 }
 
 void gres_p_recv_stepd(buf_t *buffer)
 {
-	(void)buffer;
+	gs_devices_receive(buffer);
 }
 
-/* No device files: cgroups neither grant nor deny any on gpushare's account. */
 gs_list gres_p_get_devices(void)
 {
-	return NULL;
+	return gs_devices();
 }
 
 void gres_p_step_hardware_init(bitstr_t *usable, char *settings)
@@ -146,7 +169,7 @@ void gs_gres_p_prep_set_env(char ***env, gs_gres_prep *prep, int node)
 	if (!prep->gres_cnt_node_alloc[node])
 		return;
 	set_env(env, prep->gres_bit_alloc ? prep->gres_bit_alloc[node] : NULL,
-		prep->gres_cnt_node_alloc[node]);
+		prep->gres_cnt_node_alloc[node], GRES_INTERNAL_FLAG_NONE);
 }
 
 #ifdef GS_GRES_JOB_INFO

@@ -46,6 +46,17 @@ static uint32_t env_number(spank_t spank, const char *name)
 	return (uint32_t)strtoul(text, NULL, 10);
 }
 
+/* Which GPU the step's shares are of; the first where nobody says. */
+static int gpu_of(spank_t spank, uint32_t *gpu, struct gs_error *err)
+{
+	char text[128];
+
+	*gpu = 0;
+	if (spank_getenv(spank, "GPUSHARE_GPU", text, sizeof(text)) != ESPANK_SUCCESS)
+		return 0;
+	return gs_gpu_index(text, gpu, err);
+}
+
 static int set_env(spank_t spank, const char *name, const char *value, struct gs_error *err)
 {
 	spank_err_t rc = spank_setenv(spank, name, value, 1);
@@ -107,8 +118,11 @@ static int set_environment(spank_t spank, const struct gs_spank_args *args,
 	return set_lines(spank, granted->env, err);
 }
 
-/* 1: a step with shares, described in self.step; 0: none of ours; -1: cannot tell. */
-static int describe(spank_t spank, struct gs_error *err)
+/*
+ * 1: a step with shares, described in self.step; 0: none of ours; -1: cannot
+ * tell, or, if *answer says so, cannot be.
+ */
+static int describe(spank_t spank, enum gs_answer *answer, struct gs_error *err)
 {
 	const struct gs_spank_options *options = gs_options();
 	struct gs_msg_step *step = &self.step;
@@ -116,6 +130,7 @@ static int describe(spank_t spank, struct gs_error *err)
 	struct gs_jobinfo job;
 	uid_t uid;
 
+	*answer = GS_ANSWER_ABSENT;
 	if (!shares)
 		return 0;
 	if (gs_jobinfo_load(step->job_id, &job, err) < 0)
@@ -127,7 +142,10 @@ static int describe(spank_t spank, struct gs_error *err)
 			       step->job_id);
 	step->uid = job.uid;
 	step->shares = shares < job.shares ? shares : job.shares;
-	step->gpu = env_number(spank, "GPUSHARE_GPU");
+	if (gpu_of(spank, &step->gpu, err) < 0) {
+		*answer = GS_ANSWER_REFUSED;
+		return -1;
+	}
 	step->memory = options->memory_set ? options->memory : 0;
 	step->priority_set = (uint32_t)options->priority_set;
 	step->priority = options->priority;
@@ -184,7 +202,18 @@ void gs_stepd_misconfigured(const struct gs_error *err)
 	self.why_misconfigured = *err;
 }
 
-void gs_stepd_begin(spank_t spank, const struct gs_spank_args *args)
+/* socket=, with this node's name in it, which slurmd has put into slurmstepd's environment. */
+static int find_socket(struct gs_spank_args *args, struct gs_error *err)
+{
+	char path[sizeof(args->socket)];
+
+	if (gs_socket_path(args->socket, getenv("SLURMD_NODENAME"), path, sizeof(path), err) < 0)
+		return -1;
+	memcpy(args->socket, path, sizeof(path));
+	return 0;
+}
+
+void gs_stepd_begin(spank_t spank, struct gs_spank_args *args)
 {
 	struct gs_msg_registered granted;
 	enum gs_answer answer;
@@ -195,9 +224,9 @@ void gs_stepd_begin(spank_t spank, const struct gs_spank_args *args)
 	    spank_get_item(spank, S_JOB_STEPID, &self.step.step_id) != ESPANK_SUCCESS ||
 	    self.step.step_id == SLURM_EXTERN_CONT)
 		return;
-	ours = describe(spank, &err);
+	ours = describe(spank, &answer, &err);
 	if (ours < 0) {
-		cannot_register(args, GS_ANSWER_ABSENT, &err);
+		cannot_register(args, answer, &err);
 		return;
 	}
 	if (!ours) {
@@ -205,6 +234,8 @@ void gs_stepd_begin(spank_t spank, const struct gs_spank_args *args)
 		unused_options();
 		return;
 	}
+	if (find_socket(args, &err) < 0)
+		gs_stepd_misconfigured(&err);
 	if (self.misconfigured) {
 		cannot_register(args, GS_ANSWER_ABSENT, &self.why_misconfigured);
 		return;

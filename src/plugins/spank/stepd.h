@@ -13,8 +13,8 @@
 /* The plugin's arguments are wrong: a step with shares will fail, for this reason. */
 void gs_stepd_misconfigured(const struct gs_error *err);
 
-/* As root, the environment of the step being known and no task started. */
-void gs_stepd_begin(spank_t spank, const struct gs_spank_args *args);
+/* As root, the environment of the step being known and no task started; puts the node's name into args. */
+void gs_stepd_begin(spank_t spank, struct gs_spank_args *args);
 
 /* Once the step's standard error is open: say there what went wrong. */
 void gs_stepd_tell(void);

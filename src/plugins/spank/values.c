@@ -95,6 +95,44 @@ int gs_spank_args_parse(int argc, char *const *argv, struct gs_spank_args *args,
 	return 0;
 }
 
+int gs_socket_path(const char *path, const char *node, char *out, size_t size,
+		   struct gs_error *err)
+{
+	size_t used = 0;
+
+	for (; *path; path++) {
+		const char *piece = path;
+		size_t length = 1;
+
+		if (path[0] == '%' && path[1] == 'n') {
+			if (!node || !*node || strchr(node, '/'))
+				return gs_fail(err, "socket=: %%n, and this node's name is not known");
+			piece = node;
+			length = strlen(node);
+			path++;
+		}
+		if (used + length >= size)
+			return gs_fail(err, "socket=: the path with the node's name is too long");
+		memcpy(out + used, piece, length);
+		used += length;
+	}
+	out[used] = '\0';
+	return 0;
+}
+
+int gs_gpu_index(const char *text, uint32_t *gpu, struct gs_error *err)
+{
+	int64_t value;
+
+	if (strchr(text, ','))
+		return gs_fail(err, "shares of the GPUs %.64s: a step has shares of one GPU of a node",
+			       text);
+	if (gs_parse_int(text, 0, UINT32_MAX, &value, err) < 0)
+		return -1;
+	*gpu = (uint32_t)value;
+	return 0;
+}
+
 static int bounded(const char *text, struct gs_error *err)
 {
 	if (!text || !*text)

@@ -31,6 +31,17 @@ struct gs_spank_args {
 int gs_spank_args_parse(int argc, char *const *argv, struct gs_spank_args *args,
 			struct gs_error *err);
 
+/*
+ * The socket's path with the node's name in Slurm for each %n, so that the
+ * nodes of one host can have a daemon each; node may be NULL if there is no %n.
+ * 0, or -1 with the reason.
+ */
+int gs_socket_path(const char *path, const char *node, char *out, size_t size,
+		   struct gs_error *err);
+
+/* The GPU's index in GPUSHARE_GPU.  -1 with the reason: no number, or several. */
+int gs_gpu_index(const char *text, uint32_t *gpu, struct gs_error *err);
+
 /* --gpushare-mem: bytes, at least 1 MiB.  0, or -1 with the reason. */
 int gs_option_memory(const char *text, uint64_t *bytes, struct gs_error *err);
 

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * From slurmctld's start until a node registers, a second or two, slurmctld
+ * knows how many GPUs and shares the node has, but not which share is of which
+ * GPU.  Left alone it would meanwhile
+ *  - give whole GPUs away that have shares in use,
+ *  - refuse jobs with shares at submission, and put pending ones on hold
+ *    (BadConstraints), when a running one has shares on the node.
+ * So such a node counts as not responding until it registers, which clears
+ * that, and each of its GPUs as having its part of the shares.
+ */
+#define _GNU_SOURCE
+#define GS_IN_SLURMCTLD
+#include "plugins/prep/gate.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include "plugins/gs_slurm_compat.h"
+
+#define GRES_NAME "gpushare"
+#define POLL_US 2000
+#define IDLE_POLL_US 100000
+#define FAST_POLLS 5000 /* ten seconds; a backup controller waits for days */
+
+/* slurmctld's own; slurmd loads this plugin too. */
+extern bitstr_t *avail_node_bitmap __attribute__((weak));
+extern time_t last_node_update __attribute__((weak));
+extern slurmctld_config_t slurmctld_config __attribute__((weak));
+
+static gres_node_state_t *state_of(const node_record_t *node, const char *name)
+{
+	uint32_t plugin_id = gres_build_id((char *)name);
+	gres_state_t *state = NULL;
+
+	if (node->gres_list)
+		state = list_find_first(node->gres_list, gres_find_id, &plugin_id);
+	return state ? state->gres_data : NULL;
+}
+
+/* Topology that was recovered from jobs has no sizes. */
+static void assume_shares(gres_node_state_t *ours)
+{
+	for (uint16_t i = 0; i < ours->topo_cnt; i++)
+		if (!ours->topo_gres_cnt_avail[i])
+			ours->topo_gres_cnt_avail[i] = ours->gres_cnt_config / ours->topo_cnt;
+}
+
+static int must_wait(const node_record_t *node)
+{
+	gres_node_state_t *ours = state_of(node, GRES_NAME);
+
+	if (!ours || !ours->gres_cnt_config || ours->gres_cnt_found != NO_VAL64)
+		return 0;
+	assume_shares(ours);
+	/* Those that are down or powered off register before they are used. */
+	return !IS_NODE_DOWN(node) && !IS_NODE_FUTURE(node) && !IS_NODE_POWERED_DOWN(node) &&
+	       !IS_NODE_POWERING_UP(node);
+}
+
+/*
+ * Both the answer to a ping and the registration clear NO_RESPOND, in any
+ * order, but the former alone makes the node available again: what was taken
+ * here is given back here.
+ */
+static void let_go(node_record_t *node)
+{
+	node->node_state &= ~NODE_STATE_NO_RESPOND;
+	if (!IS_NODE_DOWN(node) && !IS_NODE_DRAIN(node) && !IS_NODE_FAIL(node) &&
+	    !IS_NODE_POWERED_DOWN(node))
+		make_node_avail(node);
+	last_node_update = time(NULL);
+}
+
+/* 1 while the node must be held back; *held: it is, by us. */
+static int hold_back(node_record_t *node, char *held)
+{
+	if (!must_wait(node)) {
+		if (*held)
+			let_go(node);
+		*held = 0;
+		return 0;
+	}
+	*held = 1;
+	if (!IS_NODE_NO_RESPOND(node)) {
+		node->node_state |= NODE_STATE_NO_RESPOND;
+		bit_clear(avail_node_bitmap, node->index);
+		last_node_update = time(NULL);
+	}
+	return 1;
+}
+
+/*
+ * How many nodes are held back; -1: slurmctld has not recovered its state yet.
+ * A reconfiguration may change the nodes' number; those that still must wait
+ * are found again.
+ */
+static int look(void)
+{
+	static int known;
+	static char *held_nodes;
+	slurmctld_lock_t locks = { .node = WRITE_LOCK };
+	int held = -1;
+
+	lock_slurmctld(locks);
+	/* The table is filled under the lock, with all that belongs to it. */
+	if (node_record_count > 0 && avail_node_bitmap) {
+		if (known != node_record_count) {
+			xfree(held_nodes);
+			known = node_record_count;
+			held_nodes = xcalloc((size_t)known, 1);
+		}
+		held = 0;
+		for (int i = 0; i < node_record_count; i++)
+			if (node_record_table_ptr[i])
+				held += hold_back(node_record_table_ptr[i], &held_nodes[i]);
+	}
+	unlock_slurmctld(locks);
+	return held;
+}
+
+static void *keep_gate(void *arg)
+{
+	int held = -1;
+
+	(void)arg;
+	for (unsigned polls = 0; held != 0 && !slurmctld_config.shutdown_time; polls++) {
+		/* Filled under the lock, so 0 seen without it costs nothing. */
+		if (node_record_count > 0)
+			held = look();
+		if (held != 0)
+			usleep(polls < FAST_POLLS ? POLL_US : IDLE_POLL_US);
+	}
+	return NULL;
+}
+
+int gs_gate_start(void)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+	int rc;
+
+	if (!&avail_node_bitmap || !&last_node_update || !&slurmctld_config) {
+		error("gpushare: this slurmctld does not show its nodes to plugins");
+		return SLURM_ERROR;
+	}
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	rc = pthread_create(&thread, &attr, keep_gate, NULL);
+	pthread_attr_destroy(&attr);
+	if (rc) {
+		error("gpushare: no thread to hold nodes back");
+		return SLURM_ERROR;
+	}
+	return SLURM_SUCCESS;
+}

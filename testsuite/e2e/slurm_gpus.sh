@@ -1,0 +1,139 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Two GPUs on a node: which job has which, whole GPUs beside shares, and restarts of everything.
+. "${srcdir:-.}/testsuite/e2e/lib.sh"
+need_cluster
+[ -x "$BUILD/gpushared" ] || skip_all "gpushared was not built"
+# No program of these jobs touches CUDA: an empty file stands for the shim.
+mkdir -p "$TMP/shim" && : >"$TMP/shim/libcuda.so.1"
+start_cluster main GPUS=2 SHIM_DIR="$TMP/shim" DRIVER=/nonexistent/libcuda.so.1 GPU_MEMORY=1000M "SPANK_ARGS=timeout=10s"
+LOG=$D/log/gpushared.log
+
+sleeper() { submit --time=5 "$@" --wrap 'env | grep -E "^(GPUSHARE|CUDA)_"; exec sleep 120'; }
+runs() { reaches "$1" RUNNING; }
+# What Slurm says that the job has: gpushare:60(IDX:0).
+gres_of() { t 10 scontrol show job -d "$1" | sed -n 's/.* GRES=\(.*\)/\1/p'; }
+has_gres() { gres_of "$1" | tee -a /dev/stderr | grep -qxF -- "$2"; }
+out_has() { cat "$D/out/$1"; grep -qE -- "$2" "$D/out/$1"; }
+registered() { until_true 10 grep -qE "job $1\.batch .* shares of gpu $2," "$LOG"; }
+# daemon_has GPU SHARES
+daemon_has() {
+	t 5 gpusharectl status --json | python3 -c 'import json, sys
+gpu = json.load(sys.stdin)["gpus"][int(sys.argv[1])]
+print(gpu)
+sys.exit(gpu["shares_taken"] != int(sys.argv[2]))' "$@"
+}
+cancel() { t 10 scancel "$@"; for job; do wait_over "$job"; done; }
+
+# --- placement ---
+
+a=$(sleeper --gres=gpushare:60)
+check "a job of 60 shares has them on GPU 0" runs "$a"
+check "as scontrol show job -d says" has_gres "$a" 'gpushare:60(IDX:0)'
+b=$(sleeper --gres=gpushare:70)
+check "a second of 70 has them on GPU 1: no job's shares are divided" runs "$b"
+check "its index too" has_gres "$b" 'gpushare:70(IDX:1)'
+until_true 5 out_has "$b" CUDA_VISIBLE
+check "its environment has the index" out_has "$b" '^GPUSHARE_GPU=1$'
+check "for CUDA as well" out_has "$b" '^CUDA_VISIBLE_DEVICES=1$'
+check "and the emulated device of that GPU" out_has "$b" '^GPUSHARE_EMU_DEVICE=.*/device-1$'
+check "gpushared has the first at GPU 0" registered "$a" 0
+check "and the second at GPU 1" registered "$b" 1
+c=$(sleeper --gres=gpushare:60)
+check "60 more fit on no single GPU, though 70 are free in all" pends_for "$c" Resources
+d=$(sleeper -p high --gres=gpushare:35)
+check "35 fit on the less loaded GPU only" runs "$d"
+check "and are there" has_gres "$d" 'gpushare:35(IDX:0)'
+e=$(sleeper -p high --gres=gpushare:30)
+check "30 fit on the other only" runs "$e"
+check "and are there" has_gres "$e" 'gpushare:30(IDX:1)'
+check "the 60 still pend" in_state "$c" PENDING
+check "gpushared counts 95 shares of GPU 0" until_true 5 daemon_has 0 95
+check "and 100 of GPU 1" until_true 5 daemon_has 1 100
+
+# --- restarts with running jobs ---
+
+all_there() {
+	local job
+	for job in "$a" "$b" "$d" "$e"; do in_state "$job" RUNNING || return 1; done
+	has_gres "$a" 'gpushare:60(IDX:0)' && has_gres "$b" 'gpushare:70(IDX:1)' &&
+		has_gres "$d" 'gpushare:35(IDX:0)' && has_gres "$e" 'gpushare:30(IDX:1)'
+}
+full() { # 5 shares are free on GPU 0, none on GPU 1
+	local six five
+	six=$(submit -p high --gres=gpushare:6 --wrap true)
+	pends_for "$six" Resources || return 1
+	five=$(submit -p high --gres=gpushare:5 --wrap true)
+	t 10 scancel "$six"
+	reaches "$five" COMPLETED
+}
+restart_only() { # PROGRAM COMMAND...: end it and start it again
+	local pid program=$1
+	shift
+	pid=$(cat "$D/run/$program.pid")
+	kill "$pid" && until_true 15 test ! -e "$D/run/$program.pid" && until_true 15 test ! -d "/proc/$pid" &&
+		t 20 "$@" && until_true 10 t 3 scontrol ping
+}
+restart() { restart_only "$@" && until_true 15 node_known; }
+node_known() { t 5 sinfo -h -p low -o %T | grep -qxE 'mixed|allocated|idle'; } # no * behind it
+check "scontrol reconfigure" t 15 scontrol reconfigure
+check "leaves every job and its index" all_there
+check "and the counts" full
+check "slurmctld restarts" restart slurmctld slurmctld -f "$D/etc/slurm.conf"
+check "with every job and its index" all_there
+check "and the counts" full
+kill -KILL "$(cat "$D/run/slurmctld.pid")"
+rm -f "$D/run/slurmctld.pid"
+check "slurmctld, killed, starts again" t 20 slurmctld -f "$D/etc/slurm.conf"
+until_true 10 t 3 scontrol ping && until_true 15 node_known
+check "with every job and its index" all_there
+check "and the counts" full
+check "slurmd restarts" restart slurmd slurmd -f "$D/etc/slurm.conf"
+check "with every job and its index" all_there
+check "and the counts" full
+check "gpushared restarts" restart gpushared gpushared --config "$D/etc/gpushare.conf"
+check "and counts 95 shares of GPU 0" until_true 5 daemon_has 0 95
+check "and 100 of GPU 1" until_true 5 daemon_has 1 100
+check "a reconfiguration after all that" t 15 scontrol reconfigure
+check "leaves every job and its index" all_there
+
+# --- the end of a job ---
+
+cancel "$a"
+check "the 60 run when a GPU has room" runs "$c"
+check "on that GPU" has_gres "$c" 'gpushare:60(IDX:0)'
+
+# --- whole GPUs ---
+
+whole=$(sleeper -p high --gres=gpu:1)
+check "a whole GPU waits while both are shared" pends_for "$whole" Resources
+cancel "$b" "$e"
+check "and runs when one is not" runs "$whole"
+check "on that one" has_gres "$whole" 'gpu:1(IDX:1)'
+until_true 5 out_has "$whole" CUDA_VISIBLE
+check "with its index for CUDA" out_has "$whole" '^CUDA_VISIBLE_DEVICES=1$'
+check "and nothing of gpushare's" lacks '^GPUSHARE_(GPU|SHARES|JOB_ID)=' "$D/out/$whole"
+f=$(sleeper -p high --gres=gpushare:50)
+check "50 shares do not go to the whole GPU's" pends_for "$f" Resources
+# Before the node has registered again slurmctld does not know which share is of which GPU.
+check "nor after a restart of slurmctld" restart_only slurmctld slurmctld -f "$D/etc/slurm.conf"
+check "which takes jobs at once" test -n "$(two=$(sleeper -p high --gres=gpu:2); echo "$two" >"$TMP/two"; echo "$two")"
+two=$(cat "$TMP/two")
+check "the whole GPU's job runs on" in_state "$whole" RUNNING
+cancel "$whole"
+check "shares run on it when the whole GPU's job has ended" runs "$f"
+check "there" has_gres "$f" 'gpushare:50(IDX:1)'
+check "two whole GPUs wait meanwhile" in_state "$two" PENDING
+cancel "$c" "$d" "$f"
+check "and run when nobody has shares" runs "$two"
+one=$(submit -p high --gres=gpushare:1 --wrap true)
+check "then not even one share is to be had" pends_for "$one" Resources
+cancel "$two"
+check "until they end" reaches "$one" COMPLETED
+check "nothing stays taken of GPU 0" until_true 5 daemon_has 0 0
+check "nor of GPU 1" until_true 5 daemon_has 1 0
+
+check "the node is in service" until_true 5 node_is idle
+check "slurmctld had nothing to complain of" lacks 'gres.*(mismatch|overalloc|underflow)' "$D/log/slurmctld.log"
+
+finish
