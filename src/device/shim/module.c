@@ -7,6 +7,7 @@
 #define _GNU_SOURCE
 #include "device/shim/image.h"
 #include "device/shim/kernels.h"
+#include "device/shim/memory.h"
 #include "device/shim/session.h"
 #include "device/shim/shim.h"
 #include "device/shim/wraps.h"
@@ -22,8 +23,9 @@ static struct ptx_transformed *transformed_file(const char *path, int library)
 }
 
 /* After a load: the description, if any, belongs to the module. */
-static CUresult loaded(CUresult rc, const void *module, struct ptx_transformed *t)
+static CUresult loaded(CUresult rc, const void *module, struct ptx_transformed *t, uint64_t charged)
 {
+	shim_module_charged(rc, module, charged);
 	if (rc == CUDA_SUCCESS)
 		shim_module_add(module, t);
 	else
@@ -51,15 +53,19 @@ static int fall_back(struct ptx_transformed **t, CUresult rc)
 static CUresult load_data(CUmodule *module, const void *image, unsigned int n,
 			  CUjit_option *options, void **values)
 {
-	struct ptx_transformed *t = transformed(image, 0);
+	struct ptx_transformed *t;
+	uint64_t charged;
 	CUresult rc;
 
+	if (shim_module_charge(image, NULL, &charged) < 0)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	t = transformed(image, 0);
 	shim_gate_enter(0);
 	do
 		rc = REAL(cuModuleLoadDataEx)(module, first_choice(t, image), n, options, values);
 	while (rc != CUDA_SUCCESS && fall_back(&t, rc));
 	shim_gate_leave(0);
-	return loaded(rc, rc == CUDA_SUCCESS ? *module : NULL, t);
+	return loaded(rc, rc == CUDA_SUCCESS ? *module : NULL, t, charged);
 }
 
 SHIM_EXPORT CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int n,
@@ -75,29 +81,37 @@ SHIM_EXPORT CUresult cuModuleLoadData(CUmodule *module, const void *image)
 
 SHIM_EXPORT CUresult cuModuleLoadFatBinary(CUmodule *module, const void *fatbin)
 {
-	struct ptx_transformed *t = transformed(fatbin, 0);
+	struct ptx_transformed *t;
+	uint64_t charged;
 	CUresult rc;
 
+	if (shim_module_charge(fatbin, NULL, &charged) < 0)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	t = transformed(fatbin, 0);
 	shim_gate_enter(0);
 	do
 		rc = REAL(cuModuleLoadFatBinary)(module, first_choice(t, fatbin));
 	while (rc != CUDA_SUCCESS && fall_back(&t, rc));
 	shim_gate_leave(0);
-	return loaded(rc, rc == CUDA_SUCCESS ? *module : NULL, t);
+	return loaded(rc, rc == CUDA_SUCCESS ? *module : NULL, t, charged);
 }
 
 SHIM_EXPORT CUresult cuModuleLoad(CUmodule *module, const char *path)
 {
-	struct ptx_transformed *t = transformed_file(path, 0);
+	struct ptx_transformed *t;
+	uint64_t charged;
 	CUresult rc;
 
+	if (shim_module_charge(NULL, path, &charged) < 0)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	t = transformed_file(path, 0);
 	shim_gate_enter(0);
 	do
 		rc = t && t->text ? REAL(cuModuleLoadDataEx)(module, t->text, 0, NULL, NULL) :
 				    REAL(cuModuleLoad)(module, path);
 	while (rc != CUDA_SUCCESS && fall_back(&t, rc));
 	shim_gate_leave(0);
-	return loaded(rc, rc == CUDA_SUCCESS ? *module : NULL, t);
+	return loaded(rc, rc == CUDA_SUCCESS ? *module : NULL, t, charged);
 }
 
 SHIM_EXPORT CUresult cuModuleUnload(CUmodule module)
@@ -108,6 +122,7 @@ SHIM_EXPORT CUresult cuModuleUnload(CUmodule module)
 	shim_module_gone(module);
 	rc = REAL(cuModuleUnload)(module);
 	shim_gate_leave(0);
+	shim_module_uncharge(module);
 	return rc;
 }
 
@@ -125,16 +140,20 @@ SHIM_EXPORT CUresult cuLibraryLoadData(CUlibrary *library, const void *code,
 				       unsigned int njit, CUlibraryOption *options,
 				       void **values, unsigned int n)
 {
-	struct ptx_transformed *t = transformed(code, 1);
+	struct ptx_transformed *t;
+	uint64_t charged;
 	CUresult rc;
 
+	if (shim_module_charge(code, NULL, &charged) < 0)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	t = transformed(code, 1);
 	shim_gate_enter(0);
 	do
 		rc = REAL(cuLibraryLoadData)(library, first_choice(t, code), jit, jit_values, njit,
 					     options, values, n);
 	while (rc != CUDA_SUCCESS && fall_back(&t, rc));
 	shim_gate_leave(0);
-	return loaded(rc, rc == CUDA_SUCCESS ? *library : NULL, t);
+	return loaded(rc, rc == CUDA_SUCCESS ? *library : NULL, t, charged);
 }
 
 SHIM_EXPORT CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *path,
@@ -142,9 +161,13 @@ SHIM_EXPORT CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *path,
 					   unsigned int njit, CUlibraryOption *options,
 					   void **values, unsigned int n)
 {
-	struct ptx_transformed *t = transformed_file(path, 1);
+	struct ptx_transformed *t;
+	uint64_t charged;
 	CUresult rc;
 
+	if (shim_module_charge(NULL, path, &charged) < 0)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	t = transformed_file(path, 1);
 	shim_gate_enter(0);
 	do
 		rc = t && t->text ?
@@ -154,7 +177,7 @@ SHIM_EXPORT CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *path,
 							 options, values, n);
 	while (rc != CUDA_SUCCESS && fall_back(&t, rc));
 	shim_gate_leave(0);
-	return loaded(rc, rc == CUDA_SUCCESS ? *library : NULL, t);
+	return loaded(rc, rc == CUDA_SUCCESS ? *library : NULL, t, charged);
 }
 
 SHIM_EXPORT CUresult cuLibraryUnload(CUlibrary library)
@@ -165,6 +188,7 @@ SHIM_EXPORT CUresult cuLibraryUnload(CUlibrary library)
 	shim_module_gone(library);
 	rc = REAL(cuLibraryUnload)(library);
 	shim_gate_leave(0);
+	shim_module_uncharge(library);
 	return rc;
 }
 

@@ -23,6 +23,39 @@ CUresult cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *ptr, size_t bytes, CUmemoryPo
 CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
 		     const CUmemAllocationProp *prop, unsigned long long flags);
 CUresult cuMemRelease(CUmemGenericAllocationHandle handle);
+CUresult cuMemMap(CUdeviceptr at, size_t size, size_t offset, CUmemGenericAllocationHandle handle,
+		  unsigned long long flags);
+CUresult cuMemUnmap(CUdeviceptr at, size_t size);
+CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *addr);
+CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t keep);
+CUresult cuMemPoolDestroy(CUmemoryPool pool);
+CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute, void *value);
+CUresult cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice dev);
+CUresult cuMipmappedArrayCreate(CUmipmappedArray *array, const CUDA_ARRAY3D_DESCRIPTOR *desc,
+				unsigned int levels);
+CUresult cuMipmappedArrayDestroy(CUmipmappedArray array);
+CUresult cuGraphInstantiate_v2(CUgraphExec *exec, CUgraph graph, CUgraphNode *error_node,
+			       char *log, size_t size);
+CUresult cuGraphMemAllocNodeGetParams(CUgraphNode node, void *params);
+CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode node, CUgraph *graph);
+
+typedef struct CUextMemory_st *CUexternalMemory;
+/* CUDA_EXTERNAL_MEMORY_HANDLE_DESC */
+struct shim_external_memory {
+	unsigned int type;
+	union {
+		int fd;
+		struct {
+			void *handle;
+			const void *name;
+		} win32;
+	} handle;
+	unsigned long long size;
+	unsigned int flags;
+	unsigned int reserved[16];
+};
+CUresult cuImportExternalMemory(CUexternalMemory *memory, const struct shim_external_memory *desc);
+CUresult cuDestroyExternalMemory(CUexternalMemory memory);
 CUresult cuModuleLoadFatBinary(CUmodule *module, const void *fatbin);
 CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *path, CUjit_option *jit,
 			       void **jit_values, unsigned int njit,

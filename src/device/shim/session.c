@@ -11,6 +11,7 @@
 
 #include "device/shim/agent.h"
 #include "device/shim/force.h"
+#include "device/shim/memory.h"
 #include "device/shim/pool.h"
 #include "device/shim/shim.h"
 #include "device/shim/summary.h"
@@ -60,8 +61,10 @@ static void stop_at_exit(void)
 int shim_session_connect(struct shim_session *s, int timeout_ms, struct gs_error *err)
 {
 	struct gs_client_grant grant;
+	uint64_t used = shim_memory_regreet(s);
 
-	if (gs_client_connect(s->client, s->used, timeout_ms, &s->refused, err) < 0) {
+	if (gs_client_connect(s->client, used, timeout_ms, &s->refused, err) < 0) {
+		shim_memory_regreeted();
 		shim_log("%s", err->text);
 		return -1;
 	}
@@ -70,7 +73,9 @@ int shim_session_connect(struct shim_session *s, int timeout_ms, struct gs_error
 	s->absent = grant.absent;
 	s->signal = grant.signal;
 	s->reservation = grant.reservation;
+	s->context_memory = grant.context_memory;
 	s->connected = 1;
+	shim_memory_regreeted();
 	return 0;
 }
 

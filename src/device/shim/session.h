@@ -24,6 +24,7 @@ struct shim_session {
 	_Atomic uint32_t absent;    /* enum gs_absent */
 	_Atomic uint32_t signal;    /* enum gs_signal */
 	_Atomic uint64_t reservation; /* 0: not known */
+	_Atomic uint64_t context_memory; /* what a CUDA context is charged with */
 	_Atomic uint32_t kernels;   /* numbers given out */
 	int refused;                /* by the daemon that answered last */
 	int alone;                  /* there is to be no daemon: the agent plays it (force.h) */

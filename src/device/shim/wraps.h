@@ -10,5 +10,28 @@
 #include "device/shim/shim.h"
 
 #undef cuGetProcAddress
+#undef cuMemAlloc
+#undef cuMemAllocPitch
+#undef cuArrayCreate
+#undef cuArray3DCreate
+#undef cuCtxCreate
+#undef cuCtxDestroy
+#undef cuDevicePrimaryCtxReset
+#undef cuDevicePrimaryCtxRelease
+#undef cuGraphInstantiate
+
+/* Of addresses with 32 bits: memory_doors.c. */
+CUresult cuMemAlloc(unsigned int *ptr, unsigned int bytes);
+CUresult cuMemAllocPitch(unsigned int *ptr, unsigned int *pitch, unsigned int width,
+			 unsigned int height, unsigned int element);
+CUresult cuArrayCreate(CUarray *array, const void *d);
+CUresult cuArray3DCreate(CUarray *array, const void *d);
+/* Names that stand for the newest version in a program's source. */
+CUresult cuCtxCreate(CUcontext *ctx, unsigned int flags, CUdevice dev);
+CUresult cuCtxDestroy(CUcontext ctx);
+CUresult cuDevicePrimaryCtxReset(CUdevice dev);
+CUresult cuDevicePrimaryCtxRelease(CUdevice dev);
+CUresult cuGraphInstantiate(CUgraphExec *exec, CUgraph graph, CUgraphNode *error_node, char *log,
+			    size_t size);
 
 #endif

@@ -182,7 +182,7 @@ int gs_client_connect(struct gs_client *c, uint64_t used_bytes, int timeout_ms,
 		fd = -1;
 		goto fail;
 	}
-	c->grant = (struct gs_client_grant){ msg.welcome.reservation,
+	c->grant = (struct gs_client_grant){ msg.welcome.reservation, msg.welcome.context_memory,
 					     msg.welcome.absent, msg.welcome.gpu,
 					     msg.welcome.signal };
 	setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));

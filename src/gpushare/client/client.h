@@ -29,6 +29,7 @@ struct gs_client_options {
 /* What the daemon said of the step. */
 struct gs_client_grant {
 	uint64_t reservation; /* bytes of device memory; 0: not known yet */
+	uint64_t context_memory; /* what a CUDA context is charged with */
 	uint32_t absent;      /* enum gs_absent: what to do while no daemon answers */
 	uint32_t gpu;
 	uint32_t signal;      /* enum gs_signal: how a kernel is to be told to leave */

@@ -113,6 +113,7 @@ static int welcome(struct gs_peer *peer, uint32_t tag, int page_fd)
 	msg.welcome.signal = (uint32_t)peer->d->config->signal;
 	msg.welcome.reservation = step->reservation;
 	msg.welcome.gpu_memory = peer->device->memory;
+	msg.welcome.context_memory = peer->d->config->context_memory;
 	return gs_peer_send(peer, &msg, page_fd);
 }
 

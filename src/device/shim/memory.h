@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Counting device memory: what the doors (memory_*.c) share.
+ *
+ * A door charges before the driver is asked and returns the charge if the
+ * driver refuses; what a handle stands for is remembered under it.  Bytes are
+ * those that the program asked for.
+ */
+#ifndef GPUSHARE_SHIM_MEMORY_H
+#define GPUSHARE_SHIM_MEMORY_H
+
+#include <stdint.h>
+
+#include "device/driver/cuda.h"
+#include "device/shim/session.h"
+
+/* What a key is: two kinds never mean the same thing by the same number. */
+enum shim_holding {
+	SHIM_HOLD_POINTER, SHIM_HOLD_ARRAY, SHIM_HOLD_EXTERNAL, SHIM_HOLD_GRAPH,
+	SHIM_HOLD_MODULE, SHIM_HOLD_CONTEXT,
+	SHIM_HOLD_LIMIT, /* + CUlimit */
+	SHIM_HOLD_KINDS = SHIM_HOLD_LIMIT + CU_LIMIT_MAX
+};
+
+/* 1: the driver may be asked for so many bytes more; 0: beyond the reservation. */
+int shim_charge(struct shim_session *s, uint64_t bytes);
+void shim_uncharge(struct shim_session *s, uint64_t bytes);
+
+/*
+ * Remember what was charged under a key.  ctx: goes with that context; NULL:
+ * only with its key.  tag: the door's own, handed back by shim_unhold.
+ */
+void shim_hold(struct shim_session *s, enum shim_holding kind, uint64_t key, uint64_t bytes,
+	       CUcontext ctx, void *tag);
+
+/* Forget it.  1 and what was held; 0: not known. */
+int shim_unhold(enum shim_holding kind, uint64_t key, uint64_t *bytes, void **tag);
+
+/* Forget it and return its charge. */
+void shim_unhold_uncharge(struct shim_session *s, enum shim_holding kind, uint64_t key);
+
+/* The context is gone (NULL: every one): so is what was allocated in it. */
+void shim_unhold_context(struct shim_session *s, CUcontext ctx);
+
+/* The current context, or NULL. */
+CUcontext shim_current(void);
+
+/*
+ * Around a new HELLO: what this process holds, the lease given up.  Meanwhile
+ * nothing is charged.  The pages's lease is the daemon's from here on.
+ */
+uint64_t shim_memory_regreet(struct shim_session *s);
+void shim_memory_regreeted(void);
+
+/* Pools give back to the step what they have given back to the device (memory_pool.c). */
+void shim_pools_settle(struct shim_session *s, int trim);
+/* An asynchronous allocation is freed: to its pool. */
+void shim_pool_freed(struct shim_session *s, void *pool, uint64_t bytes);
+
+/*
+ * Around a module's load: its variables and machine code (memory_module.c).  path: of a
+ * file, or NULL: image is in memory.  -1: beyond the reservation.
+ */
+int shim_module_charge(const void *image, const char *path, uint64_t *bytes);
+/* The load's result; module: its handle when it succeeded. */
+void shim_module_charged(CUresult rc, const void *module, uint64_t bytes);
+void shim_module_uncharge(const void *module);
+
+/*
+ * One allocation: charge `bytes`, do `call`, remember `key` (valid after the
+ * call) or return the charge.
+ */
+#define SHIM_COUNTED(kind, bytes, call, key, ctx) \
+	do { \
+		struct shim_session *s_ = shim_session(); \
+		uint64_t bytes_ = (bytes); \
+		CUresult rc_; \
+		if (!s_) \
+			return call; \
+		if (!shim_charge(s_, bytes_)) \
+			return CUDA_ERROR_OUT_OF_MEMORY; \
+		rc_ = call; \
+		if (rc_ == CUDA_SUCCESS) \
+			shim_hold(s_, kind, (uint64_t)(key), bytes_, ctx, NULL); \
+		else \
+			shim_uncharge(s_, bytes_); \
+		return rc_; \
+	} while (0)
+
+/* One release: do `call`, then return what `key` held. */
+#define SHIM_UNCOUNTED(kind, key, call) \
+	do { \
+		struct shim_session *s_ = shim_session_peek(); \
+		uint64_t key_ = (uint64_t)(key); \
+		CUresult rc_ = call; \
+		if (s_ && rc_ == CUDA_SUCCESS) \
+			shim_unhold_uncharge(s_, kind, key_); \
+		return rc_; \
+	} while (0)
+
+/* The value of a driver call made behind the closed gate (hold rule). */
+#define SHIM_GATED(call) \
+	__extension__({ \
+		CUresult gated_; \
+		shim_gate_enter(0); \
+		gated_ = (call); \
+		shim_gate_leave(0); \
+		gated_; \
+	})
+
+#endif

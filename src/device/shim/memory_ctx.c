@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Contexts: what one costs (ContextMemory in gpushare.conf), the limits that
+ * make it grow, and its end, with which all that was allocated in it goes.
+ */
+#define _GNU_SOURCE
+#include <stdlib.h>
+
+#include "device/shim/context.h"
+#include "device/shim/memory.h"
+#include "device/shim/wraps.h"
+
+#define DEVICES_MAX 64
+
+/* The primary contexts that this process has retained. */
+static _Atomic(CUcontext) primary[DEVICES_MAX];
+
+static uint64_t cost(void)
+{
+	struct shim_session *s = shim_session();
+
+	return s ? s->context_memory : 0;
+}
+
+#define CREATE(call) SHIM_COUNTED(SHIM_HOLD_CONTEXT, cost(), call, (uintptr_t)*ctx, *ctx)
+
+SHIM_EXPORT CUresult cuCtxCreate(CUcontext *ctx, unsigned int flags, CUdevice dev)
+{
+	CREATE(REAL(cuCtxCreate)(ctx, flags, dev));
+}
+
+SHIM_EXPORT CUresult cuCtxCreate_v2(CUcontext *ctx, unsigned int flags, CUdevice dev)
+{
+	CREATE(REAL(cuCtxCreate_v2)(ctx, flags, dev));
+}
+
+SHIM_EXPORT CUresult cuCtxCreate_v3(CUcontext *ctx, CUexecAffinityParam *params, int n,
+				    unsigned int flags, CUdevice dev)
+{
+	CREATE(REAL(cuCtxCreate_v3)(ctx, params, n, flags, dev));
+}
+
+SHIM_EXPORT CUresult cuCtxCreate_v4(CUcontext *ctx, CUctxCreateParams *params,
+				    unsigned int flags, CUdevice dev)
+{
+	CREATE(REAL(cuCtxCreate_v4)(ctx, params, flags, dev));
+}
+
+SHIM_EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext *ctx, CUdevice dev)
+{
+	struct shim_session *s = shim_session();
+	unsigned int flags = 0;
+	int active = 1;
+	uint64_t bytes;
+	CUresult rc;
+
+	if (!s)
+		return REAL(cuDevicePrimaryCtxRetain)(ctx, dev);
+	if (REAL(cuDevicePrimaryCtxGetState)(dev, &flags, &active) != CUDA_SUCCESS)
+		active = 0;
+	bytes = active ? 0 : s->context_memory;
+	if (!shim_charge(s, bytes))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	rc = REAL(cuDevicePrimaryCtxRetain)(ctx, dev);
+	if (rc != CUDA_SUCCESS) {
+		shim_uncharge(s, bytes);
+		return rc;
+	}
+	if (bytes)
+		shim_hold(s, SHIM_HOLD_CONTEXT, (uintptr_t)*ctx, bytes, *ctx, NULL);
+	if (dev >= 0 && dev < DEVICES_MAX)
+		primary[dev] = *ctx;
+	return rc;
+}
+
+static CUresult destroy(CUcontext ctx, CUresult (*real)(CUcontext))
+{
+	struct shim_session *s = shim_session_peek();
+	CUresult rc;
+
+	shim_gate_enter(0);
+	shim_context_gone(ctx);
+	rc = real(ctx);
+	shim_gate_leave(0);
+	if (rc == CUDA_SUCCESS && s)
+		shim_unhold_context(s, ctx);
+	return rc;
+}
+
+SHIM_EXPORT CUresult cuCtxDestroy_v2(CUcontext ctx)
+{
+	return destroy(ctx, REAL(cuCtxDestroy_v2));
+}
+
+SHIM_EXPORT CUresult cuCtxDestroy(CUcontext ctx)
+{
+	return destroy(ctx, REAL(cuCtxDestroy));
+}
+
+/* The primary context of the device, if this process has it from us; NULL: whichever. */
+static CUcontext primary_of(CUdevice dev)
+{
+	return dev >= 0 && dev < DEVICES_MAX ? primary[dev] : NULL;
+}
+
+static CUresult reset(CUdevice dev, CUresult (*real)(CUdevice))
+{
+	struct shim_session *s = shim_session_peek();
+	CUresult rc;
+
+	shim_gate_enter(0);
+	shim_context_gone(primary_of(dev));
+	rc = real(dev);
+	shim_gate_leave(0);
+	if (rc == CUDA_SUCCESS && s)
+		shim_unhold_context(s, primary_of(dev));
+	return rc;
+}
+
+SHIM_EXPORT CUresult cuDevicePrimaryCtxReset_v2(CUdevice dev)
+{
+	return reset(dev, REAL(cuDevicePrimaryCtxReset_v2));
+}
+
+SHIM_EXPORT CUresult cuDevicePrimaryCtxReset(CUdevice dev)
+{
+	return reset(dev, REAL(cuDevicePrimaryCtxReset));
+}
+
+static CUresult release(CUdevice dev, CUresult (*real)(CUdevice))
+{
+	struct shim_session *s = shim_session_peek();
+	unsigned int flags = 0;
+	int active = 1;
+	CUresult rc;
+
+	shim_gate_enter(0);
+	rc = real(dev);
+	if (rc == CUDA_SUCCESS && s &&
+	    REAL(cuDevicePrimaryCtxGetState)(dev, &flags, &active) == CUDA_SUCCESS && !active) {
+		shim_context_gone(primary_of(dev));
+		shim_unhold_context(s, primary_of(dev));
+	}
+	shim_gate_leave(0);
+	return rc;
+}
+
+SHIM_EXPORT CUresult cuDevicePrimaryCtxRelease_v2(CUdevice dev)
+{
+	return release(dev, REAL(cuDevicePrimaryCtxRelease_v2));
+}
+
+SHIM_EXPORT CUresult cuDevicePrimaryCtxRelease(CUdevice dev)
+{
+	return release(dev, REAL(cuDevicePrimaryCtxRelease));
+}
+
+/* ---- limits ------------------------------------------------------------------ */
+
+/* Threads of the device that may be resident: each has a stack. */
+static uint64_t resident_threads(void)
+{
+	int sms = 0, threads = 0;
+	CUdevice dev;
+
+	if (REAL(cuCtxGetDevice)(&dev) != CUDA_SUCCESS ||
+	    REAL(cuDeviceGetAttribute)(&sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, dev) ||
+	    REAL(cuDeviceGetAttribute)(&threads,
+				       CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, dev))
+		return 0;
+	return (uint64_t)sms * (uint64_t)threads;
+}
+
+/* Device memory that a limit of this value makes a context take. */
+static uint64_t limit_bytes(CUlimit limit, size_t value)
+{
+	uint64_t each = 1, bytes;
+
+	if (limit == CU_LIMIT_STACK_SIZE)
+		each = resident_threads();
+	else if (limit != CU_LIMIT_MALLOC_HEAP_SIZE && limit != CU_LIMIT_PRINTF_FIFO_SIZE)
+		return 0;
+	return __builtin_mul_overflow(each, value, &bytes) ? UINT64_MAX : bytes;
+}
+
+/*
+ * A limit that is raised costs what it grows by; what it was before is part of
+ * the context.  A smaller one gives back no more than it had cost.
+ */
+SHIM_EXPORT CUresult cuCtxSetLimit(CUlimit limit, size_t value)
+{
+	struct shim_session *s = shim_session();
+	CUcontext ctx = s ? shim_current() : NULL;
+	uint64_t had = 0, before, after, want;
+	enum shim_holding kind;
+	size_t now = 0;
+	CUresult rc;
+
+	after = ctx ? limit_bytes(limit, value) : 0;
+	if (!after || REAL(cuCtxGetLimit)(&now, limit) != CUDA_SUCCESS)
+		return SHIM_GATED(REAL(cuCtxSetLimit)(limit, value));
+	before = limit_bytes(limit, now);
+	kind = (enum shim_holding)(SHIM_HOLD_LIMIT + (int)limit);
+	shim_unhold(kind, (uintptr_t)ctx, &had, NULL);
+	if (after > before)
+		want = had > UINT64_MAX - (after - before) ? UINT64_MAX : had + (after - before);
+	else
+		want = had > before - after ? had - (before - after) : 0;
+	if (want > had && !shim_charge(s, want - had)) {
+		rc = CUDA_ERROR_OUT_OF_MEMORY;
+	} else {
+		rc = SHIM_GATED(REAL(cuCtxSetLimit)(limit, value));
+		if (rc == CUDA_SUCCESS && want < had)
+			shim_uncharge(s, had - want);
+		if (rc != CUDA_SUCCESS && want > had)
+			shim_uncharge(s, want - had);
+		if (rc == CUDA_SUCCESS)
+			had = want;
+	}
+	if (had)
+		shim_hold(s, kind, (uintptr_t)ctx, had, ctx, NULL);
+	return rc;
+}
+
+/* ---- what the program is told -------------------------------------------------- */
+
+/* What it may still have, and what it may have in all, are the step's. */
+SHIM_EXPORT CUresult cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
+{
+	CUresult rc = REAL(cuMemGetInfo_v2)(free_bytes, total);
+	struct shim_session *s = shim_session();
+	uint64_t used = 0, reservation = 0;
+
+	if (rc != CUDA_SUCCESS || !s || !free_bytes || !total)
+		return rc;
+	shim_pools_settle(s, 0);
+	if (!s->connected || gs_client_alloc(s->client, 0, &used, &reservation) < 0) {
+		used = s->used;
+		reservation = s->reservation;
+	}
+	if (reservation && reservation < *total) {
+		uint64_t left = reservation > used ? reservation - used : 0;
+
+		*total = reservation;
+		*free_bytes = left < *free_bytes ? left : *free_bytes;
+	}
+	return rc;
+}
+
+SHIM_EXPORT CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice dev)
+{
+	CUresult rc = REAL(cuDeviceTotalMem_v2)(bytes, dev);
+	struct shim_session *s = shim_session();
+
+	if (rc == CUDA_SUCCESS && s && bytes && s->reservation && s->reservation < *bytes)
+		*bytes = s->reservation;
+	return rc;
+}

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Stream-ordered allocation.  A pool keeps what is freed for its next
+ * allocations, so memory stays charged to its pool until the pool has given
+ * it back to the device: the driver says how much a pool has.  At the limit
+ * the pools are told to give back all that is not in use.
+ */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "device/shim/memory.h"
+#include "device/shim/wraps.h"
+
+struct pool {
+	struct pool *next;
+	CUmemoryPool handle; /* NULL: the driver does not say which */
+	uint64_t live;       /* bytes of its allocations that are not freed */
+	uint64_t charged;    /* to the step for this pool, at least live */
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct pool *pools; /* under lock; records are never freed */
+
+static struct pool *pool_of(CUmemoryPool handle)
+{
+	struct pool *p = pools;
+
+	while (p && p->handle != handle)
+		p = p->next;
+	if (p || !(p = calloc(1, sizeof(*p))))
+		return p;
+	p->handle = handle;
+	p->next = pools;
+	pools = p;
+	return p;
+}
+
+/* What the pool has of the device; without an answer, what is in use. */
+static uint64_t reserved_by(CUmemoryPool handle, uint64_t otherwise)
+{
+	cuuint64_t bytes = 0;
+
+	if (handle && REAL(cuMemPoolGetAttribute)(handle, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT,
+						  &bytes) == CUDA_SUCCESS)
+		return bytes;
+	return otherwise;
+}
+
+/* What it has given back to the device need not be charged. */
+static void settle(struct shim_session *s, struct pool *p)
+{
+	uint64_t has = reserved_by(p->handle, 0), back = 0;
+
+	pthread_mutex_lock(&lock);
+	if (has < p->live)
+		has = p->live;
+	if (p->charged > has) {
+		back = p->charged - has;
+		p->charged = has;
+	}
+	pthread_mutex_unlock(&lock);
+	shim_uncharge(s, back);
+}
+
+void shim_pools_settle(struct shim_session *s, int trim)
+{
+	struct pool *p;
+
+	pthread_mutex_lock(&lock);
+	p = pools;
+	pthread_mutex_unlock(&lock);
+	for (; p; p = p->next) {
+		int idle;
+
+		pthread_mutex_lock(&lock);
+		idle = p->charged > p->live;
+		pthread_mutex_unlock(&lock);
+		if (idle && trim && p->handle)
+			REAL(cuMemPoolTrimTo)(p->handle, 0);
+		if (idle)
+			settle(s, p);
+	}
+}
+
+void shim_pool_freed(struct shim_session *s, void *pool, uint64_t bytes)
+{
+	struct pool *p = pool;
+
+	pthread_mutex_lock(&lock);
+	p->live -= bytes < p->live ? bytes : p->live;
+	pthread_mutex_unlock(&lock);
+	settle(s, p);
+}
+
+/* Room for one allocation more in the pool, the rest of which is charged. */
+static int pool_takes(struct shim_session *s, struct pool *p, uint64_t bytes)
+{
+	uint64_t want, more = 0;
+
+	pthread_mutex_lock(&lock);
+	if (__builtin_add_overflow(p->live, bytes, &want))
+		want = UINT64_MAX;
+	else if (want <= p->charged)
+		p->live = want;
+	if (want > p->charged)
+		more = want - p->charged;
+	pthread_mutex_unlock(&lock);
+	if (!more)
+		return 1;
+	/* Others may free or take meanwhile: what is charged belongs to the pool in any case. */
+	if (!shim_charge(s, more))
+		return 0;
+	pthread_mutex_lock(&lock);
+	p->charged += more;
+	p->live += bytes;
+	if (p->live > p->charged) { /* another thread has used what this one counted on */
+		more = p->live - p->charged;
+		p->live -= bytes;
+		pthread_mutex_unlock(&lock);
+		if (!shim_charge(s, more))
+			return 0;
+		pthread_mutex_lock(&lock);
+		p->charged += more;
+		p->live += bytes;
+	}
+	pthread_mutex_unlock(&lock);
+	return 1;
+}
+
+/* A graph's allocations are counted with the graph (memory_graph.c). */
+static int captured(CUstream stream, int per_thread)
+{
+	CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+	CUresult rc = per_thread ? REAL(cuStreamIsCapturing_ptsz)(stream, &status) :
+				   REAL(cuStreamIsCapturing)(stream, &status);
+
+	return rc == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+static CUmemoryPool current_pool(void)
+{
+	CUmemoryPool pool = NULL;
+	CUdevice device;
+
+	if (REAL(cuCtxGetDevice)(&device) != CUDA_SUCCESS ||
+	    REAL(cuDeviceGetMemPool)(&pool, device) != CUDA_SUCCESS)
+		return NULL;
+	return pool;
+}
+
+/* Before the driver is asked: the pool's record in *pool, NULL: not counted.  -1: no room. */
+static int begin(struct shim_session *s, CUmemoryPool handle, uint64_t bytes, CUstream stream,
+		 int per_thread, struct pool **pool)
+{
+	*pool = NULL;
+	if (!s || captured(stream, per_thread))
+		return 0;
+	pthread_mutex_lock(&lock);
+	*pool = pool_of(handle);
+	pthread_mutex_unlock(&lock);
+	return *pool && pool_takes(s, *pool, bytes) ? 0 : -1;
+}
+
+static CUresult end(struct shim_session *s, struct pool *pool, CUresult rc,
+		    const CUdeviceptr *ptr, uint64_t bytes)
+{
+	if (pool && rc == CUDA_SUCCESS)
+		shim_hold(s, SHIM_HOLD_POINTER, *ptr, bytes, NULL, pool);
+	else if (pool)
+		shim_pool_freed(s, pool, bytes);
+	return rc;
+}
+
+#define ALLOC_ASYNC(which, per_thread, call) \
+	do { \
+		struct shim_session *s_ = shim_session(); \
+		struct pool *pool_; \
+		if (begin(s_, s_ ? (which) : NULL, bytes, stream, per_thread, &pool_) < 0) \
+			return CUDA_ERROR_OUT_OF_MEMORY; \
+		return end(s_, pool_, call, ptr, bytes); \
+	} while (0)
+
+SHIM_EXPORT CUresult cuMemAllocAsync(CUdeviceptr *ptr, size_t bytes, CUstream stream)
+{
+	ALLOC_ASYNC(current_pool(), 0, REAL(cuMemAllocAsync)(ptr, bytes, stream));
+}
+
+SHIM_EXPORT CUresult cuMemAllocAsync_ptsz(CUdeviceptr *ptr, size_t bytes, CUstream stream)
+{
+	ALLOC_ASYNC(current_pool(), 1, REAL(cuMemAllocAsync_ptsz)(ptr, bytes, stream));
+}
+
+SHIM_EXPORT CUresult cuMemAllocFromPoolAsync(CUdeviceptr *ptr, size_t bytes, CUmemoryPool pool,
+					     CUstream stream)
+{
+	ALLOC_ASYNC(pool, 0, REAL(cuMemAllocFromPoolAsync)(ptr, bytes, pool, stream));
+}
+
+SHIM_EXPORT CUresult cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *ptr, size_t bytes,
+						  CUmemoryPool pool, CUstream stream)
+{
+	ALLOC_ASYNC(pool, 1, REAL(cuMemAllocFromPoolAsync_ptsz)(ptr, bytes, pool, stream));
+}
+
+SHIM_EXPORT CUresult cuMemFreeAsync(CUdeviceptr ptr, CUstream stream)
+{
+	SHIM_UNCOUNTED(SHIM_HOLD_POINTER, ptr, REAL(cuMemFreeAsync)(ptr, stream));
+}
+
+SHIM_EXPORT CUresult cuMemFreeAsync_ptsz(CUdeviceptr ptr, CUstream stream)
+{
+	SHIM_UNCOUNTED(SHIM_HOLD_POINTER, ptr, REAL(cuMemFreeAsync_ptsz)(ptr, stream));
+}
+
+static void look_at(CUmemoryPool handle)
+{
+	struct shim_session *s = shim_session_peek();
+	struct pool *p;
+
+	pthread_mutex_lock(&lock);
+	for (p = pools; p && p->handle != handle; p = p->next)
+		;
+	pthread_mutex_unlock(&lock);
+	if (s && p)
+		settle(s, p);
+}
+
+SHIM_EXPORT CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t keep)
+{
+	CUresult rc = REAL(cuMemPoolTrimTo)(pool, keep);
+
+	look_at(pool);
+	return rc;
+}
+
+/* What is still allocated from it lives on; the driver no longer answers for the rest. */
+SHIM_EXPORT CUresult cuMemPoolDestroy(CUmemoryPool pool)
+{
+	struct shim_session *s = shim_session_peek();
+	CUresult rc = REAL(cuMemPoolDestroy)(pool);
+	struct pool *p = NULL;
+
+	if (rc != CUDA_SUCCESS || !s)
+		return rc;
+	pthread_mutex_lock(&lock);
+	for (p = pools; p && p->handle != pool; p = p->next)
+		;
+	if (p)
+		p->handle = NULL; /* its number may come again */
+	pthread_mutex_unlock(&lock);
+	if (p)
+		settle(s, p);
+	return rc;
+}
