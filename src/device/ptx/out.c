@@ -8,11 +8,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
+#define HUGE_PAGE ((size_t)2 << 20)
+
+/* Like the arena's: fresh pages cost more than the text that is put there. */
 void ptx_out_reserve(struct ptx_out *out, size_t size)
 {
-	out->text = malloc(size);
-	if (out->text)
+	void *text = NULL;
+
+	if (size < 2 * HUGE_PAGE)
+		text = malloc(size);
+	else if (posix_memalign(&text, HUGE_PAGE, size) == 0)
+		madvise(text, size, MADV_HUGEPAGE);
+	else
+		text = NULL;
+	out->text = text;
+	if (text)
 		out->cap = size;
 }
 

@@ -46,11 +46,29 @@ struct ptx_owner {
 
 /* Tokens. */
 void ptx_next(struct ptx_parser *p);
-int ptx_at(const struct ptx_parser *p, char ch);          /* is it this punctuation? */
-int ptx_accept(struct ptx_parser *p, char ch);            /* take it if it is */
+
+/* Is it this punctuation? */
+static inline int ptx_at(const struct ptx_parser *p, char ch)
+{
+	return p->tok.kind == PTX_TOK_PUNCT && p->tok.ch == ch;
+}
+
+/* Take it if it is. */
+static inline int ptx_accept(struct ptx_parser *p, char ch)
+{
+	if (!ptx_at(p, ch))
+		return 0;
+	ptx_next(p);
+	return 1;
+}
+
+static inline struct ptx_slice ptx_token_slice(const struct ptx_parser *p)
+{
+	return (struct ptx_slice){ p->lex.text + p->tok.begin, p->tok.end - p->tok.begin };
+}
+
 void ptx_expect(struct ptx_parser *p, char ch);
 int ptx_at_word(const struct ptx_parser *p, const char *text); /* a word or .directive */
-struct ptx_slice ptx_token_slice(const struct ptx_parser *p);
 struct ptx_slice ptx_take_name(struct ptx_parser *p);     /* a word, or failure */
 void ptx_fail(struct ptx_parser *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int ptx_enter(struct ptx_parser *p);                      /* one level deeper; 0: too deep */

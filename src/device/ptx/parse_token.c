@@ -33,19 +33,6 @@ void ptx_next(struct ptx_parser *p)
 		ptx_fail(p, "a comment, string or character that PTX does not know");
 }
 
-int ptx_at(const struct ptx_parser *p, char ch)
-{
-	return p->tok.kind == PTX_TOK_PUNCT && p->tok.ch == ch;
-}
-
-int ptx_accept(struct ptx_parser *p, char ch)
-{
-	if (!ptx_at(p, ch))
-		return 0;
-	ptx_next(p);
-	return 1;
-}
-
 void ptx_expect(struct ptx_parser *p, char ch)
 {
 	struct ptx_slice found;
@@ -58,11 +45,6 @@ void ptx_expect(struct ptx_parser *p, char ch)
 	else
 		ptx_fail(p, "'%c' expected before '%.*s'", ch,
 			 (int)(found.len > 40 ? 40 : found.len), found.s);
-}
-
-struct ptx_slice ptx_token_slice(const struct ptx_parser *p)
-{
-	return (struct ptx_slice){ p->lex.text + p->tok.begin, p->tok.end - p->tok.begin };
 }
 
 int ptx_at_word(const struct ptx_parser *p, const char *text)

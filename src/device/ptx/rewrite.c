@@ -14,6 +14,7 @@ struct rewriter {
 	const char *text;
 	uint32_t at;            /* the body's text up to here is written */
 	const struct ptx_plan *plan; /* NULL: of a clone */
+	uint8_t reads;          /* the index, somewhere in this body */
 };
 
 static void copy_to(struct rewriter *r, uint32_t to)
@@ -39,7 +40,8 @@ static uint8_t grid_sizes_of(const struct ptx_operand *opd, uint32_t n)
 	for (uint32_t i = 0; i < n; i++) {
 		if (is_grid_size(&opd[i]))
 			which |= (uint8_t)(1u << (opd[i].comp.s[1] - 'x'));
-		which |= grid_sizes_of(opd[i].sub, opd[i].nsub);
+		if (opd[i].nsub)
+			which |= grid_sizes_of(opd[i].sub, opd[i].nsub);
 	}
 	return which;
 }
@@ -75,7 +77,8 @@ static void rewrite_operands(struct rewriter *r, const struct ptx_operand *opd, 
 				    opd[i].comp.s[1]);
 			r->at = opd[i].span.end;
 		}
-		rewrite_operands(r, opd[i].sub, opd[i].nsub);
+		if (opd[i].nsub)
+			rewrite_operands(r, opd[i].sub, opd[i].nsub);
 	}
 }
 
@@ -223,6 +226,8 @@ static void rewrite_insn(struct rewriter *r, const struct ptx_stmt *s)
 		if (r->at == s->span.end)
 			return;
 	}
+	if (!r->reads)
+		return;
 	sizes = grid_sizes_of(s->insn.opd, s->insn.nopd);
 	if (sizes) {
 		copy_to(r, s->span.begin);
@@ -235,7 +240,8 @@ void ptx_rewrite_body(struct ptx_out *out, const struct ptx_analysis *a, uint32_
 		      const struct ptx_plan *plan)
 {
 	const struct ptx_func *f = &a->module->func[func];
-	struct rewriter r = { .out = out, .a = a, .text = a->module->text, .at = f->body_begin, .plan = plan };
+	struct rewriter r = { .out = out, .a = a, .text = a->module->text, .at = f->body_begin, .plan = plan,
+			      .reads = a->func[func].index };
 
 	for (uint32_t i = 0; i < f->nstmt; i++)
 		if (f->stmt[i].kind == PTX_STMT_INSN)
