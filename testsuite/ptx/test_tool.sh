@@ -5,6 +5,8 @@ set -u
 here=${srcdir:-.}/testsuite/ptx
 tool=${GPUSHARE_PTX:-./gpushare-ptx}
 status=0
+work=$(mktemp -d) || exit 99
+trap 'rm -rf "$work"' EXIT
 
 expect() { # status pattern command...
 	want=$1 pattern=$2
@@ -34,4 +36,55 @@ expect 0 'triad__gpushare_p(' "$tool" transform "$here/corpus/stream.ptx"
 expect 0 'nothing: persistent' sh -c "'$tool' info < '$here/corpus/functions.ptx'"
 expect 0 'nothing: persistent' sh -c "'$tool' info - < '$here/corpus/functions.ptx'"
 expect 2 'cannot write' sh -c "'$tool' transform '$here/corpus/functions.ptx' > /dev/full"
+
+# which forms
+expect 0 'lanes_leave: guarded, a thread may leave before a barrier' "$tool" info "$here/golden/guarded.ptx"
+expect 0 'lanes_leave: as is, a thread may leave before a barrier' "$tool" --form persistent info "$here/golden/guarded.ptx"
+expect 0 'lanes_leave: sliced, a thread' "$tool" --form persistent,sliced info "$here/golden/guarded.ptx"
+expect 0 '^.visible .entry triad__gpushare_s(' "$tool" --form sliced transform "$here/corpus/stream.ptx"
+expect 0 '"guarded": "ASYNC_STATE"' "$tool" --json info "$here/golden/waits.ptx"
+for form in p g s; do
+	expect 0 "^.visible .entry triad__gpushare_$form(" "$tool" --form all transform "$here/corpus/stream.ptx"
+done
+expect 2 'not persistent, guarded, sliced or all' "$tool" --form persistent,round info x
+expect 2 'not persistent, guarded, sliced or all' "$tool" --form '' info x
+
+# what the assembler makes of them; this one says what a real one would
+cat > "$work/ptxas" <<'EOF'
+#!/bin/sh
+for text; do :; done
+[ -z "${PTXAS_FAILS:-}" ] || { echo "ptxas $text, line 7; error   : Unknown symbol 'x'"; exit 1; }
+sed -n 's/^\.visible \.entry \([a-zA-Z0-9_]*\).*/\1/p' "$text" | while read -r name; do
+	registers=30 spilled=0
+	case $name in
+	triad__gpushare_p) registers=$PTXAS_TWIN ;;
+	matrix_add__gpushare_p) spilled=${PTXAS_SPILLS:-0} ;;
+	esac
+	echo "ptxas info    : Compiling entry function '$name' for 'sm_90'"
+	echo "ptxas info    : Function properties for $name"
+	echo "    0 bytes stack frame, $spilled bytes spill stores, $spilled bytes spill loads"
+	echo "ptxas info    : Function properties for helper"
+	echo "    16 bytes stack frame, 8 bytes spill stores, 8 bytes spill loads"
+	echo "ptxas info    : Used $registers registers, used 1 barriers, 96 bytes smem, 384 bytes cmem[0]"
+done
+EOF
+chmod +x "$work/ptxas"
+PATH=$work:$PATH PTXAS_TWIN=32
+export PATH PTXAS_TWIN
+expect 0 'triad: persistent, registers 30 -> 32, spilled 0 -> 0 bytes, blocks of 256 threads per SM 8 -> 8$' \
+	"$tool" check --sm 90 "$here/corpus/stream.ptx"
+PTXAS_TWIN=33
+expect 1 'triad: persistent, registers 30 -> 33, spilled 0 -> 0 bytes, blocks of 256 threads per SM 8 -> 6: original kept$' \
+	"$tool" check --sm 90 "$here/corpus/stream.ptx"
+expect 1 'blocks of 64 threads per SM 32 -> 24: original kept$' "$tool" check --sm 90 --block 64 "$here/corpus/stream.ptx"
+expect 0 'blocks of 64 threads per SM 16 -> 16$' "$tool" check --sm 75 --block 64 "$here/corpus/stream.ptx"
+expect 1 '"kept": true' "$tool" --json check --sm 90 "$here/corpus/stream.ptx"
+PTXAS_TWIN=32
+expect 1 'matrix_add.*spilled 0 -> 16 bytes.*original kept$' \
+	env PTXAS_SPILLS=8 "$tool" check --sm 90 "$here/corpus/stream.ptx"
+expect 2 "stream.ptx: ptxas: line 7; error   : Unknown symbol 'x'" \
+	env PTXAS_FAILS=1 "$tool" check --sm 90 "$here/corpus/stream.ptx"
+expect 2 'compute capability 91 is not known' "$tool" check --sm 91 "$here/corpus/stream.ptx"
+expect 2 'not a number like 90' "$tool" check --sm sm_90 "$here/corpus/stream.ptx"
+expect 2 'not a number from 1 to 1024' "$tool" --block 0 check "$here/corpus/stream.ptx"
 exit $status

@@ -134,6 +134,8 @@ static int report(struct ptx_kernel *k, const struct ptx_analysis *a, uint32_t f
 		k->why_not[makers[i].form] = plan[i].why_not;
 	k->ctl_offset = plan->ctl_offset;
 	k->static_shared = plan->static_shared;
+	k->max_threads = f->reqntid[0] ? f->reqntid[0] * f->reqntid[1] * f->reqntid[2] :
+					 f->maxntid[0] * f->maxntid[1] * f->maxntid[2];
 	k->uses_barrier = (a->func[func].facts & PTX_FACT_BARRIER) != 0;
 	k->sync_aware = plan->sync_aware && plan->why_not.reason == PTX_REASON_NONE;
 	k->whole_warps = plan->whole_warps;

@@ -69,6 +69,7 @@ struct ptx_kernel {
 	uint32_t *param_size;   /* bytes */
 	uint32_t ctl_offset;    /* of the added parameter: the gs_ctl's address, or of SLICED the gs_slice */
 	uint32_t static_shared; /* bytes declared by the original, an upper bound */
+	uint32_t max_threads;   /* of a block, by .reqntid or .maxntid; 0: not said */
 	uint8_t uses_barrier;
 	uint8_t sync_aware;     /* PERSISTENT: its barriers also count threads that are done, which costs more */
 	uint8_t whole_warps;    /* PERSISTENT: launch it only if the block is one row of threads

@@ -18,12 +18,15 @@ struct request {
 	enum command command;
 	const char *path;
 	int json;
-	uint32_t sm; /* of programs, fatbins and cubins; 0: any device */
+	uint32_t sm;      /* 0: not asked for */
+	uint32_t threads; /* of a block; 0: not asked for */
+	uint32_t forms;
+	int every;
 };
 
 static void usage(FILE *to)
 {
-	fputs("Usage: gpushare-ptx [--json] [--sm NUMBER] COMMAND [FILE]\n"
+	fputs("Usage: gpushare-ptx [OPTION...] COMMAND [FILE]\n"
 	      "\n"
 	      "  info       the form that each kernel gets, or why it stays as it is\n"
 	      "  transform  the transformed module, on standard output\n"
@@ -32,10 +35,47 @@ static void usage(FILE *to)
 	      "FILE holds PTX, or for info and check is a program, a library, a fatbin or a\n"
 	      "cubin; without it, or with -, standard input is read.\n"
 	      "\n"
+	      "  -f, --form     persistent, guarded or sliced: this form or none; several, with\n"
+	      "                 commas: the best of them; all: each that the kernel may have\n"
 	      "  -j, --json     report as JSON (transform: on standard error)\n"
-	      "  -s, --sm       what a program gets on devices of this compute capability (90)\n"
+	      "  -s, --sm       what a program gets on devices of this compute capability (90);\n"
+	      "                 check of PTX: what ptxas makes of it for that\n"
+	      "  -b, --block    threads of a block, for check --sm (256, or the kernel's own bound)\n"
 	      "  -h, --help     print this and leave\n"
 	      "  -V, --version  print the version and leave\n", to);
+}
+
+/* "persistent,sliced" or "all"; -1: no such form. */
+static int parse_forms(struct request *r, const char *words)
+{
+	r->forms = 0;
+	r->every = strcmp(words, "all") == 0;
+	if (r->every) {
+		r->forms = PTX_FORMS_ALL;
+		return 0;
+	}
+	while (*words) {
+		size_t n = strcspn(words, ",");
+		int f = PTX_FORM_PERSISTENT;
+
+		while (f < PTX_FORM_COUNT && (strlen(ptx_form_name((enum ptx_form)f)) != n ||
+					      strncmp(words, ptx_form_name((enum ptx_form)f), n) != 0))
+			f++;
+		if (f == PTX_FORM_COUNT)
+			return -1;
+		r->forms |= PTX_FORM_BIT(f);
+		words += n + (words[n] == ',');
+	}
+	return r->forms ? 0 : -1;
+}
+
+/* A number between low and high; 0: it is none. */
+static uint32_t parse_number(const char *word, uint32_t low, uint32_t high)
+{
+	char *end;
+	unsigned long n = strtoul(word, &end, 10);
+
+	return *word >= '0' && *word <= '9' && !*end && n >= low && n <= high ? (uint32_t)n : 0;
 }
 
 static int find_command(const char *word, enum command *command)
@@ -48,38 +88,53 @@ static int find_command(const char *word, enum command *command)
 	return -1;
 }
 
+static int wrong(const char *option, const char *value, const char *wanted)
+{
+	fprintf(stderr, "gpushare-ptx: --%s %s: not %s\n", option, value, wanted);
+	return TOOL_ERROR;
+}
+
+/* One option; -1: go on, otherwise the status to leave with. */
+static int parse_option(struct request *r, int c)
+{
+	switch (c) {
+	case 'b':
+		r->threads = parse_number(optarg, 1, 1024);
+		return r->threads ? -1 : wrong("block", optarg, "a number from 1 to 1024");
+	case 'f':
+		return parse_forms(r, optarg) < 0 ? wrong("form", optarg, "persistent, guarded, sliced or all") : -1;
+	case 'j':
+		r->json = 1;
+		return -1;
+	case 's':
+		r->sm = parse_number(optarg, 10, 1000);
+		return r->sm ? -1 : wrong("sm", optarg, "a number like 90");
+	case 'h':
+		usage(stdout);
+		return TOOL_OK;
+	case 'V':
+		puts("gpushare-ptx " PACKAGE_VERSION);
+		return TOOL_OK;
+	default:
+		usage(stderr);
+		return TOOL_ERROR;
+	}
+}
+
 /* -1: go on; otherwise the status to leave with. */
 static int parse_arguments(int argc, char **argv, struct request *r)
 {
 	static const struct option options[] = {
-		{ "json", no_argument, NULL, 'j' }, { "sm", required_argument, NULL, 's' }, { "help", no_argument, NULL, 'h' },
-		{ "version", no_argument, NULL, 'V' }, { NULL, 0, NULL, 0 },
+		{ "block", required_argument, NULL, 'b' }, { "form", required_argument, NULL, 'f' },
+		{ "json", no_argument, NULL, 'j' }, { "sm", required_argument, NULL, 's' },
+		{ "help", no_argument, NULL, 'h' }, { "version", no_argument, NULL, 'V' }, { NULL, 0, NULL, 0 },
 	};
-	char *end;
-	int c;
+	int c, rc = -1;
 
-	while ((c = getopt_long(argc, argv, "js:hV", options, NULL)) != -1)
-		switch (c) {
-		case 'j':
-			r->json = 1;
-			break;
-		case 's':
-			r->sm = (uint32_t)strtoul(optarg, &end, 10);
-			if (*end || r->sm < 10 || r->sm > 1000) {
-				fprintf(stderr, "gpushare-ptx: --sm %s: not a number like 90\n", optarg);
-				return TOOL_ERROR;
-			}
-			break;
-		case 'h':
-			usage(stdout);
-			return TOOL_OK;
-		case 'V':
-			puts("gpushare-ptx " PACKAGE_VERSION);
-			return TOOL_OK;
-		default:
-			usage(stderr);
-			return TOOL_ERROR;
-		}
+	while (rc < 0 && (c = getopt_long(argc, argv, "b:f:js:hV", options, NULL)) != -1)
+		rc = parse_option(r, c);
+	if (rc >= 0)
+		return rc;
 	if (optind >= argc || argc - optind > 2 || find_command(argv[optind], &r->command) < 0) {
 		usage(stderr);
 		return TOOL_ERROR;
@@ -90,21 +145,54 @@ static int parse_arguments(int argc, char **argv, struct request *r)
 
 static int report(const struct request *r, FILE *to, const struct ptx_transformed *t)
 {
-	return r->json ? tool_report_json(to, r->path, t) : tool_report_text(to, r->path, t);
+	return r->json ? tool_report_json(to, r->path, t, NULL) : tool_report_text(to, r->path, t);
 }
 
-static int check(const struct request *r, const struct ptx_transformed *t)
+/* twins: by kernel, or NULL. */
+static int print_check(const struct request *r, const struct ptx_transformed *t, json_t *const *twins)
 {
-	if (r->json) {
-		if (tool_report_json(stdout, r->path, t) < 0)
-			return -1;
-	} else {
-		for (uint32_t i = 0; i < t->nkernel; i++)
-			if (t->kernel[i].form == PTX_FORM_AS_IS)
-				printf("%s:%u: %s %s\n", r->path, t->kernel[i].reason_line,
-				       t->kernel[i].name, ptx_reason_words(t->kernel[i].reason));
+	if (r->json)
+		return tool_report_json(stdout, r->path, t, twins);
+	for (uint32_t i = 0; i < t->nkernel; i++) {
+		const struct ptx_kernel *k = &t->kernel[i];
+
+		if (k->form == PTX_FORM_AS_IS)
+			printf("%s:%u: %s %s\n", r->path, k->reason_line, k->name, ptx_reason_words(k->reason));
+		else if (twins)
+			tool_print_twins(stdout, k, twins[i]);
 	}
 	return fflush(stdout);
+}
+
+/* The status to leave with; -1: the output cannot be written. */
+static int check(const struct request *r, const struct ptx_transformed *t)
+{
+	struct gs_error err = { "" };
+	struct tool_codes codes = { 0 };
+	json_t **twins = NULL;
+	uint32_t kept = 0;
+	int rc;
+
+	if (r->sm) {
+		rc = tool_knows_sm(r->sm) ? tool_assemble(&codes, t->text, t->len, r->sm, &err) :
+					    gs_fail(&err, "compute capability %u is not known", r->sm);
+		twins = rc < 0 ? NULL : calloc(t->nkernel + 1, sizeof(*twins));
+		if (!twins) {
+			fprintf(stderr, "gpushare-ptx: %s: %s\n", r->path, rc < 0 ? err.text : "no memory");
+			tool_codes_free(&codes);
+			return TOOL_ERROR;
+		}
+		for (uint32_t i = 0; i < t->nkernel; i++) {
+			twins[i] = tool_twins(&t->kernel[i], &codes, r->sm, r->threads);
+			kept += tool_is_kept(twins[i]);
+		}
+	}
+	rc = print_check(r, t, twins);
+	for (uint32_t i = 0; twins && i < t->nkernel; i++)
+		json_decref(twins[i]);
+	free(twins);
+	tool_codes_free(&codes);
+	return rc < 0 ? -1 : tool_count_as_is(t) || kept ? TOOL_NOT_PREEMPTIBLE : TOOL_OK;
 }
 
 static int run(const struct request *r, const struct ptx_transformed *t)
@@ -127,7 +215,7 @@ static int run(const struct request *r, const struct ptx_transformed *t)
 		fputs("gpushare-ptx: cannot write the output\n", stderr);
 		return TOOL_ERROR;
 	}
-	return r->command == CHECK && tool_count_as_is(t) ? TOOL_NOT_PREEMPTIBLE : TOOL_OK;
+	return rc;
 }
 
 /* A program, library, fatbin or cubin: its status to leave with. */
@@ -164,7 +252,7 @@ static int inspect(const struct request *r, const char *data, size_t len)
 
 int main(int argc, char **argv)
 {
-	struct request r = { 0 };
+	struct request r = { .forms = PTX_FORMS_ALL };
 	struct gs_error err;
 	struct ptx_transformed *t = NULL;
 	char *text;
@@ -180,7 +268,7 @@ int main(int argc, char **argv)
 		return rc;
 	}
 	if (text) {
-		t = ptx_transform(text, len, &err);
+		t = ptx_transform_forms(text, len, r.forms, r.every, &err);
 		if (!t)
 			fprintf(stderr, "gpushare-ptx: %s: %s\n", r.path, err.text);
 	} else {

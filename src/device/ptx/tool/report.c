@@ -3,8 +3,6 @@
 #define _GNU_SOURCE
 #include "device/ptx/tool/tool.h"
 
-#include <jansson.h>
-
 uint32_t tool_count_as_is(const struct ptx_transformed *t)
 {
 	uint32_t n = 0;
@@ -49,10 +47,21 @@ static json_t *json_params(const struct ptx_kernel *k)
 	return list;
 }
 
+/* Each form that the kernel may have, and why it may not have the others. */
+static json_t *json_forms(const struct ptx_kernel *k)
+{
+	json_t *forms = json_object();
+
+	for (int f = PTX_FORM_PERSISTENT; forms && f < PTX_FORM_COUNT; f++)
+		json_object_set_new(forms, ptx_form_name((enum ptx_form)f),
+				    json_string(ptx_reason_name(k->why_not[f].reason)));
+	return forms;
+}
+
 static json_t *json_kernel(const struct ptx_kernel *k)
 {
-	return json_pack("{s:s, s:s, s:s, s:s, s:I, s:o, s:I, s:I, s:b, s:b, s:b}",
-			 "name", k->name, "form", ptx_form_name(k->form),
+	return json_pack("{s:s, s:s, s:o, s:s, s:s, s:I, s:o, s:I, s:I, s:b, s:b, s:b}",
+			 "name", k->name, "form", ptx_form_name(k->form), "refusals", json_forms(k),
 			 "reason", ptx_reason_name(k->reason), "reason_words", ptx_reason_words(k->reason),
 			 "line", (json_int_t)k->reason_line, "parameters", json_params(k),
 			 "ctl_offset", (json_int_t)k->ctl_offset,
@@ -60,13 +69,18 @@ static json_t *json_kernel(const struct ptx_kernel *k)
 			 "sync_aware", k->sync_aware, "whole_warps", k->whole_warps);
 }
 
-int tool_report_json(FILE *to, const char *path, const struct ptx_transformed *t)
+int tool_report_json(FILE *to, const char *path, const struct ptx_transformed *t, json_t *const *twins)
 {
 	json_t *kernels = json_array(), *all;
 	int rc = -1;
 
-	for (uint32_t i = 0; kernels && i < t->nkernel; i++)
-		json_array_append_new(kernels, json_kernel(&t->kernel[i]));
+	for (uint32_t i = 0; kernels && i < t->nkernel; i++) {
+		json_t *k = json_kernel(&t->kernel[i]);
+
+		if (k && twins)
+			json_object_set(k, "twins", twins[i]);
+		json_array_append_new(kernels, k);
+	}
 	all = json_pack("{s:s, s:I, s:I, s:o}", "file", path, "kernel_count", (json_int_t)t->nkernel,
 			"as_is", (json_int_t)tool_count_as_is(t), "kernels", kernels);
 	if (all && json_dumpf(all, to, JSON_INDENT(2)) == 0 && fputc('\n', to) != EOF && fflush(to) == 0)
