@@ -35,7 +35,7 @@ check() { # module arch
 				if (twin !~ /__gpushare_[pgs]$/)
 					continue
 				name = substr(twin, 1, length(twin) - 12)
-				printf "%s %s %s: registers %d -> %d, spilled %d -> %d\n", arch, file, name,
+				printf "%s %s %s: registers %d -> %d, spilled %d -> %d\n", arch, file, twin,
 				       registers[name], registers[twin], spill[name], spill[twin]
 				if (spill[twin] > spill[name]) {
 					print "FAIL: a new spill in " twin " for " arch
@@ -51,7 +51,7 @@ for file; do
 	[ ! -e "${file%.ptx}.err" ] && ! grep -q '(ptxas: no)' "$file" || continue
 	own=$(sed -n 's/^[[:space:]]*\.target[[:space:]]*sm_\([0-9]*\).*/\1/p' "$file" | head -n 1)
 	[ -n "$own" ] || continue
-	"$tool" transform "$file" > "$work/out.ptx" || { echo "FAIL: transform $file"; status=1; continue; }
+	"$tool" --form all transform "$file" > "$work/out.ptx" || { echo "FAIL: transform $file"; status=1; continue; }
 	name=$(basename "$file")
 	version=$(sed -n 's/^[[:space:]]*\.version[[:space:]]*\([0-9.]*\).*/\1/p' "$file" | head -n 1)
 	for arch in 75 80 90 100 120; do
