@@ -78,7 +78,7 @@ static unsigned run_probed(struct subject *s, const struct form *f, unsigned *wa
 	unsigned evictions = 0;
 
 	for (unsigned k = 1; k <= all; k = next_k(k, all)) {
-		const struct way w = { .workers = 1 + k % 4, .chunk = 1 + k / 4 % 3, .chunk_max = 64,
+		const struct way w = { .workers = 1 + k % 4, .chunk = 1 + k / 4 % 4, .chunk_max = 64,
 				       .chunk_ns = k % 2 ? 100000 : 0, .probe_every = k };
 
 		if (s->c->kind == CASE_LARGE && k < 16)
@@ -92,7 +92,7 @@ static unsigned run_probed(struct subject *s, const struct form *f, unsigned *wa
 /* Evictions from outside, at any time, of some of the workers or all; and a count that ends early. */
 static unsigned run_plain(struct subject *s, const struct form *f, unsigned *ways)
 {
-	unsigned evictions = subject_run(s, f->form, f->run, (struct way){ .workers = 5, .chunk = 2, .chunk_max = 4 });
+	unsigned evictions = subject_run(s, f->form, f->run, (struct way){ .workers = 5, .chunk = 7, .chunk_max = 7 });
 
 	for (unsigned i = 0; i < (large ? 8 : 3); i++) {
 		const struct way w = { .workers = 1 + (i + seed) % 4 * (large ? 8 : 1), .chunk = 1 + i, .chunk_max = 8,

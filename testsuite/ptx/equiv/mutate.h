@@ -3,6 +3,9 @@
 #ifndef GPUSHARE_EQUIV_MUTATE_H
 #define GPUSHARE_EQUIV_MUTATE_H
 
+/* What a mutation that no longer fits is told apart by. */
+#define MUTATION_STALE "the mutation's code is not in the twin"
+
 struct mutation { const char *name, *words, *code, *instead, *kernel; };
 
 /* NULL: no mutation of that name. */

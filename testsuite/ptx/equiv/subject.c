@@ -166,7 +166,7 @@ void subject_open(struct subject *s, const struct rig *rig, const struct test_ca
 		fail(c, "%s: %s", c->file, err.text);
 	s->changed = s->t->text;
 	if (s->rig->mutation)
-		s->changed = must(mutation_apply(rig->mutation, s->t->text), c, "the mutation's code is not in the twin");
+		s->changed = must(mutation_apply(rig->mutation, s->t->text), c, MUTATION_STALE);
 	launch_prepare(&s->l, c, &rig->drv, s->changed, s->ast);
 	run_original(s);
 }

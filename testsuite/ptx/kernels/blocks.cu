@@ -339,3 +339,14 @@ extern "C" __global__ void many_parameters(int *out, struct large l)
 
 	out[i] = l.word[i % 1000] + l.word[(i * 7 + 3) % 1000];
 }
+
+/* The last warp writes long after the others are done: nobody may be told of the end before. */
+extern "C" __global__ void slow_writer(unsigned *out, const unsigned *in)
+{
+	unsigned v = in[blockIdx.x * blockDim.x + threadIdx.x];
+
+	if (threadIdx.x >= blockDim.x - 32)
+		for (int i = 0; i < 20000; i++)
+			v = v * 1664525u + in[i & 1023];
+	out[blockIdx.x * blockDim.x + threadIdx.x] = v;
+}

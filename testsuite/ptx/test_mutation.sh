@@ -1,0 +1,42 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Each deliberate bug of equiv/mutations.def must be caught by the equivalence run of its kernel,
+# which passes without it; a line says how each shows.
+set -u
+here=${srcdir:-.}/testsuite/ptx
+work=$(mktemp -d) || exit 99
+trap 'rm -rf "$work"' EXIT
+driver=${DRIVER:-./src/device/emu/.libs/libcuda.so.1}
+limit=12 # seconds for a kernel that waits for ever; without the bug it takes one
+status=0 count=0
+
+GPUSHARE_EMU_DEVICE=$work/device
+GPUSHARE_EMU_SMS=2
+GPUSHARE_EMU_BLOCKS_PER_SM=2
+GPUSHARE_EMU_MEMORY=268435456
+export GPUSHARE_EMU_DEVICE GPUSHARE_EMU_SMS GPUSHARE_EMU_BLOCKS_PER_SM GPUSHARE_EMU_MEMORY
+
+./ptx_equiv --list-mutations > "$work/list" || exit 1
+for kernel in $(cut -d ' ' -f 2 "$work/list" | sort -u); do
+	timeout "$limit" ./ptx_equiv "$driver" "$here" "$kernel" > "$work/out" 2>&1 ||
+		{ echo "FAIL: $kernel, without any bug:"; cat "$work/out"; exit 1; }
+done
+while read -r name kernel words; do
+	count=$((count + 1))
+	timeout "$limit" ./ptx_equiv --mutation "$name" "$driver" "$here" "$kernel" > "$work/out" 2>&1
+	rc=$?
+	how=$(grep -m 1 '^FAIL' "$work/out")
+	case $rc in
+	0) echo "FAIL: $name ($words) is not seen"; status=1 ;;
+	124) echo "$name: caught, $kernel never ends" ;;
+	1)
+		case $how in
+		*"is not in the twin"* | *module_load* | *"no such kernel"* | "")
+			echo "FAIL: $name does not fit the twin's code any more: $how"; status=1 ;;
+		*) echo "$name: caught, ${how#FAIL: }" ;;
+		esac ;;
+	*) echo "FAIL: $name: status $rc"; cat "$work/out"; status=1 ;;
+	esac
+done < "$work/list"
+[ "$count" -ge 8 ] || { echo "FAIL: only $count deliberate bugs"; status=1; }
+exit $status
