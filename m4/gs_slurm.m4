@@ -72,7 +72,8 @@ AC_DEFUN([GS_SLURM_TREE], [
     [AC_MSG_RESULT([$gs_symbols symbols])
      AC_MSG_WARN([Slurm $SLURM_VERSION wants $gs_symbols symbols of a gres plugin; gpushare knows the forms with 13 and with 11])])
   # -iquote goes before the -I. of automake: both trees have a config.h and a src/common/log.h.
-  SLURM_CPPFLAGS="-iquote $SLURM_SOURCE -I$SLURM_SOURCE$gs_gres_flags"
+  # Slurm's config.h has a PACKAGE_VERSION of its own.
+  SLURM_CPPFLAGS="-iquote $SLURM_SOURCE -I$SLURM_SOURCE$gs_gres_flags -DGS_VERSION='\"$PACKAGE_VERSION\"'"
   gs_slurm_summary="gres and job_submit for Slurm $SLURM_VERSION"
 ])
 

@@ -68,6 +68,8 @@ typedef gres_epilog_info_t gs_gres_prep;
 GS_EXPORT extern const char plugin_name[];
 GS_EXPORT extern const char plugin_type[];
 GS_EXPORT extern const uint32_t plugin_version;
+/* What gpushared and gpusharectl look up: the gpushare that it belongs to. */
+GS_EXPORT extern const char plugin_gpushare_version[];
 
 /* ... and in a gres plugin. */
 GS_EXPORT int gres_p_node_config_load(gs_list conf_list, node_config_load_t *node);

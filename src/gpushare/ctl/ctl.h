@@ -17,7 +17,7 @@ struct gs_verb {
 
 extern const struct gs_verb gs_verb_status, gs_verb_report, gs_verb_kernels, gs_verb_run,
 	gs_verb_ping, gs_verb_policy, gs_verb_priority, gs_verb_trace, gs_verb_plot,
-	gs_verb_top, gs_verb_metrics, gs_verb_memory;
+	gs_verb_top, gs_verb_metrics, gs_verb_memory, gs_verb_check;
 
 /* Print "gpusharectl: ..." on standard error; returns 1, the exit status. */
 int gs_ctl_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

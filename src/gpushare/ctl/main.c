@@ -13,7 +13,7 @@
 static const struct gs_verb *const verbs[] = {
 	&gs_verb_status, &gs_verb_top, &gs_verb_report, &gs_verb_kernels, &gs_verb_trace,
 	&gs_verb_plot, &gs_verb_metrics, &gs_verb_memory, &gs_verb_policy, &gs_verb_priority, &gs_verb_run,
-	&gs_verb_ping,
+	&gs_verb_ping, &gs_verb_check,
 };
 
 #define VERB_COUNT (sizeof(verbs) / sizeof(verbs[0]))

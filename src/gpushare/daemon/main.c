@@ -18,6 +18,7 @@
 #include "gpushare/daemon/daemonize.h"
 #include "gpushare/daemon/device.h"
 #include "gpushare/daemon/history.h"
+#include "gpushare/daemon/installation.h"
 #include "gpushare/daemon/locality.h"
 #include "gpushare/daemon/loop.h"
 #include "gpushare/daemon/memory.h"
@@ -51,6 +52,7 @@ static int start(struct gs_daemon *d, struct gs_error *err)
 	if (gs_server_listen(d, err) < 0 || gs_loop_init(d, err) < 0 ||
 	    gs_devices_init(d, err) < 0 || gs_pid_file_write(d->config->pid_file, err) < 0)
 		return -1;
+	gs_installation_look(d->config);
 	gs_locality_bind(d->config);
 	gs_admin_init(d);
 	d->slurm = gs_slurm_report_create(d);

@@ -28,6 +28,7 @@
 const char plugin_name[] = "Preemptively shared GPUs";
 const char plugin_type[] = "gres/" GS_GRES_NAME;
 const uint32_t plugin_version = SLURM_VERSION_NUMBER;
+const char plugin_gpushare_version[] = GS_VERSION;
 
 static int has_file(void *x, void *arg)
 {

@@ -26,6 +26,7 @@
 const char plugin_name[] = "gpushare requests";
 const char plugin_type[] = "job_submit/gpushare";
 const uint32_t plugin_version = SLURM_VERSION_NUMBER;
+const char plugin_gpushare_version[] = GS_VERSION;
 
 /* A job as it is submitted, or as it will be after a change. */
 struct job {

@@ -11,6 +11,7 @@
 const char plugin_name[] = "gpushare primer";
 const char plugin_type[] = "prep/gpushare";
 const uint32_t plugin_version = SLURM_VERSION_NUMBER;
+const char plugin_gpushare_version[] = GS_VERSION;
 
 int init(void)
 {

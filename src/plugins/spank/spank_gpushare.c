@@ -8,10 +8,14 @@
 
 #include "plugins/spank/options.h"
 #include "plugins/spank/stepd.h"
+#include "config.h"
 #include "plugins/spank/values.h"
 
 #pragma GCC visibility push(default)
 SPANK_PLUGIN(gpushare, 1);
+/* What gpushared and gpusharectl look up: the gpushare that it belongs to. */
+extern const char plugin_gpushare_version[];
+const char plugin_gpushare_version[] = PACKAGE_VERSION;
 spank_f slurm_spank_init;
 spank_f slurm_spank_init_post_opt;
 spank_f slurm_spank_user_init;

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Do the installed Slurm plugins belong to this daemon?  See installation.h. */
+#define _GNU_SOURCE
+#include "gpushare/daemon/installation.h"
+
+#include <stdlib.h>
+
+#include "common/log.h"
+#include "config.h"
+#include "gpushare/install/slurm_conf.h"
+
+static void look_at(char *path, uint32_t installed)
+{
+	struct gs_error err;
+
+	if (path && gs_plugin_fits(path, installed, PACKAGE_VERSION, &err) < 0)
+		gs_log(GS_LOG_ERROR, "%s: see gpusharectl check", err.text);
+	free(path);
+}
+
+void gs_installation_look(const struct gs_config *config)
+{
+	static const char *const plugins[] = {
+		"gres_gpushare.so", "prep_gpushare.so", "job_submit_gpushare.so",
+	};
+	const char *path = gs_slurm_conf_path(config->slurm_conf);
+	struct gs_slurm_conf *slurm;
+	struct gs_error err;
+	uint32_t installed = 0;
+
+	slurm = gs_slurm_conf_load(path, &err);
+	if (!slurm) {
+		gs_log(GS_LOG_DEBUG, "Slurm's plugins are not looked at: %s", err.text);
+		return;
+	}
+	gs_slurm_installed(slurm, &installed);
+	for (size_t i = 0; i < sizeof(plugins) / sizeof(plugins[0]); i++)
+		look_at(gs_slurm_plugin_path(slurm, plugins[i]), installed);
+	look_at(gs_spank_plugin_path(slurm, path), installed);
+	gs_slurm_conf_free(slurm);
+}
