@@ -100,7 +100,7 @@ broken "gres/gpu without the primer" 's/^GresTypes=.*/GresTypes=gpu,gpushare/;/^
 broken "a node without gpushare" 's/Gres=[^ ]*gpushare:[0-9]*/Gres=/' slurm.conf node 'has Gres=' 'add gpushare:N'
 broken "another number of shares than the GPUs have" 's/gpushare:100/gpushare:50/' slurm.conf node 'gpushare:50 in Slurm, 100 shares' agree
 broken "two GPUs where Slurm has one" '$aGpu=1 Memory=1G' gpushare.conf node 'gpushare:100 in Slurm, 200 shares'
-broken "a node that Slurm does not know" '$aNodeName=nonesuch' gpushare.conf node 'no NodeName line for nonesuch'
+broken "a node that Slurm does not know" '/^NodeName=/d;$aNodeName=nonesuch' gpushare.conf node 'no NodeName line for nonesuch'
 broken "gres/mps beside gpushare" 's/gpushare:100/gpushare:100,mps:100/' slurm.conf node 'gpushare beside mps or shard'
 fresh
 echo "Name=gpushare Count=100 File=/dev/nvidia0" >"$ALT/gres.conf"
@@ -211,4 +211,11 @@ controller() { # a machine without GPUs: only Slurm's part
 }
 check "on a machine without GPUs the node's part is not looked at" controller
 check "and in the end nothing is wrong still" good
+
+start_cluster two GPUS=2
+unset GPUSHARE_SOCKET GPUSHARE_CONF
+ETC=$D/etc
+check "nor with two GPUs, gres/gpu and the primer" good
+broken "gres/gpu with another number of GPUs" 's/gpu:2,/gpu:1,/' slurm.conf node '1 of gres/gpu and 2 GPUs'
+broken "two GPUs without the primer" '/^PrEpPlugins/d' slurm.conf slurm.conf 'without prep/gpushare a restart'
 finish
