@@ -238,6 +238,7 @@ static void barriers_and_exits(void **state)
 static void sets_of_forms(void **state)
 {
 	static const char lanes_leave[] = HEAD KERNEL(TID "setp.ge.u32 %p1, %r1, %r2; @%p1 ret; bar.sync 0;");
+	static const char rows[] = HEAD KERNEL(TID "setp.ge.u32 %p1, %r1, 64; @%p1 ret; bar.sync 0;");
 	static const char waits[] = HEAD KERNEL("mbarrier.init.shared.b64 [%rd1], 1;");
 	static const struct {
 		const char *text;
@@ -254,6 +255,10 @@ static void sets_of_forms(void **state)
 		{ lanes_leave, PTX_FORM_BIT(PTX_FORM_SLICED), 0, PTX_FORM_SLICED, PTX_FORM_BIT(PTX_FORM_SLICED),
 		  PTX_REASON_NONE },
 		{ lanes_leave, PTX_FORM_BIT(PTX_FORM_PERSISTENT), 1, PTX_FORM_AS_IS, 0, PTX_REASON_BARRIER_AFTER_EXIT },
+		{ rows, PTX_FORMS_ALL, 0, PTX_FORM_PERSISTENT,
+		  PTX_FORM_BIT(PTX_FORM_PERSISTENT) | PTX_FORM_BIT(PTX_FORM_GUARDED), PTX_REASON_NONE },
+		{ rows, PTX_FORM_BIT(PTX_FORM_PERSISTENT), 0, PTX_FORM_PERSISTENT, PTX_FORM_BIT(PTX_FORM_PERSISTENT),
+		  PTX_REASON_NONE },
 		{ lanes_leave, 0, 1, PTX_FORM_AS_IS, 0, PTX_REASON_NONE },
 		{ waits, PTX_FORMS_ALL, 1, PTX_FORM_SLICED, PTX_FORM_BIT(PTX_FORM_SLICED), PTX_REASON_ASYNC_STATE },
 		{ HEAD KERNEL(""), PTX_FORMS_ALL, 1, PTX_FORM_PERSISTENT, PTX_FORMS_ALL, PTX_REASON_NONE },

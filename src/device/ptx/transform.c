@@ -142,7 +142,10 @@ static int report(struct ptx_kernel *k, const struct ptx_analysis *a, uint32_t f
 	return report_params(k, f);
 }
 
-/* The best form asked for that is admissible, and why not the one before it. */
+/*
+ * The best form asked for that is admissible, and why not the one before it.
+ * A persistent twin that is not for all shapes of blocks gets another beside it.
+ */
 static void choose(const struct work *w, struct ptx_kernel *k)
 {
 	for (size_t i = 0; i < NMAKER; i++) {
@@ -160,7 +163,7 @@ static void choose(const struct work *w, struct ptx_kernel *k)
 		if (!k->forms)
 			k->form = form;
 		k->forms |= PTX_FORM_BIT(form);
-		if (!w->every)
+		if (!w->every && !(form == PTX_FORM_PERSISTENT && k->whole_warps))
 			break;
 	}
 }

@@ -72,7 +72,7 @@ struct ptx_kernel {
 	uint32_t max_threads;   /* of a block, by .reqntid or .maxntid; 0: not said */
 	uint8_t uses_barrier;
 	uint8_t sync_aware;     /* PERSISTENT: its barriers also count threads that are done, which costs more */
-	uint8_t whole_warps;    /* PERSISTENT: launch it only if the block is one row of threads
+	uint8_t whole_warps;    /* PERSISTENT: launch it, and not another of `forms`, only if the block is one row of threads
 				 * (blockDim.y == blockDim.z == 1) or blockDim.x is a multiple of 32;
 				 * otherwise lanes of a warp may part that were taken to stay together */
 };
