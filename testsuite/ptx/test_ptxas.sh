@@ -2,17 +2,18 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Every transformed module must assemble for each architecture, without a spill
 # that the original has not; the registers of both are printed.
-# Usage: test_ptxas.sh [FILE.ptx ...]; the default is the corpus and the golden files.
+# Usage: test_ptxas.sh [FILE.ptx ...]; the default is the corpus, the kernels and the golden files.
 set -u
 here=${srcdir:-.}/testsuite/ptx
 tool=${GPUSHARE_PTX:-./gpushare-ptx}
 ptxas=$(command -v ptxas || echo /usr/local/cuda/bin/ptxas)
 [ -x "$ptxas" ] || { echo "SKIP: no ptxas on this machine"; exit 77; }
-[ $# -gt 0 ] || set -- "$here"/corpus/*.ptx "$here"/golden/*.ptx
+[ $# -gt 0 ] || set -- "$here"/corpus/*.ptx "$here"/kernels/*.ptx "$here"/golden/*.ptx
 
 work=$(mktemp -d) || exit 99
 trap 'rm -rf "$work"' EXIT
 status=0
+: > "$work/all"
 
 # registers and spills of each entry, from ptxas -v: name registers spilled-bytes
 table() {
@@ -43,7 +44,20 @@ check() { # module arch
 				}
 			}
 			exit bad
-		}' "$work/table" || status=1
+		}' "$work/table" > "$work/lines" || status=1
+	cat "$work/lines"
+	cat "$work/lines" >> "$work/all"
+}
+
+# by architecture and form: how many more registers
+summary() {
+	sed -n 's/^\(sm_[0-9]*\) [^ ]* [^ ]*__gpushare_\([pgs]\): registers \([0-9]*\) -> \([0-9]*\),.*/\1 \2 \3 \4/p' "$work/all" |
+	awk '{ k = $1 " " $2; n[k]++; sum[k] += $4 - $3; if (n[k] == 1 || $4 - $3 > most[k]) most[k] = $4 - $3 }
+	     END { for (k in n) {
+			split(k, w, " ")
+			form = w[2] == "p" ? "persistent" : w[2] == "g" ? "guarded" : "sliced"
+			printf "%s %s: %d twins, registers %+.1f on average, at most %+d\n", w[1], form, n[k], sum[k] / n[k], most[k]
+	     } }' | sort -V
 }
 
 for file; do
@@ -54,6 +68,9 @@ for file; do
 	"$tool" --form all transform "$file" > "$work/out.ptx" || { echo "FAIL: transform $file"; status=1; continue; }
 	name=$(basename "$file")
 	version=$(sed -n 's/^[[:space:]]*\.version[[:space:]]*\([0-9.]*\).*/\1/p' "$file" | head -n 1)
+	# functions from elsewhere are left to a linker
+	relocatable=
+	! grep -q '^[[:space:]]*\.extern[[:space:]]*\.func' "$file" || relocatable=-c
 	for arch in 75 80 90 100 120; do
 		[ "$own" -le "$arch" ] || continue
 		# the ISA must know the architecture
@@ -61,7 +78,7 @@ for file; do
 		isa=$(printf '%s\n%s\n' "$isa" "$version" | sort -n | tail -n 1)
 		sed -e "s/^\([[:space:]]*\.version\).*/\1 $isa/" \
 		    -e "s/^\([[:space:]]*\.target[[:space:]]*\)sm_[0-9]*[af]*/\1sm_$arch/" "$work/out.ptx" > "$work/$arch.ptx"
-		if ! timeout 120 "$ptxas" -v -arch="sm_$arch" -o "$work/cubin" "$work/$arch.ptx" > "$work/log" 2>&1; then
+		if ! timeout 120 "$ptxas" $relocatable -v -arch="sm_$arch" -o "$work/cubin" "$work/$arch.ptx" > "$work/log" 2>&1; then
 			echo "FAIL: $name does not assemble for sm_$arch:"
 			grep -v '^ptxas info' "$work/log" | head -n 5
 			status=1
@@ -70,4 +87,5 @@ for file; do
 		fi
 	done
 done
+summary
 exit $status
