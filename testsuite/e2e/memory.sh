@@ -1,0 +1,139 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Device memory: every door at the limit, neighbours, several processes of a step, deaths, admission.
+# RANDOM_OPS: operations of each of the eight random processes.
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+for need in gpushared gpusharectl testsuite/e2e/doors; do
+	[ -x "$BUILD/$need" ] || skip_all "$need was not built"
+done
+PATH=$BUILD:$PATH
+DOORS=$BUILD/testsuite/e2e/doors
+export GPUSHARE_SOCKET=$TMP/sock
+OPS=${RANDOM_OPS:-12500} # of eight processes: 100,000
+
+# The device has a little more than is reserved of it: the shim's own blocks.
+start_daemon() { # [LINE...]
+	{
+		echo "Socket=$TMP/sock"
+		echo "PidFile=$TMP/pid"
+		echo "LogFile=$TMP/log"
+		echo "ReportToSlurm=no"
+		echo "AllowLocal=yes"
+		echo "ShimDir=$BUILD/src/device/shim/.libs"
+		echo "Driver=$BUILD/src/device/emu/.libs/libcuda.so.1"
+		echo "JobEnv=GPUSHARE_EMU_DEVICE=$TMP/device"
+		echo "JobEnv=GPUSHARE_EMU_MEMORY=520M"
+		echo "JobEnv=GPUSHARE_EMU_SMS=2"
+		echo "Gpu=0 Memory=512M"
+		echo "Partition=low Priority=1"
+		echo "Partition=high Priority=10"
+		echo "MemoryCycle=1ms"
+		printf '%s\n' "$@"
+	} >"$TMP/gpushare.conf"
+	t 20 gpushared --config "$TMP/gpushare.conf" || return 1
+	pids=("$(cat "$TMP/pid")")
+}
+stop_daemon() {
+	local pid
+	pid=$(cat "$TMP/pid") || return 1
+	kill "$pid" && until_true 5 test ! -d "/proc/$pid"
+}
+run() { t 120 gpusharectl run "$@"; }
+# gpu FIELD: of `gpusharectl memory`
+gpu() {
+	t 5 gpusharectl memory --json |
+		python3 -c 'import json, sys; print(json.load(sys.stdin)[0][sys.argv[1]])' "$1"
+}
+none_left() { until_true 2 nothing_held; }
+nothing_held() { [ "$(gpu reserved_mb)" = 0.0 ] && [ "$(gpu used_mb)" = 0.0 ]; }
+
+limits() {
+	run --shares 50 "$DOORS" limit "$1" >"$TMP/limit" 2>"$TMP/limit.err" || {
+		cat "$TMP/limit" "$TMP/limit.err"
+		return 1
+	}
+	[ "$(grep -c ",$1,$1,$1\$" "$TMP/limit")" -ge 6 ]
+}
+# Its own bytes are always there, whatever the other one is doing.
+beside() { # SECONDS COMMAND...
+	local seconds=$1 rc=0
+	shift
+	run --shares 50 "$DOORS" neighbour "$seconds" >"$TMP/neighbour" 2>&1 &
+	local pid=$!
+	"$@" || rc=1
+	wait $pid || rc=1
+	cat "$TMP/neighbour"
+	return $rc
+}
+
+# Two processes of one step are told the same, and share what there is.
+same_everywhere() {
+	local a b
+	# shellcheck disable=SC2016
+	run --shares 50 bash -c '"$0" info >"$1.a"; "$0" info >"$1.b" & wait $!' "$DOORS" "$TMP/info" || return 1
+	a=$(cat "$TMP/info.a")
+	b=$(cat "$TMP/info.b")
+	echo "$a / $b"
+	[ "$a" = "$b" ] && [ "$a" = "268435456 268435456 268435456" ]
+}
+
+# Eight processes of two steps; every other one is killed in the middle.
+randoms() {
+	local ops=$1 rc=0 pid n=0 step=()
+	for s in 1 2; do
+		# shellcheck disable=SC2016
+		run --shares 50 bash -c 'for i in 1 2 3 4; do
+			"$0" random "$1" $((i + 10 * $2)) >"$3.$2.$i" 2>&1 &
+			p[i]=$!
+		done
+		sleep 0.4; kill -9 ${p[2]}; sleep 0.3; kill -9 ${p[4]}
+		wait ${p[1]} && wait ${p[3]}' "$DOORS" "$ops" "$s" "$TMP/random" &
+		step+=($!)
+	done
+	while kill -0 "${step[0]}" 2>/dev/null || kill -0 "${step[1]}" 2>/dev/null; do
+		python3 -c 'import sys; sys.exit(not float(sys.argv[1]) <= 512)' "$(gpu used_mb)" || rc=1
+		n=$((n + 1))
+		sleep 0.1
+	done
+	for pid in "${step[@]}"; do wait "$pid" || rc=1; done
+	echo "$n looks"
+	cat "$TMP"/random.*
+	return $rc
+}
+
+price() { run --shares 50 "$DOORS" price 2000 | tee "$TMP/price"; }
+
+# A step waits until there is room, and is then as any other.
+waits_its_turn() {
+	local big rc
+	rm -f "$TMP/held"
+	run --shares 10 --mem 400M "$DOORS" keep 64 "$TMP/held" >"$TMP/big" 2>&1 &
+	big=$!
+	until_true 10 test -s "$TMP/held" || return 1
+	run --shares 10 --mem 300M "$DOORS" info >"$TMP/waiter" 2>"$TMP/waiter.err" &
+	local waiter=$!
+	until_true 10 grep -q "waits for its 300 MiB" "$TMP/waiter.err" || return 1
+	t 5 gpusharectl memory | tee "$TMP/table"
+	grep -q "waiting.*number 1 of 1 that wait for memory" "$TMP/table" || return 1
+	[ ! -s "$TMP/waiter" ] || return 1
+	rm "$TMP/held"
+	wait $big && wait $waiter
+	rc=$?
+	cat "$TMP/big" "$TMP/waiter"
+	[ $rc = 0 ] && grep -q "0 words wrong" "$TMP/big" && grep -q "^314572800 314572800" "$TMP/waiter"
+}
+
+start_daemon || { echo "Bail out! gpushared does not start"; exit 1; }
+check "every process of a step is told the same" same_everywhere
+check "each door a hundred times at the limit, the neighbour has its own throughout" beside 2 limits 100
+sed 's/^/# /' "$TMP/limit"
+check "all of it is back" none_left
+check "eight processes, $((OPS * 8)) random operations, kill -9 among them" randoms "$OPS"
+check "all of it is back" none_left
+check "an accounted call" price
+note "ns per allocation, release: $(cat "$TMP/price")"
+check "a step waits until its memory is there" waits_its_turn
+check "all of it is back" none_left
+check "gpushared stops" stop_daemon
+finish
