@@ -14,4 +14,5 @@ GPUSHARE_EMU_BLOCKS_PER_SM=2
 GPUSHARE_EMU_MEMORY=268435456
 export GPUSHARE_EMU_DEVICE GPUSHARE_EMU_SMS GPUSHARE_EMU_BLOCKS_PER_SM GPUSHARE_EMU_MEMORY
 
+timeout 60 ./ptx_far "$driver" || exit 1
 timeout 600 ./ptx_equiv ${LARGE:+--large} ${SEED:+--seed "$SEED"} "$driver" "$here"

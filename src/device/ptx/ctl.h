@@ -24,7 +24,7 @@ struct gs_ctl {
 	uint32_t chunk;     /* block-tasks per claim, at first; at least 1 */
 	uint32_t chunk_max; /* upper bound of the adaptive chunk */
 	uint32_t chunk_ns;  /* a claim shorter than this doubles the worker's chunk, longer than twice this halves it; 0: never */
-	uint64_t total;     /* NT */
+	uint64_t total;     /* NT, below 2^62 (a larger grid would run for a century) */
 	uint32_t nctaid[3]; /* the original grid */
 	uint32_t workers;   /* blocks in this launch */
 	uint64_t stub;      /* device address of the gs_stub, in the registered page; 0: none, nobody is told */

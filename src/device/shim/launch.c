@@ -203,7 +203,7 @@ static int make_evictable(const struct shim_session *s, struct shim_launch *l, c
 	if (k->tpt_ps && k->tpt_ps * l->nt < SHORT_KERNEL_PS && !shim_force_counts(s))
 		return 0;
 	l->workers = workers_of(k, r, l->ctx);
-	if (l->workers == 0 || l->nt <= l->workers || pack_params(l, r) < 0)
+	if (l->workers == 0 || l->nt <= l->workers || l->nt >> 62 || pack_params(l, r) < 0)
 		return 0;
 	l->legacy = (uint8_t)is_legacy(r->stream);
 	l->stream = r->stream;
