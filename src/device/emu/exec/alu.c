@@ -206,6 +206,29 @@ static inline float maxf(float a, float b)
 	return a > b || (a == b && !signbit(a)) ? a : b;
 }
 
+static inline float minnan(float a, float b)
+{
+	return a != a || b != b ? __builtin_nanf("") : minf(a, b);
+}
+
+static inline float maxnan(float a, float b)
+{
+	return a != a || b != b ? __builtin_nanf("") : maxf(a, b);
+}
+
+static inline float absf(float a)
+{
+	return emu_float_of_bits(emu_bits_of_float(a) & 0x7fffffffu);
+}
+
+/* PTX ISA, min.xorsign.abs: the magnitude m with the signs' exclusive or. */
+static inline float xorsign(float a, float b, float m)
+{
+	uint32_t sign = (emu_bits_of_float(a) ^ emu_bits_of_float(b)) & 0x80000000u;
+
+	return m != m ? m : emu_float_of_bits((emu_bits_of_float(m) & 0x7fffffffu) | sign);
+}
+
 static inline double mind(double a, double b)
 {
 	if (a != a || b != b)
@@ -263,6 +286,25 @@ static inline uint32_t b2_fma(uint32_t a, uint32_t b, uint32_t c, int relu)
 	d_; })
 #define H2(A, B, f) X2(A, B, emu_float_of_half, emu_half_of_float, f)
 #define B2(A, B, f) X2(A, B, emu_float_of_bf16, emu_bf16_of_float, f)
+
+/* e of the 16-bit halves of a and b, as `type`; wraps. */
+#define I2(A, B, type, e) __extension__({ \
+	uint32_t d_ = 0; \
+	for (int h_ = 0; h_ < 32; h_ += 16) { \
+		type x = (type)((A) >> h_), y = (type)((B) >> h_); \
+		d_ |= (uint32_t)(uint16_t)(e) << h_; \
+	} \
+	d_; })
+/* e of the single-precision halves of a, b and c. */
+#define F2(A, B, C, e) __extension__({ \
+	uint64_t d_ = 0; \
+	for (int h_ = 0; h_ < 64; h_ += 32) { \
+		float x = emu_float_of_bits((uint32_t)((A) >> h_)), y = emu_float_of_bits((uint32_t)((B) >> h_)); \
+		float z = emu_float_of_bits((uint32_t)((uint64_t)(C) >> h_)); \
+		(void)z; \
+		d_ |= (uint64_t)emu_bits_of_float(e) << h_; \
+	} \
+	d_; })
 
 /* Rows either coincide or are apart, so lanes do not depend on each other. */
 #ifdef __clang__

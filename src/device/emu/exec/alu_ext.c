@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <fenv.h>
 #include <math.h>
+#include <string.h>
 #include <time.h>
 #include <xmmintrin.h>
 
@@ -12,6 +13,64 @@
 
 #define EACH(i) for (uint32_t m_ = mask, i; m_ && ((i = (uint32_t)__builtin_ctz(m_)), 1); m_ &= m_ - 1)
 
+static uint32_t flush_half(uint32_t v, int packed)
+{
+	for (int h = 0; h <= 16 * packed; h += 16)
+		if (!(v >> h & 0x7c00))
+			v &= ~(0x3ffu << h);
+	return v;
+}
+
+/* PTX ISA, add.ftz.f16: subnormal inputs and results are zeros.  Inputs are put back; literals are what they are. */
+static void with_flushed_halves(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
+{
+	int packed = op->type == PTX_T_F16X2;
+	uint32_t saved[3][EMU_LANES], *row;
+
+	for (int k = 0; k < 3 && op->s[k] >= 0; k++) {
+		row = ROW32(w, op->s[k]);
+		memcpy(saved[k], row, sizeof(saved[k]));
+		EACH(i) row[i] = flush_half(row[i], packed);
+	}
+	op->inner(w, op, mask);
+	for (int k = 2; k >= 0; k--)
+		if (op->s[k] >= 0 && op->s[k] != op->d)
+			memcpy(ROW32(w, op->s[k]), saved[k], sizeof(saved[k]));
+	row = ROW32(w, op->d);
+	EACH(i) row[i] = flush_half(row[i], packed);
+}
+
+/* PTX ISA: .sat clamps to [0, 1]; NaN becomes 0. */
+static float saturate(float f)
+{
+	return f > 0.0f ? (f < 1.0f ? f : 1.0f) : 0.0f;
+}
+
+static void saturate_row(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
+{
+	uint32_t *d = ROW32(w, op->d);
+	double *wide = emu_row(w, op->d);
+
+	switch (op->type) {
+	case PTX_T_F32:
+		EACH(i) d[i] = emu_bits_of_float(saturate(emu_float_of_bits(d[i])));
+		break;
+	case PTX_T_F64:
+		EACH(i) wide[i] = wide[i] > 0.0 ? (wide[i] < 1.0 ? wide[i] : 1.0) : 0.0;
+		break;
+	case PTX_T_BF16: case PTX_T_BF16X2:
+		EACH(i) d[i] = (op->type == PTX_T_BF16X2 ?
+				(uint32_t)emu_bf16_of_float(saturate(emu_float_of_bf16((uint16_t)(d[i] >> 16)))) << 16 : 0) |
+			       emu_bf16_of_float(saturate(emu_float_of_bf16((uint16_t)d[i])));
+		break;
+	default:
+		EACH(i) d[i] = (op->type == PTX_T_F16X2 ?
+				(uint32_t)emu_half_of_float(saturate(emu_float_of_half((uint16_t)(d[i] >> 16)))) << 16 : 0) |
+			       emu_half_of_float(saturate(emu_float_of_half((uint16_t)d[i])));
+		break;
+	}
+}
+
 /* The rounding mode is the thread's while the lanes are computed. */
 int emu_h_env(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 {
@@ -20,39 +79,25 @@ int emu_h_env(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 
 	if (op->rounding != EMU_RN)
 		fesetround(mode[op->rounding]);
-	if (op->flags & EMU_F_FTZ)
+	if ((op->flags & EMU_F_FTZ) && op->type != PTX_T_F16 && op->type != PTX_T_F16X2) {
 		_mm_setcsr(_mm_getcsr() | 0x8040); /* flush to zero, denormals are zero */
-	op->inner(w, op, mask);
+		op->inner(w, op, mask);
+	} else if (op->flags & EMU_F_FTZ) {
+		with_flushed_halves(w, op, mask);
+	} else {
+		op->inner(w, op, mask);
+	}
 	if (op->rounding != EMU_RN)
 		fesetround(FE_TONEAREST);
 	_mm_setcsr(csr);
-	if (op->flags & EMU_F_SAT) {
-		/* PTX ISA: .sat clamps to [0, 1]; NaN becomes 0 */
-		if (op->type == PTX_T_F32) {
-			float *d = emu_row(w, op->d);
+	if ((op->flags & EMU_F_FTZ) && op->type == PTX_T_F32) {
+		uint32_t *d = ROW32(w, op->d);
 
-			EACH(i) d[i] = d[i] > 0.0f ? (d[i] < 1.0f ? d[i] : 1.0f) : 0.0f;
-		} else if (op->type == PTX_T_F64) {
-			double *d = emu_row(w, op->d);
-
-			EACH(i) d[i] = d[i] > 0.0 ? (d[i] < 1.0 ? d[i] : 1.0) : 0.0;
-		} else {
-			uint32_t *d = ROW32(w, op->d);
-			int halves = op->type == PTX_T_F16X2 ? 2 : 1;
-
-			EACH(i) {
-				uint32_t v = 0;
-
-				for (int h = 0; h < halves; h++) {
-					float f = emu_float_of_half((uint16_t)(d[i] >> 16 * h));
-
-					f = f > 0.0f ? (f < 1.0f ? f : 1.0f) : 0.0f;
-					v |= (uint32_t)emu_half_of_float(f) << 16 * h;
-				}
-				d[i] = v;
-			}
-		}
+		/* moved, not computed: neg, abs, min, max */
+		EACH(i) if (!(d[i] & 0x7f800000u)) d[i] &= 0x80000000u;
 	}
+	if (op->flags & EMU_F_SAT)
+		saturate_row(w, op, mask);
 	return 0;
 }
 

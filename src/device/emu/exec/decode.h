@@ -141,6 +141,7 @@ int decode_memory(struct decoder *d, const struct ptx_insn *in, struct mods *m);
 int decode_control(struct decoder *d, const struct ptx_insn *in, struct mods *m);
 int decode_call(struct decoder *d, const struct ptx_insn *in, struct mods *m);
 int decode_sync(struct decoder *d, const struct ptx_insn *in, struct mods *m);
+int decode_video(struct decoder *d, const struct ptx_insn *in, struct mods *m);
 int decode_arith(struct decoder *d, const struct ptx_insn *in, struct mods *m);
 int decode_unknown(struct decoder *d, const struct ptx_insn *in);
 

@@ -35,11 +35,23 @@ static struct emu_op *simple(struct decoder *d, const struct ptx_insn *in, emu_h
 	return op;
 }
 
+/* A type that the key carries: 1 u16x2 and s16x2, 2 f32x2; 0 none. */
+static int packed_type(const struct mods *m)
+{
+	for (uint32_t i = 0; i < m->ntoken; i++) {
+		if (strcmp(m->token[i], "s16x2") == 0 || strcmp(m->token[i], "u16x2") == 0)
+			return 1;
+		if (strcmp(m->token[i], "f32x2") == 0)
+			return 2;
+	}
+	return 0;
+}
+
 static int table(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 {
 	char key[128];
 	enum ptx_type type = m->ntype ? m->type[0] : PTX_T_NONE;
-	int needs_env = m->rounding != EMU_RN || m->ftz || m->sat;
+	int needs_env = m->rounding != EMU_RN || m->ftz || m->sat, packed = packed_type(m);
 	size_t n = (size_t)snprintf(key, sizeof(key), "%s", m->base);
 
 	if (strncmp(m->base, "dp", 2) == 0 && m->ntype == 2)
@@ -50,6 +62,8 @@ static int table(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 		enum ptx_type t = strcmp(m->base, "slct") == 0 ? m->type[1] : m->type[0];
 
 		n += (size_t)snprintf(key + n, sizeof(key) - n, ".%s", t == PTX_T_F32 ? "f32" : t == PTX_T_S32 ? "s32" : "u32");
+	} else if (packed && !m->ntype) {
+		type = packed == 2 ? PTX_T_B64 : PTX_T_B32;
 	} else if (m->ntype != 1) {
 		return decode_unknown(d, in);
 	}
@@ -67,11 +81,11 @@ static int table(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 		if (!(a->types >> type & 1) || strcmp(a->key, key) != 0)
 			continue;
 		if (in->nopd != 1 + nsrc)
-			return decode_unknown(d, in);
+			continue;
 		op = simple(d, in, a->fn, a->kind[0], sk, nsrc, type, &fix);
 		if (!op)
 			return -1;
-		if (needs_env && decode_is_float(type)) {
+		if (needs_env && (decode_is_float(type) || packed == 2)) {
 			op->inner = op->fn;
 			op->fn = emu_h_env;
 			op->rounding = (uint8_t)m->rounding;

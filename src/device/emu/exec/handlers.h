@@ -53,6 +53,7 @@ enum emu_atom {
 };
 emu_handler emu_h_cp_async, emu_h_discard;
 
+emu_handler emu_h_video, emu_h_video_simd, emu_h_vmad; /* video.h */
 emu_handler emu_h_shfl, emu_h_vote, emu_h_match, emu_h_redux, emu_h_activemask, emu_h_elect;
 enum emu_vote { EMU_V_ALL, EMU_V_ANY, EMU_V_UNI, EMU_V_BALLOT };
 enum emu_shfl { EMU_SH_UP, EMU_SH_DOWN, EMU_SH_BFLY, EMU_SH_IDX };
