@@ -66,7 +66,7 @@ struct decoder {
 	uint32_t nfixup, capfixup;
 	struct shared_var *shared;
 	uint32_t nshared, capshared;
-	uint32_t capop, capfunc, capcall, captable, capconst, caplines, capfiles;
+	uint32_t capop, capfunc, capcall, captable, capconst, caplines, capfiles, caprows;
 	struct { uint64_t bits; uint32_t wide; int32_t row; } *constant;
 	uint32_t nconstant, capconstant;
 
@@ -112,6 +112,8 @@ struct emu_op *decode_emit(struct decoder *d, enum emu_class cls, emu_handler *f
 struct emu_op *decode_emit_plain(struct decoder *d, emu_handler *fn); /* without the guard */
 int32_t decode_new_row(struct decoder *d, uint32_t bytes);
 int32_t decode_temp(struct decoder *d);
+/* Put rows into the program's list: where they begin, UINT32_MAX: no memory. */
+uint32_t decode_rows(struct decoder *d, const int32_t *rows, uint32_t n);
 int32_t decode_constant(struct decoder *d, uint64_t bits, int wide);
 int decode_kind_wide(enum emu_kind kind);  /* 0: 4 bytes a lane, 1: 8, 2: predicate */
 enum emu_kind decode_type_kind(enum ptx_type type);
@@ -141,6 +143,7 @@ int decode_memory(struct decoder *d, const struct ptx_insn *in, struct mods *m);
 int decode_control(struct decoder *d, const struct ptx_insn *in, struct mods *m);
 int decode_call(struct decoder *d, const struct ptx_insn *in, struct mods *m);
 int decode_sync(struct decoder *d, const struct ptx_insn *in, struct mods *m);
+int decode_texture(struct decoder *d, const struct ptx_insn *in, struct mods *m);
 int decode_video(struct decoder *d, const struct ptx_insn *in, struct mods *m);
 int decode_arith(struct decoder *d, const struct ptx_insn *in, struct mods *m);
 int decode_unknown(struct decoder *d, const struct ptx_insn *in);

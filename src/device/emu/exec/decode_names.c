@@ -146,6 +146,11 @@ void emu_program_free(struct emu_program *p)
 	}
 	for (uint32_t i = 0; i < p->ntable; i++)
 		free(p->table[i].pc);
+	for (uint32_t i = 0; i < p->nfiles; i++)
+		free(p->file[i].name);
+	free(p->file);
+	free(p->lines);
+	free(p->rows);
 	free(p->op);
 	free(p->func);
 	free(p->call);

@@ -57,6 +57,21 @@ int32_t decode_temp(struct decoder *d)
 	return d->temp[d->ntemp++];
 }
 
+uint32_t decode_rows(struct decoder *d, const int32_t *rows, uint32_t n)
+{
+	struct emu_program *p = d->program;
+	uint32_t at = p->nrows;
+
+	p->rows = emu_grow(p->rows, &d->caprows, at + n, sizeof(*p->rows));
+	if (!p->rows) {
+		p->nrows = 0;
+		return UINT32_MAX;
+	}
+	memcpy(p->rows + at, rows, n * sizeof(*rows));
+	p->nrows += n;
+	return at;
+}
+
 int32_t decode_constant(struct decoder *d, uint64_t bits, int wide)
 {
 	struct emu_program *p = d->program;

@@ -53,6 +53,9 @@ enum emu_atom {
 };
 emu_handler emu_h_cp_async, emu_h_discard;
 
+/* Textures and surfaces; EMU_SURF_*: an access out of bounds. */
+emu_handler emu_h_tex, emu_h_suld, emu_h_sust, emu_h_txq;
+enum emu_surface { EMU_SURF_TRAP, EMU_SURF_CLAMP, EMU_SURF_ZERO };
 emu_handler emu_h_video, emu_h_video_simd, emu_h_vmad; /* video.h */
 emu_handler emu_h_shfl, emu_h_vote, emu_h_match, emu_h_redux, emu_h_activemask, emu_h_elect;
 enum emu_vote { EMU_V_ALL, EMU_V_ANY, EMU_V_UNI, EMU_V_BALLOT };

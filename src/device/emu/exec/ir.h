@@ -133,6 +133,8 @@ struct emu_program {
 	uint32_t nfunc;
 	struct emu_call *call;
 	uint32_t ncall;
+	int32_t *rows;               /* of operations that have more than fit into one, from their target on */
+	uint32_t nrows;
 	struct emu_table *table;     /* of brx.idx */
 	uint32_t ntable;
 	uint8_t *constant;           /* constant rows */
