@@ -27,6 +27,7 @@ struct model_task {
 	uint64_t id;
 	uint64_t length, work; /* ns */
 	uint64_t arrival;
+	uint32_t class;
 	uint64_t ready_since;  /* while it waits */
 	uint64_t ran, waited;  /* what the scheduler should account */
 	uint32_t preemptions;
@@ -43,9 +44,14 @@ struct model {
 	uint64_t since;       /* when it got the GPU */
 	uint64_t deadline;
 	int live;
+	int classes;
 	uint64_t finished, preempted;
 	uint64_t busy, served; /* time the GPU was held; work of the tasks that have gone */
 };
+
+/* When there are classes: the second before the third before the first. */
+static const struct gs_sched_class classes[] = { { NULL, 1 }, { "rr", 5 }, { "frs", 3 } };
+#define CLASSES 3
 
 static uint64_t draw(struct model *m, uint64_t below)
 {
@@ -78,10 +84,12 @@ static void arrive(struct model *m)
 	*t = (struct model_task){
 		.live = 1, .id = ++m->generation, .length = 1 + draw(m, 30 * MS),
 		.arrival = m->now, .ready_since = m->now,
+		.class = m->classes ? (uint32_t)draw(m, CLASSES) : 0,
 	};
 	p = (struct gs_task_params){
 		.nt = 1 + draw(m, 5000), .alone_ns = draw(m, 5) ? t->length : 0,
 		.priority = (int32_t)draw(m, 40) - 5, .shares = 1 + (uint32_t)draw(m, 100),
+		.class = t->class,
 	};
 	assert_int_equal(gs_sched_arrive(m->sched, t->id, &p, m->now, NULL), 0);
 	m->live++;
@@ -146,6 +154,17 @@ static void stop(struct model *m)
 	gs_sched_stopped(m->sched, t->id, m->now);
 }
 
+/* Without a starvation bound nobody runs while somebody of a higher class waits. */
+static void check_classes(const struct model *m)
+{
+	if (m->holder == NONE || m->options.starvation_ns)
+		return;
+	for (int i = 0; i < TASKS; i++)
+		if (m->task[i].live && i != m->holder)
+			assert_true(classes[m->task[i].class].priority <=
+				    classes[m->task[m->holder].class].priority);
+}
+
 static void decide(struct model *m)
 {
 	struct gs_decision d;
@@ -170,6 +189,7 @@ static void decide(struct model *m)
 		assert_true(m->live > 1);
 		stop(m);
 	}
+	check_classes(m);
 	m->deadline = d.deadline_ns;
 	if (m->holder != NONE)
 		assert_true(m->deadline > m->now);
@@ -256,15 +276,18 @@ static void something_happens(struct model *m)
 	}
 }
 
-static void run(const char *policy, uint64_t seed, uint64_t handover, uint64_t starvation)
+static void run(const char *policy, uint64_t seed, uint64_t handover, uint64_t starvation,
+		int with_classes)
 {
-	struct model m = { .state = seed, .holder = NONE };
+	struct model m = { .state = seed, .holder = NONE, .classes = with_classes };
 
 	gs_sched_defaults(&m.options);
 	m.options.handover_ns = handover;
 	m.options.starvation_ns = starvation;
 	m.sched = gs_sched_create(policy, &m.options, 0, NULL);
 	assert_non_null(m.sched);
+	if (with_classes)
+		assert_int_equal(gs_sched_set_classes(m.sched, classes, CLASSES, 0, NULL), 0);
 	for (int i = 0; i < 3000; i++) {
 		if (draw(&m, 3) == 0)
 			something_happens(&m);
@@ -289,31 +312,44 @@ static void run(const char *policy, uint64_t seed, uint64_t handover, uint64_t s
 	gs_sched_destroy(m.sched);
 }
 
-static void every_policy(uint64_t handover, uint64_t starvation)
+static void every_policy(uint64_t handover, uint64_t starvation, int with_classes)
 {
 	const char *policy;
 
 	for (size_t i = 0; (policy = gs_sched_policy_name(i)) != NULL; i++)
 		for (uint64_t seed = 1; seed <= 10; seed++)
-			run(policy, seed * UINT64_C(0x9E3779B97F4A7C15), handover, starvation);
+			run(policy, seed * UINT64_C(0x9E3779B97F4A7C15), handover, starvation,
+			    with_classes);
 }
 
 static void without_handover(void **state)
 {
 	(void)state;
-	every_policy(0, 0);
+	every_policy(0, 0, 0);
 }
 
 static void with_handover(void **state)
 {
 	(void)state;
-	every_policy(135000, 0);
+	every_policy(135000, 0, 0);
 }
 
 static void with_a_starvation_bound(void **state)
 {
 	(void)state;
-	every_policy(135000, 40 * MS);
+	every_policy(135000, 40 * MS, 0);
+}
+
+static void with_classes_over_each_other(void **state)
+{
+	(void)state;
+	every_policy(135000, 0, 1);
+}
+
+static void with_classes_and_a_bound(void **state)
+{
+	(void)state;
+	every_policy(135000, 40 * MS, 1);
 }
 
 int main(void)
@@ -322,6 +358,8 @@ int main(void)
 		cmocka_unit_test(without_handover),
 		cmocka_unit_test(with_handover),
 		cmocka_unit_test(with_a_starvation_bound),
+		cmocka_unit_test(with_classes_over_each_other),
+		cmocka_unit_test(with_classes_and_a_bound),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The scheduler's inside, shared by sched.c (what happened) and decide.c (what to do). */
+/*
+ * The scheduler of one class, shared by one.c (what happened) and decide.c
+ * (what to do).  sched.c arbitrates between the classes; the functions mean what
+ * those of the same name in sched.h do.
+ */
 #ifndef GPUSHARE_SCHED_CORE_H
 #define GPUSHARE_SCHED_CORE_H
 
 #include "gpushare/sched/policy.h"
 #include "gpushare/sched/tasks.h"
 
-struct gs_sched {
+struct gs_one {
 	struct gs_sched_options options;
 	const struct gs_policy *policy;
 	struct gs_view view;      /* what the policy sees; view.now is the core's clock */
@@ -21,23 +25,53 @@ struct gs_sched {
 	unsigned faults;
 };
 
+struct gs_one *gs_one_create_under(const struct gs_policy *policy,
+				   const struct gs_sched_options *options, uint64_t now,
+				   struct gs_error *err);
+void gs_one_destroy(struct gs_one *sched);
+void gs_one_set_policy(struct gs_one *sched, const struct gs_policy *policy, uint64_t now);
+void gs_one_set_options(struct gs_one *sched, const struct gs_sched_options *options);
+const char *gs_one_policy(const struct gs_one *sched);
+int gs_one_arrive(struct gs_one *sched, uint64_t id, const struct gs_task_params *params,
+		  uint64_t now, struct gs_error *err);
+void gs_one_progress(struct gs_one *sched, uint64_t id, uint64_t nt, uint64_t done,
+		     uint64_t alone_ns, uint64_t now);
+void gs_one_set_priority(struct gs_one *sched, uint64_t id, int32_t priority, uint64_t now);
+void gs_one_leave(struct gs_one *sched, uint64_t id, uint64_t now, struct gs_task_stats *stats);
+void gs_one_started(struct gs_one *sched, uint64_t id, uint64_t now);
+void gs_one_stopped(struct gs_one *sched, uint64_t id, uint64_t now);
+void gs_one_decide(struct gs_one *sched, uint64_t now, struct gs_decision *decision);
+int gs_one_stats(struct gs_one *sched, uint64_t id, uint64_t now, struct gs_task_stats *stats);
+size_t gs_one_count(const struct gs_one *sched);
+unsigned gs_one_faults(const struct gs_one *sched);
+
+/* When its longest waiting task must be given the GPU; GS_NO_LIMIT: never. */
+uint64_t gs_one_starvation_due(const struct gs_one *sched);
+
+/* The holder must go for the sake of another class; decide says so until it has. */
+void gs_one_evict(struct gs_one *sched);
+
+/* By name; NULL with the known names.  Settings that make sense, or -1 with the reason. */
+const struct gs_policy *gs_policy_find(const char *name, struct gs_error *err);
+int gs_sched_check(const struct gs_sched_options *options, struct gs_error *err);
+
 /* The clock never runs backwards. */
-uint64_t gs_core_advance(struct gs_sched *sched, uint64_t now);
+uint64_t gs_core_advance(struct gs_one *sched, uint64_t now);
 
 /* The view as of now, to hand to a policy. */
-struct gs_view *gs_core_view(struct gs_sched *sched);
+struct gs_view *gs_core_view(struct gs_one *sched);
 
 /* The task's entry as the policy places it now. */
-void gs_core_place(struct gs_sched *sched, struct gs_task *task, struct gs_entry *entry);
+void gs_core_place(struct gs_one *sched, struct gs_task *task, struct gs_entry *entry);
 
 /* The policy broke its contract: fifo takes over. */
-void gs_core_fault(struct gs_sched *sched);
+void gs_core_fault(struct gs_one *sched);
 
-/* The shortest time that a turn is worth: the minimum quantum or four hand-overs. */
-uint64_t gs_core_slice(const struct gs_sched *sched);
+/* The shortest time that a turn is worth: the minimum quantum or so many hand-overs. */
+uint64_t gs_core_slice(const struct gs_one *sched);
 
 /* The holder's quantum begins now. */
-void gs_core_begin_quantum(struct gs_sched *sched);
+void gs_core_begin_quantum(struct gs_one *sched);
 
 /* A told length, bounded: clients may tell anything. */
 uint64_t gs_core_length(uint64_t ns);

@@ -7,7 +7,7 @@
 #include "gpushare/sched/core.h"
 
 /* The policy's choice among the ready tasks and the holder; never NULL while there is one. */
-static struct gs_task *choose(struct gs_sched *sched)
+static struct gs_task *choose(struct gs_one *sched)
 {
 	struct gs_task *head, *picked;
 	struct gs_entry holder;
@@ -25,15 +25,14 @@ static struct gs_task *choose(struct gs_sched *sched)
 	return gs_entry_before(&sched->ready.entry[0], &holder) ? head : sched->holder;
 }
 
-/* When the longest waiting task must be given the GPU. */
-static uint64_t starvation_due(const struct gs_sched *sched)
+uint64_t gs_one_starvation_due(const struct gs_one *sched)
 {
 	if (!sched->options.starvation_ns || !sched->ready.oldest)
 		return GS_NO_LIMIT;
 	return gs_later(sched->ready.oldest->since_ns, sched->options.starvation_ns);
 }
 
-static void decide_free(struct gs_sched *sched, struct gs_decision *decision)
+static void decide_free(struct gs_one *sched, struct gs_decision *decision)
 {
 	struct gs_task *task;
 
@@ -41,7 +40,7 @@ static void decide_free(struct gs_sched *sched, struct gs_decision *decision)
 		decision->action = GS_ACT_IDLE;
 		return;
 	}
-	task = starvation_due(sched) <= sched->view.now ? sched->ready.oldest : choose(sched);
+	task = gs_one_starvation_due(sched) <= sched->view.now ? sched->ready.oldest : choose(sched);
 	decision->action = GS_ACT_RUN;
 	decision->task = task->id;
 	/* Its quantum begins when it starts: only then is its end known. */
@@ -49,7 +48,7 @@ static void decide_free(struct gs_sched *sched, struct gs_decision *decision)
 }
 
 /* The quantum is over: does somebody else go first? */
-static int loses_gpu_at_end(struct gs_sched *sched)
+static int loses_gpu_at_end(struct gs_one *sched)
 {
 	if (sched->policy->expire)
 		sched->policy->expire(gs_core_view(sched), sched->holder);
@@ -60,7 +59,7 @@ static int loses_gpu_at_end(struct gs_sched *sched)
 	return 0;
 }
 
-static int must_leave(struct gs_sched *sched, uint64_t starved_turn)
+static int must_leave(struct gs_one *sched, uint64_t starved_turn)
 {
 	uint64_t now = sched->view.now;
 
@@ -74,7 +73,7 @@ static int must_leave(struct gs_sched *sched, uint64_t starved_turn)
 	return sched->policy->preempts && choose(sched) != sched->holder;
 }
 
-void gs_sched_decide(struct gs_sched *sched, uint64_t now, struct gs_decision *decision)
+void gs_one_decide(struct gs_one *sched, uint64_t now, struct gs_decision *decision)
 {
 	uint64_t starved_turn, slice_end;
 
@@ -89,7 +88,7 @@ void gs_sched_decide(struct gs_sched *sched, uint64_t now, struct gs_decision *d
 	/* A quantum that ends while nobody waits costs nothing: the first to come is compared then. */
 	if (!sched->evicting && sched->ready.count == 0)
 		return;
-	starved_turn = starvation_due(sched);
+	starved_turn = gs_one_starvation_due(sched);
 	slice_end = gs_later(sched->holder->since_ns, gs_core_slice(sched));
 	if (starved_turn < slice_end)
 		starved_turn = slice_end;

@@ -78,7 +78,7 @@ struct gs_view {
  *           Default: the smallest key.  Set it only when keys cannot stay
  *           fixed while tasks wait: it may look at every ready task.
  * quantum   `task` gets the GPU, or keeps it: for how long, ns; GS_NO_LIMIT:
- *           until it finishes.  The core raises it to four hand-overs.  Asked
+ *           until it finishes.  The core raises it to so many hand-overs as the options say.  Asked
  *           again of the holder when a task arrives: the answer may then end the
  *           quantum sooner, never later.  The task is not in the ready queue.
  *           Default: no limit.

@@ -1,66 +1,56 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The scheduler's core: the tasks' life and the accounting; see sched.h.
- * Invariant: a live task is in the ready queue or it is the holder.
+ * Classes of tasks, one above the other, each with a scheduler of its own
+ * (one.c); see sched.h.  At most one of them has a holder.
  */
 #include "gpushare/sched/sched.h"
 
-#include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "common/clock.h"
 #include "gpushare/sched/core.h"
 
-#define HANDOVERS_PER_QUANTUM 4
-#define QUANTUM_FLOOR_NS UINT64_C(1000)
-
-static const struct gs_policy *const policies[] = {
-#define POLICY(name, words, source) &gs_policy_##name,
-#include "gpushare/sched/policies.def"
-#undef POLICY
+struct class {
+	struct gs_one *one;
+	int own_policy;
 };
 
-#define POLICY_COUNT (sizeof(policies) / sizeof(policies[0]))
+struct gs_sched {
+	struct gs_sched_options options;
+	struct class class[GS_SCHED_CLASSES_MAX]; /* in the caller's order */
+	uint8_t order[GS_SCHED_CLASSES_MAX];      /* numbers of classes, the first to be served first */
+	size_t count;
+	uint64_t now;
+};
 
-const char *gs_sched_policy_name(size_t index)
+static uint64_t advance(struct gs_sched *sched, uint64_t now)
 {
-	return index < POLICY_COUNT ? policies[index]->name : NULL;
+	if (now > sched->now)
+		sched->now = now;
+	return sched->now;
 }
 
-static const struct gs_policy *find_policy(const char *name, struct gs_error *err)
+static struct gs_one *class_at(const struct gs_sched *sched, size_t rank)
 {
-	for (size_t i = 0; i < POLICY_COUNT; i++)
-		if (strcmp(name, policies[i]->name) == 0)
-			return policies[i];
-	gs_fail(err, "'%.40s' is not a policy: choose one of"
-#define POLICY(name, words, source) " " #name
-#include "gpushare/sched/policies.def"
-#undef POLICY
-		, name);
+	return sched->class[sched->order[rank]].one;
+}
+
+/* The class of a live task, NULL: there is none such. */
+static struct gs_one *class_of(const struct gs_sched *sched, uint64_t id)
+{
+	for (size_t i = 0; i < sched->count; i++)
+		if (gs_index_find(&sched->class[i].one->index, id))
+			return sched->class[i].one;
 	return NULL;
 }
 
-void gs_sched_defaults(struct gs_sched_options *options)
+/* The rank of the class that has the holder; `count`: nobody holds the GPU. */
+static size_t holding(const struct gs_sched *sched)
 {
-	*options = (struct gs_sched_options){
-		.min_quantum_ns = GS_NS_PER_MS,
-		.rr_quantum_ns = GS_NS_PER_MS,
-		.cfs_epoch_ns = 4 * GS_NS_PER_MS,
-	};
-}
+	size_t rank = 0;
 
-static int check_options(const struct gs_sched_options *options, struct gs_error *err)
-{
-	static const uint64_t day = 86400 * GS_NS_PER_S;
-
-	if (!options->min_quantum_ns || !options->rr_quantum_ns || !options->cfs_epoch_ns)
-		return gs_fail(err, "a quantum and an epoch must be longer than zero");
-	if (options->min_quantum_ns > day || options->rr_quantum_ns > day ||
-	    options->cfs_epoch_ns > day || options->handover_ns > day ||
-	    options->starvation_ns > day)
-		return gs_fail(err, "a time of more than a day");
-	return 0;
+	while (rank < sched->count && !class_at(sched, rank)->holder)
+		rank++;
+	return rank;
 }
 
 struct gs_sched *gs_sched_create_under(const struct gs_policy *policy,
@@ -69,331 +59,283 @@ struct gs_sched *gs_sched_create_under(const struct gs_policy *policy,
 {
 	struct gs_sched *sched;
 
-	if (check_options(options, err) < 0)
+	if (gs_sched_check(options, err) < 0)
 		return NULL;
 	sched = calloc(1, sizeof(*sched));
-	if (!sched || gs_index_init(&sched->index) < 0) {
-		free(sched);
+	if (!sched) {
 		gs_fail(err, "no memory");
 		return NULL;
 	}
 	sched->options = *options;
-	sched->policy = policy;
-	sched->view.options = &sched->options;
-	sched->view.now = now;
+	sched->now = now;
+	sched->class[0].one = gs_one_create_under(policy, options, now, err);
+	if (!sched->class[0].one) {
+		free(sched);
+		return NULL;
+	}
+	sched->count = 1;
 	return sched;
 }
 
 struct gs_sched *gs_sched_create(const char *policy, const struct gs_sched_options *options,
 				 uint64_t now, struct gs_error *err)
 {
-	const struct gs_policy *found = find_policy(policy, err);
+	const struct gs_policy *found = gs_policy_find(policy, err);
 
 	return found ? gs_sched_create_under(found, options, now, err) : NULL;
+}
+
+static void destroy_classes(struct class *class, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		gs_one_destroy(class[i].one);
 }
 
 void gs_sched_destroy(struct gs_sched *sched)
 {
 	if (!sched)
 		return;
-	for (struct gs_task *t = sched->ready.oldest, *next; t; t = next) {
-		next = t->newer;
-		free(t);
-	}
-	free(sched->holder);
-	gs_index_fini(&sched->index);
-	gs_ready_fini(&sched->ready);
+	destroy_classes(sched->class, sched->count);
 	free(sched);
 }
 
-uint64_t gs_core_advance(struct gs_sched *sched, uint64_t now)
+/* By priority, stable: insertion keeps the list's order among equals. */
+static void rank_classes(struct gs_sched *sched, const struct gs_sched_class *classes)
 {
-	if (now > sched->view.now)
-		sched->view.now = now;
-	return sched->view.now;
-}
+	for (size_t i = 0; i < sched->count; i++) {
+		size_t at = i;
 
-struct gs_view *gs_core_view(struct gs_sched *sched)
-{
-	sched->view.ready = sched->ready.entry;
-	sched->view.count = sched->ready.count;
-	sched->view.holder = sched->holder;
-	return &sched->view;
-}
-
-void gs_core_place(struct gs_sched *sched, struct gs_task *task, struct gs_entry *entry)
-{
-	*entry = (struct gs_entry){ .task = task };
-	if (!sched->policy->place)
-		return;
-	sched->policy->place(gs_core_view(sched), task, entry);
-	if (isnan(entry->key.rank)) {
-		gs_core_fault(sched);
-		*entry = (struct gs_entry){ .task = task };
+		while (at > 0 && classes[sched->order[at - 1]].priority < classes[i].priority) {
+			sched->order[at] = sched->order[at - 1];
+			at--;
+		}
+		sched->order[at] = (uint8_t)i;
 	}
-	entry->task = task;
 }
 
-uint64_t gs_core_slice(const struct gs_sched *sched)
+int gs_sched_set_classes(struct gs_sched *sched, const struct gs_sched_class *classes,
+			 size_t count, uint64_t now, struct gs_error *err)
 {
-	uint64_t floor = sched->options.handover_ns * HANDOVERS_PER_QUANTUM;
+	struct class fresh[GS_SCHED_CLASSES_MAX] = { 0 };
+	size_t made = 0;
 
-	return floor > sched->options.min_quantum_ns ? floor : sched->options.min_quantum_ns;
-}
+	if (count == 0 || count > GS_SCHED_CLASSES_MAX)
+		return gs_fail(err, "%zu classes: there may be 1 to %d", count,
+			       GS_SCHED_CLASSES_MAX);
+	if (gs_sched_count(sched))
+		return gs_fail(err, "there are tasks already");
+	advance(sched, now);
+	for (; made < count; made++) {
+		const char *name = classes[made].policy;
+		const struct gs_policy *policy = sched->class[0].one->policy;
 
-void gs_core_begin_quantum(struct gs_sched *sched)
-{
-	uint64_t floor = sched->options.handover_ns * HANDOVERS_PER_QUANTUM;
-	uint64_t quantum = GS_NO_LIMIT;
-
-	if (sched->policy->quantum)
-		quantum = sched->policy->quantum(gs_core_view(sched), sched->holder);
-	if (floor < QUANTUM_FLOOR_NS)
-		floor = QUANTUM_FLOOR_NS;
-	sched->quantum_end = gs_later(sched->view.now, quantum > floor ? quantum : floor);
-}
-
-/* Put `policy` in charge of the tasks that are there. */
-static void put_in_charge(struct gs_sched *sched, const struct gs_policy *policy)
-{
-	struct gs_view *view = gs_core_view(sched);
-
-	sched->policy = policy;
-	memset(view->state, 0, sizeof(view->state));
-	for (struct gs_task *t = sched->ready.oldest; t; t = t->newer)
-		memset(t->word, 0, sizeof(t->word));
-	if (sched->holder)
-		memset(sched->holder->word, 0, sizeof(sched->holder->word));
-	if (policy->arrive) {
-		for (struct gs_task *t = sched->ready.oldest; t; t = t->newer)
-			policy->arrive(view, t);
-		if (sched->holder)
-			policy->arrive(view, sched->holder);
+		fresh[made].own_policy = name && *name;
+		if (fresh[made].own_policy && !(policy = gs_policy_find(name, err)))
+			break;
+		fresh[made].one = gs_one_create_under(policy, &sched->options, sched->now, err);
+		if (!fresh[made].one)
+			break;
 	}
-	for (size_t i = 0; i < sched->ready.count; i++)
-		gs_core_place(sched, sched->ready.entry[i].task, &sched->ready.entry[i]);
-	gs_ready_restore(&sched->ready);
-	if (sched->holder)
-		gs_core_begin_quantum(sched);
-	sched->reconsider = 1;
+	if (made < count) {
+		destroy_classes(fresh, made);
+		return -1;
+	}
+	destroy_classes(sched->class, sched->count);
+	for (size_t i = 0; i < count; i++)
+		sched->class[i] = fresh[i];
+	sched->count = count;
+	rank_classes(sched, classes);
+	return 0;
 }
 
-void gs_core_fault(struct gs_sched *sched)
+void gs_sched_set_handover(struct gs_sched *sched, uint64_t handover_ns)
 {
-	sched->faults++;
-	put_in_charge(sched, &gs_policy_fifo);
+	sched->options.handover_ns = handover_ns;
+	for (size_t i = 0; i < sched->count; i++)
+		gs_one_set_options(sched->class[i].one, &sched->options);
 }
 
 int gs_sched_set_policy(struct gs_sched *sched, const char *policy, uint64_t now,
 			struct gs_error *err)
 {
-	const struct gs_policy *found = find_policy(policy, err);
+	const struct gs_policy *found = gs_policy_find(policy, err);
 
 	if (!found)
 		return -1;
-	gs_core_advance(sched, now);
-	if (found != sched->policy)
-		put_in_charge(sched, found);
+	advance(sched, now);
+	for (size_t i = 0; i < sched->count; i++)
+		if (!sched->class[i].own_policy)
+			gs_one_set_policy(sched->class[i].one, found, sched->now);
 	return 0;
 }
 
 const char *gs_sched_policy(const struct gs_sched *sched)
 {
-	return sched->policy->name;
-}
-
-static void enqueue(struct gs_sched *sched, struct gs_task *task)
-{
-	struct gs_entry entry;
-
-	task->since_ns = sched->view.now;
-	task->turn = ++sched->next_turn;
-	gs_core_place(sched, task, &entry);
-	gs_ready_add(&sched->ready, &entry);
-	sched->reconsider = 1;
-}
-
-/* An arrival may end the holder's quantum sooner; it never makes it longer. */
-static void shorten_quantum(struct gs_sched *sched)
-{
-	uint64_t end = sched->quantum_end;
-
-	gs_core_begin_quantum(sched);
-	if (end < sched->quantum_end || sched->quantum_end < sched->protected_until)
-		sched->quantum_end = end;
+	for (size_t i = 0; i < sched->count; i++)
+		if (!sched->class[i].own_policy)
+			return gs_one_policy(sched->class[i].one);
+	return gs_one_policy(sched->class[0].one);
 }
 
 int gs_sched_arrive(struct gs_sched *sched, uint64_t id, const struct gs_task_params *params,
 		    uint64_t now, struct gs_error *err)
 {
-	struct gs_task *task;
+	size_t class = params->class < sched->count ? params->class : sched->count - 1;
 
-	gs_core_advance(sched, now);
-	if (params->nt == 0 || params->shares == 0)
-		return gs_fail(err, "a task needs at least one block-task and one share");
-	if (gs_index_find(&sched->index, id))
+	advance(sched, now);
+	if (class_of(sched, id))
 		return gs_fail(err, "a task of this id is there already");
-	task = calloc(1, sizeof(*task));
-	if (!task || gs_ready_reserve(&sched->ready, sched->index.count + 1) < 0) {
-		free(task);
-		return gs_fail(err, "no memory");
-	}
-	task->id = id;
-	task->seq = ++sched->next_seq;
-	task->nt = params->nt;
-	task->alone_ns = gs_core_length(params->alone_ns);
-	task->left_ns = task->alone_ns;
-	task->priority = params->priority;
-	task->shares = params->shares;
-	task->arrival_ns = sched->view.now;
-	task->since_ns = sched->view.now;
-	task->heap_at = GS_NOT_READY;
-	gs_index_add(&sched->index, task);
-	if (sched->policy->arrive)
-		sched->policy->arrive(gs_core_view(sched), task);
-	enqueue(sched, task);
-	if (sched->holder)
-		shorten_quantum(sched);
-	return 0;
+	return gs_one_arrive(sched->class[class].one, id, params, sched->now, err);
 }
 
 void gs_sched_progress(struct gs_sched *sched, uint64_t id, uint64_t nt, uint64_t done,
 		       uint64_t alone_ns, uint64_t now)
 {
-	struct gs_task *task = gs_index_find(&sched->index, id);
-	struct gs_entry entry;
+	struct gs_one *one = class_of(sched, id);
 
-	gs_core_advance(sched, now);
-	if (!task || nt == 0)
-		return;
-	task->nt = nt;
-	task->done = done < nt ? done : nt;
-	task->alone_ns = gs_core_length(alone_ns);
-	task->left_ns = gs_core_left(nt, task->done, task->alone_ns);
-	task->left_ran_ns = gs_task_ran(gs_core_view(sched), task);
-	if (task->heap_at != GS_NOT_READY) {
-		gs_core_place(sched, task, &entry);
-		gs_ready_move(&sched->ready, &entry);
-	}
+	advance(sched, now);
+	if (one)
+		gs_one_progress(one, id, nt, done, alone_ns, sched->now);
 }
 
-void gs_sched_set_priority(struct gs_sched *sched, uint64_t id, int32_t priority,
-			   uint64_t now)
+void gs_sched_set_priority(struct gs_sched *sched, uint64_t id, int32_t priority, uint64_t now)
 {
-	struct gs_task *task = gs_index_find(&sched->index, id);
-	struct gs_entry entry;
+	struct gs_one *one = class_of(sched, id);
 
-	gs_core_advance(sched, now);
-	if (!task || task->priority == priority)
-		return;
-	task->priority = priority;
-	sched->reconsider = 1;
-	if (task->heap_at != GS_NOT_READY) {
-		gs_core_place(sched, task, &entry);
-		gs_ready_move(&sched->ready, &entry);
-	}
-}
-
-/* The holder gives the GPU back; the caller says what becomes of it. */
-static void take_gpu(struct gs_sched *sched)
-{
-	struct gs_task *task = sched->holder;
-
-	task->ran_ns += sched->view.now - task->since_ns;
-	task->since_ns = sched->view.now;
-	sched->holder = NULL;
-	sched->evicting = 0;
-	sched->protected_until = 0;
+	advance(sched, now);
+	if (one)
+		gs_one_set_priority(one, id, priority, sched->now);
 }
 
 void gs_sched_leave(struct gs_sched *sched, uint64_t id, uint64_t now,
 		    struct gs_task_stats *stats)
 {
-	struct gs_task *task = gs_index_find(&sched->index, id);
+	struct gs_one *one = class_of(sched, id);
 
-	gs_core_advance(sched, now);
-	if (stats)
-		memset(stats, 0, sizeof(*stats));
-	if (!task)
-		return;
-	if (stats)
-		gs_sched_stats(sched, id, now, stats);
-	if (task == sched->holder)
-		take_gpu(sched);
-	else
-		gs_ready_remove(&sched->ready, task);
-	gs_index_remove(&sched->index, task);
-	free(task);
+	advance(sched, now);
+	if (one)
+		gs_one_leave(one, id, sched->now, stats);
+	else if (stats)
+		*stats = (struct gs_task_stats){ 0 };
 }
 
 void gs_sched_stopped(struct gs_sched *sched, uint64_t id, uint64_t now)
 {
-	struct gs_task *task = sched->holder;
+	struct gs_one *one = class_of(sched, id);
 
-	gs_core_advance(sched, now);
-	if (!task || task->id != id)
-		return;
-	take_gpu(sched);
-	task->preemptions++;
-	enqueue(sched, task);
+	advance(sched, now);
+	if (one)
+		gs_one_stopped(one, id, sched->now);
 }
 
 void gs_sched_started(struct gs_sched *sched, uint64_t id, uint64_t now)
 {
-	struct gs_task *task = gs_index_find(&sched->index, id);
-	uint64_t waited;
+	struct gs_one *one = class_of(sched, id), *had;
+	size_t rank = holding(sched);
 
-	gs_core_advance(sched, now);
-	if (!task || task == sched->holder)
+	advance(sched, now);
+	if (!one)
 		return;
-	if (sched->holder)
-		gs_sched_stopped(sched, sched->holder->id, now);
-	gs_ready_remove(&sched->ready, task);
-	waited = sched->view.now - task->since_ns;
-	task->waited_ns += waited;
-	task->since_ns = sched->view.now;
-	if (!task->started) {
-		task->started = 1;
-		task->start_ns = sched->view.now;
+	had = rank < sched->count ? class_at(sched, rank) : NULL;
+	if (had && had != one)
+		gs_one_stopped(had, had->holder->id, sched->now);
+	gs_one_started(one, id, sched->now);
+}
+
+/* The class whose longest waiting task is due first; its due time in *due. */
+static size_t most_starved(const struct gs_sched *sched, uint64_t *due)
+{
+	size_t rank = 0;
+
+	*due = GS_NO_LIMIT;
+	for (size_t i = 0; i < sched->count; i++) {
+		uint64_t when = gs_one_starvation_due(class_at(sched, i));
+
+		if (when < *due) {
+			*due = when;
+			rank = i;
+		}
 	}
-	sched->holder = task;
-	gs_core_begin_quantum(sched);
-	if (sched->options.starvation_ns && waited >= sched->options.starvation_ns) {
-		/* It is here against the policy's will: what it gets is one slice. */
-		sched->protected_until = gs_later(sched->view.now, gs_core_slice(sched));
-		if (sched->quantum_end == GS_NO_LIMIT ||
-		    sched->quantum_end < sched->protected_until)
-			sched->quantum_end = sched->protected_until;
+	return rank;
+}
+
+/* Nobody holds the GPU: the class that goes next decides. */
+static void decide_free(struct gs_sched *sched, struct gs_decision *decision)
+{
+	uint64_t due;
+	size_t rank = most_starved(sched, &due);
+
+	if (due > sched->now)
+		for (rank = 0; rank + 1 < sched->count; rank++)
+			if (gs_one_count(class_at(sched, rank)))
+				break;
+	gs_one_decide(class_at(sched, rank), sched->now, decision);
+}
+
+/* May the holder stay as far as the other classes are concerned?  Until when? */
+static uint64_t others_want(const struct gs_sched *sched, size_t rank)
+{
+	const struct gs_one *one = class_at(sched, rank);
+	uint64_t due = GS_NO_LIMIT, slice = gs_later(one->holder->since_ns, gs_core_slice(one));
+
+	for (size_t i = 0; i < rank; i++)
+		if (gs_one_count(class_at(sched, i)))
+			return one->protected_until;
+	for (size_t i = rank + 1; i < sched->count; i++) {
+		uint64_t when = gs_one_starvation_due(class_at(sched, i));
+
+		if (when < due)
+			due = when;
 	}
-	sched->reconsider = 1;
+	return due == GS_NO_LIMIT || due > slice ? due : slice;
+}
+
+void gs_sched_decide(struct gs_sched *sched, uint64_t now, struct gs_decision *decision)
+{
+	size_t rank = holding(sched);
+	uint64_t until;
+
+	advance(sched, now);
+	if (rank == sched->count) {
+		decide_free(sched, decision);
+		return;
+	}
+	gs_one_decide(class_at(sched, rank), sched->now, decision);
+	if (decision->action != GS_ACT_KEEP || sched->count == 1)
+		return;
+	until = others_want(sched, rank);
+	if (until <= sched->now) {
+		gs_one_evict(class_at(sched, rank));
+		decision->action = GS_ACT_EVICT;
+		decision->deadline_ns = GS_NO_LIMIT;
+	} else if (until < decision->deadline_ns) {
+		decision->deadline_ns = until;
+	}
 }
 
 int gs_sched_stats(struct gs_sched *sched, uint64_t id, uint64_t now,
 		   struct gs_task_stats *stats)
 {
-	const struct gs_task *task = gs_index_find(&sched->index, id);
-	uint64_t since;
+	struct gs_one *one = class_of(sched, id);
 
-	gs_core_advance(sched, now);
-	if (!task)
-		return -1;
-	since = sched->view.now - task->since_ns;
-	*stats = (struct gs_task_stats){
-		.arrival_ns = task->arrival_ns,
-		.start_ns = task->start_ns,
-		.ran_ns = task->ran_ns + (task == sched->holder ? since : 0),
-		.waited_ns = task->waited_ns + (task == sched->holder ? 0 : since),
-		.preemptions = task->preemptions,
-	};
-	return 0;
+	advance(sched, now);
+	return one ? gs_one_stats(one, id, sched->now, stats) : -1;
 }
 
 size_t gs_sched_count(const struct gs_sched *sched)
 {
-	return sched->index.count;
+	size_t sum = 0;
+
+	for (size_t i = 0; i < sched->count; i++)
+		sum += gs_one_count(sched->class[i].one);
+	return sum;
 }
 
 unsigned gs_sched_faults(const struct gs_sched *sched)
 {
-	return sched->faults;
+	unsigned sum = 0;
+
+	for (size_t i = 0; i < sched->count; i++)
+		sum += gs_one_faults(sched->class[i].one);
+	return sum;
 }

@@ -17,6 +17,12 @@
  * The core owns time, deadlines and accounting; a policy only orders
  * (policy.h).  A policy that picks a task that is not runnable, or picks
  * none while one is, is replaced by fifo and gs_sched_faults() counts it.
+ *
+ * Tasks may be of several *classes*, each under a policy of its own.  The
+ * classes are ordered: while one has a task, no lower one runs, and a task that
+ * arrives in a higher class evicts the holder of a lower one at once, whatever
+ * the policies.  The starvation bound holds across the classes: who has waited so
+ * long gets a slice, which no class takes from it.
  */
 #ifndef GPUSHARE_SCHED_SCHED_H
 #define GPUSHARE_SCHED_SCHED_H
@@ -33,7 +39,8 @@ struct gs_sched_options {
 	uint64_t min_quantum_ns;   /* frs: 1 ms (seed 004, section VI) */
 	uint64_t rr_quantum_ns;    /* rr: 1 ms */
 	uint64_t cfs_epoch_ns;     /* cfs: 4 ms, divided by the runnable tasks */
-	uint64_t handover_ns;      /* cost of giving the GPU to another; quanta never fall below 4 x */
+	uint64_t handover_ns;      /* cost of giving the GPU to another */
+	uint32_t quantum_handovers; /* no quantum of any policy is shorter than so many of them: 4 */
 	uint64_t starvation_ns;    /* a task that waited this long goes next, whatever the policy; 0: no bound */
 };
 
@@ -43,6 +50,15 @@ struct gs_task_params {
 	uint64_t alone_ns; /* NT x tpt, the time it would take alone; 0: unknown */
 	int32_t priority;  /* larger is more urgent */
 	uint32_t shares;   /* entitlement, at least 1 */
+	uint32_t class;    /* index into those of gs_sched_set_classes(); one that is not there: the last */
+};
+
+#define GS_SCHED_CLASSES_MAX 8
+
+/* One class; `policy` NULL or empty: the GPU's, which gs_sched_set_policy() exchanges. */
+struct gs_sched_class {
+	const char *policy;
+	int32_t priority;  /* the class of the larger one goes first; ties: the earlier in the list */
 };
 
 enum gs_action {
@@ -74,9 +90,24 @@ struct gs_sched *gs_sched_create(const char *policy, const struct gs_sched_optio
 				 uint64_t now, struct gs_error *err);
 void gs_sched_destroy(struct gs_sched *sched); /* NULL is fine */
 
-/* Exchange the policy while tasks are there; they keep their history. */
+/*
+ * Classes instead of the one that there is at first; before any task arrives.
+ * Returns 0, or -1 with the reason and nothing changed.
+ */
+int gs_sched_set_classes(struct gs_sched *sched, const struct gs_sched_class *classes,
+			 size_t count, uint64_t now, struct gs_error *err);
+
+/* The cost of a hand-over was measured: from now on quanta fit it. */
+void gs_sched_set_handover(struct gs_sched *sched, uint64_t handover_ns);
+
+/*
+ * Exchange the policy while tasks are there; they keep their history.  Classes
+ * with a policy of their own keep it.
+ */
 int gs_sched_set_policy(struct gs_sched *sched, const char *policy, uint64_t now,
 			struct gs_error *err);
+
+/* The policy in force: of the first class that has none of its own, else of the first. */
 const char *gs_sched_policy(const struct gs_sched *sched);
 
 /* Names of all policies, in the order of policies.def; NULL beyond the last. */
