@@ -24,6 +24,32 @@ static struct gs_config *parse(const char *text, struct gs_error *err)
 	return gs_config_parse("t.conf", text, strlen(text), err);
 }
 
+static void classes(void **state)
+{
+	struct gs_error err;
+	struct gs_config *c = parse("Gpu=0 Memory=1G Policy=FRS\nGpu=1 Memory=1G\n"
+				    "Class=interactive Priority=10 Policy=rr\n"
+				    "Class=night Priority=-10\n"
+				    "Partition=debug Class=interactive\nPartition=low Priority=3 Class=night\n"
+				    "Partition=normal Priority=7\n", &err);
+
+	(void)state;
+	assert_non_null(c);
+	assert_string_equal(c->gpu[0].policy, "frs");
+	assert_null(c->gpu[1].policy);
+	assert_int_equal(c->nclass, 2);
+	assert_string_equal(c->class[0].policy, "rr");
+	assert_int_equal(c->class[0].priority, 10);
+	assert_null(c->class[1].policy);
+	assert_int_equal(c->class[1].priority, -10);
+	assert_int_equal(gs_config_class(c, "debug"), 1);
+	assert_int_equal(gs_config_class(c, "low"), 2);
+	assert_int_equal(gs_config_priority(c, "low"), 3);
+	assert_int_equal(gs_config_class(c, "normal"), 0);
+	assert_int_equal(gs_config_class(c, "nosuch"), 0);
+	gs_config_free(c);
+}
+
 static void defaults(void **state)
 {
 	struct gs_error err;
@@ -150,6 +176,18 @@ static void bad_lines_are_named(void **state)
 		{ "NodeType=a Nodes=n1 Memory=1G\nNodeType=a Nodes=n2 Memory=1G\n", "t.conf:2: node type 'a' is described twice" },
 		{ GPU "Partition= Priority=1\n", "t.conf:2: '' is not a partition's name" },
 		{ GPU "Partition=a Priority=1001\n", "t.conf:2: 1001 is not between 0 and 1000" },
+		{ GPU "Partition=a Class=x\n", "t.conf:2: class 'x' has no Class= line above" },
+		{ GPU "Class=x Priority=1\nPartition=a Class=x Class=x\n", "t.conf:3: Class is given twice" },
+		{ GPU "Class=x\n", "t.conf:2: class 'x' has no Priority=" },
+		{ GPU "Class= Priority=1\n", "t.conf:2: '' is not a class's name" },
+		{ GPU "Class=x Priority=1001\n", "t.conf:2: 1001 is not between -1000 and 1000" },
+		{ GPU "Class=x Priority=1 Policy=nosuch\n", "t.conf:2: 'nosuch' is not a policy" },
+		{ GPU "Class=x Priority=1 Policy=rr Policy=rr\n", "t.conf:2: a Class line has one Priority" },
+		{ GPU "Class=x Priority=1 Shares=3\n", "t.conf:2: a Class line has one Priority" },
+		{ GPU "Class=x Priority=1\nClass=x Priority=1\n", "t.conf:3: class 'x' is described twice" },
+		{ "Gpu=0 Memory=1G Policy=nosuch\n", "t.conf:1: 'nosuch' is not a policy" },
+		{ "Gpu=0 Memory=1G Policy=rr Policy=rr\n", "t.conf:1: Policy is given twice" },
+		{ GPU "QuantumHandovers=1001\n", "t.conf:2: QuantumHandovers: 1001 is not between" },
 		{ GPU "Partition=a Priority=1 Priority=2\n", "t.conf:2: Priority is given twice" },
 		{ GPU "Partition=a Weight=1\n", "t.conf:2: a Partition line has no 'Weight'" },
 		{ GPU "Partition=a Priority=1\nPartition=a Priority=2\n", "t.conf:3: partition 'a' is described twice" },
@@ -226,6 +264,7 @@ static void files(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(classes),
 		cmocka_unit_test(defaults),
 		cmocka_unit_test(everything),
 		cmocka_unit_test(bad_lines_are_named),

@@ -45,8 +45,14 @@ void gs_config_free(struct gs_config *config)
 	if (!config)
 		return;
 	gs_key_release(config);
-	for (size_t i = 0; i < config->ngpu; i++)
+	for (size_t i = 0; i < config->ngpu; i++) {
 		free(config->gpu[i].file);
+		free(config->gpu[i].policy);
+	}
+	for (size_t i = 0; i < config->nclass; i++) {
+		free(config->class[i].name);
+		free(config->class[i].policy);
+	}
 	for (size_t i = 0; i < config->npartition; i++)
 		free(config->partition[i].name);
 	for (size_t i = 0; i < config->nnode_type; i++) {
@@ -71,6 +77,13 @@ int32_t gs_config_priority(const struct gs_config *config, const char *partition
 	const struct gs_config_partition *p = gs_config_partition(config, partition);
 
 	return p ? p->priority : GS_PRIORITY_DEFAULT;
+}
+
+uint32_t gs_config_class(const struct gs_config *config, const char *partition)
+{
+	const struct gs_config_partition *p = gs_config_partition(config, partition);
+
+	return p ? p->class : 0;
 }
 
 const struct gs_config_gpu *gs_config_gpu(const struct gs_config *config, uint32_t index)

@@ -5,7 +5,8 @@
  *
  *	Gpu=0 Memory=1G [Shares=100] [File=/dev/nvidia0]
  *	NodeType=h200 Nodes=gpu[01-16] Memory=141G [Shares=100]
- *	Partition=high [Priority=10] [MaxShares=50] [DefaultShares=25] [AllowGpushare=yes]
+ *	Class=interactive Priority=10 [Policy=frs]
+ *	Partition=high [Priority=10] [Class=interactive] [MaxShares=50] [DefaultShares=25] [AllowGpushare=yes]
  *	JobEnv=NAME=VALUE            (set in every job's environment; may be repeated)
  *
  * Gpu lines are the node's own, for gpushared; NodeType lines and the limits of
@@ -23,6 +24,7 @@
 
 #define GS_CONFIG_GPUS_MAX 16
 #define GS_CONFIG_PARTITIONS_MAX 256
+#define GS_CONFIG_CLASSES_MAX 7
 #define GS_CONFIG_NODE_TYPES_MAX 64
 
 struct gs_config_gpu {
@@ -30,6 +32,7 @@ struct gs_config_gpu {
 	uint32_t shares;   /* a whole GPU, default 100 */
 	uint64_t memory;   /* bytes that may be reserved in all */
 	char *file;        /* device file, for hwloc and for people; NULL: none */
+	char *policy;      /* NULL: that of the Policy key */
 };
 
 struct gs_config_partition {
@@ -38,6 +41,14 @@ struct gs_config_partition {
 	uint32_t max_shares;     /* of a job on a node; 0: no limit */
 	uint32_t default_shares; /* of a job that names no number; 0: Slurm's, which is 1 */
 	int allow;               /* may its jobs ask for gpushare? */
+	uint32_t class;          /* number of its class, as gs_config_class() */
+};
+
+/* A class of partitions: served before the classes of lower priority (sched/sched.h). */
+struct gs_config_class {
+	char *name;
+	char *policy;            /* NULL: the GPU's */
+	int32_t priority;        /* -1000..1000; partitions of no class are one of priority 0 */
 };
 
 /* The GPUs of nodes that are alike. */
@@ -58,6 +69,7 @@ struct gs_config_node_type {
 #define KEY_AMOUNT(field) uint64_t field; /* a size, or 0 */
 #define KEY_BOOL(field) int field;
 #define KEY_ABSENT(field) int field;  /* enum gs_absent of proto/msg.h */
+#define KEY_COUNT(field) uint32_t field; /* 0..1000 */
 #define KEY_SIGNAL(field) int field;  /* enum gs_signal of proto/msg.h */
 #define KEY_LEVEL(field) int field;   /* enum gs_log_level */
 #define KEY_ADMISSION(field) int field; /* 1: fcfs */
@@ -68,6 +80,8 @@ struct gs_config {
 	size_t ngpu;
 	struct gs_config_partition partition[GS_CONFIG_PARTITIONS_MAX];
 	size_t npartition;
+	struct gs_config_class class[GS_CONFIG_CLASSES_MAX];
+	size_t nclass;
 	struct gs_config_node_type node_type[GS_CONFIG_NODE_TYPES_MAX];
 	size_t nnode_type;
 	char *job_env;     /* "A=B\n" lines; never NULL */
@@ -84,6 +98,7 @@ struct gs_config {
 #undef KEY_BOOL
 #undef KEY_ABSENT
 #undef KEY_SIGNAL
+#undef KEY_COUNT
 #undef KEY_LEVEL
 #undef KEY_ADMISSION
 
@@ -107,6 +122,12 @@ int32_t gs_config_priority(const struct gs_config *config, const char *partition
 /* The line of a partition; NULL if it has none. */
 const struct gs_config_partition *gs_config_partition(const struct gs_config *config,
 						      const char *name);
+
+/*
+ * The class of a partition: 0 for one that names none or is not listed, i + 1
+ * for class[i].
+ */
+uint32_t gs_config_class(const struct gs_config *config, const char *partition);
 
 /* The GPU of that index; NULL if there is none. */
 const struct gs_config_gpu *gs_config_gpu(const struct gs_config *config, uint32_t index);

@@ -17,7 +17,7 @@ enum key_type {
 	/* Texts first, see gs_key_release(). */
 	TYPE_STRING, TYPE_PATH, TYPE_POLICY, TYPE_WAKE, TYPE_DURATION, TYPE_PERIOD,
 	TYPE_SIZE, TYPE_AMOUNT, TYPE_BOOL, TYPE_ABSENT, TYPE_SIGNAL, TYPE_LEVEL,
-	TYPE_ADMISSION,
+	TYPE_ADMISSION, TYPE_COUNT,
 };
 
 static const struct key {
@@ -71,7 +71,7 @@ static int set_path(char **field, const char *value, const char *initial,
 	return set_text(field, value, err);
 }
 
-static int set_policy(char **field, const char *value, struct gs_error *err)
+int gs_key_policy(char **field, const char *value, struct gs_error *err)
 {
 	static const char *const names[] = {
 #define POLICY(name, words, source) #name,
@@ -158,6 +158,16 @@ static const char *const signal_names[] = {
 	[GS_SIGNAL_DMA] = "dma",
 };
 
+static int set_count(uint32_t *field, const char *value, struct gs_error *err)
+{
+	int64_t number = 0;
+
+	if (gs_parse_int(value, 0, 1000, &number, err) < 0)
+		return -1;
+	*field = (uint32_t)number;
+	return 0;
+}
+
 static int set_level(int *field, const char *value, struct gs_error *err)
 {
 	int level = gs_log_level_parse(value);
@@ -178,7 +188,7 @@ int gs_key_set(struct gs_config *config, size_t key, const char *value, struct g
 	switch (k->type) {
 	case TYPE_STRING:   return set_text(field, value, err);
 	case TYPE_PATH:     return set_path(field, value, k->initial, err);
-	case TYPE_POLICY:   return set_policy(field, value, err);
+	case TYPE_POLICY:   return gs_key_policy(field, value, err);
 	case TYPE_WAKE:     return set_wake(field, value, err);
 	case TYPE_DURATION: return gs_parse_duration(value, field, err);
 	case TYPE_PERIOD:   return set_period(field, value, err);
@@ -188,6 +198,7 @@ int gs_key_set(struct gs_config *config, size_t key, const char *value, struct g
 	case TYPE_ABSENT:   return set_word(field, value, absent_names, GS_ABSENT_FAIL + 1, err);
 	case TYPE_SIGNAL:   return set_word(field, value, signal_names, GS_SIGNAL_DMA + 1, err);
 	case TYPE_LEVEL:    return set_level(field, value, err);
+	case TYPE_COUNT:    return set_count(field, value, err);
 	case TYPE_ADMISSION: return set_admission(field, value, err);
 	}
 	return gs_fail(err, "a key without a type");

@@ -27,6 +27,9 @@ int gs_key_set(struct gs_config *config, size_t key, const char *value, struct g
 /* Store every key's default. */
 int gs_key_defaults(struct gs_config *config, struct gs_error *err);
 
+/* Store the name of a policy, whatever its case, in *field; what was there is freed. */
+int gs_key_policy(char **field, const char *value, struct gs_error *err);
+
 /* Release what the keys own. */
 void gs_key_release(struct gs_config *config);
 

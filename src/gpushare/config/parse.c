@@ -84,8 +84,14 @@ static int set_gpu_field(struct gs_config_gpu *gpu, const char *name, const char
 		gpu->shares = (uint32_t)number;
 		return 0;
 	}
+	if (strcasecmp(name, "Policy") == 0) {
+		if (gpu->policy)
+			return gs_fail(err, "Policy is given twice");
+		return gs_key_policy(&gpu->policy, value, err);
+	}
 	if (strcasecmp(name, "File") != 0)
-		return gs_fail(err, "a Gpu line has no '%.40s': Memory, Shares and File", name);
+		return gs_fail(err, "a Gpu line has no '%.40s': Memory, Shares, File and Policy",
+			       name);
 	if (gpu->file)
 		return gs_fail(err, "File is given twice");
 	if (*value != '/' || strlen(value) > GS_CONFIG_VALUE_MAX)
@@ -94,7 +100,7 @@ static int set_gpu_field(struct gs_config_gpu *gpu, const char *name, const char
 	return gpu->file ? 0 : gs_fail(err, "no memory");
 }
 
-/* Gpu=0 Memory=1G [Shares=100] [File=/dev/nvidia0] */
+/* Gpu=0 Memory=1G [Shares=100] [File=/dev/nvidia0] [Policy=frs] */
 static int parse_gpu(struct gs_config *config, char *rest, struct gs_error *err)
 {
 	struct gs_config_gpu *gpu = &config->gpu[config->ngpu];
@@ -138,10 +144,65 @@ static int set_shares(uint32_t *shares, const char *name, const char *value,
 	return 0;
 }
 
-static int set_partition_field(struct gs_config_partition *p, const char *name,
-			       const char *value, struct gs_error *err)
+/* Class=interactive Priority=10 [Policy=frs] */
+static int parse_class(struct gs_config *config, char *rest, struct gs_error *err)
+{
+	struct gs_config_class *class = &config->class[config->nclass];
+	char *name, *value, *own;
+	int64_t priority = INT64_MIN;
+	int more;
+
+	if (config->nclass == GS_CONFIG_CLASSES_MAX)
+		return gs_fail(err, "more than %d classes", GS_CONFIG_CLASSES_MAX);
+	if (next_pair(&rest, &name, &own, err) < 0)
+		return -1;
+	if (!*own || strlen(own) > GS_CONFIG_VALUE_MAX)
+		return gs_fail(err, "'%.70s' is not a class's name", own);
+	for (size_t i = 0; i < config->nclass; i++)
+		if (strcmp(config->class[i].name, own) == 0)
+			return gs_fail(err, "class '%.70s' is described twice", own);
+	class->name = strdup(own);
+	if (!class->name)
+		return gs_fail(err, "no memory");
+	/* From here on gs_config_free() releases what the record owns. */
+	config->nclass++;
+	while ((more = next_pair(&rest, &name, &value, err)) > 0) {
+		if (strcasecmp(name, "Policy") == 0 && !class->policy)
+			more = gs_key_policy(&class->policy, value, err);
+		else if (strcasecmp(name, "Priority") == 0 && priority == INT64_MIN)
+			more = gs_parse_int(value, -1000, 1000, &priority, err);
+		else
+			more = gs_fail(err, "a Class line has one Priority and at most one "
+				       "Policy, no '%.40s' besides", name);
+		if (more < 0)
+			return -1;
+	}
+	if (more < 0)
+		return -1;
+	if (priority == INT64_MIN)
+		return gs_fail(err, "class '%.70s' has no Priority=", own);
+	class->priority = (int32_t)priority;
+	return 0;
+}
+
+static int set_class(const struct gs_config *config, struct gs_config_partition *p,
+		     const char *value, struct gs_error *err)
+{
+	if (p->class)
+		return gs_fail(err, "Class is given twice");
+	for (size_t i = 0; i < config->nclass; i++)
+		if (strcmp(config->class[i].name, value) == 0)
+			p->class = (uint32_t)i + 1;
+	return p->class ? 0 : gs_fail(err, "class '%.40s' has no Class= line above", value);
+}
+
+static int set_partition_field(const struct gs_config *config, struct gs_config_partition *p,
+			       const char *name, const char *value, struct gs_error *err)
 {
 	int64_t priority;
+
+	if (strcasecmp(name, "Class") == 0)
+		return set_class(config, p, value, err);
 
 	if (strcasecmp(name, "MaxShares") == 0)
 		return set_shares(&p->max_shares, "MaxShares", value, err);
@@ -153,7 +214,7 @@ static int set_partition_field(struct gs_config_partition *p, const char *name,
 		return gs_parse_bool(value, &p->allow, err);
 	}
 	if (strcasecmp(name, "Priority") != 0)
-		return gs_fail(err, "a Partition line has no '%.40s': Priority, MaxShares, "
+		return gs_fail(err, "a Partition line has no '%.40s': Priority, Class, MaxShares, "
 			       "DefaultShares and AllowGpushare", name);
 	if (p->priority >= 0)
 		return gs_fail(err, "Priority is given twice");
@@ -178,7 +239,7 @@ static int finish_partition(struct gs_config_partition *p, struct gs_error *err)
 	return 0;
 }
 
-/* Partition=high Priority=10 [MaxShares=50] [DefaultShares=25] [AllowGpushare=no] */
+/* Partition=high Priority=10 [Class=interactive] [MaxShares=50] [DefaultShares=25] [AllowGpushare=no] */
 static int parse_partition(struct gs_config *config, char *rest, struct gs_error *err)
 {
 	struct gs_config_partition *p = &config->partition[config->npartition];
@@ -195,7 +256,7 @@ static int parse_partition(struct gs_config *config, char *rest, struct gs_error
 		return gs_fail(err, "partition '%s' is described twice", partition);
 	*p = (struct gs_config_partition){ .priority = -1, .allow = -1 };
 	while ((more = next_pair(&rest, &name, &value, err)) > 0) {
-		if (set_partition_field(p, name, value, err) < 0)
+		if (set_partition_field(config, p, name, value, err) < 0)
 			return -1;
 		fields++;
 	}
@@ -203,7 +264,7 @@ static int parse_partition(struct gs_config *config, char *rest, struct gs_error
 		return -1;
 	if (!fields)
 		return gs_fail(err, "the line says nothing about partition '%s': Priority, "
-			       "MaxShares, DefaultShares or AllowGpushare", partition);
+			       "Class, MaxShares, DefaultShares or AllowGpushare", partition);
 	if (finish_partition(p, err) < 0)
 		return -1;
 	p->name = strdup(partition);
@@ -317,6 +378,8 @@ static int parse_line(struct parser *p, char *line, struct gs_error *err)
 		return 0;
 	if (strncasecmp(name, "Gpu=", 4) == 0)
 		return parse_gpu(p->config, name, err);
+	if (strncasecmp(name, "Class=", 6) == 0)
+		return parse_class(p->config, name, err);
 	if (strncasecmp(name, "Partition=", 10) == 0)
 		return parse_partition(p->config, name, err);
 	if (strncasecmp(name, "NodeType=", 9) == 0)

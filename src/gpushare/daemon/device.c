@@ -11,10 +11,22 @@
 #include "gpushare/daemon/memory.h"
 #include "gpushare/daemon/peer.h"
 
-static struct gs_gpu_options options_of(const struct gs_config *c)
+/* Partitions of no class are the first one; those of the file follow, as gs_config_class() counts. */
+static size_t classes_of(const struct gs_config *c, struct gs_sched_class *class)
+{
+	class[0] = (struct gs_sched_class){ NULL, 0 };
+	for (size_t i = 0; i < c->nclass; i++)
+		class[i + 1] = (struct gs_sched_class){ c->class[i].policy, c->class[i].priority };
+	return c->nclass + 1;
+}
+
+/* The node's options; class has room for GS_SCHED_CLASSES_MAX. */
+static struct gs_gpu_options options_of(const struct gs_config *c, struct gs_sched_class *class)
 {
 	struct gs_gpu_options o = {
 		.policy = c->policy,
+		.classes = class,
+		.nclasses = classes_of(c, class),
 		.idle_grace_ns = c->idle_grace_ns,
 		.overlap = c->handover_overlap,
 		.evict_deadline_ns = c->evict_deadline_ns,
@@ -25,13 +37,15 @@ static struct gs_gpu_options options_of(const struct gs_config *c)
 	o.sched.rr_quantum_ns = c->rr_quantum_ns;
 	o.sched.cfs_epoch_ns = c->cfs_epoch_ns;
 	o.sched.handover_ns = c->handover_ns;
+	o.sched.quantum_handovers = c->quantum_handovers;
 	o.sched.starvation_ns = c->starvation_ns;
 	return o;
 }
 
 int gs_devices_init(struct gs_daemon *d, struct gs_error *err)
 {
-	struct gs_gpu_options o = options_of(d->config);
+	struct gs_sched_class class[GS_SCHED_CLASSES_MAX];
+	struct gs_gpu_options o = options_of(d->config, class);
 
 	for (size_t i = 0; i < d->config->ngpu; i++) {
 		const struct gs_config_gpu *c = &d->config->gpu[i];
@@ -44,6 +58,7 @@ int gs_devices_init(struct gs_daemon *d, struct gs_error *err)
 		dev->shares = c->shares;
 		dev->memory = c->memory;
 		dev->wake_ns = UINT64_MAX;
+		o.policy = c->policy ? c->policy : d->config->policy;
 		dev->gpu = gs_gpu_create(c->index, &o, gs_clock_ns(), err);
 		if (!dev->gpu)
 			return -1;
@@ -70,11 +85,15 @@ void gs_devices_fini(struct gs_daemon *d)
 int gs_devices_reload(struct gs_daemon *d, const struct gs_config *config,
 		      struct gs_error *err)
 {
-	struct gs_gpu_options o = options_of(config);
+	struct gs_sched_class class[GS_SCHED_CLASSES_MAX];
+	struct gs_gpu_options o = options_of(config, class);
 
 	/* The first one that refuses does so before any has changed: they
 	 * all check the same options. */
 	for (size_t i = 0; i < d->ndevice; i++) {
+		const struct gs_config_gpu *own = gs_config_gpu(config, d->device[i].index);
+
+		o.policy = own && own->policy ? own->policy : config->policy;
 		if (gs_gpu_configure(d->device[i].gpu, &o, gs_clock_ns(), err) < 0)
 			return -1;
 		gs_device_poke(&d->device[i]);

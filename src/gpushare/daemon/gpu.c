@@ -51,6 +51,7 @@ static void task_arrive(struct gs_tenant *t, const struct gs_look *look, uint64_
 		.alone_ns = look->alone_ns,
 		.priority = t->p.priority,
 		.shares = t->p.shares ? t->p.shares : 1,
+		.class = t->p.class,
 	};
 	struct gs_error err;
 
@@ -330,12 +331,32 @@ void gs_tenant_priority(struct gs_tenant *t, int32_t priority, uint64_t now)
 	gs_sched_set_priority(t->gpu->sched, t->p.id, priority, now);
 }
 
+void gs_tenant_class(struct gs_tenant *t, uint32_t class)
+{
+	t->p.class = class;
+}
+
 /* Copy the options; the policy's name belongs to the caller's configuration. */
 static void keep_options(struct gs_gpu *gpu, const struct gs_gpu_options *options)
 {
 	gpu->o = *options;
 	strncpy(gpu->policy, options->policy, sizeof(gpu->policy) - 1);
 	gpu->o.policy = gpu->policy;
+	gpu->o.classes = NULL;
+	gpu->o.nclasses = 0;
+}
+
+static struct gs_sched *make_sched(const struct gs_gpu_options *options, uint64_t now,
+				   struct gs_error *err)
+{
+	struct gs_sched *sched = gs_sched_create(options->policy, &options->sched, now, err);
+
+	if (sched && options->nclasses &&
+	    gs_sched_set_classes(sched, options->classes, options->nclasses, now, err) < 0) {
+		gs_sched_destroy(sched);
+		return NULL;
+	}
+	return sched;
 }
 
 struct gs_gpu *gs_gpu_create(uint32_t index, const struct gs_gpu_options *options,
@@ -351,7 +372,7 @@ struct gs_gpu *gs_gpu_create(uint32_t index, const struct gs_gpu_options *option
 	gpu->deadline = UINT64_MAX;
 	LIST_INIT(&gpu->tenants);
 	keep_options(gpu, options);
-	gpu->sched = gs_sched_create(options->policy, &options->sched, now, err);
+	gpu->sched = make_sched(options, now, err);
 	if (!gpu->sched) {
 		free(gpu);
 		return NULL;
@@ -377,7 +398,7 @@ void gs_gpu_destroy(struct gs_gpu *gpu)
 int gs_gpu_configure(struct gs_gpu *gpu, const struct gs_gpu_options *options, uint64_t now,
 		     struct gs_error *err)
 {
-	struct gs_sched *fresh = gs_sched_create(options->policy, &options->sched, now, err);
+	struct gs_sched *fresh = make_sched(options, now, err);
 	struct gs_tenant *t;
 
 	if (!fresh)

@@ -29,6 +29,8 @@ struct gs_tenant;
 struct gs_gpu_options {
 	const char *policy;
 	struct gs_sched_options sched;
+	const struct gs_sched_class *classes; /* read by create and configure only; NULL: one class */
+	size_t nclasses;
 	uint64_t idle_grace_ns;     /* an idle holder keeps the turn this long while others wait */
 	int overlap;                /* the next client gets the turn while the last one's block-tasks end */
 	uint64_t evict_deadline_ns; /* after this long the GPU goes to the next one anyway */
@@ -41,6 +43,7 @@ struct gs_tenant_params {
 	struct gs_tally *tally;     /* of its step */
 	const struct gs_kernel_map *kernels;
 	int32_t priority;
+	uint32_t class;             /* of its tasks that are to come; index into the classes */
 	uint32_t shares;
 	uint32_t job_id, step_id;
 	const char *name;           /* "job 12.0 uid 1000 pid 4711", for the log */
@@ -85,6 +88,9 @@ int gs_tenant_bad(const struct gs_tenant *tenant, uint32_t *kstate);
 
 /* Priority from now on, of a task under way too. */
 void gs_tenant_priority(struct gs_tenant *tenant, int32_t priority, uint64_t now);
+
+/* Class of its tasks from the next one on. */
+void gs_tenant_class(struct gs_tenant *tenant, uint32_t class);
 
 /* Exchange the policy; the tasks keep their history.  -1 with the known names: no such policy. */
 int gs_gpu_set_policy(struct gs_gpu *gpu, const char *policy, uint64_t now,

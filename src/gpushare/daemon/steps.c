@@ -82,6 +82,8 @@ void gs_steps_reprioritise(struct gs_daemon *d)
 	LIST_FOREACH(peer, &d->peers, link)
 		if (peer->tenant) {
 			gs_tenant_priority(peer->tenant, peer->step->priority, gs_clock_ns());
+			gs_tenant_class(peer->tenant,
+					gs_config_class(d->config, peer->step->info.partition));
 			gs_device_poke(peer->device);
 		}
 }
