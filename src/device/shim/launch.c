@@ -150,9 +150,11 @@ static int pack_params(struct shim_launch *l, const struct request *r)
  * last one left them (mostly none), as memory operations of its stream: the
  * front end writes them in order, without a copy engine between two kernels.
  */
-static unsigned int ctl_writes(struct shim_launch *l, const struct request *r,
-			       CUstreamBatchMemOpParams *op)
+static unsigned int ctl_writes(const struct shim_session *s, struct shim_launch *l,
+			       const struct request *r, CUstreamBatchMemOpParams *op)
 {
+	uint32_t aim_ns = gs_page_load(s->page->contended) ? SHIM_CHUNK_CONTENDED_NS :
+							     SHIM_CHUNK_AIM_NS;
 	struct gs_ctl *image = &l->ctx->image[l->index];
 	unsigned int n = 0;
 
@@ -173,6 +175,7 @@ static unsigned int ctl_writes(struct shim_launch *l, const struct request *r,
 	UPDATE(32, nctaid[2], r->grid[2]);
 	UPDATE(32, workers, l->workers);
 	UPDATE(32, proxy, l->proxy);
+	UPDATE(32, chunk_ns, aim_ns);
 	/* The last launch of this block may have been told to leave as it ended. */
 	UPDATE(32, limit, SHIM_NO_LIMIT);
 #undef UPDATE
@@ -214,7 +217,7 @@ static int make_evictable(const struct shim_session *s, struct shim_launch *l, c
 	memcpy(l->block, r->block, sizeof(l->block));
 	l->shared = r->shared;
 	l->proxy = (uint8_t)has_proxy(s, l);
-	l->nwrite = ctl_writes(l, r, l->write);
+	l->nwrite = ctl_writes(s, l, r, l->write);
 	return 1;
 }
 
