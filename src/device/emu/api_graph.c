@@ -371,11 +371,13 @@ CUresult CUDAAPI cuGraphLaunch(CUgraphExec exec, CUstream stream)
 {
 	struct CUctx_st *ctx;
 	struct CUstream_st *s;
+	struct emu_steps *steps;
 	struct emu_task *t;
 	CUresult rc;
 
 	EMU_TRY(emu_enter(&ctx));
 	EMU_TRY(check_exec(exec));
+	steps = exec->now;
 	EMU_TRY(emu_stream_resolve(ctx, stream, &s));
 	if (emu_capturing(s))
 		return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
@@ -386,10 +388,14 @@ CUresult CUDAAPI cuGraphLaunch(CUgraphExec exec, CUstream stream)
 	t->always = 1; /* so that it gives back what it holds; it runs nothing after an error */
 	t->a = (uintptr_t)exec;
 	t->b = (uintptr_t)s;
+	t->c = (uintptr_t)steps;
+	atomic_fetch_add(&steps->refs, 1);
 	atomic_fetch_add(&exec->refs, 1);
 	rc = emu_stream_enqueue(s, t, NULL);
-	if (rc != CUDA_SUCCESS)
+	if (rc != CUDA_SUCCESS) {
+		emu_steps_release(steps);
 		emu_exec_release(exec);
+	}
 	return rc;
 }
 
@@ -399,19 +405,23 @@ CUresult CUDAAPI cuGraphUpload(CUgraphExec exec, CUstream stream)
 	return check_exec(exec);
 }
 
+/* Launches that are under way keep the steps that they were given. */
 static CUresult replace(CUgraphExec exec, CUgraphNode node, struct emu_task *t)
 {
-	for (size_t i = 0; i < exec->n; i++) {
-		if (exec->step[i].node != node)
+	struct emu_steps *steps = emu_steps_copy(exec->now);
+
+	for (size_t i = 0; steps && i < steps->n; i++) {
+		if (steps->step[i].node != node)
 			continue;
-		pthread_mutex_lock(&exec->mutex);
-		emu_task_free(exec->ctx, exec->step[i].task);
-		exec->step[i].task = t;
-		pthread_mutex_unlock(&exec->mutex);
+		emu_task_free(exec->ctx, steps->step[i].task);
+		steps->step[i].task = t;
+		emu_steps_release(exec->now);
+		exec->now = steps;
 		return CUDA_SUCCESS;
 	}
 	emu_task_free(exec->ctx, t);
-	return CUDA_ERROR_INVALID_VALUE;
+	emu_steps_release(steps);
+	return steps ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 CUresult CUDAAPI cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS *p)
@@ -465,18 +475,22 @@ CUresult CUDAAPI cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, CUgraphEx
 	fresh = emu_exec_new(graph);
 	if (!fresh)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	if (fresh->n != exec->n)
+	if (fresh->now->n != exec->now->n)
 		result = CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
-	for (size_t i = 0; i < fresh->n && !result; i++)
-		if (fresh->step[i].task->kind != exec->step[i].task->kind || fresh->step[i].task->node != exec->step[i].task->node)
-			result = CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED;
-	for (size_t i = 0; i < fresh->n && !result; i++) {
-		struct emu_task *old = exec->step[i].task;
+	for (size_t i = 0; i < fresh->now->n && !result; i++) {
+		const struct emu_task *a = fresh->now->step[i].task, *b = exec->now->step[i].task;
 
-		pthread_mutex_lock(&exec->mutex);
-		exec->step[i].task = fresh->step[i].task;
-		pthread_mutex_unlock(&exec->mutex);
-		fresh->step[i].task = old;
+		if (a->kind != b->kind || a->node != b->node)
+			result = CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED;
+	}
+	if (!result) {
+		struct emu_steps *old = exec->now;
+
+		/* the nodes' names stay those of the graph that was instantiated */
+		for (size_t i = 0; i < old->n; i++)
+			fresh->now->step[i].node = old->step[i].node;
+		exec->now = fresh->now;
+		fresh->now = old;
 	}
 	emu_exec_release(fresh);
 	if (info) {

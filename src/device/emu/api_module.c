@@ -90,7 +90,7 @@ CUresult CUDAAPI cuModuleLoadFatBinary(CUmodule *module, const void *fatbin)
 }
 
 /* The whole file; NULL: it cannot be read.  The caller frees it. */
-static char *read_file(const char *name, size_t *len)
+char *emu_read_file(const char *name, size_t *len)
 {
 	FILE *f = fopen(name, "re"), *to;
 	char *text = NULL, buf[4096];
@@ -123,7 +123,7 @@ CUresult CUDAAPI cuModuleLoad(CUmodule *module, const char *fname)
 	EMU_TRY(emu_enter(&ctx));
 	if (!module || !fname)
 		return CUDA_ERROR_INVALID_VALUE;
-	text = read_file(fname, &len);
+	text = emu_read_file(fname, &len);
 	if (!text)
 		return CUDA_ERROR_FILE_NOT_FOUND;
 	rc = emu_image_load_file(ctx, text, len, module, &err);

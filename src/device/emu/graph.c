@@ -174,22 +174,56 @@ struct CUgraph_st *emu_graph_clone(struct CUgraph_st *g)
 	return c;
 }
 
-static int add_step(struct CUgraphExec_st *e, const struct CUgraphNode_st *node)
+void emu_steps_release(struct emu_steps *steps)
 {
-	struct emu_step *grown = realloc(e->step, (e->n + 1) * sizeof(*grown));
+	if (!steps || atomic_fetch_sub(&steps->refs, 1) != 1)
+		return;
+	for (size_t i = 0; i < steps->n; i++)
+		emu_task_free(steps->ctx, steps->step[i].task);
+	free(steps->step);
+	free(steps);
+}
+
+static struct emu_steps *steps_new(struct CUctx_st *ctx)
+{
+	struct emu_steps *s = calloc(1, sizeof(*s));
+
+	if (s) {
+		s->ctx = ctx;
+		atomic_store(&s->refs, 1);
+	}
+	return s;
+}
+
+static int add_step(struct emu_steps *s, const struct CUgraphNode_st *node, const struct emu_task *task)
+{
+	struct emu_step *grown = realloc(s->step, (s->n + 1) * sizeof(*grown));
 
 	if (!grown)
 		return -1;
-	e->step = grown;
-	e->step[e->n].node = node;
-	e->step[e->n].task = clone_locked(e->ctx, node->task);
-	return e->step[e->n].task ? (e->n++, 0) : -1;
+	s->step = grown;
+	s->step[s->n].node = node;
+	s->step[s->n].task = clone_locked(s->ctx, task);
+	return s->step[s->n].task ? (s->n++, 0) : -1;
 }
 
-static int flatten(struct CUgraphExec_st *e, struct CUgraph_st *g);
+struct emu_steps *emu_steps_copy(const struct emu_steps *from)
+{
+	struct emu_steps *s = steps_new(from->ctx);
+
+	for (size_t i = 0; s && i < from->n; i++) {
+		if (add_step(s, from->step[i].node, from->step[i].task)) {
+			emu_steps_release(s);
+			return NULL;
+		}
+	}
+	return s;
+}
+
+static int flatten(struct emu_steps *e, struct CUgraph_st *g);
 
 /* Depth first, an explicit stack: chains are as long as the program makes them. */
-static int visit(struct CUgraphExec_st *e, struct CUgraphNode_st *start)
+static int visit(struct emu_steps *e, struct CUgraphNode_st *start)
 {
 	struct emu_node_list stack = { 0 };
 	int rc = emu_nodes_add(&stack, start);
@@ -210,7 +244,7 @@ static int visit(struct CUgraphExec_st *e, struct CUgraphNode_st *start)
 			if (!rc && n->child)
 				rc = flatten(e, n->child);
 			else if (!rc && n->task)
-				rc = add_step(e, n);
+				rc = add_step(e, n, n->task);
 			continue;
 		}
 		n->mark = 1;
@@ -224,7 +258,7 @@ static int visit(struct CUgraphExec_st *e, struct CUgraphNode_st *start)
 	return rc;
 }
 
-static int flatten(struct CUgraphExec_st *e, struct CUgraph_st *g)
+static int flatten(struct emu_steps *e, struct CUgraph_st *g)
 {
 	for (size_t i = 0; i < g->nodes.n; i++)
 		g->nodes.v[i]->mark = 0;
@@ -244,7 +278,8 @@ struct CUgraphExec_st *emu_exec_new(struct CUgraph_st *g)
 	e->ctx = g->ctx;
 	atomic_store(&e->refs, 1);
 	pthread_mutex_init(&e->mutex, NULL);
-	if (flatten(e, g)) {
+	e->now = steps_new(g->ctx);
+	if (!e->now || flatten(e->now, g)) {
 		emu_exec_release(e);
 		return NULL;
 	}
@@ -255,11 +290,9 @@ void emu_exec_release(struct CUgraphExec_st *e)
 {
 	if (atomic_fetch_sub(&e->refs, 1) != 1)
 		return;
-	for (size_t i = 0; i < e->n; i++)
-		emu_task_free(e->ctx, e->step[i].task);
+	emu_steps_release(e->now);
 	pthread_mutex_destroy(&e->mutex);
 	e->magic = 0;
-	free(e->step);
 	free(e);
 }
 
@@ -278,11 +311,12 @@ CUresult emu_exec_run(struct CUctx_st *ctx, struct emu_task *task)
 {
 	struct CUgraphExec_st *e = (struct CUgraphExec_st *)(uintptr_t)task->a;
 	struct CUstream_st *s = (struct CUstream_st *)(uintptr_t)task->b;
+	struct emu_steps *steps = (struct emu_steps *)(uintptr_t)task->c;
 	CUresult rc = CUDA_SUCCESS;
 
 	pthread_mutex_lock(&e->mutex);
-	for (size_t i = 0; i < e->n && rc == CUDA_SUCCESS; i++) {
-		struct emu_task *t = clone_locked(ctx, e->step[i].task);
+	for (size_t i = 0; i < steps->n && rc == CUDA_SUCCESS; i++) {
+		struct emu_task *t = clone_locked(ctx, steps->step[i].task);
 
 		if (!t) {
 			rc = CUDA_ERROR_OUT_OF_MEMORY;
@@ -294,6 +328,7 @@ CUresult emu_exec_run(struct CUctx_st *ctx, struct emu_task *task)
 		rc = atomic_load(&ctx->error);
 	}
 	pthread_mutex_unlock(&e->mutex);
+	emu_steps_release(steps);
 	emu_exec_release(e);
 	return rc;
 }

@@ -27,14 +27,21 @@ struct CUgraph_st {
 	struct emu_node_list nodes;
 };
 
-struct CUgraphExec_st {
-	uint32_t magic;
+/* The tasks of a graph in an order that its edges allow. */
+struct emu_steps {
 	struct CUctx_st *ctx;
+	_Atomic unsigned int refs;   /* the graph's, and one for each launch that has not run yet */
 	struct emu_step {
 		const struct CUgraphNode_st *node; /* never followed: names the step */
 		struct emu_task *task;
 	} *step;
 	size_t n;
+};
+
+struct CUgraphExec_st {
+	uint32_t magic;
+	struct CUctx_st *ctx;
+	struct emu_steps *now;       /* what the next launch runs: changes make new ones */
 	_Atomic unsigned int refs;
 	pthread_mutex_t mutex;       /* one launch at a time runs */
 };
@@ -52,6 +59,8 @@ struct CUgraph_st *emu_graph_clone(struct CUgraph_st *graph);
 /* NULL: no memory, or a cycle. */
 struct CUgraphExec_st *emu_exec_new(struct CUgraph_st *graph);
 void emu_exec_release(struct CUgraphExec_st *exec);
+struct emu_steps *emu_steps_copy(const struct emu_steps *steps); /* NULL: no memory */
+void emu_steps_release(struct emu_steps *steps);
 struct emu_task *emu_task_clone(const struct emu_task *t);
 /* The task that runs the graph. */
 CUresult emu_exec_run(struct CUctx_st *ctx, struct emu_task *t);
