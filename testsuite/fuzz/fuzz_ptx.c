@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Fuzzes the PTX parser and transformer.  What was transformed must parse
- * again, and a second transformation must change nothing.
- * Run: fuzz_ptx -max_len=4096 -dict=ptx.dict WORK_CORPUS testsuite/ptx/corpus testsuite/ptx/golden
+ * Fuzz target: any bytes as PTX, parsed, and transformed to every form at once
+ * and to one alone.  What was transformed must parse again with the twins that
+ * the report promises, and a second transformation must change nothing.
  */
 #define _GNU_SOURCE
 #include <stdint.h>
@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/ptx/ast.h"
 #include "device/ptx/transform.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -20,24 +21,73 @@ static void die(const char *why, const char *detail)
 	abort();
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static int has_entry(const struct ptx_module *m, const char *kernel, const char *suffix)
+{
+	char *name;
+	int found = 0;
+
+	if (asprintf(&name, "%s%s", kernel, suffix) < 0)
+		abort();
+	for (uint32_t i = 0; i < m->nfunc && !found; i++)
+		found = m->func[i].is_entry && ptx_is(m->func[i].name, name);
+	free(name);
+	return found;
+}
+
+/* Original and twins are there; a reason is given for each form that is not. */
+static void check_report(const struct ptx_transformed *t, uint32_t asked, int every)
 {
 	struct gs_error err = { "" };
-	struct ptx_transformed *t = ptx_transform((const char *)data, size, &err), *again;
+	struct ptx_module *m = ptx_parse(t->text, t->len, &err);
+
+	if (!m)
+		die("the transformed text does not parse", err.text);
+	for (uint32_t i = 0; i < t->nkernel && i < 64; i++) {
+		const struct ptx_kernel *k = &t->kernel[i];
+
+		if (!has_entry(m, k->name, ""))
+			die("the original is gone", k->name);
+		if ((k->form == PTX_FORM_AS_IS) != (k->forms == 0))
+			die("form and forms differ", k->name);
+		for (unsigned f = PTX_FORM_AS_IS + 1; f < PTX_FORM_COUNT; f++) {
+			if (k->forms & PTX_FORM_BIT(f) && !has_entry(m, k->name, ptx_form_suffix((enum ptx_form)f)))
+				die("a twin is missing", k->name);
+			if (every && asked & PTX_FORM_BIT(f) &&
+			    !(k->forms & PTX_FORM_BIT(f)) != (k->why_not[f].reason != PTX_REASON_NONE))
+				die("no twin without a reason", k->name);
+		}
+	}
+	ptx_module_free(m);
+}
+
+static void transform(const char *text, size_t len, uint32_t forms, int every)
+{
+	struct gs_error err = { "" };
+	struct ptx_transformed *t = ptx_transform_forms(text, len, forms, every, &err), *again;
 
 	if (!t) {
 		if (strncmp(err.text, "line ", 5) != 0)
 			die("no line in the reason", err.text);
-		return 0;
+		return;
 	}
 	if (strlen(t->text) != t->len)
 		die("the text's length is wrong", "");
-	again = ptx_transform(t->text, t->len, &err);
+	check_report(t, forms, every);
+	again = ptx_transform_forms(t->text, t->len, forms, every, &err);
 	if (!again)
 		die("the transformed text does not parse", err.text);
 	if (again->len != t->len || memcmp(again->text, t->text, t->len) != 0)
 		die("a second transformation changes the text", "");
 	ptx_transformed_free(again);
 	ptx_transformed_free(t);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	unsigned one = PTX_FORM_AS_IS + 1 + (unsigned)(size % (PTX_FORM_COUNT - 1));
+
+	/* exactly what came: reading past it is caught */
+	transform((const char *)data, size, PTX_FORMS_ALL, 1);
+	transform((const char *)data, size, PTX_FORM_BIT(one), 0);
 	return 0;
 }

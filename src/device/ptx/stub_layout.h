@@ -10,7 +10,7 @@
 
 #define PTX_STUB_KSTATE 0   /* .u32 */
 #define PTX_STUB_STARTED 4  /* .u32 */
-#define PTX_STUB_DONE 24    /* .u64 */
+#define PTX_STUB_DONE 8     /* .u64 */
 
 #define PTX_KSTATE_READY 1
 #define PTX_KSTATE_TOEVICT 4

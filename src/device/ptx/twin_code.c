@@ -16,7 +16,7 @@ _Static_assert(offsetof(struct gs_ctl, next) == 0 && offsetof(struct gs_ctl, exi
 	       offsetof(struct gs_ctl, done) == 112 && offsetof(struct gs_ctl, proxy) == 116 &&
 	       offsetof(struct gs_ctl, rearm) == 120,
 	       "the offsets below");
-_Static_assert(PTX_STUB_KSTATE == 0 && PTX_STUB_STARTED == 4 && PTX_STUB_DONE == 24 &&
+_Static_assert(PTX_STUB_KSTATE == 0 && PTX_STUB_STARTED == 4 && PTX_STUB_DONE == 8 &&
 	       PTX_KSTATE_READY == 1 &&
 	       PTX_KSTATE_TOEVICT == 4 && PTX_KSTATE_DONE == 5, "the numbers below");
 

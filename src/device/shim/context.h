@@ -15,7 +15,9 @@
 #define SHIM_NO_LIMIT UINT32_MAX
 #define SHIM_CHUNK_FIRST 1
 #define SHIM_CHUNK_MAX 32
+/* A claim should take that long while nobody else wants the GPU, and that while somebody does. */
 #define SHIM_CHUNK_AIM_NS 20000
+#define SHIM_CHUNK_CONTENDED_NS 5000
 
 struct shim_context {
 	CUcontext ctx;

@@ -29,6 +29,8 @@
 #define QUEUE_ALONE_NS (10 * GS_NS_PER_MS)
 #define QUEUE_CONTENDED_NS (1 * GS_NS_PER_MS)
 #define QUEUE_NAP_NS 20000
+/* A futex wake takes 13 us, and 268 for one in a hundred (facts/h200.md): a short wait is spent awake. */
+#define TURN_SPIN_NS (200ull * 1000)
 #define TURN_NAP_NS (100ull * 1000 * 1000)
 #define SAMPLE_EVERY 32
 /* A kernel of fewer waves of block-tasks might take one more for want of the proxy's worker. */
@@ -148,9 +150,11 @@ static int pack_params(struct shim_launch *l, const struct request *r)
  * last one left them (mostly none), as memory operations of its stream: the
  * front end writes them in order, without a copy engine between two kernels.
  */
-static unsigned int ctl_writes(struct shim_launch *l, const struct request *r,
-			       CUstreamBatchMemOpParams *op)
+static unsigned int ctl_writes(const struct shim_session *s, struct shim_launch *l,
+			       const struct request *r, CUstreamBatchMemOpParams *op)
 {
+	uint32_t aim_ns = gs_page_load(s->page->contended) ? SHIM_CHUNK_CONTENDED_NS :
+							     SHIM_CHUNK_AIM_NS;
 	struct gs_ctl *image = &l->ctx->image[l->index];
 	unsigned int n = 0;
 
@@ -171,6 +175,7 @@ static unsigned int ctl_writes(struct shim_launch *l, const struct request *r,
 	UPDATE(32, nctaid[2], r->grid[2]);
 	UPDATE(32, workers, l->workers);
 	UPDATE(32, proxy, l->proxy);
+	UPDATE(32, chunk_ns, aim_ns);
 	/* The last launch of this block may have been told to leave as it ended. */
 	UPDATE(32, limit, SHIM_NO_LIMIT);
 #undef UPDATE
@@ -212,7 +217,7 @@ static int make_evictable(const struct shim_session *s, struct shim_launch *l, c
 	memcpy(l->block, r->block, sizeof(l->block));
 	l->shared = r->shared;
 	l->proxy = (uint8_t)has_proxy(s, l);
-	l->nwrite = ctl_writes(l, r, l->write);
+	l->nwrite = ctl_writes(s, l, r, l->write);
 	return 1;
 }
 
@@ -258,11 +263,13 @@ int shim_run_with_turn(struct gs_page *page, struct gs_stub *stub, uint32_t from
 static CUresult wait_for_turn(struct shim_session *s, struct gs_stub *stub)
 {
 	struct gs_page *page = s->page;
+	uint64_t spin_until;
 
 	if (shim_run_with_turn(page, stub, GS_K_PREP))
 		return CUDA_SUCCESS;
 	gs_stub_move(stub, GS_K_PREP, GS_K_READY);
 	gs_client_bell(s->client);
+	spin_until = gs_clock_ns() + TURN_SPIN_NS;
 	for (;;) {
 		uint32_t bell = gs_page_load(page->bell);
 
@@ -271,7 +278,10 @@ static CUresult wait_for_turn(struct shim_session *s, struct gs_stub *stub)
 			return CUDA_SUCCESS;
 		if (!s->connected && s->absent == GS_ABSENT_FAIL)
 			return CUDA_ERROR_SYSTEM_NOT_READY;
-		gs_page_wait(page, bell, TURN_NAP_NS);
+		if (gs_clock_ns() < spin_until)
+			__builtin_ia32_pause();
+		else
+			gs_page_wait(page, bell, TURN_NAP_NS);
 	}
 }
 

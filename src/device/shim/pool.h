@@ -24,7 +24,7 @@ struct shim_launch {
 	uint8_t evictable, legacy, sampled;
 	uint8_t proxy;                /* evictable: its worker 0 sees TOEVICT by itself (ctl.h) */
 	uint64_t queued_ns;           /* not evictable: its part of what is queued */
-	CUstreamBatchMemOpParams write[9]; /* evictable: words of the control block to write first */
+	CUstreamBatchMemOpParams write[10]; /* evictable: words of the control block to write first */
 	unsigned int nwrite;
 	_Atomic int enqueued;         /* the agent may relaunch it */
 	uint64_t signalled_ns;        /* agent: when it last sent the eviction signal; 0: not */

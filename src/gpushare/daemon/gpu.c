@@ -9,6 +9,7 @@
  */
 #define _GNU_SOURCE
 #include "gpushare/daemon/gpu_core.h"
+#include "gpushare/daemon/pace.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,12 +18,6 @@
 #include "common/clock.h"
 #include "common/log.h"
 
-/* How often pages are read; a bell or a message is seen at once. */
-#define POLL_DRAINING_NS (50 * GS_NS_PER_US)
-#define POLL_CONTENDED_NS (500 * GS_NS_PER_US)
-#define POLL_ALONE_NS (20 * GS_NS_PER_MS)
-/* An eviction that takes longer than this is a long kernel: poll it slowly. */
-#define DRAIN_FAST_NS (20 * GS_NS_PER_MS)
 /* RUN, then KEEP; one more of each when a holder turns out to be idle. */
 #define DECISIONS_PER_TURN 4
 
@@ -40,6 +35,7 @@ static void task_progress(struct gs_tenant *t, const struct gs_look *look, uint6
 	t->told_nt = look->nt;
 	t->told_done = look->done;
 	t->told_alone_ns = look->alone_ns;
+	gs_pace_expect(t, now);
 	gs_sched_progress(t->gpu->sched, t->p.id, look->nt ? look->nt : 1, look->done,
 			  look->alone_ns, now);
 }
@@ -77,14 +73,6 @@ void gs_gpu_task_leave(struct gs_tenant *t, uint64_t now)
 	t->task = 0;
 }
 
-/* Somebody besides the holder wants the GPU. */
-static int contended(const struct gs_gpu *gpu)
-{
-	size_t others = gs_sched_count(gpu->sched);
-
-	return others > (gpu->holder && gpu->holder->task ? 1u : 0u);
-}
-
 static void holder_looked(struct gs_tenant *t, const struct gs_look *look, uint64_t now)
 {
 	struct gs_gpu *gpu = t->gpu;
@@ -101,7 +89,7 @@ static void holder_looked(struct gs_tenant *t, const struct gs_look *look, uint6
 	} else if (t->task) {
 		if (!t->idle_since)
 			t->idle_since = now;
-		if (!contended(gpu) || now - t->idle_since >= gpu->o.idle_grace_ns)
+		if (!gs_pace_contended(gpu) || now - t->idle_since >= gs_pace_grace(t))
 			gs_gpu_task_leave(t, now);
 	}
 }
@@ -186,39 +174,16 @@ static void look_around(struct gs_gpu *gpu, uint64_t now)
 			gs_gpu_look(t, now);
 	/* What the holder does with its idle turn depends on who waits. */
 	t = gpu->holder;
-	if (t && t->task && t->idle_since && contended(gpu) &&
-	    now - t->idle_since >= gpu->o.idle_grace_ns)
+	if (t && t->task && t->idle_since && gs_pace_contended(gpu) &&
+	    now - t->idle_since >= gs_pace_grace(t))
 		gs_gpu_task_leave(t, now);
-}
-
-static uint64_t next_turn(const struct gs_gpu *gpu, uint64_t now)
-{
-	const struct gs_tenant *t;
-	uint64_t next = gpu->deadline > now ? gpu->deadline : now + POLL_DRAINING_NS;
-	uint64_t poll = gpu->holder ? POLL_ALONE_NS : UINT64_MAX;
-
-	if (gpu->leaving)
-		return now + (now - gpu->drain_since < DRAIN_FAST_NS ? POLL_DRAINING_NS
-								     : POLL_CONTENDED_NS);
-	LIST_FOREACH(t, &gpu->tenants, link)
-		if (t->on_gpu || t->off_gpu)
-			poll = POLL_ALONE_NS;
-	if (contended(gpu))
-		poll = POLL_CONTENDED_NS;
-	t = gpu->holder;
-	if (poll != UINT64_MAX && now + poll < next)
-		next = now + poll;
-	if (t && t->task && t->idle_since && contended(gpu) &&
-	    t->idle_since + gpu->o.idle_grace_ns < next)
-		next = t->idle_since + gpu->o.idle_grace_ns;
-	return next;
 }
 
 /* Kernels that cannot leave are queued sparingly while somebody waits for their end. */
 static void tell_contention(const struct gs_gpu *gpu)
 {
 	struct gs_tenant *t = gpu->holder;
-	uint32_t is = t && contended(gpu);
+	uint32_t is = t && gs_pace_contended(gpu);
 
 	if (t && gs_page_load(t->p.page->contended) != is)
 		gs_page_store(t->p.page->contended, is);
@@ -238,7 +203,7 @@ uint64_t gs_gpu_turn(struct gs_gpu *gpu, uint64_t now)
 {
 	look_around(gpu, now);
 	if (gpu->leaving && !gs_turn_drain(gpu, now) && !gpu->o.overlap)
-		return next_turn(gpu, now);
+		return gs_pace_next(gpu, now);
 	for (int i = 0; i < DECISIONS_PER_TURN; i++) {
 		struct gs_tenant *t;
 
@@ -251,7 +216,7 @@ uint64_t gs_gpu_turn(struct gs_gpu *gpu, uint64_t now)
 	}
 	say_faults(gpu);
 	tell_contention(gpu);
-	return next_turn(gpu, now);
+	return gs_pace_next(gpu, now);
 }
 
 static void join_trace(struct gs_tenant *t)

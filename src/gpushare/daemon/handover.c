@@ -9,6 +9,7 @@
  */
 #define _GNU_SOURCE
 #include "gpushare/daemon/gpu_core.h"
+#include "gpushare/daemon/pace.h"
 
 #include "common/clock.h"
 #include "common/log.h"
@@ -33,6 +34,7 @@ void gs_turn_give(struct gs_gpu *gpu, struct gs_tenant *t, uint64_t now)
 	gpu->holder = t;
 	gpu->turn_since = now;
 	t->idle_since = 0;
+	gs_pace_expect(t, now);
 	gs_tenant_turn(t, 1);
 	gs_tenant_schedule(t);
 	/* In any case: kernels put off before they started need their limit back. */

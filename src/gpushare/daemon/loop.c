@@ -3,9 +3,12 @@
 #define _GNU_SOURCE
 #include "gpushare/daemon/loop.h"
 
+#include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 #include <event2/event.h>
 
@@ -194,12 +197,29 @@ static struct event_base *precise_base(void)
 	return base;
 }
 
+/*
+ * Every microsecond until the daemon runs is one in which the GPU has the
+ * wrong client or none.  It sleeps nearly always, and its children are
+ * ordinary processes again.
+ */
+static void be_prompt(const struct gs_config *config)
+{
+	struct sched_param param = { .sched_priority = 1 };
+
+	prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
+	if (config->real_time &&
+	    sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &param) < 0)
+		gs_log(GS_LOG_INFO, "no real-time scheduling (%s): on a busy node hand-overs "
+		       "take longer", strerror(errno));
+}
+
 int gs_loop_init(struct gs_daemon *d, struct gs_error *err)
 {
 	static const int signals[] = { SIGTERM, SIGINT, SIGHUP };
 	struct timeval sweep = to_timeval(SWEEP_NS);
 
 	signal(SIGPIPE, SIG_IGN);
+	be_prompt(d->config);
 	d->base = precise_base();
 	if (!d->base)
 		return gs_fail(err, "libevent has no event base for this system");

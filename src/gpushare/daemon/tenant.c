@@ -122,5 +122,9 @@ void gs_tenant_account(struct gs_tenant *t, const struct gs_look *look, int hold
 	t->live = gs_look_live(look);
 	t->on_gpu = look->on_gpu;
 	t->off_gpu = look->off_gpu;
+	if (t->busy && !t->live)
+		t->ended_ns = now;
+	else if (!t->busy && t->live && t->ended_ns)
+		t->gap_ns = now - t->ended_ns;
 	t->busy = t->live != 0;
 }

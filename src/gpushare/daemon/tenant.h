@@ -29,6 +29,9 @@ struct gs_tenant {
 	uint8_t busy;          /* a busy period is being accounted */
 	uint64_t told_nt, told_done, told_alone_ns; /* the scheduler's latest */
 	uint64_t charged_ns;   /* accounted up to here */
+	uint64_t ended_ns;     /* when it was last seen to have nothing live */
+	uint64_t gap_ns;       /* from then until it was live again, the last time; 0: not known */
+	uint64_t expected_ns;  /* when its work should be done if it keeps the GPU; 0: no idea */
 	uint64_t idle_since;   /* holds the turn with nothing to do; 0: busy */
 	uint64_t wait_since;   /* a task without the turn; 0: it is none or has it */
 	struct gs_traced *traced; /* NULL: not in the trace */

@@ -21,7 +21,7 @@
 #include "gpushare/proto/kstate.h"
 
 #define GS_PAGE_MAGIC 0x47505347u /* "GPSG" */
-#define GS_PAGE_VERSION 1u
+#define GS_PAGE_VERSION 2u
 #define GS_PAGE_SIZE 8192u
 #define GS_PAGE_STUBS 126u
 
@@ -30,12 +30,13 @@
 
 /* One launch of one kernel (seed 000, section 6.1). */
 struct gs_stub {
+	/* These sixteen bytes the GPU writes at once, when the launch has left or is over. */
 	_Atomic uint32_t kstate;  /* enum gs_kstate */
 	_Atomic uint32_t started; /* GPU writes 1 when the launch begins; the client zeroes it before */
+	_Atomic uint64_t done;    /* N_t: block-tasks finished; the GPU writes it as the last block leaves */
 	_Atomic uint32_t kernel;  /* number of the kernel, as announced by GS_MSG_KERNEL */
 	_Atomic uint32_t flags;   /* GS_STUB_* */
 	_Atomic uint64_t nt;      /* NT: block-tasks of the launch */
-	_Atomic uint64_t done;    /* N_t: block-tasks finished; the GPU writes it as the last block leaves */
 	_Atomic uint64_t alone_ns; /* NT x tpt as the client has learned it, ns; 0: not known yet */
 	_Atomic uint64_t seq;     /* launch number within the client, ascending from 0 */
 	_Atomic uint64_t evictions; /* times that this launch has left with work remaining (client) */
@@ -59,7 +60,7 @@ struct gs_page {
 
 _Static_assert(sizeof(struct gs_stub) == 64, "a stub is one cache line");
 _Static_assert(offsetof(struct gs_stub, started) == 4, "the GPU writes it");
-_Static_assert(offsetof(struct gs_stub, done) == 24, "the GPU writes it");
+_Static_assert(offsetof(struct gs_stub, done) == 8, "the GPU writes it");
 _Static_assert(offsetof(struct gs_page, lease) == 32, "page layout");
 _Static_assert(offsetof(struct gs_page, stub) == 128, "page layout");
 _Static_assert(sizeof(struct gs_page) == GS_PAGE_SIZE, "page layout");

@@ -2,6 +2,7 @@
 /* Arguments and memory images of a launch; cases.def has the words for arguments. */
 #define _GNU_SOURCE
 #include "case.h"
+#include "picture.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,7 +12,7 @@
 
 #define UNIT 65536u             /* bytes of a buffer, unless its word says xN */
 #define VARIABLE_MAX 65536u
-#define BUFFERS "BIFGDHZURKN"
+#define BUFFERS "BIFGDHZURKNTW"
 
 uint64_t case_tasks(const struct test_case *c)
 {
@@ -48,7 +49,7 @@ static void fill(void *data, size_t bytes, char kind, uint32_t n, uint32_t seed)
 		case 'U': words[i] = v % n; break;
 		case 'R': words[i] = i * n + v % n; break;
 		case 'K': words[i] = v; break;
-		case 'F': ((float *)data)[i] = (float)(v % 16); break;
+		case 'F': case 'T': case 'W': ((float *)data)[i] = (float)(v % 16); break;
 		case 'G': ((float *)data)[i] = 0.5f + (float)(v % 1024) / 1024 * 1.5f; break;
 		case 'N': ((float *)data)[i] = (float)(int32_t)(v % 2048 - 1024) / 256; break;
 		default: break;
@@ -93,6 +94,24 @@ static void set_variable(const struct launch *l, const char *word, uint32_t seed
 	fill_device(l, at, bytes, equal + 1, n, seed);
 }
 
+static void add_buffer(struct launch *l, struct buffer *b, const char *word, uint32_t number, unsigned n)
+{
+	if (*word == 'W') {
+		uint8_t *data = calloc(1, b->bytes);
+
+		l->value[n] = b->surface = surface_create(l->drv, b->bytes, &b->array);
+		fill(data, b->bytes, 'W', 1, n);
+		surface_write(l->drv, b->array, data, b->bytes);
+		free(data);
+		return;
+	}
+	DO(l->drv->mem_alloc(&b->at, b->bytes));
+	fill_device(l, b->at, b->bytes, word, number, n);
+	l->value[n] = b->at;
+	if (*word == 'T')
+		l->value[n] = b->texture = texture_create(l->drv, b->at, b->bytes);
+}
+
 static void add_argument(struct launch *l, const char *word)
 {
 	unsigned n = l->nargs++;
@@ -105,9 +124,7 @@ static void add_argument(struct launch *l, const char *word)
 
 		l->nbuffers++;
 		b->bytes = parse_buffer(word, &number);
-		DO(l->drv->mem_alloc(&b->at, b->bytes));
-		fill_device(l, b->at, b->bytes, word, number, n);
-		l->value[n] = b->at;
+		add_buffer(l, b, word, number, n);
 	} else if (*word == 'f') {
 		memcpy(&l->value[n], &f, sizeof(f));
 	} else if (*word == 'S') {
@@ -146,9 +163,18 @@ void launch_prepare(struct launch *l, const struct test_case *c, const struct dr
 
 void launch_release(struct launch *l)
 {
-	for (unsigned n = 0; n < l->nargs; n++)
-		if (l->buffer[n].at)
-			DO(l->drv->mem_free(l->buffer[n].at));
+	for (unsigned n = 0; n < l->nargs; n++) {
+		const struct buffer *b = &l->buffer[n];
+
+		if (b->texture)
+			DO(l->drv->tex_destroy(b->texture));
+		if (b->surface)
+			DO(l->drv->surf_destroy(b->surface));
+		if (b->array)
+			DO(l->drv->array_destroy(b->array));
+		if (b->at)
+			DO(l->drv->mem_free(b->at));
+	}
 	DO(l->drv->module_unload(l->module));
 }
 
@@ -170,7 +196,7 @@ size_t image_size(const struct launch *l)
 	uint64_t at;
 
 	for (unsigned i = 0; i < l->nargs; i++)
-		n += l->buffer[i].at ? l->buffer[i].bytes : 0;
+		n += l->buffer[i].bytes;
 	for (uint32_t i = 0; i < l->ast->nvar; i++)
 		n += variable(l, &l->ast->var[i], &at, &bytes) ? bytes : 0;
 	return n;
@@ -189,11 +215,15 @@ void image_take(const struct launch *l, uint8_t *to, void *stream)
 	size_t bytes;
 	uint64_t at;
 
-	for (unsigned i = 0; i < l->nargs; i++)
-		if (l->buffer[i].at) {
-			take(l, to, l->buffer[i].at, l->buffer[i].bytes, stream);
-			to += l->buffer[i].bytes;
-		}
+	for (unsigned i = 0; i < l->nargs; i++) {
+		const struct buffer *b = &l->buffer[i];
+
+		if (b->array)
+			surface_read(l->drv, b->array, to, b->bytes, stream);
+		else if (b->at)
+			take(l, to, b->at, b->bytes, stream);
+		to += b->bytes;
+	}
 	for (uint32_t i = 0; i < l->ast->nvar; i++)
 		if (variable(l, &l->ast->var[i], &at, &bytes)) {
 			take(l, to, at, bytes, stream);
@@ -206,11 +236,15 @@ void image_restore(const struct launch *l, const uint8_t *from)
 	size_t bytes;
 	uint64_t at;
 
-	for (unsigned i = 0; i < l->nargs; i++)
-		if (l->buffer[i].at) {
-			DO(l->drv->to_device(l->buffer[i].at, from, l->buffer[i].bytes));
-			from += l->buffer[i].bytes;
-		}
+	for (unsigned i = 0; i < l->nargs; i++) {
+		const struct buffer *b = &l->buffer[i];
+
+		if (b->array)
+			surface_write(l->drv, b->array, from, b->bytes);
+		else if (b->at)
+			DO(l->drv->to_device(b->at, from, b->bytes));
+		from += b->bytes;
+	}
 	for (uint32_t i = 0; i < l->ast->nvar; i++)
 		if (variable(l, &l->ast->var[i], &at, &bytes)) {
 			DO(l->drv->to_device(at, from, bytes));

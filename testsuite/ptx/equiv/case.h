@@ -21,7 +21,9 @@ struct test_case {
 struct settings { int32_t steps[5]; double scale; char mode; };
 
 struct buffer {
-	uint64_t at;            /* device address; 0: the argument is a value */
+	uint64_t at;            /* device address, or */
+	void *array;            /* the memory of a surface; neither: the argument is a value */
+	uint64_t texture, surface; /* over it; or 0 */
 	size_t bytes;
 };
 

@@ -28,6 +28,10 @@ void driver_open(struct driver *d, const char *path)
 		{ "cuMemcpyHtoD_v2", &d->to_device }, { "cuMemcpyDtoH_v2", &d->to_host },
 		{ "cuMemcpyDtoHAsync_v2", &d->to_host_async }, { "cuStreamCreate", &d->stream_create },
 		{ "cuStreamSynchronize", &d->stream_sync }, { "cuStreamWaitValue32_v2", &d->stream_wait },
+		{ "cuTexObjectCreate", &d->tex_create }, { "cuTexObjectDestroy", &d->tex_destroy },
+		{ "cuSurfObjectCreate", &d->surf_create }, { "cuSurfObjectDestroy", &d->surf_destroy },
+		{ "cuArray3DCreate_v2", &d->array_create }, { "cuArrayDestroy", &d->array_destroy },
+		{ "cuMemcpy2D_v2", &d->copy_2d }, { "cuMemcpy2DAsync_v2", &d->copy_2d_async },
 		{ "cuLaunchKernel", &d->launch },
 		{ "cuOccupancyMaxActiveBlocksPerMultiprocessor", &d->occupancy },
 	};

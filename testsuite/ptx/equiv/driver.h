@@ -29,6 +29,14 @@ struct driver {
 	int (*stream_wait)(void *, uint64_t, uint32_t, unsigned);
 	int (*launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *,
 		      void **, void **);
+	int (*tex_create)(uint64_t *, const void *, const void *, const void *);
+	int (*tex_destroy)(uint64_t);
+	int (*surf_create)(uint64_t *, const void *);
+	int (*surf_destroy)(uint64_t);
+	int (*array_create)(void **, const void *);
+	int (*array_destroy)(void *);
+	int (*copy_2d)(const void *);
+	int (*copy_2d_async)(const void *, void *);
 	int (*occupancy)(int *, void *, int, size_t);
 };
 

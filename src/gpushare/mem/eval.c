@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A recursive descent over C's operators; see eval.h. */
+#define _GNU_SOURCE
+#include "gpushare/mem/eval.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEPTH_MAX 64 /* of brackets and macros */
+
+struct parse {
+	const struct mem_names *names;
+	const struct mem_token *at, *end;
+	int depth;
+};
+
+static struct mem_value expression(struct parse *p, int level);
+
+static struct mem_value unknown(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+static struct mem_value unknown(const char *fmt, ...)
+{
+	struct mem_value v = { .known = 0 };
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(v.why, sizeof(v.why), fmt, ap);
+	va_end(ap);
+	return v;
+}
+
+static struct mem_value whole(__int128 i)
+{
+	return (struct mem_value){ .known = 1, .i = i };
+}
+
+static struct mem_value real(double d)
+{
+	return (struct mem_value){ .known = 1, .real = 1, .d = d };
+}
+
+static double as_real(const struct mem_value *v)
+{
+	return v->real ? v->d : (double)v->i;
+}
+
+static int at_sign(const struct parse *p, const char *sign)
+{
+	return p->at < p->end && mem_is(p->at, sign);
+}
+
+static int take(struct parse *p, const char *sign)
+{
+	if (!at_sign(p, sign))
+		return 0;
+	p->at++;
+	return 1;
+}
+
+/* ---- types ------------------------------------------------------------------ */
+
+static uint64_t builtin_type(const struct mem_token *t)
+{
+#define TYPE(name, size) if (mem_is(t, #name)) return size;
+#include "gpushare/mem/types.def"
+#undef TYPE
+	return 0;
+}
+
+static int qualifier(const struct mem_token *t)
+{
+	return mem_is(t, "const") || mem_is(t, "volatile") || mem_is(t, "struct") ||
+	       mem_is(t, "typename") || mem_is(t, "__restrict__");
+}
+
+const struct mem_token *mem_type_at(const struct mem_names *names, const struct mem_token *at,
+				    const struct mem_token *end, struct mem_type *type)
+{
+	uint64_t bytes = 0, one;
+	int sign_only = 0, longs = 0;
+
+	*type = (struct mem_type){ 0, 0 };
+	for (; at < end && at->kind == MEM_WORD; at++) {
+		if (qualifier(at))
+			continue;
+		if (mem_is(at, "unsigned") || mem_is(at, "signed")) {
+			sign_only = 1;
+			continue;
+		}
+		if (mem_is(at, "std") && at + 1 < end && mem_is(at + 1, "::")) {
+			at++;
+			continue;
+		}
+		if (mem_is(at, "void")) {
+			bytes = 1;
+			continue;
+		}
+		one = builtin_type(at);
+		if (!one && !bytes && !sign_only)
+			one = names->type(names->arg, at);
+		if (!one)
+			break;
+		longs += mem_is(at, "long");
+		/* "long double" is 16, "short int" 2, "long int" 8. */
+		if (mem_is(at, "double") && longs)
+			bytes = 16;
+		else if (!bytes || !mem_is(at, "int"))
+			bytes = one;
+	}
+	if (!bytes && sign_only)
+		bytes = 4;
+	if (!bytes)
+		return NULL;
+	type->bytes = bytes;
+	for (; at < end && (mem_is(at, "*") || qualifier(at)); at++)
+		if (mem_is(at, "*")) {
+			type->target = type->bytes;
+			type->bytes = 8;
+		}
+	return at;
+}
+
+static const struct mem_token *closing(const struct mem_token *at, const struct mem_token *end)
+{
+	int depth = 0;
+
+	for (; at < end; at++) {
+		if (mem_is(at, "("))
+			depth++;
+		if (mem_is(at, ")") && --depth == 0)
+			return at;
+	}
+	return NULL;
+}
+
+/* sizeof(type), sizeof(name), sizeof(*name), sizeof name. */
+static struct mem_value size_of(struct parse *p)
+{
+	const struct mem_token *inner = p->at, *end, *behind;
+	int stars = 0;
+	struct mem_type type;
+
+	if (at_sign(p, "(")) {
+		end = closing(p->at, p->end);
+		if (!end)
+			return unknown("sizeof without its bracket");
+		inner = p->at + 1;
+		p->at = end + 1;
+	} else {
+		end = p->at + 1;
+		p->at++;
+	}
+	behind = mem_type_at(p->names, inner, end, &type);
+	if (behind == end)
+		return whole(type.bytes);
+	while (inner < end && mem_is(inner, "*")) {
+		stars++;
+		inner++;
+	}
+	if (inner + 1 == end && inner->kind == MEM_WORD &&
+	    p->names->variable_type(p->names->arg, inner, &type)) {
+		uint64_t bytes = stars == 0 ? type.bytes : stars == 1 ? type.target : 0;
+
+		if (bytes)
+			return whole(bytes);
+	}
+	return unknown("the size of '%.*s' is not known", (int)inner->len, inner->at);
+}
+
+/* ---- primaries ---------------------------------------------------------------- */
+
+static struct mem_value number(const struct mem_token *t)
+{
+	char text[64], *end, *to = text;
+	unsigned long long i;
+
+	for (uint32_t k = 0; k < t->len && to < text + sizeof(text) - 1; k++)
+		if (t->at[k] != '\'')
+			*to++ = t->at[k];
+	*to = '\0';
+	i = strtoull(text, &end, 0);
+	if (*end == '.' || ((*end == 'e' || *end == 'E') && strncasecmp(text, "0x", 2) != 0))
+		return real(strtod(text, NULL));
+	if (end[strspn(end, "uUlLzZ")] != '\0')
+		return unknown("'%.40s' is no number", text);
+	return whole(i);
+}
+
+/* name(a, b) of those that compilers know. */
+static int known_call(const struct mem_token *t)
+{
+	return mem_is(t, "max") || mem_is(t, "min") || mem_is(t, "fmax") || mem_is(t, "fmin");
+}
+
+static struct mem_value min_max(struct parse *p, int most)
+{
+	struct mem_value best = { 0 }, v;
+	int n = 0;
+
+	do {
+		v = expression(p, 0);
+		if (!v.known)
+			return v;
+		if (n++ == 0 || (as_real(&v) > as_real(&best)) == most)
+			best = v;
+	} while (take(p, ","));
+	return take(p, ")") ? best : unknown("a call that is not understood");
+}
+
+static struct mem_value named(struct parse *p)
+{
+	const struct mem_token *t = p->at++;
+	const struct mem_macro *m;
+	struct mem_value v;
+
+	if (mem_is(t, "sizeof"))
+		return size_of(p);
+	if (mem_is(t, "true") || mem_is(t, "false"))
+		return whole(mem_is(t, "true"));
+	if (mem_is(t, "std") && take(p, "::"))
+		return p->at < p->end ? named(p) : unknown("nothing behind std::");
+	if (known_call(t) && take(p, "("))
+		return min_max(p, mem_is(t, "max") || mem_is(t, "fmax"));
+	if (mem_is(t, "static_cast") && take(p, "<")) {
+		while (p->at < p->end && !take(p, ">"))
+			p->at++;
+		return expression(p, 14);
+	}
+	if (at_sign(p, "(") || at_sign(p, "<"))
+		if (at_sign(p, "("))
+			return unknown("%.*s() is called", (int)t->len, t->at);
+	if (at_sign(p, "[") || at_sign(p, ".") || at_sign(p, "->"))
+		return unknown("'%.*s' is no simple variable", (int)t->len, t->at);
+	if (p->names->variable(p->names->arg, t, &v))
+		return v;
+	m = mem_source_macro(p->names->source, t);
+	if (!m)
+		return unknown("'%.*s' is not known", (int)t->len, t->at);
+	if (m->ambiguous)
+		return unknown("'%.*s' is defined more than once", (int)t->len, t->at);
+	if (p->depth > DEPTH_MAX)
+		return unknown("'%.*s' is defined by itself", (int)t->len, t->at);
+	{
+		struct parse body = { p->names, m->body, m->body, p->depth + 4 };
+
+		while (body.end->kind != MEM_END)
+			body.end++;
+		v = expression(&body, 0);
+		if (v.known && body.at != body.end)
+			return unknown("'%.*s' is no number", (int)t->len, t->at);
+	}
+	return v;
+}
+
+/* A bracket: a cast or an expression. */
+static struct mem_value bracket(struct parse *p)
+{
+	const struct mem_token *end = closing(p->at, p->end), *behind;
+	struct mem_type type;
+	struct mem_value v;
+
+	if (!end)
+		return unknown("a bracket is not closed");
+	behind = mem_type_at(p->names, p->at + 1, end, &type);
+	if (behind == end && end > p->at + 1) {
+		int to_real = mem_is(end - 1, "float") || mem_is(end - 1, "double");
+
+		p->at = end + 1;
+		v = expression(p, 14);
+		if (v.known && v.real && !to_real)
+			return whole((__int128)v.d);
+		return v.known && to_real ? real(as_real(&v)) : v;
+	}
+	p->at++;
+	v = expression(p, 0);
+	if (!v.known)
+		return v;
+	return take(p, ")") ? v : unknown("an expression that is not understood");
+}
+
+static struct mem_value primary(struct parse *p)
+{
+	struct mem_value v;
+
+	if (++p->depth > DEPTH_MAX)
+		return unknown("too deep");
+	if (p->at >= p->end)
+		v = unknown("nothing there");
+	else if (p->at->kind == MEM_NUMBER)
+		v = number(p->at++);
+	else if (p->at->kind == MEM_WORD)
+		v = named(p);
+	else if (at_sign(p, "("))
+		v = bracket(p);
+	else if (take(p, "-")) {
+		v = expression(p, 14);
+		if (v.known && v.real)
+			v.d = -v.d;
+		else if (v.known)
+			v.i = -v.i;
+	} else if (take(p, "+"))
+		v = expression(p, 14);
+	else if (take(p, "~")) {
+		v = expression(p, 14);
+		if (v.known)
+			v = v.real ? unknown("~ of a fraction") : whole(~v.i);
+	} else if (take(p, "!")) {
+		v = expression(p, 14);
+		if (v.known)
+			v = whole(as_real(&v) == 0);
+	} else
+		v = unknown("'%.*s' is not understood", (int)p->at->len, p->at->at);
+	p->depth--;
+	return v;
+}
+
+/* ---- operators ------------------------------------------------------------------ */
+
+static const struct {
+	const char *sign;
+	int level; /* larger binds closer */
+} operators[] = {
+	{ "||", 2 }, { "&&", 3 }, { "|", 4 }, { "^", 5 }, { "&", 6 }, { "==", 7 }, { "!=", 7 },
+	{ "<", 8 }, { ">", 8 }, { "<=", 8 }, { ">=", 8 }, { "<<", 9 }, { ">>", 9 }, { "+", 10 },
+	{ "-", 10 }, { "*", 11 }, { "/", 11 }, { "%", 11 },
+};
+
+#define OPERATORS (sizeof(operators) / sizeof(operators[0]))
+
+static struct mem_value apply_real(const char *op, double a, double b)
+{
+	switch (op[0]) {
+	case '+': return real(a + b);
+	case '-': return real(a - b);
+	case '*': return real(a * b);
+	case '/': return b == 0 ? unknown("a division by zero") : real(a / b);
+	case '<': return op[1] == '<' ? unknown("a shift of a fraction") :
+				       whole(op[1] ? a <= b : a < b);
+	case '>': return op[1] == '>' ? unknown("a shift of a fraction") :
+				       whole(op[1] ? a >= b : a > b);
+	case '=': return whole(a == b);
+	case '!': return whole(a != b);
+	default: return unknown("'%s' of a fraction", op);
+	}
+}
+
+static struct mem_value shift(__int128 a, __int128 b, int left)
+{
+	__int128 r;
+
+	if (b < 0 || b > 64 || a < 0)
+		return unknown("a shift beyond the number");
+	if (!left)
+		return whole(a >> (int)b);
+	if (__builtin_mul_overflow(a, (__int128)1 << (int)b, &r))
+		return unknown("a number that is too large");
+	return whole(r);
+}
+
+static struct mem_value apply_whole(const char *op, __int128 a, __int128 b)
+{
+	__int128 r;
+	int over = 0;
+
+	if (strcmp(op, "<<") == 0 || strcmp(op, ">>") == 0)
+		return shift(a, b, op[0] == '<');
+	if ((op[0] == '/' || op[0] == '%') && b == 0)
+		return unknown("a division by zero");
+	switch (op[0]) {
+	case '+': over = __builtin_add_overflow(a, b, &r); break;
+	case '-': over = __builtin_sub_overflow(a, b, &r); break;
+	case '*': over = __builtin_mul_overflow(a, b, &r); break;
+	case '/': r = a / b; break;
+	case '%': r = a % b; break;
+	case '|': r = op[1] ? a || b : (a | b); break;
+	case '&': r = op[1] ? a && b : (a & b); break;
+	case '^': r = a ^ b; break;
+	case '<': r = op[1] ? a <= b : a < b; break;
+	case '>': r = op[1] ? a >= b : a > b; break;
+	case '=': r = a == b; break;
+	default: r = a != b; break;
+	}
+	return over ? unknown("a number that is too large") : whole(r);
+}
+
+static int operator_at(const struct parse *p, int level)
+{
+	for (size_t k = 0; p->at < p->end && k < OPERATORS; k++)
+		if (operators[k].level >= level && mem_is(p->at, operators[k].sign))
+			return (int)k;
+	return -1;
+}
+
+static struct mem_value choice(struct parse *p, struct mem_value condition)
+{
+	struct mem_value yes = expression(p, 0), no;
+
+	if (!take(p, ":"))
+		return unknown("a ? without its :");
+	no = expression(p, 1);
+	if (!condition.known)
+		return condition;
+	return as_real(&condition) != 0 ? yes : no;
+}
+
+/* Operators of this level and closer; 0: all, 14: none. */
+static struct mem_value expression(struct parse *p, int level)
+{
+	struct mem_value a = primary(p), b;
+	int k;
+
+	while (level < 14 && (k = operator_at(p, level)) >= 0) {
+		p->at++;
+		b = expression(p, operators[k].level + 1);
+		if (!a.known)
+			continue;
+		if (!b.known)
+			a = b;
+		else if (a.real || b.real)
+			a = apply_real(operators[k].sign, as_real(&a), as_real(&b));
+		else
+			a = apply_whole(operators[k].sign, a.i, b.i);
+	}
+	if (level <= 1 && take(p, "?"))
+		return choice(p, a);
+	return a;
+}
+
+struct mem_value mem_eval(const struct mem_names *names, const struct mem_token *at,
+			  const struct mem_token *end)
+{
+	struct parse p = { names, at, end, 0 };
+	struct mem_value v = expression(&p, 0);
+
+	if (v.known && p.at != end)
+		return unknown("'%.*s' is not understood", (int)p.at->len, p.at->at);
+	return v;
+}
+
+int mem_value_bytes(struct mem_value *v, uint64_t *bytes)
+{
+	const char *why = NULL;
+
+	if (!v->known)
+		return -1;
+	if (v->real ? v->d < 0 : v->i < 0)
+		why = "a negative number";
+	else if (v->real ? v->d > 1e15 : v->i > ((__int128)1 << 50))
+		why = "more than any device has";
+	if (why) {
+		*v = unknown("%s", why);
+		return -1;
+	}
+	*bytes = v->real ? (uint64_t)v->d : (uint64_t)v->i;
+	return 0;
+}

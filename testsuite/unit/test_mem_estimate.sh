@@ -1,0 +1,62 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# gpushare-mem estimate: golden outputs, options and errors.  UPDATE=1 writes the golden files anew.
+set -u
+src=$(realpath "${srcdir:-$(dirname "$0")/../..}")
+mem=$PWD/gpushare-mem
+data=$src/testsuite/unit/data/mem
+tmp=$(mktemp -d "${TMPDIR:-/tmp}/gsmem.XXXXXX")
+trap 'rm -rf "$tmp"' EXIT
+failures=0
+fail() {
+	echo "FAIL: $*"
+	failures=$((failures + 1))
+}
+
+[ -x "$mem" ] || { echo "gpushare-mem was not built"; exit 77; }
+cd "$data" || exit 1
+
+golden() { # NAME STATUS OPTION...
+	local name=$1 want=$2 status=0
+	shift 2
+	timeout 20 "$mem" estimate "$@" "$name.cu" >"$tmp/out" 2>&1 || status=$?
+	[ $status = "$want" ] || fail "$name: exit status $status, not $want"
+	[ -z "${UPDATE:-}" ] || cp "$tmp/out" "$name.want"
+	diff -u "$name.want" "$tmp/out" || fail "$name"
+}
+golden paper 0
+golden many 3
+
+json() { # EXPRESSION over the JSON's object e
+	timeout 20 "$mem" estimate --json many.cu >"$tmp/json"
+	python3 -c 'import json, sys; e = json.load(open(sys.argv[1])); sys.exit(not eval(sys.argv[2]))' \
+		"$tmp/json" "$1" || fail "json: $1"
+}
+json 'e["unknown"] == sum(a["bytes"] is None for a in e["allocations"])'
+json 'e["total_bytes"] == sum(a["bytes"] * a["times"] for a in e["allocations"] if a["bytes"] is not None)'
+json 'all((a["why"] is None) == (a["bytes"] is not None) for a in e["allocations"])'
+
+# A macro from outside, which the source's own does not beat into another value.
+printf '#include <x.h>\nint main() { cudaMalloc(&p, SIZE); }\n' >"$tmp/d.cu"
+timeout 20 "$mem" estimate -D SIZE=4096 "$tmp/d.cu" | tail -n 1 | grep -qx '4096 bytes' || fail "-D"
+printf '#define SIZE 1\n#define SIZE 2\nint main() { cudaMalloc(&p, SIZE); }\n' >"$tmp/twice.cu"
+timeout 20 "$mem" estimate "$tmp/twice.cu" | grep -q "defined more than once" || fail "two definitions"
+printf '#define A B\n#define B A\nint main() { cudaMalloc(&p, A); }\n' >"$tmp/loop.cu"
+timeout 20 "$mem" estimate "$tmp/loop.cu" | grep -q "not known" || fail "a macro of itself"
+# What is no source at all does no harm.
+head -c 100000 /dev/urandom | tr -d '\0' >"$tmp/noise.cu"
+timeout 20 "$mem" estimate "$tmp/noise.cu" >/dev/null 2>&1
+status=$?
+[ $status = 0 ] || [ $status = 3 ] || fail "noise: $status"
+timeout 20 "$mem" estimate "$tmp/nowhere.cu" >/dev/null 2>&1
+[ $? = 1 ] || fail "a file that is not there"
+timeout 20 "$mem" estimate >/dev/null 2>&1
+[ $? = 2 ] || fail "no file"
+timeout 20 "$mem" nonsense >/dev/null 2>&1
+[ $? = 2 ] || fail "no verb"
+timeout 20 "$mem" checkpoint --driver "$tmp/nowhere.so" 999999 >"$tmp/out" 2>&1
+[ $? = 1 ] || fail "no driver"
+timeout 20 "$mem" checkpoint abc >/dev/null 2>&1
+[ $? = 2 ] || fail "no pid"
+[ $failures = 0 ] && echo "all good"
+exit $((failures != 0))
