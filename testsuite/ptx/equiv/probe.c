@@ -41,21 +41,51 @@ static const char code[] =
 	"\t@%gt_q st.volatile.u32 [%gt_d2], %gt_r4;\n"
 	"\t}\n";
 
+static void put(FILE *to, const struct ptx_module *ast, uint32_t from, uint32_t end)
+{
+	fwrite(ast->text + from, 1, end - from, to);
+}
+
+/* Debugging sections name labels of all kernels; elsewhere the others can go. */
+static int can_cut(const struct ptx_module *ast)
+{
+	return !memmem(ast->text, ast->len, ".section", 8);
+}
+
 char *probe_insert(const struct ptx_module *ast, const char *kernel, uint64_t tasks)
 {
+	size_t bytes = 0;
+	char *text = NULL;
+	FILE *to = open_memstream(&text, &bytes);
+	uint32_t at = 0;
+	int found = 0;
+
+	if (!to)
+		return NULL;
 	for (uint32_t i = 0; i < ast->nfunc; i++) {
 		const struct ptx_func *f = &ast->func[i];
-		uint32_t at = ast->func[0].span.begin;
-		char *text;
 
-		if (!f->is_entry || f->is_decl || !ptx_is(f->name, kernel))
+		put(to, ast, at, f->span.begin);
+		at = f->span.begin;
+		if (i == 0)
+			fprintf(to, ".visible .global .align 8 .b8 " PROBE_NAME "[%llu];\n",
+				(unsigned long long)(sizeof(struct probe) + 4 * tasks));
+		if (!f->is_entry || f->is_decl)
 			continue;
-		if (asprintf(&text, "%.*s.visible .global .align 8 .b8 " PROBE_NAME "[%llu];\n%.*s%s%.*s", (int)at,
-			     ast->text, (unsigned long long)(sizeof(struct probe) + 4 * tasks),
-			     (int)(f->body_begin - at), ast->text + at, code, (int)(ast->len - f->body_begin),
-			     ast->text + f->body_begin) < 0)
-			return NULL;
-		return text;
+		if (ptx_is(f->name, kernel)) {
+			put(to, ast, at, f->body_begin);
+			fputs(code, to);
+			at = f->body_begin;
+			found = 1;
+		} else if (can_cut(ast)) {
+			at = f->span.end;
+		}
 	}
-	return NULL;
+	put(to, ast, at, ast->len);
+	fclose(to);
+	if (!found) {
+		free(text);
+		return NULL;
+	}
+	return text;
 }

@@ -22,7 +22,8 @@ struct probe {
 	uint32_t count[];       /* by block-task */
 };
 
-/* The module with the probe in its entry `kernel`; malloc'd, NULL if there is no such entry. */
+/* The module with the probe in its entry `kernel`, the other entries left out if they can be; malloc'd, NULL if there
+ * is no such entry. */
 char *probe_insert(const struct ptx_module *ast, const char *kernel, uint64_t tasks);
 
 #endif
