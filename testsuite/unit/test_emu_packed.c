@@ -48,6 +48,37 @@ static void halves(void **state)
 	CHECK(rows);
 }
 
+static void small_formats(void **state)
+{
+	static const struct row rows[] = {
+		{ R32("cvt.rna.tf32.f32 %r1, 0f3f801000;"), 0x3f802000 },
+		{ R32("cvt.rn.tf32.f32 %r1, 0f3f801000;"), 0x3f800000 },
+		{ R32("cvt.rn.tf32.f32 %r1, 0f3f803000;"), 0x3f804000 },
+		{ R32("cvt.rz.tf32.f32 %r1, 0fbf801fff;"), 0xbf800000 },
+		{ R32("cvt.rn.relu.tf32.f32 %r1, 0fbf800000;"), 0 },
+		{ R32("cvt.rna.tf32.f32 %r1, 0f7fc00000;"), 0x7fffffff },
+		/* e4m3: 1.0 is 0x38, 448 0x7e, the smallest subnormal 2^-9; e5m2: 1.0 0x3c, 57344 0x7b */
+		{ H("cvt.rn.satfinite.e4m3x2.f32 %h1, 0f3f800000, 0fbfc00000;"), 0x38bc },
+		{ H("cvt.rn.satfinite.e4m3x2.f32 %h1, 0f44000000, 0f7fc00000;"), 0x7e7f },
+		{ H("cvt.rn.satfinite.e4m3x2.f32 %h1, 0f3b000000, 0f3a800000;"), 0x0100 },
+		{ H("cvt.rn.satfinite.e4m3x2.f32 %h1, 0f3a800001, 0f3f8c0000;"), 0x0139 },
+		{ H("cvt.rn.satfinite.e5m2x2.f32 %h1, 0f3f800000, 0f47800000;"), 0x3c7b },
+		{ H("cvt.rn.satfinite.relu.e5m2x2.f32 %h1, 0fbf800000, 0f3fa00000;"), 0x003d },
+		{ H("cvt.rn.satfinite.e4m3x2.f16x2 %h1, 0x3c00c000;"), 0x38c0 },
+		{ R32("mov.b16 %h1, 0x38c0; cvt.rn.f16x2.e4m3x2 %r1, %h1;"), 0x3c00c000 },
+		{ R32("mov.b16 %h1, 0x0187; cvt.rn.f16x2.e4m3x2 %r1, %h1;"), 0x1800a300 },
+		{ R32("mov.b16 %h1, 0x3cfd; cvt.rn.f16x2.e5m2x2 %r1, %h1;"), 0x3c007fff },
+		{ H("cvt.rn.satfinite.f16.f32 %h1, 0f7f800000;"), 0x7bff },
+		{ R32("cvt.rn.satfinite.bf16x2.f32 %r1, 0fff800000, 0f3f800000;"), 0xff7f3f80 },
+		{ R32("cvt.pack.sat.s16.s32 %r1, 70000, -5;"), 0x7ffffffb },
+		{ R32("cvt.pack.sat.u8.s32.b32 %r1, 300, -5, 0xabcd1234;"), 0x1234ff00 },
+		{ R32("cvt.pack.sat.u4.s32.b32 %r1, 9, 20, 0xabcd1234;"), 0xcd12349f },
+	};
+
+	(void)state;
+	CHECK(rows);
+}
+
 static void video_scalar(void **state)
 {
 	static const struct row rows[] = {
@@ -106,7 +137,7 @@ static void video_simd(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(halves), cmocka_unit_test(video_scalar), cmocka_unit_test(video_simd),
+		cmocka_unit_test(halves), cmocka_unit_test(small_formats), cmocka_unit_test(video_scalar), cmocka_unit_test(video_simd),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

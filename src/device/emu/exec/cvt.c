@@ -117,6 +117,14 @@ static uint64_t saturate_int(uint64_t v, const struct emu_op *op)
 	return v;
 }
 
+/* .satfinite: the largest finite value instead of an infinity. */
+static double to_finite(double v, uint8_t type)
+{
+	double most = type == PTX_T_F16 || type == PTX_T_F16X2 ? 65504.0 : 0x1.fep127;
+
+	return v > most ? most : v < -most ? -most : v;
+}
+
 static void store_float(struct emu_warp *w, const struct emu_op *op, uint32_t i, double v, float f32)
 {
 	int sat = op->flags & EMU_F_SAT;
@@ -129,6 +137,8 @@ static void store_float(struct emu_warp *w, const struct emu_op *op, uint32_t i,
 		v = v > 0 || isnan(v) ? v : 0;
 		f32 = f32 > 0 || isnan(f32) ? f32 : 0;
 	}
+	if (op->flags & EMU_F_FINITE)
+		v = to_finite(v, op->wide);
 	switch (op->wide) {
 	case PTX_T_F64: ((double *)emu_row(w, op->d))[i] = v; break;
 	case PTX_T_F16: ROW32(w, op->d)[i] = emu_half_round(v, op->rounding); break;
@@ -192,6 +202,10 @@ int emu_h_cvt_pack2(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 	EACH(i) {
 		float a = ((float *)emu_row(w, op->s[0]))[i], b = ((float *)emu_row(w, op->s[1]))[i];
 
+		if (op->flags & EMU_F_FINITE) {
+			a = (float)to_finite((double)a, op->wide);
+			b = (float)to_finite((double)b, op->wide);
+		}
 		if (op->boolop) {
 			a = a > 0 || isnan(a) ? a : 0;
 			b = b > 0 || isnan(b) ? b : 0;

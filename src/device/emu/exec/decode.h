@@ -66,7 +66,7 @@ struct decoder {
 	uint32_t nfixup, capfixup;
 	struct shared_var *shared;
 	uint32_t nshared, capshared;
-	uint32_t capop, capfunc, capcall, captable, capconst, caplines, capfiles, caprows;
+	uint32_t capop, capfunc, capcall, captable, capconst, caplines, capfiles, caprows, capmma;
 	struct { uint64_t bits; uint32_t wide; int32_t row; } *constant;
 	uint32_t nconstant, capconstant;
 
@@ -143,8 +143,13 @@ int decode_memory(struct decoder *d, const struct ptx_insn *in, struct mods *m);
 int decode_control(struct decoder *d, const struct ptx_insn *in, struct mods *m);
 int decode_call(struct decoder *d, const struct ptx_insn *in, struct mods *m);
 int decode_sync(struct decoder *d, const struct ptx_insn *in, struct mods *m);
+int decode_matrix(struct decoder *d, const struct ptx_insn *in, struct mods *m);
 int decode_texture(struct decoder *d, const struct ptx_insn *in, struct mods *m);
 int decode_video(struct decoder *d, const struct ptx_insn *in, struct mods *m);
+/* The shape of most: d, then sources as one kind each; NULL: failed.  *fix as decode_dest has it. */
+struct emu_op *decode_simple(struct decoder *d, const struct ptx_insn *in, emu_handler *fn, enum emu_kind dk,
+			     const enum emu_kind *sk, uint32_t nsrc, enum ptx_type type, int32_t *fix);
+int decode_convert(struct decoder *d, const struct ptx_insn *in, struct mods *m);
 int decode_arith(struct decoder *d, const struct ptx_insn *in, struct mods *m);
 int decode_unknown(struct decoder *d, const struct ptx_insn *in);
 

@@ -7,7 +7,7 @@
 #include "device/emu/exec/decode.h"
 
 /* Sources i.. of the instruction as one kind each; d first. */
-static struct emu_op *simple(struct decoder *d, const struct ptx_insn *in, emu_handler *fn, enum emu_kind dk,
+struct emu_op *decode_simple(struct decoder *d, const struct ptx_insn *in, emu_handler *fn, enum emu_kind dk,
 			     const enum emu_kind *sk, uint32_t nsrc, enum ptx_type type, int32_t *fix)
 {
 	int32_t s[4] = { EMU_NO_ROW, EMU_NO_ROW, EMU_NO_ROW, EMU_NO_ROW }, dst;
@@ -82,7 +82,7 @@ static int table(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 			continue;
 		if (in->nopd != 1 + nsrc)
 			continue;
-		op = simple(d, in, a->fn, a->kind[0], sk, nsrc, type, &fix);
+		op = decode_simple(d, in, a->fn, a->kind[0], sk, nsrc, type, &fix);
 		if (!op)
 			return -1;
 		if (needs_env && (decode_is_float(type) || packed == 2)) {
@@ -123,7 +123,7 @@ static int carry(struct decoder *d, const struct ptx_insn *in, struct mods *m, i
 		fn = wide ? emu_h_subc64 : emu_h_subc32;
 	else
 		fn = wide ? emu_h_addc64 : emu_h_addc32;
-	op = simple(d, in, fn, k, sk, mad ? 3 : 2, m->type[0], &fix);
+	op = decode_simple(d, in, fn, k, sk, mad ? 3 : 2, m->type[0], &fix);
 	if (!op)
 		return -1;
 	op->sub = (uint8_t)((reads ? 1 : 0) | (writes ? 2 : 0));
@@ -203,40 +203,6 @@ static int set(struct decoder *d, const struct ptx_insn *in, struct mods *m, int
 	return setp ? 0 : decode_fix(d, p, EMU_K_U32, fix);
 }
 
-static int convert(struct decoder *d, const struct ptx_insn *in, struct mods *m)
-{
-	int relu = decode_has(m, "relu"), packed;
-	enum ptx_type dt = m->type[0], st = m->type[1], reg = PTX_T_NONE;
-	enum emu_kind dk, sk[2];
-	struct emu_op *op;
-	int32_t fix;
-
-	if (m->ntoken || m->ntype != 2 || !decode_bits(dt) || !decode_bits(st) || decode_bits(dt) == 128 || decode_bits(st) == 128)
-		return decode_unknown(d, in);
-	packed = dt == PTX_T_F16X2 || dt == PTX_T_BF16X2;
-	if (packed && (st != PTX_T_F32 || in->nopd != 3))
-		return decode_unknown(d, in);
-	if (st == PTX_T_F16X2 || st == PTX_T_BF16X2 || (!packed && in->nopd != 2))
-		return decode_unknown(d, in);
-	dk = decode_bits(dt) == 64 ? (decode_is_signed(dt) ? EMU_K_S64 : EMU_K_U64) :
-	     decode_is_signed(dt) ? EMU_K_S32 : EMU_K_U32;
-	sk[0] = sk[1] = decode_bits(st) == 64 ? EMU_K_U64 : EMU_K_U32;
-	op = simple(d, in, packed ? emu_h_cvt_pack2 : emu_h_cvt, dk, sk, packed ? 2 : 1, st, &fix);
-	if (!op)
-		return -1;
-	decode_register(d, &in->opd[0], &reg);
-	op->wide = (uint8_t)dt;
-	op->vec = (uint8_t)(decode_bits(reg) ? decode_bits(reg) : 32);
-	op->rounding = (uint8_t)m->rounding;
-	/* float to float of one type, or towards a type it fits, rounds to integral only if asked */
-	op->sub = m->integral && decode_is_float(dt);
-	op->flags = (uint8_t)((m->ftz ? EMU_F_FTZ : 0) | (m->sat ? EMU_F_SAT : 0));
-	op->boolop = (uint8_t)relu;
-	if (!m->has_rounding && decode_is_float(st) && !decode_is_float(dt))
-		op->rounding = EMU_RZ;
-	return decode_fix(d, op->d, dk, fix);
-}
-
 /* mov.bN {a, b}, r and mov.bN r, {a, b} */
 static int move_vector(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 {
@@ -284,7 +250,7 @@ static int lop3(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 
 	if (m->ntoken || in->nopd != 5 || in->opd[4].kind != PTX_OPD_INT)
 		return decode_unknown(d, in);
-	op = simple(d, in, emu_h_lop3, EMU_K_U32, sk, 3, PTX_T_B32, &fix);
+	op = decode_simple(d, in, emu_h_lop3, EMU_K_U32, sk, 3, PTX_T_B32, &fix);
 	if (!op)
 		return -1;
 	op->imm = (int64_t)in->opd[4].bits;
@@ -313,14 +279,14 @@ static int address(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 	if (m->ntoken || !m->has_space)
 		return decode_unknown(d, in);
 	if (isp) {
-		op = simple(d, in, emu_h_isspacep, EMU_K_PRED, sk, 1, PTX_T_U64, &fix);
+		op = decode_simple(d, in, emu_h_isspacep, EMU_K_PRED, sk, 1, PTX_T_U64, &fix);
 		if (op) {
 			op->imm = (int64_t)window(space);
 			op->space = window(space) ? EMU_S_SHARED : EMU_S_GLOBAL;
 		}
 		return op ? 0 : -1;
 	}
-	op = simple(d, in, emu_h_cvta, EMU_K_U64, sk, 1, PTX_T_U64, &fix);
+	op = decode_simple(d, in, emu_h_cvta, EMU_K_U64, sk, 1, PTX_T_U64, &fix);
 	if (!op)
 		return -1;
 	op->imm = (int64_t)window(space);
@@ -341,7 +307,7 @@ static int testp(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 			sub = i;
 	if (sub < 0 || m->ntoken || m->ntype != 1)
 		return decode_unknown(d, in);
-	op = simple(d, in, emu_h_testp, EMU_K_PRED, sk, 1, m->type[0], &fix);
+	op = decode_simple(d, in, emu_h_testp, EMU_K_PRED, sk, 1, m->type[0], &fix);
 	if (op)
 		op->sub = (uint8_t)sub;
 	return op ? 0 : -1;
@@ -372,7 +338,7 @@ int decode_arith(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 	if (is(m, "setp") || is(m, "set"))
 		return set(d, in, m, is(m, "setp"));
 	if (is(m, "cvt"))
-		return convert(d, in, m);
+		return decode_convert(d, in, m);
 	if (is(m, "cvta") || is(m, "isspacep"))
 		return address(d, in, m);
 	if (is(m, "testp"))
@@ -386,7 +352,7 @@ int decode_arith(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 	if (is(m, "bfi") && m->ntype == 1 && !m->ntoken) {
 		int wide = decode_bits(m->type[0]) == 64;
 
-		op = simple(d, in, wide ? emu_h_bfi64 : emu_h_bfi32, wide ? EMU_K_U64 : EMU_K_U32, wide ? bfi64 : bfi32, 4,
+		op = decode_simple(d, in, wide ? emu_h_bfi64 : emu_h_bfi32, wide ? EMU_K_U64 : EMU_K_U32, wide ? bfi64 : bfi32, 4,
 			    m->type[0], &fix);
 		return op ? decode_fix(d, op->d, wide ? EMU_K_U64 : EMU_K_U32, fix) : -1;
 	}

@@ -151,6 +151,7 @@ void emu_program_free(struct emu_program *p)
 	free(p->file);
 	free(p->lines);
 	free(p->rows);
+	free(p->mma);
 	free(p->op);
 	free(p->func);
 	free(p->call);

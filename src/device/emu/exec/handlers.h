@@ -40,7 +40,9 @@ enum emu_cmp {
 emu_handler emu_h_setp, emu_h_set, emu_h_testp;
 
 /* cvt: type = source, wide = enum ptx_type of the destination. */
-emu_handler emu_h_cvt, emu_h_cvt_pack2, emu_h_cvt_pack_int;
+emu_handler emu_h_cvt, emu_h_cvt_pack2;
+/* cvt_small.c: tf32; e4m3 and e5m2 (size: exponent bits); packed integers. */
+emu_handler emu_h_cvt_tf32, emu_h_cvt_small_f32, emu_h_cvt_small_half, emu_h_cvt_half_small, emu_h_cvt_pack_int;
 /* A row to a row of another width: sub 0 zero-extends or truncates, 1 sign-extends from type. */
 emu_handler emu_h_widen, emu_h_narrow;
 /* mov of packed vectors: extra[] = elements. */
@@ -53,6 +55,7 @@ enum emu_atom {
 };
 emu_handler emu_h_cp_async, emu_h_discard;
 
+emu_handler emu_h_mma, emu_h_wmma_memory, emu_h_ldmatrix, emu_h_movmatrix; /* mma.h */
 /* Textures and surfaces; EMU_SURF_*: an access out of bounds. */
 emu_handler emu_h_tex, emu_h_suld, emu_h_sust, emu_h_txq;
 enum emu_surface { EMU_SURF_TRAP, EMU_SURF_CLAMP, EMU_SURF_ZERO };

@@ -72,6 +72,7 @@ enum emu_rounding { EMU_RN, EMU_RZ, EMU_RM, EMU_RP, EMU_RNA };
 #define EMU_F_NOBASE 8   /* the address is the offset alone */
 #define EMU_F_FRAME 16   /* the address is relative to the function's local frame */
 #define EMU_F_RED 32     /* atomic without destination */
+#define EMU_F_FINITE 64  /* cvt: .satfinite */
 
 /* One parameter of a call: bytes of the caller's frame to the callee's. */
 struct emu_arg {
@@ -133,6 +134,8 @@ struct emu_program {
 	uint32_t nfunc;
 	struct emu_call *call;
 	uint32_t ncall;
+	struct emu_mma *mma;         /* of matrix instructions (mma.h) */
+	uint32_t nmma;
 	int32_t *rows;               /* of operations that have more than fit into one, from their target on */
 	uint32_t nrows;
 	struct emu_table *table;     /* of brx.idx */
