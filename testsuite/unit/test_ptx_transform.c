@@ -411,6 +411,27 @@ static void large_module(void **state)
 	free(text);
 }
 
+/* A function that reads the index below very many others: no recursion, and all of them are cloned. */
+static void deep_calls(void **state)
+{
+	enum { DEEP = 200000 };
+	size_t size = DEEP * 40ul + 300, n = 0;
+	char *text = malloc(size);
+	struct ptx_transformed *t;
+
+	(void)state;
+	assert_non_null(text);
+	n += (size_t)sprintf(text, HEAD ".func f0() { .reg .b32 r; mov.u32 r, %%ctaid.x; ret; }\n");
+	for (unsigned i = 1; i <= DEEP; i++)
+		n += (size_t)sprintf(text + n, ".func f%u() { call f%u; ret; }\n", i, i - 1);
+	sprintf(text + n, ".entry k() { call f%u; ret; }\n", (unsigned)DEEP);
+	t = transform(text);
+	assert_int_equal(t->kernel[0].form, PTX_FORM_PERSISTENT);
+	assert_non_null(strstr(t->text, ".func f1__gpushare_i("));
+	ptx_transformed_free(t);
+	free(text);
+}
+
 /* One kernel with very many branches must not take time beyond its length. */
 static void many_branches(void **state)
 {
@@ -443,7 +464,7 @@ int main(void)
 		cmocka_unit_test(barriers_and_exits), cmocka_unit_test(warps_and_exits),
 		cmocka_unit_test(parameters), cmocka_unit_test(modules_that_refuse),
 		cmocka_unit_test(sets_of_forms), cmocka_unit_test(nothing_to_do), cmocka_unit_test(words_for_everything),
-		cmocka_unit_test(large_module), cmocka_unit_test(many_branches),
+		cmocka_unit_test(deep_calls), cmocka_unit_test(large_module), cmocka_unit_test(many_branches),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

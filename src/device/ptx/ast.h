@@ -11,8 +11,9 @@
 #ifndef GPUSHARE_PTX_AST_H
 #define GPUSHARE_PTX_AST_H
 
-#include <stdint.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <string.h>
 
 #include "common/error.h"
 
@@ -109,9 +110,9 @@ struct ptx_insn {
 	uint8_t guard_negated;
 	uint8_t op;                 /* enum ptx_op of the opcode (opcode.h) */
 	uint16_t guard_scope;       /* as ptx_operand.scope */
-	struct ptx_slice opcode;    /* whole, with modifiers: "ld.global.nc.v4.f32" */
+	uint32_t nopd;              /* here it fits in a hole; a statement is one cache line */
 	const struct ptx_operand *opd;
-	uint32_t nopd;
+	struct ptx_slice opcode;    /* whole, with modifiers: "ld.global.nc.v4.f32" */
 };
 
 enum ptx_stmt_kind {
@@ -177,7 +178,16 @@ struct ptx_module *ptx_parse(const char *text, size_t len, struct gs_error *err)
 void ptx_module_free(struct ptx_module *module); /* NULL is fine */
 
 /* Slice helpers. */
-int ptx_is(struct ptx_slice s, const char *text);      /* equal? */
-int ptx_starts(struct ptx_slice s, const char *prefix);
+static inline int ptx_starts(struct ptx_slice s, const char *prefix)
+{
+	size_t n = strlen(prefix);
+
+	return s.len >= n && memcmp(s.s, prefix, n) == 0;
+}
+
+static inline int ptx_is(struct ptx_slice s, const char *text)
+{
+	return s.len == strlen(text) && ptx_starts(s, text);
+}
 
 #endif

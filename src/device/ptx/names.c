@@ -1,18 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The names of a function; see names.h. */
+#include "device/ptx/bytes.h"
 #include "device/ptx/names.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static uint32_t hash_of(const char *s, uint32_t len)
-{
-	uint32_t h = 2166136261u;
-
-	for (uint32_t i = 0; i < len; i++)
-		h = (h ^ (unsigned char)s[i]) * 16777619u;
-	return h ^ h >> 15;
-}
 
 static void link_name(struct ptx_names *t, uint32_t i)
 {
@@ -52,7 +44,7 @@ int ptx_names_add(struct ptx_names *t, struct ptx_slice name, uint32_t range, in
 	n = &t->name[t->n];
 	n->s = name.s;
 	n->len = name.len;
-	n->hash = hash_of(name.s, name.len);
+	n->hash = ptx_hash_bytes(name.s, name.len, 0);
 	n->range = range;
 	n->is_reg = (uint8_t)is_reg;
 	n->scope = t->scope;
@@ -71,12 +63,12 @@ void ptx_names_leave(struct ptx_names *t, uint32_t n)
 
 static const struct ptx_name *find(const struct ptx_names *t, const char *s, uint32_t len)
 {
-	uint32_t hash = hash_of(s, len);
+	uint32_t hash = ptx_hash_bytes(s, len, 0);
 
 	for (uint32_t i = t->nslot ? t->slot[hash & (t->nslot - 1)] : 0; i; i = t->name[i - 1].older) {
 		const struct ptx_name *n = &t->name[i - 1];
 
-		if (n->hash == hash && n->len == len && memcmp(n->s, s, len) == 0)
+		if (n->hash == hash && n->len == len && ptx_same_bytes(n->s, s, len))
 			return n;
 	}
 	return NULL;

@@ -15,8 +15,10 @@ static const struct { const char *word; uint8_t len, op; } opcodes[] = { /* sort
 
 static int compare(struct ptx_slice a, const char *b, uint32_t blen)
 {
-	int c = memcmp(a.s, b, a.len < blen ? a.len : blen);
+	int c = a.len ? (unsigned char)a.s[0] - (unsigned char)b[0] : 0;
 
+	if (!c)
+		c = memcmp(a.s, b, a.len < blen ? a.len : blen);
 	return c ? c : (a.len > blen) - (a.len < blen);
 }
 
@@ -41,9 +43,8 @@ enum ptx_op ptx_opcode(struct ptx_slice opcode)
 	return PTX_OP_UNKNOWN;
 }
 
-int ptx_has_modifier(struct ptx_slice opcode, const char *modifier)
+int ptx_has_word(struct ptx_slice opcode, const char *modifier, size_t n)
 {
-	size_t n = strlen(modifier);
 	const char *at = opcode.s, *end = opcode.s + opcode.len;
 
 	for (; (size_t)(end - at) >= n; at++)

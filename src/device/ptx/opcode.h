@@ -3,6 +3,8 @@
 #ifndef GPUSHARE_PTX_OPCODE_H
 #define GPUSHARE_PTX_OPCODE_H
 
+#include <string.h>
+
 #include "device/ptx/ast.h"
 
 enum ptx_op {
@@ -21,7 +23,13 @@ enum ptx_op {
 
 enum ptx_op ptx_opcode(struct ptx_slice opcode);
 
+/* The same with the modifier's length. */
+int ptx_has_word(struct ptx_slice opcode, const char *modifier, size_t n);
+
 /* Has the opcode this modifier (".sync"), at a modifier's boundary? */
-int ptx_has_modifier(struct ptx_slice opcode, const char *modifier);
+static inline int ptx_has_modifier(struct ptx_slice opcode, const char *modifier)
+{
+	return ptx_has_word(opcode, modifier, strlen(modifier));
+}
 
 #endif

@@ -1,25 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Names to numbers: open addressing; see symtab.h. */
+#include "device/ptx/bytes.h"
 #include "device/ptx/symtab.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static uint32_t hash_of(struct ptx_slice s, uint32_t tag)
-{
-	uint32_t h = 2166136261u ^ tag;
-
-	for (uint32_t i = 0; i < s.len; i++)
-		h = (h ^ (unsigned char)s.s[i]) * 16777619u;
-	return h ^ h >> 13;
-}
-
 static struct ptx_sym *place(struct ptx_sym *slot, uint32_t nslot, struct ptx_slice name, uint32_t tag)
 {
-	uint32_t i = hash_of(name, tag) & (nslot - 1);
+	uint32_t i = ptx_hash_bytes(name.s, name.len, tag) & (nslot - 1);
 
 	while (slot[i].name.s && (slot[i].tag != tag || slot[i].name.len != name.len ||
-				  memcmp(slot[i].name.s, name.s, name.len) != 0))
+				  !ptx_same_bytes(slot[i].name.s, name.s, name.len)))
 		i = (i + 1) & (nslot - 1);
 	return &slot[i];
 }

@@ -168,8 +168,8 @@ static void choose(const struct work *w, struct ptx_kernel *k)
 	}
 }
 
-/* What the twins of the function, or its clone, call by name and hand the index to. */
-static void mark_clones(struct work *w, uint32_t func)
+/* Of what the function calls by name, that which needs the index; new ones go to list[n...]. */
+static uint32_t mark_callees(struct work *w, uint32_t func, uint32_t *list, uint32_t n)
 {
 	const struct ptx_facts *f = &w->a.func[func];
 
@@ -179,8 +179,26 @@ static void mark_clones(struct work *w, uint32_t func)
 		if (!w->a.func[callee].index || w->clone[callee])
 			continue;
 		w->clone[callee] = 1;
-		mark_clones(w, callee);
+		list[n++] = callee;
 	}
+	return n;
+}
+
+/* What the entry's twins and those clones call.  A list, not recursion: a module may nest calls very deeply. */
+static int mark_clones(struct work *w, uint32_t func)
+{
+	uint32_t *list, n;
+
+	if (!w->a.func[func].index || !w->a.func[func].ncallee)
+		return 0;
+	list = malloc((w->a.module->nfunc + 1) * sizeof(*list));
+	if (!list)
+		return -1;
+	n = mark_callees(w, func, list, 0);
+	for (uint32_t i = 0; i < n; i++)
+		n = mark_callees(w, list[i], list, n);
+	free(list);
+	return 0;
 }
 
 static int plan_entries(struct work *w)
@@ -205,8 +223,8 @@ static int plan_entries(struct work *w)
 		if (report(k, &w->a, i, plan) < 0)
 			return -1;
 		choose(w, k);
-		if (k->forms)
-			mark_clones(w, i);
+		if (k->forms && mark_clones(w, i) < 0)
+			return -1;
 	}
 	return 0;
 }

@@ -33,17 +33,3 @@ uint64_t ptx_var_size(const struct ptx_var *var)
 		size = 8; /* a handle (PTX ISA, "Texture Sampler and Surface Types") */
 	return size * var->elements;
 }
-
-int ptx_is(struct ptx_slice s, const char *text)
-{
-	size_t n = strlen(text);
-
-	return s.len == n && memcmp(s.s, text, n) == 0;
-}
-
-int ptx_starts(struct ptx_slice s, const char *prefix)
-{
-	size_t n = strlen(prefix);
-
-	return s.len >= n && memcmp(s.s, prefix, n) == 0;
-}
