@@ -5,6 +5,10 @@
  * A kernel runs for its alone time in all.  Told to leave, it does so at the
  * end of the block-task at hand; giving the GPU to another kernel than the
  * last one costs the hand-over, during which nothing runs.
+ *
+ * sim_gpu is one GPU among many: whoever drives it keeps the clock.  Its memory
+ * is linear in the kernels that are there.  sim_engine_run() drives one with a
+ * workload.
  */
 #ifndef GPUSHARE_SIM_ENGINE_H
 #define GPUSHARE_SIM_ENGINE_H
@@ -13,6 +17,35 @@
 #include "gpushare/sim/order.h"
 #include "gpushare/sim/rounds.h"
 #include "gpushare/sim/workload.h"
+
+struct sim_gpu;
+
+/* What the driver of a GPU is told; `kernel` is its own number.  held may be NULL. */
+struct sim_hooks {
+	void (*finished)(void *arg, uint32_t kernel, const struct sim_outcome *outcome);
+	void (*held)(void *arg, uint32_t kernel, uint64_t from_ns, uint64_t to_ns);
+	void *arg;
+};
+
+/* NULL with the reason: unknown policy, bad options, no memory.  The hooks outlive it. */
+struct sim_gpu *sim_gpu_create(const char *policy, const struct gs_sched_options *options,
+			       const struct sim_hooks *hooks, struct gs_error *err);
+void sim_gpu_destroy(struct sim_gpu *gpu); /* NULL is fine */
+
+/* A kernel arrives now; *what need not outlive the call.  -1: no memory. */
+int sim_gpu_arrive(struct sim_gpu *gpu, uint32_t kernel, const struct sim_kernel *what,
+		   uint64_t now, struct gs_error *err);
+
+/* Do what is due at `now`, not before the last one, and decide; after arrivals, too. */
+void sim_gpu_step(struct sim_gpu *gpu, uint64_t now);
+
+/* When it must be stepped next; UINT64_MAX: when something arrives. */
+uint64_t sim_gpu_next(const struct sim_gpu *gpu);
+
+size_t sim_gpu_live(const struct sim_gpu *gpu);
+uint64_t sim_gpu_handovers(const struct sim_gpu *gpu); /* how often it changed hands */
+uint64_t sim_gpu_busy_ns(const struct sim_gpu *gpu);   /* a kernel held it, so far */
+unsigned sim_gpu_faults(const struct sim_gpu *gpu);    /* gs_sched_faults() */
 
 struct sim_run {
 	const struct sim_workload *workload;
