@@ -36,6 +36,7 @@ static struct gs_gpu_options options_of(const struct gs_config *c, struct gs_sch
 	o.sched.min_quantum_ns = c->min_quantum_ns;
 	o.sched.rr_quantum_ns = c->rr_quantum_ns;
 	o.sched.cfs_epoch_ns = c->cfs_epoch_ns;
+	o.sched.dprr_tick_ns = c->dprr_tick_ns;
 	o.sched.handover_ns = c->handover_ns;
 	o.sched.quantum_handovers = c->quantum_handovers;
 	o.sched.starvation_ns = c->starvation_ns;

@@ -11,12 +11,13 @@
  * as in the Linux scheduler that the paper follows; priorities below zero
  * count as zero there; the rise is continuous, not in steps.
  *
+ * The paper's millisecond is an option, the tick, for tasks of another scale.
+ *
  * word[0] of a task is the generation of the queue that it is in; state[0] is
  * the active generation and state[1] the time when it became active.
  *
  * Good for priorities without starvation; bad for short low-priority tasks.
  */
-#include "common/clock.h"
 #include "gpushare/sched/policy.h"
 
 #define RISE_MAX 20.0
@@ -38,7 +39,7 @@ static double priority_of(const struct gs_view *view, const struct gs_task *task
 	double rise = 0;
 
 	if (task != view->holder)
-		rise = (double)(view->now - since) / (double)GS_NS_PER_MS;
+		rise = (double)(view->now - since) / (double)view->options->dprr_tick_ns;
 	return task->priority + (rise < RISE_MAX ? rise : RISE_MAX);
 }
 
@@ -81,8 +82,8 @@ static uint64_t pick(struct gs_view *view)
 
 static uint64_t quantum(struct gs_view *view, const struct gs_task *task)
 {
-	(void)view;
-	return ((uint64_t)(task->priority > 0 ? task->priority : 0) + 1) * GS_NS_PER_MS / 2;
+	return ((uint64_t)(task->priority > 0 ? task->priority : 0) + 1) *
+	       view->options->dprr_tick_ns / 2;
 }
 
 const struct gs_policy gs_policy_dprr = {

@@ -37,6 +37,7 @@ void gs_sched_defaults(struct gs_sched_options *options)
 		.min_quantum_ns = GS_NS_PER_MS,
 		.rr_quantum_ns = GS_NS_PER_MS,
 		.cfs_epoch_ns = 4 * GS_NS_PER_MS,
+		.dprr_tick_ns = GS_NS_PER_MS,
 		.quantum_handovers = 4,
 	};
 }
@@ -45,10 +46,11 @@ int gs_sched_check(const struct gs_sched_options *options, struct gs_error *err)
 {
 	static const uint64_t day = 86400 * GS_NS_PER_S;
 
-	if (!options->min_quantum_ns || !options->rr_quantum_ns || !options->cfs_epoch_ns)
+	if (!options->min_quantum_ns || !options->rr_quantum_ns || !options->cfs_epoch_ns ||
+	    !options->dprr_tick_ns)
 		return gs_fail(err, "a quantum and an epoch must be longer than zero");
 	if (options->min_quantum_ns > day || options->rr_quantum_ns > day ||
-	    options->cfs_epoch_ns > day || options->handover_ns > day ||
+	    options->cfs_epoch_ns > day || options->dprr_tick_ns > day || options->handover_ns > day ||
 	    options->starvation_ns > day)
 		return gs_fail(err, "a time of more than a day");
 	if (options->quantum_handovers > 1000)

@@ -18,11 +18,15 @@
 #include "gpushare/sim/output.h"
 
 #define POLICIES_MAX 32
+#define PARTITIONS_MAX 64
+/* Jobs of hours: with the papers' quanta of a millisecond there would be no end of events. */
+#define JOB_QUANTUM_NS (60 * GS_NS_PER_S)
 
 enum {
 	OPT_POLICY = 'p', OPT_WORKLOAD = 'w', OPT_FORMAT = 'f', OPT_HELP = 'h', OPT_VERSION = 'V',
-	OPT_HANDOVER = 256, OPT_MIN_QUANTUM, OPT_RR_QUANTUM, OPT_CFS_EPOCH, OPT_STARVATION,
+	OPT_HANDOVER = 256, OPT_MIN_QUANTUM, OPT_RR_QUANTUM, OPT_CFS_EPOCH, OPT_DPRR_TICK, OPT_STARVATION,
 	OPT_SEED, OPT_ROUNDS, OPT_SHUFFLE, OPT_GAP,
+	OPT_TRACE, OPT_GPUS, OPT_PARTITION,
 	OPT_MEMORY, OPT_WAKE, OPT_CAPACITY, OPT_CYCLE, OPT_AGE,
 };
 
@@ -34,11 +38,15 @@ static const struct option options[] = {
 	{ "min-quantum", required_argument, NULL, OPT_MIN_QUANTUM },
 	{ "rr-quantum", required_argument, NULL, OPT_RR_QUANTUM },
 	{ "cfs-epoch", required_argument, NULL, OPT_CFS_EPOCH },
+	{ "dprr-tick", required_argument, NULL, OPT_DPRR_TICK },
 	{ "starvation", required_argument, NULL, OPT_STARVATION },
 	{ "rounds", required_argument, NULL, OPT_ROUNDS },
 	{ "shuffle", no_argument, NULL, OPT_SHUFFLE },
 	{ "gap", required_argument, NULL, OPT_GAP },
 	{ "seed", required_argument, NULL, OPT_SEED },
+	{ "trace", required_argument, NULL, OPT_TRACE },
+	{ "gpus", required_argument, NULL, OPT_GPUS },
+	{ "partition", required_argument, NULL, OPT_PARTITION },
 	{ "memory", required_argument, NULL, OPT_MEMORY },
 	{ "wake", required_argument, NULL, OPT_WAKE },
 	{ "capacity", required_argument, NULL, OPT_CAPACITY },
@@ -67,11 +75,17 @@ struct command {
 	struct sim_experiment experiment;
 	struct sim_memory memory;
 	int admission; /* --memory was given */
+	const char *trace;
+	struct sim_cluster cluster;
+	struct sim_partition partition[PARTITIONS_MAX];
+	size_t partitions;
+	unsigned quanta; /* given: 1 min-quantum, 2 rr-quantum, 4 cfs-epoch, 8 dprr-tick */
 };
 
 static void help(void)
 {
 	printf("usage: gpushare-sim --policy P|all --workload FILE.csv [options]\n"
+	       "       gpushare-sim --trace FILE --gpus N --policy P|all [options]\n"
 	       "       gpushare-sim --memory rbdm|fcfs --capacity MB --workload FILE.csv [options]\n"
 	       "\n"
 	       "Replay a workload on one simulated GPU with the daemon's own scheduler, or with its\n"
@@ -92,11 +106,15 @@ static void help(void)
 	       "      --min-quantum MS  frs: the shortest quantum (default 1)\n"
 	       "      --rr-quantum MS   rr: the quantum (default 1)\n"
 	       "      --cfs-epoch MS    cfs: the epoch (default 4)\n"
+	       "      --dprr-tick MS    dprr: what slices and rising priorities count in (default 1)\n"
 	       "      --starvation MS   a kernel that waited this long goes next (default 0: no bound)\n"
 	       "      --gap MS          arrivals this far apart, whatever the file says\n"
 	       "      --shuffle         draw anew for each round which kernel arrives when\n"
 	       "      --rounds N        repeat, and average per kernel (default 1)\n"
 	       "      --seed N          of the shuffle (default 1)\n"
+	       "      --trace FILE      Slurm's accounting, as sacct --parsable2 prints it\n"
+	       "      --gpus N          of the cluster\n"
+	       "      --partition P=N   jobs of partition P have priority N (default 1)\n"
 	       "      --memory M        rbdm: admission by reservation; fcfs: in order of arrival\n"
 	       "      --capacity MB     device memory\n"
 	       "      --wake W          who of those that wait is tried first (default fifo):\n");
@@ -159,7 +177,38 @@ static int set_admission(struct command *c, int option, const char *value, struc
 	}
 }
 
-static int set_option(struct command *c, int option, const char *value, struct gs_error *err)
+/* The options of the cluster. */
+static int set_cluster(struct command *c, int option, char *value, struct gs_error *err)
+{
+	struct sim_partition *p = &c->partition[c->partitions];
+	int64_t number = 0;
+	char *eq;
+
+	if (option == OPT_TRACE) {
+		c->trace = value;
+		return 0;
+	}
+	if (option == OPT_GPUS) {
+		if (gs_parse_int(value, 1, 1000000, &number, err) < 0)
+			return -1;
+		c->cluster.gpus = (uint32_t)number;
+		return 0;
+	}
+	eq = strchr(value, '=');
+	if (!eq || eq == value)
+		return gs_fail(err, "'%.40s' is not PARTITION=PRIORITY", value);
+	if (c->partitions == PARTITIONS_MAX)
+		return gs_fail(err, "more than %d partitions", PARTITIONS_MAX);
+	if (gs_parse_int(eq + 1, -1000, 1000, &number, err) < 0)
+		return -1;
+	*eq = '\0';
+	p->name = value;
+	p->priority = (int32_t)number;
+	c->partitions++;
+	return 0;
+}
+
+static int set_option(struct command *c, int option, char *value, struct gs_error *err)
 {
 	struct sim_experiment *x = &c->experiment;
 	int64_t number = 0;
@@ -175,12 +224,22 @@ static int set_option(struct command *c, int option, const char *value, struct g
 		return set_format(c, value, err);
 	case OPT_HANDOVER:
 		return gs_parse_duration(value, &x->options.handover_ns, err);
+	case OPT_TRACE:
+	case OPT_GPUS:
+	case OPT_PARTITION:
+		return set_cluster(c, option, value, err);
 	case OPT_MIN_QUANTUM:
+		c->quanta |= 1;
 		return gs_parse_duration(value, &x->options.min_quantum_ns, err);
 	case OPT_RR_QUANTUM:
+		c->quanta |= 2;
 		return gs_parse_duration(value, &x->options.rr_quantum_ns, err);
 	case OPT_CFS_EPOCH:
+		c->quanta |= 4;
 		return gs_parse_duration(value, &x->options.cfs_epoch_ns, err);
+	case OPT_DPRR_TICK:
+		c->quanta |= 8;
+		return gs_parse_duration(value, &x->options.dprr_tick_ns, err);
 	case OPT_STARVATION:
 		return gs_parse_duration(value, &x->options.starvation_ns, err);
 	case OPT_GAP:
@@ -235,6 +294,10 @@ static int parse_command(struct command *c, int argc, char **argv, struct gs_err
 	}
 	if (optind < argc)
 		return gs_fail(err, "unexpected '%.60s'", argv[optind]);
+	if (c->trace)
+		return c->policy && c->cluster.gpus && !c->path && !c->admission ? 1
+			: gs_fail(err, "with --trace, --gpus and --policy must be given, --workload "
+				  "and --memory not");
 	if (c->admission ? c->policy || !c->path || !c->memory.options.capacity
 			 : !c->policy || !c->path)
 		return gs_fail(err, c->admission
@@ -330,13 +393,75 @@ static int run_admission(struct command *c, struct gs_error *err)
 	return rc;
 }
 
+static int play_trace(struct command *c, struct sim_job_outcome *outcome, int csv,
+		      struct gs_error *err)
+{
+	struct sim_cluster_summary summary[POLICIES_MAX];
+	const char *policy = c->policy;
+	int all = strcmp(policy, "all") == 0;
+	size_t count = 0;
+
+	while (count < POLICIES_MAX && (!all || (policy = gs_sched_policy_name(count)) != NULL)) {
+		if (sim_cluster_run(&c->cluster, policy, outcome, &summary[count++], err) < 0)
+			return -1;
+		if (csv)
+			sim_cluster_write_jobs(stdout, c->cluster.trace, outcome, policy);
+		if (!all)
+			break;
+	}
+	(csv ? sim_cluster_write_csv : sim_cluster_write_table)(stdout, &c->cluster, summary, count);
+	if (fflush(stdout) != 0 || ferror(stdout))
+		return gs_fail_errno(err, "cannot write the results");
+	return 0;
+}
+
+static int run_trace(struct command *c, struct gs_error *err)
+{
+	struct sim_trace trace;
+	struct sim_job_outcome *outcome;
+	struct gs_sched_options *o = &c->cluster.options;
+	int csv = strcmp(c->format->name, "csv") == 0, rc;
+
+	if (!csv && strcmp(c->format->name, "table") != 0)
+		return gs_fail(err, "--trace has the formats csv and table only");
+	*o = c->experiment.options;
+	if (!(c->quanta & 1))
+		o->min_quantum_ns = JOB_QUANTUM_NS;
+	if (!(c->quanta & 2))
+		o->rr_quantum_ns = JOB_QUANTUM_NS;
+	if (!(c->quanta & 4))
+		o->cfs_epoch_ns = 4 * JOB_QUANTUM_NS;
+	if (!(c->quanta & 8))
+		o->dprr_tick_ns = JOB_QUANTUM_NS;
+	if (sim_trace_load(c->trace, c->partition, c->partitions, &trace, err) < 0)
+		return -1;
+	c->cluster.trace = &trace;
+	outcome = calloc(trace.count, sizeof(*outcome));
+	rc = outcome ? play_trace(c, outcome, csv, err) : gs_fail(err, "no memory");
+	free(outcome);
+	sim_trace_free(&trace);
+	return rc;
+}
+
+static int run_workload(struct command *c, struct gs_error *err)
+{
+	struct sim_workload workload;
+	int rc = sim_workload_load(c->path, &workload, err);
+
+	if (rc < 0)
+		return -1;
+	c->experiment.workload = &workload;
+	rc = c->admission ? run_admission(c, err) : run_all(c, err);
+	sim_workload_free(&workload);
+	return rc;
+}
+
 int main(int argc, char **argv)
 {
 	struct command c = {
 		.experiment = { .order = { .seed = 1 }, .rounds = 1 },
 		.memory = { .cycle_ns = GS_NS_PER_MS, .options = { .wake = "fifo" } },
 	};
-	struct sim_workload workload;
 	struct gs_error err;
 	int rc;
 
@@ -352,13 +477,7 @@ int main(int argc, char **argv)
 	}
 	if (rc == 0)
 		return 0;
-	if (sim_workload_load(c.path, &workload, &err) < 0) {
-		fprintf(stderr, "gpushare-sim: %s\n", err.text);
-		return 1;
-	}
-	c.experiment.workload = &workload;
-	rc = c.admission ? run_admission(&c, &err) : run_all(&c, &err);
-	sim_workload_free(&workload);
+	rc = c.trace ? run_trace(&c, &err) : run_workload(&c, &err);
 	if (rc < 0)
 		fprintf(stderr, "gpushare-sim: %s\n", err.text);
 	return rc < 0 ? 1 : 0;

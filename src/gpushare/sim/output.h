@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "gpushare/metrics/timeline.h"
+#include "gpushare/sim/cluster.h"
 #include "gpushare/sim/experiment.h"
 
 /* One policy's results. */
@@ -32,5 +33,13 @@ struct sim_result {
 			     const struct sim_result *result, size_t count);
 SIM_FORMATS
 #undef FORMAT
+
+/* A cluster's jobs under one policy, a row each; and a row per policy. */
+void sim_cluster_write_jobs(FILE *out, const struct sim_trace *trace,
+			    const struct sim_job_outcome *outcome, const char *policy);
+void sim_cluster_write_csv(FILE *out, const struct sim_cluster *cluster,
+			   const struct sim_cluster_summary *summary, size_t count);
+void sim_cluster_write_table(FILE *out, const struct sim_cluster *cluster,
+			     const struct sim_cluster_summary *summary, size_t count);
 
 #endif

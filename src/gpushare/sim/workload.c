@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "common/units.h"
+#include "gpushare/sim/file.h"
 
-#define FILE_MAX_BYTES (UINT64_C(1) << 30)
 #define FIELD_MAX_BYTES 80
 #define TASKS_MAX INT64_C(1000000000000)
 
@@ -262,37 +262,15 @@ int sim_workload_parse(const char *name, const char *text, size_t len,
 
 int sim_workload_load(const char *path, struct sim_workload *workload, struct gs_error *err)
 {
-	int standard = strcmp(path, "-") == 0, rc = -1;
-	FILE *file = standard ? stdin : fopen(path, "re");
-	size_t len = 0, room = 1 << 16;
-	char *text = NULL;
+	size_t len;
+	char *text = sim_read_file(path, &len, err);
+	int rc;
 
 	*workload = (struct sim_workload){ 0 };
-	if (!file)
-		return gs_fail_errno(err, "%.120s: cannot open", path);
-	for (;;) {
-		char *grown = realloc(text, room);
-
-		if (!grown) {
-			gs_fail(err, "no memory");
-			break;
-		}
-		text = grown;
-		len += fread(text + len, 1, room - len, file);
-		if (len < room) {
-			rc = ferror(file) ? gs_fail_errno(err, "%.120s: cannot read", path)
-					  : sim_workload_parse(path, text, len, workload, err);
-			break;
-		}
-		if (room >= FILE_MAX_BYTES) {
-			gs_fail(err, "%.120s: larger than 1 GiB", path);
-			break;
-		}
-		room *= 2;
-	}
+	if (!text)
+		return -1;
+	rc = sim_workload_parse(path, text, len, workload, err);
 	free(text);
-	if (!standard)
-		fclose(file);
 	return rc;
 }
 
