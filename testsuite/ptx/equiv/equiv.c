@@ -228,6 +228,28 @@ static int wanted(const char *kernel, char **names)
 	return 0;
 }
 
+/* Every reason that the transformer has is shown by a kernel of the table. */
+static int check_reasons(void)
+{
+	static const enum ptx_reason others[] = { /* the shim's */
+		PTX_REASON_NONE, PTX_REASON_ONE_WAVE, PTX_REASON_MACHINE_CODE, PTX_REASON_OCCUPANCY, PTX_REASON_CAPTURED,
+	};
+	char shown[PTX_REASON_COUNT] = { 0 };
+	int missing = 0;
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		shown[others[i]] = 1;
+	for (unsigned r = 0; r < PTX_REASON_COUNT; r++) {
+		for (size_t i = 0; i < sizeof(limited) / sizeof(limited[0]); i++)
+			shown[r] |= strcmp(limited[i].reason, ptx_reason_name((enum ptx_reason)r)) == 0;
+		if (!shown[r]) {
+			fprintf(stderr, "FAIL: no kernel shows the reason %s\n", ptx_reason_name((enum ptx_reason)r));
+			missing = 1;
+		}
+	}
+	return missing;
+}
+
 static int run_all(char **names)
 {
 	unsigned launches = 0, kept = 0, lacking = 0;
@@ -251,6 +273,8 @@ static int run_all(char **names)
 		fputs("FAIL: no such kernel\n", stderr);
 		return 1;
 	}
+	if (!*names && check_reasons())
+		return 1;
 	printf("%u launches are equivalent, %u kernels get what form they may, %u cannot run on this device\n", launches,
 	       kept, lacking);
 	return 0;
