@@ -1,0 +1,224 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Device memory on a real GPU: doors at the limit, random operations and deaths, the price of a call, a checkpoint, Table 2.
+#
+# usage: memory_gpu.sh BUILD OUT-FOLDER [DRIVER]
+#   BUILD   the build tree (make all check TESTS=); DRIVER the libcuda.so.1 (default: the system's)
+# environment, with what it is without:
+#   MEMORY=48000    MiB that may be reserved on the GPU
+#   TIMES=100       of each door at the limit
+#   OPS=125000      random operations of each of eight processes
+#   PRICE=20000     accounted calls that are timed
+#   KEEP=8192       MiB that are checkpointed and restored
+#   CYCLE=200ms     between the arrivals of the twenty tasks, and of one reserve operation
+#   PART=0.9        of a task's memory that its matrices fill (less: shorter)
+#   REPEATS=1       of each matrix product
+#   STEPS="doors random price checkpoint table2"
+# Writes doors.csv, random.txt, price.csv, checkpoint.csv, table2.csv into OUT-FOLDER; each step has a limit of
+# its own and a line on standard output.  Exit status 1: something was not as it must be.
+set -uo pipefail
+build=$(realpath "$1") out=$2 driver=${3:-}
+src=$(realpath "$(dirname "$0")/../..")
+mkdir -p "$out" && out=$(realpath "$out")
+PATH=$build:$PATH
+doors=$build/testsuite/e2e/doors
+memory=${MEMORY:-48000}
+tmp=$(mktemp -d)
+daemon=
+failures=0
+
+stop_daemon() {
+	[ -n "$daemon" ] || return 0
+	kill "$daemon" 2>/dev/null
+	for _ in $(seq 100); do
+		[ -d "/proc/$daemon" ] || break
+		sleep 0.05
+	done
+	daemon=
+}
+finish() {
+	stop_daemon
+	rm -rf "$tmp"
+}
+trap finish EXIT
+export GPUSHARE_SOCKET=$tmp/sock
+
+start_daemon() { # [LINE...]
+	stop_daemon
+	rm -f "$tmp/log"
+	{
+		printf '%s\n' "Socket=$tmp/sock" "PidFile=$tmp/pid" "LogFile=$tmp/log" ReportToSlurm=no AllowLocal=yes \
+			"ShimDir=$build/src/device/shim/.libs" "Gpu=0 Memory=${memory}M" "Partition=low Priority=1" \
+			"Partition=middle Priority=2" "Partition=high Priority=3" "$@"
+		[ -z "$driver" ] || echo "Driver=$driver"
+		[ -z "${GPUSHARE_EMU_DEVICE:-}" ] || env | sed -n 's/^GPUSHARE_EMU_/JobEnv=&/p'
+	} >"$tmp/conf"
+	timeout 20 gpushared --config "$tmp/conf" || return 1
+	daemon=$(cat "$tmp/pid")
+}
+run() { timeout "$1" gpusharectl run "${@:2}"; }
+native() { timeout "$1" env -u GPUSHARE_SOCKET ${driver:+LD_LIBRARY_PATH="$(dirname "$driver")"} "${@:2}"; }
+say() { echo "$(date +%T) $*"; }
+bad() {
+	say "NOT AS IT MUST BE: $*"
+	failures=$((failures + 1))
+}
+gpu() { timeout 5 gpusharectl memory --json | python3 -c 'import json, sys; print(json.load(sys.stdin)[0][sys.argv[1]])' "$1"; }
+none_left() {
+	for _ in $(seq 40); do
+		[ "$(gpu reserved_mb) $(gpu used_mb)" != "0.0 0.0" ] || return 0
+		sleep 0.05
+	done
+	return 1
+}
+
+step_doors() {
+	local neighbour rc=0
+	start_daemon || return 1
+	run 280 --shares 50 "$doors" neighbour 20 >"$out/neighbour.txt" 2>&1 &
+	neighbour=$!
+	run 280 --shares 50 "$doors" limit "${TIMES:-100}" >"$out/doors.csv" 2>"$out/doors.err" || rc=1
+	wait $neighbour || rc=1
+	cat "$out/doors.csv" "$out/neighbour.txt"
+	none_left || rc=1
+	return $rc
+}
+
+# Eight processes of two steps; half of them are killed; the sum of grants is looked at all the while.
+step_random() {
+	local rc=0 looks=0 most=0 used s step=()
+	start_daemon || return 1
+	for s in 1 2; do
+		# shellcheck disable=SC2016
+		run 280 --shares 50 bash -c 'for i in 1 2 3 4; do
+			"$0" random "$1" $((i + 10 * $2)) >"$3.$2.$i" 2>&1 &
+			p[i]=$!
+		done
+		sleep 0.5; kill -9 ${p[2]}; sleep 0.5; kill -9 ${p[4]}
+		wait ${p[1]} && wait ${p[3]}' "$doors" "${OPS:-125000}" "$s" "$tmp/random" &
+		step+=($!)
+	done
+	while kill -0 "${step[0]}" 2>/dev/null || kill -0 "${step[1]}" 2>/dev/null; do
+		used=$(gpu used_mb)
+		most=$(python3 -c 'import sys; print(max(float(sys.argv[1]), float(sys.argv[2])))' "$most" "${used:-0}")
+		looks=$((looks + 1))
+		sleep 0.1
+	done
+	for s in "${step[@]}"; do wait "$s" || rc=1; done
+	{
+		grep -H . "$tmp"/random.* | sed "s|$tmp/||"
+		echo "$looks looks, at most $most of $memory MiB granted"
+	} | tee "$out/random.txt"
+	python3 -c 'import sys; sys.exit(not float(sys.argv[1]) <= float(sys.argv[2]))' "$most" "$memory" || rc=1
+	none_left || rc=1
+	return $rc
+}
+
+# The same calls without gpushare and with it: the difference is the accounting (and the gate of a release).
+step_price() {
+	start_daemon || return 1
+	echo "run,native_alloc_ns,native_free_ns,gpushare_alloc_ns,gpushare_free_ns" >"$out/price.csv"
+	for i in 1 2 3; do
+		echo "$i,$(native 100 "$doors" price "${PRICE:-20000}"),$(run 100 --shares 50 "$doors" price "${PRICE:-20000}")" >>"$out/price.csv"
+	done
+	cat "$out/price.csv"
+	python3 - "$out/price.csv" <<'P' || return 1
+import csv, sys
+rows = list(csv.DictReader(open(sys.argv[1])))
+cost = sorted((float(r["gpushare_alloc_ns"]) + float(r["gpushare_free_ns"]) - float(r["native_alloc_ns"]) - float(r["native_free_ns"])) / 2
+              for r in rows)
+print("accounting costs %.0f ns per call (median of %d runs)" % (cost[len(cost) // 2], len(cost)))
+sys.exit(cost[len(cost) // 2] > 1000)
+P
+}
+
+step_checkpoint() {
+	local pid keep=${KEEP:-8192} t rc=0 job lib=${driver:-libcuda.so.1}
+	rm -f "$tmp/ready"
+	native 280 "$doors" keep "$keep" "$tmp/ready" >"$tmp/keep" 2>&1 &
+	job=$!
+	for _ in $(seq 1200); do
+		[ ! -s "$tmp/ready" ] || break
+		sleep 0.05
+	done
+	pid=$(sed -n 's/^ready //p' "$tmp/ready")
+	[ -n "$pid" ] || { cat "$tmp/keep"; return 1; }
+	timeout 120 gpushare-mem checkpoint --driver "$lib" "$pid" >"$tmp/checkpoint" 2>&1 || {
+		cat "$tmp/checkpoint"
+		kill "$pid"
+		return 1
+	}
+	timeout 20 gpushare-mem state --driver "$lib" "$pid"
+	! command -v nvidia-smi >/dev/null || nvidia-smi --query-gpu=memory.used --format=csv,noheader
+	timeout 120 gpushare-mem restore --driver "$lib" "$pid" >>"$tmp/checkpoint" 2>&1 || rc=1
+	rm -f "$tmp/ready"
+	wait $job || rc=1
+	cat "$tmp/checkpoint" "$tmp/keep"
+	t=$(tr '\n' ' ' <"$tmp/checkpoint" | sed -n 's/locked in \(.*\) s, checkpointed in \(.*\) s restored in \(.*\) s, unlocked in \(.*\) s.*/\1,\2,\3,\4/p')
+	echo "mib,lock_s,checkpoint_s,restore_s,unlock_s,to_host_gib_s,to_device_gib_s" >"$out/checkpoint.csv"
+	python3 -c 'import sys
+mib, t = float(sys.argv[1]), [float(x) for x in sys.argv[2].split(",")]
+print("%.0f,%s,%.3f,%.3f" % (mib, sys.argv[2], mib / 1024 / t[1], mib / 1024 / t[2]))' "$keep" "$t" >>"$out/checkpoint.csv" || rc=1
+	cat "$out/checkpoint.csv"
+	return $rc
+}
+
+# Twenty matrix products of Table 2's sizes, scaled so that the paper's 4800 MB are MEMORY; one arrives per cycle.
+table2() { # MODE LINE...
+	local mode=$1 name prio mb mib side tiles job=() begin period
+	shift
+	period=$(python3 -c 'import sys; print(float(sys.argv[1].rstrip("ms")) / 1000)' "${CYCLE:-200ms}")
+	start_daemon "MemoryCycle=${CYCLE:-200ms}" "$@" || return 1
+	begin=$EPOCHREALTIME
+	while IFS=, read -r name _ _ prio mb; do
+		mib=$((mb * memory / 4800))
+		side=$(python3 -c 'import sys; print(int((float(sys.argv[1]) * float(sys.argv[2]) * 1048576 / 12) ** 0.5))' "$mib" "${PART:-0.9}")
+		tiles=$((side / 16))
+		(
+			arrived=$EPOCHREALTIME
+			run 280 --shares 5 --mem "${mib}M" --partition "$(echo low middle high | cut -d' ' -f"$prio")" \
+				gpushare-demo-matmul --tiles "$tiles" --repeats "${REPEATS:-1}" >"$tmp/$name.out" 2>&1
+			echo "$name,$prio,$mib,$arrived,$EPOCHREALTIME,$?" >>"$tmp/$mode.ends"
+		) &
+		job+=($!)
+		sleep "$period"
+	done < <(grep '^t[0-9]' "$src/testsuite/workloads/seed003-table2.csv")
+	wait "${job[@]}"
+	python3 - "$mode" "$tmp/$mode.ends" "$tmp/log" "$begin" >>"$out/table2.csv" <<'P'
+import re, sys
+mode, ends, log, begin = sys.argv[1], sys.argv[2], sys.argv[3], float(sys.argv[4])
+admitted = {}
+for order, m in enumerate(re.finditer(r"admitted to (\d+) MiB of gpu \d+ after ([\d.]+) s", open(log).read()), 1):
+    admitted[int(m[1])] = (order, float(m[2]))
+for line in sorted(open(ends), key=lambda l: int(l[1:l.index(",")])):
+    name, prio, mib, arrived, end, status = line.strip().split(",")
+    order, waited = admitted.get(int(mib), (0, -1))
+    print("%s,%s,%s,%s,%d,%.3f,%.3f,%.3f,%s" % (mode, name, prio, mib, order, float(arrived) - begin, waited, float(end) - begin, status))
+P
+}
+
+step_table2() {
+	echo "mode,task,priority,memory_mib,order,arrival_s,response_s,finish_s,status" >"$out/table2.csv"
+	table2 fcfs MemoryAdmission=fcfs MemoryWake=fifo || return 1
+	table2 rbdm-fifo MemoryWake=fifo || return 1
+	table2 rbdm-hpfw MemoryWake=hpfw || return 1
+	table2 rbdm-smhpfw MemoryWake=smhpfw || return 1
+	python3 - "$out/table2.csv" <<'P'
+import csv, sys
+rows, bad = list(csv.DictReader(open(sys.argv[1]))), 0
+print("mode,priority,tasks,response_s,completion_s")
+for mode in dict.fromkeys(r["mode"] for r in rows):
+    for prio in "321":
+        of = [r for r in rows if r["mode"] == mode and r["priority"] == prio]
+        print("%s,%s,%d,%.3f,%.3f" % (mode, prio, len(of), sum(float(r["response_s"]) for r in of),
+              sum(float(r["finish_s"]) - float(r["arrival_s"]) for r in of)))
+        bad += sum(r["status"] != "0" or float(r["response_s"]) < 0 for r in of)
+sys.exit(bad > 0)
+P
+}
+
+for step in ${STEPS:-doors random price checkpoint table2}; do
+	say "== $step"
+	"step_$step" || bad "$step"
+done
+exit $((failures != 0))
