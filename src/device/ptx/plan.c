@@ -55,13 +55,15 @@ static void refuse(struct ptx_plan *plan, enum ptx_reason reason, uint32_t line)
 
 static void check_module(struct ptx_plan *plan, const struct ptx_analysis *a, const struct ptx_func *f)
 {
+	uint64_t slot = plan->form == PTX_FORM_GUARDED ? PTX_GUARDED_SLOT_BYTES : PTX_SLOT_BYTES;
+
 	if (a->module->address_size != 64)
 		refuse(plan, PTX_REASON_ADDRESS_SIZE, 0);
 	if (a->module->version_major < 6)
 		refuse(plan, PTX_REASON_ISA_VERSION, 0);
 	if (plan->ctl_offset + (plan->form == PTX_FORM_SLICED ? sizeof(struct gs_slice) : 8) > param_limit(a))
 		refuse(plan, PTX_REASON_PARAMETERS, f->span.line);
-	if (plan->static_shared + (uint64_t)PTX_SLOT_BYTES + PTX_SLOT_ALIGN - 1 > STATIC_SHARED_MAX)
+	if (plan->static_shared + slot + PTX_SLOT_ALIGN - 1 > STATIC_SHARED_MAX)
 		refuse(plan, PTX_REASON_SHARED_MEMORY, f->span.line);
 }
 

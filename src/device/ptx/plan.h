@@ -7,6 +7,7 @@
 
 /* Static shared memory of a twin that claims, beside the original's: twin.c has the layout. */
 #define PTX_SLOT_BYTES 112u
+#define PTX_GUARDED_SLOT_BYTES 64u
 #define PTX_SLOT_ALIGN 16u
 
 struct ptx_plan {

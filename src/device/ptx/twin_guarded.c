@@ -19,7 +19,7 @@ static const char declarations[] =
 	"\t.reg .b32 %__gpushare_x, %__gpushare_y, %__gpushare_z;\n"
 	"\t.reg .b32 %__gpushare_nx, %__gpushare_ny, %__gpushare_nz;\n"
 	"\t.reg .b64 %__gpushare_ctl, %__gpushare_d<4>;\n"
-	"\t.shared .align 16 .b8 __gpushare_slot[96];\n";
+	"\t.shared .align 16 .b8 __gpushare_slot[64];\n";
 
 static const char entry_code[] =
 	PTX_NOT_THREAD_0
