@@ -530,6 +530,105 @@ static void test_deadline_bounds_the_wait(void **unused)
 	gs_gpu_destroy(gpu);
 }
 
+/* SIGSTOP: it cannot be told to leave, so nobody waits for it, and its time does not count. */
+static void test_stopped_holder(void **unused)
+{
+	struct client *low, *high;
+	uint64_t waited;
+
+	(void)unused;
+	begin("piv");
+	low = join(1, 1);
+	high = join(2, 10);
+	launch(high, 0, 100, 1);
+	turn(0);
+	agent(high);
+	turn(1 * MS);
+	assert_true(has_turn(high));
+	assert_int_equal(gs_tenant_matters(high->tenant), 1);
+	assert_int_equal(gs_tenant_stopped(high->tenant, 1, now), 1);
+	assert_int_equal(gs_tenant_stopped(high->tenant, 1, now), 0);
+	turn(1 * MS);
+	assert_true(has_turn(high)); /* nobody else wants it */
+	launch(low, 0, 1, 1);
+	turn(0);
+	assert_true(has_turn(low)); /* long before the deadline, and below in priority */
+	assert_false(has_turn(high));
+	assert_int_equal(state(high, 0), GS_K_TOEVICT);
+	turn(50 * MS);
+	assert_true(has_turn(low));
+	gs_gpu_settle(gpu, now);
+	waited = high->tally.waiting_ns;
+	turn(50 * MS);
+	gs_gpu_settle(gpu, now);
+	assert_int_equal(high->tally.waiting_ns, waited);
+	assert_int_equal(gs_tenant_stopped(high->tenant, 0, now), 1);
+	evicted(high, 0, 50);
+	gs_gpu_bell(high->tenant);
+	turn(1 * MS);
+	assert_false(has_turn(low)); /* it goes on, and has priority again */
+	assert_int_equal(state(low, 0), GS_K_READY);
+	assert_true(has_turn(high));
+	leave(low);
+	leave(high);
+	gs_gpu_destroy(gpu);
+}
+
+static void test_stopped_waits_for_nothing(void **unused)
+{
+	struct client *low, *high;
+
+	(void)unused;
+	begin("piv");
+	low = join(1, 1);
+	high = join(2, 10);
+	launch(low, 0, 100, 0);
+	turn(0);
+	agent(low);
+	launch(high, 0, 1, 1);
+	turn(1 * MS); /* low is to leave, and cannot */
+	assert_false(has_turn(low));
+	assert_int_equal(gs_tenant_stopped(high->tenant, 1, now), 1);
+	finish(low, 0);
+	launch(low, 1, 1, 1);
+	turn(1 * MS);
+	assert_false(has_turn(high));
+	assert_true(has_turn(low));
+	assert_int_equal(gs_tenant_stopped(high->tenant, 0, now), 1);
+	agent(low);
+	finish(low, 1);
+	turn(1 * MS);
+	turn(1 * MS);
+	assert_true(has_turn(high));
+	leave(low);
+	leave(high);
+	gs_gpu_destroy(gpu);
+}
+
+/* It is stopped while it leaves. */
+static void test_stopped_on_its_way_out(void **unused)
+{
+	struct client *low, *high;
+
+	(void)unused;
+	begin("piv");
+	low = join(1, 1);
+	high = join(2, 10);
+	launch(low, 0, 100, 1);
+	turn(0);
+	agent(low);
+	turn(1 * MS);
+	launch(high, 0, 1, 1);
+	turn(0);
+	assert_false(has_turn(high));
+	assert_int_equal(gs_tenant_stopped(low->tenant, 1, now), 1);
+	turn(0);
+	assert_true(has_turn(high));
+	leave(low);
+	leave(high);
+	gs_gpu_destroy(gpu);
+}
+
 static void test_unstarted_needs_the_bell(void **unused)
 {
 	struct client *low, *high;
@@ -1153,6 +1252,9 @@ int main(void)
 		cmocka_unit_test(test_overlap),
 		cmocka_unit_test(test_overlap_and_death),
 		cmocka_unit_test(test_equal_priority_waits),
+		cmocka_unit_test(test_stopped_holder),
+		cmocka_unit_test(test_stopped_waits_for_nothing),
+		cmocka_unit_test(test_stopped_on_its_way_out),
 		cmocka_unit_test(test_holder_of_the_fast_path_is_compared),
 		cmocka_unit_test(test_idle_turn_is_handed_over_at_once),
 		cmocka_unit_test(test_done_wins_the_race_with_toevict),

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -306,6 +307,80 @@ static void test_ancestry(void **unused)
 	close(told[1]);
 }
 
+static void put_file(const char *root, const char *name, const char *text)
+{
+	char path[1024];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s%s", root, name);
+	for (char *slash = path + 1; (slash = strchr(slash, '/')); slash++) {
+		*slash = '\0';
+		mkdir(path, 0700);
+		*slash = '/';
+	}
+	f = fopen(path, "w");
+	assert_non_null(f);
+	fputs(text, f);
+	fclose(f);
+}
+
+/* The freezer's files as a frozen control group has them, below a root of the test's own. */
+static void freeze(pid_t pid, const char *root, int is)
+{
+	char path[64], line[512], file[700];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)pid);
+	f = fopen(path, "r");
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f)) {
+		char *v1 = strstr(line, ":freezer:");
+
+		line[strcspn(line, "\n")] = '\0';
+		if (v1) {
+			snprintf(file, sizeof(file), "/freezer%s/freezer.state", v1 + 9);
+			put_file(root, file, is ? "FROZEN\n" : "THAWED\n");
+		} else if (strncmp(line, "0::", 3) == 0) {
+			snprintf(file, sizeof(file), "%s/cgroup.events", line + 3);
+			put_file(root, file, is ? "populated 1\nfrozen 1\n" : "populated 1\nfrozen 0\n");
+		}
+	}
+	fclose(f);
+}
+
+static void test_stopped(void **unused)
+{
+	char root[] = "/tmp/gscgroup.XXXXXX", command[64];
+	pid_t child = fork();
+	int status;
+
+	(void)unused;
+	if (child == 0)
+		for (;;)
+			pause();
+	assert_non_null(mkdtemp(root));
+	while (gs_proc_stopped(child, root)) /* as it is born */
+		usleep(1000);
+	assert_int_equal(gs_proc_stopped(getpid(), root), 0);
+	kill(child, SIGSTOP);
+	assert_int_equal(waitpid(child, &status, WUNTRACED), child);
+	assert_int_equal(gs_proc_stopped(child, root), 1);
+	kill(child, SIGCONT);
+	for (int i = 0; i < 5000 && gs_proc_stopped(child, root); i++)
+		usleep(1000);
+	assert_int_equal(gs_proc_stopped(child, root), 0);
+	usleep(100000); /* it sleeps again */
+	freeze(child, root, 1);
+	assert_int_equal(gs_proc_stopped(child, root), 1);
+	freeze(child, root, 0);
+	assert_int_equal(gs_proc_stopped(child, root), 0);
+	kill(child, SIGKILL);
+	waitpid(child, &status, 0);
+	assert_int_equal(gs_proc_stopped(child, root), 0);
+	snprintf(command, sizeof(command), "rm -rf %s", root);
+	assert_int_equal(system(command), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -320,6 +395,7 @@ int main(void)
 		cmocka_unit_test(test_state_lines),
 		cmocka_unit_test(test_proc_parse),
 		cmocka_unit_test(test_ancestry),
+		cmocka_unit_test(test_stopped),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

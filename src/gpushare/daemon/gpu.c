@@ -77,6 +77,8 @@ static void holder_looked(struct gs_tenant *t, const struct gs_look *look, uint6
 {
 	struct gs_gpu *gpu = t->gpu;
 
+	if (t->stopped)
+		return;
 	if (look->ready && gs_tenant_schedule(t))
 		gs_page_ring(t->p.page);
 	if (t->live) {
@@ -113,9 +115,9 @@ void gs_gpu_look(struct gs_tenant *t, uint64_t now)
 		return; /* what it is, is seen when it is out */
 	if (gpu->holder == t) {
 		holder_looked(t, &look, now);
-	} else if (t->ready && !t->task) {
+	} else if (t->ready && !t->task && !t->stopped) {
 		task_arrive(t, &look, now);
-	} else if (!t->ready && t->task) {
+	} else if ((!t->ready || t->stopped) && t->task) {
 		gs_gpu_task_leave(t, now);
 	}
 }
@@ -174,8 +176,8 @@ static void look_around(struct gs_gpu *gpu, uint64_t now)
 			gs_gpu_look(t, now);
 	/* What the holder does with its idle turn depends on who waits. */
 	t = gpu->holder;
-	if (t && t->task && t->idle_since && gs_pace_contended(gpu) &&
-	    now - t->idle_since >= gs_pace_grace(t))
+	if (t && t->task && gs_pace_contended(gpu) &&
+	    (t->stopped || (t->idle_since && now - t->idle_since >= gs_pace_grace(t))))
 		gs_gpu_task_leave(t, now);
 }
 
@@ -288,6 +290,26 @@ int gs_tenant_bad(const struct gs_tenant *t, uint32_t *kstate)
 {
 	*kstate = t->bad_kstate;
 	return t->bad != 0;
+}
+
+int gs_tenant_stopped(struct gs_tenant *t, int stopped, uint64_t now)
+{
+	if (t->stopped == (stopped != 0))
+		return 0;
+	gs_tenant_charge(t, t->gpu->holder == t || t->gpu->leaving == t, now);
+	t->stopped = stopped != 0;
+	t->dirty = 1;
+	gs_log(GS_LOG_INFO, "gpu %u: %s: %s", t->gpu->index, t->p.name,
+	       stopped ? "stopped; others do not wait for it" : "goes on");
+	return 1;
+}
+
+int gs_tenant_matters(const struct gs_tenant *t)
+{
+	const struct gs_gpu *gpu = t->gpu;
+	int alone = LIST_NEXT(LIST_FIRST(&gpu->tenants), link) == NULL;
+
+	return t->stopped || (!alone && (t->task || gpu->holder == t || gpu->leaving == t));
 }
 
 void gs_tenant_priority(struct gs_tenant *t, int32_t priority, uint64_t now)

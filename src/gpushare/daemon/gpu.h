@@ -86,6 +86,16 @@ void gs_gpu_bell(struct gs_tenant *tenant);
 /* 1 if its page holds a value that is no state (in *kstate): the client must go. */
 int gs_tenant_bad(const struct gs_tenant *tenant, uint32_t *kstate);
 
+/*
+ * Its process has been stopped, or goes on.  While it is stopped others do not
+ * wait for it: it can hear nothing, so what it has on the GPU stays there, and
+ * it gets no turn.  The time does not count.  1 if that is news.
+ */
+int gs_tenant_stopped(struct gs_tenant *tenant, int stopped, uint64_t now);
+
+/* Could others wait for it if it did not run, or is it known as stopped? */
+int gs_tenant_matters(const struct gs_tenant *tenant);
+
 /* Priority from now on, of a task under way too. */
 void gs_tenant_priority(struct gs_tenant *tenant, int32_t priority, uint64_t now);
 

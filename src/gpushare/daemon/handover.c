@@ -46,6 +46,8 @@ static int drained(const struct gs_gpu *gpu, const struct gs_tenant *t)
 {
 	uint32_t heard = gs_page_load(t->p.page->heard);
 
+	if (t->stopped)
+		return 1; /* it cannot hear; what it has there leaves when it goes on */
 	if (t->on_gpu)
 		return 0;
 	return !t->off_gpu || (int32_t)(heard - gpu->bell) >= 0;
@@ -78,7 +80,7 @@ static void drain_done(struct gs_gpu *gpu, uint64_t now)
 	}
 	gs_turn_over(gpu, t, gpu->left_since, now);
 	gpu->leaving = NULL;
-	if (t->task && !t->ready)
+	if (t->task && (!t->ready || t->stopped))
 		gs_gpu_task_leave(t, now);
 	else if (t->task && gpu->stopping)
 		gs_sched_stopped(gpu->sched, t->p.id, now);

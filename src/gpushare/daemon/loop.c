@@ -20,11 +20,14 @@
 #include "gpushare/daemon/history.h"
 #include "gpushare/daemon/memory.h"
 #include "gpushare/daemon/metrics_file.h"
+#include "gpushare/daemon/peer.h"
 #include "gpushare/daemon/slurm_report.h"
 #include "gpushare/daemon/steps.h"
 
 /* A step whose registrant was killed is noticed this soon. */
 #define SWEEP_NS (250 * GS_NS_PER_MS)
+/* How long a stopped client may keep others waiting. */
+#define SUSPENDED_NS (100 * GS_NS_PER_MS)
 
 static struct timeval to_timeval(uint64_t ns)
 {
@@ -45,6 +48,13 @@ static void on_memory(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	gs_memory_turn(arg);
+}
+
+static void on_suspended(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	gs_peers_look_stopped(arg);
 }
 
 static void on_sweep(evutil_socket_t fd, short what, void *arg)
@@ -216,7 +226,7 @@ static void be_prompt(const struct gs_config *config)
 int gs_loop_init(struct gs_daemon *d, struct gs_error *err)
 {
 	static const int signals[] = { SIGTERM, SIGINT, SIGHUP };
-	struct timeval sweep = to_timeval(SWEEP_NS);
+	struct timeval sweep = to_timeval(SWEEP_NS), suspended = to_timeval(SUSPENDED_NS);
 
 	signal(SIGPIPE, SIG_IGN);
 	be_prompt(d->config);
@@ -231,6 +241,9 @@ int gs_loop_init(struct gs_daemon *d, struct gs_error *err)
 	d->wake = evtimer_new(d->base, on_wake, d);
 	d->memory = evtimer_new(d->base, on_memory, d);
 	d->sweep = event_new(d->base, -1, EV_PERSIST, on_sweep, d);
+	d->suspended = event_new(d->base, -1, EV_PERSIST, on_suspended, d);
+	if (!d->suspended || event_add(d->suspended, &suspended) < 0)
+		return gs_fail(err, "no memory");
 	d->refresh = event_new(d->base, -1, EV_PERSIST, on_refresh, d);
 	if (!d->wake || !d->memory || !d->sweep || !d->refresh || event_add(d->sweep, &sweep) < 0)
 		return gs_fail(err, "no memory");
@@ -252,7 +265,7 @@ void gs_loop_run(struct gs_daemon *d)
 
 void gs_loop_fini(struct gs_daemon *d)
 {
-	struct event *all[] = { d->wake, d->sweep, d->refresh, d->metrics, d->memory,
+	struct event *all[] = { d->wake, d->sweep, d->suspended, d->refresh, d->metrics, d->memory,
 				d->signals[0], d->signals[1], d->signals[2] };
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)

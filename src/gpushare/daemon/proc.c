@@ -51,6 +51,64 @@ int gs_proc_read(pid_t pid, struct gs_proc *proc)
 	return gs_proc_parse(text, proc);
 }
 
+/* A line of a small file that begins so; what follows is in `rest`. */
+static int find_line(const char *path, const char *begin, char *rest, size_t size)
+{
+	size_t length = strlen(begin);
+	char line[512];
+	int found = 0;
+	FILE *f = fopen(path, "re");
+
+	if (!f)
+		return 0;
+	while (!found && fgets(line, sizeof(line), f))
+		if (strncmp(line, begin, length) == 0) {
+			snprintf(rest, size, "%.*s", (int)strcspn(line + length, "\n"),
+				 line + length);
+			found = 1;
+		}
+	fclose(f);
+	return found;
+}
+
+/* "4:freezer:/slurm/job_5" is a line of version 1, "0::/system.slice/..." the one of version 2. */
+static int frozen(pid_t pid, const char *root)
+{
+	char path[1024], line[512], rest[512], is[16];
+	int ret = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)pid);
+	f = fopen(path, "re");
+	while (f && !ret && fgets(line, sizeof(line), f)) {
+		char *v1 = strstr(line, ":freezer:");
+
+		line[strcspn(line, "\n")] = '\0';
+		if (v1) {
+			snprintf(path, sizeof(path), "%s/freezer%s/freezer.state", root, v1 + 9);
+			ret = find_line(path, "FROZEN", rest, sizeof(rest));
+		} else if (strncmp(line, "0::", 3) == 0) {
+			snprintf(path, sizeof(path), "%s%s/cgroup.events", root, line + 3);
+			ret = find_line(path, "frozen ", is, sizeof(is)) && is[0] == '1';
+		}
+	}
+	if (f)
+		fclose(f);
+	return ret;
+}
+
+int gs_proc_stopped(pid_t pid, const char *root)
+{
+	char path[32], state[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	if (!find_line(path, "State:\t", state, sizeof(state)))
+		return 0;
+	if (state[0] == 'T' || state[0] == 't')
+		return 1;
+	return state[0] != 'R' && frozen(pid, root);
+}
+
 int gs_proc_alive(pid_t pid, uint64_t start)
 {
 	struct gs_proc now;

@@ -24,6 +24,14 @@ int gs_proc_read(pid_t pid, struct gs_proc *proc);
 int gs_proc_alive(pid_t pid, uint64_t start);
 
 /*
+ * 1 if the process does not run and will not by itself: it got SIGSTOP, or its
+ * control group is frozen (`scontrol suspend` does the one or the other).
+ * `root` is where the control groups are mounted, normally GS_CGROUP_ROOT.
+ */
+#define GS_CGROUP_ROOT "/sys/fs/cgroup"
+int gs_proc_stopped(pid_t pid, const char *root);
+
+/*
  * 1 if pid is `ancestor` (which started at `start`) or descends from it.  No
  * ancestor may be younger than its child: a reused number breaks the chain.
  */

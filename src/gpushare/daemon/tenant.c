@@ -66,7 +66,7 @@ void gs_tenant_charge(struct gs_tenant *t, int holds, uint64_t now)
 	uint64_t dt = now > t->charged_ns ? now - t->charged_ns : 0;
 
 	t->charged_ns = now;
-	if (!t->busy)
+	if (!t->busy || t->stopped) /* a suspended job waits for nobody here */
 		return;
 	t->p.tally->turnaround_ns += dt;
 	if (holds)
