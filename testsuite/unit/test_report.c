@@ -90,6 +90,36 @@ static void test_comment_is_merged(void **unused)
 	assert_int_equal(gs_comment_merge("long enough", "gpushare: new", out, 20), -1);
 }
 
+static void test_comment_of_several_nodes(void **unused)
+{
+	static const struct {
+		const char *old, *want;
+	} cases[] = {
+		{ NULL, "gpushare: n2: gpu=1" },
+		{ "gpushare: n1: gpu=0", "gpushare: n1: gpu=0 | n2: gpu=1" },
+		{ "gpushare: n1: gpu=0 | n2: old=1", "gpushare: n1: gpu=0 | n2: gpu=1" },
+		{ "gpushare: n2: old=1 | n1: gpu=0", "gpushare: n2: gpu=1 | n1: gpu=0" },
+		{ "gpushare: n2: a=1 | n2: b=1", "gpushare: n2: gpu=1" },
+		{ "gpushare: n20: gpu=0 | n: gpu=3", "gpushare: n20: gpu=0 | n: gpu=3 | n2: gpu=1" },
+		{ "gpushare: gpu=7 time=1:00", "gpushare: n2: gpu=1" },
+		{ "a; gpushare: n1: gpu=0; b", "a; gpushare: n1: gpu=0 | n2: gpu=1; b" },
+		{ "gpushare: ", "gpushare: n2: gpu=1" },
+		{ "gpushare: n1: | | n3", "gpushare: n1: | n2: gpu=1" },
+	};
+	char out[128];
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_int_equal(gs_comment_merge_node(cases[i].old, "n2", "gpushare: gpu=1", out,
+						       sizeof(out)), 0);
+		assert_string_equal(out, cases[i].want);
+		assert_int_equal(gs_comment_merge_node(cases[i].want, "n2", "gpushare: gpu=1", out,
+						       sizeof(out)), 0);
+		assert_string_equal(out, cases[i].want);
+	}
+	assert_int_equal(gs_comment_merge_node("long enough", "n2", "gpushare: new", out, 20), -1);
+}
+
 static void test_json_has_the_columns(void **unused)
 {
 	struct gs_report_row rows[2] = { row_of(12, "0"), row_of(13, "batch") };
@@ -387,6 +417,7 @@ int main(void)
 		cmocka_unit_test(test_rows),
 		cmocka_unit_test(test_comment),
 		cmocka_unit_test(test_comment_is_merged),
+		cmocka_unit_test(test_comment_of_several_nodes),
 		cmocka_unit_test(test_json_has_the_columns),
 		cmocka_unit_test(test_table_lines_up),
 		cmocka_unit_test(test_kernels_say_why),

@@ -14,29 +14,59 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 
 #include <slurm/slurm.h>
 #include <slurm/slurm_errno.h>
 
-/* Read, exchange our part, write back: others use the field too. */
-static int update(uint32_t job_id, const char *ours, char *reason, size_t size)
+/* Nodes of one job may write at once: look again whether it is still there. */
+#define TRIES 4
+#define SETTLE_MS 60
+
+static void settle(const char *self)
+{
+	struct timespec pause = { 0, SETTLE_MS * 1000000L };
+
+	/* Two that met need not meet again. */
+	for (; *self; self++)
+		pause.tv_nsec += (unsigned char)*self % 8 * 2500000L;
+	if (pause.tv_nsec > 200000000L)
+		pause.tv_nsec = 200000000L;
+	nanosleep(&pause, NULL);
+}
+
+/*
+ * Read, exchange our part, write back: others use the field too.  0: written;
+ * 1: it was there already; -1 with the reason.  *nodes: how many the job has.
+ */
+static int update_once(const struct gs_slurm_request *request, uint32_t *nodes, char *reason,
+		       size_t size)
 {
 	job_info_msg_t *jobs = NULL;
 	char merged[2 * GS_COMMENT_MAX];
+	const char *old;
 	job_desc_msg_t change;
 	int rc = -1;
 
-	if (slurm_load_job(&jobs, job_id, SHOW_ALL) != SLURM_SUCCESS || jobs->record_count < 1) {
+	if (slurm_load_job(&jobs, request->job_id, SHOW_ALL) != SLURM_SUCCESS ||
+	    jobs->record_count < 1) {
 		snprintf(reason, size, "%s", slurm_strerror(errno));
 		goto out;
 	}
-	if (gs_comment_merge(jobs->job_array[0].admin_comment, ours, merged,
-			     sizeof(merged)) < 0) {
+	old = jobs->job_array[0].admin_comment;
+	*nodes = jobs->job_array[0].num_nodes;
+	if ((*nodes > 1 ? gs_comment_merge_node(old, request->self, request->text, merged,
+						sizeof(merged))
+			: gs_comment_merge(old, request->text, merged, sizeof(merged))) < 0) {
 		snprintf(reason, size, "what others wrote leaves no room");
 		goto out;
 	}
+	if (old && strcmp(old, merged) == 0) {
+		rc = 1;
+		goto out;
+	}
 	slurm_init_job_desc_msg(&change);
-	change.job_id = job_id;
+	change.job_id = request->job_id;
 	change.admin_comment = merged;
 	if (slurm_update_job(&change) != SLURM_SUCCESS)
 		snprintf(reason, size, "%s", slurm_strerror(errno));
@@ -46,6 +76,18 @@ out:
 	if (jobs)
 		slurm_free_job_info_msg(jobs);
 	return rc;
+}
+
+static int update(const struct gs_slurm_request *request, char *reason, size_t size)
+{
+	uint32_t nodes = 1;
+	int rc = update_once(request, &nodes, reason, size);
+
+	for (int i = 1; rc == 0 && nodes > 1 && i < TRIES; i++) {
+		settle(request->self);
+		rc = update_once(request, &nodes, reason, size);
+	}
+	return rc < 0 ? -1 : 0;
 }
 
 /* The node's Extra in the same way, for `scontrol show node`. */
@@ -90,12 +132,12 @@ void gs_slurm_helper(int sock, const char *slurm_conf)
 
 		request.text[sizeof(request.text) - 1] = '\0';
 		request.node[sizeof(request.node) - 1] = '\0';
+		request.self[sizeof(request.self) - 1] = '\0';
 		if (*request.node)
 			answer.rc = update_node(request.node, request.text, answer.reason,
 						sizeof(answer.reason));
 		else
-			answer.rc = update(request.job_id, request.text, answer.reason,
-					   sizeof(answer.reason));
+			answer.rc = update(&request, answer.reason, sizeof(answer.reason));
 		if (send(sock, &answer, sizeof(answer), MSG_NOSIGNAL) < 0)
 			break;
 	}

@@ -191,10 +191,20 @@ static uint32_t send_request(struct gs_slurm_report *r, struct gs_slurm_request 
 	return r->next;
 }
 
+static void own_name(const struct gs_slurm_report *r, char *name, size_t size)
+{
+	char host[256] = "";
+
+	gethostname(host, sizeof(host) - 1);
+	host[strcspn(host, ".")] = '\0';
+	snprintf(name, size, "%.63s", *r->d->config->node_name ? r->d->config->node_name : host);
+}
+
 uint32_t gs_slurm_report_send(struct gs_slurm_report *r, uint32_t job_id, const char *text)
 {
 	struct gs_slurm_request request = { .job_id = job_id };
 
+	own_name(r, request.self, sizeof(request.self));
 	snprintf(request.text, sizeof(request.text), "%s", text);
 	return send_request(r, &request);
 }
@@ -202,12 +212,8 @@ uint32_t gs_slurm_report_send(struct gs_slurm_report *r, uint32_t job_id, const 
 void gs_slurm_report_node(struct gs_slurm_report *r, const char *text)
 {
 	struct gs_slurm_request request = { .job_id = 0 };
-	char host[256] = "";
 
-	gethostname(host, sizeof(host) - 1);
-	host[strcspn(host, ".")] = '\0';
-	snprintf(request.node, sizeof(request.node), "%.63s",
-		 *r->d->config->node_name ? r->d->config->node_name : host);
+	own_name(r, request.node, sizeof(request.node));
 	snprintf(request.text, sizeof(request.text), "%s", text);
 	send_request(r, &request);
 }

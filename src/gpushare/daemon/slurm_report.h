@@ -40,6 +40,7 @@ void gs_slurm_helper(int sock, const char *slurm_conf);
 /* What travels between the two. */
 struct gs_slurm_request {
 	uint32_t ticket, job_id;
+	char self[64];           /* this node, in Slurm */
 	char node[64];           /* not empty: this node's Extra, not a job's AdminComment */
 	char text[GS_COMMENT_MAX];
 };
@@ -55,5 +56,12 @@ struct gs_slurm_answer {
  * field without our part gets it behind "; ".  -1 if it does not fit.
  */
 int gs_comment_merge(const char *old, const char *ours, char *out, size_t size);
+
+/*
+ * The same for a job of several nodes, each of which has a daemon that writes:
+ * our part is "gpushare: n1: ... | n2: ...", and only that node's is exchanged.
+ */
+int gs_comment_merge_node(const char *old, const char *node, const char *ours, char *out,
+			  size_t size);
 
 #endif
