@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -398,6 +399,61 @@ static void death_returns_memory(void **state)
 	close(own);
 }
 
+/* What NVML says against what is counted: in the report, and once in the log. */
+static void the_driver_is_compared(void **state)
+{
+	struct live *l = *state;
+	char conf[4200], where[4096], file[128];
+	uint64_t until = gs_clock_ns() + 5 * GS_NS_PER_S;
+	struct gs_page *page;
+	uint32_t job;
+	int own, sock;
+	FILE *f;
+
+	assert_non_null(getcwd(where, sizeof(where)));
+	snprintf(file, sizeof(file), "%s/nvml", l->dir);
+	f = fopen(file, "w");
+	assert_non_null(f);
+	fprintf(f, "%d %llu\n999999 5\n", (int)getpid(), (unsigned long long)(300 * MIB));
+	fclose(f);
+	setenv("FAKE_NVML", file, 1);
+	live_stop(l, SIGTERM);
+	snprintf(conf, sizeof(conf), "MemoryCheck=20ms\nNvml=%s/.libs/fake_nvml.so\n", where);
+	if (strlen(where) < 200)
+		live_configure(l, conf);
+	else
+		skip();
+	live_start(l);
+	own = live_local(l, 40, 0, "low", &job);
+	sock = live_hello(l, job, &page, NULL);
+	assert_int_equal(live_alloc(sock, 100 * MIB).granted, 1);
+	while (memory_figure(l, job, "driver_mb") != 300) {
+		assert_true(gs_clock_ns() < until);
+		usleep(10000);
+	}
+	assert_int_equal(live_logged(l, "the driver says that it has 300 MiB of gpu 0"), 1);
+	unlink(file);
+	unsetenv("FAKE_NVML");
+	gs_page_unmap(page);
+	close(sock);
+	close(own);
+}
+
+/* Without NVML the log says so, once. */
+static void no_nvml_is_said_once(void **state)
+{
+	struct live *l = *state;
+	uint64_t until = gs_clock_ns() + 5 * GS_NS_PER_S;
+
+	reload(l, "MemoryCheck=5ms\nNvml=/nonexistent/libnvml.so\n");
+	while (!live_logged(l, "/nonexistent/libnvml.so")) {
+		assert_true(gs_clock_ns() < until);
+		usleep(5000);
+	}
+	usleep(100000);
+	assert_int_equal(live_logged(l, "/nonexistent/libnvml.so"), 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -410,6 +466,8 @@ int main(void)
 		LIVE(leases_are_taken_back),
 		LIVE(lying_leases_hurt_nobody),
 		LIVE(death_returns_memory),
+		LIVE(the_driver_is_compared),
+		LIVE(no_nvml_is_said_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

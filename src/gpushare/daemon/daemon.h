@@ -24,6 +24,7 @@ struct gs_peer;
 struct gs_step;
 struct gs_history;
 struct gs_memory;
+struct gs_memory_check;
 struct gs_slurm_report;
 
 /* One configured GPU. */
@@ -58,6 +59,7 @@ struct gs_daemon {
 	struct gs_device device[GS_CONFIG_GPUS_MAX];
 	size_t ndevice;
 	struct event *wake;       /* the devices' timer */
+	struct gs_memory_check *check; /* memory_check.h */
 	struct event *memory;     /* the next admission, or the end of somebody's patience */
 
 	int lock_fd;              /* held while this daemon owns the socket */

@@ -19,6 +19,7 @@
 #include "gpushare/daemon/gather.h"
 #include "gpushare/daemon/history.h"
 #include "gpushare/daemon/memory.h"
+#include "gpushare/daemon/memory_check.h"
 #include "gpushare/daemon/metrics_file.h"
 #include "gpushare/daemon/peer.h"
 #include "gpushare/daemon/slurm_report.h"
@@ -171,6 +172,8 @@ void gs_reload(struct gs_daemon *d)
 	gs_admin_init(d);
 	gs_steps_reprioritise(d);
 	gs_memory_reload(d, fresh);
+	gs_memory_check_destroy(d->check);
+	d->check = gs_memory_check_create(d);
 	gs_slurm_report_destroy(d->slurm);
 	d->slurm = gs_slurm_report_create(d);
 	if (reopen) {

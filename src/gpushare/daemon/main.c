@@ -22,6 +22,7 @@
 #include "gpushare/daemon/locality.h"
 #include "gpushare/daemon/loop.h"
 #include "gpushare/daemon/memory.h"
+#include "gpushare/daemon/memory_check.h"
 #include "gpushare/daemon/options.h"
 #include "gpushare/daemon/query.h"
 #include "gpushare/daemon/server.h"
@@ -59,12 +60,14 @@ static int start(struct gs_daemon *d, struct gs_error *err)
 	d->history = gs_history_create(d);
 	gs_state_load(d);
 	gs_memory_turn(d);
+	d->check = gs_memory_check_create(d);
 	return gs_server_start(d, err);
 }
 
 static void stop(struct gs_daemon *d, int served)
 {
 	gs_slurm_report_destroy(d->slurm);
+	gs_memory_check_destroy(d->check);
 	gs_history_destroy(d->history);
 	d->history = NULL;
 	if (served)

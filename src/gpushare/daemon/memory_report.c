@@ -7,6 +7,7 @@
 
 #include "common/clock.h"
 #include "gpushare/daemon/memory.h"
+#include "gpushare/daemon/peer.h"
 #include "gpushare/daemon/report_json.h"
 #include "gpushare/daemon/steps.h"
 #include "gpushare/daemon/table.h"
@@ -24,8 +25,23 @@ struct row {
 	struct gs_rbdm_look look;
 	char name[16], why[128];
 	uint64_t used;
+	uint64_t driver;    /* what the driver says, of the processes of which it says anything */
+	int driver_known;
 	double since_s; /* that it arrived */
 };
+
+static void driver_of(const struct gs_daemon *d, const struct gs_step *s, struct row *r)
+{
+	const struct gs_peer *peer;
+
+	r->driver = 0;
+	r->driver_known = 0;
+	LIST_FOREACH(peer, &d->peers, link)
+		if (peer->driver_known && peer->step && peer->step->alloc == s->alloc) {
+			r->driver += peer->driver_bytes;
+			r->driver_known = 1;
+		}
+}
 
 /* Those of the device; the other steps of an allocation are no rows. */
 static size_t gather(struct gs_daemon *d, const struct gs_device *dev, struct row *row)
@@ -43,6 +59,7 @@ static size_t gather(struct gs_daemon *d, const struct gs_device *dev, struct ro
 			continue;
 		r->step = s;
 		r->used = gs_memory_used(d, s->alloc);
+		driver_of(d, s, r);
 		r->since_s = (double)(gs_clock_ns() - s->alloc->arrived_ns) / 1e9;
 		gs_step_name(s->info.step_id, r->name, sizeof(r->name));
 		gs_memory_why(s->alloc, r->why, sizeof(r->why));
@@ -73,6 +90,8 @@ static json_t *row_json(const struct row *r)
 	json_object_set_new(o, "state", gs_report_json_text(states[r->look.phase]));
 	json_object_set_new(o, "memory_mb", gs_report_json_number((double)r->look.memory / MIB));
 	json_object_set_new(o, "used_mb", gs_report_json_number((double)r->used / MIB));
+	json_object_set_new(o, "driver_mb", r->driver_known
+			    ? gs_report_json_number((double)r->driver / MIB) : json_null());
 	json_object_set_new(o, "rm_mb", gs_report_json_number((double)r->look.rm / MIB));
 	json_object_set_new(o, "operations", json_integer((json_int_t)r->look.operations));
 	json_object_set_new(o, "operations_done", json_integer((json_int_t)r->look.done));
@@ -119,7 +138,8 @@ static void gpu_table(struct gs_table *t, struct gs_daemon *d, const struct gs_d
 	if (!n)
 		return;
 	for (const char *const *h = (const char *const[]){ "job", "step", "user", "partition",
-	     "priority", "state", "memory_mb", "used_mb", "operations", "since_s", "why", NULL };
+	     "priority", "state", "memory_mb", "used_mb", "driver_mb",
+	     "operations", "since_s", "why", NULL };
 	     *h; h++)
 		gs_table_cell(t, "%s", *h);
 	for (size_t i = 0; i < n; i++) {
@@ -133,11 +153,15 @@ static void gpu_table(struct gs_table *t, struct gs_daemon *d, const struct gs_d
 		gs_table_cell(t, "%s", states[r->look.phase]);
 		gs_table_cell(t, "%.0f", (double)r->look.memory / MIB);
 		gs_table_cell(t, "%.1f", (double)r->used / MIB);
+		if (r->driver_known)
+			gs_table_cell(t, "%.1f", (double)r->driver / MIB);
+		else
+			gs_table_cell(t, "-");
 		gs_table_cell(t, "%" PRIu64 "/%" PRIu64, r->look.done, r->look.operations);
 		gs_table_cell(t, "%.1f", r->since_s);
 		gs_table_cell(t, "%s", *r->why ? r->why : "-");
 	}
-	gs_table_print(t, 11);
+	gs_table_print(t, 12);
 }
 
 char *gs_memory_report(struct gs_daemon *d, int json)
@@ -151,7 +175,7 @@ char *gs_memory_report(struct gs_daemon *d, int json)
 			json_array_append_new(all, gpu_json(d, &d->device[i]));
 		return gs_report_json_dump(all);
 	}
-	gs_table_open(&t, 11);
+	gs_table_open(&t, 12);
 	for (size_t i = 0; i < d->ndevice; i++)
 		gpu_table(&t, d, &d->device[i]);
 	return gs_table_close(&t);

@@ -35,6 +35,9 @@ struct gs_peer {
 	char program[64];
 	unsigned kernels_ignored;
 	struct gs_memory_waiter *waiter; /* its HELLO waits for memory (memory.c) */
+	uint64_t driver_bytes;     /* that the driver says it has (memory_check.c) */
+	uint64_t driver_more;      /* the difference that the log has told */
+	int driver_known;
 	int pidfd;                 /* -1: only its socket tells when it ends */
 	struct event *ended;
 

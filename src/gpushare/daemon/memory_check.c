@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Comparing NVML's figures with the ledger's; see memory_check.h. */
+#define _GNU_SOURCE
+#include "gpushare/daemon/memory_check.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <event2/event.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "gpushare/daemon/child.h"
+#include "gpushare/daemon/peer.h"
+#include "gpushare/daemon/steps.h"
+
+#define MIB(bytes) ((bytes) >> 20)
+/* A difference is worth a line again when it has grown by this. */
+#define GROWN (UINT64_C(64) << 20)
+
+struct gs_memory_check {
+	struct gs_daemon *d;
+	pid_t pid;
+	int sock;
+	int asked; /* an answer is on its way */
+	struct event *timer, *readable;
+	struct gs_nvml_answer answer;
+};
+
+static void end_helper(struct gs_memory_check *c)
+{
+	if (c->readable)
+		event_free(c->readable);
+	c->readable = NULL;
+	if (c->sock >= 0)
+		close(c->sock);
+	c->sock = -1;
+	if (c->pid > 0) {
+		kill(c->pid, SIGKILL);
+		waitpid(c->pid, NULL, 0);
+	}
+	c->pid = 0;
+}
+
+/* More than it was granted: rounding, contexts and code, or a door that is not counted. */
+static void compare(struct gs_peer *peer, uint64_t driver)
+{
+	uint64_t held = gs_ledger_held(peer->device->ledger, peer->step->alloc->id, peer->id);
+	uint64_t lease = gs_page_load(peer->page->lease), counted, more;
+
+	counted = held - (lease < held ? lease : held);
+	more = driver > counted ? driver - counted : 0;
+	peer->driver_bytes = driver;
+	peer->driver_known = 1;
+	if (more < peer->driver_more + GROWN)
+		return;
+	peer->driver_more = more;
+	gs_log(GS_LOG_INFO, "%s: the driver says that it has %" PRIu64 " MiB of gpu %u, counted are %"
+	       PRIu64 ": %" PRIu64 " more", peer->who, MIB(driver), peer->device->index,
+	       MIB(counted), MIB(more));
+}
+
+static void take_answer(struct gs_memory_check *c)
+{
+	struct gs_peer *peer;
+
+	LIST_FOREACH(peer, &c->d->peers, link) {
+		if (!peer->tenant)
+			continue;
+		for (uint32_t i = 0; i < c->answer.n; i++)
+			if (c->answer.use[i].pid == (int32_t)peer->pid &&
+			    c->answer.use[i].gpu == peer->device->index)
+				compare(peer, c->answer.use[i].bytes);
+	}
+}
+
+static void on_answer(evutil_socket_t fd, short what, void *arg)
+{
+	struct gs_memory_check *c = arg;
+	ssize_t n = recv(fd, &c->answer, sizeof(c->answer), MSG_DONTWAIT);
+
+	(void)what;
+	c->asked = 0;
+	if (n != (ssize_t)sizeof(c->answer) || c->answer.n > GS_NVML_USES_MAX) {
+		gs_log(GS_LOG_WARN, "what the driver says of memory is not known: its helper has ended");
+		end_helper(c);
+		event_del(c->timer);
+		return;
+	}
+	c->answer.why[sizeof(c->answer.why) - 1] = '\0';
+	if (*c->answer.why) {
+		gs_log(GS_LOG_INFO, "no check of memory against the driver: %s", c->answer.why);
+		end_helper(c);
+		event_del(c->timer);
+		return;
+	}
+	take_answer(c);
+}
+
+static void on_time(evutil_socket_t fd, short what, void *arg)
+{
+	struct gs_memory_check *c = arg;
+
+	(void)fd;
+	(void)what;
+	/* A helper that hangs in the driver is not asked again. */
+	if (!c->asked && send(c->sock, "?", 1, MSG_NOSIGNAL | MSG_DONTWAIT) == 1)
+		c->asked = 1;
+}
+
+struct gs_memory_check *gs_memory_check_create(struct gs_daemon *d)
+{
+	uint64_t every = d->config->memory_check_ns;
+	struct timeval tv = { (time_t)(every / GS_NS_PER_S), (suseconds_t)(every % GS_NS_PER_S / 1000) };
+	struct gs_memory_check *c = every ? calloc(1, sizeof(*c)) : NULL;
+
+	if (!c)
+		return NULL;
+	c->d = d;
+	c->sock = gs_child_start(&c->pid, gs_nvml_helper, d->config->nvml, 1);
+	c->timer = event_new(d->base, -1, EV_PERSIST, on_time, c);
+	if (c->sock >= 0)
+		c->readable = event_new(d->base, c->sock, EV_READ | EV_PERSIST, on_answer, c);
+	if (!c->timer || !c->readable || event_add(c->readable, NULL) < 0 ||
+	    event_add(c->timer, &tv) < 0) {
+		gs_log(GS_LOG_ERROR, "memory is not checked against the driver: no helper");
+		gs_memory_check_destroy(c);
+		return NULL;
+	}
+	on_time(-1, 0, c); /* what there is to say is said at the start */
+	return c;
+}
+
+void gs_memory_check_destroy(struct gs_memory_check *c)
+{
+	if (!c)
+		return;
+	end_helper(c);
+	if (c->timer)
+		event_free(c->timer);
+	free(c);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the driver says each process has of a GPU (NVML), against what it has
+ * been granted.  A process of its own asks the driver: that may take its time.
+ */
+#ifndef GPUSHARE_DAEMON_MEMORY_CHECK_H
+#define GPUSHARE_DAEMON_MEMORY_CHECK_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "gpushare/daemon/daemon.h"
+
+/* One process on one GPU; what travels between the two is an array of these. */
+struct gs_nvml_use {
+	uint32_t gpu;
+	int32_t pid;
+	uint64_t bytes;
+};
+
+#define GS_NVML_USES_MAX 512
+
+/* The helper's answer: n uses, or why there are none. */
+struct gs_nvml_answer {
+	uint32_t n;
+	char why[124]; /* not empty: NVML cannot be asked, and never will */
+	struct gs_nvml_use use[GS_NVML_USES_MAX];
+};
+
+/* The helper: answers each byte on the socket; returns when the socket ends. (memory_nvml.c) */
+void gs_nvml_helper(int sock, const char *library);
+
+struct gs_memory_check;
+
+/* Begin to look, every MemoryCheck; NULL: it is 0, or there is no memory. */
+struct gs_memory_check *gs_memory_check_create(struct gs_daemon *d);
+void gs_memory_check_destroy(struct gs_memory_check *check); /* NULL is fine */
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* An NVML that says of every process in the file $FAKE_NVML ("pid bytes" lines) what it has. */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+struct process_info {
+	unsigned int pid;
+	unsigned long long bytes;
+	unsigned int gpu_instance, compute_instance;
+};
+
+EXPORT int nvmlInit_v2(void);
+EXPORT int nvmlDeviceGetCount_v2(unsigned int *n);
+EXPORT int nvmlDeviceGetHandleByIndex_v2(unsigned int index, void **device);
+EXPORT int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned int *n,
+						   struct process_info *info);
+
+int nvmlInit_v2(void)
+{
+	return getenv("FAKE_NVML") ? 0 : 9;
+}
+
+int nvmlDeviceGetCount_v2(unsigned int *n)
+{
+	*n = 1;
+	return 0;
+}
+
+int nvmlDeviceGetHandleByIndex_v2(unsigned int index, void **device)
+{
+	*device = NULL;
+	return index ? 2 : 0;
+}
+
+int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned int *n,
+					    struct process_info *info)
+{
+	FILE *f = fopen(getenv("FAKE_NVML"), "r");
+	unsigned int room = *n;
+
+	(void)device;
+	*n = 0;
+	while (f && *n < room && fscanf(f, "%u %llu", &info[*n].pid, &info[*n].bytes) == 2)
+		++*n;
+	if (f)
+		fclose(f);
+	return 0;
+}
