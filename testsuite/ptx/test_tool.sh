@@ -46,6 +46,8 @@ expect 0 '"guarded": "ASYNC_STATE"' "$tool" --json info "$here/golden/waits.ptx"
 for form in p g s; do
 	expect 0 "^.visible .entry triad__gpushare_$form(" "$tool" --form all transform "$here/corpus/stream.ptx"
 done
+expect 0 '^axpy: sliced; PTX' "$tool" --form sliced info "$here/../unit/data/fatbin/library.so"
+expect 1 '^fill: as is, is machine code without PTX' "$tool" --form sliced check "$here/../unit/data/fatbin/library.so"
 expect 2 'not persistent, guarded, sliced or all' "$tool" --form persistent,round info x
 expect 2 'not persistent, guarded, sliced or all' "$tool" --form '' info x
 

@@ -18,7 +18,8 @@
 /* The report under construction; kernels by name, since several containers may hold one. */
 struct inspection {
 	json_t *containers, *kernels;
-	uint32_t sm; /* 0: any */
+	uint32_t sm;    /* 0: any */
+	uint32_t forms; /* that kernels may get */
 };
 
 int gs_inspect_handles(const void *data, size_t len)
@@ -104,7 +105,7 @@ static void add_ptx(struct inspection *in, json_t *entry, const char *text, size
 		    int taken)
 {
 	struct gs_error err = { "" };
-	struct ptx_transformed *t = ptx_transform(text, len, &err);
+	struct ptx_transformed *t = ptx_transform_forms(text, len, in->forms, 0, &err);
 	json_t *arch = json_object_get(entry, "arch");
 
 	if (!t) {
@@ -282,7 +283,13 @@ static int is_as_is(const json_t *k)
 json_t *gs_inspect(const char *path, const void *data, size_t len, uint32_t sm,
 		   struct gs_error *err)
 {
-	struct inspection in = { json_array(), json_object(), sm };
+	return gs_inspect_forms(path, data, len, sm, PTX_FORMS_ALL, err);
+}
+
+json_t *gs_inspect_forms(const char *path, const void *data, size_t len, uint32_t sm,
+			 uint32_t forms, struct gs_error *err)
+{
+	struct inspection in = { json_array(), json_object(), sm, forms };
 	json_t *list = json_array(), *report = NULL, *k;
 	json_int_t as_is = 0;
 	const char *name;

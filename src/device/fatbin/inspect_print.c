@@ -86,7 +86,7 @@ int gs_inspect_print(FILE *to, const json_t *report, int only_as_is)
 		if (!only_as_is)
 			put_container(to, i, part);
 	json_array_foreach(json_object_get(report, "kernels"), i, part)
-		if (!only_as_is || strcmp(word(part, "reason"), "NONE") != 0)
+		if (!only_as_is || strcmp(word(part, "form"), "as is") == 0)
 			put_kernel(to, part);
 	fprintf(to, "%s: %lld of %lld kernels can leave at a block-task boundary",
 		word(report, "file"),

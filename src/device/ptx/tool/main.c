@@ -228,7 +228,7 @@ static int inspect(const struct request *r, const char *data, size_t len)
 	if (r->command == TRANSFORM)
 		gs_fail(&err, "only PTX text can be transformed");
 	else
-		report = gs_inspect(r->path, data, len, r->sm, &err);
+		report = gs_inspect_forms(r->path, data, len, r->sm, r->forms, &err);
 	if (!report) {
 		fprintf(stderr, "gpushare-ptx: %s: %s\n", r->path, err.text);
 		return TOOL_ERROR;
