@@ -91,7 +91,7 @@ static int scan(struct decoder *d)
 static int instruction(struct decoder *d, const struct ptx_insn *in)
 {
 	static int (*const family[])(struct decoder *, const struct ptx_insn *, struct mods *) = {
-		decode_control, decode_memory, decode_sync, decode_matrix, decode_texture, decode_video, decode_arith,
+		decode_control, decode_memory, decode_sync, decode_mbarrier, decode_matrix, decode_texture, decode_video, decode_arith,
 	};
 	struct mods m;
 	int rc = 1;

@@ -143,6 +143,8 @@ int decode_memory(struct decoder *d, const struct ptx_insn *in, struct mods *m);
 int decode_control(struct decoder *d, const struct ptx_insn *in, struct mods *m);
 int decode_call(struct decoder *d, const struct ptx_insn *in, struct mods *m);
 int decode_sync(struct decoder *d, const struct ptx_insn *in, struct mods *m);
+int decode_mbarrier(struct decoder *d, const struct ptx_insn *in, struct mods *m);
+int decode_copy_arrive(struct decoder *d, const struct ptx_insn *in, struct mods *m); /* cp.async.mbarrier.arrive */
 int decode_matrix(struct decoder *d, const struct ptx_insn *in, struct mods *m);
 int decode_texture(struct decoder *d, const struct ptx_insn *in, struct mods *m);
 int decode_video(struct decoder *d, const struct ptx_insn *in, struct mods *m);

@@ -203,6 +203,41 @@ static int set(struct decoder *d, const struct ptx_insn *in, struct mods *m, int
 	return setp ? 0 : decode_fix(d, p, EMU_K_U32, fix);
 }
 
+static int copy64(struct decoder *d, int32_t to, int32_t from)
+{
+	struct emu_op *op = decode_emit(d, EMU_C_ALU, emu_h_pack);
+
+	if (!op)
+		return -1;
+	op->vec = 1;
+	op->imm = 64;
+	op->wide = op->is_signed = 1;
+	op->extra[0] = from;
+	op->d = to;
+	return 0;
+}
+
+/* mov.b128 {low, high}, r and mov.b128 r, {low, high} */
+static int move128(struct decoder *d, const struct ptx_insn *in, int unpack)
+{
+	const struct ptx_operand *v = &in->opd[!unpack];
+	enum ptx_type type = PTX_T_NONE;
+	int32_t whole = decode_register(d, &in->opd[unpack], &type), half, fix = EMU_NO_ROW;
+
+	if (type != PTX_T_B128 || v->nsub != 2)
+		return decode_unknown(d, in);
+	for (int k = 0; k < 2; k++) {
+		if (v->sub[k].kind == PTX_OPD_SINK)
+			continue;
+		half = unpack ? decode_dest(d, &v->sub[k], EMU_K_U64, &fix) : decode_source(d, &v->sub[k], EMU_K_U64, PTX_T_B64);
+		if (half == EMU_NO_ROW || fix != EMU_NO_ROW)
+			return decode_unknown(d, in);
+		if (unpack ? copy64(d, half, whole + 256 * k) : copy64(d, whole + 256 * k, half))
+			return -1;
+	}
+	return 0;
+}
+
 /* mov.bN {a, b}, r and mov.bN r, {a, b} */
 static int move_vector(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 {
@@ -213,6 +248,8 @@ static int move_vector(struct decoder *d, const struct ptx_insn *in, struct mods
 	enum emu_kind ek = each == 64 ? EMU_K_U64 : EMU_K_U32, k = bits == 64 ? EMU_K_U64 : EMU_K_U32;
 	struct emu_op *op;
 
+	if (m->ntype == 1 && bits == 128)
+		return move128(d, in, unpack);
 	if (m->ntype != 1 || v->nsub < 2 || v->nsub > 4 || bits > 64 || each < 8)
 		return decode_unknown(d, in);
 	for (uint32_t i = 0; i < v->nsub; i++) {

@@ -135,31 +135,22 @@ static int store(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 	return 0;
 }
 
-static int atomic(struct decoder *d, const struct ptx_insn *in, struct mods *m)
+/* One element of an atomic: k of the vectors, if it has them. */
+static int atomic_element(struct decoder *d, const struct ptx_insn *in, const struct mods *m, int red, int sub, uint32_t k)
 {
-	static const struct { const char *name; enum emu_atom op; } ops[] = {
-		{ "add", EMU_A_ADD }, { "and", EMU_A_AND }, { "or", EMU_A_OR }, { "xor", EMU_A_XOR },
-		{ "min", EMU_A_MIN }, { "max", EMU_A_MAX }, { "exch", EMU_A_EXCH }, { "cas", EMU_A_CAS },
-		{ "inc", EMU_A_INC }, { "dec", EMU_A_DEC },
-	};
-	int red = strcmp(m->base, "red") == 0, sub = -1;
-	const struct ptx_operand *opd = in->opd + (red ? 0 : 1);
+	const struct ptx_operand *opd = in->opd + (red ? 0 : 1), *value = &opd[1], *to = red ? NULL : &in->opd[0];
+	enum emu_kind kind = decode_bits(m->type[0]) == 64 ? EMU_K_U64 : EMU_K_U32;
 	enum emu_space space = space_of(m);
 	struct emu_op a = { 0 }, *op;
 	int32_t dst = EMU_NO_ROW, fix = EMU_NO_ROW, b, c = EMU_NO_ROW;
-	enum emu_kind kind;
-	uint32_t left;
 
-	decode_ignore(m, hints);
-	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++)
-		if (decode_has(m, ops[i].name))
-			sub = (int)ops[i].op;
-	left = in->nopd - (red ? 0 : 1);
-	if (m->ntoken || sub < 0 || m->ntype != 1 || m->vec != 1 || in->nopd < (red ? 2u : 3u) ||
-	    decode_bits(m->type[0]) == 128 || (sub == EMU_A_CAS && left < 3))
-		return decode_unknown(d, in);
-	kind = decode_bits(m->type[0]) == 64 ? EMU_K_U64 : EMU_K_U32;
-	b = decode_source(d, &opd[1], kind, m->type[0]);
+	if (m->vec > 1) {
+		if (value->kind != PTX_OPD_VEC || value->nsub != m->vec || (to && (to->kind != PTX_OPD_VEC || to->nsub != m->vec)))
+			return decode_unknown(d, in);
+		value = &value->sub[k];
+		to = to ? &to->sub[k] : NULL;
+	}
+	b = decode_source(d, value, kind, m->type[0]);
 	if (b == EMU_NO_ROW)
 		return -1;
 	if (sub == EMU_A_CAS) {
@@ -167,8 +158,8 @@ static int atomic(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 		if (c == EMU_NO_ROW)
 			return -1;
 	}
-	if (!red && in->opd[0].kind != PTX_OPD_SINK) {
-		dst = decode_dest(d, &in->opd[0], kind, &fix);
+	if (to && to->kind != PTX_OPD_SINK) {
+		dst = decode_dest(d, to, kind, &fix);
 		if (dst == EMU_NO_ROW)
 			return -1;
 	}
@@ -178,10 +169,10 @@ static int atomic(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 	if (!op)
 		return -1;
 	op->s[0] = a.s[0];
-	op->imm = a.imm;
+	op->size = (uint8_t)(decode_bits(m->type[0]) / 8);
+	op->imm = a.imm + (int64_t)k * op->size;
 	op->flags = a.flags;
 	op->space = (uint8_t)space;
-	op->size = (uint8_t)(decode_bits(m->type[0]) / 8);
 	op->type = (uint8_t)m->type[0];
 	op->wide = kind == EMU_K_U64;
 	op->sub = (uint8_t)sub;
@@ -189,6 +180,106 @@ static int atomic(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 	op->s[2] = c;
 	op->d = dst;
 	return decode_fix(d, dst, kind, fix);
+}
+
+/* A .b128 register; EMU_NO_ROW: it is none. */
+static int32_t register128(struct decoder *d, const struct ptx_operand *o)
+{
+	enum ptx_type type = PTX_T_NONE;
+	int32_t row = decode_register(d, o, &type);
+
+	return type == PTX_T_B128 ? row : EMU_NO_ROW;
+}
+
+/* atom.exch.b128 and atom.cas.b128 */
+static int atomic128(struct decoder *d, const struct ptx_insn *in, const struct mods *m, int sub)
+{
+	enum emu_space space = space_of(m);
+	struct emu_op a = { 0 }, *op;
+	int32_t dst, b, c = EMU_NO_ROW;
+
+	if (m->base[0] != 'a' || (sub != EMU_A_CAS && sub != EMU_A_EXCH) || in->nopd != (sub == EMU_A_CAS ? 4u : 3u))
+		return decode_unknown(d, in);
+	dst = register128(d, &in->opd[0]);
+	b = register128(d, &in->opd[2]);
+	if (sub == EMU_A_CAS)
+		c = register128(d, &in->opd[3]);
+	if (dst == EMU_NO_ROW || b == EMU_NO_ROW || (sub == EMU_A_CAS && c == EMU_NO_ROW))
+		return decode_fail(d, "operands of %.*s", (int)in->opcode.len, in->opcode.s);
+	if (decode_address(d, &in->opd[1], &space, &a))
+		return -1;
+	op = decode_emit(d, EMU_C_ALU, emu_h_atom128);
+	if (!op)
+		return -1;
+	op->s[0] = a.s[0];
+	op->s[1] = b;
+	op->s[2] = c;
+	op->d = dst;
+	op->imm = a.imm;
+	op->flags = a.flags;
+	op->space = (uint8_t)space;
+	op->sub = (uint8_t)sub;
+	return 0;
+}
+
+static int atomic(struct decoder *d, const struct ptx_insn *in, struct mods *m)
+{
+	static const struct { const char *name; enum emu_atom op; } ops[] = {
+		{ "add", EMU_A_ADD }, { "and", EMU_A_AND }, { "or", EMU_A_OR }, { "xor", EMU_A_XOR },
+		{ "min", EMU_A_MIN }, { "max", EMU_A_MAX }, { "exch", EMU_A_EXCH }, { "cas", EMU_A_CAS },
+		{ "inc", EMU_A_INC }, { "dec", EMU_A_DEC },
+	};
+	int red = strcmp(m->base, "red") == 0, sub = -1;
+	uint32_t left = in->nopd - (red ? 0 : 1);
+
+	decode_ignore(m, hints);
+	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++)
+		if (decode_has(m, ops[i].name))
+			sub = (int)ops[i].op;
+	if (m->ntoken || sub < 0 || m->ntype != 1 || in->nopd < (red ? 2u : 3u) || (sub == EMU_A_CAS && left < 3) ||
+	    (m->vec > 1 && !decode_is_float(m->type[0])))
+		return decode_unknown(d, in);
+	if (decode_bits(m->type[0]) == 128)
+		return atomic128(d, in, m, sub);
+	for (uint32_t k = 0; k < m->vec; k++)
+		if (atomic_element(d, in, m, red, sub, k))
+			return -1;
+	return 0;
+}
+
+/* ld.b128, st.b128: as two halves of 8 bytes. */
+static int move128(struct decoder *d, const struct ptx_insn *in, struct mods *m, int store)
+{
+	enum emu_space space = param_space(d, space_of(m));
+	struct emu_op a = { 0 }, *op;
+	int32_t row;
+
+	decode_ignore(m, hints);
+	if (m->ntoken || m->vec != 1 || in->nopd < 2)
+		return decode_unknown(d, in);
+	row = register128(d, &in->opd[store]);
+	if (row == EMU_NO_ROW)
+		return decode_fail(d, "operand of %.*s", (int)in->opcode.len, in->opcode.s);
+	if (store && space == EMU_S_PARAM)
+		space = EMU_S_LOCAL;
+	if (decode_address(d, &in->opd[!store], &space, &a))
+		return -1;
+	op = decode_emit(d, EMU_C_ALU, store ? emu_h_st : emu_h_ld);
+	if (!op)
+		return -1;
+	op->s[0] = a.s[0];
+	op->imm = a.imm;
+	op->flags = a.flags;
+	op->space = (uint8_t)space;
+	op->size = 8;
+	op->vec = 2;
+	op->wide = 1;
+	if (store)
+		op->s[1] = row;
+	else
+		op->d = row;
+	op->extra[0] = row + 256;
+	return 0;
 }
 
 /* cp.async.ca|cg.shared.global [dst], [src], size{, src-size}; and its group bookkeeping, which has nothing to wait for. */
@@ -200,6 +291,8 @@ static int copy_async(struct decoder *d, const struct ptx_insn *in, struct mods 
 
 	if (!decode_has(m, "async"))
 		return decode_unknown(d, in);
+	if (decode_has(m, "mbarrier"))
+		return decode_copy_arrive(d, in, m);
 	if (decode_has(m, "commit_group") || decode_has(m, "wait_group") || decode_has(m, "wait_all"))
 		return m->ntoken ? decode_unknown(d, in) : decode_emit(d, EMU_C_ALU, emu_h_nop) ? 0 : -1;
 	decode_ignore(m, hints);
@@ -242,6 +335,8 @@ int decode_memory(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 	};
 	static const char *const fences[] = { "membar", "fence", NULL };
 
+	if ((strcmp(m->base, "ld") == 0 || strcmp(m->base, "st") == 0) && m->ntype == 1 && m->type[0] == PTX_T_B128)
+		return move128(d, in, m, m->base[0] == 's');
 	if (strcmp(m->base, "ld") == 0 || strcmp(m->base, "ldu") == 0)
 		return load(d, in, m);
 	if (strcmp(m->base, "st") == 0)

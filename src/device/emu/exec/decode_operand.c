@@ -119,7 +119,7 @@ enum emu_kind decode_type_kind(enum ptx_type t)
 
 static uint32_t row_bytes(enum ptx_type t)
 {
-	return t == PTX_T_PRED ? 4 : decode_bits(t) == 64 ? 256 : 128;
+	return t == PTX_T_PRED ? 4 : t == PTX_T_B128 ? 512 : decode_bits(t) == 64 ? 256 : 128;
 }
 
 int32_t decode_register(struct decoder *d, const struct ptx_operand *o, enum ptx_type *type)
@@ -255,6 +255,10 @@ int32_t decode_source(struct decoder *d, const struct ptx_operand *o, enum emu_k
 		row = decode_register(d, o, &reg);
 		if (row == EMU_NO_ROW)
 			return symbol(d, o, kind);
+		if (reg == PTX_T_B128) {
+			decode_fail(d, "a register of 128 bits where none can be");
+			return EMU_NO_ROW;
+		}
 		if (o->negated && reg == PTX_T_PRED) {
 			struct emu_op *op = decode_emit_plain(d, emu_h_not_mask);
 
@@ -292,7 +296,7 @@ int32_t decode_dest(struct decoder *d, const struct ptx_operand *o, enum emu_kin
 		decode_fail(d, "unknown register %.*s", (int)o->name.len, o->name.s);
 		return EMU_NO_ROW;
 	}
-	if ((type == PTX_T_PRED) != (kind == EMU_K_PRED)) {
+	if ((type == PTX_T_PRED) != (kind == EMU_K_PRED) || type == PTX_T_B128) {
 		decode_fail(d, "a predicate and a value are mixed");
 		return EMU_NO_ROW;
 	}

@@ -89,7 +89,7 @@ int decode_declare_var(struct decoder *d, const struct ptx_var *v)
 	case PTX_SPACE_REG: {
 		uint32_t n = v->range ? v->range : 1;
 
-		if (v->type == PTX_T_B128 || v->vec > 1)
+		if (v->vec > 1)
 			return decode_fail(d, "register %.*s of an unknown type", (int)v->name.len, v->name.s);
 		s = decode_declare(d, v->name, SYM_REG);
 		if (!s || n > 1u << 24)

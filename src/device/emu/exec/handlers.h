@@ -49,12 +49,14 @@ emu_handler emu_h_widen, emu_h_narrow;
 emu_handler emu_h_pack, emu_h_unpack;
 emu_handler emu_h_sreg, emu_h_frame_address, emu_h_cvta, emu_h_isspacep, emu_h_not_mask;
 
-emu_handler emu_h_ld, emu_h_st, emu_h_ld_fast32, emu_h_st_fast32, emu_h_ld_param, emu_h_atom, emu_h_fence, emu_h_nop;
+emu_handler emu_h_ld, emu_h_st, emu_h_ld_fast32, emu_h_st_fast32, emu_h_ld_param, emu_h_atom, emu_h_atom128, emu_h_fence, emu_h_nop;
 enum emu_atom {
 	EMU_A_ADD, EMU_A_AND, EMU_A_OR, EMU_A_XOR, EMU_A_MIN, EMU_A_MAX, EMU_A_EXCH, EMU_A_CAS, EMU_A_INC, EMU_A_DEC,
 };
 emu_handler emu_h_cp_async, emu_h_discard;
 
+emu_handler emu_h_mbarrier, emu_h_mbarrier_test, emu_h_mbarrier_pending;
+enum emu_mbarrier { EMU_MB_INIT, EMU_MB_ARRIVE, EMU_MB_DROP, EMU_MB_ARRIVE_TX, EMU_MB_EXPECT_TX, EMU_MB_COMPLETE_TX };
 emu_handler emu_h_mma, emu_h_wmma_memory, emu_h_ldmatrix, emu_h_movmatrix; /* mma.h */
 /* Textures and surfaces; EMU_SURF_*: an access out of bounds. */
 emu_handler emu_h_tex, emu_h_suld, emu_h_sust, emu_h_txq;

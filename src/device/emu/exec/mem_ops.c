@@ -352,6 +352,38 @@ int emu_h_atom(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 	return 0;
 }
 
+typedef unsigned __int128 u128;
+
+/* The low halves of a .b128 register are in its row, the high ones in the next. */
+static u128 load128(struct emu_warp *w, int32_t row, uint32_t i)
+{
+	return ROW64(w, row)[i] | (u128)ROW64(w, row + 256)[i] << 64;
+}
+
+__attribute__((target("cx16"))) int emu_h_atom128(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
+{
+	EACH(i) {
+		u128 *p = emu_translate(w, (int)i, op->space, lane_address(w, op, i), 16, 16);
+		u128 b, old, want;
+
+		if (!p)
+			return -1;
+		b = load128(w, op->s[1], i);
+		if (op->sub == EMU_A_CAS) {
+			old = __sync_val_compare_and_swap(p, b, load128(w, op->s[2], i));
+		} else {
+			old = 0;
+			do {
+				want = old;
+				old = __sync_val_compare_and_swap(p, want, b);
+			} while (old != want);
+		}
+		ROW64(w, op->d)[i] = (uint64_t)old;
+		ROW64(w, op->d + 256)[i] = (uint64_t)(old >> 64);
+	}
+	return 0;
+}
+
 /* cp.async: done at once; size bytes to shared from global, of which s[2] (or imm2) are read, the rest zeroed. */
 int emu_h_cp_async(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 {

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* mbarrier.* and what arrives at them (PTX ISA, "mbarrier"). */
+#define _GNU_SOURCE
+#include <string.h>
+
+#include "device/emu/exec/decode.h"
+
+static const char *const hints[] = {
+	"release", "acquire", "relaxed", "cta", "cluster", "shared::cluster", "noComplete", "b64", NULL
+};
+
+/* The address operand into an operation that is still to be emitted. */
+static int where(struct decoder *d, const struct ptx_operand *o, const struct mods *m, struct emu_op *a, enum emu_space *space)
+{
+	*space = m->has_space ? EMU_S_SHARED : EMU_S_GENERIC;
+	return decode_address(d, o, space, a);
+}
+
+static struct emu_op *emit(struct decoder *d, emu_handler *fn, const struct emu_op *a, enum emu_space space)
+{
+	struct emu_op *op = decode_emit(d, EMU_C_ALU, fn);
+
+	if (op) {
+		op->s[0] = a->s[0];
+		op->imm = a->imm;
+		op->flags = a->flags;
+		op->space = (uint8_t)space;
+	}
+	return op;
+}
+
+static int wait(struct decoder *d, const struct ptx_insn *in, struct mods *m)
+{
+	int parity = decode_has(m, "parity");
+	struct emu_op a = { 0 }, *op;
+	enum emu_space space;
+	int32_t p, state, fix;
+
+	decode_ignore(m, hints);
+	if (m->ntoken || in->nopd < 3 || where(d, &in->opd[1], m, &a, &space))
+		return decode_unknown(d, in);
+	state = decode_source(d, &in->opd[2], parity ? EMU_K_U32 : EMU_K_U64, PTX_T_B64);
+	p = decode_dest(d, &in->opd[0], EMU_K_PRED, &fix);
+	op = state == EMU_NO_ROW || p == EMU_NO_ROW ? NULL : emit(d, emu_h_mbarrier_test, &a, space);
+	if (!op)
+		return -1;
+	op->s[1] = state;
+	op->d = p;
+	op->sub = (uint8_t)parity;
+	return 0;
+}
+
+static int change(struct decoder *d, const struct ptx_insn *in, struct mods *m, enum emu_mbarrier sub, int has_state)
+{
+	const struct ptx_operand *o = in->opd;
+	int32_t state = EMU_NO_ROW, count = EMU_NO_ROW, fix = EMU_NO_ROW;
+	struct emu_op a = { 0 }, *op;
+	enum emu_space space;
+	uint32_t left = in->nopd;
+
+	decode_ignore(m, hints);
+	if (m->ntoken || left < 1u + (uint32_t)has_state)
+		return decode_unknown(d, in);
+	if (has_state) {
+		if (o->kind != PTX_OPD_SINK) {
+			state = decode_dest(d, o, EMU_K_U64, &fix);
+			if (state == EMU_NO_ROW || fix != EMU_NO_ROW)
+				return decode_fail(d, "state of an mbarrier");
+		}
+		o++;
+		left--;
+	}
+	if (where(d, o, m, &a, &space))
+		return -1;
+	if (left > 1) {
+		count = decode_source(d, &o[1], EMU_K_U32, PTX_T_U32);
+		if (count == EMU_NO_ROW)
+			return -1;
+	}
+	op = emit(d, emu_h_mbarrier, &a, space);
+	if (!op)
+		return -1;
+	op->sub = (uint8_t)sub;
+	op->s[1] = count;
+	op->d = state;
+	return 0;
+}
+
+int decode_mbarrier(struct decoder *d, const struct ptx_insn *in, struct mods *m)
+{
+	static const enum emu_kind sk[1] = { EMU_K_U64 };
+	int arrive, expect;
+	int32_t fix;
+	struct emu_op *op;
+
+	if (strcmp(m->base, "mbarrier") != 0)
+		return 1;
+	if (decode_has(m, "init"))
+		return change(d, in, m, EMU_MB_INIT, 0);
+	if (decode_has(m, "inval"))
+		return decode_emit(d, EMU_C_ALU, emu_h_nop) ? 0 : -1;
+	if (decode_has(m, "test_wait") || decode_has(m, "try_wait"))
+		return wait(d, in, m);
+	if (decode_has(m, "pending_count")) {
+		decode_has(m, "b64");
+		op = m->ntoken ? NULL : decode_simple(d, in, emu_h_mbarrier_pending, EMU_K_U32, sk, 1, PTX_T_B64, &fix);
+		return op ? decode_fix(d, op->d, EMU_K_U32, fix) : m->ntoken ? decode_unknown(d, in) : -1;
+	}
+	arrive = decode_has(m, "arrive");
+	expect = decode_has(m, "expect_tx");
+	if (decode_has(m, "arrive_drop"))
+		return expect ? decode_unknown(d, in) : change(d, in, m, EMU_MB_DROP, in->opd[0].kind != PTX_OPD_ADDR);
+	if (arrive)
+		return change(d, in, m, expect ? EMU_MB_ARRIVE_TX : EMU_MB_ARRIVE, in->opd[0].kind != PTX_OPD_ADDR);
+	if (expect)
+		return change(d, in, m, EMU_MB_EXPECT_TX, 0);
+	return decode_has(m, "complete_tx") ? change(d, in, m, EMU_MB_COMPLETE_TX, 0) : decode_unknown(d, in);
+}
+
+/* cp.async.mbarrier.arrive{.noinc}: copies are done at once, so the one arrives, the other changes nothing. */
+int decode_copy_arrive(struct decoder *d, const struct ptx_insn *in, struct mods *m)
+{
+	int noinc = decode_has(m, "noinc");
+
+	decode_has(m, "arrive");
+	if (!noinc)
+		return decode_emit(d, EMU_C_ALU, emu_h_nop) ? 0 : -1;
+	return change(d, in, m, EMU_MB_ARRIVE, 0);
+}
