@@ -12,6 +12,10 @@ AC_DEFUN([GS_SLURM], [
     [AS_HELP_STRING([--with-slurm-source=DIR],
       [configured source tree of the installed Slurm (contrib/fetch-slurm-source makes one)])],
     [], [with_slurm_source=no])
+  AC_ARG_WITH([slurm-plugin-dir],
+    [AS_HELP_STRING([--with-slurm-plugin-dir=DIR],
+      [where to install the Slurm plugins (default: slurm below gpushare's own library folder)])],
+    [], [with_slurm_plugin_dir='$(pkglibdir)/slurm'])
   SLURM_SOURCE= SLURM_CPPFLAGS= SPANK_CPPFLAGS= SLURM_VERSION= gs_have_spank=no
   AS_CASE([$with_slurm_source],
     [yes], [AC_MSG_ERROR([--with-slurm-source needs a folder; contrib/fetch-slurm-source makes one])],
@@ -25,7 +29,7 @@ AC_DEFUN([GS_SLURM], [
     AC_CHECK_HEADER([slurm/spank.h], [gs_have_spank=yes])
   ])
   gs_slurm_summary="$gs_slurm_summary; SPANK plugin: $gs_have_spank; libslurm: $gs_have_libslurm"
-  slurmplugdir='$(pkglibdir)/slurm'
+  slurmplugdir=$with_slurm_plugin_dir
   AC_SUBST([slurmplugdir])
   AC_SUBST([SLURM_SOURCE])
   AC_SUBST([SLURM_VERSION])

@@ -5,10 +5,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 /* The first byte on the pipe; the reason follows a failure. */
@@ -76,10 +79,35 @@ static void say(int fd, char what, const char *text)
 	close(fd);
 }
 
+/* What sd_notify(3) describes: one datagram; a path, or an abstract name behind a @. */
+static void notify_manager(void)
+{
+	static const char word[] = "READY=1";
+	const char *path = getenv("NOTIFY_SOCKET");
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	size_t length = path ? strlen(path) : 0;
+	int sock;
+
+	if (length < 2 || length >= sizeof(addr.sun_path) || (*path != '/' && *path != '@'))
+		return;
+	memcpy(addr.sun_path, path, length);
+	if (*path == '@')
+		addr.sun_path[0] = '\0';
+	sock = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (sock < 0)
+		return;
+	if (sendto(sock, word, strlen(word), MSG_NOSIGNAL, (struct sockaddr *)&addr,
+		   (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length)) < 0)
+		fprintf(stderr, "gpushared: cannot tell %s: %s\n", path, strerror(errno));
+	close(sock);
+}
+
 void gs_daemon_ready(int ready_fd)
 {
 	if (ready_fd >= 0)
 		say(ready_fd, READY, "");
+	else
+		notify_manager();
 }
 
 void gs_daemon_failed(int ready_fd, const char *reason)

@@ -15,7 +15,10 @@
  */
 int gs_daemonize(struct gs_error *err);
 
-/* The child can serve.  ready_fd -1: in the foreground, nothing to do. */
+/*
+ * The child can serve.  ready_fd -1: it is in the foreground, and a service manager
+ * that set NOTIFY_SOCKET (systemd, Type=notify) is told.
+ */
 void gs_daemon_ready(int ready_fd);
 
 /* It cannot: the parent prints the reason. */
