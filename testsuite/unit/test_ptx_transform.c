@@ -135,6 +135,9 @@ static void special_registers(void **state)
 		expect(text, refused[i].reason, 2);
 	}
 	expect(".entry k() { .reg .u16 h;\nmov.u16 h, %ctaid.x; ret; }", PTX_REASON_SPECIAL_REGISTER, 2);
+	expect(".entry k() { .reg .s16 h;\nmov.s16 h, %nctaid.y; ret; }", PTX_REASON_SPECIAL_REGISTER, 2);
+	expect(".entry k() { .reg .u64 d;\ncvt.u64.u16 d, %ctaid.x; ret; }", PTX_REASON_SPECIAL_REGISTER, 2);
+	expect(".entry k() { .reg .u16 h;\ncvt.u16.u32 h, %ctaid.x; ret; }", PTX_REASON_NONE, 0);
 }
 
 static void functions(void **state)

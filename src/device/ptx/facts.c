@@ -31,14 +31,22 @@ static int is_harmless(struct ptx_slice name)
 	return ptx_starts(name, "%pm") || ptx_starts(name, "%reserved_smem_offset_");
 }
 
+/* The type that an instruction reads, the last of its modifiers, has 16 bits: the register of old ISAs. */
+static int reads_16_bits(const struct ptx_insn *insn)
+{
+	struct ptx_slice s = insn->opcode;
+
+	return s.len > 4 && s.s[s.len - 4] == '.' && memchr("usb", s.s[s.len - 3], 3) &&
+	       memcmp(s.s + s.len - 2, "16", 2) == 0;
+}
+
 /* .x, .y, .z as 1, 2, 4; 0: another form, read as a vector or in 16 bits. */
 static uint8_t component(const struct ptx_operand *o, const struct ptx_insn *insn)
 {
 	static const char letters[] = "xyz";
 	const char *at;
 
-	if (o->comp.len != 2 || ptx_has_modifier(insn->opcode, ".u16") ||
-	    (ptx_starts(insn->opcode, "mov") && ptx_has_modifier(insn->opcode, ".b16")))
+	if (o->comp.len != 2 || reads_16_bits(insn))
 		return 0;
 	at = strchr(letters, o->comp.s[1]);
 	return at && *at ? (uint8_t)(1u << (at - letters)) : 0;
