@@ -1218,7 +1218,7 @@ static void test_watch_counts_what_it_did_not_see(void **unused)
 static void test_tally_is_bounded(void **unused)
 {
 	struct gs_tally t = { 0 };
-	struct gs_kernel_map map = { { 0 } };
+	struct gs_kernel_map map = { .slot = { 0 } };
 	char name[32];
 
 	(void)unused;

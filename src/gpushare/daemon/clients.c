@@ -11,6 +11,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "gpushare/daemon/device.h"
+#include "gpushare/daemon/learned.h"
 #include "gpushare/daemon/memory.h"
 #include "gpushare/daemon/memory_lease.h"
 #include "gpushare/daemon/peer.h"
@@ -78,6 +79,7 @@ static int become_tenant(struct gs_peer *peer, int adopted, uint64_t used_bytes,
 		.page = peer->page,
 		.tally = &step->tally,
 		.priority = step->priority,
+		.learned = peer->d->learned,
 		.class = gs_config_class(peer->d->config, step->info.partition),
 		.shares = step->info.shares,
 		.job_id = step->info.job_id,
@@ -231,6 +233,12 @@ int gs_on_kernel(struct gs_peer *peer, struct gs_msg *msg, int fd)
 			      k->reason, k->registers) < 0 && peer->kernels_ignored++ == 0)
 		gs_complain(peer->d, "%s: kernel %u and what follows is not listed: more than %u",
 			    peer->who, k->number, GS_TALLY_KERNELS_MAX);
+	if (k->number < GS_TALLY_KERNELS_MAX) {
+		peer->kernels->key[k->number] = gs_learned_key(peer->step->info.uid,
+							       peer->program, k->name, k->form);
+		peer->kernels->tpt_ps[k->number] =
+			gs_learned_find(peer->d->learned, peer->kernels->key[k->number]);
+	}
 	return 0;
 }
 

@@ -23,6 +23,7 @@ struct event_base;
 struct gs_peer;
 struct gs_step;
 struct gs_history;
+struct gs_learned;
 struct gs_memory;
 struct gs_memory_check;
 struct gs_slurm_report;
@@ -78,6 +79,7 @@ struct gs_daemon {
 
 	uid_t admin_uid;          /* SlurmUser's */
 
+	struct gs_learned *learned; /* times of kernels that ran before */
 	struct gs_history *history;
 	struct gs_slurm_report *slurm;
 	struct event *refresh;    /* AdminComment while jobs run, the node's Extra */

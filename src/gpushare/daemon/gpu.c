@@ -241,6 +241,8 @@ struct gs_tenant *gs_gpu_add(struct gs_gpu *gpu, const struct gs_tenant_params *
 	t->p = *params;
 	t->gpu = gpu;
 	t->charged_ns = now;
+	t->watch.tpt_ps = params->kernels->tpt_ps;
+	t->watch.kernels = GS_TALLY_KERNELS_MAX;
 	join_trace(t);
 	LIST_INSERT_HEAD(&gpu->tenants, t, link);
 	if (!adopted)

@@ -25,6 +25,7 @@
 
 struct gs_gpu;
 struct gs_tenant;
+struct gs_learned;
 
 struct gs_gpu_options {
 	const char *policy;
@@ -42,6 +43,7 @@ struct gs_tenant_params {
 	struct gs_page *page;
 	struct gs_tally *tally;     /* of its step */
 	const struct gs_kernel_map *kernels;
+	struct gs_learned *learned; /* what its launches teach; NULL: nothing */
 	int32_t priority;
 	uint32_t class;             /* of its tasks that are to come; index into the classes */
 	uint32_t shares;

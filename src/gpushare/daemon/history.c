@@ -87,6 +87,18 @@ static void take_piece(struct gs_history *h, const struct gs_history_answer *a)
 	h->size = 0;
 }
 
+/* What the file has of kernels that ran before this daemon. */
+static void take_learned(struct gs_history *h, const struct gs_history_answer *a)
+{
+	struct gs_learned_entry entry;
+
+	for (size_t at = 0; at + sizeof(entry) <= a->length && a->length <= sizeof(a->text);
+	     at += sizeof(entry)) {
+		memcpy(&entry, a->text + at, sizeof(entry));
+		gs_learned_restore(h->d->learned, &entry);
+	}
+}
+
 static void on_answer(evutil_socket_t fd, short what, void *arg)
 {
 	struct gs_history *h = arg;
@@ -99,6 +111,10 @@ static void on_answer(evutil_socket_t fd, short what, void *arg)
 	if (n != (ssize_t)sizeof(a)) {
 		gs_log(GS_LOG_WARN, "the helper that keeps the history has ended");
 		stop_helper(h, 0);
+		return;
+	}
+	if (a.ticket == GS_HISTORY_LEARNED_TICKET) {
+		take_learned(h, &a);
 		return;
 	}
 	if (a.ticket) {
@@ -172,6 +188,17 @@ void gs_history_add(struct gs_history *h, const struct gs_past_step *step)
 		gs_log(GS_LOG_WARN, "the history lost %llu steps", (unsigned long long)h->lost);
 		h->lost = 0;
 	}
+}
+
+void gs_history_learned(struct gs_history *h)
+{
+	struct gs_history_request r = { .kind = GS_HISTORY_LEARNED };
+
+	/* What the helper cannot take now is lost to the file, not to this daemon. */
+	while (h && (r.ticket = (uint32_t)gs_learned_news(h->d->learned, r.learned,
+							   GS_HISTORY_LEARNED_BATCH)) > 0)
+		if (send_request(h, &r) < 0)
+			return;
 }
 
 uint32_t gs_history_ask(struct gs_history *h, const struct gs_msg_history *ask,

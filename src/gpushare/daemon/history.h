@@ -12,6 +12,7 @@
 
 #include "gpushare/daemon/aggregate.h"
 #include "gpushare/daemon/daemon.h"
+#include "gpushare/daemon/learned.h"
 
 struct gs_history;
 
@@ -22,6 +23,9 @@ void gs_history_destroy(struct gs_history *h);
 
 /* A step is over.  If the helper cannot keep up the step is lost, with a line in the log. */
 void gs_history_add(struct gs_history *h, const struct gs_past_step *step);
+
+/* Send what was learned since the last time. */
+void gs_history_learned(struct gs_history *h);
 
 /*
  * Have the question answered from the file and n steps that are not over.
@@ -37,7 +41,10 @@ void gs_history_answered(struct gs_daemon *d, uint32_t ticket, char *bytes, size
 
 #define GS_HISTORY_BATCH 16
 
-enum gs_history_kind { GS_HISTORY_OVER, GS_HISTORY_LIVE, GS_HISTORY_ASK };
+#define GS_HISTORY_LEARNED_BATCH 64
+#define GS_HISTORY_LEARNED_TICKET UINT32_MAX /* of an answer that nobody asked for: what the file has */
+
+enum gs_history_kind { GS_HISTORY_OVER, GS_HISTORY_LIVE, GS_HISTORY_ASK, GS_HISTORY_LEARNED };
 
 struct gs_history_request {
 	uint32_t kind, ticket;
@@ -46,6 +53,7 @@ struct gs_history_request {
 	union {
 		struct gs_msg_history ask;
 		struct gs_past_step step[GS_HISTORY_BATCH];
+		struct gs_learned_entry learned[GS_HISTORY_LEARNED_BATCH]; /* LEARNED: `ticket` of them */
 	};
 };
 

@@ -19,7 +19,7 @@
 
 struct gs_history_db {
 	sqlite3 *sql;
-	sqlite3_stmt *insert, *select, *trim;
+	sqlite3_stmt *insert, *select, *trim, *learn, *forget;
 	uint32_t rows;
 	int open_batch;
 };
@@ -31,6 +31,8 @@ static const char schema[] =
 	" active_ms REAL, waiting_ms REAL, turnaround_ms REAL, evict_p50_us REAL,"
 	" evict_p99_us REAL, memory_mb REAL, reserved_mb REAL);"
 	"CREATE INDEX IF NOT EXISTS step_end ON step(end_s);"
+	"CREATE TABLE IF NOT EXISTS learned(id INTEGER PRIMARY KEY AUTOINCREMENT,"
+	" key INTEGER UNIQUE, tpt_ps INTEGER);"
 	"PRAGMA user_version=1;";
 #define FIELDS "job,step,gpu,shares,user,partition,start_s,end_s,kernels,preemptions,active_ms," \
 	"waiting_ms,turnaround_ms,evict_p50_us,evict_p99_us,memory_mb,reserved_mb"
@@ -76,7 +78,12 @@ static int prepare(struct gs_history_db *db, struct gs_error *err)
 			       " (?4='' OR partition=?4) ORDER BY id", -1, &db->select,
 			       NULL) != SQLITE_OK ||
 	    sqlite3_prepare_v2(db->sql, "DELETE FROM step WHERE id<="
-			       "(SELECT max(id) FROM step)-?", -1, &db->trim, NULL) != SQLITE_OK)
+			       "(SELECT max(id) FROM step)-?", -1, &db->trim, NULL) != SQLITE_OK ||
+	    sqlite3_prepare_v2(db->sql, "INSERT OR REPLACE INTO learned(key,tpt_ps) VALUES(?,?)",
+			       -1, &db->learn, NULL) != SQLITE_OK ||
+	    sqlite3_prepare_v2(db->sql, "DELETE FROM learned WHERE id NOT IN"
+			       " (SELECT id FROM learned ORDER BY id DESC LIMIT ?)", -1,
+			       &db->forget, NULL) != SQLITE_OK)
 		return fail_sql(db, err);
 	return 0;
 }
@@ -103,8 +110,10 @@ static void shut(struct gs_history_db *db)
 	sqlite3_finalize(db->insert);
 	sqlite3_finalize(db->select);
 	sqlite3_finalize(db->trim);
+	sqlite3_finalize(db->learn);
+	sqlite3_finalize(db->forget);
 	sqlite3_close(db->sql);
-	db->insert = db->select = db->trim = NULL;
+	db->insert = db->select = db->trim = db->learn = db->forget = NULL;
 	db->sql = NULL;
 }
 
@@ -182,16 +191,61 @@ static void bind(sqlite3_stmt *st, const struct gs_past_step *s)
 		sqlite3_bind_double(st, at++, figures[i]);
 }
 
+static int begin(struct gs_history_db *db, struct gs_error *err)
+{
+	if (db->open_batch)
+		return 0;
+	if (sqlite3_exec(db->sql, "BEGIN IMMEDIATE", NULL, NULL, NULL) != SQLITE_OK)
+		return fail_sql(db, err);
+	db->open_batch = 1;
+	return 0;
+}
+
+int gs_history_db_learn(struct gs_history_db *db, const struct gs_learned_entry *entry,
+			struct gs_error *err)
+{
+	int rc;
+
+	if (begin(db, err) < 0)
+		return -1;
+	sqlite3_bind_int64(db->learn, 1, (int64_t)entry->key);
+	sqlite3_bind_int64(db->learn, 2, (int64_t)entry->tpt_ps);
+	rc = sqlite3_step(db->learn) == SQLITE_DONE ? 0 : fail_sql(db, err);
+	sqlite3_reset(db->learn);
+	return rc;
+}
+
+int gs_history_db_learned(struct gs_history_db *db, struct gs_learned_entry **entry, size_t *n,
+			  struct gs_error *err)
+{
+	sqlite3_stmt *st = NULL;
+	int rc;
+
+	*n = 0;
+	*entry = calloc(GS_LEARNED_MAX, sizeof(**entry));
+	if (!*entry)
+		return gs_fail(err, "no memory");
+	if (sqlite3_prepare_v2(db->sql, "SELECT key,tpt_ps FROM learned ORDER BY id LIMIT ?", -1,
+			       &st, NULL) != SQLITE_OK)
+		return fail_sql(db, err);
+	sqlite3_bind_int64(st, 1, GS_LEARNED_MAX);
+	while ((rc = sqlite3_step(st)) == SQLITE_ROW && *n < GS_LEARNED_MAX)
+		(*entry)[(*n)++] = (struct gs_learned_entry){
+			(uint64_t)sqlite3_column_int64(st, 0),
+			(uint64_t)sqlite3_column_int64(st, 1),
+		};
+	rc = rc == SQLITE_DONE || rc == SQLITE_ROW ? 0 : fail_sql(db, err);
+	sqlite3_finalize(st);
+	return rc;
+}
+
 int gs_history_db_add(struct gs_history_db *db, const struct gs_past_step *step,
 		      struct gs_error *err)
 {
 	int rc;
 
-	if (!db->open_batch) {
-		if (sqlite3_exec(db->sql, "BEGIN IMMEDIATE", NULL, NULL, NULL) != SQLITE_OK)
-			return fail_sql(db, err);
-		db->open_batch = 1;
-	}
+	if (begin(db, err) < 0)
+		return -1;
 	bind(db->insert, step);
 	rc = sqlite3_step(db->insert) == SQLITE_DONE ? 0 : fail_sql(db, err);
 	sqlite3_reset(db->insert);
@@ -209,6 +263,10 @@ int gs_history_db_commit(struct gs_history_db *db, struct gs_error *err)
 	if (sqlite3_step(db->trim) != SQLITE_DONE)
 		rc = fail_sql(db, err);
 	sqlite3_reset(db->trim);
+	sqlite3_bind_int64(db->forget, 1, GS_LEARNED_MAX);
+	if (rc == 0 && sqlite3_step(db->forget) != SQLITE_DONE)
+		rc = fail_sql(db, err);
+	sqlite3_reset(db->forget);
 	if (rc == 0 && sqlite3_exec(db->sql, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)
 		rc = fail_sql(db, err);
 	if (rc < 0)

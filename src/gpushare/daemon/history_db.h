@@ -11,6 +11,7 @@
 
 #include "common/error.h"
 #include "gpushare/daemon/aggregate.h"
+#include "gpushare/daemon/learned.h"
 
 #define GS_HISTORY_ROWS_MAX 100000
 
@@ -28,6 +29,14 @@ void gs_history_db_close(struct gs_history_db *db); /* commits; NULL is fine */
 int gs_history_db_add(struct gs_history_db *db, const struct gs_past_step *step,
 		      struct gs_error *err);
 int gs_history_db_commit(struct gs_history_db *db, struct gs_error *err);
+
+/* Keep a kernel's time, in place of an older one; the latest GS_LEARNED_MAX stay. As _add. */
+int gs_history_db_learn(struct gs_history_db *db, const struct gs_learned_entry *entry,
+			struct gs_error *err);
+
+/* All of them, in order of age, *n; *entry is to be freed. */
+int gs_history_db_learned(struct gs_history_db *db, struct gs_learned_entry **entry, size_t *n,
+			  struct gs_error *err);
 
 /*
  * Append the steps that the question selects to *step (*n of them, realloc'd).

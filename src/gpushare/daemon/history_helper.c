@@ -69,6 +69,41 @@ static void keep(struct helper *h, const struct gs_past_step *step)
 	h->batch++;
 }
 
+static void keep_learned(struct helper *h, const struct gs_history_request *r)
+{
+	struct gs_error err;
+
+	if (r->ticket > GS_HISTORY_LEARNED_BATCH || (!h->db && reopen(h) < 0))
+		return;
+	for (uint32_t i = 0; i < r->ticket; i++)
+		if (gs_history_db_learn(h->db, &r->learned[i], &err) < 0) {
+			say(h, "history: times of kernels are lost: %s", err.text);
+			return;
+		}
+	h->batch++;
+}
+
+/* Tell the daemon what the file has, once, as the helper begins. */
+static void send_learned(struct helper *h)
+{
+	struct gs_history_answer a = { .ticket = GS_HISTORY_LEARNED_TICKET };
+	struct gs_learned_entry *all = NULL;
+	const size_t most = sizeof(a.text) / sizeof(*all);
+	size_t n = 0;
+
+	if (!h->db || gs_history_db_learned(h->db, &all, &n, NULL) < 0)
+		n = 0;
+	for (size_t at = 0; at < n; at += most) {
+		size_t piece = n - at < most ? n - at : most;
+
+		a.length = (uint32_t)(piece * sizeof(*all));
+		memcpy(a.text, all + at, a.length);
+		if (send(h->sock, &a, sizeof(a), MSG_NOSIGNAL) < 0)
+			break;
+	}
+	free(all);
+}
+
 static void flush(struct helper *h)
 {
 	struct gs_error err;
@@ -156,6 +191,9 @@ static void handle(struct helper *h, const struct gs_history_request *r)
 		for (uint32_t i = 0; i < r->n; i++)
 			keep(h, &r->step[i]);
 		break;
+	case GS_HISTORY_LEARNED:
+		keep_learned(h, r);
+		break;
 	case GS_HISTORY_LIVE:
 		add_live(h, r);
 		break;
@@ -171,6 +209,7 @@ void gs_history_helper(int sock, const char *path)
 	struct gs_history_request r;
 
 	reopen(&h);
+	send_learned(&h);
 	for (;;) {
 		struct pollfd p = { .fd = sock, .events = POLLIN };
 

@@ -18,6 +18,7 @@
 #include "gpushare/daemon/daemonize.h"
 #include "gpushare/daemon/device.h"
 #include "gpushare/daemon/history.h"
+#include "gpushare/daemon/learned.h"
 #include "gpushare/daemon/installation.h"
 #include "gpushare/daemon/locality.h"
 #include "gpushare/daemon/loop.h"
@@ -57,6 +58,9 @@ static int start(struct gs_daemon *d, struct gs_error *err)
 	gs_locality_bind(d->config);
 	gs_admin_init(d);
 	d->slurm = gs_slurm_report_create(d);
+	d->learned = gs_learned_create();
+	if (!d->learned)
+		return gs_fail(err, "no memory");
 	d->history = gs_history_create(d);
 	gs_state_load(d);
 	gs_memory_turn(d);
@@ -73,6 +77,8 @@ static void stop(struct gs_daemon *d, int served)
 	if (served)
 		gs_pid_file_remove(d->config->pid_file);
 	gs_server_fini(d);
+	gs_learned_destroy(d->learned);
+	d->learned = NULL;
 	gs_query_fini(d);
 	gs_steps_fini(d);
 	gs_devices_fini(d);

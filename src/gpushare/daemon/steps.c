@@ -270,6 +270,7 @@ static void remember(struct gs_daemon *d, struct gs_step *s)
 		return;
 	gs_gather_past(s, &past);
 	gs_history_add(d->history, &past);
+	gs_history_learned(d->history);
 }
 
 void gs_step_over(struct gs_daemon *d, struct gs_step *s, const char *why)

@@ -5,6 +5,8 @@
 
 #include <assert.h>
 
+#include "gpushare/daemon/learned.h"
+
 void gs_tenant_turn(struct gs_tenant *t, uint32_t turn)
 {
 	atomic_store(&t->p.page->turn, turn);
@@ -86,6 +88,8 @@ static void book_event(struct gs_tenant *t, const struct gs_stub_event *e)
 	switch (e->kind) {
 	case GS_EV_LAUNCHED:
 		k->launches++;
+		if (t->p.learned && e->tpt_ps)
+			gs_learned_note(t->p.learned, t->p.kernels->key[e->kernel], e->tpt_ps);
 		break;
 	case GS_EV_PREEMPTED:
 		k->preemptions++;

@@ -8,7 +8,7 @@
 /* One stub as it was at one instant, clamped. */
 struct snapshot {
 	uint32_t kstate, started, kernel;
-	uint64_t nt, done, alone_ns;
+	uint64_t nt, done, alone_ns, tpt_ps;
 	uint64_t number; /* of the launch, from 1 */
 };
 
@@ -23,7 +23,18 @@ static uint64_t number_of(const struct gs_stub *stub)
 	return gs_page_load(stub->seq) + 1;
 }
 
-static struct snapshot take(const struct gs_stub *stub)
+/* What a launch takes that does not tell: the page knows nothing of the first one of a kernel. */
+static uint64_t predicted(const struct gs_watch *w, const struct snapshot *s)
+{
+	double ns;
+
+	if (!w->tpt_ps || s->kernel >= w->kernels)
+		return 0;
+	ns = (double)w->tpt_ps[s->kernel] * (double)s->nt / 1e3;
+	return ns < (double)GS_WATCH_ALONE_MAX ? (uint64_t)ns : GS_WATCH_ALONE_MAX;
+}
+
+static struct snapshot take(const struct gs_watch *w, const struct gs_stub *stub)
 {
 	struct snapshot s = { .kstate = gs_page_load(stub->kstate) };
 
@@ -32,6 +43,10 @@ static struct snapshot take(const struct gs_stub *stub)
 	s.nt = at_most(gs_page_load(stub->nt), GS_WATCH_NT_MAX);
 	s.done = at_most(gs_page_load(stub->done), s.nt);
 	s.alone_ns = at_most(gs_page_load(stub->alone_ns), GS_WATCH_ALONE_MAX);
+	if (!s.alone_ns)
+		s.alone_ns = predicted(w, &s);
+	else if (s.nt) /* at most a day: no overflow */
+		s.tpt_ps = (uint64_t)((double)s.alone_ns / (double)s.nt * 1e3);
 	s.number = number_of(stub);
 	return s;
 }
@@ -42,12 +57,10 @@ static int is_live(uint32_t kstate)
 	       kstate == GS_K_TOEVICT;
 }
 
-static void add_event(struct gs_look *look, enum gs_event_kind kind, uint32_t kernel,
-		      uint64_t ns, uint64_t alone_ns)
+static void add_event(struct gs_look *look, const struct gs_stub_event *event)
 {
 	if (look->nevents < 3 * GS_PAGE_STUBS)
-		look->event[look->nevents++] =
-			(struct gs_stub_event){ kind, kernel, ns, alone_ns };
+		look->event[look->nevents++] = *event;
 }
 
 /* The launch that was live in the stub is over. */
@@ -55,7 +68,10 @@ static void finish(struct gs_watch *w, struct gs_seen *seen, uint64_t now, struc
 {
 	w->past_nt = at_most(w->past_nt + seen->nt, GS_WATCH_NT_MAX);
 	w->past_alone_ns = at_most(w->past_alone_ns + seen->alone_ns, GS_WATCH_ALONE_MAX);
-	add_event(look, GS_EV_FINISHED, seen->kernel, now - seen->since_ns, seen->alone_ns);
+	add_event(look, &(struct gs_stub_event){
+		.kind = GS_EV_FINISHED, .kernel = seen->kernel, .ns = now - seen->since_ns,
+		.alone_ns = seen->alone_ns,
+	});
 	seen->live = 0;
 	if (seen->evict_number == seen->number)
 		seen->evicting = 0;
@@ -72,12 +88,18 @@ static void meet(struct gs_seen *seen, const struct snapshot *s, uint64_t now,
 	seen->number = s->number;
 	seen->kernel = s->kernel;
 	seen->since_ns = now;
-	add_event(look, GS_EV_LAUNCHED, s->kernel, 0, s->alone_ns);
+	add_event(look, &(struct gs_stub_event){
+		.kind = GS_EV_LAUNCHED, .kernel = s->kernel, .alone_ns = s->alone_ns,
+		.tpt_ps = s->tpt_ps,
+	});
 	if (is_live(s->kstate)) {
 		seen->live = 1;
 	} else {
 		look->unseen_ns = at_most(look->unseen_ns + s->alone_ns, GS_WATCH_ALONE_MAX);
-		add_event(look, GS_EV_FINISHED, s->kernel, s->alone_ns, s->alone_ns);
+		add_event(look, &(struct gs_stub_event){
+			.kind = GS_EV_FINISHED, .kernel = s->kernel, .ns = s->alone_ns,
+			.alone_ns = s->alone_ns,
+		});
 	}
 }
 
@@ -90,7 +112,9 @@ static void left(struct gs_seen *seen, const struct snapshot *s, struct gs_look 
 	seen->evicting = 0;
 	if (s->done < s->nt && (seen->evict_started || s->done > seen->evict_done)) {
 		look->preemptions++;
-		add_event(look, GS_EV_PREEMPTED, s->kernel, 0, s->alone_ns);
+		add_event(look, &(struct gs_stub_event){
+			.kind = GS_EV_PREEMPTED, .kernel = s->kernel, .alone_ns = s->alone_ns,
+		});
 	}
 }
 
@@ -158,7 +182,7 @@ static uint64_t highest_number(const struct gs_page *page, int with_prep)
 
 void gs_watch_adopt(struct gs_watch *w, const struct gs_page *page)
 {
-	memset(w, 0, sizeof(*w));
+	*w = (struct gs_watch){ .tpt_ps = w->tpt_ps, .kernels = w->kernels };
 	for (unsigned i = 0; i < GS_PAGE_STUBS; i++)
 		if (!is_live(gs_page_load(page->stub[i].kstate)))
 			w->seen[i].number = number_of(&page->stub[i]);
@@ -174,7 +198,7 @@ static void look_until(struct gs_watch *w, const struct gs_page *page, uint64_t 
 		w->last_number = highest;
 	}
 	for (unsigned i = 0; i < GS_PAGE_STUBS; i++) {
-		struct snapshot s = take(&page->stub[i]);
+		struct snapshot s = take(w, &page->stub[i]);
 
 		look_at_stub(w, &w->seen[i], &s, now, look);
 	}
@@ -206,7 +230,7 @@ void gs_watch_period_end(struct gs_watch *w)
 
 void gs_watch_evicting(struct gs_watch *w, const struct gs_page *page, unsigned i)
 {
-	struct snapshot s = take(&page->stub[i]);
+	struct snapshot s = take(w, &page->stub[i]);
 	struct gs_seen *seen = &w->seen[i];
 
 	seen->evicting = 1;

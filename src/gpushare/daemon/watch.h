@@ -37,6 +37,8 @@ struct gs_watch {
 	uint64_t last_number;  /* highest launch number so far */
 	uint64_t past_nt;      /* of this busy period: launches that are DONE */
 	uint64_t past_alone_ns;
+	const uint64_t *tpt_ps; /* learned, by kernel number, for launches that do not tell; NULL: none */
+	uint32_t kernels;       /* numbers that it has */
 };
 
 enum gs_event_kind { GS_EV_LAUNCHED, GS_EV_PREEMPTED, GS_EV_FINISHED };
@@ -45,7 +47,8 @@ struct gs_stub_event {
 	enum gs_event_kind kind;
 	uint32_t kernel;
 	uint64_t ns;           /* FINISHED: from first seen until now */
-	uint64_t alone_ns;
+	uint64_t alone_ns;     /* told by the client, or learned before */
+	uint64_t tpt_ps;       /* LAUNCHED: per block-task, as the client told; 0: it did not */
 };
 
 /* What one look found. */

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A set-associative table of what was learned; see learned.h. */
+#include "gpushare/daemon/learned.h"
+
+#include <stdlib.h>
+
+#define WAYS 8
+#define SETS (GS_LEARNED_MAX / WAYS)
+
+struct slot {
+	struct gs_learned_entry entry; /* key 0: empty */
+	uint64_t used;                 /* the table's count of uses then */
+	int news;
+};
+
+struct gs_learned {
+	uint64_t uses;
+	size_t news;
+	struct slot slot[SETS][WAYS];
+};
+
+struct gs_learned *gs_learned_create(void)
+{
+	return calloc(1, sizeof(struct gs_learned));
+}
+
+void gs_learned_destroy(struct gs_learned *l)
+{
+	free(l);
+}
+
+static uint64_t mix(uint64_t h, const void *bytes, size_t n)
+{
+	const unsigned char *c = bytes;
+
+	while (n--)
+		h = (h ^ *c++) * UINT64_C(1099511628211);
+	return h;
+}
+
+static uint64_t mix_text(uint64_t h, const char *text)
+{
+	size_t n = 0;
+
+	while (text[n])
+		n++;
+	return mix(h, text, n + 1); /* the NUL parts it from what follows */
+}
+
+uint64_t gs_learned_key(uint32_t uid, const char *program, const char *kernel, uint32_t form)
+{
+	uint64_t h = UINT64_C(14695981039346656037);
+
+	h = mix(h, &uid, sizeof(uid));
+	h = mix(h, &form, sizeof(form));
+	h = mix_text(h, program);
+	h = mix_text(h, kernel);
+	h ^= h >> 32;
+	return h ? h : 1;
+}
+
+static struct slot *find(struct gs_learned *l, uint64_t key)
+{
+	struct slot *set = l->slot[key % SETS];
+
+	for (size_t i = 0; i < WAYS; i++)
+		if (set[i].entry.key == key)
+			return &set[i];
+	return NULL;
+}
+
+/* The slot of the key, or the set's longest unused one, emptied. */
+static struct slot *make(struct gs_learned *l, uint64_t key)
+{
+	struct slot *set = l->slot[key % SETS], *s = find(l, key);
+
+	if (!s) {
+		s = &set[0];
+		for (size_t i = 1; i < WAYS; i++)
+			if (set[i].used < s->used)
+				s = &set[i];
+		l->news -= (size_t)s->news;
+		*s = (struct slot){ .entry = { .key = key } };
+	}
+	s->used = ++l->uses;
+	return s;
+}
+
+uint64_t gs_learned_find(struct gs_learned *l, uint64_t key)
+{
+	struct slot *s = find(l, key);
+
+	if (!s)
+		return 0;
+	s->used = ++l->uses;
+	return s->entry.tpt_ps;
+}
+
+void gs_learned_note(struct gs_learned *l, uint64_t key, uint64_t tpt_ps)
+{
+	struct slot *s;
+	uint64_t old;
+
+	if (!key || !tpt_ps || tpt_ps > UINT64_MAX / 8)
+		return;
+	s = make(l, key);
+	old = s->entry.tpt_ps;
+	s->entry.tpt_ps = old ? (3 * old + tpt_ps) / 4 : tpt_ps;
+	l->news += !s->news;
+	s->news = 1;
+}
+
+void gs_learned_restore(struct gs_learned *l, const struct gs_learned_entry *entry)
+{
+	if (entry->key && entry->tpt_ps && entry->tpt_ps <= UINT64_MAX / 8 &&
+	    !find(l, entry->key))
+		make(l, entry->key)->entry = *entry;
+}
+
+size_t gs_learned_news(struct gs_learned *l, struct gs_learned_entry *entry, size_t max)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; l->news && n < max && i < (size_t)SETS * WAYS; i++) {
+		struct slot *s = &l->slot[i / WAYS][i % WAYS];
+
+		if (!s->news)
+			continue;
+		entry[n++] = s->entry;
+		s->news = 0;
+		l->news--;
+	}
+	return n;
+}

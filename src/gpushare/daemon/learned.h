@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The time per block-task of kernels that ran before, so that the first launch
+ * of a kernel in a new job is predicted.  A kernel is known by its user, its
+ * program and its name: nobody's kernels speak for another user's.  Bounded:
+ * what was not used for longest gives way.  Pure.
+ */
+#ifndef GPUSHARE_DAEMON_LEARNED_H
+#define GPUSHARE_DAEMON_LEARNED_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define GS_LEARNED_MAX 16384
+
+struct gs_learned;
+
+struct gs_learned_entry {
+	uint64_t key;
+	uint64_t tpt_ps;  /* time per block-task of the whole GPU, picoseconds */
+};
+
+struct gs_learned *gs_learned_create(void); /* NULL: no memory */
+void gs_learned_destroy(struct gs_learned *learned); /* NULL is fine */
+
+/* Never 0. */
+uint64_t gs_learned_key(uint32_t uid, const char *program, const char *kernel, uint32_t form);
+
+/* ps; 0: never seen. */
+uint64_t gs_learned_find(struct gs_learned *learned, uint64_t key);
+
+/* A launch told its time per block-task: a quarter of the new one goes into the old. */
+void gs_learned_note(struct gs_learned *learned, uint64_t key, uint64_t tpt_ps);
+
+/* From the file: not news to it. */
+void gs_learned_restore(struct gs_learned *learned, const struct gs_learned_entry *entry);
+
+/* What is news to the file, at most `max`; taken, it is none any more. */
+size_t gs_learned_news(struct gs_learned *learned, struct gs_learned_entry *entry, size_t max);
+
+#endif

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Times of kernels that ran before: the table, its file, and a launch that does not tell its length. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "config.h"
+#include "gpushare/daemon/history_db.h"
+#include "gpushare/daemon/learned.h"
+#include "gpushare/daemon/watch.h"
+
+static void keys_differ_by_user_program_kernel_and_form(void **state)
+{
+	uint64_t key = gs_learned_key(1, "a", "bc", 2);
+
+	(void)state;
+	assert_int_equal(key, gs_learned_key(1, "a", "bc", 2));
+	assert_int_not_equal(key, gs_learned_key(2, "a", "bc", 2));
+	assert_int_not_equal(key, gs_learned_key(1, "ab", "c", 2));
+	assert_int_not_equal(key, gs_learned_key(1, "a", "bd", 2));
+	assert_int_not_equal(key, gs_learned_key(1, "a", "bc", 3));
+	assert_int_not_equal(key, 0);
+}
+
+static void a_time_is_kept_and_follows_the_news(void **state)
+{
+	struct gs_learned *l = gs_learned_create();
+	struct gs_learned_entry e[4];
+
+	(void)state;
+	assert_int_equal(gs_learned_find(l, 7), 0);
+	gs_learned_note(l, 7, 1000);
+	assert_int_equal(gs_learned_find(l, 7), 1000);
+	gs_learned_note(l, 7, 2000);
+	assert_int_equal(gs_learned_find(l, 7), 1250);
+	gs_learned_note(l, 8, 5);
+	gs_learned_note(l, 9, 0);
+	gs_learned_note(l, 9, UINT64_MAX);
+	assert_int_equal(gs_learned_find(l, 9), 0);
+	assert_int_equal(gs_learned_news(l, e, 4), 2);
+	assert_int_equal(gs_learned_news(l, e, 4), 0);
+	/* What the file says is no news, and does not undo what is known. */
+	gs_learned_restore(l, &(struct gs_learned_entry){ 7, 1 });
+	gs_learned_restore(l, &(struct gs_learned_entry){ 10, 77 });
+	assert_int_equal(gs_learned_find(l, 7), 1250);
+	assert_int_equal(gs_learned_find(l, 10), 77);
+	assert_int_equal(gs_learned_news(l, e, 4), 0);
+	gs_learned_destroy(l);
+}
+
+static void it_is_bounded_and_what_is_used_stays(void **state)
+{
+	struct gs_learned *l = gs_learned_create();
+	struct gs_learned_entry *all = calloc(2 * GS_LEARNED_MAX, sizeof(*all));
+	size_t kept = 0, news;
+
+	(void)state;
+	for (uint64_t k = 1; k <= 3 * GS_LEARNED_MAX; k++) {
+		gs_learned_note(l, k * UINT64_C(0x9E3779B97F4A7C15), k);
+		gs_learned_note(l, 5, 1000);
+	}
+	for (uint64_t k = 1; k <= 3 * GS_LEARNED_MAX; k++)
+		kept += gs_learned_find(l, k * UINT64_C(0x9E3779B97F4A7C15)) != 0;
+	assert_true(kept <= GS_LEARNED_MAX && kept > GS_LEARNED_MAX / 2);
+	assert_int_equal(gs_learned_find(l, 5), 1000);
+	news = gs_learned_news(l, all, 2 * GS_LEARNED_MAX);
+	assert_int_equal(news, kept + 1);
+	free(all);
+	gs_learned_destroy(l);
+}
+
+/* A stub of a launch: the first of a kernel does not tell what it takes. */
+static void a_first_launch_is_predicted(void **state)
+{
+	static struct gs_page page;
+	static struct gs_look look;
+	uint64_t tpt_ps[2] = { 0, 50 * 1000 };
+	struct gs_watch w = { .tpt_ps = tpt_ps, .kernels = 2 };
+
+	(void)state;
+	gs_page_store(page.stub[0].kernel, 1);
+	gs_page_store(page.stub[0].nt, 4000);
+	gs_page_store(page.stub[0].seq, 1);
+	gs_page_store(page.stub[0].kstate, GS_K_READY);
+	gs_watch_look(&w, &page, 1, &look);
+	assert_int_equal(look.alone_ns, 4000 * 50);
+	assert_int_equal(look.nevents, 1);
+	assert_int_equal(look.event[0].tpt_ps, 0); /* nothing is learned from a prediction */
+	gs_page_store(page.stub[0].alone_ns, 80000);
+	gs_page_store(page.stub[0].seq, 2);
+	gs_watch_look(&w, &page, 2, &look);
+	assert_int_equal(look.event[look.nevents - 1].kind, GS_EV_LAUNCHED);
+	assert_int_equal(look.event[look.nevents - 1].tpt_ps, 20 * 1000);
+	/* A number beyond all and a kernel never seen: unknown. */
+	gs_page_store(page.stub[0].alone_ns, 0);
+	gs_page_store(page.stub[0].kernel, 77);
+	gs_page_store(page.stub[0].seq, 3);
+	gs_watch_period_end(&w);
+	gs_watch_look(&w, &page, 3, &look);
+	assert_int_equal(look.event[look.nevents - 1].alone_ns, 0);
+}
+
+#ifdef HAVE_SQLITE
+static void it_survives_a_restart(void **state)
+{
+	char path[] = "/tmp/gpushare-learned.XXXXXX";
+	struct gs_learned_entry *all;
+	struct gs_error err;
+	struct gs_history_db *db;
+	size_t n;
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	close(fd);
+	db = gs_history_db_open(path, 100, &err);
+	assert_non_null(db);
+	for (uint64_t k = 1; k <= 3; k++)
+		assert_int_equal(gs_history_db_learn(db, &(struct gs_learned_entry){
+			UINT64_MAX - k, 100 * k }, &err), 0);
+	assert_int_equal(gs_history_db_learn(db, &(struct gs_learned_entry){
+		UINT64_MAX - 2, 5 }, &err), 0);
+	gs_history_db_close(db);
+	db = gs_history_db_open(path, 100, &err);
+	assert_non_null(db);
+	assert_int_equal(gs_history_db_learned(db, &all, &n, &err), 0);
+	assert_int_equal(n, 3);
+	assert_int_equal(all[2].key, UINT64_MAX - 2); /* the latest comes last */
+	assert_int_equal(all[2].tpt_ps, 5);
+	free(all);
+	gs_history_db_close(db);
+	unlink(path);
+}
+#endif
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(keys_differ_by_user_program_kernel_and_form),
+		cmocka_unit_test(a_time_is_kept_and_follows_the_news),
+		cmocka_unit_test(it_is_bounded_and_what_is_used_stays),
+		cmocka_unit_test(a_first_launch_is_predicted),
+#ifdef HAVE_SQLITE
+		cmocka_unit_test(it_survives_a_restart),
+#endif
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
