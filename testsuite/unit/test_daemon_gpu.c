@@ -260,7 +260,7 @@ static void test_overlap(void **unused)
 	struct gs_error err;
 
 	(void)unused;
-	o.overlap = 1;
+	o.overlap_ns = 20 * US;
 	now = T0;
 	gpu = gs_gpu_create(0, &o, now, &err);
 	assert_non_null(gpu);
@@ -268,10 +268,12 @@ static void test_overlap(void **unused)
 	high = join(2, 10);
 	top = join(3, 20);
 	launch(low, 0, 1000, 1);
+	gs_page_store(low->page->stub[0].leave_ns, 10 * US);
 	turn(0);
 	agent(low);
 	turn(5 * MS);
 	launch(high, 0, 10, 1);
+	gs_page_store(high->page->stub[0].leave_ns, 10 * US);
 	assert_true(turn(1 * MS) <= now + 50 * US);
 	assert_false(has_turn(low));
 	assert_int_equal(state(low, 0), GS_K_TOEVICT);
@@ -309,6 +311,42 @@ static void test_overlap(void **unused)
 	gs_gpu_destroy(gpu);
 }
 
+/* Long block-tasks: the next client is told shortly before they should have ended. */
+static void test_overlap_waits_for_long_block_tasks(void **unused)
+{
+	struct gs_gpu_options o = options_of("piv");
+	struct client *low, *high;
+	struct gs_error err;
+
+	(void)unused;
+	o.overlap_ns = 20 * US;
+	for (int known = 0; known < 2; known++) {
+		now = T0;
+		gpu = gs_gpu_create(0, &o, now, &err);
+		assert_non_null(gpu);
+		low = join(1, 1);
+		high = join(2, 10);
+		launch(low, 0, 1000, 1);
+		gs_page_store(low->page->stub[0].leave_ns, known ? 100 * US : 0);
+		turn(0);
+		agent(low);
+		launch(high, 0, 10, 1);
+		turn(1 * MS);
+		assert_int_equal(state(low, 0), GS_K_TOEVICT);
+		agent(low);
+		turn(70 * US);
+		assert_false(has_turn(high));
+		turn(15 * US);
+		assert_int_equal(has_turn(high), known);
+		evicted(low, 0, 400);
+		turn(15 * US);
+		assert_true(has_turn(high));
+		leave(low);
+		leave(high);
+		gs_gpu_destroy(gpu);
+	}
+}
+
 /* Whoever is gone, on its way out or with the turn: nothing of it is left behind. */
 static void test_overlap_and_death(void **unused)
 {
@@ -317,7 +355,7 @@ static void test_overlap_and_death(void **unused)
 	struct gs_error err;
 
 	(void)unused;
-	o.overlap = 1;
+	o.overlap_ns = 20 * US;
 	for (int who = 0; who < 2; who++) {
 		now = T0;
 		gpu = gs_gpu_create(0, &o, now, &err);
@@ -325,6 +363,7 @@ static void test_overlap_and_death(void **unused)
 		low = join(1, 1);
 		high = join(2, 10);
 		launch(low, 0, 1000, 1);
+		gs_page_store(low->page->stub[0].leave_ns, 10 * US);
 		turn(0);
 		agent(low);
 		launch(high, 0, 10, 1);
@@ -1250,6 +1289,7 @@ int main(void)
 		cmocka_unit_test(test_alone_keeps_the_turn),
 		cmocka_unit_test(test_priority_evicts_and_resumes),
 		cmocka_unit_test(test_overlap),
+		cmocka_unit_test(test_overlap_waits_for_long_block_tasks),
 		cmocka_unit_test(test_overlap_and_death),
 		cmocka_unit_test(test_equal_priority_waits),
 		cmocka_unit_test(test_stopped_holder),

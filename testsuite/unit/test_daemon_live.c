@@ -491,10 +491,10 @@ static void test_preemption(void **state)
 	for (unsigned round = 1; round <= 3; round++) {
 		live_launch(ch, high, round, round - 1);
 		live_await(low, 0, GS_K_TOEVICT);
-		/* It may go at once: the GPU's own switch waits for the block-tasks. */
-		live_await(high, round, GS_K_TORUN);
+		assert_int_equal(gs_page_load(high->stub[round].kstate), GS_K_READY);
 		gs_page_store(low->stub[0].done, 100 * round);
 		live_move(low, 0, GS_K_TOEVICT, GS_K_READY);
+		live_await(high, round, GS_K_TORUN);
 		run_stub(high, round);
 		usleep(2000);
 		assert_int_equal(gs_page_load(low->stub[0].kstate), GS_K_READY);

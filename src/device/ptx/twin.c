@@ -5,9 +5,9 @@
  *
  * Across the body one register lives: %__gpushare_left, the block-tasks left
  * of the claim in bits 0 to 29, whether the claim ends in another row than it
- * began in bit 30, and the slot that holds the claim in bit 31; and, if the
- * body reads no other index than x, that one, which is then one addition away
- * from the next (on a triad reading the slot costs 5 % of a block-task).
+ * began in bit 30, and the slot that holds the claim in bit 31; and x, if the body
+ * reads the index at all: it is one addition away from the next (on a triad
+ * working it out from the slot each time costs 5 % of a block-task).
  * The rest is in shared memory, 112 bytes at __gpushare_slot:
  *    0, 16  two slots { x, y, z of the first block-task, number of block-tasks as in left }
  *   32, 36  the original grid's %nctaid.x and .y
@@ -185,7 +185,22 @@ static const char index_x_code[] =
 	"\tand.b32 %__gpushare_r0, %__gpushare_left, 0x40000000;\n"
 	"\tsetp.eq.u32 %__gpushare_p, %__gpushare_r0, 0;\n"
 	"\t@%__gpushare_p bra $__gpushare_body;\n";
-static const char no_index_x_code[] =
+/* The same where the body reads y or z: they stay what they are, in the slot. */
+static const char index_xyz_code[] =
+	"\tld.shared.v4.u32 {%__gpushare_x, %__gpushare_y, %__gpushare_z, %__gpushare_r3}, [%__gpushare_r4];\n"
+	"\tbra $__gpushare_body;\n"
+	"$__gpushare_task:\n"
+	"\tadd.u32 %__gpushare_x, %__gpushare_x, 1;\n"
+	"\tshr.u32 %__gpushare_r4, %__gpushare_left, 31;\n"
+	"\tshl.b32 %__gpushare_r4, %__gpushare_r4, 4;\n"
+	"\tmov.u32 %__gpushare_r5, __gpushare_slot;\n"
+	"\tadd.u32 %__gpushare_r4, %__gpushare_r5, %__gpushare_r4;\n"
+	"\tld.shared.u32 %__gpushare_y, [%__gpushare_r4+4];\n"
+	"\tld.shared.u32 %__gpushare_z, [%__gpushare_r4+8];\n"
+	"\tand.b32 %__gpushare_r0, %__gpushare_left, 0x40000000;\n"
+	"\tsetp.eq.u32 %__gpushare_p, %__gpushare_r0, 0;\n"
+	"\t@%__gpushare_p bra $__gpushare_body;\n";
+static const char no_index_code[] =
 	"$__gpushare_task:\n";
 
 /* This block-task's index; past the end of a row it wraps into y and z. */
@@ -281,7 +296,9 @@ void ptx_twin_persistent(struct ptx_out *out, const struct ptx_analysis *a, uint
 	ptx_put_code(out, publish_code, a->sm, more);
 	put_meeting(out, plan);
 	ptx_put_code(out, take_code, a->sm, more);
-	ptx_put_code(out, (a->func[func].index & PTX_INDEX_TASK) == 1 ? index_x_code : no_index_x_code,
+	ptx_put_code(out, !(a->func[func].index & PTX_INDEX_TASK) ? no_index_code :
+			  a->func[func].index & 6	       ? index_xyz_code :
+								 index_x_code,
 		     a->sm, more);
 	if (a->func[func].index & PTX_INDEX_TASK)
 		ptx_put_code(out, index_code, a->sm, more);

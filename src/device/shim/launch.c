@@ -25,14 +25,18 @@
  * as a hand-over takes (135 us between contexts on an H200, facts/h200.md).
  */
 #define SHORT_KERNEL_PS (300ull * 1000 * 1000)
+/* While nobody waits, what is over soon anyway goes out as the program wrote it. */
+#define SHORT_ALONE_PS (2000ull * 1000 * 1000)
 /* So much predicted time may queue up in kernels that cannot be evicted: alone, and while others wait. */
-#define QUEUE_ALONE_NS (10 * GS_NS_PER_MS)
+#define QUEUE_ALONE_NS (4 * GS_NS_PER_MS)
 #define QUEUE_CONTENDED_NS (1 * GS_NS_PER_MS)
 #define QUEUE_NAP_NS 20000
 /* A futex wake takes 13 us, and 268 for one in a hundred (facts/h200.md): a short wait is spent awake. */
 #define TURN_SPIN_NS (200ull * 1000)
 #define TURN_NAP_NS (100ull * 1000 * 1000)
 #define SAMPLE_EVERY 32
+/* From TOEVICT until the workers see it, by a proxy (facts/h200.md). */
+#define SIGNAL_NS 7000
 /* A kernel of fewer waves of block-tasks might take one more for want of the proxy's worker. */
 #define PROXY_WAVES 16
 
@@ -221,6 +225,17 @@ static int make_evictable(const struct shim_session *s, struct shim_launch *l, c
 	return 1;
 }
 
+/* A claim of block-tasks, or one if that is longer, and the signal; 0: not known yet. */
+static uint64_t leave_ns(const struct shim_launch *l)
+{
+	uint64_t task_ns = l->kernel->tpt_ps * l->workers / 1000;
+	uint64_t claim_ns = 2 * (uint64_t)l->ctx->image[l->index].chunk_ns;
+
+	if (!task_ns)
+		return 0;
+	return (task_ns > claim_ns ? task_ns : claim_ns) + SIGNAL_NS;
+}
+
 static void prepare(struct shim_session *s, struct shim_launch *l, struct shim_context *c,
 		    struct shim_kernel *k, const struct request *r)
 {
@@ -240,6 +255,7 @@ static void prepare(struct shim_session *s, struct shim_launch *l, struct shim_c
 	gs_page_store(l->stub->nt, l->nt);
 	gs_page_store(l->stub->done, 0);
 	gs_page_store(l->stub->alone_ns, k->tpt_ps * l->nt / 1000);
+	gs_page_store(l->stub->leave_ns, l->evictable ? leave_ns(l) : 0);
 	gs_page_store(l->stub->evictions, 0);
 	gs_page_store(l->stub->seq, atomic_fetch_add(&seq, 1));
 }

@@ -28,7 +28,7 @@ static struct gs_gpu_options options_of(const struct gs_config *c, struct gs_sch
 		.classes = class,
 		.nclasses = classes_of(c, class),
 		.idle_grace_ns = c->idle_grace_ns,
-		.overlap = c->handover_overlap,
+		.overlap_ns = c->overlap_ns,
 		.evict_deadline_ns = c->evict_deadline_ns,
 	};
 

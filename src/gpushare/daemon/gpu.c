@@ -204,7 +204,7 @@ static void say_faults(struct gs_gpu *gpu)
 uint64_t gs_gpu_turn(struct gs_gpu *gpu, uint64_t now)
 {
 	look_around(gpu, now);
-	if (gpu->leaving && !gs_turn_drain(gpu, now) && !gpu->o.overlap)
+	if (gpu->leaving && !gs_turn_drain(gpu, now) && !gpu->holder && !gs_turn_overlap(gpu, now))
 		return gs_pace_next(gpu, now);
 	for (int i = 0; i < DECISIONS_PER_TURN; i++) {
 		struct gs_tenant *t;
@@ -252,10 +252,11 @@ struct gs_tenant *gs_gpu_add(struct gs_gpu *gpu, const struct gs_tenant_params *
 	if (!gpu->holder) {
 		gs_turn_give(gpu, t, now);
 	} else {
+		uint64_t leave_ns = 0;
 		unsigned evicted;
 
 		gs_tenant_turn(t, 0);
-		gs_tenant_sweep(t, &evicted);
+		gs_tenant_sweep(t, &evicted, &leave_ns);
 		gs_page_ring(params->page);
 	}
 	return t;

@@ -33,7 +33,7 @@ struct gs_gpu_options {
 	const struct gs_sched_class *classes; /* read by create and configure only; NULL: one class */
 	size_t nclasses;
 	uint64_t idle_grace_ns;     /* an idle holder keeps the turn this long while others wait */
-	int overlap;                /* the next client gets the turn while the last one's block-tasks end */
+	uint64_t overlap_ns;        /* the next client gets the turn so long before the last one should have left; 0: once it has */
 	uint64_t evict_deadline_ns; /* after this long the GPU goes to the next one anyway */
 };
 

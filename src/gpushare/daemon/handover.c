@@ -92,7 +92,7 @@ static void drain_done(struct gs_gpu *gpu, uint64_t now)
 int gs_turn_drain(struct gs_gpu *gpu, uint64_t now)
 {
 	struct gs_tenant *t = gpu->leaving;
-	unsigned evicted = 0, changed = gs_tenant_sweep(t, &evicted);
+	unsigned evicted = 0, changed = gs_tenant_sweep(t, &evicted, &gpu->leave_ns);
 
 	gs_gpu_look(t, now);
 	/* What has not started may still start until the client has heard. */
@@ -120,11 +120,19 @@ int gs_turn_take(struct gs_gpu *gpu, int stopping, uint64_t now)
 	gpu->evicting = gpu->rung = 0;
 	gpu->stopping = stopping;
 	gpu->drain_since = now;
-	if (gs_turn_drain(gpu, now))
-		return 1;
-	if (!gpu->o.overlap)
+	gpu->leave_ns = 0;
+	return gs_turn_drain(gpu, now) || gs_turn_overlap(gpu, now);
+}
+
+int gs_turn_overlap(struct gs_gpu *gpu, uint64_t now)
+{
+	struct gs_tenant *t = gpu->leaving;
+
+	if (!gpu->o.overlap_ns || gpu->leave_ns == UINT64_MAX)
 		return 0;
-	/* The next one's way to the GPU is as long as this one's last block-tasks, or longer. */
+	if (gpu->leave_ns > gpu->o.overlap_ns &&
+	    now - gpu->drain_since < gpu->leave_ns - gpu->o.overlap_ns)
+		return 0;
 	if (gpu->stopping)
 		gs_sched_stopped(gpu->sched, t->p.id, now);
 	gpu->stopping = 0;

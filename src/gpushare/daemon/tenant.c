@@ -38,7 +38,20 @@ unsigned gs_tenant_schedule(struct gs_tenant *t)
 	return changed;
 }
 
-unsigned gs_tenant_sweep(struct gs_tenant *t, unsigned *evicted)
+/* Never believed beyond what matters: it only says how long to wait before the next may go. */
+static void add_leave(const struct gs_stub *stub, int told, uint64_t *leave_ns)
+{
+	uint64_t ns = told ? gs_page_load(stub->leave_ns) : 0;
+
+	if (!gs_page_load(stub->started))
+		return;
+	if (!ns)
+		*leave_ns = UINT64_MAX;
+	else if (ns > *leave_ns)
+		*leave_ns = ns;
+}
+
+unsigned gs_tenant_sweep(struct gs_tenant *t, unsigned *evicted, uint64_t *leave_ns)
 {
 	struct gs_page *page = t->p.page;
 	unsigned put_off = 0;
@@ -51,9 +64,13 @@ unsigned gs_tenant_sweep(struct gs_tenant *t, unsigned *evicted)
 			put_off++;
 			continue;
 		}
-		if (gs_page_load(stub->kstate) != GS_K_RUNNING ||
-		    !(gs_page_load(stub->flags) & GS_STUB_EVICTABLE))
+		if (gs_page_load(stub->kstate) != GS_K_RUNNING)
 			continue;
+		if (!(gs_page_load(stub->flags) & GS_STUB_EVICTABLE)) {
+			add_leave(stub, 0, leave_ns);
+			continue;
+		}
+		add_leave(stub, 1, leave_ns);
 		gs_watch_evicting(&t->watch, page, i);
 		if (move(stub, GS_K_RUNNING, GS_K_TOEVICT))
 			(*evicted)++;

@@ -47,8 +47,12 @@ unsigned gs_tenant_schedule(struct gs_tenant *t);
 /*
  * TORUN -> READY, and RUNNING -> TOEVICT for what can leave.  Returns how many
  * changed, *evicted how many of them must leave the GPU; the caller rings.
+ *
+ * *leave_ns (raised, never lowered): how long the slowest of those takes to
+ * leave by its own account, UINT64_MAX if one of them or a kernel that cannot
+ * be told does not say.
  */
-unsigned gs_tenant_sweep(struct gs_tenant *t, unsigned *evicted);
+unsigned gs_tenant_sweep(struct gs_tenant *t, unsigned *evicted, uint64_t *leave_ns);
 
 /* Time since the last charge: with the GPU it is active, without it waiting. */
 void gs_tenant_charge(struct gs_tenant *t, int holds, uint64_t now);

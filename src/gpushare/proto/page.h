@@ -40,7 +40,7 @@ struct gs_stub {
 	_Atomic uint64_t alone_ns; /* NT x tpt as the client has learned it, ns; 0: not known yet */
 	_Atomic uint64_t seq;     /* launch number within the client, ascending from 0 */
 	_Atomic uint64_t evictions; /* times that this launch has left with work remaining (client) */
-	_Atomic uint64_t spare;
+	_Atomic uint64_t leave_ns; /* how long it takes to leave when told to, as the client has learned it; 0: not known */
 };
 
 struct gs_page {
