@@ -4,7 +4,7 @@
 #include "device/emu/emu.h"
 #include "device/emu/exec/watch.h"
 
-static uint64_t counted(enum emu_mem_kind kind, uint64_t bytes)
+uint64_t emu_counted(enum emu_mem_kind kind, uint64_t bytes)
 {
 	if (kind == EMU_MEM_HOST || kind == EMU_MEM_REGISTERED || kind == EMU_MEM_MAPPED)
 		return 0;
@@ -13,7 +13,7 @@ static uint64_t counted(enum emu_mem_kind kind, uint64_t bytes)
 
 CUresult emu_alloc(struct CUctx_st *ctx, uint64_t *ptr, uint64_t bytes, enum emu_mem_kind kind, unsigned int flags)
 {
-	uint64_t n = counted(kind, bytes);
+	uint64_t n = emu_counted(kind, bytes);
 
 	(void)ctx;
 	if (bytes > UINT64_MAX - 512)
@@ -37,8 +37,8 @@ CUresult emu_free(struct CUctx_st *ctx, uint64_t ptr, unsigned int kinds)
 	if (emu_mem_free(emu.mem, ptr, kinds, &size, &kind))
 		return CUDA_ERROR_INVALID_VALUE;
 	emu_watch_forget(ptr, size);
-	if (counted(kind, size))
-		emu_device_release(emu.dev, counted(kind, size));
+	if (emu_counted(kind, size))
+		emu_device_release(emu.dev, emu_counted(kind, size));
 	if (kind == EMU_MEM_DEVICE)
 		emu_ipc_freed(ptr);
 	return CUDA_SUCCESS;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/emu/checkpoint.h"
 #include "device/emu/emu.h"
 
 struct emu_state emu = { .mutex = PTHREAD_MUTEX_INITIALIZER };
@@ -50,6 +51,7 @@ CUresult CUDAAPI cuInit(unsigned int flags)
 			emu.ready = 1;
 			pthread_atfork(NULL, NULL, forked);
 			atexit(at_exit);
+			emu_checkpoint_listen();
 		}
 	}
 	pthread_mutex_unlock(&emu.mutex);

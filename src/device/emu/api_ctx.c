@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/emu/checkpoint.h"
 #include "device/emu/emu.h"
 
 #define STACK 64
@@ -18,6 +19,7 @@ CUresult emu_enter_plain(void)
 CUresult emu_enter_any(struct CUctx_st **ctx)
 {
 	EMU_TRY(emu_enter_plain());
+	emu_checkpoint_gate();
 	if (!depth || !stack[depth - 1])
 		return CUDA_ERROR_INVALID_CONTEXT;
 	if (stack[depth - 1]->magic != EMU_MAGIC_CTX)

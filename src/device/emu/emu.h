@@ -175,6 +175,8 @@ extern __thread int emu_per_thread_stream;
 /* alloc.c: device memory with its accounting */
 CUresult emu_alloc(struct CUctx_st *ctx, uint64_t *ptr, uint64_t bytes, enum emu_mem_kind kind, unsigned int flags);
 CUresult emu_free(struct CUctx_st *ctx, uint64_t ptr, unsigned int kinds);
+/* How much of the device's memory an allocation of that kind and size is. */
+uint64_t emu_counted(enum emu_mem_kind kind, uint64_t bytes);
 
 /* stream.c */
 struct CUstream_st *emu_stream_create(struct CUctx_st *ctx, unsigned int flags, int priority);
@@ -185,6 +187,7 @@ CUresult emu_stream_enqueue(struct CUstream_st *s, struct emu_task *task, uint64
 CUresult emu_stream_wait(struct CUstream_st *s, uint64_t seq);
 CUresult emu_stream_query(struct CUstream_st *s);
 CUresult emu_ctx_wait(struct CUctx_st *ctx);
+int emu_ctx_busy(struct CUctx_st *ctx);          /* something enqueued has not completed */
 void emu_memory_changed(void);                   /* waiters for values look again */
 struct emu_task *emu_task_new(enum emu_task_kind kind);
 void emu_event_release(struct CUevent_st *event);

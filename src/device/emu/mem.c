@@ -168,6 +168,14 @@ int emu_mem_find(struct emu_mem *mem, uint64_t addr, uint64_t size, struct emu_r
 	return rc;
 }
 
+void emu_mem_each(struct emu_mem *mem, int (*fn)(void *user, const struct emu_range *range), void *user)
+{
+	pthread_rwlock_rdlock(&mem->lock);
+	for (size_t i = 0; i < mem->n && !fn(user, &mem->range[i]); i++)
+		;
+	pthread_rwlock_unlock(&mem->lock);
+}
+
 uint32_t emu_mem_version(const struct emu_mem *mem)
 {
 	return atomic_load_explicit(&mem->version, memory_order_relaxed);

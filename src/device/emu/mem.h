@@ -40,6 +40,8 @@ int emu_mem_free(struct emu_mem *mem, uint64_t base, unsigned int kinds, uint64_
 
 /* The range that holds [addr, addr + size), in *range.  -1: none. */
 int emu_mem_find(struct emu_mem *mem, uint64_t addr, uint64_t size, struct emu_range *range);
+/* Each range, until fn returns other than 0; fn must not call back. */
+void emu_mem_each(struct emu_mem *mem, int (*fn)(void *user, const struct emu_range *range), void *user);
 /* Changes whenever the table does. */
 uint32_t emu_mem_version(const struct emu_mem *mem);
 

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "device/emu/checkpoint.h"
 #include "device/emu/emu.h"
 
 #define TASK_CYCLES 1000 /* of the deterministic clock, for what a task takes beside its instructions */
@@ -182,6 +183,7 @@ void emu_task_execute(struct CUstream_st *s, struct emu_task *t)
 		t->event->when_ns = emu_now_ns();
 	}
 	pthread_mutex_unlock(&ctx->mutex);
+	emu_checkpoint_present();
 	if (atomic_load(&ctx->error) && !t->always)
 		return;
 	switch (t->kind) {
@@ -421,4 +423,15 @@ CUresult emu_ctx_wait(struct CUctx_st *ctx)
 	}
 	pthread_mutex_unlock(&ctx->mutex);
 	return atomic_load(&ctx->error);
+}
+
+int emu_ctx_busy(struct CUctx_st *ctx)
+{
+	int busy = 0;
+
+	pthread_mutex_lock(&ctx->mutex);
+	for (struct CUstream_st *s = ctx->streams; s; s = s->next)
+		busy |= s->completed < s->enqueued;
+	pthread_mutex_unlock(&ctx->mutex);
+	return busy;
 }
