@@ -28,16 +28,14 @@ holds() {
 }
 on_gpu() { until_true 30 holds "$1" "${2:-batch}" active_ms '> 100'; }
 out_has() { cat "$D/out/$1"; grep -qE -- "$2" "$D/out/$1"; }
-# nothing_of JOB: no shares of it are taken any more, by Slurm or the daemon.
-daemon_shares() { t 5 gpusharectl status --json | python3 -c 'import json, sys
-print(sum(g["shares_taken"] for g in json.load(sys.stdin)["gpus"]))'; }
-# Besides those of the job that runs out of time meanwhile.
+# taken SHARES: besides those of the job that runs out of time meanwhile; slurmctld is not asked.
 taken() {
-	local n besides=0
-	! in_state "$timed" RUNNING || besides=10
-	n=$(daemon_shares)
-	echo "$n shares are taken"
-	[ "$n" = $(($1 + besides)) ]
+	t 5 gpusharectl status --json | python3 -c 'import json, sys
+status = json.load(sys.stdin)
+n = sum(g["shares_taken"] for g in status["gpus"])
+n -= sum(s["shares"] for s in status["steps"] if str(s["job"]) == sys.argv[1])
+print(n, "shares are taken")
+sys.exit(n != int(sys.argv[2]))' "$timed" "$1"
 }
 slurm_free() { t 5 scontrol show node -d | grep -E '^ *GresUsed=gpu:[^,]*:?0[^,]*,gpushare:[^,]*:?0'; }
 left_nothing() { until_true 10 taken 0; }
