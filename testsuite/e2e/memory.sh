@@ -29,6 +29,7 @@ start_daemon() { # [LINE...]
 		echo "Partition=low Priority=1"
 		echo "Partition=high Priority=10"
 		echo "MemoryCycle=1ms"
+		echo "HistoryFile=$TMP/history.db"
 		printf '%s\n' "$@"
 	} >"$TMP/gpushare.conf"
 	t 20 gpushared --config "$TMP/gpushare.conf" || return 1
@@ -124,6 +125,23 @@ waits_its_turn() {
 	[ $rc = 0 ] && grep -q "0 words wrong" "$TMP/big" && grep -q "^314572800 314572800" "$TMP/waiter"
 }
 
+# By what it took before, also after a restart; another argument is another program.
+auto() {
+	run --shares 50 --mem auto "$DOORS" keep 100 "$TMP/auto" >/dev/null 2>&1 &
+	until_true 10 test -s "$TMP/auto" || return 1
+	rm "$TMP/auto"
+	wait $! || return 1
+	stop_daemon && start_daemon || return 1
+	run --shares 50 --mem auto "$DOORS" keep 100 "$TMP/auto" &
+	until_true 10 test -s "$TMP/auto" || return 1
+	gpu reserved_mb | tee "$TMP/reserved"
+	rm "$TMP/auto"
+	wait $! && [ "$(cat "$TMP/reserved")" = 110.0 ] &&
+		grep -q "256 MiB, by its shares" "$TMP/log" && grep -q "110 MiB, by earlier runs" "$TMP/log" || return 1
+	run --shares 50 --mem auto "$DOORS" info | tee "$TMP/other"
+	grep -q "^268435456 " "$TMP/other"
+}
+
 start_daemon || { echo "Bail out! gpushared does not start"; exit 1; }
 check "every process of a step is told the same" same_everywhere
 check "each door a hundred times at the limit, the neighbour has its own throughout" beside 2 limits 100
@@ -135,5 +153,8 @@ check "an accounted call" price
 note "ns per allocation, release: $(cat "$TMP/price")"
 check "a step waits until its memory is there" waits_its_turn
 check "all of it is back" none_left
+if grep -qs "define HAVE_SQLITE 1" "$BUILD/config.h"; then
+	check "memory by earlier runs of the same program" auto
+fi
 check "gpushared stops" stop_daemon
 finish

@@ -102,6 +102,9 @@ static void test_memory(void **state)
 		assert_true(err.text[0] != 0);
 	}
 	assert_int_equal(gs_option_memory(NULL, &bytes, &err), -1);
+	assert_int_equal(gs_option_memory("auto", &bytes, &err), 0);
+	assert_true(bytes == UINT64_MAX);
+	assert_int_equal(gs_option_memory("automatic", &bytes, &err), -1);
 }
 
 static void test_priority(void **state)

@@ -66,6 +66,7 @@ struct gs_config_node_type {
 #define KEY_DURATION(field) uint64_t field;
 #define KEY_PERIOD(field) uint64_t field;
 #define KEY_SIZE(field) uint64_t field;
+#define KEY_PERCENT(field) uint64_t field;
 #define KEY_AMOUNT(field) uint64_t field; /* a size, or 0 */
 #define KEY_BOOL(field) int field;
 #define KEY_ABSENT(field) int field;  /* enum gs_absent of proto/msg.h */
@@ -95,6 +96,7 @@ struct gs_config {
 #undef KEY_PERIOD
 #undef KEY_SIZE
 #undef KEY_AMOUNT
+#undef KEY_PERCENT
 #undef KEY_BOOL
 #undef KEY_ABSENT
 #undef KEY_SIGNAL

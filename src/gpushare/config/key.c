@@ -16,7 +16,7 @@
 enum key_type {
 	/* Texts first, see gs_key_release(). */
 	TYPE_STRING, TYPE_PATH, TYPE_POLICY, TYPE_WAKE, TYPE_DURATION, TYPE_PERIOD,
-	TYPE_SIZE, TYPE_AMOUNT, TYPE_BOOL, TYPE_ABSENT, TYPE_SIGNAL, TYPE_LEVEL,
+	TYPE_SIZE, TYPE_AMOUNT, TYPE_PERCENT, TYPE_BOOL, TYPE_ABSENT, TYPE_SIGNAL, TYPE_LEVEL,
 	TYPE_ADMISSION, TYPE_COUNT,
 };
 
@@ -115,6 +115,16 @@ static int set_admission(int *fcfs, const char *value, struct gs_error *err)
 	return gs_fail(err, "'%.40s' is neither rbdm nor fcfs", value);
 }
 
+static int set_percent(uint64_t *field, const char *value, struct gs_error *err)
+{
+	int64_t percent;
+
+	if (gs_parse_int(value, 0, 1000, &percent, err) < 0)
+		return -1;
+	*field = (uint64_t)percent;
+	return 0;
+}
+
 static int set_amount(uint64_t *field, const char *value, struct gs_error *err)
 {
 	*field = 0;
@@ -194,6 +204,7 @@ int gs_key_set(struct gs_config *config, size_t key, const char *value, struct g
 	case TYPE_PERIOD:   return set_period(field, value, err);
 	case TYPE_SIZE:     return gs_parse_size(value, field, err);
 	case TYPE_AMOUNT:   return set_amount(field, value, err);
+	case TYPE_PERCENT:  return set_percent(field, value, err);
 	case TYPE_BOOL:     return gs_parse_bool(value, field, err);
 	case TYPE_ABSENT:   return set_word(field, value, absent_names, GS_ABSENT_FAIL + 1, err);
 	case TYPE_SIGNAL:   return set_word(field, value, signal_names, GS_SIGNAL_DMA + 1, err);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/child.h"
+#include "common/program.h"
 #include "common/units.h"
 #include "gpushare/ctl/ctl.h"
 
@@ -36,7 +37,9 @@ static int parse(int argc, char **argv, struct gs_msg_local *local)
 			local->shares = (uint32_t)n;
 			break;
 		case 'm':
-			rc = gs_parse_size(optarg, &local->memory, &err);
+			local->memory = GS_MEMORY_AUTO;
+			if (strcmp(optarg, "auto") != 0)
+				rc = gs_parse_size(optarg, &local->memory, &err);
 			break;
 		case 'p':
 			if (gs_msg_str(local->partition, sizeof(local->partition), optarg) < 0)
@@ -113,6 +116,7 @@ static int run(const char *socket, int argc, char **argv)
 	if (rc >= 0)
 		return rc;
 	argv += optind;
+	local.program = gs_program_key(getuid(), argc - optind, argv);
 	sock = gs_ctl_connect(socket, &err);
 	if (sock < 0)
 		return gs_ctl_fail("%s", err.text);
@@ -133,7 +137,8 @@ const struct gs_verb gs_verb_run = {
 	.usage = "[OPTION]... [--] PROGRAM [ARGUMENT]...",
 	.words = "Run a program without Slurm, if AllowLocal=yes",
 	.help = "  -s, --shares N        shares of the GPU (default: 100)\n"
-		"  -m, --mem SIZE        device memory (default: in proportion to the shares)\n"
+		"  -m, --mem SIZE        device memory; auto: what earlier runs took\n"
+		"                        (default: in proportion to the shares)\n"
 		"  -p, --partition NAME  take this partition's priority\n"
 		"  -g, --gpu N           which GPU (default: 0)\n"
 		"\n"

@@ -21,6 +21,7 @@ struct gs_past_step {
 	double active_ms, waiting_ms, turnaround_ms;
 	double evict_p50_us, evict_p99_us;
 	double memory_mb, reserved_mb;
+	uint64_t program;         /* common/program.h; 0: not known */
 };
 
 /* 1 if the question selects the step. */

@@ -25,6 +25,7 @@ struct gs_step;
 struct gs_history;
 struct gs_learned;
 struct gs_memory;
+struct gs_peaks;
 struct gs_memory_check;
 struct gs_slurm_report;
 
@@ -60,6 +61,7 @@ struct gs_daemon {
 	struct gs_device device[GS_CONFIG_GPUS_MAX];
 	size_t ndevice;
 	struct event *wake;       /* the devices' timer */
+	struct gs_peaks *peaks;   /* memory_history.h */
 	struct gs_memory_check *check; /* memory_check.h */
 	struct event *memory;     /* the next admission, or the end of somebody's patience */
 

@@ -109,7 +109,7 @@ void gs_gather_past(struct gs_step *s, struct gs_past_step *past)
 		.active_ms = row.active_ms, .waiting_ms = row.waiting_ms,
 		.turnaround_ms = row.turnaround_ms,
 		.evict_p50_us = row.evict_p50_us, .evict_p99_us = row.evict_p99_us,
-		.memory_mb = row.memory_mb, .reserved_mb = row.reserved_mb,
+		.program = s->info.program, .memory_mb = row.memory_mb, .reserved_mb = row.reserved_mb,
 	};
 	snprintf(past->user, sizeof(past->user), "%s", s->user);
 	snprintf(past->partition, sizeof(past->partition), "%s", s->info.partition);

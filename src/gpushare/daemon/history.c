@@ -17,6 +17,8 @@
 #include "common/log.h"
 #include "config.h"
 #include "gpushare/daemon/child.h"
+#include "gpushare/daemon/history_db.h"
+#include "gpushare/daemon/memory_history.h"
 
 #define RESTART_PAUSE_NS (5 * GS_NS_PER_S)
 #define SEND_BUFFER (4 << 20)
@@ -141,6 +143,32 @@ static int start_helper(struct gs_history *h)
 	h->readable = event_new(h->d->base, h->sock, EV_READ | EV_PERSIST, on_answer, h);
 	event_add(h->readable, NULL);
 	return 0;
+}
+
+#ifdef HAVE_SQLITE
+static void note_peak(void *arg, uint64_t program, double memory_mb)
+{
+	gs_peaks_note(arg, program, memory_mb > 0 ? (uint64_t)(memory_mb * 1048576) : 0);
+}
+#endif
+
+void gs_history_peaks(struct gs_daemon *d)
+{
+#ifdef HAVE_SQLITE
+	struct gs_history_db *db;
+	struct gs_error err;
+
+	if (!*d->config->history_file || access(d->config->history_file, F_OK) != 0)
+		return;
+	db = gs_history_db_open(d->config->history_file, GS_HISTORY_ROWS_MAX, &err);
+	if (err.text[0])
+		gs_log(GS_LOG_WARN, "history: %s", err.text);
+	if (db && gs_history_db_peaks(db, note_peak, d->peaks, &err) < 0)
+		gs_log(GS_LOG_WARN, "history: %s", err.text);
+	gs_history_db_close(db);
+#else
+	(void)d;
+#endif
 }
 
 struct gs_history *gs_history_create(struct gs_daemon *d)

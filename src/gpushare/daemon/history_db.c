@@ -35,7 +35,7 @@ static const char schema[] =
 	" key INTEGER UNIQUE, tpt_ps INTEGER);"
 	"PRAGMA user_version=1;";
 #define FIELDS "job,step,gpu,shares,user,partition,start_s,end_s,kernels,preemptions,active_ms," \
-	"waiting_ms,turnaround_ms,evict_p50_us,evict_p99_us,memory_mb,reserved_mb"
+	"waiting_ms,turnaround_ms,evict_p50_us,evict_p99_us,memory_mb,reserved_mb,program"
 
 static int fail_sql(struct gs_history_db *db, struct gs_error *err)
 {
@@ -69,9 +69,13 @@ static int sound(sqlite3 *sql, struct gs_error *err)
 
 static int prepare(struct gs_history_db *db, struct gs_error *err)
 {
-	if (sqlite3_exec(db->sql, schema, NULL, NULL, NULL) != SQLITE_OK ||
-	    sqlite3_prepare_v2(db->sql, "INSERT INTO step(" FIELDS ") VALUES"
-			       "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", -1, &db->insert,
+	if (sqlite3_exec(db->sql, schema, NULL, NULL, NULL) != SQLITE_OK)
+		return fail_sql(db, err);
+	/* Came later; an error says that it is there. */
+	sqlite3_exec(db->sql, "ALTER TABLE step ADD COLUMN program INTEGER DEFAULT 0", NULL, NULL,
+		     NULL);
+	if (sqlite3_prepare_v2(db->sql, "INSERT INTO step(" FIELDS ") VALUES"
+			       "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", -1, &db->insert,
 			       NULL) != SQLITE_OK ||
 	    sqlite3_prepare_v2(db->sql, "SELECT " FIELDS " FROM step WHERE end_s>=?1 AND"
 			       " (?2=0 OR job=?2) AND (?3='' OR user=?3) AND"
@@ -189,6 +193,7 @@ static void bind(sqlite3_stmt *st, const struct gs_past_step *s)
 		sqlite3_bind_int64(st, at++, counts[i]);
 	for (size_t i = 0; i < 7; i++)
 		sqlite3_bind_double(st, at++, figures[i]);
+	sqlite3_bind_int64(st, at, (int64_t)s->program);
 }
 
 static int begin(struct gs_history_db *db, struct gs_error *err)
@@ -301,6 +306,7 @@ static void read_row(sqlite3_stmt *st, struct gs_past_step *s)
 	s->evict_p99_us = sqlite3_column_double(st, 14);
 	s->memory_mb = sqlite3_column_double(st, 15);
 	s->reserved_mb = sqlite3_column_double(st, 16);
+	s->program = (uint64_t)sqlite3_column_int64(st, 17);
 }
 
 int gs_history_db_select(struct gs_history_db *db, const struct gs_msg_history *ask,
@@ -332,5 +338,24 @@ int gs_history_db_select(struct gs_history_db *db, const struct gs_msg_history *
 		rc = rc == SQLITE_ROW ? gs_fail(err, "no memory") : fail_sql(db, err);
 	sqlite3_reset(st);
 	return rc;
+}
+
+int gs_history_db_peaks(struct gs_history_db *db, void (*each)(void *arg, uint64_t program,
+							       double memory_mb),
+			void *arg, struct gs_error *err)
+{
+	sqlite3_stmt *st = NULL;
+	int rc = sqlite3_prepare_v2(db->sql, "SELECT program, max(memory_mb) FROM step"
+				    " WHERE program<>0 GROUP BY program ORDER BY max(id)", -1, &st,
+				    NULL);
+
+	while (rc == SQLITE_OK || rc == SQLITE_ROW) {
+		rc = sqlite3_step(st);
+		if (rc == SQLITE_ROW)
+			each(arg, (uint64_t)sqlite3_column_int64(st, 0),
+			     sqlite3_column_double(st, 1));
+	}
+	sqlite3_finalize(st);
+	return rc == SQLITE_DONE ? 0 : fail_sql(db, err);
 }
 #endif

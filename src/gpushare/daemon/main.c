@@ -23,6 +23,7 @@
 #include "gpushare/daemon/locality.h"
 #include "gpushare/daemon/loop.h"
 #include "gpushare/daemon/memory.h"
+#include "gpushare/daemon/memory_history.h"
 #include "gpushare/daemon/memory_check.h"
 #include "gpushare/daemon/options.h"
 #include "gpushare/daemon/query.h"
@@ -61,6 +62,8 @@ static int start(struct gs_daemon *d, struct gs_error *err)
 	d->learned = gs_learned_create();
 	if (!d->learned)
 		return gs_fail(err, "no memory");
+	d->peaks = gs_peaks_create();
+	gs_history_peaks(d);
 	d->history = gs_history_create(d);
 	gs_state_load(d);
 	gs_memory_turn(d);
@@ -72,6 +75,8 @@ static void stop(struct gs_daemon *d, int served)
 {
 	gs_slurm_report_destroy(d->slurm);
 	gs_memory_check_destroy(d->check);
+	gs_peaks_destroy(d->peaks);
+	d->peaks = NULL;
 	gs_history_destroy(d->history);
 	d->history = NULL;
 	if (served)

@@ -149,6 +149,7 @@ int gs_on_register(struct gs_peer *peer, struct gs_msg *msg, int fd)
 	info.shares = said.shares;
 	info.gpu = said.gpu;
 	info.memory = said.memory;
+	info.program = said.program;
 	info.priority_set = said.priority_set ? GS_PRIORITY_WISH : 0;
 	info.priority = said.priority;
 	keep_partition(&info, said.partition);
@@ -189,6 +190,7 @@ int gs_on_local(struct gs_peer *peer, struct gs_msg *msg, int fd)
 	info.shares = msg->local.shares;
 	info.gpu = msg->local.gpu;
 	info.memory = msg->local.memory;
+	info.program = msg->local.program;
 	keep_partition(&info, msg->local.partition);
 	info.job_id = next_local(d);
 	if (register_step(peer, msg->header.tag, &info, &step) < 0)

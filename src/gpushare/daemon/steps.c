@@ -16,6 +16,7 @@
 #include "gpushare/daemon/gather.h"
 #include "gpushare/daemon/history.h"
 #include "gpushare/daemon/memory.h"
+#include "gpushare/daemon/memory_history.h"
 #include "gpushare/daemon/peer.h"
 #include "gpushare/daemon/proc.h"
 #include "gpushare/daemon/state.h"
@@ -207,6 +208,23 @@ static void name_user(struct gs_step *s)
 		snprintf(s->user, sizeof(s->user), "%u", (unsigned)s->info.uid);
 }
 
+/* In proportion to the shares, as asked for, or by earlier runs of the program. */
+static uint64_t bytes_of(const struct gs_daemon *d, const struct gs_device *device,
+			 const struct gs_step_info *info)
+{
+	uint64_t part = (uint64_t)((double)device->memory * info->shares / device->shares);
+	uint64_t known;
+
+	if (info->memory != GS_MEMORY_AUTO)
+		return info->memory ? info->memory : part;
+	known = gs_peaks_estimate(d->peaks, info->program, d->config->memory_margin,
+				  device->memory);
+	gs_log(GS_LOG_INFO, "job %u: %" PRIu64 " MiB, by %s", info->job_id,
+	       (known ? known : part) >> 20,
+	       known ? "earlier runs of the program" : "its shares: no earlier run is known");
+	return known ? known : part;
+}
+
 struct gs_step *gs_step_add(struct gs_daemon *d, const struct gs_step_info *info,
 			    struct gs_error *err)
 {
@@ -216,14 +234,15 @@ struct gs_step *gs_step_add(struct gs_daemon *d, const struct gs_step_info *info
 
 	if (check_info(d, info, &device, err) < 0)
 		return NULL;
-	bytes = info->memory ? info->memory
-			     : (uint64_t)((double)device->memory * info->shares / device->shares);
+	bytes = bytes_of(d, device, info);
 	s = calloc(1, sizeof(*s));
 	if (!s) {
 		gs_fail(err, "no memory");
 		return NULL;
 	}
 	s->info = *info;
+	if (info->memory == GS_MEMORY_AUTO)
+		s->info.memory = bytes; /* the state file keeps what it came to */
 	inherit_priority(d, &s->info);
 	s->alloc = jobs_allocation(d, info, bytes);
 	if (!s->alloc)
@@ -266,6 +285,7 @@ static void remember(struct gs_daemon *d, struct gs_step *s)
 {
 	struct gs_past_step past;
 
+	gs_peaks_note(d->peaks, s->info.program, s->peak);
 	if (!d->history)
 		return;
 	gs_gather_past(s, &past);

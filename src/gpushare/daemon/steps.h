@@ -54,6 +54,7 @@ struct gs_step_info {
 	char partition[64];
 	pid_t registrant;
 	uint64_t start;          /* of that process */
+	uint64_t program;        /* common/program.h; 0: not known; not in the state file */
 	int local;               /* of `gpusharectl run` */
 	int admitted;            /* it has its memory, as the state file remembers */
 };

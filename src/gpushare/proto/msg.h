@@ -97,6 +97,9 @@ enum gs_signal {
 	GS_SIGNAL_DMA,   /* a copy writes it (seed 004, section III-A) */
 };
 
+/* STEP.memory, LOCAL.memory: what earlier runs of the program took. */
+#define GS_MEMORY_AUTO UINT64_MAX
+
 /* Job ids from here on are those of `gpusharectl run`; Slurm's are far below. */
 #define GS_LOCAL_JOB_FIRST 0xF0000000u
 

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpushare/proto/msg.h"
 #include "plugins/job_submit/request.h"
 #include "plugins/job_submit/site.h"
 #include "plugins/spank/values.h"
@@ -68,6 +69,8 @@ static int read_options(const struct job *job, struct gs_request *request, struc
 
 	if (memory && gs_option_memory(memory, &request->memory, err) < 0)
 		return -1;
+	if (request->memory == GS_MEMORY_AUTO)
+		request->memory = 0; /* the node's daemon knows; within the shares' part */
 	request->priority = priority != NULL;
 	return priority ? gs_option_priority(priority, &level, err) : 0;
 }

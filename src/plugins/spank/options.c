@@ -36,7 +36,8 @@ static int option(int val, const char *text, int remote)
 
 static struct spank_option options[] = {
 	{ "gpushare-mem", "SIZE",
-	  "device memory that the job may hold, as in 8G; without it, the part that "
+	  "device memory that the job may hold, as in 8G; auto: what earlier "
+	  "runs of the program took; without it, the part that "
 	  "its shares are of the GPU (needs --gres=gpushare)",
 	  1, OPTION_MEM, option },
 	{ "gpushare-priority", "N",

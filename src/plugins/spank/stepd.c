@@ -11,6 +11,7 @@
  *    may complete the job then; the last task_exit comes before either.
  */
 #define _GNU_SOURCE
+#include "common/program.h"
 #include "plugins/spank/stepd.h"
 
 #include <slurm/slurm.h>
@@ -128,6 +129,8 @@ static int describe(spank_t spank, enum gs_answer *answer, struct gs_error *err)
 	struct gs_msg_step *step = &self.step;
 	uint32_t shares = env_number(spank, "GPUSHARE_SHARES");
 	struct gs_jobinfo job;
+	char **argv = NULL;
+	int argc = 0;
 	uid_t uid;
 
 	*answer = GS_ANSWER_ABSENT;
@@ -147,6 +150,8 @@ static int describe(spank_t spank, enum gs_answer *answer, struct gs_error *err)
 		return -1;
 	}
 	step->memory = options->memory_set ? options->memory : 0;
+	if (spank_get_item(spank, S_JOB_ARGV, &argc, &argv) == ESPANK_SUCCESS && argv)
+		step->program = gs_program_key(uid, argc, argv);
 	step->priority_set = (uint32_t)options->priority_set;
 	step->priority = options->priority;
 	memcpy(step->partition, job.partition, sizeof(step->partition));

@@ -8,9 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "common/clock.h"
 #include "common/units.h"
+#include "gpushare/proto/msg.h"
 
 #define DEFAULT_SOCKET "/run/gpushare/gpushared.sock"
 #define DEFAULT_TIMEOUT_MS 5000
@@ -144,7 +146,13 @@ static int bounded(const char *text, struct gs_error *err)
 
 int gs_option_memory(const char *text, uint64_t *bytes, struct gs_error *err)
 {
-	if (bounded(text, err) < 0 || gs_parse_size(text, bytes, err) < 0)
+	if (bounded(text, err) < 0)
+		return -1;
+	if (strcasecmp(text, "auto") == 0) {
+		*bytes = GS_MEMORY_AUTO;
+		return 0;
+	}
+	if (gs_parse_size(text, bytes, err) < 0)
 		return -1;
 	if (*bytes < MEMORY_MIN)
 		return gs_fail(err, "%s is less than 1M of device memory; give a unit, as in 8G",

@@ -42,7 +42,7 @@ int gs_socket_path(const char *path, const char *node, char *out, size_t size,
 /* The GPU's index in GPUSHARE_GPU.  -1 with the reason: no number, or several. */
 int gs_gpu_index(const char *text, uint32_t *gpu, struct gs_error *err);
 
-/* --gpushare-mem: bytes, at least 1 MiB.  0, or -1 with the reason. */
+/* --gpushare-mem: bytes, at least 1 MiB; auto is GS_MEMORY_AUTO.  0, or -1 with the reason. */
 int gs_option_memory(const char *text, uint64_t *bytes, struct gs_error *err);
 
 /* --gpushare-priority: 0..GS_PRIORITY_MAX.  0, or -1 with the reason. */

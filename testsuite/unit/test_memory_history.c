@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What earlier runs took, and recognising the same program. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "common/program.h"
+#include "gpushare/daemon/memory_history.h"
+
+#define MIB (UINT64_C(1) << 20)
+
+static void the_most_of_all_runs(void **state)
+{
+	struct gs_peaks *p = gs_peaks_create();
+
+	(void)state;
+	assert_int_equal(gs_peaks_find(p, 7), 0);
+	assert_int_equal(gs_peaks_estimate(p, 7, 10, 1000 * MIB), 0);
+	gs_peaks_note(p, 7, 100 * MIB);
+	gs_peaks_note(p, 7, 50 * MIB);
+	gs_peaks_note(p, 8, 200 * MIB);
+	gs_peaks_note(p, 0, 999 * MIB); /* nobody knows which program that was */
+	gs_peaks_note(p, 9, 0);         /* it took nothing: no estimate */
+	assert_int_equal(gs_peaks_find(p, 7), 100 * MIB);
+	assert_int_equal(gs_peaks_find(p, 0), 0);
+	assert_int_equal(gs_peaks_find(p, 9), 0);
+	assert_int_equal(gs_peaks_estimate(p, 7, 10, 1000 * MIB), 110 * MIB);
+	assert_int_equal(gs_peaks_estimate(p, 7, 0, 1000 * MIB), 100 * MIB);
+	assert_int_equal(gs_peaks_estimate(p, 7, 1, 1000 * MIB), 101 * MIB);
+	gs_peaks_note(p, 10, 1);
+	assert_int_equal(gs_peaks_estimate(p, 10, 10, 1000 * MIB), MIB);
+	assert_int_equal(gs_peaks_estimate(p, 8, 1000, 1000 * MIB), 1000 * MIB);
+	gs_peaks_destroy(p);
+}
+
+static void the_oldest_are_forgotten(void **state)
+{
+	struct gs_peaks *p = gs_peaks_create();
+
+	(void)state;
+	for (uint64_t key = 1; key <= GS_PEAKS_MAX + 3; key++)
+		gs_peaks_note(p, key, key * MIB);
+	assert_int_equal(gs_peaks_find(p, 3), 0);
+	assert_int_equal(gs_peaks_find(p, 4), 4 * MIB);
+	assert_int_equal(gs_peaks_find(p, GS_PEAKS_MAX + 3), (GS_PEAKS_MAX + 3) * MIB);
+	gs_peaks_destroy(p);
+}
+
+static void write_file(const char *path, const char *text)
+{
+	FILE *f = fopen(path, "w");
+
+	assert_non_null(f);
+	fputs(text, f);
+	assert_int_equal(fclose(f), 0);
+}
+
+static void the_same_program(void **state)
+{
+	char a[] = "/tmp/gs-program-XXXXXX", b[] = "/tmp/gs-program-XXXXXX";
+	char *one[] = { a, "x", NULL }, *other[] = { b, "x", NULL }, *args[] = { a, "y", NULL };
+	char *gone[] = { "/nonexistent/program", NULL }, *joined[] = { a, "x", "", NULL };
+	uint64_t key;
+
+	(void)state;
+	close(mkstemp(a));
+	close(mkstemp(b));
+	write_file(a, "the program");
+	write_file(b, "the program");
+	key = gs_program_key(1000, 2, one);
+	assert_int_not_equal(key, 0);
+	assert_int_equal(gs_program_key(1000, 2, one), key);
+	assert_int_equal(gs_program_key(1000, 2, other), key); /* wherever it is */
+	assert_int_not_equal(gs_program_key(1001, 2, one), key);
+	assert_int_not_equal(gs_program_key(1000, 2, args), key);
+	assert_int_not_equal(gs_program_key(1000, 3, joined), key);
+	write_file(b, "the Program");
+	assert_int_not_equal(gs_program_key(1000, 2, other), key);
+	assert_int_not_equal(gs_program_key(1000, 1, gone), 0);
+	assert_int_not_equal(gs_program_key(1000, 0, gone), 0);
+	unlink(a);
+	unlink(b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_most_of_all_runs),
+		cmocka_unit_test(the_oldest_are_forgotten),
+		cmocka_unit_test(the_same_program),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
