@@ -153,6 +153,26 @@ static void mbarriers(void **state)
 	assert_int_equal(got[0], 11111);
 }
 
+/* Local memory that a function takes as it goes, another amount in each lane, and a call in between. */
+static void dynamic_stack(void **state)
+{
+	(void)state;
+	run(HEAD ".func (.reg .b32 r) sum(.reg .b64 n)\n{\n.reg .pred %p<3>; .reg .b32 %r<6>; .reg .b64 %rd<9>; .local .b32 fixed[4];\nst.local.u32 [fixed], 9999;\n"
+	    "mul.lo.u64 %rd1, n, 4; alloca.u64 %rd2, %rd1, 16; mov.u64 %rd3, 0;\n"
+	    "fill: shl.b64 %rd4, %rd3, 2; add.u64 %rd4, %rd2, %rd4; cvt.u32.u64 %r1, %rd3; st.local.u32 [%rd4], %r1; add.u64 %rd3, %rd3, 1; setp.lt.u64 %p1, %rd3, n; @%p1 bra fill;\n"
+	    "mov.u32 %r2, 0; setp.le.u64 %p2, n, 1; @%p2 bra own; sub.u64 %rd5, n, 1; call (%r2), sum, (%rd5);\n"
+	    "own: mov.u64 %rd3, 0; mov.u32 r, %r2;\nadd: shl.b64 %rd4, %rd3, 2; add.u64 %rd4, %rd2, %rd4; ld.local.u32 %r1, [%rd4]; add.u32 r, r, %r1; add.u64 %rd3, %rd3, 1;\n"
+	    "setp.lt.u64 %p1, %rd3, n; @%p1 bra add; ret;\n}\n"
+	    BEGIN("k") "and.b32 %r2, %r0, 7; add.u32 %r2, %r2, 1; cvt.u64.u32 %rd2, %r2; stacksave.u64 %rd3; alloca.u64 %rd4, %rd2, 16; stackrestore.u64 %rd3; call (%r1), sum, (%rd2);\n" END, 1, 32);
+	for (uint32_t i = 0; i < 32; i++) {
+		uint32_t want = 0;
+
+		for (uint32_t n = 1; n <= (i & 7) + 1; n++)
+			want += n * (n - 1) / 2;
+		assert_int_equal(got[i], want);
+	}
+}
+
 /* Vectors and 128 bits at once. */
 static void wide_atomics(void **state)
 {
@@ -196,7 +216,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(meet_again), cmocka_unit_test(lanes_wait_for_lanes), cmocka_unit_test(partial_masks),
-		cmocka_unit_test(block_barriers), cmocka_unit_test(mbarriers), cmocka_unit_test(wide_atomics),
+		cmocka_unit_test(block_barriers), cmocka_unit_test(mbarriers), cmocka_unit_test(dynamic_stack),
+		cmocka_unit_test(wide_atomics),
 	};
 
 	alarm(120);

@@ -415,6 +415,38 @@ int emu_h_frame_address(struct emu_warp *w, const struct emu_op *op, uint32_t ma
 	return 0;
 }
 
+int emu_h_alloca(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
+{
+	EACH(i) {
+		uint64_t size = ROW64(w, op->s[0])[i], end = w->llocal[i] + (uint64_t)op->imm;
+		uint64_t at = (end + w->lextra[i] + op->target - 1) & ~(uint64_t)(op->target - 1);
+
+		if (size > w->local_stride || at + size > w->local_stride)
+			return emu_fault(w, (int)i, EMU_FAULT_STACK, size, "local stack overflow");
+		w->lextra[i] = (uint32_t)(at + size - end);
+		ROW64(w, op->d)[i] = at;
+	}
+	return 0;
+}
+
+int emu_h_stacksave(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
+{
+	EACH(i) ROW64(w, op->d)[i] = w->llocal[i] + (uint64_t)op->imm + w->lextra[i];
+	return 0;
+}
+
+int emu_h_stackrestore(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
+{
+	EACH(i) {
+		uint64_t extra = ROW64(w, op->s[0])[i] - w->llocal[i] - (uint64_t)op->imm;
+
+		if (extra > w->lextra[i])
+			return emu_fault(w, (int)i, EMU_FAULT_STACK, ROW64(w, op->s[0])[i], "stackrestore of what stacksave did not give");
+		w->lextra[i] = (uint32_t)extra;
+	}
+	return 0;
+}
+
 /* Between a space's addresses and generic ones: imm is the window, sub 1 towards the space. */
 int emu_h_cvta(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 {

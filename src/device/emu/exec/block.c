@@ -83,6 +83,7 @@ static void warp_start(struct emu_warp *w, const struct emu_grid *g, uint32_t th
 		w->tid[1][i] = t / g->ntid[0] % g->ntid[1];
 		w->tid[2][i] = t / g->ntid[0] / g->ntid[1];
 		w->lpc[i] = w->pc;
+		w->lextra[i] = 0;
 		w->ldepth[i] = w->lframe[i] = w->llocal[i] = w->stamp[i] = 0;
 	}
 }

@@ -258,6 +258,8 @@ static int function(struct decoder *d, uint32_t index)
 			p->op[i].imm = d->func->frame_bytes;
 			p->op[i].extra[0] = (int32_t)d->func->local_bytes;
 		}
+		if (p->op[i].fn == emu_h_alloca || p->op[i].fn == emu_h_stacksave || p->op[i].fn == emu_h_stackrestore)
+			p->op[i].imm = d->func->local_bytes;
 	}
 	return resolve(d);
 }
@@ -281,8 +283,8 @@ static void measure(struct emu_program *p, uint32_t f, uint32_t depth, uint8_t *
 		p->max_depth = depth + 2;
 	on_path[f] = 1;
 	for (uint32_t i = p->func[f].entry; i < end && !p->uses_recursion; i++) {
-		if (p->op[i].cls == EMU_C_CALL_INDIRECT) {
-			p->uses_recursion = 1;
+		if (p->op[i].cls == EMU_C_CALL_INDIRECT || p->op[i].fn == emu_h_alloca) {
+			p->uses_recursion = 1; /* as deep as it gets, nobody knows */
 		} else if (p->op[i].cls == EMU_C_CALL) {
 			uint32_t callee = p->call[p->op[i].target].func;
 

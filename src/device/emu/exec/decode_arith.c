@@ -6,6 +6,11 @@
 
 #include "device/emu/exec/decode.h"
 
+static int is(const struct mods *m, const char *base)
+{
+	return strcmp(m->base, base) == 0;
+}
+
 /* Sources i.. of the instruction as one kind each; d first. */
 struct emu_op *decode_simple(struct decoder *d, const struct ptx_insn *in, emu_handler *fn, enum emu_kind dk,
 			     const enum emu_kind *sk, uint32_t nsrc, enum ptx_type type, int32_t *fix)
@@ -331,6 +336,37 @@ static int address(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 	return decode_fix(d, op->d, EMU_K_U64, fix);
 }
 
+/* alloca.type d, size{, alignment}; stacksave.type d; stackrestore.type a */
+static int stack(struct decoder *d, const struct ptx_insn *in, struct mods *m)
+{
+	static const enum emu_kind sk[1] = { EMU_K_U64 };
+	struct emu_op *op;
+	int32_t fix, row;
+
+	if (m->ntoken || m->ntype != 1 || !in->nopd || (in->nopd > 2 && in->opd[2].kind != PTX_OPD_INT))
+		return decode_unknown(d, in);
+	if (is(m, "alloca")) {
+		uint64_t align = in->nopd > 2 ? in->opd[2].bits : 8;
+
+		if (!align || align & (align - 1) || align > 4096)
+			return decode_unknown(d, in);
+		op = decode_simple(d, in, emu_h_alloca, EMU_K_U64, sk, 1, PTX_T_U64, &fix);
+		if (!op)
+			return -1;
+		op->target = (uint32_t)align;
+		return decode_fix(d, op->d, EMU_K_U64, fix);
+	}
+	if (is(m, "stacksave")) {
+		op = decode_simple(d, in, emu_h_stacksave, EMU_K_U64, sk, 0, PTX_T_U64, &fix);
+		return op ? decode_fix(d, op->d, EMU_K_U64, fix) : -1;
+	}
+	row = decode_source(d, &in->opd[0], EMU_K_U64, PTX_T_U64);
+	op = row == EMU_NO_ROW ? NULL : decode_emit(d, EMU_C_ALU, emu_h_stackrestore);
+	if (op)
+		op->s[0] = row;
+	return op ? 0 : -1;
+}
+
 static int testp(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 {
 	static const char *const names[] = { "finite", "infinite", "number", "notanumber", "normal", "subnormal" };
@@ -348,11 +384,6 @@ static int testp(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 	if (op)
 		op->sub = (uint8_t)sub;
 	return op ? 0 : -1;
-}
-
-static int is(const struct mods *m, const char *base)
-{
-	return strcmp(m->base, base) == 0;
 }
 
 static int has_cc(const struct mods *m)
@@ -380,6 +411,8 @@ int decode_arith(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 		return address(d, in, m);
 	if (is(m, "testp"))
 		return testp(d, in, m);
+	if (is(m, "alloca") || is(m, "stacksave") || is(m, "stackrestore"))
+		return stack(d, in, m);
 	if (is(m, "lop3"))
 		return lop3(d, in, m);
 	if (is(m, "addc") || is(m, "subc") || is(m, "madc"))

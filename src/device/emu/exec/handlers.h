@@ -55,6 +55,8 @@ enum emu_atom {
 };
 emu_handler emu_h_cp_async, emu_h_discard;
 
+/* imm: bytes of the function's local frame (set at its end); alloca: s[0] the size, target the alignment. */
+emu_handler emu_h_alloca, emu_h_stacksave, emu_h_stackrestore;
 emu_handler emu_h_mbarrier, emu_h_mbarrier_test, emu_h_mbarrier_pending;
 enum emu_mbarrier { EMU_MB_INIT, EMU_MB_ARRIVE, EMU_MB_DROP, EMU_MB_ARRIVE_TX, EMU_MB_EXPECT_TX, EMU_MB_COMPLETE_TX };
 emu_handler emu_h_mma, emu_h_wmma_memory, emu_h_ldmatrix, emu_h_movmatrix; /* mma.h */

@@ -143,7 +143,7 @@ static int enter(struct emu_warp *w, const struct emu_op *op, const struct emu_c
 	EACH(mask, i) {
 		struct emu_frame_rec *r = &w->stack[w->depth * EMU_LANES + i];
 		uint8_t *local = w->local + (size_t)i * w->local_stride;
-		uint32_t base = w->llocal[i] + size;
+		uint32_t base = w->llocal[i] + size + ((w->lextra[i] + 15) & ~15u);
 
 		if (base + f->local_bytes > w->local_stride)
 			return emu_fault(w, (int)i, EMU_FAULT_STACK, 0, "local stack overflow");
@@ -153,6 +153,8 @@ static int enter(struct emu_warp *w, const struct emu_op *op, const struct emu_c
 		r->pc = w->pc + 1;
 		r->frame = w->frame_off;
 		r->local = w->llocal[i];
+		r->extra = w->lextra[i];
+		w->lextra[i] = 0;
 		w->llocal[i] = base;
 		w->lframe[i] = frame;
 		w->ldepth[i] = w->depth + 1;
@@ -224,6 +226,7 @@ static void ret(struct emu_warp *w, uint32_t mask)
 			       w->frame + c->rout[k].from + i * lane, lane);
 		}
 		w->llocal[i] = r->local;
+		w->lextra[i] = r->extra;
 		w->lframe[i] = r->frame;
 		w->ldepth[i] = w->depth - 1;
 		w->lpc[i] = r->pc;

@@ -53,7 +53,7 @@ struct emu_grid {
 struct emu_block;
 
 struct emu_frame_rec {
-	uint32_t pc, frame, local;
+	uint32_t pc, frame, local, extra;
 };
 
 struct emu_warp {
@@ -71,6 +71,7 @@ struct emu_warp {
 	uint32_t barred;             /* lanes that wait at a block barrier */
 	uint32_t tid[3][EMU_LANES];
 	uint32_t lpc[EMU_LANES], ldepth[EMU_LANES], lframe[EMU_LANES], llocal[EMU_LANES];
+	uint32_t lextra[EMU_LANES];  /* bytes of alloca behind the running function's local frame */
 	uint32_t lbar[EMU_LANES];
 	uint32_t stamp[EMU_LANES];
 	uint32_t clock;
