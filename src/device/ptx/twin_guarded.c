@@ -21,12 +21,14 @@ static const char declarations[] =
 	"\t.reg .b64 %__gpushare_ctl, %__gpushare_d<4>;\n"
 	"\t.shared .align 16 .b8 __gpushare_slot[64];\n";
 
+/* All loads at once: an entry waits for them, then for the atomic, and for nothing else. */
 static const char entry_code[] =
 	PTX_NOT_THREAD_0
 	"\t@%__gpushare_q bra $__gpushare_meet;\n"
 	PTX_LOAD_CTL
 	"\tld.global.u64 %__gpushare_d2, [%__gpushare_ctl+80];\n"
 	"\tld.global.v2.u32 {%__gpushare_r0, %__gpushare_r1}, [%__gpushare_ctl+88];\n"
+	"\t$L.u32 %__gpushare_r5, [%__gpushare_ctl+64];\n"
 	"\tst.shared.v2.u32 [__gpushare_slot+32], {%__gpushare_r0, %__gpushare_r1};\n"
 	"\tst.shared.u64 [__gpushare_slot+48], %__gpushare_d2;\n"
 	PTX_TELL_STARTED;
@@ -37,16 +39,17 @@ static const char claim_code[] =
 	"\tmov.u32 %__gpushare_r1, 0;\n"
 	"\tmov.u32 %__gpushare_r2, 0;\n"
 	"\tmov.u32 %__gpushare_r3, 0;\n"
-	"\t$L.u32 %__gpushare_r4, [%__gpushare_ctl+64];\n"
-	"\tsetp.eq.u32 %__gpushare_q, %__gpushare_r4, 0;\n"
+	"\tsetp.eq.u32 %__gpushare_q, %__gpushare_r5, 0;\n"
 	"\t@%__gpushare_q bra $__gpushare_publish;\n"
 	"\tatom.global.add.u64 %__gpushare_d0, [%__gpushare_ctl], 1;\n"
-	"\tld.global.u64 %__gpushare_d2, [%__gpushare_ctl+80];\n"
 	"\tsetp.ge.u64 %__gpushare_q, %__gpushare_d0, %__gpushare_d2;\n"
 	"\t@%__gpushare_q bra $__gpushare_publish;\n"
 	"\tmov.u32 %__gpushare_r3, 1;\n"
 	"\tmov.b64 {%__gpushare_r0, %__gpushare_r6}, %__gpushare_d0;\n"
-	"\tld.shared.u32 %__gpushare_r4, [__gpushare_slot+32];\n";
+	"\tld.shared.u32 %__gpushare_r4, [__gpushare_slot+32];\n"
+	"\tcvt.u64.u32 %__gpushare_d1, %__gpushare_r4;\n"
+	"\tsetp.lt.u64 %__gpushare_q, %__gpushare_d0, %__gpushare_d1;\n"
+	"\t@%__gpushare_q bra $__gpushare_publish;\n"; /* the first row, or the only one: no division */
 
 /* Whoever is not told of a block-task leaves at once. */
 static const char publish_code[] =
