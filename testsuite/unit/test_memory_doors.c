@@ -611,22 +611,19 @@ static void sizes_of_modules(void **state)
 static void *take_and_return(void *arg)
 {
 	unsigned seed = (unsigned)(uintptr_t)arg;
-	uint64_t held[16] = { 0 }, sum = 0;
+	uint64_t held[16] = { 0 };
 
 	for (int i = 0; i < ROUNDS; i++) {
 		int k = rand_r(&seed) % 16;
 
 		if (held[k]) {
 			shim_uncharge(s, held[k]);
-			sum -= held[k];
 			held[k] = 0;
 		} else {
 			uint64_t bytes = (uint64_t)(rand_r(&seed) % 3000) * KIB + 1;
 
-			if (shim_charge(s, bytes)) {
+			if (shim_charge(s, bytes))
 				held[k] = bytes;
-				sum += bytes;
-			}
 		}
 		if (s->used > RESERVATION + THREADS * 3000 * KIB)
 			abort(); /* only what a thread is about to give back may be above */
