@@ -15,7 +15,7 @@ struct test_case {
 	const char *file, *kernel;
 	unsigned grid[3], block[3], shared;
 	const char *args;
-	enum { CASE_PLAIN, CASE_LARGE, CASE_LACKS } kind; /* cases.def */
+	enum { CASE_PLAIN, CASE_LARGE, CASE_LACKS, CASE_RANDOM } kind; /* cases.def, random.h */
 };
 
 struct settings { int32_t steps[5]; double scale; char mode; };

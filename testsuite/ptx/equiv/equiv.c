@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "random.h"
 #include "subject.h"
 
 #define G(x, y, z) { x, y, z }
@@ -60,8 +61,14 @@ static int large;
 static int admits(const struct subject *s, const struct form *f)
 {
 	for (uint32_t i = 0; i < s->t->nkernel; i++)
-		if (strcmp(s->t->kernel[i].name, s->c->kernel) == 0)
-			return (s->t->kernel[i].forms & PTX_FORM_BIT(f->form)) != 0;
+		if (strcmp(s->t->kernel[i].name, s->c->kernel) == 0) {
+			const struct ptx_kernel *k = &s->t->kernel[i];
+			const unsigned *b = s->c->block;
+
+			if (f->form == PTX_FORM_PERSISTENT && k->whole_warps && b[1] * b[2] > 1 && b[0] % 32)
+				return 0; /* transform.h */
+			return (k->forms & PTX_FORM_BIT(f->form)) != 0;
+		}
 	return 0;
 }
 
@@ -81,7 +88,7 @@ static unsigned run_probed(struct subject *s, const struct form *f, unsigned *wa
 		const struct way w = { .workers = 1 + k % 4, .chunk = 1 + k / 4 % 4, .chunk_max = 64,
 				       .chunk_ns = k % 2 ? 100000 : 0, .probe_every = k };
 
-		if (s->c->kind == CASE_LARGE && k < 16)
+		if (s->c->kind == CASE_LARGE && k < 64)
 			continue; /* thousands of launches teach nothing more */
 		evictions += subject_run(s, f->form, f->run, w);
 		++*ways;
@@ -94,9 +101,10 @@ static unsigned run_plain(struct subject *s, const struct form *f, unsigned *way
 {
 	unsigned evictions = subject_run(s, f->form, f->run, (struct way){ .workers = 5, .chunk = 7, .chunk_max = 7 });
 
-	for (unsigned i = 0; i < (large ? 8 : 3); i++) {
+	for (unsigned i = 0; i < (large ? 4 : 3); i++) {
 		const struct way w = { .workers = 1 + (i + seed) % 4 * (large ? 8 : 1), .chunk = 1 + i, .chunk_max = 8,
-				       .chunk_ns = 2000, .limit_us = 1 + i * 60, .limit = i % 3 ? 0 : 1,
+				       .chunk_ns = 2000,
+				       .limit_us = (s->c->kind == CASE_LARGE ? 300 : 1) + i * 60, .limit = i % 3 ? 0 : 1,
 				       .seed = seed + i };
 
 		evictions += subject_run(s, f->form, f->run, w);
@@ -104,7 +112,7 @@ static unsigned run_plain(struct subject *s, const struct form *f, unsigned *way
 	}
 	for (unsigned i = 0; i < 2; i++) { /* by the proxy */
 		const struct way w = { .workers = 2 + (i + seed) % 4, .chunk = 1 + i, .chunk_max = 8, .chunk_ns = 2000,
-				       .limit_us = 1 + i * 80, .proxy = 1, .seed = seed + i };
+				       .limit_us = (s->c->kind == CASE_LARGE ? 300 : 1) + i * 80, .proxy = 1, .seed = seed + i };
 
 		evictions += subject_run(s, f->form, f->run, w);
 		++*ways;
@@ -213,6 +221,8 @@ static void usage(FILE *to)
 	      "Run kernels and their twins with evictions and compare the memory they leave.\n"
 	      "  --large            the large grids too\n"
 	      "  --seed N           of the times of random evictions\n"
+	      "  --random N         N kernels made from the seed and those after it, instead of the table\n"
+	      "  --print            the text of the kernel that the seed makes\n"
 	      "  --mutation NAME    with a deliberate bug in the twins; succeeds if it is not seen\n"
 	      "  --list-mutations   name, kernel that shows it, meaning\n"
 	      "  --list             the kernels and their grids\n", to);
@@ -280,6 +290,19 @@ static int run_all(char **names)
 	return 0;
 }
 
+/* Kernels from seeds, first to first + n - 1. */
+static int run_random(unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		struct test_case c = random_case(seed + i);
+
+		printf("%s: ", c.file);
+		run_case(&c);
+	}
+	printf("%u random kernels are equivalent\n", n);
+	return 0;
+}
+
 static void list(void)
 {
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
@@ -295,8 +318,11 @@ int main(int argc, char **argv)
 	static const struct option options[] = {
 		{ "large", no_argument, NULL, 'l' }, { "seed", required_argument, NULL, 's' },
 		{ "mutation", required_argument, NULL, 'm' }, { "list-mutations", no_argument, NULL, 'M' },
-		{ "list", no_argument, NULL, 'k' }, { "help", no_argument, NULL, 'h' }, { NULL, 0, NULL, 0 },
+		{ "list", no_argument, NULL, 'k' },
+		{ "random", required_argument, NULL, 'r' }, { "print", no_argument, NULL, 'p' }, { "help", no_argument, NULL, 'h' }, { NULL, 0, NULL, 0 },
 	};
+
+	unsigned nrandom = 0;
 
 	for (int o; (o = getopt_long(argc, argv, "+h", options, NULL)) != -1;) {
 		switch (o) {
@@ -309,6 +335,8 @@ int main(int argc, char **argv)
 				return 2;
 			}
 			break;
+		case 'r': nrandom = (unsigned)strtoul(optarg, NULL, 10); break;
+		case 'p': fputs(random_text(seed), stdout); return 0;
 		case 'M': mutation_list(); return 0;
 		case 'k': list(); return 0;
 		case 'h': usage(stdout); return 0;
@@ -321,5 +349,5 @@ int main(int argc, char **argv)
 	}
 	rig.folder = argv[optind + 1];
 	open_board(argv[optind]);
-	return run_all(argv + optind + 2);
+	return nrandom ? run_random(nrandom) : run_all(argv + optind + 2);
 }
