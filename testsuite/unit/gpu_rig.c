@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Fake clients and the GPU below them; see gpu_rig.h. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "gpu_rig.h"
+
+struct gs_gpu *gpu;
+uint64_t now;
+
+struct gs_gpu_options options_of(const char *policy)
+{
+	struct gs_gpu_options o = {
+		.policy = policy,
+		.idle_grace_ns = 200 * US,
+		.evict_deadline_ns = 100 * MS,
+	};
+
+	gs_sched_defaults(&o.sched);
+	return o;
+}
+
+void begin(const char *policy)
+{
+	struct gs_gpu_options o = options_of(policy);
+	struct gs_error err;
+
+	now = T0;
+	gpu = gs_gpu_create(0, &o, now, &err);
+	assert_non_null(gpu);
+}
+
+void join_as(struct client *c, uint64_t id, int32_t priority, int adopted)
+{
+	struct gs_tenant_params p = { .id = id, .page = c->page, .tally = &c->tally,
+				      .kernels = &c->map, .priority = priority,
+				      .shares = 50, .name = "a client" };
+
+	c->tenant = gs_gpu_add(gpu, &p, adopted, now);
+	assert_non_null(c->tenant);
+}
+
+struct client *join(uint64_t id, int32_t priority)
+{
+	struct client *c = calloc(1, sizeof(*c));
+
+	assert_non_null(c);
+	c->page = aligned_alloc(64, sizeof(*c->page));
+	assert_non_null(c->page);
+	memset(c->page, 0, sizeof(*c->page));
+	join_as(c, id, priority, 0);
+	return c;
+}
+
+void leave(struct client *c)
+{
+	if (c->tenant)
+		gs_gpu_remove(gpu, c->tenant, now);
+	gs_tally_fini(&c->tally);
+	free(c->page);
+	free(c);
+}
+
+uint64_t turn(uint64_t after)
+{
+	now += after;
+	return gs_gpu_turn(gpu, now);
+}
+
+void go(struct client *c, unsigned i, uint32_t from, uint32_t to, unsigned by)
+{
+	assert_true(gs_kstate_writers(from, to) & by);
+	assert_true(gs_stub_move(&c->page->stub[i], from, to));
+}
+
+uint32_t state(struct client *c, unsigned i)
+{
+	return gs_page_load(c->page->stub[i].kstate);
+}
+
+uint32_t has_turn(struct client *c)
+{
+	return gs_page_load(c->page->turn);
+}
+
+void prepare(struct client *c, unsigned i, uint64_t nt, int evictable)
+{
+	struct gs_stub *s = &c->page->stub[i];
+
+	assert_int_equal(state(c, i), GS_K_PREP);
+	gs_page_store(s->started, 0);
+	gs_page_store(s->nt, nt);
+	gs_page_store(s->done, 0);
+	gs_page_store(s->alone_ns, 10 * MS);
+	gs_page_store(s->flags, evictable ? GS_STUB_EVICTABLE : 0);
+	gs_page_store(s->seq, c->seq++);
+}
+
+void launch(struct client *c, unsigned i, uint64_t nt, int evictable)
+{
+	prepare(c, i, nt, evictable);
+	if (has_turn(c)) {
+		go(c, i, GS_K_PREP, GS_K_RUNNING, GS_BY_CLIENT);
+		gs_page_store(c->page->stub[i].started, 1);
+	} else {
+		go(c, i, GS_K_PREP, GS_K_READY, GS_BY_CLIENT);
+		gs_gpu_bell(c->tenant);
+	}
+}
+
+void agent(struct client *c)
+{
+	for (unsigned i = 0; i < GS_PAGE_STUBS; i++)
+		if (state(c, i) == GS_K_TORUN) {
+			gs_page_store(c->page->stub[i].started, 0);
+			go(c, i, GS_K_TORUN, GS_K_RUNNING, GS_BY_CLIENT);
+			gs_page_store(c->page->stub[i].started, 1);
+		}
+	gs_page_store(c->page->heard, gs_page_load(c->page->bell));
+}
+
+void finish(struct client *c, unsigned i)
+{
+	struct gs_stub *s = &c->page->stub[i];
+
+	gs_page_store(s->done, gs_page_load(s->nt));
+	go(c, i, state(c, i), GS_K_DONE, GS_BY_GPU);
+}
+
+void evicted(struct client *c, unsigned i, uint64_t done)
+{
+	gs_page_store(c->page->stub[i].done, done);
+	go(c, i, GS_K_TOEVICT, GS_K_READY, GS_BY_GPU);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The bridge between pages and the scheduler, driven by fake clients that
+ * write plain structs, with time as a parameter: what its tests share.
+ */
+#ifndef GPUSHARE_TEST_GPU_RIG_H
+#define GPUSHARE_TEST_GPU_RIG_H
+
+#include "common/clock.h"
+#include "gpushare/daemon/gpu.h"
+#include "gpushare/daemon/watch.h"
+#include "gpushare/proto/page.h"
+
+#define MS GS_NS_PER_MS
+#define US GS_NS_PER_US
+#define T0 (1000 * MS)
+
+/* A client that plays by the rules, and the GPU below it. */
+struct client {
+	struct gs_page *page;
+	struct gs_tally tally;
+	struct gs_kernel_map map;
+	struct gs_tenant *tenant;
+	uint64_t seq;
+};
+
+extern struct gs_gpu *gpu;
+extern uint64_t now;
+
+struct gs_gpu_options options_of(const char *policy);
+void begin(const char *policy);
+void join_as(struct client *c, uint64_t id, int32_t priority, int adopted);
+struct client *join(uint64_t id, int32_t priority);
+void leave(struct client *c);
+uint64_t turn(uint64_t after);
+/* A move that the table allows to the one who makes it. */
+void go(struct client *c, unsigned i, uint32_t from, uint32_t to, unsigned by);
+uint32_t state(struct client *c, unsigned i);
+uint32_t has_turn(struct client *c);
+void prepare(struct client *c, unsigned i, uint64_t nt, int evictable);
+/* Launch: straight to the driver with the turn, else ask. */
+void launch(struct client *c, unsigned i, uint64_t nt, int evictable);
+/* The client's agent: launches what is TORUN, has heard the bell. */
+void agent(struct client *c);
+void finish(struct client *c, unsigned i);
+void evicted(struct client *c, unsigned i, uint64_t done);
+
+#endif

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Clients that come with kernels under way, die, or write nonsense. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "gpu_rig.h"
+
+static void test_unstarted_needs_the_bell(void **unused)
+{
+	struct client *low, *high;
+
+	(void)unused;
+	begin("piv");
+	low = join(1, 1);
+	high = join(2, 10);
+	launch(low, 0, 100, 1);
+	turn(0);
+	agent(low);
+	gs_page_store(low->page->stub[0].started, 0); /* still in its stream */
+	turn(1 * MS);
+	launch(high, 0, 1, 1);
+	turn(0);
+	assert_int_equal(state(low, 0), GS_K_TOEVICT);
+	turn(1 * MS);
+	assert_false(has_turn(high));
+	gs_page_store(low->page->heard, gs_page_load(low->page->bell));
+	turn(50 * US);
+	assert_true(has_turn(high));
+	/* It starts, finds the limit 0 and leaves without having done a thing. */
+	gs_page_store(low->page->stub[0].started, 1);
+	evicted(low, 0, 0);
+	turn(1 * MS);
+	assert_int_equal(low->tally.preemptions, 0);
+	assert_int_equal(state(low, 0), GS_K_READY);
+	leave(low);
+	leave(high);
+	gs_gpu_destroy(gpu);
+}
+
+static void test_launch_past_the_check_is_caught(void **unused)
+{
+	struct client *low, *high;
+
+	(void)unused;
+	begin("piv");
+	low = join(1, 1);
+	high = join(2, 10);
+	launch(low, 0, 100, 1);
+	turn(0);
+	agent(low);
+	turn(1 * MS);
+	launch(high, 0, 1, 1);
+	turn(0); /* low has lost the turn */
+	prepare(low, 1, 100, 1);
+	go(low, 1, GS_K_PREP, GS_K_RUNNING, GS_BY_CLIENT); /* it had read turn == 1 before */
+	gs_page_store(low->page->stub[1].started, 1);
+	evicted(low, 0, 10);
+	turn(50 * US);
+	assert_int_equal(state(low, 1), GS_K_TOEVICT);
+	assert_false(has_turn(high));
+	evicted(low, 1, 10);
+	turn(50 * US);
+	assert_true(has_turn(high));
+	assert_int_equal(low->tally.preemptions, 2);
+	leave(low);
+	leave(high);
+	gs_gpu_destroy(gpu);
+}
+
+static void test_death_frees_the_gpu(void **unused)
+{
+	struct client *a, *b;
+
+	(void)unused;
+	begin("piv");
+	a = join(1, 10);
+	b = join(2, 1);
+	launch(a, 0, 100, 1);
+	turn(0);
+	agent(a);
+	launch(b, 0, 100, 1);
+	turn(1 * MS);
+	assert_int_equal(state(b, 0), GS_K_READY);
+	gs_gpu_remove(gpu, a->tenant, now);
+	a->tenant = NULL;
+	turn(0);
+	assert_int_equal(state(b, 0), GS_K_TORUN);
+	leave(a);
+	leave(b);
+	gs_gpu_destroy(gpu);
+}
+
+static void test_death_while_draining(void **unused)
+{
+	struct client *a, *b;
+
+	(void)unused;
+	begin("piv");
+	a = join(1, 1);
+	b = join(2, 10);
+	launch(a, 0, 100, 1);
+	turn(0);
+	agent(a);
+	launch(b, 0, 100, 1);
+	turn(1 * MS);
+	assert_int_equal(state(a, 0), GS_K_TOEVICT);
+	gs_gpu_remove(gpu, a->tenant, now);
+	a->tenant = NULL;
+	turn(0);
+	assert_int_equal(state(b, 0), GS_K_TORUN);
+	leave(a);
+	leave(b);
+	gs_gpu_destroy(gpu);
+}
+
+static void test_adoption(void **unused)
+{
+	struct client *a, *b;
+
+	(void)unused;
+	begin("piv");
+	/* Two clients that ran without a daemon: both think that they may. */
+	a = join(1, 1);
+	b = join(2, 10);
+	gs_gpu_remove(gpu, a->tenant, now);
+	gs_gpu_remove(gpu, b->tenant, now);
+	gs_page_store(a->page->turn, 1);
+	gs_page_store(b->page->turn, 1);
+	a->seq = 7;
+	launch(a, 0, 100, 1);
+	launch(b, 0, 100, 1);
+	join_as(a, 11, 1, 1);
+	join_as(b, 12, 10, 1);
+	assert_true(has_turn(a));
+	assert_int_equal(state(a, 0), GS_K_RUNNING);
+	assert_false(has_turn(b));
+	assert_int_equal(state(b, 0), GS_K_TOEVICT);
+	evicted(b, 0, 10);
+	turn(1 * MS); /* b is runnable and more urgent */
+	assert_int_equal(state(a, 0), GS_K_TOEVICT);
+	evicted(a, 0, 20);
+	turn(50 * US);
+	assert_int_equal(state(b, 0), GS_K_TORUN);
+	assert_int_equal(a->tally.launches, 8); /* the earlier daemon's as well */
+	assert_int_equal(a->tally.preemptions, 1);
+	leave(a);
+	leave(b);
+	gs_gpu_destroy(gpu);
+}
+
+static void test_hostile_page(void **unused)
+{
+	struct client *a, *b;
+	uint32_t kstate;
+
+	(void)unused;
+	begin("piv");
+	a = join(1, 1);
+	b = join(2, 1);
+	memset(a->page, 0xff, sizeof(*a->page));
+	gs_gpu_bell(a->tenant);
+	turn(0);
+	assert_true(gs_tenant_bad(a->tenant, &kstate));
+	assert_int_equal(kstate, UINT32_MAX);
+	assert_false(gs_tenant_bad(b->tenant, &kstate));
+	/* Absurd figures in a legal state harm nobody. */
+	memset(a->page, 0, sizeof(*a->page));
+	gs_page_store(b->page->stub[3].nt, UINT64_MAX);
+	gs_page_store(b->page->stub[3].done, UINT64_MAX);
+	gs_page_store(b->page->stub[3].alone_ns, UINT64_MAX);
+	gs_page_store(b->page->stub[3].kernel, UINT32_MAX);
+	gs_page_store(b->page->stub[3].seq, UINT64_MAX);
+	gs_page_store(b->page->stub[3].kstate, GS_K_READY);
+	gs_page_store(b->page->bell, UINT32_MAX);
+	gs_gpu_bell(b->tenant);
+	turn(1 * MS);
+	assert_int_equal(state(b, 3), GS_K_TORUN);
+	assert_false(gs_tenant_bad(b->tenant, &kstate));
+	leave(a);
+	leave(b);
+	gs_gpu_destroy(gpu);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_unstarted_needs_the_bell),
+		cmocka_unit_test(test_launch_past_the_check_is_caught),
+		cmocka_unit_test(test_death_frees_the_gpu),
+		cmocka_unit_test(test_death_while_draining),
+		cmocka_unit_test(test_adoption),
+		cmocka_unit_test(test_hostile_page),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* How a turn ends: evictions and their races, clients that do not leave, the next one beside the last. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "gpu_rig.h"
+
+/* The next client's turn begins while the last one's block-tasks end. */
+static void test_overlap(void **unused)
+{
+	struct gs_gpu_options o = options_of("piv");
+	struct client *low, *high, *top;
+	struct gs_error err;
+
+	(void)unused;
+	o.overlap_ns = 20 * US;
+	now = T0;
+	gpu = gs_gpu_create(0, &o, now, &err);
+	assert_non_null(gpu);
+	low = join(1, 1);
+	high = join(2, 10);
+	top = join(3, 20);
+	launch(low, 0, 1000, 1);
+	gs_page_store(low->page->stub[0].leave_ns, 10 * US);
+	turn(0);
+	agent(low);
+	turn(5 * MS);
+	launch(high, 0, 10, 1);
+	gs_page_store(high->page->stub[0].leave_ns, 10 * US);
+	assert_true(turn(1 * MS) <= now + 50 * US);
+	assert_false(has_turn(low));
+	assert_int_equal(state(low, 0), GS_K_TOEVICT);
+	assert_true(has_turn(high));
+	assert_int_equal(state(high, 0), GS_K_TORUN);
+	agent(low);
+	agent(high);
+	/* One at a time on its way out: a third waits for the first to be gone. */
+	launch(top, 0, 10, 1);
+	turn(20 * US);
+	assert_true(has_turn(high));
+	assert_int_equal(state(high, 0), GS_K_RUNNING);
+	evicted(low, 0, 400);
+	turn(40 * US);
+	assert_int_equal(low->tally.evictions, 1);
+	assert_int_equal(low->tally.sample_us[0], 60);
+	assert_int_equal(low->tally.active_ns, 6 * MS + 60 * US);
+	assert_int_equal(high->tally.waiting_ns, 0);
+	assert_false(has_turn(high));
+	assert_true(has_turn(top));
+	assert_int_equal(state(high, 0), GS_K_TOEVICT);
+	agent(high);
+	agent(top);
+	/* Done as it was told to leave: no task any more. */
+	finish(high, 0);
+	finish(top, 0);
+	turn(1 * MS);
+	turn(200 * US);
+	assert_true(has_turn(low));
+	assert_int_equal(state(low, 0), GS_K_TORUN);
+	assert_int_equal(high->tally.preemptions, 0);
+	leave(low);
+	leave(high);
+	leave(top);
+	gs_gpu_destroy(gpu);
+}
+
+/* Long block-tasks: the next client is told shortly before they should have ended. */
+static void test_overlap_waits_for_long_block_tasks(void **unused)
+{
+	struct gs_gpu_options o = options_of("piv");
+	struct client *low, *high;
+	struct gs_error err;
+
+	(void)unused;
+	o.overlap_ns = 20 * US;
+	for (int known = 0; known < 2; known++) {
+		now = T0;
+		gpu = gs_gpu_create(0, &o, now, &err);
+		assert_non_null(gpu);
+		low = join(1, 1);
+		high = join(2, 10);
+		launch(low, 0, 1000, 1);
+		gs_page_store(low->page->stub[0].leave_ns, known ? 100 * US : 0);
+		turn(0);
+		agent(low);
+		launch(high, 0, 10, 1);
+		turn(1 * MS);
+		assert_int_equal(state(low, 0), GS_K_TOEVICT);
+		agent(low);
+		turn(70 * US);
+		assert_false(has_turn(high));
+		turn(15 * US);
+		assert_int_equal(has_turn(high), known);
+		evicted(low, 0, 400);
+		turn(15 * US);
+		assert_true(has_turn(high));
+		leave(low);
+		leave(high);
+		gs_gpu_destroy(gpu);
+	}
+}
+
+/* Whoever is gone, on its way out or with the turn: nothing of it is left behind. */
+static void test_overlap_and_death(void **unused)
+{
+	struct gs_gpu_options o = options_of("piv");
+	struct client *low, *high;
+	struct gs_error err;
+
+	(void)unused;
+	o.overlap_ns = 20 * US;
+	for (int who = 0; who < 2; who++) {
+		now = T0;
+		gpu = gs_gpu_create(0, &o, now, &err);
+		assert_non_null(gpu);
+		low = join(1, 1);
+		high = join(2, 10);
+		launch(low, 0, 1000, 1);
+		gs_page_store(low->page->stub[0].leave_ns, 10 * US);
+		turn(0);
+		agent(low);
+		launch(high, 0, 10, 1);
+		turn(1 * MS);
+		assert_int_equal(state(low, 0), GS_K_TOEVICT);
+		if (who == 0) {
+			leave(low);
+			turn(10 * US);
+			assert_true(has_turn(high));
+			leave(high);
+		} else {
+			leave(high);
+			turn(10 * US);
+			assert_false(has_turn(low)); /* it has not left yet */
+			evicted(low, 0, 400);
+			turn(10 * US);
+			assert_true(has_turn(low));
+			leave(low);
+		}
+		gs_gpu_destroy(gpu);
+	}
+}
+
+static void test_done_wins_the_race_with_toevict(void **unused)
+{
+	struct client *low, *high;
+
+	(void)unused;
+	begin("piv");
+	low = join(1, 1);
+	high = join(2, 10);
+	launch(low, 0, 100, 1);
+	turn(0);
+	agent(low);
+	turn(1 * MS);
+	launch(high, 0, 1, 1);
+	turn(0);
+	assert_int_equal(state(low, 0), GS_K_TOEVICT);
+	finish(low, 0); /* TOEVICT -> DONE: it came too late to matter */
+	turn(30 * US);
+	assert_true(has_turn(high));
+	assert_int_equal(low->tally.preemptions, 0);
+	leave(low);
+	leave(high);
+	gs_gpu_destroy(gpu);
+}
+
+static void test_torun_is_taken_back(void **unused)
+{
+	struct client *low, *high;
+
+	(void)unused;
+	begin("piv");
+	low = join(1, 1);
+	high = join(2, 10);
+	launch(low, 0, 100, 1);
+	turn(0);
+	assert_int_equal(state(low, 0), GS_K_TORUN); /* not launched yet */
+	launch(high, 0, 1, 1);
+	turn(0);
+	assert_int_equal(state(low, 0), GS_K_READY);
+	assert_true(has_turn(high));
+	assert_int_equal(low->tally.preemptions, 0);
+	leave(low);
+	leave(high);
+	gs_gpu_destroy(gpu);
+}
+
+static void test_unevictable_is_waited_for(void **unused)
+{
+	struct client *low, *high;
+
+	(void)unused;
+	begin("piv");
+	low = join(1, 1);
+	high = join(2, 10);
+	launch(low, 0, 100, 0);
+	turn(0);
+	agent(low);
+	turn(1 * MS);
+	launch(high, 0, 1, 1);
+	turn(0);
+	agent(low);
+	assert_int_equal(state(low, 0), GS_K_RUNNING);
+	turn(50 * MS);
+	assert_false(has_turn(high));
+	assert_false(has_turn(low));
+	finish(low, 0);
+	turn(1 * MS);
+	assert_true(has_turn(high));
+	leave(low);
+	leave(high);
+	gs_gpu_destroy(gpu);
+}
+
+static void test_deadline_bounds_the_wait(void **unused)
+{
+	struct gs_gpu_status st;
+	struct client *low, *high;
+
+	(void)unused;
+	begin("piv");
+	low = join(1, 1);
+	high = join(2, 10);
+	launch(low, 0, 100, 1);
+	turn(0);
+	agent(low);
+	turn(1 * MS);
+	launch(high, 0, 1, 1);
+	turn(0);
+	turn(99 * MS);
+	assert_false(has_turn(high));
+	turn(2 * MS);
+	assert_true(has_turn(high));
+	gs_gpu_status(gpu, &st);
+	assert_int_equal(st.overdue, 1);
+	/* It does leave in the end, and is then runnable like any other. */
+	evicted(low, 0, 50);
+	turn(1 * MS);
+	assert_int_equal(low->tally.preemptions, 1);
+	assert_int_equal(state(low, 0), GS_K_READY);
+	agent(high);
+	finish(high, 0);
+	turn(0);
+	turn(200 * US);
+	assert_int_equal(state(low, 0), GS_K_TORUN);
+	leave(low);
+	leave(high);
+	gs_gpu_destroy(gpu);
+}
+
+/* SIGSTOP: it cannot be told to leave, so nobody waits for it, and its time does not count. */
+static void test_stopped_holder(void **unused)
+{
+	struct client *low, *high;
+	uint64_t waited;
+
+	(void)unused;
+	begin("piv");
+	low = join(1, 1);
+	high = join(2, 10);
+	launch(high, 0, 100, 1);
+	turn(0);
+	agent(high);
+	turn(1 * MS);
+	assert_true(has_turn(high));
+	assert_int_equal(gs_tenant_matters(high->tenant), 1);
+	assert_int_equal(gs_tenant_stopped(high->tenant, 1, now), 1);
+	assert_int_equal(gs_tenant_stopped(high->tenant, 1, now), 0);
+	turn(1 * MS);
+	assert_true(has_turn(high)); /* nobody else wants it */
+	launch(low, 0, 1, 1);
+	turn(0);
+	assert_true(has_turn(low)); /* long before the deadline, and below in priority */
+	assert_false(has_turn(high));
+	assert_int_equal(state(high, 0), GS_K_TOEVICT);
+	turn(50 * MS);
+	assert_true(has_turn(low));
+	gs_gpu_settle(gpu, now);
+	waited = high->tally.waiting_ns;
+	turn(50 * MS);
+	gs_gpu_settle(gpu, now);
+	assert_int_equal(high->tally.waiting_ns, waited);
+	assert_int_equal(gs_tenant_stopped(high->tenant, 0, now), 1);
+	evicted(high, 0, 50);
+	gs_gpu_bell(high->tenant);
+	turn(1 * MS);
+	assert_false(has_turn(low)); /* it goes on, and has priority again */
+	assert_int_equal(state(low, 0), GS_K_READY);
+	assert_true(has_turn(high));
+	leave(low);
+	leave(high);
+	gs_gpu_destroy(gpu);
+}
+
+static void test_stopped_waits_for_nothing(void **unused)
+{
+	struct client *low, *high;
+
+	(void)unused;
+	begin("piv");
+	low = join(1, 1);
+	high = join(2, 10);
+	launch(low, 0, 100, 0);
+	turn(0);
+	agent(low);
+	launch(high, 0, 1, 1);
+	turn(1 * MS); /* low is to leave, and cannot */
+	assert_false(has_turn(low));
+	assert_int_equal(gs_tenant_stopped(high->tenant, 1, now), 1);
+	finish(low, 0);
+	launch(low, 1, 1, 1);
+	turn(1 * MS);
+	assert_false(has_turn(high));
+	assert_true(has_turn(low));
+	assert_int_equal(gs_tenant_stopped(high->tenant, 0, now), 1);
+	agent(low);
+	finish(low, 1);
+	turn(1 * MS);
+	turn(1 * MS);
+	assert_true(has_turn(high));
+	leave(low);
+	leave(high);
+	gs_gpu_destroy(gpu);
+}
+
+/* It is stopped while it leaves. */
+static void test_stopped_on_its_way_out(void **unused)
+{
+	struct client *low, *high;
+
+	(void)unused;
+	begin("piv");
+	low = join(1, 1);
+	high = join(2, 10);
+	launch(low, 0, 100, 1);
+	turn(0);
+	agent(low);
+	turn(1 * MS);
+	launch(high, 0, 1, 1);
+	turn(0);
+	assert_false(has_turn(high));
+	assert_int_equal(gs_tenant_stopped(low->tenant, 1, now), 1);
+	turn(0);
+	assert_true(has_turn(high));
+	leave(low);
+	leave(high);
+	gs_gpu_destroy(gpu);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_overlap),
+		cmocka_unit_test(test_overlap_waits_for_long_block_tasks),
+		cmocka_unit_test(test_overlap_and_death),
+		cmocka_unit_test(test_stopped_holder),
+		cmocka_unit_test(test_stopped_waits_for_nothing),
+		cmocka_unit_test(test_stopped_on_its_way_out),
+		cmocka_unit_test(test_done_wins_the_race_with_toevict),
+		cmocka_unit_test(test_torun_is_taken_back),
+		cmocka_unit_test(test_unevictable_is_waited_for),
+		cmocka_unit_test(test_deadline_bounds_the_wait),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Any order of events: one client on the GPU at a time, and every launch accounted for. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "gpu_rig.h"
+
+static uint64_t dice_state;
+
+static unsigned dice(unsigned sides)
+{
+	dice_state = dice_state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+	return (unsigned)(dice_state >> 33) % sides;
+}
+
+#define PLAYERS 4
+#define LAUNCHES 60
+#define PLAYED_STUBS 3
+
+/* One step of one stub: the driver starts it, it ends, it leaves, it is reclaimed. */
+static void play_stub(struct client *c, unsigned i)
+{
+	struct gs_stub *s = &c->page->stub[i];
+	uint32_t k = state(c, i), started = gs_page_load(s->started);
+
+	if (k == GS_K_DONE) {
+		go(c, i, GS_K_DONE, GS_K_PREP, GS_BY_CLIENT);
+	} else if (k == GS_K_RUNNING && !started) {
+		gs_page_store(s->started, 1);
+	} else if (k == GS_K_TOEVICT && !started) {
+		gs_page_store(s->started, 1); /* finds the limit 0 */
+		evicted(c, i, gs_page_load(s->done));
+	} else if (k == GS_K_RUNNING && dice(4) == 0) {
+		finish(c, i);
+	} else if (k == GS_K_TOEVICT) {
+		uint64_t done = gs_page_load(s->done) + 1 + dice(30);
+
+		if (done >= gs_page_load(s->nt))
+			finish(c, i);
+		else
+			evicted(c, i, done);
+	}
+}
+
+static void play(struct client *c)
+{
+	unsigned i = dice(PLAYED_STUBS);
+
+	if (dice(3) == 0)
+		agent(c);
+	if (state(c, i) == GS_K_PREP && c->seq < LAUNCHES && dice(3) == 0) {
+		int evictable = dice(5) != 0;
+
+		launch(c, i, 100, evictable);
+		/* Still in its stream.  One that cannot leave would then not be
+		 * waited for, and start beside the next client's. */
+		if (state(c, i) == GS_K_RUNNING && evictable && dice(2))
+			gs_page_store(c->page->stub[i].started, 0);
+	} else {
+		play_stub(c, i);
+	}
+}
+
+static int is_through(struct client *c)
+{
+	for (unsigned i = 0; i < PLAYED_STUBS; i++)
+		if (state(c, i) != GS_K_PREP && state(c, i) != GS_K_DONE)
+			return 0;
+	return c->seq == LAUNCHES;
+}
+
+/* At most one has the turn; none has it while another's kernel is on the GPU. */
+static void assert_exclusive(struct client **c)
+{
+	int turns = 0, on_gpu = 0;
+
+	for (int p = 0; p < PLAYERS; p++) {
+		int running = 0;
+
+		for (unsigned i = 0; i < PLAYED_STUBS; i++)
+			running |= (state(c[p], i) == GS_K_RUNNING ||
+				    state(c[p], i) == GS_K_TOEVICT) &&
+				   gs_page_load(c[p]->page->stub[i].started);
+		turns += has_turn(c[p]) != 0;
+		on_gpu += running;
+		if (running && !has_turn(c[p]))
+			for (int q = 0; q < PLAYERS; q++)
+				assert_false(has_turn(c[q]));
+	}
+	assert_true(turns <= 1);
+	assert_true(on_gpu <= 1);
+}
+
+static void test_any_order_of_events(void **unused)
+{
+	const char *policy;
+
+	(void)unused;
+	for (size_t n = 0; (policy = gs_sched_policy_name(n)); n++)
+		for (unsigned game = 0; game < 25; game++) {
+			struct client *c[PLAYERS];
+			uint64_t steps = 0;
+			int through = 0;
+
+			dice_state = 1000 * n + game;
+			begin(policy);
+			for (int p = 0; p < PLAYERS; p++)
+				c[p] = join((uint64_t)p + 1, (int32_t)dice(3));
+			while (through < PLAYERS) {
+				/* A game that does not end is a GPU that nobody gets. */
+				assert_true(++steps < 200000);
+				play(c[dice(PLAYERS)]);
+				if (dice(2))
+					turn((10 + dice(300)) * US);
+				assert_exclusive(c);
+				for (through = 0; through < PLAYERS; through++)
+					if (!is_through(c[through]))
+						break;
+			}
+			turn(20 * MS);
+			for (int p = 0; p < PLAYERS; p++) {
+				gs_gpu_remove(gpu, c[p]->tenant, now);
+				c[p]->tenant = NULL;
+				assert_int_equal(c[p]->tally.launches, LAUNCHES);
+				assert_int_equal(c[p]->tally.turnaround_ns,
+						 c[p]->tally.active_ns + c[p]->tally.waiting_ns);
+				leave(c[p]);
+			}
+			gs_gpu_destroy(gpu);
+		}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_any_order_of_events),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

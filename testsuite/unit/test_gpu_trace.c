@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What is remembered: the trace, what a page tells, the tally. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "gpushare/daemon/trace.h"
+#include "gpu_rig.h"
+
+static const struct gs_trace_record *record_of(const struct gs_trace_image *image, uint64_t id,
+					       enum gs_trace_kind kind, unsigned nth)
+{
+	for (size_t i = 0; i < image->records; i++)
+		if (image->record[i].kind == (uint32_t)kind &&
+		    image->lane[image->record[i].lane].id == id && nth-- == 0)
+			return &image->record[i];
+	return NULL;
+}
+
+static void test_trace_tells_who_had_the_gpu(void **unused)
+{
+	struct gs_trace_image image = { 0 };
+	const struct gs_trace_record *r;
+	struct client *low, *high;
+
+	(void)unused;
+	begin("piv");
+	low = join(1, 1);
+	high = join(2, 10);
+	launch(low, 0, 1000, 1);
+	turn(0);
+	agent(low);
+	launch(high, 0, 10, 1);
+	turn(1 * MS);
+	agent(low);
+	evicted(low, 0, 400);
+	turn(60 * US);
+	agent(high);
+	turn(2 * MS);
+	assert_int_equal(gs_gpu_trace(gpu, now, &image), 0);
+	assert_int_equal(image.lanes, 2);
+	r = record_of(&image, 1, GS_TRACE_TURN, 0);
+	assert_int_equal(r->from_ns, T0);
+	assert_int_equal(r->to_ns, T0 + 1 * MS + 60 * US);
+	r = record_of(&image, 1, GS_TRACE_EVICT, 0);
+	assert_int_equal(r->from_ns, T0 + 1 * MS);
+	assert_int_equal(r->to_ns, T0 + 1 * MS + 60 * US);
+	r = record_of(&image, 2, GS_TRACE_WAIT, 0); /* over */
+	assert_int_equal(r->to_ns - r->from_ns, 60 * US);
+	r = record_of(&image, 2, GS_TRACE_TURN, 0); /* goes on */
+	assert_int_equal(r->from_ns, T0 + 1 * MS + 60 * US);
+	assert_int_equal(r->to_ns, now);
+	r = record_of(&image, 1, GS_TRACE_WAIT, 0); /* goes on */
+	assert_int_equal(r->to_ns, now);
+	assert_null(record_of(&image, 1, GS_TRACE_OVERDUE, 0));
+	gs_trace_image_free(&image);
+	leave(low);
+	leave(high);
+	/* Those who left are in it as long as there is a record of them. */
+	memset(&image, 0, sizeof(image));
+	assert_int_equal(gs_gpu_trace(gpu, now, &image), 0);
+	assert_int_equal(image.lanes, 2);
+	gs_trace_image_free(&image);
+	gs_gpu_destroy(gpu);
+}
+
+static void test_trace_is_bounded(void **unused)
+{
+	struct gs_trace_lane one = { .id = 1 }, two = { .id = 2 };
+	struct gs_trace *trace = gs_trace_create(4);
+	struct gs_traced *a = gs_trace_join(trace, &one), *b = gs_trace_join(trace, &two);
+	struct gs_trace_image image = { 0 }, same;
+	struct gs_error err;
+	size_t size;
+	char *bytes;
+
+	(void)unused;
+	for (uint64_t i = 0; i < 3; i++)
+		gs_trace_add(trace, a, GS_TRACE_TURN, i, i + 1);
+	gs_trace_add(trace, NULL, GS_TRACE_TURN, 0, 1);
+	gs_trace_leave(trace, a);
+	for (uint64_t i = 3; i < 10; i++)
+		gs_trace_add(trace, b, GS_TRACE_TURN, i, i + 1);
+	assert_int_equal(gs_trace_image(trace, &image), 0);
+	assert_int_equal(image.lanes, 1); /* a was forgotten with its last record */
+	assert_int_equal(image.lane[0].id, 2);
+	assert_int_equal(image.records, 4);
+	assert_int_equal(image.record[0].from_ns, 6);
+	assert_int_equal(image.lost, 6);
+	bytes = gs_trace_pack(&image, &size);
+	assert_int_equal(gs_trace_unpack(bytes, size, &same, &err), 0);
+	assert_int_equal(same.records, 4);
+	assert_int_equal(same.lost, 6);
+	assert_memory_equal(same.lane, image.lane, sizeof(*same.lane));
+	gs_trace_image_free(&same);
+	assert_int_equal(gs_trace_unpack(bytes, size - 1, &same, &err), -1);
+	assert_int_equal(gs_trace_unpack(bytes, 3, &same, &err), -1);
+	((struct gs_trace_record *)(void *)(bytes + size))[-1].lane = 1;
+	assert_int_equal(gs_trace_unpack(bytes, size, &same, &err), -1);
+	free(bytes);
+	gs_trace_image_free(&image);
+	gs_trace_leave(trace, b);
+	gs_trace_destroy(trace);
+}
+
+static void test_watch_counts_what_it_did_not_see(void **unused)
+{
+	struct gs_page *page = calloc(1, sizeof(*page));
+	struct gs_watch w;
+	struct gs_look look;
+
+	(void)unused;
+	assert_non_null(page);
+	memset(&w, 0, sizeof(w));
+	/* Launches 0..4 in stub 0, of which the last is seen as DONE. */
+	gs_page_store(page->stub[0].seq, 4);
+	gs_page_store(page->stub[0].alone_ns, 3000);
+	gs_page_store(page->stub[0].kstate, GS_K_DONE);
+	gs_watch_look(&w, page, T0, &look);
+	assert_int_equal(look.launches, 5);
+	assert_int_equal(look.unseen_ns, 3000);
+	assert_int_equal(gs_look_live(&look), 0);
+	assert_int_equal(look.nevents, 2);
+	gs_watch_look(&w, page, T0 + MS, &look);
+	assert_int_equal(look.launches, 0);
+	assert_int_equal(look.nevents, 0);
+	/* A launch in the making is not one yet. */
+	gs_page_store(page->stub[0].kstate, GS_K_PREP);
+	gs_page_store(page->stub[0].seq, 5);
+	gs_watch_look(&w, page, T0 + MS, &look);
+	assert_int_equal(look.launches, 0);
+	assert_int_equal(look.nevents, 0);
+	gs_page_store(page->stub[0].kstate, GS_K_READY);
+	gs_watch_look(&w, page, T0 + 2 * MS, &look);
+	assert_int_equal(look.launches, 1);
+	assert_int_equal(look.ready, 1);
+	gs_page_store(page->stub[0].kstate, GS_K_DONE);
+	gs_watch_look(&w, page, T0 + 5 * MS, &look);
+	assert_int_equal(look.nevents, 1);
+	assert_int_equal(look.event[0].kind, GS_EV_FINISHED);
+	assert_int_equal(look.event[0].ns, 3 * MS);
+	free(page);
+}
+
+static void test_tally_is_bounded(void **unused)
+{
+	struct gs_tally t = { 0 };
+	struct gs_kernel_map map = { .slot = { 0 } };
+	char name[32];
+
+	(void)unused;
+	assert_int_equal(gs_tally_announce(&t, &map, GS_TALLY_KERNELS_MAX, "k", 0, 0, 0), -1);
+	assert_null(gs_tally_kernel(&t, &map, GS_TALLY_KERNELS_MAX));
+	assert_null(gs_tally_kernel(&t, &map, 3));
+	for (unsigned i = 0; i < GS_TALLY_KERNELS_MAX; i++) {
+		snprintf(name, sizeof(name), "kernel%u", i);
+		assert_int_equal(gs_tally_announce(&t, &map, i, name, 1, 0, 32), 0);
+	}
+	assert_int_equal(gs_tally_announce(&t, &map, 0, "one more", 1, 0, 32), -1);
+	assert_int_equal(gs_tally_announce(&t, &map, 5, "kernel9", 1, 0, 32), 0);
+	assert_ptr_equal(gs_tally_kernel(&t, &map, 5), gs_tally_kernel(&t, &map, 9));
+	gs_tally_kernel(&t, &map, 77)->launches = 3;
+	gs_tally_trim(&t, 2);
+	assert_int_equal(t.nkernel, 2);
+	assert_string_equal(t.kernel[0].name, "kernel77");
+	assert_null(gs_tally_kernel(&t, &map, 4000));
+	for (unsigned i = 0; i < 3 * GS_TALLY_SAMPLES; i++)
+		gs_tally_evicted(&t, (i < 2 * GS_TALLY_SAMPLES ? 1000 : 7) * US);
+	gs_tally_quantiles(&t);
+	assert_true(t.p50_us == 7.0); /* the latest only */
+	gs_tally_fini(&t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_trace_tells_who_had_the_gpu),
+		cmocka_unit_test(test_trace_is_bounded),
+		cmocka_unit_test(test_watch_counts_what_it_did_not_see),
+		cmocka_unit_test(test_tally_is_bounded),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

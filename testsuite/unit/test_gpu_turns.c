@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Who gets the turn: alone, by priority, when idle; policies and priorities that change. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "gpu_rig.h"
+
+static void test_alone_keeps_the_turn(void **unused)
+{
+	struct client *c;
+
+	(void)unused;
+	begin("piv");
+	c = join(1, 1);
+	turn(0);
+	assert_false(has_turn(c));
+	launch(c, 0, 100, 1);
+	turn(0);
+	assert_true(has_turn(c));
+	assert_int_equal(state(c, 0), GS_K_TORUN);
+	agent(c);
+	finish(c, 0);
+	turn(5 * MS);
+	assert_true(has_turn(c));
+	/* The second launch asks nobody, and is counted all the same. */
+	launch(c, 1, 100, 1);
+	assert_int_equal(state(c, 1), GS_K_RUNNING);
+	turn(1 * MS);
+	finish(c, 1);
+	turn(9 * MS);
+	assert_int_equal(c->tally.launches, 2);
+	assert_int_equal(c->tally.waiting_ns, 0);
+	assert_int_equal(c->tally.turnaround_ns, c->tally.active_ns);
+	assert_int_equal(c->tally.active_ns, 14 * MS);
+	assert_int_equal(c->tally.periods, 2);
+	leave(c);
+	gs_gpu_destroy(gpu);
+}
+
+static void test_priority_evicts_and_resumes(void **unused)
+{
+	struct client *low, *high;
+
+	(void)unused;
+	begin("piv");
+	low = join(1, 1);
+	high = join(2, 10);
+	launch(low, 0, 1000, 1);
+	turn(0);
+	agent(low);
+	turn(5 * MS);
+	launch(high, 0, 10, 1);
+	/* Told to leave, at once, and the other does not start before it has. */
+	assert_true(turn(1 * MS) <= now + 50 * US);
+	assert_false(has_turn(low));
+	assert_false(has_turn(high));
+	assert_int_equal(state(low, 0), GS_K_TOEVICT);
+	assert_int_equal(state(high, 0), GS_K_READY);
+	agent(low);
+	turn(40 * US);
+	assert_int_equal(state(high, 0), GS_K_READY);
+	evicted(low, 0, 400);
+	turn(20 * US);
+	assert_true(has_turn(high));
+	assert_int_equal(state(high, 0), GS_K_TORUN);
+	assert_int_equal(low->tally.preemptions, 1);
+	assert_int_equal(low->tally.evictions, 1);
+	assert_int_equal(low->tally.sample_us[0], 60);
+	agent(high);
+	turn(2 * MS);
+	assert_int_equal(state(low, 0), GS_K_READY);
+	finish(high, 0);
+	turn(0);             /* idle: the grace begins */
+	assert_int_equal(state(low, 0), GS_K_READY);
+	turn(200 * US);
+	assert_false(has_turn(high));
+	assert_true(has_turn(low));
+	assert_int_equal(state(low, 0), GS_K_TORUN);
+	agent(low);
+	finish(low, 0);
+	turn(1 * MS);
+	assert_int_equal(low->tally.preemptions, 1);
+	assert_int_equal(high->tally.preemptions, 0);
+	/* Low: 6 ms, the eviction and 1 ms with the GPU, 2.2 ms without. */
+	assert_int_equal(low->tally.active_ns, 7 * MS + 60 * US);
+	assert_int_equal(low->tally.waiting_ns, 2 * MS + 200 * US);
+	assert_int_equal(low->tally.turnaround_ns,
+			 low->tally.active_ns + low->tally.waiting_ns);
+	/* High waited for the eviction only. */
+	assert_int_equal(high->tally.waiting_ns, 60 * US);
+	leave(low);
+	leave(high);
+	gs_gpu_destroy(gpu);
+}
+
+static void test_equal_priority_waits(void **unused)
+{
+	struct client *a, *b;
+
+	(void)unused;
+	begin("piv");
+	a = join(1, 5);
+	b = join(2, 5);
+	launch(a, 0, 100, 1);
+	turn(0);
+	agent(a);
+	launch(b, 0, 100, 1);
+	turn(1 * MS);
+	turn(20 * MS);
+	assert_int_equal(state(a, 0), GS_K_RUNNING);
+	assert_int_equal(state(b, 0), GS_K_READY);
+	finish(a, 0);
+	turn(0);
+	turn(200 * US);
+	assert_true(has_turn(b));
+	assert_int_equal(a->tally.preemptions, 0);
+	leave(a);
+	leave(b);
+	gs_gpu_destroy(gpu);
+}
+
+static void test_holder_of_the_fast_path_is_compared(void **unused)
+{
+	struct client *high, *low;
+
+	(void)unused;
+	begin("piv");
+	high = join(1, 10);
+	low = join(2, 1);
+	launch(high, 0, 1, 1);
+	turn(0);
+	agent(high);
+	finish(high, 0);
+	turn(1 * MS);
+	/* Launched without a word to the daemon; then the other rings. */
+	launch(high, 1, 100, 1);
+	launch(low, 0, 100, 1);
+	turn(10 * US);
+	assert_int_equal(state(high, 1), GS_K_RUNNING);
+	assert_int_equal(state(low, 0), GS_K_READY);
+	assert_true(has_turn(high));
+	leave(high);
+	leave(low);
+	gs_gpu_destroy(gpu);
+}
+
+static void test_idle_turn_is_handed_over_at_once(void **unused)
+{
+	struct client *a, *b;
+
+	(void)unused;
+	begin("piv");
+	a = join(1, 10);
+	b = join(2, 1);
+	launch(a, 0, 1, 1);
+	turn(0);
+	agent(a);
+	finish(a, 0);
+	turn(1 * MS);
+	launch(b, 0, 1, 1);
+	turn(0);
+	assert_true(has_turn(b));
+	assert_false(has_turn(a));
+	assert_int_equal(a->tally.evictions, 0); /* nobody was evicted */
+	leave(a);
+	leave(b);
+	gs_gpu_destroy(gpu);
+}
+
+static void test_reconfigure_keeps_the_holder(void **unused)
+{
+	struct gs_gpu_options o = options_of("frs"), bad = options_of("none such");
+	struct gs_gpu_status st;
+	struct gs_error err;
+	struct client *a, *b;
+
+	(void)unused;
+	begin("piv");
+	a = join(1, 1);
+	b = join(2, 1);
+	launch(a, 0, 100, 1);
+	turn(0);
+	agent(a);
+	launch(b, 0, 100, 1);
+	turn(1 * MS);
+	assert_int_equal(gs_gpu_configure(gpu, &bad, now, &err), -1);
+	gs_gpu_status(gpu, &st);
+	assert_string_equal(st.policy, "piv");
+	assert_int_equal(gs_gpu_configure(gpu, &o, now, &err), 0);
+	turn(0);
+	gs_gpu_status(gpu, &st);
+	assert_string_equal(st.policy, "frs");
+	assert_int_equal(st.waiting, 1);
+	assert_true(has_turn(a));
+	/* Under frs the one that waits gets its turn in time. */
+	for (int i = 0; i < 100 && state(a, 0) == GS_K_RUNNING; i++)
+		turn(1 * MS);
+	assert_int_equal(state(a, 0), GS_K_TOEVICT);
+	evicted(a, 0, 50);
+	turn(50 * US);
+	assert_true(has_turn(b));
+	leave(a);
+	leave(b);
+	gs_gpu_destroy(gpu);
+}
+
+static void test_run_is_followed_by_its_deadline(void **unused)
+{
+	struct gs_gpu_options o = options_of("rr");
+	struct gs_error err;
+	struct client *a, *b;
+
+	(void)unused;
+	begin("rr");
+	o.sched.rr_quantum_ns = 300 * US;
+	assert_int_equal(gs_gpu_configure(gpu, &o, now, &err), 0);
+	a = join(1, 1);
+	b = join(2, 1);
+	launch(a, 0, 100, 1);
+	launch(b, 0, 100, 1);
+	/* RUN's own deadline is "now": the turn asks once more and learns when the quantum ends. */
+	assert_int_equal(turn(0), now + 300 * US);
+	assert_int_equal(has_turn(a) + has_turn(b), 1);
+	leave(a);
+	leave(b);
+	gs_gpu_destroy(gpu);
+}
+
+static void test_figures_are_of_this_moment(void **unused)
+{
+	struct client *a, *b;
+
+	(void)unused;
+	begin("fifo");
+	a = join(1, 1);
+	b = join(2, 1);
+	launch(a, 0, 100, 1);
+	turn(0);
+	agent(a);
+	launch(b, 0, 100, 1);
+	turn(0);
+	now += 7 * MS;
+	gs_gpu_settle(gpu, now);
+	assert_int_equal(a->tally.active_ns, 7 * MS);
+	assert_int_equal(b->tally.waiting_ns, 7 * MS);
+	assert_int_equal(b->tally.turnaround_ns, 7 * MS);
+	leave(a);
+	leave(b);
+	gs_gpu_destroy(gpu);
+}
+
+static void test_policy_changes_live(void **unused)
+{
+	struct gs_gpu_status st;
+	struct gs_error err;
+	struct client *low, *high;
+
+	(void)unused;
+	begin("fifo");
+	low = join(1, 1);
+	high = join(2, 10);
+	launch(low, 0, 1000, 1);
+	turn(0);
+	agent(low);
+	launch(high, 0, 10, 1);
+	turn(1 * MS);
+	assert_int_equal(state(low, 0), GS_K_RUNNING); /* fifo never preempts */
+	assert_int_equal(gs_gpu_set_policy(gpu, "none such", now, &err), -1);
+	assert_non_null(strstr(err.text, "choose one of fifo"));
+	assert_int_equal(gs_gpu_set_policy(gpu, "piv", now, &err), 0);
+	gs_gpu_status(gpu, &st);
+	assert_string_equal(st.policy, "piv");
+	assert_int_equal(st.waiting, 1);
+	turn(0);
+	assert_int_equal(state(low, 0), GS_K_TOEVICT);
+	leave(low);
+	leave(high);
+	gs_gpu_destroy(gpu);
+}
+
+static void test_priority_changes_live(void **unused)
+{
+	struct client *a, *b, *c;
+
+	(void)unused;
+	begin("piv");
+	a = join(1, 5);
+	b = join(2, 5);
+	c = join(3, 5);
+	launch(a, 0, 1000, 1);
+	turn(0);
+	agent(a);
+	launch(b, 0, 10, 1);
+	turn(1 * MS);
+	launch(c, 0, 10, 1);
+	turn(1 * MS);
+	assert_int_equal(state(a, 0), GS_K_RUNNING);
+	/* The last to come, already waiting, becomes the most urgent. */
+	gs_tenant_priority(c->tenant, 6, now);
+	turn(0);
+	assert_int_equal(state(a, 0), GS_K_TOEVICT);
+	evicted(a, 0, 10);
+	turn(50 * US);
+	assert_true(has_turn(c));
+	agent(c);
+	/* The holder falls behind those that wait. */
+	gs_tenant_priority(c->tenant, 1, now);
+	turn(1 * MS);
+	assert_int_equal(state(c, 0), GS_K_TOEVICT);
+	leave(a);
+	leave(b);
+	leave(c);
+	gs_gpu_destroy(gpu);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_alone_keeps_the_turn),
+		cmocka_unit_test(test_priority_evicts_and_resumes),
+		cmocka_unit_test(test_equal_priority_waits),
+		cmocka_unit_test(test_holder_of_the_fast_path_is_compared),
+		cmocka_unit_test(test_idle_turn_is_handed_over_at_once),
+		cmocka_unit_test(test_reconfigure_keeps_the_holder),
+		cmocka_unit_test(test_run_is_followed_by_its_deadline),
+		cmocka_unit_test(test_figures_are_of_this_moment),
+		cmocka_unit_test(test_policy_changes_live),
+		cmocka_unit_test(test_priority_changes_live),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
