@@ -105,6 +105,9 @@ cudaError_t rt_DeviceGetAttribute(int *value, CUdevice_attribute attribute, int 
 	P(canUseHostPointerForRegisteredMem, CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM) \
 	P(cooperativeLaunch, COOPERATIVE_LAUNCH) P(sharedMemPerBlockOptin, MAX_SHARED_MEMORY_PER_BLOCK_OPTIN) \
 	P(maxBlocksPerMultiProcessor, MAX_BLOCKS_PER_MULTIPROCESSOR) P(hostRegisterSupported, HOST_REGISTER_SUPPORTED) \
+	P(maxTexture1D, MAXIMUM_TEXTURE1D_WIDTH) P(maxTexture2D[0], MAXIMUM_TEXTURE2D_WIDTH) \
+	P(maxTexture2D[1], MAXIMUM_TEXTURE2D_HEIGHT) P(maxTexture3D[0], MAXIMUM_TEXTURE3D_WIDTH) \
+	P(maxTexture3D[1], MAXIMUM_TEXTURE3D_HEIGHT) P(maxTexture3D[2], MAXIMUM_TEXTURE3D_DEPTH) \
 	P(memoryPoolsSupported, MEMORY_POOLS_SUPPORTED) P(clusterLaunch, CLUSTER_LAUNCH) P(hostNumaId, HOST_NUMA_ID)
 
 cudaError_t rt_GetDeviceProperties(struct cudaDeviceProp *prop, int device)
