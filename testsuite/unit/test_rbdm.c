@@ -182,6 +182,106 @@ static void ageing_helps_the_big(void **state)
 	assert_in_range(big_is_through("smhpfw", 50), 51, 55);
 }
 
+/*
+ * Property: whoever has waited for the bound goes before all who began to wait
+ * later, so that what is ahead of it only gets less.  More small steps of high
+ * priority arrive than fit: without the bound no big one gets through.
+ */
+static unsigned big_ones_through(uint64_t bound, unsigned seed)
+{
+	enum { CYCLES = 400 };
+	static uint64_t memory[CYCLES + 1], ends[CYCLES + 1];
+	struct gs_rbdm *r = make("smhpfw", 100, bound);
+	struct gs_rbdm_look look, other;
+	unsigned through = 0;
+	uint64_t id;
+
+	srandom(seed);
+	memset(ends, 0, sizeof(ends));
+	for (uint64_t cycle = 1; cycle <= CYCLES; cycle++) {
+		int big = cycle > 50 && random() % 9 == 0;
+
+		for (id = 1; id < cycle; id++)
+			if (ends[id] == cycle)
+				gs_rbdm_leave(r, id);
+		memory[cycle] = big ? 60 + (uint64_t)random() % 41 : 20 + (uint64_t)random() % 11;
+		arrive(r, cycle, big ? 1 : 3, memory[cycle], cycle);
+		while (gs_rbdm_next(r, cycle, &id)) {
+			ends[id] = cycle + 1 + (uint64_t)random() % 10;
+			through += memory[id] >= 60;
+			assert_true(gs_rbdm_admitted(r) <= 100);
+			assert_int_equal(gs_rbdm_look(r, id, cycle, &look), 1);
+			for (uint64_t k = 1; bound && k <= cycle; k++)
+				if (gs_rbdm_look(r, k, cycle, &other) &&
+				    other.phase == GS_RBDM_WAITING && cycle - other.since >= bound)
+					assert_true(look.since <= other.since);
+		}
+	}
+	gs_rbdm_destroy(r);
+	return through;
+}
+
+static void nobody_starves(void **state)
+{
+	unsigned without = 0, with = 0;
+
+	(void)state;
+	for (unsigned seed = 1; seed <= 10; seed++) {
+		without += big_ones_through(0, seed);
+		with += big_ones_through(40, seed);
+	}
+	print_message("big ones through: %u without a bound, %u with\n", without, with);
+	assert_int_equal(without, 0);
+	assert_true(with >= 10);
+}
+
+/* What the daemon asks between the cycles: how a step stands, and new settings. */
+static void looks_and_settings(void **state)
+{
+	struct gs_rbdm_options o = { .capacity = 1, .priority_sum = 6, .wake = "fifo" };
+	struct gs_rbdm *r = make("hpfw", 100, 0);
+	struct gs_rbdm_look look;
+	struct gs_error err;
+
+	(void)state;
+	assert_int_equal(gs_rbdm_look(r, 1, 0, &look), 0);
+	assert_int_equal(gs_rbdm_adopt(r, 1, 3, 80, &err), 0);
+	assert_int_equal(gs_rbdm_adopt(r, 9, 3, 21, &err), -1); /* not with what 1 has */
+	assert_int_equal(gs_rbdm_look(r, 1, 5, &look), 1);
+	assert_int_equal(look.phase, GS_RBDM_ADMITTED);
+	arrive(r, 2, 1, 60, 10); /* six operations of 10 */
+	assert_int_equal(gs_rbdm_look(r, 2, 12, &look), 1);
+	assert_int_equal(look.phase, GS_RBDM_RESERVING);
+	assert_int_equal(look.operations, 6);
+	assert_int_equal(look.done, 3);
+	assert_int_equal(look.rm, 10);
+	expect(r, 15, 0);
+	arrive(r, 3, 3, 60, 16); /* two operations */
+	expect(r, 17, 0);
+	assert_int_equal(gs_rbdm_look(r, 2, 17, &look), 1);
+	assert_int_equal(look.phase, GS_RBDM_WAITING);
+	assert_int_equal(look.place, 2); /* hpfw: 3 goes before it */
+	gs_rbdm_prioritise(r, 2, 4);
+	assert_int_equal(gs_rbdm_look(r, 2, 17, &look), 1);
+	assert_int_equal(look.place, 1);
+	gs_rbdm_prioritise(r, 2, 1);
+	assert_int_equal(gs_rbdm_configure(r, &o, 18, &err), 0); /* fifo; the capacity stays */
+	assert_int_equal(gs_rbdm_look(r, 2, 18, &look), 1);
+	assert_int_equal(look.place, 1);
+	o.wake = "none-such";
+	assert_int_equal(gs_rbdm_configure(r, &o, 18, &err), -1);
+	arrive(r, 4, 1, 6, 20);
+	o.wake = "fifo";
+	o.fcfs = 1;
+	assert_int_equal(gs_rbdm_configure(r, &o, 20, &err), 0);
+	gs_rbdm_leave(r, 1);
+	expect(r, 20, 2);
+	gs_rbdm_leave(r, 2);
+	expect(r, 20, 3);
+	expect(r, 20, 4); /* covered at once */
+	gs_rbdm_destroy(r);
+}
+
 /* Table 2, both columns. */
 static void table_2(void **state)
 {
@@ -304,6 +404,8 @@ int main(void)
 		cmocka_unit_test(the_first_in_line_blocks_the_others),
 		cmocka_unit_test(wake_up_orders),
 		cmocka_unit_test(ageing_helps_the_big),
+		cmocka_unit_test(nobody_starves),
+		cmocka_unit_test(looks_and_settings),
 		cmocka_unit_test(table_2),
 		cmocka_unit_test(experiments),
 	};
