@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* From a request to an evictable launch; see request.h. */
+#define _GNU_SOURCE
+#include "device/shim/request.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/shim/force.h"
+#include "device/shim/wraps.h"
+
+/*
+ * A shorter kernel is not worth evicting: it leaves by itself about as soon
+ * as a hand-over takes (135 us between contexts on an H200, facts/h200.md).
+ */
+#define SHORT_PS (300ull * 1000 * 1000)
+/* While nobody waits, what is over soon anyway goes out as the program wrote it. */
+#define SHORT_ALONE_PS (2000ull * 1000 * 1000)
+/* From TOEVICT until the workers see it, by a proxy (facts/h200.md). */
+#define SIGNAL_NS 7000
+/* A kernel of fewer waves of block-tasks might take one more for want of the proxy's worker. */
+#define PROXY_WAVES 16
+
+uint64_t shim_request_ps(const struct shim_kernel *k, const struct shim_request *r)
+{
+	return k->tpt_ps * (r->graph ? 1 : (uint64_t)r->grid[0] * r->grid[1] * r->grid[2]);
+}
+
+int shim_request_is_short(const struct shim_session *s, const struct shim_kernel *k,
+			  const struct shim_request *r)
+{
+	uint64_t ps = shim_request_ps(k, r);
+
+	/* Whoever forces evictions wants to see them. */
+	if (s->alone)
+		return ps && ps < SHORT_PS && !shim_force_counts(s);
+	return ps && ps < (gs_page_load(s->page->contended) ? SHORT_PS : SHORT_ALONE_PS);
+}
+
+/* Does the stream synchronise with the legacy default stream? */
+static int is_legacy(CUstream stream)
+{
+	unsigned int flags = 0;
+
+	if (stream == NULL || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD)
+		return 1;
+	return REAL(cuStreamGetFlags)(stream, &flags) != CUDA_SUCCESS ||
+	       !(flags & CU_STREAM_NON_BLOCKING);
+}
+
+/* Workers of the twin: as many blocks as the GPU holds at once. */
+static unsigned int workers_of(struct shim_kernel *k, const struct shim_request *r,
+			       const struct shim_context *c)
+{
+	uint32_t threads = r->block[0] * r->block[1] * r->block[2];
+	uint64_t key = (uint64_t)threads << 44 | (uint64_t)r->shared << 16;
+	uint64_t known = k->occupancy;
+	int blocks = 0;
+
+	if ((known & ~UINT64_C(0xffff)) == key && (known & 0xffff))
+		return (unsigned int)(known & 0xffff) * (unsigned int)c->sms;
+	if (REAL(cuOccupancyMaxActiveBlocksPerMultiprocessor)(&blocks, k->twin, (int)threads,
+							      r->shared) != CUDA_SUCCESS ||
+	    blocks <= 0 || blocks > 0xffff)
+		return 0;
+	k->occupancy = key | (uint64_t)blocks;
+	return (unsigned int)blocks * (unsigned int)c->sms;
+}
+
+/* The parameter block: the program's parameters, then the control block's address. */
+static int pack_params(struct shim_launch *l, const struct shim_request *r)
+{
+	const struct shim_kernel *k = l->kernel;
+	size_t len = k->ctl_offset + sizeof(CUdeviceptr);
+	CUdeviceptr ctl = shim_launch_ctl(l, 0);
+
+	if (l->params_room < len) {
+		unsigned char *grown = realloc(l->params, len);
+
+		if (!grown)
+			return -1;
+		l->params = grown;
+		l->params_room = len;
+	}
+	l->params_len = len;
+	memset(l->params, 0, len);
+	if (r->params) {
+		for (uint32_t i = 0; i < k->nparam; i++)
+			memcpy(l->params + k->param_offset[i], r->params[i], k->param_size[i]);
+	} else if (r->extra) {
+		const void *from = NULL;
+		size_t n = 0;
+
+		for (void **e = r->extra; *e != CU_LAUNCH_PARAM_END; e += 2) {
+			if (*e == CU_LAUNCH_PARAM_BUFFER_POINTER)
+				from = e[1];
+			else if (*e == CU_LAUNCH_PARAM_BUFFER_SIZE)
+				n = *(const size_t *)e[1];
+		}
+		if (!from)
+			return -1;
+		memcpy(l->params, from, n < k->ctl_offset ? n : k->ctl_offset);
+	} else if (k->nparam) {
+		return -1;
+	}
+	memcpy(l->params + k->ctl_offset, &ctl, sizeof(ctl));
+	return 0;
+}
+
+/*
+ * The words of the control block that this launch needs otherwise than the
+ * last one left them (mostly none), as memory operations of its stream: the
+ * front end writes them in order, without a copy engine between two kernels.
+ */
+static unsigned int ctl_writes(const struct shim_session *s, struct shim_launch *l,
+			       const struct shim_request *r, CUstreamBatchMemOpParams *op)
+{
+	uint32_t aim_ns = gs_page_load(s->page->contended) ? SHIM_CHUNK_CONTENDED_NS :
+							     SHIM_CHUNK_AIM_NS;
+	struct gs_ctl *image = &l->ctx->image[l->index];
+	unsigned int n = 0;
+
+#define UPDATE(bits, field, v) \
+	do { \
+		if (image->field != (v)) { \
+			image->field = (v); \
+			memset(&op[n], 0, sizeof(op[n])); \
+			op[n].writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_##bits; \
+			op[n].writeValue.address = shim_launch_ctl(l, offsetof(struct gs_ctl, field)); \
+			op[n].writeValue.value64 = (v); \
+			n++; \
+		} \
+	} while (0)
+	UPDATE(64, total, l->nt);
+	UPDATE(32, nctaid[0], r->grid[0]);
+	UPDATE(32, nctaid[1], r->grid[1]);
+	UPDATE(32, nctaid[2], r->grid[2]);
+	UPDATE(32, workers, l->workers);
+	UPDATE(32, proxy, l->proxy);
+	UPDATE(32, chunk_ns, aim_ns);
+	/* The last launch of this block may have been told to leave as it ended. */
+	UPDATE(32, limit, SHIM_NO_LIMIT);
+#undef UPDATE
+	return n;
+}
+
+/*
+ * May worker 0 be the proxy?  That takes a worker away: one of several in its
+ * SM, whose share the others get, and for one wave more of many at worst.
+ */
+static int has_proxy(const struct shim_session *s, const struct shim_launch *l)
+{
+	if (s->signal != GS_SIGNAL_AUTO)
+		return s->signal == GS_SIGNAL_PROXY && l->workers > 1;
+	return l->workers >= 2 * (unsigned int)l->ctx->sms && l->nt / l->workers >= PROXY_WAVES;
+}
+
+/*
+ * May this launch be evicted?  Then it is packed, and the hold has begun.
+ * Otherwise the reason goes into the kernel's report.
+ */
+int shim_request_evictable(struct shim_session *s, struct shim_launch *l, const struct shim_request *r)
+{
+	struct shim_kernel *k = l->kernel;
+
+	if (!k->twin || r->config || r->cooperative || r->graph)
+		return 0;
+	if (k->whole_warps && !(r->block[1] == 1 && r->block[2] == 1) && r->block[0] % 32)
+		return 0;
+	if (shim_request_is_short(s, k, r))
+		return 0;
+	l->workers = workers_of(k, r, l->ctx);
+	if (l->workers == 0 || l->nt <= l->workers || l->nt >> 62 || pack_params(l, r) < 0)
+		return 0;
+	l->legacy = (uint8_t)is_legacy(r->stream);
+	l->stream = r->stream;
+	if (!shim_hold_begin(l->stream, l->legacy))
+		return 0;
+	memcpy(l->block, r->block, sizeof(l->block));
+	l->shared = r->shared;
+	l->proxy = (uint8_t)has_proxy(s, l);
+	l->nwrite = ctl_writes(s, l, r, l->write);
+	return 1;
+}
+
+/* A claim of block-tasks, or one if that is longer, and the signal; 0: not known yet. */
+uint64_t shim_request_leave_ns(const struct shim_launch *l)
+{
+	uint64_t task_ns = l->kernel->tpt_ps * l->workers / 1000;
+	uint64_t claim_ns = 2 * (uint64_t)l->ctx->image[l->index].chunk_ns;
+
+	if (!task_ns)
+		return 0;
+	return (task_ns > claim_ns ? task_ns : claim_ns) + SIGNAL_NS;
+}
+

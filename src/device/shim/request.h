@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * One launch as the program asked for it, and its way to become evictable:
+ * which kernels are worth it, and what their twin needs.
+ */
+#ifndef GPUSHARE_SHIM_REQUEST_H
+#define GPUSHARE_SHIM_REQUEST_H
+
+#include "device/shim/pool.h"
+
+struct shim_request {
+	CUfunction f;
+	unsigned int grid[3], block[3], shared;
+	CUstream stream;         /* explicit: never the ambiguous 0 of a _ptsz call */
+	void **params, **extra;
+	const CUlaunchConfig *config; /* cuLaunchKernelEx: with attributes */
+	CUgraphExec graph;
+	int cooperative;
+};
+
+/* Time that the launch takes alone, in picoseconds of the whole GPU; 0: not known yet. */
+uint64_t shim_request_ps(const struct shim_kernel *k, const struct shim_request *r);
+
+/* Is it so short that it goes out as the program wrote it? */
+int shim_request_is_short(const struct shim_session *s, const struct shim_kernel *k,
+			  const struct shim_request *r);
+
+/*
+ * May this launch be evicted?  1: it is packed, what its control block needs is
+ * in l->write, and the hold has begun (hold.c).  0: it goes as it is.
+ */
+int shim_request_evictable(struct shim_session *s, struct shim_launch *l,
+			   const struct shim_request *r);
+
+/* How long an evictable launch takes to leave when told to, ns; 0: not known yet. */
+uint64_t shim_request_leave_ns(const struct shim_launch *l);
+
+#endif
