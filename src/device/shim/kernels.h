@@ -25,6 +25,7 @@ struct shim_kernel {
 	uint8_t whole_warps;      /* the twin wants blocks whose warps are rows of threads (transform.h) */
 	uint32_t number;          /* announced to the daemon as this */
 	_Atomic uint64_t launches;
+	_Atomic uint32_t riders;             /* without a stub since the last one with one (launch.c) */
 	_Atomic uint64_t evictable_launches; /* of these */
 	_Atomic uint64_t evictions;          /* of those: times that one has left with work remaining */
 	_Atomic uint64_t tpt_ps;  /* learned time per block-task, picoseconds of the whole GPU; 0: not yet */

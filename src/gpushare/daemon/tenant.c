@@ -104,7 +104,7 @@ static void book_event(struct gs_tenant *t, const struct gs_stub_event *e)
 		k->alone_ns = e->alone_ns;
 	switch (e->kind) {
 	case GS_EV_LAUNCHED:
-		k->launches++;
+		k->launches += 1 + (uint64_t)e->riders;
 		if (t->p.learned && e->tpt_ps)
 			gs_learned_note(t->p.learned, t->p.kernels->key[e->kernel], e->tpt_ps);
 		break;

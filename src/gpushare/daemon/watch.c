@@ -9,6 +9,8 @@
 struct snapshot {
 	uint32_t kstate, started, kernel;
 	uint64_t nt, done, alone_ns, tpt_ps;
+	uint64_t riding_ns; /* of launches without a stub before this one */
+	uint32_t riders;    /* of them, those of the same kernel */
 	uint64_t number; /* of the launch, from 1 */
 };
 
@@ -47,6 +49,11 @@ static struct snapshot take(const struct gs_watch *w, const struct gs_stub *stub
 		s.alone_ns = predicted(w, &s);
 	else if (s.nt) /* at most a day: no overflow */
 		s.tpt_ps = (uint64_t)((double)s.alone_ns / (double)s.nt * 1e3);
+	s.riders = gs_page_load(stub->flags) >> GS_STUB_RIDERS_SHIFT;
+	if (s.riders > GS_STUB_RIDERS_MAX)
+		s.riders = GS_STUB_RIDERS_MAX;
+	if (!(gs_page_load(stub->flags) & GS_STUB_EVICTABLE))
+		s.riding_ns = at_most(gs_page_load(stub->leave_ns), GS_WATCH_RIDING_MAX);
 	s.number = number_of(stub);
 	return s;
 }
@@ -90,8 +97,9 @@ static void meet(struct gs_seen *seen, const struct snapshot *s, uint64_t now,
 	seen->since_ns = now;
 	add_event(look, &(struct gs_stub_event){
 		.kind = GS_EV_LAUNCHED, .kernel = s->kernel, .alone_ns = s->alone_ns,
-		.tpt_ps = s->tpt_ps,
+		.tpt_ps = s->tpt_ps, .riders = s->riders,
 	});
+	look->unseen_ns = at_most(look->unseen_ns + s->riding_ns, GS_WATCH_ALONE_MAX);
 	if (is_live(s->kstate)) {
 		seen->live = 1;
 	} else {

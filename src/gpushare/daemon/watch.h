@@ -17,6 +17,7 @@
 
 /* Clamps on what a page may claim. */
 #define GS_WATCH_NT_MAX (UINT64_C(1) << 40)
+#define GS_WATCH_RIDING_MAX UINT64_C(10000000) /* launches without a stub: 10 ms */
 #define GS_WATCH_ALONE_MAX (UINT64_C(86400) * 1000000000) /* a day, ns */
 
 /* What is remembered of a stub. */
@@ -49,6 +50,7 @@ struct gs_stub_event {
 	uint64_t ns;           /* FINISHED: from first seen until now */
 	uint64_t alone_ns;     /* told by the client, or learned before */
 	uint64_t tpt_ps;       /* LAUNCHED: per block-task, as the client told; 0: it did not */
+	uint32_t riders;       /* LAUNCHED: as many before it had no stub */
 };
 
 /* What one look found. */

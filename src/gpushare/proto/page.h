@@ -27,6 +27,9 @@
 
 /* gs_stub.flags, written by the client before PREP is left. */
 #define GS_STUB_EVICTABLE 1u /* leaves at a block-task boundary when told to */
+/* From this bit on: launches of the kernel before this one that have no stub of their own. */
+#define GS_STUB_RIDERS_SHIFT 8
+#define GS_STUB_RIDERS_MAX 255u
 
 /* One launch of one kernel (seed 000, section 6.1). */
 struct gs_stub {
@@ -40,7 +43,9 @@ struct gs_stub {
 	_Atomic uint64_t alone_ns; /* NT x tpt as the client has learned it, ns; 0: not known yet */
 	_Atomic uint64_t seq;     /* launch number within the client, ascending from 0 */
 	_Atomic uint64_t evictions; /* times that this launch has left with work remaining (client) */
-	_Atomic uint64_t leave_ns; /* how long it takes to leave when told to, as the client has learned it; 0: not known */
+	_Atomic uint64_t leave_ns; /* evictable: how long it takes to leave when told to, as the client has learned it;
+				    * 0: not known.  Else: alone time of the client's launches since its last
+				    * stub that have none of their own */
 };
 
 struct gs_page {
