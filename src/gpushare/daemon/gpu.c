@@ -157,8 +157,32 @@ static int decide(struct gs_gpu *gpu, uint64_t now)
 	if (gpu->holder && gpu->holder != t && !gs_turn_take(gpu, 0, now))
 		return 0;
 	gs_turn_give(gpu, t, now);
+	if (gs_pace_contended(gpu) && gpu->o.sched.handover_ns) {
+		gpu->starting = t;
+		return 0;
+	}
 	gs_sched_started(gpu->sched, t->p.id, now);
 	return 1; /* its quantum has begun: the next decision says when it ends */
+}
+
+/*
+ * The hand-over is nobody's quantum: the holder's begins once a kernel of its
+ * is on the GPU, or after the time that a hand-over should take.  1 if nobody
+ * is starting any more.
+ */
+static int starting_over(struct gs_gpu *gpu, uint64_t now)
+{
+	struct gs_tenant *t = gpu->starting;
+
+	if (!t)
+		return 1;
+	if (t == gpu->holder && t->task && !t->on_gpu &&
+	    now - gpu->turn_since < gpu->o.sched.handover_ns)
+		return 0;
+	gpu->starting = NULL;
+	if (t == gpu->holder && t->task)
+		gs_sched_started(gpu->sched, t->p.id, now);
+	return 1;
 }
 
 /* ---- the contract ---------------------------------------------------- */
@@ -206,7 +230,7 @@ uint64_t gs_gpu_turn(struct gs_gpu *gpu, uint64_t now)
 	look_around(gpu, now);
 	if (gpu->leaving && !gs_turn_drain(gpu, now) && !gpu->holder && !gs_turn_overlap(gpu, now))
 		return gs_pace_next(gpu, now);
-	for (int i = 0; i < DECISIONS_PER_TURN; i++) {
+	for (int i = 0; starting_over(gpu, now) && i < DECISIONS_PER_TURN; i++) {
 		struct gs_tenant *t;
 
 		/* Whoever was just drained may be runnable again. */
@@ -271,6 +295,8 @@ void gs_gpu_remove(struct gs_gpu *gpu, struct gs_tenant *t, uint64_t now)
 		gs_tenant_account(t, &look, gpu->holder == t, now);
 	gs_gpu_task_leave(t, now);
 	gs_tenant_turn(t, 0);
+	if (gpu->starting == t)
+		gpu->starting = NULL;
 	if (gpu->holder == t) {
 		gs_turn_over(gpu, t, gpu->turn_since, now);
 		gpu->holder = NULL;

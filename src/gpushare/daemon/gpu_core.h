@@ -18,6 +18,7 @@ struct gs_gpu {
 	LIST_HEAD(, gs_tenant) tenants;
 	struct gs_tenant *holder; /* has the turn; NULL: nobody */
 	uint64_t turn_since;   /* when it got the turn */
+	struct gs_tenant *starting; /* the holder while its kernels are on their way to the GPU; or NULL */
 	uint64_t deadline;     /* of the last decision */
 	struct gs_tenant *leaving; /* had the turn, and its kernels have not left yet; NULL: nobody */
 	/* While somebody is leaving: */

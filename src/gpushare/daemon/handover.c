@@ -115,6 +115,7 @@ int gs_turn_take(struct gs_gpu *gpu, int stopping, uint64_t now)
 
 	gs_tenant_turn(t, 0);
 	gpu->leaving = t;
+	gpu->starting = NULL;
 	gpu->left_since = gpu->turn_since;
 	gpu->holder = NULL;
 	gpu->evicting = gpu->rung = 0;

@@ -62,6 +62,8 @@ uint64_t gs_pace_next(const struct gs_gpu *gpu, uint64_t now)
 	if (gpu->leaving)
 		return now + (now - gpu->drain_since < DRAIN_FAST_NS ? POLL_DRAINING_NS
 								     : POLL_LEFT_BEHIND_NS);
+	if (gpu->starting)
+		return now + POLL_ENDING_NS;
 	LIST_FOREACH(t, &gpu->tenants, link)
 		if (t->on_gpu || t->off_gpu)
 			poll = POLL_ALONE_NS;
