@@ -28,6 +28,8 @@
 struct agent {
 	struct shim_session *session;
 	CUcontext current;
+	int waits;                  /* an evicted kernel waits for its turn */
+	uint32_t heard;             /* the bell at the last look */
 	uint64_t reconnect_ns;      /* not before */
 	uint64_t reconnect_step_ns; /* doubles while a daemon refuses us */
 	/* Resident limits to set, in one submission to a context's control stream. */
@@ -176,6 +178,7 @@ static void look_at(struct agent *a, struct shim_launch *l, uint64_t now, uint64
 	}
 	if (state == GS_K_RUNNING && l->signalled_ns)
 		call_back(a, l);
+	a->waits |= state == GS_K_READY;
 	/* READY: with the turn (our own, if no daemon is there) it need not be asked for. */
 	if (state == GS_K_TORUN ||
 	    (state == GS_K_READY && gs_page_load(a->session->page->turn)))
@@ -190,6 +193,7 @@ static uint64_t look(struct agent *a)
 {
 	uint64_t now = gs_clock_ns(), nap = NAP_IDLE_NS;
 
+	a->waits = 0;
 	for (int started = 1; started >= 0; started--) {
 		for (uint32_t i = 0; i < GS_PAGE_STUBS; i++)
 			if ((gs_page_load(a->session->page->stub[i].started) != 0) == started)
@@ -230,6 +234,24 @@ static void keep_connection(struct agent *a)
 	shim_log("managed again");
 }
 
+/* Rung for while a kernel waits: its turn is near, and a wake-up takes long.  1: look again. */
+static int stay_awake(struct agent *a, uint32_t bell)
+{
+	struct gs_page *page = a->session->page;
+	uint64_t until = gs_clock_ns() + SHIM_TURN_SPIN_NS;
+	int rung = bell != a->heard;
+
+	a->heard = bell;
+	if (!rung || !a->waits || !a->session->connected)
+		return 0;
+	while (gs_clock_ns() < until) {
+		if (gs_page_load(page->bell) != bell || gs_page_load(page->turn))
+			return 1;
+		__builtin_ia32_pause();
+	}
+	return 0;
+}
+
 static void *run(void *arg)
 {
 	struct agent a = { .session = arg, .reconnect_step_ns = RECONNECT_NS };
@@ -245,7 +267,8 @@ static void *run(void *arg)
 		shim_launch_reap(s);
 		gs_page_store(s->page->heard, bell);
 		keep_connection(&a);
-		gs_page_wait(s->page, bell, nap);
+		if (!stay_awake(&a, bell))
+			gs_page_wait(s->page, bell, nap);
 	}
 	return NULL;
 }

@@ -24,8 +24,6 @@
 #define QUEUE_ALONE_NS (4 * GS_NS_PER_MS)
 #define QUEUE_CONTENDED_NS (1 * GS_NS_PER_MS)
 #define QUEUE_NAP_NS 20000
-/* A futex wake takes 13 us, and 268 for one in a hundred (facts/h200.md): a short wait is spent awake. */
-#define TURN_SPIN_NS (200ull * 1000)
 #define TURN_NAP_NS (100ull * 1000 * 1000)
 #define SAMPLE_EVERY 32
 
@@ -142,7 +140,7 @@ static CUresult wait_for_turn(struct shim_session *s, struct gs_stub *stub)
 		return CUDA_SUCCESS;
 	gs_stub_move(stub, GS_K_PREP, GS_K_READY);
 	gs_client_bell(s->client);
-	spin_until = gs_clock_ns() + TURN_SPIN_NS;
+	spin_until = gs_clock_ns() + SHIM_TURN_SPIN_NS;
 	for (;;) {
 		uint32_t bell = gs_page_load(page->bell);
 
@@ -153,8 +151,8 @@ static CUresult wait_for_turn(struct shim_session *s, struct gs_stub *stub)
 			return CUDA_ERROR_SYSTEM_NOT_READY;
 		if (gs_clock_ns() < spin_until)
 			__builtin_ia32_pause();
-		else
-			gs_page_wait(page, bell, TURN_NAP_NS);
+		else if (gs_page_wait(page, bell, TURN_NAP_NS) != bell)
+			spin_until = gs_clock_ns() + SHIM_TURN_SPIN_NS; /* the turn is near */
 	}
 }
 

@@ -10,6 +10,9 @@
 #include "device/shim/context.h"
 #include "device/shim/kernels.h"
 
+/* A futex wake takes 13 us, and 268 for one in a hundred (facts/h200.md): a short wait for the turn is spent awake. */
+#define SHIM_TURN_SPIN_NS (200ull * 1000)
+
 struct shim_launch {
 	_Atomic int owner;            /* enum below */
 	uint32_t index;               /* of the stub */

@@ -240,6 +240,8 @@ uint64_t gs_gpu_turn(struct gs_gpu *gpu, uint64_t now)
 		if (!decide(gpu, now))
 			break;
 	}
+	if (gs_pace_is_ending(gpu, now))
+		gs_turn_herald(gpu);
 	say_faults(gpu);
 	tell_contention(gpu);
 	return gs_pace_next(gpu, now);

@@ -14,6 +14,9 @@
 #include "common/clock.h"
 #include "common/log.h"
 
+/* More than so many are not woken for one turn. */
+#define HERALDED_MAX 2
+
 void gs_turn_over(const struct gs_gpu *gpu, const struct gs_tenant *t, uint64_t since,
 		  uint64_t now)
 {
@@ -33,6 +36,7 @@ void gs_turn_give(struct gs_gpu *gpu, struct gs_tenant *t, uint64_t now)
 	gs_wait_over(t, now);
 	gpu->holder = t;
 	gpu->turn_since = now;
+	gpu->heralded = 0;
 	t->idle_since = 0;
 	gs_pace_expect(t, now);
 	gs_tenant_turn(t, 1);
@@ -109,6 +113,23 @@ int gs_turn_drain(struct gs_gpu *gpu, uint64_t now)
 	return 0;
 }
 
+void gs_turn_herald(struct gs_gpu *gpu)
+{
+	struct gs_tenant *t;
+	unsigned waiting = 0;
+
+	if (gpu->heralded)
+		return;
+	gpu->heralded = 1;
+	LIST_FOREACH(t, &gpu->tenants, link)
+		waiting += t->task && t->ready && t != gpu->holder && t != gpu->leaving;
+	if (waiting > HERALDED_MAX)
+		return;
+	LIST_FOREACH(t, &gpu->tenants, link)
+		if (t->task && t->ready && t != gpu->holder && t != gpu->leaving)
+			gs_page_ring(t->p.page);
+}
+
 int gs_turn_take(struct gs_gpu *gpu, int stopping, uint64_t now)
 {
 	struct gs_tenant *t = gpu->holder;
@@ -122,6 +143,7 @@ int gs_turn_take(struct gs_gpu *gpu, int stopping, uint64_t now)
 	gpu->stopping = stopping;
 	gpu->drain_since = now;
 	gpu->leave_ns = 0;
+	gs_turn_herald(gpu);
 	return gs_turn_drain(gpu, now) || gs_turn_overlap(gpu, now);
 }
 

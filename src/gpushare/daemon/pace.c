@@ -14,6 +14,8 @@
 #define POLL_CONTENDED_NS (500 * GS_NS_PER_US)
 #define POLL_UNKNOWN_NS (100 * GS_NS_PER_US)
 #define POLL_ALONE_NS (20 * GS_NS_PER_MS)
+/* Whoever is woken for its turn stays awake for 200 us (shim). */
+#define HERALD_NS (120 * GS_NS_PER_US)
 /* A decision whose time has come although nothing may be done yet. */
 #define POLL_DECISION_NS (50 * GS_NS_PER_US)
 
@@ -51,6 +53,13 @@ static uint64_t ending(const struct gs_tenant *t, uint64_t now)
 	poll = (now < t->expected_ns ? t->expected_ns - now : now - t->expected_ns) / 4;
 	return poll < POLL_ENDING_NS ? POLL_ENDING_NS :
 	       poll > POLL_CONTENDED_NS ? POLL_CONTENDED_NS : poll;
+}
+
+int gs_pace_is_ending(const struct gs_gpu *gpu, uint64_t now)
+{
+	const struct gs_tenant *t = gpu->holder;
+
+	return t && t->live && t->expected_ns && now + HERALD_NS >= t->expected_ns;
 }
 
 uint64_t gs_pace_next(const struct gs_gpu *gpu, uint64_t now)

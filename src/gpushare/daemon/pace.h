@@ -25,6 +25,9 @@ uint64_t gs_pace_grace(const struct gs_tenant *tenant);
 /* The tenant's work has changed or its turn has begun: guess when it will be done. */
 void gs_pace_expect(struct gs_tenant *tenant, uint64_t now);
 
+/* Is the holder's work about to end, so that those who wait should be awake? */
+int gs_pace_is_ending(const struct gs_gpu *gpu, uint64_t now);
+
 /* When the GPU must have its next turn; UINT64_MAX: when something happens. */
 uint64_t gs_pace_next(const struct gs_gpu *gpu, uint64_t now);
 
