@@ -19,10 +19,12 @@ static char failing[64];
 static CUresult failing_rc;
 static unsigned char params[4096];
 static unsigned int grid;
+static _Atomic uintptr_t current = (uintptr_t)FAKE_CONTEXT;
+static _Atomic int broken; /* CUresult */
 
 static CUresult called(const char *name)
 {
-	CUresult rc = CUDA_SUCCESS;
+	CUresult rc = broken;
 
 	pthread_mutex_lock(&lock);
 	if (calls[0])
@@ -52,6 +54,17 @@ void fake_driver_fail(const char *call, CUresult rc)
 	pthread_mutex_unlock(&lock);
 }
 
+void fake_driver_break(CUresult rc)
+{
+	broken = rc;
+}
+
+CUcontext fake_driver_renew(void)
+{
+	broken = CUDA_SUCCESS;
+	return (CUcontext)(current += 0x10);
+}
+
 const void *fake_driver_params(void)
 {
 	return params;
@@ -64,13 +77,20 @@ unsigned int fake_driver_grid(void)
 
 static CUresult fake_current(CUcontext *ctx)
 {
-	*ctx = FAKE_CONTEXT;
+	*ctx = (CUcontext)current;
 	return CUDA_SUCCESS;
 }
 
 static CUresult fake_set_current(CUcontext ctx)
 {
-	return ctx == FAKE_CONTEXT ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+	return (uintptr_t)ctx >= (uintptr_t)FAKE_CONTEXT && (uintptr_t)ctx <= current ? CUDA_SUCCESS :
+										CUDA_ERROR_INVALID_CONTEXT;
+}
+
+static CUresult fake_query(CUstream stream)
+{
+	(void)stream;
+	return broken;
 }
 
 static CUresult fake_device(CUdevice *device)
@@ -259,6 +279,7 @@ void fake_driver_install(void)
 	PUT(cuCtxGetStreamPriorityRange, fake_range);
 	PUT(cuStreamCreateWithPriority, fake_stream);
 	PUT(cuStreamGetFlags, fake_stream_flags);
+	PUT(cuStreamQuery, fake_query);
 	PUT(cuStreamIsCapturing, fake_capturing);
 	PUT(cuModuleLoadDataEx, fake_load);
 	PUT(cuModuleGetFunction, fake_function);

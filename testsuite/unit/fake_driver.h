@@ -33,4 +33,9 @@ unsigned int fake_driver_grid(void);
 /* The next call of that kind fails once with rc. */
 void fake_driver_fail(const char *call, CUresult rc);
 
+/* As after a fault: whatever is asked of the current context gives rc from now on. */
+void fake_driver_break(CUresult rc);
+/* Another context is current, and sound; returns it. */
+CUcontext fake_driver_renew(void);
+
 #endif

@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "common/clock.h"
+#include "device/shim/fault.h"
 #include "device/shim/force.h"
 #include "device/shim/pool.h"
 
@@ -20,6 +21,8 @@
 #define NAP_IDLE_NS (100 * GS_NS_PER_MS)
 /* A signal that may have been overtaken by the launch's own copy is sent again. */
 #define RESEND_NS (1 * GS_NS_PER_MS)
+/* How long a kernel that a fault has ended may go unnoticed. */
+#define FAULT_LOOK_NS (10 * GS_NS_PER_MS)
 #define RETRY_NS (10 * GS_NS_PER_MS)
 #define RECONNECT_NS (250 * GS_NS_PER_MS)
 #define RECONNECT_MAX_NS (10 * GS_NS_PER_S)
@@ -40,13 +43,18 @@ struct agent {
 
 static pthread_t thread;
 
-static int enter(struct agent *a, const struct shim_context *c)
+static int enter(struct agent *a, struct shim_context *c)
 {
+	CUresult rc;
+
 	if (c->gone)
 		return -1;
 	if (a->current != c->ctx) {
-		if (REAL(cuCtxSetCurrent)(c->ctx) != CUDA_SUCCESS)
+		rc = REAL(cuCtxSetCurrent)(c->ctx);
+		shim_fault_seen(c, rc);
+		if (rc != CUDA_SUCCESS)
 			return -1;
+		shim_fault_relax();
 		a->current = c->ctx;
 	}
 	return 0;
@@ -74,6 +82,7 @@ static void flush_limits(struct agent *a)
 		rc = a->session->signal == GS_SIGNAL_DMA && a->limit_ctx->word ?
 			     copy_limits(a) :
 			     REAL(cuStreamBatchMemOp_v2)(a->limit_ctx->control, a->nlimit, a->limit, 0);
+	shim_fault_seen(a->limit_ctx, rc);
 	if (rc != CUDA_SUCCESS)
 		shim_log("%u resident limits could not be set: %d", a->nlimit, rc);
 	a->nlimit = 0;
@@ -153,10 +162,21 @@ static void relaunch(struct agent *a, struct shim_launch *l, uint64_t now)
 		return;
 	}
 	shim_log("relaunch of %s failed: %d", l->kernel->name, rc);
+	shim_fault_seen(l->ctx, rc);
 	l->retry_ns = now + RETRY_NS;
 	if (!gs_stub_move(l->stub, GS_K_RUNNING, GS_K_READY))
 		gs_stub_move(l->stub, GS_K_TOEVICT, GS_K_READY);
 	gs_client_bell(a->session->client);
+}
+
+/* Asked for now and then while launches are out. */
+static int context_failed(struct agent *a, struct shim_context *c, uint64_t now)
+{
+	if (!c->fault && now - c->looked_ns >= FAULT_LOOK_NS && enter(a, c) == 0) {
+		c->looked_ns = now;
+		shim_fault_look(c);
+	}
+	return c->fault != CUDA_SUCCESS;
 }
 
 /* What launch l needs done, if it is out; shortens *nap to when it must be looked at again. */
@@ -169,6 +189,11 @@ static void look_at(struct agent *a, struct shim_launch *l, uint64_t now, uint64
 	state = gs_page_load(l->stub->kstate);
 	if (*nap > NAP_BUSY_NS)
 		*nap = NAP_BUSY_NS;
+	/* What a fault has ended tells nobody: not the stub, nor the stream that waits for it. */
+	if (l->enqueued && state != GS_K_DONE && context_failed(a, l->ctx, now)) {
+		shim_launch_abandon(l);
+		return;
+	}
 	if (!l->evictable || (!l->enqueued && state != GS_K_TOEVICT))
 		return;
 	if (state == GS_K_TOEVICT) {

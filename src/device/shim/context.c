@@ -122,3 +122,12 @@ void shim_context_gone(CUcontext ctx)
 			c->gone = 1;
 	pthread_mutex_unlock(&lock);
 }
+
+void shim_context_destroyed(CUcontext ctx)
+{
+	pthread_mutex_lock(&lock);
+	for (struct shim_context *c = contexts; c; c = c->next)
+		if (c->gone && (!ctx || c->ctx == ctx) && !c->fault)
+			c->fault = CUDA_ERROR_CONTEXT_IS_DESTROYED;
+	pthread_mutex_unlock(&lock);
+}

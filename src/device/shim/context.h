@@ -31,6 +31,8 @@ struct shim_context {
 	CUstream relaunch;
 	uint32_t *word;           /* pinned: 0 and SHIM_NO_LIMIT, to copy a resident limit from; or NULL */
 	_Atomic int gone;         /* destroyed: never touched again */
+	_Atomic CUresult fault;   /* what has ended everything in it (fault.h), or CUDA_SUCCESS */
+	uint64_t looked_ns;       /* agent: when it last asked for that */
 };
 
 /*
@@ -42,5 +44,7 @@ struct shim_context *shim_context_current(struct shim_session *s);
 
 /* The program destroys a context (NULL: the device's primary one). */
 void shim_context_gone(CUcontext ctx);
+/* It has been destroyed: the same argument.  What was launched in it is over. */
+void shim_context_destroyed(CUcontext ctx);
 
 #endif

@@ -16,6 +16,7 @@
 #include <time.h>
 
 #include "common/clock.h"
+#include "device/shim/fault.h"
 #include "device/shim/force.h"
 #include "device/shim/request.h"
 #include "device/shim/wraps.h"
@@ -272,7 +273,7 @@ static CUresult launch(const struct shim_request *r)
 		return launch_original(r);
 	c = shim_context_current(s);
 	k = shim_kernel_find(r->graph ? (const void *)r->graph : (const void *)r->f);
-	if (!c || !k || rides(s, k, r))
+	if (!c || !k || c->fault || rides(s, k, r))
 		return launch_original(r);
 	l = shim_launch_take(s);
 	prepare(s, l, c, k, r);
@@ -285,6 +286,7 @@ static CUresult launch(const struct shim_request *r)
 		pthread_mutex_unlock(&enqueuing);
 	}
 	if (rc != CUDA_SUCCESS) {
+		shim_fault_seen(c, rc);
 		if (l->evictable)
 			shim_hold_end(l->stream, l->legacy);
 		shim_launch_drop(l);

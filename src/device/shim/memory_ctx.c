@@ -82,6 +82,8 @@ static CUresult destroy(CUcontext ctx, CUresult (*real)(CUcontext))
 	shim_context_gone(ctx);
 	rc = real(ctx);
 	shim_gate_leave(0);
+	if (rc == CUDA_SUCCESS)
+		shim_context_destroyed(ctx);
 	if (rc == CUDA_SUCCESS && s)
 		shim_unhold_context(s, ctx);
 	return rc;
@@ -112,6 +114,8 @@ static CUresult reset(CUdevice dev, CUresult (*real)(CUdevice))
 	shim_context_gone(primary_of(dev));
 	rc = real(dev);
 	shim_gate_leave(0);
+	if (rc == CUDA_SUCCESS)
+		shim_context_destroyed(primary_of(dev));
 	if (rc == CUDA_SUCCESS && s)
 		shim_unhold_context(s, primary_of(dev));
 	return rc;
@@ -139,6 +143,7 @@ static CUresult release(CUdevice dev, CUresult (*real)(CUdevice))
 	if (rc == CUDA_SUCCESS && s &&
 	    REAL(cuDevicePrimaryCtxGetState)(dev, &flags, &active) == CUDA_SUCCESS && !active) {
 		shim_context_gone(primary_of(dev));
+		shim_context_destroyed(primary_of(dev));
 		shim_unhold_context(s, primary_of(dev));
 	}
 	shim_gate_leave(0);

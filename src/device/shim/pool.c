@@ -72,14 +72,42 @@ void shim_launch_queue(struct shim_launch *l, uint64_t ns)
 	atomic_fetch_add(&queued_ns, ns);
 }
 
+/* From any state, against a daemon that may write as well.  What no edge leads away from, a wild kernel has written. */
+static void to_prep(struct gs_stub *stub)
+{
+	static const uint32_t next[GS_K_COUNT] = {
+		[GS_K_PREP] = GS_K_PREP,     [GS_K_READY] = GS_K_PREP,    [GS_K_TORUN] = GS_K_RUNNING,
+		[GS_K_RUNNING] = GS_K_PREP, [GS_K_TOEVICT] = GS_K_READY, [GS_K_DONE] = GS_K_PREP,
+	};
+	uint32_t state;
+
+	while ((state = gs_page_load(stub->kstate)) != GS_K_PREP)
+		gs_stub_move(stub, state, state < GS_K_COUNT ? next[state] : GS_K_PREP);
+}
+
 void shim_launch_drop(struct shim_launch *l)
 {
 	if (l->queued_ns)
 		atomic_fetch_sub(&queued_ns, l->queued_ns);
 	l->queued_ns = 0;
 	l->enqueued = 0;
-	gs_page_store(l->stub->kstate, GS_K_PREP);
+	to_prep(l->stub);
 	atomic_store(&l->owner, SHIM_FREE);
+}
+
+void shim_launch_abandon(struct shim_launch *l)
+{
+	int out = SHIM_OUT;
+
+	if (!atomic_compare_exchange_strong(&l->owner, &out, SHIM_RECLAIMING))
+		return;
+	if (!l->enqueued) { /* its own thread gets the error */
+		atomic_store(&l->owner, SHIM_OUT);
+		return;
+	}
+	if (l->evictable)
+		shim_hold_end(l->stream, l->legacy);
+	shim_launch_drop(l);
 }
 
 unsigned shim_launch_reap(struct shim_session *s)

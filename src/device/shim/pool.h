@@ -44,8 +44,10 @@ void shim_launch_init(struct gs_page *page);
 
 /* Take a free launch; waits until there is one. Its stub is in PREP. */
 struct shim_launch *shim_launch_take(struct shim_session *s);
-/* Give it back unused (its stub is set to PREP). */
+/* Give it back unused (its stub goes to PREP by the client's edges of kstate.def). */
 void shim_launch_drop(struct shim_launch *l);
+/* Its context has failed: nothing on the GPU will end it any more.  Its hold ends, it is dropped. */
+void shim_launch_abandon(struct shim_launch *l);
 
 /* The launch of stub `index`. */
 struct shim_launch *shim_launch_at(uint32_t index);
