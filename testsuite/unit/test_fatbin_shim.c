@@ -298,6 +298,35 @@ static void nothing_gained_nothing_replaced(void **state)
 	ptx_transformed_free(t);
 }
 
+/* Its twins were made when it was built: loaded as it is, and described all the same. */
+static void twins_that_are_there_are_used(void **state)
+{
+	struct gs_fatbin_entry e;
+	size_t len;
+	void *data = image("zstd.fatbin", &len);
+	struct ptx_transformed *t = shim_image_transform(data, 0), *again, *text;
+	char *inner = inside(t, &e);
+
+	(void)state;
+	again = shim_image_transform(t->text, 0);
+	text = shim_image_transform(inner, 0);
+	assert_non_null(again);
+	assert_non_null(text);
+	assert_null(again->text);
+	assert_null(text->text);
+	assert_int_equal(again->nkernel, 2);
+	for (uint32_t i = 0; i < 2; i++) {
+		assert_string_equal(again->kernel[i].name, t->kernel[i].name);
+		assert_int_equal(again->kernel[i].form, PTX_FORM_PERSISTENT);
+		assert_int_equal(again->kernel[i].ctl_offset, t->kernel[i].ctl_offset);
+	}
+	free(inner);
+	ptx_transformed_free(text);
+	ptx_transformed_free(again);
+	ptx_transformed_free(t);
+	free(data);
+}
+
 static void files_are_transformed(void **state)
 {
 	struct ptx_transformed *t;
@@ -331,6 +360,7 @@ int main(void)
 		cmocka_unit_test_setup(a_length_beyond_the_mapping_is_noticed, one_device),
 		cmocka_unit_test_setup(every_flipped_bit_is_survived, one_device),
 		cmocka_unit_test_setup(nothing_gained_nothing_replaced, one_device),
+		cmocka_unit_test_setup(twins_that_are_there_are_used, one_device),
 		cmocka_unit_test_setup(files_are_transformed, one_device),
 	};
 

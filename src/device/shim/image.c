@@ -76,7 +76,10 @@ static int mapped(struct gs_bytes b)
 	return 1;
 }
 
-/* The form that the launch path knows.  Nothing preemptible in it: the program's own image will do, only the reasons are kept. */
+/*
+ * The form that the launch path knows.  Nothing preemptible in it, or all of its twins there already
+ * (gpushare-nvcc): the program's own image will do, machine code included; only the description is kept.
+ */
 static struct ptx_transformed *transform_text(const char *text, size_t len)
 {
 	struct gs_error err = { "" };
@@ -89,7 +92,7 @@ static struct ptx_transformed *transform_text(const char *text, size_t len)
 	}
 	while (i < t->nkernel && t->kernel[i].form == PTX_FORM_AS_IS)
 		i++;
-	if (i == t->nkernel) {
+	if (i == t->nkernel || (t->len == len && memcmp(t->text, text, len) == 0)) {
 		free(t->text);
 		t->text = NULL;
 		t->len = 0;

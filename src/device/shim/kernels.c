@@ -17,6 +17,7 @@
 
 struct module {
 	const void *handle;
+	const void *library; /* whose description it shares, or NULL */
 	struct ptx_transformed *t;
 	struct module *next;
 };
@@ -52,21 +53,48 @@ void shim_module_add(const void *module, struct ptx_transformed *t)
  */
 void shim_module_gone(const void *module)
 {
-	pthread_mutex_lock(&lock);
-	for (struct module **at = &modules; *at; at = &(*at)->next) {
-		struct module *m = *at;
+	struct module **at = &modules, *m;
+	int found = 0;
 
-		if (m->handle != module)
+	pthread_mutex_lock(&lock);
+	while ((m = *at)) {
+		/* The newest of that handle, and a library's modules with it. */
+		if (m->library != module && (m->handle != module || found)) {
+			at = &m->next;
 			continue;
+		}
 		*at = m->next;
-		if (m->t) {
+		if (m->t && !m->library) {
 			free(m->t->text);
 			m->t->text = NULL;
 		}
+		found |= m->handle == module;
 		free(m);
-		break;
 	}
 	pthread_mutex_unlock(&lock);
+}
+
+void shim_module_alias(const void *library, const void *module)
+{
+	struct module *known = NULL, *alias = NULL, *m = calloc(1, sizeof(*m));
+
+	pthread_mutex_lock(&lock);
+	for (struct module *at = modules; at; at = at->next) {
+		if (!known && at->handle == library)
+			known = at;
+		if (!alias && at->handle == module)
+			alias = at;
+	}
+	if (m && known && known->t && (!alias || alias->t != known->t)) {
+		m->handle = module;
+		m->library = library;
+		m->t = known->t;
+		m->next = modules;
+		modules = m;
+		m = NULL;
+	}
+	pthread_mutex_unlock(&lock);
+	free(m);
 }
 
 static const struct ptx_kernel *described(const void *module, const char *name)

@@ -40,6 +40,9 @@ struct shim_kernel {
 void shim_module_add(const void *module, struct ptx_transformed *t);
 void shim_module_gone(const void *module);
 
+/* The driver says that this is a module of a library: what is known of the library's kernels holds for its. */
+void shim_module_alias(const void *library, const void *module);
+
 /* The program got a kernel's handle by name: a CUfunction of a module, or a CUkernel of a library. */
 void shim_kernel_add(const void *module, int library, const void *handle, const char *name);
 

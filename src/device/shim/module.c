@@ -201,13 +201,14 @@ SHIM_EXPORT CUresult cuLibraryGetKernel(CUkernel *kernel, CUlibrary library, con
 	return rc;
 }
 
-/*
- * A module of a library: its kernels are asked for by name from either.  The
- * module gets no description of its own, so such kernels run as they are.
- */
+/* The current context's module of a library: its kernels are asked for by name from either. */
 SHIM_EXPORT CUresult cuLibraryGetModule(CUmodule *module, CUlibrary library)
 {
-	return REAL(cuLibraryGetModule)(module, library);
+	CUresult rc = REAL(cuLibraryGetModule)(module, library);
+
+	if (rc == CUDA_SUCCESS && shim_session())
+		shim_module_alias(library, *module);
+	return rc;
 }
 
 SHIM_EXPORT CUresult cuKernelGetFunction(CUfunction *f, CUkernel kernel)

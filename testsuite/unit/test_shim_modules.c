@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The ways by which a program comes to a kernel: each leads to its twin. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "device/shim/kernels.h"
+#include "device/shim/session.h"
+#include "device/shim/shim.h"
+#include "fake_driver.h"
+
+extern void *shim_slot[SHIM_FN_COUNT];
+
+static const char ptx[] =
+	".version 7.0\n.target sm_75\n.address_size 64\n"
+	".visible .entry k(.param .u64 p)\n{\n"
+	"\t.reg .b32 %r<4>;\n\t.reg .b64 %rd<4>;\n"
+	"\tld.param.u64 %rd1, [p];\n\tmov.u32 %r1, %ctaid.x;\n"
+	"\tmul.wide.u32 %rd2, %r1, 4;\n\tadd.s64 %rd3, %rd1, %rd2;\n"
+	"\tst.global.u32 [%rd3], %r1;\n\tret;\n}\n";
+
+/* ---- a driver whose libraries and modules are numbers, as are their kernels ---- */
+
+static uintptr_t next_handle = 0x10000;
+static const void *last_image;
+static CUresult refusal;        /* what the transformed text gets */
+static int functions_of_twins;
+
+static CUresult load(uintptr_t *handle, const void *image)
+{
+	last_image = image;
+	if (refusal != CUDA_SUCCESS && strstr(image, PTX_PERSISTENT_SUFFIX))
+		return refusal;
+	*handle = next_handle += 0x100000;
+	return CUDA_SUCCESS;
+}
+
+static CUresult fake_library(CUlibrary *library, const void *code, CUjit_option *jit, void **jit_values,
+			     unsigned int njit, CUlibraryOption *options, void **values, unsigned int n)
+{
+	(void)jit, (void)jit_values, (void)njit, (void)options, (void)values, (void)n;
+	return load((uintptr_t *)library, code);
+}
+
+static CUresult fake_module(CUmodule *module, const void *image, unsigned int n, CUjit_option *options,
+			    void **values)
+{
+	(void)n, (void)options, (void)values;
+	return load((uintptr_t *)module, image);
+}
+
+static CUresult fake_library_module(CUmodule *module, CUlibrary library)
+{
+	*module = (CUmodule)((uintptr_t)library + 0x1000);
+	return CUDA_SUCCESS;
+}
+
+/* The original at +0x10, its twin at +0x20. */
+static CUresult fake_function(CUfunction *f, CUmodule module, const char *name)
+{
+	int twin = strstr(name, PTX_PERSISTENT_SUFFIX) != NULL;
+
+	functions_of_twins += twin;
+	*f = (CUfunction)((uintptr_t)module + (twin ? 0x20 : 0x10));
+	return CUDA_SUCCESS;
+}
+
+static int setup(void **unused)
+{
+	(void)unused;
+	fake_driver_install();
+	shim_slot[SHIM_FN_cuLibraryLoadData] = (void *)(uintptr_t)fake_library;
+	shim_slot[SHIM_FN_cuModuleLoadDataEx] = (void *)(uintptr_t)fake_module;
+	shim_slot[SHIM_FN_cuLibraryGetModule] = (void *)(uintptr_t)fake_library_module;
+	shim_slot[SHIM_FN_cuModuleGetFunction] = (void *)(uintptr_t)fake_function;
+	setenv("GPUSHARE_SOCKET", "/nonexistent/gpushared.sock", 1);
+	return 0;
+}
+
+static CUlibrary library_of(const char *text)
+{
+	CUlibrary library = NULL;
+
+	assert_int_equal(cuLibraryLoadData(&library, text, NULL, NULL, 0, NULL, NULL, 0), CUDA_SUCCESS);
+	return library;
+}
+
+static const struct shim_kernel *kernel_of(CUmodule module)
+{
+	CUfunction f = NULL;
+
+	assert_int_equal(cuModuleGetFunction(&f, module, "k"), CUDA_SUCCESS);
+	return shim_kernel_find(f);
+}
+
+/* A library's kernel by way of its module. */
+static void module_of_a_library(void **unused)
+{
+	CUlibrary library = library_of(ptx);
+	const struct shim_kernel *k;
+	CUmodule module;
+
+	(void)unused;
+	for (int times = 0; times < 2; times++) {
+		assert_int_equal(cuLibraryGetModule(&module, library), CUDA_SUCCESS);
+		k = kernel_of(module);
+		assert_int_equal(k->form, PTX_FORM_PERSISTENT);
+		assert_ptr_equal(k->twin, (uintptr_t)module + 0x20);
+		assert_int_equal(k->nparam, 1);
+	}
+	/* Its description goes with the library: what the driver gives that handle to next is unknown. */
+	assert_int_equal(cuLibraryUnload(library), CUDA_SUCCESS);
+	functions_of_twins = 0;
+	kernel_of(module);
+	assert_int_equal(functions_of_twins, 0);
+}
+
+/* Nor has a module a description whose library was loaded as it is. */
+static void module_of_an_unknown_library(void **unused)
+{
+	CUlibrary library;
+	CUmodule module;
+
+	(void)unused;
+	refusal = CUDA_ERROR_INVALID_PTX;
+	library = library_of(ptx);
+	refusal = CUDA_SUCCESS;
+	assert_int_equal(cuLibraryGetModule(&module, library), CUDA_SUCCESS);
+	assert_int_equal(kernel_of(module)->form, PTX_FORM_AS_IS);
+	assert_null(kernel_of(module)->twin);
+	assert_int_equal(cuLibraryUnload(library), CUDA_SUCCESS);
+}
+
+/* A module whose twins are in it already: the program's own image, and its twins found. */
+static void twins_made_beforehand(void **unused)
+{
+	struct gs_error err;
+	struct ptx_transformed *t = ptx_transform_forms(ptx, sizeof(ptx) - 1, PTX_FORM_BIT(PTX_FORM_PERSISTENT), 0,
+							&err);
+	CUmodule module;
+
+	(void)unused;
+	assert_non_null(t);
+	assert_int_equal(cuModuleLoadData(&module, t->text), CUDA_SUCCESS);
+	assert_ptr_equal(last_image, t->text);
+	assert_ptr_equal(kernel_of(module)->twin, (uintptr_t)module + 0x20);
+	assert_int_equal(cuModuleUnload(module), CUDA_SUCCESS);
+	ptx_transformed_free(t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(module_of_a_library),
+		cmocka_unit_test(module_of_an_unknown_library),
+		cmocka_unit_test(twins_made_beforehand),
+	};
+
+	return cmocka_run_group_tests(tests, setup, NULL);
+}
