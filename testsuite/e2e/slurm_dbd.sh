@@ -57,7 +57,8 @@ slurmdbd_runs() { # starts it; again when somebody else took the port
 : >"$DB/slurm.conf"
 slurmdbd_runs || bail "slurmdbd does not start" "$DB/slurmdbd.log"
 
-start_cluster main GPU_MEMORY=512M SLURM_EXTRA="AccountingStorageType=accounting_storage/slurmdbd
+start_cluster main GPU_MEMORY=512M GPUSHARE_EXTRA="QOS=urgent Priority=200
+QOS=idle Priority=0" SLURM_EXTRA="AccountingStorageType=accounting_storage/slurmdbd
 AccountingStorageHost=localhost
 AccountingStoragePort=$port
 AccountingStoragePass=$TMP/main/munge/socket
@@ -131,6 +132,37 @@ until_true 10 in_state "$job" RUNNING
 check "nor in slurmctld" refused 'denied|permission|not permitted|Invalid' \
 	as_nobody timeout 10 scontrol update job "$job" AdminComment=forged
 check "what sacct has in the end is the daemon's" eval "reaches $job COMPLETED 30 && until_true 10 account_is $job AdminComment '^gpushare: gpu=0 share=10% used=0\.[0-9]+s '"
+
+# --- QOS: from slurmctld, before the partition's line ---
+
+field() { # JOB NAME: of the batch step
+	t 5 gpusharectl report --json | python3 -c 'import json, sys
+rows = [r for r in json.load(sys.stdin) if str(r["job"]) == sys.argv[1] and r["step"] == "batch"]
+print(rows[0][sys.argv[2]] if rows else 0)' "$@"
+}
+holds() { # JOB NAME TEST
+	local got
+	got=$(field "$1" "$2")
+	echo "$2 of job $1 is $got, wanted $3"
+	awk "BEGIN { exit !($got $3) }"
+}
+registered() { grep -E "job $1\..*partition '$2', QOS '$3', priority $4\$" "$D/log/gpushared.log"; }
+check "QOS are made" t 20 sacctmgr -i add qos urgent,idle
+starts_idle() { low=$(submit -p high --qos=idle --gres=gpushare:40 --wrap "$TRIAD 20000"); }
+check "slurmctld knows them too" until_true 20 starts_idle
+check "a job of QOS idle in partition high has the GPU" until_true 20 holds "$low" active_ms '> 200'
+check "with the priority of its QOS, below the partition's" registered "$low" high idle 0
+high=$(submit -p low --qos=urgent --gres=gpushare:40 --wrap "$TRIAD 300")
+check "a job of QOS urgent in partition low completes" reaches "$high" COMPLETED 60
+check "with the priority of its QOS, above the partition's" registered "$high" low urgent 200
+check "while the idle one still runs" in_state "$low" RUNNING
+check "which it preempted" holds "$low" preemptions '>= 1'
+check "and by which it was not" holds "$high" preemptions '== 0'
+forged=$(SLURM_JOB_QOS=urgent submit -p low --export=ALL,SLURM_JOB_QOS=urgent --gres=gpushare:20 --wrap "$TRIAD 1")
+check "a job that only says so in its environment completes" reaches "$forged" COMPLETED 60
+check "with its partition's priority" registered "$forged" low 'n?o?r?m?a?l?' 1
+t 10 scancel "$low"
+check "the idle job is over" reaches "$low" CANCELLED 20
 
 # --- slurmdbd goes away and comes back ---
 

@@ -80,6 +80,18 @@ check "and so is that of the job that lived through it" reaches "$job" COMPLETED
 check "which is correct" out_has "$job" 'correct: '
 check "which is managed again: the high job preempted it" holds "$job" preemptions '>= 1'
 
+# --- a partition without a line has its PriorityTier ---
+
+sed -i '/^Partition=/d' "$D/etc/gpushare.conf"
+kill -HUP "$(cat "$D/run/gpushared.pid")"
+registered() { grep -E "job $1\..*partition '$2', QOS '', priority $3\$" "$LOG"; }
+job=$(submit -p high --gres=gpushare:40 --wrap "$TRIAD --passes 1")
+check "a job of the partition with PriorityTier=10 runs" reaches "$job" COMPLETED 60
+check "with priority 10" registered "$job" high 10
+job=$(SLURM_JOB_PARTITION=high submit -p low --gres=gpushare:40 --wrap "$TRIAD --passes 1")
+check "a job of the other, which says it were that one's, runs" reaches "$job" COMPLETED 60
+check "with priority 1" registered "$job" low 1
+
 # --- the end ---
 
 gone() { t 5 gpusharectl status --json | python3 -c 'import json, sys

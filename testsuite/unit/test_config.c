@@ -24,6 +24,46 @@ static struct gs_config *parse(const char *text, struct gs_error *err)
 	return gs_config_parse("t.conf", text, strlen(text), err);
 }
 
+static int32_t priority_of(const struct gs_config *c, const char *partition, const char *qos,
+			   uint32_t tier)
+{
+	return gs_config_priority(c, &(struct gs_config_who){ partition, qos, tier });
+}
+
+static uint32_t class_of(const struct gs_config *c, const char *partition, const char *qos,
+			 uint32_t tier)
+{
+	return gs_config_class(c, &(struct gs_config_who){ partition, qos, tier });
+}
+
+/* The QOS's line, the partition's, the PriorityTier, 1: the first that says. */
+static void qos_and_tiers(void **state)
+{
+	struct gs_error err;
+	struct gs_config *c = parse("Gpu=0 Memory=1G\nClass=rush Priority=5\nClass=night Priority=-5\n"
+				    "Partition=high Priority=10 Class=night\nPartition=mid MaxShares=50\n"
+				    "qos=urgent Priority=100\nQOS=bulk Class=rush\n"
+				    "QOS=idle Priority=0 Class=night\n", &err);
+
+	(void)state;
+	assert_non_null(c);
+	assert_int_equal(c->nqos, 3);
+	assert_int_equal(priority_of(c, "high", "urgent", 8), 100);
+	assert_int_equal(priority_of(c, "high", "idle", 8), 0);
+	assert_int_equal(priority_of(c, "high", "bulk", 8), 10);
+	assert_int_equal(priority_of(c, "high", "", 8), 10);
+	assert_int_equal(priority_of(c, "mid", "bulk", 8), 7);
+	assert_int_equal(priority_of(c, "other", "normal", 8), 7);
+	assert_int_equal(priority_of(c, "other", "normal", 1), 0);
+	assert_int_equal(priority_of(c, "other", "", 65534), 1000);
+	assert_int_equal(priority_of(c, "other", "", 0), 1);
+	assert_int_equal(class_of(c, "high", "urgent", 8), 2);
+	assert_int_equal(class_of(c, "high", "bulk", 8), 1);
+	assert_int_equal(class_of(c, "mid", "idle", 8), 2);
+	assert_int_equal(class_of(c, "mid", "urgent", 8), 0);
+	gs_config_free(c);
+}
+
 static void classes(void **state)
 {
 	struct gs_error err;
@@ -42,11 +82,11 @@ static void classes(void **state)
 	assert_int_equal(c->class[0].priority, 10);
 	assert_null(c->class[1].policy);
 	assert_int_equal(c->class[1].priority, -10);
-	assert_int_equal(gs_config_class(c, "debug"), 1);
-	assert_int_equal(gs_config_class(c, "low"), 2);
-	assert_int_equal(gs_config_priority(c, "low"), 3);
-	assert_int_equal(gs_config_class(c, "normal"), 0);
-	assert_int_equal(gs_config_class(c, "nosuch"), 0);
+	assert_int_equal(class_of(c, "debug", "", 0), 1);
+	assert_int_equal(class_of(c, "low", "", 0), 2);
+	assert_int_equal(priority_of(c, "low", "", 0), 3);
+	assert_int_equal(class_of(c, "normal", "", 0), 0);
+	assert_int_equal(class_of(c, "nosuch", "", 0), 0);
 	gs_config_free(c);
 }
 
@@ -72,7 +112,7 @@ static void defaults(void **state)
 	assert_int_equal(c->gpu[0].memory, 1 << 30);
 	assert_null(c->gpu[0].file);
 	assert_string_equal(c->job_env, "");
-	assert_int_equal(gs_config_priority(c, "nobody"), 1);
+	assert_int_equal(priority_of(c, "nobody", "", 0), 1);
 	gs_config_free(c);
 	gs_config_free(NULL);
 }
@@ -107,9 +147,9 @@ static void everything(void **state)
 	assert_int_equal(gs_config_gpu(c, 1)->shares, 50);
 	assert_int_equal(gs_config_gpu(c, 0)->memory, UINT64_C(2) << 30);
 	assert_null(gs_config_gpu(c, 2));
-	assert_int_equal(gs_config_priority(c, "high"), 10);
-	assert_int_equal(gs_config_priority(c, "low"), 0);
-	assert_int_equal(gs_config_priority(c, "mid"), 1);
+	assert_int_equal(priority_of(c, "high", "", 0), 10);
+	assert_int_equal(priority_of(c, "low", "", 0), 0);
+	assert_int_equal(priority_of(c, "mid", "", 0), 1);
 	assert_int_equal(gs_config_partition(c, "mid")->max_shares, 50);
 	assert_int_equal(gs_config_partition(c, "mid")->default_shares, 25);
 	assert_int_equal(gs_config_partition(c, "mid")->allow, 1);
@@ -189,6 +229,14 @@ static void bad_lines_are_named(void **state)
 		{ "Gpu=0 Memory=1G Policy=rr Policy=rr\n", "t.conf:1: Policy is given twice" },
 		{ GPU "QuantumHandovers=1001\n", "t.conf:2: QuantumHandovers: 1001 is not between" },
 		{ GPU "Partition=a Priority=1 Priority=2\n", "t.conf:2: Priority is given twice" },
+		{ GPU "QOS=a\n", "t.conf:2: the line says nothing about QOS 'a'" },
+		{ GPU "QOS= Priority=1\n", "t.conf:2: '' is not a QOS's name" },
+		{ GPU "QOS=a Priority=-1\n", "t.conf:2: -1 is not between 0 and 1000" },
+		{ GPU "QOS=a Priority=1 Priority=2\n", "t.conf:2: Priority is given twice" },
+		{ GPU "QOS=a Priority=1\nqos=a Priority=2\n", "t.conf:3: QOS 'a' is described twice" },
+		{ GPU "QOS=a Class=x\n", "t.conf:2: class 'x' has no Class= line above" },
+		{ GPU "QOS=a Policy=frs\n", "t.conf:2: a policy is a class's: Class=... Policy=frs" },
+		{ GPU "QOS=a MaxShares=5\n", "t.conf:2: a QOS line has no 'MaxShares'" },
 		{ GPU "Partition=a Weight=1\n", "t.conf:2: a Partition line has no 'Weight'" },
 		{ GPU "Partition=a Priority=1\nPartition=a Priority=2\n", "t.conf:3: partition 'a' is described twice" },
 		{ GPU "JobEnv=NOVALUE\n", "t.conf:2: 'NOVALUE' is not NAME=VALUE" },
@@ -265,6 +313,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(classes),
+		cmocka_unit_test(qos_and_tiers),
 		cmocka_unit_test(defaults),
 		cmocka_unit_test(everything),
 		cmocka_unit_test(bad_lines_are_named),

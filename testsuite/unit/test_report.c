@@ -244,18 +244,20 @@ static void test_state_lines(void **unused)
 {
 	static const char *const bad[] = {
 		"", "step", "step 1 2 3", "step 1 2 3 4 5 6 0 0 77 88 0", /* no blank behind it */
-		"step 1 2 3 4 5 6 0 0 1 88 0 low",  /* pid 1 registers nothing */
-		"step 1 2 3 4 5 6 0 0 -7 88 0 low",
-		"step 1 2 3 4 5 6 0 0 77 88 0  low", " step 1 2 3 4 5 6 0 0 77 88 0 low",
-		"step 01 2 3 4 5 6 0 0 77 88 0 low", "step -1 2 3 4 5 6 0 0 77 88 0 low",
-		"step 1 2 3 4 5 99999999999999999999 0 0 77 88 0 low",
-		"step 1 2 3 4 5 6 0 0 77 88 0 "
-		"0123456789012345678901234567890123456789012345678901234567890123",
+		"step 1 2 3 4 5 6 0 0 1 88 0 2 \"low\" \"\"",  /* pid 1 registers nothing */
+		"step 1 2 3 4 5 6 0 0 -7 88 0 2 \"low\" \"\"",
+		"step 1 2 3 4 5 6 0 0 77 88 0 2  \"low\" \"\"", " step 1 2 3 4 5 6 0 0 77 88 0 2 \"low\" \"\"",
+		"step 01 2 3 4 5 6 0 0 77 88 0 2 \"low\" \"\"", "step -1 2 3 4 5 6 0 0 77 88 0 2 \"low\" \"\"",
+		"step 1 2 3 4 5 99999999999999999999 0 0 77 88 0 2 \"low\" \"\"",
+		"step 1 2 3 4 5 6 0 0 77 88 0 2 \"\" "
+		"\"0123456789012345678901234567890123456789012345678901234567890123\"",
+		"step 1 2 3 4 5 6 0 0 77 88 0 2 \"low\"", "step 1 2 3 4 5 6 0 0 77 88 0 2 \"low",
+		"step 1 2 3 4 5 6 0 0 77 88 0 2 low \"\"", "step 1 2 3 4 5 6 0 0 77 88 0 2 \"low\"x\"\"",
 	};
 	struct gs_step_info in = { .job_id = 4026531840u, .step_id = GS_STEP_BATCH, .uid = 1000,
 				   .shares = 40, .gpu = 3, .memory = UINT64_C(8) << 30,
 				   .priority_set = 1, .priority = 7, .registrant = 4711,
-				   .start = 123456789, .local = 1, .partition = "low" };
+				   .start = 123456789, .local = 1, .partition = "low", .qos = "urgent", .tier = 11 };
 	struct gs_step_info out;
 	char line[GS_STATE_LINE_MAX];
 
@@ -274,6 +276,8 @@ static void test_state_lines(void **unused)
 		assert_int_equal(out.start, in.start);
 		assert_int_equal(out.local, 1);
 		assert_string_equal(out.partition, in.partition);
+		assert_string_equal(out.qos, in.qos);
+		assert_int_equal(out.tier, in.tier);
 	}
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		assert_int_equal(gs_state_parse(bad[i], &out), -1);

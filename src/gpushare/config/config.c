@@ -55,6 +55,8 @@ void gs_config_free(struct gs_config *config)
 	}
 	for (size_t i = 0; i < config->npartition; i++)
 		free(config->partition[i].name);
+	for (size_t i = 0; i < config->nqos; i++)
+		free(config->qos[i].name);
 	for (size_t i = 0; i < config->nnode_type; i++) {
 		free(config->node_type[i].name);
 		free(config->node_type[i].nodes);
@@ -72,17 +74,36 @@ const struct gs_config_partition *gs_config_partition(const struct gs_config *co
 	return NULL;
 }
 
-int32_t gs_config_priority(const struct gs_config *config, const char *partition)
+const struct gs_config_qos *gs_config_qos(const struct gs_config *config, const char *name)
 {
-	const struct gs_config_partition *p = gs_config_partition(config, partition);
-
-	return p ? p->priority : GS_PRIORITY_DEFAULT;
+	for (size_t i = 0; i < config->nqos; i++)
+		if (strcmp(config->qos[i].name, name) == 0)
+			return &config->qos[i];
+	return NULL;
 }
 
-uint32_t gs_config_class(const struct gs_config *config, const char *partition)
+int32_t gs_config_priority(const struct gs_config *config, const struct gs_config_who *who)
 {
-	const struct gs_config_partition *p = gs_config_partition(config, partition);
+	const struct gs_config_partition *p = gs_config_partition(config, who->partition);
+	const struct gs_config_qos *q = gs_config_qos(config, who->qos);
 
+	if (q && q->priority >= 0)
+		return q->priority;
+	if (p && p->priority >= 0)
+		return p->priority;
+	if (!who->tier)
+		return GS_PRIORITY_DEFAULT;
+	return who->tier - 1 < GS_CONFIG_PRIORITY_MAX ? (int32_t)(who->tier - 1)
+						      : GS_CONFIG_PRIORITY_MAX;
+}
+
+uint32_t gs_config_class(const struct gs_config *config, const struct gs_config_who *who)
+{
+	const struct gs_config_partition *p = gs_config_partition(config, who->partition);
+	const struct gs_config_qos *q = gs_config_qos(config, who->qos);
+
+	if (q && q->class)
+		return q->class;
 	return p ? p->class : 0;
 }
 

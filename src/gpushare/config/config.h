@@ -7,12 +7,13 @@
  *	NodeType=h200 Nodes=gpu[01-16] Memory=141G [Shares=100]
  *	Class=interactive Priority=10 [Policy=frs]
  *	Partition=high [Priority=10] [Class=interactive] [MaxShares=50] [DefaultShares=25] [AllowGpushare=yes]
+ *	QOS=urgent [Priority=100] [Class=interactive]
  *	JobEnv=NAME=VALUE            (set in every job's environment; may be repeated)
  *
  * Gpu lines are the node's own, for gpushared; NodeType lines and the limits of
- * the partitions are the cluster's, for slurmctld's job_submit/gpushare.  A
- * partition that is not listed has priority 1.  Pure but for gs_config_load,
- * which reads one file.
+ * the partitions are the cluster's, for slurmctld's job_submit/gpushare.  Whose
+ * priority no line gives has its partition's PriorityTier.  Pure but for
+ * gs_config_load, which reads one file.
  */
 #ifndef GPUSHARE_CONFIG_CONFIG_H
 #define GPUSHARE_CONFIG_CONFIG_H
@@ -24,8 +25,10 @@
 
 #define GS_CONFIG_GPUS_MAX 16
 #define GS_CONFIG_PARTITIONS_MAX 256
+#define GS_CONFIG_QOS_MAX 256
 #define GS_CONFIG_CLASSES_MAX 7
 #define GS_CONFIG_NODE_TYPES_MAX 64
+#define GS_CONFIG_PRIORITY_MAX 1000
 
 struct gs_config_gpu {
 	uint32_t index;
@@ -37,14 +40,21 @@ struct gs_config_gpu {
 
 struct gs_config_partition {
 	char *name;
-	int32_t priority;        /* larger is more urgent; 0..1000 */
+	int32_t priority;        /* larger is more urgent; 0..1000; -1: the line does not say */
 	uint32_t max_shares;     /* of a job on a node; 0: no limit */
 	uint32_t default_shares; /* of a job that names no number; 0: Slurm's, which is 1 */
 	int allow;               /* may its jobs ask for gpushare? */
 	uint32_t class;          /* number of its class, as gs_config_class() */
 };
 
-/* A class of partitions: served before the classes of lower priority (sched/sched.h). */
+/* What holds for a QOS goes before what holds for the partition. */
+struct gs_config_qos {
+	char *name;
+	int32_t priority;        /* 0..1000; -1: the partition's */
+	uint32_t class;          /* as gs_config_class(); 0: the partition's */
+};
+
+/* A class of partitions and QOS: served before the classes of lower priority (sched/sched.h). */
 struct gs_config_class {
 	char *name;
 	char *policy;            /* NULL: the GPU's */
@@ -81,6 +91,8 @@ struct gs_config {
 	size_t ngpu;
 	struct gs_config_partition partition[GS_CONFIG_PARTITIONS_MAX];
 	size_t npartition;
+	struct gs_config_qos qos[GS_CONFIG_QOS_MAX];
+	size_t nqos;
 	struct gs_config_class class[GS_CONFIG_CLASSES_MAX];
 	size_t nclass;
 	struct gs_config_node_type node_type[GS_CONFIG_NODE_TYPES_MAX];
@@ -118,18 +130,27 @@ struct gs_config *gs_config_load(const char *path, struct gs_error *err);
 
 void gs_config_free(struct gs_config *config); /* NULL is fine */
 
-/* Priority of a partition; 1 for one that is not listed. */
-int32_t gs_config_priority(const struct gs_config *config, const char *partition);
+/* Of what a job is, in slurmctld's words. */
+struct gs_config_who {
+	const char *partition, *qos; /* "": none */
+	uint32_t tier;               /* the partition's PriorityTier plus 1; 0: not known */
+};
+
+/*
+ * Priority on the GPU, 0..1000: what the QOS line says, else the partition's,
+ * else the PriorityTier (at most 1000), else 1.
+ */
+int32_t gs_config_priority(const struct gs_config *config, const struct gs_config_who *who);
 
 /* The line of a partition; NULL if it has none. */
 const struct gs_config_partition *gs_config_partition(const struct gs_config *config,
 						      const char *name);
 
-/*
- * The class of a partition: 0 for one that names none or is not listed, i + 1
- * for class[i].
- */
-uint32_t gs_config_class(const struct gs_config *config, const char *partition);
+/* The line of a QOS; NULL if it has none. */
+const struct gs_config_qos *gs_config_qos(const struct gs_config *config, const char *name);
+
+/* The class that the QOS names, else the partition: i + 1 for class[i]; 0 if neither does. */
+uint32_t gs_config_class(const struct gs_config *config, const struct gs_config_who *who);
 
 /* The GPU of that index; NULL if there is none. */
 const struct gs_config_gpu *gs_config_gpu(const struct gs_config *config, uint32_t index);

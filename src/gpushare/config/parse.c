@@ -16,11 +16,11 @@
 #include "common/units.h"
 #include "gpushare/config/config.h"
 #include "gpushare/config/key.h"
+#include "gpushare/config/parse.h"
 #include "gpushare/proto/msg.h"
 
 #define LINE_MAX_BYTES 1024
 #define SHARES_DEFAULT 100
-#define SHARES_MAX 1000000
 #define ENV_MAX sizeof(((struct gs_msg_registered *)0)->env)
 
 struct parser {
@@ -49,23 +49,6 @@ static void strip_comment(char *line)
 		}
 }
 
-/* The next Name=Value of a record; 1, 0 at the end, -1 with the reason. */
-static int next_pair(char **rest, char **name, char **value, struct gs_error *err)
-{
-	char *word = strsep(rest, " \t");
-
-	while (word && !*word)
-		word = strsep(rest, " \t");
-	if (!word)
-		return 0;
-	*value = strchr(word, '=');
-	if (!*value || *value == word)
-		return gs_fail(err, "'%.60s' is not Name=Value", word);
-	*(*value)++ = '\0';
-	*name = word;
-	return 1;
-}
-
 static int set_gpu_field(struct gs_config_gpu *gpu, const char *name, const char *value,
 			 struct gs_error *err)
 {
@@ -79,7 +62,7 @@ static int set_gpu_field(struct gs_config_gpu *gpu, const char *name, const char
 	if (strcasecmp(name, "Shares") == 0) {
 		if (gpu->shares)
 			return gs_fail(err, "Shares is given twice");
-		if (gs_parse_int(value, 1, SHARES_MAX, &number, err) < 0)
+		if (gs_parse_int(value, 1, GS_SHARES_MAX, &number, err) < 0)
 			return -1;
 		gpu->shares = (uint32_t)number;
 		return 0;
@@ -110,7 +93,7 @@ static int parse_gpu(struct gs_config *config, char *rest, struct gs_error *err)
 
 	if (config->ngpu == GS_CONFIG_GPUS_MAX)
 		return gs_fail(err, "more than %d GPUs", GS_CONFIG_GPUS_MAX);
-	if (next_pair(&rest, &name, &value, err) < 0 ||
+	if (gs_parse_pair(&rest, &name, &value, err) < 0 ||
 	    gs_parse_int(value, 0, 1023, &index, err) < 0)
 		return -1;
 	if (gs_config_gpu(config, (uint32_t)index))
@@ -118,7 +101,7 @@ static int parse_gpu(struct gs_config *config, char *rest, struct gs_error *err)
 	/* From here on gs_config_free() releases what the record owns. */
 	config->ngpu++;
 	gpu->index = (uint32_t)index;
-	while ((more = next_pair(&rest, &name, &value, err)) > 0)
+	while ((more = gs_parse_pair(&rest, &name, &value, err)) > 0)
 		if (set_gpu_field(gpu, name, value, err) < 0)
 			return -1;
 	if (more < 0)
@@ -130,155 +113,11 @@ static int parse_gpu(struct gs_config *config, char *rest, struct gs_error *err)
 	return 0;
 }
 
-/* A number of shares, not given twice. */
-static int set_shares(uint32_t *shares, const char *name, const char *value,
-		      struct gs_error *err)
-{
-	int64_t number;
-
-	if (*shares)
-		return gs_fail(err, "%s is given twice", name);
-	if (gs_parse_int(value, 1, SHARES_MAX, &number, err) < 0)
-		return -1;
-	*shares = (uint32_t)number;
-	return 0;
-}
-
-/* Class=interactive Priority=10 [Policy=frs] */
-static int parse_class(struct gs_config *config, char *rest, struct gs_error *err)
-{
-	struct gs_config_class *class = &config->class[config->nclass];
-	char *name, *value, *own;
-	int64_t priority = INT64_MIN;
-	int more;
-
-	if (config->nclass == GS_CONFIG_CLASSES_MAX)
-		return gs_fail(err, "more than %d classes", GS_CONFIG_CLASSES_MAX);
-	if (next_pair(&rest, &name, &own, err) < 0)
-		return -1;
-	if (!*own || strlen(own) > GS_CONFIG_VALUE_MAX)
-		return gs_fail(err, "'%.70s' is not a class's name", own);
-	for (size_t i = 0; i < config->nclass; i++)
-		if (strcmp(config->class[i].name, own) == 0)
-			return gs_fail(err, "class '%.70s' is described twice", own);
-	class->name = strdup(own);
-	if (!class->name)
-		return gs_fail(err, "no memory");
-	/* From here on gs_config_free() releases what the record owns. */
-	config->nclass++;
-	while ((more = next_pair(&rest, &name, &value, err)) > 0) {
-		if (strcasecmp(name, "Policy") == 0 && !class->policy)
-			more = gs_key_policy(&class->policy, value, err);
-		else if (strcasecmp(name, "Priority") == 0 && priority == INT64_MIN)
-			more = gs_parse_int(value, -1000, 1000, &priority, err);
-		else
-			more = gs_fail(err, "a Class line has one Priority and at most one "
-				       "Policy, no '%.40s' besides", name);
-		if (more < 0)
-			return -1;
-	}
-	if (more < 0)
-		return -1;
-	if (priority == INT64_MIN)
-		return gs_fail(err, "class '%.70s' has no Priority=", own);
-	class->priority = (int32_t)priority;
-	return 0;
-}
-
-static int set_class(const struct gs_config *config, struct gs_config_partition *p,
-		     const char *value, struct gs_error *err)
-{
-	if (p->class)
-		return gs_fail(err, "Class is given twice");
-	for (size_t i = 0; i < config->nclass; i++)
-		if (strcmp(config->class[i].name, value) == 0)
-			p->class = (uint32_t)i + 1;
-	return p->class ? 0 : gs_fail(err, "class '%.40s' has no Class= line above", value);
-}
-
-static int set_partition_field(const struct gs_config *config, struct gs_config_partition *p,
-			       const char *name, const char *value, struct gs_error *err)
-{
-	int64_t priority;
-
-	if (strcasecmp(name, "Class") == 0)
-		return set_class(config, p, value, err);
-
-	if (strcasecmp(name, "MaxShares") == 0)
-		return set_shares(&p->max_shares, "MaxShares", value, err);
-	if (strcasecmp(name, "DefaultShares") == 0)
-		return set_shares(&p->default_shares, "DefaultShares", value, err);
-	if (strcasecmp(name, "AllowGpushare") == 0) {
-		if (p->allow >= 0)
-			return gs_fail(err, "AllowGpushare is given twice");
-		return gs_parse_bool(value, &p->allow, err);
-	}
-	if (strcasecmp(name, "Priority") != 0)
-		return gs_fail(err, "a Partition line has no '%.40s': Priority, Class, MaxShares, "
-			       "DefaultShares and AllowGpushare", name);
-	if (p->priority >= 0)
-		return gs_fail(err, "Priority is given twice");
-	if (gs_parse_int(value, 0, 1000, &priority, err) < 0)
-		return -1;
-	p->priority = (int32_t)priority;
-	return 0;
-}
-
-/* What the fields of one line say together. */
-static int finish_partition(struct gs_config_partition *p, struct gs_error *err)
-{
-	if (p->max_shares && p->default_shares > p->max_shares)
-		return gs_fail(err, "DefaultShares=%" PRIu32 " is more than MaxShares=%" PRIu32,
-			       p->default_shares, p->max_shares);
-	if (p->allow == 0 && (p->max_shares || p->default_shares))
-		return gs_fail(err, "AllowGpushare=no beside MaxShares or DefaultShares");
-	if (p->priority < 0)
-		p->priority = GS_PRIORITY_DEFAULT;
-	if (p->allow < 0)
-		p->allow = 1;
-	return 0;
-}
-
-/* Partition=high Priority=10 [Class=interactive] [MaxShares=50] [DefaultShares=25] [AllowGpushare=no] */
-static int parse_partition(struct gs_config *config, char *rest, struct gs_error *err)
-{
-	struct gs_config_partition *p = &config->partition[config->npartition];
-	char *name, *value, *partition;
-	int more, fields = 0;
-
-	if (config->npartition == GS_CONFIG_PARTITIONS_MAX)
-		return gs_fail(err, "more than %d partitions", GS_CONFIG_PARTITIONS_MAX);
-	if (next_pair(&rest, &name, &partition, err) < 0)
-		return -1;
-	if (!*partition || strlen(partition) >= sizeof(((struct gs_msg_step *)0)->partition))
-		return gs_fail(err, "'%.70s' is not a partition's name", partition);
-	if (gs_config_partition(config, partition))
-		return gs_fail(err, "partition '%s' is described twice", partition);
-	*p = (struct gs_config_partition){ .priority = -1, .allow = -1 };
-	while ((more = next_pair(&rest, &name, &value, err)) > 0) {
-		if (set_partition_field(config, p, name, value, err) < 0)
-			return -1;
-		fields++;
-	}
-	if (more < 0)
-		return -1;
-	if (!fields)
-		return gs_fail(err, "the line says nothing about partition '%s': Priority, "
-			       "Class, MaxShares, DefaultShares or AllowGpushare", partition);
-	if (finish_partition(p, err) < 0)
-		return -1;
-	p->name = strdup(partition);
-	if (!p->name)
-		return gs_fail(err, "no memory");
-	config->npartition++;
-	return 0;
-}
-
 static int set_node_type_field(struct gs_config_node_type *type, const char *name,
 			       const char *value, struct gs_error *err)
 {
 	if (strcasecmp(name, "Shares") == 0)
-		return set_shares(&type->shares, "Shares", value, err);
+		return gs_parse_shares(&type->shares, "Shares", value, err);
 	if (strcasecmp(name, "Memory") == 0) {
 		if (type->memory)
 			return gs_fail(err, "Memory is given twice");
@@ -304,7 +143,7 @@ static int parse_node_type(struct gs_config *config, char *rest, struct gs_error
 
 	if (config->nnode_type == GS_CONFIG_NODE_TYPES_MAX)
 		return gs_fail(err, "more than %d node types", GS_CONFIG_NODE_TYPES_MAX);
-	if (next_pair(&rest, &name, &own, err) < 0)
+	if (gs_parse_pair(&rest, &name, &own, err) < 0)
 		return -1;
 	if (!*own || strlen(own) > GS_CONFIG_VALUE_MAX)
 		return gs_fail(err, "'%.70s' is not a node type's name", own);
@@ -316,7 +155,7 @@ static int parse_node_type(struct gs_config *config, char *rest, struct gs_error
 		return gs_fail(err, "no memory");
 	/* From here on gs_config_free() releases what the record owns. */
 	config->nnode_type++;
-	while ((more = next_pair(&rest, &name, &value, err)) > 0)
+	while ((more = gs_parse_pair(&rest, &name, &value, err)) > 0)
 		if (set_node_type_field(type, name, value, err) < 0)
 			return -1;
 	if (more < 0)
@@ -379,9 +218,11 @@ static int parse_line(struct parser *p, char *line, struct gs_error *err)
 	if (strncasecmp(name, "Gpu=", 4) == 0)
 		return parse_gpu(p->config, name, err);
 	if (strncasecmp(name, "Class=", 6) == 0)
-		return parse_class(p->config, name, err);
+		return gs_parse_class(p->config, name, err);
 	if (strncasecmp(name, "Partition=", 10) == 0)
-		return parse_partition(p->config, name, err);
+		return gs_parse_partition(p->config, name, err);
+	if (strncasecmp(name, "QOS=", 4) == 0)
+		return gs_parse_qos(p->config, name, err);
 	if (strncasecmp(name, "NodeType=", 9) == 0)
 		return parse_node_type(p->config, name, err);
 	value = strchr(name, '=');

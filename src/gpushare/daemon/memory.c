@@ -39,20 +39,21 @@ static uint32_t quantified(int32_t priority)
 	return priority > 0 ? (uint32_t)priority : 1;
 }
 
-/* The sum below the line of equation 1: each priority that the configuration knows, once. */
+/*
+ * The sum below the line of equation 1: each priority that the configuration knows, once.  A step
+ * that has another one, from its PriorityTier or by an order, only grows faster or more slowly.
+ */
 static uint32_t sum_of_priorities(const struct gs_config *c)
 {
-	uint32_t sum = 1; /* of partitions without a line */
+	unsigned char seen[GS_CONFIG_PRIORITY_MAX + 1] = { [1] = 1 }; /* 1: partitions without a line */
+	uint32_t sum = 0;
 
-	for (size_t i = 0; i < c->npartition; i++) {
-		uint32_t p = quantified(c->partition[i].priority);
-		size_t k = 0;
-
-		while (k < i && quantified(c->partition[k].priority) != p)
-			k++;
-		if (k == i && p != 1)
-			sum += p;
-	}
+	for (size_t i = 0; i < c->npartition; i++)
+		seen[quantified(c->partition[i].priority)] = 1;
+	for (size_t i = 0; i < c->nqos; i++)
+		seen[quantified(c->qos[i].priority)] = 1;
+	for (uint32_t p = 1; p <= GS_CONFIG_PRIORITY_MAX; p++)
+		sum += seen[p] ? p : 0;
 	return sum;
 }
 

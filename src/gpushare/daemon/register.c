@@ -109,10 +109,10 @@ static int register_step(struct gs_peer *peer, uint32_t tag, const struct gs_ste
 				      gs_step_name(info->step_id, name, sizeof(name)), err.text);
 	gs_state_save(peer->d);
 	gs_log(GS_LOG_INFO, "job %u.%s uid %u pid %d: %u shares of gpu %u, %" PRIu64
-	       " MiB, partition '%s', priority %d", info->job_id,
+	       " MiB, partition '%s', QOS '%s', priority %d", info->job_id,
 	       gs_step_name(info->step_id, name, sizeof(name)), (unsigned)info->uid,
 	       (int)info->registrant, info->shares, info->gpu, (*step)->reservation >> 20,
-	       info->partition, (*step)->priority);
+	       info->partition, info->qos, (*step)->priority);
 	gs_memory_turn(peer->d);
 	return 0;
 }
@@ -125,11 +125,11 @@ static void from_peer(const struct gs_peer *peer, struct gs_step_info *info)
 }
 
 /* The state file and the log take it as a word; NUL-terminated by gs_msg_check. */
-static void keep_partition(struct gs_step_info *info, const char *partition)
+static void keep_name(char *field, size_t size, const char *name)
 {
-	snprintf(info->partition, sizeof(info->partition), "%s", partition);
-	for (char *c = info->partition; *c; c++)
-		if ((unsigned char)*c <= ' ' || *c == 127)
+	snprintf(field, size, "%s", name);
+	for (char *c = field; *c; c++)
+		if ((unsigned char)*c <= ' ' || *c == 127 || *c == '"')
 			*c = '?';
 }
 
@@ -152,7 +152,9 @@ int gs_on_register(struct gs_peer *peer, struct gs_msg *msg, int fd)
 	info.program = said.program;
 	info.priority_set = said.priority_set ? GS_PRIORITY_WISH : 0;
 	info.priority = said.priority;
-	keep_partition(&info, said.partition);
+	info.tier = said.tier;
+	keep_name(info.partition, sizeof(info.partition), said.partition);
+	keep_name(info.qos, sizeof(info.qos), said.qos);
 	if (info.job_id >= GS_LOCAL_JOB_FIRST)
 		return gs_peer_refuse(peer, msg->header.tag, GS_REFUSED_BAD_REQUEST,
 				      "%u is no Slurm job's number", info.job_id);
@@ -191,7 +193,7 @@ int gs_on_local(struct gs_peer *peer, struct gs_msg *msg, int fd)
 	info.gpu = msg->local.gpu;
 	info.memory = msg->local.memory;
 	info.program = msg->local.program;
-	keep_partition(&info, msg->local.partition);
+	keep_name(info.partition, sizeof(info.partition), msg->local.partition);
 	info.job_id = next_local(d);
 	if (register_step(peer, msg->header.tag, &info, &step) < 0)
 		return -1;

@@ -14,7 +14,7 @@
 #include "gpushare/daemon/proc.h"
 #include "gpushare/daemon/steps.h"
 
-#define HEADER "gpushare state 1"
+#define HEADER "gpushare state 2"
 
 static void state_path(const struct gs_daemon *d, const char *suffix, char *path, size_t size)
 {

@@ -12,7 +12,7 @@
 
 struct gs_step_info;
 
-#define GS_STATE_LINE_MAX 256
+#define GS_STATE_LINE_MAX 384
 
 /* Write it; a failure is logged, the daemon goes on.  No steps: no file. */
 void gs_state_save(struct gs_daemon *d);

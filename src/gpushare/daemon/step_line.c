@@ -24,31 +24,49 @@ const char *gs_step_name(uint32_t step_id, char *buf, size_t size)
 
 int gs_state_print(const struct gs_step_info *i, char *buf, size_t size)
 {
-	/* The partition comes last: it is the only field that might be empty. */
-	return snprintf(buf, size, "step %u %u %u %u %u %" PRIu64 " %u %u %d %" PRIu64 " %d %s",
+	/* Names come last, in quotes of their own: either may be empty. */
+	return snprintf(buf, size, "step %u %u %u %u %u %" PRIu64 " %u %u %d %" PRIu64 " %d %u \"%s\" \"%s\"",
 			i->job_id, i->step_id, (unsigned)i->uid, i->shares, i->gpu, i->memory,
 			i->priority_set, i->priority, (int)i->registrant, i->start,
-			i->local | i->admitted << 1, i->partition);
+			i->local | i->admitted << 1, i->tier, i->partition, i->qos);
+}
+
+/* "name", of less than size bytes; behind it then. */
+static int read_name(const char **line, char *name, size_t size)
+{
+	const char *end = **line == '"' ? strchr(*line + 1, '"') : NULL;
+	size_t n = end ? (size_t)(end - *line - 1) : size;
+
+	if (n >= size)
+		return 0;
+	memcpy(name, *line + 1, n);
+	name[n] = '\0';
+	*line = end + 1;
+	return 1;
 }
 
 int gs_state_parse(const char *line, struct gs_step_info *i)
 {
+	const char *whole = line;
 	char again[GS_STATE_LINE_MAX];
 	unsigned uid;
 	int pid, flags, at = 0;
 
 	memset(i, 0, sizeof(*i));
-	if (sscanf(line, "step %u %u %u %u %u %" SCNu64 " %u %u %d %" SCNu64 " %d %n",
+	if (sscanf(line, "step %u %u %u %u %u %" SCNu64 " %u %u %d %" SCNu64 " %d %u %n",
 		   &i->job_id, &i->step_id, &uid, &i->shares, &i->gpu, &i->memory,
-		   &i->priority_set, &i->priority, &pid, &i->start, &flags, &at) != 11 ||
-	    !at || strlen(line + at) >= sizeof(i->partition) || pid <= 1)
+		   &i->priority_set, &i->priority, &pid, &i->start, &flags, &i->tier,
+		   &at) != 12 || !at || pid <= 1)
+		return -1;
+	line += at;
+	if (!read_name(&line, i->partition, sizeof(i->partition)) ||
+	    *line++ != ' ' || !read_name(&line, i->qos, sizeof(i->qos)))
 		return -1;
 	i->uid = uid;
 	i->local = flags & 1;
 	i->admitted = flags >> 1 & 1;
 	i->registrant = pid;
-	strcpy(i->partition, line + at);
 	/* Whatever would not be written like this was not written by us. */
 	gs_state_print(i, again, sizeof(again));
-	return strcmp(again, line) == 0 ? 0 : -1;
+	return strcmp(again, whole) == 0 ? 0 : -1;
 }

@@ -58,9 +58,22 @@ uint32_t gs_steps_shares(const struct gs_daemon *d, const struct gs_device *devi
 	return shares;
 }
 
+static struct gs_config_who who_is(const struct gs_step_info *info)
+{
+	return (struct gs_config_who){ info->partition, info->qos, info->tier };
+}
+
+uint32_t gs_step_class(const struct gs_config *config, const struct gs_step_info *info)
+{
+	struct gs_config_who who = who_is(info);
+
+	return gs_config_class(config, &who);
+}
+
 int32_t gs_step_priority(const struct gs_config *config, const struct gs_step_info *info)
 {
-	int32_t priority = gs_config_priority(config, info->partition);
+	struct gs_config_who who = who_is(info);
+	int32_t priority = gs_config_priority(config, &who);
 
 	if (info->priority_set == GS_PRIORITY_ORDER && info->priority <= GS_PRIORITY_MAX)
 		return (int32_t)info->priority;
@@ -84,7 +97,7 @@ void gs_steps_reprioritise(struct gs_daemon *d)
 		if (peer->tenant) {
 			gs_tenant_priority(peer->tenant, peer->step->priority, gs_clock_ns());
 			gs_tenant_class(peer->tenant,
-					gs_config_class(d->config, peer->step->info.partition));
+					gs_step_class(d->config, &peer->step->info));
 			gs_device_poke(peer->device);
 		}
 }

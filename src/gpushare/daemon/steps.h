@@ -51,7 +51,8 @@ struct gs_step_info {
 	uint32_t gpu;
 	uint64_t memory;         /* bytes; 0: in proportion to the shares */
 	uint32_t priority_set, priority; /* GS_PRIORITY_WISH, _ORDER; 0: the partition's */
-	char partition[64];
+	char partition[64], qos[64]; /* "": none */
+	uint32_t tier;           /* as gs_config_who */
 	pid_t registrant;
 	uint64_t start;          /* of that process */
 	uint64_t program;        /* common/program.h; 0: not known; not in the state file */
@@ -100,8 +101,9 @@ void gs_steps_sweep(struct gs_daemon *d);
 /* The administrator's priority for all steps of the job, those to come too; how many there are. */
 unsigned gs_steps_prioritise(struct gs_daemon *d, uint32_t job_id, uint32_t priority);
 
-/* Priority of a step under this configuration. */
+/* Priority and class of a step under this configuration. */
 int32_t gs_step_priority(const struct gs_config *config, const struct gs_step_info *info);
+uint32_t gs_step_class(const struct gs_config *config, const struct gs_step_info *info);
 
 /* After a reload: the partitions may weigh differently. */
 void gs_steps_reprioritise(struct gs_daemon *d);

@@ -67,10 +67,11 @@ int gs_auth_open(const char *cred, const char *munge_socket, struct gs_msg_step 
 		gs_fail(err, "a credential with %d bytes of payload", len);
 	} else {
 		memcpy(step, payload, sizeof(*step));
-		if (memchr(step->partition, 0, sizeof(step->partition)))
+		if (memchr(step->partition, 0, sizeof(step->partition)) &&
+		    memchr(step->qos, 0, sizeof(step->qos)))
 			ret = 0;
 		else
-			gs_fail(err, "a credential with an unterminated partition");
+			gs_fail(err, "a credential with an unterminated partition or QOS");
 	}
 	free(payload);
 	munge_ctx_destroy(ctx);

@@ -25,6 +25,25 @@ static uint64_t shares_of(const slurm_job_info_t *job)
 	return most ? most : gs_gres_count(job->tres_per_node, "gpushare");
 }
 
+/*
+ * The PriorityTier plus 1; 0 if slurmctld does not say, which only costs the
+ * step that default.
+ */
+static uint32_t tier_of(const char *partition)
+{
+	partition_info_msg_t *all = NULL;
+	uint32_t tier = 0;
+
+	if (slurm_load_partitions(0, &all, SHOW_ALL) != SLURM_SUCCESS)
+		return 0;
+	for (uint32_t i = 0; i < all->record_count && !tier; i++)
+		if (all->partition_array[i].name &&
+		    strcmp(all->partition_array[i].name, partition) == 0)
+			tier = (uint32_t)all->partition_array[i].priority_tier + 1;
+	slurm_free_partition_info_msg(all);
+	return tier;
+}
+
 int gs_jobinfo_load(uint32_t job_id, struct gs_jobinfo *info, struct gs_error *err)
 {
 	job_info_msg_t *reply = NULL;
@@ -55,6 +74,12 @@ int gs_jobinfo_load(uint32_t job_id, struct gs_jobinfo *info, struct gs_error *e
 		gs_fail(err, "partition %.80s has too long a name", job->partition);
 		goto out;
 	}
+	if (gs_msg_str(info->qos, sizeof(info->qos), job->qos ? job->qos : "") < 0) {
+		gs_fail(err, "QOS %.80s has too long a name", job->qos);
+		goto out;
+	}
+	if (info->shares)
+		info->tier = tier_of(info->partition);
 	ret = 0;
 out:
 	slurm_free_job_info_msg(reply);

@@ -11,6 +11,8 @@ struct gs_jobinfo {
 	uint32_t uid;
 	uint32_t shares;    /* of gpushare on the node where it has most; 0: none */
 	char partition[64];
+	char qos[64];       /* "": none, as without slurmdbd */
+	uint32_t tier;      /* the partition's PriorityTier plus 1; 0: not known */
 };
 
 /* Ask slurmctld (bounded by Slurm's MessageTimeout).  0, or -1 with the reason. */

@@ -155,6 +155,8 @@ static int describe(spank_t spank, enum gs_answer *answer, struct gs_error *err)
 	step->priority_set = (uint32_t)options->priority_set;
 	step->priority = options->priority;
 	memcpy(step->partition, job.partition, sizeof(step->partition));
+	memcpy(step->qos, job.qos, sizeof(step->qos));
+	step->tier = job.tier;
 	return 1;
 }
 
