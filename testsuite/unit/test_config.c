@@ -90,6 +90,35 @@ static void classes(void **state)
 	gs_config_free(c);
 }
 
+static void isolation(void **state)
+{
+	struct gs_error err;
+	struct gs_config *c = parse(GPU, &err);
+
+	(void)state;
+	assert_int_equal(c->isolation, GS_ISOLATION_CONTEXTS);
+	assert_int_equal(c->handover_ns, 135000);
+	assert_int_equal(c->overlap_ns, 20000);
+	gs_config_free(c);
+	/* What a hand-over costs follows, wherever the line stands. */
+	c = parse(GPU "Isolation=MPS\n", &err);
+	assert_int_equal(c->isolation, GS_ISOLATION_MPS);
+	assert_string_equal(gs_isolation_name(c->isolation), "mps");
+	assert_int_equal(c->handover_ns, 5000);
+	assert_true(c->overlap_ns >= 1000000000);
+	assert_string_equal(c->mps_dir, "/run/gpushare/mps");
+	assert_int_equal(c->mps_terminate, 1);
+	gs_config_free(c);
+	c = parse("Handover=7us\nHandoverLead=0\n" GPU "Isolation=mps\nMpsTerminate=no\n", &err);
+	assert_int_equal(c->handover_ns, 7000);
+	assert_int_equal(c->overlap_ns, 0);
+	assert_int_equal(c->mps_terminate, 0);
+	gs_config_free(c);
+	assert_null(parse(GPU "Isolation=mig\n", &err));
+	assert_string_equal(err.text, "t.conf:2: Isolation: 'mig' is none of contexts mps");
+	assert_null(parse(GPU "MpsDir=mps\n", &err));
+}
+
 static void defaults(void **state)
 {
 	struct gs_error err;
@@ -314,6 +343,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(classes),
 		cmocka_unit_test(qos_and_tiers),
+		cmocka_unit_test(isolation),
 		cmocka_unit_test(defaults),
 		cmocka_unit_test(everything),
 		cmocka_unit_test(bad_lines_are_named),

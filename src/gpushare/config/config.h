@@ -30,6 +30,9 @@
 #define GS_CONFIG_NODE_TYPES_MAX 64
 #define GS_CONFIG_PRIORITY_MAX 1000
 
+/* Isolation=: contexts of their own, or clients of one MPS server. */
+enum gs_isolation { GS_ISOLATION_CONTEXTS, GS_ISOLATION_MPS };
+
 struct gs_config_gpu {
 	uint32_t index;
 	uint32_t shares;   /* a whole GPU, default 100 */
@@ -84,6 +87,7 @@ struct gs_config_node_type {
 #define KEY_SIGNAL(field) int field;  /* enum gs_signal of proto/msg.h */
 #define KEY_LEVEL(field) int field;   /* enum gs_log_level */
 #define KEY_ADMISSION(field) int field; /* 1: fcfs */
+#define KEY_ISOLATION(field) int field; /* enum gs_isolation */
 #define KEY(name, field, type, def, words) KEY_##type(field)
 struct gs_config {
 #include "gpushare/config/keys.def"
@@ -115,6 +119,10 @@ struct gs_config {
 #undef KEY_COUNT
 #undef KEY_LEVEL
 #undef KEY_ADMISSION
+#undef KEY_ISOLATION
+
+/* The word for it in the file. */
+const char *gs_isolation_name(int isolation);
 
 /*
  * Parse len bytes as if they were the file `name`.  Returns NULL and

@@ -21,6 +21,13 @@
 
 #define LINE_MAX_BYTES 1024
 #define SHARES_DEFAULT 100
+/*
+ * Under MPS no context is switched: 0.7 us between two processes on an H200,
+ * to which the daemon's own way to the client is added.
+ */
+#define MPS_HANDOVER_NS 5000
+/* Longer than block-tasks take: the next one's blocks fill in as the last one's leave. */
+#define MPS_LEAD_NS UINT64_C(1000000000)
 #define ENV_MAX sizeof(((struct gs_msg_registered *)0)->env)
 
 struct parser {
@@ -261,6 +268,22 @@ static int parse_lines(struct parser *p, const char *name, const char *text, siz
 	return 0;
 }
 
+static int given(const struct parser *p, const char *key)
+{
+	return p->seen[gs_key_find(key)];
+}
+
+/* The keys whose defaults depend on other keys. */
+static void derive(const struct parser *p)
+{
+	if (p->config->isolation != GS_ISOLATION_MPS)
+		return;
+	if (!given(p, "Handover"))
+		p->config->handover_ns = MPS_HANDOVER_NS;
+	if (!given(p, "HandoverLead"))
+		p->config->overlap_ns = MPS_LEAD_NS;
+}
+
 struct gs_config *gs_config_parse(const char *name, const char *text, size_t len,
 				  struct gs_error *err)
 {
@@ -286,6 +309,7 @@ struct gs_config *gs_config_parse(const char *name, const char *text, size_t len
 		gs_fail(err, "%.80s:1: no Gpu= line and no NodeType= line", name);
 		goto fail;
 	}
+	derive(&p);
 	return p.config;
 fail:
 	gs_config_free(p.config);
