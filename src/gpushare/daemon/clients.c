@@ -176,6 +176,9 @@ void gs_client_gone(struct gs_peer *peer)
 	gs_memory_wait_end(peer);
 	if (peer->tenant) {
 		gs_lease_note_peak(peer);
+		if (peer->d->mps && gs_tenant_on_gpu(peer->tenant))
+			gs_log(GS_LOG_WARN, "%s: ends with kernels on gpu %u: MPS's other clients "
+			       "may fail", peer->who, peer->device->index);
 		gs_gpu_remove(peer->device->gpu, peer->tenant, gs_clock_ns());
 		gs_ledger_client_gone(peer->device->ledger, peer->step->alloc->id, peer->id);
 		gs_device_poke(peer->device);

@@ -27,6 +27,7 @@ struct gs_learned;
 struct gs_memory;
 struct gs_peaks;
 struct gs_memory_check;
+struct gs_mps;
 struct gs_slurm_report;
 
 /* One configured GPU. */
@@ -63,6 +64,7 @@ struct gs_daemon {
 	struct event *wake;       /* the devices' timer */
 	struct gs_peaks *peaks;   /* memory_history.h */
 	struct gs_memory_check *check; /* memory_check.h */
+	struct gs_mps *mps;       /* mps.h; NULL with separate contexts */
 	struct event *memory;     /* the next admission, or the end of somebody's patience */
 
 	int lock_fd;              /* held while this daemon owns the socket */

@@ -9,6 +9,7 @@
 
 #include "common/clock.h"
 #include "gpushare/daemon/memory.h"
+#include "gpushare/daemon/mps.h"
 #include "gpushare/daemon/peer.h"
 
 /* Partitions of no class are the first one; those of the file follow, as gs_config_class() counts. */
@@ -126,6 +127,7 @@ void gs_devices_turn(struct gs_daemon *d)
 			dev->wake_ns = gs_gpu_turn(dev->gpu, now);
 			if (gs_peers_drop_bad(d)) /* one turn more without them */
 				dev->wake_ns = gs_gpu_turn(dev->gpu, now);
+			gs_mps_look_overdue(d);
 		}
 		if (dev->wake_ns < next)
 			next = dev->wake_ns;

@@ -198,6 +198,7 @@ static void fill_gpu(struct gs_daemon *d, struct gs_device *dev, struct whole *w
 	name_holder(d, st.holder, w->holder[i], sizeof(w->holder[i]));
 	*g = (struct gs_report_gpu){
 		.gpu = dev->index, .policy = st.policy,
+		.isolation = gs_isolation_name(d->config->isolation),
 		.holder = w->holder[i],
 		.clients = st.tenants, .waiting = st.waiting,
 		.shares = dev->shares, .shares_taken = gs_steps_shares(d, dev),

@@ -323,6 +323,19 @@ int gs_tenant_bad(const struct gs_tenant *t, uint32_t *kstate)
 	return t->bad != 0;
 }
 
+int gs_tenant_overdue(struct gs_tenant *t)
+{
+	int is = t->overdue;
+
+	t->overdue = 0;
+	return is;
+}
+
+int gs_tenant_on_gpu(const struct gs_tenant *t)
+{
+	return t->on_gpu != 0;
+}
+
 int gs_tenant_stopped(struct gs_tenant *t, int stopped, uint64_t now)
 {
 	if (t->stopped == (stopped != 0))

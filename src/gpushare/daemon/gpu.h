@@ -88,6 +88,12 @@ void gs_gpu_bell(struct gs_tenant *tenant);
 /* 1 if its page holds a value that is no state (in *kstate): the client must go. */
 int gs_tenant_bad(const struct gs_tenant *tenant, uint32_t *kstate);
 
+/* 1, once, when its kernels have not left by the deadline. */
+int gs_tenant_overdue(struct gs_tenant *tenant);
+
+/* As far as its page tells, kernels of it are on the GPU. */
+int gs_tenant_on_gpu(const struct gs_tenant *tenant);
+
 /*
  * Its process has been stopped, or goes on.  While it is stopped others do not
  * wait for it: it can hear nothing, so what it has on the GPU stays there, and

@@ -62,6 +62,7 @@ static int overdue(struct gs_gpu *gpu, uint64_t now)
 	if (now - gpu->drain_since < gpu->o.evict_deadline_ns)
 		return 0;
 	gpu->overdue++;
+	gpu->leaving->overdue = 1;
 	gs_trace_add(gpu->trace, gpu->leaving->traced, GS_TRACE_OVERDUE, now, now);
 	gs_log(GS_LOG_WARN, "gpu %u: %s: %u kernels have not left after %llu ms; "
 	       "the next client runs beside them", gpu->index, gpu->leaving->p.name,

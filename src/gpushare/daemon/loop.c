@@ -21,6 +21,7 @@
 #include "gpushare/daemon/memory.h"
 #include "gpushare/daemon/memory_check.h"
 #include "gpushare/daemon/metrics_file.h"
+#include "gpushare/daemon/mps.h"
 #include "gpushare/daemon/peer.h"
 #include "gpushare/daemon/slurm_report.h"
 #include "gpushare/daemon/steps.h"
@@ -157,7 +158,8 @@ void gs_reload(struct gs_daemon *d)
 		fresh = NULL;
 		gs_fail(&err, "%s: no Gpu= line", d->config_path);
 	}
-	if (!fresh || gs_devices_reload(d, fresh, &err) < 0) {
+	if (!fresh || gs_mps_check_reload(d->config, fresh, &err) < 0 ||
+	    gs_devices_reload(d, fresh, &err) < 0) {
 		gs_config_free(fresh);
 		gs_log(GS_LOG_ERROR, "not reloaded, the old configuration stays: %s", err.text);
 		return;

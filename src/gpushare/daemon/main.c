@@ -25,6 +25,7 @@
 #include "gpushare/daemon/memory.h"
 #include "gpushare/daemon/memory_history.h"
 #include "gpushare/daemon/memory_check.h"
+#include "gpushare/daemon/mps.h"
 #include "gpushare/daemon/options.h"
 #include "gpushare/daemon/query.h"
 #include "gpushare/daemon/server.h"
@@ -53,7 +54,8 @@ static void daemon_init(struct gs_daemon *d, const struct gs_options *o,
 static int start(struct gs_daemon *d, struct gs_error *err)
 {
 	if (gs_server_listen(d, err) < 0 || gs_loop_init(d, err) < 0 ||
-	    gs_devices_init(d, err) < 0 || gs_pid_file_write(d->config->pid_file, err) < 0)
+	    gs_devices_init(d, err) < 0 || gs_mps_start(d, err) < 0 ||
+	    gs_pid_file_write(d->config->pid_file, err) < 0)
 		return -1;
 	gs_installation_look(d->config);
 	gs_locality_bind(d->config);
@@ -73,6 +75,7 @@ static int start(struct gs_daemon *d, struct gs_error *err)
 
 static void stop(struct gs_daemon *d, int served)
 {
+	gs_mps_stop(d);
 	gs_slurm_report_destroy(d->slurm);
 	gs_memory_check_destroy(d->check);
 	gs_peaks_destroy(d->peaks);
@@ -148,9 +151,9 @@ int main(int argc, char **argv)
 	}
 	rc = start(&d, &err);
 	if (rc == 0) {
-		gs_log(GS_LOG_INFO, "gpushared %s serves %zu GPU%s at %s, policy %s",
+		gs_log(GS_LOG_INFO, "gpushared %s serves %zu GPU%s at %s, policy %s, isolation %s",
 		       PACKAGE_VERSION, d.ndevice, d.ndevice == 1 ? "" : "s", config->socket,
-		       config->policy);
+		       config->policy, gs_isolation_name(config->isolation));
 		gs_daemon_ready(ready);
 		leave_terminal(config, o.foreground);
 		gs_loop_run(&d);

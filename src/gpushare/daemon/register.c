@@ -10,6 +10,7 @@
 #include "gpushare/daemon/peer.h"
 #include "gpushare/daemon/gather.h"
 #include "gpushare/daemon/memory.h"
+#include "gpushare/daemon/mps_control.h"
 #include "gpushare/daemon/slurm_report.h"
 #include "gpushare/daemon/state.h"
 #include "gpushare/daemon/steps.h"
@@ -56,7 +57,7 @@ static size_t append(char *text, size_t size, size_t used, const char *fmt, ...)
 
 /*
  * The environment of a step on that GPU: the GPU by its UUID, where that is
- * known, then the administrator's JobEnv lines, in which %g is the GPU's
+ * known, the MPS that it is a client of, then the administrator's JobEnv lines, in which %g is the GPU's
  * number.  -1: cut.
  */
 static int make_env(const struct gs_config *c, const struct gs_device *device, char *text,
@@ -67,6 +68,8 @@ static int make_env(const struct gs_config *c, const struct gs_device *device, c
 	text[0] = '\0';
 	if (*device->uuid)
 		used = append(text, size, used, "CUDA_VISIBLE_DEVICES=%s\n", device->uuid);
+	if (c->isolation == GS_ISOLATION_MPS)
+		used = append(text, size, used, GS_MPS_PIPE "=%s\n", c->mps_dir);
 	for (const char *at = c->job_env; *at; at++) {
 		if (at[0] == '%' && at[1] == 'g') {
 			used = append(text, size, used, "%u", device->index);

@@ -20,6 +20,7 @@ struct gs_report_row {
 struct gs_report_gpu {
 	uint32_t gpu;
 	const char *policy;
+	const char *isolation;  /* "contexts" or "mps" */
 	const char *holder;     /* "job 12.0 uid 1000 pid 4711 triad"; "" for nobody */
 	uint32_t clients, waiting;
 	uint32_t shares, shares_taken;

@@ -27,6 +27,7 @@ struct gs_tenant {
 	uint8_t dirty;         /* look at it in the next turn */
 	uint8_t task;          /* the scheduler knows it */
 	uint8_t stopped;       /* its process does not run (SIGSTOP, the freezer) */
+	uint8_t overdue;       /* and nobody has asked yet, see gs_tenant_overdue() */
 	uint8_t busy;          /* a busy period is being accounted */
 	uint64_t told_nt, told_done, told_alone_ns; /* the scheduler's latest */
 	uint64_t charged_ns;   /* accounted up to here */
