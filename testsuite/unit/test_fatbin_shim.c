@@ -298,6 +298,45 @@ static void nothing_gained_nothing_replaced(void **state)
 	ptx_transformed_free(t);
 }
 
+/* What was transformed is kept for the next process, and told apart from what was not. */
+static void the_cache_is_used(void **state)
+{
+	char dir[64] = "", path[512], command[600], *text = NULL;
+	const char *tmp = getenv("TMPDIR");
+	struct ptx_transformed *t, *again;
+	size_t len;
+	FILE *f = open_memstream(&text, &len);
+
+	(void)state;
+	snprintf(dir, sizeof(dir), "%s/gpushare-cache.XXXXXX", tmp && strlen(tmp) < 30 ? tmp : "/tmp");
+	assert_non_null(mkdtemp(dir));
+	assert_non_null(f);
+	fprintf(f, ".version 7.0\n.target sm_75\n.address_size 64\n");
+	for (int i = 0; i < 300; i++)
+		fprintf(f, ".visible .entry kernel_%d(.param .u64 p)\n{\n\t.reg .b32 %%r<2>;\n"
+			   "\tmov.u32 %%r1, %%ctaid.x;\n\tret;\n}\n", i);
+	fclose(f);
+	setenv("GPUSHARE_CACHE", dir, 1);
+	t = shim_image_transform(text, 0);
+	snprintf(command, sizeof(command), "echo %s/*.module", dir);
+	f = popen(command, "r");
+	assert_true(f && fgets(path, sizeof(path), f));
+	assert_int_equal(pclose(f), 0);
+	path[strcspn(path, "\n")] = '\0';
+	assert_int_equal(access(path, R_OK), 0);
+	again = shim_image_transform(text, 0);
+	assert_non_null(t);
+	assert_non_null(again);
+	assert_string_equal(t->text, again->text);
+	assert_int_equal(again->nkernel, 300);
+	setenv("GPUSHARE_CACHE", "", 1);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rmdir(dir), 0);
+	ptx_transformed_free(again);
+	ptx_transformed_free(t);
+	free(text);
+}
+
 /* Its twins were made when it was built: loaded as it is, and described all the same. */
 static void twins_that_are_there_are_used(void **state)
 {
@@ -360,6 +399,7 @@ int main(void)
 		cmocka_unit_test_setup(a_length_beyond_the_mapping_is_noticed, one_device),
 		cmocka_unit_test_setup(every_flipped_bit_is_survived, one_device),
 		cmocka_unit_test_setup(nothing_gained_nothing_replaced, one_device),
+		cmocka_unit_test_setup(the_cache_is_used, one_device),
 		cmocka_unit_test_setup(twins_that_are_there_are_used, one_device),
 		cmocka_unit_test_setup(files_are_transformed, one_device),
 	};

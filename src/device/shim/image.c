@@ -15,10 +15,13 @@
 #include <unistd.h>
 
 #include "device/fatbin/fatbin.h"
+#include "device/shim/cache.h"
 #include "device/shim/shim.h"
 #include "device/shim/wraps.h"
 
 #define PAGE_BYTES 4096
+/* The twins that the launch path knows. */
+#define FORMS PTX_FORM_BIT(PTX_FORM_PERSISTENT)
 /* No file is read that is longer: it would not be a module. */
 #define FILE_MAX ((off_t)1 << 30)
 
@@ -83,12 +86,16 @@ static int mapped(struct gs_bytes b)
 static struct ptx_transformed *transform_text(const char *text, size_t len)
 {
 	struct gs_error err = { "" };
-	struct ptx_transformed *t = ptx_transform_forms(text, len, PTX_FORM_BIT(PTX_FORM_PERSISTENT), 0, &err);
+	struct ptx_transformed *t = shim_cache_get(text, len, FORMS);
 	uint32_t i = 0;
 
 	if (!t) {
-		shim_log("PTX left as it is: %s", err.text);
-		return NULL;
+		t = ptx_transform_forms(text, len, FORMS, 0, &err);
+		if (!t) {
+			shim_log("PTX left as it is: %s", err.text);
+			return NULL;
+		}
+		shim_cache_put(text, len, FORMS, t);
 	}
 	while (i < t->nkernel && t->kernel[i].form == PTX_FORM_AS_IS)
 		i++;
