@@ -14,6 +14,16 @@ typedef struct CUmemPoolHandle_st *CUmemoryPool;
 typedef unsigned long long CUmemGenericAllocationHandle;
 typedef struct CUmemAllocationProp_st CUmemAllocationProp;
 
+#undef cuStreamBeginCapture
+CUresult cuStreamBeginCapture(CUstream stream);
+CUresult cuStreamBeginCapture_ptsz(CUstream stream);
+CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode);
+CUresult cuStreamBeginCapture_v2_ptsz(CUstream stream, CUstreamCaptureMode mode);
+CUresult cuStreamBeginCaptureToGraph(CUstream stream, CUgraph graph, const CUgraphNode *nodes,
+				     const void *edges, size_t n, CUstreamCaptureMode mode);
+CUresult cuStreamBeginCaptureToGraph_ptsz(CUstream stream, CUgraph graph,
+					  const CUgraphNode *nodes, const void *edges, size_t n,
+					  CUstreamCaptureMode mode);
 CUresult cuGraphLaunch(CUgraphExec graph, CUstream stream);
 CUresult cuGraphLaunch_ptsz(CUgraphExec graph, CUstream stream);
 CUresult cuMemAllocFromPoolAsync(CUdeviceptr *ptr, size_t bytes, CUmemoryPool pool,

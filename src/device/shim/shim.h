@@ -48,6 +48,11 @@ void shim_log(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* One line to standard error, for what the user must know (once per process and text). */
 void shim_notice(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+/* ---- capture.c ---- */
+
+/* Has any stream of this process been captured so far? */
+int shim_capture_used(void);
+
 /* ---- hold.c: the hold rule ---- */
 
 /*

@@ -116,9 +116,14 @@ void gs_device_poke(struct gs_device *device)
 	device->wake_ns = 0;
 }
 
-void gs_devices_turn(struct gs_daemon *d)
+/* The loop does not sleep for less than this, and not so for longer than that. */
+#define SPIN_GAP_NS (5 * GS_NS_PER_US)
+#define SPIN_NS (120 * GS_NS_PER_US)
+
+/* One turn of every GPU that is due; when the next one is. */
+static uint64_t take_turns(struct gs_daemon *d, uint64_t now)
 {
-	uint64_t now = gs_clock_ns(), next = UINT64_MAX;
+	uint64_t next = UINT64_MAX;
 
 	for (size_t i = 0; i < d->ndevice; i++) {
 		struct gs_device *dev = &d->device[i];
@@ -131,6 +136,19 @@ void gs_devices_turn(struct gs_daemon *d)
 		}
 		if (dev->wake_ns < next)
 			next = dev->wake_ns;
+	}
+	return next;
+}
+
+void gs_devices_turn(struct gs_daemon *d)
+{
+	uint64_t now = gs_clock_ns(), next = take_turns(d, now);
+	uint64_t until = now + SPIN_NS;
+
+	/* A kernel is about to leave: sleeping and waking would take longer than that. */
+	while (next <= now + SPIN_GAP_NS && now < until) {
+		now = gs_clock_ns();
+		next = take_turns(d, now);
 	}
 	if (next == UINT64_MAX) {
 		evtimer_del(d->wake);

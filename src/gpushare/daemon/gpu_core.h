@@ -53,9 +53,9 @@ void gs_turn_give(struct gs_gpu *gpu, struct gs_tenant *tenant, uint64_t now);
 int gs_turn_take(struct gs_gpu *gpu, int stopping, uint64_t now);
 
 /*
- * The turn is about to change hands: wake the clients that wait, if they are
- * few, so that the next one is awake when it gets it (a wake-up takes 13 us, and
- * 268 for one in a hundred; facts/h200.md).  Once for each turn.
+ * The turn is about to change hands: wake the client that will probably get it,
+ * so that it is awake then (a wake-up takes 13 us, and 268 for one in a hundred;
+ * facts/h200.md).  Once for each turn.
  */
 void gs_turn_herald(struct gs_gpu *gpu);
 

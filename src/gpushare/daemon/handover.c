@@ -14,9 +14,6 @@
 #include "common/clock.h"
 #include "common/log.h"
 
-/* More than so many are not woken for one turn. */
-#define HERALDED_MAX 2
-
 void gs_turn_over(const struct gs_gpu *gpu, const struct gs_tenant *t, uint64_t since,
 		  uint64_t now)
 {
@@ -117,17 +114,13 @@ int gs_turn_drain(struct gs_gpu *gpu, uint64_t now)
 void gs_turn_herald(struct gs_gpu *gpu)
 {
 	struct gs_tenant *t;
-	unsigned waiting = 0;
+	uint64_t next;
 
-	if (gpu->heralded)
+	if (gpu->heralded || !gs_sched_peek(gpu->sched, &next))
 		return;
 	gpu->heralded = 1;
 	LIST_FOREACH(t, &gpu->tenants, link)
-		waiting += t->task && t->ready && t != gpu->holder && t != gpu->leaving;
-	if (waiting > HERALDED_MAX)
-		return;
-	LIST_FOREACH(t, &gpu->tenants, link)
-		if (t->task && t->ready && t != gpu->holder && t != gpu->leaving)
+		if (t->p.id == next && t != gpu->holder && t != gpu->leaving)
 			gs_page_ring(t->p.page);
 }
 

@@ -6,8 +6,10 @@
 #include "common/clock.h"
 
 /* A client on its way out is looked at so often, at first and once it takes long. */
+#define POLL_LEAVING_NS (3 * GS_NS_PER_US)
 #define POLL_DRAINING_NS (15 * GS_NS_PER_US)
 #define POLL_LEFT_BEHIND_NS (500 * GS_NS_PER_US)
+#define LEAVE_SOON_NS (100 * GS_NS_PER_US)
 #define DRAIN_FAST_NS (20 * GS_NS_PER_MS)
 /* The holder, while others wait: often about when it should be done, seldom far from it. */
 #define POLL_ENDING_NS (25 * GS_NS_PER_US)
@@ -69,8 +71,9 @@ uint64_t gs_pace_next(const struct gs_gpu *gpu, uint64_t now)
 	uint64_t poll = holder ? POLL_ALONE_NS : UINT64_MAX;
 
 	if (gpu->leaving)
-		return now + (now - gpu->drain_since < DRAIN_FAST_NS ? POLL_DRAINING_NS
-								     : POLL_LEFT_BEHIND_NS);
+		return now + (now - gpu->drain_since < LEAVE_SOON_NS ? POLL_LEAVING_NS :
+			      now - gpu->drain_since < DRAIN_FAST_NS ? POLL_DRAINING_NS :
+								       POLL_LEFT_BEHIND_NS);
 	if (gpu->starting)
 		return now + POLL_ENDING_NS;
 	LIST_FOREACH(t, &gpu->tenants, link)

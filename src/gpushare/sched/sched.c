@@ -322,6 +322,19 @@ int gs_sched_stats(struct gs_sched *sched, uint64_t id, uint64_t now,
 	return one ? gs_one_stats(one, id, sched->now, stats) : -1;
 }
 
+int gs_sched_peek(const struct gs_sched *sched, uint64_t *id)
+{
+	for (size_t i = 0; i < sched->count; i++) {
+		const struct gs_ready *ready = &class_at(sched, i)->ready;
+
+		if (ready->count) {
+			*id = ready->entry[0].task->id;
+			return 1;
+		}
+	}
+	return 0;
+}
+
 size_t gs_sched_count(const struct gs_sched *sched)
 {
 	size_t sum = 0;

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Has this process ever captured a stream into a graph?  What is launched there goes to the driver as it is. */
+#define _GNU_SOURCE
+#include "device/shim/wraps.h"
+
+static _Atomic int used;
+
+int shim_capture_used(void)
+{
+	return atomic_load_explicit(&used, memory_order_relaxed);
+}
+
+/* Said before the driver begins: another thread's launch may follow at once. */
+#define BEGIN(name, params, args) \
+	SHIM_EXPORT CUresult name params \
+	{ \
+		atomic_store(&used, 1); \
+		return REAL(name) args; \
+	}
+
+BEGIN(cuStreamBeginCapture, (CUstream stream), (stream))
+BEGIN(cuStreamBeginCapture_ptsz, (CUstream stream), (stream))
+BEGIN(cuStreamBeginCapture_v2, (CUstream stream, CUstreamCaptureMode mode), (stream, mode))
+BEGIN(cuStreamBeginCapture_v2_ptsz, (CUstream stream, CUstreamCaptureMode mode), (stream, mode))
+
+#define TO_GRAPH \
+	(CUstream stream, CUgraph graph, const CUgraphNode *nodes, const void *edges, size_t n, \
+	 CUstreamCaptureMode mode)
+BEGIN(cuStreamBeginCaptureToGraph, TO_GRAPH, (stream, graph, nodes, edges, n, mode))
+BEGIN(cuStreamBeginCaptureToGraph_ptsz, TO_GRAPH, (stream, graph, nodes, edges, n, mode))
