@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The ways by which a program comes to a kernel: each leads to its twin. */
 #define _GNU_SOURCE
+#include <elf.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -72,6 +73,32 @@ static CUresult fake_function(CUfunction *f, CUmodule module, const char *name)
 	return CUDA_SUCCESS;
 }
 
+/* A linker whose machine code is made of nothing but a header. */
+static Elf64_Ehdr cubin = { .e_ident = ELFMAG, .e_machine = 190 };
+static int twins_added, originals_added;
+
+static CUresult fake_add(CUlinkState state, CUjitInputType type, void *data, size_t size, const char *name,
+			 unsigned int n, CUjit_option *options, void **values)
+{
+	int twins = memmem(data, size, PTX_PERSISTENT_SUFFIX, strlen(PTX_PERSISTENT_SUFFIX)) != NULL;
+
+	(void)state, (void)type, (void)name, (void)n, (void)options, (void)values;
+	if (twins && refusal != CUDA_SUCCESS)
+		return refusal;
+	twins_added += twins;
+	originals_added += !twins;
+	return CUDA_SUCCESS;
+}
+
+static CUresult fake_complete(CUlinkState state, void **image, size_t *size)
+{
+	(void)state;
+	cubin.e_entry++;
+	*image = &cubin;
+	*size = sizeof(cubin);
+	return CUDA_SUCCESS;
+}
+
 static int setup(void **unused)
 {
 	(void)unused;
@@ -80,6 +107,8 @@ static int setup(void **unused)
 	shim_slot[SHIM_FN_cuModuleLoadDataEx] = (void *)(uintptr_t)fake_module;
 	shim_slot[SHIM_FN_cuLibraryGetModule] = (void *)(uintptr_t)fake_library_module;
 	shim_slot[SHIM_FN_cuModuleGetFunction] = (void *)(uintptr_t)fake_function;
+	shim_slot[SHIM_FN_cuLinkAddData_v2] = (void *)(uintptr_t)fake_add;
+	shim_slot[SHIM_FN_cuLinkComplete] = (void *)(uintptr_t)fake_complete;
 	setenv("GPUSHARE_SOCKET", "/nonexistent/gpushared.sock", 1);
 	return 0;
 }
@@ -155,12 +184,70 @@ static void twins_made_beforehand(void **unused)
 	ptx_transformed_free(t);
 }
 
+static const struct shim_kernel *loaded(const void *image)
+{
+	CUmodule module;
+
+	assert_int_equal(cuModuleLoadData(&module, image), CUDA_SUCCESS);
+	assert_ptr_equal(last_image, image);
+	return kernel_of(module);
+}
+
+/* PTX that is linked at run time: its twins are known in the machine code, and in a copy of that. */
+static void linked(void **unused)
+{
+	CUlinkState state = (CUlinkState)0x900;
+	Elf64_Ehdr copy, other;
+	void *image;
+	size_t size;
+
+	(void)unused;
+	twins_added = originals_added = 0;
+	assert_int_equal(cuLinkAddData_v2(state, CU_JIT_INPUT_PTX, (void *)(uintptr_t)ptx, sizeof(ptx), "k", 0, NULL,
+					  NULL), CUDA_SUCCESS);
+	assert_int_equal(cuLinkAddData_v2(state, CU_JIT_INPUT_OBJECT, (void *)(uintptr_t)ptx, sizeof(ptx), "o", 0, NULL,
+					  NULL), CUDA_SUCCESS);
+	assert_int_equal(twins_added, 1);
+	assert_int_equal(originals_added, 1);
+	assert_int_equal(cuLinkComplete(state, &image, &size), CUDA_SUCCESS);
+	assert_int_equal(size, sizeof(cubin));
+	memcpy(&copy, image, size);
+	assert_int_equal(loaded(image)->form, PTX_FORM_PERSISTENT);
+	assert_non_null(loaded(image)->twin);
+	assert_int_equal(cuLinkDestroy(state), CUDA_SUCCESS);
+	assert_non_null(loaded(&copy)->twin);
+	other = copy;
+	other.e_flags ^= 1;
+	assert_null(loaded(&other)->twin);
+}
+
+/* The linker does not take the twins: it gets the program's own text, and that is all that is known. */
+static void link_refused(void **unused)
+{
+	CUlinkState state = (CUlinkState)0x910;
+	void *image;
+	size_t size;
+
+	(void)unused;
+	twins_added = originals_added = 0;
+	refusal = CUDA_ERROR_INVALID_PTX;
+	assert_int_equal(cuLinkAddData_v2(state, CU_JIT_INPUT_PTX, (void *)(uintptr_t)ptx, sizeof(ptx), "k", 0, NULL,
+					  NULL), CUDA_SUCCESS);
+	refusal = CUDA_SUCCESS;
+	assert_int_equal(originals_added, 1);
+	assert_int_equal(cuLinkComplete(state, &image, &size), CUDA_SUCCESS);
+	assert_null(loaded(image)->twin);
+	assert_int_equal(cuLinkDestroy(state), CUDA_SUCCESS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(module_of_a_library),
 		cmocka_unit_test(module_of_an_unknown_library),
 		cmocka_unit_test(twins_made_beforehand),
+		cmocka_unit_test(linked),
+		cmocka_unit_test(link_refused),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);

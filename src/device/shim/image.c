@@ -61,11 +61,11 @@ static uint32_t target(int library)
 }
 
 /* A container in memory has only its own word for its length: is all of that mapped? */
-static int mapped(struct gs_bytes b)
+int shim_image_mapped(const void *data, size_t len)
 {
 	unsigned char present[1024];
-	uintptr_t at = (uintptr_t)b.data & ~(uintptr_t)(PAGE_BYTES - 1);
-	uintptr_t end = (uintptr_t)b.data + b.len;
+	uintptr_t at = (uintptr_t)data & ~(uintptr_t)(PAGE_BYTES - 1);
+	uintptr_t end = (uintptr_t)data + len;
 
 	while (at < end) {
 		size_t span = sizeof(present) * PAGE_BYTES;
@@ -83,7 +83,7 @@ static int mapped(struct gs_bytes b)
  * The form that the launch path knows.  Nothing preemptible in it, or all of its twins there already
  * (gpushare-nvcc): the program's own image will do, machine code included; only the description is kept.
  */
-static struct ptx_transformed *transform_text(const char *text, size_t len)
+struct ptx_transformed *shim_image_transform_text(const char *text, size_t len)
 {
 	struct gs_error err = { "" };
 	struct ptx_transformed *t = shim_cache_get(text, len, FORMS);
@@ -167,7 +167,7 @@ static struct ptx_transformed *transform_fatbin(struct gs_bytes image, int libra
 		shim_log("fatbin left as it is: %s", err.text);
 		return NULL;
 	}
-	t = wrap(transform_text(text, len), &c.ptx);
+	t = wrap(shim_image_transform_text(text, len), &c.ptx);
 	free(text);
 	return t;
 }
@@ -179,10 +179,10 @@ struct ptx_transformed *shim_image_transform(const void *image, int library)
 
 	switch (gs_image_in_memory(image, &bytes, &linked)) {
 	case GS_IMAGE_PTX:
-		return transform_text((const char *)bytes.data, bytes.len);
+		return shim_image_transform_text((const char *)bytes.data, bytes.len);
 	case GS_IMAGE_FATBIN:
 	case GS_IMAGE_WRAPPER:
-		if (linked || !mapped(bytes)) {
+		if (linked || !shim_image_mapped(bytes.data, bytes.len)) {
 			shim_log("fatbin left as it is: %s",
 				 linked ? "relocatable code" : "its length is wrong");
 			return NULL;
@@ -230,7 +230,7 @@ struct ptx_transformed *shim_image_transform_file(const char *path, int library)
 		return NULL;
 	switch (gs_image_kind(data, len)) {
 	case GS_IMAGE_PTX:
-		t = transform_text(data, strlen(data));
+		t = shim_image_transform_text(data, strlen(data));
 		break;
 	case GS_IMAGE_FATBIN:
 		bytes.data = (const uint8_t *)data;

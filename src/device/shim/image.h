@@ -22,4 +22,10 @@ struct ptx_transformed *shim_image_transform(const void *image, int library);
 /* The same for what is in a file. */
 struct ptx_transformed *shim_image_transform_file(const char *path, int library);
 
+/* The same for PTX alone, of this length. */
+struct ptx_transformed *shim_image_transform_text(const char *text, size_t len);
+
+/* Is all of this memory mapped? */
+int shim_image_mapped(const void *data, size_t len);
+
 #endif

@@ -7,6 +7,7 @@
 #define _GNU_SOURCE
 #include "device/shim/image.h"
 #include "device/shim/kernels.h"
+#include "device/shim/link.h"
 #include "device/shim/memory.h"
 #include "device/shim/session.h"
 #include "device/shim/shim.h"
@@ -14,7 +15,13 @@
 
 static struct ptx_transformed *transformed(const void *image, int library)
 {
-	return shim_session() ? shim_image_transform(image, library) : NULL;
+	struct ptx_transformed *t = NULL;
+
+	if (shim_session())
+		t = shim_image_transform(image, library);
+	if (!t && shim_session())
+		t = shim_link_description(image);
+	return t;
 }
 
 static struct ptx_transformed *transformed_file(const char *path, int library)

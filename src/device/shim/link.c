@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* cuLink*: transformed going in, remembered coming out; see link.h. */
+#define _GNU_SOURCE
+#include "device/shim/link.h"
+
+#include <elf.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/shim/describe.h"
+#include "device/shim/image.h"
+#include "device/shim/session.h"
+#include "device/shim/shim.h"
+#include "device/shim/wraps.h"
+
+/* So many linked images are remembered; whoever links more has loaded the first ones. */
+#define IMAGES_MAX 64
+
+/* A description in the making: that of every PTX added. */
+struct link {
+	CUlinkState state;
+	struct ptx_transformed *t;
+	struct link *next;
+};
+
+struct image {
+	unsigned char *bytes; /* as they came out */
+	size_t len;
+	unsigned char *description;
+	size_t description_len;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct link *links;              /* under lock */
+static struct image images[IMAGES_MAX]; /* under lock */
+static unsigned int next_image;
+
+/* The kernels of `more` to those of `t`; takes `more` over.  Without memory they are forgotten, and run as they are. */
+static void join(struct ptx_transformed *t, struct ptx_transformed *more)
+{
+	struct ptx_kernel *all = realloc(t->kernel, ((size_t)t->nkernel + more->nkernel + 1) * sizeof(*all));
+
+	if (all) {
+		memcpy(all + t->nkernel, more->kernel, more->nkernel * sizeof(*all));
+		t->kernel = all;
+		t->nkernel += more->nkernel;
+		more->nkernel = 0;
+	}
+	ptx_transformed_free(more);
+}
+
+static void added(CUlinkState state, struct ptx_transformed *t)
+{
+	struct link *at, *l = NULL;
+
+	pthread_mutex_lock(&lock);
+	for (at = links; at && at->state != state; at = at->next)
+		;
+	if (at) {
+		join(at->t, t);
+	} else if ((l = calloc(1, sizeof(*l)))) {
+		l->state = state;
+		l->t = t;
+		l->next = links;
+		links = l;
+	}
+	pthread_mutex_unlock(&lock);
+	if (!at && !l)
+		ptx_transformed_free(t);
+}
+
+/* What was added to it, which is forgotten; the caller's. */
+static struct ptx_transformed *taken(CUlinkState state)
+{
+	struct ptx_transformed *t = NULL;
+	struct link **at = &links, *l;
+
+	pthread_mutex_lock(&lock);
+	while (*at && (*at)->state != state)
+		at = &(*at)->next;
+	l = *at;
+	if (l) {
+		*at = l->next;
+		t = l->t;
+	}
+	pthread_mutex_unlock(&lock);
+	free(l);
+	return t;
+}
+
+static void remember(const void *bytes, size_t len, const struct ptx_transformed *t)
+{
+	struct image new = { .len = len }, old;
+
+	new.description = shim_describe(t, &new.description_len);
+	new.bytes = malloc(len);
+	if (!new.bytes || !new.description) {
+		free(new.bytes);
+		free(new.description);
+		return;
+	}
+	memcpy(new.bytes, bytes, len);
+	pthread_mutex_lock(&lock);
+	old = images[next_image % IMAGES_MAX];
+	images[next_image++ % IMAGES_MAX] = new;
+	pthread_mutex_unlock(&lock);
+	free(old.bytes);
+	free(old.description);
+}
+
+/* The header says where the tables are, so what begins alike is as long; the rest is looked at only if it is there. */
+static int is_copy(const struct image *i, const void *image)
+{
+	return i->len >= sizeof(Elf64_Ehdr) && memcmp(i->bytes, image, sizeof(Elf64_Ehdr)) == 0 &&
+	       shim_image_mapped(image, i->len) && memcmp(i->bytes, image, i->len) == 0;
+}
+
+struct ptx_transformed *shim_link_description(const void *image)
+{
+	struct ptx_transformed *t = NULL;
+
+	if (!image || strncmp(image, ELFMAG, SELFMAG) != 0)
+		return NULL;
+	pthread_mutex_lock(&lock);
+	for (int i = 0; i < IMAGES_MAX && !t; i++)
+		if (images[i].bytes && is_copy(&images[i], image))
+			t = shim_undescribe(images[i].description, images[i].description_len);
+	pthread_mutex_unlock(&lock);
+	return t;
+}
+
+/* After an attempt with the transformed text: 1 if the program's own input is to be tried. */
+static int refused(struct ptx_transformed **t, CUresult rc)
+{
+	if (rc == CUDA_SUCCESS || !*t || !(*t)->text)
+		return 0;
+	shim_log("the driver's linker refuses the transformed PTX (%d): linked as it is", rc);
+	ptx_transformed_free(*t);
+	*t = NULL;
+	return 1;
+}
+
+static CUresult finish(CUlinkState state, CUresult rc, struct ptx_transformed *t)
+{
+	if (!t || rc != CUDA_SUCCESS) {
+		ptx_transformed_free(t);
+		return rc;
+	}
+	free(t->text);
+	t->text = NULL;
+	added(state, t);
+	return rc;
+}
+
+#define LINK_OPTIONS unsigned int n, CUjit_option *options, void **values
+
+SHIM_EXPORT CUresult cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *data, size_t size,
+				      const char *name, LINK_OPTIONS)
+{
+	struct ptx_transformed *t = NULL;
+	CUresult rc;
+
+	if (type == CU_JIT_INPUT_PTX && data && shim_session())
+		t = shim_image_transform_text(data, strnlen(data, size));
+	shim_gate_enter(0);
+	do
+		rc = t && t->text ?
+			     REAL(cuLinkAddData_v2)(state, type, t->text, t->len + 1, name, n, options, values) :
+			     REAL(cuLinkAddData_v2)(state, type, data, size, name, n, options, values);
+	while (refused(&t, rc));
+	shim_gate_leave(0);
+	return finish(state, rc, t);
+}
+
+SHIM_EXPORT CUresult cuLinkAddFile_v2(CUlinkState state, CUjitInputType type, const char *path, LINK_OPTIONS)
+{
+	struct ptx_transformed *t = NULL;
+	CUresult rc;
+
+	if (type == CU_JIT_INPUT_PTX && path && shim_session())
+		t = shim_image_transform_file(path, 0);
+	shim_gate_enter(0);
+	do
+		rc = t && t->text ?
+			     REAL(cuLinkAddData_v2)(state, type, t->text, t->len + 1, path, n, options, values) :
+			     REAL(cuLinkAddFile_v2)(state, type, path, n, options, values);
+	while (refused(&t, rc));
+	shim_gate_leave(0);
+	return finish(state, rc, t);
+}
+
+SHIM_EXPORT CUresult cuLinkComplete(CUlinkState state, void **cubin, size_t *size)
+{
+	struct ptx_transformed *t;
+	size_t len = 0;
+	CUresult rc;
+
+	shim_gate_enter(0);
+	rc = REAL(cuLinkComplete)(state, cubin, &len);
+	shim_gate_leave(0);
+	if (rc != CUDA_SUCCESS)
+		return rc;
+	if (size)
+		*size = len;
+	t = taken(state);
+	if (t && len)
+		remember(*cubin, len, t);
+	ptx_transformed_free(t);
+	return rc;
+}
+
+SHIM_EXPORT CUresult cuLinkDestroy(CUlinkState state)
+{
+	CUresult rc;
+
+	ptx_transformed_free(taken(state));
+	shim_gate_enter(0);
+	rc = REAL(cuLinkDestroy)(state);
+	shim_gate_leave(0);
+	return rc;
+}
