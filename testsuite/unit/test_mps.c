@@ -323,6 +323,7 @@ static void stuck(struct rig *r, const char *extra, int terminated)
 		assert_true(gs_clock_ns() - asked < GS_NS_PER_S);
 		assert_int_equal(live_lines(r->record, "terminated"), 0);
 		await_lines(r->l.log, ": terminated in MPS", 1);
+		assert_int_equal(live_lines(r->record, "terminate_client"), 1);
 	} else {
 		usleep(300000);
 		assert_int_equal(live_lines(r->record, "terminate_client"), 0);

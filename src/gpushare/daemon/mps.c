@@ -33,6 +33,8 @@
 #define PAUSE_NS GS_NS_PER_S
 #define PAUSE_MAX_NS (60 * GS_NS_PER_S)
 #define AGE_NS (60 * GS_NS_PER_S)
+/* A client that goes on all the same is not named to MPS again sooner. */
+#define TERMINATE_AGAIN_NS (60 * GS_NS_PER_S)
 
 /* A process whose end is to be noticed, though it need not be a child. */
 struct watched {
@@ -291,14 +293,19 @@ static void on_terminated(void *owner, const struct gs_mps_answer *answer)
 		gs_log(GS_LOG_ERROR, "%s: not terminated in MPS: %s", answer->who, answer->why);
 }
 
-void gs_mps_terminate(struct gs_daemon *d, pid_t client, const char *who, const char *why)
+void gs_mps_terminate(struct gs_peer *peer, const char *why)
 {
-	struct gs_mps_request request = { .op = GS_MPS_TERMINATE, .pid = client };
+	struct gs_mps_request request = { .op = GS_MPS_TERMINATE, .pid = peer->pid };
+	struct gs_daemon *d = peer->d;
+	uint64_t now = gs_clock_ns();
 
-	if (!d->mps || !d->config->mps_terminate)
+	if (!d->mps || !d->config->mps_terminate ||
+	    (peer->terminated_ns && now - peer->terminated_ns < TERMINATE_AGAIN_NS))
 		return;
-	gs_log(GS_LOG_WARN, "%s: %s: MPS is told to terminate it", who, why);
-	gs_mps_helper_ask(&d->mps->helpers, &request, who, on_terminated);
+	peer->terminated_ns = now;
+	gs_complain(d, "%s: %s: MPS is told to terminate it", peer->who, why);
+	if (gs_mps_helper_ask(&d->mps->helpers, &request, peer->who, on_terminated) < 0)
+		gs_complain(d, "%s: MPS cannot be told at the moment", peer->who);
 }
 
 void gs_mps_look_overdue(struct gs_daemon *d)
@@ -309,8 +316,7 @@ void gs_mps_look_overdue(struct gs_daemon *d)
 		return;
 	LIST_FOREACH(peer, &d->peers, link)
 		if (peer->tenant && gs_tenant_overdue(peer->tenant))
-			gs_mps_terminate(d, peer->pid, peer->who,
-					 "has not left the GPU by EvictDeadline");
+			gs_mps_terminate(peer, "has not left the GPU by EvictDeadline");
 }
 
 int gs_mps_check_reload(const struct gs_config *old, const struct gs_config *fresh,

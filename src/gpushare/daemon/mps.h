@@ -28,8 +28,8 @@ int gs_mps_start(struct gs_daemon *d, struct gs_error *err);
  */
 void gs_mps_stop(struct gs_daemon *d);
 
-/* Have MPS end that process's part of the server, if MpsTerminate says so; `who` and `why` for the log. */
-void gs_mps_terminate(struct gs_daemon *d, pid_t client, const char *who, const char *why);
+/* Have MPS end that client, if MpsTerminate says so, once a minute at most; `why` is for the log. */
+void gs_mps_terminate(struct gs_peer *peer, const char *why);
 
 /* Terminate the clients that have not left the GPU by the deadline. */
 void gs_mps_look_overdue(struct gs_daemon *d);

@@ -13,7 +13,6 @@
 
 #include <event2/event.h>
 
-#include "common/log.h"
 #include "gpushare/daemon/child.h"
 
 #define HELPERS_MAX 16
@@ -108,10 +107,8 @@ int gs_mps_helper_ask(struct gs_mps_helpers *helpers, const struct gs_mps_reques
 	struct gs_mps_helper *h;
 
 	h = helpers->n < HELPERS_MAX ? calloc(1, sizeof(*h)) : NULL;
-	if (!h) {
-		gs_log(GS_LOG_ERROR, "MPS cannot be asked: %u questions are open", helpers->n);
+	if (!h)
 		return -1;
-	}
 	h->all = helpers;
 	h->answered = answered;
 	snprintf(h->who, sizeof(h->who), "%s", who);
@@ -123,7 +120,6 @@ int gs_mps_helper_ask(struct gs_mps_helpers *helpers, const struct gs_mps_reques
 	if (h->readable && event_add(h->readable, &patience) == 0 &&
 	    send(h->sock, &job, sizeof(job), MSG_NOSIGNAL) == (ssize_t)sizeof(job))
 		return 0;
-	gs_log(GS_LOG_ERROR, "MPS cannot be asked: no helper process");
 	end(h);
 	return -1;
 }

@@ -40,7 +40,7 @@ struct gs_mps_helpers {
 void gs_mps_helpers_init(struct gs_mps_helpers *helpers, struct event_base *base,
 			 const struct gs_mps_place *place, void *owner);
 
-/* Ask in a process of its own; `answered` is called from the loop, once.  -1: it cannot be asked (logged). */
+/* Ask in a process of its own; `answered` is called from the loop, once.  -1: not at the moment. */
 int gs_mps_helper_ask(struct gs_mps_helpers *helpers, const struct gs_mps_request *request,
 		      const char *who, gs_mps_answered *answered);
 

@@ -238,7 +238,7 @@ unsigned gs_peers_drop_bad(struct gs_daemon *d)
 		if (!peer->tenant || !gs_tenant_bad(peer->tenant, &kstate))
 			continue;
 		gs_complain(d, "%s: closed: its page holds the state %u", peer->who, kstate);
-		gs_mps_terminate(d, peer->pid, peer->who, "plays with its page");
+		gs_mps_terminate(peer, "plays with its page");
 		gs_peer_close(peer);
 		dropped++;
 	}
