@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <ftw.h>
 #include <libgen.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,11 @@
 #define START_MS 30000
 #define MPS_CONTROL "nvidia-cuda-mps-control"
 #define LOG_SHOWN 4096
+/* In the private folder: gpushared's MPS, and that of --mps.  One runs at a time. */
+#define GS_MPS "gpushared-mps"
+#define OWN_MPS "mps"
+/* gpushared ends its MPS first, which takes some seconds. */
+#define STOP_MS 20000
 
 int bench_stage_open(struct bench_stage *stage, struct gs_error *err)
 {
@@ -90,7 +96,7 @@ static int write_config(const struct bench_stage *stage, enum bench_share share,
 	if (stage->shim)
 		fprintf(f, "ShimDir=%s\n", stage->shim);
 	if (share == BENCH_GS_MPS)
-		fprintf(f, "Isolation=mps\n");
+		fprintf(f, "Isolation=mps\nMpsDir=%s/" GS_MPS "\n", stage->folder);
 	for (int32_t p = 0; p <= gpu->priority_max; p++)
 		fprintf(f, "Partition=p%d Priority=%d\n", p, p);
 	for (size_t i = 0; i < stage->nconf; i++)
@@ -138,8 +144,8 @@ static int mps_control(const struct bench_stage *stage, int start, struct gs_err
 	int status;
 	pid_t pid;
 
-	in_folder(stage, "CUDA_MPS_PIPE_DIRECTORY=", "mps", pipe, sizeof(pipe));
-	in_folder(stage, "CUDA_MPS_LOG_DIRECTORY=", "mps", log, sizeof(log));
+	in_folder(stage, "CUDA_MPS_PIPE_DIRECTORY=", OWN_MPS, pipe, sizeof(pipe));
+	in_folder(stage, "CUDA_MPS_LOG_DIRECTORY=", OWN_MPS, log, sizeof(log));
 	if (start && mkdir(strchr(pipe, '=') + 1, 0700) < 0 && errno != EEXIST)
 		return gs_fail_errno(err, "cannot make MPS's folder");
 	pid = bench_spawn(argv, env, start ? NULL : "quit\n", err);
@@ -170,8 +176,11 @@ void bench_stage_end(struct bench_stage *stage)
 {
 	struct gs_error err;
 	char path[PATH_MAX];
+	int status;
 
-	bench_end(stage->daemon);
+	if (stage->daemon > 0 && kill(stage->daemon, SIGTERM) == 0 &&
+	    !bench_reap(stage->daemon, STOP_MS, &status))
+		bench_end(stage->daemon);
 	if (stage->daemon > 0) {
 		in_folder(stage, "", "pid", path, sizeof(path));
 		unlink(path);
@@ -198,8 +207,11 @@ pid_t bench_stage_program(struct bench_stage *stage, enum bench_share share, uin
 	self[n] = '\0';
 	bench_find_program("gpusharectl", ctl, sizeof(ctl));
 	in_folder(stage, "", "page", page, sizeof(page));
-	/* No MPS but the one that was asked for: a folder that is not there means none. */
-	in_folder(stage, "CUDA_MPS_PIPE_DIRECTORY=", share == BENCH_MPS ? "mps" : "none", pipe,
+	/*
+	 * No MPS but the one that was asked for: a folder that is not there means none.
+	 * What gpushared says, by `gpusharectl run`, comes after this.
+	 */
+	in_folder(stage, "CUDA_MPS_PIPE_DIRECTORY=", share == BENCH_MPS ? OWN_MPS : "none", pipe,
 		  sizeof(pipe));
 	in_folder(stage, "GPUSHARE_SOCKET=", "sock", socket, sizeof(socket));
 	in_folder(stage, "GPUSHARE_EMU_DEVICE=", "device", device, sizeof(device));

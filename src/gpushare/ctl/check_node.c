@@ -156,12 +156,36 @@ static void check_folder(struct gs_check *c, const char *key, const char *file)
 			     "%s=%s: everybody may replace it there", key, file);
 }
 
+/* Isolation=mps: the pipe is there while gpushared runs. */
+static void check_own_mps(struct gs_check *c)
+{
+	const char *control = c->config->mps_control;
+	char pipe[4096];
+	struct stat st;
+
+	snprintf(pipe, sizeof(pipe), "%s/control", c->config->mps_dir);
+	if (*control && access(control, X_OK) < 0)
+		gs_check_add(c, GS_WRONG, "mps", "correct MpsControl, or install the driver's MPS",
+			     "MpsControl=%s: %s", control, strerror(errno));
+	else if (strstr(c->config->job_env, MPS_VARIABLE))
+		gs_check_add(c, GS_WRONG, "mps", "take " MPS_VARIABLE " out of JobEnv",
+			     "Isolation=mps, and JobEnv sends jobs to another MPS");
+	else if (stat(pipe, &st) < 0)
+		gs_check_add(c, GS_UNCHECKED, "mps", NULL, "Isolation=mps: %s is there while gpushared runs only", pipe);
+	else
+		gs_check_add(c, GS_GOOD, "mps", NULL, "gpushared's MPS has its pipe at %s", pipe);
+}
+
 static void check_mps(struct gs_check *c)
 {
 	const char *line = strstr(c->config->job_env, MPS_VARIABLE);
 	char pipe[4096];
 	struct stat st;
 
+	if (c->config->isolation == GS_ISOLATION_MPS) {
+		check_own_mps(c);
+		return;
+	}
 	if (!line || (line != c->config->job_env && line[-1] != '\n'))
 		return;
 	line += strlen(MPS_VARIABLE);
