@@ -19,15 +19,36 @@
 
 static void keys_differ_by_user_program_kernel_and_form(void **state)
 {
-	uint64_t key = gs_learned_key(1, "a", "bc", 2);
+	uint64_t key = gs_learned_key(1, 0, "a", "bc", 2);
 
 	(void)state;
-	assert_int_equal(key, gs_learned_key(1, "a", "bc", 2));
-	assert_int_not_equal(key, gs_learned_key(2, "a", "bc", 2));
-	assert_int_not_equal(key, gs_learned_key(1, "ab", "c", 2));
-	assert_int_not_equal(key, gs_learned_key(1, "a", "bd", 2));
-	assert_int_not_equal(key, gs_learned_key(1, "a", "bc", 3));
+	assert_int_equal(key, gs_learned_key(1, 0, "a", "bc", 2));
+	assert_int_not_equal(key, gs_learned_key(2, 0, "a", "bc", 2));
+	assert_int_not_equal(key, gs_learned_key(1, 0, "ab", "c", 2));
+	assert_int_not_equal(key, gs_learned_key(1, 0, "a", "bd", 2));
+	assert_int_not_equal(key, gs_learned_key(1, 0, "a", "bc", 3));
 	assert_int_not_equal(key, 0);
+}
+
+/* With the content known the program's name does not matter; the blocks always do. */
+static void keys_by_content_and_shape(void **state)
+{
+	uint64_t key = gs_learned_key(1, 99, "a", "k", 2);
+	uint32_t shape = gs_stub_shape(256, 1, 1);
+
+	(void)state;
+	assert_int_equal(key, gs_learned_key(1, 99, "another", "k", 2));
+	assert_int_not_equal(key, gs_learned_key(1, 98, "a", "k", 2));
+	assert_int_not_equal(key, gs_learned_key(1, 0, "a", "k", 2));
+	assert_int_not_equal(key, gs_learned_key(2, 99, "a", "k", 2));
+	assert_int_not_equal(key, gs_learned_key(1, 99, "a", "l", 2));
+	assert_int_not_equal(gs_learned_shaped(key, shape), gs_learned_shaped(key, 0));
+	assert_int_equal(gs_learned_shaped(0, shape), 0);
+	assert_int_equal(gs_stub_shape(0, 0, 0), 0);
+	assert_int_equal(shape & ~0xffffu, 0);
+	assert_int_not_equal(shape, gs_stub_shape(128, 2, 1));
+	assert_int_not_equal(shape, gs_stub_shape(1, 256, 1));
+	assert_int_not_equal(gs_stub_shape(16, 16, 1), gs_stub_shape(16, 1, 16));
 }
 
 static void a_time_is_kept_and_follows_the_news(void **state)
@@ -145,6 +166,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(keys_differ_by_user_program_kernel_and_form),
+		cmocka_unit_test(keys_by_content_and_shape),
 		cmocka_unit_test(a_time_is_kept_and_follows_the_news),
 		cmocka_unit_test(it_is_bounded_and_what_is_used_stays),
 		cmocka_unit_test(a_first_launch_is_predicted),

@@ -134,7 +134,8 @@ static void test_evictable_launch_is_held(void **unused)
 	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
 	expect_calls("batch launch-twin wait");
 	assert_int_equal(gs_page_load(active()->kstate), GS_K_RUNNING);
-	assert_int_equal(gs_page_load(active()->flags), GS_STUB_EVICTABLE);
+	assert_int_equal(gs_page_load(active()->flags) & 0xffff, GS_STUB_EVICTABLE);
+	assert_int_not_equal(gs_page_load(active()->flags) >> GS_STUB_SHAPE_SHIFT, 0);
 	assert_int_equal(gs_page_load(active()->nt), LONG_GRID);
 	assert_int_equal(fake_driver_grid(), FAKE_SMS * FAKE_BLOCKS_PER_SM);
 	assert_int_equal(*(const uint64_t *)params, 0x1122334455667788);

@@ -290,6 +290,21 @@ static int transform_entries(struct work *w)
 	return w->out.failed ? -1 : 0;
 }
 
+/* FNV-1a, eight bytes at a time: texts are large, and nobody gains by a collision but a wrong guess. */
+static uint64_t content_of(const char *text, size_t len)
+{
+	uint64_t h = UINT64_C(14695981039346656037) ^ len, word;
+
+	for (; len >= sizeof(word); text += sizeof(word), len -= sizeof(word)) {
+		memcpy(&word, text, sizeof(word));
+		h = (h ^ word) * UINT64_C(1099511628211);
+		h ^= h >> 29;
+	}
+	for (; len; text++, len--)
+		h = (h ^ (unsigned char)*text) * UINT64_C(1099511628211);
+	return h ? h : 1;
+}
+
 struct ptx_transformed *ptx_transform_forms(const char *text, size_t len, uint32_t forms, int every,
 					    struct gs_error *err)
 {
@@ -303,6 +318,7 @@ struct ptx_transformed *ptx_transform_forms(const char *text, size_t len, uint32
 	if (w.t && ptx_analyse(&w.a, module) == 0)
 		rc = transform_entries(&w);
 	if (w.t) {
+		w.t->content = content_of(text, len);
 		w.t->text = w.out.text;
 		w.t->len = w.out.len ? w.out.len - 1 : 0;
 	}

@@ -82,6 +82,7 @@ struct ptx_transformed {
 	size_t len;
 	struct ptx_kernel *kernel;
 	uint32_t nkernel;
+	uint64_t content;       /* hash of what it was made from; never 0 */
 };
 
 /*

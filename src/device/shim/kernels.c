@@ -97,7 +97,7 @@ void shim_module_alias(const void *library, const void *module)
 	free(m);
 }
 
-static const struct ptx_kernel *described(const void *module, const char *name)
+static const struct ptx_kernel *described(const void *module, const char *name, uint64_t *content)
 {
 	const struct ptx_kernel *found = NULL;
 
@@ -105,6 +105,7 @@ static const struct ptx_kernel *described(const void *module, const char *name)
 	for (struct module *m = modules; m && !found; m = m->next) {
 		if (m->handle != module || !m->t)
 			continue;
+		*content = m->t->content;
 		for (uint32_t i = 0; i < m->t->nkernel; i++)
 			if (strcmp(m->t->kernel[i].name, name) == 0)
 				found = &m->t->kernel[i];
@@ -172,7 +173,8 @@ static CUfunction twin_of(const void *module, int library, const char *name)
 
 void shim_kernel_add(const void *module, int library, const void *handle, const char *name)
 {
-	const struct ptx_kernel *d = described(module, name);
+	uint64_t content = 0;
+	const struct ptx_kernel *d = described(module, name, &content);
 	struct shim_kernel *k = lookup(handle);
 	struct shim_session *s = shim_session_peek();
 
@@ -181,6 +183,7 @@ void shim_kernel_add(const void *module, int library, const void *handle, const 
 	k = insert(handle, name);
 	if (!k)
 		return;
+	k->content = content;
 	if (d) {
 		k->form = d->form;
 		k->reason = d->reason;
@@ -195,7 +198,7 @@ void shim_kernel_add(const void *module, int library, const void *handle, const 
 			k->form = PTX_FORM_AS_IS;
 	}
 	if (s)
-		gs_client_kernel(s->client, k->number, k->form, k->reason, 0, name);
+		gs_client_kernel(s->client, k->number, k->form, k->reason, 0, k->content, name);
 }
 
 void shim_kernel_alias(const void *known, const void *handle)
@@ -221,6 +224,7 @@ void shim_kernel_alias(const void *known, const void *handle)
 	k->ctl_offset = from->ctl_offset;
 	k->whole_warps = from->whole_warps;
 	k->number = from->number;
+	k->content = from->content;
 }
 
 struct shim_kernel *shim_kernel_find(const void *handle)
@@ -235,8 +239,19 @@ struct shim_kernel *shim_kernel_find(const void *handle)
 		name = "?";
 	k = insert(handle, name);
 	if (k && s)
-		gs_client_kernel(s->client, k->number, k->form, k->reason, 0, name);
+		gs_client_kernel(s->client, k->number, k->form, k->reason, 0, k->content, name);
 	return k;
+}
+
+void shim_kernel_recall(struct shim_session *s, struct shim_kernel *k, uint32_t shape)
+{
+	uint64_t none = 0, tpt;
+
+	if (k->tpt_ps || atomic_flag_test_and_set(&k->asked))
+		return;
+	tpt = gs_client_time(s->client, k->number, shape);
+	if (tpt)
+		atomic_compare_exchange_strong(&k->tpt_ps, &none, tpt);
 }
 
 void shim_kernels_each(void (*visit)(const struct shim_kernel *k, void *user), void *user)
@@ -248,7 +263,7 @@ void shim_kernels_each(void (*visit)(const struct shim_kernel *k, void *user), v
 
 static void announce(const struct shim_kernel *k, void *user)
 {
-	gs_client_kernel(user, k->number, k->form, k->reason, 0, k->name);
+	gs_client_kernel(user, k->number, k->form, k->reason, 0, k->content, k->name);
 }
 
 void shim_kernels_announce(struct shim_session *s)

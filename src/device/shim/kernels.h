@@ -11,6 +11,8 @@
 #include "device/ptx/transform.h"
 #include "device/shim/shim.h"
 
+struct shim_session;
+
 struct shim_kernel {
 	const void *handle;       /* CUfunction or CUkernel of the original */
 	struct shim_kernel *next; /* of the same hash bucket, older */
@@ -24,6 +26,8 @@ struct shim_kernel {
 	uint32_t ctl_offset;
 	uint8_t whole_warps;      /* the twin wants blocks whose warps are rows of threads (transform.h) */
 	uint32_t number;          /* announced to the daemon as this */
+	uint64_t content;         /* hash of the module's PTX; 0: not known */
+	atomic_flag asked;        /* the daemon, for the time that it took in earlier jobs */
 	_Atomic uint64_t launches;
 	_Atomic uint32_t riders;             /* without a stub since the last one with one (launch.c) */
 	_Atomic uint64_t evictable_launches; /* of these */
@@ -52,11 +56,16 @@ void shim_kernel_alias(const void *known, const void *handle);
 /* Its record; one that says "machine code" for a handle never seen.  NULL: no memory. */
 struct shim_kernel *shim_kernel_find(const void *handle);
 
+/*
+ * Before its first launch, in blocks of this gs_stub_shape(): what the daemon
+ * has learned of it in earlier jobs is its time until it has been timed here.
+ */
+void shim_kernel_recall(struct shim_session *s, struct shim_kernel *k, uint32_t shape);
+
 /* Every record, the newest of a bucket first. */
 void shim_kernels_each(void (*visit)(const struct shim_kernel *k, void *user), void *user);
 
 /* Tell a new daemon of every kernel known so far. */
-struct shim_session;
 void shim_kernels_announce(struct shim_session *s);
 
 #endif

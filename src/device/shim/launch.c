@@ -97,6 +97,7 @@ static void prepare(struct shim_session *s, struct shim_launch *l, struct shim_c
 		    struct shim_kernel *k, const struct shim_request *r)
 {
 	uint64_t n = atomic_fetch_add(&k->launches, 1);
+	uint32_t shape = r->graph ? 0 : gs_stub_shape(r->block[0], r->block[1], r->block[2]);
 
 	l->ctx = c;
 	l->kernel = k;
@@ -108,6 +109,7 @@ static void prepare(struct shim_session *s, struct shim_launch *l, struct shim_c
 	gs_page_store(l->stub->started, 0);
 	gs_page_store(l->stub->kernel, k->number);
 	gs_page_store(l->stub->flags, (l->evictable ? GS_STUB_EVICTABLE : 0) |
+				      shape << GS_STUB_SHAPE_SHIFT |
 				      atomic_exchange(&k->riders, 0) << GS_STUB_RIDERS_SHIFT);
 	gs_page_store(l->stub->nt, l->nt);
 	gs_page_store(l->stub->done, 0);
@@ -274,6 +276,8 @@ static CUresult launch(const struct shim_request *r)
 		return launch_original(r);
 	c = shim_context_current(s);
 	k = shim_kernel_find(r->graph ? (const void *)r->graph : (const void *)r->f);
+	if (k && !k->launches && !r->graph && !s->alone)
+		shim_kernel_recall(s, k, gs_stub_shape(r->block[0], r->block[1], r->block[2]));
 	if (!c || !k || c->fault || rides(s, k, r))
 		return launch_original(r);
 	l = shim_launch_take(s);

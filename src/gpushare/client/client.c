@@ -288,7 +288,7 @@ void gs_client_free(struct gs_client *c, uint64_t bytes)
 }
 
 void gs_client_kernel(struct gs_client *c, uint32_t number, uint32_t form,
-		      uint32_t reason, uint32_t registers, const char *name)
+		      uint32_t reason, uint32_t registers, uint64_t content, const char *name)
 {
 	struct gs_msg msg;
 
@@ -297,8 +297,19 @@ void gs_client_kernel(struct gs_client *c, uint32_t number, uint32_t form,
 	msg.kernel.form = form;
 	msg.kernel.reason = reason;
 	msg.kernel.registers = registers;
+	msg.kernel.content = content;
 	gs_msg_str(msg.kernel.name, sizeof(msg.kernel.name), name);
 	tell(c, &msg);
+}
+
+uint64_t gs_client_time(struct gs_client *c, uint32_t number, uint32_t shape)
+{
+	struct gs_msg msg;
+
+	gs_msg_init(&msg, GS_MSG_TIME, 0);
+	msg.time.number = number;
+	msg.time.shape = shape;
+	return ask(c, &msg) == 0 && msg.header.type == GS_MSG_TIMED ? msg.timed.tpt_ps : 0;
 }
 
 void gs_client_bell(struct gs_client *c)

@@ -79,9 +79,15 @@ int gs_client_alloc(struct gs_client *client, uint64_t bytes, uint64_t *used,
 		    uint64_t *reservation);
 void gs_client_free(struct gs_client *client, uint64_t bytes);
 
-/* Announce a kernel; see GS_MSG_KERNEL. */
+/* Announce a kernel; see GS_MSG_KERNEL.  content: hash of its module's text, 0: not known. */
 void gs_client_kernel(struct gs_client *client, uint32_t number, uint32_t form,
-		      uint32_t reason, uint32_t registers, const char *name);
+		      uint32_t reason, uint32_t registers, uint64_t content, const char *name);
+
+/*
+ * What an announced kernel took per block-task in earlier jobs, in blocks of
+ * that gs_stub_shape(): picoseconds of the whole GPU; 0: nobody knows, no daemon.
+ */
+uint64_t gs_client_time(struct gs_client *client, uint32_t number, uint32_t shape);
 
 /* A stub wants the GPU. */
 void gs_client_bell(struct gs_client *client);

@@ -236,13 +236,28 @@ int gs_on_kernel(struct gs_peer *peer, struct gs_msg *msg, int fd)
 			      k->reason, k->registers) < 0 && peer->kernels_ignored++ == 0)
 		gs_complain(peer->d, "%s: kernel %u and what follows is not listed: more than %u",
 			    peer->who, k->number, GS_TALLY_KERNELS_MAX);
-	if (k->number < GS_TALLY_KERNELS_MAX) {
-		peer->kernels->key[k->number] = gs_learned_key(peer->step->info.uid,
+	if (k->number < GS_TALLY_KERNELS_MAX)
+		peer->kernels->key[k->number] = gs_learned_key(peer->step->info.uid, k->content,
 							       peer->program, k->name, k->form);
-		peer->kernels->tpt_ps[k->number] =
-			gs_learned_find(peer->d->learned, peer->kernels->key[k->number]);
-	}
 	return 0;
+}
+
+/* The answer holds for the daemon as well, until the launches tell better. */
+int gs_on_time(struct gs_peer *peer, struct gs_msg *msg, int fd)
+{
+	uint32_t number = msg->time.number, shape = msg->time.shape;
+	struct gs_msg answer;
+
+	(void)fd;
+	if (must_be_client(peer, msg) < 0)
+		return -1;
+	gs_msg_init(&answer, GS_MSG_TIMED, msg->header.tag);
+	if (number < GS_TALLY_KERNELS_MAX && peer->kernels->key[number]) {
+		answer.timed.tpt_ps = gs_learned_find(
+			peer->d->learned, gs_learned_shaped(peer->kernels->key[number], shape));
+		peer->kernels->tpt_ps[number] = answer.timed.tpt_ps;
+	}
+	return gs_peer_send(peer, &answer, -1);
 }
 
 int gs_on_bell(struct gs_peer *peer, struct gs_msg *msg, int fd)

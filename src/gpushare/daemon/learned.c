@@ -47,15 +47,28 @@ static uint64_t mix_text(uint64_t h, const char *text)
 	return mix(h, text, n + 1); /* the NUL parts it from what follows */
 }
 
-uint64_t gs_learned_key(uint32_t uid, const char *program, const char *kernel, uint32_t form)
+uint64_t gs_learned_key(uint32_t uid, uint64_t content, const char *program, const char *kernel,
+			uint32_t form)
 {
 	uint64_t h = UINT64_C(14695981039346656037);
 
 	h = mix(h, &uid, sizeof(uid));
 	h = mix(h, &form, sizeof(form));
-	h = mix_text(h, program);
+	h = mix(h, &content, sizeof(content));
+	if (!content)
+		h = mix_text(h, program);
 	h = mix_text(h, kernel);
 	h ^= h >> 32;
+	return h ? h : 1;
+}
+
+uint64_t gs_learned_shaped(uint64_t key, uint32_t shape)
+{
+	uint64_t h = mix(key, &shape, sizeof(shape));
+
+	h ^= h >> 32;
+	if (!key)
+		return 0;
 	return h ? h : 1;
 }
 

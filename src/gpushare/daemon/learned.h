@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The time per block-task of kernels that ran before, so that the first launch
- * of a kernel in a new job is predicted.  A kernel is known by its user, its
- * program and its name: nobody's kernels speak for another user's.  Bounded:
- * what was not used for longest gives way.  Pure.
+ * of a kernel in a new job is predicted.  A kernel is known by its user, the
+ * content of its module, its name and the shape of its blocks, whatever the
+ * program; by the program where the content is not known.  Nobody's kernels
+ * speak for another user's.  Bounded: what was not used for longest gives way.
+ * Pure.
  */
 #ifndef GPUSHARE_DAEMON_LEARNED_H
 #define GPUSHARE_DAEMON_LEARNED_H
@@ -23,8 +25,12 @@ struct gs_learned_entry {
 struct gs_learned *gs_learned_create(void); /* NULL: no memory */
 void gs_learned_destroy(struct gs_learned *learned); /* NULL is fine */
 
-/* Never 0. */
-uint64_t gs_learned_key(uint32_t uid, const char *program, const char *kernel, uint32_t form);
+/* Never 0.  content: as the client announced the kernel; 0: not known. */
+uint64_t gs_learned_key(uint32_t uid, uint64_t content, const char *program, const char *kernel,
+			uint32_t form);
+
+/* The key of its launches in blocks of that gs_stub_shape(); 0 for the key 0. */
+uint64_t gs_learned_shaped(uint64_t key, uint32_t shape);
 
 /* ps; 0: never seen. */
 uint64_t gs_learned_find(struct gs_learned *learned, uint64_t key);

@@ -46,7 +46,7 @@ struct gs_tally {
 struct gs_kernel_map {
 	uint16_t slot[GS_TALLY_KERNELS_MAX]; /* index into the tally's kernels + 1; 0: unknown */
 	uint64_t key[GS_TALLY_KERNELS_MAX];  /* as learned.h knows it; 0: not at all */
-	uint64_t tpt_ps[GS_TALLY_KERNELS_MAX]; /* learned before it was announced; 0: never seen */
+	uint64_t tpt_ps[GS_TALLY_KERNELS_MAX]; /* learned in earlier jobs, once asked for; 0: never seen */
 };
 
 /*

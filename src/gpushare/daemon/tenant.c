@@ -106,7 +106,9 @@ static void book_event(struct gs_tenant *t, const struct gs_stub_event *e)
 	case GS_EV_LAUNCHED:
 		k->launches += 1 + (uint64_t)e->riders;
 		if (t->p.learned && e->tpt_ps)
-			gs_learned_note(t->p.learned, t->p.kernels->key[e->kernel], e->tpt_ps);
+			gs_learned_note(t->p.learned,
+					gs_learned_shaped(t->p.kernels->key[e->kernel], e->shape),
+					e->tpt_ps);
 		break;
 	case GS_EV_PREEMPTED:
 		k->preemptions++;

@@ -11,6 +11,7 @@ struct snapshot {
 	uint64_t nt, done, alone_ns, tpt_ps;
 	uint64_t riding_ns; /* of launches without a stub before this one */
 	uint32_t riders;    /* of them, those of the same kernel */
+	uint32_t shape;
 	uint64_t number; /* of the launch, from 1 */
 };
 
@@ -39,6 +40,7 @@ static uint64_t predicted(const struct gs_watch *w, const struct snapshot *s)
 static struct snapshot take(const struct gs_watch *w, const struct gs_stub *stub)
 {
 	struct snapshot s = { .kstate = gs_page_load(stub->kstate) };
+	uint32_t flags;
 
 	s.started = gs_page_load(stub->started);
 	s.kernel = gs_page_load(stub->kernel);
@@ -49,10 +51,10 @@ static struct snapshot take(const struct gs_watch *w, const struct gs_stub *stub
 		s.alone_ns = predicted(w, &s);
 	else if (s.nt) /* at most a day: no overflow */
 		s.tpt_ps = (uint64_t)((double)s.alone_ns / (double)s.nt * 1e3);
-	s.riders = gs_page_load(stub->flags) >> GS_STUB_RIDERS_SHIFT;
-	if (s.riders > GS_STUB_RIDERS_MAX)
-		s.riders = GS_STUB_RIDERS_MAX;
-	if (!(gs_page_load(stub->flags) & GS_STUB_EVICTABLE))
+	flags = gs_page_load(stub->flags);
+	s.riders = flags >> GS_STUB_RIDERS_SHIFT & GS_STUB_RIDERS_MAX;
+	s.shape = flags >> GS_STUB_SHAPE_SHIFT;
+	if (!(flags & GS_STUB_EVICTABLE))
 		s.riding_ns = at_most(gs_page_load(stub->leave_ns), GS_WATCH_RIDING_MAX);
 	s.number = number_of(stub);
 	return s;
@@ -97,7 +99,7 @@ static void meet(struct gs_seen *seen, const struct snapshot *s, uint64_t now,
 	seen->since_ns = now;
 	add_event(look, &(struct gs_stub_event){
 		.kind = GS_EV_LAUNCHED, .kernel = s->kernel, .alone_ns = s->alone_ns,
-		.tpt_ps = s->tpt_ps, .riders = s->riders,
+		.tpt_ps = s->tpt_ps, .riders = s->riders, .shape = s->shape,
 	});
 	look->unseen_ns = at_most(look->unseen_ns + s->riding_ns, GS_WATCH_ALONE_MAX);
 	if (is_live(s->kstate)) {

@@ -51,6 +51,7 @@ struct gs_stub_event {
 	uint64_t alone_ns;     /* told by the client, or learned before */
 	uint64_t tpt_ps;       /* LAUNCHED: per block-task, as the client told; 0: it did not */
 	uint32_t riders;       /* LAUNCHED: as many before it had no stub */
+	uint32_t shape;        /* LAUNCHED: gs_stub_shape() of its blocks; 0: not told */
 };
 
 /* What one look found. */

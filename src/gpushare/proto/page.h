@@ -30,6 +30,8 @@
 /* From this bit on: launches of the kernel before this one that have no stub of their own. */
 #define GS_STUB_RIDERS_SHIFT 8
 #define GS_STUB_RIDERS_MAX 255u
+/* From this bit on: gs_stub_shape() of the launch's blocks. */
+#define GS_STUB_SHAPE_SHIFT 16
 
 /* One launch of one kernel (seed 000, section 6.1). */
 struct gs_stub {
@@ -74,6 +76,17 @@ _Static_assert(sizeof(struct gs_page) == GS_PAGE_SIZE, "page layout");
 #define gs_page_load(field) atomic_load_explicit(&(field), memory_order_acquire)
 #define gs_page_store(field, value) \
 	atomic_store_explicit(&(field), (value), memory_order_release)
+
+/*
+ * A block's shape in 16 bits, 0 for none: one in tens of thousands of pairs of
+ * shapes looks the same, and a wrong time per block-task is only a prediction.
+ */
+static inline uint32_t gs_stub_shape(uint32_t x, uint32_t y, uint32_t z)
+{
+	uint32_t h = ((x * 2654435761u ^ y) * 2654435761u ^ z) * 2654435761u;
+
+	return x ? (h >> 16 ? h >> 16 : 1) : 0;
+}
 
 /* Move a stub from -> to; 1 if this call did it, 0 if the state was another. */
 static inline int gs_stub_move(struct gs_stub *stub, uint32_t from, uint32_t to)

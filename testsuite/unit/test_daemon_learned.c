@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a kernel took in one job is known to the next: KERNEL, TIME and a launch, over raw sockets. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "live_daemon.h"
+
+#define SHARES 10
+#define CONTENT UINT64_C(0x1234567890abcdef)
+
+/* Its name is the kernel's number 3, of the module with that content. */
+static void announce(int sock, uint64_t content)
+{
+	struct gs_msg msg;
+
+	gs_msg_init(&msg, GS_MSG_KERNEL, 0);
+	msg.kernel.number = 3;
+	msg.kernel.form = 1;
+	msg.kernel.content = content;
+	gs_msg_str(msg.kernel.name, sizeof(msg.kernel.name), "reduce");
+	live_send(sock, &msg, -1);
+}
+
+static uint64_t time_of(int sock, uint32_t number, uint32_t shape)
+{
+	struct gs_msg msg;
+
+	gs_msg_init(&msg, GS_MSG_TIME, 77);
+	msg.time.number = number;
+	msg.time.shape = shape;
+	live_send(sock, &msg, -1);
+	live_expect(sock, &msg, GS_MSG_TIMED, NULL);
+	assert_int_equal(msg.header.tag, 77);
+	return msg.timed.tpt_ps;
+}
+
+/* A launch of 1,000 block-tasks in 2 ms: 2 us each. */
+static void run(int sock, struct gs_page *page, uint32_t shape)
+{
+	struct gs_stub *s = &page->stub[0];
+
+	gs_page_store(s->kernel, 3);
+	gs_page_store(s->nt, 1000);
+	gs_page_store(s->alone_ns, 2000000);
+	gs_page_store(s->flags, shape << GS_STUB_SHAPE_SHIFT);
+	live_move(page, 0, GS_K_PREP, GS_K_READY);
+	live_bell(sock);
+	live_await(page, 0, GS_K_TORUN);
+	live_move(page, 0, GS_K_TORUN, GS_K_RUNNING);
+	gs_page_store(s->done, 1000);
+	live_move(page, 0, GS_K_RUNNING, GS_K_DONE);
+	live_move(page, 0, GS_K_DONE, GS_K_PREP);
+}
+
+static void the_next_job_knows(void **state)
+{
+	uint32_t wide = gs_stub_shape(256, 1, 1), square = gs_stub_shape(16, 16, 1), job[2];
+	struct gs_page *page, *other;
+	struct live l;
+	int sock, next, owner[2];
+
+	(void)state;
+	live_begin(&l);
+	owner[0] = live_local(&l, SHARES, 0, "low", &job[0]);
+	sock = live_hello(&l, job[0], &page, NULL);
+	announce(sock, CONTENT);
+	assert_int_equal(time_of(sock, 3, wide), 0);
+	run(sock, page, wide);
+	close(sock);
+
+	owner[1] = live_local(&l, SHARES, 0, "low", &job[1]);
+	next = live_hello(&l, job[1], &other, NULL);
+	announce(next, CONTENT);
+	assert_int_equal(time_of(next, 3, wide), 2000000);
+	assert_int_equal(time_of(next, 3, square), 0);
+	assert_int_equal(time_of(next, 4, wide), 0);
+	assert_int_equal(time_of(next, UINT32_MAX, wide), 0);
+	/* Another module's kernel of that name is another kernel. */
+	announce(next, CONTENT + 1);
+	assert_int_equal(time_of(next, 3, wide), 0);
+	close(next);
+	close(owner[0]);
+	close(owner[1]);
+	gs_page_unmap(page);
+	gs_page_unmap(other);
+	live_end(&l);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(the_next_job_knows) };
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
