@@ -318,7 +318,8 @@ void shim_agent_stop(struct shim_session *s)
 {
 	struct timespec until;
 
-	s->stopping = 1;
+	if (atomic_exchange(&s->stopping, 1))
+		return; /* a thread is joined once */
 	gs_page_ring(s->page);
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec++;
