@@ -21,6 +21,8 @@
 /* What terminate_client and the lists may take. */
 #define COMMAND_MS 10000
 #define POLL_MS 20
+/* A control daemon that has just started may have dropped the first request. */
+#define ASK_AGAIN_NS (5 * GS_NS_PER_S)
 
 static int try_program(struct gs_mps_place *place, const char *folder, size_t len)
 {
@@ -176,7 +178,7 @@ pid_t gs_mps_server_up(const struct gs_mps_place *place, pid_t control, int time
 	uint64_t until = gs_clock_ns() + (uint64_t)timeout_ms * GS_NS_PER_MS;
 	char pipe[GS_MPS_PATH_MAX + 16];
 	struct gs_proc proc;
-	int asked = 0;
+	uint64_t asked = 0;
 	pid_t server;
 
 	snprintf(pipe, sizeof(pipe), "%s/control", place->dir);
@@ -191,10 +193,12 @@ pid_t gs_mps_server_up(const struct gs_mps_place *place, pid_t control, int time
 			return server;
 		if (server < 0)
 			continue; /* not ready yet */
-		if (!asked && ask_for_server(place, err) < 0)
+		if (asked && gs_clock_ns() - asked < ASK_AGAIN_NS)
 			continue;
-		if (asked++ == 0)
-			gs_fail(err, "MPS starts no server: see %.150s/log/server.log", place->dir);
+		if (ask_for_server(place, err) < 0)
+			continue;
+		asked = gs_clock_ns();
+		gs_fail(err, "MPS starts no server: see %.150s/log/server.log", place->dir);
 	}
 	return -1;
 }
