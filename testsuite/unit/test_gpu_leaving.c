@@ -108,6 +108,34 @@ static void test_overlap_waits_for_long_block_tasks(void **unused)
 	}
 }
 
+/* Isolation=mps: nothing is switched, so the next one begins while even long block-tasks end. */
+static void test_overlap_of_mps(void **unused)
+{
+	struct gs_gpu_options o = options_of("piv");
+	struct client *low, *high;
+	struct gs_error err;
+
+	(void)unused;
+	o.overlap_ns = 1000 * MS;
+	now = T0;
+	gpu = gs_gpu_create(0, &o, now, &err);
+	assert_non_null(gpu);
+	low = join(1, 1);
+	high = join(2, 10);
+	launch(low, 0, 1000, 1);
+	gs_page_store(low->page->stub[0].leave_ns, 5 * MS);
+	turn(0);
+	agent(low);
+	launch(high, 0, 10, 1);
+	turn(1 * MS);
+	assert_int_equal(state(low, 0), GS_K_TOEVICT);
+	assert_true(has_turn(high));
+	assert_int_equal(state(high, 0), GS_K_TORUN);
+	leave(low);
+	leave(high);
+	gs_gpu_destroy(gpu);
+}
+
 /* Whoever is gone, on its way out or with the turn: nothing of it is left behind. */
 static void test_overlap_and_death(void **unused)
 {
@@ -241,6 +269,11 @@ static void test_deadline_bounds_the_wait(void **unused)
 	assert_true(has_turn(high));
 	gs_gpu_status(gpu, &st);
 	assert_int_equal(st.overdue, 1);
+	/* Said once: under MPS it is terminated. */
+	assert_int_equal(gs_tenant_overdue(low->tenant), 1);
+	assert_int_equal(gs_tenant_overdue(low->tenant), 0);
+	assert_int_equal(gs_tenant_overdue(high->tenant), 0);
+	assert_true(gs_tenant_on_gpu(low->tenant));
 	/* It does leave in the end, and is then runnable like any other. */
 	evicted(low, 0, 50);
 	turn(1 * MS);
@@ -360,6 +393,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_overlap),
 		cmocka_unit_test(test_overlap_waits_for_long_block_tasks),
+		cmocka_unit_test(test_overlap_of_mps),
 		cmocka_unit_test(test_overlap_and_death),
 		cmocka_unit_test(test_stopped_holder),
 		cmocka_unit_test(test_stopped_waits_for_nothing),
