@@ -230,7 +230,9 @@ uint64_t gs_gpu_turn(struct gs_gpu *gpu, uint64_t now)
 	look_around(gpu, now);
 	if (gpu->leaving && !gs_turn_drain(gpu, now) && !gpu->holder && !gs_turn_overlap(gpu, now))
 		return gs_pace_next(gpu, now);
-	for (int i = 0; starting_over(gpu, now) && i < DECISIONS_PER_TURN; i++) {
+	if (gpu->pinned)
+		gs_pin_turn(gpu, now);
+	for (int i = 0; !gpu->pinned && starting_over(gpu, now) && i < DECISIONS_PER_TURN; i++) {
 		struct gs_tenant *t;
 
 		/* Whoever was just drained may be runnable again. */
@@ -307,6 +309,8 @@ void gs_gpu_remove(struct gs_gpu *gpu, struct gs_tenant *t, uint64_t now)
 		gs_turn_over(gpu, t, gpu->left_since, now);
 		gpu->leaving = NULL;
 	}
+	if (gpu->pinned == t)
+		gs_gpu_unpin(gpu);
 	gs_trace_leave(gpu->trace, t->traced);
 	LIST_REMOVE(t, link);
 	free(t);

@@ -104,6 +104,16 @@ int gs_tenant_stopped(struct gs_tenant *tenant, int stopped, uint64_t now);
 /* Could others wait for it if it did not run, or is it known as stopped? */
 int gs_tenant_matters(const struct gs_tenant *tenant);
 
+/*
+ * The client alone has the GPU from its next turn on and keeps it, until it is
+ * unpinned or removed: the driver can only bring it to rest if nothing of it
+ * has been evicted (pin.c).  One per GPU; -1: another one is.
+ */
+int gs_gpu_pin(struct gs_tenant *tenant);
+void gs_gpu_unpin(struct gs_gpu *gpu);
+/* 1 once the pinned client has finished all that it had begun before. */
+int gs_gpu_settled(const struct gs_gpu *gpu);
+
 /* Priority from now on, of a task under way too. */
 void gs_tenant_priority(struct gs_tenant *tenant, int32_t priority, uint64_t now);
 

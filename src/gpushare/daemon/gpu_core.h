@@ -34,7 +34,13 @@ struct gs_gpu {
 	struct gs_tally latency; /* of the evictions, whoever left; nothing else in it */
 	unsigned faults_said;  /* of the policy, in the log already */
 	struct gs_trace *trace;
+	struct gs_tenant *pinned; /* has the GPU until it is unpinned, whatever the policy says; NULL */
+	uint64_t pinned_seq[GS_PAGE_STUBS]; /* what it had live as it got it: the launch's number + 1; 0: nothing */
+	int pinned_seen;       /* pinned_seq is filled */
 };
+
+/* In place of the decisions of a turn while a client is pinned.  (pin.c) */
+void gs_pin_turn(struct gs_gpu *gpu, uint64_t now);
 
 /* Look at a client's page and tell the scheduler what it found. */
 void gs_gpu_look(struct gs_tenant *tenant, uint64_t now);

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * One client keeps the GPU, whatever the policy says, so that the driver can
+ * bring it to rest.  The driver lets what has been submitted end, and holds
+ * every further call: a kernel that was evicted, behind which its stream
+ * waits, would never be relaunched.  So the client first finishes what it had
+ * begun, and none of it is told to leave meanwhile; what it launches itself
+ * while it has the turn ends by itself.
+ */
+#define _GNU_SOURCE
+#include "gpushare/daemon/gpu_core.h"
+
+int gs_gpu_pin(struct gs_tenant *t)
+{
+	struct gs_gpu *gpu = t->gpu;
+
+	if (gpu->pinned)
+		return -1;
+	gpu->pinned = t;
+	gpu->pinned_seen = 0;
+	return 0;
+}
+
+void gs_gpu_unpin(struct gs_gpu *gpu)
+{
+	gpu->pinned = NULL;
+	gpu->pinned_seen = 0;
+}
+
+static int is_live(const struct gs_stub *stub)
+{
+	uint32_t k = gs_page_load(stub->kstate);
+
+	return k == GS_K_READY || k == GS_K_TORUN || k == GS_K_RUNNING || k == GS_K_TOEVICT;
+}
+
+static void see(struct gs_gpu *gpu)
+{
+	const struct gs_page *page = gpu->pinned->p.page;
+
+	for (unsigned i = 0; i < GS_PAGE_STUBS; i++)
+		gpu->pinned_seq[i] = is_live(&page->stub[i]) ? gs_page_load(page->stub[i].seq) + 1 : 0;
+	gpu->pinned_seen = 1;
+}
+
+void gs_pin_turn(struct gs_gpu *gpu, uint64_t now)
+{
+	struct gs_tenant *t = gpu->pinned, *holder = gpu->holder;
+
+	if (gpu->leaving)
+		return;
+	if (holder && holder != t) {
+		/* The policy hears that it stopped; it is a task again when it wants the GPU. */
+		gs_gpu_task_leave(holder, now);
+		holder->dirty = 1;
+		if (!gs_turn_take(gpu, 0, now))
+			return;
+		if (gpu->leaving)
+			return; /* no overlap here: the next turn comes soon */
+	}
+	if (gpu->holder != t) {
+		gs_gpu_task_leave(t, now);
+		gs_turn_give(gpu, t, now);
+		gs_gpu_look(t, now);
+	}
+	if (!gpu->pinned_seen)
+		see(gpu);
+}
+
+int gs_gpu_settled(const struct gs_gpu *gpu)
+{
+	const struct gs_page *page;
+
+	if (!gpu->pinned || !gpu->pinned_seen || gpu->holder != gpu->pinned)
+		return 0;
+	page = gpu->pinned->p.page;
+	for (unsigned i = 0; i < GS_PAGE_STUBS; i++)
+		if (gpu->pinned_seq[i] && is_live(&page->stub[i]) &&
+		    gs_page_load(page->stub[i].seq) + 1 == gpu->pinned_seq[i])
+			return 0;
+	return 1;
+}
