@@ -86,6 +86,7 @@ struct gs_config_node_type {
 #define KEY_COUNT(field) uint32_t field; /* 0..1000 */
 #define KEY_SIGNAL(field) int field;  /* enum gs_signal of proto/msg.h */
 #define KEY_LEVEL(field) int field;   /* enum gs_log_level */
+#define KEY_TAKEBACK(field) int field; /* 1: by checkpoints */
 #define KEY_ADMISSION(field) int field; /* 1: fcfs */
 #define KEY_ISOLATION(field) int field; /* enum gs_isolation */
 #define KEY(name, field, type, def, words) KEY_##type(field)
@@ -118,6 +119,7 @@ struct gs_config {
 #undef KEY_SIGNAL
 #undef KEY_COUNT
 #undef KEY_LEVEL
+#undef KEY_TAKEBACK
 #undef KEY_ADMISSION
 #undef KEY_ISOLATION
 

@@ -16,6 +16,7 @@
 #include "gpushare/daemon/memory_lease.h"
 #include "gpushare/daemon/peer.h"
 #include "gpushare/daemon/steps.h"
+#include "gpushare/daemon/takeback.h"
 #include "gpushare/proto/page.h"
 
 /* Every message but HELLO needs a step to belong to. */
@@ -88,7 +89,8 @@ static int become_tenant(struct gs_peer *peer, int adopted, uint64_t used_bytes,
 		.program = peer->program,
 	};
 
-	peer->kernels = calloc(1, sizeof(*peer->kernels));
+	if (!peer->kernels)
+		peer->kernels = calloc(1, sizeof(*peer->kernels));
 	if (!peer->kernels)
 		return gs_fail(err, "no memory");
 	params.kernels = peer->kernels;
@@ -143,7 +145,7 @@ int gs_on_hello(struct gs_peer *peer, struct gs_msg *msg, int fd)
 	snprintf(peer->who, sizeof(peer->who), "job %u.%s uid %u pid %d", step->info.job_id,
 		 gs_step_name(step->info.step_id, name, sizeof(name)), (unsigned)peer->uid,
 		 (int)peer->pid);
-	return step->alloc->admitted ? gs_client_begin(peer, msg, fd)
+	return step->alloc->admitted && !step->alloc->away ? gs_client_begin(peer, msg, fd)
 				     : gs_memory_wait(peer, msg, fd);
 }
 
@@ -171,8 +173,26 @@ int gs_client_begin(struct gs_peer *peer, const struct gs_msg *hello, int page)
 	return rc;
 }
 
+void gs_client_park(struct gs_peer *peer)
+{
+	gs_gpu_remove(peer->device->gpu, peer->tenant, gs_clock_ns());
+	peer->tenant = NULL;
+	gs_device_poke(peer->device);
+}
+
+int gs_client_return(struct gs_peer *peer, uint64_t bytes)
+{
+	struct gs_error err;
+
+	if (become_tenant(peer, 1, bytes, &err) == 0)
+		return 0;
+	gs_complain(peer->d, "%s: closed: %s", peer->who, err.text);
+	return -1;
+}
+
 void gs_client_gone(struct gs_peer *peer)
 {
+	gs_takeback_peer_gone(peer);
 	gs_memory_wait_end(peer);
 	if (peer->tenant) {
 		gs_lease_note_peak(peer);

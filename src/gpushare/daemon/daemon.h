@@ -29,6 +29,7 @@ struct gs_peaks;
 struct gs_memory_check;
 struct gs_mps;
 struct gs_slurm_report;
+struct gs_takeback;
 
 /* One configured GPU. */
 struct gs_device {
@@ -65,6 +66,7 @@ struct gs_daemon {
 	struct gs_peaks *peaks;   /* memory_history.h */
 	struct gs_memory_check *check; /* memory_check.h */
 	struct gs_mps *mps;       /* mps.h; NULL with separate contexts */
+	struct gs_takeback *takeback;  /* takeback.h */
 	struct event *memory;     /* the next admission, or the end of somebody's patience */
 
 	int lock_fd;              /* held while this daemon owns the socket */

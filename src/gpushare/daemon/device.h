@@ -16,6 +16,14 @@ int gs_devices_reload(struct gs_daemon *d, const struct gs_config *config,
 /* The device of that index; NULL. */
 struct gs_device *gs_device_find(struct gs_daemon *d, uint32_t index);
 
+/*
+ * The environment of a step on that GPU, "A=B\n" lines: the GPU by its UUID,
+ * where that is known, the MPS that it is a client of, then the administrator's JobEnv lines, in which %g is
+ * the GPU's number.  0; -1: cut.  (register.c)
+ */
+int gs_device_env(const struct gs_config *config, const struct gs_device *device, char *text,
+		  size_t size);
+
 /* Take the next turn at once: something happened on it. */
 void gs_device_poke(struct gs_device *device);
 

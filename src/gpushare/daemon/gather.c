@@ -279,7 +279,7 @@ int gs_gather_node(struct gs_daemon *d, char *buf, size_t size)
 /* A step that has not got its memory yet says so, behind the figures. */
 static void say_waiting(const struct selection *sel, char *buf, size_t size)
 {
-	char why[128];
+	char why[256];
 
 	for (size_t i = 0; i < sel->n; i++) {
 		const struct gs_alloc *a = sel->step[i]->alloc;

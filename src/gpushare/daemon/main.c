@@ -31,6 +31,7 @@
 #include "gpushare/daemon/server.h"
 #include "gpushare/daemon/slurm_report.h"
 #include "gpushare/daemon/state.h"
+#include "gpushare/daemon/takeback.h"
 #include "gpushare/daemon/steps.h"
 #include "gpushare/proto/msg.h"
 
@@ -67,6 +68,9 @@ static int start(struct gs_daemon *d, struct gs_error *err)
 	d->peaks = gs_peaks_create();
 	gs_history_peaks(d);
 	d->history = gs_history_create(d);
+	d->takeback = gs_takeback_create(d);
+	if (!d->takeback)
+		return gs_fail(err, "no memory");
 	gs_state_load(d);
 	gs_memory_turn(d);
 	d->check = gs_memory_check_create(d);
@@ -78,6 +82,8 @@ static void stop(struct gs_daemon *d, int served)
 	gs_mps_stop(d);
 	gs_slurm_report_destroy(d->slurm);
 	gs_memory_check_destroy(d->check);
+	gs_takeback_destroy(d->takeback);
+	d->takeback = NULL;
 	gs_peaks_destroy(d->peaks);
 	d->peaks = NULL;
 	gs_history_destroy(d->history);

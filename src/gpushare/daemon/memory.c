@@ -17,6 +17,7 @@
 #include "gpushare/daemon/peer.h"
 #include "gpushare/daemon/state.h"
 #include "gpushare/daemon/steps.h"
+#include "gpushare/daemon/takeback.h"
 
 #define MIB(bytes) ((bytes) >> 20)
 
@@ -168,8 +169,10 @@ void gs_memory_why(const struct gs_alloc *a, char *buf, size_t size)
 	struct gs_rbdm_look look;
 
 	buf[0] = '\0';
-	if (!gs_memory_look(a, &look))
+	if (!gs_memory_look(a, &look)) {
+		gs_takeback_why(a, buf, size);
 		return;
+	}
 	if (look.phase == GS_RBDM_RESERVING)
 		snprintf(buf, size, "%" PRIu64 " of %" PRIu64 " reserve operations made",
 			 look.done, look.operations);
@@ -180,6 +183,25 @@ void gs_memory_why(const struct gs_alloc *a, char *buf, size_t size)
 		snprintf(buf, size, "number 1 of %zu that wait for memory: %" PRIu64 " of %" PRIu64
 			 " MiB are not reserved", gs_rbdm_waiting(rbdm), MIB(left),
 			 MIB(a->device->memory));
+	if (look.phase != GS_RBDM_ADMITTED || a->away)
+		gs_takeback_why(a, buf, size);
+}
+
+struct gs_alloc *gs_memory_first(struct gs_daemon *d, const struct gs_device *device)
+{
+	struct gs_rbdm_look look;
+	struct gs_step *s;
+
+	TAILQ_FOREACH(s, &d->steps, link)
+		if (s->alloc->device == device && gs_memory_look(s->alloc, &look) &&
+		    look.phase == GS_RBDM_WAITING && look.place == 1)
+			return s->alloc;
+	return NULL;
+}
+
+uint64_t gs_memory_available(const struct gs_device *device)
+{
+	return device->memory - gs_rbdm_admitted(device->admission->rbdm);
 }
 
 /* ---- programs that wait for their WELCOME ------------------------------- */
@@ -227,7 +249,7 @@ static struct gs_peer *next_waiter(struct gs_daemon *d, const struct gs_alloc *a
 	return NULL;
 }
 
-static void welcome_all(struct gs_daemon *d, const struct gs_alloc *a)
+void gs_memory_welcome(struct gs_daemon *d, const struct gs_alloc *a)
 {
 	struct gs_peer *peer;
 
@@ -250,10 +272,10 @@ static uint64_t refuse_late(struct gs_daemon *d, uint64_t now)
 	struct gs_peer *peer, *after;
 
 	for (peer = bound ? LIST_FIRST(&d->peers) : NULL; peer; peer = after) {
-		char why[128];
+		char why[256];
 
 		after = LIST_NEXT(peer, link);
-		if (!peer->waiter)
+		if (!peer->waiter || peer->step->alloc->away) /* that is not its own doing */
 			continue;
 		if (now - peer->waiter->since_ns < bound) {
 			if (peer->waiter->since_ns + bound < next)
@@ -300,7 +322,9 @@ static void admit(struct gs_daemon *d, struct gs_device *dev, uint64_t id)
 	gs_log(GS_LOG_INFO, "job %u.%s: admitted to %" PRIu64 " MiB of gpu %u after %.3f s",
 	       s->info.job_id, gs_step_name(s->info.step_id, name, sizeof(name)),
 	       MIB(s->alloc->bytes), dev->index, waited_s);
-	welcome_all(d, s->alloc);
+	s->alloc->not_taken[0] = '\0';
+	if (!s->alloc->away) /* else once its processes are back */
+		gs_memory_welcome(d, s->alloc);
 	gs_state_save(d);
 }
 
@@ -318,7 +342,7 @@ static uint64_t due_ns(const struct gs_memory *m)
 static void log_waiting(struct gs_daemon *d)
 {
 	struct gs_step *s;
-	char why[128], name[16];
+	char why[256], name[16];
 
 	TAILQ_FOREACH(s, &d->steps, link) {
 		struct gs_rbdm_look look;
@@ -336,7 +360,7 @@ static void log_waiting(struct gs_daemon *d)
 
 void gs_memory_turn(struct gs_daemon *d)
 {
-	uint64_t next, now, id;
+	uint64_t next, now, id, due;
 
 	for (size_t i = 0; i < d->ndevice; i++)
 		while (gs_rbdm_next(d->device[i].admission->rbdm,
@@ -345,9 +369,10 @@ void gs_memory_turn(struct gs_daemon *d)
 	log_waiting(d);
 	now = gs_clock_ns();
 	next = refuse_late(d, now);
+	due = gs_takeback_turn(d, now);
+	next = due < next ? due : next;
 	for (size_t i = 0; i < d->ndevice; i++) {
-		uint64_t due = due_ns(d->device[i].admission);
-
+		due = due_ns(d->device[i].admission);
 		next = due < next ? due : next;
 	}
 	if (next == UINT64_MAX) {

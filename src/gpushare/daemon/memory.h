@@ -44,6 +44,14 @@ int gs_memory_wait(struct gs_peer *peer, const struct gs_msg *hello, int page);
 /* It need not wait any longer, one way or the other. */
 void gs_memory_wait_end(struct gs_peer *peer);
 
+/* Welcome the programs of an admitted allocation that wait. */
+void gs_memory_welcome(struct gs_daemon *d, const struct gs_alloc *alloc);
+
+/* Who of those that wait for the device's memory is tried first; NULL: nobody. */
+struct gs_alloc *gs_memory_first(struct gs_daemon *d, const struct gs_device *device);
+/* Bytes of the device that nobody who is admitted has reserved. */
+uint64_t gs_memory_available(const struct gs_device *device);
+
 /* How the allocation stands; 0: unknown. */
 int gs_memory_look(const struct gs_alloc *alloc, struct gs_rbdm_look *look);
 

@@ -23,7 +23,7 @@ static const char *const states[] = {
 struct row {
 	const struct gs_step *step;
 	struct gs_rbdm_look look;
-	char name[16], why[128];
+	char name[16], why[256];
 	uint64_t used;
 	uint64_t driver;    /* what the driver says, of the processes of which it says anything */
 	int driver_known;

@@ -102,6 +102,11 @@ gs_handler gs_on_policy, gs_on_priority;                                    /* a
 /* A HELLO whose step has its memory: page, turn, WELCOME.  page: the descriptor it brought, or -1. */
 int gs_client_begin(struct gs_peer *peer, const struct gs_msg *hello, int page);
 
+/* A client whose memory is on the host: it has no turn, and keeps its page. */
+void gs_client_park(struct gs_peer *peer);
+/* It goes on, holding so many bytes that are not in the ledger.  -1: close it. */
+int gs_client_return(struct gs_peer *peer, uint64_t bytes);
+
 /* The client is gone: its page, its memory, its task. */
 void gs_client_gone(struct gs_peer *peer);
 

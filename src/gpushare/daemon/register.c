@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/log.h"
+#include "gpushare/daemon/device.h"
 #include "gpushare/daemon/peer.h"
 #include "gpushare/daemon/gather.h"
 #include "gpushare/daemon/memory.h"
@@ -55,13 +56,8 @@ static size_t append(char *text, size_t size, size_t used, const char *fmt, ...)
 	return n < 0 ? size : used + (size_t)n;
 }
 
-/*
- * The environment of a step on that GPU: the GPU by its UUID, where that is
- * known, the MPS that it is a client of, then the administrator's JobEnv lines, in which %g is the GPU's
- * number.  -1: cut.
- */
-static int make_env(const struct gs_config *c, const struct gs_device *device, char *text,
-		    size_t size)
+int gs_device_env(const struct gs_config *c, const struct gs_device *device, char *text,
+		  size_t size)
 {
 	size_t used = 0;
 
@@ -94,7 +90,7 @@ static int answer_registered(struct gs_peer *peer, uint32_t tag, const struct gs
 	if (gs_msg_str(msg.registered.shim_dir, sizeof(msg.registered.shim_dir),
 		       *c->shim_dir ? c->shim_dir : GS_SHIM_DIR) < 0 ||
 	    gs_msg_str(msg.registered.driver, sizeof(msg.registered.driver), c->driver) < 0 ||
-	    make_env(c, step->alloc->device, msg.registered.env, sizeof(msg.registered.env)) < 0)
+	    gs_device_env(c, step->alloc->device, msg.registered.env, sizeof(msg.registered.env)) < 0)
 		gs_log(GS_LOG_ERROR, "ShimDir, Driver or JobEnv is too long and was cut");
 	return gs_peer_send(peer, &msg, -1);
 }

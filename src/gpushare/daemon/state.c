@@ -13,6 +13,7 @@
 #include "common/log.h"
 #include "gpushare/daemon/proc.h"
 #include "gpushare/daemon/steps.h"
+#include "gpushare/daemon/takeback.h"
 
 #define HEADER "gpushare state 2"
 
@@ -30,6 +31,7 @@ static int write_all(struct gs_daemon *d, FILE *f)
 	TAILQ_FOREACH(s, &d->steps, link) {
 		gs_state_print(&s->info, line, sizeof(line));
 		fprintf(f, "%s\n", line);
+		gs_takeback_print(s, f);
 	}
 	return ferror(f) ? -1 : 0;
 }
@@ -88,6 +90,8 @@ static void load_line(struct gs_daemon *d, const char *path, const char *line)
 	struct gs_step_info info;
 	struct gs_error err;
 
+	if (gs_takeback_parse(d, line))
+		return;
 	if (gs_state_parse(line, &info) < 0) {
 		gs_log(GS_LOG_WARN, "%s: a line that makes no sense: dropped", path);
 		return;

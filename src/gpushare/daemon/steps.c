@@ -20,6 +20,7 @@
 #include "gpushare/daemon/peer.h"
 #include "gpushare/daemon/proc.h"
 #include "gpushare/daemon/state.h"
+#include "gpushare/daemon/takeback.h"
 
 /* Kinds of kernel kept of a step that is over. */
 #define KERNELS_KEPT 64
@@ -178,10 +179,11 @@ static struct gs_alloc *new_allocation(struct gs_daemon *d, struct gs_device *de
 	return a;
 }
 
-static void alloc_put(struct gs_alloc *a)
+static void alloc_put(struct gs_daemon *d, struct gs_alloc *a)
 {
 	if (--a->steps)
 		return;
+	gs_takeback_alloc_gone(d, a);
 	gs_memory_leave(a);
 	free(a);
 }
@@ -321,7 +323,9 @@ void gs_step_over(struct gs_daemon *d, struct gs_step *s, const char *why)
 	       (unsigned)s->info.uid, why, s->tally.launches, s->tally.preemptions);
 	s->peak = gs_ledger_peak(s->alloc->device->ledger, s->alloc->id);
 	s->ended_s = time(NULL);
-	alloc_put(s->alloc);
+	if (gs_takeback_peak(s->alloc) > s->peak)
+		s->peak = gs_takeback_peak(s->alloc);
+	alloc_put(d, s->alloc);
 	s->alloc = NULL;
 	remember(d, s);
 	gs_tally_trim(&s->tally, KERNELS_KEPT);
@@ -383,7 +387,7 @@ void gs_steps_fini(struct gs_daemon *d)
 
 	while ((s = TAILQ_FIRST(&d->steps))) {
 		TAILQ_REMOVE(&d->steps, s, link);
-		alloc_put(s->alloc);
+		alloc_put(d, s->alloc);
 		forget(s);
 	}
 	while ((s = TAILQ_FIRST(&d->finished))) {

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Taking device memory back: while the first of those that wait for memory
+ * does not fit, admitted allocations of lower priority are checkpointed to the
+ * host's memory, their clients parked, and their reservation goes to the one
+ * that waits; they then wait for memory themselves, and go on where they were
+ * once they are admitted again (MemoryPreempt, gpushare.conf(5)).
+ *
+ * One process at a time is moved, by gpushare-mem (mover.h).  Who has got no
+ * memory this way reads why (gs_takeback_why).
+ */
+#ifndef GPUSHARE_DAEMON_TAKEBACK_H
+#define GPUSHARE_DAEMON_TAKEBACK_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "gpushare/daemon/daemon.h"
+
+struct gs_alloc;
+struct gs_peer;
+struct gs_step;
+struct gs_takeback;
+
+/* NULL: no memory. */
+struct gs_takeback *gs_takeback_create(struct gs_daemon *d);
+void gs_takeback_destroy(struct gs_takeback *t); /* NULL is fine; what is moved at the moment is moved to the end */
+
+/*
+ * After each admission: begin what there is to do.  When it must be called
+ * again at the latest, ns; UINT64_MAX: when something happens.
+ */
+uint64_t gs_takeback_turn(struct gs_daemon *d, uint64_t now);
+
+/* The peer's process is gone, or is none of ours any longer. */
+void gs_takeback_peer_gone(struct gs_peer *peer);
+/* The allocation is over. */
+void gs_takeback_alloc_gone(struct gs_daemon *d, struct gs_alloc *alloc);
+
+/* Bytes that its clients held at most before they were taken back; 0. */
+uint64_t gs_takeback_peak(const struct gs_alloc *alloc);
+
+/* Append to buf what is to be said of a waiting allocation. */
+void gs_takeback_why(const struct gs_alloc *alloc, char *buf, size_t size);
+
+/* The step's processes whose memory may be on the host, a line each, for the state file. */
+void gs_takeback_print(const struct gs_step *step, FILE *f);
+/* Such a line, without the newline: 1, 0: it is none. */
+int gs_takeback_parse(struct gs_daemon *d, const char *line);
+
+#endif

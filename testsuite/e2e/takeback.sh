@@ -1,0 +1,156 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Device memory taken back from a step of low priority, and its return: contents, kernels, refusals, deaths, restarts.
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+for need in gpushared gpusharectl gpushare-mem gpushare-demo-triad testsuite/e2e/doors; do
+	[ -x "$BUILD/$need" ] || skip_all "$need was not built"
+done
+PATH=$BUILD:$PATH
+MEM=$BUILD/gpushare-mem
+DOORS=$BUILD/testsuite/e2e/doors
+export GPUSHARE_SOCKET=$TMP/sock
+LONG=(gpushare-demo-triad --elements 262144 --passes 9000)
+SHORT=(gpushare-demo-matmul --tiles 20)
+
+start_daemon() { # [LINE...]
+	{
+		echo "Socket=$TMP/sock"
+		echo "PidFile=$TMP/pid"
+		echo "LogFile=$TMP/log"
+		echo "ReportToSlurm=no"
+		echo "AllowLocal=yes"
+		echo "ShimDir=$BUILD/src/device/shim/.libs"
+		echo "Driver=$BUILD/src/device/emu/.libs/libcuda.so.1"
+		echo "JobEnv=GPUSHARE_EMU_DEVICE=$TMP/device"
+		echo "JobEnv=GPUSHARE_EMU_MEMORY=520M"
+		echo "JobEnv=GPUSHARE_EMU_SMS=2"
+		echo "Gpu=0 Memory=512M"
+		echo "Partition=low Priority=1"
+		echo "Partition=high Priority=10"
+		echo "MemoryCycle=1ms"
+		echo "MemoryPreempt=checkpoint"
+		echo "MemoryProgram=$MEM"
+		printf '%s\n' "$@"
+	} >"$TMP/gpushare.conf"
+	: >"$TMP/log"
+	t 20 gpushared --config "$TMP/gpushare.conf" || return 1
+	pids=("$(cat "$TMP/pid")")
+}
+stop_daemon() {
+	local pid
+	pid=$(cat "$TMP/pid") || return 1
+	kill "$pid" && until_true 5 test ! -d "/proc/$pid"
+}
+run() { t 120 gpusharectl run "$@"; }
+# One of the steps that `gpusharectl memory` lists: FIELD PARTITION
+step() {
+	t 5 gpusharectl memory --json | python3 -c 'import json, sys
+rows = [s for s in json.load(sys.stdin)[0]["steps"] if s["partition"] == sys.argv[2]]
+print(rows[-1][sys.argv[1]])' "$1" "$2"
+}
+says() { step why "$1" | grep -q -- "$2"; }
+active() {
+	t 5 gpusharectl report --json | python3 -c 'import json, sys
+rows = [r for r in json.load(sys.stdin) if r["partition"] == "low"]
+sys.exit(not rows[-1]["active_ms"] > float(sys.argv[1]))' "$1"
+}
+nothing_held() {
+	t 5 gpusharectl memory --json | python3 -c 'import json, sys
+g = json.load(sys.stdin)[0]
+sys.exit(bool(g["reserved_mb"] or g["used_mb"] or g["steps"]))'
+}
+logged() { grep -q -- "$1" "$TMP/log"; }
+trouble() { cat "$TMP"/*.out "$TMP/log"; return 1; }
+
+keep() { # MIB: holds a pattern until $TMP/held is gone
+	rm -f "$TMP/held"
+	run --shares 10 --mem 400M --partition low "$DOORS" keep "$1" "$TMP/held" >"$TMP/low.out" 2>&1 &
+	low=$!
+	until_true 20 test -s "$TMP/held"
+}
+high() { run --shares 10 --mem 300M --partition high "$@" >"$TMP/high.out" 2>&1; }
+# It holds its memory until $TMP/high is gone.
+high_keeps() {
+	rm -f "$TMP/high"
+	high "$DOORS" keep 200 "$TMP/high" &
+	high=$!
+	until_true 20 test -s "$TMP/high"
+}
+
+contents() {
+	keep 350 && high_keeps || trouble || return 1
+	says low "its memory is on the host" && logged "350 MiB are on the host" || trouble || return 1
+	rm "$TMP/held" # it wants to read its memory, and cannot
+	sleep 0.3
+	kill -0 $low && ! grep -q "words wrong" "$TMP/low.out" || trouble || return 1
+	rm "$TMP/high"
+	wait $high && wait $low && grep -q "350 MiB, 0 words wrong" "$TMP/low.out" &&
+		grep -q "200 MiB, 0 words wrong" "$TMP/high.out" || trouble
+}
+
+# In the middle of its kernels, which a third one evicts all the time.
+kernels() {
+	local other
+	run --shares 10 --mem 400M --partition low -- "${LONG[@]}" >"$TMP/low.out" 2>&1 &
+	low=$!
+	run --shares 10 --mem 64M --partition high -- gpushare-demo-matmul --tiles 60 >"$TMP/other.out" 2>&1 &
+	other=$!
+	until_true 20 active 50 || trouble || return 1
+	high "${SHORT[@]}" || trouble || return 1
+	kill -0 $low && logged "goes on with its memory" || until_true 10 logged "goes on with its memory" || trouble || return 1
+	wait $low && wait $other && grep -q " correct: " "$TMP/low.out" && grep -q " correct: " "$TMP/other.out" &&
+		grep -q " correct: " "$TMP/high.out" || trouble
+}
+
+# The low one stays, the high one waits and says why, and both end well.
+refused_because() { # REASON
+	keep 350 || return 1
+	high "${SHORT[@]}" &
+	high=$!
+	until_true 10 says high "$1" || trouble || return 1
+	logged "$1" || trouble || return 1
+	[ "$(step state low)" = admitted ] || return 1
+	rm "$TMP/held"
+	wait $low && wait $high && grep -q "0 words wrong" "$TMP/low.out" && grep -q " correct: " "$TMP/high.out" || trouble
+}
+
+dies_away() {
+	keep 350 && high_keeps || trouble || return 1
+	kill -9 "$(sed 's/ready //' "$TMP/held")"
+	wait $low && return 1
+	rm -f "$TMP/held" "$TMP/high"
+	wait $high && until_true 2 nothing_held || trouble
+}
+
+restart() {
+	keep 350 && high_keeps || trouble || return 1
+	grep -q "^away " "$TMP/sock.state" || trouble || return 1
+	kill -9 "$(cat "$TMP/pid")"
+	until_true 5 test ! -d "/proc/$(cat "$TMP/pid")"
+	start_daemon || return 1
+	until_true 5 says low "its memory is on the host" || trouble || return 1
+	rm "$TMP/held" "$TMP/high"
+	wait $high && wait $low && grep -q "350 MiB, 0 words wrong" "$TMP/low.out" || trouble
+}
+
+start_daemon || { echo "Bail out! gpushared does not start"; exit 1; }
+check "memory goes to the host for a step of higher priority, and comes back as it was" contents
+check "all of it is back" until_true 2 nothing_held
+check "a program in the middle of its kernels" kernels
+check "all of it is back" until_true 2 nothing_held
+check "a process that dies while it is away" dies_away
+check "the daemon is killed meanwhile" restart
+check "all of it is back" until_true 2 nothing_held
+check "gpushared stops" stop_daemon
+start_daemon MemoryPreemptHostLimit=100M
+check "not beyond what the host may take" refused_because "350 MiB would go to the host.*MemoryPreemptHostLimit"
+check "gpushared stops" stop_daemon
+printf '#!/bin/sh\necho "the driver cannot checkpoint: it has no such function" >&2\nexit 1\n' >"$TMP/cannot"
+chmod 755 "$TMP/cannot"
+MEM=$TMP/cannot
+start_daemon
+check "nor where the driver cannot" refused_because "keeps it: the driver cannot checkpoint"
+check "all of it is back" until_true 2 nothing_held
+check "gpushared stops" stop_daemon
+finish
