@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The API of graphs: building, looking at, instantiating, updating and launching them. */
+/* The API of graphs: building, instantiating, updating and launching them. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
 
 #include "device/emu/graph.h"
 
-static CUresult check(const struct CUgraph_st *g)
+CUresult emu_graph_check(const struct CUgraph_st *g)
 {
 	EMU_TRY(emu_enter_plain());
 	return g && g->magic == EMU_MAGIC_GRAPH ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-static CUresult check_node(const struct CUgraphNode_st *n)
+CUresult emu_node_check(const struct CUgraphNode_st *n)
 {
 	EMU_TRY(emu_enter_plain());
 	return n && n->magic == EMU_MAGIC_NODE ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
@@ -37,14 +37,14 @@ CUresult CUDAAPI cuGraphCreate(CUgraph *graph, unsigned int flags)
 
 CUresult CUDAAPI cuGraphDestroy(CUgraph graph)
 {
-	EMU_TRY(check(graph));
+	EMU_TRY(emu_graph_check(graph));
 	emu_graph_free(graph);
 	return CUDA_SUCCESS;
 }
 
 CUresult CUDAAPI cuGraphClone(CUgraph *clone, CUgraph graph)
 {
-	EMU_TRY(check(graph));
+	EMU_TRY(emu_graph_check(graph));
 	if (!clone)
 		return CUDA_ERROR_INVALID_VALUE;
 	*clone = emu_graph_clone(graph);
@@ -53,11 +53,11 @@ CUresult CUDAAPI cuGraphClone(CUgraph *clone, CUgraph graph)
 
 static CUresult check_place(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps, size_t n)
 {
-	EMU_TRY(check(graph));
+	EMU_TRY(emu_graph_check(graph));
 	if (!node || (n && !deps))
 		return CUDA_ERROR_INVALID_VALUE;
 	for (size_t i = 0; i < n; i++)
-		if (check_node(deps[i]) != CUDA_SUCCESS || deps[i]->graph != graph)
+		if (emu_node_check(deps[i]) != CUDA_SUCCESS || deps[i]->graph != graph)
 			return CUDA_ERROR_INVALID_VALUE;
 	return CUDA_SUCCESS;
 }
@@ -158,7 +158,7 @@ CUresult CUDAAPI cuGraphAddChildGraphNode(CUgraphNode *node, CUgraph graph, cons
 	struct CUgraph_st *copy;
 
 	EMU_TRY(check_place(node, graph, deps, n));
-	EMU_TRY(check(child));
+	EMU_TRY(emu_graph_check(child));
 	if (child == graph)
 		return CUDA_ERROR_INVALID_VALUE;
 	copy = emu_graph_clone(child);
@@ -198,109 +198,11 @@ CUresult CUDAAPI cuGraphAddEventWaitNode(CUgraphNode *node, CUgraph graph, const
 	return add_event(node, graph, deps, n, event, EMU_T_WAIT_EVENT, CU_GRAPH_NODE_TYPE_WAIT_EVENT);
 }
 
-CUresult CUDAAPI cuGraphAddDependencies_v2(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
-					   const CUgraphEdgeData *edges, size_t n)
-{
-	(void)edges;
-	EMU_TRY(check(graph));
-	if (n && (!from || !to))
-		return CUDA_ERROR_INVALID_VALUE;
-	for (size_t i = 0; i < n; i++) {
-		EMU_TRY(check_node(from[i]));
-		EMU_TRY(check_node(to[i]));
-		if (from[i]->graph != graph || to[i]->graph != graph || from[i] == to[i])
-			return CUDA_ERROR_INVALID_VALUE;
-		if (emu_nodes_add(&to[i]->deps, from[i]))
-			return CUDA_ERROR_OUT_OF_MEMORY;
-	}
-	return CUDA_SUCCESS;
-}
-
-#undef cuGraphAddDependencies
-CUresult CUDAAPI cuGraphAddDependencies(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, size_t n)
-{
-	return cuGraphAddDependencies_v2(graph, from, to, NULL, n);
-}
-
-/* How lists are handed out: as many as there is room for, NULL for what is beyond; without room, their number. */
-static CUresult give(CUgraphNode *out, size_t *n, const struct emu_node_list *list)
-{
-	if (!n)
-		return CUDA_ERROR_INVALID_VALUE;
-	for (size_t i = 0; out && i < *n; i++)
-		out[i] = i < list->n ? list->v[i] : NULL;
-	if (!out || *n > list->n)
-		*n = list->n;
-	return CUDA_SUCCESS;
-}
-
-CUresult CUDAAPI cuGraphGetNodes(CUgraph graph, CUgraphNode *nodes, size_t *n)
-{
-	EMU_TRY(check(graph));
-	return give(nodes, n, &graph->nodes);
-}
-
-CUresult CUDAAPI cuGraphGetRootNodes(CUgraph graph, CUgraphNode *nodes, size_t *n)
-{
-	struct emu_node_list roots = { 0 };
-	CUresult rc = CUDA_SUCCESS;
-
-	EMU_TRY(check(graph));
-	for (size_t i = 0; i < graph->nodes.n && rc == CUDA_SUCCESS; i++)
-		if (!graph->nodes.v[i]->deps.n && emu_nodes_add(&roots, graph->nodes.v[i]))
-			rc = CUDA_ERROR_OUT_OF_MEMORY;
-	if (rc == CUDA_SUCCESS)
-		rc = give(nodes, n, &roots);
-	emu_nodes_clear(&roots);
-	return rc;
-}
-
-CUresult CUDAAPI cuGraphGetEdges_v2(CUgraph graph, CUgraphNode *from, CUgraphNode *to, CUgraphEdgeData *edges, size_t *n)
-{
-	size_t at = 0;
-
-	EMU_TRY(check(graph));
-	if (!n || !from != !to)
-		return CUDA_ERROR_INVALID_VALUE;
-	for (size_t i = 0; i < graph->nodes.n; i++) {
-		struct CUgraphNode_st *node = graph->nodes.v[i];
-
-		for (size_t k = 0; k < node->deps.n; k++, at++) {
-			if (!from || at >= *n)
-				continue;
-			from[at] = node->deps.v[k];
-			to[at] = node;
-			if (edges)
-				memset(&edges[at], 0, sizeof(edges[at]));
-		}
-	}
-	if (!from || *n > at)
-		*n = at;
-	return CUDA_SUCCESS;
-}
-
-CUresult CUDAAPI cuGraphNodeGetDependencies_v2(CUgraphNode node, CUgraphNode *deps, CUgraphEdgeData *edges, size_t *n)
-{
-	EMU_TRY(check_node(node));
-	if (edges && n)
-		memset(edges, 0, (*n < node->deps.n ? *n : node->deps.n) * sizeof(*edges));
-	return give(deps, n, &node->deps);
-}
-
-CUresult CUDAAPI cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType *type)
-{
-	EMU_TRY(check_node(node));
-	if (!type)
-		return CUDA_ERROR_INVALID_VALUE;
-	*type = node->type;
-	return CUDA_SUCCESS;
-}
-
 CUresult CUDAAPI cuGraphKernelNodeGetParams_v2(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS *p)
 {
 	const struct emu_grid *g;
 
-	EMU_TRY(check_node(node));
+	EMU_TRY(emu_node_check(node));
 	if (!p || node->type != CU_GRAPH_NODE_TYPE_KERNEL)
 		return CUDA_ERROR_INVALID_VALUE;
 	g = node->task->grid;
@@ -327,7 +229,7 @@ CUresult CUDAAPI cuGraphKernelNodeSetParams_v2(CUgraphNode node, const CUDA_KERN
 {
 	struct emu_task *t;
 
-	EMU_TRY(check_node(node));
+	EMU_TRY(emu_node_check(node));
 	if (node->type != CU_GRAPH_NODE_TYPE_KERNEL)
 		return CUDA_ERROR_INVALID_VALUE;
 	EMU_TRY(kernel_task(node->graph->ctx, p, &t));
@@ -341,7 +243,7 @@ CUresult CUDAAPI cuGraphKernelNodeSetParams_v2(CUgraphNode node, const CUDA_KERN
 CUresult CUDAAPI cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, unsigned long long flags)
 {
 	(void)flags; /* how memory nodes and uploads are handled, of which there are none */
-	EMU_TRY(check(graph));
+	EMU_TRY(emu_graph_check(graph));
 	if (!exec)
 		return CUDA_ERROR_INVALID_VALUE;
 	*exec = emu_exec_new(graph);
@@ -471,7 +373,7 @@ CUresult CUDAAPI cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, CUgraphEx
 	CUgraphExecUpdateResult result = CU_GRAPH_EXEC_UPDATE_SUCCESS;
 
 	EMU_TRY(check_exec(exec));
-	EMU_TRY(check(graph));
+	EMU_TRY(emu_graph_check(graph));
 	fresh = emu_exec_new(graph);
 	if (!fresh)
 		return CUDA_ERROR_OUT_OF_MEMORY;

@@ -46,6 +46,10 @@ struct CUgraphExec_st {
 	pthread_mutex_t mutex;       /* one launch at a time runs */
 };
 
+/* A live graph's or node's handle, of a process that may call; else the error. */
+CUresult emu_graph_check(const struct CUgraph_st *graph);
+CUresult emu_node_check(const struct CUgraphNode_st *node);
+
 int emu_nodes_add(struct emu_node_list *list, struct CUgraphNode_st *node); /* -1: no memory */
 void emu_nodes_clear(struct emu_node_list *list);
 int emu_nodes_copy(struct emu_node_list *to, const struct emu_node_list *from);
