@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * The fatbin reader on containers that nvcc made (testsuite/unit/data/fatbin),
- * on every truncation of them and on every one-bit corruption.
- */
+/* The fatbin reader on containers that nvcc made (testsuite/unit/data/fatbin). */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <setjmp.h>
@@ -17,61 +14,9 @@
 
 #include <cmocka.h>
 
-#include "device/fatbin/fatbin.h"
-#include "device/fatbin/objects.h"
+#include "fatbin_data.h"
 
 #define KERNELS 2
-
-/* A file of the data folder, in a block of exactly its size. */
-static struct gs_bytes file(const char *name)
-{
-	struct gs_bytes b = { NULL, 0 };
-	char path[1024];
-	struct stat st;
-	uint8_t *data;
-	int fd;
-
-	snprintf(path, sizeof(path), "%s/%s", FATBIN_DATA, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 || fstat(fd, &st) < 0)
-		fail_msg("%s cannot be read", path);
-	data = malloc((size_t)st.st_size);
-	assert_non_null(data);
-	assert_int_equal(read(fd, data, (size_t)st.st_size), st.st_size);
-	close(fd);
-	b.data = data;
-	b.len = (size_t)st.st_size;
-	return b;
-}
-
-static void drop(struct gs_bytes b)
-{
-	free((void *)(uintptr_t)b.data);
-}
-
-static struct gs_fatbin opened(struct gs_bytes b)
-{
-	struct gs_error err;
-	struct gs_fatbin fb;
-
-	if (gs_fatbin_open(b.data, b.len, &fb, &err) < 0)
-		fail_msg("%s", err.text);
-	return fb;
-}
-
-static struct gs_fatbin_entry entry(const struct gs_fatbin *fb, enum gs_entry_kind kind)
-{
-	struct gs_fatbin_entry e;
-	struct gs_error err;
-	size_t at = 0;
-	int rc;
-
-	while ((rc = gs_fatbin_next(fb, &at, &e, &err)) > 0)
-		if (e.kind == kind)
-			return e;
-	fail_msg("no %s: %s", gs_entry_kind_name(kind), rc < 0 ? err.text : "not there");
-	return e;
-}
 
 /* Every packing of the same text gives the text that cuobjdump takes out. */
 static void ptx_is_the_same_however_packed(void **state)
@@ -84,13 +29,13 @@ static void ptx_is_the_same_however_packed(void **state)
 		{ "size.fatbin", GS_PACKING_ZSTD },  { "lz4.fatbin", GS_PACKING_LZ4 },
 		{ "options.fatbin", GS_PACKING_ZSTD },
 	};
-	struct gs_bytes want = file("kernels.ptx");
+	struct gs_bytes want = fatbin_file("kernels.ptx");
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
-		struct gs_bytes b = file(row[i].name);
-		struct gs_fatbin fb = opened(b);
-		struct gs_fatbin_entry e = entry(&fb, GS_ENTRY_PTX);
+		struct gs_bytes b = fatbin_file(row[i].name);
+		struct gs_fatbin fb = fatbin_opened(b);
+		struct gs_fatbin_entry e = fatbin_entry(&fb, GS_ENTRY_PTX);
 		struct gs_error err;
 		char *text;
 		size_t len;
@@ -104,17 +49,17 @@ static void ptx_is_the_same_however_packed(void **state)
 		assert_memory_equal(text, want.data, len);
 		assert_int_equal(text[len], 0);
 		free(text);
-		drop(b);
+		fatbin_drop(b);
 	}
-	drop(want);
+	fatbin_drop(want);
 }
 
 /* LZ4 and the header layout of CUDA 12.4, with a source name. */
 static void an_older_toolkit_is_read(void **state)
 {
-	struct gs_bytes b = file("cuda12.fatbin");
-	struct gs_fatbin fb = opened(b);
-	struct gs_fatbin_entry e = entry(&fb, GS_ENTRY_PTX);
+	struct gs_bytes b = fatbin_file("cuda12.fatbin");
+	struct gs_fatbin fb = fatbin_opened(b);
+	struct gs_fatbin_entry e = fatbin_entry(&fb, GS_ENTRY_PTX);
 	struct gs_error err;
 	char *text;
 	size_t len;
@@ -128,13 +73,13 @@ static void an_older_toolkit_is_read(void **state)
 	assert_non_null(strstr(text, ".version 7.8"));
 	assert_non_null(strstr(text, ".entry axpy("));
 	free(text);
-	drop(b);
+	fatbin_drop(b);
 }
 
 static uint32_t best(const char *name, uint32_t sm, enum gs_variant *variant)
 {
-	struct gs_bytes b = file(name);
-	struct gs_fatbin fb = opened(b);
+	struct gs_bytes b = fatbin_file(name);
+	struct gs_fatbin fb = fatbin_opened(b);
 	struct gs_fatbin_choice c;
 	struct gs_error err;
 	uint32_t found;
@@ -142,7 +87,7 @@ static uint32_t best(const char *name, uint32_t sm, enum gs_variant *variant)
 	assert_int_equal(gs_fatbin_choose(&fb, sm, &c, &err), 0);
 	found = c.has_ptx ? c.ptx.sm : 0;
 	*variant = c.ptx.variant;
-	drop(b);
+	fatbin_drop(b);
 	return found;
 }
 
@@ -170,14 +115,14 @@ static void the_driver_takes_the_newest_that_fits(void **state)
 
 static void stands_in(const char *name, uint32_t sm, int want)
 {
-	struct gs_bytes b = file(name);
-	struct gs_fatbin fb = opened(b);
+	struct gs_bytes b = fatbin_file(name);
+	struct gs_fatbin fb = fatbin_opened(b);
 	struct gs_fatbin_choice c;
 	struct gs_error err;
 
 	assert_int_equal(gs_fatbin_choose(&fb, sm, &c, &err), 0);
 	assert_int_equal(gs_fatbin_ptx_stands_in(&c), want);
-	drop(b);
+	fatbin_drop(b);
 }
 
 static void older_ptx_does_not_replace_newer_machine_code(void **state)
@@ -194,8 +139,8 @@ static void older_ptx_does_not_replace_newer_machine_code(void **state)
 
 static void no_ptx_is_not_corrupt(void **state)
 {
-	struct gs_bytes b = file("machine.fatbin");
-	struct gs_fatbin fb = opened(b);
+	struct gs_bytes b = fatbin_file("machine.fatbin");
+	struct gs_fatbin fb = fatbin_opened(b);
 	struct gs_error err;
 	char *text = (char *)1;
 	size_t len;
@@ -203,32 +148,32 @@ static void no_ptx_is_not_corrupt(void **state)
 	(void)state;
 	assert_int_equal(gs_fatbin_best_ptx(&fb, 75, &text, &len, &err), 0);
 	assert_null(text);
-	drop(b);
+	fatbin_drop(b);
 }
 
 static int linked(const char *name)
 {
-	struct gs_bytes b = file(name);
-	struct gs_fatbin fb = opened(b);
+	struct gs_bytes b = fatbin_file(name);
+	struct gs_fatbin fb = fatbin_opened(b);
 	struct gs_fatbin_choice c;
 	struct gs_error err;
 
 	assert_int_equal(gs_fatbin_choose(&fb, 75, &c, &err), 0);
-	drop(b);
+	fatbin_drop(b);
 	return c.relocatable;
 }
 
 static void relocatable_code_is_told(void **state)
 {
-	struct gs_bytes b = file("relocatable.fatbin");
-	struct gs_fatbin fb = opened(b);
-	struct gs_fatbin_entry ptx = entry(&fb, GS_ENTRY_PTX), cubin = entry(&fb, GS_ENTRY_CUBIN);
+	struct gs_bytes b = fatbin_file("relocatable.fatbin");
+	struct gs_fatbin fb = fatbin_opened(b);
+	struct gs_fatbin_entry ptx = fatbin_entry(&fb, GS_ENTRY_PTX), cubin = fatbin_entry(&fb, GS_ENTRY_CUBIN);
 	struct gs_error err;
 
 	(void)state;
 	assert_int_equal(gs_fatbin_relocatable(&ptx, &err), 1);
 	assert_int_equal(gs_fatbin_relocatable(&cubin, &err), 1);
-	drop(b);
+	fatbin_drop(b);
 	assert_int_equal(linked("relocatable.fatbin"), 1);
 	assert_int_equal(linked("lto.fatbin"), 1);
 	assert_int_equal(linked("zstd.fatbin"), 0);
@@ -267,8 +212,8 @@ static void kernels_of_machine_code_are_named(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(name) / sizeof(name[0]); i++) {
-		struct gs_bytes b = file(name[i]);
-		struct gs_fatbin fb = opened(b);
+		struct gs_bytes b = fatbin_file(name[i]);
+		struct gs_fatbin fb = fatbin_opened(b);
 		struct gs_fatbin_entry e;
 		struct gs_error err;
 		size_t at = 0;
@@ -276,7 +221,7 @@ static void kernels_of_machine_code_are_named(void **state)
 		while (gs_fatbin_next(&fb, &at, &e, &err) > 0)
 			if (e.kind == GS_ENTRY_CUBIN)
 				assert_int_equal(kernels_of(&e), KERNELS);
-		drop(b);
+		fatbin_drop(b);
 	}
 }
 
@@ -290,7 +235,7 @@ static void host_files_hold_containers(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
-		struct gs_bytes b = file(row[i].name);
+		struct gs_bytes b = fatbin_file(row[i].name);
 		struct gs_host_walk w;
 		struct gs_fatbin fb;
 		struct gs_error err;
@@ -302,20 +247,20 @@ static void host_files_hold_containers(void **state)
 		while ((rc = gs_host_next(&w, &fb, &err)) > 0) {
 			n++;
 			assert_int_equal(fb.linkable, row[i].linkable);
-			assert_int_equal(entry(&fb, GS_ENTRY_CUBIN).sm, 75);
+			assert_int_equal(fatbin_entry(&fb, GS_ENTRY_CUBIN).sm, 75);
 		}
 		assert_int_equal(rc, 0);
 		assert_int_equal(n, row[i].containers);
-		drop(b);
+		fatbin_drop(b);
 	}
 }
 
 /* What nvcc would have written had it not packed: byte for byte. */
 static void wrapping_gives_what_nvcc_writes(void **state)
 {
-	struct gs_bytes b = file("zstd.fatbin"), want = file("plain.fatbin");
-	struct gs_fatbin fb = opened(b);
-	struct gs_fatbin_entry e = entry(&fb, GS_ENTRY_PTX);
+	struct gs_bytes b = fatbin_file("zstd.fatbin"), want = fatbin_file("plain.fatbin");
+	struct gs_fatbin fb = fatbin_opened(b);
+	struct gs_fatbin_entry e = fatbin_entry(&fb, GS_ENTRY_PTX);
 	struct gs_error err;
 	char *text;
 	size_t len, size;
@@ -329,16 +274,16 @@ static void wrapping_gives_what_nvcc_writes(void **state)
 	assert_memory_equal(got, want.data, size);
 	free(got);
 	free(text);
-	drop(b);
-	drop(want);
+	fatbin_drop(b);
+	fatbin_drop(want);
 }
 
 static void wrapping_keeps_the_options(void **state)
 {
 	static const char text[] = ".version 9.0\n.target sm_75\n";
-	struct gs_bytes b = file("options.fatbin");
-	struct gs_fatbin fb = opened(b), again;
-	struct gs_fatbin_entry e = entry(&fb, GS_ENTRY_PTX), f;
+	struct gs_bytes b = fatbin_file("options.fatbin");
+	struct gs_fatbin fb = fatbin_opened(b), again;
+	struct gs_fatbin_entry e = fatbin_entry(&fb, GS_ENTRY_PTX), f;
 	struct gs_error err;
 	size_t size, len;
 	void *got = gs_fatbin_wrap(&e, text, strlen(text), &size, &err);
@@ -347,7 +292,7 @@ static void wrapping_keeps_the_options(void **state)
 	(void)state;
 	assert_non_null(got);
 	assert_int_equal(gs_fatbin_open(got, size, &again, &err), 0);
-	f = entry(&again, GS_ENTRY_PTX);
+	f = fatbin_entry(&again, GS_ENTRY_PTX);
 	assert_non_null(memmem(f.options.data, f.options.len, "-maxrregcount=32", 16));
 	assert_int_equal(f.sm, 75);
 	assert_int_equal(f.packing, GS_PACKING_NONE);
@@ -355,7 +300,7 @@ static void wrapping_keeps_the_options(void **state)
 	assert_string_equal(back, text);
 	free(back);
 	free(got);
-	drop(b);
+	fatbin_drop(b);
 }
 
 /* The struct that cudart hands over, and what else a pointer may lead to. */
@@ -367,7 +312,7 @@ static void images_in_memory_are_told_apart(void **state)
 	} wrapper = { 0x466243B1, 1, NULL, NULL };
 	static const char *const text[] = { ".version 7.0\n", "\n\t // x\n", "/* x */" };
 	static const char *const other[] = { "", "/", "   ", "x", "\x50", "\x7f" "ELF", "BC" };
-	struct gs_bytes b = file("zstd.fatbin"), out;
+	struct gs_bytes b = fatbin_file("zstd.fatbin"), out;
 	uint8_t huge[16];
 	int is_linked;
 
@@ -403,198 +348,7 @@ static void images_in_memory_are_told_apart(void **state)
 		assert_int_equal(gs_image_in_memory(exact, &out, &is_linked), GS_IMAGE_UNKNOWN);
 		free(exact);
 	}
-	drop(b);
-}
-
-/* Everything that can be asked of a container; answers do not matter. */
-static int exercise(const uint8_t *data, size_t len)
-{
-	struct gs_fatbin_entry e;
-	struct gs_error err;
-	struct gs_fatbin fb;
-	char *text;
-	size_t n, at = 0;
-	int rc;
-
-	if (gs_fatbin_open(data, len, &fb, &err) < 0)
-		return -1;
-	while ((rc = gs_fatbin_next(&fb, &at, &e, &err)) > 0) {
-		uint8_t *whole = gs_fatbin_unpack(&e, &n, &err);
-		struct gs_cubin_walk w;
-		const char *name;
-
-		if (whole && gs_cubin_open(whole, n, &w, &err) == 0)
-			while (gs_cubin_next(&w, &name, &err) > 0)
-				;
-		free(whole);
-		gs_fatbin_relocatable(&e, &err);
-	}
-	if (gs_fatbin_best_ptx(&fb, 120, &text, &n, &err) > 0) {
-		assert_int_equal(strlen(text), n);
-		free(text);
-	}
-	return rc;
-}
-
-static const char *const containers[] = { "zstd.fatbin", "lz4.fatbin", "options.fatbin",
-					  "cuda12.fatbin" };
-
-static void a_cut_container_is_refused(void **state)
-{
-	(void)state;
-	for (size_t i = 0; i < sizeof(containers) / sizeof(containers[0]); i++) {
-		struct gs_bytes b = file(containers[i]);
-
-		for (size_t len = 0; len < b.len; len++) {
-			uint8_t *cut = malloc(len ? len : 1);
-
-			assert_non_null(cut);
-			memcpy(cut, b.data, len);
-			assert_int_equal(exercise(cut, len), -1);
-			free(cut);
-		}
-		assert_int_equal(exercise(b.data, b.len), 0);
-		drop(b);
-	}
-}
-
-/* In memory the length is the header's: an entry that runs past it is corrupt. */
-static void a_short_total_is_corrupt(void **state)
-{
-	struct gs_bytes b = file("zstd.fatbin");
-	uint8_t *copy = malloc(b.len);
-
-	(void)state;
-	assert_non_null(copy);
-	for (uint64_t total = 1; total < b.len - 16; total++) {
-		memcpy(copy, b.data, b.len);
-		memcpy(copy + 8, &total, sizeof(total));
-		if (total == 1320) /* exactly the first entry */
-			continue;
-		assert_int_equal(exercise(copy, b.len), -1);
-	}
-	free(copy);
-	drop(b);
-}
-
-/* The libraries that unpack are not watched by the sanitizers: the field itself is tested. */
-static void packed_bytes_outside_the_entry_are_refused(void **state)
-{
-	(void)state;
-	for (size_t i = 0; i < sizeof(containers) / sizeof(containers[0]); i++) {
-		struct gs_bytes b = file(containers[i]);
-		uint8_t *copy = malloc(b.len);
-		uint32_t packed;
-		uint64_t stored;
-
-		assert_non_null(copy);
-		memcpy(copy, b.data, b.len);
-		memcpy(&stored, copy + 16 + 8, sizeof(stored));
-		packed = (uint32_t)stored;
-		memcpy(copy + 16 + 16, &packed, sizeof(packed));
-		assert_int_equal(exercise(copy, b.len), 0);
-		packed++;
-		memcpy(copy + 16 + 16, &packed, sizeof(packed));
-		assert_int_equal(exercise(copy, b.len), -1);
-		packed = 0;
-		memcpy(copy + 16 + 16, &packed, sizeof(packed));
-		assert_int_equal(exercise(copy, b.len), -1);
-		free(copy);
-		drop(b);
-	}
-}
-
-/* Any bit may be wrong: the sanitizers watch, and headers that matter are refused. */
-static void flipped_bits_do_no_harm(void **state)
-{
-	(void)state;
-	for (size_t i = 0; i < sizeof(containers) / sizeof(containers[0]); i++) {
-		struct gs_bytes b = file(containers[i]);
-		uint8_t *copy = malloc(b.len);
-
-		assert_non_null(copy);
-		memcpy(copy, b.data, b.len);
-		for (size_t bit = 0; bit < b.len * 8; bit++) {
-			int rc;
-
-			copy[bit / 8] ^= (uint8_t)(1 << bit % 8);
-			rc = exercise(copy, b.len);
-			if (bit < 8 * 8)
-				assert_int_equal(rc, -1); /* magic, version, header size */
-			copy[bit / 8] ^= (uint8_t)(1 << bit % 8);
-		}
-		free(copy);
-		drop(b);
-	}
-}
-
-static void walk_host(const uint8_t *data, size_t len)
-{
-	struct gs_host_walk w;
-	struct gs_error err;
-	struct gs_fatbin fb;
-
-	if (gs_host_open(data, len, &w, &err) < 0)
-		return;
-	while (gs_host_next(&w, &fb, &err) > 0)
-		exercise(fb.bytes.data, fb.bytes.len);
-}
-
-static void broken_host_files_do_no_harm(void **state)
-{
-	struct gs_bytes b = file("library.so");
-	struct gs_error err;
-	struct gs_host_walk w;
-	uint64_t table;
-	uint8_t *copy = malloc(b.len);
-
-	(void)state;
-	assert_non_null(copy);
-	for (size_t len = 0; len < b.len; len += 61) {
-		uint8_t *cut = malloc(len ? len : 1);
-
-		assert_non_null(cut);
-		memcpy(cut, b.data, len);
-		/* The section table is at the end: without it nothing is found. */
-		assert_int_equal(gs_host_open(cut, len, &w, &err), -1);
-		free(cut);
-	}
-	memcpy(copy, b.data, b.len);
-	memcpy(&table, b.data + 40, sizeof(table));
-	for (size_t at = 0; at < b.len; at++) {
-		if (at == 64)
-			at = (size_t)table; /* the ELF header, then the section headers */
-		for (int bit = 0; bit < 8; bit++) {
-			copy[at] ^= (uint8_t)(1 << bit);
-			walk_host(copy, b.len);
-			copy[at] ^= (uint8_t)(1 << bit);
-		}
-	}
-	free(copy);
-	drop(b);
-}
-
-/* A small entry may not ask for memory without end. */
-static void the_unpacked_size_is_bounded(void **state)
-{
-	static const char *const name[] = { "zstd.fatbin", "lz4.fatbin" };
-	static const uint64_t size[] = { 0, 1, 2161, 2163, (uint64_t)200 << 20,
-					 GS_FATBIN_UNPACK_MAX + 1, UINT64_MAX };
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(name) / sizeof(name[0]); i++) {
-		struct gs_bytes b = file(name[i]);
-		struct gs_fatbin fb = opened(b);
-		struct gs_fatbin_entry e = entry(&fb, GS_ENTRY_PTX);
-		struct gs_error err;
-		size_t len;
-
-		for (size_t k = 0; k < sizeof(size) / sizeof(size[0]); k++) {
-			e.size = size[k];
-			assert_null(gs_fatbin_unpack(&e, &len, &err));
-		}
-		drop(b);
-	}
+	fatbin_drop(b);
 }
 
 int main(void)
@@ -611,12 +365,6 @@ int main(void)
 		cmocka_unit_test(wrapping_gives_what_nvcc_writes),
 		cmocka_unit_test(wrapping_keeps_the_options),
 		cmocka_unit_test(images_in_memory_are_told_apart),
-		cmocka_unit_test(a_cut_container_is_refused),
-		cmocka_unit_test(a_short_total_is_corrupt),
-		cmocka_unit_test(packed_bytes_outside_the_entry_are_refused),
-		cmocka_unit_test(flipped_bits_do_no_harm),
-		cmocka_unit_test(broken_host_files_do_no_harm),
-		cmocka_unit_test(the_unpacked_size_is_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
