@@ -59,6 +59,7 @@ static struct ptx_transformed *transform(const char *text)
 
 static void same(const struct ptx_transformed *a, const struct ptx_transformed *b)
 {
+	assert_int_equal(a->content, b->content);
 	size_t na, nb;
 	unsigned char *da = shim_describe(a, &na), *db = shim_describe(b, &nb);
 

@@ -291,7 +291,7 @@ static int transform_entries(struct work *w)
 }
 
 /* FNV-1a, eight bytes at a time: texts are large, and nobody gains by a collision but a wrong guess. */
-static uint64_t content_of(const char *text, size_t len)
+uint64_t ptx_content(const char *text, size_t len)
 {
 	uint64_t h = UINT64_C(14695981039346656037) ^ len, word;
 
@@ -318,7 +318,7 @@ struct ptx_transformed *ptx_transform_forms(const char *text, size_t len, uint32
 	if (w.t && ptx_analyse(&w.a, module) == 0)
 		rc = transform_entries(&w);
 	if (w.t) {
-		w.t->content = content_of(text, len);
+		w.t->content = ptx_content(text, len);
 		w.t->text = w.out.text;
 		w.t->len = w.out.len ? w.out.len - 1 : 0;
 	}

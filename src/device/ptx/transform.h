@@ -82,7 +82,7 @@ struct ptx_transformed {
 	size_t len;
 	struct ptx_kernel *kernel;
 	uint32_t nkernel;
-	uint64_t content;       /* hash of what it was made from; never 0 */
+	uint64_t content;       /* ptx_content() of what it was made from */
 };
 
 /*
@@ -98,6 +98,9 @@ struct ptx_transformed *ptx_transform(const char *text, size_t len, struct gs_er
  */
 struct ptx_transformed *ptx_transform_forms(const char *text, size_t len, uint32_t forms, int every,
 					    struct gs_error *err);
+
+/* A hash of a text, the same in every process; never 0. */
+uint64_t ptx_content(const char *text, size_t len);
 void ptx_transformed_free(struct ptx_transformed *t); /* NULL is fine */
 
 #endif

@@ -163,6 +163,8 @@ struct ptx_transformed *shim_cache_get(const char *text, size_t len, uint32_t fo
 		return NULL;
 	if (head_of(&head, name, text, len, forms) == 0)
 		t = read_entry(dir, name, &head, text);
+	if (t)
+		t->content = ptx_content(text, len);
 	close(dir);
 	return t;
 }
