@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the tests of the live daemon share; see live_util.h. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "common/clock.h"
+#include "live_util.h"
+
+int live_setup(void **state)
+{
+	struct live *l = malloc(sizeof(*l));
+
+	live_begin(l);
+	*state = l;
+	return 0;
+}
+
+int live_teardown(void **state)
+{
+	live_end(*state);
+	free(*state);
+	return 0;
+}
+
+double live_figure(const struct live *l, uint32_t job, const char *key)
+{
+	char *text = live_query(l, GS_QUERY_REPORT, job);
+	json_t *rows = json_loads(text, 0, NULL);
+	double v;
+
+	assert_int_equal(json_array_size(rows), 1);
+	assert_non_null(json_object_get(json_array_get(rows, 0), key));
+	v = json_number_value(json_object_get(json_array_get(rows, 0), key));
+	json_decref(rows);
+	free(text);
+	return v;
+}
+
+void live_status_gpu(const struct live *l, const char *key, char *buf, size_t size)
+{
+	char *text = live_query(l, GS_QUERY_STATUS, 0);
+	json_t *s = json_loads(text, 0, NULL), *v;
+
+	v = json_object_get(json_array_get(json_object_get(s, "gpus"), 0), key);
+	assert_non_null(v);
+	if (json_is_string(v))
+		snprintf(buf, size, "%s", json_string_value(v));
+	else
+		snprintf(buf, size, "%lld", (long long)json_integer_value(v));
+	json_decref(s);
+	free(text);
+}
+
+void live_serves(const struct live *l)
+{
+	free(live_query(l, GS_QUERY_STATUS, 0));
+}
+
+void live_await_log(const struct live *l, const char *text)
+{
+	uint64_t until = gs_clock_ns() + 2 * GS_NS_PER_S;
+
+	while (!live_logged(l, text) && gs_clock_ns() < until)
+		usleep(5000);
+	assert_int_equal(live_logged(l, text), 1);
+}
+
+void live_run_stub(struct gs_page *page, unsigned i)
+{
+	live_move(page, i, GS_K_TORUN, GS_K_RUNNING);
+	gs_page_store(page->stub[i].started, 1);
+}
+
+void live_end_stub(struct gs_page *page, unsigned i, uint32_t from)
+{
+	gs_page_store(page->stub[i].done, gs_page_load(page->stub[i].nt));
+	live_move(page, i, from, GS_K_DONE);
+}

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* gpushared starts, reloads, stops and comes back; gpusharectl run starts programs under it. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "common/clock.h"
+#include "live_util.h"
+
+#define MIB UINT64_C(1048576)
+
+/* ---- its own life ------------------------------------------------------ */
+
+static void test_start_and_stop(void **state)
+{
+	struct live *l = *state;
+	struct stat st;
+	int status;
+
+	assert_int_equal(lstat(l->socket, &st), 0);
+	assert_true(S_ISSOCK(st.st_mode));
+	assert_int_equal(st.st_mode & 0777, 0666);
+	live_serves(l);
+	status = live_stop(l, SIGTERM);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	assert_int_equal(lstat(l->socket, &st), -1);
+	assert_int_equal(lstat(l->pid_file, &st), -1);
+}
+
+static void test_second_daemon_is_refused(void **state)
+{
+	struct live *l = *state;
+	char said[512];
+
+	assert_int_equal(live_run(l->conf, said, sizeof(said)), 1);
+	assert_non_null(strstr(said, "another gpushared"));
+	live_serves(l);
+	assert_int_equal(access(l->pid_file, F_OK), 0);
+}
+
+static void test_bad_configuration_names_the_line(void **state)
+{
+	struct live *l = *state;
+	char said[512], want[160];
+
+	live_stop(l, SIGTERM);
+	live_configure(l, "Policy=none-such\n");
+	assert_int_not_equal(live_run(l->conf, said, sizeof(said)), 0);
+	snprintf(want, sizeof(want), "%s:9: ", l->conf);
+	assert_non_null(strstr(said, want));
+	assert_int_equal(access(l->socket, F_OK), -1);
+}
+
+static void test_stale_socket_is_replaced(void **state)
+{
+	struct live *l = *state;
+
+	live_stop(l, SIGKILL);
+	assert_int_equal(access(l->socket, F_OK), 0);
+	live_start(l);
+	live_serves(l);
+}
+
+static void test_reload(void **state)
+{
+	struct live *l = *state;
+	char policy[32];
+	uint32_t job;
+	int own = live_local(l, 40, 0, "low", &job), client;
+	struct gs_page *page;
+
+	client = live_hello(l, job, &page, NULL);
+	live_configure(l, "Nonsense=1\n");
+	kill(l->pid, SIGHUP);
+	live_await_log(l, "not reloaded");
+	live_status_gpu(l, "policy", policy, sizeof(policy));
+	assert_string_equal(policy, "piv");
+	live_configure(l, "Policy=frs\n");
+	kill(l->pid, SIGHUP);
+	live_await_log(l, "reloaded /");
+	live_status_gpu(l, "policy", policy, sizeof(policy));
+	assert_string_equal(policy, "frs");
+	/* Who was there is still served. */
+	assert_int_equal(live_alloc(client, MIB).granted, 1);
+	live_launch(client, page, 0, 0);
+	live_await(page, 0, GS_K_TORUN);
+	gs_page_unmap(page);
+	close(client);
+	close(own);
+}
+
+/* ---- a daemon that comes back --------------------------------------------- */
+
+static void test_restart_adopts(void **state)
+{
+	struct live *l = *state;
+	struct gs_page *page, *other;
+	struct gs_msg_allocated a;
+	struct gs_msg msg;
+	struct stat st;
+	char path[128];
+	uint32_t job, again;
+	int page_fd, sock, own, client;
+
+	own = live_local(l, 40, 0, "low", &job);
+	sock = live_hello(l, job, &page, &page_fd);
+	live_launch(sock, page, 0, 0);
+	live_await(page, 0, GS_K_TORUN);
+	live_run_stub(page, 0);
+	snprintf(path, sizeof(path), "%s.state", l->socket);
+	assert_int_equal(lstat(path, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0600);
+
+	live_stop(l, SIGKILL);
+	close(sock);
+	close(own);
+	live_start(l); /* we, who registered the step, are still alive */
+
+	sock = live_connect(l);
+	gs_msg_init(&msg, GS_MSG_HELLO, 1);
+	msg.hello.job_id = job;
+	msg.hello.step_id = 0;
+	msg.hello.used_bytes = 250 * MIB;
+	live_send(sock, &msg, page_fd);
+	live_expect(sock, &msg, GS_MSG_WELCOME, NULL);
+	assert_int_equal(msg.welcome.reservation, 400 * MIB);
+	a = live_alloc(sock, 151 * MIB); /* what it held counts */
+	assert_int_equal(a.granted, 0);
+	assert_int_equal(a.used, 250 * MIB);
+	assert_int_equal(live_alloc(sock, 150 * MIB).granted, 1);
+	/* Managed again: a more urgent client gets it off the GPU. */
+	assert_int_equal(gs_page_load(page->stub[0].kstate), GS_K_RUNNING);
+	own = live_local(l, 40, 0, "high", &again);
+	assert_int_not_equal(again, job);
+	client = live_hello(l, again, &other, NULL);
+	live_launch(client, other, 0, 0);
+	live_await(page, 0, GS_K_TOEVICT);
+	gs_page_store(page->stub[0].done, 10);
+	live_move(page, 0, GS_K_TOEVICT, GS_K_READY);
+	live_await(other, 0, GS_K_TORUN);
+	gs_page_unmap(page);
+	gs_page_unmap(other);
+	close(page_fd);
+	close(sock);
+	close(client);
+	close(own);
+}
+
+static void test_restart_drops_the_dead(void **state)
+{
+	struct live *l = *state;
+	char taken[16];
+	uint32_t job;
+	FILE *f;
+	char path[128];
+	int ready[2];
+	pid_t owner;
+
+	assert_int_equal(pipe(ready), 0);
+	owner = fork();
+	if (owner == 0) {
+		live_local(l, 40, 0, "low", &job);
+		if (write(ready[1], &job, sizeof(job)) < 0)
+			_exit(1);
+		pause();
+		_exit(0);
+	}
+	assert_int_equal(read(ready[0], &job, sizeof(job)), sizeof(job));
+	live_stop(l, SIGKILL);
+	kill(owner, SIGKILL);
+	waitpid(owner, NULL, 0);
+	snprintf(path, sizeof(path), "%s.state", l->socket);
+	f = fopen(path, "a");
+	assert_non_null(f);
+	fputs("step of nonsense\n", f);
+	fclose(f);
+	live_start(l);
+	live_status_gpu(l, "shares_taken", taken, sizeof(taken));
+	assert_string_equal(taken, "0");
+	assert_int_equal(live_logged(l, "which registered it, is gone"), 1);
+	assert_int_equal(live_logged(l, "makes no sense"), 1);
+	assert_int_equal(live_hello_refused(l, job), GS_REFUSED_UNKNOWN_STEP);
+	close(ready[0]);
+	close(ready[1]);
+}
+
+/* ---- gpusharectl run ------------------------------------------------------- */
+
+static int ctl(const struct live *l, const char *script, int sig)
+{
+	const char *path = getenv("GPUSHARECTL");
+	int status, null;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		null = open("/dev/null", O_WRONLY);
+		dup2(null, STDOUT_FILENO);
+		dup2(null, STDERR_FILENO);
+		execl(path ? path : "./gpusharectl", "gpusharectl", "--socket", l->socket, "run",
+		      "--shares", "30", "--mem", "100M", "--", "sh", "-c", script, (char *)NULL);
+		_exit(99);
+	}
+	if (sig) {
+		live_await_log(l, "30 shares of gpu 0, 100 MiB");
+		usleep(100000);
+		kill(pid, sig);
+	}
+	waitpid(pid, &status, 0);
+	assert_true(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+static void test_ctl_run(void **state)
+{
+	struct live *l = *state;
+
+	assert_int_equal(ctl(l, "test \"$GPUSHARE_SOCKET\" && test $GPUSHARE_STEP_ID = 0 && "
+			     "test $GPUSHARE_JOB_ID -gt 4000000000 && exit 3", 0), 3);
+	assert_int_equal(ctl(l, "kill -9 $$", 0), 128 + SIGKILL);
+	assert_int_equal(ctl(l, "exec /nonexistent/program", 0), 127);
+}
+
+static void test_ctl_run_forwards_signals(void **state)
+{
+	assert_int_equal(ctl(*state, "trap 'exit 7' TERM; while :; do sleep 0.01; done", SIGTERM),
+			 7);
+}
+
+int main(void)
+{
+#define LIVE(f) cmocka_unit_test_setup_teardown(f, live_setup, live_teardown)
+	const struct CMUnitTest tests[] = {
+		LIVE(test_start_and_stop),
+		LIVE(test_second_daemon_is_refused),
+		LIVE(test_bad_configuration_names_the_line),
+		LIVE(test_stale_socket_is_replaced),
+		LIVE(test_reload),
+		LIVE(test_restart_adopts),
+		LIVE(test_restart_drops_the_dead),
+		LIVE(test_ctl_run),
+		LIVE(test_ctl_run_forwards_signals),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
