@@ -23,11 +23,11 @@ static _Atomic uint32_t held[2];
 static _Atomic uint32_t gate[2];
 
 /*
- * Blocked streams use up the context's channels: with 32 connections the
- * thirty-second stops every stream (measured, facts in DESIGN.md).  The
- * driver and the shim's own streams need some as well.
+ * Blocked streams use up the context's channels, whichever they are: with n
+ * connections and 65 streams in use, n - 4 may be held and all others go on
+ * (doc/results/h200-connections.csv).  Two of them are the shim's own.
  */
-#define STREAMS_MAX 20
+#define STREAMS_MAX (SHIM_CONNECTIONS_N - 6)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {

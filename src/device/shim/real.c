@@ -84,13 +84,16 @@ static void open_driver(void)
 
 	/*
 	 * Measured (DESIGN.md): lazy loading deadlocks behind a held stream,
-	 * and 8 connections let the eighth held stream stop the context.
+	 * and with 8 connections the eighth held stream stops the context.
+	 * Each connection more makes a context dearer: 32 of them take 509 ms
+	 * instead of 151, and stop the GPU's other contexts for 21 ms instead of
+	 * 11 (doc/results/h200-connections.csv).
 	 * The driver reads both once, in cuInit.
 	 */
 	if (getenv("GPUSHARE_SOCKET") || getenv("GPUSHARE_FORCE_EVICT_MS") ||
 	    getenv("GPUSHARE_FORCE_EVICT_TASKS") || getenv("GPUSHARE_FORCE_EVICT_SEED")) {
 		setenv("CUDA_MODULE_LOADING", "EAGER", 1);
-		setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1);
+		setenv("CUDA_DEVICE_MAX_CONNECTIONS", SHIM_CONNECTIONS, 1);
 	}
 	if (named && *named) {
 		driver = open_path(named);

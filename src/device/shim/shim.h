@@ -53,6 +53,10 @@ void shim_notice(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Has any stream of this process been captured so far? */
 int shim_capture_used(void);
 
+/* Hardware connections of a context (CUDA_DEVICE_MAX_CONNECTIONS), as a number and as text. */
+#define SHIM_CONNECTIONS_N 12
+#define SHIM_CONNECTIONS "12"
+
 /* ---- hold.c: the hold rule ---- */
 
 /*
