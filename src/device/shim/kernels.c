@@ -24,6 +24,7 @@ struct module {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct module *modules;                            /* under lock */
+static struct module *unloaded;                           /* under lock: their kernels' records point there */
 static _Atomic(struct shim_kernel *) bucket[BUCKETS];     /* newest first */
 
 static size_t slot_of(const void *handle)
@@ -64,12 +65,15 @@ void shim_module_gone(const void *module)
 			continue;
 		}
 		*at = m->next;
-		if (m->t && !m->library) {
-			free(m->t->text);
-			m->t->text = NULL;
-		}
 		found |= m->handle == module;
-		free(m);
+		if (!m->t || m->library) {
+			free(m);
+			continue;
+		}
+		free(m->t->text);
+		m->t->text = NULL;
+		m->next = unloaded;
+		unloaded = m;
 	}
 	pthread_mutex_unlock(&lock);
 }
