@@ -271,6 +271,10 @@ static void something_happens(struct model *m)
 		if (m->options.starvation_ns && draw(m, 10) == 0)
 			assert_int_equal(gs_sched_set_policy(m->sched, name, m->now, NULL), 0);
 		break;
+	case 5: /* gpusharectl priority */
+		gs_sched_set_priority(m->sched, t->live ? t->id : UINT64_MAX, (int32_t)draw(m, 20) - 5,
+				      m->now);
+		break;
 	default:
 		arrive(m);
 	}
