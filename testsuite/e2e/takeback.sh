@@ -50,6 +50,12 @@ rows = [s for s in json.load(sys.stdin)[0]["steps"] if s["partition"] == sys.arg
 print(rows[-1][sys.argv[1]])' "$1" "$2"
 }
 says() { step why "$1" | grep -q -- "$2"; }
+# Its kernels have been evicted, and it is one that is not over.
+preempted() {
+	t 5 gpusharectl report --json | python3 -c 'import json, sys
+rows = [r for r in json.load(sys.stdin) if r["partition"] == "low"]
+sys.exit(not rows[-1]["preemptions"] > 0)'
+}
 active() {
 	t 5 gpusharectl report --json | python3 -c 'import json, sys
 rows = [r for r in json.load(sys.stdin) if r["partition"] == "low"]
@@ -60,6 +66,7 @@ nothing_held() {
 g = json.load(sys.stdin)[0]
 sys.exit(bool(g["reserved_mb"] or g["used_mb"] or g["steps"]))'
 }
+times_taken() { grep -c "are on the host, after" "$TMP/log"; }
 logged() { grep -q -- "$1" "$TMP/log"; }
 trouble() { cat "$TMP"/*.out "$TMP/log"; return 1; }
 
@@ -89,16 +96,35 @@ contents() {
 		grep -q "200 MiB, 0 words wrong" "$TMP/high.out" || trouble
 }
 
+# It takes two of them.
+several() {
+	local a b before
+	before=$(times_taken)
+	rm -f "$TMP/held.a" "$TMP/held.b"
+	run --shares 10 --mem 200M --partition low "$DOORS" keep 150 "$TMP/held.a" >"$TMP/low.out" 2>&1 & a=$!
+	run --shares 10 --mem 200M --partition low "$DOORS" keep 160 "$TMP/held.b" >"$TMP/other.out" 2>&1 & b=$!
+	until_true 20 test -s "$TMP/held.a" -a -s "$TMP/held.b" || trouble || return 1
+	rm -f "$TMP/high"
+	run --shares 10 --mem 500M --partition high "$DOORS" keep 400 "$TMP/high" >"$TMP/high.out" 2>&1 & high=$!
+	until_true 20 test -s "$TMP/high" || trouble || return 1
+	[ "$(times_taken)" = $((before + 2)) ] || trouble || return 1
+	rm "$TMP/high" "$TMP/held.a" "$TMP/held.b"
+	wait $high && wait $a && wait $b && grep -q " 0 words wrong" "$TMP/low.out" &&
+		grep -q " 0 words wrong" "$TMP/other.out" || trouble
+}
+
 # In the middle of its kernels, which a third one evicts all the time.
 kernels() {
-	local other
+	local other before
+	before=$(times_taken)
 	run --shares 10 --mem 400M --partition low -- "${LONG[@]}" >"$TMP/low.out" 2>&1 &
 	low=$!
+	until_true 20 active 50 || trouble || return 1
 	run --shares 10 --mem 64M --partition high -- gpushare-demo-matmul --tiles 60 >"$TMP/other.out" 2>&1 &
 	other=$!
-	until_true 20 active 50 || trouble || return 1
+	until_true 20 preempted || trouble || return 1
 	high "${SHORT[@]}" || trouble || return 1
-	kill -0 $low && logged "goes on with its memory" || until_true 10 logged "goes on with its memory" || trouble || return 1
+	[ "$(times_taken)" -gt "$before" ] || trouble || return 1
 	wait $low && wait $other && grep -q " correct: " "$TMP/low.out" && grep -q " correct: " "$TMP/other.out" &&
 		grep -q " correct: " "$TMP/high.out" || trouble
 }
@@ -138,6 +164,8 @@ start_daemon || { echo "Bail out! gpushared does not start"; exit 1; }
 check "memory goes to the host for a step of higher priority, and comes back as it was" contents
 check "all of it is back" until_true 2 nothing_held
 check "a program in the middle of its kernels" kernels
+check "all of it is back" until_true 2 nothing_held
+check "two steps for one" several
 check "all of it is back" until_true 2 nothing_held
 check "a process that dies while it is away" dies_away
 check "the daemon is killed meanwhile" restart

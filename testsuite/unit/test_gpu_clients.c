@@ -189,9 +189,69 @@ static void test_hostile_page(void **unused)
 	gs_gpu_destroy(gpu);
 }
 
+/* Pinned, a client finishes what it had begun, evicted or not, whoever else wants the GPU. */
+static void test_pinned(void **unused)
+{
+	struct client *low, *high;
+
+	(void)unused;
+	begin("piv");
+	low = join(1, 1);
+	high = join(2, 10);
+	launch(low, 0, 1000, 1);
+	turn(0);
+	agent(low);
+	turn(5 * MS);
+	launch(high, 0, 1000, 1);
+	turn(1 * MS);
+	assert_int_equal(state(low, 0), GS_K_TOEVICT);
+	evicted(low, 0, 400);
+	agent(low);
+	turn(1 * MS);
+	agent(high);
+	assert_true(has_turn(high));
+	assert_int_equal(gs_gpu_pin(low->tenant), 0);
+	assert_int_equal(gs_gpu_pin(high->tenant), -1);
+	turn(1 * MS);
+	assert_false(gs_gpu_settled(gpu)); /* the other one is to leave first */
+	assert_int_equal(state(high, 0), GS_K_TOEVICT);
+	evicted(high, 0, 10);
+	agent(high);
+	turn(1 * MS);
+	assert_true(has_turn(low));
+	turn(1 * MS);
+	agent(low);
+	assert_int_equal(state(low, 0), GS_K_RUNNING);
+	for (int i = 0; i < 20; i++) { /* the other one waits, with a higher priority */
+		turn(1 * MS);
+		assert_true(has_turn(low));
+		assert_int_equal(state(low, 0), GS_K_RUNNING);
+		assert_false(gs_gpu_settled(gpu));
+	}
+	finish(low, 0);
+	launch(low, 1, 1000, 1); /* what it begins now ends by itself */
+	assert_true(gs_gpu_settled(gpu));
+	gs_gpu_remove(gpu, low->tenant, now);
+	low->tenant = NULL;
+	turn(1 * MS);
+	assert_true(has_turn(high));
+	assert_false(gs_gpu_settled(gpu));
+	agent(high);
+	finish(high, 0);
+	turn(1 * MS);
+	/* It comes back with its page. */
+	join_as(low, 3, 1, 1);
+	finish(low, 1);
+	turn(1 * MS);
+	leave(low);
+	leave(high);
+	gs_gpu_destroy(gpu);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_pinned),
 		cmocka_unit_test(test_unstarted_needs_the_bell),
 		cmocka_unit_test(test_launch_past_the_check_is_caught),
 		cmocka_unit_test(test_death_frees_the_gpu),

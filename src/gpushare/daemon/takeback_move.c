@@ -278,8 +278,10 @@ static void leave_next(struct gs_takeback *t)
 void gs_takeback_leave(struct gs_takeback *t, struct gs_alloc *a)
 {
 	a->away = calloc(1, sizeof(*a->away));
-	if (!a->away)
+	if (!a->away) {
+		gs_takeback_refused(t, a, "no memory");
 		return;
+	}
 	t->alloc = a;
 	t->since_ns = gs_clock_ns();
 	a->admitted = 0; /* a program that comes now waits */
