@@ -4,7 +4,7 @@
  *
  * An entry's name is a hash of the text, of the forms asked for and of this
  * build of the shim; in it are the text itself, the transformed text and the
- * kernels' description, as one zstd frame with a checksum.  The text is
+ * kernels' description, each as a zstd frame with a checksum.  The text is
  * compared, byte by byte, so two texts of one hash cost time, never a wrong
  * kernel, and the hash need not withstand anybody.
  */
@@ -23,16 +23,18 @@
 #include "device/shim/describe.h"
 #include "device/shim/shim.h"
 
-#define MAGIC 0x31687347u
+#define MAGIC 0x32687347u
 #define LEVEL 1
 /* No text is kept that is longer: neither program nor driver would load it. */
 #define BYTES_MAX ((uint64_t)1 << 30)
 
-/* Before the frame. */
+enum part { TEXT, MADE, DESCRIPTION, PARTS };
+
+/* Before the frames. */
 struct head {
 	uint32_t magic, forms;
 	uint64_t build[2];
-	uint64_t text, made, description; /* bytes of each, in the frame in this order */
+	uint64_t bytes[PARTS], packed[PARTS];
 };
 
 #define NAME_BYTES 48
@@ -83,7 +85,7 @@ static int head_of(struct head *head, char name[NAME_BYTES], const char *text, s
 	memset(head, 0, sizeof(*head));
 	head->magic = MAGIC;
 	head->forms = forms;
-	head->text = len;
+	head->bytes[TEXT] = len;
 	if (build_of(head->build) < 0)
 		return -1;
 	stir_bytes(h, head, sizeof(*head));
@@ -92,58 +94,90 @@ static int head_of(struct head *head, char name[NAME_BYTES], const char *text, s
 	return 0;
 }
 
-/* The frame's bytes, if they are what the head says and belong to this text. */
-static unsigned char *unpack(const unsigned char *file, size_t len, const struct head *want, const char *text,
-			     struct head *got)
+/* The entry's head and where its frames are, if it may be this text's.  0, or -1. */
+static int read_head(const unsigned char *file, size_t len, const struct head *want, struct head *got,
+		     const unsigned char *frame[PARTS])
 {
-	unsigned char *bytes;
-	uint64_t whole;
-
 	if (len < sizeof(*got))
-		return NULL;
+		return -1;
 	memcpy(got, file, sizeof(*got));
-	if (got->magic != want->magic || got->forms != want->forms || got->text != want->text ||
-	    memcmp(got->build, want->build, sizeof(got->build)) || got->made > BYTES_MAX ||
-	    got->description > BYTES_MAX)
-		return NULL;
-	whole = got->text + got->made + got->description;
+	if (got->magic != want->magic || got->forms != want->forms || got->bytes[TEXT] != want->bytes[TEXT] ||
+	    memcmp(got->build, want->build, sizeof(got->build)))
+		return -1;
 	file += sizeof(*got);
 	len -= sizeof(*got);
-	if (ZSTD_getFrameContentSize(file, len) != whole)
-		return NULL;
-	bytes = malloc(whole + 1);
-	if (!bytes)
-		return NULL;
-	if (ZSTD_decompress(bytes, whole, file, len) == whole && memcmp(bytes, text, got->text) == 0)
-		return bytes;
-	free(bytes);
+	for (int i = 0; i < PARTS; i++) {
+		if (got->bytes[i] > BYTES_MAX || got->packed[i] > len ||
+		    ZSTD_getFrameContentSize(file, got->packed[i]) != got->bytes[i])
+			return -1;
+		frame[i] = file;
+		file += got->packed[i];
+		len -= got->packed[i];
+	}
+	return len ? -1 : 0;
+}
+
+/* A piece at a time: the memory for all of it would cost more than the comparison. */
+static int holds(const unsigned char *frame, size_t len, const char *text, size_t text_len)
+{
+	ZSTD_inBuffer in = { frame, len, 0 };
+	ZSTD_DStream *z = ZSTD_createDStream();
+	unsigned char piece[32768];
+	size_t at = 0, rc = 1;
+
+	while (z && rc) {
+		ZSTD_outBuffer out = { piece, sizeof(piece), 0 };
+		size_t before = in.pos;
+
+		rc = ZSTD_decompressStream(z, &out, &in);
+		if (ZSTD_isError(rc) || out.pos > text_len - at || memcmp(text + at, piece, out.pos) ||
+		    (rc && !out.pos && in.pos == before))
+			break;
+		at += out.pos;
+	}
+	ZSTD_freeDStream(z);
+	return rc == 0 && at == text_len;
+}
+
+/* The frame's contents with a NUL behind: a block of the caller's to free. */
+static void *contents(const unsigned char *frame, size_t len, size_t bytes)
+{
+	char *data = malloc(bytes + 1);
+
+	if (data && ZSTD_decompress(data, bytes, frame, len) == bytes) {
+		data[bytes] = '\0';
+		return data;
+	}
+	free(data);
 	return NULL;
 }
 
 static struct ptx_transformed *read_entry(int dir, const char *name, const struct head *want, const char *text)
 {
+	const unsigned char *frame[PARTS];
 	struct ptx_transformed *t = NULL;
-	unsigned char *file, *bytes;
+	void *description = NULL;
+	unsigned char *file;
 	struct head got;
 	size_t len;
 
 	file = shim_cache_read(dir, name, &len);
 	if (!file)
 		return NULL;
-	bytes = unpack(file, len, want, text, &got);
-	free(file);
-	if (bytes)
-		t = shim_undescribe(bytes + got.text + got.made, got.description);
-	if (t && (t->text = malloc(got.made + 1))) {
-		memcpy(t->text, bytes + got.text, got.made);
-		t->text[got.made] = '\0';
-		t->len = got.made;
+	if (read_head(file, len, want, &got, frame) == 0 &&
+	    holds(frame[TEXT], got.packed[TEXT], text, got.bytes[TEXT]))
+		description = contents(frame[DESCRIPTION], got.packed[DESCRIPTION], got.bytes[DESCRIPTION]);
+	if (description)
+		t = shim_undescribe(description, got.bytes[DESCRIPTION]);
+	free(description);
+	if (t && (t->text = contents(frame[MADE], got.packed[MADE], got.bytes[MADE]))) {
+		t->len = got.bytes[MADE];
 	} else {
 		ptx_transformed_free(t);
 		t = NULL;
 		shim_log("cache: %s is damaged, or another text's: made anew", name);
 	}
-	free(bytes);
+	free(file);
 	return t;
 }
 
@@ -169,27 +203,27 @@ struct ptx_transformed *shim_cache_get(const char *text, size_t len, uint32_t fo
 	return t;
 }
 
-/* head, then a frame of the three parts; *len bytes. */
-static unsigned char *pack(const struct head *head, const char *text, const char *made,
-			   const unsigned char *description, size_t *len)
+/* The head, then a frame of each part; *len bytes, the caller's to free.  NULL: no memory. */
+static unsigned char *pack(struct head *head, const void *const part[PARTS], size_t *len)
 {
-	size_t whole = head->text + head->made + head->description, room = ZSTD_compressBound(whole), n = 0;
-	unsigned char *file = malloc(sizeof(*head) + room), *bytes = malloc(whole + 1);
 	ZSTD_CCtx *z = ZSTD_createCCtx();
+	size_t room = sizeof(*head), n = 0;
+	unsigned char *file;
 
-	if (file && bytes && z) {
-		memcpy(bytes, text, head->text);
-		memcpy(bytes + head->text, made, head->made);
-		memcpy(bytes + head->text + head->made, description, head->description);
-		memcpy(file, head, sizeof(*head));
+	for (int i = 0; i < PARTS; i++)
+		room += ZSTD_compressBound(head->bytes[i]);
+	file = malloc(room);
+	*len = sizeof(*head);
+	for (int i = 0; i < PARTS && file && z && !ZSTD_isError(n); i++) {
 		ZSTD_CCtx_setParameter(z, ZSTD_c_compressionLevel, LEVEL);
 		ZSTD_CCtx_setParameter(z, ZSTD_c_checksumFlag, 1);
-		n = ZSTD_compress2(z, file + sizeof(*head), room, bytes, whole);
+		n = ZSTD_compress2(z, file + *len, room - *len, part[i], head->bytes[i]);
+		head->packed[i] = n;
+		*len += n;
 	}
 	ZSTD_freeCCtx(z);
-	free(bytes);
-	if (n && !ZSTD_isError(n)) {
-		*len = sizeof(*head) + n;
+	if (file && n && !ZSTD_isError(n)) {
+		memcpy(file, head, sizeof(*head));
 		return file;
 	}
 	free(file);
@@ -210,9 +244,9 @@ void shim_cache_put(const char *text, size_t len, uint32_t forms, const struct p
 	if (head_of(&head, name, text, len, forms) == 0)
 		description = shim_describe(t, &n);
 	if (description) {
-		head.made = t->len;
-		head.description = n;
-		file = pack(&head, text, t->text, description, &size);
+		head.bytes[MADE] = t->len;
+		head.bytes[DESCRIPTION] = n;
+		file = pack(&head, (const void *const[]){ text, t->text, description }, &size);
 	}
 	if (file && size <= max) {
 		/* Room first, so that the bound holds however many write. */
