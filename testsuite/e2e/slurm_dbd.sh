@@ -148,7 +148,7 @@ holds() { # JOB NAME TEST
 }
 registered() { grep -E "job $1\..*partition '$2', QOS '$3', priority $4\$" "$D/log/gpushared.log"; }
 check "QOS are made" t 20 sacctmgr -i add qos urgent,idle
-starts_idle() { low=$(submit -p high --qos=idle --gres=gpushare:40 --wrap "$TRIAD 20000"); }
+starts_idle() { low=$(submit -p high --qos=idle --gres=gpushare:40 --wrap "$TRIAD 40000"); }
 check "slurmctld knows them too" until_true 20 starts_idle
 check "a job of QOS idle in partition high has the GPU" until_true 20 holds "$low" active_ms '> 200'
 check "with the priority of its QOS, below the partition's" registered "$low" high idle 0
@@ -162,7 +162,7 @@ forged=$(SLURM_JOB_QOS=urgent submit -p low --export=ALL,SLURM_JOB_QOS=urgent --
 check "a job that only says so in its environment completes" reaches "$forged" COMPLETED 60
 check "with its partition's priority" registered "$forged" low 'n?o?r?m?a?l?' 1
 t 10 scancel "$low"
-check "the idle job is over" reaches "$low" CANCELLED 20
+check "the idle job is over" wait_over "$low" 20
 
 # --- slurmdbd goes away and comes back ---
 
