@@ -10,7 +10,7 @@ PATH=$BUILD:$PATH
 MEM=$BUILD/gpushare-mem
 DOORS=$BUILD/testsuite/e2e/doors
 export GPUSHARE_SOCKET=$TMP/sock
-LONG=(gpushare-demo-triad --elements 262144 --passes 9000)
+LONG=(gpushare-demo-triad --elements 262144 --passes 18000)
 SHORT=(gpushare-demo-matmul --tiles 20)
 
 start_daemon() { # [LINE...]
