@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The Slurm plugins in a live cluster; a stand-in answers in gpushared's place.
+unset GPUSHARE_CACHE # of make check's; steps inherit it, and here they are to have no variable of gpushare's
 . "${srcdir:-.}/testsuite/e2e/lib.sh"
 need_cluster
 [ -x "$STANDIN" ] || skip_all "$STANDIN was not built (make check builds it)"
