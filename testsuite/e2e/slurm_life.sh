@@ -65,7 +65,7 @@ check "each of them was registered and taken back" test "$(steps_of "$job")" = 2
 
 # --- suspension ---
 
-high=$(submit -p high --gres=gpushare:60 --wrap "$TRIAD --passes 15000")
+high=$(submit -p high --gres=gpushare:60 --wrap "$TRIAD --passes 40000")
 check "a job's kernel is on the GPU" on_gpu "$high"
 low=$(submit -p low --gres=gpushare:30 --wrap "gpushare-demo-matmul --tiles 14")
 check "a job below it in priority waits for it" until_true 20 holds "$low" batch waiting_ms '> 100'
@@ -104,7 +104,7 @@ check "and nothing is left" left_nothing
 
 # --- two partitions, two priorities ---
 
-low=$(submit -p low --gres=gpushare:40 --wrap "$TRIAD --passes 15000")
+low=$(submit -p low --gres=gpushare:40 --wrap "$TRIAD --passes 40000")
 on_gpu "$low"
 high=$(submit -p high --gres=gpushare:40 --wrap "$TRIAD --passes 5000")
 check "a low and a high job on one GPU complete (high)" reaches "$high" COMPLETED 120

@@ -196,7 +196,12 @@ void shim_kernel_add(const void *module, int library, const void *handle, const 
 		k->param_size = d->param_size;
 		k->ctl_offset = d->ctl_offset;
 		k->whole_warps = d->whole_warps;
-		if (d->form == PTX_FORM_PERSISTENT)
+		/*
+		 * Warps that leave a loop of barriers: the twins of two such kernels
+		 * hung on an H200 (testsuite/ptx/kernels/blocks.cu, warps_return*),
+		 * though not on the emulated device.
+		 */
+		if (d->form == PTX_FORM_PERSISTENT && !(d->sync_aware && d->whole_warps))
 			k->twin = twin_of(module, library, name);
 		if (d->form == PTX_FORM_PERSISTENT && !k->twin)
 			k->form = PTX_FORM_AS_IS;
