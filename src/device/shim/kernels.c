@@ -203,6 +203,8 @@ void shim_kernel_add(const void *module, int library, const void *handle, const 
 		 */
 		if (d->form == PTX_FORM_PERSISTENT && !(d->sync_aware && d->whole_warps))
 			k->twin = twin_of(module, library, name);
+		else if (d->form == PTX_FORM_PERSISTENT)
+			k->reason = PTX_REASON_BARRIER_AFTER_EXIT;
 		if (d->form == PTX_FORM_PERSISTENT && !k->twin)
 			k->form = PTX_FORM_AS_IS;
 	}
