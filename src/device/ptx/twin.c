@@ -6,8 +6,7 @@
  * Across the body one register lives: %__gpushare_left, the block-tasks left
  * of the claim in bits 0 to 29, whether the claim ends in another row than it
  * began in bit 30, and the slot that holds the claim in bit 31; and x, if the body
- * reads the index at all: it is one addition away from the next (on a triad
- * working it out from the slot each time costs 5 % of a block-task).
+ * reads the index at all: it is one addition away from the next.
  * The rest is in shared memory, 112 bytes at __gpushare_slot:
  *    0, 16  two slots { x, y, z of the first block-task, number of block-tasks as in left }
  *   32, 36  the original grid's %nctaid.x and .y

@@ -48,7 +48,7 @@ static CUresult launch_original(const struct shim_request *r)
 				    r->extra);
 }
 
-/* Asking the driver costs a launch 0.3 us, and most programs never capture. */
+/* The driver is asked only if there can be a capture: most programs have none. */
 static int capturing(CUstream stream)
 {
 	CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
@@ -62,7 +62,7 @@ static _Atomic uint64_t launched;
 
 /*
  * Launches that are over sooner than they could be told of ride along without
- * marks, stub and reap, which cost 2 us of host time each: between two launches
+ * marks, stub and reap, which cost 1.3 to 1.9 us of host time each (H200): between two launches
  * with a stub, so many and so much predicted time of them.
  */
 #define RIDERS_MAX 31

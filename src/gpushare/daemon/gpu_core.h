@@ -73,8 +73,7 @@ int gs_turn_drain(struct gs_gpu *gpu, uint64_t now);
  * the GPU (a wake-up, a launch) takes about overlap_ns, which may pass while
  * the last block-tasks end.  Not sooner: the driver would switch to it at once,
  * in the middle of the block-tasks, and back to them and again to it (measured
- * on an H200: evictions of 100 us block-tasks took 880 us, and nine programs
- * under frs lost 10 % of the GPU).
+ * on an H200: evictions of 100 us block-tasks took 880 us).
  */
 int gs_turn_overlap(struct gs_gpu *gpu, uint64_t now);
 
