@@ -64,6 +64,7 @@ template <class T> static T *device(size_t n)
 
 	OK(cudaMalloc((void **)&p, n * sizeof(T)));
 	OK(cudaMemset(p, 0, n * sizeof(T)));
+	OK(cudaDeviceSynchronize()); /* a stream that does not block on the default one must find it cleared */
 	return p;
 }
 
@@ -73,6 +74,7 @@ template <class T> static T *device(const std::vector<T> &v)
 
 	OK(cudaMalloc((void **)&p, v.size() * sizeof(T)));
 	OK(cudaMemcpy(p, v.data(), v.size() * sizeof(T), cudaMemcpyHostToDevice));
+	OK(cudaDeviceSynchronize()); /* the copy returns once the source is taken */
 	return p;
 }
 
