@@ -210,6 +210,35 @@ static void the_unpacked_size_is_bounded(void **state)
 	}
 }
 
+/* A block whose match copies from nowhere: what it makes would be what the memory held before. */
+static void a_match_of_offset_zero_is_corrupt(void **state)
+{
+	/* 14 and 0xf + 0x23 = 50 literals, between them a match of 4 + 4 at `offset`, no match behind */
+	uint8_t block[72] = { 0xe4 };
+	struct gs_fatbin_entry e = { .packing = GS_PACKING_LZ4, .size = 72 };
+	uint8_t head[64];
+	size_t len;
+
+	(void)state;
+	memset(block + 1, '.', sizeof(block) - 1);
+	block[16] = 0;
+	block[17] = 0xf0;
+	block[18] = 35;
+	e.payload.data = block;
+	e.payload.len = 69;
+	for (unsigned int offset = 0; offset < 256; offset++) {
+		uint8_t *whole;
+		int good = offset >= 1 && offset <= 14;
+
+		block[15] = (uint8_t)offset;
+		whole = gs_fatbin_unpack(&e, &len, NULL);
+		assert_int_equal(whole != NULL, good);
+		assert_int_equal(gs_fatbin_peek(&e, head, sizeof(head), NULL) == 0, good);
+		assert_int_equal(gs_fatbin_peek(&e, head, 14, NULL), 0); /* before the match */
+		free(whole);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -219,6 +248,7 @@ int main(void)
 		cmocka_unit_test(flipped_bits_do_no_harm),
 		cmocka_unit_test(broken_host_files_do_no_harm),
 		cmocka_unit_test(the_unpacked_size_is_bounded),
+		cmocka_unit_test(a_match_of_offset_zero_is_corrupt),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -39,16 +39,72 @@ static int check_size(const struct gs_fatbin_entry *e, struct gs_error *err)
 	return 0;
 }
 
+/* A length's further bytes: 255 means that another follows.  0 if they end too early. */
+static int lz4_length(const uint8_t *p, size_t len, size_t *at, size_t *n)
+{
+	uint8_t more = 255;
+
+	while (more == 255) {
+		if (*at == len)
+			return 0;
+		more = p[(*at)++];
+		*n += more;
+	}
+	return 1;
+}
+
+/*
+ * Do the matches that make the first `want` bytes point at bytes before them?
+ * Offset 0 is "an invalid value, denoting a corrupted block" (LZ4 block format,
+ * Match copy operation), but the library copies what the buffer held before.
+ */
+static int lz4_sound(const uint8_t *p, size_t len, size_t want)
+{
+	size_t at = 0, made = 0;
+
+	while (at < len && made < want) {
+		uint8_t token = p[at++];
+		size_t literals = token >> 4, match = token & 15, offset;
+
+		if (literals == 15 && !lz4_length(p, len, &at, &literals))
+			return 0;
+		if (literals >= len - at) /* the last sequence has no match */
+			return literals == len - at;
+		at += literals;
+		made += literals;
+		if (made >= want)
+			break;
+		if (len - at < 2)
+			return 0;
+		offset = get16(p + at);
+		at += 2;
+		if (!offset || offset > made || (match == 15 && !lz4_length(p, len, &at, &match)))
+			return 0;
+		made += match + 4;
+	}
+	return 1;
+}
+
+/* A block's bytes, the first `want` only if that is not all; 0 if it is corrupt. */
+static size_t lz4(const struct gs_fatbin_entry *e, uint8_t *buf, size_t want)
+{
+	const char *packed = (const char *)e->payload.data;
+	int n, len = (int)e->payload.len;
+
+	if (!lz4_sound(e->payload.data, e->payload.len, want))
+		return 0;
+	n = want == e->size ? LZ4_decompress_safe(packed, (char *)buf, len, (int)want) :
+			      LZ4_decompress_safe_partial(packed, (char *)buf, len, (int)want, (int)want);
+	return n < 0 ? 0 : (size_t)n;
+}
+
 static int unpack_into(const struct gs_fatbin_entry *e, uint8_t *buf, struct gs_error *err)
 {
 	size_t got;
-	int n;
 
 	switch (e->packing) {
 	case GS_PACKING_LZ4:
-		n = LZ4_decompress_safe((const char *)e->payload.data, (char *)buf,
-					(int)e->payload.len, (int)e->size);
-		got = n < 0 ? 0 : (size_t)n;
+		got = lz4(e, buf, (size_t)e->size);
 		break;
 	case GS_PACKING_ZSTD:
 		got = ZSTD_decompress(buf, (size_t)e->size, e->payload.data, e->payload.len);
@@ -111,15 +167,12 @@ static size_t peek_zstd(const struct gs_fatbin_entry *e, uint8_t *buf, size_t wa
 int gs_fatbin_peek(const struct gs_fatbin_entry *e, uint8_t *buf, size_t want, struct gs_error *err)
 {
 	size_t got = 0;
-	int n;
 
 	if (check_size(e, err) < 0)
 		return -1;
 	switch (e->packing) {
 	case GS_PACKING_LZ4:
-		n = LZ4_decompress_safe_partial((const char *)e->payload.data, (char *)buf,
-						(int)e->payload.len, (int)want, (int)want);
-		got = n < 0 ? 0 : (size_t)n;
+		got = e->size < want ? 0 : lz4(e, buf, want);
 		break;
 	case GS_PACKING_ZSTD:
 		got = peek_zstd(e, buf, want);
