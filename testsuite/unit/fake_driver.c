@@ -62,7 +62,7 @@ void fake_driver_break(CUresult rc)
 CUcontext fake_driver_renew(void)
 {
 	broken = CUDA_SUCCESS;
-	return (CUcontext)(current += 0x10);
+	return (CUcontext)(atomic_fetch_add(&current, 0x10) + 0x10);
 }
 
 const void *fake_driver_params(void)

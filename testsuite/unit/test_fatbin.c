@@ -311,7 +311,7 @@ static void images_in_memory_are_told_apart(void **state)
 		const void *data, *more;
 	} wrapper = { 0x466243B1, 1, NULL, NULL };
 	static const char *const text[] = { ".version 7.0\n", "\n\t // x\n", "/* x */" };
-	static const char *const other[] = { "", "/", "   ", "x", "\x50", "\x7f" "ELF", "BC" };
+	static const char *const other[] = { "", "/", "   ", "x", "\x50", "\177ELF", "BC" };
 	struct gs_bytes b = fatbin_file("zstd.fatbin"), out;
 	uint8_t huge[16];
 	int is_linked;
