@@ -21,6 +21,7 @@ static unsigned char params[4096];
 static unsigned int grid;
 static _Atomic uintptr_t current = (uintptr_t)FAKE_CONTEXT;
 static _Atomic int broken; /* CUresult */
+static void (*_Atomic inside)(const char *call, CUstream stream);
 
 static CUresult called(const char *name)
 {
@@ -36,6 +37,20 @@ static CUresult called(const char *name)
 	}
 	pthread_mutex_unlock(&lock);
 	return rc;
+}
+
+static CUresult called_in(const char *name, CUstream stream)
+{
+	void (*hook)(const char *call, CUstream stream) = inside;
+
+	if (hook)
+		hook(name, stream);
+	return called(name);
+}
+
+void fake_driver_inside(void (*hook)(const char *call, CUstream stream))
+{
+	inside = hook;
 }
 
 void fake_driver_calls(char *text, size_t size)
@@ -156,8 +171,7 @@ static CUresult fake_stream(CUstream *stream, unsigned int flags, int priority)
 
 static CUresult fake_stream_flags(CUstream stream, unsigned int *flags)
 {
-	(void)stream;
-	*flags = CU_STREAM_NON_BLOCKING;
+	*flags = stream == FAKE_BLOCKING ? CU_STREAM_DEFAULT : CU_STREAM_NON_BLOCKING;
 	return CUDA_SUCCESS;
 }
 
@@ -212,7 +226,7 @@ static CUresult fake_write(CUstream stream, CUdeviceptr at, cuuint32_t value, un
 	__atomic_store_n((uint32_t *)(uintptr_t)at, value, __ATOMIC_SEQ_CST);
 	snprintf(name, sizeof(name), "write%s%u", (uintptr_t)stream == 0x10 ? "-control-" :
 		 (uintptr_t)stream == 0x20 ? "-relaunch-" : "-", value);
-	return called(name);
+	return called_in(name, stream);
 }
 
 static CUresult fake_batch(CUstream stream, unsigned int n, CUstreamBatchMemOpParams *op,
@@ -233,13 +247,13 @@ static CUresult fake_batch(CUstream stream, unsigned int n, CUstreamBatchMemOpPa
 		snprintf(name, sizeof(name), "write-control-%u", op[i].writeValue.value);
 		called(name);
 	}
-	return (uintptr_t)stream == 0x10 ? CUDA_SUCCESS : called("batch");
+	return (uintptr_t)stream == 0x10 ? CUDA_SUCCESS : called_in("batch", stream);
 }
 
 static CUresult fake_wait(CUstream stream, CUdeviceptr at, cuuint32_t value, unsigned int flags)
 {
-	(void)stream, (void)at, (void)value, (void)flags;
-	return called("wait");
+	(void)at, (void)value, (void)flags;
+	return called_in("wait", stream);
 }
 
 static CUresult fake_launch(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz,
@@ -252,8 +266,8 @@ static CUresult fake_launch(CUfunction f, unsigned int gx, unsigned int gy, unsi
 	if (extra)
 		memcpy(params, extra[1], *(size_t *)extra[3]);
 	if (f == FAKE_TWIN)
-		return called((uintptr_t)stream == 0x20 ? "relaunch-twin" : "launch-twin");
-	return called("launch-original");
+		return called_in((uintptr_t)stream == 0x20 ? "relaunch-twin" : "launch-twin", stream);
+	return called_in("launch-original", stream);
 }
 
 static CUresult fake_ok(void)

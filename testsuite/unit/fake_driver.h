@@ -17,6 +17,8 @@
 #define FAKE_ORIGINAL ((CUfunction)0x1000)
 #define FAKE_TWIN ((CUfunction)0x2000)
 #define FAKE_MACHINE_CODE ((CUfunction)0x3000)
+/* A created stream that synchronises with the legacy default stream; every other one does not. */
+#define FAKE_BLOCKING ((CUstream)0x8000)
 #define FAKE_SMS 4
 #define FAKE_BLOCKS_PER_SM 2
 
@@ -32,6 +34,9 @@ unsigned int fake_driver_grid(void);
 
 /* The next call of that kind fails once with rc. */
 void fake_driver_fail(const char *call, CUresult rc);
+
+/* Called by the caller's thread inside each call that is recorded, before it is; NULL: no more. */
+void fake_driver_inside(void (*hook)(const char *call, CUstream stream));
 
 /* As after a fault: whatever is asked of the current context gives rc from now on. */
 void fake_driver_break(CUresult rc);

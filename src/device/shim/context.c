@@ -11,6 +11,7 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct shim_context *contexts; /* under lock; records are never freed */
+static __thread struct shim_context *last; /* that this thread has launched in */
 
 #define TRY(call) \
 	do { \
@@ -86,7 +87,6 @@ static struct shim_context *find(CUcontext ctx)
 
 struct shim_context *shim_context_current(struct shim_session *s)
 {
-	static __thread struct shim_context *last;
 	struct shim_context *c;
 	CUcontext ctx = NULL;
 
@@ -130,4 +130,11 @@ void shim_context_destroyed(CUcontext ctx)
 		if (c->gone && (!ctx || c->ctx == ctx) && !c->fault)
 			c->fault = CUDA_ERROR_CONTEXT_IS_DESTROYED;
 	pthread_mutex_unlock(&lock);
+}
+
+void shim_context_forked(void)
+{
+	pthread_mutex_init(&lock, NULL);
+	contexts = NULL;
+	last = NULL;
 }

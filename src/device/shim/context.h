@@ -46,5 +46,7 @@ struct shim_context *shim_context_current(struct shim_session *s);
 void shim_context_gone(CUcontext ctx);
 /* It has been destroyed: the same argument.  What was launched in it is over. */
 void shim_context_destroyed(CUcontext ctx);
+/* In a forked child: the parent's contexts, and the page in them, are not its own. */
+void shim_context_forked(void);
 
 #endif

@@ -119,3 +119,14 @@ void shim_gate_leave(int only_legacy)
 {
 	atomic_fetch_sub(&gate[only_legacy], 1);
 }
+
+void shim_hold_forked(void)
+{
+	pthread_mutex_init(&lock, NULL);
+	for (int i = 0; i < STREAMS_MAX; i++)
+		holding[i].kernels = 0;
+	for (int i = 0; i < 2; i++) {
+		atomic_store(&held[i], 0);
+		atomic_store(&gate[i], 0);
+	}
+}

@@ -9,7 +9,6 @@
  * Anything else goes out as it is, between two marks that the GPU writes.
  */
 #define _GNU_SOURCE
-#include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +17,7 @@
 #include "common/clock.h"
 #include "device/shim/fault.h"
 #include "device/shim/force.h"
+#include "device/shim/order.h"
 #include "device/shim/request.h"
 #include "device/shim/wraps.h"
 
@@ -217,14 +217,6 @@ static CUresult enqueue_evictable(struct shim_launch *l, const struct shim_reque
 }
 
 /*
- * The operations of one launch, with those of no other launch between them:
- * a kernel held between the mark that says "started" and the kernel behind it
- * (in this stream, or in one that it synchronises with) would keep off the
- * GPU what the daemon believes to be on it, and waits for.
- */
-static pthread_mutex_t enqueuing = PTHREAD_MUTEX_INITIALIZER;
-
-/*
  * A kernel that cannot be evicted is preempted by not launching the next one,
  * so only so much may queue up; the GPU is kept busy meanwhile.
  */
@@ -264,6 +256,29 @@ static CUresult enqueue_as_is(struct shim_launch *l, const struct shim_request *
 		r->stream, shim_launch_stub(l, offsetof(struct gs_stub, kstate)), GS_K_DONE, 0);
 }
 
+/* What one launch enqueues, with nothing of another's held kernel in between (order.h). */
+static CUresult enqueue(struct shim_launch *l, const struct shim_request *r)
+{
+	struct shim_passage p;
+	CUresult rc;
+
+	shim_order_enter(&p, l->ctx, r->stream, l->evictable, l->legacy);
+	rc = l->evictable ? enqueue_evictable(l, r) : enqueue_as_is(l, r);
+	shim_order_leave(&p);
+	return rc;
+}
+
+static CUresult ride(const struct shim_context *c, const struct shim_request *r)
+{
+	struct shim_passage p;
+	CUresult rc;
+
+	shim_order_enter(&p, c, r->stream, 0, 0);
+	rc = launch_original(r);
+	shim_order_leave(&p);
+	return rc;
+}
+
 static CUresult launch(const struct shim_request *r)
 {
 	struct shim_session *s = shim_session();
@@ -278,18 +293,17 @@ static CUresult launch(const struct shim_request *r)
 	k = shim_kernel_find(r->graph ? (const void *)r->graph : (const void *)r->f);
 	if (k && !k->launches && !r->graph && !s->alone)
 		shim_kernel_recall(s, k, gs_stub_shape(r->block[0], r->block[1], r->block[2]));
-	if (!c || !k || c->fault || rides(s, k, r))
+	if (!c || !k || c->fault)
 		return launch_original(r);
+	if (rides(s, k, r))
+		return ride(c, r);
 	l = shim_launch_take(s);
 	prepare(s, l, c, k, r);
 	if (!l->evictable)
 		bound_queue(s, l);
 	rc = wait_for_turn(s, l->stub);
-	if (rc == CUDA_SUCCESS) {
-		pthread_mutex_lock(&enqueuing);
-		rc = l->evictable ? enqueue_evictable(l, r) : enqueue_as_is(l, r);
-		pthread_mutex_unlock(&enqueuing);
-	}
+	if (rc == CUDA_SUCCESS)
+		rc = enqueue(l, r);
 	if (rc != CUDA_SUCCESS) {
 		shim_fault_seen(c, rc);
 		if (l->evictable)

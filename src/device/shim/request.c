@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "device/shim/force.h"
+#include "device/shim/order.h"
 #include "device/shim/wraps.h"
 
 /*
@@ -36,17 +37,6 @@ int shim_request_is_short(const struct shim_session *s, const struct shim_kernel
 	if (s->alone)
 		return ps && ps < SHORT_PS && !shim_force_counts(s);
 	return ps && ps < (gs_page_load(s->page->contended) ? SHORT_PS : SHORT_ALONE_PS);
-}
-
-/* Does the stream synchronise with the legacy default stream? */
-static int is_legacy(CUstream stream)
-{
-	unsigned int flags = 0;
-
-	if (stream == NULL || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD)
-		return 1;
-	return REAL(cuStreamGetFlags)(stream, &flags) != CUDA_SUCCESS ||
-	       !(flags & CU_STREAM_NON_BLOCKING);
 }
 
 /* Workers of the twin: as many blocks as the GPU holds at once. */
@@ -173,7 +163,7 @@ int shim_request_evictable(struct shim_session *s, struct shim_launch *l, const 
 	l->workers = workers_of(k, r, l->ctx);
 	if (l->workers == 0 || l->nt <= l->workers || l->nt >> 62 || pack_params(l, r) < 0)
 		return 0;
-	l->legacy = (uint8_t)is_legacy(r->stream);
+	l->legacy = (uint8_t)shim_stream_is_legacy(r->stream);
 	l->stream = r->stream;
 	if (!shim_hold_begin(l->stream, l->legacy))
 		return 0;

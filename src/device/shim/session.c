@@ -12,6 +12,7 @@
 #include "device/shim/agent.h"
 #include "device/shim/force.h"
 #include "device/shim/memory.h"
+#include "device/shim/order.h"
 #include "device/shim/pool.h"
 #include "device/shim/shim.h"
 #include "device/shim/summary.h"
@@ -46,6 +47,9 @@ static void forget_in_child(void)
 	atomic_store(&current, NULL);
 	atomic_store(&unmanaged, 0);
 	pthread_mutex_init(&making, NULL);
+	shim_context_forked();
+	shim_hold_forked();
+	shim_order_forked();
 }
 
 static void stop_at_exit(void)

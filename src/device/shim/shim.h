@@ -74,4 +74,7 @@ void shim_hold_end(CUstream stream, int legacy);
 void shim_gate_enter(int only_legacy);
 void shim_gate_leave(int only_legacy);
 
+/* In a forked child, which has none of its parent's kernels: nothing is held, nobody is in a call. */
+void shim_hold_forked(void);
+
 #endif

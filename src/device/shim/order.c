@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Launches in passage, in the order in which they came; see order.h. */
+#define _GNU_SOURCE
+#include "device/shim/order.h"
+
+#include <pthread.h>
+
+#include "device/shim/wraps.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t left = PTHREAD_COND_INITIALIZER;
+static struct shim_passage *first, **end = &first; /* under lock */
+static unsigned int waiting;                       /* under lock */
+
+/*
+ * Has a kernel been held in a legacy default stream yet?  Only such a one must
+ * know whether other launches' streams synchronise with it, which is a
+ * question to the driver for each of them.
+ */
+static _Atomic int default_holds;
+
+int shim_stream_is_legacy(CUstream stream)
+{
+	unsigned int flags = 0;
+
+	if (stream == NULL || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD)
+		return 1;
+	return REAL(cuStreamGetFlags)(stream, &flags) != CUDA_SUCCESS ||
+	       !(flags & CU_STREAM_NON_BLOCKING);
+}
+
+static int is_default(CUstream stream)
+{
+	return stream == NULL || stream == CU_STREAM_LEGACY;
+}
+
+/* Do the two streams order their work? */
+static int ordered(const struct shim_passage *a, const struct shim_passage *b)
+{
+	if (a->ctx != b->ctx)
+		return 0;
+	/* The per-thread default streams of two threads are two streams. */
+	if (a->stream == b->stream)
+		return a->stream != CU_STREAM_PER_THREAD;
+	return (a->lane == SHIM_LANE_DEFAULT && b->lane != SHIM_LANE_OWN) ||
+	       (b->lane == SHIM_LANE_DEFAULT && a->lane != SHIM_LANE_OWN);
+}
+
+static int in_the_way(const struct shim_passage *p)
+{
+	for (const struct shim_passage *at = first; at != p; at = at->next)
+		if ((at->holds || p->holds) && ordered(at, p))
+			return 1;
+	return 0;
+}
+
+void shim_order_enter(struct shim_passage *p, const struct shim_context *ctx, CUstream stream,
+		      int holds, int legacy)
+{
+	p->ctx = ctx;
+	p->stream = stream;
+	p->holds = holds;
+	p->next = NULL;
+	if (holds && is_default(stream))
+		default_holds = 1;
+	/* Until then, unknown is taken for blocking: at worst one launch waits once for a stream that it need not. */
+	if (!holds && !is_default(stream))
+		legacy = !default_holds || shim_stream_is_legacy(stream);
+	p->lane = is_default(stream) ? SHIM_LANE_DEFAULT : legacy ? SHIM_LANE_BLOCKING : SHIM_LANE_OWN;
+	pthread_mutex_lock(&lock);
+	*end = p;
+	end = &p->next;
+	while (in_the_way(p)) {
+		waiting++;
+		pthread_cond_wait(&left, &lock);
+		waiting--;
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+void shim_order_leave(struct shim_passage *p)
+{
+	struct shim_passage **at = &first;
+
+	pthread_mutex_lock(&lock);
+	while (*at != p)
+		at = &(*at)->next;
+	*at = p->next;
+	if (end == &p->next)
+		end = at;
+	if (waiting)
+		pthread_cond_broadcast(&left);
+	pthread_mutex_unlock(&lock);
+}
+
+void shim_order_forked(void)
+{
+	pthread_mutex_init(&lock, NULL);
+	pthread_cond_init(&left, NULL);
+	first = NULL;
+	end = &first;
+	waiting = 0;
+}

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Several threads' launches (order.h): what one enqueues stays together where
+ * it must, and nobody waits for a thread that is inside the driver with another
+ * stream.  The second thread begins while the first is inside a driver call.
+ */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "common/clock.h"
+#include "device/shim/pool.h"
+#include "fake_driver.h"
+
+static const char ptx[] =
+	".version 7.0\n.target sm_75\n.address_size 64\n"
+	".visible .entry k(.param .u64 p, .param .u32 n)\n{\n"
+	"\t.reg .b32 %r<4>;\n\t.reg .b64 %rd<4>;\n"
+	"\tld.param.u64 %rd1, [p];\n\tmov.u32 %r1, %ctaid.x;\n"
+	"\tmul.wide.u32 %rd2, %r1, 4;\n\tadd.s64 %rd3, %rd1, %rd2;\n"
+	"\tst.global.u32 [%rd3], %r1;\n\tret;\n}\n";
+
+#define STREAM ((CUstream)0x7000)
+#define OTHER ((CUstream)0x7100)
+#define LONG_GRID 1000
+/* So long a launch is watched that must not get through, and one that must. */
+#define WATCH_NS (50 * GS_NS_PER_MS)
+#define LIMIT_NS (5 * GS_NS_PER_S)
+
+static struct gs_page *page;
+static CUfunction kernel;
+
+#define EVENTUALLY(condition) \
+	do { \
+		uint64_t until_ = gs_clock_ns() + 5 * GS_NS_PER_S; \
+		while (!(condition)) { \
+			assert_true(gs_clock_ns() < until_); \
+			usleep(200); \
+		} \
+	} while (0)
+
+/* The second thread's launch, begun inside the first thread's call `at`. */
+static struct {
+	const char *at;
+	CUfunction f;
+	CUstream stream;
+	uint64_t watch_ns;
+	pthread_t thread;
+	_Atomic int begun, through;
+	int through_inside; /* it got through before that call ended */
+	CUresult rc;
+} second;
+
+/* Each call goes down as "NAME@STREAM". */
+static char seen[1024];
+static pthread_spinlock_t seen_lock;
+
+static CUresult launch(CUfunction f, CUstream stream)
+{
+	static CUdeviceptr p = 0x1122334455667788;
+	static uint32_t n = 0x99aabbcc;
+	void *args[] = { &p, &n };
+
+	return cuLaunchKernel(f, LONG_GRID, 1, 1, 32, 1, 1, 0, stream, args, NULL);
+}
+
+static void *launch_second(void *unused)
+{
+	second.rc = launch(second.f, second.stream);
+	second.through = 1;
+	return unused;
+}
+
+static void begin_second(void)
+{
+	uint64_t until = gs_clock_ns() + second.watch_ns;
+
+	pthread_create(&second.thread, NULL, launch_second, NULL);
+	while (!second.through && gs_clock_ns() < until)
+		usleep(200);
+	second.through_inside = second.through;
+}
+
+static void hook(const char *call, CUstream stream)
+{
+	char text[64];
+
+	if (second.at && strcmp(call, second.at) == 0 && !atomic_exchange(&second.begun, 1))
+		begin_second();
+	snprintf(text, sizeof(text), "%s%s@%lx", seen[0] ? " " : "", call, (unsigned long)(uintptr_t)stream);
+	pthread_spin_lock(&seen_lock);
+	strncat(seen, text, sizeof(seen) - strlen(seen) - 1);
+	pthread_spin_unlock(&seen_lock);
+}
+
+static int all_prepared(void)
+{
+	for (uint32_t i = 0; i < GS_PAGE_STUBS; i++)
+		if (gs_page_load(page->stub[i].kstate) != GS_K_PREP || shim_launch_at(i)->owner != SHIM_FREE)
+			return 0;
+	return 1;
+}
+
+static void finish_all(void)
+{
+	for (uint32_t i = 0; i < GS_PAGE_STUBS; i++)
+		gs_stub_move(&page->stub[i], GS_K_RUNNING, GS_K_DONE);
+}
+
+/* f in `stream`, and the second launch begun inside its call `at`; 1 if that got through meanwhile, within watch_ns. */
+static int two(uint64_t watch_ns, CUfunction f, CUstream stream, const char *at, CUfunction f2, CUstream stream2)
+{
+	memset(&second, 0, sizeof(second));
+	second.at = at;
+	second.f = f2;
+	second.stream = stream2;
+	second.watch_ns = watch_ns;
+	seen[0] = 0;
+	fake_driver_inside(hook);
+	assert_int_equal(launch(f, stream), CUDA_SUCCESS);
+	assert_true(second.begun);
+	pthread_join(second.thread, NULL);
+	fake_driver_inside(NULL);
+	assert_int_equal(second.rc, CUDA_SUCCESS);
+	finish_all();
+	EVENTUALLY(all_prepared());
+	return second.through_inside;
+}
+
+/* The second waits for the first; it does not. */
+#define apart(...) (!two(WATCH_NS, __VA_ARGS__))
+#define mixed(...) two(LIMIT_NS, __VA_ARGS__)
+
+static int setup(void **unused)
+{
+	CUmodule module;
+
+	(void)unused;
+	pthread_spin_init(&seen_lock, PTHREAD_PROCESS_PRIVATE);
+	fake_driver_install();
+	setenv("GPUSHARE_SOCKET", "/nonexistent/gpushared.sock", 1);
+	assert_int_equal(cuModuleLoadData(&module, ptx), CUDA_SUCCESS);
+	assert_int_equal(cuModuleGetFunction(&kernel, module, "k"), CUDA_SUCCESS);
+	page = shim_session()->page;
+	EVENTUALLY(gs_page_load(page->turn) == 1);
+	assert_int_equal(launch(FAKE_MACHINE_CODE, STREAM), CUDA_SUCCESS);
+	EVENTUALLY(all_prepared());
+	shim_session()->absent = GS_ABSENT_WAIT;
+	return 0;
+}
+
+static void test_held_kernel_comes_not_between_the_marks(void **unused)
+{
+	(void)unused;
+	assert_true(apart(FAKE_MACHINE_CODE, STREAM, "launch-original", kernel, STREAM));
+	assert_string_equal(seen, "write-1@7000 launch-original@7000 write-5@7000 "
+				  "batch@7000 launch-twin@7000 wait@7000");
+}
+
+static void test_nothing_comes_between_a_twin_and_its_wait(void **unused)
+{
+	(void)unused;
+	assert_true(apart(kernel, STREAM, "wait", FAKE_MACHINE_CODE, STREAM));
+	assert_non_null(strstr(seen, "launch-twin@7000 wait@7000 write-1@7000 launch-original@7000 write-5@7000"));
+	assert_true(apart(kernel, STREAM, "launch-twin", kernel, STREAM));
+	assert_non_null(strstr(seen, "launch-twin@7000 wait@7000"));
+	assert_non_null(strstr(strstr(seen, "wait@7000"), "launch-twin@7000 wait@7000"));
+}
+
+/* Nor does a kernel that is too short for marks of its own. */
+static void test_a_rider_comes_not_between_them_either(void **unused)
+{
+	struct shim_kernel *k = shim_kernel_find(FAKE_MACHINE_CODE);
+
+	(void)unused;
+	k->tpt_ps = 1000;
+	k->launches = 0;
+	assert_true(apart(kernel, STREAM, "wait", FAKE_MACHINE_CODE, STREAM));
+	k->tpt_ps = 0;
+	assert_non_null(strstr(seen, "launch-twin@7000 wait@7000 launch-original@7000"));
+	assert_null(strstr(seen, "write-1"));
+}
+
+static void test_the_legacy_default_stream_orders_blocking_ones(void **unused)
+{
+	(void)unused;
+	assert_true(apart(kernel, NULL, "wait", FAKE_MACHINE_CODE, FAKE_BLOCKING));
+	assert_true(apart(FAKE_MACHINE_CODE, FAKE_BLOCKING, "launch-original", kernel, NULL));
+	assert_true(apart(kernel, FAKE_BLOCKING, "wait", FAKE_MACHINE_CODE, CU_STREAM_LEGACY));
+	assert_true(apart(kernel, CU_STREAM_LEGACY, "wait", kernel, CU_STREAM_PER_THREAD));
+}
+
+/* A lock over the driver's calls would keep these out until the first thread is through. */
+static void test_other_streams_do_not_wait(void **unused)
+{
+	static const char *const call[] = { "launch-twin", "wait" };
+
+	(void)unused;
+	for (size_t i = 0; i < 2; i++) {
+		assert_true(mixed(kernel, STREAM, call[i], kernel, OTHER));
+		assert_true(mixed(kernel, STREAM, call[i], FAKE_MACHINE_CODE, OTHER));
+		assert_true(mixed(kernel, STREAM, call[i], FAKE_MACHINE_CODE, NULL));
+		assert_true(mixed(kernel, NULL, call[i], FAKE_MACHINE_CODE, OTHER));
+		assert_true(mixed(kernel, CU_STREAM_PER_THREAD, call[i], kernel, CU_STREAM_PER_THREAD));
+	}
+	assert_true(mixed(FAKE_MACHINE_CODE, STREAM, "launch-original", kernel, OTHER));
+	assert_true(mixed(FAKE_MACHINE_CODE, STREAM, "launch-original", kernel, NULL));
+	/* What holds nothing may mix. */
+	assert_true(mixed(FAKE_MACHINE_CODE, STREAM, "launch-original", FAKE_MACHINE_CODE, STREAM));
+}
+
+static void fork_inside(const char *call, CUstream stream)
+{
+	int status;
+	pid_t child;
+
+	(void)stream;
+	if (strcmp(call, "launch-twin") != 0)
+		return;
+	fake_driver_inside(NULL);
+	child = fork();
+	if (child == 0) {
+		alarm(10);
+		_exit(launch(FAKE_MACHINE_CODE, STREAM) != CUDA_SUCCESS || cuMemFree_v2(0) != CUDA_SUCCESS);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
+/* The parent's thread does not go on in a child, nor does what it holds. */
+static void test_a_forked_child_waits_for_nobody(void **unused)
+{
+	(void)unused;
+	fake_driver_inside(fork_inside);
+	assert_int_equal(launch(kernel, STREAM), CUDA_SUCCESS);
+	finish_all();
+	EVENTUALLY(all_prepared());
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_held_kernel_comes_not_between_the_marks),
+		cmocka_unit_test(test_nothing_comes_between_a_twin_and_its_wait),
+		cmocka_unit_test(test_a_rider_comes_not_between_them_either),
+		cmocka_unit_test(test_the_legacy_default_stream_orders_blocking_ones),
+		cmocka_unit_test(test_other_streams_do_not_wait),
+		cmocka_unit_test(test_a_forked_child_waits_for_nobody),
+	};
+
+	return cmocka_run_group_tests(tests, setup, NULL);
+}
