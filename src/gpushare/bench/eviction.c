@@ -2,8 +2,8 @@
 /*
  * gpushare-bench eviction: from gpushared's order to leave to its seeing the
  * client gone, for several lengths of block-tasks, as gpushared's own trace has
- * it.  A short kernel of high priority evicts a long one of low priority,
- * again and again.
+ * it, and where the time goes (stages.h).  A short kernel of high priority evicts
+ * a long one of low priority, again and again.
  */
 #define _GNU_SOURCE
 #include <stdlib.h>
@@ -12,11 +12,10 @@
 #include "common/clock.h"
 #include "common/units.h"
 #include "gpushare/bench/bench.h"
-#include "gpushare/bench/measure.h"
-#include "gpushare/metrics/metrics.h"
+#include "gpushare/bench/stages.h"
 
 #define TASKS_MAX 16
-#define START_NS (30 * GS_NS_PER_MS)
+#define ROUNDS_MORE 3
 #define RUN_S 500
 #define LONG_WAVES_MIN 64
 
@@ -33,57 +32,74 @@ struct eviction {
 };
 
 struct figures {
-	uint64_t wave_ns;
-	long count;
-	double p50, p90, p99;
+	uint64_t wave_ns, clock_error_ns;
+	struct bench_spread whole, stage[BENCH_STAGES];
 };
 
-/* The long one until the short one has come `count` times. */
-static int provoke(struct eviction *e, struct bench_crew *crew, struct gs_error *err)
+/* The long one once, and the short one into it, again and again. */
+static int round_of(struct eviction *e, struct bench_crew *crew, uint64_t alone_ns,
+		    struct bench_stages *stages, struct gs_error *err)
 {
 	struct bench_slot *l = &crew->page->slot[LONG], *s = &crew->page->slot[SHORT];
-	uint64_t waves = bench_waves(&e->yard, e->long_ns);
+	struct bench_clock before;
+	uint64_t begin;
+
+	bench_crew_order(crew, LONG, BENCH_CLOCK);
+	if (bench_crew_wait(crew, LONG, RUN_S, err) < 0)
+		return -1;
+	before = l->clock;
+	begin = gs_clock_ns();
+	l->launches = 1;
+	l->release_ns = 0;
+	bench_crew_order(crew, LONG, BENCH_RUN);
+	s->launches = (uint32_t)(e->long_ns / e->period_ns) + 1;
+	if (s->launches > BENCH_SAMPLES_MAX)
+		s->launches = BENCH_SAMPLES_MAX;
+	s->period_ns = e->period_ns;
+	s->release_ns = begin + e->period_ns;
+	bench_crew_order(crew, SHORT, BENCH_RUN);
+	if (bench_crew_wait_all(crew, RUN_S, err) < 0)
+		return -1;
+	return bench_stages_add(stages, crew, LONG, SHORT, begin, alone_ns, &before, err);
+}
+
+static int provoke(struct eviction *e, struct bench_crew *crew, struct bench_stages *stages,
+		   struct gs_error *err)
+{
+	uint64_t waves = bench_waves(&e->yard, e->long_ns), alone[2] = { 0, 0 };
+	uint64_t rounds = ROUNDS_MORE + ROUNDS_MORE * e->count * e->period_ns / e->long_ns;
 
 	bench_set_kernel(crew, SHORT, &e->yard, bench_waves(&e->yard, e->short_ns));
 	bench_set_kernel(crew, LONG, &e->yard, waves < LONG_WAVES_MIN ? LONG_WAVES_MIN : waves);
 	for (uint32_t i = 0; i < 2; i++)
-		if (!bench_crew_alone(crew, i, 2, err))
+		if (!(alone[i] = bench_crew_alone(crew, i, 4, err)))
 			return -1;
-	l->launches = 0;
-	l->release_ns = 0;
-	bench_crew_order(crew, LONG, BENCH_RUN);
-	s->launches = e->count;
-	s->period_ns = e->period_ns;
-	s->release_ns = gs_clock_ns() + START_NS;
-	bench_crew_order(crew, SHORT, BENCH_RUN);
-	if (bench_crew_wait(crew, SHORT, RUN_S, err) < 0)
-		return -1;
-	atomic_store(&l->stop, 1);
-	return bench_crew_wait(crew, LONG, RUN_S, err);
+	while (stages->count[BENCH_STAGES] < e->count && rounds--)
+		if (round_of(e, crew, alone[SHORT], stages, err) < 0)
+			return -1;
+	return stages->count[BENCH_STAGES] ? 0 : gs_fail(err, "nobody was evicted");
 }
 
 static int run_way(struct eviction *e, const struct bench_way *way, struct figures *f,
 		   struct gs_error *err)
 {
 	static const struct bench_part part[] = { { 50, 10, 0 }, { 50, 1, 0 } };
+	struct bench_stages stages;
 	struct bench_crew crew;
-	double *ns = NULL;
-	int rc;
+	int rc = bench_stages_init(&stages, e->count, err);
 
-	if (bench_enter(&crew, &e->common.stage, way, part, 2, e->yard.memory, err) < 0)
+	if (rc < 0 ||
+	    bench_enter(&crew, &e->common.stage, way, part, 2, e->yard.memory, err) < 0) {
+		bench_stages_fini(&stages);
 		return -1;
-	rc = provoke(e, &crew, err);
-	if (rc == 0) {
-		f->count = bench_evictions(&e->common.stage, &ns, err);
-		rc = f->count < 0 ? -1 : 0;
 	}
-	if (rc == 0) {
-		f->wave_ns = e->yard.wave_ns;
-		f->p50 = gs_quantile(ns, (size_t)f->count, 0.5);
-		f->p90 = gs_quantile(ns, (size_t)f->count, 0.9);
-		f->p99 = gs_quantile(ns, (size_t)f->count, 0.99);
-	}
-	free(ns);
+	rc = provoke(e, &crew, &stages, err);
+	f->wave_ns = e->yard.wave_ns;
+	f->clock_error_ns = stages.clock_error_ns;
+	f->whole = bench_stages_spread(&stages, BENCH_STAGES);
+	for (unsigned i = 0; i < BENCH_STAGES; i++)
+		f->stage[i] = bench_stages_spread(&stages, i);
+	bench_stages_fini(&stages);
 	bench_leave(&crew, way, rc < 0);
 	return rc;
 }
@@ -92,10 +108,36 @@ static void print(FILE *out, const struct bench_way *way, const struct figures *
 {
 	double task = (double)f->wave_ns;
 
-	fprintf(out, csv ? "%s,%s,%.3f,%ld,%.3f,%.3f,%.3f,%.3f,%.3f\n"
-		: "%-9s %-7s %9.1f %9ld %9.1f %9.1f %9.1f %10.1f %10.1f\n",
-		bench_way_isolation(way), way->policy, task / 1e3, f->count, f->p50 / 1e3,
-		f->p90 / 1e3, f->p99 / 1e3, (f->p50 - task) / 1e3, (f->p99 - task) / 1e3);
+	fprintf(out, csv ? "%s,%s,%.3f,%zu,%.3f,%.3f,%.3f,%.3f,%.3f"
+		: "%-9s %-7s %9.1f %9zu %9.1f %9.1f %9.1f %10.1f %10.1f\n",
+		bench_way_isolation(way), way->policy, task / 1e3, f->whole.count,
+		f->whole.p50 / 1e3, f->whole.p90 / 1e3, f->whole.p99 / 1e3,
+		(f->whole.p50 - task) / 1e3, (f->whole.p99 - task) / 1e3);
+	for (unsigned i = 0; i < BENCH_STAGES; i++) {
+		const struct bench_spread *s = &f->stage[i];
+
+		if (csv)
+			fprintf(out, ",%.3f,%.3f,%.3f", s->p50 / 1e3, s->p90 / 1e3, s->p99 / 1e3);
+		else
+			fprintf(out, "%18s %5s %9s %9zu %9.1f %9.1f %9.1f\n", "", bench_stage_name(i), "",
+				s->count, s->p50 / 1e3, s->p90 / 1e3, s->p99 / 1e3);
+	}
+	if (csv)
+		fprintf(out, ",%.3f\n", (double)f->clock_error_ns / 1e3);
+	else
+		printf("%18s the device's clock is known to %.1f us\n", "",
+		       (double)f->clock_error_ns / 1e3);
+}
+
+static void print_head(FILE *csv, const struct eviction *e)
+{
+	bench_output_head(csv, &e->common, e->yard.device, e->yard.driver);
+	fprintf(csv, "isolation,policy,task_us,evictions,p50_us,p90_us,p99_us,beyond_p50_us,"
+		"beyond_p99_us");
+	for (unsigned i = 0; i < BENCH_STAGES; i++)
+		fprintf(csv, ",%s_p50_us,%s_p90_us,%s_p99_us", bench_stage_name(i),
+			bench_stage_name(i), bench_stage_name(i));
+	fprintf(csv, ",clock_error_us\n");
 }
 
 static int run_all(struct eviction *e, const struct bench_way *way, size_t count, FILE *csv,
@@ -107,11 +149,8 @@ static int run_all(struct eviction *e, const struct bench_way *way, size_t count
 	for (size_t k = 0; k < e->tasks; k++) {
 		if (bench_calibrate_device(&e->common.stage, e->task_ns[k], &e->yard, err) < 0)
 			return -1;
-		if (csv && k == 0) {
-			bench_output_head(csv, &e->common, e->yard.device, e->yard.driver);
-			fprintf(csv, "isolation,policy,task_us,evictions,p50_us,p90_us,p99_us,"
-				"beyond_p50_us,beyond_p99_us\n");
-		}
+		if (csv && k == 0)
+			print_head(csv, e);
 		for (size_t i = 0; i < count; i++) {
 			struct figures f = { 0 };
 

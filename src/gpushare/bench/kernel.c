@@ -29,6 +29,7 @@ int bench_kernel_load(struct bench_kernel *k, struct gs_error *err)
 	    BENCH_CU(k->cu, err, cuCtxSetCurrent, context) < 0 ||
 	    BENCH_CU(k->cu, err, cuModuleLoadData, &module, ptx) < 0 ||
 	    BENCH_CU(k->cu, err, cuModuleGetFunction, &k->function, module, "spin") < 0 ||
+	    BENCH_CU(k->cu, err, cuModuleGetFunction, &k->tell, module, "tell") < 0 ||
 	    BENCH_CU(k->cu, err, cuStreamCreate, &k->stream, CU_STREAM_NON_BLOCKING) < 0 ||
 	    BENCH_CU(k->cu, err, cuDeviceGetAttribute, &sms,
 		     CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, k->device) < 0 ||
@@ -186,4 +187,32 @@ out:
 	free(end);
 	free(runs);
 	return count;
+}
+
+int bench_kernel_windows(struct bench_kernel *k, struct bench_window *window, uint32_t windows,
+			 struct gs_error *err)
+{
+	uint64_t *end = malloc(k->tasks * sizeof(*end));
+	uint32_t at = 0;
+	int rc = -1;
+
+	if (!end)
+		return gs_fail(err, "no memory");
+	for (uint32_t i = 0; i < windows; i++)
+		window[i].last = 0;
+	if (windows && BENCH_CU(k->cu, err, cuMemcpyDtoH, end, k->end, k->tasks * sizeof(*end)) < 0)
+		goto out;
+	/* Block-tasks end about in their order, so the next window is never far. */
+	for (uint64_t i = 0; windows && i < k->tasks; i++) {
+		while (at > 0 && end[i] < window[at].from)
+			at--;
+		while (at + 1 < windows && end[i] > window[at].to)
+			at++;
+		if (end[i] >= window[at].from && end[i] <= window[at].to && end[i] > window[at].last)
+			window[at].last = end[i];
+	}
+	rc = 0;
+out:
+	free(end);
+	return rc;
 }

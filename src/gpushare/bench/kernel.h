@@ -12,7 +12,7 @@
 struct bench_kernel {
 	const struct bench_driver *cu;
 	CUdevice device;
-	CUfunction function;
+	CUfunction function, tell;
 	CUstream stream;
 	CUdeviceptr first, end, runs, sink;
 	uint64_t resident;  /* block-tasks that the device holds at once */
@@ -52,5 +52,15 @@ int bench_kernel_calls(struct bench_kernel *k, enum bench_call call, uint32_t it
 int bench_kernel_collect(struct bench_kernel *k, uint64_t task_ns, uint64_t finish_ns,
 			 struct bench_stretch *stretch, uint32_t max, uint64_t *wrong,
 			 struct gs_error *err);
+
+/*
+ * Of the last launch: `last` of each window of the device's clock, which stand
+ * in order and apart, becomes when the last block-task in it ended; 0: none did.
+ */
+int bench_kernel_windows(struct bench_kernel *k, struct bench_window *window, uint32_t windows,
+			 struct gs_error *err);
+
+/* What the device's clock shows.  Nothing else may keep it from the device. */
+int bench_kernel_clock(struct bench_kernel *k, struct bench_clock *clock, struct gs_error *err);
 
 #endif

@@ -90,12 +90,39 @@ void bench_leave(struct bench_crew *crew, const struct bench_way *way, int faile
 	bench_stage_end(stage);
 }
 
-long bench_evictions(const struct bench_stage *stage, double **ns, struct gs_error *err)
+static int by_begin(const void *a, const void *b)
+{
+	const struct bench_eviction *x = a, *y = b;
+
+	return (x->from_ns > y->from_ns) - (x->from_ns < y->from_ns);
+}
+
+/* What has been told follows what has left, in the trace. */
+static long pick(const struct gs_trace_image *image, uint64_t since_ns, struct bench_eviction *e)
+{
+	const struct gs_trace_record *left = NULL;
+	long n = 0;
+
+	for (size_t i = 0; i < image->records; i++) {
+		const struct gs_trace_record *r = &image->record[i];
+
+		if (r->kind == GS_TRACE_EVICT)
+			left = r;
+		if (r->kind == GS_TRACE_TELL && left && r->lane == left->lane &&
+		    r->from_ns == left->from_ns && r->from_ns >= since_ns)
+			e[n++] = (struct bench_eviction){ r->from_ns, r->to_ns, left->to_ns };
+	}
+	qsort(e, (size_t)n, sizeof(*e), by_begin);
+	return n;
+}
+
+long bench_evictions(const struct bench_stage *stage, uint64_t since_ns,
+		     struct bench_eviction **evictions, struct gs_error *err)
 {
 	struct gs_trace_image image;
 	struct gs_ctl_text text;
 	char socket[PATH_MAX];
-	long n = 0;
+	long n = -1;
 	int rc;
 
 	snprintf(socket, sizeof(socket), "%s/sock", stage->folder);
@@ -105,10 +132,11 @@ long bench_evictions(const struct bench_stage *stage, double **ns, struct gs_err
 	free(text.bytes);
 	if (rc < 0)
 		return -1;
-	*ns = malloc((image.records + 1) * sizeof(**ns));
-	for (size_t i = 0; *ns && i < image.records; i++)
-		if (image.record[i].kind == GS_TRACE_EVICT)
-			(*ns)[n++] = (double)(image.record[i].to_ns - image.record[i].from_ns);
+	*evictions = malloc((image.records + 1) * sizeof(**evictions));
+	if (*evictions)
+		n = pick(&image, since_ns, *evictions);
+	else
+		gs_fail(err, "no memory");
 	gs_trace_image_free(&image);
-	return *ns ? n : gs_fail(err, "no memory");
+	return n;
 }

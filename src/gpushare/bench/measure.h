@@ -41,10 +41,18 @@ int bench_enter(struct bench_crew *crew, struct bench_stage *stage, const struct
 /* End both; `failed`: show what gpushared logged. */
 void bench_leave(struct bench_crew *crew, const struct bench_way *way, int failed);
 
+/* One client that left the GPU, as gpushared's trace has it, ns of gs_clock_ns(). */
+struct bench_eviction {
+	uint64_t from_ns; /* it was decided */
+	uint64_t told_ns; /* the order was written */
+	uint64_t to_ns;   /* it was seen gone */
+};
+
 /*
- * gpushared's figures of who left the GPU, ns from the order to the drained
- * GPU, of all clients that it remembers.  The number; *ns is to be freed.  -1 with the reason.
+ * Those decided since since_ns of all clients that gpushared remembers, in
+ * order of time.  The number; *evictions is to be freed.  -1 with the reason.
  */
-long bench_evictions(const struct bench_stage *stage, double **ns, struct gs_error *err);
+long bench_evictions(const struct bench_stage *stage, uint64_t since_ns,
+		     struct bench_eviction **evictions, struct gs_error *err);
 
 #endif

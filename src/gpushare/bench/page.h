@@ -18,6 +18,7 @@
 #define BENCH_PROGRAMS_MAX 64
 #define BENCH_SAMPLES_MAX 16384
 #define BENCH_STRETCHES_MAX 4096
+#define BENCH_WINDOWS_MAX 1024
 #define BENCH_THREADS 256 /* of a block of the kernel */
 
 enum bench_order {
@@ -27,6 +28,8 @@ enum bench_order {
 	BENCH_CALLS,     /* `launches` calls of the driver, each timed; see bench_slot.call */
 	BENCH_SUITE,     /* kernel `call` of the suite, size `tasks`, `launches` times; sample[0] */
 	BENCH_COLLECT,   /* when the last launch's block-tasks ran; check all counts */
+	BENCH_CLOCK,     /* what the device's clock shows */
+	BENCH_WINDOWS, /* the last launch's last block-task in each window */
 	BENCH_QUIT,
 };
 
@@ -45,6 +48,16 @@ struct bench_sample {
 
 struct bench_stretch {
 	uint64_t from_ns, to_ns;
+};
+
+/* From, to and the answer on the device's clock, ns. */
+struct bench_window {
+	uint64_t from, to, last;
+};
+
+/* Both clocks at one instant, but for error_ns either way. */
+struct bench_clock {
+	uint64_t host_ns, device_ns, error_ns;
 };
 
 struct bench_slot {
@@ -71,6 +84,9 @@ struct bench_slot {
 	uint64_t launched;   /* by the last BENCH_RUN; the first BENCH_SAMPLES_MAX have samples */
 	uint64_t wrong;      /* block-tasks that did not run once per launch */
 	char device[96], driver[24];
+	struct bench_clock clock;
+	uint32_t windows;    /* asked for by BENCH_WINDOWS */
+	struct bench_window window[BENCH_WINDOWS_MAX];
 	uint32_t stretches;
 	struct bench_sample sample[BENCH_SAMPLES_MAX];
 	struct bench_stretch stretch[BENCH_STRETCHES_MAX];

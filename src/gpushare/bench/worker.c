@@ -158,6 +158,12 @@ static int carry_out(struct worker *w, struct gs_error *err)
 		return calls(w, err);
 	case BENCH_SUITE:
 		return suite(w, err);
+	case BENCH_CLOCK:
+		return bench_kernel_clock(&w->kernel, &s->clock, err);
+	case BENCH_WINDOWS:
+		return s->windows <= BENCH_WINDOWS_MAX
+			       ? bench_kernel_windows(&w->kernel, s->window, s->windows, err)
+			       : gs_fail(err, "too many windows");
 	default:
 		return collect(w, err);
 	}

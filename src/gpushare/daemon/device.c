@@ -31,6 +31,7 @@ static struct gs_gpu_options options_of(const struct gs_config *c, struct gs_sch
 		.idle_grace_ns = c->idle_grace_ns,
 		.overlap_ns = c->overlap_ns,
 		.evict_deadline_ns = c->evict_deadline_ns,
+		.clock = gs_clock_ns,
 	};
 
 	gs_sched_defaults(&o.sched);

@@ -35,6 +35,7 @@ struct gs_gpu_options {
 	uint64_t idle_grace_ns;     /* an idle holder keeps the turn this long while others wait */
 	uint64_t overlap_ns;        /* the next client gets the turn so long before the last one should have left; 0: once it has */
 	uint64_t evict_deadline_ns; /* after this long the GPU goes to the next one anyway */
+	uint64_t (*clock)(void);    /* for the trace, when an order was written; NULL: as the turn began */
 };
 
 /* A client as the GPU sees it; everything pointed to outlives the tenant. */

@@ -29,6 +29,7 @@ struct gs_gpu {
 	int stopping;          /* the scheduler waits for _stopped */
 	uint32_t bell;         /* the client must have heard this one */
 	uint64_t drain_since;
+	uint64_t told_ns;      /* the latest order was written */
 	uint64_t leave_ns;     /* its kernels say that they take so long; UINT64_MAX: no idea */
 	uint64_t evictions, overdue;
 	struct gs_tally latency; /* of the evictions, whoever left; nothing else in it */

@@ -79,6 +79,7 @@ static void drain_done(struct gs_gpu *gpu, uint64_t now)
 		gs_tally_evicted(t->p.tally, now - gpu->drain_since);
 		gs_tally_evicted(&gpu->latency, now - gpu->drain_since);
 		gs_trace_add(gpu->trace, t->traced, GS_TRACE_EVICT, gpu->drain_since, now);
+		gs_trace_add(gpu->trace, t->traced, GS_TRACE_TELL, gpu->drain_since, gpu->told_ns);
 	}
 	gs_turn_over(gpu, t, gpu->left_since, now);
 	gpu->leaving = NULL;
@@ -96,6 +97,8 @@ int gs_turn_drain(struct gs_gpu *gpu, uint64_t now)
 	struct gs_tenant *t = gpu->leaving;
 	unsigned evicted = 0, changed = gs_tenant_sweep(t, &evicted, &gpu->leave_ns);
 
+	if (evicted)
+		gpu->told_ns = gpu->o.clock ? gpu->o.clock() : now;
 	gs_gpu_look(t, now);
 	/* What has not started may still start until the client has heard. */
 	if (changed || (t->off_gpu && !gpu->rung)) {
