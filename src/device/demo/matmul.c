@@ -11,30 +11,59 @@ static const char ptx[] =
 #include "matmul.ptx.inc"
 ;
 
-enum { TILES, REPEATS };
+enum { TILES, INNER, ROWS, REPEATS };
 
 static struct demo_option options[] = {
-	{ "tiles", "16 x 16 tiles along each side", 16, 1, 512 },
+	{ "tiles", "16 x 16 tiles along each side of the product", 16, 1, 16384 },
+	{ "inner", "tiles along the side that is summed over; 0: as many", 0, 0, 16384 },
+	{ "rows", "rows that are checked; 0: every row", 0, 0, 262144 },
 	{ "repeats", "kernel launches", 1, 1, 1000000 },
 	{ 0 },
 };
 
-/* The product in wrap-around arithmetic, row by row. */
-static size_t count_wrong(const int *c, const int *a, const int *b, size_t n)
+struct product {
+	size_t n, k; /* c is n x n, a n x k, b k x n */
+	int *a, *b;
+	CUdeviceptr dc;
+};
+
+/* Row i in wrap-around arithmetic, beside the device's; `row` and `c` are scratch of n each. */
+static size_t wrong_in_row(const struct product *p, size_t i, uint32_t *row, int *c)
 {
-	uint32_t *row = demo_host(n * sizeof(*row));
 	size_t wrong = 0;
 
-	for (size_t i = 0; i < n; i++) {
-		memset(row, 0, n * sizeof(*row));
-		for (size_t k = 0; k < n; k++)
-			for (size_t j = 0; j < n; j++)
-				row[j] += (uint32_t)a[i * n + k] * (uint32_t)b[k * n + j];
-		for (size_t j = 0; j < n; j++)
-			wrong += row[j] != (uint32_t)c[i * n + j];
-	}
+	CHECK(cuMemcpyDtoH(c, p->dc + i * p->n * sizeof(int), p->n * sizeof(int)));
+	memset(row, 0, p->n * sizeof(*row));
+	for (size_t x = 0; x < p->k; x++)
+		for (size_t j = 0; j < p->n; j++)
+			row[j] += (uint32_t)p->a[i * p->k + x] * (uint32_t)p->b[x * p->n + j];
+	for (size_t j = 0; j < p->n; j++)
+		wrong += row[j] != (uint32_t)c[j];
+	return wrong;
+}
+
+/* That many rows, the first and the last among them. */
+static size_t count_wrong(const struct product *p, size_t rows)
+{
+	uint32_t *row = demo_host(p->n * sizeof(*row));
+	int *c = demo_host(p->n * sizeof(*c));
+	size_t wrong = 0;
+
+	for (size_t r = 0; r < rows; r++)
+		wrong += wrong_in_row(p, rows > 1 ? r * (p->n - 1) / (rows - 1) : 0, row, c);
+	free(c);
 	free(row);
 	return wrong;
+}
+
+/* No two neighbours alike, numbers of either sign. */
+static int *operand(size_t elements, size_t period)
+{
+	int *m = demo_host(elements * sizeof(*m));
+
+	for (size_t i = 0; i < elements; i++)
+		m[i] = (int)(i % period) - (int)(period / 2);
+	return m;
 }
 
 int main(int argc, char **argv)
@@ -43,30 +72,31 @@ int main(int argc, char **argv)
 		     options);
 
 	unsigned int tiles = (unsigned int)options[TILES].value;
-	int n = (int)tiles * 16;
-	size_t elements = (size_t)n * (size_t)n, bytes = elements * sizeof(int), wrong;
-	int *a = demo_host(bytes), *b = demo_host(bytes), *c = demo_host(bytes);
+	long inner = options[INNER].value ? options[INNER].value : (long)tiles;
+	int n = (int)tiles * 16, k = (int)inner * 16;
+	struct product p = { .n = (size_t)n, .k = (size_t)k };
+	size_t side = p.n * p.k, rows = (size_t)options[ROWS].value, wrong;
 
-	for (size_t i = 0; i < elements; i++) {
-		a[i] = (int)(i % 97) - 48;
-		b[i] = (int)(i % 89) - 44;
-		c[i] = INT32_MIN;
-	}
+	if (!rows || rows > p.n)
+		rows = p.n;
+	p.a = operand(side, 97);
+	p.b = operand(side, 89);
 
 	CUfunction f = demo_start(ptx, "matmul");
-	CUdeviceptr da = demo_memory(a, bytes), db = demo_memory(b, bytes);
-	CUdeviceptr dc = demo_memory(c, bytes);
+	CUdeviceptr da = demo_memory(p.a, side * sizeof(int));
+	CUdeviceptr db = demo_memory(p.b, side * sizeof(int));
 	unsigned int grid[3] = { tiles, tiles, 1 }, block[3] = { 16, 16, 1 };
-	void *params[] = { &dc, &da, &db, &n };
+
+	p.dc = demo_memory(NULL, p.n * p.n * sizeof(int));
+	CHECK(cuMemsetD32(p.dc, 0x80000000u, p.n * p.n));
+	void *params[] = { &p.dc, &da, &db, &n, &k };
 
 	demo_launch(f, grid, block, options[REPEATS].value, params);
-	CHECK(cuMemcpyDtoH(c, dc, bytes));
-	wrong = count_wrong(c, a, b, (size_t)n);
+	wrong = count_wrong(&p, rows);
 	CHECK(cuMemFree(da));
 	CHECK(cuMemFree(db));
-	CHECK(cuMemFree(dc));
-	free(a);
-	free(b);
-	free(c);
-	return demo_verdict(elements, wrong);
+	CHECK(cuMemFree(p.dc));
+	free(p.a);
+	free(p.b);
+	return demo_verdict(rows * p.n, wrong);
 }
