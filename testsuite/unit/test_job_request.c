@@ -186,6 +186,30 @@ static void memory_raises_the_shares(void **state)
 	assert_int_equal(judge("gres:gpushare:1", UINT64_MAX, &site, &v, &err), -1);
 }
 
+static void memory_is_waited_for_on_the_node(void **state)
+{
+	struct gs_site site = site_of(&low, NULL);
+	struct gs_verdict v;
+	struct gs_error err;
+
+	(void)state;
+	site.queue_on_node = 1;
+	add(&site, "big", 80 * G, 100);
+	add(&site, "small", 20 * G, 100);
+	assert_int_equal(judge("gres:gpushare:5", 30 * G, &site, &v, &err), 0);
+	assert_int_equal(v.shares, 5);
+	assert_false(v.rewrite || v.raised);
+	assert_true(!site.kind[0].too_small && site.kind[1].too_small);
+	assert_int_equal(judge("gres:gpushare:5", 41 * G, &site, &v, &err), -1);
+	assert_string_equal(err.text, "--gpushare-mem=41G takes 52 shares; partition one allows 50 (MaxShares)");
+	assert_int_equal(judge("gres:gpushare:5", 81 * G, &site, &v, &err), -1);
+	assert_non_null(strstr(err.text, "more than a whole GPU has"));
+	/* The partition's default is a number that Slurm must be told. */
+	assert_int_equal(judge("gres:gpushare", 30 * G, &site, &v, &err), 0);
+	assert_int_equal(v.shares, 20);
+	assert_true(v.rewrite && !v.raised);
+}
+
 static void several_kinds_of_gpu(void **state)
 {
 	struct gs_site site = site_of(&open_one, NULL);
@@ -327,6 +351,7 @@ int main(void)
 		cmocka_unit_test(over_long_text),
 		cmocka_unit_test(text_is_rewritten),
 		cmocka_unit_test(memory_raises_the_shares),
+		cmocka_unit_test(memory_is_waited_for_on_the_node),
 		cmocka_unit_test(several_kinds_of_gpu),
 		cmocka_unit_test(nothing_is_known_of_the_gpus),
 		cmocka_unit_test(limits_of_partitions),

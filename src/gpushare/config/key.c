@@ -17,7 +17,7 @@ enum key_type {
 	/* Texts first, see gs_key_release(). */
 	TYPE_STRING, TYPE_PATH, TYPE_POLICY, TYPE_WAKE, TYPE_DURATION, TYPE_PERIOD,
 	TYPE_SIZE, TYPE_AMOUNT, TYPE_PERCENT, TYPE_BOOL, TYPE_ABSENT, TYPE_SIGNAL, TYPE_LEVEL,
-	TYPE_ADMISSION, TYPE_COUNT, TYPE_ISOLATION, TYPE_TAKEBACK,
+	TYPE_ADMISSION, TYPE_COUNT, TYPE_ISOLATION, TYPE_TAKEBACK, TYPE_QUEUE,
 };
 
 static const struct key {
@@ -105,6 +105,14 @@ static int set_wake(char **field, const char *value, struct gs_error *err)
 #include "gpushare/memory/wake.def"
 #undef WAKE
 		       , value);
+}
+
+static int set_queue(int *on_node, const char *value, struct gs_error *err)
+{
+	*on_node = strcasecmp(value, "node") == 0;
+	if (*on_node || strcasecmp(value, "slurm") == 0)
+		return 0;
+	return gs_fail(err, "'%.40s' is neither slurm nor node", value);
 }
 
 static int set_admission(int *fcfs, const char *value, struct gs_error *err)
@@ -223,6 +231,7 @@ int gs_key_set(struct gs_config *config, size_t key, const char *value, struct g
 	case TYPE_COUNT:    return set_count(field, value, err);
 	case TYPE_ISOLATION: return set_word(field, value, isolation_names, GS_ISOLATION_MPS + 1, err);
 	case TYPE_TAKEBACK: return set_word(field, value, takeback_names, 2, err);
+	case TYPE_QUEUE: return set_queue(field, value, err);
 	case TYPE_ADMISSION: return set_admission(field, value, err);
 	}
 	return gs_fail(err, "a key without a type");

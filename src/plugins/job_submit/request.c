@@ -127,7 +127,7 @@ static int judge_node(const struct gs_request *request, struct gs_site *site,
 		      const struct gs_gres_item *item, struct gs_verdict *verdict,
 		      struct gs_error *err)
 {
-	uint64_t shares = item->count;
+	uint64_t shares = item->count, takes;
 
 	if (!shares)
 		shares = default_shares(site);
@@ -136,12 +136,13 @@ static int judge_node(const struct gs_request *request, struct gs_site *site,
 	choose_type(site, item->type);
 	if (check_whole(site, shares, err) < 0)
 		return -1;
-	verdict->shares = shares;
-	if (request->memory && fit_memory(request->memory, site, &verdict->shares, err) < 0)
+	takes = shares;
+	if (request->memory && fit_memory(request->memory, site, &takes, err) < 0)
 		return -1;
+	verdict->shares = site->queue_on_node ? shares : takes;
 	verdict->raised = verdict->shares != shares;
 	verdict->rewrite = verdict->shares != (item->end && !item->count ? 1 : item->count);
-	return check_limits(site, verdict->shares, request, verdict->raised, err);
+	return check_limits(site, takes, request, takes != shares, err);
 }
 
 int gs_request_judge(const struct gs_request *request, struct gs_site *site,

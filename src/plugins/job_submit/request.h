@@ -40,6 +40,7 @@ struct gs_site {
 	size_t npartition;
 	struct gs_gpu_kind kind[GS_REQUEST_KINDS_MAX]; /* those that the partitions' nodes have; 0: not known */
 	size_t nkind;
+	int queue_on_node; /* memory beyond the shares is waited for on the node, not in Slurm's queue */
 };
 
 struct gs_verdict {
@@ -67,8 +68,9 @@ char *gs_gres_rewrite(const char *text, const struct gs_gres_item *item, uint64_
 /*
  * May the job be submitted, and with how many shares?  More memory than its
  * shares stand for raises them, so that they suffice on every kind of GPU that
- * is large enough; the others are marked too_small.  0; -1 with the reason for
- * the user.
+ * is large enough, unless it is waited for on the node; the others are marked
+ * too_small.  A partition's limit holds for what the memory takes in either
+ * case.  0; -1 with the reason for the user.
  */
 int gs_request_judge(const struct gs_request *request, struct gs_site *site,
 		     struct gs_verdict *verdict, struct gs_error *err);

@@ -121,6 +121,7 @@ void gs_site_describe(const struct gs_config *config, char *partitions, struct g
 	}
 	if (!config)
 		return;
+	site->queue_on_node = config->memory_on_node;
 	for (size_t i = 0; i < config->nnode_type; i++)
 		if (within(config->node_type[i].nodes, site, NULL))
 			add_kind(site, config->node_type[i].name, config->node_type[i].memory,
