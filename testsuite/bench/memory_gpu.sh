@@ -10,10 +10,8 @@
 #   OPS=125000      random operations of each of eight processes
 #   PRICE=20000     accounted calls that are timed
 #   KEEP=8192       MiB that are checkpointed and restored
-#   CYCLE=200ms     between the arrivals of the twenty tasks, and of one reserve operation
-#   PART=0.9        of a task's memory that its matrices fill (less: shorter)
-#   REPEATS=1       of each matrix product
 #   STEPS="doors random price checkpoint table2"
+#   SUBMIT, CONTEXT, PART, DEPTH, CYCLE, MODES, LIMIT  of table2.sh
 # Writes doors.csv, random.txt, price.csv, checkpoint.csv, table2.csv into OUT-FOLDER; each step has a limit of
 # its own and a line on standard output.  Exit status 1: something was not as it must be.
 set -uo pipefail
@@ -163,58 +161,10 @@ print("%.0f,%s,%.3f,%.3f" % (mib, sys.argv[2], mib / 1024 / t[1], mib / 1024 / t
 	return $rc
 }
 
-# Twenty matrix products of Table 2's sizes, scaled so that the paper's 4800 MB are MEMORY; one arrives per cycle.
-table2() { # MODE LINE...
-	local mode=$1 name prio mb mib side tiles job=() begin period
-	shift
-	period=$(python3 -c 'import sys; print(float(sys.argv[1].rstrip("ms")) / 1000)' "${CYCLE:-200ms}")
-	start_daemon "MemoryCycle=${CYCLE:-200ms}" "$@" || return 1
-	begin=$EPOCHREALTIME
-	while IFS=, read -r name _ _ prio mb; do
-		mib=$((mb * memory / 4800))
-		side=$(python3 -c 'import sys; print(int((float(sys.argv[1]) * float(sys.argv[2]) * 1048576 / 12) ** 0.5))' "$mib" "${PART:-0.9}")
-		tiles=$((side / 16))
-		(
-			arrived=$EPOCHREALTIME
-			run 280 --shares 5 --mem "${mib}M" --partition "$(echo low middle high | cut -d' ' -f"$prio")" \
-				gpushare-demo-matmul --tiles "$tiles" --repeats "${REPEATS:-1}" >"$tmp/$name.out" 2>&1
-			echo "$name,$prio,$mib,$arrived,$EPOCHREALTIME,$?" >>"$tmp/$mode.ends"
-		) &
-		job+=($!)
-		sleep "$period"
-	done < <(grep '^t[0-9]' "$src/testsuite/workloads/seed003-table2.csv")
-	wait "${job[@]}"
-	python3 - "$mode" "$tmp/$mode.ends" "$tmp/log" "$begin" >>"$out/table2.csv" <<'P'
-import re, sys
-mode, ends, log, begin = sys.argv[1], sys.argv[2], sys.argv[3], float(sys.argv[4])
-admitted = {}
-for order, m in enumerate(re.finditer(r"admitted to (\d+) MiB of gpu \d+ after ([\d.]+) s", open(log).read()), 1):
-    admitted[int(m[1])] = (order, float(m[2]))
-for line in sorted(open(ends), key=lambda l: int(l[1:l.index(",")])):
-    name, prio, mib, arrived, end, status = line.strip().split(",")
-    order, waited = admitted.get(int(mib), (0, -1))
-    print("%s,%s,%s,%s,%d,%.3f,%.3f,%.3f,%s" % (mode, name, prio, mib, order, float(arrived) - begin, waited, float(end) - begin, status))
-P
-}
-
+# Twenty matrix products of Table 2's sizes, first come first served and by RBDM.
 step_table2() {
-	echo "mode,task,priority,memory_mib,order,arrival_s,response_s,finish_s,status" >"$out/table2.csv"
-	table2 fcfs MemoryAdmission=fcfs MemoryWake=fifo || return 1
-	table2 rbdm-fifo MemoryWake=fifo || return 1
-	table2 rbdm-hpfw MemoryWake=hpfw || return 1
-	table2 rbdm-smhpfw MemoryWake=smhpfw || return 1
-	python3 - "$out/table2.csv" <<'P'
-import csv, sys
-rows, bad = list(csv.DictReader(open(sys.argv[1]))), 0
-print("mode,priority,tasks,response_s,completion_s")
-for mode in dict.fromkeys(r["mode"] for r in rows):
-    for prio in "321":
-        of = [r for r in rows if r["mode"] == mode and r["priority"] == prio]
-        print("%s,%s,%d,%.3f,%.3f" % (mode, prio, len(of), sum(float(r["response_s"]) for r in of),
-              sum(float(r["finish_s"]) - float(r["arrival_s"]) for r in of)))
-        bad += sum(r["status"] != "0" or float(r["response_s"]) < 0 for r in of)
-sys.exit(bad > 0)
-P
+	stop_daemon
+	timeout 150 "$src/testsuite/bench/table2.sh" "$build" "$out/table2.csv" ${driver:+"$driver"}
 }
 
 for step in ${STEPS:-doors random price checkpoint table2}; do
