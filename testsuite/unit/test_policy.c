@@ -265,6 +265,52 @@ static void frs_ends_a_long_quantum_for_a_short_arrival(void **state)
 	gs_sched_destroy(s);
 }
 
+/* Two long tasks that are slowed down alike do not take turns at the minimum quantum. */
+static void frs_weighs_the_handover(void **state)
+{
+	struct gs_sched_options o;
+	struct gs_sched *s;
+	uint64_t end;
+
+	(void)state;
+	gs_sched_defaults(&o);
+	o.handover_ns = MS;
+	o.quantum_handovers = 10;
+	s = gs_sched_create("frs", &o, 0, NULL);
+	arrive(s, 1, 1000 * MS, 0, 1, 0);
+	arrive(s, 2, 1000 * MS, 0, 1, 0);
+	/* Half of ten hand-overs at least; an evicted one waits two more. */
+	end = run(s, 0, 1);
+	assert_int_equal(end, 5 * MS);
+	end = expect(s, 5 * MS, GS_ACT_KEEP, 1);
+	assert_int_equal(end, 10 * MS);
+	evict(s, 10 * MS, 1);
+	/* Behind by 10 ms, it stays until it is ahead by 7. */
+	end = run(s, 11 * MS, 2);
+	assert_in_range(end, 21 * MS - 1, 21 * MS + 1);
+	end = expect(s, end + 1, GS_ACT_KEEP, 2);
+	assert_in_range(end, 26 * MS, 26 * MS + 3);
+	end = expect(s, end, GS_ACT_KEEP, 2);
+	evict(s, end, 2);
+	gs_sched_destroy(s);
+}
+
+/* A little longer than it said, it is not sent to wait as the least slowed down. */
+static void frs_lets_a_short_estimate_finish(void **state)
+{
+	struct gs_sched *s = make("frs");
+
+	(void)state;
+	arrive(s, 1, 10 * MS, 0, 1, 0);
+	arrive(s, 2, 10 * MS, 0, 1, 0);
+	run(s, 0, 1);
+	gs_sched_leave(s, 1, 20 * MS, NULL);
+	arrive(s, 3, 90 * MS, 0, 1, 20 * MS);
+	/* 3 needs 180 ms to come up to 2's slowdown of 3: 2's own length ends its quantum, and a bit. */
+	assert_int_equal(run(s, 20 * MS, 2), 31 * MS);
+	gs_sched_destroy(s);
+}
+
 static void frs_weighs_by_shares(void **state)
 {
 	struct gs_sched *s = make("frs");
@@ -379,6 +425,8 @@ int main(void)
 		cmocka_unit_test(cfs_divides_its_epoch),
 		cmocka_unit_test(frs_serves_the_most_slowed_down),
 		cmocka_unit_test(frs_ends_a_long_quantum_for_a_short_arrival),
+		cmocka_unit_test(frs_weighs_the_handover),
+		cmocka_unit_test(frs_lets_a_short_estimate_finish),
 		cmocka_unit_test(frs_weighs_by_shares),
 		cmocka_unit_test(a_liar_does_not_keep_the_gpu),
 		cmocka_unit_test(srt_lets_an_overrun_count),

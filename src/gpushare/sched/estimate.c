@@ -26,6 +26,13 @@ uint64_t gs_core_left(uint64_t nt, uint64_t done, uint64_t alone_ns)
 	return done ? length((double)alone_ns * ((double)(nt - done) / (double)nt)) : alone_ns;
 }
 
+uint64_t gs_task_floor(const struct gs_view *view, const struct gs_policy *policy)
+{
+	uint64_t floor = view->options->handover_ns * view->options->quantum_handovers;
+
+	return policy->weighs ? floor / 2 : floor;
+}
+
 uint64_t gs_task_ran(const struct gs_view *view, const struct gs_task *task)
 {
 	return task->ran_ns + (task == view->holder ? view->now - task->since_ns : 0);

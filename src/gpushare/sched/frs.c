@@ -20,15 +20,25 @@
  * much to make up for, against the paper's "when a priority kernel arrives the
  * running kernel is preempted" (section IV).
  *
- * A quantum is at most what the chosen one says it still needs: if it is not done
- * then, its length was wrong and is looked at again.  So a client that claims
- * to be short cannot keep the GPU with the slowdown that follows from it.
+ * A quantum is at most what the chosen one says it still needs and a shortest quantum
+ * more: if it is not done then, its length was wrong and is looked at again.  So
+ * a client that claims to be short cannot keep the GPU with the slowdown that
+ * follows from it.  More, as a length is an estimate, and the time run includes
+ * what is left of a hand-over: at the very end of what it says, one that is all but done
+ * would lose the GPU and wait with the least slowdown of all.
+ *
+ * A hand-over costs everybody who waits, and whoever is evicted is back after a shortest
+ * quantum of somebody else and two hand-overs at the earliest.  So the one
+ * that has the GPU keeps it while it would be slowed down most after such a wait.
+ * Without this, equation 2, which ends the quantum when two tasks are even, has long
+ * tasks change places every minimum quantum, from which neither gains.  As
+ * hand-overs go to zero this becomes the paper's.
  *
  * While a task waits its slowdown is a line in time, a + b x now, so choosing
  * is one pass over the ready tasks' lines.
  *
  * Good for mixed lengths: short kernels are served soon, long ones still move.
- * Bad when alone times are far off, and costs a hand-over per quantum.
+ * Bad when alone times are far off.
  */
 #include "gpushare/sched/policy.h"
 
@@ -46,6 +56,12 @@ static double slowdown(const struct gs_entry *entry, uint64_t now)
 	return entry->a + entry->b * (double)now;
 }
 
+/* What an evicted task waits at least, where hand-overs cost something. */
+static uint64_t shortest_wait(const struct gs_view *view)
+{
+	return gs_task_floor(view, &gs_policy_frs) + 2 * view->options->handover_ns;
+}
+
 static uint64_t pick(struct gs_view *view)
 {
 	struct gs_entry holder = { .task = view->holder };
@@ -55,7 +71,7 @@ static uint64_t pick(struct gs_view *view)
 	if (view->holder) {
 		place(view, view->holder, &holder);
 		best = &holder;
-		most = slowdown(best, view->now);
+		most = slowdown(best, view->now + shortest_wait(view));
 	}
 	for (size_t i = 0; i < view->count; i++) {
 		const struct gs_entry *e = &view->ready[i];
@@ -71,9 +87,13 @@ static uint64_t pick(struct gs_view *view)
 
 static uint64_t quantum(struct gs_view *view, const struct gs_task *task)
 {
+	uint64_t shortest = gs_task_floor(view, &gs_policy_frs);
 	const struct gs_entry *least = NULL;
 	struct gs_entry mine = { 0 };
-	double target, low = 0, left, ns;
+	double target, low = 0, most, ns;
+
+	if (shortest < view->options->min_quantum_ns)
+		shortest = view->options->min_quantum_ns;
 
 	place(view, task, &mine);
 	target = slowdown(&mine, view->now);
@@ -86,11 +106,11 @@ static uint64_t quantum(struct gs_view *view, const struct gs_task *task)
 		}
 	}
 	ns = least ? (target - low) / least->b : 0;
-	left = (double)gs_task_left(view, task);
-	if (ns > left)
-		ns = left;
-	if (!(ns > (double)view->options->min_quantum_ns))
-		return view->options->min_quantum_ns;
+	most = (double)(gs_task_left(view, task) + shortest);
+	if (ns > most)
+		ns = most;
+	if (!(ns > (double)shortest))
+		return shortest;
 	return ns < 1e18 ? (uint64_t)ns : GS_NO_LIMIT;
 }
 
@@ -99,4 +119,5 @@ const struct gs_policy gs_policy_frs = {
 	.place = place,
 	.pick = pick,
 	.quantum = quantum,
+	.weighs = 1,
 };

@@ -76,14 +76,14 @@ void gs_core_place(struct gs_one *sched, struct gs_task *task, struct gs_entry *
 
 uint64_t gs_core_slice(const struct gs_one *sched)
 {
-	uint64_t floor = sched->options.handover_ns * sched->options.quantum_handovers;
+	uint64_t floor = gs_task_floor(&sched->view, sched->policy);
 
 	return floor > sched->options.min_quantum_ns ? floor : sched->options.min_quantum_ns;
 }
 
 void gs_core_begin_quantum(struct gs_one *sched)
 {
-	uint64_t floor = sched->options.handover_ns * sched->options.quantum_handovers;
+	uint64_t floor = gs_task_floor(&sched->view, sched->policy);
 	uint64_t quantum = GS_NO_LIMIT;
 
 	if (sched->policy->quantum)

@@ -78,7 +78,7 @@ struct gs_view {
  *           Default: the smallest key.  Set it only when keys cannot stay
  *           fixed while tasks wait: it may look at every ready task.
  * quantum   `task` gets the GPU, or keeps it: for how long, ns; GS_NO_LIMIT:
- *           until it finishes.  The core raises it to so many hand-overs as the options say.  Asked
+ *           until it finishes.  The core raises it to gs_task_floor().  Asked
  *           again of the holder when a task arrives: the answer may then end the
  *           quantum sooner, never later.  The task is not in the ready queue.
  *           Default: no limit.
@@ -89,6 +89,8 @@ struct gs_view {
  * preempts  Not a function: when set, an arrival is compared with the holder at
  *           once and evicts it if it goes first.  Otherwise only the end of
  *           a quantum can cost a task the GPU.
+ * weighs    Not a function: when set, the policy weighs what a hand-over costs when it
+ *           compares, and so the core raises its quanta to half as many hand-overs only.
  */
 struct gs_policy {
 	const char *name;
@@ -99,6 +101,7 @@ struct gs_policy {
 	void (*expire)(struct gs_view *view, struct gs_task *task);
 	void (*arrive)(struct gs_view *view, struct gs_task *task);
 	int preempts;
+	int weighs;
 };
 
 /* gs_policy_fifo and its like, one per line of policies.def. */
@@ -108,6 +111,9 @@ struct gs_policy {
 
 /* What a task has run up to view->now, the running turn included. */
 uint64_t gs_task_ran(const struct gs_view *view, const struct gs_task *task);
+
+/* So many hand-overs as no quantum of this policy is shorter than, ns. */
+uint64_t gs_task_floor(const struct gs_view *view, const struct gs_policy *policy);
 
 /*
  * What it still needs, ns: alone time x the part not done when it was last

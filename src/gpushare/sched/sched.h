@@ -41,7 +41,7 @@ struct gs_sched_options {
 	uint64_t cfs_epoch_ns;     /* cfs: 4 ms, divided by the runnable tasks */
 	uint64_t dprr_tick_ns;     /* dprr: what the paper's slices and rises count in: 1 ms */
 	uint64_t handover_ns;      /* cost of giving the GPU to another */
-	uint32_t quantum_handovers; /* no quantum of any policy is shorter than so many of them: 4 */
+	uint32_t quantum_handovers; /* no quantum is shorter than so many of them, see policy.h: 4 */
 	uint64_t starvation_ns;    /* a task that waited this long goes next, whatever the policy; 0: no bound */
 };
 
