@@ -126,6 +126,7 @@ static void simulate(struct results *r, const char *policy, uint64_t handover, u
 
 	gs_sched_defaults(&x.options);
 	x.options.handover_ns = handover;
+	x.costs = sim_costs_of(handover);
 	free(r->row);
 	r->row = NULL;
 	if (sim_experiment_run(&x, policy, &r->row, &r->summary, &err) < 0)
@@ -184,6 +185,38 @@ static void kernels_leave_at_block_boundaries(void **state)
 	simulate(&r, "fifo", 0, 1);
 	within("short starts", row_of(&r, "short")->start_ms, 100, 0.001);
 	within("makespan", r.summary.makespan_ms, 105, 0.001);
+	unload(&r);
+}
+
+/* What a hand-over costs depends on how it comes about; a launch is part of the length. */
+static void handovers_cost_what_they_are(void **state)
+{
+	struct results r = { .workload = parse("name,arrival_ms,length_ms,block_tasks,priority\n"
+					       "long,0,100,10,1\nshort,15,5,1,2\n") };
+	struct sim_experiment x = {
+		.workload = &r.workload, .rounds = 1,
+		.costs = { .ended_ns = 3 * MS, .evicted_ns = 2 * MS, .first_ns = MS,
+			   .launch_ns = MS / 2 },
+	};
+
+	(void)state;
+	gs_sched_defaults(&x.options);
+	assert_int_equal(sim_experiment_run(&x, "piv", &r.row, &r.summary, NULL), 0);
+	/* Two of ten block-tasks of 9.95 ms until 20.9; then 2 ms, 4.5 ms, 3 ms and the other eight. */
+	within("long starts", row_of(&r, "long")->start_ms, 1, 0.001);
+	within("short starts", row_of(&r, "short")->start_ms, 22.9, 0.001);
+	within("short finishes", row_of(&r, "short")->finish_ms, 27.4, 0.001);
+	within("short waits", row_of(&r, "short")->waiting_ms, 7.4, 0.001);
+	within("long finishes", row_of(&r, "long")->finish_ms, 110, 0.001);
+	within("long's slowdown", row_of(&r, "long")->ntt, 1.1, 0.001);
+	unload(&r);
+	/* Nobody to take it from, and no first hand-over: the launch remains. */
+	r.workload = parse("name,length_ms\none,5\n");
+	r.workload.kernel[0].gpu_ns = 4 * MS;
+	x.costs = sim_costs_of(MS);
+	assert_int_equal(sim_experiment_run(&x, "fifo", &r.row, &r.summary, NULL), 0);
+	within("it starts", row_of(&r, "one")->start_ms, 1, 0.001);
+	within("it finishes", row_of(&r, "one")->finish_ms, 5, 0.001);
 	unload(&r);
 }
 
@@ -305,6 +338,89 @@ static void frs_figure_4(void **state)
 	unload(&r);
 }
 
+/*
+ * Seed 004's lengths as an H200 ran them (doc/results/h200-bench-mix004.csv): 36.69 ms
+ * in all, block-tasks of 51.3 us; the costs are the medians of what its picture shows.
+ */
+static void on_an_h200(struct results *r, struct sim_experiment *x)
+{
+	load(r, "seed004-table1.csv");
+	*x = (struct sim_experiment){
+		.workload = &r->workload, .rounds = 40,
+		.order = { .seed = 1, .shuffle = 1, .has_gap = 1, .gap_ns = MS },
+		.costs = { .ended_ns = 265000, .evicted_ns = 145000, .first_ns = 360000,
+			   .launch_ns = 83000 },
+	};
+	gs_sched_defaults(&x->options);
+	x->options.handover_ns = 135000;
+	x->options.quantum_handovers = 15;
+	for (size_t i = 0; i < r->workload.count; i++) {
+		struct sim_kernel *k = &r->workload.kernel[i];
+
+		k->block_tasks = k->length_ns / 51300;
+		k->length_ns = (uint64_t)((double)k->length_ns * (36.6868 / 36.51));
+	}
+}
+
+/* What that run measured, for the policies that are as they were then. */
+static void as_the_h200_ran_it(void **state)
+{
+	static const struct {
+		const char *policy;
+		double antt, dntt, dntt_avg, stp, makespan;
+	} live[] = {
+		{ "fifo", 8.1821, 7.3466, 5.2614, 1.9257, 38.4359 },
+		{ "piv", 8.1585, 7.3432, 5.2440, 1.9295, 38.4184 },
+		{ "dprr", 4.7590, 1.9732, 1.4665, 2.0769, 40.8256 },
+		{ "sjf", 2.2146, 0.9077, 0.7233, 4.5410, 39.0770 },
+		{ "srt", 2.1417, 0.8197, 0.5521, 4.5039, 38.7874 },
+		{ "rr", 5.1320, 2.6419, 1.5344, 1.9310, 40.4765 },
+		{ "cfs", 5.4536, 3.2866, 1.8880, 1.8664, 40.3279 },
+	};
+	struct sim_experiment x;
+	struct results r;
+
+	(void)state;
+	on_an_h200(&r, &x);
+	for (size_t i = 0; i < sizeof(live) / sizeof(live[0]); i++) {
+		free(r.row);
+		assert_int_equal(sim_experiment_run(&x, live[i].policy, &r.row, &r.summary, NULL), 0);
+		within(live[i].policy, r.summary.antt, live[i].antt, 10);
+		within(live[i].policy, r.summary.dntt, live[i].dntt, 10);
+		within(live[i].policy, r.summary.dntt_avg, live[i].dntt_avg, 10);
+		within(live[i].policy, r.summary.stp, live[i].stp, 10);
+		within(live[i].policy, r.summary.makespan_ms, live[i].makespan, 10);
+	}
+	unload(&r);
+}
+
+/* There, frs keeps its bars in any order of arrivals, and with lengths that are a tenth off. */
+static void frs_with_real_handovers_and_wrong_lengths(void **state)
+{
+	static const double told[] = { 0.9, 0.95, 1, 1.1, 1.2 };
+	struct sim_experiment x;
+	struct results r;
+
+	(void)state;
+	on_an_h200(&r, &x);
+	for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++) {
+		for (size_t k = 0; k < r.workload.count; k++)
+			r.workload.kernel[k].told_ns =
+				(uint64_t)((double)r.workload.kernel[k].length_ns * told[i]);
+		for (x.order.seed = 1; x.order.seed <= 8; x.order.seed++) {
+			struct sim_summary *s = &r.summary;
+
+			free(r.row);
+			assert_int_equal(sim_experiment_run(&x, "frs", &r.row, s, NULL), 0);
+			if (s->antt > 2.9 || s->dntt_avg > 0.3 || s->makespan_ms > 1.06 * 36.6868)
+				fail_msg("seed %d, told %.2f: ANTT %.2f, DNTT %.2f, makespan %.4f of "
+					 "the sum", (int)x.order.seed, told[i], s->antt,
+					 s->dntt_avg, s->makespan_ms / 36.6868);
+		}
+	}
+	unload(&r);
+}
+
 static void seeds_repeat(void **state)
 {
 	struct results r;
@@ -362,10 +478,13 @@ int main(void)
 		cmocka_unit_test(bad_rows_are_named),
 		cmocka_unit_test(many_names_stay_distinct),
 		cmocka_unit_test(kernels_leave_at_block_boundaries),
+		cmocka_unit_test(handovers_cost_what_they_are),
 		cmocka_unit_test(effisha_group_priorities),
 		cmocka_unit_test(effisha_comparison),
 		cmocka_unit_test(frs_zero_overhead),
 		cmocka_unit_test(frs_figure_4),
+		cmocka_unit_test(as_the_h200_ran_it),
+		cmocka_unit_test(frs_with_real_handovers_and_wrong_lengths),
 		cmocka_unit_test(seeds_repeat),
 		cmocka_unit_test(formats),
 	};

@@ -219,6 +219,7 @@ static int simulate(struct mix *m, struct mix_result *r, struct gs_error *err)
 
 	if (!m->has_handover)
 		x.options.handover_ns = r->handover_ns;
+	x.costs = sim_costs_of(x.options.handover_ns);
 	if (sim_experiment_run(&x, r->way.policy, &row, &r->sim, err) < 0)
 		return -1;
 	free(row);

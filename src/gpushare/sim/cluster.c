@@ -214,7 +214,8 @@ static int make_nodes(struct run *r, const char *policy, struct gs_error *err)
 		r->with[i] = NONE;
 	/* From the last, so that the first is at the list's head. */
 	for (uint32_t i = n; i-- > 0; ) {
-		r->node[i].gpu = sim_gpu_create(policy, &r->cluster->options, &r->hooks, err);
+		r->node[i].gpu = sim_gpu_create(policy, &r->cluster->options,
+						 &r->cluster->costs, &r->hooks, err);
 		if (!r->node[i].gpu)
 			return -1;
 		r->node[i].next = UINT64_MAX;

@@ -10,11 +10,13 @@
 #define GPUSHARE_SIM_CLUSTER_H
 
 #include "gpushare/sched/sched.h"
+#include "gpushare/sim/engine.h"
 #include "gpushare/sim/trace.h"
 
 struct sim_cluster {
 	const struct sim_trace *trace;
 	struct gs_sched_options options;
+	struct sim_costs costs;
 	uint32_t gpus;
 };
 

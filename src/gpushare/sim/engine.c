@@ -51,7 +51,8 @@ int sim_engine_run(struct sim_run *run, struct gs_error *err)
 {
 	struct engine e = { .run = run };
 	struct sim_hooks hooks = { on_finish, on_held, &e };
-	struct sim_gpu *gpu = sim_gpu_create(run->policy, run->options, &hooks, err);
+	struct sim_gpu *gpu = sim_gpu_create(run->policy, run->options, run->costs, &hooks,
+					     err);
 	int rc;
 
 	if (!gpu)

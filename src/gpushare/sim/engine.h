@@ -4,7 +4,8 @@
  *
  * A kernel runs for its alone time in all.  Told to leave, it does so at the
  * end of the block-task at hand; giving the GPU to another kernel than the
- * last one costs the hand-over, during which nothing runs.
+ * last one costs the hand-over, during which nothing runs.  What the scheduler takes a
+ * hand-over to cost (its options) is another matter.
  *
  * sim_gpu is one GPU among many: whoever drives it keeps the clock.  Its memory
  * is linear in the kernels that are there.  sim_engine_run() drives one with a
@@ -20,6 +21,24 @@
 
 struct sim_gpu;
 
+/*
+ * What it costs that somebody else gets the GPU, ns.  On a real one the way
+ * matters: an eviction is prepared, an end is seen by looking.
+ */
+struct sim_costs {
+	uint64_t ended_ns;   /* a kernel has finished, another gets the GPU */
+	uint64_t evicted_ns; /* a kernel has been evicted, another gets the GPU */
+	uint64_t first_ns;   /* nobody has had the GPU before */
+	/*
+	 * The part of the length that the GPU is not busy with, of kernels that do
+	 * not say (gpu_ns).  It is paid where no hand-over is, which covers it.
+	 */
+	uint64_t launch_ns;
+};
+
+/* The same for every way, nothing for the first and for launches. */
+struct sim_costs sim_costs_of(uint64_t handover_ns);
+
 /* What the driver of a GPU is told; `kernel` is its own number.  held may be NULL. */
 struct sim_hooks {
 	void (*finished)(void *arg, uint32_t kernel, const struct sim_outcome *outcome);
@@ -29,7 +48,8 @@ struct sim_hooks {
 
 /* NULL with the reason: unknown policy, bad options, no memory.  The hooks outlive it. */
 struct sim_gpu *sim_gpu_create(const char *policy, const struct gs_sched_options *options,
-			       const struct sim_hooks *hooks, struct gs_error *err);
+			       const struct sim_costs *costs, const struct sim_hooks *hooks,
+			       struct gs_error *err);
 void sim_gpu_destroy(struct sim_gpu *gpu); /* NULL is fine */
 
 /* A kernel arrives now; *what need not outlive the call.  -1: no memory. */
@@ -52,6 +72,7 @@ struct sim_run {
 	const struct sim_arrival *arrival; /* workload->count of them, in order of time */
 	const char *policy;
 	const struct gs_sched_options *options;
+	const struct sim_costs *costs;
 	struct sim_outcome *outcome;       /* by kernel number; filled */
 	/* Told of every stretch of time that a kernel held the GPU; may be NULL. */
 	void (*held)(void *arg, uint32_t kernel, uint64_t from_ns, uint64_t to_ns);

@@ -31,7 +31,7 @@ int sim_experiment_run(const struct sim_experiment *x, const char *policy,
 	struct sim_rounds *rounds = sim_rounds_create(x->workload);
 	struct sim_run run = {
 		.workload = x->workload, .arrival = arrival, .policy = policy,
-		.options = &x->options, .outcome = outcome, .arg = x->arg,
+		.options = &x->options, .costs = &x->costs, .outcome = outcome, .arg = x->arg,
 	};
 	int rc = -1;
 

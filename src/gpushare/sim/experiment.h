@@ -12,6 +12,7 @@
 struct sim_experiment {
 	const struct sim_workload *workload;
 	struct gs_sched_options options;
+	struct sim_costs costs;
 	struct sim_order order;
 	unsigned rounds; /* at least 1 */
 	/* Told of the first round's stretches; may be NULL. */

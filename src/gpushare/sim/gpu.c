@@ -17,6 +17,8 @@ enum phase {
 /* A kernel that is there. */
 struct live {
 	uint64_t length_ns, block_tasks;
+	uint64_t launch_ns; /* beyond length_ns */
+	uint64_t told_ns;  /* the alone time, as the scheduler knows it */
 	uint64_t work;     /* ns done */
 	struct sim_outcome outcome;
 	uint32_t kernel;   /* the driver's number */
@@ -26,7 +28,7 @@ struct live {
 struct sim_gpu {
 	struct gs_sched *sched;
 	const struct sim_hooks *hooks;
-	uint64_t handover_ns;
+	struct sim_costs costs;
 	struct live *slot;
 	uint32_t room, free; /* first free slot, or NOBODY */
 	size_t count;
@@ -34,6 +36,7 @@ struct sim_gpu {
 	enum phase phase;
 	uint32_t holder;   /* slot that the phase is about */
 	uint32_t last;     /* kernel that held the GPU last, or NOBODY */
+	int evicted;       /* it was */
 	uint64_t since, until;
 	uint64_t deadline; /* when the scheduler wants to be asked again */
 	uint64_t handovers, busy_ns;
@@ -45,8 +48,14 @@ static uint64_t id_of(uint32_t slot)
 	return (uint64_t)slot + 1;
 }
 
+struct sim_costs sim_costs_of(uint64_t handover_ns)
+{
+	return (struct sim_costs){ .ended_ns = handover_ns, .evicted_ns = handover_ns };
+}
+
 struct sim_gpu *sim_gpu_create(const char *policy, const struct gs_sched_options *options,
-			       const struct sim_hooks *hooks, struct gs_error *err)
+			       const struct sim_costs *costs, const struct sim_hooks *hooks,
+			       struct gs_error *err)
 {
 	struct sim_gpu *gpu = calloc(1, sizeof(*gpu));
 
@@ -60,7 +69,7 @@ struct sim_gpu *sim_gpu_create(const char *policy, const struct gs_sched_options
 		return NULL;
 	}
 	gpu->hooks = hooks;
-	gpu->handover_ns = options->handover_ns;
+	gpu->costs = *costs;
 	gpu->free = gpu->last = NOBODY;
 	gpu->deadline = NEVER;
 	return gpu;
@@ -128,10 +137,11 @@ static void finish(struct sim_gpu *gpu, struct live *k)
 	uint32_t slot = gpu->holder;
 	struct sim_outcome outcome = k->outcome;
 	uint32_t kernel = k->kernel;
+	uint64_t took = gpu->now - outcome.arrival_ns, alone = k->length_ns + k->launch_ns;
 
 	gs_sched_leave(gpu->sched, id_of(slot), gpu->now, NULL);
 	outcome.finish_ns = gpu->now;
-	outcome.waiting_ns = gpu->now - outcome.arrival_ns - k->length_ns;
+	outcome.waiting_ns = took > alone ? took - alone : 0;
 	k->next = gpu->free;
 	gpu->free = slot;
 	gpu->count--;
@@ -147,25 +157,33 @@ static void end(struct sim_gpu *gpu)
 	if (gpu->hooks->held)
 		gpu->hooks->held(gpu->hooks->arg, k->kernel, gpu->since, gpu->now);
 	gpu->phase = PHASE_FREE;
-	if (k->work >= k->length_ns) {
+	gpu->evicted = k->work < k->length_ns;
+	if (!gpu->evicted) {
 		finish(gpu, k);
 		return;
 	}
 	gs_sched_progress(gpu->sched, id_of(gpu->holder), k->block_tasks, tasks_done(k),
-			  k->length_ns, gpu->now);
+			  k->told_ns, gpu->now);
 	gs_sched_stopped(gpu->sched, id_of(gpu->holder), gpu->now);
 	k->outcome.preemptions++;
 }
 
 static void take(struct sim_gpu *gpu, uint32_t slot)
 {
-	int changes = gpu->last != NOBODY && gpu->last != gpu->slot[slot].kernel;
+	const struct live *k = &gpu->slot[slot];
+	const struct sim_costs *c = &gpu->costs;
+	uint64_t cost = k->work ? 0 : k->launch_ns;
 
 	gpu->holder = slot;
-	gpu->handovers += (uint64_t)changes;
-	if (changes && gpu->handover_ns) {
+	if (gpu->last == NOBODY) {
+		cost = c->first_ns > cost ? c->first_ns : cost;
+	} else if (gpu->last != k->kernel) {
+		gpu->handovers++;
+		cost = gpu->evicted ? c->evicted_ns : c->ended_ns;
+	}
+	if (cost) {
 		gpu->phase = PHASE_HANDOVER;
-		gpu->until = gpu->now + gpu->handover_ns;
+		gpu->until = gpu->now + cost;
 	} else {
 		begin(gpu);
 	}
@@ -219,11 +237,16 @@ int sim_gpu_arrive(struct sim_gpu *gpu, uint32_t kernel, const struct sim_kernel
 		   uint64_t now, struct gs_error *err)
 {
 	struct gs_task_params params = {
-		.nt = what->block_tasks, .alone_ns = what->length_ns,
+		.nt = what->block_tasks,
+		.alone_ns = what->told_ns ? what->told_ns : what->length_ns,
 		.priority = what->priority, .shares = what->shares,
 	};
+	uint64_t busy = what->gpu_ns;
 	uint32_t slot;
 
+	if (!busy)
+		busy = what->length_ns > gpu->costs.launch_ns
+			? what->length_ns - gpu->costs.launch_ns : 1;
 	settle(gpu, now);
 	if (make_room(gpu, err) < 0)
 		return -1;
@@ -232,7 +255,9 @@ int sim_gpu_arrive(struct sim_gpu *gpu, uint32_t kernel, const struct sim_kernel
 		return -1;
 	gpu->free = gpu->slot[slot].next;
 	gpu->slot[slot] = (struct live){
-		.length_ns = what->length_ns, .block_tasks = what->block_tasks,
+		.length_ns = busy, .block_tasks = what->block_tasks,
+		.launch_ns = what->length_ns > busy ? what->length_ns - busy : 0,
+		.told_ns = params.alone_ns,
 		.outcome = { .arrival_ns = now }, .kernel = kernel,
 	};
 	gpu->count++;

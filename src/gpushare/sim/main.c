@@ -14,6 +14,7 @@
 
 #include "common/clock.h"
 #include "common/units.h"
+#include "gpushare/sim/help.h"
 #include "gpushare/sim/memory.h"
 #include "gpushare/sim/output.h"
 
@@ -25,7 +26,7 @@
 enum {
 	OPT_POLICY = 'p', OPT_WORKLOAD = 'w', OPT_FORMAT = 'f', OPT_HELP = 'h', OPT_VERSION = 'V',
 	OPT_HANDOVER = 256, OPT_MIN_QUANTUM, OPT_RR_QUANTUM, OPT_CFS_EPOCH, OPT_DPRR_TICK, OPT_STARVATION,
-	OPT_SEED, OPT_ROUNDS, OPT_SHUFFLE, OPT_GAP,
+	OPT_COSTS, OPT_QUANTUM_HANDOVERS, OPT_SEED, OPT_ROUNDS, OPT_SHUFFLE, OPT_GAP,
 	OPT_TRACE, OPT_GPUS, OPT_PARTITION,
 	OPT_MEMORY, OPT_WAKE, OPT_CAPACITY, OPT_CYCLE, OPT_AGE,
 };
@@ -35,6 +36,8 @@ static const struct option options[] = {
 	{ "workload", required_argument, NULL, OPT_WORKLOAD },
 	{ "format", required_argument, NULL, OPT_FORMAT },
 	{ "handover", required_argument, NULL, OPT_HANDOVER },
+	{ "costs", required_argument, NULL, OPT_COSTS },
+	{ "quantum-handovers", required_argument, NULL, OPT_QUANTUM_HANDOVERS },
 	{ "min-quantum", required_argument, NULL, OPT_MIN_QUANTUM },
 	{ "rr-quantum", required_argument, NULL, OPT_RR_QUANTUM },
 	{ "cfs-epoch", required_argument, NULL, OPT_CFS_EPOCH },
@@ -75,57 +78,13 @@ struct command {
 	struct sim_experiment experiment;
 	struct sim_memory memory;
 	int admission; /* --memory was given */
+	int has_costs; /* --costs was given */
 	const char *trace;
 	struct sim_cluster cluster;
 	struct sim_partition partition[PARTITIONS_MAX];
 	size_t partitions;
 	unsigned quanta; /* given: 1 min-quantum, 2 rr-quantum, 4 cfs-epoch, 8 dprr-tick */
 };
-
-static void help(void)
-{
-	printf("usage: gpushare-sim --policy P|all --workload FILE.csv [options]\n"
-	       "       gpushare-sim --trace FILE --gpus N --policy P|all [options]\n"
-	       "       gpushare-sim --memory rbdm|fcfs --capacity MB --workload FILE.csv [options]\n"
-	       "\n"
-	       "Replay a workload on one simulated GPU with the daemon's own scheduler, or with its\n"
-	       "admission to device memory.\n"
-	       "\n"
-	       "  -p, --policy P        a policy, or all to compare them:\n");
-#define POLICY(name, words, source) printf("                          %-5s %s\n", #name, words);
-#include "gpushare/sched/policies.def"
-#undef POLICY
-	printf("  -w, --workload FILE   comma separated, - for standard input; columns:\n"
-	       "                          name,arrival_ms,length_ms,block_tasks,priority,\n"
-	       "                          shares,memory_mb\n"
-	       "  -f, --format F        how to write the results (default table):\n");
-#define FORMAT(name, stretches, words) printf("                          %-5s %s\n", #name, words);
-	SIM_FORMATS
-#undef FORMAT
-	printf("      --handover MS     cost of giving the GPU to another kernel (default 0)\n"
-	       "      --min-quantum MS  frs: the shortest quantum (default 1)\n"
-	       "      --rr-quantum MS   rr: the quantum (default 1)\n"
-	       "      --cfs-epoch MS    cfs: the epoch (default 4)\n"
-	       "      --dprr-tick MS    dprr: what slices and rising priorities count in (default 1)\n"
-	       "      --starvation MS   a kernel that waited this long goes next (default 0: no bound)\n"
-	       "      --gap MS          arrivals this far apart, whatever the file says\n"
-	       "      --shuffle         draw anew for each round which kernel arrives when\n"
-	       "      --rounds N        repeat, and average per kernel (default 1)\n"
-	       "      --seed N          of the shuffle (default 1)\n"
-	       "      --trace FILE      Slurm's accounting, as sacct --parsable2 prints it\n"
-	       "      --gpus N          of the cluster\n"
-	       "      --partition P=N   jobs of partition P have priority N (default 1)\n"
-	       "      --memory M        rbdm: admission by reservation; fcfs: in order of arrival\n"
-	       "      --capacity MB     device memory\n"
-	       "      --wake W          who of those that wait is tried first (default fifo):\n");
-#define WAKE(name, words) printf("                          %-6s %s\n", #name, words);
-#include "gpushare/memory/wake.def"
-#undef WAKE
-	printf("      --cycle MS        one reserve operation (default 1)\n"
-	       "      --age CYCLES      who waited this long goes first (default 0: no bound)\n"
-	       "  -h, --help            print this text\n"
-	       "  -V, --version         print the version\n");
-}
 
 static int set_format(struct command *c, const char *name, struct gs_error *err)
 {
@@ -208,6 +167,23 @@ static int set_cluster(struct command *c, int option, char *value, struct gs_err
 	return 0;
 }
 
+/* Four durations. */
+static int set_costs(struct sim_costs *costs, char *value, struct gs_error *err)
+{
+	uint64_t *const part[] = { &costs->ended_ns, &costs->evicted_ns, &costs->first_ns,
+				   &costs->launch_ns };
+
+	for (size_t i = 0; i < 4; i++) {
+		char *one = strsep(&value, ",");
+
+		if (!one)
+			return gs_fail(err, "four durations are wanted");
+		if (gs_parse_duration(one, part[i], err) < 0)
+			return -1;
+	}
+	return value ? gs_fail(err, "four durations are wanted") : 0;
+}
+
 static int set_option(struct command *c, int option, char *value, struct gs_error *err)
 {
 	struct sim_experiment *x = &c->experiment;
@@ -224,6 +200,14 @@ static int set_option(struct command *c, int option, char *value, struct gs_erro
 		return set_format(c, value, err);
 	case OPT_HANDOVER:
 		return gs_parse_duration(value, &x->options.handover_ns, err);
+	case OPT_COSTS:
+		c->has_costs = 1;
+		return set_costs(&x->costs, value, err);
+	case OPT_QUANTUM_HANDOVERS:
+		if (gs_parse_int(value, 0, 1000, &number, err) < 0)
+			return -1;
+		x->options.quantum_handovers = (uint32_t)number;
+		return 0;
 	case OPT_TRACE:
 	case OPT_GPUS:
 	case OPT_PARTITION:
@@ -282,7 +266,7 @@ static int parse_command(struct command *c, int argc, char **argv, struct gs_err
 		if (option == '?')
 			return -1;
 		if (option == OPT_HELP) {
-			help();
+			sim_help();
 			return 0;
 		}
 		if (option == OPT_VERSION) {
@@ -294,6 +278,8 @@ static int parse_command(struct command *c, int argc, char **argv, struct gs_err
 	}
 	if (optind < argc)
 		return gs_fail(err, "unexpected '%.60s'", argv[optind]);
+	if (!c->has_costs)
+		c->experiment.costs = sim_costs_of(c->experiment.options.handover_ns);
 	if (c->trace)
 		return c->policy && c->cluster.gpus && !c->path && !c->admission ? 1
 			: gs_fail(err, "with --trace, --gpus and --policy must be given, --workload "
@@ -425,6 +411,7 @@ static int run_trace(struct command *c, struct gs_error *err)
 	if (!csv && strcmp(c->format->name, "table") != 0)
 		return gs_fail(err, "--trace has the formats csv and table only");
 	*o = c->experiment.options;
+	c->cluster.costs = c->experiment.costs;
 	if (!(c->quanta & 1))
 		o->min_quantum_ns = JOB_QUANTUM_NS;
 	if (!(c->quanta & 2))

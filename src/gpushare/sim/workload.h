@@ -22,6 +22,8 @@ struct sim_kernel {
 	char name[SIM_NAME_MAX];
 	uint64_t arrival_ns;
 	uint64_t length_ns;   /* alone time, NT x tpt */
+	uint64_t gpu_ns;      /* of it, what the GPU is busy with; 0: all but the launch (engine.h) */
+	uint64_t told_ns;     /* what the scheduler is told instead of length_ns; 0: the truth */
 	uint64_t block_tasks; /* NT */
 	int32_t priority;
 	uint32_t shares;
