@@ -243,6 +243,29 @@ static void test_proxy_sees_for_itself(void **unused)
 	gs_page_store(stub->kstate, GS_K_DONE);
 }
 
+/* What it takes in blocks of one shape says nothing of another. */
+static void test_time_is_of_a_block_shape(void **unused)
+{
+	static CUdeviceptr p;
+	static uint32_t n;
+	void *args[] = { &p, &n };
+	const unsigned int shape[][3] = { { 32, 1, 1 }, { 8, 4, 1 }, { 4, 4, 2 }, { 2, 4, 4 }, { 1, 1, 32 } };
+	struct shim_kernel *k = shim_kernel_find(kernel);
+
+	(void)unused;
+	shim_kernel_time(k, shape[0])->tpt_ps = 1000;
+	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
+	expect_calls("launch-original");
+	assert_int_equal(cuLaunchKernel(kernel, LONG_GRID, 1, 1, 8, 4, 1, 0, STREAM, args, NULL), CUDA_SUCCESS);
+	expect_calls("batch launch-twin wait");
+	gs_page_store(active()->kstate, GS_K_DONE);
+	shim_kernel_time(k, shape[0])->tpt_ps = 0;
+	/* Beyond what is told apart they are one. */
+	assert_ptr_not_equal(shim_kernel_time(k, shape[1]), shim_kernel_time(k, shape[2]));
+	assert_ptr_equal(shim_kernel_time(k, shape[3]), shim_kernel_time(k, shape[4]));
+	assert_ptr_equal(shim_kernel_time(k, shape[2]), shim_kernel_time(k, shape[2]));
+}
+
 /* Told to leave and called back before it started: its limit is lifted, nothing is relaunched. */
 static void test_call_back(void **unused)
 {
@@ -408,6 +431,7 @@ int main(void)
 		cmocka_unit_test_setup(test_eviction_and_relaunch, idle),
 		cmocka_unit_test_setup(test_signal_is_repeated, idle),
 		cmocka_unit_test_setup(test_proxy_sees_for_itself, idle),
+		cmocka_unit_test_setup(test_time_is_of_a_block_shape, idle),
 		cmocka_unit_test_setup(test_call_back, idle),
 		cmocka_unit_test_setup(test_relaunch_with_the_turn, idle),
 		cmocka_unit_test_setup(test_refused_relaunch_is_tried_again, idle),

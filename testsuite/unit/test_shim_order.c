@@ -181,13 +181,13 @@ static void test_nothing_comes_between_a_twin_and_its_wait(void **unused)
 /* Nor does a kernel that is too short for marks of its own. */
 static void test_a_rider_comes_not_between_them_either(void **unused)
 {
-	struct shim_kernel *k = shim_kernel_find(FAKE_MACHINE_CODE);
+	struct shim_time *time = shim_kernel_time(shim_kernel_find(FAKE_MACHINE_CODE), (const unsigned int[]){ 32, 1, 1 });
 
 	(void)unused;
-	k->tpt_ps = 1000;
-	k->launches = 0;
+	time->tpt_ps = 1000;
+	time->launches = 0;
 	assert_true(apart(kernel, STREAM, "wait", FAKE_MACHINE_CODE, STREAM));
-	k->tpt_ps = 0;
+	time->tpt_ps = 0;
 	assert_non_null(strstr(seen, "launch-twin@7000 wait@7000 launch-original@7000"));
 	assert_null(strstr(seen, "write-1"));
 }

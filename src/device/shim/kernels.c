@@ -254,15 +254,31 @@ struct shim_kernel *shim_kernel_find(const void *handle)
 	return k;
 }
 
-void shim_kernel_recall(struct shim_session *s, struct shim_kernel *k, uint32_t shape)
+struct shim_time *shim_kernel_time(struct shim_kernel *k, const unsigned int block[3])
+{
+	/* At most 1,024 x 1,024 x 64 threads (CUDA C++ Programming Guide, compute capabilities). */
+	uint32_t shape = 1u << 31 | (block[0] & 0x7ff) << 18 | (block[1] & 0x7ff) << 7 | (block[2] & 0x7f);
+
+	for (size_t i = 0; i < SHIM_SHAPES - 1; i++) {
+		uint32_t known = atomic_load_explicit(&k->time[i].shape, memory_order_relaxed);
+
+		if (known == shape || (!known && (atomic_compare_exchange_strong(&k->time[i].shape, &known, shape) ||
+						  known == shape)))
+			return &k->time[i];
+	}
+	return &k->time[SHIM_SHAPES - 1];
+}
+
+void shim_kernel_recall(struct shim_session *s, struct shim_kernel *k, struct shim_time *t,
+			const unsigned int block[3])
 {
 	uint64_t none = 0, tpt;
 
-	if (k->tpt_ps || atomic_flag_test_and_set(&k->asked))
+	if (t->tpt_ps || atomic_flag_test_and_set(&t->asked))
 		return;
-	tpt = gs_client_time(s->client, k->number, shape);
+	tpt = gs_client_time(s->client, k->number, gs_stub_shape(block[0], block[1], block[2]));
 	if (tpt)
-		atomic_compare_exchange_strong(&k->tpt_ps, &none, tpt);
+		atomic_compare_exchange_strong(&t->tpt_ps, &none, tpt);
 }
 
 void shim_kernels_each(void (*visit)(const struct shim_kernel *k, void *user), void *user)

@@ -13,6 +13,17 @@
 
 struct shim_session;
 
+/* What a kernel takes in blocks of one shape. */
+struct shim_time {
+	_Atomic uint32_t shape;    /* the block's three sizes; 0: free */
+	_Atomic uint32_t launches;
+	_Atomic uint64_t tpt_ps;   /* learned time per block-task, picoseconds of the whole GPU; 0: not yet */
+	atomic_flag asked;         /* the daemon, for the time that it took in earlier jobs */
+};
+
+/* Shapes that are told apart; the last entry is that of all others. */
+#define SHIM_SHAPES 4
+
 struct shim_kernel {
 	const void *handle;       /* CUfunction or CUkernel of the original */
 	struct shim_kernel *next; /* of the same hash bucket, older */
@@ -27,12 +38,11 @@ struct shim_kernel {
 	uint8_t whole_warps;      /* the twin wants blocks whose warps are rows of threads (transform.h) */
 	uint32_t number;          /* announced to the daemon as this */
 	uint64_t content;         /* hash of the module's PTX; 0: not known */
-	atomic_flag asked;        /* the daemon, for the time that it took in earlier jobs */
+	struct shim_time time[SHIM_SHAPES];
 	_Atomic uint64_t launches;
 	_Atomic uint32_t riders;             /* without a stub since the last one with one (launch.c) */
 	_Atomic uint64_t evictable_launches; /* of these */
 	_Atomic uint64_t evictions;          /* of those: times that one has left with work remaining */
-	_Atomic uint64_t tpt_ps;  /* learned time per block-task, picoseconds of the whole GPU; 0: not yet */
 	/* The last occupancy that was asked for: block threads, dynamic shared, blocks per SM. */
 	_Atomic uint64_t occupancy;
 };
@@ -56,11 +66,15 @@ void shim_kernel_alias(const void *known, const void *handle);
 /* Its record; one that says "machine code" for a handle never seen.  NULL: no memory. */
 struct shim_kernel *shim_kernel_find(const void *handle);
 
+/* Its time in blocks of that shape (of a graph: zeros). */
+struct shim_time *shim_kernel_time(struct shim_kernel *k, const unsigned int block[3]);
+
 /*
- * Before its first launch, in blocks of this gs_stub_shape(): what the daemon
- * has learned of it in earlier jobs is its time until it has been timed here.
+ * Before its first launch in such blocks: what the daemon has learned of it in
+ * earlier jobs is its time until it has been timed here.
  */
-void shim_kernel_recall(struct shim_session *s, struct shim_kernel *k, uint32_t shape);
+void shim_kernel_recall(struct shim_session *s, struct shim_kernel *k, struct shim_time *t,
+			const unsigned int block[3]);
 
 /* Every record, the newest of a bucket first. */
 void shim_kernels_each(void (*visit)(const struct shim_kernel *k, void *user), void *user);

@@ -72,15 +72,16 @@ static _Atomic uint32_t riders;
 
 static int rides(struct shim_session *s, struct shim_kernel *k, const struct shim_request *r)
 {
-	uint64_t ps = shim_request_ps(k, r);
+	uint64_t ps = shim_request_ps(r);
 
 	if (!ps || s->alone || r->graph || !gs_page_load(s->page->turn) ||
-	    gs_page_load(s->page->contended) || (k->launches + 1) % SAMPLE_EVERY == 0 ||
+	    gs_page_load(s->page->contended) || (r->time->launches + 1) % SAMPLE_EVERY == 0 ||
 	    ps + riding_ps > RIDERS_PS || riders >= RIDERS_MAX)
 		return 0;
 	atomic_fetch_add(&riding_ps, ps);
 	atomic_fetch_add(&riders, 1);
 	atomic_fetch_add(&k->launches, 1);
+	atomic_fetch_add(&r->time->launches, 1);
 	atomic_fetch_add(&k->riders, 1);
 	atomic_fetch_add(&launched, 1);
 	return 1;
@@ -96,11 +97,13 @@ static uint64_t take_riders_ns(void)
 static void prepare(struct shim_session *s, struct shim_launch *l, struct shim_context *c,
 		    struct shim_kernel *k, const struct shim_request *r)
 {
-	uint64_t n = atomic_fetch_add(&k->launches, 1);
+	uint32_t n = atomic_fetch_add(&r->time->launches, 1);
 	uint32_t shape = r->graph ? 0 : gs_stub_shape(r->block[0], r->block[1], r->block[2]);
 
+	atomic_fetch_add(&k->launches, 1);
 	l->ctx = c;
 	l->kernel = k;
+	l->time = r->time;
 	l->nt = r->graph ? 1 : (uint64_t)r->grid[0] * r->grid[1] * r->grid[2];
 	l->evictable = (uint8_t)shim_request_evictable(s, l, r);
 	atomic_fetch_add(&k->evictable_launches, l->evictable);
@@ -113,7 +116,7 @@ static void prepare(struct shim_session *s, struct shim_launch *l, struct shim_c
 				      atomic_exchange(&k->riders, 0) << GS_STUB_RIDERS_SHIFT);
 	gs_page_store(l->stub->nt, l->nt);
 	gs_page_store(l->stub->done, 0);
-	gs_page_store(l->stub->alone_ns, k->tpt_ps * l->nt / 1000);
+	gs_page_store(l->stub->alone_ns, l->time->tpt_ps * l->nt / 1000);
 	gs_page_store(l->stub->leave_ns, l->evictable ? shim_request_leave_ns(l) : take_riders_ns());
 	gs_page_store(l->stub->evictions, 0);
 	gs_page_store(l->stub->seq, atomic_fetch_add(&launched, 1));
@@ -279,7 +282,7 @@ static CUresult ride(const struct shim_context *c, const struct shim_request *r)
 	return rc;
 }
 
-static CUresult launch(const struct shim_request *r)
+static CUresult launch(struct shim_request *r)
 {
 	struct shim_session *s = shim_session();
 	struct shim_context *c;
@@ -291,10 +294,11 @@ static CUresult launch(const struct shim_request *r)
 		return launch_original(r);
 	c = shim_context_current(s);
 	k = shim_kernel_find(r->graph ? (const void *)r->graph : (const void *)r->f);
-	if (k && !k->launches && !r->graph && !s->alone)
-		shim_kernel_recall(s, k, gs_stub_shape(r->block[0], r->block[1], r->block[2]));
 	if (!c || !k || c->fault)
 		return launch_original(r);
+	r->time = shim_kernel_time(k, r->block);
+	if (!r->time->launches && !r->graph && !s->alone)
+		shim_kernel_recall(s, k, r->time, r->block);
 	if (rides(s, k, r))
 		return ride(c, r);
 	l = shim_launch_take(s);

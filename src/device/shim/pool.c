@@ -40,8 +40,8 @@ static void learn(struct shim_launch *l)
 	if (REAL(cuEventElapsedTime_v2)(&ms, l->begin, l->end) != CUDA_SUCCESS || !(ms > 0))
 		return;
 	tpt = (uint64_t)((double)ms * 1e9 / (double)l->nt);
-	old = l->kernel->tpt_ps;
-	l->kernel->tpt_ps = old ? (3 * old + tpt) / 4 : tpt + 1;
+	old = l->time->tpt_ps;
+	l->time->tpt_ps = old ? (3 * old + tpt) / 4 : tpt + 1;
 }
 
 /* DONE: everything of the launch is over.  One thread gets to reclaim it. */

@@ -19,6 +19,7 @@ struct shim_launch {
 	struct gs_stub *stub;
 	struct shim_context *ctx;
 	struct shim_kernel *kernel;
+	struct shim_time *time;       /* of its blocks' shape */
 	unsigned int block[3], shared, workers;
 	unsigned char *params;        /* the kernel's parameter block, ctl pointer included */
 	size_t params_len, params_room;

@@ -23,15 +23,14 @@
 /* A kernel of fewer waves of block-tasks might take one more for want of the proxy's worker. */
 #define PROXY_WAVES 16
 
-uint64_t shim_request_ps(const struct shim_kernel *k, const struct shim_request *r)
+uint64_t shim_request_ps(const struct shim_request *r)
 {
-	return k->tpt_ps * (r->graph ? 1 : (uint64_t)r->grid[0] * r->grid[1] * r->grid[2]);
+	return r->time->tpt_ps * (r->graph ? 1 : (uint64_t)r->grid[0] * r->grid[1] * r->grid[2]);
 }
 
-int shim_request_is_short(const struct shim_session *s, const struct shim_kernel *k,
-			  const struct shim_request *r)
+int shim_request_is_short(const struct shim_session *s, const struct shim_request *r)
 {
-	uint64_t ps = shim_request_ps(k, r);
+	uint64_t ps = shim_request_ps(r);
 
 	/* Whoever forces evictions wants to see them. */
 	if (s->alone)
@@ -158,7 +157,7 @@ int shim_request_evictable(struct shim_session *s, struct shim_launch *l, const 
 		return 0;
 	if (k->whole_warps && !(r->block[1] == 1 && r->block[2] == 1) && r->block[0] % 32)
 		return 0;
-	if (shim_request_is_short(s, k, r))
+	if (shim_request_is_short(s, r))
 		return 0;
 	l->workers = workers_of(k, r, l->ctx);
 	if (l->workers == 0 || l->nt <= l->workers || l->nt >> 62 || pack_params(l, r) < 0)
@@ -177,7 +176,7 @@ int shim_request_evictable(struct shim_session *s, struct shim_launch *l, const 
 /* A claim of block-tasks, or one if that is longer, and the signal; 0: not known yet. */
 uint64_t shim_request_leave_ns(const struct shim_launch *l)
 {
-	uint64_t task_ns = l->kernel->tpt_ps * l->workers / 1000;
+	uint64_t task_ns = l->time->tpt_ps * l->workers / 1000;
 	uint64_t claim_ns = 2 * (uint64_t)l->ctx->image[l->index].chunk_ns;
 
 	if (!task_ns)

@@ -16,14 +16,14 @@ struct shim_request {
 	const CUlaunchConfig *config; /* cuLaunchKernelEx: with attributes */
 	CUgraphExec graph;
 	int cooperative;
+	struct shim_time *time;  /* the kernel's, in such blocks */
 };
 
 /* Time that the launch takes alone, in picoseconds of the whole GPU; 0: not known yet. */
-uint64_t shim_request_ps(const struct shim_kernel *k, const struct shim_request *r);
+uint64_t shim_request_ps(const struct shim_request *r);
 
 /* Is it so short that it goes out as the program wrote it? */
-int shim_request_is_short(const struct shim_session *s, const struct shim_kernel *k,
-			  const struct shim_request *r);
+int shim_request_is_short(const struct shim_session *s, const struct shim_request *r);
 
 /*
  * May this launch be evicted?  1: it is packed, what its control block needs is
