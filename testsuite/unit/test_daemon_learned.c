@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "gpushare/client/client.h"
 #include "live_daemon.h"
 
 #define SHARES 10
@@ -59,6 +60,19 @@ static void run(int sock, struct gs_page *page, uint32_t shape)
 	live_move(page, 0, GS_K_DONE, GS_K_PREP);
 }
 
+static void as_the_shim_asks(const struct live *l, uint32_t job, uint32_t shape)
+{
+	struct gs_client_options options = { .socket = l->socket, .job_id = job, .step_id = UINT32_MAX, .program = "test" };
+	struct gs_client *client = gs_client_create(&options);
+
+	assert_non_null(client);
+	assert_int_equal(gs_client_connect(client, 0, 5000, NULL, NULL), 0);
+	gs_client_kernel(client, 3, 1, 0, 0, CONTENT, "reduce");
+	assert_int_equal(gs_client_time(client, 3, shape), 2000000);
+	assert_int_equal(gs_client_time(client, 4, shape), 0);
+	gs_client_destroy(client);
+}
+
 static void the_next_job_knows(void **state)
 {
 	uint32_t wide = gs_stub_shape(256, 1, 1), square = gs_stub_shape(16, 16, 1), job[2];
@@ -82,6 +96,7 @@ static void the_next_job_knows(void **state)
 	assert_int_equal(time_of(next, 3, square), 0);
 	assert_int_equal(time_of(next, 4, wide), 0);
 	assert_int_equal(time_of(next, UINT32_MAX, wide), 0);
+	as_the_shim_asks(&l, job[1], wide);
 	/* Another module's kernel of that name is another kernel. */
 	announce(next, CONTENT + 1);
 	assert_int_equal(time_of(next, 3, wide), 0);

@@ -309,7 +309,7 @@ uint64_t gs_client_time(struct gs_client *c, uint32_t number, uint32_t shape)
 	gs_msg_init(&msg, GS_MSG_TIME, 0);
 	msg.time.number = number;
 	msg.time.shape = shape;
-	return ask(c, &msg) == 0 && msg.header.type == GS_MSG_TIMED ? msg.timed.tpt_ps : 0;
+	return ask(c, &msg) == 1 && msg.header.type == GS_MSG_TIMED ? msg.timed.tpt_ps : 0;
 }
 
 void gs_client_bell(struct gs_client *c)
