@@ -87,7 +87,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	unsigned one = PTX_FORM_AS_IS + 1 + (unsigned)(size % (PTX_FORM_COUNT - 1));
 
 	/* exactly what came: reading past it is caught */
-	transform((const char *)data, size, PTX_FORMS_ALL, 1);
+	transform((const char *)data, size, PTX_FORMS_ALL | PTX_FORMS_SYNC_AWARE, 1);
 	transform((const char *)data, size, PTX_FORM_BIT(one), 0);
 	return 0;
 }

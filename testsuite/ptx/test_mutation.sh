@@ -18,12 +18,12 @@ export GPUSHARE_EMU_DEVICE GPUSHARE_EMU_SMS GPUSHARE_EMU_BLOCKS_PER_SM GPUSHARE_
 
 ./ptx_equiv --list-mutations > "$work/list" || exit 1
 for kernel in $(cut -d ' ' -f 2 "$work/list" | sort -u); do
-	timeout "$limit" ./ptx_equiv "$driver" "$here" "$kernel" > "$work/out" 2>&1 ||
+	timeout "$limit" ./ptx_equiv --sync-aware "$driver" "$here" "$kernel" > "$work/out" 2>&1 ||
 		{ echo "FAIL: $kernel, without any bug:"; cat "$work/out"; exit 1; }
 done
 while read -r name kernel words; do
 	count=$((count + 1))
-	timeout "$limit" ./ptx_equiv --mutation "$name" "$driver" "$here" "$kernel" > "$work/out" 2>&1
+	timeout "$limit" ./ptx_equiv --sync-aware --mutation "$name" "$driver" "$here" "$kernel" > "$work/out" 2>&1
 	rc=$?
 	how=$(grep -m 1 '^FAIL' "$work/out")
 	case $rc in

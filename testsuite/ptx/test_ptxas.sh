@@ -65,7 +65,7 @@ for file; do
 	[ ! -e "${file%.ptx}.err" ] && ! grep -q '(ptxas: no)' "$file" || continue
 	own=$(sed -n 's/^[[:space:]]*\.target[[:space:]]*sm_\([0-9]*\).*/\1/p' "$file" | head -n 1)
 	[ -n "$own" ] || continue
-	"$tool" --form all transform "$file" > "$work/out.ptx" || { echo "FAIL: transform $file"; status=1; continue; }
+	"$tool" --form all,sync-aware transform "$file" > "$work/out.ptx" || { echo "FAIL: transform $file"; status=1; continue; }
 	name=$(basename "$file")
 	version=$(sed -n 's/^[[:space:]]*\.version[[:space:]]*\([0-9.]*\).*/\1/p' "$file" | head -n 1)
 	# functions from elsewhere are left to a linker

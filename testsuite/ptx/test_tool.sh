@@ -42,14 +42,16 @@ expect 0 'lanes_leave: guarded, a thread may leave before a barrier' "$tool" inf
 expect 0 'lanes_leave: as is, a thread may leave before a barrier' "$tool" --form persistent info "$here/golden/guarded.ptx"
 expect 0 'lanes_leave: sliced, a thread' "$tool" --form persistent,sliced info "$here/golden/guarded.ptx"
 expect 0 '^.visible .entry triad__gpushare_s(' "$tool" --form sliced transform "$here/corpus/stream.ptx"
+expect 0 'missed: guarded, a thread may leave before a barrier' "$tool" info "$here/golden/missed.ptx"
+expect 0 'missed: persistent.*, barriers that threads may miss, needs rows of whole warps' "$tool" -f all,sync-aware info "$here/golden/missed.ptx"
 expect 0 '"guarded": "ASYNC_STATE"' "$tool" --json info "$here/golden/waits.ptx"
 for form in p g s; do
 	expect 0 "^.visible .entry triad__gpushare_$form(" "$tool" --form all transform "$here/corpus/stream.ptx"
 done
 expect 0 '^axpy: sliced; PTX' "$tool" --form sliced info "$here/../unit/data/fatbin/library.so"
 expect 1 '^fill: as is, is machine code without PTX' "$tool" --form sliced check "$here/../unit/data/fatbin/library.so"
-expect 2 'not persistent, guarded, sliced or all' "$tool" --form persistent,round info x
-expect 2 'not persistent, guarded, sliced or all' "$tool" --form '' info x
+expect 2 'not persistent, guarded, sliced, sync-aware or all' "$tool" --form persistent,round info x
+expect 2 'not persistent, guarded, sliced, sync-aware or all' "$tool" --form '' info x
 
 # what the assembler makes of them; this one says what a real one would
 cat > "$work/ptxas" <<'EOF'

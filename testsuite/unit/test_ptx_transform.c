@@ -186,14 +186,17 @@ static void indirect_calls(void **state)
 	expect(text, PTX_REASON_NONE, 0);
 }
 
-static struct ptx_kernel only_kernel(const char *head, const char *body)
+/* The kernel's strings are gone: what else there is. */
+static struct ptx_kernel kernel_of(const char *head, const char *body, uint32_t forms)
 {
+	struct gs_error err = { "" };
 	char *text = NULL;
 	struct ptx_transformed *t;
 	struct ptx_kernel k;
 
 	assert_true(asprintf(&text, "%s%s", head, body) > 0);
-	t = transform(text);
+	t = ptx_transform_forms(text, strlen(text), forms, 0, &err);
+	assert_non_null(t);
 	assert_int_equal(t->nkernel, 1);
 	k = t->kernel[0];
 	ptx_transformed_free(t);
@@ -201,15 +204,29 @@ static struct ptx_kernel only_kernel(const char *head, const char *body)
 	return k;
 }
 
+static struct ptx_kernel only_kernel(const char *head, const char *body)
+{
+	return kernel_of(head, body, PTX_FORMS_ALL);
+}
+
+/* May the kernel be looped, but not as forms are by default, because warps of it leave before a barrier? */
+static void only_sync_aware(const char *body)
+{
+	struct ptx_kernel k = kernel_of(HEAD, body, PTX_FORMS_ALL | PTX_FORMS_SYNC_AWARE);
+
+	assert_true(k.form == PTX_FORM_PERSISTENT && k.sync_aware && k.whole_warps);
+	k = only_kernel(HEAD, body);
+	assert_true(k.form == PTX_FORM_GUARDED && k.reason == PTX_REASON_BARRIER_AFTER_EXIT && !k.sync_aware);
+	assert_true(k.forms == PTX_FORM_BIT(PTX_FORM_GUARDED));
+}
+
 #define TID "mov.u32 %r1, %tid.x; ld.param.u32 %r2, [n]; "
 
 static void barriers_and_exits(void **state)
 {
-	struct ptx_kernel k = only_kernel(HEAD, KERNEL(TID "setp.ge.u32 %p1, %r1, 64; @%p1 ret; bar.sync 0;"));
-
 	(void)state;
 	/* whole warps leave: the others' barriers are answered */
-	assert_true(k.form == PTX_FORM_PERSISTENT && k.sync_aware && k.whole_warps);
+	only_sync_aware(KERNEL(TID "setp.ge.u32 %p1, %r1, 64; @%p1 ret; bar.sync 0;"));
 	/* lanes leave */
 	expect(KERNEL(TID "setp.ge.u32 %p1, %r1, %r2; @%p1 ret; bar.sync 0;"), PTX_REASON_BARRIER_AFTER_EXIT, 2);
 	/* a condition that is the same in all threads of the block */
@@ -228,7 +245,12 @@ static void barriers_and_exits(void **state)
 	       PTX_REASON_BARRIER_AFTER_EXIT, 2);
 	/* a predicated barrier */
 	expect(KERNEL(TID "setp.ge.u32 %p1, %r1, %r2; @%p1 bar.sync 0;"), PTX_REASON_BARRIER_AFTER_EXIT, 2);
-	assert_true(only_kernel(HEAD, KERNEL(TID "setp.ge.u32 %p1, %r1, 32; @%p1 bar.sync 0;")).sync_aware);
+	only_sync_aware(KERNEL(TID "setp.ge.u32 %p1, %r1, 32; @%p1 bar.sync 0;"));
+	/* warps known by a vote, and by the shape of the block */
+	expect(KERNEL(TID "setp.ge.u32 %p1, %r1, %r2; vote.sync.any.pred %p2, %p1, -1; @%p2 ret; bar.sync 0;"),
+	       PTX_REASON_BARRIER_AFTER_EXIT, 2);
+	expect(".entry k() .reqntid 64, 2, 1 { " REGS "mov.u32 %r1, %tid.x; setp.ge.u32 %p1, %r1, 32; @%p1 ret; "
+	       "bar.sync 0; ret; }", PTX_REASON_BARRIER_AFTER_EXIT, 1);
 	/* inside a function */
 	expect(".func f() { bar.sync 0; ret; }\n" KERNEL(TID "setp.ge.u32 %p1, %r1, %r2; @%p1 ret; call f;"),
 	       PTX_REASON_BARRIER_AFTER_EXIT, 3);
@@ -258,10 +280,13 @@ static void sets_of_forms(void **state)
 		{ lanes_leave, PTX_FORM_BIT(PTX_FORM_SLICED), 0, PTX_FORM_SLICED, PTX_FORM_BIT(PTX_FORM_SLICED),
 		  PTX_REASON_NONE },
 		{ lanes_leave, PTX_FORM_BIT(PTX_FORM_PERSISTENT), 1, PTX_FORM_AS_IS, 0, PTX_REASON_BARRIER_AFTER_EXIT },
-		{ rows, PTX_FORMS_ALL, 0, PTX_FORM_PERSISTENT,
+		{ rows, PTX_FORMS_ALL | PTX_FORMS_SYNC_AWARE, 0, PTX_FORM_PERSISTENT,
 		  PTX_FORM_BIT(PTX_FORM_PERSISTENT) | PTX_FORM_BIT(PTX_FORM_GUARDED), PTX_REASON_NONE },
-		{ rows, PTX_FORM_BIT(PTX_FORM_PERSISTENT), 0, PTX_FORM_PERSISTENT, PTX_FORM_BIT(PTX_FORM_PERSISTENT),
-		  PTX_REASON_NONE },
+		{ rows, PTX_FORM_BIT(PTX_FORM_PERSISTENT) | PTX_FORMS_SYNC_AWARE, 0, PTX_FORM_PERSISTENT,
+		  PTX_FORM_BIT(PTX_FORM_PERSISTENT), PTX_REASON_NONE },
+		{ rows, PTX_FORMS_ALL, 0, PTX_FORM_GUARDED, PTX_FORM_BIT(PTX_FORM_GUARDED),
+		  PTX_REASON_BARRIER_AFTER_EXIT },
+		{ rows, PTX_FORM_BIT(PTX_FORM_PERSISTENT), 0, PTX_FORM_AS_IS, 0, PTX_REASON_BARRIER_AFTER_EXIT },
 		{ lanes_leave, 0, 1, PTX_FORM_AS_IS, 0, PTX_REASON_NONE },
 		{ waits, PTX_FORMS_ALL, 1, PTX_FORM_SLICED, PTX_FORM_BIT(PTX_FORM_SLICED), PTX_REASON_ASYNC_STATE },
 		{ HEAD KERNEL(""), PTX_FORMS_ALL, 1, PTX_FORM_PERSISTENT, PTX_FORMS_ALL, PTX_REASON_NONE },

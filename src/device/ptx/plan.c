@@ -110,7 +110,7 @@ static void check_meetings(struct ptx_plan *plan, const struct ptx_analysis *a, 
 		return;
 	plan->sync_aware = 1;
 	plan->reduces = f->barrier_red;
-	if (m.lane_line || inherited & PTX_FACT_BARRIER)
+	if (m.lane_line || inherited & PTX_FACT_BARRIER || !a->sync_aware)
 		refuse(plan, PTX_REASON_BARRIER_AFTER_EXIT, m.lane_line ? m.lane_line : m.barrier_line);
 }
 

@@ -157,6 +157,7 @@ static void put_result(struct rewriter *r, const struct ptx_insn *insn, const st
 static void rewrite_barrier(struct rewriter *r, const struct ptx_stmt *s)
 {
 	struct ptx_barrier b = ptx_barrier_of(&s->insn);
+	int aligned = ptx_starts(s->insn.opcode, "bar.") || ptx_has_modifier(s->insn.opcode, ".aligned");
 
 	if (!r->plan || !r->plan->sync_aware || !b.of_block || b.counted)
 		return;
@@ -172,7 +173,7 @@ static void rewrite_barrier(struct rewriter *r, const struct ptx_stmt *s)
 	if (b.is_red)
 		put_count(r, &s->insn, &b);
 	put_guard(r, &s->insn);
-	ptx_out_fmt(r->out, "barrier.sync %u;", r->plan->barrier);
+	ptx_out_fmt(r->out, "%s %u;", aligned ? "bar.sync" : "barrier.sync", r->plan->barrier);
 	if (b.is_red)
 		put_result(r, &s->insn, &b);
 	if (r->plan->reduces) {

@@ -315,8 +315,10 @@ struct ptx_transformed *ptx_transform_forms(const char *text, size_t len, uint32
 	if (!module)
 		return NULL;
 	w.t = calloc(1, sizeof(*w.t));
-	if (w.t && ptx_analyse(&w.a, module) == 0)
+	if (w.t && ptx_analyse(&w.a, module) == 0) {
+		w.a.sync_aware = (forms & PTX_FORMS_SYNC_AWARE) != 0;
 		rc = transform_entries(&w);
+	}
 	if (w.t) {
 		w.t->content = ptx_content(text, len);
 		w.t->text = w.out.text;

@@ -38,6 +38,14 @@ enum ptx_form {
 #define PTX_FORMS_ALL \
 	(PTX_FORM_BIT(PTX_FORM_PERSISTENT) | PTX_FORM_BIT(PTX_FORM_GUARDED) | PTX_FORM_BIT(PTX_FORM_SLICED))
 
+/*
+ * Beside PERSISTENT in such a set: also where whole warps may leave before a
+ * barrier, whose twin answers it for them.  Otherwise such kernels are refused
+ * that form: what their twins do is right on the emulated device, but two of
+ * them hung on an H200, and what mends that has not run there.
+ */
+#define PTX_FORMS_SYNC_AWARE 0x100u
+
 /* Why a kernel gets no better form: PTX_REASON(NAME, "words", best form that it leaves). */
 enum ptx_reason {
 #define PTX_REASON(name, words, best) PTX_REASON_##name,

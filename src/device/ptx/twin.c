@@ -159,11 +159,11 @@ static const char publish_code[] =
 	"\tst.shared.v4.u32 [%__gpushare_r4], {%__gpushare_r0, %__gpushare_r1, %__gpushare_r2, %__gpushare_r3};\n"
 	"$__gpushare_meet:\n";
 
-/* Behind the barrier: within a claim go on, else take up the new one; none means leave. */
-static const char take_code[] =
+/* Behind the barrier: within a claim go on, else take up the new one; none means leave.  put_take() has the branches. */
+static const char within_code[] =
 	"\tand.b32 %__gpushare_r0, %__gpushare_left, 0x3fffffff;\n"
-	"\tsetp.ne.u32 %__gpushare_p, %__gpushare_r0, 0;\n"
-	"\t@%__gpushare_p bra $__gpushare_task;\n"
+	"\tsetp.ne.u32 %__gpushare_p, %__gpushare_r0, 0;\n";
+static const char take_code[] =
 	"\tand.b32 %__gpushare_left, %__gpushare_left, 0x80000000;\n"
 	"\txor.b32 %__gpushare_left, %__gpushare_left, 0x80000000;\n"
 	"\tshr.u32 %__gpushare_r4, %__gpushare_left, 31;\n"
@@ -171,8 +171,8 @@ static const char take_code[] =
 	"\tmov.u32 %__gpushare_r5, __gpushare_slot;\n"
 	"\tadd.u32 %__gpushare_r4, %__gpushare_r5, %__gpushare_r4;\n"
 	"\tld.shared.u32 %__gpushare_r0, [%__gpushare_r4+12];\n"
-	"\tsetp.eq.u32 %__gpushare_p, %__gpushare_r0, 0;\n"
-	"\t@%__gpushare_p bra $__gpushare_leave;\n"
+	"\tsetp.eq.u32 %__gpushare_p, %__gpushare_r0, 0;\n";
+static const char taken_code[] =
 	"\tor.b32 %__gpushare_left, %__gpushare_left, %__gpushare_r0;\n";
 
 /* The claim's first x, and from each to the next while the row lasts; else as index_code has it. */
@@ -242,6 +242,28 @@ static const char leave_code[] =
 	PTX_REPORT;
 
 /*
+ * A branch that all lanes of a warp take alike.  Where threads may be done while
+ * others are in the body the assembler does not see that, and puts a wait for
+ * all lanes before thread 0 claims, while the others of its warp are at the
+ * barrier (seen in sm_90 code; such twins hung on an H200).  A vote tells it.
+ */
+static void put_branch(struct ptx_out *out, const struct ptx_plan *plan, char pred, const char *to)
+{
+	if (plan->sync_aware)
+		ptx_out_fmt(out, "\tvote.sync.any.pred %%__gpushare_%c, %%__gpushare_%c, 0xffffffff;\n", pred, pred);
+	ptx_out_fmt(out, "\t@%%__gpushare_%c bra %s;\n", pred, to);
+}
+
+static void put_take(struct ptx_out *out, const struct ptx_plan *plan)
+{
+	ptx_out_str(out, within_code);
+	put_branch(out, plan, 'p', "$__gpushare_task");
+	ptx_out_str(out, take_code);
+	put_branch(out, plan, 'p', "$__gpushare_leave");
+	ptx_out_str(out, taken_code);
+}
+
+/*
  * Where all threads of the block wait for each other.  If some are still in
  * the body and meet a barrier there, those that are done count as arrived and
  * wait again: a round is one completed barrier, and whoever meets one in the
@@ -254,8 +276,8 @@ static void put_meeting(struct ptx_out *out, const struct ptx_plan *plan)
 		ptx_out_fmt(out, "\tbar.warp.sync 0xffffffff;\n\tbarrier.sync %u;\n", plan->barrier);
 		return;
 	}
-	ptx_out_fmt(out, "\tadd.u32 %%__gpushare_round, %%__gpushare_round, 1;\n\tbarrier.sync %u;\n",
-		    plan->barrier);
+	ptx_out_fmt(out, "\tadd.u32 %%__gpushare_round, %%__gpushare_round, 1;\n"
+			 "\tbar.warp.sync 0xffffffff;\n\tbarrier.sync %u;\n", plan->barrier);
 	if (plan->reduces) {
 		ptx_out_str(out, "\t");
 		ptx_put_clear_count(out);
@@ -266,9 +288,8 @@ static void put_meeting(struct ptx_out *out, const struct ptx_plan *plan)
 			 "\tmov.u32 %__gpushare_r1, __gpushare_slot;\n"
 			 "\tadd.u32 %__gpushare_r0, %__gpushare_r0, %__gpushare_r1;\n"
 			 "\tld.shared.u32 %__gpushare_r0, [%__gpushare_r0+72];\n"
-			 "\tsetp.eq.u32 %__gpushare_q, %__gpushare_r0, %__gpushare_round;\n"
-			 "\t@%__gpushare_q bra $__gpushare_meet;\n"
-			 "\tbar.warp.sync 0xffffffff;\n");
+			 "\tsetp.eq.u32 %__gpushare_q, %__gpushare_r0, %__gpushare_round;\n");
+	put_branch(out, plan, 'q', "$__gpushare_meet");
 }
 
 void ptx_twin_persistent(struct ptx_out *out, const struct ptx_analysis *a, uint32_t func,
@@ -285,8 +306,7 @@ void ptx_twin_persistent(struct ptx_out *out, const struct ptx_analysis *a, uint
 	ptx_out_str(out, "$__gpushare_next:\n");
 	if (plan->wait_copies)
 		ptx_out_str(out, "\tcp.async.wait_all;\n");
-	if (!plan->sync_aware)
-		ptx_out_str(out, "\tbar.warp.sync 0xffffffff;\n");
+	ptx_out_str(out, "\tbar.warp.sync 0xffffffff;\n");
 	ptx_put_code(out, boundary_code, a->sm, more);
 	ptx_put_code(out, adapt_code, a->sm, more);
 	ptx_put_code(out, claim_code, a->sm, more);
@@ -294,7 +314,7 @@ void ptx_twin_persistent(struct ptx_out *out, const struct ptx_analysis *a, uint
 	ptx_put_code(out, row_code, a->sm, more);
 	ptx_put_code(out, publish_code, a->sm, more);
 	put_meeting(out, plan);
-	ptx_put_code(out, take_code, a->sm, more);
+	put_take(out, plan);
 	ptx_put_code(out, !(a->func[func].index & PTX_INDEX_TASK) ? no_index_code :
 			  a->func[func].index & 6	       ? index_xyz_code :
 								 index_x_code,

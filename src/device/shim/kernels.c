@@ -196,15 +196,8 @@ void shim_kernel_add(const void *module, int library, const void *handle, const 
 		k->param_size = d->param_size;
 		k->ctl_offset = d->ctl_offset;
 		k->whole_warps = d->whole_warps;
-		/*
-		 * Warps that leave a loop of barriers: the twins of two such kernels
-		 * hung on an H200 (testsuite/ptx/kernels/blocks.cu, warps_return*),
-		 * though not on the emulated device.
-		 */
-		if (d->form == PTX_FORM_PERSISTENT && !(d->sync_aware && d->whole_warps))
+		if (d->form == PTX_FORM_PERSISTENT)
 			k->twin = twin_of(module, library, name);
-		else if (d->form == PTX_FORM_PERSISTENT)
-			k->reason = PTX_REASON_BARRIER_AFTER_EXIT;
 		if (d->form == PTX_FORM_PERSISTENT && !k->twin)
 			k->form = PTX_FORM_AS_IS;
 	}

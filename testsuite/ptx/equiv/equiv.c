@@ -54,7 +54,7 @@ static const struct form {
 	{ PTX_FORM_SLICED, sliced_run },
 };
 
-static struct rig rig;
+static struct rig rig = { .forms = PTX_FORMS_ALL };
 static unsigned seed = 1;
 static int large;
 
@@ -220,6 +220,7 @@ static void usage(FILE *to)
 	fputs("Usage: ptx_equiv [OPTION...] DRIVER FOLDER [KERNEL...]\n"
 	      "Run kernels and their twins with evictions and compare the memory they leave.\n"
 	      "  --large            the large grids too\n"
+	      "  --sync-aware       also twins that answer barriers for warps that have left\n"
 	      "  --seed N           of the times of random evictions\n"
 	      "  --random N         N kernels made from the seed and those after it, instead of the table\n"
 	      "  --print            the text of the kernel that the seed makes\n"
@@ -318,7 +319,7 @@ int main(int argc, char **argv)
 	static const struct option options[] = {
 		{ "large", no_argument, NULL, 'l' }, { "seed", required_argument, NULL, 's' },
 		{ "mutation", required_argument, NULL, 'm' }, { "list-mutations", no_argument, NULL, 'M' },
-		{ "list", no_argument, NULL, 'k' },
+		{ "sync-aware", no_argument, NULL, 'a' }, { "list", no_argument, NULL, 'k' },
 		{ "random", required_argument, NULL, 'r' }, { "print", no_argument, NULL, 'p' }, { "help", no_argument, NULL, 'h' }, { NULL, 0, NULL, 0 },
 	};
 
@@ -327,6 +328,7 @@ int main(int argc, char **argv)
 	for (int o; (o = getopt_long(argc, argv, "+h", options, NULL)) != -1;) {
 		switch (o) {
 		case 'l': large = 1; break;
+		case 'a': rig.forms |= PTX_FORMS_SYNC_AWARE; break;
 		case 's': seed = (unsigned)strtoul(optarg, NULL, 10); break;
 		case 'm':
 			rig.mutation = mutation_find(optarg);

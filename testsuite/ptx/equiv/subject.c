@@ -164,7 +164,7 @@ void subject_open(struct subject *s, const struct rig *rig, const struct test_ca
 		free(text);
 		s->ast = must(ptx_parse(s->text, strlen(s->text), &err), c, "the probe does not parse");
 	}
-	s->t = ptx_transform_forms(s->text, strlen(s->text), PTX_FORMS_ALL, 1, &err);
+	s->t = ptx_transform_forms(s->text, strlen(s->text), rig->forms, 1, &err);
 	if (!s->t)
 		fail(c, "%s: %s", c->file, err.text);
 	s->changed = s->t->text;

@@ -12,6 +12,7 @@ struct rig {
 	struct board board;
 	const char *folder;              /* of the table's files */
 	const struct mutation *mutation; /* NULL: none */
+	uint32_t forms;                  /* of the twins */
 };
 
 struct subject {

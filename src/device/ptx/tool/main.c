@@ -36,7 +36,8 @@ static void usage(FILE *to)
 	      "cubin; without it, or with -, standard input is read.\n"
 	      "\n"
 	      "  -f, --form     persistent, guarded or sliced: this form or none; several, with\n"
-	      "                 commas: the best of them; all: each that the kernel may have\n"
+	      "                 commas: the best of them; all: each that the kernel may have;\n"
+	      "                 sync-aware: persistent, also where that is not proved on a GPU\n"
 	      "  -j, --json     report as JSON (transform: on standard error)\n"
 	      "  -s, --sm       what a program gets on devices of this compute capability (90);\n"
 	      "                 check of PTX: what ptxas makes of it for that\n"
@@ -45,25 +46,35 @@ static void usage(FILE *to)
 	      "  -V, --version  print the version and leave\n", to);
 }
 
+/* The set of forms that the first n characters name; 0: none. */
+static uint32_t form_of(const char *word, size_t n)
+{
+	if (n == 3 && strncmp(word, "all", n) == 0)
+		return PTX_FORMS_ALL;
+	if (n == 10 && strncmp(word, "sync-aware", n) == 0)
+		return PTX_FORM_BIT(PTX_FORM_PERSISTENT) | PTX_FORMS_SYNC_AWARE;
+	for (unsigned f = PTX_FORM_PERSISTENT; f < PTX_FORM_COUNT; f++) {
+		const char *name = ptx_form_name((enum ptx_form)f);
+
+		if (strlen(name) == n && strncmp(name, word, n) == 0)
+			return PTX_FORM_BIT(f);
+	}
+	return 0;
+}
+
 /* "persistent,sliced" or "all"; -1: no such form. */
 static int parse_forms(struct request *r, const char *words)
 {
 	r->forms = 0;
-	r->every = strcmp(words, "all") == 0;
-	if (r->every) {
-		r->forms = PTX_FORMS_ALL;
-		return 0;
-	}
+	r->every = 0;
 	while (*words) {
 		size_t n = strcspn(words, ",");
-		int f = PTX_FORM_PERSISTENT;
+		uint32_t forms = form_of(words, n);
 
-		while (f < PTX_FORM_COUNT && (strlen(ptx_form_name((enum ptx_form)f)) != n ||
-					      strncmp(words, ptx_form_name((enum ptx_form)f), n) != 0))
-			f++;
-		if (f == PTX_FORM_COUNT)
+		if (!forms)
 			return -1;
-		r->forms |= PTX_FORM_BIT(f);
+		r->forms |= forms;
+		r->every |= forms == PTX_FORMS_ALL;
 		words += n + (words[n] == ',');
 	}
 	return r->forms ? 0 : -1;
@@ -102,7 +113,7 @@ static int parse_option(struct request *r, int c)
 		r->threads = parse_number(optarg, 1, 1024);
 		return r->threads ? -1 : wrong("block", optarg, "a number from 1 to 1024");
 	case 'f':
-		return parse_forms(r, optarg) < 0 ? wrong("form", optarg, "persistent, guarded, sliced or all") : -1;
+		return parse_forms(r, optarg) < 0 ? wrong("form", optarg, "persistent, guarded, sliced, sync-aware or all") : -1;
 	case 'j':
 		r->json = 1;
 		return -1;
