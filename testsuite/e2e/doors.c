@@ -3,9 +3,11 @@
  * doors CASE...: a program that allocates device memory in every way there is.
  *
  *   info                    what the driver says there is: total, free and device total, bytes
- *   limit TIMES             fill the memory to the byte, then ask each door for more, TIMES over
- *   neighbour SECONDS       allocate all that is ours and give it back, over and over
- *   random COUNT SEED       that many random allocations and releases
+ *   limit TIMES             fill the memory, then ask each door for more, TIMES over
+ *   pair TIMES              two processes at the limit of their step, and what one imports of the other
+ *   contexts TIMES          contexts at the limit, where each is charged (ContextMemory)
+ *   neighbour FILE          allocate all that is ours and give it back, over and over until FILE is there
+ *   random COUNT SEED       that many random allocations and releases, of all sizes; "begun" comes first
  *   price COUNT             nanoseconds of an allocation and of a release of 4 KiB
  *   keep MIB FILE           fill so much with a pattern, write "ready" to FILE, wait until FILE
  *                           is gone, look whether the pattern is still there
@@ -13,24 +15,18 @@
  * Doors that the driver lacks are said to be so.  Exit status 1: not as it must be.
  */
 #define _GNU_SOURCE
-#include <cuda.h>
-#include <dlfcn.h>
-#include <stdint.h>
+#include "doors.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#define MIB ((size_t)1 << 20)
-#define ROOM (64 * MIB) /* the random case allocates up to so much at once */
+CUdevice dev;
+int failures;
 
-static CUdevice dev;
-static int failures;
-
-#define CHECK(call) check(call, #call, __LINE__)
-
-static void check(CUresult rc, const char *call, int line)
+void check(CUresult rc, const char *call, int line)
 {
 	const char *name = "?";
 
@@ -41,184 +37,13 @@ static void check(CUresult rc, const char *call, int line)
 	exit(1);
 }
 
-static double now_ns(void)
+double now_ns(void)
 {
 	struct timespec t;
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
-
-/* ---- the doors ---------------------------------------------------------- */
-
-/* A driver's function that not every driver has. */
-#define OPTIONAL(result, name, ...) \
-	CUresult (*name##_)(__VA_ARGS__) = \
-		(CUresult (*)(__VA_ARGS__))dlsym(RTLD_DEFAULT, #name); \
-	if (!name##_) \
-		return result
-
-static CUresult linear(size_t bytes, uint64_t *h)
-{
-	return cuMemAlloc((CUdeviceptr *)h, bytes);
-}
-
-static CUresult linear_free(uint64_t h, size_t bytes)
-{
-	(void)bytes;
-	return cuMemFree(h);
-}
-
-static CUresult pitched(size_t bytes, uint64_t *h)
-{
-	size_t pitch;
-
-	return cuMemAllocPitch((CUdeviceptr *)h, &pitch, 512, (bytes + 511) / 512, 4);
-}
-
-static CUresult managed(size_t bytes, uint64_t *h)
-{
-	return cuMemAllocManaged((CUdeviceptr *)h, bytes, CU_MEM_ATTACH_GLOBAL);
-}
-
-static CUresult ordered(size_t bytes, uint64_t *h)
-{
-	return cuMemAllocAsync((CUdeviceptr *)h, bytes, NULL);
-}
-
-static CUresult ordered_free(uint64_t h, size_t bytes)
-{
-	CUresult rc = cuMemFreeAsync(h, NULL);
-
-	(void)bytes;
-	return rc == CUDA_SUCCESS ? cuStreamSynchronize(NULL) : rc;
-}
-
-static CUmemoryPool pool;
-
-static CUresult from_pool(size_t bytes, uint64_t *h)
-{
-	CUmemPoolProps props = {
-		.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
-		.location = { CU_MEM_LOCATION_TYPE_DEVICE, dev },
-	};
-	OPTIONAL(CUDA_ERROR_NOT_SUPPORTED, cuMemPoolCreate, CUmemoryPool *, const CUmemPoolProps *);
-	OPTIONAL(CUDA_ERROR_NOT_SUPPORTED, cuMemAllocFromPoolAsync, CUdeviceptr *, size_t,
-		 CUmemoryPool, CUstream);
-	CUresult rc = CUDA_SUCCESS;
-
-	if (!pool)
-		rc = cuMemPoolCreate_(&pool, &props);
-	return rc == CUDA_SUCCESS ? cuMemAllocFromPoolAsync_((CUdeviceptr *)h, bytes, pool, NULL) : rc;
-}
-
-static size_t granularity(void)
-{
-	CUmemAllocationProp prop = {
-		.type = CU_MEM_ALLOCATION_TYPE_PINNED,
-		.location = { CU_MEM_LOCATION_TYPE_DEVICE, dev },
-	};
-	size_t g = 0;
-	OPTIONAL(0, cuMemGetAllocationGranularity, size_t *, const CUmemAllocationProp *,
-		 CUmemAllocationGranularity_flags);
-
-	return cuMemGetAllocationGranularity_(&g, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM) ==
-		       CUDA_SUCCESS ? g : 0;
-}
-
-static CUresult vmm(size_t bytes, uint64_t *h)
-{
-	CUmemAllocationProp prop = {
-		.type = CU_MEM_ALLOCATION_TYPE_PINNED,
-		.location = { CU_MEM_LOCATION_TYPE_DEVICE, dev },
-	};
-	size_t g = granularity();
-	OPTIONAL(CUDA_ERROR_NOT_SUPPORTED, cuMemCreate, CUmemGenericAllocationHandle *, size_t,
-		 const CUmemAllocationProp *, unsigned long long);
-
-	if (!g)
-		return CUDA_ERROR_NOT_SUPPORTED;
-	return cuMemCreate_((CUmemGenericAllocationHandle *)h, (bytes + g - 1) / g * g, &prop, 0);
-}
-
-static CUresult vmm_free(uint64_t h, size_t bytes)
-{
-	OPTIONAL(CUDA_ERROR_NOT_SUPPORTED, cuMemRelease, CUmemGenericAllocationHandle);
-
-	(void)bytes;
-	return cuMemRelease_(h);
-}
-
-static CUresult array(size_t bytes, uint64_t *h)
-{
-	CUDA_ARRAY_DESCRIPTOR d = { 1024, (bytes + 4095) / 4096, CU_AD_FORMAT_FLOAT, 1 };
-	OPTIONAL(CUDA_ERROR_NOT_SUPPORTED, cuArrayCreate_v2, CUarray *, const CUDA_ARRAY_DESCRIPTOR *);
-
-	return cuArrayCreate_v2_((CUarray *)h, &d);
-}
-
-static CUresult array3d(size_t bytes, uint64_t *h)
-{
-	CUDA_ARRAY3D_DESCRIPTOR d = { 64, 64, (bytes + 16383) / 16384, CU_AD_FORMAT_FLOAT, 1, 0 };
-	OPTIONAL(CUDA_ERROR_NOT_SUPPORTED, cuArray3DCreate_v2, CUarray *,
-		 const CUDA_ARRAY3D_DESCRIPTOR *);
-
-	return cuArray3DCreate_v2_((CUarray *)h, &d);
-}
-
-static CUresult array_free(uint64_t h, size_t bytes)
-{
-	OPTIONAL(CUDA_ERROR_NOT_SUPPORTED, cuArrayDestroy, CUarray);
-
-	(void)bytes;
-	return cuArrayDestroy_((CUarray)(uintptr_t)h);
-}
-
-static CUresult heap(size_t bytes, uint64_t *h)
-{
-	size_t value;
-
-	CHECK(cuCtxGetLimit(&value, CU_LIMIT_MALLOC_HEAP_SIZE));
-	*h = value;
-	return cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, value + bytes);
-}
-
-static CUresult heap_free(uint64_t h, size_t bytes)
-{
-	(void)bytes;
-	return cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, h);
-}
-
-static CUresult module(size_t bytes, uint64_t *h)
-{
-	char ptx[256];
-
-	snprintf(ptx, sizeof(ptx), ".version 7.0\n.target sm_70\n.address_size 64\n"
-		 ".visible .global .align 4 .b8 big[%zu];\n"
-		 ".visible .entry nothing()\n{\n\tret;\n}\n", bytes);
-	return cuModuleLoadData((CUmodule *)h, ptx);
-}
-
-static CUresult module_free(uint64_t h, size_t bytes)
-{
-	(void)bytes;
-	return cuModuleUnload((CUmodule)(uintptr_t)h);
-}
-
-static const struct door {
-	const char *name;
-	CUresult (*alloc)(size_t bytes, uint64_t *handle);
-	CUresult (*release)(uint64_t handle, size_t bytes);
-	int often; /* cheap enough for the random case */
-} doors[] = {
-	{ "linear", linear, linear_free, 1 },       { "pitched", pitched, linear_free, 1 },
-	{ "managed", managed, linear_free, 1 },     { "ordered", ordered, ordered_free, 1 },
-	{ "pool", from_pool, ordered_free, 1 },     { "vmm", vmm, vmm_free, 1 },
-	{ "array", array, array_free, 1 },          { "array3d", array3d, array_free, 1 },
-	{ "heap", heap, heap_free, 0 },             { "module", module, module_free, 0 },
-};
-
-#define DOORS (sizeof(doors) / sizeof(doors[0]))
 
 /* ---- the cases ------------------------------------------------------------ */
 
@@ -231,19 +56,7 @@ static void info(void)
 	printf("%zu %zu %zu\n", total, left, device);
 }
 
-/* A door that works with a small allocation. */
-static int there(const struct door *d)
-{
-	uint64_t h;
-
-	if (d->alloc(4096, &h) != CUDA_SUCCESS)
-		return 0;
-	CHECK(d->release(h, 4096));
-	return 1;
-}
-
-/* All that is ours but `but`, in pieces; how many. */
-static int fill(size_t but, CUdeviceptr *piece, int most)
+int fill(size_t but, CUdeviceptr *piece, int most)
 {
 	size_t left, total, one = 256 * MIB;
 	int n = 0;
@@ -286,16 +99,16 @@ static int limit(int times)
 {
 	static CUdeviceptr piece[4096];
 	size_t size = 8 * MIB;
-	int n, usable[DOORS];
+	int n, *usable = calloc(ndoors, sizeof(*usable));
 
-	if (times < 1)
+	if (times < 1 || !usable)
 		return 2;
-	for (size_t i = 0; i < DOORS; i++)
-		usable[i] = there(&doors[i]);
+	for (size_t i = 0; i < ndoors; i++)
+		usable[i] = door_is_there(&doors[i]);
 	puts("door,times,granted,refused");
 	/* Room for one, and for what the limit door keeps, not for two. */
 	n = fill(size + size / 2, piece, 4096);
-	for (size_t i = 0; i < DOORS; i++) {
+	for (size_t i = 0; i < ndoors; i++) {
 		if (usable[i])
 			at_limit(&doors[i], times, size);
 		else
@@ -303,72 +116,127 @@ static int limit(int times)
 	}
 	while (n--)
 		CHECK(cuMemFree(piece[n]));
+	free(usable);
 	return failures != 0;
 }
 
-static int neighbour(double seconds)
+/* What the first context was charged with tells what another one would be. */
+static int contexts(int times)
 {
-	double until = now_ns() + seconds * 1e9;
+	static CUdeviceptr piece[4096];
+	int n, granted = 0, refused = 0;
+	size_t left, total, cost;
+	CUcontext ctx, more;
+
+	CHECK(cuMemGetInfo(&left, &total));
+	cost = total - left;
+	if (times < 1 || !cost) {
+		fputs("doors: no context is charged (ContextMemory)\n", stderr);
+		return 2;
+	}
+	n = fill(cost + cost / 2, piece, 4096);
+	for (int i = 0; i < times; i++) {
+		if (cuCtxCreate(&ctx, NULL, 0, dev) != CUDA_SUCCESS)
+			continue;
+		granted++;
+		refused += cuCtxCreate(&more, NULL, 0, dev) == CUDA_ERROR_OUT_OF_MEMORY;
+		CHECK(cuCtxDestroy(ctx)); /* the first one is current again */
+	}
+	while (n--)
+		CHECK(cuMemFree(piece[n]));
+	printf("context,%d,%d,%d\n", times, granted, refused);
+	return granted != times || refused != times;
+}
+
+/* All that is ours, to the byte, and its ends are written. */
+static int neighbour(const char *file)
+{
 	size_t left, total;
 	int rounds = 0;
 
 	CHECK(cuMemGetInfo(&left, &total));
-	while (now_ns() < until) {
+	do {
 		CUdeviceptr p = 0, q = 0;
 
 		CHECK(cuMemAlloc(&p, total / 2));
-		CHECK(cuMemAlloc(&q, total - total / 2));
+		CHECK(cuMemAlloc(&q, left - total / 2));
+		CHECK(cuMemsetD32(p, 0x600d, 1024));
+		CHECK(cuMemsetD32(q + (left - total / 2) - 4096, 0x600d, 1024));
 		CHECK(cuMemFree(p));
 		CHECK(cuMemFree(q));
 		rounds++;
-	}
-	printf("%d rounds of %zu bytes\n", rounds, total);
-	return rounds == 0;
+	} while (access(file, F_OK) != 0);
+	printf("%d rounds of %zu bytes\n", rounds, left);
+	return 0;
 }
 
-#define SLOTS 64
+#define SLOTS 256
+
+struct slot {
+	const struct door *door;
+	uint64_t handle;
+	size_t bytes;
+};
+
+/* As many small ones as large ones: each power of two from 256 bytes to 8 MiB as often. */
+static size_t random_size(unsigned *seed)
+{
+	size_t base = (size_t)256 << (unsigned)rand_r(seed) % 16;
+
+	return base - (size_t)rand_r(seed) % (base / 2);
+}
+
+/* The doors as often as they say; the dear ones seldom, so that a million takes seconds. */
+static const struct door *random_door(const struct door *const *usable, unsigned n, unsigned *seed)
+{
+	int sum = 0, at;
+
+	for (unsigned i = 0; i < n; i++)
+		sum += usable[i]->often;
+	at = rand_r(seed) % sum;
+	while ((at -= (*usable)->often) >= 0)
+		usable++;
+	return *usable;
+}
 
 static int at_random(long count, unsigned seed)
 {
-	struct {
-		const struct door *door;
-		uint64_t handle;
-		size_t bytes;
-	} slot[SLOTS] = { { NULL, 0, 0 } };
+	static struct slot slot[SLOTS];
 	long granted = 0, refused = 0, other = 0;
-	const struct door *usable[DOORS];
+	const struct door **usable = calloc(ndoors, sizeof(struct door *));
+	double begun = now_ns();
 	unsigned n = 0;
 
-	for (size_t i = 0; i < DOORS; i++)
-		if (doors[i].often && there(&doors[i]))
+	if (!usable)
+		return 2;
+	for (size_t i = 0; i < ndoors; i++)
+		if (doors[i].often && door_is_there(&doors[i]))
 			usable[n++] = &doors[i];
+	puts("begun");
 	for (long i = 0; i < count; i++) {
-		unsigned k = (unsigned)rand_r(&seed) % SLOTS;
-		const struct door *d = usable[(unsigned)rand_r(&seed) % n];
-		size_t bytes = (size_t)rand_r(&seed) % (ROOM / SLOTS * 4) + 1;
+		struct slot *at = &slot[(unsigned)rand_r(&seed) % SLOTS];
 		CUresult rc;
 
-		if (slot[k].door) {
-			CHECK(slot[k].door->release(slot[k].handle, slot[k].bytes));
-			slot[k].door = NULL;
+		if (at->door) {
+			CHECK(at->door->release(at->handle, at->bytes));
+			at->door = NULL;
 			continue;
 		}
-		rc = d->alloc(bytes, &slot[k].handle);
-		if (rc == CUDA_SUCCESS) {
-			slot[k].door = d;
-			slot[k].bytes = bytes;
-			granted++;
-		} else if (rc == CUDA_ERROR_OUT_OF_MEMORY) {
-			refused++;
-		} else {
-			other++;
-		}
+		at->bytes = random_size(&seed);
+		at->door = random_door(usable, n, &seed);
+		rc = at->door->alloc(at->bytes, &at->handle);
+		granted += rc == CUDA_SUCCESS;
+		refused += rc == CUDA_ERROR_OUT_OF_MEMORY;
+		other += rc != CUDA_SUCCESS && rc != CUDA_ERROR_OUT_OF_MEMORY;
+		if (rc != CUDA_SUCCESS)
+			at->door = NULL;
 	}
-	for (int k = 0; k < SLOTS; k++)
-		if (slot[k].door)
-			CHECK(slot[k].door->release(slot[k].handle, slot[k].bytes));
-	printf("%ld operations: %ld granted, %ld refused, %ld failed otherwise\n", count, granted,
-	       refused, other);
+	for (struct slot *at = slot; at < slot + SLOTS; at++)
+		if (at->door)
+			CHECK(at->door->release(at->handle, at->bytes));
+	free(usable);
+	printf("%ld operations in %.1f s: %ld granted, %ld refused, %ld failed otherwise\n", count,
+	       (now_ns() - begun) / 1e9, granted, refused, other);
 	return other != 0 || granted == 0;
 }
 
@@ -449,15 +317,21 @@ int main(int argc, char **argv)
 		return info(), 0;
 	if (strcmp(what, "limit") == 0 && argc == 3)
 		return limit(atoi(argv[2]));
+	if (strcmp(what, "pair") == 0 && argc == 3)
+		return pair(atoi(argv[2]));
+	if (strcmp(what, "second") == 0)
+		return pair_second();
+	if (strcmp(what, "contexts") == 0 && argc == 3)
+		return contexts(atoi(argv[2]));
 	if (strcmp(what, "neighbour") == 0 && argc == 3)
-		return neighbour(atof(argv[2]));
+		return neighbour(argv[2]);
 	if (strcmp(what, "random") == 0 && argc == 4)
 		return at_random(atol(argv[2]), (unsigned)atoi(argv[3]));
 	if (strcmp(what, "price") == 0 && argc == 3)
 		return price(atol(argv[2]));
 	if (strcmp(what, "keep") == 0 && argc == 4)
 		return keep((size_t)atol(argv[2]), argv[3]);
-	fputs("usage: doors info | limit TIMES | neighbour SECONDS | random COUNT SEED | "
-	      "price COUNT | keep MIB FILE\n", stderr);
+	fputs("usage: doors info | limit TIMES | pair TIMES | contexts TIMES | neighbour FILE | "
+	      "random COUNT SEED | price COUNT | keep MIB FILE\n", stderr);
 	return 2;
 }

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Device memory: every door at the limit, neighbours, several processes of a step, deaths, admission.
-# RANDOM_OPS: operations of each of the eight random processes.
+# RANDOM_OPS: operations of each of the eight random processes, KILLS: processes killed before each of them.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 for need in gpushared gpusharectl testsuite/e2e/doors; do
@@ -40,7 +40,7 @@ stop_daemon() {
 	pid=$(cat "$TMP/pid") || return 1
 	kill "$pid" && until_true 5 test ! -d "/proc/$pid"
 }
-run() { t 120 gpusharectl run "$@"; }
+run() { t "$1" gpusharectl run "${@:2}"; }
 # gpu FIELD: of `gpusharectl memory`
 gpu() {
 	t 5 gpusharectl memory --json |
@@ -49,20 +49,24 @@ gpu() {
 none_left() { until_true 2 nothing_held; }
 nothing_held() { [ "$(gpu reserved_mb)" = 0.0 ] && [ "$(gpu used_mb)" = 0.0 ]; }
 
-limits() {
-	run --shares 50 "$DOORS" limit "$1" >"$TMP/limit" 2>"$TMP/limit.err" || {
+# Every door of this device, two processes of a step, an import, and contexts.
+limits() { # TIMES
+	# shellcheck disable=SC2016
+	run 120 --shares 50 bash -c '"$0" limit "$1" && "$0" pair "$1" && "$0" contexts "$1"' \
+		"$DOORS" "$1" >"$TMP/limit" 2>"$TMP/limit.err" || {
 		cat "$TMP/limit" "$TMP/limit.err"
 		return 1
 	}
-	[ "$(grep -c ",$1,$1,$1\$" "$TMP/limit")" -ge 6 ]
+	[ "$(grep -c ",$1,$1,$1\$" "$TMP/limit")" = 17 ] && [ "$(grep -c "not on this device" "$TMP/limit")" = 3 ]
 }
-# Its own bytes are always there, whatever the other one is doing.
-beside() { # SECONDS COMMAND...
-	local seconds=$1 rc=0
-	shift
-	run --shares 50 "$DOORS" neighbour "$seconds" >"$TMP/neighbour" 2>&1 &
-	local pid=$!
+# A neighbour's own bytes are always there, whatever the first one is doing.
+beside() { # COMMAND...
+	local rc=0 pid
+	rm -f "$TMP/over"
+	run 120 --shares 50 "$DOORS" neighbour "$TMP/over" >"$TMP/neighbour" 2>&1 &
+	pid=$!
 	"$@" || rc=1
+	: >"$TMP/over"
 	wait $pid || rc=1
 	cat "$TMP/neighbour"
 	return $rc
@@ -72,47 +76,40 @@ beside() { # SECONDS COMMAND...
 same_everywhere() {
 	local a b
 	# shellcheck disable=SC2016
-	run --shares 50 bash -c '"$0" info >"$1.a"; "$0" info >"$1.b" & wait $!' "$DOORS" "$TMP/info" || return 1
+	run 60 --shares 50 bash -c '"$0" info >"$1.a"; "$0" info >"$1.b" & wait $!' "$DOORS" "$TMP/info" || return 1
 	a=$(cat "$TMP/info.a")
 	b=$(cat "$TMP/info.b")
 	echo "$a / $b"
 	[ "$a" = "$b" ] && [ "$a" = "268435456 268435456 268435456" ]
 }
 
-# Eight processes of two steps; every other one is killed in the middle.
-randoms() {
-	local ops=$1 rc=0 pid n=0 step=()
+# Eight processes of two steps, and more that are killed in the middle.
+randoms() { # OPERATIONS-OF-EACH
+	local rc=0 pid step=() watcher
+	rm -f "$TMP/over"
+	t 600 "$SRC/testsuite/e2e/watch_used" "$TMP/over" >"$TMP/random.looks" 2>&1 &
+	watcher=$!
 	for s in 1 2; do
-		# shellcheck disable=SC2016
-		run --shares 50 bash -c 'for i in 1 2 3 4; do
-			"$0" random "$1" $((i + 10 * $2)) >"$3.$2.$i" 2>&1 &
-			p[i]=$!
-		done
-		sleep 0.4; kill -9 ${p[2]}; sleep 0.3; kill -9 ${p[4]}
-		wait ${p[1]} && wait ${p[3]}' "$DOORS" "$ops" "$s" "$TMP/random" &
+		run 600 --shares 50 "$SRC/testsuite/e2e/random_four" "$DOORS" "$1" "$s" "$TMP/random.$s" "${KILLS:-1}" &
 		step+=($!)
 	done
-	while kill -0 "${step[0]}" 2>/dev/null || kill -0 "${step[1]}" 2>/dev/null; do
-		python3 -c 'import sys; sys.exit(not float(sys.argv[1]) <= 512)' "$(gpu used_mb)" || rc=1
-		n=$((n + 1))
-		sleep 0.1
-	done
 	for pid in "${step[@]}"; do wait "$pid" || rc=1; done
-	echo "$n looks"
-	cat "$TMP"/random.*
-	return $rc
+	: >"$TMP/over"
+	wait $watcher || rc=1
+	cat "$TMP"/random.?.[1-4] "$TMP/random.looks"
+	[ $rc = 0 ] && [ "$(cat "$TMP"/random.?.[1-4] | grep -c " operations in .* 0 failed otherwise")" = 8 ]
 }
 
-price() { run --shares 50 "$DOORS" price 2000 | tee "$TMP/price"; }
+price() { run 60 --shares 50 "$DOORS" price 2000 | tee "$TMP/price"; }
 
 # A step waits until there is room, and is then as any other.
 waits_its_turn() {
 	local big rc
 	rm -f "$TMP/held"
-	run --shares 10 --mem 400M "$DOORS" keep 64 "$TMP/held" >"$TMP/big" 2>&1 &
+	run 60 --shares 10 --mem 400M "$DOORS" keep 64 "$TMP/held" >"$TMP/big" 2>&1 &
 	big=$!
 	until_true 10 test -s "$TMP/held" || return 1
-	run --shares 10 --mem 300M "$DOORS" info >"$TMP/waiter" 2>"$TMP/waiter.err" &
+	run 60 --shares 10 --mem 300M "$DOORS" info >"$TMP/waiter" 2>"$TMP/waiter.err" &
 	local waiter=$!
 	until_true 10 grep -q "waits for its 300 MiB" "$TMP/waiter.err" || return 1
 	t 5 gpusharectl memory | tee "$TMP/table"
@@ -127,27 +124,31 @@ waits_its_turn() {
 
 # By what it took before, also after a restart; another argument is another program.
 auto() {
-	run --shares 50 --mem auto "$DOORS" keep 100 "$TMP/auto" >/dev/null 2>&1 &
+	run 60 --shares 50 --mem auto "$DOORS" keep 100 "$TMP/auto" >/dev/null 2>&1 &
 	until_true 10 test -s "$TMP/auto" || return 1
 	rm "$TMP/auto"
 	wait $! || return 1
 	stop_daemon && start_daemon || return 1
-	run --shares 50 --mem auto "$DOORS" keep 100 "$TMP/auto" &
+	run 60 --shares 50 --mem auto "$DOORS" keep 100 "$TMP/auto" &
 	until_true 10 test -s "$TMP/auto" || return 1
 	gpu reserved_mb | tee "$TMP/reserved"
 	rm "$TMP/auto"
 	wait $! && [ "$(cat "$TMP/reserved")" = 110.0 ] &&
 		grep -q "256 MiB, by its shares" "$TMP/log" && grep -q "110 MiB, by earlier runs" "$TMP/log" || return 1
-	run --shares 50 --mem auto "$DOORS" info | tee "$TMP/other"
+	run 60 --shares 50 --mem auto "$DOORS" info | tee "$TMP/other"
 	grep -q "^268435456 " "$TMP/other"
 }
 
-start_daemon || { echo "Bail out! gpushared does not start"; exit 1; }
-check "every process of a step is told the same" same_everywhere
-check "each door a hundred times at the limit, the neighbour has its own throughout" beside 2 limits 100
+start_daemon ContextMemory=4M || { echo "Bail out! gpushared does not start"; exit 1; }
+check "each door a hundred times at the limit, the neighbour has its own throughout" beside limits 100
 sed 's/^/# /' "$TMP/limit"
+note "the neighbour: $(tail -n 1 "$TMP/neighbour")"
 check "all of it is back" none_left
+check "gpushared stops" stop_daemon
+start_daemon
+check "every process of a step is told the same" same_everywhere
 check "eight processes, $((OPS * 8)) random operations, kill -9 among them" randoms "$OPS"
+sed '/begun/d; s/^/# /' "$TMP"/random.?.[1-4] "$TMP/random.looks"
 check "all of it is back" none_left
 check "an accounted call" price
 note "ns per allocation, release: $(cat "$TMP/price")"
