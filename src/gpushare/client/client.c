@@ -312,6 +312,21 @@ uint64_t gs_client_time(struct gs_client *c, uint32_t number, uint32_t shape)
 	return ask(c, &msg) == 1 && msg.header.type == GS_MSG_TIMED ? msg.timed.tpt_ps : 0;
 }
 
+int gs_client_wish(struct gs_client *c, uint32_t kind, uint32_t priority,
+		   struct gs_msg_standing *standing)
+{
+	struct gs_msg msg;
+
+	gs_msg_init(&msg, GS_MSG_WISH, 0);
+	msg.wish.kind = kind;
+	msg.wish.priority = priority;
+	if (ask(c, &msg) < 0 || msg.header.type != GS_MSG_STANDING)
+		return -1;
+	if (standing)
+		*standing = msg.standing;
+	return 1;
+}
+
 void gs_client_bell(struct gs_client *c)
 {
 	struct gs_msg msg;

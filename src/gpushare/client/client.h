@@ -89,6 +89,13 @@ void gs_client_kernel(struct gs_client *client, uint32_t number, uint32_t form,
  */
 uint64_t gs_client_time(struct gs_client *client, uint32_t number, uint32_t shape);
 
+/*
+ * A wish for this process's priority (enum gs_wish), and how its step stands
+ * (may be NULL).  1, or -1: no daemon.
+ */
+int gs_client_wish(struct gs_client *client, uint32_t kind, uint32_t priority,
+		   struct gs_msg_standing *standing);
+
 /* A stub wants the GPU. */
 void gs_client_bell(struct gs_client *client);
 

@@ -34,6 +34,8 @@ struct gs_peer {
 	struct gs_kernel_map *kernels;
 	char program[64];
 	unsigned kernels_ignored;
+	int wished;                /* it wants a priority of its own (wish.c): */
+	int32_t wish;
 	struct gs_memory_waiter *waiter; /* its HELLO waits for memory (memory.c) */
 	uint64_t driver_bytes;     /* that the driver says it has (memory_check.c) */
 	uint64_t driver_more;      /* the difference that the log has told */
@@ -95,6 +97,7 @@ unsigned gs_peers_of(const struct gs_daemon *d, uid_t uid);
 typedef int gs_handler(struct gs_peer *peer, struct gs_msg *msg, int fd);
 
 gs_handler gs_on_hello, gs_on_alloc, gs_on_free, gs_on_kernel, gs_on_time, gs_on_bell;   /* clients.c */
+gs_handler gs_on_wish;                                                      /* wish.c */
 gs_handler gs_on_register, gs_on_unregister, gs_on_local;                   /* register.c */
 gs_handler gs_on_query, gs_on_history;                                      /* query.c */
 gs_handler gs_on_policy, gs_on_priority;                                    /* admin.c */
@@ -106,6 +109,9 @@ int gs_client_begin(struct gs_peer *peer, const struct gs_msg *hello, int page);
 void gs_client_park(struct gs_peer *peer);
 /* It goes on, holding so many bytes that are not in the ledger.  -1: close it. */
 int gs_client_return(struct gs_peer *peer, uint64_t bytes);
+
+/* The priority of a client's kernels: its step's, or what it wished for, as far as it may. */
+int32_t gs_client_priority(const struct gs_peer *peer);
 
 /* The client is gone: its page, its memory, its task. */
 void gs_client_gone(struct gs_peer *peer);

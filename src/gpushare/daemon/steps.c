@@ -96,7 +96,7 @@ void gs_steps_reprioritise(struct gs_daemon *d)
 	}
 	LIST_FOREACH(peer, &d->peers, link)
 		if (peer->tenant) {
-			gs_tenant_priority(peer->tenant, peer->step->priority, gs_clock_ns());
+			gs_tenant_priority(peer->tenant, gs_client_priority(peer), gs_clock_ns());
 			gs_tenant_class(peer->tenant,
 					gs_step_class(d->config, &peer->step->info));
 			gs_device_poke(peer->device);

@@ -15,7 +15,7 @@
 #include "common/error.h"
 
 #define GS_MSG_MAGIC 0x4750u
-#define GS_MSG_VERSION 1u
+#define GS_MSG_VERSION 2u
 
 enum gs_msg_type {
 	GS_MSG_NONE,
@@ -95,6 +95,14 @@ enum gs_signal {
 	GS_SIGNAL_PROXY, /* worker 0 reads the stub's state in host memory (seed 000, section 6.3) */
 	GS_SIGNAL_MEMOP, /* a stream memory operation writes the resident limit */
 	GS_SIGNAL_DMA,   /* a copy writes it (seed 004, section III-A) */
+};
+
+/* WISH.kind */
+enum gs_wish {
+	GS_WISH_NONE,  /* only a question */
+	GS_WISH_OWN,   /* this priority */
+	GS_WISH_STEPS, /* the step's again */
+	GS_WISH_COUNT
 };
 
 /* STEP.memory, LOCAL.memory: what earlier runs of the program took. */
