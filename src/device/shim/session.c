@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "device/shim/agent.h"
+#include "device/shim/api.h"
 #include "device/shim/force.h"
 #include "device/shim/memory.h"
 #include "device/shim/order.h"
@@ -47,6 +48,7 @@ static void forget_in_child(void)
 	atomic_store(&current, NULL);
 	atomic_store(&unmanaged, 0);
 	pthread_mutex_init(&making, NULL);
+	shim_api_forked();
 	shim_context_forked();
 	shim_hold_forked();
 	shim_order_forked();
@@ -80,6 +82,7 @@ int shim_session_connect(struct shim_session *s, int timeout_ms, struct gs_error
 	s->context_memory = grant.context_memory;
 	s->connected = 1;
 	shim_memory_regreeted();
+	shim_api_repeat(s);
 	return 0;
 }
 

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * api WORD...: a program that uses gpushare.h, one word after the other.
+ *   set=N reset begin end   the call of that name; prints its result
+ *   report                  prints the figures
+ *   run=MS                  one kernel of about that length; prints when it began and ended
+ *   wait=FILE               until that file is there
+ */
+#define _GNU_SOURCE
+#include <cuda.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "gpushare/api/gpushare.h"
+
+#define THREADS 64
+#define TRIAL 512
+
+static const char ptx[] =
+	".version 7.0\n.target sm_70\n.address_size 64\n"
+	".visible .entry spin(.param .u64 p)\n"
+	"{\n"
+	"	.reg .pred %p1;\n"
+	"	.reg .b32 %r<4>;\n"
+	"	.reg .b64 %rd<2>;\n"
+	"	ld.param.u64 %rd1, [p];\n"
+	"	mov.u32 %r1, 0;\n"
+	"	mov.u32 %r2, 1;\n"
+	"AGAIN:\n"
+	"	mad.lo.s32 %r2, %r2, 1664525, 1013904223;\n"
+	"	add.s32 %r1, %r1, 1;\n"
+	"	setp.lt.u32 %p1, %r1, 400;\n"
+	"	@%p1 bra AGAIN;\n"
+	"	st.global.u32 [%rd1], %r2;\n"
+	"	ret;\n"
+	"}\n";
+
+#define CHECK(call) check(call, #call)
+static void check(CUresult rc, const char *call)
+{
+	if (rc == CUDA_SUCCESS)
+		return;
+	fprintf(stderr, "%s: %d\n", call, (int)rc);
+	exit(1);
+}
+
+static double now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec * 1e3 + (double)ts.tv_nsec / 1e6;
+}
+
+static CUfunction kernel;
+static CUdeviceptr word;
+
+static double launch(unsigned int blocks)
+{
+	void *params[] = { &word };
+	double begun = now();
+
+	CHECK(cuLaunchKernel(kernel, blocks, 1, 1, THREADS, 1, 1, 0, NULL, params, NULL));
+	CHECK(cuCtxSynchronize());
+	return now() - begun;
+}
+
+static void run(double ms)
+{
+	static double each;
+	CUdevice device;
+	CUcontext ctx;
+	CUmodule module;
+	double begun;
+
+	if (!kernel) {
+		CHECK(cuInit(0));
+		CHECK(cuDeviceGet(&device, 0));
+		CHECK(cuDevicePrimaryCtxRetain(&ctx, device));
+		CHECK(cuCtxSetCurrent(ctx));
+		CHECK(cuModuleLoadData(&module, ptx));
+		CHECK(cuModuleGetFunction(&kernel, module, "spin"));
+		CHECK(cuMemAlloc(&word, sizeof(unsigned int)));
+		launch(TRIAL);
+		each = launch(TRIAL) / TRIAL;
+	}
+	begun = now();
+	printf("begun %.3f\n", begun);
+	fflush(stdout);
+	launch((unsigned int)(ms / each) + 1);
+	printf("ended %.3f\n", now());
+}
+
+static void report(void)
+{
+	struct gpushare_report r;
+	int rc = gpushare_get_report(&r);
+
+	printf("report: %s\n", gpushare_strerror(rc));
+	if (rc == GPUSHARE_OK)
+		printf("priority=%u job_priority=%u shares=%u launches=%llu preemptions=%llu memory_used=%llu memory_reserved=%llu active_ns=%llu\n",
+		       r.priority, r.job_priority, r.shares, (unsigned long long)r.launches,
+		       (unsigned long long)r.preemptions, (unsigned long long)r.memory_used,
+		       (unsigned long long)r.memory_reserved, (unsigned long long)r.active_ns);
+}
+
+int main(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++) {
+		const char *w = argv[i], *value = strchr(w, '=') ? strchr(w, '=') + 1 : "";
+
+		if (strncmp(w, "set=", 4) == 0)
+			printf("%s: %s\n", w, gpushare_strerror(gpushare_set_priority(atoi(value))));
+		else if (strcmp(w, "reset") == 0)
+			printf("%s: %s\n", w, gpushare_strerror(gpushare_reset_priority()));
+		else if (strcmp(w, "begin") == 0)
+			printf("%s: %s\n", w, gpushare_strerror(gpushare_begin_critical()));
+		else if (strcmp(w, "end") == 0)
+			printf("%s: %s\n", w, gpushare_strerror(gpushare_end_critical()));
+		else if (strcmp(w, "report") == 0)
+			report();
+		else if (strncmp(w, "run=", 4) == 0)
+			run(atof(value));
+		else if (strncmp(w, "wait=", 5) == 0)
+			while (access(value, F_OK) != 0)
+				usleep(10000);
+		else
+			return 2;
+		fflush(stdout);
+	}
+	return 0;
+}

@@ -1,0 +1,119 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# gpushare.h: a program says what of its work is urgent, gpushared decides; on the emulated device.
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+for need in gpushared gpusharectl testsuite/e2e/api; do
+	[ -x "$BUILD/$need" ] || skip_all "$need was not built"
+done
+PATH=$BUILD:$PATH
+export GPUSHARE_SOCKET=$TMP/sock
+API=$BUILD/testsuite/e2e/api
+
+cat >"$TMP/gpushare.conf" <<CONF
+Socket=$TMP/sock
+PidFile=$TMP/pid
+LogFile=$TMP/log
+LogLevel=debug
+ReportToSlurm=no
+AllowLocal=yes
+ShimDir=$BUILD/src/device/shim/.libs
+Driver=$BUILD/src/device/emu/.libs/libcuda.so.1
+JobEnv=GPUSHARE_EMU_DEVICE=$TMP/device
+JobEnv=GPUSHARE_EMU_MEMORY=256M
+JobEnv=GPUSHARE_EMU_SMS=2
+Gpu=0 Memory=256M
+Partition=main Priority=10
+Policy=piv
+MemoryAdmission=fcfs
+CONF
+start_daemon() {
+	t 20 gpushared --config "$TMP/gpushare.conf" || return 1
+	pids=("$(cat "$TMP/pid")")
+}
+run() { t 60 gpusharectl run --shares 30 --mem 64M --partition main -- "$API" "$@"; }
+prints() { # PATTERN... -- WORD...: a line of the program's matches each
+	local patterns=() pattern out
+	while [ "$1" != -- ]; do patterns+=("$1"); shift; done
+	shift
+	out=$(run "$@" 2>&1) || { echo "$out"; return 1; }
+	echo "$out"
+	for pattern in "${patterns[@]}"; do grep -qE -- "$pattern" <<<"$out" || return 1; done
+}
+
+check "gpushared serves" start_daemon
+check "the figures of a step" prints '^report: done' 'priority=10 job_priority=10 shares=30 launches=[1-9][0-9]* .*memory_reserved=67108864 active_ns=[1-9]' -- run=20 report
+check "a lower priority is in force" prints '^set=3: done' '^priority=3 job_priority=10' -- set=3 report
+check "and taken back" prints '^reset: done' '^priority=10 ' -- set=3 reset report
+check "a critical region has the job's priority" prints '^priority=10 ' -- set=3 begin begin end report
+check "which ends" prints '^priority=3 ' -- set=3 begin begin end end report
+check "an end without a beginning, and no such priority, are invalid" prints '^end: invalid' '^set=1001: invalid' '^set=-1: invalid' '^priority=10 ' -- end set=1001 set=-1 report
+outside() { t 10 env -u GPUSHARE_SOCKET LD_LIBRARY_PATH="$BUILD/src/device/emu/.libs" "$API" set=3 report | tee /dev/stderr | grep -c 'not managed' | grep -qx 2; }
+check "outside of a job nothing is managed" outside
+
+# Who is not root cannot raise it: the job's priority is in force, and it is told why.
+raise() {
+	if [ "$(id -u)" = 0 ]; then
+		stage_build || return 1
+		API=$BUILD/testsuite/e2e/api
+		(cd / && t 60 setpriv --reuid=nobody --regid=nogroup --clear-groups env GPUSHARE_CACHE= "$BUILD/gpusharectl" run --shares 30 --mem 64M --partition main -- \
+			"$API" set=3 set=11 report) >"$TMP/raise" 2>&1
+	else
+		run set=3 set=11 report >"$TMP/raise" 2>&1
+	fi
+	cat "$TMP/raise"
+	grep -q "^set=11: only root may raise" "$TMP/raise" && grep -q "priority 11 is above this job's, which is 10: only root" "$TMP/raise" &&
+		grep -q '^priority=10 ' "$TMP/raise" && grep "priority 11 refused: its step has 10" "$TMP/log"
+}
+check "raising it above the job's is refused with a message" raise
+[ "$(id -u)" != 0 ] || check "root may raise it" prints '^set=11: done' '^priority=11 job_priority=10' -- set=11 report
+
+# overtaken WORD...: a long kernel after these words, a short one of another job meanwhile; 0 if the short one ended first.
+overtaken() {
+	local long rc
+	rm -f "$TMP/long" "$TMP/short"
+	run "$@" run=2000 report >"$TMP/long" 2>&1 & long=$!
+	until_true 20 grep -q begun "$TMP/long" || { cat "$TMP/long"; return 2; }
+	run run=20 >"$TMP/short" 2>&1 || { cat "$TMP/short"; return 2; }
+	wait $long || return 2
+	cat "$TMP/long" "$TMP/short"
+	awk '/^ended/ { at[FILENAME] = $2 } END { exit !(at[ARGV[2]] < at[ARGV[1]]) }' "$TMP/long" "$TMP/short"
+	rc=$?
+	[ $rc = 0 ] || return $rc
+	grep -q 'preemptions=[1-9]' "$TMP/long"
+}
+kept() { overtaken "$@"; [ $? = 1 ]; }
+check "piv: a kernel keeps the GPU from one of equal priority" kept
+check "a program that lowers its priority is overtaken" overtaken set=1
+check "not in a critical region" kept set=1 begin
+
+# A wish outlives the daemon.
+restarted() {
+	local program
+	run set=4 wait="$TMP/go" report >"$TMP/again" 2>&1 & program=$!
+	until_true 10 grep -q 'set=4: done' "$TMP/again" || return 1
+	kill -KILL "$(cat "$TMP/pid")"
+	sleep 0.3
+	start_daemon && until_true 10 grep -q 'with the page it had' "$TMP/log" || return 1
+	touch "$TMP/go"
+	wait $program
+	cat "$TMP/again"
+	grep -q '^priority=4 job_priority=10' "$TMP/again"
+}
+check "the next daemon is told of it" restarted
+
+# The manual's example compiles, as C and as C++, and runs where nothing is managed.
+example() {
+	local language
+	sed -n '/^\.EX/,/^\.EE/p' "$SRC/doc/gpushare.3" | sed '/^\.E[XE]/d; s/\\e/\\/g' >"$TMP/example.c" && [ -s "$TMP/example.c" ] || return 1
+	cp "$TMP/example.c" "$TMP/example.cc"
+	cc -std=c99 -D_GNU_SOURCE -Wall -Wextra -Wpedantic -Werror -I "$SRC/src/gpushare/api" -o "$TMP/example" "$TMP/example.c" -ldl || return 1
+	! command -v c++ >/dev/null || c++ -Wall -Wextra -Werror -I "$SRC/src/gpushare/api" -o "$TMP/example++" "$TMP/example.cc" -ldl || return 1
+	t 10 env -u GPUSHARE_SOCKET "$TMP/example" 2>&1 | grep -x 'priority: not managed by gpushare'
+}
+if command -v cc >/dev/null; then
+	check "the manual's example compiles and runs" example
+else
+	note "the manual's example was not compiled: no cc"
+fi
+finish
