@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A GPU's inside, shared by gpu.c (looking, deciding) and handover.c (giving and taking the turn). */
+/* A GPU's inside, shared by gpu.c, gpu_turn.c (looking, deciding), handover.c (giving and taking the turn), pace.c and pin.c. */
 #ifndef GPUSHARE_DAEMON_GPU_CORE_H
 #define GPUSHARE_DAEMON_GPU_CORE_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A client on a GPU, for gpu.c alone: its page's words that the daemon
+ * A client on a GPU, for the files of gpu_core.h alone: its page's words that the daemon
  * writes, and the accounting of what a look at it found.
  */
 #ifndef GPUSHARE_DAEMON_TENANT_H
@@ -39,7 +39,7 @@ struct gs_tenant {
 	struct gs_traced *traced; /* NULL: not in the trace */
 };
 
-/* Give or take the turn, sequentially consistent (Dekker's handshake, see gpu.c). */
+/* Give or take the turn, sequentially consistent (Dekker's handshake, see handover.c). */
 void gs_tenant_turn(struct gs_tenant *t, uint32_t turn);
 
 /* READY -> TORUN.  Returns how many; the caller rings. */

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A GPU's turn of the event loop (gpu.h):
+ *
+ *	look    at the pages that may have changed (watch.c), tell the scheduler
+ *	decide  who has the turn; one client at a time may be on its way out
+ *	act     give the turn, or take it: turn = 0, then every RUNNING stub
+ *	        that can leave -> TOEVICT, TORUN -> READY, and ring (handover.c)
+ */
+#define _GNU_SOURCE
+#include "gpushare/daemon/gpu_core.h"
+#include "gpushare/daemon/pace.h"
+
+#include "common/log.h"
+
+/* RUN, then KEEP; one more of each when a holder turns out to be idle. */
+#define DECISIONS_PER_TURN 4
+
+/* ---- tasks ----------------------------------------------------------- */
+
+/*
+ * N_t is written when a kernel leaves the GPU; between two such reports the
+ * scheduler counts the time itself, so it hears of changes only.
+ */
+static void task_progress(struct gs_tenant *t, const struct gs_look *look, uint64_t now)
+{
+	if (look->nt == t->told_nt && look->done == t->told_done &&
+	    look->alone_ns == t->told_alone_ns)
+		return;
+	t->told_nt = look->nt;
+	t->told_done = look->done;
+	t->told_alone_ns = look->alone_ns;
+	gs_pace_expect(t, now);
+	gs_sched_progress(t->gpu->sched, t->p.id, look->nt ? look->nt : 1, look->done,
+			  look->alone_ns, now);
+}
+
+static void task_arrive(struct gs_tenant *t, const struct gs_look *look, uint64_t now)
+{
+	struct gs_task_params params = {
+		.nt = look->nt ? look->nt : 1,
+		.alone_ns = look->alone_ns,
+		.priority = t->p.priority,
+		.shares = t->p.shares ? t->p.shares : 1,
+		.class = t->p.class,
+	};
+	struct gs_error err;
+
+	if (gs_sched_arrive(t->gpu->sched, t->p.id, &params, now, &err) < 0) {
+		gs_log(GS_LOG_ERROR, "gpu %u: %s: not scheduled: %s", t->gpu->index,
+		       t->p.name, err.text);
+		return;
+	}
+	t->task = 1;
+	t->told_nt = t->told_done = t->told_alone_ns = 0;
+	if (t != t->gpu->holder)
+		t->wait_since = now;
+	task_progress(t, look, now);
+}
+
+void gs_gpu_task_leave(struct gs_tenant *t, uint64_t now)
+{
+	if (!t->task)
+		return;
+	gs_sched_leave(t->gpu->sched, t->p.id, now, NULL);
+	gs_watch_period_end(&t->watch);
+	gs_wait_over(t, now);
+	t->task = 0;
+}
+
+static void holder_looked(struct gs_tenant *t, const struct gs_look *look, uint64_t now)
+{
+	struct gs_gpu *gpu = t->gpu;
+
+	if (t->stopped)
+		return;
+	if (look->ready && gs_tenant_schedule(t))
+		gs_page_ring(t->p.page);
+	if (t->live) {
+		t->idle_since = 0;
+		if (!t->task) {
+			task_arrive(t, look, now);
+			if (t->task)
+				gs_sched_started(gpu->sched, t->p.id, now);
+		}
+	} else if (t->task) {
+		if (!t->idle_since)
+			t->idle_since = now;
+		if (!gs_pace_contended(gpu) || now - t->idle_since >= gs_pace_grace(t))
+			gs_gpu_task_leave(t, now);
+	}
+}
+
+void gs_gpu_look(struct gs_tenant *t, uint64_t now)
+{
+	struct gs_gpu *gpu = t->gpu;
+	struct gs_look look;
+
+	t->dirty = 0;
+	gs_watch_look(&t->watch, t->p.page, now, &look);
+	if (look.bad) {
+		t->bad = look.bad;
+		t->bad_kstate = look.bad_kstate;
+		return;
+	}
+	gs_tenant_account(t, &look, gpu->holder == t || gpu->leaving == t, now);
+	if (t->task)
+		task_progress(t, &look, now);
+	if (gpu->leaving == t)
+		return; /* what it is, is seen when it is out */
+	if (gpu->holder == t) {
+		holder_looked(t, &look, now);
+	} else if (t->ready && !t->task && !t->stopped) {
+		task_arrive(t, &look, now);
+	} else if ((!t->ready || t->stopped) && t->task) {
+		gs_gpu_task_leave(t, now);
+	}
+}
+
+static struct gs_tenant *find(struct gs_gpu *gpu, uint64_t id)
+{
+	struct gs_tenant *t;
+
+	LIST_FOREACH(t, &gpu->tenants, link)
+		if (t->p.id == id)
+			return t;
+	return NULL;
+}
+
+/* One decision carried out; 1 if another may follow at once. */
+static int decide(struct gs_gpu *gpu, uint64_t now)
+{
+	struct gs_decision d;
+	struct gs_tenant *t;
+
+	gs_sched_decide(gpu->sched, now, &d);
+	gpu->deadline = d.deadline_ns;
+	switch (d.action) {
+	case GS_ACT_IDLE:
+		gpu->deadline = UINT64_MAX;
+		return 0;
+	case GS_ACT_KEEP:
+		return 0;
+	case GS_ACT_EVICT:
+		return gpu->holder && !gpu->leaving && gs_turn_take(gpu, 1, now);
+	case GS_ACT_RUN:
+		break;
+	}
+	t = find(gpu, d.task);
+	if (!t || t == gpu->leaving || (gpu->holder && gpu->leaving))
+		return 0;
+	if (gpu->holder && gpu->holder != t && !gs_turn_take(gpu, 0, now))
+		return 0;
+	gs_turn_give(gpu, t, now);
+	if (gs_pace_contended(gpu) && gpu->o.sched.handover_ns) {
+		gpu->starting = t;
+		return 0;
+	}
+	gs_sched_started(gpu->sched, t->p.id, now);
+	return 1; /* its quantum has begun: the next decision says when it ends */
+}
+
+/*
+ * The hand-over is nobody's quantum: the holder's begins once a kernel of its
+ * is on the GPU, or after the time that a hand-over should take.  1 if nobody
+ * is starting any more.
+ */
+static int starting_over(struct gs_gpu *gpu, uint64_t now)
+{
+	struct gs_tenant *t = gpu->starting;
+
+	if (!t)
+		return 1;
+	if (t == gpu->holder && t->task && !t->on_gpu &&
+	    now - gpu->turn_since < gpu->o.sched.handover_ns)
+		return 0;
+	gpu->starting = NULL;
+	if (t == gpu->holder && t->task)
+		gs_sched_started(gpu->sched, t->p.id, now);
+	return 1;
+}
+
+/* ---- the turn -------------------------------------------------------- */
+
+/* Pages are read when their client rang, holds the turn, or has kernels that may end. */
+static void look_around(struct gs_gpu *gpu, uint64_t now)
+{
+	struct gs_tenant *t;
+
+	/* The holder first: it must be a task before anybody is compared with it. */
+	if (gpu->holder)
+		gs_gpu_look(gpu->holder, now);
+	LIST_FOREACH(t, &gpu->tenants, link)
+		if (t != gpu->holder && t != gpu->leaving && (t->dirty || t->on_gpu || t->off_gpu))
+			gs_gpu_look(t, now);
+	/* What the holder does with its idle turn depends on who waits. */
+	t = gpu->holder;
+	if (t && t->task && gs_pace_contended(gpu) &&
+	    (t->stopped || (t->idle_since && now - t->idle_since >= gs_pace_grace(t))))
+		gs_gpu_task_leave(t, now);
+}
+
+/* Kernels that cannot leave are queued sparingly while somebody waits for their end. */
+static void tell_contention(const struct gs_gpu *gpu)
+{
+	struct gs_tenant *t = gpu->holder;
+	uint32_t is = t && gs_pace_contended(gpu);
+
+	if (t && gs_page_load(t->p.page->contended) != is)
+		gs_page_store(t->p.page->contended, is);
+}
+
+static void say_faults(struct gs_gpu *gpu)
+{
+	unsigned faults = gs_sched_faults(gpu->sched);
+
+	if (faults > gpu->faults_said)
+		gs_log(GS_LOG_ERROR, "gpu %u: policy %s broke its contract; %s decides now",
+		       gpu->index, gpu->policy, gs_sched_policy(gpu->sched));
+	gpu->faults_said = faults;
+}
+
+uint64_t gs_gpu_turn(struct gs_gpu *gpu, uint64_t now)
+{
+	look_around(gpu, now);
+	if (gpu->leaving && !gs_turn_drain(gpu, now) && !gpu->holder && !gs_turn_overlap(gpu, now))
+		return gs_pace_next(gpu, now);
+	if (gpu->pinned)
+		gs_pin_turn(gpu, now);
+	for (int i = 0; !gpu->pinned && starting_over(gpu, now) && i < DECISIONS_PER_TURN; i++) {
+		struct gs_tenant *t;
+
+		/* Whoever was just drained may be runnable again. */
+		LIST_FOREACH(t, &gpu->tenants, link)
+			if (t->dirty)
+				gs_gpu_look(t, now);
+		if (!decide(gpu, now))
+			break;
+	}
+	if (gs_pace_is_ending(gpu, now))
+		gs_turn_herald(gpu);
+	say_faults(gpu);
+	tell_contention(gpu);
+	return gs_pace_next(gpu, now);
+}
