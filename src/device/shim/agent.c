@@ -14,6 +14,7 @@
 #include "device/shim/fault.h"
 #include "device/shim/force.h"
 #include "device/shim/pool.h"
+#include "device/shim/request.h"
 
 /* How long it sleeps: with an eviction out, with launches out, with neither. */
 #define NAP_EVICTING_NS (1 * GS_NS_PER_MS)
@@ -126,13 +127,28 @@ static void call_back(struct agent *a, struct shim_launch *l)
 	l->signalled_ns = 0;
 }
 
-/* No limit for a relaunch: through the stream in which it goes out. */
-static CUresult lift_limit(struct shim_launch *l)
+/*
+ * No limit for a relaunch, and smaller claims if it began when nobody else wanted
+ * the GPU: through the stream in which it goes out.
+ */
+static CUresult lift_limit(const struct agent *a, struct shim_launch *l)
 {
+	struct gs_ctl *image = &l->ctx->image[l->index];
+	uint32_t aim_ns = shim_request_aim_ns(a->session);
+
 	l->signalled_ns = 0;
-	if (__atomic_load_n(&l->ctx->image[l->index].limit, __ATOMIC_ACQUIRE) == SHIM_NO_LIMIT)
+	if (image->chunk_ns > aim_ns) {
+		CUresult rc = REAL(cuStreamWriteValue32_v2)(l->ctx->relaunch,
+			shim_launch_ctl(l, offsetof(struct gs_ctl, chunk_ns)), aim_ns, 0);
+
+		if (rc != CUDA_SUCCESS)
+			return rc;
+		image->chunk_ns = aim_ns;
+		gs_page_store(l->stub->leave_ns, shim_request_leave_ns(l));
+	}
+	if (__atomic_load_n(&image->limit, __ATOMIC_ACQUIRE) == SHIM_NO_LIMIT)
 		return CUDA_SUCCESS;
-	__atomic_store_n(&l->ctx->image[l->index].limit, SHIM_NO_LIMIT, __ATOMIC_RELEASE);
+	__atomic_store_n(&image->limit, SHIM_NO_LIMIT, __ATOMIC_RELEASE);
 	return REAL(cuStreamWriteValue32_v2)(l->ctx->relaunch,
 					     shim_launch_ctl(l, offsetof(struct gs_ctl, limit)),
 					     SHIM_NO_LIMIT, 0);
@@ -152,7 +168,7 @@ static void relaunch(struct agent *a, struct shim_launch *l, uint64_t now)
 		return;
 	atomic_fetch_add(&l->stub->evictions, 1);
 	atomic_fetch_add(&l->kernel->evictions, 1);
-	rc = lift_limit(l);
+	rc = lift_limit(a, l);
 	if (rc == CUDA_SUCCESS)
 		rc = shim_launch_twin(l, l->ctx->relaunch);
 	if (rc == CUDA_SUCCESS) {

@@ -97,6 +97,12 @@ static int pack_params(struct shim_launch *l, const struct shim_request *r)
 	return 0;
 }
 
+uint32_t shim_request_aim_ns(const struct shim_session *s)
+{
+	return gs_page_load(s->page->contended) || gs_page_load(s->page->shared) ?
+		       SHIM_CHUNK_CONTENDED_NS : SHIM_CHUNK_AIM_NS;
+}
+
 /*
  * The words of the control block that this launch needs otherwise than the
  * last one left them (mostly none), as memory operations of its stream: the
@@ -105,8 +111,7 @@ static int pack_params(struct shim_launch *l, const struct shim_request *r)
 static unsigned int ctl_writes(const struct shim_session *s, struct shim_launch *l,
 			       const struct shim_request *r, CUstreamBatchMemOpParams *op)
 {
-	uint32_t aim_ns = gs_page_load(s->page->contended) ? SHIM_CHUNK_CONTENDED_NS :
-							     SHIM_CHUNK_AIM_NS;
+	uint32_t aim_ns = shim_request_aim_ns(s);
 	struct gs_ctl *image = &l->ctx->image[l->index];
 	unsigned int n = 0;
 

@@ -32,6 +32,9 @@ int shim_request_is_short(const struct shim_session *s, const struct shim_reques
 int shim_request_evictable(struct shim_session *s, struct shim_launch *l,
 			   const struct shim_request *r);
 
+/* How long a claim of block-tasks should take, ns: shorter where others may want the GPU. */
+uint32_t shim_request_aim_ns(const struct shim_session *s);
+
 /* How long an evictable launch takes to leave when told to, ns; 0: not known yet. */
 uint64_t shim_request_leave_ns(const struct shim_launch *l);
 

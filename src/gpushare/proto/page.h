@@ -58,7 +58,7 @@ struct gs_page {
 	_Atomic uint32_t bell;   /* daemon: +1 and a futex wake when a state changed */
 	_Atomic uint32_t heard;  /* client: the bell up to which its signals are on the GPU */
 	_Atomic uint32_t contended; /* daemon: 1 while another client waits for the GPU */
-	_Atomic uint32_t spare;
+	_Atomic uint32_t shared;  /* daemon: 1 while another client waits for the GPU or has used it of late */
 	_Atomic uint64_t lease;  /* bytes of device memory that the client may take without asking */
 	_Atomic uint64_t peak;   /* client: the most device memory that it has held, bytes */
 	_Atomic uint32_t reserved[20];
