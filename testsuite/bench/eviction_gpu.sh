@@ -5,7 +5,7 @@
 # usage: eviction_gpu.sh BUILD OUT-FOLDER [DRIVER]
 #   BUILD   the build tree (make all); DRIVER the libcuda.so.1 (default: the system's)
 # environment: COUNT=150 (evictions of each length), TASKS=1us,10us (lengths of block-tasks), CONF (a further line for all),
-#   VARIANTS="default lead0 proxy memop norealtime"
+#   VARIANTS="default lead0 lead20 memop norealtime"
 # Writes NAME.csv for each variant and eviction.txt into OUT-FOLDER; about 8 s each on an H200.
 set -uo pipefail
 build=$(realpath "$1") out=$2 driver=${3:-}
@@ -30,11 +30,11 @@ variant() { # NAME [CONF-LINE]...
 	echo "$((SECONDS - began)) s" | tee -a "$out/eviction.txt"
 }
 
-for v in ${VARIANTS:-default lead0 proxy memop norealtime}; do
+for v in ${VARIANTS:-default lead0 lead20 memop norealtime}; do
 	case $v in
 	default) variant default ;;
 	lead0) variant lead0 HandoverLead=0 ;;
-	proxy) variant proxy EvictionSignal=proxy HandoverLead=0 ;;
+	lead20) variant lead20 HandoverLead=20us ;;
 	memop) variant memop EvictionSignal=memop HandoverLead=0 ;;
 	norealtime) variant norealtime RealTime=no HandoverLead=0 ;;
 	*) echo "no such variant: $v"; exit 2 ;;

@@ -98,7 +98,7 @@ static void isolation(void **state)
 	(void)state;
 	assert_int_equal(c->isolation, GS_ISOLATION_CONTEXTS);
 	assert_int_equal(c->handover_ns, 135000);
-	assert_int_equal(c->overlap_ns, 20000);
+	assert_int_equal(c->overlap_ns, 8000);
 	gs_config_free(c);
 	/* What a hand-over costs follows, wherever the line stands. */
 	c = parse(GPU "Isolation=MPS\n", &err);
