@@ -14,6 +14,7 @@
 
 #include "common/nvidia.h"
 #include "gpushare/config/config.h"
+#include "gpushare/daemon/budget.h"
 #include "gpushare/daemon/gpu.h"
 #include "gpushare/memory/ledger.h"
 #include "gpushare/proto/msg.h"
@@ -63,6 +64,8 @@ struct gs_daemon {
 	struct gs_device device[GS_CONFIG_GPUS_MAX];
 	size_t ndevice;
 	struct event *wake;       /* the devices' timer */
+	struct gs_budget budget;  /* of processor time */
+	uint64_t cpu_ns;          /* the loop's, when it was last counted */
 	struct gs_peaks *peaks;   /* memory_history.h */
 	struct gs_memory_check *check; /* memory_check.h */
 	struct gs_mps *mps;       /* mps.h; NULL with separate contexts */

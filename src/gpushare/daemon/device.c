@@ -4,6 +4,7 @@
 #include "gpushare/daemon/device.h"
 
 #include <string.h>
+#include <time.h>
 
 #include <event2/event.h>
 
@@ -45,10 +46,21 @@ static struct gs_gpu_options options_of(const struct gs_config *c, struct gs_sch
 	return o;
 }
 
+static uint64_t own_cpu_ns(void)
+{
+	struct timespec ts = { 0, 0 };
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * GS_NS_PER_S + (uint64_t)ts.tv_nsec;
+}
+
 int gs_devices_init(struct gs_daemon *d, struct gs_error *err)
 {
 	struct gs_sched_class class[GS_SCHED_CLASSES_MAX];
 	struct gs_gpu_options o = options_of(d->config, class);
+
+	gs_budget_init(&d->budget, gs_clock_ns());
+	d->cpu_ns = own_cpu_ns();
 
 	for (size_t i = 0; i < d->config->ngpu; i++) {
 		const struct gs_config_gpu *c = &d->config->gpu[i];
@@ -141,11 +153,27 @@ static uint64_t take_turns(struct gs_daemon *d, uint64_t now)
 	return next;
 }
 
+/* What was taken since the last time, sleeping and waking included; returns what is left. */
+static int64_t count_cpu(struct gs_daemon *d, uint64_t now)
+{
+	/* A process that has just been forked begins anew. */
+	uint64_t cpu = own_cpu_ns(), used = cpu > d->cpu_ns ? cpu - d->cpu_ns : 0;
+	int64_t left;
+
+	d->cpu_ns = cpu;
+	left = gs_budget_spend(&d->budget, now, used);
+	for (size_t i = 0; i < d->ndevice; i++)
+		gs_gpu_afford(d->device[i].gpu, gs_budget_look_ns(left));
+	return left;
+}
+
 void gs_devices_turn(struct gs_daemon *d)
 {
-	uint64_t now = gs_clock_ns(), next = take_turns(d, now);
-	uint64_t until = now + SPIN_NS;
+	uint64_t now = gs_clock_ns(), next, until;
+	int64_t left = count_cpu(d, now);
 
+	next = take_turns(d, now);
+	until = now + (left < (int64_t)SPIN_NS ? left > 0 ? (uint64_t)left : 0 : SPIN_NS);
 	/* A kernel is about to leave: sleeping and waking would take longer than that. */
 	while (next <= now + SPIN_GAP_NS && now < until) {
 		now = gs_clock_ns();

@@ -76,6 +76,11 @@ void gs_gpu_remove(struct gs_gpu *gpu, struct gs_tenant *t, uint64_t now)
 	free(t);
 }
 
+void gs_gpu_afford(struct gs_gpu *gpu, uint64_t look_ns)
+{
+	gpu->look_ns = look_ns;
+}
+
 void gs_gpu_bell(struct gs_tenant *t)
 {
 	t->dirty = 1;

@@ -128,6 +128,9 @@ int gs_gpu_set_policy(struct gs_gpu *gpu, const char *policy, uint64_t now,
 /* Append who had the GPU when, what goes on now included.  0, -1: no memory. */
 int gs_gpu_trace(const struct gs_gpu *gpu, uint64_t now, struct gs_trace_image *image);
 
+/* The pages are not looked at more often than that from now on, ns. */
+void gs_gpu_afford(struct gs_gpu *gpu, uint64_t look_ns);
+
 /*
  * Look, decide and act, once per turn of the event loop.  Returns when it
  * must be called again at the latest (ns); UINT64_MAX: when something happens.

@@ -20,7 +20,8 @@ struct gs_gpu {
 	uint64_t turn_since;   /* when it got the turn */
 	struct gs_tenant *starting; /* the holder while its kernels are on their way to the GPU; or NULL */
 	uint64_t deadline;     /* of the last decision */
-	int heralded;          /* those who wait know that the turn is about to end */
+	uint64_t heralded_ns;  /* when those who wait were told that the turn is about to end; 0: not */
+	uint64_t look_ns;      /* see gs_gpu_afford() */
 	struct gs_tenant *leaving; /* had the turn, and its kernels have not left yet; NULL: nobody */
 	/* While somebody is leaving: */
 	uint64_t left_since;   /* when it had got the turn */
@@ -30,6 +31,7 @@ struct gs_gpu {
 	uint32_t bell;         /* the client must have heard this one */
 	uint64_t drain_since;
 	uint64_t told_ns;      /* the latest order was written */
+	uint64_t looked_ns;    /* the latest look at it, not only at what is on its way out */
 	uint64_t leave_ns;     /* its kernels say that they take so long; UINT64_MAX: no idea */
 	uint64_t evictions, overdue;
 	struct gs_tally latency; /* of the evictions, whoever left; nothing else in it */
@@ -62,9 +64,9 @@ int gs_turn_take(struct gs_gpu *gpu, int stopping, uint64_t now);
 /*
  * The turn is about to change hands: wake the client that will probably get it,
  * so that it is awake then (a wake-up takes 13 us, and 268 for one in a hundred;
- * facts/h200.md).  Once for each turn.
+ * facts/h200.md).  It stays awake for some time; not again before that is over.
  */
-void gs_turn_herald(struct gs_gpu *gpu);
+void gs_turn_herald(struct gs_gpu *gpu, uint64_t now);
 
 /* One look at the client on its way out; 1 once it is out. */
 int gs_turn_drain(struct gs_gpu *gpu, uint64_t now);

@@ -11,10 +11,12 @@
 #include "gpushare/daemon/gpu_core.h"
 #include "gpushare/daemon/pace.h"
 
+#include "common/clock.h"
 #include "common/log.h"
 
 /* RUN, then KEEP; one more of each when a holder turns out to be idle. */
 #define DECISIONS_PER_TURN 4
+#define OF_LATE_NS GS_NS_PER_S
 
 /* ---- tasks ----------------------------------------------------------- */
 
@@ -30,7 +32,7 @@ static void task_progress(struct gs_tenant *t, const struct gs_look *look, uint6
 	t->told_nt = look->nt;
 	t->told_done = look->done;
 	t->told_alone_ns = look->alone_ns;
-	gs_pace_expect(t, now);
+	gs_pace_expect(t);
 	gs_sched_progress(t->gpu->sched, t->p.id, look->nt ? look->nt : 1, look->done,
 			  look->alone_ns, now);
 }
@@ -77,6 +79,8 @@ static void holder_looked(struct gs_tenant *t, const struct gs_look *look, uint6
 	if (look->ready && gs_tenant_schedule(t))
 		gs_page_ring(t->p.page);
 	if (t->live) {
+		if (t->idle_since) /* it goes on with the turn that it kept */
+			gs_pace_begin(t, now);
 		t->idle_since = 0;
 		if (!t->task) {
 			task_arrive(t, look, now);
@@ -175,6 +179,8 @@ static int starting_over(struct gs_gpu *gpu, uint64_t now)
 	    now - gpu->turn_since < gpu->o.sched.handover_ns)
 		return 0;
 	gpu->starting = NULL;
+	if (t == gpu->holder)
+		gs_pace_begin(t, now);
 	if (t == gpu->holder && t->task)
 		gs_sched_started(gpu->sched, t->p.id, now);
 	return 1;
@@ -200,14 +206,32 @@ static void look_around(struct gs_gpu *gpu, uint64_t now)
 		gs_gpu_task_leave(t, now);
 }
 
-/* Kernels that cannot leave are queued sparingly while somebody waits for their end. */
-static void tell_contention(const struct gs_gpu *gpu)
+static void tell(_Atomic uint32_t *word, uint32_t is)
 {
-	struct gs_tenant *t = gpu->holder;
-	uint32_t is = t && gs_pace_contended(gpu);
+	if (gs_page_load(*word) != is)
+		gs_page_store(*word, is);
+}
 
-	if (t && gs_page_load(t->p.page->contended) != is)
-		gs_page_store(t->p.page->contended, is);
+/*
+ * Kernels that cannot leave are queued sparingly while somebody waits for their
+ * end.  Who has used the GPU of late will want it again: a kernel launched now
+ * should leave quickly then, and claims its block-tasks in smaller portions.
+ */
+static void tell_contention(const struct gs_gpu *gpu, uint64_t now)
+{
+	const struct gs_tenant *one = NULL;
+	struct gs_tenant *t = gpu->holder;
+	unsigned users = 0;
+
+	if (t)
+		tell(&t->p.page->contended, (uint32_t)gs_pace_contended(gpu));
+	LIST_FOREACH(t, &gpu->tenants, link)
+		if (t->live || (t->ended_ns && now - t->ended_ns < OF_LATE_NS)) {
+			one = t;
+			users++;
+		}
+	LIST_FOREACH(t, &gpu->tenants, link)
+		tell(&t->p.page->shared, users > (t == one ? 1u : 0u));
 }
 
 static void say_faults(struct gs_gpu *gpu)
@@ -223,8 +247,11 @@ static void say_faults(struct gs_gpu *gpu)
 uint64_t gs_gpu_turn(struct gs_gpu *gpu, uint64_t now)
 {
 	look_around(gpu, now);
-	if (gpu->leaving && !gs_turn_drain(gpu, now) && !gpu->holder && !gs_turn_overlap(gpu, now))
+	if (gpu->leaving && !gs_turn_drain(gpu, now) && !gpu->holder && !gs_turn_overlap(gpu, now)) {
+		if (gs_pace_is_ending(gpu, now))
+			gs_turn_herald(gpu, now);
 		return gs_pace_next(gpu, now);
+	}
 	if (gpu->pinned)
 		gs_pin_turn(gpu, now);
 	for (int i = 0; !gpu->pinned && starting_over(gpu, now) && i < DECISIONS_PER_TURN; i++) {
@@ -238,8 +265,8 @@ uint64_t gs_gpu_turn(struct gs_gpu *gpu, uint64_t now)
 			break;
 	}
 	if (gs_pace_is_ending(gpu, now))
-		gs_turn_herald(gpu);
+		gs_turn_herald(gpu, now);
 	say_faults(gpu);
-	tell_contention(gpu);
+	tell_contention(gpu, now);
 	return gs_pace_next(gpu, now);
 }

@@ -14,6 +14,11 @@
 #include "common/clock.h"
 #include "common/log.h"
 
+/* A client on its way out may have launched past the check: all of its page is read so often. */
+#define FULL_LOOK_NS (20 * GS_NS_PER_US)
+/* Whoever is rung for stays awake for 200 us (shim). */
+#define HERALD_LASTS_NS (150 * GS_NS_PER_US)
+
 void gs_turn_over(const struct gs_gpu *gpu, const struct gs_tenant *t, uint64_t since,
 		  uint64_t now)
 {
@@ -33,13 +38,22 @@ void gs_turn_give(struct gs_gpu *gpu, struct gs_tenant *t, uint64_t now)
 	gs_wait_over(t, now);
 	gpu->holder = t;
 	gpu->turn_since = now;
-	gpu->heralded = 0;
+	gpu->heralded_ns = 0;
 	t->idle_since = 0;
-	gs_pace_expect(t, now);
+	gs_pace_begin(t, now);
 	gs_tenant_turn(t, 1);
 	gs_tenant_schedule(t);
 	/* In any case: kernels put off before they started need their limit back. */
 	gs_page_ring(t->p.page);
+}
+
+static void ring_leaving(struct gs_gpu *gpu)
+{
+	struct gs_page *page = gpu->leaving->p.page;
+
+	gs_page_ring(page);
+	gpu->bell = gs_page_load(page->bell);
+	gpu->rung = 1;
 }
 
 /* Nothing of the client is on the GPU, and nothing can get there. */
@@ -95,17 +109,21 @@ static void drain_done(struct gs_gpu *gpu, uint64_t now)
 int gs_turn_drain(struct gs_gpu *gpu, uint64_t now)
 {
 	struct gs_tenant *t = gpu->leaving;
-	unsigned evicted = 0, changed = gs_tenant_sweep(t, &evicted, &gpu->leave_ns);
+	unsigned evicted = 0, changed;
 
+	if (gpu->looked_ns && now - gpu->looked_ns < FULL_LOOK_NS && !t->off_gpu && t->on_gpu &&
+	    !t->stopped && gs_tenant_quiet(t))
+		return 0;
+	changed = gs_tenant_sweep(t, &evicted, &gpu->leave_ns);
 	if (evicted)
 		gpu->told_ns = gpu->o.clock ? gpu->o.clock() : now;
+	if (changed)
+		ring_leaving(gpu);
 	gs_gpu_look(t, now);
+	gpu->looked_ns = now;
 	/* What has not started may still start until the client has heard. */
-	if (changed || (t->off_gpu && !gpu->rung)) {
-		gs_page_ring(t->p.page);
-		gpu->bell = gs_page_load(t->p.page->bell);
-		gpu->rung = 1;
-	}
+	if (t->off_gpu && !gpu->rung)
+		ring_leaving(gpu);
 	gpu->evicting |= evicted != 0;
 	if (t->bad || drained(gpu, t) || overdue(gpu, now)) {
 		drain_done(gpu, now);
@@ -114,14 +132,15 @@ int gs_turn_drain(struct gs_gpu *gpu, uint64_t now)
 	return 0;
 }
 
-void gs_turn_herald(struct gs_gpu *gpu)
+void gs_turn_herald(struct gs_gpu *gpu, uint64_t now)
 {
 	struct gs_tenant *t;
 	uint64_t next;
 
-	if (gpu->heralded || !gs_sched_peek(gpu->sched, &next))
+	if ((gpu->heralded_ns && now - gpu->heralded_ns < HERALD_LASTS_NS) ||
+	    !gs_sched_peek(gpu->sched, &next))
 		return;
-	gpu->heralded = 1;
+	gpu->heralded_ns = now;
 	LIST_FOREACH(t, &gpu->tenants, link)
 		if (t->p.id == next && t != gpu->holder && t != gpu->leaving)
 			gs_page_ring(t->p.page);
@@ -138,10 +157,16 @@ int gs_turn_take(struct gs_gpu *gpu, int stopping, uint64_t now)
 	gpu->holder = NULL;
 	gpu->evicting = gpu->rung = 0;
 	gpu->stopping = stopping;
-	gpu->drain_since = now;
+	gpu->drain_since = gpu->told_ns = now;
+	gpu->looked_ns = 0;
 	gpu->leave_ns = 0;
-	gs_turn_herald(gpu);
-	return gs_turn_drain(gpu, now) || gs_turn_overlap(gpu, now);
+	t->base_ns = t->expected_ns = 0;
+	/* The order first: what it is told now is what everybody waits for. */
+	if (gs_turn_drain(gpu, now) || gs_turn_overlap(gpu, now))
+		return 1;
+	if (gs_pace_is_ending(gpu, now))
+		gs_turn_herald(gpu, now);
+	return 0;
 }
 
 int gs_turn_overlap(struct gs_gpu *gpu, uint64_t now)

@@ -5,21 +5,30 @@
 
 #include "common/clock.h"
 
-/* A client on its way out is looked at so often, at first and once it takes long. */
-#define POLL_LEAVING_NS (3 * GS_NS_PER_US)
+/* Looks never follow each other sooner than the daemon can afford (budget.h): gpu->look_ns. */
+
+/* A client on its way out: all the time when it should be gone, then less and less. */
+#define LEAVE_SOON_NS (100 * GS_NS_PER_US)
+#define LEAVE_SLEEP_NS (60 * GS_NS_PER_US) /* a shorter way out is not slept through */
+#define DRAIN_FAST_NS (20 * GS_NS_PER_MS)
+#define POLL_LEAVING_NS (1 * GS_NS_PER_US)
 #define POLL_DRAINING_NS (15 * GS_NS_PER_US)
 #define POLL_LEFT_BEHIND_NS (500 * GS_NS_PER_US)
-#define LEAVE_SOON_NS (100 * GS_NS_PER_US)
-#define DRAIN_FAST_NS (20 * GS_NS_PER_MS)
 /* The holder, while others wait: often about when it should be done, seldom far from it. */
-#define POLL_ENDING_NS (25 * GS_NS_PER_US)
+#define NEAR_NS (15 * GS_NS_PER_US)
+#define POLL_ENDING_NS (3 * GS_NS_PER_US)
+#define POLL_LATE_NS (10 * GS_NS_PER_US)
 #define POLL_CONTENDED_NS (500 * GS_NS_PER_US)
 #define POLL_UNKNOWN_NS (100 * GS_NS_PER_US)
 #define POLL_ALONE_NS (20 * GS_NS_PER_MS)
+#define POLL_STARTING_NS (10 * GS_NS_PER_US)
 /* Whoever is woken for its turn stays awake for 200 us (shim). */
-#define HERALD_NS (120 * GS_NS_PER_US)
+#define HERALD_NS (100 * GS_NS_PER_US)
+#define HERALD_LATE_NS (600 * GS_NS_PER_US) /* by then nobody knows when it ends */
 /* A decision whose time has come although nothing may be done yet. */
 #define POLL_DECISION_NS (50 * GS_NS_PER_US)
+/* Beyond the gap that is expected. */
+#define GRACE_MORE_NS (20 * GS_NS_PER_US)
 
 int gs_pace_contended(const struct gs_gpu *gpu)
 {
@@ -28,59 +37,155 @@ int gs_pace_contended(const struct gs_gpu *gpu)
 	return others > (gpu->holder && gpu->holder->task ? 1u : 0u);
 }
 
+/* ---- what is known of a client ---------------------------------------- */
+
 uint64_t gs_pace_grace(const struct gs_tenant *t)
 {
-	uint64_t grace = t->gpu->o.idle_grace_ns;
+	uint64_t most = t->gpu->o.idle_grace_ns, wait;
+	/* The first kernel after a pause may begin a chain as the one before the pause did. */
+	uint64_t gap = t->gap_before_ns && t->gap_before_ns < t->gap_ns ? t->gap_before_ns : t->gap_ns;
 
-	return t->gap_ns && t->gap_ns <= 2 * grace ? grace : grace / 8;
+	if (!gap)
+		return most / 8;
+	if (gap > most)
+		return 0;
+	wait = gap + gap / 2 + GRACE_MORE_NS;
+	return wait < most ? wait : most;
 }
 
-void gs_pace_expect(struct gs_tenant *t, uint64_t now)
+void gs_pace_idle(struct gs_tenant *t, uint64_t now)
+{
+	t->ended_ns = now;
+	if (t->expected_ns) {
+		uint64_t off = now > t->expected_ns ? now - t->expected_ns : t->expected_ns - now;
+
+		t->off_ns = t->off_ns ? (3 * t->off_ns + off) / 4 : off + 1;
+	}
+	t->expected_ns = t->base_ns = 0;
+}
+
+void gs_pace_busy(struct gs_tenant *t, uint64_t now)
+{
+	if (t->ended_ns) {
+		t->gap_before_ns = t->gap_ns;
+		t->gap_ns = now > t->ended_ns ? now - t->ended_ns : 1;
+	}
+}
+
+void gs_pace_begin(struct gs_tenant *t, uint64_t now)
 {
 	uint64_t nt = t->told_nt ? t->told_nt : 1;
 
-	t->expected_ns = 0;
-	if (t->told_alone_ns)
-		t->expected_ns = now + (uint64_t)((double)t->told_alone_ns *
-						  (double)(nt - t->told_done) / (double)nt);
+	t->base_ns = now;
+	t->base_done_ns = (uint64_t)((double)t->told_alone_ns * (double)t->told_done / (double)nt);
+	gs_pace_expect(t);
 }
 
-/* A quarter of the distance to the expected end, so that the error is at most that. */
+void gs_pace_expect(struct gs_tenant *t)
+{
+	t->expected_ns = 0;
+	if (t->base_ns && t->told_alone_ns > t->base_done_ns)
+		t->expected_ns = t->base_ns + t->told_alone_ns - t->base_done_ns;
+}
+
+/* ---- when to look ------------------------------------------------------ */
+
+static uint64_t afford(const struct gs_gpu *gpu, uint64_t ns)
+{
+	return ns > gpu->look_ns ? ns : gpu->look_ns;
+}
+
+/*
+ * The holder while others wait.  Its end is expected as closely as it was
+ * foreseen the last times; who was never foreseen is looked at after half of what
+ * seems left.
+ */
 static uint64_t ending(const struct gs_tenant *t, uint64_t now)
 {
-	uint64_t poll;
+	uint64_t margin = 2 * t->off_ns + NEAR_NS, poll;
 
 	if (!t->expected_ns)
-		return POLL_UNKNOWN_NS;
-	poll = (now < t->expected_ns ? t->expected_ns - now : now - t->expected_ns) / 4;
-	return poll < POLL_ENDING_NS ? POLL_ENDING_NS :
-	       poll > POLL_CONTENDED_NS ? POLL_CONTENDED_NS : poll;
+		return afford(t->gpu, POLL_UNKNOWN_NS);
+	if (now + margin < t->expected_ns) {
+		poll = t->off_ns ? t->expected_ns - margin - now : (t->expected_ns - now) / 2;
+		return poll < POLL_CONTENDED_NS ? afford(t->gpu, poll) : POLL_CONTENDED_NS;
+	}
+	if (now < t->expected_ns + margin)
+		poll = margin / 16 > POLL_ENDING_NS ? margin / 16 : POLL_ENDING_NS;
+	else
+		poll = (now - t->expected_ns) / 4 > POLL_LATE_NS ? (now - t->expected_ns) / 4 :
+								  POLL_LATE_NS;
+	poll = afford(t->gpu, poll);
+	return poll < POLL_CONTENDED_NS ? poll : POLL_CONTENDED_NS;
+}
+
+/* A client on its way out, which says how long that takes or does not. */
+static uint64_t leaving(const struct gs_gpu *gpu, uint64_t now)
+{
+	uint64_t since = now - gpu->drain_since, leave = gpu->leave_ns, soon = LEAVE_SOON_NS;
+	uint64_t poll = POLL_LEAVING_NS, next, lead;
+
+	if (leave < DRAIN_FAST_NS) {
+		/* By its own account at the latest; most leave sooner. */
+		if (leave > LEAVE_SLEEP_NS && since < leave / 5 * 2)
+			poll = leave / 5 * 2 - since;
+		else if (poll < leave / 64)
+			poll = leave / 64;
+		soon = 2 * leave + LEAVE_SOON_NS;
+	}
+	if (since >= soon)
+		poll = since < DRAIN_FAST_NS ? POLL_DRAINING_NS : POLL_LEFT_BEHIND_NS;
+	next = now + afford(gpu, poll);
+	/* When the next client may have the turn (gs_turn_overlap()). */
+	lead = gpu->o.overlap_ns < leave ? leave - gpu->o.overlap_ns : 0;
+	if (!gpu->holder && leave < DRAIN_FAST_NS && since < lead && gpu->drain_since + lead < next)
+		next = gpu->drain_since + lead;
+	return next;
+}
+
+/* The turn is expected to end then, by itself or by the scheduler; UINT64_MAX: no idea. */
+static uint64_t expected_end(const struct gs_gpu *gpu)
+{
+	const struct gs_tenant *t = gpu->holder;
+	uint64_t end = UINT64_MAX;
+
+	if (!t && gpu->leaving) /* perhaps at once, if it does not say */
+		return gpu->drain_since + (gpu->leave_ns != UINT64_MAX ? gpu->leave_ns : 0);
+	if (t && t->live && t->expected_ns)
+		end = t->expected_ns;
+	return t && gpu->deadline < end ? gpu->deadline : end;
 }
 
 int gs_pace_is_ending(const struct gs_gpu *gpu, uint64_t now)
 {
-	const struct gs_tenant *t = gpu->holder;
+	uint64_t end = expected_end(gpu);
 
-	return t && t->live && t->expected_ns && now + HERALD_NS >= t->expected_ns;
+	return end != UINT64_MAX && now + HERALD_NS >= end && now < end + HERALD_LATE_NS;
 }
 
 uint64_t gs_pace_next(const struct gs_gpu *gpu, uint64_t now)
 {
 	const struct gs_tenant *t, *holder = gpu->holder;
 	uint64_t next = gpu->deadline > now ? gpu->deadline : now + POLL_DECISION_NS;
-	uint64_t poll = holder ? POLL_ALONE_NS : UINT64_MAX;
+	uint64_t poll = holder ? POLL_ALONE_NS : UINT64_MAX, end;
 
 	if (gpu->leaving)
-		return now + (now - gpu->drain_since < LEAVE_SOON_NS ? POLL_LEAVING_NS :
-			      now - gpu->drain_since < DRAIN_FAST_NS ? POLL_DRAINING_NS :
-								       POLL_LEFT_BEHIND_NS);
-	if (gpu->starting)
-		return now + POLL_ENDING_NS;
+		return leaving(gpu, now);
+	if (gpu->starting) {
+		uint64_t soonest = gpu->turn_since + gpu->o.sched.handover_ns / 4 * 3;
+
+		next = now + afford(gpu, POLL_STARTING_NS);
+		return next > soonest ? next : soonest;
+	}
 	LIST_FOREACH(t, &gpu->tenants, link)
 		if (t->on_gpu || t->off_gpu)
 			poll = POLL_ALONE_NS;
-	if (gs_pace_contended(gpu))
+	if (gs_pace_contended(gpu)) {
 		poll = holder && holder->live ? ending(holder, now) : POLL_CONTENDED_NS;
+		end = expected_end(gpu);
+		if (end != UINT64_MAX && end > now + HERALD_NS && end - HERALD_NS < next)
+			next = end - HERALD_NS;
+	}
 	if (poll != UINT64_MAX && now + poll < next)
 		next = now + poll;
 	if (holder && holder->task && holder->idle_since && gs_pace_contended(gpu) &&

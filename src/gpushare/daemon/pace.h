@@ -17,15 +17,23 @@ int gs_pace_contended(const struct gs_gpu *gpu);
 /*
  * How long the holder may keep the GPU with nothing to do while others wait,
  * ns.  A chain of kernels with short gaps between them should find it still
- * there, so that lasts as long as a hand-over would; a client that did not
- * come back so soon the last time is given an eighth.
+ * there, so that lasts as long as the gaps do, at most as long as a hand-over
+ * would.  A client whose last two gaps were longer than that keeps it no time
+ * at all; one that nobody knows, an eighth.
  */
 uint64_t gs_pace_grace(const struct gs_tenant *tenant);
 
-/* The tenant's work has changed or its turn has begun: guess when it will be done. */
-void gs_pace_expect(struct gs_tenant *tenant, uint64_t now);
+/* The tenant has nothing live any more, or has something again. */
+void gs_pace_idle(struct gs_tenant *tenant, uint64_t now);
+void gs_pace_busy(struct gs_tenant *tenant, uint64_t now);
 
-/* Is the holder's work about to end, so that those who wait should be awake? */
+/* The tenant's kernels have the GPU from now on: guess when its work will be done. */
+void gs_pace_begin(struct gs_tenant *tenant, uint64_t now);
+
+/* Its work has changed: guess anew. */
+void gs_pace_expect(struct gs_tenant *tenant);
+
+/* Is the turn about to end, so that those who wait should be awake? */
 int gs_pace_is_ending(const struct gs_gpu *gpu, uint64_t now);
 
 /* When the GPU must have its next turn; UINT64_MAX: when something happens. */

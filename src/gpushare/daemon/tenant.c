@@ -4,8 +4,10 @@
 #include "gpushare/daemon/tenant.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "gpushare/daemon/learned.h"
+#include "gpushare/daemon/pace.h"
 
 void gs_tenant_turn(struct gs_tenant *t, uint32_t turn)
 {
@@ -80,6 +82,20 @@ unsigned gs_tenant_sweep(struct gs_tenant *t, unsigned *evicted, uint64_t *leave
 	return put_off + *evicted;
 }
 
+int gs_tenant_quiet(const struct gs_tenant *t)
+{
+	for (unsigned i = 0; i < GS_PAGE_STUBS; i++) {
+		uint32_t kstate;
+
+		if (!(t->out[i / 64] >> i % 64 & 1))
+			continue;
+		kstate = gs_page_load(t->p.page->stub[i].kstate);
+		if (kstate != GS_K_RUNNING && kstate != GS_K_TOEVICT)
+			return 0;
+	}
+	return 1;
+}
+
 void gs_tenant_charge(struct gs_tenant *t, int holds, uint64_t now)
 {
 	uint64_t dt = now > t->charged_ns ? now - t->charged_ns : 0;
@@ -145,9 +161,10 @@ void gs_tenant_account(struct gs_tenant *t, const struct gs_look *look, int hold
 	t->live = gs_look_live(look);
 	t->on_gpu = look->on_gpu;
 	t->off_gpu = look->off_gpu;
+	memcpy(t->out, look->out, sizeof(t->out));
 	if (t->busy && !t->live)
-		t->ended_ns = now;
-	else if (!t->busy && t->live && t->ended_ns)
-		t->gap_ns = now - t->ended_ns;
+		gs_pace_idle(t, now);
+	else if (!t->busy && t->live)
+		gs_pace_busy(t, now);
 	t->busy = t->live != 0;
 }

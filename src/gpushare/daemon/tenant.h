@@ -23,6 +23,7 @@ struct gs_tenant {
 	uint32_t live;         /* and RUNNING and TOEVICT */
 	uint32_t on_gpu;       /* of those, started */
 	uint32_t off_gpu;      /* and not started */
+	uint64_t out[(GS_PAGE_STUBS + 63) / 64]; /* which stubs these are */
 	uint32_t bad, bad_kstate; /* the page holds what cannot be */
 	uint8_t dirty;         /* look at it in the next turn */
 	uint8_t task;          /* the scheduler knows it */
@@ -31,9 +32,13 @@ struct gs_tenant {
 	uint8_t busy;          /* a busy period is being accounted */
 	uint64_t told_nt, told_done, told_alone_ns; /* the scheduler's latest */
 	uint64_t charged_ns;   /* accounted up to here */
+	/* For pace.c: */
 	uint64_t ended_ns;     /* when it was last seen to have nothing live */
-	uint64_t gap_ns;       /* from then until it was live again, the last time; 0: not known */
+	uint64_t gap_ns, gap_before_ns; /* from then until it was live again, the last two times; 0: not known */
+	uint64_t base_ns;      /* since when its kernels have the GPU; 0: they do not */
+	uint64_t base_done_ns; /* the work that it had done by then */
 	uint64_t expected_ns;  /* when its work should be done if it keeps the GPU; 0: no idea */
+	uint64_t off_ns;       /* how far off that was the last times; 0: not known */
 	uint64_t idle_since;   /* holds the turn with nothing to do; 0: busy */
 	uint64_t wait_since;   /* a task without the turn; 0: it is none or has it */
 	struct gs_traced *traced; /* NULL: not in the trace */
@@ -54,6 +59,12 @@ unsigned gs_tenant_schedule(struct gs_tenant *t);
  * be told does not say.
  */
 unsigned gs_tenant_sweep(struct gs_tenant *t, unsigned *evicted, uint64_t *leave_ns);
+
+/*
+ * Is everything that the last look found on its way out still out there?  Much
+ * cheaper than a look; what came after that look is not asked for.
+ */
+int gs_tenant_quiet(const struct gs_tenant *t);
 
 /* Time since the last charge: with the GPU it is active, without it waiting. */
 void gs_tenant_charge(struct gs_tenant *t, int holds, uint64_t now);

@@ -128,7 +128,7 @@ static void left(struct gs_seen *seen, const struct snapshot *s, struct gs_look 
 	}
 }
 
-static void count(const struct snapshot *s, struct gs_look *look)
+static void count(const struct snapshot *s, unsigned i, struct gs_look *look)
 {
 	look->ready += s->kstate == GS_K_READY;
 	look->torun += s->kstate == GS_K_TORUN;
@@ -137,6 +137,7 @@ static void count(const struct snapshot *s, struct gs_look *look)
 	if (s->kstate == GS_K_RUNNING || s->kstate == GS_K_TOEVICT) {
 		look->on_gpu += s->started != 0;
 		look->off_gpu += s->started == 0;
+		look->out[i / 64] |= UINT64_C(1) << i % 64;
 	}
 	look->nt = at_most(look->nt + s->nt, GS_WATCH_NT_MAX);
 	look->done = at_most(look->done + s->done, GS_WATCH_NT_MAX);
@@ -173,7 +174,7 @@ static void look_at_stub(struct gs_watch *w, struct gs_seen *seen, const struct 
 	seen->nt = s->nt;
 	seen->done = s->done;
 	seen->alone_ns = s->alone_ns;
-	count(s, look);
+	count(s, (unsigned)(seen - w->seen), look);
 }
 
 static uint64_t highest_number(const struct gs_page *page, int with_prep)

@@ -59,6 +59,7 @@ struct gs_look {
 	uint32_t ready, torun, running, toevict; /* stubs in each state */
 	uint32_t on_gpu;       /* RUNNING or TOEVICT, and started */
 	uint32_t off_gpu;      /* RUNNING or TOEVICT, not started */
+	uint64_t out[(GS_PAGE_STUBS + 63) / 64]; /* a bit for each of those */
 	uint32_t bad;          /* stubs with a value that is no state */
 	uint32_t bad_kstate;   /* one of these values */
 	uint64_t nt, done, alone_ns; /* the busy period: DONE launches and live ones */
