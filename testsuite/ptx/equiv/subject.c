@@ -86,6 +86,16 @@ static void compare(const struct subject *s, const char *form, const struct way 
 			     w->probe_every, w->every, w->limit_us);
 }
 
+/*
+ * A copy from pageable memory may return when the bytes are staged, before they
+ * are on the device (CUDA driver API, "API synchronization behavior"), and the
+ * kernels' stream does not wait for the default one.
+ */
+static void settle(const struct rig *rig)
+{
+	DO(rig->drv.ctx_sync());
+}
+
 unsigned subject_run(struct subject *s, enum ptx_form form, form_run *run, struct way w)
 {
 	const struct rig *rig = s->rig;
@@ -97,6 +107,7 @@ unsigned subject_run(struct subject *s, enum ptx_form form, form_run *run, struc
 	snprintf(name, sizeof(name), "%s%s", s->c->kernel, ptx_form_suffix(form));
 	DO(rig->drv.module_function(&twin, s->l.module, name));
 	set_probe(s, w.probe_every, rig->board.device + offsetof(struct shared_words, ctl.limit));
+	settle(rig);
 	if (!w.every) {
 		w.behind = s->behind;
 		memset(s->behind, 0x55, s->bytes);
@@ -133,6 +144,7 @@ static void run_original(struct subject *s)
 	s->behind = pinned;
 	image_take(&s->l, s->initial, NULL);
 	set_probe(s, 0, s->rig->board.device + offsetof(struct shared_words, nobody));
+	settle(s->rig);
 	if (s->l.prints)
 		capture_begin();
 	DO(drv->launch(s->l.original, c->grid[0], c->grid[1], c->grid[2], c->block[0], c->block[1], c->block[2],
