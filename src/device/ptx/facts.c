@@ -177,6 +177,9 @@ static void scan_class(struct ptx_scan *s, const struct ptx_stmt *stmt, enum ptx
 		if (ptx_has_modifier(insn->opcode, ".async"))
 			ptx_facts_add_reason(f, PTX_REASON_ASYNC_STATE, line);
 		break;
+	case PTX_OP_SURFACE:
+		f->facts |= PTX_FACT_SURFACE;
+		break;
 	case PTX_OP_CP:
 		scan_copy(f, insn, line);
 		break;

@@ -20,6 +20,7 @@ enum {
 	PTX_FACT_PRINTF = 1u << 6,
 	PTX_FACT_MISSED_BARRIER = 1u << 7, /* a function in which threads part before a barrier */
 	PTX_FACT_MISSED_WARP = 1u << 8,    /* ... before an instruction that names them */
+	PTX_FACT_SURFACE = 1u << 10,       /* writes a surface */
 	PTX_FACT_WHOLE_WARPS = 1u << 9,    /* see ptx_kernel.whole_warps */
 };
 

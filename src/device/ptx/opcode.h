@@ -12,6 +12,7 @@ enum ptx_op {
 	PTX_OP_PLAIN,      /* its result depends on its operands alone */
 	PTX_OP_COPY,       /* mov, cvt */
 	PTX_OP_SETP, PTX_OP_SHR,
+	PTX_OP_SURFACE,    /* writes a surface */
 	PTX_OP_LD, PTX_OP_ST, PTX_OP_ATOM, PTX_OP_RED, PTX_OP_CP,
 	PTX_OP_BRA, PTX_OP_BRX, PTX_OP_CALL, PTX_OP_RET, PTX_OP_EXIT, PTX_OP_TRAP,
 	PTX_OP_BAR,        /* bar, barrier: of the block, of a warp or of a cluster */

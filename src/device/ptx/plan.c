@@ -130,6 +130,7 @@ void ptx_plan_entry(struct ptx_plan *plan, const struct ptx_analysis *a, uint32_
 	plan->static_shared = shared > UINT32_MAX ? UINT32_MAX : (uint32_t)shared;
 	plan->meet_each_task = (facts->facts & (PTX_FACT_SHARED | PTX_FACT_BARRIER)) != 0;
 	plan->wait_copies = (facts->facts & PTX_FACT_CP_ASYNC) != 0;
+	plan->wait_surfaces = (facts->facts & PTX_FACT_SURFACE) != 0;
 	for (unsigned r = 1; r < PTX_REASON_COUNT; r++)
 		if (facts->reasons & 1u << r)
 			refuse(plan, (enum ptx_reason)r, facts->line[r]);

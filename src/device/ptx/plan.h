@@ -18,6 +18,7 @@ struct ptx_plan {
 	uint8_t barrier;         /* number of the boundary's barrier */
 	uint8_t meet_each_task;  /* shared memory or barriers: no thread may run ahead */
 	uint8_t wait_copies;     /* the body issues cp.async */
+	uint8_t wait_surfaces;   /* the body writes surfaces */
 	uint8_t whole_warps;
 	uint32_t ctl_offset, static_shared;
 };

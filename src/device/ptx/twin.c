@@ -306,6 +306,10 @@ void ptx_twin_persistent(struct ptx_out *out, const struct ptx_analysis *a, uint
 	ptx_out_str(out, "$__gpushare_next:\n");
 	if (plan->wait_copies)
 		ptx_out_str(out, "\tcp.async.wait_all;\n");
+	/* The memory model leaves surfaces out (PTX ISA, "Scope and applicability"), so the
+	 * barrier and thread 0's fence at the end may say nothing of the others' writes. */
+	if (plan->wait_surfaces)
+		ptx_out_str(out, "\tmembar.gl;\n");
 	ptx_out_str(out, "\tbar.warp.sync 0xffffffff;\n");
 	ptx_put_code(out, boundary_code, a->sm, more);
 	ptx_put_code(out, adapt_code, a->sm, more);
