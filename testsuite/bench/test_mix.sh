@@ -31,9 +31,14 @@ rows() {
 	for r in rows.values():
 	    assert r["wrong"] == "0" and float(r["antt"]) > 0.3 and float(r["makespan_ms"]) > 0, r
 	assert all(float(rows["contexts", p]["sim_antt"]) >= 1 for p in ("piv", "frs")), rows
-	assert rows["none", "driver"]["sim_antt"] == "", rows
+	assert rows["none", "driver"]["sim_antt"] == "" == rows["none", "driver"]["ended_us"], rows
+	# Every round has a first program; who comes after whom is up to the machine.
+	for p in ("piv", "frs"):
+	    r = rows["contexts", p]
+	    assert float(r["first_us"]) > 0 and float(r["ended_us"]) >= 0 and float(r["evicted_us"]) >= 0, r
 	kernels = list(csv.DictReader(l for l in open(sys.argv[2]) if not l.startswith("#")))
 	assert len(kernels) == 9 and {k["name"] for k in kernels} == {"long", "middle", "short"}, kernels
+	assert all(float(k["gpu_ms"]) > 0 for k in kernels), kernels
 	EOF
 }
 check "the CSV files have a row per policy and per kernel" rows

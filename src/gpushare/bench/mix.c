@@ -14,12 +14,10 @@
 
 #include "common/clock.h"
 #include "common/units.h"
-#include "gpushare/metrics/metrics.h"
 
-#define LOOKED_AT 3          /* rounds whose hand-overs are measured */
+#define LOOKED_AT 8          /* rounds whose hand-overs are measured */
 #define LEAD_NS (20 * GS_NS_PER_MS)
 #define ROUND_S 300
-#define GAPS_MAX 65536
 
 /* ---- Before the rounds ------------------------------------------------- */
 
@@ -92,37 +90,6 @@ static int run_round(struct mix *m, const struct sim_arrival *arrival,
 	return 0;
 }
 
-struct gaps {
-	double ns[GAPS_MAX];
-	size_t count;
-	uint64_t handovers;
-};
-
-static int by_begin(const void *a, const void *b)
-{
-	const struct gs_span *x = a, *y = b;
-
-	return (x->from_ns > y->from_ns) - (x->from_ns < y->from_ns);
-}
-
-/*
- * The times between one program's last block-task and another's first, where
- * the other one was waiting already.  Programs that compute at once have none.
- */
-static void find_gaps(const struct mix *m, struct gs_span *span, size_t count, struct gaps *gaps)
-{
-	qsort(span, count, sizeof(*span), by_begin);
-	for (size_t i = 1; i < count; i++) {
-		const struct gs_span *from = &span[i - 1], *to = &span[i];
-		uint64_t due = m->crew.page->slot[to->lane].sample[0].release_ns;
-
-		gaps->handovers += from->lane != to->lane;
-		if (from->lane != to->lane && due < from->to_ns && to->from_ns > from->to_ns &&
-		    gaps->count < GAPS_MAX)
-			gaps->ns[gaps->count++] = (double)(to->from_ns - from->to_ns);
-	}
-}
-
 /* When each program's block-tasks ran; spans on the host's clock, free() them. */
 static int look(struct mix *m, struct mix_result *r, struct sim_outcome *outcome,
 		struct gs_span **span, size_t *spans, struct gs_error *err)
@@ -157,7 +124,7 @@ static int look(struct mix *m, struct mix_result *r, struct sim_outcome *outcome
 /* ---- One way of sharing -------------------------------------------------- */
 
 static int run_rounds(struct mix *m, struct mix_result *r, struct sim_rounds *rounds,
-		      struct gaps *gaps, struct gs_error *err)
+		      struct mix_gaps *gaps, struct gs_error *err)
 {
 	struct sim_outcome outcome[BENCH_PROGRAMS_MAX];
 	struct sim_arrival arrival[BENCH_PROGRAMS_MAX];
@@ -175,7 +142,7 @@ static int run_rounds(struct mix *m, struct mix_result *r, struct sim_rounds *ro
 		if (round < LOOKED_AT || round + 1 == m->rounds) {
 			if (look(m, r, outcome, &span, &spans, err) < 0)
 				return -1;
-			find_gaps(m, span, spans, gaps);
+			mix_gaps_find(m, span, spans, bench_managed(r->way.share), gaps);
 		}
 		sim_rounds_add(rounds, outcome, gaps->handovers - before, 0);
 		if (round == 0) {
@@ -192,7 +159,7 @@ static int run_rounds(struct mix *m, struct mix_result *r, struct sim_rounds *ro
 static int measure(struct mix *m, struct mix_result *r, struct gs_error *err)
 {
 	struct sim_rounds *rounds = sim_rounds_create(&m->workload);
-	struct gaps *gaps = calloc(1, sizeof(*gaps));
+	struct mix_gaps *gaps = calloc(1, sizeof(*gaps));
 	int rc = -1;
 
 	if (!rounds || !gaps)
@@ -202,29 +169,10 @@ static int measure(struct mix *m, struct mix_result *r, struct gs_error *err)
 	if (rc == 0 && sim_rounds_finish(rounds, r->way.policy, &r->row, &r->live) < 0)
 		rc = gs_fail(err, "no memory");
 	if (rc == 0)
-		r->handover_ns = (uint64_t)gs_quantile(gaps->ns, gaps->count, 0.5);
+		mix_gaps_result(m, gaps, r);
 	sim_rounds_destroy(rounds);
 	free(gaps);
 	return rc;
-}
-
-/* The same orders in the simulator, with the hand-over that was seen. */
-static int simulate(struct mix *m, struct mix_result *r, struct gs_error *err)
-{
-	struct sim_experiment x = {
-		.workload = &m->workload, .options = m->options, .order = m->order,
-		.rounds = m->rounds,
-	};
-	struct sim_row *row;
-
-	if (!m->has_handover)
-		x.options.handover_ns = r->handover_ns;
-	x.costs = sim_costs_of(x.options.handover_ns);
-	if (sim_experiment_run(&x, r->way.policy, &row, &r->sim, err) < 0)
-		return -1;
-	free(row);
-	r->has_sim = 1;
-	return 0;
 }
 
 /* The programs under one way; the first time of all, their alone times are the measure. */
@@ -249,7 +197,7 @@ static int run_way(struct mix *m, struct mix_result *r, int first, int rounds,
 out:
 	bench_leave(&m->crew, &r->way, rc < 0);
 	if (rc == 0 && rounds && bench_managed(r->way.share))
-		rc = simulate(m, r, err);
+		rc = mix_simulate(m, r, err);
 	return rc;
 }
 
@@ -368,7 +316,7 @@ static int set_option(struct command *c, int option, const char *value, struct g
 		return gs_parse_duration(value, &m->task_ns, err);
 	case 'H':
 		m->has_handover = 1;
-		return gs_parse_duration(value, &m->options.handover_ns, err);
+		return gs_parse_duration(value, &m->handover_ns, err);
 	default: /* 'x' */
 		m->scale = strtod(value, &end);
 		return *end || !(m->scale > 0) || m->scale > 1e6
@@ -400,7 +348,6 @@ static int run(int argc, char **argv)
 	struct gs_error err;
 	int option, status = 0;
 
-	gs_sched_defaults(&c.mix.options);
 	c.mix.common.argc = argc;
 	c.mix.common.argv = argv;
 	while ((option = getopt_long(argc, argv, "w:p:i:r:o:h", longs, NULL)) != -1) {
@@ -433,6 +380,6 @@ const struct bench_verb bench_verb_mix = {
 		"      --scale X         multiply the file's lengths\n"
 		"      --task MS         length of a block-task (default 50us)\n"
 		"      --alone N         launches of each program alone (default 6)\n"
-		"      --handover MS     of the simulator (default: as measured)\n",
+		"      --handover MS     of the simulator (default: as measured, by kind)\n",
 	.run = run,
 };

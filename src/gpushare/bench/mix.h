@@ -17,6 +17,8 @@ struct mix_result {
 	double alone_ratio;          /* alone under this share to alone under the driver, geometric mean */
 	uint64_t wrong;              /* block-tasks that did not run exactly once */
 	uint64_t handover_ns;        /* median gap between two programs, of the rounds looked at; 0: none seen */
+	struct sim_costs costs;      /* the same by kind */
+	uint64_t gpu_ns[BENCH_PROGRAMS_MAX]; /* what each kept the GPU busy with per launch, in the mean */
 	struct gs_span *span;        /* of the first round, lane: kernel */
 	size_t spans;
 	uint64_t origin_ns;          /* of its first arrival */
@@ -31,13 +33,44 @@ struct mix {
 	uint32_t alone;      /* launches of each program alone */
 	uint64_t task_ns;    /* wanted */
 	double scale;        /* of the lengths in the file */
-	struct gs_sched_options options; /* of the simulator */
-	int has_handover;    /* given, not measured */
+	int has_handover;    /* of the simulator: given, not measured */
+	uint64_t handover_ns;
 
 	struct bench_crew crew;
 	struct bench_yard yard;
 	uint64_t sum_ns;
 };
+
+/* How the GPU came from one program to another that was waiting already. */
+enum mix_gap { MIX_ENDED, MIX_EVICTED, MIX_FIRST, MIX_GAP_KINDS };
+
+#define MIX_GAPS_MAX 65536
+
+struct mix_gaps {
+	double ns[MIX_GAP_KINDS][MIX_GAPS_MAX];
+	size_t count[MIX_GAP_KINDS];
+	double busy_ns[BENCH_PROGRAMS_MAX]; /* sums over the rounds looked at */
+	unsigned rounds;
+	uint64_t handovers;
+};
+
+/*
+ * Look at one round: when block-tasks ran, in any order.  MIX_FIRST is from the
+ * first program's release.  `exclusive`: programs that compute at once are a hand-over of no
+ * length, not none.
+ */
+void mix_gaps_find(const struct mix *mix, struct gs_span *span, size_t count, int exclusive,
+		   struct mix_gaps *gaps);
+
+/* What was found: medians, and the time on the GPU. */
+void mix_gaps_result(const struct mix *mix, const struct mix_gaps *gaps,
+		     struct mix_result *result);
+
+/*
+ * The same orders in the simulator, as the gpushared that the stage last began
+ * was configured, with the costs in *result.
+ */
+int mix_simulate(struct mix *mix, struct mix_result *result, struct gs_error *err);
 
 /* For a person, on standard output; the files, if PREFIX was given. -1: a line on standard error. */
 void mix_print(const struct mix *mix, const struct mix_result *result, size_t count);

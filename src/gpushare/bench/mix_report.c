@@ -49,7 +49,7 @@ static void write_summary(FILE *f, const struct mix *m, const struct mix_result 
 {
 	fprintf(f, "isolation,policy,rounds,programs,antt,dntt,dntt_avg,stp,jain,makespan_ms,sum_ms,"
 		"makespan_per_sum,alone_per_native,handover_us,wrong,sim_antt,sim_dntt,sim_dntt_avg,"
-		"sim_stp,sim_makespan_ms\n");
+		"sim_stp,sim_makespan_ms,ended_us,evicted_us,first_us\n");
 	for (size_t i = 0; i < count; i++) {
 		const struct mix_result *r = &result[i];
 		const struct sim_summary *l = &r->live, *s = &r->sim;
@@ -60,23 +60,26 @@ static void write_summary(FILE *f, const struct mix *m, const struct mix_result 
 			(double)m->sum_ns / 1e6, makespan_per_sum(m, r), r->alone_ratio,
 			(double)r->handover_ns / 1e3, (unsigned long long)r->wrong);
 		if (r->has_sim)
-			fprintf(f, "%.4f,%.4f,%.4f,%.4f,%.4f\n", s->antt, s->dntt, s->dntt_avg,
-				s->stp, s->makespan_ms);
+			fprintf(f, "%.4f,%.4f,%.4f,%.4f,%.4f,%.2f,%.2f,%.2f\n", s->antt, s->dntt,
+				s->dntt_avg, s->stp, s->makespan_ms,
+				(double)r->costs.ended_ns / 1e3, (double)r->costs.evicted_ns / 1e3,
+				(double)r->costs.first_ns / 1e3);
 		else
-			fprintf(f, ",,,,\n");
+			fprintf(f, ",,,,,,,\n");
 	}
 }
 
 static void write_kernels(FILE *f, const struct mix *m, const struct mix_result *result,
 			  size_t count)
 {
-	fprintf(f, "isolation,policy,name,alone_ms,turnaround_ms,ntt,waiting_ms\n");
+	fprintf(f, "isolation,policy,name,alone_ms,gpu_ms,turnaround_ms,ntt,waiting_ms\n");
 	for (size_t i = 0; i < count; i++)
 		for (size_t k = 0; k < m->workload.count; k++) {
 			const struct sim_row *row = &result[i].row[k];
 
-			fprintf(f, "%s,%s,%s,%.4f,%.4f,%.4f,%.4f\n", bench_way_isolation(&result[i].way),
+			fprintf(f, "%s,%s,%s,%.4f,%.4f,%.4f,%.4f,%.4f\n", bench_way_isolation(&result[i].way),
 				result[i].way.policy, m->workload.kernel[k].name, row->alone_ms,
+				(double)result[i].gpu_ns[k] / 1e6,
 				row->finish_ms - row->arrival_ms, row->ntt, row->waiting_ms);
 		}
 }

@@ -15,10 +15,12 @@
 #include <unistd.h>
 
 #include "gpushare/bench/process.h"
+#include "gpushare/config/sched_options.h"
 
 #define START_MS 30000
 #define MPS_CONTROL "nvidia-cuda-mps-control"
 #define LOG_SHOWN 4096
+#define CONFIG "gpushare.conf"
 /* In the private folder: gpushared's MPS, and that of --mps.  One runs at a time. */
 #define GS_MPS "gpushared-mps"
 #define OWN_MPS "mps"
@@ -114,7 +116,7 @@ static int start_daemon(struct bench_stage *stage, enum bench_share share, const
 	char *argv[] = { program, "--foreground", "--config", config, NULL };
 	int status;
 
-	in_folder(stage, "", "gpushare.conf", config, sizeof(config));
+	in_folder(stage, "", CONFIG, config, sizeof(config));
 	in_folder(stage, "", "pid", pid, sizeof(pid));
 	bench_find_program("gpushared", program, sizeof(program));
 	if (write_config(stage, share, policy, gpu, config, err) < 0)
@@ -133,6 +135,21 @@ static int start_daemon(struct bench_stage *stage, enum bench_share share, const
 			return gs_fail(err, "gpushared was not ready within %d s", START_MS / 1000);
 		}
 	}
+	return 0;
+}
+
+int bench_stage_sched_options(const struct bench_stage *stage, struct gs_sched_options *options,
+			      struct gs_error *err)
+{
+	char path[PATH_MAX];
+	struct gs_config *config;
+
+	in_folder(stage, "", CONFIG, path, sizeof(path));
+	config = gs_config_load(path, err);
+	if (!config)
+		return -1;
+	*options = gs_config_sched_options(config);
+	gs_config_free(config);
 	return 0;
 }
 

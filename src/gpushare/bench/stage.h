@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include "common/error.h"
+#include "gpushare/sched/sched.h"
 
 #define BENCH_CONF_MAX 32
 
@@ -54,6 +55,10 @@ void bench_stage_close(struct bench_stage *stage);
 int bench_stage_begin(struct bench_stage *stage, enum bench_share share, const char *policy,
 		      const struct bench_gpu *gpu, struct gs_error *err);
 void bench_stage_end(struct bench_stage *stage);
+
+/* The scheduler's settings of the gpushared that began last. */
+int bench_stage_sched_options(const struct bench_stage *stage, struct gs_sched_options *options,
+			      struct gs_error *err);
 
 /* Is the share one of gpushare's? */
 static inline int bench_managed(enum bench_share share)

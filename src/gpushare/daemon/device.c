@@ -9,6 +9,7 @@
 #include <event2/event.h>
 
 #include "common/clock.h"
+#include "gpushare/config/sched_options.h"
 #include "gpushare/daemon/memory.h"
 #include "gpushare/daemon/mps.h"
 #include "gpushare/daemon/peer.h"
@@ -25,8 +26,9 @@ static size_t classes_of(const struct gs_config *c, struct gs_sched_class *class
 /* The node's options; class has room for GS_SCHED_CLASSES_MAX. */
 static struct gs_gpu_options options_of(const struct gs_config *c, struct gs_sched_class *class)
 {
-	struct gs_gpu_options o = {
+	return (struct gs_gpu_options){
 		.policy = c->policy,
+		.sched = gs_config_sched_options(c),
 		.classes = class,
 		.nclasses = classes_of(c, class),
 		.idle_grace_ns = c->idle_grace_ns,
@@ -34,16 +36,6 @@ static struct gs_gpu_options options_of(const struct gs_config *c, struct gs_sch
 		.evict_deadline_ns = c->evict_deadline_ns,
 		.clock = gs_clock_ns,
 	};
-
-	gs_sched_defaults(&o.sched);
-	o.sched.min_quantum_ns = c->min_quantum_ns;
-	o.sched.rr_quantum_ns = c->rr_quantum_ns;
-	o.sched.cfs_epoch_ns = c->cfs_epoch_ns;
-	o.sched.dprr_tick_ns = c->dprr_tick_ns;
-	o.sched.handover_ns = c->handover_ns;
-	o.sched.quantum_handovers = c->quantum_handovers;
-	o.sched.starvation_ns = c->starvation_ns;
-	return o;
 }
 
 static uint64_t own_cpu_ns(void)

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the GPU did between the programs of a mix, and the same mix in the
+ * simulator: with gpushared's own settings, and with hand-overs, launches and time on
+ * the GPU as they were seen.
+ */
+#define _GNU_SOURCE
+#include "gpushare/bench/mix.h"
+
+#include <stdlib.h>
+
+#include "gpushare/metrics/metrics.h"
+
+static int by_begin(const void *a, const void *b)
+{
+	const struct gs_span *x = a, *y = b;
+
+	return (x->from_ns > y->from_ns) - (x->from_ns < y->from_ns);
+}
+
+static void add(struct mix_gaps *gaps, enum mix_gap kind, uint64_t from_ns, uint64_t to_ns)
+{
+	if (gaps->count[kind] < MIX_GAPS_MAX)
+		gaps->ns[kind][gaps->count[kind]++] =
+			to_ns > from_ns ? (double)(to_ns - from_ns) : 0;
+}
+
+void mix_gaps_find(const struct mix *m, struct gs_span *span, size_t count, int exclusive,
+		   struct mix_gaps *gaps)
+{
+	uint64_t end[BENCH_PROGRAMS_MAX] = { 0 };
+	const struct bench_slot *slot = m->crew.page->slot;
+
+	if (!count)
+		return;
+	qsort(span, count, sizeof(*span), by_begin);
+	for (size_t i = 0; i < count; i++) {
+		const struct gs_span *s = &span[i];
+
+		gaps->busy_ns[s->lane] += (double)(s->to_ns - s->from_ns);
+		if (s->to_ns > end[s->lane])
+			end[s->lane] = s->to_ns;
+	}
+	gaps->rounds++;
+	add(gaps, MIX_FIRST, slot[span[0].lane].sample[0].release_ns, span[0].from_ns);
+	for (size_t i = 1; i < count; i++) {
+		const struct gs_span *from = &span[i - 1], *to = &span[i];
+
+		if (from->lane == to->lane)
+			continue;
+		gaps->handovers++;
+		if (slot[to->lane].sample[0].release_ns >= from->to_ns ||
+		    (!exclusive && to->from_ns <= from->to_ns))
+			continue;
+		add(gaps, from->to_ns < end[from->lane] ? MIX_EVICTED : MIX_ENDED, from->to_ns,
+		    to->from_ns);
+	}
+}
+
+/* Of the kinds from first to last together; 0: none was seen. */
+static uint64_t median(const struct mix_gaps *gaps, int first, int last)
+{
+	double *all = malloc(3 * MIX_GAPS_MAX * sizeof(*all)), q;
+	size_t n = 0;
+
+	for (int kind = first; all && kind <= last; kind++)
+		for (size_t i = 0; i < gaps->count[kind]; i++)
+			all[n++] = gaps->ns[kind][i];
+	q = all ? gs_quantile(all, n, 0.5) : 0;
+	free(all);
+	return (uint64_t)q;
+}
+
+void mix_gaps_result(const struct mix *m, const struct mix_gaps *gaps, struct mix_result *r)
+{
+	r->handover_ns = median(gaps, MIX_ENDED, MIX_EVICTED);
+	r->costs = (struct sim_costs){
+		.ended_ns = median(gaps, MIX_ENDED, MIX_ENDED),
+		.evicted_ns = median(gaps, MIX_EVICTED, MIX_EVICTED),
+		.first_ns = median(gaps, MIX_FIRST, MIX_FIRST),
+	};
+	for (size_t i = 0; i < m->workload.count && gaps->rounds; i++)
+		r->gpu_ns[i] = (uint64_t)(gaps->busy_ns[i] / gaps->rounds);
+}
+
+int mix_simulate(struct mix *m, struct mix_result *r, struct gs_error *err)
+{
+	struct sim_experiment x = {
+		.workload = &m->workload, .order = m->order, .rounds = m->rounds,
+		.costs = r->costs,
+	};
+	struct sim_row *row;
+
+	if (bench_stage_sched_options(&m->common.stage, &x.options, err) < 0)
+		return -1;
+	if (m->has_handover)
+		x.costs = sim_costs_of(m->handover_ns);
+	for (size_t i = 0; i < m->workload.count; i++)
+		m->workload.kernel[i].gpu_ns = m->has_handover ? 0 : r->gpu_ns[i];
+	if (sim_experiment_run(&x, r->way.policy, &row, &r->sim, err) < 0)
+		return -1;
+	free(row);
+	r->has_sim = 1;
+	return 0;
+}

@@ -1,0 +1,62 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The mixes of seed 004 (nine lengths, Table I) and of seed 000 (eleven, Table 3, group priorities), live, beside the driver's
+# time slicing and MPS in the same run, and each policy beside the simulator.
+#
+# usage: mix_gpu.sh BUILD OUT-FOLDER
+#   BUILD   the build tree (make all)
+# environment: STEPS="frs seed004 seed000 mps", in this order:
+#     frs      frs and srt alone, ROUNDS_FRS=120 rounds: the bars of issue 5, without much chance in the spread of the slowdowns
+#     seed004  every policy, the driver and MPS, ROUNDS=40
+#     seed000  POLICIES000="piv dprr srt frs", the driver and MPS, ROUNDS000=15
+#     mps      Isolation=mps: POLICIES_MPS="srt frs", ROUNDS_MPS=120
+#   DRIVER (a libcuda.so.1), CONF (further lines of gpushare.conf), SCALE=1 (of the lengths and arrivals), LIMIT=120 (seconds, of a step),
+#   MORE (further options of gpushare-bench mix)
+# Writes mix004-frs, mix004, mix000 and mix004-mps with .csv, -kernels.csv, .svg and -trace.json, and mix.txt, into OUT-FOLDER.
+# About 10 s for each way of sharing on an H200 (the programs start anew), in all 20 ways.  Exit status 1: a step failed.
+set -uo pipefail
+build=$(realpath "$1")
+mkdir -p "$2" && out=$(realpath "$2")
+workloads=$(realpath "$(dirname "$0")/../workloads")
+scale=${SCALE:-1}
+failures=0
+: >"$out/mix.txt"
+export PATH=$build:$PATH
+# gpushared runs as its own MPS what this names.
+for folder in "${MPS_BIN:-}" /usr/bin /usr/local/nvidia/bin; do
+	[ -n "$folder" ] && [ -x "$folder/nvidia-cuda-mps-control" ] && { PATH=$PATH:$folder; break; }
+done
+
+say() { echo "$(date +%T) $*" | tee -a "$out/mix.txt"; }
+
+conf=(--conf MemoryAdmission=fcfs) # nobody waits for memory here
+[ -z "${CONF:-}" ] || while read -r line; do conf+=(--conf "$line"); done <<<"$CONF"
+[ -z "${DRIVER:-}" ] || conf+=(--driver "$DRIVER")
+beside=()
+if command -v nvidia-cuda-mps-control >/dev/null; then beside=(--mps); else say "no nvidia-cuda-mps-control: nothing beside MPS"; fi
+
+mix() { # NAME WORKLOAD GAP OPTION...: gap in ms, of the unscaled workload
+	local name=$1 workload=$2 gap=$3 began=$SECONDS
+	shift 3
+	# shellcheck disable=SC2086
+	timeout "${LIMIT:-120}" gpushare-bench mix --shim "$build/src/device/shim/.libs" --workload "$workloads/$workload" \
+		--scale "$scale" --gap "$(python3 -c "print($gap * $scale)")" --output "$out/$name" "${conf[@]}" ${MORE:-} "$@" 2>&1 | tee -a "$out/mix.txt"
+	[ "${PIPESTATUS[0]}" = 0 ] || { say "$name FAILED"; failures=$((failures + 1)); }
+	say "$name took $((SECONDS - began)) s"
+}
+commas() { local IFS=,; echo "$*"; }
+
+step_frs() { mix mix004-frs seed004-table1.csv 1 --shuffle --rounds "${ROUNDS_FRS:-120}" --isolation contexts --policy frs,srt; }
+step_seed004() { mix mix004 seed004-table1.csv 1 --shuffle --rounds "${ROUNDS:-40}" --isolation none,contexts "${beside[@]}"; }
+# In the table's order, as in the paper: its priorities are part of the experiment.
+# shellcheck disable=SC2086
+step_seed000() { mix mix000 seed000-group.csv 3 --rounds "${ROUNDS000:-15}" --isolation none,contexts "${beside[@]}" --policy "$(commas ${POLICIES000:-piv dprr srt frs})"; }
+# shellcheck disable=SC2086
+step_mps() { mix mix004-mps seed004-table1.csv 1 --shuffle --rounds "${ROUNDS_MPS:-120}" --isolation mps --policy "$(commas ${POLICIES_MPS:-srt frs})"; }
+
+for step in ${STEPS:-frs seed004 seed000 mps}; do
+	say "step $step"
+	"step_$step"
+done
+say "$failures failed, $SECONDS s in all"
+[ "$failures" = 0 ]
