@@ -15,6 +15,7 @@
 #include "common/nvidia.h"
 #include "gpushare/config/config.h"
 #include "gpushare/daemon/budget.h"
+#include "gpushare/daemon/dmem.h"
 #include "gpushare/daemon/gpu.h"
 #include "gpushare/memory/ledger.h"
 #include "gpushare/proto/msg.h"
@@ -36,6 +37,8 @@ struct gs_takeback;
 struct gs_device {
 	uint32_t index;
 	char uuid[GS_NVIDIA_TEXT_MAX]; /* as the driver names it; "": not known */
+	char dmem[GS_DMEM_REGION_MAX]; /* its region of the kernel's controller; "": none */
+	int dmem_said;            /* the log says that a limit was not set */
 	uint32_t shares;          /* a whole GPU */
 	uint64_t memory;          /* bytes that may be reserved in all */
 	struct gs_gpu *gpu;

@@ -2,6 +2,7 @@
 /* The configured GPUs; see device.h. */
 #define _GNU_SOURCE
 #include "gpushare/daemon/device.h"
+#include "gpushare/daemon/dmem_steps.h"
 
 #include <string.h>
 #include <time.h>
@@ -60,8 +61,10 @@ int gs_devices_init(struct gs_daemon *d, struct gs_error *err)
 		struct gs_nvidia nvidia;
 
 		dev->index = c->index;
-		if (gs_nvidia_of_file(GS_NVIDIA_GPUS, c->file, &nvidia) == 0)
+		if (gs_nvidia_of_file(GS_NVIDIA_GPUS, c->file, &nvidia) == 0) {
 			memcpy(dev->uuid, nvidia.uuid, sizeof(dev->uuid));
+			gs_dmem_device(dev, d->config, nvidia.pci);
+		}
 		dev->shares = c->shares;
 		dev->memory = c->memory;
 		dev->wake_ns = UINT64_MAX;

@@ -13,6 +13,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "gpushare/daemon/device.h"
+#include "gpushare/daemon/dmem_steps.h"
 #include "gpushare/daemon/gather.h"
 #include "gpushare/daemon/history.h"
 #include "gpushare/daemon/memory.h"
@@ -273,12 +274,14 @@ struct gs_step *gs_step_add(struct gs_daemon *d, const struct gs_step_info *info
 	name_user(s);
 	s->begun_s = time(NULL);
 	TAILQ_INSERT_TAIL(&d->steps, s, link);
+	gs_dmem_begin(d, s, GS_DMEM_PROC);
 	return s;
 }
 
 static void forget(struct gs_step *s)
 {
 	gs_tally_fini(&s->tally);
+	free(s->dmem_cgroup);
 	free(s);
 }
 
@@ -325,6 +328,7 @@ void gs_step_over(struct gs_daemon *d, struct gs_step *s, const char *why)
 	s->ended_s = time(NULL);
 	if (gs_takeback_peak(s->alloc) > s->peak)
 		s->peak = gs_takeback_peak(s->alloc);
+	gs_dmem_end(d, s);
 	alloc_put(d, s->alloc);
 	s->alloc = NULL;
 	remember(d, s);

@@ -71,6 +71,7 @@ struct gs_step {
 	uint64_t reservation;    /* bytes */
 	uint64_t peak;           /* bytes; kept when the step is over */
 	struct gs_alloc *alloc;  /* NULL once it is over */
+	char *dmem_cgroup;       /* its job's, which has the kernel's limit (dmem_steps.h); NULL */
 	uint32_t clients;
 	int64_t begun_s, ended_s; /* of the epoch; ended 0: not yet */
 	uint64_t reported;       /* what the job's AdminComment says already */
