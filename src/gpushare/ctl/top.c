@@ -115,12 +115,12 @@ static unsigned print_gpus(json_t *status, unsigned room)
 		if (n++ >= room)
 			break;
 		printf("gpu %-3.0f %-5s %3.0f/%-3.0f shares  %.0f/%.0f MiB  %.0f clients, %.0f waiting  "
-		       "%.0f evictions, p99 %.0f us  ANTT %.2f STP %.2f Jain %.2f\n",
+		       "%.0f evictions, p99 %.0f us  ANTT %.2f DNTT %.2f STP %.2f Jain %.2f\n",
 		       figure(g, "gpu"), words(g, "policy"), figure(g, "shares_taken"),
 		       figure(g, "shares"), figure(g, "reserved_mb"), figure(g, "memory_mb"),
 		       figure(g, "clients"), figure(g, "waiting"), figure(g, "evictions"),
-		       figure(g, "evict_p99_us"), figure(g, "antt"), figure(g, "stp"),
-		       figure(g, "jain"));
+		       figure(g, "evict_p99_us"), figure(g, "antt"), figure(g, "dntt"),
+		       figure(g, "stp"), figure(g, "jain"));
 	}
 	return n;
 }

@@ -15,7 +15,7 @@
 #include "gpushare/metrics/metrics.h"
 
 #define MIB 1048576.0
-#define STATUS_COLUMNS 15
+#define STATUS_COLUMNS 16
 
 const char *gs_report_form(uint32_t form)
 {
@@ -194,7 +194,7 @@ static void status_gpus(struct gs_table *t, const struct gs_report_status *s)
 {
 	static const char *const heads[STATUS_COLUMNS] = {
 		"gpu", "policy", "isolation", "shares", "taken", "memory_mb", "reserved_mb", "clients",
-		"waiting", "evictions", "overdue", "antt", "stp", "jain", "holder",
+		"waiting", "evictions", "overdue", "antt", "dntt", "stp", "jain", "holder",
 	};
 
 	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++)
@@ -214,6 +214,7 @@ static void status_gpus(struct gs_table *t, const struct gs_report_status *s)
 		gs_table_cell(t, "%" PRIu64, g->evictions);
 		gs_table_cell(t, "%" PRIu64, g->overdue);
 		gs_table_cell(t, "%.2f", g->sharing.antt);
+		gs_table_cell(t, "%.2f", g->sharing.dntt);
 		gs_table_cell(t, "%.2f", g->sharing.stp);
 		gs_table_cell(t, "%.2f", g->sharing.jain);
 		gs_table_cell(t, "%s", *g->holder ? g->holder : "-");
