@@ -46,6 +46,8 @@ check "memory's figures" columns memory '[x["call"] for x in rows] == ["alloc", 
 check "overhead" bench overhead --kernels "$SRC/testsuite/ptx/kernels" --only a --length 2 --turns 3
 check "overhead's figures" columns overhead 'len(rows) == 12 and r["original_ms"] > 0 and abs(r["managed_ms"] / r["original_ms"] - r["ratio"]) < 0.01 and 0 <= r["evictable"] <= r["launches"]'
 check "overhead: the first launches, whose length nobody knows, could be evicted" columns overhead 'all(x["evictable"] > 0 for x in rows)'
+check "daemon" bench daemon --clients 4 --task 0.2 --kernel 4 --for 1500ms
+check "daemon's figures" columns daemon 'sorted(x["policy"] for x in rows) == ["frs", "rr"] and r["launches_per_s"] > 0 and r["wakes_per_s"] > 0 and 0 < r["cpu_percent"] < 10'
 no_mps() { # the emulated device has none; the reason is gpushared's
 	! t 20 gpushare-bench handover --driver "$BUILD/src/device/emu/.libs/libcuda.so.1" --shim "$BUILD/src/device/shim/.libs" \
 		--task 1 --length 5 --count 8 --isolation mps --output "$TMP/mps" 2>"$TMP/err" && grep "emulated device's, which has no MPS\|there is no nvidia-cuda-mps-control" "$TMP/err"

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * gpushare-bench daemon: what gpushared itself takes of a core while several
+ * programs keep the GPU busy, by its processor time over the time that passes.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "common/clock.h"
+#include "common/units.h"
+#include "gpushare/bench/bench.h"
+#include "gpushare/bench/measure.h"
+
+#define RUN_S 300
+#define SETTLE_NS (500 * GS_NS_PER_MS)
+#define WAVES_MIN 4
+
+struct cost {
+	struct bench_common common;
+	struct bench_ways ways;
+	struct bench_yard yard;
+	uint64_t task_ns, kernel_ns, for_ns;
+	uint32_t clients;
+};
+
+struct figures {
+	double seconds, percent, launches_per_s, evictions_per_s, wakes_per_s;
+};
+
+/* A moment of gpushared's life. */
+struct moment {
+	uint64_t at_ns, cpu_ns, wakes, launches;
+};
+
+/* How often it went to sleep by itself, which is how often it was woken; 0: not known. */
+static uint64_t wakes_of(pid_t pid)
+{
+	unsigned long long n = 0;
+	char path[64], line[128];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "voluntary_ctxt_switches: %llu", &n) == 1)
+			break;
+	if (f)
+		fclose(f);
+	return n;
+}
+
+static int take(const struct bench_crew *crew, struct moment *m, struct gs_error *err)
+{
+	pid_t pid = crew->stage->daemon;
+	struct timespec ts;
+	clockid_t clock;
+	int rc = clock_getcpuclockid(pid, &clock);
+
+	if (rc == 0 && clock_gettime(clock, &ts) < 0)
+		rc = errno;
+	if (rc) {
+		errno = rc;
+		return gs_fail_errno(err, "gpushared's processor time cannot be read");
+	}
+	*m = (struct moment){
+		.at_ns = gs_clock_ns(),
+		.cpu_ns = (uint64_t)ts.tv_sec * GS_NS_PER_S + (uint64_t)ts.tv_nsec,
+		.wakes = wakes_of(pid),
+	};
+	for (uint32_t i = 0; i < crew->count; i++)
+		m->launches += crew->page->slot[i].launched;
+	return 0;
+}
+
+static int keep_busy(struct cost *c, struct bench_crew *crew, struct gs_error *err)
+{
+	uint64_t waves = bench_waves(&c->yard, c->kernel_ns);
+
+	for (uint32_t i = 0; i < c->clients; i++) {
+		bench_set_kernel(crew, i, &c->yard, waves < WAVES_MIN ? WAVES_MIN : waves);
+		if (!bench_crew_alone(crew, i, 3, err))
+			return -1;
+	}
+	for (uint32_t i = 0; i < c->clients; i++) {
+		crew->page->slot[i].launches = 0;
+		crew->page->slot[i].release_ns = crew->page->slot[i].period_ns = 0;
+		bench_crew_order(crew, i, BENCH_RUN);
+	}
+	return 0;
+}
+
+static int measure(struct cost *c, struct bench_crew *crew, struct figures *f,
+		   struct gs_error *err)
+{
+	struct bench_eviction *e = NULL;
+	struct moment a = { 0 }, b = { 0 };
+	long evictions = 0;
+	int rc = keep_busy(c, crew, err);
+
+	if (rc == 0) {
+		bench_sleep_until(gs_clock_ns() + SETTLE_NS, 0);
+		rc = take(crew, &a, err);
+	}
+	if (rc == 0) {
+		bench_sleep_until(a.at_ns + c->for_ns, 0);
+		rc = take(crew, &b, err);
+	}
+	for (uint32_t i = 0; i < c->clients; i++)
+		atomic_store(&crew->page->slot[i].stop, 1);
+	if (rc == 0)
+		rc = bench_crew_wait_all(crew, RUN_S, err);
+	if (rc == 0)
+		evictions = bench_evictions(crew->stage, a.at_ns, &e, err);
+	if (rc < 0 || evictions < 0)
+		return -1;
+	for (long i = evictions; i > 0 && e[i - 1].from_ns > b.at_ns; i--)
+		evictions--;
+	free(e);
+	f->seconds = (double)(b.at_ns - a.at_ns) / 1e9;
+	f->percent = 100 * (double)(b.cpu_ns - a.cpu_ns) / (double)(b.at_ns - a.at_ns);
+	f->launches_per_s = (double)(b.launches - a.launches) / f->seconds;
+	f->evictions_per_s = (double)evictions / f->seconds;
+	f->wakes_per_s = (double)(b.wakes - a.wakes) / f->seconds;
+	return 0;
+}
+
+static int run_way(struct cost *c, const struct bench_way *way, struct figures *f,
+		   struct gs_error *err)
+{
+	struct bench_part part[BENCH_PROGRAMS_MAX];
+	struct bench_crew crew;
+	int rc;
+
+	for (uint32_t i = 0; i < c->clients; i++)
+		part[i] = (struct bench_part){ 1, 1, 0 };
+	if (bench_enter(&crew, &c->common.stage, way, part, c->clients, c->yard.memory, err) < 0)
+		return -1;
+	rc = measure(c, &crew, f, err);
+	bench_leave(&crew, way, rc < 0);
+	return rc;
+}
+
+static void print(FILE *out, const struct cost *c, const struct bench_way *way,
+		  const struct figures *f, int csv)
+{
+	fprintf(out, csv ? "%s,%s,%u,%.3f,%.3f,%.1f,%.1f,%.1f,%.3f\n"
+		: "%-9s %-7s %7u %9.3f %9.1f %10.1f %11.1f %9.1f %8.2f\n",
+		bench_way_isolation(way), way->policy, c->clients, (double)c->kernel_ns / 1e6,
+		f->seconds, f->launches_per_s, f->evictions_per_s, f->wakes_per_s, f->percent);
+	fflush(out);
+}
+
+static int run_all(struct cost *c, FILE *csv, struct gs_error *err)
+{
+	struct bench_way way[BENCH_WAYS_MAX];
+	size_t count = bench_ways_plan(&c->ways, way);
+
+	if (bench_calibrate_device(&c->common.stage, c->task_ns, &c->yard, err) < 0)
+		return -1;
+	printf("%s, CUDA driver %s: gpushared's processor time while all programs are busy\n\n"
+	       "%-9s %-7s %7s %9s %9s %10s %11s %9s %8s\n", c->yard.device, c->yard.driver,
+	       "isolation", "policy", "clients", "kernel ms", "seconds", "launches/s",
+	       "evictions/s", "wakes/s", "% of 1");
+	if (csv) {
+		bench_output_head(csv, &c->common, c->yard.device, c->yard.driver);
+		fprintf(csv, "isolation,policy,clients,kernel_ms,seconds,launches_per_s,"
+			"evictions_per_s,wakes_per_s,cpu_percent\n");
+	}
+	for (size_t i = 0; i < count; i++) {
+		struct figures f;
+
+		if (!bench_managed(way[i].share))
+			continue;
+		if (run_way(c, &way[i], &f, err) < 0)
+			return -1;
+		print(stdout, c, &way[i], &f, 0);
+		if (csv)
+			print(csv, c, &way[i], &f, 1);
+	}
+	return 0;
+}
+
+static int execute(struct cost *c)
+{
+	struct gs_error err;
+	FILE *csv = NULL;
+	int rc;
+
+	if (c->common.output && !(csv = bench_output(&c->common, ".csv")))
+		return 1;
+	rc = bench_stage_open(&c->common.stage, &err);
+	if (rc == 0)
+		rc = run_all(c, csv, &err);
+	if (rc < 0)
+		bench_fail("%s", err.text);
+	bench_stage_close(&c->common.stage);
+	if (csv && bench_output_close(csv) < 0)
+		rc = -1;
+	return rc < 0;
+}
+
+static int set_option(struct cost *c, int option, const char *value, struct gs_error *err)
+{
+	int64_t n = 0;
+
+	switch (option) {
+	case 'k':
+		return gs_parse_duration(value, &c->kernel_ns, err);
+	case 't':
+		return gs_parse_duration(value, &c->task_ns, err);
+	case 'f':
+		return gs_parse_duration(value, &c->for_ns, err) < 0 ? -1 :
+		       c->for_ns ? 0 : gs_fail(err, "for how long?");
+	default: /* 'n' */
+		if (gs_parse_int(value, 1, BENCH_PROGRAMS_MAX, &n, err) < 0)
+			return -1;
+		c->clients = (uint32_t)n;
+		return 0;
+	}
+}
+
+static int run(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{ "clients", required_argument, NULL, 'n' },
+		{ "kernel", required_argument, NULL, 'k' },
+		{ "task", required_argument, NULL, 't' },
+		{ "for", required_argument, NULL, 'f' },
+		{ "policy", required_argument, NULL, 'p' },
+		{ "isolation", required_argument, NULL, 'i' },
+		BENCH_COMMON_OPTIONS,
+		{ NULL, 0, NULL, 0 },
+	};
+	static struct cost c = {
+		.ways = { .policy = "frs,rr", .isolation = "contexts" },
+		.task_ns = 50 * GS_NS_PER_US, .kernel_ns = 3 * GS_NS_PER_MS,
+		.for_ns = 3 * GS_NS_PER_S, .clients = 8,
+	};
+	struct gs_error err;
+	int option, status = 0;
+
+	c.common.argc = argc;
+	c.common.argv = argv;
+	while ((option = getopt_long(argc, argv, "p:i:o:h", longs, NULL)) != -1) {
+		int taken = bench_common_option(&c.common, &bench_verb_daemon, option, optarg,
+						&status);
+
+		if (taken < 0)
+			return status;
+		if (!taken)
+			taken = bench_ways_option(&c.ways, option, optarg, &err);
+		if (taken < 0 || (!taken && set_option(&c, option, optarg, &err) < 0))
+			return bench_usage(&bench_verb_daemon, "%s", err.text);
+	}
+	if (optind < argc)
+		return bench_usage(&bench_verb_daemon, "unexpected argument");
+	return execute(&c);
+}
+
+const struct bench_verb bench_verb_daemon = {
+	.name = "daemon",
+	.usage = "[OPTION]...",
+	.words = "What gpushared takes of a core while several programs are busy",
+	.help = "  -p, --policy LIST     policies (default: frs,rr)\n"
+		"  -i, --isolation LIST  contexts, mps (default: contexts)\n"
+		"      --clients N       busy programs (default 8)\n"
+		"      --kernel MS       length of their kernels (default 3)\n"
+		"      --for TIME        how long (default 3s)\n"
+		"      --task MS         length of a block-task (default 50us)\n",
+	.run = run,
+};
