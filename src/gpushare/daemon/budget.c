@@ -6,9 +6,8 @@
 #include "common/clock.h"
 
 #define MOST ((int64_t)GS_BUDGET_MOST_NS)
-/* Beyond the first, only what a wake-up and a look can keep up with. */
+#define DEBT ((int64_t)GS_BUDGET_DEBT_NS)
 #define LOOK_RICH_NS GS_NS_PER_US
-#define LOOK_POOR_NS (15 * GS_NS_PER_US)
 
 void gs_budget_init(struct gs_budget *b, uint64_t now)
 {
@@ -19,10 +18,10 @@ int64_t gs_budget_spend(struct gs_budget *b, uint64_t now, uint64_t used_ns)
 {
 	uint64_t earned = now > b->at_ns ? (now - b->at_ns) / GS_BUDGET_SHARE : 0;
 
-	if (earned > 2 * GS_BUDGET_MOST_NS)
-		earned = 2 * GS_BUDGET_MOST_NS;
-	if (used_ns > 2 * GS_BUDGET_MOST_NS)
-		used_ns = 2 * GS_BUDGET_MOST_NS;
+	if (earned > GS_BUDGET_MOST_NS + GS_BUDGET_DEBT_NS)
+		earned = GS_BUDGET_MOST_NS + GS_BUDGET_DEBT_NS;
+	if (used_ns > GS_BUDGET_MOST_NS + GS_BUDGET_DEBT_NS)
+		used_ns = GS_BUDGET_MOST_NS + GS_BUDGET_DEBT_NS;
 	/* What a division by the share rounds off is earned the next time. */
 	if (earned)
 		b->at_ns = now;
@@ -30,8 +29,8 @@ int64_t gs_budget_spend(struct gs_budget *b, uint64_t now, uint64_t used_ns)
 	if (b->left_ns > MOST)
 		b->left_ns = MOST;
 	b->left_ns -= (int64_t)used_ns;
-	if (b->left_ns < -MOST)
-		b->left_ns = -MOST;
+	if (b->left_ns < -DEBT)
+		b->left_ns = -DEBT;
 	return b->left_ns;
 }
 
@@ -39,5 +38,5 @@ uint64_t gs_budget_look_ns(int64_t left_ns)
 {
 	if (left_ns > MOST / 8)
 		return LOOK_RICH_NS;
-	return LOOK_POOR_NS + (left_ns < 0 ? (uint64_t)-left_ns / 8 : 0);
+	return GS_BUDGET_POOR_NS + (left_ns < 0 ? (uint64_t)-left_ns / 4 : 0);
 }

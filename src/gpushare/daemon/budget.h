@@ -17,6 +17,7 @@
 #define GS_BUDGET_SHARE 25
 /* The most that quiet times save up, and the most that busy ones may owe. */
 #define GS_BUDGET_MOST_NS UINT64_C(2000000)
+#define GS_BUDGET_DEBT_NS UINT64_C(4000000)
 
 struct gs_budget {
 	uint64_t at_ns;
@@ -31,8 +32,11 @@ int64_t gs_budget_spend(struct gs_budget *budget, uint64_t now, uint64_t used_ns
 
 /*
  * The shortest time between two looks that this much allows: from a
- * microsecond, which is looking without sleeping, to a few hundred.
+ * microsecond, which is looking without sleeping, to a millisecond.
  */
 uint64_t gs_budget_look_ns(int64_t left_ns);
+
+/* Beyond this, only what must be done is worth a wake-up. */
+#define GS_BUDGET_POOR_NS UINT64_C(15000)
 
 #endif

@@ -4,8 +4,10 @@
 #include "gpushare/daemon/pace.h"
 
 #include "common/clock.h"
+#include "gpushare/daemon/budget.h"
 
-/* Looks never follow each other sooner than the daemon can afford (budget.h): gpu->look_ns. */
+/* Looks do not follow each other sooner than the daemon can afford (budget.h): gpu->look_ns. */
+#define POLL_POOR_NS (60 * GS_NS_PER_US) /* where the GPU stands idle meanwhile */
 
 /* A client on its way out: all the time when it should be gone, then less and less. */
 #define LEAVE_SOON_NS (100 * GS_NS_PER_US)
@@ -95,6 +97,16 @@ static uint64_t afford(const struct gs_gpu *gpu, uint64_t ns)
 	return ns > gpu->look_ns ? ns : gpu->look_ns;
 }
 
+/* The same where the GPU may stand idle until somebody looks. */
+static uint64_t afford_soon(const struct gs_gpu *gpu, uint64_t ns)
+{
+	uint64_t look_ns = gpu->look_ns;
+
+	if (look_ns > POLL_POOR_NS)
+		look_ns = look_ns / 4 > POLL_POOR_NS ? look_ns / 4 : POLL_POOR_NS;
+	return ns > look_ns ? ns : look_ns;
+}
+
 /*
  * The holder while others wait.  Its end is expected as closely as it was
  * foreseen the last times; who was never foreseen is looked at after half of what
@@ -102,20 +114,24 @@ static uint64_t afford(const struct gs_gpu *gpu, uint64_t ns)
  */
 static uint64_t ending(const struct gs_tenant *t, uint64_t now)
 {
-	uint64_t margin = 2 * t->off_ns + NEAR_NS, poll;
+	uint64_t margin = 2 * t->off_ns + NEAR_NS, poll, most;
 
 	if (!t->expected_ns)
 		return afford(t->gpu, POLL_UNKNOWN_NS);
 	if (now + margin < t->expected_ns) {
-		poll = t->off_ns ? t->expected_ns - margin - now : (t->expected_ns - now) / 2;
-		return poll < POLL_CONTENDED_NS ? afford(t->gpu, poll) : POLL_CONTENDED_NS;
+		/* It may be wrong this time, and end at any moment. */
+		most = (t->expected_ns - now) / 2;
+		poll = t->off_ns ? t->expected_ns - margin - now : most;
+		if (most < POLL_CONTENDED_NS)
+			most = POLL_CONTENDED_NS;
+		return afford(t->gpu, poll < most ? poll : most);
 	}
 	if (now < t->expected_ns + margin)
-		poll = margin / 16 > POLL_ENDING_NS ? margin / 16 : POLL_ENDING_NS;
+		poll = margin / 8 > POLL_ENDING_NS + NEAR_NS ? margin / 8 - NEAR_NS : POLL_ENDING_NS;
 	else
 		poll = (now - t->expected_ns) / 4 > POLL_LATE_NS ? (now - t->expected_ns) / 4 :
 								  POLL_LATE_NS;
-	poll = afford(t->gpu, poll);
+	poll = afford_soon(t->gpu, poll);
 	return poll < POLL_CONTENDED_NS ? poll : POLL_CONTENDED_NS;
 }
 
@@ -135,7 +151,9 @@ static uint64_t leaving(const struct gs_gpu *gpu, uint64_t now)
 	}
 	if (since >= soon)
 		poll = since < DRAIN_FAST_NS ? POLL_DRAINING_NS : POLL_LEFT_BEHIND_NS;
-	next = now + afford(gpu, poll);
+	if (since >= soon && poll < since / 8 && since < DRAIN_FAST_NS)
+		poll = since / 8 < POLL_LEFT_BEHIND_NS ? since / 8 : POLL_LEFT_BEHIND_NS;
+	next = now + afford_soon(gpu, poll);
 	/* When the next client may have the turn (gs_turn_overlap()). */
 	lead = gpu->o.overlap_ns < leave ? leave - gpu->o.overlap_ns : 0;
 	if (!gpu->holder && leave < DRAIN_FAST_NS && since < lead && gpu->drain_since + lead < next)
@@ -174,6 +192,8 @@ uint64_t gs_pace_next(const struct gs_gpu *gpu, uint64_t now)
 	if (gpu->starting) {
 		uint64_t soonest = gpu->turn_since + gpu->o.sched.handover_ns / 4 * 3;
 
+		if (gpu->look_ns > GS_BUDGET_POOR_NS) /* once, when it should have begun */
+			soonest += gpu->o.sched.handover_ns / 4;
 		next = now + afford(gpu, POLL_STARTING_NS);
 		return next > soonest ? next : soonest;
 	}
@@ -183,7 +203,8 @@ uint64_t gs_pace_next(const struct gs_gpu *gpu, uint64_t now)
 	if (gs_pace_contended(gpu)) {
 		poll = holder && holder->live ? ending(holder, now) : POLL_CONTENDED_NS;
 		end = expected_end(gpu);
-		if (end != UINT64_MAX && end > now + HERALD_NS && end - HERALD_NS < next)
+		if (end != UINT64_MAX && gpu->look_ns <= GS_BUDGET_POOR_NS && end > now + HERALD_NS &&
+		    end - HERALD_NS < next)
 			next = end - HERALD_NS;
 	}
 	if (poll != UINT64_MAX && now + poll < next)

@@ -199,6 +199,15 @@ void gs_watch_adopt(struct gs_watch *w, const struct gs_page *page)
 			w->seen[i].number = number_of(&page->stub[i]);
 }
 
+/* Most stubs, most of the time: not in use, and not used since.  (1: never used.) */
+static int nothing_new(const struct gs_seen *seen, const struct gs_stub *stub)
+{
+	uint64_t number = number_of(stub);
+
+	return gs_page_load(stub->kstate) == GS_K_PREP && !seen->live &&
+	       (number == seen->number || number == 1);
+}
+
 static void look_until(struct gs_watch *w, const struct gs_page *page, uint64_t highest,
 		       uint64_t now, struct gs_look *look)
 {
@@ -209,8 +218,11 @@ static void look_until(struct gs_watch *w, const struct gs_page *page, uint64_t 
 		w->last_number = highest;
 	}
 	for (unsigned i = 0; i < GS_PAGE_STUBS; i++) {
-		struct snapshot s = take(w, &page->stub[i]);
+		struct snapshot s;
 
+		if (nothing_new(&w->seen[i], &page->stub[i]))
+			continue;
+		s = take(w, &page->stub[i]);
 		look_at_stub(w, &w->seen[i], &s, now, look);
 	}
 	look->nt = at_most(look->nt + w->past_nt, GS_WATCH_NT_MAX);
