@@ -168,11 +168,11 @@ static void operands(void **state)
 	assert_true(ptx_is(i->opcode, "setp.lt.and.u32") && i->nopd == 4);
 	assert_true(i->opd[0].kind == PTX_OPD_PAIR && i->opd[0].sub[1].kind == PTX_OPD_REG);
 	assert_int_equal(i->opd[1].kind, PTX_OPD_REG);
-	assert_true(i->opd[2].kind == PTX_OPD_SREG && ptx_is(i->opd[2].name, "%ctaid") && ptx_is(i->opd[2].comp, ".x"));
+	assert_true(i->opd[2].kind == PTX_OPD_SREG && ptx_is(i->opd[2].name, "%ctaid") && ptx_is(ptx_comp(&i->opd[2]), ".x"));
 	assert_true(i->opd[3].negated);
 	i = insn(m, 1);
 	assert_true(i->opd[0].kind == PTX_OPD_VEC && i->opd[0].nsub == 4 && i->opd[0].sub[1].kind == PTX_OPD_SINK);
-	assert_true(ptx_is(i->opd[0].sub[3].comp, ".z"));
+	assert_true(ptx_is(ptx_comp(&i->opd[0].sub[3]), ".z"));
 	assert_true(i->opd[1].kind == PTX_OPD_ADDR && i->opd[1].bits == (uint64_t)-4);
 	i = insn(m, 2);
 	assert_true(i->opd[1].kind == PTX_OPD_SYM && i->opd[1].bits == 8);

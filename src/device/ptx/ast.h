@@ -43,17 +43,21 @@ enum ptx_operand_kind {
 	PTX_OPD_SINK,  /* _ */
 };
 
+/* There are millions in a large module, and touching memory is most of what one costs: 48 bytes. */
 struct ptx_operand {
-	enum ptx_operand_kind kind;
+	uint8_t kind;                /* enum ptx_operand_kind */
 	uint8_t negated;             /* !p or -r */
 	uint8_t single;              /* FLOAT: bits is a 32-bit pattern */
 	uint16_t scope;              /* REG: of its declaration; tells registers of one name apart: 0 the
 	                              * function's own, then each { } in the order of the text (65535: beyond) */
+	uint16_t ncomp;              /* length of the component behind the name; ptx_comp() */
 	struct ptx_span span;
 	uint32_t nsub;
-	struct ptx_slice name, comp;
+	union {
+		struct ptx_slice name;         /* REG, SREG, SYM; otherwise its length is 0 */
+		const struct ptx_operand *sub; /* if nsub */
+	};
 	uint64_t bits;
-	const struct ptx_operand *sub;
 };
 
 enum ptx_space {
@@ -107,7 +111,8 @@ uint64_t ptx_var_size(const struct ptx_var *var);
 
 struct ptx_insn {
 	struct ptx_slice guard;     /* @p: "p"; empty: none */
-	uint8_t guard_negated;
+	uint8_t guard_negated : 1;
+	uint8_t names_sreg : 1;     /* an operand is a special register */
 	uint8_t op;                 /* enum ptx_op of the opcode (opcode.h) */
 	uint16_t guard_scope;       /* as ptx_operand.scope */
 	uint32_t nopd;              /* here it fits in a hole; a statement is one cache line */
@@ -188,6 +193,18 @@ static inline int ptx_starts(struct ptx_slice s, const char *prefix)
 static inline int ptx_is(struct ptx_slice s, const char *text)
 {
 	return s.len == strlen(text) && ptx_starts(s, text);
+}
+
+/* ".x" of %ctaid.x, ".h1" of a register; empty: none. */
+static inline struct ptx_slice ptx_comp(const struct ptx_operand *o)
+{
+	struct ptx_slice comp = { "", 0 };
+
+	if (o->ncomp) {
+		comp.s = o->name.s + o->name.len;
+		comp.len = o->ncomp;
+	}
+	return comp;
 }
 
 #endif

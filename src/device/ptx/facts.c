@@ -46,9 +46,9 @@ static uint8_t component(const struct ptx_operand *o, const struct ptx_insn *ins
 	static const char letters[] = "xyz";
 	const char *at;
 
-	if (o->comp.len != 2 || reads_16_bits(insn))
+	if (o->ncomp != 2 || reads_16_bits(insn))
 		return 0;
-	at = strchr(letters, o->comp.s[1]);
+	at = strchr(letters, ptx_comp(o).s[1]);
 	return at && *at ? (uint8_t)(1u << (at - letters)) : 0;
 }
 

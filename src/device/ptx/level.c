@@ -23,7 +23,7 @@ static enum ptx_level level_of_special(const struct ptx_operand *o)
 		"%ctaid", "%nctaid", "%ntid", "%smid", "%nsmid", "%nwarpid", "%dynamic_smem_size",
 	};
 
-	if (ptx_is(o->name, "%tid") && ptx_is(o->comp, ".x"))
+	if (ptx_is(o->name, "%tid") && ptx_is(ptx_comp(o), ".x"))
 		return PTX_LEVEL_TID_X;
 	if (ptx_is(o->name, "%warpid"))
 		return PTX_LEVEL_WARP;

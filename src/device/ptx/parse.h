@@ -34,6 +34,7 @@ struct ptx_parser {
 	struct ptx_arena *arena;
 	struct ptx_names names;    /* of the function being parsed */
 	uint32_t scopes;           /* opened in it so far */
+	uint8_t sreg;              /* the instruction has named a special register */
 	struct ptx_list vars, funcs, stmts, operands, slices, relocs, bytes;
 	struct ptx_list locals;    /* variables of the declaration being parsed */
 };

@@ -81,7 +81,7 @@ static void parse_insn(struct ptx_parser *p, struct ptx_stmt *s)
 
 	s->kind = PTX_STMT_INSN;
 	if (ptx_accept(p, '@')) {
-		insn.guard_negated = (uint8_t)ptx_accept(p, '!');
+		insn.guard_negated = ptx_accept(p, '!') != 0;
 		insn.guard = ptx_take_name(p);
 		ptx_names_find(&p->names, insn.guard, &insn.guard_scope);
 	}
@@ -93,7 +93,9 @@ static void parse_insn(struct ptx_parser *p, struct ptx_stmt *s)
 	insn.opcode = ptx_token_slice(p);
 	insn.op = (uint8_t)ptx_opcode(insn.opcode);
 	ptx_next(p);
+	p->sreg = 0;
 	opd = ptx_parse_operands(p, insn.opcode, &n);
+	insn.names_sreg = p->sreg;
 	insn.opd = opd;
 	insn.nopd = n;
 	s->insn = insn;

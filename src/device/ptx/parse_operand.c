@@ -51,7 +51,9 @@ static struct ptx_operand parse_named(struct ptx_parser *p)
 		return o;
 	}
 	if (p->tok.kind == PTX_TOK_DOT && p->tok.begin == end) {
-		o.comp = ptx_token_slice(p);
+		if (p->tok.end - p->tok.begin > UINT16_MAX)
+			ptx_fail(p, "a name is too long");
+		o.ncomp = (uint16_t)(p->tok.end - p->tok.begin);
 		ptx_next(p);
 	}
 	switch (ptx_names_find(&p->names, o.name, &o.scope)) {
@@ -63,6 +65,7 @@ static struct ptx_operand parse_named(struct ptx_parser *p)
 		break;
 	case PTX_NAMED_NONE: /* predefined names, and only they, begin with % unless declared */
 		o.kind = o.name.s[0] == '%' ? PTX_OPD_SREG : PTX_OPD_SYM;
+		p->sreg |= o.kind == PTX_OPD_SREG;
 		break;
 	}
 	return o;

@@ -39,7 +39,7 @@ static uint8_t grid_sizes_of(const struct ptx_operand *opd, uint32_t n)
 
 	for (uint32_t i = 0; i < n; i++) {
 		if (is_grid_size(&opd[i]))
-			which |= (uint8_t)(1u << (opd[i].comp.s[1] - 'x'));
+			which |= (uint8_t)(1u << (ptx_comp(&opd[i]).s[1] - 'x'));
 		if (opd[i].nsub)
 			which |= grid_sizes_of(opd[i].sub, opd[i].nsub);
 	}
@@ -74,7 +74,7 @@ static void rewrite_operands(struct rewriter *r, const struct ptx_operand *opd, 
 		if (is_block_id(&opd[i]) || is_grid_size(&opd[i])) {
 			copy_to(r, opd[i].span.begin);
 			ptx_out_fmt(r->out, "%%__gpushare_%s%c", is_grid_size(&opd[i]) ? "n" : "",
-				    opd[i].comp.s[1]);
+				    ptx_comp(&opd[i]).s[1]);
 			r->at = opd[i].span.end;
 		}
 		if (opd[i].nsub)
@@ -227,7 +227,7 @@ static void rewrite_insn(struct rewriter *r, const struct ptx_stmt *s)
 		if (r->at == s->span.end)
 			return;
 	}
-	if (!r->reads)
+	if (!r->reads || !s->insn.names_sreg)
 		return;
 	sizes = grid_sizes_of(s->insn.opd, s->insn.nopd);
 	if (sizes) {

@@ -197,7 +197,7 @@ static int32_t special(struct decoder *d, const struct ptx_operand *o, enum emu_
 	char name[64];
 	struct emu_op *op;
 
-	snprintf(name, sizeof(name), "%.*s%.*s", (int)o->name.len, o->name.s, (int)o->comp.len, o->comp.s);
+	snprintf(name, sizeof(name), "%.*s", (int)(o->name.len + o->ncomp), o->name.s);
 	for (unsigned int i = 0; i < EMU_SR_COUNT; i++) {
 		if (strcmp(name, sreg_names[i]) != 0)
 			continue;

@@ -62,7 +62,7 @@ static int32_t source(struct decoder *d, const struct ptx_operand *o)
 {
 	struct ptx_operand plain = *o;
 
-	plain.comp.len = 0;
+	plain.ncomp = 0;
 	plain.negated = 0;
 	return decode_source(d, &plain, EMU_K_U32, PTX_T_U32);
 }
@@ -113,16 +113,16 @@ static int selectors(const struct ptx_insn *in, struct emu_op *op)
 	if (op->vec > 1) {
 		op->extra[0] = op->vec == 2 ? 0x10 : 0x3210;
 		op->extra[1] = op->vec == 2 ? 0x32 : 0x7654;
-		return (!a->comp.len || lane_selector(a->comp, op->vec, &op->extra[0])) &&
-		       (!b->comp.len || lane_selector(b->comp, op->vec, &op->extra[1])) &&
-		       lane_mask(in->opd[0].comp, op->vec, &op->extra[2]) && op->boolop <= EMU_VID2_ADD;
+		return (!a->ncomp || lane_selector(ptx_comp(a), op->vec, &op->extra[0])) &&
+		       (!b->ncomp || lane_selector(ptx_comp(b), op->vec, &op->extra[1])) &&
+		       lane_mask(ptx_comp(&in->opd[0]), op->vec, &op->extra[2]) && op->boolop <= EMU_VID2_ADD;
 	}
-	if (!scalar_selector(a->comp, &op->extra[0], &bits[0]) || !scalar_selector(b->comp, &op->extra[1], &bits[1]) ||
-	    !scalar_selector(in->opd[0].comp, &shift, &bits[2]))
+	if (!scalar_selector(ptx_comp(a), &op->extra[0], &bits[0]) || !scalar_selector(ptx_comp(b), &op->extra[1], &bits[1]) ||
+	    !scalar_selector(ptx_comp(&in->opd[0]), &shift, &bits[2]))
 		return 0;
 	op->extra[2] = (int32_t)(shift << 8 | (int32_t)(bits[2] << 16));
 	op->extra[3] |= (int32_t)(bits[0] << 8 | bits[1] << 16);
-	if (in->opd[0].comp.len)
+	if (in->opd[0].ncomp)
 		op->boolop = EMU_VID2_MERGE;
 	if (op->sub == EMU_VID_MAD) {
 		op->extra[3] |= (a->negated != b->negated ? EMU_VIDF_NEG_PRODUCT : 0) | (in->opd[3].negated ? EMU_VIDF_NEG_C : 0);
@@ -159,7 +159,7 @@ int decode_video(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 			return -1;
 	}
 	dst = in->opd[0];
-	dst.comp.len = 0;
+	dst.ncomp = 0;
 	row = decode_dest(d, &dst, EMU_K_U32, &fix);
 	if (row == EMU_NO_ROW)
 		return -1;
