@@ -11,6 +11,7 @@
  *   price COUNT             nanoseconds of an allocation and of a release of 4 KiB
  *   keep MIB FILE           fill so much with a pattern, write "ready" to FILE, wait until FILE
  *                           is gone, look whether the pattern is still there
+ *   compute FILE            kernels one after another until FILE is gone, and whether they were right
  *
  * Doors that the driver lacks are said to be so.  Exit status 1: not as it must be.
  */
@@ -331,7 +332,9 @@ int main(int argc, char **argv)
 		return price(atol(argv[2]));
 	if (strcmp(what, "keep") == 0 && argc == 4)
 		return keep((size_t)atol(argv[2]), argv[3]);
+	if (strcmp(what, "compute") == 0 && argc == 3)
+		return compute(argv[2]);
 	fputs("usage: doors info | limit TIMES | pair TIMES | contexts TIMES | neighbour FILE | "
-	      "random COUNT SEED | price COUNT | keep MIB FILE\n", stderr);
+	      "random COUNT SEED | price COUNT | keep MIB FILE | compute FILE\n", stderr);
 	return 2;
 }

@@ -47,4 +47,7 @@ int fill(size_t but, CUdeviceptr *piece, int most);
 int pair(int times);
 int pair_second(void);
 
+/* doors_compute.c: kernels until the file is gone, and whether their results are right. */
+int compute(const char *file);
+
 #endif

@@ -2,52 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Device memory: every door at the limit, neighbours, several processes of a step, deaths, admission.
 # RANDOM_OPS: operations of each of the eight random processes, KILLS: processes killed before each of them.
-. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-
-for need in gpushared gpusharectl testsuite/e2e/doors; do
-	[ -x "$BUILD/$need" ] || skip_all "$need was not built"
-done
-PATH=$BUILD:$PATH
-DOORS=$BUILD/testsuite/e2e/doors
-export GPUSHARE_SOCKET=$TMP/sock
+. "$(dirname "${BASH_SOURCE[0]}")/memory_lib.sh"
 OPS=${RANDOM_OPS:-12500} # of eight processes: 100,000
-
-# The device has a little more than is reserved of it: the shim's own blocks.
-start_daemon() { # [LINE...]
-	{
-		echo "Socket=$TMP/sock"
-		echo "PidFile=$TMP/pid"
-		echo "LogFile=$TMP/log"
-		echo "ReportToSlurm=no"
-		echo "AllowLocal=yes"
-		echo "ShimDir=$BUILD/src/device/shim/.libs"
-		echo "Driver=$BUILD/src/device/emu/.libs/libcuda.so.1"
-		echo "JobEnv=GPUSHARE_EMU_DEVICE=$TMP/device"
-		echo "JobEnv=GPUSHARE_EMU_MEMORY=520M"
-		echo "JobEnv=GPUSHARE_EMU_SMS=2"
-		echo "Gpu=0 Memory=512M"
-		echo "Partition=low Priority=1"
-		echo "Partition=high Priority=10"
-		echo "MemoryCycle=1ms"
-		echo "HistoryFile=$TMP/history.db"
-		printf '%s\n' "$@"
-	} >"$TMP/gpushare.conf"
-	t 20 gpushared --config "$TMP/gpushare.conf" || return 1
-	pids=("$(cat "$TMP/pid")")
-}
-stop_daemon() {
-	local pid
-	pid=$(cat "$TMP/pid") || return 1
-	kill "$pid" && until_true 5 test ! -d "/proc/$pid"
-}
-run() { t "$1" gpusharectl run "${@:2}"; }
-# gpu FIELD: of `gpusharectl memory`
-gpu() {
-	t 5 gpusharectl memory --json |
-		python3 -c 'import json, sys; print(json.load(sys.stdin)[0][sys.argv[1]])' "$1"
-}
-none_left() { until_true 2 nothing_held; }
-nothing_held() { [ "$(gpu reserved_mb)" = 0.0 ] && [ "$(gpu used_mb)" = 0.0 ]; }
+HISTORY=HistoryFile=$TMP/history.db
 
 # Every door of this device, two processes of a step, an import, and contexts.
 limits() { # TIMES
@@ -128,24 +85,24 @@ auto() {
 	until_true 10 test -s "$TMP/auto" || return 1
 	rm "$TMP/auto"
 	wait $! || return 1
-	stop_daemon && start_daemon || return 1
+	cp "$TMP/log" "$TMP/log.before" && stop_daemon && start_daemon "$HISTORY" || return 1
 	run 60 --shares 50 --mem auto "$DOORS" keep 100 "$TMP/auto" &
 	until_true 10 test -s "$TMP/auto" || return 1
 	gpu reserved_mb | tee "$TMP/reserved"
 	rm "$TMP/auto"
 	wait $! && [ "$(cat "$TMP/reserved")" = 110.0 ] &&
-		grep -q "256 MiB, by its shares" "$TMP/log" && grep -q "110 MiB, by earlier runs" "$TMP/log" || return 1
+		grep -q "256 MiB, by its shares" "$TMP/log.before" && logged "110 MiB, by earlier runs" || return 1
 	run 60 --shares 50 --mem auto "$DOORS" info | tee "$TMP/other"
 	grep -q "^268435456 " "$TMP/other"
 }
 
-start_daemon ContextMemory=4M || { echo "Bail out! gpushared does not start"; exit 1; }
+start_daemon ContextMemory=4M "$HISTORY" || { echo "Bail out! gpushared does not start"; exit 1; }
 check "each door a hundred times at the limit, the neighbour has its own throughout" beside limits 100
 sed 's/^/# /' "$TMP/limit"
 note "the neighbour: $(tail -n 1 "$TMP/neighbour")"
 check "all of it is back" none_left
 check "gpushared stops" stop_daemon
-start_daemon
+start_daemon "$HISTORY"
 check "every process of a step is told the same" same_everywhere
 check "eight processes, $((OPS * 8)) random operations, kill -9 among them" randoms "$OPS"
 sed '/begun/d; s/^/# /' "$TMP"/random.?.[1-4] "$TMP/random.looks"

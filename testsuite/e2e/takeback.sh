@@ -1,48 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Device memory taken back from a step of low priority, and its return: contents, kernels, refusals, deaths, restarts.
-. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+. "$(dirname "${BASH_SOURCE[0]}")/memory_lib.sh"
+SHORT=(gpushare-demo-matmul --tiles 12)
+preempting() { start_daemon MemoryPreempt=checkpoint "MemoryProgram=$MEM" "$@"; }
 
-for need in gpushared gpusharectl gpushare-mem gpushare-demo-triad testsuite/e2e/doors; do
-	[ -x "$BUILD/$need" ] || skip_all "$need was not built"
-done
-PATH=$BUILD:$PATH
-MEM=$BUILD/gpushare-mem
-DOORS=$BUILD/testsuite/e2e/doors
-export GPUSHARE_SOCKET=$TMP/sock
-LONG=(gpushare-demo-triad --elements 262144 --passes 18000)
-SHORT=(gpushare-demo-matmul --tiles 20)
-
-start_daemon() { # [LINE...]
-	{
-		echo "Socket=$TMP/sock"
-		echo "PidFile=$TMP/pid"
-		echo "LogFile=$TMP/log"
-		echo "ReportToSlurm=no"
-		echo "AllowLocal=yes"
-		echo "ShimDir=$BUILD/src/device/shim/.libs"
-		echo "Driver=$BUILD/src/device/emu/.libs/libcuda.so.1"
-		echo "JobEnv=GPUSHARE_EMU_DEVICE=$TMP/device"
-		echo "JobEnv=GPUSHARE_EMU_MEMORY=520M"
-		echo "JobEnv=GPUSHARE_EMU_SMS=2"
-		echo "Gpu=0 Memory=512M"
-		echo "Partition=low Priority=1"
-		echo "Partition=high Priority=10"
-		echo "MemoryCycle=1ms"
-		echo "MemoryPreempt=checkpoint"
-		echo "MemoryProgram=$MEM"
-		printf '%s\n' "$@"
-	} >"$TMP/gpushare.conf"
-	: >"$TMP/log"
-	t 20 gpushared --config "$TMP/gpushare.conf" || return 1
-	pids=("$(cat "$TMP/pid")")
-}
-stop_daemon() {
-	local pid
-	pid=$(cat "$TMP/pid") || return 1
-	kill "$pid" && until_true 5 test ! -d "/proc/$pid"
-}
-run() { t 120 gpusharectl run "$@"; }
 # One of the steps that `gpusharectl memory` lists: FIELD PARTITION
 step() {
 	t 5 gpusharectl memory --json | python3 -c 'import json, sys
@@ -61,28 +23,22 @@ active() {
 rows = [r for r in json.load(sys.stdin) if r["partition"] == "low"]
 sys.exit(not rows[-1]["active_ms"] > float(sys.argv[1]))' "$1"
 }
-nothing_held() {
-	t 5 gpusharectl memory --json | python3 -c 'import json, sys
-g = json.load(sys.stdin)[0]
-sys.exit(bool(g["reserved_mb"] or g["used_mb"] or g["steps"]))'
-}
 times_taken() { grep -c "are on the host, after" "$TMP/log"; }
-logged() { grep -q -- "$1" "$TMP/log"; }
 trouble() { cat "$TMP"/*.out "$TMP/log"; return 1; }
 
 keep() { # MIB: holds a pattern until $TMP/held is gone
 	rm -f "$TMP/held"
-	run --shares 10 --mem 400M --partition low "$DOORS" keep "$1" "$TMP/held" >"$TMP/low.out" 2>&1 &
+	run 120 --shares 10 --mem 400M --partition low "$DOORS" keep "$1" "$TMP/held" >"$TMP/low.out" 2>&1 &
 	low=$!
-	until_true 20 test -s "$TMP/held"
+	until_true 60 test -s "$TMP/held"
 }
-high() { run --shares 10 --mem 300M --partition high "$@" >"$TMP/high.out" 2>&1; }
+high() { run 120 --shares 10 --mem 300M --partition high "$@" >"$TMP/high.out" 2>&1; }
 # It holds its memory until $TMP/high is gone.
 high_keeps() {
 	rm -f "$TMP/high"
 	high "$DOORS" keep 200 "$TMP/high" &
 	high=$!
-	until_true 20 test -s "$TMP/high"
+	until_true 60 test -s "$TMP/high"
 }
 
 contents() {
@@ -101,31 +57,34 @@ several() {
 	local a b before
 	before=$(times_taken)
 	rm -f "$TMP/held.a" "$TMP/held.b"
-	run --shares 10 --mem 200M --partition low "$DOORS" keep 150 "$TMP/held.a" >"$TMP/low.out" 2>&1 & a=$!
-	run --shares 10 --mem 200M --partition low "$DOORS" keep 160 "$TMP/held.b" >"$TMP/other.out" 2>&1 & b=$!
-	until_true 20 test -s "$TMP/held.a" -a -s "$TMP/held.b" || trouble || return 1
+	run 120 --shares 10 --mem 200M --partition low "$DOORS" keep 150 "$TMP/held.a" >"$TMP/low.out" 2>&1 & a=$!
+	run 120 --shares 10 --mem 200M --partition low "$DOORS" keep 160 "$TMP/held.b" >"$TMP/other.out" 2>&1 & b=$!
+	until_true 60 test -s "$TMP/held.a" -a -s "$TMP/held.b" || trouble || return 1
 	rm -f "$TMP/high"
-	run --shares 10 --mem 500M --partition high "$DOORS" keep 400 "$TMP/high" >"$TMP/high.out" 2>&1 & high=$!
-	until_true 20 test -s "$TMP/high" || trouble || return 1
+	run 120 --shares 10 --mem 500M --partition high "$DOORS" keep 400 "$TMP/high" >"$TMP/high.out" 2>&1 & high=$!
+	until_true 60 test -s "$TMP/high" || trouble || return 1
 	[ "$(times_taken)" = $((before + 2)) ] || trouble || return 1
 	rm "$TMP/high" "$TMP/held.a" "$TMP/held.b"
 	wait $high && wait $a && wait $b && grep -q " 0 words wrong" "$TMP/low.out" &&
 		grep -q " 0 words wrong" "$TMP/other.out" || trouble
 }
 
-# In the middle of its kernels, which a third one evicts all the time.
+# In the middle of its kernels, which a third one evicts all the time; both compute until enough has been seen.
 kernels() {
 	local other before
 	before=$(times_taken)
-	run --shares 10 --mem 400M --partition low -- "${LONG[@]}" >"$TMP/low.out" 2>&1 &
+	: >"$TMP/more.low"
+	: >"$TMP/more.high"
+	run 200 --shares 10 --mem 400M --partition low "$DOORS" compute "$TMP/more.low" >"$TMP/low.out" 2>&1 &
 	low=$!
-	until_true 20 active 50 || trouble || return 1
-	run --shares 10 --mem 64M --partition high -- gpushare-demo-matmul --tiles 60 >"$TMP/other.out" 2>&1 &
+	until_true 60 active 50 || trouble || return 1
+	run 200 --shares 10 --mem 64M --partition high "$DOORS" compute "$TMP/more.high" >"$TMP/other.out" 2>&1 &
 	other=$!
-	until_true 20 preempted || trouble || return 1
+	until_true 60 preempted || trouble || return 1
 	high "${SHORT[@]}" || trouble || return 1
 	[ "$(times_taken)" -gt "$before" ] || trouble || return 1
-	wait $low && wait $other && grep -q " correct: " "$TMP/low.out" && grep -q " correct: " "$TMP/other.out" &&
+	rm "$TMP/more.low" "$TMP/more.high"
+	wait $low && wait $other && grep -q ", 0 words wrong" "$TMP/low.out" && grep -q ", 0 words wrong" "$TMP/other.out" &&
 		grep -q " correct: " "$TMP/high.out" || trouble
 }
 
@@ -134,7 +93,7 @@ refused_because() { # REASON
 	keep 350 || return 1
 	high "${SHORT[@]}" &
 	high=$!
-	until_true 10 says high "$1" || trouble || return 1
+	until_true 30 says high "$1" || trouble || return 1
 	logged "$1" || trouble || return 1
 	[ "$(step state low)" = admitted ] || return 1
 	rm "$TMP/held"
@@ -146,7 +105,7 @@ dies_away() {
 	kill -9 "$(sed 's/ready //' "$TMP/held")"
 	wait $low && return 1
 	rm -f "$TMP/held" "$TMP/high"
-	wait $high && until_true 2 nothing_held || trouble
+	wait $high && none_left || trouble
 }
 
 restart() {
@@ -154,31 +113,31 @@ restart() {
 	grep -q "^away " "$TMP/sock.state" || trouble || return 1
 	kill -9 "$(cat "$TMP/pid")"
 	until_true 5 test ! -d "/proc/$(cat "$TMP/pid")"
-	start_daemon || return 1
+	preempting || return 1
 	until_true 5 says low "its memory is on the host" || trouble || return 1
 	rm "$TMP/held" "$TMP/high"
 	wait $high && wait $low && grep -q "350 MiB, 0 words wrong" "$TMP/low.out" || trouble
 }
 
-start_daemon || { echo "Bail out! gpushared does not start"; exit 1; }
+preempting || { echo "Bail out! gpushared does not start"; exit 1; }
 check "memory goes to the host for a step of higher priority, and comes back as it was" contents
-check "all of it is back" until_true 2 nothing_held
+check "all of it is back" none_left
 check "a program in the middle of its kernels" kernels
-check "all of it is back" until_true 2 nothing_held
+check "all of it is back" none_left
 check "two steps for one" several
-check "all of it is back" until_true 2 nothing_held
+check "all of it is back" none_left
 check "a process that dies while it is away" dies_away
 check "the daemon is killed meanwhile" restart
-check "all of it is back" until_true 2 nothing_held
+check "all of it is back" none_left
 check "gpushared stops" stop_daemon
-start_daemon MemoryPreemptHostLimit=100M
+preempting MemoryPreemptHostLimit=100M
 check "not beyond what the host may take" refused_because "350 MiB would go to the host.*MemoryPreemptHostLimit"
 check "gpushared stops" stop_daemon
 printf '#!/bin/sh\necho "the driver cannot checkpoint: it has no such function" >&2\nexit 1\n' >"$TMP/cannot"
 chmod 755 "$TMP/cannot"
 MEM=$TMP/cannot
-start_daemon
+preempting
 check "nor where the driver cannot" refused_because "keeps it: the driver cannot checkpoint"
-check "all of it is back" until_true 2 nothing_held
+check "all of it is back" none_left
 check "gpushared stops" stop_daemon
 finish
