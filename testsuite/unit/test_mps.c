@@ -182,6 +182,20 @@ static void test_started_and_ended(void **state)
 	await_end(server);
 }
 
+static void write_log(const struct rig *r, const char *file, const char *last)
+{
+	char path[200];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/log/%s", r->dir, file);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	for (int i = 0; i < 1000; i++)
+		fprintf(f, "an earlier line, of which there are more than fit\n");
+	fputs(last, f);
+	assert_int_equal(fclose(f), 0);
+}
+
 static void test_started_again(void **state)
 {
 	struct rig *r = *state;
@@ -195,8 +209,9 @@ static void test_started_again(void **state)
 	assert_int_equal(live_logged(&r->l, "was ended by signal 9"), 1);
 	assert_int_not_equal(pid_of(r, "control.pid"), control);
 
-	/* The server alone. */
+	/* The server alone; what it logged says why. */
 	await_lines(r->l.log, "pipes in", 2);
+	write_log(r, "server.log", "[ 2026 ] Server encountered a \x01 fatal exception\n");
 	server = pid_of(r, "servers");
 	assert_int_equal(kill(server, SIGKILL), 0);
 	await_end(server);
@@ -204,6 +219,8 @@ static void test_started_again(void **state)
 	assert_int_equal(live_lines(r->record, "start "), 2);
 	await_lines(r->l.log, "pipes in", 3);
 	assert_int_not_equal(pid_of(r, "servers"), server);
+	assert_int_equal(live_logged(&r->l, "MPS's log/server.log: [ 2026 ] Server encountered a ? fatal exception"), 1);
+	assert_int_equal(live_logged(&r->l, "MPS's log/server.log: an earlier line"), 11);
 }
 
 static void test_deaf_one_is_killed(void **state)

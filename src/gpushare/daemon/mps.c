@@ -92,6 +92,7 @@ static void on_server_ended(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	gs_log(GS_LOG_ERROR, "MPS's server %d has ended: its clients' programs get errors",
 	       (int)m->server.pid);
+	gs_mps_show_logs(&m->place);
 	forget(&m->server);
 	if (m->control.pid)
 		later(m);
@@ -110,6 +111,7 @@ static void on_control_ended(evutil_socket_t fd, short what, void *arg)
 		       (int)m->control.pid, WTERMSIG(status));
 	else
 		gs_log(GS_LOG_ERROR, "MPS's control daemon %d has ended", (int)m->control.pid);
+	gs_mps_show_logs(&m->place);
 	forget(&m->control);
 	gs_mps_record_remove(&m->place);
 	later(m);
@@ -117,11 +119,19 @@ static void on_control_ended(evutil_socket_t fd, short what, void *arg)
 
 static int have_server(struct gs_mps *m, pid_t server, struct gs_error *err)
 {
+	char proc[32];
+	struct stat st;
+
 	if (watch(m, &m->server, server, on_server_ended) < 0)
 		return gs_fail(err, "MPS's server %d has ended at once", (int)server);
 	m->up_ns = gs_clock_ns();
 	gs_log(GS_LOG_INFO, "MPS: control daemon %d, server %d, pipes in %s", (int)m->control.pid,
 	       (int)server, m->place.dir);
+	snprintf(proc, sizeof(proc), "/proc/%d", (int)server);
+	/* It may have come for a client before ours did, or in its place. */
+	if (stat(proc, &st) == 0 && st.st_uid != geteuid())
+		gs_log(GS_LOG_WARN, "MPS's server %d is uid %u's: other users' programs wait for its end",
+		       (int)server, (unsigned)st.st_uid);
 	return 0;
 }
 

@@ -20,6 +20,9 @@
 #include "gpushare/daemon/proc.h"
 
 #define PATH_ROOM (GS_MPS_PATH_MAX + 32)
+/* Of each of MPS's logs, when it has ended. */
+#define TAIL_BYTES 2048
+#define TAIL_LINES 12u
 /* The name under which the emulated device presents itself (src/device/emu). */
 #define EMULATED "gpushare emulated device"
 
@@ -216,4 +219,36 @@ const char *gs_mps_last_words(const struct gs_mps_place *place, char *text, size
 	if (f)
 		fclose(f);
 	return text;
+}
+
+/* The last lines of one of its files. */
+static void show_tail(const struct gs_mps_place *place, const char *leaf)
+{
+	char path[PATH_ROOM], text[TAIL_BYTES + 1], *at = text;
+	FILE *f = fopen(in_dir(place, leaf, path), "re");
+	size_t n, lines = 0;
+
+	if (!f)
+		return;
+	if (fseek(f, -TAIL_BYTES, SEEK_END) != 0)
+		rewind(f);
+	n = fread(text, 1, TAIL_BYTES, f);
+	fclose(f);
+	for (size_t i = 0; i < n; i++) {
+		if (text[i] != '\n' && (text[i] < ' ' || text[i] > '~'))
+			text[i] = '?';
+		lines += text[i] == '\n';
+	}
+	text[n] = '\0';
+	for (; lines > TAIL_LINES; lines--)
+		at = strchr(at, '\n') + 1;
+	for (char *line = strtok_r(at, "\n", &at); line; line = strtok_r(NULL, "\n", &at))
+		gs_log(GS_LOG_WARN, "MPS's %s: %s", leaf, line);
+}
+
+void gs_mps_show_logs(const struct gs_mps_place *place)
+{
+	show_tail(place, "log/control.log");
+	show_tail(place, "log/server.log");
+	show_tail(place, "output");
 }

@@ -26,4 +26,7 @@ void gs_mps_record_remove(const struct gs_mps_place *place);
 /* The last line that the control daemon printed, in text; text. */
 const char *gs_mps_last_words(const struct gs_mps_place *place, char *text, size_t room);
 
+/* Into our log, what MPS has logged last: why it ended stands nowhere else. */
+void gs_mps_show_logs(const struct gs_mps_place *place);
+
 #endif
