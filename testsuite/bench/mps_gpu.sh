@@ -88,16 +88,20 @@ start_daemon 10s || { bad "gpushared starts"; cat "$tmp/log" "$tmp/mps/output" 2
 say "status: $(timeout 5 gpusharectl status | sed -n 3,4p)"
 
 step_users() { # both compute at once, on one server, and are right
-	local one two clients= i seen=0
+	local one two clients i s seen=0
 	run --shares 40 --partition low -- gpushare-demo-triad --elements "${ELEMENTS:-16777216}" --passes 20000 --repeats "${REPEATS:-200}" >"$tmp/one" 2>&1 & one=$!
 	as_other "--shares 40 --partition low -- gpushare-demo-matmul --tiles 64 --repeats ${MATMULS:-2000}" >"$tmp/two" 2>&1 & two=$!
 	for ((i = 0; i < 60; i++)); do
-		clients=$(control get_client_list "$servers" 2>/dev/null | grep -c '^[0-9]')
+		clients=0
+		for s in $(control get_server_list); do
+			clients=$((clients + $(control get_client_list "$s" 2>/dev/null | grep -c '[0-9]')))
+		done
 		[ "$clients" -gt "$seen" ] && seen=$clients
 		[ "$seen" -ge 2 ] && break
 		sleep 0.1
 	done
 	good_if "two clients on one MPS server (seen: $seen)" [ "$seen" -ge 2 ]
+	say "MPS's servers: $(control get_server_list | tr '\n' ' ')"
 	good_if "still one server" [ "$(control get_server_list)" = "$servers" ]
 	good_if "root's program is right" wait $one
 	good_if "$other's program is right" wait $two

@@ -80,7 +80,9 @@ static int by_begin(const void *a, const void *b)
 /*
  * The gaps of one contest: both programs' stretches, the owner in the lowest
  * bit of from_ns.  Only while both still compute: the last stretch of the first
- * to end is the end.
+ * to end is the end.  A gap is below 0 where one program's block-tasks begin
+ * before the other's last ones have ended, as under MPS; what lies within another
+ * stretch is no hand-over.
  */
 static size_t find_gaps(struct bench_crew *crew, struct bench_stretch *all, double *gap,
 			size_t room)
@@ -98,8 +100,8 @@ static size_t find_gaps(struct bench_crew *crew, struct bench_stretch *all, doub
 	}
 	qsort(all, n, sizeof(*all), by_begin);
 	for (size_t k = 1; k < n && gaps < room; k++)
-		if (((all[k].from_ns ^ all[k - 1].from_ns) & 1) && all[k].from_ns > all[k - 1].to_ns)
-			gap[gaps++] = (double)(all[k].from_ns - all[k - 1].to_ns);
+		if (((all[k].from_ns ^ all[k - 1].from_ns) & 1) && all[k].to_ns > all[k - 1].to_ns)
+			gap[gaps++] = (double)all[k].from_ns - (double)all[k - 1].to_ns;
 	return gaps;
 }
 
