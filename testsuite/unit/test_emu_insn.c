@@ -23,6 +23,7 @@ static void integer(void **state)
 		{ R32("mad.hi.sat.s32 %r1, 0x7fffffff, 0x7fffffff, 0x7fffffff;"), 0x7fffffff },
 		{ R32("mul24.lo.s32 %r1, 0xffffff, 2;"), 0xfffffffe },
 		{ R32("mad24.hi.u32 %r1, 0x800000, 0x800000, 1;"), 0x40000001 },
+		{ R32("mad24.hi.sat.s32 %r1, 0x7fffff, 0x7fffff, 0x7fffffff;"), 0x7fffffff },
 		{ R32("sad.s32 %r1, 0xfffffffb, 5, 100;"), 110 },
 		{ R32("div.s32 %r1, 0xfffffff9, 2;"), 0xfffffffd },
 		{ R32("div.s32 %r1, 0x80000000, 0xffffffff;"), 0x80000000 },
@@ -85,6 +86,9 @@ static void logic(void **state)
 		{ R32("not.b32 %r1, 0xff;"), 0xffffff00 },
 		{ R32("cnot.b32 %r1, 0;"), 1 },
 		{ R32("lop3.b32 %r1, 0xf0f0f0f0, 0xcccccccc, 0xaaaaaaaa, 0x1a;"), 0x1a1a1a1a },
+		{ R32("setp.eq.u32 %p2, 1, 2; lop3.or.b32 %r1|%p1, 3, 5, 6, 0x80, %p2; @%p1 mov.u32 %r1, 77;"), 0 },
+		{ R32("setp.eq.u32 %p2, 1, 2; lop3.and.b32 %r1|%p1, 3, 5, 7, 0x80, !%p2; @%p1 mov.u32 %r1, 77;"), 77 },
+		{ P("setp.eq.u32 %p2, 1, 2; lop3.or.b32 _|%p1, 3, 5, 7, 0x80, !%p2;"), 1 },
 		{ R32("shl.b32 %r1, 1, 32;"), 0 },
 		{ R32("shr.s32 %r1, 0x80000000, 40;"), 0xffffffff },
 		{ R32("shr.u32 %r1, 0x80000000, 31;"), 1 },
@@ -224,6 +228,25 @@ static void memory(void **state)
 		{ ".shared .b32 s; mov.u64 %rd1, s; cvta.shared.u64 %rd1, %rd1; isspacep.shared %p1, %rd1; isspacep.global %p2, %rd1; selp.u64 %rd9, 1, 0, %p1; @%p2 mov.u64 %rd9, 2;",
 		  1 },
 		{ "{ .reg .b32 %r<3>; mov.u32 %r1, 9; cvt.u64.u32 %rd9, %r1; }", 9 },
+		/* cache policies change nothing */
+		{ "createpolicy.fractional.L2::evict_last.b64 %rd1, 0f3F800000; st.global.L2::cache_hint.u32 [%rd0], 7, %rd1; "
+		  "atom.global.add.L2::cache_hint.u32 %r1, [%rd0], 3, %rd1; ld.global.L2::cache_hint.u32 %r2, [%rd0], %rd1; "
+		  "mov.b64 %rd9, {%r1, %r2};", 10ull << 32 | 7 },
+		/* eight at once, as sm_100 has it */
+		{ "st.global.v8.b32 [%rd0], {1, 2, 3, 4, 5, 6, 7, 8}; ld.global.v8.b32 {%r1, _, _, %r4, %r5, _, _, %r8}, [%rd0]; "
+		  "mad.lo.u32 %r1, %r5, 16, %r1; mad.lo.u32 %r1, %r8, 256, %r1; mad.lo.u32 %r1, %r4, 4096, %r1; cvt.u64.u32 %rd9, %r1;", 0x4851 },
+		/* cp.async: all of it, a part, nothing where the predicate says so */
+		{ ".shared .align 16 .b8 s[16]; st.global.u64 [%rd0], 0x1122334455667788; cp.async.ca.shared.global [s], [%rd0], 8, 3; "
+		  "cp.async.wait_all; ld.shared.u64 %rd9, [s];", 0x667788 },
+		{ ".shared .align 16 .b8 s[16]; st.global.u64 [%rd0], 0x1122334455667788; setp.eq.u32 %p1, 1, 1; "
+		  "cp.async.ca.shared.global [s], [%rd0], 4, %p1; cp.async.ca.shared.global [s+4], [%rd0], 4, !%p1; "
+		  "cp.async.wait_all; ld.shared.u64 %rd9, [s];", 0x5566778800000000ull },
+		/* bulk copies, counted and in groups */
+		{ ".shared .align 16 .b8 s[32]; .shared .align 8 .b64 b; st.global.v2.u64 [%rd0], {5, 6}; mbarrier.init.shared.b64 [b], 1; "
+		  "mbarrier.arrive.expect_tx.shared.b64 %rd1, [b], 16; mov.u32 %r1, s; "
+		  "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1+16], [%rd0], 16, [b]; "
+		  "mbarrier.test_wait.shared.b64 %p1, [b], %rd1; cp.async.bulk.global.shared::cta.bulk_group [%rd0+16], [s+16], 16; "
+		  "cp.async.bulk.commit_group; cp.async.bulk.wait_group.read 0; ld.global.u64 %rd9, [%rd0+24]; @!%p1 mov.u64 %rd9, 0;", 6 },
 	};
 
 	(void)state;

@@ -145,12 +145,14 @@ int decode_call(struct decoder *d, const struct ptx_insn *in, struct mods *m);
 int decode_sync(struct decoder *d, const struct ptx_insn *in, struct mods *m);
 int decode_mbarrier(struct decoder *d, const struct ptx_insn *in, struct mods *m);
 int decode_copy_arrive(struct decoder *d, const struct ptx_insn *in, struct mods *m); /* cp.async.mbarrier.arrive */
+int decode_bulk(struct decoder *d, const struct ptx_insn *in, struct mods *m);        /* cp.async.bulk, not .tensor */
 int decode_matrix(struct decoder *d, const struct ptx_insn *in, struct mods *m);
 int decode_texture(struct decoder *d, const struct ptx_insn *in, struct mods *m);
 int decode_video(struct decoder *d, const struct ptx_insn *in, struct mods *m);
 /* The shape of most: d, then sources as one kind each; NULL: failed.  *fix as decode_dest has it. */
 struct emu_op *decode_simple(struct decoder *d, const struct ptx_insn *in, emu_handler *fn, enum emu_kind dk,
 			     const enum emu_kind *sk, uint32_t nsrc, enum ptx_type type, int32_t *fix);
+emu_handler *decode_handler(const char *key, enum ptx_type type); /* of alu.def; NULL: none */
 int decode_convert(struct decoder *d, const struct ptx_insn *in, struct mods *m);
 int decode_arith(struct decoder *d, const struct ptx_insn *in, struct mods *m);
 int decode_unknown(struct decoder *d, const struct ptx_insn *in);

@@ -40,6 +40,14 @@ struct emu_op *decode_simple(struct decoder *d, const struct ptx_insn *in, emu_h
 	return op;
 }
 
+emu_handler *decode_handler(const char *key, enum ptx_type type)
+{
+	for (unsigned int i = 0; i < emu_alu_count; i++)
+		if (emu_alu_table[i].types >> type & 1 && strcmp(emu_alu_table[i].key, key) == 0)
+			return emu_alu_table[i].fn;
+	return NULL;
+}
+
 /* A type that the key carries: 1 u16x2 and s16x2, 2 f32x2; 0 none. */
 static int packed_type(const struct mods *m)
 {
@@ -284,13 +292,66 @@ static int move_vector(struct decoder *d, const struct ptx_insn *in, struct mods
 	return unpack ? 0 : decode_fix(d, row, k, fix);
 }
 
+/* lop3.boolop.b32 d|p, a, b, c, lut, q: p = (d != 0) boolop q; d may be _. */
+static int lop3_pred(struct decoder *d, const struct ptx_insn *in, struct mods *m)
+{
+	int boolop = decode_has(m, "and") ? 1 : decode_has(m, "or") ? 2 : decode_has(m, "xor") ? 3 : 0, negated;
+	const struct ptx_operand *pair = &in->opd[0];
+	int32_t row, s[3], p, q, zero, fix = EMU_NO_ROW, none;
+	struct emu_op *op;
+
+	if (!boolop || m->ntoken || in->nopd != 6 || pair->kind != PTX_OPD_PAIR || in->opd[4].kind != PTX_OPD_INT)
+		return decode_unknown(d, in);
+	for (uint32_t i = 0; i < 3; i++) {
+		s[i] = decode_source(d, &in->opd[1 + i], EMU_K_U32, PTX_T_B32);
+		if (s[i] == EMU_NO_ROW)
+			return -1;
+	}
+	q = decode_predicate(d, &in->opd[5], &negated);
+	row = pair->sub[0].kind == PTX_OPD_SINK ? decode_temp(d) : decode_dest(d, &pair->sub[0], EMU_K_U32, &fix);
+	p = decode_dest(d, &pair->sub[1], EMU_K_PRED, &none);
+	zero = decode_constant(d, 0, 0);
+	op = q == EMU_NO_ROW || row == EMU_NO_ROW || p == EMU_NO_ROW || zero == EMU_NO_ROW ? NULL :
+	     decode_emit(d, EMU_C_ALU, emu_h_lop3);
+	if (!op)
+		return -1;
+	memcpy(op->s, s, sizeof(s));
+	op->d = row;
+	op->imm = (int64_t)in->opd[4].bits;
+	op = decode_emit(d, EMU_C_ALU, emu_h_setp);
+	if (!op)
+		return -1;
+	op->s[0] = row;
+	op->s[1] = zero;
+	op->s[2] = q;
+	op->d = p;
+	op->extra[0] = EMU_NO_ROW;
+	op->sub = EMU_NE;
+	op->boolop = (uint8_t)boolop;
+	op->type = PTX_T_U32;
+	op->flags = negated ? EMU_F_SAT : 0;
+	return decode_fix(d, row, EMU_K_U32, fix);
+}
+
+/* createpolicy: what a cache should keep is nobody's business here, so every policy is 0. */
+static int policy(struct decoder *d, const struct ptx_insn *in)
+{
+	int32_t fix, row = in->nopd ? decode_dest(d, &in->opd[0], EMU_K_U64, &fix) : EMU_NO_ROW, zero = decode_constant(d, 0, 1);
+
+	if (row == EMU_NO_ROW || zero == EMU_NO_ROW || fix != EMU_NO_ROW)
+		return decode_unknown(d, in);
+	return copy64(d, row, zero);
+}
+
 static int lop3(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 {
 	const enum emu_kind sk[3] = { EMU_K_U32, EMU_K_U32, EMU_K_U32 };
 	struct emu_op *op;
 	int32_t fix;
 
-	if (m->ntoken || in->nopd != 5 || in->opd[4].kind != PTX_OPD_INT)
+	if (m->ntoken)
+		return lop3_pred(d, in, m);
+	if (in->nopd != 5 || in->opd[4].kind != PTX_OPD_INT)
 		return decode_unknown(d, in);
 	op = decode_simple(d, in, emu_h_lop3, EMU_K_U32, sk, 3, PTX_T_B32, &fix);
 	if (!op)
@@ -415,6 +476,8 @@ int decode_arith(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 		return stack(d, in, m);
 	if (is(m, "lop3"))
 		return lop3(d, in, m);
+	if (is(m, "createpolicy"))
+		return policy(d, in);
 	if (is(m, "addc") || is(m, "subc") || is(m, "madc"))
 		return carry(d, in, m, 1);
 	if (has_cc(m))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* mbarrier.* and what arrives at them (PTX ISA, "mbarrier"). */
+/* mbarrier.* and what arrives at them (PTX ISA, "mbarrier"): asynchronous copies, which are done at once here. */
 #define _GNU_SOURCE
 #include <string.h>
 
@@ -126,4 +126,88 @@ int decode_copy_arrive(struct decoder *d, const struct ptx_insn *in, struct mods
 	if (!noinc)
 		return decode_emit(d, EMU_C_ALU, emu_h_nop) ? 0 : -1;
 	return change(d, in, m, EMU_MB_ARRIVE, 0);
+}
+
+/* An address as a row of 64 bits; EMU_NO_ROW: failed. */
+static int32_t address_row(struct decoder *d, const struct ptx_operand *o, enum emu_space *space)
+{
+	struct emu_op a = { 0 }, *op;
+	int32_t row, offset;
+
+	if (decode_address(d, o, space, &a) || a.flags & EMU_F_FRAME)
+		return EMU_NO_ROW;
+	if (a.flags & EMU_F_NOBASE)
+		return decode_constant(d, (uint64_t)a.imm, 1);
+	row = decode_temp(d);
+	offset = decode_constant(d, (uint64_t)a.imm, 1);
+	if (row == EMU_NO_ROW || offset == EMU_NO_ROW)
+		return EMU_NO_ROW;
+	if (!(a.flags & EMU_F_ADDR64)) {
+		op = decode_emit(d, EMU_C_ALU, emu_h_widen);
+		if (!op)
+			return EMU_NO_ROW;
+		op->s[0] = a.s[0];
+		op->d = row;
+	}
+	op = decode_emit(d, EMU_C_ALU, decode_handler("add", PTX_T_U64));
+	if (!op)
+		return EMU_NO_ROW;
+	op->s[0] = a.flags & EMU_F_ADDR64 ? a.s[0] : row;
+	op->s[1] = offset;
+	op->d = row;
+	return row;
+}
+
+/*
+ * cp.async.bulk.dst.src.mbarrier::complete_tx::bytes [dst], [src], size, [mbar] to shared memory,
+ * cp.async.bulk.global.shared::cta.bulk_group [dst], [src], size from it.
+ */
+static int bulk_copy(struct decoder *d, const struct ptx_insn *in, struct mods *m)
+{
+	int counted = decode_has(m, "mbarrier::complete_tx::bytes"), group = decode_has(m, "bulk_group");
+	enum emu_space from = counted ? EMU_S_GENERIC : EMU_S_SHARED, to = counted ? EMU_S_SHARED : EMU_S_GENERIC, at = EMU_S_SHARED;
+	int32_t dst, src, size;
+	struct emu_op a = { 0 }, *op;
+
+	decode_has(m, "global");
+	decode_has(m, "shared::cluster");
+	decode_has(m, "shared::cta");
+	decode_has(m, "L2::cache_hint");
+	if (m->ntoken || counted == group || in->nopd < (counted ? 4u : 3u) || !m->has_space)
+		return decode_unknown(d, in);
+	dst = address_row(d, &in->opd[0], &to);
+	src = address_row(d, &in->opd[1], &from);
+	size = decode_source(d, &in->opd[2], EMU_K_U32, PTX_T_U32);
+	op = dst == EMU_NO_ROW || src == EMU_NO_ROW || size == EMU_NO_ROW ? NULL : decode_emit(d, EMU_C_ALU, emu_h_bulk_copy);
+	if (!op)
+		return d->err->text[0] ? -1 : decode_unknown(d, in);
+	op->s[0] = dst;
+	op->s[1] = src;
+	op->s[2] = size;
+	op->space = (uint8_t)to;
+	op->sub = (uint8_t)from;
+	if (!counted)
+		return 0;
+	if (decode_address(d, &in->opd[3], &at, &a))
+		return -1;
+	op = emit(d, emu_h_mbarrier, &a, at);
+	if (!op)
+		return -1;
+	op->sub = EMU_MB_COMPLETE_TX;
+	op->s[1] = size;
+	op->d = EMU_NO_ROW;
+	return 0;
+}
+
+int decode_bulk(struct decoder *d, const struct ptx_insn *in, struct mods *m)
+{
+	int waits = decode_has(m, "commit_group") || decode_has(m, "wait_group");
+
+	if (waits)
+		decode_has(m, "read");
+	else if (!decode_has(m, "prefetch"))
+		return bulk_copy(d, in, m);
+	else
+		decode_ignore(m, (const char *const[]){ "L2", "L2::cache_hint", NULL });
+	return m->ntoken ? decode_unknown(d, in) : decode_emit(d, EMU_C_ALU, emu_h_nop) ? 0 : -1;
 }

@@ -10,7 +10,7 @@ static const char *const hints[] = {
 	"weak", "relaxed", "acquire", "release", "acq_rel", "volatile", "mmio", "sc", "cta", "cluster", "gpu", "sys",
 	"ca", "cg", "cs", "cv", "lu", "wb", "wt", "nc", "L1::evict_normal", "L1::evict_unchanged", "L1::evict_first",
 	"L1::evict_last", "L1::no_allocate", "L2::evict_first", "L2::evict_last", "L2::evict_normal", "L2::64B",
-	"L2::128B", "L2::256B", "noftz", NULL
+	"L2::128B", "L2::256B", "L2::cache_hint", "noftz", NULL
 };
 
 static enum emu_space space_of(const struct mods *m)
@@ -43,6 +43,33 @@ static int vector(const struct ptx_operand *o, const struct ptx_operand **list, 
 	return *n > 4;
 }
 
+/* Vectors of eight as two of four. */
+static int halves(struct decoder *d, const struct ptx_insn *in, const struct mods *m, int store,
+		  int (*each)(struct decoder *, const struct ptx_insn *, struct mods *))
+{
+	const struct ptx_operand *list = &in->opd[store], *at = &in->opd[!store];
+
+	if (in->nopd < 2 || m->ntype != 1 || list->kind != PTX_OPD_VEC || list->nsub != 8 || at->kind != PTX_OPD_ADDR)
+		return decode_unknown(d, in);
+	for (uint32_t k = 0; k < 2; k++) {
+		struct ptx_operand opd[2];
+		struct ptx_insn half = *in;
+		struct mods four = *m;
+
+		opd[store] = *list;
+		opd[store].sub = list->sub + 4 * k;
+		opd[store].nsub = 4;
+		opd[!store] = *at;
+		opd[!store].bits += k * 4 * decode_bits(m->type[0]) / 8;
+		half.opd = opd;
+		half.nopd = 2;
+		four.vec = 4;
+		if (each(d, &half, &four))
+			return -1;
+	}
+	return 0;
+}
+
 static int load(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 {
 	enum ptx_type type = m->type[0], reg = PTX_T_NONE;
@@ -52,6 +79,8 @@ static int load(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 	struct emu_op a = { 0 }, *op;
 	uint32_t n, bits = 0;
 
+	if (m->vec == 8)
+		return halves(d, in, m, 0, load);
 	decode_ignore(m, hints);
 	if (m->ntoken || m->ntype != 1 || in->nopd < 2 || vector(&in->opd[0], &list, &n) || n != m->vec ||
 	    decode_bits(type) == 128 || !decode_bits(type))
@@ -101,6 +130,8 @@ static int store(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 	int wide;
 	uint32_t n;
 
+	if (m->vec == 8)
+		return halves(d, in, m, 1, store);
 	decode_ignore(m, hints);
 	if (m->ntoken || m->ntype != 1 || in->nopd < 2 || vector(&in->opd[1], &list, &n) || n != m->vec ||
 	    decode_bits(type) == 128 || !decode_bits(type))
@@ -282,25 +313,58 @@ static int move128(struct decoder *d, const struct ptx_insn *in, struct mods *m,
 	return 0;
 }
 
+/* How much of the source cp.async reads: src-size, or nothing where the predicate ignore-src is true.  EMU_NO_ROW: failed. */
+static int32_t copied_bytes(struct decoder *d, const struct ptx_operand *o, uint64_t size)
+{
+	enum ptx_type type = PTX_T_NONE;
+	struct ptx_operand plain = *o;
+	int32_t p, row, rows[2];
+	struct emu_op *op;
+	int negated;
+
+	plain.negated = 0;
+	decode_register(d, &plain, &type);
+	if (type != PTX_T_PRED)
+		return decode_source(d, o, EMU_K_U32, PTX_T_U32);
+	p = decode_predicate(d, o, &negated);
+	rows[0] = decode_constant(d, negated ? size : 0, 0);
+	rows[1] = decode_constant(d, negated ? 0 : size, 0);
+	row = decode_temp(d);
+	if (p == EMU_NO_ROW || rows[0] == EMU_NO_ROW || rows[1] == EMU_NO_ROW || row == EMU_NO_ROW)
+		return EMU_NO_ROW;
+	op = decode_emit(d, EMU_C_ALU, decode_handler("selp", PTX_T_B32));
+	if (!op)
+		return EMU_NO_ROW;
+	op->s[0] = rows[0];
+	op->s[1] = rows[1];
+	op->s[2] = p;
+	op->d = row;
+	return row;
+}
+
 /* cp.async.ca|cg.shared.global [dst], [src], size{, src-size}; and its group bookkeeping, which has nothing to wait for. */
 static int copy_async(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 {
 	enum emu_space space = EMU_S_SHARED, from = EMU_S_GLOBAL;
 	struct emu_op a = { 0 }, b = { 0 }, *op;
 	int32_t n = EMU_NO_ROW, base;
+	uint32_t left = in->nopd;
 
 	if (!decode_has(m, "async"))
 		return decode_unknown(d, in);
+	if (decode_has(m, "bulk"))
+		return decode_bulk(d, in, m);
 	if (decode_has(m, "mbarrier"))
 		return decode_copy_arrive(d, in, m);
 	if (decode_has(m, "commit_group") || decode_has(m, "wait_group") || decode_has(m, "wait_all"))
 		return m->ntoken ? decode_unknown(d, in) : decode_emit(d, EMU_C_ALU, emu_h_nop) ? 0 : -1;
+	left -= decode_has(m, "L2::cache_hint") != 0; /* the policy comes last */
 	decode_ignore(m, hints);
 	decode_has(m, "global");
-	if (m->ntoken || in->nopd < 3 || in->opd[2].kind != PTX_OPD_INT)
+	if (m->ntoken || left < 3 || in->opd[2].kind != PTX_OPD_INT)
 		return decode_unknown(d, in);
-	if (in->nopd > 3) {
-		n = decode_source(d, &in->opd[3], EMU_K_U32, PTX_T_U32);
+	if (left > 3) {
+		n = copied_bytes(d, &in->opd[3], in->opd[2].bits);
 		if (n == EMU_NO_ROW)
 			return -1;
 	}
@@ -331,7 +395,7 @@ static int copy_async(struct decoder *d, const struct ptx_insn *in, struct mods 
 int decode_memory(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 {
 	static const char *const nothing[] = {
-		"prefetch", "prefetchu", "applypriority", "discard", "pmevent", "griddepcontrol", NULL
+		"prefetch", "prefetchu", "applypriority", "discard", "pmevent", "griddepcontrol", "setmaxnreg", NULL
 	};
 	static const char *const fences[] = { "membar", "fence", NULL };
 

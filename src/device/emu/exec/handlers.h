@@ -53,7 +53,7 @@ emu_handler emu_h_ld, emu_h_st, emu_h_ld_fast32, emu_h_st_fast32, emu_h_ld_param
 enum emu_atom {
 	EMU_A_ADD, EMU_A_AND, EMU_A_OR, EMU_A_XOR, EMU_A_MIN, EMU_A_MAX, EMU_A_EXCH, EMU_A_CAS, EMU_A_INC, EMU_A_DEC,
 };
-emu_handler emu_h_cp_async, emu_h_discard;
+emu_handler emu_h_cp_async, emu_h_bulk_copy, emu_h_discard;
 
 /* imm: bytes of the function's local frame (set at its end); alloca: s[0] the size, target the alignment. */
 emu_handler emu_h_alloca, emu_h_stacksave, emu_h_stackrestore;

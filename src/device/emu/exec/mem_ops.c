@@ -407,3 +407,23 @@ int emu_h_cp_async(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 	}
 	return 0;
 }
+
+/* cp.async.bulk: s[2] bytes from s[1] in the space sub to s[0]; all of it multiples of 16. */
+int emu_h_bulk_copy(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
+{
+	EACH(i) {
+		uint32_t n = ROW32(w, op->s[2])[i];
+		void *to, *from;
+
+		if (!n)
+			continue;
+		if (n % 16)
+			return emu_fault(w, (int)i, EMU_FAULT_ALIGN, n, "the size of a bulk copy");
+		to = emu_translate(w, (int)i, (enum emu_space)op->space, ROW64(w, op->s[0])[i], n, 16);
+		from = to ? emu_translate(w, (int)i, (enum emu_space)op->sub, ROW64(w, op->s[1])[i], n, 16) : NULL;
+		if (!from)
+			return -1;
+		memcpy(to, from, n);
+	}
+	return 0;
+}
