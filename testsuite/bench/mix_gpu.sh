@@ -5,15 +5,15 @@
 #
 # usage: mix_gpu.sh BUILD OUT-FOLDER
 #   BUILD   the build tree (make all)
-# environment: STEPS="frs seed004 seed000 mps", in this order:
-#     frs      frs and srt alone, ROUNDS_FRS=120 rounds: the bars of issue 5, without much chance in the spread of the slowdowns
-#     seed004  every policy, the driver and MPS, ROUNDS=40
-#     seed000  POLICIES000="piv dprr srt frs", the driver and MPS, ROUNDS000=15
-#     mps      Isolation=mps: POLICIES_MPS="srt frs", ROUNDS_MPS=120
-#   DRIVER (a libcuda.so.1), CONF (further lines of gpushare.conf), SCALE=1 (of the lengths and arrivals), LIMIT=120 (seconds, of a step),
-#   MORE (further options of gpushare-bench mix)
-# Writes mix004-frs, mix004, mix000 and mix004-mps with .csv, -kernels.csv, .svg and -trace.json, and mix.txt, into OUT-FOLDER.
-# About 10 s for each way of sharing on an H200 (the programs start anew), in all 20 ways.  Exit status 1: a step failed.
+# environment: STEPS="seed004 mps seed000", of
+#     seed004  every policy, the driver and MPS, ROUNDS=60
+#     mps      Isolation=mps: POLICIES_MPS="frs srt", ROUNDS_MPS=80
+#     seed000  POLICIES000="piv frs dprr srt", the driver and MPS, ROUNDS000=12
+#     frs      frs and srt alone, ROUNDS_FRS=120: with less chance in the spread of the slowdowns (40 rounds leave it uncertain by 0.04)
+#   DRIVER (a libcuda.so.1), CONF (further lines of gpushare.conf), SCALE=1 (of the lengths and arrivals),
+#   TOTAL=150 (seconds; a step that is not over by then writes what it has), MORE (further options of gpushare-bench mix)
+# Writes mix004, mix004-mps, mix000 and mix004-frs with .csv, -kernels.csv, .svg and -trace.json, and mix.txt, into OUT-FOLDER.
+# Exit status 1: a step failed or was cut short.
 set -uo pipefail
 build=$(realpath "$1")
 mkdir -p "$2" && out=$(realpath "$2")
@@ -36,10 +36,11 @@ beside=()
 if command -v nvidia-cuda-mps-control >/dev/null; then beside=(--mps); else say "no nvidia-cuda-mps-control: nothing beside MPS"; fi
 
 mix() { # NAME WORKLOAD GAP OPTION...: gap in ms, of the unscaled workload
-	local name=$1 workload=$2 gap=$3 began=$SECONDS
+	local name=$1 workload=$2 gap=$3 began=$SECONDS left=$((${TOTAL:-150} - SECONDS))
 	shift 3
+	[ "$left" -ge 10 ] || { say "$name: no time left"; failures=$((failures + 1)); return; }
 	# shellcheck disable=SC2086
-	timeout "${LIMIT:-120}" gpushare-bench mix --shim "$build/src/device/shim/.libs" --workload "$workloads/$workload" \
+	timeout -k 20 "$left" gpushare-bench mix --shim "$build/src/device/shim/.libs" --workload "$workloads/$workload" \
 		--scale "$scale" --gap "$(python3 -c "print($gap * $scale)")" --output "$out/$name" "${conf[@]}" ${MORE:-} "$@" 2>&1 | tee -a "$out/mix.txt"
 	[ "${PIPESTATUS[0]}" = 0 ] || { say "$name FAILED"; failures=$((failures + 1)); }
 	say "$name took $((SECONDS - began)) s"
@@ -47,14 +48,14 @@ mix() { # NAME WORKLOAD GAP OPTION...: gap in ms, of the unscaled workload
 commas() { local IFS=,; echo "$*"; }
 
 step_frs() { mix mix004-frs seed004-table1.csv 1 --shuffle --rounds "${ROUNDS_FRS:-120}" --isolation contexts --policy frs,srt; }
-step_seed004() { mix mix004 seed004-table1.csv 1 --shuffle --rounds "${ROUNDS:-40}" --isolation none,contexts "${beside[@]}"; }
+step_seed004() { mix mix004 seed004-table1.csv 1 --shuffle --rounds "${ROUNDS:-60}" --isolation none,contexts "${beside[@]}"; }
 # In the table's order, as in the paper: its priorities are part of the experiment.
 # shellcheck disable=SC2086
-step_seed000() { mix mix000 seed000-group.csv 3 --rounds "${ROUNDS000:-15}" --isolation none,contexts "${beside[@]}" --policy "$(commas ${POLICIES000:-piv dprr srt frs})"; }
+step_seed000() { mix mix000 seed000-group.csv 3 --rounds "${ROUNDS000:-12}" --isolation none,contexts "${beside[@]}" --policy "$(commas ${POLICIES000:-piv frs dprr srt})"; }
 # shellcheck disable=SC2086
-step_mps() { mix mix004-mps seed004-table1.csv 1 --shuffle --rounds "${ROUNDS_MPS:-120}" --isolation mps --policy "$(commas ${POLICIES_MPS:-srt frs})"; }
+step_mps() { mix mix004-mps seed004-table1.csv 1 --shuffle --rounds "${ROUNDS_MPS:-80}" --isolation mps --policy "$(commas ${POLICIES_MPS:-frs srt})"; }
 
-for step in ${STEPS:-frs seed004 seed000 mps}; do
+for step in ${STEPS:-seed004 mps seed000}; do
 	say "step $step"
 	"step_$step"
 done

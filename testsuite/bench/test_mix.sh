@@ -81,4 +81,14 @@ interrupted() {
 	[ $? = 1 ] && grep interrupted "$TMP/err" && nothing_left
 }
 check "an interrupted run leaves nothing behind" interrupted
+partly() {
+	local pid
+	"${BENCH[@]:2}" --workload "$TMP/three.csv" --policy frs --rounds 12 --alone 2 --task 1 --output "$TMP/part" 2>"$TMP/err" & pid=$!
+	pids=("$pid")
+	until_true 60 grep -q 'none driver: ANTT' "$TMP/err" || { cat "$TMP/err"; return 1; }
+	kill -TERM $pid
+	wait $pid
+	[ $? = 1 ] && grep interrupted "$TMP/err" && [ "$(grep -v '^#' "$TMP/part.csv" | cut -d, -f1,2 | tail -n +2)" = none,driver ] && nothing_left
+}
+check "what was measured before an interruption is written" partly
 finish

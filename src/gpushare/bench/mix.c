@@ -15,7 +15,7 @@
 #include "common/clock.h"
 #include "common/units.h"
 
-#define LOOKED_AT 8          /* rounds whose hand-overs are measured */
+#define LOOKED_AT 6          /* rounds whose hand-overs are measured */
 #define LEAD_NS (20 * GS_NS_PER_MS)
 #define ROUND_S 300
 
@@ -209,26 +209,29 @@ struct command {
 	const char *path;
 };
 
-static int run_all(struct command *c, struct mix_result *result, size_t count,
-		   struct gs_error *err)
+/* How many ways were measured: all, or -1 in *rc with the reason why no more. */
+static size_t run_all(struct command *c, struct mix_result *result, size_t count, int *rc,
+		      struct gs_error *err)
 {
 	struct mix_result alone = { .way = { BENCH_DRIVER, "driver" } };
 	int measured = 0;
 
+	*rc = -1;
 	/* What alone means is measured without gpushare, whatever else is asked for. */
 	if (count && result[0].way.share != BENCH_DRIVER) {
 		if (run_way(&c->mix, &alone, 1, 0, err) < 0)
-			return -1;
+			return 0;
 		measured = 1;
 	}
 	for (size_t i = 0; i < count; i++) {
 		if (run_way(&c->mix, &result[i], !measured, 1, err) < 0)
-			return -1;
+			return i;
 		measured = 1;
 		fprintf(stderr, "gpushare-bench: %s %s: ANTT %.2f\n", bench_way_isolation(&result[i].way),
 			result[i].way.policy, result[i].live.antt);
 	}
-	return 0;
+	*rc = 0;
+	return count;
 }
 
 static int prepare(struct mix *m, struct gs_error *err)
@@ -250,22 +253,24 @@ static int execute(struct command *c)
 	struct mix_result *result = calloc(BENCH_WAYS_MAX, sizeof(*result));
 	struct bench_way way[BENCH_WAYS_MAX];
 	struct gs_error err = { "no memory" };
-	size_t count = bench_ways_plan(&c->ways, way);
-	int rc = 1;
+	size_t count = bench_ways_plan(&c->ways, way), done = 0;
+	int rc = -1;
 
 	for (size_t i = 0; result && i < count; i++)
 		result[i].way = way[i];
 	if (sim_workload_load(c->path, &c->mix.workload, &err) == 0 && result &&
-	    prepare(&c->mix, &err) == 0 && bench_stage_open(&c->mix.common.stage, &err) == 0 &&
-	    run_all(c, result, count, &err) == 0) {
-		mix_print(&c->mix, result, count);
-		rc = c->mix.common.output ? mix_write(&c->mix, result, count) < 0 : 0;
-	} else {
+	    prepare(&c->mix, &err) == 0 && bench_stage_open(&c->mix.common.stage, &err) == 0)
+		done = run_all(c, result, count, &rc, &err);
+	if (rc < 0)
 		bench_fail("%s", err.text);
-	}
+	/* What was measured before something went wrong is not lost. */
+	if (done)
+		mix_print(&c->mix, result, done);
+	if (done && c->mix.common.output && mix_write(&c->mix, result, done) < 0)
+		rc = -1;
 	for (size_t i = 0; result && i < count; i++) {
 		if (rc == 0 && result[i].wrong)
-			rc = bench_fail("%s %s: %llu block-tasks did not run exactly once per launch",
+			rc = -bench_fail("%s %s: %llu block-tasks did not run exactly once per launch",
 					bench_way_isolation(&result[i].way), result[i].way.policy,
 					(unsigned long long)result[i].wrong);
 		free(result[i].row);
@@ -274,7 +279,7 @@ static int execute(struct command *c)
 	free(result);
 	bench_stage_close(&c->mix.common.stage);
 	sim_workload_free(&c->mix.workload);
-	return rc;
+	return rc < 0;
 }
 
 static int set_number(const char *value, int64_t min, int64_t max, int64_t *number,
