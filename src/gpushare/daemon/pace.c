@@ -55,12 +55,16 @@ uint64_t gs_pace_grace(const struct gs_tenant *t)
 	return wait < most ? wait : most;
 }
 
-void gs_pace_idle(struct gs_tenant *t, uint64_t now)
+void gs_pace_idle(struct gs_tenant *t, uint64_t seen_live_ns, uint64_t now)
 {
 	t->ended_ns = now;
 	if (t->expected_ns) {
-		uint64_t off = now > t->expected_ns ? now - t->expected_ns : t->expected_ns - now;
+		uint64_t off = 0;
 
+		if (t->expected_ns > now)
+			off = t->expected_ns - now;
+		else if (t->expected_ns < seen_live_ns)
+			off = seen_live_ns - t->expected_ns;
 		t->off_ns = t->off_ns ? (3 * t->off_ns + off) / 4 : off + 1;
 	}
 	t->expected_ns = t->base_ns = 0;

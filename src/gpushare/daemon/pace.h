@@ -23,8 +23,11 @@ int gs_pace_contended(const struct gs_gpu *gpu);
  */
 uint64_t gs_pace_grace(const struct gs_tenant *tenant);
 
-/* The tenant has nothing live any more, or has something again. */
-void gs_pace_idle(struct gs_tenant *tenant, uint64_t now);
+/*
+ * The tenant has nothing live any more, or has something again.  Its end was somewhere
+ * after it was last seen live: that nobody looked for long is no error of the guess.
+ */
+void gs_pace_idle(struct gs_tenant *tenant, uint64_t seen_live_ns, uint64_t now);
 void gs_pace_busy(struct gs_tenant *tenant, uint64_t now);
 
 /* The tenant's kernels have the GPU from now on: guess when its work will be done. */

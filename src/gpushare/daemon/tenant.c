@@ -163,7 +163,7 @@ void gs_tenant_account(struct gs_tenant *t, const struct gs_look *look, int hold
 	t->off_gpu = look->off_gpu;
 	memcpy(t->out, look->out, sizeof(t->out));
 	if (t->busy && !t->live)
-		gs_pace_idle(t, now);
+		gs_pace_idle(t, since, now);
 	else if (!t->busy && t->live)
 		gs_pace_busy(t, now);
 	t->busy = t->live != 0;
