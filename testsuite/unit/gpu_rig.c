@@ -28,14 +28,20 @@ struct gs_gpu_options options_of(const char *policy)
 	return o;
 }
 
-void begin(const char *policy)
+void begin_with(const struct gs_gpu_options *options)
 {
-	struct gs_gpu_options o = options_of(policy);
 	struct gs_error err;
 
 	now = T0;
-	gpu = gs_gpu_create(0, &o, now, &err);
+	gpu = gs_gpu_create(0, options, now, &err);
 	assert_non_null(gpu);
+}
+
+void begin(const char *policy)
+{
+	struct gs_gpu_options o = options_of(policy);
+
+	begin_with(&o);
 }
 
 void join_as(struct client *c, uint64_t id, int32_t priority, int adopted)
@@ -67,6 +73,13 @@ void leave(struct client *c)
 	gs_tally_fini(&c->tally);
 	free(c->page);
 	free(c);
+}
+
+void all_leave_of(struct client **clients)
+{
+	for (; *clients; clients++)
+		leave(*clients);
+	gs_gpu_destroy(gpu);
 }
 
 uint64_t turn(uint64_t after)

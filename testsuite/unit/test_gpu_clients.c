@@ -40,9 +40,7 @@ static void test_unstarted_needs_the_bell(void **unused)
 	turn(1 * MS);
 	assert_int_equal(low->tally.preemptions, 0);
 	assert_int_equal(state(low, 0), GS_K_READY);
-	leave(low);
-	leave(high);
-	gs_gpu_destroy(gpu);
+	all_leave(low, high);
 }
 
 static void test_launch_past_the_check_is_caught(void **unused)
@@ -70,9 +68,7 @@ static void test_launch_past_the_check_is_caught(void **unused)
 	turn(50 * US);
 	assert_true(has_turn(high));
 	assert_int_equal(low->tally.preemptions, 2);
-	leave(low);
-	leave(high);
-	gs_gpu_destroy(gpu);
+	all_leave(low, high);
 }
 
 static void test_death_frees_the_gpu(void **unused)
@@ -93,9 +89,7 @@ static void test_death_frees_the_gpu(void **unused)
 	a->tenant = NULL;
 	turn(0);
 	assert_int_equal(state(b, 0), GS_K_TORUN);
-	leave(a);
-	leave(b);
-	gs_gpu_destroy(gpu);
+	all_leave(a, b);
 }
 
 static void test_death_while_draining(void **unused)
@@ -116,9 +110,7 @@ static void test_death_while_draining(void **unused)
 	a->tenant = NULL;
 	turn(0);
 	assert_int_equal(state(b, 0), GS_K_TORUN);
-	leave(a);
-	leave(b);
-	gs_gpu_destroy(gpu);
+	all_leave(a, b);
 }
 
 static void test_adoption(void **unused)
@@ -151,9 +143,7 @@ static void test_adoption(void **unused)
 	assert_int_equal(state(b, 0), GS_K_TORUN);
 	assert_int_equal(a->tally.launches, 8); /* the earlier daemon's as well */
 	assert_int_equal(a->tally.preemptions, 1);
-	leave(a);
-	leave(b);
-	gs_gpu_destroy(gpu);
+	all_leave(a, b);
 }
 
 static void test_hostile_page(void **unused)
@@ -184,9 +174,7 @@ static void test_hostile_page(void **unused)
 	turn(1 * MS);
 	assert_int_equal(state(b, 3), GS_K_TORUN);
 	assert_false(gs_tenant_bad(b->tenant, &kstate));
-	leave(a);
-	leave(b);
-	gs_gpu_destroy(gpu);
+	all_leave(a, b);
 }
 
 /* Pinned, a client finishes what it had begun, evicted or not, whoever else wants the GPU. */
@@ -243,9 +231,7 @@ static void test_pinned(void **unused)
 	join_as(low, 3, 1, 1);
 	finish(low, 1);
 	turn(1 * MS);
-	leave(low);
-	leave(high);
-	gs_gpu_destroy(gpu);
+	all_leave(low, high);
 }
 
 int main(void)

@@ -18,13 +18,10 @@ static void test_overlap(void **unused)
 {
 	struct gs_gpu_options o = options_of("piv");
 	struct client *low, *high, *top;
-	struct gs_error err;
 
 	(void)unused;
 	o.overlap_ns = 20 * US;
-	now = T0;
-	gpu = gs_gpu_create(0, &o, now, &err);
-	assert_non_null(gpu);
+	begin_with(&o);
 	low = join(1, 1);
 	high = join(2, 10);
 	top = join(3, 20);
@@ -66,10 +63,7 @@ static void test_overlap(void **unused)
 	assert_true(has_turn(low));
 	assert_int_equal(state(low, 0), GS_K_TORUN);
 	assert_int_equal(high->tally.preemptions, 0);
-	leave(low);
-	leave(high);
-	leave(top);
-	gs_gpu_destroy(gpu);
+	all_leave(low, high, top);
 }
 
 /* Long block-tasks: the next client is told shortly before they should have ended. */
@@ -77,14 +71,11 @@ static void test_overlap_waits_for_long_block_tasks(void **unused)
 {
 	struct gs_gpu_options o = options_of("piv");
 	struct client *low, *high;
-	struct gs_error err;
 
 	(void)unused;
 	o.overlap_ns = 20 * US;
 	for (int known = 0; known < 2; known++) {
-		now = T0;
-		gpu = gs_gpu_create(0, &o, now, &err);
-		assert_non_null(gpu);
+		begin_with(&o);
 		low = join(1, 1);
 		high = join(2, 10);
 		launch(low, 0, 1000, 1);
@@ -102,9 +93,7 @@ static void test_overlap_waits_for_long_block_tasks(void **unused)
 		evicted(low, 0, 400);
 		turn(15 * US);
 		assert_true(has_turn(high));
-		leave(low);
-		leave(high);
-		gs_gpu_destroy(gpu);
+		all_leave(low, high);
 	}
 }
 
@@ -113,13 +102,10 @@ static void test_overlap_of_mps(void **unused)
 {
 	struct gs_gpu_options o = options_of("piv");
 	struct client *low, *high;
-	struct gs_error err;
 
 	(void)unused;
 	o.overlap_ns = 1000 * MS;
-	now = T0;
-	gpu = gs_gpu_create(0, &o, now, &err);
-	assert_non_null(gpu);
+	begin_with(&o);
 	low = join(1, 1);
 	high = join(2, 10);
 	launch(low, 0, 1000, 1);
@@ -131,9 +117,7 @@ static void test_overlap_of_mps(void **unused)
 	assert_int_equal(state(low, 0), GS_K_TOEVICT);
 	assert_true(has_turn(high));
 	assert_int_equal(state(high, 0), GS_K_TORUN);
-	leave(low);
-	leave(high);
-	gs_gpu_destroy(gpu);
+	all_leave(low, high);
 }
 
 /* Whoever is gone, on its way out or with the turn: nothing of it is left behind. */
@@ -141,14 +125,11 @@ static void test_overlap_and_death(void **unused)
 {
 	struct gs_gpu_options o = options_of("piv");
 	struct client *low, *high;
-	struct gs_error err;
 
 	(void)unused;
 	o.overlap_ns = 20 * US;
 	for (int who = 0; who < 2; who++) {
-		now = T0;
-		gpu = gs_gpu_create(0, &o, now, &err);
-		assert_non_null(gpu);
+		begin_with(&o);
 		low = join(1, 1);
 		high = join(2, 10);
 		launch(low, 0, 1000, 1);
@@ -195,9 +176,7 @@ static void test_done_wins_the_race_with_toevict(void **unused)
 	turn(30 * US);
 	assert_true(has_turn(high));
 	assert_int_equal(low->tally.preemptions, 0);
-	leave(low);
-	leave(high);
-	gs_gpu_destroy(gpu);
+	all_leave(low, high);
 }
 
 static void test_torun_is_taken_back(void **unused)
@@ -216,9 +195,7 @@ static void test_torun_is_taken_back(void **unused)
 	assert_int_equal(state(low, 0), GS_K_READY);
 	assert_true(has_turn(high));
 	assert_int_equal(low->tally.preemptions, 0);
-	leave(low);
-	leave(high);
-	gs_gpu_destroy(gpu);
+	all_leave(low, high);
 }
 
 static void test_unevictable_is_waited_for(void **unused)
@@ -243,9 +220,7 @@ static void test_unevictable_is_waited_for(void **unused)
 	finish(low, 0);
 	turn(1 * MS);
 	assert_true(has_turn(high));
-	leave(low);
-	leave(high);
-	gs_gpu_destroy(gpu);
+	all_leave(low, high);
 }
 
 static void test_deadline_bounds_the_wait(void **unused)
@@ -284,9 +259,7 @@ static void test_deadline_bounds_the_wait(void **unused)
 	turn(0);
 	turn(200 * US);
 	assert_int_equal(state(low, 0), GS_K_TORUN);
-	leave(low);
-	leave(high);
-	gs_gpu_destroy(gpu);
+	all_leave(low, high);
 }
 
 /* SIGSTOP: it cannot be told to leave, so nobody waits for it, and its time does not count. */
@@ -328,9 +301,7 @@ static void test_stopped_holder(void **unused)
 	assert_false(has_turn(low)); /* it goes on, and has priority again */
 	assert_int_equal(state(low, 0), GS_K_READY);
 	assert_true(has_turn(high));
-	leave(low);
-	leave(high);
-	gs_gpu_destroy(gpu);
+	all_leave(low, high);
 }
 
 static void test_stopped_waits_for_nothing(void **unused)
@@ -359,9 +330,7 @@ static void test_stopped_waits_for_nothing(void **unused)
 	turn(1 * MS);
 	turn(1 * MS);
 	assert_true(has_turn(high));
-	leave(low);
-	leave(high);
-	gs_gpu_destroy(gpu);
+	all_leave(low, high);
 }
 
 /* It is stopped while it leaves. */
@@ -383,9 +352,7 @@ static void test_stopped_on_its_way_out(void **unused)
 	assert_int_equal(gs_tenant_stopped(low->tenant, 1, now), 1);
 	turn(0);
 	assert_true(has_turn(high));
-	leave(low);
-	leave(high);
-	gs_gpu_destroy(gpu);
+	all_leave(low, high);
 }
 
 int main(void)

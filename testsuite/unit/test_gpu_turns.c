@@ -41,8 +41,7 @@ static void test_alone_keeps_the_turn(void **unused)
 	assert_int_equal(c->tally.turnaround_ns, c->tally.active_ns);
 	assert_int_equal(c->tally.active_ns, 14 * MS);
 	assert_int_equal(c->tally.periods, 2);
-	leave(c);
-	gs_gpu_destroy(gpu);
+	all_leave(c);
 }
 
 static void test_priority_evicts_and_resumes(void **unused)
@@ -96,9 +95,7 @@ static void test_priority_evicts_and_resumes(void **unused)
 			 low->tally.active_ns + low->tally.waiting_ns);
 	/* High waited for the eviction only. */
 	assert_int_equal(high->tally.waiting_ns, 60 * US);
-	leave(low);
-	leave(high);
-	gs_gpu_destroy(gpu);
+	all_leave(low, high);
 }
 
 static void test_equal_priority_waits(void **unused)
@@ -122,9 +119,7 @@ static void test_equal_priority_waits(void **unused)
 	turn(200 * US);
 	assert_true(has_turn(b));
 	assert_int_equal(a->tally.preemptions, 0);
-	leave(a);
-	leave(b);
-	gs_gpu_destroy(gpu);
+	all_leave(a, b);
 }
 
 static void test_holder_of_the_fast_path_is_compared(void **unused)
@@ -147,9 +142,7 @@ static void test_holder_of_the_fast_path_is_compared(void **unused)
 	assert_int_equal(state(high, 1), GS_K_RUNNING);
 	assert_int_equal(state(low, 0), GS_K_READY);
 	assert_true(has_turn(high));
-	leave(high);
-	leave(low);
-	gs_gpu_destroy(gpu);
+	all_leave(high, low);
 }
 
 static void test_idle_turn_is_handed_over_at_once(void **unused)
@@ -170,9 +163,7 @@ static void test_idle_turn_is_handed_over_at_once(void **unused)
 	assert_true(has_turn(b));
 	assert_false(has_turn(a));
 	assert_int_equal(a->tally.evictions, 0); /* nobody was evicted */
-	leave(a);
-	leave(b);
-	gs_gpu_destroy(gpu);
+	all_leave(a, b);
 }
 
 static void test_reconfigure_keeps_the_holder(void **unused)
@@ -207,9 +198,7 @@ static void test_reconfigure_keeps_the_holder(void **unused)
 	evicted(a, 0, 50);
 	turn(50 * US);
 	assert_true(has_turn(b));
-	leave(a);
-	leave(b);
-	gs_gpu_destroy(gpu);
+	all_leave(a, b);
 }
 
 static void test_run_is_followed_by_its_deadline(void **unused)
@@ -233,9 +222,7 @@ static void test_run_is_followed_by_its_deadline(void **unused)
 	assert_int_equal(turn(0) - now, 200 * US);
 	assert_int_equal(turn(200 * US) - now, 100 * US);
 	assert_int_equal(has_turn(a) + has_turn(b), 1);
-	leave(a);
-	leave(b);
-	gs_gpu_destroy(gpu);
+	all_leave(a, b);
 }
 
 static void test_figures_are_of_this_moment(void **unused)
@@ -256,9 +243,7 @@ static void test_figures_are_of_this_moment(void **unused)
 	assert_int_equal(a->tally.active_ns, 7 * MS);
 	assert_int_equal(b->tally.waiting_ns, 7 * MS);
 	assert_int_equal(b->tally.turnaround_ns, 7 * MS);
-	leave(a);
-	leave(b);
-	gs_gpu_destroy(gpu);
+	all_leave(a, b);
 }
 
 static void test_policy_changes_live(void **unused)
@@ -285,9 +270,7 @@ static void test_policy_changes_live(void **unused)
 	assert_int_equal(st.waiting, 1);
 	turn(0);
 	assert_int_equal(state(low, 0), GS_K_TOEVICT);
-	leave(low);
-	leave(high);
-	gs_gpu_destroy(gpu);
+	all_leave(low, high);
 }
 
 static void test_priority_changes_live(void **unused)
@@ -319,10 +302,7 @@ static void test_priority_changes_live(void **unused)
 	gs_tenant_priority(c->tenant, 1, now);
 	turn(1 * MS);
 	assert_int_equal(state(c, 0), GS_K_TOEVICT);
-	leave(a);
-	leave(b);
-	leave(c);
-	gs_gpu_destroy(gpu);
+	all_leave(a, b, c);
 }
 
 int main(void)

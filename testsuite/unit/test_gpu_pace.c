@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* When the pages are looked at, how long an idle GPU is kept, and who is woken before its turn. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "gpu_rig.h"
+#include "gpushare/daemon/budget.h"
+#include "gpushare/daemon/gpu_core.h"
+#include "gpushare/daemon/pace.h"
+
+static uint32_t bell(const struct client *c)
+{
+	return gs_page_load(c->page->bell);
+}
+
+/* ---- a client's pauses ------------------------------------------------- */
+
+static void pause_for(struct gs_tenant *t, uint64_t *at, uint64_t gap)
+{
+	gs_pace_idle(t, *at);
+	gs_pace_busy(t, *at += gap);
+	*at += MS;
+}
+
+static void test_grace_follows_the_pauses(void **unused)
+{
+	struct gs_gpu g = { .o = { .idle_grace_ns = 200 * US } };
+	struct gs_tenant t = { .gpu = &g };
+	uint64_t at = T0;
+
+	(void)unused;
+	assert_int_equal(gs_pace_grace(&t), 25 * US); /* nobody knows */
+	pause_for(&t, &at, 40 * US);
+	assert_int_equal(gs_pace_grace(&t), 80 * US);
+	pause_for(&t, &at, 180 * US);
+	assert_int_equal(gs_pace_grace(&t), 80 * US); /* the shorter of two */
+	pause_for(&t, &at, 180 * US);
+	assert_int_equal(gs_pace_grace(&t), 200 * US);
+	/* One long pause does not end a chain; two do, and two short ones begin one. */
+	pause_for(&t, &at, 4 * MS);
+	assert_int_equal(gs_pace_grace(&t), 200 * US);
+	pause_for(&t, &at, 4 * MS);
+	assert_int_equal(gs_pace_grace(&t), 0);
+	pause_for(&t, &at, 10 * US);
+	assert_int_equal(gs_pace_grace(&t), 35 * US);
+	g.o.idle_grace_ns = 0;
+	assert_int_equal(gs_pace_grace(&t), 0);
+}
+
+/* A kernel of 1 ms every 5 ms beside a long one: its end gives the GPU back in the same turn. */
+static void test_periodic_client_keeps_nothing(void **unused)
+{
+	struct client *low, *high;
+
+	(void)unused;
+	begin("piv");
+	low = join(1, 1);
+	high = join(2, 10);
+	launch(low, 0, 1000, 1);
+	turn(0);
+	agent(low);
+	for (unsigned i = 0; i < 6; i++) {
+		turn(4 * MS);
+		launch(high, 0, 10, 1);
+		turn(0);
+		assert_int_equal(state(low, 0), GS_K_TOEVICT);
+		evicted(low, 0, 100 * (i + 1));
+		turn(20 * US);
+		assert_int_equal(state(high, 0), GS_K_TORUN);
+		agent(high);
+		turn(1 * MS);
+		finish(high, 0);
+		turn(0);
+		if (i < 2) /* its pauses are not known yet */
+			turn(200 * US);
+		assert_false(has_turn(high));
+		assert_true(has_turn(low));
+		assert_int_equal(state(low, 0), GS_K_TORUN);
+		go(high, 0, GS_K_DONE, GS_K_PREP, GS_BY_CLIENT);
+		agent(low);
+	}
+	all_leave(low, high);
+}
+
+/* A chain of kernels with short pauses keeps the GPU, and loses it soon after its last one. */
+static void test_chain_keeps_the_gpu(void **unused)
+{
+	struct client *chain, *other;
+
+	(void)unused;
+	begin("piv");
+	chain = join(1, 5);
+	other = join(2, 5);
+	launch(chain, 0, 10, 1);
+	turn(0);
+	agent(chain);
+	launch(other, 0, 10, 1);
+	turn(0);
+	for (unsigned i = 0; i < 5; i++) {
+		turn(1 * MS);
+		finish(chain, 0);
+		turn(0);
+		go(chain, 0, GS_K_DONE, GS_K_PREP, GS_BY_CLIENT);
+		turn(20 * US);
+		assert_true(has_turn(chain));
+		launch(chain, 0, 10, 1);
+		assert_int_equal(state(chain, 0), GS_K_RUNNING);
+		turn(0);
+	}
+	finish(chain, 0);
+	assert_int_equal(turn(0) - now, 50 * US); /* 20 us, half of that, and 20 more */
+	turn(50 * US);
+	assert_true(has_turn(other));
+	all_leave(chain, other);
+}
+
+/* ---- the expected end --------------------------------------------------- */
+
+static void test_end_is_expected_from_the_start_on(void **unused)
+{
+	struct gs_gpu g = { .look_ns = 0 };
+	struct gs_tenant t = { .gpu = &g, .told_nt = 100, .told_alone_ns = 10 * MS };
+
+	(void)unused;
+	gs_pace_expect(&t);
+	assert_int_equal(t.expected_ns, 0); /* it has not the GPU */
+	gs_pace_begin(&t, T0);
+	assert_int_equal(t.expected_ns, T0 + 10 * MS);
+	/* More work in the middle of it moves the end by that much. */
+	t.told_nt = 150;
+	t.told_alone_ns = 15 * MS;
+	gs_pace_expect(&t);
+	assert_int_equal(t.expected_ns, T0 + 15 * MS);
+	/* Again after an eviction: what is done stays done. */
+	t.told_done = 50;
+	gs_pace_begin(&t, T0 + 20 * MS);
+	assert_int_equal(t.expected_ns, T0 + 30 * MS);
+	gs_pace_idle(&t, T0 + 30 * MS + 40 * US);
+	assert_int_equal(t.off_ns, 40 * US + 1);
+	assert_int_equal(t.expected_ns, 0);
+	/* Nobody says how long it takes. */
+	t.told_alone_ns = 0;
+	gs_pace_begin(&t, T0 + 40 * MS);
+	assert_int_equal(t.expected_ns, 0);
+}
+
+/* Two equal clients, the first of which has the GPU; what the loop is told. */
+static void test_looks_at_a_holder(void **unused)
+{
+	struct client *a, *b;
+	struct gs_tenant *t;
+	uint64_t at;
+
+	(void)unused;
+	begin("piv");
+	a = join(1, 5);
+	b = join(2, 5);
+	launch(a, 0, 100, 1); /* 10 ms */
+	turn(0);
+	agent(a);
+	launch(b, 0, 100, 1);
+	turn(0);
+	t = a->tenant;
+	assert_int_equal(t->expected_ns, T0 + 10 * MS);
+	/* Never foreseen: after half of what seems left, then closely, then less and less. */
+	assert_int_equal(gs_pace_next(gpu, T0), T0 + 5 * MS);
+	assert_int_equal(gs_pace_next(gpu, T0 + 5 * MS), T0 + 7 * MS + 500 * US);
+	at = t->expected_ns;
+	assert_int_equal(gs_pace_next(gpu, at) - at, 3 * US);
+	assert_int_equal(gs_pace_next(gpu, at + 400 * US) - at, 500 * US);
+	assert_int_equal(gs_pace_next(gpu, at + 10 * MS) - at, 10 * MS + 500 * US);
+	/* Foreseen within 20 us: asleep until 55 us before, but woken for the herald. */
+	t->off_ns = 20 * US;
+	assert_int_equal(gs_pace_next(gpu, at - 2 * MS), at - 1 * MS);
+	assert_int_equal(gs_pace_next(gpu, at - 700 * US), at - 200 * US);
+	assert_int_equal(gs_pace_next(gpu, at - 150 * US), at - 100 * US);
+	assert_int_equal(gs_pace_next(gpu, at - 90 * US), at - 55 * US);
+	assert_int_equal(gs_pace_next(gpu, at - 50 * US), at - 47 * US);
+	/* Out of money: rarely, and nobody is woken early, but the GPU must not stand idle for long. */
+	gs_gpu_afford(gpu, 800 * US);
+	assert_int_equal(gs_pace_next(gpu, at) - at, 200 * US);
+	assert_int_equal(gs_pace_next(gpu, at - 2 * MS), at - 1 * MS);
+	gs_gpu_afford(gpu, GS_BUDGET_POOR_NS);
+	assert_int_equal(gs_pace_next(gpu, at) - at, 15 * US);
+	all_leave(a, b);
+}
+
+static void test_looks_at_a_client_on_its_way_out(void **unused)
+{
+	struct gs_gpu_options o = options_of("piv");
+	struct client *low, *high;
+
+	(void)unused;
+	o.overlap_ns = 8 * US;
+	begin_with(&o);
+	low = join(1, 1);
+	high = join(2, 10);
+	launch(low, 0, 1000, 1);
+	gs_page_store(low->page->stub[0].leave_ns, 17 * US);
+	turn(0);
+	agent(low);
+	launch(high, 0, 10, 1);
+	/* A short way out is watched from the first moment on. */
+	assert_int_equal(turn(1 * MS) - now, 1 * US);
+	assert_int_equal(state(low, 0), GS_K_TOEVICT);
+	assert_false(has_turn(high));
+	turn(9 * US);
+	assert_true(has_turn(high));
+	/* It takes longer than it said. */
+	assert_int_equal(turn(50 * US) - now, 1 * US);
+	assert_int_equal(turn(200 * US) - now, (9 + 50 + 200) * US / 8);
+	assert_int_equal(turn(30 * MS) - now, 500 * US);
+	evicted(low, 0, 10);
+	turn(0);
+	agent(high);
+	finish(high, 0);
+	turn(1 * MS);
+	turn(100 * US);
+	agent(low);
+	assert_int_equal(state(low, 0), GS_K_RUNNING);
+	/* A long one is slept through at first, and then looked at as closely as it matters. */
+	gs_page_store(low->page->stub[0].leave_ns, 1 * MS);
+	go(high, 0, GS_K_DONE, GS_K_PREP, GS_BY_CLIENT);
+	launch(high, 0, 10, 1);
+	assert_int_equal(turn(1 * MS) - now, 400 * US);
+	assert_int_equal(turn(400 * US) - now, 1 * MS / 64);
+	/* Just before the next one may go on. */
+	assert_int_equal(turn(591 * US) - now, 1 * US);
+	gs_gpu_afford(gpu, 4 * MS);
+	assert_int_equal(gs_pace_next(gpu, now) - now, 1 * US);
+	turn(1 * US);
+	assert_true(has_turn(high));
+	assert_int_equal(gs_pace_next(gpu, now) - now, 1 * MS);
+	all_leave(low, high);
+}
+
+/* ---- the herald ---------------------------------------------------------- */
+
+static void test_the_next_one_is_woken_in_time(void **unused)
+{
+	struct client *a, *b, *c;
+	uint64_t at;
+	uint32_t before;
+
+	(void)unused;
+	begin("piv");
+	a = join(1, 5);
+	b = join(2, 5);
+	c = join(3, 1);
+	launch(a, 0, 100, 1);
+	turn(0);
+	agent(a);
+	turn(1 * MS);
+	launch(b, 0, 100, 1);
+	launch(c, 0, 100, 1);
+	turn(0);
+	before = bell(b);
+	at = a->tenant->expected_ns;
+	turn(at - 101 * US - now);
+	assert_int_equal(bell(b), before);
+	turn(1 * US);
+	assert_int_equal(bell(b), before + 1);
+	assert_int_equal(bell(c), 0); /* it is not next */
+	/* It sleeps again after 200 us; until then one bell is enough. */
+	turn(100 * US);
+	assert_int_equal(bell(b), before + 1);
+	turn(60 * US);
+	assert_int_equal(bell(b), before + 2);
+	/* Nobody knows any more when that ends. */
+	turn(10 * MS);
+	assert_int_equal(bell(b), before + 2);
+	all_leave(a, b, c);
+}
+
+static void test_woken_before_a_quantum_ends(void **unused)
+{
+	struct gs_gpu_options o = options_of("rr");
+	struct client *a, *b;
+	uint32_t before;
+
+	(void)unused;
+	o.sched.rr_quantum_ns = 2 * MS;
+	o.sched.handover_ns = 0;
+	begin_with(&o);
+	a = join(1, 1);
+	b = join(2, 1);
+	launch(a, 0, 100, 1);
+	turn(0);
+	agent(a);
+	launch(b, 0, 100, 1);
+	before = bell(b);
+	/* Its own quantum has long begun; the other came at once. */
+	assert_int_equal(turn(1 * MS) - now, 900 * US);
+	assert_int_equal(bell(b), before);
+	turn(900 * US);
+	assert_int_equal(bell(b), before + 1);
+	assert_true(has_turn(a));
+	turn(100 * US);
+	assert_false(has_turn(a));
+	all_leave(a, b);
+}
+
+/* ---- what the clients are told -------------------------------------------- */
+
+static void test_who_shares_the_gpu(void **unused)
+{
+	struct client *a, *b;
+
+	(void)unused;
+	begin("piv");
+	a = join(1, 1);
+	b = join(2, 1);
+	launch(a, 0, 100, 1);
+	turn(0);
+	agent(a);
+	turn(1 * MS);
+	/* The other is there and has done nothing. */
+	assert_int_equal(gs_page_load(a->page->shared), 0);
+	assert_int_equal(gs_page_load(b->page->shared), 1);
+	launch(b, 0, 100, 1);
+	turn(0);
+	assert_int_equal(gs_page_load(a->page->shared), 1);
+	assert_int_equal(gs_page_load(a->page->contended), 1);
+	finish(a, 0);
+	turn(0);
+	turn(200 * US);
+	assert_true(has_turn(b));
+	agent(b);
+	finish(b, 0);
+	turn(1 * MS);
+	assert_int_equal(gs_page_load(b->page->contended), 0);
+	assert_int_equal(gs_page_load(b->page->shared), 1);
+	turn(999 * MS);
+	assert_int_equal(gs_page_load(b->page->shared), 0);
+	turn(2 * MS);
+	assert_int_equal(gs_page_load(a->page->shared), 0);
+	all_leave(a, b);
+}
+
+static uint64_t later(void)
+{
+	return now + 7 * US;
+}
+
+/* The order is written before all else, and the trace says until when. */
+static void test_order_is_traced(void **unused)
+{
+	struct gs_gpu_options o = options_of("piv");
+	struct gs_trace_image image = { 0 };
+	struct client *low, *high;
+	uint64_t told = 0;
+
+	(void)unused;
+	o.clock = later;
+	begin_with(&o);
+	low = join(1, 1);
+	high = join(2, 10);
+	launch(low, 0, 1000, 1);
+	turn(0);
+	agent(low);
+	launch(high, 0, 10, 1);
+	turn(1 * MS);
+	/* Launched past the check: nobody rang, and it is found all the same. */
+	prepare(low, 1, 10, 1);
+	go(low, 1, GS_K_PREP, GS_K_RUNNING, GS_BY_CLIENT);
+	gs_page_store(low->page->stub[1].started, 1);
+	turn(5 * US);
+	assert_int_equal(state(low, 1), GS_K_RUNNING);
+	turn(20 * US);
+	assert_int_equal(state(low, 1), GS_K_TOEVICT);
+	evicted(low, 0, 100);
+	turn(1 * US);
+	assert_false(has_turn(high));
+	evicted(low, 1, 5);
+	turn(1 * US);
+	assert_true(has_turn(high));
+	assert_int_equal(gs_gpu_trace(gpu, now, &image), 0);
+	for (size_t i = 0; i < image.records; i++)
+		if (image.record[i].kind == GS_TRACE_TELL)
+			told = image.record[i].to_ns - image.record[i].from_ns;
+	assert_int_equal(told, 32 * US); /* the second order */
+	gs_trace_image_free(&image);
+	all_leave(low, high);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_grace_follows_the_pauses),
+		cmocka_unit_test(test_periodic_client_keeps_nothing),
+		cmocka_unit_test(test_chain_keeps_the_gpu),
+		cmocka_unit_test(test_end_is_expected_from_the_start_on),
+		cmocka_unit_test(test_looks_at_a_holder),
+		cmocka_unit_test(test_looks_at_a_client_on_its_way_out),
+		cmocka_unit_test(test_the_next_one_is_woken_in_time),
+		cmocka_unit_test(test_woken_before_a_quantum_ends),
+		cmocka_unit_test(test_who_shares_the_gpu),
+		cmocka_unit_test(test_order_is_traced),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
