@@ -155,6 +155,12 @@ static CUresult fake_host_alloc(void **p, size_t bytes, unsigned int flags)
 	return CUDA_SUCCESS;
 }
 
+static CUresult fake_alloc_host(void **p, size_t bytes)
+{
+	*p = calloc(1, bytes);
+	return CUDA_SUCCESS;
+}
+
 static CUresult fake_range(int *least, int *greatest)
 {
 	*least = 0;
@@ -290,6 +296,7 @@ void fake_driver_install(void)
 	PUT(cuMemAlloc_v2, fake_alloc);
 	PUT(cuMemFree_v2, fake_free);
 	PUT(cuMemHostAlloc, fake_host_alloc);
+	PUT(cuMemAllocHost_v2, fake_alloc_host);
 	PUT(cuCtxGetStreamPriorityRange, fake_range);
 	PUT(cuStreamCreateWithPriority, fake_stream);
 	PUT(cuStreamGetFlags, fake_stream_flags);

@@ -184,7 +184,7 @@ static void test_kernels_say_why(void **unused)
 
 static void test_status_json(void **unused)
 {
-	struct gs_report_gpu gpu = { .gpu = 0, .policy = "piv", .isolation = "contexts", .holder = "", .shares = 100 };
+	struct gs_report_gpu gpu = { .gpu = 0, .policy = "piv", .isolation = "contexts", .signal = "proxy/memop", .holder = "", .shares = 100 };
 	struct gs_report_status s = { .version = "1", .gpu = &gpu, .ngpu = 1 };
 	char *text = gs_report_status(&s, 1);
 	json_t *o = json_loads(text, 0, NULL);
@@ -209,9 +209,9 @@ static unsigned occurrences(const char *text, const char *what)
 static void test_metrics_text(void **unused)
 {
 	struct gs_report_gpu gpu[2] = {
-		{ .gpu = 0, .policy = "piv", .isolation = "contexts", .holder = "job 12.0", .shares = 100, .evictions = 3,
+		{ .gpu = 0, .policy = "piv", .isolation = "contexts", .signal = "proxy/memop", .holder = "job 12.0", .shares = 100, .evictions = 3,
 		  .evict_p99_us = 900, .sharing = { 1.5, 0.5, 1.25, 0.9 } },
-		{ .gpu = 1, .policy = "frs", .isolation = "mps", .holder = "", .shares = 100 },
+		{ .gpu = 1, .policy = "frs", .isolation = "mps", .signal = "dma", .holder = "", .shares = 100 },
 	};
 	struct gs_report_row rows[2] = { row_of(12, "0"), row_of(13, "batch") };
 	struct gs_report_status s = { .version = "1", .gpu = gpu, .ngpu = 2, .step = rows,

@@ -243,6 +243,61 @@ static void test_proxy_sees_for_itself(void **unused)
 	gs_page_store(stub->kstate, GS_K_DONE);
 }
 
+/* EvictionSignal=dma: copies to the control stream, in a context that was equipped for it. */
+static void test_signal_by_copy(void **unused)
+{
+	struct gs_stub *stub;
+	char text[4096];
+
+	(void)unused;
+	shim_session()->signal = GS_SIGNAL_DMA;
+	fake_driver_renew();
+	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
+	stub = active();
+	forget_calls();
+	assert_true(gs_stub_move(stub, GS_K_RUNNING, GS_K_TOEVICT));
+	ring();
+	EVENTUALLY(gs_page_load(page->heard) == gs_page_load(page->bell));
+	fake_driver_calls(text, sizeof(text));
+	assert_true(strncmp(text, "copy", 4) == 0);
+	assert_null(strstr(text, "write-control"));
+	shim_session()->signal = GS_SIGNAL_AUTO;
+	gs_page_store(stub->kstate, GS_K_DONE);
+}
+
+/* auto: what was measured decides, and noise does not. */
+static void test_signal_by_its_time(void **unused)
+{
+	struct gs_signal_times t = { 0 };
+
+	(void)unused;
+	assert_true(gs_signal_proxy_pays(&t));
+	assert_false(gs_signal_dma_pays(&t));
+	t = (struct gs_signal_times){ 6900, 9300, 9100 }; /* an H200 */
+	assert_true(gs_signal_proxy_pays(&t));
+	assert_false(gs_signal_dma_pays(&t));
+	t = (struct gs_signal_times){ 9500, 9300, 9000 };
+	assert_true(gs_signal_proxy_pays(&t));
+	t = (struct gs_signal_times){ 20000, 9300, 5000 };
+	assert_false(gs_signal_proxy_pays(&t));
+	assert_true(gs_signal_dma_pays(&t));
+}
+
+/* The fake GPU runs nothing, so it fails: once, within its limits, and the launch goes on. */
+static void test_measuring_may_fail(void **unused)
+{
+	uint64_t from = gs_clock_ns();
+
+	(void)unused;
+	shim_session()->measure = 1;
+	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
+	assert_int_equal(shim_session()->measure, 0);
+	assert_int_equal(shim_session()->signal_times.proxy_ns, 0);
+	assert_true(gs_clock_ns() - from < GS_NS_PER_S);
+	assert_int_equal(gs_page_load(active()->kstate), GS_K_RUNNING);
+	gs_page_store(active()->kstate, GS_K_DONE);
+}
+
 /* What it takes in blocks of one shape says nothing of another. */
 static void test_time_is_of_a_block_shape(void **unused)
 {
@@ -431,6 +486,9 @@ int main(void)
 		cmocka_unit_test_setup(test_eviction_and_relaunch, idle),
 		cmocka_unit_test_setup(test_signal_is_repeated, idle),
 		cmocka_unit_test_setup(test_proxy_sees_for_itself, idle),
+		cmocka_unit_test_setup(test_measuring_may_fail, idle),
+		cmocka_unit_test_setup(test_signal_by_its_time, idle),
+		cmocka_unit_test_setup(test_signal_by_copy, idle),
 		cmocka_unit_test_setup(test_time_is_of_a_block_shape, idle),
 		cmocka_unit_test_setup(test_call_back, idle),
 		cmocka_unit_test_setup(test_relaunch_with_the_turn, idle),

@@ -15,6 +15,7 @@
 #include "device/shim/force.h"
 #include "device/shim/pool.h"
 #include "device/shim/request.h"
+#include "device/shim/signal.h"
 
 /* How long it sleeps: with an eviction out, with launches out, with neither. */
 #define NAP_EVICTING_NS (1 * GS_NS_PER_MS)
@@ -80,7 +81,7 @@ static void flush_limits(struct agent *a)
 	if (!a->nlimit)
 		return;
 	if (enter(a, a->limit_ctx) == 0)
-		rc = a->session->signal == GS_SIGNAL_DMA && a->limit_ctx->word ?
+		rc = shim_signal_by_copy(a->session, a->limit_ctx) ?
 			     copy_limits(a) :
 			     REAL(cuStreamBatchMemOp_v2)(a->limit_ctx->control, a->nlimit, a->limit, 0);
 	shim_fault_seen(a->limit_ctx, rc);

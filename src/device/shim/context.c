@@ -25,6 +25,7 @@ static __thread struct shim_context *last; /* that this thread has launched in *
 static int equip(struct shim_context *c, struct shim_session *s)
 {
 	size_t bytes = GS_PAGE_STUBS * sizeof(struct gs_ctl);
+	const size_t room = bytes + sizeof(struct gs_ctl); /* the last one is signal.c's */
 	struct gs_ctl *image;
 	int least, greatest;
 	CUresult rc;
@@ -39,11 +40,11 @@ static int equip(struct shim_context *c, struct shim_session *s)
 		return -1;
 	}
 	TRY(REAL(cuMemHostGetDevicePointer_v2)(&c->page, s->page, 0));
-	TRY(REAL(cuMemAlloc_v2)(&c->ctl, bytes));
+	TRY(REAL(cuMemAlloc_v2)(&c->ctl, room));
 	TRY(REAL(cuCtxGetStreamPriorityRange)(&least, &greatest));
 	TRY(REAL(cuStreamCreateWithPriority)(&c->control, CU_STREAM_NON_BLOCKING, greatest));
 	TRY(REAL(cuStreamCreateWithPriority)(&c->relaunch, CU_STREAM_NON_BLOCKING, least));
-	if (s->signal == GS_SIGNAL_DMA) {
+	if (s->signal == GS_SIGNAL_DMA || gs_signal_dma_pays(&s->signal_times)) {
 		TRY(REAL(cuMemAllocHost_v2)((void **)&c->word, 2 * sizeof(*c->word)));
 		c->word[0] = 0;
 		c->word[1] = SHIM_NO_LIMIT;

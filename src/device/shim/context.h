@@ -24,7 +24,7 @@ struct shim_context {
 	struct shim_context *next;
 	CUdevice device;
 	int sms;
-	CUdeviceptr ctl;          /* GS_PAGE_STUBS blocks of struct gs_ctl */
+	CUdeviceptr ctl;          /* GS_PAGE_STUBS blocks of struct gs_ctl, and one */
 	struct gs_ctl *image;     /* what is in them, as far as the host wrote it */
 	CUdeviceptr page;         /* struct gs_page */
 	CUstream control;         /* eviction signals */

@@ -19,6 +19,7 @@
 #include "device/shim/force.h"
 #include "device/shim/order.h"
 #include "device/shim/request.h"
+#include "device/shim/signal.h"
 #include "device/shim/wraps.h"
 
 /* So much predicted time may queue up in kernels that cannot be evicted: alone, and while others wait. */
@@ -296,6 +297,8 @@ static CUresult launch(struct shim_request *r)
 	k = shim_kernel_find(r->graph ? (const void *)r->graph : (const void *)r->f);
 	if (!c || !k || c->fault)
 		return launch_original(r);
+	if (s->measure)
+		shim_signal_measure(s, c);
 	r->time = shim_kernel_time(k, r->block);
 	if (!r->time->launches && !r->graph && !s->alone)
 		shim_kernel_recall(s, k, r->time, r->block);

@@ -23,6 +23,8 @@ struct shim_session {
 	_Atomic uint64_t used;      /* bytes of device memory that this process holds */
 	_Atomic uint32_t absent;    /* enum gs_absent */
 	_Atomic uint32_t signal;    /* enum gs_signal */
+	_Atomic uint32_t measure;   /* 1: the daemon wants the signals measured (signal.h) */
+	struct gs_signal_times signal_times; /* for GS_SIGNAL_AUTO; zeros: not known */
 	_Atomic uint64_t reservation; /* 0: not known */
 	_Atomic uint64_t context_memory; /* what a CUDA context is charged with */
 	_Atomic uint32_t kernels;   /* numbers given out */

@@ -184,7 +184,9 @@ int gs_client_connect(struct gs_client *c, uint64_t used_bytes, int timeout_ms,
 	}
 	c->grant = (struct gs_client_grant){ msg.welcome.reservation, msg.welcome.context_memory,
 					     msg.welcome.absent, msg.welcome.gpu,
-					     msg.welcome.signal };
+					     msg.welcome.signal, msg.welcome.measure,
+					     { msg.welcome.proxy_ns, msg.welcome.memop_ns,
+					       msg.welcome.dma_ns } };
 	setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
 	setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv));
 	pthread_mutex_lock(&c->ask);
@@ -325,6 +327,17 @@ int gs_client_wish(struct gs_client *c, uint32_t kind, uint32_t priority,
 	if (standing)
 		*standing = msg.standing;
 	return 1;
+}
+
+void gs_client_signals(struct gs_client *c, const struct gs_signal_times *times)
+{
+	struct gs_msg msg;
+
+	gs_msg_init(&msg, GS_MSG_SIGNALS, 0);
+	msg.signals.proxy_ns = times->proxy_ns;
+	msg.signals.memop_ns = times->memop_ns;
+	msg.signals.dma_ns = times->dma_ns;
+	tell(c, &msg);
 }
 
 void gs_client_bell(struct gs_client *c)

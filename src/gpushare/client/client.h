@@ -14,6 +14,7 @@
 #include "common/error.h"
 #include "gpushare/proto/msg.h"
 #include "gpushare/proto/page.h"
+#include "gpushare/proto/signal.h"
 
 struct gs_client;
 
@@ -33,6 +34,8 @@ struct gs_client_grant {
 	uint32_t absent;      /* enum gs_absent: what to do while no daemon answers */
 	uint32_t gpu;
 	uint32_t signal;      /* enum gs_signal: how a kernel is to be told to leave */
+	uint32_t measure;     /* 1: measure how long the signals take, and say so */
+	struct gs_signal_times times;
 };
 
 /*
@@ -95,6 +98,9 @@ uint64_t gs_client_time(struct gs_client *client, uint32_t number, uint32_t shap
  */
 int gs_client_wish(struct gs_client *client, uint32_t kind, uint32_t priority,
 		   struct gs_msg_standing *standing);
+
+/* How long the signals take, for the daemon to keep; zeros: it could not be measured. */
+void gs_client_signals(struct gs_client *client, const struct gs_signal_times *times);
 
 /* A stub wants the GPU. */
 void gs_client_bell(struct gs_client *client);

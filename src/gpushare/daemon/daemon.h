@@ -19,6 +19,7 @@
 #include "gpushare/daemon/gpu.h"
 #include "gpushare/memory/ledger.h"
 #include "gpushare/proto/msg.h"
+#include "gpushare/proto/signal.h"
 
 struct event;
 struct event_base;
@@ -44,6 +45,8 @@ struct gs_device {
 	struct gs_gpu *gpu;
 	struct gs_memory *admission; /* memory.h */
 	struct gs_ledger *ledger; /* of the admitted; "step" there is an allocation's id (steps.h) */
+	struct gs_signal_times signals; /* as a client has measured them (clients.c); zeros: not known */
+	int signals_tried;
 	uint64_t wake_ns;         /* its next turn at the latest */
 };
 

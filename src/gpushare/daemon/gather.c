@@ -189,6 +189,23 @@ static void share_of(const struct selection *steps, uint32_t gpu, struct gs_shar
 	gs_sharing(ntt, shares, progress, n, sharing);
 }
 
+/* Of a launch that can have a proxy, and of one that cannot. */
+static const char *signal_name(int configured, const struct gs_signal_times *t)
+{
+	static const char *const measured[2][2] = { { "memop", "dma" }, { "proxy/memop", "proxy/dma" } };
+
+	switch (configured) {
+	case GS_SIGNAL_PROXY:
+		return "proxy";
+	case GS_SIGNAL_MEMOP:
+		return "memop";
+	case GS_SIGNAL_DMA:
+		return "dma";
+	default:
+		return measured[gs_signal_proxy_pays(t)][gs_signal_dma_pays(t)];
+	}
+}
+
 static void fill_gpu(struct gs_daemon *d, struct gs_device *dev, struct whole *w, size_t i)
 {
 	struct gs_report_gpu *g = &w->gpu[i];
@@ -199,6 +216,7 @@ static void fill_gpu(struct gs_daemon *d, struct gs_device *dev, struct whole *w
 	*g = (struct gs_report_gpu){
 		.gpu = dev->index, .policy = st.policy,
 		.isolation = gs_isolation_name(d->config->isolation),
+		.signal = signal_name(d->config->signal, &dev->signals), .signals = dev->signals,
 		.holder = w->holder[i],
 		.clients = st.tenants, .waiting = st.waiting,
 		.shares = dev->shares, .shares_taken = gs_steps_shares(d, dev),

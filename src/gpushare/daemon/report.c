@@ -15,7 +15,7 @@
 #include "gpushare/metrics/metrics.h"
 
 #define MIB 1048576.0
-#define STATUS_COLUMNS 16
+#define STATUS_COLUMNS 17
 
 const char *gs_report_form(uint32_t form)
 {
@@ -157,6 +157,10 @@ static json_t *gpu_json(const struct gs_report_gpu *g)
 	json_object_set_new(o, "gpu", json_integer(g->gpu));
 	json_object_set_new(o, "policy", gs_report_json_text(g->policy));
 	json_object_set_new(o, "isolation", gs_report_json_text(g->isolation));
+	json_object_set_new(o, "signal", gs_report_json_text(g->signal));
+	json_object_set_new(o, "signal_proxy_us", gs_report_json_number(g->signals.proxy_ns / 1e3));
+	json_object_set_new(o, "signal_memop_us", gs_report_json_number(g->signals.memop_ns / 1e3));
+	json_object_set_new(o, "signal_dma_us", gs_report_json_number(g->signals.dma_ns / 1e3));
 	json_object_set_new(o, "holder", *g->holder ? gs_report_json_text(g->holder) : json_null());
 	json_object_set_new(o, "clients", json_integer(g->clients));
 	json_object_set_new(o, "waiting", json_integer(g->waiting));
@@ -193,7 +197,7 @@ static char *status_json(const struct gs_report_status *s)
 static void status_gpus(struct gs_table *t, const struct gs_report_status *s)
 {
 	static const char *const heads[STATUS_COLUMNS] = {
-		"gpu", "policy", "isolation", "shares", "taken", "memory_mb", "reserved_mb", "clients",
+		"gpu", "policy", "isolation", "signal", "shares", "taken", "memory_mb", "reserved_mb", "clients",
 		"waiting", "evictions", "overdue", "antt", "dntt", "stp", "jain", "holder",
 	};
 
@@ -205,6 +209,7 @@ static void status_gpus(struct gs_table *t, const struct gs_report_status *s)
 		gs_table_cell(t, "%u", g->gpu);
 		gs_table_cell(t, "%s%s", g->policy, g->policy_faults ? " (fell back)" : "");
 		gs_table_cell(t, "%s", g->isolation);
+		gs_table_cell(t, "%s", g->signal);
 		gs_table_cell(t, "%u", g->shares);
 		gs_table_cell(t, "%u", g->shares_taken);
 		gs_table_cell(t, "%.0f", g->memory_mb);

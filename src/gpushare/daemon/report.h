@@ -8,6 +8,7 @@
 
 #include "gpushare/daemon/tally.h"
 #include "gpushare/metrics/metrics.h"
+#include "gpushare/proto/signal.h"
 
 /* One job step; texts are the caller's. */
 struct gs_report_row {
@@ -21,6 +22,8 @@ struct gs_report_gpu {
 	uint32_t gpu;
 	const char *policy;
 	const char *isolation;  /* "contexts" or "mps" */
+	const char *signal;     /* how kernels are told to leave: "proxy, memop" */
+	struct gs_signal_times signals; /* zeros: not measured */
 	const char *holder;     /* "job 12.0 uid 1000 pid 4711 triad"; "" for nobody */
 	uint32_t clients, waiting;
 	uint32_t shares, shares_taken;

@@ -61,7 +61,8 @@ struct gs_page {
 	_Atomic uint32_t shared;  /* daemon: 1 while another client waits for the GPU or has used it of late */
 	_Atomic uint64_t lease;  /* bytes of device memory that the client may take without asking */
 	_Atomic uint64_t peak;   /* client: the most device memory that it has held, bytes */
-	_Atomic uint32_t reserved[20];
+	_Atomic uint32_t probe[4]; /* client and GPU: while the eviction signals are measured */
+	_Atomic uint32_t reserved[16];
 	struct gs_stub stub[GS_PAGE_STUBS];
 };
 

@@ -1,0 +1,86 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# EvictionSignal: a kernel is evicted and goes on under each signal; auto measures them. On the emulated device.
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+for need in gpushared gpusharectl gpushare-demo-triad testsuite/e2e/api; do
+	[ -x "$BUILD/$need" ] || skip_all "$need was not built"
+done
+PATH=$BUILD:$PATH
+export GPUSHARE_SOCKET=$TMP/sock
+
+start_daemon() { # SIGNAL
+	cat >"$TMP/gpushare.conf" <<-CONF
+	Socket=$TMP/sock
+	PidFile=$TMP/pid
+	LogFile=$TMP/log
+	LogLevel=debug
+	ReportToSlurm=no
+	AllowLocal=yes
+	ShimDir=$BUILD/src/device/shim/.libs
+	Driver=$BUILD/src/device/emu/.libs/libcuda.so.1
+	JobEnv=GPUSHARE_EMU_DEVICE=$TMP/device
+	JobEnv=GPUSHARE_EMU_MEMORY=256M
+	JobEnv=GPUSHARE_EMU_SMS=2
+	Gpu=0 Memory=256M
+	Partition=low Priority=1
+	Partition=high Priority=10
+	Policy=piv
+	MemoryAdmission=fcfs
+	EvictionSignal=$1
+	CONF
+	t 20 gpushared --config "$TMP/gpushare.conf" || return 1
+	pids=("$(cat "$TMP/pid")")
+}
+stop_daemon() {
+	local pid
+	pid=$(cat "$TMP/pid") || return 1
+	kill "$pid" && until_true 5 test ! -d "/proc/$pid"
+}
+run() { t 60 gpusharectl run --shares 30 --mem 64M --partition "$@"; }
+# value KEY: of the GPU's status; figure KEY: of the low job's report.
+value() { t 5 gpusharectl status --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["gpus"][0][sys.argv[1]])' "$1"; }
+figure() {
+	t 5 gpusharectl report --json | python3 -c 'import json, sys
+print([r for r in json.load(sys.stdin) if r["partition"] == "low"][-1][sys.argv[1]])' "$1"
+}
+computes() { python3 -c 'import sys; sys.exit(not float(sys.argv[1]) > 50)' "$(figure active_ms)"; }
+
+evicted() {
+	local low
+	run low -- gpushare-demo-triad --elements 262144 --passes 9000 >"$TMP/low.out" 2>&1 & low=$!
+	until_true 20 computes || { cat "$TMP/low.out" "$TMP/log"; return 1; }
+	run high -- gpushare-demo-matmul --tiles 10 >"$TMP/high.out" 2>&1 || { cat "$TMP/high.out"; return 1; }
+	wait $low || { cat "$TMP/low.out"; return 1; }
+	cat "$TMP/low.out" "$TMP/high.out"
+	grep -q ' correct: ' "$TMP/low.out" && grep -q ' correct: ' "$TMP/high.out" || return 1
+	echo "preempted $(figure preemptions) times"
+	[ "$(figure preemptions)" -ge 1 ]
+}
+for signal in proxy memop dma; do
+	check "$signal: gpushared serves" start_daemon $signal
+	check "$signal: a kernel is evicted, goes on, and is right" evicted
+	check "$signal: the status says so" test "$(value signal)" = $signal
+	check "$signal: nothing was measured" test "$(value signal_memop_us)" = 0.0
+	check "$signal: gpushared stops" stop_daemon
+done
+
+# On a loaded machine the emulated device may take longer than the measurement waits.
+measured() {
+	local i
+	for i in 1 2 3 4 5 6 7 8; do
+		start_daemon auto && run low -- "$BUILD/testsuite/e2e/api" run=20 || return 1
+		grep -E 'eviction signals' "$TMP/log"
+		value signal_proxy_us
+		python3 -c 'import sys; sys.exit(not all(0.1 <= float(x) < 100000 for x in sys.argv[1:]))' \
+			"$(value signal_proxy_us)" "$(value signal_memop_us)" "$(value signal_dma_us)" && return 0
+		grep -q 'could not be measured' "$TMP/log" || return 1
+		stop_daemon || return 1
+	done
+	return 1
+}
+check "auto: the first program measures the signals" measured
+check "auto: a kernel is evicted, goes on, and is right" evicted
+check "auto: by what was measured" grep -cE '^(proxy/memop|proxy/dma|memop|dma)$' <(value signal)
+check "gpushared stops" stop_daemon
+finish
