@@ -45,6 +45,10 @@ gpu() {
 	t 5 gpusharectl memory --json |
 		python3 -c 'import json, sys; print(json.load(sys.stdin)[0][sys.argv[1]])' "$1"
 }
-nothing_held() { [ "$(gpu reserved_mb) $(gpu used_mb) $(gpu steps)" = "0.0 0.0 []" ]; }
-none_left() { until_true 5 nothing_held; }
+nothing_held() {
+	t 5 gpusharectl memory --json | python3 -c 'import json, sys
+g = json.load(sys.stdin)[0]
+sys.exit(bool(g["reserved_mb"] or g["used_mb"] or g["steps"]))'
+}
+none_left() { until_true 10 nothing_held; }
 logged() { grep -q -- "$1" "$TMP/log"; }

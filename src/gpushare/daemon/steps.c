@@ -275,11 +275,13 @@ struct gs_step *gs_step_add(struct gs_daemon *d, const struct gs_step_info *info
 	s->begun_s = time(NULL);
 	TAILQ_INSERT_TAIL(&d->steps, s, link);
 	gs_dmem_begin(d, s, GS_DMEM_PROC);
+	gs_step_watch(d, s);
 	return s;
 }
 
 static void forget(struct gs_step *s)
 {
+	gs_step_unwatch(s);
 	gs_tally_fini(&s->tally);
 	free(s->dmem_cgroup);
 	free(s);
@@ -328,6 +330,7 @@ void gs_step_over(struct gs_daemon *d, struct gs_step *s, const char *why)
 	s->ended_s = time(NULL);
 	if (gs_takeback_peak(s->alloc) > s->peak)
 		s->peak = gs_takeback_peak(s->alloc);
+	gs_step_unwatch(s);
 	gs_dmem_end(d, s);
 	alloc_put(d, s->alloc);
 	s->alloc = NULL;

@@ -71,6 +71,7 @@ struct gs_step {
 	uint64_t reservation;    /* bytes */
 	uint64_t peak;           /* bytes; kept when the step is over */
 	struct gs_alloc *alloc;  /* NULL once it is over */
+	struct event *gone;      /* its registrant's end; NULL: only the sweep sees it */
 	char *dmem_cgroup;       /* its job's, which has the kernel's limit (dmem_steps.h); NULL */
 	uint32_t clients;
 	int64_t begun_s, ended_s; /* of the epoch; ended 0: not yet */
@@ -98,6 +99,13 @@ int gs_step_owns(const struct gs_step *step, uid_t uid, pid_t pid);
 struct gs_step *gs_step_claim(struct gs_daemon *d, uint32_t job_id, uint32_t step_id,
 			      uid_t uid, pid_t pid, enum gs_refusal *code,
 			      struct gs_error *err);
+
+/*
+ * Until the step is over, notice at once when its registrant is gone, whichever
+ * way it ended; without a pidfd the next sweep does. (registrant.c)
+ */
+void gs_step_watch(struct gs_daemon *d, struct gs_step *step);
+void gs_step_unwatch(struct gs_step *step);
 
 /* End the steps whose registrant is gone. */
 void gs_steps_sweep(struct gs_daemon *d);

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The end of the process that registered a step, seen as it happens; see steps.h. */
+#define _GNU_SOURCE
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <event2/event.h>
+
+#include "gpushare/daemon/proc.h"
+#include "gpushare/daemon/steps.h"
+
+static void on_gone(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	gs_steps_sweep(arg); /* ends the step, and this event with it */
+}
+
+void gs_step_watch(struct gs_daemon *d, struct gs_step *s)
+{
+	int fd = d->base ? (int)syscall(SYS_pidfd_open, s->info.registrant, 0) : -1;
+
+	/* Another process may have its number by now: the sweep finds that. */
+	if (fd < 0)
+		return;
+	if (gs_proc_alive(s->info.registrant, s->info.start))
+		s->gone = event_new(d->base, fd, EV_READ, on_gone, d);
+	if (!s->gone || event_add(s->gone, NULL) < 0) {
+		if (s->gone)
+			event_free(s->gone);
+		s->gone = NULL;
+		close(fd);
+	}
+}
+
+void gs_step_unwatch(struct gs_step *s)
+{
+	int fd;
+
+	if (!s->gone)
+		return;
+	fd = event_get_fd(s->gone);
+	event_free(s->gone);
+	s->gone = NULL;
+	close(fd);
+}
