@@ -1,0 +1,90 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Device memory of Slurm's jobs beyond what their shares stand for (MemoryQueue=node): who waits, what they are told,
+# in which order they go on, whose memory is taken back, and seed 003's twenty tasks as jobs.
+. "${srcdir:-.}/testsuite/e2e/lib.sh"
+need_cluster
+for program in gpushared gpusharectl gpushare-mem gpushare-demo-matmul testsuite/e2e/doors; do
+	[ -x "$BUILD/$program" ] || skip_all "$program was not built"
+done
+DOORS=$BUILD/testsuite/e2e/doors
+start_cluster main GPU_MEMORY=512M \
+	GPUSHARE_EXTRA="MemoryQueue=node
+MemoryCycle=5ms
+MemoryProgram=$BUILD/gpushare-mem
+ReportInterval=300ms
+JobEnv=GPUSHARE_EMU_MEMORY=560M
+JobEnv=GPUSHARE_EMU_SMS=2"
+LOG=$D/log/gpushared.log
+
+# keeps PARTITION RESERVED USED WORD: a job that has memory until go WORD.
+keeps() {
+	submit -p "$1" --gres=gpushare:5 --gpushare-mem="$2M" --wrap "exec $DOORS keep $3 $D/out/hold.$4" 2>>"$TMP/submit.err"
+}
+has_it() { until_true 20 test -s "$D/out/hold.$1"; }
+go() { rm "$D/out/hold.$1"; }
+out_has() { cat "$D/out/$1"; grep -qE -- "$2" "$D/out/$1"; }
+comment_says() { t 10 scontrol show job "$1" | sed -n 's/^ *AdminComment=//p' | tee /dev/stderr | grep -E -- "$2" >/dev/null; }
+# row JOB FIELD: of `gpusharectl memory`
+row() {
+	t 5 gpusharectl memory --json | python3 -c 'import json, sys
+print(next(str(s[sys.argv[2]]) for s in json.load(sys.stdin)[0]["steps"] if str(s["job"]) == sys.argv[1]))' "$@"
+}
+row_says() { row "$1" "$2" | tee /dev/stderr | grep -E -- "$3" >/dev/null; }
+logged() { grep -E -- "$1" "$LOG"; }
+
+# --- waiting ---
+
+low=$(keeps low 400 300 low)
+check "a job of 5 shares has 400 of 512 MiB" has_it low
+check "Slurm counts its 5 shares" test "$(job_field "$low" TresPerNode)" = gres:gpushare:5
+check "more memory than the GPU has is refused at submission" refused 'more than a whole GPU has' \
+	submit --gres=gpushare:5 --gpushare-mem=513M --wrap true
+other=$(keeps low 300 200 other)
+check "the next one runs, as Slurm sees it" reaches "$other" RUNNING
+check "and waits for its memory: gpusharectl memory" until_true 10 row_says "$other" state waiting
+check "which says why" row_says "$other" why 'number 1 of 1 that wait for memory: 112 of 512 MiB'
+check "so does the daemon's log" logged "job $other\.batch: waits for 300 MiB of gpu 0: number 1 of 1"
+check "so does its AdminComment" until_true 10 comment_says "$other" 'waits for 300MiB: number 1 of 1 that wait for memory'
+high=$(keeps high 300 200 high)
+check "one of higher priority waits in front of it" until_true 10 row_says "$high" why 'number 1 of 2'
+go low
+check "which goes on first" has_it high
+check "while the other one waits on" row_says "$other" state waiting
+go high
+check "and is the next" has_it other
+go other
+for job in "$low" "$high" "$other"; do
+	check "job $job completes" reaches "$job" COMPLETED
+	check "with its memory as it was" out_has "$job" ' 0 words wrong'
+done
+
+# --- taking it back ---
+
+echo MemoryPreempt=checkpoint >>"$D/etc/gpushare.conf"
+kill -HUP "$(cat "$D/run/gpushared.pid")"
+low=$(keeps low 400 300 low)
+check "a low job has its memory" has_it low
+high=$(keeps high 300 200 high)
+check "a high one gets it" has_it high
+check "the low one's is on the host" row_says "$low" why 'its memory is on the host'
+check "its AdminComment says so" until_true 10 comment_says "$low" 'on the host'
+go low
+go high
+for job in "$high" "$low"; do
+	check "job $job completes" reaches "$job" COMPLETED 30
+	check "with its memory as it was" out_has "$job" ' 0 words wrong'
+done
+
+# --- Table 2 ---
+
+tasks() {
+	local dir=$TMP/table2
+	mkdir -p "$dir" && chmod 755 "$dir"
+	env -u SLURM_CONF GPUSHARE_EMU_DEVICE="$dir/device" GPUSHARE_EMU_MEMORY=560M GPUSHARE_EMU_SMS=2 TMPDIR="$dir" SUBMIT=sbatch \
+		MEMORY=480 CONTEXT=4 PART=0.003 DEPTH=40 CYCLE=100ms MODES=rbdm:hpfw LIMIT=60 \
+		timeout 100 "$SRC/testsuite/bench/table2.sh" "$BUILD" "$dir/out.csv" "$BUILD/src/device/emu/.libs/libcuda.so.1"
+}
+check "seed 003's twenty matrix products as jobs: all admitted, all correct" tasks
+check "one line for each" test "$(grep -c '^rbdm:hpfw,t[0-9]*,.*,0$' "$TMP/table2/out.csv")" = 20
+finish
