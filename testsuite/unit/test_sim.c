@@ -308,6 +308,24 @@ static void frs_zero_overhead(void **state)
 	unload(&r);
 }
 
+/* Long kernels do not pay for changing places often; a short one that comes is served as ever. */
+static void frs_where_all_are_long(void **state)
+{
+	static const char text[] = "name,arrival_ms,length_ms\na,0,165\nb,1,165\nc,100,2\n";
+	struct results r = { .workload = parse(text) };
+	uint32_t preemptions = 0;
+
+	(void)state;
+	simulate(&r, "frs", HANDOVER, 1);
+	within("makespan", r.summary.makespan_ms, 332, 1);
+	for (size_t i = 0; i < 3; i++)
+		preemptions += r.row[i].preemptions;
+	assert_in_range(preemptions, 2, 16); /* over 100 with quanta of 1 ms */
+	assert_true(row_of(&r, "c")->ntt < 2.5);
+	assert_true(row_of(&r, "b")->ntt / row_of(&r, "a")->ntt < 1.1);
+	unload(&r);
+}
+
 static void frs_figure_4(void **state)
 {
 	struct sim_summary s[5];
@@ -482,6 +500,7 @@ int main(void)
 		cmocka_unit_test(effisha_group_priorities),
 		cmocka_unit_test(effisha_comparison),
 		cmocka_unit_test(frs_zero_overhead),
+		cmocka_unit_test(frs_where_all_are_long),
 		cmocka_unit_test(frs_figure_4),
 		cmocka_unit_test(as_the_h200_ran_it),
 		cmocka_unit_test(frs_with_real_handovers_and_wrong_lengths),
