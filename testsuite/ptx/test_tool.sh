@@ -48,6 +48,11 @@ expect 0 '"guarded": "ASYNC_STATE"' "$tool" --json info "$here/golden/waits.ptx"
 for form in p g s; do
 	expect 0 "^.visible .entry triad__gpushare_$form(" "$tool" --form all transform "$here/corpus/stream.ptx"
 done
+library=$here/../unit/data/fatbin/library.so
+expect 0 '^axpy: persistent; PTX' sh -c "'$tool' info < '$library'"
+expect 0 '"form": "sliced"' sh -c "'$tool' --json --form sliced info - < '$library'"
+expect 1 '"form": "as is"' "$tool" --json check "$library"
+expect 2 'only PTX text can be transformed' "$tool" transform "$library"
 expect 0 '^axpy: sliced; PTX' "$tool" --form sliced info "$here/../unit/data/fatbin/library.so"
 expect 1 '^fill: as is, is machine code without PTX' "$tool" --form sliced check "$here/../unit/data/fatbin/library.so"
 expect 2 'not persistent, guarded, sliced, sync-aware or all' "$tool" --form persistent,round info x
