@@ -23,7 +23,7 @@ static uint32_t bell(const struct client *c)
 
 static void pause_for(struct gs_tenant *t, uint64_t *at, uint64_t gap)
 {
-	gs_pace_idle(t, *at);
+	gs_pace_idle(t, *at, *at);
 	gs_pace_busy(t, *at += gap);
 	*at += MS;
 }
@@ -141,7 +141,7 @@ static void test_end_is_expected_from_the_start_on(void **unused)
 	t.told_done = 50;
 	gs_pace_begin(&t, T0 + 20 * MS);
 	assert_int_equal(t.expected_ns, T0 + 30 * MS);
-	gs_pace_idle(&t, T0 + 30 * MS + 40 * US);
+	gs_pace_idle(&t, T0 + 30 * MS + 40 * US, T0 + 30 * MS + 41 * US);
 	assert_int_equal(t.off_ns, 40 * US + 1);
 	assert_int_equal(t.expected_ns, 0);
 	/* Nobody says how long it takes. */
