@@ -41,7 +41,7 @@ mix() { # NAME WORKLOAD GAP OPTION...: gap in ms, of the unscaled workload
 	[ "$left" -ge 10 ] || { say "$name: no time left"; failures=$((failures + 1)); return; }
 	# shellcheck disable=SC2086
 	timeout -k 20 "$left" gpushare-bench mix --shim "$build/src/device/shim/.libs" --workload "$workloads/$workload" \
-		--scale "$scale" --gap "$(python3 -c "print($gap * $scale)")" --output "$out/$name" "${conf[@]}" ${MORE:-} "$@" 2>&1 | tee -a "$out/mix.txt"
+		--scale "$scale" --gap "$(awk "BEGIN { print $gap * $scale }")" --output "$out/$name" "${conf[@]}" ${MORE:-} "$@" 2>&1 | tee -a "$out/mix.txt"
 	[ "${PIPESTATUS[0]}" = 0 ] || { say "$name FAILED"; failures=$((failures + 1)); }
 	say "$name took $((SECONDS - began)) s"
 }
