@@ -12,13 +12,18 @@
 void gs_tenant_turn(struct gs_tenant *t, uint32_t turn)
 {
 	atomic_store(&t->p.page->turn, turn);
+	atomic_thread_fence(memory_order_seq_cst); /* before the stubs are read */
 }
 
-/* Every state that the daemon writes is one that kstate.def allows it to. */
+/*
+ * Every state that the daemon writes is one that kstate.def allows it to.  Read
+ * first: an exchange takes the stub's cache line from the client's processor even
+ * where nothing is to be done, and a page has 126 of them.
+ */
 static int move(struct gs_stub *stub, uint32_t from, uint32_t to)
 {
 	assert(gs_kstate_writers(from, to) & GS_BY_DAEMON);
-	return gs_stub_move(stub, from, to);
+	return gs_page_load(stub->kstate) == from && gs_stub_move(stub, from, to);
 }
 
 unsigned gs_tenant_schedule(struct gs_tenant *t)
