@@ -57,7 +57,7 @@ struct ptx_operand {
 		struct ptx_slice name;         /* REG, SREG, SYM; otherwise its length is 0 */
 		const struct ptx_operand *sub; /* if nsub */
 	};
-	uint64_t bits;
+	uint64_t bits;               /* of a REG: its number among those of its function, noted by level.c */
 };
 
 enum ptx_space {

@@ -12,6 +12,12 @@ uint32_t ptx_level_reg(const struct ptx_levels *l, struct ptx_slice name, uint16
 	return ptx_symtab_get_tagged(&l->names, name, scope);
 }
 
+/* The same of an operand, which keeps it: names are hashed once, in number_operand(). */
+static uint32_t number_of(const struct ptx_operand *o)
+{
+	return (uint32_t)o->bits;
+}
+
 static enum ptx_level higher(enum ptx_level a, enum ptx_level b)
 {
 	return a > b ? a : b;
@@ -49,7 +55,7 @@ static enum ptx_level level_of(const struct ptx_levels *l, const struct ptx_oper
 
 	switch (o->kind) {
 	case PTX_OPD_REG:
-		id = ptx_level_reg(l, o->name, o->scope);
+		id = number_of(o);
 		return id < l->nreg ? (enum ptx_level)l->reg[id] : PTX_LEVEL_THREAD;
 	case PTX_OPD_SREG:
 		return level_of_special(o);
@@ -68,7 +74,7 @@ int ptx_level_constant(const struct ptx_levels *l, const struct ptx_operand *o, 
 	uint32_t id;
 
 	if (o->kind == PTX_OPD_REG) {
-		id = ptx_level_reg(l, o->name, o->scope);
+		id = number_of(o);
 		if (id >= l->nreg || l->def[id] == PTX_BLOCK_NONE)
 			return 0;
 		by = &l->f->stmt[l->def[id]].insn;
@@ -177,7 +183,7 @@ static int raise_operand(struct ptx_levels *l, const struct ptx_operand *o, enum
 	int rose = 0;
 
 	if (o->kind == PTX_OPD_REG) {
-		uint32_t id = ptx_level_reg(l, o->name, o->scope);
+		uint32_t id = number_of(o);
 
 		if (id < l->nreg && l->reg[id] < level) {
 			l->reg[id] = (uint8_t)level;
@@ -225,8 +231,13 @@ enum ptx_level ptx_level_of_branch(const struct ptx_levels *l, uint32_t i)
 
 static int number_operand(struct ptx_levels *l, const struct ptx_operand *o)
 {
-	if (o->kind == PTX_OPD_REG && ptx_symtab_put_tagged(&l->names, o->name, o->scope) == PTX_SYM_NONE)
-		return -1;
+	if (o->kind == PTX_OPD_REG) {
+		uint32_t id = ptx_symtab_put_tagged(&l->names, o->name, o->scope);
+
+		if (id == PTX_SYM_NONE)
+			return -1;
+		((struct ptx_operand *)(uintptr_t)o)->bits = id; /* a note on the node, which is the arena's */
+	}
 	for (uint32_t i = 0; i < o->nsub; i++)
 		if (number_operand(l, &o->sub[i]) < 0)
 			return -1;
@@ -271,7 +282,7 @@ static void note_def(struct ptx_levels *l, const struct ptx_operand *o, uint32_t
 	uint32_t id;
 
 	if (o->kind == PTX_OPD_REG) {
-		id = ptx_level_reg(l, o->name, o->scope);
+		id = number_of(o);
 		l->def[id] = seen[id] ? PTX_BLOCK_NONE : i;
 		seen[id] = 1;
 	}
