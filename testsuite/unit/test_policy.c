@@ -277,8 +277,8 @@ static void frs_weighs_the_handover(void **state)
 	o.handover_ns = MS;
 	o.quantum_handovers = 10;
 	s = gs_sched_create("frs", &o, 0, NULL);
-	arrive(s, 1, 1000 * MS, 0, 1, 0);
-	arrive(s, 2, 1000 * MS, 0, 1, 0);
+	arrive(s, 1, 40 * MS, 0, 1, 0);
+	arrive(s, 2, 40 * MS, 0, 1, 0);
 	/* Half of ten hand-overs at least; an evicted one waits two more. */
 	end = run(s, 0, 1);
 	assert_int_equal(end, 5 * MS);
@@ -292,6 +292,14 @@ static void frs_weighs_the_handover(void **state)
 	assert_in_range(end, 26 * MS, 26 * MS + 3);
 	end = expect(s, end, GS_ACT_KEEP, 2);
 	evict(s, end, 2);
+	gs_sched_destroy(s);
+	/* Where all are long, an eighth of the shortest, up to 100 hand-overs; a short one ends that. */
+	s = gs_sched_create("frs", &o, 0, NULL);
+	arrive(s, 1, 5000 * MS, 0, 1, 0);
+	arrive(s, 2, 480 * MS, 0, 1, 0);
+	assert_int_equal(run(s, 0, 1), 60 * MS);
+	arrive(s, 3, 8 * MS, 0, 1, 10 * MS);
+	assert_int_equal(expect(s, 10 * MS, GS_ACT_KEEP, 1), 15 * MS);
 	gs_sched_destroy(s);
 }
 
@@ -333,12 +341,17 @@ static void a_liar_does_not_keep_the_gpu(void **state)
 	static const char *const name[] = { "frs", "rr", "cfs" };
 
 	(void)state;
-	for (int i = 0; i < 3; i++) {
-		struct gs_sched *s = make(name[i]);
+	for (int i = 0; i < 6; i++) {
+		struct gs_sched *s;
+		struct gs_sched_options o;
 		struct gs_task_stats st;
 		struct gs_decision d;
 		uint64_t now = 0;
 
+		gs_sched_defaults(&o);
+		/* What frs allows for a hand-over helps it no further. */
+		o.handover_ns = i < 3 ? 0 : MS;
+		s = gs_sched_create(name[i % 3], &o, 0, NULL);
 		arrive(s, 2, 10000 * MS, 0, 1, 0);
 		arrive(s, 1, 1, 0, 1, 0);
 		while (now < 5000 * MS) {
