@@ -12,6 +12,11 @@ struct process_info {
 	unsigned int gpu_instance, compute_instance;
 };
 
+struct memory_info {
+	unsigned long long total, free, used;
+};
+
+EXPORT int nvmlDeviceGetMemoryInfo(void *device, struct memory_info *info);
 EXPORT int nvmlInit_v2(void);
 EXPORT int nvmlDeviceGetCount_v2(unsigned int *n);
 EXPORT int nvmlDeviceGetHandleByIndex_v2(unsigned int index, void **device);
@@ -21,6 +26,18 @@ EXPORT int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned int *n
 int nvmlInit_v2(void)
 {
 	return getenv("FAKE_NVML") ? 0 : 9;
+}
+
+/* The device that it lists has what $FAKE_NVML_DEVICE says: "total used". */
+int nvmlDeviceGetMemoryInfo(void *device, struct memory_info *info)
+{
+	const char *text = getenv("FAKE_NVML_DEVICE");
+
+	(void)device;
+	if (!text || sscanf(text, "%llu %llu", &info->total, &info->used) != 2)
+		return 3;
+	info->free = info->total - info->used;
+	return 0;
 }
 
 int nvmlDeviceGetCount_v2(unsigned int *n)

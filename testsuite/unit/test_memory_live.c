@@ -439,6 +439,41 @@ static void the_driver_is_compared(void **state)
 	close(own);
 }
 
+/* As a step is admitted: is there what is reserved for it? */
+static void what_others_have_is_missed(void **state)
+{
+	struct live *l = *state;
+	char conf[4200], where[4096], file[128];
+	uint64_t until = gs_clock_ns() + 5 * GS_NS_PER_S;
+	uint32_t job;
+	int own;
+	FILE *f;
+
+	assert_non_null(getcwd(where, sizeof(where)));
+	if (strlen(where) >= 200)
+		skip();
+	snprintf(file, sizeof(file), "%s/nvml", l->dir);
+	f = fopen(file, "w");
+	assert_non_null(f);
+	fclose(f);
+	setenv("FAKE_NVML", file, 1);
+	setenv("FAKE_NVML_DEVICE", "1048576000 734003200", 1);
+	live_stop(l, SIGTERM);
+	snprintf(conf, sizeof(conf), "MemoryCheck=3600s\nNvml=%s/.libs/fake_nvml.so\n", where);
+	live_configure(l, conf);
+	live_start(l);
+	own = live_local(l, 40, 0, "low", &job);
+	while (!live_logged(l, "gpu 0: 400 MiB are reserved, but 700 of 1000 MiB are in use "
+			       "outside gpushare: 100 MiB of the reservations are not there")) {
+		assert_true(gs_clock_ns() < until);
+		usleep(10000);
+	}
+	unlink(file);
+	unsetenv("FAKE_NVML");
+	unsetenv("FAKE_NVML_DEVICE");
+	close(own);
+}
+
 /* Without NVML the log says so, once. */
 static void no_nvml_is_said_once(void **state)
 {
@@ -467,6 +502,7 @@ int main(void)
 		LIVE(lying_leases_hurt_nobody),
 		LIVE(death_returns_memory),
 		LIVE(the_driver_is_compared),
+		LIVE(what_others_have_is_missed),
 		LIVE(no_nvml_is_said_once),
 	};
 

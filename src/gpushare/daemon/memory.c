@@ -14,6 +14,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "gpushare/daemon/device.h"
+#include "gpushare/daemon/memory_check.h"
 #include "gpushare/daemon/peer.h"
 #include "gpushare/daemon/state.h"
 #include "gpushare/daemon/steps.h"
@@ -322,6 +323,7 @@ static void admit(struct gs_daemon *d, struct gs_device *dev, uint64_t id)
 	gs_log(GS_LOG_INFO, "job %u.%s: admitted to %" PRIu64 " MiB of gpu %u after %.3f s",
 	       s->info.job_id, gs_step_name(s->info.step_id, name, sizeof(name)),
 	       MIB(s->alloc->bytes), dev->index, waited_s);
+	gs_memory_check_now(d->check);
 	s->alloc->not_taken[0] = '\0';
 	if (!s->alloc->away) /* else once its processes are back */
 		gs_memory_welcome(d, s->alloc);

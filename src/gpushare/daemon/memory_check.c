@@ -28,6 +28,7 @@ struct gs_memory_check {
 	pid_t pid;
 	int sock;
 	int asked; /* an answer is on its way */
+	int again; /* and is too old for what has happened since */
 	struct event *timer, *readable;
 	struct gs_nvml_answer answer;
 };
@@ -65,6 +66,49 @@ static void compare(struct gs_peer *peer, uint64_t driver)
 	       MIB(counted), MIB(more));
 }
 
+/*
+ * What is reserved must be there: what others have of the GPU, outside gpushare
+ * and the driver itself, is not.  Where the driver numbers processes otherwise
+ * (a container), it does not know ours, and nothing is concluded.
+ */
+static void check_room(struct gs_device *device, const struct gs_nvml_gpu *gpu, uint64_t ours)
+{
+	uint64_t reserved = gs_ledger_reserved(device->ledger), outside, room, missing;
+
+	if (!gpu->total)
+		return;
+	outside = gpu->used > ours ? gpu->used - ours : 0;
+	device->outside = outside;
+	room = gpu->total > outside ? gpu->total - outside : 0;
+	missing = reserved > room ? reserved - room : 0;
+	if (missing && missing >= device->missing + GROWN)
+		gs_log(GS_LOG_WARN, "gpu %u: %" PRIu64 " MiB are reserved, but %" PRIu64 " of %" PRIu64
+		       " MiB are in use outside gpushare: %" PRIu64 " MiB of the reservations are not there",
+		       device->index, MIB(reserved), MIB(outside), MIB(gpu->total), MIB(missing));
+	if (!missing || missing >= device->missing + GROWN)
+		device->missing = missing;
+}
+
+static void check_rooms(struct gs_memory_check *c)
+{
+	for (size_t i = 0; i < c->d->ndevice; i++) {
+		struct gs_device *device = &c->d->device[i];
+		uint64_t ours = 0;
+		int strangers = 0;
+		struct gs_peer *peer;
+
+		LIST_FOREACH(peer, &c->d->peers, link) {
+			if (!peer->tenant || peer->device != device)
+				continue;
+			ours += peer->driver_known ? peer->driver_bytes : 0;
+			strangers |= !peer->driver_known &&
+				     gs_ledger_held(device->ledger, peer->step->alloc->id, peer->id);
+		}
+		if (!strangers && device->index < GS_CONFIG_GPUS_MAX)
+			check_room(device, &c->answer.gpu[device->index], ours);
+	}
+}
+
 static void take_answer(struct gs_memory_check *c)
 {
 	struct gs_peer *peer;
@@ -77,6 +121,26 @@ static void take_answer(struct gs_memory_check *c)
 			    c->answer.use[i].gpu == peer->device->index)
 				compare(peer, c->answer.use[i].bytes);
 	}
+	check_rooms(c);
+}
+
+static void on_time(evutil_socket_t fd, short what, void *arg)
+{
+	struct gs_memory_check *c = arg;
+
+	(void)fd;
+	(void)what;
+	/* A helper that hangs in the driver is not asked again. */
+	if (!c->asked && send(c->sock, "?", 1, MSG_NOSIGNAL | MSG_DONTWAIT) == 1)
+		c->asked = 1;
+}
+
+void gs_memory_check_now(struct gs_memory_check *c)
+{
+	if (!c || c->sock < 0)
+		return;
+	c->again = c->asked;
+	on_time(-1, 0, c);
 }
 
 static void on_answer(evutil_socket_t fd, short what, void *arg)
@@ -100,17 +164,8 @@ static void on_answer(evutil_socket_t fd, short what, void *arg)
 		return;
 	}
 	take_answer(c);
-}
-
-static void on_time(evutil_socket_t fd, short what, void *arg)
-{
-	struct gs_memory_check *c = arg;
-
-	(void)fd;
-	(void)what;
-	/* A helper that hangs in the driver is not asked again. */
-	if (!c->asked && send(c->sock, "?", 1, MSG_NOSIGNAL | MSG_DONTWAIT) == 1)
-		c->asked = 1;
+	if (c->again)
+		gs_memory_check_now(c);
 }
 
 struct gs_memory_check *gs_memory_check_create(struct gs_daemon *d)

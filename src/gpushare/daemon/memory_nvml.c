@@ -16,6 +16,9 @@ struct process_info {
 	unsigned long long bytes;
 	unsigned int gpu_instance, compute_instance;
 };
+struct memory_info {
+	unsigned long long total, free, used;
+};
 #define NOT_AVAILABLE (~0ull)
 #define PROCESSES_MAX 256
 
@@ -24,6 +27,7 @@ static struct {
 	int (*count)(unsigned int *n);
 	int (*handle)(unsigned int index, void **device);
 	int (*processes)(void *device, unsigned int *n, struct process_info *info);
+	int (*memory)(void *device, struct memory_info *info); /* NULL: there is none */
 } nvml;
 
 static int open_nvml(const char *library, char *why, size_t size)
@@ -38,6 +42,7 @@ static int open_nvml(const char *library, char *why, size_t size)
 	*(void **)&nvml.count = dlsym(lib, "nvmlDeviceGetCount_v2");
 	*(void **)&nvml.handle = dlsym(lib, "nvmlDeviceGetHandleByIndex_v2");
 	*(void **)&nvml.processes = dlsym(lib, "nvmlDeviceGetComputeRunningProcesses_v3");
+	*(void **)&nvml.memory = dlsym(lib, "nvmlDeviceGetMemoryInfo");
 	if (!nvml.init || !nvml.count || !nvml.handle || !nvml.processes) {
 		snprintf(why, size, "%s is too old", library);
 		return -1;
@@ -59,8 +64,13 @@ static void ask(struct gs_nvml_answer *answer)
 		return;
 	for (unsigned int gpu = 0; gpu < devices; gpu++) {
 		unsigned int n = PROCESSES_MAX;
+		struct memory_info memory;
 
-		if (nvml.handle(gpu, &device) != 0 || nvml.processes(device, &n, info) != 0)
+		if (nvml.handle(gpu, &device) != 0)
+			continue;
+		if (gpu < GS_CONFIG_GPUS_MAX && nvml.memory && nvml.memory(device, &memory) == 0)
+			answer->gpu[gpu] = (struct gs_nvml_gpu){ memory.total, memory.used };
+		if (nvml.processes(device, &n, info) != 0)
 			continue;
 		for (unsigned int i = 0; i < n && answer->n < GS_NVML_USES_MAX; i++)
 			if (info[i].bytes != NOT_AVAILABLE)
@@ -77,6 +87,7 @@ void gs_nvml_helper(int sock, const char *library)
 
 	while (recv(sock, &c, 1, 0) == 1) {
 		answer.n = 0;
+		memset(answer.gpu, 0, sizeof(answer.gpu));
 		if (!opened) {
 			bad = open_nvml(library, answer.why, sizeof(answer.why)) < 0;
 			opened = 1;

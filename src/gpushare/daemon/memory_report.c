@@ -112,6 +112,7 @@ static json_t *gpu_json(struct gs_daemon *d, const struct gs_device *dev)
 	json_object_set_new(o, "reserved_mb",
 			    gs_report_json_number((double)gs_ledger_reserved(dev->ledger) / MIB));
 	json_object_set_new(o, "used_mb", gs_report_json_number((double)used_of(row, n) / MIB));
+	json_object_set_new(o, "outside_mb", gs_report_json_number((double)dev->outside / MIB));
 	json_object_set_new(o, "admission",
 			    gs_report_json_text(d->config->memory_fcfs ? "fcfs" : "rbdm"));
 	json_object_set_new(o, "wake", gs_report_json_text(d->config->memory_wake));
