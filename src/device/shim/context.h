@@ -17,7 +17,7 @@
 #define SHIM_CHUNK_MAX 32
 /* A claim should take that long while nobody else wants the GPU, and that while somebody does. */
 #define SHIM_CHUNK_AIM_NS 20000
-#define SHIM_CHUNK_CONTENDED_NS 5000
+#define SHIM_CHUNK_CONTENDED_NS 3000
 
 struct shim_context {
 	CUcontext ctx;
