@@ -100,7 +100,8 @@ AC_DEFUN([GS_LIBSLURM], [
     AC_CHECK_LIB([slurm], [slurm_load_job], [gs_have_libslurm=yes LIBSLURM_LIBS=-lslurm])
   ])
   AS_IF([test $gs_have_libslurm = yes],
-    [AC_DEFINE([HAVE_LIBSLURM], [1], [Define when libslurm is there.])])
+    [AC_DEFINE([HAVE_LIBSLURM], [1], [Define when libslurm is there.])
+     AC_CHECK_MEMBERS([job_desc_msg_t.job_id], [], [], [[#include <slurm/slurm.h>]])])
   AC_SUBST([LIBSLURM_LIBS])
   AM_CONDITIONAL([HAVE_LIBSLURM], [test $gs_have_libslurm = yes])
 ])

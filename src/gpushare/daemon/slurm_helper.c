@@ -66,7 +66,11 @@ static int update_once(const struct gs_slurm_request *request, uint32_t *nodes, 
 		goto out;
 	}
 	slurm_init_job_desc_msg(&change);
+#ifdef HAVE_JOB_DESC_MSG_T_JOB_ID
 	change.job_id = request->job_id;
+#else /* since Slurm 25.11 */
+	change.step_id.job_id = request->job_id;
+#endif
 	change.admin_comment = merged;
 	if (slurm_update_job(&change) != SLURM_SUCCESS)
 		snprintf(reason, size, "%s", slurm_strerror(errno));
