@@ -60,6 +60,7 @@ AC_DEFUN([GS_SLURM_TREE], [
   AS_IF([test $gs_gres_dir = interfaces], [gs_gres_flags="$gs_gres_flags -DGS_GRES_IN_INTERFACES"])
   AS_IF([grep -q '"gres_p_prep_build_env"' "$gs_gres_c"], [gs_gres_flags="$gs_gres_flags -DGS_GRES_PREP"])
   AS_IF([grep -q '"gres_p_get_job_info"' "$gs_gres_c"], [gs_gres_flags="$gs_gres_flags -DGS_GRES_JOB_INFO"])
+  AS_IF([grep -q '",gres/"' "$gs_gres_c"], [gs_gres_flags="$gs_gres_flags -DGS_TRES_SLASH"])
   AS_IF([grep -q 'list_t;' "$SLURM_SOURCE/src/common/list.h"], [gs_gres_flags="$gs_gres_flags -DGS_SLURM_LIST_T"])
   AS_IF([grep -q 'hostlist_t \*hostlist_create' "$SLURM_SOURCE/src/common/hostlist.h"],
     [gs_gres_flags="$gs_gres_flags -DGS_SLURM_HOSTLIST_T"])

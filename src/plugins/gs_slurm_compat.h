@@ -10,6 +10,7 @@
  *   GS_SLURM_LIST_T        lists are list_t *, formerly List
  *   GS_SLURM_HOSTLIST_T    host lists are hostlist_t *, formerly hostlist_t
  *   GS_JOB_MODIFY_TEXT     job_modify can say why
+ *   GS_TRES_SLASH          a gres in a request is gres/NAME, formerly gres:NAME
  *
  * Slurm's headers are not held to this project's warnings.
  */
@@ -52,6 +53,12 @@ typedef List gs_list;
 typedef hostlist_t *gs_hostlist;
 #else
 typedef hostlist_t gs_hostlist;
+#endif
+
+#ifdef GS_TRES_SLASH
+#define GS_TRES_GRES "gres/"
+#else
+#define GS_TRES_GRES "gres:"
 #endif
 
 #ifdef GS_GRES_PREP

@@ -135,6 +135,22 @@ over() { [[ "$(job_field "$1" JobState)" =~ ^(COMPLETED|FAILED|CANCELLED|TIMEOUT
 wait_over() { until_true "${2:-15}" over "$1"; }
 node_is() { [ "$(t 5 sinfo -h -p low -o %T)" = "$1" ]; }
 
+# index_form: Slurm's words for shares, IDX: before 23.11; 24.11 and later say how much of each GPU.
+# From standard input: gpushare:60(0/100,60/100) becomes gpushare:60(IDX:1).
+index_form() {
+	awk '{
+		while (match($0, /\([0-9]+\/[0-9]+(,[0-9]+\/[0-9]+)*\)/)) {
+			n = split(substr($0, RSTART + 1, RLENGTH - 2), part, ",")
+			list = ""
+			for (i = 1; i <= n; i++)
+				if (part[i] !~ /^0\//)
+					list = list (list == "" ? "" : ",") (i - 1)
+			$0 = substr($0, 1, RSTART - 1) "(IDX:" list ")" substr($0, RSTART + RLENGTH)
+		}
+		print
+	}'
+}
+
 # refused PATTERN COMMAND...: it fails, and says why.
 refused() {
 	local pattern=$1 out rc=0

@@ -134,7 +134,7 @@ over_within() {
 	local stamp took
 	until_true 10 grep -q "job $1\\.batch .* over: " "$LOG" || return 1
 	stamp=$(sed -n "s/^\([^ ]*\) .*job $1\\.batch .* over: .*/\1/p" "$LOG" | head -n 1)
-	took=$((($(date -d "$stamp" +%s%6N) - $3) / 1000))
+	took=$(($(date -d "${stamp%.*}" +%s) * 1000 + 10#${stamp##*.} - $3 / 1000))
 	echo "over at $stamp, after $took ms" | tee -a "$TMP/took"
 	[ $took -le "$2" ] && reserved 0.0
 }

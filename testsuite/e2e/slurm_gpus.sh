@@ -12,7 +12,7 @@ LOG=$D/log/gpushared.log
 sleeper() { submit --time=5 "$@" --wrap 'env | grep -E "^(GPUSHARE|CUDA)_"; exec sleep 120'; }
 runs() { reaches "$1" RUNNING; }
 # What Slurm says that the job has: gpushare:60(IDX:0).
-gres_of() { t 10 scontrol show job -d "$1" | sed -n 's/.* GRES=\(.*\)/\1/p'; }
+gres_of() { t 10 scontrol show job -d "$1" | sed -n 's/.* GRES=\(.*\)/\1/p' | index_form; }
 has_gres() { gres_of "$1" | tee -a /dev/stderr | grep -qxF -- "$2"; }
 out_has() { cat "$D/out/$1"; grep -qE -- "$2" "$D/out/$1"; }
 registered() { until_true 10 grep -qE "job $1\.batch .* shares of gpu $2," "$LOG"; }

@@ -16,9 +16,9 @@ $LIMITS"
 
 # held OPTIONS...: submits and holds; says what Slurm was asked for in the end.
 held() { submit --hold "$@" --wrap true 2>"$TMP/words"; }
-wants() { # JOB TRES
+wants() { # JOB TRES; newer releases print gres/ for gres:
 	t 10 scontrol show job "$1"
-	[ "$(job_field "$1" TresPerNode)" = "$2" ]
+	[ "$(job_field "$1" TresPerNode | sed 's#gres/#gres:#g')" = "$2" ]
 }
 asks() { # TRES OPTIONS...: with these options, that is asked for
 	local tres=$1 job

@@ -8,7 +8,7 @@ start_cluster main WITH_DAEMON=0 GPUS=2 GPU_TYPES="a100 h100" "SPANK_ARGS=timeou
 sleeper() { submit -p high --time=5 "$@" --wrap 'exec sleep 120'; }
 runs() { reaches "$1" RUNNING; }
 # IDX of the shares or GPUs that the job really has.
-index_of() { t 10 scontrol show job -d "$1" | grep -oE 'gpu(share)?:[a-z0-9]+:[1-9][0-9]*\(IDX:[0-9]+\)'; }
+index_of() { t 10 scontrol show job -d "$1" | index_form | grep -oE 'gpu(share)?:[a-z0-9]+:[1-9][0-9]*\(IDX:[0-9]+\)'; }
 has() { index_of "$1" | tee -a /dev/stderr | grep -qxF -- "$2"; }
 in_place() { has "$1" 'gpushare:h100:60(IDX:1)' && has "$2" 'gpushare:a100:60(IDX:0)'; }
 
@@ -49,8 +49,9 @@ listed() { # slurm.conf as changed by the sed command: what slurmd makes of it
 	[ -z "${2:-}" ] || sed -i "$2" "$TMP/odd/gres.conf"
 	t 10 slurmd -G -f "$TMP/odd/slurm.conf" 2>&1 | tee -a /dev/stderr
 }
-says() { local pattern=$1; shift; listed "$@" | grep -qE -- "$pattern"; }
-without() { local pattern=$1; shift; ! listed "$@" | grep -qE -- "$pattern"; }
+# A grep that has seen enough would end slurmd before it has said everything.
+says() { local pattern=$1 text; shift; text=$(listed "$@"); grep -qE -- "$pattern" <<<"$text"; }
+without() { ! says "$@"; }
 check "slurmd -G lists a record of 100 shares per GPU" test "$(listed '' 2>/dev/null | grep -c 'Name=gpushare.*Count=100')" = 2
 check "shares without GPUs in gres/gpu: named" says 'needs its GPUs in gres/gpu' 's/Gres=gpu:[^ ]*/Gres=gpushare:100/'
 check "and not reported" without 'Gres Name=gpushare' 's/Gres=gpu:[^ ]*/Gres=gpushare:100/'

@@ -124,7 +124,7 @@ static void text_is_rewritten(void **state)
 		char *text;
 
 		assert_int_equal(gs_gres_find(cases[i].text, &item, &err), 0);
-		text = gs_gres_rewrite(cases[i].text, &item, 40);
+		text = gs_gres_rewrite(cases[i].text, &item, "gres:", 40);
 		assert_string_equal(text, cases[i].want);
 		free(text);
 	}

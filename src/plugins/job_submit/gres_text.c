@@ -107,13 +107,14 @@ int gs_gres_find(const char *text, struct gs_gres_item *item, struct gs_error *e
 	return 0;
 }
 
-char *gs_gres_rewrite(const char *text, const struct gs_gres_item *item, uint64_t count)
+char *gs_gres_rewrite(const char *text, const struct gs_gres_item *item, const char *prefix,
+		      uint64_t count)
 {
 	char *out;
 
 	if (!item->end) {
-		if (asprintf(&out, "%s%sgres:" NAME ":%" PRIu64, text ? text : "",
-			     text && *text ? "," : "", count) < 0)
+		if (asprintf(&out, "%s%s%s" NAME ":%" PRIu64, text ? text : "",
+			     text && *text ? "," : "", prefix, count) < 0)
 			return NULL;
 		return out;
 	}

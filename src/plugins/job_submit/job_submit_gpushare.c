@@ -101,7 +101,7 @@ static int rewrite(const struct job *job, uint64_t shares, char **tres_per_node,
 
 	if (gs_gres_find(job->tres[GS_PER_NODE], &item, err) < 0)
 		return -1;
-	text = gs_gres_rewrite(job->tres[GS_PER_NODE], &item, shares);
+	text = gs_gres_rewrite(job->tres[GS_PER_NODE], &item, GS_TRES_GRES, shares);
 	if (!text)
 		return gs_fail(err, "no memory");
 	xfree(*tres_per_node);

@@ -62,8 +62,12 @@ struct gs_gres_item {
  */
 int gs_gres_find(const char *text, struct gs_gres_item *item, struct gs_error *err);
 
-/* The text with that request for `count` shares; text NULL: one that asks for nothing else.  To be freed; NULL: no memory. */
-char *gs_gres_rewrite(const char *text, const struct gs_gres_item *item, uint64_t count);
+/*
+ * The text with that request for `count` shares; where it has none, one is added
+ * with Slurm's prefix, "gres:" or "gres/".  To be freed; NULL: no memory.
+ */
+char *gs_gres_rewrite(const char *text, const struct gs_gres_item *item, const char *prefix,
+		      uint64_t count);
 
 /*
  * May the job be submitted, and with how many shares?  More memory than its
