@@ -104,8 +104,8 @@ check "more shares than the GPU has are refused" refused 'more than a GPU has' s
 # --- registration ---
 
 standin grant
-job=$(as_nobody timeout 10 sbatch --parsable --output="$D/out/%j" -p high --gres=gpushare:25 --gpushare-mem=200M \
-	--gpushare-priority=7 --export=ALL,LD_LIBRARY_PATH=/user/lib,GPUSHARE_SHARES=100,GPUSHARE_JOB_ID=1 \
+job=$(as_nobody env LD_LIBRARY_PATH=/user/lib GPUSHARE_SHARES=100 GPUSHARE_JOB_ID=1 timeout 10 sbatch --parsable \
+	--output="$D/out/%j" -p high --gres=gpushare:25 --gpushare-mem=200M --gpushare-priority=7 \
 	--wrap 'env; echo STEP; srun --gres=gpushare:10 env')
 check "a user's job with options completes" reaches "$job" COMPLETED
 batch=$(sed '/^STEP$/,$d' "$D/out/$job")

@@ -115,10 +115,11 @@ lowered() { change Gres=gpushare:5 && wants "$job" gres:gpushare:25; }
 check "lowering it leaves what its memory takes" lowered
 raised() { change Gres=gpushare:50 && wants "$job" gres:gpushare:50; }
 check "raising it within the limit is granted" raised
-moved() { change Partition=high && change Gres=gpushare:80 && wants "$job" gres:gpushare:80; }
+# Slurm 24.11 and 25.11, without any plugin, now and then refuse another partition with EAGAIN.
+moved() { until_true 5 change Partition=high && change Gres=gpushare:80 && wants "$job" gres:gpushare:80; }
 check "in another partition that one's limits hold" moved
 check "from there it cannot come back" refused 'Invalid generic resource' change Partition=low
-check "root may do so" t 10 scontrol update job "$job" Partition=low
+check "root may do so" until_true 5 t 10 scontrol update job "$job" Partition=low
 check "a change of something else is not looked at" change TimeLimit=5
 t 10 scancel "$job"
 
