@@ -31,7 +31,11 @@ say() { echo "$(date +%T) $*" | tee -a "$out/mix.txt"; }
 
 conf=(--conf MemoryAdmission=fcfs) # nobody waits for memory here
 [ -z "${CONF:-}" ] || while read -r line; do conf+=(--conf "$line"); done <<<"$CONF"
-[ -z "${DRIVER:-}" ] || conf+=(--driver "$DRIVER")
+if [ -n "${DRIVER:-}" ]; then
+	conf+=(--driver "$DRIVER")
+	LD_LIBRARY_PATH=${DRIVER%/*}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} # of MPS's server
+	export LD_LIBRARY_PATH
+fi
 beside=()
 if command -v nvidia-cuda-mps-control >/dev/null; then beside=(--mps); else say "no nvidia-cuda-mps-control: nothing beside MPS"; fi
 

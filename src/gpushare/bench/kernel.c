@@ -151,7 +151,8 @@ static uint32_t cut(const uint64_t *end, uint64_t n, uint64_t first, uint64_t ta
 			last->to_ns = end[i];
 			continue;
 		}
-		stretch[count].from_ns = last ? end[i] - task_ns : first;
+		/* Where the first block's thread is slow, other blocks have ended before it says that it began. */
+		stretch[count].from_ns = last || first > end[i] ? end[i] - task_ns : first;
 		stretch[count++].to_ns = end[i];
 	}
 	return count;

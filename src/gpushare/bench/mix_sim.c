@@ -79,6 +79,11 @@ void mix_gaps_result(const struct mix *m, const struct mix_gaps *gaps, struct mi
 		.evicted_ns = median(gaps, MIX_EVICTED, MIX_EVICTED),
 		.first_ns = median(gaps, MIX_FIRST, MIX_FIRST),
 	};
+	/* What was not seen in a few rounds costs as much as what was. */
+	if (!gaps->count[MIX_ENDED])
+		r->costs.ended_ns = r->handover_ns;
+	if (!gaps->count[MIX_EVICTED])
+		r->costs.evicted_ns = r->handover_ns;
 	for (size_t i = 0; i < m->workload.count && gaps->rounds; i++)
 		r->gpu_ns[i] = (uint64_t)(gaps->busy_ns[i] / gaps->rounds);
 }
