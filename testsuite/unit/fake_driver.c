@@ -256,6 +256,18 @@ static CUresult fake_batch(CUstream stream, unsigned int n, CUstreamBatchMemOpPa
 	return (uintptr_t)stream == 0x10 ? CUDA_SUCCESS : called_in("batch", stream);
 }
 
+static CUresult fake_record(CUevent event, CUstream stream)
+{
+	(void)event;
+	return (uintptr_t)stream == 0x10 ? called_in("record-control", stream) : CUDA_SUCCESS;
+}
+
+static CUresult fake_wait_event(CUstream stream, CUevent event, unsigned int flags)
+{
+	(void)event, (void)flags;
+	return (uintptr_t)stream == 0x20 ? called_in("await-relaunch", stream) : CUDA_SUCCESS;
+}
+
 static CUresult fake_wait(CUstream stream, CUdeviceptr at, cuuint32_t value, unsigned int flags)
 {
 	(void)at, (void)value, (void)flags;
@@ -310,5 +322,7 @@ void fake_driver_install(void)
 	PUT(cuStreamWriteValue32_v2, fake_write);
 	PUT(cuStreamBatchMemOp_v2, fake_batch);
 	PUT(cuStreamWaitValue32_v2, fake_wait);
+	PUT(cuEventRecord, fake_record);
+	PUT(cuStreamWaitEvent, fake_wait_event);
 	PUT(cuLaunchKernel, fake_launch);
 }

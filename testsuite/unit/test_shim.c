@@ -58,6 +58,12 @@ static int all_prepared(void)
 	return 1;
 }
 
+static void finish_all(void)
+{
+	for (uint32_t i = 0; i < GS_PAGE_STUBS; i++)
+		gs_stub_move(&page->stub[i], GS_K_RUNNING, GS_K_DONE);
+}
+
 static struct gs_stub *active(void)
 {
 	for (uint32_t i = 0; i < GS_PAGE_STUBS; i++)
@@ -192,7 +198,8 @@ static void test_eviction_and_relaunch(void **unused)
 	ring();
 	EVENTUALLY(gs_page_load(stub->kstate) == GS_K_RUNNING);
 	usleep(20000);
-	expect_calls("write-relaunch-4294967295 relaunch-twin");
+	/* Behind every signal, which may be late, and before the relaunch. */
+	expect_calls("write-control-4294967295 record-control await-relaunch relaunch-twin");
 	assert_int_equal(gs_page_load(stub->evictions), 1);
 	gs_page_store(stub->kstate, GS_K_DONE);
 }
@@ -362,6 +369,46 @@ static void test_relaunch_with_the_turn(void **unused)
 	gs_page_store(stub->kstate, GS_K_DONE);
 }
 
+/*
+ * A signal of the stub's last launch arrives late, and the kernel leaves without
+ * having been told: the limit of 0 is in the device's memory and nowhere else.
+ * Relaunched without more ado it would leave again and again.
+ */
+static void test_late_signal_is_lifted(void **unused)
+{
+	const unsigned int grid = 12 * FAKE_SMS * FAKE_BLOCKS_PER_SM; /* too few for a proxy */
+	struct gs_stub *stub;
+
+	(void)unused;
+	assert_int_equal(launch(kernel, grid), CUDA_SUCCESS);
+	stub = active();
+	assert_true(gs_stub_move(stub, GS_K_RUNNING, GS_K_TOEVICT));
+	ring();
+	EVENTUALLY(gs_page_load(page->heard) == gs_page_load(page->bell));
+	gs_page_store(stub->kstate, GS_K_DONE);
+	EVENTUALLY(all_prepared());
+	/* Until a launch gets that stub again. */
+	for (uint32_t i = 0; i < GS_PAGE_STUBS; i++) {
+		assert_int_equal(launch(kernel, grid), CUDA_SUCCESS);
+		if (active() == stub)
+			break;
+		finish_all();
+		EVENTUALLY(all_prepared());
+	}
+	assert_ptr_equal(active(), stub);
+	forget_calls();
+	gs_page_store(stub->kstate, GS_K_READY);
+	EVENTUALLY(gs_page_load(stub->kstate) == GS_K_RUNNING);
+	usleep(10000);
+	expect_calls("write-control-4294967295 record-control await-relaunch relaunch-twin");
+	/* Once is enough. */
+	gs_page_store(stub->kstate, GS_K_READY);
+	EVENTUALLY(gs_page_load(stub->kstate) == GS_K_RUNNING);
+	usleep(10000);
+	expect_calls("relaunch-twin");
+	gs_page_store(stub->kstate, GS_K_DONE);
+}
+
 static void test_refused_relaunch_is_tried_again(void **unused)
 {
 	struct gs_stub *stub;
@@ -492,6 +539,7 @@ int main(void)
 		cmocka_unit_test_setup(test_time_is_of_a_block_shape, idle),
 		cmocka_unit_test_setup(test_call_back, idle),
 		cmocka_unit_test_setup(test_relaunch_with_the_turn, idle),
+		cmocka_unit_test_setup(test_late_signal_is_lifted, idle),
 		cmocka_unit_test_setup(test_refused_relaunch_is_tried_again, idle),
 		cmocka_unit_test_setup(test_without_the_turn_it_waits, idle),
 		cmocka_unit_test_setup(test_failed_launch_leaves_nothing, idle),

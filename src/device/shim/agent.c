@@ -74,12 +74,12 @@ static CUresult copy_limits(const struct agent *a)
 	return rc;
 }
 
-static void flush_limits(struct agent *a)
+static CUresult flush_limits(struct agent *a)
 {
 	CUresult rc = CUDA_ERROR_CONTEXT_IS_DESTROYED;
 
 	if (!a->nlimit)
-		return;
+		return CUDA_SUCCESS;
 	if (enter(a, a->limit_ctx) == 0)
 		rc = shim_signal_by_copy(a->session, a->limit_ctx) ?
 			     copy_limits(a) :
@@ -88,6 +88,7 @@ static void flush_limits(struct agent *a)
 	if (rc != CUDA_SUCCESS)
 		shim_log("%u resident limits could not be set: %d", a->nlimit, rc);
 	a->nlimit = 0;
+	return rc;
 }
 
 /* The image is what the stub's next launch compares with: it will know what is left behind. */
@@ -104,6 +105,8 @@ static void set_limit(struct agent *a, struct shim_launch *l, uint32_t limit)
 	op->writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32;
 	op->writeValue.address = shim_launch_ctl(l, offsetof(struct gs_ctl, limit));
 	op->writeValue.value = limit;
+	if (!limit)
+		l->unsettled = 1;
 }
 
 /*
@@ -129,10 +132,32 @@ static void call_back(struct agent *a, struct shim_launch *l)
 }
 
 /*
+ * No limit any more, before what follows in the relaunch stream, and behind every
+ * signal that was given: one that is late (of several repeated ones, while another
+ * process had the GPU) would tell the relaunched kernel to leave, and the next
+ * one, for ever, since nobody would lift what nobody knows of.
+ */
+static CUresult settle_limit(struct agent *a, struct shim_launch *l)
+{
+	struct shim_context *c = l->ctx;
+	CUresult rc;
+
+	set_limit(a, l, SHIM_NO_LIMIT);
+	rc = flush_limits(a);
+	if (rc == CUDA_SUCCESS)
+		rc = REAL(cuEventRecord)(c->settled, c->control);
+	if (rc == CUDA_SUCCESS)
+		rc = REAL(cuStreamWaitEvent)(c->relaunch, c->settled, 0);
+	if (rc == CUDA_SUCCESS)
+		l->unsettled = 0;
+	return rc;
+}
+
+/*
  * No limit for a relaunch, and smaller claims if it began when nobody else wanted
  * the GPU: through the stream in which it goes out.
  */
-static CUresult lift_limit(const struct agent *a, struct shim_launch *l)
+static CUresult lift_limit(struct agent *a, struct shim_launch *l)
 {
 	struct gs_ctl *image = &l->ctx->image[l->index];
 	uint32_t aim_ns = shim_request_aim_ns(a->session);
@@ -147,12 +172,9 @@ static CUresult lift_limit(const struct agent *a, struct shim_launch *l)
 		image->chunk_ns = aim_ns;
 		gs_page_store(l->stub->leave_ns, shim_request_leave_ns(l));
 	}
-	if (__atomic_load_n(&image->limit, __ATOMIC_ACQUIRE) == SHIM_NO_LIMIT)
-		return CUDA_SUCCESS;
-	__atomic_store_n(&image->limit, SHIM_NO_LIMIT, __ATOMIC_RELEASE);
-	return REAL(cuStreamWriteValue32_v2)(l->ctx->relaunch,
-					     shim_launch_ctl(l, offsetof(struct gs_ctl, limit)),
-					     SHIM_NO_LIMIT, 0);
+	return l->unsettled || __atomic_load_n(&image->limit, __ATOMIC_ACQUIRE) != SHIM_NO_LIMIT ?
+		       settle_limit(a, l) :
+		       CUDA_SUCCESS;
 }
 
 /* Evicted and scheduled again: the twin goes out once more, from its task counter on. */

@@ -29,6 +29,7 @@ struct shim_context {
 	CUdeviceptr page;         /* struct gs_page */
 	CUstream control;         /* eviction signals */
 	CUstream relaunch;
+	CUevent settled;          /* between the two: no signal is on its way any more */
 	uint32_t *word;           /* pinned: 0 and SHIM_NO_LIMIT, to copy a resident limit from; or NULL */
 	_Atomic int gone;         /* destroyed: never touched again */
 	_Atomic CUresult fault;   /* what has ended everything in it (fault.h), or CUDA_SUCCESS */
