@@ -326,6 +326,14 @@ static void warps_and_exits(void **state)
 	k = only_kernel(HEAD, KERNEL(TID "shr.u32 %r5, %r1, 5; setp.eq.u32 %p1, %r5, %r2; @%p1 ret; " SHUFFLE));
 	assert_true(k.form == PTX_FORM_PERSISTENT && k.whole_warps);
 	expect(KERNEL(TID "setp.ge.u32 %p1, %r1, 33; @%p1 ret; " SHUFFLE), PTX_REASON_WARP_SYNC_AFTER_EXIT, 2);
+	/* a vote of the whole warp, and one of those that a mask names */
+	expect(KERNEL(TID "setp.ge.u32 %p1, %r1, %r2; vote.sync.any.pred %p2, %p1, 0xffffffff; @%p2 ret; " SHUFFLE), PTX_REASON_NONE, 0);
+	expect(KERNEL(TID "setp.ge.u32 %p1, %r1, %r2; vote.sync.any.pred %p2, %p1, %r2; @%p2 ret; " SHUFFLE),
+	       PTX_REASON_WARP_SYNC_AFTER_EXIT, 2);
+	expect(KERNEL(TID "activemask.b32 %r5; setp.ne.u32 %p1, %r5, -1; @%p1 ret; " SHUFFLE), PTX_REASON_WARP_SYNC_AFTER_EXIT, 2);
+	expect(KERNEL(TID "match.all.sync.b32 %r5|%p1, %r1, -1; @%p1 ret; " SHUFFLE), PTX_REASON_NONE, 0);
+	expect(KERNEL(TID "match.any.sync.b32 %r5, %r1, -1; setp.eq.u32 %p1, %r5, 1; @%p1 ret; " SHUFFLE),
+	       PTX_REASON_WARP_SYNC_AFTER_EXIT, 2);
 	/* rows known to be whole warps */
 	k = only_kernel(HEAD, ".entry k() .reqntid 64, 2, 1 { " REGS "mov.u32 %r1, %tid.x; setp.ge.u32 %p1, %r1, 32; "
 			      "@%p1 ret; " SHUFFLE " ret; }");

@@ -127,6 +127,18 @@ static int is_broadcast(const struct ptx_levels *l, const struct ptx_insn *insn)
 	       ptx_level_constant(l, &insn->opd[3], &clamp) && clamp == 31;
 }
 
+/* Votes, matches and reductions agree among those that the mask names: half a warp may be asked at a time. */
+static int is_of_warp(const struct ptx_levels *l, const struct ptx_insn *insn)
+{
+	uint64_t mask;
+
+	if (ptx_starts(insn->opcode, "activemask") || ptx_starts(insn->opcode, "match.any"))
+		return 0;
+	if (!ptx_has_modifier(insn->opcode, ".sync")) /* of old ISAs: the whole warp */
+		return 1;
+	return insn->nopd && ptx_level_constant(l, &insn->opd[insn->nopd - 1], &mask) && (uint32_t)mask == UINT32_MAX;
+}
+
 static enum ptx_level level_of_sources(const struct ptx_levels *l, const struct ptx_insn *insn)
 {
 	enum ptx_level level = PTX_LEVEL_BLOCK;
@@ -164,7 +176,7 @@ static enum ptx_level result_level(struct ptx_levels *l, const struct ptx_insn *
 	case PTX_OP_SHFL:
 		return is_broadcast(l, insn) ? PTX_LEVEL_WARP : PTX_LEVEL_THREAD;
 	case PTX_OP_VOTE: case PTX_OP_MATCH: case PTX_OP_REDUX:
-		return ptx_has_modifier(insn->opcode, ".match.any") ? PTX_LEVEL_THREAD : PTX_LEVEL_WARP;
+		return is_of_warp(l, insn) ? PTX_LEVEL_WARP : PTX_LEVEL_THREAD;
 	case PTX_OP_ATOM: case PTX_OP_ELECT: case PTX_OP_MATRIX: case PTX_OP_CALL:
 		return PTX_LEVEL_THREAD;
 	default:
