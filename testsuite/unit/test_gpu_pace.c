@@ -120,6 +120,90 @@ static void test_chain_keeps_the_gpu(void **unused)
 	all_leave(chain, other);
 }
 
+/* ---- who comes at regular intervals --------------------------------------- */
+
+static void test_regular_arrivals_are_foreseen(void **unused)
+{
+	struct gs_arrival a = { 0 };
+	uint64_t from, to, at = T0;
+
+	(void)unused;
+	assert_false(gs_arrival_next(&a, at, &from, &to));
+	gs_arrival_note(&a, at);
+	gs_arrival_note(&a, at += 5 * MS);
+	assert_false(gs_arrival_next(&a, at, &from, &to)); /* once is no rule */
+	gs_arrival_note(&a, at += 5 * MS + 10 * US);
+	assert_true(gs_arrival_next(&a, at, &from, &to));
+	assert_true(from < at + 5 * MS && at + 5 * MS < to && to - from < 120 * US);
+	/* It stayed away once: the next time, and the time after; then nobody waits any more. */
+	assert_true(gs_arrival_next(&a, at + 6 * MS, &from, &to));
+	assert_in_range(from, at + 10 * MS - 200 * US, at + 10 * MS);
+	assert_true(gs_arrival_next(&a, at + 19 * MS, &from, &to));
+	assert_false(gs_arrival_next(&a, at + 21 * MS, &from, &to));
+	/* One that it skipped is no other rhythm. */
+	gs_arrival_note(&a, at += 10 * MS + 20 * US);
+	assert_true(gs_arrival_next(&a, at, &from, &to));
+	assert_in_range(from, at + 5 * MS - 200 * US, at + 5 * MS);
+	/* Once at any time, and it is not trusted for long. */
+	gs_arrival_note(&a, at += 7 * MS);
+	assert_false(gs_arrival_next(&a, at, &from, &to));
+	gs_arrival_note(&a, at += 7 * MS);
+	assert_false(gs_arrival_next(&a, at, &from, &to));
+	/* Too often, too seldom. */
+	for (int k = 0; k < 2; k++) {
+		memset(&a, 0, sizeof(a));
+		for (int i = 0; i < 8; i++)
+			gs_arrival_note(&a, at += k ? 2000 * MS : 100 * US);
+		assert_false(gs_arrival_next(&a, at, &from, &to));
+	}
+}
+
+/* It is awaited, so its launch is found without a bell, and at once. */
+static void test_awaited_client_need_not_ring(void **unused)
+{
+	struct client *low, *high;
+	uint64_t due, next;
+
+	(void)unused;
+	begin("piv");
+	low = join(1, 1);
+	high = join(2, 10);
+	launch(low, 0, 1000, 1);
+	turn(0);
+	agent(low);
+	due = now + 5 * MS;
+	for (unsigned i = 0; i < 4; i++, due += 5 * MS) {
+		turn(due - 100 * US - now);
+		next = turn(0);
+		if (i == 3) {
+			assert_in_range(due - next, 30 * US, 60 * US);
+			assert_int_equal(turn(next - now) - now, 1 * US);
+			gs_gpu_afford(gpu, GS_BUDGET_POOR_NS); /* not for any price */
+			assert_true(turn(0) > due);
+			gs_gpu_afford(gpu, 0);
+		}
+		turn(due - now);
+		assert_int_equal(state(low, 0), GS_K_RUNNING);
+		prepare(high, 0, 10, 1);
+		go(high, 0, GS_K_PREP, GS_K_READY, GS_BY_CLIENT);
+		if (i < 3)
+			gs_gpu_bell(high->tenant);
+		turn(1 * US);
+		assert_int_equal(state(low, 0), GS_K_TOEVICT);
+		evicted(low, 0, 100 * (i + 1));
+		turn(0);
+		agent(high);
+		finish(high, 0);
+		turn(1 * MS);
+		go(high, 0, GS_K_DONE, GS_K_PREP, GS_BY_CLIENT);
+		turn(300 * US);
+		assert_true(has_turn(low));
+		agent(low);
+		turn(0);
+	}
+	all_leave(low, high);
+}
+
 /* ---- the expected end --------------------------------------------------- */
 
 static void test_end_is_expected_from_the_start_on(void **unused)
@@ -395,6 +479,8 @@ int main(void)
 		cmocka_unit_test(test_grace_follows_the_pauses),
 		cmocka_unit_test(test_periodic_client_keeps_nothing),
 		cmocka_unit_test(test_chain_keeps_the_gpu),
+		cmocka_unit_test(test_regular_arrivals_are_foreseen),
+		cmocka_unit_test(test_awaited_client_need_not_ring),
 		cmocka_unit_test(test_end_is_expected_from_the_start_on),
 		cmocka_unit_test(test_looks_at_a_holder),
 		cmocka_unit_test(test_looks_at_a_client_on_its_way_out),

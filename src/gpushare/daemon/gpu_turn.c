@@ -55,8 +55,10 @@ static void task_arrive(struct gs_tenant *t, const struct gs_look *look, uint64_
 	}
 	t->task = 1;
 	t->told_nt = t->told_done = t->told_alone_ns = 0;
-	if (t != t->gpu->holder)
+	if (t != t->gpu->holder) {
 		t->wait_since = now;
+		gs_arrival_note(&t->arrival, now);
+	}
 	task_progress(t, look, now);
 }
 
@@ -188,7 +190,7 @@ static int starting_over(struct gs_gpu *gpu, uint64_t now)
 
 /* ---- the turn -------------------------------------------------------- */
 
-/* Pages are read when their client rang, holds the turn, or has kernels that may end. */
+/* Pages are read when their client rang, is awaited, holds the turn, or has kernels that may end. */
 static void look_around(struct gs_gpu *gpu, uint64_t now)
 {
 	struct gs_tenant *t;
@@ -197,7 +199,8 @@ static void look_around(struct gs_gpu *gpu, uint64_t now)
 	if (gpu->holder)
 		gs_gpu_look(gpu->holder, now);
 	LIST_FOREACH(t, &gpu->tenants, link)
-		if (t != gpu->holder && t != gpu->leaving && (t->dirty || t->on_gpu || t->off_gpu))
+		if (t != gpu->holder && t != gpu->leaving &&
+		    (t->dirty || t->on_gpu || t->off_gpu || gs_pace_is_awaited(t, now)))
 			gs_gpu_look(t, now);
 	/* What the holder does with its idle turn depends on who waits. */
 	t = gpu->holder;

@@ -23,6 +23,7 @@
 #define POLL_CONTENDED_NS (500 * GS_NS_PER_US)
 #define POLL_UNKNOWN_NS (100 * GS_NS_PER_US)
 #define POLL_ALONE_NS (20 * GS_NS_PER_MS)
+#define POLL_AWAITED_NS (1 * GS_NS_PER_US)
 #define POLL_STARTING_NS (10 * GS_NS_PER_US)
 /* Whoever is woken for its turn stays awake for 200 us (shim). */
 #define HERALD_NS (100 * GS_NS_PER_US)
@@ -185,6 +186,34 @@ int gs_pace_is_ending(const struct gs_gpu *gpu, uint64_t now)
 	return end != UINT64_MAX && now + HERALD_NS >= end && now < end + HERALD_LATE_NS;
 }
 
+/* In which stretch of time this client should come, if the daemon can afford to await it. */
+static int awaited(const struct gs_tenant *t, uint64_t now, uint64_t *from, uint64_t *to)
+{
+	return !t->task && !t->stopped && t != t->gpu->holder && t != t->gpu->leaving &&
+	       t->gpu->look_ns < GS_BUDGET_POOR_NS &&
+	       gs_arrival_next(&t->arrival, now, from, to);
+}
+
+int gs_pace_is_awaited(const struct gs_tenant *t, uint64_t now)
+{
+	uint64_t from, to;
+
+	return awaited(t, now, &from, &to) && now >= from;
+}
+
+static uint64_t next_arrival(const struct gs_gpu *gpu, uint64_t now)
+{
+	uint64_t next = UINT64_MAX, from, to;
+	const struct gs_tenant *t;
+
+	LIST_FOREACH(t, &gpu->tenants, link)
+		if (awaited(t, now, &from, &to)) {
+			from = from > now ? from : now + afford(gpu, POLL_AWAITED_NS);
+			next = from < next ? from : next;
+		}
+	return next;
+}
+
 uint64_t gs_pace_next(const struct gs_gpu *gpu, uint64_t now)
 {
 	const struct gs_tenant *t, *holder = gpu->holder;
@@ -193,6 +222,8 @@ uint64_t gs_pace_next(const struct gs_gpu *gpu, uint64_t now)
 
 	if (gpu->leaving)
 		return leaving(gpu, now);
+	end = next_arrival(gpu, now);
+	next = end < next ? end : next;
 	if (gpu->starting) {
 		uint64_t soonest = gpu->turn_since + gpu->o.sched.handover_ns / 4 * 3;
 

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "gpushare/daemon/arrival.h"
 #include "gpushare/daemon/gpu.h"
 #include "gpushare/daemon/watch.h"
 
@@ -38,6 +39,7 @@ struct gs_tenant {
 	uint64_t base_ns;      /* since when its kernels have the GPU; 0: they do not */
 	uint64_t base_done_ns; /* the work that it had done by then */
 	uint64_t expected_ns;  /* when its work should be done if it keeps the GPU; 0: no idea */
+	struct gs_arrival arrival; /* when it asks for the GPU */
 	uint64_t off_ns;       /* how far off that was the last times; 0: not known */
 	uint64_t idle_since;   /* holds the turn with nothing to do; 0: busy */
 	uint64_t wait_since;   /* a task without the turn; 0: it is none or has it */
