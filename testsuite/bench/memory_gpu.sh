@@ -6,7 +6,8 @@
 #   BUILD   the build tree (make all check TESTS=); DRIVER the libcuda.so.1 (default: the system's)
 # environment, with what it is without:
 #   MEMORY=48000    MiB that may be reserved on the GPU
-#   TIMES=100       of each door at the limit; DOORS_LIMIT=40 seconds for each of the three parts
+#   TIMES=100       of each door at the limit, FRAMES=20 for the one that makes two contexts each time;
+#                   DOORS_LIMIT=40 seconds for each of the four parts
 #   CONTEXT_COST=600  MiB that a context is charged with meanwhile
 #   OPS=125000      random operations of each of eight processes, before each of which KILLS=2 are killed;
 #                   RANDOM_LIMIT=90 seconds
@@ -72,7 +73,7 @@ none_left() {
 	return 1
 }
 
-# Each door, two processes of a step, an import, contexts; meanwhile a neighbour takes all of its own, over and over.
+# Each door, two processes of a step, an import, contexts, a kernel's frames; meanwhile a neighbour takes all of its own, over and over.
 step_doors() {
 	local neighbour rc=0 times=${TIMES:-100} part
 	start_daemon "ContextMemory=${CONTEXT_COST:-600}M" || return 1
@@ -80,7 +81,8 @@ step_doors() {
 	run 120 --shares 50 "$doors" neighbour "$tmp/over" >"$out/neighbour.txt" 2>&1 &
 	neighbour=$!
 	: >"$out/doors.csv"
-	for part in limit pair contexts; do
+	for part in limit pair contexts frames; do
+		[ $part != frames ] || times=${FRAMES:-20}
 		run "${DOORS_LIMIT:-40}" --shares 50 "$doors" $part "$times" >>"$out/doors.csv" 2>>"$out/doors.err" || rc=1
 	done
 	: >"$tmp/over"

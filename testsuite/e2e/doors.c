@@ -6,6 +6,7 @@
  *   limit TIMES             fill the memory, then ask each door for more, TIMES over
  *   pair TIMES              two processes at the limit of their step, and what one imports of the other
  *   contexts TIMES          contexts at the limit, where each is charged (ContextMemory)
+ *   frames TIMES            the local memory of a kernel at the limit, in a context of its own
  *   neighbour FILE          allocate all that is ours and give it back, over and over until FILE is there
  *   random COUNT SEED       that many random allocations and releases, of all sizes; "begun" comes first
  *   price COUNT             nanoseconds of an allocation and of a release of 4 KiB
@@ -85,8 +86,12 @@ static void at_limit(const struct door *d, int times, size_t size)
 	uint64_t h, more;
 
 	for (int i = 0; i < times; i++) {
-		if (d->alloc(size, &h) != CUDA_SUCCESS)
+		CUresult rc = d->alloc(size, &h);
+
+		if (rc != CUDA_SUCCESS) {
+			fprintf(stderr, "doors: %s: round %d: error %d\n", d->name, i, (int)rc);
 			continue;
+		}
 		granted++;
 		refused += d->alloc(size, &more) == CUDA_ERROR_OUT_OF_MEMORY;
 		CHECK(d->release(h, size));
@@ -118,6 +123,23 @@ static int limit(int times)
 	while (n--)
 		CHECK(cuMemFree(piece[n]));
 	free(usable);
+	return failures != 0;
+}
+
+static int frames(int times)
+{
+	static CUdeviceptr piece[4096];
+	size_t size = 8 * MIB, left, total, context;
+	int n;
+
+	if (times < 1)
+		return 2;
+	CHECK(cuMemGetInfo(&left, &total));
+	context = total - left;
+	n = fill(size + size / 2 + 2 * context, piece, 4096);
+	at_limit(&frames_door, times, size);
+	while (n--)
+		CHECK(cuMemFree(piece[n]));
 	return failures != 0;
 }
 
@@ -322,6 +344,8 @@ int main(int argc, char **argv)
 		return pair(atoi(argv[2]));
 	if (strcmp(what, "second") == 0)
 		return pair_second();
+	if (strcmp(what, "frames") == 0 && argc == 3)
+		return frames(atoi(argv[2]));
 	if (strcmp(what, "contexts") == 0 && argc == 3)
 		return contexts(atoi(argv[2]));
 	if (strcmp(what, "neighbour") == 0 && argc == 3)
@@ -334,7 +358,7 @@ int main(int argc, char **argv)
 		return keep((size_t)atol(argv[2]), argv[3]);
 	if (strcmp(what, "compute") == 0 && argc == 3)
 		return compute(argv[2]);
-	fputs("usage: doors info | limit TIMES | pair TIMES | contexts TIMES | neighbour FILE | "
+	fputs("usage: doors info | limit TIMES | pair TIMES | contexts TIMES | frames TIMES | neighbour FILE | "
 	      "random COUNT SEED | price COUNT | keep MIB FILE | compute FILE\n", stderr);
 	return 2;
 }

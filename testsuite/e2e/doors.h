@@ -37,6 +37,9 @@ struct door {
 extern const struct door doors[];
 extern const size_t ndoors;
 
+/* Local memory of a kernel, in a context of its own: too slow for the others' company. */
+extern const struct door frames_door;
+
 /* A door that works with a small allocation. */
 int door_is_there(const struct door *d);
 

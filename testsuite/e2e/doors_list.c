@@ -349,6 +349,65 @@ static CUresult captured(size_t bytes, uint64_t *h)
 	return graph_done(g, rc == CUDA_SUCCESS ? end : rc, h);
 }
 
+/* ---- a kernel's frames ------------------------------------------------------------- */
+
+/*
+ * The frame of one thread, so that those of all that may be resident take so much more than the
+ * limit of the stack; they stay until the context goes, so the door is a context.  No case of
+ * `limit`: a context takes long to make.
+ */
+static CUresult frames(size_t bytes, uint64_t *h)
+{
+	static char ptx[1024];
+	int sms, threads;
+	size_t each, stack;
+	CUmodule m;
+	CUfunction f;
+	CUcontext ctx;
+	CUresult rc;
+
+	CHECK(cuDeviceGetAttribute(&sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, dev));
+	CHECK(cuDeviceGetAttribute(&threads, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, dev));
+	CHECK(cuCtxGetLimit(&stack, CU_LIMIT_STACK_SIZE));
+	each = (stack + bytes / ((size_t)sms * (size_t)threads) + 16) & ~(size_t)15;
+	/* Which word is read is not known beforehand, or the frame would not be. */
+	snprintf(ptx, sizeof(ptx), ".version 7.0\n.target sm_70\n.address_size 64\n"
+		 ".visible .entry frame(.param .u64 out, .param .u32 at)\n{\n"
+		 "\t.local .align 16 .b8 f[%zu];\n\t.reg .b32 %%r<3>;\n\t.reg .b64 %%rd<6>;\n"
+		 "\tld.param.u64 %%rd1, [out];\n\tld.param.u32 %%r1, [at];\n"
+		 "\tmov.u64 %%rd2, f;\n\tcvt.u64.u32 %%rd3, %%r1;\n\tadd.s64 %%rd4, %%rd2, %%rd3;\n"
+		 "\tst.local.u32 [%%rd4], %%r1;\n\tst.local.u32 [f+%zu], %%r1;\n"
+		 "\tld.local.u32 %%r2, [f];\n\tcvta.to.global.u64 %%rd5, %%rd1;\n"
+		 "\tst.global.u32 [%%rd5], %%r2;\n\tret;\n}\n", each, each - 4);
+	rc = cuCtxCreate(&ctx, NULL, 0, dev);
+	if (rc != CUDA_SUCCESS)
+		return rc;
+	CHECK(cuModuleLoadData(&m, ptx));
+	CHECK(cuModuleGetFunction(&f, m, "frame"));
+	{
+		unsigned int at = 0;
+		CUdeviceptr out;
+		void *params[] = { &out, &at };
+
+		CHECK(cuMemAlloc(&out, 4));
+		rc = cuLaunchKernel(f, 1, 1, 1, 32, 1, 1, 0, NULL, params, NULL);
+		if (rc == CUDA_SUCCESS)
+			rc = cuCtxSynchronize();
+	}
+	if (rc != CUDA_SUCCESS)
+		CHECK(cuCtxDestroy(ctx));
+	*h = (uintptr_t)ctx;
+	return rc;
+}
+
+static CUresult frames_free(uint64_t h, size_t bytes)
+{
+	(void)bytes;
+	return cuCtxDestroy((CUcontext)(uintptr_t)h);
+}
+
+const struct door frames_door = { "frames", frames, frames_free, 0 };
+
 const struct door doors[] = {
 	{ "linear", linear, linear_free, 16 },      { "pitched", pitched, linear_free, 4 },
 	{ "managed", managed, linear_free, 1 },     { "ordered", ordered, ordered_free, 4 },

@@ -9,12 +9,12 @@ HISTORY=HistoryFile=$TMP/history.db
 # Every door of this device, two processes of a step, an import, and contexts.
 limits() { # TIMES
 	# shellcheck disable=SC2016
-	run 120 --shares 50 bash -c '"$0" limit "$1" && "$0" pair "$1" && "$0" contexts "$1"' \
+	run 120 --shares 50 bash -c '"$0" limit "$1" && "$0" pair "$1" && "$0" contexts "$1" && "$0" frames "$1"' \
 		"$DOORS" "$1" >"$TMP/limit" 2>"$TMP/limit.err" || {
 		cat "$TMP/limit" "$TMP/limit.err"
 		return 1
 	}
-	[ "$(grep -c ",$1,$1,$1\$" "$TMP/limit")" = 17 ] && [ "$(grep -c "not on this device" "$TMP/limit")" = 3 ]
+	[ "$(grep -c ",$1,$1,$1\$" "$TMP/limit")" = 18 ] && [ "$(grep -c "not on this device" "$TMP/limit")" = 3 ]
 }
 # A neighbour's own bytes are always there, whatever the first one is doing.
 beside() { # COMMAND...

@@ -114,7 +114,7 @@ static void the_region_of_a_gpu(void **state)
 
 static int cgroup_of(const char *line, char *cgroup, struct gs_error *err)
 {
-	char proc[128];
+	char proc[512];
 
 	put("/proc/77/cgroup", line);
 	snprintf(proc, sizeof(proc), "%s", at("/proc"));
@@ -210,7 +210,7 @@ static struct gs_alloc alloc[2];
 
 static void register_step(int n, uint32_t job, uint32_t id, struct gs_alloc *a)
 {
-	char proc[128];
+	char proc[512];
 
 	step[n] = (struct gs_step){ .info = { .job_id = job, .step_id = id, .registrant = 77 }, .alloc = a };
 	TAILQ_INSERT_TAIL(&d.steps, &step[n], link);

@@ -181,8 +181,11 @@ void shim_kernel_add(const void *module, int library, const void *handle, const 
 	const struct ptx_kernel *d = described(module, name, &content);
 	struct shim_kernel *k = lookup(handle);
 	struct shim_session *s = shim_session_peek();
+	CUfunction twin = d && d->form == PTX_FORM_PERSISTENT ? twin_of(module, library, name) : NULL;
 
-	if (k && strcmp(k->name, name) == 0 && !d == !k->param_offset)
+	/* The driver gives the number of an unloaded kernel to another one, whose twin is another. */
+	if (k && strcmp(k->name, name) == 0 && !d == !k->param_offset && k->content == content &&
+	    k->twin == twin)
 		return;
 	k = insert(handle, name);
 	if (!k)
@@ -196,8 +199,7 @@ void shim_kernel_add(const void *module, int library, const void *handle, const 
 		k->param_size = d->param_size;
 		k->ctl_offset = d->ctl_offset;
 		k->whole_warps = d->whole_warps;
-		if (d->form == PTX_FORM_PERSISTENT)
-			k->twin = twin_of(module, library, name);
+		k->twin = twin;
 		if (d->form == PTX_FORM_PERSISTENT && !k->twin)
 			k->form = PTX_FORM_AS_IS;
 	}

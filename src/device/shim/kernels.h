@@ -38,6 +38,7 @@ struct shim_kernel {
 	uint8_t whole_warps;      /* the twin wants blocks whose warps are rows of threads (transform.h) */
 	uint32_t number;          /* announced to the daemon as this */
 	uint64_t content;         /* hash of the module's PTX; 0: not known */
+	const void *_Atomic counted_in; /* the struct shim_context that has been charged with its local memory */
 	struct shim_time time[SHIM_SHAPES];
 	_Atomic uint64_t launches;
 	_Atomic uint32_t riders;             /* without a stub since the last one with one (launch.c) */

@@ -17,6 +17,7 @@
 #include "common/clock.h"
 #include "device/shim/fault.h"
 #include "device/shim/force.h"
+#include "device/shim/memory.h"
 #include "device/shim/order.h"
 #include "device/shim/request.h"
 #include "device/shim/signal.h"
@@ -297,6 +298,11 @@ static CUresult launch(struct shim_request *r)
 	k = shim_kernel_find(r->graph ? (const void *)r->graph : (const void *)r->f);
 	if (!c || !k || c->fault)
 		return launch_original(r);
+	if (k->counted_in != c && !r->graph) {
+		if (shim_local_charge(s, r->f) < 0)
+			return CUDA_ERROR_OUT_OF_MEMORY;
+		k->counted_in = c;
+	}
 	if (s->measure)
 		shim_signal_measure(s, c);
 	r->time = shim_kernel_time(k, r->block);

@@ -17,7 +17,7 @@
 /* What a key is: two kinds never mean the same thing by the same number. */
 enum shim_holding {
 	SHIM_HOLD_POINTER, SHIM_HOLD_ARRAY, SHIM_HOLD_EXTERNAL, SHIM_HOLD_GRAPH,
-	SHIM_HOLD_MODULE, SHIM_HOLD_CONTEXT,
+	SHIM_HOLD_MODULE, SHIM_HOLD_CONTEXT, SHIM_HOLD_LOCAL,
 	SHIM_HOLD_LIMIT, /* + CUlimit */
 	SHIM_HOLD_KINDS = SHIM_HOLD_LIMIT + CU_LIMIT_MAX
 };
@@ -41,6 +41,13 @@ void shim_unhold_uncharge(struct shim_session *s, enum shim_holding kind, uint64
 
 /* The context is gone (NULL: every one): so is what was allocated in it. */
 void shim_unhold_context(struct shim_session *s, CUcontext ctx);
+
+/*
+ * A kernel is about to be launched for the first time in the current context: its local memory, for
+ * each thread that may be resident, as far as the context has none as large
+ * yet.  0; -1: beyond the reservation (memory_ctx.c).
+ */
+int shim_local_charge(struct shim_session *s, CUfunction f);
 
 /* The current context, or NULL. */
 CUcontext shim_current(void);

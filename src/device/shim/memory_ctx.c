@@ -227,6 +227,34 @@ SHIM_EXPORT CUresult cuCtxSetLimit(CUlimit limit, size_t value)
 	return rc;
 }
 
+/*
+ * The driver makes room for a kernel's frames when it launches it, and keeps
+ * it; what is within the limit of the stack is counted with that.
+ */
+int shim_local_charge(struct shim_session *s, CUfunction f)
+{
+	CUcontext ctx = shim_current();
+	uint64_t had = 0, want, more;
+	size_t stack = 0;
+	int local = 0, refused;
+
+	if (!ctx ||
+	    REAL(cuFuncGetAttribute)(&local, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, f) != CUDA_SUCCESS ||
+	    local <= 0 || REAL(cuCtxGetLimit)(&stack, CU_LIMIT_STACK_SIZE) != CUDA_SUCCESS ||
+	    (size_t)local <= stack)
+		return 0;
+	want = resident_threads() * ((size_t)local - stack);
+	/* Two threads at once may charge it twice, until the context goes: too much rather than too little. */
+	shim_unhold(SHIM_HOLD_LOCAL, (uintptr_t)ctx, &had, NULL);
+	more = want > had ? want - had : 0;
+	refused = !shim_charge(s, more);
+	if (!refused)
+		had += more;
+	if (had)
+		shim_hold(s, SHIM_HOLD_LOCAL, (uintptr_t)ctx, had, ctx, NULL);
+	return refused ? -1 : 0;
+}
+
 /* ---- what the program is told -------------------------------------------------- */
 
 /* What it may still have, and what it may have in all, are the step's. */
