@@ -75,7 +75,7 @@ restart_only() { # PROGRAM COMMAND...: end it and start it again
 		t 20 "$@" && until_true 10 t 3 scontrol ping
 }
 restart() { restart_only "$@" && until_true 15 node_known; }
-node_known() { t 5 sinfo -h -p low -o %T | grep -qxE 'mixed|allocated|idle'; } # no * behind it
+node_known() { t 5 sinfo -h -p low -o %T | grep -qxE '(mixed|allocated|idle|planned)-?'; } # no * behind it; - is what backfill plans
 check "scontrol reconfigure" t 15 scontrol reconfigure
 check "leaves every job and its index" all_there
 check "and the counts" full
