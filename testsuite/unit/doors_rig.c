@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A driver that grants everything, and the shim's doors to it; see doors_rig.h. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "device/shim/agent.h"
+#include "device/shim/wraps.h"
+#include "doors_rig.h"
+#include "fake_driver.h"
+
+#define KIB UINT64_C(1024)
+
+extern void *shim_slot[SHIM_FN_COUNT];
+#define PUT(symbol, function) shim_slot[SHIM_FN_##symbol] = (void *)(uintptr_t)(function)
+
+struct rig rig;
+
+/* ---- a driver that grants everything --------------------------------------- */
+
+static uint64_t next_handle = 0x100000;
+static uint64_t graph_node_bytes;
+
+static CUresult give(uint64_t *handle)
+{
+	*handle = next_handle += 0x1000;
+	return rig.answer;
+}
+
+static CUresult give_pitched(CUdeviceptr *p, size_t *pitch, size_t width, size_t height,
+			     unsigned int element)
+{
+	(void)height, (void)element;
+	*pitch = (width + 511) & ~(size_t)511;
+	return give((uint64_t *)p);
+}
+
+static CUresult context(CUcontext *ctx)
+{
+	*ctx = FAKE_CONTEXT;
+	return CUDA_SUCCESS;
+}
+
+static CUresult attribute(int *value, CUdevice_attribute a, CUdevice dev)
+{
+	(void)dev;
+	*value = a == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT ? FAKE_SMS :
+		 a == CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR ? 2048 : 0;
+	return CUDA_SUCCESS;
+}
+
+static CUresult pool_of_device(CUmemoryPool *pool, CUdevice dev)
+{
+	(void)dev;
+	*pool = (CUmemoryPool)0x77;
+	return CUDA_SUCCESS;
+}
+
+static CUresult pool_attribute(CUmemoryPool pool, CUmemPool_attribute a, void *value)
+{
+	(void)pool;
+	*(uint64_t *)value = rig.pool_has;
+	return a == CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+static CUresult pool_trim(CUmemoryPool pool, size_t keep)
+{
+	(void)pool;
+	rig.pool_has = keep;
+	return CUDA_SUCCESS;
+}
+
+static CUresult capturing(CUstream stream, CUstreamCaptureStatus *status)
+{
+	(void)stream;
+	*status = rig.capture;
+	return CUDA_SUCCESS;
+}
+
+static CUresult retain(CUmemGenericAllocationHandle *handle, void *addr)
+{
+	(void)addr;
+	return give((uint64_t *)handle);
+}
+
+static CUresult nodes(CUgraph graph, CUgraphNode *node, size_t *n)
+{
+	(void)graph;
+	if (node)
+		node[0] = (CUgraphNode)0x10;
+	*n = 1;
+	return CUDA_SUCCESS;
+}
+
+static CUresult node_type(CUgraphNode node, CUgraphNodeType *type)
+{
+	(void)node;
+	*type = CU_GRAPH_NODE_TYPE_MEM_ALLOC;
+	return CUDA_SUCCESS;
+}
+
+static CUresult node_params(CUgraphNode node, void *params)
+{
+	(void)node;
+	/* bytesize: behind the pool's properties, the access descriptors and their count. */
+	memcpy((char *)params + sizeof(CUmemPoolProps) + 2 * sizeof(void *), &graph_node_bytes,
+	       sizeof(graph_node_bytes));
+	return CUDA_SUCCESS;
+}
+
+static CUresult get_limit(size_t *value, CUlimit limit)
+{
+	(void)limit;
+	*value = rig.limit;
+	return CUDA_SUCCESS;
+}
+
+static CUresult set_limit(CUlimit limit, size_t value)
+{
+	(void)limit;
+	if (rig.answer == CUDA_SUCCESS)
+		rig.limit = value;
+	return rig.answer;
+}
+
+static CUresult inactive(CUdevice dev, unsigned int *flags, int *active)
+{
+	(void)dev;
+	*flags = 0;
+	*active = 0;
+	return CUDA_SUCCESS;
+}
+
+static CUresult whole_device(size_t *free_bytes, size_t *total)
+{
+	*free_bytes = *total = 1024 * MIB;
+	return CUDA_SUCCESS;
+}
+
+static CUresult whole_total(size_t *bytes, CUdevice dev)
+{
+	(void)dev;
+	*bytes = 1024 * MIB;
+	return CUDA_SUCCESS;
+}
+
+static CUresult load(CUmodule *module, const void *image, unsigned int n, CUjit_option *o,
+		     void **v)
+{
+	(void)image, (void)n, (void)o, (void)v;
+	return give((uint64_t *)module);
+}
+
+static CUresult function(int *value, CUfunction_attribute a, CUfunction f)
+{
+	(void)f;
+	*value = rig.frame;
+	return a == CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+static CUresult fine(void)
+{
+	return CUDA_SUCCESS;
+}
+
+static void install(void)
+{
+	fake_driver_install();
+	PUT(cuCtxGetCurrent, context);
+	PUT(cuDeviceGetAttribute, attribute);
+	PUT(cuMemAlloc_v2, give);
+	PUT(cuMemAllocPitch_v2, give_pitched);
+	PUT(cuMemAllocManaged, give);
+	PUT(cuMemAllocAsync, give);
+	PUT(cuMemAllocFromPoolAsync, give);
+	PUT(cuMemCreate, give);
+	PUT(cuArrayCreate_v2, give);
+	PUT(cuArray3DCreate_v2, give);
+	PUT(cuMipmappedArrayCreate, give);
+	PUT(cuImportExternalMemory, give);
+	PUT(cuMemRetainAllocationHandle, retain);
+	PUT(cuDeviceGetMemPool, pool_of_device);
+	PUT(cuMemPoolGetAttribute, pool_attribute);
+	PUT(cuMemPoolTrimTo, pool_trim);
+	PUT(cuStreamIsCapturing, capturing);
+	PUT(cuGraphGetNodes, nodes);
+	PUT(cuGraphNodeGetType, node_type);
+	PUT(cuGraphMemAllocNodeGetParams, node_params);
+	PUT(cuGraphInstantiateWithFlags, give);
+	PUT(cuCtxGetLimit, get_limit);
+	PUT(cuCtxSetLimit, set_limit);
+	PUT(cuCtxCreate_v4, give);
+	PUT(cuDevicePrimaryCtxRetain, give);
+	PUT(cuDevicePrimaryCtxGetState, inactive);
+	PUT(cuMemGetInfo_v2, whole_device);
+	PUT(cuDeviceTotalMem_v2, whole_total);
+	PUT(cuModuleLoadDataEx, load);
+	PUT(cuFuncGetAttribute, function);
+	PUT(cuMemFree_v2, fine);
+}
+
+/* ---- the doors --------------------------------------------------------------- */
+
+CUresult door_linear(uint64_t mib, uint64_t *h)
+{
+	return cuMemAlloc_v2((CUdeviceptr *)h, mib * MIB);
+}
+
+CUresult door_free_pointer(uint64_t h)
+{
+	return cuMemFree_v2(h);
+}
+
+static CUresult pitched(uint64_t mib, uint64_t *h)
+{
+	size_t pitch;
+
+	return cuMemAllocPitch_v2((CUdeviceptr *)h, &pitch, 1024 - 100, mib * 1024, 4);
+}
+
+static CUresult managed(uint64_t mib, uint64_t *h)
+{
+	return cuMemAllocManaged((CUdeviceptr *)h, mib * MIB, CU_MEM_ATTACH_GLOBAL);
+}
+
+CUresult door_async(uint64_t mib, uint64_t *h)
+{
+	CUresult rc = cuMemAllocAsync((CUdeviceptr *)h, mib * MIB, NULL);
+
+	return rc;
+}
+
+static CUresult from_pool(uint64_t mib, uint64_t *h)
+{
+	return cuMemAllocFromPoolAsync((CUdeviceptr *)h, mib * MIB, (CUmemoryPool)0x99, NULL);
+}
+
+CUresult door_free_async(uint64_t h)
+{
+	return cuMemFreeAsync(h, NULL);
+}
+
+CUresult door_created(uint64_t mib, uint64_t *h)
+{
+	CUmemAllocationProp prop = { .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
+
+	return cuMemCreate((CUmemGenericAllocationHandle *)h, mib * MIB, &prop, 0);
+}
+
+CUresult door_release_created(uint64_t h)
+{
+	return cuMemRelease(h);
+}
+
+CUresult door_array2d(uint64_t mib, uint64_t *h)
+{
+	CUDA_ARRAY_DESCRIPTOR d = { 256, mib * 1024, CU_AD_FORMAT_FLOAT, 1 };
+
+	return cuArrayCreate_v2((CUarray *)h, &d);
+}
+
+static CUresult array3d(uint64_t mib, uint64_t *h)
+{
+	CUDA_ARRAY3D_DESCRIPTOR d = { 256, 256, mib * 4, CU_AD_FORMAT_FLOAT, 1, 0 };
+
+	return cuArray3DCreate_v2((CUarray *)h, &d);
+}
+
+static CUresult destroy_array(uint64_t h)
+{
+	return cuArrayDestroy((CUarray)(uintptr_t)h);
+}
+
+static CUresult mipmapped(uint64_t mib, uint64_t *h)
+{
+	CUDA_ARRAY3D_DESCRIPTOR d = { 256, mib * 1024, 0, CU_AD_FORMAT_FLOAT, 1, 0 };
+
+	return cuMipmappedArrayCreate((CUmipmappedArray *)h, &d, 1);
+}
+
+static CUresult destroy_mipmapped(uint64_t h)
+{
+	return cuMipmappedArrayDestroy((CUmipmappedArray)(uintptr_t)h);
+}
+
+static CUresult external(uint64_t mib, uint64_t *h)
+{
+	struct shim_external_memory d = { .size = mib * MIB };
+
+	return cuImportExternalMemory((CUexternalMemory *)h, &d);
+}
+
+static CUresult destroy_external(uint64_t h)
+{
+	return cuDestroyExternalMemory((CUexternalMemory)(uintptr_t)h);
+}
+
+static CUresult graph(uint64_t mib, uint64_t *h)
+{
+	graph_node_bytes = mib * MIB;
+	return cuGraphInstantiateWithFlags((CUgraphExec *)h, NULL, 0);
+}
+
+static CUresult destroy_graph(uint64_t h)
+{
+	return cuGraphExecDestroy((CUgraphExec)(uintptr_t)h);
+}
+
+static CUresult module(uint64_t mib, uint64_t *h)
+{
+	char ptx[256];
+
+	snprintf(ptx, sizeof(ptx), ".version 7.0\n.target sm_75\n.address_size 64\n"
+		 ".visible .global .align 4 .u32 big[%llu];\n.extern .global .u32 other[7];\n",
+		 (unsigned long long)(mib * MIB / 4));
+	return cuModuleLoadData((CUmodule *)h, ptx);
+}
+
+static CUresult unload(uint64_t h)
+{
+	return cuModuleUnload((CUmodule)(uintptr_t)h);
+}
+
+static CUresult a_context(uint64_t mib, uint64_t *h)
+{
+	rig.s->context_memory = mib * MIB;
+	return cuCtxCreate_v4((CUcontext *)h, NULL, 0, 0);
+}
+
+static CUresult destroy_context(uint64_t h)
+{
+	return cuCtxDestroy_v2((CUcontext)(uintptr_t)h);
+}
+
+static CUresult heap(uint64_t mib, uint64_t *h)
+{
+	size_t now;
+
+	get_limit(&now, CU_LIMIT_MALLOC_HEAP_SIZE);
+	*h = 1;
+	return cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, now + mib * MIB);
+}
+
+static CUresult heap_back(uint64_t h)
+{
+	(void)h;
+	return cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, 1024);
+}
+
+const struct door doors[] = {
+	{ "linear", door_linear, door_free_pointer },      { "pitched", pitched, door_free_pointer },
+	{ "managed", managed, door_free_pointer },    { "async", door_async, door_free_async },
+	{ "pool", from_pool, door_free_async },       { "vmm", door_created, door_release_created },
+	{ "array", door_array2d, destroy_array },     { "array3d", array3d, destroy_array },
+	{ "mipmapped", mipmapped, destroy_mipmapped },
+	{ "external", external, destroy_external },
+	{ "graph", graph, destroy_graph },       { "module", module, unload },
+	{ "context", a_context, destroy_context }, { "heap", heap, heap_back },
+};
+
+const size_t ndoors = sizeof(doors) / sizeof(doors[0]);
+
+int rig_setup(void **state)
+{
+	(void)state;
+	install();
+	setenv("GPUSHARE_SOCKET", "/nonexistent/gpushared.sock", 1);
+	rig.s = shim_session();
+	assert_non_null(rig.s);
+	shim_agent_stop(rig.s); /* the tests say whether there is a daemon */
+	rig.s->reservation = RESERVATION;
+	return 0;
+}
+
+int rig_begin(void **state)
+{
+	(void)state;
+	install();
+	rig.answer = CUDA_SUCCESS;
+	rig.pool_has = 0;
+	rig.limit = 1024;
+	rig.frame = 0;
+	rig.capture = CU_STREAM_CAPTURE_STATUS_NONE;
+	rig.s->context_memory = 0;
+	assert_int_equal(rig.s->used, 0);
+	return 0;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The shim's memory doors over a driver that grants everything, with a session
+ * of RESERVATION bytes and no daemon: what test_memory_*.c share.
+ */
+#ifndef TESTSUITE_DOORS_RIG_H
+#define TESTSUITE_DOORS_RIG_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "device/shim/memory.h"
+#include "device/shim/shim.h"
+
+#define MIB (UINT64_C(1024) * 1024)
+#define RESERVATION (64 * MIB)
+
+extern struct rig {
+	struct shim_session *s;
+	CUresult answer;               /* of the calls that allocate */
+	uint64_t pool_has;             /* what the pool reports as reserved */
+	CUstreamCaptureStatus capture; /* of every stream */
+	size_t limit;                  /* every limit of the context */
+	int frame;                     /* bytes of local memory of every kernel */
+} rig;
+
+/* Allocate so many MiB through a door; free what it gave. */
+struct door {
+	const char *name;
+	CUresult (*alloc)(uint64_t mib, uint64_t *handle);
+	CUresult (*free)(uint64_t handle);
+};
+
+extern const struct door doors[];
+extern const size_t ndoors;
+
+CUresult door_linear(uint64_t mib, uint64_t *h);
+CUresult door_free_pointer(uint64_t h);
+CUresult door_async(uint64_t mib, uint64_t *h);
+CUresult door_free_async(uint64_t h);
+CUresult door_created(uint64_t mib, uint64_t *h);
+CUresult door_release_created(uint64_t h);
+CUresult door_array2d(uint64_t mib, uint64_t *h);
+
+/* Of the group; before each test, when nothing may be held. */
+int rig_setup(void **state);
+int rig_begin(void **state);
+#define DOOR(f) cmocka_unit_test_setup(f, rig_begin)
+
+/* The groups of test_memory_kinds.c and test_memory_count.c; how many tests failed. */
+int memory_kinds(void);
+int memory_count(void);
+
+#endif

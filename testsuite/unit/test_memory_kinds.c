@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What is particular to one kind of device memory: limits, frames, mappings, pools, captures, contexts. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "device/shim/wraps.h"
+#include "doors_rig.h"
+#include "fake_driver.h"
+
+/* Stacks of all resident threads: 4 SMs of 2048. */
+static void the_stack_limit_costs_per_thread(void **state)
+{
+	(void)state;
+	assert_int_equal(cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 1024 + 1024), CUDA_SUCCESS);
+	assert_int_equal(rig.s->used, 4 * 2048 * 1024);
+	assert_int_equal(cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 1024 + 512), CUDA_SUCCESS);
+	assert_int_equal(rig.s->used, 4 * 2048 * 512);
+	assert_int_equal(cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 512), CUDA_SUCCESS);
+	assert_int_equal(rig.s->used, 0);
+	assert_int_equal(cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 1 << 20), CUDA_ERROR_OUT_OF_MEMORY);
+	assert_int_equal(rig.s->used, 0);
+}
+
+/* Released as soon as it is mapped, as PyTorch does: it is there until it is unmapped. */
+static void a_mapping_keeps_the_memory(void **state)
+{
+	CUmemAllocationProp host = { .location = { CU_MEM_LOCATION_TYPE_HOST, 0 } };
+	CUmemGenericAllocationHandle h, again;
+
+	(void)state;
+	assert_int_equal(door_created(8, (uint64_t *)&h), CUDA_SUCCESS);
+	assert_int_equal(cuMemMap(0x10000000, 4 * MIB, 0, h, 0), CUDA_SUCCESS);
+	assert_int_equal(cuMemMap(0x20000000, 8 * MIB, 0, h, 0), CUDA_SUCCESS);
+	assert_int_equal(cuMemRelease(h), CUDA_SUCCESS);
+	assert_int_equal(rig.s->used, 8 * MIB);
+	assert_int_equal(cuMemRetainAllocationHandle(&again, (void *)0x20000100), CUDA_SUCCESS);
+	assert_int_equal(cuMemUnmap(0x10000000, 4 * MIB), CUDA_SUCCESS);
+	assert_int_equal(cuMemUnmap(0x20000000, 8 * MIB), CUDA_SUCCESS);
+	assert_int_equal(rig.s->used, 8 * MIB);
+	assert_int_equal(cuMemRelease(again), CUDA_SUCCESS);
+	assert_int_equal(rig.s->used, 0);
+	assert_int_equal(cuMemRelease(again), CUDA_SUCCESS); /* nobody's: no underflow */
+	assert_int_equal(rig.s->used, 0);
+	assert_int_equal(cuMemCreate(&h, 128 * MIB, &host, 0), CUDA_SUCCESS);
+	assert_int_equal(rig.s->used, 0);
+}
+
+/* What a pool keeps stays charged; at the limit the pool must give it back. */
+static void pools_keep_and_give_back(void **state)
+{
+	uint64_t a, b;
+
+	(void)state;
+	assert_int_equal(door_async(40, &a), CUDA_SUCCESS);
+	rig.pool_has = 40 * MIB;
+	assert_int_equal(door_free_async(a), CUDA_SUCCESS);
+	assert_int_equal(rig.s->used, 40 * MIB);
+	assert_int_equal(door_async(30, &a), CUDA_SUCCESS); /* out of what it kept */
+	assert_int_equal(rig.s->used, 40 * MIB);
+	assert_int_equal(door_free_async(a), CUDA_SUCCESS);
+	assert_int_equal(door_linear(60, &b), CUDA_SUCCESS); /* trimmed */
+	assert_int_equal(rig.pool_has, 0);
+	assert_int_equal(rig.s->used, 60 * MIB);
+	door_free_pointer(b);
+	assert_int_equal(door_async(40, &a), CUDA_SUCCESS);
+	rig.pool_has = 40 * MIB;
+	assert_int_equal(door_linear(60, &b), CUDA_ERROR_OUT_OF_MEMORY); /* in use: nothing to trim */
+	assert_int_equal(door_free_async(a), CUDA_SUCCESS);
+	assert_int_equal(cuMemPoolTrimTo((CUmemoryPool)0x77, 10 * MIB), CUDA_SUCCESS);
+	assert_int_equal(rig.s->used, 10 * MIB);
+	assert_int_equal(cuMemPoolTrimTo((CUmemoryPool)0x77, 0), CUDA_SUCCESS);
+}
+
+/* In a capture nothing is allocated: the graph is counted when it is instantiated. */
+static void captured_allocations_are_the_graphs(void **state)
+{
+	uint64_t a;
+
+	(void)state;
+	rig.capture = CU_STREAM_CAPTURE_STATUS_ACTIVE;
+	assert_int_equal(door_async(1000, &a), CUDA_SUCCESS);
+	assert_int_equal(rig.s->used, 0);
+	rig.capture = CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+/* All that a context had goes with it, once; the others' stays. */
+static void a_context_takes_its_own_along(void **state)
+{
+	uint64_t a, b, vmm;
+
+	(void)state;
+	assert_int_equal(door_linear(8, &a), CUDA_SUCCESS);
+	assert_int_equal(door_array2d(8, &b), CUDA_SUCCESS);
+	assert_int_equal(door_created(4, &vmm), CUDA_SUCCESS);
+	assert_int_equal(cuCtxDestroy_v2((CUcontext)0x4444), CUDA_SUCCESS);
+	assert_int_equal(rig.s->used, 20 * MIB);
+	assert_int_equal(cuCtxDestroy_v2(FAKE_CONTEXT), CUDA_SUCCESS);
+	assert_int_equal(rig.s->used, 4 * MIB);
+	door_free_pointer(a);
+	assert_int_equal(rig.s->used, 4 * MIB);
+	door_release_created(vmm);
+}
+
+/* What a kernel's frames need beyond the stack's limit, for 4 SMs of 2048 threads; once in a context, and until it goes. */
+static void frames_are_charged_at_the_first_launch(void **state)
+{
+	CUcontext other = (CUcontext)0x4444;
+
+	(void)state;
+	rig.frame = 1024;
+	assert_int_equal(shim_local_charge(rig.s, NULL), 0);
+	assert_int_equal(rig.s->used, 0); /* within the limit */
+	for (int i = 0; i < 100; i++) {
+		rig.frame = 1024 + 2048;
+		assert_int_equal(shim_local_charge(rig.s, NULL), 0);
+		assert_int_equal(rig.s->used, 4 * 2048 * 2048);
+		rig.frame = 1024 + 1024; /* fits into that of the other kernel */
+		assert_int_equal(shim_local_charge(rig.s, NULL), 0);
+		assert_int_equal(rig.s->used, 4 * 2048 * 2048);
+		rig.frame = 1024 + 8192 + 16;
+		assert_int_equal(shim_local_charge(rig.s, NULL), -1);
+		assert_int_equal(rig.s->used, 4 * 2048 * 2048);
+		rig.frame = 1024 + 8192; /* to the byte */
+		assert_int_equal(shim_local_charge(rig.s, NULL), 0);
+		assert_int_equal(rig.s->used, RESERVATION);
+		assert_int_equal(cuCtxDestroy_v2(other), CUDA_SUCCESS);
+		assert_int_equal(rig.s->used, RESERVATION);
+		assert_int_equal(cuCtxDestroy_v2(FAKE_CONTEXT), CUDA_SUCCESS);
+		assert_int_equal(rig.s->used, 0);
+	}
+}
+
+int memory_kinds(void)
+{
+	const struct CMUnitTest tests[] = {
+		DOOR(the_stack_limit_costs_per_thread),
+		DOOR(a_mapping_keeps_the_memory),
+		DOOR(pools_keep_and_give_back),
+		DOOR(captured_allocations_are_the_graphs),
+		DOOR(a_context_takes_its_own_along),
+		DOOR(frames_are_charged_at_the_first_launch),
+	};
+
+	return cmocka_run_group_tests(tests, rig_setup, NULL);
+}
