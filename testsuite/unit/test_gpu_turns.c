@@ -44,6 +44,44 @@ static void test_alone_keeps_the_turn(void **unused)
 	all_leave(c);
 }
 
+/* What a hand-over costs is what it is seen to take; configured is where that begins. */
+static void test_handover_is_measured(void **unused)
+{
+	struct gs_gpu_options o = options_of("piv");
+	struct gs_gpu_status status;
+	struct client *low, *high;
+
+	(void)unused;
+	o.sched.handover_ns = 100 * US;
+	o.measure_handover = 1;
+	begin_with(&o);
+	low = join(1, 1);
+	high = join(2, 10);
+	launch(low, 0, 1000, 1);
+	turn(0);
+	agent(low);
+	for (unsigned i = 0; i < 40; i++) {
+		turn(5 * MS);
+		launch(high, i, 10, 1);
+		turn(10 * US);
+		evicted(low, 0, 10 * i);
+		turn(20 * US);
+		assert_true(has_turn(high));
+		agent(high); /* on the GPU at once; seen so late */
+		turn(i < 20 ? 200 * US : 10 * MS);
+		finish(high, i);
+		turn(0);
+		turn(1 * MS);
+		agent(low);
+		turn(200 * US);
+		gs_gpu_status(gpu, &status);
+		if (i == 19)
+			assert_in_range(status.handover_ns, 150 * US, 200 * US);
+	}
+	assert_in_range(status.handover_ns, 250 * US, 400 * US);
+	all_leave(low, high);
+}
+
 static void test_priority_evicts_and_resumes(void **unused)
 {
 	struct client *low, *high;
@@ -309,6 +347,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_alone_keeps_the_turn),
+		cmocka_unit_test(test_handover_is_measured),
 		cmocka_unit_test(test_priority_evicts_and_resumes),
 		cmocka_unit_test(test_equal_priority_waits),
 		cmocka_unit_test(test_holder_of_the_fast_path_is_compared),

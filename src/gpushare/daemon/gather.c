@@ -224,6 +224,7 @@ static void fill_gpu(struct gs_daemon *d, struct gs_device *dev, struct whole *w
 		.reserved_mb = (double)gs_ledger_reserved(dev->ledger) / 1048576,
 		.evictions = st.evictions, .overdue = st.overdue,
 		.evict_p50_us = st.evict_p50_us, .evict_p99_us = st.evict_p99_us,
+		.handover_us = (double)st.handover_ns / 1e3,
 		.policy_faults = st.faults,
 	};
 	share_of(&w->steps, dev->index, &g->sharing);

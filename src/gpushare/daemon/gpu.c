@@ -170,6 +170,7 @@ struct gs_gpu *gs_gpu_create(uint32_t index, const struct gs_gpu_options *option
 	}
 	gpu->index = index;
 	gpu->deadline = UINT64_MAX;
+	gpu->first_handover_ns = options->sched.handover_ns;
 	LIST_INIT(&gpu->tenants);
 	keep_options(gpu, options);
 	gpu->sched = make_sched(options, now, err);
@@ -210,6 +211,7 @@ int gs_gpu_configure(struct gs_gpu *gpu, const struct gs_gpu_options *options, u
 	gpu->stopping = 0;
 	gpu->faults_said = 0;
 	gpu->deadline = UINT64_MAX;
+	gpu->first_handover_ns = options->sched.handover_ns;
 	keep_options(gpu, options);
 	LIST_FOREACH(t, &gpu->tenants, link)
 		t->dirty = 1; /* the next look makes it a task again */
@@ -273,6 +275,7 @@ void gs_gpu_status(struct gs_gpu *gpu, struct gs_gpu_status *status)
 	gs_tally_quantiles(&gpu->latency);
 	status->evict_p50_us = gpu->latency.p50_us;
 	status->evict_p99_us = gpu->latency.p99_us;
+	status->handover_ns = gpu->o.sched.handover_ns;
 	LIST_FOREACH(t, &gpu->tenants, link) {
 		status->tenants++;
 		status->waiting += t->task && t != gpu->holder && t != gpu->leaving;

@@ -35,6 +35,7 @@ struct gs_gpu_options {
 	uint64_t idle_grace_ns;     /* an idle holder keeps the turn this long while others wait */
 	uint64_t overlap_ns;        /* the next client gets the turn so long before the last one should have left; 0: once it has */
 	uint64_t evict_deadline_ns; /* after this long the GPU goes to the next one anyway */
+	int measure_handover;       /* sched.handover_ns is a first guess only */
 	uint64_t (*clock)(void);    /* for the trace, when an order was written; NULL: as the turn began */
 };
 
@@ -62,6 +63,7 @@ struct gs_gpu_status {
 	uint32_t faults;            /* of the policy */
 	uint64_t evictions, overdue;
 	double evict_p50_us, evict_p99_us; /* of the latest, as in tally.h */
+	uint64_t handover_ns;       /* what is taken for its cost now */
 };
 
 struct gs_gpu *gs_gpu_create(uint32_t index, const struct gs_gpu_options *options,

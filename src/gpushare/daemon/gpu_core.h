@@ -13,6 +13,7 @@
 struct gs_gpu {
 	uint32_t index;
 	struct gs_gpu_options o;
+	uint64_t first_handover_ns; /* as configured; o.sched.handover_ns is what was measured since */
 	char policy[32];
 	struct gs_sched *sched;
 	LIST_HEAD(, gs_tenant) tenants;

@@ -17,6 +17,8 @@
 /* RUN, then KEEP; one more of each when a holder turns out to be idle. */
 #define DECISIONS_PER_TURN 4
 #define OF_LATE_NS GS_NS_PER_S
+#define HANDOVER_SAMPLES 16
+#define HANDOVER_RANGE 4 /* times what is configured, either way */
 
 /* ---- tasks ----------------------------------------------------------- */
 
@@ -167,6 +169,25 @@ static int decide(struct gs_gpu *gpu, uint64_t now)
 }
 
 /*
+ * From the turn to the first kernel on the GPU, as the daemon sees it: what
+ * the scheduler takes for the cost of a hand-over follows it slowly.  A client
+ * that is slow for reasons of its own, or claims to be, changes it little.
+ */
+static void measure_handover(struct gs_gpu *gpu, uint64_t ns)
+{
+	uint64_t first = gpu->first_handover_ns, *mean = &gpu->o.sched.handover_ns;
+
+	if (!gpu->o.measure_handover || !first)
+		return;
+	if (ns > first * HANDOVER_RANGE)
+		ns = first * HANDOVER_RANGE;
+	*mean = (*mean * (HANDOVER_SAMPLES - 1) + ns) / HANDOVER_SAMPLES;
+	if (*mean < first / HANDOVER_RANGE)
+		*mean = first / HANDOVER_RANGE;
+	gs_sched_set_handover(gpu->sched, *mean);
+}
+
+/*
  * The hand-over is nobody's quantum: the holder's begins once a kernel of its
  * is on the GPU, or after the time that a hand-over should take.  1 if nobody
  * is starting any more.
@@ -181,6 +202,8 @@ static int starting_over(struct gs_gpu *gpu, uint64_t now)
 	    now - gpu->turn_since < gpu->o.sched.handover_ns)
 		return 0;
 	gpu->starting = NULL;
+	if (t == gpu->holder && t->on_gpu)
+		measure_handover(gpu, now - gpu->turn_since);
 	if (t == gpu->holder)
 		gs_pace_begin(t, now);
 	if (t == gpu->holder && t->task)

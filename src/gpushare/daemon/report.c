@@ -172,6 +172,7 @@ static json_t *gpu_json(const struct gs_report_gpu *g)
 	json_object_set_new(o, "overdue", json_integer((json_int_t)g->overdue));
 	json_object_set_new(o, "evict_p50_us", gs_report_json_number(g->evict_p50_us));
 	json_object_set_new(o, "evict_p99_us", gs_report_json_number(g->evict_p99_us));
+	json_object_set_new(o, "handover_us", gs_report_json_number(g->handover_us));
 	json_object_set_new(o, "antt", gs_report_json_number(g->sharing.antt));
 	json_object_set_new(o, "dntt", gs_report_json_number(g->sharing.dntt));
 	json_object_set_new(o, "stp", gs_report_json_number(g->sharing.stp));

@@ -29,7 +29,7 @@ struct gs_report_gpu {
 	uint32_t shares, shares_taken;
 	double memory_mb, reserved_mb;
 	uint64_t evictions, overdue;
-	double evict_p50_us, evict_p99_us;
+	double evict_p50_us, evict_p99_us, handover_us;
 	struct gs_sharing sharing; /* of the registered steps that have used it */
 	uint32_t policy_faults;
 };
