@@ -155,6 +155,9 @@ static void test_started_and_ended(void **state)
 	snprintf(want, sizeof(want), "start %d %u %s/log none", (int)control, (unsigned)geteuid(),
 		 r->dir);
 	assert_int_equal(live_lines(r->record, want), 1);
+	/* Under root the one server is for all users. */
+	assert_int_equal(live_lines(r->record, "options -f -M"), geteuid() == 0);
+	assert_int_equal(live_lines(r->record, "options -f"), 1);
 	snprintf(want, sizeof(want), "start_server -uid %u", (unsigned)geteuid());
 	assert_int_equal(live_lines(r->record, want), 1);
 	assert_int_equal(stat(r->dir, &st), 0);
@@ -256,6 +259,28 @@ static void test_goes_on_for_registered_steps(void **state)
 	assert_int_equal(pid_of(r, "control.pid"), control);
 	assert_int_equal(live_lines(r->record, "start_server "), 1);
 	close(own);
+}
+
+/* A control daemon that knows of no server for all users. */
+static void test_old_driver(void **state)
+{
+	struct rig *r = *state;
+	pid_t control;
+
+	if (geteuid() != 0)
+		skip(); /* only root's server can be for all */
+	assert_int_equal(mkdir(r->dir, 0755), 0);
+	tell(r, "old", 1);
+	live_start(&r->l);
+	assert_int_equal(live_lines(r->record, "options "), 1);
+	assert_int_equal(live_lines(r->record, "-M"), 0);
+	assert_int_equal(live_logged(&r->l, "MPS does not know -M (unknown option -M)"), 1);
+	/* It is remembered. */
+	control = pid_of(r, "control.pid");
+	assert_int_equal(kill(control, SIGKILL), 0);
+	await_lines(r->record, "start_server ", 2);
+	assert_int_equal(live_lines(r->record, "options "), 2);
+	assert_int_equal(live_logged(&r->l, "MPS does not know -M"), 1);
 }
 
 static void test_what_is_missing(void **state)
@@ -371,6 +396,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		LIVE(test_started_and_ended),
 		LIVE(test_started_again),
+		LIVE(test_old_driver),
 		LIVE(test_deaf_one_is_killed),
 		LIVE(test_goes_on_for_registered_steps),
 		LIVE(test_what_is_missing),

@@ -182,6 +182,33 @@ static void on_again(evutil_socket_t fd, short what, void *arg)
 
 /* ---- start and stop --------------------------------------------------- */
 
+/* 1 once the process has ended, at most so much later. */
+static int ends_within(struct watched *w, int timeout_ms)
+{
+	struct pollfd p = { .fd = w->fd, .events = POLLIN };
+
+	return w->fd < 0 || poll(&p, 1, timeout_ms) > 0;
+}
+
+/* An older driver's control daemon may not know what it was told, and has ended. */
+static pid_t without_all_users(struct gs_mps *m, struct gs_error *err)
+{
+	char words[256];
+	pid_t server;
+
+	m->place.all_users = 0;
+	gs_mps_last_words(&m->place, words, sizeof(words));
+	waitpid(m->control.pid, NULL, WNOHANG);
+	forget(&m->control);
+	if (start_control(m, err) < 0)
+		return -1;
+	server = gs_mps_server_up(&m->place, m->control.pid, START_MS, err);
+	if (server > 0)
+		gs_log(GS_LOG_WARN, "MPS does not know -M (%s): its server has one user at a time, "
+		       "others wait", words);
+	return server;
+}
+
 static int bring_up(struct gs_mps *m, struct gs_error *err)
 {
 	pid_t pid = gs_mps_record_find(&m->place), server;
@@ -192,6 +219,8 @@ static int bring_up(struct gs_mps *m, struct gs_error *err)
 	else if (start_control(m, err) < 0)
 		return -1;
 	server = gs_mps_server_up(&m->place, m->control.pid, START_MS, err);
+	if (server < 0 && pid <= 0 && m->place.all_users && ends_within(&m->control, 0))
+		server = without_all_users(m, err);
 	if (server < 0) {
 		struct gs_error why = *err;
 
@@ -200,14 +229,6 @@ static int bring_up(struct gs_mps *m, struct gs_error *err)
 			       words);
 	}
 	return have_server(m, server, err);
-}
-
-/* 1 once the process has ended, at most so much later. */
-static int ends_within(struct watched *w, int timeout_ms)
-{
-	struct pollfd p = { .fd = w->fd, .events = POLLIN };
-
-	return w->fd < 0 || poll(&p, 1, timeout_ms) > 0;
 }
 
 static void end_by_signal(struct watched *w)

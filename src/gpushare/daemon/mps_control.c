@@ -37,6 +37,7 @@ int gs_mps_find(const struct gs_config *config, struct gs_mps_place *place, stru
 	const char *path = getenv("PATH");
 
 	snprintf(place->dir, sizeof(place->dir), "%s", config->mps_dir);
+	place->all_users = geteuid() == 0;
 	if (*config->mps_control) {
 		snprintf(place->program, sizeof(place->program), "%s", config->mps_control);
 		return access(place->program, X_OK) == 0

@@ -20,6 +20,7 @@
 struct gs_mps_place {
 	char program[GS_MPS_PATH_MAX];
 	char dir[GS_MPS_PATH_MAX];
+	int all_users; /* the control daemon is told to let all users share root's server */
 };
 
 /* The program and the folder that the configuration means.  -1: there is no such program. */

@@ -139,7 +139,12 @@ static void exec_daemon(const struct gs_daemon *d, const struct gs_mps_place *pl
 	dup2(out, STDERR_FILENO);
 	syscall(SYS_close_range, 3U, ~0U, 0U);
 	set_environment(d, place);
-	execl(place->program, "nvidia-cuda-mps-control", "-f", (char *)NULL);
+	/*
+	 * Without -M a server is of one user: for another user's client the control
+	 * daemon ends it as soon as it has no clients, and starts one of that user.
+	 */
+	execl(place->program, "nvidia-cuda-mps-control", "-f", place->all_users ? "-M" : NULL,
+	      (char *)NULL);
 	dprintf(STDERR_FILENO, "cannot run %s: %s\n", place->program, strerror(errno));
 	_exit(127);
 }
