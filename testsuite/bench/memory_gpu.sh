@@ -98,12 +98,12 @@ step_random() {
 	memory=512
 	start_daemon || return 1
 	memory=$whole
-	rm -f "$tmp/over"
-	timeout 120 "$src/testsuite/e2e/watch_used" "$tmp/over" >"$tmp/random.looks" 2>&1 &
+	rm -f "$tmp/over" "$tmp/seen"
+	timeout 120 "$src/testsuite/e2e/watch_used" "$tmp/over" "$tmp/seen" >"$tmp/random.looks" 2>&1 &
 	watcher=$!
 	for s in 1 2; do
 		run "${RANDOM_LIMIT:-90}" --shares 50 "$src/testsuite/e2e/random_four" "$doors" "${OPS:-125000}" "$s" \
-			"$tmp/random.$s" "${KILLS:-2}" &
+			"$tmp/random.$s" "${KILLS:-2}" "$tmp/seen" &
 		step+=($!)
 	done
 	for s in "${step[@]}"; do wait "$s" || rc=1; done

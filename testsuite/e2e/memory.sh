@@ -43,11 +43,11 @@ same_everywhere() {
 # Eight processes of two steps, and more that are killed in the middle.
 randoms() { # OPERATIONS-OF-EACH
 	local rc=0 pid step=() watcher
-	rm -f "$TMP/over"
-	t 600 "$SRC/testsuite/e2e/watch_used" "$TMP/over" >"$TMP/random.looks" 2>&1 &
+	rm -f "$TMP/over" "$TMP/seen"
+	t 600 "$SRC/testsuite/e2e/watch_used" "$TMP/over" "$TMP/seen" >"$TMP/random.looks" 2>&1 &
 	watcher=$!
 	for s in 1 2; do
-		run 600 --shares 50 "$SRC/testsuite/e2e/random_four" "$DOORS" "$1" "$s" "$TMP/random.$s" "${KILLS:-1}" &
+		run 600 --shares 50 "$SRC/testsuite/e2e/random_four" "$DOORS" "$1" "$s" "$TMP/random.$s" "${KILLS:-1}" "$TMP/seen" &
 		step+=($!)
 	done
 	for pid in "${step[@]}"; do wait "$pid" || rc=1; done
