@@ -184,6 +184,24 @@ static void twins_made_beforehand(void **unused)
 	ptx_transformed_free(t);
 }
 
+/* Warps that leave before a barrier: no twin that this launch path knows, and the report says why. */
+static void warps_leave(void **unused)
+{
+	static const char leaves[] =
+		".version 7.0\n.target sm_75\n.address_size 64\n"
+		".visible .entry k(.param .u64 p)\n{\n\t.reg .pred %q;\n\t.reg .b32 %r<2>;\n"
+		"\tmov.u32 %r1, %tid.x;\n\tsetp.ge.u32 %q, %r1, 64;\n\t@%q ret;\n\tbar.sync 0;\n\tret;\n}\n";
+	CUmodule module;
+
+	(void)unused;
+	assert_int_equal(cuModuleLoadData(&module, leaves), CUDA_SUCCESS);
+	assert_ptr_equal(last_image, leaves);
+	assert_null(kernel_of(module)->twin);
+	assert_int_equal(kernel_of(module)->form, PTX_FORM_AS_IS);
+	assert_int_equal(kernel_of(module)->reason, PTX_REASON_BARRIER_AFTER_EXIT);
+	assert_int_equal(cuModuleUnload(module), CUDA_SUCCESS);
+}
+
 static const struct shim_kernel *loaded(const void *image)
 {
 	CUmodule module;
@@ -246,6 +264,7 @@ int main(void)
 		cmocka_unit_test(module_of_a_library),
 		cmocka_unit_test(module_of_an_unknown_library),
 		cmocka_unit_test(twins_made_beforehand),
+		cmocka_unit_test(warps_leave),
 		cmocka_unit_test(linked),
 		cmocka_unit_test(link_refused),
 	};
