@@ -213,6 +213,10 @@ P
 }
 
 case $submit in run | sbatch) ;; *) echo "SUBMIT is run or sbatch" >&2; exit 2 ;; esac
+if [ "$submit" = sbatch ] && [ -z "$driver" ]; then
+	echo "SUBMIT=sbatch needs the DRIVER: private-cluster takes the emulated device otherwise" >&2
+	exit 2
+fi
 {
 	echo "# $(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null || echo "no GPU")," \
 		"$(date +%F): SUBMIT=$submit MEMORY=$memory CONTEXT=${CONTEXT:-1200} PART=${PART:-1} DEPTH=${DEPTH:-600} CYCLE=$cycle table2.sh"

@@ -79,6 +79,30 @@ waits_its_turn() {
 	[ $rc = 0 ] && grep -q "0 words wrong" "$TMP/big" && grep -q "^314572800 314572800" "$TMP/waiter"
 }
 
+# Each GPU has its own queue.
+two_gpus() {
+	local pid=() g rc=0 waiter
+	stop_daemon && start_daemon "$HISTORY" "Gpu=1 Memory=512M" || return 1
+	for g in 0 1; do
+		rm -f "$TMP/held$g"
+		run 60 --gpu $g --shares 10 --mem 400M "$DOORS" keep 16 "$TMP/held$g" >"$TMP/gpu$g" 2>&1 &
+		pid+=($!)
+	done
+	until_true 10 test -s "$TMP/held0" -a -s "$TMP/held1" || return 1
+	run 60 --gpu 1 --shares 10 --mem 300M "$DOORS" info >"$TMP/waiter" 2>"$TMP/waiter.err" &
+	waiter=$!
+	until_true 10 grep -q "waits for its 300 MiB" "$TMP/waiter.err" || return 1
+	rm "$TMP/held0"
+	wait "${pid[0]}" || rc=1
+	t 5 gpusharectl memory --json >"$TMP/gpus"
+	python3 -c 'import json, sys
+a, b = json.load(open(sys.argv[1]))
+assert (a["reserved_mb"], len(a["steps"])) == (0, 0), a
+assert (b["reserved_mb"], [s["state"] for s in b["steps"]]) == (400, ["admitted", "waiting"]), b' "$TMP/gpus" || rc=1
+	rm "$TMP/held1"
+	wait "${pid[1]}" && wait $waiter && [ $rc = 0 ] && grep -q "^314572800" "$TMP/waiter"
+}
+
 # By what it took before, also after a restart; another argument is another program.
 auto() {
 	run 60 --shares 50 --mem auto "$DOORS" keep 100 "$TMP/auto" >/dev/null 2>&1 &
@@ -111,6 +135,7 @@ check "an accounted call" price
 note "ns per allocation, release: $(cat "$TMP/price")"
 check "a step waits until its memory is there" waits_its_turn
 check "all of it is back" none_left
+check "each GPU has its own queue" two_gpus
 if grep -qs "define HAVE_SQLITE 1" "$BUILD/config.h"; then
 	check "memory by earlier runs of the same program" auto
 fi
