@@ -129,10 +129,10 @@ job_field() { t 10 scontrol show job "$1" | tr ' ' '\n' | sed -n "s/^$2=//p" | h
 in_state() { [ "$(job_field "$1" JobState)" = "$2" ]; }
 has_reason() { [ "$(job_field "$1" Reason)" = "$2" ]; }
 # A job that cannot start yet says so; its state alone would not tell it from one not looked at.
-pends_for() { until_true 10 has_reason "$1" "$2" && in_state "$1" PENDING; }
-reaches() { until_true "${3:-10}" in_state "$1" "$2" || { t 10 scontrol show job "$1"; return 1; }; }
+pends_for() { until_true 20 has_reason "$1" "$2" && in_state "$1" PENDING; }
+reaches() { until_true "${3:-20}" in_state "$1" "$2" || { t 10 scontrol show job "$1"; return 1; }; }
 over() { [[ "$(job_field "$1" JobState)" =~ ^(COMPLETED|FAILED|CANCELLED|TIMEOUT|NODE_FAIL)$ ]]; }
-wait_over() { until_true "${2:-15}" over "$1"; }
+wait_over() { until_true "${2:-20}" over "$1"; }
 node_is() { [ "$(t 5 sinfo -h -p low -o %T)" = "$1" ]; }
 
 # index_form: Slurm's words for shares, IDX: before 23.11; 24.11 and later say how much of each GPU.

@@ -122,7 +122,7 @@ check "a job to be cancelled has kernels on the GPU" running --wrap "$TRIAD --pa
 check "scancel" t 10 scancel "$job"
 check "leaves nothing" left_nothing
 check "a job to be killed for its memory has kernels on the GPU" running --mem=200 \
-	--wrap "$TRIAD --passes 100000 & $(wait_for eat); exec python3 -c 'import time; a = bytearray(600 << 20); time.sleep(60)'"
+	--wrap "$TRIAD --passes 100000 & $(wait_for eat); exec python3 -c 'import time; a = bytes([1]) * (600 << 20); time.sleep(60)'"
 go eat
 killed() { [[ "$(job_field "$1" JobState)" =~ ^(OUT_OF_MEMORY|CANCELLED|FAILED)$ ]]; }
 check "it is killed when it eats more" until_true 30 killed "$job"
