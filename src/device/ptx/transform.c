@@ -260,7 +260,9 @@ static void put_clone(struct work *w, uint32_t func)
 	uint32_t id = ptx_symtab_get(&w->a.names, f->name);
 	uint32_t body = id < w->a.nbody ? w->a.body[id] : PTX_SYM_NONE;
 
-	if (body == PTX_SYM_NONE || !w->clone[body] || has_name(&w->a, f->name, PTX_CLONE_SUFFIX))
+	/* Of a function with two bodies, which ptxas refuses, one has been looked at. */
+	if (body == PTX_SYM_NONE || (!f->is_decl && body != func) || !w->clone[body] ||
+	    has_name(&w->a, f->name, PTX_CLONE_SUFFIX))
 		return;
 	copy_behind(w, f);
 	ptx_put_clone(&w->out, &w->a, func, w->a.func[body].index);
