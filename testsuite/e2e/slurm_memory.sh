@@ -24,13 +24,14 @@ keeps() {
 has_it() { until_true 20 test -s "$D/out/hold.$1"; }
 go() { rm "$D/out/hold.$1"; }
 out_has() { cat "$D/out/$1"; grep -qE -- "$2" "$D/out/$1"; }
-comment_says() { t 10 scontrol show job "$1" | sed -n 's/^ *AdminComment=//p' | tee /dev/stderr | grep -E -- "$2" >/dev/null; }
+comment_says() { local is; is=$(t 10 scontrol show job "$1" | sed -n "s/^ *AdminComment=//p"); echo "AdminComment: $is"; grep -qE -- "$2" <<<"$is"; }
 # row JOB FIELD: of `gpusharectl memory`
 row() {
 	t 5 gpusharectl memory --json | python3 -c 'import json, sys
 print(next(str(s[sys.argv[2]]) for s in json.load(sys.stdin)[0]["steps"] if str(s["job"]) == sys.argv[1]))' "$@"
 }
-row_says() { row "$1" "$2" | tee /dev/stderr | grep -E -- "$3" >/dev/null; }
+until_comment() { until_true 30 comment_says "$@" || comment_says "$@"; }
+row_says() { local is; is=$(row "$1" "$2"); echo "$2: $is"; grep -qE -- "$3" <<<"$is"; }
 logged() { grep -E -- "$1" "$LOG"; }
 
 # --- waiting ---
@@ -45,7 +46,7 @@ check "the next one runs, as Slurm sees it" reaches "$other" RUNNING
 check "and waits for its memory: gpusharectl memory" until_true 10 row_says "$other" state waiting
 check "which says why" row_says "$other" why 'number 1 of 1 that wait for memory: 112 of 512 MiB'
 check "so does the daemon's log" logged "job $other\.batch: waits for 300 MiB of gpu 0: number 1 of 1"
-check "so does its AdminComment" until_true 10 comment_says "$other" 'waits for 300MiB: number 1 of 1 that wait for memory'
+check "so does its AdminComment" until_comment "$other" 'waits for 300MiB: number 1 of 1 that wait for memory'
 high=$(keeps high 300 200 high)
 check "one of higher priority waits in front of it" until_true 10 row_says "$high" why 'number 1 of 2'
 go low
@@ -59,6 +60,19 @@ for job in "$low" "$high" "$other"; do
 	check "with its memory as it was" out_has "$job" ' 0 words wrong'
 done
 
+# --- as much as the last time ---
+
+one_auto() { # what the program takes is known once it has run
+	local job
+	job=$(submit --gres=gpushare:50 --gpushare-mem=auto "$D/out/auto.sh") && reaches "$job" COMPLETED 30 && logged "job $job: $1"
+}
+auto() {
+	printf '#!/bin/sh\nexec %s limit 1\n' "$DOORS" >"$D/out/auto.sh"
+	chmod 755 "$D/out/auto.sh"
+	one_auto '256 MiB, by its shares' && one_auto '[0-9]* MiB, by earlier runs of the program'
+}
+check "--gpushare-mem=auto: its shares' part, then what it took" auto
+
 # --- taking it back ---
 
 echo MemoryPreempt=checkpoint >>"$D/etc/gpushare.conf"
@@ -68,7 +82,7 @@ check "a low job has its memory" has_it low
 high=$(keeps high 300 200 high)
 check "a high one gets it" has_it high
 check "the low one's is on the host" row_says "$low" why 'its memory is on the host'
-check "its AdminComment says so" until_true 10 comment_says "$low" 'on the host'
+check "its AdminComment says so" until_comment "$low" 'on the host'
 go low
 go high
 for job in "$high" "$low"; do
