@@ -30,6 +30,7 @@ row() {
 	t 5 gpusharectl memory --json | python3 -c 'import json, sys
 print(next(str(s[sys.argv[2]]) for s in json.load(sys.stdin)[0]["steps"] if str(s["job"]) == sys.argv[1]))' "$@"
 }
+comment_lacks() { ! comment_says "$1" "$2"; }
 until_comment() { until_true 30 comment_says "$@" || comment_says "$@"; }
 row_says() { local is; is=$(row "$1" "$2"); echo "$2: $is"; grep -qE -- "$3" <<<"$is"; }
 logged() { grep -E -- "$1" "$LOG"; }
@@ -51,6 +52,7 @@ high=$(keeps high 300 200 high)
 check "one of higher priority waits in front of it" until_true 10 row_says "$high" why 'number 1 of 2'
 go low
 check "which goes on first" has_it high
+check "and its AdminComment says no more that it waits" until_true 10 comment_lacks "$high" 'waits for'
 check "while the other one waits on" row_says "$other" state waiting
 go high
 check "and is the next" has_it other

@@ -66,11 +66,18 @@ static void on_sweep(evutil_socket_t fd, short what, void *arg)
 	gs_steps_sweep(arg);
 }
 
-/* A job's figures in one number, to see whether they changed. */
+/* A job's figures, or what it waits for, in one number, to see whether they changed. */
 static uint64_t figures(const struct gs_step *s)
 {
-	return s->tally.turnaround_ns + s->tally.launches + s->tally.preemptions + 1 +
-	       !s->alloc->admitted;
+	uint64_t sum = s->tally.turnaround_ns + s->tally.launches + s->tally.preemptions + 1;
+	char why[256];
+
+	if (s->alloc->admitted)
+		return sum;
+	gs_memory_why(s->alloc, why, sizeof(why));
+	for (const char *c = why; *c; c++)
+		sum = (sum ^ (unsigned char)*c) * UINT64_C(0x100000001b3); /* FNV-1a */
+	return sum;
 }
 
 static void on_refresh(evutil_socket_t fd, short what, void *arg)
@@ -89,7 +96,7 @@ static void on_refresh(evutil_socket_t fd, short what, void *arg)
 	}
 	TAILQ_FOREACH(s, &d->steps, link) {
 		if (s->info.local || s->reported == figures(s) || 
-		    (s->tally.launches == 0 && s->alloc->admitted) ||
+		    (s->tally.launches == 0 && s->alloc->admitted && !s->reported) ||
 		    gs_gather_comment(d, s->info.job_id, text, sizeof(text)) < 0)
 			continue;
 		if (gs_slurm_report_send(d->slurm, s->info.job_id, text))
