@@ -164,6 +164,29 @@ check "with its partition's priority" registered "$forged" low 'n?o?r?m?a?l?' 1
 t 10 scancel "$low"
 check "the idle job is over" wait_over "$low" 20
 
+# --- two partitions: policies and priorities of their own ---
+
+sed -i -e '/^Partition=/d' -e '1i Class=bulk Priority=0 Policy=frs' -e '1i Class=urgent Priority=10 Policy=piv' \
+	-e '1i Partition=low Priority=1 Class=bulk' -e '1i Partition=high Priority=10 Class=urgent' "$D/etc/gpushare.conf"
+kill -HUP "$(cat "$D/run/gpushared.pid")"
+check "two partitions get classes of two policies" until_true 10 grep ' reloaded ' "$D/log/gpushared.log"
+low=$(submit -p low --gres=gpushare:40 --wrap "$TRIAD 20000")
+check "a job of the lower one has the GPU" until_true 20 holds "$low" active_ms '> 200'
+high=$(submit -p high --gres=gpushare:40 --wrap "$TRIAD 10000")
+check "one of the higher completes beside it" reaches "$high" COMPLETED 60
+check "while it runs" in_state "$low" RUNNING
+check "and then the lower one" reaches "$low" COMPLETED 120
+slowdown() { sed -n 's/.* ntt=\([0-9.]*\) .*/\1/p'; }
+differ() { # COMMAND: a smaller slowdown for the higher one
+	local of_high of_low
+	of_high=$("$@" "$high" | slowdown) of_low=$("$@" "$low" | slowdown)
+	echo "high $of_high, low $of_low"
+	awk -v a="$of_high" -v b="$of_low" 'BEGIN { exit !(a >= 1 && a < b) }'
+}
+by_sacct() { account "$1" AdminComment; }
+check "their slowdowns differ, by scontrol" differ comment
+check "and by sacct" until_true 10 differ by_sacct
+
 # --- slurmdbd goes away and comes back ---
 
 kill "$dbd" && wait "$dbd" 2>/dev/null

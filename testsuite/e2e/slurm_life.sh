@@ -106,7 +106,7 @@ check "and nothing is left" left_nothing
 
 low=$(submit -p low --gres=gpushare:40 --wrap "$TRIAD --passes 40000")
 on_gpu "$low"
-high=$(submit -p high --gres=gpushare:40 --wrap "$TRIAD --passes 5000")
+high=$(submit -p high --gres=gpushare:40 --wrap "$TRIAD --passes 15000")
 check "a low and a high job on one GPU complete (high)" reaches "$high" COMPLETED 120
 check "a low and a high job on one GPU complete (low)" reaches "$low" COMPLETED 120
 slowdown() { comment "$1" | sed -n 's/.*ntt=\([0-9.]*\).*/\1/p'; }
