@@ -224,6 +224,12 @@ static CUresult fake_htod(CUdeviceptr to, const void *from, size_t bytes, CUstre
 	return called("copy");
 }
 
+static CUresult fake_dtoh(void *to, CUdeviceptr from, size_t bytes)
+{
+	memcpy(to, (void *)(uintptr_t)from, bytes);
+	return called("dtoh");
+}
+
 static CUresult fake_write(CUstream stream, CUdeviceptr at, cuuint32_t value, unsigned int flags)
 {
 	char name[32];
@@ -319,6 +325,7 @@ void fake_driver_install(void)
 	PUT(cuFuncGetName, fake_name);
 	PUT(cuOccupancyMaxActiveBlocksPerMultiprocessor, fake_occupancy);
 	PUT(cuMemcpyHtoDAsync_v2, fake_htod);
+	PUT(cuMemcpyDtoH_v2, fake_dtoh);
 	PUT(cuStreamWriteValue32_v2, fake_write);
 	PUT(cuStreamBatchMemOp_v2, fake_batch);
 	PUT(cuStreamWaitValue32_v2, fake_wait);

@@ -87,13 +87,18 @@ static void forget_calls(void)
 	fake_driver_calls(text, sizeof(text));
 }
 
-static CUresult launch(CUfunction f, unsigned int grid)
+static CUresult launch_in(CUfunction f, unsigned int grid, CUstream stream)
 {
 	static CUdeviceptr p = 0x1122334455667788;
 	static uint32_t n = 0x99aabbcc;
 	void *args[] = { &p, &n };
 
-	return cuLaunchKernel(f, grid, 1, 1, 32, 1, 1, 0, STREAM, args, NULL);
+	return cuLaunchKernel(f, grid, 1, 1, 32, 1, 1, 0, stream, args, NULL);
+}
+
+static CUresult launch(CUfunction f, unsigned int grid)
+{
+	return launch_in(f, grid, STREAM);
 }
 
 static void ring(void)
@@ -522,6 +527,53 @@ static void test_proc_address_gives_wrappers(void **unused)
 	assert_ptr_equal(shim_wrapper_of(shim_real(SHIM_FN_cuLaunchKernel)),
 			 (void *)(uintptr_t)cuLaunchKernel);
 	assert_null(shim_wrapper_of((void *)(uintptr_t)shim_wrapper_of));
+	/* What keeps the hold rule and nothing else, too; what is safe is the driver's own. */
+	assert_ptr_equal(shim_wrapper_of(shim_real(SHIM_FN_cuMemcpyDtoH_v2)),
+			 (void *)(uintptr_t)cuMemcpyDtoH);
+	assert_null(shim_wrapper_of(shim_real(SHIM_FN_cuStreamGetFlags)));
+}
+
+static void *copy_in_thread(void *done)
+{
+	uint32_t from = 7, to = 0;
+	CUresult (*copy)(void *, CUdeviceptr, size_t);
+	void *p = shim_wrapper_of(shim_real(SHIM_FN_cuMemcpyDtoH_v2));
+
+	memcpy(&copy, &p, sizeof(copy));
+	copy(&to, (CUdeviceptr)(uintptr_t)&from, sizeof(to));
+	*(_Atomic int *)done = to == 7;
+	return NULL;
+}
+
+/*
+ * The CUDA runtime's synchronous copy, by the address that cuGetProcAddress
+ * gave: while the legacy default stream holds a kernel it would block in the
+ * driver with the lock that the relaunch needs.  The relaunch comes through.
+ */
+static void test_copy_by_address_waits(void **unused)
+{
+	_Atomic int done = 0;
+	struct gs_stub *stub;
+	pthread_t thread;
+	char text[4096];
+
+	(void)unused;
+	assert_int_equal(launch_in(kernel, LONG_GRID, NULL), CUDA_SUCCESS);
+	stub = active();
+	forget_calls();
+	pthread_create(&thread, NULL, copy_in_thread, &done);
+	usleep(30000);
+	gs_page_store(stub->kstate, GS_K_READY); /* it has left; the turn is ours */
+	EVENTUALLY(gs_page_load(stub->kstate) == GS_K_RUNNING);
+	usleep(20000);
+	assert_int_equal(done, 0);
+	fake_driver_calls(text, sizeof(text));
+	assert_non_null(strstr(text, "relaunch-twin"));
+	assert_null(strstr(text, "dtoh"));
+	gs_page_store(stub->kstate, GS_K_DONE);
+	pthread_join(thread, NULL);
+	assert_int_equal(done, 1);
+	expect_calls("dtoh");
 }
 
 int main(void)
@@ -547,6 +599,7 @@ int main(void)
 		cmocka_unit_test_setup(test_pool_is_reclaimed, idle),
 		cmocka_unit_test_setup(test_broken_ptx_goes_to_the_driver, idle),
 		cmocka_unit_test_setup(test_proc_address_gives_wrappers, idle),
+		cmocka_unit_test_setup(test_copy_by_address_waits, idle),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);

@@ -105,12 +105,16 @@ void shim_hold_end(CUstream stream, int legacy)
 
 void shim_gate_enter(int only_legacy)
 {
+	struct shim_session *s = shim_session_peek();
 	uint32_t out;
 
 	atomic_fetch_add(&gate[only_legacy], 1);
 	while ((out = atomic_load(&held[only_legacy])) != 0) {
+		/* The process ends with kernels out: nobody would relaunch them any more. */
+		if (s && s->stopping)
+			break;
 		/* The GPU ends a hold without telling: look, then nap. */
-		shim_launch_reap(shim_session_peek());
+		shim_launch_reap(s);
 		futex_sleep(&held[only_legacy], out);
 	}
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * cuGetProcAddress: what the driver returns decides.  When its pointer is
- * one of the functions that we wrap, the program gets the wrapper instead, so
- * versions and suffixes cannot mismatch (facts/ptx.md, C3).
+ * cuGetProcAddress: what the driver returns decides.  When its pointer is one
+ * of the functions that must go through us, the program gets our symbol instead,
+ * so versions and suffixes cannot mismatch (facts/ptx.md, C3).
  */
 #define _GNU_SOURCE
 #include <stddef.h>
@@ -10,22 +10,38 @@
 #include "device/shim/shim.h"
 #include "device/shim/wraps.h"
 
+/* Our exported symbols, whatever their prototypes: functions of ours, and those of forward.S. */
+#define ENTRY(name, kind, hold) extern void shim_symbol_##name(void) __asm__(#name);
+#include "device/shim/entries.def"
+#undef ENTRY
+
+/*
+ * Which of them the program must go through: every function of ours, and what
+ * must not enter the driver while a kernel is held (the hold rule), which is
+ * only forwarded otherwise.  The CUDA runtime gets every function by its
+ * address: without the second its synchronous copies met the evicted kernel in
+ * the driver, and its relaunch waited for them for ever.
+ */
+enum {
+	THROUGH_FORWARD_SAFE = 0, THROUGH_FORWARD_WAIT = 1, THROUGH_FORWARD_LEGACY = 1,
+	THROUGH_WRAPPED_SAFE = 1, THROUGH_WRAPPED_WAIT = 1, THROUGH_WRAPPED_LEGACY = 1,
+};
+
 static const struct {
 	enum shim_fn fn;
-	void (*wrapper)(void);
-} wrapped[] = {
-#define FORWARD_ENTRY(name)
-#define WRAPPED_ENTRY(name) { SHIM_FN_##name, (void (*)(void))name },
-#define ENTRY(name, kind, hold) kind##_ENTRY(name)
+	int through;
+	void (*symbol)(void);
+} entry[] = {
+#define ENTRY(name, kind, hold) { SHIM_FN_##name, THROUGH_##kind##_##hold, shim_symbol_##name },
 #include "device/shim/entries.def"
 #undef ENTRY
 };
 
 void *shim_wrapper_of(const void *driver)
 {
-	for (size_t i = 0; i < sizeof(wrapped) / sizeof(wrapped[0]); i++)
-		if (shim_real(wrapped[i].fn) == driver)
-			return (void *)(uintptr_t)wrapped[i].wrapper;
+	for (size_t i = 0; i < sizeof(entry) / sizeof(entry[0]); i++)
+		if (entry[i].through && shim_real(entry[i].fn) == driver)
+			return (void *)(uintptr_t)entry[i].symbol;
 	return NULL;
 }
 

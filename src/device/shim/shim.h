@@ -36,7 +36,7 @@ enum shim_fn {
 void *shim_real(enum shim_fn fn);
 #define REAL(name) ((__typeof__(&name))shim_real(SHIM_FN_##name))
 
-/* The wrapper to hand out instead of the driver's function at `driver`; NULL: none. */
+/* Our symbol to hand out instead of the driver's function at `driver`: a wrapper, or what keeps the hold rule; NULL: none. */
 void *shim_wrapper_of(const void *driver);
 
 /* "cuMemFree_v2" */
