@@ -533,6 +533,50 @@ static void test_proc_address_gives_wrappers(void **unused)
 	assert_null(shim_wrapper_of(shim_real(SHIM_FN_cuStreamGetFlags)));
 }
 
+#define MANY 2000
+static _Atomic int launched_behind;
+
+static void count_launches(const char *call, CUstream stream)
+{
+	launched_behind += !stream && strcmp(call, "launch-original") == 0;
+}
+
+static void *launch_many(void *done)
+{
+	for (int i = 0; i < MANY; i++)
+		launch_in(FAKE_MACHINE_CODE, 1, NULL);
+	*(_Atomic int *)done = 1;
+	return NULL;
+}
+
+/*
+ * Behind a held kernel the legacy default stream takes 1,019 operations; whoever
+ * enqueues the next one would block in the driver with the lock that the
+ * relaunch needs.
+ */
+static void test_launches_behind_a_hold_are_bounded(void **unused)
+{
+	_Atomic int done = 0;
+	struct gs_stub *stub;
+	pthread_t thread;
+
+	(void)unused;
+	launched_behind = 0;
+	assert_int_equal(launch_in(kernel, LONG_GRID, NULL), CUDA_SUCCESS);
+	stub = active();
+	fake_driver_inside(count_launches);
+	pthread_create(&thread, NULL, launch_many, &done);
+	usleep(200000);
+	assert_int_equal(done, 0);
+	assert_in_range(launched_behind, 1, 1019 / 5);
+	gs_page_store(stub->kstate, GS_K_READY);
+	EVENTUALLY(gs_page_load(stub->kstate) == GS_K_RUNNING);
+	gs_page_store(stub->kstate, GS_K_DONE);
+	pthread_join(thread, NULL);
+	fake_driver_inside(NULL);
+	assert_int_equal(launched_behind, MANY);
+}
+
 static void *copy_in_thread(void *done)
 {
 	uint32_t from = 7, to = 0;
@@ -600,6 +644,7 @@ int main(void)
 		cmocka_unit_test_setup(test_broken_ptx_goes_to_the_driver, idle),
 		cmocka_unit_test_setup(test_proc_address_gives_wrappers, idle),
 		cmocka_unit_test_setup(test_copy_by_address_waits, idle),
+		cmocka_unit_test_setup(test_launches_behind_a_hold_are_bounded, idle),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);

@@ -29,6 +29,13 @@ static _Atomic uint32_t gate[2];
  */
 #define STREAMS_MAX (SHIM_CONNECTIONS_N - 6)
 
+/*
+ * A stream takes 1,019 operations behind a hold; in the legacy default stream the
+ * next one blocks its caller with the driver's lock, which the relaunch needs
+ * (facts/h200.md).  A launch is five operations at most.
+ */
+#define BEHIND_MAX 150
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
 	CUstream stream;
@@ -103,12 +110,12 @@ void shim_hold_end(CUstream stream, int legacy)
 	drop(&held[0]);
 }
 
-void shim_gate_enter(int only_legacy)
+/* Until none is held; [1]: in the legacy default stream.  Closes no gate. */
+static void await_none(int only_legacy)
 {
 	struct shim_session *s = shim_session_peek();
 	uint32_t out;
 
-	atomic_fetch_add(&gate[only_legacy], 1);
 	while ((out = atomic_load(&held[only_legacy])) != 0) {
 		/* The process ends with kernels out: nobody would relaunch them any more. */
 		if (s && s->stopping)
@@ -116,6 +123,25 @@ void shim_gate_enter(int only_legacy)
 		/* The GPU ends a hold without telling: look, then nap. */
 		shim_launch_reap(s);
 		futex_sleep(&held[only_legacy], out);
+	}
+}
+
+void shim_gate_enter(int only_legacy)
+{
+	atomic_fetch_add(&gate[only_legacy], 1);
+	await_none(only_legacy);
+}
+
+void shim_hold_behind(void)
+{
+	static _Atomic uint32_t behind; /* since nothing was held */
+
+	if (atomic_load_explicit(&held[1], memory_order_relaxed) == 0) {
+		if (atomic_load_explicit(&behind, memory_order_relaxed))
+			atomic_store(&behind, 0);
+	} else if (atomic_fetch_add(&behind, 1) >= BEHIND_MAX) {
+		await_none(1);
+		atomic_store(&behind, 0);
 	}
 }
 

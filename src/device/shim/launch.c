@@ -303,6 +303,8 @@ static CUresult launch(struct shim_request *r)
 			return CUDA_ERROR_OUT_OF_MEMORY;
 		k->counted_in = c;
 	}
+	if (!r->stream || r->stream == CU_STREAM_LEGACY)
+		shim_hold_behind();
 	if (s->measure)
 		shim_signal_measure(s, c);
 	r->time = shim_kernel_time(k, r->block);

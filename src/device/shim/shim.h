@@ -70,6 +70,9 @@ int shim_hold_begin(CUstream stream, int legacy);
 /* It is done. */
 void shim_hold_end(CUstream stream, int legacy);
 
+/* A launch into the legacy default stream comes: waits while too many are behind a held kernel there. */
+void shim_hold_behind(void);
+
 /* Around a driver call that may block inside the driver with its lock held. */
 void shim_gate_enter(int only_legacy);
 void shim_gate_leave(int only_legacy);
