@@ -123,7 +123,11 @@ static CUresult fake_attribute(int *value, CUdevice_attribute attribute, CUdevic
 
 static CUresult fake_register(void *p, size_t bytes, unsigned int flags)
 {
+	void (*hook)(const char *call, CUstream stream) = inside;
+
 	(void)p, (void)bytes, (void)flags;
+	if (hook)
+		hook("register", NULL);
 	return CUDA_SUCCESS;
 }
 

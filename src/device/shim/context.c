@@ -87,6 +87,31 @@ static struct shim_context *find(CUcontext ctx)
 	return c;
 }
 
+/*
+ * Put a fresh record into the list, unless another thread has equipped the same
+ * context meanwhile: who launches in a context must find one record of it, since
+ * streams are told apart with it (order.c).  The loser's device memory and streams
+ * are the context's, and go with it.
+ */
+static struct shim_context *publish(struct shim_context *fresh)
+{
+	struct shim_context *c;
+
+	pthread_mutex_lock(&lock);
+	for (c = contexts; c && (c->ctx != fresh->ctx || c->gone || !c->image); c = c->next)
+		;
+	if (!c) {
+		fresh->next = contexts;
+		contexts = fresh;
+	}
+	pthread_mutex_unlock(&lock);
+	if (!c)
+		return fresh;
+	free(fresh->image);
+	free(fresh);
+	return c;
+}
+
 struct shim_context *shim_context_current(struct shim_session *s)
 {
 	struct shim_context *c;
@@ -98,7 +123,6 @@ struct shim_context *shim_context_current(struct shim_session *s)
 		return last->image ? last : NULL;
 	c = find(ctx);
 	if (!c) {
-		/* Two threads may both equip a context: the loser's copy is wasted, not wrong. */
 		c = calloc(1, sizeof(*c));
 		if (!c)
 			return NULL;
@@ -107,10 +131,7 @@ struct shim_context *shim_context_current(struct shim_session *s)
 			c->image = NULL;
 			shim_notice("a CUDA context cannot be shared: its kernels run unmanaged");
 		}
-		pthread_mutex_lock(&lock);
-		c->next = contexts;
-		contexts = c;
-		pthread_mutex_unlock(&lock);
+		c = publish(c);
 	}
 	last = c;
 	return c->image ? c : NULL;
