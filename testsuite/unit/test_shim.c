@@ -470,6 +470,41 @@ static void test_failed_launch_leaves_nothing(void **unused)
 	assert_int_equal(cuMemFree_v2(0), CUDA_SUCCESS);
 }
 
+/* What a failed launch meant to write is not taken for written by the next one that wants the same. */
+static void test_failed_writes_are_made_again(void **unused)
+{
+	const unsigned char *params = fake_driver_params();
+	const struct gs_ctl *ctl;
+	CUdeviceptr at;
+
+	(void)unused;
+	for (int i = 0; i < (int)GS_PAGE_STUBS; i++) {
+		fake_driver_fail("batch", CUDA_ERROR_OUT_OF_MEMORY);
+		assert_int_equal(launch(kernel, 3 * LONG_GRID), CUDA_ERROR_OUT_OF_MEMORY);
+	}
+	forget_calls();
+	assert_int_equal(launch(kernel, 3 * LONG_GRID), CUDA_SUCCESS);
+	expect_calls("batch launch-twin wait");
+	memcpy(&at, params + 16, sizeof(at));
+	ctl = (const struct gs_ctl *)(uintptr_t)at;
+	assert_int_equal(ctl->total, 3 * LONG_GRID);
+	gs_page_store(active()->kstate, GS_K_DONE);
+	EVENTUALLY(all_prepared());
+	/* Nor after one that was refused because no daemon is there. */
+	gs_page_store(page->turn, 0);
+	shim_session()->absent = GS_ABSENT_FAIL;
+	for (int i = 0; i < (int)GS_PAGE_STUBS; i++)
+		assert_int_equal(launch(kernel, 4 * LONG_GRID), CUDA_ERROR_SYSTEM_NOT_READY);
+	shim_session()->absent = GS_ABSENT_WAIT;
+	gs_page_store(page->turn, 1);
+	assert_int_equal(launch(kernel, 4 * LONG_GRID), CUDA_SUCCESS);
+	expect_calls("batch launch-twin wait");
+	memcpy(&at, params + 16, sizeof(at));
+	ctl = (const struct gs_ctl *)(uintptr_t)at;
+	assert_int_equal(ctl->total, 4 * LONG_GRID);
+	gs_page_store(active()->kstate, GS_K_DONE);
+}
+
 static void *free_in_thread(void *done)
 {
 	cuMemFree_v2(0);
@@ -639,6 +674,7 @@ int main(void)
 		cmocka_unit_test_setup(test_refused_relaunch_is_tried_again, idle),
 		cmocka_unit_test_setup(test_without_the_turn_it_waits, idle),
 		cmocka_unit_test_setup(test_failed_launch_leaves_nothing, idle),
+		cmocka_unit_test_setup(test_failed_writes_are_made_again, idle),
 		cmocka_unit_test_setup(test_hold_rule, idle),
 		cmocka_unit_test_setup(test_pool_is_reclaimed, idle),
 		cmocka_unit_test_setup(test_broken_ptx_goes_to_the_driver, idle),

@@ -321,8 +321,10 @@ static CUresult launch(struct shim_request *r)
 		rc = enqueue(l, r);
 	if (rc != CUDA_SUCCESS) {
 		shim_fault_seen(c, rc);
-		if (l->evictable)
+		if (l->evictable) {
+			shim_request_forget(l);
 			shim_hold_end(l->stream, l->legacy);
+		}
 		shim_launch_drop(l);
 		return rc;
 	}

@@ -150,6 +150,18 @@ static int has_proxy(const struct shim_session *s, const struct shim_launch *l)
 	return gs_signal_proxy_pays(&s->signal_times) && l->workers >= 2 * (unsigned int)l->ctx->sms && l->nt / l->workers >= PROXY_WAVES;
 }
 
+/* None of these is a value that a launch wants: the block's next one writes them all. */
+void shim_request_forget(struct shim_launch *l)
+{
+	struct gs_ctl *image = &l->ctx->image[l->index];
+
+	image->total = 0;
+	memset(image->nctaid, 0, sizeof(image->nctaid));
+	image->workers = image->chunk_ns = 0;
+	image->proxy = UINT32_MAX;
+	__atomic_store_n(&image->limit, 0, __ATOMIC_RELEASE);
+}
+
 /*
  * May this launch be evicted?  Then it is packed, and the hold has begun.
  * Otherwise the reason goes into the kernel's report.

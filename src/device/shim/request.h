@@ -32,6 +32,9 @@ int shim_request_is_short(const struct shim_session *s, const struct shim_reques
 int shim_request_evictable(struct shim_session *s, struct shim_launch *l,
 			   const struct shim_request *r);
 
+/* It did not go out, and its writes to the control block may not have been made: the next launch there repeats them. */
+void shim_request_forget(struct shim_launch *l);
+
 /* How long a claim of block-tasks should take, ns: shorter where others may want the GPU. */
 uint32_t shim_request_aim_ns(const struct shim_session *s);
 
