@@ -60,6 +60,7 @@ static struct {
 	_Atomic int begun, through;
 	int through_inside; /* it got through before that call ended */
 	CUresult rc;
+	struct shim_context *ctx; /* as it sees it */
 } second;
 
 /* Each call goes down as "NAME@STREAM". */
@@ -78,6 +79,7 @@ static CUresult launch(CUfunction f, CUstream stream)
 static void *launch_second(void *unused)
 {
 	second.rc = launch(second.f, second.stream);
+	second.ctx = shim_context_current(shim_session());
 	second.through = 1;
 	return unused;
 }
@@ -220,6 +222,54 @@ static void test_other_streams_do_not_wait(void **unused)
 	assert_true(mixed(FAKE_MACHINE_CODE, STREAM, "launch-original", FAKE_MACHINE_CODE, STREAM));
 }
 
+/* Else the two would not know each other's streams. */
+static void test_two_that_come_first_share_a_context(void **unused)
+{
+	(void)unused;
+	fake_driver_renew();
+	assert_true(mixed(kernel, STREAM, "register", kernel, STREAM));
+	assert_non_null(second.ctx);
+	assert_ptr_equal(second.ctx, shim_context_current(shim_session()));
+	assert_true(apart(kernel, STREAM, "wait", kernel, STREAM));
+}
+
+#define CROWD (SHIM_CONNECTIONS_N + 2)
+static pthread_barrier_t crowd;
+
+static void *launch_and_stay(void *rc)
+{
+	*(CUresult *)rc = launch(kernel, CU_STREAM_PER_THREAD);
+	pthread_barrier_wait(&crowd);
+	pthread_barrier_wait(&crowd);
+	return NULL;
+}
+
+/* Every thread's own default stream is one more that a held kernel blocks: the shim's own must find a connection. */
+static void test_per_thread_streams_are_counted_one_by_one(void **unused)
+{
+	CUresult rc[CROWD];
+	pthread_t thread[CROWD];
+	int held = 0;
+
+	(void)unused;
+	pthread_barrier_init(&crowd, NULL, CROWD + 1);
+	for (int i = 0; i < CROWD; i++)
+		pthread_create(&thread[i], NULL, launch_and_stay, &rc[i]);
+	pthread_barrier_wait(&crowd);
+	for (uint32_t i = 0; i < GS_PAGE_STUBS; i++)
+		held += gs_page_load(page->stub[i].kstate) == GS_K_RUNNING;
+	pthread_barrier_wait(&crowd);
+	for (int i = 0; i < CROWD; i++) {
+		pthread_join(thread[i], NULL);
+		assert_int_equal(rc[i], CUDA_SUCCESS);
+	}
+	finish_all();
+	EVENTUALLY(all_prepared());
+	assert_in_range(held, 2, SHIM_CONNECTIONS_N - 6);
+	/* All of them have been given back. */
+	assert_true(mixed(kernel, CU_STREAM_PER_THREAD, "wait", kernel, OTHER));
+}
+
 static void fork_inside(const char *call, CUstream stream)
 {
 	int status;
@@ -256,6 +306,8 @@ int main(void)
 		cmocka_unit_test(test_a_rider_comes_not_between_them_either),
 		cmocka_unit_test(test_the_legacy_default_stream_orders_blocking_ones),
 		cmocka_unit_test(test_other_streams_do_not_wait),
+		cmocka_unit_test(test_two_that_come_first_share_a_context),
+		cmocka_unit_test(test_per_thread_streams_are_counted_one_by_one),
 		cmocka_unit_test(test_a_forked_child_waits_for_nobody),
 	};
 

@@ -24,7 +24,7 @@ struct shim_launch {
 	unsigned char *params;        /* the kernel's parameter block, ctl pointer included */
 	size_t params_len, params_room;
 	uint64_t nt;
-	CUstream stream;              /* evictable: the one that holds it */
+	CUstream stream;              /* evictable: the one that holds it, for hold.c alone */
 	uint8_t evictable, legacy, sampled;
 	uint8_t proxy;                /* evictable: its worker 0 sees TOEVICT by itself (ctl.h) */
 	uint64_t queued_ns;           /* not evictable: its part of what is queued */

@@ -162,6 +162,19 @@ void shim_request_forget(struct shim_launch *l)
 	__atomic_store_n(&image->limit, 0, __ATOMIC_RELEASE);
 }
 
+/* The per-thread default streams of two threads are two streams under one name; no stream's address is odd. */
+static CUstream own_name(CUstream stream)
+{
+	static _Atomic uintptr_t threads = 2;
+	static __thread uintptr_t mine;
+
+	if (stream != CU_STREAM_PER_THREAD)
+		return stream;
+	if (!mine)
+		mine = atomic_fetch_add(&threads, 1) << 1 | 1;
+	return (CUstream)mine;
+}
+
 /*
  * May this launch be evicted?  Then it is packed, and the hold has begun.
  * Otherwise the reason goes into the kernel's report.
@@ -180,7 +193,7 @@ int shim_request_evictable(struct shim_session *s, struct shim_launch *l, const 
 	if (l->workers == 0 || l->nt <= l->workers || l->nt >> 62 || pack_params(l, r) < 0)
 		return 0;
 	l->legacy = (uint8_t)shim_stream_is_legacy(r->stream);
-	l->stream = r->stream;
+	l->stream = own_name(r->stream);
 	if (!shim_hold_begin(l->stream, l->legacy))
 		return 0;
 	memcpy(l->block, r->block, sizeof(l->block));
