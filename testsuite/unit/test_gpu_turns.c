@@ -67,18 +67,25 @@ static void test_handover_is_measured(void **unused)
 		evicted(low, 0, 10 * i);
 		turn(20 * US);
 		assert_true(has_turn(high));
-		agent(high); /* on the GPU at once; seen so late */
-		turn(i < 20 ? 200 * US : 10 * MS);
+		/* first soon there, then late; seen late, it says nothing */
+		if (i < 20) {
+			agent(high);
+			turn(20 * US);
+		} else {
+			turn(200 * US);
+			agent(high);
+		}
+		turn(10 * MS);
 		finish(high, i);
 		turn(0);
 		turn(1 * MS);
 		agent(low);
-		turn(200 * US);
+		turn(400 * US);
 		gs_gpu_status(gpu, &status);
 		if (i == 19)
-			assert_in_range(status.handover_ns, 150 * US, 200 * US);
+			assert_in_range(status.handover_ns, 45 * US, 60 * US);
 	}
-	assert_in_range(status.handover_ns, 250 * US, 400 * US);
+	assert_in_range(status.handover_ns, 80 * US, 100 * US);
 	all_leave(low, high);
 }
 

@@ -17,7 +17,7 @@
 /* RUN, then KEEP; one more of each when a holder turns out to be idle. */
 #define DECISIONS_PER_TURN 4
 #define OF_LATE_NS GS_NS_PER_S
-#define HANDOVER_SAMPLES 16
+#define HANDOVER_STEP 32
 #define HANDOVER_RANGE 4 /* times what is configured, either way */
 
 /* ---- tasks ----------------------------------------------------------- */
@@ -169,22 +169,24 @@ static int decide(struct gs_gpu *gpu, uint64_t now)
 }
 
 /*
- * From the turn to the first kernel on the GPU, as the daemon sees it: what
- * the scheduler takes for the cost of a hand-over follows it slowly.  A client
- * that is slow for reasons of its own, or claims to be, changes it little.
+ * What a hand-over is taken to cost follows what is seen: a kernel that was
+ * there well before makes it less, one that is not there by then makes it more.
+ * Not the times themselves: the daemon looks when it expects something, so they
+ * would follow the expectation.  A client that is slow for reasons of its own, or
+ * claims to be, changes it little.
  */
-static void measure_handover(struct gs_gpu *gpu, uint64_t ns)
+static void measure_handover(struct gs_gpu *gpu, int begun, uint64_t ns)
 {
-	uint64_t first = gpu->first_handover_ns, *mean = &gpu->o.sched.handover_ns;
+	uint64_t first = gpu->first_handover_ns, *is = &gpu->o.sched.handover_ns;
 
-	if (!gpu->o.measure_handover || !first)
+	if (!gpu->o.measure_handover || !first || (begun && ns > *is / 8 * 7))
 		return;
-	if (ns > first * HANDOVER_RANGE)
-		ns = first * HANDOVER_RANGE;
-	*mean = (*mean * (HANDOVER_SAMPLES - 1) + ns) / HANDOVER_SAMPLES;
-	if (*mean < first / HANDOVER_RANGE)
-		*mean = first / HANDOVER_RANGE;
-	gs_sched_set_handover(gpu->sched, *mean);
+	*is = begun ? *is - *is / HANDOVER_STEP : *is + *is / HANDOVER_STEP;
+	if (*is < first / HANDOVER_RANGE)
+		*is = first / HANDOVER_RANGE;
+	if (*is > first * HANDOVER_RANGE)
+		*is = first * HANDOVER_RANGE;
+	gs_sched_set_handover(gpu->sched, *is);
 }
 
 /*
@@ -202,8 +204,8 @@ static int starting_over(struct gs_gpu *gpu, uint64_t now)
 	    now - gpu->turn_since < gpu->o.sched.handover_ns)
 		return 0;
 	gpu->starting = NULL;
-	if (t == gpu->holder && t->on_gpu)
-		measure_handover(gpu, now - gpu->turn_since);
+	if (t == gpu->holder && t->task)
+		measure_handover(gpu, t->on_gpu != 0, now - gpu->turn_since);
 	if (t == gpu->holder)
 		gs_pace_begin(t, now);
 	if (t == gpu->holder && t->task)
