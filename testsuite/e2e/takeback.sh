@@ -119,6 +119,30 @@ restart() {
 	wait $high && wait $low && grep -q "350 MiB, 0 words wrong" "$TMP/low.out" || trouble
 }
 
+# One that does not come back keeps nobody else from taking memory, and comes when it can.
+stuck() {
+	local a b before
+	before=$(times_taken)
+	rm -f "$TMP/held.a" "$TMP/held.b"
+	run 120 --shares 10 --mem 200M --partition low "$DOORS" keep 150 "$TMP/held.a" >"$TMP/low.out" 2>&1 & a=$!
+	until_true 60 test -s "$TMP/held.a" || trouble || return 1
+	sed 's/ready //' "$TMP/held.a" >"$TMP/stuck"
+	run 120 --shares 10 --mem 400M --partition high "$DOORS" keep 200 "$TMP/first" >"$TMP/high.out" 2>&1 & high=$!
+	until_true 60 test -s "$TMP/first" || trouble || return 1
+	rm "$TMP/first"
+	wait $high || trouble || return 1
+	run 120 --shares 10 --mem 200M --partition low "$DOORS" keep 160 "$TMP/held.b" >"$TMP/other.out" 2>&1 & b=$!
+	until_true 60 test -s "$TMP/held.b" || trouble || return 1
+	until_true 30 logged "does not come back.*it is stopped" || trouble || return 1
+	rm -f "$TMP/high"
+	high "$DOORS" keep 200 "$TMP/high" & high=$!
+	until_true 30 test -s "$TMP/high" || trouble || return 1
+	[ "$(times_taken)" -ge $((before + 2)) ] || trouble || return 1
+	rm "$TMP/stuck" "$TMP/high" "$TMP/held.a" "$TMP/held.b"
+	wait $high && wait $a && wait $b && grep -q "150 MiB, 0 words wrong" "$TMP/low.out" &&
+		grep -q "160 MiB, 0 words wrong" "$TMP/other.out" || trouble
+}
+
 preempting || { echo "Bail out! gpushared does not start"; exit 1; }
 check "memory goes to the host for a step of higher priority, and comes back as it was" contents
 check "all of it is back" none_left
@@ -132,6 +156,17 @@ check "all of it is back" none_left
 check "gpushared stops" stop_daemon
 preempting MemoryPreemptHostLimit=100M
 check "not beyond what the host may take" refused_because "350 MiB would go to the host.*MemoryPreemptHostLimit"
+check "gpushared stops" stop_daemon
+cat >"$TMP/stopped" <<EOF
+#!/bin/sh
+for last; do :; done
+[ "\$1" = restore ] && grep -qsx "\$last" "$TMP/stuck" && { echo "it is stopped" >&2; exit 1; }
+exec "$MEM" "\$@"
+EOF
+chmod 755 "$TMP/stopped"
+MEM=$TMP/stopped preempting
+check "one that does not come back" stuck
+check "all of it is back" none_left
 check "gpushared stops" stop_daemon
 printf '#!/bin/sh\necho "the driver cannot checkpoint: it has no such function" >&2\nexit 1\n' >"$TMP/cannot"
 chmod 755 "$TMP/cannot"

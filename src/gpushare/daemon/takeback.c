@@ -203,13 +203,24 @@ static void queue_all(struct gs_daemon *d)
 	}
 }
 
-static struct gs_alloc *next_return(struct gs_daemon *d)
+/*
+ * Who has its memory again, or never gave it up.  One whose process does not
+ * come back (it is stopped, say) must not keep the others from theirs.
+ */
+static struct gs_alloc *next_return(struct gs_daemon *d, uint64_t now, uint64_t *retry_ns)
 {
 	struct gs_step *s;
 
-	TAILQ_FOREACH(s, &d->steps, link)
-		if (s->alloc->away && s->alloc->admitted)
+	TAILQ_FOREACH(s, &d->steps, link) {
+		const struct gs_away *away = s->alloc->away;
+
+		if (!away || !(s->alloc->admitted || !away->released))
+			continue;
+		if (away->again_ns <= now)
 			return s->alloc;
+		if (away->again_ns < *retry_ns)
+			*retry_ns = away->again_ns;
+	}
 	return NULL;
 }
 
@@ -222,12 +233,12 @@ uint64_t gs_takeback_turn(struct gs_daemon *d, uint64_t now)
 	if (!t || t->phase != GS_TAKE_IDLE)
 		return UINT64_MAX;
 	for (size_t i = 0; i < d->ndevice && d->config->memory_preempt; i++) {
-		a = next_return(d) ? NULL : gs_memory_first(d, &d->device[i]);
+		a = next_return(d, now, &retry_ns) ? NULL : gs_memory_first(d, &d->device[i]);
 		if (a && take_for(t, a, now, &retry_ns))
 			return t->phase == GS_TAKE_IDLE ? now : UINT64_MAX;
 	}
 	queue_all(d);
-	a = next_return(d);
+	a = next_return(d, now, &retry_ns);
 	if (a)
 		gs_takeback_return(t, a);
 	return a && t->phase == GS_TAKE_IDLE ? now : retry_ns;

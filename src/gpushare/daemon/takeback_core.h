@@ -30,13 +30,14 @@ struct gs_away {
 	uint64_t peak;
 	int released;          /* its reservation has been given up */
 	int queued;            /* it has asked for its memory again */
+	uint64_t again_ns;     /* a process did not come back; not tried again before */
 };
 
 enum gs_takeback_phase {
 	GS_TAKE_IDLE,
 	GS_TAKE_SETTLING,      /* a client finishes its kernels */
 	GS_TAKE_LEAVING,       /* its memory goes to the host */
-	GS_TAKE_RETURNING,     /* a process comes back, or will be tried again soon */
+	GS_TAKE_RETURNING,     /* a process comes back */
 };
 
 struct gs_takeback {

@@ -105,7 +105,8 @@ static void on_returned(void *arg, enum gs_moved result, const char *said)
 			gs_log(GS_LOG_ERROR, "pid %d: its memory does not come back, tried again every %d s: %s",
 			       (int)p->pid, (int)(RETURN_AGAIN_NS / GS_NS_PER_S), said);
 		p->failed = 1;
-		wake_in(t, RETURN_AGAIN_NS);
+		t->alloc->away->again_ns = gs_clock_ns() + RETURN_AGAIN_NS;
+		idle(t); /* others have their turn meanwhile */
 		return;
 	} else if (p && !p->peer) {
 		gs_takeback_drop(p);
