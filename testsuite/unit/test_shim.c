@@ -505,6 +505,24 @@ static void test_failed_writes_are_made_again(void **unused)
 	gs_page_store(active()->kstate, GS_K_DONE);
 }
 
+/* A kernel may wait for what its program does after the next launch: that one returns. */
+static void test_a_full_queue_is_no_wall(void **unused)
+{
+	struct shim_launch *waits = shim_launch_at(GS_PAGE_STUBS - 1);
+	uint64_t from = gs_clock_ns();
+
+	(void)unused;
+	alarm(10);
+	shim_launch_queue(waits, 10 * GS_NS_PER_MS);
+	assert_int_equal(launch(FAKE_MACHINE_CODE, LONG_GRID), CUDA_SUCCESS);
+	alarm(0);
+	expect_calls("write-1 launch-original write-5");
+	/* Not at once: it might have ended. */
+	assert_true(gs_clock_ns() - from > 40 * GS_NS_PER_MS);
+	shim_launch_drop(waits);
+	EVENTUALLY(shim_launch_queued_ns() == 0);
+}
+
 static void *free_in_thread(void *done)
 {
 	cuMemFree_v2(0);
@@ -675,6 +693,7 @@ int main(void)
 		cmocka_unit_test_setup(test_without_the_turn_it_waits, idle),
 		cmocka_unit_test_setup(test_failed_launch_leaves_nothing, idle),
 		cmocka_unit_test_setup(test_failed_writes_are_made_again, idle),
+		cmocka_unit_test_setup(test_a_full_queue_is_no_wall, idle),
 		cmocka_unit_test_setup(test_hold_rule, idle),
 		cmocka_unit_test_setup(test_pool_is_reclaimed, idle),
 		cmocka_unit_test_setup(test_broken_ptx_goes_to_the_driver, idle),

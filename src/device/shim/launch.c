@@ -27,6 +27,10 @@
 #define QUEUE_ALONE_NS (4 * GS_NS_PER_MS)
 #define QUEUE_CONTENDED_NS (1 * GS_NS_PER_MS)
 #define QUEUE_NAP_NS 20000
+/* What is still there after this and several times what it was to take may wait for the program itself. */
+#define QUEUE_PATIENCE_NS (100 * GS_NS_PER_MS)
+#define QUEUE_PATIENCE_TIMES 4
+#define QUEUE_PATIENCE_MAX_NS (10 * GS_NS_PER_S)
 #define TURN_NAP_NS (100ull * 1000 * 1000)
 #define SAMPLE_EVERY 32
 
@@ -221,15 +225,26 @@ static CUresult enqueue_evictable(struct shim_launch *l, const struct shim_reque
 					    CU_STREAM_WAIT_VALUE_GEQ);
 }
 
+static uint64_t patience_ns(void)
+{
+	uint64_t ns = QUEUE_PATIENCE_NS, queued = shim_launch_queued_ns();
+
+	return queued < QUEUE_PATIENCE_MAX_NS / QUEUE_PATIENCE_TIMES ? ns + QUEUE_PATIENCE_TIMES * queued :
+								      ns + QUEUE_PATIENCE_MAX_NS;
+}
+
 /*
  * A kernel that cannot be evicted is preempted by not launching the next one,
- * so only so much may queue up; the GPU is kept busy meanwhile.
+ * so only so much may queue up; the GPU is kept busy meanwhile.  A launch returns
+ * in the end, whatever is in front of it: a kernel may wait for a word that the
+ * program writes when it is through here.
  */
 static void bound_queue(struct shim_session *s, struct shim_launch *l)
 {
 	static const struct timespec nap = { 0, QUEUE_NAP_NS };
 	/* Those that rode along are in the queue, too. */
 	uint64_t alone_ns = gs_page_load(l->stub->alone_ns) + gs_page_load(l->stub->leave_ns);
+	uint64_t from = 0;
 
 	for (;;) {
 		uint64_t bound = gs_page_load(s->page->contended) ? QUEUE_CONTENDED_NS :
@@ -239,6 +254,10 @@ static void bound_queue(struct shim_session *s, struct shim_launch *l)
 			break;
 		shim_launch_reap(s);
 		if (shim_launch_queued_ns() <= bound)
+			break;
+		if (!from)
+			from = gs_clock_ns();
+		if (gs_clock_ns() - from > patience_ns())
 			break;
 		nanosleep(&nap, NULL);
 	}
