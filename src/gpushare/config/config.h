@@ -87,6 +87,7 @@ struct gs_config_node_type {
 #define KEY_SIGNAL(field) int field;  /* enum gs_signal of proto/msg.h */
 #define KEY_LEVEL(field) int field;   /* enum gs_log_level */
 #define KEY_TAKEBACK(field) int field; /* 1: by checkpoints */
+#define KEY_SUSPEND(field) int field; /* 1: by checkpoints */
 #define KEY_ADMISSION(field) int field; /* 1: fcfs */
 #define KEY_QUEUE(field) int field; /* 1: node */
 #define KEY_ISOLATION(field) int field; /* enum gs_isolation */
@@ -121,6 +122,7 @@ struct gs_config {
 #undef KEY_COUNT
 #undef KEY_LEVEL
 #undef KEY_TAKEBACK
+#undef KEY_SUSPEND
 #undef KEY_ADMISSION
 #undef KEY_QUEUE
 #undef KEY_ISOLATION

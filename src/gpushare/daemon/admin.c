@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * POLICY and PRIORITY: changes while jobs run, by root, by SlurmUser, or by
+ * POLICY, PRIORITY and SUSPEND: changes while jobs run, by root, by SlurmUser, or by
  * whom the daemon runs as (who could end it anyway).  Each is logged with
  * the uid.
  */
@@ -14,6 +14,7 @@
 #include "common/log.h"
 #include "gpushare/daemon/admin.h"
 #include "gpushare/daemon/device.h"
+#include "gpushare/daemon/hold.h"
 #include "gpushare/daemon/peer.h"
 #include "gpushare/daemon/steps.h"
 
@@ -50,7 +51,7 @@ static int check(struct gs_peer *peer, uint32_t tag)
 	if (may_change(peer))
 		return 0;
 	return gs_peer_refuse(peer, tag, GS_REFUSED_NOT_ALLOWED,
-			      "only root and SlurmUser change policies and priorities");
+			      "only root and SlurmUser change policies and priorities, and suspend jobs");
 }
 
 static int answer_ok(struct gs_peer *peer, uint32_t tag)
@@ -111,5 +112,24 @@ int gs_on_priority(struct gs_peer *peer, struct gs_msg *msg, int fd)
 				      "job %u has no step here", job);
 	gs_log(GS_LOG_INFO, "uid %u pid %d: job %u: priority %u (%u steps)",
 	       (unsigned)peer->uid, (int)peer->pid, job, msg->priority.priority, steps);
+	return answer_ok(peer, tag);
+}
+
+int gs_on_suspend(struct gs_peer *peer, struct gs_msg *msg, int fd)
+{
+	struct gs_daemon *d = peer->d;
+	uint32_t tag = msg->header.tag, job = msg->suspend.job_id;
+
+	(void)fd;
+	if (check(peer, tag) < 0)
+		return -1;
+	if (peer->hold_job || !job)
+		return gs_peer_refuse(peer, tag, GS_REFUSED_BAD_REQUEST, "one job at a time");
+	if (!msg->suspend.resumed && d->config->suspend_memory) {
+		gs_hold_begin(peer, job, tag); /* and answers */
+		return 0;
+	}
+	if (msg->suspend.resumed)
+		gs_hold_end(d, job);
 	return answer_ok(peer, tag);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "gpushare/daemon/hold.h"
 #include "gpushare/daemon/memory.h"
 #include "gpushare/daemon/peer.h"
 #include "gpushare/daemon/report_json.h"
@@ -23,6 +24,7 @@ static const char *const states[] = {
 struct row {
 	const struct gs_step *step;
 	struct gs_rbdm_look look;
+	const char *state;
 	char name[16], why[256];
 	uint64_t used;
 	uint64_t driver;    /* what the driver says, of the processes of which it says anything */
@@ -43,6 +45,20 @@ static void driver_of(const struct gs_daemon *d, const struct gs_step *s, struct
 		}
 }
 
+/* 1; 0: it is no row. */
+static int look_at(const struct gs_alloc *a, struct row *r)
+{
+	if (gs_hold_holds(a)) {
+		r->look = (struct gs_rbdm_look){ .memory = a->bytes };
+		r->state = "suspended";
+		return 1;
+	}
+	if (!gs_memory_look(a, &r->look))
+		return 0;
+	r->state = states[r->look.phase];
+	return 1;
+}
+
 /* Those of the device; the other steps of an allocation are no rows. */
 static size_t gather(struct gs_daemon *d, const struct gs_device *dev, struct row *row)
 {
@@ -55,7 +71,7 @@ static size_t gather(struct gs_daemon *d, const struct gs_device *dev, struct ro
 		TAILQ_FOREACH(other, &d->steps, link)
 			if (other->alloc == s->alloc)
 				break;
-		if (other != s || s->alloc->device != dev || !gs_memory_look(s->alloc, &r->look))
+		if (other != s || s->alloc->device != dev || !look_at(s->alloc, r))
 			continue;
 		r->step = s;
 		r->used = gs_memory_used(d, s->alloc);
@@ -87,7 +103,7 @@ static json_t *row_json(const struct row *r)
 	json_object_set_new(o, "user", gs_report_json_text(s->user));
 	json_object_set_new(o, "partition", gs_report_json_text(s->info.partition));
 	json_object_set_new(o, "priority", json_integer(s->priority));
-	json_object_set_new(o, "state", gs_report_json_text(states[r->look.phase]));
+	json_object_set_new(o, "state", gs_report_json_text(r->state));
 	json_object_set_new(o, "memory_mb", gs_report_json_number((double)r->look.memory / MIB));
 	json_object_set_new(o, "used_mb", gs_report_json_number((double)r->used / MIB));
 	json_object_set_new(o, "driver_mb", r->driver_known
@@ -151,7 +167,7 @@ static void gpu_table(struct gs_table *t, struct gs_daemon *d, const struct gs_d
 		gs_table_cell(t, "%s", r->step->user);
 		gs_table_cell(t, "%s", r->step->info.partition);
 		gs_table_cell(t, "%d", r->step->priority);
-		gs_table_cell(t, "%s", states[r->look.phase]);
+		gs_table_cell(t, "%s", r->state);
 		gs_table_cell(t, "%.0f", (double)r->look.memory / MIB);
 		gs_table_cell(t, "%.1f", (double)r->used / MIB);
 		if (r->driver_known)

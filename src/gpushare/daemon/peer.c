@@ -16,6 +16,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "gpushare/daemon/device.h"
+#include "gpushare/daemon/hold.h"
 #include "gpushare/daemon/mps.h"
 #include "gpushare/daemon/proc.h"
 #include "gpushare/daemon/steps.h"
@@ -44,6 +45,7 @@ static gs_handler *const handlers[GS_MSG_COUNT] = {
 	[GS_MSG_HISTORY] = gs_on_history,
 	[GS_MSG_POLICY] = gs_on_policy,
 	[GS_MSG_PRIORITY] = gs_on_priority,
+	[GS_MSG_SUSPEND] = gs_on_suspend,
 };
 
 void gs_complain(struct gs_daemon *d, const char *fmt, ...)
@@ -214,6 +216,7 @@ void gs_peer_close(struct gs_peer *peer)
 	struct gs_daemon *d = peer->d;
 
 	gs_client_gone(peer);
+	gs_hold_peer_gone(peer);
 	if (peer->own)
 		gs_step_over(d, peer->own, "its owner has left");
 	LIST_REMOVE(peer, link);

@@ -51,6 +51,11 @@ struct gs_peer {
 	uint32_t awaited;          /* report's ticket; 0: none */
 	uint32_t awaited_tag;
 
+	/* A SUSPEND that waits until the memory is on the host (hold.c): */
+	uint32_t hold_job;         /* 0: none */
+	uint32_t hold_tag;
+	char hold_failed[192];     /* why it is not to be had, "" */
+
 	/* A HISTORY that waits for its answer: */
 	uint32_t history;          /* ticket; 0: none */
 	uint32_t history_tag;
@@ -100,7 +105,7 @@ gs_handler gs_on_hello, gs_on_alloc, gs_on_free, gs_on_kernel, gs_on_time, gs_on
 gs_handler gs_on_wish;                                                      /* wish.c */
 gs_handler gs_on_register, gs_on_unregister, gs_on_local;                   /* register.c */
 gs_handler gs_on_query, gs_on_history;                                      /* query.c */
-gs_handler gs_on_policy, gs_on_priority;                                    /* admin.c */
+gs_handler gs_on_policy, gs_on_priority, gs_on_suspend;                     /* admin.c */
 
 /* A HELLO whose step has its memory: page, turn, WELCOME.  page: the descriptor it brought, or -1. */
 int gs_client_begin(struct gs_peer *peer, const struct gs_msg *hello, int page);

@@ -42,6 +42,7 @@ struct gs_alloc {
 	int said;                /* the log says that it waits */
 	uint64_t arrived_ns;
 	struct gs_away *away;    /* its memory is on the host, or on the way (takeback.h); NULL */
+	int hold;                /* its job is suspended, its memory is to be on the host (hold.h) */
 	uint64_t keep_until_ns;  /* its memory is not taken back before then */
 	char not_taken[192];     /* why no memory was taken back for it, "" */
 };

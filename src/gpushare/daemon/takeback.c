@@ -11,6 +11,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "gpushare/daemon/hold.h"
 #include "gpushare/daemon/memory.h"
 #include "gpushare/daemon/peer.h"
 #include "gpushare/daemon/proc.h"
@@ -83,8 +84,7 @@ static int32_t priority_of(const struct gs_daemon *d, const struct gs_alloc *a)
 	return priority;
 }
 
-/* Bytes of the host's memory that are taken, or will be. */
-static uint64_t on_host(const struct gs_daemon *d)
+uint64_t gs_takeback_on_host(const struct gs_daemon *d)
 {
 	const struct gs_away_process *p;
 	const struct gs_step *s;
@@ -138,6 +138,7 @@ void gs_takeback_refused(struct gs_takeback *t, struct gs_alloc *a, const char *
 	char name[32], text[sizeof(first->not_taken)];
 
 	a->keep_until_ns = gs_clock_ns() + RETRY_NS;
+	gs_hold_failed(t->d, a, why);
 	snprintf(text, sizeof(text), "%s keeps it: %s",
 		 gs_takeback_name(t->d, a, name, sizeof(name)), why);
 	if (first)
@@ -152,7 +153,7 @@ static int take_for(struct gs_takeback *t, struct gs_alloc *first, uint64_t now,
 {
 	struct gs_victim c[GS_STEPS_MAX];
 	struct gs_daemon *d = t->d;
-	uint64_t there = gs_memory_available(first->device), used = on_host(d), kept = UINT64_MAX;
+	uint64_t there = gs_memory_available(first->device), used = gs_takeback_on_host(d), kept = UINT64_MAX;
 	uint64_t limit = d->config->memory_preempt_host;
 	size_t n = candidates(d, first->device, now, c, &kept);
 	struct gs_error err;
@@ -191,7 +192,7 @@ static void queue_all(struct gs_daemon *d)
 		char name[32];
 		int fits;
 
-		if (!a->away || !a->away->released || a->away->queued)
+		if (!a->away || !a->away->released || a->away->queued || gs_hold_holds(a))
 			continue;
 		/* What it was taken for may have gone, or could not be helped. */
 		fits = a->bytes <= gs_memory_available(a->device);
@@ -232,6 +233,9 @@ uint64_t gs_takeback_turn(struct gs_daemon *d, uint64_t now)
 
 	if (!t || t->phase != GS_TAKE_IDLE)
 		return UINT64_MAX;
+	if (gs_hold_turn(t))
+		return t->phase == GS_TAKE_IDLE ? now : UINT64_MAX;
+	gs_hold_answer(d);
 	for (size_t i = 0; i < d->ndevice && d->config->memory_preempt; i++) {
 		a = next_return(d, now, &retry_ns) ? NULL : gs_memory_first(d, &d->device[i]);
 		if (a && take_for(t, a, now, &retry_ns))

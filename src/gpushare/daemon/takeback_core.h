@@ -54,6 +54,9 @@ struct gs_takeback {
 const char *gs_takeback_name(struct gs_daemon *d, const struct gs_alloc *alloc, char *buf,
 			     size_t size);
 
+/* Bytes of the host's memory that are taken, or will be. */
+uint64_t gs_takeback_on_host(const struct gs_daemon *d);
+
 /* Bring the allocation's memory to the host; gs_takeback_refused() if that fails. */
 void gs_takeback_leave(struct gs_takeback *t, struct gs_alloc *alloc);
 /* The allocation has its reservation again: bring its processes back. */

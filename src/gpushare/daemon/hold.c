@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Jobs that are suspended with their memory on the host; see hold.h. */
+#define _GNU_SOURCE
+#include "gpushare/daemon/hold.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "common/log.h"
+#include "gpushare/daemon/memory.h"
+#include "gpushare/daemon/peer.h"
+#include "gpushare/daemon/state.h"
+#include "gpushare/daemon/steps.h"
+#include "gpushare/daemon/takeback_core.h"
+
+int gs_hold_holds(const struct gs_alloc *a)
+{
+	return a->hold && a->away && a->away->released && !a->away->queued;
+}
+
+/* Nothing of it is on its way, in either direction, because of its suspension. */
+static int settled(const struct gs_alloc *a)
+{
+	return a->hold ? gs_hold_holds(a) : !a->away || a->away->released;
+}
+
+void gs_hold_begin(struct gs_peer *peer, uint32_t job_id, uint32_t tag)
+{
+	struct gs_daemon *d = peer->d;
+	struct gs_step *s;
+
+	TAILQ_FOREACH(s, &d->steps, link)
+		if (s->info.job_id == job_id)
+			s->alloc->hold = 1;
+	peer->hold_job = job_id;
+	peer->hold_tag = tag;
+	peer->hold_failed[0] = '\0';
+	gs_memory_turn(d);
+	gs_hold_answer(d); /* a job without steps here waits for nobody else's memory */
+}
+
+void gs_hold_end(struct gs_daemon *d, uint32_t job_id)
+{
+	struct gs_step *s;
+
+	TAILQ_FOREACH(s, &d->steps, link)
+		if (s->info.job_id == job_id)
+			s->alloc->hold = 0;
+	gs_state_save(d);
+	gs_memory_turn(d);
+}
+
+void gs_hold_peer_gone(struct gs_peer *peer)
+{
+	struct gs_step *s;
+
+	if (!peer->hold_job)
+		return;
+	TAILQ_FOREACH(s, &peer->d->steps, link)
+		if (s->info.job_id == peer->hold_job && !gs_hold_holds(s->alloc))
+			s->alloc->hold = 0;
+}
+
+int gs_hold_turn(struct gs_takeback *t)
+{
+	struct gs_daemon *d = t->d;
+	uint64_t limit = d->config->memory_preempt_host;
+	struct gs_step *s;
+	char name[32];
+
+	TAILQ_FOREACH(s, &d->steps, link) {
+		struct gs_alloc *a = s->alloc;
+
+		if (!a->hold || gs_hold_holds(a))
+			continue;
+		if (!a->admitted && !a->away) {
+			a->hold = 0; /* it has no memory yet */
+		} else if (a->away && a->away->released && !a->admitted) {
+			gs_memory_leave(a); /* it was taken back, and waited */
+			a->away->queued = 0;
+			gs_state_save(d);
+			return 1;
+		} else if (!a->away && gs_takeback_on_host(d) + gs_memory_used(d, a) > limit) {
+			gs_hold_failed(d, a, "it would be more than MemoryPreemptHostLimit");
+		} else if (!a->away) {
+			gs_log(GS_LOG_INFO, "%s: is suspended: its memory goes to the host: %" PRIu64
+			       " MiB in use", gs_takeback_name(d, a, name, sizeof(name)),
+			       gs_memory_used(d, a) >> 20);
+			gs_takeback_leave(t, a);
+			return 1;
+		}
+		/* Else its processes are on their way back: they leave once they are there. */
+	}
+	return 0;
+}
+
+void gs_hold_failed(struct gs_daemon *d, struct gs_alloc *a, const char *why)
+{
+	struct gs_peer *peer;
+	struct gs_step *s;
+	char name[32];
+
+	if (!a->hold)
+		return;
+	a->hold = 0;
+	gs_log(GS_LOG_WARN, "%s: is suspended and keeps its memory: %s",
+	       gs_takeback_name(d, a, name, sizeof(name)), why);
+	LIST_FOREACH(peer, &d->peers, link)
+		TAILQ_FOREACH(s, &d->steps, link)
+			if (peer->hold_job && s->alloc == a && s->info.job_id == peer->hold_job)
+				snprintf(peer->hold_failed, sizeof(peer->hold_failed), "%s", why);
+}
+
+static int job_settled(const struct gs_daemon *d, uint32_t job_id)
+{
+	const struct gs_step *s;
+
+	TAILQ_FOREACH(s, &d->steps, link)
+		if (s->info.job_id == job_id && !settled(s->alloc))
+			return 0;
+	return 1;
+}
+
+void gs_hold_answer(struct gs_daemon *d)
+{
+	struct gs_peer *peer;
+	struct gs_msg msg;
+
+	/* Nobody is closed here: it hangs up by itself, and the caller may still need it. */
+	LIST_FOREACH(peer, &d->peers, link) {
+		if (!peer->hold_job || !job_settled(d, peer->hold_job))
+			continue;
+		gs_msg_init(&msg, GS_MSG_OK, peer->hold_tag);
+		if (*peer->hold_failed)
+			gs_peer_refuse(peer, peer->hold_tag, GS_REFUSED_NO_ROOM, "%s",
+				       peer->hold_failed);
+		else
+			gs_peer_send(peer, &msg, -1);
+		peer->hold_job = 0;
+	}
+}
+
+/* ---- across a restart ---------------------------------------------------- */
+
+void gs_hold_print(const struct gs_step *s, FILE *f)
+{
+	if (gs_hold_holds(s->alloc))
+		fprintf(f, "held %u %u\n", s->info.job_id, s->info.step_id);
+}
+
+int gs_hold_parse(struct gs_daemon *d, const char *line)
+{
+	unsigned job, step;
+	struct gs_step *s;
+	int at = 0;
+
+	if (sscanf(line, "held %u %u%n", &job, &step, &at) != 2 || line[at])
+		return 0;
+	s = gs_step_find(d, job, step);
+	if (!s || s->alloc->admitted)
+		return 1;
+	if (!s->alloc->away)
+		s->alloc->away = calloc(1, sizeof(*s->alloc->away));
+	if (!s->alloc->away)
+		return 1;
+	gs_memory_leave(s->alloc);
+	s->alloc->away->released = 1;
+	s->alloc->away->queued = 0;
+	s->alloc->hold = 1;
+	return 1;
+}

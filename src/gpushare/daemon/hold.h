@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * SuspendMemory=checkpoint: the memory of a job that Slurm is about to suspend
+ * goes to the host while the job's processes can still take part in that, and
+ * stays there until the job has been resumed.  The moving is takeback.h's.
+ */
+#ifndef GPUSHARE_DAEMON_HOLD_H
+#define GPUSHARE_DAEMON_HOLD_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+struct gs_alloc;
+struct gs_daemon;
+struct gs_peer;
+struct gs_step;
+struct gs_takeback;
+
+/*
+ * The peer has asked for it; it is answered under that tag once each of the
+ * job's allocations has left or has been refused, which may be at once.
+ */
+void gs_hold_begin(struct gs_peer *peer, uint32_t job_id, uint32_t tag);
+/* The job has been resumed: its allocations wait for their memory again. */
+void gs_hold_end(struct gs_daemon *d, uint32_t job_id);
+/* Whoever asked has gone: what has not left by now is not to leave any more. */
+void gs_hold_peer_gone(struct gs_peer *peer);
+
+/* Nothing is being moved: 1, something has been begun or has changed. */
+int gs_hold_turn(struct gs_takeback *t);
+/* An allocation cannot leave. */
+void gs_hold_failed(struct gs_daemon *d, struct gs_alloc *alloc, const char *why);
+/* Answer those whose job is as it is to be. */
+void gs_hold_answer(struct gs_daemon *d);
+
+/* Is its memory on the host until the job is resumed? */
+int gs_hold_holds(const struct gs_alloc *alloc);
+
+/* A line for the state file, after the step's other ones; nothing, if there is none to be said. */
+void gs_hold_print(const struct gs_step *step, FILE *f);
+/* Such a line, without the newline: 1, 0: it is none. */
+int gs_hold_parse(struct gs_daemon *d, const char *line);
+
+#endif
