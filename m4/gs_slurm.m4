@@ -4,6 +4,8 @@
 #   HAVE_SLURM     gres/gpushare and job_submit/gpushare can be built: they need headers that Slurm
 #                  does not install, and those of exactly the installed version
 #   HAVE_SPANK     slurm/spank.h is there, from the source tree or from libslurm-dev
+#   HAVE_SLURM_SUSPEND_HOOK  slurmd asks its task plugins before it suspends a job (22.05, not 24.11):
+#                  task/gpushare is built
 #   HAVE_LIBSLURM  libslurm with its headers: the daemon's reports to slurmctld
 # The interface of a gres plugin differs between releases; what the tree expects is asked of the
 # tree's own list of symbols, not of its version number.
@@ -16,7 +18,7 @@ AC_DEFUN([GS_SLURM], [
     [AS_HELP_STRING([--with-slurm-plugin-dir=DIR],
       [where to install the Slurm plugins (default: slurm below gpushare's own library folder)])],
     [], [with_slurm_plugin_dir='$(pkglibdir)/slurm'])
-  SLURM_SOURCE= SLURM_CPPFLAGS= SPANK_CPPFLAGS= SLURM_VERSION= gs_have_spank=no
+  SLURM_SOURCE= SLURM_CPPFLAGS= SPANK_CPPFLAGS= SLURM_VERSION= gs_have_spank=no gs_suspend_hook=no
   AS_CASE([$with_slurm_source],
     [yes], [AC_MSG_ERROR([--with-slurm-source needs a folder; contrib/fetch-slurm-source makes one])],
     [no], [gs_slurm_summary="no gres plugin (no --with-slurm-source)"],
@@ -36,6 +38,7 @@ AC_DEFUN([GS_SLURM], [
   AC_SUBST([SLURM_CPPFLAGS])
   AC_SUBST([SPANK_CPPFLAGS])
   AM_CONDITIONAL([HAVE_SLURM], [test "x$SLURM_SOURCE" != x])
+  AM_CONDITIONAL([HAVE_SLURM_SUSPEND_HOOK], [test "x$gs_suspend_hook" = xyes])
   AM_CONDITIONAL([HAVE_SPANK], [test "x$gs_have_spank" = xyes])
 ])
 
@@ -71,6 +74,8 @@ AC_DEFUN([GS_SLURM_TREE], [
   done
   AS_IF([test "x$gs_submit_c" != x && sed -n '/(\*modify)/,/;/p' "$gs_submit_c" | grep -q err_msg],
     [gs_gres_flags="$gs_gres_flags -DGS_JOB_MODIFY_TEXT"])
+  AS_IF([grep -q '"task_p_slurmd_suspend_job"' "$SLURM_SOURCE/src/slurmd/common/task_plugin.c" 2>/dev/null],
+    [gs_suspend_hook=yes])
   gs_symbols=`sed -n '/syms\@<:@\@:>@ = {/,/};/p' "$gs_gres_c" | grep -c '"gres_p_'`
   AS_CASE([$gs_symbols],
     [13|11], [AC_MSG_RESULT([$gs_symbols symbols])],

@@ -109,6 +109,24 @@ GS_EXPORT int prep_p_prolog_slurmctld(job_record_t *job, bool *async);
 GS_EXPORT int prep_p_epilog_slurmctld(job_record_t *job, bool *async);
 GS_EXPORT void prep_p_required(prep_call_type_t type, bool *required);
 
+#ifdef GS_IN_SLURMD
+/* What slurmd and slurmstepd look up in a task plugin, where slurmd asks it before it suspends a job. */
+#include "src/slurmd/slurmstepd/slurmstepd_job.h"
+GS_EXPORT int task_p_slurmd_batch_request(batch_job_launch_msg_t *request);
+GS_EXPORT int task_p_slurmd_launch_request(launch_tasks_request_msg_t *request, uint32_t node_id,
+					   char **err_msg);
+GS_EXPORT int task_p_slurmd_suspend_job(uint32_t job_id);
+GS_EXPORT int task_p_slurmd_resume_job(uint32_t job_id);
+GS_EXPORT int task_p_pre_setuid(stepd_step_rec_t *step);
+GS_EXPORT int task_p_pre_set_affinity(stepd_step_rec_t *step, uint32_t task);
+GS_EXPORT int task_p_set_affinity(stepd_step_rec_t *step, uint32_t task);
+GS_EXPORT int task_p_post_set_affinity(stepd_step_rec_t *step, uint32_t task);
+GS_EXPORT int task_p_pre_launch(stepd_step_rec_t *step);
+GS_EXPORT int task_p_post_term(stepd_step_rec_t *step, stepd_step_task_info_t *task);
+GS_EXPORT int task_p_post_step(stepd_step_rec_t *step);
+GS_EXPORT int task_p_add_pid(pid_t pid);
+#endif
+
 #ifdef GS_IN_SLURMCTLD
 /* Only for plugins of slurmctld: its partitions, nodes and jobs. */
 #include "src/slurmctld/locks.h"

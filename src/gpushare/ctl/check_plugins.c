@@ -105,6 +105,7 @@ void gs_check_plugins(struct gs_check *c)
 	check_one(c, "gres_gpushare.so", "GresTypes", "gres", installed);
 	check_one(c, "job_submit_gpushare.so", "JobSubmitPlugins", "job_submit", installed);
 	check_one(c, "prep_gpushare.so", "PrEpPlugins", "prep", installed);
+	check_one(c, "task_gpushare.so", "TaskPlugin", "task", installed);
 	check_spank(c, installed);
 	if (c->config && c->config->ngpu)
 		check_load(c);

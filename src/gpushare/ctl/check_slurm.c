@@ -152,6 +152,7 @@ static void check_advice(struct gs_check *c)
 	char *track = gs_slurm_conf_value(c->slurm, "ProctrackType");
 	char *types = gs_slurm_conf_value(c->slurm, "GresTypes");
 	char *prep = gs_slurm_conf_value(c->slurm, "PrEpPlugins");
+	char *task = gs_slurm_conf_value(c->slurm, "TaskPlugin");
 
 	if (!gs_word_in_list(submit, "gpushare") && !gs_word_in_list(submit, "job_submit/gpushare"))
 		gs_check_add(c, GS_DOUBT, "slurm.conf", "JobSubmitPlugins=gpushare",
@@ -164,6 +165,11 @@ static void check_advice(struct gs_check *c)
 	    !gs_word_in_list(prep, "prep/gpushare"))
 		gs_check_add(c, GS_WRONG, "slurm.conf", "PrEpPlugins=prep/script,prep/gpushare",
 			     "without prep/gpushare a restart of slurmctld ends running jobs with shares");
+	if (c->config && c->config->suspend_memory && !gs_word_in_list(task, "gpushare") &&
+	    !gs_word_in_list(task, "task/gpushare"))
+		gs_check_add(c, GS_DOUBT, "slurm.conf", "add task/gpushare to TaskPlugin, where this Slurm asks it (22.05)",
+			     "SuspendMemory=checkpoint without task/gpushare: suspended jobs keep their memory");
+	free(task);
 	free(submit);
 	free(track);
 	free(types);

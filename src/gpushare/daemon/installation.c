@@ -22,6 +22,7 @@ void gs_installation_look(const struct gs_config *config)
 {
 	static const char *const plugins[] = {
 		"gres_gpushare.so", "prep_gpushare.so", "job_submit_gpushare.so",
+		"task_gpushare.so",
 	};
 	const char *path = gs_slurm_conf_path(config->slurm_conf);
 	struct gs_slurm_conf *slurm;
