@@ -8,7 +8,9 @@ for program in gpushared gpusharectl gpushare-mem gpushare-demo-matmul testsuite
 	[ -x "$BUILD/$program" ] || skip_all "$program was not built"
 done
 DOORS=$BUILD/testsuite/e2e/doors
-start_cluster main GPU_MEMORY=512M \
+TASK=none
+[ ! -r "$BUILD/src/plugins/.libs/task_gpushare.so" ] || TASK=gpushare
+start_cluster main GPU_MEMORY=512M SLURM_EXTRA=TaskPlugin=task/$TASK \
 	GPUSHARE_EXTRA="MemoryQueue=node
 MemoryCycle=5ms
 MemoryProgram=$BUILD/gpushare-mem
@@ -91,6 +93,80 @@ for job in "$high" "$low"; do
 	check "job $job completes" reaches "$job" COMPLETED 30
 	check "with its memory as it was" out_has "$job" ' 0 words wrong'
 done
+
+# --- suspension ---
+
+if [ -r "$D/plugins/task_gpushare.so" ]; then
+	sed -i '/^MemoryPreempt=/d' "$D/etc/gpushare.conf"
+	echo SuspendMemory=checkpoint >>"$D/etc/gpushare.conf"
+	kill -HUP "$(cat "$D/run/gpushared.pid")"
+	low=$(keeps low 400 300 low)
+	check "a job has its memory" has_it low
+	other=$(keeps low 300 200 other)
+	check "another one waits for memory" until_true 10 row_says "$other" state waiting
+	check "scontrol suspend of the first" t 10 scontrol suspend "$low"
+	check "the other one gets it" has_it other
+	check "the first's is on the host" row_says "$low" state suspended
+	check "and says so" row_says "$low" why 'its memory is on the host'
+	check "with none in use on the GPU" row_says "$low" used_mb '^0'
+	check "Slurm has it suspended" reaches "$low" SUSPENDED
+	stopped() { grep -q '^State:.T' "/proc/$(sed -n "s/.*job $low\.batch uid [0-9]* pid \([0-9]*\): its memory is on the host.*/\1/p" "$LOG" | tail -n 1)/status"; }
+	check "its process is stopped" until_true 10 stopped
+	kill "$(cat "$D/run/gpushared.pid")"
+	check "gpushared ends" until_true 10 test ! -e "$D/run/gpushared.pid"
+	check "and starts again" t 20 gpushared --config "$D/etc/gpushare.conf"
+	check "it is suspended for the new daemon, too" until_true 10 row_says "$low" state suspended
+	go low
+	check "scontrol resume" t 10 scontrol resume "$low"
+	check "it waits for its memory, which the other one has" until_true 10 row_says "$low" state waiting
+	go other
+	for job in "$other" "$low"; do
+		check "job $job completes" reaches "$job" COMPLETED 30
+		check "with its memory as it was" out_has "$job" ' 0 words wrong'
+	done
+	: >"$D/out/more" && chmod 666 "$D/out/more"
+	busy=$(submit -p low --gres=gpushare:5 --gpushare-mem=100M --wrap "exec $DOORS compute $D/out/more")
+	computes() { t 5 gpusharectl report --json | python3 -c 'import json, sys
+sys.exit(not any(r["active_ms"] > 50 for r in json.load(sys.stdin) if str(r["job"]) == sys.argv[1]))' "$busy"; }
+	check "a job has kernels on the GPU" until_true 30 computes
+	check "scontrol suspend" t 10 scontrol suspend "$busy"
+	check "its memory leaves once they are over" until_true 20 row_says "$busy" state suspended
+	check "Slurm has it suspended" reaches "$busy" SUSPENDED
+	rm "$D/out/more"
+	check "scontrol resume" t 10 scontrol resume "$busy"
+	check "it goes on, and completes" reaches "$busy" COMPLETED 30
+	check "with the right result" out_has "$busy" ', 0 words wrong'
+	dead=$(keeps low 100 50 dead)
+	check "a job that is to be cancelled has its memory" has_it dead
+	check "scontrol suspend" t 10 scontrol suspend "$dead"
+	check "its memory is on the host" until_true 10 row_says "$dead" state suspended
+	check "scancel while it is suspended" t 10 scancel "$dead"
+	no_steps() { t 5 gpusharectl memory --json | python3 -c 'import json, sys
+sys.exit(len(json.load(sys.stdin)[0]["steps"]))'; }
+	check "leaves nothing" until_true 20 no_steps
+	third=$(keeps low 100 50 third)
+	check "one more has its memory" has_it third
+	sed -i '/^SuspendMemory=/d' "$D/etc/gpushare.conf"
+	kill -HUP "$(cat "$D/run/gpushared.pid")"
+	check "SuspendMemory=keep: scontrol suspend" t 10 scontrol suspend "$third"
+	check "Slurm has it suspended" reaches "$third" SUSPENDED
+	check "it keeps its memory" row_says "$third" used_mb '^[5-9][0-9]'
+	check "scontrol resume" t 10 scontrol resume "$third"
+	reaches "$third" RUNNING
+	printf 'SuspendMemory=checkpoint\nMemoryPreemptHostLimit=1M\n' >>"$D/etc/gpushare.conf"
+	kill -HUP "$(cat "$D/run/gpushared.pid")"
+	until_true 10 grep -q 'reloaded' "$LOG"
+	check "more than MemoryPreemptHostLimit: scontrol suspend" t 10 scontrol suspend "$third"
+	check "Slurm has it suspended all the same" reaches "$third" SUSPENDED
+	check "slurmd's log says why its memory stays" until_true 10 \
+		grep -E "job $third is suspended, gpushared does not move its memory: .*MemoryPreemptHostLimit" "$D/log/slurmd.log"
+	check "it keeps it" row_says "$third" used_mb '^[5-9][0-9]'
+	go third
+	check "scontrol resume" t 10 scontrol resume "$third"
+	check "and completes" reaches "$third" COMPLETED 30
+else
+	echo "# task_gpushare.so was not built: this Slurm asks no plugin before it suspends a job"
+fi
 
 # --- Table 2 ---
 
