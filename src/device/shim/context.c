@@ -91,7 +91,8 @@ static struct shim_context *find(CUcontext ctx)
  * Put a fresh record into the list, unless another thread has equipped the same
  * context meanwhile: who launches in a context must find one record of it, since
  * streams are told apart with it (order.c).  The loser's device memory and streams
- * are the context's, and go with it.
+ * are the context's, and go with it: to release them could wait for a kernel that the
+ * other thread holds.
  */
 static struct shim_context *publish(struct shim_context *fresh)
 {
