@@ -22,7 +22,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		must(memchr(err.text, '\0', sizeof(err.text)) != NULL && err.text[0]);
 		return 0;
 	}
-	must(c->ngpu > 0 && c->ngpu <= GS_CONFIG_GPUS_MAX);
+	/* slurmctld's file may have node types only */
+	must((c->ngpu || c->nnode_type) && c->ngpu <= GS_CONFIG_GPUS_MAX &&
+	     c->nnode_type <= GS_CONFIG_NODE_TYPES_MAX);
+	for (size_t i = 0; i < c->nnode_type; i++)
+		must(c->node_type[i].memory != 0);
 	for (size_t i = 0; i < c->ngpu; i++)
 		must(c->gpu[i].memory && c->gpu[i].shares &&
 		     gs_config_gpu(c, c->gpu[i].index) == &c->gpu[i]);
