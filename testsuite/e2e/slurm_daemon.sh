@@ -157,7 +157,7 @@ t 10 scancel "$job"
 wait_over "$job"
 
 job=$(submit --gres=gpushare:40 --wrap "$(wait_for restarted); echo done")
-until_true 10 is "step('$job', 'batch').get('shares')" 40
+until_true 10 reserved 400.0 # its shares are known before its memory is admitted
 kill -KILL "$(daemon_pid)"
 check "kill -9 of gpushared: the job runs on" in_state "$job" RUNNING
 check "gpushared starts again" t 10 gpushared --config "$D/etc/gpushare.conf"
