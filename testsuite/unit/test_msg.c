@@ -12,9 +12,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "gpushare/proto/msg.h"
 
 static const struct {
@@ -281,6 +285,94 @@ static void test_empty_packet(void **unused)
 	close(pair[1]);
 }
 
+/* Somebody listens at path.  Returns the listening socket. */
+static int listen_at(const char *path)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	assert_true(sock >= 0);
+	assert_int_equal(gs_msg_str(address.sun_path, sizeof(address.sun_path), path), 0);
+	assert_int_equal(bind(sock, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(listen(sock, 1), 0);
+	return sock;
+}
+
+/* The limit of one direction, in microseconds. */
+static uint64_t limit_us(int sock, int option)
+{
+	struct timeval limit;
+	socklen_t size = sizeof(limit);
+
+	assert_int_equal(getsockopt(sock, SOL_SOCKET, option, &limit, &size), 0);
+	return (uint64_t)limit.tv_sec * 1000000 + (uint64_t)limit.tv_usec;
+}
+
+static void assert_limit_us(int sock, uint64_t least)
+{
+	/* Linux keeps the limit in ticks, rounded up; a tick is at most 10 ms. */
+	assert_in_range(limit_us(sock, SO_RCVTIMEO), least, least + 10000);
+	assert_in_range(limit_us(sock, SO_SNDTIMEO), least, least + 10000);
+}
+
+static void nobody_to_connect_to(void **state)
+{
+	char dir[] = "/tmp/gs_msg_XXXXXX", path[64], beyond[300];
+	size_t room = sizeof(((struct sockaddr_un *)0)->sun_path);
+	struct gs_error err;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/sock", dir);
+	assert_int_equal(gs_msg_connect(path, GS_NS_PER_S, &err), -1);
+	assert_non_null(strstr(err.text, path));
+	assert_non_null(strstr(err.text, strerror(ENOENT)));
+	close(listen_at(path)); /* what a daemon that was killed leaves */
+	assert_int_equal(gs_msg_connect(path, GS_NS_PER_S, &err), -1);
+	assert_non_null(strstr(err.text, path));
+	assert_non_null(strstr(err.text, strerror(ECONNREFUSED)));
+	unlink(path);
+	rmdir(dir);
+
+	memset(beyond, 'a', sizeof(beyond));
+	beyond[room] = '\0';
+	assert_int_equal(gs_msg_connect(beyond, GS_NS_PER_S, &err), -1);
+	assert_non_null(strstr(err.text, "too long"));
+	assert_non_null(strstr(err.text, beyond));
+}
+
+static void connecting_sets_the_limits(void **state)
+{
+	char dir[] = "/tmp/gs_msg_XXXXXX", path[64];
+	struct gs_error err = { "" };
+	struct gs_msg msg;
+	int server, sock;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/sock", dir);
+	server = listen_at(path);
+	sock = gs_msg_connect(path, 20 * GS_NS_PER_MS, &err);
+	assert_true(sock >= 0);
+	assert_true(fcntl(sock, F_GETFD) & FD_CLOEXEC);
+	assert_limit_us(sock, 20000);
+	assert_int_equal(gs_msg_recv(sock, &msg, GS_FROM_DAEMON, NULL, &err), -1);
+	assert_int_equal(errno, EAGAIN);
+
+	assert_int_equal(gs_msg_limit(sock, 3 * GS_NS_PER_S + 500 * GS_NS_PER_MS, &err), 0);
+	assert_limit_us(sock, 3500000);
+	assert_int_equal(gs_msg_limit(sock, 1, &err), 0); /* little is not for ever */
+	assert_limit_us(sock, 1);
+	assert_int_equal(gs_msg_limit(sock, 0, &err), 0);
+	assert_int_equal(limit_us(sock, SO_RCVTIMEO), 0);
+	assert_int_equal(limit_us(sock, SO_SNDTIMEO), 0);
+	close(sock);
+	assert_int_equal(gs_msg_limit(sock, 0, &err), -1);
+	close(server);
+	unlink(path);
+	rmdir(dir);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -292,6 +384,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(descriptors_do_not_leak, setup, teardown),
 		cmocka_unit_test_setup_teardown(sending_to_the_gone_is_an_error, setup, teardown),
 		cmocka_unit_test(fixed_strings),
+		cmocka_unit_test(nobody_to_connect_to),
+		cmocka_unit_test(connecting_sets_the_limits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

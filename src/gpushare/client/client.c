@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/time.h>
-#include <sys/un.h>
 #include <unistd.h>
 
-#define REPLY_TIMEOUT_S 10
+#include "common/clock.h"
+
+#define REPLY_TIMEOUT_NS (10 * GS_NS_PER_S)
 
 struct gs_client {
 	pthread_mutex_t ask;     /* one question and its answer at a time */
@@ -24,7 +24,7 @@ struct gs_client {
 	struct gs_page *page;
 	struct gs_client_grant grant;
 	struct gs_msg_hello hello;
-	struct sockaddr_un addr;
+	char *socket;            /* its path */
 	void (*on_wait)(uint64_t bytes, const char *why);
 	int waits;               /* told to wait, not answered */
 };
@@ -35,11 +35,14 @@ struct gs_client *gs_client_create(const struct gs_client_options *options)
 
 	if (!c)
 		return NULL;
+	c->socket = strdup(options->socket);
+	if (!c->socket) {
+		free(c);
+		return NULL;
+	}
 	pthread_mutex_init(&c->ask, NULL);
 	atomic_init(&c->sock, -1);
 	c->page_fd = -1;
-	c->addr.sun_family = AF_UNIX;
-	gs_msg_str(c->addr.sun_path, sizeof(c->addr.sun_path), options->socket);
 	c->hello.job_id = options->job_id;
 	c->hello.step_id = options->step_id;
 	c->hello.gpu = options->gpu;
@@ -58,6 +61,7 @@ void gs_client_destroy(struct gs_client *c)
 	if (c->page_fd >= 0)
 		close(c->page_fd);
 	pthread_mutex_destroy(&c->ask);
+	free(c->socket);
 	free(c);
 }
 
@@ -75,23 +79,6 @@ static void lost(struct gs_client *c)
 {
 	if (c->sock >= 0)
 		shutdown(c->sock, SHUT_RDWR);
-}
-
-static int open_socket(struct gs_client *c, int timeout_ms, struct gs_error *err)
-{
-	struct timeval tv = { timeout_ms / 1000, (timeout_ms % 1000) * 1000 };
-	int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-
-	if (sock < 0)
-		return gs_fail_errno(err, "cannot make a socket");
-	setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
-	setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv));
-	if (connect(sock, (struct sockaddr *)&c->addr, sizeof(c->addr)) < 0) {
-		gs_fail_errno(err, "cannot reach gpushared at %s", c->addr.sun_path);
-		close(sock);
-		return -1;
-	}
-	return sock;
 }
 
 /* Take the WELCOME's page unless the client already has one. */
@@ -115,7 +102,6 @@ static int take_page(struct gs_client *c, int fd, struct gs_error *err)
 /* The daemon's first word on our HELLO; a WAIT is waited out.  1, 0 or -1 as gs_msg_recv. */
 static int hear(struct gs_client *c, int sock, struct gs_msg *msg, int *fd, struct gs_error *err)
 {
-	static const struct timeval forever = { 0, 0 };
 	int rc = gs_msg_recv(sock, msg, GS_FROM_DAEMON, fd, err);
 
 	c->waits = rc == 1 && msg->header.type == GS_MSG_WAIT && !c->page;
@@ -123,7 +109,7 @@ static int hear(struct gs_client *c, int sock, struct gs_msg *msg, int *fd, stru
 		return rc;
 	if (c->on_wait)
 		c->on_wait(msg->wait.bytes, msg->wait.reason);
-	setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &forever, sizeof(forever));
+	gs_msg_limit(sock, 0, NULL);
 	do
 		rc = gs_msg_recv(sock, msg, GS_FROM_DAEMON, fd, err);
 	while (rc == 1 && msg->header.type == GS_MSG_WAIT);
@@ -139,13 +125,12 @@ int gs_client_waits(struct gs_client *c)
 int gs_client_connect(struct gs_client *c, uint64_t used_bytes, int timeout_ms,
 		      int *refused, struct gs_error *err)
 {
-	struct timeval tv = { REPLY_TIMEOUT_S, 0 };
 	struct gs_msg msg;
 	int sock, fd = -1, old;
 
 	if (refused)
 		*refused = 0;
-	sock = open_socket(c, timeout_ms, err);
+	sock = gs_msg_connect(c->socket, (uint64_t)timeout_ms * GS_NS_PER_MS, err);
 	if (sock < 0)
 		return -1;
 	gs_msg_init(&msg, GS_MSG_HELLO, 1);
@@ -187,8 +172,7 @@ int gs_client_connect(struct gs_client *c, uint64_t used_bytes, int timeout_ms,
 					     msg.welcome.signal, msg.welcome.measure,
 					     { msg.welcome.proxy_ns, msg.welcome.memop_ns,
 					       msg.welcome.dma_ns } };
-	setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
-	setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv));
+	gs_msg_limit(sock, REPLY_TIMEOUT_NS, NULL);
 	pthread_mutex_lock(&c->ask);
 	old = atomic_exchange(&c->sock, sock);
 	if (old >= 0)

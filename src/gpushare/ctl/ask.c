@@ -1,39 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* gpusharectl's side of the socket; see ctl.h. */
 #define _GNU_SOURCE
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/time.h>
-#include <sys/un.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "gpushare/ctl/ctl.h"
 
-#define PATIENCE_S 10
+#define PATIENCE_NS (10 * GS_NS_PER_S)
 #define ANSWER_MAX (256u << 20)
 
 int gs_ctl_connect(const char *path, struct gs_error *err)
 {
-	struct sockaddr_un addr = { .sun_family = AF_UNIX };
-	struct timeval tv = { PATIENCE_S, 0 };
-	int sock;
-
-	if (strlen(path) >= sizeof(addr.sun_path))
-		return gs_fail(err, "the socket's path is too long: %s", path);
-	strcpy(addr.sun_path, path);
-	sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	if (sock < 0)
-		return gs_fail_errno(err, "cannot make a socket");
-	setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
-	setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv));
-	if (connect(sock, (struct sockaddr *)&addr, sizeof(addr)) < 0) {
-		gs_fail_errno(err, "gpushared does not answer at %s", path);
-		close(sock);
-		return -1;
-	}
-	return sock;
+	return gs_msg_connect(path, PATIENCE_NS, err);
 }
 
 static int receive(int sock, struct gs_msg *msg, enum gs_msg_type answer, struct gs_error *err)

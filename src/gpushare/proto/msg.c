@@ -7,7 +7,11 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
 #include <unistd.h>
+
+#include "common/clock.h"
 
 #define MAX_FDS 4
 
@@ -86,6 +90,38 @@ int gs_msg_check(const struct gs_msg *msg, size_t bytes,
 	if (!strings_terminated(msg))
 		return gs_fail(err, "%s with an unterminated string", gs_msg_name(h->type));
 	return 0;
+}
+
+int gs_msg_limit(int sock, uint64_t timeout_ns, struct gs_error *err)
+{
+	uint64_t us = timeout_ns / GS_NS_PER_US + (timeout_ns % GS_NS_PER_US != 0);
+	struct timeval limit = { .tv_sec = (time_t)(us / 1000000),
+				 .tv_usec = (suseconds_t)(us % 1000000) };
+
+	if (setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) < 0 ||
+	    setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) < 0)
+		return gs_fail_errno(err, "cannot limit the wait");
+	return 0;
+}
+
+int gs_msg_connect(const char *path, uint64_t timeout_ns, struct gs_error *err)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int sock;
+
+	if (gs_msg_str(address.sun_path, sizeof(address.sun_path), path) < 0)
+		return gs_fail(err, "the socket's path is too long: %s", path);
+	sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (sock < 0)
+		return gs_fail_errno(err, "cannot make a socket for %s", path);
+	if (gs_msg_limit(sock, timeout_ns, err) < 0)
+		goto fail;
+	if (connect(sock, (struct sockaddr *)&address, sizeof(address)) == 0)
+		return sock;
+	gs_fail_errno(err, "gpushared does not answer at %s", path);
+fail:
+	close(sock);
+	return -1;
 }
 
 int gs_msg_send(int sock, const struct gs_msg *msg, int fd)

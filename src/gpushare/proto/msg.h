@@ -125,6 +125,20 @@ int gs_msg_check(const struct gs_msg *msg, size_t bytes,
 		 enum gs_msg_direction direction, struct gs_error *err);
 
 /*
+ * Connect to the gpushared that listens at path; gs_msg_limit() holds for
+ * the socket from the start.  Returns a close-on-exec socket, or -1 with a
+ * reason that names the path.
+ */
+int gs_msg_connect(const char *path, uint64_t timeout_ns, struct gs_error *err);
+
+/*
+ * From now on a send or a receive on sock fails with EAGAIN after timeout_ns,
+ * which is rounded up to microseconds; 0: it waits for as long as it takes.
+ * Returns 0 or -1.
+ */
+int gs_msg_limit(int sock, uint64_t timeout_ns, struct gs_error *err);
+
+/*
  * Send one message, with a descriptor when fd >= 0.  Never raises SIGPIPE.
  * Returns 0, or -1 with errno (EAGAIN when the peer does not read).
  */

@@ -4,9 +4,6 @@
 #include "plugins/spank/daemon.h"
 
 #include <errno.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -15,39 +12,12 @@
 
 #define RETRY_NS (100 * 1000 * 1000L)
 
-/* Both directions of the socket give up at the deadline; -1 when it has passed. */
-static int limit(int sock, uint64_t deadline, struct gs_error *err)
+/* How long is left until the deadline; 0 when it has passed. */
+static uint64_t time_left(uint64_t deadline)
 {
 	uint64_t now = gs_clock_ns();
-	struct timeval left;
 
-	if (now >= deadline)
-		return gs_fail(err, "no answer in time");
-	left.tv_sec = (time_t)((deadline - now) / GS_NS_PER_S);
-	left.tv_usec = (suseconds_t)((deadline - now) % GS_NS_PER_S / 1000);
-	if (!left.tv_sec && !left.tv_usec)
-		left.tv_usec = 1;
-	if (setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &left, sizeof(left)) < 0 ||
-	    setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &left, sizeof(left)) < 0)
-		return gs_fail_errno(err, "cannot limit the wait");
-	return 0;
-}
-
-static int connect_once(const char *path, uint64_t deadline, struct gs_error *err)
-{
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-
-	if (sock < 0)
-		return gs_fail_errno(err, "socket");
-	memcpy(address.sun_path, path, strlen(path) + 1);
-	if (limit(sock, deadline, err) == 0) {
-		if (connect(sock, (struct sockaddr *)&address, sizeof(address)) == 0)
-			return sock;
-		gs_fail_errno(err, "gpushared does not answer at %s", path);
-	}
-	close(sock);
-	return -1;
+	return now < deadline ? deadline - now : 0;
 }
 
 /* A daemon that is just being restarted is worth the wait. */
@@ -56,8 +26,12 @@ static int connect_until(const char *path, uint64_t deadline, struct gs_error *e
 	const struct timespec pause = { .tv_nsec = RETRY_NS };
 
 	for (;;) {
-		int sock = connect_once(path, deadline, err);
+		uint64_t left = time_left(deadline);
+		int sock;
 
+		if (!left)
+			return gs_fail(err, "no answer in time");
+		sock = gs_msg_connect(path, left, err);
 		if (sock >= 0)
 			return sock;
 		if (gs_clock_ns() + RETRY_NS >= deadline)
@@ -70,9 +44,12 @@ static int connect_until(const char *path, uint64_t deadline, struct gs_error *e
 static int exchange(int sock, const struct gs_msg *ask, struct gs_msg *answer, uint64_t deadline,
 		    struct gs_error *err)
 {
+	uint64_t left = time_left(deadline);
 	int rc;
 
-	if (limit(sock, deadline, err) < 0)
+	if (!left)
+		return gs_fail(err, "no answer in time");
+	if (gs_msg_limit(sock, left, err) < 0)
 		return -1;
 	if (gs_msg_send(sock, ask, -1) < 0)
 		return gs_fail_errno(err, "cannot send to gpushared");

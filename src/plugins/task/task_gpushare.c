@@ -12,11 +12,9 @@
 #include "plugins/gs_slurm_compat.h"
 
 #include <errno.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "gpushare/config/config.h"
 #include "gpushare/proto/msg.h"
 
@@ -25,33 +23,12 @@ const char plugin_type[] = "task/gpushare";
 const uint32_t plugin_version = SLURM_VERSION_NUMBER;
 const char plugin_gpushare_version[] = GS_VERSION;
 
-/* Connected, with both directions limited to that many seconds; -1 with the reason. */
-static int connect_to(const char *path, uint64_t timeout_s, struct gs_error *err)
-{
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	struct timeval limit = { .tv_sec = (time_t)timeout_s };
-	int sock;
-
-	if (strlen(path) >= sizeof(address.sun_path))
-		return gs_fail(err, "Socket is too long");
-	sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	if (sock < 0)
-		return gs_fail_errno(err, "socket");
-	memcpy(address.sun_path, path, strlen(path) + 1);
-	if (setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) == 0 &&
-	    setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) == 0 &&
-	    connect(sock, (struct sockaddr *)&address, sizeof(address)) == 0)
-		return sock;
-	gs_fail_errno(err, "gpushared does not answer at %.100s", path);
-	close(sock);
-	return -1;
-}
-
 static int tell(const struct gs_config *config, uint32_t job_id, uint32_t resumed,
 		struct gs_error *err)
 {
-	uint64_t timeout_s = config->memory_preempt_timeout_ns / 1000000000 + 1;
-	int sock = connect_to(config->socket, timeout_s, err), rc;
+	/* A second more than gpushared allows itself. */
+	uint64_t timeout = config->memory_preempt_timeout_ns + GS_NS_PER_S;
+	int sock = gs_msg_connect(config->socket, timeout, err), rc;
 	struct gs_msg ask, answer;
 
 	if (sock < 0)
