@@ -10,57 +10,19 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
-#include "common/clock.h"
-#include "device/shim/pool.h"
-#include "device/shim/session.h"
 #include "fake_driver.h"
-
-static const char ptx[] =
-	".version 7.0\n.target sm_75\n.address_size 64\n"
-	".visible .entry k(.param .u64 p)\n{\n"
-	"\t.reg .b32 %r<4>;\n\t.reg .b64 %rd<4>;\n"
-	"\tld.param.u64 %rd1, [p];\n\tmov.u32 %r1, %ctaid.x;\n"
-	"\tmul.wide.u32 %rd2, %r1, 4;\n\tadd.s64 %rd3, %rd1, %rd2;\n"
-	"\tst.global.u32 [%rd3], %r1;\n\tret;\n}\n";
-
-#define LONG_GRID 1000
-
-static struct gs_page *page;
-static CUfunction kernel;
-
-/* Poll for a condition that another thread brings about; fails after 5 s. */
-#define EVENTUALLY(condition) \
-	do { \
-		uint64_t until_ = gs_clock_ns() + 5 * GS_NS_PER_S; \
-		while (!(condition)) { \
-			assert_true(gs_clock_ns() < until_); \
-			usleep(200); \
-		} \
-	} while (0)
-
-static int all_prepared(void)
-{
-	for (uint32_t i = 0; i < GS_PAGE_STUBS; i++)
-		if (gs_page_load(page->stub[i].kstate) != GS_K_PREP ||
-		    shim_launch_at(i)->owner != SHIM_FREE)
-			return 0;
-	return 1;
-}
+#include "shim_rig.h"
 
 /* An evictable launch in a stream of its own, in the context that is current. */
-static struct gs_stub *launch(void)
+static struct gs_stub *launch_new(void)
 {
 	static uintptr_t stream = 0x7000;
-	CUdeviceptr p = 0;
-	void *args[] = { &p };
 
-	assert_int_equal(cuLaunchKernel(kernel, LONG_GRID, 1, 1, 32, 1, 1, 0,
-					(CUstream)(stream += 0x10), args, NULL), CUDA_SUCCESS);
+	assert_int_equal(launch_in(kernel, LONG_GRID, (CUstream)(stream += 0x10)), CUDA_SUCCESS);
 	for (uint32_t i = 0; i < GS_PAGE_STUBS; i++)
 		if (gs_page_load(page->stub[i].kstate) == GS_K_RUNNING)
 			return &page->stub[i];
@@ -68,28 +30,10 @@ static struct gs_stub *launch(void)
 	return NULL;
 }
 
-static int setup(void **unused)
-{
-	CUmodule module;
-
-	(void)unused;
-	fake_driver_install();
-	setenv("GPUSHARE_SOCKET", "/nonexistent/gpushared.sock", 1);
-	if (cuModuleLoadData(&module, ptx) != CUDA_SUCCESS ||
-	    cuModuleGetFunction(&kernel, module, "k") != CUDA_SUCCESS)
-		return -1;
-	page = shim_session()->page;
-	EVENTUALLY(gs_page_load(page->turn) == 1);
-	/* From here on the test is the daemon. */
-	shim_session()->absent = GS_ABSENT_WAIT;
-	return 0;
-}
-
 static int sound(void **unused)
 {
 	(void)unused;
-	gs_page_store(page->turn, 1);
-	EVENTUALLY(all_prepared());
+	shim_rig_idle(NULL);
 	fake_driver_renew();
 	return 0;
 }
@@ -104,12 +48,10 @@ static void *free_in_thread(void *rc)
 static void test_waiting_call(void **unused)
 {
 	_Atomic int rc = -1;
-	CUdeviceptr p = 0;
-	void *args[] = { &p };
 	pthread_t thread;
 
 	(void)unused;
-	launch();
+	launch_new();
 	pthread_create(&thread, NULL, free_in_thread, &rc);
 	usleep(50000);
 	assert_int_equal(rc, -1);
@@ -118,8 +60,7 @@ static void test_waiting_call(void **unused)
 	pthread_join(thread, NULL);
 	assert_int_equal(rc, CUDA_ERROR_ILLEGAL_ADDRESS);
 	EVENTUALLY(all_prepared());
-	assert_int_equal(cuLaunchKernel(kernel, LONG_GRID, 1, 1, 32, 1, 1, 0, (CUstream)0x7000, args, NULL),
-			 CUDA_ERROR_ILLEGAL_ADDRESS);
+	assert_int_equal(launch(kernel, LONG_GRID), CUDA_ERROR_ILLEGAL_ADDRESS);
 	assert_true(all_prepared());
 }
 
@@ -132,7 +73,7 @@ static void test_every_state(void **unused)
 	(void)unused;
 	for (size_t i = 0; i < sizeof(state) / sizeof(state[0]); i++) {
 		sound(NULL);
-		stub = launch();
+		stub = launch_new();
 		gs_page_store(page->turn, 0);
 		fake_driver_break(CUDA_ERROR_LAUNCH_FAILED);
 		gs_page_store(stub->kstate, state[i]);
@@ -145,12 +86,10 @@ static void test_every_state(void **unused)
 static void test_as_is(void **unused)
 {
 	(void)unused;
-	assert_int_equal(cuLaunchKernel(FAKE_MACHINE_CODE, 1, 1, 1, 32, 1, 1, 0, (CUstream)0x7000, NULL, NULL),
-			 CUDA_SUCCESS);
+	assert_int_equal(launch(FAKE_MACHINE_CODE, 1), CUDA_SUCCESS);
 	EVENTUALLY(all_prepared());
 	fake_driver_break(CUDA_ERROR_MISALIGNED_ADDRESS);
-	assert_int_equal(cuLaunchKernel(FAKE_MACHINE_CODE, 1, 1, 1, 32, 1, 1, 0, (CUstream)0x7000, NULL, NULL),
-			 CUDA_ERROR_MISALIGNED_ADDRESS);
+	assert_int_equal(launch(FAKE_MACHINE_CODE, 1), CUDA_ERROR_MISALIGNED_ADDRESS);
 	EVENTUALLY(all_prepared());
 }
 
@@ -160,13 +99,13 @@ static void test_relaunch_meets_the_fault(void **unused)
 	struct gs_stub *stub;
 
 	(void)unused;
-	stub = launch();
+	stub = launch_new();
 	gs_page_store(page->turn, 0);
 	gs_page_store(stub->kstate, GS_K_READY);
 	usleep(5000);
 	fake_driver_fail("relaunch-twin", CUDA_ERROR_ILLEGAL_INSTRUCTION);
 	assert_true(gs_stub_move(stub, GS_K_READY, GS_K_TORUN));
-	gs_page_ring(page);
+	ring();
 	EVENTUALLY(all_prepared());
 }
 
@@ -176,7 +115,7 @@ static void test_other_errors(void **unused)
 	struct gs_stub *stub;
 
 	(void)unused;
-	stub = launch();
+	stub = launch_new();
 	fake_driver_break(CUDA_ERROR_NOT_READY);
 	usleep(60000);
 	assert_int_equal(gs_page_load(stub->kstate), GS_K_RUNNING);
@@ -192,11 +131,11 @@ static void test_other_contexts(void **unused)
 	struct gs_stub *stub;
 
 	(void)unused;
-	launch();
+	launch_new();
 	fake_driver_break(CUDA_ERROR_ILLEGAL_ADDRESS);
 	EVENTUALLY(all_prepared());
 	fake_driver_renew();
-	stub = launch();
+	stub = launch_new();
 	usleep(60000);
 	assert_int_equal(gs_page_load(stub->kstate), GS_K_RUNNING);
 	gs_page_store(stub->kstate, GS_K_DONE);
@@ -209,7 +148,7 @@ static void test_destroyed(void **unused)
 	struct gs_stub *stub;
 
 	(void)unused;
-	stub = launch();
+	stub = launch_new();
 	/* As if it were not evictable: destroying waits for those that are. */
 	shim_hold_end(shim_launch_at((uint32_t)(stub - page->stub))->stream, 0);
 	shim_launch_at((uint32_t)(stub - page->stub))->evictable = 0;
@@ -229,5 +168,5 @@ int main(void)
 		cmocka_unit_test_setup(test_destroyed, sound),
 	};
 
-	return cmocka_run_group_tests(tests, setup, NULL);
+	return cmocka_run_group_tests(tests, shim_rig_setup, NULL);
 }

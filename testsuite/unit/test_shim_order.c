@@ -19,36 +19,13 @@
 
 #include <cmocka.h>
 
-#include "common/clock.h"
-#include "device/shim/pool.h"
 #include "fake_driver.h"
+#include "shim_rig.h"
 
-static const char ptx[] =
-	".version 7.0\n.target sm_75\n.address_size 64\n"
-	".visible .entry k(.param .u64 p, .param .u32 n)\n{\n"
-	"\t.reg .b32 %r<4>;\n\t.reg .b64 %rd<4>;\n"
-	"\tld.param.u64 %rd1, [p];\n\tmov.u32 %r1, %ctaid.x;\n"
-	"\tmul.wide.u32 %rd2, %r1, 4;\n\tadd.s64 %rd3, %rd1, %rd2;\n"
-	"\tst.global.u32 [%rd3], %r1;\n\tret;\n}\n";
-
-#define STREAM ((CUstream)0x7000)
 #define OTHER ((CUstream)0x7100)
-#define LONG_GRID 1000
 /* So long a launch is watched that must not get through, and one that must. */
 #define WATCH_NS (50 * GS_NS_PER_MS)
 #define LIMIT_NS (5 * GS_NS_PER_S)
-
-static struct gs_page *page;
-static CUfunction kernel;
-
-#define EVENTUALLY(condition) \
-	do { \
-		uint64_t until_ = gs_clock_ns() + 5 * GS_NS_PER_S; \
-		while (!(condition)) { \
-			assert_true(gs_clock_ns() < until_); \
-			usleep(200); \
-		} \
-	} while (0)
 
 /* The second thread's launch, begun inside the first thread's call `at`. */
 static struct {
@@ -67,18 +44,9 @@ static struct {
 static char seen[1024];
 static pthread_spinlock_t seen_lock;
 
-static CUresult launch(CUfunction f, CUstream stream)
-{
-	static CUdeviceptr p = 0x1122334455667788;
-	static uint32_t n = 0x99aabbcc;
-	void *args[] = { &p, &n };
-
-	return cuLaunchKernel(f, LONG_GRID, 1, 1, 32, 1, 1, 0, stream, args, NULL);
-}
-
 static void *launch_second(void *unused)
 {
-	second.rc = launch(second.f, second.stream);
+	second.rc = launch_in(second.f, LONG_GRID, second.stream);
 	second.ctx = shim_context_current(shim_session());
 	second.through = 1;
 	return unused;
@@ -106,20 +74,6 @@ static void hook(const char *call, CUstream stream)
 	pthread_spin_unlock(&seen_lock);
 }
 
-static int all_prepared(void)
-{
-	for (uint32_t i = 0; i < GS_PAGE_STUBS; i++)
-		if (gs_page_load(page->stub[i].kstate) != GS_K_PREP || shim_launch_at(i)->owner != SHIM_FREE)
-			return 0;
-	return 1;
-}
-
-static void finish_all(void)
-{
-	for (uint32_t i = 0; i < GS_PAGE_STUBS; i++)
-		gs_stub_move(&page->stub[i], GS_K_RUNNING, GS_K_DONE);
-}
-
 /* f in `stream`, and the second launch begun inside its call `at`; 1 if that got through meanwhile, within watch_ns. */
 static int two(uint64_t watch_ns, CUfunction f, CUstream stream, const char *at, CUfunction f2, CUstream stream2)
 {
@@ -130,7 +84,7 @@ static int two(uint64_t watch_ns, CUfunction f, CUstream stream, const char *at,
 	second.watch_ns = watch_ns;
 	seen[0] = 0;
 	fake_driver_inside(hook);
-	assert_int_equal(launch(f, stream), CUDA_SUCCESS);
+	assert_int_equal(launch_in(f, LONG_GRID, stream), CUDA_SUCCESS);
 	assert_true(second.begun);
 	pthread_join(second.thread, NULL);
 	fake_driver_inside(NULL);
@@ -144,22 +98,10 @@ static int two(uint64_t watch_ns, CUfunction f, CUstream stream, const char *at,
 #define apart(...) (!two(WATCH_NS, __VA_ARGS__))
 #define mixed(...) two(LIMIT_NS, __VA_ARGS__)
 
-static int setup(void **unused)
+static int setup(void **state)
 {
-	CUmodule module;
-
-	(void)unused;
 	pthread_spin_init(&seen_lock, PTHREAD_PROCESS_PRIVATE);
-	fake_driver_install();
-	setenv("GPUSHARE_SOCKET", "/nonexistent/gpushared.sock", 1);
-	assert_int_equal(cuModuleLoadData(&module, ptx), CUDA_SUCCESS);
-	assert_int_equal(cuModuleGetFunction(&kernel, module, "k"), CUDA_SUCCESS);
-	page = shim_session()->page;
-	EVENTUALLY(gs_page_load(page->turn) == 1);
-	assert_int_equal(launch(FAKE_MACHINE_CODE, STREAM), CUDA_SUCCESS);
-	EVENTUALLY(all_prepared());
-	shim_session()->absent = GS_ABSENT_WAIT;
-	return 0;
+	return shim_rig_setup(state);
 }
 
 static void test_held_kernel_comes_not_between_the_marks(void **unused)
@@ -238,7 +180,7 @@ static pthread_barrier_t crowd;
 
 static void *launch_and_stay(void *rc)
 {
-	*(CUresult *)rc = launch(kernel, CU_STREAM_PER_THREAD);
+	*(CUresult *)rc = launch_in(kernel, LONG_GRID, CU_STREAM_PER_THREAD);
 	pthread_barrier_wait(&crowd);
 	pthread_barrier_wait(&crowd);
 	return NULL;
@@ -282,7 +224,7 @@ static void fork_inside(const char *call, CUstream stream)
 	child = fork();
 	if (child == 0) {
 		alarm(10);
-		_exit(launch(FAKE_MACHINE_CODE, STREAM) != CUDA_SUCCESS || cuMemFree_v2(0) != CUDA_SUCCESS);
+		_exit(launch(FAKE_MACHINE_CODE, LONG_GRID) != CUDA_SUCCESS || cuMemFree_v2(0) != CUDA_SUCCESS);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
@@ -293,7 +235,7 @@ static void test_a_forked_child_waits_for_nobody(void **unused)
 {
 	(void)unused;
 	fake_driver_inside(fork_inside);
-	assert_int_equal(launch(kernel, STREAM), CUDA_SUCCESS);
+	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
 	finish_all();
 	EVENTUALLY(all_prepared());
 }

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* See shim_rig.h. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "fake_driver.h"
+#include "shim_rig.h"
+
+const char shim_rig_ptx[] =
+	".version 7.0\n.target sm_75\n.address_size 64\n"
+	".visible .entry k(.param .u64 p, .param .u32 n)\n{\n"
+	"\t.reg .b32 %r<4>;\n\t.reg .b64 %rd<4>;\n"
+	"\tld.param.u64 %rd1, [p];\n\tmov.u32 %r1, %ctaid.x;\n"
+	"\tmul.wide.u32 %rd2, %r1, 4;\n\tadd.s64 %rd3, %rd1, %rd2;\n"
+	"\tst.global.u32 [%rd3], %r1;\n\tret;\n}\n";
+
+struct gs_page *page;
+CUfunction kernel;
+
+int all_prepared(void)
+{
+	for (uint32_t i = 0; i < GS_PAGE_STUBS; i++)
+		if (gs_page_load(page->stub[i].kstate) != GS_K_PREP ||
+		    shim_launch_at(i)->owner != SHIM_FREE)
+			return 0;
+	return 1;
+}
+
+void finish_all(void)
+{
+	for (uint32_t i = 0; i < GS_PAGE_STUBS; i++)
+		gs_stub_move(&page->stub[i], GS_K_RUNNING, GS_K_DONE);
+}
+
+struct gs_stub *active(void)
+{
+	for (uint32_t i = 0; i < GS_PAGE_STUBS; i++)
+		if (gs_page_load(page->stub[i].kstate) != GS_K_PREP)
+			return &page->stub[i];
+	return &page->stub[0];
+}
+
+void expect_calls(const char *expected)
+{
+	char text[4096];
+
+	fake_driver_calls(text, sizeof(text));
+	assert_string_equal(text, expected);
+}
+
+void forget_calls(void)
+{
+	char text[4096];
+
+	fake_driver_calls(text, sizeof(text));
+}
+
+CUresult launch_in(CUfunction f, unsigned int grid, CUstream stream)
+{
+	static CUdeviceptr p = 0x1122334455667788;
+	static uint32_t n = 0x99aabbcc;
+	void *args[] = { &p, &n };
+
+	return cuLaunchKernel(f, grid, 1, 1, 32, 1, 1, 0, stream, args, NULL);
+}
+
+CUresult launch(CUfunction f, unsigned int grid)
+{
+	return launch_in(f, grid, STREAM);
+}
+
+void ring(void)
+{
+	gs_page_ring(page);
+}
+
+int shim_rig_setup(void **state)
+{
+	CUmodule module;
+
+	(void)state;
+	if (page)
+		return 0;
+	fake_driver_install();
+	setenv("GPUSHARE_SOCKET", "/nonexistent/gpushared.sock", 1);
+	assert_int_equal(cuModuleLoadData(&module, shim_rig_ptx), CUDA_SUCCESS);
+	expect_calls("load-transformed");
+	assert_int_equal(cuModuleGetFunction(&kernel, module, "k"), CUDA_SUCCESS);
+	page = shim_session()->page;
+	EVENTUALLY(gs_page_load(page->turn) == 1);
+	/* The first launch equips the context. */
+	assert_int_equal(launch(FAKE_MACHINE_CODE, 1), CUDA_SUCCESS);
+	EVENTUALLY(all_prepared());
+	/* From here on the test is the daemon. */
+	shim_session()->absent = GS_ABSENT_WAIT;
+	return 0;
+}
+
+int shim_rig_idle(void **state)
+{
+	(void)state;
+	gs_page_store(page->turn, 1);
+	EVENTUALLY(all_prepared());
+	forget_calls();
+	return 0;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The shim over a recording driver (fake_driver.h): a module with one kernel
+ * is loaded, its context equipped, and nobody but the test writes the page:
+ * it plays the daemon and the GPU.  What test_shim*.c share.
+ */
+#ifndef TESTSUITE_UNIT_SHIM_RIG_H
+#define TESTSUITE_UNIT_SHIM_RIG_H
+
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "device/shim/pool.h"
+#include "device/shim/session.h"
+
+/* Visible entry k(u64 p, u32 n), which can be evicted in a grid of LONG_GRID blocks. */
+extern const char shim_rig_ptx[];
+#define STREAM ((CUstream)0x7000)
+#define LONG_GRID 1000
+
+extern struct gs_page *page; /* of the session */
+extern CUfunction kernel;    /* k */
+
+/* Poll for a condition that another thread brings about; fails after 5 s. */
+#define EVENTUALLY(condition) \
+	do { \
+		uint64_t until_ = gs_clock_ns() + 5 * GS_NS_PER_S; \
+		while (!(condition)) { \
+			assert_true(gs_clock_ns() < until_); \
+			usleep(200); \
+		} \
+	} while (0)
+
+/* Of a group of tests: does what the head of this file says, once in the process. */
+int shim_rig_setup(void **state);
+/* Before a test: the turn is ours, nothing is out, no call is remembered. */
+int shim_rig_idle(void **state);
+#define SHIM(f) cmocka_unit_test_setup(f, shim_rig_idle)
+
+/* Launch f(0x1122334455667788, 0x99aabbcc) in blocks of 32 threads; launch(): in STREAM. */
+CUresult launch_in(CUfunction f, unsigned int grid, CUstream stream);
+CUresult launch(CUfunction f, unsigned int grid);
+
+/* Is nothing out: is every stub in PREP, and its launch free? */
+int all_prepared(void);
+/* A stub that is not in PREP; the first when all are. */
+struct gs_stub *active(void);
+/* What runs ends. */
+void finish_all(void);
+/* The daemon's bell. */
+void ring(void);
+
+/* The driver's calls since the last of these two were these. */
+void expect_calls(const char *expected);
+void forget_calls(void);
+
+/* The groups of test_shim_*.c that test_shim.c runs; how many tests failed. */
+int shim_evictions(void);
+int shim_signals(void);
+int shim_holds(void);
+
+#endif

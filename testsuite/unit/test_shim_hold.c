@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What waits for a held kernel, so that the relaunch comes through. */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "fake_driver.h"
+#include "shim_rig.h"
+
+static _Atomic int freeing;
+
+static void *free_in_thread(void *done)
+{
+	freeing = 1;
+	cuMemFree_v2(0);
+	*(_Atomic int *)done = 1;
+	return NULL;
+}
+
+/* The hold rule: cuMemFree waits for the held kernel; a kernel beside it is not evictable. */
+static void test_hold_rule(void **unused)
+{
+	_Atomic int done = 0;
+	struct gs_stub *stub;
+	pthread_t thread;
+
+	(void)unused;
+	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
+	stub = active();
+	forget_calls();
+	pthread_create(&thread, NULL, free_in_thread, &done);
+	EVENTUALLY(freeing); /* a busy machine begins it late */
+	usleep(50000);
+	assert_int_equal(done, 0);
+	expect_calls("");
+	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
+	expect_calls("write-1 launch-original write-5");
+	gs_page_store(stub->kstate, GS_K_DONE);
+	pthread_join(thread, NULL);
+	assert_int_equal(done, 1);
+	expect_calls("free");
+}
+
+static void *copy_in_thread(void *done)
+{
+	uint32_t from = 7, to = 0;
+	CUresult (*copy)(void *, CUdeviceptr, size_t);
+	void *p = shim_wrapper_of(shim_real(SHIM_FN_cuMemcpyDtoH_v2));
+
+	memcpy(&copy, &p, sizeof(copy));
+	copy(&to, (CUdeviceptr)(uintptr_t)&from, sizeof(to));
+	*(_Atomic int *)done = to == 7;
+	return NULL;
+}
+
+/*
+ * The CUDA runtime's synchronous copy, by the address that cuGetProcAddress
+ * gave: while the legacy default stream holds a kernel it would block in the
+ * driver with the lock that the relaunch needs.  The relaunch comes through.
+ */
+static void test_copy_by_address_waits(void **unused)
+{
+	_Atomic int done = 0;
+	struct gs_stub *stub;
+	pthread_t thread;
+	char text[4096];
+
+	(void)unused;
+	assert_int_equal(launch_in(kernel, LONG_GRID, NULL), CUDA_SUCCESS);
+	stub = active();
+	forget_calls();
+	pthread_create(&thread, NULL, copy_in_thread, &done);
+	usleep(30000);
+	gs_page_store(stub->kstate, GS_K_READY); /* it has left; the turn is ours */
+	EVENTUALLY(gs_page_load(stub->kstate) == GS_K_RUNNING);
+	usleep(20000);
+	assert_int_equal(done, 0);
+	fake_driver_calls(text, sizeof(text));
+	assert_non_null(strstr(text, "relaunch-twin"));
+	assert_null(strstr(text, "dtoh"));
+	gs_page_store(stub->kstate, GS_K_DONE);
+	pthread_join(thread, NULL);
+	assert_int_equal(done, 1);
+	expect_calls("dtoh");
+}
+
+#define MANY 2000
+static _Atomic int launched_behind;
+
+static void count_launches(const char *call, CUstream stream)
+{
+	launched_behind += !stream && strcmp(call, "launch-original") == 0;
+}
+
+static void *launch_many(void *done)
+{
+	for (int i = 0; i < MANY; i++)
+		launch_in(FAKE_MACHINE_CODE, 1, NULL);
+	*(_Atomic int *)done = 1;
+	return NULL;
+}
+
+/*
+ * Behind a held kernel the legacy default stream takes 1,019 operations; whoever
+ * enqueues the next one would block in the driver with the lock that the
+ * relaunch needs.
+ */
+static void test_launches_behind_a_hold_are_bounded(void **unused)
+{
+	_Atomic int done = 0;
+	struct gs_stub *stub;
+	pthread_t thread;
+
+	(void)unused;
+	launched_behind = 0;
+	assert_int_equal(launch_in(kernel, LONG_GRID, NULL), CUDA_SUCCESS);
+	stub = active();
+	fake_driver_inside(count_launches);
+	pthread_create(&thread, NULL, launch_many, &done);
+	usleep(200000);
+	assert_int_equal(done, 0);
+	assert_in_range(launched_behind, 1, 1019 / 5);
+	gs_page_store(stub->kstate, GS_K_READY);
+	EVENTUALLY(gs_page_load(stub->kstate) == GS_K_RUNNING);
+	gs_page_store(stub->kstate, GS_K_DONE);
+	pthread_join(thread, NULL);
+	fake_driver_inside(NULL);
+	assert_int_equal(launched_behind, MANY);
+}
+
+int shim_holds(void)
+{
+	const struct CMUnitTest tests[] = {
+		SHIM(test_hold_rule),
+		SHIM(test_copy_by_address_waits),
+		SHIM(test_launches_behind_a_hold_are_bounded),
+	};
+
+	return cmocka_run_group_tests(tests, shim_rig_setup, NULL);
+}

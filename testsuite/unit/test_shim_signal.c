@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* How a kernel that is to leave is told: by whom, how often, by which means. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "device/ptx/ctl.h"
+#include "fake_driver.h"
+#include "shim_rig.h"
+
+static void test_signal_is_repeated(void **unused)
+{
+	struct gs_stub *stub;
+	char text[4096];
+	int times = 0;
+
+	(void)unused;
+	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
+	stub = active();
+	forget_calls();
+	assert_true(gs_stub_move(stub, GS_K_RUNNING, GS_K_TOEVICT));
+	ring();
+	usleep(100000);
+	fake_driver_calls(text, sizeof(text));
+	for (char *at = text; (at = strstr(at, "write-control-0")); at++)
+		times++;
+	assert_true(times >= 3);
+	gs_page_store(stub->kstate, GS_K_DONE);
+}
+
+/* With a proxy on the GPU nobody need tell the workers; one that has not begun cannot see it. */
+static void test_proxy_sees_for_itself(void **unused)
+{
+	struct gs_stub *stub;
+	CUdeviceptr at;
+	char text[4096];
+
+	(void)unused;
+	assert_int_equal(launch(kernel, 100 * LONG_GRID), CUDA_SUCCESS);
+	stub = active();
+	memcpy(&at, (const unsigned char *)fake_driver_params() + 16, sizeof(at));
+	assert_int_equal(((const struct gs_ctl *)(uintptr_t)at)->proxy, 1);
+	forget_calls();
+	assert_true(gs_stub_move(stub, GS_K_RUNNING, GS_K_TOEVICT));
+	ring();
+	EVENTUALLY(gs_page_load(page->heard) == gs_page_load(page->bell));
+	fake_driver_calls(text, sizeof(text));
+	assert_true(strncmp(text, "write-control-0", 15) == 0);
+	gs_page_store(stub->started, 1);
+	usleep(10000);
+	forget_calls();
+	usleep(20000);
+	expect_calls("");
+	gs_page_store(stub->kstate, GS_K_DONE);
+}
+
+/* The fake GPU runs nothing, so it fails: once, within its limits, and the launch goes on. */
+static void test_measuring_may_fail(void **unused)
+{
+	uint64_t from = gs_clock_ns();
+
+	(void)unused;
+	shim_session()->measure = 1;
+	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
+	assert_int_equal(shim_session()->measure, 0);
+	assert_int_equal(shim_session()->signal_times.proxy_ns, 0);
+	assert_true(gs_clock_ns() - from < GS_NS_PER_S);
+	assert_int_equal(gs_page_load(active()->kstate), GS_K_RUNNING);
+	gs_page_store(active()->kstate, GS_K_DONE);
+}
+
+/* auto: what was measured decides, and noise does not. */
+static void test_signal_by_its_time(void **unused)
+{
+	struct gs_signal_times t = { 0 };
+
+	(void)unused;
+	assert_true(gs_signal_proxy_pays(&t));
+	assert_false(gs_signal_dma_pays(&t));
+	t = (struct gs_signal_times){ 6900, 9300, 9100 }; /* an H200 */
+	assert_true(gs_signal_proxy_pays(&t));
+	assert_false(gs_signal_dma_pays(&t));
+	t = (struct gs_signal_times){ 9500, 9300, 9000 };
+	assert_true(gs_signal_proxy_pays(&t));
+	t = (struct gs_signal_times){ 20000, 9300, 5000 };
+	assert_false(gs_signal_proxy_pays(&t));
+	assert_true(gs_signal_dma_pays(&t));
+}
+
+/* EvictionSignal=dma: copies to the control stream, in a context that was equipped for it. */
+static void test_signal_by_copy(void **unused)
+{
+	struct gs_stub *stub;
+	char text[4096];
+
+	(void)unused;
+	shim_session()->signal = GS_SIGNAL_DMA;
+	fake_driver_renew();
+	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
+	stub = active();
+	forget_calls();
+	assert_true(gs_stub_move(stub, GS_K_RUNNING, GS_K_TOEVICT));
+	ring();
+	EVENTUALLY(gs_page_load(page->heard) == gs_page_load(page->bell));
+	fake_driver_calls(text, sizeof(text));
+	assert_true(strncmp(text, "copy", 4) == 0);
+	assert_null(strstr(text, "write-control"));
+	shim_session()->signal = GS_SIGNAL_AUTO;
+	gs_page_store(stub->kstate, GS_K_DONE);
+}
+
+int shim_signals(void)
+{
+	const struct CMUnitTest tests[] = {
+		SHIM(test_signal_is_repeated),
+		SHIM(test_proxy_sees_for_itself),
+		SHIM(test_measuring_may_fail),
+		SHIM(test_signal_by_its_time),
+		SHIM(test_signal_by_copy),
+	};
+
+	return cmocka_run_group_tests(tests, shim_rig_setup, NULL);
+}
