@@ -140,6 +140,14 @@ void agent(struct client *c)
 	gs_page_store(c->page->heard, gs_page_load(c->page->bell));
 }
 
+void occupy(struct client *c, uint64_t nt)
+{
+	launch(c, 0, nt, 1);
+	turn(0);
+	agent(c);
+	assert_int_equal(state(c, 0), GS_K_RUNNING);
+}
+
 void finish(struct client *c, unsigned i)
 {
 	struct gs_stub *s = &c->page->stub[i];

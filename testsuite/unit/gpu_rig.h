@@ -46,6 +46,8 @@ void prepare(struct client *c, unsigned i, uint64_t nt, int evictable);
 void launch(struct client *c, unsigned i, uint64_t nt, int evictable);
 /* The client's agent: launches what is TORUN, has heard the bell. */
 void agent(struct client *c);
+/* Nobody is on the GPU: its kernel 0 comes to run there, evictable. */
+void occupy(struct client *c, uint64_t nt);
 void finish(struct client *c, unsigned i);
 void evicted(struct client *c, unsigned i, uint64_t done);
 

@@ -21,9 +21,7 @@ static void test_unstarted_needs_the_bell(void **unused)
 	begin("piv");
 	low = join(1, 1);
 	high = join(2, 10);
-	launch(low, 0, 100, 1);
-	turn(0);
-	agent(low);
+	occupy(low, 100);
 	gs_page_store(low->page->stub[0].started, 0); /* still in its stream */
 	turn(1 * MS);
 	launch(high, 0, 1, 1);
@@ -51,9 +49,7 @@ static void test_launch_past_the_check_is_caught(void **unused)
 	begin("piv");
 	low = join(1, 1);
 	high = join(2, 10);
-	launch(low, 0, 100, 1);
-	turn(0);
-	agent(low);
+	occupy(low, 100);
 	turn(1 * MS);
 	launch(high, 0, 1, 1);
 	turn(0); /* low has lost the turn */
@@ -79,9 +75,7 @@ static void test_death_frees_the_gpu(void **unused)
 	begin("piv");
 	a = join(1, 10);
 	b = join(2, 1);
-	launch(a, 0, 100, 1);
-	turn(0);
-	agent(a);
+	occupy(a, 100);
 	launch(b, 0, 100, 1);
 	turn(1 * MS);
 	assert_int_equal(state(b, 0), GS_K_READY);
@@ -100,9 +94,7 @@ static void test_death_while_draining(void **unused)
 	begin("piv");
 	a = join(1, 1);
 	b = join(2, 10);
-	launch(a, 0, 100, 1);
-	turn(0);
-	agent(a);
+	occupy(a, 100);
 	launch(b, 0, 100, 1);
 	turn(1 * MS);
 	assert_int_equal(state(a, 0), GS_K_TOEVICT);
@@ -186,9 +178,7 @@ static void test_pinned(void **unused)
 	begin("piv");
 	low = join(1, 1);
 	high = join(2, 10);
-	launch(low, 0, 1000, 1);
-	turn(0);
-	agent(low);
+	occupy(low, 1000);
 	turn(5 * MS);
 	launch(high, 0, 1000, 1);
 	turn(1 * MS);

@@ -165,9 +165,7 @@ static void test_done_wins_the_race_with_toevict(void **unused)
 	begin("piv");
 	low = join(1, 1);
 	high = join(2, 10);
-	launch(low, 0, 100, 1);
-	turn(0);
-	agent(low);
+	occupy(low, 100);
 	turn(1 * MS);
 	launch(high, 0, 1, 1);
 	turn(0);
@@ -232,9 +230,7 @@ static void test_deadline_bounds_the_wait(void **unused)
 	begin("piv");
 	low = join(1, 1);
 	high = join(2, 10);
-	launch(low, 0, 100, 1);
-	turn(0);
-	agent(low);
+	occupy(low, 100);
 	turn(1 * MS);
 	launch(high, 0, 1, 1);
 	turn(0);
@@ -272,9 +268,7 @@ static void test_stopped_holder(void **unused)
 	begin("piv");
 	low = join(1, 1);
 	high = join(2, 10);
-	launch(high, 0, 100, 1);
-	turn(0);
-	agent(high);
+	occupy(high, 100);
 	turn(1 * MS);
 	assert_true(has_turn(high));
 	assert_int_equal(gs_tenant_matters(high->tenant), 1);
@@ -342,9 +336,7 @@ static void test_stopped_on_its_way_out(void **unused)
 	begin("piv");
 	low = join(1, 1);
 	high = join(2, 10);
-	launch(low, 0, 100, 1);
-	turn(0);
-	agent(low);
+	occupy(low, 100);
 	turn(1 * MS);
 	launch(high, 0, 1, 1);
 	turn(0);

@@ -62,9 +62,7 @@ static void test_periodic_client_keeps_nothing(void **unused)
 	begin("piv");
 	low = join(1, 1);
 	high = join(2, 10);
-	launch(low, 0, 1000, 1);
-	turn(0);
-	agent(low);
+	occupy(low, 1000);
 	for (unsigned i = 0; i < 6; i++) {
 		turn(4 * MS);
 		launch(high, 0, 10, 1);
@@ -97,9 +95,7 @@ static void test_chain_keeps_the_gpu(void **unused)
 	begin("piv");
 	chain = join(1, 5);
 	other = join(2, 5);
-	launch(chain, 0, 10, 1);
-	turn(0);
-	agent(chain);
+	occupy(chain, 10);
 	launch(other, 0, 10, 1);
 	turn(0);
 	for (unsigned i = 0; i < 5; i++) {
@@ -168,9 +164,7 @@ static void test_awaited_client_need_not_ring(void **unused)
 	begin("piv");
 	low = join(1, 1);
 	high = join(2, 10);
-	launch(low, 0, 1000, 1);
-	turn(0);
-	agent(low);
+	occupy(low, 1000);
 	due = now + 5 * MS;
 	for (unsigned i = 0; i < 4; i++, due += 5 * MS) {
 		turn(due - 100 * US - now);
@@ -245,9 +239,7 @@ static void test_looks_at_a_holder(void **unused)
 	begin("piv");
 	a = join(1, 5);
 	b = join(2, 5);
-	launch(a, 0, 100, 1); /* 10 ms */
-	turn(0);
-	agent(a);
+	occupy(a, 100); /* 10 ms */
 	launch(b, 0, 100, 1);
 	turn(0);
 	t = a->tenant;
@@ -337,9 +329,7 @@ static void test_the_next_one_is_woken_in_time(void **unused)
 	a = join(1, 5);
 	b = join(2, 5);
 	c = join(3, 1);
-	launch(a, 0, 100, 1);
-	turn(0);
-	agent(a);
+	occupy(a, 100);
 	turn(1 * MS);
 	launch(b, 0, 100, 1);
 	launch(c, 0, 100, 1);
@@ -374,9 +364,7 @@ static void test_woken_before_a_quantum_ends(void **unused)
 	begin_with(&o);
 	a = join(1, 1);
 	b = join(2, 1);
-	launch(a, 0, 100, 1);
-	turn(0);
-	agent(a);
+	occupy(a, 100);
 	launch(b, 0, 100, 1);
 	before = bell(b);
 	/* Its own quantum has long begun; the other came at once. */
@@ -400,9 +388,7 @@ static void test_who_shares_the_gpu(void **unused)
 	begin("piv");
 	a = join(1, 1);
 	b = join(2, 1);
-	launch(a, 0, 100, 1);
-	turn(0);
-	agent(a);
+	occupy(a, 100);
 	turn(1 * MS);
 	/* The other is there and has done nothing. */
 	assert_int_equal(gs_page_load(a->page->shared), 0);
@@ -445,9 +431,7 @@ static void test_order_is_traced(void **unused)
 	begin_with(&o);
 	low = join(1, 1);
 	high = join(2, 10);
-	launch(low, 0, 1000, 1);
-	turn(0);
-	agent(low);
+	occupy(low, 1000);
 	launch(high, 0, 10, 1);
 	turn(1 * MS);
 	/* Launched past the check: nobody rang, and it is found all the same. */

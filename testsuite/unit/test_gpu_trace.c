@@ -34,9 +34,7 @@ static void test_trace_tells_who_had_the_gpu(void **unused)
 	begin("piv");
 	low = join(1, 1);
 	high = join(2, 10);
-	launch(low, 0, 1000, 1);
-	turn(0);
-	agent(low);
+	occupy(low, 1000);
 	launch(high, 0, 10, 1);
 	turn(1 * MS);
 	agent(low);

@@ -57,9 +57,7 @@ static void test_handover_is_measured(void **unused)
 	begin_with(&o);
 	low = join(1, 1);
 	high = join(2, 10);
-	launch(low, 0, 1000, 1);
-	turn(0);
-	agent(low);
+	occupy(low, 1000);
 	for (unsigned i = 0; i < 40; i++) {
 		turn(5 * MS);
 		launch(high, i, 10, 1);
@@ -97,9 +95,7 @@ static void test_priority_evicts_and_resumes(void **unused)
 	begin("piv");
 	low = join(1, 1);
 	high = join(2, 10);
-	launch(low, 0, 1000, 1);
-	turn(0);
-	agent(low);
+	occupy(low, 1000);
 	turn(5 * MS);
 	launch(high, 0, 10, 1);
 	/* Told to leave, at once, and the other does not start before it has. */
@@ -151,9 +147,7 @@ static void test_equal_priority_waits(void **unused)
 	begin("piv");
 	a = join(1, 5);
 	b = join(2, 5);
-	launch(a, 0, 100, 1);
-	turn(0);
-	agent(a);
+	occupy(a, 100);
 	launch(b, 0, 100, 1);
 	turn(1 * MS);
 	turn(20 * MS);
@@ -175,9 +169,7 @@ static void test_holder_of_the_fast_path_is_compared(void **unused)
 	begin("piv");
 	high = join(1, 10);
 	low = join(2, 1);
-	launch(high, 0, 1, 1);
-	turn(0);
-	agent(high);
+	occupy(high, 1);
 	finish(high, 0);
 	turn(1 * MS);
 	/* Launched without a word to the daemon; then the other rings. */
@@ -198,9 +190,7 @@ static void test_idle_turn_is_handed_over_at_once(void **unused)
 	begin("piv");
 	a = join(1, 10);
 	b = join(2, 1);
-	launch(a, 0, 1, 1);
-	turn(0);
-	agent(a);
+	occupy(a, 1);
 	finish(a, 0);
 	turn(1 * MS);
 	launch(b, 0, 1, 1);
@@ -222,9 +212,7 @@ static void test_reconfigure_keeps_the_holder(void **unused)
 	begin("piv");
 	a = join(1, 1);
 	b = join(2, 1);
-	launch(a, 0, 100, 1);
-	turn(0);
-	agent(a);
+	occupy(a, 100);
 	launch(b, 0, 100, 1);
 	turn(1 * MS);
 	assert_int_equal(gs_gpu_configure(gpu, &bad, now, &err), -1);
@@ -278,9 +266,7 @@ static void test_figures_are_of_this_moment(void **unused)
 	begin("fifo");
 	a = join(1, 1);
 	b = join(2, 1);
-	launch(a, 0, 100, 1);
-	turn(0);
-	agent(a);
+	occupy(a, 100);
 	launch(b, 0, 100, 1);
 	turn(0);
 	now += 7 * MS;
@@ -301,9 +287,7 @@ static void test_policy_changes_live(void **unused)
 	begin("fifo");
 	low = join(1, 1);
 	high = join(2, 10);
-	launch(low, 0, 1000, 1);
-	turn(0);
-	agent(low);
+	occupy(low, 1000);
 	launch(high, 0, 10, 1);
 	turn(1 * MS);
 	assert_int_equal(state(low, 0), GS_K_RUNNING); /* fifo never preempts */
@@ -327,9 +311,7 @@ static void test_priority_changes_live(void **unused)
 	a = join(1, 5);
 	b = join(2, 5);
 	c = join(3, 5);
-	launch(a, 0, 1000, 1);
-	turn(0);
-	agent(a);
+	occupy(a, 1000);
 	launch(b, 0, 10, 1);
 	turn(1 * MS);
 	launch(c, 0, 10, 1);
