@@ -36,6 +36,8 @@ rows() {
 	for p in ("piv", "frs"):
 	    r = rows["contexts", p]
 	    assert float(r["first_us"]) > 0 and float(r["ended_us"]) >= 0 and float(r["evicted_us"]) >= 0, r
+	    # What the simulator's quanta go by is gpushared's own idea, not its file's 135 us alone: it starts there.
+	    assert 135 / 4 <= float(r["taken_us"]) <= 135 * 4, r
 	kernels = list(csv.DictReader(l for l in open(sys.argv[2]) if not l.startswith("#")))
 	assert len(kernels) == 9 and {k["name"] for k in kernels} == {"long", "middle", "short"}, kernels
 	assert all(float(k["gpu_ms"]) > 0 for k in kernels), kernels

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "gpushare/bench/measure.h"
 
+#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -116,17 +117,44 @@ static long pick(const struct gs_trace_image *image, uint64_t since_ns, struct b
 	return n;
 }
 
+static int ask(const struct bench_stage *stage, enum gs_query what, int json,
+	       struct gs_ctl_text *text, struct gs_error *err)
+{
+	char socket[PATH_MAX];
+
+	snprintf(socket, sizeof(socket), "%s/sock", stage->folder);
+	return gs_ctl_get(socket, what, 0, json, text, err);
+}
+
+int bench_handover_taken(const struct bench_stage *stage, uint64_t *handover_ns,
+			 struct gs_error *err)
+{
+	struct gs_ctl_text text;
+	json_t *status;
+	double us = 0;
+	int rc;
+
+	if (ask(stage, GS_QUERY_STATUS, 1, &text, err) < 0)
+		return -1;
+	status = json_loads(text.bytes, 0, NULL);
+	free(text.bytes);
+	rc = json_unpack(status, "{s:[{s:F}]}", "gpus", "handover_us", &us);
+	json_decref(status);
+	if (rc < 0 || us < 0)
+		return gs_fail(err, "gpushared's status does not say what a hand-over costs");
+	*handover_ns = (uint64_t)(us * 1e3);
+	return 0;
+}
+
 long bench_evictions(const struct bench_stage *stage, uint64_t since_ns,
 		     struct bench_eviction **evictions, struct gs_error *err)
 {
 	struct gs_trace_image image;
 	struct gs_ctl_text text;
-	char socket[PATH_MAX];
 	long n = -1;
 	int rc;
 
-	snprintf(socket, sizeof(socket), "%s/sock", stage->folder);
-	if (gs_ctl_get(socket, GS_QUERY_TRACE, 0, 0, &text, err) < 0)
+	if (ask(stage, GS_QUERY_TRACE, 0, &text, err) < 0)
 		return -1;
 	rc = gs_trace_unpack(text.bytes, text.size, &image, err);
 	free(text.bytes);

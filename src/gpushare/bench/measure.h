@@ -41,6 +41,10 @@ int bench_enter(struct bench_crew *crew, struct bench_stage *stage, const struct
 /* End both; `failed`: show what gpushared logged. */
 void bench_leave(struct bench_crew *crew, const struct bench_way *way, int failed);
 
+/* What gpushared takes a hand-over for now, ns, by which its shortest quanta go.  -1 with the reason. */
+int bench_handover_taken(const struct bench_stage *stage, uint64_t *handover_ns,
+			 struct gs_error *err);
+
 /* One client that left the GPU, as gpushared's trace has it, ns of gs_clock_ns(). */
 struct bench_eviction {
 	uint64_t from_ns; /* it was decided */

@@ -15,7 +15,7 @@
 #include "common/clock.h"
 #include "common/units.h"
 
-#define LOOKED_AT 6          /* rounds whose hand-overs are measured */
+#define LOOKED_AT 6          /* rounds whose hand-overs are measured, and the last */
 #define LEAD_NS (20 * GS_NS_PER_MS)
 #define ROUND_S 300
 
@@ -140,6 +140,9 @@ static int run_rounds(struct mix *m, struct mix_result *r, struct sim_rounds *ro
 		if (run_round(m, arrival, outcome, &origin, err) < 0)
 			return -1;
 		if (round < LOOKED_AT || round + 1 == m->rounds) {
+			/* First: what the answer takes of gpushared's budget is earned again meanwhile. */
+			if (bench_managed(r->way.share) && mix_gaps_ask(m, gaps, err) < 0)
+				return -1;
 			if (look(m, r, outcome, &span, &spans, err) < 0)
 				return -1;
 			mix_gaps_find(m, span, spans, bench_managed(r->way.share), gaps);

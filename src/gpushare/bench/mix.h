@@ -18,6 +18,7 @@ struct mix_result {
 	uint64_t wrong;              /* block-tasks that did not run exactly once */
 	uint64_t handover_ns;        /* median gap between two programs, of the rounds looked at; 0: none seen */
 	struct sim_costs costs;      /* the same by kind */
+	uint64_t taken_ns;           /* what gpushared took a hand-over for, median of the rounds looked at */
 	uint64_t gpu_ns[BENCH_PROGRAMS_MAX]; /* what each kept the GPU busy with per launch, in the mean */
 	struct gs_span *span;        /* of the first round, lane: kernel */
 	size_t spans;
@@ -45,10 +46,13 @@ struct mix {
 enum mix_gap { MIX_ENDED, MIX_EVICTED, MIX_FIRST, MIX_GAP_KINDS };
 
 #define MIX_GAPS_MAX 65536
+#define MIX_ASKED_MAX 64
 
 struct mix_gaps {
 	double ns[MIX_GAP_KINDS][MIX_GAPS_MAX];
 	size_t count[MIX_GAP_KINDS];
+	double taken_ns[MIX_ASKED_MAX]; /* what gpushared took a hand-over for, after each round looked at */
+	size_t taken;
 	double busy_ns[BENCH_PROGRAMS_MAX]; /* sums over the rounds looked at */
 	unsigned rounds;
 	uint64_t handovers;
@@ -62,13 +66,16 @@ struct mix_gaps {
 void mix_gaps_find(const struct mix *mix, struct gs_span *span, size_t count, int exclusive,
 		   struct mix_gaps *gaps);
 
+/* A round is over: ask gpushared what it takes a hand-over for.  -1 with the reason. */
+int mix_gaps_ask(const struct mix *mix, struct mix_gaps *gaps, struct gs_error *err);
+
 /* What was found: medians, and the time on the GPU. */
-void mix_gaps_result(const struct mix *mix, const struct mix_gaps *gaps,
+void mix_gaps_result(const struct mix *mix, struct mix_gaps *gaps,
 		     struct mix_result *result);
 
 /*
  * The same orders in the simulator, as the gpushared that the stage last began
- * was configured, with the costs in *result.
+ * was configured, with the quanta that follow what it took a hand-over for, and the costs in *result.
  */
 int mix_simulate(struct mix *mix, struct mix_result *result, struct gs_error *err);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What the GPU did between the programs of a mix, and the same mix in the
- * simulator: with gpushared's own settings, and with hand-overs, launches and time on
- * the GPU as they were seen.
+ * simulator: with gpushared's own settings and its own idea of a hand-over, and with
+ * hand-overs, launches and time on the GPU as they were seen.
  */
 #define _GNU_SOURCE
 #include "gpushare/bench/mix.h"
@@ -71,7 +71,18 @@ static uint64_t median(const struct mix_gaps *gaps, int first, int last)
 	return (uint64_t)q;
 }
 
-void mix_gaps_result(const struct mix *m, const struct mix_gaps *gaps, struct mix_result *r)
+int mix_gaps_ask(const struct mix *m, struct mix_gaps *gaps, struct gs_error *err)
+{
+	uint64_t ns;
+
+	if (bench_handover_taken(&m->common.stage, &ns, err) < 0)
+		return -1;
+	if (gaps->taken < MIX_ASKED_MAX)
+		gaps->taken_ns[gaps->taken++] = (double)ns;
+	return 0;
+}
+
+void mix_gaps_result(const struct mix *m, struct mix_gaps *gaps, struct mix_result *r)
 {
 	r->handover_ns = median(gaps, MIX_ENDED, MIX_EVICTED);
 	r->costs = (struct sim_costs){
@@ -79,6 +90,8 @@ void mix_gaps_result(const struct mix *m, const struct mix_gaps *gaps, struct mi
 		.evicted_ns = median(gaps, MIX_EVICTED, MIX_EVICTED),
 		.first_ns = median(gaps, MIX_FIRST, MIX_FIRST),
 	};
+	if (gaps->taken)
+		r->taken_ns = (uint64_t)gs_quantile(gaps->taken_ns, gaps->taken, 0.5);
 	/* What was not seen in a few rounds costs as much as what was. */
 	if (!gaps->count[MIX_ENDED])
 		r->costs.ended_ns = r->handover_ns;
@@ -98,6 +111,8 @@ int mix_simulate(struct mix *m, struct mix_result *r, struct gs_error *err)
 
 	if (bench_stage_sched_options(&m->common.stage, &x.options, err) < 0)
 		return -1;
+	/* Its file says where the measuring begins; the shortest quanta are as long as it has measured. */
+	x.options.handover_ns = r->taken_ns;
 	if (m->has_handover)
 		x.costs = sim_costs_of(m->handover_ns);
 	for (size_t i = 0; i < m->workload.count; i++)
