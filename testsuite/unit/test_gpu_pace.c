@@ -248,6 +248,9 @@ static void test_looks_at_a_holder(void **unused)
 	assert_int_equal(gs_pace_next(gpu, T0), T0 + 5 * MS);
 	assert_int_equal(gs_pace_next(gpu, T0 + 5 * MS), T0 + 7 * MS + 500 * US);
 	at = t->expected_ns;
+	/* Nobody sleeps past the end: woken for the herald, and for the end itself. */
+	assert_int_equal(gs_pace_next(gpu, at - 300 * US), at - 100 * US);
+	assert_int_equal(gs_pace_next(gpu, at - 100 * US), at - 15 * US);
 	assert_int_equal(gs_pace_next(gpu, at) - at, 3 * US);
 	assert_int_equal(gs_pace_next(gpu, at + 400 * US) - at, 500 * US);
 	assert_int_equal(gs_pace_next(gpu, at + 10 * MS) - at, 10 * MS + 500 * US);
@@ -264,6 +267,48 @@ static void test_looks_at_a_holder(void **unused)
 	assert_int_equal(gs_pace_next(gpu, at - 2 * MS), at - 1 * MS);
 	gs_gpu_afford(gpu, GS_BUDGET_POOR_NS);
 	assert_int_equal(gs_pace_next(gpu, at) - at, 15 * US);
+	all_leave(a, b);
+}
+
+/* Alone it launches without asking, and most of that is never seen: no guess stands, and none is learnt from. */
+static void test_unseen_launches_spoil_the_guess(void **unused)
+{
+	struct client *a, *b;
+	struct gs_tenant *t;
+
+	(void)unused;
+	begin("piv");
+	a = join(1, 5);
+	b = join(2, 5);
+	t = a->tenant;
+	launch(a, 0, 100, 1); /* 10 ms, of which it has done several when it is looked at again */
+	turn(0);
+	agent(a);
+	turn(0);
+	assert_int_equal(t->expected_ns, T0 + 10 * MS);
+	finish(a, 0);
+	go(a, 0, GS_K_DONE, GS_K_PREP, GS_BY_CLIENT);
+	a->seq += 2;
+	launch(a, 0, 100, 1);
+	turn(35 * MS);
+	assert_int_equal(t->expected_ns, 0);
+	launch(b, 0, 100, 1);
+	assert_int_equal(turn(0) - now, 100 * US);
+	finish(a, 0);
+	turn(1 * MS);
+	assert_int_equal(t->off_ns, 0);
+	/* Its next turn is guessed as ever. */
+	go(a, 0, GS_K_DONE, GS_K_PREP, GS_BY_CLIENT);
+	turn(200 * US);
+	assert_true(has_turn(b));
+	agent(b);
+	launch(a, 0, 100, 1);
+	turn(1 * MS);
+	finish(b, 0);
+	turn(1 * MS);
+	turn(200 * US);
+	assert_true(has_turn(a));
+	assert_int_equal(t->expected_ns, t->base_ns + 10 * MS);
 	all_leave(a, b);
 }
 
@@ -467,6 +512,7 @@ int main(void)
 		cmocka_unit_test(test_awaited_client_need_not_ring),
 		cmocka_unit_test(test_end_is_expected_from_the_start_on),
 		cmocka_unit_test(test_looks_at_a_holder),
+		cmocka_unit_test(test_unseen_launches_spoil_the_guess),
 		cmocka_unit_test(test_looks_at_a_client_on_its_way_out),
 		cmocka_unit_test(test_the_next_one_is_woken_in_time),
 		cmocka_unit_test(test_woken_before_a_quantum_ends),

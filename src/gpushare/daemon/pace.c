@@ -113,9 +113,9 @@ static uint64_t afford_soon(const struct gs_gpu *gpu, uint64_t ns)
 }
 
 /*
- * The holder while others wait.  Its end is expected as closely as it was
- * foreseen the last times; who was never foreseen is looked at after half of what
- * seems left.
+ * The holder while others wait.  Far from the expected end: after half of what seems
+ * left, so that who is done much sooner is seen.  Near it, which is as near as it was foreseen
+ * the last times, closely; nobody sleeps past the beginning of that.
  */
 static uint64_t ending(const struct gs_tenant *t, uint64_t now)
 {
@@ -126,7 +126,7 @@ static uint64_t ending(const struct gs_tenant *t, uint64_t now)
 	if (now + margin < t->expected_ns) {
 		/* It may be wrong this time, and end at any moment. */
 		most = (t->expected_ns - now) / 2;
-		poll = t->off_ns ? t->expected_ns - margin - now : most;
+		poll = t->expected_ns - margin - now;
 		if (most < POLL_CONTENDED_NS)
 			most = POLL_CONTENDED_NS;
 		return afford(t->gpu, poll < most ? poll : most);
