@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "gpushare/bench/stage.h"
+#include "gpushare/bench/ways.h"
 
 struct bench_verb {
 	const char *name, *usage, *words, *help;
@@ -41,12 +42,30 @@ struct bench_common {
 	"      --keep            leave the private folder with gpushared's log\n" \
 	"  -h, --help            print this text\n"
 
+/* A subcommand's options: the common ones, those of the ways, and its own. */
+struct bench_options {
+	const struct bench_verb *verb;
+	struct bench_common *common;
+	struct bench_ways *ways;
+	const struct option *longs;
+	const char *shorts; /* NULL: those of the common ones and the ways */
+	/* Take one of its own; 0, or -1 with the reason. */
+	int (*set)(void *of, int option, const char *value, struct gs_error *err);
+	void *of;
+};
+
 /*
- * Take one of the common options.  1: taken; 0: not one of them; -1: wrong, or
- * help was printed; the exit status is in *status.
+ * Take the command line.  1: all is taken; 0: that was all, be it for help or
+ * for an error that has been said; the exit status is in *status.
  */
-int bench_common_option(struct bench_common *common, const struct bench_verb *verb, int option,
-			const char *value, int *status);
+int bench_options(const struct bench_options *options, int argc, char **argv, int *status);
+
+/*
+ * Open the stage, and PREFIX.csv if it is wanted (csv is NULL otherwise), measure,
+ * and close both.  Says what goes wrong; returns the exit status.
+ */
+int bench_on_stage(struct bench_common *common,
+		   int (*measure)(void *of, FILE *csv, struct gs_error *err), void *of);
 
 /* Say what was wrong; returns 1, or 2 for wrong usage. */
 int bench_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

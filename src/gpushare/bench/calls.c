@@ -116,8 +116,9 @@ static void print(FILE *out, const struct row *r, int csv)
 	fflush(out);
 }
 
-static int run_all(struct calls *c, FILE *csv, struct gs_error *err)
+static int run_all(void *of, FILE *csv, struct gs_error *err)
 {
+	struct calls *c = of;
 	struct bench_way way[BENCH_WAYS_MAX];
 	struct row row[ROWS_MAX];
 	size_t count = bench_ways_plan(&c->ways, way);
@@ -146,23 +147,16 @@ static int run_all(struct calls *c, FILE *csv, struct gs_error *err)
 	return 0;
 }
 
-static int execute(struct calls *c)
+static int set_option(void *of, int option, const char *value, struct gs_error *err)
 {
-	struct gs_error err;
-	FILE *csv = NULL;
-	int rc;
+	struct calls *c = of;
+	int64_t n = 0;
 
-	if (c->common.output && !(csv = bench_output(&c->common, ".csv")))
-		return 1;
-	rc = bench_stage_open(&c->common.stage, &err);
-	if (rc == 0)
-		rc = run_all(c, csv, &err);
-	if (rc < 0)
-		bench_fail("%s", err.text);
-	bench_stage_close(&c->common.stage);
-	if (csv && bench_output_close(csv) < 0)
-		rc = -1;
-	return rc < 0;
+	(void)option; /* 'n' */
+	if (gs_parse_int(value, 20, BENCH_SAMPLES_MAX, &n, err) < 0)
+		return -1;
+	c->count = (uint32_t)n;
+	return 0;
 }
 
 static int run_verb(const struct bench_verb *verb, enum bench_call call, int argc, char **argv)
@@ -176,30 +170,16 @@ static int run_verb(const struct bench_verb *verb, enum bench_call call, int arg
 	static struct calls c = {
 		.ways = { .policy = "piv", .isolation = "none,contexts" }, .count = 4000,
 	};
-	struct gs_error err;
-	int64_t n = 0;
-	int option, status = 0;
+	const struct bench_options options = {
+		.verb = verb, .common = &c.common, .ways = &c.ways, .longs = longs,
+		.set = set_option, .of = &c,
+	};
+	int status = 0;
 
 	c.call = call;
-	c.common.argc = argc;
-	c.common.argv = argv;
-	while ((option = getopt_long(argc, argv, "p:i:o:h", longs, NULL)) != -1) {
-		int taken = bench_common_option(&c.common, verb, option, optarg, &status);
-
-		if (taken < 0)
-			return status;
-		if (!taken)
-			taken = bench_ways_option(&c.ways, option, optarg, &err);
-		if (!taken) {
-			taken = gs_parse_int(optarg, 20, BENCH_SAMPLES_MAX, &n, &err);
-			c.count = (uint32_t)n;
-		}
-		if (taken < 0)
-			return bench_usage(verb, "%s", err.text);
-	}
-	if (optind < argc)
-		return bench_usage(verb, "unexpected argument");
-	return execute(&c);
+	if (!bench_options(&options, argc, argv, &status))
+		return status;
+	return bench_on_stage(&c.common, run_all, &c);
 }
 
 static int run_launch(int argc, char **argv)

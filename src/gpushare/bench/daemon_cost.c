@@ -152,8 +152,9 @@ static void print(FILE *out, const struct cost *c, const struct bench_way *way,
 	fflush(out);
 }
 
-static int run_all(struct cost *c, FILE *csv, struct gs_error *err)
+static int run_all(void *of, FILE *csv, struct gs_error *err)
 {
+	struct cost *c = of;
 	struct bench_way way[BENCH_WAYS_MAX];
 	size_t count = bench_ways_plan(&c->ways, way);
 
@@ -182,27 +183,9 @@ static int run_all(struct cost *c, FILE *csv, struct gs_error *err)
 	return 0;
 }
 
-static int execute(struct cost *c)
+static int set_option(void *of, int option, const char *value, struct gs_error *err)
 {
-	struct gs_error err;
-	FILE *csv = NULL;
-	int rc;
-
-	if (c->common.output && !(csv = bench_output(&c->common, ".csv")))
-		return 1;
-	rc = bench_stage_open(&c->common.stage, &err);
-	if (rc == 0)
-		rc = run_all(c, csv, &err);
-	if (rc < 0)
-		bench_fail("%s", err.text);
-	bench_stage_close(&c->common.stage);
-	if (csv && bench_output_close(csv) < 0)
-		rc = -1;
-	return rc < 0;
-}
-
-static int set_option(struct cost *c, int option, const char *value, struct gs_error *err)
-{
+	struct cost *c = of;
 	int64_t n = 0;
 
 	switch (option) {
@@ -238,25 +221,15 @@ static int run(int argc, char **argv)
 		.task_ns = 50 * GS_NS_PER_US, .kernel_ns = 3 * GS_NS_PER_MS,
 		.for_ns = 3 * GS_NS_PER_S, .clients = 8,
 	};
-	struct gs_error err;
-	int option, status = 0;
+	const struct bench_options options = {
+		.verb = &bench_verb_daemon, .common = &c.common, .ways = &c.ways, .longs = longs,
+		.set = set_option, .of = &c,
+	};
+	int status = 0;
 
-	c.common.argc = argc;
-	c.common.argv = argv;
-	while ((option = getopt_long(argc, argv, "p:i:o:h", longs, NULL)) != -1) {
-		int taken = bench_common_option(&c.common, &bench_verb_daemon, option, optarg,
-						&status);
-
-		if (taken < 0)
-			return status;
-		if (!taken)
-			taken = bench_ways_option(&c.ways, option, optarg, &err);
-		if (taken < 0 || (!taken && set_option(&c, option, optarg, &err) < 0))
-			return bench_usage(&bench_verb_daemon, "%s", err.text);
-	}
-	if (optind < argc)
-		return bench_usage(&bench_verb_daemon, "unexpected argument");
-	return execute(&c);
+	if (!bench_options(&options, argc, argv, &status))
+		return status;
+	return bench_on_stage(&c.common, run_all, &c);
 }
 
 const struct bench_verb bench_verb_daemon = {

@@ -140,9 +140,12 @@ static void print_head(FILE *csv, const struct eviction *e)
 	fprintf(csv, ",clock_error_us\n");
 }
 
-static int run_all(struct eviction *e, const struct bench_way *way, size_t count, FILE *csv,
-		   struct gs_error *err)
+static int run_all(void *of, FILE *csv, struct gs_error *err)
 {
+	struct eviction *e = of;
+	struct bench_way way[BENCH_WAYS_MAX];
+	size_t count = bench_ways_plan(&e->ways, way);
+
 	printf("from the order to leave to the client gone, us\n\n"
 	       "%-9s %-7s %9s %9s %9s %9s %9s %10s %10s\n", "isolation", "policy", "task",
 	       "evictions", "p50", "p90", "p99", "p50 - task", "p99 - task");
@@ -167,27 +170,6 @@ static int run_all(struct eviction *e, const struct bench_way *way, size_t count
 	return 0;
 }
 
-static int execute(struct eviction *e)
-{
-	struct bench_way way[BENCH_WAYS_MAX];
-	size_t count = bench_ways_plan(&e->ways, way);
-	struct gs_error err;
-	FILE *csv = NULL;
-	int rc;
-
-	if (e->common.output && !(csv = bench_output(&e->common, ".csv")))
-		return 1;
-	rc = bench_stage_open(&e->common.stage, &err);
-	if (rc == 0)
-		rc = run_all(e, way, count, csv, &err);
-	if (rc < 0)
-		bench_fail("%s", err.text);
-	bench_stage_close(&e->common.stage);
-	if (csv && bench_output_close(csv) < 0)
-		rc = -1;
-	return rc < 0;
-}
-
 static int set_tasks(struct eviction *e, const char *list, struct gs_error *err)
 {
 	char word[32];
@@ -205,8 +187,9 @@ static int set_tasks(struct eviction *e, const char *list, struct gs_error *err)
 	return e->tasks ? 0 : gs_fail(err, "which lengths?");
 }
 
-static int set_option(struct eviction *e, int option, const char *value, struct gs_error *err)
+static int set_option(void *of, int option, const char *value, struct gs_error *err)
 {
+	struct eviction *e = of;
 	int64_t n = 0;
 
 	switch (option) {
@@ -245,25 +228,15 @@ static int run(int argc, char **argv)
 		.count = 400, .short_ns = GS_NS_PER_MS / 2, .long_ns = 50 * GS_NS_PER_MS,
 		.period_ns = 3 * GS_NS_PER_MS,
 	};
-	struct gs_error err;
-	int option, status = 0;
+	const struct bench_options options = {
+		.verb = &bench_verb_eviction, .common = &e.common, .ways = &e.ways, .longs = longs,
+		.set = set_option, .of = &e,
+	};
+	int status = 0;
 
-	e.common.argc = argc;
-	e.common.argv = argv;
-	while ((option = getopt_long(argc, argv, "p:i:o:h", longs, NULL)) != -1) {
-		int taken = bench_common_option(&e.common, &bench_verb_eviction, option, optarg,
-						&status);
-
-		if (taken < 0)
-			return status;
-		if (!taken)
-			taken = bench_ways_option(&e.ways, option, optarg, &err);
-		if (taken < 0 || (!taken && set_option(&e, option, optarg, &err) < 0))
-			return bench_usage(&bench_verb_eviction, "%s", err.text);
-	}
-	if (optind < argc)
-		return bench_usage(&bench_verb_eviction, "unexpected argument");
-	return execute(&e);
+	if (!bench_options(&options, argc, argv, &status))
+		return status;
+	return bench_on_stage(&e.common, run_all, &e);
 }
 
 const struct bench_verb bench_verb_eviction = {

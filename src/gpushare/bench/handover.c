@@ -182,8 +182,9 @@ static int run_way(struct handover *h, const struct bench_way *way, FILE *csv,
 	return rc;
 }
 
-static int run_all(struct handover *h, FILE *csv, struct gs_error *err)
+static int run_all(void *of, FILE *csv, struct gs_error *err)
 {
+	struct handover *h = of;
 	struct bench_way way[BENCH_WAYS_MAX];
 	size_t count = bench_ways_plan(&h->ways, way);
 
@@ -202,27 +203,9 @@ static int run_all(struct handover *h, FILE *csv, struct gs_error *err)
 	return 0;
 }
 
-static int execute(struct handover *h)
+static int set_option(void *of, int option, const char *value, struct gs_error *err)
 {
-	struct gs_error err;
-	FILE *csv = NULL;
-	int rc;
-
-	if (h->common.output && !(csv = bench_output(&h->common, ".csv")))
-		return 1;
-	rc = bench_stage_open(&h->common.stage, &err);
-	if (rc == 0)
-		rc = run_all(h, csv, &err);
-	if (rc < 0)
-		bench_fail("%s", err.text);
-	bench_stage_close(&h->common.stage);
-	if (csv && bench_output_close(csv) < 0)
-		rc = -1;
-	return rc < 0;
-}
-
-static int set_option(struct handover *h, int option, const char *value, struct gs_error *err)
-{
+	struct handover *h = of;
 	int64_t n = 0;
 
 	switch (option) {
@@ -254,31 +237,21 @@ static int run(int argc, char **argv)
 		.ways = { .policy = "rr", .isolation = "none,contexts" },
 		.task_ns = 50 * GS_NS_PER_US, .count = 200,
 	};
-	struct gs_error err;
-	int option, status = 0;
+	const struct bench_options options = {
+		.verb = &bench_verb_handover, .common = &h.common, .ways = &h.ways, .longs = longs,
+		.set = set_option, .of = &h,
+	};
+	int status = 0;
 
-	h.common.argc = argc;
-	h.common.argv = argv;
-	while ((option = getopt_long(argc, argv, "p:i:o:h", longs, NULL)) != -1) {
-		int taken = bench_common_option(&h.common, &bench_verb_handover, option, optarg,
-						&status);
-
-		if (taken < 0)
-			return status;
-		if (!taken)
-			taken = bench_ways_option(&h.ways, option, optarg, &err);
-		if (taken < 0 || (!taken && set_option(&h, option, optarg, &err) < 0))
-			return bench_usage(&bench_verb_handover, "%s", err.text);
-	}
-	if (optind < argc)
-		return bench_usage(&bench_verb_handover, "unexpected argument");
+	if (!bench_options(&options, argc, argv, &status))
+		return status;
 	if (!h.lengths) {
 		h.lengths = 3;
 		h.length_ns[0] = GS_NS_PER_MS / 5;
 		h.length_ns[1] = GS_NS_PER_MS;
 		h.length_ns[2] = 4 * GS_NS_PER_MS;
 	}
-	return execute(&h);
+	return bench_on_stage(&h.common, run_all, &h);
 }
 
 const struct bench_verb bench_verb_handover = {

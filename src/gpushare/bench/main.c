@@ -8,9 +8,7 @@
 
 #include <signal.h>
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "gpushare/bench/bench.h"
 #include "gpushare/bench/crew.h"
@@ -45,83 +43,6 @@ int bench_usage(const struct bench_verb *verb, const char *fmt, ...)
 	fprintf(stderr, "\nTry 'gpushare-bench %s --help'.\n", verb->name);
 	va_end(ap);
 	return 2;
-}
-
-int bench_common_option(struct bench_common *c, const struct bench_verb *verb, int option,
-			const char *value, int *status)
-{
-	switch (option) {
-	case 'D':
-		c->stage.driver = value;
-		return 1;
-	case 'S':
-		c->stage.shim = value;
-		return 1;
-	case 'o':
-		c->output = value;
-		return 1;
-	case 'K':
-		c->stage.keep = 1;
-		return 1;
-	case 'C':
-		if (c->stage.nconf == BENCH_CONF_MAX) {
-			*status = bench_usage(verb, "too many --conf");
-			return -1;
-		}
-		c->stage.conf[c->stage.nconf++] = value;
-		return 1;
-	case 'h':
-		printf("usage: gpushare-bench %s %s\n%s.\n\n%s" BENCH_COMMON_HELP, verb->name,
-		       verb->usage, verb->words, verb->help);
-		*status = 0;
-		return -1;
-	case '?':
-		*status = bench_usage(verb, "unknown option, or its value is missing");
-		return -1;
-	default:
-		return 0;
-	}
-}
-
-FILE *bench_output(const struct bench_common *c, const char *suffix)
-{
-	char *path;
-	FILE *f;
-
-	if (asprintf(&path, "%s%s", c->output, suffix) < 0)
-		return NULL;
-	f = fopen(path, "we");
-	if (!f)
-		bench_fail("cannot write %s: %m", path);
-	free(path);
-	return f;
-}
-
-int bench_output_close(FILE *file)
-{
-	int bad = ferror(file);
-
-	if (fclose(file) != 0 || bad) {
-		bench_fail("cannot write the results");
-		return -1;
-	}
-	return 0;
-}
-
-void bench_output_head(FILE *file, const struct bench_common *c, const char *device,
-		       const char *driver)
-{
-	char date[32] = "";
-	time_t now = time(NULL);
-	struct tm tm;
-
-	if (gmtime_r(&now, &tm))
-		strftime(date, sizeof(date), "%Y-%m-%d %H:%M UTC", &tm);
-	fprintf(file, "# %s, CUDA driver %s, gpushare %s, %s\n# gpushare-bench", device, driver,
-		PACKAGE_VERSION, date);
-	for (int i = 0; i < c->argc; i++)
-		fprintf(file, " %s", c->argv[i]);
-	fputc('\n', file);
 }
 
 static void interrupt(int sig)

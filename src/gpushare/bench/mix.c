@@ -291,8 +291,9 @@ static int set_number(const char *value, int64_t min, int64_t max, int64_t *numb
 	return gs_parse_int(value, min, max, number, err);
 }
 
-static int set_option(struct command *c, int option, const char *value, struct gs_error *err)
+static int set_option(void *of, int option, const char *value, struct gs_error *err)
 {
+	struct command *c = of;
 	struct mix *m = &c->mix;
 	int64_t n = 0;
 	char *end;
@@ -353,25 +354,16 @@ static int run(int argc, char **argv)
 			 .order = { .seed = 1 } },
 		.ways = { .policy = "all", .isolation = "none,contexts" },
 	};
-	struct gs_error err;
-	int option, status = 0;
+	const struct bench_options options = {
+		.verb = &bench_verb_mix, .common = &c.mix.common, .ways = &c.ways, .longs = longs,
+		.shorts = "w:p:i:r:o:h", .set = set_option, .of = &c,
+	};
+	int status = 0;
 
-	c.mix.common.argc = argc;
-	c.mix.common.argv = argv;
-	while ((option = getopt_long(argc, argv, "w:p:i:r:o:h", longs, NULL)) != -1) {
-		int taken = bench_common_option(&c.mix.common, &bench_verb_mix, option, optarg,
-						&status);
-
-		if (taken < 0)
-			return status;
-		if (!taken)
-			taken = bench_ways_option(&c.ways, option, optarg, &err);
-		if (taken < 0 || (!taken && set_option(&c, option, optarg, &err) < 0))
-			return bench_usage(&bench_verb_mix, "%s", err.text);
-	}
-	if (optind < argc || !c.path)
-		return bench_usage(&bench_verb_mix, "%s", c.path ? "unexpected argument"
-								  : "--workload must be given");
+	if (!bench_options(&options, argc, argv, &status))
+		return status;
+	if (!c.path)
+		return bench_usage(&bench_verb_mix, "--workload must be given");
 	return execute(&c);
 }
 

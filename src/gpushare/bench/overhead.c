@@ -184,8 +184,9 @@ static void print_means(FILE *out, const struct bench_way *way, const struct row
 		row[at].kernel);
 }
 
-static int run_all(struct overhead *o, FILE *csv, struct gs_error *err)
+static int run_all(void *of, FILE *csv, struct gs_error *err)
 {
+	struct overhead *o = of;
 	struct bench_way way[BENCH_WAYS_MAX];
 	struct row row[SUITE_MAX];
 	size_t ways = bench_ways_plan(&o->ways, way), count;
@@ -220,27 +221,9 @@ static int run_all(struct overhead *o, FILE *csv, struct gs_error *err)
 	return 0;
 }
 
-static int execute(struct overhead *o)
+static int set_option(void *of, int option, const char *value, struct gs_error *err)
 {
-	struct gs_error err;
-	FILE *csv = NULL;
-	int rc;
-
-	if (o->common.output && !(csv = bench_output(&o->common, ".csv")))
-		return 1;
-	rc = bench_stage_open(&o->common.stage, &err);
-	if (rc == 0)
-		rc = run_all(o, csv, &err);
-	if (rc < 0)
-		bench_fail("%s", err.text);
-	bench_stage_close(&o->common.stage);
-	if (csv && bench_output_close(csv) < 0)
-		rc = -1;
-	return rc < 0;
-}
-
-static int set_option(struct overhead *o, int option, const char *value, struct gs_error *err)
-{
+	struct overhead *o = of;
 	int64_t n = 0;
 
 	switch (option) {
@@ -276,25 +259,15 @@ static int run(int argc, char **argv)
 		.ways = { .policy = "piv", .isolation = "contexts" }, .folder = GS_KERNELS_DIR,
 		.target_ns = GS_NS_PER_MS, .turns = 9,
 	};
-	struct gs_error err;
-	int option, status = 0;
+	const struct bench_options options = {
+		.verb = &bench_verb_overhead, .common = &o.common, .ways = &o.ways, .longs = longs,
+		.set = set_option, .of = &o,
+	};
+	int status = 0;
 
-	o.common.argc = argc;
-	o.common.argv = argv;
-	while ((option = getopt_long(argc, argv, "p:i:o:h", longs, NULL)) != -1) {
-		int taken = bench_common_option(&o.common, &bench_verb_overhead, option, optarg,
-						&status);
-
-		if (taken < 0)
-			return status;
-		if (!taken)
-			taken = bench_ways_option(&o.ways, option, optarg, &err);
-		if (taken < 0 || (!taken && set_option(&o, option, optarg, &err) < 0))
-			return bench_usage(&bench_verb_overhead, "%s", err.text);
-	}
-	if (optind < argc)
-		return bench_usage(&bench_verb_overhead, "unexpected argument");
-	return execute(&o);
+	if (!bench_options(&options, argc, argv, &status))
+		return status;
+	return bench_on_stage(&o.common, run_all, &o);
 }
 
 const struct bench_verb bench_verb_overhead = {

@@ -245,8 +245,9 @@ static int execute(struct pair *p)
 	return rc < 0;
 }
 
-static int set_option(struct pair *p, int option, const char *value, struct gs_error *err)
+static int set_option(void *of, int option, const char *value, struct gs_error *err)
 {
+	struct pair *p = of;
 	int64_t n = 0;
 
 	switch (option) {
@@ -290,24 +291,14 @@ static int run(int argc, char **argv)
 		.period_ns = 5 * GS_NS_PER_MS, .task_ns = 50 * GS_NS_PER_US,
 		.count = 400, .together = 10,
 	};
-	struct gs_error err;
-	int option, status = 0;
+	const struct bench_options options = {
+		.verb = &bench_verb_pair, .common = &p.common, .ways = &p.ways, .longs = longs,
+		.set = set_option, .of = &p,
+	};
+	int status = 0;
 
-	p.common.argc = argc;
-	p.common.argv = argv;
-	while ((option = getopt_long(argc, argv, "p:i:o:h", longs, NULL)) != -1) {
-		int taken = bench_common_option(&p.common, &bench_verb_pair, option, optarg,
-						&status);
-
-		if (taken < 0)
-			return status;
-		if (!taken)
-			taken = bench_ways_option(&p.ways, option, optarg, &err);
-		if (taken < 0 || (!taken && set_option(&p, option, optarg, &err) < 0))
-			return bench_usage(&bench_verb_pair, "%s", err.text);
-	}
-	if (optind < argc)
-		return bench_usage(&bench_verb_pair, "unexpected argument");
+	if (!bench_options(&options, argc, argv, &status))
+		return status;
 	return execute(&p);
 }
 
