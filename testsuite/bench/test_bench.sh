@@ -3,9 +3,7 @@
 # The verbs of gpushare-bench but mix, on the emulated device: each measures, prints a table and writes CSV.
 . "$(dirname "${BASH_SOURCE[0]}")/../e2e/lib.sh"
 
-for need in gpushare-bench gpushared gpusharectl; do
-	[ -x "$BUILD/$need" ] || skip_all "$need was not built"
-done
+need_built gpushare-bench gpushared gpusharectl
 PATH=$BUILD:$PATH
 export TMPDIR=$TMP GPUSHARE_EMU_SMS=2 GPUSHARE_EMU_MEMORY=256M
 

@@ -3,9 +3,7 @@
 # gpushare-bench mix on the emulated device: real programs, every block-task once, files that can be read.
 . "$(dirname "${BASH_SOURCE[0]}")/../e2e/lib.sh"
 
-for need in gpushare-bench gpushared gpusharectl; do
-	[ -x "$BUILD/$need" ] || skip_all "$need was not built"
-done
+need_built gpushare-bench gpushared gpusharectl
 PATH=$BUILD:$PATH
 export TMPDIR=$TMP GPUSHARE_EMU_SMS=2 GPUSHARE_EMU_MEMORY=256M
 

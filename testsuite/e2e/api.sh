@@ -3,34 +3,11 @@
 # gpushare.h: a program says what of its work is urgent, gpushared decides; on the emulated device.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-for need in gpushared gpusharectl testsuite/e2e/api; do
-	[ -x "$BUILD/$need" ] || skip_all "$need was not built"
-done
-PATH=$BUILD:$PATH
-export GPUSHARE_SOCKET=$TMP/sock
+need_built gpushared gpusharectl testsuite/e2e/api
+own_daemon
 API=$BUILD/testsuite/e2e/api
 
-cat >"$TMP/gpushare.conf" <<CONF
-Socket=$TMP/sock
-PidFile=$TMP/pid
-LogFile=$TMP/log
-LogLevel=debug
-ReportToSlurm=no
-AllowLocal=yes
-ShimDir=$BUILD/src/device/shim/.libs
-Driver=$BUILD/src/device/emu/.libs/libcuda.so.1
-JobEnv=GPUSHARE_EMU_DEVICE=$TMP/device
-JobEnv=GPUSHARE_EMU_MEMORY=256M
-JobEnv=GPUSHARE_EMU_SMS=2
-Gpu=0 Memory=256M
-Partition=main Priority=10
-Policy=piv
-MemoryAdmission=fcfs
-CONF
-start_daemon() {
-	t 20 gpushared --config "$TMP/gpushare.conf" || return 1
-	pids=("$(cat "$TMP/pid")")
-}
+write_conf 256M LogLevel=debug "Gpu=0 Memory=256M" "Partition=main Priority=10" Policy=piv MemoryAdmission=fcfs
 run() { t 60 gpusharectl run --shares 30 --mem 64M --partition main -- "$API" "$@"; }
 prints() { # PATTERN... -- WORD...: a line of the program's matches each
 	local patterns=() pattern out

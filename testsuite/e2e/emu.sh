@@ -3,9 +3,7 @@
 # gpushare-emu: programs on the emulated device, evicted without a daemon; its options, status and summary.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-for need in gpushare-emu gpushare-demo-triad gpushare-demo-matmul gpushare-demo-reduce; do
-	[ -x "$BUILD/$need" ] || skip_all "$need was not built"
-done
+need_built gpushare-emu gpushare-demo-triad gpushare-demo-matmul gpushare-demo-reduce
 PATH=$BUILD:$PATH
 export TMPDIR=$TMP
 

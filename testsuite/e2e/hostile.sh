@@ -5,35 +5,11 @@
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 ORDER=$BUILD/testsuite/e2e/order
-for need in gpushared gpusharectl testsuite/e2e/order; do
-	[ -x "$BUILD/$need" ] || skip_all "$need was not built"
-done
-PATH=$BUILD:$PATH
-export GPUSHARE_SOCKET=$TMP/sock
+need_built gpushared gpusharectl testsuite/e2e/order
+own_daemon
 
-write_config() { # POLICY
-	cat >"$TMP/gpushare.conf" <<-END
-	Socket=$TMP/sock
-	PidFile=$TMP/pid
-	LogFile=$TMP/log
-	ReportToSlurm=no
-	AllowLocal=yes
-	ShimDir=$BUILD/src/device/shim/.libs
-	Driver=$BUILD/src/device/emu/.libs/libcuda.so.1
-	JobEnv=GPUSHARE_EMU_DEVICE=$TMP/device
-	JobEnv=GPUSHARE_EMU_MEMORY=512M
-	JobEnv=GPUSHARE_EMU_SMS=2
-	Gpu=0 Memory=512M
-	Partition=low Priority=1
-	Partition=high Priority=10
-	Policy=$1
-	RrQuantum=3ms
-	END
-}
-
-start_daemon() {
-	t 20 gpushared --config "$TMP/gpushare.conf" || return 1
-	pids=("$(cat "$TMP/pid")")
+configure() { # POLICY
+	write_conf 512M "Gpu=0 Memory=512M" "Partition=low Priority=1" "Partition=high Priority=10" "Policy=$1" RrQuantum=3ms
 }
 daemon() { kill "-$1" "$(cat "$TMP/pid")"; }
 run() { t 100 gpusharectl run --shares 20 --mem 64M --partition "$@"; }
@@ -47,7 +23,7 @@ beside_another() { # CASE
 	return $rc
 }
 
-write_config rr
+configure rr
 check "gpushared serves" start_daemon
 for case in streams order legacy calls fork; do
 	check "evicted again and again: $case" beside_another $case
@@ -117,17 +93,19 @@ check "the shares of those that ended meanwhile are back" until_true 3 no_steps
 change_policy() {
 	local policy
 	for policy in fifo piv dprr sjf srt rr cfs frs fifo piv dprr sjf srt rr cfs frs; do
-		write_config $policy
+		configure $policy
 		daemon HUP
 		sleep 0.06
 	done
 	until_true 5 grep -q 'policy frs' "$TMP/log"
 }
 check "every policy in turn while kernels run" three_programs change_policy
-check "a bad configuration changes nothing" bash -c "
-	echo Bogus=1 >>'$TMP/gpushare.conf'; kill -HUP \$(cat '$TMP/pid'); sleep 0.3
-	grep 'not reloaded.*gpushare.conf:16: ' '$TMP/log' && gpusharectl ping"
+bad_config() {
+	echo Bogus=1 >>"$TMP/gpushare.conf"
+	daemon HUP
+	until_true 5 grep -q "not reloaded.*gpushare.conf:$(wc -l <"$TMP/gpushare.conf"): " "$TMP/log" && t 5 gpusharectl ping
+}
+check "a bad configuration changes nothing" bad_config
 check "no kernel was waited for in vain, at the end" lacks 'have not left' "$TMP/log"
-stop_daemon() { daemon TERM && until_true 5 test ! -e "$TMP/sock"; }
 check "gpushared stops" stop_daemon
 finish

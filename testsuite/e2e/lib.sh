@@ -37,6 +37,14 @@ skip_all() {
 	exit 77
 }
 
+# need_built PROGRAM...: of the build tree.
+need_built() {
+	local program
+	for program in "$@"; do
+		[ -x "$BUILD/$program" ] || skip_all "$program was not built"
+	done
+}
+
 note() { echo "# $*"; }
 
 finish() {
@@ -120,6 +128,41 @@ until_true() {
 		sleep 0.05
 	done
 }
+
+# --- a gpushared of the test's own over one emulated GPU, without Slurm ---
+
+# own_daemon: the programs by their names, and the socket that they use.
+own_daemon() {
+	PATH=$BUILD:$PATH
+	export GPUSHARE_SOCKET=$TMP/sock
+}
+# write_conf MEMORY LINE...: gpushare.conf for start_daemon; the emulated device has so much memory.
+write_conf() {
+	cat >"$TMP/gpushare.conf" <<-END
+	Socket=$TMP/sock
+	PidFile=$TMP/pid
+	LogFile=$TMP/log
+	ReportToSlurm=no
+	AllowLocal=yes
+	ShimDir=$BUILD/src/device/shim/.libs
+	Driver=$BUILD/src/device/emu/.libs/libcuda.so.1
+	JobEnv=GPUSHARE_EMU_DEVICE=$TMP/device
+	JobEnv=GPUSHARE_EMU_MEMORY=$1
+	JobEnv=GPUSHARE_EMU_SMS=2
+	END
+	printf '%s\n' "${@:2}" >>"$TMP/gpushare.conf"
+}
+start_daemon() {
+	t 20 gpushared --config "$TMP/gpushare.conf" || return 1
+	pids=("$(cat "$TMP/pid")")
+}
+stop_daemon() {
+	local pid
+	pid=$(cat "$TMP/pid") || return 1
+	kill "$pid" && until_true 5 test ! -d "/proc/$pid" && [ ! -e "$TMP/sock" ]
+}
+
+# --- jobs of a cluster ---
 
 # submit OPTIONS...: prints the job's id; its output goes to $D/out/ID.
 submit() { t 10 sbatch --parsable --output="$D/out/%j" "$@"; }

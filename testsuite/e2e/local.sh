@@ -3,46 +3,13 @@
 # gpushared, the shim and the emulated device without Slurm: preemption, memory, deaths.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-for need in gpushared gpusharectl gpushare-demo-triad; do
-	[ -x "$BUILD/$need" ] || skip_all "$need was not built"
-done
-PATH=$BUILD:$PATH
-export GPUSHARE_SOCKET=$TMP/sock
+need_built gpushared gpusharectl gpushare-demo-triad
+own_daemon
 
-write_config() { # POLICY [LINE...]
-	{
-		echo "Socket=$TMP/sock"
-		echo "PidFile=$TMP/pid"
-		echo "LogFile=$TMP/log"
-		echo "LogLevel=debug"
-		echo "ReportToSlurm=no"
-		echo "AllowLocal=yes"
-		echo "ShimDir=$BUILD/src/device/shim/.libs"
-		echo "Driver=$BUILD/src/device/emu/.libs/libcuda.so.1"
-		echo "JobEnv=GPUSHARE_EMU_DEVICE=$TMP/device"
-		echo "JobEnv=GPUSHARE_EMU_MEMORY=512M"
-		echo "JobEnv=GPUSHARE_EMU_SMS=2"
-		echo "Gpu=0 Memory=512M"
-		echo "Partition=low Priority=1"
-		echo "Partition=high Priority=10"
-		echo "HistoryFile=$TMP/history.db"
-		echo "Policy=$1"
-		shift
-		printf '%s\n' "$@"
-	} >"$TMP/gpushare.conf"
+configure() { # POLICY [LINE...]
+	write_conf 512M LogLevel=debug "Gpu=0 Memory=512M" "Partition=low Priority=1" "Partition=high Priority=10" \
+		"HistoryFile=$TMP/history.db" "Policy=$1" "${@:2}"
 }
-
-start_daemon() {
-	t 20 gpushared --config "$TMP/gpushare.conf" || return 1
-	pids=("$(cat "$TMP/pid")")
-}
-
-stop_daemon() {
-	local pid
-	pid=$(cat "$TMP/pid") || return 1
-	kill "$pid" && until_true 5 test ! -d "/proc/$pid" && [ ! -e "$TMP/sock" ]
-}
-
 run() { t 120 gpusharectl run "$@"; }
 # report FIELD PARTITION: of the newest job of that partition.
 report() {
@@ -108,7 +75,7 @@ plotted() {
 }
 
 for policy in piv frs; do
-	write_config $policy
+	configure $policy
 	check "$policy: gpushared serves" start_daemon
 	check "$policy: the short job alone" run_high
 	alone=$(report turnaround_ms high)
@@ -124,7 +91,7 @@ for policy in piv frs; do
 	check "$policy: gpushared stops" stop_daemon
 done
 
-write_config piv
+configure piv
 start_daemon
 check "a program sees its reservation, and no more" run --shares 20 --mem 64M --partition low -- "$BUILD/testsuite/e2e/probe" 64
 check "beyond the reservation the program gets out of memory" refused 'out of memory' run --shares 20 --mem 1M --partition low -- "${LONG[@]}"

@@ -82,7 +82,7 @@ waits_its_turn() {
 # Each GPU has its own queue.
 two_gpus() {
 	local pid=() g rc=0 waiter
-	stop_daemon && start_daemon "$HISTORY" "Gpu=1 Memory=512M" || return 1
+	stop_daemon && serve "$HISTORY" "Gpu=1 Memory=512M" || return 1
 	for g in 0 1; do
 		rm -f "$TMP/held$g"
 		run 60 --gpu $g --shares 10 --mem 400M "$DOORS" keep 16 "$TMP/held$g" >"$TMP/gpu$g" 2>&1 &
@@ -109,7 +109,7 @@ auto() {
 	until_true 10 test -s "$TMP/auto" || return 1
 	rm "$TMP/auto"
 	wait $! || return 1
-	cp "$TMP/log" "$TMP/log.before" && stop_daemon && start_daemon "$HISTORY" || return 1
+	cp "$TMP/log" "$TMP/log.before" && stop_daemon && serve "$HISTORY" || return 1
 	run 60 --shares 50 --mem auto "$DOORS" keep 100 "$TMP/auto" &
 	until_true 10 test -s "$TMP/auto" || return 1
 	gpu reserved_mb | tee "$TMP/reserved"
@@ -120,13 +120,13 @@ auto() {
 	grep -q "^268435456 " "$TMP/other"
 }
 
-start_daemon ContextMemory=4M "$HISTORY" || { echo "Bail out! gpushared does not start"; exit 1; }
+serve ContextMemory=4M "$HISTORY" || { echo "Bail out! gpushared does not start"; exit 1; }
 check "each door a hundred times at the limit, the neighbour has its own throughout" beside limits 100
 sed 's/^/# /' "$TMP/limit"
 note "the neighbour: $(tail -n 1 "$TMP/neighbour")"
 check "all of it is back" none_left
 check "gpushared stops" stop_daemon
-start_daemon "$HISTORY"
+serve "$HISTORY"
 check "every process of a step is told the same" same_everywhere
 check "eight processes, $((OPS * 8)) random operations, kill -9 among them" randoms "$OPS"
 sed '/begun/d; s/^/# /' "$TMP"/random.?.[1-4] "$TMP/random.looks"

@@ -4,40 +4,15 @@
 # which 512 may be reserved: the rest is for the shim's own blocks.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-for need in gpushared gpusharectl gpushare-mem gpushare-demo-matmul testsuite/e2e/doors; do
-	[ -x "$BUILD/$need" ] || skip_all "$need was not built"
-done
-PATH=$BUILD:$PATH
+need_built gpushared gpusharectl gpushare-mem gpushare-demo-matmul testsuite/e2e/doors
 DOORS=$BUILD/testsuite/e2e/doors
 MEM=$BUILD/gpushare-mem
-export GPUSHARE_SOCKET=$TMP/sock
+own_daemon
 
-start_daemon() { # [LINE...]
-	{
-		echo "Socket=$TMP/sock"
-		echo "PidFile=$TMP/pid"
-		echo "LogFile=$TMP/log"
-		echo "ReportToSlurm=no"
-		echo "AllowLocal=yes"
-		echo "ShimDir=$BUILD/src/device/shim/.libs"
-		echo "Driver=$BUILD/src/device/emu/.libs/libcuda.so.1"
-		echo "JobEnv=GPUSHARE_EMU_DEVICE=$TMP/device"
-		echo "JobEnv=GPUSHARE_EMU_MEMORY=520M"
-		echo "JobEnv=GPUSHARE_EMU_SMS=2"
-		echo "Gpu=0 Memory=512M"
-		echo "Partition=low Priority=1"
-		echo "Partition=high Priority=10"
-		echo "MemoryCycle=1ms"
-		printf '%s\n' "$@"
-	} >"$TMP/gpushare.conf"
+serve() { # [LINE...]
+	write_conf 520M "Gpu=0 Memory=512M" "Partition=low Priority=1" "Partition=high Priority=10" MemoryCycle=1ms "$@"
 	: >"$TMP/log"
-	t 20 gpushared --config "$TMP/gpushare.conf" || return 1
-	pids=("$(cat "$TMP/pid")")
-}
-stop_daemon() {
-	local pid
-	pid=$(cat "$TMP/pid") || return 1
-	kill "$pid" && until_true 5 test ! -d "/proc/$pid"
+	start_daemon
 }
 run() { t "$1" gpusharectl run "${@:2}"; } # SECONDS OPTION... PROGRAM...
 # gpu FIELD: of `gpusharectl memory`

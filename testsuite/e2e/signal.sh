@@ -3,39 +3,13 @@
 # EvictionSignal: a kernel is evicted and goes on under each signal; auto measures them. On the emulated device.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-for need in gpushared gpusharectl gpushare-demo-triad testsuite/e2e/api; do
-	[ -x "$BUILD/$need" ] || skip_all "$need was not built"
-done
-PATH=$BUILD:$PATH
-export GPUSHARE_SOCKET=$TMP/sock
+need_built gpushared gpusharectl gpushare-demo-triad testsuite/e2e/api
+own_daemon
 
-start_daemon() { # SIGNAL
-	cat >"$TMP/gpushare.conf" <<-CONF
-	Socket=$TMP/sock
-	PidFile=$TMP/pid
-	LogFile=$TMP/log
-	LogLevel=debug
-	ReportToSlurm=no
-	AllowLocal=yes
-	ShimDir=$BUILD/src/device/shim/.libs
-	Driver=$BUILD/src/device/emu/.libs/libcuda.so.1
-	JobEnv=GPUSHARE_EMU_DEVICE=$TMP/device
-	JobEnv=GPUSHARE_EMU_MEMORY=256M
-	JobEnv=GPUSHARE_EMU_SMS=2
-	Gpu=0 Memory=256M
-	Partition=low Priority=1
-	Partition=high Priority=10
-	Policy=piv
-	MemoryAdmission=fcfs
-	EvictionSignal=$1
-	CONF
-	t 20 gpushared --config "$TMP/gpushare.conf" || return 1
-	pids=("$(cat "$TMP/pid")")
-}
-stop_daemon() {
-	local pid
-	pid=$(cat "$TMP/pid") || return 1
-	kill "$pid" && until_true 5 test ! -d "/proc/$pid"
+serve() { # SIGNAL
+	write_conf 256M LogLevel=debug "Gpu=0 Memory=256M" "Partition=low Priority=1" "Partition=high Priority=10" \
+		Policy=piv MemoryAdmission=fcfs "EvictionSignal=$1"
+	start_daemon
 }
 run() { t 60 gpusharectl run --shares 30 --mem 64M --partition "$@"; }
 # value KEY: of the GPU's status; figure KEY: of the low job's report.
@@ -58,7 +32,7 @@ evicted() {
 	[ "$(figure preemptions)" -ge 1 ]
 }
 for signal in proxy memop dma; do
-	check "$signal: gpushared serves" start_daemon $signal
+	check "$signal: gpushared serves" serve $signal
 	check "$signal: a kernel is evicted, goes on, and is right" evicted
 	check "$signal: the status says so" test "$(value signal)" = $signal
 	check "$signal: nothing was measured" test "$(value signal_memop_us)" = 0.0
@@ -69,7 +43,7 @@ done
 measured() {
 	local i
 	for i in 1 2 3 4 5 6 7 8; do
-		start_daemon auto && run low -- "$BUILD/testsuite/e2e/api" run=20 || return 1
+		serve auto && run low -- "$BUILD/testsuite/e2e/api" run=20 || return 1
 		grep -E 'eviction signals' "$TMP/log"
 		value signal_proxy_us
 		python3 -c 'import sys; sys.exit(not all(0.1 <= float(x) < 100000 for x in sys.argv[1:]))' \

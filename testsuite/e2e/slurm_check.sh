@@ -3,9 +3,7 @@
 # gpusharectl check: good on a good installation, and names what is wrong when each thing is broken.
 . "${srcdir:-.}/testsuite/e2e/lib.sh"
 need_cluster
-for program in gpushared gpusharectl; do
-	[ -x "$BUILD/$program" ] || skip_all "$program was not built"
-done
+need_built gpushared gpusharectl
 start_cluster main
 unset GPUSHARE_SOCKET GPUSHARE_CONF
 ETC=$D/etc

@@ -3,9 +3,7 @@
 # Slurm's jobs and gpushared: who may register, what a job sees and leaves, and what survives whose death.
 . "${srcdir:-.}/testsuite/e2e/lib.sh"
 need_cluster
-for program in gpushared gpusharectl testsuite/e2e/standin; do
-	[ -x "$BUILD/$program" ] || skip_all "$program was not built"
-done
+need_built gpushared gpusharectl testsuite/e2e/standin
 # No program of these jobs touches CUDA: an empty file stands for the shim.
 mkdir -p "$TMP/shim" && : >"$TMP/shim/libcuda.so.1"
 start_cluster main SHIM_DIR="$TMP/shim" DRIVER=/nonexistent/libcuda.so.1 GPU_MEMORY=1000M \

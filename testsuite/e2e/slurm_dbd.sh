@@ -6,9 +6,7 @@ need_cluster
 for program in slurmdbd sacct sacctmgr mariadbd mariadb mariadb-install-db python3; do
 	command -v $program >/dev/null || skip_all "$program is not installed (contrib/install-deps --with-slurmdbd)"
 done
-for program in gpushared gpusharectl gpushare-demo-triad; do
-	[ -x "$BUILD/$program" ] || skip_all "$program was not built"
-done
+need_built gpushared gpusharectl gpushare-demo-triad
 
 # --- a database and a slurmdbd of our own: a folder, a unix socket, a port that nobody uses ---
 

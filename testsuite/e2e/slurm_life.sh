@@ -3,9 +3,7 @@
 # Jobs' lives on a node with two GPUs: steps, suspension, requeueing, every death, and a long array.
 . "${srcdir:-.}/testsuite/e2e/lib.sh"
 need_cluster
-for program in gpushared gpusharectl gpushare-demo-triad gpushare-demo-matmul; do
-	[ -x "$BUILD/$program" ] || skip_all "$program was not built"
-done
+need_built gpushared gpusharectl gpushare-demo-triad gpushare-demo-matmul
 # Nobody may depend on EvictDeadline here.  Memory is watched so that Slurm can kill for it.
 start_cluster main GPUS=2 CPUS=32 GPU_MEMORY=512M "SPANK_ARGS=timeout=20s" \
 	"GPUSHARE_EXTRA=EvictDeadline=300s" \

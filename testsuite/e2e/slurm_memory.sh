@@ -4,9 +4,7 @@
 # in which order they go on, whose memory is taken back, and seed 003's twenty tasks as jobs.
 . "${srcdir:-.}/testsuite/e2e/lib.sh"
 need_cluster
-for program in gpushared gpusharectl gpushare-mem gpushare-demo-matmul testsuite/e2e/doors; do
-	[ -x "$BUILD/$program" ] || skip_all "$program was not built"
-done
+need_built gpushared gpusharectl gpushare-mem gpushare-demo-matmul testsuite/e2e/doors
 DOORS=$BUILD/testsuite/e2e/doors
 TASK=none
 [ ! -r "$BUILD/src/plugins/.libs/task_gpushare.so" ] || TASK=gpushare

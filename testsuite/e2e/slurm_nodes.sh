@@ -3,9 +3,7 @@
 # Three nodes of two GPUs each: jobs across nodes, a report from each, and who may not pass for whom.
 . "${srcdir:-.}/testsuite/e2e/lib.sh"
 need_cluster
-for program in gpushared gpusharectl gpushare-demo-triad; do
-	[ -x "$BUILD/$program" ] || skip_all "$program was not built"
-done
+need_built gpushared gpusharectl gpushare-demo-triad
 start_cluster main NODES=3 GPUS=2 CPUS=4 GPU_MEMORY=512M "SPANK_ARGS=timeout=20s"
 TRIAD='gpushare-demo-triad --elements 262144'
 log() { echo "$D/log/gpushared-$1.log"; }

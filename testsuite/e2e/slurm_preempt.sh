@@ -4,9 +4,7 @@
 # plugins, gpushared, the shim, the transformed kernels.
 . "${srcdir:-.}/testsuite/e2e/lib.sh"
 need_cluster
-for program in gpushared gpusharectl gpushare-demo-triad gpushare-demo-matmul; do
-	[ -x "$BUILD/$program" ] || skip_all "$program was not built"
-done
+need_built gpushared gpusharectl gpushare-demo-triad gpushare-demo-matmul
 start_cluster main GPU_MEMORY=512M "SPANK_ARGS=timeout=10s"
 LOG=$D/log/gpushared.log
 TRIAD='gpushare-demo-triad --elements 262144'

@@ -3,7 +3,7 @@
 # Device memory taken back from a step of low priority, and its return: contents, kernels, refusals, deaths, restarts.
 . "$(dirname "${BASH_SOURCE[0]}")/memory_lib.sh"
 SHORT=(gpushare-demo-matmul --tiles 12)
-preempting() { start_daemon MemoryPreempt=checkpoint "MemoryProgram=$MEM" "$@"; }
+preempting() { serve MemoryPreempt=checkpoint "MemoryProgram=$MEM" "$@"; }
 
 # One of the steps that `gpusharectl memory` lists: FIELD PARTITION
 step() {
