@@ -67,6 +67,32 @@ static void test_launch_past_the_check_is_caught(void **unused)
 	all_leave(low, high);
 }
 
+/* The page says how far its stubs were ever used; it is believed, and no further. */
+static void test_stubs_that_were_used(void **unused)
+{
+	struct client *low, *high;
+
+	(void)unused;
+	begin("piv");
+	low = join(1, 1);
+	high = join(2, 10);
+	occupy(low, 100);
+	gs_page_store(low->page->used, 1);
+	turn(1 * MS);
+	gs_page_store(high->page->used, 3);
+	launch(high, 3, 1, 1); /* it lies */
+	turn(1 * MS);
+	assert_int_equal(state(low, 0), GS_K_RUNNING);
+	gs_page_store(high->page->used, 4);
+	gs_gpu_bell(high->tenant);
+	turn(1 * MS);
+	assert_int_equal(state(low, 0), GS_K_TOEVICT);
+	evicted(low, 0, 10);
+	turn(50 * US);
+	assert_int_equal(state(high, 3), GS_K_TORUN);
+	all_leave(low, high);
+}
+
 static void test_death_frees_the_gpu(void **unused)
 {
 	struct client *a, *b;
@@ -230,6 +256,7 @@ int main(void)
 		cmocka_unit_test(test_pinned),
 		cmocka_unit_test(test_unstarted_needs_the_bell),
 		cmocka_unit_test(test_launch_past_the_check_is_caught),
+		cmocka_unit_test(test_stubs_that_were_used),
 		cmocka_unit_test(test_death_frees_the_gpu),
 		cmocka_unit_test(test_death_while_draining),
 		cmocka_unit_test(test_adoption),

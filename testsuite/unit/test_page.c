@@ -141,6 +141,80 @@ static void the_bell_wakes_another_process(void **state)
 	close(fd);
 }
 
+static void stubs_in_use(void **state)
+{
+	struct gs_page *page;
+	struct gs_error err;
+	int fd = gs_page_create(&page, &err);
+
+	(void)state;
+	assert_int_equal(gs_page_stubs(page), GS_PAGE_STUBS); /* it does not say */
+	gs_page_store(page->used, 1);
+	assert_int_equal(gs_page_stubs(page), 1);
+	gs_page_store(page->used, GS_PAGE_STUBS + 1);
+	assert_int_equal(gs_page_stubs(page), GS_PAGE_STUBS);
+	gs_page_unmap(page);
+	close(fd);
+}
+
+static void asking_wakes_the_daemon(void **state)
+{
+	struct gs_page *page;
+	struct gs_error err;
+	int status, fd = gs_page_create(&page, &err);
+	pid_t daemon;
+
+	(void)state;
+	gs_page_ask(page);
+	assert_int_equal(gs_page_await(page, 0), 1);
+	daemon = fork();
+	assert_true(daemon >= 0);
+	if (daemon == 0) {
+		alarm(60); /* a wake-up that does not come ends the test */
+		_exit(gs_page_await(page, 1) == 2 ? 0 : 1);
+	}
+	usleep(20000);
+	gs_page_ask(page);
+	assert_int_equal(waitpid(daemon, &status, 0), daemon);
+	assert_int_equal(status, 0);
+	assert_true((long)gs_page_load(page->cpu) < sysconf(_SC_NPROCESSORS_CONF));
+	gs_page_unmap(page);
+	close(fd);
+}
+
+/* As many as are awake look for themselves; one more, and somebody sleeps. */
+static void only_sleepers_are_woken(void **state)
+{
+	struct gs_page *page;
+	struct gs_error err;
+	int status, fd = gs_page_create(&page, &err);
+	uint64_t began;
+	pid_t sleeper;
+
+	(void)state;
+	sleeper = fork();
+	assert_true(sleeper >= 0);
+	if (sleeper == 0) {
+		alarm(60);
+		while (gs_page_wait(page, 2, 60 * GS_NS_PER_S) <= 2)
+			;
+		_exit(0);
+	}
+	gs_page_store(page->awake, 2);
+	gs_page_ring_for(page, 2);
+	assert_int_equal(gs_page_load(page->bell), 1);
+	gs_page_ring_for(page, 0);
+	assert_int_equal(gs_page_load(page->bell), 2);
+	began = gs_clock_ns();
+	usleep(20000); /* it sleeps by now; if not, it finds the bell changed */
+	gs_page_ring_for(page, 3);
+	assert_int_equal(waitpid(sleeper, &status, 0), sleeper);
+	assert_int_equal(status, 0);
+	assert_true(gs_clock_ns() - began < 50 * GS_NS_PER_S);
+	gs_page_unmap(page);
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -148,6 +222,9 @@ int main(void)
 		cmocka_unit_test(forgeries_are_refused),
 		cmocka_unit_test(no_memfd_is_refused),
 		cmocka_unit_test(the_bell_wakes_another_process),
+		cmocka_unit_test(stubs_in_use),
+		cmocka_unit_test(asking_wakes_the_daemon),
+		cmocka_unit_test(only_sleepers_are_woken),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -256,10 +256,11 @@ static void look_at(struct agent *a, struct shim_launch *l, uint64_t now, uint64
 static uint64_t look(struct agent *a)
 {
 	uint64_t now = gs_clock_ns(), nap = NAP_IDLE_NS;
+	uint32_t stubs = gs_page_stubs(a->session->page);
 
 	a->waits = 0;
 	for (int started = 1; started >= 0; started--) {
-		for (uint32_t i = 0; i < GS_PAGE_STUBS; i++)
+		for (uint32_t i = 0; i < stubs; i++)
 			if ((gs_page_load(a->session->page->stub[i].started) != 0) == started)
 				look_at(a, shim_launch_at(i), now, &nap);
 		flush_limits(a);

@@ -11,6 +11,10 @@
 
 static struct shim_launch pool[GS_PAGE_STUBS];
 static _Atomic uint32_t hint;
+static struct gs_page *page;
+
+/* As few different stubs as will do: whoever looks at the page reads them all. */
+#define WINDOW 8
 static _Atomic uint64_t queued_ns;
 
 struct shim_launch *shim_launch_at(uint32_t index)
@@ -112,9 +116,10 @@ void shim_launch_abandon(struct shim_launch *l)
 
 unsigned shim_launch_reap(struct shim_session *s)
 {
+	uint32_t stubs = gs_page_stubs(s->page);
 	unsigned out = 0;
 
-	for (uint32_t i = 0; i < GS_PAGE_STUBS; i++) {
+	for (uint32_t i = 0; i < stubs; i++) {
 		if (atomic_load_explicit(&pool[i].owner, memory_order_acquire) == SHIM_FREE)
 			continue;
 		if (gs_page_load(s->page->stub[i].kstate) == GS_K_DONE)
@@ -125,28 +130,41 @@ unsigned shim_launch_reap(struct shim_session *s)
 	return out;
 }
 
-void shim_launch_init(struct gs_page *page)
+void shim_launch_init(struct gs_page *of)
 {
+	page = of;
 	for (uint32_t i = 0; i < GS_PAGE_STUBS; i++) {
 		pool[i].index = i;
-		pool[i].stub = &page->stub[i];
+		pool[i].stub = &of->stub[i];
 		atomic_store(&pool[i].owner, SHIM_FREE);
 	}
+}
+
+/* Before the stub leaves PREP: the daemon looks no further than this says. */
+static void say_used(uint32_t stubs)
+{
+	uint32_t used = gs_page_load(page->used);
+
+	while (used < stubs && !atomic_compare_exchange_weak(&page->used, &used, stubs))
+		;
 }
 
 static struct shim_launch *try_take(void)
 {
 	uint32_t from = atomic_load_explicit(&hint, memory_order_relaxed);
 
+	/* In turn within the window, beyond it only where all of it is out. */
 	for (uint32_t n = 0; n < GS_PAGE_STUBS; n++) {
-		uint32_t i = (from + n) % GS_PAGE_STUBS;
+		uint32_t i = n < WINDOW ? (from + n) % WINDOW : n;
 		struct shim_launch *l = &pool[i];
 		int owner = SHIM_FREE;
 
 		if (atomic_load_explicit(&l->owner, memory_order_relaxed) != SHIM_FREE ||
 		    !atomic_compare_exchange_strong(&l->owner, &owner, SHIM_OUT))
 			continue;
-		atomic_store_explicit(&hint, i + 1, memory_order_relaxed);
+		if (i < WINDOW)
+			atomic_store_explicit(&hint, i + 1, memory_order_relaxed);
+		say_used(i + 1);
 		l->sampled = 0;
 		l->evictable = 0;
 		l->signalled_ns = 0;

@@ -28,9 +28,9 @@ static int move(struct gs_stub *stub, uint32_t from, uint32_t to)
 
 unsigned gs_tenant_schedule(struct gs_tenant *t)
 {
-	unsigned changed = 0;
+	unsigned changed = 0, stubs = gs_page_stubs(t->p.page);
 
-	for (unsigned i = 0; i < GS_PAGE_STUBS; i++) {
+	for (unsigned i = 0; i < stubs; i++) {
 		struct gs_stub *stub = &t->p.page->stub[i];
 
 		uint32_t kstate = gs_page_load(stub->kstate);
@@ -65,10 +65,11 @@ static void add_leave(const struct gs_stub *stub, int told, uint64_t *leave_ns)
 unsigned gs_tenant_sweep(struct gs_tenant *t, unsigned *evicted, uint64_t *leave_ns)
 {
 	struct gs_page *page = t->p.page;
-	unsigned put_off = 0;
+	/* Read after the turn was taken: who began to use a stub before that is seen. */
+	unsigned put_off = 0, stubs = gs_page_stubs(page);
 
 	*evicted = 0;
-	for (unsigned i = 0; i < GS_PAGE_STUBS; i++) {
+	for (unsigned i = 0; i < stubs; i++) {
 		struct gs_stub *stub = &page->stub[i];
 		uint32_t kstate = gs_page_load(stub->kstate);
 

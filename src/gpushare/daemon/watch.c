@@ -179,9 +179,10 @@ static void look_at_stub(struct gs_watch *w, struct gs_seen *seen, const struct 
 
 static uint64_t highest_number(const struct gs_page *page, int with_prep)
 {
+	unsigned stubs = gs_page_stubs(page);
 	uint64_t highest = 0;
 
-	for (unsigned i = 0; i < GS_PAGE_STUBS; i++) {
+	for (unsigned i = 0; i < stubs; i++) {
 		uint64_t number = number_of(&page->stub[i]);
 
 		if ((with_prep || gs_page_load(page->stub[i].kstate) != GS_K_PREP) &&
@@ -211,13 +212,15 @@ static int nothing_new(const struct gs_seen *seen, const struct gs_stub *stub)
 static void look_until(struct gs_watch *w, const struct gs_page *page, uint64_t highest,
 		       uint64_t now, struct gs_look *look)
 {
+	unsigned stubs = gs_page_stubs(page);
+
 	/* The events are written before they are read; the rest starts at 0. */
 	memset(look, 0, offsetof(struct gs_look, event));
 	if (highest > w->last_number) {
 		look->launches = at_most(highest - w->last_number, GS_WATCH_NT_MAX);
 		w->last_number = highest;
 	}
-	for (unsigned i = 0; i < GS_PAGE_STUBS; i++) {
+	for (unsigned i = 0; i < stubs; i++) {
 		struct snapshot s;
 
 		if (nothing_new(&w->seen[i], &page->stub[i]))

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -82,6 +83,14 @@ void gs_page_ring(struct gs_page *page)
 	syscall(SYS_futex, &page->bell, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
+void gs_page_ring_for(struct gs_page *page, unsigned launches)
+{
+	/* Who stops looking says so first and sleeps only if the bell is as it was. */
+	atomic_fetch_add(&page->bell, 1);
+	if (launches > atomic_load(&page->awake))
+		syscall(SYS_futex, &page->bell, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
 uint32_t gs_page_wait(struct gs_page *page, uint32_t seen, uint64_t timeout_ns)
 {
 	struct timespec ts = {
@@ -92,4 +101,22 @@ uint32_t gs_page_wait(struct gs_page *page, uint32_t seen, uint64_t timeout_ns)
 	if (timeout_ns && gs_page_load(page->bell) == seen)
 		syscall(SYS_futex, &page->bell, FUTEX_WAIT, seen, &ts, NULL, 0);
 	return gs_page_load(page->bell);
+}
+
+void gs_page_ask(struct gs_page *page)
+{
+	int cpu = sched_getcpu();
+
+	gs_page_store(page->cpu, cpu < 0 ? 0 : (uint32_t)cpu);
+	atomic_fetch_add(&page->asked, 1);
+	syscall(SYS_futex, &page->asked, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+uint32_t gs_page_await(struct gs_page *page, uint32_t seen)
+{
+	uint32_t asked;
+
+	while ((asked = gs_page_load(page->asked)) == seen)
+		syscall(SYS_futex, &page->asked, FUTEX_WAIT, seen, NULL, NULL, 0);
+	return asked;
 }

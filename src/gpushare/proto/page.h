@@ -62,7 +62,12 @@ struct gs_page {
 	_Atomic uint64_t lease;  /* bytes of device memory that the client may take without asking */
 	_Atomic uint64_t peak;   /* client: the most device memory that it has held, bytes */
 	_Atomic uint32_t probe[4]; /* client and GPU: while the eviction signals are measured */
-	_Atomic uint32_t reserved[16];
+	_Atomic uint32_t used;   /* client: the stubs from this one on were never in use; 0: it does not say */
+	_Atomic uint32_t attended; /* daemon: 1 while somebody waits for `asked` (gs_page_ask) */
+	_Atomic uint32_t asked;  /* client: +1 and a futex wake when the daemon should look */
+	_Atomic uint32_t cpu;    /* client: the processor it asked on */
+	_Atomic uint32_t awake;  /* client: threads that look whether their launch may go, and need not be woken */
+	_Atomic uint32_t reserved[11];
 	struct gs_stub stub[GS_PAGE_STUBS];
 };
 
@@ -70,6 +75,7 @@ _Static_assert(sizeof(struct gs_stub) == 64, "a stub is one cache line");
 _Static_assert(offsetof(struct gs_stub, started) == 4, "the GPU writes it");
 _Static_assert(offsetof(struct gs_stub, done) == 8, "the GPU writes it");
 _Static_assert(offsetof(struct gs_page, lease) == 32, "page layout");
+_Static_assert(offsetof(struct gs_page, used) == 64, "page layout");
 _Static_assert(offsetof(struct gs_page, stub) == 128, "page layout");
 _Static_assert(sizeof(struct gs_page) == GS_PAGE_SIZE, "page layout");
 
@@ -77,6 +83,17 @@ _Static_assert(sizeof(struct gs_page) == GS_PAGE_SIZE, "page layout");
 #define gs_page_load(field) atomic_load_explicit(&(field), memory_order_acquire)
 #define gs_page_store(field, value) \
 	atomic_store_explicit(&(field), (value), memory_order_release)
+
+/*
+ * Where to stop looking for stubs in use.  Each is a cache line that another
+ * processor or the GPU may have written, and most programs use few of them.
+ */
+static inline uint32_t gs_page_stubs(const struct gs_page *page)
+{
+	uint32_t used = gs_page_load(page->used);
+
+	return used && used < GS_PAGE_STUBS ? used : GS_PAGE_STUBS;
+}
 
 /*
  * A block's shape in 16 bits, 0 for none: one in tens of thousands of pairs of
@@ -115,9 +132,25 @@ void gs_page_unmap(struct gs_page *page);
 void gs_page_ring(struct gs_page *page);
 
 /*
+ * Daemon: the same for so many launches that may go now; nobody is woken if as
+ * many threads are awake and look for themselves.
+ */
+void gs_page_ring_for(struct gs_page *page, unsigned launches);
+
+/*
  * Client: sleep until the bell differs from `seen` or timeout_ns has passed
  * (0: only look).  Returns the bell's value.
  */
 uint32_t gs_page_wait(struct gs_page *page, uint32_t seen, uint64_t timeout_ns);
+
+/*
+ * Client: have the daemon look at the page; says on which processor, for a
+ * daemon that is woken there is there soonest (attendant.h).  For a page with
+ * `attended` only; whoever waits is woken before this returns.
+ */
+void gs_page_ask(struct gs_page *page);
+
+/* Daemon: sleep until `asked` differs from `seen`, and return it. */
+uint32_t gs_page_await(struct gs_page *page, uint32_t seen);
 
 #endif
