@@ -106,6 +106,39 @@ static void test_without_the_turn_it_waits(void **unused)
 	gs_page_store(stub->kstate, GS_K_DONE);
 }
 
+/* It says that it looks for its turn, and that it has gone to sleep. */
+static void test_awake_while_it_waits(void **unused)
+{
+	CUresult rc = CUDA_ERROR_UNKNOWN;
+	pthread_t thread;
+
+	(void)unused;
+	gs_page_store(page->turn, 0);
+	assert_int_equal(gs_page_load(page->awake), 0);
+	assert_int_equal(pthread_create(&thread, NULL, launch_in_thread, &rc), 0);
+	EVENTUALLY(gs_page_load(active()->kstate) == GS_K_READY);
+	EVENTUALLY(gs_page_load(page->awake) == 0); /* after 200 us */
+	assert_true(gs_stub_move(active(), GS_K_READY, GS_K_TORUN));
+	gs_page_ring_for(page, 1);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(rc, CUDA_SUCCESS);
+	assert_int_equal(gs_page_load(page->awake), 0);
+	finish_all();
+}
+
+/* The daemon reads the page up to there. */
+static void test_few_stubs_are_used(void **unused)
+{
+	(void)unused;
+	for (int i = 0; i < 40; i++) {
+		assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
+		assert_true(active() < &page->stub[gs_page_stubs(page)]);
+		finish_all();
+		EVENTUALLY(all_prepared());
+	}
+	assert_true(gs_page_stubs(page) <= 16);
+}
+
 static void test_failed_launch_leaves_nothing(void **unused)
 {
 	(void)unused;
@@ -211,6 +244,8 @@ int main(void)
 		SHIM(test_machine_code_goes_as_is),
 		SHIM(test_time_is_of_a_block_shape),
 		SHIM(test_without_the_turn_it_waits),
+		SHIM(test_awake_while_it_waits),
+		SHIM(test_few_stubs_are_used),
 		SHIM(test_failed_launch_leaves_nothing),
 		SHIM(test_failed_writes_are_made_again),
 		SHIM(test_a_full_queue_is_no_wall),

@@ -147,11 +147,13 @@ int shim_run_with_turn(struct gs_page *page, struct gs_stub *stub, uint32_t from
 static CUresult wait_for_turn(struct shim_session *s, struct gs_stub *stub)
 {
 	struct gs_page *page = s->page;
+	CUresult rc = CUDA_SUCCESS;
 	uint64_t spin_until;
 
 	if (shim_run_with_turn(page, stub, GS_K_PREP))
 		return CUDA_SUCCESS;
 	gs_stub_move(stub, GS_K_PREP, GS_K_READY);
+	atomic_fetch_add(&page->awake, 1);
 	gs_client_bell(s->client);
 	spin_until = gs_clock_ns() + SHIM_TURN_SPIN_NS;
 	for (;;) {
@@ -159,14 +161,23 @@ static CUresult wait_for_turn(struct shim_session *s, struct gs_stub *stub)
 
 		if (gs_stub_move(stub, GS_K_TORUN, GS_K_RUNNING) ||
 		    shim_run_with_turn(page, stub, GS_K_READY))
-			return CUDA_SUCCESS;
-		if (!s->connected && s->absent == GS_ABSENT_FAIL)
-			return CUDA_ERROR_SYSTEM_NOT_READY;
-		if (gs_clock_ns() < spin_until)
+			break;
+		if (!s->connected && s->absent == GS_ABSENT_FAIL) {
+			rc = CUDA_ERROR_SYSTEM_NOT_READY;
+			break;
+		}
+		if (gs_clock_ns() < spin_until) {
 			__builtin_ia32_pause();
-		else if (gs_page_wait(page, bell, TURN_NAP_NS) != bell)
+			continue;
+		}
+		/* Not awake before it sleeps: a bell that wakes nobody has changed by then. */
+		atomic_fetch_sub(&page->awake, 1);
+		if (gs_page_wait(page, bell, TURN_NAP_NS) != bell)
 			spin_until = gs_clock_ns() + SHIM_TURN_SPIN_NS; /* the turn is near */
+		atomic_fetch_add(&page->awake, 1);
 	}
+	atomic_fetch_sub(&page->awake, 1);
+	return rc;
 }
 
 /* Timing events around the kernel; without them it is merely not timed. */

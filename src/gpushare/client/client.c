@@ -328,6 +328,10 @@ void gs_client_bell(struct gs_client *c)
 {
 	struct gs_msg msg;
 
+	if (c->page && gs_page_load(c->page->attended)) {
+		gs_page_ask(c->page);
+		return;
+	}
 	gs_msg_init(&msg, GS_MSG_BELL, 0);
 	tell(c, &msg);
 }

@@ -10,6 +10,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "gpushare/daemon/attendant.h"
 #include "gpushare/daemon/device.h"
 #include "gpushare/daemon/learned.h"
 #include "gpushare/daemon/memory.h"
@@ -89,6 +90,9 @@ static int become_tenant(struct gs_peer *peer, int adopted, uint64_t used_bytes,
 		.program = peer->program,
 	};
 
+	if (!peer->attendant)
+		peer->attendant = gs_attendant_start(peer);
+	gs_page_store(peer->page->attended, peer->attendant != NULL);
 	if (!peer->kernels)
 		peer->kernels = calloc(1, sizeof(*peer->kernels));
 	if (!peer->kernels)
@@ -210,11 +214,15 @@ void gs_client_gone(struct gs_peer *peer)
 	}
 	if (peer->step)
 		peer->step->clients--;
-	gs_page_unmap(peer->page);
+	if (peer->attendant)
+		gs_attendant_end(peer->attendant); /* with the page */
+	else
+		gs_page_unmap(peer->page);
 	free(peer->kernels);
 	peer->tenant = NULL;
 	peer->step = NULL;
 	peer->page = NULL;
+	peer->attendant = NULL;
 	peer->kernels = NULL;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The daemon's state: one struct, owned by main, known to the daemon's own
- * files only.  Single-threaded: whoever is called from the event loop may
- * touch all of it.
+ * files only.  It belongs to whoever holds the daemon's lock (event.h): whoever
+ * is called from the event loop, and the attendants (attendant.h).
  */
 #ifndef GPUSHARE_DAEMON_DAEMON_H
 #define GPUSHARE_DAEMON_DAEMON_H
@@ -71,9 +71,11 @@ struct gs_daemon {
 
 	struct gs_device device[GS_CONFIG_GPUS_MAX];
 	size_t ndevice;
-	struct event *wake;       /* the devices' timer */
+	struct event *wake;       /* the devices' timer: */
+	int wake_fd;
+	uint64_t wake_at_ns;      /* UINT64_MAX: it is not set */
 	struct gs_budget budget;  /* of processor time */
-	uint64_t cpu_ns;          /* the loop's, when it was last counted */
+	uint64_t cpu_ns;          /* the process's, when it was last counted */
 	struct gs_peaks *peaks;   /* memory_history.h */
 	struct gs_memory_check *check; /* memory_check.h */
 	struct gs_mps *mps;       /* mps.h; NULL with separate contexts */

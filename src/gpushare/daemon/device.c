@@ -5,9 +5,8 @@
 #include "gpushare/daemon/dmem_steps.h"
 
 #include <string.h>
+#include <sys/timerfd.h>
 #include <time.h>
-
-#include <event2/event.h>
 
 #include "common/clock.h"
 #include "gpushare/config/sched_options.h"
@@ -44,7 +43,7 @@ static uint64_t own_cpu_ns(void)
 {
 	struct timespec ts = { 0, 0 };
 
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
 	return (uint64_t)ts.tv_sec * GS_NS_PER_S + (uint64_t)ts.tv_nsec;
 }
 
@@ -128,9 +127,15 @@ void gs_device_poke(struct gs_device *device)
 /* The loop does not sleep for less than this, and not so for longer than that. */
 #define SPIN_GAP_NS (5 * GS_NS_PER_US)
 #define SPIN_NS (120 * GS_NS_PER_US)
+/* An attendant sees through what takes no longer than this; the loop steps in when it is so late. */
+#define ATTEND_NS (1 * GS_NS_PER_MS)
+#define ATTEND_LATE_NS (300 * GS_NS_PER_US)
 
-/* One turn of every GPU that is due; when the next one is. */
-static uint64_t take_turns(struct gs_daemon *d, uint64_t now)
+/*
+ * One turn of every GPU that is due; when the next one is.  A client that must go is the
+ * loop's affair: its events are not an attendant's to free, and its GPU stays due.
+ */
+static uint64_t take_turns(struct gs_daemon *d, int by_loop, uint64_t now)
 {
 	uint64_t next = UINT64_MAX;
 
@@ -139,9 +144,10 @@ static uint64_t take_turns(struct gs_daemon *d, uint64_t now)
 
 		if (dev->wake_ns <= now) {
 			dev->wake_ns = gs_gpu_turn(dev->gpu, now);
-			if (gs_peers_drop_bad(d)) /* one turn more without them */
+			if (by_loop && gs_peers_drop_bad(d)) /* one turn more without them */
 				dev->wake_ns = gs_gpu_turn(dev->gpu, now);
-			gs_mps_look_overdue(d);
+			if (by_loop)
+				gs_mps_look_overdue(d);
 		}
 		if (dev->wake_ns < next)
 			next = dev->wake_ns;
@@ -149,8 +155,8 @@ static uint64_t take_turns(struct gs_daemon *d, uint64_t now)
 	return next;
 }
 
-/* What was taken since the last time, sleeping and waking included; returns what is left. */
-static int64_t count_cpu(struct gs_daemon *d, uint64_t now)
+/* What was taken since the last time, sleeping, waking and attendants included. */
+static void count_cpu(struct gs_daemon *d, uint64_t now)
 {
 	/* A process that has just been forked begins anew. */
 	uint64_t cpu = own_cpu_ns(), used = cpu > d->cpu_ns ? cpu - d->cpu_ns : 0;
@@ -160,27 +166,51 @@ static int64_t count_cpu(struct gs_daemon *d, uint64_t now)
 	left = gs_budget_spend(&d->budget, now, used);
 	for (size_t i = 0; i < d->ndevice; i++)
 		gs_gpu_afford(d->device[i].gpu, gs_budget_look_ns(left));
-	return left;
+}
+
+static void set_wake(struct gs_daemon *d, uint64_t at_ns)
+{
+	struct itimerspec at = { .it_value = { 0, 0 } }; /* not at all */
+
+	if (at_ns == d->wake_at_ns)
+		return;
+	d->wake_at_ns = at_ns;
+	if (at_ns != UINT64_MAX)
+		at.it_value = (struct timespec){ (time_t)(at_ns / GS_NS_PER_S), (long)(at_ns % GS_NS_PER_S) };
+	timerfd_settime(d->wake_fd, TFD_TIMER_ABSTIME, &at, NULL);
+}
+
+/* Turns until none is due for a while; when the next one is. */
+static uint64_t turns(struct gs_daemon *d, int by_loop, uint64_t now)
+{
+	int64_t left = d->budget.left_ns;
+	uint64_t next = take_turns(d, by_loop, now);
+	uint64_t until = now + (left < (int64_t)SPIN_NS ? left > 0 ? (uint64_t)left : 0 : SPIN_NS);
+
+	/* A kernel is about to leave: sleeping and waking would take longer than that. */
+	while (next <= now + SPIN_GAP_NS && now < until) {
+		now = gs_clock_ns();
+		next = take_turns(d, by_loop, now);
+	}
+	return next;
 }
 
 void gs_devices_turn(struct gs_daemon *d)
 {
-	uint64_t now = gs_clock_ns(), next, until;
-	int64_t left = count_cpu(d, now);
+	uint64_t now = gs_clock_ns();
 
-	next = take_turns(d, now);
-	until = now + (left < (int64_t)SPIN_NS ? left > 0 ? (uint64_t)left : 0 : SPIN_NS);
-	/* A kernel is about to leave: sleeping and waking would take longer than that. */
-	while (next <= now + SPIN_GAP_NS && now < until) {
-		now = gs_clock_ns();
-		next = take_turns(d, now);
-	}
-	if (next == UINT64_MAX) {
-		evtimer_del(d->wake);
-	} else {
-		uint64_t us = next > now ? (next - now + 999) / 1000 : 0;
-		struct timeval tv = { (time_t)(us / 1000000), (suseconds_t)(us % 1000000) };
+	count_cpu(d, now);
+	set_wake(d, turns(d, 1, now));
+}
 
-		evtimer_add(d->wake, &tv);
+uint64_t gs_device_attend(struct gs_daemon *d, struct gs_device *device)
+{
+	uint64_t now = gs_clock_ns(), next = turns(d, 0, now);
+
+	if (next > now + ATTEND_NS || next != device->wake_ns || !gs_gpu_is_draining(device->gpu)) {
+		set_wake(d, next);
+		return 0;
 	}
+	set_wake(d, next + ATTEND_LATE_NS);
+	return next;
 }

@@ -30,4 +30,11 @@ void gs_device_poke(struct gs_device *device);
 /* Every device whose time has come takes its turn; the timer is set for the next. */
 void gs_devices_turn(struct gs_daemon *d);
 
+/*
+ * The same by an attendant, which leaves to the loop what is not about turns.  If
+ * somebody is leaving the GPU then, for whom the attendant's client waits: when the
+ * attendant is to come again (ns), the loop being no longer asked for; else 0.
+ */
+uint64_t gs_device_attend(struct gs_daemon *d, struct gs_device *device);
+
 #endif

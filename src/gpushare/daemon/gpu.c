@@ -71,9 +71,15 @@ void gs_gpu_remove(struct gs_gpu *gpu, struct gs_tenant *t, uint64_t now)
 	}
 	if (gpu->pinned == t)
 		gs_gpu_unpin(gpu);
+	gpu->bad -= t->bad != 0;
 	gs_trace_leave(gpu->trace, t->traced);
 	LIST_REMOVE(t, link);
 	free(t);
+}
+
+int gs_gpu_is_draining(const struct gs_gpu *gpu)
+{
+	return gpu->leaving != NULL;
 }
 
 void gs_gpu_afford(struct gs_gpu *gpu, uint64_t look_ns)
@@ -84,6 +90,11 @@ void gs_gpu_afford(struct gs_gpu *gpu, uint64_t look_ns)
 void gs_gpu_bell(struct gs_tenant *t)
 {
 	t->dirty = 1;
+}
+
+void gs_tenant_attended(struct gs_tenant *t, int attended)
+{
+	t->attended = attended != 0;
 }
 
 int gs_tenant_bad(const struct gs_tenant *t, uint32_t *kstate)

@@ -36,7 +36,7 @@ struct gs_gpu_options {
 	uint64_t overlap_ns;        /* the next client gets the turn so long before the last one should have left; 0: once it has */
 	uint64_t evict_deadline_ns; /* after this long the GPU goes to the next one anyway */
 	int measure_handover;       /* sched.handover_ns is a first guess only */
-	uint64_t (*clock)(void);    /* for the trace, when an order was written; NULL: as the turn began */
+	uint64_t (*clock)(void);    /* when a decision was made, and its order written; NULL: as the turn began */
 };
 
 /* A client as the GPU sees it; everything pointed to outlives the tenant. */
@@ -88,6 +88,9 @@ void gs_gpu_remove(struct gs_gpu *gpu, struct gs_tenant *tenant, uint64_t now);
 /* It rang: look at its page in the next turn. */
 void gs_gpu_bell(struct gs_tenant *tenant);
 
+/* Its bell is heard at once from now on, so that nobody need look out for it; or no more. */
+void gs_tenant_attended(struct gs_tenant *tenant, int attended);
+
 /* 1 if its page holds a value that is no state (in *kstate): the client must go. */
 int gs_tenant_bad(const struct gs_tenant *tenant, uint32_t *kstate);
 
@@ -129,6 +132,9 @@ int gs_gpu_set_policy(struct gs_gpu *gpu, const char *policy, uint64_t now,
 
 /* Append who had the GPU when, what goes on now included.  0, -1: no memory. */
 int gs_gpu_trace(const struct gs_gpu *gpu, uint64_t now, struct gs_trace_image *image);
+
+/* Has the turn been taken from somebody who has not left yet? */
+int gs_gpu_is_draining(const struct gs_gpu *gpu);
 
 /* The pages are not looked at more often than that from now on, ns. */
 void gs_gpu_afford(struct gs_gpu *gpu, uint64_t look_ns);

@@ -36,6 +36,7 @@ struct gs_gpu {
 	uint64_t leave_ns;     /* its kernels say that they take so long; UINT64_MAX: no idea */
 	uint64_t evictions, overdue;
 	struct gs_tally latency; /* of the evictions, whoever left; nothing else in it */
+	unsigned bad;          /* clients that must go */
 	unsigned faults_said;  /* of the policy, in the log already */
 	struct gs_trace *trace;
 	struct gs_tenant *pinned; /* has the GPU until it is unpinned, whatever the policy says; NULL */

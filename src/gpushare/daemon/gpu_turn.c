@@ -80,11 +80,12 @@ void gs_gpu_task_leave(struct gs_tenant *t, uint64_t now)
 static void holder_looked(struct gs_tenant *t, const struct gs_look *look, uint64_t now)
 {
 	struct gs_gpu *gpu = t->gpu;
+	unsigned changed;
 
 	if (t->stopped)
 		return;
-	if (look->ready && gs_tenant_schedule(t))
-		gs_page_ring(t->p.page);
+	if (look->ready && (changed = gs_tenant_schedule(t)) != 0)
+		gs_page_ring_for(t->p.page, changed);
 	if (t->live) {
 		if (t->idle_since) /* it goes on with the turn that it kept */
 			gs_pace_begin(t, now);
@@ -110,6 +111,7 @@ void gs_gpu_look(struct gs_tenant *t, uint64_t now)
 	t->dirty = 0;
 	gs_watch_look(&t->watch, t->p.page, now, &look);
 	if (look.bad) {
+		gpu->bad += !t->bad;
 		t->bad = look.bad;
 		t->bad_kstate = look.bad_kstate;
 		return;
@@ -278,6 +280,8 @@ static void say_faults(struct gs_gpu *gpu)
 uint64_t gs_gpu_turn(struct gs_gpu *gpu, uint64_t now)
 {
 	look_around(gpu, now);
+	if (gpu->o.clock) /* the looks may have taken as long as an eviction does */
+		now = gpu->o.clock();
 	if (gpu->leaving && !gs_turn_drain(gpu, now) && !gpu->holder && !gs_turn_overlap(gpu, now)) {
 		if (gs_pace_is_ending(gpu, now))
 			gs_turn_herald(gpu, now);
@@ -299,5 +303,5 @@ uint64_t gs_gpu_turn(struct gs_gpu *gpu, uint64_t now)
 		gs_turn_herald(gpu, now);
 	say_faults(gpu);
 	tell_contention(gpu, now);
-	return gs_pace_next(gpu, now);
+	return gpu->bad ? now : gs_pace_next(gpu, now);
 }

@@ -42,9 +42,7 @@ void gs_turn_give(struct gs_gpu *gpu, struct gs_tenant *t, uint64_t now)
 	t->idle_since = 0;
 	gs_pace_begin(t, now);
 	gs_tenant_turn(t, 1);
-	gs_tenant_schedule(t);
-	/* In any case: kernels put off before they started need their limit back. */
-	gs_page_ring(t->p.page);
+	gs_page_ring_for(t->p.page, gs_tenant_schedule(t));
 }
 
 static void ring_leaving(struct gs_gpu *gpu)

@@ -11,12 +11,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <event2/event.h>
-
 #include "common/clock.h"
 #include "common/log.h"
 #include "config.h"
 #include "gpushare/daemon/child.h"
+#include "gpushare/daemon/event.h"
 #include "gpushare/daemon/history_db.h"
 #include "gpushare/daemon/memory_history.h"
 
@@ -53,7 +52,7 @@ static void stop_helper(struct gs_history *h, int patience_ms)
 {
 	if (!h->pid)
 		return;
-	event_free(h->readable);
+	gs_event_free(h->readable);
 	close(h->sock);
 	while (patience_ms-- > 0 && waitpid(h->pid, NULL, WNOHANG) == 0)
 		usleep(1000);
@@ -140,7 +139,7 @@ static int start_helper(struct gs_history *h)
 		return -1;
 	if (setsockopt(h->sock, SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof(size)) < 0)
 		setsockopt(h->sock, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
-	h->readable = event_new(h->d->base, h->sock, EV_READ | EV_PERSIST, on_answer, h);
+	h->readable = gs_event_new(h->d->base, h->sock, EV_READ | EV_PERSIST, on_answer, h);
 	event_add(h->readable, NULL);
 	return 0;
 }

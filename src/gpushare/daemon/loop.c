@@ -9,13 +9,14 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
-
-#include <event2/event.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
 
 #include "common/clock.h"
 #include "common/log.h"
 #include "gpushare/daemon/admin.h"
 #include "gpushare/daemon/device.h"
+#include "gpushare/daemon/event.h"
 #include "gpushare/daemon/gather.h"
 #include "gpushare/daemon/history.h"
 #include "gpushare/daemon/memory.h"
@@ -39,10 +40,13 @@ static struct timeval to_timeval(uint64_t ns)
 
 static void on_wake(evutil_socket_t fd, short what, void *arg)
 {
-	/* Nothing to do: waking the loop makes it take the devices' turn. */
-	(void)fd;
+	struct gs_daemon *d = arg;
+	uint64_t times;
+
+	/* Waking the loop makes it take the devices' turn. */
 	(void)what;
-	(void)arg;
+	if (read(fd, &times, sizeof(times)) > 0)
+		d->wake_at_ns = UINT64_MAX;
 }
 
 static void on_memory(evutil_socket_t fd, short what, void *arg)
@@ -219,20 +223,25 @@ static struct event_base *precise_base(void)
 	return base;
 }
 
-/*
- * Every microsecond until the daemon runs is one in which the GPU has the
- * wrong client or none.  It sleeps nearly always, and its children are
- * ordinary processes again.
- */
-static void be_prompt(const struct gs_config *config)
+static int real_time;
+
+int gs_be_prompt(void)
 {
 	struct sched_param param = { .sched_priority = 1 };
 
 	prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
-	if (config->real_time &&
-	    sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &param) < 0)
-		gs_log(GS_LOG_INFO, "no real-time scheduling (%s): on a busy node hand-overs "
-		       "take longer", strerror(errno));
+	return real_time ? sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &param) : -1;
+}
+
+/* A timer of nanoseconds, which attendants set as well: no event of libevent's could they. */
+static int make_wake(struct gs_daemon *d)
+{
+	d->wake_at_ns = UINT64_MAX;
+	d->wake_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+	if (d->wake_fd < 0)
+		return -1;
+	d->wake = gs_event_new(d->base, d->wake_fd, EV_READ | EV_PERSIST, on_wake, d);
+	return d->wake ? event_add(d->wake, NULL) : -1;
 }
 
 int gs_loop_init(struct gs_daemon *d, struct gs_error *err)
@@ -241,25 +250,27 @@ int gs_loop_init(struct gs_daemon *d, struct gs_error *err)
 	struct timeval sweep = to_timeval(SWEEP_NS), suspended = to_timeval(SUSPENDED_NS);
 
 	signal(SIGPIPE, SIG_IGN);
-	be_prompt(d->config);
+	real_time = d->config->real_time;
+	if (gs_be_prompt() < 0 && real_time)
+		gs_log(GS_LOG_INFO, "no real-time scheduling (%s): on a busy node hand-overs "
+		       "take longer", strerror(errno));
 	d->base = precise_base();
 	if (!d->base)
 		return gs_fail(err, "libevent has no event base for this system");
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
-		d->signals[i] = evsignal_new(d->base, signals[i], on_signal, d);
+		d->signals[i] = gs_event_new(d->base, signals[i], EV_SIGNAL | EV_PERSIST, on_signal, d);
 		if (!d->signals[i] || event_add(d->signals[i], NULL) < 0)
 			return gs_fail(err, "cannot handle signal %d", signals[i]);
 	}
-	d->wake = evtimer_new(d->base, on_wake, d);
-	d->memory = evtimer_new(d->base, on_memory, d);
-	d->sweep = event_new(d->base, -1, EV_PERSIST, on_sweep, d);
-	d->suspended = event_new(d->base, -1, EV_PERSIST, on_suspended, d);
+	d->memory = gs_event_new(d->base, -1, 0, on_memory, d);
+	d->sweep = gs_event_new(d->base, -1, EV_PERSIST, on_sweep, d);
+	d->suspended = gs_event_new(d->base, -1, EV_PERSIST, on_suspended, d);
 	if (!d->suspended || event_add(d->suspended, &suspended) < 0)
 		return gs_fail(err, "no memory");
-	d->refresh = event_new(d->base, -1, EV_PERSIST, on_refresh, d);
-	if (!d->wake || !d->memory || !d->sweep || !d->refresh || event_add(d->sweep, &sweep) < 0)
+	d->refresh = gs_event_new(d->base, -1, EV_PERSIST, on_refresh, d);
+	if (make_wake(d) < 0 || !d->memory || !d->sweep || !d->refresh || event_add(d->sweep, &sweep) < 0)
 		return gs_fail(err, "no memory");
-	d->metrics = event_new(d->base, -1, EV_PERSIST, on_metrics, d);
+	d->metrics = gs_event_new(d->base, -1, EV_PERSIST, on_metrics, d);
 	if (!d->metrics)
 		return gs_fail(err, "no memory");
 	start_timers(d);
@@ -268,10 +279,13 @@ int gs_loop_init(struct gs_daemon *d, struct gs_error *err)
 
 void gs_loop_run(struct gs_daemon *d)
 {
-	while (!d->stop) {
+	int rc = 0;
+
+	while (!d->stop && rc == 0) {
 		gs_devices_turn(d);
-		if (event_base_loop(d->base, EVLOOP_ONCE) != 0)
-			break;
+		gs_unlock();
+		rc = event_base_loop(d->base, EVLOOP_ONCE);
+		gs_lock();
 	}
 }
 
@@ -281,8 +295,9 @@ void gs_loop_fini(struct gs_daemon *d)
 				d->signals[0], d->signals[1], d->signals[2] };
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-		if (all[i])
-			event_free(all[i]);
+		gs_event_free(all[i]);
+	if (d->wake_fd >= 0)
+		close(d->wake_fd);
 	if (d->base)
 		event_base_free(d->base);
 }

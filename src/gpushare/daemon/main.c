@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * gpushared: one per node, decides whose kernels run.  It never links CUDA
- * and never parses a user's code; one thread, one event loop.
+ * and never parses a user's code; one event loop, and an attendant for each
+ * client (attendant.h).
  */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -14,9 +15,11 @@
 #include "common/log.h"
 #include "config.h"
 #include "gpushare/daemon/admin.h"
+#include "gpushare/daemon/attendant.h"
 #include "gpushare/daemon/daemon.h"
 #include "gpushare/daemon/daemonize.h"
 #include "gpushare/daemon/device.h"
+#include "gpushare/daemon/event.h"
 #include "gpushare/daemon/history.h"
 #include "gpushare/daemon/learned.h"
 #include "gpushare/daemon/installation.h"
@@ -43,6 +46,7 @@ static void daemon_init(struct gs_daemon *d, const struct gs_options *o,
 		.config = config,
 		.started_ns = gs_clock_ns(),
 		.lock_fd = -1,
+		.wake_fd = -1,
 		.listen_fd = -1,
 		.next_local = GS_LOCAL_JOB_FIRST,
 	};
@@ -155,6 +159,7 @@ int main(int argc, char **argv)
 		gs_daemon_failed(ready, err.text);
 		return 1;
 	}
+	gs_lock();
 	rc = start(&d, &err);
 	if (rc == 0) {
 		gs_log(GS_LOG_INFO, "gpushared %s serves %zu GPU%s at %s, policy %s, isolation %s",
@@ -169,6 +174,8 @@ int main(int argc, char **argv)
 		gs_daemon_failed(ready, err.text);
 	}
 	stop(&d, rc == 0);
+	gs_unlock();
+	gs_attendants_wait();
 	gs_config_free(d.config);
 	gs_log_close();
 	free(path);

@@ -11,11 +11,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <event2/event.h>
-
 #include "common/clock.h"
 #include "common/log.h"
 #include "gpushare/daemon/child.h"
+#include "gpushare/daemon/event.h"
 #include "gpushare/daemon/peer.h"
 #include "gpushare/daemon/steps.h"
 
@@ -36,7 +35,7 @@ struct gs_memory_check {
 static void end_helper(struct gs_memory_check *c)
 {
 	if (c->readable)
-		event_free(c->readable);
+		gs_event_free(c->readable);
 	c->readable = NULL;
 	if (c->sock >= 0)
 		close(c->sock);
@@ -178,9 +177,9 @@ struct gs_memory_check *gs_memory_check_create(struct gs_daemon *d)
 		return NULL;
 	c->d = d;
 	c->sock = gs_child_start(&c->pid, gs_nvml_helper, d->config->nvml, 1);
-	c->timer = event_new(d->base, -1, EV_PERSIST, on_time, c);
+	c->timer = gs_event_new(d->base, -1, EV_PERSIST, on_time, c);
 	if (c->sock >= 0)
-		c->readable = event_new(d->base, c->sock, EV_READ | EV_PERSIST, on_answer, c);
+		c->readable = gs_event_new(d->base, c->sock, EV_READ | EV_PERSIST, on_answer, c);
 	if (!c->timer || !c->readable || event_add(c->readable, NULL) < 0 ||
 	    event_add(c->timer, &tv) < 0) {
 		gs_log(GS_LOG_ERROR, "memory is not checked against the driver: no helper");
@@ -197,6 +196,6 @@ void gs_memory_check_destroy(struct gs_memory_check *c)
 		return;
 	end_helper(c);
 	if (c->timer)
-		event_free(c->timer);
+		gs_event_free(c->timer);
 	free(c);
 }

@@ -12,12 +12,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <event2/event.h>
-
 #include "common/clock.h"
 #include "common/log.h"
 #include "gpushare/daemon/child.h"
 #include "gpushare/daemon/device.h"
+#include "gpushare/daemon/event.h"
 
 /* Part of the time is the driver's, to bring the process to rest. */
 #define LOCK_PART 2
@@ -73,9 +72,9 @@ static void body(int sock, const char *arg)
 static void destroy(struct gs_mover *m)
 {
 	if (m->readable)
-		event_free(m->readable);
+		gs_event_free(m->readable);
 	if (m->timer)
-		event_free(m->timer);
+		gs_event_free(m->timer);
 	if (m->sock >= 0)
 		close(m->sock);
 	free(m);
@@ -165,8 +164,8 @@ struct gs_mover *gs_mover_start(struct gs_daemon *d, const struct gs_device *dev
 	m->sock = prepare(&o, d, device, verb, pid) < 0 ? -1
 							: gs_child_start(&m->pid, body, (const char *)&o, 0);
 	if (m->sock >= 0) {
-		m->readable = event_new(d->base, m->sock, EV_READ | EV_PERSIST, on_output, m);
-		m->timer = evtimer_new(d->base, on_timeout, m);
+		m->readable = gs_event_new(d->base, m->sock, EV_READ | EV_PERSIST, on_output, m);
+		m->timer = gs_event_new(d->base, -1, 0, on_timeout, m);
 	}
 	if (!m->readable || !m->timer || event_add(m->readable, NULL) < 0 ||
 	    evtimer_add(m->timer, &tv) < 0) {

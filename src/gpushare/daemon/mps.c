@@ -15,10 +15,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <event2/event.h>
-
 #include "common/clock.h"
 #include "common/log.h"
+#include "gpushare/daemon/event.h"
 #include "gpushare/daemon/mps_control.h"
 #include "gpushare/daemon/mps_helper.h"
 #include "gpushare/daemon/mps_process.h"
@@ -56,7 +55,7 @@ struct gs_mps {
 static void forget(struct watched *w)
 {
 	if (w->ended)
-		event_free(w->ended);
+		gs_event_free(w->ended);
 	if (w->fd >= 0)
 		close(w->fd);
 	*w = (struct watched){ .fd = -1 };
@@ -67,7 +66,7 @@ static int watch(struct gs_mps *m, struct watched *w, pid_t pid, event_callback_
 	forget(w);
 	w->pid = pid;
 	w->fd = (int)syscall(SYS_pidfd_open, pid, 0); /* close-on-exec by itself */
-	w->ended = w->fd >= 0 ? event_new(m->d->base, w->fd, EV_READ, ended, m) : NULL;
+	w->ended = w->fd >= 0 ? gs_event_new(m->d->base, w->fd, EV_READ, ended, m) : NULL;
 	return w->ended && event_add(w->ended, NULL) == 0 ? 0 : -1;
 }
 
@@ -265,7 +264,7 @@ static void destroy(struct gs_mps *m)
 {
 	gs_mps_helpers_end(&m->helpers);
 	if (m->again)
-		event_free(m->again);
+		gs_event_free(m->again);
 	forget(&m->control);
 	forget(&m->server);
 	free(m);
@@ -284,7 +283,7 @@ int gs_mps_start(struct gs_daemon *d, struct gs_error *err)
 	m->control.fd = m->server.fd = -1;
 	m->pause_ns = PAUSE_NS;
 	gs_mps_helpers_init(&m->helpers, d->base, &m->place, m);
-	m->again = evtimer_new(d->base, on_again, m);
+	m->again = gs_event_new(d->base, -1, 0, on_again, m);
 	if (!m->again)
 		gs_fail(err, "no memory");
 	else if (gs_mps_find(d->config, &m->place, err) == 0 &&

@@ -11,9 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <event2/event.h>
-
 #include "gpushare/daemon/child.h"
+#include "gpushare/daemon/event.h"
 
 #define HELPERS_MAX 16
 /* The control program's own patience ends before (mps_control.c). */
@@ -60,7 +59,7 @@ static void body(int sock, const char *unused)
 static void end(struct gs_mps_helper *h)
 {
 	if (h->readable)
-		event_free(h->readable);
+		gs_event_free(h->readable);
 	if (h->sock >= 0)
 		close(h->sock);
 	if (h->pid > 0) {
@@ -116,7 +115,7 @@ int gs_mps_helper_ask(struct gs_mps_helpers *helpers, const struct gs_mps_reques
 	helpers->n++;
 	h->sock = gs_child_start(&h->pid, body, NULL, 1);
 	if (h->sock >= 0)
-		h->readable = event_new(helpers->base, h->sock, EV_READ, on_answer, h);
+		h->readable = gs_event_new(helpers->base, h->sock, EV_READ, on_answer, h);
 	if (h->readable && event_add(h->readable, &patience) == 0 &&
 	    send(h->sock, &job, sizeof(job), MSG_NOSIGNAL) == (ssize_t)sizeof(job))
 		return 0;

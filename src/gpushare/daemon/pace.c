@@ -189,7 +189,7 @@ int gs_pace_is_ending(const struct gs_gpu *gpu, uint64_t now)
 /* In which stretch of time this client should come, if the daemon can afford to await it. */
 static int awaited(const struct gs_tenant *t, uint64_t now, uint64_t *from, uint64_t *to)
 {
-	return !t->task && !t->stopped && t != t->gpu->holder && t != t->gpu->leaving &&
+	return !t->attended && !t->task && !t->stopped && t != t->gpu->holder && t != t->gpu->leaving &&
 	       t->gpu->look_ns < GS_BUDGET_POOR_NS &&
 	       gs_arrival_next(&t->arrival, now, from, to);
 }

@@ -11,11 +11,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <event2/event.h>
-
 #include "common/clock.h"
 #include "common/log.h"
 #include "gpushare/daemon/device.h"
+#include "gpushare/daemon/event.h"
 #include "gpushare/daemon/hold.h"
 #include "gpushare/daemon/mps.h"
 #include "gpushare/daemon/proc.h"
@@ -163,8 +162,8 @@ struct gs_peer *gs_peer_new(struct gs_daemon *d, int fd, uid_t uid, pid_t pid)
 	peer->id = ++d->next_id;
 	peer->start = gs_proc_read(pid, &proc) == 0 ? proc.start : 0;
 	snprintf(peer->who, sizeof(peer->who), "uid %u pid %d", (unsigned)uid, (int)pid);
-	peer->readable = event_new(d->base, fd, EV_READ | EV_PERSIST, on_readable, peer);
-	peer->writable = event_new(d->base, fd, EV_WRITE, on_writable, peer);
+	peer->readable = gs_event_new(d->base, fd, EV_READ | EV_PERSIST, on_readable, peer);
+	peer->writable = gs_event_new(d->base, fd, EV_WRITE, on_writable, peer);
 	if (!peer->readable || !peer->writable || event_add(peer->readable, NULL) < 0)
 		goto fail;
 	LIST_INSERT_HEAD(&d->peers, peer, link);
@@ -173,9 +172,9 @@ struct gs_peer *gs_peer_new(struct gs_daemon *d, int fd, uid_t uid, pid_t pid)
 fail:
 	if (peer) {
 		if (peer->readable)
-			event_free(peer->readable);
+			gs_event_free(peer->readable);
 		if (peer->writable)
-			event_free(peer->writable);
+			gs_event_free(peer->writable);
 	}
 	free(peer);
 	close(fd);
@@ -200,10 +199,10 @@ void gs_peer_watch_process(struct gs_peer *peer)
 
 	if (fd < 0)
 		return;
-	peer->ended = event_new(peer->d->base, fd, EV_READ, on_ended, peer);
+	peer->ended = gs_event_new(peer->d->base, fd, EV_READ, on_ended, peer);
 	if (!peer->ended || event_add(peer->ended, NULL) < 0) {
 		if (peer->ended)
-			event_free(peer->ended);
+			gs_event_free(peer->ended);
 		peer->ended = NULL;
 		close(fd);
 		return;
@@ -221,10 +220,10 @@ void gs_peer_close(struct gs_peer *peer)
 		gs_step_over(d, peer->own, "its owner has left");
 	LIST_REMOVE(peer, link);
 	d->npeers--;
-	event_free(peer->readable);
-	event_free(peer->writable);
+	gs_event_free(peer->readable);
+	gs_event_free(peer->writable);
 	if (peer->ended) {
-		event_free(peer->ended);
+		gs_event_free(peer->ended);
 		close(peer->pidfd);
 	}
 	close(peer->fd);

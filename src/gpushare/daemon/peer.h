@@ -30,6 +30,7 @@ struct gs_peer {
 	struct gs_step *step;
 	struct gs_device *device;
 	struct gs_page *page;
+	struct gs_attendant *attendant; /* NULL: it sends BELL */
 	struct gs_tenant *tenant;
 	struct gs_kernel_map *kernels;
 	char program[64];

@@ -4,8 +4,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <event2/event.h>
-
+#include "gpushare/daemon/event.h"
 #include "gpushare/daemon/proc.h"
 #include "gpushare/daemon/steps.h"
 
@@ -24,10 +23,10 @@ void gs_step_watch(struct gs_daemon *d, struct gs_step *s)
 	if (fd < 0)
 		return;
 	if (gs_proc_alive(s->info.registrant, s->info.start))
-		s->gone = event_new(d->base, fd, EV_READ, on_gone, d);
+		s->gone = gs_event_new(d->base, fd, EV_READ, on_gone, d);
 	if (!s->gone || event_add(s->gone, NULL) < 0) {
 		if (s->gone)
-			event_free(s->gone);
+			gs_event_free(s->gone);
 		s->gone = NULL;
 		close(fd);
 	}
@@ -40,7 +39,7 @@ void gs_step_unwatch(struct gs_step *s)
 	if (!s->gone)
 		return;
 	fd = event_get_fd(s->gone);
-	event_free(s->gone);
+	gs_event_free(s->gone);
 	s->gone = NULL;
 	close(fd);
 }

@@ -13,9 +13,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <event2/event.h>
-
 #include "common/log.h"
+#include "gpushare/daemon/event.h"
 #include "gpushare/daemon/peer.h"
 
 #define CLIENTS_MAX 1024
@@ -158,7 +157,7 @@ static void on_accept(evutil_socket_t sock, short what, void *arg)
 
 int gs_server_start(struct gs_daemon *d, struct gs_error *err)
 {
-	d->accept = event_new(d->base, d->listen_fd, EV_READ | EV_PERSIST, on_accept, d);
+	d->accept = gs_event_new(d->base, d->listen_fd, EV_READ | EV_PERSIST, on_accept, d);
 	if (!d->accept || event_add(d->accept, NULL) < 0)
 		return gs_fail(err, "cannot watch the socket");
 	return 0;
@@ -170,7 +169,7 @@ void gs_server_fini(struct gs_daemon *d)
 	char path[512];
 
 	if (d->accept)
-		event_free(d->accept);
+		gs_event_free(d->accept);
 	while ((peer = LIST_FIRST(&d->peers))) {
 		peer->own = NULL; /* its step outlives this daemon */
 		gs_peer_close(peer);

@@ -12,12 +12,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <event2/event.h>
-
 #include "common/clock.h"
 #include "common/log.h"
 #include "config.h"
 #include "gpushare/daemon/child.h"
+#include "gpushare/daemon/event.h"
 
 #define TICKETS 64 /* reports under way */
 
@@ -58,7 +57,7 @@ static void stop_helper(struct gs_slurm_report *r)
 {
 	if (!r->pid)
 		return;
-	event_free(r->readable);
+	gs_event_free(r->readable);
 	close(r->sock);
 	kill(r->pid, SIGKILL);
 	while (waitpid(r->pid, NULL, 0) < 0 && errno == EINTR)
@@ -112,7 +111,7 @@ static int start_helper(struct gs_slurm_report *r)
 	r->sock = gs_child_start(&r->pid, gs_slurm_helper, r->d->config->slurm_conf, 1);
 	if (r->sock < 0)
 		return -1;
-	r->readable = event_new(r->d->base, r->sock, EV_READ | EV_PERSIST, on_answer, r);
+	r->readable = gs_event_new(r->d->base, r->sock, EV_READ | EV_PERSIST, on_answer, r);
 	event_add(r->readable, NULL);
 	return 0;
 }
@@ -152,7 +151,7 @@ struct gs_slurm_report *gs_slurm_report_create(struct gs_daemon *d)
 	if (!r)
 		return NULL;
 	r->d = d;
-	r->tick = event_new(d->base, -1, EV_PERSIST, on_tick, r);
+	r->tick = gs_event_new(d->base, -1, EV_PERSIST, on_tick, r);
 	if (!r->tick || event_add(r->tick, &often) < 0) {
 		gs_slurm_report_destroy(r);
 		return NULL;
@@ -167,7 +166,7 @@ void gs_slurm_report_destroy(struct gs_slurm_report *r)
 		return;
 	stop_helper(r);
 	if (r->tick)
-		event_free(r->tick);
+		gs_event_free(r->tick);
 	free(r);
 }
 

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Whose memory is taken back, and when it returns; see takeback.h. */
 #define _GNU_SOURCE
+#include "gpushare/daemon/event.h"
 #include "gpushare/daemon/takeback_core.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <event2/event.h>
 
 #include "common/clock.h"
 #include "common/log.h"
@@ -29,7 +28,7 @@ struct gs_takeback *gs_takeback_create(struct gs_daemon *d)
 	if (!t)
 		return NULL;
 	t->d = d;
-	t->timer = evtimer_new(d->base, gs_takeback_timer, t);
+	t->timer = gs_event_new(d->base, -1, 0, gs_takeback_timer, t);
 	if (!t->timer) {
 		free(t);
 		return NULL;
@@ -42,7 +41,7 @@ void gs_takeback_destroy(struct gs_takeback *t)
 	if (!t)
 		return;
 	gs_mover_abandon(t->mover);
-	event_free(t->timer);
+	gs_event_free(t->timer);
 	free(t);
 }
 

@@ -31,6 +31,7 @@ struct gs_tenant {
 	uint8_t stopped;       /* its process does not run (SIGSTOP, the freezer) */
 	uint8_t overdue;       /* and nobody has asked yet, see gs_tenant_overdue() */
 	uint8_t busy;          /* a busy period is being accounted */
+	uint8_t attended;      /* its bell is heard at once */
 	uint64_t told_nt, told_done, told_alone_ns; /* the scheduler's latest */
 	uint64_t charged_ns;   /* accounted up to here */
 	/* For pace.c: */

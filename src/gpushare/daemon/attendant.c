@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Waiting for a client where it is; see attendant.h. */
+#define _GNU_SOURCE
+#include "gpushare/daemon/attendant.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "gpushare/daemon/budget.h"
+#include "gpushare/daemon/device.h"
+#include "gpushare/daemon/event.h"
+#include "gpushare/daemon/loop.h"
+
+#define STACK_BYTES (512 * 1024)
+/* A client that asks without end is heard so much later: it pays with its own processor's time. */
+#define TIRED_NS (200 * 1000)
+#define WAIT_NS (10 * GS_NS_PER_MS)
+#define WAITS_MAX 100
+
+struct gs_attendant {
+	struct gs_peer *peer; /* NULL: end; under the lock */
+	struct gs_page *page;
+	pid_t pid;
+	uint32_t cpu;         /* that it was last bound to, or may not be */
+	int near;             /* it was bound to it */
+};
+
+static _Atomic unsigned attendants;
+
+/*
+ * To where the client asked.  Only a processor that the client may use: the
+ * word is the client's, and nobody else's work is to be interrupted for it.
+ */
+static void follow(struct gs_attendant *a)
+{
+	uint32_t cpu = gs_page_load(a->page->cpu);
+	cpu_set_t set;
+	int near;
+
+	if (cpu == a->cpu)
+		return;
+	a->cpu = cpu;
+	near = cpu < CPU_SETSIZE && sched_getaffinity(a->pid, sizeof(set), &set) == 0 &&
+	       CPU_ISSET(cpu, &set);
+	if (near) {
+		CPU_ZERO(&set);
+		CPU_SET(cpu, &set);
+		near = sched_setaffinity(0, sizeof(set), &set) == 0;
+	}
+	a->near = near;
+}
+
+static void sleep_until(uint64_t ns)
+{
+	struct timespec at = { (time_t)(ns / GS_NS_PER_S), (long)(ns % GS_NS_PER_S) };
+
+	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
+}
+
+/*
+ * The turn, until whoever had the GPU has left it: here it is seen sooner than by
+ * the loop, whose processor has gone to sleep.  *took_ns: awake.  0: the peer is gone.
+ */
+static int serve(struct gs_attendant *a, uint64_t *took_ns)
+{
+	uint64_t again = 0, from = gs_clock_ns();
+	struct gs_peer *peer;
+
+	*took_ns = 0;
+	do {
+		if (again) {
+			*took_ns += gs_clock_ns() - from;
+			sleep_until(again);
+			from = gs_clock_ns();
+		}
+		again = 0;
+		gs_lock();
+		peer = a->peer;
+		if (peer && peer->tenant) {
+			gs_tenant_attended(peer->tenant, a->near);
+			gs_gpu_bell(peer->tenant);
+			gs_device_poke(peer->device);
+			again = gs_device_attend(peer->d, peer->device);
+		}
+		gs_unlock();
+	} while (again);
+	*took_ns += gs_clock_ns() - from;
+	return peer != NULL;
+}
+
+static void *attend(void *arg)
+{
+	static const struct timespec tired = { 0, TIRED_NS };
+	struct gs_attendant *a = arg;
+	uint32_t asked = gs_page_load(a->page->asked) - 1; /* what was asked before counts, too */
+	int real_time = gs_be_prompt() == 0;
+	struct gs_budget budget;
+	uint64_t took_ns;
+
+	gs_budget_init(&budget, gs_clock_ns());
+	while (serve(a, &took_ns)) {
+		if (real_time)
+			follow(a);
+		if (gs_budget_spend(&budget, gs_clock_ns(), took_ns) < 0)
+			nanosleep(&tired, NULL);
+		asked = gs_page_await(a->page, asked);
+	}
+	gs_page_unmap(a->page);
+	free(a);
+	atomic_fetch_sub(&attendants, 1);
+	return NULL;
+}
+
+static int start_thread(struct gs_attendant *a)
+{
+	pthread_attr_t attr;
+	sigset_t all, old;
+	pthread_t thread;
+	int rc;
+
+	if (pthread_attr_init(&attr))
+		return -1;
+	pthread_attr_setstacksize(&attr, STACK_BYTES);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	sigfillset(&all); /* signals are the loop's */
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	rc = pthread_create(&thread, &attr, attend, a);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_attr_destroy(&attr);
+	return rc ? -1 : 0;
+}
+
+struct gs_attendant *gs_attendant_start(struct gs_peer *peer)
+{
+	struct gs_attendant *a = calloc(1, sizeof(*a));
+
+	if (!a)
+		return NULL;
+	a->peer = peer;
+	a->page = peer->page;
+	a->pid = peer->pid;
+	a->cpu = UINT32_MAX;
+	atomic_fetch_add(&attendants, 1);
+	if (start_thread(a) < 0) {
+		gs_complain(peer->d, "%s: no thread to attend it", peer->who);
+		atomic_fetch_sub(&attendants, 1);
+		free(a);
+		return NULL;
+	}
+	return a;
+}
+
+void gs_attendant_end(struct gs_attendant *a)
+{
+	a->peer = NULL;
+	gs_page_ask(a->page);
+}
+
+void gs_attendants_wait(void)
+{
+	static const struct timespec nap = { 0, WAIT_NS };
+
+	for (int i = 0; i < WAITS_MAX && atomic_load(&attendants); i++)
+		nanosleep(&nap, NULL);
+}
