@@ -6,8 +6,8 @@
 #   BUILD   the build tree (make all check TESTS=); DRIVER the libcuda.so.1 (default: the system's)
 # environment, with what it is without:
 #   MEMORY=48000    MiB that may be reserved on the GPU
-#   TIMES=100       of each door at the limit, FRAMES=20 for the one that makes two contexts each time;
-#                   DOORS_LIMIT=40 seconds for each of the four parts
+#   TIMES=100       of each door at the limit, FRAMES=20 for the one that makes two contexts each time, CONTEXTS=100;
+#                   DOORS_LIMIT=40 and CONTEXTS_LIMIT=120 seconds for each of the parts DOORS="limit pair frames contexts"
 #   CONTEXT_COST=600  MiB that a context is charged with meanwhile
 #   OPS=125000      random operations of each of eight processes, before each of which KILLS=2 are killed;
 #                   RANDOM_LIMIT=90 seconds
@@ -73,20 +73,26 @@ none_left() {
 	return 1
 }
 
-# Each door, two processes of a step, an import, contexts, a kernel's frames; meanwhile a neighbour takes all of its own, over and over.
+# Each door, two processes of a step, an import, a kernel's frames; meanwhile a neighbour takes all of its own, over and over.
+# While it does so without a pause, the driver takes seconds to make a context: there it rests in between.
 step_doors() {
-	local neighbour rc=0 times=${TIMES:-100} part
-	start_daemon "ContextMemory=${CONTEXT_COST:-600}M" || return 1
-	rm -f "$tmp/over"
-	run 120 --shares 50 "$doors" neighbour "$tmp/over" >"$out/neighbour.txt" 2>&1 &
-	neighbour=$!
+	local neighbour rc=0 times=${TIMES:-100} part limit=${DOORS_LIMIT:-40} pause
 	: >"$out/doors.csv"
-	for part in limit pair contexts frames; do
-		[ $part != frames ] || times=${FRAMES:-20}
-		run "${DOORS_LIMIT:-40}" --shares 50 "$doors" $part "$times" >>"$out/doors.csv" 2>>"$out/doors.err" || rc=1
+	: >"$out/neighbour.txt"
+	start_daemon "ContextMemory=${CONTEXT_COST:-600}M" || return 1
+	for part in ${DOORS:-limit pair frames contexts}; do
+		pause=0
+		case $part in
+		frames) times=${FRAMES:-20} ;;
+		contexts) times=${CONTEXTS:-100} limit=${CONTEXTS_LIMIT:-120} pause=200 ;;
+		esac
+		rm -f "$tmp/over"
+		run $((limit + 20)) --shares 50 "$doors" neighbour "$tmp/over" $pause >>"$out/neighbour.txt" 2>&1 &
+		neighbour=$!
+		run "$limit" --shares 50 "$doors" $part "$times" >>"$out/doors.csv" 2>>"$out/doors.err" || rc=1
+		: >"$tmp/over"
+		wait $neighbour || rc=1
 	done
-	: >"$tmp/over"
-	wait $neighbour || rc=1
 	cat "$out/doors.csv" "$out/doors.err" "$out/neighbour.txt"
 	none_left || rc=1
 	return $rc

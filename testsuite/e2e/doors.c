@@ -5,7 +5,7 @@
  *   info                    what the driver says there is: total, free and device total, bytes
  *   limit TIMES             fill the memory, then ask each door for more, TIMES over
  *   pair TIMES              two processes at the limit of their step, and what one imports of the other
- *   contexts TIMES          contexts at the limit, where each is charged (ContextMemory)
+ *   contexts TIMES          contexts at the limit, where each is charged (ContextMemory); says on standard error how far it is
  *   frames TIMES            the local memory of a kernel at the limit, in a context of its own
  *   neighbour FILE          allocate all that is ours and give it back, over and over until FILE is there
  *   random COUNT SEED       that many random allocations and releases, of all sizes; "begun" comes first
@@ -150,6 +150,7 @@ static int contexts(int times)
 	int n, granted = 0, refused = 0;
 	size_t left, total, cost;
 	CUcontext ctx, more;
+	double told = now_ns();
 
 	CHECK(cuMemGetInfo(&left, &total));
 	cost = total - left;
@@ -164,6 +165,10 @@ static int contexts(int times)
 		granted++;
 		refused += cuCtxCreate(&more, NULL, 0, dev) == CUDA_ERROR_OUT_OF_MEMORY;
 		CHECK(cuCtxDestroy(ctx)); /* the first one is current again */
+		if (now_ns() - told > 5e9) {
+			fprintf(stderr, "doors: %d of %d contexts\n", i + 1, times);
+			told = now_ns();
+		}
 	}
 	while (n--)
 		CHECK(cuMemFree(piece[n]));
@@ -172,7 +177,7 @@ static int contexts(int times)
 }
 
 /* All that is ours, to the byte, and its ends are written. */
-static int neighbour(const char *file)
+static int neighbour(const char *file, unsigned pause_ms)
 {
 	size_t left, total;
 	int rounds = 0;
@@ -188,6 +193,7 @@ static int neighbour(const char *file)
 		CHECK(cuMemFree(p));
 		CHECK(cuMemFree(q));
 		rounds++;
+		usleep(pause_ms * 1000);
 	} while (access(file, F_OK) != 0);
 	printf("%d rounds of %zu bytes\n", rounds, left);
 	return 0;
@@ -348,8 +354,8 @@ int main(int argc, char **argv)
 		return frames(atoi(argv[2]));
 	if (strcmp(what, "contexts") == 0 && argc == 3)
 		return contexts(atoi(argv[2]));
-	if (strcmp(what, "neighbour") == 0 && argc == 3)
-		return neighbour(argv[2]);
+	if (strcmp(what, "neighbour") == 0 && (argc == 3 || argc == 4))
+		return neighbour(argv[2], argc == 4 ? (unsigned)atoi(argv[3]) : 0);
 	if (strcmp(what, "random") == 0 && argc == 4)
 		return at_random(atol(argv[2]), (unsigned)atoi(argv[3]));
 	if (strcmp(what, "price") == 0 && argc == 3)
@@ -358,7 +364,7 @@ int main(int argc, char **argv)
 		return keep((size_t)atol(argv[2]), argv[3]);
 	if (strcmp(what, "compute") == 0 && argc == 3)
 		return compute(argv[2]);
-	fputs("usage: doors info | limit TIMES | pair TIMES | contexts TIMES | frames TIMES | neighbour FILE | "
+	fputs("usage: doors info | limit TIMES | pair TIMES | contexts TIMES | frames TIMES | neighbour FILE [PAUSE-MS] | "
 	      "random COUNT SEED | price COUNT | keep MIB FILE | compute FILE\n", stderr);
 	return 2;
 }
