@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What it takes to wake a real-time thread of another program, from the call that wakes it to its
+ * What it takes to wake a thread that goes before others (prompt.h), from the call that wakes it to its
  * first look at the clock: on a processor that sleeps, on one that computes, and on
  * the waker's own (attendant.h).
  *
- * usage: wake_bench [WAKER-CPU [OTHER-CPU]]     (0 and 1; as root, for the real-time priority)
- * Rows: where,how,gap_us,asker,p50_us,p90_us,p99_us.  The asker spins or sleeps between two calls.  Status 77: no second processor.
+ * usage: wake_bench [WAKER-CPU [OTHER-CPU]]     (0 and 1)
+ * Rows: where,how,thread,gap_us,asker,p50_us,p90_us,p99_us.  The asker spins or sleeps between two calls.  Status 77: no second processor.
  */
 #define _GNU_SOURCE
 #include <linux/futex.h>
@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "gpushare/daemon/prompt.h"
 
 #define TIMES 150
 #define PATIENCE_NS (50 * GS_NS_PER_MS)
@@ -29,7 +30,7 @@ struct sleeper {
 	int cpu, by_socket, sock[2];
 	_Atomic uint32_t word;
 	_Atomic uint64_t woke_ns;
-	_Atomic int stop;
+	_Atomic int stop, prompt;
 };
 
 static int pin(int cpu)
@@ -43,13 +44,12 @@ static int pin(int cpu)
 
 static void *sleep_and_tell(void *arg)
 {
-	struct sched_param param = { .sched_priority = 1 };
 	struct epoll_event event = { .events = EPOLLIN };
 	struct sleeper *s = arg;
 	int epoll = epoll_create1(EPOLL_CLOEXEC);
 	char byte;
 
-	sched_setscheduler(0, SCHED_RR, &param);
+	s->prompt = gs_be_prompt(1);
 	pin(s->cpu);
 	epoll_ctl(epoll, EPOLL_CTL_ADD, s->sock[1], &event);
 	while (!s->stop) {
@@ -124,7 +124,8 @@ static void measure(const char *where, int cpu, int busy, int by_socket, unsigne
 	close(s.sock[0]);
 	close(s.sock[1]);
 	qsort(us, TIMES, sizeof(*us), by_value);
-	printf("%s,%s,%u,%s,%.1f,%.1f,%.1f\n", where, by_socket ? "socket" : "futex", gap_us,
+	printf("%s,%s,%s,%u,%s,%.1f,%.1f,%.1f\n", where, by_socket ? "socket" : "futex",
+	       s.prompt == GS_PROMPT_REAL_TIME ? "real-time" : s.prompt ? "nice" : "ordinary", gap_us,
 	       spins ? "spins" : "sleeps", us[TIMES / 2], us[TIMES * 9 / 10], us[TIMES * 99 / 100]);
 }
 
@@ -137,7 +138,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "wake_bench: no processors %d and %d\n", own, other);
 		return 77;
 	}
-	puts("where,how,gap_us,asker,p50_us,p90_us,p99_us");
+	puts("where,how,thread,gap_us,asker,p50_us,p90_us,p99_us");
 	for (int spins = 0; spins < 2; spins++)
 		for (size_t g = 0; g < 2; g++)
 			for (int by_socket = 0; by_socket < 2; by_socket++) {

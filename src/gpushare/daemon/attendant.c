@@ -14,7 +14,7 @@
 #include "gpushare/daemon/budget.h"
 #include "gpushare/daemon/device.h"
 #include "gpushare/daemon/event.h"
-#include "gpushare/daemon/loop.h"
+#include "gpushare/daemon/prompt.h"
 
 #define STACK_BYTES (512 * 1024)
 /* A client that asks without end is heard so much later: it pays with its own processor's time. */
@@ -28,6 +28,7 @@ struct gs_attendant {
 	pid_t pid;
 	uint32_t cpu;         /* that it was last bound to, or may not be */
 	int near;             /* it was bound to it */
+	int prompt;           /* RealTime= */
 };
 
 static _Atomic unsigned attendants;
@@ -98,13 +99,13 @@ static void *attend(void *arg)
 	static const struct timespec tired = { 0, TIRED_NS };
 	struct gs_attendant *a = arg;
 	uint32_t asked = gs_page_load(a->page->asked) - 1; /* what was asked before counts, too */
-	int real_time = gs_be_prompt() == 0;
+	int near = gs_be_prompt(a->prompt) != GS_PROMPT_NOT;
 	struct gs_budget budget;
 	uint64_t took_ns;
 
 	gs_budget_init(&budget, gs_clock_ns());
 	while (serve(a, &took_ns)) {
-		if (real_time)
+		if (near)
 			follow(a);
 		if (gs_budget_spend(&budget, gs_clock_ns(), took_ns) < 0)
 			nanosleep(&tired, NULL);
@@ -145,6 +146,7 @@ struct gs_attendant *gs_attendant_start(struct gs_peer *peer)
 	a->page = peer->page;
 	a->pid = peer->pid;
 	a->cpu = UINT32_MAX;
+	a->prompt = peer->d->config->real_time;
 	atomic_fetch_add(&attendants, 1);
 	if (start_thread(a) < 0) {
 		gs_complain(peer->d, "%s: no thread to attend it", peer->who);

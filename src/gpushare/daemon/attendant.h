@@ -5,12 +5,12 @@
  *
  * Waking a thread on a processor that sleeps takes 30 to 55 us and 300 for one in
  * a hundred (a virtual one; a real one has idle states), on the one that the
- * waking thread runs on 4 to 10 and 40: there the attendant, being real-time,
- * takes the client's place at once (doc/results/h200-wake.csv).  So
+ * waking thread runs on 4 to 10 and 40: there the attendant, which goes before it
+ * (prompt.h), takes the client's place at once (doc/results/h200-wake.csv).  So
  * the loop does not have to be woken for a decision: the attendant takes the
  * GPU's turn itself, under the daemon's lock, and the client goes on when it
- * sleeps again.  Without real-time scheduling it is not bound to a processor: it would
- * wait there for a client that waits for it.
+ * sleeps again.  Where it may not go before others it is not bound to a processor: it
+ * would wait there for a client that waits for it.
  */
 #ifndef GPUSHARE_DAEMON_ATTENDANT_H
 #define GPUSHARE_DAEMON_ATTENDANT_H

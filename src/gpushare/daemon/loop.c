@@ -4,11 +4,9 @@
 #include "gpushare/daemon/loop.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -24,6 +22,7 @@
 #include "gpushare/daemon/metrics_file.h"
 #include "gpushare/daemon/mps.h"
 #include "gpushare/daemon/peer.h"
+#include "gpushare/daemon/prompt.h"
 #include "gpushare/daemon/slurm_report.h"
 #include "gpushare/daemon/steps.h"
 
@@ -223,14 +222,14 @@ static struct event_base *precise_base(void)
 	return base;
 }
 
-static int real_time;
-
-int gs_be_prompt(void)
+static void be_prompt(const struct gs_config *config)
 {
-	struct sched_param param = { .sched_priority = 1 };
+	enum gs_prompt prompt = gs_be_prompt(config->real_time);
 
-	prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
-	return real_time ? sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &param) : -1;
+	if (config->real_time && prompt != GS_PROMPT_REAL_TIME)
+		gs_log(GS_LOG_INFO, "no real-time scheduling (%s)%s", strerror(errno),
+		       prompt == GS_PROMPT_NICE ? ", but nice -20" :
+						  ": on a busy node hand-overs take longer");
 }
 
 /* A timer of nanoseconds, which attendants set as well: no event of libevent's could they. */
@@ -250,10 +249,7 @@ int gs_loop_init(struct gs_daemon *d, struct gs_error *err)
 	struct timeval sweep = to_timeval(SWEEP_NS), suspended = to_timeval(SUSPENDED_NS);
 
 	signal(SIGPIPE, SIG_IGN);
-	real_time = d->config->real_time;
-	if (gs_be_prompt() < 0 && real_time)
-		gs_log(GS_LOG_INFO, "no real-time scheduling (%s): on a busy node hand-overs "
-		       "take longer", strerror(errno));
+	be_prompt(d->config);
 	d->base = precise_base();
 	if (!d->base)
 		return gs_fail(err, "libevent has no event base for this system");

@@ -12,14 +12,6 @@ void gs_loop_fini(struct gs_daemon *d);
 /* Until a signal says stop; with the daemon's lock held, but while it sleeps. */
 void gs_loop_run(struct gs_daemon *d);
 
-/*
- * Real-time scheduling for this thread, if it is configured and allowed: every
- * microsecond until the daemon runs is one in which the GPU has the wrong client
- * or none.  It sleeps nearly always; its children are ordinary processes again.
- * 0; -1: there is none.
- */
-int gs_be_prompt(void);
-
 /* SIGHUP: the configuration again; a bad one changes nothing. */
 void gs_reload(struct gs_daemon *d);
 
