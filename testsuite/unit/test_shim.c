@@ -79,6 +79,39 @@ static void test_time_is_of_a_block_shape(void **unused)
 	assert_ptr_equal(shim_kernel_time(k, shape[2]), shim_kernel_time(k, shape[2]));
 }
 
+/* Launches of 0.9 ms, of `n`, that have marks of their own. */
+static unsigned marked(struct shim_time *time, unsigned n)
+{
+	unsigned stubs = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		time->launches = 1; /* not one of those that are timed */
+		assert_int_equal(launch(FAKE_MACHINE_CODE, LONG_GRID), CUDA_SUCCESS);
+		if (!all_prepared()) {
+			stubs++;
+			finish_all();
+			EVENTUALLY(all_prepared());
+		}
+	}
+	return stubs;
+}
+
+/* Marks cost the GPU time: fewer of them where nobody else has used it of late. */
+static void test_riders(void **unused)
+{
+	struct shim_time *time = shim_kernel_time(shim_kernel_find(FAKE_MACHINE_CODE), (const unsigned int[]){ 32, 1, 1 });
+
+	(void)unused;
+	time->tpt_ps = 900 * 1000 * 1000 / LONG_GRID;
+	marked(time, 4); /* what rode before is with a stub by then */
+	gs_page_store(page->shared, 1);
+	assert_in_range(marked(time, 20), 10, 11); /* every other one */
+	gs_page_store(page->shared, 0);
+	assert_in_range(marked(time, 20), 3, 5); /* every fifth */
+	marked(time, 4);
+	time->tpt_ps = 0;
+}
+
 static void *launch_in_thread(void *rc)
 {
 	*(CUresult *)rc = launch(kernel, LONG_GRID);
@@ -244,6 +277,7 @@ int main(void)
 		SHIM(test_machine_code_goes_as_is),
 		SHIM(test_time_is_of_a_block_shape),
 		SHIM(test_without_the_turn_it_waits),
+		SHIM(test_riders),
 		SHIM(test_awake_while_it_waits),
 		SHIM(test_few_stubs_are_used),
 		SHIM(test_failed_launch_leaves_nothing),

@@ -68,21 +68,26 @@ static _Atomic uint64_t launched;
 
 /*
  * Launches that are over sooner than they could be told of ride along without
- * marks, stub and reap, which cost 1.3 to 1.9 us of host time each (H200): between two launches
- * with a stub, so many and so much predicted time of them.
+ * marks, stub and reap, which cost 1.3 to 1.9 us of host time each and the GPU about 3 (H200): between
+ * two launches with a stub, so many and so much predicted time of them.  More where nobody else
+ * has used the GPU of late: who comes then finds no more in front of it than QUEUE_ALONE_NS.
  */
 #define RIDERS_MAX 31
 #define RIDERS_PS (1000ull * 1000 * 1000)
+#define RIDERS_ALONE_MAX 127
+#define RIDERS_ALONE_PS (QUEUE_ALONE_NS * 1000ull)
 static _Atomic uint64_t riding_ps; /* since the last launch with a stub */
 static _Atomic uint32_t riders;
 
 static int rides(struct shim_session *s, struct shim_kernel *k, const struct shim_request *r)
 {
 	uint64_t ps = shim_request_ps(r);
+	int shared = gs_page_load(s->page->shared) != 0;
 
 	if (!ps || s->alone || r->graph || !gs_page_load(s->page->turn) ||
 	    gs_page_load(s->page->contended) || (r->time->launches + 1) % SAMPLE_EVERY == 0 ||
-	    ps + riding_ps > RIDERS_PS || riders >= RIDERS_MAX)
+	    ps + riding_ps > (shared ? RIDERS_PS : RIDERS_ALONE_PS) ||
+	    riders >= (shared ? RIDERS_MAX : RIDERS_ALONE_MAX))
 		return 0;
 	atomic_fetch_add(&riding_ps, ps);
 	atomic_fetch_add(&riders, 1);
