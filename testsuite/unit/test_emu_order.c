@@ -23,7 +23,22 @@ static const char ptx[] = HEAD
 	"ld.param.u64 %rd0, [c];\nld.param.u64 %rd1, [limit];\nld.param.u64 %rd3, [o];\n"
 	"next:\nld.relaxed.gpu.global.u32 %r1, [%rd1];\nsetp.eq.u32 %p, %r1, 0;\n@%p bra out;\n"
 	"atom.global.add.u64 %rd2, [%rd0], 1;\nsetp.lt.u64 %p, %rd2, 100;\n@%p bra next;\n"
-	"out:\nld.global.u64 %rd2, [%rd0];\nst.global.u64 [%rd3], %rd2;\nret;\n}\n";
+	"out:\nld.global.u64 %rd2, [%rd0];\nst.global.u64 [%rd3], %rd2;\nret;\n}\n"
+	/* block 1 looks at the vectors that block 0 writes, and counts those of two writes; they begin together */
+	".visible .entry whole(.param .u64 v, .param .u64 o, .param .u32 n)\n{\n.reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .pred %p;\n"
+	"ld.param.u64 %rd0, [v];\nld.param.u64 %rd1, [o];\nld.param.u32 %r0, [n];\nmov.u32 %r1, 0;\nmov.u32 %r8, 0;\n"
+	"atom.global.add.u32 %r2, [%rd1+4], 1;\nmeet:\nld.volatile.global.u32 %r2, [%rd1+4];\n"
+	"setp.lt.u32 %p, %r2, 2;\n@%p bra meet;\n"
+	"mov.u32 %r2, %ctaid.x;\nsetp.eq.u32 %p, %r2, 1;\n@%p bra look;\n"
+	"write:\nadd.u32 %r1, %r1, 1;\nst.volatile.global.v4.u32 [%rd0], {%r1, %r1, %r1, %r1};\n"
+	"st.volatile.global.v2.u32 [%rd0+16], {%r1, %r1};\nmov.b64 %rd2, {%r1, %r1};\n"
+	"st.volatile.global.v2.u64 [%rd0+32], {%rd2, %rd2};\n"
+	"setp.lt.u32 %p, %r1, %r0;\n@%p bra write;\nret;\n"
+	"look:\nld.volatile.global.v4.u32 {%r2, %r3, %r4, %r5}, [%rd0];\nsetp.ne.u32 %p, %r2, %r5;\n@%p add.u32 %r8, %r8, 1;\n"
+	"setp.ne.u32 %p, %r2, %r3;\n@%p add.u32 %r8, %r8, 1;\nsetp.ne.u32 %p, %r3, %r4;\n@%p add.u32 %r8, %r8, 1;\n"
+	"ld.volatile.global.v2.u32 {%r3, %r4}, [%rd0+16];\nsetp.ne.u32 %p, %r3, %r4;\n@%p add.u32 %r8, %r8, 1;\n"
+	"ld.volatile.global.v2.u64 {%rd2, %rd3}, [%rd0+32];\nsetp.ne.u64 %p, %rd2, %rd3;\n@%p add.u32 %r8, %r8, 1;\n"
+	"setp.lt.u32 %p, %r2, %r0;\n@%p bra look;\nst.global.u32 [%rd1], %r8;\nret;\n}\n";
 
 struct image {
 	uint32_t word[2][WORDS];
@@ -152,9 +167,48 @@ static void watches(void **state)
 	emu_test_cleanup();
 }
 
+/* A vector of up to sixteen bytes is written and read at once. */
+static void vectors(void **state)
+{
+	CUdeviceptr vector, out;
+	uint32_t n = 300000, torn = 1;
+	void *params[] = { &vector, &out, &n };
+
+	(void)state;
+	emu_test_environment("2", "64M");
+	setenv("GPUSHARE_EMU_BLOCKS_PER_SM", "1", 1); /* a thread each */
+	emu_test_context();
+	vector = emu_test_zeroed(64);
+	out = emu_test_zeroed(8);
+	OK(cuLaunchKernel(emu_test_kernel(ptx, "whole"), 2, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
+	OK(cuMemcpyDtoH(&torn, out, 4));
+	assert_int_equal(torn, 0);
+	emu_test_cleanup();
+}
+
+/* In a process of its own: the device is the process's, and the others' have other SMs. */
+static void at_once(void **state)
+{
+	pid_t child = fork();
+	int status;
+
+	assert_true(child >= 0);
+	if (!child) {
+		vectors(state);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(reproducible), cmocka_unit_test(watches) };
+	/* the last one has the device in this process */
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(reproducible),
+		cmocka_unit_test(at_once),
+		cmocka_unit_test(watches),
+	};
 
 	alarm(120);
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -114,16 +114,41 @@ static inline void store_element(void *p, uint32_t size, uint64_t v)
 	}
 }
 
+/*
+ * A vector moves at once, as on a GPU: nobody sees some of its elements and not
+ * the others (gs_stub's first sixteen bytes, the tile words of look-back scans).
+ * The processors that have AVX guarantee it for sixteen bytes; `to` or `from`
+ * is the program's, the other end our own.
+ */
+typedef uint64_t sixteen __attribute__((vector_size(16), aligned(1), may_alias));
+
+static inline void move_vector(void *to, const void *from, uint32_t bytes)
+{
+	switch (bytes) {
+	case 2: store_element(to, 2, load_element(from, 2, 0)); break;
+	case 4: store_element(to, 4, load_element(from, 4, 0)); break;
+	case 8: store_element(to, 8, load_element(from, 8, 0)); break;
+	default:
+		for (uint32_t at = 0; at < bytes; at += 16)
+			*(volatile sixteen *)((char *)to + at) = *(const volatile sixteen *)((const char *)from + at);
+	}
+}
+
 /* wide: destination rows are 8 bytes a lane; boolop: bits kept in a 4-byte lane (16 or 32). */
 int emu_h_ld(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 {
 	uint32_t bytes = (uint32_t)op->size * op->vec;
+	uint64_t copy[4]; /* four elements of eight bytes */
 
 	EACH(i) {
 		const uint8_t *p = emu_translate(w, (int)i, op->space, lane_address(w, op, i), bytes, bytes);
 
 		if (!p)
 			return -1;
+		if (op->vec > 1) {
+			move_vector(copy, p, bytes);
+			p = (const uint8_t *)copy;
+		}
 		for (uint32_t k = 0; k < op->vec; k++) {
 			uint64_t v = load_element(p + k * op->size, op->size, op->is_signed);
 			int32_t row = k ? op->extra[k - 1] : op->d;
@@ -142,17 +167,21 @@ int emu_h_ld(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 int emu_h_st(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 {
 	uint32_t bytes = (uint32_t)op->size * op->vec;
+	uint64_t copy[4]; /* four elements of eight bytes */
 
 	EACH(i) {
 		uint8_t *p = emu_translate(w, (int)i, op->space, lane_address(w, op, i), bytes, bytes);
+		uint8_t *to = op->vec > 1 ? (uint8_t *)copy : p;
 
 		if (!p)
 			return -1;
 		for (uint32_t k = 0; k < op->vec; k++) {
 			int32_t row = k ? op->extra[k - 1] : op->s[1];
 
-			store_element(p + k * op->size, op->size, op->wide ? ROW64(w, row)[i] : ROW32(w, row)[i]);
+			store_element(to + k * op->size, op->size, op->wide ? ROW64(w, row)[i] : ROW32(w, row)[i]);
 		}
+		if (op->vec > 1)
+			move_vector(p, copy, bytes);
 	}
 	return 0;
 }
