@@ -11,7 +11,10 @@
 
 #include <cmocka.h>
 
+#include <limits.h>
+#include <linux/futex.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -124,6 +127,46 @@ static void test_asking_without_end(void **state)
 	await_threads(l, 1);
 }
 
+#define DEAF 100
+
+/* Let the attendant sleep on another word, which nobody wakes it from. */
+static void deafen(struct gs_page *page)
+{
+	for (int i = 0; i < 5000; i++) {
+		if (syscall(SYS_futex, &page->asked, FUTEX_REQUEUE, 0, INT_MAX, &page->reserved[0], 0) == 1)
+			return;
+		usleep(1000);
+	}
+	fail_msg("nobody waits to be asked");
+}
+
+/* The page is shared for as long as the client likes, but no attendant outlives its peer for that. */
+static void test_attendants_that_hear_nothing(void **state)
+{
+	struct live *l = *state;
+	struct gs_page *page;
+	unsigned most = 0;
+	uint32_t job;
+	int own = live_local(l, 40, 0, "low", &job), sock;
+
+	for (int i = 0; i < DEAF; i++) {
+		sock = live_hello(l, job, &page, NULL);
+		if (gs_page_load(page->attended))
+			deafen(page);
+		close(sock);
+		gs_page_unmap(page);
+		most = threads(l) > most ? threads(l) : most;
+	}
+	assert_true(most < DEAF / 2); /* without one it sends BELL */
+	await_threads(l, 1);
+	sock = live_hello(l, job, &page, NULL);
+	assert_int_equal(gs_page_load(page->attended), 1);
+	close(sock);
+	gs_page_unmap(page);
+	close(own);
+	await_threads(l, 1);
+}
+
 /* What an attendant finds and may not do itself, the loop does. */
 static void test_a_page_that_cannot_be(void **state)
 {
@@ -169,6 +212,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_asked_through_the_page, live_setup, live_teardown),
 		cmocka_unit_test_setup_teardown(test_asking_without_end, live_setup, live_teardown),
+		cmocka_unit_test_setup_teardown(test_attendants_that_hear_nothing, live_setup, live_teardown),
 		cmocka_unit_test_setup_teardown(test_a_page_that_cannot_be, live_setup, live_teardown),
 		cmocka_unit_test_setup_teardown(test_stopping_with_attendants, live_setup, live_teardown),
 	};

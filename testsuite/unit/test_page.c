@@ -166,12 +166,15 @@ static void asking_wakes_the_daemon(void **state)
 
 	(void)state;
 	gs_page_ask(page);
-	assert_int_equal(gs_page_await(page, 0), 1);
+	assert_int_equal(gs_page_await(page, 0, 60 * GS_NS_PER_S), 1);
+	assert_int_equal(gs_page_await(page, 1, 1), 1); /* not for ever */
 	daemon = fork();
 	assert_true(daemon >= 0);
 	if (daemon == 0) {
 		alarm(60); /* a wake-up that does not come ends the test */
-		_exit(gs_page_await(page, 1) == 2 ? 0 : 1);
+		while (gs_page_await(page, 1, 120 * GS_NS_PER_S) != 2)
+			;
+		_exit(0);
 	}
 	usleep(20000);
 	gs_page_ask(page);

@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/queue.h>
 #include <time.h>
 
 #include "common/clock.h"
@@ -19,11 +20,18 @@
 #define STACK_BYTES (512 * 1024)
 /* A client that asks without end is heard so much later: it pays with its own processor's time. */
 #define TIRED_NS (200 * 1000)
+/* A client may undo what its attendant is woken by: at the latest after this it sees that the peer is gone. */
+#define LOOK_NS GS_NS_PER_S
+/* So many of a user may be about to end; beyond that they get no new ones. */
+#define ENDING_MAX 32
 #define WAIT_NS (10 * GS_NS_PER_MS)
 #define WAITS_MAX 100
 
 struct gs_attendant {
+	LIST_ENTRY(gs_attendant) link; /* under the lock */
 	struct gs_peer *peer; /* NULL: end; under the lock */
+	_Atomic int over;     /* the same */
+	uid_t uid;
 	struct gs_page *page;
 	pid_t pid;
 	uint32_t cpu;         /* that it was last bound to, or may not be */
@@ -31,6 +39,7 @@ struct gs_attendant {
 	int prompt;           /* RealTime= */
 };
 
+static LIST_HEAD(, gs_attendant) all = LIST_HEAD_INITIALIZER(all); /* under the lock */
 static _Atomic unsigned attendants;
 
 /*
@@ -88,10 +97,23 @@ static int serve(struct gs_attendant *a, uint64_t *took_ns)
 			gs_device_poke(peer->device);
 			again = gs_device_attend(peer->d, peer->device);
 		}
+		if (!peer)
+			LIST_REMOVE(a, link);
 		gs_unlock();
 	} while (again);
 	*took_ns += gs_clock_ns() - from;
 	return peer != NULL;
+}
+
+/* Until the client asks, or is gone; what it has asked. */
+static uint32_t await(struct gs_attendant *a, uint32_t seen)
+{
+	uint32_t asked;
+
+	do
+		asked = gs_page_await(a->page, seen, LOOK_NS);
+	while (asked == seen && !atomic_load(&a->over));
+	return asked;
 }
 
 static void *attend(void *arg)
@@ -109,7 +131,7 @@ static void *attend(void *arg)
 			follow(a);
 		if (gs_budget_spend(&budget, gs_clock_ns(), took_ns) < 0)
 			nanosleep(&tired, NULL);
-		asked = gs_page_await(a->page, asked);
+		asked = await(a, asked);
 	}
 	gs_page_unmap(a->page);
 	free(a);
@@ -120,7 +142,7 @@ static void *attend(void *arg)
 static int start_thread(struct gs_attendant *a)
 {
 	pthread_attr_t attr;
-	sigset_t all, old;
+	sigset_t every, old;
 	pthread_t thread;
 	int rc;
 
@@ -128,21 +150,35 @@ static int start_thread(struct gs_attendant *a)
 		return -1;
 	pthread_attr_setstacksize(&attr, STACK_BYTES);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	sigfillset(&all); /* signals are the loop's */
-	pthread_sigmask(SIG_SETMASK, &all, &old);
+	sigfillset(&every); /* signals are the loop's */
+	pthread_sigmask(SIG_SETMASK, &every, &old);
 	rc = pthread_create(&thread, &attr, attend, a);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	pthread_attr_destroy(&attr);
 	return rc ? -1 : 0;
 }
 
+static unsigned ending(uid_t uid)
+{
+	const struct gs_attendant *a;
+	unsigned n = 0;
+
+	LIST_FOREACH(a, &all, link)
+		n += a->uid == uid && !a->peer;
+	return n;
+}
+
 struct gs_attendant *gs_attendant_start(struct gs_peer *peer)
 {
-	struct gs_attendant *a = calloc(1, sizeof(*a));
+	struct gs_attendant *a;
 
+	if (ending(peer->uid) >= ENDING_MAX)
+		return NULL;
+	a = calloc(1, sizeof(*a));
 	if (!a)
 		return NULL;
 	a->peer = peer;
+	a->uid = peer->uid;
 	a->page = peer->page;
 	a->pid = peer->pid;
 	a->cpu = UINT32_MAX;
@@ -154,12 +190,14 @@ struct gs_attendant *gs_attendant_start(struct gs_peer *peer)
 		free(a);
 		return NULL;
 	}
+	LIST_INSERT_HEAD(&all, a, link); /* it waits for the lock */
 	return a;
 }
 
 void gs_attendant_end(struct gs_attendant *a)
 {
 	a->peer = NULL;
+	atomic_store(&a->over, 1);
 	gs_page_ask(a->page);
 }
 

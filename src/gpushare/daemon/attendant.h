@@ -21,7 +21,7 @@ struct gs_attendant;
 
 /*
  * Attend the peer, which has a page; with the lock held.  NULL: no thread is to be
- * had; the client sends BELL instead.
+ * had, or too many of its user's have not ended yet; the client sends BELL instead.
  */
 struct gs_attendant *gs_attendant_start(struct gs_peer *peer);
 

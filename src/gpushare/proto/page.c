@@ -91,16 +91,21 @@ void gs_page_ring_for(struct gs_page *page, unsigned launches)
 		syscall(SYS_futex, &page->bell, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-uint32_t gs_page_wait(struct gs_page *page, uint32_t seen, uint64_t timeout_ns)
+static uint32_t wait_on(_Atomic uint32_t *word, uint32_t seen, uint64_t timeout_ns)
 {
 	struct timespec ts = {
 		.tv_sec = (time_t)(timeout_ns / GS_NS_PER_S),
 		.tv_nsec = (long)(timeout_ns % GS_NS_PER_S),
 	};
 
-	if (timeout_ns && gs_page_load(page->bell) == seen)
-		syscall(SYS_futex, &page->bell, FUTEX_WAIT, seen, &ts, NULL, 0);
-	return gs_page_load(page->bell);
+	if (timeout_ns && gs_page_load(*word) == seen)
+		syscall(SYS_futex, word, FUTEX_WAIT, seen, &ts, NULL, 0);
+	return gs_page_load(*word);
+}
+
+uint32_t gs_page_wait(struct gs_page *page, uint32_t seen, uint64_t timeout_ns)
+{
+	return wait_on(&page->bell, seen, timeout_ns);
 }
 
 void gs_page_ask(struct gs_page *page)
@@ -112,11 +117,7 @@ void gs_page_ask(struct gs_page *page)
 	syscall(SYS_futex, &page->asked, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-uint32_t gs_page_await(struct gs_page *page, uint32_t seen)
+uint32_t gs_page_await(struct gs_page *page, uint32_t seen, uint64_t timeout_ns)
 {
-	uint32_t asked;
-
-	while ((asked = gs_page_load(page->asked)) == seen)
-		syscall(SYS_futex, &page->asked, FUTEX_WAIT, seen, NULL, NULL, 0);
-	return asked;
+	return wait_on(&page->asked, seen, timeout_ns);
 }

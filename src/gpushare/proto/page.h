@@ -150,7 +150,10 @@ uint32_t gs_page_wait(struct gs_page *page, uint32_t seen, uint64_t timeout_ns);
  */
 void gs_page_ask(struct gs_page *page);
 
-/* Daemon: sleep until `asked` differs from `seen`, and return it. */
-uint32_t gs_page_await(struct gs_page *page, uint32_t seen);
+/*
+ * Daemon: sleep until `asked` differs from `seen` or timeout_ns has passed, and
+ * return it.  The word is the client's, which may see to it that no wake-up ever comes.
+ */
+uint32_t gs_page_await(struct gs_page *page, uint32_t seen, uint64_t timeout_ns);
 
 #endif
