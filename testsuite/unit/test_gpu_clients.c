@@ -11,6 +11,11 @@
 
 #include <cmocka.h>
 
+#include <pthread.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+
 #include "gpu_rig.h"
 
 static void test_unstarted_needs_the_bell(void **unused)
@@ -90,6 +95,52 @@ static void test_stubs_that_were_used(void **unused)
 	evicted(low, 0, 10);
 	turn(50 * US);
 	assert_int_equal(state(high, 3), GS_K_TORUN);
+	all_leave(low, high);
+}
+
+static void *sleep_on_bell(void *page)
+{
+	struct gs_page *p = page;
+	uint32_t bell = gs_page_load(p->bell);
+	uint64_t began = gs_clock_ns();
+
+	gs_page_store(p->reserved[0], 1);
+	gs_page_wait(p, bell, 20 * GS_NS_PER_S);
+	return gs_clock_ns() - began < 10 * GS_NS_PER_S ? page : NULL;
+}
+
+/* It sleeps, whoever of its program looks for a turn of its own. */
+static void test_an_agent_is_woken_to_relaunch(void **unused)
+{
+	struct client *low, *high;
+	pthread_t agent;
+	void *woken;
+
+	(void)unused;
+	begin("piv");
+	low = join(1, 1);
+	high = join(2, 10);
+	occupy(low, 100);
+	turn(1 * MS);
+	launch(high, 0, 1, 1);
+	turn(0);
+	evicted(low, 0, 10);
+	turn(50 * US);
+	assert_int_equal(state(high, 0), GS_K_TORUN);
+	go(high, 0, GS_K_TORUN, GS_K_RUNNING, GS_BY_CLIENT);
+	gs_page_store(high->page->stub[0].started, 1);
+	turn(1 * MS);
+	go(high, 0, GS_K_RUNNING, GS_K_DONE, GS_BY_GPU);
+	gs_page_store(low->page->awake, 1); /* its launch has gone already, say */
+	assert_int_equal(pthread_create(&agent, NULL, sleep_on_bell, low->page), 0);
+	while (!gs_page_load(low->page->reserved[0]))
+		usleep(1000);
+	usleep(20000); /* it sleeps by now; if not, it finds the bell changed */
+	for (int i = 0; i < 100 && state(low, 0) != GS_K_TORUN; i++)
+		turn(1 * MS);
+	assert_int_equal(state(low, 0), GS_K_TORUN);
+	assert_int_equal(pthread_join(agent, &woken), 0);
+	assert_non_null(woken);
 	all_leave(low, high);
 }
 
@@ -257,6 +308,7 @@ int main(void)
 		cmocka_unit_test(test_unstarted_needs_the_bell),
 		cmocka_unit_test(test_launch_past_the_check_is_caught),
 		cmocka_unit_test(test_stubs_that_were_used),
+		cmocka_unit_test(test_an_agent_is_woken_to_relaunch),
 		cmocka_unit_test(test_death_frees_the_gpu),
 		cmocka_unit_test(test_death_while_draining),
 		cmocka_unit_test(test_adoption),

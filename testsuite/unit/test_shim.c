@@ -159,6 +159,35 @@ static void test_awake_while_it_waits(void **unused)
 	finish_all();
 }
 
+/* Who has its launch away does not count: the daemon would take it for somebody who looks. */
+static void test_not_awake_once_it_goes(void **unused)
+{
+	CUresult rc = CUDA_ERROR_UNKNOWN;
+	pthread_t thread;
+	unsigned counted = 0;
+
+	(void)unused;
+	for (int i = 0; i < 500; i++) {
+		struct gs_stub *stub;
+
+		gs_page_store(page->turn, 0);
+		assert_int_equal(pthread_create(&thread, NULL, launch_in_thread, &rc), 0);
+		EVENTUALLY(gs_page_load(active()->kstate) == GS_K_READY);
+		stub = active();
+		gs_page_store(page->turn, 1);
+		ring();
+		while (gs_page_load(stub->kstate) != GS_K_RUNNING)
+			;
+		counted += gs_page_load(page->awake);
+		assert_int_equal(pthread_join(thread, NULL), 0);
+		assert_int_equal(rc, CUDA_SUCCESS);
+		finish_all();
+		EVENTUALLY(all_prepared());
+	}
+	assert_int_equal(counted, 0);
+	assert_int_equal(gs_page_load(page->awake), 0);
+}
+
 /* The daemon reads the page up to there. */
 static void test_few_stubs_are_used(void **unused)
 {
@@ -279,6 +308,7 @@ int main(void)
 		SHIM(test_without_the_turn_it_waits),
 		SHIM(test_riders),
 		SHIM(test_awake_while_it_waits),
+		SHIM(test_not_awake_once_it_goes),
 		SHIM(test_few_stubs_are_used),
 		SHIM(test_failed_launch_leaves_nothing),
 		SHIM(test_failed_writes_are_made_again),

@@ -187,8 +187,10 @@ static void relaunch(struct agent *a, struct shim_launch *l, uint64_t now)
 		return;
 	gs_page_store(l->stub->started, 0);
 	if (!gs_stub_move(l->stub, GS_K_TORUN, GS_K_RUNNING) &&
-	    !shim_run_with_turn(a->session->page, l->stub, GS_K_READY))
+	    !shim_run_with_turn(a->session->page, l->stub, GS_K_READY)) {
+		gs_page_store(l->stub->started, 1); /* as it was: so the daemon knows that it is ours to let go */
 		return;
+	}
 	atomic_fetch_add(&l->stub->evictions, 1);
 	atomic_fetch_add(&l->kernel->evictions, 1);
 	rc = lift_limit(a, l);

@@ -148,40 +148,66 @@ int shim_run_with_turn(struct gs_page *page, struct gs_stub *stub, uint32_t from
 	return 0;
 }
 
+/*
+ * Whoever is counted as awake has a launch that nobody has let go yet, and
+ * looks for that: the daemon wakes nobody if as many are counted as it lets go.
+ * One that counted although its launch was away already would stand for another, who sleeps.
+ * So it counts from when the launch is there to be let go, the turn not: who gives
+ * the turn afterwards sees the launch; and no more when it goes.
+ */
+static void count_awake(struct gs_page *page, struct gs_stub *stub, int *awake, int is)
+{
+	if (is && !*awake)
+		is = !atomic_load(&page->turn) && gs_page_load(stub->kstate) == GS_K_READY;
+	if (is != *awake)
+		atomic_fetch_add(&page->awake, is ? 1u : -1u);
+	*awake = is;
+}
+
+/* Has it been let go?  Then it goes, if nobody was quicker to take the turn away. */
+static int try_to_go(struct gs_page *page, struct gs_stub *stub, int *awake)
+{
+	if (gs_page_load(stub->kstate) != GS_K_TORUN && !gs_page_load(page->turn))
+		return 0;
+	count_awake(page, stub, awake, 0);
+	return gs_stub_move(stub, GS_K_TORUN, GS_K_RUNNING) ||
+	       shim_run_with_turn(page, stub, GS_K_READY);
+}
+
 /* Wait until the launch may go.  0, or an error when no daemon may be done without. */
 static CUresult wait_for_turn(struct shim_session *s, struct gs_stub *stub)
 {
 	struct gs_page *page = s->page;
 	CUresult rc = CUDA_SUCCESS;
 	uint64_t spin_until;
+	int awake = 0;
 
 	if (shim_run_with_turn(page, stub, GS_K_PREP))
 		return CUDA_SUCCESS;
 	gs_stub_move(stub, GS_K_PREP, GS_K_READY);
-	atomic_fetch_add(&page->awake, 1);
+	count_awake(page, stub, &awake, 1);
 	gs_client_bell(s->client);
 	spin_until = gs_clock_ns() + SHIM_TURN_SPIN_NS;
 	for (;;) {
 		uint32_t bell = gs_page_load(page->bell);
 
-		if (gs_stub_move(stub, GS_K_TORUN, GS_K_RUNNING) ||
-		    shim_run_with_turn(page, stub, GS_K_READY))
+		if (try_to_go(page, stub, &awake))
 			break;
 		if (!s->connected && s->absent == GS_ABSENT_FAIL) {
 			rc = CUDA_ERROR_SYSTEM_NOT_READY;
 			break;
 		}
+		count_awake(page, stub, &awake, 1);
 		if (gs_clock_ns() < spin_until) {
 			__builtin_ia32_pause();
 			continue;
 		}
 		/* Not awake before it sleeps: a bell that wakes nobody has changed by then. */
-		atomic_fetch_sub(&page->awake, 1);
+		count_awake(page, stub, &awake, 0);
 		if (gs_page_wait(page, bell, TURN_NAP_NS) != bell)
 			spin_until = gs_clock_ns() + SHIM_TURN_SPIN_NS; /* the turn is near */
-		atomic_fetch_add(&page->awake, 1);
 	}
-	atomic_fetch_sub(&page->awake, 1);
+	count_awake(page, stub, &awake, 0);
 	return rc;
 }
 

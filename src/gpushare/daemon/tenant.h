@@ -50,7 +50,11 @@ struct gs_tenant {
 /* Give or take the turn, sequentially consistent (Dekker's handshake, see handover.c). */
 void gs_tenant_turn(struct gs_tenant *t, uint32_t turn);
 
-/* READY -> TORUN.  Returns how many; the caller rings. */
+/*
+ * READY -> TORUN, and back to RUNNING what has not begun to leave.  The caller rings
+ * for so many launches, as gs_page_ring_for() counts them: what is up to
+ * the client's agent, which may sleep whoever else is awake, is more than any.
+ */
 unsigned gs_tenant_schedule(struct gs_tenant *t);
 
 /*
