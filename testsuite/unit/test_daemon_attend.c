@@ -11,11 +11,15 @@
 
 #include <cmocka.h>
 
+#include <dirent.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/clock.h"
@@ -54,6 +58,24 @@ static void ask_to_launch(struct gs_page *page, uint64_t seq)
 	gs_page_ask(page);
 }
 
+/* What the daemon takes of a processor for so long, percent. */
+static double busy(const struct live *l, unsigned ms)
+{
+	uint64_t began = gs_clock_ns(), had = 0;
+	clockid_t clock;
+
+	assert_int_equal(clock_getcpuclockid(l->pid, &clock), 0);
+	for (int i = 0; i < 2; i++) {
+		struct timespec ts;
+
+		if (i)
+			usleep(ms * 1000);
+		assert_int_equal(clock_gettime(clock, &ts), 0);
+		had = (uint64_t)ts.tv_sec * GS_NS_PER_S + (uint64_t)ts.tv_nsec - had;
+	}
+	return 100.0 * (double)had / (double)(gs_clock_ns() - began);
+}
+
 static void test_asked_through_the_page(void **state)
 {
 	struct live *l = *state;
@@ -88,6 +110,29 @@ static void test_asked_through_the_page(void **state)
 	live_serves(l);
 }
 
+/* Ask without end, perhaps from processors that there are not. */
+static pid_t flood(struct gs_page *page, int hop)
+{
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL); /* of a test that fails */
+		for (uint32_t i = 0;; i++) {
+			gs_page_ask(page);
+			if (hop)
+				gs_page_store(page->cpu, i % 5000);
+		}
+	}
+	return pid;
+}
+
+static void end_flood(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
 /* It pays with its own processor's time; the others are heard. */
 static void test_asking_without_end(void **state)
 {
@@ -95,20 +140,14 @@ static void test_asking_without_end(void **state)
 	struct gs_page *page[2];
 	int own[2], sock[2];
 	uint32_t job[2];
-	pid_t flood;
+	double takes;
+	pid_t pid;
 
 	for (int i = 0; i < 2; i++) {
 		own[i] = live_local(l, 40, 0, "low", &job[i]);
 		sock[i] = live_hello(l, job[i], &page[i], NULL);
 	}
-	flood = fork();
-	assert_true(flood >= 0);
-	if (flood == 0) {
-		for (uint32_t i = 0;; i++) {
-			gs_page_ask(page[0]);
-			gs_page_store(page[0]->cpu, i % 5000); /* and there is no such processor */
-		}
-	}
+	pid = flood(page[0], 1);
 	for (uint64_t seq = 0; seq < 20; seq++) {
 		ask_to_launch(page[1], seq);
 		live_await(page[1], 0, GS_K_TORUN);
@@ -117,8 +156,11 @@ static void test_asking_without_end(void **state)
 		live_move(page[1], 0, GS_K_DONE, GS_K_PREP);
 	}
 	live_serves(l);
-	kill(flood, SIGKILL);
-	waitpid(flood, NULL, 0);
+	end_flood(pid);
+	pid = flood(page[0], 0);
+	takes = busy(l, 1000);
+	end_flood(pid);
+	assert_true(takes < 10); /* 4 are the attendant's */
 	for (int i = 0; i < 2; i++) {
 		gs_page_unmap(page[i]);
 		close(sock[i]);
@@ -167,6 +209,88 @@ static void test_attendants_that_hear_nothing(void **state)
 	await_threads(l, 1);
 }
 
+#define WAITING 64
+
+/* One of those who wait sees it through; all of them would take most of a processor. */
+static void test_waiting_together(void **state)
+{
+	struct live *l = *state;
+	struct gs_page *page[WAITING + 1];
+	uint32_t low, high;
+	int own[2] = { live_local(l, 40, 0, "low", &low), live_local(l, 40, 0, "high", &high) };
+	int sock[WAITING + 1];
+
+	for (int i = 0; i <= WAITING; i++) {
+		sock[i] = live_hello(l, i ? high : low, &page[i], NULL);
+		ask_to_launch(page[i], 0);
+		if (i)
+			continue;
+		live_await(page[0], 0, GS_K_TORUN);
+		live_run_stub(page[0], 0);
+	}
+	live_await(page[0], 0, GS_K_TOEVICT);
+	assert_true(busy(l, 500) < 35);
+	/* The one that sees it through may go. */
+	for (int i = 1; i < WAITING; i++) {
+		close(sock[i]);
+		gs_page_unmap(page[i]);
+	}
+	live_move(page[0], 0, GS_K_TOEVICT, GS_K_READY);
+	live_await(page[WAITING], 0, GS_K_TORUN);
+	for (int i = 0; i <= WAITING; i += WAITING) {
+		close(sock[i]);
+		gs_page_unmap(page[i]);
+		close(own[i / WAITING]);
+	}
+	await_threads(l, 1);
+}
+
+/* How many processors the attendant, which is the only one, may be on. */
+static int processors(const struct live *l, int of_attendant)
+{
+	char path[64];
+	struct dirent *e;
+	cpu_set_t set;
+	DIR *dir;
+
+	CPU_ZERO(&set);
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)l->pid);
+	dir = opendir(path);
+	assert_non_null(dir);
+	while ((e = readdir(dir)))
+		if (atoi(e->d_name) && (atoi(e->d_name) != l->pid) == of_attendant)
+			sched_getaffinity(atoi(e->d_name), sizeof(set), &set);
+	closedir(dir);
+	return CPU_COUNT(&set);
+}
+
+/* Bound where its client may be, and no longer than it asks there. */
+static void test_where_it_asks(void **state)
+{
+	struct live *l = *state;
+	int all = processors(l, 0);
+	struct gs_page *page;
+	uint32_t job;
+	int own = live_local(l, 40, 0, "low", &job), sock = live_hello(l, job, &page, NULL);
+
+	await_threads(l, 2);
+	gs_page_ask(page);
+	for (int i = 0; i < 200 && processors(l, 1) != 1; i++)
+		usleep(5000);
+	if (processors(l, 1) == 1 && all > 1) { /* else there is no real-time scheduling here */
+		gs_page_store(page->cpu, 5000);
+		atomic_fetch_add(&page->asked, 1);
+		syscall(SYS_futex, &page->asked, FUTEX_WAKE, 1, NULL, NULL, 0);
+		for (int i = 0; i < 1000 && processors(l, 1) != all; i++)
+			usleep(5000);
+		assert_int_equal(processors(l, 1), all);
+	}
+	gs_page_unmap(page);
+	close(sock);
+	close(own);
+	live_serves(l);
+}
+
 /* What an attendant finds and may not do itself, the loop does. */
 static void test_a_page_that_cannot_be(void **state)
 {
@@ -213,6 +337,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_asked_through_the_page, live_setup, live_teardown),
 		cmocka_unit_test_setup_teardown(test_asking_without_end, live_setup, live_teardown),
 		cmocka_unit_test_setup_teardown(test_attendants_that_hear_nothing, live_setup, live_teardown),
+		cmocka_unit_test_setup_teardown(test_waiting_together, live_setup, live_teardown),
+		cmocka_unit_test_setup_teardown(test_where_it_asks, live_setup, live_teardown),
 		cmocka_unit_test_setup_teardown(test_a_page_that_cannot_be, live_setup, live_teardown),
 		cmocka_unit_test_setup_teardown(test_stopping_with_attendants, live_setup, live_teardown),
 	};

@@ -37,6 +37,7 @@ struct gs_attendant {
 	uint32_t cpu;         /* that it was last bound to, or may not be */
 	int near;             /* it was bound to it */
 	int prompt;           /* RealTime= */
+	cpu_set_t home;       /* where the daemon may be */
 };
 
 static LIST_HEAD(, gs_attendant) all = LIST_HEAD_INITIALIZER(all); /* under the lock */
@@ -45,24 +46,27 @@ static _Atomic unsigned attendants;
 /*
  * To where the client asked.  Only a processor that the client may use: the
  * word is the client's, and nobody else's work is to be interrupted for it.
+ * Otherwise back to where the daemon may be.
  */
 static void follow(struct gs_attendant *a)
 {
 	uint32_t cpu = gs_page_load(a->page->cpu);
+	int was_near = a->near;
 	cpu_set_t set;
-	int near;
 
 	if (cpu == a->cpu)
 		return;
 	a->cpu = cpu;
-	near = cpu < CPU_SETSIZE && sched_getaffinity(a->pid, sizeof(set), &set) == 0 &&
-	       CPU_ISSET(cpu, &set);
-	if (near) {
+	/* Of process 0 it would be our own. */
+	a->near = cpu < CPU_SETSIZE && a->pid > 0 &&
+		  sched_getaffinity(a->pid, sizeof(set), &set) == 0 && CPU_ISSET(cpu, &set);
+	if (a->near) {
 		CPU_ZERO(&set);
 		CPU_SET(cpu, &set);
-		near = sched_setaffinity(0, sizeof(set), &set) == 0;
+		a->near = sched_setaffinity(0, sizeof(set), &set) == 0;
 	}
-	a->near = near;
+	if (was_near && !a->near)
+		sched_setaffinity(0, sizeof(a->home), &a->home);
 }
 
 static void sleep_until(uint64_t ns)
@@ -74,20 +78,16 @@ static void sleep_until(uint64_t ns)
 
 /*
  * The turn, until whoever had the GPU has left it: here it is seen sooner than by
- * the loop, whose processor has gone to sleep.  *took_ns: awake.  0: the peer is gone.
+ * the loop, whose processor has gone to sleep.  0: the peer is gone.
  */
-static int serve(struct gs_attendant *a, uint64_t *took_ns)
+static int serve(struct gs_attendant *a)
 {
-	uint64_t again = 0, from = gs_clock_ns();
+	uint64_t again = 0;
 	struct gs_peer *peer;
 
-	*took_ns = 0;
 	do {
-		if (again) {
-			*took_ns += gs_clock_ns() - from;
+		if (again)
 			sleep_until(again);
-			from = gs_clock_ns();
-		}
 		again = 0;
 		gs_lock();
 		peer = a->peer;
@@ -95,14 +95,22 @@ static int serve(struct gs_attendant *a, uint64_t *took_ns)
 			gs_tenant_attended(peer->tenant, a->near);
 			gs_gpu_bell(peer->tenant);
 			gs_device_poke(peer->device);
-			again = gs_device_attend(peer->d, peer->device);
+			again = gs_device_attend(peer->d, peer->device, peer);
 		}
 		if (!peer)
 			LIST_REMOVE(a, link);
 		gs_unlock();
 	} while (again);
-	*took_ns += gs_clock_ns() - from;
 	return peer != NULL;
+}
+
+/* What this thread has had of its processor, waking and sleeping included. */
+static uint64_t own_cpu_ns(void)
+{
+	struct timespec ts = { 0, 0 };
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * GS_NS_PER_S + (uint64_t)ts.tv_nsec;
 }
 
 /* Until the client asks, or is gone; what it has asked. */
@@ -122,15 +130,18 @@ static void *attend(void *arg)
 	struct gs_attendant *a = arg;
 	uint32_t asked = gs_page_load(a->page->asked) - 1; /* what was asked before counts, too */
 	int near = gs_be_prompt(a->prompt) != GS_PROMPT_NOT;
+	uint64_t had_ns = own_cpu_ns(), has_ns;
 	struct gs_budget budget;
-	uint64_t took_ns;
 
+	near = near && sched_getaffinity(0, sizeof(a->home), &a->home) == 0;
 	gs_budget_init(&budget, gs_clock_ns());
-	while (serve(a, &took_ns)) {
+	while (serve(a)) {
 		if (near)
 			follow(a);
-		if (gs_budget_spend(&budget, gs_clock_ns(), took_ns) < 0)
+		has_ns = own_cpu_ns();
+		if (gs_budget_spend(&budget, gs_clock_ns(), has_ns - had_ns) < 0)
 			nanosleep(&tired, NULL);
+		had_ns = has_ns;
 		asked = await(a, asked);
 	}
 	gs_page_unmap(a->page);

@@ -185,6 +185,7 @@ void gs_client_park(struct gs_peer *peer)
 {
 	gs_gpu_remove(peer->device->gpu, peer->tenant, gs_clock_ns());
 	peer->tenant = NULL;
+	gs_device_unattended(peer->device, peer);
 	gs_device_poke(peer->device);
 }
 
@@ -214,6 +215,8 @@ void gs_client_gone(struct gs_peer *peer)
 	}
 	if (peer->step)
 		peer->step->clients--;
+	if (peer->device)
+		gs_device_unattended(peer->device, peer);
 	if (peer->attendant)
 		gs_attendant_end(peer->attendant); /* with the page */
 	else

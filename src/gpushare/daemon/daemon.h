@@ -50,6 +50,7 @@ struct gs_device {
 	struct gs_signal_times signals; /* as a client has measured them (clients.c); zeros: not known */
 	int signals_tried;
 	uint64_t wake_ns;         /* its next turn at the latest */
+	const struct gs_peer *attended_by; /* whose attendant comes for it; NULL: the loop only */
 };
 
 /* A long report, kept for a moment (query.c). */

@@ -203,14 +203,24 @@ void gs_devices_turn(struct gs_daemon *d)
 	set_wake(d, turns(d, 1, now));
 }
 
-uint64_t gs_device_attend(struct gs_daemon *d, struct gs_device *device)
+uint64_t gs_device_attend(struct gs_daemon *d, struct gs_device *device, const struct gs_peer *peer)
 {
 	uint64_t now = gs_clock_ns(), next = turns(d, 0, now);
 
 	if (next > now + ATTEND_NS || next != device->wake_ns || !gs_gpu_is_draining(device->gpu)) {
+		gs_device_unattended(device, peer);
 		set_wake(d, next);
 		return 0;
 	}
 	set_wake(d, next + ATTEND_LATE_NS);
+	if (device->attended_by && device->attended_by != peer)
+		return 0;
+	device->attended_by = peer;
 	return next;
+}
+
+void gs_device_unattended(struct gs_device *device, const struct gs_peer *peer)
+{
+	if (device->attended_by == peer)
+		device->attended_by = NULL;
 }

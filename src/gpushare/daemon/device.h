@@ -31,10 +31,14 @@ void gs_device_poke(struct gs_device *device);
 void gs_devices_turn(struct gs_daemon *d);
 
 /*
- * The same by an attendant, which leaves to the loop what is not about turns.  If
+ * The same by the peer's attendant, which leaves to the loop what is not about turns.  If
  * somebody is leaving the GPU then, for whom the attendant's client waits: when the
  * attendant is to come again (ns), the loop being no longer asked for; else 0.
+ * One attendant is enough for that: the others that come meanwhile get 0.
  */
-uint64_t gs_device_attend(struct gs_daemon *d, struct gs_device *device);
+uint64_t gs_device_attend(struct gs_daemon *d, struct gs_device *device, const struct gs_peer *peer);
+
+/* The peer goes: its attendant comes no more. */
+void gs_device_unattended(struct gs_device *device, const struct gs_peer *peer);
 
 #endif
