@@ -3,9 +3,9 @@
  * A client's attendant: a thread that waits for the client to ask, on the
  * processor on which it asks.
  *
- * Waking a thread on a processor that sleeps takes 30 to 55 us and 300 for one in
+ * Waking a thread on a processor that sleeps takes 26 to 50 us and 300 for one in
  * a hundred (a virtual one; a real one has idle states), on the one that the
- * waking thread runs on 4 to 10 and 40: there the attendant, which goes before it
+ * waking thread runs on 2 to 15 and 80: there the attendant, which goes before it
  * (prompt.h), takes the client's place at once (doc/results/h200-wake.csv).  So
  * the loop does not have to be woken for a decision: the attendant takes the
  * GPU's turn itself, under the daemon's lock, and the client goes on when it
