@@ -104,15 +104,6 @@ static int serve(struct gs_attendant *a)
 	return peer != NULL;
 }
 
-/* What this thread has had of its processor, waking and sleeping included. */
-static uint64_t own_cpu_ns(void)
-{
-	struct timespec ts = { 0, 0 };
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return (uint64_t)ts.tv_sec * GS_NS_PER_S + (uint64_t)ts.tv_nsec;
-}
-
 /* Until the client asks, or is gone; what it has asked. */
 static uint32_t await(struct gs_attendant *a, uint32_t seen)
 {
@@ -130,7 +121,8 @@ static void *attend(void *arg)
 	struct gs_attendant *a = arg;
 	uint32_t asked = gs_page_load(a->page->asked) - 1; /* what was asked before counts, too */
 	int near = gs_be_prompt(a->prompt) != GS_PROMPT_NOT;
-	uint64_t had_ns = own_cpu_ns(), has_ns;
+	/* What it has had of its processor, waking and sleeping included. */
+	uint64_t had_ns = gs_clock_thread_ns(), has_ns;
 	struct gs_budget budget;
 
 	near = near && sched_getaffinity(0, sizeof(a->home), &a->home) == 0;
@@ -138,7 +130,7 @@ static void *attend(void *arg)
 	while (serve(a)) {
 		if (near)
 			follow(a);
-		has_ns = own_cpu_ns();
+		has_ns = gs_clock_thread_ns();
 		if (gs_budget_spend(&budget, gs_clock_ns(), has_ns - had_ns) < 0)
 			nanosleep(&tired, NULL);
 		had_ns = has_ns;

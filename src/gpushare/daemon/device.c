@@ -39,21 +39,13 @@ static struct gs_gpu_options options_of(const struct gs_config *c, struct gs_sch
 	};
 }
 
-static uint64_t own_cpu_ns(void)
-{
-	struct timespec ts = { 0, 0 };
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
-	return (uint64_t)ts.tv_sec * GS_NS_PER_S + (uint64_t)ts.tv_nsec;
-}
-
 int gs_devices_init(struct gs_daemon *d, struct gs_error *err)
 {
 	struct gs_sched_class class[GS_SCHED_CLASSES_MAX];
 	struct gs_gpu_options o = options_of(d->config, class);
 
 	gs_budget_init(&d->budget, gs_clock_ns());
-	d->cpu_ns = own_cpu_ns();
+	d->cpu_ns = gs_clock_process_ns();
 
 	for (size_t i = 0; i < d->config->ngpu; i++) {
 		const struct gs_config_gpu *c = &d->config->gpu[i];
@@ -159,7 +151,7 @@ static uint64_t take_turns(struct gs_daemon *d, int by_loop, uint64_t now)
 static void count_cpu(struct gs_daemon *d, uint64_t now)
 {
 	/* A process that has just been forked begins anew. */
-	uint64_t cpu = own_cpu_ns(), used = cpu > d->cpu_ns ? cpu - d->cpu_ns : 0;
+	uint64_t cpu = gs_clock_process_ns(), used = cpu > d->cpu_ns ? cpu - d->cpu_ns : 0;
 	int64_t left;
 
 	d->cpu_ns = cpu;

@@ -232,7 +232,7 @@ static void be_prompt(const struct gs_config *config)
 						  ": on a busy node hand-overs take longer");
 }
 
-/* A timer of nanoseconds, which attendants set as well: no event of libevent's could they. */
+/* Attendants set it as well; libevent's own timers are the loop's alone. */
 static int make_wake(struct gs_daemon *d)
 {
 	d->wake_at_ns = UINT64_MAX;
