@@ -8,6 +8,7 @@ __global__ void all(uint32_t *v, unsigned long long *big, float *f, int n)
 {
 	uint32_t i = blockIdx.x * blockDim.x + threadIdx.x, x = mix(i);
 
+	linger();
 	if (i >= n)
 		return;
 	atomicAdd(&v[0], x);
@@ -36,6 +37,7 @@ int main()
 	unsigned long long *big = device<unsigned long long>(1), sum = 0;
 	float *f = device<float>(1), total = 0;
 
+	linger_start();
 	OK(cudaMemcpy(v, want, 32, cudaMemcpyHostToDevice));
 	all<<<n / 64, 64>>>(v, big, f, n);
 	LAUNCHED();

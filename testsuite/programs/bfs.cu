@@ -6,6 +6,7 @@ __global__ void level(int *dist, const int *first, const int *edge, int n, int d
 {
 	int v = blockIdx.x * blockDim.x + threadIdx.x;
 
+	linger();
 	if (v >= n || dist[v] != d)
 		return;
 	for (int i = first[v]; i < first[v + 1]; i++)
@@ -19,6 +20,7 @@ int main()
 	std::vector<int> first(1), edge, want(n, -1), got, queue(1, 0);
 	int more = 1, *dmore = device<int>(1);
 
+	linger_start(4);
 	for (int v = 0; v < n; v++) {
 		for (int k = 0; k < 3; k++)
 			edge.push_back(k ? (int)(mix(v * 3 + k) % n) : (v + 1) % n);

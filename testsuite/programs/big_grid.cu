@@ -4,6 +4,7 @@
 
 __global__ void mark(uint32_t *v, unsigned long long *sum)
 {
+	linger();
 	if (threadIdx.x == 0) {
 		v[blockIdx.x] = blockIdx.x * 2654435761u;
 		atomicAdd(sum, (unsigned long long)blockIdx.x);
@@ -12,11 +13,12 @@ __global__ void mark(uint32_t *v, unsigned long long *sum)
 
 int main()
 {
-	const unsigned int n = 70001 * scale();
+	const unsigned int n = 70001 * scale(64);
 	uint32_t *v = device<uint32_t>(n);
 	unsigned long long *sum = device<unsigned long long>(1);
 	int right = 1;
 
+	linger_start();
 	mark<<<n, 32>>>(v, sum);
 	LAUNCHED();
 	std::vector<uint32_t> got = host(v, n);

@@ -12,6 +12,7 @@ __global__ void rotate(uint32_t *v)
 	cg::thread_block b = cg::this_thread_block();
 	uint32_t at = b.group_index().x * b.size() + b.thread_rank();
 
+	linger();
 	s[b.thread_rank()] = v[at];
 	for (int r = 0; r < 8; r++) {
 		uint32_t x;
@@ -30,6 +31,7 @@ int main()
 	std::vector<uint32_t> data(n), got;
 	int right = 1;
 
+	linger_start();
 	for (int i = 0; i < n; i++)
 		data[i] = mix(i);
 	uint32_t *v = device(data);

@@ -21,6 +21,7 @@ __global__ void sums(uint32_t *out, int n)
 	int i = blockIdx.x * blockDim.x + threadIdx.x;
 	uint32_t x = mix(i) & 0xff;
 
+	linger();
 	out[i] = total(w, x) * 1000 + total(e, x) + __popc(w.ballot(x & 1)) * 1000000 + e.thread_rank();
 }
 
@@ -30,6 +31,7 @@ int main()
 	uint32_t *out = device<uint32_t>(n);
 	int right = 1;
 
+	linger_start();
 	sums<<<n / 128, 128>>>(out, n);
 	LAUNCHED();
 	std::vector<uint32_t> got = host(out, n);

@@ -8,6 +8,7 @@ __global__ void filter(int32_t *out, const int32_t *in, int n)
 {
 	int i = blockIdx.x * blockDim.x + threadIdx.x, x = 0;
 
+	linger();
 	for (int k = 0; k < 16; k++)
 		x += weight[k] * in[(i + k) % n];
 	if (i < n)
@@ -20,6 +21,7 @@ int main()
 	std::vector<int32_t> in(n), w(16), got;
 	int right = 1;
 
+	linger_start();
 	for (int i = 0; i < n; i++)
 		in[i] = (int32_t)(mix(i) % 1000);
 	int32_t *din = device(in), *out = device<int32_t>(n);

@@ -17,6 +17,7 @@ int main()
 		CU(((CUresult(*)(CUcontext *, unsigned int, CUdevice))driver_symbol("cuCtxCreate_v2"))(&ctx[k], 0, 0));
 		CU(DRIVER(cuModuleLoadData)(&m[k], affine_ptx));
 		CU(DRIVER(cuModuleGetFunction)(&f[k], m[k], "affine"));
+		linger_module(m[k], n / 64, 64);
 		CU(DRIVER(cuMemAlloc)(&a[k], n * 4));
 		CU(DRIVER(cuMemAlloc)(&b[k], n * 4));
 		CU(DRIVER(cuMemsetD32)(a[k], k + 1, n));

@@ -6,13 +6,14 @@ __global__ void flip(unsigned char *v, size_t pitch, int w, int h)
 {
 	int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y;
 
+	linger();
 	if (x < w && y < h)
 		v[y * pitch + x] = (unsigned char)(v[y * pitch + x] * 3 + y);
 }
 
 int main()
 {
-	const int w = 100, h = 40, d = 3;
+	const int w = 100, h = 40, d = 3 * scale(512);
 	std::vector<unsigned char> in(w * h * d), out(w * h * d), want(w * h * d);
 	cudaExtent e = make_cudaExtent(w, h, d);
 	cudaMemcpy3DParms p = {};
@@ -21,6 +22,7 @@ int main()
 	size_t pitch;
 	int right = 1;
 
+	linger_start();
 	for (size_t i = 0; i < in.size(); i++)
 		in[i] = (unsigned char)mix(i);
 	OK(cudaMalloc3D(&v, e));

@@ -6,6 +6,7 @@ __global__ void reverse(uint32_t *v, int n)
 {
 	extern __shared__ uint32_t s[];
 
+	linger();
 	for (int i = threadIdx.x; i < n; i += blockDim.x)
 		s[i] = v[blockIdx.x * n + i];
 	__syncthreads();
@@ -18,8 +19,9 @@ int main()
 	int right = 1;
 	uint64_t h = 0;
 
+	linger_start();
 	for (int n = 256; n <= 16384; n *= 64) {
-		const int blocks = 12 * scale();
+		const int blocks = 12 * scale(128);
 		std::vector<uint32_t> in(blocks * n), got;
 
 		for (size_t i = 0; i < in.size(); i++)

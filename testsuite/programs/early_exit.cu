@@ -7,6 +7,7 @@ __global__ void leave(uint32_t *v, int n)
 	__shared__ uint32_t s[128];
 	int i = blockIdx.x * blockDim.x + threadIdx.x;
 
+	linger();
 	if (blockIdx.x % 7 == 3)
 		return;
 	s[threadIdx.x] = i;
@@ -26,6 +27,7 @@ int main()
 	uint32_t *v = device<uint32_t>(blocks * 32);
 	int right = 1;
 
+	linger_start();
 	leave<<<blocks, 128>>>(v, blocks * 128);
 	LAUNCHED();
 	std::vector<uint32_t> got = host(v, blocks * 32);

@@ -6,6 +6,7 @@ __global__ void bump(uint32_t *v, int n, uint32_t by)
 {
 	int i = blockIdx.x * blockDim.x + threadIdx.x;
 
+	linger();
 	if (i < n)
 		v[i] = v[i] * 3 + by;
 }
@@ -18,6 +19,7 @@ int main()
 	cudaEvent_t e[3];
 	int right = 1;
 
+	linger_start(2);
 	for (int k = 0; k < 3; k++) {
 		OK(cudaStreamCreateWithFlags(&s[k], cudaStreamNonBlocking));
 		OK(cudaEventCreateWithFlags(&e[k], cudaEventDisableTiming));

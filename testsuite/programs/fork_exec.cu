@@ -9,6 +9,7 @@ __global__ void step(uint32_t *v, int n, uint32_t key)
 {
 	int i = blockIdx.x * blockDim.x + threadIdx.x;
 
+	linger();
 	if (i < n)
 		v[i] = mix(v[i] + key);
 }
@@ -19,6 +20,7 @@ static int compute(uint32_t key)
 	uint32_t *v = device<uint32_t>(n);
 	int right = 1;
 
+	linger_start();
 	step<<<n / 64, 64>>>(v, n, key);
 	LAUNCHED();
 	for (uint32_t x : host(v, n))

@@ -7,6 +7,7 @@ __global__ void chain(uint32_t *v, int n, int rounds)
 	int i = blockIdx.x * blockDim.x + threadIdx.x;
 	uint32_t x = i;
 
+	linger();
 	for (int r = 0; r < rounds; r++)
 		x = mix(x);
 	if (i < n)
@@ -15,10 +16,11 @@ __global__ void chain(uint32_t *v, int n, int rounds)
 
 int main()
 {
-	const int n = 8192;
+	const int n = 8192 * scale();
 	uint32_t *keep = device<uint32_t>(n), *other, *pinned;
-	int right = 1, rounds = 50 * scale();
+	int right = 1, rounds = 50;
 
+	linger_start();
 	for (int r = 0; r < 5; r++) {
 		OK(cudaMalloc(&other, n * 4));
 		OK(cudaMallocHost(&pinned, 4096));

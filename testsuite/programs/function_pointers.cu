@@ -42,6 +42,7 @@ __global__ void call(uint32_t *v, int n)
 	line l(i + 7);
 	const shape *s = i % 2 ? (const shape *)&b : (const shape *)&l;
 
+	linger();
 	if (i < n)
 		v[i] = table[i % 3](i % 3 == 2 ? i % 9 : i) + s->area();
 }
@@ -53,6 +54,7 @@ int main()
 	uint32_t *v = device<uint32_t>(n);
 	int right = 1;
 
+	linger_start();
 	call<<<n / 64, 64>>>(v, n);
 	LAUNCHED();
 	std::vector<uint32_t> got = host(v, n);

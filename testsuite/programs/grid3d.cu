@@ -7,6 +7,7 @@ __global__ void where(uint32_t *v)
 	uint32_t x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y,
 		 z = blockIdx.z * blockDim.z + threadIdx.z, w = gridDim.x * blockDim.x, h = gridDim.y * blockDim.y;
 
+	linger();
 	atomicAdd(&v[(z * h + y) * w + x], x + 1000 * y + 1000000 * z + gridDim.z);
 }
 
@@ -16,6 +17,7 @@ int main()
 	uint32_t *v = device<uint32_t>(w * h * d);
 	int right = 1;
 
+	linger_start();
 	where<<<dim3(12, 10, d / 2), dim3(4, 3, 2)>>>(v);
 	LAUNCHED();
 	std::vector<uint32_t> got = host(v, w * h * d);

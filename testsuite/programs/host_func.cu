@@ -9,6 +9,7 @@ __global__ void set(uint32_t *v, int n, uint32_t x)
 {
 	int i = blockIdx.x * blockDim.x + threadIdx.x;
 
+	linger();
 	if (i < n)
 		v[i] = x + i;
 }
@@ -27,6 +28,7 @@ int main()
 	cudaStream_t s;
 	uint32_t *dev;
 
+	linger_start();
 	n = 8192 * scale();
 	OK(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking));
 	OK(cudaHostAlloc(&pinned, n * 4, cudaHostAllocMapped));

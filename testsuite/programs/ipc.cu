@@ -9,6 +9,7 @@ __global__ void fill(uint32_t *v, int n)
 {
 	int i = blockIdx.x * blockDim.x + threadIdx.x;
 
+	linger();
 	if (i < n)
 		v[i] = mix(i) + v[i];
 }
@@ -21,6 +22,7 @@ static int child(int in, int n)
 	if (read(in, &h, sizeof(h)) != sizeof(h))
 		return 3;
 	OK(cudaIpcOpenMemHandle((void **)&v, h, cudaIpcMemLazyEnablePeerAccess));
+	linger_start();
 	fill<<<n / 64, 64>>>(v, n);
 	OK(cudaDeviceSynchronize());
 	OK(cudaIpcCloseMemHandle(v));
@@ -47,6 +49,7 @@ int main(int argc, char **argv)
 		_exit(127);
 	}
 	v = device<uint32_t>(n);
+	linger_start();
 	fill<<<n / 64, 64>>>(v, n);
 	OK(cudaDeviceSynchronize());
 	OK(cudaIpcGetMemHandle(&h, v));

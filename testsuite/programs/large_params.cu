@@ -12,6 +12,7 @@ __global__ void use(uint32_t *out, struct big b)
 {
 	uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
 
+	linger();
 	if (i < b.n)
 		out[i] = b.v[i % 1000] + b.p[i];
 }
@@ -23,6 +24,7 @@ int main()
 	static struct big b;
 	int right = 1;
 
+	linger_start();
 	for (uint32_t i = 0; i < n; i++)
 		in[i] = mix(i);
 	for (uint32_t i = 0; i < 1000; i++)

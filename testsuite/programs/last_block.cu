@@ -10,6 +10,7 @@ __global__ void sum(unsigned long long *out, unsigned long long *part, const uin
 	__shared__ bool last;
 	unsigned long long x = 0;
 
+	linger();
 	for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
 		x += in[i];
 	s[threadIdx.x] = x;
@@ -34,10 +35,11 @@ __global__ void sum(unsigned long long *out, unsigned long long *part, const uin
 
 int main()
 {
-	const int blocks = 100, n = 60000 * scale();
+	const int blocks = 100 * scale(), n = 600 * blocks;
 	std::vector<uint32_t> in(n);
 	unsigned long long want = 0;
 
+	linger_start();
 	for (int i = 0; i < n; i++)
 		want += in[i] = mix(i);
 	uint32_t *din = device(in);

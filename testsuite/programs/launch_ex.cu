@@ -4,6 +4,7 @@
 
 __global__ void step(uint32_t *v, int n, uint32_t key)
 {
+	linger();
 	for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
 		v[i] = mix(v[i] ^ key);
 }
@@ -15,6 +16,7 @@ int main()
 	cudaLaunchAttribute a[2] = {};
 	cudaLaunchConfig_t c = {};
 
+	linger_start();
 	a[0].id = cudaLaunchAttributePriority;
 	a[0].val.priority = 0;
 	a[1].id = cudaLaunchAttributeCooperative;

@@ -6,6 +6,7 @@ __global__ void step(uint32_t *v, int n, uint32_t key)
 {
 	int i = blockIdx.x * blockDim.x + threadIdx.x;
 
+	linger();
 	if (i < n)
 		v[i] = v[i] * 7 + key;
 }
@@ -17,6 +18,7 @@ int main()
 	cudaStream_t a, b;
 	int right = 1;
 
+	linger_start(2);
 	OK(cudaStreamCreate(&a));
 	OK(cudaStreamCreate(&b));
 	for (int r = 0; r < 6; r++) {

@@ -24,6 +24,7 @@ int main()
 	CU(DRIVER(cuModuleLoadData)(&m, image));
 	CU(DRIVER(cuLinkDestroy)(link));
 	CU(DRIVER(cuModuleGetFunction)(&f, m, "affine"));
+	linger_module(m, n / 64, 64);
 	CU(DRIVER(cuMemAlloc)(&in, n * 4));
 	CU(DRIVER(cuMemAlloc)(&out, n * 4));
 	CU(DRIVER(cuMemsetD32)(in, 7, n));

@@ -6,6 +6,7 @@ __global__ void step(uint32_t *out, const uint32_t *in, int n)
 {
 	int i = blockIdx.x * blockDim.x + threadIdx.x;
 
+	linger();
 	if (i < n)
 		out[i] = mix((in ? in[i] : 0) + i);
 }
@@ -18,6 +19,7 @@ int main()
 	cudaStream_t s;
 	int right = 1;
 
+	linger_start();
 	OK(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking));
 	for (int r = 0; r < 10; r++) {
 		OK(cudaMallocAsync(&next, n * 4, s));

@@ -9,6 +9,7 @@ __global__ void work(uint32_t *v, int n)
 {
 	int i = blockIdx.x * blockDim.x + threadIdx.x;
 
+	linger();
 	if (i < n) {
 		v[i] = v[i] * 5 + table[i % 256];
 		atomicAdd(&counter, 1u);
@@ -21,6 +22,7 @@ int main()
 	uint32_t *v;
 	int right = 1;
 
+	linger_start();
 	OK(cudaMallocManaged(&v, n * 4));
 	for (int i = 0; i < 256; i++)
 		table[i] = mix(i);

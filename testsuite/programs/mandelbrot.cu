@@ -22,6 +22,7 @@ __global__ void paint(unsigned char *v, int w, int h)
 {
 	int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
 
+	linger();
 	if (x < w && y < h)
 		v[y * w + x] = (unsigned char)escape(x, y, w, h);
 }
@@ -30,6 +31,7 @@ int main()
 {
 	int w = 64, h = 48, right = 1;
 
+	linger_start();
 	for (int s = scale(); s > 1; s /= 4) {
 		w *= 2;
 		h *= 2;

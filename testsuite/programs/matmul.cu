@@ -10,6 +10,7 @@ __global__ void product(float *c, const float *a, const float *b, int n)
 	int x = blockIdx.x * T + threadIdx.x, y = blockIdx.y * T + threadIdx.y;
 	float sum = 0;
 
+	linger();
 	for (int k = 0; k < n; k += T) {
 		s[threadIdx.y][threadIdx.x] = a[y * n + k + threadIdx.x];
 		t[threadIdx.y][threadIdx.x] = b[(k + threadIdx.y) * n + x];
@@ -26,7 +27,8 @@ int main()
 	int n = 64, right = 1;
 	std::vector<float> a, b, got;
 
-	for (int s = scale(); s > 1; s /= 4)
+	linger_start();
+	for (int s = scale(128); s > 1; s /= 4)
 		n *= 2;
 	/* small integers: sums are exact in any order */
 	for (int i = 0; i < n * n; i++) {

@@ -14,6 +14,7 @@ __global__ void throws(unsigned long long *hits, int per_thread)
 	uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
 	int n = 0;
 
+	linger();
 	for (int k = 0; k < per_thread; k++)
 		n += inside(i * per_thread + k);
 	n = __reduce_add_sync(0xffffffff, n);
@@ -23,9 +24,10 @@ __global__ void throws(unsigned long long *hits, int per_thread)
 
 int main()
 {
-	const int blocks = 64, per_thread = 16 * scale();
+	const int blocks = 64 * scale(), per_thread = 16;
 	unsigned long long *hits = device<unsigned long long>(1), want = 0;
 
+	linger_start();
 	throws<<<blocks, 64>>>(hits, per_thread);
 	LAUNCHED();
 	for (int i = 0; i < blocks * 64 * per_thread; i++)

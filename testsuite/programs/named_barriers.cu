@@ -7,6 +7,7 @@ __global__ void pipe(uint32_t *out, int rounds)
 	__shared__ uint32_t s[64];
 	int t = threadIdx.x % 64;
 
+	linger();
 	for (int r = 0; r < rounds; r++) {
 		if (threadIdx.x < 64) {
 			s[t] = mix(blockIdx.x * 64 + t + r);
@@ -26,6 +27,7 @@ int main()
 	uint32_t *out = device<uint32_t>(blocks * 64);
 	int right = 1;
 
+	linger_start();
 	pipe<<<blocks, 128>>>(out, rounds);
 	LAUNCHED();
 	std::vector<uint32_t> got = host(out, blocks * 64);

@@ -6,6 +6,7 @@ __global__ void step(uint32_t *v, int n)
 {
 	int i = blockIdx.x * blockDim.x + threadIdx.x;
 
+	linger();
 	if (i < n)
 		v[i] = mix(v[i]);
 }
@@ -18,6 +19,7 @@ int main()
 	cudaStream_t s;
 	int right = 1;
 
+	linger_start();
 	OK(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking));
 	for (int r = 0; r < 3; r++) {
 		for (int i = 0; i < n; i++) {

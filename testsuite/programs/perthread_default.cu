@@ -8,6 +8,7 @@ __global__ void step(uint32_t *v, int n, uint32_t key)
 {
 	int i = blockIdx.x * blockDim.x + threadIdx.x;
 
+	linger();
 	if (i < n)
 		v[i] = v[i] * 3 + key;
 }
@@ -38,6 +39,7 @@ int main()
 {
 	std::thread a(work, 0), b(work, 1);
 
+	linger_start(2);
 	a.join();
 	b.join();
 	return report("perthread_default", right[0] && right[1], 0);

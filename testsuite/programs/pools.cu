@@ -6,13 +6,14 @@ __global__ void fill(uint32_t *v, int n, uint32_t key)
 {
 	int i = blockIdx.x * blockDim.x + threadIdx.x;
 
+	linger();
 	if (i < n)
 		v[i] = mix(i + key);
 }
 
 int main()
 {
-	const int n = 65536;
+	const int n = 65536 * ((scale() + 7) / 8);
 	uint64_t used = 0, high = 0, keep = 1 << 20;
 	cudaMemPoolProps props = {};
 	cudaMemPool_t pool, byDefault;
@@ -20,6 +21,7 @@ int main()
 	cudaStream_t s;
 	int right = 1;
 
+	linger_start();
 	props.allocType = cudaMemAllocationTypePinned;
 	props.location.type = cudaMemLocationTypeDevice;
 	OK(cudaMemPoolCreate(&pool, &props));

@@ -7,6 +7,7 @@ __global__ void chain(uint32_t *v, int n, int rounds)
 	int i = blockIdx.x * blockDim.x + threadIdx.x;
 	uint32_t x = v[i];
 
+	linger();
 	for (int r = 0; r < rounds; r++)
 		x = mix(x + r);
 	if (i < n)
@@ -15,11 +16,12 @@ __global__ void chain(uint32_t *v, int n, int rounds)
 
 int main()
 {
-	const int n = 8192, rounds = 20 * scale();
+	const int n = 8192 * scale(), rounds = 20;
 	uint32_t *a = device<uint32_t>(n), *b = device<uint32_t>(n), want = 0;
 	int least, greatest, p = 1, right = 1;
 	cudaStream_t low, high;
 
+	linger_start();
 	OK(cudaDeviceGetStreamPriorityRange(&least, &greatest));
 	OK(cudaStreamCreateWithPriority(&low, cudaStreamNonBlocking, least));
 	OK(cudaStreamCreateWithPriority(&high, cudaStreamNonBlocking, greatest));

@@ -8,6 +8,7 @@ __global__ void reduce(unsigned long long *sum, uint32_t *least, uint32_t *most,
 	int i = blockIdx.x * blockDim.x + threadIdx.x;
 	unsigned long long x = i < n ? in[i] : 0;
 
+	linger();
 	if (i < n) {
 		atomicMin(least, in[i]);
 		atomicMax(most, in[i]);
@@ -35,6 +36,7 @@ int main()
 	unsigned long long want = 0;
 	uint32_t least = ~0u, most = 0;
 
+	linger_start();
 	for (int i = 0; i < n; i++) {
 		want += in[i] = mix(i + 12345);
 		least = in[i] < least ? in[i] : least;

@@ -9,6 +9,7 @@ __global__ void scan(uint32_t *out, const uint32_t *in, volatile uint32_t *flag,
 	__shared__ uint32_t s[128], before, mine;
 	uint32_t x;
 
+	linger();
 	if (threadIdx.x == 0)
 		mine = atomicAdd(&ticket, 1u);
 	__syncthreads();
@@ -54,6 +55,7 @@ int main()
 	uint32_t total = 0, zero = 0;
 	int right = 1;
 
+	linger_start();
 	for (int i = 0; i < n; i++)
 		in[i] = mix(i) % 10;
 	uint32_t *din = device(in), *out = device<uint32_t>(n), *work = device<uint32_t>(3 * blocks);

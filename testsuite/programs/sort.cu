@@ -8,6 +8,7 @@ __global__ void compare(uint32_t *v, unsigned int j, unsigned int k)
 {
 	unsigned int i = blockIdx.x * blockDim.x + threadIdx.x, other = i ^ j;
 
+	linger();
 	if (other > i && ((i & k) == 0) == (v[i] > v[other])) {
 		uint32_t t = v[i];
 
@@ -21,6 +22,7 @@ int main()
 	unsigned int n = 2048;
 	std::vector<uint32_t> in, got;
 
+	linger_start(8);
 	for (int s = scale(); s > 1; s /= 2)
 		n *= 2;
 	for (unsigned int i = 0; i < n; i++)

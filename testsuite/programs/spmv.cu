@@ -7,6 +7,7 @@ __global__ void multiply(uint32_t *y, const int *row, const int *col, const uint
 	int r = (blockIdx.x * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32;
 	uint32_t sum = 0;
 
+	linger();
 	if (r >= rows)
 		return;
 	for (int i = row[r] + lane; i < row[r + 1]; i += 32)
@@ -24,6 +25,7 @@ int main()
 	std::vector<int> row(1), col;
 	int right = 1;
 
+	linger_start();
 	for (int r = 0; r < rows; r++) {
 		int n = mix(r) % 70;
 

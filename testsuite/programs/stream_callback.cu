@@ -8,6 +8,7 @@ __global__ void spin(uint32_t *v, int rounds)
 {
 	uint32_t x = threadIdx.x;
 
+	linger();
 	for (int i = 0; i < rounds; i++)
 		x = mix(x);
 	v[blockIdx.x * blockDim.x + threadIdx.x] = x;
@@ -21,12 +22,14 @@ static void CUDART_CB call(cudaStream_t, cudaError_t status, void *p)
 
 int main()
 {
-	uint32_t *v = device<uint32_t>(64 * 64);
+	const int blocks = 64 * scale();
+	uint32_t *v = device<uint32_t>(blocks * 64);
 	cudaStream_t s;
 
+	linger_start();
 	OK(cudaStreamCreate(&s));
 	for (intptr_t k = 0; k < 10; k++) {
-		spin<<<64, 64, 0, s>>>(v, 40 * scale());
+		spin<<<blocks, 64, 0, s>>>(v, 40);
 		OK(cudaStreamAddCallback(s, call, (void *)k, 0));
 	}
 	OK(cudaStreamSynchronize(s));

@@ -6,6 +6,7 @@ __global__ void step(uint32_t *v, int n, uint32_t key)
 {
 	int i = blockIdx.x * blockDim.x + threadIdx.x;
 
+	linger();
 	if (i < n)
 		v[i] = mix(v[i] + key) + i;
 }
@@ -19,6 +20,7 @@ int main()
 	uint64_t h = 0;
 	int right = 1;
 
+	linger_start(4);
 	for (int k = 0; k < streams; k++) {
 		OK(cudaStreamCreateWithFlags(&s[k], k & 1 ? cudaStreamNonBlocking : cudaStreamDefault));
 		v[k] = device<uint32_t>(n);

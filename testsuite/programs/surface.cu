@@ -6,6 +6,7 @@ __global__ void put(cudaSurfaceObject_t s, int w, int h)
 {
 	int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y;
 
+	linger();
 	if (x < w)
 		surf2Dwrite<uint32_t>(mix(y * w + x), s, x * 4, y);
 }
@@ -14,13 +15,14 @@ __global__ void turn(uint32_t *out, cudaSurfaceObject_t s, int w, int h)
 {
 	int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y;
 
+	linger();
 	if (x < w)
 		out[x * h + y] = surf2Dread<uint32_t>(s, x * 4, y);
 }
 
 int main()
 {
-	const int w = 128, h = 48;
+	const int w = 128, h = 48 * scale(512);
 	cudaChannelFormatDesc d = cudaCreateChannelDesc<uint32_t>();
 	uint32_t *out = device<uint32_t>(w * h);
 	cudaResourceDesc r = {};
@@ -28,6 +30,7 @@ int main()
 	cudaArray_t a;
 	int right = 1;
 
+	linger_start();
 	OK(cudaMallocArray(&a, &d, w, h, cudaArraySurfaceLoadStore));
 	r.resType = cudaResourceTypeArray;
 	r.res.array.array = a;

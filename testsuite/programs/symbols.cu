@@ -10,19 +10,21 @@ __global__ void add(int n)
 {
 	int i = blockIdx.x * blockDim.x + threadIdx.x;
 
+	linger();
 	if (i < n)
 		atomicAdd(&global[i % 1024], constant[i % 64] + start);
 }
 
 int main()
 {
-	const int n = 16384;
+	const int n = 16384 * scale();
 	std::vector<uint32_t> c(64), got(1024);
 	cudaStream_t s;
 	uint32_t *at, x = 0;
 	size_t size;
 	int right = 1;
 
+	linger_start();
 	OK(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking));
 	OK(cudaMemcpyFromSymbol(&x, start, 4));
 	right &= x == 5;

@@ -6,19 +6,21 @@ __global__ void gather(uint32_t *out, cudaTextureObject_t tex, int n)
 {
 	int i = blockIdx.x * blockDim.x + threadIdx.x;
 
+	linger();
 	if (i < n)
 		out[i] = tex1Dfetch<uint32_t>(tex, mix(i) % n) + tex1Dfetch<uint32_t>(tex, n - 1 - i);
 }
 
 int main()
 {
-	const int n = 8192;
+	const int n = 8192 * scale();
 	std::vector<uint32_t> data(n), got(n);
 	cudaResourceDesc r = {};
 	cudaTextureDesc t = {};
 	cudaTextureObject_t tex;
 	int right = 1;
 
+	linger_start();
 	for (int i = 0; i < n; i++)
 		data[i] = mix(i * 3 + 1);
 	uint32_t *in = device(data), *out = device<uint32_t>(n);

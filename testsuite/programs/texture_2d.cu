@@ -6,23 +6,29 @@ __global__ void sample(float *out, cudaTextureObject_t points, cudaTextureObject
 {
 	int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
 
+	linger();
 	if (x < w && y < h)
 		out[y * w + x] = tex2D<float>(points, x + 0.5f, y + 0.5f) * 16 + tex2D<float>(between, x + 1.0f, y + 1.0f);
 }
 
 int main()
 {
-	const int w = 96, h = 64;
+	int w = 96, h = 64;
 	cudaChannelFormatDesc d = cudaCreateChannelDesc<float>();
-	std::vector<float> data(w * h), got(w * h);
+	std::vector<float> data, got;
 	cudaTextureObject_t points, between;
 	cudaResourceDesc r = {};
 	cudaTextureDesc t = {};
 	cudaArray_t a;
 	int right = 1;
 
+	linger_start();
+	for (int s = scale(); s > 1; s /= 4) {
+		w *= 2;
+		h *= 2;
+	}
 	for (int i = 0; i < w * h; i++)
-		data[i] = (float)(mix(i) % 64);
+		data.push_back((float)(mix(i) % 64));
 	OK(cudaMallocArray(&a, &d, w, h));
 	OK(cudaMemcpy2DToArray(a, 0, 0, data.data(), w * 4, w * 4, h, cudaMemcpyHostToDevice));
 	r.resType = cudaResourceTypeArray;

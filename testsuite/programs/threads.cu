@@ -8,6 +8,7 @@ __global__ void step(uint32_t *v, int n, uint32_t key)
 {
 	int i = blockIdx.x * blockDim.x + threadIdx.x;
 
+	linger();
 	if (i < n)
 		v[i] = mix(v[i] ^ key);
 }
@@ -46,6 +47,7 @@ int main()
 	uint64_t h = 0;
 	int all = 1;
 
+	linger_start(4);
 	for (int i = 0; i < 6; i++)
 		t.emplace_back(work, i);
 	for (int i = 0; i < 6; i++) {

@@ -10,7 +10,7 @@ __global__ void one(uint32_t *v)
 
 int main()
 {
-	const unsigned int launches = 1500 * scale();
+	const unsigned int launches = 1500 * scale(64);
 	uint32_t *v = device<uint32_t>(1);
 	cudaStream_t s;
 

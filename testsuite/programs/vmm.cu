@@ -6,6 +6,7 @@ __global__ void step(uint32_t *v, size_t n)
 {
 	size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x;
 
+	linger();
 	if (i < n)
 		v[i] = mix(v[i] + (uint32_t)i);
 }
@@ -15,17 +16,19 @@ int main()
 	CUmemGenericAllocationHandle h[3];
 	CUmemAllocationProp prop = {};
 	CUmemAccessDesc access = {};
-	const size_t n = 20000;
+	const size_t n = 20000 * scale();
 	CUdeviceptr base;
 	size_t piece = 0;
 	int right = 1;
 
+	linger_start();
 	OK(cudaFree(0));
 	prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
 	prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
 	access.location = prop.location;
 	access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
 	CU(DRIVER(cuMemGetAllocationGranularity)(&piece, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
+	piece *= (n * 4 + piece - 1) / piece;
 	CU(DRIVER(cuMemAddressReserve)(&base, 3 * piece, 0, 0, 0));
 	for (int k = 0; k < 3; k++) {
 		CU(DRIVER(cuMemCreate)(&h[k], piece, &prop, 0));
