@@ -100,7 +100,7 @@ step_programs() {
 	for jobs in 1 "${JOBS:-6}"; do
 		rm -f "$tmp/progress.log"
 		# shellcheck disable=SC2086
-		GPUSHARE_LOG=$tmp/progress.log "$here/../programs/run-all" --driver "$driver" --build "$build" --scale "${SCALE:-512}" --periods 1 \
+		GPUSHARE_LOG=$tmp/progress.log "$here/../programs/run-all" --driver "$driver" --build "$build" --scale "${SCALE:-512}" --linger "${LINGER:-0}" --periods 1 \
 			--jobs "$jobs" --timeout "${LIMIT:-120}" --csv "$tmp/programs.csv" $programs || rc=1
 		sed "s/^/$jobs,/" "$tmp/programs.csv" >>"$out/programs.csv"
 		[ ! -e "$tmp/progress.log" ] || python3 - "$tmp/progress.log" "$jobs" >>"$out/progress.csv" <<'P'

@@ -25,5 +25,20 @@ evicted() {
 	[ "$(awk -F, 'NR > 1 { n += $8 } END { print n }' "$TMP/csv")" -gt 0 ]
 }
 check "kernels were evicted" evicted
+# By a kernel that lasts, evictions are certain.
+fraction() {
+	"$SRC/testsuite/programs/run-all" --emulated --build "$BUILD" --periods 0.2 --linger 10000 --scale 2 --csv "$TMP/csv2" grid3d >"$TMP/lines2" 2>&1 ||
+		{ cat "$TMP/lines2"; return 1; }
+	cat "$TMP/csv2" "$TMP/lines2"
+	grep -q '^grid3d,0.2,ok,0,[0-9]*,1,1,[1-9]' "$TMP/csv2" &&
+		tail -n 1 "$TMP/lines2" | grep -q '2 runs: 2 right, 0 wrong; [1-9][0-9]* evictions, in 1 of 1 programs with an evictable kernel$'
+}
+check "a kernel that lasts is evicted by a fraction of a ms" fraction
+wrong_option() {
+	"$SRC/testsuite/programs/run-all" --emulated --build "$BUILD" "$@" grid3d >"$TMP/lines2" 2>&1
+	[ $? = 2 ]
+}
+check "wrong: run-all --periods 1,10" wrong_option --periods 1,10
+check "wrong: run-all --linger 1ms" wrong_option --linger 1ms
 check "run-all's own verdict" test $status = 0
 finish

@@ -13,7 +13,7 @@ __global__ void mark(uint32_t *v, unsigned long long *sum)
 
 int main()
 {
-	const unsigned int n = 70001 * scale(64);
+	const unsigned int n = 70001 * scale();
 	uint32_t *v = device<uint32_t>(n);
 	unsigned long long *sum = device<unsigned long long>(1);
 	int right = 1;

@@ -5,7 +5,7 @@
  * tells a kernel to leave after so many block-tasks.  For trying out whether a
  * program survives them; where a daemon is named, it alone decides.
  *
- * The environment: GPUSHARE_FORCE_EVICT_MS=N (the period; 0: never),
+ * The environment: GPUSHARE_FORCE_EVICT_MS=N (the period, such as 10 or 0.2; 0: never),
  * GPUSHARE_FORCE_EVICT_TASKS=K (each launch and relaunch leaves after K
  * block-tasks), GPUSHARE_FORCE_EVICT_SEED=S (after a random number of them,
  * the same one for the same seed, launch and progress).  The last two need
