@@ -5,7 +5,7 @@
 # usage: shim_gpu.sh BUILD OUT-FOLDER [DRIVER]
 #   BUILD   the build tree (make all check_PROGRAMS; for programs: testsuite/programs/bin compiled for this GPU, or nvcc)
 #   DRIVER  the machine's libcuda.so.1
-# environment: STEPS="price signal programs", COUNT=8000 (calls), SCALE=512, LIMIT=120 (seconds a program may take), JOBS=6,
+# environment: STEPS="price signal programs", COUNT=8000 (calls), SCALE=512, LINGER=0 (us), LIMIT=120 (seconds a program may take), JOBS=6,
 #   PROGRAMS (what runs beside each other), EVICTIONS=200
 # Writes price.csv, signal.txt, programs.csv and progress.csv into OUT-FOLDER and prints them; about six minutes with everything.
 # Exit status 1: something was not as it must be.
