@@ -61,6 +61,37 @@ static void test_comment(void **unused)
 	assert_null(strchr(text, '\n'));
 }
 
+/* 8 GiB out in 4 s; of the 8 GiB 6 are back, in 1.5 s. */
+static const struct gs_moves moves = { UINT64_C(8) << 30, UINT64_C(4000000000),
+				       UINT64_C(6) << 30, UINT64_C(1500000000) };
+
+static void test_moved(void **unused)
+{
+	static const struct gs_moves never, away = { UINT64_C(350) << 20, 500000000, 0, 0 };
+	struct gs_report_row row = row_of(12, "batch");
+	char text[200];
+	double all;
+
+	(void)unused;
+	gs_report_fill_moved(&row, &moves);
+	assert_true(row.taken_mb == 8192);
+	assert_true(row.to_host_s == 4 && row.to_host_gib_s == 2);
+	assert_true(row.to_device_s == 1.5 && row.to_device_gib_s == 4);
+	gs_report_comment(&row, 100, text, sizeof(text));
+	assert_non_null(strstr(text, " mem=64/102MiB moved=8192MiB/2.00/4.00GiB/s"));
+	gs_report_comment(&row, 100, text, 90); /* it never writes beyond */
+	assert_int_equal(strlen(text), 89);
+	gs_report_fill_moved(&row, &away);
+	assert_true(row.to_device_s == 0 && row.to_device_gib_s == 0);
+	gs_report_comment(&row, 100, text, sizeof(text));
+	assert_non_null(strstr(text, " moved=350MiB/0.68/0.00GiB/s"));
+	gs_report_fill_moved(&row, &never);
+	all = row.taken_mb + row.to_host_s + row.to_host_gib_s + row.to_device_s + row.to_device_gib_s;
+	assert_true(all == 0);
+	gs_report_comment(&row, 100, text, sizeof(text));
+	assert_null(strstr(text, "moved"));
+}
+
 static void test_comment_is_merged(void **unused)
 {
 	static const struct {
@@ -129,6 +160,7 @@ static void test_json_has_the_columns(void **unused)
 
 	(void)unused;
 	rows[1].user = "not \xff utf-8";
+	gs_report_fill_moved(&rows[1], &moves);
 	text = gs_report_steps(rows, 2, 1);
 	assert_non_null(text);
 	all = json_loads(text, 0, NULL);
@@ -143,6 +175,10 @@ static void test_json_has_the_columns(void **unused)
 	assert_string_equal(json_string_value(json_object_get(row, "step")), "0");
 	assert_string_equal(json_string_value(json_object_get(json_array_get(all, 1), "user")),
 			    "not ? utf-8");
+	assert_true(json_number_value(json_object_get(row, "taken_mb")) == 0);
+	row = json_array_get(all, 1);
+	assert_true(json_number_value(json_object_get(row, "taken_mb")) == 8192);
+	assert_true(json_number_value(json_object_get(row, "to_device_gib_s")) == 4);
 	json_decref(all);
 	free(text);
 }
@@ -219,6 +255,7 @@ static void test_metrics_text(void **unused)
 	char *text, *line, *save = NULL;
 
 	(void)unused;
+	gs_report_fill_moved(&rows[0], &moves);
 	rows[1].user = "a\"b\\c\nd\xff";
 	text = gs_report_metrics(&s);
 	assert_non_null(strstr(text, "\ngpushare_gpu_evictions_total{gpu=\"0\"} 3\n"));
@@ -227,6 +264,8 @@ static void test_metrics_text(void **unused)
 	assert_non_null(strstr(text, "\ngpushare_gpu_busy{gpu=\"1\"} 0\n"));
 	assert_non_null(strstr(text, "\ngpushare_step_waiting_seconds_total{job=\"12\",step=\"0\","
 			       "user=\"ann\",partition=\"low\",gpu=\"1\"} 0.006\n"));
+	assert_non_null(strstr(text, "\ngpushare_step_memory_moved_bytes_total{job=\"12\",step=\"0\","
+			       "user=\"ann\",partition=\"low\",gpu=\"1\"} 8589934592\n"));
 	assert_non_null(strstr(text, "user=\"a\\\"b\\\\c?d?\""));
 	assert_int_equal(occurrences(text, "# TYPE gpushare_step_ntt gauge\n"), 1);
 	assert_int_equal(occurrences(text, "\ngpushare_step_ntt{"), 2);
@@ -419,6 +458,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rows),
 		cmocka_unit_test(test_comment),
+		cmocka_unit_test(test_moved),
 		cmocka_unit_test(test_comment_is_merged),
 		cmocka_unit_test(test_comment_of_several_nodes),
 		cmocka_unit_test(test_json_has_the_columns),

@@ -35,6 +35,7 @@ static void fill_row(struct gs_report_row *row, struct gs_step *s, const char *n
 	row->gpu = s->info.gpu;
 	row->shares = s->info.shares;
 	gs_report_fill(row, &s->tally, peak_of(s), s->reservation);
+	gs_report_fill_moved(row, &s->moves);
 }
 
 /* Steps of a job (0: all): the finished ones first, then the registered ones. */
@@ -313,6 +314,17 @@ static void say_waiting(const struct selection *sel, char *buf, size_t size)
 	}
 }
 
+/* Its steps share an allocation, whose memory moved once for all of them: not a sum. */
+static void most_moved(const struct selection *sel, struct gs_report_row *sum)
+{
+	const struct gs_moves *most = &sel->step[0]->moves;
+
+	for (size_t i = 1; i < sel->n; i++)
+		if (sel->step[i]->moves.out_bytes > most->out_bytes)
+			most = &sel->step[i]->moves;
+	gs_report_fill_moved(sum, most);
+}
+
 /* Sum of the job's steps; the eviction percentiles do not appear in it. */
 int gs_gather_comment(struct gs_daemon *d, uint32_t job_id, char *buf, size_t size)
 {
@@ -338,6 +350,7 @@ int gs_gather_comment(struct gs_daemon *d, uint32_t job_id, char *buf, size_t si
 	sum.ntt = sum.active_ms > 0 ? sum.turnaround_ms / sum.active_ms : 0;
 	dev = gs_device_find(d, sum.gpu);
 	if (sel.n) {
+		most_moved(&sel, &sum);
 		gs_report_comment(&sum, dev ? dev->shares : 0, buf, size);
 		say_waiting(&sel, buf, size);
 	}

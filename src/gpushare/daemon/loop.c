@@ -72,7 +72,8 @@ static void on_sweep(evutil_socket_t fd, short what, void *arg)
 /* A job's figures, or what it waits for, in one number, to see whether they changed. */
 static uint64_t figures(const struct gs_step *s)
 {
-	uint64_t sum = s->tally.turnaround_ns + s->tally.launches + s->tally.preemptions + 1;
+	uint64_t sum = s->tally.turnaround_ns + s->tally.launches + s->tally.preemptions +
+		       s->moves.out_ns + s->moves.back_ns + 1;
 	char why[256];
 
 	if (s->alloc->admitted)

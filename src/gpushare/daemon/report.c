@@ -15,6 +15,7 @@
 #include "gpushare/metrics/metrics.h"
 
 #define MIB 1048576.0
+#define GIB 1073741824.0
 #define STATUS_COLUMNS 17
 
 const char *gs_report_form(uint32_t form)
@@ -52,13 +53,33 @@ void gs_report_fill(struct gs_report_row *row, struct gs_tally *t, uint64_t peak
 	row->reserved_mb = (double)reserved / MIB;
 }
 
+static double gib_s(uint64_t bytes, uint64_t ns)
+{
+	return ns ? (double)bytes / GIB / ((double)ns / 1e9) : 0;
+}
+
+void gs_report_fill_moved(struct gs_report_row *row, const struct gs_moves *m)
+{
+	row->taken_mb = (double)m->out_bytes / MIB;
+	row->to_host_s = (double)m->out_ns / 1e9;
+	row->to_host_gib_s = gib_s(m->out_bytes, m->out_ns);
+	row->to_device_s = (double)m->back_ns / 1e9;
+	row->to_device_gib_s = gib_s(m->back_bytes, m->back_ns);
+}
+
 void gs_report_comment(const struct gs_report_row *row, uint32_t gpu_shares, char *buf,
 		       size_t size)
 {
+	size_t at;
+
 	snprintf(buf, size, "gpushare: gpu=%u share=%u%% used=%.3fs ntt=%.2f waiting=%.0fms "
 		 "preempt=%" PRIu64 " mem=%.0f/%.0fMiB", row->gpu,
 		 gpu_shares ? (unsigned)(100.0 * row->shares / gpu_shares + 0.5) : 0,
 		 row->active_ms / 1e3, row->ntt, row->waiting_ms, row->preemptions, ceil(row->memory_mb), row->reserved_mb);
+	at = strlen(buf);
+	if (row->taken_mb > 0)
+		snprintf(buf + at, size - at, " moved=%.0fMiB/%.2f/%.2fGiB/s", ceil(row->taken_mb),
+			 row->to_host_gib_s, row->to_device_gib_s);
 }
 
 /* ---- steps ----------------------------------------------------------- */

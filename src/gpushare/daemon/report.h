@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "gpushare/daemon/moves.h"
 #include "gpushare/daemon/tally.h"
 #include "gpushare/metrics/metrics.h"
 #include "gpushare/proto/signal.h"
@@ -51,9 +52,11 @@ struct gs_report_kernel {
 	const struct gs_tally_kernel *kernel;
 };
 
-/* The step's figures from its tally: all columns but the texts and the ids. */
+/* The step's figures from its tally: all columns but the texts, the ids and moved.def's. */
 void gs_report_fill(struct gs_report_row *row, struct gs_tally *tally,
 		    uint64_t peak_bytes, uint64_t reserved_bytes);
+/* The columns of moved.def. */
+void gs_report_fill_moved(struct gs_report_row *row, const struct gs_moves *moves);
 
 /* Each returns text that ends in a newline, to be freed; NULL: no memory. */
 char *gs_report_steps(const struct gs_report_row *row, size_t n, int json);
@@ -66,7 +69,9 @@ char *gs_report_metrics(const struct gs_report_status *status);
 /*
  * The summary for AdminComment, one line:
  * "gpushare: gpu=0 share=40% used=12.345s ntt=1.02 waiting=12ms preempt=3 mem=64/102MiB";
- * used is the time for which it had the GPU.
+ * used is the time for which it had the GPU.  If its memory has been on the
+ * host, " moved=8192MiB/1.66/5.67GiB/s" follows: how much, and how fast it
+ * left and came back (0.00: not yet).
  */
 void gs_report_comment(const struct gs_report_row *row, uint32_t gpu_shares, char *buf,
 		       size_t size);

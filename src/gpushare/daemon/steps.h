@@ -17,6 +17,7 @@
 #include <sys/types.h>
 
 #include "gpushare/daemon/daemon.h"
+#include "gpushare/daemon/moves.h"
 #include "gpushare/daemon/tally.h"
 #include "gpushare/proto/msg.h"
 
@@ -77,6 +78,7 @@ struct gs_step {
 	uint32_t clients;
 	int64_t begun_s, ended_s; /* of the epoch; ended 0: not yet */
 	uint64_t reported;       /* what the job's AdminComment says already */
+	struct gs_moves moves;   /* its allocation's, since it began */
 	struct gs_tally tally;
 };
 

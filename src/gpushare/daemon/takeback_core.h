@@ -21,6 +21,7 @@ struct gs_away_process {
 	struct gs_peer *peer;  /* NULL: a client of an earlier daemon */
 	uint64_t settle_ns;    /* since then it is to finish its kernels */
 	int parked;
+	int counted;           /* in the steps' moves (moves.h), so its return is to be */
 	int failed;            /* to come back; the log says so */
 };
 
@@ -48,6 +49,7 @@ struct gs_takeback {
 	struct gs_mover *mover;
 	struct event *timer;
 	uint64_t since_ns;      /* the step that is under way */
+	uint64_t mover_ns;      /* mover began */
 };
 
 /* "job 12.0" of the allocation's first step. */

@@ -51,6 +51,26 @@ static void idle(struct gs_takeback *t)
 	gs_memory_turn(t->d);
 }
 
+static void start_mover(struct gs_takeback *t, const char *verb, gs_mover_done *done)
+{
+	t->mover_ns = gs_clock_ns();
+	t->mover = gs_mover_start(t->d, t->alloc->device, verb, t->process->pid, done, t);
+}
+
+/* The mover has moved these bytes, the one way or the other: all steps that they belong to say so. */
+static void count(struct gs_takeback *t, int back, uint64_t bytes)
+{
+	uint64_t ns = gs_clock_ns() - t->mover_ns;
+	struct gs_step *s;
+
+	TAILQ_FOREACH(s, &t->d->steps, link) {
+		if (s->alloc != t->alloc)
+			continue;
+		*(back ? &s->moves.back_bytes : &s->moves.out_bytes) += bytes;
+		*(back ? &s->moves.back_ns : &s->moves.out_ns) += ns;
+	}
+}
+
 /* ---- back ---------------------------------------------------------------- */
 
 static void unpark(struct gs_takeback *t, struct gs_away_process *p)
@@ -99,12 +119,16 @@ static void on_returned(void *arg, enum gs_moved result, const char *said)
 	}
 	if (p && result == GS_MOVED) {
 		gs_log(GS_LOG_INFO, "pid %d: its memory is back: %s", (int)p->pid, said);
+		if (p->counted)
+			count(t, 1, p->bytes);
 		unpark(t, p);
 	} else if (p && gs_proc_alive(p->pid, p->start)) {
 		if (!p->failed)
 			gs_log(GS_LOG_ERROR, "pid %d: its memory does not come back, tried again every %d s: %s",
 			       (int)p->pid, (int)(RETURN_AGAIN_NS / GS_NS_PER_S), said);
 		p->failed = 1;
+		if (result == GS_MOVE_KILLED)
+			p->counted = 0; /* it may come back by itself: the time is not known */
 		t->alloc->away->again_ns = gs_clock_ns() + RETURN_AGAIN_NS;
 		idle(t); /* others have their turn meanwhile */
 		return;
@@ -134,7 +158,7 @@ static void return_next(struct gs_takeback *t)
 		return;
 	}
 	t->process = p;
-	t->mover = gs_mover_start(t->d, t->alloc->device, "restore", p->pid, on_returned, t);
+	start_mover(t, "restore", on_returned);
 	if (!t->mover)
 		wake_in(t, RETURN_AGAIN_NS);
 }
@@ -216,8 +240,11 @@ static void on_left(void *arg, enum gs_moved result, const char *said)
 		give_up(t, said);
 		return;
 	}
-	if (p)
+	if (p) {
 		gs_log(GS_LOG_INFO, "%s: its memory is on the host: %s", p->peer->who, said);
+		count(t, 0, p->bytes);
+		p->counted = 1;
+	}
 	leave_next(t);
 }
 
@@ -229,7 +256,7 @@ static void settling(struct gs_takeback *t)
 		leave_next(t);
 	} else if (gs_gpu_settled(a->device->gpu)) {
 		t->phase = GS_TAKE_LEAVING;
-		t->mover = gs_mover_start(t->d, a->device, "checkpoint", t->process->pid, on_left, t);
+		start_mover(t, "checkpoint", on_left);
 		if (!t->mover)
 			give_up(t, "MemoryProgram cannot be started");
 	} else if (gs_clock_ns() - t->process->settle_ns > t->d->config->memory_preempt_timeout_ns) {
