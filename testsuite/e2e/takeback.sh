@@ -23,6 +23,28 @@ active() {
 rows = [r for r in json.load(sys.stdin) if r["partition"] == "low"]
 sys.exit(not rows[-1]["active_ms"] > float(sys.argv[1]))' "$1"
 }
+# What the report has of the low one's way to the host and back: MIB, as of the times that it says, rounded to ms.
+moved() {
+	t 5 gpusharectl report --json | tee "$TMP/report" | python3 -c 'import json, sys
+row = [r for r in json.load(sys.stdin) if r["partition"] == "low"][-1]
+assert row["taken_mb"] == float(sys.argv[1]), row
+for way in "to_host", "to_device":
+    s, rate = row[way + "_s"], row[way + "_gib_s"]
+    assert s > 0.0005, (way, row)
+    least, most = (row["taken_mb"] / 1024 / (s + d) for d in (0.0005, -0.0005))
+    assert least - 0.001 <= rate <= most + 0.001, (way, row)
+for row in json.load(open(sys.argv[2])):
+    assert row["partition"] == "low" or not any(row[k] for k in row if k == "taken_mb" or k.startswith("to_")), row' "$1" "$TMP/report"
+}
+# The registered low one is back, and `gpusharectl memory` says how it went, as the report does.
+told() {
+	t 5 gpusharectl memory | grep -E "admitted.* was on the host: [1-9][0-9]* MiB out in [0-9.]+ s \([0-9.]+ GiB/s\), back in [0-9.]+ s \([0-9.]+ GiB/s\)$" &&
+		t 5 gpusharectl report --json >"$TMP/report" && t 5 gpusharectl memory --json | python3 -c 'import json, sys
+memory, report = ([r for r in rows if r["partition"] == "low"][-1] for rows in (json.load(sys.stdin)[0]["steps"], json.load(open(sys.argv[1]))))
+keys = "taken_mb", "to_host_s", "to_host_gib_s", "to_device_s", "to_device_gib_s"
+assert memory["why"] is None and [memory[k] for k in keys] == [report[k] for k in keys], (memory, report)
+assert all(memory[k] > 0 for k in keys), memory' "$TMP/report"
+}
 times_taken() { grep -c "are on the host, after" "$TMP/log"; }
 trouble() { cat "$TMP"/*.out "$TMP/log"; return 1; }
 
@@ -83,6 +105,7 @@ kernels() {
 	until_true 60 preempted || trouble || return 1
 	high "${SHORT[@]}" || trouble || return 1
 	[ "$(times_taken)" -gt "$before" ] || trouble || return 1
+	until_true 60 told || trouble || return 1
 	rm "$TMP/more.low" "$TMP/more.high"
 	wait $low && wait $other && grep -q ", 0 words wrong" "$TMP/low.out" && grep -q ", 0 words wrong" "$TMP/other.out" &&
 		grep -q " correct: " "$TMP/high.out" || trouble
@@ -146,6 +169,7 @@ stuck() {
 preempting || { echo "Bail out! gpushared does not start"; exit 1; }
 check "memory goes to the host for a step of higher priority, and comes back as it was" contents
 check "all of it is back" none_left
+check "the report says how much it was, and at which bandwidth" moved 350
 check "a program in the middle of its kernels" kernels
 check "all of it is back" none_left
 check "two steps for one" several

@@ -2,6 +2,7 @@
 /* `gpusharectl memory`: per GPU what is reserved and used, and who waits, why. */
 #define _GNU_SOURCE
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,6 +10,7 @@
 #include "gpushare/daemon/hold.h"
 #include "gpushare/daemon/memory.h"
 #include "gpushare/daemon/peer.h"
+#include "gpushare/daemon/report.h"
 #include "gpushare/daemon/report_json.h"
 #include "gpushare/daemon/steps.h"
 #include "gpushare/daemon/table.h"
@@ -30,6 +32,7 @@ struct row {
 	uint64_t driver;    /* what the driver says, of the processes of which it says anything */
 	int driver_known;
 	double since_s; /* that it arrived */
+	struct gs_report_row moved; /* of it the columns of moved.def */
 };
 
 static void driver_of(const struct gs_daemon *d, const struct gs_step *s, struct row *r)
@@ -79,6 +82,7 @@ static size_t gather(struct gs_daemon *d, const struct gs_device *dev, struct ro
 		r->since_s = (double)(gs_clock_ns() - s->alloc->arrived_ns) / 1e9;
 		gs_step_name(s->info.step_id, r->name, sizeof(r->name));
 		gs_memory_why(s->alloc, r->why, sizeof(r->why));
+		gs_report_fill_moved(&r->moved, &s->moves);
 		n++;
 	}
 	return n;
@@ -114,6 +118,10 @@ static json_t *row_json(const struct row *r)
 	json_object_set_new(o, "place", json_integer((json_int_t)r->look.place));
 	json_object_set_new(o, "since_s", gs_report_json_number(r->since_s));
 	json_object_set_new(o, "why", *r->why ? gs_report_json_text(r->why) : json_null());
+#define COLUMN(key, type, kind, words) \
+	json_object_set_new(o, #key, gs_report_json_number(r->moved.key));
+#include "gpushare/daemon/moved.def"
+#undef COLUMN
 	return o;
 }
 
@@ -138,6 +146,19 @@ static json_t *gpu_json(struct gs_daemon *d, const struct gs_device *dev)
 		json_array_append_new(steps, row_json(&row[i]));
 	json_object_set_new(o, "steps", steps);
 	return o;
+}
+
+/* Where there is nothing to wait for, what has been. */
+static void why_cell(struct gs_table *t, const struct row *r)
+{
+	const struct gs_report_row *m = &r->moved;
+
+	if (*r->why || m->taken_mb == 0)
+		gs_table_cell(t, "%s", *r->why ? r->why : "-");
+	else
+		gs_table_cell(t, "was on the host: %.0f MiB out in %.3f s (%.2f GiB/s), back in "
+			      "%.3f s (%.2f GiB/s)", ceil(m->taken_mb), m->to_host_s, m->to_host_gib_s,
+			      m->to_device_s, m->to_device_gib_s);
 }
 
 static void gpu_table(struct gs_table *t, struct gs_daemon *d, const struct gs_device *dev)
@@ -176,7 +197,7 @@ static void gpu_table(struct gs_table *t, struct gs_daemon *d, const struct gs_d
 			gs_table_cell(t, "-");
 		gs_table_cell(t, "%" PRIu64 "/%" PRIu64, r->look.done, r->look.operations);
 		gs_table_cell(t, "%.1f", r->since_s);
-		gs_table_cell(t, "%s", *r->why ? r->why : "-");
+		why_cell(t, r);
 	}
 	gs_table_print(t, 12);
 }
