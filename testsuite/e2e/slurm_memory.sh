@@ -134,6 +134,8 @@ sys.exit(not any(r["active_ms"] > 50 for r in json.load(sys.stdin) if str(r["job
 	check "scontrol resume" t 10 scontrol resume "$busy"
 	check "it goes on, and completes" reaches "$busy" COMPLETED 30
 	check "with the right result" out_has "$busy" ', 0 words wrong'
+	moved() { t 10 scontrol show job "$busy" | grep -E "AdminComment=.* moved=[1-9][0-9]*MiB/[0-9.]+/[0-9.]*[1-9][0-9.]*GiB/s"; }
+	check "its AdminComment says how much was moved, and at which bandwidth" moved
 	dead=$(keeps low 100 50 dead)
 	check "a job that is to be cancelled has its memory" has_it dead
 	check "scontrol suspend" t 10 scontrol suspend "$dead"
