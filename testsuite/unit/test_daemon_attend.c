@@ -160,7 +160,7 @@ static void test_asking_without_end(void **state)
 	pid = flood(page[0], 0);
 	takes = busy(l, 1000);
 	end_flood(pid);
-	assert_true(takes < 10); /* 4 are the attendant's */
+	assert_true(takes < 8); /* 5 are the attendant's, whatever the machine takes for a wake-up */
 	for (int i = 0; i < 2; i++) {
 		gs_page_unmap(page[i]);
 		close(sock[i]);

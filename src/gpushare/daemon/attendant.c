@@ -18,8 +18,12 @@
 #include "gpushare/daemon/prompt.h"
 
 #define STACK_BYTES (512 * 1024)
-/* A client that asks without end is heard so much later: it pays with its own processor's time. */
+/*
+ * A client that asks without end is heard so much later: it pays with its own processor's time.
+ * So many times what hearing it took, which on a slow machine is 20 us.
+ */
 #define TIRED_NS (200 * 1000)
+#define TIRED_TIMES 20
 /* A client may undo what its attendant is woken by: at the latest after this it sees that the peer is gone. */
 #define LOOK_NS GS_NS_PER_S
 /* So many of a user may be about to end; beyond that they get no new ones. */
@@ -76,6 +80,13 @@ static void sleep_until(uint64_t ns)
 	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
 }
 
+static void rest(uint64_t took_ns)
+{
+	uint64_t ns = TIRED_TIMES * took_ns;
+
+	sleep_until(gs_clock_ns() + (ns > TIRED_NS ? ns : TIRED_NS));
+}
+
 /*
  * The turn, until whoever had the GPU has left it: here it is seen sooner than by
  * the loop, whose processor has gone to sleep.  0: the peer is gone.
@@ -117,7 +128,6 @@ static uint32_t await(struct gs_attendant *a, uint32_t seen)
 
 static void *attend(void *arg)
 {
-	static const struct timespec tired = { 0, TIRED_NS };
 	struct gs_attendant *a = arg;
 	uint32_t asked = gs_page_load(a->page->asked) - 1; /* what was asked before counts, too */
 	int near = gs_be_prompt(a->prompt) != GS_PROMPT_NOT;
@@ -132,7 +142,7 @@ static void *attend(void *arg)
 			follow(a);
 		has_ns = gs_clock_thread_ns();
 		if (gs_budget_spend(&budget, gs_clock_ns(), has_ns - had_ns) < 0)
-			nanosleep(&tired, NULL);
+			rest(has_ns - had_ns);
 		had_ns = has_ns;
 		asked = await(a, asked);
 	}
