@@ -139,17 +139,14 @@ sys.exit(cost[len(cost) // 2] > 1000)
 P
 }
 
-step_checkpoint() {
-	local pid keep=${KEEP:-8192} t rc=0 job lib=${driver:-libcuda.so.1}
+# What the driver takes for it when nobody else has a hand in it.
+checkpoint_bare() { # MIB
+	local pid t rc=0 job lib=${driver:-libcuda.so.1}
 	rm -f "$tmp/ready"
-	native 280 "$doors" keep "$keep" "$tmp/ready" >"$tmp/keep" 2>&1 &
+	native 280 "$doors" keep "$1" "$tmp/ready" >"$tmp/keep" 2>&1 &
 	job=$!
-	for _ in $(seq 1200); do
-		[ ! -s "$tmp/ready" ] || break
-		sleep 0.05
-	done
+	appears "$tmp/ready" || { cat "$tmp/keep"; return 1; }
 	pid=$(sed -n 's/^ready //p' "$tmp/ready")
-	[ -n "$pid" ] || { cat "$tmp/keep"; return 1; }
 	timeout 120 gpushare-mem checkpoint --driver "$lib" "$pid" >"$tmp/checkpoint" 2>&1 || {
 		cat "$tmp/checkpoint"
 		kill "$pid"
@@ -161,11 +158,70 @@ step_checkpoint() {
 	rm -f "$tmp/ready"
 	wait $job || rc=1
 	cat "$tmp/checkpoint" "$tmp/keep"
-	t=$(tr '\n' ' ' <"$tmp/checkpoint" | sed -n 's/locked in \(.*\) s, checkpointed in \(.*\) s restored in \(.*\) s, unlocked in \(.*\) s.*/\1,\2,\3,\4/p')
-	echo "mib,lock_s,checkpoint_s,restore_s,unlock_s,to_host_gib_s,to_device_gib_s" >"$out/checkpoint.csv"
-	python3 -c 'import sys
-mib, t = float(sys.argv[1]), [float(x) for x in sys.argv[2].split(",")]
-print("%.0f,%s,%.3f,%.3f" % (mib, sys.argv[2], mib / 1024 / t[1], mib / 1024 / t[2]))' "$keep" "$t" >>"$out/checkpoint.csv" || rc=1
+	grep -q " 0 words wrong" "$tmp/keep" || rc=1
+	t=$(tr '\n' ' ' <"$tmp/checkpoint" | sed -n 's/locked in .* s, checkpointed in \(.*\) s restored in \(.*\) s, unlocked in .* s.*/\1 \2/p')
+	checkpoint_row bare "$1" $t
+	return $rc
+}
+checkpoint_row() { # HOW MIB TO-HOST-S TO-DEVICE-S
+	[ $# = 4 ] || { bad "no times of the checkpoint: $*"; return; }
+	awk -v how="$1" -v mib="$2" -v out="$3" -v back="$4" 'BEGIN {
+		if (!(out > 0 && back > 0)) exit 1
+		printf "%s,%.0f,%.3f,%.3f,%.3f,%.3f\n", how, mib, out, mib / 1024 / out, back, mib / 1024 / back }' >>"$out/checkpoint.csv" ||
+		bad "no times of the checkpoint: $*"
+}
+appears() { # FILE
+	for _ in $(seq 1200); do
+		[ ! -s "$1" ] || return 0
+		sleep 0.05
+	done
+	return 1
+}
+# A step of low priority, taken back for one of high priority by gpushared, and its return: what the report says of it.
+checkpoint_step() { # RESERVED-MIB doors keep|compute...
+	local reserved=$1 low high before rc=0
+	shift
+	before=$(grep -c "goes on with its memory" "$tmp/log")
+	rm -f "$tmp/ready" "$tmp/high"
+	[ "$2" = keep ] || : >"$tmp/ready" # it computes until that is gone
+	run 280 --shares 10 --mem "${reserved}M" --partition low "$@" >"$tmp/low.out" 2>&1 &
+	low=$!
+	if [ "$2" = keep ]; then appears "$tmp/ready"; else sleep 3; fi || { cat "$tmp/low.out" "$tmp/log"; return 1; }
+	run 280 --shares 10 --mem 5632M --partition high "$doors" keep 512 "$tmp/high" >"$tmp/high.out" 2>&1 &
+	high=$!
+	appears "$tmp/high" || rc=1
+	timeout 5 gpusharectl memory
+	! command -v nvidia-smi >/dev/null || nvidia-smi --query-gpu=memory.used --format=csv,noheader
+	rm -f "$tmp/high"
+	wait $high || rc=1
+	if [ "$2" != keep ]; then # it computes on for a while
+		for _ in $(seq 1200); do
+			[ "$(grep -c "goes on with its memory" "$tmp/log")" = "$before" ] || break
+			sleep 0.05
+		done
+		sleep 1
+	fi
+	rm -f "$tmp/ready"
+	wait $low || rc=1
+	cat "$tmp/low.out" "$tmp/high.out"
+	grep -h "taken back\|on the host\|is back\|goes on\|keeps it" "$tmp/log"
+	grep -q "[ ,]0 words wrong" "$tmp/low.out" && grep -q " 0 words wrong" "$tmp/high.out" || rc=1
+	# shellcheck disable=SC2046
+	checkpoint_row "step $2" $(timeout 5 gpusharectl report --json | python3 -c 'import json, sys
+r = [r for r in json.load(sys.stdin) if r["partition"] == "low"][-1]
+print(r["taken_mb"], r["to_host_s"], r["to_device_s"])')
+	none_left || rc=1
+	return $rc
+}
+step_checkpoint() {
+	local keep=${KEEP:-8192} whole=$memory rc=0
+	echo "how,mib,to_host_s,to_host_gib_s,to_device_s,to_device_gib_s" >"$out/checkpoint.csv"
+	checkpoint_bare "$keep" || rc=1
+	memory=$((keep + 6144))
+	start_daemon MemoryPreempt=checkpoint "MemoryProgram=$build/gpushare-mem" "MemoryPreemptHostLimit=$((keep + 1024))M" || return 1
+	memory=$whole
+	checkpoint_step $((keep + 1024)) "$doors" keep "$keep" "$tmp/ready" || rc=1
+	checkpoint_step $((keep + 1024)) "$doors" compute "$tmp/ready" || rc=1
 	cat "$out/checkpoint.csv"
 	return $rc
 }
