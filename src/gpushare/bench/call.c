@@ -4,21 +4,26 @@
 #include "common/clock.h"
 #include "gpushare/bench/kernel.h"
 
-#define LAUNCHES_PER_WAIT 16
+#define LAUNCHES_PER_WAIT 17 /* odd, so that of two kinds in turn each is the first after a wait as often */
 #define BYTES (1u << 20)
 
-static int time_launches(struct bench_kernel *k, uint32_t iterations, uint32_t count,
-			 struct bench_sample *sample, struct gs_error *err)
+/* `other` launches every second one. */
+static int time_launches(struct bench_kernel *k, const struct bench_driver *other, uint32_t iterations,
+			 uint32_t count, struct bench_sample *sample, struct gs_error *err)
 {
-	for (uint32_t i = 0; i < count; i++) {
+	const struct bench_driver *own = k->cu;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < count && rc == 0; i++) {
+		k->cu = i % 2 ? other : own;
 		sample[i].launch_ns = gs_clock_ns();
-		if (bench_kernel_launch(k, iterations, err) < 0)
-			return -1;
+		rc = bench_kernel_launch(k, iterations, err);
 		sample[i].finish_ns = gs_clock_ns();
-		if ((i + 1) % LAUNCHES_PER_WAIT == 0 && bench_kernel_wait(k, err) < 0)
-			return -1;
+		k->cu = own;
+		if (rc == 0 && (i + 1) % LAUNCHES_PER_WAIT == 0)
+			rc = bench_kernel_wait(k, err);
 	}
-	return bench_kernel_wait(k, err);
+	return rc < 0 ? rc : bench_kernel_wait(k, err);
 }
 
 static int time_memory(struct bench_kernel *k, uint32_t count, struct bench_sample *sample,
@@ -42,6 +47,11 @@ static int time_memory(struct bench_kernel *k, uint32_t count, struct bench_samp
 int bench_kernel_calls(struct bench_kernel *k, enum bench_call call, uint32_t iterations,
 		       uint32_t count, struct bench_sample *sample, struct gs_error *err)
 {
-	return call == BENCH_CALL_LAUNCH ? time_launches(k, iterations, count, sample, err)
-		: time_memory(k, count, sample, err);
+	const struct bench_driver *other = k->cu;
+
+	if (call == BENCH_CALL_MEMORY)
+		return time_memory(k, count, sample, err);
+	if (call == BENCH_CALL_BESIDE)
+		other = bench_driver_beneath(k->cu, err);
+	return other ? time_launches(k, other, iterations, count, sample, err) : -1;
 }

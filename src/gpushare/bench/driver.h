@@ -22,6 +22,12 @@ struct bench_driver {
  */
 const struct bench_driver *bench_driver_open(const char *path, struct gs_error *err);
 
+/*
+ * The driver that `cu` passes its calls on to, if it is gpushare's shim; `cu`
+ * itself if no other was loaded.  After cuInit.  NULL with the reason.
+ */
+const struct bench_driver *bench_driver_beneath(const struct bench_driver *cu, struct gs_error *err);
+
 /* 0, or -1 with "call: the driver's words". */
 int bench_driver_check(const struct bench_driver *cu, CUresult rc, const char *call,
 		       struct gs_error *err);
