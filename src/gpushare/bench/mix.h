@@ -16,9 +16,9 @@ struct mix_result {
 	int has_sim;
 	double alone_ratio;          /* alone under this share to alone under the driver, geometric mean */
 	uint64_t wrong;              /* block-tasks that did not run exactly once */
-	uint64_t handover_ns;        /* median gap between two programs, of the rounds looked at; 0: none seen */
+	uint64_t handover_ns;        /* median gap between two programs; 0: none seen */
 	struct sim_costs costs;      /* the same by kind */
-	uint64_t taken_ns;           /* what gpushared took a hand-over for, median of the rounds looked at */
+	uint64_t taken_ns;           /* what gpushared took a hand-over for, in the median */
 	uint64_t gpu_ns[BENCH_PROGRAMS_MAX]; /* what each kept the GPU busy with per launch, in the mean */
 	struct gs_span *span;        /* of the first round, lane: kernel */
 	size_t spans;
@@ -51,9 +51,9 @@ enum mix_gap { MIX_ENDED, MIX_EVICTED, MIX_FIRST, MIX_GAP_KINDS };
 struct mix_gaps {
 	double ns[MIX_GAP_KINDS][MIX_GAPS_MAX];
 	size_t count[MIX_GAP_KINDS];
-	double taken_ns[MIX_ASKED_MAX]; /* what gpushared took a hand-over for, after each round looked at */
+	double taken_ns[MIX_ASKED_MAX]; /* what gpushared took a hand-over for, after some of the rounds */
 	size_t taken;
-	double busy_ns[BENCH_PROGRAMS_MAX]; /* sums over the rounds looked at */
+	double busy_ns[BENCH_PROGRAMS_MAX]; /* sums over the rounds */
 	unsigned rounds;
 	uint64_t handovers;
 };
