@@ -38,9 +38,9 @@ check "eviction's figures" columns eviction 'len(rows) == 2 and r["evictions"] >
 # The parts are medians, so they add up in no order but each must be there.
 check "where an eviction's time goes" columns eviction 'r["asked_p50_us"] > 0 and r["told_p50_us"] > 0 and 0 < r["left_p50_us"] <= r["left_p99_us"] and r["left_p50_us"] <= r["p99_us"] and abs(r["seen_p50_us"]) < r["p99_us"] + r["clock_error_us"]'
 check "launch" bench launch --count 200
-check "launch's figures" columns launch '[x["call"] for x in rows] == ["as-is", "past-shim", "evictable"] * 2 and 0 < r["p50_ns"] <= r["p99_ns"]'
+check "launch's figures" columns launch '[x["call"] for x in rows] == ["as-is", "as-is-past", "evictable"] * 2 and 0 < r["p50_ns"] <= r["p99_ns"]'
 check "memory" bench memory --count 400
-check "memory's figures" columns memory '[x["call"] for x in rows] == ["alloc", "free"] * 2 and 0 < r["p50_ns"] <= r["p99_ns"]'
+check "memory's figures" columns memory '[x["call"] for x in rows] == ["alloc", "alloc-past", "free", "free-past"] * 2 and 0 < r["p50_ns"] <= r["p99_ns"]'
 check "overhead" bench overhead --kernels "$SRC/testsuite/ptx/kernels" --only a --length 2 --turns 3
 check "overhead's figures" columns overhead 'len(rows) == 12 and r["original_ms"] > 0 and abs(r["managed_ms"] / r["original_ms"] - r["ratio"]) < 0.01 and 0 <= r["evictable"] <= r["launches"]'
 check "overhead: the first launches, whose length nobody knows, could be evicted" columns overhead 'all(x["evictable"] > 0 for x in rows)'

@@ -26,18 +26,20 @@ static int time_launches(struct bench_kernel *k, const struct bench_driver *othe
 	return rc < 0 ? rc : bench_kernel_wait(k, err);
 }
 
-static int time_memory(struct bench_kernel *k, uint32_t count, struct bench_sample *sample,
-		       struct gs_error *err)
+/* `other` makes every second pair of calls. */
+static int time_memory(const struct bench_kernel *k, const struct bench_driver *other, uint32_t count,
+		       struct bench_sample *sample, struct gs_error *err)
 {
 	for (uint32_t i = 0; i + 1 < count; i += 2) {
+		const struct bench_driver *cu = i / 2 % 2 ? other : k->cu;
 		CUdeviceptr p;
 
 		sample[i].launch_ns = gs_clock_ns();
-		if (BENCH_CU(k->cu, err, cuMemAlloc, &p, BYTES) < 0)
+		if (BENCH_CU(cu, err, cuMemAlloc, &p, BYTES) < 0)
 			return -1;
 		sample[i].finish_ns = gs_clock_ns();
 		sample[i + 1].launch_ns = gs_clock_ns();
-		if (BENCH_CU(k->cu, err, cuMemFree, p) < 0)
+		if (BENCH_CU(cu, err, cuMemFree, p) < 0)
 			return -1;
 		sample[i + 1].finish_ns = gs_clock_ns();
 	}
@@ -49,9 +51,10 @@ int bench_kernel_calls(struct bench_kernel *k, enum bench_call call, uint32_t it
 {
 	const struct bench_driver *other = k->cu;
 
-	if (call == BENCH_CALL_MEMORY)
-		return time_memory(k, count, sample, err);
-	if (call == BENCH_CALL_BESIDE)
+	if (call != BENCH_CALL_LAUNCH)
 		other = bench_driver_beneath(k->cu, err);
-	return other ? time_launches(k, other, iterations, count, sample, err) : -1;
+	if (!other)
+		return -1;
+	return call == BENCH_CALL_MEMORY ? time_memory(k, other, count, sample, err)
+		: time_launches(k, other, iterations, count, sample, err);
 }

@@ -13,8 +13,8 @@
 #include "gpushare/metrics/metrics.h"
 
 #define RUN_S 300
-#define ROWS_PER_WAY 3
-#define ROWS_MAX (ROWS_PER_WAY * BENCH_WAYS_MAX)
+#define ROWS_MOST 4 /* per way */
+#define ROWS_MAX (ROWS_MOST * BENCH_WAYS_MAX)
 #define EVICTABLE_WAVES 4
 
 struct calls {
@@ -31,7 +31,8 @@ struct row {
 	const char *what;
 	size_t count;
 	double p50, p99;
-	double added; /* to the p50 under the first way, or of the same calls past the shim in the same process */
+	int beside;   /* the next row is of the same calls past the shim, in the same process */
+	double added; /* to its p50, or else to that under the first way */
 };
 
 /* Of every `step`-th sample from the first; the first tenth warms up. */
@@ -78,11 +79,11 @@ static int launches(struct calls *c, struct bench_crew *crew, struct row *r, str
 	s->tasks = c->yard.resident / 2 ? c->yard.resident / 2 : 1;
 	s->iterations = 1;
 	r[0].what = "as-is";
-	r[1].what = "past-shim";
+	r[1].what = "as-is-past";
 	if (order(crew, BENCH_CALL_BESIDE, c->count, err) < 0 || quantiles(s, 0, 2, &r[0], err) < 0 ||
 	    quantiles(s, 1, 2, &r[1], err) < 0)
 		return -1;
-	r[0].added = r[0].p50 - r[1].p50;
+	r[0].beside = 1;
 	return 0;
 }
 
@@ -94,10 +95,14 @@ static int memory(struct calls *c, struct bench_crew *crew, struct row *r, struc
 	if (order(crew, BENCH_CALL_MEMORY, c->count, err) < 0)
 		return -1;
 	r[0].what = "alloc";
-	r[1].what = "free";
-	if (quantiles(s, 0, 2, &r[0], err) < 0)
+	r[1].what = "alloc-past";
+	r[2].what = "free";
+	r[3].what = "free-past";
+	r[0].beside = r[2].beside = 1;
+	if (quantiles(s, 0, 4, &r[0], err) < 0 || quantiles(s, 2, 4, &r[1], err) < 0 ||
+	    quantiles(s, 1, 4, &r[2], err) < 0)
 		return -1;
-	return quantiles(s, 1, 2, &r[1], err);
+	return quantiles(s, 3, 4, &r[3], err);
 }
 
 static int run_way(struct calls *c, const struct bench_way *way, struct row *r,
@@ -109,7 +114,7 @@ static int run_way(struct calls *c, const struct bench_way *way, struct row *r,
 
 	if (bench_enter(&crew, &c->common.stage, way, &part, 1, c->yard.memory, err) < 0)
 		return -1;
-	for (size_t k = 0; k < ROWS_PER_WAY; k++)
+	for (size_t k = 0; k < ROWS_MOST; k++)
 		r[k].way = way;
 	rc = c->call == BENCH_CALL_LAUNCH ? launches(c, &crew, r, err) : memory(c, &crew, r, err);
 	bench_leave(&crew, way, rc < 0);
@@ -129,15 +134,14 @@ static int run_all(void *of, FILE *csv, struct gs_error *err)
 	struct calls *c = of;
 	struct bench_way way[BENCH_WAYS_MAX];
 	struct row row[ROWS_MAX] = { 0 };
-	int launch = c->call == BENCH_CALL_LAUNCH;
-	size_t count = bench_ways_plan(&c->ways, way), rows = launch ? 3 : 2;
+	size_t count = bench_ways_plan(&c->ways, way), rows = c->call == BENCH_CALL_LAUNCH ? 3 : 4;
 
 	if (bench_calibrate_device(&c->common.stage, 50 * GS_NS_PER_US, &c->yard, err) < 0)
 		return -1;
-	printf("%s, CUDA driver %s: one call on the host, ns; added: to the p50 %s\n\n"
-	       "%-9s %-7s %-10s %8s %9s %9s %9s\n", c->yard.device, c->yard.driver,
-	       launch ? "past the shim in the same process, of evictable ones without gpushare" :
-	       "without gpushare", "isolation", "policy", "call", "calls", "p50", "p99", "added");
+	printf("%s, CUDA driver %s: one call on the host, ns; added: to the p50 of the same calls past the\n"
+	       "shim in the same process, or else (past, evictable) without gpushare\n\n"
+	       "%-9s %-7s %-10s %8s %9s %9s %9s\n", c->yard.device, c->yard.driver, "isolation",
+	       "policy", "call", "calls", "p50", "p99", "added");
 	if (csv) {
 		bench_output_head(csv, &c->common, c->yard.device, c->yard.driver);
 		fprintf(csv, "isolation,policy,call,calls,p50_ns,p99_ns,added_p50_ns\n");
@@ -148,8 +152,7 @@ static int run_all(void *of, FILE *csv, struct gs_error *err)
 		if (run_way(c, &way[i], r, err) < 0)
 			return -1;
 		for (size_t k = 0; k < rows; k++) {
-			if (!launch || k == 2)
-				r[k].added = r[k].p50 - row[k].p50;
+			r[k].added = r[k].p50 - (r[k].beside ? r[k + 1].p50 : row[k].p50);
 			print(stdout, &r[k], 0);
 			if (csv)
 				print(csv, &r[k], 1);

@@ -36,8 +36,9 @@ enum bench_order {
 /* What BENCH_CALLS calls; the samples are one per call, launch_ns to finish_ns. */
 enum bench_call {
 	BENCH_CALL_LAUNCH, /* cuLaunchKernel; now and then, untimed, it waits for the kernels */
-	BENCH_CALL_BESIDE, /* the same, every second one past gpushare's shim: what the shim adds, in one process */
-	BENCH_CALL_MEMORY, /* cuMemAlloc of 1 MiB, then cuMemFree, in turn */
+	/* Of these, every second one goes past gpushare's shim: what the shim adds, in one process. */
+	BENCH_CALL_BESIDE, /* cuLaunchKernel */
+	BENCH_CALL_MEMORY, /* cuMemAlloc of 1 MiB, then cuMemFree: two through the shim, two past it */
 };
 
 /* One launch, ns of gs_clock_ns(). */
