@@ -85,7 +85,7 @@ static unsigned marked(struct shim_time *time, unsigned n)
 	unsigned stubs = 0;
 
 	for (unsigned i = 0; i < n; i++) {
-		time->launches = 1; /* not one of those that are timed */
+		time->marked = 1 - time->riders; /* not one of those that are timed */
 		assert_int_equal(launch(FAKE_MACHINE_CODE, LONG_GRID), CUDA_SUCCESS);
 		if (!all_prepared()) {
 			stubs++;
@@ -110,6 +110,73 @@ static void test_riders(void **unused)
 	assert_in_range(marked(time, 20), 3, 5); /* every fifth */
 	marked(time, 4);
 	time->tpt_ps = 0;
+}
+
+#define RIDER_THREADS 4
+#define RIDER_LAUNCHES 3000
+
+static void *launch_riders(void *unused)
+{
+	for (int i = 0; i < RIDER_LAUNCHES; i++)
+		assert_int_equal(launch(FAKE_MACHINE_CODE, 1), CUDA_SUCCESS);
+	return unused;
+}
+
+static uint64_t highest_number(void)
+{
+	uint64_t highest = 0;
+
+	for (uint32_t i = 0; i < GS_PAGE_STUBS; i++)
+		if (gs_page_load(page->stub[i].seq) > highest)
+			highest = gs_page_load(page->stub[i].seq);
+	return highest;
+}
+
+/* Whoever launches meanwhile: each launch has a number of its own, and each rider is told of once. */
+static void test_riders_are_counted(void **unused)
+{
+	struct shim_kernel *k = shim_kernel_find(FAKE_MACHINE_CODE);
+	struct shim_time *time = shim_kernel_time(k, (const unsigned int[]){ 32, 1, 1 });
+	uint64_t launches, number, riders, all = RIDER_THREADS * RIDER_LAUNCHES;
+	pthread_t thread[RIDER_THREADS];
+
+	(void)unused;
+	assert_int_equal(launch(FAKE_MACHINE_CODE, 1), CUDA_SUCCESS);
+	launches = shim_kernel_launches(k);
+	number = highest_number();
+	riders = time->riders;
+	while (shim_kernel_take_riders(k, GS_STUB_RIDERS_MAX))
+		;
+	time->tpt_ps = 1000;
+	for (int i = 0; i < RIDER_THREADS; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, launch_riders, NULL), 0);
+	/* Evictable ones among them: their stubs' numbers count those that rode, too. */
+	for (int i = 0; i < 100; i++, all++) {
+		assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
+		finish_all();
+	}
+	for (int i = 0; i < RIDER_THREADS; i++)
+		pthread_join(thread[i], NULL);
+	time->tpt_ps = 0;
+	assert_int_equal(launch(FAKE_MACHINE_CODE, 1), CUDA_SUCCESS);
+	assert_int_equal(shim_kernel_launches(k) - launches, RIDER_THREADS * RIDER_LAUNCHES + 1);
+	assert_true(time->riders - riders > RIDER_THREADS * RIDER_LAUNCHES / 2);
+	assert_int_equal(highest_number() - number, all + 1);
+}
+
+/* A stub has 8 bits for them; the next one tells of the rest. */
+static void test_riders_fit_their_field(void **unused)
+{
+	struct shim_kernel *k = shim_kernel_find(FAKE_MACHINE_CODE);
+	struct shim_time *time = shim_kernel_time(k, (const unsigned int[]){ 32, 1, 1 });
+	static const uint32_t told[] = { 255, 45, 0 };
+
+	(void)unused;
+	while (shim_kernel_take_riders(k, GS_STUB_RIDERS_MAX))
+		;
+	time->riders += 300;
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(shim_kernel_take_riders(k, GS_STUB_RIDERS_MAX), told[i]);
 }
 
 static void *launch_in_thread(void *rc)
@@ -310,6 +377,8 @@ int main(void)
 		SHIM(test_awake_while_it_waits),
 		SHIM(test_not_awake_once_it_goes),
 		SHIM(test_few_stubs_are_used),
+		SHIM(test_riders_are_counted),
+		SHIM(test_riders_fit_their_field),
 		SHIM(test_failed_launch_leaves_nothing),
 		SHIM(test_failed_writes_are_made_again),
 		SHIM(test_a_full_queue_is_no_wall),

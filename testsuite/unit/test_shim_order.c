@@ -129,7 +129,7 @@ static void test_a_rider_comes_not_between_them_either(void **unused)
 
 	(void)unused;
 	time->tpt_ps = 1000;
-	time->launches = 0;
+	time->marked = -time->riders;
 	assert_true(apart(kernel, STREAM, "wait", FAKE_MACHINE_CODE, STREAM));
 	time->tpt_ps = 0;
 	assert_non_null(strstr(seen, "launch-twin@7000 wait@7000 launch-original@7000"));

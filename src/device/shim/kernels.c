@@ -264,6 +264,30 @@ struct shim_time *shim_kernel_time(struct shim_kernel *k, const unsigned int blo
 	return &k->time[SHIM_SHAPES - 1];
 }
 
+uint64_t shim_kernel_launches(const struct shim_kernel *k)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < SHIM_SHAPES; i++)
+		n += shim_time_launches(&k->time[i]);
+	return n;
+}
+
+/* What has been said is read before what there is, which only grows: never less than has been said. */
+uint32_t shim_kernel_take_riders(struct shim_kernel *k, uint32_t max)
+{
+	uint64_t told = k->riders_told, n;
+
+	do {
+		n = -told;
+		for (size_t i = 0; i < SHIM_SHAPES; i++)
+			n += k->time[i].riders;
+		if (n > max)
+			n = max;
+	} while (!atomic_compare_exchange_weak(&k->riders_told, &told, told + n));
+	return (uint32_t)n;
+}
+
 void shim_kernel_recall(struct shim_session *s, struct shim_kernel *k, struct shim_time *t,
 			const unsigned int block[3])
 {

@@ -16,7 +16,8 @@ struct shim_session;
 /* What a kernel takes in blocks of one shape. */
 struct shim_time {
 	_Atomic uint32_t shape;    /* the block's three sizes; 0: free */
-	_Atomic uint32_t launches;
+	_Atomic uint64_t riders;   /* launches without a stub (launch.c)... */
+	_Atomic uint64_t marked;   /* ...and all others */
 	_Atomic uint64_t tpt_ps;   /* learned time per block-task, picoseconds of the whole GPU; 0: not yet */
 	atomic_flag asked;         /* the daemon, for the time that it took in earlier jobs */
 };
@@ -40,9 +41,8 @@ struct shim_kernel {
 	uint64_t content;         /* hash of the module's PTX; 0: not known */
 	const void *_Atomic counted_in; /* the struct shim_context that has been charged with its local memory */
 	struct shim_time time[SHIM_SHAPES];
-	_Atomic uint64_t launches;
-	_Atomic uint32_t riders;             /* without a stub since the last one with one (launch.c) */
-	_Atomic uint64_t evictable_launches; /* of these */
+	_Atomic uint64_t riders_told;        /* of the riders: what a stub has said */
+	_Atomic uint64_t evictable_launches;
 	_Atomic uint64_t evictions;          /* of those: times that one has left with work remaining */
 	/* The last occupancy that was asked for: block threads, dynamic shared, blocks per SM. */
 	_Atomic uint64_t occupancy;
@@ -70,9 +70,20 @@ struct shim_kernel *shim_kernel_find(const void *handle);
 /* Its time in blocks of that shape (of a graph: zeros). */
 struct shim_time *shim_kernel_time(struct shim_kernel *k, const unsigned int block[3]);
 
+/* So far; exact once nobody launches. */
+static inline uint64_t shim_time_launches(const struct shim_time *t)
+{
+	return atomic_load_explicit(&t->riders, memory_order_relaxed) +
+	       atomic_load_explicit(&t->marked, memory_order_relaxed);
+}
+uint64_t shim_kernel_launches(const struct shim_kernel *k);
+
+/* Of its launches without a stub, as many as no stub has said, and `max` at most: the caller's stub says them. */
+uint32_t shim_kernel_take_riders(struct shim_kernel *k, uint32_t max);
+
 /*
- * Before its first launch in such blocks: what the daemon has learned of it in
- * earlier jobs is its time until it has been timed here.
+ * While its time in such blocks is not known: what the daemon has learned of it in
+ * earlier jobs is its time until it has been timed here.  Asks once.
  */
 void shim_kernel_recall(struct shim_session *s, struct shim_kernel *k, struct shim_time *t,
 			const unsigned int block[3]);

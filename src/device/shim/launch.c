@@ -63,7 +63,7 @@ static int capturing(CUstream stream)
 	       status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-/* Launches so far: their numbers. */
+/* Launches that the stubs have told of: their numbers. */
 static _Atomic uint64_t launched;
 
 /*
@@ -76,42 +76,59 @@ static _Atomic uint64_t launched;
 #define RIDERS_PS (1000ull * 1000 * 1000)
 #define RIDERS_ALONE_MAX 127
 #define RIDERS_ALONE_PS (QUEUE_ALONE_NS * 1000ull)
-static _Atomic uint64_t riding_ps; /* since the last launch with a stub */
-static _Atomic uint32_t riders;
 
-static int rides(struct shim_session *s, struct shim_kernel *k, const struct shim_request *r)
+/*
+ * All that is known of them in one word, since each locked operation is a tenth of what a rider
+ * costs: their predicted time and how many they are since the last launch with a stub that was
+ * left as it is, which accounts for it; and how many no stub's number counts yet.
+ */
+#define RIDING_PS ((UINT64_C(1) << 40) - 1)
+#define RIDING_ONE (UINT64_C(1) << 40)
+#define RIDING_UNTOLD_ONE (UINT64_C(1) << 52)
+#define RIDING_COUNT(word) ((word) / RIDING_ONE % (RIDING_UNTOLD_ONE / RIDING_ONE))
+#define RIDING_UNTOLD(word) ((word) / RIDING_UNTOLD_ONE)
+static _Atomic uint64_t riding;
+_Static_assert(RIDERS_ALONE_PS <= RIDING_PS && RIDERS_PS <= RIDERS_ALONE_PS, "they fit");
+_Static_assert(RIDERS_ALONE_MAX < RIDING_UNTOLD_ONE / RIDING_ONE && RIDERS_MAX <= RIDERS_ALONE_MAX, "they fit");
+
+static int rides(struct shim_session *s, const struct shim_request *r)
 {
-	uint64_t ps = shim_request_ps(r);
+	uint64_t ps = shim_request_ps(r), max_ps, max, was;
 	int shared = gs_page_load(s->page->shared) != 0;
 
 	if (!ps || s->alone || r->graph || !gs_page_load(s->page->turn) ||
-	    gs_page_load(s->page->contended) || (r->time->launches + 1) % SAMPLE_EVERY == 0 ||
-	    ps + riding_ps > (shared ? RIDERS_PS : RIDERS_ALONE_PS) ||
-	    riders >= (shared ? RIDERS_MAX : RIDERS_ALONE_MAX))
+	    gs_page_load(s->page->contended) || (shim_time_launches(r->time) + 1) % SAMPLE_EVERY == 0)
 		return 0;
-	atomic_fetch_add(&riding_ps, ps);
-	atomic_fetch_add(&riders, 1);
-	atomic_fetch_add(&k->launches, 1);
-	atomic_fetch_add(&r->time->launches, 1);
-	atomic_fetch_add(&k->riders, 1);
-	atomic_fetch_add(&launched, 1);
+	max_ps = shared ? RIDERS_PS : RIDERS_ALONE_PS;
+	max = shared ? RIDERS_MAX : RIDERS_ALONE_MAX;
+	was = atomic_load_explicit(&riding, memory_order_relaxed);
+	do {
+		if (ps > max_ps || ps + (was & RIDING_PS) > max_ps || RIDING_COUNT(was) >= max)
+			return 0;
+	} while (!atomic_compare_exchange_weak(&riding, &was, was + ps + RIDING_ONE + RIDING_UNTOLD_ONE));
+	atomic_fetch_add_explicit(&r->time->riders, 1, memory_order_relaxed);
 	return 1;
 }
 
-/* What rode along since the last launch with a stub is accounted to this one, which is as it is. */
-static uint64_t take_riders_ns(void)
+/*
+ * What rode along since the last launch with a stub is counted in this one's number; and, if that
+ * is as it is, accounted to it: an evictable one has no field for it, and the next one finds it.
+ */
+static void tell_riders(struct shim_launch *l)
 {
-	atomic_store(&riders, 0);
-	return atomic_exchange(&riding_ps, 0) / 1000;
+	uint64_t was = l->evictable ? atomic_fetch_and(&riding, RIDING_UNTOLD_ONE - 1) : atomic_exchange(&riding, 0);
+	uint64_t untold = RIDING_UNTOLD(was);
+
+	gs_page_store(l->stub->leave_ns, l->evictable ? shim_request_leave_ns(l) : (was & RIDING_PS) / 1000);
+	gs_page_store(l->stub->seq, atomic_fetch_add(&launched, untold + 1) + untold);
 }
 
 static void prepare(struct shim_session *s, struct shim_launch *l, struct shim_context *c,
 		    struct shim_kernel *k, const struct shim_request *r)
 {
-	uint32_t n = atomic_fetch_add(&r->time->launches, 1);
+	uint64_t n = atomic_fetch_add(&r->time->marked, 1) + r->time->riders;
 	uint32_t shape = r->graph ? 0 : gs_stub_shape(r->block[0], r->block[1], r->block[2]);
 
-	atomic_fetch_add(&k->launches, 1);
 	l->ctx = c;
 	l->kernel = k;
 	l->time = r->time;
@@ -124,13 +141,12 @@ static void prepare(struct shim_session *s, struct shim_launch *l, struct shim_c
 	gs_page_store(l->stub->kernel, k->number);
 	gs_page_store(l->stub->flags, (l->evictable ? GS_STUB_EVICTABLE : 0) |
 				      shape << GS_STUB_SHAPE_SHIFT |
-				      atomic_exchange(&k->riders, 0) << GS_STUB_RIDERS_SHIFT);
+				      shim_kernel_take_riders(k, GS_STUB_RIDERS_MAX) << GS_STUB_RIDERS_SHIFT);
 	gs_page_store(l->stub->nt, l->nt);
 	gs_page_store(l->stub->done, 0);
 	gs_page_store(l->stub->alone_ns, l->time->tpt_ps * l->nt / 1000);
-	gs_page_store(l->stub->leave_ns, l->evictable ? shim_request_leave_ns(l) : take_riders_ns());
 	gs_page_store(l->stub->evictions, 0);
-	gs_page_store(l->stub->seq, atomic_fetch_add(&launched, 1));
+	tell_riders(l);
 }
 
 /*
@@ -369,9 +385,9 @@ static CUresult launch(struct shim_request *r)
 	if (s->measure)
 		shim_signal_measure(s, c);
 	r->time = shim_kernel_time(k, r->block);
-	if (!r->time->launches && !r->graph && !s->alone)
+	if (!r->time->tpt_ps && !r->graph && !s->alone)
 		shim_kernel_recall(s, k, r->time, r->block);
-	if (rides(s, k, r))
+	if (rides(s, r))
 		return ride(c, r);
 	l = shim_launch_take(s);
 	prepare(s, l, c, k, r);

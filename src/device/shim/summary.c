@@ -14,7 +14,7 @@
 
 static void write_kernel(const struct shim_kernel *k, void *user)
 {
-	fprintf(user, "%" PRIu64 " %" PRIu64 " %" PRIu64 " %d %d %s\n", k->launches,
+	fprintf(user, "%" PRIu64 " %" PRIu64 " %" PRIu64 " %d %d %s\n", shim_kernel_launches(k),
 		k->evictable_launches, k->evictions, (int)k->form, (int)k->reason, k->name);
 }
 
