@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # GS_SANITIZERS: --enable-sanitizers builds everything with ASan and UBSan.
+# HAVE_TSAN: single tests are built with the thread sanitizer as well, which those two exclude.
 AC_DEFUN([GS_SANITIZERS], [
   AC_ARG_ENABLE([sanitizers],
     [AS_HELP_STRING([--enable-sanitizers],
@@ -12,4 +13,14 @@ AC_DEFUN([GS_SANITIZERS], [
     AC_DEFINE([GS_SANITIZED], [1], [Define when built with the sanitizers.])
   ])
   AM_CONDITIONAL([SANITIZED], [test "x$enable_sanitizers" != xno])
+  gs_tsan=no
+  AS_IF([test "x$enable_sanitizers" = xno], [
+    gs_save_CFLAGS=$CFLAGS
+    CFLAGS="$CFLAGS -fsanitize=thread"
+    AC_MSG_CHECKING([whether programs run under the thread sanitizer])
+    AC_RUN_IFELSE([AC_LANG_PROGRAM([], [])], [gs_tsan=yes], [gs_tsan=no], [gs_tsan=no])
+    AC_MSG_RESULT([$gs_tsan])
+    CFLAGS=$gs_save_CFLAGS
+  ])
+  AM_CONDITIONAL([HAVE_TSAN], [test "x$gs_tsan" = xyes])
 ])
