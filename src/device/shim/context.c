@@ -118,7 +118,7 @@ struct shim_context *shim_context_current(struct shim_session *s)
 	struct shim_context *c;
 	CUcontext ctx = NULL;
 
-	if (REAL(cuCtxGetCurrent)(&ctx) != CUDA_SUCCESS || !ctx)
+	if (REAL_AT_ONCE(cuCtxGetCurrent)(&ctx) != CUDA_SUCCESS || !ctx)
 		return NULL;
 	if (last && last->ctx == ctx && !last->gone)
 		return last->image ? last : NULL;

@@ -49,7 +49,7 @@ static CUresult launch_original(const struct shim_request *r)
 		return REAL(cuLaunchCooperativeKernel)(r->f, r->grid[0], r->grid[1], r->grid[2],
 						       r->block[0], r->block[1], r->block[2],
 						       r->shared, r->stream, r->params);
-	return REAL(cuLaunchKernel)(r->f, r->grid[0], r->grid[1], r->grid[2], r->block[0],
+	return REAL_AT_ONCE(cuLaunchKernel)(r->f, r->grid[0], r->grid[1], r->grid[2], r->block[0],
 				    r->block[1], r->block[2], r->shared, r->stream, r->params,
 				    r->extra);
 }

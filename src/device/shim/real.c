@@ -19,8 +19,6 @@
 
 #include "device/shim/shim.h"
 
-/* Read by forward.S as well: one pointer per entry point, NULL before its first call. */
-extern void *shim_slot[SHIM_FN_COUNT];
 void *shim_slot[SHIM_FN_COUNT];
 
 static const char *const names[SHIM_FN_COUNT] = {

@@ -36,6 +36,23 @@ enum shim_fn {
 void *shim_real(enum shim_fn fn);
 #define REAL(name) ((__typeof__(&name))shim_real(SHIM_FN_##name))
 
+/*
+ * The same for what every launch calls, without a call once it has been found.
+ * Not where the tests put themselves between (testsuite/unit/lock_watch.c).
+ */
+extern void *shim_slot[SHIM_FN_COUNT]; /* per entry point, NULL before its first call; forward.S reads it, too */
+static inline void *shim_real_at_once(enum shim_fn fn)
+{
+	void *p = __atomic_load_n(&shim_slot[fn], __ATOMIC_ACQUIRE);
+
+	return p ? p : shim_real(fn);
+}
+#ifdef SHIM_REAL_WATCHED
+#define REAL_AT_ONCE REAL
+#else
+#define REAL_AT_ONCE(name) ((__typeof__(&name))shim_real_at_once(SHIM_FN_##name))
+#endif
+
 /* Our symbol to hand out instead of the driver's function at `driver`: a wrapper, or what keeps the hold rule; NULL: none. */
 void *shim_wrapper_of(const void *driver);
 
