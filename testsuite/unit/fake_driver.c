@@ -282,9 +282,57 @@ static CUresult fake_batch(CUstream stream, unsigned int n, CUstreamBatchMemOpPa
 	return (uintptr_t)stream == 0x10 ? CUDA_SUCCESS : called_in("batch", stream);
 }
 
+/* An event's handle is the number of its context among those that had this handle. */
+static _Atomic uintptr_t generation = 1;
+static _Atomic unsigned int stale;
+static _Atomic int events;
+
+void fake_driver_reuse(void)
+{
+	generation++;
+	events = 0;
+}
+
+unsigned int fake_driver_stale(void)
+{
+	return stale;
+}
+
+int fake_driver_events(void)
+{
+	return events;
+}
+
+static CUresult with_event(CUevent event)
+{
+	stale += (uintptr_t)event != generation;
+	return CUDA_SUCCESS;
+}
+
+static CUresult fake_event(CUevent *event, unsigned int flags)
+{
+	(void)flags;
+	*event = (CUevent)generation;
+	events++;
+	return CUDA_SUCCESS;
+}
+
+static CUresult fake_event_destroy(CUevent event)
+{
+	events--;
+	return with_event(event);
+}
+
+static CUresult fake_elapsed(float *ms, CUevent begin, CUevent end)
+{
+	*ms = 0;
+	with_event(begin);
+	return with_event(end);
+}
+
 static CUresult fake_record(CUevent event, CUstream stream)
 {
-	(void)event;
+	with_event(event);
 	return (uintptr_t)stream == 0x10 ? called_in("record-control", stream) : CUDA_SUCCESS;
 }
 
@@ -349,6 +397,9 @@ void fake_driver_install(void)
 	PUT(cuStreamWriteValue32_v2, fake_write);
 	PUT(cuStreamBatchMemOp_v2, fake_batch);
 	PUT(cuStreamWaitValue32_v2, fake_wait);
+	PUT(cuEventCreate, fake_event);
+	PUT(cuEventDestroy_v2, fake_event_destroy);
+	PUT(cuEventElapsedTime_v2, fake_elapsed);
 	PUT(cuEventRecord, fake_record);
 	PUT(cuStreamWaitEvent, fake_wait_event);
 	PUT(cuLaunchKernel, fake_launch);

@@ -43,4 +43,10 @@ void fake_driver_break(CUresult rc);
 /* Another context is current, and sound; returns it. */
 CUcontext fake_driver_renew(void);
 
+/* The current context is destroyed, and another one has got its handle. */
+void fake_driver_reuse(void);
+/* Calls so far with events of a context that was destroyed, over which a driver crashes; and the events there are. */
+unsigned int fake_driver_stale(void);
+int fake_driver_events(void);
+
 #endif

@@ -340,6 +340,26 @@ static void test_pool_is_reclaimed(void **unused)
 		assert_int_equal(launch(FAKE_MACHINE_CODE, 1), CUDA_SUCCESS);
 }
 
+/* The handle of a destroyed context comes again: nothing of the first one may be used in the second. */
+static void test_a_context_with_the_handle_of_another(void **unused)
+{
+	const CUfunction fresh = (CUfunction)0x4000; /* its first four launches are timed */
+
+	(void)unused;
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(launch(fresh, 1), CUDA_SUCCESS);
+		assert_true(fake_driver_events() >= 2);
+		gs_page_store(active()->kstate, GS_K_DONE);
+		if (i == 1)
+			shim_rig_idle(NULL); /* one is seen to be over before its context goes, the others after */
+		shim_context_gone(FAKE_CONTEXT);
+		fake_driver_reuse();
+		shim_context_destroyed(FAKE_CONTEXT);
+		shim_rig_idle(NULL);
+	}
+	assert_int_equal(fake_driver_stale(), 0);
+}
+
 static void test_broken_ptx_goes_to_the_driver(void **unused)
 {
 	CUmodule module;
@@ -383,6 +403,7 @@ int main(void)
 		SHIM(test_failed_writes_are_made_again),
 		SHIM(test_a_full_queue_is_no_wall),
 		SHIM(test_pool_is_reclaimed),
+		SHIM(test_a_context_with_the_handle_of_another),
 		SHIM(test_broken_ptx_goes_to_the_driver),
 		SHIM(test_proc_address_gives_wrappers),
 	};

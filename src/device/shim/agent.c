@@ -32,7 +32,7 @@
 
 struct agent {
 	struct shim_session *session;
-	CUcontext current;
+	struct shim_context *current; /* not its handle, which another may have got since */
 	int waits;                  /* an evicted kernel waits for its turn */
 	uint32_t heard;             /* the bell at the last look */
 	uint64_t reconnect_ns;      /* not before */
@@ -51,13 +51,13 @@ static int enter(struct agent *a, struct shim_context *c)
 
 	if (c->gone)
 		return -1;
-	if (a->current != c->ctx) {
+	if (a->current != c) {
 		rc = REAL(cuCtxSetCurrent)(c->ctx);
 		shim_fault_seen(c, rc);
 		if (rc != CUDA_SUCCESS)
 			return -1;
 		shim_fault_relax();
-		a->current = c->ctx;
+		a->current = c;
 	}
 	return 0;
 }

@@ -227,18 +227,30 @@ static CUresult wait_for_turn(struct shim_session *s, struct gs_stub *stub)
 	return rc;
 }
 
+/* Of this launch's context; those of another that it was in before go, or went with it. */
+static void take_events(struct shim_launch *l)
+{
+	if (l->event_ctx && !l->event_ctx->gone) {
+		REAL(cuEventDestroy_v2)(l->begin);
+		REAL(cuEventDestroy_v2)(l->end);
+	}
+	l->event_ctx = NULL;
+	if (REAL(cuEventCreate)(&l->begin, CU_EVENT_DEFAULT) != CUDA_SUCCESS)
+		return;
+	if (REAL(cuEventCreate)(&l->end, CU_EVENT_DEFAULT) == CUDA_SUCCESS)
+		l->event_ctx = l->ctx;
+	else
+		REAL(cuEventDestroy_v2)(l->begin);
+}
+
 /* Timing events around the kernel; without them it is merely not timed. */
 static void sample_begin(struct shim_launch *l, CUstream stream)
 {
 	if (!l->sampled)
 		return;
-	if (l->event_ctx != l->ctx->ctx) {
-		l->event_ctx = NULL;
-		if (REAL(cuEventCreate)(&l->begin, CU_EVENT_DEFAULT) == CUDA_SUCCESS &&
-		    REAL(cuEventCreate)(&l->end, CU_EVENT_DEFAULT) == CUDA_SUCCESS)
-			l->event_ctx = l->ctx->ctx;
-	}
-	if (l->event_ctx != l->ctx->ctx ||
+	if (l->event_ctx != l->ctx)
+		take_events(l);
+	if (l->event_ctx != l->ctx ||
 	    REAL(cuEventRecord)(l->begin, stream) != CUDA_SUCCESS)
 		l->sampled = 0;
 }

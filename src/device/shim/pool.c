@@ -39,7 +39,7 @@ static void learn(struct shim_launch *l)
 	uint64_t tpt, old;
 	float ms = 0;
 
-	if (!l->sampled || gs_page_load(l->stub->evictions) || !l->nt)
+	if (!l->sampled || gs_page_load(l->stub->evictions) || !l->nt || l->ctx->gone)
 		return;
 	if (REAL(cuEventElapsedTime_v2)(&ms, l->begin, l->end) != CUDA_SUCCESS || !(ms > 0))
 		return;

@@ -34,7 +34,11 @@ struct shim_launch {
 	uint64_t signalled_ns;        /* agent: when it last sent the eviction signal; 0: not */
 	int unsettled;                /* agent: a signal may be on its way, also from the stub's last launch */
 	uint64_t retry_ns;            /* agent: the driver refused a relaunch; not again before */
-	CUcontext event_ctx;
+	/*
+	 * Whose the events are.  Not a CUcontext: the driver gives the handle of a context that is
+	 * gone to another one, and crashes over an event of the first.
+	 */
+	struct shim_context *event_ctx;
 	CUevent begin, end;
 };
 
