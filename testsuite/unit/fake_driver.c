@@ -323,9 +323,23 @@ static CUresult fake_event_destroy(CUevent event)
 	return with_event(event);
 }
 
+static _Atomic float takes_ms;
+static _Atomic unsigned int timed;
+
+void fake_driver_takes(float ms)
+{
+	takes_ms = ms;
+}
+
+unsigned int fake_driver_timed(void)
+{
+	return timed;
+}
+
 static CUresult fake_elapsed(float *ms, CUevent begin, CUevent end)
 {
-	*ms = 0;
+	*ms = takes_ms;
+	timed++;
 	with_event(begin);
 	return with_event(end);
 }

@@ -49,4 +49,9 @@ void fake_driver_reuse(void);
 unsigned int fake_driver_stale(void);
 int fake_driver_events(void);
 
+/* What lies between two events from now on; 0, as at first: nothing that can be learned from. */
+void fake_driver_takes(float ms);
+/* How often that has been asked. */
+unsigned int fake_driver_timed(void);
+
 #endif

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "device/ptx/ctl.h"
+#include "device/shim/riders.h"
 #include "fake_driver.h"
 #include "shim_rig.h"
 
@@ -67,12 +68,13 @@ static void test_time_is_of_a_block_shape(void **unused)
 
 	(void)unused;
 	shim_kernel_time(k, shape[0])->tpt_ps = 1000;
+	shim_kernel_time(k, shape[0])->due = UINT64_MAX; /* it is not timed, so it rides */
 	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
 	expect_calls("launch-original");
 	assert_int_equal(cuLaunchKernel(kernel, LONG_GRID, 1, 1, 8, 4, 1, 0, STREAM, args, NULL), CUDA_SUCCESS);
 	expect_calls("batch launch-twin wait");
 	gs_page_store(active()->kstate, GS_K_DONE);
-	shim_kernel_time(k, shape[0])->tpt_ps = 0;
+	shim_kernel_time(k, shape[0])->tpt_ps = shim_kernel_time(k, shape[0])->due = 0;
 	/* Beyond what is told apart they are one. */
 	assert_ptr_not_equal(shim_kernel_time(k, shape[1]), shim_kernel_time(k, shape[2]));
 	assert_ptr_equal(shim_kernel_time(k, shape[3]), shim_kernel_time(k, shape[4]));
@@ -80,12 +82,11 @@ static void test_time_is_of_a_block_shape(void **unused)
 }
 
 /* Launches of 0.9 ms, of `n`, that have marks of their own. */
-static unsigned marked(struct shim_time *time, unsigned n)
+static unsigned marked(unsigned n)
 {
 	unsigned stubs = 0;
 
 	for (unsigned i = 0; i < n; i++) {
-		time->marked = 1 - time->riders; /* not one of those that are timed */
 		assert_int_equal(launch(FAKE_MACHINE_CODE, LONG_GRID), CUDA_SUCCESS);
 		if (!all_prepared()) {
 			stubs++;
@@ -103,13 +104,14 @@ static void test_riders(void **unused)
 
 	(void)unused;
 	time->tpt_ps = 900 * 1000 * 1000 / LONG_GRID;
-	marked(time, 4); /* what rode before is with a stub by then */
+	time->due = UINT64_MAX; /* none is timed */
+	marked(4); /* what rode before is with a stub by then */
 	gs_page_store(page->shared, 1);
-	assert_in_range(marked(time, 20), 10, 11); /* every other one */
+	assert_in_range(marked(20), 10, 11); /* every other one */
 	gs_page_store(page->shared, 0);
-	assert_in_range(marked(time, 20), 3, 5); /* every fifth */
-	marked(time, 4);
-	time->tpt_ps = 0;
+	assert_in_range(marked(20), 3, 5); /* every fifth */
+	marked(4);
+	time->tpt_ps = time->due = 0;
 }
 
 #define RIDER_THREADS 4
@@ -130,6 +132,16 @@ static uint64_t highest_number(void)
 		if (gs_page_load(page->stub[i].seq) > highest)
 			highest = gs_page_load(page->stub[i].seq);
 	return highest;
+}
+
+static const struct gs_stub *last_stub(void)
+{
+	uint64_t highest = highest_number();
+	const struct gs_stub *stub = page->stub;
+
+	while (gs_page_load(stub->seq) != highest)
+		stub++;
+	return stub;
 }
 
 /* Whoever launches meanwhile: each launch has a number of its own, and each rider is told of once. */
@@ -177,6 +189,110 @@ static void test_riders_fit_their_field(void **unused)
 	time->riders += 300;
 	for (size_t i = 0; i < 3; i++)
 		assert_int_equal(shim_kernel_take_riders(k, GS_STUB_RIDERS_MAX), told[i]);
+}
+
+/* `n` launches, each seen to be over before the next one; after how many the last rider came. */
+static unsigned last_rider(CUfunction f, unsigned n)
+{
+	struct shim_time *time = shim_kernel_time(shim_kernel_find(f), (const unsigned int[]){ 32, 1, 1 });
+	unsigned last = 0;
+
+	for (unsigned i = 1; i <= n; i++) {
+		uint64_t riders = time->riders;
+
+		assert_int_equal(launch(f, 1), CUDA_SUCCESS);
+		EVENTUALLY(all_prepared());
+		if (time->riders != riders)
+			last = i;
+	}
+	return last;
+}
+
+/* Riding along does not keep a kernel from being timed: the first four and every 31st launch, in whatever context. */
+static void test_riders_are_timed(void **unused)
+{
+	const CUfunction f = (CUfunction)0x5000;
+	unsigned timed = fake_driver_timed();
+	struct shim_time *time;
+
+	(void)unused;
+	fake_driver_takes(0.001f);
+	last_rider(f, 4);
+	assert_int_equal(fake_driver_timed() - timed, 4);
+	last_rider(f, 320);
+	assert_int_equal(fake_driver_timed() - timed, 14);
+	time = shim_kernel_time(shim_kernel_find(f), (const unsigned int[]){ 32, 1, 1 });
+	assert_int_equal(time->riders, 310);
+	shim_context_gone(FAKE_CONTEXT);
+	fake_driver_reuse();
+	shim_context_destroyed(FAKE_CONTEXT);
+	shim_rig_idle(NULL);
+	last_rider(f, 320);
+	assert_int_equal(fake_driver_timed() - timed, 24);
+	assert_int_equal(fake_driver_stale(), 0);
+	fake_driver_takes(0);
+}
+
+/* More work in the same grid: that is seen soon, and also when it is less again. */
+static void test_a_rider_that_becomes_long(void **unused)
+{
+	const CUfunction f = (CUfunction)0x6000;
+
+	(void)unused;
+	fake_driver_takes(0.1f);
+	assert_in_range(last_rider(f, 40), 38, 40);
+	fake_driver_takes(10);
+	assert_in_range(last_rider(f, 200), 1, 31);
+	fake_driver_takes(0.1f);
+	assert_in_range(last_rider(f, 100), 98, 100);
+	/* Timed while somebody else had the GPU: once is soon forgotten. */
+	for (unsigned timed = fake_driver_timed(); fake_driver_timed() == timed;)
+		last_rider(f, 1);
+	last_rider(f, 30 - 3);
+	fake_driver_takes(20);
+	for (unsigned timed = fake_driver_timed(); fake_driver_timed() == timed;)
+		last_rider(f, 1);
+	fake_driver_takes(0.1f);
+	assert_in_range(last_rider(f, 8), 4, 8);
+	fake_driver_takes(0);
+}
+
+/* Now this long, now that: it is asked again about each surprise, but rides all the same. */
+static void test_a_rider_that_is_never_as_its_mean(void **unused)
+{
+	const CUfunction f = (CUfunction)0x9000;
+	unsigned timed = fake_driver_timed();
+
+	(void)unused;
+	for (unsigned i = 0; i < 354; i++) {
+		fake_driver_takes(i % 2 ? 0.002f : 0.02f);
+		last_rider(f, 1);
+	}
+	assert_in_range(fake_driver_timed() - timed, 4 + 20, 4 + 3 + 40);
+	fake_driver_takes(0);
+}
+
+/* They are told of, and make room for no others, by what is known of them at last. */
+static void test_riders_that_took_longer(void **unused)
+{
+	struct shim_time *time = shim_kernel_time(shim_kernel_find(FAKE_MACHINE_CODE), (const unsigned int[]){ 32, 1, 1 });
+
+	(void)unused;
+	time->tpt_ps = 0;
+	last_rider(FAKE_MACHINE_CODE, 1); /* what rode before is with a stub by then */
+	time->tpt_ps = 100 * 1000 * 1000;
+	time->due = UINT64_MAX;
+	assert_int_equal(last_rider(FAKE_MACHINE_CODE, 5), 5);
+	shim_riders_longer(1000, 100000);
+	assert_int_equal(last_rider(FAKE_MACHINE_CODE, 1), 0);
+	assert_int_equal(last_stub()->leave_ns, 50 * GS_NS_PER_MS);
+	/* As much as the word holds, and no carry into their number. */
+	assert_int_equal(last_rider(FAKE_MACHINE_CODE, 5), 5);
+	shim_riders_longer(1, UINT64_MAX);
+	assert_int_equal(last_rider(FAKE_MACHINE_CODE, 1), 0);
+	assert_in_range(last_stub()->leave_ns, GS_NS_PER_S, 2 * GS_NS_PER_S);
+	time->tpt_ps = 0;
+	time->due = 0;
 }
 
 static void *launch_in_thread(void *rc)
@@ -399,6 +515,10 @@ int main(void)
 		SHIM(test_few_stubs_are_used),
 		SHIM(test_riders_are_counted),
 		SHIM(test_riders_fit_their_field),
+		SHIM(test_riders_are_timed),
+		SHIM(test_a_rider_that_becomes_long),
+		SHIM(test_a_rider_that_is_never_as_its_mean),
+		SHIM(test_riders_that_took_longer),
 		SHIM(test_failed_launch_leaves_nothing),
 		SHIM(test_failed_writes_are_made_again),
 		SHIM(test_a_full_queue_is_no_wall),

@@ -11,9 +11,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/shim/riders.h"
 #include "device/shim/session.h"
 
 #define BUCKETS 1024
+/*
+ * Launches that are timed: so many at first and after a surprise, then one of so
+ * many: odd, so that both are timed where a program takes turns between two sizes.
+ */
+#define SAMPLE_FIRST 4
+#define SAMPLE_EVERY 31
 
 struct module {
 	const void *handle;
@@ -262,6 +269,43 @@ struct shim_time *shim_kernel_time(struct shim_kernel *k, const unsigned int blo
 			return &k->time[i];
 	}
 	return &k->time[SHIM_SHAPES - 1];
+}
+
+uint8_t shim_time_take(struct shim_time *t, uint64_t n)
+{
+	uint64_t due = t->due;
+	uint32_t again = t->again;
+	uint64_t next = n + (again > 1 || n < SAMPLE_FIRST - 1 ? 1 : SAMPLE_EVERY);
+
+	if (n < due || !atomic_compare_exchange_strong(&t->due, &due, next))
+		return SHIM_UNTIMED;
+	if (!again)
+		return SHIM_TIMED;
+	atomic_compare_exchange_strong(&t->again, &again, again - 1);
+	return SHIM_TIMED_AGAIN;
+}
+
+/*
+ * The average moves by a quarter, whatever the sample says: one is too long where the GPU was
+ * another context's in between, and a kernel that takes now this long, now that, is to be
+ * predicted by its mean, which is what queues up.  But one that is far off asks for more at once,
+ * so a kernel whose work has changed is at two thirds of the way after 34 launches, and one
+ * sample that was wrong is at less than half after as many.  Those ask for no more in turn: of
+ * a kernel that is never as its mean, 4 launches of 34 are timed, and the others may ride.
+ */
+void shim_time_learn(struct shim_time *t, uint64_t tpt_ps, enum shim_timed timed)
+{
+	uint64_t old = t->tpt_ps, now = old ? (3 * old + tpt_ps) / 4 : tpt_ps + 1;
+
+	t->tpt_ps = now;
+	if (!old || (tpt_ps / 2 <= old && tpt_ps >= old / 2))
+		return;
+	if (tpt_ps > old)
+		shim_riders_longer(old, now);
+	if (timed != SHIM_TIMED)
+		return;
+	t->again = SAMPLE_FIRST - 1;
+	t->due = 0;
 }
 
 uint64_t shim_kernel_launches(const struct shim_kernel *k)

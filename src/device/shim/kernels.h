@@ -19,6 +19,8 @@ struct shim_time {
 	_Atomic uint64_t riders;   /* launches without a stub (launch.c)... */
 	_Atomic uint64_t marked;   /* ...and all others */
 	_Atomic uint64_t tpt_ps;   /* learned time per block-task, picoseconds of the whole GPU; 0: not yet */
+	_Atomic uint64_t due;      /* the number of launches from which on the next one is timed */
+	_Atomic uint32_t again;    /* so many more follow it at once */
 	atomic_flag asked;         /* the daemon, for the time that it took in earlier jobs */
 };
 
@@ -77,6 +79,17 @@ static inline uint64_t shim_time_launches(const struct shim_time *t)
 	       atomic_load_explicit(&t->marked, memory_order_relaxed);
 }
 uint64_t shim_kernel_launches(const struct shim_kernel *k);
+
+/* Is a launch timed that comes after `n` others?  It must not ride then: one condition for both. */
+static inline int shim_time_due(const struct shim_time *t, uint64_t n)
+{
+	return n >= atomic_load_explicit(&t->due, memory_order_relaxed);
+}
+/* The first few and then one of 31 are timed by events; is this?  Of several threads, one gets it. */
+enum shim_timed { SHIM_UNTIMED, SHIM_TIMED, SHIM_TIMED_AGAIN };
+uint8_t shim_time_take(struct shim_time *t, uint64_t n);
+/* So long has a launch that was timed taken per block-task. */
+void shim_time_learn(struct shim_time *t, uint64_t tpt_ps, enum shim_timed timed);
 
 /* Of its launches without a stub, as many as no stub has said, and `max` at most: the caller's stub says them. */
 uint32_t shim_kernel_take_riders(struct shim_kernel *k, uint32_t max);

@@ -20,11 +20,11 @@
 #include "device/shim/memory.h"
 #include "device/shim/order.h"
 #include "device/shim/request.h"
+#include "device/shim/riders.h"
 #include "device/shim/signal.h"
 #include "device/shim/wraps.h"
 
-/* So much predicted time may queue up in kernels that cannot be evicted: alone, and while others wait. */
-#define QUEUE_ALONE_NS (4 * GS_NS_PER_MS)
+/* So much predicted time may queue up in kernels that cannot be evicted while others wait; alone: riders.h. */
 #define QUEUE_CONTENDED_NS (1 * GS_NS_PER_MS)
 #define QUEUE_NAP_NS 20000
 /* What is still there after this and several times what it was to take may wait for the program itself. */
@@ -32,7 +32,6 @@
 #define QUEUE_PATIENCE_TIMES 4
 #define QUEUE_PATIENCE_MAX_NS (10 * GS_NS_PER_S)
 #define TURN_NAP_NS (100ull * 1000 * 1000)
-#define SAMPLE_EVERY 32
 
 /* The program's own launch, unchanged. */
 static CUresult launch_original(const struct shim_request *r)
@@ -63,71 +62,12 @@ static int capturing(CUstream stream)
 	       status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-/* Launches that the stubs have told of: their numbers. */
-static _Atomic uint64_t launched;
-
-/*
- * Launches that are over sooner than they could be told of ride along without
- * marks, stub and reap, which cost 1.3 to 1.9 us of host time each and the GPU about 3 (H200): between
- * two launches with a stub, so many and so much predicted time of them.  More where nobody else
- * has used the GPU of late: who comes then finds no more in front of it than QUEUE_ALONE_NS.
- */
-#define RIDERS_MAX 31
-#define RIDERS_PS (1000ull * 1000 * 1000)
-#define RIDERS_ALONE_MAX 127
-#define RIDERS_ALONE_PS (QUEUE_ALONE_NS * 1000ull)
-
-/*
- * All that is known of them in one word, since each locked operation is a tenth of what a rider
- * costs: their predicted time and how many they are since the last launch with a stub that was
- * left as it is, which accounts for it; and how many no stub's number counts yet.
- */
-#define RIDING_PS ((UINT64_C(1) << 40) - 1)
-#define RIDING_ONE (UINT64_C(1) << 40)
-#define RIDING_UNTOLD_ONE (UINT64_C(1) << 52)
-#define RIDING_COUNT(word) ((word) / RIDING_ONE % (RIDING_UNTOLD_ONE / RIDING_ONE))
-#define RIDING_UNTOLD(word) ((word) / RIDING_UNTOLD_ONE)
-static _Atomic uint64_t riding;
-_Static_assert(RIDERS_ALONE_PS <= RIDING_PS && RIDERS_PS <= RIDERS_ALONE_PS, "they fit");
-_Static_assert(RIDERS_ALONE_MAX < RIDING_UNTOLD_ONE / RIDING_ONE && RIDERS_MAX <= RIDERS_ALONE_MAX, "they fit");
-
-static int rides(struct shim_session *s, const struct shim_request *r)
-{
-	uint64_t ps = shim_request_ps(r), max_ps, max, was;
-	int shared = gs_page_load(s->page->shared) != 0;
-
-	if (!ps || s->alone || r->graph || !gs_page_load(s->page->turn) ||
-	    gs_page_load(s->page->contended) || (shim_time_launches(r->time) + 1) % SAMPLE_EVERY == 0)
-		return 0;
-	max_ps = shared ? RIDERS_PS : RIDERS_ALONE_PS;
-	max = shared ? RIDERS_MAX : RIDERS_ALONE_MAX;
-	was = atomic_load_explicit(&riding, memory_order_relaxed);
-	do {
-		if (ps > max_ps || ps + (was & RIDING_PS) > max_ps || RIDING_COUNT(was) >= max)
-			return 0;
-	} while (!atomic_compare_exchange_weak(&riding, &was, was + ps + RIDING_ONE + RIDING_UNTOLD_ONE));
-	atomic_fetch_add_explicit(&r->time->riders, 1, memory_order_relaxed);
-	return 1;
-}
-
-/*
- * What rode along since the last launch with a stub is counted in this one's number; and, if that
- * is as it is, accounted to it: an evictable one has no field for it, and the next one finds it.
- */
-static void tell_riders(struct shim_launch *l)
-{
-	uint64_t was = l->evictable ? atomic_fetch_and(&riding, RIDING_UNTOLD_ONE - 1) : atomic_exchange(&riding, 0);
-	uint64_t untold = RIDING_UNTOLD(was);
-
-	gs_page_store(l->stub->leave_ns, l->evictable ? shim_request_leave_ns(l) : (was & RIDING_PS) / 1000);
-	gs_page_store(l->stub->seq, atomic_fetch_add(&launched, untold + 1) + untold);
-}
-
 static void prepare(struct shim_session *s, struct shim_launch *l, struct shim_context *c,
 		    struct shim_kernel *k, const struct shim_request *r)
 {
 	uint64_t n = atomic_fetch_add(&r->time->marked, 1) + r->time->riders;
 	uint32_t shape = r->graph ? 0 : gs_stub_shape(r->block[0], r->block[1], r->block[2]);
+	uint64_t rode_ns, seq;
 
 	l->ctx = c;
 	l->kernel = k;
@@ -135,8 +75,7 @@ static void prepare(struct shim_session *s, struct shim_launch *l, struct shim_c
 	l->nt = r->graph ? 1 : (uint64_t)r->grid[0] * r->grid[1] * r->grid[2];
 	l->evictable = (uint8_t)shim_request_evictable(s, l, r);
 	atomic_fetch_add(&k->evictable_launches, l->evictable);
-	/* The first few and then every so many launches are timed by events. */
-	l->sampled = !r->graph && (n < 4 || n % SAMPLE_EVERY == 0);
+	l->sampled = r->graph ? SHIM_UNTIMED : shim_time_take(r->time, n);
 	gs_page_store(l->stub->started, 0);
 	gs_page_store(l->stub->kernel, k->number);
 	gs_page_store(l->stub->flags, (l->evictable ? GS_STUB_EVICTABLE : 0) |
@@ -146,7 +85,10 @@ static void prepare(struct shim_session *s, struct shim_launch *l, struct shim_c
 	gs_page_store(l->stub->done, 0);
 	gs_page_store(l->stub->alone_ns, l->time->tpt_ps * l->nt / 1000);
 	gs_page_store(l->stub->evictions, 0);
-	tell_riders(l);
+	seq = shim_riders_number(l->evictable, &rode_ns);
+	/* An evictable one has no field for it, and the next one finds it. */
+	gs_page_store(l->stub->leave_ns, l->evictable ? shim_request_leave_ns(l) : rode_ns);
+	gs_page_store(l->stub->seq, seq);
 }
 
 /*
@@ -252,13 +194,13 @@ static void sample_begin(struct shim_launch *l, CUstream stream)
 		take_events(l);
 	if (l->event_ctx != l->ctx ||
 	    REAL(cuEventRecord)(l->begin, stream) != CUDA_SUCCESS)
-		l->sampled = 0;
+		l->sampled = SHIM_UNTIMED;
 }
 
 static void sample_end(struct shim_launch *l, CUstream stream)
 {
 	if (l->sampled && REAL(cuEventRecord)(l->end, stream) != CUDA_SUCCESS)
-		l->sampled = 0;
+		l->sampled = SHIM_UNTIMED;
 }
 
 CUresult shim_launch_twin(struct shim_launch *l, CUstream stream)
@@ -318,7 +260,7 @@ static void bound_queue(struct shim_session *s, struct shim_launch *l)
 
 	for (;;) {
 		uint64_t bound = gs_page_load(s->page->contended) ? QUEUE_CONTENDED_NS :
-								     QUEUE_ALONE_NS;
+								     SHIM_QUEUE_ALONE_NS;
 
 		if (shim_launch_queued_ns() <= bound)
 			break;
@@ -399,7 +341,7 @@ static CUresult launch(struct shim_request *r)
 	r->time = shim_kernel_time(k, r->block);
 	if (!r->time->tpt_ps && !r->graph && !s->alone)
 		shim_kernel_recall(s, k, r->time, r->block);
-	if (rides(s, r))
+	if (shim_rides(s, r))
 		return ride(c, r);
 	l = shim_launch_take(s);
 	prepare(s, l, c, k, r);

@@ -36,16 +36,13 @@ CUdeviceptr shim_launch_ctl(const struct shim_launch *l, size_t offset)
 /* Of an undisturbed launch: the events' distance is its time alone. */
 static void learn(struct shim_launch *l)
 {
-	uint64_t tpt, old;
 	float ms = 0;
 
 	if (!l->sampled || gs_page_load(l->stub->evictions) || !l->nt || l->ctx->gone)
 		return;
 	if (REAL(cuEventElapsedTime_v2)(&ms, l->begin, l->end) != CUDA_SUCCESS || !(ms > 0))
 		return;
-	tpt = (uint64_t)((double)ms * 1e9 / (double)l->nt);
-	old = l->time->tpt_ps;
-	l->time->tpt_ps = old ? (3 * old + tpt) / 4 : tpt + 1;
+	shim_time_learn(l->time, (uint64_t)((double)ms * 1e9 / (double)l->nt), l->sampled);
 }
 
 /* DONE: everything of the launch is over.  One thread gets to reclaim it. */
@@ -165,7 +162,7 @@ static struct shim_launch *try_take(void)
 		if (i < WINDOW)
 			atomic_store_explicit(&hint, i + 1, memory_order_relaxed);
 		say_used(i + 1);
-		l->sampled = 0;
+		l->sampled = SHIM_UNTIMED;
 		l->evictable = 0;
 		l->signalled_ns = 0;
 		l->retry_ns = 0;

@@ -25,7 +25,7 @@ struct shim_launch {
 	size_t params_len, params_room;
 	uint64_t nt;
 	CUstream stream;              /* evictable: the one that holds it, for hold.c alone */
-	uint8_t evictable, legacy, sampled;
+	uint8_t evictable, legacy, sampled; /* enum shim_timed */
 	uint8_t proxy;                /* evictable: its worker 0 sees TOEVICT by itself (ctl.h) */
 	uint64_t queued_ns;           /* not evictable: its part of what is queued */
 	CUstreamBatchMemOpParams write[10]; /* evictable: words of the control block to write first */

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Launches that go without marks, stub and reap: whether one may, and the account of them. */
+#ifndef GPUSHARE_SHIM_RIDERS_H
+#define GPUSHARE_SHIM_RIDERS_H
+
+#include <stdint.h>
+
+struct shim_session;
+struct shim_request;
+
+/* So much predicted time may queue up in kernels that cannot be evicted while nobody waits. */
+#define SHIM_QUEUE_ALONE_NS (4 * GS_NS_PER_MS)
+
+/* May this launch ride along?  Then it is counted. */
+int shim_rides(struct shim_session *s, const struct shim_request *r);
+
+/* For a launch with a stub: its number, which counts what rode along since the last one. */
+uint64_t shim_riders_number(int evictable, uint64_t *rode_ns);
+
+/* A kernel's time is `is` where it was `was`: those that no stub has told of took as many times longer. */
+void shim_riders_longer(uint64_t was, uint64_t is);
+
+#endif
