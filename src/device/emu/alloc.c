@@ -15,12 +15,11 @@ CUresult emu_alloc(struct CUctx_st *ctx, uint64_t *ptr, uint64_t bytes, enum emu
 {
 	uint64_t n = emu_counted(kind, bytes);
 
-	(void)ctx;
 	if (bytes > UINT64_MAX - 512)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	if (n && emu_device_reserve(emu.dev, n))
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	*ptr = emu_mem_alloc(emu.mem, bytes, kind, flags);
+	*ptr = emu_mem_alloc(emu.mem, bytes, kind, flags, ctx && kind != EMU_MEM_MODULE ? ctx->id : 0);
 	if (*ptr)
 		return CUDA_SUCCESS;
 	if (n)
@@ -42,4 +41,28 @@ CUresult emu_free(struct CUctx_st *ctx, uint64_t ptr, unsigned int kinds)
 	if (kind == EMU_MEM_DEVICE)
 		emu_ipc_freed(ptr);
 	return CUDA_SUCCESS;
+}
+
+struct search {
+	uint64_t owner, base;
+};
+
+static int is_of(void *user, const struct emu_range *r)
+{
+	struct search *s = user;
+
+	s->base = r->owner == s->owner ? r->base : 0;
+	return s->base != 0;
+}
+
+void emu_free_of(uint64_t ctx_id)
+{
+	struct search s = { .owner = ctx_id };
+
+	for (;;) {
+		s.base = 0;
+		emu_mem_each(emu.mem, is_of, &s);
+		if (!s.base || emu_free(NULL, s.base, UINT32_MAX) != CUDA_SUCCESS)
+			break;
+	}
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Contexts: the thread's stack of them, the primary one, limits. */
 #define _GNU_SOURCE
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +10,7 @@
 
 #define STACK 64
 static __thread struct CUctx_st *stack[STACK];
+static __thread uint64_t stack_id[STACK]; /* another context may have got the handle of one that is gone */
 static __thread int depth;
 
 CUresult emu_enter_plain(void)
@@ -22,7 +24,7 @@ CUresult emu_enter_any(struct CUctx_st **ctx)
 	emu_checkpoint_gate();
 	if (!depth || !stack[depth - 1])
 		return CUDA_ERROR_INVALID_CONTEXT;
-	if (stack[depth - 1]->magic != EMU_MAGIC_CTX)
+	if (stack[depth - 1]->magic != EMU_MAGIC_CTX || stack[depth - 1]->id != stack_id[depth - 1])
 		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
 	*ctx = stack[depth - 1];
 	return CUDA_SUCCESS;
@@ -36,42 +38,55 @@ CUresult emu_enter(struct CUctx_st **ctx)
 
 static struct CUctx_st *create(unsigned int flags)
 {
-	struct CUctx_st *ctx = calloc(1, sizeof(*ctx));
+	struct CUctx_st *ctx = emu_handle_take(EMU_H_CTX, sizeof(*ctx), offsetof(struct CUctx_st, next));
 
 	if (!ctx)
 		return NULL;
-	ctx->magic = EMU_MAGIC_CTX;
+	if (!ctx->kept) {
+		pthread_mutex_init(&ctx->mutex, NULL);
+		pthread_cond_init(&ctx->changed, NULL);
+		ctx->kept = 1;
+	}
 	ctx->flags = flags;
 	ctx->id = atomic_fetch_add(&emu.next_id, 1) + 1;
-	pthread_mutex_init(&ctx->mutex, NULL);
-	pthread_cond_init(&ctx->changed, NULL);
 	ctx->limit[CU_LIMIT_STACK_SIZE] = 1024;
 	ctx->limit[CU_LIMIT_PRINTF_FIFO_SIZE] = 1 << 20;
 	ctx->limit[CU_LIMIT_MALLOC_HEAP_SIZE] = 8 << 20;
 	ctx->legacy = emu_stream_create(ctx, CU_STREAM_DEFAULT, 0);
 	if (!ctx->legacy) {
-		free(ctx);
+		emu_handle_put(EMU_H_CTX, ctx);
 		return NULL;
 	}
+	ctx->magic = EMU_MAGIC_CTX;
 	return ctx;
 }
 
-/* Its work is waited for; its streams' threads end.  The object stays, marked, for handles that still point to it. */
+/* Its work is waited for; then everything in it goes, and its handle is the next one's. */
 static void destroy(struct CUctx_st *ctx)
 {
 	emu_ctx_wait(ctx);
+	ctx->magic = EMU_MAGIC_GONE;
+	emu_captures_end(ctx);
+	emu_streams_end(ctx);
 	while (ctx->modules) {
 		struct CUmod_st *m = ctx->modules;
 
 		ctx->modules = m->next;
 		emu_module_free(m);
 	}
-	emu_stream_close(ctx->legacy);
-	ctx->magic = 0;
-	pthread_mutex_lock(&emu.mutex);
-	ctx->next = emu.destroyed;
-	emu.destroyed = ctx;
-	pthread_mutex_unlock(&emu.mutex);
+	emu_free_of(ctx->id);
+	emu_handle_put(EMU_H_CTX, ctx);
+}
+
+static int is_context(const struct CUctx_st *ctx)
+{
+	return emu_handle_is(ctx, EMU_MAGIC_CTX, "a context");
+}
+
+static void put_on(int at, struct CUctx_st *ctx)
+{
+	stack[at] = ctx;
+	stack_id[at] = ctx ? ctx->id : 0;
 }
 
 CUresult CUDAAPI cuDevicePrimaryCtxRetain(CUcontext *ctx, CUdevice dev)
@@ -191,7 +206,7 @@ CUresult CUDAAPI cuCtxCreate_v2(CUcontext *out, unsigned int flags, CUdevice dev
 	ctx->next = emu.contexts;
 	emu.contexts = ctx;
 	pthread_mutex_unlock(&emu.mutex);
-	stack[depth++] = ctx;
+	put_on(depth++, ctx);
 	*out = ctx;
 	return CUDA_SUCCESS;
 }
@@ -210,7 +225,7 @@ CUresult CUDAAPI cuCtxCreate_v4(CUcontext *out, CUctxCreateParams *params, unsig
 CUresult CUDAAPI cuCtxDestroy_v2(CUcontext ctx)
 {
 	EMU_TRY(emu_enter_plain());
-	if (!ctx || ctx->magic != EMU_MAGIC_CTX)
+	if (!is_context(ctx))
 		return CUDA_ERROR_INVALID_CONTEXT;
 	if (ctx->is_primary)
 		return CUDA_ERROR_INVALID_CONTEXT;
@@ -231,11 +246,11 @@ CUresult CUDAAPI cuCtxDestroy_v2(CUcontext ctx)
 CUresult CUDAAPI cuCtxSetCurrent(CUcontext ctx)
 {
 	EMU_TRY(emu_enter_plain());
-	if (ctx && ctx->magic != EMU_MAGIC_CTX)
+	if (ctx && !is_context(ctx))
 		return CUDA_ERROR_INVALID_CONTEXT;
 	if (!depth)
 		depth = 1;
-	stack[depth - 1] = ctx;
+	put_on(depth - 1, ctx);
 	if (!ctx)
 		depth--;
 	return CUDA_SUCCESS;
@@ -253,9 +268,9 @@ CUresult CUDAAPI cuCtxGetCurrent(CUcontext *ctx)
 CUresult CUDAAPI cuCtxPushCurrent_v2(CUcontext ctx)
 {
 	EMU_TRY(emu_enter_plain());
-	if (!ctx || ctx->magic != EMU_MAGIC_CTX || depth == STACK)
+	if (!is_context(ctx) || depth == STACK)
 		return CUDA_ERROR_INVALID_CONTEXT;
-	stack[depth++] = ctx;
+	put_on(depth++, ctx);
 	return CUDA_SUCCESS;
 }
 
@@ -296,6 +311,8 @@ CUresult CUDAAPI cuCtxGetApiVersion(CUcontext handle, unsigned int *version)
 	EMU_TRY(emu_enter_plain());
 	if (!ctx)
 		EMU_TRY(emu_enter_any(&ctx));
+	else if (!is_context(ctx))
+		return CUDA_ERROR_INVALID_CONTEXT;
 	if (!version)
 		return CUDA_ERROR_INVALID_VALUE;
 	*version = 3020;
@@ -383,6 +400,8 @@ CUresult CUDAAPI cuCtxGetId(CUcontext handle, unsigned long long *id)
 	EMU_TRY(emu_enter_plain());
 	if (!ctx)
 		EMU_TRY(emu_enter_any(&ctx));
+	else if (!is_context(ctx))
+		return CUDA_ERROR_INVALID_CONTEXT;
 	if (!id)
 		return CUDA_ERROR_INVALID_VALUE;
 	*id = ctx->id;

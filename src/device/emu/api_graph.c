@@ -24,6 +24,12 @@ static CUresult check_exec(const struct CUgraphExec_st *e)
 	return e && e->magic == EMU_MAGIC_EXEC ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
+/* A graph's kernels went with their context: it may only be destroyed. */
+static CUresult check_alive(const struct CUctx_st *ctx, uint64_t id)
+{
+	return ctx->magic == EMU_MAGIC_CTX && ctx->id == id ? CUDA_SUCCESS : CUDA_ERROR_CONTEXT_IS_DESTROYED;
+}
+
 CUresult CUDAAPI cuGraphCreate(CUgraph *graph, unsigned int flags)
 {
 	struct CUctx_st *ctx;
@@ -45,6 +51,7 @@ CUresult CUDAAPI cuGraphDestroy(CUgraph graph)
 CUresult CUDAAPI cuGraphClone(CUgraph *clone, CUgraph graph)
 {
 	EMU_TRY(emu_graph_check(graph));
+	EMU_TRY(check_alive(graph->ctx, graph->ctx_id));
 	if (!clone)
 		return CUDA_ERROR_INVALID_VALUE;
 	*clone = emu_graph_clone(graph);
@@ -175,7 +182,7 @@ static CUresult add_event(CUgraphNode *node, CUgraph graph, const CUgraphNode *d
 	struct emu_task *t;
 
 	EMU_TRY(check_place(node, graph, deps, n));
-	if (!event || event->magic != EMU_MAGIC_EVENT)
+	if (!emu_handle_is(event, EMU_MAGIC_EVENT, "an event"))
 		return CUDA_ERROR_INVALID_HANDLE;
 	t = emu_task_new(kind);
 	if (!t)
@@ -244,6 +251,7 @@ CUresult CUDAAPI cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, u
 {
 	(void)flags; /* how memory nodes and uploads are handled, of which there are none */
 	EMU_TRY(emu_graph_check(graph));
+	EMU_TRY(check_alive(graph->ctx, graph->ctx_id));
 	if (!exec)
 		return CUDA_ERROR_INVALID_VALUE;
 	*exec = emu_exec_new(graph);
@@ -279,6 +287,7 @@ CUresult CUDAAPI cuGraphLaunch(CUgraphExec exec, CUstream stream)
 
 	EMU_TRY(emu_enter(&ctx));
 	EMU_TRY(check_exec(exec));
+	EMU_TRY(check_alive(exec->ctx, exec->ctx_id));
 	steps = exec->now;
 	EMU_TRY(emu_stream_resolve(ctx, stream, &s));
 	if (emu_capturing(s))
@@ -373,7 +382,9 @@ CUresult CUDAAPI cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, CUgraphEx
 	CUgraphExecUpdateResult result = CU_GRAPH_EXEC_UPDATE_SUCCESS;
 
 	EMU_TRY(check_exec(exec));
+	EMU_TRY(check_alive(exec->ctx, exec->ctx_id));
 	EMU_TRY(emu_graph_check(graph));
+	EMU_TRY(check_alive(graph->ctx, graph->ctx_id));
 	fresh = emu_exec_new(graph);
 	if (!fresh)
 		return CUDA_ERROR_OUT_OF_MEMORY;

@@ -91,7 +91,7 @@ CUresult emu_launch_task(struct CUctx_st *ctx, const CUlaunchConfig *c, CUfuncti
 	struct emu_grid *g;
 	CUresult rc;
 
-	if (!f || f->magic != EMU_MAGIC_FUNC)
+	if (!emu_handle_is(f, EMU_MAGIC_FUNC, "a function"))
 		return CUDA_ERROR_INVALID_HANDLE;
 	EMU_TRY(emu_function_prepare(f, NULL));
 	EMU_TRY(shape_ok(f, c));
@@ -220,7 +220,7 @@ CUresult CUDAAPI cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *block
 	(void)flags;
 	if (!blocks || block_size <= 0)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!f || f->magic != EMU_MAGIC_FUNC)
+	if (!emu_handle_is(f, EMU_MAGIC_FUNC, "a function"))
 		return CUDA_ERROR_INVALID_HANDLE;
 	EMU_TRY(emu_function_prepare(f, NULL));
 	*blocks = block_size > EMU_MAX_THREADS || f->program->shared_bytes + dynamic_shared > EMU_SHARED_MAX ?
@@ -259,7 +259,7 @@ CUresult CUDAAPI cuOccupancyAvailableDynamicSMemPerBlock(size_t *dynamic_shared,
 {
 	if (!dynamic_shared || blocks <= 0 || block_size <= 0)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!f || f->magic != EMU_MAGIC_FUNC)
+	if (!emu_handle_is(f, EMU_MAGIC_FUNC, "a function"))
 		return CUDA_ERROR_INVALID_HANDLE;
 	EMU_TRY(emu_function_prepare(f, NULL));
 	*dynamic_shared = EMU_SHARED_DEFAULT - f->program->shared_bytes;

@@ -115,7 +115,7 @@ CUresult CUDAAPI cuMemHostRegister_v2(void *ptr, size_t bytes, unsigned int flag
 	EMU_TRY(emu_enter(&ctx));
 	if (!ptr || !bytes || flags > 15)
 		return CUDA_ERROR_INVALID_VALUE;
-	return emu_mem_register(emu.mem, (uintptr_t)ptr, bytes, flags) ? CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED : CUDA_SUCCESS;
+	return emu_mem_register(emu.mem, (uintptr_t)ptr, bytes, flags, ctx->id) ? CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED : CUDA_SUCCESS;
 }
 
 CUresult CUDAAPI cuMemHostUnregister(void *ptr)

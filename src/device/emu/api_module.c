@@ -137,7 +137,7 @@ CUresult CUDAAPI cuModuleLoad(CUmodule *module, const char *fname)
 
 static CUresult check_module(struct CUmod_st *m)
 {
-	return m && m->magic == EMU_MAGIC_MODULE ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+	return emu_handle_is(m, EMU_MAGIC_MODULE, "a module") ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
 CUresult CUDAAPI cuModuleUnload(CUmodule module)
@@ -192,7 +192,7 @@ CUresult CUDAAPI cuModuleEnumerateFunctions(CUfunction *functions, unsigned int 
 {
 	EMU_TRY(check_module(module));
 	for (unsigned int i = 0; i < n && i < module->nfunction; i++)
-		functions[i] = &module->function[i];
+		functions[i] = module->function[i];
 	return CUDA_SUCCESS;
 }
 
@@ -240,7 +240,7 @@ CUresult CUDAAPI cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_o
 	}
 	lib->magic = EMU_MAGIC_LIB;
 	for (uint32_t i = 0; i < lib->module->nfunction; i++)
-		lib->module->function[i].library = lib;
+		lib->module->function[i]->library = lib;
 	*library = lib;
 	return CUDA_SUCCESS;
 }
@@ -306,7 +306,7 @@ CUresult CUDAAPI cuLibraryGetManaged(CUdeviceptr *ptr, size_t *bytes, CUlibrary 
 
 static CUresult check_function(const struct CUfunc_st *f)
 {
-	return f && f->magic == EMU_MAGIC_FUNC ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+	return emu_handle_is(f, EMU_MAGIC_FUNC, "a function") ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
 CUresult CUDAAPI cuKernelGetFunction(CUfunction *func, CUkernel kernel)

@@ -87,7 +87,7 @@ CUresult CUDAAPI cuMemAllocFromPoolAsync(CUdeviceptr *ptr, size_t bytes, CUmemor
 	}
 	pool->used += p->size;
 	pthread_mutex_unlock(&mutex);
-	if (emu_alloc(ctx, &at, bytes, EMU_MEM_DEVICE, 0) != CUDA_SUCCESS) {
+	if (emu_alloc(NULL, &at, bytes, EMU_MEM_DEVICE, 0) != CUDA_SUCCESS) {
 		pthread_mutex_lock(&mutex);
 		pool->used -= p->size;
 		pthread_mutex_unlock(&mutex);

@@ -26,7 +26,8 @@ CUresult CUDAAPI cuStreamCreate(CUstream *stream, unsigned int flags)
 CUresult CUDAAPI cuStreamDestroy_v2(CUstream stream)
 {
 	EMU_TRY(emu_enter_plain());
-	if (!stream || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD || stream->magic != EMU_MAGIC_STREAM)
+	if (!stream || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD ||
+	    !emu_handle_is(stream, EMU_MAGIC_STREAM, "a stream"))
 		return CUDA_ERROR_INVALID_HANDLE;
 	emu_stream_close(stream);
 	return CUDA_SUCCESS;
@@ -71,7 +72,7 @@ CUresult CUDAAPI cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int 
 
 	EMU_TRY(emu_enter(&ctx));
 	EMU_TRY(emu_stream_resolve(ctx, stream, &s));
-	if (!event || event->magic != EMU_MAGIC_EVENT)
+	if (!emu_handle_is(event, EMU_MAGIC_EVENT, "an event"))
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (flags > 1)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -311,28 +312,20 @@ CUresult CUDAAPI cuStreamBatchMemOp(CUstream stream, unsigned int n, CUstreamBat
 CUresult CUDAAPI cuEventCreate(CUevent *event, unsigned int flags)
 {
 	struct CUctx_st *ctx;
-	struct CUevent_st *ev;
 
 	EMU_TRY(emu_enter(&ctx));
 	if (!event || flags > 7)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (flags & CU_EVENT_INTERPROCESS)
 		return CUDA_ERROR_NOT_SUPPORTED;
-	ev = calloc(1, sizeof(*ev));
-	if (!ev)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	ev->magic = EMU_MAGIC_EVENT;
-	ev->ctx = ctx;
-	ev->flags = flags;
-	ev->refs = 1;
-	*event = ev;
-	return CUDA_SUCCESS;
+	*event = emu_event_create(ctx, flags);
+	return *event ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 static CUresult check(const struct CUevent_st *ev)
 {
 	EMU_TRY(emu_enter_plain());
-	return ev && ev->magic == EMU_MAGIC_EVENT ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+	return emu_handle_is(ev, EMU_MAGIC_EVENT, "an event") ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
 CUresult CUDAAPI cuEventDestroy_v2(CUevent event)
@@ -343,6 +336,7 @@ CUresult CUDAAPI cuEventDestroy_v2(CUevent event)
 	ctx = event->ctx;
 	pthread_mutex_lock(&ctx->mutex);
 	event->capture_id = 0;
+	event->magic = EMU_MAGIC_GONE;
 	emu_event_release(event);
 	pthread_mutex_unlock(&ctx->mutex);
 	return CUDA_SUCCESS;
@@ -357,6 +351,8 @@ CUresult CUDAAPI cuEventRecord(CUevent event, CUstream stream)
 	EMU_TRY(emu_enter(&ctx));
 	EMU_TRY(check(event));
 	EMU_TRY(emu_stream_resolve(ctx, stream, &s));
+	if (event->ctx != s->ctx)
+		return CUDA_ERROR_INVALID_HANDLE;
 	t = emu_task_new(EMU_T_RECORD);
 	if (!t)
 		return CUDA_ERROR_OUT_OF_MEMORY;
@@ -409,6 +405,8 @@ CUresult CUDAAPI cuEventElapsedTime(float *ms, CUevent start, CUevent end)
 	EMU_TRY(check(end));
 	if (!ms)
 		return CUDA_ERROR_INVALID_VALUE;
+	if (start->ctx != end->ctx)
+		return CUDA_ERROR_INVALID_HANDLE;
 	if ((start->flags | end->flags) & CU_EVENT_DISABLE_TIMING || !start->recorded || !end->recorded)
 		return CUDA_ERROR_INVALID_HANDLE;
 	pthread_mutex_lock(&start->ctx->mutex);

@@ -116,6 +116,27 @@ int emu_capturing(struct CUstream_st *s)
 	return yes;
 }
 
+void emu_captures_end(struct CUctx_st *ctx)
+{
+	struct emu_capture *c;
+
+	do {
+		c = NULL;
+		pthread_mutex_lock(&ctx->mutex);
+		for (struct CUstream_st *s = ctx->streams; s; s = s->next) {
+			if (!s->capture || (c && s->capture != c))
+				continue;
+			c = s->capture;
+			leave(s);
+		}
+		pthread_mutex_unlock(&ctx->mutex);
+		if (c) {
+			emu_graph_free(c->graph);
+			free(c);
+		}
+	} while (c);
+}
+
 CUresult emu_capture_forbids(struct CUstream_st *s)
 {
 	CUresult rc = CUDA_SUCCESS;

@@ -18,6 +18,7 @@
 #include "device/emu/device.h"
 #include "device/emu/engine.h"
 #include "device/emu/exec/ir.h"
+#include "device/emu/handles.h"
 #include "device/emu/mem.h"
 
 struct emu_state {
@@ -30,7 +31,6 @@ struct emu_state {
 	struct CUctx_st *primary;
 	unsigned int primary_refs, primary_flags;
 	struct CUctx_st *contexts;
-	struct CUctx_st *destroyed;  /* kept: threads may have them on their stacks */
 	_Atomic uint64_t next_id;
 };
 extern struct emu_state emu;
@@ -80,6 +80,8 @@ struct emu_node_list {
 
 struct CUstream_st {
 	uint32_t magic;
+	int kept;                    /* from here up to ctx: as the object before it left them */
+	pthread_cond_t work;
 	struct CUctx_st *ctx;
 	struct CUstream_st *next;    /* in the context */
 	unsigned int flags;
@@ -90,7 +92,6 @@ struct CUstream_st {
 	struct emu_task *running;
 	int started, closing;
 	unsigned int refs;
-	pthread_cond_t work;
 	struct emu_capture *capture; /* under the context's mutex; the stream's work goes there instead */
 	struct emu_node_list capture_deps;
 };
@@ -98,6 +99,7 @@ struct CUstream_st {
 struct CUevent_st {
 	uint32_t magic;
 	struct CUctx_st *ctx;
+	struct CUevent_st *next;     /* in the context */
 	unsigned int flags;
 	uint64_t recorded, done;     /* record operations enqueued, executed */
 	uint64_t when_ns;
@@ -108,13 +110,15 @@ struct CUevent_st {
 
 struct CUctx_st {
 	uint32_t magic;
+	int kept;                    /* from here up to next: as the object before it left them */
+	pthread_mutex_t mutex;       /* streams, events */
+	pthread_cond_t changed;      /* something completed, a stream is gone */
 	struct CUctx_st *next;
 	uint64_t id;
 	unsigned int flags;
 	int is_primary;
-	pthread_mutex_t mutex;       /* streams, events */
-	pthread_cond_t changed;      /* something completed */
 	struct CUstream_st *streams;
+	struct CUevent_st *events;
 	struct CUstream_st *legacy;
 	struct CUmod_st *modules;
 	_Atomic CUresult error;      /* sticky */
@@ -137,7 +141,7 @@ struct CUmod_st {
 	struct ptx_module *ptx;
 	struct emu_variable *variable;
 	uint32_t nvariable;
-	struct CUfunc_st *function;
+	struct CUfunc_st **function;
 	uint32_t nfunction;
 };
 
@@ -172,15 +176,17 @@ CUresult emu_enter_any(struct CUctx_st **ctx);   /* the same, sticky errors allo
 CUresult emu_enter_plain(void);                  /* initialised */
 extern __thread int emu_per_thread_stream;
 
-/* alloc.c: device memory with its accounting */
+/* alloc.c: device memory with its accounting; ctx: goes with that context, but for a module's; NULL: with none */
 CUresult emu_alloc(struct CUctx_st *ctx, uint64_t *ptr, uint64_t bytes, enum emu_mem_kind kind, unsigned int flags);
 CUresult emu_free(struct CUctx_st *ctx, uint64_t ptr, unsigned int kinds);
+void emu_free_of(uint64_t ctx_id); /* all that goes with that context */
 /* How much of the device's memory an allocation of that kind and size is. */
 uint64_t emu_counted(enum emu_mem_kind kind, uint64_t bytes);
 
 /* stream.c */
 struct CUstream_st *emu_stream_create(struct CUctx_st *ctx, unsigned int flags, int priority);
 void emu_stream_close(struct CUstream_st *s);    /* what is queued still runs */
+void emu_streams_end(struct CUctx_st *ctx);      /* all of the context's, and its events: waits for what is queued */
 CUresult emu_stream_resolve(struct CUctx_st *ctx, CUstream handle, struct CUstream_st **stream);
 /* Append; the task is the stream's from here on.  The sequence number in *seq (may be NULL). */
 CUresult emu_stream_enqueue(struct CUstream_st *s, struct emu_task *task, uint64_t *seq);
@@ -190,7 +196,8 @@ CUresult emu_ctx_wait(struct CUctx_st *ctx);
 int emu_ctx_busy(struct CUctx_st *ctx);          /* something enqueued has not completed */
 void emu_memory_changed(void);                   /* waiters for values look again */
 struct emu_task *emu_task_new(enum emu_task_kind kind);
-void emu_event_release(struct CUevent_st *event);
+struct CUevent_st *emu_event_create(struct CUctx_st *ctx, unsigned int flags);
+void emu_event_release(struct CUevent_st *event); /* under the mutex of its context */
 void emu_task_free(struct CUctx_st *ctx, struct emu_task *t);
 /* In the stream's thread; an error becomes the context's. */
 void emu_task_execute(struct CUstream_st *s, struct emu_task *t);
@@ -225,6 +232,8 @@ struct emu_capture;
  */
 int emu_capture_take(struct CUstream_st *s, struct emu_task *t, CUresult *rc);
 int emu_capturing(struct CUstream_st *s);
+/* The context ends: its captures do. */
+void emu_captures_end(struct CUctx_st *ctx);
 /* An operation that a capture does not allow: CUDA_SUCCESS if the stream is in none. */
 CUresult emu_capture_forbids(struct CUstream_st *s);
 

@@ -44,6 +44,7 @@ struct CUgraph_st *emu_graph_new(struct CUctx_st *ctx)
 	if (g) {
 		g->magic = EMU_MAGIC_GRAPH;
 		g->ctx = ctx;
+		g->ctx_id = ctx->id;
 	}
 	return g;
 }
@@ -147,6 +148,8 @@ struct CUgraph_st *emu_graph_clone(struct CUgraph_st *g)
 {
 	struct CUgraph_st *c = emu_graph_new(g->ctx);
 
+	if (c)
+		c->ctx_id = g->ctx_id;
 	for (size_t i = 0; c && i < g->nodes.n; i++) {
 		struct CUgraphNode_st *from = g->nodes.v[i], *to;
 		struct emu_task *t = from->task ? clone_locked(g->ctx, from->task) : NULL;
@@ -276,6 +279,7 @@ struct CUgraphExec_st *emu_exec_new(struct CUgraph_st *g)
 		return NULL;
 	e->magic = EMU_MAGIC_EXEC;
 	e->ctx = g->ctx;
+	e->ctx_id = g->ctx_id;
 	atomic_store(&e->refs, 1);
 	pthread_mutex_init(&e->mutex, NULL);
 	e->now = steps_new(g->ctx);

@@ -24,6 +24,7 @@ struct CUgraphNode_st {
 struct CUgraph_st {
 	uint32_t magic;
 	struct CUctx_st *ctx;
+	uint64_t ctx_id;             /* of which its kernels are, and with which they go */
 	struct emu_node_list nodes;
 };
 
@@ -41,6 +42,7 @@ struct emu_steps {
 struct CUgraphExec_st {
 	uint32_t magic;
 	struct CUctx_st *ctx;
+	uint64_t ctx_id;
 	struct emu_steps *now;       /* what the next launch runs: changes make new ones */
 	_Atomic unsigned int refs;
 	pthread_mutex_t mutex;       /* one launch at a time runs */

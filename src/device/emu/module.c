@@ -22,8 +22,8 @@ struct emu_variable *emu_module_variable(struct CUmod_st *m, const char *name)
 struct CUfunc_st *emu_module_function(struct CUmod_st *m, const char *name)
 {
 	for (uint32_t i = 0; i < m->nfunction; i++)
-		if (strcmp(m->function[i].name, name) == 0)
-			return &m->function[i];
+		if (strcmp(m->function[i]->name, name) == 0)
+			return m->function[i];
 	return NULL;
 }
 
@@ -110,26 +110,29 @@ static CUresult list_functions(struct CUmod_st *m)
 	if (!m->function)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	for (uint32_t i = 0; i < m->ptx->nfunc; i++) {
-		struct CUfunc_st *f = &m->function[m->nfunction];
+		struct CUfunc_st *f;
 
 		if (!m->ptx->func[i].is_entry || m->ptx->func[i].is_decl)
 			continue;
-		f->magic = EMU_MAGIC_FUNC;
+		f = emu_handle_take(EMU_H_FUNC, sizeof(*f), 0);
+		if (!f)
+			return CUDA_ERROR_OUT_OF_MEMORY;
 		f->module = m;
 		f->ast = &m->ptx->func[i];
 		f->carveout = -1;
 		f->name = slice_dup(f->ast->name);
+		pthread_mutex_init(&f->mutex, NULL);
+		m->function[m->nfunction++] = f;
 		if (!f->name)
 			return CUDA_ERROR_OUT_OF_MEMORY;
-		pthread_mutex_init(&f->mutex, NULL);
-		m->nfunction++;
+		f->magic = EMU_MAGIC_FUNC;
 	}
 	return CUDA_SUCCESS;
 }
 
 CUresult emu_module_load(struct CUctx_st *ctx, const char *text, size_t len, struct CUmod_st **out, struct gs_error *err)
 {
-	struct CUmod_st *m = calloc(1, sizeof(*m));
+	struct CUmod_st *m = emu_handle_take(EMU_H_MODULE, sizeof(*m), 0);
 	CUresult rc = CUDA_ERROR_OUT_OF_MEMORY;
 
 	err->text[0] = '\0';
@@ -168,22 +171,26 @@ void emu_module_free(struct CUmod_st *m)
 {
 	if (!m)
 		return;
-	m->magic = 0;
+	m->magic = EMU_MAGIC_GONE;
 	for (uint32_t i = 0; i < m->nvariable; i++) {
 		if (m->variable[i].address)
 			emu_free(m->ctx, m->variable[i].address, 1u << EMU_MEM_MODULE);
 		free(m->variable[i].name);
 	}
 	for (uint32_t i = 0; i < m->nfunction; i++) {
-		emu_program_free(m->function[i].program);
-		pthread_mutex_destroy(&m->function[i].mutex);
-		free(m->function[i].name);
+		struct CUfunc_st *f = m->function[i];
+
+		f->magic = EMU_MAGIC_GONE;
+		emu_program_free(f->program);
+		pthread_mutex_destroy(&f->mutex);
+		free(f->name);
+		emu_handle_put(EMU_H_FUNC, f);
 	}
 	free(m->variable);
 	free(m->function);
 	ptx_module_free(m->ptx);
 	free(m->text);
-	free(m);
+	emu_handle_put(EMU_H_MODULE, m);
 }
 
 CUresult emu_function_prepare(struct CUfunc_st *f, struct gs_error *err)

@@ -10,6 +10,7 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -39,13 +40,35 @@ struct emu_task *emu_task_new(enum emu_task_kind kind)
 	return t;
 }
 
+struct CUevent_st *emu_event_create(struct CUctx_st *ctx, unsigned int flags)
+{
+	struct CUevent_st *ev = emu_handle_take(EMU_H_EVENT, sizeof(*ev), 0);
+
+	if (!ev)
+		return NULL;
+	ev->ctx = ctx;
+	ev->flags = flags;
+	ev->refs = 1;
+	pthread_mutex_lock(&ctx->mutex);
+	ev->next = ctx->events;
+	ctx->events = ev;
+	pthread_mutex_unlock(&ctx->mutex);
+	ev->magic = EMU_MAGIC_EVENT;
+	return ev;
+}
+
 void emu_event_release(struct CUevent_st *ev)
 {
-	if (ev && --ev->refs == 0) {
-		ev->magic = 0;
-		free(ev->capture_deps.v);
-		free(ev);
+	if (!ev || --ev->refs)
+		return;
+	for (struct CUevent_st **p = &ev->ctx->events; *p; p = &(*p)->next) {
+		if (*p == ev) {
+			*p = ev->next;
+			break;
+		}
 	}
+	free(ev->capture_deps.v);
+	emu_handle_put(EMU_H_EVENT, ev);
 }
 
 /* Context mutex held. */
@@ -59,9 +82,8 @@ static void stream_release(struct CUstream_st *s)
 			break;
 		}
 	}
-	pthread_cond_destroy(&s->work);
-	s->magic = 0;
-	free(s);
+	pthread_cond_broadcast(&s->ctx->changed);
+	emu_handle_put(EMU_H_STREAM, s);
 }
 
 void emu_task_free(struct CUctx_st *ctx, struct emu_task *t)
@@ -245,23 +267,35 @@ static void *stream_main(void *arg)
 
 struct CUstream_st *emu_stream_create(struct CUctx_st *ctx, unsigned int flags, int priority)
 {
-	struct CUstream_st *s = calloc(1, sizeof(*s));
+	struct CUstream_st *s = emu_handle_take(EMU_H_STREAM, sizeof(*s), offsetof(struct CUstream_st, ctx));
 
 	if (!s)
 		return NULL;
-	s->magic = EMU_MAGIC_STREAM;
+	if (!s->kept) {
+		pthread_cond_init(&s->work, NULL);
+		s->kept = 1;
+	}
 	s->ctx = ctx;
 	s->flags = flags;
 	s->priority = priority;
 	s->id = atomic_fetch_add(&emu.next_id, 1) + 1;
 	s->tail = &s->head;
 	s->refs = 1;
-	pthread_cond_init(&s->work, NULL);
 	pthread_mutex_lock(&ctx->mutex);
 	s->next = ctx->streams;
 	ctx->streams = s;
 	pthread_mutex_unlock(&ctx->mutex);
+	s->magic = EMU_MAGIC_STREAM;
 	return s;
+}
+
+/* Context mutex held. */
+static void close_stream(struct CUstream_st *s)
+{
+	s->closing = 1;
+	s->magic = EMU_MAGIC_GONE;
+	pthread_cond_signal(&s->work);
+	stream_release(s);
 }
 
 void emu_stream_close(struct CUstream_st *s)
@@ -269,10 +303,35 @@ void emu_stream_close(struct CUstream_st *s)
 	struct CUctx_st *ctx = s->ctx;
 
 	pthread_mutex_lock(&ctx->mutex);
-	s->closing = 1;
-	s->magic = 0;
-	pthread_cond_signal(&s->work);
-	stream_release(s);
+	close_stream(s);
+	pthread_mutex_unlock(&ctx->mutex);
+}
+
+/* What graphs of the program's still hold of an event goes with them. */
+void emu_streams_end(struct CUctx_st *ctx)
+{
+	struct CUstream_st *next;
+
+	pthread_mutex_lock(&ctx->mutex);
+	for (struct CUstream_st *s = ctx->streams; s; s = next) {
+		next = s->next;
+		if (s->magic == EMU_MAGIC_STREAM && s != ctx->legacy)
+			close_stream(s);
+	}
+	while (ctx->streams->next)
+		pthread_cond_wait(&ctx->changed, &ctx->mutex);
+	close_stream(ctx->legacy); /* the last: it is the next context's */
+	while (ctx->streams)
+		pthread_cond_wait(&ctx->changed, &ctx->mutex);
+	while (ctx->events) {
+		struct CUevent_st *ev = ctx->events;
+
+		ctx->events = ev->next;
+		if (ev->magic == EMU_MAGIC_EVENT) {
+			ev->magic = EMU_MAGIC_GONE;
+			emu_event_release(ev);
+		}
+	}
 	pthread_mutex_unlock(&ctx->mutex);
 }
 
@@ -295,7 +354,7 @@ CUresult emu_stream_resolve(struct CUctx_st *ctx, CUstream handle, struct CUstre
 		*stream = thread_stream;
 		return thread_stream ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	if (handle->magic != EMU_MAGIC_STREAM)
+	if (!emu_handle_is(handle, EMU_MAGIC_STREAM, "a stream"))
 		return CUDA_ERROR_INVALID_HANDLE;
 	*stream = handle;
 	return CUDA_SUCCESS;

@@ -173,7 +173,7 @@ int emu_h_malloc(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 		uint64_t size = argument(w, op, i, 0, 8), p = 0;
 
 		if (size && size <= 8u << 20)
-			p = emu_mem_alloc(w->block->grid->mem, size, EMU_MEM_MODULE, 0);
+			p = emu_mem_alloc(w->block->grid->mem, size, EMU_MEM_MODULE, 0, 0);
 		result(w, op, i, &p, 8);
 	}
 	return 0;
