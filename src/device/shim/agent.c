@@ -33,6 +33,7 @@
 struct agent {
 	struct shim_session *session;
 	struct shim_context *current; /* not its handle, which another may have got since */
+	struct shim_context *in;    /* uses it, until it has looked at everything */
 	int waits;                  /* an evicted kernel waits for its turn */
 	uint32_t heard;             /* the bell at the last look */
 	uint64_t reconnect_ns;      /* not before */
@@ -45,12 +46,23 @@ struct agent {
 
 static pthread_t thread;
 
+static void leave(struct agent *a)
+{
+	if (a->in)
+		shim_context_unuse(a->in);
+	a->in = NULL;
+}
+
 static int enter(struct agent *a, struct shim_context *c)
 {
 	CUresult rc;
 
-	if (c->gone)
-		return -1;
+	if (a->in != c) {
+		leave(a);
+		if (!shim_context_use(c))
+			return -1;
+		a->in = c;
+	}
 	if (a->current != c) {
 		rc = REAL(cuCtxSetCurrent)(c->ctx);
 		shim_fault_seen(c, rc);
@@ -267,6 +279,7 @@ static uint64_t look(struct agent *a)
 				look_at(a, shim_launch_at(i), now, &nap);
 		flush_limits(a);
 	}
+	leave(a);
 	return nap;
 }
 

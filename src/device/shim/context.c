@@ -6,6 +6,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <time.h>
 
 #include "device/shim/wraps.h"
 
@@ -22,6 +24,30 @@ static __thread struct shim_context *last; /* that this thread has launched in *
 		} \
 	} while (0)
 
+/*
+ * The page for the GPU.  What is registered in a context goes with it, for all others as well, and
+ * no address can be registered twice: each context gets an address of its own.
+ */
+static int show_page(struct shim_context *c, struct shim_session *s)
+{
+	void *view = mremap(s->page, 0, GS_PAGE_SIZE, MREMAP_MAYMOVE); /* one more mapping of what is shared */
+	CUresult rc;
+
+	if (view == MAP_FAILED)
+		return -1;
+	madvise(view, GS_PAGE_SIZE, MADV_DONTFORK);
+	rc = REAL(cuMemHostRegister_v2)(view, GS_PAGE_SIZE, CU_MEMHOSTREGISTER_DEVICEMAP);
+	if (rc == CUDA_SUCCESS)
+		rc = REAL(cuMemHostGetDevicePointer_v2)(&c->page, view, 0);
+	if (rc == CUDA_SUCCESS) {
+		c->view = view;
+		return 0;
+	}
+	shim_log("context %p: the page cannot be registered: %d", (void *)c->ctx, rc);
+	munmap(view, GS_PAGE_SIZE);
+	return -1;
+}
+
 static int equip(struct shim_context *c, struct shim_session *s)
 {
 	size_t bytes = GS_PAGE_STUBS * sizeof(struct gs_ctl);
@@ -33,13 +59,8 @@ static int equip(struct shim_context *c, struct shim_session *s)
 	TRY(REAL(cuCtxGetDevice)(&c->device));
 	TRY(REAL(cuDeviceGetAttribute)(&c->sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
 				       c->device));
-	rc = REAL(cuMemHostRegister_v2)(s->page, GS_PAGE_SIZE,
-					CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP);
-	if (rc != CUDA_SUCCESS && rc != CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED) {
-		shim_log("context %p: the page cannot be registered: %d", (void *)c->ctx, rc);
+	if (show_page(c, s) < 0)
 		return -1;
-	}
-	TRY(REAL(cuMemHostGetDevicePointer_v2)(&c->page, s->page, 0));
 	TRY(REAL(cuMemAlloc_v2)(&c->ctl, room));
 	TRY(REAL(cuCtxGetStreamPriorityRange)(&least, &greatest));
 	TRY(REAL(cuStreamCreateWithPriority)(&c->control, CU_STREAM_NON_BLOCKING, greatest));
@@ -138,21 +159,58 @@ struct shim_context *shim_context_current(struct shim_session *s)
 	return c->image ? c : NULL;
 }
 
+/* It looks at gone after it has counted, and who sets gone looks at the count then: one of the two sees the other. */
+int shim_context_use(struct shim_context *c)
+{
+	atomic_fetch_add(&c->users, 1);
+	if (!atomic_load(&c->gone))
+		return 1;
+	shim_context_unuse(c);
+	return 0;
+}
+
+void shim_context_unuse(struct shim_context *c)
+{
+	atomic_fetch_sub(&c->users, 1);
+}
+
 void shim_context_gone(CUcontext ctx)
 {
+	static const struct timespec nap = { 0, 20000 };
+	struct shim_context *first;
+
 	pthread_mutex_lock(&lock);
-	for (struct shim_context *c = contexts; c; c = c->next)
-		if (!ctx || c->ctx == ctx)
-			c->gone = 1;
+	first = contexts;
+	for (struct shim_context *c = first; c; c = c->next)
+		if (c->ctx == ctx)
+			atomic_store(&c->gone, 1);
 	pthread_mutex_unlock(&lock);
+	for (struct shim_context *c = first; c; c = c->next)
+		while (c->ctx == ctx && atomic_load(&c->users))
+			nanosleep(&nap, NULL);
 }
 
 void shim_context_destroyed(CUcontext ctx)
 {
 	pthread_mutex_lock(&lock);
-	for (struct shim_context *c = contexts; c; c = c->next)
-		if (c->gone && (!ctx || c->ctx == ctx) && !c->fault)
+	for (struct shim_context *c = contexts; c; c = c->next) {
+		if (!c->gone || c->ctx != ctx)
+			continue;
+		if (!c->fault)
 			c->fault = CUDA_ERROR_CONTEXT_IS_DESTROYED;
+		if (c->view)
+			munmap(c->view, GS_PAGE_SIZE);
+		c->view = NULL;
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+void shim_context_stays(CUcontext ctx)
+{
+	pthread_mutex_lock(&lock);
+	for (struct shim_context *c = contexts; c; c = c->next)
+		if (c->ctx == ctx && c->fault != CUDA_ERROR_CONTEXT_IS_DESTROYED)
+			atomic_store(&c->gone, 0);
 	pthread_mutex_unlock(&lock);
 }
 

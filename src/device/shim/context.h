@@ -26,12 +26,14 @@ struct shim_context {
 	int sms;
 	CUdeviceptr ctl;          /* GS_PAGE_STUBS blocks of struct gs_ctl, and one */
 	struct gs_ctl *image;     /* what is in them, as far as the host wrote it */
+	void *view;               /* the page at an address of this context's own, or NULL */
 	CUdeviceptr page;         /* struct gs_page */
 	CUstream control;         /* eviction signals */
 	CUstream relaunch;
 	CUevent settled;          /* between the two: no signal is on its way any more */
 	uint32_t *word;           /* pinned: 0 and SHIM_NO_LIMIT, to copy a resident limit from; or NULL */
 	_Atomic int gone;         /* destroyed: never touched again */
+	_Atomic unsigned int users; /* threads that are in it, the program's own calls aside */
 	_Atomic CUresult fault;   /* what has ended everything in it (fault.h), or CUDA_SUCCESS */
 	uint64_t looked_ns;       /* agent: when it last asked for that */
 };
@@ -43,10 +45,20 @@ struct shim_context {
  */
 struct shim_context *shim_context_current(struct shim_session *s);
 
-/* The program destroys a context (NULL: the device's primary one). */
+/*
+ * The driver crashes over what was in a destroyed context, and the program may destroy
+ * it at any time: whoever touches a context that the program did not call about
+ * does so between these two.  0: it is gone.
+ */
+int shim_context_use(struct shim_context *c);
+void shim_context_unuse(struct shim_context *c);
+
+/* The program is about to destroy a context: nobody uses it any more when this returns. */
 void shim_context_gone(CUcontext ctx);
-/* It has been destroyed: the same argument.  What was launched in it is over. */
+/* It has been destroyed: what was launched in it is over. */
 void shim_context_destroyed(CUcontext ctx);
+/* It has not, after all. */
+void shim_context_stays(CUcontext ctx);
 /* In a forked child: the parent's contexts, and the page in them, are not its own. */
 void shim_context_forked(void);
 

@@ -172,9 +172,10 @@ static CUresult wait_for_turn(struct shim_session *s, struct gs_stub *stub)
 /* Of this launch's context; those of another that it was in before go, or went with it. */
 static void take_events(struct shim_launch *l)
 {
-	if (l->event_ctx && !l->event_ctx->gone) {
+	if (l->event_ctx && shim_context_use(l->event_ctx)) {
 		REAL(cuEventDestroy_v2)(l->begin);
 		REAL(cuEventDestroy_v2)(l->end);
+		shim_context_unuse(l->event_ctx);
 	}
 	l->event_ctx = NULL;
 	if (REAL(cuEventCreate)(&l->begin, CU_EVENT_DEFAULT) != CUDA_SUCCESS)

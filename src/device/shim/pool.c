@@ -37,10 +37,13 @@ CUdeviceptr shim_launch_ctl(const struct shim_launch *l, size_t offset)
 static void learn(struct shim_launch *l)
 {
 	float ms = 0;
+	CUresult rc;
 
-	if (!l->sampled || gs_page_load(l->stub->evictions) || !l->nt || l->ctx->gone)
+	if (!l->sampled || gs_page_load(l->stub->evictions) || !l->nt || !shim_context_use(l->ctx))
 		return;
-	if (REAL(cuEventElapsedTime_v2)(&ms, l->begin, l->end) != CUDA_SUCCESS || !(ms > 0))
+	rc = REAL(cuEventElapsedTime_v2)(&ms, l->begin, l->end);
+	shim_context_unuse(l->ctx);
+	if (rc != CUDA_SUCCESS || !(ms > 0))
 		return;
 	shim_time_learn(l->time, (uint64_t)((double)ms * 1e9 / (double)l->nt), l->sampled);
 }
