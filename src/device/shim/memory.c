@@ -17,8 +17,8 @@
 #define BUCKETS 4096
 
 /* What a handle or an address holds, so that freeing it returns as much. */
-struct holding {
-	struct holding *next;
+struct shim_held {
+	struct shim_held *next;
 	enum shim_holding kind;
 	uint64_t key;
 	uint64_t bytes;
@@ -27,7 +27,7 @@ struct holding {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct holding *bucket[BUCKETS]; /* under lock */
+static struct shim_held *bucket[BUCKETS]; /* under lock */
 
 /* Whoever asks the daemon, and a new HELLO, one at a time. */
 static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
@@ -136,11 +136,20 @@ CUcontext shim_current(void)
 	return ctx;
 }
 
+static void remember(struct shim_held *h)
+{
+	struct shim_held **to = &bucket[slot_of(h->kind, h->key)];
+
+	pthread_mutex_lock(&lock);
+	h->next = *to;
+	*to = h;
+	pthread_mutex_unlock(&lock);
+}
+
 void shim_hold(struct shim_session *s, enum shim_holding kind, uint64_t key, uint64_t bytes,
 	       CUcontext ctx, void *tag)
 {
-	size_t slot = slot_of(kind, key);
-	struct holding *h;
+	struct shim_held *h;
 
 	(void)s;
 	if (!bytes && !tag)
@@ -151,25 +160,31 @@ void shim_hold(struct shim_session *s, enum shim_holding kind, uint64_t key, uin
 		shim_log("no memory to remember %llu bytes", (unsigned long long)bytes);
 		return;
 	}
-	*h = (struct holding){ .kind = kind, .key = key, .bytes = bytes, .ctx = ctx, .tag = tag };
-	pthread_mutex_lock(&lock);
-	h->next = bucket[slot];
-	bucket[slot] = h;
-	pthread_mutex_unlock(&lock);
+	*h = (struct shim_held){ .kind = kind, .key = key, .bytes = bytes, .ctx = ctx, .tag = tag };
+	remember(h);
 }
 
-int shim_unhold(enum shim_holding kind, uint64_t key, uint64_t *bytes, void **tag)
+struct shim_held *shim_take(enum shim_holding kind, uint64_t key)
 {
-	struct holding **at, *h;
+	struct shim_held **at, *h;
 
 	pthread_mutex_lock(&lock);
 	at = &bucket[slot_of(kind, key)];
 	while (*at && ((*at)->key != key || (*at)->kind != kind))
 		at = &(*at)->next;
 	h = *at;
-	if (h)
+	if (h) {
 		*at = h->next;
+		h->next = NULL;
+	}
 	pthread_mutex_unlock(&lock);
+	return h;
+}
+
+int shim_unhold(enum shim_holding kind, uint64_t key, uint64_t *bytes, void **tag)
+{
+	struct shim_held *h = shim_take(kind, key);
+
 	if (!h)
 		return 0;
 	*bytes = h->bytes;
@@ -179,39 +194,37 @@ int shim_unhold(enum shim_holding kind, uint64_t key, uint64_t *bytes, void **ta
 	return 1;
 }
 
-void shim_unhold_uncharge(struct shim_session *s, enum shim_holding kind, uint64_t key)
+struct shim_held *shim_take_context(CUcontext ctx)
 {
-	void *pool = NULL;
-	uint64_t bytes;
-
-	if (!shim_unhold(kind, key, &bytes, &pool))
-		return;
-	if (pool)
-		shim_pool_freed(s, pool, bytes);
-	else
-		shim_uncharge(s, bytes);
-}
-
-void shim_unhold_context(struct shim_session *s, CUcontext ctx)
-{
-	struct holding *gone = NULL, *h;
+	struct shim_held *taken = NULL, *h;
 
 	pthread_mutex_lock(&lock);
 	for (size_t i = 0; i < BUCKETS; i++) {
-		for (struct holding **at = &bucket[i]; *at;) {
+		for (struct shim_held **at = &bucket[i]; *at;) {
 			h = *at;
-			if (!h->ctx || (ctx && h->ctx != ctx)) {
+			if (h->ctx != ctx) {
 				at = &h->next;
 				continue;
 			}
 			*at = h->next;
-			h->next = gone;
-			gone = h;
+			h->next = taken;
+			taken = h;
 		}
 	}
 	pthread_mutex_unlock(&lock);
-	while ((h = gone)) {
-		gone = h->next;
+	return taken;
+}
+
+void shim_taken(struct shim_session *s, struct shim_held *held, int freed)
+{
+	struct shim_held *h;
+
+	while ((h = held)) {
+		held = h->next;
+		if (!freed) {
+			remember(h);
+			continue;
+		}
 		if (h->tag)
 			shim_pool_freed(s, h->tag, h->bytes);
 		else

@@ -36,11 +36,15 @@ void shim_hold(struct shim_session *s, enum shim_holding kind, uint64_t key, uin
 /* Forget it.  1 and what was held; 0: not known. */
 int shim_unhold(enum shim_holding kind, uint64_t key, uint64_t *bytes, void **tag);
 
-/* Forget it and return its charge. */
-void shim_unhold_uncharge(struct shim_session *s, enum shim_holding kind, uint64_t key);
-
-/* The context is gone (NULL: every one): so is what was allocated in it. */
-void shim_unhold_context(struct shim_session *s, CUcontext ctx);
+/*
+ * Before the driver is asked to free: forget what a key holds, or all that goes with
+ * a context, which stays charged.  As soon as it is freed the driver may give the same address to another
+ * thread, whose holding is not to be taken for this one.
+ */
+struct shim_held *shim_take(enum shim_holding kind, uint64_t key);
+struct shim_held *shim_take_context(CUcontext ctx);
+/* Its answer: the charge is returned, or it is remembered as before. */
+void shim_taken(struct shim_session *s, struct shim_held *held, int freed);
 
 /*
  * A kernel is about to be launched for the first time in the current context: its local memory, for
@@ -70,8 +74,8 @@ void shim_pool_freed(struct shim_session *s, void *pool, uint64_t bytes);
  */
 int shim_module_charge(const void *image, const char *path, uint64_t *bytes);
 /* The load's result; module: its handle when it succeeded. */
-void shim_module_charged(CUresult rc, const void *module, uint64_t bytes);
-void shim_module_uncharge(const void *module);
+/* ctx: goes with that context; NULL: a library. */
+void shim_module_charged(CUresult rc, const void *module, uint64_t bytes, CUcontext ctx);
 
 /*
  * One allocation: charge `bytes`, do `call`, remember `key` (valid after the
@@ -94,14 +98,13 @@ void shim_module_uncharge(const void *module);
 		return rc_; \
 	} while (0)
 
-/* One release: do `call`, then return what `key` held. */
+/* One release: do `call`, and return what `key` held. */
 #define SHIM_UNCOUNTED(kind, key, call) \
 	do { \
 		struct shim_session *s_ = shim_session_peek(); \
-		uint64_t key_ = (uint64_t)(key); \
+		struct shim_held *held_ = s_ ? shim_take(kind, (uint64_t)(key)) : NULL; \
 		CUresult rc_ = call; \
-		if (s_ && rc_ == CUDA_SUCCESS) \
-			shim_unhold_uncharge(s_, kind, key_); \
+		shim_taken(s_, held_, rc_ == CUDA_SUCCESS); \
 		return rc_; \
 	} while (0)
 

@@ -12,8 +12,23 @@
 
 #define DEVICES_MAX 64
 
-/* The primary contexts that this process has retained. */
-static _Atomic(CUcontext) primary[DEVICES_MAX];
+/* How often the program has retained each device's primary context and not released it, as far as we know. */
+static _Atomic unsigned int retained[DEVICES_MAX];
+
+static _Atomic unsigned int *retained_of(CUdevice dev)
+{
+	static _Atomic unsigned int none;
+
+	return dev >= 0 && dev < DEVICES_MAX ? &retained[dev] : &none;
+}
+
+static int is_active(CUdevice dev)
+{
+	unsigned int flags = 0;
+	int active = 0;
+
+	return REAL(cuDevicePrimaryCtxGetState)(dev, &flags, &active) == CUDA_SUCCESS && active;
+}
 
 static uint64_t cost(void)
 {
@@ -49,16 +64,12 @@ SHIM_EXPORT CUresult cuCtxCreate_v4(CUcontext *ctx, CUctxCreateParams *params,
 SHIM_EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext *ctx, CUdevice dev)
 {
 	struct shim_session *s = shim_session();
-	unsigned int flags = 0;
-	int active = 1;
 	uint64_t bytes;
 	CUresult rc;
 
 	if (!s)
 		return REAL(cuDevicePrimaryCtxRetain)(ctx, dev);
-	if (REAL(cuDevicePrimaryCtxGetState)(dev, &flags, &active) != CUDA_SUCCESS)
-		active = 0;
-	bytes = active ? 0 : s->context_memory;
+	bytes = is_active(dev) ? 0 : s->context_memory;
 	if (!shim_charge(s, bytes))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	rc = REAL(cuDevicePrimaryCtxRetain)(ctx, dev);
@@ -68,24 +79,42 @@ SHIM_EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext *ctx, CUdevice dev)
 	}
 	if (bytes)
 		shim_hold(s, SHIM_HOLD_CONTEXT, (uintptr_t)*ctx, bytes, *ctx, NULL);
-	if (dev >= 0 && dev < DEVICES_MAX)
-		primary[dev] = *ctx;
+	atomic_fetch_add(retained_of(dev), 1);
 	return rc;
+}
+
+/*
+ * Nothing of the context is known any more when the driver is asked: it may give its
+ * handle, and its addresses, to another thread's before we hear that it is gone.
+ */
+static struct shim_held *part_from(CUcontext ctx)
+{
+	shim_context_gone(ctx);
+	return shim_take_context(ctx);
+}
+
+static void parted(struct shim_session *s, CUcontext ctx, struct shim_held *held, int is_gone)
+{
+	if (is_gone)
+		shim_context_destroyed(ctx);
+	else
+		shim_context_stays(ctx);
+	shim_taken(s, held, is_gone);
 }
 
 static CUresult destroy(CUcontext ctx, CUresult (*real)(CUcontext))
 {
 	struct shim_session *s = shim_session_peek();
+	struct shim_held *held;
 	CUresult rc;
 
+	if (!s || !ctx)
+		return SHIM_GATED(real(ctx));
 	shim_gate_enter(0);
-	shim_context_gone(ctx);
+	held = part_from(ctx);
 	rc = real(ctx);
 	shim_gate_leave(0);
-	if (rc == CUDA_SUCCESS)
-		shim_context_destroyed(ctx);
-	if (rc == CUDA_SUCCESS && s)
-		shim_unhold_context(s, ctx);
+	parted(s, ctx, held, rc == CUDA_SUCCESS);
 	return rc;
 }
 
@@ -99,25 +128,37 @@ SHIM_EXPORT CUresult cuCtxDestroy(CUcontext ctx)
 	return destroy(ctx, REAL(cuCtxDestroy));
 }
 
-/* The primary context of the device, if this process has it from us; NULL: whichever. */
+/*
+ * The device's primary context, if it has one.  Not what was retained last: that may be gone, and
+ * its handle another context's; and not everybody retains it through us.
+ */
 static CUcontext primary_of(CUdevice dev)
 {
-	return dev >= 0 && dev < DEVICES_MAX ? primary[dev] : NULL;
+	CUcontext ctx = NULL;
+
+	if (!is_active(dev) || REAL(cuDevicePrimaryCtxRetain)(&ctx, dev) != CUDA_SUCCESS)
+		return NULL;
+	REAL(cuDevicePrimaryCtxRelease_v2)(dev);
+	return ctx;
 }
 
 static CUresult reset(CUdevice dev, CUresult (*real)(CUdevice))
 {
 	struct shim_session *s = shim_session_peek();
+	struct shim_held *held = NULL;
+	CUcontext ctx;
 	CUresult rc;
 
 	shim_gate_enter(0);
-	shim_context_gone(primary_of(dev));
+	ctx = s ? primary_of(dev) : NULL;
+	if (ctx)
+		held = part_from(ctx);
 	rc = real(dev);
-	shim_gate_leave(0);
 	if (rc == CUDA_SUCCESS)
-		shim_context_destroyed(primary_of(dev));
-	if (rc == CUDA_SUCCESS && s)
-		shim_unhold_context(s, primary_of(dev));
+		*retained_of(dev) = 0;
+	shim_gate_leave(0);
+	if (ctx)
+		parted(s, ctx, held, rc == CUDA_SUCCESS);
 	return rc;
 }
 
@@ -131,21 +172,29 @@ SHIM_EXPORT CUresult cuDevicePrimaryCtxReset(CUdevice dev)
 	return reset(dev, REAL(cuDevicePrimaryCtxReset));
 }
 
+/* The last release destroys it; if somebody has retained it past us, it stays. */
 static CUresult release(CUdevice dev, CUresult (*real)(CUdevice))
 {
 	struct shim_session *s = shim_session_peek();
-	unsigned int flags = 0;
-	int active = 1;
+	struct shim_held *held = NULL;
+	CUcontext ctx;
+	int last;
 	CUresult rc;
 
 	shim_gate_enter(0);
+	ctx = s ? primary_of(dev) : NULL;
+	last = ctx && *retained_of(dev) <= 1;
+	if (last)
+		held = part_from(ctx);
 	rc = real(dev);
-	if (rc == CUDA_SUCCESS && s &&
-	    REAL(cuDevicePrimaryCtxGetState)(dev, &flags, &active) == CUDA_SUCCESS && !active) {
-		shim_context_gone(primary_of(dev));
-		shim_context_destroyed(primary_of(dev));
-		shim_unhold_context(s, primary_of(dev));
+	if (rc == CUDA_SUCCESS && *retained_of(dev))
+		atomic_fetch_sub(retained_of(dev), 1);
+	if (ctx && !last && !is_active(dev)) {
+		held = part_from(ctx);
+		last = 1;
 	}
+	if (last)
+		parted(s, ctx, held, rc == CUDA_SUCCESS && !is_active(dev));
 	shim_gate_leave(0);
 	return rc;
 }

@@ -201,22 +201,14 @@ int shim_module_charge(const void *image, const char *path, uint64_t *bytes)
 	return !s || shim_charge(s, *bytes) ? 0 : -1;
 }
 
-void shim_module_charged(CUresult rc, const void *module, uint64_t bytes)
+void shim_module_charged(CUresult rc, const void *module, uint64_t bytes, CUcontext ctx)
 {
 	struct shim_session *s = shim_session_peek();
 
 	if (!s || !bytes)
 		return;
 	if (rc == CUDA_SUCCESS)
-		shim_hold(s, SHIM_HOLD_MODULE, (uintptr_t)module, bytes, NULL, NULL);
+		shim_hold(s, SHIM_HOLD_MODULE, (uintptr_t)module, bytes, ctx, NULL);
 	else
 		shim_uncharge(s, bytes);
-}
-
-void shim_module_uncharge(const void *module)
-{
-	struct shim_session *s = shim_session_peek();
-
-	if (s)
-		shim_unhold_uncharge(s, SHIM_HOLD_MODULE, (uintptr_t)module);
 }

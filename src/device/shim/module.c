@@ -29,10 +29,10 @@ static struct ptx_transformed *transformed_file(const char *path, int library)
 	return shim_session() ? shim_image_transform_file(path, library) : NULL;
 }
 
-/* After a load: the description, if any, belongs to the module. */
-static CUresult loaded(CUresult rc, const void *module, struct ptx_transformed *t, uint64_t charged)
+/* After a load: the description, if any, belongs to the module.  ctx: with which a module goes; NULL: a library. */
+static CUresult loaded(CUresult rc, const void *module, struct ptx_transformed *t, uint64_t charged, CUcontext ctx)
 {
-	shim_module_charged(rc, module, charged);
+	shim_module_charged(rc, module, charged, ctx);
 	if (rc == CUDA_SUCCESS)
 		shim_module_add(module, t);
 	else
@@ -72,7 +72,7 @@ static CUresult load_data(CUmodule *module, const void *image, unsigned int n,
 		rc = REAL(cuModuleLoadDataEx)(module, first_choice(t, image), n, options, values);
 	while (rc != CUDA_SUCCESS && fall_back(&t, rc));
 	shim_gate_leave(0);
-	return loaded(rc, rc == CUDA_SUCCESS ? *module : NULL, t, charged);
+	return loaded(rc, rc == CUDA_SUCCESS ? *module : NULL, t, charged, shim_current());
 }
 
 SHIM_EXPORT CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int n,
@@ -100,7 +100,7 @@ SHIM_EXPORT CUresult cuModuleLoadFatBinary(CUmodule *module, const void *fatbin)
 		rc = REAL(cuModuleLoadFatBinary)(module, first_choice(t, fatbin));
 	while (rc != CUDA_SUCCESS && fall_back(&t, rc));
 	shim_gate_leave(0);
-	return loaded(rc, rc == CUDA_SUCCESS ? *module : NULL, t, charged);
+	return loaded(rc, rc == CUDA_SUCCESS ? *module : NULL, t, charged, shim_current());
 }
 
 SHIM_EXPORT CUresult cuModuleLoad(CUmodule *module, const char *path)
@@ -118,18 +118,21 @@ SHIM_EXPORT CUresult cuModuleLoad(CUmodule *module, const char *path)
 				    REAL(cuModuleLoad)(module, path);
 	while (rc != CUDA_SUCCESS && fall_back(&t, rc));
 	shim_gate_leave(0);
-	return loaded(rc, rc == CUDA_SUCCESS ? *module : NULL, t, charged);
+	return loaded(rc, rc == CUDA_SUCCESS ? *module : NULL, t, charged, shim_current());
 }
 
 SHIM_EXPORT CUresult cuModuleUnload(CUmodule module)
 {
+	struct shim_session *s = shim_session_peek();
+	struct shim_held *held;
 	CUresult rc;
 
 	shim_gate_enter(0);
 	shim_module_gone(module);
+	held = s ? shim_take(SHIM_HOLD_MODULE, (uintptr_t)module) : NULL;
 	rc = REAL(cuModuleUnload)(module);
 	shim_gate_leave(0);
-	shim_module_uncharge(module);
+	shim_taken(s, held, rc == CUDA_SUCCESS);
 	return rc;
 }
 
@@ -160,7 +163,7 @@ SHIM_EXPORT CUresult cuLibraryLoadData(CUlibrary *library, const void *code,
 					     options, values, n);
 	while (rc != CUDA_SUCCESS && fall_back(&t, rc));
 	shim_gate_leave(0);
-	return loaded(rc, rc == CUDA_SUCCESS ? *library : NULL, t, charged);
+	return loaded(rc, rc == CUDA_SUCCESS ? *library : NULL, t, charged, NULL);
 }
 
 SHIM_EXPORT CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *path,
@@ -184,18 +187,21 @@ SHIM_EXPORT CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *path,
 							 options, values, n);
 	while (rc != CUDA_SUCCESS && fall_back(&t, rc));
 	shim_gate_leave(0);
-	return loaded(rc, rc == CUDA_SUCCESS ? *library : NULL, t, charged);
+	return loaded(rc, rc == CUDA_SUCCESS ? *library : NULL, t, charged, NULL);
 }
 
 SHIM_EXPORT CUresult cuLibraryUnload(CUlibrary library)
 {
+	struct shim_session *s = shim_session_peek();
+	struct shim_held *held;
 	CUresult rc;
 
 	shim_gate_enter(0);
 	shim_module_gone(library);
+	held = s ? shim_take(SHIM_HOLD_MODULE, (uintptr_t)library) : NULL;
 	rc = REAL(cuLibraryUnload)(library);
 	shim_gate_leave(0);
-	shim_module_uncharge(library);
+	shim_taken(s, held, rc == CUDA_SUCCESS);
 	return rc;
 }
 
