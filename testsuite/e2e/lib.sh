@@ -149,6 +149,7 @@ write_conf() {
 	JobEnv=GPUSHARE_EMU_DEVICE=$TMP/device
 	JobEnv=GPUSHARE_EMU_MEMORY=$1
 	JobEnv=GPUSHARE_EMU_SMS=2
+	JobEnv=GPUSHARE_EMU_STRICT=1
 	END
 	printf '%s\n' "${@:2}" >>"$TMP/gpushare.conf"
 }
