@@ -95,7 +95,6 @@ struct gs_daemon {
 	unsigned nfinished;
 	uint32_t next_local;      /* job id of the next `gpusharectl run` */
 	struct event *sweep;      /* looks for steps whose registrant is gone */
-	struct event *suspended;  /* looks for clients that have been stopped */
 
 	uid_t admin_uid;          /* SlurmUser's */
 

@@ -195,6 +195,11 @@ void gs_devices_turn(struct gs_daemon *d)
 	set_wake(d, turns(d, 1, now));
 }
 
+void gs_devices_wake(struct gs_daemon *d)
+{
+	set_wake(d, gs_clock_ns());
+}
+
 uint64_t gs_device_attend(struct gs_daemon *d, struct gs_device *device, const struct gs_peer *peer)
 {
 	uint64_t now = gs_clock_ns(), next = turns(d, 0, now);

@@ -27,6 +27,9 @@ int gs_device_env(const struct gs_config *config, const struct gs_device *device
 /* Take the next turn at once: something happened on it. */
 void gs_device_poke(struct gs_device *device);
 
+/* The loop looks at once who was poked, by whatever thread. */
+void gs_devices_wake(struct gs_daemon *d);
+
 /* Every device whose time has come takes its turn; the timer is set for the next. */
 void gs_devices_turn(struct gs_daemon *d);
 

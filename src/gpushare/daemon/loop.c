@@ -25,11 +25,10 @@
 #include "gpushare/daemon/prompt.h"
 #include "gpushare/daemon/slurm_report.h"
 #include "gpushare/daemon/steps.h"
+#include "gpushare/daemon/suspended.h"
 
 /* A step whose registrant was killed is noticed this soon. */
 #define SWEEP_NS (250 * GS_NS_PER_MS)
-/* How long a stopped client may keep others waiting. */
-#define SUSPENDED_NS (100 * GS_NS_PER_MS)
 
 static struct timeval to_timeval(uint64_t ns)
 {
@@ -53,13 +52,6 @@ static void on_memory(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	gs_memory_turn(arg);
-}
-
-static void on_suspended(evutil_socket_t fd, short what, void *arg)
-{
-	(void)fd;
-	(void)what;
-	gs_peers_look_stopped(arg);
 }
 
 static void on_sweep(evutil_socket_t fd, short what, void *arg)
@@ -247,7 +239,7 @@ static int make_wake(struct gs_daemon *d)
 int gs_loop_init(struct gs_daemon *d, struct gs_error *err)
 {
 	static const int signals[] = { SIGTERM, SIGINT, SIGHUP };
-	struct timeval sweep = to_timeval(SWEEP_NS), suspended = to_timeval(SUSPENDED_NS);
+	struct timeval sweep = to_timeval(SWEEP_NS);
 
 	signal(SIGPIPE, SIG_IGN);
 	be_prompt(d->config);
@@ -261,9 +253,6 @@ int gs_loop_init(struct gs_daemon *d, struct gs_error *err)
 	}
 	d->memory = gs_event_new(d->base, -1, 0, on_memory, d);
 	d->sweep = gs_event_new(d->base, -1, EV_PERSIST, on_sweep, d);
-	d->suspended = gs_event_new(d->base, -1, EV_PERSIST, on_suspended, d);
-	if (!d->suspended || event_add(d->suspended, &suspended) < 0)
-		return gs_fail(err, "no memory");
 	d->refresh = gs_event_new(d->base, -1, EV_PERSIST, on_refresh, d);
 	if (make_wake(d) < 0 || !d->memory || !d->sweep || !d->refresh || event_add(d->sweep, &sweep) < 0)
 		return gs_fail(err, "no memory");
@@ -276,19 +265,26 @@ int gs_loop_init(struct gs_daemon *d, struct gs_error *err)
 
 void gs_loop_run(struct gs_daemon *d)
 {
+	struct gs_error err;
+	struct gs_suspended *suspended = gs_suspended_start(d, &err);
 	int rc = 0;
 
+	if (!suspended)
+		gs_log(GS_LOG_ERROR, "%s: a job that is suspended keeps the GPU", err.text);
 	while (!d->stop && rc == 0) {
 		gs_devices_turn(d);
 		gs_unlock();
 		rc = event_base_loop(d->base, EVLOOP_ONCE);
 		gs_lock();
 	}
+	gs_unlock();
+	gs_suspended_end(suspended);
+	gs_lock();
 }
 
 void gs_loop_fini(struct gs_daemon *d)
 {
-	struct event *all[] = { d->wake, d->sweep, d->suspended, d->refresh, d->metrics, d->memory,
+	struct event *all[] = { d->wake, d->sweep, d->refresh, d->metrics, d->memory,
 				d->signals[0], d->signals[1], d->signals[2] };
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)

@@ -89,9 +89,6 @@ int gs_peer_refuse(struct gs_peer *peer, uint32_t tag, enum gs_refusal code,
 /* Close the clients whose pages hold what cannot be; how many. */
 unsigned gs_peers_drop_bad(struct gs_daemon *d);
 
-/* See whose process has been stopped, where several share a GPU. */
-void gs_peers_look_stopped(struct gs_daemon *d);
-
 /* Connections of that user. */
 unsigned gs_peers_of(const struct gs_daemon *d, uid_t uid);
 

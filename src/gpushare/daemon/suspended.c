@@ -1,21 +1,168 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Clients whose processes have been stopped.  Nobody tells the daemon of
- * that: slurmstepd calls no plugin when a job is suspended.
- */
+/* A thread that looks for stopped clients; see suspended.h. */
 #define _GNU_SOURCE
+#include "gpushare/daemon/suspended.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+
 #include "common/clock.h"
 #include "gpushare/daemon/device.h"
+#include "gpushare/daemon/event.h"
 #include "gpushare/daemon/peer.h"
 #include "gpushare/daemon/proc.h"
 
-void gs_peers_look_stopped(struct gs_daemon *d)
+/* How long a stopped client may keep others waiting. */
+#define EVERY_NS (100 * GS_NS_PER_MS)
+
+struct client {
+	uint64_t peer; /* its id */
+	pid_t pid;
+	int stopped;
+};
+
+struct gs_suspended {
+	struct gs_daemon *d;
+	pthread_t thread;
+	pthread_mutex_t lock; /* of what follows */
+	pthread_cond_t change;
+	int over;
+	/* The thread's own: */
+	struct client *client;
+	size_t room;
+};
+
+/* Those for whom it makes a difference; with the daemon's lock. */
+static size_t collect(struct gs_suspended *s)
+{
+	const struct gs_peer *peer;
+	size_t n = 0;
+
+	LIST_FOREACH(peer, &s->d->peers, link) {
+		if (!peer->tenant || !gs_tenant_matters(peer->tenant))
+			continue;
+		if (n == s->room) {
+			size_t room = s->room ? 2 * s->room : 16;
+			struct client *grown = realloc(s->client, room * sizeof(*grown));
+
+			if (!grown)
+				break; /* the others the next time, perhaps */
+			s->client = grown;
+			s->room = room;
+		}
+		s->client[n++] = (struct client){ .peer = peer->id, .pid = peer->pid };
+	}
+	return n;
+}
+
+static int is_stopped(const struct gs_suspended *s, size_t n, uint64_t peer, int *stopped)
+{
+	for (size_t i = 0; i < n; i++)
+		if (s->client[i].peer == peer) {
+			*stopped = s->client[i].stopped;
+			return 1;
+		}
+	return 0;
+}
+
+/* Who has gone meanwhile is no longer there; with the daemon's lock. */
+static void apply(struct gs_suspended *s, size_t n)
 {
 	struct gs_peer *peer;
+	int changed = 0, stopped;
 
-	LIST_FOREACH(peer, &d->peers, link)
-		if (peer->tenant && gs_tenant_matters(peer->tenant) &&
-		    gs_tenant_stopped(peer->tenant, gs_proc_stopped(peer->pid, GS_CGROUP_ROOT),
-				      gs_clock_ns()))
+	LIST_FOREACH(peer, &s->d->peers, link)
+		if (peer->tenant && is_stopped(s, n, peer->id, &stopped) &&
+		    gs_tenant_stopped(peer->tenant, stopped, gs_clock_ns())) {
 			gs_device_poke(peer->device);
+			changed = 1;
+		}
+	if (changed)
+		gs_devices_wake(s->d);
+}
+
+static void look(struct gs_suspended *s)
+{
+	size_t n;
+
+	gs_lock();
+	n = collect(s);
+	gs_unlock();
+	if (!n)
+		return;
+	for (size_t i = 0; i < n; i++)
+		s->client[i].stopped = gs_proc_stopped(s->client[i].pid, GS_CGROUP_ROOT);
+	gs_lock();
+	apply(s, n);
+	gs_unlock();
+}
+
+/* 1; 0: it is over. */
+static int wait_until(struct gs_suspended *s, uint64_t ns)
+{
+	struct timespec at = { (time_t)(ns / GS_NS_PER_S), (long)(ns % GS_NS_PER_S) };
+	int go_on;
+
+	pthread_mutex_lock(&s->lock);
+	while (!s->over && pthread_cond_timedwait(&s->change, &s->lock, &at) != ETIMEDOUT)
+		;
+	go_on = !s->over;
+	pthread_mutex_unlock(&s->lock);
+	return go_on;
+}
+
+static void *run(void *arg)
+{
+	struct gs_suspended *s = arg;
+
+	while (wait_until(s, gs_clock_ns() + EVERY_NS))
+		look(s);
+	return NULL;
+}
+
+struct gs_suspended *gs_suspended_start(struct gs_daemon *d, struct gs_error *err)
+{
+	struct gs_suspended *s = calloc(1, sizeof(*s));
+	pthread_condattr_t attr;
+	sigset_t every, old;
+	int rc;
+
+	if (!s) {
+		gs_fail(err, "no memory");
+		return NULL;
+	}
+	s->d = d;
+	pthread_mutex_init(&s->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&s->change, &attr);
+	pthread_condattr_destroy(&attr);
+	sigfillset(&every); /* signals are the loop's */
+	pthread_sigmask(SIG_SETMASK, &every, &old);
+	rc = pthread_create(&s->thread, NULL, run, s);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (rc == 0)
+		return s;
+	errno = rc;
+	gs_fail_errno(err, "no thread to look for stopped programs");
+	free(s);
+	return NULL;
+}
+
+void gs_suspended_end(struct gs_suspended *s)
+{
+	if (!s)
+		return;
+	pthread_mutex_lock(&s->lock);
+	s->over = 1;
+	pthread_cond_signal(&s->change);
+	pthread_mutex_unlock(&s->lock);
+	pthread_join(s->thread, NULL);
+	pthread_cond_destroy(&s->change);
+	pthread_mutex_destroy(&s->lock);
+	free(s->client);
+	free(s);
 }
