@@ -73,6 +73,21 @@ static CUresult fake_function(CUfunction *f, CUmodule module, const char *name)
 	return CUDA_SUCCESS;
 }
 
+/* The original's kernel at +0x30, its twin at +0x40; each context's functions have the numbers of the last one's. */
+static CUresult fake_kernel(CUkernel *kernel, CUlibrary library, const char *name)
+{
+	*kernel = (CUkernel)((uintptr_t)library + (strstr(name, PTX_PERSISTENT_SUFFIX) ? 0x40 : 0x30));
+	return CUDA_SUCCESS;
+}
+
+static uintptr_t twins_function = 0x7100;
+
+static CUresult fake_kernel_function(CUfunction *f, CUkernel kernel)
+{
+	*f = (CUfunction)((uintptr_t)kernel & 0x40 ? twins_function : 0x7000);
+	return CUDA_SUCCESS;
+}
+
 /* A linker whose machine code is made of nothing but a header. */
 static Elf64_Ehdr cubin = { .e_ident = ELFMAG, .e_machine = 190 };
 static int twins_added, originals_added;
@@ -107,6 +122,8 @@ static int setup(void **unused)
 	shim_slot[SHIM_FN_cuModuleLoadDataEx] = (void *)(uintptr_t)fake_module;
 	shim_slot[SHIM_FN_cuLibraryGetModule] = (void *)(uintptr_t)fake_library_module;
 	shim_slot[SHIM_FN_cuModuleGetFunction] = (void *)(uintptr_t)fake_function;
+	shim_slot[SHIM_FN_cuLibraryGetKernel] = (void *)(uintptr_t)fake_kernel;
+	shim_slot[SHIM_FN_cuKernelGetFunction] = (void *)(uintptr_t)fake_kernel_function;
 	shim_slot[SHIM_FN_cuLinkAddData_v2] = (void *)(uintptr_t)fake_add;
 	shim_slot[SHIM_FN_cuLinkComplete] = (void *)(uintptr_t)fake_complete;
 	setenv("GPUSHARE_SOCKET", "/nonexistent/gpushared.sock", 1);
@@ -165,6 +182,65 @@ static void module_of_an_unknown_library(void **unused)
 	assert_int_equal(kernel_of(module)->form, PTX_FORM_AS_IS);
 	assert_null(kernel_of(module)->twin);
 	assert_int_equal(cuLibraryUnload(library), CUDA_SUCCESS);
+}
+
+static const struct shim_kernel *function_of(CUlibrary library)
+{
+	CUkernel kernel = NULL;
+	CUfunction f = NULL;
+
+	assert_int_equal(cuLibraryGetKernel(&kernel, library, "k"), CUDA_SUCCESS);
+	assert_int_equal(cuKernelGetFunction(&f, kernel), CUDA_SUCCESS);
+	return shim_kernel_find(f);
+}
+
+/* A function's number comes again: in another context, with another twin; of another library, without one. */
+static void function_with_the_number_of_another(void **unused)
+{
+	CUlibrary library = library_of(ptx);
+	const struct shim_kernel *k;
+
+	(void)unused;
+	k = function_of(library);
+	assert_ptr_equal(k->twin, twins_function);
+	assert_ptr_equal(function_of(library), k);
+	twins_function += 0x100;
+	assert_ptr_equal(function_of(library)->twin, twins_function);
+	assert_int_equal(cuLibraryUnload(library), CUDA_SUCCESS);
+	refusal = CUDA_ERROR_INVALID_PTX;
+	library = library_of(ptx);
+	refusal = CUDA_SUCCESS;
+	assert_null(function_of(library)->twin);
+	assert_int_equal(function_of(library)->form, PTX_FORM_AS_IS);
+	assert_int_equal(cuLibraryUnload(library), CUDA_SUCCESS);
+}
+
+/* A module went with its context, and a library's that was loaded as it is has its number. */
+static void module_with_the_number_of_another(void **unused)
+{
+	CUlibrary library;
+	CUmodule module, again;
+
+	(void)unused;
+	assert_int_equal(cuModuleLoadData(&module, ptx), CUDA_SUCCESS);
+	assert_non_null(kernel_of(module)->twin);
+	next_handle = (uintptr_t)module - 0x1000 - 0x100000; /* so that the library's module has the same number */
+	refusal = CUDA_ERROR_INVALID_PTX;
+	library = library_of(ptx);
+	refusal = CUDA_SUCCESS;
+	assert_int_equal(cuLibraryGetModule(&again, library), CUDA_SUCCESS);
+	assert_ptr_equal(again, module);
+	assert_null(kernel_of(again)->twin);
+	assert_int_equal(cuLibraryUnload(library), CUDA_SUCCESS);
+	/* A module of the program's own that is loaded as it is, the same. */
+	next_handle = (uintptr_t)module - 0x100000;
+	refusal = CUDA_ERROR_INVALID_PTX;
+	assert_int_equal(cuModuleLoadData(&again, ptx), CUDA_SUCCESS);
+	refusal = CUDA_SUCCESS;
+	assert_ptr_equal(again, module);
+	assert_null(kernel_of(again)->twin);
+	assert_int_equal(cuModuleUnload(again), CUDA_SUCCESS);
+	next_handle = (uintptr_t)module + 0x100000;
 }
 
 /* A module whose twins are in it already: the program's own image, and its twins found. */
@@ -263,6 +339,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(module_of_a_library),
 		cmocka_unit_test(module_of_an_unknown_library),
+		cmocka_unit_test(function_with_the_number_of_another),
+		cmocka_unit_test(module_with_the_number_of_another),
 		cmocka_unit_test(twins_made_beforehand),
 		cmocka_unit_test(warps_leave),
 		cmocka_unit_test(linked),

@@ -96,7 +96,8 @@ void shim_module_alias(const void *library, const void *module)
 		if (!alias && at->handle == module)
 			alias = at;
 	}
-	if (m && known && known->t && (!alias || alias->t != known->t)) {
+	/* What was another module with this handle, whose context took it along, is not this one. */
+	if (m && known && (alias ? alias->t != known->t : known->t != NULL)) {
 		m->handle = module;
 		m->library = library;
 		m->t = known->t;
@@ -113,11 +114,12 @@ static const struct ptx_kernel *described(const void *module, const char *name, 
 	const struct ptx_kernel *found = NULL;
 
 	pthread_mutex_lock(&lock);
-	for (struct module *m = modules; m && !found; m = m->next) {
-		if (m->handle != module || !m->t)
+	for (struct module *m = modules; m; m = m->next) {
+		if (m->handle != module)
 			continue;
-		*content = m->t->content;
-		for (uint32_t i = 0; i < m->t->nkernel; i++)
+		/* The newest, even if nothing is known of it: an older one has gone with its context. */
+		*content = m->t ? m->t->content : 0;
+		for (uint32_t i = 0; m->t && i < m->t->nkernel; i++)
 			if (strcmp(m->t->kernel[i].name, name) == 0)
 				found = &m->t->kernel[i];
 		break;
@@ -217,18 +219,21 @@ void shim_kernel_add(const void *module, int library, const void *handle, const 
 void shim_kernel_alias(const void *known, const void *handle)
 {
 	const struct shim_kernel *from = lookup(known);
-	struct shim_kernel *k;
+	struct shim_kernel *k = lookup(handle);
 	CUfunction twin = NULL;
 
-	if (!from || from->handle == handle || lookup(handle))
+	if (!from || from->handle == handle)
+		return;
+	/* Not every call takes a library's kernel for a function: the twin's own function, too. */
+	if (from->twin && REAL(cuKernelGetFunction)(&twin, (CUkernel)(uintptr_t)from->twin) != CUDA_SUCCESS)
+		twin = NULL;
+	/* As above: each context has functions of its own, whose numbers come again when it is gone. */
+	if (k && k->number == from->number && k->twin == twin)
 		return;
 	k = insert(handle, from->name);
 	if (!k)
 		return;
-	/* Not every call takes a library's kernel for a function: the twin's own function, too. */
-	if (from->twin && REAL(cuKernelGetFunction)(&twin, (CUkernel)(uintptr_t)from->twin) ==
-				  CUDA_SUCCESS)
-		k->twin = twin;
+	k->twin = twin;
 	k->form = from->twin && !k->twin ? PTX_FORM_AS_IS : from->form;
 	k->reason = from->reason;
 	k->nparam = from->nparam;
