@@ -477,6 +477,40 @@ static void test_a_context_with_the_handle_of_another(void **unused)
 	assert_int_equal(fake_driver_stale(), 0);
 }
 
+static _Atomic int waited;
+
+static void *end_context(void *unused)
+{
+	(void)unused;
+	shim_context_gone(FAKE_CONTEXT);
+	waited = 1;
+	return NULL;
+}
+
+/* Whoever is in a context is awaited before it is destroyed, and nobody gets in any more; unless the driver refuses. */
+static void test_a_context_in_use_is_not_destroyed(void **unused)
+{
+	struct shim_context *c = shim_context_current(shim_session());
+	pthread_t thread;
+
+	(void)unused;
+	assert_non_null(c);
+	assert_true(shim_context_use(c));
+	assert_int_equal(pthread_create(&thread, NULL, end_context, NULL), 0);
+	while (!c->gone)
+		usleep(1000);
+	usleep(20000);
+	assert_int_equal(waited, 0);
+	assert_false(shim_context_use(c));
+	shim_context_unuse(c);
+	pthread_join(thread, NULL);
+	assert_int_equal(waited, 1);
+	shim_context_stays(FAKE_CONTEXT);
+	assert_true(shim_context_use(c));
+	shim_context_unuse(c);
+	assert_ptr_equal(shim_context_current(shim_session()), c);
+}
+
 static void test_broken_ptx_goes_to_the_driver(void **unused)
 {
 	CUmodule module;
@@ -525,6 +559,7 @@ int main(void)
 		SHIM(test_a_full_queue_is_no_wall),
 		SHIM(test_pool_is_reclaimed),
 		SHIM(test_a_context_with_the_handle_of_another),
+		SHIM(test_a_context_in_use_is_not_destroyed),
 		SHIM(test_broken_ptx_goes_to_the_driver),
 		SHIM(test_proc_address_gives_wrappers),
 	};
