@@ -115,6 +115,20 @@ kill_in_kernel() {
 }
 check "kill -9 in the middle of a kernel: the next job gets its memory and runs" kill_in_kernel
 
+# As scontrol suspend does it: well before EvictDeadline (10 s) the other one has the GPU.
+stopped_holder() {
+	local low pid rc=0
+	run_low & low=$!
+	until_true 20 active low 100 && pid=$(holder_pid) && [ -n "$pid" ] || { cat "$TMP/low.out"; return 1; }
+	kill -STOP "$pid"
+	t 5 gpusharectl run --shares 40 --mem 128M --partition high -- "${SHORT[@]}" || rc=1
+	kill -CONT "$pid"
+	wait $low || rc=1
+	cat "$TMP/low.out"
+	grep -q ' correct: ' "$TMP/low.out" && [ $rc = 0 ]
+}
+check "a stopped job keeps nobody waiting, and goes on" stopped_holder
+
 # kill -9 of the daemon: jobs live, and are managed again by the next one.
 kill_daemon() {
 	local low
