@@ -90,6 +90,17 @@ static void test_greed_is_bounded(void **unused)
 	assert_true(used * 100 > (end - T0) * 3);
 }
 
+/* In proportion between the bounds: 2.4 ms, once, were 49 ms of rest (H200). */
+static void test_rest(void **unused)
+{
+	(void)unused;
+	assert_int_equal(gs_budget_rest_ns(0), 200000);
+	assert_int_equal(gs_budget_rest_ns(5000), 200000);
+	assert_int_equal(gs_budget_rest_ns(15000), 300000);
+	assert_int_equal(gs_budget_rest_ns(2400000), 400000);
+	assert_int_equal(gs_budget_rest_ns(UINT64_MAX), 400000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -98,6 +109,7 @@ int main(void)
 		cmocka_unit_test(test_debt_is_bounded),
 		cmocka_unit_test(test_the_less_the_rarer),
 		cmocka_unit_test(test_greed_is_bounded),
+		cmocka_unit_test(test_rest),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

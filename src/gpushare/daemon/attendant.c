@@ -18,12 +18,6 @@
 #include "gpushare/daemon/prompt.h"
 
 #define STACK_BYTES (512 * 1024)
-/*
- * A client that asks without end is heard so much later: it pays with its own processor's time.
- * So many times what hearing it took, which on a slow machine is 20 us.
- */
-#define TIRED_NS (200 * 1000)
-#define TIRED_TIMES 20
 /* A client may undo what its attendant is woken by: at the latest after this it sees that the peer is gone. */
 #define LOOK_NS GS_NS_PER_S
 /* So many of a user may be about to end; beyond that they get no new ones. */
@@ -78,13 +72,6 @@ static void sleep_until(uint64_t ns)
 	struct timespec at = { (time_t)(ns / GS_NS_PER_S), (long)(ns % GS_NS_PER_S) };
 
 	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
-}
-
-static void rest(uint64_t took_ns)
-{
-	uint64_t ns = TIRED_TIMES * took_ns;
-
-	sleep_until(gs_clock_ns() + (ns > TIRED_NS ? ns : TIRED_NS));
 }
 
 /*
@@ -142,7 +129,7 @@ static void *attend(void *arg)
 			follow(a);
 		has_ns = gs_clock_thread_ns();
 		if (gs_budget_spend(&budget, gs_clock_ns(), has_ns - had_ns) < 0)
-			rest(has_ns - had_ns);
+			sleep_until(gs_clock_ns() + gs_budget_rest_ns(has_ns - had_ns));
 		had_ns = has_ns;
 		asked = await(a, asked);
 	}

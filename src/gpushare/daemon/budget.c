@@ -8,6 +8,9 @@
 #define MOST ((int64_t)GS_BUDGET_MOST_NS)
 #define DEBT ((int64_t)GS_BUDGET_DEBT_NS)
 #define LOOK_RICH_NS GS_NS_PER_US
+#define REST_TIMES 20
+#define REST_LEAST_NS (200 * GS_NS_PER_US)
+#define REST_MOST_NS (400 * GS_NS_PER_US)
 
 void gs_budget_init(struct gs_budget *b, uint64_t now)
 {
@@ -39,4 +42,11 @@ uint64_t gs_budget_look_ns(int64_t left_ns)
 	if (left_ns > MOST / 8)
 		return LOOK_RICH_NS;
 	return GS_BUDGET_POOR_NS + (left_ns < 0 ? (uint64_t)-left_ns / 4 : 0);
+}
+
+uint64_t gs_budget_rest_ns(uint64_t used_ns)
+{
+	uint64_t ns = used_ns < REST_MOST_NS ? REST_TIMES * used_ns : REST_MOST_NS;
+
+	return ns < REST_LEAST_NS ? REST_LEAST_NS : ns < REST_MOST_NS ? ns : REST_MOST_NS;
 }

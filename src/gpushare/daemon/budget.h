@@ -36,6 +36,14 @@ int64_t gs_budget_spend(struct gs_budget *budget, uint64_t now, uint64_t used_ns
  */
 uint64_t gs_budget_look_ns(int64_t left_ns);
 
+/*
+ * A client that asks without end, and has used up what its attendant may take, is heard so much
+ * later, ns: in proportion to what hearing it took, since on a slow machine that is 20 us.  Within
+ * bounds, since one that is seen off the GPU may take milliseconds once and is not to
+ * pay for it with ten times that when it asks again.
+ */
+uint64_t gs_budget_rest_ns(uint64_t used_ns);
+
 /* Beyond this, only what must be done is worth a wake-up. */
 #define GS_BUDGET_POOR_NS UINT64_C(15000)
 
