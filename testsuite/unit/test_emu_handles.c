@@ -149,8 +149,10 @@ static void work_is_done_first_and_memory_comes_back(void **state)
 			OK(cuStreamCreate(&a.stream, 0));
 			OK(cuStreamBeginCapture(a.stream, CU_STREAM_CAPTURE_MODE_RELAXED));
 			OK(cuEventRecord(a.event, a.stream));
-			if (i % 20)
+			if (i % 20) {
 				OK(cuStreamEndCapture(a.stream, &graph));
+				OK(cuGraphDestroy(graph));
+			}
 		}
 		OK(cuCtxDestroy(a.ctx));
 		assert_int_equal(ran, 2 * (i / 10 + 1));
