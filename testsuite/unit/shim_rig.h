@@ -58,5 +58,6 @@ void forget_calls(void);
 int shim_evictions(void);
 int shim_signals(void);
 int shim_holds(void);
+int shim_contexts(void); /* the last one: the agent ends */
 
 #endif

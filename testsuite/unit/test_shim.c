@@ -565,5 +565,6 @@ int main(void)
 	};
 	int failures = cmocka_run_group_tests(tests, shim_rig_setup, NULL);
 
-	return failures + shim_evictions() + shim_signals() + shim_holds();
+	failures += shim_evictions() + shim_signals() + shim_holds();
+	return failures + shim_contexts();
 }

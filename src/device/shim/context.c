@@ -9,7 +9,11 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "common/clock.h"
 #include "device/shim/wraps.h"
+
+/* So long a context that is destroyed as the process ends waits for those that are in it. */
+#define END_PATIENCE_NS (1 * GS_NS_PER_S)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct shim_context *contexts; /* under lock; records are never freed */
@@ -174,9 +178,18 @@ void shim_context_unuse(struct shim_context *c)
 	atomic_fetch_sub(&c->users, 1);
 }
 
+/* The process ends and somebody, such as the agent, is in the driver for good: the end does not wait for that. */
+static int in_vain(uint64_t from)
+{
+	const struct shim_session *s = shim_session_peek();
+
+	return s && s->stopping && gs_clock_ns() - from > END_PATIENCE_NS;
+}
+
 void shim_context_gone(CUcontext ctx)
 {
 	static const struct timespec nap = { 0, 20000 };
+	uint64_t from = gs_clock_ns();
 	struct shim_context *first;
 
 	pthread_mutex_lock(&lock);
@@ -186,7 +199,7 @@ void shim_context_gone(CUcontext ctx)
 			atomic_store(&c->gone, 1);
 	pthread_mutex_unlock(&lock);
 	for (struct shim_context *c = first; c; c = c->next)
-		while (c->ctx == ctx && atomic_load(&c->users))
+		while (c->ctx == ctx && atomic_load(&c->users) && !in_vain(from))
 			nanosleep(&nap, NULL);
 }
 
@@ -205,12 +218,19 @@ void shim_context_destroyed(CUcontext ctx)
 	pthread_mutex_unlock(&lock);
 }
 
+/*
+ * Not those that had this handle before it and are gone.  And if somebody has launched in it
+ * meanwhile, for whom it was equipped anew, that record is the one: two would be two contexts to order.c.
+ */
 void shim_context_stays(CUcontext ctx)
 {
+	struct shim_context *c;
+
 	pthread_mutex_lock(&lock);
-	for (struct shim_context *c = contexts; c; c = c->next)
-		if (c->ctx == ctx && c->fault != CUDA_ERROR_CONTEXT_IS_DESTROYED)
-			atomic_store(&c->gone, 0);
+	for (c = contexts; c && (c->ctx != ctx || (c->gone && !c->view)); c = c->next)
+		;
+	if (c)
+		atomic_store(&c->gone, 0);
 	pthread_mutex_unlock(&lock);
 }
 

@@ -129,28 +129,52 @@ SHIM_EXPORT CUresult cuCtxDestroy(CUcontext ctx)
 }
 
 /*
- * The device's primary context, if it has one.  Not what was retained last: that may be gone, and
- * its handle another context's; and not everybody retains it through us.
+ * The device's primary context, if it has one, and its number (0: the driver knows of none).  Not what was
+ * retained last: that may be gone, and its handle another context's; and not everybody retains it through us.
  */
-static CUcontext primary_of(CUdevice dev)
+static CUcontext primary_of(CUdevice dev, unsigned long long *id)
 {
 	CUcontext ctx = NULL;
 
+	*id = 0;
 	if (!is_active(dev) || REAL(cuDevicePrimaryCtxRetain)(&ctx, dev) != CUDA_SUCCESS)
 		return NULL;
+	REAL(cuCtxGetId)(ctx, id);
 	REAL(cuDevicePrimaryCtxRelease_v2)(dev);
 	return ctx;
+}
+
+/* Is it still the same one?  Another thread may have retained the next one already, with the same handle. */
+static int is_still(CUdevice dev, CUcontext ctx, unsigned long long id)
+{
+	unsigned long long now;
+
+	return primary_of(dev, &now) == ctx && now == id;
+}
+
+/*
+ * One less, before the driver hears of it: whoever comes while it is in there finds that it
+ * is the last.  How many there were.
+ */
+static unsigned int unretain(CUdevice dev)
+{
+	unsigned int n = *retained_of(dev);
+
+	while (n && !atomic_compare_exchange_weak(retained_of(dev), &n, n - 1))
+		;
+	return n;
 }
 
 static CUresult reset(CUdevice dev, CUresult (*real)(CUdevice))
 {
 	struct shim_session *s = shim_session_peek();
 	struct shim_held *held = NULL;
+	unsigned long long id;
 	CUcontext ctx;
 	CUresult rc;
 
 	shim_gate_enter(0);
-	ctx = s ? primary_of(dev) : NULL;
+	ctx = s ? primary_of(dev, &id) : NULL;
 	if (ctx)
 		held = part_from(ctx);
 	rc = real(dev);
@@ -177,24 +201,27 @@ static CUresult release(CUdevice dev, CUresult (*real)(CUdevice))
 {
 	struct shim_session *s = shim_session_peek();
 	struct shim_held *held = NULL;
+	unsigned long long id;
+	unsigned int before;
 	CUcontext ctx;
 	int last;
 	CUresult rc;
 
 	shim_gate_enter(0);
-	ctx = s ? primary_of(dev) : NULL;
-	last = ctx && *retained_of(dev) <= 1;
+	ctx = s ? primary_of(dev, &id) : NULL;
+	before = unretain(dev);
+	last = ctx && before <= 1;
 	if (last)
 		held = part_from(ctx);
 	rc = real(dev);
-	if (rc == CUDA_SUCCESS && *retained_of(dev))
-		atomic_fetch_sub(retained_of(dev), 1);
+	if (rc != CUDA_SUCCESS && before)
+		atomic_fetch_add(retained_of(dev), 1);
 	if (ctx && !last && !is_active(dev)) {
 		held = part_from(ctx);
 		last = 1;
 	}
 	if (last)
-		parted(s, ctx, held, rc == CUDA_SUCCESS && !is_active(dev));
+		parted(s, ctx, held, rc == CUDA_SUCCESS && !is_still(dev, ctx, id));
 	shim_gate_leave(0);
 	return rc;
 }

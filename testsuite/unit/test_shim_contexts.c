@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Contexts that end, or do not after all, while others are in them. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "device/shim/agent.h"
+#include "device/shim/context.h"
+#include "device/shim/shim.h"
+#include "fake_driver.h"
+#include "shim_rig.h"
+
+#define PUT(symbol, function) shim_slot[SHIM_FN_##symbol] = (void *)(uintptr_t)(function)
+
+static struct shim_context *current(void)
+{
+	return shim_context_current(shim_session());
+}
+
+/* Somebody launches in it while the driver is asked: there is one record of it afterwards, not two. */
+static void test_one_record_of_a_context_that_stays(void **unused)
+{
+	struct shim_context *first = current(), *second;
+
+	(void)unused;
+	shim_context_gone(first->ctx);
+	second = current();
+	assert_ptr_not_equal(second, first);
+	shim_context_stays(first->ctx);
+	assert_int_equal(first->gone, 1);
+	assert_int_equal(second->gone, 0);
+	assert_ptr_equal(current(), second);
+}
+
+/* What a fault had ended before it was destroyed is not there again when the next one of its handle stays. */
+static void test_what_is_gone_stays_gone(void **unused)
+{
+	struct shim_context *first = current(), *second;
+
+	(void)unused;
+	first->fault = CUDA_ERROR_ILLEGAL_ADDRESS;
+	shim_context_gone(first->ctx);
+	fake_driver_reuse();
+	shim_context_destroyed(first->ctx);
+	second = current();
+	assert_ptr_not_equal(second, first);
+	shim_context_gone(second->ctx);
+	shim_context_stays(second->ctx);
+	assert_int_equal(first->gone, 1);
+	assert_ptr_equal(current(), second);
+}
+
+/* ---- the primary context ----------------------------------------------------- */
+
+/* As a driver has it: how often it is retained, and the number of the one there is. */
+static unsigned int refs;
+static unsigned long long number;
+static void (*meanwhile)(void);         /* another thread does it once all but one have released */
+static int retained_at_once;            /* or retains when the last one has */
+static const struct shim_context *seen; /* was it known to go when it went? */
+static int was_known;
+
+static CUresult primary_state(CUdevice dev, unsigned int *flags, int *active)
+{
+	(void)dev;
+	*flags = 0;
+	*active = refs > 0;
+	return CUDA_SUCCESS;
+}
+
+static CUresult primary_retain(CUcontext *ctx, CUdevice dev)
+{
+	(void)dev;
+	number += refs++ == 0;
+	return REAL(cuCtxGetCurrent)(ctx); /* whichever comes has the handle of the one before */
+}
+
+static CUresult primary_release(CUdevice dev)
+{
+	void (*do_that)(void) = meanwhile;
+	CUcontext ctx;
+
+	(void)dev;
+	if (--refs == 1 && do_that) {
+		meanwhile = NULL;
+		do_that();
+		return CUDA_SUCCESS;
+	}
+	if (refs)
+		return CUDA_SUCCESS;
+	was_known = seen && seen->gone;
+	fake_driver_reuse();
+	if (retained_at_once) {
+		retained_at_once = 0;
+		primary_retain(&ctx, 0);
+	}
+	return CUDA_SUCCESS;
+}
+
+static CUresult context_id(CUcontext ctx, unsigned long long *id)
+{
+	(void)ctx;
+	*id = number;
+	return CUDA_SUCCESS;
+}
+
+static void primary_driver(void)
+{
+	PUT(cuDevicePrimaryCtxGetState, primary_state);
+	PUT(cuDevicePrimaryCtxRetain, primary_retain);
+	PUT(cuDevicePrimaryCtxRelease_v2, primary_release);
+	PUT(cuCtxGetId, context_id);
+}
+
+/* Another thread has the next one by the time that we ask: it is not taken for the one that went. */
+static void test_the_next_primary_context(void **unused)
+{
+	struct shim_context *c;
+	CUcontext ctx;
+
+	(void)unused;
+	primary_driver();
+	assert_int_equal(cuDevicePrimaryCtxRetain(&ctx, 0), CUDA_SUCCESS);
+	c = current();
+	assert_ptr_equal(c->ctx, ctx);
+	retained_at_once = 1;
+	assert_int_equal(cuDevicePrimaryCtxRelease_v2(0), CUDA_SUCCESS);
+	assert_int_equal(refs, 1);
+	assert_int_equal(c->gone, 1);
+	assert_null(c->view);
+	assert_int_equal(c->fault, CUDA_ERROR_CONTEXT_IS_DESTROYED);
+	assert_ptr_not_equal(current(), c);
+	/* It is retained past us, so it stays. */
+	c = current();
+	assert_int_equal(cuDevicePrimaryCtxRetain(&ctx, 0), CUDA_SUCCESS);
+	assert_int_equal(cuDevicePrimaryCtxRelease_v2(0), CUDA_SUCCESS);
+	assert_int_equal(refs, 1);
+	assert_ptr_equal(current(), c);
+	refs = 0;
+}
+
+static void release_too(void)
+{
+	assert_int_equal(cuDevicePrimaryCtxRelease_v2(0), CUDA_SUCCESS);
+}
+
+/* Another thread releases it while one has not come back from the driver: it knows that it is the last. */
+static void test_two_release_at_once(void **unused)
+{
+	CUcontext ctx;
+
+	(void)unused;
+	primary_driver();
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(cuDevicePrimaryCtxRetain(&ctx, 0), CUDA_SUCCESS);
+	seen = current();
+	meanwhile = release_too;
+	assert_int_equal(cuDevicePrimaryCtxRelease_v2(0), CUDA_SUCCESS);
+	assert_null(meanwhile);
+	assert_int_equal(refs, 0);
+	assert_int_equal(was_known, 1);
+	seen = NULL;
+}
+
+/* ---- the end ------------------------------------------------------------------- */
+
+/* Whoever is in a context for good keeps the process from nothing when it ends.  Last: the agent ends. */
+static void test_an_end_is_not_waited_for(void **unused)
+{
+	struct shim_context *c = current();
+
+	(void)unused;
+	assert_true(shim_context_use(c));
+	shim_agent_stop(shim_session());
+	shim_context_gone(c->ctx);
+	assert_int_equal(c->users, 1);
+	shim_context_unuse(c);
+}
+
+int shim_contexts(void)
+{
+	const struct CMUnitTest tests[] = {
+		SHIM(test_one_record_of_a_context_that_stays),
+		SHIM(test_what_is_gone_stays_gone),
+		SHIM(test_the_next_primary_context),
+		SHIM(test_two_release_at_once),
+		SHIM(test_an_end_is_not_waited_for),
+	};
+
+	return cmocka_run_group_tests(tests, shim_rig_setup, NULL);
+}
