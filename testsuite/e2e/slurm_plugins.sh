@@ -9,7 +9,7 @@ for script in prolog epilog; do
 	printf '#!/bin/sh\nenv | sed -n "s/^GPUSHARE_SHARES=/$SLURM_JOB_ID %s /p" >>%s\n' $script "$TMP/scripts" >"$TMP/$script"
 	chmod +x "$TMP/$script"
 done
-start_cluster main WITH_DAEMON=0 "SPANK_ARGS=timeout=500ms" \
+start_cluster main WITH_DAEMON=0 "SPANK_ARGS=timeout=2s" \
 	SLURM_EXTRA="Prolog=$TMP/prolog"$'\n'"Epilog=$TMP/epilog"
 unset GPUSHARE_SOCKET GPUSHARE_CONF
 SOCKET=$D/run/gpushared.sock
@@ -243,7 +243,7 @@ check "with absent=run it runs" reaches "$job" COMPLETED
 check "its output says that it is unmanaged" out_has "$job" 'runs unmanaged'
 check "and it did run" out_has "$job" '^ran$'
 late() { # a daemon that comes back within the timeout is waited for
-	sed -i 's/timeout=500ms absent=run/timeout=5s/' "$D/etc/plugstack.conf"
+	sed -i 's/timeout=2s absent=run/timeout=5s/' "$D/etc/plugstack.conf"
 	job=$(submit $G --wrap 'echo ran') || return 1
 	sleep 0.5
 	standin grant
