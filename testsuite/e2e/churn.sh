@@ -40,11 +40,6 @@ for case in "${CASES[@]}"; do
 	check "alone: $case" run "$CHURN" "$case" 24
 	check "beside another: $case" beside_another "$case"
 done
-nothing_held() {
-	t 5 gpusharectl status --json | python3 -c 'import json, sys
-gpu = json.load(sys.stdin)["gpus"][0]
-sys.exit(any(gpu[k] for k in ("reserved_mb", "shares_taken", "clients")))'
-}
-check "all memory and all shares are back" until_true 5 nothing_held
+check "all memory and all shares are back" until_true 5 gpu_is_free
 check "gpushared stops" stop_daemon
 finish

@@ -209,3 +209,10 @@ lacks() {
 	cat -- "$2" || return 1
 	! grep -qE -- "$1" "$2"
 }
+
+# GPU 0 has no client, and nobody has shares or memory of it.
+gpu_is_free() {
+	t 5 gpusharectl status --json | python3 -c 'import json, sys
+gpu = json.load(sys.stdin)["gpus"][0]
+sys.exit(any(gpu[k] for k in ("reserved_mb", "shares_taken", "clients")))'
+}

@@ -19,11 +19,6 @@ rows = [r for r in json.load(sys.stdin) if r["partition"] == sys.argv[2]]
 print(rows[-1][sys.argv[1]])' "$1" "$2"
 }
 active() { python3 -c 'import sys; sys.exit(not float(sys.argv[1]) > float(sys.argv[2]))' "$(report active_ms "$1")" "$2"; }
-nothing_held() {
-	t 5 gpusharectl status --json | python3 -c 'import json, sys
-gpu = json.load(sys.stdin)["gpus"][0]
-sys.exit(any(gpu[k] for k in ("reserved_mb", "shares_taken", "clients")))'
-}
 at_most() { python3 -c 'import sys; sys.exit(not float(sys.argv[1]) <= float(sys.argv[2]))' "$1" "$2"; }
 at_least() { at_most "$2" "$1"; }
 
@@ -87,7 +82,7 @@ for policy in piv frs; do
 	check "$policy: top and metrics while the two run" side_by_side $policy
 	check "$policy: the trace has both jobs and the hand-overs between them" traced
 	check "$policy: the picture is XML and has a row for the long one" plotted
-	check "$policy: all memory and all shares are back" until_true 5 nothing_held
+	check "$policy: all memory and all shares are back" until_true 5 gpu_is_free
 	check "$policy: gpushared stops" stop_daemon
 done
 
