@@ -90,7 +90,7 @@ static void test_greed_is_bounded(void **unused)
 	assert_true(used * 100 > (end - T0) * 3);
 }
 
-/* In proportion between the bounds: 2.4 ms, once, were 49 ms of rest (H200). */
+/* In proportion between the bounds: what took 2.4 ms, once, is not to be 48 ms of rest. */
 static void test_rest(void **unused)
 {
 	(void)unused;

@@ -2,7 +2,7 @@
 /*
  * Clients whose processes have been stopped.  Nobody tells the daemon of
  * that: slurmstepd calls no plugin when a job is suspended.  So a thread looks
- * into /proc, which now and then takes 5 to 15 ms for eleven programs (H200):
+ * into /proc, which now and then takes 5 to 10 ms for eleven programs (H200):
  * in the loop, with the lock, that was a pause for every client.
  */
 #ifndef GPUSHARE_DAEMON_SUSPENDED_H
