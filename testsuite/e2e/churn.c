@@ -18,6 +18,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "check.h"
+
 #define WORDS 4096
 #define BYTES (WORDS * sizeof(uint32_t))
 #define THREADS 32
@@ -75,25 +77,6 @@ struct work {
 	uint32_t *host;              /* page-locked: goes with the context */
 	uint32_t mul, add;           /* what all launches so far make of a word */
 };
-
-static atomic_int failures;
-
-#define CHECK(call) check(call, #call, __LINE__)
-static void check(CUresult rc, const char *call, int line)
-{
-	if (rc == CUDA_SUCCESS)
-		return;
-	fprintf(stderr, "churn.c:%d: %s: %d\n", line, call, (int)rc);
-	exit(1);
-}
-
-static void expect(int ok, const char *what)
-{
-	if (ok)
-		return;
-	fprintf(stderr, "NOT OK: %s\n", what);
-	failures++;
-}
 
 static void count(struct work *w, int kernel, uint32_t spin)
 {

@@ -19,6 +19,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "check.h"
+
 #define WORDS 16384
 #define BYTES (WORDS * sizeof(uint32_t))
 #define THREADS 64
@@ -55,25 +57,6 @@ static const char ptx[] =
 static CUcontext ctx;
 static CUfunction kernel;
 static uint32_t mul = 1, add; /* SPIN steps of the generator in one */
-static atomic_int failures;
-
-#define CHECK(call) check(call, #call, __LINE__)
-static void check(CUresult rc, const char *call, int line)
-{
-	if (rc == CUDA_SUCCESS)
-		return;
-	fprintf(stderr, "order.c:%d: %s: %d\n", line, call, (int)rc);
-	exit(1);
-}
-
-static void expect(int ok, const char *what)
-{
-	if (ok)
-		return;
-	fprintf(stderr, "NOT OK: %s\n", what);
-	failures++;
-}
-
 static void start(void)
 {
 	CUdevice device;
