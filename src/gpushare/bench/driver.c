@@ -4,8 +4,8 @@
 #include "gpushare/bench/driver.h"
 
 #include <dlfcn.h>
+#include <limits.h>
 #include <link.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -38,29 +38,61 @@ const struct bench_driver *bench_driver_open(const char *path, struct gs_error *
 	return find_all(&driver, handle, err) < 0 ? NULL : &driver;
 }
 
-/* A loaded libcuda.so that does not begin where the first one does. */
-struct search {
-	uintptr_t first;
-	char path[512];
+/* The shim's own, which no driver has. */
+#define SHIMS_OWN "gpushare_shim_set_priority"
+
+/* The loaded library at `path` if it has `name` itself, not only what it loads; NULL: it has not. */
+static void *which_has(const char *path, const char *name)
+{
+	void *handle = dlopen(path, RTLD_NOW | RTLD_NOLOAD), *symbol;
+	Dl_info info;
+
+	if (!handle)
+		return NULL;
+	symbol = dlsym(handle, name);
+	if (symbol && dladdr(symbol, &info) && strcmp(info.dli_fname, path) == 0)
+		return handle;
+	dlclose(handle);
+	return NULL;
+}
+
+/* One of the loaded objects, in the order in which they were loaded. */
+struct nth {
+	size_t before; /* it */
+	char path[PATH_MAX];
 };
 
 static int look_at(struct dl_phdr_info *info, size_t size, void *arg)
 {
-	struct search *s = arg;
-	const char *slash = strrchr(info->dlpi_name, '/');
+	struct nth *nth = arg;
 
 	(void)size;
-	if (strncmp(slash ? slash + 1 : info->dlpi_name, "libcuda.so", strlen("libcuda.so")) != 0 ||
-	    info->dlpi_addr == s->first)
+	if (nth->before--)
 		return 0;
-	snprintf(s->path, sizeof(s->path), "%s", info->dlpi_name);
+	snprintf(nth->path, sizeof(nth->path), "%s", info->dlpi_name);
 	return 1;
+}
+
+/* By what it defines: GPUSHARE_DRIVER may name a file that is called anything. */
+static void *loaded_beside(const char *shim)
+{
+	struct nth nth = { 0 };
+	void *handle = NULL;
+
+	/* One per walk: within it nothing may be opened. */
+	for (size_t i = 0; !handle; i++) {
+		nth.before = i;
+		if (!dl_iterate_phdr(look_at, &nth))
+			break;
+		if (nth.path[0] && strcmp(nth.path, shim) != 0)
+			handle = which_has(nth.path, "cuLaunchKernel");
+	}
+	return handle;
 }
 
 const struct bench_driver *bench_driver_beneath(const struct bench_driver *cu, struct gs_error *err)
 {
 	static struct bench_driver driver;
-	struct search s = { 0 };
 	void *entry, *handle;
 	Dl_info info;
 
@@ -69,12 +101,14 @@ const struct bench_driver *bench_driver_beneath(const struct bench_driver *cu, s
 		gs_fail(err, "nobody knows where the driver was loaded");
 		return NULL;
 	}
-	s.first = (uintptr_t)info.dli_fbase;
-	if (!dl_iterate_phdr(look_at, &s))
+	handle = which_has(info.dli_fname, SHIMS_OWN);
+	if (!handle)
 		return cu;
-	handle = dlopen(s.path, RTLD_NOW | RTLD_NOLOAD);
+	dlclose(handle);
+	handle = loaded_beside(info.dli_fname);
 	if (!handle) {
-		gs_fail(err, "%.200s", dlerror());
+		gs_fail(err, "no driver is loaded beneath gpushare's shim, %.150s: nothing to compare it with",
+			info.dli_fname);
 		return NULL;
 	}
 	return find_all(&driver, handle, err) < 0 ? NULL : &driver;

@@ -23,8 +23,8 @@ struct bench_driver {
 const struct bench_driver *bench_driver_open(const char *path, struct gs_error *err);
 
 /*
- * The driver that `cu` passes its calls on to, if it is gpushare's shim; `cu`
- * itself if no other was loaded.  After cuInit.  NULL with the reason.
+ * The driver that `cu` passes its calls on to, if it is gpushare's shim, never the shim itself;
+ * `cu` if it is none.  After cuInit.  NULL with the reason: none is loaded, or a function is missing.
  */
 const struct bench_driver *bench_driver_beneath(const struct bench_driver *cu, struct gs_error *err);
 
