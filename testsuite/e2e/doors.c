@@ -80,13 +80,25 @@ int fill(size_t but, CUdeviceptr *piece, int most)
 	return n;
 }
 
+/* How far it is, every five seconds. */
+static void tell(const char *door, int done, int times, double *told)
+{
+	if (now_ns() - *told <= 5e9)
+		return;
+	fprintf(stderr, "doors: %s: %d of %d\n", door, done, times);
+	*told = now_ns();
+}
+
 static void at_limit(const struct door *d, int times, size_t size)
 {
 	int granted = 0, refused = 0;
+	double told = now_ns();
 	uint64_t h, more;
 
 	for (int i = 0; i < times; i++) {
 		CUresult rc = d->alloc(size, &h);
+
+		tell(d->name, i, times, &told);
 
 		if (rc != CUDA_SUCCESS) {
 			fprintf(stderr, "doors: %s: round %d: error %d\n", d->name, i, (int)rc);
@@ -165,10 +177,7 @@ static int contexts(int times)
 		granted++;
 		refused += cuCtxCreate(&more, NULL, 0, dev) == CUDA_ERROR_OUT_OF_MEMORY;
 		CHECK(cuCtxDestroy(ctx)); /* the first one is current again */
-		if (now_ns() - told > 5e9) {
-			fprintf(stderr, "doors: %d of %d contexts\n", i + 1, times);
-			told = now_ns();
-		}
+		tell("context", i + 1, times, &told);
 	}
 	while (n--)
 		CHECK(cuMemFree(piece[n]));
