@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The recording driver of the shim's unit tests; see fake_driver.h. */
 #define _GNU_SOURCE
+#include "device/shim/context.h"
 #include "fake_driver.h"
 
 #include <pthread.h>
@@ -77,6 +78,7 @@ void fake_driver_break(CUresult rc)
 CUcontext fake_driver_renew(void)
 {
 	broken = CUDA_SUCCESS;
+	shim_context_changes(); /* as what makes one says */
 	return (CUcontext)(atomic_fetch_add(&current, 0x10) + 0x10);
 }
 

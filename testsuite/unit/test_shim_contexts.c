@@ -166,6 +166,109 @@ static void test_two_release_at_once(void **unused)
 	seen = NULL;
 }
 
+/* ---- the current context ------------------------------------------------------- */
+
+#define OTHER_CONTEXT ((CUcontext)0x900)
+#define THIRD_CONTEXT ((CUcontext)0x910)
+
+static CUcontext is_current;
+static unsigned int asked;
+
+static CUresult answer(CUcontext *ctx)
+{
+	asked++;
+	*ctx = is_current;
+	return CUDA_SUCCESS;
+}
+
+static CUresult make_current(CUcontext ctx)
+{
+	is_current = ctx;
+	return CUDA_SUCCESS;
+}
+
+static CUresult make_and_push(CUcontext *ctx, CUctxCreateParams *params, unsigned int flags, CUdevice dev)
+{
+	(void)params;
+	(void)flags;
+	(void)dev;
+	*ctx = is_current = OTHER_CONTEXT;
+	return CUDA_SUCCESS;
+}
+
+static CUresult pop(CUcontext *ctx)
+{
+	*ctx = is_current;
+	is_current = FAKE_CONTEXT;
+	return CUDA_SUCCESS;
+}
+
+static struct shim_context *known(void)
+{
+	return shim_context_known(shim_session());
+}
+
+static void asking_driver(void)
+{
+	PUT(cuCtxGetCurrent, answer);
+	PUT(cuCtxSetCurrent, make_current);
+	PUT(cuCtxPushCurrent_v2, make_current);
+	PUT(cuCtxPopCurrent_v2, pop);
+	PUT(cuCtxCreate_v4, make_and_push);
+	is_current = FAKE_CONTEXT;
+	shim_context_changes();
+}
+
+/* The driver is asked once, and again whenever a call may have changed it. */
+static void test_a_context_is_known(void **unused)
+{
+	struct shim_context *first, *second;
+	CUcontext ctx;
+
+	(void)unused;
+	asking_driver();
+	first = known();
+	assert_ptr_equal(first->ctx, FAKE_CONTEXT);
+	asked = 0;
+	assert_ptr_equal(known(), first);
+	assert_int_equal(asked, 0);
+	assert_int_equal(cuCtxCreate_v4(&ctx, NULL, 0, 0), CUDA_SUCCESS);
+	second = known();
+	assert_ptr_equal(second->ctx, ctx);
+	assert_int_equal(cuCtxPopCurrent_v2(&ctx), CUDA_SUCCESS);
+	assert_ptr_equal(known(), first);
+	assert_int_equal(cuCtxPushCurrent_v2(second->ctx), CUDA_SUCCESS);
+	assert_ptr_equal(known(), second);
+	assert_int_equal(cuCtxSetCurrent(first->ctx), CUDA_SUCCESS);
+	assert_ptr_equal(known(), first);
+	assert_int_equal(cuCtxSetCurrent(NULL), CUDA_SUCCESS);
+	assert_null(known());
+	assert_null(known());
+	assert_int_equal(cuCtxSetCurrent(first->ctx), CUDA_SUCCESS);
+	assert_ptr_equal(known(), first);
+	asked = 0;
+	shim_context_gone(first->ctx); /* by another thread, and the driver gives its handle again */
+	assert_ptr_not_equal(known(), first);
+	assert_int_equal(asked, 1);
+}
+
+/* Somebody changes it past us: that is seen when the driver is asked the next time, and it is asked each time from then on. */
+static void test_a_context_that_changes_unseen(void **unused)
+{
+	struct shim_context *first;
+
+	(void)unused;
+	asking_driver();
+	first = known();
+	is_current = THIRD_CONTEXT;
+	assert_ptr_equal(known(), first);
+	assert_ptr_not_equal(current(), first);
+	is_current = FAKE_CONTEXT;
+	assert_ptr_equal(known(), first);
+	is_current = THIRD_CONTEXT;
+	assert_ptr_not_equal(known(), first);
+}
+
 /* ---- the end ------------------------------------------------------------------- */
 
 /* Whoever is in a context for good keeps the process from nothing when it ends.  Last: the agent ends. */
@@ -188,6 +291,8 @@ int shim_contexts(void)
 		SHIM(test_what_is_gone_stays_gone),
 		SHIM(test_the_next_primary_context),
 		SHIM(test_two_release_at_once),
+		SHIM(test_a_context_is_known),
+		SHIM(test_a_context_that_changes_unseen), /* nobody is sure from here on */
 		SHIM(test_an_end_is_not_waited_for),
 	};
 

@@ -46,6 +46,15 @@ struct shim_context {
 struct shim_context *shim_context_current(struct shim_session *s);
 
 /*
+ * The same without asking the driver where no call of the program has changed what is current on
+ * this thread since it was asked last.  A context that became current behind our back is found out when
+ * the driver is asked the next time, which is to be often; from then on it is asked each time.
+ */
+struct shim_context *shim_context_known(struct shim_session *s);
+/* The program makes a call that changes which context is current on this thread. */
+void shim_context_changes(void);
+
+/*
  * The driver crashes over what was in a destroyed context, and the program may destroy
  * it at any time: whoever touches a context that the program did not call about
  * does so between these two.  0: it is gone.

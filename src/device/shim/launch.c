@@ -316,35 +316,13 @@ static CUresult ride(const struct shim_context *c, const struct shim_request *r)
 	return rc;
 }
 
-static CUresult launch(struct shim_request *r)
+/* What goes out with a stub: it waits for the turn, and the daemon hears of its end. */
+static CUresult launch_told(struct shim_session *s, struct shim_context *c, struct shim_kernel *k,
+			    const struct shim_request *r)
 {
-	struct shim_session *s = shim_session();
-	struct shim_context *c;
-	struct shim_kernel *k;
-	struct shim_launch *l;
+	struct shim_launch *l = shim_launch_take(s);
 	CUresult rc;
 
-	if (!s || capturing(r->stream))
-		return launch_original(r);
-	c = shim_context_current(s);
-	k = shim_kernel_find(r->graph ? (const void *)r->graph : (const void *)r->f);
-	if (!c || !k || c->fault)
-		return launch_original(r);
-	if (k->counted_in != c && !r->graph) {
-		if (shim_local_charge(s, r->f) < 0)
-			return CUDA_ERROR_OUT_OF_MEMORY;
-		k->counted_in = c;
-	}
-	if (!r->stream || r->stream == CU_STREAM_LEGACY)
-		shim_hold_behind();
-	if (s->measure)
-		shim_signal_measure(s, c);
-	r->time = shim_kernel_time(k, r->block);
-	if (!r->time->tpt_ps && !r->graph && !s->alone)
-		shim_kernel_recall(s, k, r->time, r->block);
-	if (shim_rides(s, r))
-		return ride(c, r);
-	l = shim_launch_take(s);
 	prepare(s, l, c, k, r);
 	if (!l->evictable)
 		bound_queue(s, l);
@@ -362,6 +340,39 @@ static CUresult launch(struct shim_request *r)
 	}
 	atomic_store(&l->enqueued, 1);
 	return CUDA_SUCCESS;
+}
+
+static CUresult launch_managed(struct shim_session *s, struct shim_context *c, struct shim_request *r)
+{
+	struct shim_kernel *k = shim_kernel_find(r->graph ? (const void *)r->graph : (const void *)r->f);
+
+	if (!c || !k || c->fault)
+		return launch_original(r);
+	if (k->counted_in != c && !r->graph) {
+		if (shim_local_charge(s, r->f) < 0)
+			return CUDA_ERROR_OUT_OF_MEMORY;
+		k->counted_in = c;
+	}
+	if (!r->stream || r->stream == CU_STREAM_LEGACY)
+		shim_hold_behind();
+	if (s->measure)
+		shim_signal_measure(s, c);
+	r->time = shim_kernel_time(k, r->block);
+	if (!r->time->tpt_ps && !r->graph && !s->alone)
+		shim_kernel_recall(s, k, r->time, r->block);
+	if (shim_rides(s, r))
+		return ride(c, r);
+	/* Riders go by what is known of the context, at most RIDERS_ALONE_MAX of them; here the driver is asked. */
+	if (shim_context_current(s) != c)
+		return launch_managed(s, shim_context_current(s), r);
+	return launch_told(s, c, k, r);
+}
+
+static CUresult launch(struct shim_request *r)
+{
+	struct shim_session *s = shim_session();
+
+	return !s || capturing(r->stream) ? launch_original(r) : launch_managed(s, shim_context_known(s), r);
 }
 
 /* In a _ptsz call, stream 0 is the thread's own default stream. */

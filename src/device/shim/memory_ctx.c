@@ -37,7 +37,10 @@ static uint64_t cost(void)
 	return s ? s->context_memory : 0;
 }
 
-#define CREATE(call) SHIM_COUNTED(SHIM_HOLD_CONTEXT, cost(), call, (uintptr_t)*ctx, *ctx)
+/* The one that it makes becomes the current one. */
+#define CREATE(call) \
+	shim_context_changes(); \
+	SHIM_COUNTED(SHIM_HOLD_CONTEXT, cost(), call, (uintptr_t)*ctx, *ctx)
 
 SHIM_EXPORT CUresult cuCtxCreate(CUcontext *ctx, unsigned int flags, CUdevice dev)
 {

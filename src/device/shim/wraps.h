@@ -16,6 +16,8 @@
 #undef cuArray3DCreate
 #undef cuCtxCreate
 #undef cuCtxDestroy
+#undef cuCtxPopCurrent
+#undef cuCtxPushCurrent
 #undef cuDevicePrimaryCtxReset
 #undef cuDevicePrimaryCtxRelease
 #undef cuGraphInstantiate
@@ -29,6 +31,8 @@ CUresult cuArray3DCreate(CUarray *array, const void *d);
 /* Names that stand for the newest version in a program's source. */
 CUresult cuCtxCreate(CUcontext *ctx, unsigned int flags, CUdevice dev);
 CUresult cuCtxDestroy(CUcontext ctx);
+CUresult cuCtxPopCurrent(CUcontext *ctx);
+CUresult cuCtxPushCurrent(CUcontext ctx);
 CUresult cuDevicePrimaryCtxReset(CUdevice dev);
 CUresult cuDevicePrimaryCtxRelease(CUdevice dev);
 CUresult cuGraphInstantiate(CUgraphExec *exec, CUgraph graph, CUgraphNode *error_node, char *log,

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Calls that change which context is current on a thread (context.h); making one (memory_ctx.c)
+ * does as well, and a destroyed one is marked as gone.
+ */
+#define _GNU_SOURCE
+#include "device/shim/context.h"
+#include "device/shim/wraps.h"
+
+SHIM_EXPORT CUresult cuCtxSetCurrent(CUcontext ctx)
+{
+	shim_context_changes();
+	return REAL(cuCtxSetCurrent)(ctx);
+}
+
+SHIM_EXPORT CUresult cuCtxPushCurrent_v2(CUcontext ctx)
+{
+	shim_context_changes();
+	return REAL(cuCtxPushCurrent_v2)(ctx);
+}
+
+SHIM_EXPORT CUresult cuCtxPushCurrent(CUcontext ctx)
+{
+	shim_context_changes();
+	return REAL(cuCtxPushCurrent)(ctx);
+}
+
+SHIM_EXPORT CUresult cuCtxPopCurrent_v2(CUcontext *ctx)
+{
+	shim_context_changes();
+	return REAL(cuCtxPopCurrent_v2)(ctx);
+}
+
+SHIM_EXPORT CUresult cuCtxPopCurrent(CUcontext *ctx)
+{
+	shim_context_changes();
+	return REAL(cuCtxPopCurrent)(ctx);
+}
