@@ -28,8 +28,19 @@ static uint64_t graph_node_bytes;
 
 static CUresult give(uint64_t *handle)
 {
-	*handle = next_handle += 0x1000;
+	*handle = rig.again ? rig.again : (next_handle += 0x1000);
+	rig.again = 0;
 	return rig.answer;
+}
+
+static CUresult take_back(void)
+{
+	void (*hook)(void) = rig.inside;
+
+	rig.inside = NULL;
+	if (hook)
+		hook();
+	return rig.refusal;
 }
 
 static CUresult give_pitched(CUdeviceptr *p, size_t *pitch, size_t width, size_t height,
@@ -202,6 +213,9 @@ static void install(void)
 	PUT(cuModuleLoadDataEx, load);
 	PUT(cuFuncGetAttribute, function);
 	PUT(cuMemFree_v2, fine);
+	PUT(cuMemRelease, take_back);
+	PUT(cuMemUnmap, take_back);
+	PUT(cuMemPoolDestroy, take_back);
 }
 
 /* ---- the doors --------------------------------------------------------------- */
@@ -235,9 +249,9 @@ CUresult door_async(uint64_t mib, uint64_t *h)
 	return rc;
 }
 
-static CUresult from_pool(uint64_t mib, uint64_t *h)
+CUresult door_from_pool(uint64_t mib, uint64_t *h)
 {
-	return cuMemAllocFromPoolAsync((CUdeviceptr *)h, mib * MIB, (CUmemoryPool)0x99, NULL);
+	return cuMemAllocFromPoolAsync((CUdeviceptr *)h, mib * MIB, RIG_POOL, NULL);
 }
 
 CUresult door_free_async(uint64_t h)
@@ -355,7 +369,7 @@ static CUresult heap_back(uint64_t h)
 const struct door doors[] = {
 	{ "linear", door_linear, door_free_pointer },      { "pitched", pitched, door_free_pointer },
 	{ "managed", managed, door_free_pointer },    { "async", door_async, door_free_async },
-	{ "pool", from_pool, door_free_async },       { "vmm", door_created, door_release_created },
+	{ "pool", door_from_pool, door_free_async },  { "vmm", door_created, door_release_created },
 	{ "array", door_array2d, destroy_array },     { "array3d", array3d, destroy_array },
 	{ "mipmapped", mipmapped, destroy_mipmapped },
 	{ "external", external, destroy_external },
@@ -381,7 +395,7 @@ int rig_begin(void **state)
 {
 	(void)state;
 	install();
-	rig.answer = CUDA_SUCCESS;
+	rig.answer = rig.refusal = CUDA_SUCCESS;
 	rig.pool_has = 0;
 	rig.limit = 1024;
 	rig.frame = 0;

@@ -14,10 +14,14 @@
 
 #define MIB (UINT64_C(1024) * 1024)
 #define RESERVATION (64 * MIB)
+#define RIG_POOL ((CUmemoryPool)0x99)
 
 extern struct rig {
 	struct shim_session *s;
 	CUresult answer;               /* of the calls that allocate */
+	uint64_t again;                /* the handle that the next of them gives; 0: a new one */
+	CUresult refusal;              /* the answer of cuMemRelease, cuMemUnmap and cuMemPoolDestroy, */
+	void (*inside)(void);          /* and what another thread does while the next of them is in the driver */
 	uint64_t pool_has;             /* what the pool reports as reserved */
 	CUstreamCaptureStatus capture; /* of every stream */
 	size_t limit;                  /* every limit of the context */
@@ -37,6 +41,7 @@ extern const size_t ndoors;
 CUresult door_linear(uint64_t mib, uint64_t *h);
 CUresult door_free_pointer(uint64_t h);
 CUresult door_async(uint64_t mib, uint64_t *h);
+CUresult door_from_pool(uint64_t mib, uint64_t *h); /* RIG_POOL */
 CUresult door_free_async(uint64_t h);
 CUresult door_created(uint64_t mib, uint64_t *h);
 CUresult door_release_created(uint64_t h);

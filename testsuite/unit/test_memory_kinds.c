@@ -52,6 +52,77 @@ static void a_mapping_keeps_the_memory(void **state)
 	assert_int_equal(rig.s->used, 0);
 }
 
+/* Of the first, and of what another thread does while the driver takes the first back. */
+static uint64_t first, second;
+
+static void create_the_same(void)
+{
+	rig.again = first;
+	assert_int_equal(door_created(4, &second), CUDA_SUCCESS);
+	assert_int_equal(second, first);
+}
+
+/* The driver may give a handle to another thread before we hear that it was released. */
+static void a_released_handle_may_come_again(void **state)
+{
+	(void)state;
+	assert_int_equal(door_created(8, &first), CUDA_SUCCESS);
+	rig.inside = create_the_same;
+	assert_int_equal(cuMemRelease(first), CUDA_SUCCESS);
+	assert_int_equal(rig.s->used, 4 * MIB);
+	rig.refusal = CUDA_ERROR_INVALID_VALUE;
+	assert_int_equal(cuMemRelease(second), CUDA_ERROR_INVALID_VALUE);
+	assert_int_equal(rig.s->used, 4 * MIB);
+	rig.refusal = CUDA_SUCCESS;
+	assert_int_equal(cuMemRelease(second), CUDA_SUCCESS);
+	assert_int_equal(rig.s->used, 0);
+}
+
+#define AT ((CUdeviceptr)0x10000000)
+
+static void map_the_other(void)
+{
+	assert_int_equal(cuMemMap(AT, 4 * MIB, 0, second, 0), CUDA_SUCCESS);
+}
+
+/* The same of an address. */
+static void an_unmapped_address_may_come_again(void **state)
+{
+	(void)state;
+	assert_int_equal(door_created(8, &first), CUDA_SUCCESS);
+	assert_int_equal(door_created(4, &second), CUDA_SUCCESS);
+	assert_int_equal(cuMemMap(AT, 8 * MIB, 0, first, 0), CUDA_SUCCESS);
+	assert_int_equal(cuMemRelease(first), CUDA_SUCCESS);
+	rig.inside = map_the_other;
+	assert_int_equal(cuMemUnmap(AT, 8 * MIB), CUDA_SUCCESS);
+	assert_int_equal(rig.s->used, 4 * MIB);
+	assert_int_equal(cuMemRelease(second), CUDA_SUCCESS);
+	assert_int_equal(rig.s->used, 4 * MIB);
+	rig.refusal = CUDA_ERROR_INVALID_VALUE;
+	assert_int_equal(cuMemUnmap(AT, 4 * MIB), CUDA_ERROR_INVALID_VALUE);
+	assert_int_equal(rig.s->used, 4 * MIB);
+	rig.refusal = CUDA_SUCCESS;
+	assert_int_equal(cuMemUnmap(AT, 4 * MIB), CUDA_SUCCESS);
+	assert_int_equal(rig.s->used, 0);
+}
+
+static void map_the_first(void)
+{
+	assert_int_equal(cuMemMap(AT, 8 * MIB, 0, first, 0), CUDA_SUCCESS);
+}
+
+/* Another thread maps it just before the driver lets the handle go. */
+static void mapped_while_it_is_released(void **state)
+{
+	(void)state;
+	assert_int_equal(door_created(8, &first), CUDA_SUCCESS);
+	rig.inside = map_the_first;
+	assert_int_equal(cuMemRelease(first), CUDA_SUCCESS);
+	assert_int_equal(rig.s->used, 8 * MIB);
+	assert_int_equal(cuMemUnmap(AT, 8 * MIB), CUDA_SUCCESS);
+	assert_int_equal(rig.s->used, 0);
+}
+
 /* What a pool keeps stays charged; at the limit the pool must give it back. */
 static void pools_keep_and_give_back(void **state)
 {
@@ -76,6 +147,36 @@ static void pools_keep_and_give_back(void **state)
 	assert_int_equal(cuMemPoolTrimTo((CUmemoryPool)0x77, 10 * MIB), CUDA_SUCCESS);
 	assert_int_equal(rig.s->used, 10 * MIB);
 	assert_int_equal(cuMemPoolTrimTo((CUmemoryPool)0x77, 0), CUDA_SUCCESS);
+}
+
+static void use_the_same_pool(void)
+{
+	rig.pool_has = 4 * MIB; /* a new one of another thread, with this handle */
+	assert_int_equal(door_from_pool(4, &second), CUDA_SUCCESS);
+}
+
+static void free_into_the_pool(void)
+{
+	assert_int_equal(door_free_async(first), CUDA_SUCCESS);
+}
+
+static void a_destroyed_pool_may_come_again(void **state)
+{
+	(void)state;
+	assert_int_equal(door_from_pool(8, &first), CUDA_SUCCESS);
+	rig.pool_has = 8 * MIB;
+	rig.refusal = CUDA_ERROR_INVALID_VALUE;
+	rig.inside = free_into_the_pool; /* which stays, and keeps it */
+	assert_int_equal(cuMemPoolDestroy(RIG_POOL), CUDA_ERROR_INVALID_VALUE);
+	assert_int_equal(rig.s->used, 8 * MIB);
+	rig.refusal = CUDA_SUCCESS;
+	rig.inside = use_the_same_pool;
+	assert_int_equal(cuMemPoolDestroy(RIG_POOL), CUDA_SUCCESS);
+	assert_int_equal(rig.s->used, 4 * MIB);
+	assert_int_equal(door_free_async(second), CUDA_SUCCESS);
+	assert_int_equal(rig.s->used, 4 * MIB); /* kept by the new one */
+	assert_int_equal(cuMemPoolDestroy(RIG_POOL), CUDA_SUCCESS);
+	assert_int_equal(rig.s->used, 0);
 }
 
 /* In a capture nothing is allocated: the graph is counted when it is instantiated. */
@@ -142,7 +243,11 @@ int memory_kinds(void)
 	const struct CMUnitTest tests[] = {
 		DOOR(the_stack_limit_costs_per_thread),
 		DOOR(a_mapping_keeps_the_memory),
+		DOOR(a_released_handle_may_come_again),
+		DOOR(an_unmapped_address_may_come_again),
+		DOOR(mapped_while_it_is_released),
 		DOOR(pools_keep_and_give_back),
+		DOOR(a_destroyed_pool_may_come_again),
 		DOOR(captured_allocations_are_the_graphs),
 		DOOR(a_context_takes_its_own_along),
 		DOOR(frames_are_charged_at_the_first_launch),

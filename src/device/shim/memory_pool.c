@@ -14,7 +14,8 @@
 
 struct pool {
 	struct pool *next;
-	CUmemoryPool handle; /* NULL: the driver does not say which */
+	CUmemoryPool handle; /* NULL: the driver does not say which, or no longer answers for it */
+	int ends;            /* the driver is being asked to destroy it: it has no handle until it refuses */
 	uint64_t live;       /* bytes of its allocations that are not freed */
 	uint64_t charged;    /* to the step for this pool, at least live */
 };
@@ -26,7 +27,7 @@ static struct pool *pool_of(CUmemoryPool handle)
 {
 	struct pool *p = pools;
 
-	while (p && p->handle != handle)
+	while (p && (p->handle != handle || p->ends))
 		p = p->next;
 	if (p || !(p = calloc(1, sizeof(*p))))
 		return p;
@@ -50,9 +51,16 @@ static uint64_t reserved_by(CUmemoryPool handle, uint64_t otherwise)
 /* What it has given back to the device need not be charged. */
 static void settle(struct shim_session *s, struct pool *p)
 {
-	uint64_t has = reserved_by(p->handle, 0), back = 0;
+	uint64_t has, back = 0;
+	CUmemoryPool handle;
 
 	pthread_mutex_lock(&lock);
+	handle = p->handle;
+	pthread_mutex_unlock(&lock);
+	has = reserved_by(handle, 0);
+	pthread_mutex_lock(&lock);
+	if (p->ends) /* once that is answered */
+		has = p->charged;
 	if (has < p->live)
 		has = p->live;
 	if (p->charged > has) {
@@ -71,13 +79,15 @@ void shim_pools_settle(struct shim_session *s, int trim)
 	p = pools;
 	pthread_mutex_unlock(&lock);
 	for (; p; p = p->next) {
+		CUmemoryPool handle;
 		int idle;
 
 		pthread_mutex_lock(&lock);
 		idle = p->charged > p->live;
+		handle = p->handle;
 		pthread_mutex_unlock(&lock);
-		if (idle && trim && p->handle)
-			REAL(cuMemPoolTrimTo)(p->handle, 0);
+		if (idle && trim && handle)
+			REAL(cuMemPoolTrimTo)(handle, 0);
 		if (idle)
 			settle(s, p);
 	}
@@ -234,22 +244,34 @@ SHIM_EXPORT CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t keep)
 	return rc;
 }
 
-/* What is still allocated from it lives on; the driver no longer answers for the rest. */
+/*
+ * What is still allocated from it lives on; the driver no longer answers for the rest.  Its
+ * handle is forgotten before: another thread's new pool may get it.
+ */
 SHIM_EXPORT CUresult cuMemPoolDestroy(CUmemoryPool pool)
 {
 	struct shim_session *s = shim_session_peek();
-	CUresult rc = REAL(cuMemPoolDestroy)(pool);
-	struct pool *p = NULL;
+	struct pool *p;
+	CUresult rc;
 
-	if (rc != CUDA_SUCCESS || !s)
+	if (!s)
+		return REAL(cuMemPoolDestroy)(pool);
+	pthread_mutex_lock(&lock);
+	for (p = pools; p && (p->handle != pool || p->ends); p = p->next)
+		;
+	if (p) {
+		p->handle = NULL;
+		p->ends = 1;
+	}
+	pthread_mutex_unlock(&lock);
+	rc = REAL(cuMemPoolDestroy)(pool);
+	if (!p)
 		return rc;
 	pthread_mutex_lock(&lock);
-	for (p = pools; p && p->handle != pool; p = p->next)
-		;
-	if (p)
-		p->handle = NULL; /* its number may come again */
+	if (rc != CUDA_SUCCESS)
+		p->handle = pool;
+	p->ends = 0;
 	pthread_mutex_unlock(&lock);
-	if (p)
-		settle(s, p);
+	settle(s, p);
 	return rc;
 }

@@ -3,6 +3,10 @@
  * Virtual memory management: an allocation lives as long as it has a handle or
  * is mapped.  Many programs release the handle as soon as it is mapped, so
  * the count ends with the last of both.
+ *
+ * What is to end is chosen before the driver is asked: as soon as it has let go,
+ * it may give the same handle or address to another thread.  Until then it can
+ * still be mapped, so it stays in its list.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -23,6 +27,7 @@ struct use {
 	CUdeviceptr at;
 	size_t size;
 	struct physical *memory;
+	const void *ends; /* chosen to end, by whom; NULL: it lives */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -36,7 +41,7 @@ static void add_use(struct use **list, struct physical *memory,
 	memory->uses++;
 	if (!u)
 		return; /* it stays charged: too much rather than too little */
-	*u = (struct use){ *list, handle, at, size, memory };
+	*u = (struct use){ *list, handle, at, size, memory, NULL };
 	*list = u;
 }
 
@@ -55,13 +60,34 @@ static uint64_t drop_use(struct use **at)
 	return bytes;
 }
 
-static struct use **find_handle(CUmemGenericAllocationHandle handle)
+/* The driver's answer about the `n` that `who` chose: they are over, or they live on. */
+static void answered(struct shim_session *s, struct use **list, const void *who, size_t n, int over)
 {
-	struct use **at = &handles;
+	uint64_t bytes = 0;
 
-	while (*at && (*at)->handle != handle)
-		at = &(*at)->next;
-	return at;
+	pthread_mutex_lock(&lock);
+	while (n && *list) {
+		if ((*list)->ends != who) {
+			list = &(*list)->next;
+			continue;
+		}
+		n--;
+		(*list)->ends = NULL;
+		if (over)
+			bytes += drop_use(list);
+	}
+	pthread_mutex_unlock(&lock);
+	shim_uncharge(s, bytes);
+}
+
+/* The newest: what ends by the same number is older. */
+static struct use *find_handle(CUmemGenericAllocationHandle handle)
+{
+	struct use *u = handles;
+
+	while (u && u->handle != handle)
+		u = u->next;
+	return u;
 }
 
 static void created(CUmemGenericAllocationHandle handle, uint64_t bytes)
@@ -102,18 +128,19 @@ SHIM_EXPORT CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t si
 SHIM_EXPORT CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
 {
 	struct shim_session *s = shim_session_peek();
-	CUresult rc = REAL(cuMemRelease)(handle);
-	uint64_t bytes = 0;
-	struct use **at;
+	struct use *u;
+	CUresult rc;
 
-	if (!s || rc != CUDA_SUCCESS)
-		return rc;
+	if (!s)
+		return REAL(cuMemRelease)(handle);
 	pthread_mutex_lock(&lock);
-	at = find_handle(handle);
-	if (*at)
-		bytes = drop_use(at);
+	for (u = handles; u && (u->handle != handle || u->ends); u = u->next)
+		;
+	if (u)
+		u->ends = &u;
 	pthread_mutex_unlock(&lock);
-	shim_uncharge(s, bytes);
+	rc = REAL(cuMemRelease)(handle);
+	answered(s, &handles, &u, u != NULL, rc == CUDA_SUCCESS);
 	return rc;
 }
 
@@ -121,14 +148,14 @@ SHIM_EXPORT CUresult cuMemMap(CUdeviceptr at, size_t size, size_t offset,
 			      CUmemGenericAllocationHandle handle, unsigned long long flags)
 {
 	CUresult rc = SHIM_GATED(REAL(cuMemMap)(at, size, offset, handle, flags));
-	struct use **u;
+	struct use *u;
 
 	if (rc != CUDA_SUCCESS || !shim_session_peek())
 		return rc;
 	pthread_mutex_lock(&lock);
 	u = find_handle(handle);
-	if (*u)
-		add_use(&mappings, (*u)->memory, 0, at, size);
+	if (u)
+		add_use(&mappings, u->memory, 0, at, size);
 	pthread_mutex_unlock(&lock);
 	return rc;
 }
@@ -136,19 +163,20 @@ SHIM_EXPORT CUresult cuMemMap(CUdeviceptr at, size_t size, size_t offset,
 SHIM_EXPORT CUresult cuMemUnmap(CUdeviceptr at, size_t size)
 {
 	struct shim_session *s = shim_session_peek();
-	CUresult rc = REAL(cuMemUnmap)(at, size);
-	uint64_t bytes = 0;
+	size_t n = 0;
+	CUresult rc;
 
-	if (!s || rc != CUDA_SUCCESS)
-		return rc;
+	if (!s)
+		return REAL(cuMemUnmap)(at, size);
 	pthread_mutex_lock(&lock);
-	for (struct use **u = &mappings; *u;)
-		if ((*u)->at >= at && (*u)->at - at < size)
-			bytes += drop_use(u);
-		else
-			u = &(*u)->next;
+	for (struct use *u = mappings; u; u = u->next)
+		if (!u->ends && u->at >= at && u->at - at < size) {
+			u->ends = &n;
+			n++;
+		}
 	pthread_mutex_unlock(&lock);
-	shim_uncharge(s, bytes);
+	rc = REAL(cuMemUnmap)(at, size);
+	answered(s, &mappings, &n, n, rc == CUDA_SUCCESS);
 	return rc;
 }
 
