@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # GS_SANITIZERS: --enable-sanitizers builds everything with ASan and UBSan.
-# HAVE_TSAN: single tests are built with the thread sanitizer as well, which those two exclude.
+# HAVE_TSAN: single tests are built with the thread sanitizer as well, which those two exclude;
+# otherwise GS_NO_TSAN says to whoever runs them why not.
 AC_DEFUN([GS_SANITIZERS], [
   AC_ARG_ENABLE([sanitizers],
     [AS_HELP_STRING([--enable-sanitizers],
@@ -14,7 +15,9 @@ AC_DEFUN([GS_SANITIZERS], [
   ])
   AM_CONDITIONAL([SANITIZED], [test "x$enable_sanitizers" != xno])
   gs_tsan=no
+  GS_NO_TSAN="--enable-sanitizers excludes the thread sanitizer"
   AS_IF([test "x$enable_sanitizers" = xno], [
+    GS_NO_TSAN="programs do not run under the thread sanitizer here"
     gs_save_CFLAGS=$CFLAGS
     CFLAGS="$CFLAGS -fsanitize=thread"
     AC_MSG_CHECKING([whether programs run under the thread sanitizer])
@@ -22,5 +25,6 @@ AC_DEFUN([GS_SANITIZERS], [
     AC_MSG_RESULT([$gs_tsan])
     CFLAGS=$gs_save_CFLAGS
   ])
+  AC_SUBST([GS_NO_TSAN])
   AM_CONDITIONAL([HAVE_TSAN], [test "x$gs_tsan" = xyes])
 ])
