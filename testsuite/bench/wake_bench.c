@@ -2,7 +2,7 @@
 /*
  * What it takes to wake a thread that goes before others (prompt.h), from the call that wakes it to its
  * first look at the clock: on a processor that sleeps, on one that computes, and on
- * the waker's own (attendant.h).
+ * the waker's own (attendant.h); and where it may run anywhere and the waker moves each time.
  *
  * usage: wake_bench [WAKER-CPU [OTHER-CPU]]     (0 and 1)
  * Rows: where,how,thread,gap_us,asker,p50_us,p90_us,p99_us.  The asker spins or sleeps between two calls.  Status 77: no second processor.
@@ -25,6 +25,9 @@
 
 #define TIMES 150
 #define PATIENCE_NS (50 * GS_NS_PER_MS)
+#define ANYWHERE (-1)
+
+static int own, other;
 
 struct sleeper {
 	int cpu, by_socket, sock[2];
@@ -50,7 +53,8 @@ static void *sleep_and_tell(void *arg)
 	char byte;
 
 	s->prompt = gs_be_prompt(1);
-	pin(s->cpu);
+	if (s->cpu != ANYWHERE)
+		pin(s->cpu);
 	epoll_ctl(epoll, EPOLL_CTL_ADD, s->sock[1], &event);
 	while (!s->stop) {
 		uint32_t word = s->word;
@@ -95,16 +99,18 @@ static int by_value(const void *a, const void *b)
 static void measure(const char *where, int cpu, int busy, int by_socket, unsigned gap_us, int spins)
 {
 	struct sleeper s = { .cpu = cpu, .by_socket = by_socket };
-	pthread_t thread, other;
+	pthread_t thread, computing;
 	double us[TIMES];
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, s.sock) < 0 ||
 	    pthread_create(&thread, NULL, sleep_and_tell, &s) ||
-	    (busy && pthread_create(&other, NULL, compute, &s)))
+	    (busy && pthread_create(&computing, NULL, compute, &s)))
 		exit(1);
 	for (int i = 0; i < TIMES; i++) {
 		uint64_t from = gs_clock_ns();
 
+		if (cpu == ANYWHERE)
+			pin(i % 2 ? other : own);
 		if (!spins)
 			usleep(gap_us);
 		while (gs_clock_ns() - from < gap_us * GS_NS_PER_US)
@@ -116,11 +122,12 @@ static void measure(const char *where, int cpu, int busy, int by_socket, unsigne
 			__builtin_ia32_pause();
 		us[i] = s.woke_ns > from ? (double)(s.woke_ns - from) / 1e3 : 0;
 	}
+	pin(own);
 	s.stop = 1;
 	wake(&s);
 	pthread_join(thread, NULL);
 	if (busy)
-		pthread_join(other, NULL);
+		pthread_join(computing, NULL);
 	close(s.sock[0]);
 	close(s.sock[1]);
 	qsort(us, TIMES, sizeof(*us), by_value);
@@ -132,8 +139,9 @@ static void measure(const char *where, int cpu, int busy, int by_socket, unsigne
 int main(int argc, char **argv)
 {
 	static const unsigned gaps_us[] = { 1300, 5000 };
-	int own = argc > 1 ? atoi(argv[1]) : 0, other = argc > 2 ? atoi(argv[2]) : 1;
 
+	own = argc > 1 ? atoi(argv[1]) : 0;
+	other = argc > 2 ? atoi(argv[2]) : 1;
 	if (pin(other) < 0 || pin(own) < 0) {
 		fprintf(stderr, "wake_bench: no processors %d and %d\n", own, other);
 		return 77;
@@ -145,6 +153,7 @@ int main(int argc, char **argv)
 				measure("a processor that sleeps", other, 0, by_socket, gaps_us[g], spins);
 				measure("one that computes", other, 1, by_socket, gaps_us[g], spins);
 				measure("the waker's own", own, 0, by_socket, gaps_us[g], spins);
+				measure("anywhere", ANYWHERE, 0, by_socket, gaps_us[g], spins);
 			}
 	return 0;
 }

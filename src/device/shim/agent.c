@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "common/clock.h"
+#include "common/slice.h"
 #include "device/shim/fault.h"
 #include "device/shim/force.h"
 #include "device/shim/pool.h"
@@ -338,6 +339,7 @@ static void *run(void *arg)
 	struct shim_session *s = a.session;
 	struct shim_force force = { 0 };
 
+	gs_slice_short(); /* the program's threads may spin where this one is woken */
 	while (!s->stopping) {
 		uint32_t bell = gs_page_load(s->page->bell);
 		uint64_t nap = look(&a);

@@ -9,7 +9,7 @@
 
 enum gs_prompt {
 	GS_PROMPT_NOT,       /* as everybody, or it was not wanted */
-	GS_PROMPT_NICE,      /* nice -20: before those who compute, as soon as it is woken */
+	GS_PROMPT_NICE,      /* nice -20 and short slices (slice.h): before those who compute, as soon as it is woken */
 	GS_PROMPT_REAL_TIME, /* before everybody else */
 };
 
