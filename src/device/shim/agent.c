@@ -5,13 +5,13 @@
 
 #include <inttypes.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stddef.h>
 #include <string.h>
 #include <time.h>
 
 #include "common/clock.h"
 #include "common/slice.h"
+#include "common/thread.h"
 #include "device/shim/fault.h"
 #include "device/shim/force.h"
 #include "device/shim/pool.h"
@@ -357,15 +357,8 @@ static void *run(void *arg)
 
 int shim_agent_start(struct shim_session *s)
 {
-	sigset_t all, old;
-	int rc;
-
 	/* The program's signal handlers never run on our thread. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	rc = pthread_create(&thread, NULL, run, s);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (rc)
+	if (gs_thread_start(&thread, 0, run, s) < 0)
 		return -1;
 	pthread_setname_np(thread, "gpushare");
 	return 0;

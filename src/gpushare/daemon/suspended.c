@@ -5,11 +5,11 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "common/clock.h"
+#include "common/thread.h"
 #include "gpushare/daemon/device.h"
 #include "gpushare/daemon/event.h"
 #include "gpushare/daemon/peer.h"
@@ -127,8 +127,6 @@ struct gs_suspended *gs_suspended_start(struct gs_daemon *d, struct gs_error *er
 {
 	struct gs_suspended *s = calloc(1, sizeof(*s));
 	pthread_condattr_t attr;
-	sigset_t every, old;
-	int rc;
 
 	if (!s) {
 		gs_fail(err, "no memory");
@@ -140,13 +138,8 @@ struct gs_suspended *gs_suspended_start(struct gs_daemon *d, struct gs_error *er
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&s->change, &attr);
 	pthread_condattr_destroy(&attr);
-	sigfillset(&every); /* signals are the loop's */
-	pthread_sigmask(SIG_SETMASK, &every, &old);
-	rc = pthread_create(&s->thread, NULL, run, s);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (rc == 0)
+	if (gs_thread_start(&s->thread, 0, run, s) == 0)
 		return s;
-	errno = rc;
 	gs_fail_errno(err, "no thread to look for stopped programs");
 	free(s);
 	return NULL;
