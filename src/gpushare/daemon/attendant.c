@@ -5,13 +5,13 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/queue.h>
 #include <time.h>
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/thread.h"
 #include "gpushare/daemon/budget.h"
 #include "gpushare/daemon/device.h"
 #include "gpushare/daemon/event.h"
@@ -139,25 +139,6 @@ static void *attend(void *arg)
 	return NULL;
 }
 
-static int start_thread(struct gs_attendant *a)
-{
-	pthread_attr_t attr;
-	sigset_t every, old;
-	pthread_t thread;
-	int rc;
-
-	if (pthread_attr_init(&attr))
-		return -1;
-	pthread_attr_setstacksize(&attr, STACK_BYTES);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	sigfillset(&every); /* signals are the loop's */
-	pthread_sigmask(SIG_SETMASK, &every, &old);
-	rc = pthread_create(&thread, &attr, attend, a);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	pthread_attr_destroy(&attr);
-	return rc ? -1 : 0;
-}
-
 static unsigned ending(uid_t uid)
 {
 	const struct gs_attendant *a;
@@ -184,7 +165,7 @@ struct gs_attendant *gs_attendant_start(struct gs_peer *peer)
 	a->cpu = UINT32_MAX;
 	a->prompt = peer->d->config->real_time;
 	atomic_fetch_add(&attendants, 1);
-	if (start_thread(a) < 0) {
+	if (gs_thread_start(NULL, STACK_BYTES, attend, a) < 0) {
 		gs_complain(peer->d, "%s: no thread to attend it", peer->who);
 		atomic_fetch_sub(&attendants, 1);
 		free(a);
