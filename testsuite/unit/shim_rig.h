@@ -55,6 +55,7 @@ void expect_calls(const char *expected);
 void forget_calls(void);
 
 /* The groups of test_shim_*.c that test_shim.c runs; how many tests failed. */
+int shim_riders(void);
 int shim_evictions(void);
 int shim_signals(void);
 int shim_holds(void);

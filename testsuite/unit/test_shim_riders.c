@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Short launches that ride along without a stub: which do, how they are counted and told of, and when they are timed. */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "device/shim/riders.h"
+#include "fake_driver.h"
+#include "shim_rig.h"
+
+/* Launches of 0.9 ms, of `n`, that have marks of their own. */
+static unsigned marked(unsigned n)
+{
+	unsigned stubs = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		assert_int_equal(launch(FAKE_MACHINE_CODE, LONG_GRID), CUDA_SUCCESS);
+		if (!all_prepared()) {
+			stubs++;
+			finish_all();
+			EVENTUALLY(all_prepared());
+		}
+	}
+	return stubs;
+}
+
+/* Marks cost the GPU time: fewer of them where nobody else has used it of late. */
+static void test_riders(void **unused)
+{
+	struct shim_time *time = shim_kernel_time(shim_kernel_find(FAKE_MACHINE_CODE), (const unsigned int[]){ 32, 1, 1 });
+
+	(void)unused;
+	time->tpt_ps = 900 * 1000 * 1000 / LONG_GRID;
+	time->due = UINT64_MAX; /* none is timed */
+	marked(4); /* what rode before is with a stub by then */
+	gs_page_store(page->shared, 1);
+	assert_in_range(marked(20), 10, 11); /* every other one */
+	gs_page_store(page->shared, 0);
+	assert_in_range(marked(20), 3, 5); /* every fifth */
+	marked(4);
+	time->tpt_ps = time->due = 0;
+}
+
+#define RIDER_THREADS 4
+#define RIDER_LAUNCHES 3000
+
+static void *launch_riders(void *unused)
+{
+	for (int i = 0; i < RIDER_LAUNCHES; i++)
+		assert_int_equal(launch(FAKE_MACHINE_CODE, 1), CUDA_SUCCESS);
+	return unused;
+}
+
+static uint64_t highest_number(void)
+{
+	uint64_t highest = 0;
+
+	for (uint32_t i = 0; i < GS_PAGE_STUBS; i++)
+		if (gs_page_load(page->stub[i].seq) > highest)
+			highest = gs_page_load(page->stub[i].seq);
+	return highest;
+}
+
+static const struct gs_stub *last_stub(void)
+{
+	uint64_t highest = highest_number();
+	const struct gs_stub *stub = page->stub;
+
+	while (gs_page_load(stub->seq) != highest)
+		stub++;
+	return stub;
+}
+
+/* Whoever launches meanwhile: each launch has a number of its own, and each rider is told of once. */
+static void test_riders_are_counted(void **unused)
+{
+	struct shim_kernel *k = shim_kernel_find(FAKE_MACHINE_CODE);
+	struct shim_time *time = shim_kernel_time(k, (const unsigned int[]){ 32, 1, 1 });
+	uint64_t launches, number, riders, all = RIDER_THREADS * RIDER_LAUNCHES;
+	pthread_t thread[RIDER_THREADS];
+
+	(void)unused;
+	assert_int_equal(launch(FAKE_MACHINE_CODE, 1), CUDA_SUCCESS);
+	launches = shim_kernel_launches(k);
+	number = highest_number();
+	riders = time->riders;
+	while (shim_kernel_take_riders(k, GS_STUB_RIDERS_MAX))
+		;
+	time->tpt_ps = 1000;
+	for (int i = 0; i < RIDER_THREADS; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, launch_riders, NULL), 0);
+	/* Evictable ones among them: their stubs' numbers count those that rode, too. */
+	for (int i = 0; i < 100; i++, all++) {
+		assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
+		finish_all();
+	}
+	for (int i = 0; i < RIDER_THREADS; i++)
+		pthread_join(thread[i], NULL);
+	time->tpt_ps = 0;
+	assert_int_equal(launch(FAKE_MACHINE_CODE, 1), CUDA_SUCCESS);
+	assert_int_equal(shim_kernel_launches(k) - launches, RIDER_THREADS * RIDER_LAUNCHES + 1);
+	assert_true(time->riders - riders > RIDER_THREADS * RIDER_LAUNCHES / 2);
+	assert_int_equal(highest_number() - number, all + 1);
+}
+
+/* A stub has 8 bits for them; the next one tells of the rest. */
+static void test_riders_fit_their_field(void **unused)
+{
+	struct shim_kernel *k = shim_kernel_find(FAKE_MACHINE_CODE);
+	struct shim_time *time = shim_kernel_time(k, (const unsigned int[]){ 32, 1, 1 });
+	static const uint32_t told[] = { 255, 45, 0 };
+
+	(void)unused;
+	while (shim_kernel_take_riders(k, GS_STUB_RIDERS_MAX))
+		;
+	time->riders += 300;
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(shim_kernel_take_riders(k, GS_STUB_RIDERS_MAX), told[i]);
+}
+
+/* `n` launches, each seen to be over before the next one; after how many the last rider came. */
+static unsigned last_rider(CUfunction f, unsigned n)
+{
+	struct shim_time *time = shim_kernel_time(shim_kernel_find(f), (const unsigned int[]){ 32, 1, 1 });
+	unsigned last = 0;
+
+	for (unsigned i = 1; i <= n; i++) {
+		uint64_t riders = time->riders;
+
+		assert_int_equal(launch(f, 1), CUDA_SUCCESS);
+		EVENTUALLY(all_prepared());
+		if (time->riders != riders)
+			last = i;
+	}
+	return last;
+}
+
+/* Riding along does not keep a kernel from being timed: the first four and every 31st launch, in whatever context. */
+static void test_riders_are_timed(void **unused)
+{
+	const CUfunction f = (CUfunction)0x5000;
+	unsigned timed = fake_driver_timed();
+	struct shim_time *time;
+
+	(void)unused;
+	fake_driver_takes(0.001f);
+	last_rider(f, 4);
+	assert_int_equal(fake_driver_timed() - timed, 4);
+	last_rider(f, 320);
+	assert_int_equal(fake_driver_timed() - timed, 14);
+	time = shim_kernel_time(shim_kernel_find(f), (const unsigned int[]){ 32, 1, 1 });
+	assert_int_equal(time->riders, 310);
+	shim_context_gone(FAKE_CONTEXT);
+	fake_driver_reuse();
+	shim_context_destroyed(FAKE_CONTEXT);
+	shim_rig_idle(NULL);
+	last_rider(f, 320);
+	assert_int_equal(fake_driver_timed() - timed, 24);
+	assert_int_equal(fake_driver_stale(), 0);
+	fake_driver_takes(0);
+}
+
+/* More work in the same grid: that is seen soon, and also when it is less again. */
+static void test_a_rider_that_becomes_long(void **unused)
+{
+	const CUfunction f = (CUfunction)0x6000;
+
+	(void)unused;
+	fake_driver_takes(0.1f);
+	assert_in_range(last_rider(f, 40), 38, 40);
+	fake_driver_takes(10);
+	assert_in_range(last_rider(f, 200), 1, 31);
+	fake_driver_takes(0.1f);
+	assert_in_range(last_rider(f, 100), 98, 100);
+	/* Timed while somebody else had the GPU: once is soon forgotten. */
+	for (unsigned timed = fake_driver_timed(); fake_driver_timed() == timed;)
+		last_rider(f, 1);
+	last_rider(f, 30 - 3);
+	fake_driver_takes(20);
+	for (unsigned timed = fake_driver_timed(); fake_driver_timed() == timed;)
+		last_rider(f, 1);
+	fake_driver_takes(0.1f);
+	assert_in_range(last_rider(f, 8), 4, 8);
+	fake_driver_takes(0);
+}
+
+/* Now this long, now that: it is asked again about each surprise, but rides all the same. */
+static void test_a_rider_that_is_never_as_its_mean(void **unused)
+{
+	const CUfunction f = (CUfunction)0x9000;
+	unsigned timed = fake_driver_timed();
+
+	(void)unused;
+	for (unsigned i = 0; i < 354; i++) {
+		fake_driver_takes(i % 2 ? 0.002f : 0.02f);
+		last_rider(f, 1);
+	}
+	assert_in_range(fake_driver_timed() - timed, 4 + 20, 4 + 3 + 40);
+	fake_driver_takes(0);
+}
+
+/* They are told of, and make room for no others, by what is known of them at last. */
+static void test_riders_that_took_longer(void **unused)
+{
+	struct shim_time *time = shim_kernel_time(shim_kernel_find(FAKE_MACHINE_CODE), (const unsigned int[]){ 32, 1, 1 });
+
+	(void)unused;
+	time->tpt_ps = 0;
+	last_rider(FAKE_MACHINE_CODE, 1); /* what rode before is with a stub by then */
+	time->tpt_ps = 100 * 1000 * 1000;
+	time->due = UINT64_MAX;
+	assert_int_equal(last_rider(FAKE_MACHINE_CODE, 5), 5);
+	shim_riders_longer(1000, 100000);
+	assert_int_equal(last_rider(FAKE_MACHINE_CODE, 1), 0);
+	assert_int_equal(last_stub()->leave_ns, 50 * GS_NS_PER_MS);
+	/* As much as the word holds, and no carry into their number. */
+	assert_int_equal(last_rider(FAKE_MACHINE_CODE, 5), 5);
+	shim_riders_longer(1, UINT64_MAX);
+	assert_int_equal(last_rider(FAKE_MACHINE_CODE, 1), 0);
+	assert_in_range(last_stub()->leave_ns, GS_NS_PER_S, 2 * GS_NS_PER_S);
+	time->tpt_ps = 0;
+	time->due = 0;
+}
+
+int shim_riders(void)
+{
+	const struct CMUnitTest tests[] = {
+		SHIM(test_riders),
+		SHIM(test_riders_are_counted),
+		SHIM(test_riders_fit_their_field),
+		SHIM(test_riders_are_timed),
+		SHIM(test_a_rider_that_becomes_long),
+		SHIM(test_a_rider_that_is_never_as_its_mean),
+		SHIM(test_riders_that_took_longer),
+	};
+
+	return cmocka_run_group_tests(tests, shim_rig_setup, NULL);
+}
