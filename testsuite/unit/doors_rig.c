@@ -33,13 +33,18 @@ static CUresult give(uint64_t *handle)
 	return rig.answer;
 }
 
-static CUresult take_back(void)
+static void meanwhile(void (**once)(void))
 {
-	void (*hook)(void) = rig.inside;
+	void (*hook)(void) = *once;
 
-	rig.inside = NULL;
+	*once = NULL;
 	if (hook)
 		hook();
+}
+
+static CUresult take_back(void)
+{
+	meanwhile(&rig.inside);
 	return rig.refusal;
 }
 
@@ -75,6 +80,7 @@ static CUresult pool_of_device(CUmemoryPool *pool, CUdevice dev)
 static CUresult pool_attribute(CUmemoryPool pool, CUmemPool_attribute a, void *value)
 {
 	(void)pool;
+	meanwhile(&rig.asked);
 	*(uint64_t *)value = rig.pool_has;
 	return a == CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }

@@ -23,6 +23,7 @@ extern struct rig {
 	CUresult refusal;              /* the answer of cuMemRelease, cuMemUnmap and cuMemPoolDestroy, */
 	void (*inside)(void);          /* and what another thread does while the next of them is in the driver */
 	uint64_t pool_has;             /* what the pool reports as reserved */
+	void (*asked)(void);           /* what another thread does while the pool is asked for that, once */
 	CUstreamCaptureStatus capture; /* of every stream */
 	size_t limit;                  /* every limit of the context */
 	int frame;                     /* bytes of local memory of every kernel */

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What is particular to one kind of device memory: limits, frames, mappings, pools, captures, contexts. */
 #define _GNU_SOURCE
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -179,6 +181,42 @@ static void a_destroyed_pool_may_come_again(void **state)
 	assert_int_equal(rig.s->used, 0);
 }
 
+static pthread_t destroyer;
+static _Atomic int destroyed;
+
+static void is_destroyed(void)
+{
+	destroyed = 1;
+}
+
+static void *destroy_the_pool(void *unused)
+{
+	rig.inside = is_destroyed;
+	return cuMemPoolDestroy(RIG_POOL) == CUDA_SUCCESS ? &destroyer : unused;
+}
+
+static void destroy_while_it_is_asked(void)
+{
+	assert_int_equal(pthread_create(&destroyer, NULL, destroy_the_pool, NULL), 0);
+	usleep(20000);
+	assert_int_equal(destroyed, 0);
+}
+
+/* Programs may free what is of a pool while another thread destroys it: the driver is not asked about it any more. */
+static void a_pool_is_not_destroyed_while_it_is_asked(void **state)
+{
+	void *fine = NULL;
+
+	(void)state;
+	assert_int_equal(door_from_pool(8, &first), CUDA_SUCCESS);
+	rig.asked = destroy_while_it_is_asked;
+	assert_int_equal(door_free_async(first), CUDA_SUCCESS);
+	assert_int_equal(pthread_join(destroyer, &fine), 0);
+	assert_non_null(fine);
+	assert_int_equal(destroyed, 1);
+	assert_int_equal(rig.s->used, 0);
+}
+
 /* In a capture nothing is allocated: the graph is counted when it is instantiated. */
 static void captured_allocations_are_the_graphs(void **state)
 {
@@ -248,6 +286,7 @@ int memory_kinds(void)
 		DOOR(mapped_while_it_is_released),
 		DOOR(pools_keep_and_give_back),
 		DOOR(a_destroyed_pool_may_come_again),
+		DOOR(a_pool_is_not_destroyed_while_it_is_asked),
 		DOOR(captured_allocations_are_the_graphs),
 		DOOR(a_context_takes_its_own_along),
 		DOOR(frames_are_charged_at_the_first_launch),

@@ -16,11 +16,13 @@ struct pool {
 	struct pool *next;
 	CUmemoryPool handle; /* NULL: the driver does not say which, or no longer answers for it */
 	int ends;            /* the driver is being asked to destroy it: it has no handle until it refuses */
+	unsigned int asked;  /* threads that ask the driver about its handle: it is not destroyed meanwhile */
 	uint64_t live;       /* bytes of its allocations that are not freed */
 	uint64_t charged;    /* to the step for this pool, at least live */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t unasked = PTHREAD_COND_INITIALIZER;
 static struct pool *pools; /* under lock; records are never freed */
 
 static struct pool *pool_of(CUmemoryPool handle)
@@ -48,6 +50,19 @@ static uint64_t reserved_by(CUmemoryPool handle, uint64_t otherwise)
 	return otherwise;
 }
 
+/* Its handle, with which the driver may be asked until done_asking(); under lock. */
+static CUmemoryPool begin_asking(struct pool *p)
+{
+	p->asked++;
+	return p->handle;
+}
+
+static void done_asking(struct pool *p)
+{
+	if (--p->asked == 0)
+		pthread_cond_broadcast(&unasked);
+}
+
 /* What it has given back to the device need not be charged. */
 static void settle(struct shim_session *s, struct pool *p)
 {
@@ -55,10 +70,11 @@ static void settle(struct shim_session *s, struct pool *p)
 	CUmemoryPool handle;
 
 	pthread_mutex_lock(&lock);
-	handle = p->handle;
+	handle = begin_asking(p);
 	pthread_mutex_unlock(&lock);
 	has = reserved_by(handle, 0);
 	pthread_mutex_lock(&lock);
+	done_asking(p);
 	if (p->ends) /* once that is answered */
 		has = p->charged;
 	if (has < p->live)
@@ -71,6 +87,20 @@ static void settle(struct shim_session *s, struct pool *p)
 	shim_uncharge(s, back);
 }
 
+static void trim_idle(struct pool *p)
+{
+	CUmemoryPool handle;
+
+	pthread_mutex_lock(&lock);
+	handle = begin_asking(p);
+	pthread_mutex_unlock(&lock);
+	if (handle)
+		REAL(cuMemPoolTrimTo)(handle, 0);
+	pthread_mutex_lock(&lock);
+	done_asking(p);
+	pthread_mutex_unlock(&lock);
+}
+
 void shim_pools_settle(struct shim_session *s, int trim)
 {
 	struct pool *p;
@@ -79,15 +109,13 @@ void shim_pools_settle(struct shim_session *s, int trim)
 	p = pools;
 	pthread_mutex_unlock(&lock);
 	for (; p; p = p->next) {
-		CUmemoryPool handle;
 		int idle;
 
 		pthread_mutex_lock(&lock);
 		idle = p->charged > p->live;
-		handle = p->handle;
 		pthread_mutex_unlock(&lock);
-		if (idle && trim && handle)
-			REAL(cuMemPoolTrimTo)(handle, 0);
+		if (idle && trim)
+			trim_idle(p);
 		if (idle)
 			settle(s, p);
 	}
@@ -246,7 +274,8 @@ SHIM_EXPORT CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t keep)
 
 /*
  * What is still allocated from it lives on; the driver no longer answers for the rest.  Its
- * handle is forgotten before: another thread's new pool may get it.
+ * handle is forgotten before: another thread's new pool may get it, and no thread of ours
+ * that counts what was freed may ask for it any more.
  */
 SHIM_EXPORT CUresult cuMemPoolDestroy(CUmemoryPool pool)
 {
@@ -262,6 +291,8 @@ SHIM_EXPORT CUresult cuMemPoolDestroy(CUmemoryPool pool)
 	if (p) {
 		p->handle = NULL;
 		p->ends = 1;
+		while (p->asked)
+			pthread_cond_wait(&unasked, &lock);
 	}
 	pthread_mutex_unlock(&lock);
 	rc = REAL(cuMemPoolDestroy)(pool);
