@@ -32,7 +32,7 @@ columns() {
 check "pair" bench pair --task 1 --short 3 --every 15 --long 40 --count 20 --together 2
 check "pair's figures" columns pair 'len(rows) == 2 and 0 < r["short_p50_ms"] <= r["short_p99_ms"] and r["long_kept"] > 0 and r["together_per_sum"] > 0'
 check "handover" bench handover --task 1 --length 5 --count 8
-check "handover's figures" columns handover 'len(rows) == 4 and r["p50_us"] <= r["p99_us"] and r["handovers"] > 0'
+check "handover's figures" columns handover 'len(rows) == 6 and r["p50_us"] <= r["p99_us"] and r["handovers"] > 0'
 check "eviction" bench eviction --task 1,3 --long 60 --short 3 --every 15 --count 20
 check "eviction's figures" columns eviction 'len(rows) == 2 and r["evictions"] >= 5 and 0 < r["p50_us"] <= r["p99_us"] and abs(r["p50_us"] - r["task_us"] - r["beyond_p50_us"]) < 0.01'
 # The parts are medians, so they add up in no order but each must be there.

@@ -2,7 +2,8 @@
 /*
  * gpushare-bench handover: what giving the GPU to another process costs.
  * In turn: two programs launch one kernel each, one after the other; what a
- * launch takes beyond the program's own time alone.  Evicted: both compute at
+ * launch takes beyond the program's own time alone.  Kept: the same of a second launch
+ * right behind, for which nothing is handed over: what is left is the price of being evictable.  Evicted: both compute at
  * once; the median gap between one's last block-task and the other's next, by the
  * device's clock.
  */
@@ -41,7 +42,8 @@ static void quantiles(struct figures *f, double *ns, size_t n)
 			       gs_quantile(ns, n, 0.99) };
 }
 
-static int in_turn(struct handover *h, struct bench_crew *crew, struct figures *f,
+/* Of the `which`-th launch of each turn. */
+static int in_turn(struct handover *h, struct bench_crew *crew, uint32_t which, struct figures *f,
 		   struct gs_error *err)
 {
 	double *extra = malloc(2 * h->count * sizeof(*extra)), alone[2];
@@ -57,11 +59,11 @@ static int in_turn(struct handover *h, struct bench_crew *crew, struct figures *
 	for (uint32_t k = 0; rc == 0 && k < 2 * h->count; k++) {
 		struct bench_slot *s = &crew->page->slot[k % 2];
 
-		s->launches = 1;
+		s->launches = which + 1;
 		s->release_ns = 0;
 		bench_crew_order(crew, k % 2, BENCH_RUN);
 		rc = bench_crew_wait(crew, k % 2, RUN_S, err);
-		extra[n++] = (double)(s->sample[0].finish_ns - s->sample[0].launch_ns) -
+		extra[n++] = (double)(s->sample[which].finish_ns - s->sample[which].launch_ns) -
 			     alone[k % 2];
 	}
 	if (rc == 0)
@@ -150,6 +152,14 @@ static void print(FILE *out, const struct bench_way *way, const char *how, uint6
 	fflush(out);
 }
 
+static void tell(FILE *csv, const struct bench_way *way, const char *how, uint64_t length_ns,
+		 const struct figures *f)
+{
+	print(stdout, way, how, length_ns, f, 0);
+	if (csv)
+		print(csv, way, how, length_ns, f, 1);
+}
+
 static int run_way(struct handover *h, const struct bench_way *way, FILE *csv,
 		   struct gs_error *err)
 {
@@ -164,20 +174,16 @@ static int run_way(struct handover *h, const struct bench_way *way, FILE *csv,
 		for (uint32_t i = 0; i < 2; i++)
 			bench_set_kernel(&crew, i, &h->yard,
 					 bench_waves(&h->yard, h->length_ns[k]));
-		rc = in_turn(h, &crew, &f, err);
-		if (rc < 0)
-			break;
-		print(stdout, way, "in-turn", h->length_ns[k], &f, 0);
-		if (csv)
-			print(csv, way, "in-turn", h->length_ns[k], &f, 1);
+		for (uint32_t which = 0; rc == 0 && which < 2; which++) {
+			rc = in_turn(h, &crew, which, &f, err);
+			if (rc == 0)
+				tell(csv, way, which ? "kept" : "in-turn", h->length_ns[k], &f);
+		}
 	}
 	if (rc == 0)
 		rc = evicted(h, &crew, &f, err);
-	if (rc == 0) {
-		print(stdout, way, "evicted", CONTEST_NS, &f, 0);
-		if (csv)
-			print(csv, way, "evicted", CONTEST_NS, &f, 1);
-	}
+	if (rc == 0)
+		tell(csv, way, "evicted", CONTEST_NS, &f);
 	bench_leave(&crew, way, rc < 0);
 	return rc;
 }
