@@ -4,10 +4,13 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -18,6 +21,7 @@
 #define THREADS 8
 #define ROUNDS 20000
 #define KIB UINT64_C(1024)
+#define CHILDREN 40
 
 static void *take_and_return(void *arg)
 {
@@ -56,6 +60,48 @@ static void threads_never_exceed_the_limit(void **state)
 	assert_int_equal(rig.s->used, 0);
 }
 
+static _Atomic int over;
+
+static void *allocate_and_free(void *unused)
+{
+	uint64_t h;
+
+	while (!over) {
+		cuMemAlloc_v2((CUdeviceptr *)&h, 4096);
+		door_free_pointer(h);
+	}
+	return unused;
+}
+
+/* Its parent's threads were in the middle of an allocation, and are not there to end it. */
+static void a_forked_child_waits_for_no_lock(void **state)
+{
+	pthread_t t[2];
+	uint64_t bytes;
+	void *tag;
+
+	(void)state;
+	over = 0;
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&t[i], NULL, allocate_and_free, NULL), 0);
+	for (int i = 0; i < CHILDREN; i++) {
+		int status = -1;
+		pid_t child = fork();
+
+		if (child == 0) {
+			alarm(10);
+			_exit(shim_unhold(SHIM_HOLD_CONTEXT, 1, &bytes, &tag)); /* nothing is held */
+		}
+		assert_int_equal(waitpid(child, &status, 0), child);
+		if (status)
+			fail_msg("child %d: status %x", i, status);
+	}
+	over = 1;
+	for (int i = 0; i < 2; i++)
+		pthread_join(t[i], NULL);
+	assert_int_equal(rig.s->used, 0);
+}
+
 /* An accounted pair of calls with a lease, as with a daemon. */
 static void the_price_of_a_call(void **state)
 {
@@ -83,6 +129,7 @@ int memory_count(void)
 {
 	const struct CMUnitTest tests[] = {
 		DOOR(threads_never_exceed_the_limit),
+		DOOR(a_forked_child_waits_for_no_lock),
 		DOOR(the_price_of_a_call),
 	};
 

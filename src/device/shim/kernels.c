@@ -365,3 +365,11 @@ void shim_kernels_announce(struct shim_session *s)
 {
 	shim_kernels_each(announce, s->client);
 }
+
+void shim_kernels_forked(void)
+{
+	pthread_mutex_init(&lock, NULL);
+	modules = unloaded = NULL;
+	for (size_t i = 0; i < BUCKETS; i++)
+		atomic_store(&bucket[i], NULL);
+}

@@ -107,4 +107,7 @@ void shim_kernels_each(void (*visit)(const struct shim_kernel *k, void *user), v
 /* Tell a new daemon of every kernel known so far. */
 void shim_kernels_announce(struct shim_session *s);
 
+/* In a forked child: its parent's modules and kernels are not its own. */
+void shim_kernels_forked(void);
+
 #endif

@@ -220,3 +220,9 @@ SHIM_EXPORT CUresult cuLinkDestroy(CUlinkState state)
 	shim_gate_leave(0);
 	return rc;
 }
+
+void shim_links_forked(void)
+{
+	pthread_mutex_init(&lock, NULL);
+	links = NULL;
+}

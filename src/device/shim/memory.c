@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "device/shim/shim.h"
 
@@ -231,4 +232,11 @@ void shim_taken(struct shim_session *s, struct shim_held *held, int freed)
 			shim_uncharge(s, h->bytes);
 		free(h);
 	}
+}
+
+void shim_memory_forked(void)
+{
+	pthread_mutex_init(&lock, NULL);
+	pthread_mutex_init(&asking, NULL);
+	memset(bucket, 0, sizeof(bucket));
 }

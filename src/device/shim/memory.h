@@ -63,6 +63,14 @@ CUcontext shim_current(void);
 uint64_t shim_memory_regreet(struct shim_session *s);
 void shim_memory_regreeted(void);
 
+/*
+ * In a forked child: what its parent holds is not its own, and a lock may be one of a thread
+ * that the child has not got.
+ */
+void shim_memory_forked(void);
+void shim_pools_forked(void);
+void shim_vmm_forked(void);
+
 /* Pools give back to the step what they have given back to the device (memory_pool.c). */
 void shim_pools_settle(struct shim_session *s, int trim);
 /* An asynchronous allocation is freed: to its pool. */

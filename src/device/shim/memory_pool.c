@@ -306,3 +306,10 @@ SHIM_EXPORT CUresult cuMemPoolDestroy(CUmemoryPool pool)
 	settle(s, p);
 	return rc;
 }
+
+void shim_pools_forked(void)
+{
+	pthread_mutex_init(&lock, NULL);
+	pthread_cond_init(&unasked, NULL);
+	pools = NULL;
+}

@@ -197,3 +197,9 @@ SHIM_EXPORT CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *h
 	pthread_mutex_unlock(&lock);
 	return rc;
 }
+
+void shim_vmm_forked(void)
+{
+	pthread_mutex_init(&lock, NULL);
+	handles = mappings = NULL;
+}

@@ -12,6 +12,8 @@
 #include "device/shim/agent.h"
 #include "device/shim/api.h"
 #include "device/shim/force.h"
+#include "device/shim/kernels.h"
+#include "device/shim/link.h"
 #include "device/shim/memory.h"
 #include "device/shim/order.h"
 #include "device/shim/pool.h"
@@ -50,6 +52,11 @@ static void forget_in_child(void)
 	pthread_mutex_init(&making, NULL);
 	shim_api_forked();
 	shim_context_forked();
+	shim_kernels_forked();
+	shim_links_forked();
+	shim_memory_forked();
+	shim_pools_forked();
+	shim_vmm_forked();
 	shim_hold_forked();
 	shim_order_forked();
 }
