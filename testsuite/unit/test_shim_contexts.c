@@ -169,7 +169,6 @@ static void test_two_release_at_once(void **unused)
 /* ---- the current context ------------------------------------------------------- */
 
 #define OTHER_CONTEXT ((CUcontext)0x900)
-#define THIRD_CONTEXT ((CUcontext)0x910)
 
 static CUcontext is_current;
 static unsigned int asked;
@@ -252,21 +251,55 @@ static void test_a_context_is_known(void **unused)
 	assert_int_equal(asked, 1);
 }
 
-/* Somebody changes it past us: that is seen when the driver is asked the next time, and it is asked each time from then on. */
-static void test_a_context_that_changes_unseen(void **unused)
+static const struct shim_launch *launch_of(const struct gs_stub *stub)
 {
-	struct shim_context *first;
+	return shim_launch_at((uint32_t)(stub - page->stub));
+}
+
+/* Launches that ride along do not ask; one with a stub does, and goes by the answer: if that is not what was known, all ask. */
+static void test_who_asks(void **unused)
+{
+	static const unsigned int block[3] = { 32, 1, 1 };
+	struct shim_time *time = shim_kernel_time(shim_kernel_find(kernel), block);
+	uint64_t rode, tpt_ps = time->tpt_ps, due = time->due;
 
 	(void)unused;
 	asking_driver();
-	first = known();
-	is_current = THIRD_CONTEXT;
-	assert_ptr_equal(known(), first);
-	assert_ptr_not_equal(current(), first);
-	is_current = FAKE_CONTEXT;
-	assert_ptr_equal(known(), first);
-	is_current = THIRD_CONTEXT;
-	assert_ptr_not_equal(known(), first);
+	known();
+	time->tpt_ps = 1000;
+	time->due = UINT64_MAX;
+	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS); /* the first one in this context */
+	asked = 0;
+	rode = time->riders;
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
+	assert_int_equal(time->riders - rode, 3);
+	assert_int_equal(asked, 0);
+	is_current = OTHER_CONTEXT; /* past us */
+	time->tpt_ps = 0;
+	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
+	assert_int_not_equal(asked, 0);
+	assert_ptr_equal(launch_of(active())->ctx->ctx, OTHER_CONTEXT);
+	finish_all();
+	EVENTUALLY(all_prepared());
+	time->tpt_ps = tpt_ps;
+	time->due = due;
+	for (int i = 0; i < 3; i++) {
+		is_current = i % 2 ? OTHER_CONTEXT : FAKE_CONTEXT;
+		assert_ptr_equal(known()->ctx, is_current);
+	}
+}
+
+/* However long nobody launches with a stub. */
+static void test_what_is_known_is_asked_again(void **unused)
+{
+	(void)unused;
+	asking_driver();
+	known();
+	asked = 0;
+	for (int i = 0; i < 1000; i++)
+		known();
+	assert_in_range(asked, 5, 20);
 }
 
 /* ---- the end ------------------------------------------------------------------- */
@@ -292,7 +325,8 @@ int shim_contexts(void)
 		SHIM(test_the_next_primary_context),
 		SHIM(test_two_release_at_once),
 		SHIM(test_a_context_is_known),
-		SHIM(test_a_context_that_changes_unseen), /* nobody is sure from here on */
+		SHIM(test_what_is_known_is_asked_again),
+		SHIM(test_who_asks), /* nobody is sure from here on */
 		SHIM(test_an_end_is_not_waited_for),
 	};
 

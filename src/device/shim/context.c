@@ -23,8 +23,12 @@ static __thread struct shim_context *last; /* that this thread has launched in *
  * To ask costs 55 ns (H200), half of what a launch may cost.
  */
 static __thread int sure;
+static __thread unsigned int since; /* launches that have gone by that since */
 /* A thread's context has changed and no call that we see had done it: nobody is sure any more. */
 static _Atomic int unsure;
+
+/* Of a thread's launches, so many at most go by what is known. */
+#define SURE_MAX 128
 
 #define TRY(call) \
 	do { \
@@ -145,19 +149,19 @@ static struct shim_context *publish(struct shim_context *fresh)
 	return c;
 }
 
-/* `ctx` is this thread's, which changes its mind about whether it is sure. */
-static void learn_current(CUcontext ctx)
+/* `ctx` is this thread's: was that known? */
+static void check_known(CUcontext ctx)
 {
 	if (sure && !last->gone && last->ctx != ctx && !atomic_exchange(&unsure, 1))
 		shim_log("the current context changes without a call: it is asked for at each launch");
-	sure = 0;
 }
 
 static struct shim_context *be_sure(struct shim_context *c)
 {
 	last = c;
-	sure = c->image && !atomic_load_explicit(&unsure, memory_order_relaxed);
-	return c->image ? c : NULL;
+	sure = c->image != NULL;
+	since = 0;
+	return sure ? c : NULL;
 }
 
 struct shim_context *shim_context_current(struct shim_session *s)
@@ -166,7 +170,9 @@ struct shim_context *shim_context_current(struct shim_session *s)
 	CUcontext ctx = NULL;
 	CUresult rc = REAL_AT_ONCE(cuCtxGetCurrent)(&ctx);
 
-	learn_current(ctx);
+	if (rc == CUDA_SUCCESS)
+		check_known(ctx);
+	sure = 0;
 	if (rc != CUDA_SUCCESS || !ctx)
 		return NULL;
 	if (last && last->ctx == ctx && !last->gone)
@@ -188,7 +194,10 @@ struct shim_context *shim_context_current(struct shim_session *s)
 
 struct shim_context *shim_context_known(struct shim_session *s)
 {
-	return sure && !last->gone ? last : shim_context_current(s);
+	int known = sure && !last->gone && since++ < SURE_MAX &&
+		    !atomic_load_explicit(&unsure, memory_order_relaxed);
+
+	return known ? last : shim_context_current(s);
 }
 
 void shim_context_changes(void)

@@ -47,8 +47,8 @@ struct shim_context *shim_context_current(struct shim_session *s);
 
 /*
  * The same without asking the driver where no call of the program has changed what is current on
- * this thread since it was asked last.  A context that became current behind our back is found out when
- * the driver is asked the next time, which is to be often; from then on it is asked each time.
+ * this thread since it was asked last, 128 times at most.  A context that became current behind our back is
+ * found out when the driver is asked the next time; from then on it is asked each time, by all threads.
  */
 struct shim_context *shim_context_known(struct shim_session *s);
 /* The program makes a call that changes which context is current on this thread. */

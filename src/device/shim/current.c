@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE
 #include "device/shim/context.h"
+#include "device/shim/memory.h"
 #include "device/shim/wraps.h"
 
 SHIM_EXPORT CUresult cuCtxSetCurrent(CUcontext ctx)
@@ -35,4 +36,17 @@ SHIM_EXPORT CUresult cuCtxPopCurrent(CUcontext *ctx)
 {
 	shim_context_changes();
 	return REAL(cuCtxPopCurrent)(ctx);
+}
+
+/* These may end the current one; what goes with it they leave as it is (memory_ctx.c has the others). */
+SHIM_EXPORT CUresult cuCtxDetach(CUcontext ctx)
+{
+	shim_context_changes();
+	return SHIM_GATED(REAL(cuCtxDetach)(ctx));
+}
+
+SHIM_EXPORT CUresult cuGreenCtxDestroy(CUgreenCtx ctx)
+{
+	shim_context_changes();
+	return SHIM_GATED(REAL(cuGreenCtxDestroy)(ctx));
 }

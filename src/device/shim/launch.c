@@ -345,6 +345,7 @@ static CUresult launch_told(struct shim_session *s, struct shim_context *c, stru
 static CUresult launch_managed(struct shim_session *s, struct shim_context *c, struct shim_request *r)
 {
 	struct shim_kernel *k = shim_kernel_find(r->graph ? (const void *)r->graph : (const void *)r->f);
+	struct shim_context *is;
 
 	if (!c || !k || c->fault)
 		return launch_original(r);
@@ -355,17 +356,16 @@ static CUresult launch_managed(struct shim_session *s, struct shim_context *c, s
 	}
 	if (!r->stream || r->stream == CU_STREAM_LEGACY)
 		shim_hold_behind();
-	if (s->measure)
+	if (s->measure && shim_context_current(s) == c) /* once: its streams are used */
 		shim_signal_measure(s, c);
 	r->time = shim_kernel_time(k, r->block);
 	if (!r->time->tpt_ps && !r->graph && !s->alone)
 		shim_kernel_recall(s, k, r->time, r->block);
 	if (shim_rides(s, r))
 		return ride(c, r);
-	/* Riders go by what is known of the context, at most RIDERS_ALONE_MAX of them; here the driver is asked. */
-	if (shim_context_current(s) != c)
-		return launch_managed(s, shim_context_current(s), r);
-	return launch_told(s, c, k, r);
+	/* Riders go by what is known of the context; here the driver is asked. */
+	is = shim_context_current(s);
+	return is == c ? launch_told(s, c, k, r) : launch_managed(s, is, r);
 }
 
 static CUresult launch(struct shim_request *r)

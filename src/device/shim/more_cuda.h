@@ -13,6 +13,10 @@ typedef struct CUgraphExec_st *CUgraphExec;
 typedef struct CUmemPoolHandle_st *CUmemoryPool;
 typedef unsigned long long CUmemGenericAllocationHandle;
 typedef struct CUmemAllocationProp_st CUmemAllocationProp;
+typedef struct CUgreenCtx_st *CUgreenCtx;
+
+CUresult cuCtxDetach(CUcontext ctx);
+CUresult cuGreenCtxDestroy(CUgreenCtx ctx);
 
 #undef cuStreamBeginCapture
 CUresult cuStreamBeginCapture(CUstream stream);
