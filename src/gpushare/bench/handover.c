@@ -2,8 +2,8 @@
 /*
  * gpushare-bench handover: what giving the GPU to another process costs.
  * In turn: two programs launch one kernel each, one after the other; what a
- * launch takes beyond the program's own time alone.  Kept: the same of a second launch
- * right behind, for which nothing is handed over: what is left is the price of being evictable.  Evicted: both compute at
+ * launch takes beyond the program's own time alone.  Kept: the same of a second
+ * launch right behind, for which nothing is handed over.  Evicted: both compute at
  * once; the median gap between one's last block-task and the other's next, by the
  * device's clock.
  */
