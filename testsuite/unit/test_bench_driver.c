@@ -23,7 +23,7 @@
 #define SHIM "src/device/shim/.libs/libcuda.so.1"
 #define EMULATED "src/device/emu/.libs/libcuda.so.1"
 
-static char folder[] = "/tmp/test_bench_driver.XXXXXX", link_path[PATH_MAX];
+static char folder[] = "/tmp/test_bench_driver.XXXXXX", link_path[PATH_MAX], copy_path[PATH_MAX];
 
 static void in_child(void (*check)(void))
 {
@@ -92,6 +92,33 @@ static void by_another_name(void)
 	beneath(link_path);
 }
 
+/* A copy of that library, which is loaded first. */
+static void load_copy(const char *library)
+{
+	char buffer[65536];
+	FILE *from = fopen(library, "r"), *to = fopen(copy_path, "w");
+	size_t n;
+
+	IS(from && to, library);
+	while ((n = fread(buffer, 1, sizeof(buffer), from)) > 0)
+		IS(fwrite(buffer, 1, n, to) == n, copy_path);
+	IS(fclose(to) == 0 && fclose(from) == 0, copy_path);
+	IS(dlopen(copy_path, RTLD_NOW | RTLD_LOCAL), dlerror());
+}
+
+static void beside_another_shim(void)
+{
+	load_copy(SHIM);
+	beneath(EMULATED);
+}
+
+/* As LD_PRELOAD would a library that hooks the driver's functions. */
+static void behind_a_hook(void)
+{
+	load_copy(EMULATED);
+	beneath(EMULATED);
+}
+
 static void none(void)
 {
 	struct gs_error err = { "" };
@@ -125,6 +152,18 @@ static void test_another_name(void **unused)
 	in_child(by_another_name);
 }
 
+static void test_another_shim(void **unused)
+{
+	(void)unused;
+	in_child(beside_another_shim);
+}
+
+static void test_hook(void **unused)
+{
+	(void)unused;
+	in_child(behind_a_hook);
+}
+
 static void test_no_driver(void **unused)
 {
 	(void)unused;
@@ -145,12 +184,14 @@ static int setup(void **unused)
 	if (!realpath(EMULATED, path) || !mkdtemp(folder))
 		return -1;
 	snprintf(link_path, sizeof(link_path), "%s/vendor.so", folder);
+	snprintf(copy_path, sizeof(copy_path), "%s/copy.so", folder);
 	return symlink(path, link_path);
 }
 
 static int teardown(void **unused)
 {
 	(void)unused;
+	unlink(copy_path);
 	return unlink(link_path) | rmdir(folder);
 }
 
@@ -159,6 +200,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_the_usual_name),
 		cmocka_unit_test(test_another_name),
+		cmocka_unit_test(test_another_shim),
+		cmocka_unit_test(test_hook),
 		cmocka_unit_test(test_no_driver),
 		cmocka_unit_test(test_no_shim),
 	};

@@ -73,21 +73,37 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *arg)
 	return 1;
 }
 
-/* By what it defines: GPUSHARE_DRIVER may name a file that is called anything. */
-static void *loaded_beside(const char *shim)
+static int has(const char *path, const char *name)
+{
+	void *handle = which_has(path, name);
+
+	if (handle)
+		dlclose(handle);
+	return handle != NULL;
+}
+
+/*
+ * By what it defines: GPUSHARE_DRIVER may name a file that is called anything.  Not another copy
+ * of the shim; and the last one: what hooks the driver's functions is loaded before the shim opens it.
+ */
+static void *loaded_beneath(void)
 {
 	struct nth nth = { 0 };
-	void *handle = NULL;
+	void *handle = NULL, *found;
 
 	/* One per walk: within it nothing may be opened. */
-	for (size_t i = 0; !handle; i++) {
+	for (size_t i = 0;; i++) {
 		nth.before = i;
 		if (!dl_iterate_phdr(look_at, &nth))
-			break;
-		if (nth.path[0] && strcmp(nth.path, shim) != 0)
-			handle = which_has(nth.path, "cuLaunchKernel");
+			return handle;
+		if (!nth.path[0] || has(nth.path, SHIMS_OWN))
+			continue;
+		found = which_has(nth.path, "cuLaunchKernel");
+		if (found && handle)
+			dlclose(handle);
+		if (found)
+			handle = found;
 	}
-	return handle;
 }
 
 const struct bench_driver *bench_driver_beneath(const struct bench_driver *cu, struct gs_error *err)
@@ -101,11 +117,9 @@ const struct bench_driver *bench_driver_beneath(const struct bench_driver *cu, s
 		gs_fail(err, "nobody knows where the driver was loaded");
 		return NULL;
 	}
-	handle = which_has(info.dli_fname, SHIMS_OWN);
-	if (!handle)
+	if (!has(info.dli_fname, SHIMS_OWN))
 		return cu;
-	dlclose(handle);
-	handle = loaded_beside(info.dli_fname);
+	handle = loaded_beneath();
 	if (!handle) {
 		gs_fail(err, "no driver is loaded beneath gpushare's shim, %.150s: nothing to compare it with",
 			info.dli_fname);
