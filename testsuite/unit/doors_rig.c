@@ -42,7 +42,7 @@ static void meanwhile(void (**once)(void))
 		hook();
 }
 
-static CUresult take_back(void)
+static CUresult may_refuse(void)
 {
 	meanwhile(&rig.inside);
 	return rig.refusal;
@@ -102,6 +102,7 @@ static CUresult capturing(CUstream stream, CUstreamCaptureStatus *status)
 static CUresult retain(CUmemGenericAllocationHandle *handle, void *addr)
 {
 	(void)addr;
+	meanwhile(&rig.inside);
 	return give((uint64_t *)handle);
 }
 
@@ -219,9 +220,10 @@ static void install(void)
 	PUT(cuModuleLoadDataEx, load);
 	PUT(cuFuncGetAttribute, function);
 	PUT(cuMemFree_v2, fine);
-	PUT(cuMemRelease, take_back);
-	PUT(cuMemUnmap, take_back);
-	PUT(cuMemPoolDestroy, take_back);
+	PUT(cuMemRelease, may_refuse);
+	PUT(cuMemMap, may_refuse);
+	PUT(cuMemUnmap, may_refuse);
+	PUT(cuMemPoolDestroy, may_refuse);
 }
 
 /* ---- the doors --------------------------------------------------------------- */

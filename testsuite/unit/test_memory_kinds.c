@@ -125,6 +125,100 @@ static void mapped_while_it_is_released(void **state)
 	assert_int_equal(rig.s->used, 0);
 }
 
+static void release_the_first(void)
+{
+	assert_int_equal(cuMemRelease(first), CUDA_SUCCESS);
+}
+
+static void release_and_create_the_same(void)
+{
+	release_the_first();
+	create_the_same();
+}
+
+static void release_before_the_driver_looks(void)
+{
+	release_the_first();
+	rig.refusal = CUDA_ERROR_INVALID_VALUE;
+}
+
+/* Another thread releases it before we hear that it has been mapped. */
+static void released_while_it_is_mapped(void **state)
+{
+	(void)state;
+	assert_int_equal(door_created(8, &first), CUDA_SUCCESS);
+	rig.inside = release_the_first;
+	assert_int_equal(cuMemMap(AT, 8 * MIB, 0, first, 0), CUDA_SUCCESS);
+	assert_int_equal(rig.s->used, 8 * MIB);
+	assert_int_equal(cuMemUnmap(AT, 8 * MIB), CUDA_SUCCESS);
+	assert_int_equal(rig.s->used, 0);
+	assert_int_equal(door_created(8, &first), CUDA_SUCCESS);
+	rig.inside = release_and_create_the_same;
+	assert_int_equal(cuMemMap(AT, 8 * MIB, 0, first, 0), CUDA_SUCCESS);
+	assert_int_equal(rig.s->used, 12 * MIB);
+	assert_int_equal(cuMemRelease(second), CUDA_SUCCESS);
+	assert_int_equal(rig.s->used, 8 * MIB);
+	assert_int_equal(cuMemUnmap(AT, 8 * MIB), CUDA_SUCCESS);
+	assert_int_equal(rig.s->used, 0);
+	assert_int_equal(door_created(8, &first), CUDA_SUCCESS);
+	rig.inside = release_before_the_driver_looks;
+	assert_int_equal(cuMemMap(AT, 8 * MIB, 0, first, 0), CUDA_ERROR_INVALID_VALUE);
+	assert_int_equal(rig.s->used, 0);
+}
+
+static void unmap_the_first(void)
+{
+	assert_int_equal(cuMemUnmap(AT, 8 * MIB), CUDA_SUCCESS);
+}
+
+static void map_without_a_handle(void)
+{
+	assert_int_equal(door_created(8, &first), CUDA_SUCCESS);
+	map_the_first();
+	release_the_first();
+	assert_int_equal(rig.s->used, 8 * MIB);
+}
+
+/* The same of what is unmapped as it gets a handle again. */
+static void unmapped_while_it_is_retained(void **state)
+{
+	CUmemGenericAllocationHandle again;
+
+	(void)state;
+	map_without_a_handle();
+	rig.inside = unmap_the_first;
+	assert_int_equal(cuMemRetainAllocationHandle(&again, (void *)AT), CUDA_SUCCESS);
+	assert_int_equal(rig.s->used, 8 * MIB);
+	assert_int_equal(cuMemRelease(again), CUDA_SUCCESS);
+	assert_int_equal(rig.s->used, 0);
+	map_without_a_handle();
+	rig.inside = unmap_the_first;
+	rig.answer = CUDA_ERROR_INVALID_VALUE;
+	assert_int_equal(cuMemRetainAllocationHandle(&again, (void *)AT), CUDA_ERROR_INVALID_VALUE);
+	assert_int_equal(rig.s->used, 0);
+}
+
+static void unmap_before_the_driver_looks(void)
+{
+	unmap_the_first();
+	rig.refusal = CUDA_ERROR_INVALID_VALUE;
+}
+
+/* What the driver refuses to one thread, it may do for another. */
+static void unmapped_beside_a_refused_unmap(void **state)
+{
+	(void)state;
+	map_without_a_handle();
+	rig.inside = unmap_before_the_driver_looks;
+	assert_int_equal(cuMemUnmap(AT, 16 * MIB), CUDA_ERROR_INVALID_VALUE);
+	assert_int_equal(rig.s->used, 0);
+	rig.refusal = CUDA_SUCCESS;
+	assert_int_equal(door_created(8, &first), CUDA_SUCCESS);
+	rig.inside = release_before_the_driver_looks;
+	assert_int_equal(cuMemRelease(first), CUDA_ERROR_INVALID_VALUE);
+	assert_int_equal(rig.s->used, 0);
+}
+
 /* What a pool keeps stays charged; at the limit the pool must give it back. */
 static void pools_keep_and_give_back(void **state)
 {
@@ -284,6 +378,9 @@ int memory_kinds(void)
 		DOOR(a_released_handle_may_come_again),
 		DOOR(an_unmapped_address_may_come_again),
 		DOOR(mapped_while_it_is_released),
+		DOOR(released_while_it_is_mapped),
+		DOOR(unmapped_while_it_is_retained),
+		DOOR(unmapped_beside_a_refused_unmap),
 		DOOR(pools_keep_and_give_back),
 		DOOR(a_destroyed_pool_may_come_again),
 		DOOR(a_pool_is_not_destroyed_while_it_is_asked),

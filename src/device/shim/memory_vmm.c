@@ -4,9 +4,11 @@
  * is mapped.  Many programs release the handle as soon as it is mapped, so
  * the count ends with the last of both.
  *
- * What is to end is chosen before the driver is asked: as soon as it has let go,
- * it may give the same handle or address to another thread.  Until then it can
- * still be mapped, so it stays in its list.
+ * The driver is called without our lock, and what other threads do meanwhile may come
+ * before or behind in our lists.  As soon as it has let go, it may give the same handle or
+ * address to another thread: what ends is at least as old as the call that ends it.
+ * What is to be mapped is held on to beforehand: it may be released before we
+ * hear that it has been mapped.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -17,7 +19,7 @@
 
 struct physical {
 	uint64_t bytes;
-	uint64_t uses; /* handles and mappings */
+	uint64_t uses; /* handles, mappings, and calls that may add one */
 };
 
 /* A handle of it, or a mapping at an address. */
@@ -27,67 +29,107 @@ struct use {
 	CUdeviceptr at;
 	size_t size;
 	struct physical *memory;
-	const void *ends; /* chosen to end, by whom; NULL: it lives */
+	uint64_t number;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct use *handles, *mappings; /* under lock */
+static struct use *handles, *mappings; /* under lock, the newest first */
+static uint64_t numbers;               /* given out so far; under lock */
 
-static void add_use(struct use **list, struct physical *memory,
-		    CUmemGenericAllocationHandle handle, CUdeviceptr at, size_t size)
+/* The caller's use of the memory goes into a list. */
+static void add_use(struct use **list, struct use new)
 {
 	struct use *u = malloc(sizeof(*u));
 
-	memory->uses++;
 	if (!u)
 		return; /* it stays charged: too much rather than too little */
-	*u = (struct use){ *list, handle, at, size, memory, NULL };
+	*u = new;
+	u->number = ++numbers;
+	u->next = *list;
 	*list = u;
 }
 
-/* Takes the use out; the bytes that nobody uses any more. */
+/* One use less; the bytes that nobody uses any more. */
+static uint64_t unuse(struct physical *memory)
+{
+	uint64_t bytes = memory->bytes;
+
+	if (--memory->uses)
+		return 0;
+	free(memory);
+	return bytes;
+}
+
 static uint64_t drop_use(struct use **at)
 {
 	struct use *u = *at;
-	uint64_t bytes = 0;
+	uint64_t bytes = unuse(u->memory);
 
 	*at = u->next;
-	if (--u->memory->uses == 0) {
-		bytes = u->memory->bytes;
-		free(u->memory);
-	}
 	free(u);
 	return bytes;
 }
 
-/* The driver's answer about the `n` that `who` chose: they are over, or they live on. */
-static void answered(struct shim_session *s, struct use **list, const void *who, size_t n, int over)
+/* Whatever is added from now on has a higher number. */
+static uint64_t newest(void)
+{
+	uint64_t number;
+
+	pthread_mutex_lock(&lock);
+	number = numbers;
+	pthread_mutex_unlock(&lock);
+	return number;
+}
+
+/* The driver is about to be asked for one use more; NULL: the memory is not counted. */
+static struct physical *begin(const struct use *u)
+{
+	if (!u)
+		return NULL;
+	u->memory->uses++;
+	return u->memory;
+}
+
+static struct physical *begin_by_handle(CUmemGenericAllocationHandle handle)
+{
+	struct physical *memory;
+	const struct use *u;
+
+	pthread_mutex_lock(&lock);
+	for (u = handles; u && u->handle != handle; u = u->next)
+		;
+	memory = begin(u);
+	pthread_mutex_unlock(&lock);
+	return memory;
+}
+
+static struct physical *begin_by_address(CUdeviceptr at)
+{
+	struct physical *memory;
+	const struct use *u;
+
+	pthread_mutex_lock(&lock);
+	for (u = mappings; u && (at < u->at || at - u->at >= u->size); u = u->next)
+		;
+	memory = begin(u);
+	pthread_mutex_unlock(&lock);
+	return memory;
+}
+
+/* The driver's answer. */
+static void end(struct shim_session *s, CUresult rc, struct use **list, struct use new)
 {
 	uint64_t bytes = 0;
 
+	if (!new.memory)
+		return;
 	pthread_mutex_lock(&lock);
-	while (n && *list) {
-		if ((*list)->ends != who) {
-			list = &(*list)->next;
-			continue;
-		}
-		n--;
-		(*list)->ends = NULL;
-		if (over)
-			bytes += drop_use(list);
-	}
+	if (rc == CUDA_SUCCESS)
+		add_use(list, new);
+	else
+		bytes = unuse(new.memory);
 	pthread_mutex_unlock(&lock);
 	shim_uncharge(s, bytes);
-}
-
-/* The newest: what ends by the same number is older. */
-static struct use *find_handle(CUmemGenericAllocationHandle handle)
-{
-	struct use *u = handles;
-
-	while (u && u->handle != handle)
-		u = u->next;
-	return u;
 }
 
 static void created(CUmemGenericAllocationHandle handle, uint64_t bytes)
@@ -97,8 +139,9 @@ static void created(CUmemGenericAllocationHandle handle, uint64_t bytes)
 	if (!memory)
 		return;
 	memory->bytes = bytes;
+	memory->uses = 1;
 	pthread_mutex_lock(&lock);
-	add_use(&handles, memory, handle, 0, 0);
+	add_use(&handles, (struct use){ .handle = handle, .memory = memory });
 	pthread_mutex_unlock(&lock);
 }
 
@@ -128,73 +171,62 @@ SHIM_EXPORT CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t si
 SHIM_EXPORT CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
 {
 	struct shim_session *s = shim_session_peek();
-	struct use *u;
-	CUresult rc;
+	uint64_t until = newest(), bytes = 0;
+	CUresult rc = REAL(cuMemRelease)(handle);
+	struct use **u = &handles;
 
-	if (!s)
-		return REAL(cuMemRelease)(handle);
+	if (rc != CUDA_SUCCESS || !s)
+		return rc;
 	pthread_mutex_lock(&lock);
-	for (u = handles; u && (u->handle != handle || u->ends); u = u->next)
-		;
-	if (u)
-		u->ends = &u;
+	while (*u && ((*u)->handle != handle || (*u)->number > until))
+		u = &(*u)->next;
+	if (*u)
+		bytes = drop_use(u);
 	pthread_mutex_unlock(&lock);
-	rc = REAL(cuMemRelease)(handle);
-	answered(s, &handles, &u, u != NULL, rc == CUDA_SUCCESS);
+	shim_uncharge(s, bytes);
 	return rc;
 }
 
 SHIM_EXPORT CUresult cuMemMap(CUdeviceptr at, size_t size, size_t offset,
 			      CUmemGenericAllocationHandle handle, unsigned long long flags)
 {
+	struct shim_session *s = shim_session_peek();
+	struct physical *memory = s ? begin_by_handle(handle) : NULL;
 	CUresult rc = SHIM_GATED(REAL(cuMemMap)(at, size, offset, handle, flags));
-	struct use *u;
 
-	if (rc != CUDA_SUCCESS || !shim_session_peek())
-		return rc;
-	pthread_mutex_lock(&lock);
-	u = find_handle(handle);
-	if (u)
-		add_use(&mappings, u->memory, 0, at, size);
-	pthread_mutex_unlock(&lock);
+	end(s, rc, &mappings, (struct use){ .at = at, .size = size, .memory = memory });
 	return rc;
 }
 
 SHIM_EXPORT CUresult cuMemUnmap(CUdeviceptr at, size_t size)
 {
 	struct shim_session *s = shim_session_peek();
-	size_t n = 0;
-	CUresult rc;
+	uint64_t until = newest(), bytes = 0;
+	CUresult rc = REAL(cuMemUnmap)(at, size);
+	struct use **u = &mappings;
 
-	if (!s)
-		return REAL(cuMemUnmap)(at, size);
+	if (rc != CUDA_SUCCESS || !s)
+		return rc;
 	pthread_mutex_lock(&lock);
-	for (struct use *u = mappings; u; u = u->next)
-		if (!u->ends && u->at >= at && u->at - at < size) {
-			u->ends = &n;
-			n++;
-		}
+	while (*u)
+		if ((*u)->number <= until && (*u)->at >= at && (*u)->at - at < size)
+			bytes += drop_use(u);
+		else
+			u = &(*u)->next;
 	pthread_mutex_unlock(&lock);
-	rc = REAL(cuMemUnmap)(at, size);
-	answered(s, &mappings, &n, n, rc == CUDA_SUCCESS);
+	shim_uncharge(s, bytes);
 	return rc;
 }
 
 /* One handle more, of what is mapped at an address. */
 SHIM_EXPORT CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *addr)
 {
+	struct shim_session *s = shim_session_peek();
+	struct physical *memory = s ? begin_by_address((CUdeviceptr)(uintptr_t)addr) : NULL;
 	CUresult rc = SHIM_GATED(REAL(cuMemRetainAllocationHandle)(handle, addr));
-	CUdeviceptr at = (CUdeviceptr)(uintptr_t)addr;
 
-	if (rc != CUDA_SUCCESS || !shim_session_peek())
-		return rc;
-	pthread_mutex_lock(&lock);
-	for (struct use *u = mappings; u; u = u->next)
-		if (at >= u->at && at - u->at < u->size) {
-			add_use(&handles, u->memory, *handle, 0, 0);
-			break;
-		}
-	pthread_mutex_unlock(&lock);
+	end(s, rc, &handles,
+	    (struct use){ .handle = rc == CUDA_SUCCESS ? *handle : 0, .memory = memory });
 	return rc;
 }
 
