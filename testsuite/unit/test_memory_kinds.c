@@ -275,6 +275,44 @@ static void a_destroyed_pool_may_come_again(void **state)
 	assert_int_equal(rig.s->used, 0);
 }
 
+static void allocate_from_the_pool(void)
+{
+	rig.pool_has = 12 * MIB;
+	assert_int_equal(door_from_pool(4, &second), CUDA_SUCCESS);
+}
+
+static void free_and_allocate(void)
+{
+	free_into_the_pool();
+	assert_int_equal(door_from_pool(4, &second), CUDA_SUCCESS); /* out of what it keeps */
+}
+
+/* The pool of a device is never destroyed; another thread allocates from it while the driver says so. */
+static void a_pool_that_stays_is_counted_once(void **state)
+{
+	(void)state;
+	rig.refusal = CUDA_ERROR_INVALID_VALUE;
+	rig.pool_has = 8 * MIB;
+	assert_int_equal(door_from_pool(8, &first), CUDA_SUCCESS);
+	rig.inside = free_and_allocate;
+	assert_int_equal(cuMemPoolDestroy(RIG_POOL), CUDA_ERROR_INVALID_VALUE);
+	assert_int_equal(rig.s->used, 8 * MIB);
+	assert_int_equal(door_free_async(second), CUDA_SUCCESS);
+	assert_int_equal(rig.s->used, 8 * MIB);
+	assert_int_equal(cuMemPoolTrimTo(RIG_POOL, 0), CUDA_SUCCESS);
+	assert_int_equal(rig.s->used, 0);
+	assert_int_equal(door_from_pool(8, &first), CUDA_SUCCESS);
+	rig.inside = allocate_from_the_pool;
+	assert_int_equal(cuMemPoolDestroy(RIG_POOL), CUDA_ERROR_INVALID_VALUE);
+	assert_int_equal(rig.s->used, 12 * MIB);
+	assert_int_equal(door_free_async(first), CUDA_SUCCESS); /* it keeps that, too */
+	assert_int_equal(rig.s->used, 12 * MIB);
+	assert_int_equal(door_free_async(second), CUDA_SUCCESS);
+	assert_int_equal(rig.s->used, 12 * MIB);
+	assert_int_equal(cuMemPoolTrimTo(RIG_POOL, 0), CUDA_SUCCESS);
+	assert_int_equal(rig.s->used, 0);
+}
+
 static pthread_t destroyer;
 static _Atomic int destroyed;
 
@@ -308,6 +346,52 @@ static void a_pool_is_not_destroyed_while_it_is_asked(void **state)
 	assert_int_equal(pthread_join(destroyer, &fine), 0);
 	assert_non_null(fine);
 	assert_int_equal(destroyed, 1);
+	assert_int_equal(rig.s->used, 0);
+}
+
+static _Atomic int asking, answered;
+
+static void answer_late(void)
+{
+	asking = 1;
+	while (!answered)
+		usleep(1000);
+}
+
+static void *free_the_first(void *unused)
+{
+	rig.asked = answer_late;
+	return door_free_async(first) == CUDA_SUCCESS ? &asking : unused;
+}
+
+/* As long as the process lives it is waited for; not for ever when it ends. */
+static void the_end_does_not_wait_for_who_asks(void **state)
+{
+	pthread_t asker;
+	int waited, ended;
+	void *fine = NULL;
+
+	(void)state;
+	destroyed = 0;
+	rig.s->stopping = 0;
+	assert_int_equal(door_from_pool(8, &first), CUDA_SUCCESS);
+	assert_int_equal(pthread_create(&asker, NULL, free_the_first, NULL), 0);
+	while (!asking)
+		usleep(1000);
+	assert_int_equal(pthread_create(&destroyer, NULL, destroy_the_pool, NULL), 0);
+	usleep(1200000);
+	waited = !destroyed;
+	rig.s->stopping = 1; /* as rig_setup left it */
+	for (int ms = 0; !destroyed && ms < 5000; ms++)
+		usleep(1000);
+	ended = destroyed;
+	answered = 1;
+	assert_int_equal(pthread_join(asker, &fine), 0);
+	assert_non_null(fine);
+	assert_int_equal(pthread_join(destroyer, &fine), 0);
+	assert_non_null(fine);
+	assert_true(waited);
+	assert_true(ended);
 	assert_int_equal(rig.s->used, 0);
 }
 
@@ -383,7 +467,9 @@ int memory_kinds(void)
 		DOOR(unmapped_beside_a_refused_unmap),
 		DOOR(pools_keep_and_give_back),
 		DOOR(a_destroyed_pool_may_come_again),
+		DOOR(a_pool_that_stays_is_counted_once),
 		DOOR(a_pool_is_not_destroyed_while_it_is_asked),
+		DOOR(the_end_does_not_wait_for_who_asks),
 		DOOR(captured_allocations_are_the_graphs),
 		DOOR(a_context_takes_its_own_along),
 		DOOR(frames_are_charged_at_the_first_launch),

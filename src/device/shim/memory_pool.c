@@ -8,12 +8,18 @@
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdlib.h>
+#include <time.h>
 
+#include "common/clock.h"
 #include "device/shim/memory.h"
 #include "device/shim/wraps.h"
 
+/* So long a pool that is destroyed as the process ends waits for those that ask about it. */
+#define END_PATIENCE_NS (1 * GS_NS_PER_S)
+
 struct pool {
 	struct pool *next;
+	struct pool *into;   /* this one has all that was counted here; NULL: nobody */
 	CUmemoryPool handle; /* NULL: the driver does not say which, or no longer answers for it */
 	int ends;            /* the driver is being asked to destroy it: it has no handle until it refuses */
 	unsigned int asked;  /* threads that ask the driver about its handle: it is not destroyed meanwhile */
@@ -22,15 +28,21 @@ struct pool {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t unasked = PTHREAD_COND_INITIALIZER;
 static struct pool *pools; /* under lock; records are never freed */
 
-static struct pool *pool_of(CUmemoryPool handle)
+static struct pool *find(CUmemoryPool handle)
 {
 	struct pool *p = pools;
 
-	while (p && (p->handle != handle || p->ends))
+	while (p && (p->handle != handle || p->ends || p->into))
 		p = p->next;
+	return p;
+}
+
+static struct pool *pool_of(CUmemoryPool handle)
+{
+	struct pool *p = find(handle);
+
 	if (p || !(p = calloc(1, sizeof(*p))))
 		return p;
 	p->handle = handle;
@@ -50,17 +62,26 @@ static uint64_t reserved_by(CUmemoryPool handle, uint64_t otherwise)
 	return otherwise;
 }
 
-/* Its handle, with which the driver may be asked until done_asking(); under lock. */
+/* Where it is counted now; under lock. */
+static struct pool *counted_in(struct pool *p)
+{
+	while (p->into)
+		p = p->into;
+	return p;
+}
+
+/* Its handle, with which the driver may be asked until done_asking(), or NULL; under lock. */
 static CUmemoryPool begin_asking(struct pool *p)
 {
-	p->asked++;
+	if (p->handle)
+		p->asked++;
 	return p->handle;
 }
 
-static void done_asking(struct pool *p)
+static void done_asking(struct pool *p, CUmemoryPool handle)
 {
-	if (--p->asked == 0)
-		pthread_cond_broadcast(&unasked);
+	if (handle)
+		p->asked--;
 }
 
 /* What it has given back to the device need not be charged. */
@@ -74,7 +95,7 @@ static void settle(struct shim_session *s, struct pool *p)
 	pthread_mutex_unlock(&lock);
 	has = reserved_by(handle, 0);
 	pthread_mutex_lock(&lock);
-	done_asking(p);
+	done_asking(p, handle);
 	if (p->ends) /* once that is answered */
 		has = p->charged;
 	if (has < p->live)
@@ -97,7 +118,7 @@ static void trim_idle(struct pool *p)
 	if (handle)
 		REAL(cuMemPoolTrimTo)(handle, 0);
 	pthread_mutex_lock(&lock);
-	done_asking(p);
+	done_asking(p, handle);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -126,6 +147,7 @@ void shim_pool_freed(struct shim_session *s, void *pool, uint64_t bytes)
 	struct pool *p = pool;
 
 	pthread_mutex_lock(&lock);
+	p = counted_in(p);
 	p->live -= bytes < p->live ? bytes : p->live;
 	pthread_mutex_unlock(&lock);
 	settle(s, p);
@@ -137,6 +159,7 @@ static int pool_takes(struct shim_session *s, struct pool *p, uint64_t bytes)
 	uint64_t want, more = 0;
 
 	pthread_mutex_lock(&lock);
+	p = counted_in(p);
 	if (__builtin_add_overflow(p->live, bytes, &want))
 		want = UINT64_MAX;
 	else if (want <= p->charged)
@@ -150,6 +173,7 @@ static int pool_takes(struct shim_session *s, struct pool *p, uint64_t bytes)
 	if (!shim_charge(s, more))
 		return 0;
 	pthread_mutex_lock(&lock);
+	p = counted_in(p);
 	p->charged += more;
 	p->live += bytes;
 	if (p->live > p->charged) { /* another thread has used what this one counted on */
@@ -159,6 +183,7 @@ static int pool_takes(struct shim_session *s, struct pool *p, uint64_t bytes)
 		if (!shim_charge(s, more))
 			return 0;
 		pthread_mutex_lock(&lock);
+		p = counted_in(p);
 		p->charged += more;
 		p->live += bytes;
 	}
@@ -257,8 +282,7 @@ static void look_at(CUmemoryPool handle)
 	struct pool *p;
 
 	pthread_mutex_lock(&lock);
-	for (p = pools; p && p->handle != handle; p = p->next)
-		;
+	p = find(handle);
 	pthread_mutex_unlock(&lock);
 	if (s && p)
 		settle(s, p);
@@ -270,6 +294,38 @@ SHIM_EXPORT CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t keep)
 
 	look_at(pool);
 	return rc;
+}
+
+/* Until nobody asks about it, or the process ends and somebody does so for good; under lock. */
+static void await_askers(const struct shim_session *s, const struct pool *p)
+{
+	static const struct timespec nap = { 0, 20000 };
+	uint64_t from = gs_clock_ns();
+
+	while (p->asked && !(s->stopping && gs_clock_ns() - from > END_PATIENCE_NS)) {
+		pthread_mutex_unlock(&lock);
+		nanosleep(&nap, NULL);
+		pthread_mutex_lock(&lock);
+	}
+}
+
+/*
+ * The driver has refused.  Another thread may have allocated from the pool meanwhile: what it has is
+ * counted in one place, or each would keep as much as the driver says that the pool has.  Returns that.
+ */
+static struct pool *stays(struct pool *p, CUmemoryPool handle)
+{
+	struct pool *other = find(handle);
+
+	if (!other) {
+		p->handle = handle;
+		return p;
+	}
+	other->live += p->live;
+	other->charged += p->charged;
+	p->live = p->charged = 0;
+	p->into = other;
+	return other;
 }
 
 /*
@@ -286,22 +342,20 @@ SHIM_EXPORT CUresult cuMemPoolDestroy(CUmemoryPool pool)
 	if (!s)
 		return REAL(cuMemPoolDestroy)(pool);
 	pthread_mutex_lock(&lock);
-	for (p = pools; p && (p->handle != pool || p->ends); p = p->next)
-		;
+	p = pool ? find(pool) : NULL;
 	if (p) {
 		p->handle = NULL;
 		p->ends = 1;
-		while (p->asked)
-			pthread_cond_wait(&unasked, &lock);
+		await_askers(s, p);
 	}
 	pthread_mutex_unlock(&lock);
 	rc = REAL(cuMemPoolDestroy)(pool);
 	if (!p)
 		return rc;
 	pthread_mutex_lock(&lock);
-	if (rc != CUDA_SUCCESS)
-		p->handle = pool;
 	p->ends = 0;
+	if (rc != CUDA_SUCCESS)
+		p = stays(p, pool);
 	pthread_mutex_unlock(&lock);
 	settle(s, p);
 	return rc;
@@ -310,6 +364,5 @@ SHIM_EXPORT CUresult cuMemPoolDestroy(CUmemoryPool pool)
 void shim_pools_forked(void)
 {
 	pthread_mutex_init(&lock, NULL);
-	pthread_cond_init(&unasked, NULL);
 	pools = NULL;
 }
