@@ -29,7 +29,8 @@ by_nobody() { as_nobody timeout 10 sbatch --parsable --output="$D/out/%j" "$@"; 
 
 # --- the low job leaves for the high one and comes back ---
 
-low=$(by_nobody -p low --gres=gpushare:40 --wrap "$TRIAD --passes 20000")
+# On a loaded machine seconds go by until the high job is there: the low one is to last longer.
+low=$(by_nobody -p low --gres=gpushare:40 --wrap "$TRIAD --passes 50000")
 check "the low job's kernel is on the GPU" on_gpu "$low"
 high=$(submit -p high --gres=gpushare:40 --wrap 'gpushare-demo-matmul --tiles 14')
 check "the high job completes" reaches "$high" COMPLETED 60
