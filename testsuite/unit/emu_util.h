@@ -77,6 +77,22 @@ static inline CUcontext emu_test_context(void)
 	return ctx;
 }
 
+/* Of a group of tests: two multiprocessors, 64 MiB, and a context. */
+static inline int emu_test_begin(void **state)
+{
+	(void)state;
+	emu_test_environment("2", "64M");
+	emu_test_context();
+	return 0;
+}
+
+static inline int emu_test_end(void **state)
+{
+	(void)state;
+	emu_test_cleanup();
+	return 0;
+}
+
 static inline CUfunction emu_test_kernel(const char *ptx, const char *name)
 {
 	CUmodule m;

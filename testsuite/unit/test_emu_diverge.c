@@ -198,17 +198,8 @@ static void wide_atomics(void **state)
 
 static int setup(void **state)
 {
-	(void)state;
-	emu_test_environment("2", "64M");
-	emu_test_context();
+	emu_test_begin(state);
 	OK(cuMemAlloc(&out, sizeof(got)));
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	emu_test_cleanup();
 	return 0;
 }
 
@@ -221,5 +212,5 @@ int main(void)
 	};
 
 	alarm(120);
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, setup, emu_test_end);
 }

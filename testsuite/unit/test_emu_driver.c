@@ -392,21 +392,6 @@ static void bad_arguments(void **state)
 	OK(cuCtxSynchronize());
 }
 
-static int setup(void **state)
-{
-	(void)state;
-	emu_test_environment("2", "64M");
-	emu_test_context();
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	emu_test_cleanup();
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -417,5 +402,5 @@ int main(void)
 	};
 
 	alarm(120);
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, emu_test_begin, emu_test_end);
 }

@@ -138,21 +138,6 @@ static void refused(void **state)
 	free(data);
 }
 
-static int setup(void **state)
-{
-	(void)state;
-	emu_test_environment("2", "64M");
-	emu_test_context();
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	emu_test_cleanup();
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -160,5 +145,5 @@ int main(void)
 	};
 
 	alarm(60);
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, emu_test_begin, emu_test_end);
 }

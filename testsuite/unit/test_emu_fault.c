@@ -123,21 +123,6 @@ static void source_lines(void **state)
 		 "PTX line 4: global address", "thread (3,2,0)");
 }
 
-static int setup(void **state)
-{
-	(void)state;
-	emu_test_environment("2", "64M");
-	emu_test_context();
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	emu_test_cleanup();
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -146,5 +131,5 @@ int main(void)
 	};
 
 	alarm(120);
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, emu_test_begin, emu_test_end);
 }

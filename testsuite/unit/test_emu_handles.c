@@ -181,21 +181,6 @@ static void strict(void **state)
 	assert_non_null(strstr(emu_test_log(), "call with an event"));
 }
 
-static int setup(void **state)
-{
-	(void)state;
-	emu_test_environment("2", "64M");
-	emu_test_context();
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	emu_test_cleanup();
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -205,5 +190,5 @@ int main(void)
 	};
 
 	alarm(60);
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, emu_test_begin, emu_test_end);
 }
