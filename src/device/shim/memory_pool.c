@@ -14,9 +14,6 @@
 #include "device/shim/memory.h"
 #include "device/shim/wraps.h"
 
-/* So long a pool that is destroyed as the process ends waits for those that ask about it. */
-#define END_PATIENCE_NS (1 * GS_NS_PER_S)
-
 struct pool {
 	struct pool *next;
 	struct pool *into;   /* this one has all that was counted here; NULL: nobody */
@@ -296,13 +293,13 @@ SHIM_EXPORT CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t keep)
 	return rc;
 }
 
-/* Until nobody asks about it, or the process ends and somebody does so for good; under lock. */
-static void await_askers(const struct shim_session *s, const struct pool *p)
+/* Until nobody asks about it; under lock. */
+static void await_askers(const struct pool *p)
 {
 	static const struct timespec nap = { 0, 20000 };
 	uint64_t from = gs_clock_ns();
 
-	while (p->asked && !(s->stopping && gs_clock_ns() - from > END_PATIENCE_NS)) {
+	while (p->asked && !shim_in_vain(from)) {
 		pthread_mutex_unlock(&lock);
 		nanosleep(&nap, NULL);
 		pthread_mutex_lock(&lock);
@@ -346,7 +343,7 @@ SHIM_EXPORT CUresult cuMemPoolDestroy(CUmemoryPool pool)
 	if (p) {
 		p->handle = NULL;
 		p->ends = 1;
-		await_askers(s, p);
+		await_askers(p);
 	}
 	pthread_mutex_unlock(&lock);
 	rc = REAL(cuMemPoolDestroy)(pool);

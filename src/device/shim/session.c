@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "device/shim/agent.h"
 #include "device/shim/api.h"
 #include "device/shim/force.h"
@@ -23,6 +24,7 @@
 #define CONNECT_TIMEOUT_MS 3000
 #define GREET_TRIES 3 /* x 100 ms: the daemon may be restarting this moment */
 #define GREET_NAP_US (100 * 1000)
+#define END_PATIENCE_NS (1 * GS_NS_PER_S)
 
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic(struct shim_session *) current;
@@ -163,6 +165,13 @@ fail:
 struct shim_session *shim_session_peek(void)
 {
 	return atomic_load_explicit(&current, memory_order_acquire);
+}
+
+int shim_in_vain(uint64_t since_ns)
+{
+	const struct shim_session *s = shim_session_peek();
+
+	return s && s->stopping && gs_clock_ns() - since_ns > END_PATIENCE_NS;
 }
 
 struct shim_session *shim_session(void)

@@ -41,6 +41,12 @@ struct shim_session *shim_session(void);
 /* The session if there is one already; never makes one. */
 struct shim_session *shim_session_peek(void);
 
+/*
+ * Has it been waited for in vain, since then (ns)?  The process ends and somebody, such as the agent, is in
+ * the driver for good: its end waits for that a second at most.
+ */
+int shim_in_vain(uint64_t since_ns);
+
 /* (Re)connect once; 0, or -1.  Only the session's maker and the agent call it. */
 int shim_session_connect(struct shim_session *s, int timeout_ms, struct gs_error *err);
 
