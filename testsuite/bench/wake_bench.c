@@ -120,7 +120,7 @@ static void measure(const char *where, int cpu, int busy, int by_socket, unsigne
 		wake(&s);
 		while (!s.woke_ns && gs_clock_ns() - from < PATIENCE_NS)
 			__builtin_ia32_pause();
-		us[i] = s.woke_ns > from ? (double)(s.woke_ns - from) / 1e3 : 0;
+		us[i] = s.woke_ns > from ? (double)(s.woke_ns - from) / 1e3 : PATIENCE_NS / 1e3; /* at least */
 	}
 	pin(own);
 	s.stop = 1;
