@@ -99,7 +99,6 @@ static void at_limit(const struct door *d, int times, size_t size)
 		CUresult rc = d->alloc(size, &h);
 
 		tell(d->name, i, times, &told);
-
 		if (rc != CUDA_SUCCESS) {
 			fprintf(stderr, "doors: %s: round %d: error %d\n", d->name, i, (int)rc);
 			continue;

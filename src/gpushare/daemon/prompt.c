@@ -28,7 +28,7 @@ enum gs_prompt gs_be_prompt(int wanted)
 	if (sched_setscheduler(0, SCHED_OTHER | SCHED_RESET_ON_FORK, &ordinary) == 0 &&
 	    setpriority(PRIO_PROCESS, 0, NICEST) == 0) /* of this thread alone */
 		prompt = GS_PROMPT_NICE;
-	gs_slice_short(); /* without it, as before Linux 6.12 */
+	gs_slice_short(); /* where that is refused, it is woken as on a Linux before 6.12 */
 	errno = why;
 	return prompt;
 }
