@@ -239,6 +239,65 @@ static void a_match_of_offset_zero_is_corrupt(void **state)
 	}
 }
 
+/* A name or options among the header's fields would change when another text is put in: refused. */
+static void texts_lie_behind_the_fields(void **state)
+{
+	static const uint32_t bad[] = { 1, 8, 16, 56, 60, 63 };
+	static const size_t field[] = { 20, 32 }; /* options, name */
+	struct gs_bytes b = fatbin_file("cuda12.fatbin");
+	struct gs_fatbin fb = fatbin_opened(b);
+	struct gs_fatbin_entry e = fatbin_entry(&fb, GS_ENTRY_PTX);
+	size_t header = (size_t)(e.header.data - b.data);
+	uint8_t *copy = malloc(b.len);
+	uint32_t options;
+
+	(void)state;
+	assert_non_null(copy);
+	memcpy(&options, e.header.data + 20, sizeof(options));
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		for (size_t k = 0; k < sizeof(field) / sizeof(field[0]); k++) {
+			memcpy(copy, b.data, b.len);
+			memcpy(copy + header + field[k], &bad[i], sizeof(bad[i]));
+			assert_int_equal(exercise(copy, b.len), -1);
+		}
+		memcpy(copy, b.data, b.len);
+		memcpy(copy + header + options, &bad[i], sizeof(bad[i])); /* where the text is */
+		assert_int_equal(exercise(copy, b.len), -1);
+	}
+	free(copy);
+	fatbin_drop(b);
+}
+
+/* The first bytes are those of the whole for every window that a frame may name (RFC 8878, 3.1.1.1.2). */
+static void a_wide_window_is_peeked_into(void **state)
+{
+	/* magic; no checksum, no size; the window; one raw block, the last, of 100 bytes */
+	uint8_t frame[4 + 2 + 3 + 100] = { 0x28, 0xb5, 0x2f, 0xfd, 0, 0, 0x21, 0x03, 0 };
+	struct gs_fatbin_entry e = { .packing = GS_PACKING_ZSTD, .size = 100 };
+	uint8_t head[64];
+	unsigned int good = 0;
+	size_t len;
+
+	(void)state;
+	for (size_t i = 9; i < sizeof(frame); i++)
+		frame[i] = (uint8_t)i;
+	e.payload.data = frame;
+	e.payload.len = sizeof(frame);
+	for (unsigned int window = 0; window < 256; window++) {
+		uint8_t *whole;
+
+		frame[5] = (uint8_t)window;
+		whole = gs_fatbin_unpack(&e, &len, NULL);
+		if (!whole)
+			continue;
+		assert_int_equal(gs_fatbin_peek(&e, head, sizeof(head), NULL), 0);
+		assert_memory_equal(head, whole, sizeof(head));
+		free(whole);
+		good++;
+	}
+	assert_true(good > 22 * 8 - 8); /* 2^10 to 2^31 bytes */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -249,6 +308,8 @@ int main(void)
 		cmocka_unit_test(broken_host_files_do_no_harm),
 		cmocka_unit_test(the_unpacked_size_is_bounded),
 		cmocka_unit_test(a_match_of_offset_zero_is_corrupt),
+		cmocka_unit_test(texts_lie_behind_the_fields),
+		cmocka_unit_test(a_wide_window_is_peeked_into),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

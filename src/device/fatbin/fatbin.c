@@ -50,6 +50,15 @@ int gs_fatbin_open(const void *data, size_t len, struct gs_fatbin *fb, struct gs
 	return 0;
 }
 
+/*
+ * Does [off, off + len) lie in the part of the header that is the entry's own?
+ * The fields before it change when another text takes the entry's place.
+ */
+static int in_header(const struct gs_fatbin_entry *e, uint32_t off, uint32_t len)
+{
+	return off >= ENTRY_HEADER && within(off, len, e->header.len);
+}
+
 /* The source's name; an entry without one has zeros there. */
 static int read_name(struct gs_fatbin_entry *e)
 {
@@ -58,7 +67,7 @@ static int read_name(struct gs_fatbin_entry *e)
 
 	if (!off || !len)
 		return 0;
-	if (!within(off, len, e->header.len))
+	if (!in_header(e, off, len))
 		return -1;
 	e->name.data = h + off;
 	e->name.len = strnlen((const char *)h + off, len);
@@ -72,13 +81,13 @@ static int read_options(struct gs_fatbin_entry *e)
 
 	if (!at)
 		return 0;
-	if (!within(at, 8, e->header.len))
+	if (!in_header(e, at, 8))
 		return -1;
 	off = get32(h + at);
 	len = get32(h + at + 4);
 	if (!len)
 		return 0;
-	if (!within(off, len, e->header.len))
+	if (!in_header(e, off, len))
 		return -1;
 	e->options.data = h + off;
 	e->options.len = strnlen((const char *)h + off, len);

@@ -142,6 +142,20 @@ uint8_t *gs_fatbin_unpack(const struct gs_fatbin_entry *e, size_t *len, struct g
 	return buf;
 }
 
+/* For what can only be unpacked whole, in memory that is bounded as there. */
+static size_t peek_whole(const struct gs_fatbin_entry *e, uint8_t *buf, size_t want)
+{
+	size_t len;
+	uint8_t *whole = gs_fatbin_unpack(e, &len, NULL);
+
+	if (!whole || len < want)
+		want = 0;
+	if (want)
+		memcpy(buf, whole, want);
+	free(whole);
+	return want;
+}
+
 static size_t peek_zstd(const struct gs_fatbin_entry *e, uint8_t *buf, size_t want)
 {
 	ZSTD_inBuffer in = { e->payload.data, e->payload.len, 0 };
@@ -151,7 +165,7 @@ static size_t peek_zstd(const struct gs_fatbin_entry *e, uint8_t *buf, size_t wa
 
 	if (!stream)
 		return 0;
-	/* A frame's window is allocated: no more than what may be unpacked at all. */
+	/* A frame's window is allocated: no more than what may be unpacked at all.  A wider one is refused here. */
 	ZSTD_DCtx_setParameter(stream, ZSTD_d_windowLogMax, 28);
 	while (out.pos < want) { /* of several frames if need be, as unpacking would */
 		size_t before = in.pos + out.pos;
@@ -161,7 +175,7 @@ static size_t peek_zstd(const struct gs_fatbin_entry *e, uint8_t *buf, size_t wa
 			break;
 	}
 	ZSTD_freeDStream(stream);
-	return out.pos;
+	return out.pos < want ? peek_whole(e, buf, want) : out.pos;
 }
 
 int gs_fatbin_peek(const struct gs_fatbin_entry *e, uint8_t *buf, size_t want, struct gs_error *err)
