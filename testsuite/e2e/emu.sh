@@ -3,7 +3,7 @@
 # gpushare-emu: programs on the emulated device, evicted without a daemon; its options, status and summary.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-need_built gpushare-emu gpushare-demo-triad gpushare-demo-matmul gpushare-demo-reduce
+need_built gpushare-emu gpushare-demo-triad gpushare-demo-matmul gpushare-demo-reduce testsuite/e2e/modules
 PATH=$BUILD:$PATH
 export TMPDIR=$TMP
 
@@ -112,6 +112,15 @@ memory() {
 	[ $? = 1 ] && grep -c 'cuMemAlloc' "$TMP/err"
 }
 check "the device has as much memory as was said" memory
+
+# As without the shim, and each kernel has left the device before its end.
+way_to_a_kernel() { # CASE KERNELS
+	timeout 60 env GPUSHARE_EMU_DEVICE="$TMP/own" LD_LIBRARY_PATH="$BUILD/src/device/emu/.libs" "$BUILD/testsuite/e2e/modules" "$1" >"$TMP/alone" || return 1
+	emu --evict-every-ms 1 --json "$TMP/json" -- "$BUILD/testsuite/e2e/modules" "$1" >"$TMP/out" 2>"$TMP/err" || { cat "$TMP/out" "$TMP/err"; return 1; }
+	diff "$TMP/alone" "$TMP/out" && summary "$TMP/json" "len(s['kernels']) == $2 and all(k['evictions'] > 0 for k in s['kernels'])"
+}
+check "a module lists the program's own functions" way_to_a_kernel functions 2
+check "a library lists the program's own kernels" way_to_a_kernel kernels 2
 
 text() {
 	emu --evict-every-ms 1 "${MATMUL[@]}" 2>"$TMP/err" || return 1

@@ -16,6 +16,7 @@
 #include "device/shim/session.h"
 #include "device/shim/shim.h"
 #include "fake_driver.h"
+#include "test_shim_modules.h"
 
 extern void *shim_slot[SHIM_FN_COUNT];
 
@@ -347,5 +348,5 @@ int main(void)
 		cmocka_unit_test(link_refused),
 	};
 
-	return cmocka_run_group_tests(tests, setup, NULL);
+	return cmocka_run_group_tests(tests, setup, NULL) + shim_listings();
 }

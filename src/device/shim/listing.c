@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Modules and libraries that list their kernels: the program sees its own ones
+ * only, in the driver's order, and each becomes known as if it had been asked
+ * for by name.  A number that an unloaded kernel had would lead to that one's
+ * twin otherwise.
+ */
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/shim/kernels.h"
+#include "device/shim/session.h"
+#include "device/shim/shim.h"
+#include "device/shim/wraps.h"
+
+/* A module with its functions, or a library with its kernels: the same calls under two names. */
+struct list {
+	const void *of;
+	int library;
+	unsigned int n;
+	void **handle;
+};
+
+static CUresult ask_count(const struct list *l, unsigned int *n)
+{
+	return l->library ? REAL(cuLibraryGetKernelCount)(n, (CUlibrary)(uintptr_t)l->of) :
+			    REAL(cuModuleGetFunctionCount)(n, (CUmodule)(uintptr_t)l->of);
+}
+
+static CUresult ask_handles(const struct list *l, void **handle, unsigned int n)
+{
+	return l->library ? REAL(cuLibraryEnumerateKernels)((CUkernel *)handle, n, (CUlibrary)(uintptr_t)l->of) :
+			    REAL(cuModuleEnumerateFunctions)((CUfunction *)handle, n, (CUmodule)(uintptr_t)l->of);
+}
+
+static const char *ask_name(const struct list *l, void *handle)
+{
+	const char *name = NULL;
+	CUresult rc = l->library ? REAL(cuKernelGetName)(&name, (CUkernel)handle) :
+				   REAL(cuFuncGetName)(&name, (CUfunction)handle);
+
+	return rc == CUDA_SUCCESS ? name : NULL;
+}
+
+/* A twin, or what goes with one: no program's own kernel has such a name. */
+static int is_added(const char *name)
+{
+	size_t len = strlen(name);
+
+	for (int form = PTX_FORM_AS_IS + 1; form < PTX_FORM_COUNT; form++) {
+		const char *suffix = ptx_form_suffix((enum ptx_form)form);
+		size_t n = strlen(suffix);
+
+		if (len > n && strcmp(name + len - n, suffix) == 0)
+			return 1;
+	}
+	return strcmp(name, PTX_END_ENTRY) == 0;
+}
+
+/* The driver's list without what we have added; its handles are the caller's to free. */
+static CUresult own_kernels(struct list *l)
+{
+	unsigned int all = 0, own = 0;
+	CUresult rc;
+
+	/* The list has to be made while nothing is held: not known to be safe (entries.def). */
+	shim_gate_enter(0);
+	rc = ask_count(l, &all);
+	l->handle = rc == CUDA_SUCCESS ? calloc((size_t)all + 1, sizeof(*l->handle)) : NULL;
+	if (rc == CUDA_SUCCESS)
+		rc = l->handle ? ask_handles(l, l->handle, all) : CUDA_ERROR_OUT_OF_MEMORY;
+	shim_gate_leave(0);
+	for (unsigned int i = 0; rc == CUDA_SUCCESS && i < all; i++) {
+		const char *name = ask_name(l, l->handle[i]);
+
+		if (!name || !is_added(name))
+			l->handle[own++] = l->handle[i];
+	}
+	l->n = own;
+	if (rc != CUDA_SUCCESS) {
+		free(l->handle);
+		l->handle = NULL;
+	}
+	return rc;
+}
+
+static CUresult count(unsigned int *n, const void *of, int library)
+{
+	struct list l = { .of = of, .library = library };
+	CUresult rc;
+
+	/* Its word on what is wrong is the driver's. */
+	if (!n || !shim_session())
+		return ask_count(&l, n);
+	rc = own_kernels(&l);
+	if (rc == CUDA_SUCCESS)
+		*n = l.n;
+	free(l.handle);
+	return rc;
+}
+
+static CUresult enumerate(void **handles, unsigned int n, const void *of, int library)
+{
+	struct list l = { .of = of, .library = library };
+	CUresult rc;
+
+	if (!handles || !n || !shim_session()) {
+		shim_gate_enter(0);
+		rc = ask_handles(&l, handles, n);
+		shim_gate_leave(0);
+		return rc;
+	}
+	rc = own_kernels(&l);
+	for (unsigned int i = 0; rc == CUDA_SUCCESS && i < n && i < l.n; i++) {
+		const char *name = ask_name(&l, l.handle[i]);
+
+		handles[i] = l.handle[i];
+		if (name)
+			shim_kernel_add(of, library, l.handle[i], name);
+	}
+	free(l.handle);
+	return rc;
+}
+
+SHIM_EXPORT CUresult cuModuleGetFunctionCount(unsigned int *n, CUmodule module)
+{
+	return count(n, module, 0);
+}
+
+SHIM_EXPORT CUresult cuModuleEnumerateFunctions(CUfunction *functions, unsigned int n, CUmodule module)
+{
+	return enumerate((void **)functions, n, module, 0);
+}
+
+SHIM_EXPORT CUresult cuLibraryGetKernelCount(unsigned int *n, CUlibrary library)
+{
+	return count(n, library, 1);
+}
+
+SHIM_EXPORT CUresult cuLibraryEnumerateKernels(CUkernel *kernels, unsigned int n, CUlibrary library)
+{
+	return enumerate((void **)kernels, n, library, 1);
+}
