@@ -42,6 +42,14 @@ void *shim_real(enum shim_fn fn)
 	return (void *)(uintptr_t)flags_of;
 }
 
+/* Is a kernel held in a stream that the default one waits for? */
+static _Atomic int held;
+
+int shim_hold_is_legacy(void)
+{
+	return held;
+}
+
 static const struct shim_context *const context = (const void *)0x1000;
 
 /* Neither atomic nor locked: a holder of the stream (or of the default one) changes its word, all others look at it. */
@@ -196,6 +204,39 @@ static void test_in_the_order_in_which_they_came(void **unused)
 	go(&hold);
 }
 
+/* Two that hold nothing: through the default stream, one could come behind what a third holds. */
+static void test_behind_a_held_kernel_the_default_stream_meets_nobody(void **unused)
+{
+	static CUstream const pair[][2] = { { ONE, NULL }, { NULL, TWO }, { NULL, NULL } };
+	struct visitor first, second;
+
+	(void)unused;
+	for (int i = 0; i < 3; i++) {
+		held = 0;
+		come(&first, pair[i][0], 0);
+		come(&second, pair[i][1], 0);
+		assert_true(gets_in(&second));
+		go(&second);
+		held = 1;
+		come(&second, pair[i][1], 0);
+		assert_true(first.in);
+		assert_false(second.in);
+		go(&first);
+		assert_true(gets_in(&second));
+		go(&second);
+	}
+	/* Nobody else. */
+	come(&first, ONE, 0);
+	come(&second, TWO, 0);
+	assert_true(gets_in(&second));
+	go(&second);
+	come(&second, OWN, 0);
+	assert_true(gets_in(&second));
+	go(&second);
+	go(&first);
+	held = 0;
+}
+
 /* What other threads of the parent hold, alone or one of several, does not bind a child. */
 static void test_a_forked_child_begins_anew(void **unused)
 {
@@ -230,6 +271,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_in_the_order_in_which_they_came),
+		cmocka_unit_test(test_behind_a_held_kernel_the_default_stream_meets_nobody),
 		cmocka_unit_test(test_who_must_not_meet_does_not),
 		cmocka_unit_test(test_a_forked_child_begins_anew),
 	};

@@ -145,6 +145,17 @@ static void test_the_legacy_default_stream_orders_blocking_ones(void **unused)
 	assert_true(apart(kernel, CU_STREAM_LEGACY, "wait", kernel, CU_STREAM_PER_THREAD));
 }
 
+/* Else the second would be behind the hold, and the first behind the second with its mark already there. */
+static void test_the_legacy_default_stream_passes_a_hold_on(void **unused)
+{
+	(void)unused;
+	assert_true(mixed(FAKE_MACHINE_CODE, FAKE_BLOCKING, "launch-original", FAKE_MACHINE_CODE, NULL));
+	assert_int_equal(launch_in(kernel, LONG_GRID, CU_STREAM_PER_THREAD), CUDA_SUCCESS);
+	assert_true(apart(FAKE_MACHINE_CODE, FAKE_BLOCKING, "launch-original", FAKE_MACHINE_CODE, NULL));
+	assert_int_equal(launch_in(kernel, LONG_GRID, CU_STREAM_PER_THREAD), CUDA_SUCCESS);
+	assert_true(apart(FAKE_MACHINE_CODE, NULL, "launch-original", FAKE_MACHINE_CODE, FAKE_BLOCKING));
+}
+
 /* A lock over the driver's calls would keep these out until the first thread is through. */
 static void test_other_streams_do_not_wait(void **unused)
 {
@@ -247,6 +258,7 @@ int main(void)
 		cmocka_unit_test(test_nothing_comes_between_a_twin_and_its_wait),
 		cmocka_unit_test(test_a_rider_comes_not_between_them_either),
 		cmocka_unit_test(test_the_legacy_default_stream_orders_blocking_ones),
+		cmocka_unit_test(test_the_legacy_default_stream_passes_a_hold_on),
 		cmocka_unit_test(test_other_streams_do_not_wait),
 		cmocka_unit_test(test_two_that_come_first_share_a_context),
 		cmocka_unit_test(test_per_thread_streams_are_counted_one_by_one),

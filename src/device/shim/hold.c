@@ -110,6 +110,11 @@ void shim_hold_end(CUstream stream, int legacy)
 	drop(&held[0]);
 }
 
+int shim_hold_is_legacy(void)
+{
+	return atomic_load(&held[1]) != 0;
+}
+
 /* Until none is held; [1]: in the legacy default stream.  Closes no gate. */
 static void await_none(int only_legacy)
 {

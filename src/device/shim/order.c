@@ -61,10 +61,15 @@ static int ordered(const struct shim_passage *a, const struct shim_passage *b)
 	       (b->lane == SHIM_LANE_DEFAULT && a->lane != SHIM_LANE_OWN);
 }
 
+/*
+ * Two that hold nothing must not meet either while a third holds a blocking stream: what
+ * is enqueued in the default stream is behind that hold, and what is enqueued in
+ * another blocking stream afterwards is behind it, too, though its mark "started" was not.
+ */
 static int in_the_way(const struct shim_passage *p)
 {
 	for (const struct shim_passage *at = first; at != p; at = at->next)
-		if ((at->holds || p->holds) && ordered(at, p))
+		if (ordered(at, p) && (at->holds || p->holds || shim_hold_is_legacy()))
 			return 1;
 	return 0;
 }

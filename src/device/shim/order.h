@@ -9,8 +9,9 @@
  * hold keeps off the GPU; if another thread's kernel came between a twin and
  * its wait, it would run in the middle of an evicted kernel.  So two launches of
  * which one holds, in streams that order their work among each other, pass
- * one after the other.  Launches in all other streams, and those that hold
- * nothing, never wait for each other; nor does the agent, which relaunches.
+ * one after the other; and so do two that hold nothing while a kernel is held that
+ * the legacy default stream waits for.  Launches in all other streams, and those
+ * that hold nothing else, never wait for each other; nor does the agent, which relaunches.
  *
  * No mutex is held while the driver is entered.  A launch that waits here
  * waits for a thread that is inside the driver with an operation of the same

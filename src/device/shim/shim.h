@@ -87,6 +87,9 @@ int shim_hold_begin(CUstream stream, int legacy);
 /* It is done. */
 void shim_hold_end(CUstream stream, int legacy);
 
+/* Is a kernel held in the legacy default stream or in one that synchronises with it? */
+int shim_hold_is_legacy(void);
+
 /* A launch into the legacy default stream comes: waits while too many are behind a held kernel there. */
 void shim_hold_behind(void);
 
