@@ -258,6 +258,114 @@ static void test_deadline_bounds_the_wait(void **unused)
 	all_leave(low, high);
 }
 
+/* It was marked as started, and is behind the one that has left: it ends when that one goes on. */
+static void test_kernel_behind_an_evicted_one_is_not_waited_for(void **unused)
+{
+	struct gs_gpu_status st;
+	struct client *low, *high;
+
+	(void)unused;
+	begin("piv");
+	low = join(1, 1);
+	high = join(2, 10);
+	occupy(low, 100);
+	launch(low, 1, 1, 0);
+	gs_page_store(low->page->stub[1].alone_ns, 5 * MS);
+	launch(high, 0, 1, 1);
+	turn(1 * MS);
+	agent(low);
+	turn(50 * MS);
+	assert_false(has_turn(high)); /* one that can leave has not */
+	evicted(low, 0, 50);
+	turn(1 * MS);
+	assert_true(has_turn(high));
+	gs_gpu_status(gpu, &st);
+	assert_int_equal(st.overdue, 0);
+	agent(high);
+	finish(high, 0);
+	turn(0);
+	turn(1 * MS);
+	assert_true(has_turn(low));
+	agent(low);
+	/* It may be running, and is given its time. */
+	launch(high, 1, 1, 1);
+	turn(1 * MS);
+	evicted(low, 0, 60);
+	turn(29 * MS);
+	assert_false(has_turn(high));
+	turn(2 * MS);
+	assert_true(has_turn(high));
+	agent(high);
+	finish(high, 1);
+	turn(0);
+	turn(1 * MS);
+	/* Nothing of its has been evicted: what is there runs. */
+	agent(low);
+	finish(low, 0);
+	assert_int_equal(state(low, 1), GS_K_RUNNING);
+	launch(high, 2, 1, 1);
+	turn(1 * MS);
+	turn(80 * MS);
+	assert_false(has_turn(high));
+	finish(low, 1);
+	turn(1 * MS);
+	assert_true(has_turn(high));
+	all_leave(low, high);
+}
+
+/* How many ms until it has the turn; `polite` leaves when it is told to. */
+static unsigned ms_until(struct client *c, struct client *polite)
+{
+	unsigned ms = 0;
+
+	while (!has_turn(c)) {
+		assert_true(ms++ < 200);
+		agent(polite);
+		turn(1 * MS);
+		if (state(polite, 0) == GS_K_TOEVICT)
+			evicted(polite, 0, 10);
+	}
+	return ms;
+}
+
+/* Nobody else waits out the whole deadline for the same kernel again and again. */
+static void test_stuck_client_is_not_waited_for_again(void **unused)
+{
+	struct gs_gpu_status st;
+	struct client *stuck, *other;
+
+	(void)unused;
+	begin("rr");
+	stuck = join(1, 1);
+	other = join(2, 1);
+	occupy(stuck, 100);
+	launch(stuck, 1, 10, 1); /* it goes on asking for its turn */
+	launch(other, 0, 1000, 1);
+	assert_in_range(ms_until(other, other), 100, 110);
+	if (state(stuck, 1) == GS_K_TOEVICT)
+		evicted(stuck, 1, 5);
+	for (int round = 0; round < 3; round++) {
+		assert_in_range(ms_until(stuck, other), 1, 10);
+		assert_in_range(ms_until(other, other), 1, 10);
+	}
+	gs_gpu_status(gpu, &st);
+	assert_int_equal(st.overdue, 4);
+	/* Once it has left, it is waited for like anybody. */
+	evicted(stuck, 0, 50);
+	ms_until(stuck, other);
+	agent(stuck);
+	finish(stuck, 1);
+	assert_int_equal(state(stuck, 0), GS_K_RUNNING);
+	while (has_turn(stuck))
+		turn(1 * MS);
+	evicted(stuck, 0, 60);
+	assert_in_range(ms_until(other, other), 0, 1);
+	ms_until(stuck, other);
+	agent(stuck);
+	assert_in_range(ms_until(other, other), 100, 120);
+	all_leave(stuck, other);
+}
+
 /* SIGSTOP: it cannot be told to leave, so nobody waits for it, and its time does not count. */
 static void test_stopped_holder(void **unused)
 {
@@ -361,6 +469,8 @@ int main(void)
 		cmocka_unit_test(test_torun_is_taken_back),
 		cmocka_unit_test(test_unevictable_is_waited_for),
 		cmocka_unit_test(test_deadline_bounds_the_wait),
+		cmocka_unit_test(test_kernel_behind_an_evicted_one_is_not_waited_for),
+		cmocka_unit_test(test_stuck_client_is_not_waited_for_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,6 +18,14 @@
 #define FULL_LOOK_NS (20 * GS_NS_PER_US)
 /* Whoever is rung for stays awake for 200 us (shim). */
 #define HERALD_LASTS_NS (150 * GS_NS_PER_US)
+/* Besides twice the time that it takes, a kernel that may be behind an evicted one has this long to end. */
+#define BEHIND_NS (20 * GS_NS_PER_MS)
+/*
+ * Who has not left by the deadline once is given a hundredth of it the next times, until it has
+ * left: its other kernels are to leave, too, but else the others would have
+ * one quantum in each EvictDeadline for as long as it lives.
+ */
+#define STUCK_SHARE 100
 
 void gs_turn_over(const struct gs_gpu *gpu, const struct gs_tenant *t, uint64_t since,
 		  uint64_t now)
@@ -54,25 +62,43 @@ static void ring_leaving(struct gs_gpu *gpu)
 	gpu->rung = 1;
 }
 
+/*
+ * What seems to be left on the GPU may in fact be behind a kernel of the same client that has
+ * left: another thread of it can enqueue something between the mark "started" of a
+ * launch and its kernel, and that, an operation of the legacy default stream or a
+ * wait for an event, can be behind the other one's hold. It ends once that one has
+ * had its turn again, so it is not waited for for longer than it could take.
+ */
+static int behind(const struct gs_gpu *gpu, const struct gs_tenant *t, uint64_t now)
+{
+	return t->put_back && t->on_gpu == t->staying &&
+	       now - gpu->told_ns > BEHIND_NS && now - gpu->told_ns - BEHIND_NS > 2 * t->staying_ns;
+}
+
 /* Nothing of the client is on the GPU, and nothing can get there. */
-static int drained(const struct gs_gpu *gpu, const struct gs_tenant *t)
+static int drained(const struct gs_gpu *gpu, const struct gs_tenant *t, uint64_t now)
 {
 	uint32_t heard = gs_page_load(t->p.page->heard);
 
 	if (t->stopped)
 		return 1; /* it cannot hear; what it has there leaves when it goes on */
-	if (t->on_gpu)
+	if (t->on_gpu && !behind(gpu, t, now))
 		return 0;
 	return !t->off_gpu || (int32_t)(heard - gpu->bell) >= 0;
 }
 
 static int overdue(struct gs_gpu *gpu, uint64_t now)
 {
-	if (now - gpu->drain_since < gpu->o.evict_deadline_ns)
+	uint64_t deadline = gpu->o.evict_deadline_ns;
+
+	if (now - gpu->drain_since < (gpu->leaving->stuck ? deadline / STUCK_SHARE : deadline))
 		return 0;
 	gpu->overdue++;
 	gpu->leaving->overdue = 1;
 	gs_trace_add(gpu->trace, gpu->leaving->traced, GS_TRACE_OVERDUE, now, now);
+	if (gpu->leaving->stuck)
+		return 1;
+	gpu->leaving->stuck = 1;
 	gs_log(GS_LOG_WARN, "gpu %u: %s: %u kernels have not left after %llu ms; "
 	       "the next client runs beside them", gpu->index, gpu->leaving->p.name,
 	       gpu->leaving->live - gpu->leaving->ready,
@@ -108,6 +134,7 @@ int gs_turn_drain(struct gs_gpu *gpu, uint64_t now)
 {
 	struct gs_tenant *t = gpu->leaving;
 	unsigned evicted = 0, changed;
+	int out;
 
 	if (gpu->looked_ns && now - gpu->looked_ns < FULL_LOOK_NS && !t->off_gpu && t->on_gpu &&
 	    !t->stopped && gs_tenant_quiet(t))
@@ -123,7 +150,10 @@ int gs_turn_drain(struct gs_gpu *gpu, uint64_t now)
 	if (t->off_gpu && !gpu->rung)
 		ring_leaving(gpu);
 	gpu->evicting |= evicted != 0;
-	if (t->bad || drained(gpu, t) || overdue(gpu, now)) {
+	out = drained(gpu, t, now);
+	if (out)
+		t->stuck = 0;
+	if (out || t->bad || overdue(gpu, now)) {
 		drain_done(gpu, now);
 		return 1;
 	}

@@ -178,6 +178,9 @@ void gs_tenant_account(struct gs_tenant *t, const struct gs_look *look, int hold
 	t->live = gs_look_live(look);
 	t->on_gpu = look->on_gpu;
 	t->off_gpu = look->off_gpu;
+	t->staying = look->staying;
+	t->staying_ns = look->staying_ns;
+	t->put_back = look->put_back;
 	memcpy(t->out, look->out, sizeof(t->out));
 	if (t->busy && !t->live)
 		gs_pace_idle(t, since, now);

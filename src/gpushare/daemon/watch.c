@@ -7,7 +7,7 @@
 
 /* One stub as it was at one instant, clamped. */
 struct snapshot {
-	uint32_t kstate, started, kernel;
+	uint32_t kstate, started, kernel, evictable;
 	uint64_t nt, done, alone_ns, tpt_ps;
 	uint64_t riding_ns; /* of launches without a stub before this one */
 	uint32_t riders;    /* of them, those of the same kernel */
@@ -54,7 +54,8 @@ static struct snapshot take(const struct gs_watch *w, const struct gs_stub *stub
 	flags = gs_page_load(stub->flags);
 	s.riders = flags >> GS_STUB_RIDERS_SHIFT & GS_STUB_RIDERS_MAX;
 	s.shape = flags >> GS_STUB_SHAPE_SHIFT;
-	if (!(flags & GS_STUB_EVICTABLE))
+	s.evictable = flags & GS_STUB_EVICTABLE;
+	if (!s.evictable)
 		s.riding_ns = at_most(gs_page_load(stub->leave_ns), GS_WATCH_RIDING_MAX);
 	s.number = number_of(stub);
 	return s;
@@ -138,6 +139,12 @@ static void count(const struct snapshot *s, unsigned i, struct gs_look *look)
 		look->on_gpu += s->started != 0;
 		look->off_gpu += s->started == 0;
 		look->out[i / 64] |= UINT64_C(1) << i % 64;
+	}
+	look->put_back += s->kstate == GS_K_READY && s->started;
+	if (s->kstate == GS_K_RUNNING && s->started && !s->evictable) {
+		look->staying++;
+		if (s->alone_ns > look->staying_ns)
+			look->staying_ns = s->alone_ns;
 	}
 	look->nt = at_most(look->nt + s->nt, GS_WATCH_NT_MAX);
 	look->done = at_most(look->done + s->done, GS_WATCH_NT_MAX);

@@ -59,6 +59,9 @@ struct gs_look {
 	uint32_t ready, torun, running, toevict; /* stubs in each state */
 	uint32_t on_gpu;       /* RUNNING or TOEVICT, and started */
 	uint32_t off_gpu;      /* RUNNING or TOEVICT, not started */
+	uint32_t staying;      /* of those on the GPU, the ones that nobody can tell to leave */
+	uint64_t staying_ns;   /* how long the longest of these takes alone, as far as is known */
+	uint32_t put_back;     /* READY, and was on the GPU: evicted */
 	uint64_t out[(GS_PAGE_STUBS + 63) / 64]; /* a bit for each of those */
 	uint32_t bad;          /* stubs with a value that is no state */
 	uint32_t bad_kstate;   /* one of these values */
