@@ -50,6 +50,9 @@ note() { echo "# $*"; }
 finish() {
 	echo "1..$tests"
 	if [ $failures != 0 ]; then
+		# What a daemon of the test's own had to say: the folder is about to go.
+		[ ! -f "$TMP/log" ] || { grep -E ': (warn|error): ' "$TMP/log" | head -n 20; echo ...; tail -n 40 "$TMP/log"; } |
+			sed 's/^/# log: /'
 		note "$failures of $tests failed"
 		exit 1
 	fi
