@@ -107,5 +107,36 @@ bad_config() {
 }
 check "a bad configuration changes nothing" bad_config
 check "no kernel was waited for in vain, at the end" lacks 'have not left' "$TMP/log"
+
+# A kernel that never reaches the end of a block-task: the others run, and it is killed if so configured.
+stays=
+begin_stay() {
+	local before
+	before=$(on_gpu)
+	run low -- "$ORDER" stay >"$TMP/stay.out" 2>&1 & stays=$!
+	until_true 10 more_on_gpu "$before" && sleep 0.5
+}
+stay_pid() { sed -n 's/.* pid \([0-9]*\): order on gpu .*/\1/p' "$TMP/log" | tail -n "$1" | head -n 1; }
+ended() { # STATUS
+	local rc=0
+	wait "$stays" || rc=$?
+	echo "it ended with $rc"
+	[ $rc = "$1" ]
+}
+configure piv
+echo EvictDeadline=1s >>"$TMP/gpushare.conf"
+daemon HUP
+check "a kernel that stays is on the GPU" begin_stay
+check "the next program runs all the same" run high -- "$ORDER" many 3
+check "the log has a line about the one that stays" until_true 10 grep '1 kernels have not left after 10[0-9][0-9] ms; the next client runs beside' "$TMP/log"
+kill -KILL "$(stay_pid 2)"
+check "it was left alone until now" ended 137
+check "and gpushared killed nobody" lacks 'is killed' "$TMP/log"
+echo EvictOverdue=kill >>"$TMP/gpushare.conf"
+daemon HUP
+check "EvictOverdue=kill: another one that stays is on the GPU" begin_stay
+check "the next program runs" run high -- "$ORDER" many 3
+check "the one that stays is killed" ended 137
+check "and the log says why" grep 'its job is killed: kernel lcg has not left gpu 0 for 1 s' "$TMP/log"
 check "gpushared stops" stop_daemon
 finish

@@ -5,7 +5,7 @@
  * The kernel maps each word to the next of a linear congruential generator,
  * many times over: a block-task that ran twice, not at all, or after what was
  * enqueued behind it leaves a wrong word.  Cases: streams, order, legacy,
- * calls, many, fork, orphan; exit status 1 when one is not as it must be.
+ * calls, many, fork, orphan, stay; exit status 1 when one is not as it must be.
  */
 #define _GNU_SOURCE
 #include <cuda.h>
@@ -345,6 +345,17 @@ static void orphan(void)
 	kill(getpid(), SIGKILL);
 }
 
+/* Block-tasks that take minutes: nothing makes it leave. */
+static void stay(void)
+{
+	CUdeviceptr d = device_words();
+	uint32_t spin = UINT32_MAX;
+	void *params[] = { &d, &spin };
+
+	CHECK(cuLaunchKernel(kernel, WORDS / THREADS, 1, 1, THREADS, 1, 1, 0, NULL, params, NULL));
+	CHECK(cuCtxSynchronize());
+}
+
 int main(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : "";
@@ -363,6 +374,8 @@ int main(int argc, char **argv)
 		many(argc > 2 ? atoi(argv[2]) : 60);
 	else if (strcmp(name, "fork") == 0)
 		forks();
+	else if (strcmp(name, "stay") == 0)
+		stay();
 	else if (strcmp(name, "orphan") == 0)
 		orphan();
 	else

@@ -4,7 +4,7 @@
 # plugins, gpushared, the shim, the transformed kernels.
 . "${srcdir:-.}/testsuite/e2e/lib.sh"
 need_cluster
-need_built gpushared gpusharectl gpushare-demo-triad gpushare-demo-matmul
+need_built gpushared gpusharectl gpushare-demo-triad gpushare-demo-matmul testsuite/e2e/order
 start_cluster main GPU_MEMORY=512M "SPANK_ARGS=timeout=10s"
 LOG=$D/log/gpushared.log
 TRIAD='gpushare-demo-triad --elements 262144'
@@ -95,6 +95,18 @@ check "with priority 10" registered "$job" high 10
 job=$(SLURM_JOB_PARTITION=high submit -p low --gres=gpushare:40 --wrap "$TRIAD --passes 1")
 check "a job of the other, which says it were that one's, runs" reaches "$job" COMPLETED 60
 check "with priority 1" registered "$job" low 1
+
+# --- a kernel that never reaches the end of a block-task ---
+
+printf '%s\n' EvictDeadline=1s EvictOverdue=kill "Partition=high Priority=10" >>"$D/etc/gpushare.conf"
+kill -HUP "$(cat "$D/run/gpushared.pid")"
+stays=$(by_nobody -p low --gres=gpushare:40 --wrap "$BUILD/testsuite/e2e/order stay; sleep 100")
+has_gpu() { t 5 gpusharectl status --json | grep -q '"holder": "job '"$1"; }
+check "its kernel is on the GPU" until_true 20 has_gpu "$stays"
+high=$(submit -p high --gres=gpushare:40 --wrap 'gpushare-demo-matmul --tiles 4')
+check "another job completes all the same" reaches "$high" COMPLETED 60
+check "the whole job of that kernel is killed" reaches "$stays" CANCELLED 20
+check "its AdminComment says why" says "$stays" 'killed: kernel lcg has not left gpu 0 for 1 s'
 
 # --- the end ---
 

@@ -21,15 +21,18 @@
 
 #include "common/clock.h"
 #include "gpushare/config/config.h"
+#include "gpushare/daemon/overdue.h"
 #include "gpushare/daemon/slurm_report.h"
 
-enum { WRITTEN = 1, REFUSED, HANGS, DIES };
+enum { WRITTEN = 1, REFUSED, HANGS, DIES, KILLED, NOT_KILLED };
 
 static struct gs_config config = { .report_to_slurm = 1, .slurm_conf = "/some/slurm.conf",
 				   .node_name = "node7" };
 static struct gs_daemon d;
 static uint32_t told[128];
 static unsigned ntold;
+static uint32_t not_killed[8];
+static unsigned nnot_killed;
 static char *node_told; /* shared with the helper */
 
 void gs_slurm_helper(int sock, const char *slurm_conf)
@@ -50,7 +53,8 @@ void gs_slurm_helper(int sock, const char *slurm_conf)
 			pause();
 		if (r.job_id == DIES)
 			_exit(1);
-		if (r.job_id == REFUSED || strcmp(r.text, "gpushare: x") != 0 ||
+		a.rc = r.kill != (r.job_id >= KILLED);
+		if (r.job_id == REFUSED || r.job_id == NOT_KILLED || strcmp(r.text, "gpushare: x") != 0 ||
 		    strcmp(slurm_conf, "/some/slurm.conf") != 0) {
 			a.rc = -1;
 			snprintf(a.reason, sizeof(a.reason), "no");
@@ -67,10 +71,17 @@ void gs_slurm_report_done(struct gs_daemon *daemon, uint32_t ticket)
 	told[ntold++] = ticket;
 }
 
+void gs_overdue_not_killed(struct gs_daemon *daemon, uint32_t job_id)
+{
+	assert_ptr_equal(daemon, &d);
+	assert_true(nnot_killed < 8);
+	not_killed[nnot_killed++] = job_id;
+}
+
 static int setup(void **state)
 {
 	memset(&d, 0, sizeof(d));
-	ntold = 0;
+	ntold = nnot_killed = 0;
 	d.config = &config;
 	d.base = event_base_new();
 	d.slurm = gs_slurm_report_create(&d);
@@ -110,6 +121,22 @@ static void test_answers(void **state)
 	assert_true(until_told(2) < 390 * GS_NS_PER_MS);
 	assert_int_equal(told[0], a);
 	assert_int_equal(told[1], b);
+}
+
+/* Whom slurmctld does not kill, or nobody knows whether it did, loses its processes. */
+static void test_kill(void **state)
+{
+	(void)state;
+	assert_true(gs_slurm_report_kill(d.slurm, KILLED, "gpushare: x"));
+	assert_true(gs_slurm_report_kill(d.slurm, NOT_KILLED, "gpushare: x"));
+	until_told(2);
+	assert_int_equal(nnot_killed, 1);
+	assert_int_equal(not_killed[0], NOT_KILLED);
+	assert_true(gs_slurm_report_send(d.slurm, DIES, "gpushare: x"));
+	assert_true(gs_slurm_report_kill(d.slurm, KILLED, "gpushare: x"));
+	until_told(4);
+	assert_int_equal(nnot_killed, 2);
+	assert_int_equal(not_killed[1], KILLED);
 }
 
 static void test_node(void **state)
@@ -175,6 +202,7 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(test_a_dead_helper_is_replaced, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_too_many_are_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_kill, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_node, setup, teardown),
 	};
 

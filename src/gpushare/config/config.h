@@ -88,6 +88,7 @@ struct gs_config_node_type {
 #define KEY_LEVEL(field) int field;   /* enum gs_log_level */
 #define KEY_TAKEBACK(field) int field; /* 1: by checkpoints */
 #define KEY_SUSPEND(field) int field; /* 1: by checkpoints */
+#define KEY_OVERDUE(field) int field; /* 1: kill */
 #define KEY_ADMISSION(field) int field; /* 1: fcfs */
 #define KEY_QUEUE(field) int field; /* 1: node */
 #define KEY_ISOLATION(field) int field; /* enum gs_isolation */
@@ -123,6 +124,7 @@ struct gs_config {
 #undef KEY_LEVEL
 #undef KEY_TAKEBACK
 #undef KEY_SUSPEND
+#undef KEY_OVERDUE
 #undef KEY_ADMISSION
 #undef KEY_QUEUE
 #undef KEY_ISOLATION

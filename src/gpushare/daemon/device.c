@@ -12,6 +12,7 @@
 #include "gpushare/config/sched_options.h"
 #include "gpushare/daemon/memory.h"
 #include "gpushare/daemon/mps.h"
+#include "gpushare/daemon/overdue.h"
 #include "gpushare/daemon/peer.h"
 
 /* Partitions of no class are the first one; those of the file follow, as gs_config_class() counts. */
@@ -139,7 +140,7 @@ static uint64_t take_turns(struct gs_daemon *d, int by_loop, uint64_t now)
 			if (by_loop && gs_peers_drop_bad(d)) /* one turn more without them */
 				dev->wake_ns = gs_gpu_turn(dev->gpu, now);
 			if (by_loop)
-				gs_mps_look_overdue(d);
+				gs_overdue_look(d);
 		}
 		if (dev->wake_ns < next)
 			next = dev->wake_ns;

@@ -314,6 +314,19 @@ static void say_waiting(const struct selection *sel, char *buf, size_t size)
 	}
 }
 
+/* So does one that was killed. */
+static void say_killed(const struct selection *sel, char *buf, size_t size)
+{
+	for (size_t i = 0; i < sel->n; i++) {
+		size_t at = strlen(buf);
+
+		if (!*sel->step[i]->killed)
+			continue;
+		snprintf(buf + at, size - at, " killed: %s", sel->step[i]->killed);
+		return;
+	}
+}
+
 /* Its steps share an allocation, whose memory moved once for all of them: not a sum. */
 static void most_moved(const struct selection *sel, struct gs_report_row *sum)
 {
@@ -353,6 +366,7 @@ int gs_gather_comment(struct gs_daemon *d, uint32_t job_id, char *buf, size_t si
 		most_moved(&sel, &sum);
 		gs_report_comment(&sum, dev ? dev->shares : 0, buf, size);
 		say_waiting(&sel, buf, size);
+		say_killed(&sel, buf, size);
 	}
 	selection_free(&sel);
 	return sel.n ? 0 : -1;

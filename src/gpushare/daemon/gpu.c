@@ -111,6 +111,14 @@ int gs_tenant_overdue(struct gs_tenant *t)
 	return is;
 }
 
+uint32_t gs_tenant_kernel_on_gpu(const struct gs_tenant *t)
+{
+	for (unsigned i = 0; i < GS_PAGE_STUBS; i++)
+		if (t->out[i / 64] >> i % 64 & 1 && gs_page_load(t->p.page->stub[i].started))
+			return t->watch.seen[i].kernel;
+	return UINT32_MAX;
+}
+
 int gs_tenant_on_gpu(const struct gs_tenant *t)
 {
 	return t->on_gpu != 0;

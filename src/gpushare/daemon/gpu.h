@@ -97,6 +97,9 @@ int gs_tenant_bad(const struct gs_tenant *tenant, uint32_t *kstate);
 /* 1, once, when its kernels have not left by the deadline. */
 int gs_tenant_overdue(struct gs_tenant *tenant);
 
+/* The number that the client has given to a kernel of its on the GPU; UINT32_MAX: none is there. */
+uint32_t gs_tenant_kernel_on_gpu(const struct gs_tenant *tenant);
+
 /* As far as its page tells, kernels of it are on the GPU. */
 int gs_tenant_on_gpu(const struct gs_tenant *tenant);
 

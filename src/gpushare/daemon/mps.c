@@ -338,17 +338,6 @@ void gs_mps_terminate(struct gs_peer *peer, const char *why)
 		gs_complain(d, "%s: MPS cannot be told at the moment", peer->who);
 }
 
-void gs_mps_look_overdue(struct gs_daemon *d)
-{
-	struct gs_peer *peer;
-
-	if (!d->mps)
-		return;
-	LIST_FOREACH(peer, &d->peers, link)
-		if (peer->tenant && gs_tenant_overdue(peer->tenant))
-			gs_mps_terminate(peer, "has not left the GPU by EvictDeadline");
-}
-
 int gs_mps_check_reload(const struct gs_config *old, const struct gs_config *fresh,
 			struct gs_error *err)
 {

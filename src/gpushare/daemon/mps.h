@@ -31,9 +31,6 @@ void gs_mps_stop(struct gs_daemon *d);
 /* Have MPS end that client, if MpsTerminate says so, once a minute at most; `why` is for the log. */
 void gs_mps_terminate(struct gs_peer *peer, const char *why);
 
-/* Terminate the clients that have not left the GPU by the deadline. */
-void gs_mps_look_overdue(struct gs_daemon *d);
-
 /* -1 with the reason if the new configuration wants another MPS than the one that runs. */
 int gs_mps_check_reload(const struct gs_config *old, const struct gs_config *fresh,
 			struct gs_error *err);

@@ -10,11 +10,14 @@
 
 #ifdef HAVE_LIBSLURM
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
+
+#include "common/log.h"
 
 #include <slurm/slurm.h>
 #include <slurm/slurm_errno.h>
@@ -94,6 +97,20 @@ static int update(const struct gs_slurm_request *request, char *reason, size_t s
 	return rc < 0 ? -1 : 0;
 }
 
+/* With the reason in its AdminComment first: slurmctld refuses comments on a job that has ended. */
+static int kill_job(const struct gs_slurm_request *request, char *reason, size_t size)
+{
+	char id[16], why[128];
+
+	if (update(request, why, sizeof(why)) < 0)
+		gs_log(GS_LOG_WARN, "job %u: AdminComment not written: %s", request->job_id, why);
+	snprintf(id, sizeof(id), "%u", request->job_id);
+	if (slurm_kill_job2(id, SIGKILL, 0, NULL) == SLURM_SUCCESS || errno == ESLURM_ALREADY_DONE)
+		return 0;
+	snprintf(reason, size, "%s", slurm_strerror(errno));
+	return -1;
+}
+
 /* The node's Extra in the same way, for `scontrol show node`. */
 static int update_node(char *name, const char *ours, char *reason, size_t size)
 {
@@ -140,6 +157,8 @@ void gs_slurm_helper(int sock, const char *slurm_conf)
 		if (*request.node)
 			answer.rc = update_node(request.node, request.text, answer.reason,
 						sizeof(answer.reason));
+		else if (request.kill)
+			answer.rc = kill_job(&request, answer.reason, sizeof(answer.reason));
 		else
 			answer.rc = update(&request, answer.reason, sizeof(answer.reason));
 		if (send(sock, &answer, sizeof(answer), MSG_NOSIGNAL) < 0)

@@ -17,6 +17,7 @@
 #include "config.h"
 #include "gpushare/daemon/child.h"
 #include "gpushare/daemon/event.h"
+#include "gpushare/daemon/overdue.h"
 
 #define TICKETS 64 /* reports under way */
 
@@ -30,6 +31,7 @@
 
 struct ticket {
 	uint32_t number, job_id; /* number 0: free */
+	int kill;
 	int told;                /* gs_slurm_report_done was called */
 	uint64_t sent_ns;
 };
@@ -65,6 +67,8 @@ static void stop_helper(struct gs_slurm_report *r)
 	r->pid = 0;
 	for (struct ticket *t = r->ticket; t < r->ticket + TICKETS; t++)
 		if (t->number) {
+			if (t->kill)
+				gs_overdue_not_killed(r->d, t->job_id);
 			done(r, t);
 			t->number = 0;
 		}
@@ -90,12 +94,14 @@ static void on_answer(evutil_socket_t fd, short what, void *arg)
 		if (!t->number || t->number != a.ticket)
 			continue;
 		if (a.rc && t->job_id)
-			gs_log(GS_LOG_WARN, "job %u: AdminComment not written: %s", t->job_id,
-			       a.reason);
+			gs_log(GS_LOG_WARN, "job %u: %s: %s", t->job_id,
+			       t->kill ? "not killed" : "AdminComment not written", a.reason);
 		else if (a.rc && !r->node_failed) /* told again and again, said once */
 			gs_log(GS_LOG_WARN, "the node's Extra not written: %s", a.reason);
 		if (!t->job_id)
 			r->node_failed = a.rc != 0;
+		if (a.rc && t->kill)
+			gs_overdue_not_killed(r->d, t->job_id);
 		done(r, t);
 		t->number = 0;
 	}
@@ -186,7 +192,7 @@ static uint32_t send_request(struct gs_slurm_report *r, struct gs_slurm_request 
 	if (send(r->sock, request, sizeof(*request), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
 		return 0;
 	*t = (struct ticket){ .number = r->next, .job_id = request->job_id,
-			      .sent_ns = gs_clock_ns() };
+			      .kill = request->kill != 0, .sent_ns = gs_clock_ns() };
 	return r->next;
 }
 
@@ -199,13 +205,23 @@ static void own_name(const struct gs_slurm_report *r, char *name, size_t size)
 	snprintf(name, size, "%.63s", *r->d->config->node_name ? r->d->config->node_name : host);
 }
 
-uint32_t gs_slurm_report_send(struct gs_slurm_report *r, uint32_t job_id, const char *text)
+static uint32_t send_about(struct gs_slurm_report *r, uint32_t job_id, int kill, const char *text)
 {
-	struct gs_slurm_request request = { .job_id = job_id };
+	struct gs_slurm_request request = { .job_id = job_id, .kill = (uint32_t)kill };
 
 	own_name(r, request.self, sizeof(request.self));
 	snprintf(request.text, sizeof(request.text), "%s", text);
 	return send_request(r, &request);
+}
+
+uint32_t gs_slurm_report_send(struct gs_slurm_report *r, uint32_t job_id, const char *text)
+{
+	return send_about(r, job_id, 0, text);
+}
+
+uint32_t gs_slurm_report_kill(struct gs_slurm_report *r, uint32_t job_id, const char *text)
+{
+	return send_about(r, job_id, 1, text);
 }
 
 void gs_slurm_report_node(struct gs_slurm_report *r, const char *text)

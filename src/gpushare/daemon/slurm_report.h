@@ -25,6 +25,12 @@ void gs_slurm_report_destroy(struct gs_slurm_report *r); /* NULL is fine */
  */
 uint32_t gs_slurm_report_send(struct gs_slurm_report *r, uint32_t job_id, const char *text);
 
+/*
+ * Put `text` there, and have slurmctld kill the job.  Returns as gs_slurm_report_send; if the
+ * job cannot be killed in the end, gs_overdue_not_killed is called with it.
+ */
+uint32_t gs_slurm_report_kill(struct gs_slurm_report *r, uint32_t job_id, const char *text);
+
 /* The same for the Extra of this node (NodeName).  Nobody is told when it is out. */
 void gs_slurm_report_node(struct gs_slurm_report *r, const char *text);
 
@@ -40,6 +46,7 @@ void gs_slurm_helper(int sock, const char *slurm_conf);
 /* What travels between the two. */
 struct gs_slurm_request {
 	uint32_t ticket, job_id;
+	uint32_t kill;           /* the job is to be killed, too */
 	char self[64];           /* this node, in Slurm */
 	char node[64];           /* not empty: this node's Extra, not a job's AdminComment */
 	char text[GS_COMMENT_MAX];

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What becomes of clients that do not leave the GPU; see overdue.h. */
+#define _GNU_SOURCE
+#include "gpushare/daemon/overdue.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "gpushare/daemon/device.h"
+#include "gpushare/daemon/mps.h"
+#include "gpushare/daemon/peer.h"
+#include "gpushare/daemon/proc.h"
+#include "gpushare/daemon/gather.h"
+#include "gpushare/daemon/slurm_report.h"
+#include "gpushare/daemon/steps.h"
+
+/* The kernel that is on the GPU: the first of them, "" if its name is not known. */
+static const char *kernel_on_gpu(const struct gs_peer *peer)
+{
+	uint32_t number = gs_tenant_kernel_on_gpu(peer->tenant);
+	const struct gs_tally_kernel *k = gs_tally_kernel(&peer->step->tally, peer->kernels, number);
+
+	return k ? k->name : "";
+}
+
+static void kill_process(const struct gs_peer *peer)
+{
+	int rc = -1;
+
+	if (peer->pidfd >= 0)
+		rc = (int)syscall(SYS_pidfd_send_signal, peer->pidfd, SIGKILL, NULL, 0);
+	else if (gs_proc_alive(peer->pid, peer->start))
+		rc = kill(peer->pid, SIGKILL);
+	gs_log(GS_LOG_WARN, "%s: the process is %s", peer->who, rc == 0 ? "killed" : "gone already");
+}
+
+static void kill_job(struct gs_peer *peer)
+{
+	struct gs_daemon *d = peer->d;
+	struct gs_step *step = peer->step;
+	char text[GS_COMMENT_MAX];
+
+	if (*step->killed) /* it is on its way */
+		return;
+	snprintf(step->killed, sizeof(step->killed), "kernel %.100s has not left gpu %u for %.3g s (EvictDeadline)",
+		 kernel_on_gpu(peer), peer->device->index, (double)d->config->evict_deadline_ns / (double)GS_NS_PER_S);
+	/* Our part of AdminComment ends at a ';'. */
+	for (char *c = step->killed; *c; c++)
+		if (*c == ';' || *c == '|')
+			*c = ',';
+	gs_log(GS_LOG_WARN, "%s: its job is killed: %s", peer->who, step->killed);
+	if (step->info.local || !d->slurm || gs_gather_comment(d, step->info.job_id, text, sizeof(text)) < 0 ||
+	    !gs_slurm_report_kill(d->slurm, step->info.job_id, text))
+		kill_process(peer);
+}
+
+void gs_overdue_look(struct gs_daemon *d)
+{
+	struct gs_peer *peer;
+
+	LIST_FOREACH(peer, &d->peers, link) {
+		if (!peer->tenant || !gs_tenant_overdue(peer->tenant))
+			continue;
+		gs_mps_terminate(peer, "has not left the GPU by EvictDeadline");
+		if (d->config->overdue_kill && peer->step)
+			kill_job(peer);
+	}
+}
+
+void gs_overdue_not_killed(struct gs_daemon *d, uint32_t job_id)
+{
+	struct gs_peer *peer;
+
+	LIST_FOREACH(peer, &d->peers, link)
+		if (peer->tenant && peer->step && peer->step->info.job_id == job_id)
+			kill_process(peer);
+}
