@@ -232,6 +232,21 @@ static CUresult fake_name(const char **name, CUfunction f)
 	return CUDA_SUCCESS;
 }
 
+static CUfunction framed;
+static int frame;
+
+void fake_driver_frame(CUfunction f, int bytes)
+{
+	framed = f;
+	frame = bytes;
+}
+
+static CUresult fake_function_attribute(int *value, CUfunction_attribute attribute, CUfunction f)
+{
+	*value = attribute == CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES && f == framed ? frame : 0;
+	return CUDA_SUCCESS;
+}
+
 static CUresult fake_occupancy(int *blocks, CUfunction f, int threads, size_t shared)
 {
 	(void)f, (void)threads, (void)shared;
@@ -407,6 +422,7 @@ void fake_driver_install(void)
 	PUT(cuModuleLoadDataEx, fake_load);
 	PUT(cuModuleGetFunction, fake_function);
 	PUT(cuFuncGetName, fake_name);
+	PUT(cuFuncGetAttribute, fake_function_attribute);
 	PUT(cuOccupancyMaxActiveBlocksPerMultiprocessor, fake_occupancy);
 	PUT(cuMemcpyHtoDAsync_v2, fake_htod);
 	PUT(cuMemcpyDtoH_v2, fake_dtoh);

@@ -35,6 +35,9 @@ unsigned int fake_driver_grid(void);
 /* The next call of that kind fails once with rc. */
 void fake_driver_fail(const char *call, CUresult rc);
 
+/* So many bytes of local memory each thread of f takes; one function at a time, others take none. */
+void fake_driver_frame(CUfunction f, int bytes);
+
 /* Called by the caller's thread inside each call that is recorded, before it is; NULL: no more. */
 void fake_driver_inside(void (*hook)(const char *call, CUstream stream));
 

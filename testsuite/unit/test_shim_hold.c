@@ -48,6 +48,124 @@ static void test_hold_rule(void **unused)
 	expect_calls("free");
 }
 
+#define FRAMED ((CUfunction)0xf100)
+#define OTHER ((CUstream)0x7100)
+
+static _Atomic int launching;
+
+static void *launch_framed(void *done)
+{
+	launching = 1;
+	*(_Atomic int *)done = launch_in(FRAMED, 1, OTHER) == CUDA_SUCCESS;
+	return NULL;
+}
+
+/* What this thread has launched last is over, and seen to be. */
+static void over(void)
+{
+	finish_all();
+	EVENTUALLY(all_prepared());
+	forget_calls();
+}
+
+/* A twin has gone out, and its wait; whether its control block had to be written depends on what was there. */
+static void expect_held(void)
+{
+	char text[4096];
+
+	fake_driver_calls(text, sizeof(text));
+	assert_non_null(strstr(text, "launch-twin wait"));
+	assert_null(strstr(text, "launch-original"));
+}
+
+/*
+ * A launch that makes the context's local memory grow blocks in the driver with
+ * the lock until nothing runs: while a kernel is held, its relaunch waits for that lock.
+ */
+static void test_growing_local_memory_waits(void **unused)
+{
+	_Atomic int done = 0;
+	struct gs_stub *stub;
+	pthread_t thread;
+	char text[4096];
+
+	(void)unused;
+	fake_driver_frame(FRAMED, 4096);
+	launching = 0;
+	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
+	stub = active();
+	forget_calls();
+	pthread_create(&thread, NULL, launch_framed, &done);
+	EVENTUALLY(launching);
+	usleep(30000);
+	gs_page_store(stub->kstate, GS_K_READY); /* it has left; the turn is ours */
+	EVENTUALLY(gs_page_load(stub->kstate) == GS_K_RUNNING);
+	usleep(20000);
+	assert_int_equal(done, 0);
+	fake_driver_calls(text, sizeof(text));
+	assert_non_null(strstr(text, "relaunch-twin"));
+	assert_null(strstr(text, "launch-original"));
+	gs_page_store(stub->kstate, GS_K_DONE);
+	pthread_join(thread, NULL);
+	assert_int_equal(done, 1);
+	expect_calls("write-1 launch-original write-5");
+	/* It has grown: from now on nothing is waited for. */
+	over();
+	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
+	expect_held();
+	assert_int_equal(launch_in(FRAMED, 1, OTHER), CUDA_SUCCESS);
+	expect_calls("write-1 launch-original write-5");
+	over();
+	/* Until the limit of the stack is set: the driver may have taken it back. */
+	assert_int_equal(cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 0), CUDA_SUCCESS);
+	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
+	stub = active();
+	forget_calls();
+	done = 0;
+	pthread_create(&thread, NULL, launch_framed, &done);
+	usleep(30000);
+	assert_int_equal(done, 0);
+	gs_page_store(stub->kstate, GS_K_DONE);
+	pthread_join(thread, NULL);
+	assert_int_equal(done, 1);
+}
+
+static void *launch_kernel_again(void *done)
+{
+	*(_Atomic int *)done = launch_in(kernel, LONG_GRID, OTHER) == CUDA_SUCCESS;
+	return NULL;
+}
+
+/* The twin's frame counts where the twin goes out: it waits for what is held and is held itself. */
+static void test_a_twin_that_grows_is_held(void **unused)
+{
+	struct shim_kernel *k = shim_kernel_find(kernel);
+	_Atomic int done = 0;
+	struct gs_stub *stub;
+	pthread_t thread;
+
+	(void)unused;
+	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
+	stub = active();
+	forget_calls();
+	fake_driver_frame(FAKE_TWIN, 3 * 4096);
+	k->counted_in = NULL; /* as if it were its first launch */
+	pthread_create(&thread, NULL, launch_kernel_again, &done);
+	usleep(30000);
+	assert_int_equal(done, 0);
+	expect_calls("");
+	gs_page_store(stub->kstate, GS_K_DONE);
+	pthread_join(thread, NULL);
+	assert_int_equal(done, 1);
+	expect_held();
+	/* Beside the one that is out now another one may be held. */
+	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
+	expect_held();
+	over();
+	fake_driver_frame(NULL, 0);
+	k->counted_in = NULL;
+}
+
 static void *copy_in_thread(void *done)
 {
 	uint32_t from = 7, to = 0;
@@ -139,6 +257,8 @@ int shim_holds(void)
 {
 	const struct CMUnitTest tests[] = {
 		SHIM(test_hold_rule),
+		SHIM(test_growing_local_memory_waits),
+		SHIM(test_a_twin_that_grows_is_held),
 		SHIM(test_copy_by_address_waits),
 		SHIM(test_launches_behind_a_hold_are_bounded),
 	};

@@ -217,6 +217,15 @@ void shim_context_unuse(struct shim_context *c)
 	atomic_fetch_sub(&c->users, 1);
 }
 
+void shim_context_frames_unknown(CUcontext ctx)
+{
+	pthread_mutex_lock(&lock);
+	for (struct shim_context *c = contexts; c; c = c->next)
+		if (c->ctx == ctx)
+			c->frame = 0;
+	pthread_mutex_unlock(&lock);
+}
+
 void shim_context_gone(CUcontext ctx)
 {
 	static const struct timespec nap = { 0, 20000 };

@@ -36,6 +36,7 @@ struct shim_context {
 	_Atomic unsigned int users; /* threads that are in it, the program's own calls aside */
 	_Atomic CUresult fault;   /* what has ended everything in it (fault.h), or CUDA_SUCCESS */
 	uint64_t looked_ns;       /* agent: when it last asked for that */
+	_Atomic uint32_t frame;   /* the largest frame[] of a kernel that was launched in it so far */
 };
 
 /*
@@ -61,6 +62,9 @@ void shim_context_changes(void);
  */
 int shim_context_use(struct shim_context *c);
 void shim_context_unuse(struct shim_context *c);
+
+/* The limit of its stack is another: how large a frame it has room for is not known any more. */
+void shim_context_frames_unknown(CUcontext ctx);
 
 /* The program is about to destroy a context: nobody uses it any more when this returns. */
 void shim_context_gone(CUcontext ctx);

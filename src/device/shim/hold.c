@@ -21,6 +21,7 @@
 /* [0]: every hold and call, [1]: those of the legacy default stream. */
 static _Atomic uint32_t held[2];
 static _Atomic uint32_t gate[2];
+static __thread uint32_t own_gate; /* of gate[0]: closed by this thread, which may begin a hold behind it */
 
 /*
  * Blocked streams use up the context's channels, whichever they are: with n
@@ -96,7 +97,7 @@ int shim_hold_begin(CUstream stream, int legacy)
 	atomic_fetch_add(&held[0], 1);
 	if (legacy)
 		atomic_fetch_add(&held[1], 1);
-	if (atomic_load(&gate[0]) == 0 && (!legacy || atomic_load(&gate[1]) == 0))
+	if (atomic_load(&gate[0]) == own_gate && (!legacy || atomic_load(&gate[1]) == 0))
 		return 1;
 	shim_hold_end(stream, legacy);
 	return 0;
@@ -134,6 +135,7 @@ static void await_none(int only_legacy)
 void shim_gate_enter(int only_legacy)
 {
 	atomic_fetch_add(&gate[only_legacy], 1);
+	own_gate += !only_legacy;
 	await_none(only_legacy);
 }
 
@@ -152,6 +154,7 @@ void shim_hold_behind(void)
 
 void shim_gate_leave(int only_legacy)
 {
+	own_gate -= !only_legacy;
 	atomic_fetch_sub(&gate[only_legacy], 1);
 }
 
@@ -160,6 +163,7 @@ void shim_hold_forked(void)
 	pthread_mutex_init(&lock, NULL);
 	for (int i = 0; i < STREAMS_MAX; i++)
 		holding[i].kernels = 0;
+	own_gate = 0;
 	for (int i = 0; i < 2; i++) {
 		atomic_store(&held[i], 0);
 		atomic_store(&gate[i], 0);

@@ -42,6 +42,7 @@ struct shim_kernel {
 	uint32_t number;          /* announced to the daemon as this */
 	uint64_t content;         /* hash of the module's PTX; 0: not known */
 	const void *_Atomic counted_in; /* the struct shim_context that has been charged with its local memory */
+	_Atomic uint32_t frame[2]; /* local memory of a thread, bytes: the original's, the twin's; known once it is counted in any */
 	struct shim_time time[SHIM_SHAPES];
 	_Atomic uint64_t riders_told;        /* of the riders: what a stub has said */
 	_Atomic uint64_t evictable_launches;

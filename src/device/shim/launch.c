@@ -302,17 +302,26 @@ static CUresult enqueue(struct shim_launch *l, const struct shim_request *r)
 	shim_order_enter(&p, l->ctx, r->stream, l->evictable, l->legacy);
 	rc = l->evictable ? enqueue_evictable(l, r) : enqueue_as_is(l, r);
 	shim_order_leave(&p);
+	if (rc == CUDA_SUCCESS && l->gated)
+		shim_request_grown(l->ctx, l->kernel, l->evictable);
 	return rc;
 }
 
-static CUresult ride(const struct shim_context *c, const struct shim_request *r)
+static CUresult ride(struct shim_context *c, const struct shim_kernel *k, const struct shim_request *r)
 {
+	int grows = shim_request_grows(c, k, 0);
 	struct shim_passage p;
 	CUresult rc;
 
+	if (grows)
+		shim_gate_enter(0);
 	shim_order_enter(&p, c, r->stream, 0, 0);
 	rc = launch_original(r);
 	shim_order_leave(&p);
+	if (grows && rc == CUDA_SUCCESS)
+		shim_request_grown(c, k, 0);
+	if (grows)
+		shim_gate_leave(0);
 	return rc;
 }
 
@@ -326,9 +335,16 @@ static CUresult launch_told(struct shim_session *s, struct shim_context *c, stru
 	prepare(s, l, c, k, r);
 	if (!l->evictable)
 		bound_queue(s, l);
+	/* Before the turn: what is held may need it, and the daemon would wait for this one. */
+	if (!l->evictable && !l->gated && shim_request_grows(c, k, 0)) {
+		l->gated = 1;
+		shim_gate_enter(0);
+	}
 	rc = wait_for_turn(s, l->stub);
 	if (rc == CUDA_SUCCESS)
 		rc = enqueue(l, r);
+	if (l->gated)
+		shim_gate_leave(0);
 	if (rc != CUDA_SUCCESS) {
 		shim_fault_seen(c, rc);
 		if (l->evictable) {
@@ -342,6 +358,17 @@ static CUresult launch_told(struct shim_session *s, struct shim_context *c, stru
 	return CUDA_SUCCESS;
 }
 
+/* The kernel's first launch in the context, or the first after another one. */
+static int count_frames(struct shim_session *s, struct shim_context *c, struct shim_kernel *k)
+{
+	if (shim_local_charge(s, k->original) < 0)
+		return -1;
+	k->frame[0] = shim_local_frame(k->original);
+	k->frame[1] = k->twin ? shim_local_frame(k->twin) : 0;
+	k->counted_in = c;
+	return 0;
+}
+
 static CUresult launch_managed(struct shim_session *s, struct shim_context *c, struct shim_request *r)
 {
 	struct shim_kernel *k = shim_kernel_find(r->graph ? (const void *)r->graph : (const void *)r->f);
@@ -349,11 +376,8 @@ static CUresult launch_managed(struct shim_session *s, struct shim_context *c, s
 
 	if (!c || !k || c->fault)
 		return launch_original(r);
-	if (k->counted_in != c && !r->graph) {
-		if (shim_local_charge(s, r->f) < 0)
-			return CUDA_ERROR_OUT_OF_MEMORY;
-		k->counted_in = c;
-	}
+	if (k->counted_in != c && !r->graph && count_frames(s, c, k) < 0)
+		return CUDA_ERROR_OUT_OF_MEMORY;
 	if (!r->stream || r->stream == CU_STREAM_LEGACY)
 		shim_hold_behind();
 	if (s->measure && shim_context_current(s) == c) /* once: its streams are used */
@@ -362,7 +386,7 @@ static CUresult launch_managed(struct shim_session *s, struct shim_context *c, s
 	if (!r->time->tpt_ps && !r->graph && !s->alone)
 		shim_kernel_recall(s, k, r->time, r->block);
 	if (shim_rides(s, r))
-		return ride(c, r);
+		return ride(c, k, r);
 	/* Riders go by what is known of the context; here the driver is asked. */
 	is = shim_context_current(s);
 	return is == c ? launch_told(s, c, k, r) : launch_managed(s, is, r);

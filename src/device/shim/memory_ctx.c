@@ -267,6 +267,15 @@ static uint64_t limit_bytes(CUlimit limit, size_t value)
 	return __builtin_mul_overflow(each, value, &bytes) ? UINT64_MAX : bytes;
 }
 
+static CUresult set_limit(CUcontext ctx, CUlimit limit, size_t value)
+{
+	CUresult rc = SHIM_GATED(REAL(cuCtxSetLimit)(limit, value));
+
+	if (limit == CU_LIMIT_STACK_SIZE)
+		shim_context_frames_unknown(ctx);
+	return rc;
+}
+
 /*
  * A limit that is raised costs what it grows by; what it was before is part of
  * the context.  A smaller one gives back no more than it had cost.
@@ -282,7 +291,7 @@ SHIM_EXPORT CUresult cuCtxSetLimit(CUlimit limit, size_t value)
 
 	after = ctx ? limit_bytes(limit, value) : 0;
 	if (!after || REAL(cuCtxGetLimit)(&now, limit) != CUDA_SUCCESS)
-		return SHIM_GATED(REAL(cuCtxSetLimit)(limit, value));
+		return set_limit(ctx, limit, value);
 	before = limit_bytes(limit, now);
 	kind = (enum shim_holding)(SHIM_HOLD_LIMIT + (int)limit);
 	shim_unhold(kind, (uintptr_t)ctx, &had, NULL);
@@ -293,7 +302,7 @@ SHIM_EXPORT CUresult cuCtxSetLimit(CUlimit limit, size_t value)
 	if (want > had && !shim_charge(s, want - had)) {
 		rc = CUDA_ERROR_OUT_OF_MEMORY;
 	} else {
-		rc = SHIM_GATED(REAL(cuCtxSetLimit)(limit, value));
+		rc = set_limit(ctx, limit, value);
 		if (rc == CUDA_SUCCESS && want < had)
 			shim_uncharge(s, had - want);
 		if (rc != CUDA_SUCCESS && want > had)
@@ -306,6 +315,20 @@ SHIM_EXPORT CUresult cuCtxSetLimit(CUlimit limit, size_t value)
 	return rc;
 }
 
+/* The driver takes a library's kernel for a function at a launch, not at every call. */
+uint32_t shim_local_frame(CUfunction f)
+{
+	int bytes = 0;
+	CUdevice dev;
+
+	if (REAL(cuFuncGetAttribute)(&bytes, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, f) == CUDA_SUCCESS)
+		return bytes > 0 ? (uint32_t)bytes : 0;
+	if (REAL(cuCtxGetDevice)(&dev) != CUDA_SUCCESS ||
+	    REAL(cuKernelGetAttribute)(&bytes, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, (CUkernel)(uintptr_t)f, dev) != CUDA_SUCCESS)
+		return 0;
+	return bytes > 0 ? (uint32_t)bytes : 0;
+}
+
 /*
  * The driver makes room for a kernel's frames when it launches it, and keeps
  * it; what is within the limit of the stack is counted with that.
@@ -314,15 +337,13 @@ int shim_local_charge(struct shim_session *s, CUfunction f)
 {
 	CUcontext ctx = shim_current();
 	uint64_t had = 0, want, more;
+	uint32_t local = ctx ? shim_local_frame(f) : 0;
 	size_t stack = 0;
-	int local = 0, refused;
+	int refused;
 
-	if (!ctx ||
-	    REAL(cuFuncGetAttribute)(&local, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, f) != CUDA_SUCCESS ||
-	    local <= 0 || REAL(cuCtxGetLimit)(&stack, CU_LIMIT_STACK_SIZE) != CUDA_SUCCESS ||
-	    (size_t)local <= stack)
+	if (!local || REAL(cuCtxGetLimit)(&stack, CU_LIMIT_STACK_SIZE) != CUDA_SUCCESS || local <= stack)
 		return 0;
-	want = resident_threads() * ((size_t)local - stack);
+	want = resident_threads() * (local - stack);
 	/* Two threads at once may charge it twice, until the context goes: too much rather than too little. */
 	shim_unhold(SHIM_HOLD_LOCAL, (uintptr_t)ctx, &had, NULL);
 	more = want > had ? want - had : 0;

@@ -166,7 +166,7 @@ static struct shim_launch *try_take(void)
 			atomic_store_explicit(&hint, i + 1, memory_order_relaxed);
 		say_used(i + 1);
 		l->sampled = SHIM_UNTIMED;
-		l->evictable = 0;
+		l->evictable = l->gated = 0;
 		l->signalled_ns = 0;
 		l->retry_ns = 0;
 		return l;

@@ -150,6 +150,14 @@ static int has_proxy(const struct shim_session *s, const struct shim_launch *l)
 	return gs_signal_proxy_pays(&s->signal_times) && l->workers >= 2 * (unsigned int)l->ctx->sms && l->nt / l->workers >= PROXY_WAVES;
 }
 
+void shim_request_grown(struct shim_context *c, const struct shim_kernel *k, int twin)
+{
+	uint32_t has = c->frame;
+
+	while (has < k->frame[twin] && !atomic_compare_exchange_weak(&c->frame, &has, k->frame[twin]))
+		;
+}
+
 /* None of these is a value that a launch wants: the block's next one writes them all. */
 void shim_request_forget(struct shim_launch *l)
 {
@@ -194,6 +202,10 @@ int shim_request_evictable(struct shim_session *s, struct shim_launch *l, const 
 		return 0;
 	l->legacy = (uint8_t)shim_stream_is_legacy(r->stream);
 	l->stream = own_name(r->stream);
+	if (shim_request_grows(l->ctx, k, 1)) {
+		l->gated = 1;
+		shim_gate_enter(0);
+	}
 	if (!shim_hold_begin(l->stream, l->legacy))
 		return 0;
 	memcpy(l->block, r->block, sizeof(l->block));

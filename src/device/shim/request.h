@@ -27,10 +27,25 @@ int shim_request_is_short(const struct shim_session *s, const struct shim_reques
 
 /*
  * May this launch be evicted?  1: it is packed, what its control block needs is
- * in l->write, and the hold has begun (hold.c).  0: it goes as it is.
+ * in l->write, and the hold has begun (hold.c).  0: it goes as it is.  l->gated:
+ * the gate is closed for it, which the caller opens.
  */
 int shim_request_evictable(struct shim_session *s, struct shim_launch *l,
 			   const struct shim_request *r);
+
+/*
+ * Would the kernel (twin: its transformed one) make the context's local memory grow, as far as is known?  A
+ * launch that does waits in the driver, with the driver's lock, for what runs: behind a held kernel
+ * that is for ever (facts/h200.md), so it passes the gate (hold.c) and goes out while nothing is held.
+ */
+static inline int shim_request_grows(const struct shim_context *c, const struct shim_kernel *k, int twin)
+{
+	return atomic_load_explicit(&k->frame[twin], memory_order_relaxed) >
+	       atomic_load_explicit(&c->frame, memory_order_relaxed);
+}
+
+/* It has. */
+void shim_request_grown(struct shim_context *c, const struct shim_kernel *k, int twin);
 
 /* It did not go out, and its writes to the control block may not have been made: the next launch there repeats them. */
 void shim_request_forget(struct shim_launch *l);

@@ -93,7 +93,10 @@ int shim_hold_is_legacy(void);
 /* A launch into the legacy default stream comes: waits while too many are behind a held kernel there. */
 void shim_hold_behind(void);
 
-/* Around a driver call that may block inside the driver with its lock held. */
+/*
+ * Around a driver call that may block inside the driver with its lock held.  A launch that is
+ * such a call may begin a hold in between: nothing else is held then.
+ */
 void shim_gate_enter(int only_legacy);
 void shim_gate_leave(int only_legacy);
 
