@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 static CUresult linear(size_t bytes, uint64_t *h)
 {
@@ -275,6 +276,44 @@ static CUresult library_free(uint64_t h, size_t bytes)
 	return cuLibraryUnload_((void *)(uintptr_t)h);
 }
 
+/* The same out of a file, which is no reason to be given more. */
+static const char *file_of(size_t bytes)
+{
+	static char path[64];
+	const char *ptx = text(bytes);
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/tmp/gpushare-doors.%d.XXXXXX", (int)getpid());
+	f = fdopen(mkstemp(path), "w");
+	if (!f || fputs(ptx, f) < 0 || fclose(f) != 0) {
+		fprintf(stderr, "doors: %s: cannot be written\n", path);
+		exit(1);
+	}
+	return path;
+}
+
+static CUresult module_file(size_t bytes, uint64_t *h)
+{
+	const char *path = file_of(bytes);
+	CUresult rc = cuModuleLoad((CUmodule *)h, path);
+
+	unlink(path);
+	return rc;
+}
+
+static CUresult library_file(size_t bytes, uint64_t *h)
+{
+	const char *path;
+	CUresult rc;
+	OPTIONAL(CUDA_ERROR_NOT_SUPPORTED, cuLibraryLoadFromFile, void **, const char *, void *, void **,
+		 unsigned int, void *, void **, unsigned int);
+
+	path = file_of(bytes);
+	rc = cuLibraryLoadFromFile_((void **)h, path, NULL, NULL, 0, NULL, NULL, 0);
+	unlink(path);
+	return rc;
+}
+
 /* ---- graphs ---------------------------------------------------------------------- */
 
 struct graph {
@@ -417,7 +456,8 @@ const struct door doors[] = {
 	{ "heap", heap, heap_free, 0 },             { "stack", stack, stack_free, 0 },
 	{ "printf", fifo, fifo_free, 0 },           { "module", module, module_free, 0 },
 	{ "library", library, library_free, 0 },    { "graph", graph_node, graph_free, 0 },
-	{ "captured", captured, graph_free, 0 },
+	{ "captured", captured, graph_free, 0 },    { "module file", module_file, module_free, 0 },
+	{ "library file", library_file, library_free, 0 },
 };
 
 const size_t ndoors = sizeof(doors) / sizeof(doors[0]);

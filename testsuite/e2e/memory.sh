@@ -14,7 +14,7 @@ limits() { # TIMES
 		cat "$TMP/limit" "$TMP/limit.err"
 		return 1
 	}
-	[ "$(grep -c ",$1,$1,$1\$" "$TMP/limit")" = 18 ] && [ "$(grep -c "not on this device" "$TMP/limit")" = 3 ]
+	[ "$(grep -c ",$1,$1,$1\$" "$TMP/limit")" = 20 ] && [ "$(grep -c "not on this device" "$TMP/limit")" = 3 ]
 }
 # A neighbour's own bytes are always there, whatever the first one is doing.
 beside() { # COMMAND...

@@ -66,7 +66,8 @@ static CUresult attribute(int *value, CUdevice_attribute a, CUdevice dev)
 {
 	(void)dev;
 	*value = a == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT ? FAKE_SMS :
-		 a == CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR ? 2048 : 0;
+		 a == CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR ? 2048 :
+		 a == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR ? 9 : 0;
 	return CUDA_SUCCESS;
 }
 
@@ -174,6 +175,19 @@ static CUresult load(CUmodule *module, const void *image, unsigned int n, CUjit_
 	return give((uint64_t *)module);
 }
 
+static CUresult load_file(CUmodule *module, const char *path)
+{
+	(void)path;
+	return give((uint64_t *)module);
+}
+
+static CUresult load_library(CUlibrary *library, const char *path, CUjit_option *o, void **v,
+			     unsigned int n, CUlibraryOption *lo, void **lv, unsigned int ln)
+{
+	(void)path, (void)o, (void)v, (void)n, (void)lo, (void)lv, (void)ln;
+	return give((uint64_t *)library);
+}
+
 static CUresult function(int *value, CUfunction_attribute a, CUfunction f)
 {
 	(void)f;
@@ -218,6 +232,8 @@ static void install(void)
 	PUT(cuMemGetInfo_v2, whole_device);
 	PUT(cuDeviceTotalMem_v2, whole_total);
 	PUT(cuModuleLoadDataEx, load);
+	PUT(cuModuleLoad, load_file);
+	PUT(cuLibraryLoadFromFile, load_library);
 	PUT(cuFuncGetAttribute, function);
 	PUT(cuMemFree_v2, fine);
 	PUT(cuMemRelease, may_refuse);
@@ -333,21 +349,6 @@ static CUresult destroy_graph(uint64_t h)
 	return cuGraphExecDestroy((CUgraphExec)(uintptr_t)h);
 }
 
-static CUresult module(uint64_t mib, uint64_t *h)
-{
-	char ptx[256];
-
-	snprintf(ptx, sizeof(ptx), ".version 7.0\n.target sm_75\n.address_size 64\n"
-		 ".visible .global .align 4 .u32 big[%llu];\n.extern .global .u32 other[7];\n",
-		 (unsigned long long)(mib * MIB / 4));
-	return cuModuleLoadData((CUmodule *)h, ptx);
-}
-
-static CUresult unload(uint64_t h)
-{
-	return cuModuleUnload((CUmodule)(uintptr_t)h);
-}
-
 static CUresult a_context(uint64_t mib, uint64_t *h)
 {
 	rig.s->context_memory = mib * MIB;
@@ -381,7 +382,10 @@ const struct door doors[] = {
 	{ "array", door_array2d, destroy_array },     { "array3d", array3d, destroy_array },
 	{ "mipmapped", mipmapped, destroy_mipmapped },
 	{ "external", external, destroy_external },
-	{ "graph", graph, destroy_graph },       { "module", module, unload },
+	{ "graph", graph, destroy_graph },       { "module", door_module, door_unload },
+	{ "module file", door_module_file, door_unload },  { "cubin", door_cubin, door_unload },
+	{ "cubin file", door_cubin_file, door_unload },    { "machine code", door_machine_code, door_unload },
+	{ "library file", door_library_file, door_unload_library },
 	{ "context", a_context, destroy_context }, { "heap", heap, heap_back },
 };
 

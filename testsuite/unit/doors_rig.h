@@ -49,6 +49,16 @@ CUresult door_created(uint64_t mib, uint64_t *h);
 CUresult door_release_created(uint64_t h);
 CUresult door_array2d(uint64_t mib, uint64_t *h);
 
+/* doors_modules.c */
+CUresult door_module(uint64_t mib, uint64_t *h);
+CUresult door_module_file(uint64_t mib, uint64_t *h);
+CUresult door_cubin(uint64_t mib, uint64_t *h);
+CUresult door_cubin_file(uint64_t mib, uint64_t *h);
+CUresult door_machine_code(uint64_t mib, uint64_t *h); /* a container of it */
+CUresult door_library_file(uint64_t mib, uint64_t *h);
+CUresult door_unload(uint64_t h);
+CUresult door_unload_library(uint64_t h);
+
 /* Of the group; before each test, when nothing may be held. */
 int rig_setup(void **state);
 int rig_begin(void **state);

@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "device/fatbin/variables.h"
 #include "fatbin_data.h"
 
 #define KERNELS 2
@@ -351,6 +352,64 @@ static void images_in_memory_are_told_apart(void **state)
 	fatbin_drop(b);
 }
 
+static uint64_t variables(const char *ptx)
+{
+	return gs_ptx_variables(ptx, strlen(ptx));
+}
+
+static void variables_of_a_text(void **state)
+{
+	(void)state;
+	assert_int_equal(variables(".global .u32 a;\n.const .align 8 .f64 b[4][3];"), 100);
+	assert_int_equal(variables(".visible .global .align 16 .v4 .f32 v[2];"), 32);
+	assert_int_equal(variables(".extern .global .b8 e[100];\n.weak .global .b8 w[3] = {1,2,3};"), 3);
+	assert_int_equal(variables("// .global .u32 a;\n.entry k() { ld.global.u32 %r1, [%rd1]; }"), 0);
+	assert_int_equal(variables("/* .global .u32 a; */ .file 1 \"/*\"\n.global .u32 b;"), 4);
+	assert_int_equal(variables(".global/* of us */.u32 a;.global .u32 b;"), 8);
+	assert_int_equal(variables(".global .attribute(.managed) .align 4 .b32 m[10];"), 40);
+	assert_int_equal(variables(".global .b8 x[1024*1024*3+1U];"), 3145729);
+	assert_int_equal(variables(".global .u32 a, b[2], c = 3;"), 16);
+	assert_int_equal(variables(".global .u16 t[] = {1, 2, 3};\n.global .u16 u[][2] = {{1, 2}, {3, 4}};"), 14);
+	assert_int_equal(variables(".global .b8 x[0xffffffffffffffff][16];"), UINT64_MAX);
+	assert_int_equal(variables(".global .b8 x["), 0);
+	assert_int_equal(variables(".global .b8 x[]"), 0);
+	assert_int_equal(variables(".global .b8"), 0);
+	assert_int_equal(variables(""), 0);
+}
+
+/* kernels.cu has none of its own but what its kernels keep in constant memory beside their parameters. */
+static void variables_of_machine_code(void **state)
+{
+	static const char *const name[] = { "variables.fatbin", "machine.fatbin" };
+	static const uint64_t want[] = { 4000000 + 12 + 400, 0 };
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct gs_bytes b = fatbin_file(name[i]);
+		struct gs_fatbin fb = fatbin_opened(b);
+		struct gs_fatbin_entry e = fatbin_entry(&fb, GS_ENTRY_CUBIN);
+		struct gs_error err;
+		uint64_t bytes;
+		uint8_t *elf;
+		size_t len;
+
+		assert_int_equal(gs_entry_variables(&e, &bytes, &err), 0);
+		assert_in_range(bytes, want[i], want[i] + 64);
+		assert_int_equal(gs_fatbin_variables(&fb, 75), bytes);
+		assert_int_equal(gs_fatbin_variables(&fb, 90), 0);
+		elf = gs_fatbin_unpack(&e, &len, &err);
+		assert_non_null(elf);
+		assert_int_equal(gs_cubin_variables(elf, len, 0), bytes);
+		/* Its code, but nothing of the 4 KB of shared memory. */
+		assert_in_range(gs_cubin_variables(elf, len, 1), bytes + 128, bytes + 2048);
+		for (size_t cut = 0; cut < len; cut += 7)
+			gs_cubin_variables(elf, cut, 1);
+		free(elf);
+		fatbin_drop(b);
+	}
+	assert_int_equal(gs_cubin_variables("\177ELF", 4, 1), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -365,6 +424,8 @@ int main(void)
 		cmocka_unit_test(wrapping_gives_what_nvcc_writes),
 		cmocka_unit_test(wrapping_keeps_the_options),
 		cmocka_unit_test(images_in_memory_are_told_apart),
+		cmocka_unit_test(variables_of_a_text),
+		cmocka_unit_test(variables_of_machine_code),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,7 +13,6 @@
 
 #include <cmocka.h>
 
-#include "device/shim/module_size.h"
 #include "device/shim/wraps.h"
 #include "doors_rig.h"
 
@@ -106,24 +105,6 @@ static void the_old_doors_are_shut(void **state)
 	assert_int_equal(cuArray3DCreate(&a, NULL), CUDA_ERROR_NOT_SUPPORTED);
 }
 
-static uint64_t variables(const char *ptx)
-{
-	return shim_ptx_variable_bytes(ptx, strlen(ptx));
-}
-
-static void sizes_of_modules(void **state)
-{
-	(void)state;
-	assert_int_equal(variables(".global .u32 a;\n.const .align 8 .f64 b[4][3];"), 100);
-	assert_int_equal(variables(".visible .global .align 16 .v4 .f32 v[2];"), 32);
-	assert_int_equal(variables(".extern .global .b8 e[100];\n.weak .global .b8 w[3] = {1,2,3};"), 3);
-	assert_int_equal(variables("// .global .u32 a;\n.entry k() { ld.global.u32 %r1, [%rd1]; }"), 0);
-	assert_int_equal(variables(".global .attribute(.managed) .align 4 .b32 m[10];"), 40);
-	assert_int_equal(variables(".global .b8 x[0xffffffffffffffff][16];"), 0);
-	assert_int_equal(variables(""), 0);
-	assert_int_equal(shim_cubin_bytes("\177ELF", 4), 0);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -132,7 +113,6 @@ int main(void)
 		DOOR(overflows),
 		DOOR(what_the_program_is_told),
 		DOOR(the_old_doors_are_shut),
-		DOOR(sizes_of_modules),
 	};
 
 	int failures = cmocka_run_group_tests(tests, rig_setup, NULL);

@@ -81,6 +81,7 @@ int gs_elf_section(const struct gs_elf *elf, uint64_t i, struct gs_section *s,
 		return gs_fail(err, "elf: section %llu is outside the file",
 			       (unsigned long long)i);
 	s->type = sh.sh_type;
+	s->size = sh.sh_size;
 	s->link = sh.sh_link;
 	s->flags = sh.sh_flags;
 	s->entry = sh.sh_entsize;

@@ -21,6 +21,7 @@ struct gs_elf {
 struct gs_section {
 	const char *name;      /* "" if it has none; NUL-terminated inside the file */
 	struct gs_bytes bytes; /* empty for a section without contents (.bss) */
+	uint64_t size;         /* in memory: of such a section too */
 	uint32_t type, link;
 	uint64_t flags, entry; /* sh_flags, sh_entsize */
 };

@@ -193,53 +193,62 @@ struct ptx_transformed *shim_image_transform(const void *image, int library)
 	}
 }
 
-/* A file's bytes with a NUL behind them; NULL: not a file of ours. */
-static char *read_file(const char *path, size_t *len)
+void shim_file_read(struct shim_file *file, const char *path)
 {
 	char *data = NULL;
 	struct stat st;
-	ssize_t n = 0;
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	size_t len = 0;
+	ssize_t n;
+	int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
 
+	memset(file, 0, sizeof(*file));
 	if (fd < 0)
-		return NULL;
-	*len = 0;
+		return;
 	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 && st.st_size <= FILE_MAX)
 		data = malloc((size_t)st.st_size + 1);
-	while (data && *len < (size_t)st.st_size) {
-		n = read(fd, data + *len, (size_t)st.st_size - *len);
+	while (data && len < (size_t)st.st_size) {
+		n = read(fd, data + len, (size_t)st.st_size - len);
 		if (n > 0)
-			*len += (size_t)n;
+			len += (size_t)n;
 		else if (n == 0 || errno != EINTR)
 			break;
 	}
 	close(fd);
-	if (data)
-		data[*len] = '\0';
-	return data;
+	if (!data)
+		return;
+	data[len] = '\0';
+	*file = (struct shim_file){ data, len };
+}
+
+void shim_file_drop(struct shim_file *file)
+{
+	free(file->data);
+	memset(file, 0, sizeof(*file));
+}
+
+struct ptx_transformed *shim_image_transform_read(const struct shim_file *file, int library)
+{
+	struct gs_bytes bytes = { (const uint8_t *)file->data, file->len };
+
+	if (!file->data)
+		return NULL;
+	switch (gs_image_kind(file->data, file->len)) {
+	case GS_IMAGE_PTX:
+		return shim_image_transform_text(file->data, strlen(file->data));
+	case GS_IMAGE_FATBIN:
+		return transform_fatbin(bytes, library);
+	default:
+		return NULL;
+	}
 }
 
 struct ptx_transformed *shim_image_transform_file(const char *path, int library)
 {
-	struct ptx_transformed *t = NULL;
-	struct gs_bytes bytes;
-	size_t len;
-	char *data = path ? read_file(path, &len) : NULL;
+	struct ptx_transformed *t;
+	struct shim_file file;
 
-	if (!data)
-		return NULL;
-	switch (gs_image_kind(data, len)) {
-	case GS_IMAGE_PTX:
-		t = shim_image_transform_text(data, strlen(data));
-		break;
-	case GS_IMAGE_FATBIN:
-		bytes.data = (const uint8_t *)data;
-		bytes.len = len;
-		t = transform_fatbin(bytes, library);
-		break;
-	default:
-		break;
-	}
-	free(data);
+	shim_file_read(&file, path);
+	t = shim_image_transform_read(&file, library);
+	shim_file_drop(&file);
 	return t;
 }

@@ -8,6 +8,8 @@
 #ifndef GPUSHARE_SHIM_IMAGE_H
 #define GPUSHARE_SHIM_IMAGE_H
 
+#include <stddef.h>
+
 #include "device/ptx/transform.h"
 
 /*
@@ -19,7 +21,17 @@
  */
 struct ptx_transformed *shim_image_transform(const void *image, int library);
 
-/* The same for what is in a file. */
+/* A file's bytes with a NUL behind them. */
+struct shim_file {
+	char *data; /* NULL: not to be read, or no regular file of a module's length; the driver says what it makes of it */
+	size_t len;
+};
+
+void shim_file_read(struct shim_file *file, const char *path);
+void shim_file_drop(struct shim_file *file);
+
+/* The same for what is in a file: read, or still to be. */
+struct ptx_transformed *shim_image_transform_read(const struct shim_file *file, int library);
 struct ptx_transformed *shim_image_transform_file(const char *path, int library);
 
 /* The same for PTX alone, of this length. */

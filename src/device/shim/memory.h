@@ -79,10 +79,12 @@ void shim_pools_settle(struct shim_session *s, int trim);
 void shim_pool_freed(struct shim_session *s, void *pool, uint64_t bytes);
 
 /*
- * Around a module's load: its variables and machine code (memory_module.c).  path: of a
- * file, or NULL: image is in memory.  -1: beyond the reservation.
+ * Around a module's load: its variables, and a cubin's code (memory_module.c); of an image in memory, or
+ * of a file that has been read (image.h).  -1: beyond the reservation.
  */
-int shim_module_charge(const void *image, const char *path, uint64_t *bytes);
+struct shim_file;
+int shim_module_charge(const void *image, uint64_t *bytes);
+int shim_module_charge_file(const struct shim_file *file, uint64_t *bytes);
 /* The load's result; module: its handle when it succeeded. */
 /* ctx: goes with that context; NULL: a library. */
 void shim_module_charged(CUresult rc, const void *module, uint64_t bytes, CUcontext ctx);

@@ -24,9 +24,20 @@ static struct ptx_transformed *transformed(const void *image, int library)
 	return t;
 }
 
-static struct ptx_transformed *transformed_file(const char *path, int library)
+/* The same for a file, which is read once: it is charged as well.  -1: beyond the reservation. */
+static int take_file(const char *path, int library, struct ptx_transformed **t, uint64_t *charged)
 {
-	return shim_session() ? shim_image_transform_file(path, library) : NULL;
+	struct shim_file file = { NULL, 0 };
+	int rc;
+
+	*t = NULL;
+	if (shim_session())
+		shim_file_read(&file, path);
+	rc = shim_module_charge_file(&file, charged);
+	if (rc == 0 && shim_session())
+		*t = shim_image_transform_read(&file, library);
+	shim_file_drop(&file);
+	return rc;
 }
 
 /* After a load: the description, if any, belongs to the module.  ctx: with which a module goes; NULL: a library. */
@@ -64,7 +75,7 @@ static CUresult load_data(CUmodule *module, const void *image, unsigned int n,
 	uint64_t charged;
 	CUresult rc;
 
-	if (shim_module_charge(image, NULL, &charged) < 0)
+	if (shim_module_charge(image, &charged) < 0)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	t = transformed(image, 0);
 	shim_gate_enter(0);
@@ -92,7 +103,7 @@ SHIM_EXPORT CUresult cuModuleLoadFatBinary(CUmodule *module, const void *fatbin)
 	uint64_t charged;
 	CUresult rc;
 
-	if (shim_module_charge(fatbin, NULL, &charged) < 0)
+	if (shim_module_charge(fatbin, &charged) < 0)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	t = transformed(fatbin, 0);
 	shim_gate_enter(0);
@@ -109,9 +120,8 @@ SHIM_EXPORT CUresult cuModuleLoad(CUmodule *module, const char *path)
 	uint64_t charged;
 	CUresult rc;
 
-	if (shim_module_charge(NULL, path, &charged) < 0)
+	if (take_file(path, 0, &t, &charged) < 0)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	t = transformed_file(path, 0);
 	shim_gate_enter(0);
 	do
 		rc = t && t->text ? REAL(cuModuleLoadDataEx)(module, t->text, 0, NULL, NULL) :
@@ -154,7 +164,7 @@ SHIM_EXPORT CUresult cuLibraryLoadData(CUlibrary *library, const void *code,
 	uint64_t charged;
 	CUresult rc;
 
-	if (shim_module_charge(code, NULL, &charged) < 0)
+	if (shim_module_charge(code, &charged) < 0)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	t = transformed(code, 1);
 	shim_gate_enter(0);
@@ -175,9 +185,8 @@ SHIM_EXPORT CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *path,
 	uint64_t charged;
 	CUresult rc;
 
-	if (shim_module_charge(NULL, path, &charged) < 0)
+	if (take_file(path, 1, &t, &charged) < 0)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	t = transformed_file(path, 1);
 	shim_gate_enter(0);
 	do
 		rc = t && t->text ?
