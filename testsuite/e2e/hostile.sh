@@ -92,12 +92,12 @@ check "the shares of those that ended meanwhile are back" until_true 3 no_steps
 
 change_policy() {
 	local policy
-	for policy in fifo piv dprr sjf srt rr cfs frs fifo piv dprr sjf srt rr cfs frs; do
+	for policy in fifo piv dprr sjf srt rr cfs frsp frs fifo piv dprr sjf srt rr cfs frsp frs; do
 		configure $policy
 		daemon HUP
 		sleep 0.06
 	done
-	until_true 5 grep -q 'policy frs' "$TMP/log"
+	until_true 5 grep -q 'policy frs$' "$TMP/log"
 }
 check "every policy in turn while kernels run" three_programs change_policy
 bad_config() {

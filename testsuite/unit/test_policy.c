@@ -1,64 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What each policy is: small cases worked out by hand from the papers. */
 #define _GNU_SOURCE
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "common/clock.h"
-#include "gpushare/sched/sched.h"
-
-#define MS GS_NS_PER_MS
-
-static struct gs_sched *make(const char *policy)
-{
-	struct gs_sched_options o;
-	struct gs_sched *s;
-
-	gs_sched_defaults(&o);
-	s = gs_sched_create(policy, &o, 0, NULL);
-	assert_non_null(s);
-	return s;
-}
-
-static void arrive(struct gs_sched *s, uint64_t id, uint64_t alone, int priority,
-		   uint32_t shares, uint64_t now)
-{
-	struct gs_task_params p = { .nt = 100, .alone_ns = alone, .priority = priority,
-				    .shares = shares };
-
-	assert_int_equal(gs_sched_arrive(s, id, &p, now, NULL), 0);
-}
-
-static uint64_t expect(struct gs_sched *s, uint64_t now, enum gs_action action, uint64_t task)
-{
-	struct gs_decision d;
-
-	gs_sched_decide(s, now, &d);
-	if (d.action != action || d.task != task)
-		fail_msg("at %.3f ms: action %d task %d instead of %d %d", (double)now / MS,
-			 (int)d.action, (int)d.task, (int)action, (int)task);
-	return d.deadline_ns;
-}
-
-/* `task` gets the GPU; returns the end of its quantum. */
-static uint64_t run(struct gs_sched *s, uint64_t now, uint64_t task)
-{
-	expect(s, now, GS_ACT_RUN, task);
-	gs_sched_started(s, task, now);
-	return expect(s, now, GS_ACT_KEEP, task);
-}
-
-static void evict(struct gs_sched *s, uint64_t now, uint64_t task)
-{
-	expect(s, now, GS_ACT_EVICT, task);
-	gs_sched_stopped(s, task, now);
-}
+#include "policy_steps.h"
 
 static void fifo_never_preempts(void **state)
 {
@@ -189,10 +132,10 @@ static void rr_takes_turns(void **state)
 
 static void the_only_task_is_never_handed_over(void **state)
 {
-	static const char *const name[] = { "rr", "cfs", "frs", "dprr" };
+	static const char *const name[] = { "rr", "cfs", "frs", "frsp", "dprr" };
 
 	(void)state;
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < 5; i++) {
 		struct gs_sched *s = make(name[i]);
 
 		arrive(s, 1, 100 * MS, 3, 1, 0);
@@ -221,117 +164,6 @@ static void cfs_divides_its_epoch(void **state)
 	assert_int_equal(run(s, 4 * MS, 5), 4 * MS + 4 * MS / 5);
 	evict(s, 5 * MS, 5);
 	run(s, 5 * MS, 1);
-	gs_sched_destroy(s);
-}
-
-static void frs_serves_the_most_slowed_down(void **state)
-{
-	struct gs_sched *s = make("frs");
-	uint64_t end;
-
-	(void)state;
-	arrive(s, 1, 100 * MS, 0, 1, 0);
-	run(s, 0, 1);
-	arrive(s, 2, 10 * MS, 0, 1, 10 * MS);
-	/* Both have a slowdown of 1: the earlier keeps the GPU for a minimum quantum. */
-	assert_int_equal(expect(s, 10 * MS, GS_ACT_KEEP, 1), 11 * MS);
-	/* Now 2's is 1.1, 1's still 1: it would take 1 10 ms to come up to that. */
-	evict(s, 11 * MS, 1);
-	end = run(s, 11 * MS, 2);
-	assert_in_range(end, 21 * MS - 1, 21 * MS + 1);
-	gs_sched_destroy(s);
-}
-
-static void frs_ends_a_long_quantum_for_a_short_arrival(void **state)
-{
-	struct gs_sched *s = make("frs");
-	uint64_t end;
-
-	(void)state;
-	arrive(s, 1, 1000 * MS, 0, 1, 0);
-	arrive(s, 2, 1000 * MS, 0, 1, 0);
-	run(s, 0, 1);
-	gs_sched_leave(s, 1, 500 * MS, NULL);
-	arrive(s, 3, 2000 * MS, 0, 1, 500 * MS);
-	/* Slowdowns 1.5 and 1: 3 needs a second to come up. */
-	end = run(s, 500 * MS, 2);
-	assert_in_range(end, 1500 * MS - 1, 1500 * MS + 1);
-	/* One of 4 ms needs 2 ms to come up to 1.5. */
-	arrive(s, 4, 4 * MS, 0, 1, 600 * MS);
-	end = expect(s, 600 * MS, GS_ACT_KEEP, 2);
-	assert_in_range(end, 602 * MS - 1, 602 * MS + 1);
-	evict(s, end + 1, 2);
-	run(s, end + 1, 4);
-	gs_sched_destroy(s);
-}
-
-/* Two long tasks that are slowed down alike do not take turns at the minimum quantum. */
-static void frs_weighs_the_handover(void **state)
-{
-	struct gs_sched_options o;
-	struct gs_sched *s;
-	uint64_t end;
-
-	(void)state;
-	gs_sched_defaults(&o);
-	o.handover_ns = MS;
-	o.quantum_handovers = 10;
-	s = gs_sched_create("frs", &o, 0, NULL);
-	arrive(s, 1, 40 * MS, 0, 1, 0);
-	arrive(s, 2, 40 * MS, 0, 1, 0);
-	/* Half of ten hand-overs at least; an evicted one waits two more. */
-	end = run(s, 0, 1);
-	assert_int_equal(end, 5 * MS);
-	end = expect(s, 5 * MS, GS_ACT_KEEP, 1);
-	assert_int_equal(end, 10 * MS);
-	evict(s, 10 * MS, 1);
-	/* Behind by 10 ms, it stays until it is ahead by 7. */
-	end = run(s, 11 * MS, 2);
-	assert_in_range(end, 21 * MS - 1, 21 * MS + 1);
-	end = expect(s, end + 1, GS_ACT_KEEP, 2);
-	assert_in_range(end, 26 * MS, 26 * MS + 3);
-	end = expect(s, end, GS_ACT_KEEP, 2);
-	evict(s, end, 2);
-	gs_sched_destroy(s);
-	/* Where all are long, an eighth of the shortest, up to 100 hand-overs; a short one ends that. */
-	s = gs_sched_create("frs", &o, 0, NULL);
-	arrive(s, 1, 5000 * MS, 0, 1, 0);
-	arrive(s, 2, 480 * MS, 0, 1, 0);
-	assert_int_equal(run(s, 0, 1), 60 * MS);
-	arrive(s, 3, 8 * MS, 0, 1, 10 * MS);
-	assert_int_equal(expect(s, 10 * MS, GS_ACT_KEEP, 1), 15 * MS);
-	gs_sched_destroy(s);
-}
-
-/* A little longer than it said, it is not sent to wait as the least slowed down. */
-static void frs_lets_a_short_estimate_finish(void **state)
-{
-	struct gs_sched *s = make("frs");
-
-	(void)state;
-	arrive(s, 1, 10 * MS, 0, 1, 0);
-	arrive(s, 2, 10 * MS, 0, 1, 0);
-	run(s, 0, 1);
-	gs_sched_leave(s, 1, 20 * MS, NULL);
-	arrive(s, 3, 90 * MS, 0, 1, 20 * MS);
-	/* 3 needs 180 ms to come up to 2's slowdown of 3: 2's own length ends its quantum, and a bit. */
-	assert_int_equal(run(s, 20 * MS, 2), 31 * MS);
-	gs_sched_destroy(s);
-}
-
-static void frs_weighs_by_shares(void **state)
-{
-	struct gs_sched *s = make("frs");
-
-	(void)state;
-	arrive(s, 1, 10 * MS, 0, 25, 0);
-	arrive(s, 2, 10 * MS, 0, 75, 0);
-	run(s, 0, 2);
-	gs_sched_destroy(s);
-	s = make("frs");
-	arrive(s, 1, 10 * MS, 0, 50, 0);
-	arrive(s, 2, 10 * MS, 0, 50, 0);
-	run(s, 0, 1);
 	gs_sched_destroy(s);
 }
 
@@ -436,11 +268,6 @@ int main(void)
 		cmocka_unit_test(rr_takes_turns),
 		cmocka_unit_test(the_only_task_is_never_handed_over),
 		cmocka_unit_test(cfs_divides_its_epoch),
-		cmocka_unit_test(frs_serves_the_most_slowed_down),
-		cmocka_unit_test(frs_ends_a_long_quantum_for_a_short_arrival),
-		cmocka_unit_test(frs_weighs_the_handover),
-		cmocka_unit_test(frs_lets_a_short_estimate_finish),
-		cmocka_unit_test(frs_weighs_by_shares),
 		cmocka_unit_test(a_liar_does_not_keep_the_gpu),
 		cmocka_unit_test(srt_lets_an_overrun_count),
 		cmocka_unit_test(dprr_slices_by_priority_and_swaps_queues),

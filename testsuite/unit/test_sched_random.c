@@ -53,6 +53,13 @@ struct model {
 static const struct gs_sched_class classes[] = { { NULL, 1 }, { "rr", 5 }, { "frs", 3 } };
 #define CLASSES 3
 
+enum {
+#define POLICY(name, words, source) IS_##name,
+#include "gpushare/sched/policies.def"
+#undef POLICY
+	POLICIES
+};
+
 static uint64_t draw(struct model *m, uint64_t below)
 {
 	m->state ^= m->state << 13;
@@ -267,7 +274,7 @@ static void something_happens(struct model *m)
 					  m->now);
 		break;
 	case 3: /* now and then the administrator */
-		name = gs_sched_policy_name(draw(m, 8));
+		name = gs_sched_policy_name(draw(m, POLICIES));
 		if (m->options.starvation_ns && draw(m, 10) == 0)
 			assert_int_equal(gs_sched_set_policy(m->sched, name, m->now, NULL), 0);
 		break;

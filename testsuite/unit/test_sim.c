@@ -1,33 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The simulator: its workload files, its engine, and the results of the papers. */
+/* The simulator: its workload files, its engine, and what seed 000 found. */
 #define _GNU_SOURCE
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "simulate.h"
 
-#include <cmocka.h>
-
-#include <stdio.h>
-
-#include "common/clock.h"
-#include "gpushare/sim/experiment.h"
 #include "gpushare/sim/output.h"
 
-#define MS GS_NS_PER_MS
 #define HEADER "name,arrival_ms,length_ms,block_tasks,priority,shares,memory_mb\n"
-
-static struct sim_workload parse(const char *text)
-{
-	struct sim_workload w;
-	struct gs_error err;
-
-	if (sim_workload_parse("t.csv", text, strlen(text), &w, &err) < 0)
-		fail_msg("%s", err.text);
-	return w;
-}
 
 static void workload_files(void **state)
 {
@@ -107,64 +85,6 @@ static void many_names_stay_distinct(void **state)
 	assert_string_equal(w.kernel[4999].name, "k4999");
 	sim_workload_free(&w);
 	free(text);
-}
-
-/* Results of one policy. */
-struct results {
-	struct sim_workload workload;
-	struct sim_row *row;
-	struct sim_summary summary;
-};
-
-static void simulate(struct results *r, const char *policy, uint64_t handover, unsigned rounds)
-{
-	struct sim_experiment x = {
-		.workload = &r->workload, .rounds = rounds,
-		.order = { .seed = 1, .shuffle = rounds > 1, .has_gap = rounds > 1, .gap_ns = MS },
-	};
-	struct gs_error err;
-
-	gs_sched_defaults(&x.options);
-	x.options.handover_ns = handover;
-	x.costs = sim_costs_of(handover);
-	free(r->row);
-	r->row = NULL;
-	if (sim_experiment_run(&x, policy, &r->row, &r->summary, &err) < 0)
-		fail_msg("%s", err.text);
-	assert_int_equal(r->summary.faults, 0);
-}
-
-static const struct sim_row *row_of(const struct results *r, const char *name)
-{
-	for (size_t i = 0; i < r->workload.count; i++)
-		if (strcmp(r->workload.kernel[i].name, name) == 0)
-			return &r->row[i];
-	fail_msg("no kernel %s", name);
-	return NULL;
-}
-
-static void load(struct results *r, const char *name)
-{
-	const char *srcdir = getenv("srcdir");
-	char path[4096];
-	struct gs_error err;
-
-	*r = (struct results){ 0 };
-	snprintf(path, sizeof(path), "%s/testsuite/workloads/%s", srcdir ? srcdir : ".", name);
-	if (sim_workload_load(path, &r->workload, &err) < 0)
-		fail_msg("%s", err.text);
-}
-
-static void unload(struct results *r)
-{
-	free(r->row);
-	sim_workload_free(&r->workload);
-}
-
-static void within(const char *what, double got, double want, double percent)
-{
-	if (got < want * (1 - percent / 100) || got > want * (1 + percent / 100))
-		fail_msg("%s: %.4f is not within %.0f %% of %.4f", what, got, percent, want);
 }
 
 static void kernels_leave_at_block_boundaries(void **state)
@@ -275,170 +195,6 @@ static void effisha_comparison(void **state)
 	unload(&r);
 }
 
-/* Figure 4 of seed 004; what its text gives in numbers. */
-static const struct {
-	const char *policy;
-	double antt, dntt, stp;           /* of the paper */
-	double ideal_antt, ideal_dntt;    /* without overhead, averaged per application first */
-} figure4[] = {
-	{ "srt", 1.96, 0.63, 5.06, 1.8, 0.5 },
-	{ "sjf", 1.95, 0.70, 5.13, 1.85, 0.65 },
-	{ "frs", 2.44, 0.42, 3.79, 2.5, 0.1 },
-	{ "rr", 4.87, 1.41, 2.02, 4.4, 1.0 },
-	{ "cfs", 6.00, 2.99, 1.79, 4.9, 1.3 },
-};
-
-#define ROUNDS 1000 /* a hundred orders ten times */
-#define HANDOVER (MS / 10) /* "less than 0.1 ms", section VIII */
-
-static void frs_zero_overhead(void **state)
-{
-	struct results r;
-
-	(void)state;
-	load(&r, "seed004-table1.csv");
-	for (size_t i = 0; i < sizeof(figure4) / sizeof(figure4[0]); i++) {
-		simulate(&r, figure4[i].policy, 0, ROUNDS);
-		within("ANTT", r.summary.antt, figure4[i].ideal_antt, 5);
-		if (r.summary.dntt_avg < figure4[i].ideal_dntt - 0.05 ||
-		    r.summary.dntt_avg > figure4[i].ideal_dntt + 0.05)
-			fail_msg("%s: DNTT %.3f", figure4[i].policy, r.summary.dntt_avg);
-		within("makespan", r.summary.makespan_ms, 36.51, 0.1);
-	}
-	unload(&r);
-}
-
-/* Long kernels do not pay for changing places often; a short one that comes is served as ever. */
-static void frs_where_all_are_long(void **state)
-{
-	static const char text[] = "name,arrival_ms,length_ms\na,0,165\nb,1,165\nc,100,2\n";
-	struct results r = { .workload = parse(text) };
-	uint32_t preemptions = 0;
-
-	(void)state;
-	simulate(&r, "frs", HANDOVER, 1);
-	within("makespan", r.summary.makespan_ms, 332, 1);
-	for (size_t i = 0; i < 3; i++)
-		preemptions += r.row[i].preemptions;
-	assert_in_range(preemptions, 2, 16); /* over 100 with quanta of 1 ms */
-	assert_true(row_of(&r, "c")->ntt < 2.5);
-	assert_true(row_of(&r, "b")->ntt / row_of(&r, "a")->ntt < 1.1);
-	unload(&r);
-}
-
-static void frs_figure_4(void **state)
-{
-	struct sim_summary s[5];
-	struct results r;
-
-	(void)state;
-	load(&r, "seed004-table1.csv");
-	for (size_t i = 0; i < 5; i++) {
-		simulate(&r, figure4[i].policy, HANDOVER, ROUNDS);
-		s[i] = r.summary;
-		within(figure4[i].policy, s[i].antt, figure4[i].antt, 20);
-		within(figure4[i].policy, s[i].stp, figure4[i].stp, 20);
-		/* frs and cfs: see "What is not reproduced" in doc/policies.md. */
-		if (strcmp(figure4[i].policy, "frs") != 0 && strcmp(figure4[i].policy, "cfs") != 0)
-			within(figure4[i].policy, s[i].dntt_avg, figure4[i].dntt, 20);
-	}
-	/* The order of ANTT: srt and sjf together, frs, rr, cfs; of STP the same. */
-	within("sjf against srt", s[1].antt, s[0].antt, 10);
-	for (size_t i = 2; i < 5; i++) {
-		assert_true(s[i].antt > s[i - 1].antt && s[i].antt > s[0].antt);
-		assert_true(s[i].stp < s[i - 1].stp && s[i].stp < s[0].stp);
-	}
-	/* Of DNTT: frs lowest, srt, sjf, rr, cfs. */
-	assert_true(s[2].dntt_avg < s[0].dntt_avg);
-	assert_true(s[0].dntt_avg < s[1].dntt_avg);
-	assert_true(s[1].dntt_avg < s[3].dntt_avg);
-	assert_true(s[3].dntt_avg < s[4].dntt_avg);
-	unload(&r);
-}
-
-/*
- * Seed 004's lengths as an H200 ran them (doc/results/h200-bench-mix004.csv): 36.69 ms
- * in all, block-tasks of 51.3 us; the costs are the medians of what its picture shows.
- */
-static void on_an_h200(struct results *r, struct sim_experiment *x)
-{
-	load(r, "seed004-table1.csv");
-	*x = (struct sim_experiment){
-		.workload = &r->workload, .rounds = 40,
-		.order = { .seed = 1, .shuffle = 1, .has_gap = 1, .gap_ns = MS },
-		.costs = { .ended_ns = 265000, .evicted_ns = 145000, .first_ns = 360000,
-			   .launch_ns = 83000 },
-	};
-	gs_sched_defaults(&x->options);
-	x->options.handover_ns = 135000;
-	x->options.quantum_handovers = 15;
-	for (size_t i = 0; i < r->workload.count; i++) {
-		struct sim_kernel *k = &r->workload.kernel[i];
-
-		k->block_tasks = k->length_ns / 51300;
-		k->length_ns = (uint64_t)((double)k->length_ns * (36.6868 / 36.51));
-	}
-}
-
-/* What that run measured, for the policies that are as they were then. */
-static void as_the_h200_ran_it(void **state)
-{
-	static const struct {
-		const char *policy;
-		double antt, dntt, dntt_avg, stp, makespan;
-	} live[] = {
-		{ "fifo", 8.1821, 7.3466, 5.2614, 1.9257, 38.4359 },
-		{ "piv", 8.1585, 7.3432, 5.2440, 1.9295, 38.4184 },
-		{ "dprr", 4.7590, 1.9732, 1.4665, 2.0769, 40.8256 },
-		{ "sjf", 2.2146, 0.9077, 0.7233, 4.5410, 39.0770 },
-		{ "srt", 2.1417, 0.8197, 0.5521, 4.5039, 38.7874 },
-		{ "rr", 5.1320, 2.6419, 1.5344, 1.9310, 40.4765 },
-		{ "cfs", 5.4536, 3.2866, 1.8880, 1.8664, 40.3279 },
-	};
-	struct sim_experiment x;
-	struct results r;
-
-	(void)state;
-	on_an_h200(&r, &x);
-	for (size_t i = 0; i < sizeof(live) / sizeof(live[0]); i++) {
-		free(r.row);
-		assert_int_equal(sim_experiment_run(&x, live[i].policy, &r.row, &r.summary, NULL), 0);
-		within(live[i].policy, r.summary.antt, live[i].antt, 10);
-		within(live[i].policy, r.summary.dntt, live[i].dntt, 10);
-		within(live[i].policy, r.summary.dntt_avg, live[i].dntt_avg, 10);
-		within(live[i].policy, r.summary.stp, live[i].stp, 10);
-		within(live[i].policy, r.summary.makespan_ms, live[i].makespan, 10);
-	}
-	unload(&r);
-}
-
-/* There, frs keeps its bars in any order of arrivals, and with lengths that are a tenth off. */
-static void frs_with_real_handovers_and_wrong_lengths(void **state)
-{
-	static const double told[] = { 0.9, 0.95, 1, 1.1, 1.2 };
-	struct sim_experiment x;
-	struct results r;
-
-	(void)state;
-	on_an_h200(&r, &x);
-	for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++) {
-		for (size_t k = 0; k < r.workload.count; k++)
-			r.workload.kernel[k].told_ns =
-				(uint64_t)((double)r.workload.kernel[k].length_ns * told[i]);
-		for (x.order.seed = 1; x.order.seed <= 8; x.order.seed++) {
-			struct sim_summary *s = &r.summary;
-
-			free(r.row);
-			assert_int_equal(sim_experiment_run(&x, "frs", &r.row, s, NULL), 0);
-			if (s->antt > 2.9 || s->dntt_avg > 0.3 || s->makespan_ms > 1.06 * 36.6868)
-				fail_msg("seed %d, told %.2f: ANTT %.2f, DNTT %.2f, makespan %.4f of "
-					 "the sum", (int)x.order.seed, told[i], s->antt,
-					 s->dntt_avg, s->makespan_ms / 36.6868);
-		}
-	}
-	unload(&r);
-}
-
 static void seeds_repeat(void **state)
 {
 	struct results r;
@@ -499,11 +255,6 @@ int main(void)
 		cmocka_unit_test(handovers_cost_what_they_are),
 		cmocka_unit_test(effisha_group_priorities),
 		cmocka_unit_test(effisha_comparison),
-		cmocka_unit_test(frs_zero_overhead),
-		cmocka_unit_test(frs_where_all_are_long),
-		cmocka_unit_test(frs_figure_4),
-		cmocka_unit_test(as_the_h200_ran_it),
-		cmocka_unit_test(frs_with_real_handovers_and_wrong_lengths),
 		cmocka_unit_test(seeds_repeat),
 		cmocka_unit_test(formats),
 	};

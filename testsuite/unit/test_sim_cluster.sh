@@ -51,7 +51,7 @@ generated() {
 	        rows.append(line)
 	    else:
 	        rows.append(line)
-	assert sorted(blocks) == sorted(["fifo", "piv", "dprr", "sjf", "srt", "rr", "cfs", "frs"]), sorted(blocks)
+	assert sorted(blocks) == sorted(["fifo", "piv", "dprr", "sjf", "srt", "rr", "cfs", "frs", "frsp"]), sorted(blocks)
 	work = None
 	for policy, lines in blocks.items():
 	    rows = list(csv.DictReader(lines))

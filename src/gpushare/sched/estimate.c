@@ -60,3 +60,12 @@ uint64_t gs_task_left(const struct gs_view *view, const struct gs_task *task)
 
 	return left > since_told ? left - since_told : 0;
 }
+
+void gs_place_slowdown(const struct gs_view *view, const struct gs_task *task,
+		       struct gs_entry *entry)
+{
+	double per_ns = task->shares / (double)gs_task_alone(view, task);
+
+	entry->a = ((double)gs_task_left(view, task) - (double)task->arrival_ns) * per_ns;
+	entry->b = per_ns;
+}

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * frs: the fair and responsive scheduler (seed 004, section IV-E).  Whoever
- * is slowed down most goes next.
+ * frs: the fair and responsive scheduler (seed 004, section IV-E), and beyond: who does
+ * without what follows equation 2 below is frsp.  Whoever is slowed down most goes next.
  *
  * The instantaneous slowdown of a task t after its arrival is
  *	IS = (t + left) / alone				(equation 1)
- * with alone = NT x tpt; the paper prints N_t x tpt below the line, against
- * its own text and equation 2, and infinite for a task that has not begun.
+ * with alone = NT x tpt (gs_place_slowdown()).
  * Shares weigh it: what is evened out is IS x shares, so twice the shares is
  * half the slowdown.  With equal shares it is the paper's.
  *
@@ -39,9 +38,6 @@
  * hand-overs.  Two kernels of 165 ms that changed places every 3 ms took 1.066 of the sum
  * (H200).
  *
- * While a task waits its slowdown is a line in time, a + b x now, so choosing
- * is one pass over the ready tasks' lines.
- *
  * Good for mixed lengths: short kernels are served soon, long ones still move.
  * Bad when alone times are far off.
  */
@@ -49,20 +45,6 @@
 
 #define UNNOTICED 8 /* part of the shortest length */
 #define HANDOVERS_MOST 100
-
-static void place(const struct gs_view *view, const struct gs_task *task,
-		  struct gs_entry *entry)
-{
-	double per_ns = task->shares / (double)gs_task_alone(view, task);
-
-	entry->a = ((double)gs_task_left(view, task) - (double)task->arrival_ns) * per_ns;
-	entry->b = per_ns;
-}
-
-static double slowdown(const struct gs_entry *entry, uint64_t now)
-{
-	return entry->a + entry->b * (double)now;
-}
 
 /* The shortest quantum that is worth its hand-over, while `task` is one of those that run or wait. */
 static uint64_t worth(const struct gs_view *view, const struct gs_task *task)
@@ -95,13 +77,13 @@ static uint64_t pick(struct gs_view *view)
 	double most = 0;
 
 	if (view->holder) {
-		place(view, view->holder, &holder);
+		gs_place_slowdown(view, view->holder, &holder);
 		best = &holder;
-		most = slowdown(best, view->now + shortest_wait(view));
+		most = gs_entry_slowdown(best, view->now + shortest_wait(view));
 	}
 	for (size_t i = 0; i < view->count; i++) {
 		const struct gs_entry *e = &view->ready[i];
-		double is = slowdown(e, view->now);
+		double is = gs_entry_slowdown(e, view->now);
 
 		if (!best || is > most || (is >= most && e->task->seq < best->task->seq)) {
 			best = e;
@@ -121,10 +103,10 @@ static uint64_t quantum(struct gs_view *view, const struct gs_task *task)
 	if (shortest < view->options->min_quantum_ns)
 		shortest = view->options->min_quantum_ns;
 
-	place(view, task, &mine);
-	target = slowdown(&mine, view->now);
+	gs_place_slowdown(view, task, &mine);
+	target = gs_entry_slowdown(&mine, view->now);
 	for (size_t i = 0; i < view->count; i++) {
-		double is = slowdown(&view->ready[i], view->now);
+		double is = gs_entry_slowdown(&view->ready[i], view->now);
 
 		if (!least || is < low) {
 			least = &view->ready[i];
@@ -142,7 +124,7 @@ static uint64_t quantum(struct gs_view *view, const struct gs_task *task)
 
 const struct gs_policy gs_policy_frs = {
 	.name = "frs",
-	.place = place,
+	.place = gs_place_slowdown,
 	.pick = pick,
 	.quantum = quantum,
 	.weighs = 1,

@@ -130,6 +130,20 @@ uint64_t gs_task_left(const struct gs_view *view, const struct gs_task *task);
  */
 uint64_t gs_task_alone(const struct gs_view *view, const struct gs_task *task);
 
+/*
+ * Seed 004's instantaneous slowdown, IS = (time since arrival + left) / alone, weighted by the
+ * task's shares: while it waits a line in time, entry->a + entry->b x now.
+ * Equation 1 is printed with N_t x tpt below the line, against its own text and
+ * equation 2, and infinite for a task that has not begun: it is NT x tpt.
+ */
+void gs_place_slowdown(const struct gs_view *view, const struct gs_task *task,
+		       struct gs_entry *entry);
+
+static inline double gs_entry_slowdown(const struct gs_entry *entry, uint64_t now)
+{
+	return entry->a + entry->b * (double)now;
+}
+
 /* For tests: a scheduler under a policy that is not in policies.def. */
 struct gs_sched *gs_sched_create_under(const struct gs_policy *policy,
 				       const struct gs_sched_options *options, uint64_t now,

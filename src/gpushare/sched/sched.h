@@ -36,7 +36,7 @@ struct gs_sched;
 
 /* Settings of all policies; gs_sched_defaults() fills the papers' in. */
 struct gs_sched_options {
-	uint64_t min_quantum_ns;   /* frs: 1 ms (seed 004, section VI) */
+	uint64_t min_quantum_ns;   /* frs, frsp: 1 ms (seed 004, section VI) */
 	uint64_t rr_quantum_ns;    /* rr: 1 ms */
 	uint64_t cfs_epoch_ns;     /* cfs: 4 ms, divided by the runnable tasks */
 	uint64_t dprr_tick_ns;     /* dprr: what the paper's slices and rises count in: 1 ms */

@@ -30,7 +30,7 @@ void sim_help(void)
 	       "      --costs E,V,F,L   what it really is: after an end, after an eviction, at first; and\n"
 	       "                          the launch in every length\n"
 	       "      --quantum-handovers N  no quantum is shorter than so many hand-overs (default 4)\n"
-	       "      --min-quantum MS  frs: the shortest quantum (default 1)\n"
+	       "      --min-quantum MS  frs, frsp: the shortest quantum (default 1)\n"
 	       "      --rr-quantum MS   rr: the quantum (default 1)\n"
 	       "      --cfs-epoch MS    cfs: the epoch (default 4)\n"
 	       "      --dprr-tick MS    dprr: what slices and rising priorities count in (default 1)\n"
