@@ -22,6 +22,14 @@ active() { python3 -c 'import sys; sys.exit(not float(sys.argv[1]) > float(sys.a
 at_most() { python3 -c 'import sys; sys.exit(not float(sys.argv[1]) <= float(sys.argv[2]))' "$1" "$2"; }
 at_least() { at_most "$2" "$1"; }
 
+# kernels PARTITION EXPRESSION: of the newest job of that partition; k: the kernel launched most, job: the sums.
+kernels() {
+	t 5 gpusharectl kernels --json --job "$(report job "$1")" | tee "$TMP/kernels.json" | python3 -c 'import json, sys
+o = json.load(sys.stdin)
+k, job = max(o["kernels"], key=lambda k: k["launches"]), o["jobs"][0]
+assert eval(sys.argv[1]), (k, job)' "$2" || { cat "$TMP/kernels.json"; return 1; }
+}
+
 LONG=(gpushare-demo-triad --elements 262144 --passes 9000)
 SHORT=(gpushare-demo-matmul --tiles 20)
 
@@ -78,6 +86,10 @@ for policy in piv frs; do
 	check "$policy: the long one's results are right" grep -c ' correct: ' "$TMP/low.out"
 	check "$policy: the short one's results are right" grep -c ' correct: ' "$TMP/high.out"
 	check "$policy: the long one was preempted" at_least "$(report preemptions low)" 1
+	check "$policy: the long one's kernels: time on the GPU, of a block-task, and to leave" kernels low \
+		'k["gpu_ms"] > 100 and k["task_ns"] > 0 and k["preemptions"] >= 1 and 0 < k["evict_p50_us"] <= k["evict_p99_us"]'
+	check "$policy: and what part of it could not be preempted" kernels low \
+		'job["unevictable_pct"] < 50 and job["gpu_ms"] >= k["gpu_ms"] and k["unevictable"] < k["launches"]'
 	note "$policy: short: alone $alone ms, beside the long one $(report turnaround_ms high) ms"
 	check "$policy: top and metrics while the two run" side_by_side $policy
 	check "$policy: the trace has both jobs and the hand-overs between them" traced

@@ -363,7 +363,7 @@ static void test_preemption(void **state)
 	assert_true(live_figure(l, jl, "evict_p50_us") > 0);
 	{
 		char *text = live_query(l, GS_QUERY_KERNELS, jl);
-		json_t *rows = json_loads(text, 0, NULL), *k = json_array_get(rows, 0);
+		json_t *rows = json_loads(text, 0, NULL), *k = json_array_get(json_object_get(rows, "kernels"), 0);
 
 		assert_string_equal(json_string_value(json_object_get(k, "kernel")),
 				    "triad?injected");

@@ -205,8 +205,9 @@ static void test_kernels_say_why(void **unused)
 {
 	struct gs_tally_kernel k = { .name = "gemm", .form = 0, .reason = 1, .launches = 2,
 				     .finished = 2, .turnaround_ns = 5000000 };
-	struct gs_report_kernel r = { 12, "0", &k };
-	char *text = gs_report_kernels(&r, 1, 0);
+	struct gs_tally t = { .kernel = &k, .nkernel = 1 };
+	struct gs_report_kernels_of of = { 12, "0", &t };
+	char *text = gs_report_kernels(&of, 1, 0);
 
 	(void)unused;
 	assert_non_null(strstr(text, "gemm"));

@@ -134,23 +134,18 @@ int gs_gather_all(struct gs_daemon *d, int finished, struct gs_past_step **past,
 /* Of the registered steps; of a job's, also when they are over. */
 char *gs_gather_kernels(struct gs_daemon *d, uint32_t job, int json)
 {
-	struct gs_report_kernel *k = NULL;
+	struct gs_report_kernels_of *of;
 	struct selection sel;
-	size_t n = 0, at = 0;
 	char *text = NULL;
 
 	if (select_steps(d, job, job != 0, &sel) < 0)
 		return NULL;
-	for (size_t i = 0; i < sel.n; i++)
-		n += sel.step[i]->tally.nkernel;
-	k = calloc(n + 1, sizeof(*k));
-	for (size_t i = 0; k && i < sel.n; i++)
-		for (uint32_t j = 0; j < sel.step[i]->tally.nkernel; j++)
-			k[at++] = (struct gs_report_kernel){ sel.row[i].job, sel.row[i].step,
-							     &sel.step[i]->tally.kernel[j] };
-	if (k)
-		text = gs_report_kernels(k, n, json);
-	free(k);
+	of = calloc(sel.n + 1, sizeof(*of));
+	for (size_t i = 0; of && i < sel.n; i++)
+		of[i] = (struct gs_report_kernels_of){ sel.row[i].job, sel.row[i].step, &sel.step[i]->tally };
+	if (of)
+		text = gs_report_kernels(of, sel.n, json);
+	free(of);
 	selection_free(&sel);
 	return text;
 }

@@ -44,7 +44,7 @@ struct gs_tenant *gs_gpu_add(struct gs_gpu *gpu, const struct gs_tenant_params *
 		unsigned evicted;
 
 		gs_tenant_turn(t, 0);
-		gs_tenant_sweep(t, &evicted, &leave_ns);
+		gs_tenant_sweep(t, now, &evicted, &leave_ns);
 		gs_page_ring(params->page);
 	}
 	return t;

@@ -139,7 +139,7 @@ int gs_turn_drain(struct gs_gpu *gpu, uint64_t now)
 	if (gpu->looked_ns && now - gpu->looked_ns < FULL_LOOK_NS && !t->off_gpu && t->on_gpu &&
 	    !t->stopped && gs_tenant_quiet(t))
 		return 0;
-	changed = gs_tenant_sweep(t, &evicted, &gpu->leave_ns);
+	changed = gs_tenant_sweep(t, now, &evicted, &gpu->leave_ns);
 	if (evicted)
 		gpu->told_ns = gpu->o.clock ? gpu->o.clock() : now;
 	if (changed)

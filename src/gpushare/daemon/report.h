@@ -45,11 +45,11 @@ struct gs_report_status {
 	size_t nstep;
 };
 
-/* A kernel of a step, for `gpusharectl kernels`. */
-struct gs_report_kernel {
+/* A step, for `gpusharectl kernels`. */
+struct gs_report_kernels_of {
 	uint32_t job;
 	const char *step;
-	const struct gs_tally_kernel *kernel;
+	const struct gs_tally *tally;
 };
 
 /* The step's figures from its tally: all columns but the texts, the ids and moved.def's. */
@@ -61,7 +61,8 @@ void gs_report_fill_moved(struct gs_report_row *row, const struct gs_moves *move
 /* Each returns text that ends in a newline, to be freed; NULL: no memory. */
 char *gs_report_steps(const struct gs_report_row *row, size_t n, int json);
 char *gs_report_status(const struct gs_report_status *status, int json);
-char *gs_report_kernels(const struct gs_report_kernel *kernel, size_t n, int json);
+/* Every kernel, then how much of each job's time and of all could not be preempted (report_kernels.c). */
+char *gs_report_kernels(const struct gs_report_kernels_of *step, size_t n, int json);
 
 /* The same figures as Prometheus' text exposition format (prometheus.c). */
 char *gs_report_metrics(const struct gs_report_status *status);

@@ -82,12 +82,51 @@ struct gs_tally_kernel *gs_tally_kernel(struct gs_tally *t, const struct gs_kern
 	return &t->kernel[map->slot[number] - 1];
 }
 
-void gs_tally_evicted(struct gs_tally *t, uint64_t ns)
+static uint32_t to_us(uint64_t ns)
 {
 	uint64_t us = ns / 1000;
 
-	t->sample_us[t->evictions % GS_TALLY_SAMPLES] = us > UINT32_MAX ? UINT32_MAX : (uint32_t)us;
+	return us > UINT32_MAX ? UINT32_MAX : (uint32_t)us;
+}
+
+void gs_tally_evicted(struct gs_tally *t, uint64_t ns)
+{
+	t->sample_us[t->evictions % GS_TALLY_SAMPLES] = to_us(ns);
 	t->evictions++;
+}
+
+static void add_time(struct gs_tally_time *t, uint64_t ns, uint64_t launches, int evictable)
+{
+	t->gpu_ns += ns;
+	t->unevictable += evictable ? 0 : launches;
+	t->unevictable_ns += evictable ? 0 : ns;
+}
+
+void gs_tally_ran(struct gs_tally *t, struct gs_tally_kernel *k, uint64_t ns, uint64_t launches, int evictable)
+{
+	add_time(&t->time, ns, launches, evictable);
+	if (k)
+		add_time(&k->time, ns, launches, evictable);
+}
+
+void gs_tally_left(struct gs_tally_kernel *k, uint64_t ns)
+{
+	if (!k->sample_us)
+		k->sample_us = calloc(GS_TALLY_KERNEL_SAMPLES, sizeof(*k->sample_us));
+	if (!k->sample_us)
+		return;
+	k->sample_us[k->left % GS_TALLY_KERNEL_SAMPLES] = to_us(ns);
+	k->left++;
+}
+
+double gs_tally_left_us(const struct gs_tally_kernel *k, double quantile)
+{
+	double us[GS_TALLY_KERNEL_SAMPLES];
+	size_t n = k->left < GS_TALLY_KERNEL_SAMPLES ? (size_t)k->left : GS_TALLY_KERNEL_SAMPLES;
+
+	for (size_t i = 0; i < n; i++)
+		us[i] = k->sample_us[i];
+	return gs_quantile(us, n, quantile);
 }
 
 void gs_tally_quantiles(struct gs_tally *t)
@@ -118,6 +157,8 @@ void gs_tally_trim(struct gs_tally *t, uint32_t most)
 	if (t->nkernel <= most)
 		return;
 	qsort(t->kernel, t->nkernel, sizeof(*t->kernel), more_launches);
+	for (uint32_t i = most; i < t->nkernel; i++)
+		free(t->kernel[i].sample_us);
 	t->nkernel = most;
 	smaller = realloc(t->kernel, most * sizeof(*smaller));
 	if (smaller)
@@ -126,6 +167,8 @@ void gs_tally_trim(struct gs_tally *t, uint32_t most)
 
 void gs_tally_fini(struct gs_tally *t)
 {
+	for (uint32_t i = 0; i < t->nkernel; i++)
+		free(t->kernel[i].sample_us);
 	free(t->kernel);
 	t->kernel = NULL;
 	t->nkernel = 0;

@@ -12,7 +12,15 @@
 
 #define GS_TALLY_KERNELS_MAX 4096 /* kinds of kernel in a step, and numbers in a client */
 #define GS_TALLY_SAMPLES 512      /* the latest eviction latencies kept */
+#define GS_TALLY_KERNEL_SAMPLES 128 /* of one kernel, which has room for them once it is evicted */
 #define GS_TALLY_NAME_MAX 128
+
+/* Of launches. */
+struct gs_tally_time {
+	uint64_t gpu_ns;            /* on the GPU (watch.h) */
+	uint64_t unevictable;       /* launches that nothing could make leave before their end... */
+	uint64_t unevictable_ns;    /* ...and theirs of gpu_ns */
+};
 
 struct gs_tally_kernel {
 	char name[GS_TALLY_NAME_MAX];
@@ -25,6 +33,12 @@ struct gs_tally_kernel {
 	uint64_t finished;
 	uint64_t turnaround_ns; /* of the finished ones, from first seen to DONE */
 	uint64_t alone_ns;      /* the latest estimate of one launch alone */
+	struct gs_tally_time time;
+	uint64_t tasks;         /* block-tasks of the launches that are over and have a time... */
+	uint64_t tasks_ns;      /* ...and that time */
+	uint32_t why;           /* enum ptx_reason: the latest launch that was not evictable; 0: not told */
+	uint64_t left;          /* times that it was on the GPU, was told to leave and has */
+	uint32_t *sample_us;    /* how long that took, the latest; NULL: never, or no memory */
 };
 
 struct gs_tally {
@@ -38,6 +52,7 @@ struct gs_tally {
 	uint32_t sample_us[GS_TALLY_SAMPLES];
 	uint64_t quantiles_of;  /* evictions when the two below were computed */
 	double p50_us, p99_us;
+	struct gs_tally_time time; /* of all kernels, also those that are not listed (any more) */
 	struct gs_tally_kernel *kernel;
 	uint32_t nkernel;
 };
@@ -66,6 +81,19 @@ void gs_tally_evicted(struct gs_tally *tally, uint64_t ns);
 
 /* Bring p50_us and p99_us up to date: of the latest latencies, 0 without any. */
 void gs_tally_quantiles(struct gs_tally *tally);
+
+/*
+ * So many launches of a kernel (NULL: one that is not listed), which together
+ * were on the GPU for ns: how many of them and how much of it was not evictable.
+ */
+void gs_tally_ran(struct gs_tally *tally, struct gs_tally_kernel *kernel, uint64_t ns, uint64_t launches,
+		  int evictable);
+
+/* One launch of the kernel took this long to leave, from the order to when it was seen gone. */
+void gs_tally_left(struct gs_tally_kernel *kernel, uint64_t ns);
+
+/* Of the latest of those; 0 without any. */
+double gs_tally_left_us(const struct gs_tally_kernel *kernel, double quantile);
 
 /* The step is over: keep only its `most` most launched kernels. */
 void gs_tally_trim(struct gs_tally *tally, uint32_t most);

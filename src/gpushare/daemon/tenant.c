@@ -65,7 +65,7 @@ static void add_leave(const struct gs_stub *stub, int told, uint64_t *leave_ns)
 		*leave_ns = ns;
 }
 
-unsigned gs_tenant_sweep(struct gs_tenant *t, unsigned *evicted, uint64_t *leave_ns)
+unsigned gs_tenant_sweep(struct gs_tenant *t, uint64_t now, unsigned *evicted, uint64_t *leave_ns)
 {
 	struct gs_page *page = t->p.page;
 	/* Read after the turn was taken: who began to use a stub before that is seen. */
@@ -90,7 +90,7 @@ unsigned gs_tenant_sweep(struct gs_tenant *t, unsigned *evicted, uint64_t *leave
 			continue;
 		}
 		add_leave(stub, 1, leave_ns);
-		gs_watch_evicting(&t->watch, page, i);
+		gs_watch_evicting(&t->watch, page, i, now);
 		if (move(stub, GS_K_RUNNING, GS_K_TOEVICT))
 			(*evicted)++;
 		else /* it was DONE first */
@@ -127,30 +127,59 @@ void gs_tenant_charge(struct gs_tenant *t, int holds, uint64_t now)
 		t->p.tally->waiting_ns += dt;
 }
 
+/* Those before it that have no stub are of its kernel; that they are short is why they have none. */
+static void book_riders(struct gs_tenant *t, struct gs_tally_kernel *k, const struct gs_stub_event *e)
+{
+	uint64_t ns = e->riders * (e->alone_ns ? e->alone_ns : k ? k->alone_ns : 0);
+
+	if (!e->riders)
+		return;
+	gs_tally_ran(t->p.tally, k, ns, e->riders, 0);
+	if (!k || !ns)
+		return;
+	k->tasks += e->riders * e->nt;
+	k->tasks_ns += ns;
+}
+
+static void book_launch(struct gs_tenant *t, struct gs_tally_kernel *k, const struct gs_stub_event *e)
+{
+	book_riders(t, k, e);
+	gs_tally_ran(t->p.tally, k, 0, 1, e->evictable);
+	if (!k)
+		return;
+	k->launches += 1 + (uint64_t)e->riders;
+	if (!e->evictable)
+		k->why = e->why;
+	if (t->p.learned && e->tpt_ps)
+		gs_learned_note(t->p.learned, gs_learned_shaped(t->p.kernels->key[e->kernel], e->shape),
+				e->tpt_ps);
+}
+
+static void book_end(struct gs_tally_kernel *k, const struct gs_stub_event *e)
+{
+	k->finished++;
+	k->turnaround_ns += e->ns;
+	if (!e->whole_ns)
+		return;
+	k->tasks += e->nt;
+	k->tasks_ns += e->whole_ns;
+}
+
 static void book_event(struct gs_tenant *t, const struct gs_stub_event *e)
 {
 	struct gs_tally_kernel *k = gs_tally_kernel(t->p.tally, t->p.kernels, e->kernel);
 
-	if (!k)
-		return;
-	if (e->alone_ns)
+	if (k && e->alone_ns)
 		k->alone_ns = e->alone_ns;
-	switch (e->kind) {
-	case GS_EV_LAUNCHED:
-		k->launches += 1 + (uint64_t)e->riders;
-		if (t->p.learned && e->tpt_ps)
-			gs_learned_note(t->p.learned,
-					gs_learned_shaped(t->p.kernels->key[e->kernel], e->shape),
-					e->tpt_ps);
-		break;
-	case GS_EV_PREEMPTED:
+	gs_tally_ran(t->p.tally, k, e->ran_ns, 0, e->evictable);
+	if (e->kind == GS_EV_LAUNCHED)
+		book_launch(t, k, e);
+	else if (k && e->kind == GS_EV_LEFT)
+		gs_tally_left(k, e->ns);
+	else if (k && e->kind == GS_EV_PREEMPTED)
 		k->preemptions++;
-		break;
-	case GS_EV_FINISHED:
-		k->finished++;
-		k->turnaround_ns += e->ns;
-		break;
-	}
+	else if (k && e->kind == GS_EV_FINISHED)
+		book_end(k, e);
 }
 
 void gs_tenant_account(struct gs_tenant *t, const struct gs_look *look, int holds,

@@ -68,7 +68,7 @@ unsigned gs_tenant_schedule(struct gs_tenant *t);
  * leave by its own account, UINT64_MAX if one of them or a kernel that cannot
  * be told does not say.
  */
-unsigned gs_tenant_sweep(struct gs_tenant *t, unsigned *evicted, uint64_t *leave_ns);
+unsigned gs_tenant_sweep(struct gs_tenant *t, uint64_t now, unsigned *evicted, uint64_t *leave_ns);
 
 /*
  * Is everything that the last look found on its way out still out there?  Much

@@ -12,6 +12,7 @@ struct snapshot {
 	uint64_t riding_ns; /* of launches without a stub before this one */
 	uint32_t riders;    /* of them, those of the same kernel */
 	uint32_t shape;
+	uint32_t why;       /* not evictable; 0: not told */
 	uint64_t number; /* of the launch, from 1 */
 };
 
@@ -55,8 +56,10 @@ static struct snapshot take(const struct gs_watch *w, const struct gs_stub *stub
 	s.riders = flags >> GS_STUB_RIDERS_SHIFT & GS_STUB_RIDERS_MAX;
 	s.shape = flags >> GS_STUB_SHAPE_SHIFT;
 	s.evictable = flags & GS_STUB_EVICTABLE;
-	if (!s.evictable)
+	if (!s.evictable) {
+		s.why = flags >> GS_STUB_WHY_SHIFT & GS_STUB_WHY_MAX;
 		s.riding_ns = at_most(gs_page_load(stub->leave_ns), GS_WATCH_RIDING_MAX);
+	}
 	s.number = number_of(stub);
 	return s;
 }
@@ -69,22 +72,80 @@ static int is_live(uint32_t kstate)
 
 static void add_event(struct gs_look *look, const struct gs_stub_event *event)
 {
-	if (look->nevents < 3 * GS_PAGE_STUBS)
+	if (look->nevents < GS_WATCH_STUB_EVENTS * GS_PAGE_STUBS)
 		look->event[look->nevents++] = *event;
+}
+
+/* From here on it is another launch's. */
+static void forget_time(struct gs_seen *seen)
+{
+	seen->on_gpu_ns = seen->ran_ns = seen->booked_ns = 0;
+}
+
+/* What is not booked yet of `whole`, which is. */
+static uint64_t book(struct gs_seen *seen, uint64_t whole)
+{
+	uint64_t more = whole > seen->booked_ns ? whole - seen->booked_ns : 0;
+
+	seen->booked_ns += more;
+	return more;
+}
+
+/*
+ * So long it has been on the GPU, as the looks tell.  Its prediction is closer
+ * while it lasts: nobody waits most of the time, and the looks are far apart.
+ */
+static void run_on(struct gs_seen *seen, const struct snapshot *s, uint64_t now, struct gs_look *look)
+{
+	int on_gpu = (s->kstate == GS_K_RUNNING || s->kstate == GS_K_TOEVICT) && s->started;
+
+	if (seen->on_gpu_ns)
+		seen->ran_ns = at_most(seen->ran_ns + (now - seen->on_gpu_ns), GS_WATCH_ALONE_MAX);
+	seen->on_gpu_ns = on_gpu ? now : 0;
+	if (seen->ran_ns >= seen->booked_ns + GS_WATCH_BOOK_NS)
+		add_event(look, &(struct gs_stub_event){
+			.kind = GS_EV_RAN, .kernel = seen->kernel, .ran_ns = book(seen, seen->ran_ns),
+			.alone_ns = seen->alone_ns, .evictable = seen->evictable,
+		});
+}
+
+/* It was on the GPU when it was told to leave, and is there no more. */
+static void has_left(struct gs_seen *seen, uint64_t now, struct gs_look *look)
+{
+	seen->evicting = 0;
+	if (seen->evict_started)
+		add_event(look, &(struct gs_stub_event){
+			.kind = GS_EV_LEFT, .kernel = seen->kernel, .alone_ns = seen->alone_ns,
+			.ns = now - seen->evict_ns,
+		});
+}
+
+/* Without a prediction: until the look that found it over.  With one: as long as it was seen, if that is longer. */
+static uint64_t whole_time(const struct gs_seen *seen, uint64_t now)
+{
+	uint64_t ns = seen->ran_ns;
+
+	if (seen->alone_ns)
+		return ns > seen->alone_ns ? ns : seen->alone_ns;
+	return at_most(ns + (seen->on_gpu_ns ? now - seen->on_gpu_ns : 0), GS_WATCH_ALONE_MAX);
 }
 
 /* The launch that was live in the stub is over. */
 static void finish(struct gs_watch *w, struct gs_seen *seen, uint64_t now, struct gs_look *look)
 {
+	uint64_t whole = whole_time(seen, now);
+
 	w->past_nt = at_most(w->past_nt + seen->nt, GS_WATCH_NT_MAX);
 	w->past_alone_ns = at_most(w->past_alone_ns + seen->alone_ns, GS_WATCH_ALONE_MAX);
 	add_event(look, &(struct gs_stub_event){
 		.kind = GS_EV_FINISHED, .kernel = seen->kernel, .ns = now - seen->since_ns,
-		.alone_ns = seen->alone_ns,
+		.alone_ns = seen->alone_ns, .ran_ns = book(seen, whole), .whole_ns = whole,
+		.nt = seen->nt, .evictable = seen->evictable,
 	});
 	seen->live = 0;
-	if (seen->evict_number == seen->number)
-		seen->evicting = 0;
+	forget_time(seen);
+	if (seen->evicting && seen->evict_number == seen->number)
+		has_left(seen, now, look);
 }
 
 /* A launch number that was not in this stub before. */
@@ -94,13 +155,16 @@ static void meet(struct gs_seen *seen, const struct snapshot *s, uint64_t now,
 	/* It may have been told to leave before the first look at it. */
 	seen->evicting = seen->evicting && seen->evict_number == s->number;
 	seen->nt = seen->done = seen->alone_ns = 0;
+	seen->evictable = (uint8_t)s->evictable;
+	forget_time(seen);
 	seen->live = 0;
 	seen->number = s->number;
 	seen->kernel = s->kernel;
 	seen->since_ns = now;
 	add_event(look, &(struct gs_stub_event){
 		.kind = GS_EV_LAUNCHED, .kernel = s->kernel, .alone_ns = s->alone_ns,
-		.tpt_ps = s->tpt_ps, .riders = s->riders, .shape = s->shape,
+		.tpt_ps = s->tpt_ps, .riders = s->riders, .shape = s->shape, .nt = s->nt,
+		.why = s->why, .evictable = (uint8_t)s->evictable,
 	});
 	look->unseen_ns = at_most(look->unseen_ns + s->riding_ns, GS_WATCH_ALONE_MAX);
 	if (is_live(s->kstate)) {
@@ -109,8 +173,11 @@ static void meet(struct gs_seen *seen, const struct snapshot *s, uint64_t now,
 		look->unseen_ns = at_most(look->unseen_ns + s->alone_ns, GS_WATCH_ALONE_MAX);
 		add_event(look, &(struct gs_stub_event){
 			.kind = GS_EV_FINISHED, .kernel = s->kernel, .ns = s->alone_ns,
-			.alone_ns = s->alone_ns,
+			.alone_ns = s->alone_ns, .ran_ns = s->alone_ns, .whole_ns = s->alone_ns,
+			.nt = s->nt, .evictable = (uint8_t)s->evictable,
 		});
+		if (seen->evicting)
+			has_left(seen, now, look);
 	}
 }
 
@@ -118,8 +185,10 @@ static void meet(struct gs_seen *seen, const struct snapshot *s, uint64_t now,
  * It was told to leave and has left.  A launch that never reached the GPU,
  * and made no progress, was put off, not preempted.
  */
-static void left(struct gs_seen *seen, const struct snapshot *s, struct gs_look *look)
+static void left(struct gs_seen *seen, const struct snapshot *s, uint64_t now, struct gs_look *look)
 {
+	if (s->kstate == GS_K_READY || s->kstate == GS_K_TORUN)
+		has_left(seen, now, look);
 	seen->evicting = 0;
 	if (s->done < s->nt && (seen->evict_started || s->done > seen->evict_done)) {
 		look->preemptions++;
@@ -175,12 +244,15 @@ static void look_at_stub(struct gs_watch *w, struct gs_seen *seen, const struct 
 		seen->live = 1;
 		seen->since_ns = now;
 		seen->kernel = s->kernel;
+		seen->evictable = (uint8_t)s->evictable;
+		forget_time(seen);
 	}
 	if (seen->evicting && s->kstate != GS_K_TOEVICT)
-		left(seen, s, look);
+		left(seen, s, now, look);
 	seen->nt = s->nt;
 	seen->done = s->done;
 	seen->alone_ns = s->alone_ns;
+	run_on(seen, s, now, look);
 	count(s, (unsigned)(seen - w->seen), look);
 }
 
@@ -261,13 +333,14 @@ void gs_watch_period_end(struct gs_watch *w)
 	w->past_alone_ns = 0;
 }
 
-void gs_watch_evicting(struct gs_watch *w, const struct gs_page *page, unsigned i)
+void gs_watch_evicting(struct gs_watch *w, const struct gs_page *page, unsigned i, uint64_t now)
 {
 	struct snapshot s = take(w, &page->stub[i]);
 	struct gs_seen *seen = &w->seen[i];
 
 	seen->evicting = 1;
 	seen->evict_number = s.number;
+	seen->evict_ns = now;
 	seen->evict_started = s.started != 0;
 	seen->evict_done = s.done;
 }

@@ -20,14 +20,24 @@
 #define GS_WATCH_RIDING_MAX UINT64_C(10000000) /* launches without a stub: 10 ms */
 #define GS_WATCH_ALONE_MAX (UINT64_C(86400) * 1000000000) /* a day, ns */
 
+/* One launch over, another come and maybe gone; or one that goes on, left. */
+#define GS_WATCH_STUB_EVENTS 5
+/* The time of a launch that goes on is booked in portions of this. */
+#define GS_WATCH_BOOK_NS UINT64_C(1000000)
+
 /* What is remembered of a stub. */
 struct gs_seen {
 	uint64_t number;       /* launch that was last seen in it, from 1; 0: none */
 	uint64_t nt, done, alone_ns;
 	uint64_t since_ns;     /* when that launch was first seen */
+	uint64_t on_gpu_ns;    /* when it was last seen on the GPU; 0: it was not at the last look */
+	uint64_t ran_ns;       /* from look to look, so long on the GPU */
+	uint64_t booked_ns;    /* of its time on the GPU, what events have told */
 	uint64_t evict_number; /* launch that was told to leave */
+	uint64_t evict_ns;     /* when */
 	uint64_t evict_done;   /* its N_t then */
 	uint32_t kernel;
+	uint8_t evictable;
 	uint8_t live;          /* it was READY, TORUN, RUNNING or TOEVICT */
 	uint8_t evicting;      /* it was told to leave */
 	uint8_t evict_started; /* and was on the GPU then */
@@ -42,16 +52,22 @@ struct gs_watch {
 	uint32_t kernels;       /* numbers that it has */
 };
 
-enum gs_event_kind { GS_EV_LAUNCHED, GS_EV_PREEMPTED, GS_EV_FINISHED };
+/* RAN: it goes on, and its time so far is to be booked.  LEFT: it was on the GPU when it was told to leave it, and has. */
+enum gs_event_kind { GS_EV_LAUNCHED, GS_EV_RAN, GS_EV_LEFT, GS_EV_PREEMPTED, GS_EV_FINISHED };
 
 struct gs_stub_event {
 	enum gs_event_kind kind;
 	uint32_t kernel;
-	uint64_t ns;           /* FINISHED: from first seen until now */
+	uint64_t ns;           /* FINISHED: from first seen until now; LEFT: from the order until now */
 	uint64_t alone_ns;     /* told by the client, or learned before */
+	uint64_t ran_ns;       /* RAN, FINISHED: on the GPU, beyond what was booked before */
+	uint64_t whole_ns;     /* FINISHED: on the GPU in all */
+	uint64_t nt;           /* LAUNCHED, FINISHED: block-tasks */
 	uint64_t tpt_ps;       /* LAUNCHED: per block-task, as the client told; 0: it did not */
 	uint32_t riders;       /* LAUNCHED: as many before it had no stub */
 	uint32_t shape;        /* LAUNCHED: gs_stub_shape() of its blocks; 0: not told */
+	uint32_t why;          /* LAUNCHED: not evictable, for this reason; 0: not told */
+	uint8_t evictable;     /* LAUNCHED, RAN, FINISHED */
 };
 
 /* What one look found. */
@@ -70,7 +86,7 @@ struct gs_look {
 	uint64_t unseen_ns;    /* alone time of launches that came and went between two looks */
 	uint32_t preemptions;
 	uint32_t nevents;
-	struct gs_stub_event event[3 * GS_PAGE_STUBS];
+	struct gs_stub_event event[GS_WATCH_STUB_EVENTS * GS_PAGE_STUBS];
 };
 
 /* Stubs that wait for the GPU or are on it. */
@@ -98,6 +114,6 @@ void gs_watch_last_look(struct gs_watch *watch, const struct gs_page *page, uint
 void gs_watch_period_end(struct gs_watch *watch);
 
 /* Stub i is about to be told to leave. */
-void gs_watch_evicting(struct gs_watch *watch, const struct gs_page *page, unsigned i);
+void gs_watch_evicting(struct gs_watch *watch, const struct gs_page *page, unsigned i, uint64_t now);
 
 #endif

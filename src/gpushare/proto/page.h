@@ -27,6 +27,9 @@
 
 /* gs_stub.flags, written by the client before PREP is left. */
 #define GS_STUB_EVICTABLE 1u /* leaves at a block-task boundary when told to */
+/* From this bit on, if it does not: why (enum ptx_reason; 0: not told). */
+#define GS_STUB_WHY_SHIFT 1
+#define GS_STUB_WHY_MAX 127u
 /* From this bit on: launches of the kernel before this one that have no stub of their own. */
 #define GS_STUB_RIDERS_SHIFT 8
 #define GS_STUB_RIDERS_MAX 255u

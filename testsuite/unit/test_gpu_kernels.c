@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Of each kernel: its time, its block-tasks', how it leaves, and what nothing could make leave. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "gpushare/daemon/report.h"
+#include "gpu_rig.h"
+
+/* As they are announced. */
+enum { LEAVES, STAYS };
+
+static struct client *join_with_kernels(uint64_t id, int32_t priority)
+{
+	struct client *c = join(id, priority);
+
+	assert_int_equal(gs_tally_announce(&c->tally, &c->map, LEAVES, "leaves", 1, 0, 32), 0);
+	assert_int_equal(gs_tally_announce(&c->tally, &c->map, STAYS, "stays", 1, 0, 40), 0);
+	return c;
+}
+
+static const struct gs_tally_kernel *kernel_of(const struct client *c, int number)
+{
+	return gs_tally_kernel((struct gs_tally *)(uintptr_t)&c->tally, &c->map, (uint32_t)number);
+}
+
+/* Like launch(), of that kernel, predicted to take alone_ns; not evictable: for that reason. */
+static void launch_of(struct client *c, unsigned i, uint32_t kernel, uint64_t nt, uint64_t alone_ns, uint32_t why,
+		      uint32_t riders)
+{
+	struct gs_stub *s = &c->page->stub[i];
+
+	prepare(c, i, nt, !why);
+	gs_page_store(s->kernel, kernel);
+	gs_page_store(s->alone_ns, alone_ns);
+	gs_page_store(s->flags, (why ? why << GS_STUB_WHY_SHIFT : GS_STUB_EVICTABLE) | riders << GS_STUB_RIDERS_SHIFT);
+	if (has_turn(c)) {
+		go(c, i, GS_K_PREP, GS_K_RUNNING, GS_BY_CLIENT);
+		gs_page_store(s->started, 1);
+	} else {
+		go(c, i, GS_K_PREP, GS_K_READY, GS_BY_CLIENT);
+		gs_gpu_bell(c->tenant);
+	}
+	turn(0);
+	agent(c);
+}
+
+/* What it was predicted to take, if that is longer than it was seen; what is not known, until it is seen over. */
+static void test_time_on_the_gpu(void **unused)
+{
+	struct client *c;
+
+	(void)unused;
+	begin("piv");
+	c = join_with_kernels(1, 1);
+	launch_of(c, 0, LEAVES, 1000, 10 * MS, 0, 0);
+	turn(3 * MS);
+	turn(3 * MS);
+	/* Of one that goes on, what was seen so far. */
+	assert_in_range(kernel_of(c, LEAVES)->time.gpu_ns, 3 * MS, 6 * MS);
+	finish(c, 0);
+	turn(1 * MS);
+	assert_int_equal(kernel_of(c, LEAVES)->time.gpu_ns, 10 * MS);
+	go(c, 0, GS_K_DONE, GS_K_PREP, GS_BY_CLIENT);
+	launch_of(c, 0, LEAVES, 1000, 0, 0, 0);
+	turn(1 * MS);
+	turn(3 * MS);
+	finish(c, 0);
+	turn(2 * MS);
+	assert_int_equal(kernel_of(c, LEAVES)->time.gpu_ns, 16 * MS);
+	assert_int_equal(kernel_of(c, LEAVES)->tasks, 2000);
+	assert_int_equal(kernel_of(c, LEAVES)->tasks_ns, 16 * MS);
+	/* Predicted far too short. */
+	go(c, 0, GS_K_DONE, GS_K_PREP, GS_BY_CLIENT);
+	launch_of(c, 0, LEAVES, 1000, 1 * MS, 0, 0);
+	turn(1 * MS);
+	turn(30 * MS);
+	finish(c, 0);
+	turn(5 * MS);
+	assert_in_range(kernel_of(c, LEAVES)->time.gpu_ns, 46 * MS, 48 * MS);
+	assert_int_equal(c->tally.time.gpu_ns, kernel_of(c, LEAVES)->time.gpu_ns);
+	assert_int_equal(c->tally.time.unevictable_ns, 0);
+	all_leave(c);
+}
+
+/* From the order until it is seen gone; waiting for the GPU is no time on it. */
+static void test_latency_of_a_kernel(void **unused)
+{
+	struct client *low, *high;
+	uint64_t before;
+
+	(void)unused;
+	begin("piv");
+	low = join_with_kernels(1, 1);
+	high = join_with_kernels(2, 10);
+	launch_of(low, 0, LEAVES, 1000, 50 * MS, 0, 0);
+	launch(high, 0, 10, 1);
+	turn(1 * MS);
+	agent(low);
+	evicted(low, 0, 400);
+	turn(60 * US);
+	agent(high);
+	before = kernel_of(low, LEAVES)->time.gpu_ns;
+	turn(20 * MS);
+	assert_int_equal(kernel_of(low, LEAVES)->time.gpu_ns, before);
+	finish(high, 0);
+	turn(1 * MS);
+	turn(1 * MS);
+	agent(low);
+	/* Told again, it ends instead. */
+	go(high, 0, GS_K_DONE, GS_K_PREP, GS_BY_CLIENT);
+	launch(high, 0, 10, 1);
+	turn(1 * MS);
+	assert_int_equal(state(low, 0), GS_K_TOEVICT);
+	agent(low);
+	finish(low, 0);
+	turn(800 * US);
+	assert_int_equal(kernel_of(low, LEAVES)->preemptions, 1);
+	assert_int_equal(kernel_of(low, LEAVES)->left, 2);
+	assert_true(gs_tally_left_us(kernel_of(low, LEAVES), 0.50) == 60);
+	assert_true(gs_tally_left_us(kernel_of(low, LEAVES), 0.99) == 800);
+	assert_int_equal(kernel_of(high, LEAVES)->left, 0);
+	all_leave(low, high);
+}
+
+/* Told before it had begun: what it took until it came and left again is the queue's. */
+static void test_not_begun_has_no_latency(void **unused)
+{
+	struct client *low, *high;
+
+	(void)unused;
+	begin("piv");
+	low = join_with_kernels(1, 1);
+	high = join_with_kernels(2, 10);
+	launch_of(low, 0, LEAVES, 1000, 50 * MS, 0, 0);
+	gs_page_store(low->page->stub[0].started, 0);
+	launch(high, 0, 10, 1);
+	turn(1 * MS);
+	assert_int_equal(state(low, 0), GS_K_TOEVICT);
+	agent(low);
+	turn(60 * US);
+	agent(high);
+	evicted(low, 0, 0);
+	turn(1 * MS);
+	assert_int_equal(kernel_of(low, LEAVES)->preemptions, 0);
+	assert_int_equal(kernel_of(low, LEAVES)->left, 0);
+	assert_int_equal(kernel_of(low, LEAVES)->time.gpu_ns, 0);
+	all_leave(low, high);
+}
+
+static json_t *report_of(const struct client *c)
+{
+	struct gs_report_kernels_of of = { .job = 12, .step = "0", .tally = &c->tally };
+	char *text = gs_report_kernels(&of, 1, 1);
+	json_t *all = json_loads(text, 0, NULL);
+
+	assert_non_null(all);
+	free(text);
+	return all;
+}
+
+static double figure(const json_t *of, const char *key)
+{
+	assert_true(json_is_number(json_object_get(of, key)));
+	return json_number_value(json_object_get(of, key));
+}
+
+/* Those without a stub are of the kernel whose stub tells of them, and as long as that one. */
+static void test_what_could_not_be_preempted(void **unused)
+{
+	struct client *c;
+	json_t *all, *leaves, *stays;
+
+	(void)unused;
+	begin("piv");
+	c = join_with_kernels(1, 1);
+	launch_of(c, 0, LEAVES, 1000, 30 * MS, 0, 0);
+	turn(1 * MS);
+	finish(c, 0);
+	turn(1 * MS);
+	launch_of(c, 1, STAYS, 100, 2 * MS, 5, 4);
+	turn(1 * MS);
+	finish(c, 1);
+	turn(1 * MS);
+	c->tally.launches += 90; /* that nobody saw */
+	all = report_of(c);
+	leaves = json_array_get(json_object_get(all, "kernels"), 0);
+	stays = json_array_get(json_object_get(all, "kernels"), 1);
+	assert_true(figure(leaves, "gpu_ms") == 30 && figure(leaves, "unevictable_ms") == 0);
+	assert_true(figure(leaves, "unevictable") == 0 && figure(leaves, "unevictable_pct") == 0);
+	assert_true(figure(leaves, "task_ns") == 30000);
+	assert_string_equal(json_string_value(json_object_get(leaves, "launch_reason")), "none");
+	assert_true(figure(stays, "launches") == 5 && figure(stays, "unevictable") == 5);
+	assert_true(figure(stays, "gpu_ms") == 10 && figure(stays, "unevictable_ms") == 10);
+	assert_true(figure(stays, "unevictable_pct") == 100 && figure(stays, "task_ns") == 20000);
+	assert_true(figure(stays, "registers") == 40);
+	assert_string_equal(json_string_value(json_object_get(stays, "reason")), "none");
+	assert_string_equal(json_string_value(json_object_get(stays, "launch_reason")), gs_report_reason(5));
+	stays = json_array_get(json_object_get(all, "jobs"), 0);
+	assert_true(figure(stays, "job") == 12 && figure(stays, "launches") == 92);
+	assert_true(figure(stays, "gpu_ms") == 40 && figure(stays, "unevictable_ms") == 10);
+	assert_true(figure(stays, "unevictable_pct") == 25);
+	assert_true(figure(json_object_get(all, "all"), "unevictable_pct") == 25);
+	json_decref(all);
+	all_leave(c);
+}
+
+/* The sums of a job are those of its steps, also of kernels that are listed no more. */
+static void test_sums(void **unused)
+{
+	struct gs_tally t[3] = { 0 };
+	struct gs_report_kernels_of of[3] = { { 12, "0", &t[0] }, { 13, "0", &t[1] }, { 12, "1", &t[2] } };
+	static struct gs_kernel_map map;
+	json_t *all, *jobs;
+	char *text;
+
+	(void)unused;
+	for (int i = 0; i < 3; i++) {
+		gs_tally_announce(&t[i], &map, 0, "a", 1, 0, 0);
+		gs_tally_announce(&t[i], &map, 1, "b", 1, 0, 0);
+		gs_tally_ran(&t[i], &t[i].kernel[0], 10 * MS, 1, 1);
+		gs_tally_ran(&t[i], &t[i].kernel[1], 20 * MS, 2, i == 1);
+		gs_tally_left(&t[i].kernel[1], 7 * US);
+		gs_tally_trim(&t[i], 1);
+	}
+	text = gs_report_kernels(of, 3, 1);
+	all = json_loads(text, 0, NULL);
+	free(text);
+	assert_int_equal(json_array_size(json_object_get(all, "kernels")), 3);
+	jobs = json_object_get(all, "jobs");
+	assert_int_equal(json_array_size(jobs), 2);
+	assert_true(figure(json_array_get(jobs, 0), "gpu_ms") == 60);
+	assert_true(figure(json_array_get(jobs, 0), "unevictable") == 4);
+	assert_true(figure(json_array_get(jobs, 0), "unevictable_pct") == 66.667);
+	assert_true(figure(json_array_get(jobs, 1), "unevictable_pct") == 0);
+	assert_true(figure(json_object_get(all, "all"), "unevictable_ms") == 40);
+	json_decref(all);
+	/* The same in words. */
+	text = gs_report_kernels(of, 3, 0);
+	assert_non_null(strstr(text, "unevictable_pct"));
+	assert_non_null(strstr(text, "66.667"));
+	assert_non_null(strstr(text, "\nall  "));
+	free(text);
+	text = gs_report_kernels(of, 0, 0);
+	assert_non_null(strstr(text, "unevictable_pct"));
+	free(text);
+	for (int i = 0; i < 3; i++)
+		gs_tally_fini(&t[i]);
+}
+
+/* As many as are kept, the latest; and as many kernels as there may be. */
+static void test_latencies_are_bounded(void **unused)
+{
+	struct gs_tally_kernel k = { .name = "k" };
+
+	(void)unused;
+	assert_true(gs_tally_left_us(&k, 0.50) == 0);
+	for (unsigned i = 0; i < 3 * GS_TALLY_KERNEL_SAMPLES; i++)
+		gs_tally_left(&k, (i < 2 * GS_TALLY_KERNEL_SAMPLES ? 1000 : 7) * US);
+	assert_true(gs_tally_left_us(&k, 0.99) == 7);
+	gs_tally_left(&k, UINT64_MAX);
+	assert_true(gs_tally_left_us(&k, 1.0) == UINT32_MAX);
+	free(k.sample_us);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_time_on_the_gpu),
+		cmocka_unit_test(test_latency_of_a_kernel),
+		cmocka_unit_test(test_not_begun_has_no_latency),
+		cmocka_unit_test(test_what_could_not_be_preempted),
+		cmocka_unit_test(test_sums),
+		cmocka_unit_test(test_latencies_are_bounded),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
