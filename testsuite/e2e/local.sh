@@ -3,7 +3,7 @@
 # gpushared, the shim and the emulated device without Slurm: preemption, memory, deaths.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-need_built gpushared gpusharectl gpushare-demo-triad
+need_built gpushared gpusharectl gpushare-demo-triad testsuite/e2e/order
 own_daemon
 
 configure() { # POLICY [LINE...]
@@ -104,6 +104,22 @@ check "a program sees its reservation, and no more" run --shares 20 --mem 64M --
 check "beyond the reservation the program gets out of memory" refused 'out of memory' run --shares 20 --mem 1M --partition low -- "${LONG[@]}"
 check "the reservations of all never exceed the GPU" refused 'memory|reserv' run --shares 20 --mem 600M --partition low -- true
 check "exit status is the program's" bash -c 'gpusharectl run -- sh -c "exit 7"; [ $? = 7 ]'
+
+# Graphs are left as they are: of 40 of them, enqueued at once, only a few are in front of the next program.
+ORDER=$BUILD/testsuite/e2e/order
+behind_graphs() {
+	local low rc=0
+	run --shares 40 --mem 64M --partition low -- "$ORDER" graphs 40 >"$TMP/low.out" 2>&1 & low=$!
+	until_true 20 bash -c 'gpusharectl status | grep -q "pid [0-9]* order"' || rc=1
+	sleep 0.3
+	run --shares 40 --mem 64M --partition high -- "$ORDER" many 1 || rc=1
+	wait $low || { cat "$TMP/low.out"; rc=1; }
+	graphs="$(report active_ms low) ms, the kernel that came meanwhile $(report turnaround_ms high) ms"
+	[ $rc = 0 ] && python3 -c 'import sys; sys.exit(not float(sys.argv[1]) < float(sys.argv[2]) / 4)' \
+		"$(report turnaround_ms high)" "$(report active_ms low)"
+}
+check "a queue of graphs yields within a few of them" behind_graphs
+note "the graphs: $graphs"
 
 # The process that holds the GPU.
 holder_pid() { t 5 gpusharectl status | sed -n 's/.* pid \([0-9]*\) gpushare-demo-triad.*/\1/p'; }

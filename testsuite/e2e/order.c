@@ -5,7 +5,7 @@
  * The kernel maps each word to the next of a linear congruential generator,
  * many times over: a block-task that ran twice, not at all, or after what was
  * enqueued behind it leaves a wrong word.  Cases: streams, order, legacy,
- * calls, many, fork, orphan, stay; exit status 1 when one is not as it must be.
+ * calls, many, graphs, fork, orphan, stay; exit status 1 when one is not as it must be.
  */
 #define _GNU_SOURCE
 #include <cuda.h>
@@ -303,6 +303,28 @@ static void many(int n)
 	expect(right(w, 1, n), "a long queue of kernels");
 }
 
+/* A graph again and again: it is left as it is. */
+static void graphs(int n)
+{
+	uint32_t *w = words(7);
+	CUdeviceptr d = device_words();
+	CUgraphExec exec;
+	CUstream stream;
+	CUgraph graph;
+
+	CHECK(cuMemcpyHtoD(d, w, BYTES));
+	CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	CHECK(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+	launch(d, stream);
+	CHECK(cuStreamEndCapture(stream, &graph));
+	CHECK(cuGraphInstantiate(&exec, graph, 0));
+	for (int i = 0; i < n; i++)
+		CHECK(cuGraphLaunch(exec, stream));
+	CHECK(cuStreamSynchronize(stream));
+	CHECK(cuMemcpyDtoH(w, d, BYTES));
+	expect(right(w, 7, n), "a long queue of graphs");
+}
+
 /* Children that exit and that run another program, while kernels are out. */
 static void forks(void)
 {
@@ -372,6 +394,8 @@ int main(int argc, char **argv)
 		calls();
 	else if (strcmp(name, "many") == 0)
 		many(argc > 2 ? atoi(argv[2]) : 60);
+	else if (strcmp(name, "graphs") == 0)
+		graphs(argc > 2 ? atoi(argv[2]) : 40);
 	else if (strcmp(name, "fork") == 0)
 		forks();
 	else if (strcmp(name, "stay") == 0)

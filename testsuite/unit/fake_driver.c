@@ -267,12 +267,20 @@ static CUresult fake_dtoh(void *to, CUdeviceptr from, size_t bytes)
 	return called("dtoh");
 }
 
+static _Atomic int busy;
+
+void fake_driver_busy(int is)
+{
+	busy = is;
+}
+
 static CUresult fake_write(CUstream stream, CUdeviceptr at, cuuint32_t value, unsigned int flags)
 {
 	char name[32];
 
 	(void)flags;
-	__atomic_store_n((uint32_t *)(uintptr_t)at, value, __ATOMIC_SEQ_CST);
+	if (!busy)
+		__atomic_store_n((uint32_t *)(uintptr_t)at, value, __ATOMIC_SEQ_CST);
 	snprintf(name, sizeof(name), "write%s%u", (uintptr_t)stream == 0x10 ? "-control-" :
 		 (uintptr_t)stream == 0x20 ? "-relaunch-" : "-", value);
 	return called_in(name, stream);
@@ -393,6 +401,19 @@ static CUresult fake_launch(CUfunction f, unsigned int gx, unsigned int gy, unsi
 	return called_in("launch-original", stream);
 }
 
+static CUresult fake_graph_launch(CUgraphExec graph, CUstream stream)
+{
+	(void)graph;
+	return called_in("launch-graph", stream);
+}
+
+static CUresult fake_instantiate(CUgraphExec *exec, CUgraph graph, unsigned long long flags)
+{
+	(void)graph, (void)flags;
+	*exec = FAKE_GRAPH;
+	return CUDA_SUCCESS;
+}
+
 static CUresult fake_ok(void)
 {
 	return CUDA_SUCCESS;
@@ -435,4 +456,6 @@ void fake_driver_install(void)
 	PUT(cuEventRecord, fake_record);
 	PUT(cuStreamWaitEvent, fake_wait_event);
 	PUT(cuLaunchKernel, fake_launch);
+	PUT(cuGraphLaunch, fake_graph_launch);
+	PUT(cuGraphInstantiateWithFlags, fake_instantiate);
 }

@@ -19,6 +19,8 @@
 #define FAKE_MACHINE_CODE ((CUfunction)0x3000)
 /* A created stream that synchronises with the legacy default stream; every other one does not. */
 #define FAKE_BLOCKING ((CUstream)0x8000)
+/* The executable graph that every instantiation gives. */
+#define FAKE_GRAPH ((CUgraphExec)0xa000)
 #define FAKE_SMS 4
 #define FAKE_BLOCKS_PER_SM 2
 
@@ -51,6 +53,9 @@ void fake_driver_reuse(void);
 /* Calls so far with events of a context that was destroyed, over which a driver crashes; and the events there are. */
 unsigned int fake_driver_stale(void);
 int fake_driver_events(void);
+
+/* From now on the GPU does nothing that is enqueued: what goes out is not over until the test says so. */
+void fake_driver_busy(int is);
 
 /* What lies between two events from now on; 0, as at first: nothing that can be learned from. */
 void fake_driver_takes(float ms);

@@ -224,7 +224,7 @@ static void test_a_full_queue_is_no_wall(void **unused)
 
 	(void)unused;
 	alarm(10);
-	shim_launch_queue(waits, 10 * GS_NS_PER_MS);
+	shim_launch_queue(waits, 10 * GS_NS_PER_MS, 0);
 	assert_int_equal(launch(FAKE_MACHINE_CODE, LONG_GRID), CUDA_SUCCESS);
 	alarm(0);
 	expect_calls("write-1 launch-original write-5");
@@ -343,6 +343,6 @@ int main(void)
 	};
 	int failures = cmocka_run_group_tests(tests, shim_rig_setup, NULL);
 
-	failures += shim_riders() + shim_evictions() + shim_signals() + shim_holds();
+	failures += shim_riders() + shim_evictions() + shim_signals() + shim_holds() + shim_queues();
 	return failures + shim_contexts();
 }

@@ -261,6 +261,22 @@ struct shim_kernel *shim_kernel_find(const void *handle)
 	return k;
 }
 
+void shim_kernel_graph(const void *handle, uint32_t frame)
+{
+	struct shim_kernel *k = lookup(handle);
+
+	if (!k && frame)
+		k = shim_kernel_find(handle);
+	if (!k)
+		return; /* nothing to know yet */
+	k->frame[0] = frame;
+	for (size_t i = 0; i < SHIM_SHAPES; i++) {
+		k->time[i].tpt_ps = 0;
+		k->time[i].again = SAMPLE_FIRST - 1;
+		k->time[i].due = 0;
+	}
+}
+
 struct shim_time *shim_kernel_time(struct shim_kernel *k, const unsigned int block[3])
 {
 	/* At most 1,024 x 1,024 x 64 threads (CUDA C++ Programming Guide, compute capabilities). */

@@ -70,6 +70,12 @@ void shim_kernel_alias(const void *known, const void *handle);
 /* Its record; one that says "machine code" for a handle never seen.  NULL: no memory. */
 struct shim_kernel *shim_kernel_find(const void *handle);
 
+/*
+ * The driver has given out the handle of an executable graph: what was known of another one with that handle does
+ * not hold for it.  frame: the largest of its kernels'.
+ */
+void shim_kernel_graph(const void *handle, uint32_t frame);
+
 /* Its time in blocks of that shape (of a graph: zeros). */
 struct shim_time *shim_kernel_time(struct shim_kernel *k, const unsigned int block[3]);
 

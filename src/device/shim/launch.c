@@ -19,18 +19,12 @@
 #include "device/shim/force.h"
 #include "device/shim/memory.h"
 #include "device/shim/order.h"
+#include "device/shim/queue.h"
 #include "device/shim/request.h"
 #include "device/shim/riders.h"
 #include "device/shim/signal.h"
 #include "device/shim/wraps.h"
 
-/* So much predicted time may queue up in kernels that cannot be evicted while others wait; alone: riders.h. */
-#define QUEUE_CONTENDED_NS (1 * GS_NS_PER_MS)
-#define QUEUE_NAP_NS 20000
-/* What is still there after this and several times what it was to take may wait for the program itself. */
-#define QUEUE_PATIENCE_NS (100 * GS_NS_PER_MS)
-#define QUEUE_PATIENCE_TIMES 4
-#define QUEUE_PATIENCE_MAX_NS (10 * GS_NS_PER_S)
 #define TURN_NAP_NS (100ull * 1000 * 1000)
 
 /* The program's own launch, unchanged. */
@@ -75,7 +69,7 @@ static void prepare(struct shim_session *s, struct shim_launch *l, struct shim_c
 	l->nt = r->graph ? 1 : (uint64_t)r->grid[0] * r->grid[1] * r->grid[2];
 	l->evictable = (uint8_t)shim_request_evictable(s, l, r);
 	atomic_fetch_add(&k->evictable_launches, l->evictable);
-	l->sampled = r->graph ? SHIM_UNTIMED : shim_time_take(r->time, n);
+	l->sampled = shim_time_take(r->time, n);
 	gs_page_store(l->stub->started, 0);
 	gs_page_store(l->stub->kernel, k->number);
 	gs_page_store(l->stub->flags, (l->evictable ? GS_STUB_EVICTABLE : 0) |
@@ -238,45 +232,6 @@ static CUresult enqueue_evictable(struct shim_launch *l, const struct shim_reque
 					    CU_STREAM_WAIT_VALUE_GEQ);
 }
 
-static uint64_t patience_ns(void)
-{
-	uint64_t ns = QUEUE_PATIENCE_NS, queued = shim_launch_queued_ns();
-
-	return queued < QUEUE_PATIENCE_MAX_NS / QUEUE_PATIENCE_TIMES ? ns + QUEUE_PATIENCE_TIMES * queued :
-								      ns + QUEUE_PATIENCE_MAX_NS;
-}
-
-/*
- * A kernel that cannot be evicted is preempted by not launching the next one,
- * so only so much may queue up; the GPU is kept busy meanwhile.  A launch returns
- * in the end, whatever is in front of it: a kernel may wait for a word that the
- * program writes when it is through here.
- */
-static void bound_queue(struct shim_session *s, struct shim_launch *l)
-{
-	static const struct timespec nap = { 0, QUEUE_NAP_NS };
-	/* Those that rode along are in the queue, too. */
-	uint64_t alone_ns = gs_page_load(l->stub->alone_ns) + gs_page_load(l->stub->leave_ns);
-	uint64_t from = 0;
-
-	for (;;) {
-		uint64_t bound = gs_page_load(s->page->contended) ? QUEUE_CONTENDED_NS :
-								     SHIM_QUEUE_ALONE_NS;
-
-		if (shim_launch_queued_ns() <= bound)
-			break;
-		shim_launch_reap(s);
-		if (shim_launch_queued_ns() <= bound)
-			break;
-		if (!from)
-			from = gs_clock_ns();
-		if (gs_clock_ns() - from > patience_ns())
-			break;
-		nanosleep(&nap, NULL);
-	}
-	shim_launch_queue(l, alone_ns);
-}
-
 static CUresult enqueue_as_is(struct shim_launch *l, const struct shim_request *r)
 {
 	CUresult rc = REAL(cuStreamWriteValue32_v2)(
@@ -334,7 +289,7 @@ static CUresult launch_told(struct shim_session *s, struct shim_context *c, stru
 
 	prepare(s, l, c, k, r);
 	if (!l->evictable)
-		bound_queue(s, l);
+		shim_queue_enter(s, l);
 	/* Before the turn: what is held may need it, and the daemon would wait for this one. */
 	if (!l->evictable && !l->gated && shim_request_grows(c, k, 0)) {
 		l->gated = 1;

@@ -7,6 +7,7 @@
 #define _GNU_SOURCE
 #include <stdlib.h>
 
+#include "device/shim/kernels.h"
 #include "device/shim/memory.h"
 #include "device/shim/wraps.h"
 
@@ -20,47 +21,72 @@ struct alloc_node {
 
 #define DEPTH_MAX 16 /* of child graphs */
 
-static uint64_t graph_bytes(CUgraph graph, int depth);
+/* What all nodes take. */
+struct needs {
+	uint64_t bytes;
+	uint32_t frame; /* the largest of a kernel */
+};
 
-static uint64_t node_bytes(CUgraphNode node, int depth)
+static void add_graph(CUgraph graph, int depth, struct needs *needs);
+
+static void add_node(CUgraphNode node, int depth, struct needs *needs)
 {
 	struct alloc_node a = { .bytes = 0 };
+	CUDA_KERNEL_NODE_PARAMS k = { .func = NULL };
 	CUgraphNodeType type;
+	uint32_t frame;
 	CUgraph child;
 
 	if (REAL(cuGraphNodeGetType)(node, &type) != CUDA_SUCCESS)
-		return 0;
-	if (type == CU_GRAPH_NODE_TYPE_GRAPH && depth < DEPTH_MAX)
-		return REAL(cuGraphChildGraphNodeGetGraph)(node, &child) == CUDA_SUCCESS ?
-			       graph_bytes(child, depth + 1) : 0;
-	if (type != CU_GRAPH_NODE_TYPE_MEM_ALLOC ||
-	    REAL(cuGraphMemAllocNodeGetParams)(node, &a) != CUDA_SUCCESS)
-		return 0;
-	return a.bytes;
+		return;
+	if (type == CU_GRAPH_NODE_TYPE_GRAPH && depth < DEPTH_MAX &&
+	    REAL(cuGraphChildGraphNodeGetGraph)(node, &child) == CUDA_SUCCESS)
+		add_graph(child, depth + 1, needs);
+	if (type == CU_GRAPH_NODE_TYPE_KERNEL && REAL(cuGraphKernelNodeGetParams)(node, &k) == CUDA_SUCCESS) {
+		frame = shim_local_frame(k.func ? k.func : (CUfunction)(uintptr_t)k.kern);
+		needs->frame = frame > needs->frame ? frame : needs->frame;
+	}
+	if (type == CU_GRAPH_NODE_TYPE_MEM_ALLOC &&
+	    REAL(cuGraphMemAllocNodeGetParams)(node, &a) == CUDA_SUCCESS &&
+	    __builtin_add_overflow(needs->bytes, a.bytes, &needs->bytes))
+		needs->bytes = UINT64_MAX;
 }
 
-static uint64_t graph_bytes(CUgraph graph, int depth)
+static void add_graph(CUgraph graph, int depth, struct needs *needs)
 {
 	CUgraphNode *node;
-	uint64_t bytes = 0;
 	size_t n = 0;
 
 	if (REAL(cuGraphGetNodes)(graph, NULL, &n) != CUDA_SUCCESS || !n)
-		return 0;
+		return;
 	node = calloc(n, sizeof(CUgraphNode));
-	if (!node)
-		return UINT64_MAX;
+	if (!node) {
+		needs->bytes = UINT64_MAX;
+		return;
+	}
 	if (REAL(cuGraphGetNodes)(graph, node, &n) != CUDA_SUCCESS)
 		n = 0;
-	for (size_t i = 0; i < n; i++)
-		if (__builtin_add_overflow(bytes, node_bytes(node[i], depth), &bytes))
-			bytes = UINT64_MAX;
+	for (size_t i = 0; i < n && needs->bytes != UINT64_MAX; i++)
+		add_node(node[i], depth, needs);
 	free(node);
-	return bytes;
+}
+
+static uint64_t bytes_of(CUgraph graph, struct needs *needs)
+{
+	add_graph(graph, 0, needs);
+	return needs->bytes;
+}
+
+static CUresult made(CUresult rc, const CUgraphExec *exec, const struct needs *needs)
+{
+	if (rc == CUDA_SUCCESS)
+		shim_kernel_graph(*exec, needs->frame);
+	return rc;
 }
 
 #define INSTANTIATE(call) \
-	SHIM_COUNTED(SHIM_HOLD_GRAPH, graph_bytes(graph, 0), call, (uintptr_t)*exec, NULL)
+	struct needs needs = { 0, 0 }; \
+	SHIM_COUNTED(SHIM_HOLD_GRAPH, bytes_of(graph, &needs), made(call, exec, &needs), (uintptr_t)*exec, NULL)
 
 SHIM_EXPORT CUresult cuGraphInstantiate(CUgraphExec *exec, CUgraph graph, CUgraphNode *error_node,
 					char *log, size_t size)

@@ -16,6 +16,7 @@ static struct gs_page *page;
 /* As few different stubs as will do: whoever looks at the page reads them all. */
 #define WINDOW 8
 static _Atomic uint64_t queued_ns;
+static _Atomic unsigned int queued_unknown;
 
 struct shim_launch *shim_launch_at(uint32_t index)
 {
@@ -70,10 +71,18 @@ uint64_t shim_launch_queued_ns(void)
 	return atomic_load_explicit(&queued_ns, memory_order_relaxed);
 }
 
-void shim_launch_queue(struct shim_launch *l, uint64_t ns)
+unsigned int shim_launch_queued_unknown(void)
+{
+	return atomic_load_explicit(&queued_unknown, memory_order_relaxed);
+}
+
+void shim_launch_queue(struct shim_launch *l, uint64_t ns, int unknown)
 {
 	l->queued_ns = ns;
 	atomic_fetch_add(&queued_ns, ns);
+	l->unknown = (uint8_t)(unknown != 0);
+	if (unknown)
+		atomic_fetch_add(&queued_unknown, 1);
 }
 
 /* From any state, against a daemon that may write as well.  What no edge leads away from, a wild kernel has written. */
@@ -94,6 +103,9 @@ void shim_launch_drop(struct shim_launch *l)
 	if (l->queued_ns)
 		atomic_fetch_sub(&queued_ns, l->queued_ns);
 	l->queued_ns = 0;
+	if (l->unknown)
+		atomic_fetch_sub(&queued_unknown, 1);
+	l->unknown = 0;
 	l->enqueued = 0;
 	to_prep(l->stub);
 	atomic_store(&l->owner, SHIM_FREE);
@@ -133,7 +145,10 @@ unsigned shim_launch_reap(struct shim_session *s)
 void shim_launch_init(struct gs_page *of)
 {
 	page = of;
+	atomic_store(&queued_ns, 0); /* a forked child's queue is empty */
+	atomic_store(&queued_unknown, 0);
 	for (uint32_t i = 0; i < GS_PAGE_STUBS; i++) {
+		pool[i].queued_ns = pool[i].unknown = 0;
 		pool[i].index = i;
 		pool[i].stub = &of->stub[i];
 		atomic_store(&pool[i].owner, SHIM_FREE);

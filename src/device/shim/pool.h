@@ -29,6 +29,7 @@ struct shim_launch {
 	uint8_t proxy;                /* evictable: its worker 0 sees TOEVICT by itself (ctl.h) */
 	uint8_t gated;                /* it goes out behind the closed gate: shim_request_grows() */
 	uint64_t queued_ns;           /* not evictable: its part of what is queued */
+	uint8_t unknown;              /* not evictable: counted among those whose time is not known */
 	CUstreamBatchMemOpParams write[10]; /* evictable: words of the control block to write first */
 	unsigned int nwrite;
 	_Atomic int enqueued;         /* the agent may relaunch it */
@@ -62,9 +63,10 @@ struct shim_launch *shim_launch_at(uint32_t index);
 /* Reclaim what is DONE, learn its time per block-task; how many launches are still out. */
 unsigned shim_launch_reap(struct shim_session *s);
 
-/* Predicted time of the launches out that cannot be evicted; and adding this one's. */
+/* Predicted time of the launches out that cannot be evicted, how many of them have none; and adding this one's. */
 uint64_t shim_launch_queued_ns(void);
-void shim_launch_queue(struct shim_launch *l, uint64_t ns);
+unsigned int shim_launch_queued_unknown(void);
+void shim_launch_queue(struct shim_launch *l, uint64_t ns, int unknown);
 
 /* Take a PREP or READY stub to RUNNING if this client holds the turn: 1 if it did. */
 int shim_run_with_turn(struct gs_page *page, struct gs_stub *stub, uint32_t from);

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* How much of what cannot be evicted may queue up on the GPU: what is there is in front of whoever gets it next. */
+#ifndef GPUSHARE_SHIM_QUEUE_H
+#define GPUSHARE_SHIM_QUEUE_H
+
+#include "device/shim/pool.h"
+
+/*
+ * So many launches whose time is not known may be out at once, whatever else is: as long as they
+ * may be, a queue of them is over with the few.  A kernel's or a graph's time is known with the first one that is over.
+ */
+#define SHIM_QUEUE_UNKNOWN 4
+
+/*
+ * A launch that cannot be evicted is about to wait for its turn: waits while
+ * too much is out, and counts it.  Returns in the end, whatever is in
+ * front: a kernel may wait for a word that the program writes when it is through here.
+ */
+void shim_queue_enter(struct shim_session *s, struct shim_launch *l);
+
+#endif

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* How much of what cannot be evicted goes to a GPU that is busy (queue.h). */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "device/shim/queue.h"
+#include "device/shim/riders.h"
+#include "fake_driver.h"
+#include "shim_rig.h"
+
+#define MANY 40
+#define UNSEEN(i) ((CUfunction)(uintptr_t)(0x20000 + 0x10 * (i)))
+#define GRAPH_MS 87
+
+static _Atomic unsigned out;
+
+static void count_out(const char *call, CUstream stream)
+{
+	(void)stream;
+	out += strcmp(call, "launch-original") == 0 || strcmp(call, "launch-graph") == 0;
+}
+
+static void *launch_unseen(void *rc)
+{
+	for (int i = 0; i < MANY; i++)
+		*(CUresult *)rc |= launch(UNSEEN(i), 1);
+	return NULL;
+}
+
+static void *launch_graphs(void *rc)
+{
+	for (int i = 0; i < MANY; i++)
+		*(CUresult *)rc |= cuGraphLaunch(FAKE_GRAPH, STREAM);
+	return NULL;
+}
+
+/* As many as are out after a while, of MANY that a thread launches on a GPU that is through with none; then all go. */
+static unsigned out_at_once(void *(*body)(void *))
+{
+	CUresult rc = CUDA_SUCCESS;
+	pthread_t thread;
+	unsigned most;
+
+	out = 0;
+	fake_driver_inside(count_out);
+	fake_driver_busy(1);
+	assert_int_equal(pthread_create(&thread, NULL, body, &rc), 0);
+	usleep(200000);
+	most = out;
+	for (uint64_t until = gs_clock_ns() + 20 * GS_NS_PER_S; out < MANY && gs_clock_ns() < until; usleep(200))
+		finish_all();
+	pthread_join(thread, NULL);
+	assert_int_equal(rc, CUDA_SUCCESS);
+	assert_int_equal(out, MANY);
+	fake_driver_busy(0);
+	finish_all();
+	EVENTUALLY(all_prepared());
+	fake_driver_inside(NULL);
+	assert_int_equal(shim_launch_queued_ns(), 0);
+	assert_int_equal(shim_launch_queued_unknown(), 0);
+	return most;
+}
+
+/* Nobody knows how long they take, so they count, whether somebody waits or not. */
+static void test_few_unseen_kernels_are_out_at_once(void **unused)
+{
+	(void)unused;
+	assert_in_range(out_at_once(launch_unseen), 1, SHIM_QUEUE_UNKNOWN);
+	gs_page_store(page->contended, 1);
+	assert_in_range(out_at_once(launch_unseen), 1, SHIM_QUEUE_UNKNOWN);
+	gs_page_store(page->contended, 0);
+}
+
+static struct shim_time *graph_time(void)
+{
+	return shim_kernel_time(shim_kernel_find(FAKE_GRAPH), (const unsigned int[]){ 0, 0, 0 });
+}
+
+/* A graph is timed as a kernel is: once it is known, there is one in front of whoever waits. */
+static void test_graphs_are_timed(void **unused)
+{
+	uint64_t ps = GRAPH_MS * UINT64_C(1000000000);
+	CUgraphExec exec;
+
+	(void)unused;
+	assert_int_equal(cuGraphInstantiateWithFlags(&exec, NULL, 0), CUDA_SUCCESS);
+	assert_in_range(out_at_once(launch_graphs), 1, SHIM_QUEUE_UNKNOWN);
+	fake_driver_takes(GRAPH_MS);
+	assert_int_equal(cuGraphLaunch(FAKE_GRAPH, STREAM), CUDA_SUCCESS);
+	EVENTUALLY(all_prepared());
+	for (int i = 0; i < MANY && !graph_time()->tpt_ps; i++) {
+		assert_int_equal(cuGraphLaunch(FAKE_GRAPH, STREAM), CUDA_SUCCESS);
+		EVENTUALLY(all_prepared());
+	}
+	assert_in_range(graph_time()->tpt_ps, ps - ps / 100, ps + ps / 100);
+	assert_int_equal(out_at_once(launch_graphs), 1);
+	/* Another graph with its handle is another graph. */
+	assert_int_equal(cuGraphExecDestroy(FAKE_GRAPH), CUDA_SUCCESS);
+	assert_int_equal(cuGraphInstantiateWithFlags(&exec, NULL, 0), CUDA_SUCCESS);
+	assert_ptr_equal(exec, FAKE_GRAPH);
+	assert_int_equal(graph_time()->tpt_ps, 0);
+	fake_driver_takes(1);
+	assert_int_equal(cuGraphLaunch(FAKE_GRAPH, STREAM), CUDA_SUCCESS);
+	EVENTUALLY(all_prepared());
+	assert_in_range(graph_time()->tpt_ps, 1, ps / GRAPH_MS + 1);
+	fake_driver_takes(0);
+}
+
+int shim_queues(void)
+{
+	const struct CMUnitTest tests[] = {
+		SHIM(test_few_unseen_kernels_are_out_at_once),
+		SHIM(test_graphs_are_timed),
+	};
+
+	return cmocka_run_group_tests(tests, shim_rig_setup, NULL);
+}
