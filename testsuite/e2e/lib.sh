@@ -154,6 +154,9 @@ write_conf() {
 	JobEnv=GPUSHARE_EMU_SMS=2
 	JobEnv=GPUSHARE_EMU_STRICT=1
 	END
+	# make check-jitter
+	[ -z "${GPUSHARE_JITTER:-}" ] || printf '%s\n' "JobEnv=LD_PRELOAD=$BUILD/.libs/jitter.so" \
+		"JobEnv=GPUSHARE_JITTER=$GPUSHARE_JITTER" >>"$TMP/gpushare.conf"
 	printf '%s\n' "${@:2}" >>"$TMP/gpushare.conf"
 }
 start_daemon() {
