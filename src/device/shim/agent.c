@@ -22,8 +22,13 @@
 #define NAP_EVICTING_NS (1 * GS_NS_PER_MS)
 #define NAP_BUSY_NS (1 * GS_NS_PER_MS)
 #define NAP_IDLE_NS (100 * GS_NS_PER_MS)
-/* A signal that may have been overtaken by the launch's own copy is sent again. */
+/*
+ * A signal that may have been overtaken by the launch's own copy is sent again: once, and for as long as it
+ * takes when the kernel has started all the same. Not for ever while it waits behind another one,
+ * perhaps for a neighbour's whole turn: each time the driver would switch to us for it.
+ */
 #define RESEND_NS (1 * GS_NS_PER_MS)
+#define SIGNALS_UNSTARTED 2
 /* How long a kernel that a fault has ended may go unnoticed. */
 #define FAULT_LOOK_NS (10 * GS_NS_PER_MS)
 #define RETRY_NS (10 * GS_NS_PER_MS)
@@ -125,15 +130,18 @@ static void set_limit(struct agent *a, struct shim_launch *l, uint32_t limit)
 /*
  * TOEVICT: the resident limit becomes 0.  The launch's own writes to its control
  * block may still be waiting in its stream and may bring a limit along, so the
- * signal is repeated until the kernel has left.  A proxy sees TOEVICT by itself,
- * but only once its kernel has started: what has not begun is to leave at once.
+ * signal is repeated.  A proxy sees TOEVICT by itself, but only once its kernel has
+ * started: what has not begun is to leave at once.
  */
 static void signal_eviction(struct agent *a, struct shim_launch *l, uint64_t now)
 {
-	if (l->signalled_ns && now - l->signalled_ns < RESEND_NS)
+	int started = gs_page_load(l->stub->started) != 0;
+
+	if (l->signalled_ns && (now - l->signalled_ns < RESEND_NS || (!started && l->signals >= SIGNALS_UNSTARTED)))
 		return;
-	if (!l->proxy || !gs_page_load(l->stub->started))
+	if (!l->proxy || !started)
 		set_limit(a, l, 0);
+	l->signals = started ? 0 : l->signals + 1;
 	l->signalled_ns = now;
 }
 
@@ -142,6 +150,7 @@ static void call_back(struct agent *a, struct shim_launch *l)
 {
 	set_limit(a, l, SHIM_NO_LIMIT);
 	l->signalled_ns = 0;
+	l->signals = 0;
 }
 
 /*
@@ -176,6 +185,7 @@ static CUresult lift_limit(struct agent *a, struct shim_launch *l)
 	uint32_t aim_ns = shim_request_aim_ns(a->session);
 
 	l->signalled_ns = 0;
+	l->signals = 0;
 	if (image->chunk_ns > aim_ns) {
 		CUresult rc = REAL(cuStreamWriteValue32_v2)(l->ctx->relaunch,
 			shim_launch_ctl(l, offsetof(struct gs_ctl, chunk_ns)), aim_ns, 0);

@@ -183,6 +183,7 @@ static struct shim_launch *try_take(void)
 		l->sampled = SHIM_UNTIMED;
 		l->evictable = l->gated = 0;
 		l->signalled_ns = 0;
+		l->signals = 0;
 		l->retry_ns = 0;
 		return l;
 	}

@@ -34,6 +34,7 @@ struct shim_launch {
 	unsigned int nwrite;
 	_Atomic int enqueued;         /* the agent may relaunch it */
 	uint64_t signalled_ns;        /* agent: when it last sent the eviction signal; 0: not */
+	uint32_t signals;             /* agent: how often, before the kernel started */
 	int unsettled;                /* agent: a signal may be on its way, also from the stub's last launch */
 	uint64_t retry_ns;            /* agent: the driver refused a relaunch; not again before */
 	/*
