@@ -287,6 +287,7 @@ static void a_bad_pick_falls_back_to_fifo(void **state)
 {
 	static const struct gs_policy bad = { .name = "bad", .pick = pick_nobody };
 	struct gs_sched *s = under(&bad);
+	struct gs_sched_class_status is;
 
 	(void)state;
 	arrive(s, 1, MS, 0, 0);
@@ -297,6 +298,13 @@ static void a_bad_pick_falls_back_to_fifo(void **state)
 	assert_string_equal(gs_sched_policy(s), "fifo");
 	expect(s, 0, GS_ACT_RUN, 1);
 	assert_int_equal(gs_sched_faults(s), 1);
+	/* Until somebody says what shall decide, if only fifo again. */
+	gs_sched_class_status(s, 0, &is);
+	assert_string_equal(is.broke, "bad");
+	assert_int_equal(gs_sched_set_policy(s, "fifo", 0, NULL), 0);
+	gs_sched_class_status(s, 0, &is);
+	assert_null(is.broke);
+	assert_int_equal(is.faults, 1);
 	gs_sched_destroy(s);
 }
 

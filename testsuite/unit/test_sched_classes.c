@@ -17,7 +17,7 @@
 enum { BATCH, INTERACTIVE, NIGHT };
 
 static const struct gs_sched_class three[] = {
-	{ NULL, 1 }, { "rr", 10 }, { "srt", -5 },
+	{ NULL, 1, NULL }, { "rr", 10, NULL }, { "srt", -5, NULL },
 };
 
 static struct gs_sched *create(uint64_t starvation_ns)
@@ -114,6 +114,32 @@ static void each_class_has_its_policy(void **state)
 	gs_sched_destroy(s);
 }
 
+static void a_class_is_given_another_policy(void **state)
+{
+	struct gs_sched *s = create(0);
+	struct gs_sched_class_status is;
+	struct gs_error err;
+
+	(void)state;
+	assert_int_equal(gs_sched_class_count(s), 3);
+	arrive(s, 1, INTERACTIVE, 0, 0);
+	arrive(s, 2, INTERACTIVE, 0, 0);
+	expect_run(s, 1, 0);
+	assert_int_equal(gs_sched_set_class_policy(s, INTERACTIVE, "nosuch", 0, &err), -1);
+	assert_int_equal(gs_sched_set_class_policy(s, INTERACTIVE, "fifo", 0, &err), 0);
+	assert_int_equal(decide(s, 0).deadline_ns, UINT64_MAX);
+	gs_sched_class_status(s, INTERACTIVE, &is);
+	assert_string_equal(is.policy, "fifo");
+	/* One that had the GPU's has its own now, and the GPU's is as it was. */
+	assert_int_equal(gs_sched_set_class_policy(s, BATCH, "srt", 0, &err), 0);
+	gs_sched_class_status(s, BATCH, &is);
+	assert_true(is.own);
+	assert_int_equal(gs_sched_set_policy(s, "cfs", 0, NULL), 0);
+	gs_sched_class_status(s, BATCH, &is);
+	assert_string_equal(is.policy, "srt");
+	gs_sched_destroy(s);
+}
+
 static void starved_task_of_a_low_class_gets_a_slice(void **state)
 {
 	struct gs_sched *s = create(20 * MS);
@@ -152,7 +178,7 @@ static void quanta_fit_the_measured_handover(void **state)
 
 static void bad_classes_are_refused(void **state)
 {
-	static const struct gs_sched_class unknown[] = { { "nosuch", 1 } };
+	static const struct gs_sched_class unknown[] = { { "nosuch", 1, NULL } };
 	struct gs_sched *s = create(0);
 	struct gs_error err;
 
@@ -173,6 +199,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(higher_class_goes_first_and_evicts),
 		cmocka_unit_test(each_class_has_its_policy),
+		cmocka_unit_test(a_class_is_given_another_policy),
 		cmocka_unit_test(starved_task_of_a_low_class_gets_a_slice),
 		cmocka_unit_test(quanta_fit_the_measured_handover),
 		cmocka_unit_test(bad_classes_are_refused),

@@ -50,7 +50,7 @@ struct model {
 };
 
 /* When there are classes: the second before the third before the first. */
-static const struct gs_sched_class classes[] = { { NULL, 1 }, { "rr", 5 }, { "frs", 3 } };
+static const struct gs_sched_class classes[] = { { NULL, 1, NULL }, { "rr", 5, NULL }, { "frs", 3, NULL } };
 #define CLASSES 3
 
 enum {

@@ -20,36 +20,60 @@ static int change(const char *socket, struct gs_msg *msg)
 	return rc < 0 ? gs_ctl_fail("%s", err.text) : 0;
 }
 
+/* gpu -1: all; class NULL: the GPU's own policy.  -1: a name is too long. */
+static int policy_message(struct gs_msg *msg, const char *class, int64_t gpu, const char *policy)
+{
+	uint32_t all = gpu < 0, number = all ? 0 : (uint32_t)gpu;
+
+	if (!class) {
+		gs_msg_init(msg, GS_MSG_POLICY, 1);
+		msg->policy.all = all;
+		msg->policy.gpu = number;
+		return gs_msg_str(msg->policy.policy, sizeof(msg->policy.policy), policy);
+	}
+	gs_msg_init(msg, GS_MSG_CLASS_POLICY, 1);
+	msg->class_policy.all = all;
+	msg->class_policy.gpu = number;
+	if (gs_msg_str(msg->class_policy.class, sizeof(msg->class_policy.class), class) < 0)
+		return -1;
+	return gs_msg_str(msg->class_policy.policy, sizeof(msg->class_policy.policy), policy);
+}
+
 static int run_policy(const char *socket, int argc, char **argv)
 {
 	static const struct option longs[] = {
 		{ "gpu", required_argument, NULL, 'g' },
+		{ "class", required_argument, NULL, 'c' },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
+	const char *class = NULL;
 	struct gs_error err;
 	struct gs_msg msg;
-	int64_t n;
+	int64_t gpu = -1;
 	int c;
 
-	gs_msg_init(&msg, GS_MSG_POLICY, 1);
-	msg.policy.all = 1;
-	while ((c = getopt_long(argc, argv, "g:h", longs, NULL)) != -1) {
-		if (c == 'h') {
+	while ((c = getopt_long(argc, argv, "g:c:h", longs, NULL)) != -1) {
+		switch (c) {
+		case 'h':
 			gs_ctl_help(&gs_verb_policy);
 			return 0;
-		}
-		if (c != 'g')
+		case 'g':
+			if (gs_parse_int(optarg, 0, 1000000, &gpu, &err) < 0)
+				return gs_ctl_usage(&gs_verb_policy, "--gpu: %s", err.text);
+			break;
+		case 'c':
+			class = optarg;
+			break;
+		default:
 			return gs_ctl_usage(&gs_verb_policy, "unknown option");
-		if (gs_parse_int(optarg, 0, 1000000, &n, &err) < 0)
-			return gs_ctl_usage(&gs_verb_policy, "--gpu: %s", err.text);
-		msg.policy.gpu = (uint32_t)n;
-		msg.policy.all = 0;
+		}
 	}
 	if (optind + 1 != argc)
 		return gs_ctl_usage(&gs_verb_policy, "which policy?");
-	if (gs_msg_str(msg.policy.policy, sizeof(msg.policy.policy), argv[optind]) < 0)
-		return gs_ctl_usage(&gs_verb_policy, "'%s' is not a policy", argv[optind]);
+	if (policy_message(&msg, class, gpu, argv[optind]) < 0)
+		return gs_ctl_usage(&gs_verb_policy, "'%s' is not a policy, or the class is none",
+				    argv[optind]);
 	return change(socket, &msg);
 }
 
@@ -89,9 +113,11 @@ static int run_priority(const char *socket, int argc, char **argv)
 
 const struct gs_verb gs_verb_policy = {
 	.name = "policy",
-	.usage = "[--gpu N] NAME",
+	.usage = "[--gpu N] [--class CLASS] NAME",
 	.words = "Change the policy of all GPUs or of one, until the next reload",
-	.help = "  --gpu N    only GPU N\n"
+	.help = "  -g, --gpu N        only GPU N\n"
+		"  -c, --class CLASS  of that class of gpushare.conf; without it of all that\n"
+		"                     have no policy of their own\n"
 		"\n"
 		"For root and SlurmUser of gpushare.conf.\n",
 	.run = run_policy,

@@ -105,6 +105,18 @@ static int has_gpu(json_t *status, json_t *step)
 	return 0;
 }
 
+/* "sjf, urgent: rr": the GPU's policy, and those of classes that have their own. */
+static void print_policies(json_t *gpu)
+{
+	json_t *classes = json_object_get(gpu, "classes"), *c;
+	size_t i;
+
+	printf("%-5s", words(gpu, "policy"));
+	json_array_foreach(classes, i, c)
+		if (json_is_true(json_object_get(c, "own")))
+			printf(", %s: %s", words(c, "class"), words(c, "policy"));
+}
+
 static unsigned print_gpus(json_t *status, unsigned room)
 {
 	json_t *gpus = json_object_get(status, "gpus"), *g;
@@ -114,9 +126,11 @@ static unsigned print_gpus(json_t *status, unsigned room)
 	json_array_foreach(gpus, i, g) {
 		if (n++ >= room)
 			break;
-		printf("gpu %-3.0f %-5s %3.0f/%-3.0f shares  %.0f/%.0f MiB  %.0f clients, %.0f waiting  "
+		printf("gpu %-3.0f ", figure(g, "gpu"));
+		print_policies(g);
+		printf(" %3.0f/%-3.0f shares  %.0f/%.0f MiB  %.0f clients, %.0f waiting  "
 		       "%.0f evictions, p99 %.0f us  ANTT %.2f DNTT %.2f STP %.2f Jain %.2f\n",
-		       figure(g, "gpu"), words(g, "policy"), figure(g, "shares_taken"),
+		       figure(g, "shares_taken"),
 		       figure(g, "shares"), figure(g, "reserved_mb"), figure(g, "memory_mb"),
 		       figure(g, "clients"), figure(g, "waiting"), figure(g, "evictions"),
 		       figure(g, "evict_p99_us"), figure(g, "antt"), figure(g, "dntt"),

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * POLICY, PRIORITY and SUSPEND: changes while jobs run, by root, by SlurmUser, or by
+ * POLICY, CLASS_POLICY, PRIORITY and SUSPEND: changes while jobs run, by root, by SlurmUser, or by
  * whom the daemon runs as (who could end it anyway).  Each is logged with
  * the uid.
  */
 #define _GNU_SOURCE
 #include <pwd.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -62,37 +63,84 @@ static int answer_ok(struct gs_peer *peer, uint32_t tag)
 	return tag ? gs_peer_send(peer, &msg, -1) : 0;
 }
 
-static int set_policy(struct gs_peer *peer, struct gs_device *dev, const char *policy,
-		      struct gs_error *err)
+/* What the policy of that class is, "": of the GPU. */
+static const char *policy_of(const struct gs_gpu_status *st, const char *class)
 {
+	for (size_t i = 0; *class && i < st->nclasses; i++)
+		if (strcmp(st->class[i].name, class) == 0)
+			return st->class[i].is.policy;
+	return st->policy;
+}
+
+/* Who does not follow the GPU's policy, for the log: "; a, b keep theirs", or "". */
+static void say_kept(const struct gs_gpu_status *st, char *buf, size_t size)
+{
+	size_t at = 0, n = 0;
+
+	buf[0] = '\0';
+	for (size_t i = 0; i < st->nclasses && at < size; i++)
+		if (st->class[i].is.own)
+			at += (size_t)snprintf(buf + at, size - at, "%s%s", n++ ? ", " : "; class ",
+					       st->class[i].name);
+	if (n && at < size)
+		snprintf(buf + at, size - at, n > 1 ? " keep theirs" : " keeps its own");
+}
+
+/* class "": the GPU's own. */
+static int set_policy(struct gs_peer *peer, struct gs_device *dev, const char *class,
+		      const char *policy, struct gs_error *err)
+{
+	uint64_t now = gs_clock_ns();
 	struct gs_gpu_status before;
+	char kept[512] = "";
 
 	gs_gpu_status(dev->gpu, &before);
-	if (gs_gpu_set_policy(dev->gpu, policy, gs_clock_ns(), err) < 0)
+	if ((*class ? gs_gpu_set_class_policy(dev->gpu, class, policy, now, err)
+		    : gs_gpu_set_policy(dev->gpu, policy, now, err)) < 0)
 		return -1;
 	gs_device_poke(dev);
-	gs_log(GS_LOG_INFO, "uid %u pid %d: gpu %u: policy %s instead of %s",
-	       (unsigned)peer->uid, (int)peer->pid, dev->index, policy, before.policy);
+	if (!*class)
+		say_kept(&before, kept, sizeof(kept));
+	gs_log(GS_LOG_INFO, "uid %u pid %d: gpu %u%s%s: policy %s instead of %s%s",
+	       (unsigned)peer->uid, (int)peer->pid, dev->index, *class ? ": class " : "", class,
+	       policy, policy_of(&before, class), kept);
 	return 0;
+}
+
+static int change_policy(struct gs_peer *peer, uint32_t tag, uint32_t gpu, int all,
+			 const char *class, const char *policy)
+{
+	struct gs_daemon *d = peer->d;
+	struct gs_error err;
+
+	if (check(peer, tag) < 0)
+		return -1;
+	if (!all && !gs_device_find(d, gpu))
+		return gs_peer_refuse(peer, tag, GS_REFUSED_BAD_REQUEST,
+				      "there is no GPU %u here", gpu);
+	for (size_t i = 0; i < d->ndevice; i++)
+		if ((all || d->device[i].index == gpu) &&
+		    set_policy(peer, &d->device[i], class, policy, &err) < 0)
+			return gs_peer_refuse(peer, tag, GS_REFUSED_BAD_REQUEST, "%s", err.text);
+	return answer_ok(peer, tag);
 }
 
 int gs_on_policy(struct gs_peer *peer, struct gs_msg *msg, int fd)
 {
-	struct gs_daemon *d = peer->d;
-	uint32_t tag = msg->header.tag;
-	struct gs_error err;
+	const struct gs_msg_policy *m = &msg->policy;
 
 	(void)fd;
-	if (check(peer, tag) < 0)
-		return -1;
-	if (!msg->policy.all && !gs_device_find(d, msg->policy.gpu))
-		return gs_peer_refuse(peer, tag, GS_REFUSED_BAD_REQUEST,
-				      "there is no GPU %u here", msg->policy.gpu);
-	for (size_t i = 0; i < d->ndevice; i++)
-		if ((msg->policy.all || d->device[i].index == msg->policy.gpu) &&
-		    set_policy(peer, &d->device[i], msg->policy.policy, &err) < 0)
-			return gs_peer_refuse(peer, tag, GS_REFUSED_BAD_REQUEST, "%s", err.text);
-	return answer_ok(peer, tag);
+	return change_policy(peer, msg->header.tag, m->gpu, m->all != 0, "", m->policy);
+}
+
+int gs_on_class_policy(struct gs_peer *peer, struct gs_msg *msg, int fd)
+{
+	const struct gs_msg_class_policy *m = &msg->class_policy;
+
+	(void)fd;
+	if (!*m->class)
+		return gs_peer_refuse(peer, msg->header.tag, GS_REFUSED_BAD_REQUEST, "which class?");
+	return change_policy(peer, msg->header.tag, m->gpu, m->all != 0, m->class, m->policy);
 }
 
 int gs_on_priority(struct gs_peer *peer, struct gs_msg *msg, int fd)

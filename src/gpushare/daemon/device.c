@@ -18,9 +18,10 @@
 /* Partitions of no class are the first one; those of the file follow, as gs_config_class() counts. */
 static size_t classes_of(const struct gs_config *c, struct gs_sched_class *class)
 {
-	class[0] = (struct gs_sched_class){ NULL, 0 };
+	class[0] = (struct gs_sched_class){ NULL, 0, NULL };
 	for (size_t i = 0; i < c->nclass; i++)
-		class[i + 1] = (struct gs_sched_class){ c->class[i].policy, c->class[i].priority };
+		class[i + 1] = (struct gs_sched_class){ c->class[i].policy, c->class[i].priority,
+							c->class[i].name };
 	return c->nclass + 1;
 }
 

@@ -221,8 +221,14 @@ static void fill_gpu(struct gs_daemon *d, struct gs_device *dev, struct whole *w
 		.evictions = st.evictions, .overdue = st.overdue,
 		.evict_p50_us = st.evict_p50_us, .evict_p99_us = st.evict_p99_us,
 		.handover_us = (double)st.handover_ns / 1e3,
-		.policy_faults = st.faults,
+		.policy_faults = st.faults, .fell_back = st.broke != NULL,
 	};
+	for (; g->nclasses < st.nclasses; g->nclasses++) {
+		const struct gs_gpu_class *c = &st.class[g->nclasses];
+
+		g->class[g->nclasses] = (struct gs_report_class){
+			c->name, c->is.policy, c->is.own, c->is.broke != NULL };
+	}
 	share_of(&w->steps, dev->index, &g->sharing);
 }
 

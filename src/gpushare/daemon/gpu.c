@@ -165,6 +165,15 @@ static void keep_options(struct gs_gpu *gpu, const struct gs_gpu_options *option
 	gpu->o.nclasses = 0;
 }
 
+static void keep_names(struct gs_gpu *gpu, const struct gs_gpu_options *options)
+{
+	memset(gpu->class_name, 0, sizeof(gpu->class_name));
+	for (size_t i = 0; i < options->nclasses; i++)
+		if (options->classes[i].name)
+			strncpy(gpu->class_name[i], options->classes[i].name,
+				sizeof(gpu->class_name[i]) - 1);
+}
+
 static struct gs_sched *make_sched(const struct gs_gpu_options *options, uint64_t now,
 				   struct gs_error *err)
 {
@@ -192,6 +201,7 @@ struct gs_gpu *gs_gpu_create(uint32_t index, const struct gs_gpu_options *option
 	gpu->first_handover_ns = options->sched.handover_ns;
 	LIST_INIT(&gpu->tenants);
 	keep_options(gpu, options);
+	keep_names(gpu, options);
 	gpu->sched = make_sched(options, now, err);
 	if (!gpu->sched) {
 		free(gpu);
@@ -228,10 +238,11 @@ int gs_gpu_configure(struct gs_gpu *gpu, const struct gs_gpu_options *options, u
 	gs_sched_destroy(gpu->sched);
 	gpu->sched = fresh;
 	gpu->stopping = 0;
-	gpu->faults_said = 0;
+	memset(gpu->faults_said, 0, sizeof(gpu->faults_said));
 	gpu->deadline = UINT64_MAX;
 	gpu->first_handover_ns = options->sched.handover_ns;
 	keep_options(gpu, options);
+	keep_names(gpu, options);
 	LIST_FOREACH(t, &gpu->tenants, link)
 		t->dirty = 1; /* the next look makes it a task again */
 	return 0;
@@ -247,6 +258,15 @@ int gs_gpu_set_policy(struct gs_gpu *gpu, const char *policy, uint64_t now,
 	o.policy = policy;
 	keep_options(gpu, &o);
 	return 0;
+}
+
+int gs_gpu_set_class_policy(struct gs_gpu *gpu, const char *class, const char *policy,
+			    uint64_t now, struct gs_error *err)
+{
+	for (size_t i = 0; *class && i < gs_sched_class_count(gpu->sched); i++)
+		if (strcmp(gpu->class_name[i], class) == 0)
+			return gs_sched_set_class_policy(gpu->sched, i, policy, now, err);
+	return gs_fail(err, "there is no class '%.70s'", class);
 }
 
 int gs_gpu_trace(const struct gs_gpu *gpu, uint64_t now, struct gs_trace_image *image)
@@ -279,12 +299,28 @@ void gs_gpu_settle(struct gs_gpu *gpu, uint64_t now)
 			gs_tenant_charge(t, gpu->holder == t || gpu->leaving == t, now);
 }
 
+/* The GPU's policy is that of the tasks of no class, as device.c has them. */
+static void policies_status(const struct gs_gpu *gpu, struct gs_gpu_status *status)
+{
+	struct gs_sched_class_status is;
+
+	for (size_t i = 0; i < gs_sched_class_count(gpu->sched); i++) {
+		gs_sched_class_status(gpu->sched, i, &is);
+		if (*gpu->class_name[i])
+			status->class[status->nclasses++] =
+				(struct gs_gpu_class){ gpu->class_name[i], is };
+		else if (!is.own)
+			status->broke = is.broke;
+	}
+	status->policy = gs_sched_policy(gpu->sched);
+}
+
 void gs_gpu_status(struct gs_gpu *gpu, struct gs_gpu_status *status)
 {
 	const struct gs_tenant *t;
 
 	memset(status, 0, sizeof(*status));
-	status->policy = gs_sched_policy(gpu->sched);
+	policies_status(gpu, status);
 	t = gpu->holder ? gpu->holder : gpu->leaving;
 	status->holder = t ? t->p.id : 0;
 	status->draining = gpu->leaving != NULL;

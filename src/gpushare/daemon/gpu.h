@@ -57,6 +57,12 @@ struct gs_tenant_params {
 /* A picture for `gpusharectl status`. */
 struct gs_gpu_status {
 	const char *policy;
+	const char *broke;          /* it stands in for that, which broke its contract; NULL */
+	struct gs_gpu_class {
+		const char *name;
+		struct gs_sched_class_status is;
+	} class[GS_SCHED_CLASSES_MAX]; /* those that have a name */
+	size_t nclasses;
 	uint64_t holder;            /* tenant id; 0: nobody */
 	uint32_t tenants, waiting;
 	uint32_t draining;          /* 1 while an eviction is under way */
@@ -132,6 +138,10 @@ void gs_tenant_class(struct gs_tenant *tenant, uint32_t class);
 /* Exchange the policy; the tasks keep their history.  -1 with the known names: no such policy. */
 int gs_gpu_set_policy(struct gs_gpu *gpu, const char *policy, uint64_t now,
 		      struct gs_error *err);
+
+/* The same for the class of that name; -1 also: no such class. */
+int gs_gpu_set_class_policy(struct gs_gpu *gpu, const char *class, const char *policy,
+			    uint64_t now, struct gs_error *err);
 
 /* Append who had the GPU when, what goes on now included.  0, -1: no memory. */
 int gs_gpu_trace(const struct gs_gpu *gpu, uint64_t now, struct gs_trace_image *image);

@@ -15,6 +15,7 @@ struct gs_gpu {
 	struct gs_gpu_options o;
 	uint64_t first_handover_ns; /* as configured; o.sched.handover_ns is what was measured since */
 	char policy[32];
+	char class_name[GS_SCHED_CLASSES_MAX][256]; /* of the scheduler's; "": none */
 	struct gs_sched *sched;
 	LIST_HEAD(, gs_tenant) tenants;
 	struct gs_tenant *holder; /* has the turn; NULL: nobody */
@@ -37,7 +38,7 @@ struct gs_gpu {
 	uint64_t evictions, overdue;
 	struct gs_tally latency; /* of the evictions, whoever left; nothing else in it */
 	unsigned bad;          /* clients that must go */
-	unsigned faults_said;  /* of the policy, in the log already */
+	unsigned faults_said[GS_SCHED_CLASSES_MAX]; /* of the classes' policies, in the log already */
 	struct gs_trace *trace;
 	struct gs_tenant *pinned; /* has the GPU until it is unpinned, whatever the policy says; NULL */
 	uint64_t pinned_seq[GS_PAGE_STUBS]; /* what it had live as it got it: the launch's number + 1; 0: nothing */

@@ -269,12 +269,17 @@ static void tell_contention(const struct gs_gpu *gpu, uint64_t now)
 
 static void say_faults(struct gs_gpu *gpu)
 {
-	unsigned faults = gs_sched_faults(gpu->sched);
+	for (size_t i = 0; i < gs_sched_class_count(gpu->sched); i++) {
+		struct gs_sched_class_status is;
+		const char *name = gpu->class_name[i];
 
-	if (faults > gpu->faults_said)
-		gs_log(GS_LOG_ERROR, "gpu %u: policy %s broke its contract; %s decides now",
-		       gpu->index, gpu->policy, gs_sched_policy(gpu->sched));
-	gpu->faults_said = faults;
+		gs_sched_class_status(gpu->sched, i, &is);
+		if (is.faults > gpu->faults_said[i])
+			gs_log(GS_LOG_ERROR, "gpu %u%s%s: policy %s broke its contract; %s decides now",
+			       gpu->index, *name ? ": class " : "", name,
+			       is.broke ? is.broke : gpu->policy, is.policy);
+		gpu->faults_said[i] = is.faults;
+	}
 }
 
 uint64_t gs_gpu_turn(struct gs_gpu *gpu, uint64_t now)

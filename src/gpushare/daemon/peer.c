@@ -45,6 +45,7 @@ static gs_handler *const handlers[GS_MSG_COUNT] = {
 	[GS_MSG_POLICY] = gs_on_policy,
 	[GS_MSG_PRIORITY] = gs_on_priority,
 	[GS_MSG_SUSPEND] = gs_on_suspend,
+	[GS_MSG_CLASS_POLICY] = gs_on_class_policy,
 };
 
 void gs_complain(struct gs_daemon *d, const char *fmt, ...)

@@ -103,7 +103,7 @@ gs_handler gs_on_hello, gs_on_alloc, gs_on_free, gs_on_kernel, gs_on_time, gs_on
 gs_handler gs_on_wish;                                                      /* wish.c */
 gs_handler gs_on_register, gs_on_unregister, gs_on_local;                   /* register.c */
 gs_handler gs_on_query, gs_on_history;                                      /* query.c */
-gs_handler gs_on_policy, gs_on_priority, gs_on_suspend;                     /* admin.c */
+gs_handler gs_on_policy, gs_on_class_policy, gs_on_priority, gs_on_suspend; /* admin.c */
 
 /* A HELLO whose step has its memory: page, turn, WELCOME.  page: the descriptor it brought, or -1. */
 int gs_client_begin(struct gs_peer *peer, const struct gs_msg *hello, int page);

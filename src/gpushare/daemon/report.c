@@ -171,6 +171,22 @@ char *gs_report_steps(const struct gs_report_row *row, size_t n, int json)
 
 /* ---- status ---------------------------------------------------------- */
 
+static json_t *classes_json(const struct gs_report_gpu *g)
+{
+	json_t *all = json_array();
+
+	for (size_t i = 0; i < g->nclasses; i++) {
+		json_t *o = json_object();
+
+		json_object_set_new(o, "class", gs_report_json_text(g->class[i].name));
+		json_object_set_new(o, "policy", gs_report_json_text(g->class[i].policy));
+		json_object_set_new(o, "own", json_boolean(g->class[i].own));
+		json_object_set_new(o, "fell_back", json_boolean(g->class[i].fell_back));
+		json_array_append_new(all, o);
+	}
+	return all;
+}
+
 static json_t *gpu_json(const struct gs_report_gpu *g)
 {
 	json_t *o = json_object();
@@ -199,6 +215,8 @@ static json_t *gpu_json(const struct gs_report_gpu *g)
 	json_object_set_new(o, "stp", gs_report_json_number(g->sharing.stp));
 	json_object_set_new(o, "jain", gs_report_json_number(g->sharing.jain));
 	json_object_set_new(o, "policy_faults", json_integer(g->policy_faults));
+	json_object_set_new(o, "fell_back", json_boolean(g->fell_back));
+	json_object_set_new(o, "classes", classes_json(g));
 	return o;
 }
 
@@ -216,6 +234,21 @@ static char *status_json(const struct gs_report_status *s)
 	return gs_report_json_dump(o);
 }
 
+/* "sjf, urgent: rr": the GPU's policy, and the classes' where it is another matter. */
+static void policy_cell(struct gs_table *t, const struct gs_report_gpu *g)
+{
+	char text[GS_SCHED_CLASSES_MAX * 320];
+	size_t at = (size_t)snprintf(text, sizeof(text), "%s%s", g->policy,
+				     g->fell_back ? " (fell back)" : "");
+
+	for (size_t i = 0; i < g->nclasses && at < sizeof(text); i++)
+		if (g->class[i].own || g->class[i].fell_back)
+			at += (size_t)snprintf(text + at, sizeof(text) - at, ", %s: %s%s",
+					       g->class[i].name, g->class[i].policy,
+					       g->class[i].fell_back ? " (fell back)" : "");
+	gs_table_cell(t, "%s", text);
+}
+
 static void status_gpus(struct gs_table *t, const struct gs_report_status *s)
 {
 	static const char *const heads[STATUS_COLUMNS] = {
@@ -229,7 +262,7 @@ static void status_gpus(struct gs_table *t, const struct gs_report_status *s)
 		const struct gs_report_gpu *g = &s->gpu[i];
 
 		gs_table_cell(t, "%u", g->gpu);
-		gs_table_cell(t, "%s%s", g->policy, g->policy_faults ? " (fell back)" : "");
+		policy_cell(t, g);
 		gs_table_cell(t, "%s", g->isolation);
 		gs_table_cell(t, "%s", g->signal);
 		gs_table_cell(t, "%u", g->shares);

@@ -10,6 +10,7 @@
 #include "gpushare/daemon/tally.h"
 #include "gpushare/metrics/metrics.h"
 #include "gpushare/proto/signal.h"
+#include "gpushare/sched/sched.h"
 
 /* One job step; texts are the caller's. */
 struct gs_report_row {
@@ -18,10 +19,20 @@ struct gs_report_row {
 #undef COLUMN
 };
 
+/* A class of a GPU's tasks, and its policy. */
+struct gs_report_class {
+	const char *name, *policy;
+	int own;                /* not the GPU's */
+	int fell_back;          /* its policy broke its contract */
+};
+
 /* One GPU, for `gpusharectl status`. */
 struct gs_report_gpu {
 	uint32_t gpu;
 	const char *policy;
+	int fell_back;
+	struct gs_report_class class[GS_SCHED_CLASSES_MAX];
+	size_t nclasses;
 	const char *isolation;  /* "contexts" or "mps" */
 	const char *signal;     /* how kernels are told to leave: "proxy, memop" */
 	struct gs_signal_times signals; /* zeros: not measured */

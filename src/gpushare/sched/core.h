@@ -13,6 +13,7 @@
 struct gs_one {
 	struct gs_sched_options options;
 	const struct gs_policy *policy;
+	const struct gs_policy *broke; /* its contract, and fifo stands in for it; NULL */
 	struct gs_view view;      /* what the policy sees; view.now is the core's clock */
 	struct gs_index index;    /* all live tasks */
 	struct gs_ready ready;    /* those that wait */

@@ -121,12 +121,14 @@ static void put_in_charge(struct gs_one *sched, const struct gs_policy *policy)
 void gs_core_fault(struct gs_one *sched)
 {
 	sched->faults++;
+	sched->broke = sched->policy;
 	put_in_charge(sched, &gs_policy_fifo);
 }
 
 void gs_one_set_policy(struct gs_one *sched, const struct gs_policy *policy, uint64_t now)
 {
 	gs_core_advance(sched, now);
+	sched->broke = NULL;
 	if (policy != sched->policy)
 		put_in_charge(sched, policy);
 }

@@ -132,16 +132,16 @@ uint64_t gs_task_alone(const struct gs_view *view, const struct gs_task *task);
 
 /*
  * Seed 004's instantaneous slowdown, IS = (time since arrival + left) / alone, weighted by the
- * task's shares: while it waits a line in time, entry->a + entry->b x now.
+ * task's shares: while it waits a line in time, entry->a + entry->b x time.
  * Equation 1 is printed with N_t x tpt below the line, against its own text and
  * equation 2, and infinite for a task that has not begun: it is NT x tpt.
  */
 void gs_place_slowdown(const struct gs_view *view, const struct gs_task *task,
 		       struct gs_entry *entry);
 
-static inline double gs_entry_slowdown(const struct gs_entry *entry, uint64_t now)
+static inline double gs_entry_slowdown(const struct gs_entry *entry, uint64_t at_ns)
 {
-	return entry->a + entry->b * (double)now;
+	return entry->a + entry->b * (double)at_ns;
 }
 
 /* For tests: a scheduler under a policy that is not in policies.def. */

@@ -169,6 +169,37 @@ int gs_sched_set_policy(struct gs_sched *sched, const char *policy, uint64_t now
 	return 0;
 }
 
+int gs_sched_set_class_policy(struct gs_sched *sched, size_t class, const char *policy,
+			      uint64_t now, struct gs_error *err)
+{
+	const struct gs_policy *found = gs_policy_find(policy, err);
+
+	if (!found)
+		return -1;
+	advance(sched, now);
+	sched->class[class].own_policy = 1;
+	gs_one_set_policy(sched->class[class].one, found, sched->now);
+	return 0;
+}
+
+size_t gs_sched_class_count(const struct gs_sched *sched)
+{
+	return sched->count;
+}
+
+void gs_sched_class_status(const struct gs_sched *sched, size_t class,
+			   struct gs_sched_class_status *status)
+{
+	const struct gs_one *one = sched->class[class].one;
+
+	*status = (struct gs_sched_class_status){
+		.policy = gs_one_policy(one),
+		.broke = one->broke ? one->broke->name : NULL,
+		.own = sched->class[class].own_policy,
+		.faults = gs_one_faults(one),
+	};
+}
+
 const char *gs_sched_policy(const struct gs_sched *sched)
 {
 	for (size_t i = 0; i < sched->count; i++)

@@ -60,6 +60,15 @@ struct gs_task_params {
 struct gs_sched_class {
 	const char *policy;
 	int32_t priority;  /* the class of the larger one goes first; ties: the earlier in the list */
+	const char *name;  /* for people; nothing to the scheduler */
+};
+
+/* What has become of one. */
+struct gs_sched_class_status {
+	const char *policy; /* in force */
+	const char *broke;  /* broke its contract, and the former stands in for it; NULL: none */
+	int own;            /* not the GPU's */
+	unsigned faults;
 };
 
 enum gs_action {
@@ -107,6 +116,14 @@ void gs_sched_set_handover(struct gs_sched *sched, uint64_t handover_ns);
  */
 int gs_sched_set_policy(struct gs_sched *sched, const char *policy, uint64_t now,
 			struct gs_error *err);
+
+/* The same for one class, which has a policy of its own from then on. */
+int gs_sched_set_class_policy(struct gs_sched *sched, size_t class, const char *policy,
+			      uint64_t now, struct gs_error *err);
+
+size_t gs_sched_class_count(const struct gs_sched *sched);
+void gs_sched_class_status(const struct gs_sched *sched, size_t class,
+			   struct gs_sched_class_status *status);
 
 /* The policy in force: of the first class that has none of its own, else of the first. */
 const char *gs_sched_policy(const struct gs_sched *sched);
