@@ -343,6 +343,7 @@ int main(void)
 	};
 	int failures = cmocka_run_group_tests(tests, shim_rig_setup, NULL);
 
-	failures += shim_riders() + shim_evictions() + shim_signals() + shim_holds() + shim_queues();
+	failures += shim_riders() + shim_evictions() + shim_signals() + shim_holds() + shim_queues() +
+		    shim_unlisted();
 	return failures + shim_contexts();
 }

@@ -8,6 +8,8 @@
  * and the stack arguments (at most STACK_WORDS; no entry point has more) are
  * copied below our frame.
  */
+#include "device/shim/unlisted.h"
+
 #define STACK_WORDS 12
 
 	.text
@@ -59,7 +61,7 @@ shim_first_call:
 	.cfi_endproc
 	.size	shim_first_call, .-shim_first_call
 
-/* %r11: the entry's number, %r10: 1 for LEGACY. */
+/* %r11: the entry's number, or one behind them all (unlisted.h); %r10: 1 for LEGACY. */
 	.type	shim_gated_call, @function
 shim_gated_call:
 	.cfi_startproc
@@ -75,7 +77,7 @@ shim_gated_call:
 	movl	%r10d, %edi
 	call	shim_gate_enter
 	movl	-136(%rbp), %edi
-	call	shim_real
+	call	shim_gated_target
 	movq	%rax, %r11
 	.set	i, STACK_WORDS
 	.rept	STACK_WORDS
@@ -111,11 +113,14 @@ shim_gated_call:
 	jmp	shim_first_call
 	.size	\name, .-\name
 	.endm
-	.macro FORWARD_WAIT name
-	SYMBOL	\name
+	.macro FORWARD_DOOR
 	movl	$number, %r11d
 	xorl	%r10d, %r10d
 	jmp	shim_gated_call
+	.endm
+	.macro FORWARD_WAIT name
+	SYMBOL	\name
+	FORWARD_DOOR
 	.size	\name, .-\name
 	.endm
 	.macro FORWARD_LEGACY name
@@ -140,5 +145,18 @@ shim_gated_call:
 
 #define ENTRY(name, kind, hold) ENTRY_OF name, kind, hold
 #include "device/shim/entries.def"
+
+	.globl	shim_unlisted_door
+	.hidden	shim_unlisted_door
+	.type	shim_unlisted_door, @object
+	.balign	SHIM_DOOR_BYTES
+shim_unlisted_door:
+	.rept	SHIM_UNLISTED
+	.balign	SHIM_DOOR_BYTES
+	FORWARD_DOOR
+	.set	number, number + 1
+	.endr
+	.balign	SHIM_DOOR_BYTES
+	.size	shim_unlisted_door, .-shim_unlisted_door
 
 	.section .note.GNU-stack, "", @progbits

@@ -2,12 +2,15 @@
 /*
  * cuGetProcAddress: what the driver returns decides.  When its pointer is one
  * of the functions that must go through us, the program gets our symbol instead,
- * so versions and suffixes cannot mismatch (facts/ptx.md, C3).
+ * so versions and suffixes cannot mismatch (facts/ptx.md, C3).  When it is none of
+ * those that entries.def lists, the program gets a door that keeps the hold rule:
+ * unlisted means wait.
  */
 #define _GNU_SOURCE
 #include <stddef.h>
 
 #include "device/shim/shim.h"
+#include "device/shim/unlisted.h"
 #include "device/shim/wraps.h"
 
 /* Our exported symbols, whatever their prototypes: functions of ours, and those of forward.S. */
@@ -45,26 +48,66 @@ void *shim_wrapper_of(const void *driver)
 	return NULL;
 }
 
+static int is_listed(const void *driver)
+{
+	for (int fn = 0; fn < SHIM_FN_COUNT; fn++)
+		if (shim_real((enum shim_fn)fn) == driver)
+			return 1;
+	return 0;
+}
+
+/* The driver's functions behind the doors; once there, one stays. */
+static _Atomic(void *) unlisted[SHIM_UNLISTED];
+
+void *shim_gated_target(unsigned int n)
+{
+	return n < SHIM_FN_COUNT ? shim_real((enum shim_fn)n) : atomic_load(&unlisted[n - SHIM_FN_COUNT]);
+}
+
+/* Versions of a symbol are functions of their own; asked for again, one has the door that it had. */
+static void *door_of(const char *symbol, void *driver)
+{
+	static atomic_flag said = ATOMIC_FLAG_INIT;
+
+	for (size_t i = 0; i < SHIM_UNLISTED; i++) {
+		void *known = NULL;
+
+		if (atomic_compare_exchange_strong(&unlisted[i], &known, driver))
+			shim_log("%s is not among the known entry points: it waits while a kernel is held", symbol);
+		else if (known != driver)
+			continue;
+		return (void *)(uintptr_t)shim_unlisted_door[i];
+	}
+	if (!atomic_flag_test_and_set(&said))
+		shim_log("%s and what is unknown beside it go to the driver, even while a kernel is held", symbol);
+	return driver;
+}
+
+/* What the program gets for `*pfn`, the driver's answer. */
+static CUresult answer(CUresult rc, const char *symbol, void **pfn)
+{
+	void *wrapper;
+
+	if (rc != CUDA_SUCCESS || !pfn || !*pfn)
+		return rc;
+	wrapper = shim_wrapper_of(*pfn);
+	if (wrapper)
+		*pfn = wrapper;
+	else if (!is_listed(*pfn))
+		*pfn = door_of(symbol, *pfn);
+	return rc;
+}
+
 SHIM_EXPORT CUresult cuGetProcAddress_v2(const char *symbol, void **pfn, int version,
 					 cuuint64_t flags,
 					 CUdriverProcAddressQueryResult *status)
 {
-	CUresult rc = REAL(cuGetProcAddress_v2)(symbol, pfn, version, flags, status);
-	void *wrapper;
-
-	if (rc == CUDA_SUCCESS && pfn && *pfn && (wrapper = shim_wrapper_of(*pfn)))
-		*pfn = wrapper;
-	return rc;
+	return answer(REAL(cuGetProcAddress_v2)(symbol, pfn, version, flags, status), symbol, pfn);
 }
 
 #undef cuGetProcAddress
 SHIM_EXPORT CUresult cuGetProcAddress(const char *symbol, void **pfn, int version,
 				      cuuint64_t flags)
 {
-	CUresult rc = REAL(cuGetProcAddress)(symbol, pfn, version, flags);
-	void *wrapper;
-
-	if (rc == CUDA_SUCCESS && pfn && *pfn && (wrapper = shim_wrapper_of(*pfn)))
-		*pfn = wrapper;
-	return rc;
+	return answer(REAL(cuGetProcAddress)(symbol, pfn, version, flags), symbol, pfn);
 }
