@@ -227,6 +227,41 @@ static void what_cannot_be_replaced_is_left_alone(void **state)
 	assert_null(shim_image_transform(".version", 0));
 }
 
+static struct ptx_transformed *input(const char *name)
+{
+	struct ptx_transformed *t;
+	size_t len;
+	void *data = image(name, &len);
+
+	t = shim_image_transform_input(data, len);
+	free(data);
+	return t;
+}
+
+/* What goes to the linker may be relocatable, where the driver would compile it anyway. */
+static void the_linker_gets_relocatable_text(void **state)
+{
+	static const char *const others[] = { "relocatable.fatbin", "lto.fatbin", "machine.fatbin", "library.so" };
+	struct gs_fatbin_entry e;
+	struct ptx_transformed *t = input("zstd.fatbin");
+	struct gs_error err;
+
+	(void)state;
+	check_twins(t);
+	ptx_transformed_free(t);
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		assert_null(input(others[i]));
+	/* No machine code of it for this device. */
+	sm_of[0] = 80;
+	t = input("relocatable.fatbin");
+	check_twins(t);
+	free(inside(t, &e));
+	assert_int_equal(gs_fatbin_relocatable(&e, &err), 1);
+	ptx_transformed_free(t);
+	assert_null(input("lto.fatbin"));
+	left("relocatable.fatbin", 0, "relocatable");
+}
+
 /* A library is for every device: PTX that fits one of them only will not do. */
 static void libraries_need_devices_that_are_alike(void **state)
 {
@@ -366,6 +401,17 @@ static void twins_that_are_there_are_used(void **state)
 	free(data);
 }
 
+static struct ptx_transformed *of_file(const char *path, int library)
+{
+	struct ptx_transformed *t;
+	struct shim_file file;
+
+	shim_file_read(&file, path);
+	t = shim_image_transform_read(&file, library);
+	shim_file_drop(&file);
+	return t;
+}
+
 static void files_are_transformed(void **state)
 {
 	struct ptx_transformed *t;
@@ -373,19 +419,19 @@ static void files_are_transformed(void **state)
 
 	(void)state;
 	path_of(path, sizeof(path), "zstd.fatbin");
-	t = shim_image_transform_file(path, 1);
+	t = of_file(path, 1);
 	check_twins(t);
 	ptx_transformed_free(t);
 	path_of(path, sizeof(path), "kernels.ptx");
-	t = shim_image_transform_file(path, 0);
+	t = of_file(path, 0);
 	assert_non_null(t);
 	assert_non_null(strstr(t->text, ".entry copy" PTX_PERSISTENT_SUFFIX "("));
 	ptx_transformed_free(t);
 	path_of(path, sizeof(path), "library.so");
-	assert_null(shim_image_transform_file(path, 0));
-	assert_null(shim_image_transform_file(FATBIN_DATA, 0));
-	assert_null(shim_image_transform_file(FATBIN_DATA "/nothing", 0));
-	assert_null(shim_image_transform_file(NULL, 0));
+	assert_null(of_file(path, 0));
+	assert_null(of_file(FATBIN_DATA, 0));
+	assert_null(of_file(FATBIN_DATA "/nothing", 0));
+	assert_null(of_file(NULL, 0));
 }
 
 int main(void)
@@ -395,6 +441,7 @@ int main(void)
 		cmocka_unit_test_setup(cudarts_wrapper_is_transformed, one_device),
 		cmocka_unit_test_setup(options_go_along, one_device),
 		cmocka_unit_test_setup(what_cannot_be_replaced_is_left_alone, one_device),
+		cmocka_unit_test_setup(the_linker_gets_relocatable_text, one_device),
 		cmocka_unit_test_setup(libraries_need_devices_that_are_alike, one_device),
 		cmocka_unit_test_setup(a_length_beyond_the_mapping_is_noticed, one_device),
 		cmocka_unit_test_setup(every_flipped_bit_is_survived, one_device),

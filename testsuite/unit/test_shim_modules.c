@@ -348,5 +348,5 @@ int main(void)
 		cmocka_unit_test(link_refused),
 	};
 
-	return cmocka_run_group_tests(tests, setup, NULL) + shim_listings();
+	return cmocka_run_group_tests(tests, setup, NULL) + shim_listings() + shim_links();
 }

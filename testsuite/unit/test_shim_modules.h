@@ -4,5 +4,6 @@
 #define TESTSUITE_UNIT_TEST_SHIM_MODULES_H
 
 int shim_listings(void); /* test_shim_listing.c */
+int shim_links(void);    /* test_shim_link.c */
 
 #endif

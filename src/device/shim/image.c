@@ -128,27 +128,48 @@ static struct ptx_transformed *wrap(struct ptx_transformed *t, const struct gs_f
 	return t;
 }
 
-/* Why a container stays as it is, or NULL. */
-static const char *left_alone(const struct gs_fatbin_choice *c, uint32_t sm)
+/* What the image is for. */
+enum use { FOR_MODULE, FOR_LIBRARY, FOR_LINKER };
+
+/* 1, 0, or -1: corrupt. */
+static int has_lto(const struct gs_fatbin *fb, struct gs_error *err)
+{
+	struct gs_fatbin_entry e;
+	size_t at = 0;
+	int rc;
+
+	while ((rc = gs_fatbin_next(fb, &at, &e, err)) > 0)
+		if (e.kind == GS_ENTRY_LTO)
+			return 1;
+	return rc;
+}
+
+/*
+ * Why a container stays as it is, or NULL.  The linker gets relocatable PTX as
+ * it gets text; but machine code that is there to be linked is left: that PTX
+ * does not link in its place would come out only when nothing can be undone.
+ */
+static const char *left_alone(const struct gs_fatbin *fb, const struct gs_fatbin_choice *c, uint32_t sm, enum use use,
+			      struct gs_error *err)
 {
 	if (!sm)
 		return "the devices differ, or none is known";
 	if (!c->has_ptx)
 		return "no PTX for this device";
-	if (c->relocatable)
+	if (c->relocatable && (use != FOR_LINKER || c->has_machine || has_lto(fb, err) != 0))
 		return "relocatable code";
 	if (!gs_fatbin_ptx_stands_in(c))
 		return "its PTX is older than its machine code";
 	return NULL;
 }
 
-static struct ptx_transformed *transform_fatbin(struct gs_bytes image, int library)
+static struct ptx_transformed *transform_fatbin(struct gs_bytes image, enum use use)
 {
 	struct gs_error err = { "" };
 	struct gs_fatbin_choice c = { 0 };
 	struct ptx_transformed *t;
 	struct gs_fatbin fb;
-	uint32_t sm = target(library);
+	uint32_t sm = target(use == FOR_LIBRARY);
 	const char *why;
 	char *text;
 	size_t len;
@@ -158,7 +179,7 @@ static struct ptx_transformed *transform_fatbin(struct gs_bytes image, int libra
 		shim_log("fatbin left as it is: %s", err.text);
 		return NULL;
 	}
-	why = left_alone(&c, sm);
+	why = left_alone(&fb, &c, sm, use, &err);
 	if (why) {
 		shim_log("fatbin left as it is: %s", why);
 		return NULL;
@@ -187,7 +208,7 @@ struct ptx_transformed *shim_image_transform(const void *image, int library)
 				 linked ? "relocatable code" : "its length is wrong");
 			return NULL;
 		}
-		return transform_fatbin(bytes, library);
+		return transform_fatbin(bytes, library ? FOR_LIBRARY : FOR_MODULE);
 	default:
 		return NULL;
 	}
@@ -226,29 +247,28 @@ void shim_file_drop(struct shim_file *file)
 	memset(file, 0, sizeof(*file));
 }
 
-struct ptx_transformed *shim_image_transform_read(const struct shim_file *file, int library)
+static struct ptx_transformed *transform_bytes(const char *data, size_t len, enum use use)
 {
-	struct gs_bytes bytes = { (const uint8_t *)file->data, file->len };
+	struct gs_bytes bytes = { (const uint8_t *)data, len };
 
-	if (!file->data)
+	if (!data)
 		return NULL;
-	switch (gs_image_kind(file->data, file->len)) {
+	switch (gs_image_kind(data, len)) {
 	case GS_IMAGE_PTX:
-		return shim_image_transform_text(file->data, strlen(file->data));
+		return shim_image_transform_text(data, strnlen(data, len));
 	case GS_IMAGE_FATBIN:
-		return transform_fatbin(bytes, library);
+		return transform_fatbin(bytes, use);
 	default:
 		return NULL;
 	}
 }
 
-struct ptx_transformed *shim_image_transform_file(const char *path, int library)
+struct ptx_transformed *shim_image_transform_read(const struct shim_file *file, int library)
 {
-	struct ptx_transformed *t;
-	struct shim_file file;
+	return transform_bytes(file->data, file->len, library ? FOR_LIBRARY : FOR_MODULE);
+}
 
-	shim_file_read(&file, path);
-	t = shim_image_transform_read(&file, library);
-	shim_file_drop(&file);
-	return t;
+struct ptx_transformed *shim_image_transform_input(const void *data, size_t len)
+{
+	return transform_bytes(data, len, FOR_LINKER);
 }

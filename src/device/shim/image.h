@@ -30,12 +30,14 @@ struct shim_file {
 void shim_file_read(struct shim_file *file, const char *path);
 void shim_file_drop(struct shim_file *file);
 
-/* The same for what is in a file: read, or still to be. */
+/* The same for what is in a file. */
 struct ptx_transformed *shim_image_transform_read(const struct shim_file *file, int library);
-struct ptx_transformed *shim_image_transform_file(const char *path, int library);
 
 /* The same for PTX alone, of this length. */
 struct ptx_transformed *shim_image_transform_text(const char *text, size_t len);
+
+/* The same for what goes to the driver's linker, PTX or a container of this length. */
+struct ptx_transformed *shim_image_transform_input(const void *data, size_t len);
 
 /* Is all of this memory mapped? */
 int shim_image_mapped(const void *data, size_t len);

@@ -154,40 +154,87 @@ static CUresult finish(CUlinkState state, CUresult rc, struct ptx_transformed *t
 }
 
 #define LINK_OPTIONS unsigned int n, CUjit_option *options, void **values
+typedef CUresult add_data_fn(CUlinkState state, CUjitInputType type, void *data, size_t size, const char *name, LINK_OPTIONS);
+typedef CUresult add_file_fn(CUlinkState state, CUjitInputType type, const char *path, LINK_OPTIONS);
 
-SHIM_EXPORT CUresult cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *data, size_t size,
-				      const char *name, LINK_OPTIONS)
+/* What may have PTX inside that a linker compiles. */
+static struct ptx_transformed *transformed(CUjitInputType type, const void *data, size_t size)
 {
-	struct ptx_transformed *t = NULL;
+	return data && (type == CU_JIT_INPUT_PTX || type == CU_JIT_INPUT_FATBINARY) && shim_session() ?
+		       shim_image_transform_input(data, size) :
+		       NULL;
+}
+
+static struct ptx_transformed *transformed_file(CUjitInputType type, const char *path)
+{
+	struct ptx_transformed *t;
+	struct shim_file file;
+
+	if (!path || (type != CU_JIT_INPUT_PTX && type != CU_JIT_INPUT_FATBINARY) || !shim_session())
+		return NULL;
+	shim_file_read(&file, path);
+	t = transformed(type, file.data, file.len);
+	shim_file_drop(&file);
+	return t;
+}
+
+/* Text goes with its NUL. */
+static size_t size_of(CUjitInputType type, const struct ptx_transformed *t)
+{
+	return t->len + (type == CU_JIT_INPUT_PTX);
+}
+
+/* By the driver's function of the version that the program has called. */
+static CUresult add_data(add_data_fn *driver, CUlinkState state, CUjitInputType type, void *data, size_t size, const char *name,
+			 LINK_OPTIONS)
+{
+	struct ptx_transformed *t = transformed(type, data, size);
 	CUresult rc;
 
-	if (type == CU_JIT_INPUT_PTX && data && shim_session())
-		t = shim_image_transform_text(data, strnlen(data, size));
 	shim_gate_enter(0);
 	do
-		rc = t && t->text ?
-			     REAL(cuLinkAddData_v2)(state, type, t->text, t->len + 1, name, n, options, values) :
-			     REAL(cuLinkAddData_v2)(state, type, data, size, name, n, options, values);
+		rc = t && t->text ? driver(state, type, t->text, size_of(type, t), name, n, options, values) :
+				    driver(state, type, data, size, name, n, options, values);
 	while (refused(&t, rc));
 	shim_gate_leave(0);
 	return finish(state, rc, t);
 }
 
-SHIM_EXPORT CUresult cuLinkAddFile_v2(CUlinkState state, CUjitInputType type, const char *path, LINK_OPTIONS)
+static CUresult add_file(add_file_fn *driver, add_data_fn *driver_data, CUlinkState state, CUjitInputType type, const char *path,
+			 LINK_OPTIONS)
 {
-	struct ptx_transformed *t = NULL;
+	struct ptx_transformed *t = transformed_file(type, path);
 	CUresult rc;
 
-	if (type == CU_JIT_INPUT_PTX && path && shim_session())
-		t = shim_image_transform_file(path, 0);
 	shim_gate_enter(0);
 	do
-		rc = t && t->text ?
-			     REAL(cuLinkAddData_v2)(state, type, t->text, t->len + 1, path, n, options, values) :
-			     REAL(cuLinkAddFile_v2)(state, type, path, n, options, values);
+		rc = t && t->text ? driver_data(state, type, t->text, size_of(type, t), path, n, options, values) :
+				    driver(state, type, path, n, options, values);
 	while (refused(&t, rc));
 	shim_gate_leave(0);
 	return finish(state, rc, t);
+}
+
+SHIM_EXPORT CUresult cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *data, size_t size,
+				      const char *name, LINK_OPTIONS)
+{
+	return add_data(REAL(cuLinkAddData_v2), state, type, data, size, name, n, options, values);
+}
+
+SHIM_EXPORT CUresult cuLinkAddFile_v2(CUlinkState state, CUjitInputType type, const char *path, LINK_OPTIONS)
+{
+	return add_file(REAL(cuLinkAddFile_v2), REAL(cuLinkAddData_v2), state, type, path, n, options, values);
+}
+
+/* Of programs before CUDA 6.5. */
+SHIM_EXPORT CUresult cuLinkAddData(CUlinkState state, CUjitInputType type, void *data, size_t size, const char *name, LINK_OPTIONS)
+{
+	return add_data(REAL(cuLinkAddData), state, type, data, size, name, n, options, values);
+}
+
+SHIM_EXPORT CUresult cuLinkAddFile(CUlinkState state, CUjitInputType type, const char *path, LINK_OPTIONS)
+{
+	return add_file(REAL(cuLinkAddFile), REAL(cuLinkAddData), state, type, path, n, options, values);
 }
 
 SHIM_EXPORT CUresult cuLinkComplete(CUlinkState state, void **cubin, size_t *size)

@@ -21,6 +21,8 @@
 #undef cuDevicePrimaryCtxReset
 #undef cuDevicePrimaryCtxRelease
 #undef cuGraphInstantiate
+#undef cuLinkAddData
+#undef cuLinkAddFile
 
 /* Of addresses with 32 bits: memory_doors.c. */
 CUresult cuMemAlloc(unsigned int *ptr, unsigned int bytes);
@@ -37,5 +39,9 @@ CUresult cuDevicePrimaryCtxReset(CUdevice dev);
 CUresult cuDevicePrimaryCtxRelease(CUdevice dev);
 CUresult cuGraphInstantiate(CUgraphExec *exec, CUgraph graph, CUgraphNode *error_node, char *log,
 			    size_t size);
+CUresult cuLinkAddData(CUlinkState state, CUjitInputType type, void *data, size_t size, const char *name, unsigned int n,
+		       CUjit_option *options, void **values);
+CUresult cuLinkAddFile(CUlinkState state, CUjitInputType type, const char *path, unsigned int n, CUjit_option *options,
+		       void **values);
 
 #endif
