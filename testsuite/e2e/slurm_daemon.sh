@@ -77,6 +77,7 @@ go seen
 check "it completes" reaches "$job" COMPLETED
 check "its environment leads to the shim" out_has "$job" "^LD_LIBRARY_PATH=$TMP/shim(:|$)"
 check "its environment names the driver" out_has "$job" '^GPUSHARE_DRIVER=/nonexistent/libcuda.so.1$'
+check "its environment says what to do if the daemon goes away" out_has "$job" '^GPUSHARE_ABSENT=run$'
 check "its environment has the administrator's variable" out_has "$job" '^SITE_NOTE=hello$'
 check "its AdminComment has the report when it is complete" \
 	grep -E '^gpushare:' <<<"$(t 10 scontrol show job "$job" | sed -n 's/^ *AdminComment=//p')"

@@ -232,7 +232,7 @@ static void test_ctl_run(void **state)
 	struct live *l = *state;
 
 	assert_int_equal(ctl(l, "test \"$GPUSHARE_SOCKET\" && test $GPUSHARE_STEP_ID = 0 && "
-			     "test $GPUSHARE_JOB_ID -gt 4000000000 && exit 3", 0), 3);
+			     "test $GPUSHARE_JOB_ID -gt 4000000000 && test $GPUSHARE_ABSENT = run && exit 3", 0), 3);
 	assert_int_equal(ctl(l, "kill -9 $$", 0), 128 + SIGKILL);
 	assert_int_equal(ctl(l, "exec /nonexistent/program", 0), 127);
 }

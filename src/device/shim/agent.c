@@ -294,6 +294,16 @@ static uint64_t look(struct agent *a)
 	return nap;
 }
 
+/*
+ * The daemon would take the turn now; nobody else writes it meanwhile.  What is on
+ * the GPU ends, and the next launch finds that the turn is over.
+ */
+static void give_turn_back(struct shim_session *s)
+{
+	atomic_store(&s->page->turn, 0);
+	gs_page_ring(s->page);
+}
+
 static void keep_connection(struct agent *a)
 {
 	struct shim_session *s = a->session;
@@ -305,6 +315,8 @@ static void keep_connection(struct agent *a)
 		shim_log("gpushared is gone");
 		a->reconnect_step_ns = RECONNECT_NS;
 		a->reconnect_ns = now + RECONNECT_NS;
+		if (s->absent != GS_ABSENT_RUN)
+			give_turn_back(s);
 	}
 	if (s->connected || s->turned_away || s->alone)
 		return;
@@ -316,6 +328,8 @@ static void keep_connection(struct agent *a)
 		return;
 	if (shim_session_connect(s, RECONNECT_TIMEOUT_MS, &err) < 0) {
 		a->reconnect_ns = now + a->reconnect_step_ns;
+		if (!s->refused) /* a quick restart is not worth a word */
+			shim_session_say_absent(s);
 		if (s->refused && a->reconnect_step_ns < RECONNECT_MAX_NS)
 			a->reconnect_step_ns *= 2;
 		return;

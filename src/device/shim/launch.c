@@ -146,6 +146,8 @@ static CUresult wait_for_turn(struct shim_session *s, struct gs_stub *stub)
 		if (try_to_go(page, stub, &awake))
 			break;
 		if (!s->connected && s->absent == GS_ABSENT_FAIL) {
+			if (!s->turned_away)
+				shim_session_say_absent(s);
 			rc = CUDA_ERROR_SYSTEM_NOT_READY;
 			break;
 		}

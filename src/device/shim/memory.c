@@ -54,11 +54,16 @@ static int take_leased(struct shim_session *s, uint64_t bytes)
 	return 0;
 }
 
-/* Without a daemon this process at least keeps to its own bound. */
+/*
+ * Without a daemon this process at least keeps to its own bound.  Where none was
+ * ever there to say which, and may not be done without, it is nothing.
+ */
 static int within_own_bound(const struct shim_session *s, uint64_t bytes)
 {
 	uint64_t used = s->used;
 
+	if (!s->reservation && s->absent == GS_ABSENT_FAIL)
+		return 0;
 	return !s->reservation || (used <= s->reservation && bytes <= s->reservation - used);
 }
 

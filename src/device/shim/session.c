@@ -114,6 +114,50 @@ static void on_wait(uint64_t bytes, const char *why)
 		    (unsigned long long)(bytes >> 20), why);
 }
 
+/* DaemonAbsent as it was when the step was registered: no daemon may be there to say it. */
+static uint32_t configured_absent(void)
+{
+	static const char *const words[GS_ABSENT_COUNT] = GS_ABSENT_WORDS;
+	const char *text = getenv(GS_ABSENT_ENV);
+
+	for (uint32_t i = 0; text && i < GS_ABSENT_COUNT; i++)
+		if (strcmp(text, words[i]) == 0)
+			return i;
+	return GS_ABSENT_RUN;
+}
+
+void shim_session_say_absent(const struct shim_session *s)
+{
+	if (s->absent == GS_ABSENT_WAIT)
+		shim_notice("gpushared is not there: this program waits until it answers (DaemonAbsent=wait)");
+	else if (s->absent == GS_ABSENT_FAIL)
+		shim_notice("gpushared is not there: this program gets nothing of the GPU until it answers (DaemonAbsent=fail)");
+	else
+		shim_notice("gpushared is not there: this program runs unmanaged until it answers");
+}
+
+/* Whoever was told to wait for memory may not begin without it, nor who is to wait for the daemon without that. */
+static int greet_again(const struct shim_session *s, int tries)
+{
+	return tries < GREET_TRIES || s->absent == GS_ABSENT_WAIT || gs_client_waits(s->client);
+}
+
+static void greet(struct shim_session *s, struct gs_error *err)
+{
+	for (int tries = 0; greet_again(s, tries); tries++) {
+		if (shim_session_connect(s, CONNECT_TIMEOUT_MS, err) == 0)
+			return;
+		if (s->refused) {
+			turn_away(s, err);
+			return;
+		}
+		if (tries == GREET_TRIES && !gs_client_waits(s->client))
+			shim_session_say_absent(s);
+		usleep(GREET_NAP_US);
+	}
+	shim_session_say_absent(s);
+}
+
 /* A session with the daemon at `socket`, or, if that is NULL, with none ever (force.h). */
 static struct shim_session *make(const char *socket, struct shim_force_plan force)
 {
@@ -127,7 +171,6 @@ static struct shim_session *make(const char *socket, struct shim_force_plan forc
 	};
 	struct shim_session *s = calloc(1, sizeof(*s));
 	struct gs_error err = { 0 };
-	int tries;
 
 	if (!s)
 		return NULL;
@@ -136,17 +179,11 @@ static struct shim_session *make(const char *socket, struct shim_force_plan forc
 		goto fail;
 	s->alone = !socket;
 	s->force = force;
-	/* Whoever was told to wait for memory may not begin without it. */
-	for (tries = 0; socket && (tries < GREET_TRIES || gs_client_waits(s->client)); tries++) {
-		if (shim_session_connect(s, CONNECT_TIMEOUT_MS, &err) == 0 || s->refused)
-			break;
-		usleep(GREET_NAP_US);
+	if (socket) {
+		s->absent = configured_absent();
+		greet(s, &err);
 	}
 	if (!s->connected) {
-		if (s->refused)
-			turn_away(s, &err);
-		else if (!s->alone)
-			shim_notice("gpushared is not there: this program runs unmanaged until it answers");
 		if (gs_client_own_page(s->client, NULL) < 0)
 			goto fail;
 		s->page = gs_client_page(s->client);

@@ -47,6 +47,9 @@ struct shim_session *shim_session_peek(void);
  */
 int shim_in_vain(uint64_t since_ns);
 
+/* To the user, once: no daemon answers, and what this program does now. */
+void shim_session_say_absent(const struct shim_session *s);
+
 /* (Re)connect once; 0, or -1.  Only the session's maker and the agent call it. */
 int shim_session_connect(struct shim_session *s, int timeout_ms, struct gs_error *err);
 

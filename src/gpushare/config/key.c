@@ -167,9 +167,7 @@ static int set_word(int *field, const char *value, const char *const names[], in
 	return gs_fail(err, "'%.40s' is none of%s", value, known);
 }
 
-static const char *const absent_names[] = {
-	[GS_ABSENT_RUN] = "run", [GS_ABSENT_WAIT] = "wait", [GS_ABSENT_FAIL] = "fail",
-};
+static const char *const absent_names[GS_ABSENT_COUNT] = GS_ABSENT_WORDS;
 
 static const char *const signal_names[] = {
 	[GS_SIGNAL_AUTO] = "auto", [GS_SIGNAL_PROXY] = "proxy", [GS_SIGNAL_MEMOP] = "memop",
@@ -227,7 +225,7 @@ int gs_key_set(struct gs_config *config, size_t key, const char *value, struct g
 	case TYPE_AMOUNT:   return set_amount(field, value, err);
 	case TYPE_PERCENT:  return set_percent(field, value, err);
 	case TYPE_BOOL:     return gs_parse_bool(value, field, err);
-	case TYPE_ABSENT:   return set_word(field, value, absent_names, GS_ABSENT_FAIL + 1, err);
+	case TYPE_ABSENT:   return set_word(field, value, absent_names, GS_ABSENT_COUNT, err);
 	case TYPE_SIGNAL:   return set_word(field, value, signal_names, GS_SIGNAL_DMA + 1, err);
 	case TYPE_LEVEL:    return set_level(field, value, err);
 	case TYPE_COUNT:    return set_count(field, value, err);

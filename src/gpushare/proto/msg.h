@@ -83,8 +83,13 @@ enum gs_refusal {
 	GS_REFUSED_BAD_REQUEST,      /* the request contradicts itself or what came before */
 };
 
-/* WELCOME.absent: what a client does while no daemon answers. */
-enum gs_absent { GS_ABSENT_RUN, GS_ABSENT_WAIT, GS_ABSENT_FAIL };
+/*
+ * WELCOME.absent: what a client does while no daemon answers.  Whoever starts
+ * then has it from its environment, where REGISTERED has put it as a word.
+ */
+enum gs_absent { GS_ABSENT_RUN, GS_ABSENT_WAIT, GS_ABSENT_FAIL, GS_ABSENT_COUNT };
+#define GS_ABSENT_WORDS { "run", "wait", "fail" } /* in that order */
+#define GS_ABSENT_ENV "GPUSHARE_ABSENT"
 
 /*
  * WELCOME.signal: how a kernel's workers learn that they must leave.  AUTO:

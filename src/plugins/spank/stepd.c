@@ -183,7 +183,7 @@ static void cannot_register(const struct gs_spank_args *args, enum gs_answer ans
 static void forget_other_job(spank_t spank)
 {
 	static const char *const names[] = { "GPUSHARE_SHARES", "GPUSHARE_GPU", "GPUSHARE_JOB_ID",
-		"GPUSHARE_STEP_ID", "GPUSHARE_SOCKET", "GPUSHARE_DRIVER" };
+		"GPUSHARE_STEP_ID", "GPUSHARE_SOCKET", "GPUSHARE_DRIVER", GS_ABSENT_ENV };
 	uint32_t other = env_number(spank, "GPUSHARE_JOB_ID");
 
 	if (!other || other == self.step.job_id)

@@ -1,0 +1,93 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# DaemonAbsent: gpushared is killed inside a step; what becomes of the program that runs and of the
+# one that starts then. On the emulated device, without Slurm.
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+need_built gpushared gpusharectl gpushare-demo-matmul testsuite/e2e/order
+own_daemon
+
+configure() { write_conf 512M "Gpu=0 Memory=512M" "DaemonAbsent=$1"; }
+kill_daemon() {
+	local pid
+	pid=$(cat "$TMP/pid")
+	kill -KILL "$pid"
+	until_true 5 test ! -d "/proc/$pid"
+}
+running() { kill -0 "$step" 2>/dev/null; }
+fails() { ! "$@"; }
+
+# A step whose program starts once $TMP/go is there: `step` is its gpusharectl.
+begin_step() {
+	rm -f "$TMP/begun" "$TMP/go"
+	# shellcheck disable=SC2016
+	t 100 gpusharectl run --shares 40 --mem 128M -- sh -c 'touch "$1/begun"; until [ -e "$1/go" ]; do sleep 0.05; done; exec gpushare-demo-matmul --tiles 20' \
+		sh "$TMP" >"$TMP/step.out" 2>"$TMP/step.err" &
+	step=$!
+	until_true 20 test -e "$TMP/begun"
+}
+end_step() { # its exit status
+	wait "$step"
+	local rc=$?
+	echo "exit status $rc"
+	cat "$TMP/step.out" "$TMP/step.err"
+	return $rc
+}
+result() { grep -qE ' correct: |^many: right' "$TMP/step.out"; }
+says() { grep -q -- "$1" "$TMP/step.err"; }
+
+starts_under_run() {
+	begin_step && kill_daemon || return 1
+	touch "$TMP/go"
+	end_step && result && [ "$(grep -c 'runs unmanaged until it answers' "$TMP/step.err")" = 1 ]
+}
+starts_under_fail() {
+	begin_step && kill_daemon || return 1
+	touch "$TMP/go"
+	end_step && return 1
+	fails result && says 'gpushared is not there: .* (DaemonAbsent=fail)'
+}
+starts_under_wait() {
+	begin_step && kill_daemon || return 1
+	touch "$TMP/go"
+	sleep 2
+	running && fails result && says 'gpushared is not there: this program waits' || return 1
+	start_daemon && end_step && result && grep 'job .*matmul' "$TMP/log"
+}
+
+# The one that runs has the turn, and nobody to tell it that it is over.
+begin_long() {
+	t 100 gpusharectl run --shares 40 --mem 128M -- "$BUILD/testsuite/e2e/order" many "$1" >"$TMP/step.out" 2>"$TMP/step.err" &
+	step=$!
+	until_true 20 active
+}
+active() { t 5 gpusharectl report --json | python3 -c 'import json, sys; sys.exit(not json.load(sys.stdin)[-1]["active_ms"] > 100)'; }
+runs_under_fail() {
+	begin_long 5000 && kill_daemon || return 1
+	until_true 10 fails running || return 1
+	end_step && return 1
+	fails result && says ": 802$" && says 'gpushared is not there: .* (DaemonAbsent=fail)'
+}
+runs_under_wait() {
+	begin_long 500 && kill_daemon || return 1
+	# Much longer than the rest of it takes.
+	sleep 8
+	running && fails result || return 1
+	start_daemon && end_step && result
+}
+
+configure run
+check "run: gpushared serves" start_daemon
+check "run: a program that starts without it runs, with one notice" starts_under_run
+configure fail
+check "fail: gpushared serves" start_daemon
+check "fail: a program that starts without it gets errors" starts_under_fail
+check "fail: gpushared serves again" start_daemon
+check "fail: so does the one that had the turn" runs_under_fail
+configure wait
+check "wait: gpushared serves" start_daemon
+check "wait: a program that starts without it waits for it, and runs" starts_under_wait
+check "wait: so does the one that had the turn" runs_under_wait
+kill "$step" 2>/dev/null # where it has not ended
+check "gpushared stops" stop_daemon
+finish

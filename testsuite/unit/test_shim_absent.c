@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* No daemon: what a program does by DaemonAbsent, one that starts then and one that had the turn. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "fake_driver.h"
+#include "gpushare/proto/msg.h"
+#include "shim_rig.h"
+
+/* What a program found, as its exit status. */
+enum found { RAN = 1, NOT_READY, NO_MEMORY, OTHERWISE };
+
+static char folder[] = "/tmp/absentXXXXXX";
+static struct sockaddr_un address = { .sun_family = AF_UNIX };
+
+static enum found found(CUresult rc)
+{
+	switch (rc) {
+	case CUDA_SUCCESS:
+		return RAN;
+	case CUDA_ERROR_SYSTEM_NOT_READY:
+		return NOT_READY;
+	case CUDA_ERROR_OUT_OF_MEMORY:
+		return NO_MEMORY;
+	default:
+		return OTHERWISE;
+	}
+}
+
+static enum found launches(void)
+{
+	CUmodule module;
+	CUresult rc = cuModuleLoadData(&module, shim_rig_ptx);
+
+	if (rc != CUDA_SUCCESS)
+		return found(rc);
+	if (cuModuleGetFunction(&kernel, module, "k") != CUDA_SUCCESS)
+		return OTHERWISE;
+	return found(launch(kernel, LONG_GRID));
+}
+
+static enum found allocates(void)
+{
+	CUdeviceptr p;
+
+	return found(cuMemAlloc_v2(&p, 4096));
+}
+
+/* It had the turn when its daemon went away. */
+static enum found had_the_turn(void)
+{
+	struct shim_session *s;
+	enum found is = launches();
+	uint64_t until = gs_clock_ns() + 2 * GS_NS_PER_S;
+
+	s = shim_session_peek();
+	if (is != RAN || !s || !gs_page_load(s->page->turn))
+		return OTHERWISE;
+	s->absent = GS_ABSENT_FAIL;
+	s->connected = 1;
+	while ((s->connected || gs_page_load(s->page->turn)) && gs_clock_ns() < until)
+		usleep(1000);
+	return found(launch(kernel, LONG_GRID));
+}
+
+/* A program that starts with this in its environment; NULL: nothing is said. */
+static pid_t start(const char *absent, enum found (*does)(void))
+{
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid)
+		return pid;
+	fake_driver_install();
+	setenv("GPUSHARE_SOCKET", address.sun_path, 1);
+	unsetenv("GPUSHARE_ABSENT");
+	if (absent)
+		setenv("GPUSHARE_ABSENT", absent, 1);
+	alarm(20);
+	_exit(does());
+}
+
+static enum found outcome(pid_t pid)
+{
+	int status;
+
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	return (enum found)WEXITSTATUS(status);
+}
+
+static void test_run(void **unused)
+{
+	(void)unused;
+	assert_int_equal(outcome(start("run", launches)), RAN);
+	assert_int_equal(outcome(start("run", allocates)), RAN);
+	assert_int_equal(outcome(start(NULL, launches)), RAN);
+	assert_int_equal(outcome(start("no such word", launches)), RAN);
+}
+
+static void test_fail(void **unused)
+{
+	(void)unused;
+	assert_int_equal(outcome(start("fail", launches)), NOT_READY);
+	/* Nobody knows how much is its own. */
+	assert_int_equal(outcome(start("fail", allocates)), NO_MEMORY);
+}
+
+/* Of a daemon that is there at last, and refuses. */
+static void refuse_one(void)
+{
+	int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), one;
+	struct gs_error err = { "" };
+	struct gs_msg msg;
+
+	assert_true(sock >= 0);
+	assert_int_equal(bind(sock, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(listen(sock, 4), 0);
+	one = accept(sock, NULL, NULL);
+	assert_true(one >= 0);
+	assert_int_equal(gs_msg_recv(one, &msg, GS_TO_DAEMON, NULL, &err), 1);
+	assert_int_equal(msg.header.type, GS_MSG_HELLO);
+	gs_msg_init(&msg, GS_MSG_REFUSED, msg.header.tag);
+	msg.refused.code = GS_REFUSED_NOT_YOURS;
+	gs_msg_str(msg.refused.reason, sizeof(msg.refused.reason), "this is a test");
+	assert_int_equal(gs_msg_send(one, &msg, -1), 0);
+	close(one);
+	close(sock);
+	unlink(address.sun_path);
+}
+
+static void test_wait(void **unused)
+{
+	pid_t pid = start("wait", launches);
+	int status;
+
+	(void)unused;
+	usleep(1500 * 1000);
+	assert_int_equal(waitpid(pid, &status, WNOHANG), 0);
+	refuse_one();
+	assert_int_equal(outcome(pid), NO_MEMORY); /* as whoever is turned away */
+}
+
+static void test_the_turn_ends_with_the_daemon(void **unused)
+{
+	(void)unused;
+	assert_int_equal(outcome(start("run", had_the_turn)), NOT_READY);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_run),
+		cmocka_unit_test(test_fail),
+		cmocka_unit_test(test_wait),
+		cmocka_unit_test(test_the_turn_ends_with_the_daemon),
+	};
+	int failures;
+
+	if (!mkdtemp(folder))
+		return 1;
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s/sock", folder);
+	failures = cmocka_run_group_tests(tests, NULL, NULL);
+	rmdir(folder);
+	return failures;
+}
