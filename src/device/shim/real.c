@@ -8,6 +8,7 @@
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -27,12 +28,26 @@ static const char *const names[SHIM_FN_COUNT] = {
 #undef ENTRY
 };
 
+#define WHY_MAX 384
+
 static pthread_once_t opened = PTHREAD_ONCE_INIT;
 static void *driver;
 
 static CUresult no_driver(void)
 {
 	return CUDA_ERROR_STUB_LIBRARY;
+}
+
+/*
+ * cudart finds a driver, us, and asks for its version before anything else: at 0 it
+ * says what it says without any driver (cudaErrorInsufficientDriver).
+ */
+static CUresult no_version(int *version)
+{
+	if (!version)
+		return CUDA_ERROR_INVALID_VALUE;
+	*version = 0;
+	return CUDA_SUCCESS;
 }
 
 static CUresult not_there(void)
@@ -56,15 +71,26 @@ static int is_ourselves(const char *path)
 	       a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-static void *open_path(const char *path)
+/* NULL: not a driver, and why, if it is worth a word. */
+static void *open_path(const char *path, int must_be_there, char why[WHY_MAX])
 {
 	void *handle;
 
-	if (access(path, R_OK) != 0 || is_ourselves(path))
+	if (access(path, R_OK) != 0) {
+		if (must_be_there || errno != ENOENT)
+			snprintf(why, WHY_MAX, ": %s: %s", path, strerror(errno));
 		return NULL;
+	}
+	if (is_ourselves(path)) {
+		if (must_be_there)
+			snprintf(why, WHY_MAX, ": %s is gpushare's own library", path);
+		return NULL;
+	}
 	handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-	if (!handle)
-		shim_log("cannot load the driver: %s", dlerror());
+	if (!handle) {
+		snprintf(why, WHY_MAX, ": %s", dlerror());
+		shim_log("cannot load the driver%s", why);
+	}
 	return handle;
 }
 
@@ -79,6 +105,7 @@ static void open_driver(void)
 		"/usr/lib/wsl/lib/libcuda.so.1",
 	};
 	const char *named = getenv("GPUSHARE_DRIVER");
+	char why[WHY_MAX] = "";
 
 	/*
 	 * Measured (DESIGN.md): lazy loading deadlocks behind a held stream,
@@ -94,13 +121,13 @@ static void open_driver(void)
 		setenv("CUDA_DEVICE_MAX_CONNECTIONS", SHIM_CONNECTIONS, 1);
 	}
 	if (named && *named) {
-		driver = open_path(named);
+		driver = open_path(named, 1, why);
 	} else {
 		for (size_t i = 0; i < sizeof(places) / sizeof(places[0]) && !driver; i++)
-			driver = open_path(places[i]);
+			driver = open_path(places[i], 0, why);
 	}
 	if (!driver)
-		shim_notice("no CUDA driver found%s%s", named ? " at " : "", named ? named : "");
+		shim_notice("no CUDA driver found%s", why);
 }
 
 void *shim_real(enum shim_fn fn)
@@ -111,7 +138,7 @@ void *shim_real(enum shim_fn fn)
 		return p;
 	pthread_once(&opened, open_driver);
 	if (!driver)
-		return (void *)(uintptr_t)no_driver;
+		return fn == SHIM_FN_cuDriverGetVersion ? (void *)(uintptr_t)no_version : (void *)(uintptr_t)no_driver;
 	p = dlsym(driver, names[fn]);
 	if (!p)
 		p = (void *)(uintptr_t)not_there;

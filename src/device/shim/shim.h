@@ -31,7 +31,7 @@ enum shim_fn {
 /*
  * The driver's function; opens the driver on first use.  Never NULL: what
  * the driver lacks answers CUDA_ERROR_NOT_SUPPORTED, and without a driver
- * everything answers CUDA_ERROR_STUB_LIBRARY.
+ * everything answers CUDA_ERROR_STUB_LIBRARY; but the version is 0, as without any libcuda.so.1.
  */
 void *shim_real(enum shim_fn fn);
 #define REAL(name) ((__typeof__(&name))shim_real(SHIM_FN_##name))

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A driver without devices, that says what it finds in its environment as it begins. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#define NO_DEVICE 100
+
+__attribute__((visibility("default"))) int cuDriverGetVersion(int *version);
+__attribute__((visibility("default"))) int cuInit(unsigned int flags);
+
+int cuDriverGetVersion(int *version)
+{
+	*version = 12345;
+	return 0;
+}
+
+static void say(const char *name)
+{
+	const char *value = getenv(name);
+
+	printf("driver: %s=%s\n", name, value ? value : "(not set)");
+}
+
+int cuInit(unsigned int flags)
+{
+	(void)flags;
+	say("CUDA_MODULE_LOADING");
+	say("CUDA_DEVICE_MAX_CONNECTIONS");
+	return NO_DEVICE;
+}
