@@ -97,7 +97,7 @@ check "ten launches, one behind the other" many
 
 one_wave() {
 	emu --sms 256 --evict-every-ms 1 --json "$TMP/json" -- "${MATMUL[@]}" >"$TMP/out" || return 1
-	grep ' correct: ' "$TMP/out" && summary "$TMP/json" "s['launches'] == 1 and s['evictable_launches'] == 0 and s['evictions'] == 0"
+	grep ' correct: ' "$TMP/out" && summary "$TMP/json" "s['launches'] == 1 and s['evictable_launches'] == 0 and s['evictions'] == 0 and s['kernels'][0]['form'] == 'persistent' and s['kernels'][0]['reason'] == 'ONE_WAVE'"
 }
 check "a grid that fits on the device is not evictable" one_wave
 

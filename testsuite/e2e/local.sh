@@ -88,6 +88,7 @@ for policy in piv frs; do
 	check "$policy: the long one was preempted" at_least "$(report preemptions low)" 1
 	check "$policy: the long one's kernels: time on the GPU, of a block-task, and to leave" kernels low \
 		'k["gpu_ms"] > 100 and k["task_ns"] > 0 and k["preemptions"] >= 1 and 0 < k["evict_p50_us"] <= k["evict_p99_us"]'
+	check "$policy: its registers, and that it has a twin" kernels low 'k["registers"] > 0 and k["form"] == "persistent" and k["reason"] == "none"'
 	check "$policy: and what part of it could not be preempted" kernels low \
 		'job["unevictable_pct"] < 50 and job["gpu_ms"] >= k["gpu_ms"] and k["unevictable"] < k["launches"]'
 	note "$policy: short: alone $alone ms, beside the long one $(report turnaround_ms high) ms"
@@ -103,6 +104,11 @@ start_daemon
 check "a program sees its reservation, and no more" run --shares 20 --mem 64M --partition low -- "$BUILD/testsuite/e2e/probe" 64
 check "beyond the reservation the program gets out of memory" refused 'out of memory' run --shares 20 --mem 1M --partition low -- "${LONG[@]}"
 check "the reservations of all never exceed the GPU" refused 'memory|reserv' run --shares 20 --mem 600M --partition low -- true
+one_wave() {
+	run --shares 20 --mem 64M --partition low -- gpushare-demo-matmul --tiles 1 >"$TMP/low.out" || return 1
+	kernels low 'k["unevictable"] == k["launches"] >= 1 and k["launch_reason"].startswith("its grid fits") and job["unevictable"] >= 1'
+}
+check "why a launch could not leave" one_wave
 check "exit status is the program's" bash -c 'gpusharectl run -- sh -c "exit 7"; [ $? = 7 ]'
 
 # Graphs are left as they are: of 40 of them, enqueued at once, only a few are in front of the next program.

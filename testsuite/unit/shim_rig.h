@@ -61,6 +61,7 @@ int shim_signals(void);
 int shim_holds(void);
 int shim_queues(void);
 int shim_unlisted(void);
+int shim_reports(void);
 int shim_contexts(void); /* the last one: the agent ends */
 
 #endif

@@ -344,6 +344,6 @@ int main(void)
 	int failures = cmocka_run_group_tests(tests, shim_rig_setup, NULL);
 
 	failures += shim_riders() + shim_evictions() + shim_signals() + shim_holds() + shim_queues() +
-		    shim_unlisted();
+		    shim_unlisted() + shim_reports();
 	return failures + shim_contexts();
 }

@@ -42,6 +42,7 @@ static void test_hold_rule(void **unused)
 	expect_calls("");
 	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
 	expect_calls("write-1 launch-original write-5");
+	assert_int_equal(shim_kernel_find(kernel)->why, PTX_REASON_HOLD_RULE);
 	gs_page_store(stub->kstate, GS_K_DONE);
 	pthread_join(thread, NULL);
 	assert_int_equal(done, 1);

@@ -100,7 +100,7 @@ int shim_hold_begin(CUstream stream, int legacy)
 	if (atomic_load(&gate[0]) == own_gate && (!legacy || atomic_load(&gate[1]) == 0))
 		return 1;
 	shim_hold_end(stream, legacy);
-	return 0;
+	return -1;
 }
 
 void shim_hold_end(CUstream stream, int legacy)

@@ -128,6 +128,26 @@ static const struct ptx_kernel *described(const void *module, const char *name, 
 	return found;
 }
 
+static void announce(const struct shim_kernel *k, void *client)
+{
+	gs_client_kernel(client, k->number, k->form, k->reason, k->registers, k->content, k->name);
+}
+
+/* Asked once, not at each launch.  Of a library's kernel they are the current device's; without one, not known yet. */
+static uint32_t registers_of(const void *handle, int library)
+{
+	CUdevice device = 0;
+	int n = 0;
+
+	if (!library && REAL(cuFuncGetAttribute)(&n, CU_FUNC_ATTRIBUTE_NUM_REGS, (CUfunction)(uintptr_t)handle) != CUDA_SUCCESS)
+		return 0;
+	if (library && (REAL(cuCtxGetDevice)(&device) != CUDA_SUCCESS ||
+			REAL(cuKernelGetAttribute)(&n, CU_FUNC_ATTRIBUTE_NUM_REGS, (CUkernel)(uintptr_t)handle,
+						   device) != CUDA_SUCCESS))
+		return 0;
+	return n > 0 ? (uint32_t)n : 0;
+}
+
 static struct shim_kernel *insert(const void *handle, const char *name)
 {
 	struct shim_session *s = shim_session_peek();
@@ -209,17 +229,21 @@ void shim_kernel_add(const void *module, int library, const void *handle, const 
 		k->ctl_offset = d->ctl_offset;
 		k->whole_warps = d->whole_warps;
 		k->twin = twin;
-		if (d->form == PTX_FORM_PERSISTENT && !k->twin)
+		if (d->form == PTX_FORM_PERSISTENT && !k->twin) {
 			k->form = PTX_FORM_AS_IS;
+			k->reason = PTX_REASON_NO_TWIN;
+		}
 	}
+	k->registers = registers_of(handle, library);
 	if (s)
-		gs_client_kernel(s->client, k->number, k->form, k->reason, 0, k->content, name);
+		announce(k, s->client);
 }
 
 void shim_kernel_alias(const void *known, const void *handle)
 {
 	const struct shim_kernel *from = lookup(known);
 	struct shim_kernel *k = lookup(handle);
+	struct shim_session *s = shim_session_peek();
 	CUfunction twin = NULL;
 
 	if (!from || from->handle == handle)
@@ -235,7 +259,7 @@ void shim_kernel_alias(const void *known, const void *handle)
 		return;
 	k->twin = twin;
 	k->form = from->twin && !k->twin ? PTX_FORM_AS_IS : from->form;
-	k->reason = from->reason;
+	k->reason = from->twin && !k->twin ? PTX_REASON_NO_TWIN : from->reason;
 	k->nparam = from->nparam;
 	k->param_offset = from->param_offset;
 	k->param_size = from->param_size;
@@ -243,6 +267,9 @@ void shim_kernel_alias(const void *known, const void *handle)
 	k->whole_warps = from->whole_warps;
 	k->number = from->number;
 	k->content = from->content;
+	k->registers = from->registers ? from->registers : registers_of(handle, 0);
+	if (s && k->registers != from->registers)
+		announce(k, s->client);
 }
 
 struct shim_kernel *shim_kernel_find(const void *handle)
@@ -253,11 +280,29 @@ struct shim_kernel *shim_kernel_find(const void *handle)
 
 	if (k)
 		return k;
-	if (REAL(cuFuncGetName)(&name, (CUfunction)(uintptr_t)handle) != CUDA_SUCCESS || !name)
-		name = "?";
-	k = insert(handle, name);
+	if (REAL(cuFuncGetName)(&name, (CUfunction)(uintptr_t)handle) != CUDA_SUCCESS)
+		name = NULL;
+	k = insert(handle, name ? name : "?");
+	if (k && name)
+		k->registers = registers_of(handle, 0);
 	if (k && s)
-		gs_client_kernel(s->client, k->number, k->form, k->reason, 0, k->content, name);
+		announce(k, s->client);
+	return k;
+}
+
+struct shim_kernel *shim_graph_find(CUgraphExec graph)
+{
+	struct shim_kernel *k = lookup(graph);
+	struct shim_session *s = shim_session_peek();
+
+	if (k && k->reason == PTX_REASON_GRAPH)
+		return k;
+	k = insert(graph, "(graph)");
+	if (!k)
+		return NULL;
+	k->reason = PTX_REASON_GRAPH;
+	if (s)
+		announce(k, s->client);
 	return k;
 }
 
@@ -265,8 +310,8 @@ void shim_kernel_graph(const void *handle, uint32_t frame)
 {
 	struct shim_kernel *k = lookup(handle);
 
-	if (!k && frame)
-		k = shim_kernel_find(handle);
+	if (frame || (k && k->reason != PTX_REASON_GRAPH))
+		k = shim_graph_find((CUgraphExec)(uintptr_t)handle);
 	if (!k)
 		return; /* nothing to know yet */
 	k->frame[0] = frame;
@@ -275,6 +320,11 @@ void shim_kernel_graph(const void *handle, uint32_t frame)
 		k->time[i].again = SAMPLE_FIRST - 1;
 		k->time[i].due = 0;
 	}
+}
+
+enum ptx_reason shim_kernel_why(const struct shim_kernel *k)
+{
+	return k->reason != PTX_REASON_NONE ? k->reason : (enum ptx_reason)k->why;
 }
 
 struct shim_time *shim_kernel_time(struct shim_kernel *k, const unsigned int block[3])
@@ -370,11 +420,6 @@ void shim_kernels_each(void (*visit)(const struct shim_kernel *k, void *user), v
 	for (size_t i = 0; i < BUCKETS; i++)
 		for (struct shim_kernel *k = bucket[i]; k; k = k->next)
 			visit(k, user);
-}
-
-static void announce(const struct shim_kernel *k, void *user)
-{
-	gs_client_kernel(user, k->number, k->form, k->reason, 0, k->content, k->name);
 }
 
 void shim_kernels_announce(struct shim_session *s)

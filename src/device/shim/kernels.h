@@ -40,12 +40,14 @@ struct shim_kernel {
 	uint32_t ctl_offset;
 	uint8_t whole_warps;      /* the twin wants blocks whose warps are rows of threads (transform.h) */
 	uint32_t number;          /* announced to the daemon as this */
+	uint32_t registers;       /* of a thread of the original; 0: not known */
 	uint64_t content;         /* hash of the module's PTX; 0: not known */
 	const void *_Atomic counted_in; /* the struct shim_context that has been charged with its local memory */
 	_Atomic uint32_t frame[2]; /* local memory of a thread, bytes: the original's, the twin's; known once it is counted in any */
 	struct shim_time time[SHIM_SHAPES];
 	_Atomic uint64_t riders_told;        /* of the riders: what a stub has said */
 	_Atomic uint64_t evictable_launches;
+	_Atomic uint32_t why;                /* enum ptx_reason: the last one that was not evictable, of those with a stub */
 	_Atomic uint64_t evictions;          /* of those: times that one has left with work remaining */
 	/* The last occupancy that was asked for: block threads, dynamic shared, blocks per SM. */
 	_Atomic uint64_t occupancy;
@@ -70,11 +72,17 @@ void shim_kernel_alias(const void *known, const void *handle);
 /* Its record; one that says "machine code" for a handle never seen.  NULL: no memory. */
 struct shim_kernel *shim_kernel_find(const void *handle);
 
+/* A graph's, as for a kernel. */
+struct shim_kernel *shim_graph_find(CUgraphExec graph);
+
 /*
  * The driver has given out the handle of an executable graph: what was known of another one with that handle does
  * not hold for it.  frame: the largest of its kernels'.
  */
 void shim_kernel_graph(const void *handle, uint32_t frame);
+
+/* Why it has no twin, or if it has one: why the last launch that was not evictable was not.  NONE: there was none. */
+enum ptx_reason shim_kernel_why(const struct shim_kernel *k);
 
 /* Its time in blocks of that shape (of a graph: zeros). */
 struct shim_time *shim_kernel_time(struct shim_kernel *k, const unsigned int block[3]);

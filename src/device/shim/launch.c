@@ -56,23 +56,30 @@ static int capturing(CUstream stream)
 	       status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
+_Static_assert(PTX_REASON_COUNT <= GS_STUB_WHY_MAX + 1, "a stub's flags have room for it");
+
 static void prepare(struct shim_session *s, struct shim_launch *l, struct shim_context *c,
 		    struct shim_kernel *k, const struct shim_request *r)
 {
 	uint64_t n = atomic_fetch_add(&r->time->marked, 1) + r->time->riders;
 	uint32_t shape = r->graph ? 0 : gs_stub_shape(r->block[0], r->block[1], r->block[2]);
+	enum ptx_reason why;
 	uint64_t rode_ns, seq;
 
 	l->ctx = c;
 	l->kernel = k;
 	l->time = r->time;
 	l->nt = r->graph ? 1 : (uint64_t)r->grid[0] * r->grid[1] * r->grid[2];
-	l->evictable = (uint8_t)shim_request_evictable(s, l, r);
-	atomic_fetch_add(&k->evictable_launches, l->evictable);
+	why = shim_request_hold(s, l, r);
+	l->evictable = why == PTX_REASON_NONE;
+	if (l->evictable)
+		atomic_fetch_add(&k->evictable_launches, 1);
+	else
+		atomic_store_explicit(&k->why, why, memory_order_relaxed);
 	l->sampled = shim_time_take(r->time, n);
 	gs_page_store(l->stub->started, 0);
 	gs_page_store(l->stub->kernel, k->number);
-	gs_page_store(l->stub->flags, (l->evictable ? GS_STUB_EVICTABLE : 0) |
+	gs_page_store(l->stub->flags, (l->evictable ? GS_STUB_EVICTABLE : (uint32_t)why << GS_STUB_WHY_SHIFT) |
 				      shape << GS_STUB_SHAPE_SHIFT |
 				      shim_kernel_take_riders(k, GS_STUB_RIDERS_MAX) << GS_STUB_RIDERS_SHIFT);
 	gs_page_store(l->stub->nt, l->nt);
@@ -328,7 +335,7 @@ static int count_frames(struct shim_session *s, struct shim_context *c, struct s
 
 static CUresult launch_managed(struct shim_session *s, struct shim_context *c, struct shim_request *r)
 {
-	struct shim_kernel *k = shim_kernel_find(r->graph ? (const void *)r->graph : (const void *)r->f);
+	struct shim_kernel *k = r->graph ? shim_graph_find(r->graph) : shim_kernel_find(r->f);
 	struct shim_context *is;
 
 	if (!c || !k || c->fault)

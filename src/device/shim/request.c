@@ -183,36 +183,73 @@ static CUstream own_name(CUstream stream)
 	return (CUstream)mine;
 }
 
-/*
- * May this launch be evicted?  Then it is packed, and the hold has begun.
- * Otherwise the reason goes into the kernel's report.
- */
-int shim_request_evictable(struct shim_session *s, struct shim_launch *l, const struct shim_request *r)
+/* What the twin is not known to honour. */
+static enum ptx_reason attribute_reason(const CUlaunchConfig *config)
+{
+	for (unsigned int i = 0; i < config->numAttrs; i++) {
+		switch (config->attrs[i].id) {
+		case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+			return PTX_REASON_COOPERATIVE;
+		case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
+		case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
+			return PTX_REASON_CLUSTER;
+		case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
+		case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
+			return PTX_REASON_PDL;
+		default:
+			break;
+		}
+	}
+	return PTX_REASON_LAUNCH_ATTRIBUTE;
+}
+
+/* Why it cannot go out as a twin whatever the moment; NONE: it can. */
+static enum ptx_reason stays(const struct shim_kernel *k, const struct shim_request *r)
+{
+	if (r->graph)
+		return PTX_REASON_GRAPH;
+	if (!k->twin)
+		return k->reason != PTX_REASON_NONE ? k->reason : PTX_REASON_NO_TWIN;
+	if (r->cooperative)
+		return PTX_REASON_COOPERATIVE;
+	if (r->config)
+		return attribute_reason(r->config);
+	if (k->whole_warps && !(r->block[1] == 1 && r->block[2] == 1) && r->block[0] % 32)
+		return PTX_REASON_BLOCK_SHAPE;
+	return PTX_REASON_NONE;
+}
+
+enum ptx_reason shim_request_hold(struct shim_session *s, struct shim_launch *l, const struct shim_request *r)
 {
 	struct shim_kernel *k = l->kernel;
+	enum ptx_reason why = stays(k, r);
+	int held;
 
-	if (!k->twin || r->config || r->cooperative || r->graph)
-		return 0;
-	if (k->whole_warps && !(r->block[1] == 1 && r->block[2] == 1) && r->block[0] % 32)
-		return 0;
+	if (why != PTX_REASON_NONE)
+		return why;
 	if (shim_request_is_short(s, r))
-		return 0;
+		return PTX_REASON_SHORT;
 	l->workers = workers_of(k, r, l->ctx);
-	if (l->workers == 0 || l->nt <= l->workers || l->nt >> 62 || pack_params(l, r) < 0)
-		return 0;
+	if (l->workers == 0)
+		return PTX_REASON_OCCUPANCY;
+	if (l->nt <= l->workers)
+		return PTX_REASON_ONE_WAVE;
+	if (l->nt >> 62 || pack_params(l, r) < 0)
+		return PTX_REASON_ARGUMENTS;
 	l->legacy = (uint8_t)shim_stream_is_legacy(r->stream);
 	l->stream = own_name(r->stream);
 	if (shim_request_grows(l->ctx, k, 1)) {
 		l->gated = 1;
 		shim_gate_enter(0);
 	}
-	if (!shim_hold_begin(l->stream, l->legacy))
-		return 0;
+	held = shim_hold_begin(l->stream, l->legacy);
+	if (held <= 0)
+		return held < 0 ? PTX_REASON_HOLD_RULE : PTX_REASON_STREAMS;
 	memcpy(l->block, r->block, sizeof(l->block));
 	l->shared = r->shared;
 	l->proxy = (uint8_t)has_proxy(s, l);
 	l->nwrite = ctl_writes(s, l, r, l->write);
-	return 1;
+	return PTX_REASON_NONE;
 }
 
 /* A claim of block-tasks, or one if that is longer, and the signal; 0: not known yet. */

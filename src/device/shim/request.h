@@ -26,12 +26,12 @@ uint64_t shim_request_ps(const struct shim_request *r);
 int shim_request_is_short(const struct shim_session *s, const struct shim_request *r);
 
 /*
- * May this launch be evicted?  1: it is packed, what its control block needs is
- * in l->write, and the hold has begun (hold.c).  0: it goes as it is.  l->gated:
- * the gate is closed for it, which the caller opens.
+ * May this launch be evicted?  NONE: it is packed, what its control block needs
+ * is in l->write, and the hold has begun (hold.c).  Otherwise it goes as it is,
+ * and the stub says why, for the kernel's report.  l->gated: the gate is closed
+ * for it, which the caller opens.
  */
-int shim_request_evictable(struct shim_session *s, struct shim_launch *l,
-			   const struct shim_request *r);
+enum ptx_reason shim_request_hold(struct shim_session *s, struct shim_launch *l, const struct shim_request *r);
 
 /*
  * Would the kernel (twin: its transformed one) make the context's local memory grow, as far as is known?  A

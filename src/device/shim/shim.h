@@ -78,8 +78,8 @@ int shim_capture_used(void);
 
 /*
  * An evictable kernel is about to be launched in `stream`: 1 if that is
- * allowed now; 0 if a call that must not meet a held kernel is inside the
- * driver, or too many streams hold one already: then the kernel goes out as
+ * allowed now; -1 if a call that must not meet a held kernel is inside the
+ * driver, 0 if too many streams hold one already: then the kernel goes out as
  * an original.  legacy: the stream is, or synchronises with, the legacy
  * default stream.
  */

@@ -242,15 +242,11 @@ static int wanted(const char *kernel, char **names)
 /* Every reason that the transformer has is shown by a kernel of the table. */
 static int check_reasons(void)
 {
-	static const enum ptx_reason others[] = { /* the shim's */
-		PTX_REASON_NONE, PTX_REASON_ONE_WAVE, PTX_REASON_MACHINE_CODE, PTX_REASON_OCCUPANCY, PTX_REASON_CAPTURED,
-	};
 	char shown[PTX_REASON_COUNT] = { 0 };
 	int missing = 0;
 
-	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-		shown[others[i]] = 1;
-	for (unsigned r = 0; r < PTX_REASON_COUNT; r++) {
+	/* Those behind are the shim's. */
+	for (unsigned r = PTX_REASON_NONE + 1; r < PTX_REASON_ONE_WAVE; r++) {
 		for (size_t i = 0; i < sizeof(limited) / sizeof(limited[0]); i++)
 			shown[r] |= strcmp(limited[i].reason, ptx_reason_name((enum ptx_reason)r)) == 0;
 		if (!shown[r]) {

@@ -52,8 +52,12 @@ static int add(struct kernels *all, struct kernel *k)
 	for (size_t i = 0; i < all->n; i++) {
 		struct kernel *known = &all->v[i];
 
-		if (known->form != k->form || known->reason != k->reason || strcmp(known->name, k->name))
+		/* With a twin the reason is a launch's. */
+		if (known->form != k->form || strcmp(known->name, k->name) ||
+		    (k->form == PTX_FORM_AS_IS && known->reason != k->reason))
 			continue;
+		if (k->reason)
+			known->reason = k->reason;
 		known->launches += k->launches;
 		known->evictable += k->evictable;
 		known->evictions += k->evictions;

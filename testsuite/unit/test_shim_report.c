@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a stub and a kernel's record say for the report: why a launch cannot be evicted, how many registers there are. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "device/shim/shim.h"
+#include "fake_driver.h"
+#include "shim_rig.h"
+
+extern void *shim_slot[SHIM_FN_COUNT];
+
+/* Of the newest launch, whether it is over or not. */
+static uint32_t newest_flags(void)
+{
+	const struct gs_stub *newest = &page->stub[0];
+
+	for (uint32_t i = 1; i < GS_PAGE_STUBS; i++)
+		if (gs_page_load(page->stub[i].seq) > gs_page_load(newest->seq))
+			newest = &page->stub[i];
+	return gs_page_load(newest->flags);
+}
+
+/* The stub tells, and the kernel's record keeps it. */
+static void expect_why(const struct shim_kernel *k, enum ptx_reason why)
+{
+	assert_int_equal(newest_flags() & GS_STUB_EVICTABLE, 0);
+	assert_int_equal(newest_flags() >> GS_STUB_WHY_SHIFT & GS_STUB_WHY_MAX, why);
+	assert_int_equal(k->why, why);
+	assert_int_equal(shim_kernel_why(k), why);
+	finish_all();
+	EVENTUALLY(all_prepared());
+}
+
+static const struct shim_kernel *known(void)
+{
+	return shim_kernel_find(kernel);
+}
+
+static void test_of_the_launch(void **unused)
+{
+	static CUdeviceptr p;
+	static uint32_t n;
+	void *args[] = { &p, &n };
+
+	(void)unused;
+	assert_int_equal(launch(kernel, FAKE_SMS * FAKE_BLOCKS_PER_SM), CUDA_SUCCESS);
+	expect_why(known(), PTX_REASON_ONE_WAVE);
+	assert_int_equal(cuLaunchKernel(kernel, LONG_GRID, 1, 1, 32, 1, 1, 0, STREAM, NULL, NULL), CUDA_SUCCESS);
+	expect_why(known(), PTX_REASON_ARGUMENTS);
+	assert_int_equal(cuLaunchCooperativeKernel(kernel, LONG_GRID, 1, 1, 32, 1, 1, 0, STREAM, args), CUDA_SUCCESS);
+	expect_why(known(), PTX_REASON_COOPERATIVE);
+	assert_int_equal(launch(FAKE_MACHINE_CODE, LONG_GRID), CUDA_SUCCESS);
+	expect_why(shim_kernel_find(FAKE_MACHINE_CODE), PTX_REASON_MACHINE_CODE);
+	/* One that is evictable takes nothing back. */
+	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
+	assert_int_equal(newest_flags() & 0xff, GS_STUB_EVICTABLE);
+	finish_all();
+	assert_int_equal(known()->why, PTX_REASON_COOPERATIVE);
+}
+
+static void test_of_an_attribute(void **unused)
+{
+	static const struct {
+		CUlaunchAttributeID id;
+		enum ptx_reason why;
+	} attributes[] = {
+		{ CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, PTX_REASON_CLUSTER },
+		{ CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, PTX_REASON_PDL },
+		{ CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT, PTX_REASON_PDL },
+		{ CU_LAUNCH_ATTRIBUTE_COOPERATIVE, PTX_REASON_COOPERATIVE },
+		{ CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT, PTX_REASON_LAUNCH_ATTRIBUTE },
+	};
+	static CUdeviceptr p;
+	static uint32_t n;
+	void *args[] = { &p, &n };
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(attributes) / sizeof(attributes[0]); i++) {
+		/* The one that says most, wherever it stands. */
+		CUlaunchAttribute attribute[2] = { { .id = CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN },
+						   { .id = attributes[i].id } };
+		CUlaunchConfig config = {
+			.gridDimX = LONG_GRID, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 32, .blockDimY = 1,
+			.blockDimZ = 1, .hStream = STREAM, .attrs = attribute, .numAttrs = 2,
+		};
+
+		attribute[1].value.clusterDim.x = attribute[1].value.clusterDim.y = attribute[1].value.clusterDim.z = 2;
+		assert_int_equal(cuLaunchKernelEx(&config, kernel, args, NULL), CUDA_SUCCESS);
+		expect_why(known(), attributes[i].why);
+	}
+}
+
+static CUresult no_room(int *blocks, CUfunction f, int threads, size_t shared)
+{
+	(void)f, (void)threads, (void)shared;
+	*blocks = 0;
+	return CUDA_SUCCESS;
+}
+
+static void test_of_the_moment(void **unused)
+{
+	static CUdeviceptr p;
+	static uint32_t n;
+	void *args[] = { &p, &n }, *occupancy = shim_slot[SHIM_FN_cuOccupancyMaxActiveBlocksPerMultiprocessor];
+	struct shim_kernel *k = shim_kernel_find(kernel);
+	struct shim_time *time = shim_kernel_time(k, (const unsigned int[]){ 32, 1, 1 });
+	uint64_t i = 0;
+
+	(void)unused;
+	shim_slot[SHIM_FN_cuOccupancyMaxActiveBlocksPerMultiprocessor] = (void *)(uintptr_t)no_room;
+	assert_int_equal(cuLaunchKernel(kernel, LONG_GRID, 1, 1, 32, 1, 1, 7777, STREAM, args, NULL), CUDA_SUCCESS);
+	shim_slot[SHIM_FN_cuOccupancyMaxActiveBlocksPerMultiprocessor] = occupancy;
+	expect_why(k, PTX_REASON_OCCUPANCY);
+	time->tpt_ps = 1000;
+	gs_page_store(page->contended, 1);
+	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
+	gs_page_store(page->contended, 0);
+	time->tpt_ps = time->due = 0;
+	expect_why(k, PTX_REASON_SHORT);
+	/* As many streams as may. */
+	do
+		assert_int_equal(launch_in(kernel, LONG_GRID, (CUstream)(uintptr_t)(0x10000 + 0x10 * i)), CUDA_SUCCESS);
+	while ((newest_flags() & GS_STUB_EVICTABLE) && ++i < 64);
+	expect_why(k, PTX_REASON_STREAMS);
+}
+
+/* A graph is no function, and nobody is asked for its name. */
+static void test_of_a_graph(void **unused)
+{
+	const CUgraphExec graph = (CUgraphExec)0x91000;
+	const struct shim_kernel *k;
+
+	(void)unused;
+	assert_int_equal(cuGraphLaunch(graph, STREAM), CUDA_SUCCESS);
+	k = shim_graph_find(graph);
+	assert_string_equal(k->name, "(graph)");
+	assert_ptr_equal(shim_graph_find(graph), k);
+	expect_why(k, PTX_REASON_GRAPH);
+}
+
+static unsigned int asked;
+
+static CUresult registers(int *value, CUfunction_attribute attribute, CUfunction f)
+{
+	(void)f;
+	asked += attribute == CU_FUNC_ATTRIBUTE_NUM_REGS;
+	*value = attribute == CU_FUNC_ATTRIBUTE_NUM_REGS ? 42 : 0;
+	return CUDA_SUCCESS;
+}
+
+/* Asked for when the kernel becomes known, and at no launch. */
+static void test_registers(void **unused)
+{
+	const CUfunction unknown = (CUfunction)0x92000;
+	void *attribute = shim_slot[SHIM_FN_cuFuncGetAttribute];
+
+	(void)unused;
+	shim_slot[SHIM_FN_cuFuncGetAttribute] = (void *)(uintptr_t)registers;
+	asked = 0;
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(launch(unknown, LONG_GRID), CUDA_SUCCESS);
+		finish_all();
+	}
+	assert_int_equal(shim_kernel_find(unknown)->registers, 42);
+	assert_int_equal(asked, 1);
+	shim_slot[SHIM_FN_cuFuncGetAttribute] = attribute;
+}
+
+int shim_reports(void)
+{
+	const struct CMUnitTest tests[] = {
+		SHIM(test_of_the_launch),
+		SHIM(test_of_an_attribute),
+		SHIM(test_of_the_moment),
+		SHIM(test_of_a_graph),
+		SHIM(test_registers),
+	};
+
+	return cmocka_run_group_tests(tests, shim_rig_setup, NULL);
+}
