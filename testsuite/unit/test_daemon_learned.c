@@ -2,14 +2,17 @@
 /* What a kernel took in one job is known to the next: KERNEL, TIME and a launch, over raw sockets. */
 #define _GNU_SOURCE
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "common/clock.h"
 #include "gpushare/client/client.h"
 #include "live_daemon.h"
 
@@ -108,9 +111,69 @@ static void the_next_job_knows(void **state)
 	live_end(&l);
 }
 
+/* What one daemon learned, the next one knows by its history's file. */
+static void the_next_daemon_knows(void **state)
+{
+	uint32_t wide = gs_stub_shape(256, 1, 1), square = gs_stub_shape(16, 16, 1), job;
+	uint64_t until, known = 0;
+	struct gs_page *page;
+	char line[160], path[128];
+	struct live l;
+	int sock, owner;
+
+	(void)state;
+	live_begin(&l);
+	snprintf(path, sizeof(path), "%s/h.db", l.dir);
+	snprintf(line, sizeof(line), "HistoryFile=%s\n", path);
+	live_configure(&l, line);
+	live_stop(&l, SIGTERM);
+	live_start(&l);
+	if (live_logged(&l, "without SQLite")) {
+		print_message("the history's file: not tried, built without SQLite\n");
+		live_end(&l);
+		return;
+	}
+	owner = live_local(&l, SHARES, 0, "low", &job);
+	sock = live_hello(&l, job, &page, NULL);
+	announce(sock, CONTENT);
+	run(sock, page, wide);
+	assert_int_equal(time_of(sock, 3, wide), 2000000);
+	close(sock);
+	close(owner);
+	gs_page_unmap(page);
+	until = gs_clock_ns() + 2 * GS_NS_PER_S;
+	while (!live_logged(&l, ": over: ") && gs_clock_ns() < until)
+		usleep(1000);
+
+	live_stop(&l, SIGTERM);
+	live_start(&l);
+	owner = live_local(&l, SHARES, 0, "low", &job);
+	sock = live_hello(&l, job, &page, NULL);
+	announce(sock, CONTENT);
+	/* The helper sends what the file has as soon as it has opened it. */
+	until = gs_clock_ns() + 2 * GS_NS_PER_S;
+	while (!known && gs_clock_ns() < until) {
+		known = time_of(sock, 3, wide);
+		usleep(1000);
+	}
+	assert_int_equal(known, 2000000);
+	assert_int_equal(time_of(sock, 3, square), 0);
+	announce(sock, CONTENT + 1);
+	assert_int_equal(time_of(sock, 3, wide), 0);
+	close(sock);
+	close(owner);
+	gs_page_unmap(page);
+	live_stop(&l, SIGTERM);
+	unlink(path);
+	live_end(&l);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(the_next_job_knows) };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_next_job_knows),
+		cmocka_unit_test(the_next_daemon_knows),
+	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -195,6 +195,36 @@ static void effisha_comparison(void **state)
 	unload(&r);
 }
 
+/* Section 8.5: with random priorities "the insights are similar". */
+static void effisha_random_priorities(void **state)
+{
+	static const char *const high[] = { "FFT", "MD5Hash", "Stencil2D", "Sort" };
+	static const char *const low[] = { "Scan", "Triad" };
+	struct sim_summary fifo, piv, dprr;
+	struct results r;
+
+	(void)state;
+	load(&r, "seed000-random.csv");
+	simulate(&r, "fifo", 0, 1);
+	fifo = r.summary;
+	simulate(&r, "piv", 0, 1);
+	piv = r.summary;
+	/* The more urgent half runs as if alone, the less urgent waits for it. */
+	for (size_t i = 0; i < sizeof(high) / sizeof(high[0]); i++)
+		assert_true(row_of(&r, high[i])->ntt < 1.25);
+	for (size_t i = 0; i < sizeof(low) / sizeof(low[0]); i++)
+		assert_true(row_of(&r, low[i])->ntt > 30);
+	within("BFS, the lowest, is the last", row_of(&r, "BFS")->finish_ms, piv.makespan_ms, 0.1);
+	simulate(&r, "dprr", 0, 1);
+	dprr = r.summary;
+	/* "dprr provides more chances for all applications to share GPU than piv does" */
+	assert_true(dprr.antt < piv.antt && dprr.dntt < piv.dntt);
+	for (size_t i = 0; i < sizeof(low) / sizeof(low[0]); i++)
+		assert_true(row_of(&r, low[i])->ntt < 20);
+	assert_true(piv.stp > fifo.stp && dprr.stp > fifo.stp);
+	unload(&r);
+}
+
 static void seeds_repeat(void **state)
 {
 	struct results r;
@@ -255,6 +285,7 @@ int main(void)
 		cmocka_unit_test(handovers_cost_what_they_are),
 		cmocka_unit_test(effisha_group_priorities),
 		cmocka_unit_test(effisha_comparison),
+		cmocka_unit_test(effisha_random_priorities),
 		cmocka_unit_test(seeds_repeat),
 		cmocka_unit_test(formats),
 	};

@@ -186,6 +186,65 @@ static void frs_with_real_handovers_and_wrong_lengths(void **state)
 	unload(&r);
 }
 
+static double draw(uint64_t *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return (double)(*state >> 11) / (double)(UINT64_C(1) << 53);
+}
+
+/* Kernels of 0.5 to 20.5 ms that arrive at random, every other one with so many shares. */
+static struct sim_workload under_load(double load, uint32_t even, uint32_t odd)
+{
+	static const size_t count = 20000;
+	uint64_t state = UINT64_C(0x9E3779B97F4A7C15);
+	char *text = malloc(64 * count), *at = text;
+	struct sim_workload w;
+	double arrival = 0;
+
+	assert_non_null(text);
+	at += sprintf(at, "name,arrival_ms,length_ms,shares\n");
+	for (size_t i = 0; i < count; i++) {
+		at += sprintf(at, "k%zu,%.4f,%.4f,%u\n", i, arrival, 0.5 + 20 * draw(&state),
+			      i % 2 ? odd : even);
+		arrival += 2 * draw(&state) * 10.5 / load;
+	}
+	w = parse(text);
+	free(text);
+	return w;
+}
+
+/* How many times as much those of odd number are slowed down, in the mean. */
+static double slowed_down(const char *policy, double load, uint32_t even, uint32_t odd)
+{
+	struct results r = { .workload = under_load(load, even, odd) };
+	double sum[2] = { 0, 0 };
+
+	simulate(&r, policy, 0, 1);
+	for (size_t i = 0; i < r.workload.count; i++)
+		sum[i % 2] += r.row[i].ntt;
+	unload(&r);
+	return sum[1] / sum[0];
+}
+
+/*
+ * Twice the shares is half the slowdown where there is some: it begins with 1,
+ * whatever the shares, so with little load the ratio is less.
+ */
+static void shares_divide_the_slowdown(void **state)
+{
+	static const char *const policy[] = { "frs", "frsp" };
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		within(policy[i], slowed_down(policy[i], 1.02, 100, 50), 2, 5);
+		within(policy[i], slowed_down(policy[i], 1.02, 90, 30), 3, 5);
+		within(policy[i], slowed_down(policy[i], 0.95, 100, 50), 1.8, 5);
+		within(policy[i], slowed_down(policy[i], 1.02, 50, 50), 1, 3);
+	}
+}
+
 /* What frs has over the paper's rule, and what not: doc/policies.md has the numbers. */
 static void frs_against_the_papers(void **state)
 {
@@ -237,6 +296,7 @@ int main(void)
 		cmocka_unit_test(frs_figure_4),
 		cmocka_unit_test(as_the_h200_ran_it),
 		cmocka_unit_test(frs_with_real_handovers_and_wrong_lengths),
+		cmocka_unit_test(shares_divide_the_slowdown),
 		cmocka_unit_test(frs_against_the_papers),
 	};
 
