@@ -254,6 +254,167 @@ static void test_launches_behind_a_hold_are_bounded(void **unused)
 	assert_int_equal(launched_behind, MANY);
 }
 
+static _Atomic int operations;
+
+static CUresult count_memset(CUdeviceptr p, unsigned char c, size_t n, CUstream stream)
+{
+	(void)p, (void)c, (void)n, (void)stream;
+	operations++;
+	return CUDA_SUCCESS;
+}
+
+static CUresult count_wait_event(CUstream stream, CUevent event, unsigned int flags)
+{
+	(void)stream, (void)event, (void)flags;
+	operations++;
+	return CUDA_SUCCESS;
+}
+
+static CUresult count_free(CUdeviceptr p, CUstream stream)
+{
+	(void)p, (void)stream;
+	operations++;
+	return CUDA_SUCCESS;
+}
+
+/* One by its name, one by the address that cuGetProcAddress gives, one that has a function of ours. */
+static void *enqueue_many(void *done)
+{
+	void *p = shim_wrapper_of(shim_real(SHIM_FN_cuStreamWaitEvent));
+	CUresult (*wait_event)(CUstream, CUevent, unsigned int);
+
+	memcpy(&wait_event, &p, sizeof(wait_event));
+	for (int i = 0; i < MANY; i++) {
+		if (i % 8 == 0)
+			launch_in(FAKE_MACHINE_CODE, 1, NULL);
+		cuMemsetD8Async(0, 0, 1, NULL);
+		wait_event(NULL, NULL, 0);
+		cuMemFreeAsync(0, NULL);
+	}
+	*(_Atomic int *)done = 1;
+	return NULL;
+}
+
+/* Not launches alone: whatever is enqueued takes some of the room, and a graph as much as it has nodes. */
+static void test_operations_behind_a_hold_are_bounded(void **unused)
+{
+	void *const was[] = { shim_slot[SHIM_FN_cuMemsetD8Async], shim_slot[SHIM_FN_cuStreamWaitEvent], shim_slot[SHIM_FN_cuMemFreeAsync] };
+	_Atomic int done = 0;
+	struct gs_stub *stub;
+	pthread_t thread;
+
+	(void)unused;
+	shim_slot[SHIM_FN_cuMemsetD8Async] = (void *)(uintptr_t)count_memset;
+	shim_slot[SHIM_FN_cuStreamWaitEvent] = (void *)(uintptr_t)count_wait_event;
+	shim_slot[SHIM_FN_cuMemFreeAsync] = (void *)(uintptr_t)count_free;
+	launched_behind = 0;
+	operations = 0;
+	assert_int_equal(launch_in(kernel, LONG_GRID, NULL), CUDA_SUCCESS);
+	stub = active();
+	fake_driver_inside(count_launches);
+	pthread_create(&thread, NULL, enqueue_many, &done);
+	usleep(200000);
+	assert_int_equal(done, 0);
+	assert_in_range(5 * launched_behind + operations, 1, 1019);
+	gs_page_store(stub->kstate, GS_K_READY);
+	EVENTUALLY(gs_page_load(stub->kstate) == GS_K_RUNNING);
+	gs_page_store(stub->kstate, GS_K_DONE);
+	pthread_join(thread, NULL);
+	fake_driver_inside(NULL);
+	assert_int_equal(operations, 3 * MANY);
+	shim_slot[SHIM_FN_cuMemsetD8Async] = was[0];
+	shim_slot[SHIM_FN_cuStreamWaitEvent] = was[1];
+	shim_slot[SHIM_FN_cuMemFreeAsync] = was[2];
+}
+
+static void *launch_long_graphs(void *unused)
+{
+	for (int i = 0; i < 3; i++)
+		cuGraphLaunch(FAKE_GRAPH, NULL);
+	return unused;
+}
+
+static _Atomic int graphs_behind;
+
+static void count_graphs(const char *call, CUstream stream)
+{
+	graphs_behind += !stream && strcmp(call, "launch-graph") == 0;
+}
+
+static void test_a_graph_counts_its_nodes(void **unused)
+{
+	struct gs_stub *stub;
+	pthread_t thread;
+
+	(void)unused;
+	graphs_behind = 0;
+	shim_kernel_graph(FAKE_GRAPH, 0, 600);
+	assert_int_equal(launch_in(kernel, LONG_GRID, NULL), CUDA_SUCCESS);
+	stub = active();
+	fake_driver_inside(count_graphs);
+	pthread_create(&thread, NULL, launch_long_graphs, NULL);
+	usleep(100000);
+	assert_int_equal(graphs_behind, 1);
+	gs_page_store(stub->kstate, GS_K_DONE);
+	pthread_join(thread, NULL);
+	fake_driver_inside(NULL);
+	assert_int_equal(graphs_behind, 3);
+	shim_kernel_graph(FAKE_GRAPH, 0, 1);
+}
+
+/* The table: what takes a stream, or the default stream of its thread, has two forms; they have one class. */
+static const struct {
+	const char *name, *class;
+} entry[] = {
+#define ENTRY(name, kind, hold) { #name, #hold },
+#include "device/shim/entries.def"
+#undef ENTRY
+};
+
+static int begins(const char *name, const char *with)
+{
+	return strncmp(name, with, strlen(with)) == 0;
+}
+
+/* It takes a stream and enqueues nothing. */
+static int only_asks(const char *name)
+{
+	static const char *const some[] = {
+		"cuStreamBeginCapture", "cuStreamCopyAttributes", "cuStreamEndCapture", "cuStreamGet", "cuStreamIsCapturing",
+		"cuStreamQuery", "cuStreamSetAttribute", "cuStreamSynchronize", "cuStreamUpdateCaptureDependencies",
+	};
+
+	for (size_t i = 0; i < sizeof(some) / sizeof(some[0]); i++)
+		if (begins(name, some[i]))
+			return 1;
+	return 0;
+}
+
+static void test_what_enqueues_is_counted(void **unused)
+{
+	unsigned pairs = 0;
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(entry) / sizeof(entry[0]); i++) {
+		size_t len = strlen(entry[i].name), base = len - 5;
+
+		if (begins(entry[i].name, "cuMemset") || begins(entry[i].name, "cuLaunch"))
+			assert_string_equal(entry[i].class, "QUEUES");
+		if (len < 5 || (strcmp(entry[i].name + base, "_ptsz") != 0 && strcmp(entry[i].name + base, "_ptds") != 0))
+			continue;
+		if (strcmp(entry[i].class, "SAFE") == 0 && !only_asks(entry[i].name))
+			fail_msg("%s is not counted", entry[i].name);
+		for (size_t k = 0; k < sizeof(entry) / sizeof(entry[0]); k++) {
+			if (strlen(entry[k].name) != base || !begins(entry[i].name, entry[k].name))
+				continue;
+			pairs++;
+			if (strcmp(entry[k].name, "cuMemcpy") != 0) /* of unified addressing */
+				assert_string_equal(entry[i].class, entry[k].class);
+		}
+	}
+	assert_in_range(pairs, 80, 120);
+}
+
 int shim_holds(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -262,6 +423,9 @@ int shim_holds(void)
 		SHIM(test_a_twin_that_grows_is_held),
 		SHIM(test_copy_by_address_waits),
 		SHIM(test_launches_behind_a_hold_are_bounded),
+		SHIM(test_operations_behind_a_hold_are_bounded),
+		SHIM(test_a_graph_counts_its_nodes),
+		SHIM(test_what_enqueues_is_counted),
 	};
 
 	return cmocka_run_group_tests(tests, shim_rig_setup, NULL);

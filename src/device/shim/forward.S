@@ -2,7 +2,8 @@
 /*
  * The exported symbols of the entry points that we do not wrap.
  *
- * SAFE ones jump to the driver through shim_slot[], filled on first use.
+ * SAFE ones jump to the driver through shim_slot[], filled on first use;
+ * QUEUES ones, too, while nothing is held in the legacy default stream.
  * WAIT and LEGACY ones call it between shim_gate_enter and shim_gate_leave
  * (hold.c).  Their signatures do not matter: the argument registers are kept,
  * and the stack arguments (at most STACK_WORDS; no entry point has more) are
@@ -11,6 +12,7 @@
 #include "device/shim/unlisted.h"
 
 #define STACK_WORDS 12
+#include "device/shim/operations.h"
 
 	.text
 
@@ -60,6 +62,30 @@ shim_first_call:
 	jmp	*%r11
 	.cfi_endproc
 	.size	shim_first_call, .-shim_first_call
+
+/* %r11: the entry's number.  Counts the call, which may wait for that, and jumps there. */
+	.type	shim_counted_call, @function
+shim_counted_call:
+	.cfi_startproc
+	pushq	%rbp
+	.cfi_def_cfa_offset 16
+	.cfi_offset %rbp, -16
+	movq	%rsp, %rbp
+	.cfi_def_cfa_register %rbp
+	subq	$144, %rsp
+	SAVE_ARGS
+	movq	%r11, -136(%rbp)
+	movl	$SHIM_QUEUES_OPERATIONS, %edi
+	call	shim_hold_behind
+	movl	-136(%rbp), %edi
+	call	shim_real
+	movq	%rax, %r11
+	RESTORE_ARGS
+	leave
+	.cfi_def_cfa %rsp, 8
+	jmp	*%r11
+	.cfi_endproc
+	.size	shim_counted_call, .-shim_counted_call
 
 /* %r11: the entry's number, or one behind them all (unlisted.h); %r10: 1 for LEGACY. */
 	.type	shim_gated_call, @function
@@ -113,6 +139,20 @@ shim_gated_call:
 	jmp	shim_first_call
 	.size	\name, .-\name
 	.endm
+	.macro FORWARD_QUEUES name
+	SYMBOL	\name
+	cmpl	$0, shim_held + 4(%rip)
+	jne	2f
+	movq	shim_slot + 8 * number(%rip), %rax
+	testq	%rax, %rax
+	jz	1f
+	jmp	*%rax
+1:	movl	$number, %r11d
+	jmp	shim_first_call
+2:	movl	$number, %r11d
+	jmp	shim_counted_call
+	.size	\name, .-\name
+	.endm
 	.macro FORWARD_DOOR
 	movl	$number, %r11d
 	xorl	%r10d, %r10d
@@ -131,6 +171,8 @@ shim_gated_call:
 	.size	\name, .-\name
 	.endm
 	.macro WRAPPED_SAFE name
+	.endm
+	.macro WRAPPED_QUEUES name
 	.endm
 	.macro WRAPPED_WAIT name
 	.endm

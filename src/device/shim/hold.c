@@ -19,7 +19,7 @@
 #include "device/shim/pool.h"
 
 /* [0]: every hold and call, [1]: those of the legacy default stream. */
-static _Atomic uint32_t held[2];
+_Atomic uint32_t shim_held[2]; /* forward.S reads [1] */
 static _Atomic uint32_t gate[2];
 static __thread uint32_t own_gate; /* of gate[0]: closed by this thread, which may begin a hold behind it */
 
@@ -33,9 +33,10 @@ static __thread uint32_t own_gate; /* of gate[0]: closed by this thread, which m
 /*
  * A stream takes 1,019 operations behind a hold; in the legacy default stream the
  * next one blocks its caller with the driver's lock, which the relaunch needs
- * (facts/h200.md).  A launch is five operations at most.
+ * (facts/h200.md).  Several threads may be past the count at once.
  */
-#define BEHIND_MAX 150
+#define BEHIND_MAX 900
+static _Atomic uint32_t behind; /* operations since nothing was held there */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
@@ -94,9 +95,9 @@ int shim_hold_begin(CUstream stream, int legacy)
 {
 	if (!stream_holds(stream))
 		return 0;
-	atomic_fetch_add(&held[0], 1);
-	if (legacy)
-		atomic_fetch_add(&held[1], 1);
+	atomic_fetch_add(&shim_held[0], 1);
+	if (legacy && atomic_fetch_add(&shim_held[1], 1) == 0)
+		atomic_store(&behind, 0);
 	if (atomic_load(&gate[0]) == own_gate && (!legacy || atomic_load(&gate[1]) == 0))
 		return 1;
 	shim_hold_end(stream, legacy);
@@ -107,13 +108,13 @@ void shim_hold_end(CUstream stream, int legacy)
 {
 	stream_released(stream);
 	if (legacy)
-		drop(&held[1]);
-	drop(&held[0]);
+		drop(&shim_held[1]);
+	drop(&shim_held[0]);
 }
 
 int shim_hold_is_legacy(void)
 {
-	return atomic_load(&held[1]) != 0;
+	return atomic_load(&shim_held[1]) != 0;
 }
 
 /* Until none is held; [1]: in the legacy default stream.  Closes no gate. */
@@ -122,13 +123,13 @@ static void await_none(int only_legacy)
 	struct shim_session *s = shim_session_peek();
 	uint32_t out;
 
-	while ((out = atomic_load(&held[only_legacy])) != 0) {
+	while ((out = atomic_load(&shim_held[only_legacy])) != 0) {
 		/* The process ends with kernels out: nobody would relaunch them any more. */
 		if (s && s->stopping)
 			break;
 		/* The GPU ends a hold without telling: look, then nap. */
 		shim_launch_reap(s);
-		futex_sleep(&held[only_legacy], out);
+		futex_sleep(&shim_held[only_legacy], out);
 	}
 }
 
@@ -139,14 +140,11 @@ void shim_gate_enter(int only_legacy)
 	await_none(only_legacy);
 }
 
-void shim_hold_behind(void)
+void shim_hold_behind(unsigned int operations)
 {
-	static _Atomic uint32_t behind; /* since nothing was held */
-
-	if (atomic_load_explicit(&held[1], memory_order_relaxed) == 0) {
-		if (atomic_load_explicit(&behind, memory_order_relaxed))
-			atomic_store(&behind, 0);
-	} else if (atomic_fetch_add(&behind, 1) >= BEHIND_MAX) {
+	if (atomic_load_explicit(&shim_held[1], memory_order_relaxed) == 0)
+		return;
+	if (atomic_fetch_add(&behind, operations) + operations > BEHIND_MAX) {
 		await_none(1);
 		atomic_store(&behind, 0);
 	}
@@ -164,8 +162,9 @@ void shim_hold_forked(void)
 	for (int i = 0; i < STREAMS_MAX; i++)
 		holding[i].kernels = 0;
 	own_gate = 0;
+	behind = 0;
 	for (int i = 0; i < 2; i++) {
-		atomic_store(&held[i], 0);
+		atomic_store(&shim_held[i], 0);
 		atomic_store(&gate[i], 0);
 	}
 }

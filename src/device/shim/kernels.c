@@ -306,15 +306,14 @@ struct shim_kernel *shim_graph_find(CUgraphExec graph)
 	return k;
 }
 
-void shim_kernel_graph(const void *handle, uint32_t frame)
+void shim_kernel_graph(const void *handle, uint32_t frame, uint32_t nodes)
 {
-	struct shim_kernel *k = lookup(handle);
+	struct shim_kernel *k = shim_graph_find((CUgraphExec)(uintptr_t)handle);
 
-	if (frame || (k && k->reason != PTX_REASON_GRAPH))
-		k = shim_graph_find((CUgraphExec)(uintptr_t)handle);
 	if (!k)
-		return; /* nothing to know yet */
+		return;
 	k->frame[0] = frame;
+	k->nodes = nodes;
 	for (size_t i = 0; i < SHIM_SHAPES; i++) {
 		k->time[i].tpt_ps = 0;
 		k->time[i].again = SAMPLE_FIRST - 1;

@@ -44,6 +44,7 @@ struct shim_kernel {
 	uint64_t content;         /* hash of the module's PTX; 0: not known */
 	const void *_Atomic counted_in; /* the struct shim_context that has been charged with its local memory */
 	_Atomic uint32_t frame[2]; /* local memory of a thread, bytes: the original's, the twin's; known once it is counted in any */
+	_Atomic uint32_t nodes;   /* of a graph; 0: it is none */
 	struct shim_time time[SHIM_SHAPES];
 	_Atomic uint64_t riders_told;        /* of the riders: what a stub has said */
 	_Atomic uint64_t evictable_launches;
@@ -79,7 +80,7 @@ struct shim_kernel *shim_graph_find(CUgraphExec graph);
  * The driver has given out the handle of an executable graph: what was known of another one with that handle does
  * not hold for it.  frame: the largest of its kernels'.
  */
-void shim_kernel_graph(const void *handle, uint32_t frame);
+void shim_kernel_graph(const void *handle, uint32_t frame, uint32_t nodes);
 
 /* Why it has no twin, or if it has one: why the last launch that was not evictable was not.  NONE: there was none. */
 enum ptx_reason shim_kernel_why(const struct shim_kernel *k);

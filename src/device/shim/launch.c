@@ -343,7 +343,7 @@ static CUresult launch_managed(struct shim_session *s, struct shim_context *c, s
 	if (k->counted_in != c && !r->graph && count_frames(s, c, k) < 0)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	if (!r->stream || r->stream == CU_STREAM_LEGACY)
-		shim_hold_behind();
+		shim_hold_behind(SHIM_LAUNCH_OPERATIONS + k->nodes);
 	if (s->measure && shim_context_current(s) == c) /* once: its streams are used */
 		shim_signal_measure(s, c);
 	r->time = shim_kernel_time(k, r->block);

@@ -25,6 +25,7 @@ struct alloc_node {
 struct needs {
 	uint64_t bytes;
 	uint32_t frame; /* the largest of a kernel */
+	uint32_t nodes;
 };
 
 static void add_graph(CUgraph graph, int depth, struct needs *needs);
@@ -37,6 +38,7 @@ static void add_node(CUgraphNode node, int depth, struct needs *needs)
 	uint32_t frame;
 	CUgraph child;
 
+	needs->nodes++;
 	if (REAL(cuGraphNodeGetType)(node, &type) != CUDA_SUCCESS)
 		return;
 	if (type == CU_GRAPH_NODE_TYPE_GRAPH && depth < DEPTH_MAX &&
@@ -79,13 +81,13 @@ static uint64_t bytes_of(CUgraph graph, struct needs *needs)
 
 static CUresult made(CUresult rc, const CUgraphExec *exec, const struct needs *needs)
 {
-	if (rc == CUDA_SUCCESS)
-		shim_kernel_graph(*exec, needs->frame);
+	if (rc == CUDA_SUCCESS && shim_session_peek())
+		shim_kernel_graph(*exec, needs->frame, needs->nodes);
 	return rc;
 }
 
 #define INSTANTIATE(call) \
-	struct needs needs = { 0, 0 }; \
+	struct needs needs = { 0, 0, 0 }; \
 	SHIM_COUNTED(SHIM_HOLD_GRAPH, bytes_of(graph, &needs), made(call, exec, &needs), (uintptr_t)*exec, NULL)
 
 SHIM_EXPORT CUresult cuGraphInstantiate(CUgraphExec *exec, CUgraph graph, CUgraphNode *error_node,
@@ -109,12 +111,14 @@ SHIM_EXPORT CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph grap
 SHIM_EXPORT CUresult cuGraphInstantiateWithParams(CUgraphExec *exec, CUgraph graph,
 						  CUDA_GRAPH_INSTANTIATE_PARAMS *params)
 {
+	shim_hold_behind(SHIM_QUEUES_OPERATIONS); /* it may upload */
 	INSTANTIATE(REAL(cuGraphInstantiateWithParams)(exec, graph, params));
 }
 
 SHIM_EXPORT CUresult cuGraphInstantiateWithParams_ptsz(CUgraphExec *exec, CUgraph graph,
 						       CUDA_GRAPH_INSTANTIATE_PARAMS *params)
 {
+	shim_hold_behind(SHIM_QUEUES_OPERATIONS); /* it may upload */
 	INSTANTIATE(REAL(cuGraphInstantiateWithParams_ptsz)(exec, graph, params));
 }
 

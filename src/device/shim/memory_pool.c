@@ -236,6 +236,7 @@ static CUresult end(struct shim_session *s, struct pool *pool, CUresult rc,
 	do { \
 		struct shim_session *s_ = shim_session(); \
 		struct pool *pool_; \
+		shim_hold_behind(SHIM_QUEUES_OPERATIONS); \
 		if (begin(s_, s_ ? (which) : NULL, bytes, stream, per_thread, &pool_) < 0) \
 			return CUDA_ERROR_OUT_OF_MEMORY; \
 		return end(s_, pool_, call, ptr, bytes); \
@@ -265,11 +266,13 @@ SHIM_EXPORT CUresult cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *ptr, size_t bytes
 
 SHIM_EXPORT CUresult cuMemFreeAsync(CUdeviceptr ptr, CUstream stream)
 {
+	shim_hold_behind(SHIM_QUEUES_OPERATIONS);
 	SHIM_UNCOUNTED(SHIM_HOLD_POINTER, ptr, REAL(cuMemFreeAsync)(ptr, stream));
 }
 
 SHIM_EXPORT CUresult cuMemFreeAsync_ptsz(CUdeviceptr ptr, CUstream stream)
 {
+	shim_hold_behind(SHIM_QUEUES_OPERATIONS);
 	SHIM_UNCOUNTED(SHIM_HOLD_POINTER, ptr, REAL(cuMemFreeAsync_ptsz)(ptr, stream));
 }
 

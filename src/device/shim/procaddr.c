@@ -20,14 +20,14 @@
 
 /*
  * Which of them the program must go through: every function of ours, and what
- * must not enter the driver while a kernel is held (the hold rule), which is
- * only forwarded otherwise.  The CUDA runtime gets every function by its
+ * must not enter the driver while a kernel is held, or not without being counted
+ * (the hold rule), which is only forwarded otherwise.  The CUDA runtime gets every function by its
  * address: without the second its synchronous copies met the evicted kernel in
  * the driver, and its relaunch waited for them for ever.
  */
 enum {
-	THROUGH_FORWARD_SAFE = 0, THROUGH_FORWARD_WAIT = 1, THROUGH_FORWARD_LEGACY = 1,
-	THROUGH_WRAPPED_SAFE = 1, THROUGH_WRAPPED_WAIT = 1, THROUGH_WRAPPED_LEGACY = 1,
+	THROUGH_FORWARD_SAFE = 0, THROUGH_FORWARD_QUEUES = 1, THROUGH_FORWARD_WAIT = 1, THROUGH_FORWARD_LEGACY = 1,
+	THROUGH_WRAPPED_SAFE = 1, THROUGH_WRAPPED_QUEUES = 1, THROUGH_WRAPPED_WAIT = 1, THROUGH_WRAPPED_LEGACY = 1,
 };
 
 static const struct {

@@ -14,6 +14,7 @@
 
 #include "device/driver/cuda.h"
 #include "device/shim/more_cuda.h"
+#include "device/shim/operations.h"
 
 /* One number per entry point, in the order of entries.def. */
 enum shim_fn {
@@ -90,8 +91,13 @@ void shim_hold_end(CUstream stream, int legacy);
 /* Is a kernel held in the legacy default stream or in one that synchronises with it? */
 int shim_hold_is_legacy(void);
 
-/* A launch into the legacy default stream comes: waits while too many are behind a held kernel there. */
-void shim_hold_behind(void);
+/*
+ * A call that enqueues so many operations (operations.h), into the legacy default stream as far as is known:
+ * waits while too many are behind a held kernel there.
+ */
+void shim_hold_behind(unsigned int operations);
+/* Kernels held: all; in the legacy default stream or one that synchronises with it. */
+extern _Atomic uint32_t shim_held[2];
 
 /*
  * Around a driver call that may block inside the driver with its lock held.  A launch that is
