@@ -247,10 +247,26 @@ static CUresult fake_function_attribute(int *value, CUfunction_attribute attribu
 	return CUDA_SUCCESS;
 }
 
+static unsigned int fits_own = FAKE_BLOCKS_PER_SM, fits_twin = FAKE_BLOCKS_PER_SM;
+static unsigned int fit_asked;
+
+void fake_driver_fits(unsigned int own, unsigned int twin)
+{
+	fits_own = own;
+	fits_twin = twin;
+	fit_asked = 0;
+}
+
+unsigned int fake_driver_fit_asked(void)
+{
+	return fit_asked;
+}
+
 static CUresult fake_occupancy(int *blocks, CUfunction f, int threads, size_t shared)
 {
-	(void)f, (void)threads, (void)shared;
-	*blocks = FAKE_BLOCKS_PER_SM;
+	(void)threads, (void)shared;
+	fit_asked++;
+	*blocks = (int)(f == FAKE_TWIN ? fits_twin : fits_own);
 	return CUDA_SUCCESS;
 }
 

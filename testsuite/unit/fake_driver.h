@@ -62,4 +62,9 @@ void fake_driver_takes(float ms);
 /* How often that has been asked. */
 unsigned int fake_driver_timed(void);
 
+/* So many blocks of the original and of the twin fit on an SM from now on; FAKE_BLOCKS_PER_SM at first. */
+void fake_driver_fits(unsigned int own, unsigned int twin);
+/* How often that has been asked since. */
+unsigned int fake_driver_fit_asked(void);
+
 #endif

@@ -145,6 +145,57 @@ static void test_refused_relaunch_is_tried_again(void **unused)
 	gs_page_store(stub->kstate, GS_K_DONE);
 }
 
+static CUresult launch_with(unsigned int shared)
+{
+	CUdeviceptr p = 0;
+	uint32_t n = 0;
+	void *args[] = { &p, &n };
+
+	return cuLaunchKernel(kernel, LONG_GRID, 1, 1, 32, 1, 1, shared, STREAM, args, NULL);
+}
+
+/* A twin of which far fewer blocks fit is not launched, and the report says why; the driver is asked once. */
+static void test_a_twin_that_costs_blocks(void **unused)
+{
+	struct shim_kernel *k = shim_kernel_find(kernel);
+	char text[4096];
+
+	(void)unused;
+	fake_driver_fits(4, 3);
+	assert_int_equal(launch_with(16), CUDA_SUCCESS);
+	fake_driver_calls(text, sizeof(text));
+	assert_non_null(strstr(text, "launch-twin"));
+	assert_int_equal(fake_driver_grid(), FAKE_SMS * 3);
+	finish_all();
+	EVENTUALLY(all_prepared());
+	fake_driver_fits(3, 2);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(launch_with(32), CUDA_SUCCESS);
+		fake_driver_calls(text, sizeof(text));
+		assert_non_null(strstr(text, "launch-original"));
+		assert_null(strstr(text, "launch-twin"));
+		finish_all();
+		EVENTUALLY(all_prepared());
+	}
+	assert_int_equal(fake_driver_fit_asked(), 2);
+	assert_int_equal(k->why, PTX_REASON_OCCUPANCY);
+	/* Of none at all: the same. */
+	fake_driver_fits(1, 0);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(launch_with(48), CUDA_SUCCESS);
+		fake_driver_calls(text, sizeof(text));
+		assert_non_null(strstr(text, "launch-original"));
+		finish_all();
+		EVENTUALLY(all_prepared());
+	}
+	assert_int_equal(fake_driver_fit_asked(), 2);
+	/* In blocks of another shape it may be evicted as before. */
+	fake_driver_fits(FAKE_BLOCKS_PER_SM, FAKE_BLOCKS_PER_SM);
+	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
+	expect_calls("batch launch-twin wait");
+	finish_all();
+}
+
 int shim_evictions(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -153,6 +204,7 @@ int shim_evictions(void)
 		SHIM(test_relaunch_with_the_turn),
 		SHIM(test_late_signal_is_lifted),
 		SHIM(test_refused_relaunch_is_tried_again),
+		SHIM(test_a_twin_that_costs_blocks),
 	};
 
 	return cmocka_run_group_tests(tests, shim_rig_setup, NULL);

@@ -54,6 +54,16 @@ enum ptx_reason {
 	PTX_REASON_COUNT
 };
 
+/*
+ * OCCUPANCY: an SM holds `own` blocks of the original and `twin` of its twin.  Up
+ * to a quarter of them may go: a kernel that cannot be evicted costs others more
+ * (doc/ptx-transform.md has what was measured).
+ */
+static inline int ptx_twin_costs_blocks(uint32_t own, uint32_t twin)
+{
+	return 4 * (uint64_t)twin < 3 * (uint64_t)own;
+}
+
 const char *ptx_form_name(enum ptx_form form);       /* "persistent" */
 const char *ptx_form_suffix(enum ptx_form form);     /* "__gpushare_p"; "" of AS_IS */
 const char *ptx_reason_words(enum ptx_reason reason); /* "uses thread-block clusters" */

@@ -50,7 +50,7 @@ struct shim_kernel {
 	_Atomic uint64_t evictable_launches;
 	_Atomic uint32_t why;                /* enum ptx_reason: the last one that was not evictable, of those with a stub */
 	_Atomic uint64_t evictions;          /* of those: times that one has left with work remaining */
-	/* The last occupancy that was asked for: block threads, dynamic shared, blocks per SM. */
+	/* The last occupancy that was asked for: block threads, dynamic shared, the twin's blocks per SM (request.c). */
 	_Atomic uint64_t occupancy;
 };
 

@@ -38,23 +38,43 @@ int shim_request_is_short(const struct shim_session *s, const struct shim_reques
 	return ps && ps < (gs_page_load(s->page->contended) ? SHORT_PS : SHORT_ALONE_PS);
 }
 
-/* Workers of the twin: as many blocks as the GPU holds at once. */
+/* In the place of the blocks: the original is kept. */
+#define KEPT 0xffff
+
+/* How many blocks of `f` an SM holds; 0: none, or the driver does not say. */
+static uint32_t fitting(CUfunction f, uint32_t threads, const struct shim_request *r)
+{
+	int blocks = 0;
+	CUresult rc = REAL(cuOccupancyMaxActiveBlocksPerMultiprocessor)(&blocks, f, (int)threads, r->shared);
+
+	return rc == CUDA_SUCCESS && blocks > 0 && blocks < KEPT ? (uint32_t)blocks : 0;
+}
+
+/* What an SM holds of the twin, or KEPT where that is too few; 0: not known. */
+static uint32_t twins_blocks(const struct shim_kernel *k, uint32_t threads, const struct shim_request *r)
+{
+	uint32_t twin = fitting(k->twin, threads, r), own = fitting(k->original, threads, r);
+
+	if (!ptx_twin_costs_blocks(own, twin))
+		return twin;
+	shim_log("kernel %s: of %u threads, %u blocks fit on an SM, but %u of its twin", k->name, threads, own, twin);
+	return KEPT;
+}
+
+/* Workers of the twin: as many blocks as the GPU holds at once; 0: it is not to be launched. */
 static unsigned int workers_of(struct shim_kernel *k, const struct shim_request *r,
 			       const struct shim_context *c)
 {
 	uint32_t threads = r->block[0] * r->block[1] * r->block[2];
 	uint64_t key = (uint64_t)threads << 44 | (uint64_t)r->shared << 16;
 	uint64_t known = k->occupancy;
-	int blocks = 0;
+	uint32_t blocks = (uint32_t)(known & 0xffff);
 
-	if ((known & ~UINT64_C(0xffff)) == key && (known & 0xffff))
-		return (unsigned int)(known & 0xffff) * (unsigned int)c->sms;
-	if (REAL(cuOccupancyMaxActiveBlocksPerMultiprocessor)(&blocks, k->twin, (int)threads,
-							      r->shared) != CUDA_SUCCESS ||
-	    blocks <= 0 || blocks > 0xffff)
-		return 0;
-	k->occupancy = key | (uint64_t)blocks;
-	return (unsigned int)blocks * (unsigned int)c->sms;
+	if ((known & ~UINT64_C(0xffff)) != key || !blocks) {
+		blocks = twins_blocks(k, threads, r);
+		k->occupancy = key | blocks;
+	}
+	return blocks == KEPT ? 0 : blocks * (unsigned int)c->sms;
 }
 
 /* The parameter block: the program's parameters, then the control block's address. */

@@ -27,8 +27,8 @@ uint32_t tool_count_as_is(const struct ptx_transformed *t);
  * What became of the kernel's twins for a compute capability: an array with
  * for each its form, and for original and twin the registers, the spilled bytes
  * and the blocks of `threads` threads (0: as many as the kernel may have, or
- * 256) that an SM holds.  "kept" is true if the twin's are fewer or
- * more bytes are spilled: the original is to be launched instead.
+ * 256) that an SM holds.  "kept" is true if the twin's are too few, for which
+ * the original is launched instead, or more bytes are spilled.
  */
 json_t *tool_twins(const struct ptx_kernel *k, const struct tool_codes *codes, uint32_t sm, uint32_t threads);
 /* Is the kernel's best twin given up? */

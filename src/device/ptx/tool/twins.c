@@ -27,7 +27,7 @@ static json_t *compare(const struct ptx_kernel *k, enum ptx_form form, const str
 			 "threads", (json_int_t)threads,
 			 "registers", (json_int_t)own->registers, (json_int_t)twin->registers,
 			 "spilled", (json_int_t)own->spilled, (json_int_t)twin->spilled,
-			 "blocks", (json_int_t)before, (json_int_t)after, "kept", after < before || twin->spilled > own->spilled);
+			 "blocks", (json_int_t)before, (json_int_t)after, "kept", ptx_twin_costs_blocks(before, after) || twin->spilled > own->spilled);
 }
 
 json_t *tool_twins(const struct ptx_kernel *k, const struct tool_codes *codes, uint32_t sm, uint32_t threads)
