@@ -296,7 +296,7 @@ static void test_state_lines(void **unused)
 	struct gs_step_info in = { .job_id = 4026531840u, .step_id = GS_STEP_BATCH, .uid = 1000,
 				   .shares = 40, .gpu = 3, .memory = UINT64_C(8) << 30,
 				   .priority_set = 1, .priority = 7, .registrant = 4711,
-				   .start = 123456789, .local = 1, .partition = "low", .qos = "urgent", .tier = 11 };
+				   .start = 123456789, .local = 1, .force_ms = GS_FORCE_MS_MAX, .partition = "low", .qos = "urgent", .tier = 11 };
 	struct gs_step_info out;
 	char line[GS_STATE_LINE_MAX];
 
@@ -314,6 +314,7 @@ static void test_state_lines(void **unused)
 		assert_int_equal(out.registrant, in.registrant);
 		assert_int_equal(out.start, in.start);
 		assert_int_equal(out.local, 1);
+		assert_int_equal(out.force_ms, GS_FORCE_MS_MAX);
 		assert_string_equal(out.partition, in.partition);
 		assert_string_equal(out.qos, in.qos);
 		assert_int_equal(out.tier, in.tier);

@@ -23,6 +23,7 @@ static int parse(int argc, char **argv, struct gs_msg_local *local)
 		{ "mem", required_argument, NULL, 'm' },
 		{ "partition", required_argument, NULL, 'p' },
 		{ "gpu", required_argument, NULL, 'g' },
+		{ "force-evict-ms", required_argument, NULL, 'f' },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
@@ -49,6 +50,10 @@ static int parse(int argc, char **argv, struct gs_msg_local *local)
 		case 'g':
 			rc = gs_parse_int(optarg, 0, 1000000, &n, &err);
 			local->gpu = (uint32_t)n;
+			break;
+		case 'f':
+			rc = gs_parse_int(optarg, 0, GS_FORCE_MS_MAX, &n, &err);
+			local->force_ms = (uint32_t)n;
 			break;
 		case 'h':
 			gs_ctl_help(&gs_verb_run);
@@ -141,6 +146,8 @@ const struct gs_verb gs_verb_run = {
 		"                        (default: in proportion to the shares)\n"
 		"  -p, --partition NAME  take this partition's priority\n"
 		"  -g, --gpu N           which GPU (default: 0)\n"
+		"      --force-evict-ms N  evict it whenever it has had the GPU for N ms,\n"
+		"                        also when nobody waits (default: 0, never)\n"
 		"\n"
 		"The exit status is the program's; 128 + N if signal N ended it.\n",
 	.run = run,

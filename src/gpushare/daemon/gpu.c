@@ -71,6 +71,8 @@ void gs_gpu_remove(struct gs_gpu *gpu, struct gs_tenant *t, uint64_t now)
 	}
 	if (gpu->pinned == t)
 		gs_gpu_unpin(gpu);
+	if (gpu->forced == t)
+		gpu->forced = NULL;
 	gpu->bad -= t->bad != 0;
 	gs_trace_leave(gpu->trace, t->traced);
 	LIST_REMOVE(t, link);

@@ -49,6 +49,7 @@ struct gs_tenant_params {
 	int32_t priority;
 	uint32_t class;             /* of its tasks that are to come; index into the classes */
 	uint32_t shares;
+	uint64_t force_ns;          /* it is evicted when it has had the turn for so long, whoever waits; 0: never */
 	uint32_t job_id, step_id;
 	const char *name;           /* "job 12.0 uid 1000 pid 4711", for the log */
 	const char *program;        /* NULL: not known */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A GPU's inside, shared by gpu.c, gpu_turn.c (looking, deciding), handover.c (giving and taking the turn), pace.c and pin.c. */
+/* A GPU's inside, shared by gpu.c, gpu_turn.c (looking, deciding), handover.c (giving and taking the turn), pace.c, pin.c and force.c. */
 #ifndef GPUSHARE_DAEMON_GPU_CORE_H
 #define GPUSHARE_DAEMON_GPU_CORE_H
 
@@ -43,7 +43,14 @@ struct gs_gpu {
 	struct gs_tenant *pinned; /* has the GPU until it is unpinned, whatever the policy says; NULL */
 	uint64_t pinned_seq[GS_PAGE_STUBS]; /* what it had live as it got it: the launch's number + 1; 0: nothing */
 	int pinned_seen;       /* pinned_seq is filled */
+	struct gs_tenant *forced; /* is leaving or has left, for no other reason than force_ns; NULL */
 };
+
+/* Give the turn back to whom it was taken from for the sake of it; take it where that is due.  (force.c) */
+void gs_force_turn(struct gs_gpu *gpu, uint64_t now);
+
+/* When that must be called again; UINT64_MAX: not for its sake. */
+uint64_t gs_force_next(const struct gs_gpu *gpu, uint64_t now);
 
 /* In place of the decisions of a turn while a client is pinned.  (pin.c) */
 void gs_pin_turn(struct gs_gpu *gpu, uint64_t now);

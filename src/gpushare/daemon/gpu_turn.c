@@ -248,7 +248,8 @@ static void tell(_Atomic uint32_t *word, uint32_t is)
 /*
  * Kernels that cannot leave are queued sparingly while somebody waits for their
  * end.  Who has used the GPU of late will want it again: a kernel launched now
- * should leave quickly then, and claims its block-tasks in smaller portions.
+ * should leave quickly then, and claims its block-tasks in smaller portions.  So should
+ * one that is to be evicted for the sake of it.
  */
 static void tell_contention(const struct gs_gpu *gpu, uint64_t now)
 {
@@ -257,14 +258,14 @@ static void tell_contention(const struct gs_gpu *gpu, uint64_t now)
 	unsigned users = 0;
 
 	if (t)
-		tell(&t->p.page->contended, (uint32_t)gs_pace_contended(gpu));
+		tell(&t->p.page->contended, gs_pace_contended(gpu) || t->p.force_ns);
 	LIST_FOREACH(t, &gpu->tenants, link)
 		if (t->live || (t->ended_ns && now - t->ended_ns < OF_LATE_NS)) {
 			one = t;
 			users++;
 		}
 	LIST_FOREACH(t, &gpu->tenants, link)
-		tell(&t->p.page->shared, users > (t == one ? 1u : 0u));
+		tell(&t->p.page->shared, users > (t == one ? 1u : 0u) || t->p.force_ns);
 }
 
 static void say_faults(struct gs_gpu *gpu)
@@ -292,6 +293,7 @@ uint64_t gs_gpu_turn(struct gs_gpu *gpu, uint64_t now)
 			gs_turn_herald(gpu, now);
 		return gs_pace_next(gpu, now);
 	}
+	gs_force_turn(gpu, now);
 	if (gpu->pinned)
 		gs_pin_turn(gpu, now);
 	for (int i = 0; !gpu->pinned && starting_over(gpu, now) && i < DECISIONS_PER_TURN; i++) {

@@ -224,6 +224,8 @@ uint64_t gs_pace_next(const struct gs_gpu *gpu, uint64_t now)
 		return leaving(gpu, now);
 	end = next_arrival(gpu, now);
 	next = end < next ? end : next;
+	end = gs_force_next(gpu, now);
+	next = end < next ? end : next;
 	if (gpu->starting) {
 		uint64_t soonest = gpu->turn_since + gpu->o.sched.handover_ns / 4 * 3;
 

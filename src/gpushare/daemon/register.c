@@ -194,6 +194,9 @@ int gs_on_local(struct gs_peer *peer, struct gs_msg *msg, int fd)
 	if (peer->own || peer->tenant || !peer->start)
 		return gs_peer_refuse(peer, msg->header.tag, GS_REFUSED_BAD_REQUEST,
 				      "this connection is in use already");
+	if (msg->local.force_ms > GS_FORCE_MS_MAX)
+		return gs_peer_refuse(peer, msg->header.tag, GS_REFUSED_BAD_REQUEST,
+				      "evictions every %u ms: at most %u", msg->local.force_ms, GS_FORCE_MS_MAX);
 	from_peer(peer, &info);
 	info.local = 1;
 	info.uid = peer->uid;
@@ -201,6 +204,7 @@ int gs_on_local(struct gs_peer *peer, struct gs_msg *msg, int fd)
 	info.gpu = msg->local.gpu;
 	info.memory = msg->local.memory;
 	info.program = msg->local.program;
+	info.force_ms = msg->local.force_ms;
 	keep_name(info.partition, sizeof(info.partition), msg->local.partition);
 	info.job_id = next_local(d);
 	if (register_step(peer, msg->header.tag, &info, &step) < 0)

@@ -8,6 +8,11 @@
 #include "gpushare/daemon/state.h"
 #include "gpushare/daemon/steps.h"
 
+/* The flags have room above them; a field of its own would make earlier daemons' files unreadable. */
+#define FORCE_SHIFT 2
+_Static_assert(GS_FORCE_MS_MAX << FORCE_SHIFT >> FORCE_SHIFT == GS_FORCE_MS_MAX && GS_FORCE_MS_MAX << FORCE_SHIFT <= INT32_MAX,
+	       "it fits");
+
 const char *gs_step_name(uint32_t step_id, char *buf, size_t size)
 {
 	switch (step_id) {
@@ -28,7 +33,8 @@ int gs_state_print(const struct gs_step_info *i, char *buf, size_t size)
 	return snprintf(buf, size, "step %u %u %u %u %u %" PRIu64 " %u %u %d %" PRIu64 " %d %u \"%s\" \"%s\"",
 			i->job_id, i->step_id, (unsigned)i->uid, i->shares, i->gpu, i->memory,
 			i->priority_set, i->priority, (int)i->registrant, i->start,
-			i->local | i->admitted << 1, i->tier, i->partition, i->qos);
+			i->local | i->admitted << 1 | (int)(i->force_ms << FORCE_SHIFT), i->tier,
+			i->partition, i->qos);
 }
 
 /* "name", of less than size bytes; behind it then. */
@@ -65,6 +71,7 @@ int gs_state_parse(const char *line, struct gs_step_info *i)
 	i->uid = uid;
 	i->local = flags & 1;
 	i->admitted = flags >> 1 & 1;
+	i->force_ms = (uint32_t)flags >> FORCE_SHIFT;
 	i->registrant = pid;
 	/* Whatever would not be written like this was not written by us. */
 	gs_state_print(i, again, sizeof(again));

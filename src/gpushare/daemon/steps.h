@@ -62,6 +62,7 @@ struct gs_step_info {
 	uint64_t start;          /* of that process */
 	uint64_t program;        /* common/program.h; 0: not known; not in the state file */
 	int local;               /* of `gpusharectl run` */
+	uint32_t force_ms;       /* its programs are evicted so often, whoever waits; 0: never */
 	int admitted;            /* it has its memory, as the state file remembers */
 };
 

@@ -113,6 +113,9 @@ enum gs_wish {
 /* STEP.memory, LOCAL.memory: what earlier runs of the program took. */
 #define GS_MEMORY_AUTO UINT64_MAX
 
+/* LOCAL.force_ms: at most a day; 0: never. */
+#define GS_FORCE_MS_MAX 86400000u
+
 /* Job ids from here on are those of `gpusharectl run`; Slurm's are far below. */
 #define GS_LOCAL_JOB_FIRST 0xF0000000u
 

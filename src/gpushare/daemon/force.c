@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Evictions that somebody asked for (gpusharectl run --force-evict-ms), to see
+ * that a program survives them and what they cost: whoever has had the turn for
+ * its period is told to leave like anybody else, and gets the turn back as soon as
+ * it has left.  The policy does not hear of it, so it decides as it would have.
+ */
+#define _GNU_SOURCE
+#include "gpushare/daemon/gpu_core.h"
+
+#include "common/clock.h"
+
+/* Due, and nothing there to evict: looked for again after a part of the period. */
+#define LOOK_SHARE 4
+
+/*
+ * Is something of it at work that can leave, and nothing out that cannot?  That would be
+ * waited for, for as long as it takes, and is no eviction.
+ */
+static int can_leave(const struct gs_page *page)
+{
+	unsigned stubs = gs_page_stubs(page);
+	int at_work = 0;
+
+	for (unsigned i = 0; i < stubs; i++) {
+		const struct gs_stub *stub = &page->stub[i];
+
+		if (gs_page_load(stub->kstate) != GS_K_RUNNING)
+			continue;
+		if (!(gs_page_load(stub->flags) & GS_STUB_EVICTABLE))
+			return 0;
+		at_work |= gs_page_load(stub->started) != 0;
+	}
+	return at_work;
+}
+
+/* It has left.  As far as the scheduler knows it never did, unless somebody else has the turn by now. */
+static void give_back(struct gs_gpu *gpu, uint64_t now)
+{
+	struct gs_tenant *t = gpu->forced;
+
+	gpu->forced = NULL;
+	if (!t->task)
+		return; /* it was done, or has been stopped: the next decision is the scheduler's */
+	if (gpu->holder || gpu->pinned) {
+		gs_gpu_task_leave(t, now);
+		t->dirty = 1; /* a task again when it wants the GPU */
+		return;
+	}
+	gs_turn_give(gpu, t, now);
+}
+
+void gs_force_turn(struct gs_gpu *gpu, uint64_t now)
+{
+	struct gs_tenant *t;
+
+	if (gpu->forced && gpu->leaving != gpu->forced)
+		give_back(gpu, now);
+	t = gpu->holder;
+	if (!t || !t->p.force_ns || !t->task || gpu->leaving || gpu->starting || gpu->pinned ||
+	    now - gpu->turn_since < t->p.force_ns || !can_leave(t->p.page))
+		return;
+	gpu->forced = t;
+	gs_turn_take(gpu, 0, now);
+	if (!gpu->leaving)
+		give_back(gpu, now);
+}
+
+uint64_t gs_force_next(const struct gs_gpu *gpu, uint64_t now)
+{
+	const struct gs_tenant *t = gpu->holder;
+	uint64_t again;
+
+	if (!t || !t->p.force_ns)
+		return UINT64_MAX;
+	if (now - gpu->turn_since < t->p.force_ns)
+		return gpu->turn_since + t->p.force_ns;
+	again = t->p.force_ns / LOOK_SHARE;
+	return now + (again > gpu->look_ns ? again : gpu->look_ns);
+}
