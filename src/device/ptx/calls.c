@@ -162,7 +162,7 @@ static int inherit(struct ptx_facts *to, const struct ptx_facts *from)
 
 	to->facts |= from->facts;
 	to->index |= from->index;
-	for (unsigned r = 0; from->reasons & ~reasons && r < PTX_REASON_COUNT; r++)
+	for (unsigned r = 0; from->reasons & ~reasons && r < PTX_CODE_REASONS; r++)
 		if (from->reasons & 1u << r)
 			ptx_facts_add_reason(to, (enum ptx_reason)r, from->line[r]);
 	if (!to->barrier_line)

@@ -9,6 +9,10 @@
 #include "device/ptx/symtab.h"
 #include "device/ptx/transform.h"
 
+/* The reasons that code can give are the first ones of reasons.def. */
+#define PTX_CODE_REASONS PTX_REASON_ONE_WAVE
+_Static_assert(PTX_CODE_REASONS <= 32, "a bit for each");
+
 /* Facts beside the reasons; they travel from callee to caller as well. */
 enum {
 	PTX_FACT_BARRIER = 1u << 0,    /* a barrier of the whole block, or a counted one */
@@ -31,7 +35,7 @@ enum {
 struct ptx_facts {
 	uint32_t facts, own_facts;         /* with and without those of the callees */
 	uint32_t reasons;                  /* a bit per enum ptx_reason */
-	uint32_t line[PTX_REASON_COUNT];   /* of the first instruction that gave it */
+	uint32_t line[PTX_CODE_REASONS];   /* of the first instruction that gave it */
 	uint8_t index;                     /* %ctaid and %nctaid, read here or in a function called by name */
 	uint32_t static_line;              /* a global variable is declared in the body; 0: none */
 	uint16_t counted_barriers;         /* numbers used with a thread count */

@@ -131,7 +131,7 @@ void ptx_plan_entry(struct ptx_plan *plan, const struct ptx_analysis *a, uint32_
 	plan->meet_each_task = (facts->facts & (PTX_FACT_SHARED | PTX_FACT_BARRIER)) != 0;
 	plan->wait_copies = (facts->facts & PTX_FACT_CP_ASYNC) != 0;
 	plan->wait_surfaces = (facts->facts & PTX_FACT_SURFACE) != 0;
-	for (unsigned r = 1; r < PTX_REASON_COUNT; r++)
+	for (unsigned r = 1; r < PTX_CODE_REASONS; r++)
 		if (facts->reasons & 1u << r)
 			refuse(plan, (enum ptx_reason)r, facts->line[r]);
 	check_module(plan, a, f);
