@@ -27,6 +27,7 @@
 static int sm_of[DEVICES];      /* 75; 0: the driver does not say */
 static int devices, has_context;
 static char last_log[512];
+static enum ptx_reason why;
 
 static CUresult fake_attribute(int *value, CUdevice_attribute attribute, CUdevice device)
 {
@@ -147,7 +148,7 @@ static void every_packing_is_transformed(void **state)
 	for (size_t i = 0; i < sizeof(name) / sizeof(name[0]); i++) {
 		size_t len;
 		void *data = image(name[i], &len);
-		struct ptx_transformed *t = shim_image_transform(data, 0);
+		struct ptx_transformed *t = shim_image_transform(data, 0, &why);
 
 		check_twins(t);
 		ptx_transformed_free(t);
@@ -169,13 +170,13 @@ static void cudarts_wrapper_is_transformed(void **state)
 	(void)state;
 	wrapper.data = data;
 	has_context = 0;
-	t = shim_image_transform(&wrapper, 1);
+	t = shim_image_transform(&wrapper, 1, &why);
 	check_twins(t);
 	ptx_transformed_free(t);
 	/* The linker's: its parts are linked by the driver. */
 	wrapper.version = 2;
-	assert_null(shim_image_transform(&wrapper, 1));
-	assert_non_null(strstr(last_log, "relocatable"));
+	assert_null(shim_image_transform(&wrapper, 1, &why));
+	assert_int_equal(why, PTX_REASON_RELOCATABLE);
 	free(data);
 }
 
@@ -184,7 +185,7 @@ static void options_go_along(void **state)
 	struct gs_fatbin_entry e;
 	size_t len;
 	void *data = image("options.fatbin", &len);
-	struct ptx_transformed *t = shim_image_transform(data, 0);
+	struct ptx_transformed *t = shim_image_transform(data, 0, &why);
 	char *text = inside(t, &e);
 
 	(void)state;
@@ -194,37 +195,39 @@ static void options_go_along(void **state)
 	free(data);
 }
 
-static void left(const char *name, int library, const char *why)
+static void left(const char *name, int library, enum ptx_reason reason)
 {
 	size_t len;
 	void *data = image(name, &len);
 
 	last_log[0] = '\0';
-	assert_null(shim_image_transform(data, library));
-	if (!strstr(last_log, why))
-		fail_msg("%s: '%s', not '%s'", name, last_log, why);
+	assert_null(shim_image_transform(data, library, &why));
+	assert_int_equal(why, reason);
+	if (!strstr(last_log, ptx_reason_words(reason)))
+		fail_msg("%s: '%s', not '%s'", name, last_log, ptx_reason_words(reason));
 	free(data);
 }
 
 static void what_cannot_be_replaced_is_left_alone(void **state)
 {
 	(void)state;
-	left("machine.fatbin", 0, "no PTX");
-	left("relocatable.fatbin", 0, "relocatable");
-	left("lto.fatbin", 0, "relocatable");
+	left("machine.fatbin", 0, PTX_REASON_MACHINE_CODE);
+	left("relocatable.fatbin", 0, PTX_REASON_RELOCATABLE);
+	left("lto.fatbin", 0, PTX_REASON_RELOCATABLE);
 	sm_of[0] = 90;
-	left("newer.fatbin", 0, "older than its machine code");
+	left("newer.fatbin", 0, PTX_REASON_OLDER_PTX);
 	sm_of[0] = 70;
-	left("zstd.fatbin", 0, "no PTX");
+	left("zstd.fatbin", 0, PTX_REASON_OTHER_PTX);
 	sm_of[0] = 0;
-	left("zstd.fatbin", 0, "none is known");
+	left("zstd.fatbin", 0, PTX_REASON_DEVICES);
 	sm_of[0] = 75;
 	has_context = 0;
-	left("zstd.fatbin", 0, "none is known");
-	assert_null(shim_image_transform(NULL, 0));
-	assert_null(shim_image_transform("", 0));
-	assert_null(shim_image_transform("\x7f" "ELF", 0));
-	assert_null(shim_image_transform(".version", 0));
+	left("zstd.fatbin", 0, PTX_REASON_DEVICES);
+	assert_null(shim_image_transform(NULL, 0, &why));
+	assert_null(shim_image_transform("", 0, &why));
+	assert_null(shim_image_transform("\x7f" "ELF", 0, &why));
+	assert_null(shim_image_transform(".version", 0, &why));
+	assert_int_equal(why, PTX_REASON_UNREADABLE);
 }
 
 static struct ptx_transformed *input(const char *name)
@@ -233,7 +236,7 @@ static struct ptx_transformed *input(const char *name)
 	size_t len;
 	void *data = image(name, &len);
 
-	t = shim_image_transform_input(data, len);
+	t = shim_image_transform_input(data, len, &why);
 	free(data);
 	return t;
 }
@@ -259,7 +262,7 @@ static void the_linker_gets_relocatable_text(void **state)
 	assert_int_equal(gs_fatbin_relocatable(&e, &err), 1);
 	ptx_transformed_free(t);
 	assert_null(input("lto.fatbin"));
-	left("relocatable.fatbin", 0, "relocatable");
+	left("relocatable.fatbin", 0, PTX_REASON_RELOCATABLE);
 }
 
 /* A library is for every device: PTX that fits one of them only will not do. */
@@ -272,9 +275,9 @@ static void libraries_need_devices_that_are_alike(void **state)
 	(void)state;
 	devices = 2;
 	sm_of[1] = 90;
-	left("zstd.fatbin", 1, "devices differ");
+	left("zstd.fatbin", 1, PTX_REASON_DEVICES);
 	sm_of[1] = 75;
-	t = shim_image_transform(data, 1);
+	t = shim_image_transform(data, 1, &why);
 	check_twins(t);
 	ptx_transformed_free(t);
 	free(data);
@@ -297,7 +300,7 @@ static void a_length_beyond_the_mapping_is_noticed(void **state)
 	at = map + page - len;
 	memcpy(at, data, len);
 	memcpy(at + 8, &claimed, sizeof(claimed));
-	assert_null(shim_image_transform(at, 0));
+	assert_null(shim_image_transform(at, 0, &why));
 	assert_non_null(strstr(last_log, "length"));
 	munmap(map, (size_t)page);
 	free(data);
@@ -312,7 +315,7 @@ static void every_flipped_bit_is_survived(void **state)
 	for (size_t bit = 0; bit < len * 8; bit++) {
 		data[bit / 8] ^= (uint8_t)(1 << bit % 8);
 		if (bit / 8 < 8 || bit / 8 > 15) /* a longer claim is the test above */
-			ptx_transformed_free(shim_image_transform(data, 0));
+			ptx_transformed_free(shim_image_transform(data, 0, &why));
 		data[bit / 8] ^= (uint8_t)(1 << bit % 8);
 	}
 	free(data);
@@ -323,7 +326,7 @@ static void nothing_gained_nothing_replaced(void **state)
 {
 	static const char text[] = ".version 7.0\n.target sm_90\n.address_size 64\n"
 				   ".visible .entry k()\n.reqnctapercluster 2\n{\n\tret;\n}\n";
-	struct ptx_transformed *t = shim_image_transform(text, 0);
+	struct ptx_transformed *t = shim_image_transform(text, 0, &why);
 
 	(void)state;
 	assert_non_null(t);
@@ -352,14 +355,14 @@ static void the_cache_is_used(void **state)
 			   "\tmov.u32 %%r1, %%ctaid.x;\n\tret;\n}\n", i);
 	fclose(f);
 	setenv("GPUSHARE_CACHE", dir, 1);
-	t = shim_image_transform(text, 0);
+	t = shim_image_transform(text, 0, &why);
 	snprintf(command, sizeof(command), "echo %s/*.module", dir);
 	f = popen(command, "r");
 	assert_true(f && fgets(path, sizeof(path), f));
 	assert_int_equal(pclose(f), 0);
 	path[strcspn(path, "\n")] = '\0';
 	assert_int_equal(access(path, R_OK), 0);
-	again = shim_image_transform(text, 0);
+	again = shim_image_transform(text, 0, &why);
 	assert_non_null(t);
 	assert_non_null(again);
 	assert_string_equal(t->text, again->text);
@@ -378,12 +381,12 @@ static void twins_that_are_there_are_used(void **state)
 	struct gs_fatbin_entry e;
 	size_t len;
 	void *data = image("zstd.fatbin", &len);
-	struct ptx_transformed *t = shim_image_transform(data, 0), *again, *text;
+	struct ptx_transformed *t = shim_image_transform(data, 0, &why), *again, *text;
 	char *inner = inside(t, &e);
 
 	(void)state;
-	again = shim_image_transform(t->text, 0);
-	text = shim_image_transform(inner, 0);
+	again = shim_image_transform(t->text, 0, &why);
+	text = shim_image_transform(inner, 0, &why);
 	assert_non_null(again);
 	assert_non_null(text);
 	assert_null(again->text);
@@ -407,7 +410,7 @@ static struct ptx_transformed *of_file(const char *path, int library)
 	struct shim_file file;
 
 	shim_file_read(&file, path);
-	t = shim_image_transform_read(&file, library);
+	t = shim_image_transform_read(&file, library, &why);
 	shim_file_drop(&file);
 	return t;
 }

@@ -181,8 +181,11 @@ static void module_of_an_unknown_library(void **unused)
 	refusal = CUDA_SUCCESS;
 	assert_int_equal(cuLibraryGetModule(&module, library), CUDA_SUCCESS);
 	assert_int_equal(kernel_of(module)->form, PTX_FORM_AS_IS);
+	assert_int_equal(kernel_of(module)->reason, PTX_REASON_REFUSED);
 	assert_null(kernel_of(module)->twin);
 	assert_int_equal(cuLibraryUnload(library), CUDA_SUCCESS);
+	/* What nobody has seen being loaded has no reason but that. */
+	assert_int_equal(kernel_of((CUmodule)0x5550000)->reason, PTX_REASON_UNSEEN);
 }
 
 static const struct shim_kernel *function_of(CUlibrary library)

@@ -56,7 +56,7 @@ static void test_of_the_launch(void **unused)
 	assert_int_equal(cuLaunchCooperativeKernel(kernel, LONG_GRID, 1, 1, 32, 1, 1, 0, STREAM, args), CUDA_SUCCESS);
 	expect_why(known(), PTX_REASON_COOPERATIVE);
 	assert_int_equal(launch(FAKE_MACHINE_CODE, LONG_GRID), CUDA_SUCCESS);
-	expect_why(shim_kernel_find(FAKE_MACHINE_CODE), PTX_REASON_MACHINE_CODE);
+	expect_why(shim_kernel_find(FAKE_MACHINE_CODE), PTX_REASON_UNSEEN);
 	/* One that is evictable takes nothing back. */
 	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
 	assert_int_equal(newest_flags() & 0xff, GS_STUB_EVICTABLE);

@@ -83,7 +83,7 @@ int shim_image_mapped(const void *data, size_t len)
  * The form that the launch path knows.  Nothing preemptible in it, or all of its twins there already
  * (gpushare-nvcc): the program's own image will do, machine code included; only the description is kept.
  */
-struct ptx_transformed *shim_image_transform_text(const char *text, size_t len)
+struct ptx_transformed *shim_image_transform_text(const char *text, size_t len, enum ptx_reason *why)
 {
 	struct gs_error err = { "" };
 	struct ptx_transformed *t = shim_cache_get(text, len, FORMS);
@@ -93,6 +93,7 @@ struct ptx_transformed *shim_image_transform_text(const char *text, size_t len)
 		t = ptx_transform_forms(text, len, FORMS, 0, &err);
 		if (!t) {
 			shim_log("PTX left as it is: %s", err.text);
+			*why = PTX_REASON_UNREADABLE;
 			return NULL;
 		}
 		shim_cache_put(text, len, FORMS, t);
@@ -132,83 +133,88 @@ static struct ptx_transformed *wrap(struct ptx_transformed *t, const struct gs_f
 enum use { FOR_MODULE, FOR_LIBRARY, FOR_LINKER };
 
 /* 1, 0, or -1: corrupt. */
-static int has_lto(const struct gs_fatbin *fb, struct gs_error *err)
+static int has(const struct gs_fatbin *fb, enum gs_entry_kind kind, struct gs_error *err)
 {
 	struct gs_fatbin_entry e;
 	size_t at = 0;
 	int rc;
 
 	while ((rc = gs_fatbin_next(fb, &at, &e, err)) > 0)
-		if (e.kind == GS_ENTRY_LTO)
+		if (e.kind == kind)
 			return 1;
 	return rc;
 }
 
 /*
- * Why a container stays as it is, or NULL.  The linker gets relocatable PTX as
+ * Why a container stays as it is; NONE: it does not.  The linker gets relocatable PTX as
  * it gets text; but machine code that is there to be linked is left: that PTX
  * does not link in its place would come out only when nothing can be undone.
  */
-static const char *left_alone(const struct gs_fatbin *fb, const struct gs_fatbin_choice *c, uint32_t sm, enum use use,
-			      struct gs_error *err)
+static enum ptx_reason left_alone(const struct gs_fatbin *fb, const struct gs_fatbin_choice *c, uint32_t sm,
+				  enum use use, struct gs_error *err)
 {
 	if (!sm)
-		return "the devices differ, or none is known";
+		return PTX_REASON_DEVICES;
 	if (!c->has_ptx)
-		return "no PTX for this device";
-	if (c->relocatable && (use != FOR_LINKER || c->has_machine || has_lto(fb, err) != 0))
-		return "relocatable code";
+		return has(fb, GS_ENTRY_PTX, err) ? PTX_REASON_OTHER_PTX : PTX_REASON_MACHINE_CODE;
+	if (c->relocatable && (use != FOR_LINKER || c->has_machine || has(fb, GS_ENTRY_LTO, err) != 0))
+		return PTX_REASON_RELOCATABLE;
 	if (!gs_fatbin_ptx_stands_in(c))
-		return "its PTX is older than its machine code";
+		return PTX_REASON_OLDER_PTX;
+	return PTX_REASON_NONE;
+}
+
+static void *leave(enum ptx_reason reason, const char *words, enum ptx_reason *why)
+{
+	shim_log("fatbin left as it is: %s", words);
+	*why = reason;
 	return NULL;
 }
 
-static struct ptx_transformed *transform_fatbin(struct gs_bytes image, enum use use)
+static struct ptx_transformed *transform_fatbin(struct gs_bytes image, enum use use, enum ptx_reason *why)
 {
 	struct gs_error err = { "" };
 	struct gs_fatbin_choice c = { 0 };
 	struct ptx_transformed *t;
 	struct gs_fatbin fb;
 	uint32_t sm = target(use == FOR_LIBRARY);
-	const char *why;
+	enum ptx_reason reason;
 	char *text;
 	size_t len;
 
 	if (gs_fatbin_open(image.data, image.len, &fb, &err) < 0 ||
-	    (sm && gs_fatbin_choose(&fb, sm, &c, &err) < 0)) {
-		shim_log("fatbin left as it is: %s", err.text);
-		return NULL;
-	}
-	why = left_alone(&fb, &c, sm, use, &err);
-	if (why) {
-		shim_log("fatbin left as it is: %s", why);
-		return NULL;
-	}
-	if (gs_fatbin_best_ptx(&fb, sm, &text, &len, &err) <= 0) {
-		shim_log("fatbin left as it is: %s", err.text);
-		return NULL;
-	}
-	t = wrap(shim_image_transform_text(text, len), &c.ptx);
+	    (sm && gs_fatbin_choose(&fb, sm, &c, &err) < 0))
+		return leave(PTX_REASON_UNREADABLE, err.text, why);
+	reason = left_alone(&fb, &c, sm, use, &err);
+	if (reason != PTX_REASON_NONE)
+		return leave(reason, ptx_reason_words(reason), why);
+	if (gs_fatbin_best_ptx(&fb, sm, &text, &len, &err) <= 0)
+		return leave(PTX_REASON_UNREADABLE, err.text, why);
+	*why = PTX_REASON_UNREADABLE; /* if it cannot be wrapped */
+	t = wrap(shim_image_transform_text(text, len, why), &c.ptx);
 	free(text);
 	return t;
 }
 
-struct ptx_transformed *shim_image_transform(const void *image, int library)
+struct ptx_transformed *shim_image_transform(const void *image, int library, enum ptx_reason *why)
 {
 	struct gs_bytes bytes;
 	int linked;
 
+	*why = PTX_REASON_UNREADABLE;
 	switch (gs_image_in_memory(image, &bytes, &linked)) {
 	case GS_IMAGE_PTX:
-		return shim_image_transform_text((const char *)bytes.data, bytes.len);
+		return shim_image_transform_text((const char *)bytes.data, bytes.len, why);
 	case GS_IMAGE_FATBIN:
 	case GS_IMAGE_WRAPPER:
-		if (linked || !shim_image_mapped(bytes.data, bytes.len)) {
-			shim_log("fatbin left as it is: %s",
-				 linked ? "relocatable code" : "its length is wrong");
-			return NULL;
-		}
-		return transform_fatbin(bytes, library ? FOR_LIBRARY : FOR_MODULE);
+		if (linked)
+			return leave(PTX_REASON_RELOCATABLE, ptx_reason_words(PTX_REASON_RELOCATABLE), why);
+		if (!shim_image_mapped(bytes.data, bytes.len))
+			return leave(PTX_REASON_UNREADABLE, "its length is wrong", why);
+		return transform_fatbin(bytes, library ? FOR_LIBRARY : FOR_MODULE, why);
+	case GS_IMAGE_CUBIN:
+		*why = PTX_REASON_MACHINE_CODE;
+		return NULL;
 	default:
 		return NULL;
 	}
@@ -247,28 +253,32 @@ void shim_file_drop(struct shim_file *file)
 	memset(file, 0, sizeof(*file));
 }
 
-static struct ptx_transformed *transform_bytes(const char *data, size_t len, enum use use)
+static struct ptx_transformed *transform_bytes(const char *data, size_t len, enum use use, enum ptx_reason *why)
 {
 	struct gs_bytes bytes = { (const uint8_t *)data, len };
 
+	*why = PTX_REASON_UNREADABLE;
 	if (!data)
 		return NULL;
 	switch (gs_image_kind(data, len)) {
 	case GS_IMAGE_PTX:
-		return shim_image_transform_text(data, strnlen(data, len));
+		return shim_image_transform_text(data, strnlen(data, len), why);
 	case GS_IMAGE_FATBIN:
-		return transform_fatbin(bytes, use);
+		return transform_fatbin(bytes, use, why);
+	case GS_IMAGE_CUBIN:
+		*why = PTX_REASON_MACHINE_CODE;
+		return NULL;
 	default:
 		return NULL;
 	}
 }
 
-struct ptx_transformed *shim_image_transform_read(const struct shim_file *file, int library)
+struct ptx_transformed *shim_image_transform_read(const struct shim_file *file, int library, enum ptx_reason *why)
 {
-	return transform_bytes(file->data, file->len, library ? FOR_LIBRARY : FOR_MODULE);
+	return transform_bytes(file->data, file->len, library ? FOR_LIBRARY : FOR_MODULE, why);
 }
 
-struct ptx_transformed *shim_image_transform_input(const void *data, size_t len)
+struct ptx_transformed *shim_image_transform_input(const void *data, size_t len, enum ptx_reason *why)
 {
-	return transform_bytes(data, len, FOR_LINKER);
+	return transform_bytes(data, len, FOR_LINKER, why);
 }

@@ -14,12 +14,13 @@
 
 /*
  * library: for all devices of the process, not only the current context's.
- * NULL: load the image as it is, nothing is known of its kernels.  Otherwise
+ * NULL: load the image as it is, nothing is known of its kernels but why they
+ * have no twins, in *why.  Otherwise
  * ->text is what to load instead (PTX or a fatbin, alive as long as the
  * description), or NULL: load the image as it is, but the description tells
  * why its kernels are not preemptible.
  */
-struct ptx_transformed *shim_image_transform(const void *image, int library);
+struct ptx_transformed *shim_image_transform(const void *image, int library, enum ptx_reason *why);
 
 /* A file's bytes with a NUL behind them. */
 struct shim_file {
@@ -31,13 +32,13 @@ void shim_file_read(struct shim_file *file, const char *path);
 void shim_file_drop(struct shim_file *file);
 
 /* The same for what is in a file. */
-struct ptx_transformed *shim_image_transform_read(const struct shim_file *file, int library);
+struct ptx_transformed *shim_image_transform_read(const struct shim_file *file, int library, enum ptx_reason *why);
 
 /* The same for PTX alone, of this length. */
-struct ptx_transformed *shim_image_transform_text(const char *text, size_t len);
+struct ptx_transformed *shim_image_transform_text(const char *text, size_t len, enum ptx_reason *why);
 
 /* The same for what goes to the driver's linker, PTX or a container of this length. */
-struct ptx_transformed *shim_image_transform_input(const void *data, size_t len);
+struct ptx_transformed *shim_image_transform_input(const void *data, size_t len, enum ptx_reason *why);
 
 /* Is all of this memory mapped? */
 int shim_image_mapped(const void *data, size_t len);

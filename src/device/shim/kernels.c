@@ -26,6 +26,7 @@ struct module {
 	const void *handle;
 	const void *library; /* whose description it shares, or NULL */
 	struct ptx_transformed *t;
+	enum ptx_reason why; /* t is NULL */
 	struct module *next;
 };
 
@@ -39,7 +40,7 @@ static size_t slot_of(const void *handle)
 	return (size_t)(((uintptr_t)handle >> 4) * UINT64_C(0x9E3779B97F4A7C15) >> 54) % BUCKETS;
 }
 
-void shim_module_add(const void *module, struct ptx_transformed *t)
+void shim_module_add(const void *module, struct ptx_transformed *t, enum ptx_reason why)
 {
 	struct module *m = calloc(1, sizeof(*m));
 
@@ -49,6 +50,7 @@ void shim_module_add(const void *module, struct ptx_transformed *t)
 	}
 	m->handle = module;
 	m->t = t;
+	m->why = why;
 	pthread_mutex_lock(&lock);
 	m->next = modules;
 	modules = m;
@@ -97,10 +99,11 @@ void shim_module_alias(const void *library, const void *module)
 			alias = at;
 	}
 	/* What was another module with this handle, whose context took it along, is not this one. */
-	if (m && known && (alias ? alias->t != known->t : known->t != NULL)) {
+	if (m && known && (!alias || alias->t != known->t || alias->why != known->why)) {
 		m->handle = module;
 		m->library = library;
 		m->t = known->t;
+		m->why = known->why;
 		m->next = modules;
 		modules = m;
 		m = NULL;
@@ -109,16 +112,20 @@ void shim_module_alias(const void *library, const void *module)
 	free(m);
 }
 
-static const struct ptx_kernel *described(const void *module, const char *name, uint64_t *content)
+/* NULL: *why it has no description. */
+static const struct ptx_kernel *described(const void *module, const char *name, uint64_t *content, enum ptx_reason *why)
 {
 	const struct ptx_kernel *found = NULL;
 
+	*why = PTX_REASON_UNSEEN;
 	pthread_mutex_lock(&lock);
 	for (struct module *m = modules; m; m = m->next) {
 		if (m->handle != module)
 			continue;
 		/* The newest, even if nothing is known of it: an older one has gone with its context. */
 		*content = m->t ? m->t->content : 0;
+		/* What the PTX does not have was linked with it. */
+		*why = m->t ? PTX_REASON_MACHINE_CODE : m->why;
 		for (uint32_t i = 0; m->t && i < m->t->nkernel; i++)
 			if (strcmp(m->t->kernel[i].name, name) == 0)
 				found = &m->t->kernel[i];
@@ -163,7 +170,7 @@ static struct shim_kernel *insert(const void *handle, const char *name)
 	k->handle = handle;
 	k->original = (CUfunction)(uintptr_t)handle;
 	k->form = PTX_FORM_AS_IS;
-	k->reason = PTX_REASON_MACHINE_CODE;
+	k->reason = PTX_REASON_UNSEEN;
 	k->number = s ? atomic_fetch_add(&s->kernels, 1) : 0;
 	head = atomic_load(&bucket[slot_of(handle)]);
 	do
@@ -207,19 +214,21 @@ static CUfunction twin_of(const void *module, int library, const char *name)
 void shim_kernel_add(const void *module, int library, const void *handle, const char *name)
 {
 	uint64_t content = 0;
-	const struct ptx_kernel *d = described(module, name, &content);
+	enum ptx_reason why;
+	const struct ptx_kernel *d = described(module, name, &content, &why);
 	struct shim_kernel *k = lookup(handle);
 	struct shim_session *s = shim_session_peek();
 	CUfunction twin = d && d->form == PTX_FORM_PERSISTENT ? twin_of(module, library, name) : NULL;
 
 	/* The driver gives the number of an unloaded kernel to another one, whose twin is another. */
 	if (k && strcmp(k->name, name) == 0 && !d == !k->param_offset && k->content == content &&
-	    k->twin == twin)
+	    k->twin == twin && (d || k->reason == why))
 		return;
 	k = insert(handle, name);
 	if (!k)
 		return;
 	k->content = content;
+	k->reason = why;
 	if (d) {
 		k->form = d->form;
 		k->reason = d->reason;

@@ -56,9 +56,9 @@ struct shim_kernel {
 
 /*
  * A module or library was loaded from the transformed text; takes `t` over.
- * `t` NULL: loaded as the program gave it.
+ * `t` NULL: loaded as the program gave it, for the reason `why`.
  */
-void shim_module_add(const void *module, struct ptx_transformed *t);
+void shim_module_add(const void *module, struct ptx_transformed *t, enum ptx_reason why);
 void shim_module_gone(const void *module);
 
 /* The driver says that this is a module of a library: what is known of the library's kernels holds for its. */
@@ -70,7 +70,7 @@ void shim_kernel_add(const void *module, int library, const void *handle, const 
 /* The CUfunction of a library's kernel in the current context (cuKernelGetFunction). */
 void shim_kernel_alias(const void *known, const void *handle);
 
-/* Its record; one that says "machine code" for a handle never seen.  NULL: no memory. */
+/* Its record; one that says UNSEEN for a handle never seen.  NULL: no memory. */
 struct shim_kernel *shim_kernel_find(const void *handle);
 
 /* A graph's, as for a kernel. */

@@ -160,8 +160,10 @@ typedef CUresult add_file_fn(CUlinkState state, CUjitInputType type, const char 
 /* What may have PTX inside that a linker compiles. */
 static struct ptx_transformed *transformed(CUjitInputType type, const void *data, size_t size)
 {
+	enum ptx_reason why; /* of several inputs one kernel is made */
+
 	return data && (type == CU_JIT_INPUT_PTX || type == CU_JIT_INPUT_FATBINARY) && shim_session() ?
-		       shim_image_transform_input(data, size) :
+		       shim_image_transform_input(data, size, &why) :
 		       NULL;
 }
 

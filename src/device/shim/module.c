@@ -13,19 +13,19 @@
 #include "device/shim/shim.h"
 #include "device/shim/wraps.h"
 
-static struct ptx_transformed *transformed(const void *image, int library)
+static struct ptx_transformed *transformed(const void *image, int library, enum ptx_reason *why)
 {
 	struct ptx_transformed *t = NULL;
 
 	if (shim_session())
-		t = shim_image_transform(image, library);
+		t = shim_image_transform(image, library, why);
 	if (!t && shim_session())
 		t = shim_link_description(image);
 	return t;
 }
 
 /* The same for a file, which is read once: it is charged as well.  -1: beyond the reservation. */
-static int take_file(const char *path, int library, struct ptx_transformed **t, uint64_t *charged)
+static int take_file(const char *path, int library, struct ptx_transformed **t, enum ptx_reason *why, uint64_t *charged)
 {
 	struct shim_file file = { NULL, 0 };
 	int rc;
@@ -35,17 +35,18 @@ static int take_file(const char *path, int library, struct ptx_transformed **t, 
 		shim_file_read(&file, path);
 	rc = shim_module_charge_file(&file, charged);
 	if (rc == 0 && shim_session())
-		*t = shim_image_transform_read(&file, library);
+		*t = shim_image_transform_read(&file, library, why);
 	shim_file_drop(&file);
 	return rc;
 }
 
 /* After a load: the description, if any, belongs to the module.  ctx: with which a module goes; NULL: a library. */
-static CUresult loaded(CUresult rc, const void *module, struct ptx_transformed *t, uint64_t charged, CUcontext ctx)
+static CUresult loaded(CUresult rc, const void *module, struct ptx_transformed *t, enum ptx_reason why, uint64_t charged,
+		       CUcontext ctx)
 {
 	shim_module_charged(rc, module, charged, ctx);
 	if (rc == CUDA_SUCCESS)
-		shim_module_add(module, t);
+		shim_module_add(module, t, why);
 	else
 		ptx_transformed_free(t);
 	return rc;
@@ -58,32 +59,34 @@ static const void *first_choice(const struct ptx_transformed *t, const void *own
 }
 
 /* The load has failed: 1 if the program's own image is still to be tried, which is its result. */
-static int fall_back(struct ptx_transformed **t, CUresult rc)
+static int fall_back(struct ptx_transformed **t, enum ptx_reason *why, CUresult rc)
 {
 	if (!*t || !(*t)->text)
 		return 0;
 	shim_log("the driver refuses the transformed module (%d): loaded as it is", rc);
 	ptx_transformed_free(*t);
 	*t = NULL;
+	*why = PTX_REASON_REFUSED;
 	return 1;
 }
 
 static CUresult load_data(CUmodule *module, const void *image, unsigned int n,
 			  CUjit_option *options, void **values)
 {
+	enum ptx_reason why = PTX_REASON_UNSEEN;
 	struct ptx_transformed *t;
 	uint64_t charged;
 	CUresult rc;
 
 	if (shim_module_charge(image, &charged) < 0)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	t = transformed(image, 0);
+	t = transformed(image, 0, &why);
 	shim_gate_enter(0);
 	do
 		rc = REAL(cuModuleLoadDataEx)(module, first_choice(t, image), n, options, values);
-	while (rc != CUDA_SUCCESS && fall_back(&t, rc));
+	while (rc != CUDA_SUCCESS && fall_back(&t, &why, rc));
 	shim_gate_leave(0);
-	return loaded(rc, rc == CUDA_SUCCESS ? *module : NULL, t, charged, shim_current());
+	return loaded(rc, rc == CUDA_SUCCESS ? *module : NULL, t, why, charged, shim_current());
 }
 
 SHIM_EXPORT CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int n,
@@ -99,36 +102,38 @@ SHIM_EXPORT CUresult cuModuleLoadData(CUmodule *module, const void *image)
 
 SHIM_EXPORT CUresult cuModuleLoadFatBinary(CUmodule *module, const void *fatbin)
 {
+	enum ptx_reason why = PTX_REASON_UNSEEN;
 	struct ptx_transformed *t;
 	uint64_t charged;
 	CUresult rc;
 
 	if (shim_module_charge(fatbin, &charged) < 0)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	t = transformed(fatbin, 0);
+	t = transformed(fatbin, 0, &why);
 	shim_gate_enter(0);
 	do
 		rc = REAL(cuModuleLoadFatBinary)(module, first_choice(t, fatbin));
-	while (rc != CUDA_SUCCESS && fall_back(&t, rc));
+	while (rc != CUDA_SUCCESS && fall_back(&t, &why, rc));
 	shim_gate_leave(0);
-	return loaded(rc, rc == CUDA_SUCCESS ? *module : NULL, t, charged, shim_current());
+	return loaded(rc, rc == CUDA_SUCCESS ? *module : NULL, t, why, charged, shim_current());
 }
 
 SHIM_EXPORT CUresult cuModuleLoad(CUmodule *module, const char *path)
 {
+	enum ptx_reason why = PTX_REASON_UNSEEN;
 	struct ptx_transformed *t;
 	uint64_t charged;
 	CUresult rc;
 
-	if (take_file(path, 0, &t, &charged) < 0)
+	if (take_file(path, 0, &t, &why, &charged) < 0)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	shim_gate_enter(0);
 	do
 		rc = t && t->text ? REAL(cuModuleLoadDataEx)(module, t->text, 0, NULL, NULL) :
 				    REAL(cuModuleLoad)(module, path);
-	while (rc != CUDA_SUCCESS && fall_back(&t, rc));
+	while (rc != CUDA_SUCCESS && fall_back(&t, &why, rc));
 	shim_gate_leave(0);
-	return loaded(rc, rc == CUDA_SUCCESS ? *module : NULL, t, charged, shim_current());
+	return loaded(rc, rc == CUDA_SUCCESS ? *module : NULL, t, why, charged, shim_current());
 }
 
 SHIM_EXPORT CUresult cuModuleUnload(CUmodule module)
@@ -160,20 +165,21 @@ SHIM_EXPORT CUresult cuLibraryLoadData(CUlibrary *library, const void *code,
 				       unsigned int njit, CUlibraryOption *options,
 				       void **values, unsigned int n)
 {
+	enum ptx_reason why = PTX_REASON_UNSEEN;
 	struct ptx_transformed *t;
 	uint64_t charged;
 	CUresult rc;
 
 	if (shim_module_charge(code, &charged) < 0)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	t = transformed(code, 1);
+	t = transformed(code, 1, &why);
 	shim_gate_enter(0);
 	do
 		rc = REAL(cuLibraryLoadData)(library, first_choice(t, code), jit, jit_values, njit,
 					     options, values, n);
-	while (rc != CUDA_SUCCESS && fall_back(&t, rc));
+	while (rc != CUDA_SUCCESS && fall_back(&t, &why, rc));
 	shim_gate_leave(0);
-	return loaded(rc, rc == CUDA_SUCCESS ? *library : NULL, t, charged, NULL);
+	return loaded(rc, rc == CUDA_SUCCESS ? *library : NULL, t, why, charged, NULL);
 }
 
 SHIM_EXPORT CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *path,
@@ -181,11 +187,12 @@ SHIM_EXPORT CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *path,
 					   unsigned int njit, CUlibraryOption *options,
 					   void **values, unsigned int n)
 {
+	enum ptx_reason why = PTX_REASON_UNSEEN;
 	struct ptx_transformed *t;
 	uint64_t charged;
 	CUresult rc;
 
-	if (take_file(path, 1, &t, &charged) < 0)
+	if (take_file(path, 1, &t, &why, &charged) < 0)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	shim_gate_enter(0);
 	do
@@ -194,9 +201,9 @@ SHIM_EXPORT CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *path,
 						     options, values, n) :
 			     REAL(cuLibraryLoadFromFile)(library, path, jit, jit_values, njit,
 							 options, values, n);
-	while (rc != CUDA_SUCCESS && fall_back(&t, rc));
+	while (rc != CUDA_SUCCESS && fall_back(&t, &why, rc));
 	shim_gate_leave(0);
-	return loaded(rc, rc == CUDA_SUCCESS ? *library : NULL, t, charged, NULL);
+	return loaded(rc, rc == CUDA_SUCCESS ? *library : NULL, t, why, charged, NULL);
 }
 
 SHIM_EXPORT CUresult cuLibraryUnload(CUlibrary library)
