@@ -423,6 +423,39 @@ static CUresult fake_graph_launch(CUgraphExec graph, CUstream stream)
 	return called_in("launch-graph", stream);
 }
 
+static CUresult fake_launch_old(CUfunction f)
+{
+	(void)f;
+	return called("launch-old");
+}
+
+static CUresult fake_launch_grid(CUfunction f, int width, int height)
+{
+	(void)f;
+	grid = (unsigned int)(width * height);
+	return called("launch-grid");
+}
+
+static CUresult fake_launch_grid_async(CUfunction f, int width, int height, CUstream stream)
+{
+	(void)f;
+	grid = (unsigned int)(width * height);
+	return called_in("launch-async", stream);
+}
+
+static CUresult fake_launch_devices(CUDA_LAUNCH_PARAMS *list, unsigned int n, unsigned int flags)
+{
+	(void)flags;
+	grid = n * list->gridDimX;
+	return called_in("launch-devices", list->hStream);
+}
+
+static CUresult fake_stream_context(CUstream stream, CUcontext *ctx)
+{
+	(void)stream;
+	return fake_current(ctx);
+}
+
 static CUresult fake_instantiate(CUgraphExec *exec, CUgraph graph, unsigned long long flags)
 {
 	(void)graph, (void)flags;
@@ -473,5 +506,10 @@ void fake_driver_install(void)
 	PUT(cuStreamWaitEvent, fake_wait_event);
 	PUT(cuLaunchKernel, fake_launch);
 	PUT(cuGraphLaunch, fake_graph_launch);
+	PUT(cuLaunch, fake_launch_old);
+	PUT(cuLaunchGrid, fake_launch_grid);
+	PUT(cuLaunchGridAsync, fake_launch_grid_async);
+	PUT(cuLaunchCooperativeKernelMultiDevice, fake_launch_devices);
+	PUT(cuStreamGetCtx, fake_stream_context);
 	PUT(cuGraphInstantiateWithFlags, fake_instantiate);
 }

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "device/ptx/ctl.h"
+#include "device/shim/more_cuda.h"
 #include "fake_driver.h"
 #include "shim_rig.h"
 
@@ -106,6 +107,73 @@ static void test_without_the_turn_it_waits(void **unused)
 	assert_int_equal(rc, CUDA_SUCCESS);
 	expect_calls("batch launch-twin wait");
 	gs_page_store(stub->kstate, GS_K_DONE);
+}
+
+static void *by_launch(void *rc)
+{
+	*(CUresult *)rc = cuLaunch(FAKE_ORIGINAL);
+	return NULL;
+}
+
+static void *by_grid(void *rc)
+{
+	*(CUresult *)rc = cuLaunchGrid(FAKE_ORIGINAL, 3, LONG_GRID);
+	return NULL;
+}
+
+static void *by_grid_async(void *rc)
+{
+	*(CUresult *)rc = cuLaunchGridAsync(FAKE_ORIGINAL, 3, LONG_GRID, STREAM);
+	return NULL;
+}
+
+static void *on_devices(void *rc)
+{
+	CUDA_LAUNCH_PARAMS list[3] = { {
+		.function = FAKE_ORIGINAL, .gridDimX = LONG_GRID, .gridDimY = 1, .gridDimZ = 1,
+		.blockDimX = 32, .blockDimY = 1, .blockDimZ = 1, .hStream = STREAM,
+	} };
+
+	*(CUresult *)rc = cuLaunchCooperativeKernelMultiDevice(list, 3, 0);
+	return NULL;
+}
+
+/* The calls of CUDA 2 and 3, and the one on several devices, wait for the turn as well, and are told of. */
+static void test_no_launch_goes_without_the_turn(void **unused)
+{
+	static const struct {
+		void *(*body)(void *);
+		const char *calls;
+		unsigned int grid;
+	} by[] = {
+		{ by_launch, "write-1 launch-old write-5", 0 },
+		{ by_grid, "write-1 launch-grid write-5", 3 * LONG_GRID },
+		{ by_grid_async, "write-1 launch-async write-5", 3 * LONG_GRID },
+		{ on_devices, "write-1 launch-devices write-5", 3 * LONG_GRID },
+	};
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(by) / sizeof(by[0]); i++) {
+		CUresult rc = CUDA_ERROR_UNKNOWN;
+		struct gs_stub *stub;
+		pthread_t thread;
+
+		gs_page_store(page->turn, 0);
+		pthread_create(&thread, NULL, by[i].body, &rc);
+		EVENTUALLY(gs_page_load(active()->kstate) == GS_K_READY);
+		stub = active();
+		usleep(20000);
+		expect_calls("");
+		assert_true(gs_stub_move(stub, GS_K_READY, GS_K_TORUN));
+		ring();
+		pthread_join(thread, NULL);
+		assert_int_equal(rc, CUDA_SUCCESS);
+		expect_calls(by[i].calls);
+		if (by[i].grid)
+			assert_int_equal(fake_driver_grid(), by[i].grid);
+		gs_page_store(page->turn, 1);
+		EVENTUALLY(all_prepared());
+	}
 }
 
 /* It says that it looks for its turn, and that it has gone to sleep. */
@@ -329,6 +397,7 @@ int main(void)
 		SHIM(test_machine_code_goes_as_is),
 		SHIM(test_time_is_of_a_block_shape),
 		SHIM(test_without_the_turn_it_waits),
+		SHIM(test_no_launch_goes_without_the_turn),
 		SHIM(test_awake_while_it_waits),
 		SHIM(test_not_awake_once_it_goes),
 		SHIM(test_few_stubs_are_used),

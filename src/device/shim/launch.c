@@ -30,6 +30,8 @@
 /* The program's own launch, unchanged. */
 static CUresult launch_original(const struct shim_request *r)
 {
+	if (r->as_written)
+		return r->as_written(r);
 	if (r->graph)
 		return REAL(cuGraphLaunch)(r->graph, r->stream);
 	if (r->config) {
@@ -347,7 +349,7 @@ static CUresult launch_managed(struct shim_session *s, struct shim_context *c, s
 	if (s->measure && shim_context_current(s) == c) /* once: its streams are used */
 		shim_signal_measure(s, c);
 	r->time = shim_kernel_time(k, r->block);
-	if (!r->time->tpt_ps && !r->graph && !s->alone)
+	if (!r->time->tpt_ps && r->block[0] && !s->alone) /* not of what has no shape here */
 		shim_kernel_recall(s, k, r->time, r->block);
 	if (shim_rides(s, r))
 		return ride(c, k, r);
@@ -356,7 +358,7 @@ static CUresult launch_managed(struct shim_session *s, struct shim_context *c, s
 	return is == c ? launch_told(s, c, k, r) : launch_managed(s, is, r);
 }
 
-static CUresult launch(struct shim_request *r)
+CUresult shim_launch(struct shim_request *r)
 {
 	struct shim_session *s = shim_session();
 
@@ -383,7 +385,7 @@ static CUresult launch_kernel(CUfunction f, const unsigned int dims[7], CUstream
 		.cooperative = cooperative,
 	};
 
-	return launch(&r);
+	return shim_launch(&r);
 }
 
 #define LAUNCH_ARGS \
@@ -426,7 +428,7 @@ static CUresult launch_ex(const CUlaunchConfig *config, CUfunction f, void **par
 		.config = config->numAttrs ? config : NULL,
 	};
 
-	return launch(&r);
+	return shim_launch(&r);
 }
 
 SHIM_EXPORT CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **params,
@@ -447,12 +449,12 @@ SHIM_EXPORT CUresult cuGraphLaunch(CUgraphExec graph, CUstream stream)
 {
 	struct shim_request r = { .graph = graph, .stream = stream };
 
-	return launch(&r);
+	return shim_launch(&r);
 }
 
 SHIM_EXPORT CUresult cuGraphLaunch_ptsz(CUgraphExec graph, CUstream stream)
 {
 	struct shim_request r = { .graph = graph, .stream = per_thread(stream) };
 
-	return launch(&r);
+	return shim_launch(&r);
 }

@@ -232,6 +232,8 @@ static enum ptx_reason stays(const struct shim_kernel *k, const struct shim_requ
 		return k->reason != PTX_REASON_NONE ? k->reason : PTX_REASON_NO_TWIN;
 	if (r->cooperative)
 		return PTX_REASON_COOPERATIVE;
+	if (r->as_written)
+		return PTX_REASON_ARGUMENTS;
 	if (r->config)
 		return attribute_reason(r->config);
 	if (k->whole_warps && !(r->block[1] == 1 && r->block[2] == 1) && r->block[0] % 32)

@@ -16,8 +16,14 @@ struct shim_request {
 	const CUlaunchConfig *config; /* cuLaunchKernelEx: with attributes */
 	CUgraphExec graph;
 	int cooperative;
+	/* Of another call than those that take all of the above: it makes that call; and what it needs for that. */
+	CUresult (*as_written)(const struct shim_request *r);
+	const void *own;
 	struct shim_time *time;  /* the kernel's, in such blocks */
 };
+
+/* A launch by the program, whatever it waits for; the driver's answer (launch.c). */
+CUresult shim_launch(struct shim_request *r);
 
 /* Time that the launch takes alone, in picoseconds of the whole GPU; 0: not known yet. */
 uint64_t shim_request_ps(const struct shim_request *r);
