@@ -54,6 +54,10 @@ static CUresult fake_address(const char *symbol, void **pfn, int version, cuuint
 	*pfn = NULL;
 	if (strcmp(symbol, "cuNew") == 0)
 		*pfn = version < 14000 ? (void *)(uintptr_t)fake_new : (void *)(uintptr_t)fake_newer;
+	else if (strcmp(symbol, "cuStreamGetFlags") == 0 && version >= 14000)
+		*pfn = &more[0]; /* a version that the table does not list */
+	else if (strcmp(symbol, "cuMemFree") == 0)
+		*pfn = &more[1];
 	else if (strcmp(symbol, "cuStreamGetFlags") == 0)
 		*pfn = shim_real(SHIM_FN_cuStreamGetFlags);
 	else if (strcmp(symbol, "cuLaunchKernel") == 0)
@@ -177,6 +181,14 @@ static void test_listed_functions_have_no_door(void **unused)
 	assert_null(p);
 }
 
+/* What may be called while a kernel is held may be in whichever version; what may not, may not. */
+static void test_a_new_version_is_as_the_known_one(void **unused)
+{
+	(void)unused;
+	assert_ptr_equal(address("cuStreamGetFlags", 14000), &more[0]);
+	assert_ptr_not_equal(address("cuMemFree", 14000), &more[1]);
+}
+
 /* More than there are doors for: the driver's own. */
 static void test_doors_run_out(void **unused)
 {
@@ -205,6 +217,7 @@ int shim_unlisted(void)
 		SHIM(test_unlisted_function_waits),
 		SHIM(test_versions_are_told_apart),
 		SHIM(test_listed_functions_have_no_door),
+		SHIM(test_a_new_version_is_as_the_known_one),
 		SHIM(test_doors_run_out),
 	};
 

@@ -8,6 +8,7 @@
  */
 #define _GNU_SOURCE
 #include <stddef.h>
+#include <string.h>
 
 #include "device/shim/shim.h"
 #include "device/shim/unlisted.h"
@@ -31,11 +32,12 @@ enum {
 };
 
 static const struct {
+	const char *name;
 	enum shim_fn fn;
 	int through;
 	void (*symbol)(void);
 } entry[] = {
-#define ENTRY(name, kind, hold) { SHIM_FN_##name, THROUGH_##kind##_##hold, shim_symbol_##name },
+#define ENTRY(name, kind, hold) { #name, SHIM_FN_##name, THROUGH_##kind##_##hold, shim_symbol_##name },
 #include "device/shim/entries.def"
 #undef ENTRY
 };
@@ -54,6 +56,34 @@ static int is_listed(const void *driver)
 		if (shim_real((enum shim_fn)fn) == driver)
 			return 1;
 	return 0;
+}
+
+/* "cuMemAlloc" is the symbol of cuMemAlloc and cuMemAlloc_v2, "cuStreamQuery" of cuStreamQuery and cuStreamQuery_ptsz. */
+static int is_version_of(const char *entry_name, const char *symbol)
+{
+	size_t n = strlen(symbol);
+
+	return strncmp(entry_name, symbol, n) == 0 &&
+	       (!entry_name[n] || strncmp(entry_name + n, "_v", 2) == 0 || strncmp(entry_name + n, "_pt", 3) == 0);
+}
+
+/*
+ * A version that entries.def does not list, or an address that is not the exported
+ * symbol's, of a function that may be called while a kernel is held: it still
+ * may. To query an event must not wait for the kernel before it.
+ */
+static int is_safe_by_name(const char *symbol)
+{
+	int safe = 0;
+
+	for (size_t i = 0; i < sizeof(entry) / sizeof(entry[0]); i++) {
+		if (!is_version_of(entry[i].name, symbol))
+			continue;
+		if (entry[i].through)
+			return 0;
+		safe = 1;
+	}
+	return safe;
 }
 
 /* The driver's functions behind the doors; once there, one stays. */
@@ -93,7 +123,7 @@ static CUresult answer(CUresult rc, const char *symbol, void **pfn)
 	wrapper = shim_wrapper_of(*pfn);
 	if (wrapper)
 		*pfn = wrapper;
-	else if (!is_listed(*pfn))
+	else if (!is_listed(*pfn) && !is_safe_by_name(symbol))
 		*pfn = door_of(symbol, *pfn);
 	return rc;
 }
