@@ -86,6 +86,7 @@ static void test_time_on_the_gpu(void **unused)
 	turn(5 * MS);
 	assert_in_range(kernel_of(c, LEAVES)->time.gpu_ns, 46 * MS, 48 * MS);
 	assert_int_equal(c->tally.time.gpu_ns, kernel_of(c, LEAVES)->time.gpu_ns);
+	assert_int_equal(kernel_of(c, LEAVES)->tasks_ns, kernel_of(c, LEAVES)->time.gpu_ns);
 	assert_int_equal(c->tally.time.unevictable_ns, 0);
 	all_leave(c);
 }
