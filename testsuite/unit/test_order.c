@@ -214,12 +214,12 @@ static void test_behind_a_held_kernel_the_default_stream_meets_nobody(void **unu
 	for (int i = 0; i < 3; i++) {
 		held = 0;
 		come(&first, pair[i][0], 0);
+		assert_true(gets_in(&first));
 		come(&second, pair[i][1], 0);
 		assert_true(gets_in(&second));
 		go(&second);
 		held = 1;
 		come(&second, pair[i][1], 0);
-		assert_true(first.in);
 		assert_false(second.in);
 		go(&first);
 		assert_true(gets_in(&second));
@@ -227,6 +227,7 @@ static void test_behind_a_held_kernel_the_default_stream_meets_nobody(void **unu
 	}
 	/* Nobody else. */
 	come(&first, ONE, 0);
+	assert_true(gets_in(&first));
 	come(&second, TWO, 0);
 	assert_true(gets_in(&second));
 	go(&second);
