@@ -8,7 +8,7 @@ own_daemon
 
 configure() { # POLICY [LINE...]
 	write_conf 512M LogLevel=debug "Gpu=0 Memory=512M" "Partition=low Priority=1" "Partition=high Priority=10" \
-		"HistoryFile=$TMP/history.db" "Policy=$1" "${@:2}"
+		"HistoryFile=${HISTORY:-$TMP/history.db}" "Policy=$1" "${@:2}"
 }
 run() { t 120 gpusharectl run "$@"; }
 # report FIELD PARTITION: of the newest job of that partition.
@@ -104,9 +104,10 @@ start_daemon
 check "a program sees its reservation, and no more" run --shares 20 --mem 64M --partition low -- "$BUILD/testsuite/e2e/probe" 64
 check "beyond the reservation the program gets out of memory" refused 'out of memory' run --shares 20 --mem 1M --partition low -- "${LONG[@]}"
 check "the reservations of all never exceed the GPU" refused 'memory|reserv' run --shares 20 --mem 600M --partition low -- true
+# The second where what earlier jobs of it took is known already.
 one_wave() {
 	run --shares 20 --mem 64M --partition low -- gpushare-demo-matmul --tiles 1 >"$TMP/low.out" || return 1
-	kernels low 'k["unevictable"] == k["launches"] >= 1 and k["launch_reason"].startswith("its grid fits") and job["unevictable"] >= 1'
+	kernels low 'k["unevictable"] == k["launches"] >= 1 and k["launch_reason"].startswith(("its grid fits", "is short")) and job["unevictable"] >= 1'
 }
 check "why a launch could not leave" one_wave
 check "exit status is the program's" bash -c 'gpusharectl run -- sh -c "exit 7"; [ $? = 7 ]'
@@ -173,6 +174,35 @@ kill_daemon() {
 }
 managed() { [ -n "$(holder_pid)" ]; }
 check "kill -9 of gpushared: the job goes on and is managed again" kill_daemon
+# A program of one launch: what that took is known when the next job starts it, which is measured as well.
+learned() { # ROWS
+	t 20 python3 -c 'import sqlite3, sys
+n, = sqlite3.connect(sys.argv[1]).execute("select count(*) from learned where tpt_ps > 0").fetchone()
+print(n, "learned")
+sys.exit(n != int(sys.argv[2]))' "$TMP/once.db" "$1"
+}
+only_kernel() { # of the newest job
+	local job
+	job=$(t 5 gpusharectl report --json | python3 -c 'import json, sys; print(json.load(sys.stdin)[-1]["job"])')
+	t 5 gpusharectl kernels --job "$job" --json | python3 -c 'import json, sys
+k = json.load(sys.stdin)["kernels"]
+print(k)
+sys.exit(not (len(k) == 1 and k[0]["launches"] == 1 and k[0]["alone_ms"] > 0))'
+}
+one_launch() {
+	HISTORY=$TMP/once.db configure sjf
+	start_daemon || return 1
+	run --shares 20 --mem 64M -- gpushare-demo-matmul --tiles 12 && only_kernel && stop_daemon && learned 1 || return 1
+	start_daemon || return 1
+	run --shares 20 --mem 64M -- gpushare-demo-matmul --tiles 12 && only_kernel && stop_daemon && learned 1
+}
+check "gpushared stops" stop_daemon
+if grep -qs "define HAVE_SQLITE 1" "$BUILD/config.h"; then
+	check "what the only launch of a program took is learned" one_launch
+fi
+configure piv
+check "gpushared serves again" start_daemon
+
 # All jobs of this script, by all of its daemons, also those that were killed.
 reported() {
 	t 10 gpusharectl report --since 1h --by partition --json | tee "$TMP/by.json" | python3 -c 'import json, sys

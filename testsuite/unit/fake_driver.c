@@ -377,8 +377,19 @@ unsigned int fake_driver_timed(void)
 	return timed;
 }
 
+static _Atomic int late;
+
+void fake_driver_late(int times)
+{
+	late = times;
+}
+
 static CUresult fake_elapsed(float *ms, CUevent begin, CUevent end)
 {
+	if (late > 0) {
+		late--;
+		return CUDA_ERROR_NOT_READY;
+	}
 	*ms = takes_ms;
 	timed++;
 	with_event(begin);

@@ -129,6 +129,101 @@ static void a_first_launch_is_predicted(void **state)
 	assert_int_equal(look.event[look.nevents - 1].alone_ns, 0);
 }
 
+static unsigned count_of(const struct gs_look *look, enum gs_event_kind kind)
+{
+	unsigned n = 0;
+
+	for (uint32_t i = 0; i < look->nevents; i++)
+		n += look->event[i].kind == kind;
+	return n;
+}
+
+/* As the shim does it when a launch is over: 4,000 block-tasks in 200 us. */
+static void reclaimed(struct gs_stub *s, uint64_t ns)
+{
+	gs_page_store(s->kstate, GS_K_DONE);
+	gs_page_store(s->alone_ns, ns);
+	gs_page_store(s->flags, gs_page_load(s->flags) | GS_STUB_TIMED);
+	gs_page_store(s->kstate, GS_K_PREP);
+}
+
+/* Its only launch, seen on the GPU and then over: it has not told before, and is counted once. */
+static void a_measured_launch_is_learned_from_once(void **state)
+{
+	static struct gs_page page;
+	static struct gs_look look;
+	static struct gs_watch w, next;
+	struct gs_stub *s = &page.stub[0];
+
+	(void)state;
+	gs_page_store(s->nt, 4000);
+	gs_page_store(s->flags, 7u << GS_STUB_SHAPE_SHIFT);
+	gs_page_store(s->kstate, GS_K_READY);
+	gs_watch_look(&w, &page, 1, &look);
+	assert_int_equal(look.launches, 1);
+	assert_int_equal(look.event[0].tpt_ps, 0);
+	reclaimed(s, 200000);
+	gs_watch_look(&w, &page, 2, &look);
+	assert_int_equal(look.launches, 0);
+	assert_int_equal(count_of(&look, GS_EV_LAUNCHED), 0);
+	assert_int_equal(count_of(&look, GS_EV_FINISHED), 1);
+	assert_int_equal(count_of(&look, GS_EV_TIMED), 1);
+	assert_int_equal(look.event[0].kind, GS_EV_TIMED);
+	assert_int_equal(look.event[0].tpt_ps, 50000);
+	assert_int_equal(look.event[0].shape, 7);
+	assert_int_equal(look.event[1].alone_ns, 200000); /* and its own time is what it is told by */
+	gs_watch_look(&w, &page, 3, &look);
+	assert_int_equal(look.nevents, 0);
+	gs_watch_last_look(&w, &page, 4, &look);
+	assert_int_equal(look.nevents, 0);
+	assert_int_equal(look.launches, 0);
+	/* Nor is it news to a daemon that finds it there. */
+	gs_watch_adopt(&next, &page);
+	gs_watch_look(&next, &page, 5, &look);
+	assert_int_equal(look.nevents, 0);
+	/* The flag in a launch that is not over is the client's nonsense. */
+	gs_page_store(s->seq, 1);
+	gs_page_store(s->kstate, GS_K_RUNNING);
+	gs_watch_look(&w, &page, 6, &look);
+	assert_int_equal(count_of(&look, GS_EV_TIMED), 0);
+	assert_int_equal(count_of(&look, GS_EV_LAUNCHED), 1);
+	gs_page_store(s->alone_ns, UINT64_MAX);
+	reclaimed(s, UINT64_MAX);
+	gs_watch_look(&w, &page, 7, &look);
+	assert_int_equal(look.event[0].kind, GS_EV_TIMED);
+	assert_int_equal(look.event[0].alone_ns, GS_WATCH_ALONE_MAX);
+}
+
+/* DONE was seen first, the measured time later; and what came and went unseen tells it from the start. */
+static void measured_after_or_before_anybody_looked(void **state)
+{
+	static struct gs_page page;
+	static struct gs_look look;
+	static struct gs_watch w, late;
+
+	(void)state;
+	gs_page_store(page.stub[0].nt, 1000);
+	gs_page_store(page.stub[0].kstate, GS_K_DONE);
+	gs_watch_look(&w, &page, 1, &look);
+	assert_int_equal(count_of(&look, GS_EV_FINISHED), 1);
+	reclaimed(&page.stub[0], 3000);
+	/* In the making: not to be mixed with the one before. */
+	gs_page_store(page.stub[1].nt, 1);
+	gs_page_store(page.stub[1].seq, 1);
+	gs_watch_last_look(&w, &page, 2, &look);
+	assert_int_equal(count_of(&look, GS_EV_TIMED), 1);
+	assert_int_equal(look.event[0].tpt_ps, 3000);
+	assert_int_equal(look.launches, 1);
+
+	gs_watch_last_look(&late, &page, 3, &look);
+	assert_int_equal(look.launches, 2);
+	assert_int_equal(count_of(&look, GS_EV_LAUNCHED), 1);
+	assert_int_equal(count_of(&look, GS_EV_TIMED), 0);
+	assert_int_equal(look.event[0].tpt_ps, 3000);
+	gs_watch_look(&late, &page, 4, &look);
+	assert_int_equal(look.nevents, 0);
+}
+
 #ifdef HAVE_SQLITE
 static void it_survives_a_restart(void **state)
 {
@@ -170,6 +265,8 @@ int main(void)
 		cmocka_unit_test(a_time_is_kept_and_follows_the_news),
 		cmocka_unit_test(it_is_bounded_and_what_is_used_stays),
 		cmocka_unit_test(a_first_launch_is_predicted),
+		cmocka_unit_test(a_measured_launch_is_learned_from_once),
+		cmocka_unit_test(measured_after_or_before_anybody_looked),
 #ifdef HAVE_SQLITE
 		cmocka_unit_test(it_survives_a_restart),
 #endif

@@ -82,6 +82,37 @@ static void test_time_is_of_a_block_shape(void **unused)
 	assert_ptr_equal(shim_kernel_time(k, shape[2]), shim_kernel_time(k, shape[2]));
 }
 
+/* A launch says what it took as it is reclaimed, though its events come after its last word. */
+static void test_what_it_took_is_told(void **unused)
+{
+	struct shim_time *time = shim_kernel_time(shim_kernel_find(kernel), (const unsigned int[3]){ 32, 1, 1 });
+	struct gs_stub *stub;
+
+	(void)unused;
+	time->tpt_ps = time->due = 0;
+	fake_driver_takes(2);
+	fake_driver_late(2);
+	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
+	stub = active();
+	assert_int_equal(gs_page_load(stub->alone_ns), 0);
+	assert_int_equal(gs_page_load(stub->flags) & GS_STUB_TIMED, 0);
+	gs_page_store(stub->kstate, GS_K_DONE);
+	EVENTUALLY(gs_page_load(stub->kstate) == GS_K_PREP);
+	assert_int_equal(gs_page_load(stub->alone_ns), 2 * GS_NS_PER_MS);
+	assert_true(gs_page_load(stub->flags) & GS_STUB_TIMED);
+	/* Not if they never come. */
+	time->due = 0;
+	fake_driver_late(INT32_MAX);
+	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
+	stub = active();
+	gs_page_store(stub->kstate, GS_K_DONE);
+	EVENTUALLY(gs_page_load(stub->kstate) == GS_K_PREP);
+	assert_int_equal(gs_page_load(stub->flags) & GS_STUB_TIMED, 0);
+	fake_driver_late(0);
+	fake_driver_takes(0);
+	time->tpt_ps = time->due = 0;
+}
+
 static void *launch_in_thread(void *rc)
 {
 	*(CUresult *)rc = launch(kernel, LONG_GRID);
@@ -396,6 +427,7 @@ int main(void)
 		SHIM(test_one_wave_goes_as_is),
 		SHIM(test_machine_code_goes_as_is),
 		SHIM(test_time_is_of_a_block_shape),
+		SHIM(test_what_it_took_is_told),
 		SHIM(test_without_the_turn_it_waits),
 		SHIM(test_no_launch_goes_without_the_turn),
 		SHIM(test_awake_while_it_waits),

@@ -376,6 +376,8 @@ static void *run(void *arg)
 		if (!stay_awake(&a, bell))
 			gs_page_wait(s->page, bell, nap);
 	}
+	/* What ended since the last look is measured all the same: the daemon has a last look, too. */
+	shim_launch_reap(s);
 	return NULL;
 }
 

@@ -8,6 +8,7 @@
 
 #include "device/shim/context.h"
 #include "device/shim/memory.h"
+#include "device/shim/pool.h"
 #include "device/shim/wraps.h"
 
 #define DEVICES_MAX 64
@@ -113,6 +114,7 @@ static CUresult destroy(CUcontext ctx, CUresult (*real)(CUcontext))
 
 	if (!s || !ctx)
 		return SHIM_GATED(real(ctx));
+	shim_launch_reap(s); /* no launch is measured without its context */
 	shim_gate_enter(0);
 	held = part_from(ctx);
 	rc = real(ctx);
@@ -176,6 +178,8 @@ static CUresult reset(CUdevice dev, CUresult (*real)(CUdevice))
 	CUcontext ctx;
 	CUresult rc;
 
+	if (s)
+		shim_launch_reap(s);
 	shim_gate_enter(0);
 	ctx = s ? primary_of(dev, &id) : NULL;
 	if (ctx)
@@ -210,6 +214,8 @@ static CUresult release(CUdevice dev, CUresult (*real)(CUdevice))
 	int last;
 	CUresult rc;
 
+	if (s)
+		shim_launch_reap(s);
 	shim_gate_enter(0);
 	ctx = s ? primary_of(dev, &id) : NULL;
 	before = unretain(dev);

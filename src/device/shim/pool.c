@@ -8,6 +8,8 @@
 #include "common/clock.h"
 
 #define FULL_POOL_NAP_NS 20000
+/* A kernel says that it is over from its last block; the event behind it follows within microseconds. */
+#define EVENT_LATE_NS (10 * GS_NS_PER_MS)
 
 static struct shim_launch pool[GS_PAGE_STUBS];
 static _Atomic uint32_t hint;
@@ -34,19 +36,47 @@ CUdeviceptr shim_launch_ctl(const struct shim_launch *l, size_t offset)
 	return l->ctx->ctl + l->index * sizeof(struct gs_ctl) + offset;
 }
 
-/* Of an undisturbed launch: the events' distance is its time alone. */
-static void learn(struct shim_launch *l)
+/* What it took, for the daemon: the program may launch no other that would carry it. */
+static void tell(struct gs_stub *stub, uint64_t ns)
+{
+	gs_page_store(stub->alone_ns, ns ? ns : 1);
+	atomic_fetch_or(&stub->flags, GS_STUB_TIMED);
+}
+
+/* Not ready: is it worth another look a little later? */
+static int is_near(struct shim_launch *l)
+{
+	uint64_t now = gs_clock_ns();
+
+	if (!l->done_ns)
+		l->done_ns = now;
+	return now - l->done_ns < EVENT_LATE_NS;
+}
+
+/* Of an undisturbed launch: the events' distance is its time alone.  0: it is not known yet. */
+static int learn(struct shim_launch *l)
 {
 	float ms = 0;
 	CUresult rc;
 
 	if (!l->sampled || gs_page_load(l->stub->evictions) || !l->nt || !shim_context_use(l->ctx))
-		return;
+		return 1;
 	rc = REAL(cuEventElapsedTime_v2)(&ms, l->begin, l->end);
 	shim_context_unuse(l->ctx);
+	if (rc == CUDA_ERROR_NOT_READY)
+		return !is_near(l);
 	if (rc != CUDA_SUCCESS || !(ms > 0))
-		return;
+		return 1;
 	shim_time_learn(l->time, (uint64_t)((double)ms * 1e9 / (double)l->nt), l->sampled);
+	tell(l->stub, (uint64_t)((double)ms * 1e6));
+	return 1;
+}
+
+static void end_hold(struct shim_launch *l)
+{
+	if (l->evictable)
+		shim_hold_end(l->stream, l->legacy);
+	l->evictable = 0;
 }
 
 /* DONE: everything of the launch is over.  One thread gets to reclaim it. */
@@ -60,10 +90,11 @@ static void reclaim(struct shim_launch *l)
 		atomic_store(&l->owner, SHIM_OUT);
 		return;
 	}
-	learn(l);
-	if (l->evictable)
-		shim_hold_end(l->stream, l->legacy);
-	shim_launch_drop(l);
+	end_hold(l); /* somebody may be waiting for that */
+	if (learn(l))
+		shim_launch_drop(l);
+	else
+		atomic_store(&l->owner, SHIM_OUT);
 }
 
 uint64_t shim_launch_queued_ns(void)
@@ -121,8 +152,7 @@ void shim_launch_abandon(struct shim_launch *l)
 		atomic_store(&l->owner, SHIM_OUT);
 		return;
 	}
-	if (l->evictable)
-		shim_hold_end(l->stream, l->legacy);
+	end_hold(l);
 	shim_launch_drop(l);
 }
 
@@ -182,6 +212,7 @@ static struct shim_launch *try_take(void)
 		say_used(i + 1);
 		l->sampled = SHIM_UNTIMED;
 		l->evictable = l->gated = 0;
+		l->done_ns = 0;
 		l->signalled_ns = 0;
 		l->signals = 0;
 		l->retry_ns = 0;

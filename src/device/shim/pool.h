@@ -35,6 +35,7 @@ struct shim_launch {
 	_Atomic int enqueued;         /* the agent may relaunch it */
 	uint64_t signalled_ns;        /* agent: when it last sent the eviction signal; 0: not */
 	uint32_t signals;             /* agent: how often, before the kernel started */
+	uint64_t done_ns;             /* reclaiming: it was DONE then, but its events not ready; 0: not so */
 	int unsettled;                /* agent: a signal may be on its way, also from the stub's last launch */
 	uint64_t retry_ns;            /* agent: the driver refused a relaunch; not again before */
 	/*

@@ -127,6 +127,13 @@ void gs_tenant_charge(struct gs_tenant *t, int holds, uint64_t now)
 		t->p.tally->waiting_ns += dt;
 }
 
+/* A launch tells the mean so far, and what it took itself once that has been measured. */
+static void learn(struct gs_tenant *t, const struct gs_stub_event *e)
+{
+	if (t->p.learned && e->tpt_ps)
+		gs_learned_note(t->p.learned, gs_learned_shaped(t->p.kernels->key[e->kernel], e->shape), e->tpt_ps);
+}
+
 /* Those before it that have no stub are of its kernel; that they are short is why they have none. */
 static void book_riders(struct gs_tenant *t, struct gs_tally_kernel *k, const struct gs_stub_event *e)
 {
@@ -148,11 +155,9 @@ static void book_launch(struct gs_tenant *t, struct gs_tally_kernel *k, const st
 	if (!k)
 		return;
 	k->launches += 1 + (uint64_t)e->riders;
+	learn(t, e);
 	if (!e->evictable)
 		k->why = e->why;
-	if (t->p.learned && e->tpt_ps)
-		gs_learned_note(t->p.learned, gs_learned_shaped(t->p.kernels->key[e->kernel], e->shape),
-				e->tpt_ps);
 }
 
 static void book_end(struct gs_tally_kernel *k, const struct gs_stub_event *e)
@@ -174,6 +179,8 @@ static void book_event(struct gs_tenant *t, const struct gs_stub_event *e)
 	gs_tally_ran(t->p.tally, k, e->ran_ns, 0, e->evictable);
 	if (e->kind == GS_EV_LAUNCHED)
 		book_launch(t, k, e);
+	else if (k && e->kind == GS_EV_TIMED)
+		learn(t, e);
 	else if (k && e->kind == GS_EV_LEFT)
 		gs_tally_left(k, e->ns);
 	else if (k && e->kind == GS_EV_PREEMPTED)

@@ -14,6 +14,7 @@ struct snapshot {
 	uint32_t shape;
 	uint32_t why;       /* not evictable; 0: not told */
 	uint64_t number; /* of the launch, from 1 */
+	int timed;       /* alone_ns has been measured */
 };
 
 static uint64_t at_most(uint64_t v, uint64_t most)
@@ -41,7 +42,7 @@ static uint64_t predicted(const struct gs_watch *w, const struct snapshot *s)
 static struct snapshot take(const struct gs_watch *w, const struct gs_stub *stub)
 {
 	struct snapshot s = { .kstate = gs_page_load(stub->kstate) };
-	uint32_t flags;
+	uint32_t flags = gs_page_load(stub->flags), then = flags;
 
 	s.started = gs_page_load(stub->started);
 	s.kernel = gs_page_load(stub->kernel);
@@ -52,7 +53,9 @@ static struct snapshot take(const struct gs_watch *w, const struct gs_stub *stub
 		s.alone_ns = predicted(w, &s);
 	else if (s.nt) /* at most a day: no overflow */
 		s.tpt_ps = (uint64_t)((double)s.alone_ns / (double)s.nt * 1e3);
+	s.number = number_of(stub);
 	flags = gs_page_load(stub->flags);
+	s.timed = (then & flags & GS_STUB_TIMED) && (s.kstate == GS_K_DONE || s.kstate == GS_K_PREP);
 	s.riders = flags >> GS_STUB_RIDERS_SHIFT & GS_STUB_RIDERS_MAX;
 	s.shape = flags >> GS_STUB_SHAPE_SHIFT;
 	s.evictable = flags & GS_STUB_EVICTABLE;
@@ -60,7 +63,6 @@ static struct snapshot take(const struct gs_watch *w, const struct gs_stub *stub
 		s.why = flags >> GS_STUB_WHY_SHIFT & GS_STUB_WHY_MAX;
 		s.riding_ns = at_most(gs_page_load(stub->leave_ns), GS_WATCH_RIDING_MAX);
 	}
-	s.number = number_of(stub);
 	return s;
 }
 
@@ -120,11 +122,16 @@ static void has_left(struct gs_seen *seen, uint64_t now, struct gs_look *look)
 		});
 }
 
-/* Without a prediction: until the look that found it over.  With one: as long as it was seen, if that is longer. */
+/*
+ * As measured.  Without that and a prediction: until the look that found it over.  With a
+ * prediction: as long as it was seen, if that is longer.
+ */
 static uint64_t whole_time(const struct gs_seen *seen, uint64_t now)
 {
 	uint64_t ns = seen->ran_ns;
 
+	if (seen->timed)
+		return seen->alone_ns;
 	if (seen->alone_ns)
 		return ns > seen->alone_ns ? ns : seen->alone_ns;
 	return at_most(ns + (seen->on_gpu_ns ? now - seen->on_gpu_ns : 0), GS_WATCH_ALONE_MAX);
@@ -148,6 +155,17 @@ static void finish(struct gs_watch *w, struct gs_seen *seen, uint64_t now, struc
 		has_left(seen, now, look);
 }
 
+/* Once of each launch, which may be over by then. */
+static void measured(struct gs_seen *seen, const struct snapshot *s, struct gs_look *look)
+{
+	seen->timed = 1;
+	seen->alone_ns = s->alone_ns;
+	add_event(look, &(struct gs_stub_event){
+		.kind = GS_EV_TIMED, .kernel = s->kernel, .alone_ns = s->alone_ns,
+		.tpt_ps = s->tpt_ps, .shape = s->shape,
+	});
+}
+
 /* A launch number that was not in this stub before. */
 static void meet(struct gs_seen *seen, const struct snapshot *s, uint64_t now,
 		 struct gs_look *look)
@@ -160,6 +178,7 @@ static void meet(struct gs_seen *seen, const struct snapshot *s, uint64_t now,
 	seen->live = 0;
 	seen->number = s->number;
 	seen->kernel = s->kernel;
+	seen->timed = s->timed != 0;
 	seen->since_ns = now;
 	add_event(look, &(struct gs_stub_event){
 		.kind = GS_EV_LAUNCHED, .kernel = s->kernel, .alone_ns = s->alone_ns,
@@ -230,13 +249,16 @@ static void look_at_stub(struct gs_watch *w, struct gs_seen *seen, const struct 
 		look->bad_kstate = s->kstate;
 		return;
 	}
+	if (s->timed && !seen->timed && s->number == seen->number)
+		measured(seen, s, look);
 	if (seen->live && (!live || s->number != seen->number))
 		finish(w, seen, now, look);
 	/* In PREP a new number may belong to a launch in the making: it counts
 	 * once a later launch is under way, for numbers ascend.  A 1 there is
-	 * what an unused stub shows; the first launch always rings. */
+	 * what an unused stub shows; the first launch always rings.  One that
+	 * has been measured is over. */
 	if (s->number != seen->number &&
-	    (s->kstate != GS_K_PREP || (s->number > 1 && s->number < w->last_number)))
+	    (s->kstate != GS_K_PREP || s->timed || (s->number > 1 && s->number < w->last_number)))
 		meet(seen, s, now, look);
 	if (!live)
 		return;
@@ -256,6 +278,11 @@ static void look_at_stub(struct gs_watch *w, struct gs_seen *seen, const struct 
 	count(s, (unsigned)(seen - w->seen), look);
 }
 
+static int is_timed(const struct gs_stub *stub)
+{
+	return (gs_page_load(stub->flags) & GS_STUB_TIMED) != 0;
+}
+
 static uint64_t highest_number(const struct gs_page *page, int with_prep)
 {
 	unsigned stubs = gs_page_stubs(page);
@@ -264,8 +291,8 @@ static uint64_t highest_number(const struct gs_page *page, int with_prep)
 	for (unsigned i = 0; i < stubs; i++) {
 		uint64_t number = number_of(&page->stub[i]);
 
-		if ((with_prep || gs_page_load(page->stub[i].kstate) != GS_K_PREP) &&
-		    number > highest)
+		if ((with_prep || gs_page_load(page->stub[i].kstate) != GS_K_PREP ||
+		     is_timed(&page->stub[i])) && number > highest)
 			highest = number;
 	}
 	return highest;
@@ -276,7 +303,10 @@ void gs_watch_adopt(struct gs_watch *w, const struct gs_page *page)
 	*w = (struct gs_watch){ .tpt_ps = w->tpt_ps, .kernels = w->kernels };
 	for (unsigned i = 0; i < GS_PAGE_STUBS; i++)
 		if (!is_live(gs_page_load(page->stub[i].kstate)))
-			w->seen[i].number = number_of(&page->stub[i]);
+			w->seen[i] = (struct gs_seen){
+				.number = number_of(&page->stub[i]),
+				.timed = (uint8_t)is_timed(&page->stub[i]),
+			};
 }
 
 /* Most stubs, most of the time: not in use, and not used since.  (1: never used.) */
@@ -284,6 +314,8 @@ static int nothing_new(const struct gs_seen *seen, const struct gs_stub *stub)
 {
 	uint64_t number = number_of(stub);
 
+	if (is_timed(stub) && (!seen->timed || number != seen->number))
+		return 0;
 	return gs_page_load(stub->kstate) == GS_K_PREP && !seen->live &&
 	       (number == seen->number || number == 1);
 }

@@ -41,6 +41,7 @@ struct gs_seen {
 	uint8_t live;          /* it was READY, TORUN, RUNNING or TOEVICT */
 	uint8_t evicting;      /* it was told to leave */
 	uint8_t evict_started; /* and was on the GPU then */
+	uint8_t timed;         /* its measured time has been seen */
 };
 
 struct gs_watch {
@@ -52,8 +53,11 @@ struct gs_watch {
 	uint32_t kernels;       /* numbers that it has */
 };
 
-/* RAN: it goes on, and its time so far is to be booked.  LEFT: it was on the GPU when it was told to leave it, and has. */
-enum gs_event_kind { GS_EV_LAUNCHED, GS_EV_RAN, GS_EV_LEFT, GS_EV_PREEMPTED, GS_EV_FINISHED };
+/*
+ * RAN: it goes on, and its time so far is to be booked.  LEFT: it was on the GPU when it was told to leave it, and has.
+ * TIMED: what it took has been measured since it was first seen.
+ */
+enum gs_event_kind { GS_EV_LAUNCHED, GS_EV_RAN, GS_EV_LEFT, GS_EV_PREEMPTED, GS_EV_FINISHED, GS_EV_TIMED };
 
 struct gs_stub_event {
 	enum gs_event_kind kind;
@@ -63,9 +67,9 @@ struct gs_stub_event {
 	uint64_t ran_ns;       /* RAN, FINISHED: on the GPU, beyond what was booked before */
 	uint64_t whole_ns;     /* FINISHED: on the GPU in all */
 	uint64_t nt;           /* LAUNCHED, FINISHED: block-tasks */
-	uint64_t tpt_ps;       /* LAUNCHED: per block-task, as the client told; 0: it did not */
+	uint64_t tpt_ps;       /* LAUNCHED, TIMED: per block-task, as the client told; 0: it did not */
 	uint32_t riders;       /* LAUNCHED: as many before it had no stub */
-	uint32_t shape;        /* LAUNCHED: gs_stub_shape() of its blocks; 0: not told */
+	uint32_t shape;        /* LAUNCHED, TIMED: gs_stub_shape() of its blocks; 0: not told */
 	uint32_t why;          /* LAUNCHED: not evictable, for this reason; 0: not told */
 	uint8_t evictable;     /* LAUNCHED, RAN, FINISHED */
 };

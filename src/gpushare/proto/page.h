@@ -29,7 +29,12 @@
 #define GS_STUB_EVICTABLE 1u /* leaves at a block-task boundary when told to */
 /* From this bit on, if it does not: why (enum ptx_reason; 0: not told). */
 #define GS_STUB_WHY_SHIFT 1
-#define GS_STUB_WHY_MAX 127u
+#define GS_STUB_WHY_MAX 63u
+/*
+ * DONE, or PREP since: alone_ns is what it took.  Set after that, and gone before the next launch writes
+ * the stub: if it is there before and after, what was read in between belongs together.
+ */
+#define GS_STUB_TIMED 128u
 /* From this bit on: launches of the kernel before this one that have no stub of their own. */
 #define GS_STUB_RIDERS_SHIFT 8
 #define GS_STUB_RIDERS_MAX 255u
@@ -45,7 +50,7 @@ struct gs_stub {
 	_Atomic uint32_t kernel;  /* number of the kernel, as announced by GS_MSG_KERNEL */
 	_Atomic uint32_t flags;   /* GS_STUB_* */
 	_Atomic uint64_t nt;      /* NT: block-tasks of the launch */
-	_Atomic uint64_t alone_ns; /* NT x tpt as the client has learned it, ns; 0: not known yet */
+	_Atomic uint64_t alone_ns; /* NT x tpt as the client has learned it, ns; 0: not known yet.  GS_STUB_TIMED: as measured */
 	_Atomic uint64_t seq;     /* launch number within the client, ascending from 0 */
 	_Atomic uint64_t evictions; /* times that this launch has left with work remaining (client) */
 	_Atomic uint64_t leave_ns; /* evictable: how long it takes to leave when told to, as the client has learned it;
