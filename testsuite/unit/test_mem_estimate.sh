@@ -43,6 +43,34 @@ printf '#define SIZE 1\n#define SIZE 2\nint main() { cudaMalloc(&p, SIZE); }\n' 
 timeout 20 "$mem" estimate "$tmp/twice.cu" | grep -q "defined more than once" || fail "two definitions"
 printf '#define A B\n#define B A\nint main() { cudaMalloc(&p, A); }\n' >"$tmp/loop.cu"
 timeout 20 "$mem" estimate "$tmp/loop.cu" | grep -q "not known" || fail "a macro of itself"
+# What is compiled: the variables of its modules; of a program no more than these is known, and that is said.
+estimated() { # STATUS LINE FILE...
+	local want=$1 line=$2 status=0
+	shift 2
+	timeout 20 "$mem" estimate "$@" >"$tmp/out" 2>&1 || status=$?
+	if [ $status != "$want" ] || ! grep -qF -- "$line" "$tmp/out"; then
+		fail "$*: exit status $status, not $want, or no line '$line':"
+		cat "$tmp/out"
+	fi
+}
+fatbin=$src/testsuite/unit/data/fatbin
+printf '// of nvcc\n.version 7.0\n.target sm_70\n.visible .global .align 4 .b8 big[314572800];\n' >"$tmp/big.ptx"
+estimated 0 "$tmp/big.ptx: module: 314572800 bytes: its variables" "$tmp/big.ptx"
+estimated 0 "variables.fatbin: module: 4000428 bytes: its variables" "$fatbin/variables.fatbin"
+estimated 0 "318573228 bytes" "$tmp/big.ptx" "$fatbin/variables.fatbin"
+estimated 3 "library.so: program: not known: what it allocates (compiled" "$fatbin/library.so"
+estimated 3 "library.so: module: 0 bytes: its variables" "$fatbin/library.so"
+estimated 3 "at least 0 bytes; 1 of 1 allocations are not known" "$mem"
+head -c 100 "$fatbin/variables.fatbin" >"$tmp/cut.fatbin"
+estimated 3 "it is corrupt" "$tmp/cut.fatbin"
+printf 'a\0b' >"$tmp/binary"
+estimated 3 "neither source nor a program nor a module" "$tmp/binary"
+estimated 3 "; 1 of 2 allocations are not known" "$tmp/big.ptx" "$tmp/binary"
+printf '// C++\nint main() { cudaMalloc(&p, 8); }\n' >"$tmp/comment.cu"
+estimated 0 "314572808 bytes" "$tmp/comment.cu" "$tmp/big.ptx"
+printf 'int main() { cuArrayCreate(&a, &d); cuArray3DCreate(&a, &d); cuMipmappedArrayCreate(&a, &d, 4); }\n' >"$tmp/array.cu"
+estimated 3 "; 3 of 3 allocations are not known" "$tmp/array.cu"
+
 # What is no source at all does no harm.
 head -c 100000 /dev/urandom | tr -d '\0' >"$tmp/noise.cu"
 timeout 20 "$mem" estimate "$tmp/noise.cu" >/dev/null 2>&1

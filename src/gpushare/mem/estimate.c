@@ -208,7 +208,7 @@ static struct mem_value element_of(struct pass *p, const struct argument *arg)
 	return of(s.element);
 }
 
-enum call_kind { BYTES, PITCH, EXTENT, ARRAY, ARRAY3D };
+enum call_kind { BYTES, PITCH, EXTENT, ARRAY, ARRAY3D, FIELDS };
 
 static struct mem_value size_of_call(struct pass *p, enum call_kind kind, struct argument *arg, int n)
 {
@@ -237,6 +237,8 @@ static struct mem_value size_of_call(struct pass *p, enum call_kind kind, struct
 		if (n < 2)
 			break;
 		return product(element_of(p, &arg[0]), extent_of(p, &arg[1], 1));
+	case FIELDS:
+		return not_known("the fields of its descriptor are not evaluated");
 	}
 	return not_known("too few arguments");
 }

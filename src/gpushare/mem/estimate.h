@@ -30,7 +30,7 @@ struct mem_estimate {
 	size_t unknown;
 };
 
-/* 0; -1: no memory. */
+/* What a source allocates, added to *estimate, which begins zeroed.  0; -1: no memory. */
 int mem_estimate(const struct mem_source *source, struct mem_estimate *estimate,
 		 struct gs_error *err);
 void mem_estimate_free(struct mem_estimate *estimate);

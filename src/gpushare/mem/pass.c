@@ -472,7 +472,6 @@ int mem_estimate(const struct mem_source *source, struct mem_estimate *estimate,
 	const struct mem_token *at = source->token;
 	int rc = 0;
 
-	memset(estimate, 0, sizeof(*estimate));
 	p.names = (struct mem_names){ &p, source, variable, variable_type, type_name };
 	while (rc == 0 && at && at->kind != MEM_END)
 		rc = step(&p, source->token, &at);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "gpushare/mem/estimate.h"
+#include "gpushare/mem/image.h"
 #include "gpushare/mem/mem.h"
 
 #define STATUS_INCOMPLETE 3 /* something could not be evaluated */
@@ -17,15 +18,16 @@ static void print_text(const struct mem_estimate *e)
 	for (size_t i = 0; i < e->n; i++) {
 		const struct mem_allocation *a = &e->allocation[i];
 
+		printf("%s:", a->file);
+		if (a->line) /* not of a compiled file */
+			printf("%u:", a->line);
+		printf(" %s: ", a->call);
 		if (a->known && a->times != 1)
-			printf("%s:%u: %s: %" PRIu64 " x %" PRIu64 " bytes: %s\n", a->file, a->line,
-			       a->call, a->times, a->bytes, a->text);
+			printf("%" PRIu64 " x %" PRIu64 " bytes: %s\n", a->times, a->bytes, a->text);
 		else if (a->known)
-			printf("%s:%u: %s: %" PRIu64 " bytes: %s\n", a->file, a->line, a->call,
-			       a->bytes, a->text);
+			printf("%" PRIu64 " bytes: %s\n", a->bytes, a->text);
 		else
-			printf("%s:%u: %s: not known: %s (%s)\n", a->file, a->line, a->call,
-			       a->text, a->why);
+			printf("not known: %s (%s)\n", a->text, a->why);
 	}
 	printf("%s%" PRIu64 " bytes", e->unknown ? "at least " : "", e->total);
 	if (e->total >= 1u << 20)
@@ -71,18 +73,27 @@ static int print_json(const struct mem_estimate *e)
 	return rc;
 }
 
+/* Compiled files at once, the others together: source goes over several. */
+static int look_at(struct mem_source *source, char **file, int n, struct mem_estimate *e, struct gs_error *err)
+{
+	int sources = 0, compiled;
+
+	for (int i = 0; i < n; i++) {
+		compiled = mem_image(file[i], e, err);
+		if (compiled < 0 || (!compiled && mem_source_load(source, file[i], err) < 0))
+			return -1;
+		sources += !compiled;
+	}
+	return sources ? mem_estimate(source, e, err) : 0;
+}
+
 static int run(struct mem_source *source, char **file, int n, int json)
 {
 	struct mem_estimate e = { 0 };
 	struct gs_error err;
 	int status;
 
-	for (int i = 0; i < n; i++)
-		if (mem_source_load(source, file[i], &err) < 0) {
-			fprintf(stderr, "gpushare-mem: %s\n", err.text);
-			return 1;
-		}
-	if (mem_estimate(source, &e, &err) < 0) {
+	if (look_at(source, file, n, &e, &err) < 0) {
 		fprintf(stderr, "gpushare-mem: %s\n", err.text);
 		mem_estimate_free(&e);
 		return 1;
