@@ -103,8 +103,10 @@ static int take(struct mem_estimate *e, const char *path, const char *data, size
 
 	switch (gs_image_kind(data, len)) {
 	case GS_IMAGE_FATBIN:
-		rc = gs_fatbin_open(data, len, &fb, NULL) < 0 ? add(e, path, "module", "its variables", 0, "it is corrupt") :
-								add_container(e, path, &fb);
+		if (gs_fatbin_open(data, len, &fb, NULL) < 0)
+			rc = add(e, path, "module", "its variables", 0, "it is corrupt");
+		else
+			rc = add_container(e, path, &fb);
 		break;
 	case GS_IMAGE_CUBIN:
 		rc = add(e, path, "module", "its variables", gs_cubin_variables(data, len, 0), NULL);
