@@ -9,7 +9,7 @@
 #     seed004  every policy, the driver and MPS, ROUNDS=60
 #     mps      Isolation=mps: POLICIES_MPS="frs srt", ROUNDS_MPS=80
 #     seed000  POLICIES000="piv frs dprr srt", the driver and MPS, ROUNDS000=12
-#     frs      frs and srt alone, ROUNDS_FRS=120: with less chance in the spread of the slowdowns (40 rounds leave it uncertain by 0.04)
+#     frs      POLICIES_FRS="frs srt" alone, ROUNDS_FRS=120: with less chance in the spread of the slowdowns (40 rounds leave it uncertain by 0.04)
 #   DRIVER (a libcuda.so.1), CONF (further lines of gpushare.conf), SCALE=1 (of the lengths and arrivals),
 #   TOTAL=150 (seconds; a step that is not over by then writes what it has), MORE (further options of gpushare-bench mix)
 # Writes mix004, mix004-mps, mix000 and mix004-frs with .csv, -kernels.csv, .svg and -trace.json, and mix.txt, into OUT-FOLDER.
@@ -51,7 +51,8 @@ mix() { # NAME WORKLOAD GAP OPTION...: gap in ms, of the unscaled workload
 }
 commas() { local IFS=,; echo "$*"; }
 
-step_frs() { mix mix004-frs seed004-table1.csv 1 --shuffle --rounds "${ROUNDS_FRS:-120}" --isolation contexts --policy frs,srt; }
+# shellcheck disable=SC2086
+step_frs() { mix mix004-frs seed004-table1.csv 1 --shuffle --rounds "${ROUNDS_FRS:-120}" --isolation contexts --policy "$(commas ${POLICIES_FRS:-frs srt})"; }
 step_seed004() { mix mix004 seed004-table1.csv 1 --shuffle --rounds "${ROUNDS:-60}" --isolation none,contexts "${beside[@]}"; }
 # In the table's order, as in the paper: its priorities are part of the experiment.
 # shellcheck disable=SC2086
