@@ -242,6 +242,16 @@ late() {
 	fake "" 100 "$TMP/late" --limit 3 && grep -q "launch: not begun" "$TMP/out" && [ ! -e "$TMP/late/launch.csv" ]
 }
 check "what would not end in time is not begun" late
+# What the step "programs" runs; a program that does not end must not cost the others' rows.
+programs_cut_off() {
+	mkdir -p "$TMP/bin"
+	printf '#!/bin/sh\necho right\n' >"$TMP/bin/streams"
+	printf '#!/bin/sh\nexec sleep 5\n' >"$TMP/bin/events"
+	chmod +x "$TMP/bin"/*
+	t 3 "$SRC/testsuite/programs/run-all" --driver "$EMU" --build "$BUILD" --bin "$TMP/bin" --nvcc "" --csv "$TMP/programs.csv" streams events
+	[ $? = 124 ] && until_true 5 test -s "$TMP/programs.csv" && cat "$TMP/programs.csv" && [ "$(grep -c '^streams,.*,ok,0,' "$TMP/programs.csv")" = 4 ]
+}
+check "a run of the programs that is cut off leaves the rows that it has" programs_cut_off
 none_left() {
 	local pids
 	pids=$(grep -lsa "TMPDIR=$TMP" /proc/[0-9]*/environ | cut -d/ -f3)
