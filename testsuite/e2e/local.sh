@@ -121,9 +121,11 @@ behind_graphs() {
 	sleep 0.3
 	run --shares 40 --mem 64M --partition high -- "$ORDER" many 1 || rc=1
 	wait $low || { cat "$TMP/low.out"; rc=1; }
-	graphs="$(report active_ms low) ms, the kernel that came meanwhile $(report turnaround_ms high) ms"
-	[ $rc = 0 ] && python3 -c 'import sys; sys.exit(not float(sys.argv[1]) < float(sys.argv[2]) / 4)' \
-		"$(report turnaround_ms high)" "$(report active_ms low)"
+	graphs="$(report active_ms low) ms, the kernel that came meanwhile waited $(report waiting_ms high) ms"
+	echo "$graphs"
+	# Behind all of them it would wait for nine tenths of that; on a busy machine a few of them last long.
+	[ $rc = 0 ] && python3 -c 'import sys; sys.exit(not float(sys.argv[1]) < float(sys.argv[2]) / 2)' \
+		"$(report waiting_ms high)" "$(report active_ms low)"
 }
 check "a queue of graphs yields within a few of them" behind_graphs
 note "the graphs: $graphs"

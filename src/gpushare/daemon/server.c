@@ -11,8 +11,10 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "gpushare/daemon/event.h"
 #include "gpushare/daemon/peer.h"
@@ -20,6 +22,9 @@
 #define CLIENTS_MAX 1024
 #define CLIENTS_PER_UID 128 /* root, who registers the steps, is not counted */
 #define BACKLOG 128
+/* How long another daemon may still be on its way out, and how often that is looked at. */
+#define LOCK_PATIENCE_NS (500 * GS_NS_PER_MS)
+#define LOCK_PAUSE_NS (10 * GS_NS_PER_MS)
 
 static int lock_path(const struct gs_daemon *d, char *path, size_t size)
 {
@@ -50,6 +55,20 @@ static int still_there(int fd, const char *path)
 	       held.st_ino == named.st_ino && held.st_dev == named.st_dev;
 }
 
+/* One that was killed a moment ago may still be on its way out, or a helper that it had just forked. */
+static int lock_soon(int fd)
+{
+	const struct timespec pause = { 0, LOCK_PAUSE_NS };
+	uint64_t until = gs_clock_ns() + LOCK_PATIENCE_NS;
+
+	while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+		if (errno != EWOULDBLOCK || gs_clock_ns() > until)
+			return -1;
+		nanosleep(&pause, NULL);
+	}
+	return 0;
+}
+
 static int take_lock(struct gs_daemon *d, struct gs_error *err)
 {
 	char path[512];
@@ -61,7 +80,7 @@ static int take_lock(struct gs_daemon *d, struct gs_error *err)
 		fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 		if (fd < 0)
 			return gs_fail_errno(err, "cannot open %s", path);
-		if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+		if (lock_soon(fd) < 0)
 			break;
 		if (still_there(fd, path)) {
 			d->lock_fd = fd;

@@ -25,10 +25,12 @@ static int connect_until(const char *path, uint64_t deadline, struct gs_error *e
 {
 	const struct timespec pause = { .tv_nsec = RETRY_NS };
 
-	for (;;) {
+	for (int tried = 0;; tried = 1) {
 		uint64_t left = time_left(deadline);
 		int sock;
 
+		if (!left && tried)
+			return -1; /* a pause was longer than it should be: the last reason is the better one */
 		if (!left)
 			return gs_fail(err, "no answer in time");
 		sock = gs_msg_connect(path, left, err);
