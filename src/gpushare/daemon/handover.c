@@ -21,9 +21,9 @@
 /* Besides twice the time that it takes, a kernel that may be behind an evicted one has this long to end. */
 #define BEHIND_NS (20 * GS_NS_PER_MS)
 /*
- * Who has not left by the deadline once is given a hundredth of it the next times, until it has
- * left: its other kernels are to leave, too, but else the others would have
- * one quantum in each EvictDeadline for as long as it lives.
+ * While what was late once has not left, its client is given a hundredth of the deadline: its
+ * other kernels are to leave, too, but else the others would have one quantum in
+ * each EvictDeadline for as long as it lives.
  */
 #define STUCK_SHARE 100
 
@@ -68,6 +68,7 @@ static void ring_leaving(struct gs_gpu *gpu)
  * launch and its kernel, and that, an operation of the legacy default stream or a
  * wait for an event, can be behind the other one's hold. It ends once that one has
  * had its turn again, so it is not waited for for longer than it could take.
+ * (One that does run is then beside the next client for the rest of its time.)
  */
 static int behind(const struct gs_gpu *gpu, const struct gs_tenant *t, uint64_t now)
 {
@@ -87,23 +88,47 @@ static int drained(const struct gs_gpu *gpu, const struct gs_tenant *t, uint64_t
 	return !t->off_gpu || (int32_t)(heard - gpu->bell) >= 0;
 }
 
+static void say_late(const struct gs_gpu *gpu, const char *and_so, uint64_t since, uint64_t now)
+{
+	gs_log(GS_LOG_WARN, "gpu %u: %s: %u kernels have not left after %llu ms; %s", gpu->index,
+	       gpu->leaving->p.name, gpu->leaving->live - gpu->leaving->ready,
+	       (unsigned long long)((now - since) / GS_NS_PER_MS), and_so);
+}
+
+/* Is what is late now what was late before: the same launch, or a client that has not heard since? */
+static int late_again(const struct gs_tenant *t)
+{
+	return t->on_gpu ? t->asked_ns && t->asked_ns == t->late_ns : t->deaf;
+}
+
 static int overdue(struct gs_gpu *gpu, uint64_t now)
 {
+	struct gs_tenant *t = gpu->leaving;
 	uint64_t deadline = gpu->o.evict_deadline_ns;
+	int again = late_again(t);
 
-	if (now - gpu->drain_since < (gpu->leaving->stuck ? deadline / STUCK_SHARE : deadline))
+	if (now - gpu->drain_since < (again ? deadline / STUCK_SHARE : deadline))
 		return 0;
-	gpu->overdue++;
-	gpu->leaving->overdue = 1;
-	gs_trace_add(gpu->trace, gpu->leaving->traced, GS_TRACE_OVERDUE, now, now);
-	if (gpu->leaving->stuck)
+	t->overdue = 1;
+	gs_trace_add(gpu->trace, t->traced, GS_TRACE_OVERDUE, now, now);
+	if (again)
 		return 1;
-	gpu->leaving->stuck = 1;
-	gs_log(GS_LOG_WARN, "gpu %u: %s: %u kernels have not left after %llu ms; "
-	       "the next client runs beside them", gpu->index, gpu->leaving->p.name,
-	       gpu->leaving->live - gpu->leaving->ready,
-	       (unsigned long long)((now - gpu->drain_since) / GS_NS_PER_MS));
+	gpu->overdue++;
+	t->late_ns = t->asked_ns;
+	t->deaf = !t->on_gpu;
+	say_late(gpu, "the next client runs beside them", gpu->drain_since, now);
 	return 1;
+}
+
+/* Nobody waits for it long, but it may have been so for long. */
+static void say_behind(const struct gs_gpu *gpu, uint64_t now)
+{
+	struct gs_tenant *t = gpu->leaving;
+
+	if (!t->on_gpu || t->stopped || !t->asked_ns || t->asked_ns == t->late_ns || now - t->asked_ns < gpu->o.evict_deadline_ns)
+		return;
+	t->late_ns = t->asked_ns;
+	say_late(gpu, "they may be behind one that was evicted", t->asked_ns, now);
 }
 
 /* It has left the GPU: account for it, tell the scheduler. */
@@ -152,7 +177,9 @@ int gs_turn_drain(struct gs_gpu *gpu, uint64_t now)
 	gpu->evicting |= evicted != 0;
 	out = drained(gpu, t, now);
 	if (out)
-		t->stuck = 0;
+		say_behind(gpu, now);
+	if (out && !t->stopped)
+		t->deaf = 0;
 	if (out || t->bad || overdue(gpu, now)) {
 		drain_done(gpu, now);
 		return 1;

@@ -83,6 +83,8 @@ unsigned gs_tenant_sweep(struct gs_tenant *t, uint64_t now, unsigned *evicted, u
 		}
 		if (kstate == GS_K_TORUN)
 			kstate = gs_page_load(stub->kstate);
+		if ((kstate == GS_K_RUNNING || kstate == GS_K_TOEVICT) && gs_page_load(stub->started))
+			gs_watch_asked(&t->watch, i, now);
 		if (kstate != GS_K_RUNNING)
 			continue;
 		if (!(gs_page_load(stub->flags) & GS_STUB_EVICTABLE)) {
@@ -216,6 +218,7 @@ void gs_tenant_account(struct gs_tenant *t, const struct gs_look *look, int hold
 	t->off_gpu = look->off_gpu;
 	t->staying = look->staying;
 	t->staying_ns = look->staying_ns;
+	t->asked_ns = look->asked_ns;
 	t->put_back = look->put_back;
 	memcpy(t->out, look->out, sizeof(t->out));
 	if (t->busy && !t->live)

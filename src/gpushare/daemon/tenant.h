@@ -25,14 +25,15 @@ struct gs_tenant {
 	uint32_t on_gpu;       /* of those, started */
 	uint32_t off_gpu;      /* and not started */
 	uint32_t staying, put_back; /* gs_look */
-	uint64_t staying_ns;
+	uint64_t staying_ns, asked_ns;
+	uint64_t late_ns;      /* asked_ns of what was late the last time */
 	uint64_t out[(GS_PAGE_STUBS + 63) / 64]; /* which stubs these are */
 	uint32_t bad, bad_kstate; /* the page holds what cannot be */
 	uint8_t dirty;         /* look at it in the next turn */
 	uint8_t task;          /* the scheduler knows it */
 	uint8_t stopped;       /* its process does not run (SIGSTOP, the freezer) */
 	uint8_t overdue;       /* and nobody has asked yet, see gs_tenant_overdue() */
-	uint8_t stuck;         /* it had not left by the deadline, and has not since */
+	uint8_t deaf;          /* nothing of it is there, but it did not hear by the deadline, nor has since */
 	uint8_t busy;          /* a busy period is being accounted */
 	uint8_t attended;      /* its bell is heard at once */
 	uint64_t told_nt, told_done, told_alone_ns; /* the scheduler's latest */

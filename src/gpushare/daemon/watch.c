@@ -72,6 +72,12 @@ static int is_live(uint32_t kstate)
 	       kstate == GS_K_TOEVICT;
 }
 
+/* Launched, and on the GPU or on its way. */
+static int is_out(const struct snapshot *s)
+{
+	return s->kstate == GS_K_RUNNING || s->kstate == GS_K_TOEVICT;
+}
+
 static void add_event(struct gs_look *look, const struct gs_stub_event *event)
 {
 	if (look->nevents < GS_WATCH_STUB_EVENTS * GS_PAGE_STUBS)
@@ -81,7 +87,7 @@ static void add_event(struct gs_look *look, const struct gs_stub_event *event)
 /* From here on it is another launch's. */
 static void forget_time(struct gs_seen *seen)
 {
-	seen->on_gpu_ns = seen->ran_ns = seen->booked_ns = 0;
+	seen->on_gpu_ns = seen->ran_ns = seen->booked_ns = seen->asked_ns = 0;
 }
 
 /* What is not booked yet of `whole`, which is. */
@@ -93,16 +99,22 @@ static uint64_t book(struct gs_seen *seen, uint64_t whole)
 	return more;
 }
 
+/* A GPU's turn that is repeated has the time of the first one, which may be older than its looks. */
+static uint64_t since(uint64_t then, uint64_t now)
+{
+	return now > then ? now - then : 0;
+}
+
 /*
  * So long it has been on the GPU, as the looks tell.  Its prediction is closer
  * while it lasts: nobody waits most of the time, and the looks are far apart.
  */
 static void run_on(struct gs_seen *seen, const struct snapshot *s, uint64_t now, struct gs_look *look)
 {
-	int on_gpu = (s->kstate == GS_K_RUNNING || s->kstate == GS_K_TOEVICT) && s->started;
+	int on_gpu = is_out(s) && s->started;
 
 	if (seen->on_gpu_ns)
-		seen->ran_ns = at_most(seen->ran_ns + (now - seen->on_gpu_ns), GS_WATCH_ALONE_MAX);
+		seen->ran_ns = at_most(seen->ran_ns + since(seen->on_gpu_ns, now), GS_WATCH_ALONE_MAX);
 	seen->on_gpu_ns = on_gpu ? now : 0;
 	if (seen->ran_ns >= seen->booked_ns + GS_WATCH_BOOK_NS)
 		add_event(look, &(struct gs_stub_event){
@@ -134,7 +146,7 @@ static uint64_t whole_time(const struct gs_seen *seen, uint64_t now)
 		return seen->alone_ns;
 	if (seen->alone_ns)
 		return ns > seen->alone_ns ? ns : seen->alone_ns;
-	return at_most(ns + (seen->on_gpu_ns ? now - seen->on_gpu_ns : 0), GS_WATCH_ALONE_MAX);
+	return at_most(ns + (seen->on_gpu_ns ? since(seen->on_gpu_ns, now) : 0), GS_WATCH_ALONE_MAX);
 }
 
 /* The launch that was live in the stub is over. */
@@ -217,20 +229,26 @@ static void left(struct gs_seen *seen, const struct snapshot *s, uint64_t now, s
 	}
 }
 
-static void count(const struct snapshot *s, unsigned i, struct gs_look *look)
+static void count(struct gs_seen *seen, const struct snapshot *s, unsigned i, struct gs_look *look)
 {
+	if (!is_out(s))
+		seen->asked_ns = 0;
 	look->ready += s->kstate == GS_K_READY;
 	look->torun += s->kstate == GS_K_TORUN;
 	look->running += s->kstate == GS_K_RUNNING;
 	look->toevict += s->kstate == GS_K_TOEVICT;
-	if (s->kstate == GS_K_RUNNING || s->kstate == GS_K_TOEVICT) {
+	if (is_out(s)) {
 		look->on_gpu += s->started != 0;
 		look->off_gpu += s->started == 0;
 		look->out[i / 64] |= UINT64_C(1) << i % 64;
 	}
+	if (is_out(s) && s->started && seen->asked_ns && (!look->asked_ns || seen->asked_ns < look->asked_ns))
+		look->asked_ns = seen->asked_ns;
 	look->put_back += s->kstate == GS_K_READY && s->started;
 	if (s->kstate == GS_K_RUNNING && s->started && !s->evictable) {
 		look->staying++;
+		if (!s->alone_ns && look->staying_ns < GS_WATCH_STAYING_NS)
+			look->staying_ns = GS_WATCH_STAYING_NS;
 		if (s->alone_ns > look->staying_ns)
 			look->staying_ns = s->alone_ns;
 	}
@@ -275,7 +293,7 @@ static void look_at_stub(struct gs_watch *w, struct gs_seen *seen, const struct 
 	seen->done = s->done;
 	seen->alone_ns = s->alone_ns;
 	run_on(seen, s, now, look);
-	count(s, (unsigned)(seen - w->seen), look);
+	count(seen, s, (unsigned)(seen - w->seen), look);
 }
 
 static int is_timed(const struct gs_stub *stub)
@@ -363,6 +381,12 @@ void gs_watch_period_end(struct gs_watch *w)
 {
 	w->past_nt = 0;
 	w->past_alone_ns = 0;
+}
+
+void gs_watch_asked(struct gs_watch *w, unsigned i, uint64_t now)
+{
+	if (!w->seen[i].asked_ns)
+		w->seen[i].asked_ns = now;
 }
 
 void gs_watch_evicting(struct gs_watch *w, const struct gs_page *page, unsigned i, uint64_t now)

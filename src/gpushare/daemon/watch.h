@@ -18,6 +18,7 @@
 /* Clamps on what a page may claim. */
 #define GS_WATCH_NT_MAX (UINT64_C(1) << 40)
 #define GS_WATCH_RIDING_MAX UINT64_C(10000000) /* launches without a stub: 10 ms */
+#define GS_WATCH_STAYING_NS UINT64_C(500000000) /* of a launch whose time nobody knows */
 #define GS_WATCH_ALONE_MAX (UINT64_C(86400) * 1000000000) /* a day, ns */
 
 /* One launch over, another come and maybe gone; or one that goes on, left. */
@@ -30,6 +31,7 @@ struct gs_seen {
 	uint64_t number;       /* launch that was last seen in it, from 1; 0: none */
 	uint64_t nt, done, alone_ns;
 	uint64_t since_ns;     /* when that launch was first seen */
+	uint64_t asked_ns;     /* when it was first in the way of another client, while it is out; 0: not yet */
 	uint64_t on_gpu_ns;    /* when it was last seen on the GPU; 0: it was not at the last look */
 	uint64_t ran_ns;       /* from look to look, so long on the GPU */
 	uint64_t booked_ns;    /* of its time on the GPU, what events have told */
@@ -82,6 +84,7 @@ struct gs_look {
 	uint32_t staying;      /* of those on the GPU, the ones that nobody can tell to leave */
 	uint64_t staying_ns;   /* how long the longest of these takes alone, as far as is known */
 	uint32_t put_back;     /* READY, and was on the GPU: evicted */
+	uint64_t asked_ns;     /* when the first of those on the GPU was first in the way of another client; 0: none was */
 	uint64_t out[(GS_PAGE_STUBS + 63) / 64]; /* a bit for each of those */
 	uint32_t bad;          /* stubs with a value that is no state */
 	uint32_t bad_kstate;   /* one of these values */
@@ -116,6 +119,9 @@ void gs_watch_last_look(struct gs_watch *watch, const struct gs_page *page, uint
 
 /* The busy period is over. */
 void gs_watch_period_end(struct gs_watch *watch);
+
+/* Stub i is on the GPU, and in the way of the next client since `now`, unless it was before. */
+void gs_watch_asked(struct gs_watch *watch, unsigned i, uint64_t now);
 
 /* Stub i is about to be told to leave. */
 void gs_watch_evicting(struct gs_watch *watch, const struct gs_page *page, unsigned i, uint64_t now);
