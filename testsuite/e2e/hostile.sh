@@ -128,7 +128,7 @@ echo EvictDeadline=1s >>"$TMP/gpushare.conf"
 daemon HUP
 check "a kernel that stays is on the GPU" begin_stay
 check "the next program runs all the same" run high -- "$ORDER" many 3
-check "the log has a line about the one that stays" until_true 10 grep '1 kernels have not left after 10[0-9][0-9] ms; the next client runs beside' "$TMP/log"
+check "the log has a line about the one that stays" until_true 10 grep '1 kernels have not left after 1[0-9]* ms; the next client runs beside' "$TMP/log"
 kill -KILL "$(stay_pid 2)"
 check "it was left alone until now" ended 137
 check "and gpushared killed nobody" lacks 'is killed' "$TMP/log"
@@ -138,5 +138,20 @@ check "EvictOverdue=kill: another one that stays is on the GPU" begin_stay
 check "the next program runs" run high -- "$ORDER" many 3
 check "the one that stays is killed" ended 137
 check "and the log says why" grep 'its job is killed: kernel lcg has not left gpu 0 for 1 s' "$TMP/log"
+two_that_stay() {
+	local killed step
+	killed=$(grep -c 'the process is killed' "$TMP/log")
+	run low -- sh -c "'$ORDER' stay; '$ORDER' stay" >"$TMP/stay.out" 2>&1 & step=$!
+	for _ in 1 2 3 4 5 6 7 8; do
+		kill -0 $step 2>/dev/null || break
+		sleep 0.5
+		run high -- "$ORDER" many 1 || return 1
+		sleep 1
+	done
+	wait $step
+	grep -c 'the process is killed' "$TMP/log"
+	[ "$(grep -c 'the process is killed' "$TMP/log")" = $((killed + 2)) ]
+}
+check "and so is the next one of the same step" two_that_stay
 check "gpushared stops" stop_daemon
 finish

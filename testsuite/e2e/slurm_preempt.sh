@@ -100,13 +100,18 @@ check "with priority 1" registered "$job" low 1
 
 printf '%s\n' EvictDeadline=1s EvictOverdue=kill "Partition=high Priority=10" >>"$D/etc/gpushare.conf"
 kill -HUP "$(cat "$D/run/gpushared.pid")"
-stays=$(by_nobody -p low --gres=gpushare:40 --wrap "$BUILD/testsuite/e2e/order stay; sleep 100")
+# The last task of an array has the array's own number.
+stays=$(by_nobody -p low --array=1-2 --gres=gpushare:20 --wrap "[ \$SLURM_ARRAY_TASK_ID = 1 ] || $BUILD/testsuite/e2e/order stay; sleep 100")
+lacks_killed() { comment "$1"; ! comment "$1" | grep -q killed; }
 has_gpu() { t 5 gpusharectl status --json | grep -q '"holder": "job '"$1"; }
 check "its kernel is on the GPU" until_true 20 has_gpu "$stays"
 high=$(submit -p high --gres=gpushare:40 --wrap 'gpushare-demo-matmul --tiles 4')
 check "another job completes all the same" reaches "$high" COMPLETED 60
-check "the whole job of that kernel is killed" reaches "$stays" CANCELLED 20
-check "its AdminComment says why" says "$stays" 'killed: kernel lcg has not left gpu 0 for 1 s'
+check "the whole job of that kernel is killed" reaches "${stays}_2" CANCELLED 20
+check "its AdminComment says why" says "${stays}_2" 'killed: kernel lcg has not left gpu 0 for 1 s'
+check "the other task of the array goes on" in_state "${stays}_1" RUNNING
+check "and nobody says that it was killed" lacks_killed "${stays}_1"
+t 10 scancel "$stays"
 
 # --- the end ---
 

@@ -18,6 +18,9 @@
 #include "gpushare/daemon/slurm_report.h"
 #include "gpushare/daemon/steps.h"
 
+/* A process that does not die of it is killed again, and said to be, this often. */
+#define AGAIN_NS (5 * GS_NS_PER_S)
+
 /* The kernel that is on the GPU: the first of them, "" if its name is not known. */
 static const char *kernel_on_gpu(const struct gs_peer *peer)
 {
@@ -27,10 +30,14 @@ static const char *kernel_on_gpu(const struct gs_peer *peer)
 	return k ? k->name : "";
 }
 
-static void kill_process(const struct gs_peer *peer)
+static void kill_process(struct gs_peer *peer)
 {
+	uint64_t now = gs_clock_ns();
 	int rc = -1;
 
+	if (peer->killed_ns && now - peer->killed_ns < AGAIN_NS)
+		return;
+	peer->killed_ns = now;
 	if (peer->pidfd >= 0)
 		rc = (int)syscall(SYS_pidfd_send_signal, peer->pidfd, SIGKILL, NULL, 0);
 	else if (gs_proc_alive(peer->pid, peer->start))
@@ -44,7 +51,7 @@ static void kill_job(struct gs_peer *peer)
 	struct gs_step *step = peer->step;
 	char text[GS_COMMENT_MAX];
 
-	if (*step->killed) /* it is on its way */
+	if (step->kill_asked || (peer->killed_ns && gs_clock_ns() - peer->killed_ns < AGAIN_NS))
 		return;
 	snprintf(step->killed, sizeof(step->killed), "kernel %.100s has not left gpu %u for %.3g s (EvictDeadline)",
 		 kernel_on_gpu(peer), peer->device->index, (double)d->config->evict_deadline_ns / (double)GS_NS_PER_S);
@@ -53,8 +60,9 @@ static void kill_job(struct gs_peer *peer)
 		if (*c == ';' || *c == '|')
 			*c = ',';
 	gs_log(GS_LOG_WARN, "%s: its job is killed: %s", peer->who, step->killed);
-	if (step->info.local || !d->slurm || gs_gather_comment(d, step->info.job_id, text, sizeof(text)) < 0 ||
-	    !gs_slurm_report_kill(d->slurm, step->info.job_id, text))
+	if (!step->info.local && d->slurm && gs_gather_comment(d, step->info.job_id, text, sizeof(text)) == 0)
+		step->kill_asked = gs_slurm_report_kill(d->slurm, step->info.job_id, text) != 0;
+	if (!step->kill_asked)
 		kill_process(peer);
 }
 
@@ -76,6 +84,8 @@ void gs_overdue_not_killed(struct gs_daemon *d, uint32_t job_id)
 	struct gs_peer *peer;
 
 	LIST_FOREACH(peer, &d->peers, link)
-		if (peer->tenant && peer->step && peer->step->info.job_id == job_id)
+		if (peer->tenant && peer->step && peer->step->info.job_id == job_id) {
+			peer->step->kill_asked = 0;
 			kill_process(peer);
+		}
 }

@@ -42,6 +42,7 @@ struct gs_peer {
 	uint64_t driver_more;      /* the difference that the log has told */
 	int driver_known;
 	uint64_t terminated_ns;    /* when MPS was last told to end it; 0: never */
+	uint64_t killed_ns;        /* when its process was last killed; 0: never */
 	int pidfd;                 /* -1: only its socket tells when it ends */
 	struct event *ended;
 

@@ -38,6 +38,15 @@ static void settle(const char *self)
 	nanosleep(&pause, NULL);
 }
 
+/* Asked for an array's first number, slurmctld answers with all of its tasks. */
+static const slurm_job_info_t *record_of(const job_info_msg_t *jobs, uint32_t job_id)
+{
+	for (uint32_t i = 0; jobs && i < jobs->record_count; i++)
+		if (jobs->job_array[i].job_id == job_id)
+			return &jobs->job_array[i];
+	return NULL;
+}
+
 /*
  * Read, exchange our part, write back: others use the field too.  0: written;
  * 1: it was there already; -1 with the reason.  *nodes: how many the job has.
@@ -45,6 +54,7 @@ static void settle(const char *self)
 static int update_once(const struct gs_slurm_request *request, uint32_t *nodes, char *reason,
 		       size_t size)
 {
+	const slurm_job_info_t *job = NULL;
 	job_info_msg_t *jobs = NULL;
 	char merged[2 * GS_COMMENT_MAX];
 	const char *old;
@@ -52,12 +62,12 @@ static int update_once(const struct gs_slurm_request *request, uint32_t *nodes, 
 	int rc = -1;
 
 	if (slurm_load_job(&jobs, request->job_id, SHOW_ALL) != SLURM_SUCCESS ||
-	    jobs->record_count < 1) {
+	    !(job = record_of(jobs, request->job_id))) {
 		snprintf(reason, size, "%s", slurm_strerror(errno));
 		goto out;
 	}
-	old = jobs->job_array[0].admin_comment;
-	*nodes = jobs->job_array[0].num_nodes;
+	old = job->admin_comment;
+	*nodes = job->num_nodes;
 	if ((*nodes > 1 ? gs_comment_merge_node(old, request->self, request->text, merged,
 						sizeof(merged))
 			: gs_comment_merge(old, request->text, merged, sizeof(merged))) < 0) {
@@ -97,15 +107,33 @@ static int update(const struct gs_slurm_request *request, char *reason, size_t s
 	return rc < 0 ? -1 : 0;
 }
 
+/* What slurmctld takes for this job alone: of an array, the plain number can be the whole of it. */
+static int name_of(uint32_t job_id, char *name, size_t size)
+{
+	const slurm_job_info_t *job;
+	job_info_msg_t *jobs = NULL;
+
+	if (slurm_load_job(&jobs, job_id, SHOW_ALL) != SLURM_SUCCESS || !(job = record_of(jobs, job_id))) {
+		if (jobs)
+			slurm_free_job_info_msg(jobs);
+		return -1;
+	}
+	if (job->array_task_id != NO_VAL)
+		snprintf(name, size, "%u_%u", job->array_job_id, job->array_task_id);
+	else
+		snprintf(name, size, "%u", job_id);
+	slurm_free_job_info_msg(jobs);
+	return 0;
+}
+
 /* With the reason in its AdminComment first: slurmctld refuses comments on a job that has ended. */
 static int kill_job(const struct gs_slurm_request *request, char *reason, size_t size)
 {
-	char id[16], why[128];
+	char name[32], why[128];
 
 	if (update(request, why, sizeof(why)) < 0)
 		gs_log(GS_LOG_WARN, "job %u: AdminComment not written: %s", request->job_id, why);
-	snprintf(id, sizeof(id), "%u", request->job_id);
-	if (slurm_kill_job2(id, SIGKILL, 0, NULL) == SLURM_SUCCESS || errno == ESLURM_ALREADY_DONE)
+	if (name_of(request->job_id, name, sizeof(name)) == 0 && slurm_kill_job2(name, SIGKILL, 0, NULL) == SLURM_SUCCESS)
 		return 0;
 	snprintf(reason, size, "%s", slurm_strerror(errno));
 	return -1;
