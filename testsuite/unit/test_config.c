@@ -313,7 +313,7 @@ static void sizes_are_bounded(void **state)
 	for (int i = 0; i < 5; i++)
 		n += snprintf(text + n, sizeof(text) - (size_t)n, "JobEnv=A%d=%s\n", i, value);
 	assert_null(parse(text, &err));
-	assert_non_null(strstr(err.text, "t.conf:6: the JobEnv lines together exceed 1023"));
+	assert_non_null(strstr(err.text, "t.conf:5: the JobEnv lines together exceed 895"));
 }
 
 static void files(void **state)

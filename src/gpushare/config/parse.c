@@ -28,7 +28,9 @@
 #define MPS_HANDOVER_NS 5000
 /* Longer than block-tasks take: the next one's blocks fill in as the last one's leave. */
 #define MPS_LEAD_NS UINT64_C(1000000000)
-#define ENV_MAX sizeof(((struct gs_msg_registered *)0)->env)
+/* A little is the daemon's own: which GPU, and what to do without a daemon. */
+#define ENV_OWN 128
+#define ENV_MAX (sizeof(((struct gs_msg_registered *)0)->env) - ENV_OWN)
 
 struct parser {
 	struct gs_config *config;

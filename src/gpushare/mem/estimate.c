@@ -60,7 +60,7 @@ static void apply_loops(const struct pass *p, struct mem_allocation *a)
 
 static void finish(struct pass *p, struct mem_allocation *a, struct mem_value *v)
 {
-	uint64_t all;
+	uint64_t all, total;
 
 	a->known = mem_value_bytes(v, &a->bytes) == 0;
 	if (!a->known)
@@ -68,9 +68,11 @@ static void finish(struct pass *p, struct mem_allocation *a, struct mem_value *v
 	else
 		apply_loops(p, a);
 	if (a->known && (__builtin_mul_overflow(a->bytes, a->times, &all) ||
-			 __builtin_add_overflow(p->estimate->total, all, &p->estimate->total))) {
+			 __builtin_add_overflow(p->estimate->total, all, &total))) {
 		a->known = 0;
 		snprintf(a->why, sizeof(a->why), "more than any device has");
+	} else if (a->known) {
+		p->estimate->total = total;
 	}
 	p->estimate->unknown += !a->known;
 }

@@ -20,6 +20,7 @@ static int add(struct mem_estimate *e, const char *path, const char *what, const
 	       const char *why)
 {
 	struct mem_allocation *grown = realloc(e->allocation, (e->n + 1) * sizeof(*grown)), *a;
+	uint64_t total = 0;
 
 	if (!grown)
 		return -1;
@@ -31,8 +32,10 @@ static int add(struct mem_estimate *e, const char *path, const char *what, const
 	a->bytes = bytes;
 	snprintf(a->call, sizeof(a->call), "%s", what);
 	snprintf(a->text, sizeof(a->text), "%s", text);
-	if (!why && __builtin_add_overflow(e->total, bytes, &e->total))
+	if (!why && __builtin_add_overflow(e->total, bytes, &total))
 		why = "more than any device has";
+	else if (!why)
+		e->total = total;
 	a->known = !why;
 	snprintf(a->why, sizeof(a->why), "%s", why ? why : "");
 	e->unknown += !a->known;
