@@ -165,7 +165,7 @@ static void kernels_of_a_library(void **unused)
 /* A module that is loaded as it is has the number of one with twins: its functions have none. */
 static void functions_with_the_numbers_of_others(void **unused)
 {
-	static const char other[] = "\x7f" "ELF: no PTX";
+	static const char other[64] = "\x7f" "ELF: no PTX"; /* as long as a header */
 	CUfunction f[NAMES];
 	CUmodule module;
 
