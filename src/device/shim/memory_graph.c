@@ -30,6 +30,17 @@ struct needs {
 
 static void add_graph(CUgraph graph, int depth, struct needs *needs);
 
+/*
+ * What a driver before 12.0 writes is the begin of it.  REAL() takes the name as it is
+ * written: the header's macro, which makes the second of the first, is not expanded there.
+ */
+static CUresult kernel_params(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS *k)
+{
+	CUresult rc = REAL(cuGraphKernelNodeGetParams_v2)(node, k);
+
+	return rc == CUDA_ERROR_NOT_SUPPORTED ? REAL(cuGraphKernelNodeGetParams)(node, k) : rc;
+}
+
 static void add_node(CUgraphNode node, int depth, struct needs *needs)
 {
 	struct alloc_node a = { .bytes = 0 };
@@ -44,7 +55,7 @@ static void add_node(CUgraphNode node, int depth, struct needs *needs)
 	if (type == CU_GRAPH_NODE_TYPE_GRAPH && depth < DEPTH_MAX &&
 	    REAL(cuGraphChildGraphNodeGetGraph)(node, &child) == CUDA_SUCCESS)
 		add_graph(child, depth + 1, needs);
-	if (type == CU_GRAPH_NODE_TYPE_KERNEL && REAL(cuGraphKernelNodeGetParams)(node, &k) == CUDA_SUCCESS) {
+	if (type == CU_GRAPH_NODE_TYPE_KERNEL && kernel_params(node, &k) == CUDA_SUCCESS) {
 		frame = shim_local_frame(k.func ? k.func : (CUfunction)(uintptr_t)k.kern);
 		needs->frame = frame > needs->frame ? frame : needs->frame;
 	}
