@@ -362,6 +362,51 @@ static void test_a_graph_counts_its_nodes(void **unused)
 	shim_kernel_graph(FAKE_GRAPH, 0, 1);
 }
 
+/* A stream in which something is held at any time, as long as it may be. */
+static void *hold_again(void *stop)
+{
+	int held = 0;
+
+	while (!*(_Atomic int *)stop) {
+		int next = shim_hold_begin(STREAM, 1) > 0;
+
+		usleep(200);
+		for (; held; held--)
+			shim_hold_end(STREAM, 1);
+		held = next;
+	}
+	for (; held; held--)
+		shim_hold_end(STREAM, 1);
+	return NULL;
+}
+
+static void *go_behind(void *through)
+{
+	shim_hold_behind(1019);
+	*(_Atomic int *)through = 1;
+	return NULL;
+}
+
+/* Whoever is past the count waits for what is held, not for what others hold afterwards. */
+static void test_new_holds_keep_nobody_waiting(void **unused)
+{
+	_Atomic int stop = 0, through = 0;
+	pthread_t holder, waiter;
+	uint64_t until;
+
+	(void)unused;
+	pthread_create(&holder, NULL, hold_again, &stop);
+	EVENTUALLY(shim_hold_is_legacy());
+	pthread_create(&waiter, NULL, go_behind, &through);
+	for (until = gs_clock_ns() + 3 * GS_NS_PER_S; !through && gs_clock_ns() < until;)
+		usleep(1000);
+	until = (uint64_t)through;
+	stop = 1;
+	pthread_join(holder, NULL);
+	pthread_join(waiter, NULL);
+	assert_int_equal(until, 1);
+}
+
 static CUresult one_node(CUgraph graph, CUgraphNode *node, size_t *n)
 {
 	(void)graph;
@@ -505,6 +550,7 @@ int shim_holds(void)
 		SHIM(test_launches_behind_a_hold_are_bounded),
 		SHIM(test_operations_behind_a_hold_are_bounded),
 		SHIM(test_a_graph_counts_its_nodes),
+		SHIM(test_new_holds_keep_nobody_waiting),
 		SHIM(test_a_graph_whose_kernel_grows_waits),
 		SHIM(test_what_enqueues_is_counted),
 	};

@@ -36,7 +36,7 @@ static __thread uint32_t own_gate; /* of gate[0]: closed by this thread, which m
  * (facts/h200.md).  Several threads may be past the count at once.
  */
 #define BEHIND_MAX 900
-static _Atomic uint32_t behind; /* operations since nothing was held there */
+static _Atomic uint32_t behind; /* operations since nothing was held there; to 0 only while nothing is */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
@@ -44,8 +44,12 @@ static struct {
 	unsigned int kernels; /* 0: the slot is free */
 } holding[STREAMS_MAX];       /* under lock */
 
-/* One kernel more in the stream; 0 if no further stream may hold one. */
-static int stream_holds(CUstream stream)
+/*
+ * One kernel more in the stream; 0 if no further stream may hold one.  The first of a
+ * legacy stream sets the count back before it is seen to be held, and no other
+ * begins meanwhile: what is counted from then on stays counted.
+ */
+static int stream_holds(CUstream stream, int legacy)
 {
 	int slot = -1;
 
@@ -61,6 +65,11 @@ static int stream_holds(CUstream stream)
 	if (slot >= 0) {
 		holding[slot].stream = stream;
 		holding[slot].kernels++;
+		if (legacy) {
+			if (atomic_load(&shim_held[1]) == 0)
+				atomic_store(&behind, 0);
+			atomic_fetch_add(&shim_held[1], 1);
+		}
 	}
 	pthread_mutex_unlock(&lock);
 	return slot >= 0;
@@ -93,11 +102,9 @@ static void drop(_Atomic uint32_t *word)
 
 int shim_hold_begin(CUstream stream, int legacy)
 {
-	if (!stream_holds(stream))
+	if (!stream_holds(stream, legacy))
 		return 0;
 	atomic_fetch_add(&shim_held[0], 1);
-	if (legacy && atomic_fetch_add(&shim_held[1], 1) == 0)
-		atomic_store(&behind, 0);
 	if (atomic_load(&gate[0]) == own_gate && (!legacy || atomic_load(&gate[1]) == 0))
 		return 1;
 	shim_hold_end(stream, legacy);
@@ -145,8 +152,10 @@ void shim_hold_behind(unsigned int operations)
 	if (atomic_load_explicit(&shim_held[1], memory_order_relaxed) == 0)
 		return;
 	if (atomic_fetch_add(&behind, operations) + operations > BEHIND_MAX) {
-		await_none(1);
-		atomic_store(&behind, 0);
+		/* The gate is closed: others' new holds would keep it waiting, and be in front of what it has let through. */
+		shim_gate_enter(1);
+		atomic_store(&behind, operations);
+		shim_gate_leave(1);
 	}
 }
 
