@@ -274,21 +274,14 @@ static CUresult enqueue(struct shim_launch *l, const struct shim_request *r)
 	return rc;
 }
 
-static CUresult ride(struct shim_context *c, const struct shim_kernel *k, const struct shim_request *r)
+static CUresult ride(struct shim_context *c, const struct shim_request *r)
 {
-	int grows = shim_request_grows(c, k, 0);
 	struct shim_passage p;
 	CUresult rc;
 
-	if (grows)
-		shim_gate_enter(0);
 	shim_order_enter(&p, c, r->stream, 0, 0);
 	rc = launch_original(r);
 	shim_order_leave(&p);
-	if (grows && rc == CUDA_SUCCESS)
-		shim_request_grown(c, k, 0);
-	if (grows)
-		shim_gate_leave(0);
 	return rc;
 }
 
@@ -352,8 +345,9 @@ static CUresult launch_managed(struct shim_session *s, struct shim_context *c, s
 	r->time = shim_kernel_time(k, r->block);
 	if (!r->time->tpt_ps && r->block[0] && !s->alone) /* not of what has no shape here */
 		shim_kernel_recall(s, k, r->time, r->block);
-	if (shim_rides(s, r))
-		return ride(c, k, r);
+	/* What grows waits at the gate, and the turn may be gone by then. */
+	if (!shim_request_grows(c, k, 0) && shim_rides(s, r))
+		return ride(c, r);
 	/* Riders go by what is known of the context; here the driver is asked. */
 	is = shim_context_current(s);
 	return is == c ? launch_told(s, c, k, r) : launch_managed(s, is, r);
