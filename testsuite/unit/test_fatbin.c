@@ -367,6 +367,8 @@ static void variables_of_a_text(void **state)
 	assert_int_equal(variables("/* .global .u32 a; */ .file 1 \"/*\"\n.global .u32 b;"), 4);
 	assert_int_equal(variables(".global/* of us */.u32 a;.global .u32 b;"), 8);
 	assert_int_equal(variables(".global .attribute(.managed) .align 4 .b32 m[10];"), 40);
+	assert_int_equal(variables(".global .attribute (.managed) .align 4 .b32 m[10];"), 40);
+	assert_int_equal(variables(".global .attribute(.unified(19, 95), .managed) .b32 m[10];"), 40);
 	assert_int_equal(variables(".global .b8 x[1024*1024*3+1U];"), 3145729);
 	assert_int_equal(variables(".global .u32 a, b[2], c = 3;"), 16);
 	assert_int_equal(variables(".global .u16 t[] = {1, 2, 3};\n.global .u16 u[][2] = {{1, 2}, {3, 4}};"), 14);
@@ -374,6 +376,11 @@ static void variables_of_a_text(void **state)
 	assert_int_equal(variables(".global .b8 x["), 0);
 	assert_int_equal(variables(".global .b8 x[]"), 0);
 	assert_int_equal(variables(".global .b8"), 0);
+	/* It is read to its end and no further: the copy that is searched has no byte more (valgrind). */
+	assert_int_equal(variables(".global .align 4("), 0);
+	assert_int_equal(variables(".global .attribute("), 0);
+	assert_int_equal(variables(".global .u32 a; .global .attribute(.managed"), 4);
+	assert_int_equal(variables(".global .attribute(.managed; .global .u32 a;"), 4);
 	assert_int_equal(variables(""), 0);
 }
 

@@ -113,6 +113,19 @@ static uint64_t initialiser(const char **at)
 	return n;
 }
 
+/* Past "(.managed)" or "(.unified(19, 95))", if there is one, but not past the text's end. */
+static const char *past_parentheses(const char *p)
+{
+	int depth = 0;
+
+	for (; *p && *p != ';'; p++) {
+		depth += (*p == '(') - (*p == ')');
+		if (depth <= 0)
+			return p + (*p == ')' && depth == 0);
+	}
+	return p;
+}
+
 /* What is declared behind .global or .const, up to its ';'. */
 static uint64_t declaration(const char *p)
 {
@@ -124,7 +137,7 @@ static uint64_t declaration(const char *p)
 		p += strspn(p, BLANKS);
 		if (*p != '.')
 			break;
-		len = 1 + strcspn(p + 1, BLANKS ".;[");
+		len = 1 + strcspn(p + 1, BLANKS ".;[(");
 		if (len == 3 && p[1] == 'v' && (p[2] == '2' || p[2] == '4'))
 			vector = (uint64_t)(p[2] - '0');
 		else if (type_bytes(p, len))
@@ -132,7 +145,8 @@ static uint64_t declaration(const char *p)
 		else if (len == 6 && strncmp(p, ".align", 6) == 0)
 			len += strspn(p + len, BLANKS "0123456789");
 		p += len;
-		p += *p == '(' ? strcspn(p, ");") + 1 : 0; /* .attribute(.managed) */
+		p += strspn(p, BLANKS);
+		p = past_parentheses(p);
 	}
 	while (bytes && *p && *p != ';') {
 		uint64_t n, values = 0;
