@@ -275,10 +275,14 @@ static uint64_t limit_bytes(CUlimit limit, size_t value)
 
 static CUresult set_limit(CUcontext ctx, CUlimit limit, size_t value)
 {
-	CUresult rc = SHIM_GATED(REAL(cuCtxSetLimit)(limit, value));
+	CUresult rc;
 
+	shim_gate_enter(0);
+	rc = REAL(cuCtxSetLimit)(limit, value);
+	/* Before anything can be held: a launch behind that would go by what it was. */
 	if (limit == CU_LIMIT_STACK_SIZE)
 		shim_context_frames_unknown(ctx);
+	shim_gate_leave(0);
 	return rc;
 }
 
