@@ -2,6 +2,7 @@
 /* No daemon: what a program does by DaemonAbsent, one that starts then and one that had the turn. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -74,6 +75,31 @@ static enum found had_the_turn(void)
 	while ((s->connected || gs_page_load(s->page->turn)) && gs_clock_ns() < until)
 		usleep(1000);
 	return found(launch(kernel, LONG_GRID));
+}
+
+static void *wait_for_it(void *unused)
+{
+	allocates();
+	return unused;
+}
+
+/* One thread waits for the daemon when another forks; what the child found, which does not want to wait. */
+static enum found forks_meanwhile(void)
+{
+	pthread_t thread;
+	int status;
+	pid_t pid;
+
+	if (pthread_create(&thread, NULL, wait_for_it, NULL) != 0)
+		return OTHERWISE;
+	usleep(300 * 1000);
+	pid = fork();
+	if (pid == 0) {
+		setenv("GPUSHARE_ABSENT", "run", 1);
+		alarm(10);
+		_exit(launches());
+	}
+	return waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? (enum found)WEXITSTATUS(status) : OTHERWISE;
 }
 
 /* A program that starts with this in its environment; NULL: nothing is said. */
@@ -154,6 +180,12 @@ static void test_wait(void **unused)
 	assert_int_equal(outcome(pid), NO_MEMORY); /* as whoever is turned away */
 }
 
+static void test_a_child_of_one_that_waits(void **unused)
+{
+	(void)unused;
+	assert_int_equal(outcome(start("wait", forks_meanwhile)), RAN);
+}
+
 static void test_the_turn_ends_with_the_daemon(void **unused)
 {
 	(void)unused;
@@ -166,6 +198,7 @@ int main(void)
 		cmocka_unit_test(test_run),
 		cmocka_unit_test(test_fail),
 		cmocka_unit_test(test_wait),
+		cmocka_unit_test(test_a_child_of_one_that_waits),
 		cmocka_unit_test(test_the_turn_ends_with_the_daemon),
 	};
 	int failures;

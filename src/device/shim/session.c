@@ -213,7 +213,7 @@ int shim_in_vain(uint64_t since_ns)
 
 struct shim_session *shim_session(void)
 {
-	static int registered;
+	static int at_fork, at_exit; /* registered; a child may have the first of them alone */
 	struct shim_session *s = shim_session_peek();
 	const char *socket;
 	struct shim_force_plan force = { 0 };
@@ -223,14 +223,18 @@ struct shim_session *shim_session(void)
 	pthread_mutex_lock(&making);
 	s = atomic_load(&current);
 	if (!s && !unmanaged) {
+		/* First: a session may wait for its daemon for long, and another thread may fork meanwhile. */
+		if (!at_fork) {
+			at_fork = 1;
+			pthread_atfork(NULL, NULL, forget_in_child);
+		}
 		socket = getenv("GPUSHARE_SOCKET");
 		if (socket && *socket)
 			s = make(socket, force);
 		else
 			s = shim_force_wanted(&force) ? make(NULL, force) : NULL;
-		if (!registered) {
-			registered = 1;
-			pthread_atfork(NULL, NULL, forget_in_child);
+		if (!at_exit) {
+			at_exit = 1;
 			atexit(stop_at_exit);
 		}
 		atomic_store(&current, s);
