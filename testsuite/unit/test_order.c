@@ -204,25 +204,6 @@ static void test_in_the_order_in_which_they_came(void **unused)
 	go(&hold);
 }
 
-/* The first hold of all is in a stream of the program's: from then on it is asked whose streams are their own. */
-static void test_a_stream_of_its_own_is_known_after_any_legacy_hold(void **unused)
-{
-	struct visitor first, second;
-
-	(void)unused;
-	come(&first, ONE, 1);
-	assert_true(gets_in(&first));
-	go(&first);
-	held = 1;
-	come(&first, OWN, 0);
-	assert_true(gets_in(&first));
-	come(&second, NULL, 0);
-	assert_true(second.in);
-	go(&first);
-	go(&second);
-	held = 0;
-}
-
 /* Two that hold nothing: through the default stream, one could come behind what a third holds. */
 static void test_behind_a_held_kernel_the_default_stream_meets_nobody(void **unused)
 {
@@ -290,7 +271,6 @@ static void test_a_forked_child_begins_anew(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_stream_of_its_own_is_known_after_any_legacy_hold), /* first: nothing has been held */
 		cmocka_unit_test(test_in_the_order_in_which_they_came),
 		cmocka_unit_test(test_behind_a_held_kernel_the_default_stream_meets_nobody),
 		cmocka_unit_test(test_who_must_not_meet_does_not),

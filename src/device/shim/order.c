@@ -28,11 +28,11 @@ static struct shim_passage listed;
 static _Atomic(struct shim_passage *) sole;
 
 /*
- * Has a kernel been held yet in a stream that synchronises with the legacy default one, or
- * in that?  Only then must be known whether other launches' streams do, which is a
+ * Has a kernel been held in a legacy default stream yet?  Only such a one must
+ * know whether other launches' streams synchronise with it, which is a
  * question to the driver for each of them.
  */
-static _Atomic int legacy_holds;
+static _Atomic int default_holds;
 
 int shim_stream_is_legacy(CUstream stream)
 {
@@ -124,11 +124,11 @@ void shim_order_enter(struct shim_passage *p, const struct shim_context *ctx, CU
 	p->ctx = ctx;
 	p->stream = stream;
 	p->holds = holds;
-	if (holds && legacy)
-		legacy_holds = 1;
+	if (holds && is_default(stream))
+		default_holds = 1;
 	/* Until then, unknown is taken for blocking: at worst one launch waits once for a stream that it need not. */
 	if (!holds && !is_default(stream))
-		legacy = !legacy_holds || shim_stream_is_legacy(stream);
+		legacy = !default_holds || shim_stream_is_legacy(stream);
 	p->lane = is_default(stream) ? SHIM_LANE_DEFAULT : legacy ? SHIM_LANE_BLOCKING : SHIM_LANE_OWN;
 	if (!atomic_compare_exchange_strong(&sole, &nobody, p))
 		enter_list(p);
