@@ -205,7 +205,10 @@ for mode in dict.fromkeys(r["mode"] for r in rows):
         print("first come was not first served")
         bad = 1
 if ("fcfs:fifo", "3") in response and ("rbdm:hpfw", "3") in response:
-    ratio = response["rbdm:hpfw", "3"] / response["fcfs:fifo", "3"]
+    first = response["fcfs:fifo", "3"]
+    if not first:
+        sys.exit("under first come first served nobody of high priority waited: too much memory (MEMORY) for a comparison")
+    ratio = response["rbdm:hpfw", "3"] / first
     print("response of high priority under RBDM with HPFW: %.2f of first come first served's" % ratio)
     bad |= ratio >= 1
 sys.exit(bad)
