@@ -69,3 +69,42 @@ void gs_place_slowdown(const struct gs_view *view, const struct gs_task *task,
 	entry->a = ((double)gs_task_left(view, task) - (double)task->arrival_ns) * per_ns;
 	entry->b = per_ns;
 }
+
+uint64_t gs_most_slowed(const struct gs_view *view, uint64_t holder_waits_ns)
+{
+	struct gs_entry holder = { .task = view->holder };
+	const struct gs_entry *best = NULL;
+	double most = 0;
+
+	if (view->holder) {
+		gs_place_slowdown(view, view->holder, &holder);
+		best = &holder;
+		most = gs_entry_slowdown(best, view->now + holder_waits_ns);
+	}
+	for (size_t i = 0; i < view->count; i++) {
+		const struct gs_entry *e = &view->ready[i];
+		double is = gs_entry_slowdown(e, view->now);
+
+		if (!best || is > most || (is >= most && e->task->seq < best->task->seq)) {
+			best = e;
+			most = is;
+		}
+	}
+	return best->task->id;
+}
+
+const struct gs_entry *gs_least_slowed(const struct gs_view *view)
+{
+	const struct gs_entry *least = NULL;
+	double low = 0;
+
+	for (size_t i = 0; i < view->count; i++) {
+		double is = gs_entry_slowdown(&view->ready[i], view->now);
+
+		if (!least || is < low) {
+			least = &view->ready[i];
+			low = is;
+		}
+	}
+	return least;
+}

@@ -72,48 +72,21 @@ static uint64_t shortest_wait(const struct gs_view *view)
 
 static uint64_t pick(struct gs_view *view)
 {
-	struct gs_entry holder = { .task = view->holder };
-	const struct gs_entry *best = NULL;
-	double most = 0;
-
-	if (view->holder) {
-		gs_place_slowdown(view, view->holder, &holder);
-		best = &holder;
-		most = gs_entry_slowdown(best, view->now + shortest_wait(view));
-	}
-	for (size_t i = 0; i < view->count; i++) {
-		const struct gs_entry *e = &view->ready[i];
-		double is = gs_entry_slowdown(e, view->now);
-
-		if (!best || is > most || (is >= most && e->task->seq < best->task->seq)) {
-			best = e;
-			most = is;
-		}
-	}
-	return best->task->id;
+	return gs_most_slowed(view, view->holder ? shortest_wait(view) : 0);
 }
 
 static uint64_t quantum(struct gs_view *view, const struct gs_task *task)
 {
 	uint64_t shortest = worth(view, task);
-	const struct gs_entry *least = NULL;
+	const struct gs_entry *least = gs_least_slowed(view);
 	struct gs_entry mine = { 0 };
-	double target, low = 0, most, ns;
+	double most, ns;
 
 	if (shortest < view->options->min_quantum_ns)
 		shortest = view->options->min_quantum_ns;
 
 	gs_place_slowdown(view, task, &mine);
-	target = gs_entry_slowdown(&mine, view->now);
-	for (size_t i = 0; i < view->count; i++) {
-		double is = gs_entry_slowdown(&view->ready[i], view->now);
-
-		if (!least || is < low) {
-			least = &view->ready[i];
-			low = is;
-		}
-	}
-	ns = least ? (target - low) / least->b : 0;
+	ns = least ? (gs_entry_slowdown(&mine, view->now) - gs_entry_slowdown(least, view->now)) / least->b : 0;
 	most = (double)(gs_task_left(view, task) + shortest);
 	if (ns > most)
 		ns = most;

@@ -20,50 +20,25 @@
 
 static uint64_t pick(struct gs_view *view)
 {
-	struct gs_entry holder = { .task = view->holder };
-	const struct gs_entry *best = NULL;
-	double most = 0;
-
-	if (view->holder) {
-		gs_place_slowdown(view, view->holder, &holder);
-		best = &holder;
-		most = gs_entry_slowdown(best, view->now);
-	}
-	for (size_t i = 0; i < view->count; i++) {
-		const struct gs_entry *e = &view->ready[i];
-		double is = gs_entry_slowdown(e, view->now);
-
-		if (!best || is > most || (is >= most && e->task->seq < best->task->seq)) {
-			best = e;
-			most = is;
-		}
-	}
-	return best->task->id;
+	return gs_most_slowed(view, 0);
 }
 
 static uint64_t quantum(struct gs_view *view, const struct gs_task *task)
 {
 	uint64_t shortest = view->options->min_quantum_ns;
-	const struct gs_entry *least = NULL;
+	const struct gs_entry *least;
 	struct gs_entry mine = { 0 };
-	double low = 0, ns;
+	double ns;
 
 	/* Asked again as somebody arrives: no sooner than was said. */
 	if (view->state[0] == task->turn)
 		return GS_NO_LIMIT;
 	view->state[0] = task->turn;
-	for (size_t i = 0; i < view->count; i++) {
-		double is = gs_entry_slowdown(&view->ready[i], view->now);
-
-		if (!least || is < low) {
-			least = &view->ready[i];
-			low = is;
-		}
-	}
+	least = gs_least_slowed(view);
 	if (!least)
 		return shortest;
 	gs_place_slowdown(view, task, &mine);
-	ns = (gs_entry_slowdown(&mine, view->now) - low) / least->b;
+	ns = (gs_entry_slowdown(&mine, view->now) - gs_entry_slowdown(least, view->now)) / least->b;
 	if (!(ns > (double)shortest))
 		return shortest;
 	return ns < 1e18 ? (uint64_t)ns : GS_NO_LIMIT;

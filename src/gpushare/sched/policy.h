@@ -144,6 +144,15 @@ static inline double gs_entry_slowdown(const struct gs_entry *entry, uint64_t at
 	return entry->a + entry->b * (double)at_ns;
 }
 
+/*
+ * Of the ready tasks and the holder the one that is slowed down most, which FRS lets go next: its id.  The earlier
+ * arrival of two.  The holder's slowdown is taken holder_waits_ns from now.
+ */
+uint64_t gs_most_slowed(const struct gs_view *view, uint64_t holder_waits_ns);
+
+/* The ready task that is slowed down least, which equation 2 compares with; NULL: none is ready. */
+const struct gs_entry *gs_least_slowed(const struct gs_view *view);
+
 /* For tests: a scheduler under a policy that is not in policies.def. */
 struct gs_sched *gs_sched_create_under(const struct gs_policy *policy,
 				       const struct gs_sched_options *options, uint64_t now,
