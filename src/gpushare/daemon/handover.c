@@ -66,14 +66,17 @@ static void ring_leaving(struct gs_gpu *gpu)
  * What seems to be left on the GPU may in fact be behind a kernel of the same client that has
  * left: another thread of it can enqueue something between the mark "started" of a
  * launch and its kernel, and that, an operation of the legacy default stream or a
- * wait for an event, can be behind the other one's hold. It ends once that one has
+ * wait for an event, can be behind the other one's hold.  It ends once that one has
  * had its turn again, so it is not waited for for longer than it could take.
  * (One that does run is then beside the next client for the rest of its time.)
  */
 static int behind(const struct gs_gpu *gpu, const struct gs_tenant *t, uint64_t now)
 {
+	/* The order may be younger than the look that it is judged by. */
+	uint64_t waited = now > gpu->told_ns ? now - gpu->told_ns : 0;
+
 	return t->put_back && t->on_gpu == t->staying &&
-	       now - gpu->told_ns > BEHIND_NS && now - gpu->told_ns - BEHIND_NS > 2 * t->staying_ns;
+	       waited > BEHIND_NS && waited - BEHIND_NS > 2 * t->staying_ns;
 }
 
 /* Nothing of the client is on the GPU, and nothing can get there. */
