@@ -59,6 +59,7 @@ int shim_riders(void);
 int shim_evictions(void);
 int shim_signals(void);
 int shim_holds(void);
+int shim_graphs(void);
 int shim_queues(void);
 int shim_unlisted(void);
 int shim_reports(void);

@@ -407,86 +407,6 @@ static void test_new_holds_keep_nobody_waiting(void **unused)
 	assert_int_equal(until, 1);
 }
 
-static CUresult one_node(CUgraph graph, CUgraphNode *node, size_t *n)
-{
-	(void)graph;
-	if (node)
-		*node = NULL;
-	*n = 1;
-	return CUDA_SUCCESS;
-}
-
-static CUresult is_a_kernel(CUgraphNode node, CUgraphNodeType *type)
-{
-	(void)node;
-	*type = CU_GRAPH_NODE_TYPE_KERNEL;
-	return CUDA_SUCCESS;
-}
-
-static CUresult not_there(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS *k)
-{
-	(void)node, (void)k;
-	return CUDA_ERROR_NOT_SUPPORTED;
-}
-
-static CUresult framed_params(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS *k)
-{
-	(void)node;
-	k->func = FRAMED;
-	return CUDA_SUCCESS;
-}
-
-static void *launch_graph(void *done)
-{
-	*(_Atomic int *)done = cuGraphLaunch(FAKE_GRAPH, OTHER) == CUDA_SUCCESS;
-	return NULL;
-}
-
-/* A graph of one kernel, whose frame only that one of the two calls tells, waits for what is held. */
-static void graph_waits(int frame, enum shim_fn tells)
-{
-	_Atomic int done = 0;
-	CUgraphExec exec;
-	struct gs_stub *stub;
-	pthread_t thread;
-	char text[4096];
-
-	shim_slot[SHIM_FN_cuGraphGetNodes] = (void *)(uintptr_t)one_node;
-	shim_slot[SHIM_FN_cuGraphNodeGetType] = (void *)(uintptr_t)is_a_kernel;
-	shim_slot[SHIM_FN_cuGraphKernelNodeGetParams] = shim_slot[SHIM_FN_cuGraphKernelNodeGetParams_v2] = (void *)(uintptr_t)not_there;
-	shim_slot[tells] = (void *)(uintptr_t)framed_params;
-	fake_driver_frame(FRAMED, frame);
-	assert_int_equal(cuGraphInstantiateWithFlags(&exec, NULL, 0), CUDA_SUCCESS);
-	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
-	stub = active();
-	forget_calls();
-	pthread_create(&thread, NULL, launch_graph, &done);
-	usleep(50000);
-	assert_int_equal(done, 0);
-	fake_driver_calls(text, sizeof(text));
-	assert_null(strstr(text, "launch-graph"));
-	gs_page_store(stub->kstate, GS_K_DONE);
-	pthread_join(thread, NULL);
-	assert_int_equal(done, 1);
-	over();
-}
-
-static void test_a_graph_whose_kernel_grows_waits(void **unused)
-{
-	static const enum shim_fn fn[] = { SHIM_FN_cuGraphGetNodes, SHIM_FN_cuGraphNodeGetType, SHIM_FN_cuGraphKernelNodeGetParams,
-					   SHIM_FN_cuGraphKernelNodeGetParams_v2 };
-	void *was[4];
-
-	(void)unused;
-	for (size_t i = 0; i < 4; i++)
-		was[i] = shim_slot[fn[i]];
-	graph_waits(1 << 16, SHIM_FN_cuGraphKernelNodeGetParams_v2);
-	graph_waits(1 << 17, SHIM_FN_cuGraphKernelNodeGetParams);
-	for (size_t i = 0; i < 4; i++)
-		shim_slot[fn[i]] = was[i];
-	shim_kernel_graph(FAKE_GRAPH, 0, 1);
-}
-
 /* The table: what takes a stream, or the default stream of its thread, has two forms; they have one class. */
 static const struct {
 	const char *name, *class;
@@ -551,7 +471,6 @@ int shim_holds(void)
 		SHIM(test_operations_behind_a_hold_are_bounded),
 		SHIM(test_a_graph_counts_its_nodes),
 		SHIM(test_new_holds_keep_nobody_waiting),
-		SHIM(test_a_graph_whose_kernel_grows_waits),
 		SHIM(test_what_enqueues_is_counted),
 	};
 

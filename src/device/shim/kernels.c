@@ -321,7 +321,7 @@ void shim_kernel_graph(const void *handle, uint32_t frame, uint32_t nodes)
 
 	if (!k)
 		return;
-	k->frame[0] = frame;
+	k->frame[0] = k->frame[1] = frame;
 	k->nodes = nodes;
 	for (size_t i = 0; i < SHIM_SHAPES; i++) {
 		k->time[i].tpt_ps = 0;

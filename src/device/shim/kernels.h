@@ -12,6 +12,7 @@
 #include "device/shim/shim.h"
 
 struct shim_session;
+struct shim_graph;
 
 /* What a kernel takes in blocks of one shape. */
 struct shim_time {
@@ -43,8 +44,13 @@ struct shim_kernel {
 	uint32_t registers;       /* of a thread of the original; 0: not known */
 	uint64_t content;         /* hash of the module's PTX; 0: not known */
 	const void *_Atomic counted_in; /* the struct shim_context that has been charged with its local memory */
-	_Atomic uint32_t frame[2]; /* local memory of a thread, bytes: the original's, the twin's; known once it is counted in any */
+	/*
+	 * Local memory of a thread, bytes: the original's, the twin's; known once it is counted in any.  Of a graph: the
+	 * most that a launch of it may need, what it needs surely (graph.c).
+	 */
+	_Atomic uint32_t frame[2];
 	_Atomic uint32_t nodes;   /* of a graph; 0: it is none */
+	struct shim_graph *graph; /* what is known of its kernels: graph.c's */
 	struct shim_time time[SHIM_SHAPES];
 	_Atomic uint64_t riders_told;        /* of the riders: what a stub has said */
 	_Atomic uint64_t evictable_launches;
@@ -78,7 +84,7 @@ struct shim_kernel *shim_graph_find(CUgraphExec graph);
 
 /*
  * The driver has given out the handle of an executable graph: what was known of another one with that handle does
- * not hold for it.  frame: the largest of its kernels'.
+ * not hold for it.  frame: the largest of its kernels', as far as they are known.
  */
 void shim_kernel_graph(const void *handle, uint32_t frame, uint32_t nodes);
 

@@ -270,7 +270,7 @@ static CUresult enqueue(struct shim_launch *l, const struct shim_request *r)
 	rc = l->evictable ? enqueue_evictable(l, r) : enqueue_as_is(l, r);
 	shim_order_leave(&p);
 	if (rc == CUDA_SUCCESS && l->gated)
-		shim_request_grown(l->ctx, l->kernel, l->evictable);
+		shim_request_grown(l->ctx, l->kernel, l->evictable || r->graph);
 	return rc;
 }
 

@@ -64,6 +64,18 @@ CUresult cuGraphInstantiate_v2(CUgraphExec *exec, CUgraph graph, CUgraphNode *er
 			       char *log, size_t size);
 CUresult cuGraphMemAllocNodeGetParams(CUgraphNode node, void *params);
 CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode node, CUgraph *graph);
+CUresult cuGraphExecChildGraphNodeSetParams(CUgraphExec exec, CUgraphNode node, CUgraph graph);
+/* The begin of CUgraphNodeParams, as far as the shim reads it. */
+struct shim_node_params {
+	CUgraphNodeType type;
+	int reserved[3];
+	union {
+		CUDA_KERNEL_NODE_PARAMS kernel;
+		CUgraph graph;
+	} is;
+};
+CUresult cuGraphExecNodeSetParams(CUgraphExec exec, CUgraphNode node, struct shim_node_params *params);
+CUresult cuGraphNodeSetEnabled(CUgraphExec exec, CUgraphNode node, unsigned int is);
 
 typedef struct CUextMemory_st *CUexternalMemory;
 /* CUDA_EXTERNAL_MEMORY_HANDLE_DESC */

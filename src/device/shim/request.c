@@ -170,11 +170,11 @@ static int has_proxy(const struct shim_session *s, const struct shim_launch *l)
 	return gs_signal_proxy_pays(&s->signal_times) && l->workers >= 2 * (unsigned int)l->ctx->sms && l->nt / l->workers >= PROXY_WAVES;
 }
 
-void shim_request_grown(struct shim_context *c, const struct shim_kernel *k, int twin)
+void shim_request_grown(struct shim_context *c, const struct shim_kernel *k, int frame)
 {
 	uint32_t has = c->frame;
 
-	while (has < k->frame[twin] && !atomic_compare_exchange_weak(&c->frame, &has, k->frame[twin]))
+	while (has < k->frame[frame] && !atomic_compare_exchange_weak(&c->frame, &has, k->frame[frame]))
 		;
 }
 

@@ -50,8 +50,8 @@ static inline int shim_request_grows(const struct shim_context *c, const struct 
 	       atomic_load_explicit(&c->frame, memory_order_relaxed);
 }
 
-/* It has. */
-void shim_request_grown(struct shim_context *c, const struct shim_kernel *k, int twin);
+/* It has, by that frame (kernels.h). */
+void shim_request_grown(struct shim_context *c, const struct shim_kernel *k, int frame);
 
 /* It did not go out, and its writes to the control block may not have been made: the next launch there repeats them. */
 void shim_request_forget(struct shim_launch *l);

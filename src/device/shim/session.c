@@ -13,6 +13,7 @@
 #include "device/shim/agent.h"
 #include "device/shim/api.h"
 #include "device/shim/force.h"
+#include "device/shim/graph.h"
 #include "device/shim/kernels.h"
 #include "device/shim/link.h"
 #include "device/shim/memory.h"
@@ -55,6 +56,7 @@ static void forget_in_child(void)
 	shim_api_forked();
 	shim_context_forked();
 	shim_kernels_forked();
+	shim_graph_forked();
 	shim_links_forked();
 	shim_memory_forked();
 	shim_pools_forked();

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Graphs: walking what one is made of, and what an executable one's kernels take of local memory, which the
+ * program may change from launch to launch.
+ */
+#ifndef GPUSHARE_SHIM_GRAPH_H
+#define GPUSHARE_SHIM_GRAPH_H
+
+#include "device/shim/shim.h"
+
+/*
+ * Each node, with those of child graphs: a child graph's own node first.  0; 1: not what is in the
+ * seventeenth child graph of each other; -1: not each, for want of memory.
+ */
+int shim_graph_each(CUgraph graph, void (*visit)(CUgraphNode node, CUgraphNodeType type, void *user), void *user);
+
+/* The driver has made an executable graph of `graph`. */
+void shim_graph_made(CUgraphExec exec, CUgraph graph);
+/* The program is about to destroy it. */
+void shim_graph_gone(CUgraphExec exec);
+
+/* In a forked child. */
+void shim_graph_forked(void);
+
+#endif

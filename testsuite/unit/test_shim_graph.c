@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the shim knows of executable graphs: whether a launch makes local memory grow, as the program changes them. */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "device/shim/wraps.h"
+#include "fake_driver.h"
+#include "shim_rig.h"
+
+#define OTHER ((CUstream)0x7100)
+
+/* Of a kernel the frame is its handle's lower half. */
+#define FRAMED(bytes) ((CUfunction)(uintptr_t)(0x10000000 + (bytes)))
+#define SMALL 0x1000u
+#define MIDDLE 0x2000u
+#define LARGE 0x4000u
+
+/* A driver's graphs: a node that is a child graph has it, a kernel its frame. */
+struct node {
+	CUgraphNodeType type;
+	uint32_t frame;
+	struct graph *child;
+};
+struct graph {
+	size_t n;
+	struct node node[3];
+};
+
+#define KERNEL(bytes) { CU_GRAPH_NODE_TYPE_KERNEL, (bytes), NULL }
+#define CHILD(graph) { CU_GRAPH_NODE_TYPE_GRAPH, 0, (graph) }
+#define G(graph) ((CUgraph)(graph))
+#define N(graph, i) ((CUgraphNode)&(graph)->node[i])
+
+static CUresult nodes_of(CUgraph graph, CUgraphNode *node, size_t *n)
+{
+	struct graph *g = (struct graph *)graph;
+
+	for (size_t i = 0; node && i < g->n; i++)
+		node[i] = N(g, i);
+	*n = g->n;
+	return CUDA_SUCCESS;
+}
+
+static CUresult type_of(CUgraphNode node, CUgraphNodeType *type)
+{
+	*type = ((struct node *)node)->type;
+	return CUDA_SUCCESS;
+}
+
+static CUresult child_of(CUgraphNode node, CUgraph *graph)
+{
+	*graph = G(((struct node *)node)->child);
+	return CUDA_SUCCESS;
+}
+
+static CUresult params_of(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS *k)
+{
+	k->func = FRAMED(((struct node *)node)->frame);
+	return CUDA_SUCCESS;
+}
+
+static CUresult no_params(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS *k)
+{
+	(void)node, (void)k;
+	return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+static CUresult attribute(int *value, CUfunction_attribute attribute, CUfunction f)
+{
+	uintptr_t handle = (uintptr_t)f;
+
+	*value = attribute == CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES && handle >> 28 == 1 ? (int)(handle & 0xffff) : 0;
+	return CUDA_SUCCESS;
+}
+
+static CUresult update_rc;
+
+static CUresult update(void)
+{
+	return update_rc;
+}
+
+static const struct {
+	enum shim_fn fn;
+	void *is;
+} put[] = {
+	{ SHIM_FN_cuGraphGetNodes, (void *)(uintptr_t)nodes_of },
+	{ SHIM_FN_cuGraphNodeGetType, (void *)(uintptr_t)type_of },
+	{ SHIM_FN_cuGraphChildGraphNodeGetGraph, (void *)(uintptr_t)child_of },
+	{ SHIM_FN_cuGraphKernelNodeGetParams, (void *)(uintptr_t)params_of },
+	{ SHIM_FN_cuGraphKernelNodeGetParams_v2, (void *)(uintptr_t)params_of },
+	{ SHIM_FN_cuFuncGetAttribute, (void *)(uintptr_t)attribute },
+	{ SHIM_FN_cuGraphExecUpdate, (void *)(uintptr_t)update },
+	{ SHIM_FN_cuGraphExecUpdate_v2, (void *)(uintptr_t)update },
+};
+#define PUT (sizeof(put) / sizeof(put[0]))
+static void *was[PUT];
+
+static int put_graphs(void **state)
+{
+	int rc = shim_rig_setup(state);
+
+	for (size_t i = 0; i < PUT; i++) {
+		was[i] = shim_slot[put[i].fn];
+		shim_slot[put[i].fn] = put[i].is;
+	}
+	return rc;
+}
+
+static int put_back(void **unused)
+{
+	(void)unused;
+	for (size_t i = 0; i < PUT; i++)
+		shim_slot[put[i].fn] = was[i];
+	shim_kernel_graph(FAKE_GRAPH, 0, 1);
+	return 0;
+}
+
+/* The context has grown for nobody, and the graph's one kernel is a small one. */
+static CUgraphExec exec;
+static struct graph one = { 1, { KERNEL(SMALL) } };
+
+static void make(struct graph *g)
+{
+	assert_int_equal(cuGraphInstantiateWithFlags(&exec, G(g), 0), CUDA_SUCCESS);
+}
+
+static int fresh(void **state)
+{
+	int rc = shim_rig_idle(state);
+
+	assert_int_equal(cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 0), CUDA_SUCCESS);
+	update_rc = CUDA_SUCCESS;
+	make(&one);
+	forget_calls();
+	return rc;
+}
+
+static CUfunction launching; /* NULL: the graph */
+
+static void *launch_it(void *done)
+{
+	CUresult rc = launching ? launch_in(launching, 1, OTHER) : cuGraphLaunch(exec, OTHER);
+
+	*(_Atomic int *)done = rc == CUDA_SUCCESS;
+	return NULL;
+}
+
+/* Does a launch of f, or of the graph, wait for the kernel that is held? */
+static int waits(CUfunction f)
+{
+	_Atomic int done = 0;
+	struct gs_stub *held;
+	pthread_t thread;
+	uint64_t until;
+	int waited;
+
+	launching = f;
+	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
+	held = active();
+	pthread_create(&thread, NULL, launch_it, &done);
+	for (until = gs_clock_ns() + 50 * GS_NS_PER_MS; !done && gs_clock_ns() < until;)
+		usleep(200);
+	waited = !done;
+	gs_page_store(held->kstate, GS_K_DONE);
+	pthread_join(thread, NULL);
+	assert_int_equal(done, 1);
+	finish_all();
+	EVENTUALLY(all_prepared());
+	return waited;
+}
+
+/* It has to wait, and not again once it has been out. */
+static void grows(void)
+{
+	assert_true(waits(NULL));
+	assert_false(waits(NULL));
+}
+
+static void test_a_graph_whose_kernel_grows_waits(void **unused)
+{
+	(void)unused;
+	grows();
+	/* A driver before 12.0 has the first of the two calls alone. */
+	shim_slot[SHIM_FN_cuGraphKernelNodeGetParams_v2] = (void *)(uintptr_t)no_params;
+	one.node[0].frame = LARGE;
+	make(&one);
+	one.node[0].frame = SMALL;
+	shim_slot[SHIM_FN_cuGraphKernelNodeGetParams_v2] = (void *)(uintptr_t)params_of;
+	grows();
+}
+
+static void test_updated(void **unused)
+{
+	struct graph middle = { 1, { KERNEL(MIDDLE) } }, large = { 1, { KERNEL(LARGE) } };
+
+	(void)unused;
+	grows();
+	assert_int_equal(cuGraphExecUpdate(exec, G(&middle), NULL, NULL), CUDA_SUCCESS);
+	grows();
+	assert_int_equal(cuGraphExecUpdate_v2(exec, G(&large), NULL), CUDA_SUCCESS);
+	grows();
+}
+
+/* Nothing says how far the driver came. */
+static void test_half_updated(void **unused)
+{
+	struct graph large = { 1, { KERNEL(LARGE) } };
+
+	(void)unused;
+	grows();
+	update_rc = CUDA_ERROR_INVALID_VALUE;
+	assert_int_equal(cuGraphExecUpdate_v2(exec, G(&large), NULL), CUDA_ERROR_INVALID_VALUE);
+	assert_true(waits(NULL));
+	assert_true(waits(FRAMED(LARGE)));
+}
+
+static void test_an_update_counts_the_nodes(void **unused)
+{
+	struct graph child = { 2, { KERNEL(0), KERNEL(0) } };
+	struct graph g = { 2, { KERNEL(0), CHILD(&child) } };
+	const struct shim_kernel *k;
+
+	(void)unused;
+	k = shim_kernel_find(FAKE_GRAPH);
+	assert_int_equal(k->nodes, 1);
+	assert_int_equal(cuGraphExecUpdate_v2(exec, G(&g), NULL), CUDA_SUCCESS);
+	assert_int_equal(k->nodes, 4);
+}
+
+static void test_kernel_node_set(void **unused)
+{
+	CUDA_KERNEL_NODE_PARAMS p = { .func = FRAMED(MIDDLE) };
+	struct shim_node_params any = { .type = CU_GRAPH_NODE_TYPE_KERNEL, .is.kernel.func = FRAMED(LARGE + 0x10) };
+
+	(void)unused;
+	grows();
+	assert_int_equal(cuGraphExecKernelNodeSetParams(exec, N(&one, 0), &p), CUDA_SUCCESS);
+	grows();
+	/* A library's kernel. */
+	p = (CUDA_KERNEL_NODE_PARAMS){ .kern = (CUkernel)FRAMED(LARGE) };
+	assert_int_equal(cuGraphExecKernelNodeSetParams_v2(exec, N(&one, 0), &p), CUDA_SUCCESS);
+	grows();
+	assert_int_equal(cuGraphExecNodeSetParams(exec, N(&one, 0), &any), CUDA_SUCCESS);
+	grows();
+}
+
+static void test_child_graph_set(void **unused)
+{
+	struct graph child = { 2, { KERNEL(0), KERNEL(SMALL) } }, g = { 2, { KERNEL(0), CHILD(&child) } };
+	struct graph middle = { 2, { KERNEL(MIDDLE), KERNEL(0) } }, large = { 2, { KERNEL(0), KERNEL(LARGE) } };
+	struct shim_node_params any = { .type = CU_GRAPH_NODE_TYPE_GRAPH, .is.graph = G(&large) };
+	CUDA_KERNEL_NODE_PARAMS p = { .func = FRAMED(0) };
+
+	(void)unused;
+	make(&g);
+	grows();
+	assert_int_equal(cuGraphExecChildGraphNodeSetParams(exec, N(&g, 1), G(&middle)), CUDA_SUCCESS);
+	grows();
+	assert_int_equal(cuGraphExecNodeSetParams(exec, N(&g, 1), &any), CUDA_SUCCESS);
+	/* By the node's own name in the graph of which all was made: nothing is left of it. */
+	assert_int_equal(cuGraphExecKernelNodeSetParams_v2(exec, N(&child, 1), &p), CUDA_SUCCESS);
+	assert_false(waits(NULL));
+	assert_int_equal(cuGraphExecNodeSetParams(exec, N(&g, 1), &any), CUDA_SUCCESS);
+	grows();
+}
+
+/* What the graph had and does not have any more, nobody has grown to. */
+static void test_what_is_gone_has_not_grown(void **unused)
+{
+	struct graph large = { 2, { KERNEL(LARGE), KERNEL(SMALL) } }, again = { 2, { KERNEL(LARGE), KERNEL(SMALL) } };
+	CUDA_KERNEL_NODE_PARAMS p = { .func = FRAMED(0) };
+
+	(void)unused;
+	make(&large);
+	assert_int_equal(cuGraphExecKernelNodeSetParams_v2(exec, N(&large, 0), &p), CUDA_SUCCESS);
+	grows();
+	assert_true(waits(FRAMED(MIDDLE)));
+	/* As that graph is, but its nodes are called by their names in the first one. */
+	assert_int_equal(cuGraphExecUpdate_v2(exec, G(&again), NULL), CUDA_SUCCESS);
+	assert_int_equal(cuGraphExecKernelNodeSetParams_v2(exec, N(&large, 0), &p), CUDA_SUCCESS);
+	assert_true(waits(NULL));
+	assert_true(waits(FRAMED(MIDDLE + 0x10)));
+	/* Until all of it is known again. */
+	assert_int_equal(cuGraphExecUpdate_v2(exec, G(&again), NULL), CUDA_SUCCESS);
+	grows();
+}
+
+static void test_what_is_disabled_has_not_grown(void **unused)
+{
+	struct graph large = { 1, { KERNEL(LARGE) } };
+
+	(void)unused;
+	make(&large);
+	assert_int_equal(cuGraphNodeSetEnabled(exec, N(&large, 0), 0), CUDA_SUCCESS);
+	assert_true(waits(NULL));
+	assert_true(waits(FRAMED(MIDDLE)));
+	assert_int_equal(cuGraphNodeSetEnabled(exec, N(&large, 0), 1), CUDA_SUCCESS);
+	assert_true(waits(NULL));
+}
+
+/* No call tells of a condition's body: it may be anything, at each launch. */
+static void test_what_is_not_known_waits(void **unused)
+{
+	struct graph g = { 2, { KERNEL(SMALL), { CU_GRAPH_NODE_TYPE_CONDITIONAL, 0, NULL } } };
+
+	(void)unused;
+	make(&g);
+	assert_true(waits(NULL));
+	assert_true(waits(NULL));
+	assert_true(waits(FRAMED(MIDDLE)));
+}
+
+/* Its handle is another one's now. */
+static void test_a_graph_that_is_gone(void **unused)
+{
+	struct graph large = { 1, { KERNEL(LARGE) } };
+
+	(void)unused;
+	make(&large);
+	assert_int_equal(cuGraphExecDestroy(exec), CUDA_SUCCESS);
+	make(&one);
+	grows();
+	assert_true(waits(FRAMED(MIDDLE)));
+}
+
+#define FRESH(f) cmocka_unit_test_setup(f, fresh)
+
+int shim_graphs(void)
+{
+	const struct CMUnitTest tests[] = {
+		FRESH(test_a_graph_whose_kernel_grows_waits),
+		FRESH(test_updated),
+		FRESH(test_half_updated),
+		FRESH(test_an_update_counts_the_nodes),
+		FRESH(test_kernel_node_set),
+		FRESH(test_child_graph_set),
+		FRESH(test_what_is_gone_has_not_grown),
+		FRESH(test_what_is_disabled_has_not_grown),
+		FRESH(test_what_is_not_known_waits),
+		FRESH(test_a_graph_that_is_gone),
+	};
+
+	return cmocka_run_group_tests(tests, put_graphs, put_back);
+}
