@@ -36,17 +36,18 @@ for way in "to_host", "to_device":
 for row in json.load(open(sys.argv[2])):
     assert row["partition"] == "low" or not any(row[k] for k in row if k == "taken_mb" or k.startswith("to_")), row' "$1" "$TMP/report"
 }
-# The registered low one is back, and `gpusharectl memory` says how it went, as the report does.
+# The registered low one is back, and `gpusharectl memory` says how it went, as the report does; else trouble() has what they said.
 told() {
-	t 5 gpusharectl memory | grep -E "admitted.* was on the host: [1-9][0-9]* MiB out in [0-9.]+ s \([0-9.]+ GiB/s\), back in [0-9.]+ s \([0-9.]+ GiB/s\)$" &&
-		t 5 gpusharectl report --json >"$TMP/report" && t 5 gpusharectl memory --json | python3 -c 'import json, sys
-memory, report = ([r for r in rows if r["partition"] == "low"][-1] for rows in (json.load(sys.stdin)[0]["steps"], json.load(open(sys.argv[1]))))
+	t 5 gpusharectl memory >"$TMP/told" && t 5 gpusharectl report --json >"$TMP/report" && t 5 gpusharectl memory --json >"$TMP/memory" &&
+		grep -qE "admitted.* was on the host: [1-9][0-9]* MiB out in [0-9.]+ s \([0-9.]+ GiB/s\), back in [0-9.]+ s \([0-9.]+ GiB/s\)$" "$TMP/told" &&
+		python3 -c 'import json, sys
+memory, report = ([r for r in rows if r["partition"] == "low"][-1] for rows in (json.load(open(sys.argv[1]))[0]["steps"], json.load(open(sys.argv[2]))))
 keys = "taken_mb", "to_host_s", "to_host_gib_s", "to_device_s", "to_device_gib_s"
 assert memory["why"] is None and [memory[k] for k in keys] == [report[k] for k in keys], (memory, report)
-assert all(memory[k] > 0 for k in keys), memory' "$TMP/report"
+assert all(memory[k] > 0 for k in keys), memory' "$TMP/memory" "$TMP/report" 2>>"$TMP/told"
 }
 times_taken() { grep -c "are on the host, after" "$TMP/log"; }
-trouble() { cat "$TMP"/*.out "$TMP/log"; return 1; }
+trouble() { cat "$TMP"/*.out "$TMP/log" "$TMP/told" 2>/dev/null; return 1; }
 
 keep() { # MIB: holds a pattern until $TMP/held is gone
 	rm -f "$TMP/held"
