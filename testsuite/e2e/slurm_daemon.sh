@@ -141,15 +141,17 @@ over_within() {
 job=$(submit --gres=gpushare:40 --wrap 'echo $$; exec sleep 60')
 check "a job to be killed is registered" until_true 10 is "step('$job', 'batch').get('shares')" 40
 until_true 5 test -s "$D/out/$job"
+pid=$(head -n 1 "$D/out/$job")
 since=${EPOCHREALTIME/./}
-kill -KILL "$(head -n 1 "$D/out/$job")"
+kill -KILL "$pid"
 check "kill -9 of its process gives its reservation back within a second" over_within "$job" 1000 "$since"
 check "and Slurm takes the job for failed" reaches "$job" FAILED
 
 job=$(submit --gres=gpushare:40 --wrap 'exec sleep 60')
 until_true 10 is "step('$job', 'batch').get('shares')" 40
+pid=$(sed -n "s/.*job $job\.batch .* pid \([0-9]*\):.*/\1/p" "$LOG")
 since=${EPOCHREALTIME/./}
-kill -KILL "$(sed -n "s/.*job $job\.batch .* pid \([0-9]*\):.*/\1/p" "$LOG")"
+kill -KILL "$pid"
 check "kill -9 of its slurmstepd gives its reservation back within 100 ms" over_within "$job" 100 "$since"
 note "$(tail -n 1 "$TMP/took")"
 t 10 scancel "$job"
