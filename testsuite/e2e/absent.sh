@@ -7,7 +7,9 @@
 need_built gpushared gpusharectl gpushare-demo-matmul testsuite/e2e/order
 own_daemon
 
-configure() { write_conf 512M "Gpu=0 Memory=512M" "DaemonAbsent=$1"; }
+configure() {
+	write_conf 512M "Gpu=0 Memory=512M" "DaemonAbsent=$1" Policy=piv "Partition=low Priority=1" "Partition=high Priority=10"
+}
 kill_daemon() {
 	local pid
 	pid=$(cat "$TMP/pid")
@@ -61,7 +63,11 @@ begin_long() {
 	step=$!
 	until_true 20 active
 }
-active() { t 5 gpusharectl report --json | python3 -c 'import json, sys; sys.exit(not json.load(sys.stdin)[-1]["active_ms"] > 100)'; }
+active() { # [PARTITION]
+	t 5 gpusharectl report --json | python3 -c 'import json, sys
+rows = [r for r in json.load(sys.stdin) if r["partition"] in sys.argv[1:] or not sys.argv[1:]]
+sys.exit(not rows[-1]["active_ms"] > 100)' "$@"
+}
 runs_under_fail() {
 	begin_long 5000 && kill_daemon || return 1
 	until_true 10 fails running || return 1
@@ -76,18 +82,56 @@ runs_under_wait() {
 	start_daemon && end_step && result
 }
 
+# In the middle of a kernel it has left the GPU to one of higher priority.  The shim's log: $TMP/shim.
+begin_evicted() {
+	rm -f "$TMP/shim"
+	GPUSHARE_LOG=$TMP/shim t 100 gpusharectl run --shares 40 --mem 128M --partition low -- "$BUILD/testsuite/e2e/order" one 150 >"$TMP/step.out" 2>"$TMP/step.err" &
+	step=$!
+	until_true 20 active || return 1
+	t 100 gpusharectl run --shares 40 --mem 128M --partition high -- "$BUILD/testsuite/e2e/order" many 250 >"$TMP/high.out" 2>"$TMP/high.err" &
+	high=$!
+	until_true 20 active high
+}
+goes_on() { grep 'lcg goes on from block-task [1-9]' "$TMP/shim"; }
+evicted_under_run() {
+	begin_evicted && fails goes_on && kill_daemon && until_true 10 goes_on || return 1
+	wait "$high"
+	end_step && grep '^the long one: right' "$TMP/step.out" && grep '^one: right' "$TMP/step.out" && grep '^many: right' "$TMP/high.out"
+}
+# What was launched ends; what is not yet, fails.
+evicted_under_fail() {
+	begin_evicted && fails goes_on && kill_daemon && until_true 10 goes_on || return 1
+	until_true 20 fails running || return 1
+	wait "$high"
+	end_step && return 1
+	grep '^the long one: right' "$TMP/step.out" && fails grep '^one: ' "$TMP/step.out" && says ": 802$" &&
+		says 'gpushared is not there: .* (DaemonAbsent=fail)'
+}
+evicted_under_wait() {
+	begin_evicted && fails goes_on && kill_daemon || return 1
+	sleep 5
+	running && fails goes_on && kill -0 "$high" && start_daemon || return 1
+	wait "$high"
+	end_step && goes_on && grep '^one: right' "$TMP/step.out" && grep '^many: right' "$TMP/high.out"
+}
+
 configure run
 check "run: gpushared serves" start_daemon
 check "run: a program that starts without it runs, with one notice" starts_under_run
+check "run: gpushared serves again" start_daemon
+check "run: a kernel that was evicted when the daemon died goes on" evicted_under_run
 configure fail
 check "fail: gpushared serves" start_daemon
 check "fail: a program that starts without it gets errors" starts_under_fail
 check "fail: gpushared serves again" start_daemon
 check "fail: so does the one that had the turn" runs_under_fail
+check "fail: gpushared serves a third time" start_daemon
+check "fail: a kernel that was evicted ends, and the next one gets the error" evicted_under_fail
 configure wait
 check "wait: gpushared serves" start_daemon
 check "wait: a program that starts without it waits for it, and runs" starts_under_wait
 check "wait: so does the one that had the turn" runs_under_wait
-kill "$step" 2>/dev/null # where it has not ended
+check "wait: a kernel that was evicted goes on with the next daemon" evicted_under_wait
+kill "$step" "$high" 2>/dev/null # where it has not ended
 check "gpushared stops" stop_daemon
 finish

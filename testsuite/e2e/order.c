@@ -5,7 +5,7 @@
  * The kernel maps each word to the next of a linear congruential generator,
  * many times over: a block-task that ran twice, not at all, or after what was
  * enqueued behind it leaves a wrong word.  Cases: streams, order, legacy,
- * calls, many, graphs, fork, orphan, stay; exit status 1 when one is not as it must be.
+ * calls, many, one, graphs, fork, orphan, stay; exit status 1 when one is not as it must be.
  */
 #define _GNU_SOURCE
 #include <cuda.h>
@@ -74,13 +74,19 @@ static void start(void)
 	CHECK(cuModuleGetFunction(&kernel, module, "lcg"));
 }
 
-static void launch(CUdeviceptr p, CUstream stream)
+/* As long as so many, and with the same result. */
+static void launch_long(CUdeviceptr p, CUstream stream, int times)
 {
-	uint32_t spin = SPIN;
+	uint32_t spin = SPIN * (uint32_t)times;
 	void *params[] = { &p, &spin };
 
 	CHECK(cuLaunchKernel(kernel, WORDS / THREADS, 1, 1, THREADS, 1, 1, 0, stream, params,
 			     NULL));
+}
+
+static void launch(CUdeviceptr p, CUstream stream)
+{
+	launch_long(p, stream, 1);
 }
 
 static uint32_t *words(uint32_t seed)
@@ -303,6 +309,27 @@ static void many(int n)
 	expect(right(w, 1, n), "a long queue of kernels");
 }
 
+/* One long kernel, which is waited for in the driver, and another one. */
+static void one(int n)
+{
+	uint32_t *in = words(1), *out = words(0);
+	CUdeviceptr d = device_words();
+	CUstream stream;
+
+	CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	CHECK(cuMemcpyHtoDAsync(d, in, BYTES, stream));
+	launch_long(d, stream, n);
+	CHECK(cuMemcpyDtoHAsync(out, d, BYTES, stream));
+	CHECK(cuStreamSynchronize(stream));
+	expect(right(out, 1, n), "a long kernel");
+	printf("the long one: %s\n", failures ? "FAILED" : "right");
+	fflush(stdout);
+	launch(d, stream);
+	CHECK(cuMemcpyDtoHAsync(out, d, BYTES, stream));
+	CHECK(cuStreamSynchronize(stream));
+	expect(right(out, 1, n + 1), "a kernel after a long one");
+}
+
 /* A graph again and again: it is left as it is. */
 static void graphs(int n)
 {
@@ -394,6 +421,8 @@ int main(int argc, char **argv)
 		calls();
 	else if (strcmp(name, "many") == 0)
 		many(argc > 2 ? atoi(argv[2]) : 60);
+	else if (strcmp(name, "one") == 0)
+		one(argc > 2 ? atoi(argv[2]) : 60);
 	else if (strcmp(name, "graphs") == 0)
 		graphs(argc > 2 ? atoi(argv[2]) : 40);
 	else if (strcmp(name, "fork") == 0)

@@ -22,7 +22,7 @@
 #include "shim_rig.h"
 
 /* What a program found, as its exit status. */
-enum found { RAN = 1, NOT_READY, NO_MEMORY, OTHERWISE };
+enum found { RAN = 1, NOT_READY, NO_MEMORY, GOES_ON, STAYS_AWAY, OTHERWISE };
 
 static char folder[] = "/tmp/absentXXXXXX";
 static struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -75,6 +75,54 @@ static enum found had_the_turn(void)
 	while ((s->connected || gs_page_load(s->page->turn)) && gs_clock_ns() < until)
 		usleep(1000);
 	return found(launch(kernel, LONG_GRID));
+}
+
+/* Its kernel had left for somebody else when its daemon went away. */
+static enum found was_evicted(uint32_t absent, uint64_t patience_ns)
+{
+	enum found is = launches();
+	struct shim_session *s = shim_session_peek();
+	struct gs_stub *stub;
+	char calls[4096];
+
+	if (is != RAN || !s)
+		return OTHERWISE;
+	page = s->page;
+	stub = active();
+	s->absent = GS_ABSENT_WAIT;
+	usleep(200 * 1000); /* nobody gives itself the turn any more */
+	atomic_store(&page->turn, 0);
+	gs_page_store(stub->started, 1);
+	gs_page_store(stub->done, 1);
+	gs_page_store(stub->kstate, GS_K_READY);
+	s->absent = absent;
+	s->connected = 1;
+	for (uint64_t until = gs_clock_ns() + patience_ns; gs_clock_ns() < until; usleep(1000))
+		if (gs_page_load(stub->kstate) == GS_K_RUNNING)
+			break;
+	usleep(10 * 1000);
+	fake_driver_calls(calls, sizeof(calls));
+	if (s->connected || !strstr(calls, "relaunch-twin") != (gs_page_load(stub->kstate) == GS_K_READY))
+		return OTHERWISE;
+	return strstr(calls, "relaunch-twin") ? GOES_ON : STAYS_AWAY;
+}
+
+static enum found evicted_under_run(void)
+{
+	return was_evicted(GS_ABSENT_RUN, 5 * GS_NS_PER_S);
+}
+
+static enum found evicted_under_wait(void)
+{
+	return was_evicted(GS_ABSENT_WAIT, 500 * GS_NS_PER_MS);
+}
+
+/* It was launched, so it ends; the next one is not. */
+static enum found evicted_under_fail(void)
+{
+	enum found is = was_evicted(GS_ABSENT_FAIL, 5 * GS_NS_PER_S);
+
+	return is == GOES_ON ? found(launch(kernel, LONG_GRID)) : is;
 }
 
 static void *wait_for_it(void *unused)
@@ -192,6 +240,14 @@ static void test_the_turn_ends_with_the_daemon(void **unused)
 	assert_int_equal(outcome(start("run", had_the_turn)), NOT_READY);
 }
 
+static void test_what_was_evicted(void **unused)
+{
+	(void)unused;
+	assert_int_equal(outcome(start("run", evicted_under_run)), GOES_ON);
+	assert_int_equal(outcome(start("run", evicted_under_wait)), STAYS_AWAY);
+	assert_int_equal(outcome(start("run", evicted_under_fail)), NOT_READY);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -200,6 +256,7 @@ int main(void)
 		cmocka_unit_test(test_wait),
 		cmocka_unit_test(test_a_child_of_one_that_waits),
 		cmocka_unit_test(test_the_turn_ends_with_the_daemon),
+		cmocka_unit_test(test_what_was_evicted),
 	};
 	int failures;
 
