@@ -112,10 +112,10 @@ static void join(struct group *g, const struct gs_past_step *s)
 	g->n++;
 }
 
-/* What needs all steps of the group; room for 3 x n doubles. */
+/* What needs all steps of the group; room for 2 x n doubles. */
 static void finish(struct group *g, const struct gs_past_step **step, double *room)
 {
-	double *ntt = room, *shares = room + g->n, *progress = room + 2 * g->n;
+	double *ntt = room, *shares = room + g->n;
 	struct gs_sharing sharing;
 	size_t used = 0;
 
@@ -124,7 +124,7 @@ static void finish(struct group *g, const struct gs_past_step **step, double *ro
 		shares[used] = step[i]->shares;
 		used += ntt[used] > 0;
 	}
-	gs_sharing(ntt, shares, progress, used, &sharing);
+	gs_sharing(ntt, shares, used, &sharing);
 	g->antt = sharing.antt;
 	g->dntt = sharing.dntt;
 	g->jain = sharing.jain;
@@ -202,7 +202,7 @@ static char *per_group(const struct gs_past_step **step, size_t n,
 		       const struct gs_msg_history *ask)
 {
 	struct group *group = calloc(n + 1, sizeof(*group));
-	double *room = calloc(3 * n + 1, sizeof(*room));
+	double *room = calloc(2 * n + 1, sizeof(*room));
 	char *text = NULL;
 
 	if (group && room) {

@@ -171,7 +171,7 @@ struct whole {
 /* Those of the steps on this GPU that have used it. */
 static void share_of(const struct selection *steps, uint32_t gpu, struct gs_sharing *sharing)
 {
-	double ntt[GS_STEPS_MAX], shares[GS_STEPS_MAX], progress[GS_STEPS_MAX];
+	double ntt[GS_STEPS_MAX], shares[GS_STEPS_MAX];
 	size_t n = 0;
 
 	for (size_t i = 0; i < steps->n; i++) {
@@ -182,7 +182,7 @@ static void share_of(const struct selection *steps, uint32_t gpu, struct gs_shar
 		ntt[n] = r->ntt;
 		shares[n++] = r->shares;
 	}
-	gs_sharing(ntt, shares, progress, n, sharing);
+	gs_sharing(ntt, shares, n, sharing);
 }
 
 /* Of a launch that can have a proxy, and of one that cannot. */

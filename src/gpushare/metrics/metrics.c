@@ -51,17 +51,47 @@ double gs_jain(const double *x, const double *entitlement, size_t n)
 	return squares > 0 ? sum * sum / ((double)n * squares) : 1;
 }
 
-void gs_sharing(const double *ntt, const double *shares, double *progress, size_t n,
-		struct gs_sharing *sharing)
+static double mean(const struct gs_sums *s)
 {
-	for (size_t i = 0; i < n; i++)
-		progress[i] = ntt[i] > 0 ? 1 / ntt[i] : 0;
+	return s->n ? s->ntt / (double)s->n : 0;
+}
+
+void gs_sums_add(struct gs_sums *s, double ntt, double shares)
+{
+	double progress = ntt > 0 ? 1 / ntt : 0;
+	double part = shares > 0 ? progress / shares : 0;
+
+	s->n++;
+	s->ntt += ntt;
+	s->stp += progress;
+	s->part += part;
+	s->squares += part * part;
+}
+
+void gs_sums_deviate(struct gs_sums *s, double ntt)
+{
+	s->deviations += (ntt - mean(s)) * (ntt - mean(s));
+}
+
+void gs_sums_sharing(const struct gs_sums *s, struct gs_sharing *sharing)
+{
 	*sharing = (struct gs_sharing){
-		.antt = gs_antt(ntt, n),
-		.dntt = gs_dntt(ntt, n),
-		.stp = gs_stp(ntt, n),
-		.jain = gs_jain(progress, shares, n),
+		.antt = mean(s),
+		.dntt = s->n ? sqrt(s->deviations / (double)s->n) : 0,
+		.stp = s->stp,
+		.jain = s->squares > 0 ? s->part * s->part / ((double)s->n * s->squares) : 1,
 	};
+}
+
+void gs_sharing(const double *ntt, const double *shares, size_t n, struct gs_sharing *sharing)
+{
+	struct gs_sums sums = { 0 };
+
+	for (size_t i = 0; i < n; i++)
+		gs_sums_add(&sums, ntt[i], shares[i]);
+	for (size_t i = 0; i < n; i++)
+		gs_sums_deviate(&sums, ntt[i]);
+	gs_sums_sharing(&sums, sharing);
 }
 
 static int by_value(const void *a, const void *b)

@@ -28,13 +28,22 @@ struct gs_sharing {
 	double antt, dntt, stp, jain;
 };
 
+/* From n NTTs and entitlements (shares).  Jain's index is that of the progress 1/NTT. */
+void gs_sharing(const double *ntt, const double *shares, size_t n, struct gs_sharing *sharing);
+
 /*
- * From n NTTs and entitlements (shares).  Jain's index is that of the
- * progress 1/NTT; progress is the caller's room for n values and holds them
- * then.
+ * The same to the last bit, without arrays, for values that can be gone through
+ * twice: begin with zeros, gs_sums_add() each, then gs_sums_deviate() each in
+ * the same order, as a deviation is one from the mean of all.
  */
-void gs_sharing(const double *ntt, const double *shares, double *progress, size_t n,
-		struct gs_sharing *sharing);
+struct gs_sums {
+	size_t n;
+	double ntt, stp, part, squares, deviations;
+};
+
+void gs_sums_add(struct gs_sums *sums, double ntt, double shares);
+void gs_sums_deviate(struct gs_sums *sums, double ntt);
+void gs_sums_sharing(const struct gs_sums *sums, struct gs_sharing *sharing);
 
 /*
  * The q-quantile (0..1) of n values by the nearest-rank method; sorts the

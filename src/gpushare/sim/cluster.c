@@ -238,13 +238,13 @@ static int summarize(const struct run *r, const char *policy, struct sim_cluster
 		     struct gs_error *err)
 {
 	const struct sim_trace *t = r->cluster->trace;
-	double *ntt = malloc(t->count * sizeof(*ntt)), *rate = malloc(t->count * sizeof(*rate));
+	double *ntt = malloc(t->count * sizeof(*ntt));
 	double *shares = malloc(t->count * sizeof(*shares)), busy = 0;
 	struct gs_sharing sharing;
 	uint64_t end = 1;
 
 	*s = (struct sim_cluster_summary){ .policy = policy, .most_live = r->most_live };
-	for (size_t i = 0; ntt && rate && shares && i < t->count; i++) {
+	for (size_t i = 0; ntt && shares && i < t->count; i++) {
 		const struct sim_job_outcome *o = &r->outcome[i];
 
 		ntt[i] = gs_ntt((double)(o->finish_ns - t->job[i].submit_ns),
@@ -258,8 +258,8 @@ static int summarize(const struct run *r, const char *policy, struct sim_cluster
 		s->handovers += sim_gpu_handovers(r->node[i].gpu);
 		s->faults += sim_gpu_faults(r->node[i].gpu);
 	}
-	if (ntt && rate && shares) {
-		gs_sharing(ntt, shares, rate, t->count, &sharing);
+	if (ntt && shares) {
+		gs_sharing(ntt, shares, t->count, &sharing);
 		s->antt = sharing.antt;
 		s->dntt = sharing.dntt;
 		s->stp = sharing.stp;
@@ -268,8 +268,7 @@ static int summarize(const struct run *r, const char *policy, struct sim_cluster
 		s->busy = busy / ((double)end * r->cluster->gpus);
 	}
 	free(shares);
-	free(rate);
-	int rc = ntt && rate && shares ? 0 : gs_fail(err, "no memory");
+	int rc = ntt && shares ? 0 : gs_fail(err, "no memory");
 	free(ntt);
 	return rc;
 }

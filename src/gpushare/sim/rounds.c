@@ -76,13 +76,10 @@ int sim_rounds_finish(struct sim_rounds *r, const char *policy, struct sim_row *
 {
 	size_t n = r->workload->count;
 	struct gs_sharing sharing;
-	double *rate = malloc(n * sizeof(*rate)), *shares = malloc(n * sizeof(*shares));
+	double *shares = malloc(n * sizeof(*shares));
 
-	if (!rate || !shares) {
-		free(rate);
-		free(shares);
+	if (!shares)
 		return -1;
-	}
 	for (size_t i = 0; i < n; i++) {
 		struct sim_row *row = &r->row[i];
 
@@ -96,7 +93,7 @@ int sim_rounds_finish(struct sim_rounds *r, const char *policy, struct sim_row *
 		r->ntt[i] = row->ntt;
 		shares[i] = r->workload->kernel[i].shares;
 	}
-	gs_sharing(r->ntt, shares, rate, n, &sharing);
+	gs_sharing(r->ntt, shares, n, &sharing);
 	*s = (struct sim_summary){
 		.policy = policy,
 		.antt = sharing.antt,
@@ -108,7 +105,6 @@ int sim_rounds_finish(struct sim_rounds *r, const char *policy, struct sim_row *
 		.handovers = r->handovers / r->rounds,
 		.faults = r->faults,
 	};
-	free(rate);
 	free(shares);
 	*rows = r->row;
 	r->row = NULL;
