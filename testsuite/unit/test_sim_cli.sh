@@ -56,6 +56,31 @@ done
 [ -w /dev/full ] && { timeout 60 "$sim" -p piv -w "$w" >/dev/full 2>"$dir/err"
 	[ $? -eq 1 ] || fail "a full disk is not noticed"; }
 
+# One round is read as time goes, several are in memory: two equal ones are, on average, the one.
+for file in "$srcdir"/testsuite/workloads/*.csv; do
+	for f in csv json table; do
+		for o in "" "--handover 0.1" "--gap 1"; do
+			# shellcheck disable=SC2086 # an option and its value
+			timeout 60 "$sim" -p all -w "$file" -f $f $o >"$dir/one" || fail "$file $f $o"
+			# shellcheck disable=SC2086
+			timeout 60 "$sim" -p all -w "$file" -f $f $o --rounds 2 >"$dir/two" || fail "$file $f $o twice"
+			cmp "$dir/one" "$dir/two" || fail "$file $f $o: one round differs from the mean of two"
+		done
+	done
+done
+# So is one whose kernels do not stand in the order of time, and one that comes through a pipe.
+{ grep -v '^[A-Z]' "$w"; grep '^[A-Z]' "$w" | sort; } >"$dir/sorted.csv"
+cmp -s "$w" "$dir/sorted.csv" && fail "the workload is in order of its names already"
+timeout 60 "$sim" -p all -w "$dir/sorted.csv" -f csv >"$dir/one" || fail "not in order of time"
+timeout 60 "$sim" -p all -w "$dir/sorted.csv" -f csv --rounds 2 >"$dir/two" || fail "not in order of time, twice"
+cmp "$dir/one" "$dir/two" || fail "not in order of time: one round differs from the mean of two"
+cat "$dir/sorted.csv" | timeout 60 "$sim" -p all -w - -f csv >"$dir/two" || fail "a pipe"
+cmp "$dir/one" "$dir/two" || fail "a pipe differs from a file"
+cat "$w" | TMPDIR=$dir/none timeout 60 "$sim" -p piv -w - >"$dir/out" 2>"$dir/err"
+[ $? -eq 1 ] || fail "a pipe without a folder for its copy"
+grep -q "cannot make a temporary file in $dir/none (set TMPDIR)" "$dir/err" || fail "no folder: $(cat "$dir/err")"
+status 1 "cannot read: Is a directory" -p piv -w "$dir"
+
 # By hand: a starts at 1, is evicted at 3 (quanta are 4 x 0.5 at least); b at 5, ended at 7; a again at 10.
 printf 'name,arrival_ms,length_ms,block_tasks\na,0,4.5,4\nb,0,2.5,2\n' >"$dir/two.csv"
 status 0 "" -p rr -w "$dir/two.csv" -f csv --rr-quantum 1 --handover 0.5 --costs 3ms,2,1,500us

@@ -8,8 +8,8 @@
  * hand-over to cost (its options) is another matter.
  *
  * sim_gpu is one GPU among many: whoever drives it keeps the clock.  Its memory
- * is linear in the kernels that are there.  sim_engine_run() drives one with a
- * workload.
+ * is linear in the kernels that are there.  sim_engine_run() drives one with
+ * arrivals, and keeps none of them.
  */
 #ifndef GPUSHARE_SIM_ENGINE_H
 #define GPUSHARE_SIM_ENGINE_H
@@ -68,12 +68,16 @@ uint64_t sim_gpu_busy_ns(const struct sim_gpu *gpu);   /* a kernel held it, so f
 unsigned sim_gpu_faults(const struct sim_gpu *gpu);    /* gs_sched_faults() */
 
 struct sim_run {
-	const struct sim_workload *workload;
-	const struct sim_arrival *arrival; /* workload->count of them, in order of time */
 	const char *policy;
 	const struct gs_sched_options *options;
 	const struct sim_costs *costs;
-	struct sim_outcome *outcome;       /* by kernel number; filled */
+	/*
+	 * The next arrival, in order of time, and the kernel, until the next call:
+	 * 1; 0: no more; -1 with the reason.
+	 */
+	int (*next)(void *arg, struct sim_arrival *arrival, const struct sim_kernel **kernel,
+		    struct gs_error *err);
+	void (*finished)(void *arg, uint32_t kernel, const struct sim_outcome *outcome);
 	/* Told of every stretch of time that a kernel held the GPU; may be NULL. */
 	void (*held)(void *arg, uint32_t kernel, uint64_t from_ns, uint64_t to_ns);
 	void *arg;

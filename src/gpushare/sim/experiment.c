@@ -4,19 +4,59 @@
 
 #include <stdlib.h>
 
-static int run_rounds(const struct sim_experiment *x, struct sim_run *run,
-		      struct sim_arrival *arrival, struct sim_rounds *rounds,
+/* What a run's hooks know. */
+struct play {
+	const struct sim_experiment *x;
+	struct sim_arrival *arrival; /* x->workload->count of them, in order of time */
+	struct sim_outcome *outcome; /* by kernel number */
+	size_t next;                 /* arrival to come */
+};
+
+static int next(void *arg, struct sim_arrival *arrival, const struct sim_kernel **kernel,
+		struct gs_error *err)
+{
+	struct play *p = arg;
+
+	(void)err;
+	if (p->next == p->x->workload->count)
+		return 0;
+	*arrival = p->arrival[p->next++];
+	*kernel = &p->x->workload->kernel[arrival->kernel];
+	return 1;
+}
+
+static void finished(void *arg, uint32_t kernel, const struct sim_outcome *outcome)
+{
+	struct play *p = arg;
+
+	p->outcome[kernel] = *outcome;
+}
+
+static void held(void *arg, uint32_t kernel, uint64_t from_ns, uint64_t to_ns)
+{
+	struct play *p = arg;
+
+	p->x->held(p->x->arg, kernel, from_ns, to_ns);
+}
+
+static int run_rounds(struct play *p, const char *policy, struct sim_rounds *rounds,
 		      struct gs_error *err)
 {
+	const struct sim_experiment *x = p->x;
+	struct sim_run run = {
+		.policy = policy, .options = &x->options, .costs = &x->costs,
+		.next = next, .finished = finished, .arg = p,
+	};
 	uint64_t state;
 
-	sim_order_first(&x->order, x->workload, arrival, &state);
+	sim_order_first(&x->order, x->workload, p->arrival, &state);
 	for (unsigned round = 0; round < x->rounds; round++) {
-		sim_order_next(&x->order, arrival, x->workload->count, &state);
-		run->held = round == 0 ? x->held : NULL;
-		if (sim_engine_run(run, err) < 0)
+		sim_order_next(&x->order, p->arrival, x->workload->count, &state);
+		p->next = 0;
+		run.held = round == 0 && x->held ? held : NULL;
+		if (sim_engine_run(&run, err) < 0)
 			return -1;
-		sim_rounds_add(rounds, run->outcome, run->handovers, run->faults);
+		sim_rounds_add(rounds, p->outcome, run.handovers, run.faults);
 	}
 	return 0;
 }
@@ -26,22 +66,20 @@ int sim_experiment_run(const struct sim_experiment *x, const char *policy,
 		       struct gs_error *err)
 {
 	size_t n = x->workload->count;
-	struct sim_arrival *arrival = malloc(n * sizeof(*arrival));
-	struct sim_outcome *outcome = malloc(n * sizeof(*outcome));
 	struct sim_rounds *rounds = sim_rounds_create(x->workload);
-	struct sim_run run = {
-		.workload = x->workload, .arrival = arrival, .policy = policy,
-		.options = &x->options, .costs = &x->costs, .outcome = outcome, .arg = x->arg,
+	struct play p = {
+		.x = x, .arrival = malloc(n * sizeof(*p.arrival)),
+		.outcome = malloc(n * sizeof(*p.outcome)),
 	};
 	int rc = -1;
 
-	if (!arrival || !outcome || !rounds)
+	if (!p.arrival || !p.outcome || !rounds)
 		gs_fail(err, "no memory");
-	else if (run_rounds(x, &run, arrival, rounds, err) == 0)
+	else if (run_rounds(&p, policy, rounds, err) == 0)
 		rc = sim_rounds_finish(rounds, policy, rows, summary) < 0
 			? gs_fail(err, "no memory") : 0;
-	free(arrival);
-	free(outcome);
+	free(p.arrival);
+	free(p.outcome);
 	sim_rounds_destroy(rounds);
 	return rc;
 }

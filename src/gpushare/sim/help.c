@@ -23,8 +23,9 @@ void sim_help(void)
 	       "                          name,arrival_ms,length_ms,block_tasks,priority,\n"
 	       "                          shares,memory_mb\n"
 	       "  -f, --format F        how to write the results (default table):\n");
-#define FORMAT(name, stretches, words) printf("                          %-5s %s\n", #name, words);
-	SIM_FORMATS
+#define FORMAT(name, words) printf("                          %-5s %s\n", #name, words);
+	SIM_WRITERS
+	SIM_PICTURES
 #undef FORMAT
 	printf("      --handover MS     cost of giving the GPU to another kernel (default 0)\n"
 	       "      --costs E,V,F,L   what it really is: after an end, after an eviction, at first; and\n"

@@ -9,29 +9,51 @@
 #include "gpushare/sim/cluster.h"
 #include "gpushare/sim/experiment.h"
 
-/* One policy's results. */
+#define SIM_POLICIES_MAX 32 /* of one run */
+
+/* One policy's results, in memory. */
 struct sim_result {
 	struct sim_summary summary;
 	struct sim_row *row;         /* by kernel, in the file's order */
-	struct gs_span *span;        /* of the first round, lane: kernel; for trace and svg */
+	struct gs_span *span;        /* of the first round, lane: kernel; for pictures */
 	size_t spans;
 };
 
 /*
- *	FORMAT(name, needs the stretches, "words")
+ * Writes results as they come: for each policy, from 0, its head and a row per kernel, from 0;
+ * at last the end, with all summaries.
  */
-#define SIM_FORMATS \
-	FORMAT(csv, 0, "rows of all kernels, then one summary row per policy") \
-	FORMAT(json, 0, "the same as one object") \
-	FORMAT(table, 0, "for people") \
-	FORMAT(trace, 1, "Chrome trace events: who held the GPU when, for Perfetto") \
-	FORMAT(svg, 1, "the same as a picture, with the slowdowns")
+struct sim_writer {
+	void (*head)(FILE *out, const struct sim_summary *summary, size_t policy, size_t count);
+	void (*row)(FILE *out, const char *name, const struct sim_row *row, size_t kernel);
+	void (*end)(FILE *out, const struct sim_summary *summary, size_t count);
+};
 
-/* Write all results, one per policy, to out.  0, -1: no memory. */
-#define FORMAT(name, stretches, words) \
+/*
+ *	FORMAT(name, "words")
+ */
+#define SIM_WRITERS \
+	FORMAT(csv, "rows of all kernels, then one summary row per policy") \
+	FORMAT(json, "the same as one object") \
+	FORMAT(table, "for people")
+#define SIM_PICTURES \
+	FORMAT(trace, "Chrome trace events: who held the GPU when, for Perfetto") \
+	FORMAT(svg, "the same as a picture, with the slowdowns")
+
+#define FORMAT(name, words) extern const struct sim_writer sim_writer_##name;
+SIM_WRITERS
+#undef FORMAT
+
+/* All of it at once, one result per policy, at most SIM_POLICIES_MAX. */
+void sim_write_results(FILE *out, const struct sim_writer *writer,
+		       const struct sim_workload *workload, const struct sim_result *result,
+		       size_t count);
+
+/* All results, with their stretches, one per policy.  0, -1: no memory. */
+#define FORMAT(name, words) \
 	int sim_write_##name(FILE *out, const struct sim_workload *workload, \
 			     const struct sim_result *result, size_t count);
-SIM_FORMATS
+SIM_PICTURES
 #undef FORMAT
 
 /* A cluster's jobs under one policy, a row each; and a row per policy. */

@@ -41,6 +41,20 @@ void sim_rounds_destroy(struct sim_rounds *rounds)
 	free(rounds);
 }
 
+double sim_row_add(struct sim_row *row, const struct sim_outcome *o, uint64_t length_ns)
+{
+	double ntt = gs_ntt((double)(o->finish_ns - o->arrival_ns), (double)length_ns);
+
+	row->arrival_ms += (double)o->arrival_ns / NS_PER_MS;
+	row->start_ms += (double)o->start_ns / NS_PER_MS;
+	row->finish_ms += (double)o->finish_ns / NS_PER_MS;
+	row->waiting_ms += (double)o->waiting_ns / NS_PER_MS;
+	row->preemptions += o->preemptions;
+	row->ntt += ntt;
+	row->alone_ms = (double)length_ns / NS_PER_MS;
+	return ntt;
+}
+
 void sim_rounds_add(struct sim_rounds *r, const struct sim_outcome *outcome, uint64_t handovers,
 		    unsigned faults)
 {
@@ -49,16 +63,8 @@ void sim_rounds_add(struct sim_rounds *r, const struct sim_outcome *outcome, uin
 
 	for (size_t i = 0; i < w->count; i++) {
 		const struct sim_outcome *o = &outcome[i];
-		struct sim_row *row = &r->row[i];
 
-		r->ntt[i] = gs_ntt((double)(o->finish_ns - o->arrival_ns),
-				   (double)w->kernel[i].length_ns);
-		row->arrival_ms += (double)o->arrival_ns / NS_PER_MS;
-		row->start_ms += (double)o->start_ns / NS_PER_MS;
-		row->finish_ms += (double)o->finish_ns / NS_PER_MS;
-		row->waiting_ms += (double)o->waiting_ns / NS_PER_MS;
-		row->preemptions += o->preemptions;
-		row->ntt += r->ntt[i];
+		r->ntt[i] = sim_row_add(&r->row[i], o, w->kernel[i].length_ns);
 		if (o->finish_ns > last)
 			last = o->finish_ns;
 		if (o->arrival_ns < first)
@@ -89,7 +95,6 @@ int sim_rounds_finish(struct sim_rounds *r, const char *policy, struct sim_row *
 		row->waiting_ms /= r->rounds;
 		row->preemptions /= r->rounds;
 		row->ntt /= r->rounds;
-		row->alone_ms = (double)r->workload->kernel[i].length_ns / NS_PER_MS;
 		r->ntt[i] = row->ntt;
 		shares[i] = r->workload->kernel[i].shares;
 	}

@@ -34,6 +34,9 @@ struct sim_summary {
 	unsigned faults;
 };
 
+/* One more round of a kernel that takes length_ns alone: into the sums of its row.  Its NTT. */
+double sim_row_add(struct sim_row *row, const struct sim_outcome *outcome, uint64_t length_ns);
+
 struct sim_rounds;
 
 /* length_ns of the workload's kernels is their alone time.  NULL: no memory. */
