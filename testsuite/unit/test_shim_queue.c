@@ -78,6 +78,64 @@ static void test_few_unseen_kernels_are_out_at_once(void **unused)
 	gs_page_store(page->contended, 0);
 }
 
+#define LONE 64
+#define OWN(i) ((CUstream)(uintptr_t)(0x90000 + 0x10 * (i)))
+
+/* Other kernels each time: none that was timed. */
+static void *launch_in_own_streams(void *rc)
+{
+	static int from = 2 * MANY;
+
+	for (int i = 0; i < LONE; i++)
+		*(CUresult *)rc |= launch_in(UNSEEN(from + i), 1, OWN(i));
+	from += LONE;
+	return NULL;
+}
+
+/* So many are out while none of them ends, after a while; `all`: as soon as they all are.  Then they end. */
+static unsigned lone_out(int all)
+{
+	CUresult rc = CUDA_SUCCESS;
+	pthread_t thread;
+	uint64_t until;
+	unsigned n;
+
+	out = 0;
+	fake_driver_inside(count_out);
+	fake_driver_busy(1);
+	assert_int_equal(pthread_create(&thread, NULL, launch_in_own_streams, &rc), 0);
+	for (until = gs_clock_ns() + (all ? 5000 : 200) * GS_NS_PER_MS; out < LONE && gs_clock_ns() < until;)
+		usleep(200);
+	n = out;
+	for (until = gs_clock_ns() + 20 * GS_NS_PER_S; out < LONE && gs_clock_ns() < until; usleep(200))
+		finish_all();
+	pthread_join(thread, NULL);
+	assert_int_equal(rc, CUDA_SUCCESS);
+	fake_driver_busy(0);
+	finish_all();
+	EVENTUALLY(all_prepared());
+	fake_driver_inside(NULL);
+	assert_int_equal(shim_launch_queued_unknown(), 0);
+	return n;
+}
+
+/* Streams of their own would run them all at once; only where nobody else is there may they. */
+static void test_whoever_is_alone_may_use_its_streams(void **unused)
+{
+	uint64_t from = gs_clock_ns();
+
+	(void)unused;
+	assert_int_equal(lone_out(1), LONE);
+	/* Nobody's patience was at an end: that is a second for each. */
+	assert_true(gs_clock_ns() - from < GS_NS_PER_S);
+	gs_page_store(page->shared, 1);
+	assert_in_range(lone_out(0), 1, SHIM_QUEUE_UNKNOWN);
+	gs_page_store(page->shared, 0);
+	gs_page_store(page->contended, 1);
+	assert_in_range(lone_out(0), 1, SHIM_QUEUE_UNKNOWN);
+	gs_page_store(page->contended, 0);
+}
+
 static struct shim_time *graph_time(void)
 {
 	return shim_kernel_time(shim_kernel_find(FAKE_GRAPH), (const unsigned int[]){ 0, 0, 0 });
@@ -117,6 +175,7 @@ int shim_queues(void)
 {
 	const struct CMUnitTest tests[] = {
 		SHIM(test_few_unseen_kernels_are_out_at_once),
+		SHIM(test_whoever_is_alone_may_use_its_streams),
 		SHIM(test_graphs_are_timed),
 	};
 

@@ -294,7 +294,7 @@ static CUresult launch_told(struct shim_session *s, struct shim_context *c, stru
 
 	prepare(s, l, c, k, r);
 	if (!l->evictable)
-		shim_queue_enter(s, l);
+		shim_queue_enter(s, l, r->stream);
 	/* Before the turn: what is held may need it, and the daemon would wait for this one. */
 	if (!l->evictable && !l->gated && shim_request_grows(c, k, 0)) {
 		l->gated = 1;

@@ -107,9 +107,20 @@ unsigned int shim_launch_queued_unknown(void)
 	return atomic_load_explicit(&queued_unknown, memory_order_relaxed);
 }
 
-void shim_launch_queue(struct shim_launch *l, uint64_t ns, int unknown)
+unsigned int shim_launch_queued_unknown_in(CUstream stream)
+{
+	uint32_t stubs = gs_page_stubs(page);
+	unsigned int n = 0;
+
+	for (uint32_t i = 0; i < stubs; i++)
+		n += pool[i].unknown && pool[i].queued_in == stream;
+	return n;
+}
+
+void shim_launch_queue(struct shim_launch *l, CUstream stream, uint64_t ns, int unknown)
 {
 	l->queued_ns = ns;
+	l->queued_in = stream;
 	atomic_fetch_add(&queued_ns, ns);
 	l->unknown = (uint8_t)(unknown != 0);
 	if (unknown)

@@ -39,22 +39,29 @@ static uint64_t alone_ns(struct shim_launch *l)
 	return ns;
 }
 
-static int full(const struct shim_session *s, const struct shim_launch *l)
+static int full_of_unknown(const struct shim_session *s, CUstream stream)
+{
+	if (shim_launch_queued_unknown() < SHIM_QUEUE_UNKNOWN)
+		return 0;
+	return gs_page_load(s->page->contended) || gs_page_load(s->page->shared) ||
+	       shim_launch_queued_unknown_in(stream) >= SHIM_QUEUE_UNKNOWN;
+}
+
+static int full(const struct shim_session *s, const struct shim_launch *l, CUstream stream)
 {
 	uint64_t bound = gs_page_load(s->page->contended) ? CONTENDED_NS : SHIM_QUEUE_ALONE_NS;
 
-	return shim_launch_queued_ns() > bound ||
-	       (!l->time->tpt_ps && shim_launch_queued_unknown() >= SHIM_QUEUE_UNKNOWN);
+	return shim_launch_queued_ns() > bound || (!l->time->tpt_ps && full_of_unknown(s, stream));
 }
 
-void shim_queue_enter(struct shim_session *s, struct shim_launch *l)
+void shim_queue_enter(struct shim_session *s, struct shim_launch *l, CUstream stream)
 {
 	static const struct timespec nap = { 0, NAP_NS };
 	uint64_t from = 0;
 
-	while (full(s, l)) {
+	while (full(s, l, stream)) {
 		shim_launch_reap(s);
-		if (!full(s, l))
+		if (!full(s, l, stream))
 			break;
 		if (!from)
 			from = gs_clock_ns();
@@ -63,6 +70,6 @@ void shim_queue_enter(struct shim_session *s, struct shim_launch *l)
 		nanosleep(&nap, NULL);
 	}
 	/* Those that rode along are in the queue, too. */
-	shim_launch_queue(l, (from ? alone_ns(l) : gs_page_load(l->stub->alone_ns)) + gs_page_load(l->stub->leave_ns),
+	shim_launch_queue(l, stream, (from ? alone_ns(l) : gs_page_load(l->stub->alone_ns)) + gs_page_load(l->stub->leave_ns),
 			  !l->time->tpt_ps);
 }
