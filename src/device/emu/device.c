@@ -16,7 +16,7 @@
 
 
 #define MAGIC 0x3165766475706765ull
-#define VERSION 4
+#define VERSION 5
 #define LOCK_STATE 0
 #define LOCK_SLOT 65536
 /* An owner that has not been heard of for so long (stopped, say) loses the compute. */
@@ -47,7 +47,7 @@ struct state {
 	struct turn {
 		uint64_t granted_ns;
 		uint32_t owner; /* slot + 1; 0: nobody */
-		uint32_t pad;
+		uint32_t last;  /* slot + 1 of who computed last; 0: nobody */
 	} turn;
 	struct slot slot[EMU_DEVICE_SLOTS];
 };
@@ -77,7 +77,7 @@ static int config_ok(const struct emu_config *c)
 {
 	return c->sms >= 1 && c->sms <= 256 && c->blocks_per_sm >= 1 && c->blocks_per_sm <= 64 &&
 	       c->memory >= 1 << 20 && c->memory <= 1ull << 44 && c->slice_ms >= 1 && c->slice_ms <= 10000 &&
-	       c->clock_khz >= 1 && c->deterministic <= 1;
+	       c->clock_khz >= 1 && c->deterministic <= 1 && c->switch_us <= 100000;
 }
 
 static int load(struct emu_device *dev, struct state *s)
@@ -212,6 +212,7 @@ static void default_config(struct emu_config *c)
 	c->slice_ms = (uint32_t)env_number("GPUSHARE_EMU_SLICE_MS", 2);
 	c->clock_khz = (uint32_t)env_number("GPUSHARE_EMU_CLOCK_KHZ", 1000000);
 	c->deterministic = (uint32_t)env_number("GPUSHARE_EMU_DETERMINISTIC", 0);
+	c->switch_us = (uint32_t)env_number("GPUSHARE_EMU_SWITCH_US", 0);
 }
 
 /* A device of another version that nobody uses any more: it is made anew. */
@@ -256,6 +257,8 @@ static int take_place(struct emu_device *dev, struct state *s, struct gs_error *
 		s->slot[i].pid = (uint32_t)getpid();
 		if (s->turn.owner == i + 1)
 			s->turn.owner = 0;
+		if (s->turn.last == i + 1)
+			s->turn.last = 0;
 		return save_all(dev, s) ? gs_fail_errno(err, "cannot write the device file") : 0;
 	}
 	return gs_fail(err, "all %d places on the device are taken", EMU_DEVICE_SLOTS);
@@ -386,7 +389,8 @@ static int vacant(struct emu_device *dev, const struct state *s, uint64_t now)
 	return heard > now || now - heard > STALE_NS;
 }
 
-static int try_acquire(struct emu_device *dev)
+/* As emu_device_acquire(), without waiting.  *switched: somebody else computed last. */
+static int try_acquire(struct emu_device *dev, int *switched)
 {
 	uint64_t now = now_ns();
 	struct state s;
@@ -398,6 +402,11 @@ static int try_acquire(struct emu_device *dev)
 	if (!mine && vacant(dev, &s, now)) {
 		s.turn.owner = dev->me + 1;
 		s.turn.granted_ns = now;
+		mine = save_turn(dev, &s) ? -1 : 1;
+	}
+	*switched = mine == 1 && s.turn.last != dev->me + 1;
+	if (*switched) {
+		s.turn.last = dev->me + 1;
 		mine = save_turn(dev, &s) ? -1 : 1;
 	}
 	if (mine || !s.slot[dev->me].wants || now - s.slot[dev->me].seen_ns > REFRESH_NS) {
@@ -416,8 +425,13 @@ int emu_device_acquire(struct emu_device *dev, uint32_t timeout_us)
 
 	for (;;) {
 		struct timespec pause = { 0, 100000 };
-		int rc = try_acquire(dev);
+		int switched, rc = try_acquire(dev, &switched);
 
+		if (rc == 1 && switched && dev->config.switch_us) {
+			struct timespec cost = { 0, (long)dev->config.switch_us * 1000 };
+
+			nanosleep(&cost, NULL);
+		}
 		if (rc || now_ns() >= until)
 			return rc;
 		nanosleep(&pause, NULL);

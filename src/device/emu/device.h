@@ -24,6 +24,7 @@ struct emu_config {
 	uint32_t slice_ms;      /* of compute while others wait; 1 to 10000 */
 	uint32_t clock_khz;
 	uint32_t deterministic; /* one order of execution, on a clock of its own (engine.h) */
+	uint32_t switch_us;     /* what it costs that another process has the compute than before; at most 100000 */
 };
 
 #define EMU_DEVICE_SLOTS 64
@@ -31,8 +32,8 @@ struct emu_config {
 /*
  * Open the device named by GPUSHARE_EMU_DEVICE (default
  * /dev/shm/gpushare-emu-<uid>), creating it from GPUSHARE_EMU_SMS,
- * _BLOCKS_PER_SM, _MEMORY, _SLICE_MS, _CLOCK_KHZ and _DETERMINISTIC (0 or 1),
- * and take a place on it.
+ * _BLOCKS_PER_SM, _MEMORY, _SLICE_MS, _CLOCK_KHZ, _DETERMINISTIC (0 or 1) and
+ * _SWITCH_US, and take a place on it.
  */
 struct emu_device *emu_device_open(struct gs_error *err);
 void emu_device_close(struct emu_device *dev); /* gives everything back; NULL is fine */
