@@ -25,6 +25,7 @@ PidFile=$tmp/pid
 LogFile=$tmp/log
 ReportToSlurm=no
 AllowLocal=yes
+MeasureHandover=learn
 ShimDir=$build/src/device/shim/.libs
 ${driver:+Driver=$driver}
 Gpu=0 Memory=64G

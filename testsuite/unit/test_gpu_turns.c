@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "gpu_rig.h"
+#include "gpushare/daemon/gauge.h"
 
 static void test_alone_keeps_the_turn(void **unused)
 {
@@ -85,6 +86,58 @@ static void test_handover_is_measured(void **unused)
 	}
 	assert_in_range(status.handover_ns, 80 * US, 100 * US);
 	all_leave(low, high);
+}
+
+/*
+ * Gauged, every hand-over is timed from the turn to the first mark of a kernel, also where nobody
+ * waits any more; who gets the turn back from nobody else says nothing.
+ */
+static void test_handover_is_gauged(void **unused)
+{
+	struct gs_gpu_options o = options_of("fifo");
+	struct gs_gpu_status status;
+	struct gs_gauged g;
+	struct client *c[2];
+
+	(void)unused;
+	o.sched.handover_ns = 100 * US;
+	o.measure_handover = 1;
+	begin_with(&o);
+	c[0] = join(1, 1);
+	c[1] = join(2, 1);
+	gs_gpu_gauge(gpu, 1);
+	for (unsigned i = 0; i < 2 + 2 * GS_GAUGE_WARM_UP + 2 * GS_GAUGE_SAMPLES; i++) {
+		struct client *now_it = c[i / 2 % 2]; /* twice each: the second time it has the turn */
+		unsigned us = i < 20 ? 700 : 30 + i / 2 % 3;
+
+		launch(now_it, i, 100, 1);
+		turn(0);
+		for (int k = 0; !has_turn(now_it) && k < 100; k++)
+			turn(10 * US);
+		assert_true(has_turn(now_it));
+		if (i % 2 == 0) /* the daemon wants to look at once */
+			assert_true(turn(0) <= now + 2 * US);
+		turn(us * US);
+		agent(now_it);
+		turn(0);
+		turn(1 * MS);
+		finish(now_it, i);
+		turn(0);
+	}
+	gs_gpu_gauged(gpu, &g);
+	assert_int_equal(g.count, GS_GAUGE_SAMPLES);
+	assert_in_range((uint64_t)g.p50_ns, 30 * US, 32 * US);
+	assert_true(g.p10_ns <= g.p50_ns && g.p50_ns <= g.p90_ns);
+	/* It is news for the scheduler once it is said. */
+	gs_gpu_status(gpu, &status);
+	assert_int_equal(status.handover_ns, 100 * US);
+	gs_gpu_gauge(gpu, 0);
+	gs_gpu_set_handover(gpu, (uint64_t)g.p50_ns);
+	gs_gpu_status(gpu, &status);
+	assert_int_equal(status.handover_ns, (uint64_t)g.p50_ns);
+	gs_gpu_gauged(gpu, &g);
+	assert_int_equal(g.count, 0);
+	all_leave(c[0], c[1]);
 }
 
 static void test_priority_evicts_and_resumes(void **unused)
@@ -337,6 +390,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_alone_keeps_the_turn),
 		cmocka_unit_test(test_handover_is_measured),
+		cmocka_unit_test(test_handover_is_gauged),
 		cmocka_unit_test(test_priority_evicts_and_resumes),
 		cmocka_unit_test(test_equal_priority_waits),
 		cmocka_unit_test(test_holder_of_the_fast_path_is_compared),

@@ -80,6 +80,15 @@ static void in_folder(const struct bench_stage *stage, const char *prefix, const
 	snprintf(text, room, "%s%s/%s", prefix, stage->folder, leaf);
 }
 
+/* Is there a further line of that key? */
+static int says(const struct bench_stage *stage, const char *key)
+{
+	for (size_t i = 0; i < stage->nconf; i++)
+		if (strncasecmp(stage->conf[i], key, strlen(key)) == 0)
+			return 1;
+	return 0;
+}
+
 static int write_config(const struct bench_stage *stage, enum bench_share share,
 			const char *policy, const struct bench_gpu *gpu, const char *path,
 			struct gs_error *err)
@@ -101,6 +110,9 @@ static int write_config(const struct bench_stage *stage, enum bench_share share,
 		fprintf(f, "Isolation=mps\nMpsDir=%s/" GS_MPS "\n", stage->folder);
 	for (int32_t p = 0; p <= gpu->priority_max; p++)
 		fprintf(f, "Partition=p%d Priority=%d\n", p, p);
+	/* The programs come at once: they are not to be kept company. */
+	if (!says(stage, "MeasureHandover="))
+		fprintf(f, "MeasureHandover=learn\n");
 	for (size_t i = 0; i < stage->nconf; i++)
 		fprintf(f, "%s\n", stage->conf[i]);
 	bad = ferror(f);

@@ -33,6 +33,9 @@
 /* Isolation=: contexts of their own, or clients of one MPS server. */
 enum gs_isolation { GS_ISOLATION_CONTEXTS, GS_ISOLATION_MPS };
 
+/* MeasureHandover=, each with what the one before it does. */
+enum gs_measuring { GS_MEASURE_NO, GS_MEASURE_LEARN, GS_MEASURE_START };
+
 struct gs_config_gpu {
 	uint32_t index;
 	uint32_t shares;   /* a whole GPU, default 100 */
@@ -92,6 +95,7 @@ struct gs_config_node_type {
 #define KEY_ADMISSION(field) int field; /* 1: fcfs */
 #define KEY_QUEUE(field) int field; /* 1: node */
 #define KEY_ISOLATION(field) int field; /* enum gs_isolation */
+#define KEY_MEASURE(field) int field; /* enum gs_measuring */
 #define KEY(name, field, type, def, words) KEY_##type(field)
 struct gs_config {
 #include "gpushare/config/keys.def"
@@ -128,6 +132,7 @@ struct gs_config {
 #undef KEY_ADMISSION
 #undef KEY_QUEUE
 #undef KEY_ISOLATION
+#undef KEY_MEASURE
 
 /* The word for it in the file. */
 const char *gs_isolation_name(int isolation);

@@ -121,7 +121,8 @@ static int welcome(struct gs_peer *peer, uint32_t tag, int page_fd)
 	msg.welcome.gpu = step->info.gpu;
 	msg.welcome.absent = (uint32_t)peer->d->config->absent;
 	msg.welcome.signal = (uint32_t)peer->d->config->signal;
-	msg.welcome.measure = peer->d->config->signal == GS_SIGNAL_AUTO && !peer->device->signals_tried;
+	msg.welcome.measure = peer->d->config->signal == GS_SIGNAL_AUTO && !peer->device->signals_tried &&
+			      step->info.job_id != GS_PROBE_JOB; /* two of them begin at once */
 	msg.welcome.proxy_ns = peer->device->signals.proxy_ns;
 	msg.welcome.memop_ns = peer->device->signals.memop_ns;
 	msg.welcome.dma_ns = peer->device->signals.dma_ns;

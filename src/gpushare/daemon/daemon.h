@@ -29,6 +29,7 @@ struct gs_history;
 struct gs_learned;
 struct gs_memory;
 struct gs_peaks;
+struct gs_measure;
 struct gs_memory_check;
 struct gs_mps;
 struct gs_slurm_report;
@@ -49,6 +50,7 @@ struct gs_device {
 	struct gs_ledger *ledger; /* of the admitted; "step" there is an allocation's id (steps.h) */
 	struct gs_signal_times signals; /* as a client has measured them (clients.c); zeros: not known */
 	int signals_tried;
+	uint64_t handover_ns;     /* a hand-over's cost, as measured at the start or by an earlier daemon (measured.h); 0: it was not */
 	uint64_t wake_ns;         /* its next turn at the latest */
 	const struct gs_peer *attended_by; /* whose attendant comes for it; NULL: the loop only */
 };
@@ -79,6 +81,7 @@ struct gs_daemon {
 	uint64_t cpu_ns;          /* the process's, when it was last counted */
 	struct gs_peaks *peaks;   /* memory_history.h */
 	struct gs_memory_check *check; /* memory_check.h */
+	struct gs_measure *measure; /* measure.h; NULL: nothing is measured */
 	struct gs_mps *mps;       /* mps.h; NULL with separate contexts */
 	struct gs_takeback *takeback;  /* takeback.h */
 	struct event *memory;     /* the next admission, or the end of somebody's patience */

@@ -36,7 +36,7 @@ static struct gs_gpu_options options_of(const struct gs_config *c, struct gs_sch
 		.idle_grace_ns = c->idle_grace_ns,
 		.overlap_ns = c->overlap_ns,
 		.evict_deadline_ns = c->evict_deadline_ns,
-		.measure_handover = c->measure_handover,
+		.measure_handover = c->measure_handover != GS_MEASURE_NO,
 		.clock = gs_clock_ns,
 	};
 }
@@ -100,6 +100,8 @@ int gs_devices_reload(struct gs_daemon *d, const struct gs_config *config,
 		o.policy = own && own->policy ? own->policy : config->policy;
 		if (gs_gpu_configure(d->device[i].gpu, &o, gs_clock_ns(), err) < 0)
 			return -1;
+		if (config->measure_handover == GS_MEASURE_START && d->device[i].handover_ns)
+			gs_gpu_set_handover(d->device[i].gpu, d->device[i].handover_ns);
 		gs_device_poke(&d->device[i]);
 	}
 	return 0;

@@ -301,6 +301,22 @@ void gs_gpu_settle(struct gs_gpu *gpu, uint64_t now)
 			gs_tenant_charge(t, gpu->holder == t || gpu->leaving == t, now);
 }
 
+void gs_gpu_gauge(struct gs_gpu *gpu, int on)
+{
+	gs_gauge_set(&gpu->gauge, on);
+}
+
+void gs_gpu_gauged(const struct gs_gpu *gpu, struct gs_gauged *gauged)
+{
+	gs_gauge_result(&gpu->gauge, gauged);
+}
+
+void gs_gpu_set_handover(struct gs_gpu *gpu, uint64_t ns)
+{
+	gpu->first_handover_ns = gpu->o.sched.handover_ns = ns;
+	gs_sched_set_handover(gpu->sched, ns);
+}
+
 /* The GPU's policy is that of the tasks of no class, as device.c has them. */
 static void policies_status(const struct gs_gpu *gpu, struct gs_gpu_status *status)
 {

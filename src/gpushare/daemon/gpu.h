@@ -23,6 +23,7 @@
 #include "gpushare/proto/trace.h"
 #include "gpushare/sched/sched.h"
 
+struct gs_gauged;
 struct gs_gpu;
 struct gs_tenant;
 struct gs_learned;
@@ -35,7 +36,7 @@ struct gs_gpu_options {
 	uint64_t idle_grace_ns;     /* an idle holder keeps the turn this long while others wait */
 	uint64_t overlap_ns;        /* the next client gets the turn so long before the last one should have left; 0: once it has */
 	uint64_t evict_deadline_ns; /* after this long the GPU goes to the next one anyway */
-	int measure_handover;       /* sched.handover_ns is a first guess only */
+	int measure_handover;       /* sched.handover_ns is where the learning begins */
 	uint64_t (*clock)(void);    /* when a decision was made, and its order written; NULL: as the turn began */
 };
 
@@ -143,6 +144,13 @@ int gs_gpu_set_policy(struct gs_gpu *gpu, const char *policy, uint64_t now,
 /* The same for the class of that name; -1 also: no such class. */
 int gs_gpu_set_class_policy(struct gs_gpu *gpu, const char *class, const char *policy,
 			    uint64_t now, struct gs_error *err);
+
+/* From now on every hand-over is timed, or none is any more; and what came of it (gauge.h). */
+void gs_gpu_gauge(struct gs_gpu *gpu, int on);
+void gs_gpu_gauged(const struct gs_gpu *gpu, struct gs_gauged *gauged);
+
+/* What a hand-over costs, in place of what was configured or learned; learning begins anew from there. */
+void gs_gpu_set_handover(struct gs_gpu *gpu, uint64_t ns);
 
 /* Append who had the GPU when, what goes on now included.  0, -1: no memory. */
 int gs_gpu_trace(const struct gs_gpu *gpu, uint64_t now, struct gs_trace_image *image);

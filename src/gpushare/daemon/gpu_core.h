@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "gpushare/daemon/gauge.h"
 #include "gpushare/daemon/gpu.h"
 #include "gpushare/daemon/tenant.h"
 #include "gpushare/daemon/trace.h"
@@ -13,7 +14,8 @@
 struct gs_gpu {
 	uint32_t index;
 	struct gs_gpu_options o;
-	uint64_t first_handover_ns; /* as configured; o.sched.handover_ns is what was measured since */
+	uint64_t first_handover_ns; /* as configured, or gauged; o.sched.handover_ns is what was learned since */
+	struct gs_gauge gauge;
 	char policy[32];
 	char class_name[GS_SCHED_CLASSES_MAX][256]; /* of the scheduler's; "": none */
 	struct gs_sched *sched;

@@ -117,6 +117,8 @@ void gs_gpu_look(struct gs_tenant *t, uint64_t now)
 		return;
 	}
 	gs_tenant_account(t, &look, gpu->holder == t || gpu->leaving == t, now);
+	if (gpu->holder == t && t->on_gpu)
+		gs_gauge_begun(&gpu->gauge, t->p.id, gpu->gauge.on && gpu->o.clock ? gpu->o.clock() : now);
 	if (t->task)
 		task_progress(t, &look, now);
 	if (gpu->leaving == t)
@@ -310,5 +312,5 @@ uint64_t gs_gpu_turn(struct gs_gpu *gpu, uint64_t now)
 		gs_turn_herald(gpu, now);
 	say_faults(gpu);
 	tell_contention(gpu, now);
-	return gpu->bad ? now : gs_pace_next(gpu, now);
+	return gpu->bad ? now : gs_gauge_next(&gpu->gauge, gs_pace_next(gpu, now), now);
 }

@@ -24,6 +24,7 @@
 #include "gpushare/daemon/learned.h"
 #include "gpushare/daemon/installation.h"
 #include "gpushare/daemon/locality.h"
+#include "gpushare/daemon/measure.h"
 #include "gpushare/daemon/loop.h"
 #include "gpushare/daemon/memory.h"
 #include "gpushare/daemon/memory_history.h"
@@ -78,11 +79,16 @@ static int start(struct gs_daemon *d, struct gs_error *err)
 	gs_state_load(d);
 	gs_memory_turn(d);
 	d->check = gs_memory_check_create(d);
-	return gs_server_start(d, err);
+	if (gs_server_start(d, err) < 0)
+		return -1;
+	d->measure = gs_measure_start(d);
+	return 0;
 }
 
 static void stop(struct gs_daemon *d, int served)
 {
+	gs_measure_destroy(d->measure);
+	d->measure = NULL;
 	gs_mps_stop(d);
 	gs_slurm_report_destroy(d->slurm);
 	gs_memory_check_destroy(d->check);

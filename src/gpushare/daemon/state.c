@@ -3,24 +3,32 @@
 #define _GNU_SOURCE
 #include "gpushare/daemon/state.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/log.h"
 #include "gpushare/daemon/hold.h"
+#include "gpushare/daemon/own_file.h"
 #include "gpushare/daemon/proc.h"
 #include "gpushare/daemon/steps.h"
 #include "gpushare/daemon/takeback.h"
 
 #define HEADER "gpushare state 2"
 
-static void state_path(const struct gs_daemon *d, const char *suffix, char *path, size_t size)
+static void state_path(const struct gs_daemon *d, char *path, size_t size)
 {
-	snprintf(path, size, "%s.state%s", d->config->socket, suffix);
+	snprintf(path, size, "%s.state", d->config->socket);
+}
+
+static int any_to_keep(const struct gs_daemon *d)
+{
+	const struct gs_step *s;
+
+	TAILQ_FOREACH(s, &d->steps, link)
+		if (s->info.job_id != GS_PROBE_JOB)
+			return 1;
+	return 0;
 }
 
 static int write_all(struct gs_daemon *d, FILE *f)
@@ -30,6 +38,8 @@ static int write_all(struct gs_daemon *d, FILE *f)
 
 	fprintf(f, HEADER " %u\n", d->next_local);
 	TAILQ_FOREACH(s, &d->steps, link) {
+		if (s->info.job_id == GS_PROBE_JOB)
+			continue;
 		gs_state_print(&s->info, line, sizeof(line));
 		fprintf(f, "%s\n", line);
 		gs_takeback_print(s, f);
@@ -40,51 +50,17 @@ static int write_all(struct gs_daemon *d, FILE *f)
 
 void gs_state_save(struct gs_daemon *d)
 {
-	char path[512], fresh[512];
+	char path[512];
 	FILE *f;
-	int fd, bad;
 
-	state_path(d, "", path, sizeof(path));
-	state_path(d, ".new", fresh, sizeof(fresh));
-	if (TAILQ_EMPTY(&d->steps)) {
+	state_path(d, path, sizeof(path));
+	if (!any_to_keep(d)) {
 		unlink(path);
 		return;
 	}
-	unlink(fresh);
-	fd = open(fresh, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	f = fd >= 0 ? fdopen(fd, "w") : NULL;
-	if (!f) {
-		gs_log(GS_LOG_ERROR, "cannot write %s: %s", fresh, strerror(errno));
-		if (fd >= 0)
-			close(fd);
-		return;
-	}
-	bad = write_all(d, f);
-	bad |= fclose(f) != 0;
-	if (bad || rename(fresh, path) < 0) {
-		gs_log(GS_LOG_ERROR, "cannot write %s: %s", path, strerror(errno));
-		unlink(fresh);
-	}
-}
-
-/* Only a plain file of our own that nobody else can write is believed. */
-static FILE *open_own(const char *path)
-{
-	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-	struct stat st;
-
-	if (fd < 0) {
-		if (errno != ENOENT)
-			gs_log(GS_LOG_WARN, "%s: %s: ignored", path, strerror(errno));
-		return NULL;
-	}
-	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
-	    (st.st_mode & 022)) {
-		gs_log(GS_LOG_WARN, "%s: not a file of this daemon: ignored", path);
-		close(fd);
-		return NULL;
-	}
-	return fdopen(fd, "r");
+	f = gs_own_file_begin(path);
+	if (f)
+		gs_own_file_end(f, path, write_all(d, f));
 }
 
 static void load_line(struct gs_daemon *d, const char *path, const char *line)
@@ -117,8 +93,8 @@ void gs_state_load(struct gs_daemon *d)
 	uint32_t next;
 	FILE *f;
 
-	state_path(d, "", path, sizeof(path));
-	f = open_own(path);
+	state_path(d, path, sizeof(path));
+	f = gs_own_file_open(path);
 	if (!f)
 		return;
 	if (!fgets(line, sizeof(line), f) || sscanf(line, HEADER " %u", &next) != 1 ||

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the GPUs' hand-overs were measured to cost, for the daemons that come
+ * after this one until the node boots: <socket>.handover.  Text: a line with
+ * the boot's id, then one per GPU: ns, index, isolation, UUID, driver.
+ * A GPU that any of these has changed of is not known.
+ */
+#ifndef GPUSHARE_DAEMON_MEASURED_H
+#define GPUSHARE_DAEMON_MEASURED_H
+
+#include "gpushare/daemon/daemon.h"
+
+/* Fill in the devices' handover_ns. */
+void gs_measured_load(struct gs_daemon *d);
+
+/* Write down those that are known. */
+void gs_measured_save(struct gs_daemon *d);
+
+#endif

@@ -1,0 +1,131 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# MeasureHandover=start: what gpushared takes a hand-over for follows what one costs on the device, whatever
+# goes wrong is one line in its log, and nobody waits for it. On the emulated device, without Slurm.
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+need_built gpushared gpusharectl handover-probe testsuite/e2e/order
+# Started by root the programs are nobody's.
+[ "$(id -u)" != 0 ] || stage_build || skip_all "cannot copy the build tree to $TMP"
+ORDER=$BUILD/testsuite/e2e/order
+own_daemon
+mkdir -m 1777 "$TMP/emu"
+MEASURE=start
+
+# configure SWITCH_US LINE...: a fresh device of that cost; what was measured before is forgotten.
+configure() {
+	[ ! -e "$TMP/pid" ] || stop_daemon # of a check that failed
+	rm -f "$TMP"/emu/* "$TMP/sock.handover" "$TMP/log"
+	write_conf 256M "JobEnv=GPUSHARE_EMU_DEVICE=$TMP/emu/device%g" "JobEnv=GPUSHARE_EMU_SWITCH_US=$1" "Gpu=0 Memory=256M" "${@:2}"
+}
+logged() { grep -E -- "$1" "$TMP/log"; }
+says() { until_true "${2:-20}" logged "$1" || { cat "$TMP/log"; return 1; }; }
+handover_us() { t 5 gpusharectl status --json | python3 -c 'import json, sys
+print(int(json.load(sys.stdin)["gpus"][int(sys.argv[1])]["handover_us"]))' "${1:-0}"; }
+between() { echo "$1 <= $2 <= $3?"; [ "$2" -ge "$1" ] && [ "$2" -le "$3" ]; }
+# The programs, by what they were given: whatever stands for handover-probe.
+probes() { grep -lzxF "GPUSHARE_SOCKET=$TMP/sock" /proc/[0-9]*/environ 2>/dev/null | xargs -r grep -lzxF GPUSHARE_JOB_ID=4294967295 2>/dev/null; }
+any_probe() { [ -n "$(probes)" ]; }
+no_probe() { [ -z "$(probes)" ]; }
+none_left() { until_true 5 no_probe || { probes; return 1; }; }
+
+# --- the figure follows the device ---
+measured() { # SWITCH_US MOST
+	configure "$1" && start_daemon && says 'a hand-over costs .* measured in' && between "$1" "$(handover_us)" "$2"
+}
+check "hand-overs of 1 ms: measured, and used" measured 1000 6000
+check "none of it is left" none_left
+no_trace() {
+	[ "$(t 5 gpusharectl report --json)" = '[]' ] && gpu_is_free && [ "$(t 5 gpusharectl status --json |
+		python3 -c 'import json, sys; print(len(json.load(sys.stdin)["steps"]))')" = 0 ] && [ ! -e "$TMP/sock.state" ]
+}
+check "it is in no report, and has nothing reserved" no_trace
+again() { stop_daemon && rm "$TMP/log" && start_daemon && says 'as measured before' && lacks 'measured in' "$TMP/log" && between 1000 "$(handover_us)" 6000; }
+check "the next daemon knows it without measuring" again
+reload() { kill -HUP "$(cat "$TMP/pid")" && says reloaded && between 1000 "$(handover_us)" 6000; }
+check "so it does after a reload" reload
+check "gpushared ends" stop_daemon
+check "hand-overs of 8 ms: the same" measured 8000 20000
+check "gpushared ends" stop_daemon
+
+learn() { MEASURE=$1 configure 8000 && start_daemon && sleep 0.3 && lacks 'hand-over' "$TMP/log" && [ "$(handover_us)" = 135 ] && none_left && stop_daemon; }
+check "MeasureHandover=learn: it begins as configured" learn learn
+check "MeasureHandover=no: so it does" learn no
+
+two() {
+	configure 1000 "Gpu=1 Memory=256M" && start_daemon && says 'gpu 1: a hand-over costs' && says 'gpu 0: a hand-over costs' &&
+		between 1000 "$(handover_us 1)" 6000 && stop_daemon
+}
+check "two GPUs, one after the other" two
+
+# --- what goes wrong ---
+failed() { # PATTERN LINE...
+	configure 0 "${@:2}" && start_daemon && says "gpu 0: what a hand-over costs was not measured: .*$1.*Handover=135.0us stays" 40 &&
+		[ "$(handover_us)" = 135 ] && none_left && [ ! -e "$TMP/sock.handover" ] && stop_daemon
+}
+no_driver() {
+	configure 0 && sed -i "s#^Driver=.*#Driver=$TMP/no/libcuda.so.1#" "$TMP/gpushare.conf" && start_daemon &&
+		says 'was not measured: .*Handover=135.0us stays' && [ "$(handover_us)" = 135 ] && none_left && stop_daemon
+}
+check "no driver" no_driver
+probe() { printf '#!/bin/sh\n%s\n' "$1" >"$TMP/probe" && chmod 755 "$TMP/probe"; }
+PROBE=$TMP/probe
+probe 'kill -SEGV $$'
+check "the program crashes" failed 'ended by signal 11'
+probe 'echo "it does not work"; exit 1'
+check "it says why it fails" failed 'it does not work'
+probe 'exit 0'
+check "it does nothing" failed 'ended early'
+rm "$TMP/probe"
+check "there is none" failed 'No such file'
+
+# Deaf to SIGTERM as well.
+probe 'trap "" TERM; while :; do sleep 1; done'
+hangs() { failed '0 of 33 hand-overs in 20 s'; }
+ms() { echo $((${EPOCHREALTIME/./} / 1000)); }
+begun() { configure 0 "$@" && start_daemon && until_true 5 any_probe; }
+stopped() {
+	local since
+	begun || { cat "$TMP/log"; return 1; }
+	since=$(ms)
+	stop_daemon && none_left && between 0 $(($(ms) - since)) 3000
+}
+check "gpushared ends while the program hangs, and the program with it" stopped
+killed() { begun && kill -9 "$(cat "$TMP/pid")" && none_left; }
+check "gpushared is killed meanwhile: the same" killed
+run() { t 60 gpusharectl run --shares 100 -- "$ORDER" many 2; }
+job_comes() {
+	local since
+	begun || return 1
+	since=$(ms)
+	run && says 'not measured: a job came; Handover=135.0us stays' 3 && none_left && [ "$(handover_us)" = 135 ] &&
+		between 0 $(($(ms) - since)) 8000 && [ "$(t 5 gpusharectl report --json | grep -c '"job"')" = 1 ] && stop_daemon
+}
+check "a job comes meanwhile: it gets the whole GPU at once" job_comes
+PROBE=
+job_comes_soon() {
+	configure 100000 && start_daemon && sleep "$1" && run && says 'a job came' 3 && none_left && stop_daemon
+}
+check "it comes while the programs begin" job_comes_soon 0
+check "it comes while they exchange the GPU" job_comes_soon 0.7
+stops_soon() { configure 100000 && start_daemon && sleep "$1" && stop_daemon && none_left; }
+check "gpushared ends while they begin" stops_soon 0
+check "gpushared ends while they exchange the GPU" stops_soon 0.7
+
+# A daemon that comes back to jobs.
+jobs_there() {
+	local job rc=0
+	MEASURE=learn configure 0 && start_daemon || return 1
+	t 30 gpusharectl run -- sh -c "touch $TMP/emu/runs; sleep 3; exec '$ORDER' many 2" & job=$!
+	until_true 5 test -e "$TMP/emu/runs" && kill -9 "$(cat "$TMP/pid")" || rc=1
+	sed -i 's/^MeasureHandover=.*/MeasureHandover=start/' "$TMP/gpushare.conf"
+	until_true 5 start_daemon && says 'was not measured: jobs have it; Handover=135.0us stays' 5 && lacks 'measured in' "$TMP/log" || rc=1
+	wait $job
+	stop_daemon && return $rc
+}
+check "jobs are there already: they are not disturbed" jobs_there
+
+# Last, since it takes its time.
+PROBE=$TMP/probe
+check "the program hangs: its time is limited" hangs
+finish
