@@ -318,7 +318,7 @@ static void test_failed_writes_are_made_again(void **unused)
 /* A kernel may wait for what its program does after the next launch: that one returns. */
 static void test_a_full_queue_is_no_wall(void **unused)
 {
-	struct shim_launch *waits = shim_launch_at(GS_PAGE_STUBS - 1);
+	struct shim_launch *waits = shim_launch_take(shim_session());
 	uint64_t from = gs_clock_ns();
 
 	(void)unused;

@@ -93,7 +93,7 @@ static void *launch_in_own_streams(void *rc)
 }
 
 /* So many are out while none of them ends, after a while; `all`: as soon as they all are.  Then they end. */
-static unsigned lone_out(int all)
+static unsigned lone_out(void *(*body)(void *), int all)
 {
 	CUresult rc = CUDA_SUCCESS;
 	pthread_t thread;
@@ -103,7 +103,7 @@ static unsigned lone_out(int all)
 	out = 0;
 	fake_driver_inside(count_out);
 	fake_driver_busy(1);
-	assert_int_equal(pthread_create(&thread, NULL, launch_in_own_streams, &rc), 0);
+	assert_int_equal(pthread_create(&thread, NULL, body, &rc), 0);
 	for (until = gs_clock_ns() + (all ? 5000 : 200) * GS_NS_PER_MS; out < LONE && gs_clock_ns() < until;)
 		usleep(200);
 	n = out;
@@ -115,25 +115,67 @@ static unsigned lone_out(int all)
 	finish_all();
 	EVENTUALLY(all_prepared());
 	fake_driver_inside(NULL);
+	assert_int_equal(shim_launch_queued_ns(), 0);
 	assert_int_equal(shim_launch_queued_unknown(), 0);
 	return n;
 }
 
-/* Streams of their own would run them all at once; only where nobody else is there may they. */
-static void test_whoever_is_alone_may_use_its_streams(void **unused)
+/* Streams of their own would run them all at once; only where nobody else is there may they; else `most`. */
+static void alone_in_streams(void *(*body)(void *), unsigned most)
 {
 	uint64_t from = gs_clock_ns();
 
-	(void)unused;
-	assert_int_equal(lone_out(1), LONE);
-	/* Nobody's patience was at an end: that is a second for each. */
+	assert_int_equal(lone_out(body, 1), LONE);
+	/* Nobody's patience was at an end: that is 100 ms for each at least. */
 	assert_true(gs_clock_ns() - from < GS_NS_PER_S);
 	gs_page_store(page->shared, 1);
-	assert_in_range(lone_out(0), 1, SHIM_QUEUE_UNKNOWN);
+	assert_in_range(lone_out(body, 0), 1, most);
 	gs_page_store(page->shared, 0);
 	gs_page_store(page->contended, 1);
-	assert_in_range(lone_out(0), 1, SHIM_QUEUE_UNKNOWN);
+	assert_in_range(lone_out(body, 0), 1, most);
 	gs_page_store(page->contended, 0);
+}
+
+static void test_whoever_is_alone_may_use_its_streams(void **unused)
+{
+	(void)unused;
+	alone_in_streams(launch_in_own_streams, SHIM_QUEUE_UNKNOWN);
+}
+
+#define KNOWN UNSEEN(1000)
+
+static struct shim_time *known_time(void)
+{
+	return shim_kernel_time(shim_kernel_find(KNOWN), (const unsigned int[]){ 32, 1, 1 });
+}
+
+static void *launch_known_in_own_streams(void *rc)
+{
+	for (int i = 0; i < LONE; i++)
+		*(CUresult *)rc |= launch_in(KNOWN, 1, OWN(i));
+	return NULL;
+}
+
+static void *launch_known_in_one(void *rc)
+{
+	for (int i = 0; i < LONE; i++)
+		*(CUresult *)rc |= launch_in(KNOWN, 1, OWN(0));
+	return NULL;
+}
+
+/* Of 20 ms each: one, and those that go when the patience for it, 180 ms, is at an end. */
+static void test_known_kernels_too(void **unused)
+{
+	(void)unused;
+	fake_driver_takes(20);
+	for (int i = 0; i < MANY && !known_time()->tpt_ps; i++) {
+		assert_int_equal(launch(KNOWN, 1), CUDA_SUCCESS);
+		EVENTUALLY(all_prepared());
+	}
+	assert_in_range(known_time()->tpt_ps, UINT64_C(19000000000), UINT64_C(21000000000));
+	alone_in_streams(launch_known_in_own_streams, 2);
+	assert_in_range(lone_out(launch_known_in_one, 0), 1, 2);
+	fake_driver_takes(0);
 }
 
 static struct shim_time *graph_time(void)
@@ -176,6 +218,7 @@ int shim_queues(void)
 	const struct CMUnitTest tests[] = {
 		SHIM(test_few_unseen_kernels_are_out_at_once),
 		SHIM(test_whoever_is_alone_may_use_its_streams),
+		SHIM(test_known_kernels_too),
 		SHIM(test_graphs_are_timed),
 	};
 

@@ -107,14 +107,19 @@ unsigned int shim_launch_queued_unknown(void)
 	return atomic_load_explicit(&queued_unknown, memory_order_relaxed);
 }
 
-unsigned int shim_launch_queued_unknown_in(CUstream stream)
+uint64_t shim_launch_queued_in(CUstream stream, unsigned int *unknown)
 {
 	uint32_t stubs = gs_page_stubs(page);
-	unsigned int n = 0;
+	uint64_t ns = 0;
 
-	for (uint32_t i = 0; i < stubs; i++)
-		n += pool[i].unknown && pool[i].queued_in == stream;
-	return n;
+	*unknown = 0;
+	for (uint32_t i = 0; i < stubs; i++) {
+		if (pool[i].queued_in != stream)
+			continue;
+		ns += pool[i].queued_ns;
+		*unknown += pool[i].unknown;
+	}
+	return ns;
 }
 
 void shim_launch_queue(struct shim_launch *l, CUstream stream, uint64_t ns, int unknown)

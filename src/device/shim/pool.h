@@ -28,9 +28,10 @@ struct shim_launch {
 	uint8_t evictable, legacy, sampled; /* enum shim_timed */
 	uint8_t proxy;                /* evictable: its worker 0 sees TOEVICT by itself (ctl.h) */
 	uint8_t gated;                /* it goes out behind the closed gate: shim_request_grows() */
-	uint64_t queued_ns;           /* not evictable: its part of what is queued */
-	_Atomic uint8_t unknown;      /* not evictable: counted among those whose time is not known... */
-	_Atomic(CUstream) queued_in;  /* ...in this stream */
+	/* Not evictable: its part of what is queued, whether its time is not known, in which stream. */
+	_Atomic uint64_t queued_ns;
+	_Atomic uint8_t unknown;
+	_Atomic(CUstream) queued_in;
 	CUstreamBatchMemOpParams write[10]; /* evictable: words of the control block to write first */
 	unsigned int nwrite;
 	_Atomic int enqueued;         /* the agent may relaunch it */
@@ -70,8 +71,8 @@ unsigned shim_launch_reap(struct shim_session *s);
 uint64_t shim_launch_queued_ns(void);
 unsigned int shim_launch_queued_unknown(void);
 void shim_launch_queue(struct shim_launch *l, CUstream stream, uint64_t ns, int unknown);
-/* Of those that have none, the ones in this stream; threads' default streams are told apart by nobody. */
-unsigned int shim_launch_queued_unknown_in(CUstream stream);
+/* The same of this stream alone; threads' default streams are told apart by nobody. */
+uint64_t shim_launch_queued_in(CUstream stream, unsigned int *unknown);
 
 /* Take a PREP or READY stub to RUNNING if this client holds the turn: 1 if it did. */
 int shim_run_with_turn(struct gs_page *page, struct gs_stub *stub, uint32_t from);

@@ -39,19 +39,24 @@ static uint64_t alone_ns(struct shim_launch *l)
 	return ns;
 }
 
-static int full_of_unknown(const struct shim_session *s, CUstream stream)
+static int too_much(const struct shim_launch *l, uint64_t ns, uint64_t bound, unsigned int unknown)
 {
-	if (shim_launch_queued_unknown() < SHIM_QUEUE_UNKNOWN)
-		return 0;
-	return gs_page_load(s->page->contended) || gs_page_load(s->page->shared) ||
-	       shim_launch_queued_unknown_in(stream) >= SHIM_QUEUE_UNKNOWN;
+	return ns > bound || (!l->time->tpt_ps && unknown >= SHIM_QUEUE_UNKNOWN);
 }
 
+/* Whoever is alone may have as much out in each stream as else in all: they run beside each other (queue.h). */
 static int full(const struct shim_session *s, const struct shim_launch *l, CUstream stream)
 {
-	uint64_t bound = gs_page_load(s->page->contended) ? CONTENDED_NS : SHIM_QUEUE_ALONE_NS;
+	uint32_t contended = gs_page_load(s->page->contended);
+	uint64_t bound = contended ? CONTENDED_NS : SHIM_QUEUE_ALONE_NS, ns;
+	unsigned int unknown;
 
-	return shim_launch_queued_ns() > bound || (!l->time->tpt_ps && full_of_unknown(s, stream));
+	if (!too_much(l, shim_launch_queued_ns(), bound, shim_launch_queued_unknown()))
+		return 0;
+	if (contended || gs_page_load(s->page->shared))
+		return 1;
+	ns = shim_launch_queued_in(stream, &unknown);
+	return too_much(l, ns, bound, unknown);
 }
 
 void shim_queue_enter(struct shim_session *s, struct shim_launch *l, CUstream stream)

@@ -8,14 +8,14 @@
 /*
  * So many launches whose time is not known may be out at once, whatever else is: as long as they
  * may be, a queue of them is over with the few.  A kernel's or a graph's time is known with the first one that is over.
- * While nobody else wants the GPU or has used it of late, so many in each stream: in streams of their own they run
- * beside each other, and to hold them back would take that away, for the sake of nobody yet.
  */
 #define SHIM_QUEUE_UNKNOWN 4
 
 /*
  * A launch that cannot be evicted is about to wait for its turn: waits while
- * too much is out, and counts it.  Returns in the end, whatever is in
+ * too much is out, and counts it.  While nobody else wants the GPU or has used it of late, too much
+ * is what would be so in each stream: in streams of their own kernels run beside each other, and to hold them
+ * back would take that away, for the sake of nobody yet.  Returns in the end, whatever is in
  * front: a kernel may wait for a word that the program writes when it is through here.
  */
 void shim_queue_enter(struct shim_session *s, struct shim_launch *l, CUstream stream);
