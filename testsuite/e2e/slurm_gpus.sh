@@ -67,12 +67,15 @@ full() { # 5 shares are free on GPU 0, none on GPU 1
 	t 10 scancel "$six"
 	reaches "$five" COMPLETED
 }
+starts() { # A program of Slurm's, until slurmctld answers.
+	t 20 "$@" && until_true 10 t 3 scontrol ping || { tail -n 20 "$D/log/slurmctld.log"; return 1; }
+}
 restart_only() { # PROGRAM COMMAND...: end it and start it again
 	local pid program=$1
 	shift
 	pid=$(cat "$D/run/$program.pid")
 	kill "$pid" && until_true 15 test ! -e "$D/run/$program.pid" && until_true 15 test ! -d "/proc/$pid" &&
-		t 20 "$@" && until_true 10 t 3 scontrol ping
+		starts "$@"
 }
 restart() { restart_only "$@" && until_true 15 node_known; }
 node_known() { t 5 sinfo -h -p low -o %T | grep -qxE '(mixed|allocated|idle|planned)-?'; } # no * behind it; - is what backfill plans
@@ -86,10 +89,12 @@ check "and the counts" full
 : >"$TMP/now"
 saved() { [ "$D/state/job_state" -nt "$TMP/now" ]; }
 until_true 15 saved
-kill -KILL "$(cat "$D/run/slurmctld.pid")"
+pid=$(cat "$D/run/slurmctld.pid")
+kill -KILL "$pid"
+until_true 15 test ! -d "/proc/$pid" # it has the port until then
 rm -f "$D/run/slurmctld.pid"
-check "slurmctld, killed, starts again" t 20 slurmctld -f "$D/etc/slurm.conf"
-until_true 10 t 3 scontrol ping && until_true 15 node_known
+check "slurmctld, killed, starts again" starts slurmctld -f "$D/etc/slurm.conf"
+until_true 15 node_known
 check "with every job and its index" all_there
 check "and the counts" full
 check "slurmd restarts" restart slurmd slurmd -f "$D/etc/slurm.conf"
