@@ -317,15 +317,26 @@ static void test_what_is_disabled_has_not_grown(void **unused)
 	assert_true(waits(NULL));
 }
 
-/* No call tells of a condition's body: it may be anything, at each launch. */
+/* One without a kernel says nothing of the others. */
+static void test_a_disabled_copy_is_nothing(void **unused)
+{
+	struct graph g = { 2, { KERNEL(LARGE), { CU_GRAPH_NODE_TYPE_MEMSET, 0, NULL } } };
+
+	(void)unused;
+	make(&g);
+	assert_int_equal(cuGraphNodeSetEnabled(exec, N(&g, 1), 0), CUDA_SUCCESS);
+	grows();
+	assert_true(goes(FRAMED(MIDDLE)));
+}
+
+/* No call tells of a condition's body: it may be anything; what it is has been made once it went. */
 static void test_what_is_not_known_waits(void **unused)
 {
 	struct graph g = { 2, { KERNEL(SMALL), { CU_GRAPH_NODE_TYPE_CONDITIONAL, 0, NULL } } };
 
 	(void)unused;
 	make(&g);
-	assert_true(waits(NULL));
-	assert_true(waits(NULL));
+	grows();
 	assert_true(waits(FRAMED(MIDDLE)));
 }
 
@@ -355,6 +366,7 @@ int shim_graphs(void)
 		FRESH(test_child_graph_set),
 		FRESH(test_what_is_gone_has_not_grown),
 		FRESH(test_what_is_disabled_has_not_grown),
+		FRESH(test_a_disabled_copy_is_nothing),
 		FRESH(test_what_is_not_known_waits),
 		FRESH(test_a_graph_that_is_gone),
 	};

@@ -5,6 +5,7 @@
  * Two numbers are kept of each (kernels.h, frame[]): the most that a launch of it may need, by which it waits
  * where it would grow (request.h), and what a launch needs surely, to which the context has grown
  * when it is out.  Where the two are not the same, too much waits: the other mistakes end in a deadlock.
+ * Once a launch is out, the instance as it is waits no more, whatever is in it.
  */
 #define _GNU_SOURCE
 #include "device/shim/graph.h"
@@ -30,6 +31,7 @@ struct shim_graph {
 	struct part *part;
 	size_t n, room;
 	uint32_t nodes; /* of all kinds */
+	uint32_t floor; /* a frame that may be in it, of no part */
 	int blind;      /* it has kernels that are not known */
 	int vague;      /* not all that are known are still in it */
 	int gaps;       /* some of them may have been disabled */
@@ -44,13 +46,17 @@ static int each(CUgraph graph, int depth, void (*visit)(CUgraphNode node, CUgrap
 	size_t n = 0;
 	int rc = 0;
 
-	if (REAL(cuGraphGetNodes)(graph, NULL, &n) != CUDA_SUCCESS || !n)
+	if (REAL(cuGraphGetNodes)(graph, NULL, &n) != CUDA_SUCCESS)
+		return 2;
+	if (!n)
 		return 0;
 	node = calloc(n, sizeof(CUgraphNode));
 	if (!node)
 		return -1;
-	if (REAL(cuGraphGetNodes)(graph, node, &n) != CUDA_SUCCESS)
+	if (REAL(cuGraphGetNodes)(graph, node, &n) != CUDA_SUCCESS) {
 		n = 0;
+		rc = 2;
+	}
 	for (size_t i = 0; i < n && rc >= 0; i++) {
 		CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY;
 		CUgraph child;
@@ -61,7 +67,7 @@ static int each(CUgraph graph, int depth, void (*visit)(CUgraphNode node, CUgrap
 		visit(node[i], type, user);
 		if (type == CU_GRAPH_NODE_TYPE_GRAPH && REAL(cuGraphChildGraphNodeGetGraph)(node[i], &child) == CUDA_SUCCESS)
 			below = depth < DEPTH_MAX ? each(child, depth + 1, visit, user) : 1;
-		if (below)
+		if (below && rc >= 0)
 			rc = below;
 	}
 	free(node);
@@ -142,26 +148,33 @@ static void keep_framed(struct shim_graph *g)
 	g->n = n;
 }
 
-/* Under lock: the record says what is known of its graph. */
-static void tell(struct shim_kernel *k)
+static uint32_t most_of(const struct shim_graph *g)
 {
-	const struct shim_graph *g = k->graph;
 	uint32_t most = 0;
 
 	for (size_t i = 0; i < g->n; i++)
 		if (g->part[i].frame > most)
 			most = g->part[i].frame;
-	k->frame[0] = g->blind ? UINT32_MAX : most;
+	return most;
+}
+
+/* Under lock: the record says what is known of its graph. */
+static void tell(struct shim_kernel *k)
+{
+	const struct shim_graph *g = k->graph;
+	uint32_t most = most_of(g);
+
+	k->frame[0] = g->blind ? UINT32_MAX : g->floor > most ? g->floor : most;
 	k->frame[1] = g->vague || g->gaps ? 0 : most;
 }
 
-/* Under lock: what is known of it; at first, nothing.  NULL: no memory. */
+/* Under lock: what is known of it; at first, that nothing is.  NULL: no memory. */
 static struct shim_graph *known(struct shim_kernel *k)
 {
 	if (!k->graph) {
 		k->graph = calloc(1, sizeof(*k->graph));
 		if (k->graph)
-			k->graph->vague = 1;
+			k->graph->vague = k->graph->blind = 1;
 		else
 			k->frame[0] = UINT32_MAX;
 	}
@@ -222,6 +235,15 @@ void shim_graph_made(CUgraphExec exec, CUgraph graph)
 		free(g.part);
 }
 
+void shim_graph_went(struct shim_kernel *k)
+{
+	if (k->frame[0] == k->frame[1])
+		return;
+	pthread_mutex_lock(&lock);
+	k->frame[0] = k->frame[1];
+	pthread_mutex_unlock(&lock);
+}
+
 void shim_graph_forked(void)
 {
 	pthread_mutex_init(&lock, NULL);
@@ -237,7 +259,7 @@ static CUresult updated(CUgraphExec exec, CUgraph graph, CUresult rc)
 {
 	struct shim_kernel *k = shim_session_peek() ? shim_graph_find(exec) : NULL;
 	struct shim_graph g, *is;
-	struct part *old = NULL;
+	uint32_t most;
 
 	if (!k)
 		return rc;
@@ -246,7 +268,8 @@ static CUresult updated(CUgraphExec exec, CUgraph graph, CUresult rc)
 	pthread_mutex_lock(&lock);
 	is = known(k);
 	if (is && rc == CUDA_SUCCESS) {
-		old = is->part;
+		struct part *old = is->part;
+
 		g.made_of = is->made_of;
 		g.gaps = is->gaps;
 		*is = g;
@@ -255,8 +278,9 @@ static CUresult updated(CUgraphExec exec, CUgraph graph, CUresult rc)
 	} else if (is) {
 		is->vague = 1;
 		is->blind |= g.blind;
-		for (size_t i = 0; i < g.n; i++)
-			add_part(is, g.part[i].node, g.part[i].frame);
+		most = most_of(&g);
+		if (most > is->floor)
+			is->floor = most;
 	}
 	if (is)
 		tell(k);
@@ -350,18 +374,30 @@ SHIM_EXPORT CUresult cuGraphExecNodeSetParams(CUgraphExec exec, CUgraphNode node
 	return p && p->type == CU_GRAPH_NODE_TYPE_GRAPH ? child_set(exec, node, p->is.graph, rc) : rc;
 }
 
+/* May it be one of those that have a frame? */
+static int has_part(const struct shim_graph *g, CUgraphNode node)
+{
+	if (g->named_by != g->made_of)
+		return 1;
+	for (size_t i = 0; i < g->n; i++)
+		if (g->part[i].node == node)
+			return 1;
+	return 0;
+}
+
 /* Whether a kernel runs that was disabled once is not followed: what it takes counts, but nothing has surely grown to it. */
 SHIM_EXPORT CUresult cuGraphNodeSetEnabled(CUgraphExec exec, CUgraphNode node, unsigned int is)
 {
-	struct shim_kernel *k = shim_session_peek() && !is ? shim_graph_find(exec) : NULL;
+	CUresult rc = REAL(cuGraphNodeSetEnabled)(exec, node, is);
+	struct shim_kernel *k = rc == CUDA_SUCCESS && shim_session_peek() ? shim_graph_find(exec) : NULL;
 
-	if (k) {
-		pthread_mutex_lock(&lock);
-		if (known(k)) {
-			k->graph->gaps = 1;
-			tell(k);
-		}
-		pthread_mutex_unlock(&lock);
+	if (!k)
+		return rc;
+	pthread_mutex_lock(&lock);
+	if (known(k) && has_part(k->graph, node)) {
+		k->graph->gaps = 1;
+		tell(k);
 	}
-	return REAL(cuGraphNodeSetEnabled)(exec, node, is);
+	pthread_mutex_unlock(&lock);
+	return rc;
 }

@@ -8,9 +8,11 @@
 
 #include "device/shim/shim.h"
 
+struct shim_kernel;
+
 /*
  * Each node, with those of child graphs: a child graph's own node first.  0; 1: not what is in the
- * seventeenth child graph of each other; -1: not each, for want of memory.
+ * seventeenth child graph of each other; 2: not what the driver did not tell of; -1: not each, for want of memory.
  */
 int shim_graph_each(CUgraph graph, void (*visit)(CUgraphNode node, CUgraphNodeType type, void *user), void *user);
 
@@ -18,6 +20,12 @@ int shim_graph_each(CUgraph graph, void (*visit)(CUgraphNode node, CUgraphNodeTy
 void shim_graph_made(CUgraphExec exec, CUgraph graph);
 /* The program is about to destroy it. */
 void shim_graph_gone(CUgraphExec exec);
+
+/*
+ * A launch of it has been given to the driver: whatever it takes in local memory, it has now (but perhaps for
+ * bodies of conditions that have not run, which nothing tells of), until it is changed.
+ */
+void shim_graph_went(struct shim_kernel *graph);
 
 /* In a forked child. */
 void shim_graph_forked(void);

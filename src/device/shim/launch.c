@@ -17,6 +17,7 @@
 #include "common/clock.h"
 #include "device/shim/fault.h"
 #include "device/shim/force.h"
+#include "device/shim/graph.h"
 #include "device/shim/memory.h"
 #include "device/shim/order.h"
 #include "device/shim/queue.h"
@@ -269,8 +270,11 @@ static CUresult enqueue(struct shim_launch *l, const struct shim_request *r)
 	shim_order_enter(&p, l->ctx, r->stream, l->evictable, l->legacy);
 	rc = l->evictable ? enqueue_evictable(l, r) : enqueue_as_is(l, r);
 	shim_order_leave(&p);
-	if (rc == CUDA_SUCCESS && l->gated)
+	if (rc == CUDA_SUCCESS && l->gated) {
 		shim_request_grown(l->ctx, l->kernel, l->evictable || r->graph);
+		if (r->graph)
+			shim_graph_went(l->kernel);
+	}
 	return rc;
 }
 
