@@ -13,6 +13,9 @@
 
 /* So much predicted time may queue up in kernels that cannot be evicted while others wait; alone: riders.h. */
 #define CONTENDED_NS (1 * GS_NS_PER_MS)
+/* Of whoever is alone, in all streams together. */
+#define STREAMS_NS (1 * GS_NS_PER_S)
+#define STREAMS_UNKNOWN (4 * SHIM_QUEUE_UNKNOWN)
 #define NAP_NS 20000
 /* What is still there after this and several times what it was to take may wait for the program itself. */
 #define PATIENCE_NS (100 * GS_NS_PER_MS)
@@ -21,13 +24,17 @@
 /* And that long where nothing says what it was to take. */
 #define PATIENCE_UNKNOWN_NS (1 * GS_NS_PER_S)
 
-static uint64_t patience_ns(void)
-{
-	uint64_t ns = PATIENCE_NS, queued = shim_launch_queued_ns();
+/* What is out in front of a launch. */
+struct queued {
+	uint64_t ns;
+	unsigned int unknown;
+};
 
-	if (shim_launch_queued_unknown() >= SHIM_QUEUE_UNKNOWN)
-		ns = PATIENCE_UNKNOWN_NS;
-	return queued < PATIENCE_MAX_NS / PATIENCE_TIMES ? ns + PATIENCE_TIMES * queued : ns + PATIENCE_MAX_NS;
+static uint64_t patience_ns(const struct queued *q)
+{
+	uint64_t ns = q->unknown >= SHIM_QUEUE_UNKNOWN ? PATIENCE_UNKNOWN_NS : PATIENCE_NS;
+
+	return q->ns < PATIENCE_MAX_NS / PATIENCE_TIMES ? ns + PATIENCE_TIMES * q->ns : ns + PATIENCE_MAX_NS;
 }
 
 /* What is known of the launch's own time by now: one before it may have ended meanwhile.  Still in PREP. */
@@ -39,38 +46,42 @@ static uint64_t alone_ns(struct shim_launch *l)
 	return ns;
 }
 
-static int too_much(const struct shim_launch *l, uint64_t ns, uint64_t bound, unsigned int unknown)
+static int too_much(const struct shim_launch *l, const struct queued *q, uint64_t ns, unsigned int unknown)
 {
-	return ns > bound || (!l->time->tpt_ps && unknown >= SHIM_QUEUE_UNKNOWN);
+	return q->ns > ns || (!l->time->tpt_ps && q->unknown >= unknown);
 }
 
-/* Whoever is alone may have as much out in each stream as else in all: they run beside each other (queue.h). */
-static int full(const struct shim_session *s, const struct shim_launch *l, CUstream stream)
+/*
+ * Whoever is alone may have as much out in each stream as else in all, as they run beside each other (queue.h);
+ * but who comes then must not find more than a fraction of what makes a program overdue (EvictDeadline).
+ */
+static int full(const struct shim_session *s, const struct shim_launch *l, CUstream stream, struct queued *q)
 {
 	uint32_t contended = gs_page_load(s->page->contended);
-	uint64_t bound = contended ? CONTENDED_NS : SHIM_QUEUE_ALONE_NS, ns;
-	unsigned int unknown;
+	uint64_t bound = contended ? CONTENDED_NS : SHIM_QUEUE_ALONE_NS;
 
-	if (!too_much(l, shim_launch_queued_ns(), bound, shim_launch_queued_unknown()))
+	*q = (struct queued){ shim_launch_queued_ns(), shim_launch_queued_unknown() };
+	if (!too_much(l, q, bound, SHIM_QUEUE_UNKNOWN))
 		return 0;
-	if (contended || gs_page_load(s->page->shared))
+	if (contended || gs_page_load(s->page->shared) || too_much(l, q, STREAMS_NS, STREAMS_UNKNOWN))
 		return 1;
-	ns = shim_launch_queued_in(stream, &unknown);
-	return too_much(l, ns, bound, unknown);
+	q->ns = shim_launch_queued_in(stream, &q->unknown);
+	return too_much(l, q, bound, SHIM_QUEUE_UNKNOWN);
 }
 
 void shim_queue_enter(struct shim_session *s, struct shim_launch *l, CUstream stream)
 {
 	static const struct timespec nap = { 0, NAP_NS };
 	uint64_t from = 0;
+	struct queued q;
 
-	while (full(s, l, stream)) {
+	while (full(s, l, stream, &q)) {
 		shim_launch_reap(s);
-		if (!full(s, l, stream))
+		if (!full(s, l, stream, &q))
 			break;
 		if (!from)
 			from = gs_clock_ns();
-		if (gs_clock_ns() - from > patience_ns())
+		if (gs_clock_ns() - from > patience_ns(&q))
 			break;
 		nanosleep(&nap, NULL);
 	}
