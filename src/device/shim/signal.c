@@ -79,7 +79,8 @@ static const char ptx[] =
 
 struct probe {
 	struct shim_context *ctx;
-	_Atomic uint32_t *word;  /* page.probe */
+	struct gs_page *page;
+	_Atomic uint32_t *word;  /* its probe */
 	CUdeviceptr limit;       /* behind the launches' control blocks */
 	CUfunction kernel;
 	int failures;            /* so many rounds may fail still */
@@ -161,10 +162,11 @@ static uint32_t measure_signal(struct probe *p, enum gs_signal signal)
 			i++;
 			continue;
 		}
-		if (p->failures-- == 0)
+		if (p->failures-- == 0 || !gs_page_load(p->page->turn) || gs_page_load(p->page->contended))
 			return 0;
-		/* What it left on the GPU gives up by itself. */
+		/* The kernel gives up by itself, and a signal that is late is not the next round's. */
 		REAL(cuStreamSynchronize)(p->ctx->relaunch);
+		REAL(cuStreamSynchronize)(p->ctx->control);
 	}
 	qsort(&ns[WARM_ROUNDS], ROUNDS, sizeof(ns[0]), by_size);
 	return ns[WARM_ROUNDS + ROUNDS / 2];
@@ -188,7 +190,7 @@ static CUresult get_word(struct shim_context *c)
 
 static int measure_all(struct shim_session *s, struct shim_context *c, struct gs_signal_times *t)
 {
-	struct probe p = { .ctx = c, .word = s->page->probe,
+	struct probe p = { .ctx = c, .page = s->page, .word = s->page->probe,
 			   .limit = c->ctl + GS_PAGE_STUBS * sizeof(struct gs_ctl),
 			   .failures = FAILURES };
 	CUmodule module = NULL;
