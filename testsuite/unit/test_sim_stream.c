@@ -5,6 +5,7 @@
 
 #include <unistd.h>
 
+#include "gpushare/sim/order.h"
 #include "gpushare/sim/names.h"
 #include "gpushare/sim/reader.h"
 #include "gpushare/sim/spool.h"
@@ -259,9 +260,21 @@ static void a_file_that_shrinks_is_noticed(void **state)
 	unlink(FILE_NAME);
 }
 
+static void gaps_that_cannot_be_counted(void **state)
+{
+	struct sim_order order = { .has_gap = 1, .gap_ns = UINT64_C(86400000000000) };
+	struct gs_error err;
+
+	(void)state;
+	assert_int_equal(sim_order_check(&order, 100000, &err), 0);
+	assert_int_equal(sim_order_check(&order, 300000, &err), -1);
+	assert_string_equal(err.text, "--gap: too long for 300000 kernels");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(gaps_that_cannot_be_counted),
 		cmocka_unit_test(spools_keep_every_record),
 		cmocka_unit_test(a_spool_says_that_its_file_failed),
 		cmocka_unit_test(names_that_come_twice_are_found),

@@ -75,7 +75,7 @@ int sim_experiment_run(const struct sim_experiment *x, const char *policy,
 
 	if (!p.arrival || !p.outcome || !rounds)
 		gs_fail(err, "no memory");
-	else if (run_rounds(&p, policy, rounds, err) == 0)
+	else if (sim_order_check(&x->order, n, err) == 0 && run_rounds(&p, policy, rounds, err) == 0)
 		rc = sim_rounds_finish(rounds, policy, rows, summary) < 0
 			? gs_fail(err, "no memory") : 0;
 	free(p.arrival);

@@ -65,7 +65,7 @@ struct sim_feed *sim_feed_create(const struct sim_text *text, const struct sim_s
 	f->text = text;
 	f->order = *order;
 	f->count = survey->count;
-	if (sim_reader_open(&f->reader, text, err) == 0 &&
+	if (sim_order_check(order, f->count, err) == 0 && sim_reader_open(&f->reader, text, err) == 0 &&
 	    (survey->sorted || order->has_gap || find_places(f, err) == 0))
 		return f;
 	sim_feed_destroy(f);

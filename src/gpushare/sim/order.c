@@ -2,6 +2,7 @@
 /* Arrivals and their shuffle; see order.h. */
 #include "gpushare/sim/order.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 /* splitmix64: the same sequence on every machine, unlike rand(). */
@@ -21,6 +22,13 @@ static int by_time(const void *a, const void *b)
 	if (x->at_ns != y->at_ns)
 		return x->at_ns < y->at_ns ? -1 : 1;
 	return (x->kernel > y->kernel) - (x->kernel < y->kernel);
+}
+
+int sim_order_check(const struct sim_order *order, uint64_t kernels, struct gs_error *err)
+{
+	if (!order->has_gap || !order->gap_ns || kernels <= UINT64_MAX / 2 / order->gap_ns)
+		return 0;
+	return gs_fail(err, "--gap: too long for %" PRIu64 " kernels", kernels);
 }
 
 void sim_order_first(const struct sim_order *order, const struct sim_workload *workload,

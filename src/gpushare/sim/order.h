@@ -21,6 +21,9 @@ struct sim_order {
 	int shuffle;     /* which kernel arrives when is drawn anew for every round */
 };
 
+/* 0, or -1 with err where the last of so many kernels would arrive beyond what can be counted in ns. */
+int sim_order_check(const struct sim_order *order, uint64_t kernels, struct gs_error *err);
+
 /*
  * The file's order, by time, into arrival[workload->count]; *state is where
  * the drawing stands, for sim_order_next().
