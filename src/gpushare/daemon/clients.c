@@ -119,7 +119,8 @@ static int welcome(struct gs_peer *peer, uint32_t tag, int page_fd)
 	msg.welcome.job_id = step->info.job_id;
 	msg.welcome.step_id = step->info.step_id;
 	msg.welcome.gpu = step->info.gpu;
-	msg.welcome.absent = (uint32_t)peer->d->config->absent;
+	/* Nobody's program is not to wait for the next daemon. */
+	msg.welcome.absent = step->info.job_id == GS_PROBE_JOB ? GS_ABSENT_RUN : (uint32_t)peer->d->config->absent;
 	msg.welcome.signal = (uint32_t)peer->d->config->signal;
 	msg.welcome.measure = peer->d->config->signal == GS_SIGNAL_AUTO && !peer->device->signals_tried &&
 			      step->info.job_id != GS_PROBE_JOB; /* two of them begin at once */
