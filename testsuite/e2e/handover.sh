@@ -30,8 +30,8 @@ no_probe() { [ -z "$(probes)" ]; }
 none_left() { until_true 5 no_probe || { probes; return 1; }; }
 
 # --- the figure follows the device ---
-measured() { # SWITCH_US MOST
-	configure "$1" && start_daemon && says 'a hand-over costs .* measured in' && between "$1" "$(handover_us)" "$2"
+measured() { # SWITCH_US MOST; far from the default, which Handover= says
+	configure "$1" "Handover=$1us" && start_daemon && says 'a hand-over costs .* measured in' && between "$1" "$(handover_us)" "$2"
 }
 check "hand-overs of 1 ms: measured, and used" measured 1000 6000
 check "none of it is left" none_left
@@ -53,12 +53,24 @@ check "MeasureHandover=learn: it begins as configured" learn learn
 check "MeasureHandover=no: so it does" learn no
 
 two() {
-	configure 1000 "Gpu=1 Memory=256M" && start_daemon && says 'gpu 1: a hand-over costs' && says 'gpu 0: a hand-over costs' &&
+	configure 1000 "Gpu=1 Memory=256M" Handover=1ms && start_daemon && says 'gpu 1: a hand-over costs' && says 'gpu 0: a hand-over costs' &&
 		between 1000 "$(handover_us 1)" 6000 && stop_daemon
 }
 check "two GPUs, one after the other" two
 
 # --- what goes wrong ---
+far_off() { # HANDOVER_US LINE...
+	configure 1000 "${@:2}" && start_daemon && says "gpu 0: what a hand-over costs was not measured: .* are not believed" && none_left &&
+		[ ! -e "$TMP/sock.handover" ] && [ "$(handover_us)" = "$1" ] && stop_daemon
+}
+check "more than 16 times of Handover=: not believed" far_off 20 Handover=20us
+check "less than a sixteenth of it: neither" far_off 400000 Handover=400ms
+kept() { # what an older daemon has believed
+	configure 1000 Handover=1ms && start_daemon && says 'measured in' && stop_daemon && rm "$TMP/log" &&
+		sed -i 's/^Handover=.*/Handover=20us/' "$TMP/gpushare.conf" && start_daemon && says 'are not believed' &&
+		lacks 'as measured before' "$TMP/log" && [ "$(handover_us)" = 20 ] && stop_daemon
+}
+check "so it is with what was written down" kept
 failed() { # PATTERN LINE...
 	configure 0 "${@:2}" && start_daemon && says "gpu 0: what a hand-over costs was not measured: .*$1.*Handover=135.0us stays" 40 &&
 		[ "$(handover_us)" = 135 ] && none_left && [ ! -e "$TMP/sock.handover" ] && stop_daemon

@@ -88,6 +88,43 @@ static void test_handover_is_measured(void **unused)
 	all_leave(low, high);
 }
 
+/* What was measured at the start is where that begins, but too much of it is unlearned. */
+static void test_too_much_is_unlearned(void **unused)
+{
+	struct gs_gpu_options o = options_of("piv");
+	struct gs_gpu_status status;
+	struct client *low, *high;
+
+	(void)unused;
+	o.sched.handover_ns = 100 * US;
+	o.measure_handover = 1;
+	begin_with(&o);
+	gs_gpu_set_handover(gpu, 1600 * US);
+	low = join(1, 1);
+	high = join(2, 10);
+	occupy(low, 2000);
+	for (unsigned i = 0; i < 120; i++) {
+		turn(5 * MS);
+		launch(high, i, 10, 1);
+		turn(10 * US);
+		evicted(low, 0, 10 * i);
+		turn(20 * US);
+		assert_true(has_turn(high));
+		agent(high);
+		turn(5 * US);
+		turn(10 * MS);
+		finish(high, i);
+		turn(0);
+		turn(1 * MS);
+		agent(low);
+		turn(2 * MS);
+	}
+	gs_gpu_status(gpu, &status);
+	/* Not to a quarter of the 1.6 ms, but of what is configured. */
+	assert_in_range(status.handover_ns, 25 * US, 100 * US);
+	all_leave(low, high);
+}
+
 /*
  * Gauged, every hand-over is timed from the turn to the first mark of a kernel, also where nobody
  * waits any more; who gets the turn back from nobody else says nothing.
@@ -390,6 +427,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_alone_keeps_the_turn),
 		cmocka_unit_test(test_handover_is_measured),
+		cmocka_unit_test(test_too_much_is_unlearned),
 		cmocka_unit_test(test_handover_is_gauged),
 		cmocka_unit_test(test_priority_evicts_and_resumes),
 		cmocka_unit_test(test_equal_priority_waits),

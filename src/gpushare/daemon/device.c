@@ -10,6 +10,7 @@
 
 #include "common/clock.h"
 #include "gpushare/config/sched_options.h"
+#include "gpushare/daemon/measured.h"
 #include "gpushare/daemon/memory.h"
 #include "gpushare/daemon/mps.h"
 #include "gpushare/daemon/overdue.h"
@@ -100,7 +101,8 @@ int gs_devices_reload(struct gs_daemon *d, const struct gs_config *config,
 		o.policy = own && own->policy ? own->policy : config->policy;
 		if (gs_gpu_configure(d->device[i].gpu, &o, gs_clock_ns(), err) < 0)
 			return -1;
-		if (config->measure_handover == GS_MEASURE_START && d->device[i].handover_ns)
+		if (config->measure_handover == GS_MEASURE_START &&
+		    gs_measured_believed(config, (double)d->device[i].handover_ns))
 			gs_gpu_set_handover(d->device[i].gpu, d->device[i].handover_ns);
 		gs_device_poke(&d->device[i]);
 	}

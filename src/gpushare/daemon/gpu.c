@@ -200,7 +200,7 @@ struct gs_gpu *gs_gpu_create(uint32_t index, const struct gs_gpu_options *option
 	}
 	gpu->index = index;
 	gpu->deadline = UINT64_MAX;
-	gpu->first_handover_ns = options->sched.handover_ns;
+	gpu->first_handover_ns = gpu->configured_handover_ns = options->sched.handover_ns;
 	LIST_INIT(&gpu->tenants);
 	keep_options(gpu, options);
 	keep_names(gpu, options);
@@ -242,7 +242,7 @@ int gs_gpu_configure(struct gs_gpu *gpu, const struct gs_gpu_options *options, u
 	gpu->stopping = 0;
 	memset(gpu->faults_said, 0, sizeof(gpu->faults_said));
 	gpu->deadline = UINT64_MAX;
-	gpu->first_handover_ns = options->sched.handover_ns;
+	gpu->first_handover_ns = gpu->configured_handover_ns = options->sched.handover_ns;
 	keep_options(gpu, options);
 	keep_names(gpu, options);
 	LIST_FOREACH(t, &gpu->tenants, link)

@@ -15,6 +15,7 @@ struct gs_gpu {
 	uint32_t index;
 	struct gs_gpu_options o;
 	uint64_t first_handover_ns; /* as configured, or gauged; o.sched.handover_ns is what was learned since */
+	uint64_t configured_handover_ns;
 	struct gs_gauge gauge;
 	char policy[32];
 	char class_name[GS_SCHED_CLASSES_MAX][256]; /* of the scheduler's; "": none */

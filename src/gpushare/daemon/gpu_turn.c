@@ -18,7 +18,7 @@
 #define DECISIONS_PER_TURN 4
 #define OF_LATE_NS GS_NS_PER_S
 #define HANDOVER_STEP 32
-#define HANDOVER_RANGE 4 /* times what is configured, either way */
+#define HANDOVER_RANGE 4 /* times what it began with, either way */
 
 /* ---- tasks ----------------------------------------------------------- */
 
@@ -185,12 +185,15 @@ static int decide(struct gs_gpu *gpu, uint64_t now)
 static void measure_handover(struct gs_gpu *gpu, int begun, uint64_t ns)
 {
 	uint64_t first = gpu->first_handover_ns, *is = &gpu->o.sched.handover_ns;
+	uint64_t conf = gpu->configured_handover_ns, least;
 
 	if (!gpu->o.measure_handover || !first || (begun && ns > *is / 8 * 7))
 		return;
 	*is = begun ? *is - *is / HANDOVER_STEP : *is + *is / HANDOVER_STEP;
-	if (*is < first / HANDOVER_RANGE)
-		*is = first / HANDOVER_RANGE;
+	/* Measured on a busy machine, the first was too much: what is seen may undo that. */
+	least = (conf && conf < first ? conf : first) / HANDOVER_RANGE;
+	if (*is < least)
+		*is = least;
 	if (*is > first * HANDOVER_RANGE)
 		*is = first * HANDOVER_RANGE;
 	gs_sched_set_handover(gpu->sched, *is);

@@ -31,9 +31,8 @@
 /* From SIGTERM to SIGKILL.  Under MPS whoever is killed in the middle of a kernel takes the others along. */
 #define GRACE_NS (300 * GS_NS_PER_MS)
 #define GRACE_MPS_NS (5 * GS_NS_PER_S)
-/* What lies outside of this was something else. */
-#define LEAST_NS 500
-#define MOST_NS (20 * GS_NS_PER_MS)
+/* The median of an idle machine is not this far from its fastest: whatever else has the CPUs was measured then. */
+#define SCATTER 3
 
 struct gs_measure {
 	struct gs_daemon *d;
@@ -82,8 +81,9 @@ static void take_result(struct gs_measure *m, const struct gs_gauged *g)
 	struct gs_device *dev = m->device;
 	char why[128];
 
-	if (g->p50_ns < LEAST_NS || g->p50_ns > (double)MOST_NS) {
-		snprintf(why, sizeof(why), "%.1f us are not believed", g->p50_ns / 1e3);
+	if (!gs_measured_believed(m->d->config, g->p50_ns) || g->p50_ns > SCATTER * g->p10_ns) {
+		snprintf(why, sizeof(why), "%.1f us (p10 %.1f, p90 %.1f) are not believed", g->p50_ns / 1e3,
+			 g->p10_ns / 1e3, g->p90_ns / 1e3);
 		end_programs(m, why);
 		return;
 	}

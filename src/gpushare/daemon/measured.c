@@ -7,7 +7,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "gpushare/daemon/own_file.h"
+
+/* What lies outside of this was something else, */
+#define LEAST_NS 500
+#define MOST_NS (20.0 * GS_NS_PER_MS)
+/* so was what is so many times more or less than Handover=. */
+#define RANGE 16
 
 #define HEADER "gpushare handover 1 "
 #define LINE_ROOM 4096
@@ -41,13 +48,22 @@ static void name_of(const struct gs_daemon *d, const struct gs_device *device, c
 		 *device->uuid ? device->uuid : "-", *c->driver ? c->driver : "-");
 }
 
+int gs_measured_believed(const struct gs_config *c, double ns)
+{
+	double expected = (double)c->handover_ns;
+
+	if (ns < LEAST_NS || ns > MOST_NS)
+		return 0;
+	return !c->handover_ns || (ns >= expected / RANGE && ns <= expected * RANGE);
+}
+
 static void load_line(struct gs_daemon *d, const char *line)
 {
 	char name[LINE_ROOM];
 	uint64_t ns = 0;
 	int at = 0;
 
-	if (sscanf(line, "%" SCNu64 " %n", &ns, &at) != 1 || !ns)
+	if (sscanf(line, "%" SCNu64 " %n", &ns, &at) != 1 || !gs_measured_believed(d->config, (double)ns))
 		return;
 	for (size_t i = 0; i < d->ndevice; i++) {
 		name_of(d, &d->device[i], name, sizeof(name));

@@ -10,6 +10,9 @@
 
 #include "gpushare/daemon/daemon.h"
 
+/* Whether a hand-over can take so long: it is kept until the node boots, so what is far from Handover= is not. */
+int gs_measured_believed(const struct gs_config *config, double ns);
+
 /* Fill in the devices' handover_ns. */
 void gs_measured_load(struct gs_daemon *d);
 
