@@ -57,6 +57,13 @@ two() {
 		between 1000 "$(handover_us 1)" 6000 && stop_daemon
 }
 check "two GPUs, one after the other" two
+# The probe would be on the first of them, whichever is meant.
+alike() {
+	configure 0 "Gpu=1 Memory=256M" && sed -i '/EMU_DEVICE=/d' "$TMP/gpushare.conf" &&
+		echo "JobEnv=GPUSHARE_EMU_DEVICE=$TMP/emu/device%%g" >>"$TMP/gpushare.conf" && start_daemon &&
+		says 'gpu 1: what .* was not measured: which GPU it is, is not known' && logged 'gpu 0: .*is not known' && no_probe && stop_daemon
+}
+check "two GPUs that nothing tells apart: neither is measured" alike
 
 # --- what goes wrong ---
 far_off() { # HANDOVER_US LINE...
@@ -91,6 +98,10 @@ check "it does nothing" failed 'ended early'
 rm "$TMP/probe"
 check "there is none" failed 'No such file'
 
+# It says no more, but runs on: the daemon does not wait for its end.
+probe 'trap "" TERM; exec >/dev/null 2>&1; while :; do sleep 1; done'
+check "the program closes its output" failed 'ended by signal 9'
+
 # Deaf to SIGTERM as well.
 probe 'trap "" TERM; while :; do sleep 1; done'
 hangs() { failed '0 of 33 hand-overs in 20 s'; }
@@ -105,6 +116,17 @@ stopped() {
 check "gpushared ends while the program hangs, and the program with it" stopped
 killed() { begun && kill -9 "$(cat "$TMP/pid")" && none_left; }
 check "gpushared is killed meanwhile: the same" killed
+changed() {
+	local since
+	begun "Gpu=1 Memory=256M" || return 1
+	t 5 gpusharectl status --json | grep -q 4294967295 && ! t 5 gpusharectl metrics | grep -q 4294967295 &&
+		[ "$(t 5 gpusharectl report --json)" = '[]' ] || return 1
+	sed -i 's/^MeasureHandover=.*/MeasureHandover=learn/' "$TMP/gpushare.conf"
+	since=$(ms)
+	kill -HUP "$(cat "$TMP/pid")" && says 'gpu 0: .* not measured: the configuration has changed' 3 && none_left &&
+		between 0 $(($(ms) - since)) 3000 && lacks 'gpu 1: .*hand-over' "$TMP/log" && [ "$(handover_us)" = 135 ] && stop_daemon
+}
+check "a reload wants no measuring: it ends, and is in the status alone before" changed
 run() { t 60 gpusharectl run --shares 100 -- "$ORDER" many 2; }
 job_comes() {
 	local since

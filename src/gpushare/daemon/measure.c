@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "gpushare/daemon/measure.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
@@ -53,6 +54,12 @@ static void say_failed(const struct gs_daemon *d, const struct gs_device *device
 {
 	gs_log(GS_LOG_WARN, "gpu %u: what a hand-over costs was not measured: %s; Handover=%.1fus stays",
 	       device->index, why, (double)d->config->handover_ns / 1e3);
+}
+
+/* A reload may have said otherwise. */
+static int is_wanted(const struct gs_measure *m)
+{
+	return m->d->config->measure_handover == GS_MEASURE_START;
 }
 
 static uint64_t grace_ns(const struct gs_measure *m)
@@ -111,7 +118,9 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
 		return;
 	}
 	gs_gpu_gauged(m->device->gpu, &g);
-	if (g.count == GS_GAUGE_SAMPLES) {
+	if (!is_wanted(m)) {
+		end_programs(m, "the configuration has changed");
+	} else if (g.count == GS_GAUGE_SAMPLES) {
 		take_result(m, &g);
 	} else if (now - m->since_ns > LIMIT_NS) {
 		snprintf(why, sizeof(why), "%u of %u hand-overs in %d s", g.count,
@@ -120,7 +129,7 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
 	}
 }
 
-/* All of them have ended: nobody has the socket's other end. */
+/* Nobody has the socket's other end: all of them have ended, or one has closed what it had. */
 static void programs_gone(struct gs_measure *m)
 {
 	int status = 0;
@@ -129,6 +138,9 @@ static void programs_gone(struct gs_measure *m)
 	gs_event_free(m->tick);
 	m->readable = m->tick = NULL;
 	close(m->sock);
+	/* The loop must not wait for who still runs; what has ended keeps its status. */
+	kill(-m->pid, SIGKILL);
+	kill(m->pid, SIGKILL);
 	waitpid(m->pid, &status, 0);
 	if (!m->ended_ns) {
 		if (!*m->said && WIFSIGNALED(status))
@@ -140,6 +152,11 @@ static void programs_gone(struct gs_measure *m)
 	m->device = NULL;
 }
 
+static int is_transient(int error)
+{
+	return error == EINTR || error == EAGAIN || error == EWOULDBLOCK;
+}
+
 static void on_output(evutil_socket_t fd, short what, void *arg)
 {
 	struct gs_measure *m = arg;
@@ -147,6 +164,8 @@ static void on_output(evutil_socket_t fd, short what, void *arg)
 	ssize_t n = recv(fd, text, sizeof(text) - 1, MSG_DONTWAIT);
 
 	(void)what;
+	if (n < 0 && is_transient(errno))
+		return;
 	if (n <= 0) {
 		programs_gone(m);
 		next_device(m);
@@ -204,19 +223,35 @@ static int begin(struct gs_measure *m, struct gs_device *device, struct gs_error
 		}
 		gs_fail(err, "no memory");
 	}
-	kill(-m->pid, SIGKILL);
 	snprintf(m->said, sizeof(m->said), "%.190s", err->text);
 	programs_gone(m);
 	return 0; /* the log says it */
 }
 
+/* The GPUs share one MPS server: who is killed in the middle of a kernel may take all its clients along. */
 static int has_steps(const struct gs_daemon *d, const struct gs_device *device)
 {
 	const struct gs_step *s;
 
 	TAILQ_FOREACH(s, &d->steps, link)
-		if (s->alloc->device == device)
+		if (d->mps || s->alloc->device == device)
 			return 1;
+	return 0;
+}
+
+/*
+ * Without its UUID a GPU is whatever JobEnv makes of its number, like the emulated device;
+ * else the probe would be on the driver's first GPU, which may be another one with jobs on it.
+ */
+static int can_be_told(const struct gs_daemon *d, const struct gs_device *device)
+{
+	if (*device->uuid || d->ndevice == 1)
+		return 1;
+	for (const char *at = d->config->job_env; *at; at++) {
+		if (at[0] == '%' && at[1] == 'g')
+			return 1;
+		at += at[0] == '%' && at[1] == '%';
+	}
 	return 0;
 }
 
@@ -225,13 +260,15 @@ static void next_device(struct gs_measure *m)
 {
 	struct gs_error err;
 
-	while (!m->device && m->next < m->d->ndevice) {
+	while (!m->device && m->next < m->d->ndevice && is_wanted(m)) {
 		struct gs_device *dev = &m->d->device[m->next++];
 
 		if (dev->handover_ns)
 			continue;
 		if (has_steps(m->d, dev))
-			say_failed(m->d, dev, "jobs have it");
+			say_failed(m->d, dev, m->d->mps ? "jobs have it, or share its MPS server" : "jobs have it");
+		else if (!can_be_told(m->d, dev))
+			say_failed(m->d, dev, "which GPU it is, is not known");
 		else if (begin(m, dev, &err) < 0)
 			say_failed(m->d, dev, err.text);
 	}
@@ -270,22 +307,31 @@ struct gs_measure *gs_measure_start(struct gs_daemon *d)
 
 void gs_measure_yield(struct gs_daemon *d, const struct gs_device *device)
 {
-	if (d->measure && d->measure->device == device)
+	if (d->measure && d->measure->device && (d->mps || d->measure->device == device))
 		end_programs(d->measure, "a job came");
+}
+
+/* What they say is read until nobody is left to say anything, or their time is over. */
+static void await_end(const struct gs_measure *m)
+{
+	uint64_t until = gs_clock_ns() + grace_ns(m), now;
+	struct pollfd p = { .fd = m->sock, .events = POLLIN };
+	char text[256];
+
+	while ((now = gs_clock_ns()) < until) {
+		int n = poll(&p, 1, (int)((until - now) / GS_NS_PER_MS) + 1);
+		ssize_t got = n > 0 ? recv(m->sock, text, sizeof(text), MSG_DONTWAIT) : -1;
+
+		if (n == 0 || got == 0 || (got < 0 && !is_transient(errno)))
+			return;
+	}
 }
 
 void gs_measure_destroy(struct gs_measure *m)
 {
-	struct pollfd p;
-	char text[256];
-
 	if (m && m->device) {
-		p = (struct pollfd){ .fd = m->sock, .events = POLLIN };
 		end_programs(m, "the daemon ends");
-		/* What they say is read until nobody is left to say anything. */
-		while (poll(&p, 1, (int)(grace_ns(m) / GS_NS_PER_MS)) > 0 && recv(m->sock, text, sizeof(text), 0) > 0)
-			;
-		kill(-m->pid, SIGKILL);
+		await_end(m);
 		programs_gone(m);
 	}
 	free(m);
