@@ -5,7 +5,7 @@
  *
  * One GPU after another, two programs that are clients like any job's (through
  * the shim, in the configured isolation) exchange it, and the daemon times what
- * it sees (gauge.h); the median is where the learning begins, in place of
+ * it sees (gauge.h); the fastest tenth is where the learning begins, in place of
  * Handover=.  They are children of the daemon without its rights, have a limited
  * time, and are ended when a step wants the GPU.  A GPU with steps is left
  * alone, and what an earlier daemon has measured since the node booted holds.
