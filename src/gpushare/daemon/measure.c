@@ -40,6 +40,7 @@ struct gs_measure {
 	pid_t pid;                /* leads the programs' process group */
 	int sock;                 /* they all have its other end, until the last has ended */
 	struct event *readable, *tick;
+	int gone;                 /* the socket's other end is; the leader may not have ended */
 	uint64_t since_ns;
 	uint64_t ended_ns;        /* they were told to end; 0: not yet */
 	char why[256];            /* there is nothing to show for it */
@@ -105,6 +106,36 @@ static void take_result(struct gs_measure *m, const struct gs_gauged *g)
 	gs_measured_save(m->d);
 }
 
+/* The one that leads them has ended like that: nothing of them is left, or soon will be. */
+static void programs_gone(struct gs_measure *m, int status)
+{
+	gs_event_free(m->readable);
+	gs_event_free(m->tick);
+	m->readable = m->tick = NULL;
+	close(m->sock);
+	if (!m->ended_ns) {
+		if (!*m->said && WIFSIGNALED(status))
+			snprintf(m->said, sizeof(m->said), "the program was ended by signal %d", WTERMSIG(status));
+		end_programs(m, *m->said ? m->said : "the program has ended early");
+	}
+	if (*m->why)
+		say_failed(m->d, m->device, m->why);
+	m->device = NULL;
+}
+
+/* Nobody has the socket's other end: they have ended, or one has closed what it had.  Whether the leader is there no more. */
+static int reaped(struct gs_measure *m, int options)
+{
+	int status = 0;
+
+	kill(-m->pid, SIGKILL);
+	kill(m->pid, SIGKILL); /* what has ended keeps its status */
+	if (waitpid(m->pid, &status, options) == 0)
+		return 0;
+	programs_gone(m, status);
+	return 1;
+}
+
 static void on_tick(evutil_socket_t fd, short what, void *arg)
 {
 	struct gs_measure *m = arg;
@@ -114,6 +145,11 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
+	if (m->gone) {
+		if (reaped(m, WNOHANG))
+			next_device(m);
+		return;
+	}
 	if (m->ended_ns) {
 		if (now - m->ended_ns > grace_ns(m))
 			kill(-m->pid, SIGKILL);
@@ -131,29 +167,6 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
 	}
 }
 
-/* Nobody has the socket's other end: all of them have ended, or one has closed what it had. */
-static void programs_gone(struct gs_measure *m)
-{
-	int status = 0;
-
-	gs_event_free(m->readable);
-	gs_event_free(m->tick);
-	m->readable = m->tick = NULL;
-	close(m->sock);
-	/* The loop must not wait for who still runs; what has ended keeps its status. */
-	kill(-m->pid, SIGKILL);
-	kill(m->pid, SIGKILL);
-	waitpid(m->pid, &status, 0);
-	if (!m->ended_ns) {
-		if (!*m->said && WIFSIGNALED(status))
-			snprintf(m->said, sizeof(m->said), "the program was ended by signal %d", WTERMSIG(status));
-		end_programs(m, *m->said ? m->said : "the program has ended early");
-	}
-	if (*m->why)
-		say_failed(m->d, m->device, m->why);
-	m->device = NULL;
-}
-
 static int is_transient(int error)
 {
 	return error == EINTR || error == EAGAIN || error == EWOULDBLOCK;
@@ -169,8 +182,11 @@ static void on_output(evutil_socket_t fd, short what, void *arg)
 	if (n < 0 && is_transient(errno))
 		return;
 	if (n <= 0) {
-		programs_gone(m);
-		next_device(m);
+		/* The driver may take its time with a context whose files are closed: the loop does not wait for that. */
+		m->gone = 1;
+		event_del(m->readable);
+		if (reaped(m, WNOHANG))
+			next_device(m);
 		return;
 	}
 	text[n] = '\0';
@@ -216,6 +232,7 @@ static int begin(struct gs_measure *m, struct gs_device *device, struct gs_error
 		return -1;
 	m->device = device;
 	m->ended_ns = 0;
+	m->gone = 0;
 	m->why[0] = m->said[0] = '\0';
 	m->since_ns = gs_clock_ns();
 	if (add_step(m, uid, err) == 0) {
@@ -226,7 +243,7 @@ static int begin(struct gs_measure *m, struct gs_device *device, struct gs_error
 		gs_fail(err, "no memory");
 	}
 	snprintf(m->said, sizeof(m->said), "%.190s", err->text);
-	programs_gone(m);
+	reaped(m, 0);
 	return 0; /* the log says it */
 }
 
@@ -334,7 +351,7 @@ void gs_measure_destroy(struct gs_measure *m)
 	if (m && m->device) {
 		end_programs(m, "the daemon ends");
 		await_end(m);
-		programs_gone(m);
+		reaped(m, 0);
 	}
 	free(m);
 }
