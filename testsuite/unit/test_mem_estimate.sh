@@ -71,6 +71,122 @@ estimated 0 "314572808 bytes" "$tmp/comment.cu" "$tmp/big.ptx"
 printf 'int main() { cuArrayCreate(&a, &d); cuArray3DCreate(&a, &d); cuMipmappedArrayCreate(&a, &d, 4); }\n' >"$tmp/array.cu"
 estimated 3 "; 3 of 3 allocations are not known" "$tmp/array.cu"
 
+# What #if and its like leave out is not there; what cannot be evaluated is listed, not guessed.
+source_is() { # STATUS LAST-LINE OPTION...: of the source on standard input, exactly
+	local want=$1 line=$2 status=0
+	shift 2
+	cat >"$tmp/if.cu"
+	timeout 20 "$mem" estimate "$@" "$tmp/if.cu" >"$tmp/out" 2>&1 || status=$?
+	if [ $status != "$want" ] || [ "$(tail -n 1 "$tmp/out")" != "$line" ]; then
+		fail "$line: exit status $status, not $want, and:"
+		cat "$tmp/if.cu" "$tmp/out"
+	fi
+}
+nothing='cudaMalloc(&p, 1 << 30);'
+source_is 0 "5 bytes" <<-END
+	#if 0
+	#define N 7
+	don't look: $nothing
+	#if 1
+	$nothing
+	#endif
+	#else
+	#define N 5
+	#endif
+	int main() { cudaMalloc(&p, N); }
+END
+branches='#define THREE 3
+#if defined(A) && B > 1
+cudaMalloc(&p, 1);
+#elif THREE == 3 && !defined C
+cudaMalloc(&p, 2);
+#elif 1
+cudaMalloc(&p, 4);
+#else
+cudaMalloc(&p, 8);
+#endif
+#ifndef A
+cudaMalloc(&p, 16);
+#endif
+#ifdef A
+cudaMalloc(&p, 32);
+#endif'
+source_is 0 "18 bytes" <<<"$branches"
+source_is 0 "34 bytes" -D A <<<"$branches"
+source_is 0 "33 bytes" -D A -D B=2 <<<"$branches"
+source_is 0 "20 bytes" -D C <<<"$branches"
+source_is 0 "3 bytes" -D N=3 <<-END
+	#ifndef N
+	#define N 4
+	#endif
+	int main() { cudaMalloc(&p, N); }
+END
+source_is 0 "6 bytes" <<-END
+	#define A
+	#undef A
+	#ifdef A
+	$nothing
+	#endif
+	int main() { cudaMalloc(&p, 6); }
+	#endif
+	#if 0
+	$nothing
+END
+source_is 3 "at least 1 bytes; 4 of 5 allocations are not known" <<-END
+	#ifdef __CUDA_ARCH__
+	#define N 4
+	cudaMalloc(&p, 2);
+	int n = 2;
+	#else
+	cudaMalloc(&p, 3);
+	int n = 3;
+	#endif
+	int main() { cudaMalloc(&p, N); cudaMalloc(&p, n); cudaMalloc(&p, 1); }
+END
+# A file that is not there may define what is asked for.
+source_is 3 "at least 0 bytes; 2 of 2 allocations are not known" <<-END
+	#include "config.h"
+	#ifdef BIG
+	$nothing
+	#else
+	cudaMalloc(&p, 3);
+	#endif
+END
+
+# Macros with parameters, and macros that allocate.
+source_is 0 "440 bytes" <<-END
+	#define ROUND(x, to) (((x) + (to) - 1) / (to) * (to))
+	#define BYTES(n, type) ((n) * sizeof(type))
+	#define TWICE(x) (2 * ROUND(x, 10))
+	int main() { int n = 9; cudaMalloc(&p, BYTES(n + 1, double) + TWICE(BYTES(n, int) - 1)); cudaMalloc(&p, ROUND(max(1, n), \\
+	  (280))); }
+END
+source_is 0 "1112 bytes" <<-END
+	#define CHECK(call, ...) do { cudaError_t e = (call); if (e) report(#call, __VA_ARGS__); } while (0)
+	#define NEW(p, n, type) CHECK(cudaMalloc((void **)&(p), (n) * sizeof(type)), "new", 1)
+	#define GET cudaMalloc
+	#define UNUSED() $nothing
+	int main() {
+		float *a;
+		NEW(a, 25, float);
+		for (int i = 0; i < 3; i++) { NEW(a, 84, int); }
+		GET(&a, 4);
+		// NEW(a, 1 << 30, char);
+	}
+END
+source_is 3 "at least 0 bytes; 3 of 3 allocations are not known" <<-END
+	#define SIZE(n) ((n) * 4)
+	#define SELF(n) SELF(n)
+	#define A(n) cudaMalloc(&p, n); A(n)
+	int main() { cudaMalloc(&p, SIZE(1, 2)); cudaMalloc(&p, SELF(1)); cudaMalloc(&p, SIZE); }
+END
+source_is 3 "at least 0 bytes; 1 of 1 allocations are not known" <<-END
+	#define NEW(p) cudaMalloc(&p, 4)
+	#define NEW(p) cudaMalloc(&p, 8)
+	int main() { NEW(a); }
+END
+grep -q '3: cudaMalloc: not known: 4 (in a macro or an #if that is not known)' "$tmp/out" || fail "where the macro is used: $(cat "$tmp/out")"
+
 # What is no source at all does no harm.
 head -c 100000 /dev/urandom | tr -d '\0' >"$tmp/noise.cu"
 timeout 20 "$mem" estimate "$tmp/noise.cu" >/dev/null 2>&1

@@ -27,6 +27,7 @@ static struct mem_allocation *new_allocation(struct pass *p, const struct mem_to
 	a->file = p->source->file[call->file];
 	a->line = call->line;
 	a->times = 1;
+	a->maybe = call->maybe;
 	snprintf(a->call, sizeof(a->call), "%.*s", (int)call->len, call->at);
 	return a;
 }
@@ -67,6 +68,10 @@ static void finish(struct pass *p, struct mem_allocation *a, struct mem_value *v
 		snprintf(a->why, sizeof(a->why), "%s", v->why);
 	else
 		apply_loops(p, a);
+	if (a->known && a->maybe) {
+		a->known = 0;
+		snprintf(a->why, sizeof(a->why), "in a macro or an #if that is not known");
+	}
 	if (a->known && (__builtin_mul_overflow(a->bytes, a->times, &all) ||
 			 __builtin_add_overflow(p->estimate->total, all, &total))) {
 		a->known = 0;

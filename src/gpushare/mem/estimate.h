@@ -21,6 +21,7 @@ struct mem_allocation {
 	uint64_t bytes;    /* of one call */
 	uint64_t times;    /* of a loop whose bounds are known; else 1 */
 	char why[96];      /* not known */
+	int maybe;         /* in an #if that could not be evaluated */
 };
 
 struct mem_estimate {

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpushare/mem/macro.h"
+
 #define DEPTH_MAX 64 /* of brackets and macros */
 
 struct parse {
@@ -209,6 +211,43 @@ static struct mem_value min_max(struct parse *p, int most)
 	return take(p, ")") ? best : unknown("a call that is not understood");
 }
 
+/* What keeps a macro's value from being known, but its body. */
+static const char *disbelieved(const struct parse *p, const struct mem_macro *m)
+{
+	if (m->ambiguous)
+		return "is defined more than once";
+	if (m->maybe)
+		return "is defined in an #if that is not known";
+	return p->depth > DEPTH_MAX ? "is defined by itself" : NULL;
+}
+
+/* The macro whose name was before p->at. */
+static struct mem_value macro_value(struct parse *p, const struct mem_token *t, const struct mem_macro *m)
+{
+	const char *why = disbelieved(p, m);
+	const struct mem_token *behind;
+	struct mem_token *list;
+	struct mem_value v;
+
+	if (why)
+		return unknown("'%.*s' %s", (int)t->len, t->at, why);
+	list = mem_macro_use(m, p->at, p->end, &behind);
+	if (!list)
+		return unknown("'%.*s' wants other arguments", (int)t->len, t->at);
+	p->at = behind;
+	{
+		struct parse body = { p->names, list, list, p->depth + 4 };
+
+		while (body.end->kind != MEM_END)
+			body.end++;
+		v = expression(&body, 0);
+		if (v.known && body.at != body.end)
+			v = unknown("'%.*s' is no number", (int)t->len, t->at);
+	}
+	free(list);
+	return v;
+}
+
 static struct mem_value named(struct parse *p)
 {
 	const struct mem_token *t = p->at++;
@@ -221,6 +260,9 @@ static struct mem_value named(struct parse *p)
 		return whole(mem_is(t, "true"));
 	if (mem_is(t, "std") && take(p, "::"))
 		return p->at < p->end ? named(p) : unknown("nothing behind std::");
+	m = mem_source_macro(p->names->source, t);
+	if (m && m->param && at_sign(p, "("))
+		return macro_value(p, t, m);
 	if (known_call(t) && take(p, "("))
 		return min_max(p, mem_is(t, "max") || mem_is(t, "fmax"));
 	if (mem_is(t, "static_cast") && take(p, "<")) {
@@ -235,23 +277,7 @@ static struct mem_value named(struct parse *p)
 		return unknown("'%.*s' is no simple variable", (int)t->len, t->at);
 	if (p->names->variable(p->names->arg, t, &v))
 		return v;
-	m = mem_source_macro(p->names->source, t);
-	if (!m)
-		return unknown("'%.*s' is not known", (int)t->len, t->at);
-	if (m->ambiguous)
-		return unknown("'%.*s' is defined more than once", (int)t->len, t->at);
-	if (p->depth > DEPTH_MAX)
-		return unknown("'%.*s' is defined by itself", (int)t->len, t->at);
-	{
-		struct parse body = { p->names, m->body, m->body, p->depth + 4 };
-
-		while (body.end->kind != MEM_END)
-			body.end++;
-		v = expression(&body, 0);
-		if (v.known && body.at != body.end)
-			return unknown("'%.*s' is no number", (int)t->len, t->at);
-	}
-	return v;
+	return m && !m->param ? macro_value(p, t, m) : unknown("'%.*s' is not known", (int)t->len, t->at);
 }
 
 /* A bracket: a cast or an expression. */

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpushare/mem/condition.h"
+
 #define FILES_MAX 256
 #define FILE_MAX (16u << 20)
 
@@ -80,7 +82,7 @@ static size_t sign_length(const char *p)
 /* One token at p, which is not blank. */
 static struct mem_token token_at(const char *p, uint32_t line, uint16_t file)
 {
-	struct mem_token t = { MEM_SIGN, p, 1, line, file };
+	struct mem_token t = { MEM_SIGN, p, 1, line, file, 0 };
 	size_t n = 0;
 
 	if (isalpha((unsigned char)*p) || *p == '_') {
@@ -103,7 +105,7 @@ static struct mem_token token_at(const char *p, uint32_t line, uint16_t file)
 	return t;
 }
 
-static int push(struct mem_token **list, size_t *n, size_t *room, struct mem_token t)
+int mem_push(struct mem_token **list, size_t *n, size_t *room, struct mem_token t)
 {
 	if (*n == *room) {
 		size_t more = *room ? 2 * *room : 256;
@@ -128,13 +130,19 @@ static int same_body(const struct mem_token *a, const struct mem_token *b)
 	return a->kind == MEM_END && b->kind == MEM_END;
 }
 
-/* `body` becomes the macro's; of two different ones neither is believed. */
-static int define(struct mem_source *s, const struct mem_token *name, struct mem_token *body)
+/* `body` and `param` become the macro's; of two different ones neither is believed. */
+static int define(struct mem_source *s, const struct mem_token *name, struct mem_token *param,
+		  struct mem_token *body)
 {
 	struct mem_macro *m = (struct mem_macro *)mem_source_macro(s, name), *grown;
+	int maybe = mem_condition(s) == MEM_MAYBE;
 
 	if (m) {
-		m->ambiguous |= !same_body(m->body, body);
+		m->ambiguous |= !m->param != !param || !same_body(m->body, body) ||
+				(param && !same_body(m->param, param));
+		m->maybe |= maybe;
+		m->gone = 0;
+		free(param);
 		free(body);
 		return 0;
 	}
@@ -143,7 +151,8 @@ static int define(struct mem_source *s, const struct mem_token *name, struct mem
 		return -1;
 	s->macro = grown;
 	m = &s->macro[s->macros];
-	*m = (struct mem_macro){ strndup(name->at, name->len), body, 0 };
+	*m = (struct mem_macro){ .name = strndup(name->at, name->len), .body = body,
+				 .param = param, .maybe = maybe };
 	if (!m->name)
 		return -1;
 	s->macros++;
@@ -152,19 +161,19 @@ static int define(struct mem_source *s, const struct mem_token *name, struct mem
 
 static struct mem_token *body_of(const char **at, uint32_t *line, uint16_t file)
 {
-	struct mem_token *body = NULL, end = { MEM_END, "", 0, *line, file };
+	struct mem_token *body = NULL, end = { MEM_END, "", 0, *line, file, 0 };
 	size_t n = 0, room = 0;
 	const char *p = *at;
 
 	while (*(p = skip_blank(p, line, 1)) && *p != '\n') {
 		struct mem_token t = token_at(p, *line, file);
 
-		if (push(&body, &n, &room, t) < 0)
+		if (mem_push(&body, &n, &room, t) < 0)
 			break;
 		p += t.len;
 	}
 	*at = p;
-	if (push(&body, &n, &room, end) < 0) {
+	if (mem_push(&body, &n, &room, end) < 0) {
 		free(body);
 		return NULL;
 	}
@@ -173,29 +182,95 @@ static struct mem_token *body_of(const char **at, uint32_t *line, uint16_t file)
 
 static int include_file(struct mem_source *s, const char *name, size_t len, uint16_t from);
 
+/* (a, b) behind a macro's name, *at behind it: the names, of ... __VA_ARGS__.  NULL: no memory. */
+static struct mem_token *parameters(const char **at, uint32_t *line, uint16_t file)
+{
+	struct mem_token *list = NULL, end = { MEM_END, "", 0, *line, file, 0 };
+	size_t n = 0, room = 0;
+	const char *p = *at + 1;
+	int rc = 0;
+
+	while (rc == 0 && *(p = skip_blank(p, line, 1)) && *p != '\n' && *p != ')') {
+		struct mem_token t = token_at(p, *line, file);
+
+		p += t.len;
+		if (t.kind == MEM_WORD) {
+			rc = mem_push(&list, &n, &room, t);
+		} else if (strncmp(p - 1, "...", 3) == 0) {
+			rc = mem_push(&list, &n, &room, token_at("__VA_ARGS__", *line, file));
+			p += 2;
+		}
+	}
+	*at = *p == ')' ? p + 1 : p;
+	if (rc == 0 && mem_push(&list, &n, &room, end) == 0)
+		return list;
+	free(list);
+	return NULL;
+}
+
+/* Behind #define; the end of it. */
+static const char *define_at(struct mem_source *s, const char *p, uint32_t *line, uint16_t file)
+{
+	struct mem_token name = token_at(p, *line, file), *param = NULL, *body;
+
+	p += name.len;
+	if (name.kind != MEM_WORD || (*p == '(' && !(param = parameters(&p, line, file))))
+		return p;
+	body = body_of(&p, line, file);
+	if (!body || define(s, &name, param, body) < 0) {
+		free(param);
+		free(body);
+	}
+	return p;
+}
+
+/* Behind #undef. */
+static void undefine(struct mem_source *s, const struct mem_token *name)
+{
+	struct mem_macro *m = (struct mem_macro *)mem_source_macro(s, name);
+
+	if (m && mem_condition(s) == MEM_MAYBE)
+		m->maybe = 1;
+	else if (m)
+		m->gone = 1;
+}
+
+/* Behind # and its word. */
+static const char *obey(struct mem_source *s, const struct mem_token *word, const char *p, uint32_t *line,
+			uint16_t file)
+{
+	struct mem_token name, *rest;
+
+	if (mem_condition_word(word)) {
+		rest = body_of(&p, line, file);
+		if (rest)
+			mem_condition_take(s, word, rest);
+		free(rest);
+	} else if (mem_condition(s) == MEM_NO || !*p || *p == '\n') {
+		return p;
+	} else if (mem_is(word, "define")) {
+		p = define_at(s, p, line, file);
+	} else if (mem_is(word, "undef")) {
+		name = token_at(p, *line, file);
+		undefine(s, &name);
+	} else if (mem_is(word, "include") && *p == '"') {
+		name = token_at(p, *line, file);
+		if (name.len > 2)
+			include_file(s, name.at + 1, name.len - 2, file);
+	}
+	return p;
+}
+
 /* At the word behind #; the end of its line. */
 static const char *directive(struct mem_source *s, const char *p, uint32_t *line, uint16_t file)
 {
-	struct mem_token word, name;
-	struct mem_token *body;
+	struct mem_token word;
 
 	p = skip_blank(p, line, 1);
 	word = token_at(p, *line, file);
 	if (!*p || *p == '\n')
 		return p;
-	p = skip_blank(p + word.len, line, 1);
-	if (mem_is(&word, "define")) {
-		name = token_at(p, *line, file);
-		p += name.len;
-		/* A macro with parameters is none that we know. */
-		if (name.kind == MEM_WORD && *p != '(' && (body = body_of(&p, line, file)) &&
-		    define(s, &name, body) < 0)
-			free(body);
-	} else if (mem_is(&word, "include") && *p == '"') {
-		name = token_at(p, *line, file);
-		if (name.len > 2)
-			include_file(s, name.at + 1, name.len - 2, file);
-	}
+	p = obey(s, &word, skip_blank(p + word.len, line, 1), line, file);
 	while (*p && *p != '\n') {
 		if (p[0] == '\\' && p[1] == '\n') {
 			++*line;
@@ -208,7 +283,7 @@ static const char *directive(struct mem_source *s, const char *p, uint32_t *line
 
 /* ---- files ------------------------------------------------------------------ */
 
-static int scan(struct mem_source *s, uint16_t file)
+static int scan_text(struct mem_source *s, uint16_t file)
 {
 	const char *p = s->text[file];
 	uint32_t line = 1;
@@ -228,18 +303,29 @@ static int scan(struct mem_source *s, uint16_t file)
 		}
 		fresh = 0;
 		t = token_at(p, line, file);
-		if (push(&s->token, &s->tokens, &s->room, t) < 0)
-			return -1;
 		p += t.len;
+		t.maybe = mem_condition(s) == MEM_MAYBE;
+		if (mem_condition(s) != MEM_NO && mem_push(&s->token, &s->tokens, &s->room, t) < 0)
+			return -1;
 	}
+}
+
+/* An #if ends with its file at the latest, and no #endif goes beyond its own. */
+static int scan(struct mem_source *s, uint16_t file)
+{
+	size_t begun = mem_condition_enter(s);
+	int rc = scan_text(s, file);
+
+	mem_condition_leave(s, begun);
+	return rc;
 }
 
 /* The END stays the last one. */
 static int finish(struct mem_source *s)
 {
-	struct mem_token end = { MEM_END, "", 0, 0, 0 };
+	struct mem_token end = { MEM_END, "", 0, 0, 0, 0 };
 
-	if (push(&s->token, &s->tokens, &s->room, end) < 0)
+	if (mem_push(&s->token, &s->tokens, &s->room, end) < 0)
 		return -1;
 	s->tokens--;
 	return 0;
@@ -292,6 +378,7 @@ static int include_file(struct mem_source *s, const char *name, size_t len, uint
 		if (strcmp(s->file[i], path) == 0)
 			return 0;
 	text = read_all(path);
+	s->not_found |= !text;
 	return text ? take_file(s, path, text) : 0;
 }
 
@@ -337,6 +424,7 @@ void mem_source_free(struct mem_source *s)
 	for (size_t i = 0; i < s->macros; i++) {
 		free(s->macro[i].name);
 		free(s->macro[i].body);
+		free(s->macro[i].param);
 	}
 	for (size_t i = 0; i < s->files; i++) {
 		free(s->file[i]);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * CUDA C source as tokens, with its object-like macros.  Pure but for
- * mem_source_load, which reads the file and what it includes by quotes.
+ * CUDA C source as tokens, with its macros, and without what #if and its like
+ * leave out.  Pure but for mem_source_load, which reads the file and what it
+ * includes by quotes.
  */
 #ifndef GPUSHARE_MEM_LEX_H
 #define GPUSHARE_MEM_LEX_H
@@ -19,12 +20,26 @@ struct mem_token {
 	uint32_t len;
 	uint32_t line;
 	uint16_t file;      /* index into mem_source.file */
+	uint8_t maybe;      /* under an #if that could not be evaluated */
 };
 
 struct mem_macro {
 	char *name;
 	struct mem_token *body; /* with an END */
+	struct mem_token *param; /* with an END; NULL: a macro without brackets */
 	int ambiguous;          /* defined again with another text */
+	int gone;               /* by #undef, where the reading has come to */
+	int maybe;              /* what was defined or undefined under an #if that could not be evaluated */
+};
+
+/* Ordered: what is inside of both is as sure as the less sure. */
+enum mem_truth { MEM_NO, MEM_MAYBE, MEM_YES };
+
+#define MEM_GROUPS_MAX 64
+
+/* An #if that is open. */
+struct mem_group {
+	enum mem_truth outer, taken, now; /* around it; a branch before; this branch */
 };
 
 struct mem_source {
@@ -35,6 +50,10 @@ struct mem_source {
 	size_t tokens, room;
 	struct mem_macro *macro;
 	size_t macros;
+	struct mem_group group[MEM_GROUPS_MAX];
+	size_t groups, floor;    /* those below are of the files that include this one */
+	size_t too_deep;         /* open beyond MEM_GROUPS_MAX */
+	int not_found;           /* a file was included that is not there */
 };
 
 /* Tokens of a text, as of a file of this name.  0; -1: no memory. */
@@ -50,6 +69,9 @@ int mem_source_define(struct mem_source *source, const char *text, struct gs_err
 /* NULL: no such macro. */
 const struct mem_macro *mem_source_macro(const struct mem_source *source,
 					 const struct mem_token *name);
+
+/* `t` behind the others; 0, or -1: no memory. */
+int mem_push(struct mem_token **list, size_t *n, size_t *room, struct mem_token t);
 
 /* 1 if the token is exactly this word or sign. */
 int mem_is(const struct mem_token *token, const char *text);

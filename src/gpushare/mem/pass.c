@@ -4,7 +4,10 @@
 #include "gpushare/mem/pass.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "gpushare/mem/macro.h"
 
 static struct mem_value lost(const char *why)
 {
@@ -138,6 +141,8 @@ static const struct mem_token *declare(struct pass *p, const struct mem_token *a
 			/* The name is known behind its value only. */
 			p->scope.n--;
 			give(p, v, at + 1, end);
+			if (name->maybe) /* there may be another one */
+				v->value = lost("given in an #if that is not known");
 			p->scope.n++;
 			at = end;
 		}
@@ -469,12 +474,14 @@ int mem_estimate(const struct mem_source *source, struct mem_estimate *estimate,
 		 struct gs_error *err)
 {
 	struct pass p = { .source = source, .estimate = estimate };
-	const struct mem_token *at = source->token;
-	int rc = 0;
+	struct mem_token *first = mem_macro_calls(source);
+	const struct mem_token *at = first;
+	int rc = first ? 0 : -1;
 
 	p.names = (struct mem_names){ &p, source, variable, variable_type, type_name };
 	while (rc == 0 && at && at->kind != MEM_END)
-		rc = step(&p, source->token, &at);
+		rc = step(&p, first, &at);
 	mem_scope_free(&p.scope);
+	free(first);
 	return rc < 0 ? gs_fail(err, "no memory") : 0;
 }
