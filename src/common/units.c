@@ -77,7 +77,7 @@ int gs_parse_duration(const char *text, uint64_t *ns, struct gs_error *err)
 		value *= units[i].ns;
 		if (value > 86400e9)
 			return gs_fail(err, "'%.40s' is longer than a day", text);
-		*ns = (uint64_t)value;
+		*ns = (uint64_t)round(value); /* 8.36 x 1e6 is a little less than 8360000 */
 		return 0;
 	}
 	return gs_fail(err, "'%.40s': unknown unit '%.8s', use ns, us, ms or s", text, rest);
