@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Device memory taken back from a step of low priority, and its return: contents, kernels, refusals, deaths, restarts.
 . "$(dirname "${BASH_SOURCE[0]}")/memory_lib.sh"
+need_built gpushare-demo-triad
 SHORT=(gpushare-demo-matmul --tiles 12)
 preempting() { serve MemoryPreempt=checkpoint "MemoryProgram=$MEM" "$@"; }
 
@@ -112,6 +113,17 @@ kernels() {
 		grep -q " correct: " "$TMP/high.out" || trouble
 }
 
+# Until the kernel at hand is over nothing has left, and nobody says that it has.
+begun() {
+	run 120 --shares 10 --mem 400M --partition low gpushare-demo-triad --elements 4000000 --passes 400 >"$TMP/low.out" 2>&1 &
+	low=$!
+	until_true 60 active 50 || trouble || return 1
+	high "${SHORT[@]}" & high=$!
+	until_true 10 says low "its memory goes to the host when its kernels are over" || trouble || return 1
+	! logged "are on the host, after" || trouble || return 1
+	wait $high && wait $low && grep -q " correct: " "$TMP/low.out" && grep -q " correct: " "$TMP/high.out" || trouble
+}
+
 # The low one stays, the high one waits and says why, and both end well.
 refused_because() { # REASON
 	keep 350 || return 1
@@ -168,6 +180,8 @@ stuck() {
 }
 
 preempting || { echo "Bail out! gpushared does not start"; exit 1; }
+check "a step whose kernel has begun: its memory goes once that is over, and so it says" begun
+check "all of it is back" none_left
 check "memory goes to the host for a step of higher priority, and comes back as it was" contents
 check "all of it is back" none_left
 check "the report says how much it was, and at which bandwidth" moved 350

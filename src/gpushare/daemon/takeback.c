@@ -299,12 +299,24 @@ uint64_t gs_takeback_peak(const struct gs_alloc *a)
 	return a->away ? a->away->peak : 0;
 }
 
+/* Nothing has left while the first process finishes its kernels, which may take MemoryPreemptTimeout. */
+static const char *where(const struct gs_away *away)
+{
+	const struct gs_away_process *p;
+
+	LIST_FOREACH(p, &away->processes, link)
+		if (p->parked || !p->peer) /* no peer: it was away before this daemon began */
+			return "its memory is on the host";
+	return away->released ? "its memory is on the host" :
+				"its memory goes to the host when its kernels are over";
+}
+
 void gs_takeback_why(const struct gs_alloc *a, char *buf, size_t size)
 {
 	size_t at = strlen(buf);
 
 	if (a->away)
-		snprintf(buf + at, size - at, "%sits memory is on the host", at ? ", " : "");
+		snprintf(buf + at, size - at, "%s%s", at ? ", " : "", where(a->away));
 	else if (*a->not_taken)
 		snprintf(buf + at, size - at, "%sno memory is taken back: %s", at ? ", " : "",
 			 a->not_taken);
