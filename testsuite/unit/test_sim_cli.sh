@@ -110,9 +110,9 @@ status 2 "with --memory, --capacity and --workload" --memory rbdm -w "$t2"
 status 2 "--memory: 'lru' is neither rbdm nor fcfs" --memory lru
 status 2 "--capacity: 0 is not between" --capacity 0
 status 1 "'lottery' is not a wake-up policy" --memory rbdm --wake lottery --capacity 4800 -w "$t2"
-status 1 "t1: needs 3421 of 3000 MB" --memory rbdm --capacity 3000 -w "$t2"
+status 1 "$t2:4: t1: needs 3421 of 3000 MB" --memory rbdm --capacity 3000 -w "$t2"
 status 1 "formats csv and table only" --memory rbdm --capacity 4800 -w "$t2" -f svg
-status 1 "needs memory_mb and a priority" --memory rbdm --capacity 4800 -w "$w"
+status 1 "$w:3: NeuralNet: needs memory_mb and a priority" --memory rbdm --capacity 4800 -w "$w"
 
 # Every option of --help is in the man page and the other way round.
 timeout 60 "$sim" --help >"$dir/help" || fail "--help"

@@ -157,7 +157,8 @@ int sim_line_kernel(const struct sim_line *line, const struct sim_columns *colum
 	size_t column = 0;
 	struct field f;
 
-	*k = (struct sim_kernel){ .block_tasks = 1000, .priority = 1, .shares = 1 };
+	*k = (struct sim_kernel){ .block_tasks = 1000, .priority = 1, .shares = 1,
+				  .line = (uint32_t)line->number };
 	for (const char *at = line->text; at; column++) {
 		if (next_field(line, &at, &f, err) < 0)
 			return -1;

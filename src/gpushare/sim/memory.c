@@ -115,16 +115,29 @@ static uint32_t sum_of_priorities(const struct sim_workload *w)
 	return sum;
 }
 
+/* "file:line: name" of a kernel. */
+static void place_of(const struct sim_workload *w, const struct sim_kernel *k, char *buf, size_t size)
+{
+	if (w->name && k->line)
+		snprintf(buf, size, "%.80s:%u: %s", w->name, k->line, k->name);
+	else
+		snprintf(buf, size, "%s", k->name);
+}
+
 static int check(const struct sim_workload *w, uint64_t capacity, struct gs_error *err)
 {
+	char place[160];
+
 	for (size_t i = 0; i < w->count; i++) {
 		const struct sim_kernel *k = &w->kernel[i];
 
+		if (k->memory_mb && k->priority > 0 && k->memory_mb <= capacity)
+			continue;
+		place_of(w, k, place, sizeof(place));
 		if (k->memory_mb == 0 || k->priority <= 0)
-			return gs_fail(err, "%s: needs memory_mb and a priority above zero", k->name);
-		if (k->memory_mb > capacity)
-			return gs_fail(err, "%s: needs %u of %llu MB", k->name, k->memory_mb,
-				       (unsigned long long)capacity);
+			return gs_fail(err, "%s: needs memory_mb and a priority above zero", place);
+		return gs_fail(err, "%s: needs %u of %llu MB", place, k->memory_mb,
+			       (unsigned long long)capacity);
 	}
 	return 0;
 }

@@ -29,7 +29,7 @@ static int load(const struct sim_text *text, struct sim_workload *workload, stru
 {
 	struct sim_survey survey;
 
-	*workload = (struct sim_workload){ 0 };
+	*workload = (struct sim_workload){ .name = text->name };
 	if (sim_survey(text, &survey, err) < 0)
 		return -1;
 	if (read_all(text, survey.count, workload, err) == 1)

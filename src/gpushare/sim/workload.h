@@ -28,11 +28,13 @@ struct sim_kernel {
 	int32_t priority;
 	uint32_t shares;
 	uint32_t memory_mb;
+	uint32_t line;        /* of the file, from 1; 0: of none */
 };
 
 struct sim_workload {
 	struct sim_kernel *kernel; /* in the file's order */
 	size_t count;
+	const char *name;          /* the caller's, of the file; NULL: none */
 };
 
 /*
