@@ -141,6 +141,7 @@ own_daemon() {
 }
 # write_conf MEMORY LINE...: gpushare.conf for start_daemon; the emulated device has so much memory. Nothing is measured at
 # the start unless MEASURE says so: it would take a second, and would be in the logs and reports.
+# LOOKOUT: the processor of a lookout.
 write_conf() {
 	cat >"$TMP/gpushare.conf" <<-END
 	Socket=$TMP/sock
@@ -149,6 +150,7 @@ write_conf() {
 	ReportToSlurm=no
 	AllowLocal=yes
 	MeasureHandover=${MEASURE:-learn}
+	LookoutCpu=${LOOKOUT:-no}
 	MeasureProgram=${PROBE:-$BUILD/handover-probe}
 	ShimDir=$BUILD/src/device/shim/.libs
 	Driver=$BUILD/src/device/emu/.libs/libcuda.so.1

@@ -96,6 +96,7 @@ struct gs_config_node_type {
 #define KEY_QUEUE(field) int field; /* 1: node */
 #define KEY_ISOLATION(field) int field; /* enum gs_isolation */
 #define KEY_MEASURE(field) int field; /* enum gs_measuring */
+#define KEY_CPU(field) int field; /* -1: none */
 #define KEY(name, field, type, def, words) KEY_##type(field)
 struct gs_config {
 #include "gpushare/config/keys.def"
@@ -133,6 +134,7 @@ struct gs_config {
 #undef KEY_QUEUE
 #undef KEY_ISOLATION
 #undef KEY_MEASURE
+#undef KEY_CPU
 
 /* The word for it in the file. */
 const char *gs_isolation_name(int isolation);

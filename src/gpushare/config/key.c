@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "gpushare/config/key.h"
 
+#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +19,7 @@ enum key_type {
 	TYPE_STRING, TYPE_PATH, TYPE_POLICY, TYPE_WAKE, TYPE_DURATION, TYPE_PERIOD,
 	TYPE_SIZE, TYPE_AMOUNT, TYPE_PERCENT, TYPE_BOOL, TYPE_ABSENT, TYPE_SIGNAL, TYPE_LEVEL,
 	TYPE_ADMISSION, TYPE_COUNT, TYPE_ISOLATION, TYPE_TAKEBACK, TYPE_SUSPEND, TYPE_QUEUE, TYPE_OVERDUE,
-	TYPE_MEASURE,
+	TYPE_MEASURE, TYPE_CPU,
 };
 
 static const struct key {
@@ -214,6 +215,16 @@ static int set_count(uint32_t *field, const char *value, struct gs_error *err)
 	return 0;
 }
 
+static int set_cpu(int *field, const char *value, struct gs_error *err)
+{
+	int64_t number = -1;
+
+	if (strcasecmp(value, "no") != 0 && gs_parse_int(value, 0, CPU_SETSIZE - 1, &number, err) < 0)
+		return -1;
+	*field = (int)number;
+	return 0;
+}
+
 static int set_level(int *field, const char *value, struct gs_error *err)
 {
 	int level = gs_log_level_parse(value);
@@ -250,6 +261,7 @@ int gs_key_set(struct gs_config *config, size_t key, const char *value, struct g
 	case TYPE_TAKEBACK: return set_word(field, value, takeback_names, 2, err);
 	case TYPE_SUSPEND: return set_word(field, value, suspend_names, 2, err);
 	case TYPE_MEASURE: return set_measure(field, value, err);
+	case TYPE_CPU: return set_cpu(field, value, err);
 	case TYPE_OVERDUE: return set_word(field, value, overdue_names, 2, err);
 	case TYPE_QUEUE: return set_queue(field, value, err);
 	case TYPE_ADMISSION: return set_admission(field, value, err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Waiting for a client where it is; see attendant.h. */
 #define _GNU_SOURCE
-#include "gpushare/daemon/attendant.h"
+#include "gpushare/daemon/attendant_core.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -15,6 +15,7 @@
 #include "gpushare/daemon/budget.h"
 #include "gpushare/daemon/device.h"
 #include "gpushare/daemon/event.h"
+#include "gpushare/daemon/lookout.h"
 #include "gpushare/daemon/prompt.h"
 
 #define STACK_BYTES (512 * 1024)
@@ -25,20 +26,7 @@
 #define WAIT_NS (10 * GS_NS_PER_MS)
 #define WAITS_MAX 100
 
-struct gs_attendant {
-	LIST_ENTRY(gs_attendant) link; /* under the lock */
-	struct gs_peer *peer; /* NULL: end; under the lock */
-	_Atomic int over;     /* the same */
-	uid_t uid;
-	struct gs_page *page;
-	pid_t pid;
-	uint32_t cpu;         /* that it was last bound to, or may not be */
-	int near;             /* it was bound to it */
-	int prompt;           /* RealTime= */
-	cpu_set_t home;       /* where the daemon may be */
-};
-
-static LIST_HEAD(, gs_attendant) all = LIST_HEAD_INITIALIZER(all); /* under the lock */
+struct gs_attendants gs_attendants = LIST_HEAD_INITIALIZER(gs_attendants);
 static _Atomic unsigned attendants;
 
 /*
@@ -74,6 +62,18 @@ static void sleep_until(uint64_t ns)
 	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
 }
 
+int gs_attendant_hear(struct gs_attendant *a, int near)
+{
+	struct gs_peer *peer = a->peer;
+
+	if (!peer || !peer->tenant)
+		return peer != NULL;
+	gs_tenant_attended(peer->tenant, near);
+	gs_gpu_bell(peer->tenant);
+	gs_device_poke(peer->device);
+	return 1;
+}
+
 /*
  * The turn, until whoever had the GPU has left it: here it is seen sooner than by
  * the loop, whose processor has gone to sleep.  0: the peer is gone.
@@ -81,25 +81,19 @@ static void sleep_until(uint64_t ns)
 static int serve(struct gs_attendant *a)
 {
 	uint64_t again = 0;
-	struct gs_peer *peer;
+	int there;
 
 	do {
 		if (again)
 			sleep_until(again);
 		again = 0;
 		gs_lock();
-		peer = a->peer;
-		if (peer && peer->tenant) {
-			gs_tenant_attended(peer->tenant, a->near);
-			gs_gpu_bell(peer->tenant);
-			gs_device_poke(peer->device);
-			again = gs_device_attend(peer->d, peer->device, peer);
-		}
-		if (!peer)
-			LIST_REMOVE(a, link);
+		there = gs_attendant_hear(a, a->near);
+		if (there && a->peer->tenant)
+			again = gs_device_attend(a->peer->d, a->peer->device, a->peer);
 		gs_unlock();
 	} while (again);
-	return peer != NULL;
+	return there;
 }
 
 /* Until the client asks, or is gone; what it has asked. */
@@ -113,10 +107,18 @@ static uint32_t await(struct gs_attendant *a, uint32_t seen)
 	return asked;
 }
 
+void gs_attendant_free(struct gs_attendant *a)
+{
+	LIST_REMOVE(a, link);
+	gs_page_unmap(a->page);
+	free(a);
+	atomic_fetch_sub(&attendants, 1);
+}
+
 static void *attend(void *arg)
 {
 	struct gs_attendant *a = arg;
-	uint32_t asked = gs_page_load(a->page->asked) - 1; /* what was asked before counts, too */
+	uint32_t asked = a->seen;
 	int near = gs_be_prompt(a->prompt) != GS_PROMPT_NOT;
 	/* What it has had of its processor, waking and sleeping included. */
 	uint64_t had_ns = gs_clock_thread_ns(), has_ns;
@@ -133,9 +135,9 @@ static void *attend(void *arg)
 		had_ns = has_ns;
 		asked = await(a, asked);
 	}
-	gs_page_unmap(a->page);
-	free(a);
-	atomic_fetch_sub(&attendants, 1);
+	gs_lock();
+	gs_attendant_free(a);
+	gs_unlock();
 	return NULL;
 }
 
@@ -144,7 +146,7 @@ static unsigned ending(uid_t uid)
 	const struct gs_attendant *a;
 	unsigned n = 0;
 
-	LIST_FOREACH(a, &all, link)
+	LIST_FOREACH(a, &gs_attendants, link)
 		n += a->uid == uid && !a->peer;
 	return n;
 }
@@ -164,14 +166,18 @@ struct gs_attendant *gs_attendant_start(struct gs_peer *peer)
 	a->pid = peer->pid;
 	a->cpu = UINT32_MAX;
 	a->prompt = peer->d->config->real_time;
+	a->lookout = peer->d->lookout;
+	a->seen = gs_page_load(a->page->asked) - 1; /* what was asked before counts, too */
 	atomic_fetch_add(&attendants, 1);
-	if (gs_thread_start(NULL, STACK_BYTES, attend, a) < 0) {
+	if (!a->lookout && gs_thread_start(NULL, STACK_BYTES, attend, a) < 0) {
 		gs_complain(peer->d, "%s: no thread to attend it", peer->who);
 		atomic_fetch_sub(&attendants, 1);
 		free(a);
 		return NULL;
 	}
-	LIST_INSERT_HEAD(&all, a, link); /* it waits for the lock */
+	LIST_INSERT_HEAD(&gs_attendants, a, link); /* it waits for the lock */
+	if (a->lookout)
+		gs_lookout_changed();
 	return a;
 }
 
@@ -179,7 +185,10 @@ void gs_attendant_end(struct gs_attendant *a)
 {
 	a->peer = NULL;
 	atomic_store(&a->over, 1);
-	gs_page_ask(a->page);
+	if (a->lookout)
+		gs_lookout_changed();
+	else
+		gs_page_ask(a->page);
 }
 
 void gs_attendants_wait(void)

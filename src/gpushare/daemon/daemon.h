@@ -2,7 +2,8 @@
 /*
  * The daemon's state: one struct, owned by main, known to the daemon's own
  * files only.  It belongs to whoever holds the daemon's lock (event.h): whoever
- * is called from the event loop, and the attendants (attendant.h).
+ * is called from the event loop, the attendants (attendant.h) and the
+ * lookout (lookout.h).
  */
 #ifndef GPUSHARE_DAEMON_DAEMON_H
 #define GPUSHARE_DAEMON_DAEMON_H
@@ -77,6 +78,8 @@ struct gs_daemon {
 	struct event *wake;       /* the devices' timer: */
 	int wake_fd;
 	uint64_t wake_at_ns;      /* UINT64_MAX: it is not set */
+	_Atomic uint64_t due_ns;  /* the next turn of a device, read without the lock by the lookout */
+	int lookout;              /* there is one (lookout.h) */
 	struct gs_budget budget;  /* of processor time */
 	uint64_t cpu_ns;          /* the process's, when it was last counted */
 	struct gs_peaks *peaks;   /* memory_history.h */

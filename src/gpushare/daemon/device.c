@@ -128,6 +128,7 @@ void gs_device_poke(struct gs_device *device)
 /* An attendant sees through what takes no longer than this; the loop steps in when it is so late. */
 #define ATTEND_NS (1 * GS_NS_PER_MS)
 #define ATTEND_LATE_NS (300 * GS_NS_PER_US)
+#define LOOKOUT_LATE_NS (10 * GS_NS_PER_MS)
 
 /*
  * One turn of every GPU that is due; when the next one is.  A client that must go is the
@@ -150,6 +151,7 @@ static uint64_t take_turns(struct gs_daemon *d, int by_loop, uint64_t now)
 		if (dev->wake_ns < next)
 			next = dev->wake_ns;
 	}
+	atomic_store(&d->due_ns, next);
 	return next;
 }
 
@@ -161,7 +163,8 @@ static void count_cpu(struct gs_daemon *d, uint64_t now)
 	int64_t left;
 
 	d->cpu_ns = cpu;
-	left = gs_budget_spend(&d->budget, now, used);
+	/* The lookout has a processor for that. */
+	left = d->lookout ? INT64_MAX : gs_budget_spend(&d->budget, now, used);
 	for (size_t i = 0; i < d->ndevice; i++)
 		gs_gpu_afford(d->device[i].gpu, gs_budget_look_ns(left));
 }
@@ -169,7 +172,15 @@ static void count_cpu(struct gs_daemon *d, uint64_t now)
 static void set_wake(struct gs_daemon *d, uint64_t at_ns)
 {
 	struct itimerspec at = { .it_value = { 0, 0 } }; /* not at all */
+	uint64_t now;
 
+	/* The loop comes for what is its own, and should the lookout's processor be taken away: too soon is fine. */
+	if (d->lookout && at_ns != UINT64_MAX) {
+		now = gs_clock_ns();
+		at_ns += at_ns > now ? LOOKOUT_LATE_NS : 0;
+		if (d->wake_at_ns > now && d->wake_at_ns < at_ns)
+			return;
+	}
 	if (at_ns == d->wake_at_ns)
 		return;
 	d->wake_at_ns = at_ns;
@@ -186,7 +197,7 @@ static uint64_t turns(struct gs_daemon *d, int by_loop, uint64_t now)
 	uint64_t until = now + (left < (int64_t)SPIN_NS ? left > 0 ? (uint64_t)left : 0 : SPIN_NS);
 
 	/* A kernel is about to leave: sleeping and waking would take longer than that. */
-	while (next <= now + SPIN_GAP_NS && now < until) {
+	while (!d->lookout && next <= now + SPIN_GAP_NS && now < until) {
 		now = gs_clock_ns();
 		next = take_turns(d, by_loop, now);
 	}
@@ -204,6 +215,11 @@ void gs_devices_turn(struct gs_daemon *d)
 void gs_devices_wake(struct gs_daemon *d)
 {
 	set_wake(d, gs_clock_ns());
+}
+
+void gs_devices_look(struct gs_daemon *d)
+{
+	set_wake(d, turns(d, 0, gs_clock_ns()));
 }
 
 uint64_t gs_device_attend(struct gs_daemon *d, struct gs_device *device, const struct gs_peer *peer)

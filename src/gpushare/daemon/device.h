@@ -41,6 +41,9 @@ void gs_devices_turn(struct gs_daemon *d);
  */
 uint64_t gs_device_attend(struct gs_daemon *d, struct gs_device *device, const struct gs_peer *peer);
 
+/* The same by the lookout: every device whose time has come. */
+void gs_devices_look(struct gs_daemon *d);
+
 /* The peer goes: its attendant comes no more. */
 void gs_device_unattended(struct gs_device *device, const struct gs_peer *peer);
 

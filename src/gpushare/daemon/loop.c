@@ -133,8 +133,8 @@ static void warn_of_restart(const struct gs_config *old, const struct gs_config 
 		       old->gpu[i].shares != fresh->gpu[i].shares ||
 		       old->gpu[i].memory != fresh->gpu[i].memory;
 	if (gpus || strcmp(old->socket, fresh->socket) != 0 ||
-	    strcmp(old->pid_file, fresh->pid_file) != 0)
-		gs_log(GS_LOG_WARN, "Gpu, Socket and PidFile change with a restart only");
+	    strcmp(old->pid_file, fresh->pid_file) != 0 || old->lookout_cpu != fresh->lookout_cpu)
+		gs_log(GS_LOG_WARN, "Gpu, Socket, PidFile and LookoutCpu change with a restart only");
 }
 
 /* The socket and the pid file stay where this daemon made them. */

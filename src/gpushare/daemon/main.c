@@ -25,6 +25,7 @@
 #include "gpushare/daemon/installation.h"
 #include "gpushare/daemon/locality.h"
 #include "gpushare/daemon/measure.h"
+#include "gpushare/daemon/lookout.h"
 #include "gpushare/daemon/loop.h"
 #include "gpushare/daemon/memory.h"
 #include "gpushare/daemon/memory_history.h"
@@ -79,6 +80,7 @@ static int start(struct gs_daemon *d, struct gs_error *err)
 	gs_state_load(d);
 	gs_memory_turn(d);
 	d->check = gs_memory_check_create(d);
+	gs_lookout_start(d);
 	if (gs_server_start(d, err) < 0)
 		return -1;
 	d->measure = gs_measure_start(d);
@@ -182,6 +184,7 @@ int main(int argc, char **argv)
 	stop(&d, rc == 0);
 	gs_unlock();
 	gs_attendants_wait();
+	gs_lookout_end(&d);
 	gs_config_free(d.config);
 	gs_log_close();
 	free(path);

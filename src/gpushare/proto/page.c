@@ -114,7 +114,8 @@ void gs_page_ask(struct gs_page *page)
 
 	gs_page_store(page->cpu, cpu < 0 ? 0 : (uint32_t)cpu);
 	atomic_fetch_add(&page->asked, 1);
-	syscall(SYS_futex, &page->asked, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+	if (gs_page_load(page->attended) != GS_ATTENDED_AWAKE)
+		syscall(SYS_futex, &page->asked, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
 uint32_t gs_page_await(struct gs_page *page, uint32_t seen, uint64_t timeout_ns)

@@ -58,6 +58,13 @@ struct gs_stub {
 				    * stub that have none of their own */
 };
 
+/* Who sees that `asked` has changed (gs_page_ask). */
+enum gs_attended {
+	GS_ATTENDED_NOT,  /* nobody: the client sends BELL */
+	GS_ATTENDED,      /* who sleeps on it */
+	GS_ATTENDED_AWAKE, /* who reads it over and over and need not be woken */
+};
+
 struct gs_page {
 	_Atomic uint32_t magic;
 	_Atomic uint32_t version;
@@ -71,8 +78,8 @@ struct gs_page {
 	_Atomic uint64_t peak;   /* client: the most device memory that it has held, bytes */
 	_Atomic uint32_t probe[4]; /* client and GPU: while the eviction signals are measured */
 	_Atomic uint32_t used;   /* client: the stubs from this one on were never in use; 0: it does not say */
-	_Atomic uint32_t attended; /* daemon: 1 while somebody waits for `asked` (gs_page_ask) */
-	_Atomic uint32_t asked;  /* client: +1 and a futex wake when the daemon should look */
+	_Atomic uint32_t attended; /* daemon: enum gs_attended */
+	_Atomic uint32_t asked;  /* client: +1, and a futex wake unless somebody is awake, when the daemon should look */
 	_Atomic uint32_t cpu;    /* client: the processor it asked on */
 	_Atomic uint32_t awake;  /* client: threads that look whether their launch may go, and need not be woken */
 	_Atomic uint32_t reserved[11];
