@@ -22,6 +22,7 @@
 #include <jansson.h>
 
 #include "common/clock.h"
+#include "config.h"
 #include "live_util.h"
 
 #define MIB UINT64_C(1048576)
@@ -201,6 +202,141 @@ static void test_restart_drops_the_dead(void **state)
 	close(ready[1]);
 }
 
+/* ---- the ids of local jobs ------------------------------------------------- */
+
+#define LAST_LOCAL_JOB (UINT32_MAX - 1)
+
+/* The id of a job that begins and ends. */
+static uint32_t one_job(const struct live *l)
+{
+	unsigned over = live_logged(l, ": over: ");
+	uint32_t job;
+	int own = live_local(l, 10, 0, "low", &job);
+
+	close(own);
+	for (int i = 0; i < 500 && live_logged(l, ": over: ") == over; i++)
+		usleep(10000);
+	assert_int_equal(live_logged(l, ": over: "), over + 1);
+	return job;
+}
+
+static void write_state(const struct live *l, const char *text)
+{
+	char path[128];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s.state", l->socket);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	fputs(text, f);
+	fclose(f);
+	assert_int_equal(chmod(path, 0600), 0);
+}
+
+/* A daemon that finds such a state file (NULL: none). */
+static void restart_with(struct live *l, const char *text)
+{
+	char path[128];
+
+	live_stop(l, SIGTERM);
+	snprintf(path, sizeof(path), "%s.state", l->socket);
+	unlink(path);
+	if (text)
+		write_state(l, text);
+	live_start(l);
+}
+
+static void test_local_ids_go_on(void **state)
+{
+	struct live *l = *state;
+	uint32_t job = one_job(l);
+
+	assert_int_equal(job, GS_LOCAL_JOB_FIRST);
+	live_stop(l, SIGTERM);
+	live_start(l);
+	assert_int_equal(one_job(l), job + 1);
+	live_stop(l, SIGKILL);
+	live_start(l);
+	assert_int_equal(one_job(l), job + 2);
+	/* Nothing is known, or nonsense: begin anew. */
+	restart_with(l, NULL);
+	assert_int_equal(one_job(l), job);
+	restart_with(l, "no such thing\n");
+	assert_int_equal(one_job(l), job);
+	/* Not beyond the range, where the hand-over is measured. */
+	restart_with(l, "gpushare state 2 4294967295\n");
+	assert_int_equal(one_job(l), job);
+	restart_with(l, "gpushare state 2 99999999999999\n");
+	assert_int_equal(one_job(l), job);
+	restart_with(l, "gpushare state 2 12\n");
+	assert_int_equal(one_job(l), job);
+	assert_int_equal(live_logged(l, "of another version"), 4);
+}
+
+static void test_local_ids_go_round(void **state)
+{
+	struct live *l = *state;
+	char path[128], line[512], kept[1024] = "gpushare state 2 4294967294\n";
+	uint32_t first, job;
+	int own = live_local(l, 10, 0, "low", &first);
+	FILE *f;
+
+	live_stop(l, SIGKILL);
+	snprintf(path, sizeof(path), "%s.state", l->socket);
+	f = fopen(path, "r");
+	assert_non_null(f);
+	assert_non_null(fgets(line, sizeof(line), f));
+	assert_non_null(fgets(line, sizeof(line), f)); /* the step, which is still there */
+	fclose(f);
+	strncat(kept, line, sizeof(kept) - strlen(kept) - 1);
+	write_state(l, kept);
+	live_start(l);
+	assert_int_equal(live_logged(l, "known from before"), 1);
+	assert_int_equal(one_job(l), LAST_LOCAL_JOB);
+	job = one_job(l); /* not the first: somebody has it */
+	assert_int_equal(first, GS_LOCAL_JOB_FIRST);
+	assert_int_equal(job, GS_LOCAL_JOB_FIRST + 1);
+	close(own);
+}
+
+#ifdef HAVE_SQLITE
+/* What a reboot leaves: the socket's folder is gone, the history is there. */
+static void test_history_knows_local_ids(void **state)
+{
+	struct live *l = *state;
+	char path[128], line[192];
+	uint32_t job;
+
+	snprintf(path, sizeof(path), "%s/h.db", l->dir);
+	snprintf(line, sizeof(line), "HistoryFile=%s\n", path);
+	live_configure(l, line);
+	restart_with(l, NULL);
+	job = one_job(l);
+	assert_int_equal(one_job(l), job + 1);
+	restart_with(l, NULL);
+	assert_int_equal(one_job(l), job + 2);
+	restart_with(l, "no such thing\n");
+	assert_int_equal(one_job(l), job + 3);
+	/* Whoever knows more is believed. */
+	restart_with(l, "gpushare state 2 4026531842\n");
+	assert_int_equal(one_job(l), job + 4);
+	restart_with(l, "gpushare state 2 4026532000\n");
+	assert_int_equal(one_job(l), 4026532000u);
+	/* Round the range's end: the greatest number is the older one. */
+	restart_with(l, "gpushare state 2 4294967294\n");
+	unlink(path);
+	live_stop(l, SIGTERM);
+	write_state(l, "gpushare state 2 4294967294\n");
+	live_start(l);
+	assert_int_equal(one_job(l), LAST_LOCAL_JOB);
+	assert_int_equal(one_job(l), GS_LOCAL_JOB_FIRST);
+	restart_with(l, NULL);
+	assert_int_equal(one_job(l), GS_LOCAL_JOB_FIRST + 1);
+	live_stop(l, SIGTERM);
+	unlink(path);
+}
+#endif
+
 /* ---- gpusharectl run ------------------------------------------------------- */
 
 static int ctl(const struct live *l, const char *script, int sig)
@@ -254,6 +390,11 @@ int main(void)
 		LIVE(test_reload),
 		LIVE(test_restart_adopts),
 		LIVE(test_restart_drops_the_dead),
+		LIVE(test_local_ids_go_on),
+		LIVE(test_local_ids_go_round),
+#ifdef HAVE_SQLITE
+		LIVE(test_history_knows_local_ids),
+#endif
 		LIVE(test_ctl_run),
 		LIVE(test_ctl_run_forwards_signals),
 	};

@@ -17,6 +17,7 @@
 #include "config.h"
 #include "gpushare/daemon/aggregate.h"
 #include "gpushare/daemon/history_db.h"
+#include "gpushare/daemon/local_job.h"
 
 static struct gs_past_step step_of(uint32_t job, const char *user, const char *partition,
 				   int64_t end_s)
@@ -233,6 +234,45 @@ static void test_file_is_bounded(void **state)
 	gs_history_db_close(db);
 }
 
+static uint32_t latest_local(struct gs_history_db *db, uint32_t job)
+{
+	struct gs_past_step s = step_of(job, "ann", "low", 1);
+	struct gs_error err;
+	uint32_t latest = 1;
+
+	add(db, &s);
+	assert_int_equal(gs_history_db_local(db, &latest, &err), 0);
+	return latest;
+}
+
+static void test_local_jobs(void **state)
+{
+	struct gs_history_db *db = open_db(*state, 100);
+	const uint32_t first = GS_LOCAL_JOB_FIRST;
+
+	assert_int_equal(latest_local(db, 12), 0);
+	assert_int_equal(latest_local(db, UINT32_MAX), 0);
+	assert_int_equal(latest_local(db, first + 5), first + 5);
+	assert_int_equal(latest_local(db, first + 3), first + 5); /* it ran for longer */
+	assert_int_equal(latest_local(db, first + 6), first + 6);
+	assert_int_equal(latest_local(db, first - 1), first + 6);
+	gs_history_db_close(db);
+}
+
+/* In a circle, whose last is one before the hand-over's number. */
+static void test_local_jobs_go_round(void **state)
+{
+	struct gs_history_db *db = open_db(*state, 100);
+	const uint32_t first = GS_LOCAL_JOB_FIRST, last = UINT32_MAX - 1;
+
+	assert_int_equal(gs_local_job_next(last - 1), last);
+	assert_int_equal(gs_local_job_next(last), first);
+	assert_int_equal(latest_local(db, last - 1), last - 1);
+	assert_int_equal(latest_local(db, first + 1), first + 1);
+	assert_int_equal(latest_local(db, last), first + 1);
+	gs_history_db_close(db);
+}
+
 /* What was there is set aside, and the new file works. */
 static void expect_set_aside(struct place *p)
 {
@@ -298,6 +338,8 @@ int main(void)
 #define FILED(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 		FILED(test_file_keeps_everything),
 		FILED(test_file_is_bounded),
+		FILED(test_local_jobs),
+		FILED(test_local_jobs_go_round),
 		FILED(test_no_database_is_set_aside),
 		FILED(test_corrupt_file_is_set_aside),
 		FILED(test_file_that_cannot_be),

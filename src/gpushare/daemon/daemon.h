@@ -99,7 +99,7 @@ struct gs_daemon {
 	struct gs_steps steps;    /* registered */
 	struct gs_steps finished; /* the last GS_FINISHED_MAX of those that are over */
 	unsigned nfinished;
-	uint32_t next_local;      /* job id of the next `gpusharectl run` */
+	uint32_t next_local;      /* job id of the next `gpusharectl run` (local_job.h); 0: the first */
 	struct event *sweep;      /* looks for steps whose registrant is gone */
 
 	uid_t admin_uid;          /* SlurmUser's */

@@ -17,6 +17,7 @@
 #include "gpushare/daemon/child.h"
 #include "gpushare/daemon/event.h"
 #include "gpushare/daemon/history_db.h"
+#include "gpushare/daemon/local_job.h"
 #include "gpushare/daemon/memory_history.h"
 
 #define RESTART_PAUSE_NS (5 * GS_NS_PER_S)
@@ -149,9 +150,21 @@ static void note_peak(void *arg, uint64_t program, double memory_mb)
 {
 	gs_peaks_note(arg, program, memory_mb > 0 ? (uint64_t)(memory_mb * 1048576) : 0);
 }
+
+static int recall(struct gs_daemon *d, struct gs_history_db *db, struct gs_error *err)
+{
+	uint32_t latest;
+
+	if (gs_history_db_peaks(db, note_peak, d->peaks, err) < 0 ||
+	    gs_history_db_local(db, &latest, err) < 0)
+		return -1;
+	if (latest)
+		d->next_local = gs_local_job_next(latest);
+	return 0;
+}
 #endif
 
-void gs_history_peaks(struct gs_daemon *d)
+void gs_history_recall(struct gs_daemon *d)
 {
 #ifdef HAVE_SQLITE
 	struct gs_history_db *db;
@@ -162,7 +175,7 @@ void gs_history_peaks(struct gs_daemon *d)
 	db = gs_history_db_open(d->config->history_file, GS_HISTORY_ROWS_MAX, &err);
 	if (err.text[0])
 		gs_log(GS_LOG_WARN, "history: %s", err.text);
-	if (db && gs_history_db_peaks(db, note_peak, d->peaks, &err) < 0)
+	if (db && recall(d, db, &err) < 0)
 		gs_log(GS_LOG_WARN, "history: %s", err.text);
 	gs_history_db_close(db);
 #else

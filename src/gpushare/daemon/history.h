@@ -21,8 +21,11 @@ struct gs_history *gs_history_create(struct gs_daemon *d);
 /* Closes the helper's socket and waits a little until it has written all.  NULL is fine. */
 void gs_history_destroy(struct gs_history *h);
 
-/* Before the helper is there: what the file knows of programs' memory, into d->peaks. */
-void gs_history_peaks(struct gs_daemon *d);
+/*
+ * Before the helper is there: what the file knows of programs' memory, into
+ * d->peaks, and of the ids of local jobs, into d->next_local.
+ */
+void gs_history_recall(struct gs_daemon *d);
 
 /* A step is over.  If the helper cannot keep up the step is lost, with a line in the log. */
 void gs_history_add(struct gs_history *h, const struct gs_past_step *step);

@@ -14,6 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "gpushare/daemon/local_job.h"
+
 #define FILE_VERSION 1
 #define BUSY_MS 5000
 
@@ -354,6 +356,27 @@ int gs_history_db_peaks(struct gs_history_db *db, void (*each)(void *arg, uint64
 		if (rc == SQLITE_ROW)
 			each(arg, (uint64_t)sqlite3_column_int64(st, 0),
 			     sqlite3_column_double(st, 1));
+	}
+	sqlite3_finalize(st);
+	return rc == SQLITE_DONE ? 0 : fail_sql(db, err);
+}
+
+/* They end in another order than they begin, so it is not simply the last row's. */
+int gs_history_db_local(struct gs_history_db *db, uint32_t *latest, struct gs_error *err)
+{
+	sqlite3_stmt *st = NULL;
+	int rc = sqlite3_prepare_v2(db->sql, "SELECT job FROM step WHERE job BETWEEN ? AND ?"
+				    " ORDER BY id", -1, &st, NULL);
+
+	*latest = 0;
+	if (rc == SQLITE_OK) {
+		sqlite3_bind_int64(st, 1, GS_LOCAL_JOB_FIRST);
+		sqlite3_bind_int64(st, 2, GS_LOCAL_JOB_LAST);
+	}
+	while (rc == SQLITE_OK || rc == SQLITE_ROW) {
+		rc = sqlite3_step(st);
+		if (rc == SQLITE_ROW)
+			*latest = gs_local_job_later(*latest, (uint32_t)sqlite3_column_int64(st, 0));
 	}
 	sqlite3_finalize(st);
 	return rc == SQLITE_DONE ? 0 : fail_sql(db, err);

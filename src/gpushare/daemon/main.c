@@ -50,7 +50,6 @@ static void daemon_init(struct gs_daemon *d, const struct gs_options *o,
 		.lock_fd = -1,
 		.wake_fd = -1,
 		.listen_fd = -1,
-		.next_local = GS_LOCAL_JOB_FIRST,
 	};
 	LIST_INIT(&d->peers);
 	TAILQ_INIT(&d->steps);
@@ -72,7 +71,7 @@ static int start(struct gs_daemon *d, struct gs_error *err)
 	if (!d->learned)
 		return gs_fail(err, "no memory");
 	d->peaks = gs_peaks_create();
-	gs_history_peaks(d);
+	gs_history_recall(d);
 	d->history = gs_history_create(d);
 	d->takeback = gs_takeback_create(d);
 	if (!d->takeback)

@@ -10,6 +10,7 @@
 #include "gpushare/daemon/device.h"
 #include "gpushare/daemon/peer.h"
 #include "gpushare/daemon/gather.h"
+#include "gpushare/daemon/local_job.h"
 #include "gpushare/daemon/memory.h"
 #include "gpushare/daemon/mps_control.h"
 #include "gpushare/daemon/slurm_report.h"
@@ -171,12 +172,14 @@ int gs_on_register(struct gs_peer *peer, struct gs_msg *msg, int fd)
 	return answer_registered(peer, msg->header.tag, step);
 }
 
-/* A number of its own, also after a restart: the state file keeps the next one. */
+/* A number of its own, also after a restart; once they have gone round somebody may still have it. */
 static uint32_t next_local(struct gs_daemon *d)
 {
-	uint32_t id = d->next_local;
+	uint32_t id = d->next_local ? d->next_local : GS_LOCAL_JOB_FIRST;
 
-	d->next_local = id < UINT32_MAX - 1 ? id + 1 : GS_LOCAL_JOB_FIRST;
+	while (gs_step_find(d, id, 0)) /* of GS_STEPS_MAX steps at most */
+		id = gs_local_job_next(id);
+	d->next_local = gs_local_job_next(id);
 	return id;
 }
 

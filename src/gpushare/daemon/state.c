@@ -3,12 +3,14 @@
 #define _GNU_SOURCE
 #include "gpushare/daemon/state.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "common/log.h"
 #include "gpushare/daemon/hold.h"
+#include "gpushare/daemon/local_job.h"
 #include "gpushare/daemon/own_file.h"
 #include "gpushare/daemon/proc.h"
 #include "gpushare/daemon/steps.h"
@@ -36,7 +38,7 @@ static int write_all(struct gs_daemon *d, FILE *f)
 	struct gs_step *s;
 	char line[GS_STATE_LINE_MAX];
 
-	fprintf(f, HEADER " %u\n", d->next_local);
+	fprintf(f, HEADER " %u\n", d->next_local ? d->next_local : GS_LOCAL_JOB_FIRST);
 	TAILQ_FOREACH(s, &d->steps, link) {
 		if (s->info.job_id == GS_PROBE_JOB)
 			continue;
@@ -54,7 +56,7 @@ void gs_state_save(struct gs_daemon *d)
 	FILE *f;
 
 	state_path(d, path, sizeof(path));
-	if (!any_to_keep(d)) {
+	if (!d->next_local && !any_to_keep(d)) {
 		unlink(path);
 		return;
 	}
@@ -90,18 +92,18 @@ static void load_line(struct gs_daemon *d, const char *path, const char *line)
 void gs_state_load(struct gs_daemon *d)
 {
 	char path[512], line[GS_STATE_LINE_MAX];
-	uint32_t next;
+	uint64_t next;
 	FILE *f;
 
 	state_path(d, path, sizeof(path));
 	f = gs_own_file_open(path);
 	if (!f)
 		return;
-	if (!fgets(line, sizeof(line), f) || sscanf(line, HEADER " %u", &next) != 1 ||
-	    next < GS_LOCAL_JOB_FIRST) {
+	if (!fgets(line, sizeof(line), f) || sscanf(line, HEADER " %" SCNu64, &next) != 1 ||
+	    next > UINT32_MAX || !gs_local_job((uint32_t)next)) {
 		gs_log(GS_LOG_WARN, "%s: of another version: ignored", path);
 	} else {
-		d->next_local = next;
+		d->next_local = gs_local_job_later((uint32_t)next, d->next_local);
 		while (fgets(line, sizeof(line), f)) {
 			line[strcspn(line, "\n")] = '\0';
 			load_line(d, path, line);

@@ -2,8 +2,8 @@
 /*
  * The registered steps on disk, so that a daemon that comes back manages the
  * jobs that its predecessor registered.  The file is <socket>.state, for the
- * daemon's user alone, replaced by renaming.  Text: a version line, then a
- * line per step.
+ * daemon's user alone, replaced by renaming.  Text: a version line with the
+ * next local job's id, then a line per step.
  */
 #ifndef GPUSHARE_DAEMON_STATE_H
 #define GPUSHARE_DAEMON_STATE_H
@@ -14,7 +14,7 @@ struct gs_step_info;
 
 #define GS_STATE_LINE_MAX 384
 
-/* Write it; a failure is logged, the daemon goes on.  No steps: no file. */
+/* Write it; a failure is logged, the daemon goes on.  No steps and no local job ever: no file. */
 void gs_state_save(struct gs_daemon *d);
 
 /*
