@@ -56,6 +56,56 @@ static void test_long_report(void **state)
 	free(text);
 }
 
+static double gpu_figure(const struct live *l, const char *key)
+{
+	char *text = live_query(l, GS_QUERY_STATUS, 0);
+	json_t *s = json_loads(text, 0, NULL);
+	double v = json_number_value(json_object_get(json_array_get(json_object_get(s, "gpus"), 0), key));
+
+	json_decref(s);
+	free(text);
+	return v;
+}
+
+/* Who waits and has never had the GPU is in the figures, and the longer the worse. */
+static void test_starving_is_seen(void **state)
+{
+	struct live *l = *state;
+	struct gs_page *low, *high;
+	uint32_t jl, jh;
+	int own_l = live_local(l, 40, 0, "low", &jl), own_h = live_local(l, 40, 0, "high", &jh);
+	int cl = live_hello(l, jl, &low, NULL), ch = live_hello(l, jh, &high, NULL);
+	double antt;
+
+	assert_true(gpu_figure(l, "antt") == 0 && gpu_figure(l, "jain") == 1);
+	live_launch(ch, high, 0, 0);
+	live_await(high, 0, GS_K_TORUN);
+	live_run_stub(high, 0);
+	live_launch(cl, low, 0, 0);
+	usleep(100000);
+	antt = gpu_figure(l, "antt");
+	assert_true(antt > 1 + 90 / 2.0); /* of 1 and 1 + the ms waited */
+	assert_true(gpu_figure(l, "dntt") > 90 / 2.0);
+	assert_true(gpu_figure(l, "jain") < 0.6);
+	assert_true(gpu_figure(l, "stp") < 1.1);
+	assert_true(live_figure(l, jl, "ntt") > 91);
+	usleep(50000);
+	assert_true(gpu_figure(l, "antt") > antt + 20);
+	live_end_stub(high, 0, GS_K_RUNNING);
+	live_bell(ch);
+	live_await(low, 0, GS_K_TORUN);
+	live_run_stub(low, 0);
+	usleep(100000);
+	assert_true(live_figure(l, jl, "active_ms") > 90);
+	assert_true(gpu_figure(l, "antt") < antt / 2); /* it has what it waited for */
+	gs_page_unmap(low);
+	gs_page_unmap(high);
+	close(cl);
+	close(ch);
+	close(own_l);
+	close(own_h);
+}
+
 /* ---- changes while jobs run ------------------------------------------------- */
 
 /* POLICY for GPU 0; the refusal's code, 0: done. */
@@ -293,6 +343,7 @@ int main(void)
 #define LIVE(f) cmocka_unit_test_setup_teardown(f, live_setup, live_teardown)
 	const struct CMUnitTest tests[] = {
 		LIVE(test_long_report),
+		LIVE(test_starving_is_seen),
 		LIVE(test_policy_is_changed),
 		LIVE(test_priority_is_changed),
 		LIVE(test_metrics_file),

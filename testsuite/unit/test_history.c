@@ -118,6 +118,14 @@ static void test_groups(void **unused)
 	rows = answer(s, 4, (struct gs_msg_history){ .group = GS_GROUP_GPU });
 	assert_true(figure(rows, 0, "gpu") == 0 && figure(rows, 1, "steps") == 3);
 	json_decref(rows);
+	/* It waited for 99 ms and was never let on: the worst of all, not left out. */
+	s[3].waiting_ms = s[3].turnaround_ms = 99;
+	rows = answer(s, 4, (struct gs_msg_history){ .group = GS_GROUP_USER });
+	assert_true(figure(rows, 2, "antt") == 100);
+	json_decref(rows);
+	rows = answer(s, 4, (struct gs_msg_history){ .job_id = 5 });
+	assert_true(figure(rows, 0, "ntt") == 100);
+	json_decref(rows);
 	{
 		struct gs_msg_history ask = { .group = GS_GROUP_PARTITION };
 		char *text = gs_aggregate(s, 4, &ask);

@@ -37,6 +37,19 @@ static struct gs_report_row row_of(uint32_t job, const char *step)
 	return row;
 }
 
+static void test_row_without_gpu(void **unused)
+{
+	struct gs_report_row row = { 0 };
+	struct gs_tally t = { 0 };
+
+	(void)unused;
+	gs_report_fill(&row, &t, 0, 0);
+	assert_true(row.ntt == 0);
+	t.turnaround_ns = t.waiting_ns = 49000000; /* it waits for its first turn */
+	gs_report_fill(&row, &t, 0, 0);
+	assert_true(row.ntt == 50);
+}
+
 static void test_rows(void **unused)
 {
 	struct gs_report_row row = row_of(12, "batch");
@@ -458,6 +471,7 @@ static void test_stopped(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_row_without_gpu),
 		cmocka_unit_test(test_rows),
 		cmocka_unit_test(test_comment),
 		cmocka_unit_test(test_moved),

@@ -45,7 +45,7 @@ static void row_of(const struct gs_past_step *s, char *name, size_t size,
 		.partition = s->partition, .gpu = s->gpu, .shares = s->shares,
 		.kernels = s->kernels, .active_ms = s->active_ms,
 		.waiting_ms = s->waiting_ms, .turnaround_ms = s->turnaround_ms,
-		.ntt = gs_ntt(s->turnaround_ms, s->active_ms), .preemptions = s->preemptions,
+		.ntt = gs_ntt_so_far(s->turnaround_ms, s->active_ms), .preemptions = s->preemptions,
 		.evict_p50_us = s->evict_p50_us, .evict_p99_us = s->evict_p99_us,
 		.memory_mb = s->memory_mb, .reserved_mb = s->reserved_mb,
 	};
@@ -120,7 +120,7 @@ static void finish(struct group *g, const struct gs_past_step **step, double *ro
 	size_t used = 0;
 
 	for (size_t i = g->first; i < g->first + g->n; i++) {
-		ntt[used] = gs_ntt(step[i]->turnaround_ms, step[i]->active_ms);
+		ntt[used] = gs_ntt_so_far(step[i]->turnaround_ms, step[i]->active_ms);
 		shares[used] = step[i]->shares;
 		used += ntt[used] > 0;
 	}

@@ -176,7 +176,7 @@ struct whole {
 	struct selection steps;
 };
 
-/* Those of the steps on this GPU that have used it. */
+/* Those of the steps on this GPU that have wanted it, whether they got it or not. */
 static void share_of(const struct selection *steps, uint32_t gpu, struct gs_sharing *sharing)
 {
 	double ntt[GS_STEPS_MAX], shares[GS_STEPS_MAX];
@@ -369,7 +369,7 @@ int gs_gather_comment(struct gs_daemon *d, uint32_t job_id, char *buf, size_t si
 		sum.reserved_mb = r->reserved_mb > sum.reserved_mb ? r->reserved_mb
 								    : sum.reserved_mb;
 	}
-	sum.ntt = sum.active_ms > 0 ? sum.turnaround_ms / sum.active_ms : 0;
+	sum.ntt = gs_ntt_so_far(sum.turnaround_ms, sum.active_ms);
 	dev = gs_device_find(d, sum.gpu);
 	if (sel.n) {
 		most_moved(&sel, &sum);

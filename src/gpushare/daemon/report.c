@@ -44,7 +44,7 @@ void gs_report_fill(struct gs_report_row *row, struct gs_tally *t, uint64_t peak
 	row->active_ms = (double)t->active_ns / 1e6;
 	row->waiting_ms = (double)t->waiting_ns / 1e6;
 	row->turnaround_ms = (double)t->turnaround_ns / 1e6;
-	row->ntt = gs_ntt(row->turnaround_ms, row->active_ms);
+	row->ntt = gs_ntt_so_far(row->turnaround_ms, row->active_ms);
 	row->preemptions = t->preemptions;
 	gs_tally_quantiles(t);
 	row->evict_p50_us = t->p50_us;

@@ -42,7 +42,7 @@ struct gs_report_gpu {
 	double memory_mb, reserved_mb;
 	uint64_t evictions, overdue;
 	double evict_p50_us, evict_p99_us, handover_us;
-	struct gs_sharing sharing; /* of the registered steps that have used it */
+	struct gs_sharing sharing; /* of the registered steps that have wanted it */
 	uint32_t policy_faults;
 };
 

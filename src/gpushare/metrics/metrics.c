@@ -10,6 +10,13 @@ double gs_ntt(double turnaround, double alone)
 	return alone > 0 ? turnaround / alone : 0;
 }
 
+double gs_ntt_so_far(double turnaround_ms, double active_ms)
+{
+	if (active_ms <= 0 && turnaround_ms > 0)
+		return 1 + turnaround_ms;
+	return gs_ntt(turnaround_ms, active_ms);
+}
+
 double gs_antt(const double *ntt, size_t n)
 {
 	double sum = 0;

@@ -11,6 +11,14 @@
 /* NTT = turnaround / alone time (equation 3); 0 when alone is 0. */
 double gs_ntt(double turnaround, double alone);
 
+/*
+ * NTT of a step that may not have had the GPU yet, in ms: turnaround / active;
+ * of one that waits and has had nothing what it would be if its first
+ * millisecond, about the shortest quantum, came now, 1 + turnaround: the longer
+ * it starves the worse, and no jump when it is served.  0: it has not wanted the GPU.
+ */
+double gs_ntt_so_far(double turnaround_ms, double active_ms);
+
 /* ANTT: mean of n NTTs (equation 4); 0 for n = 0. */
 double gs_antt(const double *ntt, size_t n);
 
