@@ -136,6 +136,28 @@ refused_because() { # REASON
 	wait $low && wait $high && grep -q "0 words wrong" "$TMP/low.out" && grep -q " correct: " "$TMP/high.out" || trouble
 }
 
+# MemoryProgram is not there: the log says so at the start, and whoever waits hears it at once; the low one's kernel goes on as if nothing were.
+missing() {
+	run 120 --shares 10 --mem 400M --partition low gpushare-demo-triad --elements 4000000 --passes 400 >"$TMP/low.out" 2>&1 &
+	low=$!
+	until_true 60 active 50 || trouble || return 1
+	high "${SHORT[@]}" & high=$!
+	until_true 10 says high "no memory is taken back: MemoryProgram $MEM cannot be run: No such file or directory" || trouble || return 1
+	[ "$(step state low)" = admitted ] && says low None && ! logged "its memory is taken back" || trouble || return 1
+	wait $low && wait $high && grep -q " correct: " "$TMP/low.out" && grep -q " correct: " "$TMP/high.out" || trouble
+}
+# The same, and it is put there while somebody waits.
+mended() {
+	keep 350 || trouble || return 1
+	high "${SHORT[@]}" & high=$!
+	until_true 10 says high "MemoryProgram" || trouble || return 1
+	ln -s "$BUILD/gpushare-mem" "$MEM"
+	kill -HUP "$(cat "$TMP/pid")"
+	wait $high && rm "$TMP/held" && wait $low && grep -q "0 words wrong" "$TMP/low.out" && grep -q " correct: " "$TMP/high.out" || trouble
+}
+warned() { [ "$(grep -c "warn.*memory cannot be taken back: MemoryProgram $MEM cannot be run: No such file" "$TMP/log")" = "$1" ]; }
+reload() { kill -HUP "$(cat "$TMP/pid")"; }
+
 dies_away() {
 	keep 350 && high_keeps || trouble || return 1
 	kill -9 "$(sed 's/ready //' "$TMP/held")"
@@ -212,6 +234,19 @@ chmod 755 "$TMP/cannot"
 MEM=$TMP/cannot
 preempting
 check "nor where the driver cannot" refused_because "keeps it: the driver cannot checkpoint"
+check "all of it is back" none_left
+check "gpushared stops" stop_daemon
+MEM=$TMP/absent
+serve "MemoryProgram=$MEM"
+check "a MemoryProgram that is missing and not needed: no warning" warned 0
+check "gpushared stops" stop_daemon
+preempting
+check "one that is: a warning at the start" warned 1
+check "and to who waits for memory, while the other goes on" missing
+check "all of it is back" none_left
+reload
+check "a warning at a reload" until_true 5 warned 2
+check "it is put there meanwhile" mended
 check "all of it is back" none_left
 check "gpushared stops" stop_daemon
 finish

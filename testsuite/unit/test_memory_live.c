@@ -489,6 +489,38 @@ static void no_nvml_is_said_once(void **state)
 	assert_int_equal(live_logged(l, "/nonexistent/libnvml.so"), 1);
 }
 
+/* Without MemoryProgram a job that is suspended keeps its memory, and nobody waits for its kernels first. */
+static void suspension_needs_the_program(void **state)
+{
+	struct live *l = *state;
+	struct gs_page *page;
+	struct gs_msg msg;
+	uint32_t job;
+	int own, client, admin;
+	char conf[128];
+
+	snprintf(conf, sizeof(conf), "SuspendMemory=checkpoint\nMemoryProgram=/nonexistent/mem\nSlurmUser=%u\n",
+		 (unsigned)geteuid());
+	reload(l, conf);
+	assert_int_equal(live_logged(l, "memory cannot be taken back: MemoryProgram /nonexistent/mem"), 1);
+	own = live_local(l, 40, 0, "low", &job);
+	client = live_hello(l, job, &page, NULL);
+	live_launch(client, page, 0, 0);
+	live_await(page, 0, GS_K_TORUN);
+	live_move(page, 0, GS_K_TORUN, GS_K_RUNNING);
+	admin = live_connect(l);
+	gs_msg_init(&msg, GS_MSG_SUSPEND, 1);
+	msg.suspend.job_id = job;
+	live_send(admin, &msg, -1);
+	live_expect(admin, &msg, GS_MSG_REFUSED, NULL);
+	assert_non_null(strstr(msg.refused.reason, "/nonexistent/mem cannot be run"));
+	assert_int_equal(gs_page_load(page->stub[0].kstate), GS_K_RUNNING);
+	gs_page_unmap(page);
+	close(admin);
+	close(client);
+	close(own);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -504,6 +536,7 @@ int main(void)
 		LIVE(the_driver_is_compared),
 		LIVE(what_others_have_is_missed),
 		LIVE(no_nvml_is_said_once),
+		LIVE(suspension_needs_the_program),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,6 +8,7 @@
 
 #include "common/log.h"
 #include "gpushare/daemon/memory.h"
+#include "gpushare/daemon/mover.h"
 #include "gpushare/daemon/peer.h"
 #include "gpushare/daemon/state.h"
 #include "gpushare/daemon/steps.h"
@@ -65,6 +66,7 @@ int gs_hold_turn(struct gs_takeback *t)
 {
 	struct gs_daemon *d = t->d;
 	uint64_t limit = d->config->memory_preempt_host;
+	struct gs_error err;
 	struct gs_step *s;
 	char name[32];
 
@@ -82,6 +84,8 @@ int gs_hold_turn(struct gs_takeback *t)
 			return 1;
 		} else if (!a->away && gs_takeback_on_host(d) + gs_memory_used(d, a) > limit) {
 			gs_hold_failed(d, a, "it would be more than MemoryPreemptHostLimit");
+		} else if (!a->away && gs_mover_check(d->config, &err) < 0) {
+			gs_hold_failed(d, a, err.text);
 		} else if (!a->away) {
 			gs_log(GS_LOG_INFO, "%s: is suspended: its memory goes to the host: %" PRIu64
 			       " MiB in use", gs_takeback_name(d, a, name, sizeof(name)),

@@ -15,6 +15,7 @@
 #include "common/log.h"
 #include "gpushare/daemon/device.h"
 #include "gpushare/daemon/memory_check.h"
+#include "gpushare/daemon/mover.h"
 #include "gpushare/daemon/peer.h"
 #include "gpushare/daemon/state.h"
 #include "gpushare/daemon/steps.h"
@@ -118,6 +119,7 @@ void gs_memory_reload(struct gs_daemon *d, const struct gs_config *config)
 		m->base_ns = gs_clock_ns();
 		m->cycle_ns = config->memory_cycle_ns;
 	}
+	gs_mover_warn(config);
 	gs_memory_turn(d);
 }
 

@@ -3,12 +3,14 @@
 #define _GNU_SOURCE
 #include "gpushare/daemon/mover.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -134,13 +136,38 @@ static void on_timeout(evutil_socket_t fd, short what, void *arg)
 	kill(m->pid, SIGKILL);
 }
 
+static const char *program_of(const struct gs_config *c)
+{
+	return *c->memory_program ? c->memory_program : GS_MEM_PROGRAM;
+}
+
+int gs_mover_check(const struct gs_config *c, struct gs_error *err)
+{
+	const char *path = program_of(c);
+	struct stat st;
+
+	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+		return gs_fail(err, "MemoryProgram %s is no program", path);
+	if (access(path, X_OK) < 0)
+		return gs_fail(err, "MemoryProgram %s cannot be run: %s", path, strerror(errno));
+	return 0;
+}
+
+void gs_mover_warn(const struct gs_config *c)
+{
+	struct gs_error err;
+
+	if ((c->memory_preempt || c->suspend_memory) && gs_mover_check(c, &err) < 0)
+		gs_log(GS_LOG_WARN, "memory cannot be taken back: %s", err.text);
+}
+
 static int prepare(struct order *o, const struct gs_daemon *d, const struct gs_device *device,
 		   const char *verb, pid_t pid)
 {
 	const struct gs_config *c = d->config;
 
 	memset(o, 0, sizeof(*o));
-	o->program = *c->memory_program ? c->memory_program : GS_MEM_PROGRAM;
+	o->program = program_of(c);
 	o->driver = c->driver;
 	o->verb = verb;
 	snprintf(o->pid, sizeof(o->pid), "%d", (int)pid);

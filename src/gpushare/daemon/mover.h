@@ -17,6 +17,11 @@ enum gs_moved { GS_MOVED, GS_MOVE_FAILED, GS_MOVE_KILLED };
 /* Called once, from the event loop; said: the program's last line, of the failure or the times. */
 typedef void gs_mover_done(void *arg, enum gs_moved result, const char *said);
 
+/* It is there and may be run: 0; -1 with the reason, as an administrator reads it. */
+int gs_mover_check(const struct gs_config *config, struct gs_error *err);
+/* At the start and after a reload: a warning if it is not and the configuration needs it. */
+void gs_mover_warn(const struct gs_config *config);
+
 /*
  * Run "gpushare-mem VERB PID"; after MemoryPreemptTimeout it is killed.  It
  * outlives the daemon.  NULL: it cannot be started.

@@ -28,6 +28,7 @@ struct gs_takeback *gs_takeback_create(struct gs_daemon *d)
 	if (!t)
 		return NULL;
 	t->d = d;
+	gs_mover_warn(d->config);
 	t->timer = gs_event_new(d->base, -1, 0, gs_takeback_timer, t);
 	if (!t->timer) {
 		free(t);
@@ -168,6 +169,12 @@ static int take_for(struct gs_takeback *t, struct gs_alloc *first, uint64_t now,
 		/* A failure says more than that there is nobody else. */
 		if (kept == UINT64_MAX || !*first->not_taken)
 			say(d, first, err.text);
+		return 0;
+	}
+	if (gs_mover_check(d->config, &err) < 0) { /* before its kernels are waited for, and it for nothing */
+		say(d, first, err.text);
+		if (now + RETRY_NS < *retry_ns)
+			*retry_ns = now + RETRY_NS;
 		return 0;
 	}
 	TAILQ_FOREACH(s, &d->steps, link)
