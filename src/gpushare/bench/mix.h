@@ -43,7 +43,13 @@ struct mix {
 };
 
 /* How the GPU came from one program to another that was waiting already. */
-enum mix_gap { MIX_ENDED, MIX_EVICTED, MIX_FIRST, MIX_GAP_KINDS };
+enum mix_gap {
+	MIX_ENDED, MIX_EVICTED,           /* ... to one that had not begun */
+	MIX_ENDED_BACK, MIX_EVICTED_BACK, /* ... to one that had been evicted */
+	MIX_FIRST,                        /* to the round's first */
+	MIX_SEEN,                         /* from a kernel's end to the program's seeing it */
+	MIX_GAP_KINDS,
+};
 
 #define MIX_GAPS_MAX 65536
 #define MIX_ASKED_MAX 64

@@ -25,10 +25,17 @@ static void add(struct mix_gaps *gaps, enum mix_gap kind, uint64_t from_ns, uint
 			to_ns > from_ns ? (double)(to_ns - from_ns) : 0;
 }
 
+static enum mix_gap kind_of(int evicted, int back)
+{
+	if (back)
+		return evicted ? MIX_EVICTED_BACK : MIX_ENDED_BACK;
+	return evicted ? MIX_EVICTED : MIX_ENDED;
+}
+
 void mix_gaps_find(const struct mix *m, struct gs_span *span, size_t count, int exclusive,
 		   struct mix_gaps *gaps)
 {
-	uint64_t end[BENCH_PROGRAMS_MAX] = { 0 };
+	uint64_t end[BENCH_PROGRAMS_MAX] = { 0 }, began[BENCH_PROGRAMS_MAX] = { 0 };
 	const struct bench_slot *slot = m->crew.page->slot;
 
 	if (!count)
@@ -38,6 +45,8 @@ void mix_gaps_find(const struct mix *m, struct gs_span *span, size_t count, int 
 		const struct gs_span *s = &span[i];
 
 		gaps->busy_ns[s->lane] += (double)(s->to_ns - s->from_ns);
+		if (!began[s->lane])
+			began[s->lane] = s->from_ns;
 		if (s->to_ns > end[s->lane])
 			end[s->lane] = s->to_ns;
 	}
@@ -52,21 +61,23 @@ void mix_gaps_find(const struct mix *m, struct gs_span *span, size_t count, int 
 		if (slot[to->lane].sample[0].release_ns >= from->to_ns ||
 		    (!exclusive && to->from_ns <= from->to_ns))
 			continue;
-		add(gaps, from->to_ns < end[from->lane] ? MIX_EVICTED : MIX_ENDED, from->to_ns,
-		    to->from_ns);
+		add(gaps, kind_of(from->to_ns < end[from->lane], began[to->lane] < to->from_ns),
+		    from->to_ns, to->from_ns);
 	}
+	for (size_t k = 0; k < m->workload.count; k++)
+		if (end[k])
+			add(gaps, MIX_SEEN, end[k], slot[k].sample[0].finish_ns);
 }
 
 /* Of hand-overs from a program to another; 0: none was seen. */
 static uint64_t median(const struct mix_gaps *gaps)
 {
-	static const enum mix_gap kind[] = { MIX_ENDED, MIX_EVICTED };
-	double *all = malloc(2 * MIX_GAPS_MAX * sizeof(*all)), q;
+	double *all = malloc(MIX_FIRST * MIX_GAPS_MAX * sizeof(*all)), q;
 	size_t n = 0;
 
-	for (size_t k = 0; all && k < 2; k++)
-		for (size_t i = 0; i < gaps->count[kind[k]]; i++)
-			all[n++] = gaps->ns[kind[k]][i];
+	for (size_t kind = 0; all && kind < MIX_FIRST; kind++)
+		for (size_t i = 0; i < gaps->count[kind]; i++)
+			all[n++] = gaps->ns[kind][i];
 	q = all ? gs_quantile(all, n, 0.5) : 0;
 	free(all);
 	return (uint64_t)q;
@@ -100,6 +111,10 @@ void mix_gaps_result(const struct mix *m, struct mix_gaps *gaps, struct mix_resu
 		.ended_ns = mean(gaps, MIX_ENDED),
 		.evicted_ns = mean(gaps, MIX_EVICTED),
 		.first_ns = mean(gaps, MIX_FIRST),
+		.apart = 1,
+		.ended_back_ns = mean(gaps, MIX_ENDED_BACK),
+		.evicted_back_ns = mean(gaps, MIX_EVICTED_BACK),
+		.seen_ns = mean(gaps, MIX_SEEN),
 	};
 	if (gaps->taken)
 		r->taken_ns = (uint64_t)gs_quantile(gaps->taken_ns, gaps->taken, 0.5);
@@ -108,6 +123,10 @@ void mix_gaps_result(const struct mix *m, struct mix_gaps *gaps, struct mix_resu
 		r->costs.ended_ns = r->handover_ns;
 	if (!gaps->count[MIX_EVICTED])
 		r->costs.evicted_ns = r->handover_ns;
+	if (!gaps->count[MIX_ENDED_BACK])
+		r->costs.ended_back_ns = r->costs.ended_ns;
+	if (!gaps->count[MIX_EVICTED_BACK])
+		r->costs.evicted_back_ns = r->costs.evicted_ns;
 	for (size_t i = 0; i < m->workload.count && gaps->rounds; i++)
 		r->gpu_ns[i] = (uint64_t)(gaps->busy_ns[i] / gaps->rounds);
 }

@@ -30,6 +30,13 @@ struct sim_costs {
 	uint64_t evicted_ns; /* a kernel has been evicted, another gets the GPU */
 	uint64_t first_ns;   /* nobody has had the GPU before */
 	/*
+	 * The same to a kernel that was evicted and goes on: its thread is awake and its
+	 * launch is prepared.  Only if `apart`; else both cost alike.
+	 */
+	int apart;
+	uint64_t ended_back_ns, evicted_back_ns;
+	uint64_t seen_ns;    /* the program sees its kernel's end so much later; the GPU is free meanwhile */
+	/*
 	 * The part of the length that the GPU is not busy with, of kernels that do
 	 * not say (gpu_ns).  It is paid where no hand-over is, which covers it.
 	 */
