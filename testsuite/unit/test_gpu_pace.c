@@ -397,6 +397,40 @@ static void test_the_next_one_is_woken_in_time(void **unused)
 	all_leave(a, b, c);
 }
 
+/* Who has waited longest is not who is slowed down most. */
+static void test_the_one_that_the_policy_would_choose_is_woken(void **unused)
+{
+	static const char *const policy[] = { "frs", "frsp" };
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(policy) / sizeof(policy[0]); i++) {
+		struct gs_gpu_options o = options_of(policy[i]);
+		struct client *a, *b, *c;
+		uint32_t of_b, of_c;
+
+		o.sched.min_quantum_ns = 5 * MS;
+		begin_with(&o);
+		a = join(1, 1);
+		b = join(2, 1);
+		c = join(3, 1);
+		occupy(a, 10);
+		launch(b, 0, 1000, 1);
+		gs_page_store(b->page->stub[0].alone_ns, 1000 * MS);
+		turn(1 * MS);
+		launch(c, 0, 1, 1);
+		gs_page_store(c->page->stub[0].alone_ns, 1 * MS);
+		turn(0);
+		of_b = bell(b);
+		of_c = bell(c);
+		for (int k = 0; k < 1000 && bell(b) == of_b && bell(c) == of_c; k++)
+			turn(10 * US);
+		assert_true(has_turn(a));
+		assert_int_equal(bell(b), of_b);
+		assert_int_equal(bell(c), of_c + 1);
+		all_leave(a, b, c);
+	}
+}
+
 static void test_woken_before_a_quantum_ends(void **unused)
 {
 	struct gs_gpu_options o = options_of("rr");
@@ -515,6 +549,7 @@ int main(void)
 		cmocka_unit_test(test_unseen_launches_spoil_the_guess),
 		cmocka_unit_test(test_looks_at_a_client_on_its_way_out),
 		cmocka_unit_test(test_the_next_one_is_woken_in_time),
+		cmocka_unit_test(test_the_one_that_the_policy_would_choose_is_woken),
 		cmocka_unit_test(test_woken_before_a_quantum_ends),
 		cmocka_unit_test(test_who_shares_the_gpu),
 		cmocka_unit_test(test_order_is_traced),

@@ -197,7 +197,7 @@ void gs_turn_herald(struct gs_gpu *gpu, uint64_t now)
 	uint64_t next;
 
 	if ((gpu->heralded_ns && now - gpu->heralded_ns < HERALD_LASTS_NS) ||
-	    !gs_sched_peek(gpu->sched, &next))
+	    !gs_sched_peek(gpu->sched, now, &next))
 		return;
 	gpu->heralded_ns = now;
 	LIST_FOREACH(t, &gpu->tenants, link)

@@ -42,6 +42,7 @@ void gs_one_leave(struct gs_one *sched, uint64_t id, uint64_t now, struct gs_tas
 void gs_one_started(struct gs_one *sched, uint64_t id, uint64_t now);
 void gs_one_stopped(struct gs_one *sched, uint64_t id, uint64_t now);
 void gs_one_decide(struct gs_one *sched, uint64_t now, struct gs_decision *decision);
+uint64_t gs_one_peek(struct gs_one *sched, uint64_t now); /* one is ready */
 int gs_one_stats(struct gs_one *sched, uint64_t id, uint64_t now, struct gs_task_stats *stats);
 size_t gs_one_count(const struct gs_one *sched);
 unsigned gs_one_faults(const struct gs_one *sched);

@@ -25,6 +25,22 @@ static struct gs_task *choose(struct gs_one *sched)
 	return gs_entry_before(&sched->ready.entry[0], &holder) ? head : sched->holder;
 }
 
+uint64_t gs_one_peek(struct gs_one *sched, uint64_t now)
+{
+	const struct gs_task *head = sched->ready.entry[0].task, *picked;
+	struct gs_view view;
+
+	if (!sched->policy->pick)
+		return head->id;
+	/* A copy: what picking notes down is not to be noted yet. */
+	view = *gs_core_view(sched);
+	view.holder = NULL;
+	if (now > view.now)
+		view.now = now;
+	picked = gs_index_find(&sched->index, sched->policy->pick(&view));
+	return picked && picked != sched->holder ? picked->id : head->id;
+}
+
 uint64_t gs_one_starvation_due(const struct gs_one *sched)
 {
 	if (!sched->options.starvation_ns || !sched->ready.oldest)

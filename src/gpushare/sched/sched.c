@@ -353,13 +353,13 @@ int gs_sched_stats(struct gs_sched *sched, uint64_t id, uint64_t now,
 	return one ? gs_one_stats(one, id, sched->now, stats) : -1;
 }
 
-int gs_sched_peek(const struct gs_sched *sched, uint64_t *id)
+int gs_sched_peek(struct gs_sched *sched, uint64_t now, uint64_t *id)
 {
 	for (size_t i = 0; i < sched->count; i++) {
-		const struct gs_ready *ready = &class_at(sched, i)->ready;
+		struct gs_one *one = class_at(sched, i);
 
-		if (ready->count) {
-			*id = ready->entry[0].task->id;
+		if (one->ready.count) {
+			*id = gs_one_peek(one, now);
 			return 1;
 		}
 	}

@@ -167,10 +167,10 @@ int gs_sched_stats(struct gs_sched *sched, uint64_t id, uint64_t now,
 		   struct gs_task_stats *stats);
 
 /*
- * A ready task that will probably be next: the first in the policy's order as it
- * was when that task was placed.  1 and its id, or 0 if none is ready.
+ * A ready task that will probably be next once the holder is gone: the one the policy would choose
+ * now.  Changes nothing.  1 and its id, or 0 if none is ready.
  */
-int gs_sched_peek(const struct gs_sched *sched, uint64_t *id);
+int gs_sched_peek(struct gs_sched *sched, uint64_t now, uint64_t *id);
 
 /* Tasks that are runnable or hold the GPU. */
 size_t gs_sched_count(const struct gs_sched *sched);
