@@ -254,8 +254,10 @@ static void frs_against_the_papers(void **state)
 		struct sim_costs costs;
 		int dntt_avg; /* frs has the lower one, too */
 	} with[] = {
-		{ "contexts", 206000, { 225000, 199000, 220000, 83000 }, 1 },
-		{ "mps", 20000, { 59000, 12000, 136000, 83000 }, 0 },
+		{ "contexts", 206000, { .ended_ns = 225000, .evicted_ns = 199000, .first_ns = 220000,
+					.launch_ns = 83000 }, 1 },
+		{ "mps", 20000, { .ended_ns = 59000, .evicted_ns = 12000, .first_ns = 136000,
+				  .launch_ns = 83000 }, 0 },
 	};
 	struct sim_experiment x;
 	struct results r;
