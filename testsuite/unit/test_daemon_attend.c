@@ -210,6 +210,29 @@ static void test_attendants_that_hear_nothing(void **state)
 	await_threads(l, 1);
 }
 
+/* Nor for what the page says of who is awake. */
+static void test_a_page_that_says_awake(void **state)
+{
+	struct live *l = *state;
+	struct gs_page *page;
+	uint64_t began;
+	uint32_t job;
+	int own = live_local(l, 40, 0, "low", &job), sock;
+
+	for (int i = 0; i < 3; i++) {
+		sock = live_hello(l, job, &page, NULL);
+		await_threads(l, 2);
+		usleep(50000); /* it sleeps */
+		gs_page_store(page->attended, GS_ATTENDED_AWAKE);
+		began = gs_clock_ns();
+		close(sock);
+		await_threads(l, 1);
+		assert_true(gs_clock_ns() - began < 500 * GS_NS_PER_MS); /* by itself it would look after a second */
+		gs_page_unmap(page);
+	}
+	close(own);
+}
+
 #define WAITING 64
 
 /* One of those who wait sees it through; all of them would take most of a processor. */
@@ -343,6 +366,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_asked_through_the_page, live_setup, live_teardown),
 		cmocka_unit_test_setup_teardown(test_asking_without_end, live_setup, live_teardown),
 		cmocka_unit_test_setup_teardown(test_attendants_that_hear_nothing, live_setup, live_teardown),
+		cmocka_unit_test_setup_teardown(test_a_page_that_says_awake, live_setup, live_teardown),
 		cmocka_unit_test_setup_teardown(test_waiting_together, live_setup, live_teardown),
 		cmocka_unit_test_setup_teardown(test_where_it_asks, live_setup, live_teardown),
 		cmocka_unit_test_setup_teardown(test_a_page_that_cannot_be, live_setup, live_teardown),

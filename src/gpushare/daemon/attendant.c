@@ -185,10 +185,12 @@ void gs_attendant_end(struct gs_attendant *a)
 {
 	a->peer = NULL;
 	atomic_store(&a->over, 1);
-	if (a->lookout)
+	if (a->lookout) {
 		gs_lookout_changed();
-	else
+	} else {
+		gs_page_store(a->page->attended, GS_ATTENDED); /* the word is the client's: it sleeps, and is woken */
 		gs_page_ask(a->page);
+	}
 }
 
 void gs_attendants_wait(void)
