@@ -145,8 +145,6 @@ static uint64_t take_turns(struct gs_daemon *d, int by_loop, uint64_t now)
 			dev->wake_ns = gs_gpu_turn(dev->gpu, now);
 			if (by_loop && gs_peers_drop_bad(d)) /* one turn more without them */
 				dev->wake_ns = gs_gpu_turn(dev->gpu, now);
-			if (by_loop)
-				gs_overdue_look(d);
 		}
 		if (dev->wake_ns < next)
 			next = dev->wake_ns;
@@ -172,13 +170,15 @@ static void count_cpu(struct gs_daemon *d, uint64_t now)
 static void set_wake(struct gs_daemon *d, uint64_t at_ns)
 {
 	struct itimerspec at = { .it_value = { 0, 0 } }; /* not at all */
-	uint64_t now;
 
-	/* The loop comes for what is its own, and should the lookout's processor be taken away: too soon is fine. */
-	if (d->lookout && at_ns != UINT64_MAX) {
-		now = gs_clock_ns();
-		at_ns += at_ns > now ? LOOKOUT_LATE_NS : 0;
-		if (d->wake_at_ns > now && d->wake_at_ns < at_ns)
+	/*
+	 * The loop comes for what is its own, and should the lookout's processor be taken away.  Too soon
+	 * is fine, and who has been called is not put off: the lookout is back here before the loop is awake.
+	 */
+	if (d->lookout) {
+		if (at_ns != UINT64_MAX && at_ns > gs_clock_ns())
+			at_ns += LOOKOUT_LATE_NS;
+		if (d->wake_at_ns <= at_ns)
 			return;
 	}
 	if (at_ns == d->wake_at_ns)
@@ -210,6 +210,7 @@ void gs_devices_turn(struct gs_daemon *d)
 
 	count_cpu(d, now);
 	set_wake(d, turns(d, 1, now));
+	gs_overdue_look(d); /* whoever found it in a turn */
 }
 
 void gs_devices_wake(struct gs_daemon *d)
