@@ -124,6 +124,24 @@ static void end_launch(struct gs_page *page)
 	live_move(page, 0, GS_K_DONE, GS_K_PREP);
 }
 
+/* What the daemon takes of a processor for so long, percent. */
+static double busy(const struct live *l, unsigned ms)
+{
+	uint64_t began = gs_clock_ns(), had = 0;
+	clockid_t clock;
+
+	assert_int_equal(clock_getcpuclockid(l->pid, &clock), 0);
+	for (int i = 0; i < 2; i++) {
+		struct timespec ts;
+
+		if (i)
+			usleep(ms * 1000);
+		assert_int_equal(clock_gettime(clock, &ts), 0);
+		had = (uint64_t)ts.tv_sec * GS_NS_PER_S + (uint64_t)ts.tv_nsec - had;
+	}
+	return 100.0 * (double)had / (double)(gs_clock_ns() - began);
+}
+
 /* Ask without end, and write what nobody may believe. */
 static pid_t flood(struct gs_page *page)
 {
@@ -158,6 +176,38 @@ static void test_asking_without_end(void **state)
 	waitpid(pid, NULL, 0);
 	two_go(&t);
 	live_serves(l);
+}
+
+/* Who has had the GPU last keeps its turn, and is looked at now and then. */
+static void test_idle_clients(void **state)
+{
+	struct live *l = *state;
+	struct two t;
+
+	two_come(l, 0, &t);
+	for (int i = 0; i < 2; i++) {
+		launch(t.page[i], 0);
+		end_launch(t.page[i]);
+	}
+	usleep(1300000);
+	assert_true(busy(l, 700) < 50);
+	launch(t.page[0], 1); /* it is there again at once */
+	end_launch(t.page[0]);
+	two_go(&t);
+}
+
+static void test_nobody_shares(void **state)
+{
+	struct live *l = *state;
+	struct two t;
+
+	two_come(l, 1, &t);
+	for (int i = 0; i < 2; i++)
+		launch(t.page[i], 0);
+	assert_true(busy(l, 700) < 50);
+	for (int i = 0; i < 2; i++)
+		end_launch(t.page[i]);
+	two_go(&t);
 }
 
 /* What the lookout finds and may not do itself, the loop does. */
@@ -261,6 +311,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_asking_without_end, setup, live_teardown),
+		cmocka_unit_test_setup_teardown(test_idle_clients, setup, live_teardown),
+		cmocka_unit_test_setup_teardown(test_nobody_shares, setup, live_teardown),
 		cmocka_unit_test_setup_teardown(test_a_page_that_cannot_be, setup, live_teardown),
 		cmocka_unit_test_setup_teardown(test_overdue, setup, live_teardown),
 		cmocka_unit_test_setup_teardown(test_stopping, setup, live_teardown),

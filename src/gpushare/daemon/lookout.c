@@ -21,7 +21,7 @@
 #define STACK_BYTES (512 * 1024)
 /* Others get the lock in between, whatever a GPU wants. */
 #define LOOK_NS (1 * GS_NS_PER_US)
-/* With nobody to hurry for: a client alone, or all of them idle for so long. */
+/* With nobody to hurry for: each client alone on its GPU, or nobody has asked and no kernel was there for so long. */
 #define QUIET_NS (1 * GS_NS_PER_S)
 #define NAP_NS (100 * GS_NS_PER_US)
 
@@ -29,7 +29,9 @@ static struct {
 	pthread_t thread;
 	_Atomic int over, changed;
 	sem_t somebody;       /* there may be clients now */
-	struct gs_attendant *first; /* the thread's own list of them */
+	/* The thread's own: */
+	struct gs_attendant *first; /* them */
+	int shared;           /* two of them have the same GPU */
 } lookout;
 
 static void nap(void)
@@ -43,7 +45,9 @@ static void nap(void)
 static void list_anew(void)
 {
 	struct gs_attendant **to = &lookout.first, *a, *next;
+	unsigned clients[GS_CONFIG_GPUS_MAX] = { 0 };
 
+	lookout.shared = 0;
 	gs_lock();
 	for (a = LIST_FIRST(&gs_attendants); a; a = next) {
 		next = LIST_NEXT(a, link);
@@ -51,6 +55,7 @@ static void list_anew(void)
 			gs_attendant_free(a);
 			continue;
 		}
+		lookout.shared |= clients[a->peer->device - a->peer->d->device]++ > 0;
 		*to = a;
 		to = &a->next;
 	}
@@ -72,14 +77,21 @@ static int anybody_asks(void)
 	return any;
 }
 
-static void take_turn(struct gs_daemon *d)
+/* 1 if somebody has asked, or has kernels on a GPU: who only holds the turn is looked at, too. */
+static int take_turn(struct gs_daemon *d)
 {
+	struct gs_attendant *a;
+	int busy = 0;
+
 	gs_lock();
-	for (struct gs_attendant *a = lookout.first; a; a = a->next)
+	for (a = lookout.first; a; a = a->next)
 		if (a->asks)
-			gs_attendant_hear(a, 1);
+			busy |= gs_attendant_hear(a, 1);
 	gs_devices_look(d);
+	for (a = lookout.first; !busy && a; a = a->next)
+		busy = a->peer && a->peer->tenant && gs_tenant_on_gpu(a->peer->tenant);
 	gs_unlock();
+	return busy;
 }
 
 static void *look_out(void *arg)
@@ -96,9 +108,10 @@ static void *look_out(void *arg)
 		}
 		now = gs_clock_ns();
 		if (anybody_asks() || (now >= atomic_load(&d->due_ns) && now - looked_ns >= LOOK_NS)) {
-			take_turn(d);
-			busy_ns = looked_ns = now;
-		} else if (!lookout.first->next || now - busy_ns > QUIET_NS) {
+			if (take_turn(d))
+				busy_ns = now;
+			looked_ns = now;
+		} else if (!lookout.shared || now - busy_ns > QUIET_NS) {
 			nap();
 		} else {
 			__builtin_ia32_pause();
