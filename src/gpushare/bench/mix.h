@@ -47,7 +47,6 @@ enum mix_gap {
 	MIX_ENDED, MIX_EVICTED,           /* ... to one that had not begun */
 	MIX_ENDED_BACK, MIX_EVICTED_BACK, /* ... to one that had been evicted */
 	MIX_FIRST,                        /* to the round's first */
-	MIX_SEEN,                         /* from a kernel's end to the program's seeing it */
 	MIX_GAP_KINDS,
 };
 

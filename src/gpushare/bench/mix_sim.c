@@ -64,9 +64,6 @@ void mix_gaps_find(const struct mix *m, struct gs_span *span, size_t count, int 
 		add(gaps, kind_of(from->to_ns < end[from->lane], began[to->lane] < to->from_ns),
 		    from->to_ns, to->from_ns);
 	}
-	for (size_t k = 0; k < m->workload.count; k++)
-		if (end[k])
-			add(gaps, MIX_SEEN, end[k], slot[k].sample[0].finish_ns);
 }
 
 /* Of hand-overs from a program to another; 0: none was seen. */
@@ -114,7 +111,6 @@ void mix_gaps_result(const struct mix *m, struct mix_gaps *gaps, struct mix_resu
 		.apart = 1,
 		.ended_back_ns = mean(gaps, MIX_ENDED_BACK),
 		.evicted_back_ns = mean(gaps, MIX_EVICTED_BACK),
-		.seen_ns = mean(gaps, MIX_SEEN),
 	};
 	if (gaps->taken)
 		r->taken_ns = (uint64_t)gs_quantile(gaps->taken_ns, gaps->taken, 0.5);

@@ -120,7 +120,6 @@ static void *look_out(void *arg)
 	return NULL;
 }
 
-/* Real time is not for who never sleeps: what else must run on that processor would not. */
 static int bind_to(pthread_t thread, int cpu)
 {
 	cpu_set_t set;

@@ -35,7 +35,6 @@ struct sim_costs {
 	 */
 	int apart;
 	uint64_t ended_back_ns, evicted_back_ns;
-	uint64_t seen_ns;    /* the program sees its kernel's end so much later; the GPU is free meanwhile */
 	/*
 	 * The part of the length that the GPU is not busy with, of kernels that do
 	 * not say (gpu_ns).  It is paid where no hand-over is, which covers it.

@@ -137,10 +137,10 @@ static void finish(struct sim_gpu *gpu, struct live *k)
 	uint32_t slot = gpu->holder;
 	struct sim_outcome outcome = k->outcome;
 	uint32_t kernel = k->kernel;
-	uint64_t took = gpu->now + gpu->costs.seen_ns - outcome.arrival_ns, alone = k->length_ns + k->launch_ns;
+	uint64_t took = gpu->now - outcome.arrival_ns, alone = k->length_ns + k->launch_ns;
 
 	gs_sched_leave(gpu->sched, id_of(slot), gpu->now, NULL);
-	outcome.finish_ns = gpu->now + gpu->costs.seen_ns;
+	outcome.finish_ns = gpu->now;
 	outcome.waiting_ns = took > alone ? took - alone : 0;
 	k->next = gpu->free;
 	gpu->free = slot;
@@ -172,7 +172,7 @@ static void take(struct sim_gpu *gpu, uint32_t slot)
 {
 	const struct live *k = &gpu->slot[slot];
 	const struct sim_costs *c = &gpu->costs;
-	uint64_t cost = k->work || k->launch_ns < c->seen_ns ? 0 : k->launch_ns - c->seen_ns;
+	uint64_t cost = k->work ? 0 : k->launch_ns;
 
 	gpu->holder = slot;
 	if (gpu->last == NOBODY) {
