@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <semaphore.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "common/clock.h"
@@ -18,6 +19,7 @@
 #include "gpushare/daemon/event.h"
 #include "gpushare/daemon/prompt.h"
 
+#define NICEST (-20)
 #define STACK_BYTES (512 * 1024)
 /* Others get the lock in between, whatever a GPU wants. */
 #define LOOK_NS (1 * GS_NS_PER_US)
@@ -28,6 +30,7 @@
 static struct {
 	pthread_t thread;
 	_Atomic int over, changed;
+	int prompt;           /* RealTime= */
 	sem_t somebody;       /* there may be clients now */
 	/* The thread's own: */
 	struct gs_attendant *first; /* them */
@@ -99,6 +102,9 @@ static void *look_out(void *arg)
 	struct gs_daemon *d = arg;
 	uint64_t now, busy_ns = gs_clock_ns(), looked_ns = 0;
 
+	/* Not real time: who never sleeps would let nobody else run there. */
+	if (lookout.prompt)
+		setpriority(PRIO_PROCESS, 0, NICEST);
 	while (!atomic_load(&lookout.over)) {
 		if (atomic_exchange(&lookout.changed, 0))
 			list_anew();
@@ -137,6 +143,7 @@ void gs_lookout_start(struct gs_daemon *d)
 		return;
 	sem_init(&lookout.somebody, 0, 0);
 	atomic_store(&lookout.over, 0);
+	lookout.prompt = d->config->real_time;
 	if (gs_thread_start(&lookout.thread, STACK_BYTES, look_out, d) < 0) {
 		gs_log(GS_LOG_ERROR, "LookoutCpu=%d: no thread: %s; clients are attended as without it", cpu, strerror(errno));
 		return;
