@@ -30,6 +30,7 @@ table2|40|1|7|table2.csv|table2 run
 mix-mps|51|1|5|mix004-mps.csv mix004-mps.svg|ROUNDS_MPS=140 POLICIES_MPS="frs srt" mix mps
 mix-frs|30|1|5|mix004-frs.csv mix004-frs.svg|ROUNDS_FRS=70 mix frs
 mix-frs300|60|2|5|mix004-frs.csv=mix004-frs300.csv|ROUNDS_FRS=300 POLICIES_FRS=frs mix frs
+mix-mps400|75|2|5|mix004-mps.csv=mix004-mps400.csv mix004-mps.svg=mix004-mps400.svg|ROUNDS_MPS=400 POLICIES_MPS=frs mix mps
 mix-all|130|2|5|mix004.csv mix004.svg|ROUNDS=60 mix seed004
 mix-seed000|110|2|5|mix000.csv mix000.svg|ROUNDS000=4 POLICIES000="fifo piv dprr sjf srt rr cfs frs" mix seed000
 decide|5|2|5|decide.csv|"$build/sched_bench" >"$into/decide.csv"
@@ -41,6 +42,10 @@ launch|4|3|4|launch.csv|verb launch
 overhead|25|3|4|overhead.csv|verb overhead --kernels "$src/testsuite/ptx/kernels"
 daemon|14|3|4|daemon.csv|verb daemon
 torch|20|3|4|torch.csv|"$bench/torch_gpu.sh" "$build" "$into/torch.csv" "$driver"
+handover-lookout|16|3|4|handover-lookout.csv|verb handover -i contexts,mps --count 150 --conf "LookoutCpu=$(last_cpu)"
+pair-lookout|10|3|4|pair-lookout.csv|verb pair -i contexts --conf "LookoutCpu=$(last_cpu)"
+mps-pair-lookout|10|3|4|mps-pair-lookout.csv|verb pair -i mps --conf "LookoutCpu=$(last_cpu)"
+eviction-lookout|25|3|4|eviction-lookout.csv|verb eviction --count 250 --conf "LookoutCpu=$(last_cpu)"
 programs|118|3|4|programs.csv|programs
 END
 }
@@ -52,6 +57,7 @@ verb() { # VERB OPTION...
 	# shellcheck disable=SC2086
 	gpushare-bench "$@" --driver "$driver" --shim "$build/src/device/shim/.libs" --conf MemoryAdmission=fcfs --output "$into/$step" ${MORE:-}
 }
+last_cpu() { python3 -c 'import os; print(max(os.sched_getaffinity(0)))'; }
 memory() { STEPS=$1 "$bench/memory_gpu.sh" "$build" "$into" "$driver"; }
 # It writes what it has when its time is over.
 mix() { MORE='' DRIVER=$driver TOTAL=$((limit > 25 ? limit - 10 : 15)) STEPS=$1 "$bench/mix_gpu.sh" "$build" "$into"; }
@@ -78,7 +84,7 @@ slurm() { # 77: there is none here
 	command -v slurmctld slurmd sbatch munged >/dev/null || { echo "there is no Slurm here (SLURM_PACK)"; return 77; }
 	[ "$(id -u)" = 0 ] || { echo "a Slurm cluster of its own needs root"; return 77; }
 }
-export -f verb memory mix table2 programs slurm
+export -f verb last_cpu memory mix table2 programs slurm
 
 # --- choosing ---
 
@@ -119,9 +125,9 @@ while [ $# -gt 0 ]; do
 done
 if [ $list = yes ]; then
 	lines=$(chosen "$@") || exit 2
-	awk -F'|' 'BEGIN { print "step         seconds  call  issues  command" }
-		{ s += $2; command = $0; for (k = 1; k < 6; k++) sub(/[^|]*\|/, "", command); printf "%-12s %7d %5d  %-6s  %s\n", $1, $2, $3, $4, command }
-		END { printf "%-12s %7d\n", NR " in all", s }' <<<"$lines"
+	awk -F'|' 'BEGIN { print "step             seconds  call  issues  command" }
+		{ s += $2; command = $0; for (k = 1; k < 6; k++) sub(/[^|]*\|/, "", command); printf "%-16s %7d %5d  %-6s  %s\n", $1, $2, $3, $4, command }
+		END { printf "%-16s %7d\n", NR " in all", s }' <<<"$lines"
 	exit 0
 fi
 [ $# -ge 2 ] || wrong "BUILD and OUT-FOLDER must be given"
