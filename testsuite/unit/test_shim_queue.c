@@ -172,7 +172,7 @@ static void test_known_kernels_too(void **unused)
 		assert_int_equal(launch(KNOWN, 1), CUDA_SUCCESS);
 		EVENTUALLY(all_prepared());
 	}
-	assert_in_range(known_time()->tpt_ps, UINT64_C(19000000000), UINT64_C(21000000000));
+	assert_in_range(known_time()->tpt_ps, UINT64_C(19000000000) / FAKE_SMS, UINT64_C(21000000000) / FAKE_SMS);
 	alone_in_streams(launch_known_in_own_streams, 1000 / 20 + 1, 2);
 	assert_in_range(lone_out(launch_known_in_one, 0), 1, 2);
 	fake_driver_takes(0);

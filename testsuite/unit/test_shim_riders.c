@@ -96,6 +96,36 @@ static const struct gs_stub *last_stub(void)
 	return stub;
 }
 
+/*
+ * A kernel of a few block-tasks takes as long as one of a block-task per SM: what a
+ * small grid has taught must not make a large one look long (PyTorch's
+ * element-wise kernels come in all sizes).
+ */
+static void test_small_grids_do_not_make_large_ones_long(void **unused)
+{
+	struct shim_time *time = shim_kernel_time(shim_kernel_find(FAKE_MACHINE_CODE), (const unsigned int[]){ 32, 1, 1 });
+	uint64_t us;
+
+	(void)unused;
+	time->tpt_ps = time->due = 0;
+	fake_driver_takes(0.003f);
+	for (int i = 0; i < 8; i++) {
+		assert_int_equal(launch(FAKE_MACHINE_CODE, 1), CUDA_SUCCESS);
+		finish_all();
+		EVENTUALLY(all_prepared());
+		time->due = 0;
+	}
+	assert_int_equal(time->tpt_ps / (3000 * 1000 / FAKE_SMS), 1);
+	/* 10,000 times as many would take 30 ms. */
+	assert_int_equal(launch(FAKE_MACHINE_CODE, 10000), CUDA_SUCCESS);
+	us = gs_page_load(last_stub()->alone_ns) / 1000;
+	assert_in_range(us, 1, 30000 / FAKE_SMS + 1);
+	finish_all();
+	EVENTUALLY(all_prepared());
+	fake_driver_takes(0);
+	time->tpt_ps = time->due = 0;
+}
+
 /* Whoever launches meanwhile: each launch has a number of its own, and each rider is told of once. */
 static void test_riders_are_counted(void **unused)
 {
@@ -232,7 +262,7 @@ static void test_riders_that_took_longer(void **unused)
 	(void)unused;
 	time->tpt_ps = 0;
 	last_rider(FAKE_MACHINE_CODE, 1); /* what rode before is with a stub by then */
-	time->tpt_ps = 100 * 1000 * 1000;
+	time->tpt_ps = 100 * 1000 * 1000 / FAKE_SMS; /* a block-task takes as long as one for each SM */
 	time->due = UINT64_MAX;
 	assert_int_equal(last_rider(FAKE_MACHINE_CODE, 5), 5);
 	shim_riders_longer(1000, 100000);
@@ -252,6 +282,7 @@ int shim_riders(void)
 	const struct CMUnitTest tests[] = {
 		SHIM(test_riders),
 		SHIM(test_none_rides_that_grows),
+		SHIM(test_small_grids_do_not_make_large_ones_long),
 		SHIM(test_riders_are_counted),
 		SHIM(test_riders_fit_their_field),
 		SHIM(test_riders_are_timed),

@@ -412,7 +412,7 @@ uint32_t shim_kernel_take_riders(struct shim_kernel *k, uint32_t max)
 }
 
 void shim_kernel_recall(struct shim_session *s, struct shim_kernel *k, struct shim_time *t,
-			const unsigned int block[3])
+			const unsigned int block[3], double part)
 {
 	uint64_t none = 0, tpt;
 
@@ -420,7 +420,7 @@ void shim_kernel_recall(struct shim_session *s, struct shim_kernel *k, struct sh
 		return;
 	tpt = gs_client_time(s->client, k->number, gs_stub_shape(block[0], block[1], block[2]));
 	if (tpt)
-		atomic_compare_exchange_strong(&t->tpt_ps, &none, tpt);
+		atomic_compare_exchange_strong(&t->tpt_ps, &none, (uint64_t)((double)tpt * part) + 1);
 }
 
 void shim_kernels_each(void (*visit)(const struct shim_kernel *k, void *user), void *user)

@@ -19,7 +19,7 @@ struct shim_time {
 	_Atomic uint32_t shape;    /* the block's three sizes; 0: free */
 	_Atomic uint64_t riders;   /* launches without a stub (launch.c)... */
 	_Atomic uint64_t marked;   /* ...and all others */
-	_Atomic uint64_t tpt_ps;   /* learned time per block-task, picoseconds of the whole GPU; 0: not yet */
+	_Atomic uint64_t tpt_ps;   /* learned time per block-task (shim_request.tasks), picoseconds of the whole GPU; 0: not yet */
 	_Atomic uint64_t due;      /* the number of launches from which on the next one is timed */
 	_Atomic uint32_t again;    /* so many more follow it at once */
 	atomic_flag asked;         /* the daemon, for the time that it took in earlier jobs */
@@ -118,10 +118,11 @@ uint32_t shim_kernel_take_riders(struct shim_kernel *k, uint32_t max);
 
 /*
  * While its time in such blocks is not known: what the daemon has learned of it in
- * earlier jobs is its time until it has been timed here.  Asks once.
+ * earlier jobs is its time until it has been timed here.  Asks once.  part: of the
+ * block-tasks that count (shim_request.tasks), those that there are; it is taken for what it was then.
  */
 void shim_kernel_recall(struct shim_session *s, struct shim_kernel *k, struct shim_time *t,
-			const unsigned int block[3]);
+			const unsigned int block[3], double part);
 
 /* Every record, the newest of a bucket first. */
 void shim_kernels_each(void (*visit)(const struct shim_kernel *k, void *user), void *user);

@@ -61,6 +61,11 @@ static int capturing(CUstream stream)
 
 _Static_assert(PTX_REASON_COUNT <= GS_STUB_WHY_MAX + 1, "a stub's flags have room for it");
 
+static uint64_t tasks_of(const struct shim_request *r)
+{
+	return r->graph ? 1 : (uint64_t)r->grid[0] * r->grid[1] * r->grid[2];
+}
+
 static void prepare(struct shim_session *s, struct shim_launch *l, struct shim_context *c,
 		    struct shim_kernel *k, const struct shim_request *r)
 {
@@ -72,7 +77,8 @@ static void prepare(struct shim_session *s, struct shim_launch *l, struct shim_c
 	l->ctx = c;
 	l->kernel = k;
 	l->time = r->time;
-	l->nt = r->graph ? 1 : (uint64_t)r->grid[0] * r->grid[1] * r->grid[2];
+	l->nt = tasks_of(r);
+	l->tasks = r->tasks;
 	why = shim_request_hold(s, l, r);
 	l->evictable = why == PTX_REASON_NONE;
 	if (l->evictable)
@@ -88,7 +94,7 @@ static void prepare(struct shim_session *s, struct shim_launch *l, struct shim_c
 	gs_page_store(l->stub->kernel, k->number);
 	gs_page_store(l->stub->nt, l->nt);
 	gs_page_store(l->stub->done, 0);
-	gs_page_store(l->stub->alone_ns, l->time->tpt_ps * l->nt / 1000);
+	gs_page_store(l->stub->alone_ns, l->time->tpt_ps * l->tasks / 1000);
 	gs_page_store(l->stub->evictions, 0);
 	seq = shim_riders_number(l->evictable, &rode_ns);
 	/* An evictable one has no field for it, and the next one finds it. */
@@ -347,8 +353,11 @@ static CUresult launch_managed(struct shim_session *s, struct shim_context *c, s
 	if (s->measure && shim_context_current(s) == c) /* once: its streams are used */
 		shim_signal_measure(s, c);
 	r->time = shim_kernel_time(k, r->block);
+	r->tasks = tasks_of(r);
+	if (!r->graph && r->tasks < (uint64_t)c->sms)
+		r->tasks = (uint64_t)c->sms;
 	if (!r->time->tpt_ps && r->block[0] && !s->alone) /* not of what has no shape here */
-		shim_kernel_recall(s, k, r->time, r->block);
+		shim_kernel_recall(s, k, r->time, r->block, (double)tasks_of(r) / (double)r->tasks);
 	/* What grows waits at the gate, and the turn may be gone by then. */
 	if (!shim_request_grows(c, k, 0) && shim_rides(s, r))
 		return ride(c, r);

@@ -67,7 +67,7 @@ static int learn(struct shim_launch *l)
 		return !is_near(l);
 	if (rc != CUDA_SUCCESS || !(ms > 0))
 		return 1;
-	shim_time_learn(l->time, (uint64_t)((double)ms * 1e9 / (double)l->nt), l->sampled);
+	shim_time_learn(l->time, (uint64_t)((double)ms * 1e9 / (double)l->tasks), l->sampled);
 	tell(l->stub, (uint64_t)((double)ms * 1e6));
 	return 1;
 }

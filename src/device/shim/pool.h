@@ -23,7 +23,7 @@ struct shim_launch {
 	unsigned int block[3], shared, workers;
 	unsigned char *params;        /* the kernel's parameter block, ctl pointer included */
 	size_t params_len, params_room;
-	uint64_t nt;
+	uint64_t nt, tasks; /* as the request has them */
 	CUstream stream;              /* evictable: the one that holds it, for hold.c alone */
 	uint8_t evictable, legacy, sampled; /* enum shim_timed */
 	uint8_t proxy;                /* evictable: its worker 0 sees TOEVICT by itself (ctl.h) */

@@ -40,7 +40,7 @@ static uint64_t patience_ns(const struct queued *q)
 /* What is known of the launch's own time by now: one before it may have ended meanwhile.  Still in PREP. */
 static uint64_t alone_ns(struct shim_launch *l)
 {
-	uint64_t ns = l->time->tpt_ps * l->nt / 1000;
+	uint64_t ns = l->time->tpt_ps * l->tasks / 1000;
 
 	gs_page_store(l->stub->alone_ns, ns);
 	return ns;

@@ -25,7 +25,7 @@
 
 uint64_t shim_request_ps(const struct shim_request *r)
 {
-	return r->time->tpt_ps * (r->graph ? 1 : (uint64_t)r->grid[0] * r->grid[1] * r->grid[2]);
+	return r->time->tpt_ps * r->tasks;
 }
 
 int shim_request_is_short(const struct shim_session *s, const struct shim_request *r)

@@ -20,6 +20,7 @@ struct shim_request {
 	CUresult (*as_written)(const struct shim_request *r);
 	const void *own;
 	struct shim_time *time;  /* the kernel's, in such blocks */
+	uint64_t tasks;          /* block-tasks; at least as many as there are SMs: fewer take as long */
 };
 
 /* A launch by the program, whatever it waits for; the driver's answer (launch.c). */
