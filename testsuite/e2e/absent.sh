@@ -88,6 +88,7 @@ begin_evicted() {
 	GPUSHARE_LOG=$TMP/shim t 100 gpusharectl run --shares 40 --mem 128M --partition low -- "$BUILD/testsuite/e2e/order" one 150 >"$TMP/step.out" 2>"$TMP/step.err" &
 	step=$!
 	until_true 20 active || return 1
+	sleep 0.5 # some of its block-tasks are done when the other one comes
 	t 100 gpusharectl run --shares 40 --mem 128M --partition high -- "$BUILD/testsuite/e2e/order" many 250 >"$TMP/high.out" 2>"$TMP/high.err" &
 	high=$!
 	until_true 20 active high
