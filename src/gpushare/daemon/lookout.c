@@ -8,7 +8,6 @@
 #include <sched.h>
 #include <semaphore.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <time.h>
 
 #include "common/clock.h"
@@ -19,7 +18,6 @@
 #include "gpushare/daemon/event.h"
 #include "gpushare/daemon/prompt.h"
 
-#define NICEST (-20)
 #define STACK_BYTES (512 * 1024)
 /* Others get the lock in between, whatever a GPU wants. */
 #define LOOK_NS (1 * GS_NS_PER_US)
@@ -102,9 +100,8 @@ static void *look_out(void *arg)
 	struct gs_daemon *d = arg;
 	uint64_t now, busy_ns = gs_clock_ns(), looked_ns = 0;
 
-	/* Not real time: who never sleeps would let nobody else run there. */
 	if (lookout.prompt)
-		setpriority(PRIO_PROCESS, 0, NICEST);
+		gs_be_nice();
 	while (!atomic_load(&lookout.over)) {
 		if (atomic_exchange(&lookout.changed, 0))
 			list_anew();

@@ -12,6 +12,11 @@
 
 #define NICEST (-20)
 
+int gs_be_nice(void)
+{
+	return setpriority(PRIO_PROCESS, 0, NICEST); /* of this thread alone */
+}
+
 enum gs_prompt gs_be_prompt(int wanted)
 {
 	struct sched_param real_time = { .sched_priority = 1 }, ordinary = { 0 };
@@ -26,7 +31,7 @@ enum gs_prompt gs_be_prompt(int wanted)
 	/* A container's control group may have no real-time budget, as root too. */
 	why = errno;
 	if (sched_setscheduler(0, SCHED_OTHER | SCHED_RESET_ON_FORK, &ordinary) == 0 &&
-	    setpriority(PRIO_PROCESS, 0, NICEST) == 0) /* of this thread alone */
+	    gs_be_nice() == 0)
 		prompt = GS_PROMPT_NICE;
 	gs_slice_short(); /* where that is refused, it is woken as on a Linux before 6.12 */
 	errno = why;

@@ -16,4 +16,7 @@ enum gs_prompt {
 /* The best that the system allows to this thread (RealTime=); errno says what real time failed by. */
 enum gs_prompt gs_be_prompt(int wanted);
 
+/* Before those who compute, for a thread that never sleeps: real time would let nobody else run there.  0, or -1 with errno. */
+int gs_be_nice(void);
+
 #endif
