@@ -113,12 +113,17 @@ kernels() {
 		grep -q " correct: " "$TMP/high.out" || trouble
 }
 
-# Until the kernel at hand is over nothing has left, and nobody says that it has.
-begun() {
+# The low one has a long kernel on the GPU, the high one comes and wants its memory.
+long_kernel_and_high() {
 	run 120 --shares 10 --mem 400M --partition low gpushare-demo-triad --elements 4000000 --passes 400 >"$TMP/low.out" 2>&1 &
 	low=$!
 	until_true 60 active 50 || trouble || return 1
 	high "${SHORT[@]}" & high=$!
+}
+
+# Until the kernel at hand is over nothing has left, and nobody says that it has.
+begun() {
+	long_kernel_and_high || return 1
 	until_true 10 says low "its memory goes to the host when its kernels are over" || trouble || return 1
 	! logged "are on the host, after" || trouble || return 1
 	wait $high && wait $low && grep -q " correct: " "$TMP/low.out" && grep -q " correct: " "$TMP/high.out" || trouble
@@ -138,10 +143,7 @@ refused_because() { # REASON
 
 # MemoryProgram is not there: the log says so at the start, and whoever waits hears it at once; the low one's kernel goes on as if nothing were.
 missing() {
-	run 120 --shares 10 --mem 400M --partition low gpushare-demo-triad --elements 4000000 --passes 400 >"$TMP/low.out" 2>&1 &
-	low=$!
-	until_true 60 active 50 || trouble || return 1
-	high "${SHORT[@]}" & high=$!
+	long_kernel_and_high || return 1
 	until_true 10 says high "no memory is taken back: MemoryProgram $MEM cannot be run: No such file or directory" || trouble || return 1
 	[ "$(step state low)" = admitted ] && says low None && ! logged "its memory is taken back" || trouble || return 1
 	wait $low && wait $high && grep -q " correct: " "$TMP/low.out" && grep -q " correct: " "$TMP/high.out" || trouble
