@@ -120,6 +120,47 @@ static void test_overlap_of_mps(void **unused)
 	all_leave(low, high);
 }
 
+/* Both are there until the last block-task of the one that leaves has ended: the other one's quantum begins then. */
+static void test_overlap_is_nobodys_quantum(void **unused)
+{
+	struct gs_gpu_options o = options_of("rr");
+	struct client *a, *b;
+
+	(void)unused;
+	o.overlap_ns = 1000 * MS;
+	o.sched.rr_quantum_ns = 1 * MS;
+	o.sched.handover_ns = 5 * US;
+	begin_with(&o);
+	a = join(1, 1);
+	b = join(2, 1);
+	occupy(a, 1000);
+	gs_page_store(a->page->stub[0].leave_ns, 50 * US);
+	launch(b, 0, 1000, 1);
+	gs_page_store(b->page->stub[0].leave_ns, 50 * US);
+	turn(1 * MS);
+	assert_true(has_turn(b));
+	agent(b);
+	turn(10 * US);
+	turn(50 * US);
+	assert_int_equal(state(a, 0), GS_K_TOEVICT);
+	evicted(a, 0, 100);
+	turn(0);
+	turn(999 * US);
+	assert_true(has_turn(b));
+	turn(1 * US);
+	assert_true(has_turn(a));
+	/* One that is not on the GPU by then has a hand-over's time. */
+	evicted(b, 0, 100);
+	turn(0);
+	turn(4 * US);
+	turn(1 * US);
+	turn(1 * MS - 1 * US);
+	assert_true(has_turn(a));
+	turn(1 * US);
+	assert_false(has_turn(a));
+	all_leave(a, b);
+}
+
 /* Whoever is gone, on its way out or with the turn: nothing of it is left behind. */
 static void test_overlap_and_death(void **unused)
 {
@@ -456,6 +497,7 @@ int main(void)
 		cmocka_unit_test(test_overlap),
 		cmocka_unit_test(test_overlap_waits_for_long_block_tasks),
 		cmocka_unit_test(test_overlap_of_mps),
+		cmocka_unit_test(test_overlap_is_nobodys_quantum),
 		cmocka_unit_test(test_overlap_and_death),
 		cmocka_unit_test(test_stopped_holder),
 		cmocka_unit_test(test_stopped_waits_for_nothing),

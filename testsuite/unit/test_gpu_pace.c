@@ -449,11 +449,24 @@ static void test_woken_before_a_quantum_ends(void **unused)
 	/* Its own quantum has long begun; the other came at once. */
 	assert_int_equal(turn(1 * MS) - now, 900 * US);
 	assert_int_equal(bell(b), before);
-	turn(900 * US);
+	/* A processor that sleeps until then is late: it is woken before, and waits closely. */
+	assert_int_equal(turn(900 * US) - now, 40 * US);
 	assert_int_equal(bell(b), before + 1);
+	assert_int_equal(turn(40 * US) - now, 45 * US);
+	assert_int_equal(turn(45 * US) - now, 3 * US);
+	assert_int_equal(turn(13 * US) - now, 2 * US);
 	assert_true(has_turn(a));
-	turn(100 * US);
+	turn(2 * US);
 	assert_false(has_turn(a));
+	evicted(a, 0, 10);
+	turn(5 * US);
+	assert_true(has_turn(b));
+	/* Not for any price. */
+	gs_gpu_afford(gpu, GS_BUDGET_POOR_NS + 1);
+	agent(b);
+	turn(1900 * US);
+	assert_int_equal(turn(40 * US) - now, 60 * US);
+	gs_gpu_afford(gpu, 0);
 	all_leave(a, b);
 }
 

@@ -343,7 +343,7 @@ static void test_run_is_followed_by_its_deadline(void **unused)
 	 * quantum ends.  Whoever is next is woken before that.
 	 */
 	assert_int_equal(turn(0) - now, 200 * US);
-	assert_int_equal(turn(200 * US) - now, 100 * US);
+	assert_int_equal(turn(200 * US) - now, 40 * US);
 	assert_int_equal(has_turn(a) + has_turn(b), 1);
 	all_leave(a, b);
 }

@@ -20,12 +20,12 @@
 
 static uint64_t taken;
 
-int bench_handover_taken(const struct bench_stage *stage, uint64_t *handover_ns, struct gs_error *err)
+int bench_status_ask(const struct bench_stage *stage, struct bench_status *is, struct gs_error *err)
 {
 	(void)stage;
 	if (!taken)
 		return gs_fail(err, "gpushared is gone");
-	*handover_ns = taken;
+	*is = (struct bench_status){ taken, taken / 2 };
 	return 0;
 }
 
@@ -99,6 +99,7 @@ static void test_median_of_what_gpushared_says(void **state)
 	assert_int_equal(mix_gaps_ask(&m, gaps, &err), -1);
 	mix_gaps_result(&m, gaps, &r);
 	assert_int_equal(r.taken_ns, 200 * US);
+	assert_int_equal(r.costs.leave_ns, 205 * US / 2);
 	free(gaps);
 }
 

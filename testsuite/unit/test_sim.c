@@ -136,6 +136,19 @@ static void handovers_cost_what_they_are(void **state)
 	assert_int_equal(sim_experiment_run(&x, "piv", &r.row, &r.summary, NULL), 0);
 	within("short finishes", row_of(&r, "short")->finish_ms, 27.4, 0.001);
 	within("long finishes", row_of(&r, "long")->finish_ms, 108, 0.001);
+	free(r.row);
+	/* It leaves 2 ms after it was told at 15 ms, in the middle of its second block-task, and has computed until then. */
+	x.costs.leave_ns = 2 * MS;
+	assert_int_equal(sim_experiment_run(&x, "piv", &r.row, &r.summary, NULL), 0);
+	within("short starts", row_of(&r, "short")->start_ms, 19, 0.001);
+	within("long finishes", row_of(&r, "long")->finish_ms, 108, 0.001);
+	free(r.row);
+	/* Not beyond its end. */
+	x.costs.leave_ns = 200 * MS;
+	assert_int_equal(sim_experiment_run(&x, "piv", &r.row, &r.summary, NULL), 0);
+	within("long finishes", row_of(&r, "long")->finish_ms, 100.5, 0.001);
+	within("short starts", row_of(&r, "short")->start_ms, 103.5, 0.001);
+	x.costs.leave_ns = 0;
 	unload(&r);
 	/* Nobody to take it from, and no first hand-over: the launch remains. */
 	r.workload = parse("name,length_ms\none,5\n");

@@ -35,8 +35,9 @@ status 1 "cannot open: No such file" -p piv -w "$dir/none.csv"
 printf 'name,length_ms\na,1\nb,-4\n' >"$dir/bad.csv"
 status 1 "bad.csv:3:3: length_ms: '-4' is negative" -p piv -w "$dir/bad.csv"
 status 1 "longer than zero" -p rr -w "$w" --rr-quantum 0
-status 2 "--costs: four durations are wanted" -p rr -w "$w" --costs 1,2,3
-status 2 "--costs: four durations are wanted" -p rr -w "$w" --costs 1,2,3,4,5
+status 2 "--costs: four or seven durations are wanted" -p rr -w "$w" --costs 1,2,3
+status 2 "--costs: four or seven durations are wanted" -p rr -w "$w" --costs 1,2,3,4,5
+status 2 "--costs: four or seven durations are wanted" -p rr -w "$w" --costs 1,2,3,4,5,6,7,8
 status 2 "--quantum-handovers: 1001 is not between" -p rr -w "$w" --quantum-handovers 1001
 status 0 "" --version
 grep -q '^gpushare-sim [0-9]' "$dir/out" || fail "--version prints $(cat "$dir/out")"
@@ -86,6 +87,11 @@ printf 'name,arrival_ms,length_ms,block_tasks\na,0,4.5,4\nb,0,2.5,2\n' >"$dir/tw
 status 0 "" -p rr -w "$dir/two.csv" -f csv --rr-quantum 1 --handover 0.5 --costs 3ms,2,1,500us
 [ "$(cut -d, -f1-4 "$dir/out" | grep '^[ab],')" = "a,0.000000,1.000000,12.000000
 b,0.000000,5.000000,7.000000" ] || fail "costs: $(grep '^[ab],' "$dir/out")"
+
+# a is told at 3 and leaves at 3.25; b as before, from 5.25 to 7.25; a is back after 1 ms.
+status 0 "" -p rr -w "$dir/two.csv" -f csv --rr-quantum 1 --handover 0.5 --costs 3ms,2,1,500us,1,9,250us
+[ "$(cut -d, -f1-4 "$dir/out" | grep '^[ab],')" = "a,0.000000,1.000000,10.000000
+b,0.000000,5.250000,7.250000" ] || fail "seven costs: $(grep '^[ab],' "$dir/out")"
 
 # Admission to memory: Table 2 of seed 003, t2 first and t20 last.
 t2=$srcdir/testsuite/workloads/seed003-table2.csv

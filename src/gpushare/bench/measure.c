@@ -126,23 +126,25 @@ static int ask(const struct bench_stage *stage, enum gs_query what, int json,
 	return gs_ctl_get(socket, what, 0, json, text, err);
 }
 
-int bench_handover_taken(const struct bench_stage *stage, uint64_t *handover_ns,
-			 struct gs_error *err)
+int bench_status_ask(const struct bench_stage *stage, struct bench_status *is, struct gs_error *err)
 {
 	struct gs_ctl_text text;
+	double us = 0, leave_us = 0;
+	uint64_t evictions = 0;
 	json_t *status;
-	double us = 0;
 	int rc;
 
 	if (ask(stage, GS_QUERY_STATUS, 1, &text, err) < 0)
 		return -1;
 	status = json_loads(text.bytes, 0, NULL);
 	free(text.bytes);
-	rc = json_unpack(status, "{s:[{s:F}]}", "gpus", "handover_us", &us);
+	rc = json_unpack(status, "{s:[{s:F, s:I}]}", "gpus", "handover_us", &us, "evictions", &evictions);
+	if (rc == 0 && evictions)
+		rc = json_unpack(status, "{s:[{s:F}]}", "gpus", "evict_p50_us", &leave_us);
 	json_decref(status);
-	if (rc < 0 || us < 0)
+	if (rc < 0 || us < 0 || leave_us < 0)
 		return gs_fail(err, "gpushared's status does not say what a hand-over costs");
-	*handover_ns = (uint64_t)(us * 1e3);
+	*is = (struct bench_status){ (uint64_t)(us * 1e3), (uint64_t)(leave_us * 1e3) };
 	return 0;
 }
 

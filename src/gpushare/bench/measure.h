@@ -41,9 +41,14 @@ int bench_enter(struct bench_crew *crew, struct bench_stage *stage, const struct
 /* End both; `failed`: show what gpushared logged. */
 void bench_leave(struct bench_crew *crew, const struct bench_way *way, int failed);
 
-/* What gpushared takes a hand-over for now, ns, by which its shortest quanta go.  -1 with the reason. */
-int bench_handover_taken(const struct bench_stage *stage, uint64_t *handover_ns,
-			 struct gs_error *err);
+/* What gpushared says of its GPU. */
+struct bench_status {
+	uint64_t handover_ns; /* what it takes a hand-over for now, by which its shortest quanta go */
+	uint64_t leave_ns;    /* the median of what the last evictions took, from the order on; 0: there was none */
+};
+
+/* -1 with the reason. */
+int bench_status_ask(const struct bench_stage *stage, struct bench_status *is, struct gs_error *err);
 
 /* One client that left the GPU, as gpushared's trace has it, ns of gs_clock_ns(). */
 struct bench_eviction {

@@ -58,6 +58,7 @@ struct mix_gaps {
 	size_t count[MIX_GAP_KINDS];
 	double taken_ns[MIX_ASKED_MAX]; /* what gpushared took a hand-over for, after some of the rounds */
 	size_t taken;
+	uint64_t leave_ns;              /* what its evictions took, as it said at last */
 	double busy_ns[BENCH_PROGRAMS_MAX]; /* sums over the rounds */
 	unsigned rounds;
 	uint64_t handovers;
@@ -71,7 +72,7 @@ struct mix_gaps {
 void mix_gaps_find(const struct mix *mix, struct gs_span *span, size_t count, int exclusive,
 		   struct mix_gaps *gaps);
 
-/* A round is over: ask gpushared what it takes a hand-over for.  -1 with the reason. */
+/* A round is over: ask gpushared what it takes a hand-over for, and what evictions took.  -1 with the reason. */
 int mix_gaps_ask(const struct mix *mix, struct mix_gaps *gaps, struct gs_error *err);
 
 /* What was found: medians, and the time on the GPU. */

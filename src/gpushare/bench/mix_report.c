@@ -50,7 +50,7 @@ static void write_summary(FILE *f, const struct mix *m, const struct mix_result 
 	fprintf(f, "isolation,policy,rounds,programs,antt,dntt,dntt_avg,stp,jain,makespan_ms,sum_ms,"
 		"makespan_per_sum,alone_per_native,handover_us,wrong,sim_antt,sim_dntt,sim_dntt_avg,"
 		"sim_stp,sim_makespan_ms,ended_us,evicted_us,first_us,taken_us,ended_back_us,"
-		"evicted_back_us\n");
+		"evicted_back_us,leave_us\n");
 	for (size_t i = 0; i < count; i++) {
 		const struct mix_result *r = &result[i];
 		const struct sim_summary *l = &r->live, *s = &r->sim;
@@ -61,14 +61,14 @@ static void write_summary(FILE *f, const struct mix *m, const struct mix_result 
 			(double)m->sum_ns / 1e6, makespan_per_sum(m, r), r->alone_ratio,
 			(double)r->handover_ns / 1e3, (unsigned long long)r->wrong);
 		if (r->has_sim)
-			fprintf(f, "%.4f,%.4f,%.4f,%.4f,%.4f,%.2f,%.2f,%.2f,%.2f,%.2f,%.2f\n", s->antt, s->dntt,
+			fprintf(f, "%.4f,%.4f,%.4f,%.4f,%.4f,%.2f,%.2f,%.2f,%.2f,%.2f,%.2f,%.2f\n", s->antt, s->dntt,
 				s->dntt_avg, s->stp, s->makespan_ms,
 				(double)r->costs.ended_ns / 1e3, (double)r->costs.evicted_ns / 1e3,
 				(double)r->costs.first_ns / 1e3, (double)r->taken_ns / 1e3,
 				(double)r->costs.ended_back_ns / 1e3,
-				(double)r->costs.evicted_back_ns / 1e3);
+				(double)r->costs.evicted_back_ns / 1e3, (double)r->costs.leave_ns / 1e3);
 		else
-			fprintf(f, ",,,,,,,,,,\n");
+			fprintf(f, ",,,,,,,,,,,\n");
 	}
 }
 

@@ -2,7 +2,7 @@
 /*
  * What the GPU did between the programs of a mix, and the same mix in the
  * simulator: with gpushared's own settings and its own idea of a hand-over, and with
- * hand-overs, launches and time on the GPU as they were seen.
+ * hand-overs, evictions, launches and time on the GPU as they were seen.
  */
 #define _GNU_SOURCE
 #include "gpushare/bench/mix.h"
@@ -92,12 +92,13 @@ static uint64_t mean(const struct mix_gaps *gaps, enum mix_gap kind)
 
 int mix_gaps_ask(const struct mix *m, struct mix_gaps *gaps, struct gs_error *err)
 {
-	uint64_t ns;
+	struct bench_status is;
 
-	if (bench_handover_taken(&m->common.stage, &ns, err) < 0)
+	if (bench_status_ask(&m->common.stage, &is, err) < 0)
 		return -1;
 	if (gaps->taken < MIX_ASKED_MAX)
-		gaps->taken_ns[gaps->taken++] = (double)ns;
+		gaps->taken_ns[gaps->taken++] = (double)is.handover_ns;
+	gaps->leave_ns = is.leave_ns;
 	return 0;
 }
 
@@ -111,6 +112,7 @@ void mix_gaps_result(const struct mix *m, struct mix_gaps *gaps, struct mix_resu
 		.apart = 1,
 		.ended_back_ns = mean(gaps, MIX_ENDED_BACK),
 		.evicted_back_ns = mean(gaps, MIX_EVICTED_BACK),
+		.leave_ns = gaps->leave_ns,
 	};
 	if (gaps->taken)
 		r->taken_ns = (uint64_t)gs_quantile(gaps->taken_ns, gaps->taken, 0.5);

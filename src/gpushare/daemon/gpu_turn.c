@@ -167,7 +167,7 @@ static int decide(struct gs_gpu *gpu, uint64_t now)
 	if (gpu->holder && gpu->holder != t && !gs_turn_take(gpu, 0, now))
 		return 0;
 	gs_turn_give(gpu, t, now);
-	if (gs_pace_contended(gpu) && gpu->o.sched.handover_ns) {
+	if (gs_pace_contended(gpu) && (gpu->o.sched.handover_ns || gpu->leaving)) {
 		gpu->starting = t;
 		return 0;
 	}
@@ -200,25 +200,27 @@ static void measure_handover(struct gs_gpu *gpu, int begun, uint64_t ns)
 }
 
 /*
- * The hand-over is nobody's quantum: the holder's begins once a kernel of its
- * is on the GPU, or after the time that a hand-over should take.  1 if nobody
- * is starting any more.
+ * The hand-over is nobody's quantum: the holder's begins once nobody else is on
+ * the GPU and a kernel of its is, or after the time that a hand-over should take.  1 if
+ * nobody is starting any more.
  */
 static int starting_over(struct gs_gpu *gpu, uint64_t now)
 {
 	struct gs_tenant *t = gpu->starting;
+	int holds, alone = gpu->starting_since == gpu->turn_since;
 
 	if (!t)
 		return 1;
-	if (t == gpu->holder && t->task && !t->on_gpu &&
-	    now - gpu->turn_since < gpu->o.sched.handover_ns)
+	holds = t == gpu->holder && t->task;
+	if (holds && (gpu->leaving || (!t->on_gpu && now - gpu->starting_since < gpu->o.sched.handover_ns)))
 		return 0;
 	gpu->starting = NULL;
-	if (t == gpu->holder && t->task)
+	/* What was on its way while somebody left says little, and had some of the GPU before. */
+	if (holds && alone)
 		measure_handover(gpu, t->on_gpu != 0, now - gpu->turn_since);
-	if (t == gpu->holder)
+	if (t == gpu->holder && alone)
 		gs_pace_begin(t, now);
-	if (t == gpu->holder && t->task)
+	if (holds)
 		gs_sched_started(gpu->sched, t->p.id, now);
 	return 1;
 }

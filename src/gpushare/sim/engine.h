@@ -3,7 +3,7 @@
  * One GPU in simulated time, under the daemon's own scheduler.
  *
  * A kernel runs for its alone time in all.  Told to leave, it does so at the
- * end of the block-task at hand; giving the GPU to another kernel than the
+ * end of the block-task at hand, or as the costs say; giving the GPU to another kernel than the
  * last one costs the hand-over, during which nothing runs.  What the scheduler takes a
  * hand-over to cost (its options) is another matter.
  *
@@ -40,6 +40,8 @@ struct sim_costs {
 	 * not say (gpu_ns).  It is paid where no hand-over is, which covers it.
 	 */
 	uint64_t launch_ns;
+	/* What a kernel takes to leave once it was told, and computes meanwhile; 0: until the end of the block-task at hand. */
+	uint64_t leave_ns;
 };
 
 /* The same for every way, nothing for the first and for launches. */

@@ -193,10 +193,14 @@ static void take(struct sim_gpu *gpu, uint32_t slot)
 static void evict(struct sim_gpu *gpu)
 {
 	const struct live *k = &gpu->slot[gpu->holder];
-	uint64_t work = k->work + (gpu->now - gpu->since);
+	uint64_t work = k->work + (gpu->now - gpu->since), left = k->length_ns - work;
 
 	gpu->phase = PHASE_LEAVING;
-	gpu->until = gpu->now + (boundary(k, work) - work);
+	if (!gpu->costs.leave_ns)
+		left = boundary(k, work) - work;
+	else if (left > gpu->costs.leave_ns)
+		left = gpu->costs.leave_ns;
+	gpu->until = gpu->now + left;
 	if (gpu->until == gpu->now)
 		end(gpu);
 }

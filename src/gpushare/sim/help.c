@@ -28,8 +28,9 @@ void sim_help(void)
 	SIM_PICTURES
 #undef FORMAT
 	printf("      --handover MS     cost of giving the GPU to another kernel (default 0)\n"
-	       "      --costs E,V,F,L   what it really is: after an end, after an eviction, at first; and\n"
-	       "                          the launch in every length\n"
+	       "      --costs E,V,F,L[,EB,VB,O]  what it really is: after an end, after an eviction, at\n"
+	       "                          first; and the launch in every length; the first two to\n"
+	       "                          a kernel that goes on; and how long one takes to leave\n"
 	       "      --quantum-handovers N  no quantum is shorter than so many hand-overs (default 4)\n"
 	       "      --min-quantum MS  frs, frsp: the shortest quantum (default 1)\n"
 	       "      --rr-quantum MS   rr: the quantum (default 1)\n"

@@ -127,21 +127,23 @@ static int set_cluster(struct sim_command *c, int option, char *value, struct gs
 	return 0;
 }
 
-/* Four durations. */
+/* Four durations, or seven. */
 static int set_costs(struct sim_costs *costs, char *value, struct gs_error *err)
 {
 	uint64_t *const part[] = { &costs->ended_ns, &costs->evicted_ns, &costs->first_ns,
-				   &costs->launch_ns };
+				   &costs->launch_ns, &costs->ended_back_ns,
+				   &costs->evicted_back_ns, &costs->leave_ns };
+	size_t n = 0;
 
-	for (size_t i = 0; i < 4; i++) {
-		char *one = strsep(&value, ",");
-
-		if (!one)
-			return gs_fail(err, "four durations are wanted");
-		if (gs_parse_duration(one, part[i], err) < 0)
+	for (char *one; (one = strsep(&value, ",")) != NULL; n++)
+		if (n == 7)
+			return gs_fail(err, "four or seven durations are wanted");
+		else if (gs_parse_duration(one, part[n], err) < 0)
 			return -1;
-	}
-	return value ? gs_fail(err, "four durations are wanted") : 0;
+	if (n != 4 && n != 7)
+		return gs_fail(err, "four or seven durations are wanted");
+	costs->apart = n == 7;
+	return 0;
 }
 
 static int set_option(struct sim_command *c, int option, char *value, struct gs_error *err)
