@@ -327,6 +327,89 @@ static void a_rank_that_is_no_number_too(void **state)
 	gs_sched_destroy(s);
 }
 
+/* Always somebody else: no order of tasks. */
+static uint64_t pick_another(struct gs_view *view)
+{
+	return view->ready[0].task->id;
+}
+
+/* What it wants while somebody has the GPU is forgotten when the GPU is free. */
+static uint64_t pick_fickle(struct gs_view *view)
+{
+	const struct gs_task *first = view->ready[0].task;
+
+	for (size_t i = 1; i < view->count; i++)
+		if ((view->ready[i].task->seq > first->seq) == (view->holder != NULL))
+			first = view->ready[i].task;
+	return first->id;
+}
+
+static void one_that_never_stops_too(void **state)
+{
+	static const struct gs_policy bad[] = {
+		{ .name = "another", .pick = pick_another, .preempts = 1 },
+		{ .name = "fickle", .pick = pick_fickle, .preempts = 1 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct gs_sched *s = under(&bad[i]);
+		struct gs_sched_class_status is;
+		struct gs_decision d;
+		uint64_t now = 0;
+
+		arrive(s, 1, MS, 0, now);
+		arrive(s, 2, MS, 0, now);
+		arrive(s, 3, MS, 0, now);
+		/* The tasks' progress, of which evictions tell, does not excuse it. */
+		for (unsigned k = 0; gs_sched_faults(s) == 0; k++) {
+			assert_true(k < 200);
+			gs_sched_decide(s, now, &d);
+			if (d.action == GS_ACT_RUN)
+				gs_sched_started(s, d.task, now);
+			else if (d.action == GS_ACT_EVICT) {
+				gs_sched_progress(s, d.task, 1000, k, MS, now += 50 * 1000);
+				gs_sched_stopped(s, d.task, now);
+			}
+		}
+		gs_sched_class_status(s, 0, &is);
+		assert_string_equal(is.policy, "fifo");
+		assert_string_equal(is.broke, bad[i].name);
+		/* Whoever has the GPU keeps it. */
+		gs_sched_decide(s, now, &d);
+		assert_int_equal(d.action, GS_ACT_KEEP);
+		gs_sched_leave(s, d.task, now, NULL);
+		gs_sched_decide(s, now, &d);
+		assert_int_equal(d.action, GS_ACT_RUN);
+		assert_int_equal(gs_sched_faults(s), 1);
+		gs_sched_destroy(s);
+	}
+}
+
+/* Each arrival may cost a holder the GPU, for as long as they come. */
+static void many_arrivals_are_no_fault(void **state)
+{
+	static const struct gs_policy last = { .name = "last", .place = place_nowhere, .preempts = 1 };
+	struct gs_sched *s = under(&last);
+
+	(void)state;
+	for (uint64_t id = 3; id < 500; id++) {
+		struct gs_decision d;
+
+		arrive(s, id, MS, 0, 0);
+		gs_sched_decide(s, 0, &d);
+		if (d.action == GS_ACT_EVICT) {
+			gs_sched_stopped(s, d.task, 0);
+			gs_sched_decide(s, 0, &d);
+		}
+		assert_int_equal(d.action, GS_ACT_RUN);
+		assert_int_equal(d.task, id);
+		gs_sched_started(s, d.task, 0);
+	}
+	assert_int_equal(gs_sched_faults(s), 0);
+	gs_sched_destroy(s);
+}
+
 static void a_quantum_of_zero_still_makes_progress(void **state)
 {
 	static const struct gs_policy bad = { .name = "bad", .quantum = no_time };
@@ -353,6 +436,8 @@ int main(void)
 		cmocka_unit_test(policies_are_exchanged_live),
 		cmocka_unit_test(a_bad_pick_falls_back_to_fifo),
 		cmocka_unit_test(a_rank_that_is_no_number_too),
+		cmocka_unit_test(one_that_never_stops_too),
+		cmocka_unit_test(many_arrivals_are_no_fault),
 		cmocka_unit_test(a_quantum_of_zero_still_makes_progress),
 	};
 

@@ -23,6 +23,7 @@ struct gs_one {
 	uint64_t protected_until; /* a starved task keeps the GPU until then */
 	int reconsider;           /* something arrived since the last comparison */
 	int evicting;             /* the holder was told to leave */
+	size_t swaps;             /* holders that the policy has exchanged since anything but time has changed */
 	unsigned faults;
 };
 
@@ -65,6 +66,12 @@ struct gs_view *gs_core_view(struct gs_one *sched);
 
 /* The task's entry as the policy places it now. */
 void gs_core_place(struct gs_one *sched, struct gs_task *task, struct gs_entry *entry);
+
+/* A task has come or gone, or is worth something else: the policy may well change its mind. */
+static inline void gs_core_news(struct gs_one *sched)
+{
+	sched->swaps = 0;
+}
 
 /* The policy broke its contract: fifo takes over. */
 void gs_core_fault(struct gs_one *sched);

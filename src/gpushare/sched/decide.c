@@ -6,6 +6,13 @@
  */
 #include "gpushare/sched/core.h"
 
+/*
+ * Holders exchanged at once, one after the other, get at most through all tasks, from each to one that goes before
+ * it.  Whoever goes on beyond that will not stop, and the GPU would do nothing but change hands.  The margin is
+ * for what evictions tell of the tasks' progress.
+ */
+#define SWAPS_MORE 64
+
 /* The policy's choice among the ready tasks and the holder; never NULL while there is one. */
 static struct gs_task *choose(struct gs_one *sched)
 {
@@ -66,6 +73,7 @@ static void decide_free(struct gs_one *sched, struct gs_decision *decision)
 /* The quantum is over: does somebody else go first? */
 static int loses_gpu_at_end(struct gs_one *sched)
 {
+	gs_core_news(sched);
 	if (sched->policy->expire)
 		sched->policy->expire(gs_core_view(sched), sched->holder);
 	sched->holder->turn = ++sched->next_turn;
@@ -86,7 +94,12 @@ static int must_leave(struct gs_one *sched, uint64_t starved_turn)
 	if (!sched->reconsider || now < sched->protected_until)
 		return 0;
 	sched->reconsider = 0;
-	return sched->policy->preempts && choose(sched) != sched->holder;
+	if (!sched->policy->preempts || choose(sched) == sched->holder)
+		return 0;
+	if (++sched->swaps <= sched->index.count + SWAPS_MORE)
+		return 1;
+	gs_core_fault(sched);
+	return 0;
 }
 
 void gs_one_decide(struct gs_one *sched, uint64_t now, struct gs_decision *decision)

@@ -122,6 +122,7 @@ void gs_core_fault(struct gs_one *sched)
 {
 	sched->faults++;
 	sched->broke = sched->policy;
+	gs_core_news(sched);
 	put_in_charge(sched, &gs_policy_fifo);
 }
 
@@ -195,6 +196,7 @@ int gs_one_arrive(struct gs_one *sched, uint64_t id, const struct gs_task_params
 	task->since_ns = sched->view.now;
 	task->heap_at = GS_NOT_READY;
 	gs_index_add(&sched->index, task);
+	gs_core_news(sched);
 	if (sched->policy->arrive)
 		sched->policy->arrive(gs_core_view(sched), task);
 	enqueue(sched, task);
@@ -233,6 +235,7 @@ void gs_one_set_priority(struct gs_one *sched, uint64_t id, int32_t priority,
 	if (!task || task->priority == priority)
 		return;
 	task->priority = priority;
+	gs_core_news(sched);
 	sched->reconsider = 1;
 	if (task->heap_at != GS_NOT_READY) {
 		gs_core_place(sched, task, &entry);
@@ -268,6 +271,7 @@ void gs_one_leave(struct gs_one *sched, uint64_t id, uint64_t now,
 		take_gpu(sched);
 	else
 		gs_ready_remove(&sched->ready, task);
+	gs_core_news(sched);
 	gs_index_remove(&sched->index, task);
 	free(task);
 }

@@ -88,7 +88,9 @@ struct gs_view {
  *           exchanged and it is there.  Default: nothing.
  * preempts  Not a function: when set, an arrival is compared with the holder at
  *           once and evicts it if it goes first.  Otherwise only the end of
- *           a quantum can cost a task the GPU.
+ *           a quantum can cost a task the GPU.  A policy that goes on exchanging
+ *           holders although no task has come, gone or changed its
+ *           priority is replaced by fifo.
  * weighs    Not a function: when set, the policy weighs what a hand-over costs when it
  *           compares, and so the core raises its quanta to half as many hand-overs only.
  */

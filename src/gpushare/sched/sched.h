@@ -16,7 +16,8 @@
  *
  * The core owns time, deadlines and accounting; a policy only orders
  * (policy.h).  A policy that picks a task that is not runnable, or picks
- * none while one is, is replaced by fifo and gs_sched_faults() counts it.
+ * none while one is, or that never stops exchanging holders, is replaced by
+ * fifo and gs_sched_faults() counts it.
  *
  * Tasks may be of several *classes*, each under a policy of its own.  The
  * classes are ordered: while one has a task, no lower one runs, and a task that
