@@ -498,7 +498,7 @@ static void test_who_shares_the_gpu(void **unused)
 	turn(1 * MS);
 	assert_int_equal(gs_page_load(b->page->contended), 0);
 	assert_int_equal(gs_page_load(b->page->shared), 1);
-	turn(999 * MS);
+	turn(9999 * MS);
 	assert_int_equal(gs_page_load(b->page->shared), 0);
 	turn(2 * MS);
 	assert_int_equal(gs_page_load(a->page->shared), 0);

@@ -13,6 +13,7 @@
 
 #include "device/ptx/ctl.h"
 #include "device/shim/more_cuda.h"
+#include "device/shim/riders.h"
 #include "fake_driver.h"
 #include "shim_rig.h"
 
@@ -323,7 +324,7 @@ static void test_a_full_queue_is_no_wall(void **unused)
 
 	(void)unused;
 	alarm(10);
-	shim_launch_queue(waits, STREAM, 10 * GS_NS_PER_MS, 0);
+	shim_launch_queue(waits, STREAM, 2 * SHIM_ALONE_NS, 0);
 	assert_int_equal(launch(FAKE_MACHINE_CODE, LONG_GRID), CUDA_SUCCESS);
 	alarm(0);
 	expect_calls("write-1 launch-original write-5");

@@ -41,8 +41,8 @@ static void test_riders(void **unused)
 	gs_page_store(page->shared, 1);
 	assert_in_range(marked(20), 10, 11); /* every other one */
 	gs_page_store(page->shared, 0);
-	assert_in_range(marked(20), 3, 5); /* every fifth */
-	marked(4);
+	assert_in_range(marked(54), 2, 4); /* one in eighteen */
+	marked(17);
 	time->tpt_ps = time->due = 0;
 }
 
@@ -190,7 +190,10 @@ static unsigned last_rider(CUfunction f, unsigned n)
 	return last;
 }
 
-/* Riding along does not keep a kernel from being timed: the first four and every 31st launch, in whatever context. */
+/*
+ * Riding along does not keep a kernel from being timed: the first four and every 31st launch, in whatever context;
+ * every 127th while nobody else uses the GPU.
+ */
 static void test_riders_are_timed(void **unused)
 {
 	const CUfunction f = (CUfunction)0x5000;
@@ -199,6 +202,7 @@ static void test_riders_are_timed(void **unused)
 
 	(void)unused;
 	fake_driver_takes(0.001f);
+	gs_page_store(page->shared, 1);
 	last_rider(f, 4);
 	assert_int_equal(fake_driver_timed() - timed, 4);
 	last_rider(f, 320);
@@ -211,6 +215,9 @@ static void test_riders_are_timed(void **unused)
 	shim_rig_idle(NULL);
 	last_rider(f, 320);
 	assert_int_equal(fake_driver_timed() - timed, 24);
+	gs_page_store(page->shared, 0);
+	last_rider(f, 4 * 127 + 30);
+	assert_int_equal(fake_driver_timed() - timed, 29);
 	assert_int_equal(fake_driver_stale(), 0);
 	fake_driver_takes(0);
 }
@@ -223,14 +230,17 @@ static void test_a_rider_that_becomes_long(void **unused)
 	(void)unused;
 	fake_driver_takes(0.1f);
 	assert_in_range(last_rider(f, 40), 38, 40);
+	gs_page_store(page->shared, 1);
+	last_rider(f, 127 + 1); /* what was put off while it was alone is over */
 	fake_driver_takes(10);
 	assert_in_range(last_rider(f, 200), 1, 31);
 	fake_driver_takes(0.1f);
 	assert_in_range(last_rider(f, 100), 98, 100);
 	/* Timed while somebody else had the GPU: once is soon forgotten. */
+	gs_page_store(page->shared, 0);
 	for (unsigned timed = fake_driver_timed(); fake_driver_timed() == timed;)
 		last_rider(f, 1);
-	last_rider(f, 30 - 3);
+	last_rider(f, 126 - 3);
 	fake_driver_takes(20);
 	for (unsigned timed = fake_driver_timed(); fake_driver_timed() == timed;)
 		last_rider(f, 1);
@@ -246,11 +256,13 @@ static void test_a_rider_that_is_never_as_its_mean(void **unused)
 	unsigned timed = fake_driver_timed();
 
 	(void)unused;
+	gs_page_store(page->shared, 1);
 	for (unsigned i = 0; i < 354; i++) {
 		fake_driver_takes(i % 2 ? 0.002f : 0.02f);
 		last_rider(f, 1);
 	}
 	assert_in_range(fake_driver_timed() - timed, 4 + 20, 4 + 3 + 40);
+	gs_page_store(page->shared, 0);
 	fake_driver_takes(0);
 }
 

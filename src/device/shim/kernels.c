@@ -17,10 +17,12 @@
 #define BUCKETS 1024
 /*
  * Launches that are timed: so many at first and after a surprise, then one of so
- * many: odd, so that both are timed where a program takes turns between two sizes.
+ * many: odd, so that both are timed where a program takes turns between two sizes.  Fewer where nobody
+ * else uses the GPU, who would wait for one that has become longer.
  */
 #define SAMPLE_FIRST 4
 #define SAMPLE_EVERY 31
+#define SAMPLE_ALONE 127
 
 struct module {
 	const void *handle;
@@ -350,11 +352,11 @@ struct shim_time *shim_kernel_time(struct shim_kernel *k, const unsigned int blo
 	return &k->time[SHIM_SHAPES - 1];
 }
 
-uint8_t shim_time_take(struct shim_time *t, uint64_t n)
+uint8_t shim_time_take(struct shim_time *t, uint64_t n, int shared)
 {
 	uint64_t due = t->due;
 	uint32_t again = t->again;
-	uint64_t next = n + (again > 1 || n < SAMPLE_FIRST - 1 ? 1 : SAMPLE_EVERY);
+	uint64_t next = n + (again > 1 || n < SAMPLE_FIRST - 1 ? 1 : shared ? SAMPLE_EVERY : SAMPLE_ALONE);
 
 	if (n < due || !atomic_compare_exchange_strong(&t->due, &due, next))
 		return SHIM_UNTIMED;

@@ -107,9 +107,12 @@ static inline int shim_time_due(const struct shim_time *t, uint64_t n)
 {
 	return n >= atomic_load_explicit(&t->due, memory_order_relaxed);
 }
-/* The first few and then one of 31 are timed by events; is this?  Of several threads, one gets it. */
+/*
+ * The first few are timed by events, and then one of 31, of 127 while nobody else uses the GPU; is this?  Of several
+ * threads, one gets it.
+ */
 enum shim_timed { SHIM_UNTIMED, SHIM_TIMED, SHIM_TIMED_AGAIN };
-uint8_t shim_time_take(struct shim_time *t, uint64_t n);
+uint8_t shim_time_take(struct shim_time *t, uint64_t n, int shared);
 /* So long has a launch that was timed taken per block-task. */
 void shim_time_learn(struct shim_time *t, uint64_t tpt_ps, enum shim_timed timed);
 

@@ -85,7 +85,7 @@ static void prepare(struct shim_session *s, struct shim_launch *l, struct shim_c
 		atomic_fetch_add(&k->evictable_launches, 1);
 	else
 		atomic_store_explicit(&k->why, why, memory_order_relaxed);
-	l->sampled = shim_time_take(r->time, n);
+	l->sampled = shim_time_take(r->time, n, gs_page_load(s->page->shared) != 0);
 	gs_page_store(l->stub->started, 0);
 	/* First: GS_STUB_TIMED goes. */
 	gs_page_store(l->stub->flags, (l->evictable ? GS_STUB_EVICTABLE : (uint32_t)why << GS_STUB_WHY_SHIFT) |

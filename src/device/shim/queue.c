@@ -11,8 +11,9 @@
 #include "common/clock.h"
 #include "device/shim/riders.h"
 
-/* So much predicted time may queue up in kernels that cannot be evicted while others wait; alone: riders.h. */
+/* So much predicted time may queue up in kernels that cannot be evicted while others wait, or may come; alone: riders.h. */
 #define CONTENDED_NS (1 * GS_NS_PER_MS)
+#define SHARED_NS (4 * GS_NS_PER_MS)
 /* Of whoever is alone, in all streams together. */
 #define STREAMS_NS (1 * GS_NS_PER_S)
 #define STREAMS_UNKNOWN (4 * SHIM_QUEUE_UNKNOWN)
@@ -57,13 +58,13 @@ static int too_much(const struct shim_launch *l, const struct queued *q, uint64_
  */
 static int full(const struct shim_session *s, const struct shim_launch *l, CUstream stream, struct queued *q)
 {
-	uint32_t contended = gs_page_load(s->page->contended);
-	uint64_t bound = contended ? CONTENDED_NS : SHIM_QUEUE_ALONE_NS;
+	uint32_t contended = gs_page_load(s->page->contended), shared = gs_page_load(s->page->shared);
+	uint64_t bound = contended ? CONTENDED_NS : shared ? SHARED_NS : SHIM_ALONE_NS;
 
 	*q = (struct queued){ shim_launch_queued_ns(), shim_launch_queued_unknown() };
 	if (!too_much(l, q, bound, SHIM_QUEUE_UNKNOWN))
 		return 0;
-	if (contended || gs_page_load(s->page->shared) || too_much(l, q, STREAMS_NS, STREAMS_UNKNOWN))
+	if (contended || shared || too_much(l, q, STREAMS_NS, STREAMS_UNKNOWN))
 		return 1;
 	q->ns = shim_launch_queued_in(stream, &q->unknown);
 	return too_much(l, q, bound, SHIM_QUEUE_UNKNOWN);

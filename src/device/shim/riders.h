@@ -8,8 +8,12 @@
 struct shim_session;
 struct shim_request;
 
-/* So much predicted time may queue up in kernels that cannot be evicted while nobody waits. */
-#define SHIM_QUEUE_ALONE_NS (4 * GS_NS_PER_MS)
+/*
+ * So much predicted time may be on its way to the GPU in kernels that cannot be evicted while nobody else uses it, and
+ * nobody has for some seconds (page.h, shared): whoever comes then finds that much in front of it, and once more
+ * as much where the program waits for some of it to end.
+ */
+#define SHIM_ALONE_NS (16 * GS_NS_PER_MS)
 
 /* May this launch ride along?  Then it is counted. */
 int shim_rides(struct shim_session *s, const struct shim_request *r);

@@ -16,7 +16,7 @@
 
 /* RUN, then KEEP; one more of each when a holder turns out to be idle. */
 #define DECISIONS_PER_TURN 4
-#define OF_LATE_NS GS_NS_PER_S
+#define OF_LATE_NS (10 * GS_NS_PER_S) /* longer than the pauses of most that come again and again */
 #define HANDOVER_STEP 32
 #define HANDOVER_RANGE 4 /* times what it began with, either way */
 
