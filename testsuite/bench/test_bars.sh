@@ -156,7 +156,7 @@ check "doc/results is understood, and has every bar of issue 4" committed
 
 listed() {
 	t 10 "$RUN" --list | tee "$TMP/list"
-	grep -q '^launch  *4 .* verb launch$' "$TMP/list"
+	grep -q '^launch  *15 .* verb launch$' "$TMP/list"
 }
 check "the steps are listed" listed
 calls() {
@@ -189,7 +189,7 @@ check "a folder that is no build tree is refused" refused "no gpushare-bench in 
 
 emulated() {
 	local status
-	MORE="--count 200" t 100 "$RUN" --limit 90 "$BUILD" "$TMP/run" "$EMU" launch decide overhead daemon >"$TMP/out" 2>&1
+	MORE="--count 200 --runs 2" t 100 "$RUN" --limit 90 "$BUILD" "$TMP/run" "$EMU" launch decide overhead daemon >"$TMP/out" 2>&1
 	status=$?
 	cat "$TMP/out"
 	[ $status -le 1 ] && grep -q "step 1 of 4: decide, about 5 s" "$TMP/out" && grep -q "step 2 of 4: launch: [0-9]* s, status 0" "$TMP/out" &&
@@ -258,7 +258,7 @@ none_left() {
 	for p in $pids; do [ "$(cat "/proc/$p/comm" 2>/dev/null)" != sleep ] || { echo "$p is left"; return 1; }; done
 }
 over() {
-	fake leaves 100 "$TMP/over" --limit 4
+	fake leaves 100 "$TMP/over" --limit 15
 	[ $? = 1 ] && cat "$TMP/out" && grep -q "failed: launch" "$TMP/out" && grep -q "^launch,124," "$TMP/over/steps.csv" &&
 		grep -q "^4,launch left as it is.*,100,met$" "$TMP/out" && none_left
 }
