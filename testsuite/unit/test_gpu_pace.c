@@ -208,7 +208,7 @@ static void test_end_is_expected_from_the_start_on(void **unused)
 	(void)unused;
 	gs_pace_expect(&t);
 	assert_int_equal(t.expected_ns, 0); /* it has not the GPU */
-	gs_pace_begin(&t, T0);
+	gs_pace_begin(&t, GS_PACE_TURN, T0);
 	assert_int_equal(t.expected_ns, T0 + 10 * MS);
 	/* More work in the middle of it moves the end by that much. */
 	t.told_nt = 150;
@@ -217,15 +217,59 @@ static void test_end_is_expected_from_the_start_on(void **unused)
 	assert_int_equal(t.expected_ns, T0 + 15 * MS);
 	/* Again after an eviction: what is done stays done. */
 	t.told_done = 50;
-	gs_pace_begin(&t, T0 + 20 * MS);
+	gs_pace_begin(&t, GS_PACE_TURN, T0 + 20 * MS);
 	assert_int_equal(t.expected_ns, T0 + 30 * MS);
 	gs_pace_idle(&t, T0 + 30 * MS + 40 * US, T0 + 30 * MS + 41 * US);
 	assert_int_equal(t.off_ns, 40 * US + 1);
 	assert_int_equal(t.expected_ns, 0);
+	assert_int_equal(t.lag_ns[1][GS_PACE_TURN], 10 * US); /* it had gone on */
 	/* Nobody says how long it takes. */
 	t.told_alone_ns = 0;
-	gs_pace_begin(&t, T0 + 40 * MS);
+	gs_pace_begin(&t, GS_PACE_TURN, T0 + 40 * MS);
 	assert_int_equal(t.expected_ns, 0);
+}
+
+/* Kernels of 1 ms that each begin 160 us after the turn, or 20 after it was kept: the way to the GPU is learned. */
+static void test_the_way_to_the_gpu_is_learned(void **unused)
+{
+	struct gs_gpu g = { .look_ns = 0 };
+	struct gs_tenant t = { .gpu = &g, .told_nt = 100, .told_alone_ns = 1 * MS };
+	uint64_t at = T0, end;
+
+	(void)unused;
+	for (int i = 0; i < 40; i++, at += 5 * MS) {
+		enum gs_pace_base base = i % 2 ? GS_PACE_KEPT : GS_PACE_BESIDE;
+
+		gs_pace_begin(&t, base, at);
+		end = at + 1 * MS + (i % 2 ? 20 * US : 160 * US);
+		if (i >= 36)
+			assert_in_range(t.expected_ns, end - 5 * US, end + 5 * US);
+		gs_pace_idle(&t, end - 2 * US, end + 1 * US);
+	}
+	assert_true(t.off_ns < 5 * US);
+	/* One that goes on has a way of its own. */
+	t.told_done = 50;
+	gs_pace_begin(&t, GS_PACE_BESIDE, at);
+	assert_int_equal(t.expected_ns, at + 500 * US);
+	t.told_done = 0;
+	assert_int_equal(t.lag_ns[0][GS_PACE_TURN], 0);
+	/* Nobody looked for long, and it ended in between: that teaches nothing. */
+	gs_pace_begin(&t, GS_PACE_TURN, at);
+	gs_pace_idle(&t, at + 500 * US, at + 20 * MS);
+	assert_int_equal(t.lag_ns[0][GS_PACE_TURN], 0);
+	/* One that is far off teaches little. */
+	gs_pace_begin(&t, GS_PACE_TURN, at);
+	gs_pace_idle(&t, at + 90 * MS, at + 90 * MS);
+	assert_int_equal(t.lag_ns[0][GS_PACE_TURN], 100 * US);
+	/* Sooner than it was told, again and again; it is not expected before it began. */
+	for (int i = 0; i < 40; i++) {
+		gs_pace_begin(&t, GS_PACE_TURN, at);
+		gs_pace_idle(&t, at + 100 * US, at + 101 * US);
+	}
+	assert_in_range(-t.lag_ns[0][GS_PACE_TURN], 890 * US, 900 * US);
+	t.told_alone_ns = 100 * US;
+	gs_pace_begin(&t, GS_PACE_TURN, at);
+	assert_int_equal(t.expected_ns, at + 100 * US);
 }
 
 /* Two equal clients, the first of which has the GPU; what the loop is told. */
@@ -558,6 +602,7 @@ int main(void)
 		cmocka_unit_test(test_regular_arrivals_are_foreseen),
 		cmocka_unit_test(test_awaited_client_need_not_ring),
 		cmocka_unit_test(test_end_is_expected_from_the_start_on),
+		cmocka_unit_test(test_the_way_to_the_gpu_is_learned),
 		cmocka_unit_test(test_looks_at_a_holder),
 		cmocka_unit_test(test_unseen_launches_spoil_the_guess),
 		cmocka_unit_test(test_looks_at_a_client_on_its_way_out),

@@ -88,7 +88,7 @@ static void holder_looked(struct gs_tenant *t, const struct gs_look *look, uint6
 		gs_page_ring_for(t->p.page, changed);
 	if (t->live) {
 		if (t->idle_since) /* it goes on with the turn that it kept */
-			gs_pace_begin(t, now);
+			gs_pace_begin(t, GS_PACE_KEPT, now);
 		t->idle_since = 0;
 		if (!t->task) {
 			task_arrive(t, look, now);
@@ -219,7 +219,7 @@ static int starting_over(struct gs_gpu *gpu, uint64_t now)
 	if (holds && alone)
 		measure_handover(gpu, t->on_gpu != 0, now - gpu->turn_since);
 	if (t == gpu->holder && alone)
-		gs_pace_begin(t, now);
+		gs_pace_begin(t, GS_PACE_TURN, now);
 	if (holds)
 		gs_sched_started(gpu->sched, t->p.id, now);
 	return 1;

@@ -31,7 +31,7 @@ void gs_pace_idle(struct gs_tenant *tenant, uint64_t seen_live_ns, uint64_t now)
 void gs_pace_busy(struct gs_tenant *tenant, uint64_t now);
 
 /* The tenant's kernels have the GPU from now on: guess when its work will be done. */
-void gs_pace_begin(struct gs_tenant *tenant, uint64_t now);
+void gs_pace_begin(struct gs_tenant *tenant, enum gs_pace_base base, uint64_t now);
 
 /* Its work has changed: guess anew. */
 void gs_pace_expect(struct gs_tenant *tenant);

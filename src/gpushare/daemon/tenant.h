@@ -15,6 +15,14 @@
 
 struct gs_traced;
 
+/* What the guess of an end begins with. */
+enum gs_pace_base {
+	GS_PACE_TURN,   /* it got the turn, and nobody else had kernels there */
+	GS_PACE_BESIDE, /* the same beside one that was leaving */
+	GS_PACE_KEPT,   /* it went on with a turn that it had kept */
+	GS_PACE_BASES,
+};
+
 struct gs_tenant {
 	LIST_ENTRY(gs_tenant) link;
 	struct gs_tenant_params p;
@@ -42,6 +50,9 @@ struct gs_tenant {
 	uint64_t ended_ns;     /* when it was last seen to have nothing live */
 	uint64_t gap_ns, gap_before_ns; /* from then until it was live again, the last two times; 0: not known */
 	uint64_t base_ns;      /* since when its kernels have the GPU; 0: they do not */
+	enum gs_pace_base base; /* what that is the time of... */
+	uint8_t goes_on;       /* ...for work that was on the GPU before */
+	int64_t lag_ns[2][GS_PACE_BASES]; /* learned of each: the work ends so much after what follows from that */
 	uint64_t base_done_ns; /* the work that it had done by then */
 	uint64_t expected_ns;  /* when its work should be done if it keeps the GPU; 0: no idea */
 	struct gs_arrival arrival; /* when it asks for the GPU */
