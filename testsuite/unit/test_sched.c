@@ -361,16 +361,13 @@ static void one_that_never_stops_too(void **state)
 		arrive(s, 1, MS, 0, now);
 		arrive(s, 2, MS, 0, now);
 		arrive(s, 3, MS, 0, now);
-		/* The tasks' progress, of which evictions tell, does not excuse it. */
 		for (unsigned k = 0; gs_sched_faults(s) == 0; k++) {
 			assert_true(k < 200);
 			gs_sched_decide(s, now, &d);
 			if (d.action == GS_ACT_RUN)
 				gs_sched_started(s, d.task, now);
-			else if (d.action == GS_ACT_EVICT) {
-				gs_sched_progress(s, d.task, 1000, k, MS, now += 50 * 1000);
-				gs_sched_stopped(s, d.task, now);
-			}
+			else if (d.action == GS_ACT_EVICT)
+				gs_sched_stopped(s, d.task, now += 50 * 1000);
 		}
 		gs_sched_class_status(s, 0, &is);
 		assert_string_equal(is.policy, "fifo");
@@ -384,6 +381,70 @@ static void one_that_never_stops_too(void **state)
 		assert_int_equal(gs_sched_faults(s), 1);
 		gs_sched_destroy(s);
 	}
+}
+
+/* A client's word is no proof against a policy: who has the GPU says that it is long, who waits that it is short. */
+static void lies_cost_no_policy(void **state)
+{
+	struct gs_sched *s = gs_sched_create("srt", &(struct gs_sched_options){ .min_quantum_ns = MS, .rr_quantum_ns = MS,
+					     .cfs_epoch_ns = MS, .dprr_tick_ns = MS }, 0, NULL);
+	unsigned evictions = 0, late = 0;
+	struct gs_decision d;
+
+	(void)state;
+	assert_non_null(s);
+	arrive(s, 1, 100 * MS, 0, 0);
+	arrive(s, 2, 100 * MS, 0, 0);
+	for (uint64_t now = 0; now < 1000 * (uint64_t)MS; now += MS / 20) {
+		gs_sched_decide(s, now, &d);
+		if (d.action == GS_ACT_RUN) {
+			gs_sched_started(s, d.task, now);
+			gs_sched_progress(s, d.task, 100, 0, 100 * MS, now);
+			gs_sched_progress(s, 3 - d.task, 100, 0, MS, now);
+		} else if (d.action == GS_ACT_EVICT) {
+			gs_sched_stopped(s, d.task, now);
+			evictions++;
+			late += now > 500 * (uint64_t)MS;
+		}
+	}
+	assert_int_equal(gs_sched_faults(s), 0);
+	assert_string_equal(gs_sched_policy(s), "srt");
+	/* At most one in a millisecond, in the end. */
+	assert_in_range(evictions, 64, 66 + 1000);
+	assert_in_range(late, 1, 501);
+	gs_sched_destroy(s);
+}
+
+/* A new policy has done nothing yet. */
+static void a_policy_answers_for_itself(void **state)
+{
+	static const struct gs_policy bad = { .name = "another", .pick = pick_another, .preempts = 1 };
+	struct gs_sched *s = under(&bad);
+	struct gs_decision d;
+
+	(void)state;
+	arrive(s, 1, MS, 0, 0);
+	arrive(s, 2, MS, 0, 0);
+	for (unsigned k = 0; k < 2 * 60; k++) {
+		gs_sched_decide(s, 0, &d);
+		if (d.action == GS_ACT_RUN)
+			gs_sched_started(s, d.task, 0);
+		else
+			gs_sched_stopped(s, d.task, 0);
+	}
+	assert_int_equal(gs_sched_set_policy(s, "srt", 0, NULL), 0);
+	for (unsigned k = 0; k < 60; k++) {
+		gs_sched_decide(s, 0, &d);
+		assert_int_not_equal(d.action, GS_ACT_IDLE);
+		if (d.action == GS_ACT_RUN)
+			gs_sched_started(s, d.task, 0);
+		else if (d.action == GS_ACT_EVICT)
+			gs_sched_stopped(s, d.task, 0);
+		if (d.action != GS_ACT_RUN)
+			gs_sched_progress(s, d.task, 100, 0, 100 * MS - k, 0);
+	}
+	assert_int_equal(gs_sched_faults(s), 0);
+	gs_sched_destroy(s);
 }
 
 /* Each arrival may cost a holder the GPU, for as long as they come. */
@@ -437,6 +498,8 @@ int main(void)
 		cmocka_unit_test(a_bad_pick_falls_back_to_fifo),
 		cmocka_unit_test(a_rank_that_is_no_number_too),
 		cmocka_unit_test(one_that_never_stops_too),
+		cmocka_unit_test(lies_cost_no_policy),
+		cmocka_unit_test(a_policy_answers_for_itself),
 		cmocka_unit_test(many_arrivals_are_no_fault),
 		cmocka_unit_test(a_quantum_of_zero_still_makes_progress),
 	};

@@ -356,10 +356,11 @@ uint8_t shim_time_take(struct shim_time *t, uint64_t n, int shared)
 {
 	uint64_t due = t->due;
 	uint32_t again = t->again;
-	uint64_t next = n + (again > 1 || n < SAMPLE_FIRST - 1 ? 1 : shared ? SAMPLE_EVERY : SAMPLE_ALONE);
+	int soon = again > 1 || n < SAMPLE_FIRST - 1;
 
-	if (n < due || !atomic_compare_exchange_strong(&t->due, &due, next))
+	if (!shim_time_due(t, n, shared) || !atomic_compare_exchange_strong(&t->due, &due, n + (soon ? 1 : SAMPLE_EVERY)))
 		return SHIM_UNTIMED;
+	t->spare = soon ? 0 : SAMPLE_ALONE - SAMPLE_EVERY;
 	if (!again)
 		return SHIM_TIMED;
 	atomic_compare_exchange_strong(&t->again, &again, again - 1);
@@ -371,8 +372,8 @@ uint8_t shim_time_take(struct shim_time *t, uint64_t n, int shared)
  * another context's in between, and a kernel that takes now this long, now that, is to be
  * predicted by its mean, which is what queues up.  But one that is far off asks for more at once,
  * so a kernel whose work has changed is at two thirds of the way after 34 launches, and one
- * sample that was wrong is at less than half after as many.  Those ask for no more in turn: of
- * a kernel that is never as its mean, 4 launches of 34 are timed, and the others may ride.
+ * sample that was wrong is at less than half after as many (130, while nobody else uses the GPU).  Those ask
+ * for no more in turn: of a kernel that is never as its mean, 4 launches of 34 are timed, and the others may ride.
  */
 void shim_time_learn(struct shim_time *t, uint64_t tpt_ps, enum shim_timed timed)
 {

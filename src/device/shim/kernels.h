@@ -20,7 +20,8 @@ struct shim_time {
 	_Atomic uint64_t riders;   /* launches without a stub (launch.c)... */
 	_Atomic uint64_t marked;   /* ...and all others */
 	_Atomic uint64_t tpt_ps;   /* learned time per block-task (shim_request.tasks), picoseconds of the whole GPU; 0: not yet */
-	_Atomic uint64_t due;      /* the number of launches from which on the next one is timed */
+	_Atomic uint64_t due;      /* the number of launches from which on the next one is timed, 0: at once... */
+	_Atomic uint32_t spare;    /* ...or so many more, while nobody else uses the GPU */
 	_Atomic uint32_t again;    /* so many more follow it at once */
 	atomic_flag asked;         /* the daemon, for the time that it took in earlier jobs */
 };
@@ -103,9 +104,12 @@ static inline uint64_t shim_time_launches(const struct shim_time *t)
 uint64_t shim_kernel_launches(const struct shim_kernel *k);
 
 /* Is a launch timed that comes after `n` others?  It must not ride then: one condition for both. */
-static inline int shim_time_due(const struct shim_time *t, uint64_t n)
+static inline int shim_time_due(const struct shim_time *t, uint64_t n, int shared)
 {
-	return n >= atomic_load_explicit(&t->due, memory_order_relaxed);
+	uint64_t due = atomic_load_explicit(&t->due, memory_order_relaxed);
+	uint32_t spare = shared ? 0 : atomic_load_explicit(&t->spare, memory_order_relaxed);
+
+	return !due || (n >= due && n - due >= spare);
 }
 /*
  * The first few are timed by events, and then one of 31, of 127 while nobody else uses the GPU; is this?  Of several

@@ -32,6 +32,7 @@ static _Atomic uint64_t launched;
 #define RIDING_UNTOLD(word) ((word) / RIDING_UNTOLD_ONE)
 static _Atomic uint64_t riding;
 _Static_assert(RIDERS_ALONE_PS <= RIDING_PS && RIDERS_PS <= RIDERS_ALONE_PS, "they fit");
+_Static_assert(SHIM_ALONE_NS <= GS_STUB_RODE_NS_MAX, "the daemon believes it");
 _Static_assert(RIDERS_ALONE_MAX < RIDING_UNTOLD_ONE / RIDING_ONE && RIDERS_MAX <= RIDERS_ALONE_MAX, "they fit");
 
 int shim_rides(struct shim_session *s, const struct shim_request *r)
@@ -40,7 +41,7 @@ int shim_rides(struct shim_session *s, const struct shim_request *r)
 	int shared = gs_page_load(s->page->shared) != 0;
 
 	if (!ps || s->alone || r->graph || !gs_page_load(s->page->turn) ||
-	    gs_page_load(s->page->contended) || shim_time_due(r->time, shim_time_launches(r->time)))
+	    gs_page_load(s->page->contended) || shim_time_due(r->time, shim_time_launches(r->time), shared))
 		return 0;
 	max_ps = shared ? RIDERS_PS : RIDERS_ALONE_PS;
 	max = shared ? RIDERS_MAX : RIDERS_ALONE_MAX;

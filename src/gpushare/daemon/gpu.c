@@ -68,6 +68,8 @@ void gs_gpu_remove(struct gs_gpu *gpu, struct gs_tenant *t, uint64_t now)
 	if (gpu->leaving == t) {
 		gs_turn_over(gpu, t, gpu->left_since, now);
 		gpu->leaving = NULL;
+		gpu->starting_since = now;
+		gpu->beside = 1; /* how long a death takes says nothing of hand-overs */
 	}
 	if (gpu->pinned == t)
 		gs_gpu_unpin(gpu);

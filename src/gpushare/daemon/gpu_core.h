@@ -25,6 +25,7 @@ struct gs_gpu {
 	uint64_t turn_since;   /* when it got the turn */
 	struct gs_tenant *starting; /* the holder while its kernels are on their way to the GPU; or NULL */
 	uint64_t starting_since; /* when nobody else was there any more: turn_since, or later (gs_turn_overlap()) */
+	int beside;            /* a kernel of the holder was on the GPU by then */
 	uint64_t deadline;     /* of the last decision */
 	uint64_t heralded_ns;  /* when those who wait were told that the turn is about to end; 0: not */
 	uint64_t look_ns;      /* see gs_gpu_afford() */

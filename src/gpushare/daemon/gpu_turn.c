@@ -207,7 +207,7 @@ static void measure_handover(struct gs_gpu *gpu, int begun, uint64_t ns)
 static int starting_over(struct gs_gpu *gpu, uint64_t now)
 {
 	struct gs_tenant *t = gpu->starting;
-	int holds, alone = gpu->starting_since == gpu->turn_since;
+	int holds;
 
 	if (!t)
 		return 1;
@@ -215,11 +215,11 @@ static int starting_over(struct gs_gpu *gpu, uint64_t now)
 	if (holds && (gpu->leaving || (!t->on_gpu && now - gpu->starting_since < gpu->o.sched.handover_ns)))
 		return 0;
 	gpu->starting = NULL;
-	/* What was on its way while somebody left says little, and had some of the GPU before. */
-	if (holds && alone)
-		measure_handover(gpu, t->on_gpu != 0, now - gpu->turn_since);
-	if (t == gpu->holder && alone)
-		gs_pace_begin(t, GS_PACE_TURN, now);
+	/* What was there before the other one had left says nothing of hand-overs, and had some of the GPU before. */
+	if (holds && !gpu->beside)
+		measure_handover(gpu, t->on_gpu != 0, now - gpu->starting_since);
+	if (t == gpu->holder && !gpu->beside)
+		gs_pace_begin(t, t->base, now);
 	if (holds)
 		gs_sched_started(gpu->sched, t->p.id, now);
 	return 1;
@@ -303,7 +303,7 @@ uint64_t gs_gpu_turn(struct gs_gpu *gpu, uint64_t now)
 	gs_force_turn(gpu, now);
 	if (gpu->pinned)
 		gs_pin_turn(gpu, now);
-	for (int i = 0; !gpu->pinned && starting_over(gpu, now) && i < DECISIONS_PER_TURN; i++) {
+	for (int i = 0; starting_over(gpu, now) && !gpu->pinned && i < DECISIONS_PER_TURN; i++) {
 		struct gs_tenant *t;
 
 		/* Whoever was just drained may be runnable again. */

@@ -46,6 +46,7 @@ void gs_turn_give(struct gs_gpu *gpu, struct gs_tenant *t, uint64_t now)
 	gs_wait_over(t, now);
 	gpu->holder = t;
 	gpu->turn_since = gpu->starting_since = now;
+	gpu->beside = 0;
 	gpu->heralded_ns = 0;
 	t->idle_since = 0;
 	gs_pace_begin(t, gpu->leaving ? GS_PACE_BESIDE : GS_PACE_TURN, now);
@@ -151,6 +152,7 @@ static void drain_done(struct gs_gpu *gpu, uint64_t now)
 	gs_turn_over(gpu, t, gpu->left_since, now);
 	gpu->leaving = NULL;
 	gpu->starting_since = now;
+	gpu->beside = gpu->holder && gpu->holder->on_gpu;
 	if (t->task && (!t->ready || t->stopped))
 		gs_gpu_task_leave(t, now);
 	else if (t->task && gpu->stopping)

@@ -61,7 +61,7 @@ static struct snapshot take(const struct gs_watch *w, const struct gs_stub *stub
 	s.evictable = flags & GS_STUB_EVICTABLE;
 	if (!s.evictable) {
 		s.why = flags >> GS_STUB_WHY_SHIFT & GS_STUB_WHY_MAX;
-		s.riding_ns = at_most(gs_page_load(stub->leave_ns), GS_WATCH_RIDING_MAX);
+		s.riding_ns = at_most(gs_page_load(stub->leave_ns), GS_STUB_RODE_NS_MAX);
 	}
 	return s;
 }

@@ -17,7 +17,6 @@
 
 /* Clamps on what a page may claim. */
 #define GS_WATCH_NT_MAX (UINT64_C(1) << 40)
-#define GS_WATCH_RIDING_MAX UINT64_C(10000000) /* launches without a stub: 10 ms */
 #define GS_WATCH_STAYING_NS UINT64_C(500000000) /* of a launch whose time nobody knows */
 #define GS_WATCH_ALONE_MAX (UINT64_C(86400) * 1000000000) /* a day, ns */
 

@@ -23,7 +23,8 @@ struct gs_one {
 	uint64_t protected_until; /* a starved task keeps the GPU until then */
 	int reconsider;           /* something arrived since the last comparison */
 	int evicting;             /* the holder was told to leave */
-	size_t swaps;             /* holders that the policy has exchanged since anything but time has changed */
+	size_t swaps;             /* holders that the policy has exchanged since a task came, went or the like */
+	int told;                 /* a task's length or progress has been told since then */
 	unsigned faults;
 };
 
@@ -71,6 +72,7 @@ void gs_core_place(struct gs_one *sched, struct gs_task *task, struct gs_entry *
 static inline void gs_core_news(struct gs_one *sched)
 {
 	sched->swaps = 0;
+	sched->told = 0;
 }
 
 /* The policy broke its contract: fifo takes over. */

@@ -8,8 +8,7 @@
 
 /*
  * Holders exchanged at once, one after the other, get at most through all tasks, from each to one that goes before
- * it.  Whoever goes on beyond that will not stop, and the GPU would do nothing but change hands.  The margin is
- * for what evictions tell of the tasks' progress.
+ * it.  Whoever goes on beyond that will not stop, and the GPU would do nothing but change hands.
  */
 #define SWAPS_MORE 64
 
@@ -73,7 +72,8 @@ static void decide_free(struct gs_one *sched, struct gs_decision *decision)
 /* The quantum is over: does somebody else go first? */
 static int loses_gpu_at_end(struct gs_one *sched)
 {
-	gs_core_news(sched);
+	if (sched->policy->quantum)
+		gs_core_news(sched);
 	if (sched->policy->expire)
 		sched->policy->expire(gs_core_view(sched), sched->holder);
 	sched->holder->turn = ++sched->next_turn;
@@ -81,6 +81,22 @@ static int loses_gpu_at_end(struct gs_one *sched)
 		return 1;
 	gs_core_begin_quantum(sched);
 	return 0;
+}
+
+/*
+ * Lengths are the clients' to tell, and two that take turns at being the shorter one must not cost everybody the
+ * policy: then each holder has a slice, until something else happens.
+ */
+static void end_swaps(struct gs_one *sched)
+{
+	if (!sched->told) {
+		gs_core_fault(sched);
+		return;
+	}
+	sched->swaps--;
+	sched->protected_until = gs_later(sched->view.now, gs_core_slice(sched));
+	if (sched->quantum_end > sched->protected_until)
+		sched->quantum_end = sched->protected_until;
 }
 
 static int must_leave(struct gs_one *sched, uint64_t starved_turn)
@@ -96,9 +112,9 @@ static int must_leave(struct gs_one *sched, uint64_t starved_turn)
 	sched->reconsider = 0;
 	if (!sched->policy->preempts || choose(sched) == sched->holder)
 		return 0;
-	if (++sched->swaps <= sched->index.count + SWAPS_MORE)
+	if (sched->swaps++ < sched->index.count + SWAPS_MORE)
 		return 1;
-	gs_core_fault(sched);
+	end_swaps(sched);
 	return 0;
 }
 

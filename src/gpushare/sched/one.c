@@ -99,6 +99,7 @@ static void put_in_charge(struct gs_one *sched, const struct gs_policy *policy)
 	struct gs_view *view = gs_core_view(sched);
 
 	sched->policy = policy;
+	gs_core_news(sched);
 	memset(view->state, 0, sizeof(view->state));
 	for (struct gs_task *t = sched->ready.oldest; t; t = t->newer)
 		memset(t->word, 0, sizeof(t->word));
@@ -122,7 +123,6 @@ void gs_core_fault(struct gs_one *sched)
 {
 	sched->faults++;
 	sched->broke = sched->policy;
-	gs_core_news(sched);
 	put_in_charge(sched, &gs_policy_fifo);
 }
 
@@ -214,6 +214,7 @@ void gs_one_progress(struct gs_one *sched, uint64_t id, uint64_t nt, uint64_t do
 	gs_core_advance(sched, now);
 	if (!task || nt == 0)
 		return;
+	sched->told = 1;
 	task->nt = nt;
 	task->done = done < nt ? done : nt;
 	task->alone_ns = gs_core_length(alone_ns);

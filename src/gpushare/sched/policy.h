@@ -89,8 +89,8 @@ struct gs_view {
  * preempts  Not a function: when set, an arrival is compared with the holder at
  *           once and evicts it if it goes first.  Otherwise only the end of
  *           a quantum can cost a task the GPU.  A policy that goes on exchanging
- *           holders although no task has come, gone or changed its
- *           priority is replaced by fifo.
+ *           holders although nothing is told of the tasks is replaced by fifo; if only
+ *           lengths and progress are, each holder keeps the GPU for a slice then.
  * weighs    Not a function: when set, the policy weighs what a hand-over costs when it
  *           compares, and so the core raises its quanta to half as many hand-overs only.
  */
