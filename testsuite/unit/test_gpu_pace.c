@@ -272,6 +272,76 @@ static void test_the_way_to_the_gpu_is_learned(void **unused)
 	assert_int_equal(t.expected_ns, at + 100 * US);
 }
 
+/*
+ * A 1 ms kernel every 5 ms beside a long one, whose block-tasks leave within 30 us: it begins 140 us
+ * later, whether it is there before the other one has left or after.  In the end its end is seen within 5 us.
+ */
+static void test_ends_beside_a_long_one_are_seen(void **unused)
+{
+	struct gs_gpu_options o = options_of("piv");
+	struct client *low, *high;
+	uint64_t next, end, late = 0;
+
+	(void)unused;
+	o.overlap_ns = 8 * US;
+	o.sched.handover_ns = 135 * US;
+	o.measure_handover = 1;
+	begin_with(&o);
+	low = join(1, 1);
+	high = join(2, 10);
+	occupy(low, 1000);
+	for (unsigned i = 0; i < 40; i++) {
+		int launched = 0, left = 0;
+		uint64_t told = 0, given = 0;
+
+		gs_page_store(low->page->stub[0].leave_ns, 30 * US);
+		turn(4 * MS);
+		launch(high, 0, 10, 1);
+		gs_page_store(high->page->stub[0].alone_ns, 1 * MS);
+		next = turn(0);
+		assert_int_equal(state(low, 0), GS_K_TOEVICT);
+		told = now;
+		end = UINT64_MAX;
+		while (!(state(high, 0) == GS_K_DONE && !has_turn(high))) {
+			uint64_t at = next;
+			uint64_t event = UINT64_MAX;
+
+			if (!left)
+				event = told + 30 * US;
+			if (given && !launched && given + (i % 2 ? 3 : 12) * US < event)
+				event = given + (i % 2 ? 3 : 12) * US;
+			if (launched && end < event)
+				event = end;
+			if (event <= at) {
+				now = event;
+				if (!left && event == told + 30 * US) {
+					evicted(low, 0, 100 * (i + 1));
+					left = 1;
+				} else if (!launched) {
+					agent(high);
+					launched = 1;
+					end = told + 30 * US + 140 * US + 1 * MS;
+				} else {
+					finish(high, 0);
+					end = UINT64_MAX;
+				}
+				continue;
+			}
+			next = turn(at > now ? at - now : 0);
+			if (!given && has_turn(high))
+				given = now;
+			if (state(high, 0) == GS_K_DONE && i >= 30)
+				late = now - (told + 30 * US + 140 * US + 1 * MS);
+		}
+		assert_true(i < 30 || late < 5 * US);
+		go(high, 0, GS_K_DONE, GS_K_PREP, GS_BY_CLIENT);
+		agent(low);
+		turn(0);
+	}
+	assert_true(high->tenant->off_ns < 10 * US);
+	all_leave(low, high);
+}
+
 /* Two equal clients, the first of which has the GPU; what the loop is told. */
 static void test_looks_at_a_holder(void **unused)
 {
@@ -603,6 +673,7 @@ int main(void)
 		cmocka_unit_test(test_awaited_client_need_not_ring),
 		cmocka_unit_test(test_end_is_expected_from_the_start_on),
 		cmocka_unit_test(test_the_way_to_the_gpu_is_learned),
+		cmocka_unit_test(test_ends_beside_a_long_one_are_seen),
 		cmocka_unit_test(test_looks_at_a_holder),
 		cmocka_unit_test(test_unseen_launches_spoil_the_guess),
 		cmocka_unit_test(test_looks_at_a_client_on_its_way_out),

@@ -215,11 +215,12 @@ static int starting_over(struct gs_gpu *gpu, uint64_t now)
 	if (holds && (gpu->leaving || (!t->on_gpu && now - gpu->starting_since < gpu->o.sched.handover_ns)))
 		return 0;
 	gpu->starting = NULL;
-	/* What was there before the other one had left says nothing of hand-overs, and had some of the GPU before. */
+	/* What was there before the other one had left says nothing of hand-overs. */
 	if (holds && !gpu->beside)
 		measure_handover(gpu, t->on_gpu != 0, now - gpu->starting_since);
-	if (t == gpu->holder && !gpu->beside)
-		gs_pace_begin(t, t->base, now);
+	/* Beside somebody it may have been there at once, or be seen 100 us later: one beginning for all, its turn's. */
+	if (t == gpu->holder && t->base != GS_PACE_BESIDE)
+		gs_pace_begin(t, GS_PACE_TURN, now);
 	if (holds)
 		gs_sched_started(gpu->sched, t->p.id, now);
 	return 1;
