@@ -161,6 +161,69 @@ static void test_overlap_is_nobodys_quantum(void **unused)
 	all_leave(a, b);
 }
 
+/* b has the turn beside a, which has been told to leave. */
+static void overlap(const struct gs_gpu_options *o, struct client **a, struct client **b)
+{
+	begin_with(o);
+	*a = join(1, 1);
+	*b = join(2, 1);
+	occupy(*a, 1000);
+	gs_page_store((*a)->page->stub[0].leave_ns, 50 * US);
+	launch(*b, 0, 1000, 1);
+	turn(1 * MS);
+	assert_true(has_turn(*b));
+}
+
+/* What a death in the middle of it took is no hand-over's time. */
+static void test_overlap_ended_by_death(void **unused)
+{
+	struct gs_gpu_options o = options_of("rr");
+	struct gs_gpu_status before, after;
+	struct client *a, *b;
+
+	(void)unused;
+	o.overlap_ns = 1000 * MS;
+	o.sched.rr_quantum_ns = 1 * MS;
+	o.sched.handover_ns = 400 * US;
+	o.sched.quantum_handovers = 0;
+	o.measure_handover = 1;
+	overlap(&o, &a, &b);
+	agent(b);
+	turn(300 * US);
+	gs_gpu_status(gpu, &before);
+	gs_gpu_remove(gpu, a->tenant, now);
+	a->tenant = NULL;
+	turn(1 * US);
+	gs_gpu_status(gpu, &after);
+	assert_int_equal(after.handover_ns, before.handover_ns);
+	leave(a);
+	all_leave(b);
+}
+
+/* Pinned before its kernel has begun: that it has is seen all the same, and nobody looks for it for ever. */
+static void test_pinned_beside_another(void **unused)
+{
+	struct gs_gpu_options o = options_of("rr");
+	struct client *a, *b;
+	uint64_t until, next;
+	unsigned turns = 0;
+
+	(void)unused;
+	o.overlap_ns = 1000 * MS;
+	o.sched.rr_quantum_ns = 1 * MS;
+	o.sched.handover_ns = 5 * US;
+	overlap(&o, &a, &b);
+	agent(b);
+	gs_gpu_pin(b->tenant);
+	evicted(a, 0, 100);
+	next = turn(10 * US);
+	for (until = now + 100 * MS; now < until; turns++)
+		next = turn(next > now ? next - now : 1);
+	assert_in_range(turns, 1, 500);
+	gs_gpu_unpin(gpu);
+	all_leave(a, b);
+}
+
 /* Whoever is gone, on its way out or with the turn: nothing of it is left behind. */
 static void test_overlap_and_death(void **unused)
 {
@@ -499,6 +562,8 @@ int main(void)
 		cmocka_unit_test(test_overlap_of_mps),
 		cmocka_unit_test(test_overlap_is_nobodys_quantum),
 		cmocka_unit_test(test_overlap_and_death),
+		cmocka_unit_test(test_overlap_ended_by_death),
+		cmocka_unit_test(test_pinned_beside_another),
 		cmocka_unit_test(test_stopped_holder),
 		cmocka_unit_test(test_stopped_waits_for_nothing),
 		cmocka_unit_test(test_stopped_on_its_way_out),

@@ -254,6 +254,8 @@ static uint64_t quantum_end(const struct gs_gpu *gpu, uint64_t now)
 {
 	uint64_t left;
 
+	if (gpu->pinned) /* nothing is decided */
+		return UINT64_MAX;
 	if (gpu->deadline <= now)
 		return now + POLL_DECISION_NS;
 	left = gpu->deadline - now;
