@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The driver API on the emulated device: order of streams, memory operations, events, errors, lookups. */
 #define _GNU_SOURCE
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
 #include "emu_util.h"
 
 /* Polls [p] until it is 1, then stores 2 at [p+4]. */
@@ -85,6 +89,44 @@ static void wait_value(void **state)
 	assert_int_equal(cuStreamWriteValue32(a, 4096, 1, 0), CUDA_ERROR_INVALID_VALUE);
 	OK(cuStreamDestroy(a));
 	OK(cuStreamDestroy(b));
+}
+
+/* The wall clock as the device sees it, seconds ahead: who waited for a time of it would wait as long as when it is set back. */
+static _Atomic time_t wall_ahead;
+
+__attribute__((visibility("default"))) int clock_gettime(clockid_t clock, struct timespec *ts)
+{
+	long rc = syscall(SYS_clock_gettime, clock, ts);
+
+	if (rc == 0 && clock == CLOCK_REALTIME)
+		ts->tv_sec += wall_ahead;
+	return (int)rc;
+}
+
+/* Nobody tells the device of what the host writes: it looks, whatever becomes of the wall clock. */
+static void value_of_the_host(void **state)
+{
+	volatile uint32_t *value;
+	CUresult rc = CUDA_ERROR_NOT_READY;
+	CUstream a;
+
+	(void)state;
+	OK(cuMemHostAlloc((void **)&value, 4, 0));
+	*value = 0;
+	OK(cuStreamCreate(&a, CU_STREAM_NON_BLOCKING));
+	wall_ahead = 3600;
+	OK(cuStreamWaitValue32(a, (CUdeviceptr)(uintptr_t)value, 1, 0));
+	emu_test_sleep_ms(10);
+	assert_int_equal(cuStreamQuery(a), CUDA_ERROR_NOT_READY);
+	*value = 1;
+	for (int i = 0; i < 1000 && rc == CUDA_ERROR_NOT_READY; i++) {
+		emu_test_sleep_ms(5);
+		rc = cuStreamQuery(a);
+	}
+	wall_ahead = 0;
+	assert_int_equal(rc, CUDA_SUCCESS);
+	OK(cuStreamDestroy(a));
+	OK(cuMemFreeHost((void *)(uintptr_t)value));
 }
 
 /* Work of blocking streams and of the legacy default stream keeps its order; a non-blocking stream does not take part. */
@@ -395,7 +437,8 @@ static void bad_arguments(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(copy_beside_kernel), cmocka_unit_test(wait_value), cmocka_unit_test(legacy_order),
+		cmocka_unit_test(copy_beside_kernel), cmocka_unit_test(wait_value),
+		cmocka_unit_test(value_of_the_host), cmocka_unit_test(legacy_order),
 		cmocka_unit_test(events_and_host_functions), cmocka_unit_test(kernels_beside), cmocka_unit_test(copies),
 		cmocka_unit_test(memory_limit), cmocka_unit_test(modules), cmocka_unit_test(entry_points),
 		cmocka_unit_test(per_thread_stream), cmocka_unit_test(bad_arguments),

@@ -146,13 +146,13 @@ static void wait_value(struct CUctx_st *ctx, const struct emu_task *t)
 		uint64_t seen = value_changes;
 		struct timespec until;
 
-		clock_gettime(CLOCK_REALTIME, &until);
+		clock_gettime(CLOCK_MONOTONIC, &until);
 		until.tv_nsec += pause;
 		if (until.tv_nsec >= 1000000000) {
 			until.tv_nsec -= 1000000000;
 			until.tv_sec++;
 		}
-		pthread_cond_timedwait(&value_cond, &value_mutex, &until);
+		pthread_cond_clockwait(&value_cond, &value_mutex, CLOCK_MONOTONIC, &until);
 		pause = seen != value_changes ? 20000 : pause < 1000000 ? pause * 2 : 1000000;
 	}
 	pthread_mutex_unlock(&value_mutex);
