@@ -48,7 +48,7 @@ void begin(const char *policy)
 void join_as(struct client *c, uint64_t id, int32_t priority, int adopted)
 {
 	struct gs_tenant_params p = { .id = id, .page = c->page, .tally = &c->tally,
-				      .kernels = &c->map, .priority = priority,
+				      .kernels = &c->map, .attended = GS_ATTENDED, .priority = priority,
 				      .shares = 50, .name = "a client", .force_ns = force_ns };
 
 	c->tenant = gs_gpu_add(gpu, &p, adopted, now);

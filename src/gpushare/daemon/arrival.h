@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * When a client will want the GPU again.  One that comes at regular intervals is
- * awaited: the daemon is awake then, and reads its page, instead of being woken
- * by its message (a wake-up takes 13 us, and 268 for one in a hundred;
- * facts/h200.md).
+ * awaited (await.h): the daemon is awake then, and reads its page, instead of being woken
+ * by it (a launch that has to ask waits for 14 to 30 us, one in a hundred for 48; doc/results/h200-ask-parts.txt).
  *
  * Pure; time is a parameter (ns).
  */

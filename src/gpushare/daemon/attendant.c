@@ -62,13 +62,12 @@ static void sleep_until(uint64_t ns)
 	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
 }
 
-int gs_attendant_hear(struct gs_attendant *a, int near)
+int gs_attendant_hear(struct gs_attendant *a)
 {
 	struct gs_peer *peer = a->peer;
 
 	if (!peer || !peer->tenant)
 		return peer != NULL;
-	gs_tenant_attended(peer->tenant, near);
 	gs_gpu_bell(peer->tenant);
 	gs_device_poke(peer->device);
 	return 1;
@@ -88,7 +87,7 @@ static int serve(struct gs_attendant *a)
 			sleep_until(again);
 		again = 0;
 		gs_lock();
-		there = gs_attendant_hear(a, a->near);
+		there = gs_attendant_hear(a);
 		if (there && a->peer->tenant)
 			again = gs_device_attend(a->peer->d, a->peer->device, a->peer);
 		gs_unlock();

@@ -31,7 +31,7 @@ LIST_HEAD(gs_attendants, gs_attendant);
 extern struct gs_attendants gs_attendants;
 
 /* The client has asked: its page is looked at in its GPU's next turn; with the lock held.  0: the peer is gone. */
-int gs_attendant_hear(struct gs_attendant *attendant, int near);
+int gs_attendant_hear(struct gs_attendant *attendant);
 
 /* Its page goes, and it; with the lock held. */
 void gs_attendant_free(struct gs_attendant *attendant);

@@ -93,8 +93,7 @@ static int become_tenant(struct gs_peer *peer, int adopted, uint64_t used_bytes,
 
 	if (!peer->attendant)
 		peer->attendant = gs_attendant_start(peer);
-	gs_page_store(peer->page->attended, !peer->attendant ? GS_ATTENDED_NOT :
-					    peer->d->lookout ? GS_ATTENDED_AWAKE : GS_ATTENDED);
+	params.attended = !peer->attendant ? GS_ATTENDED_NOT : peer->d->lookout ? GS_ATTENDED_AWAKE : GS_ATTENDED;
 	if (!peer->kernels)
 		peer->kernels = calloc(1, sizeof(*peer->kernels));
 	if (!peer->kernels)

@@ -29,6 +29,7 @@ struct gs_tenant *gs_gpu_add(struct gs_gpu *gpu, const struct gs_tenant_params *
 	t->p = *params;
 	t->gpu = gpu;
 	t->charged_ns = now;
+	gs_page_store(params->page->attended, params->attended);
 	t->watch.tpt_ps = params->kernels->tpt_ps;
 	t->watch.kernels = GS_TALLY_KERNELS_MAX;
 	join_trace(t);
@@ -94,11 +95,6 @@ void gs_gpu_afford(struct gs_gpu *gpu, uint64_t look_ns)
 void gs_gpu_bell(struct gs_tenant *t)
 {
 	t->dirty = 1;
-}
-
-void gs_tenant_attended(struct gs_tenant *t, int attended)
-{
-	t->attended = attended != 0;
 }
 
 int gs_tenant_bad(const struct gs_tenant *t, uint32_t *kstate)

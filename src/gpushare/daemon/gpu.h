@@ -46,6 +46,7 @@ struct gs_tenant_params {
 	struct gs_page *page;
 	struct gs_tally *tally;     /* of its step */
 	const struct gs_kernel_map *kernels;
+	enum gs_attended attended;  /* who sees it ask, as its page says */
 	struct gs_learned *learned; /* what its launches teach; NULL: nothing */
 	int32_t priority;
 	uint32_t class;             /* of its tasks that are to come; index into the classes */
@@ -95,9 +96,6 @@ void gs_gpu_remove(struct gs_gpu *gpu, struct gs_tenant *tenant, uint64_t now);
 
 /* It rang: look at its page in the next turn. */
 void gs_gpu_bell(struct gs_tenant *tenant);
-
-/* Its bell is heard at once from now on, so that nobody need look out for it; or no more. */
-void gs_tenant_attended(struct gs_tenant *tenant, int attended);
 
 /* 1 if its page holds a value that is no state (in *kstate): the client must go. */
 int gs_tenant_bad(const struct gs_tenant *tenant, uint32_t *kstate);
@@ -166,6 +164,20 @@ void gs_gpu_afford(struct gs_gpu *gpu, uint64_t look_ns);
  * must be called again at the latest (ns); UINT64_MAX: when something happens.
  */
 uint64_t gs_gpu_turn(struct gs_gpu *gpu, uint64_t now);
+
+/* A client that should ask about now; valid until it is removed. */
+struct gs_awaited {
+	const struct gs_page *page;
+	uint32_t asked;             /* its word, as long as it has not asked */
+	uint64_t until;             /* ns */
+};
+
+/*
+ * Who should ask about now, by what it did before (arrival.h), `max` of them at most.  From now on its asking wakes
+ * nobody: the caller reads its word, takes a turn when it changes, and calls this again after that, and
+ * by `until`, when somebody is woken again.  *asked is set if one of them has asked already: a turn first.
+ */
+size_t gs_gpu_await(struct gs_gpu *gpu, struct gs_awaited *awaited, size_t max, int *asked, uint64_t now);
 
 /* Account for what goes on up to now, so that the tallies are those of this moment. */
 void gs_gpu_settle(struct gs_gpu *gpu, uint64_t now);

@@ -228,7 +228,7 @@ static int starting_over(struct gs_gpu *gpu, uint64_t now)
 
 /* ---- the turn -------------------------------------------------------- */
 
-/* Pages are read when their client rang, is awaited, holds the turn, or has kernels that may end. */
+/* Pages are read when their client rang, is awaited (await.c), holds the turn, or has kernels that may end. */
 static void look_around(struct gs_gpu *gpu, uint64_t now)
 {
 	struct gs_tenant *t;
@@ -238,7 +238,7 @@ static void look_around(struct gs_gpu *gpu, uint64_t now)
 		gs_gpu_look(gpu->holder, now);
 	LIST_FOREACH(t, &gpu->tenants, link)
 		if (t != gpu->holder && t != gpu->leaving &&
-		    (t->dirty || t->on_gpu || t->off_gpu || gs_pace_is_awaited(t, now)))
+		    (t->dirty || t->on_gpu || t->off_gpu || t->awaited))
 			gs_gpu_look(t, now);
 	/* What the holder does with its idle turn depends on who waits. */
 	t = gpu->holder;

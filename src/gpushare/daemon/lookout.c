@@ -87,7 +87,7 @@ static int take_turn(struct gs_daemon *d)
 	gs_lock();
 	for (a = lookout.first; a; a = a->next)
 		if (a->asks)
-			busy |= gs_attendant_hear(a, 1);
+			busy |= gs_attendant_hear(a);
 	gs_devices_look(d);
 	for (a = lookout.first; !busy && a; a = a->next)
 		busy = a->peer && a->peer->tenant && gs_tenant_on_gpu(a->peer->tenant);

@@ -23,7 +23,7 @@
 #define POLL_CONTENDED_NS (500 * GS_NS_PER_US)
 #define POLL_UNKNOWN_NS (100 * GS_NS_PER_US)
 #define POLL_ALONE_NS (20 * GS_NS_PER_MS)
-#define POLL_AWAITED_NS (1 * GS_NS_PER_US)
+#define POLL_AWAITED_NS (10 * GS_NS_PER_US)
 #define POLL_STARTING_NS (10 * GS_NS_PER_US)
 /* Whoever is woken for its turn stays awake for 200 us (shim). */
 #define HERALD_NS (100 * GS_NS_PER_US)
@@ -224,16 +224,16 @@ int gs_pace_is_ending(const struct gs_gpu *gpu, uint64_t now)
 /* In which stretch of time this client should come, if the daemon can afford to await it. */
 static int awaited(const struct gs_tenant *t, uint64_t now, uint64_t *from, uint64_t *to)
 {
-	return !t->attended && !t->task && !t->stopped && t != t->gpu->holder && t != t->gpu->leaving &&
-	       t->gpu->look_ns < GS_BUDGET_POOR_NS &&
+	return t->p.attended != GS_ATTENDED_AWAKE && !t->task && !t->stopped && t != t->gpu->holder &&
+	       t != t->gpu->leaving && t->gpu->look_ns < GS_BUDGET_POOR_NS &&
 	       gs_arrival_next(&t->arrival, now, from, to);
 }
 
-int gs_pace_is_awaited(const struct gs_tenant *t, uint64_t now)
+int gs_pace_is_awaited(const struct gs_tenant *t, uint64_t now, uint64_t *until)
 {
-	uint64_t from, to;
+	uint64_t from;
 
-	return awaited(t, now, &from, &to) && now >= from;
+	return awaited(t, now, &from, until) && now >= from;
 }
 
 static uint64_t next_arrival(const struct gs_gpu *gpu, uint64_t now)
@@ -243,7 +243,8 @@ static uint64_t next_arrival(const struct gs_gpu *gpu, uint64_t now)
 
 	LIST_FOREACH(t, &gpu->tenants, link)
 		if (awaited(t, now, &from, &to)) {
-			from = from > now ? from : now + afford(gpu, POLL_AWAITED_NS);
+			/* Whoever is here is not the loop, or it would be awaited already. */
+			from = t->awaited && from <= now ? to : from > now ? from : now + POLL_AWAITED_NS;
 			next = from < next ? from : next;
 		}
 	return next;

@@ -39,8 +39,8 @@ void gs_pace_expect(struct gs_tenant *tenant);
 /* Is the turn about to end, so that those who wait should be awake? */
 int gs_pace_is_ending(const struct gs_gpu *gpu, uint64_t now);
 
-/* Should it come about now, so that its page is to be read before it rings? */
-int gs_pace_is_awaited(const struct gs_tenant *tenant, uint64_t now);
+/* Should it come about now, so that its page is to be read before it rings?  Until then (ns). */
+int gs_pace_is_awaited(const struct gs_tenant *tenant, uint64_t now, uint64_t *until);
 
 /* When the GPU must have its next turn; UINT64_MAX: when something happens. */
 uint64_t gs_pace_next(const struct gs_gpu *gpu, uint64_t now);

@@ -43,7 +43,8 @@ struct gs_tenant {
 	uint8_t overdue;       /* and nobody has asked yet, see gs_tenant_overdue() */
 	uint8_t deaf;          /* nothing of it is there, but it did not hear by the deadline, nor has since */
 	uint8_t busy;          /* a busy period is being accounted */
-	uint8_t attended;      /* its bell is heard at once */
+	uint8_t awaited;       /* its asking wakes nobody, the loop reads its word (await.c) */
+	uint32_t asked;        /* while it is: that word */
 	uint64_t told_nt, told_done, told_alone_ns; /* the scheduler's latest */
 	uint64_t charged_ns;   /* accounted up to here */
 	/* For pace.c: */
