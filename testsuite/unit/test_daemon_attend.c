@@ -340,6 +340,32 @@ static void test_a_page_that_cannot_be(void **state)
 	live_serves(l);
 }
 
+/* What the attendants have had of their processors, ns: all threads but the loop's and the one that looks for stopped clients. */
+static uint64_t attendants_had(const struct live *l)
+{
+	uint64_t had, all = 0;
+	char path[400];
+	struct dirent *e;
+	DIR *dir;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)l->pid);
+	dir = opendir(path);
+	assert_non_null(dir);
+	while ((e = readdir(dir))) {
+		if (!atoi(e->d_name) || atoi(e->d_name) == l->pid)
+			continue;
+		snprintf(path, sizeof(path), "/proc/%d/task/%s/schedstat", (int)l->pid, e->d_name);
+		f = fopen(path, "r");
+		if (f && fscanf(f, "%llu", (unsigned long long *)&had) == 1)
+			all += had;
+		if (f)
+			fclose(f);
+	}
+	closedir(dir);
+	return all;
+}
+
 /* The low one is on the GPU, the high one asks; the launch's number. */
 static void begin_exchange(struct gs_page *page[2], uint64_t seq)
 {
@@ -380,6 +406,35 @@ static void end_two(struct gs_page *page[2], int own[2], int sock[2])
 		close(sock[i]);
 		close(own[i]);
 	}
+}
+
+#define EXCHANGES 10
+
+/* It has its turn before the other one is out (HandoverLead), and its processor: the attendant does not wait there for that. */
+static void test_turn_before_the_other_one_is_out(void **state)
+{
+	struct live *l = *state;
+	struct gs_page *page[2];
+	int own[2], sock[2];
+	uint64_t had = 0;
+
+	live_configure(l, "HandoverLead=1s\n");
+	kill(l->pid, SIGHUP);
+	live_await_log(l, "reloaded");
+	begin_two(l, page, own, sock);
+	for (uint64_t seq = 0; seq < EXCHANGES; seq++) {
+		usleep(20000); /* what the daemon may take of a processor is saved up */
+		had -= attendants_had(l);
+		begin_exchange(page, seq);
+		live_await(page[1], 0, GS_K_TORUN);
+		usleep(1000);
+		had += attendants_had(l);
+		live_move(page[0], 0, GS_K_TOEVICT, GS_K_READY);
+		end_exchange(page);
+	}
+	print_message("attendants: %.1f us each time\n", (double)had / 1e3 / EXCHANGES);
+	assert_true(had < EXCHANGES * 250 * GS_NS_PER_US);
+	end_two(page, own, sock);
 }
 
 #define PERIOD_NS (20 * GS_NS_PER_MS)
@@ -452,6 +507,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_waiting_together, live_setup, live_teardown),
 		cmocka_unit_test_setup_teardown(test_where_it_asks, live_setup, live_teardown),
 		cmocka_unit_test_setup_teardown(test_a_page_that_cannot_be, live_setup, live_teardown),
+		cmocka_unit_test_setup_teardown(test_turn_before_the_other_one_is_out, live_setup, live_teardown),
 		cmocka_unit_test_setup_teardown(test_who_comes_regularly_is_awaited, live_setup, live_teardown),
 		cmocka_unit_test_setup_teardown(test_stopping_with_attendants, live_setup, live_teardown),
 	};

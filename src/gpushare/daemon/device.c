@@ -128,6 +128,8 @@ void gs_device_poke(struct gs_device *device)
 /* An attendant sees through what takes no longer than this; the loop steps in when it is so late. */
 #define ATTEND_NS (1 * GS_NS_PER_MS)
 #define ATTEND_LATE_NS (300 * GS_NS_PER_US)
+/* The loop wakes for nothing at most so often. */
+#define SELDOM_NS (5 * GS_NS_PER_MS)
 #define LOOKOUT_LATE_NS (10 * GS_NS_PER_MS)
 
 /*
@@ -167,7 +169,7 @@ static void count_cpu(struct gs_daemon *d, uint64_t now)
 		gs_gpu_afford(d->device[i].gpu, gs_budget_look_ns(left));
 }
 
-static void set_wake(struct gs_daemon *d, uint64_t at_ns)
+static void set_wake(struct gs_daemon *d, int by_loop, uint64_t at_ns)
 {
 	struct itimerspec at = { .it_value = { 0, 0 } }; /* not at all */
 
@@ -181,7 +183,8 @@ static void set_wake(struct gs_daemon *d, uint64_t at_ns)
 		if (d->wake_at_ns <= at_ns)
 			return;
 	}
-	if (at_ns == d->wake_at_ns)
+	/* A system call on the asking client's processor, while it waits for its launch: better too soon, seldom. */
+	if (at_ns == d->wake_at_ns || (!by_loop && d->wake_at_ns <= at_ns && d->wake_at_ns > gs_clock_ns() + SELDOM_NS))
 		return;
 	d->wake_at_ns = at_ns;
 	if (at_ns != UINT64_MAX)
@@ -189,15 +192,18 @@ static void set_wake(struct gs_daemon *d, uint64_t at_ns)
 	timerfd_settime(d->wake_fd, TFD_TIMER_ABSTIME, &at, NULL);
 }
 
-/* Turns until none is due for a while; when the next one is. */
-static uint64_t turns(struct gs_daemon *d, int by_loop, uint64_t now)
+/*
+ * Turns until none is due for a while; when the next one is.  client: whose attendant takes them, NULL if none does; it
+ * waits for its processor, so once it may go on the way out of others is for the loop to see.
+ */
+static uint64_t turns(struct gs_daemon *d, int by_loop, const struct gs_tenant *client, uint64_t now)
 {
 	int64_t left = d->budget.left_ns;
 	uint64_t next = take_turns(d, by_loop, now);
 	uint64_t until = now + (left < (int64_t)SPIN_NS ? left > 0 ? (uint64_t)left : 0 : SPIN_NS);
 
 	/* A kernel is about to leave: sleeping and waking would take longer than that. */
-	while (!d->lookout && next <= now + SPIN_GAP_NS && now < until) {
+	while (!d->lookout && next <= now + SPIN_GAP_NS && now < until && !(client && gs_tenant_may_go(client))) {
 		now = gs_clock_ns();
 		next = take_turns(d, by_loop, now);
 	}
@@ -209,30 +215,31 @@ void gs_devices_turn(struct gs_daemon *d)
 	uint64_t now = gs_clock_ns();
 
 	count_cpu(d, now);
-	set_wake(d, turns(d, 1, now));
+	set_wake(d, 1, turns(d, 1, NULL, now));
 	gs_overdue_look(d); /* whoever found it in a turn */
 }
 
 void gs_devices_wake(struct gs_daemon *d)
 {
-	set_wake(d, gs_clock_ns());
+	set_wake(d, 1, gs_clock_ns());
 }
 
 void gs_devices_look(struct gs_daemon *d)
 {
-	set_wake(d, turns(d, 0, gs_clock_ns()));
+	set_wake(d, 0, turns(d, 0, NULL, gs_clock_ns()));
 }
 
 uint64_t gs_device_attend(struct gs_daemon *d, struct gs_device *device, const struct gs_peer *peer)
 {
-	uint64_t now = gs_clock_ns(), next = turns(d, 0, now);
+	uint64_t now = gs_clock_ns(), next = turns(d, 0, peer->tenant, now);
 
-	if (next > now + ATTEND_NS || next != device->wake_ns || !gs_gpu_is_draining(device->gpu)) {
+	if (gs_tenant_may_go(peer->tenant) || next > now + ATTEND_NS || next != device->wake_ns ||
+	    !gs_gpu_is_draining(device->gpu)) {
 		gs_device_unattended(device, peer);
-		set_wake(d, next);
+		set_wake(d, 0, next);
 		return 0;
 	}
-	set_wake(d, next + ATTEND_LATE_NS);
+	set_wake(d, 0, next + ATTEND_LATE_NS);
 	if (device->attended_by && device->attended_by != peer)
 		return 0;
 	device->attended_by = peer;

@@ -37,7 +37,8 @@ void gs_devices_turn(struct gs_daemon *d);
  * The same by the peer's attendant, which leaves to the loop what is not about turns.  If
  * somebody is leaving the GPU then, for whom the attendant's client waits: when the
  * attendant is to come again (ns), the loop being no longer asked for; else 0.
- * One attendant is enough for that: the others that come meanwhile get 0.
+ * One attendant is enough for that: the others that come meanwhile get 0.  So does one whose client may go on before
+ * the last one has left.  The peer is a tenant.
  */
 uint64_t gs_device_attend(struct gs_daemon *d, struct gs_device *device, const struct gs_peer *peer);
 

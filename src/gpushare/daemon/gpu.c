@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "common/log.h"
 
 static void join_trace(struct gs_tenant *t)
@@ -117,6 +118,14 @@ uint32_t gs_tenant_kernel_on_gpu(const struct gs_tenant *t)
 		if (t->out[i / 64] >> i % 64 & 1 && gs_page_load(t->p.page->stub[i].started))
 			return t->watch.seen[i].kernel;
 	return UINT32_MAX;
+}
+
+/* Of HandoverLead: more than a way to the GPU takes. */
+#define BESIDE_NS (100 * GS_NS_PER_US)
+
+int gs_tenant_may_go(const struct gs_tenant *t)
+{
+	return t->gpu->holder == t && (!t->gpu->leaving || t->gpu->o.overlap_ns > BESIDE_NS);
 }
 
 int gs_tenant_on_gpu(const struct gs_tenant *t)
