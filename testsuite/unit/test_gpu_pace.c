@@ -672,9 +672,13 @@ static void test_who_shares_the_gpu(void **unused)
 	(void)unused;
 	begin("piv");
 	a = join(1, 1);
+	turn(0);
+	assert_int_equal(gs_page_load(a->page->only), 1);
 	b = join(2, 1);
+	assert_int_equal(gs_page_load(a->page->only), 0); /* at once */
 	occupy(a, 100);
 	turn(1 * MS);
+	assert_int_equal(gs_page_load(a->page->only) + gs_page_load(b->page->only), 0);
 	/* The other is there and has done nothing. */
 	assert_int_equal(gs_page_load(a->page->shared), 0);
 	assert_int_equal(gs_page_load(b->page->shared), 1);
@@ -695,7 +699,10 @@ static void test_who_shares_the_gpu(void **unused)
 	assert_int_equal(gs_page_load(b->page->shared), 0);
 	turn(2 * MS);
 	assert_int_equal(gs_page_load(a->page->shared), 0);
-	all_leave(a, b);
+	leave(b);
+	turn(0);
+	assert_int_equal(gs_page_load(a->page->only), 1);
+	all_leave(a);
 }
 
 static uint64_t later(void)

@@ -13,7 +13,7 @@
 #include "fake_driver.h"
 #include "shim_rig.h"
 
-/* Launches of 0.9 ms, of `n`, that have marks of their own. */
+/* Launches that take 0.9 ms, of `n`, that have marks of their own. */
 static unsigned marked(unsigned n)
 {
 	unsigned stubs = 0;
@@ -42,6 +42,9 @@ static void test_riders(void **unused)
 	assert_in_range(marked(20), 10, 11); /* every other one */
 	gs_page_store(page->shared, 0);
 	assert_in_range(marked(54), 2, 4); /* one in eighteen */
+	gs_page_store(page->only, 1); /* nobody else has even come */
+	assert_in_range(marked(216), 2, 4); /* one in 72 */
+	gs_page_store(page->only, 0);
 	marked(17);
 	time->tpt_ps = time->due = 0;
 }

@@ -5,6 +5,9 @@
 
 #include <stdint.h>
 
+#include "common/clock.h"
+#include "gpushare/proto/page.h"
+
 struct shim_session;
 struct shim_request;
 
@@ -14,6 +17,14 @@ struct shim_request;
  * as much where the program waits for some of it to end.
  */
 #define SHIM_ALONE_NS (16 * GS_NS_PER_MS)
+/* And where no other client has come to the GPU at all: from then until its first kernel it takes longer than that. */
+#define SHIM_ONLY_NS (64 * GS_NS_PER_MS)
+
+/* Which of the two. */
+static inline uint64_t shim_alone_ns(const struct gs_page *page)
+{
+	return gs_page_load(page->only) ? SHIM_ONLY_NS : SHIM_ALONE_NS;
+}
 
 /* May this launch ride along?  Then it is counted. */
 int shim_rides(struct shim_session *s, const struct shim_request *r);

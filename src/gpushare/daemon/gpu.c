@@ -23,7 +23,7 @@ static void join_trace(struct gs_tenant *t)
 struct gs_tenant *gs_gpu_add(struct gs_gpu *gpu, const struct gs_tenant_params *params,
 			     int adopted, uint64_t now)
 {
-	struct gs_tenant *t = calloc(1, sizeof(*t));
+	struct gs_tenant *t = calloc(1, sizeof(*t)), *other;
 
 	if (!t)
 		return NULL;
@@ -35,6 +35,8 @@ struct gs_tenant *gs_gpu_add(struct gs_gpu *gpu, const struct gs_tenant_params *
 	t->watch.kernels = GS_TALLY_KERNELS_MAX;
 	join_trace(t);
 	LIST_INSERT_HEAD(&gpu->tenants, t, link);
+	LIST_FOREACH(other, &gpu->tenants, link)
+		gs_page_store(other->p.page->only, 0); /* the sooner they know, the less this one finds in front of it */
 	if (!adopted)
 		return t;
 	t->dirty = 1;

@@ -263,17 +263,21 @@ static void tell_contention(const struct gs_gpu *gpu, uint64_t now)
 {
 	const struct gs_tenant *one = NULL;
 	struct gs_tenant *t = gpu->holder;
-	unsigned users = 0;
+	unsigned users = 0, clients = 0;
 
 	if (t)
 		tell(&t->p.page->contended, gs_pace_contended(gpu) || t->p.force_ns);
-	LIST_FOREACH(t, &gpu->tenants, link)
+	LIST_FOREACH(t, &gpu->tenants, link) {
+		clients++;
 		if (t->live || (t->ended_ns && now - t->ended_ns < OF_LATE_NS)) {
 			one = t;
 			users++;
 		}
-	LIST_FOREACH(t, &gpu->tenants, link)
+	}
+	LIST_FOREACH(t, &gpu->tenants, link) {
 		tell(&t->p.page->shared, users > (t == one ? 1u : 0u) || t->p.force_ns);
+		tell(&t->p.page->only, clients == 1 && !t->p.force_ns);
+	}
 }
 
 static void say_faults(struct gs_gpu *gpu)

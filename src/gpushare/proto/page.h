@@ -39,7 +39,7 @@
 #define GS_STUB_RIDERS_SHIFT 8
 #define GS_STUB_RIDERS_MAX 255u
 /* What they took together, as the client says, counts up to so many ns (stub.leave_ns of one that is left as it is). */
-#define GS_STUB_RODE_NS_MAX UINT64_C(40000000)
+#define GS_STUB_RODE_NS_MAX UINT64_C(100000000)
 /* From this bit on: gs_stub_shape() of the launch's blocks. */
 #define GS_STUB_SHAPE_SHIFT 16
 
@@ -84,7 +84,8 @@ struct gs_page {
 	_Atomic uint32_t asked;  /* client: +1, and a futex wake unless somebody is awake, when the daemon should look */
 	_Atomic uint32_t cpu;    /* client: the processor it asked on */
 	_Atomic uint32_t awake;  /* client: threads that look whether their launch may go, and need not be woken */
-	_Atomic uint32_t reserved[11];
+	_Atomic uint32_t only;   /* daemon: 1 while no other client has come to the GPU */
+	_Atomic uint32_t reserved[10];
 	struct gs_stub stub[GS_PAGE_STUBS];
 };
 
