@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Who comes at regular intervals, and is awaited then. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "gpu_rig.h"
+#include "gpushare/daemon/arrival.h"
+#include "gpushare/daemon/budget.h"
+
+static void test_regular_arrivals_are_foreseen(void **unused)
+{
+	struct gs_arrival a = { 0 };
+	uint64_t from, to, at = T0;
+
+	(void)unused;
+	assert_false(gs_arrival_next(&a, at, &from, &to));
+	gs_arrival_note(&a, at);
+	gs_arrival_note(&a, at += 5 * MS);
+	assert_false(gs_arrival_next(&a, at, &from, &to)); /* once is no rule */
+	gs_arrival_note(&a, at += 5 * MS + 10 * US);
+	assert_true(gs_arrival_next(&a, at, &from, &to));
+	assert_true(from < at + 5 * MS && at + 5 * MS < to && to - from < 120 * US);
+	/* It stayed away once: the next time, and the time after; then nobody waits any more. */
+	assert_true(gs_arrival_next(&a, at + 6 * MS, &from, &to));
+	assert_in_range(from, at + 10 * MS - 200 * US, at + 10 * MS);
+	assert_true(gs_arrival_next(&a, at + 19 * MS, &from, &to));
+	assert_false(gs_arrival_next(&a, at + 21 * MS, &from, &to));
+	/* One that it skipped is no other rhythm. */
+	gs_arrival_note(&a, at += 10 * MS + 20 * US);
+	assert_true(gs_arrival_next(&a, at, &from, &to));
+	assert_in_range(from, at + 5 * MS - 200 * US, at + 5 * MS);
+	/* Once at any time, and it is not trusted for long. */
+	gs_arrival_note(&a, at += 7 * MS);
+	assert_false(gs_arrival_next(&a, at, &from, &to));
+	gs_arrival_note(&a, at += 7 * MS);
+	assert_false(gs_arrival_next(&a, at, &from, &to));
+	/* Too often, too seldom. */
+	for (int k = 0; k < 2; k++) {
+		memset(&a, 0, sizeof(a));
+		for (int i = 0; i < 8; i++)
+			gs_arrival_note(&a, at += k ? 2000 * MS : 100 * US);
+		assert_false(gs_arrival_next(&a, at, &from, &to));
+	}
+}
+
+/* Who is awaited now; *asked: one of them has asked already. */
+static size_t await(struct gs_awaited *awaited, int *asked)
+{
+	*asked = 0;
+	return gs_gpu_await(gpu, awaited, 4, asked, now);
+}
+
+/* It launches and asks; 1 if it wakes somebody. */
+static int ask(struct client *c)
+{
+	prepare(c, 0, 10, 1);
+	go(c, 0, GS_K_PREP, GS_K_READY, GS_BY_CLIENT);
+	gs_page_ask(c->page);
+	return gs_page_load(c->page->attended) != GS_ATTENDED_AWAKE;
+}
+
+/* The short one has the GPU in the place of the long one, which gets it back. */
+static void be_served(struct client *low, struct client *high, uint64_t done)
+{
+	turn(1 * US);
+	assert_int_equal(state(low, 0), GS_K_TOEVICT);
+	evicted(low, 0, done);
+	turn(0);
+	agent(high);
+	finish(high, 0);
+	turn(1 * MS);
+	go(high, 0, GS_K_DONE, GS_K_PREP, GS_BY_CLIENT);
+	turn(300 * US);
+	assert_true(has_turn(low));
+	agent(low);
+	turn(0);
+}
+
+/* It comes every 5 ms, so from the fourth time on the loop is there, its asking wakes nobody, and its launch is found. */
+static void test_awaited_client_wakes_nobody(void **unused)
+{
+	struct gs_awaited awaited[4];
+	struct client *low, *high;
+	uint64_t due, next;
+	int asked;
+
+	(void)unused;
+	begin("piv");
+	low = join(1, 1);
+	high = join(2, 10);
+	occupy(low, 1000);
+	due = now + 5 * MS;
+	for (unsigned i = 0; i < 5; i++, due += 5 * MS) {
+		turn(due - 100 * US - now);
+		next = turn(0);
+		assert_int_equal(await(awaited, &asked), 0);
+		if (i >= 3) {
+			assert_in_range(due - next, 30 * US, 60 * US);
+			turn(next - now);
+			assert_int_equal(await(awaited, &asked), 1);
+			assert_false(asked);
+			assert_ptr_equal(awaited->page, high->page);
+			assert_in_range(awaited->until - due, 20 * US, 60 * US);
+			assert_int_equal(gs_page_load(high->page->attended), GS_ATTENDED_AWAKE);
+			assert_int_equal(turn(0), awaited->until); /* nobody else looks for it */
+		}
+		if (i == 4) { /* not for any price */
+			gs_gpu_afford(gpu, GS_BUDGET_POOR_NS);
+			assert_true(turn(0) > due);
+			assert_int_equal(await(awaited, &asked), 0);
+			assert_int_equal(gs_page_load(high->page->attended), GS_ATTENDED);
+			gs_gpu_afford(gpu, 0);
+		}
+		turn(due - now);
+		if (i == 4)
+			assert_int_equal(await(awaited, &asked), 1);
+		assert_int_equal(state(low, 0), GS_K_RUNNING);
+		if (ask(high))
+			gs_gpu_bell(high->tenant);
+		assert_int_equal(gs_page_load(high->page->attended), i < 3 ? GS_ATTENDED : GS_ATTENDED_AWAKE);
+		if (i == 3) /* it asked between the turn and this */
+			assert_true(await(awaited, &asked) == 1 && asked);
+		be_served(low, high, 100 * (i + 1));
+		await(awaited, &asked);
+		assert_int_equal(gs_page_load(high->page->attended), GS_ATTENDED);
+	}
+	all_leave(low, high);
+}
+
+/* It does not come, or comes as its time ends: nobody is lost between the loop and its attendant. */
+static void test_awaited_client_that_is_late(void **unused)
+{
+	struct gs_awaited awaited[4];
+	struct client *low, *high;
+	uint64_t due;
+	int asked;
+
+	(void)unused;
+	begin("piv");
+	low = join(1, 1);
+	high = join(2, 10);
+	occupy(low, 1000);
+	due = now + 5 * MS;
+	for (unsigned i = 0; i < 5; i++, due += 5 * MS) {
+		turn(due - now);
+		if (i >= 3) {
+			assert_int_equal(await(awaited, &asked), 1);
+			turn(awaited->until + 1 - now);
+		}
+		if (i == 3) { /* this time it stays away */
+			assert_int_equal(await(awaited, &asked), 0);
+			assert_false(asked);
+			assert_int_equal(gs_page_load(high->page->attended), GS_ATTENDED);
+			continue;
+		}
+		if (i == 4) { /* this time it asks before the loop has said that it is over */
+			assert_false(ask(high));
+			assert_int_equal(await(awaited, &asked), 0);
+			assert_true(asked);
+		} else {
+			ask(high);
+			gs_gpu_bell(high->tenant);
+		}
+		be_served(low, high, 100 * (i + 1));
+	}
+	all_leave(low, high);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_regular_arrivals_are_foreseen),
+		cmocka_unit_test(test_awaited_client_wakes_nobody),
+		cmocka_unit_test(test_awaited_client_that_is_late),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
