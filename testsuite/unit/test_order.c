@@ -5,12 +5,18 @@
  * Built a second time with the thread sanitizer, which sees a meeting as a race.
  */
 #define _GNU_SOURCE
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -107,6 +113,23 @@ static void *pass_many(void *seed)
 	return NULL;
 }
 
+/* Nobody has launched yet: the first one that does has the way of its own that one thread has. */
+static int begin_anew(void **unused)
+{
+	(void)unused;
+	shim_order_forked();
+	shim_order_begin();
+	return 0;
+}
+
+/* No thread has that. */
+static int begin_shared(void **unused)
+{
+	(void)unused;
+	shim_order_forked();
+	return 0;
+}
+
 static void test_who_must_not_meet_does_not(void **unused)
 {
 	pthread_t thread[THREADS];
@@ -125,11 +148,57 @@ static void test_who_must_not_meet_does_not(void **unused)
 	}
 }
 
+/*
+ * Who launches first, and who comes second, at any moment of the first one's
+ * passages: it goes on with them until all others are there.
+ */
+#define STARTS 5000
+#define STARTERS 3
+static pthread_barrier_t start;
+static _Atomic unsigned started;
+
+static void *start_many(void *which)
+{
+	for (unsigned i = 0; i < STARTS; i++) {
+		if (pthread_barrier_wait(&start) == PTHREAD_BARRIER_SERIAL_THREAD) {
+			begin_anew(NULL);
+			started = 0;
+		}
+		pthread_barrier_wait(&start);
+		for (volatile uintptr_t wait = (uintptr_t)which * (i % 64) * 16; wait; wait--)
+			;
+		for (unsigned n = 0; n < 4 || started < STARTERS; n++) {
+			pass(ONE, n % 2 == 0, i % 2 ? n + 4 : 1);
+			started += n == 0;
+			linger(n % 64 + 1 == 64 ? 0 : 1);
+		}
+	}
+	return NULL;
+}
+
+static void test_whoever_starts_when(void **unused)
+{
+	pthread_t thread[STARTERS];
+	uint64_t unchanged = word[0] - changes[0];
+
+	(void)unused;
+	met = 0;
+	alarm(300);
+	pthread_barrier_init(&start, NULL, STARTERS);
+	for (uintptr_t i = 0; i < STARTERS; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, start_many, (void *)i), 0);
+	for (int i = 0; i < STARTERS; i++)
+		pthread_join(thread[i], NULL);
+	alarm(0);
+	assert_int_equal(met, 0);
+	assert_int_equal(word[0] - changes[0], unchanged);
+}
+
 /* A thread that enters, says so, and leaves when told. */
 struct visitor {
 	CUstream stream;
 	int holds;
-	_Atomic int in, leave;
+	_Atomic int tid, in, leave;
 	pthread_t thread;
 };
 
@@ -138,6 +207,7 @@ static void *visit(void *arg)
 	struct visitor *v = arg;
 	struct shim_passage p;
 
+	v->tid = (int)syscall(SYS_gettid);
 	shim_order_enter(&p, context, v->stream, v->holds, v->holds && shim_stream_is_legacy(v->stream));
 	v->in = 1;
 	while (!v->leave)
@@ -146,11 +216,30 @@ static void *visit(void *arg)
 	return NULL;
 }
 
+static int sleeps(int tid)
+{
+	char path[64], state = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
+	f = tid ? fopen(path, "r") : NULL;
+	if (f && fscanf(f, "%*d %*s %c", &state) != 1)
+		state = 0;
+	if (f)
+		fclose(f);
+	return state == 'S';
+}
+
+/* It is in, or waits. */
 static void come(struct visitor *v, CUstream stream, int holds)
 {
+	uint64_t until = gs_clock_ns() + LIMIT_NS;
+
 	*v = (struct visitor){ .stream = stream, .holds = holds };
 	assert_int_equal(pthread_create(&v->thread, NULL, visit, v), 0);
-	usleep(WATCH_US); /* it is in, or waits */
+	do
+		usleep(WATCH_US);
+	while (!v->in && !sleeps(v->tid) && gs_clock_ns() < until);
 }
 
 static void go(struct visitor *v)
@@ -238,6 +327,124 @@ static void test_behind_a_held_kernel_the_default_stream_meets_nobody(void **unu
 	held = 0;
 }
 
+/*
+ * The first thread has launched before and is inside the driver when another one
+ * launches for the first time, which is to wait for it or not to: does it?
+ */
+static int second_comes(CUstream stream, int holds, CUstream stream2, int holds2, int waits)
+{
+	struct shim_passage p;
+	struct visitor second;
+	int right;
+
+	for (int i = 0; i < 2; i++) {
+		if (i)
+			shim_order_leave(&p);
+		shim_order_enter(&p, context, stream, holds, holds && shim_stream_is_legacy(stream));
+	}
+	come(&second, stream2, holds2);
+	right = waits ? !second.in : gets_in(&second);
+	shim_order_leave(&p);
+	right = gets_in(&second) && right;
+	go(&second);
+	/* And it goes on, as one of two. */
+	shim_order_enter(&p, context, stream, holds, holds && shim_stream_is_legacy(stream));
+	shim_order_leave(&p);
+	return right;
+}
+
+static void test_the_second_thread(void **state)
+{
+	static const struct {
+		CUstream stream, stream2;
+		int holds, holds2, waits;
+	} row[] = {
+		{ ONE, ONE, 1, 0, 1 }, { ONE, ONE, 0, 1, 1 }, { ONE, ONE, 1, 1, 1 }, { NULL, TWO, 1, 0, 1 },
+		{ TWO, NULL, 0, 1, 1 }, { ONE, ONE, 0, 0, 0 }, { ONE, OWN, 1, 1, 0 }, { ONE, TWO, 1, 1, 0 },
+		{ OWN, NULL, 1, 1, 0 }, { NULL, ONE, 0, 0, 0 },
+	};
+
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		begin_anew(state);
+		assert_true(second_comes(row[i].stream, row[i].holds, row[i].stream2, row[i].holds2, row[i].waits));
+	}
+}
+
+/* As from a callback that a profiler has in the driver: both are in the way. */
+static void test_one_passage_within_another(void **unused)
+{
+	struct shim_passage outer, inner;
+	struct visitor second;
+
+	(void)unused;
+	shim_order_enter(&outer, context, ONE, 0, 0);
+	shim_order_enter(&inner, context, TWO, 0, 0);
+	come(&second, NULL, 1);
+	assert_false(second.in);
+	shim_order_leave(&inner);
+	usleep(WATCH_US);
+	assert_false(second.in);
+	shim_order_leave(&outer);
+	assert_true(gets_in(&second));
+	go(&second);
+}
+
+/* Threads may come and go, one after the other, some with the number of one that has ended. */
+static void test_one_thread_after_the_other(void **unused)
+{
+	struct visitor v;
+
+	(void)unused;
+	for (int i = 0; i < 3; i++) {
+		come(&v, ONE, 1);
+		assert_true(gets_in(&v));
+		go(&v);
+	}
+	come(&v, OWN, 1);
+	assert_true(gets_in(&v));
+	assert_true(second_comes(TWO, 1, NULL, 1, 1));
+	go(&v);
+}
+
+static int forbid_membarrier(void)
+{
+	struct sock_filter is[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_membarrier, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog filter = { sizeof(is) / sizeof(is[0]), is };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0)
+		return -1;
+	return syscall(SYS_membarrier, 0, 0, 0) < 0 && errno == EPERM ? 0 : -1;
+}
+
+/* From the start, or when it is needed. */
+static void test_where_the_barrier_is_forbidden(void **unused)
+{
+	(void)unused;
+	for (int late = 0; late < 2; late++) {
+		int status;
+		pid_t child = fork();
+
+		if (child == 0) {
+			alarm(30);
+			shim_order_forked();
+			if (late)
+				shim_order_begin();
+			if (forbid_membarrier() < 0)
+				_exit(1);
+			if (!late)
+				shim_order_begin();
+			_exit(second_comes(ONE, 1, ONE, 0, 1) && second_comes(ONE, 1, OWN, 1, 0) ? 0 : 2);
+		}
+		assert_int_equal(waitpid(child, &status, 0), child);
+		assert_int_equal(status, 0);
+	}
+}
+
 /* What other threads of the parent hold, alone or one of several, does not bind a child. */
 static void test_a_forked_child_begins_anew(void **unused)
 {
@@ -254,7 +461,7 @@ static void test_a_forked_child_begins_anew(void **unused)
 		child = fork();
 		if (child == 0) {
 			alarm(10);
-			shim_order_forked();
+			begin_anew(NULL);
 			for (int i = 0; i < 2; i++) {
 				shim_order_enter(&p, context, ONE, 1, 1);
 				shim_order_leave(&p);
@@ -268,13 +475,22 @@ static void test_a_forked_child_begins_anew(void **unused)
 	}
 }
 
+#define BOTH(test) \
+	{ #test ", at first one thread", test, begin_anew, NULL, NULL }, \
+		{ #test ", not so", test, begin_shared, NULL, NULL }
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_in_the_order_in_which_they_came),
-		cmocka_unit_test(test_behind_a_held_kernel_the_default_stream_meets_nobody),
-		cmocka_unit_test(test_who_must_not_meet_does_not),
-		cmocka_unit_test(test_a_forked_child_begins_anew),
+		BOTH(test_in_the_order_in_which_they_came),
+		BOTH(test_behind_a_held_kernel_the_default_stream_meets_nobody),
+		BOTH(test_who_must_not_meet_does_not),
+		cmocka_unit_test(test_whoever_starts_when),
+		cmocka_unit_test(test_the_second_thread),
+		BOTH(test_one_passage_within_another),
+		BOTH(test_one_thread_after_the_other),
+		cmocka_unit_test(test_where_the_barrier_is_forbidden),
+		BOTH(test_a_forked_child_begins_anew),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

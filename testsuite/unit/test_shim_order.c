@@ -19,6 +19,7 @@
 
 #include <cmocka.h>
 
+#include "device/shim/order.h"
 #include "fake_driver.h"
 #include "shim_rig.h"
 
@@ -39,6 +40,9 @@ static struct {
 	CUresult rc;
 	struct shim_context *ctx; /* as it sees it */
 } second;
+
+/* The first thread's launch is the first of the process, as far as order.c knows: it has the way of one thread alone. */
+static int alone;
 
 /* Each call goes down as "NAME@STREAM". */
 static char seen[1024];
@@ -83,6 +87,9 @@ static int two(uint64_t watch_ns, CUfunction f, CUstream stream, const char *at,
 	second.stream = stream2;
 	second.watch_ns = watch_ns;
 	seen[0] = 0;
+	shim_order_forked();
+	if (alone)
+		shim_order_begin();
 	fake_driver_inside(hook);
 	assert_int_equal(launch_in(f, LONG_GRID, stream), CUDA_SUCCESS);
 	assert_true(second.begun);
@@ -100,7 +107,8 @@ static int two(uint64_t watch_ns, CUfunction f, CUstream stream, const char *at,
 
 static int setup(void **state)
 {
-	pthread_spin_init(&seen_lock, PTHREAD_PROCESS_PRIVATE);
+	if (!page)
+		pthread_spin_init(&seen_lock, PTHREAD_PROCESS_PRIVATE);
 	return shim_rig_setup(state);
 }
 
@@ -251,19 +259,35 @@ static void test_a_forked_child_waits_for_nobody(void **unused)
 	EVENTUALLY(all_prepared());
 }
 
+static int begin_alone(void **state)
+{
+	alone = 1;
+	return setup(state);
+}
+
+static int begin_shared(void **state)
+{
+	alone = 0;
+	return setup(state);
+}
+
+#define BOTH(test) \
+	{ #test ", at first one thread", test, begin_alone, NULL, NULL }, \
+		{ #test ", not so", test, begin_shared, NULL, NULL }
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_held_kernel_comes_not_between_the_marks),
-		cmocka_unit_test(test_nothing_comes_between_a_twin_and_its_wait),
-		cmocka_unit_test(test_a_rider_comes_not_between_them_either),
-		cmocka_unit_test(test_the_legacy_default_stream_orders_blocking_ones),
-		cmocka_unit_test(test_the_legacy_default_stream_passes_a_hold_on),
-		cmocka_unit_test(test_other_streams_do_not_wait),
-		cmocka_unit_test(test_two_that_come_first_share_a_context),
-		cmocka_unit_test(test_per_thread_streams_are_counted_one_by_one),
-		cmocka_unit_test(test_a_forked_child_waits_for_nobody),
+		BOTH(test_held_kernel_comes_not_between_the_marks),
+		BOTH(test_nothing_comes_between_a_twin_and_its_wait),
+		BOTH(test_a_rider_comes_not_between_them_either),
+		BOTH(test_the_legacy_default_stream_orders_blocking_ones),
+		BOTH(test_the_legacy_default_stream_passes_a_hold_on),
+		BOTH(test_other_streams_do_not_wait),
+		BOTH(test_two_that_come_first_share_a_context),
+		BOTH(test_per_thread_streams_are_counted_one_by_one),
+		BOTH(test_a_forked_child_waits_for_nobody),
 	};
 
-	return cmocka_run_group_tests(tests, setup, NULL);
+	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -379,6 +379,7 @@ static CUstream per_thread(CUstream stream)
 	return stream ? stream : CU_STREAM_PER_THREAD;
 }
 
+/* Every field by its name: if any is left out, the compiler clears the whole by a string operation, which takes longer. */
 static CUresult launch_kernel(CUfunction f, const unsigned int dims[7], CUstream stream,
 			      void **params, void **extra, int cooperative)
 {
@@ -390,7 +391,13 @@ static CUresult launch_kernel(CUfunction f, const unsigned int dims[7], CUstream
 		.stream = stream,
 		.params = params,
 		.extra = extra,
+		.config = NULL,
+		.graph = NULL,
 		.cooperative = cooperative,
+		.as_written = NULL,
+		.own = NULL,
+		.time = NULL,
+		.tasks = 0,
 	};
 
 	return shim_launch(&r);

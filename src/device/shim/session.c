@@ -179,6 +179,8 @@ static struct shim_session *make(const char *socket, struct shim_force_plan forc
 	s->client = gs_client_create(&options);
 	if (!s->client)
 		goto fail;
+	/* First: it is slower once the agent's thread is there. */
+	shim_order_begin();
 	s->alone = !socket;
 	s->force = force;
 	if (socket) {
