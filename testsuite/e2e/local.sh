@@ -198,9 +198,21 @@ one_launch() {
 	start_daemon || return 1
 	run --shares 20 --mem 64M -- gpushare-demo-matmul --tiles 12 && only_kernel && stop_daemon && learned 1
 }
+# Of a program whose only launch was preempted nobody has the time alone: it is learned as the daemon saw it, and
+# the next job's launch is predicted from its beginning.
+cut_launch() {
+	local low rc=0
+	HISTORY=$TMP/cut.db configure piv
+	start_daemon || return 1
+	two_jobs && at_least "$(report preemptions low)" 1 && stop_daemon && start_daemon || return 1
+	run_low & low=$!
+	until_true 20 active low 50 && kernels low 'k["gpu_ms"] < k["alone_ms"] < 60000' || rc=1
+	wait $low && stop_daemon && return $rc
+}
 check "gpushared stops" stop_daemon
 if grep -qs "define HAVE_SQLITE 1" "$BUILD/config.h"; then
 	check "what the only launch of a program took is learned" one_launch
+	check "so is what one took that was preempted" cut_launch
 fi
 configure piv
 check "gpushared serves again" start_daemon

@@ -224,6 +224,77 @@ static void measured_after_or_before_anybody_looked(void **state)
 	assert_int_equal(look.nevents, 0);
 }
 
+#define MS UINT64_C(1000000)
+
+/* A look at a launch of 1,000 block-tasks in a state, of which so many are done. */
+static const struct gs_stub_event *look_at(struct gs_watch *w, struct gs_page *page, uint32_t kstate, uint64_t done, uint64_t ms)
+{
+	static struct gs_look look;
+	struct gs_stub *s = &page->stub[0];
+
+	gs_page_store(s->nt, 1000);
+	gs_page_store(s->flags, 7u << GS_STUB_SHAPE_SHIFT | GS_STUB_EVICTABLE);
+	gs_page_store(s->done, done);
+	gs_page_store(s->started, kstate == GS_K_RUNNING || kstate == GS_K_TOEVICT);
+	gs_page_store(s->kstate, kstate);
+	gs_watch_look(w, page, ms * MS, &look);
+	for (uint32_t i = 0; i < look.nevents; i++)
+		if (look.event[i].kind == GS_EV_FINISHED)
+			return &look.event[i];
+	return NULL;
+}
+
+/* On the GPU from 1 to 13 ms, when it leaves, and from 40 ms until it is seen over, after a look at 46. */
+static const struct gs_stub_event *cut_short(struct gs_watch *w, struct gs_page *page, uint64_t told_ns, uint64_t over_ms)
+{
+	const struct gs_stub_event *e;
+
+	gs_page_store(page->stub[0].alone_ns, told_ns);
+	look_at(w, page, GS_K_RUNNING, 0, 1);
+	look_at(w, page, GS_K_RUNNING, 0, 11);
+	gs_watch_evicting(w, page, 0, 11 * MS);
+	look_at(w, page, GS_K_TOEVICT, 0, 12);
+	assert_null(look_at(w, page, GS_K_READY, 400, 13));
+	look_at(w, page, GS_K_RUNNING, 400, 40);
+	look_at(w, page, GS_K_RUNNING, 400, 46);
+	e = look_at(w, page, GS_K_DONE, 1000, over_ms);
+	assert_non_null(e);
+	assert_int_equal(e->whole_ns > 0, 1);
+	look_at(w, page, GS_K_PREP, 0, over_ms + 1);
+	gs_page_store(page->stub[0].seq, gs_page_load(page->stub[0].seq) + 1);
+	return e;
+}
+
+/* Nobody else times a launch that was preempted. */
+static void one_that_was_cut_short_is_learned_from(void **state)
+{
+	static struct gs_page page, found;
+	static struct gs_watch w, next;
+	const struct gs_stub_event *e;
+
+	(void)state;
+	e = cut_short(&w, &page, 0, 50);
+	assert_int_equal(e->tpt_ps, (12 + 10) * MS);
+	assert_int_equal(e->shape, 7);
+	/* What is known agrees; it is far too long, or far too short. */
+	assert_int_equal(cut_short(&w, &page, 15 * MS, 50)->tpt_ps, 0);
+	assert_int_equal(cut_short(&w, &page, 45 * MS, 50)->tpt_ps, 22 * MS);
+	assert_int_equal(cut_short(&w, &page, 10 * MS, 50)->tpt_ps, 22 * MS);
+	/* Seen over long after the look before: it may have ended any time in between. */
+	assert_int_equal(cut_short(&w, &page, 0, 60)->tpt_ps, 0);
+	/* One that was not is the shim's to time. */
+	gs_page_store(page.stub[0].alone_ns, 0);
+	look_at(&w, &page, GS_K_RUNNING, 0, 100);
+	look_at(&w, &page, GS_K_RUNNING, 0, 109);
+	assert_int_equal(look_at(&w, &page, GS_K_DONE, 1000, 110)->tpt_ps, 0);
+	/* Of one that an earlier daemon saw begin the time before is missing; not of the next one. */
+	gs_page_store(found.stub[0].kstate, GS_K_RUNNING);
+	gs_page_store(found.stub[0].seq, 4);
+	gs_watch_adopt(&next, &found);
+	assert_int_equal(cut_short(&next, &found, 0, 50)->tpt_ps, 0);
+	assert_int_equal(cut_short(&next, &found, 0, 50)->tpt_ps, 22 * MS);
+}
+
 #ifdef HAVE_SQLITE
 static void it_survives_a_restart(void **state)
 {
@@ -267,6 +338,7 @@ int main(void)
 		cmocka_unit_test(a_first_launch_is_predicted),
 		cmocka_unit_test(a_measured_launch_is_learned_from_once),
 		cmocka_unit_test(measured_after_or_before_anybody_looked),
+		cmocka_unit_test(one_that_was_cut_short_is_learned_from),
 #ifdef HAVE_SQLITE
 		cmocka_unit_test(it_survives_a_restart),
 #endif

@@ -45,7 +45,7 @@ struct gs_tenant_params {
 	uint64_t id;                /* unique among the tenants */
 	struct gs_page *page;
 	struct gs_tally *tally;     /* of its step */
-	const struct gs_kernel_map *kernels;
+	struct gs_kernel_map *kernels;
 	enum gs_attended attended;  /* who sees it ask, as its page says */
 	struct gs_learned *learned; /* what its launches teach; NULL: nothing */
 	int32_t priority;

@@ -172,6 +172,15 @@ static void book_end(struct gs_tally_kernel *k, const struct gs_stub_event *e)
 	k->tasks_ns += e->whole_ns;
 }
 
+/* As long as its launches do not tell what they take, the daemon says so of them. */
+static void learn_from_seen(struct gs_tenant *t, const struct gs_stub_event *e)
+{
+	if (!e->tpt_ps || !t->p.learned)
+		return;
+	learn(t, e);
+	t->p.kernels->tpt_ps[e->kernel] = gs_learned_find(t->p.learned, gs_learned_shaped(t->p.kernels->key[e->kernel], e->shape));
+}
+
 static void book_event(struct gs_tenant *t, const struct gs_stub_event *e)
 {
 	struct gs_tally_kernel *k = gs_tally_kernel(t->p.tally, t->p.kernels, e->kernel);
@@ -187,8 +196,10 @@ static void book_event(struct gs_tenant *t, const struct gs_stub_event *e)
 		gs_tally_left(k, e->ns);
 	else if (k && e->kind == GS_EV_PREEMPTED)
 		k->preemptions++;
-	else if (k && e->kind == GS_EV_FINISHED)
+	else if (k && e->kind == GS_EV_FINISHED) {
 		book_end(k, e);
+		learn_from_seen(t, e);
+	}
 }
 
 void gs_tenant_account(struct gs_tenant *t, const struct gs_look *look, int holds,

@@ -5,6 +5,9 @@
 
 #include <string.h>
 
+/* What a launch took is known closely enough when no more than this part of it may be its end's. */
+#define UNSURE_PART 4
+
 /* One stub as it was at one instant, clamped. */
 struct snapshot {
 	uint32_t kstate, started, kernel, evictable;
@@ -149,6 +152,22 @@ static uint64_t whole_time(const struct gs_seen *seen, uint64_t now)
 	return at_most(ns + (seen->on_gpu_ns ? since(seen->on_gpu_ns, now) : 0), GS_WATCH_ALONE_MAX);
 }
 
+/*
+ * A launch that was cut short is timed by nobody else, and under load that may be all of a kernel's: per block-task,
+ * as it was seen.  0: its end was not seen closely enough, or what is known agrees.
+ */
+static uint64_t seen_tpt_ps(const struct gs_seen *seen, uint64_t now)
+{
+	uint64_t unsure = seen->on_gpu_ns ? since(seen->on_gpu_ns, now) : 0;
+	uint64_t ns = at_most(seen->ran_ns + unsure, GS_WATCH_ALONE_MAX);
+
+	if (!seen->cut || seen->adopted || seen->timed || !seen->nt || unsure > ns / UNSURE_PART)
+		return 0;
+	if (seen->alone_ns && ns / 2 <= seen->alone_ns && ns >= seen->alone_ns / 2)
+		return 0;
+	return (uint64_t)((double)ns / (double)seen->nt * 1e3);
+}
+
 /* The launch that was live in the stub is over. */
 static void finish(struct gs_watch *w, struct gs_seen *seen, uint64_t now, struct gs_look *look)
 {
@@ -159,7 +178,7 @@ static void finish(struct gs_watch *w, struct gs_seen *seen, uint64_t now, struc
 	add_event(look, &(struct gs_stub_event){
 		.kind = GS_EV_FINISHED, .kernel = seen->kernel, .ns = now - seen->since_ns,
 		.alone_ns = seen->alone_ns, .ran_ns = book(seen, whole), .whole_ns = whole,
-		.nt = seen->nt, .evictable = seen->evictable,
+		.nt = seen->nt, .evictable = seen->evictable, .tpt_ps = seen_tpt_ps(seen, now), .shape = seen->shape,
 	});
 	seen->live = 0;
 	forget_time(seen);
@@ -188,8 +207,11 @@ static void meet(struct gs_seen *seen, const struct snapshot *s, uint64_t now,
 	seen->evictable = (uint8_t)s->evictable;
 	forget_time(seen);
 	seen->live = 0;
+	seen->cut = 0;
+	seen->adopted = seen->adopted && !seen->number;
 	seen->number = s->number;
 	seen->kernel = s->kernel;
+	seen->shape = s->shape;
 	seen->timed = s->timed != 0;
 	seen->since_ns = now;
 	add_event(look, &(struct gs_stub_event){
@@ -223,6 +245,7 @@ static void left(struct gs_seen *seen, const struct snapshot *s, uint64_t now, s
 	seen->evicting = 0;
 	if (s->done < s->nt && (seen->evict_started || s->done > seen->evict_done)) {
 		look->preemptions++;
+		seen->cut = 1;
 		add_event(look, &(struct gs_stub_event){
 			.kind = GS_EV_PREEMPTED, .kernel = s->kernel, .alone_ns = s->alone_ns,
 		});
@@ -284,6 +307,8 @@ static void look_at_stub(struct gs_watch *w, struct gs_seen *seen, const struct 
 		seen->live = 1;
 		seen->since_ns = now;
 		seen->kernel = s->kernel;
+		seen->shape = s->shape;
+		seen->cut = 0;
 		seen->evictable = (uint8_t)s->evictable;
 		forget_time(seen);
 	}
@@ -320,7 +345,9 @@ void gs_watch_adopt(struct gs_watch *w, const struct gs_page *page)
 {
 	*w = (struct gs_watch){ .tpt_ps = w->tpt_ps, .kernels = w->kernels };
 	for (unsigned i = 0; i < GS_PAGE_STUBS; i++)
-		if (!is_live(gs_page_load(page->stub[i].kstate)))
+		if (is_live(gs_page_load(page->stub[i].kstate)))
+			w->seen[i].adopted = 1;
+		else
 			w->seen[i] = (struct gs_seen){
 				.number = number_of(&page->stub[i]),
 				.timed = (uint8_t)is_timed(&page->stub[i]),

@@ -38,7 +38,10 @@ struct gs_seen {
 	uint64_t evict_ns;     /* when */
 	uint64_t evict_done;   /* its N_t then */
 	uint32_t kernel;
+	uint32_t shape;
 	uint8_t evictable;
+	uint8_t cut;           /* it has left the GPU with block-tasks remaining */
+	uint8_t adopted;       /* it was there before the first look: not all of it was seen */
 	uint8_t live;          /* it was READY, TORUN, RUNNING or TOEVICT */
 	uint8_t evicting;      /* it was told to leave */
 	uint8_t evict_started; /* and was on the GPU then */
@@ -68,9 +71,9 @@ struct gs_stub_event {
 	uint64_t ran_ns;       /* RAN, FINISHED: on the GPU, beyond what was booked before */
 	uint64_t whole_ns;     /* FINISHED: on the GPU in all */
 	uint64_t nt;           /* LAUNCHED, FINISHED: block-tasks */
-	uint64_t tpt_ps;       /* LAUNCHED, TIMED: per block-task, as the client told; 0: it did not */
+	uint64_t tpt_ps;       /* LAUNCHED, TIMED: per block-task, as the client told; 0: it did not.  FINISHED: as seen; 0: no news */
 	uint32_t riders;       /* LAUNCHED: as many before it had no stub */
-	uint32_t shape;        /* LAUNCHED, TIMED: gs_stub_shape() of its blocks; 0: not told */
+	uint32_t shape;        /* LAUNCHED, TIMED, FINISHED: gs_stub_shape() of its blocks; 0: not told */
 	uint32_t why;          /* LAUNCHED: not evictable, for this reason; 0: not told */
 	uint8_t evictable;     /* LAUNCHED, RAN, FINISHED */
 };
