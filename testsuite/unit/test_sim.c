@@ -50,6 +50,7 @@ static void bad_rows_are_named(void **state)
 		{ HEADER "a,0,1,1,1001,1,0\n", "t.csv:2:9: priority: 1001 is not" },
 		{ HEADER "a,0,1,1,1,0,0\n", "t.csv:2:11: shares: 0 is not" },
 		{ HEADER "a,0,1,1,1,1,-1\n", "t.csv:2:13: memory_mb: -1 is not" },
+		{ HEADER "\xc3\xa9,0,1,1,1,1,0\n", "t.csv:2:1: name: a name is of printable ASCII" },
 		{ HEADER "a,0,1,1,1,1\n", "t.csv:2:12: fewer fields than columns" },
 		{ HEADER "a,0,1,1,1,1,0,9\n", "t.csv:2:15: more fields than columns" },
 		{ HEADER ",0,1,1,1,1,0\n", "t.csv:2:1: name: a name has 1 to 63" },
@@ -299,6 +300,21 @@ static void formats(void **state)
 	unload(&r);
 }
 
+/* Figures under a policy's name that fifo has made are not passed over in silence. */
+static void a_fallback_is_told(void **state)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	(void)state;
+	sim_write_faults(out, "fifo", 0);
+	sim_write_faults(out, "srt", 3);
+	fclose(out);
+	assert_string_equal(text, "gpushare-sim: policy srt broke its contract (3 times): fifo decided from then on\n");
+	free(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -312,6 +328,7 @@ int main(void)
 		cmocka_unit_test(effisha_random_priorities),
 		cmocka_unit_test(seeds_repeat),
 		cmocka_unit_test(formats),
+		cmocka_unit_test(a_fallback_is_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -79,6 +79,7 @@ static int play_stream(const struct sim_command *c, struct sim_stream *stream,
 
 		if (sim_stream_run(stream, policy[i], &summary[i], err) < 0)
 			return -1;
+		sim_write_faults(stderr, policy[i], summary[i].faults);
 		rows.writer->head(stdout, &summary[i], i, count);
 		if (sim_stream_rows(stream, put_row, &rows, err) < 0)
 			return -1;
@@ -135,6 +136,7 @@ static int run_policy(struct sim_command *c, const char *policy, struct sim_resu
 	}
 	if (sim_experiment_run(&x, policy, &result->row, &result->summary, err) < 0)
 		return -1;
+	sim_write_faults(stderr, policy, result->summary.faults);
 	return recorder.failed ? gs_fail(err, "no memory") : 0;
 }
 
@@ -194,6 +196,7 @@ static int play_trace(struct sim_command *c, struct sim_job_outcome *outcome, in
 	for (size_t i = 0; i < count; i++) {
 		if (sim_cluster_run(&c->cluster, policy[i], outcome, &summary[i], err) < 0)
 			return -1;
+		sim_write_faults(stderr, policy[i], summary[i].faults);
 		if (csv)
 			sim_cluster_write_jobs(stdout, c->cluster.trace, outcome, policy[i]);
 	}

@@ -76,7 +76,7 @@ static int parse_name(const char *text, char name[SIM_NAME_MAX], struct gs_error
 		return gs_fail(err, "a name has 1 to %d characters", SIM_NAME_MAX - 1);
 	for (const char *c = text; *c; c++)
 		if (!isprint((unsigned char)*c) || strchr("\"\\<>&", *c))
-			return gs_fail(err, "a name may not contain quotes, backslashes, <, > or &");
+			return gs_fail(err, "a name is of printable ASCII characters but quotes, backslashes, <, > and &");
 	memcpy(name, text, n + 1);
 	return 0;
 }

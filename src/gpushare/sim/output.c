@@ -78,6 +78,12 @@ static void table_end(FILE *out, const struct sim_summary *s, size_t count)
 			s->handovers);
 }
 
+void sim_write_faults(FILE *out, const char *policy, unsigned faults)
+{
+	if (faults)
+		fprintf(out, "gpushare-sim: policy %s broke its contract (%u times): fifo decided from then on\n", policy, faults);
+}
+
 #define FORMAT(name, words) \
 	const struct sim_writer sim_writer_##name = { name##_head, name##_row, name##_end };
 SIM_WRITERS

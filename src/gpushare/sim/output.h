@@ -49,6 +49,9 @@ void sim_write_results(FILE *out, const struct sim_writer *writer,
 		       const struct sim_workload *workload, const struct sim_result *result,
 		       size_t count);
 
+/* Once per policy: one that broke its contract, so that fifo stood in for it.  Nothing of one that did not. */
+void sim_write_faults(FILE *out, const char *policy, unsigned faults);
+
 /* All results, with their stretches, one per policy.  0, -1: no memory. */
 #define FORMAT(name, words) \
 	int sim_write_##name(FILE *out, const struct sim_workload *workload, \
