@@ -54,7 +54,7 @@ static void bad_rows_are_named(void **state)
 		{ HEADER "a,0,1,1,1,1\n", "t.csv:2:12: fewer fields than columns" },
 		{ HEADER "a,0,1,1,1,1,0,9\n", "t.csv:2:15: more fields than columns" },
 		{ HEADER ",0,1,1,1,1,0\n", "t.csv:2:1: name: a name has 1 to 63" },
-		{ HEADER "a\"b,0,1,1,1,1,0\n", "t.csv:2:1: name: a name may not" },
+		{ HEADER "a\"b,0,1,1,1,1,0\n", "t.csv:2:1: name: a name is of printable ASCII" },
 		{ HEADER "a,0,1,1,1,1,0\nb,0,1,1,1,1,0\na,0,1,1,1,1,0\n",
 		  "t.csv:4:1: name: there is a kernel of this name already" },
 	};
