@@ -164,6 +164,24 @@ static void test_spans_that_nobody_sees_apart_are_one(void **unused)
 	gs_picture_free(&p);
 }
 
+/* DejaVu Sans, which most machines have, is wide: 7 px a letter of a row's name, which ends 8 px before the row. */
+static void test_names_have_room(void **unused)
+{
+	static const char name[] = "job 4026531845.interactive gpushare-demo-matmul";
+	struct gs_panel panel = { .name = "GPU 0", .caption = "", .lane = &(struct gs_lane){ .name = name, .ntt = 1 }, .lanes = 1 };
+	char *text = NULL, want[40];
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	(void)unused;
+	gs_timeline_svg(out, &panel, 1, 0, "");
+	fclose(out);
+	snprintf(want, sizeof(want), "<text x=\"%zu\" y=", 7 * strlen(name) + 8);
+	if (!strstr(text, want))
+		fail_msg("no %s in %s", want, text);
+	free(text);
+}
+
 static void test_nothing_yet(void **unused)
 {
 	struct gs_trace_image empty = { .now_ns = 5 };
@@ -182,6 +200,7 @@ int main(void)
 		cmocka_unit_test(test_hand_over_says_how_long_it_took),
 		cmocka_unit_test(test_svg_has_a_row_per_step),
 		cmocka_unit_test(test_spans_that_nobody_sees_apart_are_one),
+		cmocka_unit_test(test_names_have_room),
 		cmocka_unit_test(test_nothing_yet),
 	};
 

@@ -84,7 +84,7 @@ void gs_timeline_trace(FILE *out, const struct gs_panel *panel, size_t panels)
 
 /* ---- SVG --------------------------------------------------------------- */
 
-enum { LANE = 16, LEFT = 130, WIDTH = 760, BARS = 230, HEAD = 42, LETTER = 6 };
+enum { LANE = 16, LEFT = 130, WIDTH = 760, BARS = 230, HEAD = 42, LETTER = 7 };
 
 struct scale {
 	uint64_t origin_ns;
