@@ -179,7 +179,7 @@ static void test_looks_at_a_holder(void **unused)
 	/* Nobody sleeps past the end: woken for the herald, and for the end itself. */
 	assert_int_equal(gs_pace_next(gpu, at - 300 * US), at - 100 * US);
 	assert_int_equal(gs_pace_next(gpu, at - 100 * US), at - 15 * US);
-	assert_int_equal(gs_pace_next(gpu, at) - at, 3 * US);
+	assert_int_equal(gs_pace_next(gpu, at) - at, 1 * US);
 	assert_int_equal(gs_pace_next(gpu, at + 400 * US) - at, 500 * US);
 	assert_int_equal(gs_pace_next(gpu, at + 10 * MS) - at, 10 * MS + 500 * US);
 	/* Foreseen within 20 us: asleep until 55 us before, but woken for the herald. */
@@ -188,7 +188,7 @@ static void test_looks_at_a_holder(void **unused)
 	assert_int_equal(gs_pace_next(gpu, at - 700 * US), at - 200 * US);
 	assert_int_equal(gs_pace_next(gpu, at - 150 * US), at - 100 * US);
 	assert_int_equal(gs_pace_next(gpu, at - 90 * US), at - 55 * US);
-	assert_int_equal(gs_pace_next(gpu, at - 50 * US), at - 47 * US);
+	assert_int_equal(gs_pace_next(gpu, at - 50 * US), at - 49 * US);
 	/* Out of money: rarely, and nobody is woken early, but the GPU must not stand idle for long. */
 	gs_gpu_afford(gpu, 800 * US);
 	assert_int_equal(gs_pace_next(gpu, at) - at, 200 * US);

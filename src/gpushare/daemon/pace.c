@@ -18,7 +18,7 @@
 #define POLL_LEFT_BEHIND_NS (500 * GS_NS_PER_US)
 /* The holder, while others wait: often about when it should be done, seldom far from it. */
 #define NEAR_NS (15 * GS_NS_PER_US)
-#define POLL_ENDING_NS (3 * GS_NS_PER_US)
+#define POLL_ENDING_NS (1 * GS_NS_PER_US)
 #define POLL_LATE_NS (10 * GS_NS_PER_US)
 #define POLL_CONTENDED_NS (500 * GS_NS_PER_US)
 #define POLL_UNKNOWN_NS (100 * GS_NS_PER_US)
