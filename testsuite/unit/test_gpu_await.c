@@ -172,12 +172,40 @@ static void test_awaited_client_that_is_late(void **unused)
 	all_leave(low, high);
 }
 
+/* Who sends BELL asks nobody through its page, and has read there that it is to. */
+static void test_who_is_not_attended_is_not_awaited(void **unused)
+{
+	struct gs_awaited awaited[4];
+	struct client *low, *high;
+	uint64_t due;
+	int asked;
+
+	(void)unused;
+	begin("piv");
+	low = join(1, 1);
+	attended = GS_ATTENDED_NOT;
+	high = join(2, 10);
+	attended = GS_ATTENDED;
+	occupy(low, 1000);
+	due = now + 5 * MS;
+	for (unsigned i = 0; i < 6; i++, due += 5 * MS) {
+		turn(due - now);
+		assert_int_equal(await(awaited, &asked), 0);
+		assert_int_equal(gs_page_load(high->page->attended), GS_ATTENDED_NOT);
+		ask(high);
+		gs_gpu_bell(high->tenant);
+		be_served(low, high, 100 * (i + 1));
+	}
+	all_leave(low, high);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_regular_arrivals_are_foreseen),
 		cmocka_unit_test(test_awaited_client_wakes_nobody),
 		cmocka_unit_test(test_awaited_client_that_is_late),
+		cmocka_unit_test(test_who_is_not_attended_is_not_awaited),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

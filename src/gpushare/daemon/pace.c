@@ -221,10 +221,13 @@ int gs_pace_is_ending(const struct gs_gpu *gpu, uint64_t now)
 	return end != UINT64_MAX && now + HERALD_NS >= end && now < end + HERALD_LATE_NS;
 }
 
-/* In which stretch of time this client should come, if the daemon can afford to await it. */
+/*
+ * In which stretch of time this client should come, if the daemon can afford to await it.  Not one that sends BELL:
+ * it may have read that somebody is awake, and ask when nobody is any more, with nobody to be woken.
+ */
 static int awaited(const struct gs_tenant *t, uint64_t now, uint64_t *from, uint64_t *to)
 {
-	return t->p.attended != GS_ATTENDED_AWAKE && !t->task && !t->stopped && t != t->gpu->holder &&
+	return t->p.attended == GS_ATTENDED && !t->task && !t->stopped && t != t->gpu->holder &&
 	       t != t->gpu->leaving && t->gpu->look_ns < GS_BUDGET_POOR_NS &&
 	       gs_arrival_next(&t->arrival, now, from, to);
 }

@@ -114,7 +114,7 @@ void gs_page_ask(struct gs_page *page)
 
 	gs_page_store(page->cpu, cpu < 0 ? 0 : (uint32_t)cpu);
 	atomic_fetch_add(&page->asked, 1);
-	if (gs_page_load(page->attended) != GS_ATTENDED_AWAKE)
+	if (atomic_load(&page->attended) != GS_ATTENDED_AWAKE) /* not before `asked` is seen to change (gpu_await.c) */
 		syscall(SYS_futex, &page->asked, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
