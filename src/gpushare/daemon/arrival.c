@@ -13,6 +13,8 @@
 #define BEFORE_NS (40 * GS_NS_PER_US)
 #define AFTER_NS (30 * GS_NS_PER_US)
 #define MISSES_MAX 3
+/* Who comes so often after as many periods, more than one, comes that seldom: one of its intervals was shorter. */
+#define SAME_MAX 3
 
 static uint64_t distance(uint64_t a, uint64_t b)
 {
@@ -27,10 +29,14 @@ void gs_arrival_note(struct gs_arrival *a, uint64_t now)
 		/* It may have stayed away, or had the GPU and not needed to ask. */
 		times = (interval + a->period_ns / 2) / a->period_ns;
 		times = times ? times : 1;
+		a->same = times > 1 && times == a->times ? a->same + 1 : 0;
+		a->times = times;
 		off = distance(interval, times * a->period_ns) + 1;
 		/* Quick to doubt, slow to trust. */
 		a->off_ns = off > a->off_ns ? off : (3 * a->off_ns + off) / 4;
 	}
+	if (a->same == SAME_MAX)
+		times = 1;
 	if (a->came_ns)
 		a->period_ns = interval / times ? interval / times : 1;
 	a->came_ns = now;

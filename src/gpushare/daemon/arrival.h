@@ -15,6 +15,8 @@ struct gs_arrival {
 	uint64_t came_ns;   /* the last time; 0: never */
 	uint64_t period_ns; /* between the last two; 0: not known */
 	uint64_t off_ns;    /* how far the last ones were from where they were expected, and 1; 0: not known */
+	uint64_t times;     /* so many periods before the last one... */
+	unsigned same;      /* ...and before so many others in front of it */
 };
 
 /* It has come. */
