@@ -199,12 +199,54 @@ static void test_who_is_not_attended_is_not_awaited(void **unused)
 	all_leave(low, high);
 }
 
+/* Who asks on and on while it is awaited, and wants nothing, is its attendant's affair from then on, until its next time. */
+static void test_awaited_client_that_only_asks(void **unused)
+{
+	struct gs_awaited awaited[4];
+	struct client *low, *high;
+	uint64_t due;
+	int asked;
+
+	(void)unused;
+	begin("piv");
+	low = join(1, 1);
+	high = join(2, 10);
+	occupy(low, 1000);
+	due = now + 5 * MS;
+	for (unsigned i = 0; i < 6; i++, due += 5 * MS) {
+		turn(due - now);
+		if (i == 4) {
+			assert_int_equal(await(awaited, &asked), 1);
+			gs_page_ask(high->page);
+			assert_int_equal(await(awaited, &asked), 1);
+			assert_true(asked);
+			turn(0);
+			gs_page_ask(high->page);
+			assert_int_equal(await(awaited, &asked), 0);
+			assert_true(asked); /* nobody was woken for the last one */
+			assert_int_equal(gs_page_load(high->page->attended), GS_ATTENDED);
+			assert_true(turn(0) > now + 200 * US); /* nobody looks for it */
+			turn(2 * MS);
+			assert_in_range(turn(0), due + 4900 * US, due + 5000 * US); /* its next time */
+			continue;
+		}
+		if (i >= 3)
+			assert_int_equal(await(awaited, &asked), 1);
+		if (ask(high))
+			gs_gpu_bell(high->tenant);
+		be_served(low, high, 100 * (i + 1));
+		await(awaited, &asked);
+	}
+	all_leave(low, high);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_regular_arrivals_are_foreseen),
 		cmocka_unit_test(test_awaited_client_wakes_nobody),
 		cmocka_unit_test(test_awaited_client_that_is_late),
+		cmocka_unit_test(test_awaited_client_that_only_asks),
 		cmocka_unit_test(test_who_is_not_attended_is_not_awaited),
 	};
 

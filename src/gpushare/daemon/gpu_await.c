@@ -43,7 +43,10 @@ size_t gs_gpu_await(struct gs_gpu *gpu, struct gs_awaited *awaited, size_t max, 
 		if (n < max && gs_pace_is_awaited(t, now, &until)) {
 			if (!t->awaited)
 				begin(t);
-			*asked |= hear(t);
+			if (hear(t)) { /* it is heard once: who asks on and on is its attendant's affair */
+				t->heard_ns = until + 1;
+				*asked = 1;
+			}
 			awaited[n++] = (struct gs_awaited){ t->p.page, t->asked, until };
 		} else if (t->awaited) {
 			*asked |= end(t);

@@ -229,7 +229,7 @@ static int awaited(const struct gs_tenant *t, uint64_t now, uint64_t *from, uint
 {
 	return t->p.attended == GS_ATTENDED && !t->task && !t->stopped && t != t->gpu->holder &&
 	       t != t->gpu->leaving && t->gpu->look_ns < GS_BUDGET_POOR_NS &&
-	       gs_arrival_next(&t->arrival, now, from, to);
+	       gs_arrival_next(&t->arrival, now > t->heard_ns ? now : t->heard_ns, from, to);
 }
 
 int gs_pace_is_awaited(const struct gs_tenant *t, uint64_t now, uint64_t *until)

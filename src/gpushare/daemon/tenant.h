@@ -45,6 +45,7 @@ struct gs_tenant {
 	uint8_t busy;          /* a busy period is being accounted */
 	uint8_t awaited;       /* its asking wakes nobody, the loop reads its word (await.c) */
 	uint32_t asked;        /* while it is: that word */
+	uint64_t heard_ns;     /* until then it is not awaited again: the end of a stretch in which it has asked */
 	uint64_t told_nt, told_done, told_alone_ns; /* the scheduler's latest */
 	uint64_t charged_ns;   /* accounted up to here */
 	/* For pace.c: */
