@@ -43,6 +43,21 @@ static void test_small_steps_lose_nothing(void **unused)
 			70000 / GS_BUDGET_SHARE);
 }
 
+/* The loop may come for nothing but the attendants' account for a quarter of a second: 3 % are not too much then, 5 are. */
+static void test_counted_seldom(void **unused)
+{
+	struct gs_budget b;
+	uint64_t now = T0;
+
+	(void)unused;
+	gs_budget_init(&b, T0);
+	for (int i = 0; i < 20; i++)
+		assert_int_equal(gs_budget_spend(&b, now += 250 * GS_NS_PER_MS, 7500 * GS_NS_PER_US), MOST);
+	for (int i = 0; i < 20; i++)
+		gs_budget_spend(&b, now += 250 * GS_NS_PER_MS, 12500 * GS_NS_PER_US);
+	assert_true(gs_budget_spend(&b, now, 0) < 0);
+}
+
 static void test_debt_is_bounded(void **unused)
 {
 	struct gs_budget b;
@@ -106,6 +121,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_earned_and_spent),
 		cmocka_unit_test(test_small_steps_lose_nothing),
+		cmocka_unit_test(test_counted_seldom),
 		cmocka_unit_test(test_debt_is_bounded),
 		cmocka_unit_test(test_the_less_the_rarer),
 		cmocka_unit_test(test_greed_is_bounded),

@@ -7,6 +7,7 @@
 
 #define MOST ((int64_t)GS_BUDGET_MOST_NS)
 #define DEBT ((int64_t)GS_BUDGET_DEBT_NS)
+#define BOUND (UINT64_C(1) << 60)
 #define LOOK_RICH_NS GS_NS_PER_US
 #define REST_TIMES 20
 #define REST_LEAST_NS (200 * GS_NS_PER_US)
@@ -17,21 +18,22 @@ void gs_budget_init(struct gs_budget *b, uint64_t now)
 	*b = (struct gs_budget){ now, MOST };
 }
 
+static int64_t bounded(uint64_t ns)
+{
+	return (int64_t)(ns < BOUND ? ns : BOUND);
+}
+
 int64_t gs_budget_spend(struct gs_budget *b, uint64_t now, uint64_t used_ns)
 {
 	uint64_t earned = now > b->at_ns ? (now - b->at_ns) / GS_BUDGET_SHARE : 0;
 
-	if (earned > GS_BUDGET_MOST_NS + GS_BUDGET_DEBT_NS)
-		earned = GS_BUDGET_MOST_NS + GS_BUDGET_DEBT_NS;
-	if (used_ns > GS_BUDGET_MOST_NS + GS_BUDGET_DEBT_NS)
-		used_ns = GS_BUDGET_MOST_NS + GS_BUDGET_DEBT_NS;
 	/* What a division by the share rounds off is earned the next time. */
 	if (earned)
 		b->at_ns = now;
-	b->left_ns += (int64_t)earned;
+	/* It was spent while that was earned: who counts seldom is no poorer than who counts often. */
+	b->left_ns += bounded(earned) - bounded(used_ns);
 	if (b->left_ns > MOST)
 		b->left_ns = MOST;
-	b->left_ns -= (int64_t)used_ns;
 	if (b->left_ns < -DEBT)
 		b->left_ns = -DEBT;
 	return b->left_ns;
