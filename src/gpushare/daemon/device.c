@@ -163,6 +163,7 @@ static void count_cpu(struct gs_daemon *d, uint64_t now)
 	int64_t left;
 
 	d->cpu_ns = cpu;
+	d->spun_ns = 0;
 	/* The lookout has a processor for that. */
 	left = d->lookout ? INT64_MAX : gs_budget_spend(&d->budget, now, used);
 	for (size_t i = 0; i < d->ndevice; i++)
@@ -198,7 +199,8 @@ static void set_wake(struct gs_daemon *d, int by_loop, uint64_t at_ns)
  */
 static uint64_t turns(struct gs_daemon *d, int by_loop, const struct gs_tenant *client, uint64_t now)
 {
-	int64_t left = d->budget.left_ns;
+	uint64_t began = now, spun = 0;
+	int64_t left = d->budget.left_ns - (int64_t)d->spun_ns;
 	uint64_t next = take_turns(d, by_loop, now);
 	uint64_t until = now + (left < (int64_t)SPIN_NS ? left > 0 ? (uint64_t)left : 0 : SPIN_NS);
 
@@ -206,7 +208,9 @@ static uint64_t turns(struct gs_daemon *d, int by_loop, const struct gs_tenant *
 	while (!d->lookout && next <= now + SPIN_GAP_NS && now < until && !(client && gs_tenant_may_go(client))) {
 		now = gs_clock_ns();
 		next = take_turns(d, by_loop, now);
+		spun = now - began;
 	}
+	d->spun_ns += spun;
 	return next;
 }
 
