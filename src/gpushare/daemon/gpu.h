@@ -182,7 +182,7 @@ struct gs_awaited {
 /*
  * Who should ask about now, by what it did before (arrival.h), `max` of them at most.  From now on its asking wakes
  * nobody: the caller reads its word, takes a turn when it changes, and calls this again after that, and
- * by `until`, when somebody is woken again.  *asked is set if one of them has asked already: a turn first.
+ * by `until`, when somebody is woken again.  *asked is set if one of them may have asked already: a turn first.
  */
 size_t gs_gpu_await(struct gs_gpu *gpu, struct gs_awaited *awaited, size_t max, int *asked, uint64_t now);
 

@@ -17,13 +17,15 @@ static int hear(struct gs_tenant *t)
 
 /*
  * Here `attended` is written and `asked` read then, and the client counts `asked` first and
- * reads `attended` then: either it wakes somebody, or it is heard here.
+ * reads `attended` then: either it wakes somebody, or it is heard here.  Which of them it was that
+ * counted before this began nobody knows, so its page is looked at once.
  */
 static void begin(struct gs_tenant *t)
 {
 	t->awaited = 1;
-	t->asked = gs_page_load(t->p.page->asked); /* if it asks before the next line, it is heard twice */
 	atomic_store(&t->p.page->attended, GS_ATTENDED_AWAKE);
+	t->asked = atomic_load(&t->p.page->asked);
+	gs_gpu_bell(t);
 }
 
 static int end(struct gs_tenant *t)
@@ -41,9 +43,10 @@ size_t gs_gpu_await(struct gs_gpu *gpu, struct gs_awaited *awaited, size_t max, 
 
 	LIST_FOREACH(t, &gpu->tenants, link) {
 		if (n < max && gs_pace_is_awaited(t, now, &until)) {
-			if (!t->awaited)
+			if (!t->awaited) {
 				begin(t);
-			if (hear(t)) { /* it is heard once: who asks on and on is its attendant's affair */
+				*asked = 1;
+			} else if (hear(t)) { /* it is heard once: who asks on and on is its attendant's affair */
 				t->heard_ns = until + 1;
 				*asked = 1;
 			}
