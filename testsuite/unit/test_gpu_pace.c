@@ -225,6 +225,38 @@ static void test_woken_before_a_quantum_ends(void **unused)
 	all_leave(a, b);
 }
 
+/* A way to the GPU of 20 us is waited for awake, as the quantum begins when its kernel is there; one of 200 is slept through. */
+static void test_the_beginning_of_a_quantum_is_seen(void **unused)
+{
+	struct gs_gpu_options o = options_of("rr");
+	struct client *a, *b;
+
+	(void)unused;
+	for (int far = 0; far < 2; far++) {
+		o.sched.rr_quantum_ns = 2 * MS;
+		o.sched.quantum_handovers = 0;
+		o.sched.handover_ns = far ? 200 * US : 20 * US;
+		begin_with(&o);
+		a = join(1, 1);
+		b = join(2, 1);
+		occupy(a, 100);
+		launch(b, 0, 100, 1);
+		turn(1 * MS);
+		turn(2 * MS);
+		evicted(a, 0, 10);
+		assert_int_equal(turn(5 * US) - now, far ? 150 * US : 1 * US);
+		assert_true(has_turn(b));
+		/* Not for any price. */
+		gs_gpu_afford(gpu, GS_BUDGET_POOR_NS + 1);
+		assert_int_equal(turn(0) - now, far ? 200 * US : 20 * US);
+		gs_gpu_afford(gpu, 0);
+		agent(b);
+		turn(7 * US);
+		assert_int_equal(gpu->deadline - now, 2 * MS);
+		all_leave(a, b);
+	}
+}
+
 /* ---- what the clients are told -------------------------------------------- */
 
 static void test_who_shares_the_gpu(void **unused)
@@ -320,6 +352,7 @@ int main(void)
 		cmocka_unit_test(test_the_next_one_is_woken_in_time),
 		cmocka_unit_test(test_the_one_that_the_policy_would_choose_is_woken),
 		cmocka_unit_test(test_woken_before_a_quantum_ends),
+		cmocka_unit_test(test_the_beginning_of_a_quantum_is_seen),
 		cmocka_unit_test(test_who_shares_the_gpu),
 		cmocka_unit_test(test_order_is_traced),
 	};
