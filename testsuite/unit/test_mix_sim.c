@@ -130,12 +130,36 @@ static void test_gaps_by_kind(void **state)
 	free(gaps);
 }
 
+/* Under MPS 1 begins while 0 leaves: they share the GPU for 60 us, and the eviction takes so much less of it. */
+static void test_time_in_which_both_compute(void **state)
+{
+	struct gs_span span[] = {
+		{ 0, 0, 1 * MS, 2 * MS }, { 1, 0, 1 * MS + 940 * US, 3 * MS }, { 0, 0, 3 * MS + 10 * US, 4 * MS },
+	};
+	struct mix_gaps *gaps = calloc(1, sizeof(*gaps));
+	struct mix_result r = { 0 };
+	struct mix m = two_kernels();
+
+	(void)state;
+	assert_non_null(gaps);
+	gaps->leave_ns = 62 * US;
+	mix_gaps_find(&m, span, 3, 1, gaps);
+	mix_gaps_result(&m, gaps, &r);
+	assert_int_equal(r.costs.evicted_ns, 0);
+	assert_int_equal(r.costs.ended_back_ns, 10 * US);
+	assert_int_equal(r.costs.leave_ns, 32 * US);
+	assert_int_equal(r.gpu_ns[0], 1 * MS + 990 * US - 30 * US);
+	assert_int_equal(r.gpu_ns[1], 1 * MS + 60 * US - 30 * US);
+	free(gaps);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_quanta_follow_what_was_measured),
 		cmocka_unit_test(test_median_of_what_gpushared_says),
 		cmocka_unit_test(test_gaps_by_kind),
+		cmocka_unit_test(test_time_in_which_both_compute),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -59,6 +59,8 @@ struct mix_gaps {
 	double taken_ns[MIX_ASKED_MAX]; /* what gpushared took a hand-over for, after some of the rounds */
 	size_t taken;
 	uint64_t leave_ns;              /* what its evictions took, as it said at last */
+	double beside_ns;               /* in evictions, half of the time in which both computed: a sum... */
+	size_t evictions;               /* ...over so many */
 	double busy_ns[BENCH_PROGRAMS_MAX]; /* sums over the rounds */
 	unsigned rounds;
 	uint64_t handovers;
@@ -67,7 +69,7 @@ struct mix_gaps {
 /*
  * Look at one round: when block-tasks ran, in any order.  MIX_FIRST is from the
  * first program's release.  `exclusive`: programs that compute at once are a hand-over of no
- * length, not none.
+ * length, not none, and have half of that time each, as they share the GPU in it (MPS).
  */
 void mix_gaps_find(const struct mix *mix, struct gs_span *span, size_t count, int exclusive,
 		   struct mix_gaps *gaps);

@@ -32,6 +32,20 @@ static enum mix_gap kind_of(int evicted, int back)
 	return evicted ? MIX_EVICTED : MIX_ENDED;
 }
 
+/* The next one began while the last one was leaving: counted for both, the GPU would have had more than it did. */
+static void share(struct mix_gaps *gaps, const struct gs_span *from, const struct gs_span *to, int evicted)
+{
+	uint64_t end = from->to_ns < to->to_ns ? from->to_ns : to->to_ns;
+	double half = end > to->from_ns ? (double)(end - to->from_ns) / 2 : 0;
+
+	gaps->busy_ns[from->lane] -= half;
+	gaps->busy_ns[to->lane] -= half;
+	if (evicted) {
+		gaps->beside_ns += half;
+		gaps->evictions++;
+	}
+}
+
 void mix_gaps_find(const struct mix *m, struct gs_span *span, size_t count, int exclusive,
 		   struct mix_gaps *gaps)
 {
@@ -58,12 +72,22 @@ void mix_gaps_find(const struct mix *m, struct gs_span *span, size_t count, int 
 		if (from->lane == to->lane)
 			continue;
 		gaps->handovers++;
+		if (exclusive)
+			share(gaps, from, to, from->to_ns < end[from->lane]);
 		if (slot[to->lane].sample[0].release_ns >= from->to_ns ||
 		    (!exclusive && to->from_ns <= from->to_ns))
 			continue;
 		add(gaps, kind_of(from->to_ns < end[from->lane], began[to->lane] < to->from_ns),
 		    from->to_ns, to->from_ns);
 	}
+}
+
+/* An eviction takes that long of the GPU's time: as long as gpushared says, less what the next one had of it. */
+static uint64_t leave_ns(const struct mix_gaps *gaps)
+{
+	double beside = gaps->evictions ? gaps->beside_ns / (double)gaps->evictions : 0;
+
+	return (double)gaps->leave_ns > beside ? (uint64_t)((double)gaps->leave_ns - beside) : gaps->leave_ns != 0;
 }
 
 /* Of hand-overs from a program to another; 0: none was seen. */
@@ -112,7 +136,7 @@ void mix_gaps_result(const struct mix *m, struct mix_gaps *gaps, struct mix_resu
 		.apart = 1,
 		.ended_back_ns = mean(gaps, MIX_ENDED_BACK),
 		.evicted_back_ns = mean(gaps, MIX_EVICTED_BACK),
-		.leave_ns = gaps->leave_ns,
+		.leave_ns = leave_ns(gaps),
 	};
 	if (gaps->taken)
 		r->taken_ns = (uint64_t)gs_quantile(gaps->taken_ns, gaps->taken, 0.5);
