@@ -41,22 +41,40 @@ static void is_expected_in(uint64_t ns)
 	assert_true(to - from < MS);
 }
 
-static void test_who_comes_regularly(void **unused)
+static void test_regular_arrivals_are_foreseen(void **unused)
 {
-	uint64_t from, to;
+	uint64_t from, to, at = 1000 * MS;
 
 	(void)unused;
-	begin();
-	assert_int_equal(gs_arrival_next(&a, now, &from, &to), 0);
-	comes(1, 5 * MS);
-	assert_int_equal(gs_arrival_next(&a, now, &from, &to), 0); /* once is not regularly */
-	comes(2, 5 * MS);
-	is_expected_in(5 * MS);
-	/* It stays away for a while, and then no longer counts. */
-	comes(1, 10 * MS);
-	is_expected_in(5 * MS);
-	assert_int_equal(gs_arrival_next(&a, now + 16 * MS, &from, &to), 1);
-	assert_int_equal(gs_arrival_next(&a, now + 21 * MS, &from, &to), 0);
+	a = (struct gs_arrival){ 0 };
+	assert_false(gs_arrival_next(&a, at, &from, &to));
+	gs_arrival_note(&a, at);
+	gs_arrival_note(&a, at += 5 * MS);
+	assert_false(gs_arrival_next(&a, at, &from, &to)); /* once is no rule */
+	gs_arrival_note(&a, at += 5 * MS + 10 * US);
+	assert_true(gs_arrival_next(&a, at, &from, &to));
+	assert_true(from < at + 5 * MS && at + 5 * MS < to && to - from < 120 * US);
+	/* It stayed away once: the next time, and the time after; then nobody waits any more. */
+	assert_true(gs_arrival_next(&a, at + 6 * MS, &from, &to));
+	assert_in_range(from, at + 10 * MS - 200 * US, at + 10 * MS);
+	assert_true(gs_arrival_next(&a, at + 19 * MS, &from, &to));
+	assert_false(gs_arrival_next(&a, at + 21 * MS, &from, &to));
+	/* One that it skipped is no other rhythm. */
+	gs_arrival_note(&a, at += 10 * MS + 20 * US);
+	assert_true(gs_arrival_next(&a, at, &from, &to));
+	assert_in_range(from, at + 5 * MS - 200 * US, at + 5 * MS);
+	/* Once at any time, and it is not trusted for long. */
+	gs_arrival_note(&a, at += 7 * MS);
+	assert_false(gs_arrival_next(&a, at, &from, &to));
+	gs_arrival_note(&a, at += 7 * MS);
+	assert_false(gs_arrival_next(&a, at, &from, &to));
+	/* Too often, too seldom. */
+	for (int k = 0; k < 2; k++) {
+		a = (struct gs_arrival){ 0 };
+		for (int i = 0; i < 8; i++)
+			gs_arrival_note(&a, at += k ? 2000 * MS : 100 * US);
+		assert_false(gs_arrival_next(&a, at, &from, &to));
+	}
 }
 
 /* One interval in which it came twice is no period for ever. */
@@ -93,7 +111,7 @@ static void test_who_stays_away_at_times(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_who_comes_regularly),
+		cmocka_unit_test(test_regular_arrivals_are_foreseen),
 		cmocka_unit_test(test_one_short_interval),
 		cmocka_unit_test(test_who_stays_away_at_times),
 	};

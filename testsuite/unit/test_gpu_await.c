@@ -1,53 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Who comes at regular intervals, and is awaited then. */
+/* Who comes at regular intervals (test_arrival.c) is awaited then. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
 #include <cmocka.h>
 
 #include "gpu_rig.h"
-#include "gpushare/daemon/arrival.h"
 #include "gpushare/daemon/budget.h"
-
-static void test_regular_arrivals_are_foreseen(void **unused)
-{
-	struct gs_arrival a = { 0 };
-	uint64_t from, to, at = T0;
-
-	(void)unused;
-	assert_false(gs_arrival_next(&a, at, &from, &to));
-	gs_arrival_note(&a, at);
-	gs_arrival_note(&a, at += 5 * MS);
-	assert_false(gs_arrival_next(&a, at, &from, &to)); /* once is no rule */
-	gs_arrival_note(&a, at += 5 * MS + 10 * US);
-	assert_true(gs_arrival_next(&a, at, &from, &to));
-	assert_true(from < at + 5 * MS && at + 5 * MS < to && to - from < 120 * US);
-	/* It stayed away once: the next time, and the time after; then nobody waits any more. */
-	assert_true(gs_arrival_next(&a, at + 6 * MS, &from, &to));
-	assert_in_range(from, at + 10 * MS - 200 * US, at + 10 * MS);
-	assert_true(gs_arrival_next(&a, at + 19 * MS, &from, &to));
-	assert_false(gs_arrival_next(&a, at + 21 * MS, &from, &to));
-	/* One that it skipped is no other rhythm. */
-	gs_arrival_note(&a, at += 10 * MS + 20 * US);
-	assert_true(gs_arrival_next(&a, at, &from, &to));
-	assert_in_range(from, at + 5 * MS - 200 * US, at + 5 * MS);
-	/* Once at any time, and it is not trusted for long. */
-	gs_arrival_note(&a, at += 7 * MS);
-	assert_false(gs_arrival_next(&a, at, &from, &to));
-	gs_arrival_note(&a, at += 7 * MS);
-	assert_false(gs_arrival_next(&a, at, &from, &to));
-	/* Too often, too seldom. */
-	for (int k = 0; k < 2; k++) {
-		memset(&a, 0, sizeof(a));
-		for (int i = 0; i < 8; i++)
-			gs_arrival_note(&a, at += k ? 2000 * MS : 100 * US);
-		assert_false(gs_arrival_next(&a, at, &from, &to));
-	}
-}
 
 /* Who is awaited now; *asked: one of them may have asked already. */
 static size_t await(struct gs_awaited *awaited, int *asked)
@@ -64,6 +26,16 @@ static size_t begin_to_await(struct gs_awaited *awaited, int *asked)
 	assert_int_equal(*asked, n > 0);
 	turn(0);
 	return await(awaited, asked);
+}
+
+/* A long kernel of the low one is there; the high one comes 5 ms later: when that is. */
+static uint64_t begin_pair(struct client **low, struct client **high)
+{
+	begin("piv");
+	*low = join(1, 1);
+	*high = join(2, 10);
+	occupy(*low, 1000);
+	return now + 5 * MS;
 }
 
 /* It launches and asks; 1 if it wakes somebody. */
@@ -101,11 +73,7 @@ static void test_awaited_client_wakes_nobody(void **unused)
 	int asked;
 
 	(void)unused;
-	begin("piv");
-	low = join(1, 1);
-	high = join(2, 10);
-	occupy(low, 1000);
-	due = now + 5 * MS;
+	due = begin_pair(&low, &high);
 	for (unsigned i = 0; i < 5; i++, due += 5 * MS) {
 		turn(due - 100 * US - now);
 		next = turn(0);
@@ -152,11 +120,7 @@ static void test_awaited_client_that_is_late(void **unused)
 	int asked;
 
 	(void)unused;
-	begin("piv");
-	low = join(1, 1);
-	high = join(2, 10);
-	occupy(low, 1000);
-	due = now + 5 * MS;
+	due = begin_pair(&low, &high);
 	for (unsigned i = 0; i < 5; i++, due += 5 * MS) {
 		turn(due - now);
 		if (i >= 3) {
@@ -218,11 +182,7 @@ static void test_awaited_client_that_only_asks(void **unused)
 	int asked;
 
 	(void)unused;
-	begin("piv");
-	low = join(1, 1);
-	high = join(2, 10);
-	occupy(low, 1000);
-	due = now + 5 * MS;
+	due = begin_pair(&low, &high);
 	for (unsigned i = 0; i < 6; i++, due += 5 * MS) {
 		turn(due - now);
 		if (i == 4) {
@@ -253,7 +213,6 @@ static void test_awaited_client_that_only_asks(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_regular_arrivals_are_foreseen),
 		cmocka_unit_test(test_awaited_client_wakes_nobody),
 		cmocka_unit_test(test_awaited_client_that_is_late),
 		cmocka_unit_test(test_awaited_client_that_only_asks),
