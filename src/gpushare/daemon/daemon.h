@@ -82,7 +82,7 @@ struct gs_daemon {
 	int lookout;              /* there is one (lookout.h) */
 	struct gs_budget budget;  /* of processor time */
 	uint64_t cpu_ns;          /* the process's, when it was last counted */
-	uint64_t spun_ns;         /* waited awake by attendants since then */
+	uint64_t spun_ns;         /* waited awake in turns since then, by attendants mostly */
 	struct gs_peaks *peaks;   /* memory_history.h */
 	struct gs_memory_check *check; /* memory_check.h */
 	struct gs_measure *measure; /* measure.h; NULL: nothing is measured */

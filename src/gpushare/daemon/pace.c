@@ -25,6 +25,7 @@
 #define POLL_ALONE_NS (20 * GS_NS_PER_MS)
 #define POLL_AWAITED_NS (10 * GS_NS_PER_US)
 #define POLL_STARTING_NS (10 * GS_NS_PER_US)
+#define POLL_STARTING_SOON_NS (1 * GS_NS_PER_US)
 #define STARTING_SLEEP_NS (60 * GS_NS_PER_US) /* a shorter way to the GPU is not slept through: the quantum would begin late */
 /* Whoever is woken for its turn stays awake for 200 us (shim). */
 #define HERALD_NS (100 * GS_NS_PER_US)
@@ -292,7 +293,7 @@ uint64_t gs_pace_next(const struct gs_gpu *gpu, uint64_t now)
 		if (gpu->look_ns > GS_BUDGET_POOR_NS) /* once, when it should have begun */
 			soonest += gpu->o.sched.handover_ns / 4;
 		else if (gpu->o.sched.handover_ns < STARTING_SLEEP_NS)
-			return now + afford(gpu, POLL_LEAVING_NS);
+			return now + afford(gpu, POLL_STARTING_SOON_NS);
 		next = now + afford(gpu, POLL_STARTING_NS);
 		return next > soonest ? next : soonest;
 	}
