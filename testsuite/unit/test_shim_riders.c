@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "device/shim/order.h"
 #include "device/shim/riders.h"
 #include "fake_driver.h"
 #include "shim_rig.h"
@@ -141,7 +142,7 @@ static void test_riders_are_counted(void **unused)
 	assert_int_equal(launch(FAKE_MACHINE_CODE, 1), CUDA_SUCCESS);
 	launches = shim_kernel_launches(k);
 	number = highest_number();
-	riders = time->riders;
+	riders = shim_time_riders(time);
 	while (shim_kernel_take_riders(k, GS_STUB_RIDERS_MAX))
 		;
 	time->tpt_ps = 1000;
@@ -157,7 +158,45 @@ static void test_riders_are_counted(void **unused)
 	time->tpt_ps = 0;
 	assert_int_equal(launch(FAKE_MACHINE_CODE, 1), CUDA_SUCCESS);
 	assert_int_equal(shim_kernel_launches(k) - launches, RIDER_THREADS * RIDER_LAUNCHES + 1);
-	assert_true(time->riders - riders > RIDER_THREADS * RIDER_LAUNCHES / 2);
+	assert_true(shim_time_riders(time) - riders > RIDER_THREADS * RIDER_LAUNCHES / 2);
+	assert_int_equal(highest_number() - number, all + 1);
+}
+
+/*
+ * Of the thread that alone launches, too, which counts its own with plain stores: when others
+ * come and tell of them, while it goes on.
+ */
+static void test_the_owners_riders_are_counted(void **unused)
+{
+	struct shim_kernel *k = shim_kernel_find(FAKE_MACHINE_CODE);
+	struct shim_time *time = shim_kernel_time(k, (const unsigned int[]){ 32, 1, 1 });
+	uint64_t launches, number, owners, all = 0;
+	pthread_t thread;
+
+	(void)unused;
+	time->tpt_ps = time->due = 0;
+	assert_int_equal(launch(FAKE_MACHINE_CODE, 1), CUDA_SUCCESS);
+	launches = shim_kernel_launches(k);
+	number = highest_number();
+	owners = time->owners;
+	time->tpt_ps = 1000;
+	time->due = UINT64_MAX;
+	for (int turn = 0; turn < 20; turn++) {
+		shim_order_forked();
+		shim_order_begin();
+		for (int i = 0; i < RIDER_LAUNCHES; i++) {
+			if (i == RIDER_LAUNCHES / 2)
+				assert_int_equal(pthread_create(&thread, NULL, launch_riders, NULL), 0);
+			assert_int_equal(launch(FAKE_MACHINE_CODE, 1), CUDA_SUCCESS);
+		}
+		pthread_join(thread, NULL);
+		assert_false(shim_is_owner());
+		all += 2 * RIDER_LAUNCHES;
+	}
+	assert_true(time->owners - owners > 20 * RIDER_LAUNCHES / 4); /* as soon as others' are told of, and until others come */
+	time->tpt_ps = time->due = 0;
+	assert_int_equal(launch(FAKE_MACHINE_CODE, 1), CUDA_SUCCESS);
+	assert_int_equal(shim_kernel_launches(k) - launches, all + 1);
 	assert_int_equal(highest_number() - number, all + 1);
 }
 
@@ -171,7 +210,7 @@ static void test_riders_fit_their_field(void **unused)
 	(void)unused;
 	while (shim_kernel_take_riders(k, GS_STUB_RIDERS_MAX))
 		;
-	time->riders += 300;
+	time->others += 300;
 	for (size_t i = 0; i < 3; i++)
 		assert_int_equal(shim_kernel_take_riders(k, GS_STUB_RIDERS_MAX), told[i]);
 }
@@ -183,11 +222,11 @@ static unsigned last_rider(CUfunction f, unsigned n)
 	unsigned last = 0;
 
 	for (unsigned i = 1; i <= n; i++) {
-		uint64_t riders = time->riders;
+		uint64_t riders = shim_time_riders(time);
 
 		assert_int_equal(launch(f, 1), CUDA_SUCCESS);
 		EVENTUALLY(all_prepared());
-		if (time->riders != riders)
+		if (shim_time_riders(time) != riders)
 			last = i;
 	}
 	return last;
@@ -211,7 +250,7 @@ static void test_riders_are_timed(void **unused)
 	last_rider(f, 320);
 	assert_int_equal(fake_driver_timed() - timed, 14);
 	time = shim_kernel_time(shim_kernel_find(f), (const unsigned int[]){ 32, 1, 1 });
-	assert_int_equal(time->riders, 310);
+	assert_int_equal(shim_time_riders(time), 310);
 	shim_context_gone(FAKE_CONTEXT);
 	fake_driver_reuse();
 	shim_context_destroyed(FAKE_CONTEXT);
@@ -298,6 +337,7 @@ int shim_riders(void)
 		SHIM(test_none_rides_that_grows),
 		SHIM(test_small_grids_do_not_make_large_ones_long),
 		SHIM(test_riders_are_counted),
+		SHIM(test_the_owners_riders_are_counted),
 		SHIM(test_riders_fit_their_field),
 		SHIM(test_riders_are_timed),
 		SHIM(test_a_rider_that_becomes_long),

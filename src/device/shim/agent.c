@@ -387,7 +387,9 @@ static void *run(void *arg)
 		if (s->alone)
 			shim_force_step(&force, s, gs_clock_ns(), &nap);
 		shim_launch_reap(s);
-		gs_page_store(s->page->heard, bell);
+		/* Launches read this line of the page: it is written only if it changes. */
+		if (gs_page_load(s->page->heard) != bell)
+			gs_page_store(s->page->heard, bell);
 		keep_connection(&a);
 		if (!stay_awake(&a, bell))
 			gs_page_wait(s->page, bell, nap);

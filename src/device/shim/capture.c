@@ -3,18 +3,19 @@
 #define _GNU_SOURCE
 #include "device/shim/wraps.h"
 
-static _Atomic int used;
-
-int shim_capture_used(void)
+int shim_capturing(CUstream stream)
 {
-	return atomic_load_explicit(&used, memory_order_relaxed);
+	CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+
+	return shim_capture_used() && REAL(cuStreamIsCapturing)(stream, &status) == CUDA_SUCCESS &&
+	       status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
 /* Said before the driver begins: another thread's launch may follow at once. */
 #define BEGIN(name, params, args) \
 	SHIM_EXPORT CUresult name params \
 	{ \
-		atomic_store(&used, 1); \
+		shim_say_odd(SHIM_ODD_CAPTURED); \
 		return REAL(name) args; \
 	}
 

@@ -19,13 +19,8 @@ static __thread struct shim_context *last; /* that this thread has launched in *
  * It is still the current one: the driver has said so, and no call of the program has changed that since.
  * To ask costs 60 ns (H200), more than half of what a launch may.
  */
-static __thread int sure;
-static __thread unsigned int since; /* launches that have gone by that since */
-/* A thread's context has changed and no call that we see had done it: nobody is sure any more. */
-static _Atomic int unsure;
-
-/* Of a thread's launches, so many at most go by what is known. */
-#define SURE_MAX 128
+static __thread struct shim_sure known;
+_Alignas(SHIM_LINE) struct shim_sure shim_sure_of_owner; /* the first of what is hot */
 
 #define TRY(call) \
 	do { \
@@ -149,16 +144,29 @@ static struct shim_context *publish(struct shim_context *fresh)
 /* `ctx` is this thread's: was that known? */
 static void check_known(CUcontext ctx)
 {
-	if (sure && !last->gone && last->ctx != ctx && !atomic_exchange(&unsure, 1))
+	if (known.ctx && !known.ctx->gone && known.ctx->ctx != ctx && shim_say_odd(SHIM_ODD_UNSURE))
 		shim_log("the current context changes without a call: it is asked for at each launch");
 }
 
+static void not_sure(void)
+{
+	known.ctx = NULL;
+	if (shim_is_owner())
+		shim_sure_of_owner.ctx = NULL;
+}
+
+/* The owner counts in its own record; should it be the owner no more, the thread's is used up. */
 static struct shim_context *be_sure(struct shim_context *c)
 {
 	last = c;
-	sure = c->image != NULL;
-	since = 0;
-	return sure ? c : NULL;
+	if (!c->image)
+		return NULL;
+	known = (struct shim_sure){ c, 0 };
+	if (shim_is_owner()) {
+		shim_sure_of_owner = known;
+		known.since = SHIM_SURE_MAX;
+	}
+	return c;
 }
 
 struct shim_context *shim_context_current(struct shim_session *s)
@@ -169,14 +177,14 @@ struct shim_context *shim_context_current(struct shim_session *s)
 
 	if (rc == CUDA_SUCCESS)
 		check_known(ctx);
-	sure = 0;
+	not_sure();
 	if (rc != CUDA_SUCCESS || !ctx)
 		return NULL;
 	if (last && last->ctx == ctx && !last->gone)
 		return be_sure(last);
 	c = find(ctx);
 	if (!c) {
-		c = calloc(1, sizeof(*c));
+		c = shim_lines(sizeof(*c));
 		if (!c)
 			return NULL;
 		c->ctx = ctx;
@@ -189,17 +197,21 @@ struct shim_context *shim_context_current(struct shim_session *s)
 	return be_sure(c);
 }
 
+struct shim_sure *shim_sure_here(void)
+{
+	return shim_is_owner() ? &shim_sure_of_owner : &known;
+}
+
 struct shim_context *shim_context_known(struct shim_session *s)
 {
-	int known = sure && !last->gone && since++ < SURE_MAX &&
-		    !atomic_load_explicit(&unsure, memory_order_relaxed);
+	struct shim_sure *sure = shim_sure_here();
 
-	return known ? last : shim_context_current(s);
+	return shim_context_sure(sure) && !shim_is_odd(SHIM_ODD_UNSURE) ? sure->ctx : shim_context_current(s);
 }
 
 void shim_context_changes(void)
 {
-	sure = 0;
+	not_sure();
 }
 
 /* It looks at gone after it has counted, and who sets gone looks at the count then: one of the two sees the other. */
@@ -279,5 +291,6 @@ void shim_context_forked(void)
 	pthread_mutex_init(&lock, NULL);
 	contexts = NULL;
 	last = NULL;
-	sure = 0;
+	known.ctx = NULL;
+	shim_sure_of_owner.ctx = NULL;
 }

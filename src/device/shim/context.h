@@ -20,23 +20,25 @@
 #define SHIM_CHUNK_CONTENDED_NS 3000
 
 struct shim_context {
-	CUcontext ctx;
+	/* What launches read. */
+	_Alignas(SHIM_LINE) CUcontext ctx;
 	struct shim_context *next;
 	CUdevice device;
 	int sms;
+	_Atomic int gone;         /* destroyed: never touched again */
+	_Atomic CUresult fault;   /* what has ended everything in it (fault.h), or CUDA_SUCCESS */
+	_Atomic uint32_t frame;   /* the largest frame[] of a kernel that was launched in it so far */
 	CUdeviceptr ctl;          /* GS_PAGE_STUBS blocks of struct gs_ctl, and one */
 	struct gs_ctl *image;     /* what is in them, as far as the host wrote it */
-	void *view;               /* the page at an address of this context's own, or NULL */
 	CUdeviceptr page;         /* struct gs_page */
+	/* What the agent writes, too. */
+	_Alignas(SHIM_LINE) _Atomic unsigned int users; /* threads that are in it, the program's own calls aside */
+	uint64_t looked_ns;       /* agent: when it last asked for a fault */
+	void *view;               /* the page at an address of this context's own, or NULL */
 	CUstream control;         /* eviction signals */
 	CUstream relaunch;
 	CUevent settled;          /* between the two: no signal is on its way any more */
 	uint32_t *word;           /* pinned: 0 and SHIM_NO_LIMIT, to copy a resident limit from; or NULL */
-	_Atomic int gone;         /* destroyed: never touched again */
-	_Atomic unsigned int users; /* threads that are in it, the program's own calls aside */
-	_Atomic CUresult fault;   /* what has ended everything in it (fault.h), or CUDA_SUCCESS */
-	uint64_t looked_ns;       /* agent: when it last asked for that */
-	_Atomic uint32_t frame;   /* the largest frame[] of a kernel that was launched in it so far */
 };
 
 /*
@@ -48,10 +50,31 @@ struct shim_context *shim_context_current(struct shim_session *s);
 
 /*
  * The same without asking the driver where no call of the program has changed what is current on
- * this thread since it was asked last, 128 times at most.  A context that became current behind our back is
+ * this thread since it was asked last, SHIM_SURE_MAX times at most.  A context that became current behind our back is
  * found out when the driver is asked the next time; from then on it is asked each time, by all threads.
  */
 struct shim_context *shim_context_known(struct shim_session *s);
+#define SHIM_SURE_MAX 128
+
+/*
+ * What is known so of the thread that alone launches (shim_owner), which reads and writes it: by its number and
+ * not by what is the thread's own (TLS), which takes a library a call into the dynamic linker.  A thread that
+ * has that number after it has no current context until it calls for one, which makes this unknown.
+ */
+struct shim_sure {
+	struct shim_context *ctx; /* NULL: not known */
+	unsigned int since;       /* launches that have gone by that since */
+};
+extern struct shim_sure shim_sure_of_owner SHIM_HOT;
+/* The calling thread's. */
+struct shim_sure *shim_sure_here(void);
+
+/* Does it hold, unless nobody is sure any more (SHIM_ODD_UNSURE)? */
+static SHIM_INLINE int shim_context_sure(struct shim_sure *sure)
+{
+	return sure->ctx && !atomic_load_explicit(&sure->ctx->gone, memory_order_acquire) && sure->since++ < SHIM_SURE_MAX;
+}
+
 /* The program makes a call that changes which context is current on this thread. */
 void shim_context_changes(void);
 

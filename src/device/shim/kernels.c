@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Handles to kernels: a hash table that is read without a lock, since every
- * launch looks its kernel up.  See kernels.h.
- */
+/* Handles to kernels; see kernels.h. */
 #define _GNU_SOURCE
 #include "device/shim/kernels.h"
 
@@ -14,7 +11,7 @@
 #include "device/shim/riders.h"
 #include "device/shim/session.h"
 
-#define BUCKETS 1024
+#define BUCKETS (1 << SHIM_BUCKET_BITS)
 /*
  * Launches that are timed: so many at first and after a surprise, then one of so
  * many: odd, so that both are timed where a program takes turns between two sizes.  Fewer where nobody
@@ -35,12 +32,7 @@ struct module {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct module *modules;                            /* under lock */
 static struct module *unloaded;                           /* under lock: their kernels' records point there */
-static _Atomic(struct shim_kernel *) bucket[BUCKETS];     /* newest first */
-
-static size_t slot_of(const void *handle)
-{
-	return (size_t)(((uintptr_t)handle >> 4) * UINT64_C(0x9E3779B97F4A7C15) >> 54) % BUCKETS;
-}
+_Atomic(struct shim_kernel *) shim_bucket[BUCKETS];
 
 void shim_module_add(const void *module, struct ptx_transformed *t, enum ptx_reason why)
 {
@@ -160,7 +152,7 @@ static uint32_t registers_of(const void *handle, int library)
 static struct shim_kernel *insert(const void *handle, const char *name)
 {
 	struct shim_session *s = shim_session_peek();
-	struct shim_kernel *k = calloc(1, sizeof(*k)), *head;
+	struct shim_kernel *k = shim_lines(sizeof(*k)), *head;
 
 	if (!k)
 		return NULL;
@@ -174,20 +166,10 @@ static struct shim_kernel *insert(const void *handle, const char *name)
 	k->form = PTX_FORM_AS_IS;
 	k->reason = PTX_REASON_UNSEEN;
 	k->number = s ? atomic_fetch_add(&s->kernels, 1) : 0;
-	head = atomic_load(&bucket[slot_of(handle)]);
+	head = atomic_load(&shim_bucket[shim_bucket_of(handle)]);
 	do
 		k->next = head;
-	while (!atomic_compare_exchange_weak(&bucket[slot_of(handle)], &head, k));
-	return k;
-}
-
-static struct shim_kernel *lookup(const void *handle)
-{
-	struct shim_kernel *k = atomic_load_explicit(&bucket[slot_of(handle)],
-						     memory_order_acquire);
-
-	while (k && k->handle != handle)
-		k = k->next;
+	while (!atomic_compare_exchange_weak(&shim_bucket[shim_bucket_of(handle)], &head, k));
 	return k;
 }
 
@@ -218,7 +200,7 @@ void shim_kernel_add(const void *module, int library, const void *handle, const 
 	uint64_t content = 0;
 	enum ptx_reason why;
 	const struct ptx_kernel *d = described(module, name, &content, &why);
-	struct shim_kernel *k = lookup(handle);
+	struct shim_kernel *k = shim_kernel_seen(handle);
 	struct shim_session *s = shim_session_peek();
 	CUfunction twin = d && d->form == PTX_FORM_PERSISTENT ? twin_of(module, library, name) : NULL;
 
@@ -252,8 +234,8 @@ void shim_kernel_add(const void *module, int library, const void *handle, const 
 
 void shim_kernel_alias(const void *known, const void *handle)
 {
-	const struct shim_kernel *from = lookup(known);
-	struct shim_kernel *k = lookup(handle);
+	const struct shim_kernel *from = shim_kernel_seen(known);
+	struct shim_kernel *k = shim_kernel_seen(handle);
 	struct shim_session *s = shim_session_peek();
 	CUfunction twin = NULL;
 
@@ -285,7 +267,7 @@ void shim_kernel_alias(const void *known, const void *handle)
 
 struct shim_kernel *shim_kernel_find(const void *handle)
 {
-	struct shim_kernel *k = lookup(handle);
+	struct shim_kernel *k = shim_kernel_seen(handle);
 	struct shim_session *s = shim_session_peek();
 	const char *name = NULL;
 
@@ -303,7 +285,7 @@ struct shim_kernel *shim_kernel_find(const void *handle)
 
 struct shim_kernel *shim_graph_find(CUgraphExec graph)
 {
-	struct shim_kernel *k = lookup(graph);
+	struct shim_kernel *k = shim_kernel_seen(graph);
 	struct shim_session *s = shim_session_peek();
 
 	if (k && k->reason == PTX_REASON_GRAPH)
@@ -339,8 +321,7 @@ enum ptx_reason shim_kernel_why(const struct shim_kernel *k)
 
 struct shim_time *shim_kernel_time(struct shim_kernel *k, const unsigned int block[3])
 {
-	/* At most 1,024 x 1,024 x 64 threads (CUDA C++ Programming Guide, compute capabilities). */
-	uint32_t shape = 1u << 31 | (block[0] & 0x7ff) << 18 | (block[1] & 0x7ff) << 7 | (block[2] & 0x7f);
+	uint32_t shape = shim_shape(block[0], block[1], block[2]);
 
 	for (size_t i = 0; i < SHIM_SHAPES - 1; i++) {
 		uint32_t known = atomic_load_explicit(&k->time[i].shape, memory_order_relaxed);
@@ -399,18 +380,26 @@ uint64_t shim_kernel_launches(const struct shim_kernel *k)
 	return n;
 }
 
+/* Shapes are taken in turn, so that the first free one is the last to look at. */
+static uint64_t riders_of(const struct shim_kernel *k)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < SHIM_SHAPES && (k->time[i].shape || i == SHIM_SHAPES - 1); i++)
+		n += shim_time_riders(&k->time[i]);
+	return n;
+}
+
 /* What has been said is read before what there is, which only grows: never less than has been said. */
 uint32_t shim_kernel_take_riders(struct shim_kernel *k, uint32_t max)
 {
 	uint64_t told = k->riders_told, n;
 
 	do {
-		n = -told;
-		for (size_t i = 0; i < SHIM_SHAPES; i++)
-			n += k->time[i].riders;
+		n = riders_of(k) - told;
 		if (n > max)
 			n = max;
-	} while (!atomic_compare_exchange_weak(&k->riders_told, &told, told + n));
+	} while (n && !atomic_compare_exchange_weak(&k->riders_told, &told, told + n));
 	return (uint32_t)n;
 }
 
@@ -429,7 +418,7 @@ void shim_kernel_recall(struct shim_session *s, struct shim_kernel *k, struct sh
 void shim_kernels_each(void (*visit)(const struct shim_kernel *k, void *user), void *user)
 {
 	for (size_t i = 0; i < BUCKETS; i++)
-		for (struct shim_kernel *k = bucket[i]; k; k = k->next)
+		for (struct shim_kernel *k = shim_bucket[i]; k; k = k->next)
 			visit(k, user);
 }
 
@@ -443,5 +432,5 @@ void shim_kernels_forked(void)
 	pthread_mutex_init(&lock, NULL);
 	modules = unloaded = NULL;
 	for (size_t i = 0; i < BUCKETS; i++)
-		atomic_store(&bucket[i], NULL);
+		atomic_store(&shim_bucket[i], NULL);
 }

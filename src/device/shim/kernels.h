@@ -14,36 +14,30 @@
 struct shim_session;
 struct shim_graph;
 
-/* What a kernel takes in blocks of one shape. */
+/* What a kernel takes in blocks of one shape; what launches look at is one cache line. */
 struct shim_time {
-	_Atomic uint32_t shape;    /* the block's three sizes; 0: free */
-	_Atomic uint64_t riders;   /* launches without a stub (launch.c)... */
-	_Atomic uint64_t marked;   /* ...and all others */
-	_Atomic uint64_t tpt_ps;   /* learned time per block-task (shim_request.tasks), picoseconds of the whole GPU; 0: not yet */
-	_Atomic uint64_t due;      /* the number of launches from which on the next one is timed, 0: at once... */
-	_Atomic uint32_t spare;    /* ...or so many more, while nobody else uses the GPU */
+	_Alignas(SHIM_LINE) _Atomic uint32_t shape; /* the block's three sizes; 0: free, and so are those after it */
+	_Atomic uint32_t spare;    /* see due */
 	_Atomic uint32_t again;    /* so many more follow it at once */
 	atomic_flag asked;         /* the daemon, for the time that it took in earlier jobs */
+	_Atomic uint64_t owners;   /* launches without a stub (riders.h): those of the owner, who alone writes this... */
+	_Atomic uint64_t others;   /* ...and of everybody else */
+	_Atomic uint64_t marked;   /* all other launches */
+	_Atomic uint64_t tpt_ps;   /* learned time per block-task (shim_request.tasks), picoseconds of the whole GPU; 0: not yet */
+	/*
+	 * The number of launches from which on the next one is timed, 0: at once; or `spare` more, while nobody else uses
+	 * the GPU.
+	 */
+	_Atomic uint64_t due;
 };
 
 /* Shapes that are told apart; the last entry is that of all others. */
 #define SHIM_SHAPES 4
 
 struct shim_kernel {
-	const void *handle;       /* CUfunction or CUkernel of the original */
+	/* What launches look at. */
+	_Alignas(SHIM_LINE) const void *handle; /* CUfunction or CUkernel of the original */
 	struct shim_kernel *next; /* of the same hash bucket, older */
-	char *name;
-	CUfunction original;
-	CUfunction twin;          /* NULL: as is */
-	enum ptx_form form;
-	enum ptx_reason reason;
-	uint32_t nparam;
-	const uint32_t *param_offset, *param_size;
-	uint32_t ctl_offset;
-	uint8_t whole_warps;      /* the twin wants blocks whose warps are rows of threads (transform.h) */
-	uint32_t number;          /* announced to the daemon as this */
-	uint32_t registers;       /* of a thread of the original; 0: not known */
-	uint64_t content;         /* hash of the module's PTX; 0: not known */
 	const void *_Atomic counted_in; /* the struct shim_context that has been charged with its local memory */
 	/*
 	 * Local memory of a thread, bytes: the original's, the twin's; known once it is counted in any.  Of a graph: the
@@ -51,8 +45,20 @@ struct shim_kernel {
 	 */
 	_Atomic uint32_t frame[2];
 	_Atomic uint32_t nodes;   /* of a graph; 0: it is none */
-	struct shim_graph *graph; /* what is known of its kernels: graph.c's */
+	uint32_t number;          /* announced to the daemon as this */
+	CUfunction original;
+	CUfunction twin;          /* NULL: as is */
 	struct shim_time time[SHIM_SHAPES];
+	char *name;
+	enum ptx_form form;
+	enum ptx_reason reason;
+	uint32_t nparam;
+	const uint32_t *param_offset, *param_size;
+	uint32_t ctl_offset;
+	uint8_t whole_warps;      /* the twin wants blocks whose warps are rows of threads (transform.h) */
+	uint32_t registers;       /* of a thread of the original; 0: not known */
+	uint64_t content;         /* hash of the module's PTX; 0: not known */
+	struct shim_graph *graph; /* what is known of its kernels: graph.c's */
 	_Atomic uint64_t riders_told;        /* of the riders: what a stub has said */
 	_Atomic uint64_t evictable_launches;
 	_Atomic uint32_t why;                /* enum ptx_reason: the last one that was not evictable, of those with a stub */
@@ -60,6 +66,25 @@ struct shim_kernel {
 	/* The last occupancy that was asked for: block threads, dynamic shared, the twin's blocks per SM (request.c). */
 	_Atomic uint64_t occupancy;
 };
+
+/* A hash table that is read without a lock, since every launch looks its kernel up. */
+#define SHIM_BUCKET_BITS 10
+extern _Atomic(struct shim_kernel *) shim_bucket[1 << SHIM_BUCKET_BITS] __attribute__((visibility("hidden"))); /* newest first */
+
+static inline size_t shim_bucket_of(const void *handle)
+{
+	return (size_t)(((uintptr_t)handle >> 4) * UINT64_C(0x9E3779B97F4A7C15) >> (64 - SHIM_BUCKET_BITS));
+}
+
+/* Its record, if there is one already. */
+static SHIM_INLINE struct shim_kernel *shim_kernel_seen(const void *handle)
+{
+	struct shim_kernel *k = atomic_load_explicit(&shim_bucket[shim_bucket_of(handle)], memory_order_acquire);
+
+	while (k && k->handle != handle)
+		k = k->next;
+	return k;
+}
 
 /*
  * A module or library was loaded from the transformed text; takes `t` over.
@@ -92,19 +117,40 @@ void shim_kernel_graph(const void *handle, uint32_t frame, uint32_t nodes);
 /* Why it has no twin, or if it has one: why the last launch that was not evictable was not.  NONE: there was none. */
 enum ptx_reason shim_kernel_why(const struct shim_kernel *k);
 
+/*
+ * At most 1,024 x 1,024 x 64 threads (CUDA C++ Programming Guide, compute capabilities); more may look like another
+ * shape: the driver refuses them.
+ */
+static inline uint32_t shim_shape(unsigned int x, unsigned int y, unsigned int z)
+{
+	return 1u << 31 | x << 18 | y << 7 | z;
+}
+
 /* Its time in blocks of that shape (of a graph: zeros). */
 struct shim_time *shim_kernel_time(struct shim_kernel *k, const unsigned int block[3]);
+/* If it has an entry of its own already. */
+static SHIM_INLINE struct shim_time *shim_kernel_time_seen(struct shim_kernel *k, uint32_t shape)
+{
+	for (size_t i = 0; i < SHIM_SHAPES - 1; i++)
+		if (!SHIM_RARELY(atomic_load_explicit(&k->time[i].shape, memory_order_relaxed) != shape))
+			return &k->time[i];
+	return NULL;
+}
 
 /* So far; exact once nobody launches. */
-static inline uint64_t shim_time_launches(const struct shim_time *t)
+static SHIM_INLINE uint64_t shim_time_riders(const struct shim_time *t)
 {
-	return atomic_load_explicit(&t->riders, memory_order_relaxed) +
-	       atomic_load_explicit(&t->marked, memory_order_relaxed);
+	return atomic_load_explicit(&t->owners, memory_order_relaxed) +
+	       atomic_load_explicit(&t->others, memory_order_relaxed);
+}
+static SHIM_INLINE uint64_t shim_time_launches(const struct shim_time *t)
+{
+	return shim_time_riders(t) + atomic_load_explicit(&t->marked, memory_order_relaxed);
 }
 uint64_t shim_kernel_launches(const struct shim_kernel *k);
 
 /* Is a launch timed that comes after `n` others?  It must not ride then: one condition for both. */
-static inline int shim_time_due(const struct shim_time *t, uint64_t n, int shared)
+static SHIM_INLINE int shim_time_due(const struct shim_time *t, uint64_t n, int shared)
 {
 	uint64_t due = atomic_load_explicit(&t->due, memory_order_relaxed);
 	uint32_t spare = shared ? 0 : atomic_load_explicit(&t->spare, memory_order_relaxed);

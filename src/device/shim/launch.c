@@ -50,15 +50,6 @@ static CUresult launch_original(const struct shim_request *r)
 				    r->extra);
 }
 
-/* The driver is asked only if there can be a capture: most programs have none. */
-static int capturing(CUstream stream)
-{
-	CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-
-	return shim_capture_used() && REAL(cuStreamIsCapturing)(stream, &status) == CUDA_SUCCESS &&
-	       status != CU_STREAM_CAPTURE_STATUS_NONE;
-}
-
 _Static_assert(PTX_REASON_COUNT <= GS_STUB_WHY_MAX + 1, "a stub's flags have room for it");
 
 static uint64_t tasks_of(const struct shim_request *r)
@@ -69,7 +60,7 @@ static uint64_t tasks_of(const struct shim_request *r)
 static void prepare(struct shim_session *s, struct shim_launch *l, struct shim_context *c,
 		    struct shim_kernel *k, const struct shim_request *r)
 {
-	uint64_t n = atomic_fetch_add(&r->time->marked, 1) + r->time->riders;
+	uint64_t n = atomic_fetch_add(&r->time->marked, 1) + shim_time_riders(r->time);
 	uint32_t shape = r->graph ? 0 : gs_stub_shape(r->block[0], r->block[1], r->block[2]);
 	enum ptx_reason why;
 	uint64_t rode_ns, seq;
@@ -348,7 +339,7 @@ static CUresult launch_managed(struct shim_session *s, struct shim_context *c, s
 		return launch_original(r);
 	if (k->counted_in != c && !r->graph && count_frames(s, c, k) < 0)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	if (!r->stream || r->stream == CU_STREAM_LEGACY)
+	if (shim_is_default(r->stream))
 		shim_hold_behind(SHIM_LAUNCH_OPERATIONS + k->nodes);
 	if (s->measure && shim_context_current(s) == c) /* once: its streams are used */
 		shim_signal_measure(s, c);
@@ -359,7 +350,7 @@ static CUresult launch_managed(struct shim_session *s, struct shim_context *c, s
 	if (!r->time->tpt_ps && r->block[0] && !s->alone) /* not of what has no shape here */
 		shim_kernel_recall(s, k, r->time, r->block, (double)tasks_of(r) / (double)r->tasks);
 	/* What grows waits at the gate, and the turn may be gone by then. */
-	if (!shim_request_grows(c, k, 0) && shim_rides(s, r))
+	if (!shim_request_grows(c, k, 0) && !r->graph && !s->alone && shim_rides(s->page, r->time, r->tasks))
 		return ride(c, r);
 	/* Riders go by what is known of the context; here the driver is asked. */
 	is = shim_context_current(s);
@@ -370,106 +361,5 @@ CUresult shim_launch(struct shim_request *r)
 {
 	struct shim_session *s = shim_session();
 
-	return !s || capturing(r->stream) ? launch_original(r) : launch_managed(s, shim_context_known(s), r);
-}
-
-/* In a _ptsz call, stream 0 is the thread's own default stream. */
-static CUstream per_thread(CUstream stream)
-{
-	return stream ? stream : CU_STREAM_PER_THREAD;
-}
-
-/* Every field by its name: if any is left out, the compiler clears the whole by a string operation, which takes longer. */
-static CUresult launch_kernel(CUfunction f, const unsigned int dims[7], CUstream stream,
-			      void **params, void **extra, int cooperative)
-{
-	struct shim_request r = {
-		.f = f,
-		.grid = { dims[0], dims[1], dims[2] },
-		.block = { dims[3], dims[4], dims[5] },
-		.shared = dims[6],
-		.stream = stream,
-		.params = params,
-		.extra = extra,
-		.config = NULL,
-		.graph = NULL,
-		.cooperative = cooperative,
-		.as_written = NULL,
-		.own = NULL,
-		.time = NULL,
-		.tasks = 0,
-	};
-
-	return shim_launch(&r);
-}
-
-#define LAUNCH_ARGS \
-	CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx, \
-		unsigned int by, unsigned int bz, unsigned int shared, CUstream stream, \
-		void **params
-#define DIMS ((const unsigned int[7]){ gx, gy, gz, bx, by, bz, shared })
-
-SHIM_EXPORT CUresult cuLaunchKernel(LAUNCH_ARGS, void **extra)
-{
-	return launch_kernel(f, DIMS, stream, params, extra, 0);
-}
-
-SHIM_EXPORT CUresult cuLaunchKernel_ptsz(LAUNCH_ARGS, void **extra)
-{
-	return launch_kernel(f, DIMS, per_thread(stream), params, extra, 0);
-}
-
-SHIM_EXPORT CUresult cuLaunchCooperativeKernel(LAUNCH_ARGS)
-{
-	return launch_kernel(f, DIMS, stream, params, NULL, 1);
-}
-
-SHIM_EXPORT CUresult cuLaunchCooperativeKernel_ptsz(LAUNCH_ARGS)
-{
-	return launch_kernel(f, DIMS, per_thread(stream), params, NULL, 1);
-}
-
-static CUresult launch_ex(const CUlaunchConfig *config, CUfunction f, void **params,
-			  void **extra, CUstream stream)
-{
-	struct shim_request r = {
-		.f = f,
-		.grid = { config->gridDimX, config->gridDimY, config->gridDimZ },
-		.block = { config->blockDimX, config->blockDimY, config->blockDimZ },
-		.shared = config->sharedMemBytes,
-		.stream = stream,
-		.params = params,
-		.extra = extra,
-		.config = config->numAttrs ? config : NULL,
-	};
-
-	return shim_launch(&r);
-}
-
-SHIM_EXPORT CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **params,
-				      void **extra)
-{
-	return config ? launch_ex(config, f, params, extra, config->hStream)
-		      : REAL(cuLaunchKernelEx)(config, f, params, extra);
-}
-
-SHIM_EXPORT CUresult cuLaunchKernelEx_ptsz(const CUlaunchConfig *config, CUfunction f,
-					   void **params, void **extra)
-{
-	return config ? launch_ex(config, f, params, extra, per_thread(config->hStream))
-		      : REAL(cuLaunchKernelEx_ptsz)(config, f, params, extra);
-}
-
-SHIM_EXPORT CUresult cuGraphLaunch(CUgraphExec graph, CUstream stream)
-{
-	struct shim_request r = { .graph = graph, .stream = stream };
-
-	return shim_launch(&r);
-}
-
-SHIM_EXPORT CUresult cuGraphLaunch_ptsz(CUgraphExec graph, CUstream stream)
-{
-	struct shim_request r = { .graph = graph, .stream = per_thread(stream) };
-
-	return shim_launch(&r);
+	return !s || shim_capturing(r->stream) ? launch_original(r) : launch_managed(s, shim_context_known(s), r);
 }

@@ -32,10 +32,11 @@ static unsigned int waiting;                       /* under lock */
  * A thread that has got the number of an owner which has ended is the owner in its place: that
  * one is in no passage any more.
  */
-static _Atomic(struct shim_passage *) owned;
-#define SHARED ((pthread_t)0)  /* there is no owner, nor will be one */
-#define NOBODY (~(pthread_t)0) /* yet: the next one that launches is it */
-static _Atomic(pthread_t) owner;
+_Atomic(struct shim_passage *) shim_order_owned;
+#define SHARED SHIM_OWNER_SHARED /* there is no owner, nor will be one */
+#define NOBODY SHIM_OWNER_NOBODY /* yet: the next one that launches is it */
+_Atomic uintptr_t shim_owner;
+_Atomic uint32_t shim_odd;
 
 /*
  * Without an owner, mostly one launch is in passage, alone: then it is here and not in the
@@ -50,14 +51,7 @@ static _Atomic(pthread_t) owner;
  * that was found here stays valid: its thread cannot leave without the lock.
  */
 static struct shim_passage listed;
-static _Atomic(struct shim_passage *) sole;
-
-/*
- * Has a kernel been held in a legacy default stream yet?  Only such a one must
- * know whether other launches' streams synchronise with it, which is a
- * question to the driver for each of them.
- */
-static _Atomic int default_holds;
+_Atomic(struct shim_passage *) shim_order_sole;
 
 int shim_stream_is_legacy(CUstream stream)
 {
@@ -67,11 +61,6 @@ int shim_stream_is_legacy(CUstream stream)
 		return 1;
 	return REAL(cuStreamGetFlags)(stream, &flags) != CUDA_SUCCESS ||
 	       !(flags & CU_STREAM_NON_BLOCKING);
-}
-
-static int is_default(CUstream stream)
-{
-	return stream == NULL || stream == CU_STREAM_LEGACY;
 }
 
 /* Do the two streams order their work? */
@@ -127,24 +116,24 @@ static void end_ownership(void)
 	static const struct timespec nap = { 0, 10 * 1000 * 1000 };
 	struct shim_passage *its;
 
-	if (atomic_load_explicit(&owner, memory_order_relaxed) == SHARED)
+	if (atomic_load_explicit(&shim_owner, memory_order_relaxed) == SHARED)
 		return;
-	atomic_store(&owner, SHARED);
+	atomic_store(&shim_owner, SHARED);
 	/* It was promised, but has been forbidden since (seccomp): no store takes that long to be seen. */
 	if (barrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) < 0)
 		nanosleep(&nap, NULL);
-	its = atomic_load(&owned);
+	its = atomic_load(&shim_order_owned);
 	if (its)
 		append(its);
 }
 
 /* Behind everybody who is in passage; it may have been put there already, as the owner's. */
-static __attribute__((noinline)) void enter_list(struct shim_passage *p)
+static void enter_list(struct shim_passage *p)
 {
 	struct shim_passage *before;
 
 	pthread_mutex_lock(&lock);
-	before = atomic_exchange(&sole, &listed);
+	before = atomic_exchange(&shim_order_sole, &listed);
 	end_ownership();
 	if (before && before != &listed)
 		append(before);
@@ -159,7 +148,7 @@ static __attribute__((noinline)) void enter_list(struct shim_passage *p)
 }
 
 /* The owner's last one may not be there: it had left when that was looked for. */
-static __attribute__((noinline)) void leave_list(struct shim_passage *p)
+void shim_order_leave_late(struct shim_passage *p)
 {
 	struct shim_passage **at;
 
@@ -170,71 +159,32 @@ static __attribute__((noinline)) void leave_list(struct shim_passage *p)
 		if (end == &p->next)
 			end = at;
 		if (!first)
-			atomic_store(&sole, NULL);
+			atomic_store(&shim_order_sole, NULL);
 		if (waiting)
 			pthread_cond_broadcast(&left);
 	}
 	pthread_mutex_unlock(&lock);
 }
 
-/* The owner's own store, and whether it still is the owner: the compiler leaves them in that order, and the barrier the CPU. */
-static int own(struct shim_passage *p)
+/* The first that launches is the owner. */
+static int become_owner(void)
 {
-	atomic_store_explicit(&owned, p, memory_order_release);
-	atomic_signal_fence(memory_order_seq_cst);
-	return atomic_load_explicit(&owner, memory_order_relaxed) != SHARED;
+	uintptr_t is = NOBODY;
+
+	return atomic_load_explicit(&shim_owner, memory_order_relaxed) == is &&
+	       atomic_compare_exchange_strong(&shim_owner, &is, shim_self());
 }
 
-static int is_owner(pthread_t *is)
+void shim_order_enter_late(struct shim_passage *p)
 {
-	const pthread_t self = pthread_self();
-
-	*is = atomic_load_explicit(&owner, memory_order_acquire);
-	return *is == self || (*is == NOBODY && atomic_compare_exchange_strong(&owner, is, self));
-}
-
-void shim_order_enter(struct shim_passage *p, const struct shim_context *ctx, CUstream stream,
-		      int holds, int legacy)
-{
-	struct shim_passage *nobody = NULL;
-	pthread_t is;
-	int in;
-
-	p->ctx = ctx;
-	p->stream = stream;
-	p->holds = holds;
-	if (holds && is_default(stream))
-		default_holds = 1;
-	/* Until then, unknown is taken for blocking: at worst one launch waits once for a stream that it need not. */
-	if (!holds && !is_default(stream))
-		legacy = !default_holds || shim_stream_is_legacy(stream);
-	p->lane = is_default(stream) ? SHIM_LANE_DEFAULT : legacy ? SHIM_LANE_BLOCKING : SHIM_LANE_OWN;
-	/* One within another, as in a profiler's callback: both must be found then. */
-	if (is_owner(&is))
-		in = !atomic_load_explicit(&owned, memory_order_relaxed) && own(p);
-	else
-		in = is == SHARED && atomic_compare_exchange_strong(&sole, &nobody, p);
-	if (!in)
+	if (!become_owner() || !shim_order_enter_owned(p))
 		enter_list(p);
-}
-
-void shim_order_leave(struct shim_passage *p)
-{
-	struct shim_passage *self = p;
-	int out;
-
-	if (atomic_load_explicit(&owned, memory_order_relaxed) == p)
-		out = own(NULL);
-	else
-		out = atomic_compare_exchange_strong(&sole, &self, NULL);
-	if (!out)
-		leave_list(p);
 }
 
 void shim_order_begin(void)
 {
 	if (barrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0)
-		atomic_store(&owner, NOBODY);
+		atomic_store(&shim_owner, NOBODY);
 }
 
 void shim_order_forked(void)
@@ -244,7 +194,7 @@ void shim_order_forked(void)
 	first = NULL;
 	end = &first;
 	waiting = 0;
-	atomic_store(&sole, NULL);
-	atomic_store(&owned, NULL);
-	atomic_store(&owner, SHARED);
+	atomic_store(&shim_order_sole, NULL);
+	atomic_store(&shim_order_owned, NULL);
+	atomic_store(&shim_owner, SHARED);
 }

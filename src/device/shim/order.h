@@ -37,13 +37,95 @@ struct shim_passage {
 /* Is the stream the legacy default one, or does it synchronise with it?  Asks the driver about a created one. */
 int shim_stream_is_legacy(CUstream stream);
 
+/* order.c says what they are and who may move them. */
+#define SHIM_OWNER_SHARED ((uintptr_t)0)
+#define SHIM_OWNER_NOBODY (~(uintptr_t)0)
+extern _Atomic(struct shim_passage *) shim_order_owned SHIM_HOT, shim_order_sole SHIM_HOT;
+
+/* What is not over with one look: becoming the owner, and everything in the list. */
+void shim_order_enter_late(struct shim_passage *p);
+void shim_order_leave_late(struct shim_passage *p);
+
+static SHIM_INLINE int shim_is_default(CUstream stream)
+{
+	return stream == NULL || stream == CU_STREAM_LEGACY;
+}
+
+/* The owner's own store, and whether it still is the owner: the compiler leaves them in that order, and the barrier the CPU. */
+static SHIM_INLINE int shim_order_own(struct shim_passage *p)
+{
+	atomic_store_explicit(&shim_order_owned, p, memory_order_release);
+	atomic_signal_fence(memory_order_seq_cst);
+	return atomic_load_explicit(&shim_owner, memory_order_relaxed) != SHIM_OWNER_SHARED;
+}
+
+/* One within another, as in a profiler's callback: both must be found then. */
+static SHIM_INLINE int shim_order_enter_owned(struct shim_passage *p)
+{
+	return !atomic_load_explicit(&shim_order_owned, memory_order_relaxed) && shim_order_own(p);
+}
+
+/*
+ * Of the owner, for what holds nothing while no default stream has held anything: shim_order_enter() where
+ * it is over with one look, or 0: shim_order_enter_late() is to be called.
+ */
+static SHIM_INLINE int shim_order_enter_alone(struct shim_passage *p, const struct shim_context *ctx, CUstream stream)
+{
+	p->ctx = ctx;
+	p->stream = stream;
+	p->holds = 0;
+	p->lane = shim_is_default(stream) ? SHIM_LANE_DEFAULT : SHIM_LANE_BLOCKING;
+	return shim_order_enter_owned(p);
+}
+
 /*
  * Wait until nothing that came before is in the way.  holds: a twin and its
  * wait are to be enqueued, and `legacy` is shim_stream_is_legacy().
  */
-void shim_order_enter(struct shim_passage *p, const struct shim_context *ctx, CUstream stream,
-		      int holds, int legacy);
-void shim_order_leave(struct shim_passage *p);
+static inline void shim_order_enter(struct shim_passage *p, const struct shim_context *ctx, CUstream stream,
+				    int holds, int legacy)
+{
+	const uintptr_t owner = atomic_load_explicit(&shim_owner, memory_order_acquire);
+	struct shim_passage *nobody = NULL;
+	int in;
+
+	p->ctx = ctx;
+	p->stream = stream;
+	p->holds = holds;
+	if (shim_is_default(stream)) {
+		p->lane = SHIM_LANE_DEFAULT;
+		if (holds)
+			shim_say_odd(SHIM_ODD_DEFAULT_HOLDS);
+	} else {
+		/*
+		 * Which streams synchronise with the default one is a question to the driver for each launch, and of interest
+		 * once one is held there.  Until then all are taken for such: at worst one launch waits once for a stream that
+		 * it need not.
+		 */
+		if (!holds)
+			legacy = !shim_is_odd(SHIM_ODD_DEFAULT_HOLDS) || shim_stream_is_legacy(stream);
+		p->lane = legacy ? SHIM_LANE_BLOCKING : SHIM_LANE_OWN;
+	}
+	if (owner == shim_self())
+		in = shim_order_enter_owned(p);
+	else
+		in = owner == SHIM_OWNER_SHARED && atomic_compare_exchange_strong(&shim_order_sole, &nobody, p);
+	if (SHIM_RARELY(!in))
+		shim_order_enter_late(p);
+}
+
+static SHIM_INLINE void shim_order_leave(struct shim_passage *p)
+{
+	struct shim_passage *self = p;
+	int out;
+
+	if (atomic_load_explicit(&shim_order_owned, memory_order_relaxed) == p)
+		out = shim_order_own(NULL);
+	else
+		out = atomic_compare_exchange_strong(&shim_order_sole, &self, NULL);
+	if (SHIM_RARELY(!out))
+		shim_order_leave_late(p);
+}
 
 /*
  * Before the first launch, and again in a forked child: as long as one thread alone launches, its passages

@@ -45,7 +45,7 @@ enum ptx_reason shim_request_hold(struct shim_session *s, struct shim_launch *l,
  * launch that does waits in the driver, with the driver's lock, for what runs: behind a held kernel
  * that is for ever (facts/h200.md), so it passes the gate (hold.c) and goes out while nothing is held.
  */
-static inline int shim_request_grows(const struct shim_context *c, const struct shim_kernel *k, int twin)
+static SHIM_INLINE int shim_request_grows(const struct shim_context *c, const struct shim_kernel *k, int twin)
 {
 	return atomic_load_explicit(&k->frame[twin], memory_order_relaxed) >
 	       atomic_load_explicit(&c->frame, memory_order_relaxed);

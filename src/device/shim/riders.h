@@ -6,10 +6,9 @@
 #include <stdint.h>
 
 #include "common/clock.h"
+#include "device/shim/kernels.h"
 #include "gpushare/proto/page.h"
 
-struct shim_session;
-struct shim_request;
 
 /*
  * So much predicted time may be on its way to the GPU in kernels that cannot be evicted while nobody else uses it, and
@@ -26,8 +25,73 @@ static inline uint64_t shim_alone_ns(const struct gs_page *page)
 	return gs_page_load(page->only) ? SHIM_ONLY_NS : SHIM_ALONE_NS;
 }
 
-/* May this launch ride along?  Then it is counted. */
-int shim_rides(struct shim_session *s, const struct shim_request *r);
+/*
+ * Launches that are over sooner than they could be told of ride along without
+ * marks, stub and reap, which cost 1.3 to 1.9 us of host time each and the GPU about 3 (H200): between
+ * two launches with a stub, so many and so much predicted time of them.  More where nobody else
+ * uses the GPU: with marks every 4 ms, 27 kernels alone took 1.002 times as long, with marks every 16 1.0003 to 1.0006 (H200).
+ */
+#define SHIM_RIDERS_MAX 31
+#define SHIM_RIDERS_PS (1000ull * 1000 * 1000)
+#define SHIM_RIDERS_ALONE_MAX 511
+
+/*
+ * The account of them.  A sum of riders is one word: their predicted time, and above it how many they are.  Such
+ * words are added and subtracted as they are: whatever has been carried from the one into the other, a
+ * difference says both, as long as it is of no more riders and time than fit.
+ */
+#define SHIM_RODE_BITS 40
+#define SHIM_RODE_PS ((UINT64_C(1) << SHIM_RODE_BITS) - 1)
+#define SHIM_RODE_ONE (UINT64_C(1) << SHIM_RODE_BITS)
+
+/*
+ * Nearly all riders are of the one thread that launches (shim_owner), and each locked operation is a
+ * tenth of what a rider may cost.  So that thread sums up its own, ever, in a word that nobody else
+ * writes; whoever has a stub says of it what no stub has said before, and notes up to where that was:
+ * those words only follow, to what was read in the first one after them, so a difference
+ * is never negative to whoever reads in that order.  Everybody else's are in `others`, which goes
+ * by compare-and-swap, and so do the owner's as long as there is anything there.
+ */
+struct shim_riding {
+	_Atomic uint64_t owners; /* sum of all that the owner's launches were */
+	_Atomic uint64_t since;  /* ...when the last launch with a stub was left as it is, which accounts for their time */
+	_Atomic uint64_t others; /* the same in one word: since such a launch, and above their count those that no number counts */
+};
+extern struct shim_riding shim_riding SHIM_HOT;
+
+/* What is asked of a rider whoever launches it.  Its predicted time; 0: it does not ride. */
+static SHIM_INLINE uint64_t shim_rider_ps(const struct gs_page *page, const struct shim_time *t, uint64_t tasks, int shared)
+{
+	return gs_page_load(page->turn) && !gs_page_load(page->contended) && !shim_time_due(t, shim_time_launches(t), shared) ?
+		       atomic_load_explicit(&t->tpt_ps, memory_order_relaxed) * tasks : 0;
+}
+
+/* Of the owner, who alone calls this, while nobody else's ride: as shim_rides(). */
+static SHIM_INLINE int shim_rides_alone(const struct gs_page *page, struct shim_time *t, uint64_t tasks)
+{
+	int shared = gs_page_load(page->shared) != 0;
+	uint64_t ps = shim_rider_ps(page, t, tasks, shared), most_ps = shared ? SHIM_RIDERS_PS : SHIM_ALONE_NS * 1000;
+	uint64_t owners = atomic_load_explicit(&shim_riding.owners, memory_order_relaxed);
+	uint64_t rode = owners - atomic_load_explicit(&shim_riding.since, memory_order_relaxed);
+
+	if (SHIM_RARELY(!ps || atomic_load_explicit(&shim_riding.others, memory_order_relaxed)))
+		return 0;
+	/* Another cache line of the page: it is looked at where that counts. */
+	if (SHIM_RARELY(ps + (rode & SHIM_RODE_PS) > most_ps) && !shared)
+		most_ps = shim_alone_ns(page) * 1000;
+	if (SHIM_RARELY(ps > most_ps || ps + (rode & SHIM_RODE_PS) > most_ps ||
+			rode >> SHIM_RODE_BITS >= (shared ? SHIM_RIDERS_MAX : SHIM_RIDERS_ALONE_MAX)))
+		return 0;
+	atomic_store_explicit(&shim_riding.owners, owners + ps + SHIM_RODE_ONE, memory_order_relaxed);
+	atomic_store_explicit(&t->owners, atomic_load_explicit(&t->owners, memory_order_relaxed) + 1, memory_order_relaxed);
+	return 1;
+}
+
+/*
+ * May a launch of so many block-tasks ride along?  Then it is counted.  Not of a graph, nor where
+ * the agent plays the daemon.
+ */
+int shim_rides(const struct gs_page *page, struct shim_time *t, uint64_t tasks);
 
 /* For a launch with a stub: its number, which counts what rode along since the last one. */
 uint64_t shim_riders_number(int evictable, uint64_t *rode_ns);

@@ -28,7 +28,7 @@
 #define END_PATIENCE_NS (1 * GS_NS_PER_S)
 
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
-static _Atomic(struct shim_session *) current;
+_Atomic(struct shim_session *) shim_session_made;
 static _Atomic int unmanaged; /* decided: leave this process alone */
 
 static uint32_t env_u32(const char *name, uint32_t otherwise)
@@ -46,11 +46,11 @@ static uint32_t env_u32(const char *name, uint32_t otherwise)
 /* A forked child has neither our threads nor a CUDA context: it starts anew. */
 static void forget_in_child(void)
 {
-	struct shim_session *s = atomic_load(&current);
+	struct shim_session *s = atomic_load(&shim_session_made);
 
 	if (s)
 		gs_client_forked(s->client);
-	atomic_store(&current, NULL);
+	atomic_store(&shim_session_made, NULL);
 	atomic_store(&unmanaged, 0);
 	pthread_mutex_init(&making, NULL);
 	shim_api_forked();
@@ -67,7 +67,7 @@ static void forget_in_child(void)
 
 static void stop_at_exit(void)
 {
-	struct shim_session *s = atomic_load(&current);
+	struct shim_session *s = atomic_load(&shim_session_made);
 
 	if (!s)
 		return;
@@ -171,7 +171,7 @@ static struct shim_session *make(const char *socket, struct shim_force_plan forc
 		.program = program_invocation_short_name,
 		.on_wait = on_wait,
 	};
-	struct shim_session *s = calloc(1, sizeof(*s));
+	struct shim_session *s = shim_lines(sizeof(*s));
 	struct gs_error err = { 0 };
 
 	if (!s)
@@ -203,11 +203,6 @@ fail:
 	return NULL;
 }
 
-struct shim_session *shim_session_peek(void)
-{
-	return atomic_load_explicit(&current, memory_order_acquire);
-}
-
 int shim_in_vain(uint64_t since_ns)
 {
 	const struct shim_session *s = shim_session_peek();
@@ -225,7 +220,7 @@ struct shim_session *shim_session(void)
 	if (s || atomic_load_explicit(&unmanaged, memory_order_relaxed))
 		return s;
 	pthread_mutex_lock(&making);
-	s = atomic_load(&current);
+	s = atomic_load(&shim_session_made);
 	if (!s && !unmanaged) {
 		/* First: a session may wait for its daemon for long, and another thread may fork meanwhile. */
 		if (!at_fork) {
@@ -241,7 +236,7 @@ struct shim_session *shim_session(void)
 			at_exit = 1;
 			atexit(stop_at_exit);
 		}
-		atomic_store(&current, s);
+		atomic_store(&shim_session_made, s);
 		unmanaged = !s;
 	}
 	pthread_mutex_unlock(&making);

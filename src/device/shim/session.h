@@ -8,6 +8,7 @@
 
 #include <stdint.h>
 
+#include "device/shim/shim.h"
 #include "gpushare/client/client.h"
 
 /* What force.h does. */
@@ -17,21 +18,23 @@ struct shim_force_plan {
 };
 
 struct shim_session {
-	struct gs_client *client;
-	struct gs_page *page;
+	/* What launches read. */
+	_Alignas(SHIM_LINE) struct gs_page *page;
+	int alone;                  /* there is to be no daemon: the agent plays it (force.h) */
+	_Atomic uint32_t measure;   /* 1: the daemon wants the signals measured (signal.h) */
 	_Atomic int connected;      /* a daemon manages us */
-	_Atomic uint64_t used;      /* bytes of device memory that this process holds */
 	_Atomic uint32_t absent;    /* enum gs_absent */
 	_Atomic uint32_t signal;    /* enum gs_signal */
-	_Atomic uint32_t measure;   /* 1: the daemon wants the signals measured (signal.h) */
+	int turned_away;            /* refused at first sight: no launches, no memory, no second try */
+	struct gs_client *client;
+	struct shim_force_plan force; /* alone: it evicts by this */
+	/* What changes. */
+	_Alignas(SHIM_LINE) _Atomic uint64_t used; /* bytes of device memory that this process holds */
 	struct gs_signal_times signal_times; /* for GS_SIGNAL_AUTO; zeros: not known */
 	_Atomic uint64_t reservation; /* 0: not known */
 	_Atomic uint64_t context_memory; /* what a CUDA context is charged with */
 	_Atomic uint32_t kernels;   /* numbers given out */
 	int refused;                /* by the daemon that answered last */
-	int alone;                  /* there is to be no daemon: the agent plays it (force.h) */
-	struct shim_force_plan force; /* ...and evicts by this */
-	int turned_away;            /* refused at first sight: no launches, no memory, no second try */
 	_Atomic int stopping;
 };
 
@@ -39,7 +42,11 @@ struct shim_session {
 struct shim_session *shim_session(void);
 
 /* The session if there is one already; never makes one. */
-struct shim_session *shim_session_peek(void);
+extern _Atomic(struct shim_session *) shim_session_made SHIM_HOT;
+static inline struct shim_session *shim_session_peek(void)
+{
+	return atomic_load_explicit(&shim_session_made, memory_order_acquire);
+}
 
 /*
  * Has it been waited for in vain, since then (ns)?  The process ends and somebody, such as the agent, is in

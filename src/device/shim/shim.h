@@ -11,6 +11,8 @@
 
 #include <stdatomic.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "device/driver/cuda.h"
 #include "device/shim/more_cuda.h"
@@ -26,6 +28,60 @@ enum shim_fn {
 
 /* Of a symbol that is exported to the program. */
 #define SHIM_EXPORT __attribute__((visibility("default")))
+
+/*
+ * Of the words that every launch reads.  They lie together: of the driver's own part of a launch it
+ * depends what is left of ours in the first caches, mostly nothing, and each line that is not there costs
+ * more than many instructions.  What others write often is not for here.
+ */
+#define SHIM_HOT __attribute__((section("shim_hot"), visibility("hidden")))
+#define SHIM_LINE 64
+/* What nearly never is so: what is done then is out of the way. */
+#define SHIM_RARELY(is) __builtin_expect(!!(is), 0)
+/* Of what stands in every launch's way: it is long, but mostly little of it is gone through. */
+#define SHIM_INLINE inline __attribute__((always_inline))
+
+/* The calling thread: what pthread_self() gives, without a call (psABI x86-64: the thread pointer points at itself). */
+static inline uintptr_t shim_self(void)
+{
+	uintptr_t self;
+
+	__asm__("movq %%fs:0, %0" : "=r"(self));
+	return self;
+}
+
+/*
+ * What most programs never do and none undoes, and what launches then have to ask about; said before it is done.
+ */
+enum shim_odd {
+	SHIM_ODD_CAPTURED = 1,       /* a stream has been captured (capture.c) */
+	SHIM_ODD_UNSURE = 2,         /* a thread's context has changed and no call that we see had done it (context.c) */
+	SHIM_ODD_DEFAULT_HOLDS = 4,  /* a kernel has been held in a legacy default stream (order.c) */
+};
+extern _Atomic uint32_t shim_odd SHIM_HOT;
+static inline uint32_t shim_is_odd(uint32_t what)
+{
+	return atomic_load_explicit(&shim_odd, memory_order_relaxed) & what;
+}
+/* 1: it is the first time. */
+static inline int shim_say_odd(uint32_t what)
+{
+	return !shim_is_odd(what) && !(atomic_fetch_or(&shim_odd, what) & what);
+}
+
+/* ---- order.c: which thread launches ---- */
+
+/*
+ * The one thread that has launched so far, by shim_self(); another value: there is none, or there are several
+ * (order.c).  What only the owner writes it may write by plain stores, and nobody who is not the owner writes it:
+ * a thread that finds its own number here is the owner or was it a moment ago, and whoever has the number after
+ * it began when it had ended.
+ */
+extern _Atomic uintptr_t shim_owner SHIM_HOT;
+static inline int shim_is_owner(void)
+{
+	return atomic_load_explicit(&shim_owner, memory_order_acquire) == shim_self();
+}
 
 /* ---- real.c: the driver below us ---- */
 
@@ -60,6 +116,14 @@ void *shim_wrapper_of(const void *driver);
 /* "cuMemFree_v2" */
 const char *shim_name(enum shim_fn fn);
 
+/* So many bytes of zeros from the start of a cache line on; a multiple of SHIM_LINE.  NULL: no memory; else for free(). */
+static inline void *shim_lines(size_t bytes)
+{
+	void *p = aligned_alloc(SHIM_LINE, bytes);
+
+	return p ? memset(p, 0, bytes) : NULL;
+}
+
 /* One line to GPUSHARE_LOG's file, if that is set. */
 void shim_log(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
@@ -69,7 +133,12 @@ void shim_notice(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* ---- capture.c ---- */
 
 /* Has any stream of this process been captured so far? */
-int shim_capture_used(void);
+static inline int shim_capture_used(void)
+{
+	return shim_is_odd(SHIM_ODD_CAPTURED) != 0;
+}
+/* Is this one?  The driver is asked only if there can be a capture: most programs have none. */
+int shim_capturing(CUstream stream);
 
 /* Hardware connections of a context (CUDA_DEVICE_MAX_CONNECTIONS), as a number and as text. */
 #define SHIM_CONNECTIONS_N 12
@@ -97,7 +166,7 @@ int shim_hold_is_legacy(void);
  */
 void shim_hold_behind(unsigned int operations);
 /* Kernels held: all; in the legacy default stream or one that synchronises with it. */
-extern _Atomic uint32_t shim_held[2];
+extern _Atomic uint32_t shim_held[2] SHIM_HOT;
 
 /*
  * Around a driver call that may block inside the driver with its lock held.  A launch that is

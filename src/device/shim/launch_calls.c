@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The calls that launch.  What rides along (riders.h) goes to the driver from here, and so fast as
+ * that can be: most of a program's launches are of that kind, and have 100 ns.
+ * Everything else is launch.c's.
+ */
+#define _GNU_SOURCE
+#include "device/shim/order.h"
+#include "device/shim/request.h"
+#include "device/shim/riders.h"
+#include "device/shim/wraps.h"
+
+#define APART __attribute__((noinline))
+
+/* The driver's, once it has been found: shim_slot[] is a cache line more. */
+extern __typeof__(&cuLaunchKernel) _Atomic shim_launch_found SHIM_HOT;
+__typeof__(&cuLaunchKernel) _Atomic shim_launch_found;
+
+#define KERNEL_ARGS \
+	CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx, \
+		unsigned int by, unsigned int bz, unsigned int shared, CUstream stream, \
+		void **params
+#define KERNEL f, gx, gy, gz, bx, by, bz, shared, stream, params
+
+/*
+ * What launch.c would find for nearly every launch that rides, in the same order: is it one, by what is known?  Then
+ * it is counted.  0: nothing has been done that matters.  alone: as is_alone() says.
+ */
+static SHIM_INLINE int rides(struct shim_context **in, CUfunction f, uint64_t tasks, uint32_t shape, CUstream stream, int alone)
+{
+	const struct shim_session *s = shim_session_peek();
+	struct shim_sure *sure = alone ? &shim_sure_of_owner : shim_sure_here();
+	struct shim_context *c;
+	struct shim_kernel *k;
+	struct shim_time *t;
+
+	if (!alone && (!s || shim_capturing(stream) || shim_is_odd(SHIM_ODD_UNSURE)))
+		return 0;
+	if (SHIM_RARELY(s->alone || s->measure || !shim_context_sure(sure)) ||
+	    (shim_is_default(stream) && SHIM_RARELY(atomic_load_explicit(&shim_held[1], memory_order_relaxed))))
+		return 0;
+	c = sure->ctx;
+	k = shim_kernel_seen(f);
+	if (SHIM_RARELY(!k || k->counted_in != c || c->fault || shim_request_grows(c, k, 0)))
+		return 0;
+	t = shim_kernel_time_seen(k, shape);
+	if (SHIM_RARELY(!t))
+		return 0;
+	if (tasks < (uint64_t)c->sms)
+		tasks = (uint64_t)c->sms;
+	*in = c;
+	return alone ? shim_rides_alone(s->page, t, tasks) : shim_rides(s->page, t, tasks);
+}
+
+/*
+ * The thread that alone launches, so there is a session, in a program that does nothing odd: its launches that
+ * ride make no call but the driver's, so their arguments stay where the program has put
+ * them.  Should another thread come meanwhile, order.h sees it in the end.
+ */
+static SHIM_INLINE int is_alone(void)
+{
+	return shim_is_owner() && !shim_is_odd(~0u);
+}
+
+/* Every field by its name: if any is left out, the compiler clears the whole by a string operation, which takes longer. */
+static APART CUresult launch_asked(KERNEL_ARGS, void **extra)
+{
+	struct shim_request r = {
+		.f = f,
+		.grid = { gx, gy, gz },
+		.block = { bx, by, bz },
+		.shared = shared,
+		.stream = stream,
+		.params = params,
+		.extra = extra,
+		.config = NULL,
+		.graph = NULL,
+		.cooperative = 0,
+		.as_written = NULL,
+		.own = NULL,
+		.time = NULL,
+		.tasks = 0,
+	};
+
+	if (!atomic_load_explicit(&shim_launch_found, memory_order_relaxed))
+		atomic_store_explicit(&shim_launch_found, REAL(cuLaunchKernel), memory_order_relaxed);
+	return shim_launch(&r);
+}
+
+static APART CUresult launch_late(struct shim_passage *p, KERNEL_ARGS, void **extra)
+{
+	CUresult rc;
+
+	shim_order_enter_late(p);
+	rc = REAL(cuLaunchKernel)(KERNEL, extra);
+	shim_order_leave(p);
+	return rc;
+}
+
+#ifdef SHIM_REAL_WATCHED
+#define FOUND() REAL(cuLaunchKernel)
+#else
+#define FOUND() atomic_load_explicit(&shim_launch_found, memory_order_relaxed)
+#endif
+
+static SHIM_INLINE CUresult launch_one(KERNEL_ARGS, void **extra, int alone)
+{
+	__typeof__(&cuLaunchKernel) real = FOUND();
+	struct shim_context *c;
+	struct shim_passage p;
+	CUresult rc;
+
+	if (SHIM_RARELY(!real || !rides(&c, f, (uint64_t)gx * gy * gz, shim_shape(bx, by, bz), stream, alone)))
+		return launch_asked(KERNEL, extra);
+	if (!alone)
+		shim_order_enter(&p, c, stream, 0, 0);
+	else if (SHIM_RARELY(!shim_order_enter_alone(&p, c, stream)))
+		return launch_late(&p, KERNEL, extra);
+	rc = real(KERNEL, extra);
+	shim_order_leave(&p);
+	return rc;
+}
+
+static APART CUresult launch_among_others(KERNEL_ARGS, void **extra)
+{
+	return launch_one(KERNEL, extra, 0);
+}
+
+static SHIM_INLINE CUresult launch(KERNEL_ARGS, void **extra)
+{
+	return is_alone() ? launch_one(KERNEL, extra, 1) : launch_among_others(KERNEL, extra);
+}
+
+/* In a _ptsz call, stream 0 is the thread's own default stream. */
+static CUstream per_thread(CUstream stream)
+{
+	return stream ? stream : CU_STREAM_PER_THREAD;
+}
+
+SHIM_EXPORT CUresult cuLaunchKernel(KERNEL_ARGS, void **extra)
+{
+	return launch(KERNEL, extra);
+}
+
+SHIM_EXPORT CUresult cuLaunchKernel_ptsz(KERNEL_ARGS, void **extra)
+{
+	stream = per_thread(stream);
+	return launch(KERNEL, extra);
+}
+
+static CUresult launch_cooperative(KERNEL_ARGS)
+{
+	struct shim_request r = {
+		.f = f,
+		.grid = { gx, gy, gz },
+		.block = { bx, by, bz },
+		.shared = shared,
+		.stream = stream,
+		.params = params,
+		.cooperative = 1,
+	};
+
+	return shim_launch(&r);
+}
+
+SHIM_EXPORT CUresult cuLaunchCooperativeKernel(KERNEL_ARGS)
+{
+	return launch_cooperative(KERNEL);
+}
+
+SHIM_EXPORT CUresult cuLaunchCooperativeKernel_ptsz(KERNEL_ARGS)
+{
+	stream = per_thread(stream);
+	return launch_cooperative(KERNEL);
+}
+
+#define CONFIGURED \
+	f, config->gridDimX, config->gridDimY, config->gridDimZ, config->blockDimX, config->blockDimY, config->blockDimZ, \
+		config->sharedMemBytes, stream, params, extra
+
+static APART CUresult launch_with_attributes(const CUlaunchConfig *config, CUfunction f, void **params, void **extra, CUstream stream)
+{
+	struct shim_request r = {
+		.f = f,
+		.grid = { config->gridDimX, config->gridDimY, config->gridDimZ },
+		.block = { config->blockDimX, config->blockDimY, config->blockDimZ },
+		.shared = config->sharedMemBytes,
+		.stream = stream,
+		.params = params,
+		.extra = extra,
+		.config = config,
+	};
+
+	return shim_launch(&r);
+}
+
+/* Its attributes are the driver's; but it must not take stream 0 for another one. */
+static CUresult launch_ex(const CUlaunchConfig *config, CUfunction f, void **params, void **extra, CUstream stream)
+{
+	struct shim_context *c;
+	struct shim_passage p;
+	CUresult rc;
+
+	if (!config->numAttrs)
+		return launch(CONFIGURED);
+	if (stream != config->hStream ||
+	    !rides(&c, f, (uint64_t)config->gridDimX * config->gridDimY * config->gridDimZ,
+		   shim_shape(config->blockDimX, config->blockDimY, config->blockDimZ), stream, 0))
+		return launch_with_attributes(config, f, params, extra, stream);
+	shim_order_enter(&p, c, stream, 0, 0);
+	rc = REAL_AT_ONCE(cuLaunchKernelEx)(config, f, params, extra);
+	shim_order_leave(&p);
+	return rc;
+}
+
+SHIM_EXPORT CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **params,
+				      void **extra)
+{
+	return config ? launch_ex(config, f, params, extra, config->hStream)
+		      : REAL(cuLaunchKernelEx)(config, f, params, extra);
+}
+
+SHIM_EXPORT CUresult cuLaunchKernelEx_ptsz(const CUlaunchConfig *config, CUfunction f,
+					   void **params, void **extra)
+{
+	return config ? launch_ex(config, f, params, extra, per_thread(config->hStream))
+		      : REAL(cuLaunchKernelEx_ptsz)(config, f, params, extra);
+}
+
+SHIM_EXPORT CUresult cuGraphLaunch(CUgraphExec graph, CUstream stream)
+{
+	struct shim_request r = { .graph = graph, .stream = stream };
+
+	return shim_launch(&r);
+}
+
+SHIM_EXPORT CUresult cuGraphLaunch_ptsz(CUgraphExec graph, CUstream stream)
+{
+	struct shim_request r = { .graph = graph, .stream = per_thread(stream) };
+
+	return shim_launch(&r);
+}
