@@ -243,6 +243,9 @@ uint64_t gs_device_attend(struct gs_daemon *d, struct gs_device *device, const s
 	    !gs_gpu_is_draining(device->gpu)) {
 		gs_device_unattended(device, peer);
 		set_wake(d, 0, next);
+		/* Where attendants do all there is to do, the loop is not there to see that the budget has recovered. */
+		if (now > d->budget.at_ns + SELDOM_NS)
+			count_cpu(d, now);
 		return 0;
 	}
 	set_wake(d, 0, next + ATTEND_LATE_NS);
