@@ -156,6 +156,32 @@ static void test_ends_beside_a_long_one_are_seen(void **unused)
 	all_leave(low, high);
 }
 
+/* One that goes on with its turn after a pause is done when its new kernel is, if it is known when that began. */
+static void test_end_of_one_that_goes_on(void **unused)
+{
+	struct client *a, *b;
+
+	(void)unused;
+	for (int seen = 0; seen < 2; seen++) {
+		begin("rr");
+		a = join(1, 1);
+		b = join(2, 1);
+		occupy(a, 100); /* 10 ms */
+		turn(10 * MS);
+		finish(a, 0);
+		turn(20 * US);
+		go(a, 0, GS_K_DONE, GS_K_PREP, GS_BY_CLIENT);
+		launch(a, 0, 100, 1);
+		if (!seen)
+			now += 1 * MS;
+		launch(b, 0, 100, 1);
+		turn(20 * US);
+		assert_int_equal(a->tenant->expected_ns, seen ? now + 10 * MS : 0);
+		assert_int_equal(a->tenant->goes_on, 0);
+		all_leave(a, b);
+	}
+}
+
 /* Two equal clients, the first of which has the GPU; what the loop is told. */
 static void test_looks_at_a_holder(void **unused)
 {
@@ -295,6 +321,7 @@ int main(void)
 		cmocka_unit_test(test_end_is_expected_from_the_start_on),
 		cmocka_unit_test(test_the_way_to_the_gpu_is_learned),
 		cmocka_unit_test(test_ends_beside_a_long_one_are_seen),
+		cmocka_unit_test(test_end_of_one_that_goes_on),
 		cmocka_unit_test(test_looks_at_a_holder),
 		cmocka_unit_test(test_unseen_launches_spoil_the_guess),
 		cmocka_unit_test(test_looks_at_a_client_on_its_way_out),

@@ -17,6 +17,7 @@
 /* RUN, then KEEP; one more of each when a holder turns out to be idle. */
 #define DECISIONS_PER_TURN 4
 #define OF_LATE_NS (10 * GS_NS_PER_S) /* longer than the pauses of most that come again and again */
+#define SEEN_IDLE_NS (100 * GS_NS_PER_US)
 #define HANDOVER_STEP 32
 #define HANDOVER_RANGE 4 /* times what it began with, either way */
 
@@ -87,15 +88,22 @@ static void holder_looked(struct gs_tenant *t, const struct gs_look *look, uint6
 	if (look->ready && (changed = gs_tenant_schedule(t)) != 0)
 		gs_page_ring_for(t->p.page, changed);
 	if (t->live) {
-		if (t->idle_since) /* it goes on with the turn that it kept */
-			gs_pace_begin(t, GS_PACE_KEPT, now);
+		/* While nobody waits the looks are far apart, and it may have begun at any time between them. */
+		int goes_on = t->idle_since && (t->task || now - t->idle_since < SEEN_IDLE_NS);
+
+		if (t->idle_since)
+			t->base_ns = t->expected_ns = 0;
 		t->idle_since = 0;
 		if (!t->task) {
 			task_arrive(t, look, now);
 			if (t->task)
 				gs_sched_started(gpu->sched, t->p.id, now);
 		}
-	} else if (t->task) {
+		if (goes_on) /* with the turn that it kept */
+			gs_pace_begin(t, GS_PACE_KEPT, now);
+		return;
+	}
+	if (t->task) {
 		if (!t->idle_since)
 			t->idle_since = now;
 		if (!gs_pace_contended(gpu) || now - t->idle_since >= gs_pace_grace(t))
