@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A GPU's inside, shared by gpu.c, gpu_turn.c (looking, deciding), handover.c (giving and taking the turn), pace.c, pin.c and force.c. */
+/* A GPU's inside, shared by gpu.c, gpu_turn.c (looking, deciding), handover.c (giving and taking the turn), ahead.c, pace.c, pin.c and force.c. */
 #ifndef GPUSHARE_DAEMON_GPU_CORE_H
 #define GPUSHARE_DAEMON_GPU_CORE_H
 
@@ -26,6 +26,7 @@ struct gs_gpu {
 	struct gs_tenant *starting; /* the holder while its kernels are on their way to the GPU; or NULL */
 	uint64_t starting_since; /* when nobody else was there any more: turn_since, or later (gs_turn_overlap()) */
 	int beside;            /* a kernel of the holder was on the GPU by then */
+	uint64_t ahead_from;   /* whose turn the holder has ahead of its wanting it; the client's id */
 	uint64_t deadline;     /* of the last decision */
 	uint64_t heralded_ns;  /* when those who wait were told that the turn is about to end; 0: not */
 	uint64_t look_ns;      /* see gs_gpu_afford() */
@@ -59,6 +60,9 @@ uint64_t gs_force_next(const struct gs_gpu *gpu, uint64_t now);
 
 /* In place of the decisions of a turn while a client is pinned.  (pin.c) */
 void gs_pin_turn(struct gs_gpu *gpu, uint64_t now);
+
+/* The tenant of that id; NULL: there is none. */
+struct gs_tenant *gs_gpu_find(const struct gs_gpu *gpu, uint64_t id);
 
 /* Look at a client's page and tell the scheduler what it found. */
 void gs_gpu_look(struct gs_tenant *tenant, uint64_t now);

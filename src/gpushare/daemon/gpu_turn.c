@@ -8,7 +8,7 @@
  *	        that can leave -> TOEVICT, TORUN -> READY, and ring (handover.c)
  */
 #define _GNU_SOURCE
-#include "gpushare/daemon/gpu_core.h"
+#include "gpushare/daemon/ahead.h"
 #include "gpushare/daemon/pace.h"
 
 #include "common/clock.h"
@@ -64,6 +64,7 @@ static void task_arrive(struct gs_tenant *t, const struct gs_look *look, uint64_
 	if (t != t->gpu->holder) {
 		t->wait_since = now;
 		gs_arrival_note(&t->arrival, now);
+		gs_ahead_came(t->gpu, t, now);
 	}
 	task_progress(t, look, now);
 }
@@ -94,6 +95,7 @@ static void holder_looked(struct gs_tenant *t, const struct gs_look *look, uint6
 		if (t->idle_since)
 			t->base_ns = t->expected_ns = 0;
 		t->idle_since = 0;
+		t->ahead = 0;
 		if (!t->task) {
 			task_arrive(t, look, now);
 			if (t->task)
@@ -103,6 +105,8 @@ static void holder_looked(struct gs_tenant *t, const struct gs_look *look, uint6
 			gs_pace_begin(t, GS_PACE_KEPT, now);
 		return;
 	}
+	if (t->launches || look->making) /* it has used it, all the same */
+		t->ahead = 0;
 	if (t->task) {
 		if (!t->idle_since)
 			t->idle_since = now;
@@ -124,6 +128,7 @@ void gs_gpu_look(struct gs_tenant *t, uint64_t now)
 		t->bad_kstate = look.bad_kstate;
 		return;
 	}
+	t->launches += look.launches;
 	gs_tenant_account(t, &look, gpu->holder == t || gpu->leaving == t, now);
 	if (gpu->holder == t && t->on_gpu)
 		gs_gauge_begun(&gpu->gauge, t->p.id, gpu->gauge.on && gpu->o.clock ? gpu->o.clock() : now);
@@ -140,7 +145,7 @@ void gs_gpu_look(struct gs_tenant *t, uint64_t now)
 	}
 }
 
-static struct gs_tenant *find(struct gs_gpu *gpu, uint64_t id)
+struct gs_tenant *gs_gpu_find(const struct gs_gpu *gpu, uint64_t id)
 {
 	struct gs_tenant *t;
 
@@ -169,7 +174,7 @@ static int decide(struct gs_gpu *gpu, uint64_t now)
 	case GS_ACT_RUN:
 		break;
 	}
-	t = find(gpu, d.task);
+	t = gs_gpu_find(gpu, d.task);
 	if (!t || t == gpu->leaving || (gpu->holder && gpu->leaving))
 		return 0;
 	if (gpu->holder && gpu->holder != t && !gs_turn_take(gpu, 0, now))
@@ -326,6 +331,7 @@ uint64_t gs_gpu_turn(struct gs_gpu *gpu, uint64_t now)
 		if (!decide(gpu, now))
 			break;
 	}
+	gs_ahead_turn(gpu, now);
 	if (gs_pace_is_ending(gpu, now))
 		gs_turn_herald(gpu, now);
 	say_faults(gpu);

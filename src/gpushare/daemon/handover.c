@@ -223,6 +223,8 @@ int gs_turn_take(struct gs_gpu *gpu, int stopping, uint64_t now)
 	gpu->looked_ns = 0;
 	gpu->leave_ns = 0;
 	t->base_ns = t->expected_ns = 0;
+	t->launches = 0;
+	t->ahead = 0;
 	/* The order first: what it is told now is what everybody waits for. */
 	if (gs_turn_drain(gpu, now) || gs_turn_overlap(gpu, now))
 		return 1;

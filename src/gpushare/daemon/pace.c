@@ -4,6 +4,7 @@
 #include "gpushare/daemon/pace.h"
 
 #include "common/clock.h"
+#include "gpushare/daemon/ahead.h"
 #include "gpushare/daemon/budget.h"
 
 /* Looks do not follow each other sooner than the daemon can afford (budget.h): gpu->look_ns. */
@@ -306,6 +307,9 @@ uint64_t gs_pace_next(const struct gs_gpu *gpu, uint64_t now)
 		if (end != UINT64_MAX && gpu->look_ns <= GS_BUDGET_POOR_NS && end > now + HERALD_NS &&
 		    end - HERALD_NS < next)
 			next = end - HERALD_NS;
+	} else if (gs_ahead_next(gpu)) {
+		poll = gs_ahead_poll(gpu, now);
+		poll = poll < POLL_ALONE_NS ? poll : POLL_ALONE_NS;
 	}
 	if (poll != UINT64_MAX && now + poll < next)
 		next = now + poll;

@@ -23,6 +23,14 @@ enum gs_pace_base {
 	GS_PACE_BASES,
 };
 
+/* Who wanted the GPU when a holder was done, after so many launches of the holder's (ahead.c). */
+struct gs_next {
+	uint64_t id;           /* 0: nobody yet */
+	uint64_t launches;
+	unsigned sure;         /* so many times more */
+	uint64_t turn_ns;      /* from its getting the turn until it is done with it */
+};
+
 struct gs_tenant {
 	LIST_ENTRY(gs_tenant) link;
 	struct gs_tenant_params p;
@@ -58,6 +66,9 @@ struct gs_tenant {
 	uint64_t base_done_ns; /* the work that it had done by then */
 	uint64_t expected_ns;  /* when its work should be done if it keeps the GPU; 0: no idea */
 	struct gs_arrival arrival; /* when it asks for the GPU */
+	struct gs_next next;   /* who asks for it then */
+	uint64_t launches;     /* since it last lost the turn */
+	uint8_t ahead;         /* it has the turn, which it has not asked for and not used yet */
 	uint64_t off_ns;       /* how far off that was the last times; 0: not known */
 	uint64_t idle_since;   /* holds the turn with nothing to do; 0: busy */
 	uint64_t wait_since;   /* a task without the turn; 0: it is none or has it */

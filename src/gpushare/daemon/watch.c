@@ -301,6 +301,8 @@ static void look_at_stub(struct gs_watch *w, struct gs_seen *seen, const struct 
 	if (s->number != seen->number &&
 	    (s->kstate != GS_K_PREP || s->timed || (s->number > 1 && s->number < w->last_number)))
 		meet(seen, s, now, look);
+	else if (s->number != seen->number)
+		look->making++;
 	if (!live)
 		return;
 	if (!seen->live) { /* the client uses one number twice: its own affair */

@@ -92,6 +92,7 @@ struct gs_look {
 	uint32_t bad_kstate;   /* one of these values */
 	uint64_t nt, done, alone_ns; /* the busy period: DONE launches and live ones */
 	uint64_t launches;     /* new ones, by the client's numbering */
+	uint32_t making;       /* in PREP, and may be in the making, or over before anybody looked */
 	uint64_t unseen_ns;    /* alone time of launches that came and went between two looks */
 	uint32_t preemptions;
 	uint32_t nevents;

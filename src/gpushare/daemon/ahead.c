@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * An idle turn goes to whoever should want it next, before it asks.  Programs that take turns,
+ * one computing what the other one has left, ask after each other's ends, and
+ * asking takes 22 us where the GPU stands idle meanwhile (doc/results/h200-ask-parts.txt).  When the same client has come several
+ * times after the same number of launches of the holder's, the daemon looks once or twice about when the holder should
+ * be done, and that client has the turn from then on: it launches without asking anybody.
+ *
+ * Nobody loses by it but a holder that goes on after all: it has to ask this once.  Nothing is on the GPU,
+ * and whoever asks in the meantime takes the turn as from any holder that does nothing.
+ */
+#define _GNU_SOURCE
+#include "gpushare/daemon/ahead.h"
+
+#include "common/clock.h"
+
+/* So many times in a row makes it a habit. */
+#define SURE 3
+/* Whoever comes next has to hear of the end first, which takes about so long. */
+#define HEARS_NS (50 * GS_NS_PER_US)
+#define LOOK_NS (25 * GS_NS_PER_US) /* and so many looks find its place in between */
+
+/*
+ * The first look should find the holder just done.  Too early costs one look more; too late, as
+ * when the other one has asked by then, costs what all this is for.
+ */
+static void learn_turn(struct gs_next *next, uint64_t took, int asked)
+{
+	uint64_t is = next->turn_ns, end = took > HEARS_NS ? took - HEARS_NS : 1;
+
+	if (asked)
+		next->turn_ns = is && end > is ? is + (end - is) / 4 : end;
+	else if (took > is + LOOK_NS)
+		next->turn_ns += (took - is) / 4;
+	else if (is > LOOK_NS)
+		next->turn_ns -= LOOK_NS / 4;
+}
+
+void gs_ahead_came(struct gs_gpu *gpu, const struct gs_tenant *t, uint64_t now)
+{
+	struct gs_tenant *holder = gpu->holder, *from;
+	uint64_t took = now > gpu->turn_since ? now - gpu->turn_since : 0;
+	struct gs_next *next;
+
+	if (!holder)
+		return;
+	next = &holder->next;
+	if (holder->ahead) { /* it was not the one to come next */
+		from = gs_gpu_find(gpu, gpu->ahead_from);
+		if (from)
+			from->next.sure = 0;
+	} else if (holder->task) {
+		next->sure = 0;
+	} else {
+		next->sure = next->id == t->p.id && next->launches == holder->launches ? next->sure + 1 : 0;
+		next->id = t->p.id;
+		next->launches = holder->launches;
+		learn_turn(next, took, 1);
+	}
+}
+
+uint64_t gs_ahead_poll(const struct gs_gpu *gpu, uint64_t now)
+{
+	uint64_t due = gpu->turn_since + gpu->holder->next.turn_ns, poll;
+
+	if (now < due) /* whatever the daemon can afford: being asked would take more of its time */
+		return due - now;
+	poll = LOOK_NS + (now - due) / 4;
+	return poll > gpu->look_ns ? poll : gpu->look_ns;
+}
+
+struct gs_tenant *gs_ahead_next(const struct gs_gpu *gpu)
+{
+	const struct gs_tenant *holder = gpu->holder;
+	struct gs_tenant *t;
+
+	if (!holder || holder->next.sure < SURE || holder->p.force_ns || gpu->pinned || gpu->gauge.on)
+		return NULL;
+	t = gs_gpu_find(gpu, holder->next.id);
+	return t && t != holder && !t->stopped && !t->bad && !t->p.force_ns && t->p.attended != GS_ATTENDED_NOT ? t : NULL;
+}
+
+void gs_ahead_turn(struct gs_gpu *gpu, uint64_t now)
+{
+	struct gs_tenant *holder = gpu->holder, *t;
+
+	if (!holder || holder->task || holder->live || gpu->leaving || gpu->starting || gs_sched_count(gpu->sched) ||
+	    holder->ahead || holder->launches != holder->next.launches)
+		return;
+	t = gs_ahead_next(gpu);
+	if (!t)
+		return;
+	learn_turn(&holder->next, now - gpu->turn_since, 0);
+	if (!gs_turn_take(gpu, 0, now))
+		return;
+	gs_turn_give(gpu, t, now);
+	t->base_ns = t->expected_ns = 0; /* it does nothing yet */
+	t->idle_since = now;
+	t->ahead = 1;
+	gpu->ahead_from = holder->p.id;
+}
