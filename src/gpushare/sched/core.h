@@ -90,10 +90,4 @@ uint64_t gs_core_length(uint64_t ns);
 /* NT x tpt x the part not done. */
 uint64_t gs_core_left(uint64_t nt, uint64_t done, uint64_t alone_ns);
 
-/* Sum that stays at GS_NO_LIMIT instead of wrapping. */
-static inline uint64_t gs_later(uint64_t t, uint64_t by)
-{
-	return by > UINT64_MAX - t ? UINT64_MAX : t + by;
-}
-
 #endif

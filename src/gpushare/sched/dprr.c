@@ -18,6 +18,8 @@
  *
  * Good for priorities without starvation; bad for short low-priority tasks.
  */
+#include <math.h>
+
 #include "gpushare/sched/policy.h"
 
 #define RISE_MAX 20.0
@@ -32,40 +34,70 @@ static void expire(struct gs_view *view, struct gs_task *task)
 	task->word[0] = view->state[0] + 1;
 }
 
-/* The dynamic priority now. */
-static double priority_of(const struct gs_view *view, const struct gs_task *task)
+/* Since when it rises. */
+static uint64_t rises_since(const struct gs_view *view, const struct gs_task *task)
 {
-	uint64_t since = task->since_ns > view->state[1] ? task->since_ns : view->state[1];
+	return task->since_ns > view->state[1] ? task->since_ns : view->state[1];
+}
+
+static double rise_of(const struct gs_view *view, const struct gs_task *task)
+{
 	double rise = 0;
 
 	if (task != view->holder)
-		rise = (double)(view->now - since) / (double)view->options->dprr_tick_ns;
-	return task->priority + (rise < RISE_MAX ? rise : RISE_MAX);
+		rise = (double)(view->now - rises_since(view, task)) / (double)view->options->dprr_tick_ns;
+	return rise < RISE_MAX ? rise : RISE_MAX;
 }
+
+static int is_active(const struct gs_view *view, const struct gs_task *task)
+{
+	return task->word[0] <= view->state[0];
+}
+
+/* The dynamic priority now; none in the inactive queue. */
+static double priority_of(const struct gs_view *view, const struct gs_task *task)
+{
+	return is_active(view, task) ? task->priority + rise_of(view, task) : -INFINITY;
+}
+
+static double value(const struct gs_view *view, const struct gs_entry *entry)
+{
+	return priority_of(view, entry->task);
+}
+
+/*
+ * All rise at the same rate until they have risen enough: only who is done with that sooner, and is not of the
+ * higher priority, is overtaken.
+ */
+static uint64_t until(const struct gs_view *view, const struct gs_entry *first,
+		      const struct gs_entry *second, double lead)
+{
+	const struct gs_task *x = first->task, *y = second->task;
+	uint64_t tick = view->options->dprr_tick_ns, x_since = rises_since(view, x), risen;
+	double doubt;
+
+	if (!is_active(view, y) || rise_of(view, y) >= RISE_MAX)
+		return GS_NO_LIMIT;
+	if (x->priority == y->priority && x_since == rises_since(view, y))
+		return GS_NO_LIMIT;
+	doubt = (fabs((double)x->priority) + fabs((double)y->priority) + RISE_MAX) * GS_ROUNDING;
+	if (lead <= doubt)
+		return 0;
+	if (x->priority > y->priority || x_since >= rises_since(view, y))
+		return GS_NO_LIMIT;
+	risen = gs_later(x_since, (uint64_t)RISE_MAX * tick);
+	return gs_later(risen > view->now ? risen : view->now, (uint64_t)((lead - doubt) * (double)tick));
+}
+
+static const struct gs_order order = { .value = value, .until = until, .of_state = 1 };
 
 /* The best of the active queue; NULL: it is empty. */
 static const struct gs_task *best_active(const struct gs_view *view)
 {
-	const struct gs_task *best = NULL;
-	double highest = 0;
+	const struct gs_task *holder = view->holder;
+	const struct gs_task *best = gs_first_or_holder(view, &order, holder ? priority_of(view, holder) : 0);
 
-	if (view->holder && view->holder->word[0] <= view->state[0]) {
-		best = view->holder;
-		highest = priority_of(view, best);
-	}
-	for (size_t i = 0; i < view->count; i++) {
-		const struct gs_task *t = view->ready[i].task;
-		double p;
-
-		if (t->word[0] > view->state[0])
-			continue;
-		p = priority_of(view, t);
-		if (!best || p > highest || (p >= highest && t->seq < best->seq)) {
-			best = t;
-			highest = p;
-		}
-	}
-	return best;
+	return best && is_active(view, best) ? best : NULL;
 }
 
 static uint64_t pick(struct gs_view *view)

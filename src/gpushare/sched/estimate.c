@@ -3,6 +3,9 @@
 #include "common/clock.h"
 #include "gpushare/sched/core.h"
 
+#include <math.h>
+#include <string.h>
+
 /*
  * Lengths come from clients' pages and may be anything; a year is longer than
  * any kernel, and sums and products of years fit.
@@ -70,41 +73,72 @@ void gs_place_slowdown(const struct gs_view *view, const struct gs_task *task,
 	entry->b = per_ns;
 }
 
+/* Two lines are this far apart now and come closer so fast: until when they surely have not met. */
+static uint64_t apart(const struct gs_view *view, const struct gs_entry *x, const struct gs_entry *y,
+		      double lead, double closing)
+{
+	double doubt = (x->b + y->b) * GS_ROUNDING;
+	double sure = lead - (fabs(x->a) + fabs(y->a)) * GS_ROUNDING - doubt * (double)view->now;
+
+	/* The same line. */
+	if (memcmp(&x->a, &y->a, sizeof(x->a)) == 0 && memcmp(&x->b, &y->b, sizeof(x->b)) == 0)
+		return GS_NO_LIMIT;
+	if (sure <= 0)
+		return 0;
+	closing += doubt;
+	return sure < closing * 1e18 ? gs_later(view->now, (uint64_t)(sure / closing)) : GS_NO_LIMIT;
+}
+
+static double slowdown(const struct gs_view *view, const struct gs_entry *entry)
+{
+	return gs_entry_slowdown(entry, view->now);
+}
+
+static uint64_t stays_above(const struct gs_view *view, const struct gs_entry *first,
+			    const struct gs_entry *second, double lead)
+{
+	return apart(view, first, second, lead, second->b - first->b);
+}
+
+static double speed(const struct gs_view *view, const struct gs_entry *entry)
+{
+	return -gs_entry_slowdown(entry, view->now);
+}
+
+static uint64_t stays_below(const struct gs_view *view, const struct gs_entry *first,
+			    const struct gs_entry *second, double lead)
+{
+	return apart(view, first, second, lead, first->b - second->b);
+}
+
+static double shortness(const struct gs_view *view, const struct gs_entry *entry)
+{
+	(void)view;
+	return -(entry->task->shares / entry->b);
+}
+
+static const struct gs_order most_slowed = { .value = slowdown, .until = stays_above };
+static const struct gs_order least_slowed = { .value = speed, .until = stays_below, .by_place = 1 };
+static const struct gs_order shortest = { .value = shortness };
+
 uint64_t gs_most_slowed(const struct gs_view *view, uint64_t holder_waits_ns)
 {
-	struct gs_entry holder = { .task = view->holder };
-	const struct gs_entry *best = NULL;
-	double most = 0;
+	struct gs_entry holder = { 0 };
 
-	if (view->holder) {
+	if (view->holder)
 		gs_place_slowdown(view, view->holder, &holder);
-		best = &holder;
-		most = gs_entry_slowdown(best, view->now + holder_waits_ns);
-	}
-	for (size_t i = 0; i < view->count; i++) {
-		const struct gs_entry *e = &view->ready[i];
-		double is = gs_entry_slowdown(e, view->now);
-
-		if (!best || is > most || (is >= most && e->task->seq < best->task->seq)) {
-			best = e;
-			most = is;
-		}
-	}
-	return best->task->id;
+	return gs_first_or_holder(view, &most_slowed,
+				  gs_entry_slowdown(&holder, view->now + holder_waits_ns))->id;
 }
 
 const struct gs_entry *gs_least_slowed(const struct gs_view *view)
 {
-	const struct gs_entry *least = NULL;
-	double low = 0;
+	return gs_first(view, &least_slowed);
+}
 
-	for (size_t i = 0; i < view->count; i++) {
-		double is = gs_entry_slowdown(&view->ready[i], view->now);
+double gs_shortest_alone(const struct gs_view *view)
+{
+	const struct gs_entry *e = gs_first(view, &shortest);
 
-		if (!least || is < low) {
-			least = &view->ready[i];
-			low = is;
-		}
-	}
-	return least;
+	return e ? e->task->shares / e->b : INFINITY;
 }

@@ -50,17 +50,17 @@
 static uint64_t worth(const struct gs_view *view, const struct gs_task *task)
 {
 	uint64_t floor = gs_task_floor(view, &gs_policy_frs);
+	uint64_t most = view->options->handover_ns * HANDOVERS_MOST;
 	uint64_t unnoticed = gs_task_alone(view, task) / UNNOTICED;
+	double shortest;
 
-	for (size_t i = 0; i < view->count; i++) {
-		const struct gs_entry *e = &view->ready[i];
-		double ns = e->task->shares / e->b / UNNOTICED;
-
-		if (ns < (double)unnoticed)
-			unnoticed = (uint64_t)ns;
-	}
-	if (unnoticed > view->options->handover_ns * HANDOVERS_MOST)
-		unnoticed = view->options->handover_ns * HANDOVERS_MOST;
+	if (most <= floor || unnoticed <= floor)
+		return floor;
+	shortest = gs_shortest_alone(view) / UNNOTICED;
+	if (shortest < (double)unnoticed)
+		unnoticed = (uint64_t)shortest;
+	if (unnoticed > most)
+		unnoticed = most;
 	return unnoticed > floor ? unnoticed : floor;
 }
 

@@ -29,6 +29,8 @@ struct gs_one *gs_one_create_under(const struct gs_policy *policy,
 	sched->policy = policy;
 	sched->view.options = &sched->options;
 	sched->view.now = now;
+	sched->view.tournaments = &sched->ready.tournaments;
+	sched->ready.tournaments.view = &sched->view;
 	return sched;
 }
 
@@ -63,13 +65,17 @@ struct gs_view *gs_core_view(struct gs_one *sched)
 
 void gs_core_place(struct gs_one *sched, struct gs_task *task, struct gs_entry *entry)
 {
-	*entry = (struct gs_entry){ .task = task };
+	/* In order of arrival. */
+	const struct gs_entry plain = { .key.rank = (double)task->seq, .task = task };
+	const struct gs_view *view = gs_core_view(sched);
+
+	*entry = plain;
 	if (!sched->policy->place)
 		return;
-	sched->policy->place(gs_core_view(sched), task, entry);
+	sched->policy->place(view, task, entry);
 	if (isnan(entry->key.rank)) {
 		gs_core_fault(sched);
-		*entry = (struct gs_entry){ .task = task };
+		*entry = plain;
 	}
 	entry->task = task;
 }

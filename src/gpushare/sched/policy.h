@@ -18,6 +18,12 @@
 
 #define GS_NO_LIMIT UINT64_MAX
 
+/* Sum that stays at GS_NO_LIMIT instead of wrapping. */
+static inline uint64_t gs_later(uint64_t t, uint64_t by)
+{
+	return by > UINT64_MAX - t ? UINT64_MAX : t + by;
+}
+
 /* A task as policies see it.  Only `word` is theirs to write. */
 struct gs_task {
 	uint64_t id;
@@ -64,6 +70,7 @@ struct gs_view {
 	struct gs_task *holder;       /* holds the GPU; NULL: nobody */
 	uint64_t now;
 	uint64_t state[2];            /* the policy's own; zero when it is put in charge */
+	struct gs_tournaments *tournaments; /* the core's own, for gs_first() */
 };
 
 /*
@@ -76,7 +83,7 @@ struct gs_view {
  * pick      Who goes next: of the ready tasks and, when view->holder is set,
  *           the holder.  Returns the task's id; ties go to the smaller seq.
  *           Default: the smallest key.  Set it only when keys cannot stay
- *           fixed while tasks wait: it may look at every ready task.
+ *           fixed while tasks wait, and ask gs_first().
  * quantum   `task` gets the GPU, or keeps it: for how long, ns; GS_NO_LIMIT:
  *           until it finishes.  The core raises it to gs_task_floor().  Asked
  *           again of the holder when a task arrives: the answer may then end the
@@ -154,6 +161,77 @@ uint64_t gs_most_slowed(const struct gs_view *view, uint64_t holder_waits_ns);
 
 /* The ready task that is slowed down least, which equation 2 compares with; NULL: none is ready. */
 const struct gs_entry *gs_least_slowed(const struct gs_view *view);
+
+/* The shortest alone time of the ready tasks, ns; infinite: none is ready. */
+double gs_shortest_alone(const struct gs_view *view);
+
+/*
+ * An order of the ready tasks that may move with time; for gs_first().
+ *
+ * value  The larger goes first, of two alike the earlier arrival or, by_place,
+ *        the one before the other in view->ready.  It follows from the entry,
+ *        its task and the time or, of_state, from view->state as well.
+ * until  `first` goes before `second` at view->now, by this lead in value: it
+ *        surely does before the time that is returned, however the values are
+ *        rounded.  Anything up to view->now: not sure.  Unset: the order does
+ *        not move.
+ */
+struct gs_order {
+	double (*value)(const struct gs_view *view, const struct gs_entry *entry);
+	uint64_t (*until)(const struct gs_view *view, const struct gs_entry *first,
+			  const struct gs_entry *second, double lead);
+	int by_place;
+	int of_state;
+};
+
+/* What a value may be off by, as a part of the terms that it is made of: far more than rounding does. */
+#define GS_ROUNDING 0x1p-50
+
+#define GS_FEW 128 /* entries: to look at them all is faster than to remember who won */
+
+/* Here, so that the compiler makes each order a loop without calls. */
+static inline const struct gs_entry *gs_first_of_few(const struct gs_view *view,
+						     const struct gs_order *order)
+{
+	const struct gs_entry *first = NULL;
+	double most = 0;
+
+	for (size_t i = 0; i < view->count; i++) {
+		const struct gs_entry *e = &view->ready[i];
+		double value = order->value(view, e);
+
+		if (!first || value > most ||
+		    (value >= most && !order->by_place && e->task->seq < first->task->seq)) {
+			first = e;
+			most = value;
+		}
+	}
+	return first;
+}
+
+const struct gs_entry *gs_first_of_many(const struct gs_view *view, const struct gs_order *order);
+
+/* The first of the ready tasks; NULL: none is ready. */
+static inline const struct gs_entry *gs_first(const struct gs_view *view, const struct gs_order *order)
+{
+	return view->count <= GS_FEW ? gs_first_of_few(view, order) : gs_first_of_many(view, order);
+}
+
+/* The first of the ready tasks and the holder, which has this value; NULL: there is none. */
+static inline const struct gs_task *gs_first_or_holder(const struct gs_view *view,
+						       const struct gs_order *order, double holder_value)
+{
+	const struct gs_entry *first = gs_first(view, order);
+	const struct gs_task *holder = view->holder;
+	double value;
+
+	if (!first || !holder)
+		return first ? first->task : holder;
+	value = order->value(view, first);
+	if (value > holder_value || (value >= holder_value && first->task->seq < holder->seq))
+		return first->task;
+	return holder;
+}
 
 /* For tests: a scheduler under a policy that is not in policies.def. */
 struct gs_sched *gs_sched_create_under(const struct gs_policy *policy,

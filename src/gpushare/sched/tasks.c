@@ -102,12 +102,15 @@ int gs_ready_reserve(struct gs_ready *ready, size_t tasks)
 	if (!entry)
 		return -1;
 	ready->entry = entry;
+	if (gs_tournaments_reserve(&ready->tournaments, room) < 0)
+		return -1;
 	ready->room = room;
 	return 0;
 }
 
 void gs_ready_fini(struct gs_ready *ready)
 {
+	gs_tournaments_fini(&ready->tournaments);
 	free(ready->entry);
 }
 
@@ -121,12 +124,15 @@ static void put(struct gs_ready *ready, size_t at, const struct gs_entry *entry)
 static void sift(struct gs_ready *ready, size_t at)
 {
 	struct gs_entry moving = ready->entry[at];
-	size_t child;
+	size_t child, lowest = at;
 
 	for (; at > 0; at = (at - 1) / 2) {
-		if (!gs_entry_before(&moving, &ready->entry[(at - 1) / 2]))
+		const struct gs_entry *parent = &ready->entry[(at - 1) / 2];
+
+		if (!gs_entry_before(&moving, parent))
 			break;
-		put(ready, at, &ready->entry[(at - 1) / 2]);
+		gs_tournaments_change(&ready->tournaments, at, at, moving.task, parent);
+		put(ready, at, parent);
 	}
 	for (; (child = 2 * at + 1) < ready->count; at = child) {
 		if (child + 1 < ready->count &&
@@ -134,17 +140,29 @@ static void sift(struct gs_ready *ready, size_t at)
 			child++;
 		if (!gs_entry_before(&ready->entry[child], &moving))
 			break;
+		gs_tournaments_change(&ready->tournaments, child, child, ready->entry[child].task, &moving);
 		put(ready, at, &ready->entry[child]);
 	}
 	put(ready, at, &moving);
+	if (at != lowest)
+		gs_tournaments_moved(&ready->tournaments, at > lowest ? at : lowest);
+}
+
+/* The entry is at this place now, where `was` was, NULL: nobody. */
+static void replace(struct gs_ready *ready, size_t at, const struct gs_task *was,
+		    const struct gs_entry *entry)
+{
+	put(ready, at, entry);
+	gs_tournaments_change(&ready->tournaments, at, 0, was, entry);
+	sift(ready, at);
 }
 
 void gs_ready_add(struct gs_ready *ready, const struct gs_entry *entry)
 {
 	struct gs_task *task = entry->task;
 
-	put(ready, ready->count++, entry);
-	sift(ready, ready->count - 1);
+	ready->count++;
+	replace(ready, ready->count - 1, NULL, entry);
 	task->older = ready->newest;
 	task->newer = NULL;
 	if (ready->newest)
@@ -156,19 +174,17 @@ void gs_ready_add(struct gs_ready *ready, const struct gs_entry *entry)
 
 void gs_ready_move(struct gs_ready *ready, const struct gs_entry *entry)
 {
-	put(ready, entry->task->heap_at, entry);
-	sift(ready, entry->task->heap_at);
+	replace(ready, entry->task->heap_at, entry->task, entry);
 }
 
 void gs_ready_remove(struct gs_ready *ready, struct gs_task *task)
 {
+	const struct gs_entry *last = &ready->entry[--ready->count];
 	size_t at = task->heap_at;
 
-	ready->count--;
-	if (at != ready->count) {
-		put(ready, at, &ready->entry[ready->count]);
-		sift(ready, at);
-	}
+	gs_tournaments_change(&ready->tournaments, ready->count, 0, last->task, NULL);
+	if (at != ready->count)
+		replace(ready, at, task, last);
 	task->heap_at = GS_NOT_READY;
 	if (task->older)
 		task->older->newer = task->newer;
@@ -184,6 +200,7 @@ void gs_ready_restore(struct gs_ready *ready)
 {
 	size_t all = ready->count;
 
+	gs_tournaments_forget(&ready->tournaments);
 	for (ready->count = 0; ready->count < all; ) {
 		ready->count++;
 		sift(ready, ready->count - 1);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The containers of the core, which hold tasks and own nothing of them: an
- * index by id, the ready queue (a binary heap by key), and the waiting line
- * (who has waited longest).  Every operation is O(1) or O(log n).
+ * index by id, the ready queue (a binary heap by key, and tournaments over it), and
+ * the waiting line (who has waited longest).  Every operation is O(1) or O(log n).
  */
 #ifndef GPUSHARE_SCHED_TASKS_H
 #define GPUSHARE_SCHED_TASKS_H
 
-#include "gpushare/sched/policy.h"
+#include "gpushare/sched/first.h"
 
 struct gs_index {
 	struct gs_task **bucket;
@@ -24,6 +24,7 @@ void gs_index_remove(struct gs_index *index, struct gs_task *task);
 struct gs_ready {
 	struct gs_entry *entry;
 	size_t count, room;
+	struct gs_tournaments tournaments;
 	struct gs_task *oldest, *newest; /* the waiting line */
 };
 
@@ -37,7 +38,7 @@ void gs_ready_add(struct gs_ready *ready, const struct gs_entry *entry);
 /* The task is in the queue; its place in the waiting line stays. */
 void gs_ready_move(struct gs_ready *ready, const struct gs_entry *entry);
 void gs_ready_remove(struct gs_ready *ready, struct gs_task *task);
-/* Put the heap in order after all keys were changed in place. */
+/* Another policy has changed all keys in place: put the heap in order. */
 void gs_ready_restore(struct gs_ready *ready);
 
 /* Does x go before y? */
