@@ -15,7 +15,7 @@
  *   64      binary logarithm of the workers, plus 2
  *   72, 76  the last even and odd round in which a thread met a barrier of the body
  *   80      four counts of a reduction over the block, by round
- *   96      1: the proxy makes claims fail, so they read no limit
+ *   96      1: the proxy makes claims fail, so they read no limit; 2: this one was the proxy, and has told the stub
  *  100      limit when the launch began, which those claims go by
  *  104      the last claim's first block-task (u64)
  * Thread 0 fills the slot that is not in use, so it need not wait until the
@@ -65,6 +65,34 @@ static const char entry_code[] =
 	"\tst.shared.v2.u32 [__gpushare_slot+72], {%__gpushare_r0, %__gpushare_r0};\n"
 	"\tst.shared.v4.u32 [__gpushare_slot+80], {%__gpushare_r0, %__gpushare_r0, %__gpushare_r0, %__gpushare_r0};\n"
 	PTX_TELL_STARTED;
+
+/*
+ * The proxy of an eviction is the last one out itself: it waits until all others have counted themselves out, and has
+ * all that is to be told in registers.  (The one who counts last would read the control block first, behind a
+ * fence.)  It needs no fence: whoever reads these words, or what the block-tasks have written, comes behind
+ * this launch in its stream.  When nothing is left to do that is not so, and the last one out tells as ever.
+ */
+static const char proxy_report_code[] =
+	"\tld.shared.u64 %__gpushare_d2, [__gpushare_slot+48];\n"
+	"\tsetp.ge.u64 %__gpushare_q, %__gpushare_d1, %__gpushare_d2;\n"
+	"\t@%__gpushare_q bra $__gpushare_watched;\n"
+	"\tld.global.u32 %__gpushare_r2, [%__gpushare_ctl+100];\n"
+	"$__gpushare_alone:\n"
+	"$P"
+	"\t$L.u32 %__gpushare_r1, [%__gpushare_ctl+8];\n"
+	"\tadd.u32 %__gpushare_r1, %__gpushare_r1, 1;\n"
+	"\tsetp.lt.u32 %__gpushare_q, %__gpushare_r1, %__gpushare_r2;\n"
+	"\t@%__gpushare_q bra $__gpushare_alone;\n"
+	"\tmov.u32 %__gpushare_r0, 0;\n"
+	"\tmov.u32 %__gpushare_r1, 0xffffffff;\n"
+	"\tst.global.u64 [%__gpushare_ctl], %__gpushare_d1;\n"
+	"\tst.global.u32 [%__gpushare_ctl+8], %__gpushare_r0;\n"
+	"\tst.global.u32 [%__gpushare_ctl+64], %__gpushare_r1;\n"
+	"\tmov.b64 {%__gpushare_r2, %__gpushare_r3}, %__gpushare_d1;\n"
+	"\tmov.u32 %__gpushare_r1, 1;\n"
+	"\t$S.v4.u32 [%__gpushare_d0], {%__gpushare_r1, %__gpushare_r1, %__gpushare_r2, %__gpushare_r3};\n"
+	"\tmov.u32 %__gpushare_r0, 2;\n"
+	"\tst.shared.u32 [__gpushare_slot+96], %__gpushare_r0;\n";
 
 /* The boundary: the next block-task of the claim, or a new claim by thread 0. */
 static const char boundary_code[] =
@@ -232,6 +260,9 @@ static const char leave_code[] =
 	"$__gpushare_leave:\n"
 	PTX_NOT_THREAD_0
 	"\t@%__gpushare_q bra $__gpushare_out;\n"
+	"\tld.shared.u32 %__gpushare_r0, [__gpushare_slot+96];\n"
+	"\tsetp.eq.u32 %__gpushare_q, %__gpushare_r0, 2;\n"
+	"\t@%__gpushare_q bra $__gpushare_out;\n"
 	PTX_LOAD_CTL
 	"\tld.global.u32 %__gpushare_r1, [%__gpushare_ctl+100];\n"
 	"\tmembar.gl;\n"
@@ -303,6 +334,8 @@ void ptx_twin_persistent(struct ptx_out *out, const struct ptx_analysis *a, uint
 	ptx_out_str(out, declarations);
 	ptx_put_code(out, entry_code, a->sm, more);
 	ptx_put_code(out, ptx_proxy_code, a->sm, more);
+	ptx_put_code(out, proxy_report_code, a->sm, more);
+	ptx_put_code(out, ptx_watched_code, a->sm, more);
 	ptx_out_str(out, "$__gpushare_next:\n");
 	if (plan->wait_copies)
 		ptx_out_str(out, "\tcp.async.wait_all;\n");

@@ -45,7 +45,8 @@ void ptx_put_code(struct ptx_out *out, const char *code, uint32_t sm, const char
  * to r7, _d0 to _d3, _ctl, predicates _p and _q, and on the words of
  * __gpushare_slot at 32, 36 and 48 (twin.c has the layout).
  */
-extern const char ptx_proxy_code[];  /* behind PTX_TELL_STARTED; ends at $__gpushare_publish */
+extern const char ptx_proxy_code[];  /* behind PTX_TELL_STARTED; ends when claims fail, with what `next` was in d1 */
+extern const char ptx_watched_code[]; /* the proxy leaves, by way of $__gpushare_publish */
 extern const char ptx_decode_code[]; /* block-task r6:r0 to x, y, z in r0, r1, r2; r4: nctaid.x */
 
 /* Predicate q: not thread 0. */

@@ -46,7 +46,9 @@ const char ptx_proxy_code[] =
 	"\t$S.u32 [%__gpushare_ctl+64], %__gpushare_r0;\n"
 	"\tmov.u64 %__gpushare_d1, 0x4000000000000000;\n"
 	"\tatom.global.exch.b64 %__gpushare_d1, [%__gpushare_ctl], %__gpushare_d1;\n"
-	"\t$S.u64 [%__gpushare_ctl+16], %__gpushare_d1;\n"
+	"\t$S.u64 [%__gpushare_ctl+16], %__gpushare_d1;\n";
+
+const char ptx_watched_code[] =
 	"$__gpushare_watched:\n"
 	"\tmov.u32 %__gpushare_r0, 0;\n"
 	"\tmov.u32 %__gpushare_r1, 0;\n"

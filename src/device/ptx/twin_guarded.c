@@ -72,6 +72,7 @@ void ptx_twin_guarded(struct ptx_out *out, const struct ptx_analysis *a, uint32_
 	ptx_out_str(out, declarations);
 	ptx_put_code(out, entry_code, a->sm, "");
 	ptx_put_code(out, ptx_proxy_code, a->sm, "");
+	ptx_put_code(out, ptx_watched_code, a->sm, "");
 	ptx_put_code(out, claim_code, a->sm, "");
 	ptx_put_code(out, ptx_decode_code, a->sm, "");
 	ptx_put_code(out, publish_code, a->sm, "");
