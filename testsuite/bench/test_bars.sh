@@ -7,6 +7,37 @@ need_built gpushare-bench gpushared gpusharectl sched_bench testsuite/e2e/doors
 export TMPDIR=$TMP GPUSHARE_EMU_SMS=2 GPUSHARE_EMU_MEMORY=256M
 BARS=$SRC/testsuite/bench/bars.py
 RUN=$SRC/testsuite/bench/bars_gpu.sh
+EMU=$BUILD/src/device/emu/.libs/libcuda.so.1
+
+# A build tree whose programs do as FAKE says.
+FAKES=$TMP/fake
+mkdir "$FAKES"
+cat >"$FAKES/gpushare-bench" <<'END'
+#!/bin/bash
+while [ $# -gt 1 ]; do [ "$1" != --output ] || out=$2; shift; done
+printf 'isolation,call,added_p50_ns\ncontexts,as-is,%s\n' "$FIGURE" >"$out.csv"
+case $FAKE in
+leaves) setsid sleep 555 & timeout 555 sleep 555 ;;
+hangs) exec sleep 555 ;;
+esac
+END
+printf '#!/bin/bash\nexit 3\n' >"$FAKES/sched_bench"
+chmod +x "$FAKES"/*
+fake() { # FAKE FIGURE ARGUMENT...
+	FAKE=$1 FIGURE=$2 t 60 "$RUN" "${@:4}" "$FAKES" "$3" "$EMU" launch >"$TMP/out" 2>&1
+}
+none_left() {
+	local pids
+	pids=$(grep -lsa "TMPDIR=$TMPDIR" /proc/[0-9]*/environ | cut -d/ -f3)
+	for p in $pids; do [ "$(cat "/proc/$p/comm" 2>/dev/null)" != sleep ] || { echo "$p is left"; return 1; }; done
+}
+over() {
+	fake leaves 100 "$TMP/over" --limit 15
+	[ $? = 1 ] && cat "$TMP/out" && grep -q "failed: launch" "$TMP/out" && grep -q "^launch,124," "$TMP/over/steps.csv" &&
+		grep -q "^4,launch left as it is.*,100,met$" "$TMP/out" && none_left
+}
+# It waits for its limit, the others do not.
+apart over over
 
 # --- bars.py ---
 
@@ -180,7 +211,6 @@ refused() { # WORDS ARGUMENT...
 	t 10 "$RUN" "${@:2}" >"$TMP/out" 2>"$TMP/err"
 	[ $? = 2 ] && cat "$TMP/err" && grep -qF -- "$1" "$TMP/err"
 }
-EMU=$BUILD/src/device/emu/.libs/libcuda.so.1
 check "an unknown step is refused" refused "no step 'nosuch'" "$BUILD" "$TMP/run" "$EMU" launch nosuch
 check "an unknown option is refused" refused "no option --nosuch" --nosuch "$BUILD" "$TMP/run"
 check "a limit that is none is refused" refused "--limit takes seconds" --limit soon "$BUILD" "$TMP/run"
@@ -209,22 +239,6 @@ frames() {
 }
 check "the frames at the limit, on the emulated device" frames
 
-# A build tree whose programs do as FAKE says.
-mkdir "$TMP/fake"
-cat >"$TMP/fake/gpushare-bench" <<'END'
-#!/bin/bash
-while [ $# -gt 1 ]; do [ "$1" != --output ] || out=$2; shift; done
-printf 'isolation,call,added_p50_ns\ncontexts,as-is,%s\n' "$FIGURE" >"$out.csv"
-case $FAKE in
-leaves) setsid sleep 555 & timeout 555 sleep 555 ;;
-hangs) exec sleep 555 ;;
-esac
-END
-printf '#!/bin/bash\nexit 3\n' >"$TMP/fake/sched_bench"
-chmod +x "$TMP/fake"/*
-fake() { # FAKE FIGURE ARGUMENT...
-	FAKE=$1 FIGURE=$2 t 60 "$RUN" "${@:4}" "$TMP/fake" "$3" "$EMU" launch >"$TMP/out" 2>&1
-}
 verdict() {
 	fake "" 100 "$TMP/good" && grep -q "^4,launch left as it is.*,100,met$" "$TMP/out" || return 1
 	fake "" 101 "$TMP/bad"
@@ -233,7 +247,7 @@ verdict() {
 check "status 0 if the bars are met, 1 if one is not" verdict
 again() { # with what was measured before, but not of this step
 	fake "" 100 "$TMP/good" && [ "$(grep -c ^launch, "$TMP/good/steps.csv")" = 1 ] || return 1
-	FAKE='' FIGURE=100 t 60 "$RUN" "$TMP/fake" "$TMP/good" "$EMU" decide >"$TMP/out" 2>&1
+	FAKE='' FIGURE=100 t 60 "$RUN" "$FAKES" "$TMP/good" "$EMU" decide >"$TMP/out" 2>&1
 	[ $? = 1 ] && grep -q "failed: decide" "$TMP/out" && grep -q "^4,launch left as it is.*,100,met$" "$TMP/out" &&
 		[ "$(cut -d, -f1,2 "$TMP/good/steps.csv" | tr '\n' ' ')" = "step,status launch,0 decide,3 " ]
 }
@@ -252,20 +266,12 @@ programs_cut_off() {
 	[ $? = 124 ] && until_true 5 test -s "$TMP/programs.csv" && cat "$TMP/programs.csv" && [ "$(grep -c '^streams,.*,ok,0,' "$TMP/programs.csv")" = 4 ]
 }
 check "a run of the programs that is cut off leaves the rows that it has" programs_cut_off
-none_left() {
-	local pids
-	pids=$(grep -lsa "TMPDIR=$TMP" /proc/[0-9]*/environ | cut -d/ -f3)
-	for p in $pids; do [ "$(cat "/proc/$p/comm" 2>/dev/null)" != sleep ] || { echo "$p is left"; return 1; }; done
-}
-over() {
-	fake leaves 100 "$TMP/over" --limit 15
-	[ $? = 1 ] && cat "$TMP/out" && grep -q "failed: launch" "$TMP/out" && grep -q "^launch,124," "$TMP/over/steps.csv" &&
-		grep -q "^4,launch left as it is.*,100,met$" "$TMP/out" && none_left
-}
-check "a step that hangs is ended, with all that it began; what it measured is kept" over
+check "a step that hangs is ended, with all that it began; what it measured is kept" joined over
 interrupted() {
 	local pid
-	FAKE=hangs FIGURE=100 "$RUN" "$TMP/fake" "$TMP/int" "$EMU" launch daemon >"$TMP/out" 2>&1 & pid=$!
+	local -x TMPDIR=$TMP/interrupted # what is cut off above may last a little
+	mkdir "$TMPDIR"
+	FAKE=hangs FIGURE=100 "$RUN" "$FAKES" "$TMP/int" "$EMU" launch daemon >"$TMP/out" 2>&1 & pid=$!
 	pids=("$pid")
 	until_true 20 test -s "$TMP/int/launch/launch.csv" || return 1
 	kill -TERM $pid

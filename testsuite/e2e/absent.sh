@@ -4,7 +4,7 @@
 # one that starts then. On the emulated device, without Slurm.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-need_built gpushared gpusharectl gpushare-demo-matmul testsuite/e2e/order
+need_built gpushared gpusharectl gpushare-demo-matmul testsuite/e2e/order testsuite/e2e/until testsuite/e2e/doors
 own_daemon
 
 configure() {
@@ -14,7 +14,7 @@ kill_daemon() {
 	local pid
 	pid=$(cat "$TMP/pid")
 	kill -KILL "$pid"
-	until_true 5 test ! -d "/proc/$pid"
+	until_true 5 has_ended "$pid"
 }
 running() { kill -0 "$step" 2>/dev/null; }
 fails() { ! "$@"; }
@@ -35,7 +35,7 @@ end_step() { # its exit status
 	cat "$TMP/step.out" "$TMP/step.err"
 	return $rc
 }
-result() { grep -qE ' correct: |^many: right' "$TMP/step.out"; }
+result() { grep -qE ' correct: |^many: right|, 0 words wrong' "$TMP/step.out"; }
 says() { grep -q -- "$1" "$TMP/step.err"; }
 
 starts_under_run() {
@@ -58,50 +58,54 @@ starts_under_wait() {
 }
 
 # The one that runs has the turn, and nobody to tell it that it is over.
-begin_long() {
-	t 100 gpusharectl run --shares 40 --mem 128M -- "$BUILD/testsuite/e2e/order" many "$1" >"$TMP/step.out" 2>"$TMP/step.err" &
+begin_long() { # COMMAND...: of testsuite/e2e
+	local last
+	last=$(newest_job)
+	t 100 gpusharectl run --shares 40 --mem 128M -- "$BUILD/testsuite/e2e/$1" "${@:2}" >"$TMP/step.out" 2>"$TMP/step.err" &
 	step=$!
-	until_true 20 active
-}
-active() { # [PARTITION]
-	t 5 gpusharectl report --json | python3 -c 'import json, sys
-rows = [r for r in json.load(sys.stdin) if r["partition"] in sys.argv[1:] or not sys.argv[1:]]
-sys.exit(not rows[-1]["active_ms"] > 100)' "$@"
+	until_true 20 computes 100 "$last"
 }
 runs_under_fail() {
-	begin_long 5000 && kill_daemon || return 1
+	begin_long order many 5000 && kill_daemon || return 1
 	until_true 10 fails running || return 1
 	end_step && return 1
 	fails result && says ": 802$" && says 'gpushared is not there: .* (DaemonAbsent=fail)'
 }
 runs_under_wait() {
-	begin_long 500 && kill_daemon || return 1
-	# Much longer than the rest of it takes.
-	sleep 8
+	: >"$TMP/more"
+	begin_long doors compute "$TMP/more" && kill_daemon && until_true 10 says 'gpushared is not there: this program waits' || return 1
+	rm "$TMP/more" # it would end with the kernel at hand
+	sleep 3
 	running && fails result || return 1
 	start_daemon && end_step && result
 }
 
 # In the middle of a kernel it has left the GPU to one of higher priority.  The shim's log: $TMP/shim.
 begin_evicted() {
+	local last
+	last=$(newest_job low)
 	rm -f "$TMP/shim"
 	GPUSHARE_LOG=$TMP/shim t 100 gpusharectl run --shares 40 --mem 128M --partition low -- "$BUILD/testsuite/e2e/order" one 150 >"$TMP/step.out" 2>"$TMP/step.err" &
 	step=$!
-	until_true 20 active || return 1
+	until_true 20 computes 100 "$last" low || return 1
 	sleep 0.5 # some of its block-tasks are done when the other one comes
-	t 100 gpusharectl run --shares 40 --mem 128M --partition high -- "$BUILD/testsuite/e2e/order" many 250 >"$TMP/high.out" 2>"$TMP/high.err" &
+	: >"$TMP/more" # so long the high one has it
+	last=$(newest_job high)
+	t 100 gpusharectl run --shares 40 --mem 128M --partition high -- "$BUILD/testsuite/e2e/until" "$TMP/more" >"$TMP/high.out" 2>"$TMP/high.err" &
 	high=$!
-	until_true 20 active high
+	until_true 20 computes 100 "$last" high
 }
 goes_on() { grep 'lcg goes on from block-task [1-9]' "$TMP/shim"; }
 evicted_under_run() {
 	begin_evicted && fails goes_on && kill_daemon && until_true 10 goes_on || return 1
+	rm "$TMP/more"
 	wait "$high"
-	end_step && grep '^the long one: right' "$TMP/step.out" && grep '^one: right' "$TMP/step.out" && grep '^many: right' "$TMP/high.out"
+	end_step && grep '^the long one: right' "$TMP/step.out" && grep '^one: right' "$TMP/step.out" && grep '^until: right' "$TMP/high.out"
 }
 # What was launched ends; what is not yet, fails.
 evicted_under_fail() {
 	begin_evicted && fails goes_on && kill_daemon && until_true 10 goes_on || return 1
+	rm "$TMP/more"
 	until_true 20 fails running || return 1
 	wait "$high"
 	end_step && return 1
@@ -110,10 +114,11 @@ evicted_under_fail() {
 }
 evicted_under_wait() {
 	begin_evicted && fails goes_on && kill_daemon || return 1
-	sleep 5
+	sleep 3 # without waiting it goes on at once
 	running && fails goes_on && kill -0 "$high" && start_daemon || return 1
+	rm "$TMP/more"
 	wait "$high"
-	end_step && goes_on && grep '^one: right' "$TMP/step.out" && grep '^many: right' "$TMP/high.out"
+	end_step && goes_on && grep '^one: right' "$TMP/step.out" && grep '^until: right' "$TMP/high.out"
 }
 
 configure run

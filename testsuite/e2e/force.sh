@@ -5,7 +5,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 ORDER=$BUILD/testsuite/e2e/order
-need_built gpushared gpusharectl testsuite/e2e/order
+need_built gpushared gpusharectl testsuite/e2e/order testsuite/e2e/until
 own_daemon
 write_conf 256M "Gpu=0 Memory=256M" "Policy=piv"
 
@@ -62,14 +62,16 @@ done
 # A period outlives the daemon, as the step does.
 restarted() {
 	local step
-	t 200 gpusharectl run --shares 20 --mem 64M --force-evict-ms 2 -- "$ORDER" many 150 >"$TMP/out" 2>&1 & step=$!
+	: >"$TMP/more"
+	t 200 gpusharectl run --shares 20 --mem 64M --force-evict-ms 2 -- "$BUILD/testsuite/e2e/until" "$TMP/more" >"$TMP/out" 2>&1 & step=$!
 	until_true 20 evicted_since_start || return 1
 	kill -KILL "$(cat "$TMP/pid")"
 	sleep 0.3
 	start_daemon && until_true 20 evicted_since_start || return 1
+	rm "$TMP/more"
 	wait $step
 	cat "$TMP/out"
-	grep -qx 'many: right' "$TMP/out"
+	grep -qx 'until: right' "$TMP/out"
 }
 evicted_since_start() { t 5 gpusharectl report --json | python3 -c 'import json, sys; sys.exit(not json.load(sys.stdin)[-1]["preemptions"] >= 3)'; }
 check "a daemon that is started again goes on with it" restarted

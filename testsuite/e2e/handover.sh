@@ -9,12 +9,12 @@ need_built gpushared gpusharectl handover-probe testsuite/e2e/order
 [ "$(id -u)" != 0 ] || stage_build || skip_all "cannot copy the build tree to $TMP"
 ORDER=$BUILD/testsuite/e2e/order
 own_daemon
-mkdir -m 1777 "$TMP/emu"
 MEASURE=start
 
 # configure SWITCH_US LINE...: a fresh device of that cost; what was measured before is forgotten.
 configure() {
 	[ ! -e "$TMP/pid" ] || stop_daemon # of a check that failed
+	[ -d "$TMP/emu" ] || mkdir -m 1777 "$TMP/emu"
 	rm -f "$TMP"/emu/* "$TMP/sock.handover" "$TMP/log"
 	write_conf 256M "JobEnv=GPUSHARE_EMU_DEVICE=$TMP/emu/device%g" "JobEnv=GPUSHARE_EMU_SWITCH_US=$1" "Gpu=0 Memory=256M" "${@:2}"
 }
@@ -28,6 +28,20 @@ probes() { grep -lzxF "GPUSHARE_SOCKET=$TMP/sock" /proc/[0-9]*/environ 2>/dev/nu
 any_probe() { [ -n "$(probes)" ]; }
 no_probe() { [ -z "$(probes)" ]; }
 none_left() { until_true 5 no_probe || { probes; return 1; }; }
+
+ms() { echo $((${EPOCHREALTIME/./} / 1000)); }
+probe() { printf '#!/bin/sh\n%s\n' "$1" >"$TMP/probe" && chmod 755 "$TMP/probe"; }
+failed() { # PATTERN LINE...
+	configure 0 "${@:2}" && start_daemon && says "gpu 0: what a hand-over costs was not measured: .*$1.*Handover=135.0us stays" 40 &&
+		[ "$(handover_us)" = 135 ] && none_left && [ ! -e "$TMP/sock.handover" ] && stop_daemon
+}
+# Deaf to SIGTERM as well. The daemon takes all of its 20 s, so the others are tested beside it.
+deaf() { probe 'trap "" TERM; while :; do sleep 1; done'; }
+hangs() {
+	PROBE=$TMP/probe
+	deaf && failed '0 of 33 hand-overs in 20 s'
+}
+apart hangs hangs
 
 # --- the figure follows the device ---
 measured() { # SWITCH_US MOST; far from the default, which Handover= says. Beside other work the device itself is slow: again.
@@ -83,16 +97,11 @@ kept() { # what an older daemon has believed
 		lacks 'as measured before' "$TMP/log" && [ "$(handover_us)" = 20 ] && stop_daemon
 }
 check "so it is with what was written down" kept
-failed() { # PATTERN LINE...
-	configure 0 "${@:2}" && start_daemon && says "gpu 0: what a hand-over costs was not measured: .*$1.*Handover=135.0us stays" 40 &&
-		[ "$(handover_us)" = 135 ] && none_left && [ ! -e "$TMP/sock.handover" ] && stop_daemon
-}
 no_driver() {
 	configure 0 && sed -i "s#^Driver=.*#Driver=$TMP/no/libcuda.so.1#" "$TMP/gpushare.conf" && start_daemon &&
 		says 'was not measured: .*Handover=135.0us stays' && [ "$(handover_us)" = 135 ] && none_left && stop_daemon
 }
 check "no driver" no_driver
-probe() { printf '#!/bin/sh\n%s\n' "$1" >"$TMP/probe" && chmod 755 "$TMP/probe"; }
 PROBE=$TMP/probe
 probe 'kill -SEGV $$'
 check "the program crashes" failed 'ended by signal 11'
@@ -107,10 +116,7 @@ check "there is none" failed 'No such file'
 probe 'trap "" TERM; exec >/dev/null 2>&1; while :; do sleep 1; done'
 check "the program closes its output" failed 'ended by signal 9'
 
-# Deaf to SIGTERM as well.
-probe 'trap "" TERM; while :; do sleep 1; done'
-hangs() { failed '0 of 33 hand-overs in 20 s'; }
-ms() { echo $((${EPOCHREALTIME/./} / 1000)); }
+deaf
 begun() { configure 0 "$@" && start_daemon && until_true 5 any_probe; }
 stopped() {
 	local since
@@ -164,7 +170,5 @@ jobs_there() {
 }
 check "jobs are there already: they are not disturbed" jobs_there
 
-# Last, since it takes its time.
-PROBE=$TMP/probe
-check "the program hangs: its time is limited" hangs
+check "the program hangs: its time is limited" joined hangs
 finish

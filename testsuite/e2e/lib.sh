@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# shellcheck shell=bash disable=SC2034
+# shellcheck shell=bash disable=SC2034,SC2030,SC2031
 # Shared by the end-to-end tests (sourced): result lines, a private cluster, waiting with a limit.
 # A test script runs in the build tree; automake exports srcdir.
 set -u
@@ -16,6 +16,7 @@ tests=0
 failures=0
 clusters=()
 pids=()
+declare -A apart_pid
 
 # check NAME COMMAND...: one line per behaviour.
 check() {
@@ -30,6 +31,31 @@ check() {
 		tail -n 8 "$TMP/check.out" | sed 's/^/#   /'
 	fi
 	: >"$TMP/check.out"
+}
+
+# apart NAME COMMAND...: begins what mostly waits, in a folder and with a daemon of its own; `check ... joined NAME` once the others
+# are over.
+apart() {
+	mkdir "$TMP/$1"
+	chmod 755 "$TMP/$1"
+	(
+		TMP=$TMP/$1
+		TMPDIR=$TMP GPUSHARE_SOCKET=${GPUSHARE_SOCKET:+$TMP/sock}
+		pids=() clusters=() apart_pid=()
+		trap '[ ${#pids[@]} = 0 ] || kill "${pids[@]}" 2>/dev/null' EXIT
+		trap 'exit 130' INT TERM
+		shift
+		"$@"
+	) >"$TMP/$1.out" 2>&1 &
+	apart_pid[$1]=$!
+}
+joined() {
+	local pid=${apart_pid[$1]} rc=0
+	unset "apart_pid[$1]"
+	wait "$pid" || rc=$?
+	cat "$TMP/$1.out"
+	[ $rc = 0 ] || [ ! -e "$TMP/$1/log" ] || tail -n 40 "$TMP/$1/log"
+	return $rc
 }
 
 skip_all() {
@@ -66,8 +92,8 @@ cleanup() {
 	for dir in ${clusters[@]+"${clusters[@]}"}; do
 		timeout 60 "$CLUSTER" "$dir" stop >/dev/null 2>&1 || { echo "# cannot stop $dir"; status=1; }
 	done
-	for pid in ${pids[@]+"${pids[@]}"}; do kill "$pid" 2>/dev/null; done
-	for pid in ${pids[@]+"${pids[@]}"}; do wait "$pid" 2>/dev/null; done
+	for pid in ${pids[@]+"${pids[@]}"} "${apart_pid[@]}"; do kill "$pid" 2>/dev/null; done
+	for pid in ${pids[@]+"${pids[@]}"} "${apart_pid[@]}"; do wait "$pid" 2>/dev/null; done
 	if [ $status != 0 ] && [ $status != 77 ] && [ -n "${KEEP:-}" ]; then
 		echo "# kept: $TMP"
 	else
@@ -132,6 +158,14 @@ until_true() {
 	done
 }
 
+# has_ended PID: nothing of it runs any more. A daemon's parent is process 1, which may leave it a zombie for seconds, or for ever
+# where that is no init; a zombie with threads that still end holds its files.
+has_ended() {
+	local words
+	words=$(awk '/^(State|Threads):/ { printf "%s ", $2 }' "/proc/$1/status" 2>/dev/null) || return 0
+	[ -z "$words" ] || [ "$words" = 'Z 1 ' ]
+}
+
 # --- a gpushared of the test's own over one emulated GPU, without Slurm ---
 
 # own_daemon: the programs by their names, and the socket that they use.
@@ -171,7 +205,20 @@ start_daemon() {
 stop_daemon() {
 	local pid
 	pid=$(cat "$TMP/pid") || return 1
-	kill "$pid" && until_true 5 test ! -d "/proc/$pid" && [ ! -e "$TMP/sock" ]
+	kill "$pid" && until_true 5 has_ended "$pid" && [ ! -e "$TMP/sock" ]
+}
+
+# newest_job [PARTITION]: what `gpusharectl report` has last; computes MS JOB [PARTITION]: one that is newer than JOB has had the GPU
+# for more than so long. Without JOB it could be one that is over.
+newest_job() {
+	t 5 gpusharectl report --json | python3 -c 'import json, sys
+rows = [r for r in json.load(sys.stdin) if r["partition"] in sys.argv[1:] or not sys.argv[1:]]
+print(rows[-1]["job"] if rows else "none")' "$@"
+}
+computes() {
+	t 5 gpusharectl report --json | python3 -c 'import json, sys
+rows = [r for r in json.load(sys.stdin) if r["partition"] in sys.argv[3:] or not sys.argv[3:]]
+sys.exit(not rows or str(rows[-1]["job"]) == sys.argv[2] or not rows[-1]["active_ms"] > float(sys.argv[1]))' "$@"
 }
 
 # --- jobs of a cluster ---

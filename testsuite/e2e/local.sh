@@ -3,8 +3,9 @@
 # gpushared, the shim and the emulated device without Slurm: preemption, memory, deaths.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-need_built gpushared gpusharectl gpushare-demo-triad testsuite/e2e/order
+need_built gpushared gpusharectl gpushare-demo-triad testsuite/e2e/order testsuite/e2e/until
 own_daemon
+UNTIL=$BUILD/testsuite/e2e/until
 
 configure() { # POLICY [LINE...]
 	write_conf 512M LogLevel=debug "Gpu=0 Memory=512M" "Partition=low Priority=1" "Partition=high Priority=10" \
@@ -18,7 +19,6 @@ report() {
 rows = [r for r in json.load(sys.stdin) if r["partition"] == sys.argv[2]]
 print(rows[-1][sys.argv[1]])' "$1" "$2"
 }
-active() { python3 -c 'import sys; sys.exit(not float(sys.argv[1]) > float(sys.argv[2]))' "$(report active_ms "$1")" "$2"; }
 at_most() { python3 -c 'import sys; sys.exit(not float(sys.argv[1]) <= float(sys.argv[2]))' "$1" "$2"; }
 at_least() { at_most "$2" "$1"; }
 
@@ -34,30 +34,41 @@ LONG=(gpushare-demo-triad --elements 262144 --passes 9000)
 SHORT=(gpushare-demo-matmul --tiles 20)
 
 run_low() { run --shares 40 --mem 128M --partition low -- "${LONG[@]}" >"$TMP/low.out" 2>&1; }
+# One kernel that lasts until the test has seen enough.
+run_until() {
+	: >"$TMP/more"
+	run --shares 40 --mem 128M --partition low -- "$UNTIL" "$TMP/more" >"$TMP/low.out" 2>&1
+}
 run_high() { run --shares 40 --mem 128M --partition high -- "${SHORT[@]}" >"$TMP/high.out" 2>&1; }
 
 # A long job in low, a short one in high once the long one computes.
 two_jobs() {
-	local low
+	local low last
+	last=$(newest_job low)
 	run_low & low=$!
-	until_true 20 active low 100 || { cat "$TMP/low.out" "$TMP/log"; return 1; }
+	until_true 20 computes 100 "$last" low || { cat "$TMP/low.out" "$TMP/log"; return 1; }
 	run_high || { cat "$TMP/high.out"; return 1; }
 	wait $low || { cat "$TMP/low.out"; return 1; }
 }
 
-# A long job in low and one in high: what an administrator sees of them.
+# A job in low and one in high, as long as it takes: what an administrator sees of them.
 side_by_side() {
-	local low high out="$TMP/top.out" rc=0
-	run_low & low=$!
-	until_true 20 active low 50 || return 1
-	run --shares 40 --mem 128M --partition high -- gpushare-demo-matmul --tiles 60 >"$TMP/high.out" 2>&1 & high=$!
-	until_true 20 active high 20 || return 1
+	local low high last out="$TMP/top.out" rc=0
+	last=$(newest_job low)
+	: >"$TMP/more"
+	run --shares 40 --mem 128M --partition low -- "$UNTIL" "$TMP/more" >"$TMP/low.out" 2>&1 & low=$!
+	until_true 20 computes 50 "$last" low || rc=1
+	last=$(newest_job high)
+	run --shares 40 --mem 128M --partition high -- "$UNTIL" "$TMP/more" >"$TMP/high.out" 2>&1 & high=$!
+	until_true 20 computes 20 "$last" high || rc=1
 	t 30 gpusharectl top --once --interval 300ms >"$out" 2>&1 || { rc=$?; echo "top: exit status $rc"; }
 	t 5 gpusharectl metrics >"$TMP/metrics.out" || rc=1
-	wait $low $high || rc=1
-	grep -c . "$TMP/metrics.out" && cat "$out"
-	grep -q "^gpu 0 *$1" "$out" && grep -q '^. *[0-9]* .* high ' "$out" &&
-		grep -q '^gpushare_gpu_clients{gpu="0"} [12]$' "$TMP/metrics.out" &&
+	rm "$TMP/more"
+	wait $low || rc=1
+	wait $high || rc=1
+	grep -c . "$TMP/metrics.out" && cat "$out" "$TMP/low.out" "$TMP/high.out"
+	grep -q "^gpu 0 *$1" "$out" && grep -q '^. *[0-9]* .* low ' "$out" && grep -q '^. *[0-9]* .* high ' "$out" &&
+		grep -q '^gpushare_gpu_clients{gpu="0"} 2$' "$TMP/metrics.out" &&
 		grep -q '^gpushare_step_active_seconds_total{.*partition="high",gpu="0"} [0-9]' "$TMP/metrics.out" && [ $rc = 0 ]
 }
 
@@ -131,13 +142,14 @@ check "a queue of graphs yields within a few of them" behind_graphs
 note "the graphs: $graphs"
 
 # The process that holds the GPU.
-holder_pid() { t 5 gpusharectl status | sed -n 's/.* pid \([0-9]*\) gpushare-demo-triad.*/\1/p'; }
+holder_pid() { t 5 gpusharectl status | sed -n 's/.* pid \([0-9]*\) \(gpushare-demo-triad\|until\).*/\1/p'; }
 
 # kill -9 of a program in the middle of its kernel.
 kill_in_kernel() {
-	local low pid
+	local low pid last
+	last=$(newest_job low)
 	run --shares 40 --mem 300M --partition low -- "${LONG[@]}" >"$TMP/low.out" 2>&1 & low=$!
-	until_true 20 active low 100 || return 1
+	until_true 20 computes 100 "$last" low || return 1
 	pid=$(holder_pid)
 	[ -n "$pid" ] || { t 5 gpusharectl status; return 1; }
 	kill -KILL "$pid"
@@ -149,30 +161,34 @@ check "kill -9 in the middle of a kernel: the next job gets its memory and runs"
 
 # As scontrol suspend does it: well before EvictDeadline (10 s) the other one has the GPU.
 stopped_holder() {
-	local low pid rc=0
-	run_low & low=$!
-	until_true 20 active low 100 && pid=$(holder_pid) && [ -n "$pid" ] || { cat "$TMP/low.out"; return 1; }
+	local low pid last rc=0
+	last=$(newest_job low)
+	run_until & low=$!
+	until_true 20 computes 100 "$last" low && pid=$(holder_pid) && [ -n "$pid" ] || { cat "$TMP/low.out"; return 1; }
 	kill -STOP "$pid"
 	t 5 gpusharectl run --shares 40 --mem 128M --partition high -- "${SHORT[@]}" || rc=1
 	kill -CONT "$pid"
+	rm "$TMP/more"
 	wait $low || rc=1
 	cat "$TMP/low.out"
-	grep -q ' correct: ' "$TMP/low.out" && [ $rc = 0 ]
+	grep -qx 'until: right' "$TMP/low.out" && [ $rc = 0 ]
 }
 check "a stopped job keeps nobody waiting, and goes on" stopped_holder
 
 # kill -9 of the daemon: jobs live, and are managed again by the next one.
 kill_daemon() {
-	local low
-	run_low & low=$!
-	until_true 20 active low 100 || return 1
+	local low last
+	last=$(newest_job low)
+	run_until & low=$!
+	until_true 20 computes 100 "$last" low || return 1
 	kill -KILL "$(cat "$TMP/pid")"
 	sleep 0.5
 	start_daemon || return 1
 	until_true 10 managed || return 1
 	run_high || { cat "$TMP/high.out"; return 1; }
+	rm "$TMP/more"
 	wait $low || { cat "$TMP/low.out"; return 1; }
-	grep -c ' correct: ' "$TMP/low.out"
+	grep -x 'until: right' "$TMP/low.out"
 }
 managed() { [ -n "$(holder_pid)" ]; }
 check "kill -9 of gpushared: the job goes on and is managed again" kill_daemon
@@ -210,13 +226,16 @@ one_launch() {
 # Of a program whose only launch was preempted nobody has the time alone: it is learned as the daemon saw it, and
 # the next job's launch is predicted from its beginning.
 cut_launch() {
-	local low rc=0
+	local low last rc=0
 	HISTORY=$TMP/cut.db configure piv
 	start_daemon || return 1
 	two_jobs && at_least "$(report preemptions low)" 1 && stop_daemon && start_daemon || return 1
+	last=$(newest_job low)
 	run_low & low=$!
-	until_true 20 active low 50 && kernels low 'k["gpu_ms"] < k["alone_ms"] < 60000' || rc=1
-	wait $low && stop_daemon && return $rc
+	until_true 20 computes 50 "$last" low && kernels low 'k["gpu_ms"] < k["alone_ms"] < 60000' || rc=1
+	kill -KILL "$(holder_pid)" # nobody wants its result
+	wait $low
+	stop_daemon && return $rc
 }
 check "gpushared stops" stop_daemon
 if grep -qs "define HAVE_SQLITE 1" "$BUILD/config.h"; then

@@ -6,7 +6,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 ORDER=$BUILD/testsuite/e2e/order
-need_built gpushared gpusharectl testsuite/e2e/order
+need_built gpushared gpusharectl testsuite/e2e/order testsuite/e2e/doors
 own_daemon
 cpu=$(python3 -c 'import os; print(max(os.sched_getaffinity(0)))')
 
@@ -16,7 +16,7 @@ daemon_with() { # LOOKOUT LINE...
 }
 says() { until_true 5 grep -qE -- "$1" "$TMP/log" || { cat "$TMP/log"; return 1; }; }
 # A program's line of output when it was right.
-run() { t 200 gpusharectl run --shares 10 --mem 16M "$@"; }
+run() { t 200 gpusharectl run --shares 10 --mem "${MEM:-16M}" "$@"; }
 many() { run "${@:2}" -- "$ORDER" many "$1" >"$TMP/out.$BASHPID" 2>&1 && grep -qx 'many: right' "$TMP/out.$BASHPID" || { cat "$TMP/out.$BASHPID"; return 1; }; }
 threads_on() { # PROCESSOR: threads of the daemon that may run there and nowhere else
 	local n=0 status
@@ -56,9 +56,11 @@ quiet() { # TICKS COMMAND...: what the daemon takes in a second, of 100
 check "without clients it sleeps" quiet 5
 alone() {
 	local job rc=0
-	many 200 & job=$!
-	until_true 10 clients_are 1 && quiet 40 && clients_are 1 || rc=1
-	wait $job && return $rc
+	: >"$TMP/more"
+	MEM=64M run -- "$BUILD/testsuite/e2e/doors" compute "$TMP/more" >"$TMP/alone.out" 2>&1 & job=$!
+	until_true 30 clients_are 1 && quiet 40 && clients_are 1 || rc=1
+	rm "$TMP/more"
+	wait $job && grep -q ', 0 words wrong' "$TMP/alone.out" && return $rc
 }
 check "so it does while no two share" alone
 share() { # of two at once
@@ -76,7 +78,7 @@ threads=$(ls /proc/"$(cat "$TMP/pid")"/task | wc -l)
 threads_with_clients() {
 	local job rc=0
 	run -- sh -c "'$ORDER' many 25" >/dev/null 2>&1 & job=$!
-	until_true 10 clients_are 1 && attendants || rc=1
+	until_true 30 clients_are 1 && attendants || rc=1
 	wait $job
 	return $rc
 }
@@ -85,9 +87,9 @@ check "clients have no threads of their own" threads_with_clients
 killed() {
 	local other rc=0 job
 	run -- sh -c "echo \$\$ >'$TMP/victim'; exec '$ORDER' many 200" >/dev/null 2>&1 & other=$!
-	until_true 10 test -s "$TMP/victim" && until_true 10 clients_are 1 || rc=1
+	until_true 30 test -s "$TMP/victim" && until_true 30 clients_are 1 || rc=1
 	many 10 & job=$!
-	until_true 10 clients_are 2 || rc=1
+	until_true 30 clients_are 2 || rc=1
 	kill -9 "$(cat "$TMP/victim")" || rc=1
 	wait $job || rc=1
 	wait $other
@@ -107,11 +109,12 @@ check "nobody is left: it sleeps again" quiet 5
 
 # --- the daemon comes and goes ---
 restarted() { # SIGNAL LOOKOUT
-	local job other rc=0
+	local job other pid rc=0
 	many 60 & job=$!
 	many 60 & other=$!
-	until_true 10 clients_are 2 || rc=1
-	kill -"$1" "$(cat "$TMP/pid")" && until_true 5 test ! -d "/proc/$(cat "$TMP/pid" 2>/dev/null || echo none)" || rc=1
+	until_true 30 clients_are 2 || rc=1
+	pid=$(cat "$TMP/pid")
+	kill -"$1" "$pid" && until_true 5 has_ended "$pid" || rc=1
 	sleep 0.3
 	daemon_with "$2" Policy=rr || rc=1
 	wait $job || rc=1

@@ -3,7 +3,7 @@
 # EvictionSignal: a kernel is evicted and goes on under each signal; auto measures them. On the emulated device.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-need_built gpushared gpusharectl gpushare-demo-triad testsuite/e2e/api
+need_built gpushared gpusharectl gpushare-demo-matmul testsuite/e2e/api testsuite/e2e/until
 own_daemon
 
 serve() { # SIGNAL
@@ -18,16 +18,18 @@ figure() {
 	t 5 gpusharectl report --json | python3 -c 'import json, sys
 print([r for r in json.load(sys.stdin) if r["partition"] == "low"][-1][sys.argv[1]])' "$1"
 }
-computes() { python3 -c 'import sys; sys.exit(not float(sys.argv[1]) > 50)' "$(figure active_ms)"; }
 
 evicted() {
-	local low
-	run low -- gpushare-demo-triad --elements 262144 --passes 9000 >"$TMP/low.out" 2>&1 & low=$!
-	until_true 20 computes || { cat "$TMP/low.out" "$TMP/log"; return 1; }
+	local low last
+	last=$(newest_job low)
+	: >"$TMP/more"
+	run low -- "$BUILD/testsuite/e2e/until" "$TMP/more" >"$TMP/low.out" 2>&1 & low=$!
+	until_true 20 computes 50 "$last" low || { cat "$TMP/low.out" "$TMP/log"; return 1; }
 	run high -- gpushare-demo-matmul --tiles 10 >"$TMP/high.out" 2>&1 || { cat "$TMP/high.out"; return 1; }
+	rm "$TMP/more"
 	wait $low || { cat "$TMP/low.out"; return 1; }
 	cat "$TMP/low.out" "$TMP/high.out"
-	grep -q ' correct: ' "$TMP/low.out" && grep -q ' correct: ' "$TMP/high.out" || return 1
+	grep -qx 'until: right' "$TMP/low.out" && grep -q ' correct: ' "$TMP/high.out" || return 1
 	echo "preempted $(figure preemptions) times"
 	[ "$(figure preemptions)" -ge 1 ]
 }

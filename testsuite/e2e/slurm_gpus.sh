@@ -74,7 +74,7 @@ restart_only() { # PROGRAM COMMAND...: end it and start it again
 	local pid program=$1
 	shift
 	pid=$(cat "$D/run/$program.pid")
-	kill "$pid" && until_true 15 test ! -e "$D/run/$program.pid" && until_true 15 test ! -d "/proc/$pid" &&
+	kill "$pid" && until_true 15 test ! -e "$D/run/$program.pid" && until_true 15 has_ended "$pid" &&
 		starts "$@"
 }
 restart() { restart_only "$@" && until_true 15 node_known; }
@@ -91,7 +91,7 @@ saved() { [ "$D/state/job_state" -nt "$TMP/now" ]; }
 until_true 15 saved
 pid=$(cat "$D/run/slurmctld.pid")
 kill -KILL "$pid"
-until_true 15 test ! -d "/proc/$pid" # it has the port until then
+until_true 15 has_ended "$pid" # it has the port until then
 rm -f "$D/run/slurmctld.pid"
 check "slurmctld, killed, starts again" starts slurmctld -f "$D/etc/slurm.conf"
 until_true 15 node_known

@@ -25,7 +25,7 @@ check "scontrol reconfigure" t 15 scontrol reconfigure
 check "leaves both where they are" in_place "$h" "$any"
 pid=$(cat "$D/run/slurmctld.pid")
 kill "$pid"
-until_true 15 test ! -e "$D/run/slurmctld.pid" && until_true 15 test ! -d "/proc/$pid"
+until_true 15 test ! -e "$D/run/slurmctld.pid" && until_true 15 has_ended "$pid"
 check "slurmctld restarts" t 20 slurmctld -f "$D/etc/slurm.conf"
 until_true 10 t 3 scontrol ping
 check "so does that" in_place "$h" "$any"

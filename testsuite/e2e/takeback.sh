@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Device memory taken back from a step of low priority, and its return: contents, kernels, refusals, deaths, restarts.
 . "$(dirname "${BASH_SOURCE[0]}")/memory_lib.sh"
-need_built gpushare-demo-triad
+need_built testsuite/e2e/until
 SHORT=(gpushare-demo-matmul --tiles 12)
 preempting() { serve MemoryPreempt=checkpoint "MemoryProgram=$MEM" "$@"; }
 
@@ -115,7 +115,8 @@ kernels() {
 
 # The low one has a long kernel on the GPU, the high one comes and wants its memory.
 long_kernel_and_high() {
-	run 120 --shares 10 --mem 400M --partition low gpushare-demo-triad --elements 4000000 --passes 400 >"$TMP/low.out" 2>&1 &
+	: >"$TMP/more" # so long the kernel lasts
+	run 120 --shares 10 --mem 400M --partition low "$BUILD/testsuite/e2e/until" "$TMP/more" >"$TMP/low.out" 2>&1 &
 	low=$!
 	until_true 60 active 50 || trouble || return 1
 	high "${SHORT[@]}" & high=$!
@@ -126,7 +127,8 @@ begun() {
 	long_kernel_and_high || return 1
 	until_true 10 says low "its memory goes to the host when its kernels are over" || trouble || return 1
 	! logged "are on the host, after" || trouble || return 1
-	wait $high && wait $low && grep -q " correct: " "$TMP/low.out" && grep -q " correct: " "$TMP/high.out" || trouble
+	rm "$TMP/more"
+	wait $high && wait $low && grep -qx "until: right" "$TMP/low.out" && grep -q " correct: " "$TMP/high.out" || trouble
 }
 
 # The low one stays, the high one waits and says why, and both end well.
@@ -146,7 +148,8 @@ missing() {
 	long_kernel_and_high || return 1
 	until_true 10 says high "no memory is taken back: MemoryProgram $MEM cannot be run: No such file or directory" || trouble || return 1
 	[ "$(step state low)" = admitted ] && says low None && ! logged "its memory is taken back" || trouble || return 1
-	wait $low && wait $high && grep -q " correct: " "$TMP/low.out" && grep -q " correct: " "$TMP/high.out" || trouble
+	rm "$TMP/more"
+	wait $low && wait $high && grep -qx "until: right" "$TMP/low.out" && grep -q " correct: " "$TMP/high.out" || trouble
 }
 # The same, and it is put there while somebody waits.
 mended() {
@@ -172,7 +175,7 @@ restart() {
 	keep 350 && high_keeps || trouble || return 1
 	grep -q "^away " "$TMP/sock.state" || trouble || return 1
 	kill -9 "$(cat "$TMP/pid")"
-	until_true 5 test ! -d "/proc/$(cat "$TMP/pid")"
+	until_true 5 has_ended "$(cat "$TMP/pid")"
 	preempting || return 1
 	until_true 5 says low "its memory is on the host" || trouble || return 1
 	rm "$TMP/held" "$TMP/high"
