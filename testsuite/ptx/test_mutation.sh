@@ -23,11 +23,15 @@ for kernel in $(cut -d ' ' -f 2 "$work/list" | sort -u); do
 done
 while read -r name kernel words; do
 	count=$((count + 1))
-	timeout "$limit" ./ptx_equiv --sync-aware --mutation "$name" "$driver" "$here" "$kernel" > "$work/out" 2>&1
-	rc=$?
+	# What shows only if an eviction comes at the right time may not on a busy machine.
+	for try in 1 2 3; do
+		timeout "$limit" ./ptx_equiv --sync-aware --mutation "$name" "$driver" "$here" "$kernel" > "$work/out" 2>&1
+		rc=$?
+		[ $rc = 0 ] || break
+	done
 	how=$(grep -m 1 '^FAIL' "$work/out")
 	case $rc in
-	0) echo "FAIL: $name ($words) is not seen"; status=1 ;;
+	0) echo "FAIL: $name ($words) is not seen in $try runs"; status=1 ;;
 	124) echo "$name: caught, $kernel never ends" ;;
 	1)
 		case $how in
