@@ -167,6 +167,23 @@ static void cfs_divides_its_epoch(void **state)
 	gs_sched_destroy(s);
 }
 
+/* Of many, each still gets a sixteenth of the epoch, which is so much longer. */
+static void cfs_has_a_least_quantum(void **state)
+{
+	struct gs_sched *s = make("cfs");
+	uint64_t now = 0;
+
+	(void)state;
+	for (uint64_t id = 1; id <= 40; id++)
+		arrive(s, id, 10 * MS, 0, 1, 0);
+	for (uint64_t id = 1; id <= 40; id++) {
+		assert_int_equal(run(s, now, id), now + MS / 4);
+		now += MS / 4;
+		evict(s, now, id);
+	}
+	gs_sched_destroy(s);
+}
+
 /* Task 1 says that it needs 1 ns and never finishes; task 2 needs ten seconds. */
 static void a_liar_does_not_keep_the_gpu(void **state)
 {
@@ -268,6 +285,7 @@ int main(void)
 		cmocka_unit_test(rr_takes_turns),
 		cmocka_unit_test(the_only_task_is_never_handed_over),
 		cmocka_unit_test(cfs_divides_its_epoch),
+		cmocka_unit_test(cfs_has_a_least_quantum),
 		cmocka_unit_test(a_liar_does_not_keep_the_gpu),
 		cmocka_unit_test(srt_lets_an_overrun_count),
 		cmocka_unit_test(dprr_slices_by_priority_and_swaps_queues),

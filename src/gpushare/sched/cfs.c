@@ -9,10 +9,15 @@
  * running epoch and state[1] its quantum.  The epoch ends when nobody is left
  * who may run in it; an arrival joins the next one.
  *
- * Good for equal shares of time; bad for short tasks, which get no more than
- * long ones, and with many tasks the quanta shrink to the hand-over's floor.
+ * With more than sixteen tasks the epoch grows with them, as that of the
+ * scheduler of the same name in Linux does beyond its least granularity: parts of a
+ * few microseconds would be nothing but decisions.
+ *
+ * Good for equal shares of time; bad for short tasks, which get no more than long ones.
  */
 #include "gpushare/sched/policy.h"
+
+#define PARTS_MOST 16
 
 static void arrive(struct gs_view *view, struct gs_task *task)
 {
@@ -39,7 +44,7 @@ static uint64_t quantum(struct gs_view *view, const struct gs_task *task)
 {
 	if (task->word[0] > view->state[0]) {
 		view->state[0] = task->word[0];
-		view->state[1] = view->options->cfs_epoch_ns / (view->count + 1);
+		view->state[1] = view->options->cfs_epoch_ns / (view->count + 1 < PARTS_MOST ? view->count + 1 : PARTS_MOST);
 	}
 	return view->state[1];
 }
