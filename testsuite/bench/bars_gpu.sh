@@ -27,12 +27,12 @@ random|20|1|7|random.txt|memory random
 price|13|1|4 7|price.csv|memory price
 table2-slurm|60|1|7|table2-slurm.csv|slurm && table2 sbatch
 table2|40|1|7|table2.csv|table2 run
-mix-mps|51|1|5|mix004-mps.csv mix004-mps.svg|ROUNDS_MPS=140 POLICIES_MPS="frs srt" mix mps
+mix-mps|30|2|5|mix004-mps.csv mix004-mps.svg|ROUNDS_MPS=140 POLICIES_MPS=srt mix mps
 mix-frs|30|1|5|mix004-frs.csv mix004-frs.svg|ROUNDS_FRS=70 mix frs
 mix-frs300|60|2|5|mix004-frs.csv=mix004-frs300.csv|ROUNDS_FRS=300 POLICIES_FRS=frs mix frs
 mix-mps1500|220|2|5|mix004-mps.csv=mix004-mps1500.csv mix004-mps.svg=mix004-mps1500.svg|ROUNDS_MPS=1500 POLICIES_MPS=frs mix mps
 mix-all|130|2|5|mix004.csv mix004.svg|ROUNDS=60 mix seed004
-mix-seed000|110|2|5|mix000.csv mix000.svg|ROUNDS000=4 POLICIES000="fifo piv dprr sjf srt rr cfs frs" mix seed000
+mix-seed000|70|2|5|mix000.csv mix000.svg|ROUNDS000=4 POLICIES000="fifo piv dprr sjf srt rr cfs frs" mix seed000
 decide|5|2|5|decide.csv|"$build/sched_bench" >"$into/decide.csv"
 handover|25|3|4|handover.csv|verb handover -i none,contexts,mps --count 150
 pair|20|3|4|pair.csv|verb pair
