@@ -63,7 +63,7 @@ uint64_t gs_ahead_poll(const struct gs_gpu *gpu, uint64_t now)
 {
 	uint64_t due = gpu->turn_since + gpu->holder->next.turn_ns, poll;
 
-	if (now < due) /* whatever the daemon can afford: being asked would take more of its time */
+	if (now < due)
 		return due - now;
 	poll = LOOK_NS + (now - due) / 4;
 	return poll > gpu->look_ns ? poll : gpu->look_ns;
@@ -77,25 +77,52 @@ struct gs_tenant *gs_ahead_next(const struct gs_gpu *gpu)
 	if (!holder || holder->next.sure < SURE || holder->p.force_ns || gpu->pinned || gpu->gauge.on)
 		return NULL;
 	t = gs_gpu_find(gpu, holder->next.id);
-	return t && t != holder && !t->stopped && !t->bad && !t->p.force_ns && t->p.attended != GS_ATTENDED_NOT ? t : NULL;
+	/* What did not leave when it last lost the turn would be its turn's again, and be waited for again. */
+	return t && t != holder && !t->live && !t->stopped && !t->bad && !t->p.force_ns &&
+	       t->p.attended != GS_ATTENDED_NOT ? t : NULL;
+}
+
+/* It does nothing yet, as far as anybody knows: its pace begins when it is seen to. */
+static void give_idle(struct gs_gpu *gpu, struct gs_tenant *t, uint64_t now)
+{
+	gs_turn_give(gpu, t, now);
+	t->base_ns = t->expected_ns = 0;
+	t->idle_since = now;
+}
+
+/*
+ * It has launched in that very moment.  Nobody waits, so it goes on: if it could not leave, it would be
+ * waited for until EvictDeadline and be overdue, which may cost it its job.
+ */
+static void take_back(struct gs_gpu *gpu, struct gs_tenant *t, uint64_t launches, uint64_t now)
+{
+	gpu->leaving = NULL;
+	give_idle(gpu, t, now);
+	gpu->turn_since = gpu->left_since;
+	t->launches += launches;
 }
 
 void gs_ahead_turn(struct gs_gpu *gpu, uint64_t now)
 {
 	struct gs_tenant *holder = gpu->holder, *t;
+	uint64_t launches, took;
 
 	if (!holder || holder->task || holder->live || gpu->leaving || gpu->starting || gs_sched_count(gpu->sched) ||
-	    holder->ahead || holder->launches != holder->next.launches)
+	    holder->ahead || !holder->launches || holder->launches != holder->next.launches)
 		return;
 	t = gs_ahead_next(gpu);
 	if (!t)
 		return;
-	learn_turn(&holder->next, now - gpu->turn_since, 0);
-	if (!gs_turn_take(gpu, 0, now))
+	took = now > gpu->turn_since ? now - gpu->turn_since : 0;
+	launches = holder->launches;
+	gs_turn_take(gpu, 0, now);
+	if (gpu->leaving) {
+		take_back(gpu, holder, launches, now);
 		return;
-	gs_turn_give(gpu, t, now);
-	t->base_ns = t->expected_ns = 0; /* it does nothing yet */
-	t->idle_since = now;
+	}
+	learn_turn(&holder->next, took, 0);
+	t->ahead_number = gs_watch_highest(t->p.page);
+	give_idle(gpu, t, now);
 	t->ahead = 1;
 	gpu->ahead_from = holder->p.id;
 }

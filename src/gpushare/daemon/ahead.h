@@ -11,7 +11,7 @@ void gs_ahead_came(struct gs_gpu *gpu, const struct gs_tenant *tenant, uint64_t 
 /* Who should want the GPU next, after the holder; NULL: nobody knows. */
 struct gs_tenant *gs_ahead_next(const struct gs_gpu *gpu);
 
-/* When to look for the end of a holder after which somebody should come: ns from now. */
+/* When to look for the end of a holder after which somebody should come: ns from now, if the daemon can afford it. */
 uint64_t gs_ahead_poll(const struct gs_gpu *gpu, uint64_t now);
 
 /* Give the turn of a holder that is done to that client, if nobody wants it. */

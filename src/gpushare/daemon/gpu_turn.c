@@ -105,7 +105,8 @@ static void holder_looked(struct gs_tenant *t, const struct gs_look *look, uint6
 			gs_pace_begin(t, GS_PACE_KEPT, now);
 		return;
 	}
-	if (t->launches || look->making) /* it has used it, all the same */
+	/* It may have used it all the same; what its page has shown before is no use of it. */
+	if (t->ahead && (t->launches || gs_watch_highest(t->p.page) > t->ahead_number))
 		t->ahead = 0;
 	if (t->task) {
 		if (!t->idle_since)

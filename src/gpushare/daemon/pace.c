@@ -308,7 +308,8 @@ uint64_t gs_pace_next(const struct gs_gpu *gpu, uint64_t now)
 		    end - HERALD_NS < next)
 			next = end - HERALD_NS;
 	} else if (gs_ahead_next(gpu)) {
-		poll = gs_ahead_poll(gpu, now);
+		/* Nearly whatever it can afford: being asked would take more of its time, but whoever asks is made to rest. */
+		poll = afford_soon(gpu, gs_ahead_poll(gpu, now));
 		poll = poll < POLL_ALONE_NS ? poll : POLL_ALONE_NS;
 	}
 	if (poll != UINT64_MAX && now + poll < next)

@@ -69,6 +69,7 @@ struct gs_tenant {
 	struct gs_next next;   /* who asks for it then */
 	uint64_t launches;     /* since it last lost the turn */
 	uint8_t ahead;         /* it has the turn, which it has not asked for and not used yet */
+	uint64_t ahead_number; /* while it is: the highest of its page's launches by then */
 	uint64_t off_ns;       /* how far off that was the last times; 0: not known */
 	uint64_t idle_since;   /* holds the turn with nothing to do; 0: busy */
 	uint64_t wait_since;   /* a task without the turn; 0: it is none or has it */

@@ -301,8 +301,6 @@ static void look_at_stub(struct gs_watch *w, struct gs_seen *seen, const struct 
 	if (s->number != seen->number &&
 	    (s->kstate != GS_K_PREP || s->timed || (s->number > 1 && s->number < w->last_number)))
 		meet(seen, s, now, look);
-	else if (s->number != seen->number)
-		look->making++;
 	if (!live)
 		return;
 	if (!seen->live) { /* the client uses one number twice: its own affair */
@@ -341,6 +339,11 @@ static uint64_t highest_number(const struct gs_page *page, int with_prep)
 			highest = number;
 	}
 	return highest;
+}
+
+uint64_t gs_watch_highest(const struct gs_page *page)
+{
+	return highest_number(page, 1);
 }
 
 void gs_watch_adopt(struct gs_watch *w, const struct gs_page *page)

@@ -92,7 +92,6 @@ struct gs_look {
 	uint32_t bad_kstate;   /* one of these values */
 	uint64_t nt, done, alone_ns; /* the busy period: DONE launches and live ones */
 	uint64_t launches;     /* new ones, by the client's numbering */
-	uint32_t making;       /* in PREP, and may be in the making, or over before anybody looked */
 	uint64_t unseen_ns;    /* alone time of launches that came and went between two looks */
 	uint32_t preemptions;
 	uint32_t nevents;
@@ -125,6 +124,9 @@ void gs_watch_period_end(struct gs_watch *watch);
 
 /* Stub i is on the GPU, and in the way of the next client since `now`, unless it was before. */
 void gs_watch_asked(struct gs_watch *watch, unsigned i, uint64_t now);
+
+/* The highest number in the page, in the making, or over before anybody looked, included.  1: perhaps none. */
+uint64_t gs_watch_highest(const struct gs_page *page);
 
 /* Stub i is about to be told to leave. */
 void gs_watch_evicting(struct gs_watch *watch, const struct gs_page *page, unsigned i, uint64_t now);
