@@ -52,8 +52,9 @@ _Static_assert(offsetof(struct gs_ctl, rearm) == 120, "GPU layout");
  *  proxy   (seed 000, section 6.3) worker 0, if asked to: reads stub.kstate, in
  *          host memory, every one or two microseconds; TOEVICT: limit = 0, saved =
  *          atom.exch(next, 2^62), so that every further claim fails.  If saved < total it
- *          waits until all others have left, is the last block out itself, below, and
- *          is not counted.  Else it leaves, as it does when next >= total or all others have left
+ *          waits until all others have left, is the last block out itself, below (with
+ *          one membar.sys in front of the stub), and is not counted.  Else it leaves, as it does
+ *          when next >= total or all others have left
  *          (they may have found a limit of 0 that was lifted again).  So an
  *          eviction needs neither the program's process nor a copy engine.
  *  claim   thread 0: if worker >= ld.relaxed(limit), read once per launch if

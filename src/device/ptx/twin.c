@@ -69,8 +69,9 @@ static const char entry_code[] =
 /*
  * The proxy of an eviction is the last one out itself: it waits until all others have counted themselves out, and has
  * all that is to be told in registers.  (The one who counts last would read the control block first, behind a
- * fence.)  It needs no fence: whoever reads these words, or what the block-tasks have written, comes behind
- * this launch in its stream.  When nothing is left to do that is not so, and the last one out tells as ever.
+ * fence.)  One fence is left: a relaunch goes out in a stream of the shim's own, which waits for nothing but the stub
+ * (agent.c), and must find these words and all that the others wrote before they counted themselves out.
+ * When nothing is left to do the last one out tells as ever.
  */
 static const char proxy_report_code[] =
 	"\tld.shared.u64 %__gpushare_d2, [__gpushare_slot+48];\n"
@@ -88,6 +89,7 @@ static const char proxy_report_code[] =
 	"\tst.global.u64 [%__gpushare_ctl], %__gpushare_d1;\n"
 	"\tst.global.u32 [%__gpushare_ctl+8], %__gpushare_r0;\n"
 	"\tst.global.u32 [%__gpushare_ctl+64], %__gpushare_r1;\n"
+	"\tmembar.sys;\n"
 	"\tmov.b64 {%__gpushare_r2, %__gpushare_r3}, %__gpushare_d1;\n"
 	"\tmov.u32 %__gpushare_r1, 1;\n"
 	"\t$S.v4.u32 [%__gpushare_d0], {%__gpushare_r1, %__gpushare_r1, %__gpushare_r2, %__gpushare_r3};\n"
