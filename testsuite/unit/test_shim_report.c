@@ -96,6 +96,28 @@ static void test_of_an_attribute(void **unused)
 	}
 }
 
+static CUresult refuse(const CUlaunchConfig *config, CUfunction f, void **params, void **extra)
+{
+	(void)f, (void)params, (void)extra;
+	return config->numAttrs && !config->attrs ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+/* A list that is said to be there and is not is the driver's to refuse. */
+static void test_of_no_attributes(void **unused)
+{
+	CUlaunchConfig config = {
+		.gridDimX = LONG_GRID, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 32, .blockDimY = 1,
+		.blockDimZ = 1, .hStream = STREAM, .attrs = NULL, .numAttrs = 1,
+	};
+	void *driver = shim_slot[SHIM_FN_cuLaunchKernelEx];
+
+	(void)unused;
+	shim_slot[SHIM_FN_cuLaunchKernelEx] = (void *)(uintptr_t)refuse;
+	assert_int_equal(cuLaunchKernelEx(&config, kernel, NULL, NULL), CUDA_ERROR_INVALID_VALUE);
+	shim_slot[SHIM_FN_cuLaunchKernelEx] = driver;
+	assert_true(all_prepared());
+}
+
 static CUresult no_room(int *blocks, CUfunction f, int threads, size_t shared)
 {
 	(void)f, (void)threads, (void)shared;
@@ -177,6 +199,7 @@ int shim_reports(void)
 	const struct CMUnitTest tests[] = {
 		SHIM(test_of_the_launch),
 		SHIM(test_of_an_attribute),
+		SHIM(test_of_no_attributes),
 		SHIM(test_of_the_moment),
 		SHIM(test_of_a_graph),
 		SHIM(test_registers),

@@ -203,10 +203,10 @@ static CUstream own_name(CUstream stream)
 	return (CUstream)mine;
 }
 
-/* What the twin is not known to honour. */
+/* What the twin is not known to honour.  A list that is said to be there and is not, the driver refuses. */
 static enum ptx_reason attribute_reason(const CUlaunchConfig *config)
 {
-	for (unsigned int i = 0; i < config->numAttrs; i++) {
+	for (unsigned int i = 0; config->attrs && i < config->numAttrs; i++) {
 		switch (config->attrs[i].id) {
 		case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
 			return PTX_REASON_COOPERATIVE;
