@@ -99,6 +99,18 @@ static void test_measuring_may_fail(void **unused)
 	gs_page_store(active()->kstate, GS_K_DONE);
 }
 
+/* Where a stream has been captured nothing is measured any more: no launch asks about it again. */
+static void test_none_is_measured_beside_a_capture(void **unused)
+{
+	(void)unused;
+	shim_say_odd(SHIM_ODD_CAPTURED);
+	shim_session()->measure = 1;
+	assert_int_equal(launch(FAKE_MACHINE_CODE, 1), CUDA_SUCCESS);
+	shim_odd &= ~(uint32_t)SHIM_ODD_CAPTURED;
+	assert_int_equal(shim_session()->measure, 0);
+	EVENTUALLY(all_prepared());
+}
+
 static int rounds, late;
 
 /* The measuring kernel begins and leaves at once, but for the first few. */
@@ -175,6 +187,7 @@ int shim_signals(void)
 		SHIM(test_signal_is_repeated),
 		SHIM(test_proxy_sees_for_itself),
 		SHIM(test_measuring_may_fail),
+		SHIM(test_none_is_measured_beside_a_capture),
 		SHIM(test_some_answers_may_be_late),
 		SHIM(test_signal_by_its_time),
 		SHIM(test_signal_by_copy),

@@ -218,7 +218,10 @@ void shim_signal_measure(struct shim_session *s, struct shim_context *c)
 	struct gs_signal_times t = { 0 };
 	uint64_t from;
 
-	if (!s->measure || shim_capture_used() || !gs_page_load(s->page->turn) ||
+	/* Never again: each launch would ask, and none ride at once. */
+	if (shim_capture_used())
+		s->measure = 0;
+	if (!s->measure || !gs_page_load(s->page->turn) ||
 	    gs_page_load(s->page->contended) || shim_launch_reap(s) ||
 	    !atomic_exchange(&s->measure, 0))
 		return;
