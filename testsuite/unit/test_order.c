@@ -76,6 +76,18 @@ static void linger(unsigned dice)
 		sched_yield();
 }
 
+/* As launch_calls.c: the owner's launches that hold nothing have a way of their own where nobody has done anything odd. */
+static void enter(struct shim_passage *p, CUstream stream, int holds)
+{
+	if (holds || !shim_is_owner() || shim_is_odd(~0u)) {
+		shim_order_enter(p, context, stream, holds, holds && shim_stream_is_legacy(stream));
+		return;
+	}
+	sched_yield(); /* another thread may come between the two */
+	if (!shim_order_enter_alone(p, context, stream))
+		shim_order_enter_late(p);
+}
+
 static void pass(CUstream stream, int holds, unsigned dice)
 {
 	struct shim_passage p;
@@ -83,7 +95,7 @@ static void pass(CUstream stream, int holds, unsigned dice)
 	int from, to;
 
 	words_of(stream, &from, &to);
-	shim_order_enter(&p, context, stream, holds, holds && shim_stream_is_legacy(stream));
+	enter(&p, stream, holds);
 	for (int i = from; i < to; i++)
 		before[i] = word[i];
 	linger(dice);
@@ -117,6 +129,7 @@ static void *pass_many(void *seed)
 static int begin_anew(void **unused)
 {
 	(void)unused;
+	shim_odd = 0;
 	shim_order_forked();
 	shim_order_begin();
 	return 0;
@@ -208,7 +221,7 @@ static void *visit(void *arg)
 	struct shim_passage p;
 
 	v->tid = (int)syscall(SYS_gettid);
-	shim_order_enter(&p, context, v->stream, v->holds, v->holds && shim_stream_is_legacy(v->stream));
+	enter(&p, v->stream, v->holds);
 	v->in = 1;
 	while (!v->leave)
 		usleep(100);
@@ -340,7 +353,7 @@ static int second_comes(CUstream stream, int holds, CUstream stream2, int holds2
 	for (int i = 0; i < 2; i++) {
 		if (i)
 			shim_order_leave(&p);
-		shim_order_enter(&p, context, stream, holds, holds && shim_stream_is_legacy(stream));
+		enter(&p, stream, holds);
 	}
 	come(&second, stream2, holds2);
 	right = waits ? !second.in : gets_in(&second);
@@ -348,7 +361,7 @@ static int second_comes(CUstream stream, int holds, CUstream stream2, int holds2
 	right = gets_in(&second) && right;
 	go(&second);
 	/* And it goes on, as one of two. */
-	shim_order_enter(&p, context, stream, holds, holds && shim_stream_is_legacy(stream));
+	enter(&p, stream, holds);
 	shim_order_leave(&p);
 	return right;
 }
@@ -371,20 +384,60 @@ static void test_the_second_thread(void **state)
 }
 
 /* As from a callback that a profiler has in the driver: both are in the way. */
-static void test_one_passage_within_another(void **unused)
+static void one_within_another(CUstream seconds, int outer_is_in_the_way)
 {
 	struct shim_passage outer, inner;
 	struct visitor second;
 
-	(void)unused;
-	shim_order_enter(&outer, context, ONE, 0, 0);
-	shim_order_enter(&inner, context, TWO, 0, 0);
-	come(&second, NULL, 1);
+	for (int i = 0; i < 2; i++) {
+		if (i)
+			shim_order_leave(&outer);
+		enter(&outer, ONE, 0);
+	}
+	enter(&inner, TWO, 0);
+	come(&second, seconds, 1);
 	assert_false(second.in);
 	shim_order_leave(&inner);
 	usleep(WATCH_US);
-	assert_false(second.in);
+	if (outer_is_in_the_way)
+		assert_false(second.in);
+	else
+		assert_true(gets_in(&second));
 	shim_order_leave(&outer);
+	assert_true(gets_in(&second));
+	go(&second);
+}
+
+static void test_one_passage_within_another(void **unused)
+{
+	(void)unused;
+	one_within_another(NULL, 1);
+}
+
+static void test_the_inner_passage_alone_is_in_the_way(void **unused)
+{
+	(void)unused;
+	one_within_another(TWO, 0);
+}
+
+/* It was alone when it looked, and is not when it comes: it finds that out, and waits. */
+static void test_another_comes_after_the_look(void **state)
+{
+	struct shim_passage p;
+	struct visitor second;
+
+	begin_anew(state);
+	enter(&p, ONE, 0);
+	shim_order_leave(&p);
+	assert_true(shim_is_owner());
+	come(&second, ONE, 1);
+	assert_true(gets_in(&second));
+	assert_false(shim_order_enter_alone(&p, context, ONE));
+	go(&second);
+	shim_order_enter_late(&p);
+	come(&second, ONE, 1);
+	assert_false(second.in);
+	shim_order_leave(&p);
 	assert_true(gets_in(&second));
 	go(&second);
 }
@@ -487,7 +540,9 @@ int main(void)
 		BOTH(test_who_must_not_meet_does_not),
 		cmocka_unit_test(test_whoever_starts_when),
 		cmocka_unit_test(test_the_second_thread),
+		cmocka_unit_test(test_another_comes_after_the_look),
 		BOTH(test_one_passage_within_another),
+		BOTH(test_the_inner_passage_alone_is_in_the_way),
 		BOTH(test_one_thread_after_the_other),
 		cmocka_unit_test(test_where_the_barrier_is_forbidden),
 		BOTH(test_a_forked_child_begins_anew),

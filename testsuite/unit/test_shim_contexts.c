@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Contexts that end, or do not after all, while others are in them. */
 #define _GNU_SOURCE
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,6 +11,7 @@
 
 #include "device/shim/agent.h"
 #include "device/shim/context.h"
+#include "device/shim/order.h"
 #include "device/shim/shim.h"
 #include "fake_driver.h"
 #include "shim_rig.h"
@@ -251,6 +253,69 @@ static void test_a_context_is_known(void **unused)
 	assert_int_equal(asked, 1);
 }
 
+/* ---- a thread with the number of one that has ended ---- */
+
+static __thread CUcontext threads_own;
+
+static CUresult answer_each(CUcontext *ctx)
+{
+	asked++;
+	*ctx = threads_own;
+	return CUDA_SUCCESS;
+}
+
+static CUresult make_current_each(CUcontext ctx)
+{
+	threads_own = ctx;
+	return CUDA_SUCCESS;
+}
+
+struct successor {
+	CUcontext ctx;
+	uintptr_t number;
+	const struct shim_context *went_in;
+	unsigned int asked;
+};
+
+/* The first launch is asked for; and what rides then is in that context. */
+static void *launch_there(void *arg)
+{
+	struct successor *t = arg;
+	struct shim_passage p;
+
+	t->number = shim_self();
+	cuCtxSetCurrent(t->ctx);
+	asked = 0;
+	t->went_in = known();
+	t->asked = asked;
+	shim_order_enter(&p, t->went_in, STREAM, 0, 0);
+	shim_order_leave(&p);
+	known(); /* from here on the owner's, if it is */
+	assert_ptr_equal(known(), t->went_in);
+	return NULL;
+}
+
+static void test_a_successor_has_a_context_of_its_own(void **unused)
+{
+	struct successor t[2] = { { .ctx = FAKE_CONTEXT }, { .ctx = OTHER_CONTEXT } };
+	pthread_t thread;
+
+	(void)unused;
+	PUT(cuCtxGetCurrent, answer_each);
+	PUT(cuCtxSetCurrent, make_current_each);
+	shim_order_forked();
+	shim_order_begin();
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(pthread_create(&thread, NULL, launch_there, &t[i]), 0);
+		pthread_join(thread, NULL);
+		assert_ptr_equal(t[i].went_in->ctx, t[i].ctx);
+		assert_int_equal(t[i].asked, 1);
+	}
+	assert_int_equal(t[0].number, t[1].number); /* else this says nothing */
+	assert_int_equal(shim_owner, t[0].number);
+	shim_order_forked();
+}
+
 static const struct shim_launch *launch_of(const struct gs_stub *stub)
 {
 	return shim_launch_at((uint32_t)(stub - page->stub));
@@ -326,6 +391,7 @@ int shim_contexts(void)
 		SHIM(test_two_release_at_once),
 		SHIM(test_a_context_is_known),
 		SHIM(test_what_is_known_is_asked_again),
+		SHIM(test_a_successor_has_a_context_of_its_own),
 		SHIM(test_who_asks), /* nobody is sure from here on */
 		SHIM(test_an_end_is_not_waited_for),
 	};

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "device/shim/context.h"
 #include "device/shim/order.h"
 #include "device/shim/riders.h"
 #include "fake_driver.h"
@@ -200,6 +201,130 @@ static void test_the_owners_riders_are_counted(void **unused)
 	assert_int_equal(highest_number() - number, all + 1);
 }
 
+#define TELLERS 3
+
+static struct {
+	struct shim_time *time;
+	_Atomic int begun, others_begin, done;
+	_Atomic uint64_t rode, told_ns, stubs;
+} account;
+
+static void ride_and_tell(unsigned i)
+{
+	uint64_t ns;
+
+	account.rode += shim_rides(page, account.time, 1) != 0;
+	if (i % 16)
+		return;
+	shim_riders_number(i % 3 == 0, &ns);
+	account.stubs++;
+	if (i % 3)
+		account.told_ns += ns;
+}
+
+/* Stubs from the start, launches of its own only when it is time. */
+static void *tell(void *unused)
+{
+	struct shim_passage p;
+
+	account.begun++;
+	for (unsigned i = 0; !account.done; i++) {
+		uint64_t ns;
+
+		if (account.others_begin) {
+			shim_order_enter(&p, shim_context_current(shim_session()), STREAM, 0, 0);
+			shim_order_leave(&p);
+			ride_and_tell(i);
+			continue;
+		}
+		shim_riders_number(i % 3 == 0, &ns);
+		account.stubs++;
+		if (i % 3)
+			account.told_ns += ns;
+	}
+	return unused;
+}
+
+/* Their time is told of once, as is their number, whoever tells of it and whoever rides. */
+static void test_their_time_is_told_once(void **unused)
+{
+	struct shim_context *c = shim_context_current(shim_session());
+	pthread_t thread[TELLERS];
+	struct shim_passage p;
+	uint64_t ns, number, rode = 0;
+
+	(void)unused;
+	account.time = shim_kernel_time(shim_kernel_find(FAKE_MACHINE_CODE), (const unsigned int[]){ 96, 1, 1 });
+	account.time->tpt_ps = 1000; /* as many ns as riders */
+	account.time->due = UINT64_MAX;
+	shim_riders_number(0, &ns);
+	number = shim_riders_number(0, &ns);
+	for (int turn = 0; turn < 20; turn++) {
+		account.begun = account.others_begin = account.done = 0;
+		shim_order_forked();
+		shim_order_begin();
+		shim_order_enter(&p, c, STREAM, 0, 0);
+		shim_order_leave(&p);
+		assert_true(shim_is_owner());
+		for (int i = 0; i < TELLERS; i++)
+			assert_int_equal(pthread_create(&thread[i], NULL, tell, NULL), 0);
+		EVENTUALLY(account.begun == TELLERS);
+		rode = account.time->owners;
+		for (unsigned i = 1; i < RIDER_LAUNCHES; i++) {
+			if (i == RIDER_LAUNCHES / 2)
+				account.others_begin = 1;
+			ride_and_tell(i);
+		}
+		assert_true(account.time->owners > rode);
+		account.done = 1;
+		for (int i = 0; i < TELLERS; i++)
+			pthread_join(thread[i], NULL);
+	}
+	number = shim_riders_number(0, &ns) - number;
+	assert_int_equal(account.told_ns + ns, account.rode);
+	assert_int_equal(number, account.rode + account.stubs + 1);
+	assert_int_equal(shim_time_riders(account.time), account.rode);
+	account.time->tpt_ps = account.time->due = 0;
+}
+
+static CUresult captures(CUstream stream, CUstreamCaptureStatus *status)
+{
+	*status = stream == STREAM ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
+	return CUDA_SUCCESS;
+}
+
+/* What a capture takes is not on its way to the GPU: the owner sees that one has begun. */
+static void test_none_rides_into_a_graph(void **unused)
+{
+	struct shim_time *time = shim_kernel_time(shim_kernel_find(FAKE_MACHINE_CODE), (const unsigned int[]){ 32, 1, 1 });
+	void *asked = shim_slot[SHIM_FN_cuStreamIsCapturing];
+	uint64_t n;
+
+	(void)unused;
+	time->tpt_ps = 1000;
+	time->due = UINT64_MAX;
+	shim_order_forked();
+	shim_order_begin();
+	for (int i = 0; i < 2; i++) {
+		n = shim_time_riders(time);
+		marked(4);
+		if (i)
+			assert_int_equal(shim_time_riders(time) - n, 4);
+	}
+	assert_int_equal(cuStreamBeginCapture_v2(STREAM, 0), CUDA_SUCCESS);
+	shim_slot[SHIM_FN_cuStreamIsCapturing] = (void *)(uintptr_t)captures;
+	n = shim_time_launches(time);
+	forget_calls();
+	assert_int_equal(launch(FAKE_MACHINE_CODE, 1), CUDA_SUCCESS);
+	expect_calls("launch-original");
+	assert_int_equal(shim_time_launches(time), n);
+	assert_int_equal(launch_in(FAKE_MACHINE_CODE, 1, FAKE_BLOCKING), CUDA_SUCCESS);
+	assert_int_equal(shim_time_launches(time), n + 1);
+	shim_slot[SHIM_FN_cuStreamIsCapturing] = asked;
+	shim_odd &= ~(uint32_t)SHIM_ODD_CAPTURED; /* the other tests' launches */
+	time->tpt_ps = time->due = 0;
+}
+
 /* A stub has 8 bits for them; the next one tells of the rest. */
 static void test_riders_fit_their_field(void **unused)
 {
@@ -338,11 +463,13 @@ int shim_riders(void)
 		SHIM(test_small_grids_do_not_make_large_ones_long),
 		SHIM(test_riders_are_counted),
 		SHIM(test_the_owners_riders_are_counted),
+		SHIM(test_their_time_is_told_once),
 		SHIM(test_riders_fit_their_field),
 		SHIM(test_riders_are_timed),
 		SHIM(test_a_rider_that_becomes_long),
 		SHIM(test_a_rider_that_is_never_as_its_mean),
 		SHIM(test_riders_that_took_longer),
+		SHIM(test_none_rides_into_a_graph),
 	};
 
 	return cmocka_run_group_tests(tests, shim_rig_setup, NULL);
