@@ -195,9 +195,9 @@ static void set_wake(struct gs_daemon *d, int by_loop, uint64_t at_ns)
 
 /*
  * Turns until none is due for a while; when the next one is.  client: whose attendant takes them, NULL if none does; it
- * waits for its processor, so once it may go on the way out of others is for the loop to see.
+ * waits for its processor, so once it may go on the way out of others is for the loop to see, as is all else but a way out.
  */
-static uint64_t turns(struct gs_daemon *d, int by_loop, const struct gs_tenant *client, uint64_t now)
+static uint64_t turns(struct gs_daemon *d, int by_loop, const struct gs_device *device, const struct gs_tenant *client, uint64_t now)
 {
 	uint64_t began = now, spun = 0;
 	int64_t left = d->budget.left_ns - (int64_t)d->spun_ns;
@@ -208,7 +208,8 @@ static uint64_t turns(struct gs_daemon *d, int by_loop, const struct gs_tenant *
 	 * A kernel is about to leave: sleeping and waking would take longer than that.  By the clock after the turn: an
 	 * order takes some microseconds, more than the gap, and its end was slept through (8 of 15 us of an eviction on an H200).
 	 */
-	while (!d->lookout && (now = gs_clock_ns()) < until && next <= now + SPIN_GAP_NS && !(client && gs_tenant_may_go(client))) {
+	while (!d->lookout && (now = gs_clock_ns()) < until && next <= now + SPIN_GAP_NS &&
+	       !(client && (gs_tenant_may_go(client) || !gs_gpu_is_draining(device->gpu)))) {
 		next = take_turns(d, by_loop, now);
 		spun = now - began;
 	}
@@ -221,7 +222,7 @@ void gs_devices_turn(struct gs_daemon *d)
 	uint64_t now = gs_clock_ns();
 
 	count_cpu(d, now);
-	set_wake(d, 1, turns(d, 1, NULL, now));
+	set_wake(d, 1, turns(d, 1, NULL, NULL, now));
 	gs_overdue_look(d); /* whoever found it in a turn */
 }
 
@@ -232,12 +233,12 @@ void gs_devices_wake(struct gs_daemon *d)
 
 void gs_devices_look(struct gs_daemon *d)
 {
-	set_wake(d, 0, turns(d, 0, NULL, gs_clock_ns()));
+	set_wake(d, 0, turns(d, 0, NULL, NULL, gs_clock_ns()));
 }
 
 uint64_t gs_device_attend(struct gs_daemon *d, struct gs_device *device, const struct gs_peer *peer)
 {
-	uint64_t now = gs_clock_ns(), next = turns(d, 0, peer->tenant, now);
+	uint64_t now = gs_clock_ns(), next = turns(d, 0, device, peer->tenant, now);
 
 	if (gs_tenant_may_go(peer->tenant) || next > now + ATTEND_NS || next != device->wake_ns ||
 	    !gs_gpu_is_draining(device->gpu)) {
