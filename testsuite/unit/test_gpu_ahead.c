@@ -77,6 +77,20 @@ static void get_used(struct client *a, struct client *b)
 	assert_true(has_turn(a));
 }
 
+static void begin_used(struct client **a, struct client **b)
+{
+	begin_two(a, b);
+	get_used(*a, *b);
+}
+
+/* And a has had its turn, so b has the next one ahead. */
+static void begin_ahead(struct client **a, struct client **b)
+{
+	begin_used(a, b);
+	run_one(*a);
+	assert_true(has_turn(*b) && !has_turn(*a));
+}
+
 static void test_who_comes_next_need_not_ask(void **unused)
 {
 	struct client *a, *b;
@@ -101,8 +115,7 @@ static void test_lengths_change(void **unused)
 	struct client *a, *b;
 
 	(void)unused;
-	begin_two(&a, &b);
-	get_used(a, b);
+	begin_used(&a, &b);
 	for (int k = 0; k < 4; k++) {
 		unsigned asked = 0;
 
@@ -129,8 +142,7 @@ static void test_poor_daemon_looks_once(void **unused)
 	unsigned asked = 0;
 
 	(void)unused;
-	begin_two(&a, &b);
-	get_used(a, b);
+	begin_used(&a, &b);
 	gs_gpu_afford(gpu, 1 * MS);
 	looks = 0;
 	for (int i = 0; i < 20; i++)
@@ -145,10 +157,7 @@ static void test_holder_goes_on_after_all(void **unused)
 	struct client *a, *b;
 
 	(void)unused;
-	begin_two(&a, &b);
-	get_used(a, b);
-	run_one(a);
-	assert_true(has_turn(b) && !has_turn(a));
+	begin_ahead(&a, &b);
 	assert_true(run_one(a)); /* it has to ask, and has the GPU */
 	assert_true(has_turn(a) && !has_turn(b));
 	for (int i = 0; i < 5; i++)
@@ -181,11 +190,8 @@ static void test_somebody_else_comes(void **unused)
 	struct client *a, *b, *c;
 
 	(void)unused;
-	begin_two(&a, &b);
+	begin_ahead(&a, &b);
 	c = join(3, 1);
-	get_used(a, b);
-	run_one(a);
-	assert_true(has_turn(b));
 	assert_true(run_one(c));
 	assert_true(has_turn(c));
 	run_one(b);
@@ -200,8 +206,7 @@ static void test_who_cannot_come_has_no_turn(void **unused)
 	struct client *a, *b;
 
 	(void)unused;
-	begin_two(&a, &b);
-	get_used(a, b);
+	begin_used(&a, &b);
 	gs_tenant_stopped(b->tenant, 1, now);
 	run_one(a);
 	assert_true(has_turn(a));
@@ -224,10 +229,7 @@ static void test_who_has_it_ahead_goes(void **unused)
 	struct client *a, *b;
 
 	(void)unused;
-	begin_two(&a, &b);
-	get_used(a, b);
-	run_one(a);
-	assert_true(has_turn(b));
+	begin_ahead(&a, &b);
 	gs_tenant_stopped(b->tenant, 1, now);
 	assert_true(run_one(a));
 	assert_true(has_turn(a));
@@ -249,9 +251,7 @@ static void test_both_come(void **unused)
 	struct client *a, *b;
 
 	(void)unused;
-	begin_two(&a, &b);
-	get_used(a, b);
-	run_one(a);
+	begin_ahead(&a, &b);
 	go(a, 0, GS_K_DONE, GS_K_PREP, GS_BY_CLIENT);
 	go(b, 0, GS_K_DONE, GS_K_PREP, GS_BY_CLIENT);
 	launch(a, 0, 10, 1);
@@ -269,7 +269,8 @@ static void test_both_come(void **unused)
 
 /* The launch that is new as the look has just been is seen by nobody but the handshake. */
 static struct client *launches_between;
-static int evictable_between; /* 2: and is there at once */
+static int evictable_between;
+static int started_between; /* it is there at once */
 
 static uint64_t clock_between(void)
 {
@@ -280,13 +281,13 @@ static uint64_t clock_between(void)
 		go(c, 0, GS_K_DONE, GS_K_PREP, GS_BY_CLIENT);
 		prepare(c, 0, 10, evictable_between);
 		go(c, 0, GS_K_PREP, GS_K_RUNNING, GS_BY_CLIENT);
-		gs_page_store(c->page->stub[0].started, evictable_between == 2);
+		gs_page_store(c->page->stub[0].started, started_between);
 	}
 	return now;
 }
 
 /* Both are used to taking turns, and as a's is to be given on it launches. */
-static void begin_between(struct client **a, struct client **b, uint64_t overlap_ns, int evictable)
+static void begin_between(struct client **a, struct client **b, uint64_t overlap_ns, int evictable, int started)
 {
 	struct gs_gpu_options o = options_of("rr");
 
@@ -303,6 +304,7 @@ static void begin_between(struct client **a, struct client **b, uint64_t overlap
 	finish(*a, 0);
 	launches_between = *a;
 	evictable_between = evictable;
+	started_between = started;
 	serve();
 	assert_null(launches_between);
 	assert_true(has_turn(*a) && !has_turn(*b));
@@ -317,7 +319,7 @@ static void holder_launches_in_that_moment(uint64_t overlap_ns, int evictable)
 	struct gs_gpu_status status;
 	struct client *a, *b;
 
-	begin_between(&a, &b, overlap_ns, evictable);
+	begin_between(&a, &b, overlap_ns, evictable, 0);
 	assert_int_equal(state(a, 0), GS_K_RUNNING);
 	agent(a);
 	gs_page_store(a->page->stub[0].started, 1);
@@ -347,7 +349,7 @@ static void test_what_was_told_to_leave_goes_on(void **unused)
 	struct client *a, *b;
 
 	(void)unused;
-	begin_between(&a, &b, 0, 2);
+	begin_between(&a, &b, 0, 1, 1);
 	assert_int_equal(state(a, 0), GS_K_TOEVICT);
 	evicted(a, 0, 3);
 	loop_until(now + 20 * MS);
@@ -362,10 +364,7 @@ static void test_who_is_overdue_has_no_turn(void **unused)
 	struct client *a, *b;
 
 	(void)unused;
-	begin_two(&a, &b);
-	get_used(a, b);
-	run_one(a);
-	assert_true(has_turn(b));
+	begin_ahead(&a, &b);
 	go(b, 0, GS_K_DONE, GS_K_PREP, GS_BY_CLIENT);
 	launch(b, 0, 10, 0);
 	go(a, 0, GS_K_DONE, GS_K_PREP, GS_BY_CLIENT);
@@ -407,10 +406,7 @@ static void test_old_launch_is_not_a_use(void **unused)
 	uint32_t bell;
 
 	(void)unused;
-	begin_two(&a, &b);
-	get_used(a, b);
-	run_one(a);
-	assert_true(has_turn(b));
+	begin_ahead(&a, &b);
 	run_unseen(b);
 	go(b, 0, GS_K_DONE, GS_K_PREP, GS_BY_CLIENT);
 	loop_until(now + 20 * MS);
