@@ -89,7 +89,7 @@ static int serve(struct gs_attendant *a)
 		gs_lock();
 		there = gs_attendant_hear(a);
 		if (there && a->peer->tenant)
-			again = gs_device_attend(a->peer->d, a->peer->device, a->peer);
+			again = gs_device_attend(a->peer);
 		gs_unlock();
 	} while (again);
 	return there;

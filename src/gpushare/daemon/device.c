@@ -193,11 +193,14 @@ static void set_wake(struct gs_daemon *d, int by_loop, uint64_t at_ns)
 	timerfd_settime(d->wake_fd, TFD_TIMER_ABSTIME, &at, NULL);
 }
 
-/*
- * Turns until none is due for a while; when the next one is.  client: whose attendant takes them, NULL if none does; it
- * waits for its processor, so once it may go on the way out of others is for the loop to see, as is all else but a way out.
- */
-static uint64_t turns(struct gs_daemon *d, int by_loop, const struct gs_device *device, const struct gs_tenant *client, uint64_t now)
+/* Is somebody leaving for whom this client waits?  Once it may go on it waits for its processor, and the loop sees to the rest. */
+static int waits_for_a_way_out(const struct gs_peer *peer)
+{
+	return gs_gpu_is_draining(peer->device->gpu) && !gs_tenant_may_go(peer->tenant);
+}
+
+/* Turns until none is due for a while; when the next one is.  peer: whose attendant takes them, for its client's sake alone; NULL: none does. */
+static uint64_t turns(struct gs_daemon *d, int by_loop, const struct gs_peer *peer, uint64_t now)
 {
 	uint64_t began = now, spun = 0;
 	int64_t left = d->budget.left_ns - (int64_t)d->spun_ns;
@@ -209,7 +212,7 @@ static uint64_t turns(struct gs_daemon *d, int by_loop, const struct gs_device *
 	 * order takes some microseconds, more than the gap, and its end was slept through (8 of 15 us of an eviction on an H200).
 	 */
 	while (!d->lookout && (now = gs_clock_ns()) < until && next <= now + SPIN_GAP_NS &&
-	       !(client && (gs_tenant_may_go(client) || !gs_gpu_is_draining(device->gpu)))) {
+	       (!peer || waits_for_a_way_out(peer))) {
 		next = take_turns(d, by_loop, now);
 		spun = now - began;
 	}
@@ -222,7 +225,7 @@ void gs_devices_turn(struct gs_daemon *d)
 	uint64_t now = gs_clock_ns();
 
 	count_cpu(d, now);
-	set_wake(d, 1, turns(d, 1, NULL, NULL, now));
+	set_wake(d, 1, turns(d, 1, NULL, now));
 	gs_overdue_look(d); /* whoever found it in a turn */
 }
 
@@ -233,15 +236,16 @@ void gs_devices_wake(struct gs_daemon *d)
 
 void gs_devices_look(struct gs_daemon *d)
 {
-	set_wake(d, 0, turns(d, 0, NULL, NULL, gs_clock_ns()));
+	set_wake(d, 0, turns(d, 0, NULL, gs_clock_ns()));
 }
 
-uint64_t gs_device_attend(struct gs_daemon *d, struct gs_device *device, const struct gs_peer *peer)
+uint64_t gs_device_attend(const struct gs_peer *peer)
 {
-	uint64_t now = gs_clock_ns(), next = turns(d, 0, device, peer->tenant, now);
+	struct gs_device *device = peer->device;
+	struct gs_daemon *d = peer->d;
+	uint64_t now = gs_clock_ns(), next = turns(d, 0, peer, now);
 
-	if (gs_tenant_may_go(peer->tenant) || next > now + ATTEND_NS || next != device->wake_ns ||
-	    !gs_gpu_is_draining(device->gpu)) {
+	if (!waits_for_a_way_out(peer) || next > now + ATTEND_NS || next != device->wake_ns) {
 		gs_device_unattended(device, peer);
 		set_wake(d, 0, next);
 		/* Where attendants do all there is to do, the loop is not there to see that the budget has recovered. */

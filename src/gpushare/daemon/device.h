@@ -40,7 +40,7 @@ void gs_devices_turn(struct gs_daemon *d);
  * One attendant is enough for that: the others that come meanwhile get 0.  So does one whose client may go on before
  * the last one has left.  The peer is a tenant.
  */
-uint64_t gs_device_attend(struct gs_daemon *d, struct gs_device *device, const struct gs_peer *peer);
+uint64_t gs_device_attend(const struct gs_peer *peer);
 
 /* The same by the lookout: every device whose time has come. */
 void gs_devices_look(struct gs_daemon *d);
