@@ -18,7 +18,6 @@
 #define SURE 3
 /* Whoever comes next has to hear of the end first, which takes about so long. */
 #define HEARS_NS (50 * GS_NS_PER_US)
-#define LOOK_NS (25 * GS_NS_PER_US) /* and so many looks find its place in between */
 
 /*
  * The first look should find the holder just done.  Too early costs one look more; too late, as
@@ -30,10 +29,10 @@ static void learn_turn(struct gs_next *next, uint64_t took, int asked)
 
 	if (asked)
 		next->turn_ns = is && end > is ? is + (end - is) / 4 : end;
-	else if (took > is + LOOK_NS)
+	else if (took > is + GS_AHEAD_LOOK_NS)
 		next->turn_ns += (took - is) / 4;
-	else if (is > LOOK_NS)
-		next->turn_ns -= LOOK_NS / 4;
+	else if (is > GS_AHEAD_LOOK_NS)
+		next->turn_ns -= GS_AHEAD_LOOK_NS / 4;
 }
 
 void gs_ahead_came(struct gs_gpu *gpu, const struct gs_tenant *t, uint64_t now)
@@ -57,16 +56,6 @@ void gs_ahead_came(struct gs_gpu *gpu, const struct gs_tenant *t, uint64_t now)
 		next->launches = holder->launches;
 		learn_turn(next, took, 1);
 	}
-}
-
-uint64_t gs_ahead_poll(const struct gs_gpu *gpu, uint64_t now)
-{
-	uint64_t due = gpu->turn_since + gpu->holder->next.turn_ns, poll;
-
-	if (now < due)
-		return due - now;
-	poll = LOOK_NS + (now - due) / 4;
-	return poll > gpu->look_ns ? poll : gpu->look_ns;
 }
 
 struct gs_tenant *gs_ahead_next(const struct gs_gpu *gpu)

@@ -276,6 +276,17 @@ static uint64_t quantum_end(const struct gs_gpu *gpu, uint64_t now)
 	return now + afford(gpu, left) < gpu->deadline ? now + afford(gpu, left) : gpu->deadline;
 }
 
+/*
+ * Nobody waits, but somebody should come after the holder (ahead.c).  When the holder should be done, for nearly whatever
+ * the daemon can afford: being asked would take more of its time, but whoever asks is made to rest.
+ */
+static uint64_t before_next(const struct gs_gpu *gpu, uint64_t now)
+{
+	uint64_t due = gpu->turn_since + gpu->holder->next.turn_ns;
+
+	return now < due ? afford_soon(gpu, due - now) : afford(gpu, GS_AHEAD_LOOK_NS + (now - due) / 4);
+}
+
 uint64_t gs_pace_next(const struct gs_gpu *gpu, uint64_t now)
 {
 	const struct gs_tenant *t, *holder = gpu->holder;
@@ -308,8 +319,7 @@ uint64_t gs_pace_next(const struct gs_gpu *gpu, uint64_t now)
 		    end - HERALD_NS < next)
 			next = end - HERALD_NS;
 	} else if (gs_ahead_next(gpu)) {
-		/* Nearly whatever it can afford: being asked would take more of its time, but whoever asks is made to rest. */
-		poll = afford_soon(gpu, gs_ahead_poll(gpu, now));
+		poll = before_next(gpu, now);
 		poll = poll < POLL_ALONE_NS ? poll : POLL_ALONE_NS;
 	}
 	if (poll != UINT64_MAX && now + poll < next)
