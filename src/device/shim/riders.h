@@ -9,7 +9,6 @@
 #include "device/shim/kernels.h"
 #include "gpushare/proto/page.h"
 
-
 /*
  * So much predicted time may be on its way to the GPU in kernels that cannot be evicted while nobody else uses it, and
  * nobody has for some seconds (page.h, shared): whoever comes then finds that much in front of it, and once more
