@@ -23,7 +23,12 @@ static void workload_files(void **state)
 	assert_string_equal(w.kernel[1].name, "b b");
 	assert_int_equal(w.kernel[1].arrival_ns, 3000000);
 	sim_workload_free(&w);
+	w = parse("length_ms,name,original_ms\n4,x,5\n");
+	assert_int_equal(w.kernel[0].length_ns, 4000000);
+	assert_int_equal(sim_kernel_original(&w.kernel[0]), 5000000);
+	sim_workload_free(&w);
 	w = parse("length_ms,name\n4,x\n");
+	assert_int_equal(sim_kernel_original(&w.kernel[0]), 4000000);
 	assert_int_equal(w.kernel[0].length_ns, 4000000);
 	assert_int_equal(w.kernel[0].shares, 1);
 	sim_workload_free(&w);
@@ -37,6 +42,7 @@ static void bad_rows_are_named(void **state)
 		{ "", "t.csv:1:1: no kernel" },
 		{ HEADER, "t.csv:1:1: no kernel" },
 		{ "name,length\n", "t.csv:1:6: the first line names the columns" },
+		{ "name,length_ms,original_ms\na,1,0\n", "t.csv:2:5: original_ms: a kernel has a length" },
 		{ "name,name\n", "t.csv:1:6: a column is named twice" },
 		{ "name,arrival_ms\n", "t.csv:1:1: the columns name and length_ms" },
 		{ HEADER "a,0,-1,1,1,1,0\n", "t.csv:2:5: length_ms: '-1' is negative" },

@@ -21,7 +21,7 @@ void sim_help(void)
 #undef POLICY
 	printf("  -w, --workload FILE   comma separated, - for standard input; columns:\n"
 	       "                          name,arrival_ms,length_ms,block_tasks,priority,\n"
-	       "                          shares,memory_mb\n"
+	       "                          shares,memory_mb,original_ms\n"
 	       "  -f, --format F        how to write the results (default table):\n");
 #define FORMAT(name, words) printf("                          %-5s %s\n", #name, words);
 	SIM_WRITERS

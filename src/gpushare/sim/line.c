@@ -14,13 +14,14 @@
 
 enum column {
 	COL_NAME, COL_ARRIVAL, COL_LENGTH, COL_TASKS, COL_PRIORITY, COL_SHARES, COL_MEMORY,
-	COL_COUNT,
+	COL_ORIGINAL, COL_COUNT,
 };
 
 _Static_assert(COL_COUNT == SIM_COLUMNS, "a place for each");
 
 static const char *const column_name[COL_COUNT] = {
 	"name", "arrival_ms", "length_ms", "block_tasks", "priority", "shares", "memory_mb",
+	"original_ms",
 };
 
 /* One field of a line, as text. */
@@ -115,6 +116,10 @@ static int parse_field(enum column column, const char *text, struct sim_kernel *
 			return -1;
 		k->memory_mb = (uint32_t)number;
 		return 0;
+	case COL_ORIGINAL:
+		if (parse_ms(text, &k->original_ns, err) < 0)
+			return -1;
+		return k->original_ns ? 0 : gs_fail(err, "a kernel has a length above zero");
 	case COL_COUNT:
 		break;
 	}
@@ -138,7 +143,7 @@ int sim_line_columns(const struct sim_line *line, struct sim_columns *columns,
 		if (c == COL_COUNT)
 			return sim_line_fail(line, f.at, err, "the first line names the columns: "
 					     "name,arrival_ms,length_ms,block_tasks,priority,"
-					     "shares,memory_mb");
+					     "shares,memory_mb,original_ms");
 		if (seen & (1u << c))
 			return sim_line_fail(line, f.at, err, "a column is named twice");
 		seen |= 1u << c;

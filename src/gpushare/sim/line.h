@@ -6,7 +6,7 @@
 #include "gpushare/sim/workload.h"
 
 #define SIM_LINE_MAX 65536 /* its end included */
-#define SIM_COLUMNS 7
+#define SIM_COLUMNS 8
 
 struct sim_line {
 	const char *file;  /* for messages */

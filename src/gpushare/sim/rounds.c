@@ -41,9 +41,9 @@ void sim_rounds_destroy(struct sim_rounds *rounds)
 	free(rounds);
 }
 
-double sim_row_add(struct sim_row *row, const struct sim_outcome *o, uint64_t length_ns)
+double sim_row_add(struct sim_row *row, const struct sim_outcome *o, uint64_t alone_ns)
 {
-	double ntt = gs_ntt((double)(o->finish_ns - o->arrival_ns), (double)length_ns);
+	double ntt = gs_ntt((double)(o->finish_ns - o->arrival_ns), (double)alone_ns);
 
 	row->arrival_ms += (double)o->arrival_ns / NS_PER_MS;
 	row->start_ms += (double)o->start_ns / NS_PER_MS;
@@ -51,7 +51,7 @@ double sim_row_add(struct sim_row *row, const struct sim_outcome *o, uint64_t le
 	row->waiting_ms += (double)o->waiting_ns / NS_PER_MS;
 	row->preemptions += o->preemptions;
 	row->ntt += ntt;
-	row->alone_ms = (double)length_ns / NS_PER_MS;
+	row->alone_ms = (double)alone_ns / NS_PER_MS;
 	return ntt;
 }
 
@@ -64,7 +64,7 @@ void sim_rounds_add(struct sim_rounds *r, const struct sim_outcome *outcome, uin
 	for (size_t i = 0; i < w->count; i++) {
 		const struct sim_outcome *o = &outcome[i];
 
-		r->ntt[i] = sim_row_add(&r->row[i], o, w->kernel[i].length_ns);
+		r->ntt[i] = sim_row_add(&r->row[i], o, sim_kernel_original(&w->kernel[i]));
 		if (o->finish_ns > last)
 			last = o->finish_ns;
 		if (o->arrival_ns < first)

@@ -34,12 +34,12 @@ struct sim_summary {
 	unsigned faults;
 };
 
-/* One more round of a kernel that takes length_ns alone: into the sums of its row.  Its NTT. */
-double sim_row_add(struct sim_row *row, const struct sim_outcome *outcome, uint64_t length_ns);
+/* One more round of a kernel that takes alone_ns alone: into the sums of its row.  Its NTT. */
+double sim_row_add(struct sim_row *row, const struct sim_outcome *outcome, uint64_t alone_ns);
 
 struct sim_rounds;
 
-/* length_ns of the workload's kernels is their alone time.  NULL: no memory. */
+/* Their alone time is sim_kernel_original().  NULL: no memory. */
 struct sim_rounds *sim_rounds_create(const struct sim_workload *workload);
 void sim_rounds_destroy(struct sim_rounds *rounds); /* NULL is fine */
 

@@ -12,7 +12,7 @@
 /* What the metrics need of a kernel once it is gone; by its number. */
 struct record {
 	struct sim_outcome outcome;
-	uint64_t length_ns;
+	uint64_t alone_ns;
 	uint32_t shares;
 };
 
@@ -69,7 +69,7 @@ static int next(void *arg, struct sim_arrival *arrival, const struct sim_kernel 
 	/* They may finish in any order. */
 	sim_spool_widen(s->spool, ++s->live);
 	record = sim_spool_set(s->spool, arrival->kernel);
-	record->length_ns = (*kernel)->length_ns;
+	record->alone_ns = sim_kernel_original(*kernel);
 	record->shares = (*kernel)->shares;
 	return sim_spool_check(s->spool, err) < 0 ? -1 : 1;
 }
@@ -89,7 +89,7 @@ static const struct record *row_of(struct sim_stream *s, size_t kernel, struct s
 	const struct record *record = sim_spool_get(s->spool, kernel);
 
 	*row = (struct sim_row){ 0 };
-	sim_row_add(row, &record->outcome, record->length_ns);
+	sim_row_add(row, &record->outcome, record->alone_ns);
 	return record;
 }
 

@@ -3,10 +3,10 @@
  * A workload: kernels and when they arrive.  Comma separated, the first line
  * names the columns, in any order; lines that begin with # are comments:
  *
- *	name,arrival_ms,length_ms,block_tasks,priority,shares,memory_mb
+ *	name,arrival_ms,length_ms,block_tasks,priority,shares,memory_mb,original_ms
  *
  * name and length_ms must be there.  Defaults: arrival 0, 1000 block-tasks,
- * priority 1, 1 share, no memory.  A line has at most 65535 bytes.
+ * priority 1, 1 share, no memory, original as length.  A line has at most 65535 bytes.
  */
 #ifndef GPUSHARE_SIM_WORKLOAD_H
 #define GPUSHARE_SIM_WORKLOAD_H
@@ -22,6 +22,7 @@ struct sim_kernel {
 	char name[SIM_NAME_MAX];
 	uint64_t arrival_ns;
 	uint64_t length_ns;   /* alone time, NT x tpt */
+	uint64_t original_ns; /* what its slowdown counts against instead of length_ns; 0: that */
 	uint64_t gpu_ns;      /* of it, what the GPU is busy with; 0: all but the launch (engine.h) */
 	uint64_t told_ns;     /* what the scheduler is told instead of length_ns; 0: the truth */
 	uint64_t block_tasks; /* NT */
@@ -30,6 +31,15 @@ struct sim_kernel {
 	uint32_t memory_mb;
 	uint32_t line;        /* of the file, from 1; 0: of none */
 };
+
+/*
+ * What its turnaround is divided by.  The kernel that runs may be one that was transformed so
+ * that it can be evicted, and the time that it would take otherwise not the same (seed 004, Table II).
+ */
+static inline uint64_t sim_kernel_original(const struct sim_kernel *kernel)
+{
+	return kernel->original_ns ? kernel->original_ns : kernel->length_ns;
+}
 
 struct sim_workload {
 	struct sim_kernel *kernel; /* in the file's order */
