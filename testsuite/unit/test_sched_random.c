@@ -294,6 +294,7 @@ static void run(const char *policy, uint64_t seed, uint64_t handover, uint64_t s
 
 	gs_sched_defaults(&m.options);
 	m.options.handover_ns = handover;
+	m.options.cfs_longest_wait = seed & 1;
 	m.options.starvation_ns = starvation;
 	m.sched = gs_sched_create(policy, &m.options, 0, NULL);
 	assert_non_null(m.sched);

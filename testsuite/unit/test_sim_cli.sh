@@ -93,6 +93,14 @@ status 0 "" -p rr -w "$dir/two.csv" -f csv --rr-quantum 1 --handover 0.5 --costs
 [ "$(cut -d, -f1-4 "$dir/out" | grep '^[ab],')" = "a,0.000000,1.000000,10.000000
 b,0.000000,5.250000,7.250000" ] || fail "seven costs: $(grep '^[ab],' "$dir/out")"
 
+# In turns c goes last in the epoch of 12 to 18; else a and b have, from 12 on, the longer waits, but only until 15.
+printf 'name,arrival_ms,length_ms\na,0,20\nb,0,20\nc,6.3,1\n' >"$dir/three.csv"
+for o in "16 " "15 --cfs-longest-wait"; do
+	# shellcheck disable=SC2086 # an option or none
+	status 0 "" -p cfs -w "$dir/three.csv" -f csv --cfs-epoch 6 ${o#* }
+	grep -q "^c,6.300000,${o%% *}.000000," "$dir/out" || fail "cfs ${o#* }: $(grep '^c,' "$dir/out")"
+done
+
 # Admission to memory: Table 2 of seed 003, t2 first and t20 last.
 t2=$srcdir/testsuite/workloads/seed003-table2.csv
 status 0 "" --memory rbdm --wake smhpfw --capacity 4800 --age 100 -w "$t2" -f csv

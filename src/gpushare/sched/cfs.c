@@ -13,6 +13,11 @@
  * scheduler of the same name in Linux does beyond its least granularity: parts of a
  * few microseconds would be nothing but decisions.
  *
+ * With cfs_longest_wait, of the simulator alone, nobody has a turn in each epoch: when a quantum is
+ * over the longest wait goes next, for the epoch divided by the tasks that are there then
+ * (state[0]: the turn that state[1] is for).  That evens out the waits, not the time run, and is nearer
+ * to the paper's numbers; doc/policies.md, "Against the papers' numbers".
+ *
  * Good for equal shares of time; bad for short tasks, which get no more than long ones.
  */
 #include "gpushare/sched/policy.h"
@@ -36,14 +41,17 @@ static void place(const struct gs_view *view, const struct gs_task *task,
 
 	/* Since when: a holder does not wait, so it is taken as joining now. */
 	waiting -= (double)(task == view->holder ? view->now : task->since_ns);
-	entry->key.round = task->word[0];
+	entry->key.round = view->options->cfs_longest_wait ? 0 : task->word[0];
 	entry->key.rank = -waiting;
 }
 
 static uint64_t quantum(struct gs_view *view, const struct gs_task *task)
 {
-	if (task->word[0] > view->state[0]) {
-		view->state[0] = task->word[0];
+	int by_turn = view->options->cfs_longest_wait;
+
+	/* Once an epoch, or a turn: asked again as somebody arrives, it stays. */
+	if (by_turn ? task->turn != view->state[0] : task->word[0] > view->state[0]) {
+		view->state[0] = by_turn ? task->turn : task->word[0];
 		view->state[1] = view->options->cfs_epoch_ns / (view->count + 1 < PARTS_MOST ? view->count + 1 : PARTS_MOST);
 	}
 	return view->state[1];

@@ -40,6 +40,7 @@ struct gs_sched_options {
 	uint64_t min_quantum_ns;   /* frs, frsp: 1 ms (seed 004, section VI) */
 	uint64_t rr_quantum_ns;    /* rr: 1 ms */
 	uint64_t cfs_epoch_ns;     /* cfs: 4 ms, divided by the runnable tasks */
+	uint32_t cfs_longest_wait; /* cfs: no turns in epochs, see cfs.c; 0 */
 	uint64_t dprr_tick_ns;     /* dprr: what the paper's slices and rises count in: 1 ms */
 	uint64_t handover_ns;      /* cost of giving the GPU to another */
 	uint32_t quantum_handovers; /* no quantum is shorter than so many of them, see policy.h: 4 */

@@ -35,6 +35,7 @@ void sim_help(void)
 	       "      --min-quantum MS  frs, frsp: the shortest quantum (default 1)\n"
 	       "      --rr-quantum MS   rr: the quantum (default 1)\n"
 	       "      --cfs-epoch MS    cfs: the epoch (default 4)\n"
+	       "      --cfs-longest-wait  cfs: whoever has waited longest goes next, no turns in epochs\n"
 	       "      --dprr-tick MS    dprr: what slices and rising priorities count in (default 1)\n"
 	       "      --starvation MS   a kernel that waited this long goes next (default 0: no bound)\n"
 	       "      --gap MS          arrivals this far apart, whatever the file says\n"

@@ -19,7 +19,7 @@
 
 enum {
 	OPT_POLICY = 'p', OPT_WORKLOAD = 'w', OPT_FORMAT = 'f', OPT_HELP = 'h', OPT_VERSION = 'V',
-	OPT_HANDOVER = 256, OPT_MIN_QUANTUM, OPT_RR_QUANTUM, OPT_CFS_EPOCH, OPT_DPRR_TICK, OPT_STARVATION,
+	OPT_HANDOVER = 256, OPT_MIN_QUANTUM, OPT_RR_QUANTUM, OPT_CFS_EPOCH, OPT_CFS_LONGEST_WAIT, OPT_DPRR_TICK, OPT_STARVATION,
 	OPT_COSTS, OPT_QUANTUM_HANDOVERS, OPT_SEED, OPT_ROUNDS, OPT_SHUFFLE, OPT_GAP,
 	OPT_TRACE, OPT_GPUS, OPT_PARTITION,
 	OPT_MEMORY, OPT_WAKE, OPT_CAPACITY, OPT_CYCLE, OPT_AGE,
@@ -35,6 +35,7 @@ static const struct option options[] = {
 	{ "min-quantum", required_argument, NULL, OPT_MIN_QUANTUM },
 	{ "rr-quantum", required_argument, NULL, OPT_RR_QUANTUM },
 	{ "cfs-epoch", required_argument, NULL, OPT_CFS_EPOCH },
+	{ "cfs-longest-wait", no_argument, NULL, OPT_CFS_LONGEST_WAIT },
 	{ "dprr-tick", required_argument, NULL, OPT_DPRR_TICK },
 	{ "starvation", required_argument, NULL, OPT_STARVATION },
 	{ "rounds", required_argument, NULL, OPT_ROUNDS },
@@ -183,6 +184,9 @@ static int set_option(struct sim_command *c, int option, char *value, struct gs_
 	case OPT_CFS_EPOCH:
 		c->quanta |= 4;
 		return gs_parse_duration(value, &x->options.cfs_epoch_ns, err);
+	case OPT_CFS_LONGEST_WAIT:
+		x->options.cfs_longest_wait = 1;
+		return 0;
 	case OPT_DPRR_TICK:
 		c->quanta |= 8;
 		return gs_parse_duration(value, &x->options.dprr_tick_ns, err);
