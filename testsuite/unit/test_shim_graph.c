@@ -120,7 +120,7 @@ static int put_back(void **unused)
 	(void)unused;
 	for (size_t i = 0; i < PUT; i++)
 		shim_slot[put[i].fn] = was[i];
-	shim_kernel_graph(FAKE_GRAPH, 0, 1);
+	shim_kernel_graph(FAKE_GRAPH, 0, 1, 1);
 	return 0;
 }
 

@@ -348,7 +348,7 @@ static void test_a_graph_counts_its_nodes(void **unused)
 
 	(void)unused;
 	graphs_behind = 0;
-	shim_kernel_graph(FAKE_GRAPH, 0, 600);
+	shim_kernel_graph(FAKE_GRAPH, 0, 600, 1);
 	assert_int_equal(launch_in(kernel, LONG_GRID, NULL), CUDA_SUCCESS);
 	stub = active();
 	fake_driver_inside(count_graphs);
@@ -359,7 +359,7 @@ static void test_a_graph_counts_its_nodes(void **unused)
 	pthread_join(thread, NULL);
 	fake_driver_inside(NULL);
 	assert_int_equal(graphs_behind, 3);
-	shim_kernel_graph(FAKE_GRAPH, 0, 1);
+	shim_kernel_graph(FAKE_GRAPH, 0, 1, 1);
 }
 
 /* A stream in which something is held at any time, as long as it may be. */

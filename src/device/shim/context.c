@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "common/clock.h"
+#include "device/shim/channels.h"
 #include "device/shim/wraps.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -268,6 +269,7 @@ void shim_context_destroyed(CUcontext ctx)
 		c->view = NULL;
 	}
 	pthread_mutex_unlock(&lock);
+	shim_channels_destroyed(ctx);
 }
 
 /*

@@ -222,7 +222,7 @@ void shim_graph_made(CUgraphExec exec, CUgraph graph)
 	keep_framed(&g);
 	g.made_of = graph;
 	shim_graph_gone(exec); /* one that had its handle and went with its context */
-	shim_kernel_graph(exec, 0, g.nodes);
+	shim_kernel_graph(exec, 0, g.nodes, shim_graph_branches(graph));
 	k = shim_graph_find(exec);
 	pthread_mutex_lock(&lock);
 	now = k ? known(k) : NULL;

@@ -16,6 +16,13 @@ struct shim_kernel;
  */
 int shim_graph_each(CUgraph graph, void (*visit)(CUgraphNode node, CUgraphNodeType type, void *user), void *user);
 
+/*
+ * So many of its nodes may be at work at once, at most: as many as there are paths, each from one node to one that
+ * depends on it, that all nodes lie on (Dilworth); not always the fewest such paths.  Those of child graphs are counted
+ * as if they were all at work together.  UINT32_MAX: for want of memory it is not known.
+ */
+uint32_t shim_graph_branches(CUgraph graph);
+
 /* The driver has made an executable graph of `graph`. */
 void shim_graph_made(CUgraphExec exec, CUgraph graph);
 /* The program is about to destroy it. */

@@ -299,7 +299,7 @@ struct shim_kernel *shim_graph_find(CUgraphExec graph)
 	return k;
 }
 
-void shim_kernel_graph(const void *handle, uint32_t frame, uint32_t nodes)
+void shim_kernel_graph(const void *handle, uint32_t frame, uint32_t nodes, uint32_t branches)
 {
 	struct shim_kernel *k = shim_graph_find((CUgraphExec)(uintptr_t)handle);
 
@@ -307,6 +307,7 @@ void shim_kernel_graph(const void *handle, uint32_t frame, uint32_t nodes)
 		return;
 	k->frame[0] = k->frame[1] = frame;
 	k->nodes = nodes;
+	k->branches = branches;
 	for (size_t i = 0; i < SHIM_SHAPES; i++) {
 		k->time[i].tpt_ps = 0;
 		k->time[i].again = SAMPLE_FIRST - 1;

@@ -45,6 +45,7 @@ struct shim_kernel {
 	 */
 	_Atomic uint32_t frame[2];
 	_Atomic uint32_t nodes;   /* of a graph; 0: it is none */
+	_Atomic uint32_t branches; /* of a graph: so many of its nodes may be at work at once, at most */
 	uint32_t number;          /* announced to the daemon as this */
 	CUfunction original;
 	CUfunction twin;          /* NULL: as is */
@@ -112,7 +113,7 @@ struct shim_kernel *shim_graph_find(CUgraphExec graph);
  * The driver has given out the handle of an executable graph: what was known of another one with that handle does
  * not hold for it.  frame: the largest of its kernels', as far as they are known.
  */
-void shim_kernel_graph(const void *handle, uint32_t frame, uint32_t nodes);
+void shim_kernel_graph(const void *handle, uint32_t frame, uint32_t nodes, uint32_t branches);
 
 /* Why it has no twin, or if it has one: why the last launch that was not evictable was not.  NONE: there was none. */
 enum ptx_reason shim_kernel_why(const struct shim_kernel *k);

@@ -15,6 +15,7 @@
 #include <time.h>
 
 #include "common/clock.h"
+#include "device/shim/channels.h"
 #include "device/shim/fault.h"
 #include "device/shim/force.h"
 #include "device/shim/graph.h"
@@ -275,15 +276,31 @@ static CUresult enqueue(struct shim_launch *l, const struct shim_request *r)
 	return rc;
 }
 
-static CUresult ride(struct shim_context *c, const struct shim_request *r)
+static CUresult ride(struct shim_session *s, struct shim_context *c, const struct shim_request *r)
 {
+	struct shim_stream *in = shim_channel_enter(s, r->stream);
 	struct shim_passage p;
 	CUresult rc;
 
 	shim_order_enter(&p, c, r->stream, 0, 0);
 	rc = launch_original(r);
 	shim_order_leave(&p);
+	shim_channel_leave(in);
 	return rc;
+}
+
+/* Before the turn: what is held may need it.  A graph's branches beside the first are streams of their own to the GPU. */
+static void take_channels(struct shim_session *s, struct shim_launch *l, const struct shim_request *r)
+{
+	uint32_t branches = r->graph ? l->kernel->branches : 1;
+
+	if (!branches || branches > SHIM_CONNECTIONS_N)
+		branches = SHIM_CONNECTIONS_N; /* not known, or as good as */
+	if (branches > 1) {
+		shim_channels_fork(s, branches - 1);
+		l->branches = branches - 1;
+	}
+	l->in = shim_channel_enter(s, r->stream);
 }
 
 /* What goes out with a stub: it waits for the turn, and the daemon hears of its end. */
@@ -293,9 +310,13 @@ static CUresult launch_told(struct shim_session *s, struct shim_context *c, stru
 	struct shim_launch *l = shim_launch_take(s);
 	CUresult rc;
 
+	if (r->stream == CU_STREAM_PER_THREAD)
+		shim_channels_thread();
 	prepare(s, l, c, k, r);
-	if (!l->evictable)
+	if (!l->evictable) {
 		shim_queue_enter(s, l, r->stream);
+		take_channels(s, l, r);
+	}
 	/* Before the turn: what is held may need it, and the daemon would wait for this one. */
 	if (!l->evictable && !l->gated && shim_request_grows(c, k, 0)) {
 		l->gated = 1;
@@ -304,6 +325,7 @@ static CUresult launch_told(struct shim_session *s, struct shim_context *c, stru
 	rc = wait_for_turn(s, l->stub);
 	if (rc == CUDA_SUCCESS)
 		rc = enqueue(l, r);
+	shim_channel_leave(l->in);
 	if (l->gated)
 		shim_gate_leave(0);
 	if (rc != CUDA_SUCCESS) {
@@ -351,7 +373,7 @@ static CUresult launch_managed(struct shim_session *s, struct shim_context *c, s
 		shim_kernel_recall(s, k, r->time, r->block, (double)tasks_of(r) / (double)r->tasks);
 	/* What grows waits at the gate, and the turn may be gone by then. */
 	if (!shim_request_grows(c, k, 0) && !r->graph && !s->alone && shim_rides(s->page, r->time, r->tasks))
-		return ride(c, r);
+		return ride(s, c, r);
 	/* Riders go by what is known of the context; here the driver is asked. */
 	is = shim_context_current(s);
 	return is == c ? launch_told(s, c, k, r) : launch_managed(s, is, r);

@@ -34,7 +34,7 @@ static SHIM_INLINE int rides(struct shim_context **in, CUfunction f, uint64_t ta
 	struct shim_kernel *k;
 	struct shim_time *t;
 
-	if (!alone && (!s || shim_capturing(stream) || shim_is_odd(SHIM_ODD_UNSURE)))
+	if (!alone && (!s || shim_capturing(stream) || shim_is_odd(SHIM_ODD_UNSURE | SHIM_ODD_CROWDED)))
 		return 0;
 	if (SHIM_RARELY(s->alone || s->measure || !shim_context_sure(sure)) ||
 	    (shim_is_default(stream) && SHIM_RARELY(atomic_load_explicit(&shim_held[1], memory_order_relaxed))))

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "common/clock.h"
+#include "device/shim/channels.h"
 
 #define FULL_POOL_NAP_NS 20000
 /* A kernel says that it is over from its last block; the event behind it follows within microseconds. */
@@ -153,6 +154,9 @@ void shim_launch_drop(struct shim_launch *l)
 	if (l->unknown)
 		atomic_fetch_sub(&queued_unknown, 1);
 	l->unknown = 0;
+	if (l->branches)
+		shim_channels_join(l->branches);
+	l->branches = 0;
 	l->enqueued = 0;
 	to_prep(l->stub);
 	atomic_store(&l->owner, SHIM_FREE);
@@ -188,6 +192,16 @@ unsigned shim_launch_reap(struct shim_session *s)
 	return out;
 }
 
+unsigned shim_launch_enqueued(struct shim_session *s)
+{
+	uint32_t stubs = gs_page_stubs(s->page);
+	unsigned n = 0;
+
+	for (uint32_t i = 0; i < stubs; i++)
+		n += atomic_load_explicit(&pool[i].owner, memory_order_acquire) != SHIM_FREE && pool[i].enqueued;
+	return n;
+}
+
 void shim_launch_init(struct gs_page *of)
 {
 	page = of;
@@ -195,6 +209,7 @@ void shim_launch_init(struct gs_page *of)
 	atomic_store(&queued_unknown, 0);
 	for (uint32_t i = 0; i < GS_PAGE_STUBS; i++) {
 		pool[i].queued_ns = pool[i].unknown = 0;
+		pool[i].branches = 0;
 		pool[i].index = i;
 		pool[i].stub = &of->stub[i];
 		atomic_store(&pool[i].owner, SHIM_FREE);
@@ -229,6 +244,7 @@ static struct shim_launch *try_take(void)
 		l->sampled = SHIM_UNTIMED;
 		l->evictable = l->gated = 0;
 		l->done_ns = 0;
+		l->in = NULL;
 		l->signalled_ns = 0;
 		l->signals = 0;
 		l->retry_ns = 0;

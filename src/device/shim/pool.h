@@ -34,6 +34,8 @@ struct shim_launch {
 	_Atomic(CUstream) queued_in;
 	CUstreamBatchMemOpParams write[10]; /* evictable: words of the control block to write first */
 	unsigned int nwrite;
+	struct shim_stream *in;       /* its stream, until it is enqueued; or NULL (channels.h) */
+	_Atomic uint32_t branches;    /* of a graph: those that are counted (channels.h) */
 	_Atomic int enqueued;         /* the agent may relaunch it */
 	uint64_t signalled_ns;        /* agent: when it last sent the eviction signal; 0: not */
 	uint32_t signals;             /* agent: how often, before the kernel started */
@@ -66,6 +68,9 @@ struct shim_launch *shim_launch_at(uint32_t index);
 
 /* Reclaim what is DONE, learn its time per block-task; how many launches are still out. */
 unsigned shim_launch_reap(struct shim_session *s);
+
+/* How many of them have been given to the driver. */
+unsigned shim_launch_enqueued(struct shim_session *s);
 
 /* Predicted time of the launches out that cannot be evicted, how many of them have none; and adding this one's. */
 uint64_t shim_launch_queued_ns(void);

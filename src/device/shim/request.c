@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/shim/channels.h"
 #include "device/shim/force.h"
 #include "device/shim/order.h"
 #include "device/shim/wraps.h"
@@ -267,6 +268,10 @@ enum ptx_reason shim_request_hold(struct shim_session *s, struct shim_launch *l,
 	held = shim_hold_begin(l->stream, l->legacy);
 	if (held <= 0)
 		return held < 0 ? PTX_REASON_HOLD_RULE : PTX_REASON_STREAMS;
+	if (!shim_channel_holds(s, r->stream, &l->in)) {
+		shim_hold_end(l->stream, l->legacy);
+		return PTX_REASON_STREAMS;
+	}
 	memcpy(l->block, r->block, sizeof(l->block));
 	l->shared = r->shared;
 	l->proxy = (uint8_t)has_proxy(s, l);

@@ -12,6 +12,7 @@
 #include "common/clock.h"
 #include "device/shim/agent.h"
 #include "device/shim/api.h"
+#include "device/shim/channels.h"
 #include "device/shim/force.h"
 #include "device/shim/graph.h"
 #include "device/shim/kernels.h"
@@ -62,6 +63,7 @@ static void forget_in_child(void)
 	shim_pools_forked();
 	shim_vmm_forked();
 	shim_hold_forked();
+	shim_channels_forked();
 	shim_order_forked();
 }
 

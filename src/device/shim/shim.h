@@ -57,6 +57,7 @@ enum shim_odd {
 	SHIM_ODD_CAPTURED = 1,       /* a stream has been captured (capture.c) */
 	SHIM_ODD_UNSURE = 2,         /* a thread's context has changed and no call that we see had done it (context.c) */
 	SHIM_ODD_DEFAULT_HOLDS = 4,  /* a kernel has been held in a legacy default stream (order.c) */
+	SHIM_ODD_CROWDED = 8,        /* a kernel was to be held with more streams than may be busy then (channels.c) */
 };
 extern _Atomic uint32_t shim_odd SHIM_HOT;
 static inline uint32_t shim_is_odd(uint32_t what)

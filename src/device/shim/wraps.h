@@ -25,6 +25,7 @@
 #undef cuGraphExecKernelNodeSetParams
 #undef cuLinkAddData
 #undef cuLinkAddFile
+#undef cuStreamDestroy
 
 /* Of addresses with 32 bits: memory_doors.c. */
 CUresult cuMemAlloc(unsigned int *ptr, unsigned int bytes);
@@ -39,6 +40,7 @@ CUresult cuCtxPopCurrent(CUcontext *ctx);
 CUresult cuCtxPushCurrent(CUcontext ctx);
 CUresult cuDevicePrimaryCtxReset(CUdevice dev);
 CUresult cuDevicePrimaryCtxRelease(CUdevice dev);
+CUresult cuStreamDestroy(CUstream stream);
 CUresult cuGraphInstantiate(CUgraphExec *exec, CUgraph graph, CUgraphNode *error_node, char *log,
 			    size_t size);
 CUresult cuGraphExecUpdate(CUgraphExec exec, CUgraph graph, CUgraphNode *error_node,

@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which streams have something to do; see channels.h. */
+#define _GNU_SOURCE
+#include "device/shim/channels.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "common/clock.h"
+#include "device/shim/context.h"
+#include "device/shim/operations.h"
+#include "device/shim/pool.h"
+#include "device/shim/wraps.h"
+
+#define NAP_NS 50000
+/* What is too many for so long may wait for the program itself, which waits here. */
+#define PATIENCE_NS (2 * GS_NS_PER_S)
+/* Asked for at a time. */
+#define ASKED_MAX 64
+
+/* In the place of one that was destroyed while it had something to do. */
+#define GHOST ((CUstream)(uintptr_t)-1)
+
+struct shim_stream {
+	CUstream stream;  /* NULL: this record is free */
+	uintptr_t thread; /* of CU_STREAM_PER_THREAD: whose; else 0 */
+	CUcontext ctx;
+	struct shim_stream *next;
+	unsigned int inside; /* calls that are about to enqueue something */
+	uint32_t entered;    /* how often that was so: an answer that is older does not count */
+	int busy, asked;     /* something may be pending; the driver is being asked */
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct shim_stream *streams; /* under lock; records are used again, never freed */
+static _Atomic uint32_t branches;   /* beyond each one's first, of the graphs that are out; written under lock */
+static _Atomic int many;            /* a context has had more streams than there may be busy */
+
+/* It has its place, whether it is used or not. */
+static int is_default(CUstream stream)
+{
+	return stream == NULL || stream == CU_STREAM_LEGACY;
+}
+
+/* Under lock. */
+static struct shim_stream *find(CUstream stream)
+{
+	uintptr_t thread = stream == CU_STREAM_PER_THREAD ? shim_self() : 0;
+	struct shim_stream *s = streams;
+
+	while (s && (s->stream != stream || s->thread != thread))
+		s = s->next;
+	return s;
+}
+
+/* Under lock; NULL: no memory. */
+static struct shim_stream *add(CUstream stream, CUcontext ctx)
+{
+	struct shim_stream *s = streams;
+
+	while (s && (s->stream || s->inside || s->asked))
+		s = s->next;
+	if (!s) {
+		s = calloc(1, sizeof(*s));
+		if (!s)
+			return NULL;
+		s->next = streams;
+		streams = s;
+	}
+	s->stream = stream;
+	s->thread = stream == CU_STREAM_PER_THREAD ? shim_self() : 0;
+	s->ctx = ctx;
+	s->busy = 0;
+	return s;
+}
+
+/* Under lock: the streams of the context that may be busy; all that there are, as long as nobody takes note. */
+static uint32_t busy(CUcontext ctx)
+{
+	int noted = shim_is_odd(SHIM_ODD_CROWDED) != 0;
+	uint32_t n = 1 + branches;
+
+	for (const struct shim_stream *s = streams; s; s = s->next)
+		n += s->stream && s->ctx == ctx && (s->busy || !noted);
+	return n;
+}
+
+static CUcontext current(void)
+{
+	CUcontext ctx = NULL;
+
+	return REAL_AT_ONCE(cuCtxGetCurrent)(&ctx) == CUDA_SUCCESS ? ctx : NULL;
+}
+
+/* Under lock, for the driver's answer without it: the streams of the context that may be busy. */
+static size_t to_ask(CUcontext ctx, struct shim_stream *of[ASKED_MAX], CUstream stream[ASKED_MAX], uint32_t entered[ASKED_MAX])
+{
+	size_t n = 0;
+
+	for (struct shim_stream *s = streams; s && n < ASKED_MAX; s = s->next) {
+		if (!s->stream || s->stream == GHOST || s->thread || s->ctx != ctx || !s->busy || s->inside)
+			continue;
+		s->asked++;
+		of[n] = s;
+		stream[n] = s->stream;
+		entered[n++] = s->entered;
+	}
+	return n;
+}
+
+/* Those are idle that the driver says are. */
+static void ask(CUcontext ctx)
+{
+	struct shim_stream *of[ASKED_MAX];
+	CUstream stream[ASKED_MAX];
+	uint32_t entered[ASKED_MAX];
+	size_t n;
+
+	pthread_mutex_lock(&lock);
+	n = to_ask(ctx, of, stream, entered);
+	pthread_mutex_unlock(&lock);
+	for (size_t i = 0; i < n; i++) {
+		int idle = REAL(cuStreamQuery)(stream[i]) != CUDA_ERROR_NOT_READY;
+
+		pthread_mutex_lock(&lock);
+		of[i]->asked--;
+		if (idle && of[i]->entered == entered[i])
+			of[i]->busy = 0;
+		pthread_mutex_unlock(&lock);
+	}
+}
+
+/* Nothing with a stub is on the GPU: nobody waits for a held kernel. */
+static void all_idle(void)
+{
+	pthread_mutex_lock(&lock);
+	for (struct shim_stream *s = streams; s; s = s->next)
+		if (!s->inside)
+			s->busy = 0;
+	pthread_mutex_unlock(&lock);
+}
+
+/* Under lock, while nothing is held: what is pending there ends by itself. */
+static void forget_ghosts(void)
+{
+	for (struct shim_stream *s = streams; s; s = s->next)
+		if (s->stream == GHOST)
+			s->stream = NULL;
+}
+
+/*
+ * Which of them are idle by now?  Once a stream has been captured nobody is asked: the question ends a capture.  Another
+ * thread's default stream cannot be asked for.
+ */
+static void look(struct shim_session *session, CUcontext ctx)
+{
+	struct shim_context *c = shim_capture_used() ? NULL : shim_context_known(session);
+
+	shim_launch_reap(session);
+	if (!shim_launch_enqueued(session)) {
+		all_idle();
+	} else if (c && c->ctx == ctx && shim_context_use(c)) {
+		ask(ctx);
+		shim_context_unuse(c);
+	}
+}
+
+/* Under lock: may so many more of the context be busy? */
+static int has_room(CUcontext ctx, uint32_t more)
+{
+	return !atomic_load(&shim_held[0]) || busy(ctx) + more <= SHIM_CHANNELS_BUSY;
+}
+
+static void nap(void)
+{
+	static const struct timespec time = { 0, NAP_NS };
+
+	nanosleep(&time, NULL);
+}
+
+/* With the lock, before and after: until so many more may be busy. */
+static void await_room(struct shim_session *session, CUcontext ctx, uint32_t more)
+{
+	uint64_t until = 0;
+
+	while (!has_room(ctx, more)) {
+		pthread_mutex_unlock(&lock);
+		if (!until)
+			until = gs_clock_ns() + PATIENCE_NS;
+		else
+			nap();
+		look(session, ctx);
+		pthread_mutex_lock(&lock);
+		if (gs_clock_ns() > until) {
+			shim_log("more streams have something to do than may while a kernel is held");
+			return;
+		}
+	}
+}
+
+/* Under lock; of a stream that nobody has seen made, too. */
+static struct shim_stream *entered(CUstream stream, struct shim_stream *s, CUcontext ctx)
+{
+	if (!s)
+		s = add(stream, ctx);
+	if (s) {
+		s->busy = 1;
+		s->inside++;
+		s->entered++;
+	}
+	return s;
+}
+
+struct shim_stream *shim_channel_enter_late(struct shim_session *session, CUstream stream)
+{
+	struct shim_stream *s;
+	CUcontext ctx;
+
+	if (is_default(stream) || shim_capturing(stream))
+		return NULL;
+	ctx = current();
+	pthread_mutex_lock(&lock);
+	s = find(stream);
+	if (s)
+		ctx = s->ctx;
+	if (!s || !s->busy)
+		await_room(session, ctx, 1);
+	s = entered(stream, find(stream), ctx);
+	pthread_mutex_unlock(&lock);
+	return s;
+}
+
+void shim_channel_leave_late(struct shim_stream *in)
+{
+	pthread_mutex_lock(&lock);
+	in->inside--;
+	pthread_mutex_unlock(&lock);
+}
+
+/* Under lock: from now on it is noted which are busy; of all that there are it is not known. */
+static void take_note(void)
+{
+	if (shim_is_odd(SHIM_ODD_CROWDED))
+		return;
+	for (struct shim_stream *s = streams; s; s = s->next)
+		s->busy = 1;
+	shim_say_odd(SHIM_ODD_CROWDED);
+}
+
+/* Under lock: is it one more than busy() counts? */
+static int is_more(CUstream stream, const struct shim_stream *s)
+{
+	return shim_is_odd(SHIM_ODD_CROWDED) && !is_default(stream) && !(s && s->busy);
+}
+
+int shim_channel_holds(struct shim_session *session, CUstream stream, struct shim_stream **in)
+{
+	struct shim_stream *s;
+	CUcontext ctx;
+	int room;
+
+	*in = NULL;
+	if (!atomic_load(&many) && !atomic_load(&branches))
+		return 1;
+	ctx = current();
+	pthread_mutex_lock(&lock);
+	if (many)
+		take_note();
+	if (atomic_load(&shim_held[0]) == 1)
+		forget_ghosts();
+	s = find(stream);
+	if (s)
+		ctx = s->ctx;
+	room = has_room(ctx, is_more(stream, s));
+	if (!room) {
+		pthread_mutex_unlock(&lock);
+		look(session, ctx);
+		pthread_mutex_lock(&lock);
+		s = find(stream);
+		room = has_room(ctx, is_more(stream, s));
+	}
+	if (room && shim_is_odd(SHIM_ODD_CROWDED) && !is_default(stream))
+		*in = entered(stream, s, ctx);
+	pthread_mutex_unlock(&lock);
+	return room;
+}
+
+void shim_channels_fork(struct shim_session *session, uint32_t n)
+{
+	CUcontext ctx = current();
+
+	pthread_mutex_lock(&lock);
+	branches += n; /* before: what is held meanwhile must leave room for them */
+	await_room(session, ctx, 0);
+	pthread_mutex_unlock(&lock);
+}
+
+void shim_channels_join(uint32_t n)
+{
+	pthread_mutex_lock(&lock);
+	branches -= n;
+	pthread_mutex_unlock(&lock);
+}
+
+void shim_channels_destroyed(CUcontext ctx)
+{
+	pthread_mutex_lock(&lock);
+	for (struct shim_stream *s = streams; s; s = s->next)
+		if (s->ctx == ctx)
+			s->stream = NULL;
+	pthread_mutex_unlock(&lock);
+}
+
+void shim_channels_forked(void)
+{
+	pthread_mutex_init(&lock, NULL);
+	for (struct shim_stream *s = streams; s; s = s->next) {
+		s->stream = NULL;
+		s->inside = 0;
+		s->asked = 0;
+	}
+	branches = 0;
+}
+
+/* ---- the streams that the program makes ------------------------------------ */
+
+/* Under lock: a stream more of the context; one that had its handle went with another context. */
+static void add_new(CUstream stream, CUcontext ctx)
+{
+	struct shim_stream *s = find(stream);
+	uint32_t n = 1;
+
+	if (s)
+		s->stream = NULL;
+	add(stream, ctx);
+	for (s = streams; s; s = s->next)
+		n += s->stream && s->ctx == ctx;
+	if (n > SHIM_CHANNELS_BUSY)
+		atomic_store(&many, 1);
+}
+
+static CUresult made(const CUstream *stream, CUresult rc)
+{
+	CUcontext ctx = rc == CUDA_SUCCESS ? current() : NULL;
+
+	if (!ctx)
+		return rc;
+	pthread_mutex_lock(&lock);
+	add_new(*stream, ctx);
+	pthread_mutex_unlock(&lock);
+	return rc;
+}
+
+static pthread_key_t ends;
+
+/* A thread ends, and so does its default stream, once nothing is pending there. */
+static void thread_ends(void *of)
+{
+	struct shim_stream *s = of;
+
+	pthread_mutex_lock(&lock);
+	if (s->stream == CU_STREAM_PER_THREAD && s->thread == shim_self())
+		s->stream = atomic_load(&shim_held[0]) ? GHOST : NULL;
+	pthread_mutex_unlock(&lock);
+}
+
+static void make_key(void)
+{
+	pthread_key_create(&ends, thread_ends);
+}
+
+void shim_channels_thread(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	static __thread int known;
+	CUcontext ctx = known ? NULL : current();
+
+	if (!ctx)
+		return;
+	known = 1;
+	pthread_once(&once, make_key);
+	pthread_mutex_lock(&lock);
+	add_new(CU_STREAM_PER_THREAD, ctx);
+	pthread_setspecific(ends, find(CU_STREAM_PER_THREAD));
+	pthread_mutex_unlock(&lock);
+}
+
+/*
+ * The driver destroys one that has something to do, too, which has its channel until it has not.  Nobody may be
+ * asking for it meanwhile.
+ */
+static void destroying(CUstream stream)
+{
+	int pending = atomic_load(&shim_held[0]) &&
+		      (shim_capture_used() || REAL(cuStreamQuery)(stream) == CUDA_ERROR_NOT_READY);
+	struct shim_stream *s;
+
+	pthread_mutex_lock(&lock);
+	while ((s = find(stream)) && s->asked) {
+		pthread_mutex_unlock(&lock);
+		sched_yield();
+		pthread_mutex_lock(&lock);
+	}
+	if (s)
+		s->stream = pending ? GHOST : NULL;
+	pthread_mutex_unlock(&lock);
+}
+
+SHIM_EXPORT CUresult cuStreamCreate(CUstream *stream, unsigned int flags)
+{
+	return made(stream, REAL(cuStreamCreate)(stream, flags));
+}
+
+SHIM_EXPORT CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned int flags, int priority)
+{
+	return made(stream, REAL(cuStreamCreateWithPriority)(stream, flags, priority));
+}
+
+SHIM_EXPORT CUresult cuGreenCtxStreamCreate(CUstream *stream, CUgreenCtx ctx, unsigned int flags, int priority)
+{
+	CUresult rc;
+
+	shim_gate_enter(0);
+	rc = made(stream, REAL(cuGreenCtxStreamCreate)(stream, ctx, flags, priority));
+	shim_gate_leave(0);
+	return rc;
+}
+
+SHIM_EXPORT CUresult cuStreamDestroy(CUstream stream)
+{
+	destroying(stream);
+	return REAL(cuStreamDestroy)(stream);
+}
+
+SHIM_EXPORT CUresult cuStreamDestroy_v2(CUstream stream)
+{
+	destroying(stream);
+	return REAL(cuStreamDestroy_v2)(stream);
+}
+
+/* ---- what makes one stream wait for another -------------------------------- */
+
+#define WAIT_EVENT(name, of) \
+	SHIM_EXPORT CUresult name(CUstream stream, CUevent event, unsigned int flags) \
+	{ \
+		struct shim_session *s = shim_session_peek(); \
+		struct shim_stream *in; \
+		CUresult rc; \
+		shim_hold_behind(SHIM_QUEUES_OPERATIONS); \
+		in = s ? shim_channel_enter(s, of) : NULL; \
+		rc = REAL(name)(stream, event, flags); \
+		shim_channel_leave(in); \
+		return rc; \
+	}
+
+WAIT_EVENT(cuStreamWaitEvent, stream)
+WAIT_EVENT(cuStreamWaitEvent_ptsz, stream ? stream : CU_STREAM_PER_THREAD)

@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Streams with something to do while kernels are held (channels.h): never so many that the
+ * stream of the relaunches would find no channel of its own.  The tests go on from each other, as a program does: first it
+ * has few streams, then many.
+ */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "device/shim/channels.h"
+#include "device/shim/graph.h"
+#include "fake_driver.h"
+#include "shim_rig.h"
+
+#define HELD (SHIM_CONNECTIONS_N - 6) /* streams that may hold a kernel (hold.c) */
+#define MADE (SHIM_CONNECTIONS_N + 4)
+#define AT(i) ((CUstream)(uintptr_t)(0x9000 + 0x10 * (i)))
+
+static unsigned int made;
+static _Atomic int pending[MADE]; /* what the driver says of each */
+static _Atomic int asked;
+
+static CUresult make_stream(CUstream *stream, unsigned int flags)
+{
+	(void)flags;
+	*stream = AT(made++);
+	return CUDA_SUCCESS;
+}
+
+static CUresult destroy_stream(CUstream stream)
+{
+	(void)stream;
+	return CUDA_SUCCESS;
+}
+
+static CUresult query(CUstream stream)
+{
+	size_t i = ((uintptr_t)stream - 0x9000) / 0x10;
+
+	if (i >= MADE) /* the shim's own */
+		return CUDA_SUCCESS;
+	asked++;
+	return pending[i] ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
+}
+
+static CUresult wait_event(CUstream stream, CUevent event, unsigned int flags)
+{
+	(void)stream;
+	(void)event;
+	(void)flags;
+	return CUDA_SUCCESS;
+}
+
+/* ---- graphs: nodes 0 to nodes - 1, and what depends on what ---- */
+
+static size_t nodes, edges;
+static uintptr_t edge[16][2];
+static CUgraph child_of_first; /* node 1 is a child graph */
+#define NODE(i) ((CUgraphNode)(0x500 - 8 * (i))) /* not in the order of their addresses */
+#define CHILD ((CUgraph)0x77)
+
+static CUresult get_nodes(CUgraph graph, CUgraphNode *node, size_t *n)
+{
+	*n = graph == CHILD ? 3 : nodes;
+	for (uintptr_t i = 0; node && i < *n; i++)
+		node[i] = graph == CHILD ? (CUgraphNode)(0x800 + i) : NODE(i);
+	return CUDA_SUCCESS;
+}
+
+static CUresult get_edges(CUgraph graph, CUgraphNode *from, CUgraphNode *to, CUgraphEdgeData *data, size_t *n)
+{
+	(void)data;
+	*n = graph == CHILD ? 0 : edges;
+	for (size_t i = 0; from && i < *n; i++) {
+		from[i] = NODE(edge[i][0]);
+		to[i] = NODE(edge[i][1]);
+	}
+	return CUDA_SUCCESS;
+}
+
+static CUresult get_type(CUgraphNode node, CUgraphNodeType *type)
+{
+	*type = child_of_first && node == NODE(1) ? CU_GRAPH_NODE_TYPE_GRAPH : CU_GRAPH_NODE_TYPE_KERNEL;
+	return CUDA_SUCCESS;
+}
+
+static CUresult get_child(CUgraphNode node, CUgraph *graph)
+{
+	(void)node;
+	*graph = child_of_first;
+	return CUDA_SUCCESS;
+}
+
+static int setup(void **state)
+{
+	if (shim_rig_setup(state) < 0)
+		return -1;
+	shim_slot[SHIM_FN_cuStreamCreate] = make_stream;
+	shim_slot[SHIM_FN_cuStreamDestroy_v2] = destroy_stream;
+	shim_slot[SHIM_FN_cuStreamQuery] = query;
+	shim_slot[SHIM_FN_cuStreamWaitEvent] = wait_event;
+	shim_slot[SHIM_FN_cuGraphGetNodes] = get_nodes;
+	shim_slot[SHIM_FN_cuGraphGetEdges_v2] = get_edges;
+	shim_slot[SHIM_FN_cuGraphNodeGetType] = get_type;
+	shim_slot[SHIM_FN_cuGraphChildGraphNodeGetGraph] = get_child;
+	return 0;
+}
+
+/* ---- what goes out ---- */
+
+static void make(unsigned int n)
+{
+	CUstream stream;
+
+	while (made < n)
+		assert_int_equal(cuStreamCreate(&stream, 0), CUDA_SUCCESS);
+}
+
+/* A kernel is launched there that the GPU is not through with; was it held? */
+static int launches(unsigned int i)
+{
+	uint64_t before = shim_kernel_find(kernel)->evictable_launches;
+
+	pending[i] = 1;
+	assert_int_equal(launch_in(kernel, LONG_GRID, AT(i)), CUDA_SUCCESS);
+	return shim_kernel_find(kernel)->evictable_launches != before;
+}
+
+/* Everything ends, and the driver knows of it. */
+static void over(void)
+{
+	finish_all();
+	for (int i = 0; i < MADE; i++)
+		pending[i] = 0;
+	EVENTUALLY(all_prepared());
+}
+
+struct call {
+	pthread_t thread;
+	unsigned int stream;
+	_Atomic int begun, done;
+};
+
+static void *launch_as_is(void *arg)
+{
+	struct call *c = arg;
+
+	c->begun = 1;
+	pending[c->stream] = 1;
+	c->done = launch_in(FAKE_MACHINE_CODE, LONG_GRID, AT(c->stream)) == CUDA_SUCCESS;
+	return NULL;
+}
+
+static void *wait_there(void *arg)
+{
+	struct call *c = arg;
+
+	c->begun = 1;
+	pending[c->stream] = 1;
+	c->done = cuStreamWaitEvent(AT(c->stream), NULL, 0) == CUDA_SUCCESS;
+	return NULL;
+}
+
+static void *launch_graph(void *arg)
+{
+	struct call *c = arg;
+
+	c->begun = 1;
+	c->done = cuGraphLaunch(FAKE_GRAPH, AT(c->stream)) == CUDA_SUCCESS;
+	return NULL;
+}
+
+/* The call of another thread stands still. */
+static void begin_waiting(struct call *c, void *(*body)(void *), unsigned int stream)
+{
+	*c = (struct call){ .stream = stream };
+	assert_int_equal(pthread_create(&c->thread, NULL, body, c), 0);
+	EVENTUALLY(c->begun);
+	usleep(30000);
+	assert_int_equal(c->done, 0);
+}
+
+static void expect_done(struct call *c)
+{
+	EVENTUALLY(c->done);
+	pthread_join(c->thread, NULL);
+}
+
+static void test_few_streams_are_nobodys_care(void **unused)
+{
+	(void)unused;
+	make(SHIM_CHANNELS_BUSY - 1);
+	asked = 0;
+	for (unsigned int i = 0; i < HELD; i++)
+		assert_true(launches(i));
+	for (unsigned int i = HELD; i < SHIM_CHANNELS_BUSY - 1; i++)
+		assert_int_equal(launch_in(FAKE_MACHINE_CODE, LONG_GRID, AT(i)), CUDA_SUCCESS);
+	assert_int_equal(asked, 0);
+	over();
+}
+
+/* Branches count beside whatever streams there are. */
+static void test_a_wide_graph_and_a_held_kernel(void **unused)
+{
+	struct call call;
+
+	(void)unused;
+	shim_kernel_graph(FAKE_GRAPH, 0, 12, 12);
+	assert_true(launches(0));
+	begin_waiting(&call, launch_graph, 1);
+	assert_false(launches(2)); /* or the graph would wait for ever */
+	over();
+	expect_done(&call);
+	/* While it is out nothing is held. */
+	fake_driver_busy(1);
+	assert_int_equal(cuGraphLaunch(FAKE_GRAPH, AT(1)), CUDA_SUCCESS);
+	assert_false(launches(0));
+	fake_driver_busy(0);
+	over();
+	assert_true(launches(0));
+	over();
+	/* What is not known may be wide; one that is narrow goes beside it. */
+	shim_kernel_graph(FAKE_GRAPH, 0, 12, 0);
+	assert_true(launches(0));
+	begin_waiting(&call, launch_graph, 1);
+	over();
+	expect_done(&call);
+	shim_kernel_graph(FAKE_GRAPH, 0, 12, 1);
+	assert_true(launches(0));
+	assert_int_equal(cuGraphLaunch(FAKE_GRAPH, AT(1)), CUDA_SUCCESS);
+	over();
+}
+
+/* What was launched before anybody took note is busy as long as the driver says so. */
+static void test_one_stream_more(void **unused)
+{
+	(void)unused;
+	make(SHIM_CHANNELS_BUSY);
+	for (unsigned int i = 1; i < SHIM_CHANNELS_BUSY; i++) {
+		pending[i] = 1;
+		assert_int_equal(launch_in(FAKE_MACHINE_CODE, LONG_GRID, AT(i)), CUDA_SUCCESS);
+	}
+	assert_false(shim_is_odd(SHIM_ODD_CROWDED));
+	fake_driver_busy(1);
+	assert_int_equal(launch_in(FAKE_MACHINE_CODE, LONG_GRID, AT(1)), CUDA_SUCCESS);
+	fake_driver_busy(0);
+	assert_false(launches(0));
+	assert_true(shim_is_odd(SHIM_ODD_CROWDED));
+	pending[2] = 0;
+	assert_true(launches(0));
+	over();
+}
+
+static void test_of_many_streams_the_busy_ones_count(void **unused)
+{
+	unsigned int i;
+	struct call call;
+
+	(void)unused;
+	make(MADE);
+	for (i = 0; i < HELD; i++)
+		assert_true(launches(i));
+	assert_true(shim_is_odd(SHIM_ODD_CROWDED));
+	for (; i < SHIM_CHANNELS_BUSY - 1; i++) {
+		pending[i] = 1;
+		assert_int_equal(launch_in(FAKE_MACHINE_CODE, LONG_GRID, AT(i)), CUDA_SUCCESS);
+	}
+	/* One too many waits until another one has nothing to do; one that is busy is no more. */
+	begin_waiting(&call, launch_as_is, i);
+	assert_int_equal(launch_in(FAKE_MACHINE_CODE, LONG_GRID, AT(HELD)), CUDA_SUCCESS);
+	pending[HELD + 1] = 0;
+	expect_done(&call);
+	/* A wait for an event is as good as a launch. */
+	begin_waiting(&call, wait_there, HELD + 1);
+	pending[HELD] = 0;
+	expect_done(&call);
+	/* No kernel is held where there is no room for its stream. */
+	finish_all();
+	EVENTUALLY(all_prepared());
+	assert_true(launches(0)); /* no stub is out: whoever was busy has ended */
+	for (i = 1; i < SHIM_CHANNELS_BUSY - 1; i++) {
+		pending[i] = 1;
+		assert_int_equal(launch_in(FAKE_MACHINE_CODE, LONG_GRID, AT(i)), CUDA_SUCCESS);
+	}
+	assert_false(launch_in(FAKE_MACHINE_CODE, LONG_GRID, NULL)); /* the default one has its place */
+	over();
+}
+
+/* Whatever the driver says: what a program waits for may be in its own hands. */
+static void test_nobody_waits_for_ever(void **unused)
+{
+	uint64_t from = gs_clock_ns();
+	unsigned int i;
+
+	(void)unused;
+	assert_true(launches(0));
+	for (i = 1; i < SHIM_CHANNELS_BUSY - 1; i++) {
+		pending[i] = 1;
+		assert_int_equal(launch_in(FAKE_MACHINE_CODE, LONG_GRID, AT(i)), CUDA_SUCCESS);
+	}
+	assert_true(gs_clock_ns() - from < GS_NS_PER_S);
+	assert_int_equal(launch_in(FAKE_MACHINE_CODE, LONG_GRID, AT(i)), CUDA_SUCCESS);
+	assert_true(gs_clock_ns() - from > GS_NS_PER_S);
+	over();
+}
+
+/* The driver goes on with a stream that the program has destroyed. */
+static void test_a_destroyed_stream_has_its_channel_until_it_ends(void **unused)
+{
+	struct call call;
+	unsigned int i;
+
+	(void)unused;
+	assert_true(launches(0));
+	for (i = 1; i < SHIM_CHANNELS_BUSY - 1; i++) {
+		pending[i] = 1;
+		assert_int_equal(launch_in(FAKE_MACHINE_CODE, LONG_GRID, AT(i)), CUDA_SUCCESS);
+	}
+	assert_int_equal(cuStreamDestroy_v2(AT(1)), CUDA_SUCCESS); /* busy */
+	begin_waiting(&call, launch_as_is, i);
+	pending[2] = 0;
+	assert_int_equal(cuStreamDestroy_v2(AT(2)), CUDA_SUCCESS); /* idle */
+	expect_done(&call);
+	over();
+	for (i = 3; i < 3 + SHIM_CHANNELS_BUSY - 1; i++) { /* all, without the default one */
+		pending[i] = 1;
+		fake_driver_busy(1);
+		assert_int_equal(launch_in(FAKE_MACHINE_CODE, LONG_GRID, AT(i)), CUDA_SUCCESS);
+		fake_driver_busy(0);
+	}
+	assert_true(launches(3));
+	over();
+}
+
+/* The question would end a capture. */
+static void test_after_a_capture_nobody_is_asked(void **unused)
+{
+	(void)unused;
+	shim_say_odd(SHIM_ODD_CAPTURED);
+	asked = 0;
+	assert_true(launches(3));
+	for (unsigned int i = 4; i < 3 + SHIM_CHANNELS_BUSY - 1; i++)
+		assert_int_equal(launch_in(FAKE_MACHINE_CODE, LONG_GRID, AT(i)), CUDA_SUCCESS);
+	over();
+	assert_true(launches(3)); /* nothing else is out */
+	over();
+	assert_int_equal(asked, 0);
+}
+
+static void depend(uintptr_t on, uintptr_t node)
+{
+	edge[edges][0] = on;
+	edge[edges++][1] = node;
+}
+
+static void test_branches_of_a_graph(void **unused)
+{
+	(void)unused;
+	nodes = 0;
+	assert_int_equal(shim_graph_branches(NULL), 1);
+	nodes = 5;
+	assert_int_equal(shim_graph_branches(NULL), 5);
+	for (uintptr_t i = 1; i < 5; i++) /* a chain */
+		depend(i - 1, i);
+	assert_int_equal(shim_graph_branches(NULL), 1);
+	edges = 0;
+	for (uintptr_t i = 1; i < 4; i++) { /* a fork of three that join */
+		depend(0, i);
+		depend(i, 4);
+	}
+	assert_int_equal(shim_graph_branches(NULL), 3);
+	child_of_first = CHILD; /* one of them three wide */
+	assert_int_equal(shim_graph_branches(NULL), 5);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		SHIM(test_few_streams_are_nobodys_care),
+		SHIM(test_a_wide_graph_and_a_held_kernel),
+		SHIM(test_one_stream_more),
+		SHIM(test_of_many_streams_the_busy_ones_count),
+		SHIM(test_nobody_waits_for_ever),
+		SHIM(test_a_destroyed_stream_has_its_channel_until_it_ends),
+		SHIM(test_after_a_capture_nobody_is_asked),
+		SHIM(test_branches_of_a_graph),
+	};
+
+	return cmocka_run_group_tests(tests, setup, NULL);
+}
