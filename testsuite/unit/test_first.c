@@ -75,9 +75,12 @@ static struct gs_view *view_of(struct world *w)
 
 static void place(struct world *w, struct gs_task *task, struct gs_entry *entry)
 {
+	double slope = (double)draw(w, w->steepest);
+
+	/* As high as any other, whenever it comes: those that rise fastest have to overtake it. */
 	*entry = (struct gs_entry){
 		.key.rank = (double)draw(w, 50), .task = task,
-		.a = (double)draw(w, 1000), .b = (double)draw(w, w->steepest),
+		.a = (double)draw(w, 1000) - slope * (double)w->view.now, .b = slope,
 	};
 }
 
@@ -130,7 +133,8 @@ static void check(struct world *w, const struct gs_order *order)
 			 (int)few->task->seq, order->value(view, few));
 }
 
-static void play(struct world *w)
+/* Each of the looks elsewhere begins everything anew; without them what was certain has to end by itself. */
+static void play(struct world *w, int elsewhere)
 {
 	for (int i = 0; i < TURNS; i++) {
 		for (uint64_t n = draw(w, 4); n > 0; n--)
@@ -138,7 +142,7 @@ static void play(struct world *w)
 		if (draw(w, 3) == 0)
 			w->view.now += draw(w, 3);
 		/* A look into the future or at what would be, as gs_sched_peek() has it. */
-		if (draw(w, 50) == 0) {
+		if (elsewhere && draw(w, 50) == 0) {
 			struct gs_view now = w->view;
 
 			w->view.now += draw(w, 50);
@@ -146,7 +150,7 @@ static void play(struct world *w)
 			check(w, &highest);
 			w->view = now;
 		}
-		if (draw(w, 200) == 0)
+		if (elsewhere && draw(w, 200) == 0)
 			w->view.state[0]++;
 		if (draw(w, 2000) == 0)
 			gs_ready_restore(&w->ready);
@@ -166,10 +170,11 @@ static void the_same_as_a_look_at_all(void **state)
 	static struct world w;
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(steepest) / sizeof(steepest[0]); i++) {
-		start(&w, steepest[i]);
-		play(&w);
-	}
+	for (size_t i = 0; i < sizeof(steepest) / sizeof(steepest[0]); i++)
+		for (int elsewhere = 0; elsewhere < 2; elsewhere++) {
+			start(&w, steepest[i]);
+			play(&w, elsewhere);
+		}
 }
 
 /* What comes and goes one at a time costs a few games of the tens of thousands that are there. */

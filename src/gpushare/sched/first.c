@@ -5,25 +5,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ENTRIES_PER_PLACE 8 /* that remembers its winner */
+#define GROUP 8
 
-int gs_tournaments_reserve(struct gs_tournaments *all, size_t room)
+/*
+ * Winners are numbered from the groups of places on, level by level.  Each level but the last two is a
+ * multiple of GROUP, so that this holds on all.
+ */
+static size_t group_of(const struct gs_tournaments *all, size_t winner)
 {
-	size_t places = room / ENTRIES_PER_PLACE;
+	return all->groups + winner / GROUP;
+}
 
-	for (int i = 0; i < GS_ORDERS_MAX; i++) {
-		struct gs_winner *grown = all->by[i].winner;
+/* The number of the winner of all. */
+static size_t last_of(const struct gs_tournaments *all)
+{
+	size_t last = 0;
 
-		if (!grown)
-			continue;
-		grown = realloc(grown, places * sizeof(*grown));
-		if (!grown)
-			return -1;
-		memset(grown + all->places, 0, (places - all->places) * sizeof(*grown));
-		all->by[i].winner = grown;
-	}
-	all->places = places;
-	return 0;
+	for (size_t level = all->groups; level > 1; level = (level + GROUP - 1) / GROUP)
+		last += level;
+	return last;
 }
 
 void gs_tournaments_fini(struct gs_tournaments *all)
@@ -38,128 +38,170 @@ void gs_tournaments_forget(struct gs_tournaments *all)
 		all->by[i].order = NULL;
 }
 
+void gs_tournaments_reserve(struct gs_tournaments *all, size_t room)
+{
+	gs_tournaments_fini(all);
+	memset(all->by, 0, sizeof(all->by));
+	all->groups = room / GROUP;
+}
+
 static int same_state(const struct gs_tournament *t, const struct gs_view *view)
 {
 	return !t->order->of_state || memcmp(t->state, view->state, sizeof(t->state)) == 0;
 }
 
-static int is_before(const struct gs_order *order, double lead, const struct gs_task *x,
-		     const struct gs_task *y)
+/* Does x, whose place is the later one, go before y? */
+static int is_before(const struct gs_order *order, double lead, const struct gs_entry *x,
+		     const struct gs_entry *y)
 {
 	if (lead > 0 || lead < 0)
 		return lead > 0;
-	return order->by_place ? x->heap_at < y->heap_at : x->seq < y->seq;
+	return !order->by_place && x->task->seq < y->task->seq;
 }
 
-/* `w` becomes the winner of both.  Until when it surely is ahead of the other one; 0: it is not, but alike. */
-static uint64_t meet(const struct gs_order *order, const struct gs_view *view, struct gs_winner *w,
-		     const struct gs_winner *other)
+/* The first of them, in the order of their places, becomes the winner; none of them has changed before `until`. */
+static void play_off(const struct gs_order *order, const struct gs_view *view, struct gs_winner *w,
+		     const struct gs_entry *const *entry, size_t count, uint64_t until)
 {
-	double lead = order->value(view, &w->entry) - order->value(view, &other->entry);
-	uint64_t both = w->until < other->until ? w->until : other->until, until = GS_NO_LIMIT;
-	int tied = !(lead > 0 || lead < 0);
-	int stays = is_before(order, lead, w->entry.task, other->entry.task);
+	double value[GROUP];
+	size_t first = 0;
 
-	if (order->until)
-		until = stays ? order->until(view, &w->entry, &other->entry, lead)
-			      : order->until(view, &other->entry, &w->entry, -lead);
-	if (!stays)
-		*w = *other;
-	if (until <= view->now)
-		until = view->now + 1; /* it is now: they have been compared */
-	w->until = until < both ? until : both;
-	w->tied |= tied;
-	return tied ? 0 : until;
+	for (size_t i = 0; i < count; i++) {
+		value[i] = order->value(view, entry[i]);
+		if (i > 0 && is_before(order, value[i] - value[first], entry[i], entry[first]))
+			first = i;
+	}
+	for (size_t i = 0; i < count && order->until; i++) {
+		uint64_t ahead = i == first ? until
+			: order->until(view, entry[first], entry[i], value[first] - value[i]);
+
+		if (ahead <= view->now)
+			ahead = view->now + 1; /* it is now: they have been compared */
+		if (ahead < until)
+			until = ahead;
+	}
+	w->until = until;
+	if (count)
+		w->entry = *entry[first];
+	else
+		w->entry.task = NULL;
 }
 
-static void change(struct gs_tournament *t, const struct gs_view *view, size_t at, size_t top,
+/* The winner of this number; plays what is uncertain. */
+static const struct gs_winner *play(struct gs_tournament *t, const struct gs_view *view, size_t number)
+{
+	size_t groups = view->tournaments->groups, count = 0;
+	struct gs_winner *w = &t->winner[number];
+	const struct gs_entry *entry[GROUP];
+	uint64_t until = GS_NO_LIMIT;
+
+	if (view->now < w->until)
+		return w;
+	if (number < groups) {
+		for (size_t at = number * GROUP; at < view->count && count < GROUP; at++)
+			entry[count++] = &view->ready[at];
+	} else {
+		size_t from = (number - groups) * GROUP;
+
+		for (size_t i = from; i < from + GROUP && i < number; i++) {
+			const struct gs_winner *below = play(t, view, i);
+
+			if (below->until < until)
+				until = below->until;
+			if (below->entry.task)
+				entry[count++] = &below->entry;
+		}
+	}
+	play_off(t->order, view, w, entry, count, until);
+	return w;
+}
+
+/* Until when the newcomer surely goes after this winner; 0: it has won, or who has is not certain any more. */
+static uint64_t challenge(const struct gs_order *order, const struct gs_view *view, struct gs_winner *w,
+			  const struct gs_entry *newcomer)
+{
+	uint64_t until = GS_NO_LIMIT;
+	double lead;
+	int wins;
+
+	if (!w->entry.task) {
+		w->entry = *newcomer;
+		return 0;
+	}
+	lead = order->value(view, &w->entry) - order->value(view, newcomer);
+	wins = lead < 0;
+	if (!wins && !(lead > 0)) {
+		w->until = 0;
+		return 0;
+	}
+	if (order->until)
+		until = wins ? order->until(view, newcomer, &w->entry, -lead)
+			     : order->until(view, &w->entry, newcomer, lead);
+	if (until < w->until)
+		w->until = until;
+	if (wins)
+		w->entry = *newcomer;
+	return wins ? 0 : until;
+}
+
+static void change(struct gs_tournament *t, const struct gs_view *view, size_t number, size_t last,
 		   const struct gs_task *out, const struct gs_entry *in)
 {
-	struct gs_winner newcomer = { .until = GS_NO_LIMIT };
 	uint64_t loses = 0; /* until then to a winner, and so to those that win above it */
 
-	if (in)
-		newcomer.entry = *in;
 	if (t->now < view->now)
 		t->now = view->now;
-	for (;; at = (at - 1) / 2) {
-		struct gs_winner *w = &t->winner[at];
+	for (;; number = group_of(view->tournaments, number)) {
+		struct gs_winner *w = &t->winner[number];
 
 		if (out && w->entry.task == out)
 			w->until = 0;
-		if (in && view->now < w->until && loses < w->until) {
-			uint64_t until = meet(t->order, view, w, &newcomer);
-
-			loses = w->entry.task == in->task ? 0 : until;
-		}
-		if (at <= top)
+		if (in && view->now < w->until && loses < w->until)
+			loses = challenge(t->order, view, w, in);
+		if (number == last)
 			return;
 	}
 }
 
-void gs_tournaments_change(struct gs_tournaments *all, size_t at, size_t top,
-			   const struct gs_task *out, const struct gs_entry *in)
+void gs_tournaments_change(struct gs_tournaments *all, size_t at, const struct gs_task *out,
+			   const struct gs_entry *in)
 {
-	while (at >= all->places && at > top)
-		at = (at - 1) / 2;
 	for (struct gs_tournament *t = all->by; t < all->by + GS_ORDERS_MAX; t++) {
-		if (!t->order || at >= all->places)
+		if (!t->order)
 			continue;
 		if (same_state(t, all->view))
-			change(t, all->view, at, top, out, in);
+			change(t, all->view, at / GROUP, last_of(all), out, in);
 		else
 			t->order = NULL;
 	}
-}
-
-void gs_tournaments_moved(struct gs_tournaments *all, size_t at)
-{
-	for (struct gs_tournament *t = all->by; t < all->by + GS_ORDERS_MAX; t++)
-		for (size_t up = at + 1; t->order && t->order->by_place && up > 0; up /= 2)
-			if (up <= all->places && t->winner[up - 1].tied)
-				t->winner[up - 1].until = 0;
 }
 
 /* The tournament by this order, as far as it is certain still; NULL: there is no place or no memory for it. */
 static struct gs_tournament *find(const struct gs_view *view, const struct gs_order *order)
 {
 	struct gs_tournament *t = view->tournaments->by, *end = t + GS_ORDERS_MAX;
+	size_t winners = last_of(view->tournaments) + 1;
 
 	while (t < end && t->order && t->order != order)
 		t++;
 	if (t == end)
 		return NULL;
 	if (!t->winner)
-		t->winner = calloc(view->tournaments->places, sizeof(*t->winner));
+		t->winner = calloc(winners, sizeof(*t->winner));
 	if (!t->winner)
 		return NULL;
 	/* A winner is certain from when it was found on. */
 	if (t->order != order || view->now < t->now || !same_state(t, view))
-		memset(t->winner, 0, view->tournaments->places * sizeof(*t->winner));
+		memset(t->winner, 0, winners * sizeof(*t->winner));
 	t->order = order;
 	t->now = view->now;
 	memcpy(t->state, view->state, sizeof(t->state));
 	return t;
 }
 
-/* Who wins from this place down; plays what is uncertain.  *spare is for a place that does not remember it. */
-static const struct gs_winner *play(struct gs_tournament *t, const struct gs_view *view, size_t at,
-				    struct gs_winner *spare)
-{
-	int remembers = at < view->tournaments->places;
-	struct gs_winner *w = remembers ? &t->winner[at] : spare, below;
-
-	if (remembers && view->now < w->until)
-		return w;
-	*w = (struct gs_winner){ .until = GS_NO_LIMIT, .entry = view->ready[at] };
-	for (size_t child = 2 * at + 1; child <= 2 * at + 2 && child < view->count; child++)
-		meet(t->order, view, w, play(t, view, child, &below));
-	return w;
-}
-
 const struct gs_entry *gs_first_of_many(const struct gs_view *view, const struct gs_order *order)
 {
 	struct gs_tournament *t = find(view, order);
 
-	return t ? &play(t, view, 0, NULL)->entry : gs_first_of_few(view, order);
+	return t ? &play(t, view, last_of(view->tournaments))->entry : gs_first_of_few(view, order);
 }

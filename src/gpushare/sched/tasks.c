@@ -102,8 +102,7 @@ int gs_ready_reserve(struct gs_ready *ready, size_t tasks)
 	if (!entry)
 		return -1;
 	ready->entry = entry;
-	if (gs_tournaments_reserve(&ready->tournaments, room) < 0)
-		return -1;
+	gs_tournaments_reserve(&ready->tournaments, room);
 	ready->room = room;
 	return 0;
 }
@@ -114,47 +113,43 @@ void gs_ready_fini(struct gs_ready *ready)
 	free(ready->entry);
 }
 
-static void put(struct gs_ready *ready, size_t at, const struct gs_entry *entry)
+/* Where `was` was, NULL: nobody. */
+static void put(struct gs_ready *ready, size_t at, const struct gs_task *was,
+		const struct gs_entry *entry)
 {
 	ready->entry[at] = *entry;
 	entry->task->heap_at = at;
+	gs_tournaments_change(&ready->tournaments, at, was, entry);
 }
 
-/* Entry `at` may be out of order in either direction. */
-static void sift(struct gs_ready *ready, size_t at)
+/* Into this place, where `was` was, NULL: nobody, or where the order has it from there. */
+static void sift(struct gs_ready *ready, size_t at, const struct gs_task *was,
+		 struct gs_entry entry)
 {
-	struct gs_entry moving = ready->entry[at];
-	size_t child, lowest = at;
+	size_t child;
 
 	for (; at > 0; at = (at - 1) / 2) {
 		const struct gs_entry *parent = &ready->entry[(at - 1) / 2];
+		const struct gs_task *moves = parent->task;
 
-		if (!gs_entry_before(&moving, parent))
+		if (!gs_entry_before(&entry, parent))
 			break;
-		gs_tournaments_change(&ready->tournaments, at, at, moving.task, parent);
-		put(ready, at, parent);
+		put(ready, at, was, parent);
+		was = moves;
 	}
 	for (; (child = 2 * at + 1) < ready->count; at = child) {
+		const struct gs_task *moves;
+
 		if (child + 1 < ready->count &&
 		    gs_entry_before(&ready->entry[child + 1], &ready->entry[child]))
 			child++;
-		if (!gs_entry_before(&ready->entry[child], &moving))
+		if (!gs_entry_before(&ready->entry[child], &entry))
 			break;
-		gs_tournaments_change(&ready->tournaments, child, child, ready->entry[child].task, &moving);
-		put(ready, at, &ready->entry[child]);
+		moves = ready->entry[child].task;
+		put(ready, at, was, &ready->entry[child]);
+		was = moves;
 	}
-	put(ready, at, &moving);
-	if (at != lowest)
-		gs_tournaments_moved(&ready->tournaments, at > lowest ? at : lowest);
-}
-
-/* The entry is at this place now, where `was` was, NULL: nobody. */
-static void replace(struct gs_ready *ready, size_t at, const struct gs_task *was,
-		    const struct gs_entry *entry)
-{
-	put(ready, at, entry);
-	gs_tournaments_change(&ready->tournaments, at, 0, was, entry);
-	sift(ready, at);
+	put(ready, at, was, &entry);
 }
 
 void gs_ready_add(struct gs_ready *ready, const struct gs_entry *entry)
@@ -162,7 +157,7 @@ void gs_ready_add(struct gs_ready *ready, const struct gs_entry *entry)
 	struct gs_task *task = entry->task;
 
 	ready->count++;
-	replace(ready, ready->count - 1, NULL, entry);
+	sift(ready, ready->count - 1, NULL, *entry);
 	task->older = ready->newest;
 	task->newer = NULL;
 	if (ready->newest)
@@ -174,7 +169,7 @@ void gs_ready_add(struct gs_ready *ready, const struct gs_entry *entry)
 
 void gs_ready_move(struct gs_ready *ready, const struct gs_entry *entry)
 {
-	replace(ready, entry->task->heap_at, entry->task, entry);
+	sift(ready, entry->task->heap_at, entry->task, *entry);
 }
 
 void gs_ready_remove(struct gs_ready *ready, struct gs_task *task)
@@ -182,9 +177,9 @@ void gs_ready_remove(struct gs_ready *ready, struct gs_task *task)
 	const struct gs_entry *last = &ready->entry[--ready->count];
 	size_t at = task->heap_at;
 
-	gs_tournaments_change(&ready->tournaments, ready->count, 0, last->task, NULL);
+	gs_tournaments_change(&ready->tournaments, ready->count, last->task, NULL);
 	if (at != ready->count)
-		replace(ready, at, task, last);
+		sift(ready, at, task, *last);
 	task->heap_at = GS_NOT_READY;
 	if (task->older)
 		task->older->newer = task->newer;
@@ -203,6 +198,6 @@ void gs_ready_restore(struct gs_ready *ready)
 	gs_tournaments_forget(&ready->tournaments);
 	for (ready->count = 0; ready->count < all; ) {
 		ready->count++;
-		sift(ready, ready->count - 1);
+		sift(ready, ready->count - 1, NULL, ready->entry[ready->count - 1]);
 	}
 }
