@@ -8,8 +8,8 @@
 
 static size_t bucket_of(const struct gs_index *index, uint64_t id)
 {
-	/* Fibonacci hashing: ids are often consecutive or share their low bits. */
-	return (size_t)((id * UINT64_C(0x9E3779B97F4A7C15)) >> 32) & (index->buckets - 1);
+	/* Ids are mostly consecutive, and those that come together are asked for together: side by side. */
+	return (size_t)(id + (id >> 16) + (id >> 32)) & (index->buckets - 1);
 }
 
 int gs_index_init(struct gs_index *index)
