@@ -29,6 +29,16 @@ int bench_status_ask(const struct bench_stage *stage, struct bench_status *is, s
 	return 0;
 }
 
+static uint64_t predicted[2];
+
+int bench_predicted_ask(const struct bench_crew *crew, uint64_t alone_ns[BENCH_PROGRAMS_MAX], struct gs_error *err)
+{
+	(void)crew;
+	(void)err;
+	memcpy(alone_ns, predicted, sizeof(predicted));
+	return 0;
+}
+
 int bench_stage_sched_options(const struct bench_stage *stage, struct gs_sched_options *options,
 			      struct gs_error *err)
 {
@@ -103,6 +113,36 @@ static void test_median_of_what_gpushared_says(void **state)
 	free(gaps);
 }
 
+/* The simulator's scheduler knows of the kernels what gpushared knew, where that knew anything. */
+static void test_lengths_are_told_as_gpushared_had_them(void **state)
+{
+	struct mix_gaps *gaps = calloc(1, sizeof(*gaps));
+	struct mix_result r = { .way = { BENCH_CONTEXTS, "sjf" }, .gpu_ns = { 10 * MS, 10 * MS } };
+	struct mix m = two_kernels();
+	struct gs_error err;
+
+	(void)state;
+	assert_non_null(gaps);
+	taken = 135 * US;
+	predicted[0] = 12 * MS;
+	assert_int_equal(mix_gaps_ask(&m, gaps, &err), 0);
+	predicted[0] = 14 * MS;
+	assert_int_equal(mix_gaps_ask(&m, gaps, &err), 0);
+	predicted[0] = 0;
+	assert_int_equal(mix_gaps_ask(&m, gaps, &err), 0);
+	mix_gaps_result(&m, gaps, &r);
+	assert_int_equal(r.told_ns[0], 13 * MS);
+	assert_int_equal(r.told_ns[1], 0);
+	gaps->rounds = 0;
+	kernel[1].arrival_ns = 1 * US;
+	assert_int_equal(mix_simulate(&m, &r, &err), 0);
+	/* The second comes a moment later, and preempts, as it is told to be the shorter one. */
+	assert_true(m.workload.kernel[0].told_ns == 13 * MS && !m.workload.kernel[1].told_ns);
+	assert_float_equal(r.sim.antt, 1.5, 0.01);
+	assert_true(r.sim.dntt_avg > 0.49);
+	free(gaps);
+}
+
 static void test_gaps_by_kind(void **state)
 {
 	/* 0 is evicted once and ends; 1 in between; 0.1 ms after an eviction, 0.2 after an end. */
@@ -158,6 +198,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_quanta_follow_what_was_measured),
 		cmocka_unit_test(test_median_of_what_gpushared_says),
+		cmocka_unit_test(test_lengths_are_told_as_gpushared_had_them),
 		cmocka_unit_test(test_gaps_by_kind),
 		cmocka_unit_test(test_time_in_which_both_compute),
 	};

@@ -126,6 +126,43 @@ static int ask(const struct bench_stage *stage, enum gs_query what, int json,
 	return gs_ctl_get(socket, what, 0, json, text, err);
 }
 
+/* The rows of `gpusharectl kernels --json`, to programs by their jobs. */
+static void sort_out(const struct bench_crew *crew, json_t *rows, uint64_t alone_ns[BENCH_PROGRAMS_MAX])
+{
+	json_int_t most[BENCH_PROGRAMS_MAX] = { 0 };
+	json_int_t job, launches;
+	double alone_ms;
+	json_t *row;
+	size_t i;
+
+	json_array_foreach(rows, i, row) {
+		if (json_unpack(row, "{s:I, s:I, s:F}", "job", &job, "launches", &launches, "alone_ms", &alone_ms) < 0)
+			continue;
+		for (uint32_t k = 0; k < crew->count; k++)
+			if (crew->page->slot[k].job == job && launches > most[k]) {
+				most[k] = launches;
+				alone_ns[k] = alone_ms > 0 ? (uint64_t)(alone_ms * 1e6) : 0;
+			}
+	}
+}
+
+int bench_predicted_ask(const struct bench_crew *crew, uint64_t alone_ns[BENCH_PROGRAMS_MAX], struct gs_error *err)
+{
+	struct gs_ctl_text text;
+	json_t *report, *rows;
+
+	memset(alone_ns, 0, BENCH_PROGRAMS_MAX * sizeof(*alone_ns));
+	if (ask(crew->stage, GS_QUERY_KERNELS, 1, &text, err) < 0)
+		return -1;
+	report = json_loads(text.bytes, 0, NULL);
+	free(text.bytes);
+	rows = json_object_get(report, "kernels");
+	if (json_is_array(rows))
+		sort_out(crew, rows, alone_ns);
+	json_decref(report);
+	return rows ? 0 : gs_fail(err, "gpushared does not say what the kernels take");
+}
+
 int bench_status_ask(const struct bench_stage *stage, struct bench_status *is, struct gs_error *err)
 {
 	struct gs_ctl_text text;

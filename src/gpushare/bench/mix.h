@@ -19,6 +19,7 @@ struct mix_result {
 	uint64_t handover_ns;        /* median gap between two programs; 0: none seen */
 	struct sim_costs costs;      /* the same by kind */
 	uint64_t taken_ns;           /* what gpushared took a hand-over for, in the median */
+	uint64_t told_ns[BENCH_PROGRAMS_MAX]; /* what gpushared took each for alone, in the mean; 0: it does not know */
 	uint64_t gpu_ns[BENCH_PROGRAMS_MAX]; /* what each kept the GPU busy with per launch, in the mean */
 	struct gs_span *span;        /* of the first round, lane: kernel */
 	size_t spans;
@@ -58,6 +59,8 @@ struct mix_gaps {
 	size_t count[MIX_GAP_KINDS];
 	double taken_ns[MIX_ASKED_MAX]; /* what gpushared took a hand-over for, after some of the rounds */
 	size_t taken;
+	double told_ns[BENCH_PROGRAMS_MAX]; /* what it took each kernel alone for: sums of so many as it knew */
+	size_t told[BENCH_PROGRAMS_MAX];
 	uint64_t leave_ns;              /* what its evictions took, as it said at last */
 	double beside_ns;               /* in evictions, half of the time in which both computed: a sum... */
 	size_t evictions;               /* ...over so many */
@@ -74,7 +77,7 @@ struct mix_gaps {
 void mix_gaps_find(const struct mix *mix, struct gs_span *span, size_t count, int exclusive,
 		   struct mix_gaps *gaps);
 
-/* A round is over: ask gpushared what it takes a hand-over for, and what evictions took.  -1 with the reason. */
+/* A round is over: ask gpushared what it takes a hand-over and each kernel for, and what evictions took.  -1 with the reason. */
 int mix_gaps_ask(const struct mix *mix, struct mix_gaps *gaps, struct gs_error *err);
 
 /* What was found: medians, and the time on the GPU. */

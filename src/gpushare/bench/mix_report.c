@@ -75,15 +75,16 @@ static void write_summary(FILE *f, const struct mix *m, const struct mix_result 
 static void write_kernels(FILE *f, const struct mix *m, const struct mix_result *result,
 			  size_t count)
 {
-	fprintf(f, "isolation,policy,name,alone_ms,gpu_ms,turnaround_ms,ntt,waiting_ms\n");
+	fprintf(f, "isolation,policy,name,alone_ms,gpu_ms,turnaround_ms,ntt,waiting_ms,told_ms\n");
 	for (size_t i = 0; i < count; i++)
 		for (size_t k = 0; k < m->workload.count; k++) {
 			const struct sim_row *row = &result[i].row[k];
 
-			fprintf(f, "%s,%s,%s,%.4f,%.4f,%.4f,%.4f,%.4f\n", bench_way_isolation(&result[i].way),
+			fprintf(f, "%s,%s,%s,%.4f,%.4f,%.4f,%.4f,%.4f,%.4f\n", bench_way_isolation(&result[i].way),
 				result[i].way.policy, m->workload.kernel[k].name, row->alone_ms,
 				(double)result[i].gpu_ns[k] / 1e6,
-				row->finish_ms - row->arrival_ms, row->ntt, row->waiting_ms);
+				row->finish_ms - row->arrival_ms, row->ntt, row->waiting_ms,
+				(double)result[i].told_ns[k] / 1e6);
 		}
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What the GPU did between the programs of a mix, and the same mix in the
- * simulator: with gpushared's own settings and its own idea of a hand-over, and with
+ * simulator: with gpushared's own settings, its own idea of a hand-over and of each kernel, and with
  * hand-overs, evictions, launches and time on the GPU as they were seen.
  */
 #define _GNU_SOURCE
@@ -116,10 +116,15 @@ static uint64_t mean(const struct mix_gaps *gaps, enum mix_gap kind)
 
 int mix_gaps_ask(const struct mix *m, struct mix_gaps *gaps, struct gs_error *err)
 {
+	uint64_t alone_ns[BENCH_PROGRAMS_MAX];
 	struct bench_status is;
 
-	if (bench_status_ask(&m->common.stage, &is, err) < 0)
+	if (bench_status_ask(&m->common.stage, &is, err) < 0 || bench_predicted_ask(&m->crew, alone_ns, err) < 0)
 		return -1;
+	for (size_t i = 0; i < m->workload.count; i++) {
+		gaps->told_ns[i] += (double)alone_ns[i];
+		gaps->told[i] += alone_ns[i] != 0;
+	}
 	if (gaps->taken < MIX_ASKED_MAX)
 		gaps->taken_ns[gaps->taken++] = (double)is.handover_ns;
 	gaps->leave_ns = is.leave_ns;
@@ -151,6 +156,8 @@ void mix_gaps_result(const struct mix *m, struct mix_gaps *gaps, struct mix_resu
 		r->costs.evicted_back_ns = r->costs.evicted_ns;
 	for (size_t i = 0; i < m->workload.count && gaps->rounds; i++)
 		r->gpu_ns[i] = (uint64_t)(gaps->busy_ns[i] / gaps->rounds);
+	for (size_t i = 0; i < m->workload.count; i++)
+		r->told_ns[i] = gaps->told[i] ? (uint64_t)(gaps->told_ns[i] / (double)gaps->told[i]) : 0;
 }
 
 int mix_simulate(struct mix *m, struct mix_result *r, struct gs_error *err)
@@ -167,8 +174,10 @@ int mix_simulate(struct mix *m, struct mix_result *r, struct gs_error *err)
 	x.options.handover_ns = r->taken_ns;
 	if (m->has_handover)
 		x.costs = sim_costs_of(m->handover_ns);
-	for (size_t i = 0; i < m->workload.count; i++)
+	for (size_t i = 0; i < m->workload.count; i++) {
 		m->workload.kernel[i].gpu_ns = m->has_handover ? 0 : r->gpu_ns[i];
+		m->workload.kernel[i].told_ns = m->has_handover ? 0 : r->told_ns[i];
+	}
 	if (sim_experiment_run(&x, r->way.policy, &row, &r->sim, err) < 0)
 		return -1;
 	free(row);

@@ -80,6 +80,7 @@ struct bench_slot {
 	_Atomic uint32_t stop;
 
 	/* Its answers. */
+	uint32_t job;        /* that gpushared knows it as; 0: none */
 	uint64_t wave_ns;    /* one block-task on every place of the device */
 	uint64_t resident;   /* places of the device */
 	uint64_t memory;     /* of the device, bytes */

@@ -185,6 +185,8 @@ int bench_worker(int argc, char **argv)
 		return 1;
 	}
 	w.slot = &w.page->slot[index];
+	if (getenv("GPUSHARE_JOB_ID"))
+		w.slot->job = (uint32_t)strtoul(getenv("GPUSHARE_JOB_ID"), NULL, 10);
 	for (;;) {
 		uint32_t done = atomic_load(&w.slot->done);
 
