@@ -85,8 +85,8 @@ static void test_quanta_follow_what_was_measured(void **state)
 	(void)state;
 	/* 15 x 135 us: four changes before the first is done at 18.1 ms. */
 	assert_float_equal(simulated_antt(135 * US), (18.1 + 20) / 2 / 10, 0.02);
-	/* 15 x 200 us: 3 ms each, so it has its last one from 18 ms on. */
-	assert_float_equal(simulated_antt(200 * US), (19 + 20) / 2.0 / 10, 0.02);
+	/* 15 x 200 us: 3 ms each, but its third one is its last, as then only 1 ms would be left. */
+	assert_float_equal(simulated_antt(200 * US), (16 + 20) / 2.0 / 10, 0.02);
 	/* 15 x 1 ms: nobody is ever evicted. */
 	assert_float_equal(simulated_antt(1 * MS), (10 + 20) / 2.0 / 10, 0.001);
 }

@@ -130,6 +130,36 @@ static void rr_takes_turns(void **state)
 	gs_sched_destroy(s);
 }
 
+/* Where hand-overs make the quantum, 15 of 0.2 ms, nobody goes for six more or less. */
+static void who_is_all_but_done_stays(void **state)
+{
+	static const struct {
+		const char *policy;
+		uint64_t length, until; /* us */
+	} as[] = {
+		{ "rr", 4200, 4300 }, { "rr", 4201, 3000 }, { "rr", 2900, 3000 },
+		{ "cfs", 4200, 4300 }, { "dprr", 4200, 4300 }, { "frsp", 4200, 3000 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(as) / sizeof(as[0]); i++) {
+		struct gs_sched_options o;
+		struct gs_sched *s;
+
+		gs_sched_defaults(&o);
+		o.handover_ns = MS / 5;
+		o.quantum_handovers = 15;
+		s = gs_sched_create(as[i].policy, &o, 0, NULL);
+		assert_non_null(s);
+		arrive(s, 1, as[i].length * 1000, 0, 1, 0);
+		arrive(s, 2, 10 * MS, 0, 1, 0);
+		assert_int_equal(run(s, 0, 1), as[i].until * 1000);
+		/* An estimate: who is not done then goes all the same. */
+		evict(s, as[i].until * 1000, 1);
+		gs_sched_destroy(s);
+	}
+}
+
 static void the_only_task_is_never_handed_over(void **state)
 {
 	static const char *const name[] = { "rr", "cfs", "frs", "frsp", "dprr" };
@@ -283,6 +313,7 @@ int main(void)
 		cmocka_unit_test(srt_learns_of_progress),
 		cmocka_unit_test(unknown_lengths_are_estimated),
 		cmocka_unit_test(rr_takes_turns),
+		cmocka_unit_test(who_is_all_but_done_stays),
 		cmocka_unit_test(the_only_task_is_never_handed_over),
 		cmocka_unit_test(cfs_divides_its_epoch),
 		cmocka_unit_test(cfs_has_a_least_quantum),

@@ -82,14 +82,14 @@ cat "$w" | TMPDIR=$dir/none timeout 60 "$sim" -p piv -w - >"$dir/out" 2>"$dir/er
 grep -q "cannot make a temporary file in $dir/none (set TMPDIR)" "$dir/err" || fail "no folder: $(cat "$dir/err")"
 status 1 "cannot read: Is a directory" -p piv -w "$dir"
 
-# By hand: a starts at 1, is evicted at 3 (quanta are 4 x 0.5 at least); b at 5, ended at 7; a again at 10.
+# By hand: a starts at 1, is evicted at 3; b at 5, ended at 7; a again at 10.
 printf 'name,arrival_ms,length_ms,block_tasks\na,0,4.5,4\nb,0,2.5,2\n' >"$dir/two.csv"
-status 0 "" -p rr -w "$dir/two.csv" -f csv --rr-quantum 1 --handover 0.5 --costs 3ms,2,1,500us
+status 0 "" -p rr -w "$dir/two.csv" -f csv --rr-quantum 2 --handover 0.5 --quantum-handovers 3 --costs 3ms,2,1,500us
 [ "$(cut -d, -f1-4 "$dir/out" | grep '^[ab],')" = "a,0.000000,1.000000,12.000000
 b,0.000000,5.000000,7.000000" ] || fail "costs: $(grep '^[ab],' "$dir/out")"
 
 # a is told at 3 and leaves at 3.25; b as before, from 5.25 to 7.25; a is back after 1 ms.
-status 0 "" -p rr -w "$dir/two.csv" -f csv --rr-quantum 1 --handover 0.5 --costs 3ms,2,1,500us,1,9,250us
+status 0 "" -p rr -w "$dir/two.csv" -f csv --rr-quantum 2 --handover 0.5 --quantum-handovers 3 --costs 3ms,2,1,500us,1,9,250us
 [ "$(cut -d, -f1-4 "$dir/out" | grep '^[ab],')" = "a,0.000000,1.000000,10.000000
 b,0.000000,5.250000,7.250000" ] || fail "seven costs: $(grep '^[ab],' "$dir/out")"
 

@@ -87,6 +87,18 @@ uint64_t gs_core_slice(const struct gs_one *sched)
 	return floor > sched->options.min_quantum_ns ? floor : sched->options.min_quantum_ns;
 }
 
+/*
+ * A quantum that is as short as hand-overs allow, with what the holder would have left then, if that is not worth an
+ * eviction (sched.h).  Half a hand-over more, as lengths are estimates: who is all but done would go for nothing.
+ */
+static uint64_t or_whole(struct gs_one *sched, uint64_t floor)
+{
+	const struct gs_sched_options *o = &sched->options;
+	uint64_t left = sched->policy->whole ? gs_task_left(gs_core_view(sched), sched->holder) : 0;
+
+	return left > floor && left - floor <= o->whole_handovers * o->handover_ns ? left + o->handover_ns / 2 : floor;
+}
+
 void gs_core_begin_quantum(struct gs_one *sched)
 {
 	uint64_t floor = gs_task_floor(&sched->view, sched->policy);
@@ -94,9 +106,9 @@ void gs_core_begin_quantum(struct gs_one *sched)
 
 	if (sched->policy->quantum)
 		quantum = sched->policy->quantum(gs_core_view(sched), sched->holder);
-	if (floor < QUANTUM_FLOOR_NS)
-		floor = QUANTUM_FLOOR_NS;
-	sched->quantum_end = gs_later(sched->view.now, quantum > floor ? quantum : floor);
+	if (quantum <= floor)
+		quantum = or_whole(sched, floor);
+	sched->quantum_end = gs_later(sched->view.now, quantum > QUANTUM_FLOOR_NS ? quantum : QUANTUM_FLOOR_NS);
 }
 
 /* Put `policy` in charge of the tasks that are there. */

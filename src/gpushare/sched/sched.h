@@ -44,6 +44,13 @@ struct gs_sched_options {
 	uint64_t dprr_tick_ns;     /* dprr: what the paper's slices and rises count in: 1 ms */
 	uint64_t handover_ns;      /* cost of giving the GPU to another */
 	uint32_t quantum_handovers; /* no quantum is shorter than so many of them, see policy.h: 4 */
+	/*
+	 * Nobody is evicted at the end of such a quantum who has no more than so many hand-overs' time left, under policies that
+	 * ask for it: 6.  An eviction costs everybody two, away and back; and of two tasks the mean turnaround is the least
+	 * where the one with less left goes first.
+	 */
+	uint32_t whole_handovers;
+#define GS_WHOLE_HANDOVERS 6
 	uint64_t starvation_ns;    /* a task that waited this long goes next, whatever the policy; 0: no bound */
 };
 
