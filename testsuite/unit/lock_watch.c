@@ -10,7 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "device/shim/shim.h"
+#include "shim_rig.h"
+
+void (*_Atomic lock_watch_unlocked)(void);
 
 int __real_pthread_mutex_lock(pthread_mutex_t *m);
 int __real_pthread_mutex_unlock(pthread_mutex_t *m);
@@ -32,8 +34,14 @@ int __wrap_pthread_mutex_lock(pthread_mutex_t *m)
 
 int __wrap_pthread_mutex_unlock(pthread_mutex_t *m)
 {
+	void (*then)(void) = lock_watch_unlocked;
+	int rc;
+
 	held--;
-	return __real_pthread_mutex_unlock(m);
+	rc = __real_pthread_mutex_unlock(m);
+	if (then)
+		then();
+	return rc;
 }
 
 /* Nobody uses it; whoever begins to has to count here. */

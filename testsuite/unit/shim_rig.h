@@ -47,6 +47,8 @@ int all_prepared(void);
 struct gs_stub *active(void);
 /* What runs ends. */
 void finish_all(void);
+/* Called by whoever has unlocked a mutex, where lock_watch.c is linked; NULL: nothing is. */
+extern void (*_Atomic lock_watch_unlocked)(void);
 /* The daemon's bell. */
 void ring(void);
 

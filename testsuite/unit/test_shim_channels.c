@@ -50,6 +50,18 @@ static CUresult query(CUstream stream)
 	return pending[i] ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
 }
 
+/* The driver has got the last operation of a held kernel. */
+static __thread int is_out;
+static CUresult (*real_wait)(CUstream, CUdeviceptr, cuuint32_t, unsigned int);
+
+static CUresult wait_value(CUstream stream, CUdeviceptr at, cuuint32_t value, unsigned int flags)
+{
+	CUresult rc = real_wait(stream, at, value, flags);
+
+	is_out = 1;
+	return rc;
+}
+
 static CUresult wait_event(CUstream stream, CUevent event, unsigned int flags)
 {
 	(void)stream;
@@ -106,6 +118,8 @@ static int setup(void **state)
 	shim_slot[SHIM_FN_cuStreamDestroy_v2] = destroy_stream;
 	shim_slot[SHIM_FN_cuStreamQuery] = query;
 	shim_slot[SHIM_FN_cuStreamWaitEvent] = wait_event;
+	real_wait = shim_slot[SHIM_FN_cuStreamWaitValue32_v2];
+	shim_slot[SHIM_FN_cuStreamWaitValue32_v2] = wait_value;
 	shim_slot[SHIM_FN_cuGraphGetNodes] = get_nodes;
 	shim_slot[SHIM_FN_cuGraphGetEdges_v2] = get_edges;
 	shim_slot[SHIM_FN_cuGraphNodeGetType] = get_type;
@@ -311,6 +325,44 @@ static void test_nobody_waits_for_ever(void **unused)
 	over();
 }
 
+/* Whatever was busy before, none is now but stream 0. */
+static void begin_idle(void)
+{
+	for (unsigned int i = 1; i <= SHIM_CHANNELS_BUSY; i++)
+		assert_int_equal(cuStreamWaitEvent(AT(i), NULL, 0), CUDA_SUCCESS);
+	assert_true(launches(0)); /* as no stub is out */
+	over();
+}
+
+static struct call beside;
+
+/* The launch is out, but does its stub say so? */
+static void as_it_leaves(void)
+{
+	if (!is_out)
+		return;
+	is_out = 0;
+	lock_watch_unlocked = NULL;
+	begin_waiting(&beside, wait_there, SHIM_CHANNELS_BUSY - 1);
+}
+
+/* Nothing is idle for want of a stub between the driver's call and the mark that it has been made. */
+static void test_a_launch_is_always_inside_or_out(void **unused)
+{
+	(void)unused;
+	begin_idle();
+	for (unsigned int i = 1; i < SHIM_CHANNELS_BUSY - 1; i++) {
+		pending[i] = 1;
+		assert_int_equal(cuStreamWaitEvent(AT(i), NULL, 0), CUDA_SUCCESS);
+	}
+	is_out = 0;
+	lock_watch_unlocked = as_it_leaves;
+	assert_true(launches(0));
+	assert_null(lock_watch_unlocked);
+	over();
+	expect_done(&beside);
+}
+
 /* The driver goes on with a stream that the program has destroyed. */
 static void test_a_destroyed_stream_has_its_channel_until_it_ends(void **unused)
 {
@@ -388,6 +440,7 @@ int main(void)
 		SHIM(test_one_stream_more),
 		SHIM(test_of_many_streams_the_busy_ones_count),
 		SHIM(test_nobody_waits_for_ever),
+		SHIM(test_a_launch_is_always_inside_or_out),
 		SHIM(test_a_destroyed_stream_has_its_channel_until_it_ends),
 		SHIM(test_after_a_capture_nobody_is_asked),
 		SHIM(test_branches_of_a_graph),

@@ -132,14 +132,21 @@ static void ask(CUcontext ctx)
 	}
 }
 
-/* Nothing with a stub is on the GPU: nobody waits for a held kernel. */
-static void all_idle(void)
+/*
+ * If nothing with a stub is on the GPU, nobody waits for a held kernel.  Under lock: a launch is inside until it is
+ * enqueued, so none is on its way between the two.
+ */
+static int all_idle(struct shim_session *session)
 {
+	int are;
+
 	pthread_mutex_lock(&lock);
-	for (struct shim_stream *s = streams; s; s = s->next)
+	are = !shim_launch_enqueued(session);
+	for (struct shim_stream *s = streams; are && s; s = s->next)
 		if (!s->inside)
 			s->busy = 0;
 	pthread_mutex_unlock(&lock);
+	return are;
 }
 
 /* Under lock, while nothing is held: what is pending there ends by itself. */
@@ -159,9 +166,7 @@ static void look(struct shim_session *session, CUcontext ctx)
 	struct shim_context *c = shim_capture_used() ? NULL : shim_context_known(session);
 
 	shim_launch_reap(session);
-	if (!shim_launch_enqueued(session)) {
-		all_idle();
-	} else if (c && c->ctx == ctx && shim_context_use(c)) {
+	if (!all_idle(session) && c && c->ctx == ctx && shim_context_use(c)) {
 		ask(ctx);
 		shim_context_unuse(c);
 	}

@@ -308,6 +308,7 @@ static CUresult launch_told(struct shim_session *s, struct shim_context *c, stru
 			    const struct shim_request *r)
 {
 	struct shim_launch *l = shim_launch_take(s);
+	struct shim_stream *in;
 	CUresult rc;
 
 	if (r->stream == CU_STREAM_PER_THREAD)
@@ -325,7 +326,7 @@ static CUresult launch_told(struct shim_session *s, struct shim_context *c, stru
 	rc = wait_for_turn(s, l->stub);
 	if (rc == CUDA_SUCCESS)
 		rc = enqueue(l, r);
-	shim_channel_leave(l->in);
+	in = l->in; /* once it is enqueued, the launch may be over and another's */
 	if (l->gated)
 		shim_gate_leave(0);
 	if (rc != CUDA_SUCCESS) {
@@ -335,10 +336,12 @@ static CUresult launch_told(struct shim_session *s, struct shim_context *c, stru
 			shim_hold_end(l->stream, l->legacy);
 		}
 		shim_launch_drop(l);
-		return rc;
+	} else {
+		atomic_store(&l->enqueued, 1);
 	}
-	atomic_store(&l->enqueued, 1);
-	return CUDA_SUCCESS;
+	/* Not before: who is neither inside nor enqueued has nothing to do. */
+	shim_channel_leave(in);
+	return rc;
 }
 
 /* The kernel's first launch in the context, or the first after another one. */
