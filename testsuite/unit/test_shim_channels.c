@@ -26,6 +26,8 @@
 static unsigned int made;
 static _Atomic int pending[MADE]; /* what the driver says of each */
 static _Atomic int asked;
+static _Atomic int stands, standing; /* the driver's answer lets wait for it; it is waited for */
+static _Atomic int captured;
 
 static CUresult make_stream(CUstream *stream, unsigned int flags)
 {
@@ -47,7 +49,19 @@ static CUresult query(CUstream stream)
 	if (i >= MADE) /* the shim's own */
 		return CUDA_SUCCESS;
 	asked++;
+	standing = stands;
+	while (stands)
+		usleep(100);
+	standing = 0;
 	return pending[i] ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
+}
+
+static CUresult begin_capture(CUstream stream, CUstreamCaptureMode mode)
+{
+	(void)stream;
+	(void)mode;
+	captured = 1;
+	return CUDA_SUCCESS;
 }
 
 /* The driver has got the last operation of a held kernel. */
@@ -118,6 +132,7 @@ static int setup(void **state)
 	shim_slot[SHIM_FN_cuStreamDestroy_v2] = destroy_stream;
 	shim_slot[SHIM_FN_cuStreamQuery] = query;
 	shim_slot[SHIM_FN_cuStreamWaitEvent] = wait_event;
+	shim_slot[SHIM_FN_cuStreamBeginCapture_v2] = begin_capture;
 	real_wait = shim_slot[SHIM_FN_cuStreamWaitValue32_v2];
 	shim_slot[SHIM_FN_cuStreamWaitValue32_v2] = wait_value;
 	shim_slot[SHIM_FN_cuGraphGetNodes] = get_nodes;
@@ -391,11 +406,42 @@ static void test_a_destroyed_stream_has_its_channel_until_it_ends(void **unused)
 	over();
 }
 
-/* The question would end a capture. */
+/* As many as may be, of which one is held and none ends. */
+static void begin_full(void)
+{
+	begin_idle();
+	assert_true(launches(0));
+	for (unsigned int i = 1; i < SHIM_CHANNELS_BUSY - 1; i++) {
+		pending[i] = 1;
+		assert_int_equal(cuStreamWaitEvent(AT(i), NULL, 0), CUDA_SUCCESS);
+	}
+}
+
+static void *capture(void *arg)
+{
+	struct call *c = arg;
+
+	c->begun = 1;
+	c->done = cuStreamBeginCapture_v2(AT(c->stream), CU_STREAM_CAPTURE_MODE_GLOBAL) == CUDA_SUCCESS;
+	return NULL;
+}
+
+/* The question would end a capture: who asks already is through before the first one begins. */
 static void test_after_a_capture_nobody_is_asked(void **unused)
 {
+	struct call asking, beginning;
+
 	(void)unused;
-	shim_say_odd(SHIM_ODD_CAPTURED);
+	begin_full();
+	stands = 1;
+	begin_waiting(&asking, wait_there, 8);
+	EVENTUALLY(standing);
+	begin_waiting(&beginning, capture, 9);
+	assert_int_equal(captured, 0);
+	stands = 0;
+	expect_done(&beginning);
+	over();
+	expect_done(&asking);
 	asked = 0;
 	assert_true(launches(3));
 	for (unsigned int i = 4; i < 3 + SHIM_CHANNELS_BUSY - 1; i++)

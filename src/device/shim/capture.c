@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Has this process ever captured a stream into a graph?  What is launched there goes to the driver as it is. */
 #define _GNU_SOURCE
+#include "device/shim/channels.h"
 #include "device/shim/wraps.h"
 
 int shim_capturing(CUstream stream)
@@ -16,6 +17,7 @@ int shim_capturing(CUstream stream)
 	SHIM_EXPORT CUresult name params \
 	{ \
 		shim_say_odd(SHIM_ODD_CAPTURED); \
+		shim_channels_capture(); \
 		return REAL(name) args; \
 	}
 

@@ -10,7 +10,6 @@
 
 #include "common/clock.h"
 #include "device/shim/context.h"
-#include "device/shim/operations.h"
 #include "device/shim/pool.h"
 #include "device/shim/wraps.h"
 
@@ -99,7 +98,7 @@ static size_t to_ask(CUcontext ctx, struct shim_stream *of[ASKED_MAX], CUstream 
 {
 	size_t n = 0;
 
-	for (struct shim_stream *s = streams; s && n < ASKED_MAX; s = s->next) {
+	for (struct shim_stream *s = streams; s && n < ASKED_MAX && !shim_capture_used(); s = s->next) {
 		if (!s->stream || s->stream == GHOST || s->thread || s->ctx != ctx || !s->busy || s->inside)
 			continue;
 		s->asked++;
@@ -329,6 +328,23 @@ void shim_channels_forked(void)
 	branches = 0;
 }
 
+static int is_asked(void)
+{
+	const struct shim_stream *s;
+
+	pthread_mutex_lock(&lock);
+	for (s = streams; s && !s->asked; s = s->next)
+		;
+	pthread_mutex_unlock(&lock);
+	return s != NULL;
+}
+
+void shim_channels_capture(void)
+{
+	while (is_asked())
+		sched_yield();
+}
+
 /* ---- the streams that the program makes ------------------------------------ */
 
 /* Under lock: a stream more of the context; one that had its handle went with another context. */
@@ -346,16 +362,15 @@ static void add_new(CUstream stream, CUcontext ctx)
 		atomic_store(&many, 1);
 }
 
-static CUresult made(const CUstream *stream, CUresult rc)
+void shim_channel_made(CUstream stream)
 {
-	CUcontext ctx = rc == CUDA_SUCCESS ? current() : NULL;
+	CUcontext ctx = current();
 
 	if (!ctx)
-		return rc;
+		return;
 	pthread_mutex_lock(&lock);
-	add_new(*stream, ctx);
+	add_new(stream, ctx);
 	pthread_mutex_unlock(&lock);
-	return rc;
 }
 
 static pthread_key_t ends;
@@ -392,17 +407,32 @@ void shim_channels_thread(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/*
- * The driver destroys one that has something to do, too, which has its channel until it has not.  Nobody may be
- * asking for it meanwhile.
- */
-static void destroying(CUstream stream)
+/* Has it something to do?  With the lock, before and after; not known to be idle is as good as yes. */
+static int is_pending(CUstream stream, struct shim_stream *s)
 {
-	int pending = atomic_load(&shim_held[0]) &&
-		      (shim_capture_used() || REAL(cuStreamQuery)(stream) == CUDA_ERROR_NOT_READY);
+	int is = 1;
+
+	if (!atomic_load(&shim_held[0]))
+		return 0;
+	if (shim_capture_used())
+		return 1;
+	s->asked++;
+	pthread_mutex_unlock(&lock);
+	is = REAL(cuStreamQuery)(stream) == CUDA_ERROR_NOT_READY;
+	pthread_mutex_lock(&lock);
+	s->asked--;
+	return is;
+}
+
+/* Nobody may be asking for it meanwhile. */
+void shim_channel_destroying(CUstream stream)
+{
 	struct shim_stream *s;
+	int pending;
 
 	pthread_mutex_lock(&lock);
+	s = find(stream);
+	pending = s && is_pending(stream, s);
 	while ((s = find(stream)) && s->asked) {
 		pthread_mutex_unlock(&lock);
 		sched_yield();
@@ -412,53 +442,3 @@ static void destroying(CUstream stream)
 		s->stream = pending ? GHOST : NULL;
 	pthread_mutex_unlock(&lock);
 }
-
-SHIM_EXPORT CUresult cuStreamCreate(CUstream *stream, unsigned int flags)
-{
-	return made(stream, REAL(cuStreamCreate)(stream, flags));
-}
-
-SHIM_EXPORT CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned int flags, int priority)
-{
-	return made(stream, REAL(cuStreamCreateWithPriority)(stream, flags, priority));
-}
-
-SHIM_EXPORT CUresult cuGreenCtxStreamCreate(CUstream *stream, CUgreenCtx ctx, unsigned int flags, int priority)
-{
-	CUresult rc;
-
-	shim_gate_enter(0);
-	rc = made(stream, REAL(cuGreenCtxStreamCreate)(stream, ctx, flags, priority));
-	shim_gate_leave(0);
-	return rc;
-}
-
-SHIM_EXPORT CUresult cuStreamDestroy(CUstream stream)
-{
-	destroying(stream);
-	return REAL(cuStreamDestroy)(stream);
-}
-
-SHIM_EXPORT CUresult cuStreamDestroy_v2(CUstream stream)
-{
-	destroying(stream);
-	return REAL(cuStreamDestroy_v2)(stream);
-}
-
-/* ---- what makes one stream wait for another -------------------------------- */
-
-#define WAIT_EVENT(name, of) \
-	SHIM_EXPORT CUresult name(CUstream stream, CUevent event, unsigned int flags) \
-	{ \
-		struct shim_session *s = shim_session_peek(); \
-		struct shim_stream *in; \
-		CUresult rc; \
-		shim_hold_behind(SHIM_QUEUES_OPERATIONS); \
-		in = s ? shim_channel_enter(s, of) : NULL; \
-		rc = REAL(name)(stream, event, flags); \
-		shim_channel_leave(in); \
-		return rc; \
-	}
-
-WAIT_EVENT(cuStreamWaitEvent, stream)
-WAIT_EVENT(cuStreamWaitEvent_ptsz, stream ? stream : CU_STREAM_PER_THREAD)

@@ -52,6 +52,13 @@ int shim_channel_holds(struct shim_session *s, CUstream stream, struct shim_stre
 void shim_channels_fork(struct shim_session *s, uint32_t branches);
 void shim_channels_join(uint32_t branches);
 
+/* A stream is about to be captured, and shim_capture_used() says so: nobody asks for any when this returns. */
+void shim_channels_capture(void);
+
+/* The program has got a stream of the current context. */
+void shim_channel_made(CUstream stream);
+/* It destroys one, which the driver does, too, if that has something to do: then it has its channel until it has not. */
+void shim_channel_destroying(CUstream stream);
 /* The thread's own default stream is used: it is one of the context's, for ever. */
 void shim_channels_thread(void);
 
