@@ -406,6 +406,15 @@ static void test_a_destroyed_stream_has_its_channel_until_it_ends(void **unused)
 	over();
 }
 
+static uint64_t ms_of_wait(unsigned int stream)
+{
+	uint64_t from = gs_clock_ns();
+
+	pending[stream] = 1;
+	assert_int_equal(cuStreamWaitEvent(AT(stream), NULL, 0), CUDA_SUCCESS);
+	return (gs_clock_ns() - from) / GS_NS_PER_MS;
+}
+
 /* As many as may be, of which one is held and none ends. */
 static void begin_full(void)
 {
@@ -415,6 +424,53 @@ static void begin_full(void)
 		pending[i] = 1;
 		assert_int_equal(cuStreamWaitEvent(AT(i), NULL, 0), CUDA_SUCCESS);
 	}
+}
+
+/* A program that waits for itself is not to be held up each time. */
+static void test_waits_in_vain_become_shorter(void **unused)
+{
+	uint64_t ms;
+
+	(void)unused;
+	begin_full();
+	ms = ms_of_wait(8);
+	assert_in_range(ms, 1900, 4000);
+	for (unsigned int i = 9; i < 12; i++) {
+		uint64_t next = ms_of_wait(i);
+
+		assert_true(next < ms * 3 / 4);
+		ms = next;
+	}
+	over();
+}
+
+static void *let_end(void *arg)
+{
+	(void)arg;
+	usleep(50000);
+	pending[1] = 0;
+	return NULL;
+}
+
+/* What is evicted ends when the turn comes, not by waiting for the program; and a wait of some use restores the patience. */
+static void test_without_the_turn_it_takes_longer(void **unused)
+{
+	struct call call;
+	pthread_t thread;
+
+	(void)unused;
+	begin_full();
+	assert_int_equal(pthread_create(&thread, NULL, let_end, NULL), 0);
+	ms_of_wait(8);
+	pthread_join(thread, NULL);
+	gs_page_store(page->turn, 0);
+	begin_waiting(&call, wait_there, 9);
+	sleep(3);
+	assert_int_equal(call.done, 0);
+	gs_page_store(page->turn, 1);
+	assert_int_equal(call.done, 0);
+	over();
+	expect_done(&call);
 }
 
 static void *capture(void *arg)
@@ -488,6 +544,8 @@ int main(void)
 		SHIM(test_nobody_waits_for_ever),
 		SHIM(test_a_launch_is_always_inside_or_out),
 		SHIM(test_a_destroyed_stream_has_its_channel_until_it_ends),
+		SHIM(test_waits_in_vain_become_shorter),
+		SHIM(test_without_the_turn_it_takes_longer),
 		SHIM(test_after_a_capture_nobody_is_asked),
 		SHIM(test_branches_of_a_graph),
 	};

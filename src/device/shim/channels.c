@@ -14,8 +14,14 @@
 #include "device/shim/wraps.h"
 
 #define NAP_NS 50000
-/* What is too many for so long may wait for the program itself, which waits here. */
+/*
+ * What is too many for so long may wait for the program itself, which waits here.  If so, it may do so again and again:
+ * each time half as long, until a wait was not in vain.
+ */
 #define PATIENCE_NS (2 * GS_NS_PER_S)
+#define PATIENCE_HALVES 10
+/* While the turn is another client's, what is evicted does not end: that time counts so many times less. */
+#define AWAY_TIMES 16
 /* Asked for at a time. */
 #define ASKED_MAX 64
 
@@ -36,6 +42,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct shim_stream *streams; /* under lock; records are used again, never freed */
 static _Atomic uint32_t branches;   /* beyond each one's first, of the graphs that are out; written under lock */
 static _Atomic int many;            /* a context has had more streams than there may be busy */
+static unsigned int in_vain;        /* under lock: waits that nothing came of, one after the other */
 
 /* It has its place, whether it is used or not. */
 static int is_default(CUstream stream)
@@ -184,24 +191,40 @@ static void nap(void)
 	nanosleep(&time, NULL);
 }
 
+/* Under lock: so long has been waited.  At the end of the process nobody relaunches what is held. */
+static int is_enough(const struct shim_session *session, uint64_t waited_ns)
+{
+	if (waited_ns <= PATIENCE_NS >> in_vain && !session->stopping)
+		return 0;
+	if (in_vain < PATIENCE_HALVES)
+		in_vain++;
+	return 1;
+}
+
 /* With the lock, before and after: until so many more may be busy. */
 static void await_room(struct shim_session *session, CUcontext ctx, uint32_t more)
 {
-	uint64_t until = 0;
+	uint64_t waited_ns = 0, then = 0, now;
 
 	while (!has_room(ctx, more)) {
-		pthread_mutex_unlock(&lock);
-		if (!until)
-			until = gs_clock_ns() + PATIENCE_NS;
-		else
-			nap();
-		look(session, ctx);
-		pthread_mutex_lock(&lock);
-		if (gs_clock_ns() > until) {
+		if (is_enough(session, waited_ns)) {
+			pthread_mutex_unlock(&lock);
 			shim_log("more streams have something to do than may while a kernel is held");
+			pthread_mutex_lock(&lock);
 			return;
 		}
+		pthread_mutex_unlock(&lock);
+		if (then)
+			nap();
+		look(session, ctx);
+		now = gs_clock_ns();
+		if (then)
+			waited_ns += (now - then) / (gs_page_load(session->page->turn) ? 1 : AWAY_TIMES);
+		then = now;
+		pthread_mutex_lock(&lock);
 	}
+	if (then)
+		in_vain = 0;
 }
 
 /* Under lock; of a stream that nobody has seen made, too. */
