@@ -22,6 +22,8 @@
 #define PATIENCE_HALVES 10
 /* While the turn is another client's, what is evicted does not end: that time counts so many times less. */
 #define AWAY_TIMES 16
+/* A program may use a thousand streams. */
+#define FOUND_BITS 11
 /* Asked for at a time. */
 #define ASKED_MAX 64
 
@@ -40,6 +42,7 @@ struct shim_stream {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct shim_stream *streams; /* under lock; records are used again, never freed */
+static struct shim_stream *found[1 << FOUND_BITS]; /* under lock: by a hash of the stream, the last one that was looked for */
 static _Atomic uint32_t branches;   /* beyond each one's first, of the graphs that are out; written under lock */
 static _Atomic int many;            /* a context has had more streams than there may be busy */
 static unsigned int in_vain;        /* under lock: waits that nothing came of, one after the other */
@@ -50,14 +53,24 @@ static int is_default(CUstream stream)
 	return stream == NULL || stream == CU_STREAM_LEGACY;
 }
 
+static int is_of(const struct shim_stream *s, CUstream stream, uintptr_t thread)
+{
+	return s->stream == stream && s->thread == thread;
+}
+
 /* Under lock. */
 static struct shim_stream *find(CUstream stream)
 {
 	uintptr_t thread = stream == CU_STREAM_PER_THREAD ? shim_self() : 0;
-	struct shim_stream *s = streams;
+	struct shim_stream **last = &found[(((uintptr_t)stream ^ thread) * UINT64_C(0x9E3779B97F4A7C15)) >> (64 - FOUND_BITS)];
+	struct shim_stream *s = *last;
 
-	while (s && (s->stream != stream || s->thread != thread))
-		s = s->next;
+	if (s && is_of(s, stream, thread))
+		return s;
+	for (s = streams; s && !is_of(s, stream, thread); s = s->next)
+		;
+	if (s)
+		*last = s;
 	return s;
 }
 
