@@ -44,6 +44,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct shim_stream *streams; /* under lock; records are used again, never freed */
 static struct shim_stream *found[1 << FOUND_BITS]; /* under lock: by a hash of the stream, the last one that was looked for */
 static _Atomic uint32_t branches;   /* beyond each one's first, of the graphs that are out; written under lock */
+static _Atomic uint32_t contexts_gone; /* so many; written under lock */
 static _Atomic int many;            /* a context has had more streams than there may be busy */
 static unsigned int in_vain;        /* under lock: waits that nothing came of, one after the other */
 
@@ -95,14 +96,19 @@ static struct shim_stream *add(CUstream stream, CUcontext ctx)
 	return s;
 }
 
-/* Under lock: the streams of the context that may be busy; all that there are, as long as nobody takes note. */
+/* Under lock: as long as nobody takes note, each stream may. */
+static int may_be_busy(const struct shim_stream *s)
+{
+	return s->stream && (s->busy || !shim_is_odd(SHIM_ODD_CROWDED));
+}
+
+/* Under lock: the streams of the context that may be busy. */
 static uint32_t busy(CUcontext ctx)
 {
-	int noted = shim_is_odd(SHIM_ODD_CROWDED) != 0;
 	uint32_t n = 1 + branches;
 
 	for (const struct shim_stream *s = streams; s; s = s->next)
-		n += s->stream && s->ctx == ctx && (s->busy || !noted);
+		n += s->ctx == ctx && may_be_busy(s);
 	return n;
 }
 
@@ -151,6 +157,14 @@ static void ask(CUcontext ctx)
 	}
 }
 
+/* Under lock, while nothing is held, or nothing of that is on the GPU: what is pending there ends by itself. */
+static void forget_ghosts(void)
+{
+	for (struct shim_stream *s = streams; s; s = s->next)
+		if (s->stream == GHOST)
+			s->stream = NULL;
+}
+
 /*
  * If nothing with a stub is on the GPU, nobody waits for a held kernel.  Under lock: a launch is inside until it is
  * enqueued, so none is on its way between the two.
@@ -164,16 +178,10 @@ static int all_idle(struct shim_session *session)
 	for (struct shim_stream *s = streams; are && s; s = s->next)
 		if (!s->inside)
 			s->busy = 0;
+	if (are)
+		forget_ghosts();
 	pthread_mutex_unlock(&lock);
 	return are;
-}
-
-/* Under lock, while nothing is held: what is pending there ends by itself. */
-static void forget_ghosts(void)
-{
-	for (struct shim_stream *s = streams; s; s = s->next)
-		if (s->stream == GHOST)
-			s->stream = NULL;
 }
 
 /*
@@ -347,6 +355,7 @@ void shim_channels_join(uint32_t n)
 void shim_channels_destroyed(CUcontext ctx)
 {
 	pthread_mutex_lock(&lock);
+	contexts_gone++;
 	for (struct shim_stream *s = streams; s; s = s->next)
 		if (s->ctx == ctx)
 			s->stream = NULL;
@@ -362,6 +371,7 @@ void shim_channels_forked(void)
 		s->asked = 0;
 	}
 	branches = 0;
+	contexts_gone++;
 }
 
 static int is_asked(void)
@@ -418,7 +428,7 @@ static void thread_ends(void *of)
 
 	pthread_mutex_lock(&lock);
 	if (s->stream == CU_STREAM_PER_THREAD && s->thread == shim_self())
-		s->stream = atomic_load(&shim_held[0]) ? GHOST : NULL;
+		s->stream = atomic_load(&shim_held[0]) && may_be_busy(s) ? GHOST : NULL;
 	pthread_mutex_unlock(&lock);
 }
 
@@ -430,12 +440,13 @@ static void make_key(void)
 void shim_channels_thread(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	static __thread int known;
-	CUcontext ctx = known ? NULL : current();
+	static __thread uint32_t known;
+	uint32_t now = atomic_load(&contexts_gone) + 1;
+	CUcontext ctx = known == now ? NULL : current();
 
 	if (!ctx)
 		return;
-	known = 1;
+	known = now;
 	pthread_once(&once, make_key);
 	pthread_mutex_lock(&lock);
 	add_new(CU_STREAM_PER_THREAD, ctx);
@@ -475,6 +486,6 @@ void shim_channel_destroying(CUstream stream)
 		pthread_mutex_lock(&lock);
 	}
 	if (s)
-		s->stream = pending ? GHOST : NULL;
+		s->stream = pending && may_be_busy(s) ? GHOST : NULL;
 	pthread_mutex_unlock(&lock);
 }

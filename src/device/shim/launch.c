@@ -311,8 +311,6 @@ static CUresult launch_told(struct shim_session *s, struct shim_context *c, stru
 	struct shim_stream *in;
 	CUresult rc;
 
-	if (r->stream == CU_STREAM_PER_THREAD)
-		shim_channels_thread();
 	prepare(s, l, c, k, r);
 	if (!l->evictable) {
 		shim_queue_enter(s, l, r->stream);
@@ -364,6 +362,8 @@ static CUresult launch_managed(struct shim_session *s, struct shim_context *c, s
 		return launch_original(r);
 	if (k->counted_in != c && !r->graph && count_frames(s, c, k) < 0)
 		return CUDA_ERROR_OUT_OF_MEMORY;
+	if (r->stream == CU_STREAM_PER_THREAD) /* what rides, too: each thread's first launch is not over without us */
+		shim_channels_thread();
 	if (shim_is_default(r->stream))
 		shim_hold_behind(SHIM_LAUNCH_OPERATIONS + k->nodes);
 	if (s->measure && shim_context_current(s) == c) /* once: its streams are used */

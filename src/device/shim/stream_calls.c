@@ -53,6 +53,8 @@ SHIM_EXPORT CUresult cuStreamDestroy_v2(CUstream stream)
 		struct shim_stream *in; \
 		CUresult rc; \
 		shim_hold_behind(SHIM_QUEUES_OPERATIONS); \
+		if (of == CU_STREAM_PER_THREAD) \
+			shim_channels_thread(); \
 		in = s ? shim_channel_enter(s, of) : NULL; \
 		rc = REAL(name)(stream, event, flags); \
 		shim_channel_leave(in); \
@@ -60,4 +62,4 @@ SHIM_EXPORT CUresult cuStreamDestroy_v2(CUstream stream)
 	}
 
 WAIT_EVENT(cuStreamWaitEvent, stream)
-WAIT_EVENT(cuStreamWaitEvent_ptsz, stream ? stream : CU_STREAM_PER_THREAD)
+WAIT_EVENT(cuStreamWaitEvent_ptsz, (stream ? stream : CU_STREAM_PER_THREAD))
