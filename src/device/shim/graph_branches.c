@@ -29,18 +29,31 @@ static unsigned char *used_of(const struct shape *s, CUgraphNode node)
 	return at ? &s->used[at - s->node] : NULL;
 }
 
+/*
+ * Without a place for what the edges are, the driver tells of none where one is not of the usual kind, as those of
+ * programmatic launches are.  One before 12.3 has the old call alone.
+ */
+static CUresult edges_of(CUgraph graph, CUgraphNode *from, CUgraphNode *to, size_t *n)
+{
+	CUgraphEdgeData *kinds = from ? calloc(*n, sizeof(*kinds)) : NULL;
+	CUresult rc = REAL(cuGraphGetEdges_v2)(graph, from, to, kinds, n);
+
+	free(kinds);
+	return rc == CUDA_ERROR_NOT_SUPPORTED ? REAL(cuGraphGetEdges)(graph, from, to, n) : rc;
+}
+
 /* Nodes that a path comes to from another one; 0, too, where the driver does not tell of the dependencies. */
 static size_t joined(CUgraph graph, struct shape *s)
 {
 	CUgraphNode *from = NULL, *to;
 	size_t n = 0, joins = 0;
 
-	if (REAL(cuGraphGetEdges_v2)(graph, NULL, NULL, NULL, &n) == CUDA_SUCCESS && n)
+	if (edges_of(graph, NULL, NULL, &n) == CUDA_SUCCESS && n)
 		from = calloc(2 * n, sizeof(*from));
 	if (!from)
 		return 0;
 	to = from + n;
-	if (REAL(cuGraphGetEdges_v2)(graph, from, to, NULL, &n) != CUDA_SUCCESS)
+	if (edges_of(graph, from, to, &n) != CUDA_SUCCESS)
 		n = 0;
 	for (size_t i = 0; i < n; i++) {
 		unsigned char *a = used_of(s, from[i]), *b = used_of(s, to[i]);

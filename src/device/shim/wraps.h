@@ -21,6 +21,7 @@
 #undef cuDevicePrimaryCtxReset
 #undef cuDevicePrimaryCtxRelease
 #undef cuGraphInstantiate
+#undef cuGraphGetEdges
 #undef cuGraphExecUpdate
 #undef cuGraphExecKernelNodeSetParams
 #undef cuLinkAddData
@@ -41,6 +42,7 @@ CUresult cuCtxPushCurrent(CUcontext ctx);
 CUresult cuDevicePrimaryCtxReset(CUdevice dev);
 CUresult cuDevicePrimaryCtxRelease(CUdevice dev);
 CUresult cuStreamDestroy(CUstream stream);
+CUresult cuGraphGetEdges(CUgraph graph, CUgraphNode *from, CUgraphNode *to, size_t *n);
 CUresult cuGraphInstantiate(CUgraphExec *exec, CUgraph graph, CUgraphNode *error_node, char *log,
 			    size_t size);
 CUresult cuGraphExecUpdate(CUgraphExec exec, CUgraph graph, CUgraphNode *error_node,
