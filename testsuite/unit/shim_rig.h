@@ -56,7 +56,8 @@ void ring(void);
 void expect_calls(const char *expected);
 void forget_calls(void);
 
-/* The groups of test_shim_*.c that test_shim.c runs; how many tests failed. */
+/* The groups of test_shim_*.c that test_shim.c runs, and the one that test_shim_channels.c does; how many tests failed. */
+int shim_branches(void);
 int shim_riders(void);
 int shim_evictions(void);
 int shim_signals(void);
