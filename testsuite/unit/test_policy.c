@@ -130,15 +130,15 @@ static void rr_takes_turns(void **state)
 	gs_sched_destroy(s);
 }
 
-/* Where hand-overs make the quantum, 15 of 0.2 ms, nobody goes for six more or less. */
+/* Where hand-overs make the quantum, 15 of 0.2 ms, nobody goes for half as long again. */
 static void who_is_all_but_done_stays(void **state)
 {
 	static const struct {
 		const char *policy;
 		uint64_t length, until; /* us */
 	} as[] = {
-		{ "rr", 4200, 4300 }, { "rr", 4201, 3000 }, { "rr", 2900, 3000 },
-		{ "cfs", 4200, 4300 }, { "dprr", 4200, 4300 }, { "frsp", 4200, 3000 },
+		{ "rr", 4500, 4600 }, { "rr", 4501, 3000 }, { "rr", 2900, 3000 },
+		{ "cfs", 4500, 4600 }, { "dprr", 4500, 4600 }, { "frsp", 4500, 3000 },
 	};
 
 	(void)state;

@@ -93,10 +93,10 @@ uint64_t gs_core_slice(const struct gs_one *sched)
  */
 static uint64_t or_whole(struct gs_one *sched, uint64_t floor)
 {
-	const struct gs_sched_options *o = &sched->options;
-	uint64_t left = sched->policy->whole ? gs_task_left(gs_core_view(sched), sched->holder) : 0;
+	int may = sched->policy->whole && sched->options.whole_quanta;
+	uint64_t left = may ? gs_task_left(gs_core_view(sched), sched->holder) : 0;
 
-	return left > floor && left - floor <= o->whole_handovers * o->handover_ns ? left + o->handover_ns / 2 : floor;
+	return left > floor && left - floor <= floor / 2 ? left + sched->options.handover_ns / 2 : floor;
 }
 
 void gs_core_begin_quantum(struct gs_one *sched)

@@ -101,7 +101,7 @@ struct gs_view {
  * weighs    Not a function: when set, the policy weighs what a hand-over costs when it
  *           compares, and so the core raises its quanta to half as many hand-overs only.
  * whole     Not a function: when set, a quantum that the core has raised is as long as what is left, where that is
- *           little more (options->whole_handovers).  For a policy that does not look at lengths itself.
+ *           half as long again at most (options->whole_quanta).  For a policy that does not look at lengths itself.
  */
 struct gs_policy {
 	const char *name;
