@@ -52,6 +52,7 @@ static struct CUctx_st *create(unsigned int flags)
 	ctx->limit[CU_LIMIT_STACK_SIZE] = 1024;
 	ctx->limit[CU_LIMIT_PRINTF_FIFO_SIZE] = 1 << 20;
 	ctx->limit[CU_LIMIT_MALLOC_HEAP_SIZE] = 8 << 20;
+	emu_channels_init(&ctx->channels);
 	ctx->legacy = emu_stream_create(ctx, CU_STREAM_DEFAULT, 0);
 	if (!ctx->legacy) {
 		emu_handle_put(EMU_H_CTX, ctx);

@@ -300,6 +300,7 @@ CUresult CUDAAPI cuGraphLaunch(CUgraphExec exec, CUstream stream)
 	t->a = (uintptr_t)exec;
 	t->b = (uintptr_t)s;
 	t->c = (uintptr_t)steps;
+	t->branches = exec->branches;
 	atomic_fetch_add(&steps->refs, 1);
 	atomic_fetch_add(&exec->refs, 1);
 	rc = emu_stream_enqueue(s, t, NULL);

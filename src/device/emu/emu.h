@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "device/driver/cuda.h"
+#include "device/emu/channel.h"
 #include "device/emu/device.h"
 #include "device/emu/engine.h"
 #include "device/emu/exec/ir.h"
@@ -59,6 +60,10 @@ struct emu_task {
 	uint8_t node;                /* CUgraphNodeType that it becomes when it is captured */
 	struct CUevent_st *event;
 	struct emu_grid *grid;
+	uint32_t branches;           /* of a graph's launch: channels that it takes; 0: none, or one, as its kind does */
+	uint32_t places;             /* from here on channel.c's: in so many channels */
+	uint8_t in_channels;         /* has not passed yet */
+	struct emu_place *place, only_place;
 };
 
 #define EMU_MAGIC_CTX 0x78746375u
@@ -90,6 +95,8 @@ struct CUstream_st {
 	uint64_t enqueued, completed;
 	struct emu_task *head, **tail;
 	struct emu_task *running;
+	uint32_t pending;            /* tasks that go through channels and are not over */
+	uint32_t channel;            /* theirs; none if there are no such tasks */
 	int started, closing;
 	unsigned int refs;
 	struct emu_capture *capture; /* under the context's mutex; the stream's work goes there instead */
@@ -121,6 +128,7 @@ struct CUctx_st {
 	struct CUevent_st *events;
 	struct CUstream_st *legacy;
 	struct CUmod_st *modules;
+	struct emu_channels channels;
 	_Atomic CUresult error;      /* sticky */
 	uint64_t tickets;
 	size_t limit[CU_LIMIT_MAX];

@@ -239,9 +239,13 @@ static int visit(struct emu_steps *e, struct CUgraphNode_st *start)
 			continue;
 		}
 		if (n->mark == 1) { /* all before it are there, or it is before itself */
-			for (size_t i = 0; i < n->deps.n; i++)
+			n->level = 0;
+			for (size_t i = 0; i < n->deps.n; i++) {
 				if (n->deps.v[i]->mark != 2)
 					rc = -1;
+				else if (n->deps.v[i]->level >= n->level)
+					n->level = n->deps.v[i]->level + 1;
+			}
 			n->mark = 2;
 			stack.n--;
 			if (!rc && n->child)
@@ -261,6 +265,28 @@ static int visit(struct emu_steps *e, struct CUgraphNode_st *start)
 	return rc;
 }
 
+/* How many of its branches may be at work at once: the most on one level, which is right if they are of the same length. */
+static int count_branches(struct CUgraph_st *g)
+{
+	uint32_t *of = calloc(g->nodes.n + 1, sizeof(*of));
+
+	if (!of)
+		return -1;
+	g->branches = 0;
+	for (size_t i = 0; i < g->nodes.n; i++) {
+		const struct CUgraphNode_st *n = g->nodes.v[i];
+
+		if (n->child)
+			of[n->level] += n->child->branches;
+		else if (n->task)
+			of[n->level] += (uint32_t)emu_channel_for(n->task);
+		if (of[n->level] > g->branches)
+			g->branches = of[n->level];
+	}
+	free(of);
+	return 0;
+}
+
 static int flatten(struct emu_steps *e, struct CUgraph_st *g)
 {
 	for (size_t i = 0; i < g->nodes.n; i++)
@@ -268,7 +294,7 @@ static int flatten(struct emu_steps *e, struct CUgraph_st *g)
 	for (size_t i = 0; i < g->nodes.n; i++)
 		if (visit(e, g->nodes.v[i]))
 			return -1;
-	return 0;
+	return count_branches(g);
 }
 
 struct CUgraphExec_st *emu_exec_new(struct CUgraph_st *g)
@@ -287,6 +313,7 @@ struct CUgraphExec_st *emu_exec_new(struct CUgraph_st *g)
 		emu_exec_release(e);
 		return NULL;
 	}
+	e->branches = g->branches;
 	return e;
 }
 

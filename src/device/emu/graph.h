@@ -18,6 +18,7 @@ struct CUgraphNode_st {
 	struct emu_node_list deps;
 	size_t index;                /* in the graph; used while it is ordered */
 	int mark;
+	size_t level;                /* nodes of the longest way to it; used while it is ordered */
 	void **params;               /* what the kernel's parameters were said to be, when asked for */
 };
 
@@ -26,6 +27,7 @@ struct CUgraph_st {
 	struct CUctx_st *ctx;
 	uint64_t ctx_id;             /* of which its kernels are, and with which they go */
 	struct emu_node_list nodes;
+	uint32_t branches;           /* tasks on one level that go through channels, at most; once it has been ordered */
 };
 
 /* The tasks of a graph in an order that its edges allow. */
@@ -44,6 +46,7 @@ struct CUgraphExec_st {
 	struct CUctx_st *ctx;
 	uint64_t ctx_id;
 	struct emu_steps *now;       /* what the next launch runs: changes make new ones */
+	uint32_t branches;           /* which are of the same shape */
 	_Atomic unsigned int refs;
 	pthread_mutex_t mutex;       /* one launch at a time runs */
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Streams: queues, each with a thread that executes them in order.  A stream
- * that waits (for a value, an event, another stream) blocks itself only.
+ * that waits blocks itself, and what is behind it in its channel (channel.h).
  *
  * The legacy default stream ("Default stream", CUDA C++ Programming Guide): its
  * work waits for all earlier work of the context's blocking streams, and
@@ -177,7 +177,7 @@ static int in_turn(const struct CUstream_st *s, const struct emu_task *t)
 	for (struct CUstream_st *o = s->ctx->streams; o; o = o->next) {
 		const struct emu_task *x = o->running ? o->running : o->head;
 
-		if (o != s && x && x->ticket < t->ticket && !waits(x))
+		if (o != s && x && x->ticket < t->ticket && !waits(x) && !emu_channel_behind(s->ctx, x))
 			return 0;
 	}
 	return 1;
@@ -189,6 +189,7 @@ void emu_task_execute(struct CUstream_st *s, struct emu_task *t)
 	CUresult rc = CUDA_SUCCESS;
 
 	pthread_mutex_lock(&ctx->mutex);
+	emu_channel_await(ctx, t);
 	for (uint32_t i = 0; i < t->ndep; i++)
 		while (t->dep[i].stream->completed < t->dep[i].seq)
 			pthread_cond_wait(&ctx->changed, &ctx->mutex);
@@ -204,6 +205,7 @@ void emu_task_execute(struct CUstream_st *s, struct emu_task *t)
 		t->event->done = t->a;
 		t->event->when_ns = emu_now_ns();
 	}
+	emu_channel_begin(ctx, t);
 	pthread_mutex_unlock(&ctx->mutex);
 	emu_checkpoint_present();
 	if (atomic_load(&ctx->error) && !t->always)
@@ -255,6 +257,7 @@ static void *stream_main(void *arg)
 		pthread_mutex_lock(&ctx->mutex);
 		s->running = NULL;
 		s->completed = t->seq;
+		emu_channel_leave(s, t);
 		pthread_cond_broadcast(&ctx->changed);
 		pthread_mutex_unlock(&ctx->mutex);
 		emu_task_free(ctx, t);
@@ -412,7 +415,7 @@ CUresult emu_stream_enqueue(struct CUstream_st *s, struct emu_task *t, uint64_t 
 		}
 		pthread_attr_destroy(&attr);
 	}
-	if (s->started && !dependencies(s, t)) {
+	if (s->started && !dependencies(s, t) && !emu_channel_enter(s, t)) {
 		if (t->event)
 			t->event->refs++;
 		if (t->kind == EMU_T_RECORD)
