@@ -3,7 +3,7 @@
 # gpushare-emu: programs on the emulated device, evicted without a daemon; its options, status and summary.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-need_built gpushare-emu gpushare-demo-triad gpushare-demo-matmul gpushare-demo-reduce testsuite/e2e/modules
+need_built gpushare-emu gpushare-demo-triad gpushare-demo-matmul gpushare-demo-reduce testsuite/e2e/modules testsuite/e2e/order
 PATH=$BUILD:$PATH
 export TMPDIR=$TMP
 
@@ -45,6 +45,14 @@ for period in 0 1 5; do
 	check "matmul, evictions every $period ms" evicted matmul $least $period "${MATMUL[@]}"
 	check "reduce, evictions every $period ms" evicted reduce $least $period "${REDUCE[@]}"
 done
+
+# The stream in which evicted kernels go on has a channel that no other stream blocks, or this never ends.
+crowd() {
+	timeout 60 gpushare-emu --memory 256M --evict-every-ms 3 --json "$TMP/json" -- "$BUILD/testsuite/e2e/order" crowd >"$TMP/out" 2>&1 ||
+		{ echo "exit status $?"; cat "$TMP/out"; return 1; }
+	summary "$TMP/json" "s['evictions'] >= 10"
+}
+check "more streams than channels, evictions every 3 ms" crowd
 
 # after_tasks KERNEL NT PROGRAM...: a lone worker leaves after every K block-tasks: NT / K times, rounded up, less one.
 after_tasks() {

@@ -4,7 +4,7 @@
  *
  * The kernel maps each word to the next of a linear congruential generator,
  * many times over: a block-task that ran twice, not at all, or after what was
- * enqueued behind it leaves a wrong word.  Cases: streams, order, legacy,
+ * enqueued behind it leaves a wrong word.  Cases: streams, crowd, order, legacy,
  * calls, many, one, graphs, fork, orphan, stay; exit status 1 when one is not as it must be.
  */
 #define _GNU_SOURCE
@@ -224,6 +224,33 @@ static void order(void)
 		behind(i, i & 1 ? blocking : free_running, other, in, late);
 }
 
+/*
+ * More streams at work than a context has channels: if the one in which evicted kernels go on shared one with a stream
+ * that waits for them, nothing would end (src/device/shim/channels.h).
+ */
+#define CROWD 14
+static void crowd(void)
+{
+	CUstream stream[CROWD];
+	CUdeviceptr d[CROWD];
+	uint32_t *w[CROWD];
+
+	for (uint32_t i = 0; i < CROWD; i++) {
+		w[i] = words(i);
+		d[i] = device_words();
+		CHECK(cuStreamCreate(&stream[i], i % 2 ? CU_STREAM_NON_BLOCKING : CU_STREAM_DEFAULT));
+		CHECK(cuMemcpyHtoD(d[i], w[i], BYTES));
+	}
+	for (int n = 0; n < 2; n++)
+		for (int i = 0; i < CROWD; i++)
+			launch_long(d[i], stream[i], 4);
+	for (uint32_t i = 0; i < CROWD; i++) {
+		CHECK(cuMemcpyDtoHAsync(w[i], d[i], BYTES, stream[i]));
+		CHECK(cuStreamSynchronize(stream[i]));
+		expect(right(w[i], i, 8), "two long kernels in each of many streams");
+	}
+}
+
 /* Blocking streams and the legacy default stream wait for each other. */
 static void legacy(void)
 {
@@ -413,6 +440,8 @@ int main(int argc, char **argv)
 	start();
 	if (strcmp(name, "streams") == 0)
 		in_threads(one_stream, 4);
+	else if (strcmp(name, "crowd") == 0)
+		crowd();
 	else if (strcmp(name, "order") == 0)
 		order();
 	else if (strcmp(name, "legacy") == 0)
