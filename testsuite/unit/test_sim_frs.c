@@ -151,7 +151,7 @@ static void on_an_h200(struct results *r, struct sim_experiment *x)
 	gs_sched_defaults(&x->options);
 	x->options.handover_ns = 135000;
 	x->options.quantum_handovers = 15;
-	x->options.whole_quanta = 0; /* as the daemon was then */
+	x->options.let_finish = 0; /* as the daemon was then */
 	for (size_t i = 0; i < r->workload.count; i++) {
 		struct sim_kernel *k = &r->workload.kernel[i];
 

@@ -17,8 +17,6 @@
 #include "device/shim/memory.h"
 #include "device/shim/wraps.h"
 
-#define DEPTH_MAX 16 /* of child graphs */
-
 /* A kernel in a graph. */
 struct part {
 	CUgraphNode node;
@@ -66,7 +64,7 @@ static int each(CUgraph graph, int depth, void (*visit)(CUgraphNode node, CUgrap
 			type = CU_GRAPH_NODE_TYPE_EMPTY;
 		visit(node[i], type, user);
 		if (type == CU_GRAPH_NODE_TYPE_GRAPH && REAL(cuGraphChildGraphNodeGetGraph)(node[i], &child) == CUDA_SUCCESS)
-			below = depth < DEPTH_MAX ? each(child, depth + 1, visit, user) : 1;
+			below = depth < SHIM_GRAPH_DEPTH_MAX ? each(child, depth + 1, visit, user) : 1;
 		if (below && rc >= 0)
 			rc = below;
 	}

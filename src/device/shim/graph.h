@@ -10,6 +10,8 @@
 
 struct shim_kernel;
 
+#define SHIM_GRAPH_DEPTH_MAX 16 /* of child graphs; below it nothing is known */
+
 /*
  * Each node, with those of child graphs: a child graph's own node first.  0; 1: not what is in the
  * seventeenth child graph of each other; 2: not what the driver did not tell of; -1: not each, for want of memory.

@@ -7,8 +7,6 @@
 
 #include "device/shim/wraps.h"
 
-#define DEPTH_MAX 16 /* of child graphs */
-
 struct shape {
 	CUgraphNode *node; /* by address */
 	unsigned char *used; /* of each node: whether a path goes on from it (1), and whether one comes to it (2) */
@@ -83,7 +81,7 @@ static uint32_t below(const struct shape *s, int depth)
 		if (REAL(cuGraphNodeGetType)(s->node[i], &type) != CUDA_SUCCESS || type != CU_GRAPH_NODE_TYPE_GRAPH ||
 		    REAL(cuGraphChildGraphNodeGetGraph)(s->node[i], &child) != CUDA_SUCCESS)
 			continue;
-		its = depth < DEPTH_MAX ? branches(child, depth + 1) : UINT32_MAX;
+		its = depth < SHIM_GRAPH_DEPTH_MAX ? branches(child, depth + 1) : UINT32_MAX;
 		if (its == UINT32_MAX)
 			return its;
 		n += its ? its - 1 : 0;

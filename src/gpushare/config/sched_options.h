@@ -15,7 +15,7 @@ static inline struct gs_sched_options gs_config_sched_options(const struct gs_co
 		.dprr_tick_ns = c->dprr_tick_ns,
 		.handover_ns = c->handover_ns,
 		.quantum_handovers = c->quantum_handovers,
-		.whole_quanta = 1,
+		.let_finish = 1,
 		.starvation_ns = c->starvation_ns,
 	};
 }

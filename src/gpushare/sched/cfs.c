@@ -63,5 +63,5 @@ const struct gs_policy gs_policy_cfs = {
 	.expire = expire,
 	.place = place,
 	.quantum = quantum,
-	.whole = 1,
+	.lets_finish = 1,
 };

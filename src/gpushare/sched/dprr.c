@@ -124,5 +124,5 @@ const struct gs_policy gs_policy_dprr = {
 	.expire = expire,
 	.pick = pick,
 	.quantum = quantum,
-	.whole = 1,
+	.lets_finish = 1,
 };

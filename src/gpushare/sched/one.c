@@ -91,9 +91,9 @@ uint64_t gs_core_slice(const struct gs_one *sched)
  * A quantum that is as short as hand-overs allow, with what the holder would have left then, if that is not worth an
  * eviction (sched.h).  Half a hand-over more, as lengths are estimates: who is all but done would go for nothing.
  */
-static uint64_t or_whole(struct gs_one *sched, uint64_t floor)
+static uint64_t or_to_the_end(struct gs_one *sched, uint64_t floor)
 {
-	int may = sched->policy->whole && sched->options.whole_quanta;
+	int may = sched->policy->lets_finish && sched->options.let_finish;
 	uint64_t left = may ? gs_task_left(gs_core_view(sched), sched->holder) : 0;
 
 	return left > floor && left - floor <= floor / 2 ? left + sched->options.handover_ns / 2 : floor;
@@ -107,7 +107,7 @@ void gs_core_begin_quantum(struct gs_one *sched)
 	if (sched->policy->quantum)
 		quantum = sched->policy->quantum(gs_core_view(sched), sched->holder);
 	if (quantum <= floor)
-		quantum = or_whole(sched, floor);
+		quantum = or_to_the_end(sched, floor);
 	sched->quantum_end = gs_later(sched->view.now, quantum > QUANTUM_FLOOR_NS ? quantum : QUANTUM_FLOOR_NS);
 }
 

@@ -39,7 +39,7 @@ void gs_sched_defaults(struct gs_sched_options *options)
 		.cfs_epoch_ns = 4 * GS_NS_PER_MS,
 		.dprr_tick_ns = GS_NS_PER_MS,
 		.quantum_handovers = 4,
-		.whole_quanta = 1,
+		.let_finish = 1,
 	};
 }
 

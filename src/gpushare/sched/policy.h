@@ -100,8 +100,8 @@ struct gs_view {
  *           lengths and progress are, each holder keeps the GPU for a slice then.
  * weighs    Not a function: when set, the policy weighs what a hand-over costs when it
  *           compares, and so the core raises its quanta to half as many hand-overs only.
- * whole     Not a function: when set, a quantum that the core has raised is as long as what is left, where that is
- *           half as long again at most (options->whole_quanta).  For a policy that does not look at lengths itself.
+ * lets_finish  Not a function: when set, a quantum that the core has raised is as long as what is left, where that is
+ *           half as long again at most (options->let_finish).  For a policy that does not look at lengths itself.
  */
 struct gs_policy {
 	const char *name;
@@ -113,7 +113,7 @@ struct gs_policy {
 	void (*arrive)(struct gs_view *view, struct gs_task *task);
 	int preempts;
 	int weighs;
-	int whole;
+	int lets_finish;
 };
 
 /* gs_policy_fifo and its like, one per line of policies.def. */

@@ -25,5 +25,5 @@ const struct gs_policy gs_policy_rr = {
 	.name = "rr",
 	.place = place,
 	.quantum = quantum,
-	.whole = 1,
+	.lets_finish = 1,
 };

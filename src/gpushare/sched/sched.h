@@ -45,12 +45,11 @@ struct gs_sched_options {
 	uint64_t handover_ns;      /* cost of giving the GPU to another */
 	uint32_t quantum_handovers; /* no quantum is shorter than so many of them, see policy.h: 4 */
 	/*
-	 * Nobody is evicted at the end of such a quantum who has no more than half of one left, under policies that ask for it: 1.
+	 * Nobody is evicted at the end of such a quantum who has no more than half of one left, under policies that let tasks finish: 1.
 	 * An eviction costs everybody two hand-overs, away and back; and of two tasks the mean turnaround is the least
-	 * where the one with less left goes first.  (Six hand-overs in place of half a quantum were too close to the length of a
-	 * kernel of seed 004: as the cost of a hand-over was learned anew, it was evicted or not, H200.)
+	 * where the one with less left goes first.
 	 */
-	uint32_t whole_quanta;
+	uint32_t let_finish;
 	uint64_t starvation_ns;    /* a task that waited this long goes next, whatever the policy; 0: no bound */
 };
 
