@@ -10,186 +10,13 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 
 #include <cmocka.h>
 
-#include "device/shim/channels.h"
 #include "fake_driver.h"
-#include "shim_rig.h"
-
-#define HELD (SHIM_CONNECTIONS_N - 6) /* streams that may hold a kernel (hold.c) */
-#define MADE (SHIM_CONNECTIONS_N + 4)
-#define AT(i) ((CUstream)(uintptr_t)(0x9000 + 0x10 * (i)))
-
-static unsigned int made;
-static _Atomic int pending[MADE]; /* what the driver says of each */
-static _Atomic int asked;
-static _Atomic int stands, standing; /* the driver's answer lets wait for it; it is waited for */
-static _Atomic int captured;
-
-static CUresult make_stream(CUstream *stream, unsigned int flags)
-{
-	(void)flags;
-	*stream = AT(made++);
-	return CUDA_SUCCESS;
-}
-
-static CUresult destroy_stream(CUstream stream)
-{
-	(void)stream;
-	return CUDA_SUCCESS;
-}
-
-static CUresult query(CUstream stream)
-{
-	size_t i = ((uintptr_t)stream - 0x9000) / 0x10;
-
-	if (i >= MADE) /* the shim's own */
-		return CUDA_SUCCESS;
-	asked++;
-	standing = stands;
-	while (stands)
-		usleep(100);
-	standing = 0;
-	return pending[i] ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
-}
-
-static CUresult begin_capture(CUstream stream, CUstreamCaptureMode mode)
-{
-	(void)stream;
-	(void)mode;
-	captured = 1;
-	return CUDA_SUCCESS;
-}
-
-/* The driver has got the last operation of a held kernel. */
-static __thread int is_out;
-static CUresult (*real_wait)(CUstream, CUdeviceptr, cuuint32_t, unsigned int);
-
-static CUresult wait_value(CUstream stream, CUdeviceptr at, cuuint32_t value, unsigned int flags)
-{
-	CUresult rc = real_wait(stream, at, value, flags);
-
-	is_out = 1;
-	return rc;
-}
-
-static CUresult wait_event(CUstream stream, CUevent event, unsigned int flags)
-{
-	(void)stream;
-	(void)event;
-	(void)flags;
-	return CUDA_SUCCESS;
-}
-
-static int setup(void **state)
-{
-	if (shim_rig_setup(state) < 0)
-		return -1;
-	shim_slot[SHIM_FN_cuStreamCreate] = make_stream;
-	shim_slot[SHIM_FN_cuStreamDestroy_v2] = destroy_stream;
-	shim_slot[SHIM_FN_cuStreamQuery] = query;
-	shim_slot[SHIM_FN_cuStreamWaitEvent] = wait_event;
-	shim_slot[SHIM_FN_cuStreamBeginCapture_v2] = begin_capture;
-	real_wait = shim_slot[SHIM_FN_cuStreamWaitValue32_v2];
-	shim_slot[SHIM_FN_cuStreamWaitValue32_v2] = wait_value;
-	return 0;
-}
-
-/* ---- what goes out ---- */
-
-static void make(unsigned int n)
-{
-	CUstream stream;
-
-	while (made < n)
-		assert_int_equal(cuStreamCreate(&stream, 0), CUDA_SUCCESS);
-}
-
-/* A kernel is launched there that the GPU is not through with; was it held? */
-static int launches(unsigned int i)
-{
-	uint64_t before = shim_kernel_find(kernel)->evictable_launches;
-
-	pending[i] = 1;
-	assert_int_equal(launch_in(kernel, LONG_GRID, AT(i)), CUDA_SUCCESS);
-	return shim_kernel_find(kernel)->evictable_launches != before;
-}
-
-/* Something goes there that holds nothing, and the GPU is not through with it. */
-static void occupy(unsigned int i)
-{
-	pending[i] = 1;
-	assert_int_equal(launch_in(FAKE_MACHINE_CODE, LONG_GRID, AT(i)), CUDA_SUCCESS);
-}
-
-static void occupy_by_event(unsigned int i)
-{
-	pending[i] = 1;
-	assert_int_equal(cuStreamWaitEvent(AT(i), NULL, 0), CUDA_SUCCESS);
-}
-
-/* Everything ends, and the driver knows of it. */
-static void over(void)
-{
-	finish_all();
-	for (int i = 0; i < MADE; i++)
-		pending[i] = 0;
-	EVENTUALLY(all_prepared());
-}
-
-struct call {
-	pthread_t thread;
-	unsigned int stream;
-	_Atomic int begun, done;
-};
-
-static void *launch_as_is(void *arg)
-{
-	struct call *c = arg;
-
-	c->begun = 1;
-	pending[c->stream] = 1;
-	c->done = launch_in(FAKE_MACHINE_CODE, LONG_GRID, AT(c->stream)) == CUDA_SUCCESS;
-	return NULL;
-}
-
-static void *wait_there(void *arg)
-{
-	struct call *c = arg;
-
-	c->begun = 1;
-	pending[c->stream] = 1;
-	c->done = cuStreamWaitEvent(AT(c->stream), NULL, 0) == CUDA_SUCCESS;
-	return NULL;
-}
-
-static void *launch_graph(void *arg)
-{
-	struct call *c = arg;
-
-	c->begun = 1;
-	c->done = cuGraphLaunch(FAKE_GRAPH, AT(c->stream)) == CUDA_SUCCESS;
-	return NULL;
-}
-
-/* The call of another thread stands still. */
-static void begin_waiting(struct call *c, void *(*body)(void *), unsigned int stream)
-{
-	*c = (struct call){ .stream = stream };
-	assert_int_equal(pthread_create(&c->thread, NULL, body, c), 0);
-	EVENTUALLY(c->begun);
-	usleep(30000);
-	assert_int_equal(c->done, 0);
-}
-
-static void expect_done(struct call *c)
-{
-	EVENTUALLY(c->done);
-	pthread_join(c->thread, NULL);
-}
+#include "shim_streams.h"
 
 static void test_few_streams_are_nobodys_care(void **unused)
 {
@@ -336,15 +163,6 @@ static void test_nobody_waits_for_ever(void **unused)
 	over();
 }
 
-/* Whatever was busy before, none is now but stream 0. */
-static void begin_idle(void)
-{
-	for (unsigned int i = 1; i <= SHIM_CHANNELS_BUSY; i++)
-		assert_int_equal(cuStreamWaitEvent(AT(i), NULL, 0), CUDA_SUCCESS);
-	assert_true(launches(0)); /* as no stub is out */
-	over();
-}
-
 static struct call beside;
 
 /* The launch is out, but does its stub say so? */
@@ -398,71 +216,6 @@ static void test_a_destroyed_stream_has_its_channel_until_it_ends(void **unused)
 	over();
 }
 
-static uint64_t ms_of_wait(unsigned int stream)
-{
-	uint64_t from = gs_clock_ns();
-
-	pending[stream] = 1;
-	assert_int_equal(cuStreamWaitEvent(AT(stream), NULL, 0), CUDA_SUCCESS);
-	return (gs_clock_ns() - from) / GS_NS_PER_MS;
-}
-
-/* As many as may be, of which one is held and none ends. */
-static void begin_full(void)
-{
-	begin_idle();
-	assert_true(launches(0));
-	for (unsigned int i = 1; i < SHIM_CHANNELS_BUSY - 1; i++)
-		occupy_by_event(i);
-}
-
-/* A program that waits for itself is not to be held up each time. */
-static void test_waits_in_vain_become_shorter(void **unused)
-{
-	uint64_t ms;
-
-	(void)unused;
-	begin_full();
-	ms = ms_of_wait(8);
-	assert_in_range(ms, 1900, 4000);
-	for (unsigned int i = 9; i < 12; i++) {
-		uint64_t next = ms_of_wait(i);
-
-		assert_true(next < ms * 3 / 4);
-		ms = next;
-	}
-	over();
-}
-
-static void *let_end(void *arg)
-{
-	(void)arg;
-	usleep(50000);
-	pending[1] = 0;
-	return NULL;
-}
-
-/* What is evicted ends when the turn comes, not by waiting for the program; and a wait of some use restores the patience. */
-static void test_without_the_turn_it_takes_longer(void **unused)
-{
-	struct call call;
-	pthread_t thread;
-
-	(void)unused;
-	begin_full();
-	assert_int_equal(pthread_create(&thread, NULL, let_end, NULL), 0);
-	ms_of_wait(8);
-	pthread_join(thread, NULL);
-	gs_page_store(page->turn, 0);
-	begin_waiting(&call, wait_there, 9);
-	sleep(3);
-	assert_int_equal(call.done, 0);
-	gs_page_store(page->turn, 1);
-	assert_int_equal(call.done, 0);
-	over();
-	expect_done(&call);
-}
-
 static void *capture(void *arg)
 {
 	struct call *c = arg;
@@ -498,6 +251,27 @@ static void test_after_a_capture_nobody_is_asked(void **unused)
 	assert_int_equal(asked, 0);
 }
 
+static int threads(void)
+{
+	const struct CMUnitTest tests[] = {
+		SHIM(test_a_threads_stream_more),
+	};
+
+	return cmocka_run_group_tests(tests, streams_setup, NULL);
+}
+
+/* What has once been too many is so for a process's life. */
+static int in_child(int (*group)(void))
+{
+	int failed = 1;
+	pid_t child = fork();
+
+	if (child == 0)
+		exit(group());
+	waitpid(child, &failed, 0);
+	return failed;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -508,19 +282,9 @@ int main(void)
 		SHIM(test_nobody_waits_for_ever),
 		SHIM(test_a_launch_is_always_inside_or_out),
 		SHIM(test_a_destroyed_stream_has_its_channel_until_it_ends),
-		SHIM(test_waits_in_vain_become_shorter),
-		SHIM(test_without_the_turn_it_takes_longer),
 		SHIM(test_after_a_capture_nobody_is_asked),
 	};
+	int failed = in_child(threads) || in_child(shim_patience);
 
-	const struct CMUnitTest threads[] = {
-		SHIM(test_a_threads_stream_more),
-	};
-	int failed = 1;
-	pid_t child = fork(); /* what has once been too many is so for a process's life */
-
-	if (child == 0)
-		return cmocka_run_group_tests(threads, setup, NULL);
-	waitpid(child, &failed, 0);
-	return cmocka_run_group_tests(tests, setup, NULL) || shim_branches() || failed;
+	return cmocka_run_group_tests(tests, streams_setup, NULL) || shim_branches() || failed;
 }
