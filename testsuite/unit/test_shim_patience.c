@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * How long a program waits for a channel (channels.h).  Run by test_shim_channels.c, in a process of its own.
+ * How long a program waits for a channel (channels.h), and what is held then: what went out all the same may wait for
+ * it, so it leaves no more.  Run by test_shim_channels.c, in a process of its own.
  */
 #define _GNU_SOURCE
 #include <setjmp.h>
@@ -10,8 +11,28 @@
 
 #include <cmocka.h>
 
+#include "device/ptx/transform.h"
 #include "fake_driver.h"
 #include "shim_streams.h"
+
+/* The stub of the kernel that is held. */
+static struct gs_stub *held_stub(void)
+{
+	for (uint32_t i = 0; i < GS_PAGE_STUBS; i++)
+		if (shim_launch_at(i)->evictable && gs_page_load(page->stub[i].kstate) != GS_K_PREP)
+			return &page->stub[i];
+	return NULL;
+}
+
+static int may_leave(const struct gs_stub *stub)
+{
+	return (gs_page_load(stub->flags) & GS_STUB_EVICTABLE) != 0;
+}
+
+static unsigned int why(const struct gs_stub *stub)
+{
+	return gs_page_load(stub->flags) >> GS_STUB_WHY_SHIFT & GS_STUB_WHY_MAX;
+}
 
 static uint64_t ms_of_wait(unsigned int stream)
 {
@@ -69,6 +90,53 @@ static void test_waits_in_vain_become_shorter(void **unused)
 	over();
 }
 
+/* Whoever is one too many may be put where the relaunch would go: what is held stays on the GPU from then on. */
+static void test_what_is_held_then_is_not_evicted(void **unused)
+{
+	struct gs_stub *stub;
+
+	(void)unused;
+	begin_full();
+	stub = held_stub();
+	assert_non_null(stub);
+	assert_true(may_leave(stub));
+	ms_of_wait(8);
+	assert_false(may_leave(stub));
+	assert_int_equal(why(stub), PTX_REASON_STREAMS);
+	assert_int_equal(gs_page_load(stub->leave_ns), 0);
+	assert_int_equal(gs_page_load(stub->kstate), GS_K_RUNNING);
+	over();
+	assert_true(launches(0));
+	assert_true(may_leave(held_stub()));
+	over();
+}
+
+/* What is away has to come back first. */
+static void test_what_is_evicted_comes_back_before(void **unused)
+{
+	struct gs_stub *stub;
+	struct call call;
+
+	(void)unused;
+	begin_full();
+	stub = held_stub();
+	gs_page_store(stub->started, 1);
+	gs_page_store(page->turn, 0);
+	assert_true(gs_stub_move(stub, GS_K_RUNNING, GS_K_TOEVICT));
+	begin_waiting(&call, wait_there, 8);
+	sleep(2); /* in vain, often enough, by now */
+	assert_int_equal(call.done, 0);
+	assert_true(gs_stub_move(stub, GS_K_TOEVICT, GS_K_READY)); /* the GPU */
+	sleep(1);
+	assert_int_equal(call.done, 0);
+	gs_page_store(page->turn, 1);
+	ring();
+	expect_done(&call);
+	assert_int_equal(gs_page_load(stub->kstate), GS_K_RUNNING);
+	assert_false(may_leave(stub));
+	over();
+}
+
 static int setup(void **state)
 {
 	if (streams_setup(state) < 0)
@@ -82,6 +150,8 @@ int shim_patience(void)
 	const struct CMUnitTest tests[] = {
 		SHIM(test_without_the_turn_it_takes_longer), /* first: nothing has been in vain */
 		SHIM(test_waits_in_vain_become_shorter),
+		SHIM(test_what_is_held_then_is_not_evicted),
+		SHIM(test_what_is_evicted_comes_back_before),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);

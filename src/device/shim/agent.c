@@ -193,7 +193,8 @@ static CUresult lift_limit(struct agent *a, struct shim_launch *l)
 		if (rc != CUDA_SUCCESS)
 			return rc;
 		image->chunk_ns = aim_ns;
-		gs_page_store(l->stub->leave_ns, shim_request_leave_ns(l));
+		if (gs_page_load(l->stub->flags) & GS_STUB_EVICTABLE)
+			gs_page_store(l->stub->leave_ns, shim_request_leave_ns(l));
 	}
 	return l->unsettled || __atomic_load_n(&image->limit, __ATOMIC_ACQUIRE) != SHIM_NO_LIMIT ?
 		       settle_limit(a, l) :

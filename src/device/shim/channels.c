@@ -20,6 +20,8 @@
  */
 #define PATIENCE_NS (2 * GS_NS_PER_S)
 #define PATIENCE_HALVES 10
+/* What could be evicted until now may have been told to leave: by then its stub says so. */
+#define KEPT_NS GS_NS_PER_MS
 /* While the turn is another client's, what is evicted does not end: that time counts so many times less. */
 #define AWAY_TIMES 16
 /* A program may use a thousand streams. */
@@ -212,25 +214,32 @@ static void nap(void)
 	nanosleep(&time, NULL);
 }
 
-/* Under lock: so long has been waited.  At the end of the process nobody relaunches what is held. */
-static int is_enough(const struct shim_session *session, uint64_t waited_ns)
+/*
+ * Under lock, after so long: may one more go all the same?  It may be put into the channel of the relaunches, and wait for the
+ * very kernel that would be relaunched there: so what is held stays on the GPU until it ends, and what is away comes back first.
+ * At the end of the process nobody relaunches what is held.
+ */
+static int is_enough(const struct shim_session *session, uint64_t waited_ns, uint64_t *kept_ns)
 {
-	if (waited_ns <= PATIENCE_NS >> in_vain && !session->stopping)
+	if (session->stopping)
+		return 1;
+	if (waited_ns <= PATIENCE_NS >> in_vain)
 		return 0;
-	if (in_vain < PATIENCE_HALVES)
-		in_vain++;
-	return 1;
+	if (!shim_launch_keep_held())
+		*kept_ns = waited_ns;
+	return waited_ns - *kept_ns > KEPT_NS;
 }
 
 /* With the lock, before and after: until so many more may be busy. */
 static void await_room(struct shim_session *session, CUcontext ctx, uint32_t more)
 {
-	uint64_t waited_ns = 0, then = 0, now;
+	uint64_t waited_ns = 0, kept_ns = 0, then = 0, now;
 
 	while (!has_room(ctx, more)) {
-		if (is_enough(session, waited_ns)) {
+		if (is_enough(session, waited_ns, &kept_ns)) {
+			in_vain += in_vain < PATIENCE_HALVES;
 			pthread_mutex_unlock(&lock);
-			shim_log("more streams have something to do than may while a kernel is held");
+			shim_log("more streams have something to do than may while a kernel is held: that is not evicted now");
 			pthread_mutex_lock(&lock);
 			return;
 		}

@@ -10,7 +10,8 @@
  *
  * So no more than SHIM_CHANNELS_BUSY have something to do while a kernel is held.  A program that has made no more streams needs no
  * care.  Of any other it is noted, once it holds a kernel, which streams are used: what would be one too many
- * waits for another one to end, and a kernel is held only if there is room for its stream.
+ * waits for another one to end, and a kernel is held only if there is room for its stream.  What has waited for long may have to
+ * go for another one to end; then no kernel that is held is evicted any more.
  *
  * Not counted: copies, which end by themselves; what a program lets a stream wait for by memory operations of its own.
  */

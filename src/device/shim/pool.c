@@ -202,6 +202,39 @@ unsigned shim_launch_enqueued(struct shim_session *s)
 	return n;
 }
 
+/* From here on the daemon waits for it, as for any that cannot leave; `leave_ns` is another thing of those. */
+static void keep(struct gs_stub *stub)
+{
+	uint32_t flags = gs_page_load(stub->flags);
+
+	gs_page_store(stub->leave_ns, 0);
+	while (!atomic_compare_exchange_weak(&stub->flags, &flags,
+					     (flags & ~GS_STUB_EVICTABLE) |
+						     (uint32_t)PTX_REASON_STREAMS << GS_STUB_WHY_SHIFT))
+		;
+}
+
+int shim_launch_keep_held(void)
+{
+	uint32_t stubs = gs_page_stubs(page);
+	int are = 1;
+
+	for (uint32_t i = 0; i < stubs; i++) {
+		struct gs_stub *stub = &page->stub[i];
+		uint32_t state;
+
+		if (atomic_load_explicit(&pool[i].owner, memory_order_acquire) != SHIM_OUT || !pool[i].evictable)
+			continue;
+		if (gs_page_load(stub->flags) & GS_STUB_EVICTABLE) {
+			keep(stub);
+			are = 0; /* an eviction may be on its way */
+		}
+		state = gs_page_load(stub->kstate);
+		are &= state == GS_K_DONE || (state == GS_K_RUNNING && pool[i].enqueued);
+	}
+	return are;
+}
+
 void shim_launch_init(struct gs_page *of)
 {
 	page = of;

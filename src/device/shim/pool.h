@@ -72,6 +72,12 @@ unsigned shim_launch_reap(struct shim_session *s);
 /* How many of them have been given to the driver. */
 unsigned shim_launch_enqueued(struct shim_session *s);
 
+/*
+ * No held kernel out is evicted any more, if it has not been told to leave already.  1: each of them is
+ * on the GPU or on its way there, and was not evictable any more at the last call already.
+ */
+int shim_launch_keep_held(void);
+
 /* Predicted time of the launches out that cannot be evicted, how many of them have none; and adding this one's. */
 uint64_t shim_launch_queued_ns(void);
 unsigned int shim_launch_queued_unknown(void);

@@ -26,7 +26,7 @@
 #define GS_PAGE_STUBS 126u
 
 /* gs_stub.flags, written by the client before PREP is left. */
-#define GS_STUB_EVICTABLE 1u /* leaves at a block-task boundary when told to */
+#define GS_STUB_EVICTABLE 1u /* leaves at a block-task boundary when told to; the client may take it back (shim/channels.h) */
 /* From this bit on, if it does not: why (enum ptx_reason; 0: not told). */
 #define GS_STUB_WHY_SHIFT 1
 #define GS_STUB_WHY_MAX 63u
