@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Times training steps of a small transformer: prints `kind,median_ms,p90_ms,loss` per kind of step (eager, CUDA graph).
+"""Training steps of a small transformer, timed on request.
 
-usage: torch_step.py [SECONDS]   (per kind; 3)
+Prints `ready,LOSS` after a few steps; then, for each line `KIND SECONDS` of the standard input, steps of that KIND
+(eager, or graph: a CUDA graph, captured when it is first asked for) for so long, and `KIND,MEDIAN_MS,P90_MS,LOSS`.
 """
 import sys
 import time
 
 import torch
+
+WARM = 5
 
 
 def network():
@@ -32,31 +35,46 @@ def trainer():
     return step
 
 
+def captured(step):
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        loss = step()
+
+    def replay():
+        graph.replay()
+        return loss
+
+    return replay
+
+
 def timed(step, seconds):
+    for _ in range(WARM):
+        loss = step()
+    torch.cuda.synchronize()
     took = []
     end = time.perf_counter() + seconds
     while time.perf_counter() < end:
         begin = time.perf_counter()
-        step()
+        loss = step()
         torch.cuda.synchronize()
         took.append((time.perf_counter() - begin) * 1e3)
     took.sort()
-    return took[len(took) // 2], took[len(took) * 9 // 10]
+    return took[len(took) // 2], took[len(took) * 9 // 10], float(loss)
 
 
 def main():
-    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 3.0
-    step = trainer()
+    steps = {"eager": trainer()}
     side = torch.cuda.Stream()
     with torch.cuda.stream(side):
-        for _ in range(5):
-            loss = step()
+        for _ in range(WARM):
+            loss = steps["eager"]()
     torch.cuda.synchronize()
-    print("eager,%.4f,%.4f,%.6f" % (*timed(step, seconds), float(loss)), flush=True)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        loss = step()
-    print("graph,%.4f,%.4f,%.6f" % (*timed(graph.replay, seconds), float(loss)), flush=True)
+    print("ready,%.6f" % float(loss), flush=True)
+    for line in sys.stdin:
+        kind, seconds = line.split()
+        if kind == "graph" and kind not in steps:
+            steps[kind] = captured(steps["eager"])
+        print("%s,%.4f,%.4f,%.6f" % (kind, *timed(steps[kind], float(seconds))), flush=True)
 
 
 main()

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""PyTorch training steps natively and under gpushare, by two processes that take turns.
+
+usage: torch_pairs.py ROUNDS EAGER GRAPH SECONDS COMMAND...
+  ROUNDS   so often two new processes
+  EAGER, GRAPH  turns of each with steps of that kind, each SECONDS long; only one of the two computes at a time
+  COMMAND...    what runs a program under gpushare: it is given the program's command line
+
+An eager step waits for its launching thread, whose speed on a shared host changes by a tenth from second to second:
+so each turn is compared with the one beside it, and each process is first in every other pair.
+
+Prints rows mode,round,kind,median_ms,p90_ms,loss (round: the pair's number), then ratio,KIND,VALUE: the median over
+the pairs of gpushare's median over the native one's, and spread,KIND,LOW,HIGH: its quartiles.
+"""
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+
+PROGRAM = [sys.executable, str(pathlib.Path(__file__).with_name("torch_step.py"))]
+MODES = ("native", "gpushare")
+
+
+def start(mode, command):
+    env = dict(os.environ)
+    if mode == "native":
+        env.pop("GPUSHARE_SOCKET", None)
+        command = []
+    return subprocess.Popen(command + PROGRAM, env=env, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+
+def answer(process, mode, kind):
+    line = process.stdout.readline().strip()
+    if not line.startswith(kind + ","):
+        sys.exit(f"torch_pairs: {mode}: {kind} expected, got '{line}' (exit status {process.poll()})")
+    return line
+
+
+def pair(processes, number, kind, seconds, medians):
+    order = MODES if number % 2 else MODES[::-1]
+    for mode in order:
+        processes[mode].stdin.write(f"{kind} {seconds}\n")
+        processes[mode].stdin.flush()
+        row = answer(processes[mode], mode, kind)
+        print(f"{mode},{number},{row}", flush=True)
+        medians[kind].setdefault(number, {})[mode] = float(row.split(",")[1])
+
+
+def main():
+    rounds, eager, graph = (int(a) for a in sys.argv[1:4])
+    seconds, command = sys.argv[4], sys.argv[5:]
+    medians = {"eager": {}, "graph": {}}
+    number = 0
+    print("mode,round,kind,median_ms,p90_ms,loss", flush=True)
+    for _ in range(rounds):
+        processes = {mode: start(mode, command) for mode in MODES}
+        try:
+            for mode in MODES:
+                answer(processes[mode], mode, "ready")
+            for kind in ["eager"] * eager + ["graph"] * graph:
+                pair(processes, number, kind, seconds, medians)
+                number += 1
+            for mode in MODES:
+                processes[mode].stdin.close()
+                if processes[mode].wait(30) != 0:
+                    sys.exit(f"torch_pairs: {mode}: exit status {processes[mode].returncode}")
+        finally:
+            for process in processes.values():
+                process.kill()
+    for kind, pairs in medians.items():
+        ratios = sorted(p["gpushare"] / p["native"] for p in pairs.values())
+        if ratios:
+            print(f"ratio,{kind},{statistics.median(ratios):.6f}")
+            print(f"spread,{kind},{ratios[len(ratios) // 4]:.6f},{ratios[len(ratios) * 3 // 4]:.6f}")
+
+
+main()
