@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Training steps of a small transformer, timed on request.
 
-Prints `ready,LOSS` after a few steps; then, for each line `KIND SECONDS` of the standard input, steps of that KIND
-(eager, or graph: a CUDA graph, captured when it is first asked for) for so long, and `KIND,MEDIAN_MS,P90_MS,LOSS`.
+usage: torch_step.py [PROCESSORS]   (of its own, so many: 4)
+
+Prints `there`, touches the GPU when it reads a line, and prints `ready,LOSS` after a few steps; then, for each line
+`KIND SECONDS`, steps of that KIND (eager, or graph: a CUDA graph, captured when it is first asked for) for so long, and
+`KIND,MEDIAN_MS,P90_MS,LOSS`.
 """
+import os
 import sys
 import time
 
@@ -63,6 +67,10 @@ def timed(step, seconds):
 
 
 def main():
+    print("there", flush=True)
+    sys.stdin.readline()
+    own = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, own[-int(sys.argv[1]) if len(sys.argv) > 1 else -4:])
     steps = {"eager": trainer()}
     side = torch.cuda.Stream()
     with torch.cuda.stream(side):
