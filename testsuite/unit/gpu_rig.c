@@ -50,7 +50,8 @@ void join_as(struct client *c, uint64_t id, int32_t priority, int adopted)
 {
 	struct gs_tenant_params p = { .id = id, .page = c->page, .tally = &c->tally,
 				      .kernels = &c->map, .attended = attended, .priority = priority,
-				      .shares = 50, .name = "a client", .force_ns = force_ns };
+				      .shares = 50, .name = "a client", .force_ns = force_ns,
+				      .counted = c->counted };
 
 	c->tenant = gs_gpu_add(gpu, &p, adopted, now);
 	assert_non_null(c->tenant);

@@ -22,6 +22,7 @@ struct client {
 	struct gs_kernel_map map;
 	struct gs_tenant *tenant;
 	uint64_t seq;
+	uint64_t counted; /* when it joins as adopted: its launches that are in the tally */
 };
 
 extern struct gs_gpu *gpu;

@@ -215,6 +215,34 @@ static void test_adoption(void **unused)
 	all_leave(a, b);
 }
 
+/* Away and back under one daemon, as its memory was on the host: its launches count once. */
+static void test_back_again(void **unused)
+{
+	struct client *a;
+
+	(void)unused;
+	begin("fifo");
+	a = join(1, 1);
+	occupy(a, 100);
+	finish(a, 0);
+	turn(1 * MS);
+	assert_true(has_turn(a));
+	launch(a, 1, 100, 1);
+	finish(a, 1);
+	assert_int_equal(a->tally.launches, 1); /* the second has not been looked at */
+	a->counted = gs_gpu_remove(gpu, a->tenant, now);
+	assert_int_equal(a->tally.launches, 2);
+	assert_int_equal(a->counted, 2);
+	join_as(a, 1, 1, 1);
+	turn(1 * MS);
+	assert_int_equal(a->tally.launches, 2);
+	launch(a, 2, 100, 1);
+	turn(1 * MS);
+	assert_int_equal(a->tally.launches, 3);
+	assert_int_equal(gs_tenant_launches(a->tenant), 3);
+	all_leave(a);
+}
+
 static void test_hostile_page(void **unused)
 {
 	struct client *a, *b;
@@ -312,6 +340,7 @@ int main(void)
 		cmocka_unit_test(test_death_frees_the_gpu),
 		cmocka_unit_test(test_death_while_draining),
 		cmocka_unit_test(test_adoption),
+		cmocka_unit_test(test_back_again),
 		cmocka_unit_test(test_hostile_page),
 	};
 

@@ -89,6 +89,7 @@ static int become_tenant(struct gs_peer *peer, int adopted, uint64_t used_bytes,
 		.step_id = step->info.step_id,
 		.name = peer->who,
 		.program = peer->program,
+		.counted = peer->counted,
 	};
 
 	if (!peer->attendant)
@@ -186,7 +187,7 @@ int gs_client_begin(struct gs_peer *peer, const struct gs_msg *hello, int page)
 
 void gs_client_park(struct gs_peer *peer)
 {
-	gs_gpu_remove(peer->device->gpu, peer->tenant, gs_clock_ns());
+	peer->counted = gs_gpu_remove(peer->device->gpu, peer->tenant, gs_clock_ns());
 	peer->tenant = NULL;
 	gs_device_unattended(peer->device, peer);
 	gs_device_poke(peer->device);

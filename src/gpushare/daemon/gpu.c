@@ -41,6 +41,7 @@ struct gs_tenant *gs_gpu_add(struct gs_gpu *gpu, const struct gs_tenant_params *
 		return t;
 	t->dirty = 1;
 	gs_watch_adopt(&t->watch, params->page);
+	t->watch.last_number = params->counted;
 	if (!gpu->holder) {
 		gs_turn_give(gpu, t, now);
 	} else {
@@ -54,9 +55,10 @@ struct gs_tenant *gs_gpu_add(struct gs_gpu *gpu, const struct gs_tenant_params *
 	return t;
 }
 
-void gs_gpu_remove(struct gs_gpu *gpu, struct gs_tenant *t, uint64_t now)
+uint64_t gs_gpu_remove(struct gs_gpu *gpu, struct gs_tenant *t, uint64_t now)
 {
 	struct gs_look look;
+	uint64_t counted;
 
 	gs_watch_last_look(&t->watch, t->p.page, now, &look);
 	if (!look.bad)
@@ -82,7 +84,9 @@ void gs_gpu_remove(struct gs_gpu *gpu, struct gs_tenant *t, uint64_t now)
 	gpu->bad -= t->bad != 0;
 	gs_trace_leave(gpu->trace, t->traced);
 	LIST_REMOVE(t, link);
+	counted = t->watch.last_number;
 	free(t);
+	return counted;
 }
 
 int gs_gpu_is_draining(const struct gs_gpu *gpu)
@@ -128,6 +132,11 @@ uint32_t gs_tenant_kernel_on_gpu(const struct gs_tenant *t)
 int gs_tenant_may_go(const struct gs_tenant *t)
 {
 	return t->gpu->holder == t && (!t->gpu->leaving || t->gpu->o.overlap_ns > BESIDE_NS);
+}
+
+uint64_t gs_tenant_launches(const struct gs_tenant *t)
+{
+	return t->watch.last_number;
 }
 
 int gs_tenant_on_gpu(const struct gs_tenant *t)

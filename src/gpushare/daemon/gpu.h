@@ -55,6 +55,7 @@ struct gs_tenant_params {
 	uint32_t job_id, step_id;
 	const char *name;           /* "job 12.0 uid 1000 pid 4711", for the log */
 	const char *program;        /* NULL: not known */
+	uint64_t counted;           /* adopted: so many of its launches are in the tally already */
 };
 
 /* A picture for `gpusharectl status`. */
@@ -91,8 +92,8 @@ int gs_gpu_configure(struct gs_gpu *gpu, const struct gs_gpu_options *options, u
 struct gs_tenant *gs_gpu_add(struct gs_gpu *gpu, const struct gs_tenant_params *params,
 			     int adopted, uint64_t now);
 
-/* It is gone; its kernels with it.  The next turn decides anew. */
-void gs_gpu_remove(struct gs_gpu *gpu, struct gs_tenant *tenant, uint64_t now);
+/* It is gone; its kernels with it.  The next turn decides anew.  Returns gs_tenant_launches(), with those that were seen last. */
+uint64_t gs_gpu_remove(struct gs_gpu *gpu, struct gs_tenant *tenant, uint64_t now);
 
 /* It rang: look at its page in the next turn. */
 void gs_gpu_bell(struct gs_tenant *tenant);
@@ -112,6 +113,9 @@ uint32_t gs_tenant_kernel_on_gpu(const struct gs_tenant *tenant);
  * driver switches in the middle of that, and it was seen to leave 250 us later in one of a hundred cases.)
  */
 int gs_tenant_may_go(const struct gs_tenant *tenant);
+
+/* Its launches that are in the tally. */
+uint64_t gs_tenant_launches(const struct gs_tenant *tenant);
 
 /* As far as its page tells, kernels of it are on the GPU. */
 int gs_tenant_on_gpu(const struct gs_tenant *tenant);

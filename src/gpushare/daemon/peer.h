@@ -32,6 +32,7 @@ struct gs_peer {
 	struct gs_page *page;
 	struct gs_attendant *attendant; /* NULL: it sends BELL */
 	struct gs_tenant *tenant;
+	uint64_t counted;          /* without a tenant: its launches that are in the step's figures */
 	struct gs_kernel_map *kernels;
 	char program[64];
 	unsigned kernels_ignored;
