@@ -164,6 +164,73 @@ static void test_restart_adopts(void **state)
 	close(own);
 }
 
+/* The client, at its next daemon, with the page that it has. */
+static int come_back(const struct live *l, uint32_t job, int page_fd)
+{
+	int sock = live_connect(l);
+	struct gs_msg msg;
+
+	gs_msg_init(&msg, GS_MSG_HELLO, 1);
+	msg.hello.job_id = job;
+	msg.hello.step_id = 0;
+	live_send(sock, &msg, page_fd);
+	live_expect(sock, &msg, GS_MSG_WELCOME, NULL);
+	return sock;
+}
+
+/* What a step that goes on has had is in its report whatever becomes of the daemon. */
+static void test_restart_keeps_figures(void **state)
+{
+	struct live *l = *state;
+	struct gs_page *page, *first;
+	uint32_t job;
+	double active;
+	int page_fd, sock, own;
+
+	live_configure(l, "ReportInterval=100ms\n");
+	live_stop(l, SIGTERM);
+	live_start(l);
+	own = live_local(l, 40, 0, "low", &job);
+	sock = live_hello(l, job, &first, NULL);
+	live_launch(sock, first, 0, 0);
+	live_await(first, 0, GS_K_TORUN);
+	live_run_stub(first, 0);
+	usleep(100000);
+	live_end_stub(first, 0, GS_K_RUNNING);
+	live_bell(sock);
+	assert_int_equal(live_alloc(sock, 150 * MIB).granted, 1);
+	close(sock); /* its launch is over, the next one's goes on */
+	gs_page_unmap(first);
+	live_await_log(l, ": gone");
+	sock = live_hello(l, job, &page, &page_fd);
+	live_launch(sock, page, 0, 0);
+	live_await(page, 0, GS_K_TORUN);
+	live_run_stub(page, 0);
+	usleep(100000);
+	active = live_figure(l, job, "active_ms");
+	assert_true(active > 190);
+	live_stop(l, SIGTERM);
+	close(sock);
+	live_start(l);
+	assert_true(live_figure(l, job, "active_ms") >= active);
+	assert_int_equal(live_figure(l, job, "kernels"), 1);
+	assert_int_equal(live_figure(l, job, "memory_mb"), 150);
+	sock = come_back(l, job, page_fd);
+	assert_int_equal(live_figure(l, job, "kernels"), 2); /* not 3 */
+	usleep(300000); /* more than once ReportInterval */
+	live_stop(l, SIGKILL);
+	close(sock);
+	live_start(l);
+	assert_true(live_figure(l, job, "active_ms") > active + 100);
+	assert_int_equal(live_figure(l, job, "kernels"), 1);
+	sock = come_back(l, job, page_fd);
+	assert_int_equal(live_figure(l, job, "kernels"), 2);
+	gs_page_unmap(page);
+	close(page_fd);
+	close(sock);
+	close(own);
+}
+
 static void test_restart_drops_the_dead(void **state)
 {
 	struct live *l = *state;
@@ -389,6 +456,7 @@ int main(void)
 		LIVE(test_stale_socket_is_replaced),
 		LIVE(test_reload),
 		LIVE(test_restart_adopts),
+		LIVE(test_restart_keeps_figures),
 		LIVE(test_restart_drops_the_dead),
 		LIVE(test_local_ids_go_on),
 		LIVE(test_local_ids_go_round),

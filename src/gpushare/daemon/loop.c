@@ -25,6 +25,7 @@
 #include "gpushare/daemon/peer.h"
 #include "gpushare/daemon/prompt.h"
 #include "gpushare/daemon/slurm_report.h"
+#include "gpushare/daemon/state.h"
 #include "gpushare/daemon/steps.h"
 #include "gpushare/daemon/suspended.h"
 
@@ -85,6 +86,8 @@ static void on_refresh(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
+	if (!TAILQ_EMPTY(&d->steps))
+		gs_state_save(d); /* with their figures, should this daemon be killed */
 	if (!d->slurm)
 		return;
 	if (gs_gather_node(d, text, sizeof(text)) == 0 && strcmp(text, d->node_said) != 0) {

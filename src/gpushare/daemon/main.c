@@ -175,6 +175,7 @@ int main(int argc, char **argv)
 		gs_daemon_ready(ready);
 		leave_terminal(config, o.foreground);
 		gs_loop_run(&d);
+		gs_state_save(&d); /* the figures, while there are clients */
 		gs_log(GS_LOG_INFO, "stopped");
 	} else {
 		gs_log(GS_LOG_ERROR, "%s", err.text);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "common/log.h"
+#include "gpushare/daemon/carry.h"
 #include "gpushare/daemon/hold.h"
 #include "gpushare/daemon/local_job.h"
 #include "gpushare/daemon/own_file.h"
@@ -44,6 +45,7 @@ static int write_all(struct gs_daemon *d, FILE *f)
 			continue;
 		gs_state_print(&s->info, line, sizeof(line));
 		fprintf(f, "%s\n", line);
+		gs_carry_print(d, s, f);
 		gs_takeback_print(s, f);
 		gs_hold_print(s, f);
 	}
@@ -70,7 +72,7 @@ static void load_line(struct gs_daemon *d, const char *path, const char *line)
 	struct gs_step_info info;
 	struct gs_error err;
 
-	if (gs_takeback_parse(d, line) || gs_hold_parse(d, line))
+	if (gs_carry_parse(d, line) || gs_takeback_parse(d, line) || gs_hold_parse(d, line))
 		return;
 	if (gs_state_parse(line, &info) < 0) {
 		gs_log(GS_LOG_WARN, "%s: a line that makes no sense: dropped", path);

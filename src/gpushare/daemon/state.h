@@ -3,7 +3,7 @@
  * The registered steps on disk, so that a daemon that comes back manages the
  * jobs that its predecessor registered.  The file is <socket>.state, for the
  * daemon's user alone, replaced by renaming.  Text: a version line with the
- * next local job's id, then a line per step.
+ * next local job's id, then lines per step, with its figures so far.
  */
 #ifndef GPUSHARE_DAEMON_STATE_H
 #define GPUSHARE_DAEMON_STATE_H
