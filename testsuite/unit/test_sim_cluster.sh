@@ -37,6 +37,20 @@ counted() {
 }
 check "steps, jobs without a GPU and jobs that never ran are counted" counted
 
+# Where AccountingStorageTRES has only types, or a type comes before the sum.
+typed() {
+	cat >"$TMP/typed.txt" <<-'END'
+	JobID|Submit|Elapsed|AllocTRES
+	1|2026-11-20T08:00:00|01:00:00|cpu=4,gres/gpushare:h200=25,gres/gpushare:a100=5
+	2|2026-11-20T08:00:00|01:00:00|gres/gpu:a100=1,gres/gpu:h200=1
+	3|2026-11-20T08:00:00|01:00:00|gres/gpu:h200=1,gres/gpu=2
+	END
+	t 20 "$SIM" --trace "$TMP/typed.txt" --gpus 5 --policy fifo --format csv >"$TMP/out" || return 1
+	cat "$TMP/out"
+	[ "$(sed -n 's/^\([0-9],[0-9]*\),.*/\1/p' "$TMP/out" | tr '\n' ' ')" = "1,30 2,200 3,200 " ]
+}
+check "types are summed where there is no sum of them" typed
+
 generated() {
 	python3 "$MAKE" 3000 40 7 >"$TMP/trace.txt" &&
 		t 50 "$SIM" --trace "$TMP/trace.txt" --gpus 40 --policy all --partition high=9 --partition normal=5 --format csv >"$TMP/out" || return 1
@@ -86,6 +100,8 @@ check "a time of nonsense" refused "$head" '1|2026-11-20T08:00:00|an hour|gres/g
 check "a negative elapsed time" refused "$head" '1|2026-11-20T08:00:00|-1:00:00|gres/gpu=1' '2:23: '
 check "more than a year" refused "$head" '1|2026-11-20T08:00:00|400-00:00:00|gres/gpu=1' '2:23: .*more than a year'
 check "an absurd number of GPUs" refused "$head" '1|2026-11-20T08:00:00|01:00:00|gres/gpu=99999999' '2:32: '
+check "an absurd number of a type" refused "$head" '1|2026-11-20T08:00:00|01:00:00|gres/gpu:a=6000,gres/gpu:b=6000' '2:32: more than 10000'
+check "a type without a number" refused "$head" '1|2026-11-20T08:00:00|01:00:00|gres/gpu:a=' '2:32: '
 check "an empty id" refused "$head" '|2026-11-20T08:00:00|01:00:00|gres/gpu=1' "2:1: a job's id"
 check "no job at all" refused "$head" '1:1: no job'
 too_many() {

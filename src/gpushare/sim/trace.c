@@ -148,25 +148,38 @@ static int parse_elapsed(const char *text, uint64_t *ns, struct gs_error *err)
 	return 0;
 }
 
-/* The number behind `key` in "billing=4,cpu=4,gres/gpushare=25"; 0: it is not there. */
+/*
+ * The number behind `key` in "billing=4,cpu=4,gres/gpushare=25", or the sum of those of its types,
+ * as in gres/gpu:a100=1,gres/gpu:h200=2, which is all that there is where AccountingStorageTRES has
+ * only types; 0: neither is there.
+ */
 static int tres(const char *text, const char *key, int64_t most, int64_t *value,
 		struct gs_error *err)
 {
 	size_t n = strlen(key);
+	int64_t one, typed = 0;
 	char number[24];
 
-	*value = 0;
 	for (const char *at = text; *at; at += strcspn(at, ","), at += *at == ',') {
-		size_t len = strcspn(at, ",");
+		size_t len = strcspn(at, ","), name = strcspn(at, "=,");
 
-		if (len <= n || strncmp(at, key, n) != 0 || at[n] != '=')
+		if (name == len || strncmp(at, key, n) != 0 || (at[n] != '=' && at[n] != ':'))
 			continue;
-		if (len - n - 1 >= sizeof(number))
+		if (len - name - 1 >= sizeof(number))
 			return gs_fail(err, "%s is too long a number", key);
-		memcpy(number, at + n + 1, len - n - 1);
-		number[len - n - 1] = '\0';
-		return gs_parse_int(number, 0, most, value, err);
+		memcpy(number, at + name + 1, len - name - 1);
+		number[len - name - 1] = '\0';
+		if (gs_parse_int(number, 0, most, &one, err) < 0)
+			return -1;
+		if (name == n) {
+			*value = one;
+			return 0;
+		}
+		typed += one;
+		if (typed > most)
+			return gs_fail(err, "more than %lld of %s", (long long)most, key);
 	}
+	*value = typed;
 	return 0;
 }
 

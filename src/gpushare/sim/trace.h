@@ -8,7 +8,7 @@
  * of which all but Partition must be there (one of each alternative); others
  * are passed over.  Times are like 2026-11-20T08:15:00; elapsed is in seconds or like
  * 1-02:03:04.  A TRES of gres/gpushare=25 is 25 of a GPU's 100 shares,
- * gres/gpu=2 two whole ones.
+ * gres/gpu=2 two whole ones; where only types are accounted, gres/gpu:h200=2, their sum counts.
  */
 #ifndef GPUSHARE_SIM_TRACE_H
 #define GPUSHARE_SIM_TRACE_H
