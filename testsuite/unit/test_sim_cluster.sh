@@ -31,6 +31,29 @@ fifo() {
 		grep -qx '3,100,1200.000,1200.000,87600.000,86400.000,1.0000,0.000,0' "$TMP/out"
 }
 check "fifo: shares are packed onto the fullest GPU, whole ones get an empty one" fifo
+# One object, which says what the CSV does.
+same_json() {
+	local from=(t 20 "$SIM" --trace "$TMP/four.txt" --gpus 2 --policy all)
+	"${from[@]}" --format json >"$TMP/out.json" && "${from[@]}" --format csv >"$TMP/out" || return 1
+	python3 - "$TMP/out.json" "$TMP/out" <<-'EOF'
+	import json, sys
+	policies = json.load(open(sys.argv[1]))["policies"]
+	rows, summaries = [], ["policy,gpus,jobs,antt,dntt,stp,jain,wait_s,makespan_s,busy,handovers"]
+	number = lambda v, digits: "%.*f" % (digits, v)
+	for p in policies:
+	    rows += ["# policy " + p["policy"], "job,shares,submit_s,start_s,finish_s,alone_s,ntt,waiting_s,preemptions"]
+	    for j in p["jobs"]:
+	        assert len(j) == 9, j
+	        rows.append(",".join([j["job"], str(j["shares"])] + [number(j[k], 3) for k in ("submit_s", "start_s", "finish_s", "alone_s")] +
+	                             [number(j["ntt"], 4), number(j["waiting_s"], 3), str(j["preemptions"])]))
+	    summaries.append(",".join([p["policy"], str(p["gpus"]), str(len(p["jobs"]))] + [number(p[k], 4) for k in ("antt", "dntt", "stp", "jain")] +
+	                              [number(p["wait_s"], 3), number(p["makespan_s"], 3), number(p["busy"], 4), str(p["handovers"])]))
+	assert rows + summaries == open(sys.argv[2]).read().splitlines(), rows + summaries
+	EOF
+}
+check "JSON says the same as CSV" same_json
+no_picture() { ! t 20 "$SIM" --trace "$TMP/four.txt" --gpus 2 --policy fifo --format svg 2>"$TMP/err" && grep 'formats csv, json and table only' "$TMP/err"; }
+check "there is no picture of a cluster" no_picture
 counted() {
 	t 20 "$SIM" --trace "$TMP/four.txt" --gpus 2 --policy fifo | tee "$TMP/out"
 	grep '^3 jobs on 2 GPUs; passed over: 1 steps, 1 without a GPU, 1 that never ran$' "$TMP/out"

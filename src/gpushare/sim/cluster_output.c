@@ -1,6 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A cluster's jobs and summaries as CSV and as a table; see output.h. */
+/* A cluster's jobs and summaries as CSV, JSON and a table; see output.h. */
 #include "gpushare/sim/output.h"
+
+/* Of a job, s after the first submission. */
+struct figures {
+	double submit, start, finish, alone;
+};
+
+static struct figures figures_of(const struct sim_job *job, const struct sim_job_outcome *outcome)
+{
+	return (struct figures){ (double)job->submit_ns / 1e9, (double)outcome->start_ns / 1e9,
+				 (double)outcome->finish_ns / 1e9, (double)job->length_ns / 1e9 };
+}
 
 void sim_cluster_write_jobs(FILE *out, const struct sim_trace *trace,
 			    const struct sim_job_outcome *outcome, const char *policy)
@@ -9,14 +20,33 @@ void sim_cluster_write_jobs(FILE *out, const struct sim_trace *trace,
 		"preemptions\n", policy);
 	for (size_t i = 0; i < trace->count; i++) {
 		const struct sim_job *job = &trace->job[i];
-		double submit = (double)job->submit_ns / 1e9, alone = (double)job->length_ns / 1e9;
-		double finish = (double)outcome[i].finish_ns / 1e9;
+		struct figures f = figures_of(job, &outcome[i]);
 
 		fprintf(out, "%s,%u,%.3f,%.3f,%.3f,%.3f,%.4f,%.3f,%u\n", job->id, job->shares,
-			submit, (double)outcome[i].start_ns / 1e9, finish, alone,
-			(finish - submit) / alone, finish - submit - alone,
-			outcome[i].preemptions);
+			f.submit, f.start, f.finish, f.alone, (f.finish - f.submit) / f.alone,
+			f.finish - f.submit - f.alone, outcome[i].preemptions);
 	}
+}
+
+/* An id holds nothing that JSON would have to escape; see trace.c. */
+void sim_cluster_write_json(FILE *out, const struct sim_cluster *cluster, const struct sim_job_outcome *outcome,
+			    const struct sim_cluster_summary *s, size_t policy, size_t count)
+{
+	const struct sim_trace *t = cluster->trace;
+
+	fprintf(out, "%s\n  {\"policy\": \"%s\", \"gpus\": %u, \"antt\": %.4f, \"dntt\": %.4f, \"stp\": %.4f, "
+		"\"jain\": %.4f, \"wait_s\": %.3f, \"makespan_s\": %.3f, \"busy\": %.4f, \"handovers\": %llu, \"jobs\": [",
+		policy ? "," : "{\"policies\": [", s->policy, cluster->gpus, s->antt, s->dntt, s->stp, s->jain, s->wait_s,
+		s->makespan_s, s->busy, (unsigned long long)s->handovers);
+	for (size_t i = 0; i < t->count; i++) {
+		struct figures f = figures_of(&t->job[i], &outcome[i]);
+
+		fprintf(out, "%s\n    {\"job\": \"%s\", \"shares\": %u, \"submit_s\": %.3f, \"start_s\": %.3f, "
+			"\"finish_s\": %.3f, \"alone_s\": %.3f, \"ntt\": %.4f, \"waiting_s\": %.3f, \"preemptions\": %u}",
+			i ? "," : "", t->job[i].id, t->job[i].shares, f.submit, f.start, f.finish, f.alone,
+			(f.finish - f.submit) / f.alone, f.finish - f.submit - f.alone, outcome[i].preemptions);
+	}
+	fputs(policy + 1 < count ? "]}" : "]}]}\n", out);
 }
 
 void sim_cluster_write_csv(FILE *out, const struct sim_cluster *cluster,

@@ -186,9 +186,9 @@ static int run_admission(struct sim_command *c, struct gs_error *err)
 	return rc;
 }
 
-static int play_trace(struct sim_command *c, struct sim_job_outcome *outcome, int csv,
-		      struct gs_error *err)
+static int play_trace(struct sim_command *c, struct sim_job_outcome *outcome, struct gs_error *err)
 {
+	int csv = strcmp(c->format->name, "csv") == 0, json = strcmp(c->format->name, "json") == 0;
 	struct sim_cluster_summary summary[SIM_POLICIES_MAX];
 	const char *policy[SIM_POLICIES_MAX];
 	size_t count = policies(c, policy);
@@ -199,8 +199,11 @@ static int play_trace(struct sim_command *c, struct sim_job_outcome *outcome, in
 		sim_write_faults(stderr, policy[i], summary[i].faults);
 		if (csv)
 			sim_cluster_write_jobs(stdout, c->cluster.trace, outcome, policy[i]);
+		if (json)
+			sim_cluster_write_json(stdout, &c->cluster, outcome, &summary[i], i, count);
 	}
-	(csv ? sim_cluster_write_csv : sim_cluster_write_table)(stdout, &c->cluster, summary, count);
+	if (!json)
+		(csv ? sim_cluster_write_csv : sim_cluster_write_table)(stdout, &c->cluster, summary, count);
 	return written(err);
 }
 
@@ -209,10 +212,10 @@ static int run_trace(struct sim_command *c, struct gs_error *err)
 	struct sim_trace trace;
 	struct sim_job_outcome *outcome;
 	struct gs_sched_options *o = &c->cluster.options;
-	int csv = strcmp(c->format->name, "csv") == 0, rc;
+	int rc;
 
-	if (!csv && strcmp(c->format->name, "table") != 0)
-		return gs_fail(err, "--trace has the formats csv and table only");
+	if (!c->format->writer)
+		return gs_fail(err, "--trace has the formats csv, json and table only");
 	*o = c->experiment.options;
 	c->cluster.costs = c->experiment.costs;
 	if (!(c->quanta & 1))
@@ -227,7 +230,7 @@ static int run_trace(struct sim_command *c, struct gs_error *err)
 		return -1;
 	c->cluster.trace = &trace;
 	outcome = calloc(trace.count, sizeof(*outcome));
-	rc = outcome ? play_trace(c, outcome, csv, err) : gs_fail(err, "no memory");
+	rc = outcome ? play_trace(c, outcome, err) : gs_fail(err, "no memory");
 	free(outcome);
 	sim_trace_free(&trace);
 	return rc;

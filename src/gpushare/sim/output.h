@@ -62,6 +62,9 @@ SIM_PICTURES
 /* A cluster's jobs under one policy, a row each; and a row per policy. */
 void sim_cluster_write_jobs(FILE *out, const struct sim_trace *trace,
 			    const struct sim_job_outcome *outcome, const char *policy);
+/* Both of a policy, of so many, in their order, as one object in all. */
+void sim_cluster_write_json(FILE *out, const struct sim_cluster *cluster, const struct sim_job_outcome *outcome,
+			    const struct sim_cluster_summary *summary, size_t policy, size_t count);
 void sim_cluster_write_csv(FILE *out, const struct sim_cluster *cluster,
 			   const struct sim_cluster_summary *summary, size_t count);
 void sim_cluster_write_table(FILE *out, const struct sim_cluster *cluster,
