@@ -338,6 +338,30 @@ static void test_history(void **state)
 	unlink(aside);
 }
 
+/* A file that cannot be opened: no answer, rather than one of those steps alone that are not over. */
+static void test_history_that_cannot_be(void **state)
+{
+	struct live *l = *state;
+	int sock, own;
+	struct gs_msg msg;
+	uint32_t job;
+
+	live_configure(l, "HistoryFile=/dev/null/history.db\n");
+	live_stop(l, SIGTERM);
+	live_start(l);
+	own = live_local(l, 10, 0, "low", &job);
+	sock = live_connect(l);
+	gs_msg_init(&msg, GS_MSG_HISTORY, 4);
+	msg.history.group = GS_GROUP_USER;
+	live_send(sock, &msg, -1);
+	live_expect(sock, &msg, GS_MSG_REFUSED, NULL);
+	assert_non_null(strstr(msg.refused.reason, "history cannot be read"));
+	close(sock);
+	assert_true(live_figure(l, job, "shares") == 10); /* what it knows itself it says */
+	live_await_log(l, "unable to open database file");
+	close(own);
+}
+
 int main(void)
 {
 #define LIVE(f) cmocka_unit_test_setup_teardown(f, live_setup, live_teardown)
@@ -348,6 +372,7 @@ int main(void)
 		LIVE(test_priority_is_changed),
 		LIVE(test_metrics_file),
 		LIVE(test_history),
+		LIVE(test_history_that_cannot_be),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

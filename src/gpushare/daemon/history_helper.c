@@ -158,23 +158,33 @@ static void send_text(struct helper *h, uint32_t ticket, const char *text)
 	} while (left);
 }
 
+/* What the question selects; tried once more with the file opened anew. */
+static int ask_file(struct helper *h, const struct gs_msg_history *ask, struct gs_past_step **all, size_t *n)
+{
+	struct gs_error err;
+
+	if (!h->db && reopen(h) < 0)
+		return -1;
+	if (gs_history_db_select(h->db, ask, all, n, &err) == 0)
+		return 0;
+	say(h, "history: %s", err.text);
+	*n = 0;
+	return reopen(h) < 0 ? -1 : gs_history_db_select(h->db, ask, all, n, &err);
+}
+
+/* Without the file there is no answer: the steps that are not over would look like all that there were. */
 static void answer(struct helper *h, const struct gs_history_request *r)
 {
 	struct gs_history_answer failed = { .ticket = r->ticket, .failed = 1 };
 	struct gs_past_step *all = NULL;
-	struct gs_error err;
 	char *text = NULL;
 	size_t n = 0;
 
 	flush(h);
-	if (!h->db)
-		reopen(h);
-	if (h->db && gs_history_db_select(h->db, &r->ask, &all, &n, &err) < 0) {
-		say(h, "history: %s", err.text);
-		reopen(h);
+	if (ask_file(h, &r->ask, &all, &n) == 0) {
+		join_live(h, r->live, &all, &n);
+		text = gs_aggregate(all, n, &r->ask);
 	}
-	join_live(h, r->live, &all, &n);
-	text = gs_aggregate(all, n, &r->ask);
 	if (text)
 		send_text(h, r->ticket, text);
 	else

@@ -189,7 +189,7 @@ void gs_history_answered(struct gs_daemon *d, uint32_t ticket, char *bytes, size
 			peer->history = 0;
 			if (!bytes)
 				gs_peer_refuse(peer, peer->history_tag, GS_REFUSED_NO_ROOM,
-					       "the history cannot be read");
+					       "the history cannot be read: gpushared's log has the reason");
 			if (gs_query_answer(peer, peer->history_tag, bytes, size) < 0)
 				gs_peer_close(peer);
 			return;
