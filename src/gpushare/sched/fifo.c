@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * fifo: in order of arrival, to completion.  What the driver does with one
- * queue (seed 000, section 8), and what the core falls back to: every
+ * fifo: in order of arrival, to completion.  What a GPU does with one
+ * queue, and what the core falls back to: every
  * operation is the core's default.
  *
  * Good for batches of equal kernels; bad for a short kernel behind a long one.
