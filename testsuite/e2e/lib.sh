@@ -126,7 +126,7 @@ stage_build() {
 	local to=$TMP/build
 	! as_nobody test -r "$BUILD/src/device/shim/.libs/libcuda.so.1" || return 0
 	mkdir -p "$to" && (cd "$BUILD" &&
-		cp -a --parents gpushared gpusharectl gpushare-mem handover-probe gpushare-demo-* testsuite/e2e \
+		cp -a --parents gpushared gpusharectl gpushare-sim gpushare-mem handover-probe gpushare-demo-* testsuite/e2e \
 			src/device/{shim,emu}/.libs src/plugins/.libs "$to") || return 1
 	BUILD=$to
 	STANDIN=$BUILD/testsuite/e2e/standin

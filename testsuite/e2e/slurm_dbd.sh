@@ -6,7 +6,7 @@ need_cluster
 for program in slurmdbd sacct sacctmgr mariadbd mariadb mariadb-install-db python3; do
 	command -v $program >/dev/null || skip_all "$program is not installed (contrib/install-deps --with-slurmdbd)"
 done
-need_built gpushared gpusharectl gpushare-demo-triad
+need_built gpushared gpusharectl gpushare-sim gpushare-demo-triad
 
 # --- a database and a slurmdbd of our own: a folder, a unix socket, a port that nobody uses ---
 
@@ -184,6 +184,24 @@ differ() { # COMMAND: a smaller slowdown for the higher one
 by_sacct() { account "$1" AdminComment; }
 check "their slowdowns differ, by scontrol" differ comment
 check "and by sacct" until_true 10 differ by_sacct
+
+# --- the accounting as a workload of the simulator ---
+
+played() { # also a job that never ran and one that runs
+	t 10 sacct --parsable2 --allusers --format=JobID,JobName,Partition,Submit,Start,End,Elapsed,AllocTRES,State >"$TMP/trace"
+	cat "$TMP/trace"
+	t 20 "$BUILD/gpushare-sim" --trace "$TMP/trace" --gpus 1 --policy frs --partition high=10 --format csv >"$TMP/played" || return 1
+	cat "$TMP/played"
+	grep -q "^$one,30,.*,.*,.*,.*,.*,.*,[0-9]*\$" "$TMP/played" && grep -q "^$two,40," "$TMP/played" &&
+		! grep -qE "^($pending|[0-9]+\.)" "$TMP/played" && grep -q '^frs,1,' "$TMP/played"
+}
+running=$(submit --gres=gpushare:30 --wrap "sleep 30")
+pending=$(submit --hold --gres=gpushare:30 --wrap "sleep 30")
+until_true 10 in_state "$running" RUNNING
+t 10 scancel "$pending"
+check "gpushare-sim plays what sacct prints" until_true 10 played
+t 10 scancel "$running"
+wait_over "$running"
 
 # --- slurmdbd goes away and comes back ---
 
