@@ -153,7 +153,7 @@ static void policies_are_shown_and_changed(void **state)
 
 	restart(l, CLASSES);
 	expect_shown(l, "status", "  piv, urgent: rr  ");
-	expect_shown(l, "top --once", " piv  , urgent: rr ");
+	expect_shown(l, "top --once", " piv, urgent: rr ");
 	expect_shown(l, "status --json", "\"class\": \"night\"");
 	expect_shown(l, "policy --class urgent srt", "");
 	assert_int_equal(live_logged(l, "gpu 0: class urgent: policy srt instead of rr"), 1);

@@ -109,12 +109,13 @@ static int has_gpu(json_t *status, json_t *step)
 static void print_policies(json_t *gpu)
 {
 	json_t *classes = json_object_get(gpu, "classes"), *c;
+	int width = printf("%s", words(gpu, "policy"));
 	size_t i;
 
-	printf("%-5s", words(gpu, "policy"));
 	json_array_foreach(classes, i, c)
 		if (json_is_true(json_object_get(c, "own")))
-			printf(", %s: %s", words(c, "class"), words(c, "policy"));
+			width += printf(", %s: %s", words(c, "class"), words(c, "policy"));
+	printf("%*s", width < 5 ? 5 - width : 0, "");
 }
 
 static unsigned print_gpus(json_t *status, unsigned room)
