@@ -130,7 +130,7 @@ check "no job at all" refused "$head" '1:1: no job'
 too_many() {
 	printf '%s\n' "$head" '1|2026-11-20T08:00:00|01:00:00|gres/gpu=4' >"$TMP/bad.txt"
 	t 10 "$SIM" --trace "$TMP/bad.txt" --gpus 3 --policy fifo 2>"$TMP/err"
-	[ $? = 1 ] && grep 'job 1 wants 4 GPUs of 3' "$TMP/err"
+	[ $? = 1 ] && grep 'bad.txt:2: job 1 wants 4 GPUs of 3' "$TMP/err"
 }
 check "more GPUs than there are" too_many
 # The bar is 5 minutes on one core; the CPU time of the run, not of the machine's other work.

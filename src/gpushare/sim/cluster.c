@@ -229,7 +229,8 @@ static int check_jobs(const struct sim_cluster *c, struct gs_error *err)
 {
 	for (size_t i = 0; i < c->trace->count; i++)
 		if (parts_of(&c->trace->job[i]) > c->gpus)
-			return gs_fail(err, "job %.40s wants %u GPUs of %u", c->trace->job[i].id,
+			return gs_fail(err, "%.80s:%u: job %.40s wants %u GPUs of %u", c->trace->file,
+				       c->trace->job[i].line, c->trace->job[i].id,
 				       parts_of(&c->trace->job[i]), c->gpus);
 	return 0;
 }

@@ -262,7 +262,7 @@ static int keep(struct reader *r, const struct sim_job *job, struct gs_error *er
 
 static int parse_row(struct reader *r, const char *line, const char *end, struct gs_error *err)
 {
-	struct sim_job job = { .priority = 1 };
+	struct sim_job job = { .priority = 1, .line = (uint32_t)r->line };
 	size_t field = 0, column;
 	char text[FIELD_MAX];
 	struct gs_error why;
@@ -301,7 +301,7 @@ int sim_trace_parse(const char *name, const char *text, size_t len,
 	const char *end = text + len;
 	int rc = 0;
 
-	*trace = (struct sim_trace){ 0 };
+	*trace = (struct sim_trace){ .file = name };
 	while (rc == 0 && text < end) {
 		const char *eol = memchr(text, '\n', (size_t)(end - text));
 		const char *stop = eol ? eol : end;

@@ -27,6 +27,7 @@ struct sim_job {
 	uint64_t length_ns;  /* what it took then, taken as its time alone */
 	uint32_t shares;     /* 100 a GPU */
 	int32_t priority;    /* of its partition; 1 unless told */
+	uint32_t line;       /* of the file */
 };
 
 /* What a partition's jobs are worth. */
@@ -36,6 +37,7 @@ struct sim_partition {
 };
 
 struct sim_trace {
+	const char *file;    /* its name, the caller's */
 	struct sim_job *job; /* by submission */
 	size_t count;
 	size_t steps, no_gpu, never_ran; /* rows that were passed over, and why */
