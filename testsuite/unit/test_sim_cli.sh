@@ -39,6 +39,12 @@ status 2 "--costs: four or seven durations are wanted" -p rr -w "$w" --costs 1,2
 status 2 "--costs: four or seven durations are wanted" -p rr -w "$w" --costs 1,2,3,4,5
 status 2 "--costs: four or seven durations are wanted" -p rr -w "$w" --costs 1,2,3,4,5,6,7,8
 status 2 "--quantum-handovers: 1001 is not between" -p rr -w "$w" --quantum-handovers 1001
+status 2 "--gpus says nothing without --trace" -p rr -w "$w" --gpus 2
+status 2 "--cycle says nothing without --memory" -p rr -w "$w" --cycle 2
+status 2 "--rounds says nothing with --memory" --memory rbdm --capacity 8 -w "$w" --rounds 2
+status 2 "--handover says nothing with --memory" --memory rbdm --capacity 8 -w "$w" --handover 1
+status 2 "--shuffle says nothing with --trace" --trace - --gpus 2 -p rr --shuffle
+status 2 "--capacity says nothing with --trace" --trace - --gpus 2 -p rr --capacity 4
 status 0 "" --version
 grep -q '^gpushare-sim [0-9]' "$dir/out" || fail "--version prints $(cat "$dir/out")"
 

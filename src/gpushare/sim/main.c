@@ -19,10 +19,12 @@
 
 enum {
 	OPT_POLICY = 'p', OPT_WORKLOAD = 'w', OPT_FORMAT = 'f', OPT_HELP = 'h', OPT_VERSION = 'V',
+	/* The scheduler's, up to OPT_QUANTUM_HANDOVERS. */
 	OPT_HANDOVER = 256, OPT_MIN_QUANTUM, OPT_RR_QUANTUM, OPT_CFS_EPOCH, OPT_CFS_LONGEST_WAIT, OPT_DPRR_TICK, OPT_STARVATION,
 	OPT_COSTS, OPT_QUANTUM_HANDOVERS, OPT_SEED, OPT_ROUNDS, OPT_SHUFFLE, OPT_GAP,
 	OPT_TRACE, OPT_GPUS, OPT_PARTITION,
 	OPT_MEMORY, OPT_WAKE, OPT_CAPACITY, OPT_CYCLE, OPT_AGE,
+	OPT_END,
 };
 
 static const struct option options[] = {
@@ -221,9 +223,54 @@ static const char *option_name(int option)
 	return "?";
 }
 
+enum { PLAYED = 1, CLUSTER = 2, ADMISSION = 4, ANY = 7 };
+
+/* In which of the three uses it says anything. */
+static int uses_of(int option)
+{
+	switch (option) {
+	case OPT_SEED:
+	case OPT_ROUNDS:
+	case OPT_SHUFFLE:
+	case OPT_GAP:
+		return PLAYED;
+	case OPT_GPUS:
+	case OPT_PARTITION:
+		return CLUSTER;
+	case OPT_CAPACITY:
+	case OPT_WAKE:
+	case OPT_CYCLE:
+	case OPT_AGE:
+		return ADMISSION;
+	default:
+		return option >= OPT_HANDOVER && option <= OPT_QUANTUM_HANDOVERS ? PLAYED | CLUSTER : ANY;
+	}
+}
+
+/* What is to be done with all of them: -1 with what is missing or says nothing there. */
+static int check_use(const struct sim_command *c, const unsigned char *given, struct gs_error *err)
+{
+	int use = c->trace ? CLUSTER : c->admission ? ADMISSION : PLAYED;
+
+	if (c->trace && (!c->policy || !c->cluster.gpus || c->path || c->admission))
+		return gs_fail(err, "with --trace, --gpus and --policy must be given, --workload "
+				    "and --memory not");
+	if (c->admission && (c->policy || !c->path || !c->memory.options.capacity))
+		return gs_fail(err, "with --memory, --capacity and --workload must be given and --policy not");
+	if (use == PLAYED && (!c->policy || !c->path))
+		return gs_fail(err, "--policy and --workload must be given");
+	for (const struct option *o = options; o->name; o++)
+		if (given[o->val] && !(uses_of(o->val) & use))
+			return gs_fail(err, "--%s says nothing %s", o->name,
+				       c->trace ? "with --trace" : c->admission ? "with --memory"
+				       : uses_of(o->val) == CLUSTER ? "without --trace" : "without --memory");
+	return 1;
+}
+
 /* 1: go on; 0: done; -1: wrong usage, the reason in err (empty: getopt said it). */
 static int parse_command(struct sim_command *c, int argc, char **argv, struct gs_error *err)
 {
+	unsigned char given[OPT_END] = { 0 };
 	struct gs_error why;
 	int option;
 
@@ -241,21 +288,13 @@ static int parse_command(struct sim_command *c, int argc, char **argv, struct gs
 		}
 		if (set_option(c, option, optarg, &why) < 0)
 			return gs_fail(err, "--%s: %.200s", option_name(option), why.text);
+		given[option] = 1;
 	}
 	if (optind < argc)
 		return gs_fail(err, "unexpected '%.60s'", argv[optind]);
 	if (!c->has_costs)
 		c->experiment.costs = sim_costs_of(c->experiment.options.handover_ns);
-	if (c->trace)
-		return c->policy && c->cluster.gpus && !c->path && !c->admission ? 1
-			: gs_fail(err, "with --trace, --gpus and --policy must be given, --workload "
-				  "and --memory not");
-	if (c->admission ? c->policy || !c->path || !c->memory.options.capacity
-			 : !c->policy || !c->path)
-		return gs_fail(err, c->admission
-			       ? "with --memory, --capacity and --workload must be given and --policy not"
-			       : "--policy and --workload must be given");
-	return 1;
+	return check_use(c, given, err);
 }
 
 int main(int argc, char **argv)
