@@ -282,6 +282,24 @@ static void warps_leave(void **unused)
 	assert_int_equal(cuModuleUnload(module), CUDA_SUCCESS);
 }
 
+/* What templates make of a name; the driver has it, and the twin's, whatever their length. */
+static void long_name(void **unused)
+{
+	static char name[5000], text[2 * sizeof(name)];
+	const char *behind = strstr(ptx, "k(") + 1;
+	CUfunction f = NULL;
+	CUmodule module;
+
+	(void)unused;
+	memset(name, 'k', sizeof(name) - 1);
+	snprintf(text, sizeof(text), "%.*s%s%s", (int)(strstr(ptx, "k(") - ptx), ptx, name, behind);
+	assert_int_equal(cuModuleLoadData(&module, text), CUDA_SUCCESS);
+	assert_int_equal(cuModuleGetFunction(&f, module, name), CUDA_SUCCESS);
+	assert_int_equal(shim_kernel_find(f)->form, PTX_FORM_PERSISTENT);
+	assert_ptr_equal(shim_kernel_find(f)->twin, (uintptr_t)module + 0x20);
+	assert_int_equal(cuModuleUnload(module), CUDA_SUCCESS);
+}
+
 static const struct shim_kernel *loaded(const void *image)
 {
 	CUmodule module;
@@ -347,6 +365,7 @@ int main(void)
 		cmocka_unit_test(module_with_the_number_of_another),
 		cmocka_unit_test(twins_made_beforehand),
 		cmocka_unit_test(warps_leave),
+		cmocka_unit_test(long_name),
 		cmocka_unit_test(linked),
 		cmocka_unit_test(link_refused),
 	};

@@ -176,12 +176,12 @@ static struct shim_kernel *insert(const void *handle, const char *name)
 /* The twin beside the original, by its name.  The driver takes each handle for what it is. */
 static CUfunction twin_of(const void *module, int library, const char *name)
 {
-	char twin[1024];
 	CUfunction f = NULL;
 	CUkernel kernel = NULL;
 	CUresult rc;
+	char *twin; /* templates give names of several thousand characters */
 
-	if ((size_t)snprintf(twin, sizeof(twin), "%s" PTX_PERSISTENT_SUFFIX, name) >= sizeof(twin))
+	if (asprintf(&twin, "%s" PTX_PERSISTENT_SUFFIX, name) < 0)
 		return NULL;
 	if (library) {
 		rc = REAL(cuLibraryGetKernel)(&kernel, (CUlibrary)(uintptr_t)module, twin);
@@ -189,6 +189,7 @@ static CUfunction twin_of(const void *module, int library, const char *name)
 	} else {
 		rc = REAL(cuModuleGetFunction)(&f, (CUmodule)(uintptr_t)module, twin);
 	}
+	free(twin);
 	if (rc == CUDA_SUCCESS)
 		return f;
 	shim_log("kernel %s: the transformed twin is missing (%d)", name, rc);
