@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -51,6 +52,24 @@ static enum found launches(void)
 	if (cuModuleGetFunction(&kernel, module, "k") != CUDA_SUCCESS)
 		return OTHERWISE;
 	return found(launch(kernel, LONG_GRID));
+}
+
+/* Where no file may have a byte, its words included: to try would end the program. */
+static enum found launches_without_files(void)
+{
+	FILE *words = tmpfile();
+
+	return words && dup2(fileno(words), STDERR_FILENO) >= 0 && setrlimit(RLIMIT_FSIZE, &(struct rlimit){ 0, 0 }) == 0 ?
+		       launches() : OTHERWISE;
+}
+
+/* Nobody hears that the daemon is not there. */
+static enum found launches_unheard(void)
+{
+	int ends[2];
+
+	return pipe(ends) == 0 && dup2(ends[1], STDERR_FILENO) >= 0 && close(ends[0]) == 0 && close(ends[1]) == 0 ?
+		       launches() : OTHERWISE;
 }
 
 static enum found allocates(void)
@@ -183,6 +202,8 @@ static void test_run(void **unused)
 	assert_int_equal(outcome(start("run", allocates)), RAN);
 	assert_int_equal(outcome(start(NULL, launches)), RAN);
 	assert_int_equal(outcome(start("no such word", launches)), RAN);
+	assert_int_equal(outcome(start("run", launches_without_files)), RAN);
+	assert_int_equal(outcome(start("run", launches_unheard)), RAN);
 }
 
 static void test_fail(void **unused)

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -357,6 +358,30 @@ static void not_the_users_own(void **state)
 	free(text);
 }
 
+/* Where files may not be that long nothing is kept, and the program goes on: to try would end it. */
+static void no_long_files(void **state)
+{
+	char *text = module(4, 80);
+	struct ptx_transformed *t = transform(text);
+	pid_t child = fork();
+	uint64_t bytes;
+	int status;
+
+	(void)state;
+	assert_true(child >= 0);
+	if (!child) {
+		if (setrlimit(RLIMIT_FSIZE, &(struct rlimit){ 512, 512 }) < 0)
+			_exit(1);
+		shim_cache_put(text, strlen(text), FORMS, t);
+		_exit(shim_cache_get(text, strlen(text), FORMS) != NULL);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_int_equal(files(NULL, 0, &bytes), 0);
+	ptx_transformed_free(t);
+	free(text);
+}
+
 /* Under XDG_CACHE_HOME, made on first use, for the user alone. */
 static void made_on_first_use(void **state)
 {
@@ -393,6 +418,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(many_writers, fresh, clean),
 		cmocka_unit_test_setup_teardown(bounded, fresh, clean),
 		cmocka_unit_test_setup_teardown(not_the_users_own, fresh, clean),
+		cmocka_unit_test_setup_teardown(no_long_files, fresh, clean),
 		cmocka_unit_test_setup_teardown(made_on_first_use, fresh, clean),
 	};
 

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/file_size.h"
 #include "common/units.h"
 
 #define MAX_DEFAULT ((uint64_t)256 << 20)
@@ -138,6 +139,8 @@ int shim_cache_write(int dir, const char *name, const void *data, size_t len)
 	char part[128];
 	int fd, rc;
 
+	if (!gs_file_may_have(len))
+		return -1;
 	/* Of this process and this call alone; what another boot left under that name is not reused. */
 	snprintf(part, sizeof(part), "%s.%d.%u" PART_SUFFIX, name, (int)getpid(), number++);
 	fd = openat(dir, part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);

@@ -10,6 +10,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -146,15 +147,31 @@ void *shim_real(enum shim_fn fn)
 	return p;
 }
 
+/*
+ * A line that cannot be written, to a pipe that nobody reads or a file that may not become longer, is not worth the program's
+ * life: the signal for that comes to this thread, and is taken here.
+ */
 static void write_line(FILE *out, const char *fmt, va_list ap)
 {
+	static const struct timespec at_once = { 0, 0 };
+	sigset_t deadly, before, was;
 	char text[512];
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	vsnprintf(text, sizeof(text), fmt, ap);
+	sigpending(&before);
+	sigemptyset(&deadly);
+	if (!sigismember(&before, SIGPIPE))
+		sigaddset(&deadly, SIGPIPE);
+	if (!sigismember(&before, SIGXFSZ))
+		sigaddset(&deadly, SIGXFSZ);
+	pthread_sigmask(SIG_BLOCK, &deadly, &was);
 	fprintf(out, "gpushare[%d] %ld.%06ld: %s\n", (int)getpid(), (long)now.tv_sec,
 		now.tv_nsec / 1000, text);
+	while (sigtimedwait(&deadly, NULL, &at_once) > 0)
+		;
+	pthread_sigmask(SIG_SETMASK, &was, NULL);
 }
 
 void shim_log(const char *fmt, ...)

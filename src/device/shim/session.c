@@ -190,16 +190,19 @@ static struct shim_session *make(const char *socket, struct shim_force_plan forc
 		greet(s, &err);
 	}
 	if (!s->connected) {
-		if (gs_client_own_page(s->client, NULL) < 0)
+		if (gs_client_own_page(s->client, &err) < 0)
 			goto fail;
 		s->page = gs_client_page(s->client);
 		gs_page_store(s->page->turn, s->alone);
 	}
 	shim_launch_init(s->page);
-	if (shim_agent_start(s) < 0)
+	if (shim_agent_start(s) < 0) {
+		gs_fail(&err, "it can have no thread more");
 		goto fail;
+	}
 	return s;
 fail:
+	shim_notice("this program runs unmanaged: %s", err.text);
 	gs_client_destroy(s->client);
 	free(s);
 	return NULL;

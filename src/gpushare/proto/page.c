@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/file_size.h"
 
 #define PAGE_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
@@ -26,8 +27,11 @@ static struct gs_page *map_page(int fd)
 
 int gs_page_create(struct gs_page **page, struct gs_error *err)
 {
-	int fd = memfd_create("gpushare-page", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	int fd;
 
+	if (!gs_file_may_have(GS_PAGE_SIZE))
+		return gs_fail(err, "cannot make a shared page: no file may be that long (ulimit -f)");
+	fd = memfd_create("gpushare-page", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd < 0)
 		return gs_fail_errno(err, "cannot make a shared page");
 	if (ftruncate(fd, GS_PAGE_SIZE) < 0 || fcntl(fd, F_ADD_SEALS, PAGE_SEALS) < 0) {
