@@ -33,6 +33,7 @@ static const char ptx[] =
 static uintptr_t next_handle = 0x10000;
 static const void *last_image;
 static CUresult refusal;        /* what the transformed text gets */
+static uintptr_t room;          /* the last load's first option's value, for what the compiler says; it says nothing */
 static int functions_of_twins;
 
 static CUresult load(uintptr_t *handle, const void *image)
@@ -44,17 +45,27 @@ static CUresult load(uintptr_t *handle, const void *image)
 	return CUDA_SUCCESS;
 }
 
+static void say_nothing(unsigned int n, void **values)
+{
+	if (!n)
+		return;
+	room = (uintptr_t)values[0];
+	values[0] = NULL;
+}
+
 static CUresult fake_library(CUlibrary *library, const void *code, CUjit_option *jit, void **jit_values,
 			     unsigned int njit, CUlibraryOption *options, void **values, unsigned int n)
 {
-	(void)jit, (void)jit_values, (void)njit, (void)options, (void)values, (void)n;
+	(void)jit, (void)options, (void)values, (void)n;
+	say_nothing(njit, jit_values);
 	return load((uintptr_t *)library, code);
 }
 
 static CUresult fake_module(CUmodule *module, const void *image, unsigned int n, CUjit_option *options,
 			    void **values)
 {
-	(void)n, (void)options, (void)values;
+	(void)options;
+	say_nothing(n, values);
 	return load((uintptr_t *)module, image);
 }
 
@@ -282,6 +293,28 @@ static void warps_leave(void **unused)
 	assert_int_equal(cuModuleUnload(module), CUDA_SUCCESS);
 }
 
+/* The program's own text, the second attempt, has as much room for the compiler's words as the first. */
+static void room_for_words(void **unused)
+{
+	CUjit_option option = CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES;
+	void *value = (void *)(uintptr_t)500;
+	CUlibrary library;
+	CUmodule module;
+
+	(void)unused;
+	refusal = CUDA_ERROR_INVALID_PTX;
+	assert_int_equal(cuModuleLoadDataEx(&module, ptx, 1, &option, &value), CUDA_SUCCESS);
+	assert_ptr_equal(last_image, ptx);
+	assert_int_equal(room, 500);
+	assert_null(value);
+	value = (void *)(uintptr_t)600;
+	assert_int_equal(cuLibraryLoadData(&library, ptx, &option, &value, 1, NULL, NULL, 0), CUDA_SUCCESS);
+	assert_int_equal(room, 600);
+	refusal = CUDA_SUCCESS;
+	assert_int_equal(cuModuleUnload(module), CUDA_SUCCESS);
+	assert_int_equal(cuLibraryUnload(library), CUDA_SUCCESS);
+}
+
 /* What templates make of a name; the driver has it, and the twin's, whatever their length. */
 static void long_name(void **unused)
 {
@@ -365,6 +398,7 @@ int main(void)
 		cmocka_unit_test(module_with_the_number_of_another),
 		cmocka_unit_test(twins_made_beforehand),
 		cmocka_unit_test(warps_leave),
+		cmocka_unit_test(room_for_words),
 		cmocka_unit_test(long_name),
 		cmocka_unit_test(linked),
 		cmocka_unit_test(link_refused),

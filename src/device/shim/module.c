@@ -58,11 +58,33 @@ static const void *first_choice(const struct ptx_transformed *t, const void *own
 	return t && t->text ? t->text : own;
 }
 
+/*
+ * The values of a load's JIT options.  Where the program says how long its buffers for the compiler's words are, the driver
+ * says how much is in them: a second attempt would find no room.
+ */
+struct jit_values {
+	void **values, **first; /* as the program gave them; NULL: there is no second attempt, or no memory */
+	unsigned int n;
+};
+
+static struct jit_values own_values(void **values, unsigned int n, const struct ptx_transformed *t)
+{
+	struct jit_values own = { values, NULL, n };
+
+	if (t && t->text && values && n)
+		own.first = malloc(n * sizeof(*values));
+	if (own.first)
+		memcpy(own.first, values, n * sizeof(*values));
+	return own;
+}
+
 /* The load has failed: 1 if the program's own image is still to be tried, which is its result. */
-static int fall_back(struct ptx_transformed **t, enum ptx_reason *why, CUresult rc)
+static int fall_back(struct ptx_transformed **t, enum ptx_reason *why, CUresult rc, const struct jit_values *own)
 {
 	if (!*t || !(*t)->text)
 		return 0;
+	if (own && own->first)
+		memcpy(own->values, own->first, own->n * sizeof(*own->values));
 	shim_log("the driver refuses the transformed module (%d): loaded as it is", rc);
 	ptx_transformed_free(*t);
 	*t = NULL;
@@ -76,16 +98,19 @@ static CUresult load_data(CUmodule *module, const void *image, unsigned int n,
 	enum ptx_reason why = PTX_REASON_UNSEEN;
 	struct ptx_transformed *t;
 	uint64_t charged;
+	struct jit_values own;
 	CUresult rc;
 
 	if (shim_module_charge(image, &charged) < 0)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	t = transformed(image, 0, &why);
+	own = own_values(values, n, t);
 	shim_gate_enter(0);
 	do
 		rc = REAL(cuModuleLoadDataEx)(module, first_choice(t, image), n, options, values);
-	while (rc != CUDA_SUCCESS && fall_back(&t, &why, rc));
+	while (rc != CUDA_SUCCESS && fall_back(&t, &why, rc, &own));
 	shim_gate_leave(0);
+	free(own.first);
 	return loaded(rc, rc == CUDA_SUCCESS ? *module : NULL, t, why, charged, shim_current());
 }
 
@@ -113,7 +138,7 @@ SHIM_EXPORT CUresult cuModuleLoadFatBinary(CUmodule *module, const void *fatbin)
 	shim_gate_enter(0);
 	do
 		rc = REAL(cuModuleLoadFatBinary)(module, first_choice(t, fatbin));
-	while (rc != CUDA_SUCCESS && fall_back(&t, &why, rc));
+	while (rc != CUDA_SUCCESS && fall_back(&t, &why, rc, NULL));
 	shim_gate_leave(0);
 	return loaded(rc, rc == CUDA_SUCCESS ? *module : NULL, t, why, charged, shim_current());
 }
@@ -131,7 +156,7 @@ SHIM_EXPORT CUresult cuModuleLoad(CUmodule *module, const char *path)
 	do
 		rc = t && t->text ? REAL(cuModuleLoadDataEx)(module, t->text, 0, NULL, NULL) :
 				    REAL(cuModuleLoad)(module, path);
-	while (rc != CUDA_SUCCESS && fall_back(&t, &why, rc));
+	while (rc != CUDA_SUCCESS && fall_back(&t, &why, rc, NULL));
 	shim_gate_leave(0);
 	return loaded(rc, rc == CUDA_SUCCESS ? *module : NULL, t, why, charged, shim_current());
 }
@@ -168,17 +193,20 @@ SHIM_EXPORT CUresult cuLibraryLoadData(CUlibrary *library, const void *code,
 	enum ptx_reason why = PTX_REASON_UNSEEN;
 	struct ptx_transformed *t;
 	uint64_t charged;
+	struct jit_values own;
 	CUresult rc;
 
 	if (shim_module_charge(code, &charged) < 0)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	t = transformed(code, 1, &why);
+	own = own_values(jit_values, njit, t);
 	shim_gate_enter(0);
 	do
 		rc = REAL(cuLibraryLoadData)(library, first_choice(t, code), jit, jit_values, njit,
 					     options, values, n);
-	while (rc != CUDA_SUCCESS && fall_back(&t, &why, rc));
+	while (rc != CUDA_SUCCESS && fall_back(&t, &why, rc, &own));
 	shim_gate_leave(0);
+	free(own.first);
 	return loaded(rc, rc == CUDA_SUCCESS ? *library : NULL, t, why, charged, NULL);
 }
 
@@ -190,10 +218,12 @@ SHIM_EXPORT CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *path,
 	enum ptx_reason why = PTX_REASON_UNSEEN;
 	struct ptx_transformed *t;
 	uint64_t charged;
+	struct jit_values own;
 	CUresult rc;
 
 	if (take_file(path, 1, &t, &why, &charged) < 0)
 		return CUDA_ERROR_OUT_OF_MEMORY;
+	own = own_values(jit_values, njit, t);
 	shim_gate_enter(0);
 	do
 		rc = t && t->text ?
@@ -201,8 +231,9 @@ SHIM_EXPORT CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *path,
 						     options, values, n) :
 			     REAL(cuLibraryLoadFromFile)(library, path, jit, jit_values, njit,
 							 options, values, n);
-	while (rc != CUDA_SUCCESS && fall_back(&t, &why, rc));
+	while (rc != CUDA_SUCCESS && fall_back(&t, &why, rc, &own));
 	shim_gate_leave(0);
+	free(own.first);
 	return loaded(rc, rc == CUDA_SUCCESS ? *library : NULL, t, why, charged, NULL);
 }
 
