@@ -15,6 +15,7 @@
 #include "device/shim/kernels.h"
 #include "device/shim/session.h"
 #include "device/shim/shim.h"
+#include "device/shim/wraps.h"
 #include "fake_driver.h"
 #include "test_shim_modules.h"
 
@@ -315,6 +316,73 @@ static void room_for_words(void **unused)
 	assert_int_equal(cuLibraryUnload(library), CUDA_SUCCESS);
 }
 
+/* Each call adds up the handles that it is for. */
+static uintptr_t set_on;
+
+static CUresult fake_set_attribute(CUfunction f, CUfunction_attribute attribute, int value)
+{
+	(void)attribute, (void)value;
+	set_on += (uintptr_t)f;
+	return CUDA_SUCCESS;
+}
+
+static CUresult fake_set_cache(CUfunction f, CUfunc_cache config)
+{
+	(void)config;
+	set_on += (uintptr_t)f;
+	return CUDA_SUCCESS;
+}
+
+static CUresult fake_set_kernels_attribute(CUfunction_attribute attribute, int value, CUkernel kernel, CUdevice device)
+{
+	(void)attribute, (void)value, (void)device;
+	set_on += (uintptr_t)kernel;
+	return CUDA_SUCCESS;
+}
+
+static CUresult fake_set_kernels_cache(CUkernel kernel, CUfunc_cache config, CUdevice device)
+{
+	(void)config, (void)device;
+	set_on += (uintptr_t)kernel;
+	return CUDA_SUCCESS;
+}
+
+static uintptr_t what_was_set(void)
+{
+	uintptr_t on = set_on;
+
+	set_on = 0;
+	return on;
+}
+
+/* What is set on a kernel is set on its twin. */
+static void set_on_both(void **unused)
+{
+	CUlibrary library = library_of(ptx);
+	CUkernel kernel = NULL;
+	CUfunction f = NULL;
+	CUmodule module;
+
+	(void)unused;
+	shim_slot[SHIM_FN_cuFuncSetAttribute] = (void *)(uintptr_t)fake_set_attribute;
+	shim_slot[SHIM_FN_cuFuncSetCacheConfig] = (void *)(uintptr_t)fake_set_cache;
+	shim_slot[SHIM_FN_cuKernelSetAttribute] = (void *)(uintptr_t)fake_set_kernels_attribute;
+	shim_slot[SHIM_FN_cuKernelSetCacheConfig] = (void *)(uintptr_t)fake_set_kernels_cache;
+	assert_int_equal(cuModuleLoadData(&module, ptx), CUDA_SUCCESS);
+	assert_int_equal(cuModuleGetFunction(&f, module, "k"), CUDA_SUCCESS);
+	assert_int_equal(cuLibraryGetKernel(&kernel, library, "k"), CUDA_SUCCESS);
+	assert_int_equal(cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 1), CUDA_SUCCESS);
+	assert_int_equal(what_was_set(), 2 * (uintptr_t)module + 0x30);
+	assert_int_equal(cuFuncSetCacheConfig(f, CU_FUNC_CACHE_PREFER_L1), CUDA_SUCCESS);
+	assert_int_equal(what_was_set(), 2 * (uintptr_t)module + 0x30);
+	assert_int_equal(cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 1, kernel, 0), CUDA_SUCCESS);
+	assert_int_equal(what_was_set(), 2 * (uintptr_t)library + 0x70);
+	assert_int_equal(cuKernelSetCacheConfig(kernel, CU_FUNC_CACHE_PREFER_L1, 0), CUDA_SUCCESS);
+	assert_int_equal(what_was_set(), 2 * (uintptr_t)library + 0x70);
+	assert_int_equal(cuModuleUnload(module), CUDA_SUCCESS);
+	assert_int_equal(cuLibraryUnload(library), CUDA_SUCCESS);
+}
+
 /* What templates make of a name; the driver has it, and the twin's, whatever their length. */
 static void long_name(void **unused)
 {
@@ -399,6 +467,7 @@ int main(void)
 		cmocka_unit_test(twins_made_beforehand),
 		cmocka_unit_test(warps_leave),
 		cmocka_unit_test(room_for_words),
+		cmocka_unit_test(set_on_both),
 		cmocka_unit_test(long_name),
 		cmocka_unit_test(linked),
 		cmocka_unit_test(link_refused),

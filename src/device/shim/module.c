@@ -330,3 +330,19 @@ SHIM_EXPORT CUresult cuFuncSetCacheConfig(CUfunction f, CUfunc_cache config)
 	shim_gate_leave(0);
 	return rc;
 }
+
+SHIM_EXPORT CUresult cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CUdevice device)
+{
+	CUresult rc;
+
+	shim_gate_enter(0);
+	rc = REAL(cuKernelSetCacheConfig)(kernel, config, device);
+	if (rc == CUDA_SUCCESS && shim_session()) {
+		const struct shim_kernel *k = shim_kernel_find(kernel);
+
+		if (k && k->twin)
+			REAL(cuKernelSetCacheConfig)((CUkernel)(uintptr_t)k->twin, config, device);
+	}
+	shim_gate_leave(0);
+	return rc;
+}

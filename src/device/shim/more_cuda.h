@@ -95,6 +95,7 @@ struct shim_external_memory {
 };
 CUresult cuImportExternalMemory(CUexternalMemory *memory, const struct shim_external_memory *desc);
 CUresult cuDestroyExternalMemory(CUexternalMemory memory);
+CUresult cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CUdevice dev);
 CUresult cuModuleLoadFatBinary(CUmodule *module, const void *fatbin);
 CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *path, CUjit_option *jit,
 			       void **jit_values, unsigned int njit,
