@@ -2,7 +2,7 @@
 /*
  * What the shim does once a fault has ended a context, over a recording
  * driver: nobody waits for what will never report its end, and the program
- * gets the driver's own error.
+ * gets the driver's own error; and in a context that lacks what it needs.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -156,6 +157,27 @@ static void test_destroyed(void **unused)
 	EVENTUALLY(all_prepared());
 }
 
+/* A driver without one of the operations that go with a launch: the program's own launches, no error. */
+static void test_without_memory_operations(void **unused)
+{
+	static const char *const lacking[] = { "write-relaunch-0", "batch", "wait" };
+	char text[4096];
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(lacking) / sizeof(lacking[0]); i++) {
+		fake_driver_renew();
+		shim_context_changes();
+		fake_driver_fail(lacking[i], CUDA_ERROR_NOT_SUPPORTED);
+		assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
+		forget_calls();
+		assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
+		fake_driver_calls(text, sizeof(text));
+		assert_string_equal(text, "launch-original");
+	}
+	fake_driver_renew();
+	shim_context_changes();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -166,6 +188,7 @@ int main(void)
 		cmocka_unit_test_setup(test_other_errors, sound),
 		cmocka_unit_test_setup(test_other_contexts, sound),
 		cmocka_unit_test_setup(test_destroyed, sound),
+		cmocka_unit_test_setup(test_without_memory_operations, sound),
 	};
 
 	return cmocka_run_group_tests(tests, shim_rig_setup, NULL);

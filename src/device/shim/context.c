@@ -56,6 +56,26 @@ static int show_page(struct shim_context *c, struct shim_session *s)
 	return -1;
 }
 
+/*
+ * What a launch enqueues beside its kernel.  Not every GPU and driver has these operations (CAN_USE_STREAM_MEM_OPS, under
+ * WSL or a hypervisor): each launch would fail where the program's own would not.
+ */
+static CUresult try_operations(const struct shim_context *c)
+{
+	CUstreamBatchMemOpParams op;
+	CUresult rc = REAL(cuStreamWriteValue32_v2)(c->relaunch, c->ctl + offsetof(struct gs_ctl, workers), 0, 0);
+
+	memset(&op, 0, sizeof(op));
+	op.writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_64;
+	op.writeValue.address = c->ctl + offsetof(struct gs_ctl, total);
+	if (rc == CUDA_SUCCESS)
+		rc = REAL(cuStreamBatchMemOp_v2)(c->relaunch, 1, &op, 0);
+	if (rc == CUDA_SUCCESS)
+		rc = REAL(cuStreamWaitValue32_v2)(c->relaunch, c->ctl + offsetof(struct gs_ctl, done), 0,
+						  CU_STREAM_WAIT_VALUE_GEQ);
+	return rc;
+}
+
 static int equip(struct shim_context *c, struct shim_session *s)
 {
 	size_t bytes = GS_PAGE_STUBS * sizeof(struct gs_ctl);
@@ -96,10 +116,12 @@ static int equip(struct shim_context *c, struct shim_session *s)
 	/* Nothing of the program's is held yet: a plain copy, once per context. */
 	rc = REAL(cuMemcpyHtoDAsync_v2)(c->ctl, image, bytes, c->relaunch);
 	if (rc == CUDA_SUCCESS)
+		rc = try_operations(c);
+	if (rc == CUDA_SUCCESS)
 		rc = REAL(cuStreamSynchronize)(c->relaunch);
 	if (rc == CUDA_SUCCESS)
 		return 0;
-	shim_log("context %p: the control blocks cannot be written: %d", (void *)c->ctx, rc);
+	shim_log("context %p: the control blocks cannot be written, or waited for: %d", (void *)c->ctx, rc);
 	free(image);
 	c->image = NULL;
 	return -1;
