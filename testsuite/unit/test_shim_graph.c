@@ -353,6 +353,15 @@ static void test_a_graph_that_is_gone(void **unused)
 	assert_true(waits(FRAMED(MIDDLE)));
 }
 
+/* What is none is the driver's to refuse, by the call that the program made. */
+static void test_no_graph(void **unused)
+{
+	(void)unused;
+	forget_calls();
+	cuGraphLaunch(NULL, STREAM);
+	expect_calls("launch-graph");
+}
+
 #define FRESH(f) cmocka_unit_test_setup(f, fresh)
 
 int shim_graphs(void)
@@ -369,6 +378,7 @@ int shim_graphs(void)
 		FRESH(test_a_disabled_copy_is_nothing),
 		FRESH(test_what_is_not_known_waits),
 		FRESH(test_a_graph_that_is_gone),
+		FRESH(test_no_graph),
 	};
 
 	return cmocka_run_group_tests(tests, put_graphs, put_back);

@@ -231,12 +231,12 @@ SHIM_EXPORT CUresult cuGraphLaunch(CUgraphExec graph, CUstream stream)
 {
 	struct shim_request r = { .graph = graph, .stream = stream };
 
-	return shim_launch(&r);
+	return graph ? shim_launch(&r) : REAL(cuGraphLaunch)(graph, stream);
 }
 
 SHIM_EXPORT CUresult cuGraphLaunch_ptsz(CUgraphExec graph, CUstream stream)
 {
 	struct shim_request r = { .graph = graph, .stream = per_thread(stream) };
 
-	return shim_launch(&r);
+	return graph ? shim_launch(&r) : REAL(cuGraphLaunch_ptsz)(graph, stream);
 }
