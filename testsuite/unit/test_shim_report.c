@@ -53,6 +53,16 @@ static void test_of_the_launch(void **unused)
 	expect_why(known(), PTX_REASON_ONE_WAVE);
 	assert_int_equal(cuLaunchKernel(kernel, LONG_GRID, 1, 1, 32, 1, 1, 0, STREAM, NULL, NULL), CUDA_SUCCESS);
 	expect_why(known(), PTX_REASON_ARGUMENTS);
+	/* That no driver takes: it has to see it. */
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(cuLaunchKernel(kernel, i == 0 ? 0x80000000u : 1, i == 1 ? 65536 : 1, i == 2 ? 65536 : 1, 32, 1, 1, 0,
+						STREAM, args, NULL), CUDA_SUCCESS);
+		expect_why(known(), PTX_REASON_ARGUMENTS);
+	}
+	assert_int_equal(cuLaunchKernel(kernel, 1, 65535, 1, 32, 1, 1, 0, STREAM, args, NULL), CUDA_SUCCESS);
+	assert_int_equal(newest_flags() & 0xff, GS_STUB_EVICTABLE);
+	finish_all();
+	EVENTUALLY(all_prepared());
 	assert_int_equal(cuLaunchCooperativeKernel(kernel, LONG_GRID, 1, 1, 32, 1, 1, 0, STREAM, args), CUDA_SUCCESS);
 	expect_why(known(), PTX_REASON_COOPERATIVE);
 	assert_int_equal(launch(FAKE_MACHINE_CODE, LONG_GRID), CUDA_SUCCESS);

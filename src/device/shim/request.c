@@ -242,6 +242,12 @@ static enum ptx_reason stays(const struct shim_kernel *k, const struct shim_requ
 	return PTX_REASON_NONE;
 }
 
+/* The driver's bounds, on every GPU since compute capability 3.0 (CUDA C++ Programming Guide): the twin's own grid is small. */
+static int is_grid(const unsigned int grid[3])
+{
+	return grid[0] <= 0x7fffffff && grid[1] <= 0xffff && grid[2] <= 0xffff;
+}
+
 enum ptx_reason shim_request_hold(struct shim_session *s, struct shim_launch *l, const struct shim_request *r)
 {
 	struct shim_kernel *k = l->kernel;
@@ -257,7 +263,7 @@ enum ptx_reason shim_request_hold(struct shim_session *s, struct shim_launch *l,
 		return PTX_REASON_OCCUPANCY;
 	if (l->nt <= l->workers)
 		return PTX_REASON_ONE_WAVE;
-	if (l->nt >> 62 || pack_params(l, r) < 0)
+	if (l->nt >> 62 || !is_grid(r->grid) || pack_params(l, r) < 0)
 		return PTX_REASON_ARGUMENTS;
 	l->legacy = (uint8_t)shim_stream_is_legacy(r->stream);
 	l->stream = own_name(r->stream);
