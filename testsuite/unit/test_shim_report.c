@@ -47,13 +47,25 @@ static void test_of_the_launch(void **unused)
 	static CUdeviceptr p;
 	static uint32_t n;
 	void *args[] = { &p, &n };
+	char buffer[12] = { 0 };
+	size_t size = 8; /* of 12 */
+	void *packed[] = { CU_LAUNCH_PARAM_BUFFER_POINTER, buffer, CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END };
 
 	(void)unused;
 	assert_int_equal(launch(kernel, FAKE_SMS * FAKE_BLOCKS_PER_SM), CUDA_SUCCESS);
 	expect_why(known(), PTX_REASON_ONE_WAVE);
 	assert_int_equal(cuLaunchKernel(kernel, LONG_GRID, 1, 1, 32, 1, 1, 0, STREAM, NULL, NULL), CUDA_SUCCESS);
 	expect_why(known(), PTX_REASON_ARGUMENTS);
-	/* That no driver takes: it has to see it. */
+	/* What no driver takes it has to see. */
+	assert_int_equal(cuLaunchKernel(kernel, LONG_GRID, 1, 1, 32, 1, 1, 0, STREAM, NULL, packed), CUDA_SUCCESS);
+	expect_why(known(), PTX_REASON_ARGUMENTS);
+	size = 12;
+	assert_int_equal(cuLaunchKernel(kernel, LONG_GRID, 1, 1, 32, 1, 1, 0, STREAM, args, packed), CUDA_SUCCESS);
+	expect_why(known(), PTX_REASON_ARGUMENTS);
+	assert_int_equal(cuLaunchKernel(kernel, LONG_GRID, 1, 1, 32, 1, 1, 0, STREAM, NULL, packed), CUDA_SUCCESS);
+	assert_int_equal(newest_flags() & 0xff, GS_STUB_EVICTABLE);
+	finish_all();
+	EVENTUALLY(all_prepared());
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(cuLaunchKernel(kernel, i == 0 ? 0x80000000u : 1, i == 1 ? 65536 : 1, i == 2 ? 65536 : 1, 32, 1, 1, 0,
 						STREAM, args, NULL), CUDA_SUCCESS);

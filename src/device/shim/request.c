@@ -85,6 +85,8 @@ static int pack_params(struct shim_launch *l, const struct shim_request *r)
 	size_t len = k->ctl_offset + sizeof(CUdeviceptr);
 	CUdeviceptr ctl = shim_launch_ctl(l, 0);
 
+	if (r->params && r->extra) /* an error of the program's */
+		return -1;
 	if (l->params_room < len) {
 		unsigned char *grown = realloc(l->params, len);
 
@@ -108,7 +110,8 @@ static int pack_params(struct shim_launch *l, const struct shim_request *r)
 			else if (*e == CU_LAUNCH_PARAM_BUFFER_SIZE)
 				n = *(const size_t *)e[1];
 		}
-		if (!from)
+		/* One that is too short the driver refuses. */
+		if (!from || (k->nparam && n < k->param_offset[k->nparam - 1] + k->param_size[k->nparam - 1]))
 			return -1;
 		memcpy(l->params, from, n < k->ctl_offset ? n : k->ctl_offset);
 	} else if (k->nparam) {
