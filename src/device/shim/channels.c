@@ -219,7 +219,7 @@ static void nap(void)
  * very kernel that would be relaunched there: so what is held stays on the GPU until it ends, and what is away comes back first.
  * At the end of the process nobody relaunches what is held.
  */
-static int is_enough(const struct shim_session *session, uint64_t waited_ns, uint64_t *kept_ns)
+static int may_go_anyway(const struct shim_session *session, uint64_t waited_ns, uint64_t *kept_ns)
 {
 	if (session->stopping)
 		return 1;
@@ -236,7 +236,7 @@ static void await_room(struct shim_session *session, CUcontext ctx, uint32_t mor
 	uint64_t waited_ns = 0, kept_ns = 0, then = 0, now;
 
 	while (!has_room(ctx, more)) {
-		if (is_enough(session, waited_ns, &kept_ns)) {
+		if (may_go_anyway(session, waited_ns, &kept_ns)) {
 			in_vain += in_vain < PATIENCE_HALVES;
 			pthread_mutex_unlock(&lock);
 			shim_log("more streams have something to do than may while a kernel is held: that is not evicted now");

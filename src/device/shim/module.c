@@ -280,19 +280,24 @@ SHIM_EXPORT CUresult cuKernelGetFunction(CUfunction *f, CUkernel kernel)
 	return rc;
 }
 
-/* What is set on a kernel holds for its twin as well. */
+/* What is set on a kernel holds for its twin as well: the twin that it is still to be set on, or NULL. */
+static CUfunction to_set(const void *kernel, CUresult rc)
+{
+	const struct shim_kernel *k = rc == CUDA_SUCCESS && shim_session() ? shim_kernel_find(kernel) : NULL;
+
+	return k ? k->twin : NULL;
+}
+
 SHIM_EXPORT CUresult cuFuncSetAttribute(CUfunction f, CUfunction_attribute attribute, int value)
 {
+	CUfunction twin;
 	CUresult rc;
 
 	shim_gate_enter(0);
 	rc = REAL(cuFuncSetAttribute)(f, attribute, value);
-	if (rc == CUDA_SUCCESS && shim_session()) {
-		const struct shim_kernel *k = shim_kernel_find(f);
-
-		if (k && k->twin)
-			REAL(cuFuncSetAttribute)(k->twin, attribute, value);
-	}
+	twin = to_set(f, rc);
+	if (twin)
+		REAL(cuFuncSetAttribute)(twin, attribute, value);
 	shim_gate_leave(0);
 	return rc;
 }
@@ -300,49 +305,42 @@ SHIM_EXPORT CUresult cuFuncSetAttribute(CUfunction f, CUfunction_attribute attri
 SHIM_EXPORT CUresult cuKernelSetAttribute(CUfunction_attribute attribute, int value,
 					  CUkernel kernel, CUdevice device)
 {
+	CUfunction twin;
 	CUresult rc;
 
 	shim_gate_enter(0);
 	rc = REAL(cuKernelSetAttribute)(attribute, value, kernel, device);
-	if (rc == CUDA_SUCCESS && shim_session()) {
-		const struct shim_kernel *k = shim_kernel_find(kernel);
-
-		if (k && k->twin)
-			REAL(cuKernelSetAttribute)(attribute, value,
-						   (CUkernel)(uintptr_t)k->twin, device);
-	}
+	twin = to_set(kernel, rc);
+	if (twin)
+		REAL(cuKernelSetAttribute)(attribute, value, (CUkernel)(uintptr_t)twin, device);
 	shim_gate_leave(0);
 	return rc;
 }
 
 SHIM_EXPORT CUresult cuFuncSetCacheConfig(CUfunction f, CUfunc_cache config)
 {
+	CUfunction twin;
 	CUresult rc;
 
 	shim_gate_enter(0);
 	rc = REAL(cuFuncSetCacheConfig)(f, config);
-	if (rc == CUDA_SUCCESS && shim_session()) {
-		const struct shim_kernel *k = shim_kernel_find(f);
-
-		if (k && k->twin)
-			REAL(cuFuncSetCacheConfig)(k->twin, config);
-	}
+	twin = to_set(f, rc);
+	if (twin)
+		REAL(cuFuncSetCacheConfig)(twin, config);
 	shim_gate_leave(0);
 	return rc;
 }
 
 SHIM_EXPORT CUresult cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CUdevice device)
 {
+	CUfunction twin;
 	CUresult rc;
 
 	shim_gate_enter(0);
 	rc = REAL(cuKernelSetCacheConfig)(kernel, config, device);
-	if (rc == CUDA_SUCCESS && shim_session()) {
-		const struct shim_kernel *k = shim_kernel_find(kernel);
-
-		if (k && k->twin)
-			REAL(cuKernelSetCacheConfig)((CUkernel)(uintptr_t)k->twin, config, device);
-	}
+	twin = to_set(kernel, rc);
+	if (twin)
+		REAL(cuKernelSetCacheConfig)((CUkernel)(uintptr_t)twin, config, device);
 	shim_gate_leave(0);
 	return rc;
 }
