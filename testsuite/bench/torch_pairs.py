@@ -85,8 +85,8 @@ def main():
         for processes in pairs:
             for process in processes.values():
                 process.kill()
-    for kind, pairs in medians.items():
-        ratios = sorted(p["gpushare"] / p["native"] for p in pairs.values())
+    for kind, measured in medians.items():
+        ratios = sorted(p["gpushare"] / p["native"] for p in measured.values())
         if ratios:
             print(f"ratio,{kind},{statistics.median(ratios):.6f}")
             print(f"spread,{kind},{ratios[len(ratios) // 4]:.6f},{ratios[len(ratios) * 3 // 4]:.6f}")
