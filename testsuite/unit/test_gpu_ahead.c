@@ -8,88 +8,8 @@
 
 #include <cmocka.h>
 
-#include "gpu_rig.h"
 #include "gpushare/daemon/gpu_core.h"
-
-#define WAY_NS (150 * US) /* from a launch to its first block-task, after somebody else */
-#define COMES_NS (60 * US) /* after the other one's end */
-
-static uint64_t next;
-static uint64_t kernel_ns = 1 * MS;
-static unsigned looks;
-
-/* The loop's turns until then. */
-static void loop_until(uint64_t then)
-{
-	while (next <= then) {
-		next = turn(next > now ? next - now : 0);
-		looks++;
-	}
-	now = then;
-}
-
-/* What a client rings for is served at once. */
-static void serve(void)
-{
-	next = turn(0);
-	looks++;
-}
-
-/* It launches as it may, and its kernel runs to its end; 1 if it had to ask. */
-static int run_one(struct client *c)
-{
-	int asks = !has_turn(c);
-
-	if (state(c, 0) == GS_K_DONE)
-		go(c, 0, GS_K_DONE, GS_K_PREP, GS_BY_CLIENT);
-	prepare(c, 0, 10, 1);
-	gs_page_store(c->page->stub[0].alone_ns, kernel_ns);
-	go(c, 0, GS_K_PREP, asks ? GS_K_READY : GS_K_RUNNING, GS_BY_CLIENT);
-	if (asks) {
-		gs_gpu_bell(c->tenant);
-		serve();
-		agent(c);
-	}
-	assert_int_equal(state(c, 0), GS_K_RUNNING);
-	loop_until(now + WAY_NS);
-	gs_page_store(c->page->stub[0].started, 1);
-	loop_until(now + kernel_ns);
-	finish(c, 0);
-	loop_until(now + COMES_NS);
-	return asks;
-}
-
-static void begin_two(struct client **a, struct client **b)
-{
-	begin("rr");
-	*a = join(1, 1);
-	*b = join(2, 1);
-	next = turn(0);
-}
-
-/* They take turns until neither has to ask any more. */
-static void get_used(struct client *a, struct client *b)
-{
-	for (int i = 0; i < 10; i++) {
-		run_one(a);
-		run_one(b);
-	}
-	assert_true(has_turn(a));
-}
-
-static void begin_used(struct client **a, struct client **b)
-{
-	begin_two(a, b);
-	get_used(*a, *b);
-}
-
-/* And a has had its turn, so b has the next one ahead. */
-static void begin_ahead(struct client **a, struct client **b)
-{
-	begin_used(a, b);
-	run_one(*a);
-	assert_true(has_turn(*b) && !has_turn(*a));
-}
+#include "taking_turns.h"
 
 static void test_who_comes_next_need_not_ask(void **unused)
 {

@@ -322,6 +322,9 @@ static CUresult launch_told(struct shim_session *s, struct shim_context *c, stru
 		shim_gate_enter(0);
 	}
 	rc = wait_for_turn(s, l->stub);
+	/* When it should be over somebody may wait to hear (daemon/ahead.c). */
+	if (gs_page_load(s->page->shared))
+		gs_page_store(s->page->launched_ns, gs_clock_ns());
 	if (rc == CUDA_SUCCESS)
 		rc = enqueue(l, r);
 	in = l->in; /* once it is enqueued, the launch may be over and another's */

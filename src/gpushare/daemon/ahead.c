@@ -6,6 +6,9 @@
  * times after the same number of launches of the holder's, the daemon looks once or twice about when the holder should
  * be done, and that client has the turn from then on: it launches without asking anybody.
  *
+ * When that should be is told best by the holder's last launch (gs_page.launched_ns): from there to its end it is the hand-over and the
+ * kernel, the same each time to some microseconds, while the launch itself comes up to 100 us sooner or later after the turn.
+ *
  * Nobody loses by it but a holder that goes on after all: it has to ask this once.  Nothing is on the GPU,
  * and whoever asks in the meantime takes the turn as from any holder that does nothing.
  */
@@ -18,6 +21,14 @@
 #define SURE 3
 /* Whoever comes next has to hear of the end first, which takes about so long. */
 #define HEARS_NS (50 * GS_NS_PER_US)
+/* Between two looks for the end of a holder after which somebody should come.  Where its launch tells when that is: awake, for so long. */
+#define LOOK_NS (25 * GS_NS_PER_US)
+#define LOOK_AWAKE_NS (4 * GS_NS_PER_US)
+#define AWAKE_NS (40 * GS_NS_PER_US)
+/* The end was sooner than it was looked for, nobody knows by how much: the next look is so much sooner. */
+#define SOONER_NS (1 * GS_NS_PER_US)
+/* A turn of more launches than that goes on without marks (3 us of the GPU each), although its end is not seen then. */
+#define MARKED_MOST 4
 
 /*
  * The first look should find the holder just done.  Too early costs one look more; too late, as
@@ -29,10 +40,53 @@ static void learn_turn(struct gs_next *next, uint64_t took, int asked)
 
 	if (asked)
 		next->turn_ns = is && end > is ? is + (end - is) / 4 : end;
-	else if (took > is + GS_AHEAD_LOOK_NS)
+	else if (took > is + LOOK_NS)
 		next->turn_ns += (took - is) / 4;
-	else if (is > GS_AHEAD_LOOK_NS)
-		next->turn_ns -= GS_AHEAD_LOOK_NS / 4;
+	else if (is > LOOK_NS)
+		next->turn_ns -= LOOK_NS / 4;
+}
+
+/* When the holder last launched in its turn, if it says; 0: it does not.  The word is the client's. */
+static uint64_t launched_at(const struct gs_gpu *gpu, uint64_t now)
+{
+	uint64_t at = gs_page_load(gpu->holder->p.page->launched_ns);
+
+	return at >= gpu->turn_since && at <= now ? at : 0;
+}
+
+/* The holder was done by then; a look before may have seen that it was not. */
+static void learn_tail(const struct gs_gpu *gpu, uint64_t over, uint64_t now)
+{
+	struct gs_next *next = &gpu->holder->next;
+	uint64_t at = launched_at(gpu, now), was = over > at ? over - at : 0;
+
+	if (at && next->beyond_ns)
+		next->tail_ns = next->beyond_ns + SOONER_NS;
+	else if (at && was && (!next->tail_ns || was < next->tail_ns))
+		next->tail_ns = was;
+	else if (at && next->tail_ns > SOONER_NS)
+		next->tail_ns -= SOONER_NS;
+	next->beyond_ns = 0;
+}
+
+uint64_t gs_ahead_due(const struct gs_gpu *gpu, uint64_t now, uint64_t *again)
+{
+	const struct gs_next *next = &gpu->holder->next;
+	uint64_t at = launched_at(gpu, now), due = gpu->turn_since + next->turn_ns;
+	uint64_t early = gpu->turn_since + next->turn_ns / 4 * 3;
+
+	if (at && next->tail_ns)
+		due = at + next->tail_ns;
+	else if (next->tail_ns && now < early) /* the first look is for the launch */
+		due = early;
+	if (now >= due)
+		*again = at && now < due + AWAKE_NS ? LOOK_AWAKE_NS : LOOK_NS + (now - due) / 4;
+	return due;
+}
+
+int gs_ahead_wants_marks(const struct gs_gpu *gpu)
+{
+	return gs_ahead_next(gpu) && gpu->holder->next.launches <= MARKED_MOST;
 }
 
 void gs_ahead_came(struct gs_gpu *gpu, const struct gs_tenant *t, uint64_t now)
@@ -55,6 +109,7 @@ void gs_ahead_came(struct gs_gpu *gpu, const struct gs_tenant *t, uint64_t now)
 		next->id = t->p.id;
 		next->launches = holder->launches;
 		learn_turn(next, took, 1);
+		learn_tail(gpu, now - HEARS_NS, now);
 	}
 }
 
@@ -94,8 +149,13 @@ static void take_back(struct gs_gpu *gpu, struct gs_tenant *t, uint64_t launches
 void gs_ahead_turn(struct gs_gpu *gpu, uint64_t now)
 {
 	struct gs_tenant *holder = gpu->holder, *t;
-	uint64_t launches, took;
+	uint64_t launches, took, at;
 
+	if (holder && holder->live && holder->next.tail_ns) {
+		at = launched_at(gpu, now);
+		if (at && now - at > holder->next.tail_ns)
+			holder->next.beyond_ns = now - at;
+	}
 	if (!holder || holder->task || holder->live || gpu->leaving || gpu->starting || gs_sched_count(gpu->sched) ||
 	    holder->ahead || !holder->launches || holder->launches != holder->next.launches)
 		return;
@@ -104,6 +164,7 @@ void gs_ahead_turn(struct gs_gpu *gpu, uint64_t now)
 		return;
 	took = now > gpu->turn_since ? now - gpu->turn_since : 0;
 	launches = holder->launches;
+	learn_tail(gpu, now, now);
 	gs_turn_take(gpu, 0, now);
 	if (gpu->leaving) {
 		take_back(gpu, holder, launches, now);

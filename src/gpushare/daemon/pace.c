@@ -282,9 +282,9 @@ static uint64_t quantum_end(const struct gs_gpu *gpu, uint64_t now)
  */
 static uint64_t before_next(const struct gs_gpu *gpu, uint64_t now)
 {
-	uint64_t due = gpu->turn_since + gpu->holder->next.turn_ns;
+	uint64_t again, due = gs_ahead_due(gpu, now, &again);
 
-	return now < due ? afford_soon(gpu, due - now) : afford(gpu, GS_AHEAD_LOOK_NS + (now - due) / 4);
+	return now < due ? afford_soon(gpu, due - now) : afford(gpu, again);
 }
 
 uint64_t gs_pace_next(const struct gs_gpu *gpu, uint64_t now)

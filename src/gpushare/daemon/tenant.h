@@ -29,6 +29,8 @@ struct gs_next {
 	uint64_t launches;
 	unsigned sure;         /* so many times more */
 	uint64_t turn_ns;      /* from its getting the turn until it is done with it */
+	uint64_t tail_ns;      /* from its last launch until then; 0: it does not say when that is */
+	uint64_t beyond_ns;    /* so long after that launch, longer than it should be, it was still at it; 0: it was not */
 };
 
 struct gs_tenant {

@@ -85,7 +85,11 @@ struct gs_page {
 	_Atomic uint32_t cpu;    /* client: the processor it asked on */
 	_Atomic uint32_t awake;  /* client: threads that look whether their launch may go, and need not be woken */
 	_Atomic uint32_t only;   /* daemon: 1 while no other client has come to the GPU */
-	_Atomic uint32_t reserved[10];
+	/*
+	 * Client, while `shared`: when its last launch with a stub went out, ns of the monotonic clock; 0: it does not say.
+	 */
+	_Atomic uint64_t launched_ns;
+	_Atomic uint32_t reserved[8];
 	struct gs_stub stub[GS_PAGE_STUBS];
 };
 
@@ -94,6 +98,7 @@ _Static_assert(offsetof(struct gs_stub, started) == 4, "the GPU writes it");
 _Static_assert(offsetof(struct gs_stub, done) == 8, "the GPU writes it");
 _Static_assert(offsetof(struct gs_page, lease) == 32, "page layout");
 _Static_assert(offsetof(struct gs_page, used) == 64, "page layout");
+_Static_assert(offsetof(struct gs_page, launched_ns) == 88, "page layout");
 _Static_assert(offsetof(struct gs_page, stub) == 128, "page layout");
 _Static_assert(sizeof(struct gs_page) == GS_PAGE_SIZE, "page layout");
 

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Programs that take turns, and what the daemon is told of their launches (gs_page.launched_ns, marks). */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "gpushare/daemon/gpu_core.h"
+#include "taking_turns.h"
+
+/* Of 100 turns in which each comes up to 100 us sooner or later after the other. */
+static unsigned asked_of_unsteady(int they_tell, uint64_t kernel)
+{
+	struct client *a, *b;
+	unsigned asked = 0;
+
+	begin_two(&a, &b);
+	tells = they_tell;
+	unsteady = 1;
+	kernel_ns = kernel;
+	for (int i = 0; i < 140; i++) {
+		int asks = run_one(i % 2 ? b : a);
+
+		if (i == 40)
+			looks = 0;
+		asked += i >= 40 && asks;
+	}
+	assert_in_range(looks, 100, 400);
+	tells = unsteady = 0;
+	kernel_ns = 1 * MS;
+	all_leave(a, b);
+	return asked;
+}
+
+static void test_launch_tells_of_the_end(void **unused)
+{
+	(void)unused;
+	assert_in_range(asked_of_unsteady(1, 200 * US), 0, 2);
+	assert_in_range(asked_of_unsteady(1, 4 * MS), 0, 2);
+	assert_in_range(asked_of_unsteady(0, 200 * US), 5, 100); /* it is worth while */
+}
+
+/* What they write there is theirs: it may be wrong, and nobody but they have to ask more often. */
+static void test_launch_that_cannot_be(void **unused)
+{
+	static const uint64_t wrong[] = { 1, UINT64_MAX, UINT64_MAX / 2 };
+	struct client *a, *b;
+
+	(void)unused;
+	begin_used(&a, &b);
+	for (size_t k = 0; k < sizeof(wrong) / sizeof(wrong[0]); k++) {
+		unsigned asked = 0;
+
+		gs_page_store(a->page->launched_ns, wrong[k]);
+		gs_page_store(b->page->launched_ns, now + 1);
+		for (int i = 0; i < 20; i++)
+			asked += (unsigned)run_one(i % 2 ? b : a);
+		assert_in_range(asked, 0, 12);
+	}
+	all_leave(a, b);
+}
+
+/* What rides along without marks is not seen, so the next one would always have to ask. */
+static void test_launches_are_marked(void **unused)
+{
+	struct client *a, *b;
+
+	(void)unused;
+	begin_two(&a, &b);
+	run_one(a);
+	assert_false(gs_page_load(a->page->contended));
+	get_used(a, b);
+	assert_true(gs_page_load(a->page->contended));
+	gs_gpu_remove(gpu, b->tenant, now);
+	b->tenant = NULL;
+	run_one(a);
+	assert_false(gs_page_load(a->page->contended));
+	all_leave(a, b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_launch_tells_of_the_end),
+		cmocka_unit_test(test_launch_that_cannot_be),
+		cmocka_unit_test(test_launches_are_marked),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
