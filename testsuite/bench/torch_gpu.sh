@@ -4,7 +4,7 @@
 #
 # usage: torch_gpu.sh BUILD OUT.csv [DRIVER]
 #   BUILD   the build tree; DRIVER the libcuda.so.1 (default: the system's)
-# environment: ROUNDS (6: pairs of processes), EAGER and GRAPH (6, 2: pairs of turns of each), SECONDS_EACH (0.4: of a turn)
+# environment: PAIRS (8: of processes, at most 10), EAGER and GRAPH (20, 4: turns of each), SECONDS_EACH (0.15: of a turn)
 # Without PyTorch: status 77.
 set -euo pipefail
 build=$(realpath "$1") out=$2 driver=${3:-}
@@ -34,6 +34,6 @@ END
 timeout 20 gpushared --config "$tmp/conf"
 daemon=$(cat "$tmp/pid")
 
-timeout 180 python3 "$here/torch_pairs.py" "${ROUNDS:-6}" "${EAGER:-6}" "${GRAPH:-2}" "${SECONDS_EACH:-0.4}" \
-	gpusharectl run --shares 10 --mem 8G --partition low -- >"$out"
-grep -E '^(ratio|spread),' "$out"
+timeout 180 python3 "$here/torch_pairs.py" "${PAIRS:-8}" "${EAGER:-20}" "${GRAPH:-4}" "${SECONDS_EACH:-0.15}" \
+	gpusharectl run --shares 10 --mem 7G --partition low -- >"$out"
+grep -E '^(ratio|spread|error),' "$out"

@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""PyTorch training steps natively and under gpushare, by two processes that take turns.
+"""PyTorch training steps natively and under gpushare, by pairs of processes that take turns.
 
-usage: torch_pairs.py ROUNDS EAGER GRAPH SECONDS COMMAND...
-  ROUNDS   so often two new processes
-  EAGER, GRAPH  turns of each with steps of that kind, each SECONDS long; only one of the two computes at a time
+usage: torch_pairs.py PAIRS EAGER GRAPH SECONDS COMMAND...
+  PAIRS    so many times one process of each
+  EAGER, GRAPH  turns of each process with steps of that kind, each SECONDS long; only one of all computes at a time
   COMMAND...    what runs a program under gpushare: it is given the program's command line
 
-An eager step waits for its launching thread.  On a shared host its speed changes by a tenth from second to second, and as
-much from one process to the next: so each turn is compared with the one beside it, on the same processors, each
-process is first in every other pair, and there are many processes.
+An eager step waits for its launching thread.  On a shared host its speed changes by a tenth from one moment to the next, and
+from one process to the next by some hundredths: so turns are short, each is compared with the one beside it on the same processors,
+and there are many pairs.  Whoever is first in a turn is second in the next one, as the second of two graphs
+is 2.4 % faster than the first, whoever that is.
 
-Prints rows mode,round,kind,median_ms,p90_ms,loss (round: the pair's number), then ratio,KIND,VALUE: the median over
-the pairs of gpushare's median over the native one's, and spread,KIND,LOW,HIGH: its quartiles.
+Prints rows mode,round,kind,median_ms,p90_ms,loss (round: pair.turn), then ratio,KIND,VALUE: gpushare's median over the
+native one's, the geometric mean over turns and pairs; spread,KIND,LOW,HIGH: of the pairs' own, the quartiles; and
+error,KIND,VALUE: the standard error of the mean, by the pairs.
 """
+import math
 import os
 import pathlib
 import statistics
@@ -31,65 +34,81 @@ def start(mode, command):
     return subprocess.Popen(command + PROGRAM, env=env, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
 
-def answer(process, mode, kind):
+def order(number):
+    return MODES if number % 2 else MODES[::-1]
+
+
+def tell(process, line):
+    process.stdin.write(line)
+    process.stdin.flush()
+
+
+def answer(process, mode, expected):
     line = process.stdout.readline().strip()
-    if line.split(",")[0] != kind:
-        sys.exit(f"torch_pairs: {mode}: {kind} expected, got '{line}' (exit status {process.poll()})")
+    if line.split(",")[0] != expected:
+        sys.exit(f"torch_pairs: {mode}: {expected} expected, got '{line}' (exit status {process.poll()})")
     return line
 
 
-def pair(processes, number, kind, seconds, medians):
-    order = MODES if number % 2 else MODES[::-1]
-    for mode in order:
-        processes[mode].stdin.write(f"{kind} {seconds}\n")
-        processes[mode].stdin.flush()
-        row = answer(processes[mode], mode, kind)
-        print(f"{mode},{number},{row}", flush=True)
-        medians[kind].setdefault(number, {})[mode] = float(row.split(",")[1])
+def begin(pairs):
+    """All at once: loading the libraries takes long, and waits for no GPU."""
+    for line, expected in (("", "there"), ("begin\n", "ready")):
+        for processes in pairs:
+            for mode in processes:
+                tell(processes[mode], line)
+        for processes in pairs:
+            for mode in processes:
+                answer(processes[mode], mode, expected)
 
 
-def tell(processes, line, expected):
-    for process in processes.values():
-        process.stdin.write(line)
-        process.stdin.flush()
-    for mode in MODES:
-        answer(processes[mode], mode, expected)
+def turn(pairs, number, kind, seconds, ratios):
+    for k, processes in enumerate(pairs):
+        took = {}
+        for mode in order(number + k):
+            tell(processes[mode], f"{kind} {seconds}\n")
+            row = answer(processes[mode], mode, kind)
+            took[mode] = float(row.split(",")[1])
+            print(f"{mode},{k}.{number},{row}", flush=True)
+        ratios[k].append(math.log(took["gpushare"] / took["native"]))
 
 
-def end(processes):
-    for mode in MODES:
-        processes[mode].stdin.close()
-    for mode in MODES:
-        if processes[mode].wait(30) != 0:
-            sys.exit(f"torch_pairs: {mode}: exit status {processes[mode].returncode}")
+def end(pairs):
+    for processes in pairs:
+        for mode in MODES:
+            processes[mode].stdin.close()
+    for processes in pairs:
+        for mode in MODES:
+            if processes[mode].wait(30) != 0:
+                sys.exit(f"torch_pairs: {mode}: exit status {processes[mode].returncode}")
+
+
+def conclude(kind, ratios):
+    of_pairs = sorted(statistics.mean(logs) for logs in ratios)
+    n = len(of_pairs)
+    print(f"ratio,{kind},{math.exp(statistics.mean(of_pairs)):.6f}")
+    print(f"spread,{kind},{math.exp(of_pairs[n // 4]):.6f},{math.exp(of_pairs[n * 3 // 4]):.6f}")
+    if n > 1:
+        print(f"error,{kind},{statistics.stdev(of_pairs) / math.sqrt(n):.6f}", flush=True)
 
 
 def main():
-    rounds, eager, graph = (int(a) for a in sys.argv[1:4])
+    count, eager, graph = (int(a) for a in sys.argv[1:4])
     seconds, command = sys.argv[4], sys.argv[5:]
-    medians = {"eager": {}, "graph": {}}
-    number = 0
     print("mode,round,kind,median_ms,p90_ms,loss", flush=True)
-    # Those that are not begun have loaded their libraries, and wait.
-    pairs = [{mode: start(mode, command) for mode in MODES} for _ in range(rounds)]
+    pairs = [{mode: start(mode, command) for mode in order(k)} for k in range(count)]
     try:
-        for processes in pairs:
-            tell(processes, "", "there")
-        for processes in pairs:
-            tell(processes, "begin\n", "ready")
-            for kind in ["eager"] * eager + ["graph"] * graph:
-                pair(processes, number, kind, seconds, medians)
-                number += 1
-            end(processes)
+        begin(pairs)
+        for kind, turns in (("eager", eager), ("graph", graph)):
+            ratios = [[] for _ in pairs]
+            for number in range(turns):
+                turn(pairs, number, kind, seconds, ratios)
+            if turns:
+                conclude(kind, ratios)
+        end(pairs)
     finally:
         for processes in pairs:
             for process in processes.values():
                 process.kill()
-    for kind, measured in medians.items():
-        ratios = sorted(p["gpushare"] / p["native"] for p in measured.values())
-        if ratios:
-            print(f"ratio,{kind},{statistics.median(ratios):.6f}")
-            print(f"spread,{kind},{ratios[len(ratios) // 4]:.6f},{ratios[len(ratios) * 3 // 4]:.6f}")
 
 
 main()
