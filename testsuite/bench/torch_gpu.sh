@@ -4,7 +4,7 @@
 #
 # usage: torch_gpu.sh BUILD OUT.csv [DRIVER]
 #   BUILD   the build tree; DRIVER the libcuda.so.1 (default: the system's)
-# environment: PAIRS (8: of processes, at most 10), EAGER and GRAPH (20, 4: turns of each), SECONDS_EACH (0.15: of a turn)
+# environment: PAIRS (8: of processes, at most 10), EAGER, GRAPH and LARGE (20, 4, 4: turns of each), SECONDS_EACH (0.15: of a turn)
 # Without PyTorch: status 77.
 set -euo pipefail
 build=$(realpath "$1") out=$2 driver=${3:-}
@@ -34,6 +34,6 @@ END
 timeout 20 gpushared --config "$tmp/conf"
 daemon=$(cat "$tmp/pid")
 
-timeout 180 python3 "$here/torch_pairs.py" "${PAIRS:-8}" "${EAGER:-20}" "${GRAPH:-4}" "${SECONDS_EACH:-0.15}" \
+timeout 200 python3 "$here/torch_pairs.py" "${PAIRS:-8}" "${EAGER:-20}" "${GRAPH:-4}" "${LARGE:-4}" "${SECONDS_EACH:-0.15}" \
 	gpusharectl run --shares 10 --mem 7G --partition low -- >"$out"
 grep -E '^(ratio|spread|error),' "$out"

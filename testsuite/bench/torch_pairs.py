@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """PyTorch training steps natively and under gpushare, by pairs of processes that take turns.
 
-usage: torch_pairs.py PAIRS EAGER GRAPH SECONDS COMMAND...
-  PAIRS    so many times one process of each
-  EAGER, GRAPH  turns of each process with steps of that kind, each SECONDS long; only one of all computes at a time
-  COMMAND...    what runs a program under gpushare: it is given the program's command line
+usage: torch_pairs.py PAIRS EAGER GRAPH LARGE SECONDS COMMAND...
+  PAIRS        so many times one process of each
+  EAGER, GRAPH, LARGE  turns of each process with steps of that kind (torch_step.py), each SECONDS long; only one of all
+               computes at a time
+  COMMAND...   what runs a program under gpushare: it is given the program's command line
 
 An eager step waits for its launching thread.  On a shared host its speed changes by a tenth from one moment to the next, and
 from one process to the next by some hundredths: so turns are short, each is compared with the one beside it on the same processors,
@@ -24,6 +25,7 @@ import sys
 
 PROGRAM = [sys.executable, str(pathlib.Path(__file__).with_name("torch_step.py"))]
 MODES = ("native", "gpushare")
+KINDS = ("eager", "graph", "large")
 
 
 def start(mode, command):
@@ -92,13 +94,13 @@ def conclude(kind, ratios):
 
 
 def main():
-    count, eager, graph = (int(a) for a in sys.argv[1:4])
-    seconds, command = sys.argv[4], sys.argv[5:]
+    count, *turns_of = (int(a) for a in sys.argv[1:5])
+    seconds, command = sys.argv[5], sys.argv[6:]
     print("mode,round,kind,median_ms,p90_ms,loss", flush=True)
     pairs = [{mode: start(mode, command) for mode in order(k)} for k in range(count)]
     try:
         begin(pairs)
-        for kind, turns in (("eager", eager), ("graph", graph)):
+        for kind, turns in zip(KINDS, turns_of):
             ratios = [[] for _ in pairs]
             for number in range(turns):
                 turn(pairs, number, kind, seconds, ratios)

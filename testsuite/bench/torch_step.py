@@ -4,8 +4,11 @@
 usage: torch_step.py [PROCESSORS]   (of its own, so many: 4)
 
 Prints `there`, touches the GPU when it reads a line, and prints `ready,LOSS` after a few steps; then, for each line
-`KIND SECONDS`, steps of that KIND (eager, or graph: a CUDA graph, captured when it is first asked for) for so long, and
-`KIND,MEDIAN_MS,P90_MS,LOSS`.
+`KIND SECONDS`, steps of that KIND for so long, and `KIND,MEDIAN_MS,P90_MS,LOSS`:
+
+  eager  a batch so small that the GPU waits for the launching thread
+  graph  the same as a CUDA graph, captured when it is first asked for
+  large  eager, with a batch that keeps the GPU busy
 """
 import os
 import sys
@@ -14,6 +17,7 @@ import time
 import torch
 
 WARM = 3
+BATCH = {"eager": 8, "large": 24}
 
 
 def network():
@@ -22,11 +26,11 @@ def network():
     return torch.nn.TransformerEncoder(layer, 4, enable_nested_tensor=False).cuda()
 
 
-def trainer():
+def trainer(batch):
     net = network()
     optimizer = torch.optim.AdamW(net.parameters(), 1e-4, capturable=True)
-    x = torch.randn(8, 512, 1024, device="cuda")
-    y = torch.randn(8, 512, 1024, device="cuda")
+    x = torch.randn(batch, 512, 1024, device="cuda")
+    y = torch.randn(batch, 512, 1024, device="cuda")
 
     def step():
         optimizer.zero_grad(set_to_none=False)
@@ -76,10 +80,11 @@ def keep_to(count):
 def main():
     print("there", flush=True)
     sys.stdin.readline()
-    steps = {"eager": trainer()}
+    steps = {kind: trainer(batch) for kind, batch in BATCH.items()}
     side = torch.cuda.Stream()
     with torch.cuda.stream(side):
         for _ in range(WARM):
+            loss = steps["large"]()
             loss = steps["eager"]()
     torch.cuda.synchronize()
     keep_to(int(sys.argv[1]) if len(sys.argv) > 1 else 4)
