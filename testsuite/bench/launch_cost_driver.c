@@ -35,15 +35,17 @@ static __attribute__((noinline)) void sweep(void)
 	__asm__ volatile(".rept 1024\n\tjmp 1f\n\t.balign 64\n1:\n\t.endr" ::: "memory");
 }
 
-/* When the driver was entered and left, for who wants to know what lies around it. */
+/* When the driver was entered and left, for who wants to know what lies around it, with or without that. */
+EXPORT int launch_cost_times;
 EXPORT uint64_t launch_cost_at[2];
 
 static CUresult launched(CUfunction f)
 {
 	last = f;
-	if (launch_cost_sweeps) {
+	if (launch_cost_times | launch_cost_sweeps) {
 		launch_cost_at[0] = launch_cost_ticks();
-		sweep();
+		if (launch_cost_sweeps)
+			sweep();
 		launch_cost_at[1] = launch_cost_ticks();
 	}
 	return CUDA_SUCCESS;

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * launch_cold SHIM DRIVER [DATA_KIB [CODE_KIB [THREADS]]]: what the shim adds on the host to a launch that rides along in a
+ * program that has work of its own between two launches, which leaves nothing of the shim in the first caches, and
+ * whose threads launch in turn, as PyTorch's forward and backward pass do.  launch_cost has what it takes otherwise.
+ *
+ * Between two launches so much data is written and so much code gone through.  Each second launch goes past the shim;
+ * all are timed but for what the driver (launch_cost_driver.c) takes.  Prints the quartiles of both kinds and the middle
+ * half's difference.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "launch_cost.h"
+
+#define KERNELS 60
+#define PHASE 200      /* launches of one thread, one after the other */
+#define WARM_PHASES 80 /* until every kernel's time is known, and what is timed seldom */
+#define PHASES 20
+#define THREADS_MAX 8
+
+typedef __typeof__(cuLaunchKernel) *launch_fn;
+
+static launch_fn shim, past;
+static uint64_t *at; /* when the driver was entered and left */
+static int *times;
+static size_t data_bytes = 2048 * 1024, code_bytes = 512 * 1024;
+static unsigned int threads = 2;
+static unsigned char *data;
+static void (*code)(void);
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t next = PTHREAD_COND_INITIALIZER;
+static unsigned int phase; /* under lock: whose turn it is */
+
+static uint64_t *ticks[2];
+static size_t count[2];
+
+static void *get(void *from, const char *name)
+{
+	void *p = from ? dlsym(from, name) : NULL;
+
+	if (!p) {
+		fprintf(stderr, "launch_cold: %s\n", dlerror());
+		exit(1);
+	}
+	return p;
+}
+
+static void open_ways(const char *shim_path, const char *driver_path)
+{
+	void *driver;
+
+	setenv("GPUSHARE_DRIVER", driver_path, 1);
+	setenv("GPUSHARE_SOCKET", "/nonexistent/gpushared.sock", 1);
+	driver = dlopen(driver_path, RTLD_NOW | RTLD_LOCAL);
+	past = (launch_fn)get(driver, "cuLaunchKernel");
+	at = get(driver, "launch_cost_at");
+	times = get(driver, "launch_cost_times");
+	shim = (launch_fn)get(dlopen(shim_path, RTLD_NOW | RTLD_LOCAL), "cuLaunchKernel");
+}
+
+/* A jump (e9) in each line to the next one's, and in the last one a return (c3). */
+static void write_code(void)
+{
+	unsigned char *to;
+
+	if (!code_bytes)
+		return;
+	to = mmap(NULL, code_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (to == MAP_FAILED)
+		exit(1);
+	for (size_t i = 0; i + 64 < code_bytes; i += 64) {
+		to[i] = 0xe9;
+		to[i + 1] = 64 - 5;
+	}
+	to[code_bytes - 64] = 0xc3;
+	if (mprotect(to, code_bytes, PROT_READ | PROT_EXEC) != 0)
+		exit(1);
+	code = (void (*)(void))(uintptr_t)to;
+}
+
+static void work(void)
+{
+	for (size_t i = 0; i < data_bytes; i += 64)
+		*(volatile unsigned char *)&data[i] += 1;
+	if (code)
+		code();
+}
+
+static __attribute__((noinline)) void launch(launch_fn way, unsigned int i)
+{
+	CUfunction f = (CUfunction)(0x400000 + i % KERNELS * 0x1a0ul);
+	void *params[] = { &i };
+
+	way(f, 128, 1, 1, 256, 1, 1, 0, NULL, params, NULL);
+}
+
+static void launch_timed(int way, unsigned int i)
+{
+	uint64_t from;
+
+	work();
+	from = launch_cost_ticks();
+	launch(way ? shim : past, i);
+	ticks[way][count[way]++] = launch_cost_ticks() - from - (at[1] - at[0]);
+}
+
+static void launch_phase(unsigned int n)
+{
+	static const struct timespec nap = { 0, 1000 };
+
+	for (unsigned int i = 0; i < PHASE; i++) {
+		if (n >= WARM_PHASES) {
+			launch_timed(i % 2, n * PHASE + i / 2);
+		} else {
+			launch(shim, n * PHASE + i);
+			if (n < WARM_PHASES / 4)
+				nanosleep(&nap, NULL); /* the agent learns their time */
+		}
+	}
+}
+
+static void *launch_in_turn(void *number)
+{
+	for (unsigned int n = (unsigned int)(uintptr_t)number; n < WARM_PHASES + PHASES; n += threads) {
+		pthread_mutex_lock(&lock);
+		while (phase != n)
+			pthread_cond_wait(&next, &lock);
+		pthread_mutex_unlock(&lock);
+		if (n >= WARM_PHASES)
+			*times = 1;
+		launch_phase(n);
+		pthread_mutex_lock(&lock);
+		phase++;
+		pthread_cond_broadcast(&next);
+		pthread_mutex_unlock(&lock);
+	}
+	return NULL;
+}
+
+static int by_size(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static double ns_per_tick(void)
+{
+	static const struct timespec nap = { 0, 20 * 1000 * 1000 };
+	struct timespec from, to;
+	uint64_t n;
+
+	clock_gettime(CLOCK_MONOTONIC, &from);
+	n = launch_cost_ticks();
+	nanosleep(&nap, NULL);
+	n = launch_cost_ticks() - n;
+	clock_gettime(CLOCK_MONOTONIC, &to);
+	return ((double)(to.tv_sec - from.tv_sec) * 1e9 + (double)(to.tv_nsec - from.tv_nsec)) / (double)n;
+}
+
+/* Of the middle half: a tick may be coarser than what is to be told apart. */
+static double report(const char *name, int way, double per_tick)
+{
+	uint64_t *of = ticks[way];
+	size_t n = count[way];
+	double sum = 0;
+
+	qsort(of, n, sizeof(*of), by_size);
+	for (size_t i = n / 4; i < n - n / 4; i++)
+		sum += (double)of[i];
+	sum *= per_tick / (double)(n - 2 * (n / 4));
+	printf("%s %.0f %.0f %.0f ns  ", name, (double)of[n / 4] * per_tick, (double)of[n / 2] * per_tick,
+	       (double)of[n - n / 4 - 1] * per_tick);
+	return sum;
+}
+
+int main(int argc, char **argv)
+{
+	pthread_t thread[THREADS_MAX];
+	double per_tick = ns_per_tick(), without;
+
+	if (argc > 3)
+		data_bytes = strtoul(argv[3], NULL, 10) * 1024;
+	if (argc > 4)
+		code_bytes = strtoul(argv[4], NULL, 10) * 1024;
+	if (argc > 5)
+		threads = (unsigned int)strtoul(argv[5], NULL, 10);
+	if (argc < 3 || threads < 1 || threads > THREADS_MAX) {
+		fprintf(stderr, "usage: launch_cold SHIM DRIVER [DATA_KIB [CODE_KIB [THREADS]]]\n");
+		return 2;
+	}
+	open_ways(argv[1], argv[2]);
+	write_code();
+	data = calloc(1, data_bytes + 1);
+	for (int way = 0; way < 2; way++)
+		ticks[way] = calloc(PHASES * PHASE, sizeof(**ticks));
+	if (!data || !ticks[0] || !ticks[1])
+		return 1;
+	for (unsigned int i = 0; i < threads; i++)
+		if (pthread_create(&thread[i], NULL, launch_in_turn, (void *)(uintptr_t)i) != 0)
+			return 1;
+	for (unsigned int i = 0; i < threads; i++)
+		pthread_join(thread[i], NULL);
+	printf("%zu KiB of data, %zu of code, %u threads: ", data_bytes / 1024, code_bytes / 1024, threads);
+	without = report("past the shim", 0, per_tick);
+	printf("%.1f ns more\n", report("through it", 1, per_tick) - without);
+	return 0;
+}
