@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * launch_cold SHIM DRIVER [DATA_KIB [CODE_KIB [THREADS]]]: what the shim adds on the host to a launch that rides along in a
+ * launch_cold DATA_KIB CODE_KIB THREADS DRIVER SHIM...: what each shim adds on the host to a launch that rides along in a
  * program that has work of its own between two launches, which leaves nothing of the shim in the first caches, and
  * whose threads launch in turn, as PyTorch's forward and backward pass do.  launch_cost has what it takes otherwise.
  *
- * Between two launches so much data is written and so much code gone through.  Each second launch goes past the shim;
- * all are timed but for what the driver (launch_cost_driver.c) takes.  Prints the quartiles of both kinds and the middle
- * half's difference.
+ * Between two launches so much data is written and so much code gone through (2048 and 512 are as PyTorch's
+ * steps).  The launches go past the shim and through each one in turn, so that whatever else the machine does is in
+ * all of them; they are timed but for what the driver (launch_cost_driver.c) takes.  Prints their quartiles, and
+ * by how much the middle half is above that of those past the shim.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -24,14 +25,16 @@
 #define WARM_PHASES 80 /* until every kernel's time is known, and what is timed seldom */
 #define PHASES 20
 #define THREADS_MAX 8
+#define SHIMS_MAX 6
 
 typedef __typeof__(cuLaunchKernel) *launch_fn;
 
-static launch_fn shim, past;
+static launch_fn ways[1 + SHIMS_MAX]; /* the first one goes past all shims */
+static unsigned int nways = 1;
 static uint64_t *at; /* when the driver was entered and left */
 static int *times;
-static size_t data_bytes = 2048 * 1024, code_bytes = 512 * 1024;
-static unsigned int threads = 2;
+static size_t data_bytes, code_bytes;
+static unsigned int threads;
 static unsigned char *data;
 static void (*code)(void);
 
@@ -39,8 +42,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t next = PTHREAD_COND_INITIALIZER;
 static unsigned int phase; /* under lock: whose turn it is */
 
-static uint64_t *ticks[2];
-static size_t count[2];
+static uint64_t ticks[1 + SHIMS_MAX][PHASES * PHASE];
+static size_t count[1 + SHIMS_MAX];
 
 static void *get(void *from, const char *name)
 {
@@ -53,17 +56,18 @@ static void *get(void *from, const char *name)
 	return p;
 }
 
-static void open_ways(const char *shim_path, const char *driver_path)
+static void open_ways(const char *driver_path, char **shim)
 {
 	void *driver;
 
 	setenv("GPUSHARE_DRIVER", driver_path, 1);
 	setenv("GPUSHARE_SOCKET", "/nonexistent/gpushared.sock", 1);
 	driver = dlopen(driver_path, RTLD_NOW | RTLD_LOCAL);
-	past = (launch_fn)get(driver, "cuLaunchKernel");
+	ways[0] = (launch_fn)get(driver, "cuLaunchKernel");
 	at = get(driver, "launch_cost_at");
 	times = get(driver, "launch_cost_times");
-	shim = (launch_fn)get(dlopen(shim_path, RTLD_NOW | RTLD_LOCAL), "cuLaunchKernel");
+	while (*shim)
+		ways[nways++] = (launch_fn)get(dlopen(*shim++, RTLD_NOW | RTLD_LOCAL), "cuLaunchKernel");
 }
 
 /* A jump (e9) in each line to the next one's, and in the last one a return (c3). */
@@ -102,13 +106,13 @@ static __attribute__((noinline)) void launch(launch_fn way, unsigned int i)
 	way(f, 128, 1, 1, 256, 1, 1, 0, NULL, params, NULL);
 }
 
-static void launch_timed(int way, unsigned int i)
+static void launch_timed(unsigned int way, unsigned int i)
 {
 	uint64_t from;
 
 	work();
 	from = launch_cost_ticks();
-	launch(way ? shim : past, i);
+	launch(ways[way], i);
 	ticks[way][count[way]++] = launch_cost_ticks() - from - (at[1] - at[0]);
 }
 
@@ -118,9 +122,10 @@ static void launch_phase(unsigned int n)
 
 	for (unsigned int i = 0; i < PHASE; i++) {
 		if (n >= WARM_PHASES) {
-			launch_timed(i % 2, n * PHASE + i / 2);
+			launch_timed(i % nways, n * PHASE + i / nways);
 		} else {
-			launch(shim, n * PHASE + i);
+			for (unsigned int way = 1; way < nways; way++)
+				launch(ways[way], n * PHASE + i);
 			if (n < WARM_PHASES / 4)
 				nanosleep(&nap, NULL); /* the agent learns their time */
 		}
@@ -167,7 +172,7 @@ static double ns_per_tick(void)
 }
 
 /* Of the middle half: a tick may be coarser than what is to be told apart. */
-static double report(const char *name, int way, double per_tick)
+static double report(const char *name, unsigned int way, double per_tick)
 {
 	uint64_t *of = ticks[way];
 	size_t n = count[way];
@@ -177,8 +182,8 @@ static double report(const char *name, int way, double per_tick)
 	for (size_t i = n / 4; i < n - n / 4; i++)
 		sum += (double)of[i];
 	sum *= per_tick / (double)(n - 2 * (n / 4));
-	printf("%s %.0f %.0f %.0f ns  ", name, (double)of[n / 4] * per_tick, (double)of[n / 2] * per_tick,
-	       (double)of[n - n / 4 - 1] * per_tick);
+	printf("  %.0f %.0f %.0f ns %s",  (double)of[n / 4] * per_tick, (double)of[n / 2] * per_tick,
+	       (double)of[n - n / 4 - 1] * per_tick, name);
 	return sum;
 }
 
@@ -187,30 +192,28 @@ int main(int argc, char **argv)
 	pthread_t thread[THREADS_MAX];
 	double per_tick = ns_per_tick(), without;
 
-	if (argc > 3)
-		data_bytes = strtoul(argv[3], NULL, 10) * 1024;
-	if (argc > 4)
-		code_bytes = strtoul(argv[4], NULL, 10) * 1024;
-	if (argc > 5)
-		threads = (unsigned int)strtoul(argv[5], NULL, 10);
-	if (argc < 3 || threads < 1 || threads > THREADS_MAX) {
-		fprintf(stderr, "usage: launch_cold SHIM DRIVER [DATA_KIB [CODE_KIB [THREADS]]]\n");
+	if (argc > 5) {
+		data_bytes = strtoul(argv[1], NULL, 10) * 1024;
+		code_bytes = strtoul(argv[2], NULL, 10) * 1024;
+		threads = (unsigned int)strtoul(argv[3], NULL, 10);
+	}
+	if (argc <= 5 || argc > 5 + SHIMS_MAX || threads < 1 || threads > THREADS_MAX) {
+		fprintf(stderr, "usage: launch_cold DATA_KIB CODE_KIB THREADS DRIVER SHIM...\n");
 		return 2;
 	}
-	open_ways(argv[1], argv[2]);
+	open_ways(argv[4], argv + 5);
 	write_code();
 	data = calloc(1, data_bytes + 1);
-	for (int way = 0; way < 2; way++)
-		ticks[way] = calloc(PHASES * PHASE, sizeof(**ticks));
-	if (!data || !ticks[0] || !ticks[1])
+	if (!data)
 		return 1;
 	for (unsigned int i = 0; i < threads; i++)
 		if (pthread_create(&thread[i], NULL, launch_in_turn, (void *)(uintptr_t)i) != 0)
 			return 1;
 	for (unsigned int i = 0; i < threads; i++)
 		pthread_join(thread[i], NULL);
-	printf("%zu KiB of data, %zu of code, %u threads: ", data_bytes / 1024, code_bytes / 1024, threads);
-	without = report("past the shim", 0, per_tick);
-	printf("%.1f ns more\n", report("through it", 1, per_tick) - without);
+	printf("%zu KiB of data, %zu of code, %u threads\n", data_bytes / 1024, code_bytes / 1024, threads);
+	without = report("past the shim\n", 0, per_tick);
+	for (unsigned int way = 1; way < nways; way++)
+		printf(": %.1f ns more\n", report(argv[4 + way], way, per_tick) - without);
 	return 0;
 }

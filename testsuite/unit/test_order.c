@@ -76,15 +76,17 @@ static void linger(unsigned dice)
 		sched_yield();
 }
 
-/* As launch_calls.c: the owner's launches that hold nothing have a way of their own where nobody has done anything odd. */
+/* As launch_calls.c: an owner's launches that hold nothing have a way of their own where nobody has done anything else odd. */
 static void enter(struct shim_passage *p, CUstream stream, int holds)
 {
-	if (holds || !shim_is_owner() || shim_is_odd(~0u)) {
+	struct shim_owned *own = shim_owned_here();
+
+	if (holds || !own || shim_is_odd(~(uint32_t)SHIM_ODD_HOLDS)) {
 		shim_order_enter(p, context, stream, holds, holds && shim_stream_is_legacy(stream));
 		return;
 	}
 	sched_yield(); /* another thread may come between the two */
-	if (!shim_order_enter_alone(p, context, stream))
+	if (!shim_order_enter_alone(p, context, stream, own))
 		shim_order_enter_late(p);
 }
 
@@ -162,8 +164,9 @@ static void test_who_must_not_meet_does_not(void **unused)
 }
 
 /*
- * Who launches first, and who comes second, at any moment of the first one's
- * passages: it goes on with them until all others are there.
+ * Who launches first, and who comes second and third, at any moment of the others'
+ * passages: these go on with them until all others are there.  Some hold from the start, some only
+ * when two launch that never have, or three.
  */
 #define STARTS 5000
 #define STARTERS 3
@@ -180,8 +183,8 @@ static void *start_many(void *which)
 		pthread_barrier_wait(&start);
 		for (volatile uintptr_t wait = (uintptr_t)which * (i % 64) * 16; wait; wait--)
 			;
-		for (unsigned n = 0; n < 4 || started < STARTERS; n++) {
-			pass(ONE, n % 2 == 0, i % 2 ? n + 4 : 1);
+		for (unsigned n = 0; n < 12 || started < STARTERS; n++) {
+			pass(ONE, n >= i / 2 % 4 * 3 && n % 2 == 0, i % 2 ? n + 4 : 1);
 			started += n == 0;
 			linger(n % 64 + 1 == 64 ? 0 : 1);
 		}
@@ -310,7 +313,7 @@ static void test_in_the_order_in_which_they_came(void **unused)
 static void test_behind_a_held_kernel_the_default_stream_meets_nobody(void **unused)
 {
 	static CUstream const pair[][2] = { { ONE, NULL }, { NULL, TWO }, { NULL, NULL } };
-	struct visitor first, second;
+	struct visitor first, second, holder;
 
 	(void)unused;
 	for (int i = 0; i < 3; i++) {
@@ -320,6 +323,9 @@ static void test_behind_a_held_kernel_the_default_stream_meets_nobody(void **unu
 		come(&second, pair[i][1], 0);
 		assert_true(gets_in(&second));
 		go(&second);
+		come(&holder, OWN, 1);
+		assert_true(gets_in(&holder));
+		go(&holder);
 		held = 1;
 		come(&second, pair[i][1], 0);
 		assert_false(second.in);
@@ -420,6 +426,78 @@ static void test_the_inner_passage_alone_is_in_the_way(void **unused)
 	one_within_another(TWO, 0);
 }
 
+/* Two that hold nothing are owners both, in nobody's way; whoever holds then, one of them or a third, finds both. */
+static void test_two_owners(void **state)
+{
+	struct shim_passage p;
+	struct visitor second, holder;
+
+	for (int third = 0; third < 2; third++) {
+		begin_anew(state);
+		enter(&p, ONE, 0);
+		come(&second, ONE, 0);
+		assert_true(gets_in(&second));
+		assert_ptr_equal(shim_owned[1].passage->own, &shim_owned[1]);
+		if (third) {
+			come(&holder, ONE, 1);
+			shim_order_leave(&p);
+			usleep(WATCH_US);
+			assert_false(holder.in);
+			go(&second);
+			assert_true(gets_in(&holder));
+			go(&holder);
+		} else {
+			shim_order_leave(&p);
+			come(&holder, OWN, 1);
+			assert_true(gets_in(&holder));
+			go(&holder);
+			come(&holder, ONE, 1);
+			assert_false(holder.in);
+			go(&second);
+			assert_true(gets_in(&holder));
+			go(&holder);
+		}
+		assert_null(shim_owned_here());
+	}
+}
+
+/* The first owner holds, and the second one is inside: it waits for that one, though it is where an owner's passage is. */
+static void *hold_as_first(void *arg)
+{
+	struct visitor *v = arg;
+	struct shim_passage p;
+
+	enter(&p, ONE, 0);
+	shim_order_leave(&p);
+	v->tid = (int)syscall(SYS_gettid);
+	while (!v->leave)
+		usleep(100);
+	enter(&p, ONE, 1);
+	v->in = 1;
+	shim_order_leave(&p);
+	return NULL;
+}
+
+static void test_an_owner_that_holds_waits_for_the_other(void **state)
+{
+	struct visitor holder = { 0 };
+	struct shim_passage p;
+
+	begin_anew(state);
+	assert_int_equal(pthread_create(&holder.thread, NULL, hold_as_first, &holder), 0);
+	while (!holder.tid)
+		usleep(100);
+	enter(&p, ONE, 0);
+	assert_ptr_equal(shim_owned_here(), &shim_owned[1]);
+	holder.leave = 1;
+	usleep(WATCH_US);
+	assert_false(holder.in);
+	shim_order_leave(&p);
+	assert_true(gets_in(&holder));
+	pthread_join(holder.thread, NULL);
+	assert_null(shim_owned_here());
+}
+
 /* It was alone when it looked, and is not when it comes: it finds that out, and waits. */
 static void test_another_comes_after_the_look(void **state)
 {
@@ -429,10 +507,10 @@ static void test_another_comes_after_the_look(void **state)
 	begin_anew(state);
 	enter(&p, ONE, 0);
 	shim_order_leave(&p);
-	assert_true(shim_is_owner());
+	assert_ptr_equal(shim_owned_here(), &shim_owned[0]);
 	come(&second, ONE, 1);
 	assert_true(gets_in(&second));
-	assert_false(shim_order_enter_alone(&p, context, ONE));
+	assert_false(shim_order_enter_alone(&p, context, ONE, &shim_owned[0]));
 	go(&second);
 	shim_order_enter_late(&p);
 	come(&second, ONE, 1);
@@ -540,6 +618,8 @@ int main(void)
 		BOTH(test_who_must_not_meet_does_not),
 		cmocka_unit_test(test_whoever_starts_when),
 		cmocka_unit_test(test_the_second_thread),
+		cmocka_unit_test(test_two_owners),
+		cmocka_unit_test(test_an_owner_that_holds_waits_for_the_other),
 		cmocka_unit_test(test_another_comes_after_the_look),
 		BOTH(test_one_passage_within_another),
 		BOTH(test_the_inner_passage_alone_is_in_the_way),

@@ -21,7 +21,6 @@ static __thread struct shim_context *last; /* that this thread has launched in *
  * To ask costs 60 ns (H200), more than half of what a launch may.
  */
 static __thread struct shim_sure known;
-_Alignas(SHIM_LINE) struct shim_sure shim_sure_of_owner; /* the first of what is hot */
 
 #define TRY(call) \
 	do { \
@@ -173,20 +172,24 @@ static void check_known(CUcontext ctx)
 
 static void not_sure(void)
 {
+	struct shim_owned *own = shim_owned_here();
+
 	known.ctx = NULL;
-	if (shim_is_owner())
-		shim_sure_of_owner.ctx = NULL;
+	if (own)
+		own->sure.ctx = NULL;
 }
 
 /* The owner counts in its own record; should it be the owner no more, the thread's is used up. */
 static struct shim_context *be_sure(struct shim_context *c)
 {
+	struct shim_owned *own = shim_owned_here();
+
 	last = c;
 	if (!c->image)
 		return NULL;
 	known = (struct shim_sure){ c, 0 };
-	if (shim_is_owner()) {
-		shim_sure_of_owner = known;
+	if (own) {
+		own->sure = known;
 		known.since = SHIM_SURE_MAX;
 	}
 	return c;
@@ -222,7 +225,9 @@ struct shim_context *shim_context_current(struct shim_session *s)
 
 struct shim_sure *shim_sure_here(void)
 {
-	return shim_is_owner() ? &shim_sure_of_owner : &known;
+	struct shim_owned *own = shim_owned_here();
+
+	return own ? &own->sure : &known;
 }
 
 struct shim_context *shim_context_known(struct shim_session *s)
@@ -316,5 +321,6 @@ void shim_context_forked(void)
 	contexts = NULL;
 	last = NULL;
 	known.ctx = NULL;
-	shim_sure_of_owner.ctx = NULL;
+	for (int i = 0; i < SHIM_OWNERS; i++)
+		shim_owned[i].sure.ctx = NULL;
 }

@@ -57,15 +57,10 @@ struct shim_context *shim_context_known(struct shim_session *s);
 #define SHIM_SURE_MAX 128
 
 /*
- * What is known so of the thread that alone launches (shim_owner), which reads and writes it: by its number and
- * not by what is the thread's own (TLS), which takes a library a call into the dynamic linker.  A thread that
- * has that number after it has no current context until it calls for one, which makes this unknown.
+ * What is known so.  Of the threads that alone launch (shim_owner) it is with what they own: by their number
+ * and not by what is the thread's own (TLS), which takes a library a call into the dynamic linker.  A thread that
+ * has that number after one has no current context until it calls for one, which makes this unknown.
  */
-struct shim_sure {
-	struct shim_context *ctx; /* NULL: not known */
-	unsigned int since;       /* launches that have gone by that since */
-};
-extern struct shim_sure shim_sure_of_owner SHIM_HOT;
 /* The calling thread's. */
 struct shim_sure *shim_sure_here(void);
 

@@ -24,17 +24,18 @@ __typeof__(&cuLaunchKernel) _Atomic shim_launch_found;
 
 /*
  * What launch.c would find for nearly every launch that rides, in the same order: is it one, by what is known?  Then
- * it is counted.  0: nothing has been done that matters.  alone: as is_alone() says.
+ * it is counted.  0: nothing has been done that matters.  own: as owned_here() says.
  */
-static SHIM_INLINE int rides(struct shim_context **in, CUfunction f, uint64_t tasks, uint32_t shape, CUstream stream, int alone)
+static SHIM_INLINE int rides(struct shim_context **in, CUfunction f, uint64_t tasks, uint32_t shape, CUstream stream,
+			     struct shim_owned *own)
 {
 	const struct shim_session *s = shim_session_peek();
-	struct shim_sure *sure = alone ? &shim_sure_of_owner : shim_sure_here();
+	struct shim_sure *sure = own ? &own->sure : shim_sure_here();
 	struct shim_context *c;
 	struct shim_kernel *k;
 	struct shim_time *t;
 
-	if (!alone && (!s || shim_capturing(stream) || shim_is_odd(SHIM_ODD_UNSURE | SHIM_ODD_CROWDED)))
+	if (!own && (!s || shim_capturing(stream) || shim_is_odd(SHIM_ODD_UNSURE | SHIM_ODD_CROWDED)))
 		return 0;
 	if (SHIM_RARELY(s->alone || s->measure || !shim_context_sure(sure)) ||
 	    (shim_is_default(stream) && SHIM_RARELY(atomic_load_explicit(&shim_held[1], memory_order_relaxed))))
@@ -49,17 +50,32 @@ static SHIM_INLINE int rides(struct shim_context **in, CUfunction f, uint64_t ta
 	if (tasks < (uint64_t)c->sms)
 		tasks = (uint64_t)c->sms;
 	*in = c;
-	return alone ? shim_rides_alone(s->page, t, tasks) : shim_rides(s->page, t, tasks);
+	return own ? shim_rides_owned(s->page, t, tasks, own) : shim_rides(s->page, t, tasks);
 }
 
 /*
- * The thread that alone launches, so there is a session, in a program that does nothing odd: its launches that
- * ride make no call but the driver's, so their arguments stay where the program has put
- * them.  Should another thread come meanwhile, order.h sees it in the end.
+ * Of the threads that alone launch, so there is a session, in a program that does nothing else odd: what the calling one
+ * owns.  Should another thread come meanwhile, order.h sees it in the end.  NULL: it is not so.
  */
-static SHIM_INLINE int is_alone(void)
+static SHIM_INLINE struct shim_owned *owned_here(void)
 {
-	return shim_is_owner() && !shim_is_odd(~0u);
+	return shim_is_odd(~(uint32_t)SHIM_ODD_HOLDS) ? NULL : shim_owned_here();
+}
+
+/*
+ * Such a thread's launch rides, and has entered: what nearly all launches go through, apart from their many
+ * arguments, which leave it no registers.  0: nothing has been done that matters.
+ */
+static APART int owner_rides(struct shim_passage *p, CUfunction f, uint64_t tasks, uint32_t shape, CUstream stream)
+{
+	struct shim_owned *own = owned_here();
+	struct shim_context *c;
+
+	if (SHIM_RARELY(!own || !rides(&c, f, tasks, shape, stream, own)))
+		return 0;
+	if (SHIM_RARELY(!shim_order_enter_alone(p, c, stream, own)))
+		shim_order_enter_late(p);
+	return 1;
 }
 
 /* Every field by its name: if any is left out, the compiler clears the whole by a string operation, which takes longer. */
@@ -87,48 +103,38 @@ static APART CUresult launch_asked(KERNEL_ARGS, void **extra)
 	return shim_launch(&r);
 }
 
-static APART CUresult launch_late(struct shim_passage *p, KERNEL_ARGS, void **extra)
-{
-	CUresult rc;
-
-	shim_order_enter_late(p);
-	rc = REAL(cuLaunchKernel)(KERNEL, extra);
-	shim_order_leave(p);
-	return rc;
-}
-
 #ifdef SHIM_REAL_WATCHED
 #define FOUND() REAL(cuLaunchKernel)
 #else
 #define FOUND() atomic_load_explicit(&shim_launch_found, memory_order_relaxed)
 #endif
 
-static SHIM_INLINE CUresult launch_one(KERNEL_ARGS, void **extra, int alone)
+static APART CUresult launch_among_others(KERNEL_ARGS, void **extra)
 {
 	__typeof__(&cuLaunchKernel) real = FOUND();
 	struct shim_context *c;
 	struct shim_passage p;
 	CUresult rc;
 
-	if (SHIM_RARELY(!real || !rides(&c, f, (uint64_t)gx * gy * gz, shim_shape(bx, by, bz), stream, alone)))
+	if (SHIM_RARELY(!real || owned_here() || !rides(&c, f, (uint64_t)gx * gy * gz, shim_shape(bx, by, bz), stream, NULL)))
 		return launch_asked(KERNEL, extra);
-	if (!alone)
-		shim_order_enter(&p, c, stream, 0, 0);
-	else if (SHIM_RARELY(!shim_order_enter_alone(&p, c, stream)))
-		return launch_late(&p, KERNEL, extra);
+	shim_order_enter(&p, c, stream, 0, 0);
 	rc = real(KERNEL, extra);
 	shim_order_leave(&p);
 	return rc;
 }
 
-static APART CUresult launch_among_others(KERNEL_ARGS, void **extra)
-{
-	return launch_one(KERNEL, extra, 0);
-}
-
 static SHIM_INLINE CUresult launch(KERNEL_ARGS, void **extra)
 {
-	return is_alone() ? launch_one(KERNEL, extra, 1) : launch_among_others(KERNEL, extra);
+	__typeof__(&cuLaunchKernel) real = FOUND();
+	struct shim_passage p;
+	CUresult rc;
+
+	if (SHIM_RARELY(!real || !owner_rides(&p, f, (uint64_t)gx * gy * gz, shim_shape(bx, by, bz), stream)))
+		return launch_among_others(KERNEL, extra);
+	rc = real(KERNEL, extra);
+	shim_order_leave(&p);
+	return rc;
 }
 
 /* In a _ptsz call, stream 0 is the thread's own default stream. */
@@ -205,7 +211,7 @@ static CUresult launch_ex(const CUlaunchConfig *config, CUfunction f, void **par
 		return launch(CONFIGURED);
 	if (stream != config->hStream ||
 	    !rides(&c, f, (uint64_t)config->gridDimX * config->gridDimY * config->gridDimZ,
-		   shim_shape(config->blockDimX, config->blockDimY, config->blockDimZ), stream, 0))
+		   shim_shape(config->blockDimX, config->blockDimY, config->blockDimZ), stream, NULL))
 		return launch_with_attributes(config, f, params, extra, stream);
 	shim_order_enter(&p, c, stream, 0, 0);
 	rc = REAL_AT_ONCE(cuLaunchKernelEx)(config, f, params, extra);

@@ -19,7 +19,7 @@ static unsigned int waiting;                       /* under lock */
 /*
  * Mostly one thread launches, ever: the owner, which is the first one that does.  Its passage
  * is here and nowhere else, and comes and goes with a plain store, since a locked
- * operation is a tenth of what a launch may cost.
+ * operation is a tenth of what a launch may cost, and more where it has to wait for what the program has written before.
  *
  * As soon as another thread launches there is no owner any more, for good.  That thread, with
  * the lock, says so, has every thread of the process pass a barrier (membarrier(2)), and looks
@@ -29,13 +29,20 @@ static unsigned int waiting;                       /* under lock */
  * front of everybody.  One that was found here stays valid, since its thread cannot leave
  * without the lock; and nobody waits for more than in_the_way() says.
  *
+ * But where nothing is ever held nobody waits for anybody, and there may be two owners: the second thread that launches
+ * becomes the second one (as in PyTorch, where one goes forward and one back).  As soon as one of them, or a third thread,
+ * is about to hold, or a third one launches, there is none any more, as above.  An owner says that it holds
+ * (SHIM_ODD_HOLDS) before it looks for a second one, and the second one is there, and the barrier passed, before it
+ * looks whether anything has been held: one of the two sees the other.
+ *
  * A thread that has got the number of an owner which has ended is the owner in its place: that
  * one is in no passage any more.
  */
-_Atomic(struct shim_passage *) shim_order_owned;
+_Alignas(SHIM_LINE) struct shim_owned shim_owned[SHIM_OWNERS];
+_Static_assert(sizeof(shim_owned) == SHIM_LINE, "one cache line");
 #define SHARED SHIM_OWNER_SHARED /* there is no owner, nor will be one */
 #define NOBODY SHIM_OWNER_NOBODY /* yet: the next one that launches is it */
-_Atomic uintptr_t shim_owner;
+_Atomic uintptr_t shim_owner[SHIM_OWNERS];
 _Atomic uint32_t shim_odd;
 
 /*
@@ -110,31 +117,59 @@ static long barrier(int command)
 	return syscall(SYS_membarrier, command, 0, 0);
 }
 
-/* With the lock, and `sole` says so: who sees that there is no owner must not overtake what the owner was doing. */
-static void end_ownership(void)
+/* It was promised, but has been forbidden since (seccomp): no store takes that long to be seen. */
+static void have_all_pass(void)
 {
 	static const struct timespec nap = { 0, 10 * 1000 * 1000 };
-	struct shim_passage *its;
 
-	if (atomic_load_explicit(&shim_owner, memory_order_relaxed) == SHARED)
-		return;
-	atomic_store(&shim_owner, SHARED);
-	/* It was promised, but has been forbidden since (seccomp): no store takes that long to be seen. */
 	if (barrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) < 0)
 		nanosleep(&nap, NULL);
-	its = atomic_load(&shim_order_owned);
-	if (its)
-		append(its);
 }
 
-/* Behind everybody who is in passage; it may have been put there already, as the owner's. */
+/*
+ * With the lock, and `sole` says so: who sees that there is no owner must not overtake what the owners were doing.
+ * p comes after that, though it may be one of theirs.
+ */
+static void end_ownership(const struct shim_passage *p)
+{
+	if (atomic_load_explicit(&shim_owner[0], memory_order_relaxed) == SHARED)
+		return;
+	for (int i = 0; i < SHIM_OWNERS; i++)
+		atomic_store(&shim_owner[i], SHARED);
+	have_all_pass();
+	for (int i = 0; i < SHIM_OWNERS; i++) {
+		struct shim_passage *its = atomic_load(&shim_owned[i].passage);
+
+		if (its && its != p)
+			append(its);
+	}
+}
+
+/* With the lock: may the calling thread be the second owner?  Then it is, and p its passage. */
+static int become_second(struct shim_passage *p)
+{
+	uintptr_t first_is = atomic_load_explicit(&shim_owner[0], memory_order_relaxed);
+
+	if (first_is == NOBODY || first_is == SHARED || first_is == shim_self() ||
+	    atomic_load_explicit(&shim_owner[1], memory_order_relaxed) != NOBODY)
+		return 0;
+	atomic_store(&shim_owner[1], shim_self());
+	have_all_pass();
+	return !shim_is_odd(SHIM_ODD_HOLDS) && shim_order_enter_owned(p, &shim_owned[1]);
+}
+
+/* Behind everybody who is in passage; it may have been put there already, as an owner's. */
 static void enter_list(struct shim_passage *p)
 {
 	struct shim_passage *before;
 
 	pthread_mutex_lock(&lock);
+	if (become_second(p)) {
+		pthread_mutex_unlock(&lock);
+		return;
+	}
 	before = atomic_exchange(&shim_order_sole, &listed);
-	end_ownership();
+	end_ownership(p);
 	if (before && before != &listed)
 		append(before);
 	if (!*place_of(p))
@@ -147,7 +182,7 @@ static void enter_list(struct shim_passage *p)
 	pthread_mutex_unlock(&lock);
 }
 
-/* The owner's last one may not be there: it had left when that was looked for. */
+/* An owner's last one may not be there: it had left when that was looked for. */
 void shim_order_leave_late(struct shim_passage *p)
 {
 	struct shim_passage **at;
@@ -171,20 +206,21 @@ static int become_owner(void)
 {
 	uintptr_t is = NOBODY;
 
-	return atomic_load_explicit(&shim_owner, memory_order_relaxed) == is &&
-	       atomic_compare_exchange_strong(&shim_owner, &is, shim_self());
+	return atomic_load_explicit(&shim_owner[0], memory_order_relaxed) == is &&
+	       atomic_compare_exchange_strong(&shim_owner[0], &is, shim_self());
 }
 
 void shim_order_enter_late(struct shim_passage *p)
 {
-	if (!become_owner() || !shim_order_enter_owned(p))
+	if (!become_owner() || !shim_order_enter_owned(p, &shim_owned[0]))
 		enter_list(p);
 }
 
 void shim_order_begin(void)
 {
 	if (barrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0)
-		atomic_store(&shim_owner, NOBODY);
+		for (int i = SHIM_OWNERS - 1; i >= 0; i--)
+			atomic_store(&shim_owner[i], NOBODY);
 }
 
 void shim_order_forked(void)
@@ -195,6 +231,8 @@ void shim_order_forked(void)
 	end = &first;
 	waiting = 0;
 	atomic_store(&shim_order_sole, NULL);
-	atomic_store(&shim_order_owned, NULL);
-	atomic_store(&shim_owner, SHARED);
+	for (int i = 0; i < SHIM_OWNERS; i++) {
+		atomic_store(&shim_owned[i].passage, NULL);
+		atomic_store(&shim_owner[i], SHARED);
+	}
 }

@@ -31,6 +31,7 @@ struct shim_passage {
 	CUstream stream;
 	enum { SHIM_LANE_OWN, SHIM_LANE_BLOCKING, SHIM_LANE_DEFAULT } lane; /* how it meets the legacy default stream */
 	int holds;
+	struct shim_owned *own;    /* it is that owner's (order.c); NULL: nobody's */
 	struct shim_passage *next; /* came later */
 };
 
@@ -40,7 +41,7 @@ int shim_stream_is_legacy(CUstream stream);
 /* order.c says what they are and who may move them. */
 #define SHIM_OWNER_SHARED ((uintptr_t)0)
 #define SHIM_OWNER_NOBODY (~(uintptr_t)0)
-extern _Atomic(struct shim_passage *) shim_order_owned SHIM_HOT, shim_order_sole SHIM_HOT;
+extern _Atomic(struct shim_passage *) shim_order_sole;
 
 /* What is not over with one look: becoming the owner, and everything in the list. */
 void shim_order_enter_late(struct shim_passage *p);
@@ -51,31 +52,37 @@ static SHIM_INLINE int shim_is_default(CUstream stream)
 	return stream == NULL || stream == CU_STREAM_LEGACY;
 }
 
-/* The owner's own store, and whether it still is the owner: the compiler leaves them in that order, and the barrier the CPU. */
-static SHIM_INLINE int shim_order_own(struct shim_passage *p)
+/* An owner's own store, and whether there still are owners: the compiler leaves them in that order, and the barrier the CPU. */
+static SHIM_INLINE int shim_order_own(struct shim_passage *p, struct shim_owned *own)
 {
-	atomic_store_explicit(&shim_order_owned, p, memory_order_release);
+	atomic_store_explicit(&own->passage, p, memory_order_release);
 	atomic_signal_fence(memory_order_seq_cst);
-	return atomic_load_explicit(&shim_owner, memory_order_relaxed) != SHIM_OWNER_SHARED;
+	return atomic_load_explicit(&shim_owner[0], memory_order_relaxed) != SHIM_OWNER_SHARED;
 }
 
-/* One within another, as in a profiler's callback: both must be found then. */
-static SHIM_INLINE int shim_order_enter_owned(struct shim_passage *p)
+/* One within another, as in a profiler's callback: both must be found then.  Who holds must be the only owner. */
+static SHIM_INLINE int shim_order_enter_owned(struct shim_passage *p, struct shim_owned *own)
 {
-	return !atomic_load_explicit(&shim_order_owned, memory_order_relaxed) && shim_order_own(p);
+	if (SHIM_RARELY(atomic_load_explicit(&own->passage, memory_order_relaxed)))
+		return 0;
+	p->own = own;
+	return shim_order_own(p, own) &&
+	       (!p->holds || atomic_load_explicit(&shim_owner[1], memory_order_relaxed) == SHIM_OWNER_NOBODY);
 }
 
 /*
- * Of the owner, for what holds nothing while no default stream has held anything: shim_order_enter() where
+ * Of that owner, for what holds nothing while no default stream has held anything: shim_order_enter() where
  * it is over with one look, or 0: shim_order_enter_late() is to be called.
  */
-static SHIM_INLINE int shim_order_enter_alone(struct shim_passage *p, const struct shim_context *ctx, CUstream stream)
+static SHIM_INLINE int shim_order_enter_alone(struct shim_passage *p, const struct shim_context *ctx, CUstream stream,
+						 struct shim_owned *own)
 {
 	p->ctx = ctx;
 	p->stream = stream;
 	p->holds = 0;
+	p->own = NULL;
 	p->lane = shim_is_default(stream) ? SHIM_LANE_DEFAULT : SHIM_LANE_BLOCKING;
-	return shim_order_enter_owned(p);
+	return shim_order_enter_owned(p, own);
 }
 
 /*
@@ -85,13 +92,16 @@ static SHIM_INLINE int shim_order_enter_alone(struct shim_passage *p, const stru
 static inline void shim_order_enter(struct shim_passage *p, const struct shim_context *ctx, CUstream stream,
 				    int holds, int legacy)
 {
-	const uintptr_t owner = atomic_load_explicit(&shim_owner, memory_order_acquire);
+	struct shim_owned *own = shim_owned_here();
 	struct shim_passage *nobody = NULL;
 	int in;
 
 	p->ctx = ctx;
 	p->stream = stream;
 	p->holds = holds;
+	p->own = NULL;
+	if (holds)
+		shim_say_odd(SHIM_ODD_HOLDS);
 	if (shim_is_default(stream)) {
 		p->lane = SHIM_LANE_DEFAULT;
 		if (holds)
@@ -106,10 +116,11 @@ static inline void shim_order_enter(struct shim_passage *p, const struct shim_co
 			legacy = !shim_is_odd(SHIM_ODD_DEFAULT_HOLDS) || shim_stream_is_legacy(stream);
 		p->lane = legacy ? SHIM_LANE_BLOCKING : SHIM_LANE_OWN;
 	}
-	if (owner == shim_self())
-		in = shim_order_enter_owned(p);
+	if (own)
+		in = shim_order_enter_owned(p, own);
 	else
-		in = owner == SHIM_OWNER_SHARED && atomic_compare_exchange_strong(&shim_order_sole, &nobody, p);
+		in = atomic_load_explicit(&shim_owner[0], memory_order_acquire) == SHIM_OWNER_SHARED &&
+		     atomic_compare_exchange_strong(&shim_order_sole, &nobody, p);
 	if (SHIM_RARELY(!in))
 		shim_order_enter_late(p);
 }
@@ -119,8 +130,8 @@ static SHIM_INLINE void shim_order_leave(struct shim_passage *p)
 	struct shim_passage *self = p;
 	int out;
 
-	if (atomic_load_explicit(&shim_order_owned, memory_order_relaxed) == p)
-		out = shim_order_own(NULL);
+	if (p->own)
+		out = shim_order_own(NULL, p->own);
 	else
 		out = atomic_compare_exchange_strong(&shim_order_sole, &self, NULL);
 	if (SHIM_RARELY(!out))

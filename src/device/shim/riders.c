@@ -6,8 +6,8 @@
 /* Launches that the stubs have told of: their numbers. */
 static _Atomic uint64_t launched;
 
-struct shim_riding shim_riding;
-static _Atomic uint64_t told; /* of its sum `owners`: up to where stubs' numbers count them */
+_Atomic uint64_t shim_rode_since, shim_rode_others;
+static _Atomic uint64_t told; /* of the owners' sum: up to where stubs' numbers count them */
 
 /* In `others`: those that no stub's number counts yet are above those since one was left as it is. */
 #define UNTOLD_ONE (UINT64_C(1) << 52)
@@ -17,76 +17,70 @@ _Static_assert(SHIM_ONLY_NS * 1000 <= SHIM_RODE_PS && SHIM_RIDERS_PS <= SHIM_ALO
 _Static_assert(SHIM_ONLY_NS <= GS_STUB_RODE_NS_MAX, "the daemon believes it");
 _Static_assert(SHIM_RIDERS_ALONE_MAX < UNTOLD_ONE / SHIM_RODE_ONE && SHIM_RIDERS_MAX <= SHIM_RIDERS_ALONE_MAX, "they fit");
 
-/* Of the owner's, those that no stub has told of in time: `since` is read first. */
-static uint64_t owners_rode(void)
-{
-	uint64_t since = atomic_load_explicit(&shim_riding.since, memory_order_acquire);
-
-	return atomic_load_explicit(&shim_riding.owners, memory_order_relaxed) - since;
-}
-
-/* Of a thread that is not the owner, or while others' ride. */
+/* Of a thread that is no owner, or while others' ride. */
 static int rides_shared(const struct gs_page *page, struct shim_time *t, uint64_t tasks)
 {
 	int shared = gs_page_load(page->shared) != 0;
 	uint64_t ps = shim_rider_ps(page, t, tasks, shared), most_ps = shared ? SHIM_RIDERS_PS : shim_alone_ns(page) * 1000;
-	uint64_t rode = owners_rode(), was = atomic_load_explicit(&shim_riding.others, memory_order_relaxed);
+	uint64_t rode = shim_owners_rode(), was = atomic_load_explicit(&shim_rode_others, memory_order_relaxed);
 
 	do {
 		if (!ps || ps > most_ps || ps + (was & SHIM_RODE_PS) + (rode & SHIM_RODE_PS) > most_ps ||
 		    COUNT(was) + (rode >> SHIM_RODE_BITS) >= (shared ? SHIM_RIDERS_MAX : SHIM_RIDERS_ALONE_MAX))
 			return 0;
-	} while (!atomic_compare_exchange_weak(&shim_riding.others, &was, was + ps + SHIM_RODE_ONE + UNTOLD_ONE));
+	} while (!atomic_compare_exchange_weak(&shim_rode_others, &was, was + ps + SHIM_RODE_ONE + UNTOLD_ONE));
 	atomic_fetch_add_explicit(&t->others, 1, memory_order_relaxed);
 	return 1;
 }
 
 int shim_rides(const struct gs_page *page, struct shim_time *t, uint64_t tasks)
 {
-	return shim_is_owner() && !atomic_load_explicit(&shim_riding.others, memory_order_relaxed) ?
-		       shim_rides_alone(page, t, tasks) : rides_shared(page, t, tasks);
+	struct shim_owned *own = shim_owned_here();
+
+	return own && !atomic_load_explicit(&shim_rode_others, memory_order_relaxed) ?
+		       shim_rides_owned(page, t, tasks, own) : rides_shared(page, t, tasks);
 }
 
-/* The owner's from `upto` until now, which `upto` is then; each once, whoever else takes them. */
+/* The owners' from `upto` until now, which `upto` is then; each once, whoever else takes them. */
 static uint64_t taken(_Atomic uint64_t *upto)
 {
 	uint64_t was = atomic_load(upto), now;
 
 	do
-		now = atomic_load(&shim_riding.owners);
+		now = shim_owners_sum();
 	while (now != was && !atomic_compare_exchange_weak(upto, &was, now));
 	return now - was;
 }
 
 uint64_t shim_riders_number(int evictable, uint64_t *rode_ns)
 {
-	uint64_t was = atomic_load_explicit(&shim_riding.others, memory_order_relaxed), untold, ps;
+	uint64_t was = atomic_load_explicit(&shim_rode_others, memory_order_relaxed), untold, ps;
 
 	/* Whoever rides meanwhile is the next one's to tell of. */
 	if (was)
-		was = evictable ? atomic_fetch_and(&shim_riding.others, UNTOLD_ONE - 1) : atomic_exchange(&shim_riding.others, 0);
+		was = evictable ? atomic_fetch_and(&shim_rode_others, UNTOLD_ONE - 1) : atomic_exchange(&shim_rode_others, 0);
 	untold = UNTOLD(was) + (taken(&told) >> SHIM_RODE_BITS);
 	ps = was & SHIM_RODE_PS;
 	if (!evictable)
-		ps += taken(&shim_riding.since) & SHIM_RODE_PS;
+		ps += taken(&shim_rode_since) & SHIM_RODE_PS;
 	*rode_ns = ps / 1000;
 	return atomic_fetch_add(&launched, untold + 1) + untold;
 }
 
 /*
  * Whose they are is not known; most often one kernel's.  Too much is let go with the next launch
- * as it is, which has a stub then; too little would be in front of whoever waits.  Of the owner's, too, what is to be
+ * as it is, which has a stub then; too little would be in front of whoever waits.  Of the owners', too, what is to be
  * added is added to the others': should they be told of meanwhile, it is of the next ones, too much.
  */
 void shim_riders_longer(uint64_t was, uint64_t is)
 {
-	uint64_t word = atomic_load_explicit(&shim_riding.others, memory_order_relaxed), rode, to;
+	uint64_t word = atomic_load_explicit(&shim_rode_others, memory_order_relaxed), rode, to;
 
 	do {
 		double ps;
 
-		rode = owners_rode() & SHIM_RODE_PS;
+		rode = shim_owners_rode() & SHIM_RODE_PS;
 		ps = (double)((word & SHIM_RODE_PS) + rode) * ((double)is / (double)was) - (double)rode;
 		to = (word & ~SHIM_RODE_PS) | (ps < 0 ? 0 : ps < (double)SHIM_RODE_PS ? (uint64_t)ps : SHIM_RODE_PS);
-	} while (!atomic_compare_exchange_weak(&shim_riding.others, &word, to));
+	} while (!atomic_compare_exchange_weak(&shim_rode_others, &word, to));
 }

@@ -44,19 +44,28 @@ static inline uint64_t shim_alone_ns(const struct gs_page *page)
 #define SHIM_RODE_ONE (UINT64_C(1) << SHIM_RODE_BITS)
 
 /*
- * Nearly all riders are of the one thread that launches (shim_owner), and each locked operation is a
- * tenth of what a rider may cost.  So that thread sums up its own, ever, in a word that nobody else
- * writes; whoever has a stub says of it what no stub has said before, and notes up to where that was:
- * those words only follow, to what was read in the first one after them, so a difference
+ * Nearly all riders are of the one thread or two that launch (shim_owner), and each locked operation is a
+ * tenth of what a rider may cost.  So each of these sums up its own, ever, in a word that nobody else
+ * writes (shim_owned.rode); whoever has a stub says of the two words' sum what no stub has said before, and notes up to where that was:
+ * those notes only follow, to what was read in the two words after them, so a difference
  * is never negative to whoever reads in that order.  Everybody else's are in `others`, which goes
- * by compare-and-swap, and so do the owner's as long as there is anything there.
+ * by compare-and-swap, and so do the owners' as long as there is anything there.
  */
-struct shim_riding {
-	_Atomic uint64_t owners; /* sum of all that the owner's launches were */
-	_Atomic uint64_t since;  /* ...when the last launch with a stub was left as it is, which accounts for their time */
-	_Atomic uint64_t others; /* the same in one word: since such a launch, and above their count those that no number counts */
-};
-extern struct shim_riding shim_riding SHIM_HOT;
+extern _Atomic uint64_t shim_rode_since SHIM_HOT;  /* those two's when the last launch with a stub was left as it is, which accounts for their time */
+extern _Atomic uint64_t shim_rode_others SHIM_HOT; /* the same in one word: since such a launch, and above their count those that no number counts */
+
+static SHIM_INLINE uint64_t shim_owners_sum(void)
+{
+	return atomic_load_explicit(&shim_owned[0].rode, memory_order_relaxed) +
+	       atomic_load_explicit(&shim_owned[1].rode, memory_order_relaxed);
+}
+/* Of theirs, those that no stub has told of in time. */
+static SHIM_INLINE uint64_t shim_owners_rode(void)
+{
+	uint64_t since = atomic_load_explicit(&shim_rode_since, memory_order_acquire);
+
+	return shim_owners_sum() - since;
+}
 
 /* What is asked of a rider whoever launches it.  Its predicted time; 0: it does not ride. */
 static SHIM_INLINE uint64_t shim_rider_ps(const struct gs_page *page, const struct shim_time *t, uint64_t tasks, int shared)
@@ -65,15 +74,23 @@ static SHIM_INLINE uint64_t shim_rider_ps(const struct gs_page *page, const stru
 		       atomic_load_explicit(&t->tpt_ps, memory_order_relaxed) * tasks : 0;
 }
 
-/* Of the owner, who alone calls this, while nobody else's ride: as shim_rides(). */
-static SHIM_INLINE int shim_rides_alone(const struct gs_page *page, struct shim_time *t, uint64_t tasks)
+/* It is this thread's alone. */
+static SHIM_INLINE void shim_add_own(_Atomic uint64_t *to, uint64_t n)
+{
+	atomic_store_explicit(to, atomic_load_explicit(to, memory_order_relaxed) + n, memory_order_relaxed);
+}
+
+/*
+ * Of that owner, who alone calls this, while nobody else's ride: as shim_rides().  Two at once may be over the
+ * bound by one launch, which is nothing: it is of times that are predicted.
+ */
+static SHIM_INLINE int shim_rides_owned(const struct gs_page *page, struct shim_time *t, uint64_t tasks, struct shim_owned *own)
 {
 	int shared = gs_page_load(page->shared) != 0;
 	uint64_t ps = shim_rider_ps(page, t, tasks, shared), most_ps = shared ? SHIM_RIDERS_PS : SHIM_ALONE_NS * 1000;
-	uint64_t owners = atomic_load_explicit(&shim_riding.owners, memory_order_relaxed);
-	uint64_t rode = owners - atomic_load_explicit(&shim_riding.since, memory_order_relaxed);
+	uint64_t rode = shim_owners_rode();
 
-	if (SHIM_RARELY(!ps || atomic_load_explicit(&shim_riding.others, memory_order_relaxed)))
+	if (SHIM_RARELY(!ps || atomic_load_explicit(&shim_rode_others, memory_order_relaxed)))
 		return 0;
 	/* Another cache line of the page: it is looked at where that counts. */
 	if (SHIM_RARELY(ps + (rode & SHIM_RODE_PS) > most_ps) && !shared)
@@ -81,8 +98,8 @@ static SHIM_INLINE int shim_rides_alone(const struct gs_page *page, struct shim_
 	if (SHIM_RARELY(ps > most_ps || ps + (rode & SHIM_RODE_PS) > most_ps ||
 			rode >> SHIM_RODE_BITS >= (shared ? SHIM_RIDERS_MAX : SHIM_RIDERS_ALONE_MAX)))
 		return 0;
-	atomic_store_explicit(&shim_riding.owners, owners + ps + SHIM_RODE_ONE, memory_order_relaxed);
-	atomic_store_explicit(&t->owners, atomic_load_explicit(&t->owners, memory_order_relaxed) + 1, memory_order_relaxed);
+	shim_add_own(&own->rode, ps + SHIM_RODE_ONE);
+	shim_add_own(&t->owners[own - shim_owned], 1);
 	return 1;
 }
 
