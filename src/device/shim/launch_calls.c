@@ -11,6 +11,8 @@
 #include "device/shim/wraps.h"
 
 #define APART __attribute__((noinline))
+/* What nearly all launches go through lies together. */
+#define TOGETHER __attribute__((hot))
 
 /* The driver's, once it has been found: shim_slot[] is a cache line more. */
 extern __typeof__(&cuLaunchKernel) _Atomic shim_launch_found SHIM_HOT;
@@ -66,7 +68,7 @@ static SHIM_INLINE struct shim_owned *owned_here(void)
  * Such a thread's launch rides, and has entered: what nearly all launches go through, apart from their many
  * arguments, which leave it no registers.  0: nothing has been done that matters.
  */
-static APART int owner_rides(struct shim_passage *p, CUfunction f, uint64_t tasks, uint32_t shape, CUstream stream)
+static APART TOGETHER int owner_rides(struct shim_passage *p, CUfunction f, uint64_t tasks, uint32_t shape, CUstream stream)
 {
 	struct shim_owned *own = owned_here();
 	struct shim_context *c;
@@ -143,7 +145,7 @@ static CUstream per_thread(CUstream stream)
 	return stream ? stream : CU_STREAM_PER_THREAD;
 }
 
-SHIM_EXPORT CUresult cuLaunchKernel(KERNEL_ARGS, void **extra)
+SHIM_EXPORT TOGETHER CUresult cuLaunchKernel(KERNEL_ARGS, void **extra)
 {
 	return launch(KERNEL, extra);
 }
