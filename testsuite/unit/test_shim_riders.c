@@ -6,6 +6,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -161,6 +163,23 @@ static void test_riders_are_counted(void **unused)
 	assert_int_equal(shim_kernel_launches(k) - launches, RIDER_THREADS * RIDER_LAUNCHES + 1);
 	assert_true(shim_time_riders(time) - riders > RIDER_THREADS * RIDER_LAUNCHES / 2);
 	assert_int_equal(highest_number() - number, all + 1);
+}
+
+/* What a launch finds of its kernel without a lock: nothing of what is none, nor of a parent's. */
+static void test_kernels_that_are_not_known(void **unused)
+{
+	const struct shim_kernel *k = shim_kernel_find(FAKE_MACHINE_CODE);
+	pid_t child;
+	int status;
+
+	(void)unused;
+	assert_ptr_equal(shim_kernel_seen(FAKE_MACHINE_CODE), k);
+	assert_null(shim_kernel_seen(NULL));
+	child = fork();
+	if (child == 0)
+		_exit(shim_kernel_seen(FAKE_MACHINE_CODE) != NULL);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
 }
 
 /* Nobody has launched; and has a kernel been held?  If not, the second thread that does is an owner, too (order.c). */
@@ -474,6 +493,7 @@ int shim_riders(void)
 		SHIM(test_small_grids_do_not_make_large_ones_long),
 		SHIM(test_riders_are_counted),
 		SHIM(test_the_owners_riders_are_counted),
+		SHIM(test_kernels_that_are_not_known),
 		SHIM(test_their_time_is_told_once),
 		SHIM(test_riders_fit_their_field),
 		SHIM(test_riders_are_timed),

@@ -33,6 +33,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct module *modules;                            /* under lock */
 static struct module *unloaded;                           /* under lock: their kernels' records point there */
 _Atomic(struct shim_kernel *) shim_bucket[BUCKETS];
+struct shim_kernel shim_place[BUCKETS];
 
 void shim_module_add(const void *module, struct ptx_transformed *t, enum ptx_reason why)
 {
@@ -149,27 +150,41 @@ static uint32_t registers_of(const void *handle, int library)
 	return n > 0 ? (uint32_t)n : 0;
 }
 
+/* For good.  NULL: no memory. */
+static struct shim_kernel *new_record(size_t bucket, const char *name)
+{
+	struct shim_kernel *k = &shim_place[bucket];
+	char *own = strdup(name);
+
+	if (own && atomic_flag_test_and_set(&k->placed))
+		k = shim_lines(sizeof(*k));
+	if (own && k) {
+		k->name = own;
+		return k;
+	}
+	free(own);
+	return NULL;
+}
+
 static struct shim_kernel *insert(const void *handle, const char *name)
 {
 	struct shim_session *s = shim_session_peek();
-	struct shim_kernel *k = shim_lines(sizeof(*k)), *head;
+	size_t bucket = shim_bucket_of(handle);
+	struct shim_kernel *k = new_record(bucket, name), *head, *placed = &shim_place[bucket];
 
 	if (!k)
 		return NULL;
-	k->name = strdup(name);
-	if (!k->name) {
-		free(k);
-		return NULL;
-	}
-	k->handle = handle;
 	k->original = (CUfunction)(uintptr_t)handle;
 	k->form = PTX_FORM_AS_IS;
 	k->reason = PTX_REASON_UNSEEN;
 	k->number = s ? atomic_fetch_add(&s->kernels, 1) : 0;
-	head = atomic_load(&shim_bucket[shim_bucket_of(handle)]);
+	k->handle = handle;
+	head = atomic_load(&shim_bucket[bucket]);
 	do
 		k->next = head;
-	while (!atomic_compare_exchange_weak(&shim_bucket[shim_bucket_of(handle)], &head, k));
+	while (!atomic_compare_exchange_weak(&shim_bucket[bucket], &head, k));
+	if (k != placed && placed->handle == handle)
+		placed->handle = NULL;
 	return k;
 }
 
@@ -433,6 +448,8 @@ void shim_kernels_forked(void)
 {
 	pthread_mutex_init(&lock, NULL);
 	modules = unloaded = NULL;
-	for (size_t i = 0; i < BUCKETS; i++)
-		atomic_store(&shim_bucket[i], NULL);
+	for (size_t i = 0; i < BUCKETS; i++) {
+		if (atomic_exchange(&shim_bucket[i], NULL))
+			shim_place[i].handle = NULL;
+	}
 }

@@ -35,8 +35,8 @@ struct shim_time {
 #define SHIM_SHAPES 4
 
 struct shim_kernel {
-	/* What launches look at. */
-	_Alignas(SHIM_LINE) const void *handle; /* CUfunction or CUkernel of the original */
+	/* What launches look at, with the time in the first shape. */
+	_Alignas(SHIM_PAIR) const void *_Atomic handle; /* CUfunction or CUkernel of the original */
 	struct shim_kernel *next; /* of the same hash bucket, older */
 	const void *_Atomic counted_in; /* the struct shim_context that has been charged with its local memory */
 	/*
@@ -47,6 +47,7 @@ struct shim_kernel {
 	_Atomic uint32_t nodes;   /* of a graph; 0: it is none */
 	_Atomic uint32_t branches; /* of a graph: so many of its nodes may be at work at once, at most */
 	uint32_t number;          /* announced to the daemon as this */
+	atomic_flag placed;       /* of a place in shim_place: it is some record's */
 	CUfunction original;
 	CUfunction twin;          /* NULL: as is */
 	struct shim_time time[SHIM_SHAPES];
@@ -68,8 +69,13 @@ struct shim_kernel {
 	_Atomic uint64_t occupancy;
 };
 
-/* A hash table that is read without a lock, since every launch looks its kernel up. */
+/*
+ * A hash table that is read without a lock, since every launch looks its kernel up.  The first record of a bucket has its
+ * place in the table: what a launch reads of it is on its way from memory at once, and not when the bucket is there.  There a
+ * handle is gone once a newer record has it.
+ */
 #define SHIM_BUCKET_BITS 10
+extern struct shim_kernel shim_place[1 << SHIM_BUCKET_BITS] __attribute__((visibility("hidden")));
 extern _Atomic(struct shim_kernel *) shim_bucket[1 << SHIM_BUCKET_BITS] __attribute__((visibility("hidden"))); /* newest first */
 
 static inline size_t shim_bucket_of(const void *handle)
@@ -80,10 +86,13 @@ static inline size_t shim_bucket_of(const void *handle)
 /* Its record, if there is one already. */
 static SHIM_INLINE struct shim_kernel *shim_kernel_seen(const void *handle)
 {
-	struct shim_kernel *k = atomic_load_explicit(&shim_bucket[shim_bucket_of(handle)], memory_order_acquire);
+	size_t bucket = shim_bucket_of(handle);
+	struct shim_kernel *k = &shim_place[bucket];
 
-	while (k && k->handle != handle)
-		k = k->next;
+	if (!SHIM_RARELY(atomic_load_explicit(&k->handle, memory_order_acquire) != handle))
+		return handle ? k : NULL;
+	for (k = atomic_load_explicit(&shim_bucket[bucket], memory_order_acquire); k && k->handle != handle; k = k->next)
+		;
 	return k;
 }
 

@@ -36,6 +36,7 @@ enum shim_fn {
  */
 #define SHIM_HOT __attribute__((section("shim_hot"), visibility("hidden")))
 #define SHIM_LINE 64
+#define SHIM_PAIR (2 * SHIM_LINE) /* of which processors fetch the one with the other */
 /* What nearly never is so: what is done then is out of the way. */
 #define SHIM_RARELY(is) __builtin_expect(!!(is), 0)
 /* Of what stands in every launch's way: it is long, but mostly little of it is gone through. */
@@ -139,10 +140,10 @@ void *shim_wrapper_of(const void *driver);
 /* "cuMemFree_v2" */
 const char *shim_name(enum shim_fn fn);
 
-/* So many bytes of zeros from the start of a cache line on; a multiple of SHIM_LINE.  NULL: no memory; else for free(). */
+/* So many bytes of zeros from the start of a pair of cache lines on; a multiple of SHIM_LINE.  NULL: no memory; else for free(). */
 static inline void *shim_lines(size_t bytes)
 {
-	void *p = aligned_alloc(SHIM_LINE, bytes);
+	void *p = aligned_alloc(SHIM_PAIR, bytes);
 
 	return p ? memset(p, 0, bytes) : NULL;
 }
