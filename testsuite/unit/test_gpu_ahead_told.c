@@ -81,12 +81,38 @@ static void test_launches_are_marked(void **unused)
 	all_leave(a, b);
 }
 
+/* It has been used to one launch, and from now on always has the next one out before the last one ends. */
+static void test_holder_that_goes_on_is_left_alone(void **unused)
+{
+	struct client *a, *b;
+
+	(void)unused;
+	begin_two(&a, &b);
+	tells = 1;
+	get_used(a, b);
+	launch(a, 1, 10, 1);
+	looks = 0;
+	for (unsigned i = 0; i < 200; i++) {
+		go(a, i % 2, GS_K_DONE, GS_K_PREP, GS_BY_CLIENT);
+		launch(a, i % 2, 10, 1);
+		gs_page_store(a->page->launched_ns, now);
+		loop_until(now + 200 * US);
+		finish(a, (i + 1) % 2);
+	}
+	assert_in_range(looks, 1, 20);
+	assert_false(gs_page_load(a->page->contended));
+	assert_true(has_turn(a));
+	tells = 0;
+	all_leave(a, b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_launch_tells_of_the_end),
 		cmocka_unit_test(test_launch_that_cannot_be),
 		cmocka_unit_test(test_launches_are_marked),
+		cmocka_unit_test(test_holder_that_goes_on_is_left_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

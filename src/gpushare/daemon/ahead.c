@@ -120,6 +120,9 @@ struct gs_tenant *gs_ahead_next(const struct gs_gpu *gpu)
 
 	if (!holder || holder->next.sure < SURE || holder->p.force_ns || gpu->pinned || gpu->gauge.on)
 		return NULL;
+	/* It goes on instead: perhaps for hours, with each launch marked and looked after. */
+	if (holder->launches > holder->next.launches)
+		return NULL;
 	t = gs_gpu_find(gpu, holder->next.id);
 	/* What did not leave when it last lost the turn would be its turn's again, and be waited for again. */
 	return t && t != holder && !t->live && !t->stopped && !t->bad && !t->p.force_ns &&
