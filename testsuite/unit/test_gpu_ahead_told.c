@@ -106,6 +106,70 @@ static void test_holder_that_goes_on_is_left_alone(void **unused)
 	all_leave(a, b);
 }
 
+static void launch_of_turn(struct client *c, uint64_t way_ns, uint64_t ns)
+{
+	if (state(c, 0) == GS_K_DONE)
+		go(c, 0, GS_K_DONE, GS_K_PREP, GS_BY_CLIENT);
+	launch(c, 0, 10, 1);
+	gs_page_store(c->page->launched_ns, now);
+	if (state(c, 0) == GS_K_READY) {
+		serve();
+		agent(c);
+	}
+	loop_until(now + way_ns + ns);
+	finish(c, 0);
+}
+
+/* A turn's last launch tells of its end, those before it do not, how long ever they take. */
+static void test_only_the_last_launch_tells(void **unused)
+{
+	struct client *a, *b;
+	unsigned asked = 0;
+
+	(void)unused;
+	begin_two(&a, &b);
+	unsteady = 1;
+	for (int i = 0; i < 140; i++) {
+		struct client *c = i % 2 ? b : a;
+
+		if (i == 40)
+			looks = 0;
+		asked += i >= 40 && !has_turn(c);
+		launch_of_turn(c, WAY_NS, 1 * MS);
+		loop_until(now + 10 * US);
+		launch_of_turn(c, 10 * US, 200 * US);
+		loop_until(now + COMES_NS + (uint64_t)(i * 7 % 10) * 7 * US);
+	}
+	unsteady = 0;
+	assert_in_range(asked, 0, 20);
+	assert_in_range(looks, 100, 400);
+	all_leave(a, b);
+}
+
+/* Always `now`, or so long ago as it usually takes: another thread can write it as often as it likes. */
+static void test_word_that_moves(void **unused)
+{
+	struct client *a, *b;
+
+	(void)unused;
+	begin_two(&a, &b);
+	tells = 1;
+	get_used(a, b);
+	go(a, 0, GS_K_DONE, GS_K_PREP, GS_BY_CLIENT);
+	launch(a, 0, 10, 1);
+	for (int k = 0; k < 2; k++) {
+		uint64_t until = now + 500 * MS;
+
+		for (looks = 0; now < until && looks < 10000; looks++) {
+			gs_page_store(a->page->launched_ns, now - (k ? a->tenant->next.tail_ns : 0));
+			next = turn(next > now ? next - now : 1 * US);
+		}
+		assert_in_range(looks, 20, 80);
+	}
+	tells = 0;
+	all_leave(a, b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -113,6 +177,8 @@ int main(void)
 		cmocka_unit_test(test_launch_that_cannot_be),
 		cmocka_unit_test(test_launches_are_marked),
 		cmocka_unit_test(test_holder_that_goes_on_is_left_alone),
+		cmocka_unit_test(test_only_the_last_launch_tells),
+		cmocka_unit_test(test_word_that_moves),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -46,12 +46,22 @@ static void learn_turn(struct gs_next *next, uint64_t took, int asked)
 		next->turn_ns -= LOOK_NS / 4;
 }
 
-/* When the holder last launched in its turn, if it says; 0: it does not.  The word is the client's. */
+/*
+ * When the holder made the launch that should be the last one of its turn, if it says; 0: it does not.  The word is the
+ * client's: what it first says of a turn stands, or it would be looked after as often as it writes another time.
+ */
 static uint64_t launched_at(const struct gs_gpu *gpu, uint64_t now)
 {
-	uint64_t at = gs_page_load(gpu->holder->p.page->launched_ns);
+	struct gs_next *next = &gpu->holder->next;
+	uint64_t at;
 
-	return at >= gpu->turn_since && at <= now ? at : 0;
+	if (gpu->holder->launches != next->launches)
+		return 0;
+	if (next->launched_ns < gpu->turn_since) { /* another turn's */
+		at = gs_page_load(gpu->holder->p.page->launched_ns);
+		next->launched_ns = at >= gpu->turn_since && at <= now ? at : 0;
+	}
+	return next->launched_ns;
 }
 
 /* The holder was done by then; a look before may have seen that it was not. */
@@ -59,14 +69,16 @@ static void learn_tail(const struct gs_gpu *gpu, uint64_t over, uint64_t now)
 {
 	struct gs_next *next = &gpu->holder->next;
 	uint64_t at = launched_at(gpu, now), was = over > at ? over - at : 0;
+	uint64_t beyond = next->seen_live_ns > at ? next->seen_live_ns - at : 0;
 
-	if (at && next->beyond_ns)
-		next->tail_ns = next->beyond_ns + SOONER_NS;
-	else if (at && was && (!next->tail_ns || was < next->tail_ns))
+	if (!at)
+		next->tail_ns = 0;
+	else if (next->tail_ns && beyond > next->tail_ns)
+		next->tail_ns = beyond + SOONER_NS;
+	else if (was && (!next->tail_ns || was < next->tail_ns))
 		next->tail_ns = was;
-	else if (at && next->tail_ns > SOONER_NS)
+	else if (next->tail_ns > SOONER_NS)
 		next->tail_ns -= SOONER_NS;
-	next->beyond_ns = 0;
 }
 
 uint64_t gs_ahead_due(const struct gs_gpu *gpu, uint64_t now, uint64_t *again)
@@ -107,6 +119,8 @@ void gs_ahead_came(struct gs_gpu *gpu, const struct gs_tenant *t, uint64_t now)
 	} else {
 		next->sure = next->id == t->p.id && next->launches == holder->launches ? next->sure + 1 : 0;
 		next->id = t->p.id;
+		if (next->launches != holder->launches)
+			next->launched_ns = 0; /* of one that was not the last */
 		next->launches = holder->launches;
 		learn_turn(next, took, 1);
 		learn_tail(gpu, now - HEARS_NS, now);
@@ -152,13 +166,10 @@ static void take_back(struct gs_gpu *gpu, struct gs_tenant *t, uint64_t launches
 void gs_ahead_turn(struct gs_gpu *gpu, uint64_t now)
 {
 	struct gs_tenant *holder = gpu->holder, *t;
-	uint64_t launches, took, at;
+	uint64_t launches, took;
 
-	if (holder && holder->live && holder->next.tail_ns) {
-		at = launched_at(gpu, now);
-		if (at && now - at > holder->next.tail_ns)
-			holder->next.beyond_ns = now - at;
-	}
+	if (holder && holder->live)
+		holder->next.seen_live_ns = now;
 	if (!holder || holder->task || holder->live || gpu->leaving || gpu->starting || gs_sched_count(gpu->sched) ||
 	    holder->ahead || !holder->launches || holder->launches != holder->next.launches)
 		return;

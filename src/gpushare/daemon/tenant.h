@@ -30,7 +30,8 @@ struct gs_next {
 	unsigned sure;         /* so many times more */
 	uint64_t turn_ns;      /* from its getting the turn until it is done with it */
 	uint64_t tail_ns;      /* from its last launch until then; 0: it does not say when that is */
-	uint64_t beyond_ns;    /* so long after that launch, longer than it should be, it was still at it; 0: it was not */
+	uint64_t launched_ns;  /* when that launch was, as it first said in its turn; before the turn: it has not said */
+	uint64_t seen_live_ns; /* when a look last found it with the turn and at work */
 };
 
 struct gs_tenant {
