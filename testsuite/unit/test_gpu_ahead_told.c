@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "gpushare/daemon/budget.h"
 #include "gpushare/daemon/gpu_core.h"
 #include "taking_turns.h"
 
@@ -170,6 +171,52 @@ static void test_word_that_moves(void **unused)
 	all_leave(a, b);
 }
 
+/* At 10 us a look, two for each turn of 0.4 ms are more than it may take: then one, at the end. */
+static void test_looks_are_paid_for(void **unused)
+{
+	struct client *a, *b;
+	struct gs_budget budget;
+	unsigned asked = 0;
+
+	(void)unused;
+	begin_two(&a, &b);
+	gs_budget_init(&budget, now);
+	tells = unsteady = 1;
+	kernel_ns = 200 * US;
+	for (int i = 0; i < 2000; i++) {
+		unsigned before = looks;
+		int asks = run_one(i % 2 ? b : a);
+
+		asked += i >= 1000 && asks;
+		gs_gpu_afford(gpu, gs_budget_look_ns(gs_budget_spend(&budget, now, (looks - before) * 10 * US)));
+	}
+	tells = unsteady = 0;
+	kernel_ns = 1 * MS;
+	assert_in_range(asked, 0, 120);
+	all_leave(a, b);
+}
+
+/* A look for the launch, and the next one may come no sooner than after the end: better one at the end. */
+static void test_poor_daemon_does_not_look_for_the_launch(void **unused)
+{
+	struct client *a, *b;
+	unsigned asked = 0;
+
+	(void)unused;
+	begin_two(&a, &b);
+	tells = unsteady = 1;
+	kernel_ns = 200 * US;
+	for (int i = 0; i < 140; i++) {
+		if (i == 40)
+			gs_gpu_afford(gpu, 1 * MS);
+		asked += (unsigned)run_one(i % 2 ? b : a) & (i >= 60);
+	}
+	tells = unsteady = 0;
+	kernel_ns = 1 * MS;
+	assert_in_range(asked, 0, 60);
+	all_leave(a, b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -179,6 +226,8 @@ int main(void)
 		cmocka_unit_test(test_holder_that_goes_on_is_left_alone),
 		cmocka_unit_test(test_only_the_last_launch_tells),
 		cmocka_unit_test(test_word_that_moves),
+		cmocka_unit_test(test_looks_are_paid_for),
+		cmocka_unit_test(test_poor_daemon_does_not_look_for_the_launch),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,6 +16,7 @@
 #include "gpushare/daemon/ahead.h"
 
 #include "common/clock.h"
+#include "gpushare/daemon/budget.h"
 
 /* So many times in a row makes it a habit. */
 #define SURE 3
@@ -29,6 +30,8 @@
 #define SOONER_NS (1 * GS_NS_PER_US)
 /* A turn of more launches than that goes on without marks (3 us of the GPU each), although its end is not seen then. */
 #define MARKED_MOST 4
+/* Two looks are a small part of such a turn.  In a shorter one a poor daemon has one, at the end: the next would be after it. */
+#define LONG_TURN_NS (1 * GS_NS_PER_MS)
 
 /*
  * The first look should find the holder just done.  Too early costs one look more; too late, as
@@ -77,7 +80,7 @@ static void learn_tail(const struct gs_gpu *gpu, uint64_t over, uint64_t now)
 		next->tail_ns = beyond + SOONER_NS;
 	else if (was && (!next->tail_ns || was < next->tail_ns))
 		next->tail_ns = was;
-	else if (next->tail_ns > SOONER_NS)
+	else if (next->tail_ns > SOONER_NS && gpu->look_ns <= LOOK_AWAKE_NS) /* too soon costs a look at once */
 		next->tail_ns -= SOONER_NS;
 }
 
@@ -86,10 +89,11 @@ uint64_t gs_ahead_due(const struct gs_gpu *gpu, uint64_t now, uint64_t *again)
 	const struct gs_next *next = &gpu->holder->next;
 	uint64_t at = launched_at(gpu, now), due = gpu->turn_since + next->turn_ns;
 	uint64_t early = gpu->turn_since + next->turn_ns / 4 * 3;
+	int affords = gpu->look_ns < GS_BUDGET_POOR_NS || next->turn_ns >= LONG_TURN_NS;
 
 	if (at && next->tail_ns)
 		due = at + next->tail_ns;
-	else if (next->tail_ns && now < early) /* the first look is for the launch */
+	else if (next->tail_ns && now < early && affords) /* the first look is for the launch */
 		due = early;
 	if (now >= due)
 		*again = at && now < due + AWAKE_NS ? LOOK_AWAKE_NS : LOOK_NS + (now - due) / 4;
