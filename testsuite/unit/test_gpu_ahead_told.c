@@ -74,7 +74,7 @@ static void test_launches_are_marked(void **unused)
 	run_one(a);
 	assert_false(gs_page_load(a->page->contended));
 	get_used(a, b);
-	assert_true(gs_page_load(a->page->contended));
+	assert_int_equal(gs_page_load(a->page->contended), GS_CONTENDED_MARKS);
 	gs_gpu_remove(gpu, b->tenant, now);
 	b->tenant = NULL;
 	run_one(a);

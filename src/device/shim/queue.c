@@ -58,7 +58,7 @@ static int too_much(const struct shim_launch *l, const struct queued *q, uint64_
  */
 static int full(const struct shim_session *s, const struct shim_launch *l, CUstream stream, struct queued *q)
 {
-	uint32_t contended = gs_page_load(s->page->contended), shared = gs_page_load(s->page->shared);
+	uint32_t contended = (uint32_t)gs_page_waited_for(s->page), shared = gs_page_load(s->page->shared);
 	uint64_t bound = contended ? CONTENDED_NS : shared ? SHARED_NS : shim_alone_ns(s->page);
 
 	*q = (struct queued){ shim_launch_queued_ns(), shim_launch_queued_unknown() };

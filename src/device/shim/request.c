@@ -36,7 +36,7 @@ int shim_request_is_short(const struct shim_session *s, const struct shim_reques
 	/* Whoever forces evictions wants to see them. */
 	if (s->alone)
 		return ps && ps < SHORT_PS && !shim_force_counts(s);
-	return ps && ps < (gs_page_load(s->page->contended) ? SHORT_PS : SHORT_ALONE_PS);
+	return ps && ps < (gs_page_waited_for(s->page) ? SHORT_PS : SHORT_ALONE_PS);
 }
 
 /* In the place of the blocks: the original is kept. */

@@ -162,7 +162,7 @@ static uint32_t measure_signal(struct probe *p, enum gs_signal signal)
 			i++;
 			continue;
 		}
-		if (p->failures-- == 0 || !gs_page_load(p->page->turn) || gs_page_load(p->page->contended))
+		if (p->failures-- == 0 || !gs_page_load(p->page->turn) || gs_page_waited_for(p->page))
 			return 0;
 		/* The kernel gives up by itself, and a signal that is late is not the next round's. */
 		REAL(cuStreamSynchronize)(p->ctx->relaunch);
@@ -222,7 +222,7 @@ void shim_signal_measure(struct shim_session *s, struct shim_context *c)
 	if (shim_capture_used())
 		s->measure = 0;
 	if (!s->measure || !gs_page_load(s->page->turn) ||
-	    gs_page_load(s->page->contended) || shim_launch_reap(s) ||
+	    gs_page_waited_for(s->page) || shim_launch_reap(s) ||
 	    !atomic_exchange(&s->measure, 0))
 		return;
 	from = gs_clock_ns();

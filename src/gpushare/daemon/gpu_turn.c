@@ -280,7 +280,8 @@ static void tell_contention(const struct gs_gpu *gpu, uint64_t now)
 	unsigned users = 0, clients = 0;
 
 	if (t)
-		tell(&t->p.page->contended, gs_pace_contended(gpu) || t->p.force_ns || gs_ahead_wants_marks(gpu));
+		tell(&t->p.page->contended, gs_pace_contended(gpu) || t->p.force_ns ? GS_CONTENDED :
+					    gs_ahead_wants_marks(gpu) ? GS_CONTENDED_MARKS : GS_CONTENDED_NOT);
 	LIST_FOREACH(t, &gpu->tenants, link) {
 		clients++;
 		if (t->live || (t->ended_ns && now - t->ended_ns < OF_LATE_NS)) {

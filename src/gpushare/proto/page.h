@@ -67,6 +67,13 @@ enum gs_attended {
 	GS_ATTENDED_AWAKE, /* who reads it over and over and need not be woken */
 };
 
+/* What the others are to the client's launches. */
+enum gs_contended {
+	GS_CONTENDED_NOT,   /* nobody waits */
+	GS_CONTENDED,       /* somebody waits for the GPU */
+	GS_CONTENDED_MARKS, /* nobody waits, but somebody should come at their end: none is to go without a stub */
+};
+
 struct gs_page {
 	_Atomic uint32_t magic;
 	_Atomic uint32_t version;
@@ -74,7 +81,7 @@ struct gs_page {
 	_Atomic uint32_t turn;   /* daemon: 1 while the client may launch */
 	_Atomic uint32_t bell;   /* daemon: +1 and a futex wake when a state changed */
 	_Atomic uint32_t heard;  /* client: the bell up to which its signals are on the GPU */
-	_Atomic uint32_t contended; /* daemon: 1 while another client waits for the GPU */
+	_Atomic uint32_t contended; /* daemon: enum gs_contended */
 	_Atomic uint32_t shared;  /* daemon: 1 while another client waits for the GPU or has used it of late */
 	_Atomic uint64_t lease;  /* bytes of device memory that the client may take without asking */
 	_Atomic uint64_t peak;   /* client: the most device memory that it has held, bytes */
@@ -106,6 +113,11 @@ _Static_assert(sizeof(struct gs_page) == GS_PAGE_SIZE, "page layout");
 #define gs_page_load(field) atomic_load_explicit(&(field), memory_order_acquire)
 #define gs_page_store(field, value) \
 	atomic_store_explicit(&(field), (value), memory_order_release)
+
+static inline int gs_page_waited_for(const struct gs_page *page)
+{
+	return gs_page_load(page->contended) == GS_CONTENDED;
+}
 
 /*
  * Where to stop looking for stubs in use.  Each is a cache line that another
