@@ -168,11 +168,17 @@ sed -i -e '/^Partition=/d' -e '1i Class=bulk Priority=0 Policy=frs' -e '1i Class
 	-e '1i Partition=low Priority=1 Class=bulk' -e '1i Partition=high Priority=10 Class=urgent' "$D/etc/gpushare.conf"
 kill -HUP "$(cat "$D/run/gpushared.pid")"
 check "two partitions get classes of two policies" until_true 10 grep ' reloaded ' "$D/log/gpushared.log"
-low=$(submit -p low --gres=gpushare:40 --wrap "$TRIAD 20000")
+low=$(submit -p low --gres=gpushare:40 --wrap "$TRIAD 50000") # of 18 s: slurmctld may take some to begin the other one
 check "a job of the lower one has the GPU" until_true 20 holds "$low" active_ms '> 200'
 high=$(submit -p high --gres=gpushare:40 --wrap "$TRIAD 10000")
 check "one of the higher completes beside it" reaches "$high" COMPLETED 60
-check "while it runs" in_state "$low" RUNNING
+still_runs() { # and when they began, if not
+	in_state "$1" RUNNING && return
+	t 5 scontrol show job "$1" | grep StartTime
+	t 5 scontrol show job "$2" | grep StartTime
+	return 1
+}
+check "while it runs" still_runs "$low" "$high"
 check "and then the lower one" reaches "$low" COMPLETED 120
 slowdown() { sed -n 's/.* ntt=\([0-9.]*\) .*/\1/p'; }
 differ() { # COMMAND: a smaller slowdown for the higher one
