@@ -92,10 +92,7 @@ struct gs_page {
 	_Atomic uint32_t cpu;    /* client: the processor it asked on */
 	_Atomic uint32_t awake;  /* client: threads that look whether their launch may go, and need not be woken */
 	_Atomic uint32_t only;   /* daemon: 1 while no other client has come to the GPU */
-	/*
-	 * Client, while `shared`: when its last launch with a stub went out, ns of the monotonic clock; 0: it does not say.
-	 */
-	_Atomic uint64_t launched_ns;
+	_Atomic uint64_t launched_ns; /* client, while `shared`: when its last launch with a stub went out, gs_clock_ns(); 0: it does not say */
 	_Atomic uint32_t reserved[8];
 	struct gs_stub stub[GS_PAGE_STUBS];
 };
