@@ -5,7 +5,7 @@ usage: torch_pairs.py PAIRS EAGER GRAPH LARGE SECONDS COMMAND...
   PAIRS        so many times one process of each
   EAGER, GRAPH, LARGE  turns of each process with steps of that kind (torch_step.py), each SECONDS long; only one of all
                computes at a time
-  COMMAND...   what runs a program under gpushare: it is given the program's command line
+  COMMAND...   what runs a program under gpushare: it is given the program's command line, and $PAIR is the pair's number, from 0
 
 An eager step waits for its launching thread.  On a shared host its speed changes by a tenth from one moment to the next, and
 from one process to the next by some hundredths: so turns are short, each is compared with the one beside it on the same processors,
@@ -28,8 +28,8 @@ MODES = ("native", "gpushare")
 KINDS = ("eager", "graph", "large")
 
 
-def start(mode, command):
-    env = dict(os.environ)
+def start(mode, pair, command):
+    env = {**os.environ, "PAIR": str(pair)}
     if mode == "native":
         env.pop("GPUSHARE_SOCKET", None)
         command = []
@@ -97,7 +97,7 @@ def main():
     count, *turns_of = (int(a) for a in sys.argv[1:5])
     seconds, command = sys.argv[5], sys.argv[6:]
     print("mode,round,kind,median_ms,p90_ms,loss", flush=True)
-    pairs = [{mode: start(mode, command) for mode in order(k)} for k in range(count)]
+    pairs = [{mode: start(mode, k, command) for mode in order(k)} for k in range(count)]
     try:
         begin(pairs)
         for kind, turns in zip(KINDS, turns_of):
