@@ -36,6 +36,7 @@ static struct gs_gpu_options options_of(const struct gs_config *c, struct gs_sch
 		.nclasses = classes_of(c, class),
 		.idle_grace_ns = c->idle_grace_ns,
 		.overlap_ns = c->overlap_ns,
+		.early = c->isolation == GS_ISOLATION_CONTEXTS && c->overlap_ns,
 		.evict_deadline_ns = c->evict_deadline_ns,
 		.measure_handover = c->measure_handover != GS_MEASURE_NO,
 		.clock = gs_clock_ns,

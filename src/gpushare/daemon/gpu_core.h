@@ -33,6 +33,7 @@ struct gs_gpu {
 	struct gs_tenant *leaving; /* had the turn, and its kernels have not left yet; NULL: nobody */
 	/* While somebody is leaving: */
 	uint64_t left_since;   /* when it had got the turn */
+	uint64_t ends_by;      /* its one kernel may run on until then, as it should end by itself; 0: what can leave is to */
 	int evicting;          /* kernels were told to leave, not an idle turn taken */
 	int rung;              /* the client has been told that its turn is over */
 	int stopping;          /* the scheduler waits for _stopped */
@@ -72,6 +73,9 @@ void gs_gpu_task_leave(struct gs_tenant *tenant, uint64_t now);
 
 /* Give the turn, which nobody has, to that client. */
 void gs_turn_give(struct gs_gpu *gpu, struct gs_tenant *tenant, uint64_t now);
+
+/* The first half of that: the turn is taken, and the holder's kernels are told nothing yet. */
+void gs_turn_leave(struct gs_gpu *gpu, int stopping, uint64_t now);
 
 /*
  * Take the turn from the holder; nobody may be leaving.  stopping: the

@@ -9,6 +9,7 @@
  */
 #define _GNU_SOURCE
 #include "gpushare/daemon/ahead.h"
+#include "gpushare/daemon/early.h"
 #include "gpushare/daemon/pace.h"
 
 #include "common/clock.h"
@@ -323,6 +324,7 @@ uint64_t gs_gpu_turn(struct gs_gpu *gpu, uint64_t now)
 	gs_force_turn(gpu, now);
 	if (gpu->pinned)
 		gs_pin_turn(gpu, now);
+	gs_early_turn(gpu, now);
 	for (int i = 0; starting_over(gpu, now) && !gpu->pinned && i < DECISIONS_PER_TURN; i++) {
 		struct gs_tenant *t;
 

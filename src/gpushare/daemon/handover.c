@@ -8,7 +8,7 @@
  * at the latest, by the sweep that every look at a draining client repeats.
  */
 #define _GNU_SOURCE
-#include "gpushare/daemon/gpu_core.h"
+#include "gpushare/daemon/early.h"
 #include "gpushare/daemon/pace.h"
 
 #include "common/clock.h"
@@ -168,6 +168,13 @@ int gs_turn_drain(struct gs_gpu *gpu, uint64_t now)
 	unsigned evicted = 0, changed;
 	int out;
 
+	if (gpu->ends_by) {
+		out = gs_early_drain(gpu, now);
+		if (out)
+			drain_done(gpu, now);
+		if (out || gpu->ends_by)
+			return out;
+	}
 	if (gpu->looked_ns && now - gpu->looked_ns < FULL_LOOK_NS && !t->off_gpu && t->on_gpu &&
 	    !t->stopped && gs_tenant_quiet(t))
 		return 0;
@@ -208,7 +215,7 @@ void gs_turn_herald(struct gs_gpu *gpu, uint64_t now)
 			gs_page_ring(t->p.page);
 }
 
-int gs_turn_take(struct gs_gpu *gpu, int stopping, uint64_t now)
+void gs_turn_leave(struct gs_gpu *gpu, int stopping, uint64_t now)
 {
 	struct gs_tenant *t = gpu->holder;
 
@@ -221,10 +228,17 @@ int gs_turn_take(struct gs_gpu *gpu, int stopping, uint64_t now)
 	gpu->stopping = stopping;
 	gpu->drain_since = gpu->told_ns = now;
 	gpu->looked_ns = 0;
-	gpu->leave_ns = 0;
-	t->base_ns = t->expected_ns = 0;
+	gpu->leave_ns = gpu->ends_by = 0;
 	t->launches = 0;
 	t->ahead = 0;
+}
+
+int gs_turn_take(struct gs_gpu *gpu, int stopping, uint64_t now)
+{
+	struct gs_tenant *t = gpu->holder;
+
+	gs_turn_leave(gpu, stopping, now);
+	t->base_ns = t->expected_ns = 0;
 	/* The order first: what it is told now is what everybody waits for. */
 	if (gs_turn_drain(gpu, now) || gs_turn_overlap(gpu, now))
 		return 1;

@@ -6,6 +6,7 @@
 #include "common/clock.h"
 #include "gpushare/daemon/ahead.h"
 #include "gpushare/daemon/budget.h"
+#include "gpushare/daemon/early.h"
 
 /* Looks do not follow each other sooner than the daemon can afford (budget.h): gpu->look_ns. */
 #define POLL_POOR_NS (60 * GS_NS_PER_US) /* where the GPU stands idle meanwhile */
@@ -293,6 +294,8 @@ uint64_t gs_pace_next(const struct gs_gpu *gpu, uint64_t now)
 	uint64_t next = quantum_end(gpu, now);
 	uint64_t poll = holder ? POLL_ALONE_NS : UINT64_MAX, end;
 
+	if (gpu->leaving && gpu->ends_by)
+		return now + afford_soon(gpu, gs_early_next(gpu, now));
 	if (gpu->leaving)
 		return leaving(gpu, now);
 	end = next_arrival(gpu, now);
@@ -324,6 +327,9 @@ uint64_t gs_pace_next(const struct gs_gpu *gpu, uint64_t now)
 	}
 	if (poll != UINT64_MAX && now + poll < next)
 		next = now + poll;
+	end = gs_early_at(gpu, now);
+	if (end != UINT64_MAX && end < next)
+		next = end > now + afford_soon(gpu, POLL_ENDING_NS) ? end : now + afford_soon(gpu, POLL_ENDING_NS);
 	if (holder && holder->task && holder->idle_since && gs_pace_contended(gpu) &&
 	    holder->idle_since + gs_pace_grace(holder) < next)
 		next = holder->idle_since + gs_pace_grace(holder);

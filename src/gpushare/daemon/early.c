@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A short kernel that will end by itself, while somebody waits: the next client goes some
+ * microseconds before.  Seeing the end, deciding and launching take 10 to 15 us in which the GPU
+ * would stand idle; so its kernel is there already, and where each client has a context of its own the GPU
+ * goes over to it by itself as soon as the other one is done.
+ *
+ * Not sooner, and not after a long time on the GPU: the driver lets a context that has work keep
+ * the GPU for its time slice when another one has work, too, and the slice has to last until the
+ * end.  Nor where clients share a context (MPS): the next one's block-tasks would run beside the last one's.
+ */
+#define _GNU_SOURCE
+#include "gpushare/daemon/early.h"
+
+#include "common/clock.h"
+#include "gpushare/daemon/pace.h"
+
+/* So long before the end that is expected. */
+#define EARLY_NS (30 * GS_NS_PER_US)
+/* Ends that are not foreseen more closely than that are waited for. */
+#define OFF_MOST_NS (25 * GS_NS_PER_US)
+/* From the turn to the end: within the driver's time slice (about 3 ms on an H200: the simulator's fit, doc/results). */
+#define SLICE_NS (2 * GS_NS_PER_MS)
+/* It goes on after all: so long after the end that was expected it is told to leave. */
+#define PATIENCE_NS (50 * GS_NS_PER_US)
+#define LOOK_NS (3 * GS_NS_PER_US)
+
+/* One kernel of its is on the GPU, and nothing on the way there. */
+static int has_one_there(const struct gs_tenant *t)
+{
+	return t->live == 1 && t->on_gpu == 1;
+}
+
+uint64_t gs_early_at(const struct gs_gpu *gpu, uint64_t now)
+{
+	const struct gs_tenant *t = gpu->holder;
+
+	if (!gpu->o.early || !t || !t->task || !has_one_there(t) || t->stopped || t->bad || t->p.force_ns ||
+	    gpu->leaving || gpu->starting || gpu->pinned || gpu->gauge.on || !gs_pace_contended(gpu) ||
+	    gs_pace_grace(t) > 0)
+		return UINT64_MAX;
+	if (!t->expected_ns || !t->off_ns || t->off_ns > OFF_MOST_NS ||
+	    t->expected_ns > gpu->starting_since + SLICE_NS || now > t->expected_ns + PATIENCE_NS)
+		return UINT64_MAX;
+	return t->expected_ns - EARLY_NS;
+}
+
+void gs_early_turn(struct gs_gpu *gpu, uint64_t now)
+{
+	struct gs_tenant *t = gpu->holder;
+
+	if (now < gs_early_at(gpu, now))
+		return;
+	gs_turn_leave(gpu, 0, now);
+	gpu->ends_by = t->expected_ns + PATIENCE_NS;
+	gs_gpu_task_leave(t, now);
+	/* One that has been launched past the check is on its way, too. */
+	if (gs_turn_drain(gpu, now))
+		return;
+	gs_turn_herald(gpu, now);
+}
+
+int gs_early_drain(struct gs_gpu *gpu, uint64_t now)
+{
+	struct gs_tenant *t = gpu->leaving;
+
+	gs_gpu_look(t, now);
+	if (!t->on_gpu && !t->off_gpu) {
+		gs_watch_period_end(&t->watch); /* the scheduler has not counted on its end */
+		return 1;
+	}
+	if (now >= gpu->ends_by || t->stopped || t->on_gpu + t->off_gpu > 1)
+		gpu->ends_by = 0;
+	return 0;
+}
+
+uint64_t gs_early_next(const struct gs_gpu *gpu, uint64_t now)
+{
+	uint64_t expected = gpu->ends_by - PATIENCE_NS;
+
+	return expected > now + LOOK_NS ? expected - now : LOOK_NS;
+}

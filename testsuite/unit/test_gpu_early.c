@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A short kernel beside a long one: who waits goes shortly before its end (early.c). */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "gpu_rig.h"
+#include "gpushare/daemon/gpu_core.h"
+
+#define WAY_NS (140 * US)  /* from the order to leave until the short kernel runs */
+#define KERNEL_NS (1 * MS) /* what it takes */
+#define PAUSE_NS (4 * MS)
+
+static struct client *low, *high;
+static uint64_t next, end; /* the loop's next turn; when the short kernel is over */
+
+static void begin_pair(int early)
+{
+	struct gs_gpu_options o = options_of("piv");
+
+	o.overlap_ns = 8 * US;
+	o.early = early;
+	o.sched.handover_ns = 135 * US;
+	begin_with(&o);
+	low = join(1, 1);
+	high = join(2, 10);
+	occupy(low, 100000);
+	gs_page_store(low->page->stub[0].leave_ns, 5 * US);
+	gs_page_store(low->page->stub[0].alone_ns, 1000 * MS);
+	next = turn(0);
+}
+
+static void loop_until(uint64_t then)
+{
+	while (next <= then)
+		next = turn(next > now ? next - now : 0);
+	now = then;
+}
+
+/* It asks, the long one leaves, and it is on the GPU, until `end`. */
+static void begin_short(uint64_t kernel_ns)
+{
+	uint32_t done = (uint32_t)gs_page_load(low->page->stub[0].done);
+
+	if (state(high, 0) == GS_K_DONE)
+		go(high, 0, GS_K_DONE, GS_K_PREP, GS_BY_CLIENT);
+	launch(high, 0, 10, 1);
+	gs_page_store(high->page->stub[0].alone_ns, KERNEL_NS);
+	end = now + WAY_NS + kernel_ns;
+	next = turn(0);
+	assert_int_equal(state(low, 0), GS_K_TOEVICT);
+	now += 6 * US;
+	evicted(low, 0, done + 100);
+	agent(low);
+	next = turn(0);
+	assert_true(has_turn(high));
+	agent(high);
+	next = turn(0);
+}
+
+/* How long before its end the long one may go; 0: not before. */
+static uint64_t run_short(void)
+{
+	uint64_t before = 0;
+
+	begin_short(KERNEL_NS);
+	while (next < end) {
+		loop_until(next);
+		assert_int_equal(state(high, 0), GS_K_RUNNING);
+		if (has_turn(low) && !before) {
+			before = end - now;
+			agent(low);
+			assert_int_equal(state(low, 0), GS_K_RUNNING);
+		}
+	}
+	now = end;
+	finish(high, 0);
+	loop_until(now + 300 * US);
+	agent(low);
+	assert_true(has_turn(low));
+	assert_null(gpu->leaving);
+	assert_int_equal(state(low, 0), GS_K_RUNNING);
+	loop_until(now + PAUSE_NS);
+	return before;
+}
+
+static void get_used(void)
+{
+	for (int i = 0; i < 20; i++)
+		run_short();
+}
+
+static void test_goes_before_the_end(void **unused)
+{
+	(void)unused;
+	for (int early = 0; early < 2; early++) {
+		uint64_t evictions;
+
+		begin_pair(early);
+		get_used();
+		evictions = gpu->evictions;
+		for (int i = 0; i < 20; i++) {
+			uint64_t before = run_short();
+
+			if (early)
+				assert_in_range(before, 20 * US, 40 * US);
+			else
+				assert_int_equal(before, 0);
+			assert_int_equal(high->tenant->p.tally->preemptions, 0);
+		}
+		assert_int_equal(gpu->evictions, evictions + 20); /* the long one's */
+		assert_true(high->tenant->off_ns < 10 * US);
+		all_leave(low, high);
+	}
+}
+
+/* What it has done in one turn is none of the next one's. */
+static void test_each_period_is_its_own(void **unused)
+{
+	(void)unused;
+	begin_pair(1);
+	get_used();
+	begin_short(KERNEL_NS);
+	assert_int_equal(high->tenant->told_nt, 10);
+	assert_int_equal(high->tenant->told_done, 0);
+	assert_int_equal(high->tenant->told_alone_ns, KERNEL_NS);
+	all_leave(low, high);
+}
+
+/* Its kernel goes on and on: as any that is to leave, with the long one beside it. */
+static void test_one_that_goes_on_is_told_to_leave(void **unused)
+{
+	(void)unused;
+	begin_pair(1);
+	get_used();
+	begin_short(3 * KERNEL_NS);
+	loop_until(end - 2 * KERNEL_NS);
+	assert_true(has_turn(low));
+	agent(low);
+	assert_int_equal(state(high, 0), GS_K_RUNNING);
+	loop_until(end - 2 * KERNEL_NS + 80 * US);
+	assert_int_equal(state(high, 0), GS_K_TOEVICT);
+	evicted(high, 0, 5);
+	agent(high);
+	loop_until(now + 20 * US);
+	assert_true(high->tenant->task); /* and more urgent */
+	assert_int_equal(state(low, 0), GS_K_TOEVICT);
+	all_leave(low, high);
+}
+
+/* It had read that it has the turn when that was taken: nothing of its is to run a whole kernel beside the next one. */
+static void test_launch_past_the_check(void **unused)
+{
+	(void)unused;
+	begin_pair(1);
+	get_used();
+	begin_short(KERNEL_NS);
+	loop_until(end - 25 * US);
+	assert_true(has_turn(low));
+	prepare(high, 1, 10, 1);
+	go(high, 1, GS_K_PREP, GS_K_RUNNING, GS_BY_CLIENT);
+	gs_page_store(high->page->stub[1].started, 1);
+	loop_until(next);
+	assert_int_equal(state(high, 1), GS_K_TOEVICT);
+	assert_int_equal(state(high, 0), GS_K_TOEVICT);
+	all_leave(low, high);
+}
+
+/* Those that are not sure to be done: a second kernel is there, they go on at once as a rule, or nobody waits. */
+static void test_not_who_goes_on(void **unused)
+{
+	(void)unused;
+	begin_pair(1);
+	get_used();
+	begin_short(KERNEL_NS);
+	launch(high, 1, 10, 1);
+	gs_page_store(high->page->stub[1].alone_ns, KERNEL_NS);
+	loop_until(end - 1 * US);
+	assert_true(has_turn(high));
+	finish(high, 0);
+	loop_until(end + KERNEL_NS - 200 * US);
+	assert_true(has_turn(high));
+	all_leave(low, high);
+
+	begin_pair(1);
+	get_used();
+	for (int i = 0; i < 3; i++) { /* with 50 us between them */
+		begin_short(KERNEL_NS);
+		loop_until(end - 1 * US);
+		assert_true(i == 0 || has_turn(high));
+		finish(high, 0);
+		for (int k = 0; k < 3; k++) {
+			loop_until(now + 50 * US);
+			go(high, 0, GS_K_DONE, GS_K_PREP, GS_BY_CLIENT);
+			launch(high, 0, 10, 1);
+			if (!has_turn(high))
+				break;
+			gs_page_store(high->page->stub[0].alone_ns, KERNEL_NS);
+			loop_until(now + KERNEL_NS - 1 * US);
+			assert_true(has_turn(high));
+			finish(high, 0);
+		}
+		break;
+	}
+	all_leave(low, high);
+}
+
+/* A long stay: the driver's slice may be over, and it would change over in the middle. */
+static void test_not_after_a_long_time(void **unused)
+{
+	(void)unused;
+	begin_pair(1);
+	get_used();
+	begin_short(KERNEL_NS);
+	gs_page_store(high->page->stub[0].alone_ns, 5 * KERNEL_NS);
+	end += 4 * KERNEL_NS;
+	loop_until(end - 1 * US);
+	assert_true(has_turn(high));
+	all_leave(low, high);
+}
+
+/* It dies in those microseconds. */
+static void test_dies_before_its_end(void **unused)
+{
+	(void)unused;
+	begin_pair(1);
+	get_used();
+	begin_short(KERNEL_NS);
+	loop_until(end - 25 * US);
+	assert_ptr_equal(gpu->leaving, high->tenant);
+	gs_gpu_remove(gpu, high->tenant, now);
+	high->tenant = NULL;
+	loop_until(now + 10 * US);
+	agent(low);
+	assert_true(has_turn(low));
+	assert_int_equal(state(low, 0), GS_K_RUNNING);
+	loop_until(now + 10 * MS);
+	assert_true(has_turn(low));
+	all_leave(low, high);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_goes_before_the_end),
+		cmocka_unit_test(test_each_period_is_its_own),
+		cmocka_unit_test(test_one_that_goes_on_is_told_to_leave),
+		cmocka_unit_test(test_launch_past_the_check),
+		cmocka_unit_test(test_not_who_goes_on),
+		cmocka_unit_test(test_not_after_a_long_time),
+		cmocka_unit_test(test_dies_before_its_end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
