@@ -9,7 +9,8 @@
 #include <cmocka.h>
 
 #include "gpu_rig.h"
-#include "gpushare/daemon/gpu_core.h"
+#include "gpushare/daemon/early.h"
+#include "gpushare/daemon/pace.h"
 
 #define WAY_NS (140 * US)  /* from the order to leave until the short kernel runs */
 #define KERNEL_NS (1 * MS) /* what it takes */
@@ -144,6 +145,7 @@ static void test_one_that_goes_on_is_told_to_leave(void **unused)
 	assert_int_equal(state(high, 0), GS_K_RUNNING);
 	loop_until(end - 2 * KERNEL_NS + 80 * US);
 	assert_int_equal(state(high, 0), GS_K_TOEVICT);
+	assert_true(now - gpu->drain_since < 60 * US); /* how long an eviction takes is counted from the order */
 	evicted(high, 0, 5);
 	agent(high);
 	loop_until(now + 20 * US);
@@ -170,8 +172,28 @@ static void test_launch_past_the_check(void **unused)
 	all_leave(low, high);
 }
 
-/* Those that are not sure to be done: a second kernel is there, they go on at once as a rule, or nobody waits. */
-static void test_not_who_goes_on(void **unused)
+/* The same as the first one ends, and the second is on its way to the GPU: that has not left. */
+static void test_launch_past_the_check_at_the_end(void **unused)
+{
+	(void)unused;
+	begin_pair(1);
+	get_used();
+	begin_short(KERNEL_NS);
+	loop_until(end - 25 * US);
+	assert_true(has_turn(low));
+	finish(high, 0);
+	prepare(high, 1, 10, 1);
+	go(high, 1, GS_K_PREP, GS_K_RUNNING, GS_BY_CLIENT);
+	loop_until(end);
+	assert_ptr_equal(gpu->leaving, high->tenant);
+	gs_page_store(high->page->stub[1].started, 1);
+	loop_until(end + 80 * US);
+	assert_int_equal(state(high, 1), GS_K_TOEVICT);
+	all_leave(low, high);
+}
+
+/* A second kernel is behind the first one. */
+static void test_not_with_more_to_do(void **unused)
 {
 	(void)unused;
 	begin_pair(1);
@@ -185,28 +207,154 @@ static void test_not_who_goes_on(void **unused)
 	loop_until(end + KERNEL_NS - 200 * US);
 	assert_true(has_turn(high));
 	all_leave(low, high);
+}
 
+/* After its last end it went on at once: its idle turn is kept for a while, so nobody goes before this one's. */
+static void test_not_who_goes_on(void **unused)
+{
+	(void)unused;
 	begin_pair(1);
 	get_used();
-	for (int i = 0; i < 3; i++) { /* with 50 us between them */
-		begin_short(KERNEL_NS);
-		loop_until(end - 1 * US);
-		assert_true(i == 0 || has_turn(high));
-		finish(high, 0);
-		for (int k = 0; k < 3; k++) {
-			loop_until(now + 50 * US);
-			go(high, 0, GS_K_DONE, GS_K_PREP, GS_BY_CLIENT);
-			launch(high, 0, 10, 1);
-			if (!has_turn(high))
-				break;
-			gs_page_store(high->page->stub[0].alone_ns, KERNEL_NS);
-			loop_until(now + KERNEL_NS - 1 * US);
-			assert_true(has_turn(high));
-			finish(high, 0);
-		}
-		break;
-	}
+	begin_short(KERNEL_NS);
+	loop_until(end);
+	assert_true(has_turn(low));
+	agent(low);
+	finish(high, 0);
+	loop_until(end + 60 * US);
+	begin_short(KERNEL_NS);
+	assert_true(gs_pace_grace(high->tenant) > 0);
+	loop_until(end - 1 * US);
+	assert_true(has_turn(high));
 	all_leave(low, high);
+}
+
+/* Each thing that forbids it does so alone. */
+static void test_each_condition(void **unused)
+{
+	struct gs_tenant t;
+	struct gs_gpu g;
+	uint64_t at;
+
+	(void)unused;
+	begin_pair(1);
+	get_used();
+	begin_short(KERNEL_NS);
+	loop_until(end - 100 * US);
+	t = *high->tenant;
+	g = *gpu;
+	at = gs_early_at(gpu, now);
+	assert_int_equal(at, t.expected_ns - 30 * US);
+#define FORBIDS(change) \
+	do { \
+		(void)(change); \
+		assert_true(gs_early_at(gpu, now) == UINT64_MAX); \
+		*high->tenant = t; \
+		*gpu = g; \
+		assert_int_equal(gs_early_at(gpu, now), at); \
+	} while (0)
+	FORBIDS(gpu->o.early = 0);
+	FORBIDS(gpu->holder = NULL);
+	FORBIDS(gpu->leaving = low->tenant);
+	FORBIDS(gpu->starting = high->tenant);
+	FORBIDS(gpu->pinned = low->tenant);
+	FORBIDS(gpu->gauge.on = 1);
+	FORBIDS(high->tenant->task = 0);
+	FORBIDS(high->tenant->live = 2);
+	FORBIDS(high->tenant->on_gpu = 0);
+	FORBIDS(high->tenant->stopped = 1);
+	FORBIDS(high->tenant->bad = 1);
+	FORBIDS(high->tenant->p.force_ns = 1 * MS);
+	FORBIDS(high->tenant->gap_ns = 100 * US);
+	FORBIDS(high->tenant->expected_ns = 0);
+	FORBIDS(high->tenant->off_ns = 0);
+	FORBIDS(high->tenant->off_ns = 26 * US);
+	FORBIDS(high->tenant->not_early = 1);
+	FORBIDS(high->tenant->base_done_ns = KERNEL_NS - 54 * US);
+	FORBIDS(gpu->starting_since = t.expected_ns - 2 * MS - 1);
+#undef FORBIDS
+	assert_int_equal(gs_early_at(gpu, t.expected_ns + 50 * US), at);
+	assert_true(gs_early_at(gpu, t.expected_ns + 51 * US) == UINT64_MAX);
+	gs_gpu_task_leave(low->tenant, now);
+	assert_true(gs_early_at(gpu, now) == UINT64_MAX); /* nobody waits */
+	all_leave(low, high);
+}
+
+/* Being wrong once costs more than being right many times saves. */
+static void test_not_soon_again_after_one_that_went_on(void **unused)
+{
+	int waited_for = 0;
+
+	(void)unused;
+	begin_pair(1);
+	get_used();
+	begin_short(3 * KERNEL_NS);
+	loop_until(end - 2 * KERNEL_NS + 80 * US);
+	assert_int_equal(state(high, 0), GS_K_TOEVICT);
+	finish(high, 0);
+	loop_until(now + 300 * US);
+	agent(low);
+	loop_until(now + PAUSE_NS);
+	while (!run_short())
+		assert_true(++waited_for < 100);
+	assert_in_range(waited_for, 30, 32);
+	all_leave(low, high);
+}
+
+/* A hand-over that began before the end is no measure of the others. */
+static void test_teaches_nothing_of_hand_overs(void **unused)
+{
+	(void)unused;
+	begin_pair(1);
+	get_used();
+	begin_short(KERNEL_NS);
+	loop_until(end);
+	assert_ptr_equal(gpu->leaving, high->tenant);
+	finish(high, 0);
+	loop_until(now + 5 * US);
+	assert_null(gpu->leaving);
+	assert_int_equal(low->tenant->on_gpu, 0);
+	assert_true(gpu->beside);
+	all_leave(low, high);
+}
+
+/* It cannot be told to leave and goes on for ever: the policy would have let it, so its job is not killed. */
+static void test_is_not_overdue(void **unused)
+{
+	(void)unused;
+	begin_pair(1);
+	get_used();
+	begin_short(KERNEL_NS);
+	gs_page_store(high->page->stub[0].flags, 0);
+	loop_until(end + 1 * MS);
+	agent(low);
+	assert_ptr_equal(gpu->leaving, high->tenant);
+	loop_until(end + 200 * MS);
+	assert_null(gpu->leaving);
+	assert_true(has_turn(low));
+	assert_int_equal(gpu->overdue, 1); /* but said to be there */
+	assert_false(gs_tenant_overdue(high->tenant));
+	all_leave(low, high);
+}
+
+/* Stopped, or with a page that cannot be, it is not waited for. */
+static void test_stopped_or_bad_before_its_end(void **unused)
+{
+	(void)unused;
+	for (int bad = 0; bad < 2; bad++) {
+		begin_pair(1);
+		get_used();
+		begin_short(KERNEL_NS);
+		loop_until(end - 25 * US);
+		assert_ptr_equal(gpu->leaving, high->tenant);
+		if (bad)
+			gs_page_store(high->page->stub[0].kstate, 77);
+		else
+			gs_tenant_stopped(high->tenant, 1, now);
+		next = turn(1 * US);
+		assert_null(gpu->leaving);
+		assert_true(!bad || next == now); /* and the caller throws it out */
+		all_leave(low, high);
+	}
 }
 
 /* A long stay: the driver's slice may be over, and it would change over in the middle. */
@@ -250,7 +398,14 @@ int main(void)
 		cmocka_unit_test(test_each_period_is_its_own),
 		cmocka_unit_test(test_one_that_goes_on_is_told_to_leave),
 		cmocka_unit_test(test_launch_past_the_check),
+		cmocka_unit_test(test_launch_past_the_check_at_the_end),
+		cmocka_unit_test(test_not_with_more_to_do),
 		cmocka_unit_test(test_not_who_goes_on),
+		cmocka_unit_test(test_each_condition),
+		cmocka_unit_test(test_not_soon_again_after_one_that_went_on),
+		cmocka_unit_test(test_teaches_nothing_of_hand_overs),
+		cmocka_unit_test(test_is_not_overdue),
+		cmocka_unit_test(test_stopped_or_bad_before_its_end),
 		cmocka_unit_test(test_not_after_a_long_time),
 		cmocka_unit_test(test_dies_before_its_end),
 	};

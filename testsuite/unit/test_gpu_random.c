@@ -81,7 +81,7 @@ static int is_through(struct client *c)
 	return c->seq == LAUNCHES;
 }
 
-/* At most one has the turn; none has it while another's kernel is on the GPU. */
+/* At most one has the turn; none has it while another's kernel is on the GPU, but one's that should end there at once (early.c). */
 static void assert_exclusive(struct client **c)
 {
 	int turns = 0, on_gpu = 0;
@@ -94,6 +94,8 @@ static void assert_exclusive(struct client **c)
 				    state(c[p], i) == GS_K_TOEVICT) &&
 				   gs_page_load(c[p]->page->stub[i].started);
 		turns += has_turn(c[p]) != 0;
+		if (gpu->leaving == c[p]->tenant && gpu->early)
+			continue;
 		on_gpu += running;
 		if (running && !has_turn(c[p]))
 			for (int q = 0; q < PLAYERS; q++)
@@ -105,6 +107,7 @@ static void assert_exclusive(struct client **c)
 
 static struct client **playing;
 static unsigned given; /* ahead */
+static unsigned went_early;
 
 /* The clients go on while the daemon looks: what it does is done by a look that is old. */
 static uint64_t clock_of_players(void)
@@ -124,23 +127,47 @@ static void make_habit(void)
 						 .turn_ns = dice(300) * US };
 }
 
-static void play_games(int habits)
+/* As if its end had always been foreseen; it comes then, or does not. */
+static void foresee(void)
+{
+	struct gs_tenant *t = gpu->holder;
+
+	went_early += gpu->leaving && gpu->early;
+	if (!t || gpu->leaving || !t->live || dice(2))
+		return;
+	t->expected_ns = now + dice(300) * US;
+	t->base_ns = gpu->starting_since = now;
+	t->off_ns = 1;
+	t->not_early = 0;
+	t->gap_ns = t->gap_before_ns = 1000 * MS;
+}
+
+enum game { PLAIN, HABITS, EARLY };
+
+static struct gs_gpu_options options_for(enum game kind, const char *policy)
+{
+	struct gs_gpu_options o = options_of(policy);
+
+	if (kind != PLAIN)
+		o.clock = clock_of_players;
+	o.early = kind == EARLY;
+	o.overlap_ns = kind == EARLY ? 8 * US : 0;
+	return o;
+}
+
+static void play_games(enum game kind)
 {
 	const char *policy;
 
 	for (size_t n = 0; (policy = gs_sched_policy_name(n)); n++)
 		for (unsigned game = 0; game < 25; game++) {
+			struct gs_gpu_options o = options_for(kind, policy);
 			struct client *c[PLAYERS];
 			uint64_t steps = 0;
 			int through = 0;
 
 			dice_state = 1000 * n + game;
-			if (habits)
-				begin_with(&(struct gs_gpu_options){ .policy = policy, .sched = options_of(policy).sched,
-								     .idle_grace_ns = 200 * US, .evict_deadline_ns = 100 * MS,
-								     .clock = clock_of_players });
-			else
-				begin(policy);
+			begin_with(&o);
 			playing = c;
 			for (int p = 0; p < PLAYERS; p++)
 				c[p] = join((uint64_t)p + 1, (int32_t)dice(3));
@@ -150,8 +177,10 @@ static void play_games(int habits)
 				play(c[dice(PLAYERS)]);
 				if (dice(2))
 					turn((10 + dice(300)) * US);
-				if (habits)
+				if (kind == HABITS)
 					make_habit();
+				if (kind == EARLY)
+					foresee();
 				given += gpu->holder && gpu->holder->ahead;
 				assert_exclusive(c);
 				for (through = 0; through < PLAYERS; through++)
@@ -174,7 +203,7 @@ static void play_games(int habits)
 static void test_any_order_of_events(void **unused)
 {
 	(void)unused;
-	play_games(0);
+	play_games(PLAIN);
 }
 
 static void test_turns_that_nobody_asked_for(void **unused)
@@ -182,8 +211,17 @@ static void test_turns_that_nobody_asked_for(void **unused)
 	(void)unused;
 	given = 0;
 	alone_ns = 1000 * MS;
-	play_games(1);
+	play_games(HABITS);
 	assert_true(given > 1000);
+}
+
+static void test_turns_before_the_end(void **unused)
+{
+	(void)unused;
+	went_early = 0;
+	alone_ns = 1000 * MS;
+	play_games(EARLY);
+	assert_true(went_early > 1000);
 }
 
 int main(void)
@@ -191,6 +229,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_any_order_of_events),
 		cmocka_unit_test(test_turns_that_nobody_asked_for),
+		cmocka_unit_test(test_turns_before_the_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,7 +11,10 @@ uint64_t gs_early_at(const struct gs_gpu *gpu, uint64_t now);
 /* Take it if it is that late; nobody is leaving. */
 void gs_early_turn(struct gs_gpu *gpu, uint64_t now);
 
-/* One look at whoever is leaving that way; 1 once it is out.  What should have ended by now, or is not alone there, is told to leave from the next drain on. */
+/*
+ * One look at whoever is leaving that way; 1 once it is out.  What should have ended by now, or is not
+ * alone there, is told to leave (gpu->ends_by is 0 then): the rest of gs_turn_drain() does so.
+ */
 int gs_early_drain(struct gs_gpu *gpu, uint64_t now);
 
 /* How soon it is looked at again (ns). */

@@ -25,7 +25,7 @@ struct gs_gpu {
 	uint64_t turn_since;   /* when it got the turn */
 	struct gs_tenant *starting; /* the holder while its kernels are on their way to the GPU; or NULL */
 	uint64_t starting_since; /* when nobody else was there any more: turn_since, or later (gs_turn_overlap()) */
-	int beside;            /* a kernel of the holder was on the GPU by then */
+	int beside;            /* a kernel of the holder was on the GPU by then, or could have been long since */
 	uint64_t ahead_from;   /* whose turn the holder has ahead of its wanting it; the client's id */
 	uint64_t deadline;     /* of the last decision */
 	uint64_t heralded_ns;  /* when those who wait were told that the turn is about to end; 0: not */
@@ -33,7 +33,8 @@ struct gs_gpu {
 	struct gs_tenant *leaving; /* had the turn, and its kernels have not left yet; NULL: nobody */
 	/* While somebody is leaving: */
 	uint64_t left_since;   /* when it had got the turn */
-	uint64_t ends_by;      /* its one kernel may run on until then, as it should end by itself; 0: what can leave is to */
+	int early;             /* it lost the turn before the end of its one kernel, which the policy had not asked for (early.c) */
+	uint64_t ends_by;      /* and that may run on until then, as it should end by itself; 0: what can leave is to */
 	int evicting;          /* kernels were told to leave, not an idle turn taken */
 	int rung;              /* the client has been told that its turn is over */
 	int stopping;          /* the scheduler waits for _stopped */
@@ -74,15 +75,15 @@ void gs_gpu_task_leave(struct gs_tenant *tenant, uint64_t now);
 /* Give the turn, which nobody has, to that client. */
 void gs_turn_give(struct gs_gpu *gpu, struct gs_tenant *tenant, uint64_t now);
 
-/* The first half of that: the turn is taken, and the holder's kernels are told nothing yet. */
-void gs_turn_leave(struct gs_gpu *gpu, int stopping, uint64_t now);
-
 /*
  * Take the turn from the holder; nobody may be leaving.  stopping: the
  * scheduler asked for it and waits to hear of it.  1 if the next client may
  * have the turn at once, else gs_turn_drain() goes on.
  */
 int gs_turn_take(struct gs_gpu *gpu, int stopping, uint64_t now);
+
+/* The first half of that: the turn is taken, and the holder's kernels are told nothing yet. */
+void gs_turn_leave(struct gs_gpu *gpu, int stopping, uint64_t now);
 
 /*
  * The turn is about to change hands: wake the client that will probably get it,

@@ -114,7 +114,8 @@ static int overdue(struct gs_gpu *gpu, uint64_t now)
 
 	if (now - gpu->drain_since < (again ? deadline / STUCK_SHARE : deadline))
 		return 0;
-	t->overdue = 1;
+	/* Its policy may have let it run for ever: that is nothing to kill a job for. */
+	t->overdue = !gpu->early;
 	gs_trace_add(gpu->trace, t->traced, GS_TRACE_OVERDUE, now, now);
 	if (again)
 		return 1;
@@ -152,7 +153,8 @@ static void drain_done(struct gs_gpu *gpu, uint64_t now)
 	gs_turn_over(gpu, t, gpu->left_since, now);
 	gpu->leaving = NULL;
 	gpu->starting_since = now;
-	gpu->beside = gpu->holder && gpu->holder->on_gpu;
+	/* Whoever was given its turn that early has had part of its way to the GPU by now. */
+	gpu->beside = gpu->early || (gpu->holder && gpu->holder->on_gpu);
 	if (t->task && (!t->ready || t->stopped))
 		gs_gpu_task_leave(t, now);
 	else if (t->task && gpu->stopping)
@@ -229,6 +231,7 @@ void gs_turn_leave(struct gs_gpu *gpu, int stopping, uint64_t now)
 	gpu->drain_since = gpu->told_ns = now;
 	gpu->looked_ns = 0;
 	gpu->leave_ns = gpu->ends_by = 0;
+	gpu->early = 0;
 	t->launches = 0;
 	t->ahead = 0;
 }

@@ -86,6 +86,7 @@ static void learn_lag(struct gs_tenant *t, int64_t late)
 void gs_pace_idle(struct gs_tenant *t, uint64_t seen_live_ns, uint64_t now)
 {
 	t->ended_ns = now;
+	t->not_early -= t->not_early > 0;
 	if (t->expected_ns) {
 		uint64_t off;
 		int64_t late = 0;

@@ -74,6 +74,7 @@ struct gs_tenant {
 	uint8_t ahead;         /* it has the turn, which it has not asked for and not used yet */
 	uint64_t ahead_number; /* while it is: the highest of its page's launches by then */
 	uint64_t off_ns;       /* how far off that was the last times; 0: not known */
+	unsigned not_early;    /* it keeps its turn until the end so many ends more (early.c) */
 	uint64_t idle_since;   /* holds the turn with nothing to do; 0: busy */
 	uint64_t wait_since;   /* a task without the turn; 0: it is none or has it */
 	struct gs_traced *traced; /* NULL: not in the trace */
