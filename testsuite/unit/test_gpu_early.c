@@ -17,6 +17,7 @@
 #define PAUSE_NS (4 * MS)
 
 static struct client *low, *high;
+static unsigned looks;
 static uint64_t next, end; /* the loop's next turn; when the short kernel is over */
 
 static void begin_pair(int early)
@@ -37,8 +38,10 @@ static void begin_pair(int early)
 
 static void loop_until(uint64_t then)
 {
-	while (next <= then)
+	while (next <= then) {
 		next = turn(next > now ? next - now : 0);
+		looks++;
+	}
 	now = then;
 }
 
@@ -54,6 +57,7 @@ static void begin_short(uint64_t kernel_ns)
 	end = now + WAY_NS + kernel_ns;
 	next = turn(0);
 	assert_int_equal(state(low, 0), GS_K_TOEVICT);
+	assert_false(gpu->early); /* the short one was, this one is evicted */
 	now += 6 * US;
 	evicted(low, 0, done + 100);
 	agent(low);
@@ -74,10 +78,12 @@ static uint64_t run_short(void)
 		assert_int_equal(state(high, 0), GS_K_RUNNING);
 		if (has_turn(low) && !before) {
 			before = end - now;
+			looks = 0;
 			agent(low);
 			assert_int_equal(state(low, 0), GS_K_RUNNING);
 		}
 	}
+	assert_true(!before || looks < 6); /* the end is slept until */
 	now = end;
 	finish(high, 0);
 	loop_until(now + 300 * US);
@@ -145,6 +151,7 @@ static void test_one_that_goes_on_is_told_to_leave(void **unused)
 	assert_int_equal(state(high, 0), GS_K_RUNNING);
 	loop_until(end - 2 * KERNEL_NS + 80 * US);
 	assert_int_equal(state(high, 0), GS_K_TOEVICT);
+	assert_int_equal(high->tenant->expected_ns, 0);
 	assert_true(now - gpu->drain_since < 60 * US); /* how long an eviction takes is counted from the order */
 	evicted(high, 0, 5);
 	agent(high);
