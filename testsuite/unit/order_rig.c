@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What stands for the driver below passages, and their visitors; see order_rig.h. */
+#define _GNU_SOURCE
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "common/clock.h"
+#include "order_rig.h"
+
+#define LIMIT_NS (10 * GS_NS_PER_S)
+
+static CUresult flags_of(CUstream stream, unsigned int *flags)
+{
+	*flags = stream == OWN ? CU_STREAM_NON_BLOCKING : CU_STREAM_DEFAULT;
+	return CUDA_SUCCESS;
+}
+
+/* The one question that passages have for the driver. */
+void *shim_real(enum shim_fn fn)
+{
+	assert_int_equal(fn, SHIM_FN_cuStreamGetFlags);
+	return (void *)(uintptr_t)flags_of;
+}
+
+_Atomic int held;
+
+int shim_hold_is_legacy(void)
+{
+	return held;
+}
+
+const struct shim_context *const context = (const void *)0x1000;
+
+void enter(struct shim_passage *p, CUstream stream, int holds)
+{
+	struct shim_owned *own = shim_owned_here();
+
+	if (holds || !own || shim_is_odd(~(uint32_t)SHIM_ODD_HOLDS)) {
+		shim_order_enter(p, context, stream, holds, holds && shim_stream_is_legacy(stream));
+		return;
+	}
+	sched_yield(); /* another thread may come between the two */
+	if (!shim_order_enter_alone(p, context, stream, own))
+		shim_order_enter_late(p);
+}
+
+int begin_anew(void **unused)
+{
+	(void)unused;
+	shim_odd = 0;
+	shim_order_forked();
+	shim_order_begin();
+	return 0;
+}
+
+int begin_shared(void **unused)
+{
+	(void)unused;
+	shim_order_forked();
+	return 0;
+}
+
+static void *visit(void *arg)
+{
+	struct visitor *v = arg;
+	struct shim_passage p;
+
+	v->tid = (int)syscall(SYS_gettid);
+	enter(&p, v->stream, v->holds);
+	v->in = 1;
+	while (!v->leave)
+		usleep(100);
+	shim_order_leave(&p);
+	return NULL;
+}
+
+static int sleeps(int tid)
+{
+	char path[64], state = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
+	f = tid ? fopen(path, "r") : NULL;
+	if (f && fscanf(f, "%*d %*s %c", &state) != 1)
+		state = 0;
+	if (f)
+		fclose(f);
+	return state == 'S';
+}
+
+void come(struct visitor *v, CUstream stream, int holds)
+{
+	uint64_t until = gs_clock_ns() + LIMIT_NS;
+
+	*v = (struct visitor){ .stream = stream, .holds = holds };
+	assert_int_equal(pthread_create(&v->thread, NULL, visit, v), 0);
+	do
+		usleep(WATCH_US);
+	while (!v->in && !sleeps(v->tid) && gs_clock_ns() < until);
+}
+
+void go(struct visitor *v)
+{
+	v->leave = 1;
+	pthread_join(v->thread, NULL);
+}
+
+int gets_in(struct visitor *v)
+{
+	uint64_t until = gs_clock_ns() + LIMIT_NS;
+
+	while (!v->in && gs_clock_ns() < until)
+		usleep(100);
+	return v->in;
+}
+
+int second_comes(CUstream stream, int holds, CUstream stream2, int holds2, int waits)
+{
+	struct shim_passage p;
+	struct visitor second;
+	int right;
+
+	for (int i = 0; i < 2; i++) {
+		if (i)
+			shim_order_leave(&p);
+		enter(&p, stream, holds);
+	}
+	come(&second, stream2, holds2);
+	right = waits ? !second.in : gets_in(&second);
+	shim_order_leave(&p);
+	right = gets_in(&second) && right;
+	go(&second);
+	/* And it goes on, as one of two. */
+	enter(&p, stream, holds);
+	shim_order_leave(&p);
+	return right;
+}
