@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A short kernel that will end by itself, while somebody waits: the next client goes some
- * microseconds before.  Seeing the end, deciding and launching take 10 to 15 us in which the GPU
- * would stand idle; so its kernel is there already, and where each client has a context of its own the GPU
- * goes over to it by itself as soon as the other one is done.
+ * A short kernel that will end by itself, while somebody waits: the next client goes some microseconds
+ * before.  While the end is seen, decided upon and the next launch made the GPU would stand idle, for some
+ * 14 us by what a neighbour of 1 ms kernels lost (doc/results/h200-pair-early.csv); so that launch is there
+ * already, and where each client has a context of its own the GPU goes over to it by itself at the end.
  *
  * As far as the scheduler knows that one is done: it goes on with who is left, and whoever comes
  * in those microseconds waits for the end as during any hand-over.
@@ -27,7 +27,10 @@
  * would have its time slice first.
  */
 #define TAKES_LEAST_NS (EARLY_NS + OFF_MOST_NS)
-/* From the turn to the end: within the driver's time slice (about 3 ms on an H200: the simulator's fit, doc/results). */
+/*
+ * From the turn to the end: within the driver's time slice.  That of an H200 was not measured, but it runs 1 ms kernels
+ * beside long ones to their ends (doc/results/h200-bench-pair.csv, policy driver); 3.4 ms fit another GPU (doc/policies.md).
+ */
 #define SLICE_NS (2 * GS_NS_PER_MS)
 /* It goes on after all: so long after the end that was expected it is told to leave. */
 #define PATIENCE_NS (50 * GS_NS_PER_US)

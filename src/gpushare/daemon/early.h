@@ -8,7 +8,7 @@
 /* When the holder's turn may be taken although its kernel runs on to its end; UINT64_MAX: it may not. */
 uint64_t gs_early_at(const struct gs_gpu *gpu, uint64_t now);
 
-/* Take it if it is that late; nobody is leaving. */
+/* Take it if it is that late. */
 void gs_early_turn(struct gs_gpu *gpu, uint64_t now);
 
 /*

@@ -186,6 +186,8 @@ static uint64_t leaving(const struct gs_gpu *gpu, uint64_t now)
 	uint64_t since = now - gpu->drain_since, leave = gpu->leave_ns, soon = LEAVE_SOON_NS;
 	uint64_t poll = POLL_LEAVING_NS, next, lead;
 
+	if (gpu->ends_by)
+		return now + afford_soon(gpu, gs_early_next(gpu, now));
 	if (leave < DRAIN_FAST_NS) {
 		/* By its own account at the latest; most leave sooner. */
 		if (leave > LEAVE_SLEEP_NS && since < leave / 5 * 2)
@@ -295,8 +297,6 @@ uint64_t gs_pace_next(const struct gs_gpu *gpu, uint64_t now)
 	uint64_t next = quantum_end(gpu, now);
 	uint64_t poll = holder ? POLL_ALONE_NS : UINT64_MAX, end;
 
-	if (gpu->leaving && gpu->ends_by)
-		return now + afford_soon(gpu, gs_early_next(gpu, now));
 	if (gpu->leaving)
 		return leaving(gpu, now);
 	end = next_arrival(gpu, now);
@@ -329,8 +329,11 @@ uint64_t gs_pace_next(const struct gs_gpu *gpu, uint64_t now)
 	if (poll != UINT64_MAX && now + poll < next)
 		next = now + poll;
 	end = gs_early_at(gpu, now);
-	if (end != UINT64_MAX && end < next)
-		next = end > now + afford_soon(gpu, POLL_ENDING_NS) ? end : now + afford_soon(gpu, POLL_ENDING_NS);
+	if (end < next) {
+		uint64_t soonest = now + afford_soon(gpu, POLL_ENDING_NS);
+
+		next = end > soonest ? end : soonest;
+	}
 	if (holder && holder->task && holder->idle_since && gs_pace_contended(gpu) &&
 	    holder->idle_since + gs_pace_grace(holder) < next)
 		next = holder->idle_since + gs_pace_grace(holder);
