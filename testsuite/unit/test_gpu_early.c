@@ -101,6 +101,23 @@ static void get_used(void)
 		run_short();
 }
 
+/* As after many such turns: it is on the GPU, and its end is foreseen. */
+static void begin_used(uint64_t kernel_ns)
+{
+	begin_pair(1);
+	get_used();
+	begin_short(kernel_ns);
+}
+
+/* And near: the long one may go. */
+static void begin_early(void)
+{
+	begin_used(KERNEL_NS);
+	loop_until(end - 25 * US);
+	assert_ptr_equal(gpu->leaving, high->tenant);
+	assert_true(has_turn(low));
+}
+
 static void test_goes_before_the_end(void **unused)
 {
 	(void)unused;
@@ -129,9 +146,7 @@ static void test_goes_before_the_end(void **unused)
 static void test_each_period_is_its_own(void **unused)
 {
 	(void)unused;
-	begin_pair(1);
-	get_used();
-	begin_short(KERNEL_NS);
+	begin_used(KERNEL_NS);
 	assert_int_equal(high->tenant->told_nt, 10);
 	assert_int_equal(high->tenant->told_done, 0);
 	assert_int_equal(high->tenant->told_alone_ns, KERNEL_NS);
@@ -142,9 +157,7 @@ static void test_each_period_is_its_own(void **unused)
 static void test_one_that_goes_on_is_told_to_leave(void **unused)
 {
 	(void)unused;
-	begin_pair(1);
-	get_used();
-	begin_short(3 * KERNEL_NS);
+	begin_used(3 * KERNEL_NS);
 	loop_until(end - 2 * KERNEL_NS);
 	assert_true(has_turn(low));
 	agent(low);
@@ -165,11 +178,7 @@ static void test_one_that_goes_on_is_told_to_leave(void **unused)
 static void test_launch_past_the_check(void **unused)
 {
 	(void)unused;
-	begin_pair(1);
-	get_used();
-	begin_short(KERNEL_NS);
-	loop_until(end - 25 * US);
-	assert_true(has_turn(low));
+	begin_early();
 	prepare(high, 1, 10, 1);
 	go(high, 1, GS_K_PREP, GS_K_RUNNING, GS_BY_CLIENT);
 	gs_page_store(high->page->stub[1].started, 1);
@@ -183,11 +192,7 @@ static void test_launch_past_the_check(void **unused)
 static void test_launch_past_the_check_at_the_end(void **unused)
 {
 	(void)unused;
-	begin_pair(1);
-	get_used();
-	begin_short(KERNEL_NS);
-	loop_until(end - 25 * US);
-	assert_true(has_turn(low));
+	begin_early();
 	finish(high, 0);
 	prepare(high, 1, 10, 1);
 	go(high, 1, GS_K_PREP, GS_K_RUNNING, GS_BY_CLIENT);
@@ -203,9 +208,7 @@ static void test_launch_past_the_check_at_the_end(void **unused)
 static void test_not_with_more_to_do(void **unused)
 {
 	(void)unused;
-	begin_pair(1);
-	get_used();
-	begin_short(KERNEL_NS);
+	begin_used(KERNEL_NS);
 	launch(high, 1, 10, 1);
 	gs_page_store(high->page->stub[1].alone_ns, KERNEL_NS);
 	loop_until(end - 1 * US);
@@ -220,9 +223,7 @@ static void test_not_with_more_to_do(void **unused)
 static void test_not_who_goes_on(void **unused)
 {
 	(void)unused;
-	begin_pair(1);
-	get_used();
-	begin_short(KERNEL_NS);
+	begin_used(KERNEL_NS);
 	loop_until(end);
 	assert_true(has_turn(low));
 	agent(low);
@@ -243,9 +244,7 @@ static void test_each_condition(void **unused)
 	uint64_t at;
 
 	(void)unused;
-	begin_pair(1);
-	get_used();
-	begin_short(KERNEL_NS);
+	begin_used(KERNEL_NS);
 	loop_until(end - 100 * US);
 	t = *high->tenant;
 	g = *gpu;
@@ -292,9 +291,7 @@ static void test_not_soon_again_after_one_that_went_on(void **unused)
 	int waited_for = 0;
 
 	(void)unused;
-	begin_pair(1);
-	get_used();
-	begin_short(3 * KERNEL_NS);
+	begin_used(3 * KERNEL_NS);
 	loop_until(end - 2 * KERNEL_NS + 80 * US);
 	assert_int_equal(state(high, 0), GS_K_TOEVICT);
 	finish(high, 0);
@@ -311,9 +308,7 @@ static void test_not_soon_again_after_one_that_went_on(void **unused)
 static void test_teaches_nothing_of_hand_overs(void **unused)
 {
 	(void)unused;
-	begin_pair(1);
-	get_used();
-	begin_short(KERNEL_NS);
+	begin_used(KERNEL_NS);
 	loop_until(end);
 	assert_ptr_equal(gpu->leaving, high->tenant);
 	finish(high, 0);
@@ -328,9 +323,7 @@ static void test_teaches_nothing_of_hand_overs(void **unused)
 static void test_is_not_overdue(void **unused)
 {
 	(void)unused;
-	begin_pair(1);
-	get_used();
-	begin_short(KERNEL_NS);
+	begin_used(KERNEL_NS);
 	gs_page_store(high->page->stub[0].flags, 0);
 	loop_until(end + 1 * MS);
 	agent(low);
@@ -348,11 +341,7 @@ static void test_stopped_or_bad_before_its_end(void **unused)
 {
 	(void)unused;
 	for (int bad = 0; bad < 2; bad++) {
-		begin_pair(1);
-		get_used();
-		begin_short(KERNEL_NS);
-		loop_until(end - 25 * US);
-		assert_ptr_equal(gpu->leaving, high->tenant);
+		begin_early();
 		if (bad)
 			gs_page_store(high->page->stub[0].kstate, 77);
 		else
@@ -368,9 +357,7 @@ static void test_stopped_or_bad_before_its_end(void **unused)
 static void test_not_after_a_long_time(void **unused)
 {
 	(void)unused;
-	begin_pair(1);
-	get_used();
-	begin_short(KERNEL_NS);
+	begin_used(KERNEL_NS);
 	gs_page_store(high->page->stub[0].alone_ns, 5 * KERNEL_NS);
 	end += 4 * KERNEL_NS;
 	loop_until(end - 1 * US);
@@ -382,11 +369,7 @@ static void test_not_after_a_long_time(void **unused)
 static void test_dies_before_its_end(void **unused)
 {
 	(void)unused;
-	begin_pair(1);
-	get_used();
-	begin_short(KERNEL_NS);
-	loop_until(end - 25 * US);
-	assert_ptr_equal(gpu->leaving, high->tenant);
+	begin_early();
 	gs_gpu_remove(gpu, high->tenant, now);
 	high->tenant = NULL;
 	loop_until(now + 10 * US);
