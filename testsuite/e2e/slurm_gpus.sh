@@ -132,7 +132,7 @@ check "the whole GPU's job runs on" in_state "$whole" RUNNING
 cancel "$whole"
 check "shares run on it when the whole GPU's job has ended" runs "$f"
 check "there" has_gres "$f" 'gpushare:50(IDX:1)'
-check "two whole GPUs wait meanwhile" until_true 5 in_state "$two" PENDING
+check "two whole GPUs wait meanwhile" reaches "$two" PENDING 5
 cancel "$c" "$d" "$f"
 check "and run when nobody has shares" runs "$two"
 one=$(submit -p high --gres=gpushare:1 --wrap true)
