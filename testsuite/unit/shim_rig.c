@@ -6,11 +6,14 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
 #include "fake_driver.h"
 #include "shim_rig.h"
+
+#define PATIENCE_NS (20 * GS_NS_PER_S)
 
 const char shim_rig_ptx[] =
 	".version 7.0\n.target sm_75\n.address_size 64\n"
@@ -59,6 +62,42 @@ void forget_calls(void)
 	char text[4096];
 
 	fake_driver_calls(text, sizeof(text));
+}
+
+/* What the driver was called for since the last look, behind what is in text. */
+static void more_calls(char *text, size_t size)
+{
+	size_t n = strlen(text);
+
+	fake_driver_calls(text + n + (n > 0), size - n - (n > 0));
+	if (n && text[n + 1])
+		text[n] = ' ';
+}
+
+void await_calls(const char *expected)
+{
+	uint64_t until = gs_clock_ns() + PATIENCE_NS;
+	char text[4096] = "";
+
+	while (strcmp(text, expected) != 0 && gs_clock_ns() < until) {
+		usleep(200);
+		more_calls(text, sizeof(text));
+	}
+	assert_string_equal(text, expected);
+	usleep(20000);
+	expect_calls("");
+}
+
+void await_call(const char *call, char *text, size_t size)
+{
+	uint64_t until = gs_clock_ns() + PATIENCE_NS;
+
+	text[0] = '\0';
+	while (!strstr(text, call) && gs_clock_ns() < until) {
+		usleep(200);
+		more_calls(text, size);
+	}
+	assert_non_null(strstr(text, call));
 }
 
 CUresult launch_in(CUfunction f, unsigned int grid, CUstream stream)

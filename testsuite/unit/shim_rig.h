@@ -21,10 +21,10 @@ extern const char shim_rig_ptx[];
 extern struct gs_page *page; /* of the session */
 extern CUfunction kernel;    /* k */
 
-/* Poll for a condition that another thread brings about; fails after 5 s. */
+/* Poll for a condition that another thread brings about; fails after 20 s. */
 #define EVENTUALLY(condition) \
 	do { \
-		uint64_t until_ = gs_clock_ns() + 5 * GS_NS_PER_S; \
+		uint64_t until_ = gs_clock_ns() + 20 * GS_NS_PER_S; \
 		while (!(condition)) { \
 			assert_true(gs_clock_ns() < until_); \
 			usleep(200); \
@@ -52,9 +52,13 @@ extern void (*_Atomic lock_watch_unlocked)(void);
 /* The daemon's bell. */
 void ring(void);
 
-/* The driver's calls since the last of these two were these. */
+/* The driver's calls since the last of these were these. */
 void expect_calls(const char *expected);
 void forget_calls(void);
+/* They come to be these, and no more: the agent makes them when it has a processor. */
+void await_calls(const char *expected);
+/* All of them, once that one is among them. */
+void await_call(const char *call, char *text, size_t size);
 
 /* The groups of test_shim_*.c that test_shim.c runs, and the one that test_shim_channels.c does; how many tests failed. */
 int shim_branches(void);

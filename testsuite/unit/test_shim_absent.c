@@ -84,7 +84,7 @@ static enum found had_the_turn(void)
 {
 	struct shim_session *s;
 	enum found is = launches();
-	uint64_t until = gs_clock_ns() + 2 * GS_NS_PER_S;
+	uint64_t until = gs_clock_ns() + 10 * GS_NS_PER_S;
 
 	s = shim_session_peek();
 	if (is != RAN || !s || !gs_page_load(s->page->turn))
@@ -96,13 +96,26 @@ static enum found had_the_turn(void)
 	return found(launch(kernel, LONG_GRID));
 }
 
+/* The driver has been asked for it, or is within that time. */
+static int relaunched(uint64_t patience_ns)
+{
+	uint64_t until = gs_clock_ns() + patience_ns;
+	char calls[4096];
+
+	for (;; usleep(1000)) {
+		fake_driver_calls(calls, sizeof(calls));
+		if (strstr(calls, "relaunch-twin") || gs_clock_ns() >= until)
+			return strstr(calls, "relaunch-twin") != NULL;
+	}
+}
+
 /* Its kernel had left for somebody else when its daemon went away. */
 static enum found was_evicted(uint32_t absent, uint64_t patience_ns)
 {
 	enum found is = launches();
 	struct shim_session *s = shim_session_peek();
 	struct gs_stub *stub;
-	char calls[4096];
+	int back;
 
 	if (is != RAN || !s)
 		return OTHERWISE;
@@ -120,10 +133,13 @@ static enum found was_evicted(uint32_t absent, uint64_t patience_ns)
 		if (gs_page_load(stub->kstate) == GS_K_RUNNING)
 			break;
 	usleep(10 * 1000);
-	fake_driver_calls(calls, sizeof(calls));
-	if (s->connected || !strstr(calls, "relaunch-twin") != (gs_page_load(stub->kstate) == GS_K_READY))
+	/* That it is away is the agent's to find; of a kernel that runs the driver is told then. */
+	for (uint64_t until = gs_clock_ns() + 5 * GS_NS_PER_S; s->connected && gs_clock_ns() < until; usleep(1000))
+		;
+	back = relaunched(gs_page_load(stub->kstate) == GS_K_RUNNING ? 5 * GS_NS_PER_S : 0);
+	if (s->connected || !back != (gs_page_load(stub->kstate) == GS_K_READY))
 		return OTHERWISE;
-	return strstr(calls, "relaunch-twin") ? GOES_ON : STAYS_AWAY;
+	return back ? GOES_ON : STAYS_AWAY;
 }
 
 static enum found evicted_under_run(void)
