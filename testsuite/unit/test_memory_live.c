@@ -45,7 +45,7 @@ static int teardown(void **state)
 static void reload(struct live *l, const char *extra)
 {
 	unsigned before = live_logged(l, "reloaded");
-	uint64_t until = gs_clock_ns() + 5 * GS_NS_PER_S;
+	uint64_t until = gs_clock_ns() + 20 * GS_NS_PER_S;
 
 	live_configure(l, extra);
 	kill(l->pid, SIGHUP);
@@ -55,8 +55,7 @@ static void reload(struct live *l, const char *extra)
 	}
 }
 
-/* HELLO that is answered WAIT; the connection. */
-static int hello_waits(const struct live *l, uint32_t job, char *why, size_t size)
+static int hello(const struct live *l, uint32_t job)
 {
 	int sock = live_connect(l);
 	struct gs_msg msg;
@@ -65,6 +64,15 @@ static int hello_waits(const struct live *l, uint32_t job, char *why, size_t siz
 	msg.hello.job_id = job;
 	msg.hello.step_id = UINT32_MAX;
 	live_send(sock, &msg, -1);
+	return sock;
+}
+
+/* HELLO that is answered WAIT; the connection. */
+static int hello_waits(const struct live *l, uint32_t job, char *why, size_t size)
+{
+	int sock = hello(l, job);
+	struct gs_msg msg;
+
 	live_expect(sock, &msg, GS_MSG_WAIT, NULL);
 	assert_int_equal(msg.header.tag, 7);
 	if (why)
@@ -103,14 +111,35 @@ static json_t *job_row(json_t *all, uint32_t job)
 	return NULL;
 }
 
-static void expect_state(const struct live *l, uint32_t job, const char *want)
+static void get_state(const struct live *l, uint32_t job, char *state, size_t size)
 {
 	char *text = live_query(l, GS_QUERY_MEMORY, 0);
 	json_t *all = json_loads(text, 0, NULL);
 
-	assert_string_equal(json_string_value(json_object_get(job_row(all, job), "state")), want);
+	snprintf(state, size, "%s", json_string_value(json_object_get(job_row(all, job), "state")));
 	json_decref(all);
 	free(text);
+}
+
+static void expect_state(const struct live *l, uint32_t job, const char *want)
+{
+	char state[32];
+
+	get_state(l, job, state, sizeof(state));
+	assert_string_equal(state, want);
+}
+
+/* It comes to that: a reserve operation is made each cycle. */
+static void await_state(const struct live *l, uint32_t job, const char *want)
+{
+	uint64_t until = gs_clock_ns() + 20 * GS_NS_PER_S;
+	char state[32];
+
+	do {
+		usleep(2000);
+		get_state(l, job, state, sizeof(state));
+	} while (strcmp(state, want) != 0 && gs_clock_ns() < until);
+	assert_string_equal(state, want);
 }
 
 static double memory_figure(const struct live *l, uint32_t job, const char *key)
@@ -129,38 +158,71 @@ static double memory_figure(const struct live *l, uint32_t job, const char *key)
 
 /* ---- admission ----------------------------------------------------------- */
 
-/* Sum 11: twelve operations for priority 1 and two for 10 (300 MiB / 11 is truncated). */
-static void reserves_by_priority(void **state)
+/* HELLO, answered while so many operations are still to be made; 0: the answer is WELCOME, they have been made. */
+static int hello_reserves(const struct live *l, uint32_t job, unsigned operations, int *sock)
 {
-	struct live *l = *state;
-	uint32_t low, high;
-	char why[128];
-	int own_low, own_high, low_waits, high_waits;
-	uint64_t t0, t_high, t_low;
+	struct gs_error err;
+	char want[64];
+	struct gs_msg msg;
+	int fd = -1;
 
-	reload(l, "MemoryCycle=30ms\n");
+	*sock = hello(l, job);
+	assert_int_equal(gs_msg_recv(*sock, &msg, GS_FROM_DAEMON, &fd, &err), 1);
+	if (fd >= 0)
+		close(fd);
+	if (msg.header.type == GS_MSG_WELCOME)
+		return 0;
+	snprintf(want, sizeof(want), "of %u reserve operations made", operations);
+	assert_int_equal(msg.header.type, GS_MSG_WAIT);
+	assert_non_null(strstr(msg.wait.reason, want));
+	return 1;
+}
+
+/* Sum 11: twelve operations for priority 1 and two for 10 (300 MiB / 11 is truncated); 0: the high one's were over when it said HELLO. */
+static int reserve_by_priority(struct live *l, unsigned cycle_ms)
+{
+	uint64_t cycle_ns = cycle_ms * GS_NS_PER_MS, t0, t_high, t_low;
+	int own_low, own_high, low_waits, high_waits, in_time;
+	char conf[64], is[32];
+	uint32_t low, high;
+
+	snprintf(conf, sizeof(conf), "MemoryCycle=%ums\n", cycle_ms);
+	reload(l, conf);
 	t0 = gs_clock_ns();
 	own_low = live_local(l, 20, 300 * MIB, "low", &low);
 	own_high = live_local(l, 20, 300 * MIB, "high", &high);
-	low_waits = hello_waits(l, low, why, sizeof(why));
-	assert_non_null(strstr(why, "of 12 reserve operations made"));
-	high_waits = hello_waits(l, high, why, sizeof(why));
-	assert_non_null(strstr(why, "of 2 reserve operations made"));
-	expect_state(l, low, "reserving");
-	expect_welcome(high_waits);
-	t_high = gs_clock_ns();
-	expect_state(l, low, "reserving");
-	expect_welcome(low_waits);
-	t_low = gs_clock_ns();
-	/* Nobody is through before its last operation; a loaded machine may be late. */
-	assert_true(t_high - t0 >= 20 * GS_NS_PER_MS);
-	assert_true(t_low - t0 >= 10 * 30 * GS_NS_PER_MS);
-	expect_state(l, low, "admitted");
-	assert_true(memory_figure(l, 0, "reserved_mb") == 600);
+	in_time = hello_reserves(l, low, 12, &low_waits);
+	in_time &= hello_reserves(l, high, 2, &high_waits);
+	if (in_time) {
+		expect_welcome(high_waits);
+		t_high = gs_clock_ns();
+		get_state(l, low, is, sizeof(is));
+		if (gs_clock_ns() - t0 < 10 * cycle_ns)
+			assert_string_equal(is, "reserving");
+		expect_welcome(low_waits);
+		t_low = gs_clock_ns();
+		/* Nobody is through before its last operation; a loaded machine may be late. */
+		assert_true(t_high - t0 >= cycle_ns * 2 / 3);
+		assert_true(t_low - t0 >= 10 * cycle_ns);
+		expect_state(l, low, "admitted");
+		assert_true(memory_figure(l, 0, "reserved_mb") == 600);
+	}
 	close(low_waits);
 	close(high_waits);
 	close(own_low);
 	close(own_high);
+	return in_time;
+}
+
+/* What a machine is too busy for it may have time for with a longer cycle. */
+static void reserves_by_priority(void **state)
+{
+	unsigned cycle_ms = 30;
+
+	while (!reserve_by_priority(*state, cycle_ms)) {
+		cycle_ms *= 4;
+		assert_true(cycle_ms < 2000);
+	}
 }
 
 static void fcfs_admits_at_once(void **state)
@@ -252,8 +314,8 @@ static void a_restart_keeps_the_order(void **state)
 	live_start(l);
 	expect_state(l, big, "admitted");
 	sock = hello_waits(l, next, NULL, 0);
+	await_state(l, next, "waiting");
 	assert_int_equal(readable(sock, 200), 0);
-	expect_state(l, next, "waiting");
 	close(sock);
 	close(own_big);
 	close(own_next);
@@ -353,12 +415,10 @@ static void lying_leases_hurt_nobody(void **state)
 
 /* ---- the monitor ----------------------------------------------------------- */
 
-/* kill -9: what it held is back within 100 ms, also when its child has the socket. */
-static void death_returns_memory(void **state)
+/* How long it takes until what a process held is back that is killed, though its child has the socket, ns. */
+static uint64_t memory_is_back(const struct live *l, uint32_t job)
 {
-	struct live *l = *state;
-	uint32_t job;
-	int own = live_local(l, 40, 0, "low", &job), ready[2], sock;
+	int ready[2], sock;
 	struct gs_page *page;
 	pid_t pid, grandchild;
 	uint64_t dead, back;
@@ -386,16 +446,38 @@ static void death_returns_memory(void **state)
 	waitpid(pid, NULL, 0);
 	dead = gs_clock_ns();
 	while (!live_alloc(sock, 400 * MIB).granted)
-		assert_true(gs_clock_ns() - dead < 5 * GS_NS_PER_S);
+		assert_true(gs_clock_ns() - dead < 20 * GS_NS_PER_S);
 	back = gs_clock_ns() - dead;
-	print_message("memory back %.2f ms after the death\n", (double)back / 1e6);
-	assert_true(back < 100 * GS_NS_PER_MS);
 	kill(grandchild, SIGKILL);
 	close(ready[1]);
 	assert_int_equal(read(ready[0], &c, 1), 0);
 	close(ready[0]);
 	gs_page_unmap(page);
 	close(sock);
+	return back;
+}
+
+#define DEATHS 5
+
+static int by_size(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* kill -9: what it held is back within 100 ms.  One of them may fall into a moment in which nobody has a processor. */
+static void death_returns_memory(void **state)
+{
+	uint64_t back[DEATHS];
+	uint32_t job;
+	int own = live_local(*state, 40, 0, "low", &job);
+
+	for (int i = 0; i < DEATHS; i++)
+		back[i] = memory_is_back(*state, job);
+	qsort(back, DEATHS, sizeof(back[0]), by_size);
+	print_message("memory back %.2f to %.2f ms after a death\n", (double)back[0] / 1e6, (double)back[DEATHS - 1] / 1e6);
+	assert_true(back[DEATHS / 2] < 100 * GS_NS_PER_MS);
 	close(own);
 }
 
@@ -404,7 +486,7 @@ static void the_driver_is_compared(void **state)
 {
 	struct live *l = *state;
 	char conf[4200], where[4096], file[128];
-	uint64_t until = gs_clock_ns() + 5 * GS_NS_PER_S;
+	uint64_t until = gs_clock_ns() + 20 * GS_NS_PER_S;
 	struct gs_page *page;
 	uint32_t job;
 	int own, sock;
@@ -444,7 +526,7 @@ static void what_others_have_is_missed(void **state)
 {
 	struct live *l = *state;
 	char conf[4200], where[4096], file[128];
-	uint64_t until = gs_clock_ns() + 5 * GS_NS_PER_S;
+	uint64_t until = gs_clock_ns() + 20 * GS_NS_PER_S;
 	uint32_t job;
 	int own;
 	FILE *f;
@@ -478,7 +560,7 @@ static void what_others_have_is_missed(void **state)
 static void no_nvml_is_said_once(void **state)
 {
 	struct live *l = *state;
-	uint64_t until = gs_clock_ns() + 5 * GS_NS_PER_S;
+	uint64_t until = gs_clock_ns() + 20 * GS_NS_PER_S;
 
 	reload(l, "MemoryCheck=5ms\nNvml=/nonexistent/libnvml.so\n");
 	while (!live_logged(l, "/nonexistent/libnvml.so")) {
