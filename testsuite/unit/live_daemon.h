@@ -56,7 +56,7 @@ char *live_query(const struct live *l, enum gs_query what, uint32_t job);
 
 /* Launch in stub i, asking if there is no turn. */
 void live_launch(int sock, struct gs_page *page, unsigned i, uint64_t seq);
-/* Wait until the stub is in that state (2 s at most), answering like an agent. */
+/* Wait until the stub is in that state (20 s at most), answering like an agent. */
 void live_await(struct gs_page *page, unsigned i, uint32_t kstate);
 /* The GPU's and the client's moves. */
 void live_move(struct gs_page *page, unsigned i, uint32_t from, uint32_t to);

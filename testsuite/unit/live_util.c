@@ -76,7 +76,7 @@ void live_serves(const struct live *l)
 
 void live_await_log(const struct live *l, const char *text)
 {
-	uint64_t until = gs_clock_ns() + 2 * GS_NS_PER_S;
+	uint64_t until = gs_clock_ns() + 20 * GS_NS_PER_S;
 
 	while (!live_logged(l, text) && gs_clock_ns() < until)
 		usleep(5000);

@@ -18,7 +18,7 @@ double live_figure(const struct live *l, uint32_t job, const char *key);
 void live_status_gpu(const struct live *l, const char *key, char *buf, size_t size);
 /* The daemon still serves whoever behaves. */
 void live_serves(const struct live *l);
-/* The log has, or within 2 s gets, exactly one line with the text. */
+/* The log has, or within 20 s gets, exactly one line with the text. */
 void live_await_log(const struct live *l, const char *text);
 
 /* TORUN -> RUNNING, started. */

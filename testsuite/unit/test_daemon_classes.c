@@ -32,7 +32,7 @@ static void restart(struct live *l, const char *extra)
 static void reload(struct live *l, const char *extra)
 {
 	unsigned before = live_logged(l, "reloaded /");
-	uint64_t until = gs_clock_ns() + 2 * GS_NS_PER_S;
+	uint64_t until = gs_clock_ns() + 20 * GS_NS_PER_S;
 
 	live_configure(l, extra);
 	kill(l->pid, SIGHUP);

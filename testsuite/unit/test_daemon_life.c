@@ -178,6 +178,25 @@ static int come_back(const struct live *l, uint32_t job, int page_fd)
 	return sock;
 }
 
+/* The ms on the GPU that the state file has of the job, which is written now and then; 0: nothing yet. */
+static double kept_active_ms(const struct live *l, uint32_t job)
+{
+	unsigned of;
+	unsigned long long active_ns;
+	char path[128], line[512];
+	double ms = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s.state", l->socket);
+	f = fopen(path, "r");
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, "had %u %*u %*u %*u %*u %llu", &of, &active_ns) == 2 && of == job)
+			ms = (double)active_ns / GS_NS_PER_MS;
+	fclose(f);
+	return ms;
+}
+
 /* What a step that goes on has had is in its report whatever becomes of the daemon. */
 static void test_restart_keeps_figures(void **state)
 {
@@ -217,7 +236,8 @@ static void test_restart_keeps_figures(void **state)
 	assert_int_equal(live_figure(l, job, "memory_mb"), 150);
 	sock = come_back(l, job, page_fd);
 	assert_int_equal(live_figure(l, job, "kernels"), 2); /* not 3 */
-	usleep(300000); /* more than once ReportInterval */
+	for (int i = 0; i < 4000 && kept_active_ms(l, job) <= active + 100; i++) /* ReportInterval by ReportInterval */
+		usleep(5000);
 	live_stop(l, SIGKILL);
 	close(sock);
 	live_start(l);
@@ -406,12 +426,17 @@ static void test_history_knows_local_ids(void **state)
 
 /* ---- gpusharectl run ------------------------------------------------------- */
 
+/* It says by the file $READY that it may get the signal. */
 static int ctl(const struct live *l, const char *script, int sig)
 {
 	const char *path = getenv("GPUSHARECTL");
+	char ready[128];
 	int status, null;
-	pid_t pid = fork();
+	pid_t pid;
 
+	snprintf(ready, sizeof(ready), "%s/ready", l->dir);
+	setenv("READY", ready, 1);
+	pid = fork();
 	if (pid == 0) {
 		null = open("/dev/null", O_WRONLY);
 		dup2(null, STDOUT_FILENO);
@@ -422,7 +447,9 @@ static int ctl(const struct live *l, const char *script, int sig)
 	}
 	if (sig) {
 		live_await_log(l, "30 shares of gpu 0, 100 MiB");
-		usleep(100000);
+		for (int i = 0; i < 4000 && access(ready, F_OK) < 0; i++)
+			usleep(5000);
+		assert_int_equal(unlink(ready), 0);
 		kill(pid, sig);
 	}
 	waitpid(pid, &status, 0);
@@ -442,7 +469,7 @@ static void test_ctl_run(void **state)
 
 static void test_ctl_run_forwards_signals(void **state)
 {
-	assert_int_equal(ctl(*state, "trap 'exit 7' TERM; while :; do sleep 0.01; done", SIGTERM),
+	assert_int_equal(ctl(*state, "trap 'exit 7' TERM; : >\"$READY\"; while :; do sleep 0.01; done", SIGTERM),
 			 7);
 }
 

@@ -456,8 +456,9 @@ static void test_stopped(void **unused)
 	for (int i = 0; i < 5000 && gs_proc_stopped(child, root); i++)
 		usleep(1000);
 	assert_int_equal(gs_proc_stopped(child, root), 0);
-	usleep(100000); /* it sleeps again */
 	freeze(child, root, 1);
+	for (int i = 0; i < 20000 && !gs_proc_stopped(child, root); i++) /* it sleeps again */
+		usleep(1000);
 	assert_int_equal(gs_proc_stopped(child, root), 1);
 	freeze(child, root, 0);
 	assert_int_equal(gs_proc_stopped(child, root), 0);
