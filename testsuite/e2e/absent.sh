@@ -10,12 +10,6 @@ own_daemon
 configure() {
 	write_conf 512M "Gpu=0 Memory=512M" "DaemonAbsent=$1" Policy=piv "Partition=low Priority=1" "Partition=high Priority=10"
 }
-kill_daemon() {
-	local pid
-	pid=$(cat "$TMP/pid")
-	kill -KILL "$pid"
-	until_true 5 has_ended "$pid"
-}
 running() { kill -0 "$step" 2>/dev/null; }
 fails() { ! "$@"; }
 
@@ -52,8 +46,9 @@ starts_under_fail() {
 starts_under_wait() {
 	begin_step && kill_daemon || return 1
 	touch "$TMP/go"
+	until_true 20 says 'gpushared is not there: this program waits' || return 1
 	sleep 2
-	running && fails result && says 'gpushared is not there: this program waits' || return 1
+	running && fails result || return 1
 	start_daemon && end_step && result && grep 'job .*matmul' "$TMP/log"
 }
 
@@ -87,8 +82,7 @@ begin_evicted() {
 	rm -f "$TMP/shim"
 	GPUSHARE_LOG=$TMP/shim t 100 gpusharectl run --shares 40 --mem 128M --partition low -- "$BUILD/testsuite/e2e/order" one 150 >"$TMP/step.out" 2>"$TMP/step.err" &
 	step=$!
-	until_true 20 computes 100 "$last" low || return 1
-	sleep 0.5 # some of its block-tasks are done when the other one comes
+	until_true 30 computes 600 "$last" low || return 1 # some of its block-tasks are done when the other one comes
 	: >"$TMP/more" # so long the high one has it
 	last=$(newest_job high)
 	t 100 gpusharectl run --shares 40 --mem 128M --partition high -- "$BUILD/testsuite/e2e/until" "$TMP/more" >"$TMP/high.out" 2>"$TMP/high.err" &

@@ -69,9 +69,7 @@ restarted() {
 	local program
 	run set=4 wait="$TMP/go" report >"$TMP/again" 2>&1 & program=$!
 	until_true 10 grep -q 'set=4: done' "$TMP/again" || return 1
-	kill -KILL "$(cat "$TMP/pid")"
-	sleep 0.3
-	start_daemon && until_true 10 grep -q 'with the page it had' "$TMP/log" || return 1
+	kill_daemon && start_daemon && until_true 10 grep -q 'with the page it had' "$TMP/log" || return 1
 	touch "$TMP/go"
 	wait $program
 	cat "$TMP/again"

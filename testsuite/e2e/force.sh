@@ -65,9 +65,7 @@ restarted() {
 	: >"$TMP/more"
 	t 200 gpusharectl run --shares 20 --mem 64M --force-evict-ms 2 -- "$BUILD/testsuite/e2e/until" "$TMP/more" >"$TMP/out" 2>&1 & step=$!
 	until_true 20 evicted_since_start || return 1
-	kill -KILL "$(cat "$TMP/pid")"
-	sleep 0.3
-	start_daemon && until_true 20 evicted_since_start || return 1
+	kill_daemon && start_daemon && until_true 20 evicted_since_start || return 1
 	rm "$TMP/more"
 	wait $step
 	cat "$TMP/out"

@@ -202,10 +202,23 @@ start_daemon() {
 	t 20 gpushared --config "$TMP/gpushare.conf" || return 1
 	pids=("$(cat "$TMP/pid")")
 }
+# kill -9, and its end: until then it has its lock.
+kill_daemon() {
+	local pid
+	pid=$(cat "$TMP/pid") && kill -KILL "$pid" && until_true 20 has_ended "$pid"
+}
 stop_daemon() {
 	local pid
 	pid=$(cat "$TMP/pid") || return 1
 	kill "$pid" && until_true 5 has_ended "$pid" && [ ! -e "$TMP/sock" ]
+}
+
+# reload [PID-FILE LOG]: SIGHUP, and the daemon has read its configuration.
+reload() {
+	local pid=${1:-$TMP/pid} log=${2:-$TMP/log} before
+	before=$(grep -c 'reloaded /' "$log")
+	reloaded() { [ "$(grep -c 'reloaded /' "$log")" -gt "$before" ]; }
+	kill -HUP "$(cat "$pid")" && until_true 20 reloaded
 }
 
 # newest_job [PARTITION]: what `gpusharectl report` has last; computes MS JOB [PARTITION]: one that is newer than JOB has had the GPU

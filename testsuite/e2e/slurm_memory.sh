@@ -33,6 +33,7 @@ print(next(str(s[sys.argv[2]]) for s in json.load(sys.stdin)[0]["steps"] if str(
 comment_lacks() { ! comment_says "$1" "$2"; }
 until_comment() { until_true 30 comment_says "$@" || comment_says "$@"; }
 row_says() { local is; is=$(row "$1" "$2"); echo "$2: $is"; grep -qE -- "$3" <<<"$is"; }
+reload_conf() { reload "$D/run/gpushared.pid" "$LOG"; }
 logged() { grep -E -- "$1" "$LOG"; }
 
 # --- waiting ---
@@ -78,7 +79,7 @@ check "--gpushare-mem=auto: its shares' part, then what it took" auto
 # --- taking it back ---
 
 echo MemoryPreempt=checkpoint >>"$D/etc/gpushare.conf"
-kill -HUP "$(cat "$D/run/gpushared.pid")"
+reload_conf
 low=$(keeps low 400 300 low)
 check "a low job has its memory" has_it low
 high=$(keeps high 300 200 high)
@@ -97,7 +98,7 @@ done
 if [ -r "$D/plugins/task_gpushare.so" ]; then
 	sed -i '/^MemoryPreempt=/d' "$D/etc/gpushare.conf"
 	echo SuspendMemory=checkpoint >>"$D/etc/gpushare.conf"
-	kill -HUP "$(cat "$D/run/gpushared.pid")"
+	reload_conf
 	low=$(keeps low 400 300 low)
 	check "a job has its memory" has_it low
 	other=$(keeps low 300 200 other)
@@ -110,8 +111,9 @@ if [ -r "$D/plugins/task_gpushare.so" ]; then
 	check "Slurm has it suspended" reaches "$low" SUSPENDED
 	stopped() { grep -q '^State:.T' "/proc/$(sed -n "s/.*job $low\.batch uid [0-9]* pid \([0-9]*\): its memory is on the host.*/\1/p" "$LOG" | tail -n 1)/status"; }
 	check "its process is stopped" until_true 10 stopped
-	kill "$(cat "$D/run/gpushared.pid")"
-	check "gpushared ends" until_true 10 test ! -e "$D/run/gpushared.pid"
+	pid=$(cat "$D/run/gpushared.pid")
+	kill "$pid"
+	check "gpushared ends" until_true 10 has_ended "$pid"
 	check "and starts again" t 20 gpushared --config "$D/etc/gpushare.conf"
 	check "it is suspended for the new daemon, too" until_true 10 row_says "$low" state suspended
 	go low
@@ -140,7 +142,7 @@ sys.exit(not any(r["active_ms"] > 50 for r in json.load(sys.stdin) if str(r["job
 	check "it goes on, and completes" reaches "$busy" COMPLETED 30
 	check "with the right result" out_has "$busy" ', 0 words wrong'
 	moved() { t 10 scontrol show job "$busy" | grep -E "AdminComment=.* moved=[1-9][0-9]*MiB/[0-9.]+/[0-9.]*[1-9][0-9.]*GiB/s"; }
-	check "its AdminComment says how much was moved, and at which bandwidth" moved
+	check "its AdminComment says how much was moved, and at which bandwidth" until_true 10 moved
 	dead=$(keeps low 100 50 dead)
 	check "a job that is to be cancelled has its memory" has_it dead
 	check "scontrol suspend" t 10 scontrol suspend "$dead"
@@ -152,15 +154,14 @@ sys.exit(len(json.load(sys.stdin)[0]["steps"]))'; }
 	third=$(keeps low 100 50 third)
 	check "one more has its memory" has_it third
 	sed -i '/^SuspendMemory=/d' "$D/etc/gpushare.conf"
-	kill -HUP "$(cat "$D/run/gpushared.pid")"
+	reload_conf
 	check "SuspendMemory=keep: scontrol suspend" t 10 scontrol suspend "$third"
 	check "Slurm has it suspended" reaches "$third" SUSPENDED
 	check "it keeps its memory" row_says "$third" used_mb '^[5-9][0-9]'
 	check "scontrol resume" t 10 scontrol resume "$third"
 	reaches "$third" RUNNING
 	printf 'SuspendMemory=checkpoint\nMemoryPreemptHostLimit=1M\n' >>"$D/etc/gpushare.conf"
-	kill -HUP "$(cat "$D/run/gpushared.pid")"
-	until_true 10 grep -q 'reloaded' "$LOG"
+	reload_conf
 	check "more than MemoryPreemptHostLimit: scontrol suspend" t 10 scontrol suspend "$third"
 	check "Slurm has it suspended all the same" reaches "$third" SUSPENDED
 	check "slurmd's log says why its memory stays" until_true 10 \

@@ -131,8 +131,9 @@ cat >>"$D/etc/slurm.conf" <<-END
 	PartitionName=mixed Nodes=$(hostname -s),old[1-3] State=UP
 	PartitionName=old Nodes=old[1-2] State=UP
 	END
-kill "$(cat "$D/run/slurmctld.pid")"
-until_true 10 test ! -e "$D/run/slurmctld.pid"
+pid=$(cat "$D/run/slurmctld.pid")
+kill "$pid"
+until_true 20 has_ended "$pid" # it has the port until then
 slurmctld -f "$D/etc/slurm.conf"
 check "slurmctld starts with nodes of two types" until_true 10 t 3 scontrol ping
 conf "NodeType=new Nodes=$(hostname -s) Memory=80G

@@ -161,7 +161,6 @@ mended() {
 	wait $high && rm "$TMP/held" && wait $low && grep -q "0 words wrong" "$TMP/low.out" && grep -q " correct: " "$TMP/high.out" || trouble
 }
 warned() { [ "$(grep -c "warn.*memory cannot be taken back: MemoryProgram $MEM cannot be run: No such file" "$TMP/log")" = "$1" ]; }
-reload() { kill -HUP "$(cat "$TMP/pid")"; }
 
 dies_away() {
 	keep 350 && high_keeps || trouble || return 1
