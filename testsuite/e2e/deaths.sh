@@ -79,10 +79,15 @@ stopped() {
 }
 # At whatever moment, beside one that always has kernels: as it begins, loads, allocates, launches, waits.
 any_moment() {
-	local ms rc n=0
+	local ms rc tick n=0
 	begin other low "$ORDER" many 60
-	for ms in 030 050 070 090 110 130 160 200 300 450 700; do
+	for ms in 000 020 040 060 080 100 130 170 270 420 670; do
 		begin victim low "$ORDER" many 60
+		# From when it is a process of its own, to the ms: a busy machine takes long until then.
+		for ((tick = 0; tick < 4000; tick++)); do
+			[ ! -s "$TMP/victim.pid" ] || break
+			sleep 0.005
+		done
 		sleep "0.$ms"
 		kill -KILL "$(pid_of victim)"
 		rc=0

@@ -37,8 +37,17 @@ check "no kernel was waited for in vain" lacks 'have not left' "$TMP/log"
 
 on_gpu() { grep -c 'order on gpu' "$TMP/log"; }
 more_on_gpu() { [ "$(on_gpu)" -gt "$1" ]; }
-# The step goes on, and so does a child with a copy of the dead program's socket.
+# The step goes on, and so does a child with a copy of the dead program's socket, for 4 s; the next program takes less, where the
+# machine lets it.
 killed_with_a_child() {
+	local i
+	for i in 1 2 3; do
+		[ $i = 1 ] || echo "again"
+		next_takes_less && return
+	done
+	return 1
+}
+next_takes_less() {
 	local step started took before
 	before=$(on_gpu)
 	run low -- sh -c "'$ORDER' orphan; sleep 4" >"$TMP/orphan.out" 2>&1 & step=$!
@@ -88,7 +97,7 @@ kill_daemons() {
 check "kill -9 of gpushared six times, in the middle of everything" three_programs kill_daemons
 
 no_steps() { [ "$(t 5 gpusharectl status --json | python3 -c 'import json, sys; print(len(json.load(sys.stdin)["steps"]))')" = 0 ]; }
-check "the shares of those that ended meanwhile are back" until_true 3 no_steps
+check "the shares of those that ended meanwhile are back" until_true 20 no_steps
 
 change_policy() {
 	local policy
@@ -111,10 +120,10 @@ check "no kernel was waited for in vain, at the end" lacks 'have not left' "$TMP
 # A kernel that never reaches the end of a block-task: the others run, and it is killed if so configured.
 stays=
 begin_stay() {
-	local before
-	before=$(on_gpu)
+	local last
+	last=$(newest_job low)
 	run low -- "$ORDER" stay >"$TMP/stay.out" 2>&1 & stays=$!
-	until_true 10 more_on_gpu "$before" && sleep 0.5
+	until_true 20 computes 100 "$last" low
 }
 stay_pid() { sed -n 's/.* pid \([0-9]*\): order on gpu .*/\1/p' "$TMP/log" | tail -n "$1" | head -n 1; }
 ended() { # STATUS
@@ -125,15 +134,15 @@ ended() { # STATUS
 }
 configure piv
 echo EvictDeadline=1s >>"$TMP/gpushare.conf"
-daemon HUP
+reload
 check "a kernel that stays is on the GPU" begin_stay
 check "the next program runs all the same" run high -- "$ORDER" many 3
-check "the log has a line about the one that stays" until_true 10 grep '1 kernels have not left after 1[0-9]* ms; the next client runs beside' "$TMP/log"
+check "the log has a line about the one that stays" until_true 10 grep -E '1 kernels have not left after [0-9]{4,} ms; the next client runs beside' "$TMP/log"
 kill -KILL "$(stay_pid 2)"
 check "it was left alone until now" ended 137
 check "and gpushared killed nobody" lacks 'is killed' "$TMP/log"
 echo EvictOverdue=kill >>"$TMP/gpushare.conf"
-daemon HUP
+reload
 check "EvictOverdue=kill: another one that stays is on the GPU" begin_stay
 check "the next program runs" run high -- "$ORDER" many 3
 check "the one that stays is killed" ended 137
@@ -142,7 +151,7 @@ two_that_stay() {
 	local killed step
 	killed=$(grep -c 'the process is killed' "$TMP/log")
 	run low -- sh -c "'$ORDER' stay; '$ORDER' stay" >"$TMP/stay.out" 2>&1 & step=$!
-	for _ in 1 2 3 4 5 6 7 8; do
+	for _ in {1..30}; do # each time that it has a kernel there
 		kill -0 $step 2>/dev/null || break
 		sleep 0.5
 		run high -- "$ORDER" many 1 || return 1
