@@ -85,7 +85,13 @@ static void run(double ms)
 		CHECK(cuModuleGetFunction(&kernel, module, "spin"));
 		CHECK(cuMemAlloc(&word, sizeof(unsigned int)));
 		launch(TRIAL);
-		each = launch(TRIAL) / TRIAL;
+		each = launch(TRIAL);
+		for (int i = 0; i < 4; i++) { /* the least: another program's time is not this one's */
+			double again = launch(TRIAL);
+
+			each = again < each ? again : each;
+		}
+		each /= TRIAL;
 	}
 	begun = now();
 	printf("begun %.3f\n", begun);

@@ -61,8 +61,8 @@ no_trace() {
 check "it is in no report, and has nothing reserved" no_trace
 again() { stop_daemon && rm "$TMP/log" && start_daemon && says 'as measured before' && lacks 'measured in' "$TMP/log" && between 1000 "$(handover_us)" 6000; }
 check "the next daemon knows it without measuring" again
-reload() { kill -HUP "$(cat "$TMP/pid")" && says reloaded && between 1000 "$(handover_us)" 6000; }
-check "so it does after a reload" reload
+reloads() { reload && between 1000 "$(handover_us)" 6000; }
+check "so it does after a reload" reloads
 check "gpushared ends" stop_daemon
 check "hand-overs of 4 ms: the same" measured 4000 20000
 check "gpushared ends" stop_daemon
@@ -71,9 +71,14 @@ learn() { MEASURE=$1 configure 8000 && start_daemon && sleep 0.3 && lacks 'hand-
 check "MeasureHandover=learn: it begins as configured" learn learn
 check "MeasureHandover=no: so it does" learn no
 
-two() {
-	configure 1000 "Gpu=1 Memory=256M" Handover=1ms && start_daemon && says 'gpu 1: a hand-over costs' && says 'gpu 0: a hand-over costs' &&
-		between 1000 "$(handover_us 1)" 6000 && stop_daemon
+two() { # as in measured()
+	local i
+	for i in 1 2 3 4; do
+		configure 1000 "Gpu=1 Memory=256M" Handover=1ms && start_daemon && says 'gpu 1: .*hand-over costs? .*(measured in|not measured)' &&
+			says 'gpu 0: .*hand-over costs? .*(measured in|not measured)' || return 1
+		logged 'gpu 1: .*measured in' && logged 'gpu 0: .*measured in' && between 1000 "$(handover_us 1)" 6000 && stop_daemon && return
+	done
+	return 1
 }
 check "two GPUs, one after the other" two
 # The probe would be on the first of them, whichever is meant.
@@ -92,7 +97,7 @@ far_off() { # HANDOVER_US LINE...
 check "more than 16 times of Handover=: not believed" far_off 20 Handover=20us
 check "less than a sixteenth of it: neither" far_off 400000 Handover=400ms
 kept() { # what an older daemon has believed
-	configure 1000 Handover=1ms && start_daemon && says 'measured in' && stop_daemon && rm "$TMP/log" &&
+	measured 1000 6000 && stop_daemon && rm "$TMP/log" &&
 		sed -i 's/^Handover=.*/Handover=20us/' "$TMP/gpushare.conf" && start_daemon && says 'are not believed' &&
 		lacks 'as measured before' "$TMP/log" && [ "$(handover_us)" = 20 ] && stop_daemon
 }
@@ -127,11 +132,11 @@ stopped() {
 check "gpushared ends while the program hangs, and the program with it" stopped
 killed() { begun && kill -9 "$(cat "$TMP/pid")" && none_left; }
 check "gpushared is killed meanwhile: the same" killed
+lacks_probe() { t 5 gpusharectl metrics >"$TMP/metrics" && lacks 4294967295 "$TMP/metrics"; }
 changed() {
 	local since
 	begun "Gpu=1 Memory=256M" || return 1
-	t 5 gpusharectl status --json | grep -q 4294967295 && ! t 5 gpusharectl metrics | grep -q 4294967295 &&
-		[ "$(t 5 gpusharectl report --json)" = '[]' ] || return 1
+	t 5 gpusharectl status --json | grep 4294967295 && lacks_probe && [ "$(t 5 gpusharectl report --json)" = '[]' ] || return 1
 	sed -i 's/^MeasureHandover=.*/MeasureHandover=learn/' "$TMP/gpushare.conf"
 	since=$(ms)
 	kill -HUP "$(cat "$TMP/pid")" && says 'gpu 0: .* not measured: the configuration has changed' 3 && none_left &&
