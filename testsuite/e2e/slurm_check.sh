@@ -77,7 +77,7 @@ sed -i "s#^Gpu=0.*#& File=$TMP/nvidia0#" "$ALT/gpushare.conf"
 mknod -m 660 "$TMP/nvidia0" c 1 3
 check "a device that not all users may open is a doubt" doubts device "not all users may open $TMP/nvidia0"
 chmod 666 "$TMP/nvidia0"
-check "one that all may open is good" eval "look | grep -qE '^good +device +GPU 0: $TMP/nvidia0'"
+check "one that all may open is good" eval "look | grep -E '^good +device +GPU 0: $TMP/nvidia0'"
 broken "a folder that is not there" '$aHistoryFile=/nonexistent/history.db' gpushare.conf folder 'HistoryFile=/nonexistent/history.db: No such file'
 mkdir -m 777 "$TMP/open"
 broken "a folder where everybody may replace the file" "\$aMetricsFile=$TMP/open/x.prom" gpushare.conf folder 'everybody may replace it'
@@ -85,7 +85,7 @@ broken "MPS that does not run" '$aJobEnv=CUDA_MPS_PIPE_DIRECTORY=/nonexistent/mp
 mkdir "$TMP/mps" && mkfifo "$TMP/mps/control"
 fresh
 echo "JobEnv=CUDA_MPS_PIPE_DIRECTORY=$TMP/mps" >>"$ALT/gpushare.conf"
-check "MPS whose pipe is there is good" eval "look | grep -qE '^good +mps '"
+check "MPS whose pipe is there is good" eval "look | grep -E '^good +mps '"
 
 # --- Slurm's configuration ---
 
@@ -118,7 +118,7 @@ included() { # what a file includes counts
 	fresh
 	grep -v '^GresTypes' "$ALT/slurm.conf" >"$ALT/rest.conf"
 	printf 'Include rest.conf\nGresTypes=gpu\\\nshare\n' >"$ALT/slurm.conf"
-	look | tee /dev/stderr | grep -qE '^good +slurm.conf +GresTypes=gpushare$'
+	look | tee /dev/stderr | grep -E '^good +slurm.conf +GresTypes=gpushare$'
 }
 check "included files and joined lines are read" included
 
@@ -205,7 +205,7 @@ check "a user may check as well; what only root sees is unchecked" eval "as_user
 controller() { # a machine without GPUs: only Slurm's part
 	fresh
 	sed -i 's/^Gpu=0.*/NodeType=a Nodes=n1 Memory=1G/' "$ALT/gpushare.conf"
-	look | tee /dev/stderr | grep -qE '^unchecked +device .*no node with GPUs' && ! look | grep -E '^[a-z]+ +(shim|gpushared|node) '
+	look | tee /dev/stderr | grep -E '^unchecked +device .*no node with GPUs' && ! look | grep -E '^[a-z]+ +(shim|gpushared|node) '
 }
 check "on a machine without GPUs the node's part is not looked at" controller
 check "and in the end nothing is wrong still" good

@@ -65,16 +65,16 @@ AccountingStoreFlags=job_comment"
 
 account() { t 10 sacct -X -n -P -j "$1" -o "$2"; }
 account_is() { # JOB FIELD PATTERN
-	account "$1" "$2" | tee /dev/stderr | grep -qE -- "$3"
+	account "$1" "$2" | tee /dev/stderr | grep -E -- "$3"
 }
 comment() { t 10 scontrol show job "$1" | sed -n 's/^ *AdminComment=//p' | sed 's/ *$//'; }
 TRIAD='gpushare-demo-triad --elements 262144 --passes'
 
 # --- TRES ---
 
-tres() { t 10 sacctmgr -n -P show tres format=type,name | tee /dev/stderr | grep -qx 'gres|gpushare'; }
+tres() { t 10 sacctmgr -n -P show tres format=type,name | tee /dev/stderr | grep -x 'gres|gpushare'; }
 check "slurmdbd knows gres/gpushare" until_true 10 tres
-node_tres() { t 10 scontrol show node | tee /dev/stderr | grep -qE 'CfgTRES=.*gres/gpushare=100'; }
+node_tres() { t 10 scontrol show node | tee /dev/stderr | grep -E 'CfgTRES=.*gres/gpushare=100'; }
 check "the node's TRES have its 100 shares" until_true 10 node_tres
 
 one=$(submit --gres=gpushare:30 --wrap "$TRIAD 300; srun --gres=gpushare:10 $TRIAD 300")
@@ -83,7 +83,7 @@ check "a job with a step completes" reaches "$one" COMPLETED 60
 check "so does another" reaches "$two" COMPLETED 60
 check "sacct has the job's shares" until_true 10 account_is "$one" AllocTRES 'gres/gpushare=30(,|$)'
 check "what --gpushare-mem raised them to" until_true 10 account_is "$two" AllocTRES 'gres/gpushare=40(,|$)'
-step_tres() { t 10 sacct -n -P -j "$one.0" -o AllocTRES | tee /dev/stderr | grep -qE 'gres/gpushare=10(,|$)'; }
+step_tres() { t 10 sacct -n -P -j "$one.0" -o AllocTRES | tee /dev/stderr | grep -E 'gres/gpushare=10(,|$)'; }
 check "a step's are those that it asked for" until_true 10 step_tres
 check "scontrol shows them among the job's TRES" eval "t 10 scontrol show job $two | grep -E 'TRES=.*gres/gpushare=40'"
 
@@ -116,7 +116,7 @@ more() {
 check "a job of five times the work has used the GPU for half as long again at least" more
 idle=$(submit --gres=gpushare:30 --wrap 'sleep 1')
 check "a job that never uses its GPU completes" reaches "$idle" COMPLETED
-nothing() { ! account "$idle" AdminComment | tee /dev/stderr | grep -qE 'used=0*[1-9.]*[1-9]'; }
+nothing() { ! account "$idle" AdminComment | tee /dev/stderr | grep -E 'used=0*[1-9.]*[1-9]'; }
 check "and has used none" nothing
 check "though it had its shares" account_is "$idle" AllocTRES 'gres/gpushare=30(,|$)'
 

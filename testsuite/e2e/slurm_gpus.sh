@@ -13,7 +13,7 @@ sleeper() { submit --time=5 "$@" --wrap 'env | grep -E "^(GPUSHARE|CUDA)_"; exec
 runs() { reaches "$1" RUNNING; }
 # What Slurm says that the job has: gpushare:60(IDX:0).
 gres_of() { t 10 scontrol show job -d "$1" | sed -n 's/.* GRES=\(.*\)/\1/p' | index_form; }
-has_gres() { gres_of "$1" | tee -a /dev/stderr | grep -qxF -- "$2"; }
+has_gres() { gres_of "$1" | tee -a /dev/stderr | grep -xF -- "$2" >/dev/null; }
 out_has() { cat "$D/out/$1"; grep -qE -- "$2" "$D/out/$1"; }
 registered() { until_true 10 grep -qE "job $1\.batch .* shares of gpu $2," "$LOG"; }
 # daemon_has GPU SHARES
@@ -78,7 +78,7 @@ restart_only() { # PROGRAM COMMAND...: end it and start it again
 		starts "$@"
 }
 restart() { restart_only "$@" && until_true 15 node_known; }
-node_known() { t 5 sinfo -h -p low -o %T | grep -qxE '(mixed|allocated|idle|planned)-?'; } # no * behind it; - is what backfill plans
+node_known() { t 5 sinfo -h -p low -o %T | grep -xE '(mixed|allocated|idle|planned)-?' >/dev/null; } # no * behind it; - is what backfill plans
 check "scontrol reconfigure" t 15 scontrol reconfigure
 check "leaves every job and its index" all_there
 check "and the counts" full

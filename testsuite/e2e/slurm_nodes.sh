@@ -10,7 +10,7 @@ log() { echo "$D/log/gpushared-$1.log"; }
 on() { local node=$1; shift; GPUSHARE_SOCKET=$D/run/gpushared-$node.sock t 5 "$@"; }
 out_has() { cat "$D/out/$1"; grep -qE -- "$2" "$D/out/$1"; }
 comment() { t 10 scontrol show job "$1" | sed -n 's/^ *AdminComment=//p'; }
-comment_has() { comment "$1" | tee -a /dev/stderr | grep -qE -- "$2"; }
+comment_has() { comment "$1" | tee -a /dev/stderr | grep -E -- "$2" >/dev/null; }
 gres_of() { t 10 scontrol show job -d "$1" | sed -n 's/.* GRES=\(.*\)/\1/p'; }
 taken() { # NODE SHARES: in all of its GPUs
 	on "$1" gpusharectl status --json | python3 -c 'import json, sys
