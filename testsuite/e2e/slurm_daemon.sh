@@ -72,7 +72,7 @@ check "a user's job is registered with its shares" until_true 10 is "step('$job'
 check "and its user" is "step('$job', 'batch').get('user')" nobody
 check "and its partition" is "step('$job', 'batch').get('partition')" high
 check "a step within it as well" until_true 5 is "step('$job', '0').get('shares')" 10
-check "within the job's reservation: a quarter of the GPU's memory in all" reserved 250.0
+check "within the job's reservation: a quarter of the GPU's memory in all" until_true 10 reserved 250.0
 go seen
 check "it completes" reaches "$job" COMPLETED
 check "its environment leads to the shim" out_has "$job" "^LD_LIBRARY_PATH=$TMP/shim(:|$)"
@@ -137,36 +137,47 @@ over_within() {
 	echo "over at $stamp, after $took ms" | tee -a "$TMP/took"
 	[ $took -le "$2" ] && reserved 0.0
 }
+# in_time COMMAND...: such a time, for once of three: a busy machine may have no processor for the daemon that long.
+in_time() { "$@" || { echo "again"; "$@"; } || { echo "again"; "$@"; }; }
 
-job=$(submit --gres=gpushare:40 --wrap 'echo $$; exec sleep 60')
-check "a job to be killed is registered" until_true 10 is "step('$job', 'batch').get('shares')" 40
-until_true 5 test -s "$D/out/$job"
-pid=$(head -n 1 "$D/out/$job")
-since=${EPOCHREALTIME/./}
-kill -KILL "$pid"
-check "kill -9 of its process gives its reservation back within a second" over_within "$job" 1000 "$since"
+# A new job, of which that is killed.
+process_killed() {
+	local since
+	job=$(submit --gres=gpushare:40 --wrap 'echo $$; exec sleep 60')
+	until_true 20 is "step('$job', 'batch').get('shares')" 40 && until_true 20 test -s "$D/out/$job" || return 1
+	since=${EPOCHREALTIME/./}
+	kill -KILL "$(head -n 1 "$D/out/$job")"
+	over_within "$job" 1000 "$since"
+}
+check "kill -9 of a job's process gives its reservation back within a second" in_time process_killed
 check "and Slurm takes the job for failed" reaches "$job" FAILED
 
-job=$(submit --gres=gpushare:40 --wrap 'exec sleep 60')
-until_true 10 is "step('$job', 'batch').get('shares')" 40
-pid=$(sed -n "s/.*job $job\.batch .* pid \([0-9]*\):.*/\1/p" "$LOG")
-since=${EPOCHREALTIME/./}
-kill -KILL "$pid"
-check "kill -9 of its slurmstepd gives its reservation back within 100 ms" over_within "$job" 100 "$since"
+stepd_killed() {
+	local since rc=0
+	job=$(submit --gres=gpushare:40 --wrap 'exec sleep 60')
+	until_true 20 is "step('$job', 'batch').get('shares')" 40 || return 1
+	since=${EPOCHREALTIME/./}
+	kill -KILL "$(sed -n "s/.*job $job\.batch .* pid \([0-9]*\):.*/\1/p" "$LOG")"
+	over_within "$job" 100 "$since" || rc=1
+	t 10 scancel "$job"
+	wait_over "$job"
+	return $rc
+}
+check "kill -9 of its slurmstepd gives its reservation back within 100 ms" in_time stepd_killed
 note "$(tail -n 1 "$TMP/took")"
-t 10 scancel "$job"
-wait_over "$job"
 
 job=$(submit --gres=gpushare:40 --wrap "$(wait_for restarted); echo done")
 until_true 10 reserved 400.0 # its shares are known before its memory is admitted
-kill -KILL "$(daemon_pid)"
+pid=$(daemon_pid)
+kill -KILL "$pid"
+until_true 10 has_ended "$pid" # it has its lock until then
 check "kill -9 of gpushared: the job runs on" in_state "$job" RUNNING
 check "gpushared starts again" t 10 gpushared --config "$D/etc/gpushare.conf"
 check "and knows the job's reservation" reserved 400.0
 go restarted
 check "the job completes" reaches "$job" COMPLETED
 check "having done its work" out_has "$job" '^done$'
-check "and its reservation is back" until_true 2 reserved 0.0
+check "and its reservation is back" until_true 10 reserved 0.0
 check "the node is in service" until_true 5 node_is idle
 
 finish

@@ -34,19 +34,26 @@ until_told() { : >"$D/out/more" && by_nobody -p low --gres=gpushare:40 --wrap "e
 enough() { rm "$D/out/more"; }
 low=$(until_told)
 check "the low job's kernel is on the GPU" on_gpu "$low"
-high=$(submit -p high --gres=gpushare:40 --wrap 'gpushare-demo-matmul --tiles 14')
-check "the high job completes" reaches "$high" COMPLETED 60
+# Had it to wait for the low job's kernel the slowdown would be several times as much, each time; a busy machine makes 1.6 of 1.1, and
+# more of one in a while.
+slowed_little() {
+	local i
+	for _ in 1 2 3; do
+		high=$(submit -p high --gres=gpushare:40 --wrap 'gpushare-demo-matmul --tiles 14') && reaches "$high" COMPLETED 60 || return 1
+		! holds "$high" ntt '<= 3' || return 0
+	done
+	return 1
+}
+check "the high job completes, and its slowdown is 3 or less" slowed_little
 check "while the low job still runs" in_state "$low" RUNNING
 enough
 check "its result is the CPU's" out_has "$high" 'correct: '
-# Had it to wait for the low job's kernel it would be several times as much; a busy machine makes 1.6 of 1.1.
-check "its slowdown is 3 or less" holds "$high" ntt '<= 3'
 check "it was not preempted" holds "$high" preemptions '== 0'
 check "the low job was, at least once" holds "$low" preemptions '>= 1'
 check "the low job completes" reaches "$low" COMPLETED 120
 check "its result is right all the same" out_has "$low" '^until: right$'
 check "it waited for the high job's kernel" holds "$low" waiting_ms '> 10'
-says() { comment "$1" && comment "$1" | grep -qE "$2"; }
+says() { comment "$1" | tee -a /dev/stderr | grep -E "$2" >/dev/null; }
 check "its AdminComment counts the preemptions" says "$low" '^gpushare: .*preempt=[1-9]'
 check "the high job's says none" says "$high" '^gpushare: .*preempt=0'
 
@@ -72,8 +79,9 @@ check "and the killed one has failed" reaches "$kills" FAILED
 
 job=$(until_told)
 check "a kernel is on the GPU while gpushared will be killed" on_gpu "$job"
-kill -KILL "$(cat "$D/run/gpushared.pid")"
-sleep 0.5
+pid=$(cat "$D/run/gpushared.pid")
+kill -KILL "$pid"
+until_true 10 has_ended "$pid" # it has its lock until then
 check "the job runs on" in_state "$job" RUNNING
 check "gpushared starts again" t 10 gpushared --config "$D/etc/gpushare.conf"
 connected() { t 5 gpusharectl status --json | python3 -c 'import json, sys; sys.exit(json.load(sys.stdin)["gpus"][0]["clients"] != 1)'; }
@@ -90,7 +98,7 @@ check "which is managed again: the high job preempted it" holds "$job" preemptio
 # --- a partition without a line has its PriorityTier ---
 
 sed -i '/^Partition=/d' "$D/etc/gpushare.conf"
-kill -HUP "$(cat "$D/run/gpushared.pid")"
+reload "$D/run/gpushared.pid" "$LOG"
 registered() { grep -E "job $1\..*partition '$2', QOS '', priority $3\$" "$LOG"; }
 job=$(submit -p high --gres=gpushare:40 --wrap "$TRIAD --passes 1")
 check "a job of the partition with PriorityTier=10 runs" reaches "$job" COMPLETED 60
@@ -102,16 +110,16 @@ check "with priority 1" registered "$job" low 1
 # --- a kernel that never reaches the end of a block-task ---
 
 printf '%s\n' EvictDeadline=1s EvictOverdue=kill "Partition=high Priority=10" >>"$D/etc/gpushare.conf"
-kill -HUP "$(cat "$D/run/gpushared.pid")"
+reload "$D/run/gpushared.pid" "$LOG"
 # The last task of an array has the array's own number.
 stays=$(by_nobody -p low --array=1-2 --gres=gpushare:20 --wrap "[ \$SLURM_ARRAY_TASK_ID = 1 ] || $BUILD/testsuite/e2e/order stay; sleep 100")
-lacks_killed() { comment "$1"; ! comment "$1" | grep -q killed; }
-has_gpu() { t 5 gpusharectl status --json | grep -q '"holder": "job '"$1"; }
+lacks_killed() { comment "$1"; ! comment "$1" | grep killed; }
+has_gpu() { t 5 gpusharectl status --json | grep '"holder": "job '"$1"; }
 check "its kernel is on the GPU" until_true 20 has_gpu "$stays"
 high=$(submit -p high --gres=gpushare:40 --wrap 'gpushare-demo-matmul --tiles 4')
 check "another job completes all the same" reaches "$high" COMPLETED 60
 check "the whole job of that kernel is killed" reaches "${stays}_2" CANCELLED 20
-check "its AdminComment says why" says "${stays}_2" 'killed: kernel lcg has not left gpu 0 for 1 s'
+check "its AdminComment says why" until_true 10 says "${stays}_2" 'killed: kernel lcg has not left gpu 0 for 1 s'
 check "the other task of the array goes on" in_state "${stays}_1" RUNNING
 check "and nobody says that it was killed" lacks_killed "${stays}_1"
 t 10 scancel "$stays"

@@ -9,7 +9,7 @@ sleeper() { submit -p high --time=5 "$@" --wrap 'exec sleep 120'; }
 runs() { reaches "$1" RUNNING; }
 # IDX of the shares or GPUs that the job really has.
 index_of() { t 10 scontrol show job -d "$1" | index_form | grep -oE 'gpu(share)?:[a-z0-9]+:[1-9][0-9]*\(IDX:[0-9]+\)'; }
-has() { index_of "$1" | tee -a /dev/stderr | grep -qxF -- "$2"; }
+has() { index_of "$1" | tee -a /dev/stderr | grep -xF -- "$2" >/dev/null; }
 in_place() { has "$1" 'gpushare:h100:60(IDX:1)' && has "$2" 'gpushare:a100:60(IDX:0)'; }
 
 h=$(sleeper --gres=gpushare:h100:60)
@@ -28,7 +28,8 @@ kill "$pid"
 until_true 15 test ! -e "$D/run/slurmctld.pid" && until_true 15 has_ended "$pid"
 check "slurmctld restarts" t 20 slurmctld -f "$D/etc/slurm.conf"
 until_true 10 t 3 scontrol ping
-check "so does that" in_place "$h" "$any"
+# Until the node has registered again slurmctld does not know which share is of which GPU.
+check "so does that" until_true 15 in_place "$h" "$any"
 g=$(sleeper --gres=gpu:h100:1)
 check "a whole GPU of a type waits for its shares" until_true 10 has_reason "$g" Resources
 t 10 scancel "$h"
