@@ -73,12 +73,15 @@ claims_another_job() {
 }
 check "who claims another job gets nothing: one log line" claims_another_job
 
-three_programs() { # COMMAND: while they run
-	local a b c rc=0
+registered() { grep -c ': 20 shares of gpu' "$TMP/log"; }
+three_programs() { # COMMAND: while they run; a gpusharectl whose daemon is killed before it has a step gives up
+	local a b c before rc=0
+	before=$(registered)
+	three_more() { [ "$(registered)" -ge $((before + 3)) ]; }
 	run low -- "$ORDER" many 30 >"$TMP/a.out" 2>&1 & a=$!
 	run low -- "$ORDER" many 30 >"$TMP/b.out" 2>&1 & b=$!
 	run high -- "$ORDER" order >"$TMP/c.out" 2>&1 & c=$!
-	"$1" || rc=1
+	until_true 20 three_more && "$1" || rc=1
 	wait $a || { cat "$TMP/a.out"; rc=1; }
 	wait $b || { cat "$TMP/b.out"; rc=1; }
 	wait $c || { cat "$TMP/c.out"; rc=1; }
