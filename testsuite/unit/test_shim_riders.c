@@ -389,7 +389,7 @@ static unsigned last_rider(CUfunction f, unsigned n)
 
 /*
  * Riding along does not keep a kernel from being timed: the first four and every 31st launch, in whatever context;
- * every 127th while nobody else uses the GPU.
+ * every 511th of what is so short while nobody else uses the GPU.
  */
 static void test_riders_are_timed(void **unused)
 {
@@ -413,9 +413,35 @@ static void test_riders_are_timed(void **unused)
 	last_rider(f, 320);
 	assert_int_equal(fake_driver_timed() - timed, 24);
 	gs_page_store(page->shared, 0);
-	last_rider(f, 4 * 127 + 30);
+	last_rider(f, 4 * 511 + 30);
 	assert_int_equal(fake_driver_timed() - timed, 28);
 	assert_int_equal(fake_driver_stale(), 0);
+	fake_driver_takes(0);
+}
+
+/* Alone, the longer it takes the sooner it is timed again: what was predicted in between is some 16 ms, but no more often than one of 127. */
+static void test_a_longer_rider_is_timed_sooner(void **unused)
+{
+	static const struct {
+		CUfunction f;
+		float ms;
+		unsigned one_of;
+	} at[] = { { (CUfunction)0xb000, 0.05f, 319 }, { (CUfunction)0xb010, 0.4f, 127 } };
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(at) / sizeof(at[0]); i++) {
+		unsigned timed = fake_driver_timed();
+
+		fake_driver_takes(at[i].ms);
+		last_rider(at[i].f, 4 + 31); /* the next ones are as long as is known by then */
+		assert_in_range(fake_driver_timed() - timed, 4, 5);
+		for (timed = fake_driver_timed(); fake_driver_timed() == timed;)
+			last_rider(at[i].f, 1);
+		last_rider(at[i].f, at[i].one_of - 2);
+		assert_int_equal(fake_driver_timed() - timed, 1);
+		last_rider(at[i].f, 4);
+		assert_int_equal(fake_driver_timed() - timed, 2);
+	}
 	fake_driver_takes(0);
 }
 
@@ -497,6 +523,7 @@ int shim_riders(void)
 		SHIM(test_their_time_is_told_once),
 		SHIM(test_riders_fit_their_field),
 		SHIM(test_riders_are_timed),
+		SHIM(test_a_longer_rider_is_timed_sooner),
 		SHIM(test_a_rider_that_becomes_long),
 		SHIM(test_a_rider_that_is_never_as_its_mean),
 		SHIM(test_riders_that_took_longer),

@@ -15,11 +15,15 @@
 /*
  * Launches that are timed: so many at first and after a surprise, then one of so
  * many: odd, so that both are timed where a program takes turns between two sizes.  Fewer where nobody
- * else uses the GPU, who would wait for one that has become longer.
+ * else uses the GPU, who would wait for one that has become longer: what a short kernel is predicted to take may
+ * add up to SAMPLE_ALONE_NS until it is timed again.  Timing one costs its thread 10 us (doc/results/h200-torch-launches.csv), and a
+ * step of PyTorch is 480 short ones.
  */
 #define SAMPLE_FIRST 4
 #define SAMPLE_EVERY 31
 #define SAMPLE_ALONE 127
+#define SAMPLE_ALONE_MOST SHIM_RIDERS_ALONE_MAX
+#define SAMPLE_ALONE_NS (16 * GS_NS_PER_MS)
 
 struct module {
 	const void *handle;
@@ -350,7 +354,15 @@ struct shim_time *shim_kernel_time(struct shim_kernel *k, const unsigned int blo
 	return &k->time[SHIM_SHAPES - 1];
 }
 
-uint8_t shim_time_take(struct shim_time *t, uint64_t n, int shared)
+/* One of so many is timed while nobody else uses the GPU.  takes_ns 0: not known. */
+static uint32_t one_of_alone(uint64_t takes_ns)
+{
+	uint64_t n = takes_ns ? SAMPLE_ALONE_NS / takes_ns : 0;
+
+	return n < SAMPLE_ALONE ? SAMPLE_ALONE : n < SAMPLE_ALONE_MOST ? (uint32_t)n | 1 : SAMPLE_ALONE_MOST;
+}
+
+uint8_t shim_time_take(struct shim_time *t, uint64_t n, uint64_t takes_ns, int shared)
 {
 	uint64_t due = t->due;
 	uint32_t again = t->again;
@@ -358,7 +370,7 @@ uint8_t shim_time_take(struct shim_time *t, uint64_t n, int shared)
 
 	if (!shim_time_due(t, n, shared) || !atomic_compare_exchange_strong(&t->due, &due, n + (soon ? 1 : SAMPLE_EVERY)))
 		return SHIM_UNTIMED;
-	t->spare = soon ? 0 : SAMPLE_ALONE - SAMPLE_EVERY;
+	t->spare = soon ? 0 : one_of_alone(takes_ns) - SAMPLE_EVERY;
 	if (!again)
 		return SHIM_TIMED;
 	atomic_compare_exchange_strong(&t->again, &again, again - 1);
@@ -370,7 +382,7 @@ uint8_t shim_time_take(struct shim_time *t, uint64_t n, int shared)
  * another context's in between, and a kernel that takes now this long, now that, is to be
  * predicted by its mean, which is what queues up.  But one that is far off asks for more at once,
  * so a kernel whose work has changed is at two thirds of the way after 34 launches, and one
- * sample that was wrong is at less than half after as many (130, while nobody else uses the GPU).  Those ask
+ * sample that was wrong is at less than half after as many (130 to 514, while nobody else uses the GPU).  Those ask
  * for no more in turn: of a kernel that is never as its mean, 4 launches of 34 are timed, and the others may ride.
  */
 void shim_time_learn(struct shim_time *t, uint64_t tpt_ps, enum shim_timed timed)

@@ -169,11 +169,11 @@ static SHIM_INLINE int shim_time_due(const struct shim_time *t, uint64_t n, int 
 	return !due || (n >= due && n - due >= spare);
 }
 /*
- * The first few are timed by events, and then one of 31, of 127 while nobody else uses the GPU; is this?  Of several
- * threads, one gets it.
+ * The first few are timed by events, and then one of 31, of 127 to 511 while nobody else uses the GPU; is this, which is
+ * predicted to take so long?  Of several threads, one gets it.
  */
 enum shim_timed { SHIM_UNTIMED, SHIM_TIMED, SHIM_TIMED_AGAIN };
-uint8_t shim_time_take(struct shim_time *t, uint64_t n, int shared);
+uint8_t shim_time_take(struct shim_time *t, uint64_t n, uint64_t takes_ns, int shared);
 /* So long has a launch that was timed taken per block-task. */
 void shim_time_learn(struct shim_time *t, uint64_t tpt_ps, enum shim_timed timed);
 

@@ -62,6 +62,7 @@ static void prepare(struct shim_session *s, struct shim_launch *l, struct shim_c
 		    struct shim_kernel *k, const struct shim_request *r)
 {
 	uint64_t n = atomic_fetch_add(&r->time->marked, 1) + shim_time_riders(r->time);
+	uint64_t takes_ns = r->time->tpt_ps * r->tasks / 1000;
 	uint32_t shape = r->graph ? 0 : gs_stub_shape(r->block[0], r->block[1], r->block[2]);
 	enum ptx_reason why;
 	uint64_t rode_ns, seq;
@@ -77,7 +78,7 @@ static void prepare(struct shim_session *s, struct shim_launch *l, struct shim_c
 		atomic_fetch_add(&k->evictable_launches, 1);
 	else
 		atomic_store_explicit(&k->why, why, memory_order_relaxed);
-	l->sampled = shim_time_take(r->time, n, gs_page_load(s->page->shared) != 0);
+	l->sampled = shim_time_take(r->time, n, takes_ns, gs_page_load(s->page->shared) != 0);
 	gs_page_store(l->stub->started, 0);
 	/* First: GS_STUB_TIMED goes. */
 	gs_page_store(l->stub->flags, (l->evictable ? GS_STUB_EVICTABLE : (uint32_t)why << GS_STUB_WHY_SHIFT) |
@@ -86,7 +87,7 @@ static void prepare(struct shim_session *s, struct shim_launch *l, struct shim_c
 	gs_page_store(l->stub->kernel, k->number);
 	gs_page_store(l->stub->nt, l->nt);
 	gs_page_store(l->stub->done, 0);
-	gs_page_store(l->stub->alone_ns, l->time->tpt_ps * l->tasks / 1000);
+	gs_page_store(l->stub->alone_ns, takes_ns);
 	gs_page_store(l->stub->evictions, 0);
 	seq = shim_riders_number(l->evictable, &rode_ns);
 	/* An evictable one has no field for it, and the next one finds it. */
