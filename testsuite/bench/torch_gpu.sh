@@ -7,7 +7,7 @@
 #
 # usage: torch_gpu.sh BUILD OUT.csv [DRIVER]
 #   BUILD   the build tree; DRIVER the libcuda.so.1 (default: the system's)
-# environment: PAIRS (8: of processes, at most 10), EAGER, GRAPH and LARGE (20, 4, 4: turns of each), SECONDS_EACH (0.15: of a turn)
+# environment: PAIRS (8: of processes, at most 10), EAGER, GRAPH and LARGE (64, 12, 12: turns of each), SECONDS_EACH (0.04: of a turn)
 # Without PyTorch: status 77.
 set -euo pipefail
 build=$(realpath "$1") out=$2 driver=${3:-}
@@ -42,6 +42,6 @@ END
 done
 
 export GPUSHARE_BENCH_TMP=$tmp
-timeout 200 python3 "$here/torch_pairs.py" "$pairs" "${EAGER:-20}" "${GRAPH:-4}" "${LARGE:-4}" "${SECONDS_EACH:-0.15}" \
+timeout 200 python3 "$here/torch_pairs.py" "$pairs" "${EAGER:-64}" "${GRAPH:-12}" "${LARGE:-12}" "${SECONDS_EACH:-0.04}" \
 	bash -c 'GPUSHARE_SOCKET=$GPUSHARE_BENCH_TMP/$PAIR/sock exec gpusharectl run --shares 10 --mem 7G --partition low -- "$@"' run >"$out"
 grep -E '^(ratio|spread|error),' "$out"

@@ -7,9 +7,9 @@ usage: torch_pairs.py PAIRS EAGER GRAPH LARGE SECONDS COMMAND...
                computes at a time
   COMMAND...   what runs a program under gpushare: it is given the program's command line, and $PAIR is the pair's number, from 0
 
-An eager step waits for its launching thread.  On a shared host its speed changes by a tenth from one moment to the next, and
-from one process to the next by some hundredths: so turns are short, each is compared with the one beside it on the same processors,
-and there are many pairs.  Whoever is first in a turn is second in the next one, as the second of two graphs
+An eager step waits for its launching threads.  On a shared host their speed changes by a tenth from one moment and one processor to
+the next, and from one process to the next by 2 %: so turns are a few steps long, each is compared with the one beside it, whose threads
+had the same processors, and there are many turns and pairs.  Whoever is first in a turn is second in the next one, as the second of two graphs
 is 2.4 % faster than the first, whoever that is.
 
 Prints rows mode,round,kind,median_ms,p90_ms,loss (round: pair.turn), then ratio,KIND,VALUE: gpushare's median over the
