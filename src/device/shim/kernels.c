@@ -22,7 +22,7 @@
 #define SAMPLE_FIRST 4
 #define SAMPLE_EVERY 31
 #define SAMPLE_ALONE 127
-#define SAMPLE_ALONE_MOST SHIM_RIDERS_ALONE_MAX
+#define SAMPLE_ALONE_MOST GS_STUB_RIDERS_MAX /* more riders its stub could not tell of */
 #define SAMPLE_ALONE_NS (16 * GS_NS_PER_MS)
 
 struct module {
@@ -382,7 +382,7 @@ uint8_t shim_time_take(struct shim_time *t, uint64_t n, uint64_t takes_ns, int s
  * another context's in between, and a kernel that takes now this long, now that, is to be
  * predicted by its mean, which is what queues up.  But one that is far off asks for more at once,
  * so a kernel whose work has changed is at two thirds of the way after 34 launches, and one
- * sample that was wrong is at less than half after as many (130 to 514, while nobody else uses the GPU).  Those ask
+ * sample that was wrong is at less than half after as many (130 to 258, while nobody else uses the GPU).  Those ask
  * for no more in turn: of a kernel that is never as its mean, 4 launches of 34 are timed, and the others may ride.
  */
 void shim_time_learn(struct shim_time *t, uint64_t tpt_ps, enum shim_timed timed)
