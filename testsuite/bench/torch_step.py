@@ -77,15 +77,19 @@ def keep_to(count):
     for seconds half as fast as the next.
     """
     own = sorted(os.sched_getaffinity(0))[-count:]
-    of = {}
-    for thread in os.listdir("/proc/self/task"):
+    if len(own) < 3:
+        sys.exit(f"torch_step: {len(own)} processors, 3 at least are needed")
+    main_thread, backward, others = own[-1], own[-2], own[:-2]
+    launching = {os.getpid(): main_thread}
+    threads = [int(thread) for thread in os.listdir("/proc/self/task")]
+    for thread in threads:
         with open(f"/proc/self/task/{thread}/comm", encoding="ascii") as comm:
-            of[int(thread)] = own[-2] if comm.read().startswith("pt_autograd") else None
-    of[os.getpid()] = own[-1]
-    if own[-2] not in of.values() or len(own) < 3:
-        sys.exit(f"torch_step: {len(own)} processors, threads {of}: not what launches is known by")
-    for thread, processor in of.items():
-        os.sched_setaffinity(thread, {processor} if processor is not None else own[:-2])
+            if comm.read().startswith("pt_autograd"):
+                launching[thread] = backward
+    if len(launching) < 2:
+        sys.exit("torch_step: no thread is called pt_autograd, as PyTorch's that launches the backward pass was")
+    for thread in threads:
+        os.sched_setaffinity(thread, {launching[thread]} if thread in launching else others)
 
 
 def main():
