@@ -129,6 +129,12 @@ one_wave() {
 	kernels low 'k["unevictable"] == k["launches"] >= 1 and k["launch_reason"].startswith(("its grid fits", "is short")) and job["unevictable"] >= 1'
 }
 check "why a launch could not leave" one_wave
+# Who is alone tells of few launches at once, and of the others when it ends; of the few, the daemon may miss some.
+short_ones() {
+	run --shares 20 --mem 64M --partition low -- "$BUILD/testsuite/e2e/order" short 3000 >"$TMP/low.out" || return 1
+	kernels low '2900 <= k["launches"] <= 3000 and k["unevictable"] == k["launches"] and job["launches"] <= 3000'
+}
+check "short launches that go without marks are counted" short_ones
 check "exit status is the program's" bash -c 'gpusharectl run -- sh -c "exit 7"; [ $? = 7 ]'
 
 # Graphs are left as they are: of 40 of them, enqueued at once, only a few are in front of the next program.

@@ -5,7 +5,7 @@
  * The kernel maps each word to the next of a linear congruential generator,
  * many times over: a block-task that ran twice, not at all, or after what was
  * enqueued behind it leaves a wrong word.  Cases: streams, crowd, order, legacy,
- * calls, many, one, graphs, fork, orphan, stay; exit status 1 when one is not as it must be.
+ * calls, many, short, one, graphs, fork, orphan, stay; exit status 1 when one is not as it must be.
  */
 #define _GNU_SOURCE
 #include <cuda.h>
@@ -336,6 +336,22 @@ static void many(int n)
 	expect(right(w, 1, n), "a long queue of kernels");
 }
 
+/* So short that most of them go without marks. */
+static void briefly(int n)
+{
+	uint32_t *w = words(1), spin = 1, x = 1;
+	CUdeviceptr d = device_words();
+	void *params[] = { &d, &spin };
+
+	CHECK(cuMemcpyHtoD(d, w, BYTES));
+	for (int i = 0; i < n; i++) {
+		CHECK(cuLaunchKernel(kernel, 1, 1, 1, THREADS, 1, 1, 0, NULL, params, NULL));
+		x = x * 1664525u + 1013904223u;
+	}
+	CHECK(cuMemcpyDtoH(w, d, BYTES));
+	expect(w[0] == x, "a long queue of short kernels");
+}
+
 /* One long kernel, which is waited for in the driver, and another one. */
 static void one(int n)
 {
@@ -450,6 +466,8 @@ int main(int argc, char **argv)
 		calls();
 	else if (strcmp(name, "many") == 0)
 		many(argc > 2 ? atoi(argv[2]) : 60);
+	else if (strcmp(name, "short") == 0)
+		briefly(argc > 2 ? atoi(argv[2]) : 3000);
 	else if (strcmp(name, "one") == 0)
 		one(argc > 2 ? atoi(argv[2]) : 60);
 	else if (strcmp(name, "graphs") == 0)

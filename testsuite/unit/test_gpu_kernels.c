@@ -12,6 +12,7 @@
 #include <jansson.h>
 
 #include "gpushare/daemon/report.h"
+#include "gpushare/daemon/tenant.h"
 #include "gpu_rig.h"
 
 /* As they are announced. */
@@ -32,15 +33,14 @@ static const struct gs_tally_kernel *kernel_of(const struct client *c, int numbe
 }
 
 /* Like launch(), of that kernel, predicted to take alone_ns; not evictable: for that reason. */
-static void launch_of(struct client *c, unsigned i, uint32_t kernel, uint64_t nt, uint64_t alone_ns, uint32_t why,
-		      uint32_t riders)
+static void launch_of(struct client *c, unsigned i, uint32_t kernel, uint64_t nt, uint64_t alone_ns, uint32_t why)
 {
 	struct gs_stub *s = &c->page->stub[i];
 
 	prepare(c, i, nt, !why);
 	gs_page_store(s->kernel, kernel);
 	gs_page_store(s->alone_ns, alone_ns);
-	gs_page_store(s->flags, (why ? why << GS_STUB_WHY_SHIFT : GS_STUB_EVICTABLE) | riders << GS_STUB_RIDERS_SHIFT);
+	gs_page_store(s->flags, why ? why << GS_STUB_WHY_SHIFT : GS_STUB_EVICTABLE);
 	if (has_turn(c)) {
 		go(c, i, GS_K_PREP, GS_K_RUNNING, GS_BY_CLIENT);
 		gs_page_store(s->started, 1);
@@ -60,7 +60,7 @@ static void test_time_on_the_gpu(void **unused)
 	(void)unused;
 	begin("piv");
 	c = join_with_kernels(1, 1);
-	launch_of(c, 0, LEAVES, 1000, 10 * MS, 0, 0);
+	launch_of(c, 0, LEAVES, 1000, 10 * MS, 0);
 	turn(3 * MS);
 	turn(3 * MS);
 	/* Of one that goes on, what was seen so far. */
@@ -69,7 +69,7 @@ static void test_time_on_the_gpu(void **unused)
 	turn(1 * MS);
 	assert_int_equal(kernel_of(c, LEAVES)->time.gpu_ns, 10 * MS);
 	go(c, 0, GS_K_DONE, GS_K_PREP, GS_BY_CLIENT);
-	launch_of(c, 0, LEAVES, 1000, 0, 0, 0);
+	launch_of(c, 0, LEAVES, 1000, 0, 0);
 	turn(1 * MS);
 	turn(3 * MS);
 	finish(c, 0);
@@ -79,7 +79,7 @@ static void test_time_on_the_gpu(void **unused)
 	assert_int_equal(kernel_of(c, LEAVES)->tasks_ns, 16 * MS);
 	/* Predicted far too short. */
 	go(c, 0, GS_K_DONE, GS_K_PREP, GS_BY_CLIENT);
-	launch_of(c, 0, LEAVES, 1000, 1 * MS, 0, 0);
+	launch_of(c, 0, LEAVES, 1000, 1 * MS, 0);
 	turn(1 * MS);
 	turn(30 * MS);
 	finish(c, 0);
@@ -101,7 +101,7 @@ static void test_latency_of_a_kernel(void **unused)
 	begin("piv");
 	low = join_with_kernels(1, 1);
 	high = join_with_kernels(2, 10);
-	launch_of(low, 0, LEAVES, 1000, 50 * MS, 0, 0);
+	launch_of(low, 0, LEAVES, 1000, 50 * MS, 0);
 	launch(high, 0, 10, 1);
 	turn(1 * MS);
 	agent(low);
@@ -140,7 +140,7 @@ static void test_not_begun_has_no_latency(void **unused)
 	begin("piv");
 	low = join_with_kernels(1, 1);
 	high = join_with_kernels(2, 10);
-	launch_of(low, 0, LEAVES, 1000, 50 * MS, 0, 0);
+	launch_of(low, 0, LEAVES, 1000, 50 * MS, 0);
 	gs_page_store(low->page->stub[0].started, 0);
 	launch(high, 0, 10, 1);
 	turn(1 * MS);
@@ -173,7 +173,7 @@ static double figure(const json_t *of, const char *key)
 	return json_number_value(json_object_get(of, key));
 }
 
-/* Those without a stub are of the kernel whose stub tells of them, and as long as that one. */
+/* Those without a stub are as long as the last one with one, and nobody could have made them leave. */
 static void test_what_could_not_be_preempted(void **unused)
 {
 	struct client *c;
@@ -182,15 +182,16 @@ static void test_what_could_not_be_preempted(void **unused)
 	(void)unused;
 	begin("piv");
 	c = join_with_kernels(1, 1);
-	launch_of(c, 0, LEAVES, 1000, 30 * MS, 0, 0);
+	launch_of(c, 0, LEAVES, 1000, 30 * MS, 0);
 	turn(1 * MS);
 	finish(c, 0);
 	turn(1 * MS);
-	launch_of(c, 1, STAYS, 100, 2 * MS, 5, 4);
+	launch_of(c, 1, STAYS, 100, 2 * MS, 5);
 	turn(1 * MS);
 	finish(c, 1);
 	turn(1 * MS);
-	c->tally.launches += 90; /* that nobody saw */
+	gs_tenant_rode(c->tenant, &(struct gs_rode){ .kernel = STAYS, .launches = 4 });
+	gs_tenant_launched(c->tenant, 92);
 	all = report_of(c);
 	leaves = json_array_get(json_object_get(all, "kernels"), 0);
 	stays = json_array_get(json_object_get(all, "kernels"), 1);
@@ -210,6 +211,45 @@ static void test_what_could_not_be_preempted(void **unused)
 	assert_true(figure(stays, "unevictable_pct") == 25);
 	assert_true(figure(json_object_get(all, "all"), "unevictable_pct") == 25);
 	json_decref(all);
+	all_leave(c);
+}
+
+/* Told of and seen, in whatever order, each launch counts once; more than can be is not believed. */
+static void test_launches_that_are_told_of(void **unused)
+{
+	struct client *c;
+
+	(void)unused;
+	begin("piv");
+	c = join_with_kernels(1, 1);
+	launch_of(c, 0, STAYS, 100, 1 * MS, 5);
+	turn(1 * MS);
+	assert_int_equal(c->tally.launches, 1);
+	gs_tenant_launched(c->tenant, 40);
+	gs_tenant_launched(c->tenant, 40);
+	gs_tenant_launched(c->tenant, 30);
+	assert_int_equal(c->tally.launches, 40);
+	finish(c, 0);
+	turn(1 * MS);
+	go(c, 0, GS_K_DONE, GS_K_PREP, GS_BY_CLIENT);
+	c->seq = 37; /* it had its number before those were told of */
+	launch_of(c, 0, STAYS, 100, 1 * MS, 5);
+	turn(1 * MS);
+	assert_int_equal(c->tally.launches, 40);
+	finish(c, 0);
+	turn(1 * MS);
+	go(c, 0, GS_K_DONE, GS_K_PREP, GS_BY_CLIENT);
+	c->seq = 49;
+	launch_of(c, 0, STAYS, 100, 1 * MS, 5);
+	turn(1 * MS);
+	assert_int_equal(c->tally.launches, 50);
+	gs_tenant_launched(c->tenant, 51);
+	gs_tenant_launched(c->tenant, UINT64_MAX);
+	gs_tenant_rode(c->tenant, &(struct gs_rode){ .kernel = UINT32_MAX, .launches = UINT32_MAX });
+	assert_int_equal(c->tally.launches, 51);
+	assert_int_equal(kernel_of(c, STAYS)->launches, 3);
+	finish(c, 0);
+	turn(1 * MS);
 	all_leave(c);
 }
 
@@ -278,6 +318,7 @@ int main(void)
 		cmocka_unit_test(test_latency_of_a_kernel),
 		cmocka_unit_test(test_not_begun_has_no_latency),
 		cmocka_unit_test(test_what_could_not_be_preempted),
+		cmocka_unit_test(test_launches_that_are_told_of),
 		cmocka_unit_test(test_sums),
 		cmocka_unit_test(test_latencies_are_bounded),
 	};

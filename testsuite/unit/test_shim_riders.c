@@ -146,8 +146,7 @@ static void test_riders_are_counted(void **unused)
 	launches = shim_kernel_launches(k);
 	number = highest_number();
 	riders = shim_time_riders(time);
-	while (shim_kernel_take_riders(k, GS_STUB_RIDERS_MAX))
-		;
+	shim_kernel_take_riders(k);
 	time->tpt_ps = 1000;
 	for (int i = 0; i < RIDER_THREADS; i++)
 		assert_int_equal(pthread_create(&thread[i], NULL, launch_riders, NULL), 0);
@@ -355,19 +354,17 @@ static void test_none_rides_into_a_graph(void **unused)
 	time->tpt_ps = time->due = 0;
 }
 
-/* A stub has 8 bits for them; the next one tells of the rest. */
-static void test_riders_fit_their_field(void **unused)
+/* The daemon hears of each once, however many they are. */
+static void test_riders_are_taken_once(void **unused)
 {
 	struct shim_kernel *k = shim_kernel_find(FAKE_MACHINE_CODE);
 	struct shim_time *time = shim_kernel_time(k, (const unsigned int[]){ 32, 1, 1 });
-	static const uint32_t told[] = { 255, 45, 0 };
 
 	(void)unused;
-	while (shim_kernel_take_riders(k, GS_STUB_RIDERS_MAX))
-		;
-	time->others += 300;
-	for (size_t i = 0; i < 3; i++)
-		assert_int_equal(shim_kernel_take_riders(k, GS_STUB_RIDERS_MAX), told[i]);
+	shim_kernel_take_riders(k);
+	time->others += 70000;
+	assert_int_equal(shim_kernel_take_riders(k), 70000);
+	assert_int_equal(shim_kernel_take_riders(k), 0);
 }
 
 /* `n` launches, each seen to be over before the next one; after how many the last rider came. */
@@ -415,9 +412,6 @@ static void test_riders_are_timed(void **unused)
 	gs_page_store(page->shared, 0);
 	last_rider(f, 4 * 255 + 30);
 	assert_int_equal(fake_driver_timed() - timed, 28);
-	/* And stubs keep up with telling of them. */
-	last_rider(f, 8 * 255);
-	assert_in_range(shim_time_riders(time) - shim_kernel_find(f)->riders_told, 0, 255);
 	assert_int_equal(fake_driver_stale(), 0);
 	fake_driver_takes(0);
 }
@@ -524,7 +518,7 @@ int shim_riders(void)
 		SHIM(test_the_owners_riders_are_counted),
 		SHIM(test_kernels_that_are_not_known),
 		SHIM(test_their_time_is_told_once),
-		SHIM(test_riders_fit_their_field),
+		SHIM(test_riders_are_taken_once),
 		SHIM(test_riders_are_timed),
 		SHIM(test_a_longer_rider_is_timed_sooner),
 		SHIM(test_a_rider_that_becomes_long),

@@ -16,6 +16,7 @@
 #include "device/shim/force.h"
 #include "device/shim/pool.h"
 #include "device/shim/request.h"
+#include "device/shim/riders.h"
 #include "device/shim/signal.h"
 
 /* How long it sleeps: with an eviction out, with launches out, with neither. */
@@ -31,6 +32,8 @@
 #define SIGNALS_UNSTARTED 2
 /* How long a kernel that a fault has ended may go unnoticed. */
 #define FAULT_LOOK_NS (10 * GS_NS_PER_MS)
+/* How long the daemon does not hear of launches without a stub. */
+#define TELL_NS (1 * GS_NS_PER_S)
 #define RETRY_NS (10 * GS_NS_PER_MS)
 #define RECONNECT_NS (250 * GS_NS_PER_MS)
 #define RECONNECT_MAX_NS (10 * GS_NS_PER_S)
@@ -42,6 +45,7 @@ struct agent {
 	struct shim_context *in;    /* uses it, until it has looked at everything */
 	int waits;                  /* an evicted kernel waits for its turn */
 	uint32_t heard;             /* the bell at the last look */
+	uint64_t tell_ns;           /* when the daemon is told next */
 	uint64_t reconnect_ns;      /* not before */
 	uint64_t reconnect_step_ns; /* doubles while a daemon refuses us */
 	/* Resident limits to set, in one submission to a context's control stream. */
@@ -356,6 +360,16 @@ static void keep_connection(struct agent *a)
 	shim_log("managed again");
 }
 
+static void tell_of_riders(struct agent *a)
+{
+	uint64_t now = gs_clock_ns();
+
+	if (now < a->tell_ns)
+		return;
+	shim_riders_tell(a->session);
+	a->tell_ns = now + TELL_NS;
+}
+
 /* Rung for while a kernel waits: its turn is near, and a wake-up takes long.  1: look again. */
 static int stay_awake(struct agent *a, uint32_t bell)
 {
@@ -392,11 +406,13 @@ static void *run(void *arg)
 		if (gs_page_load(s->page->heard) != bell)
 			gs_page_store(s->page->heard, bell);
 		keep_connection(&a);
+		tell_of_riders(&a);
 		if (!stay_awake(&a, bell))
 			gs_page_wait(s->page, bell, nap);
 	}
 	/* What ended since the last look is measured all the same: the daemon has a last look, too. */
 	shim_launch_reap(s);
+	shim_riders_tell(s);
 	return NULL;
 }
 

@@ -22,7 +22,7 @@
 #define SAMPLE_FIRST 4
 #define SAMPLE_EVERY 31
 #define SAMPLE_ALONE 127
-#define SAMPLE_ALONE_MOST GS_STUB_RIDERS_MAX /* more riders its stub could not tell of */
+#define SAMPLE_ALONE_MOST 255
 #define SAMPLE_ALONE_NS (16 * GS_NS_PER_MS)
 
 struct module {
@@ -134,7 +134,7 @@ static const struct ptx_kernel *described(const void *module, const char *name, 
 	return found;
 }
 
-static void announce(const struct shim_kernel *k, void *client)
+static void announce(struct shim_kernel *k, void *client)
 {
 	gs_client_kernel(client, k->number, k->form, k->reason, k->registers, k->content, k->name);
 }
@@ -419,15 +419,15 @@ static uint64_t riders_of(const struct shim_kernel *k)
 	return n;
 }
 
-/* What has been said is read before what there is, which only grows: never less than has been said. */
-uint32_t shim_kernel_take_riders(struct shim_kernel *k, uint32_t max)
+/* What has been told is read before what there is, which only grows: never less than has been told. */
+uint32_t shim_kernel_take_riders(struct shim_kernel *k)
 {
 	uint64_t told = k->riders_told, n;
 
 	do {
 		n = riders_of(k) - told;
-		if (n > max)
-			n = max;
+		if (n > UINT32_MAX)
+			n = UINT32_MAX;
 	} while (n && !atomic_compare_exchange_weak(&k->riders_told, &told, told + n));
 	return (uint32_t)n;
 }
@@ -444,7 +444,7 @@ void shim_kernel_recall(struct shim_session *s, struct shim_kernel *k, struct sh
 		atomic_compare_exchange_strong(&t->tpt_ps, &none, (uint64_t)((double)tpt * part) + 1);
 }
 
-void shim_kernels_each(void (*visit)(const struct shim_kernel *k, void *user), void *user)
+void shim_kernels_each(void (*visit)(struct shim_kernel *k, void *user), void *user)
 {
 	for (size_t i = 0; i < BUCKETS; i++)
 		for (struct shim_kernel *k = shim_bucket[i]; k; k = k->next)

@@ -61,7 +61,7 @@ struct shim_kernel {
 	uint32_t registers;       /* of a thread of the original; 0: not known */
 	uint64_t content;         /* hash of the module's PTX; 0: not known */
 	struct shim_graph *graph; /* what is known of its kernels: graph.c's */
-	_Atomic uint64_t riders_told;        /* of the riders: what a stub has said */
+	_Atomic uint64_t riders_told;        /* of the riders: what the daemon has been told */
 	_Atomic uint64_t evictable_launches;
 	_Atomic uint32_t why;                /* enum ptx_reason: the last one that was not evictable, of those with a stub */
 	_Atomic uint64_t evictions;          /* of those: times that one has left with work remaining */
@@ -177,8 +177,8 @@ uint8_t shim_time_take(struct shim_time *t, uint64_t n, uint64_t takes_ns, int s
 /* So long has a launch that was timed taken per block-task. */
 void shim_time_learn(struct shim_time *t, uint64_t tpt_ps, enum shim_timed timed);
 
-/* Of its launches without a stub, as many as no stub has said, and `max` at most: the caller's stub says them. */
-uint32_t shim_kernel_take_riders(struct shim_kernel *k, uint32_t max);
+/* Of its launches without a stub, as many as have not been taken yet: the caller tells the daemon of them. */
+uint32_t shim_kernel_take_riders(struct shim_kernel *k);
 
 /*
  * While its time in such blocks is not known: what the daemon has learned of it in
@@ -189,7 +189,7 @@ void shim_kernel_recall(struct shim_session *s, struct shim_kernel *k, struct sh
 			const unsigned int block[3], double part);
 
 /* Every record, the newest of a bucket first. */
-void shim_kernels_each(void (*visit)(const struct shim_kernel *k, void *user), void *user);
+void shim_kernels_each(void (*visit)(struct shim_kernel *k, void *user), void *user);
 
 /* Tell a new daemon of every kernel known so far. */
 void shim_kernels_announce(struct shim_session *s);

@@ -82,8 +82,7 @@ static void prepare(struct shim_session *s, struct shim_launch *l, struct shim_c
 	gs_page_store(l->stub->started, 0);
 	/* First: GS_STUB_TIMED goes. */
 	gs_page_store(l->stub->flags, (l->evictable ? GS_STUB_EVICTABLE : (uint32_t)why << GS_STUB_WHY_SHIFT) |
-				      shape << GS_STUB_SHAPE_SHIFT |
-				      shim_kernel_take_riders(k, GS_STUB_RIDERS_MAX) << GS_STUB_RIDERS_SHIFT);
+				      shape << GS_STUB_SHAPE_SHIFT);
 	gs_page_store(l->stub->kernel, k->number);
 	gs_page_store(l->stub->nt, l->nt);
 	gs_page_store(l->stub->done, 0);

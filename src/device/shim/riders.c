@@ -3,6 +3,8 @@
 #define _GNU_SOURCE
 #include "device/shim/riders.h"
 
+#include "device/shim/session.h"
+
 /* Launches that the stubs have told of: their numbers. */
 static _Atomic uint64_t launched;
 
@@ -65,6 +67,52 @@ uint64_t shim_riders_number(int evictable, uint64_t *rode_ns)
 		ps += taken(&shim_rode_since) & SHIM_RODE_PS;
 	*rode_ns = ps / 1000;
 	return atomic_fetch_add(&launched, untold + 1) + untold;
+}
+
+struct telling {
+	struct gs_client *client;
+	uint64_t launched;
+	struct gs_rode rode[GS_RODE_MAX];
+	uint32_t count;
+};
+
+static void flush(struct telling *t)
+{
+	if (t->count)
+		gs_client_rode(t->client, t->launched, t->rode, t->count);
+	t->count = 0;
+}
+
+static void tell_of(struct shim_kernel *k, void *user)
+{
+	struct telling *t = user;
+	uint32_t launches = shim_kernel_take_riders(k);
+
+	if (!launches)
+		return;
+	t->rode[t->count++] = (struct gs_rode){ .kernel = k->number, .launches = launches };
+	if (t->count == GS_RODE_MAX)
+		flush(t);
+}
+
+/* Never too many: whoever takes the untold meanwhile has added them to what was read before. */
+static uint64_t launched_by_now(void)
+{
+	uint64_t numbered = atomic_load(&launched), others = atomic_load(&shim_rode_others), was = atomic_load(&told);
+
+	return numbered + UNTOLD(others) + ((shim_owners_sum() - was) >> SHIM_RODE_BITS);
+}
+
+void shim_riders_tell(struct shim_session *s)
+{
+	static uint64_t then; /* the agent's */
+	struct telling t = { .client = s->client, .launched = launched_by_now() };
+
+	if (t.launched == then || !s->connected || !gs_client_heeded(s->client))
+		return;
+	then = t.launched;
+	shim_kernels_each(tell_of, &t);
+	flush(&t);
 }
 
 /*

@@ -12,7 +12,7 @@
 
 #include "device/shim/kernels.h"
 
-static void write_kernel(const struct shim_kernel *k, void *user)
+static void write_kernel(struct shim_kernel *k, void *user)
 {
 	fprintf(user, "%" PRIu64 " %" PRIu64 " %" PRIu64 " %d %d %s\n", shim_kernel_launches(k),
 		k->evictable_launches, k->evictions, (int)k->form, (int)shim_kernel_why(k), k->name);

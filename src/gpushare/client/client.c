@@ -4,11 +4,13 @@
 #include "gpushare/client/client.h"
 
 #include <errno.h>
+#include <linux/sockios.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -311,6 +313,27 @@ int gs_client_wish(struct gs_client *c, uint32_t kind, uint32_t priority,
 	if (standing)
 		*standing = msg.standing;
 	return 1;
+}
+
+int gs_client_heeded(struct gs_client *c)
+{
+	int unread = 0, heeded;
+
+	pthread_mutex_lock(&c->ask);
+	heeded = c->sock >= 0 && ioctl(c->sock, SIOCOUTQ, &unread) == 0 && !unread;
+	pthread_mutex_unlock(&c->ask);
+	return heeded;
+}
+
+void gs_client_rode(struct gs_client *c, uint64_t launched, const struct gs_rode *rode, uint32_t count)
+{
+	struct gs_msg msg;
+
+	gs_msg_init(&msg, GS_MSG_RODE, 0);
+	msg.rode.launched = launched;
+	msg.rode.count = count;
+	memcpy(msg.rode.kernel, rode, count * sizeof(*rode));
+	tell(c, &msg);
 }
 
 void gs_client_signals(struct gs_client *c, const struct gs_signal_times *times)

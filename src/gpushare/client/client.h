@@ -99,6 +99,12 @@ uint64_t gs_client_time(struct gs_client *client, uint32_t number, uint32_t shap
 int gs_client_wish(struct gs_client *client, uint32_t kind, uint32_t priority,
 		   struct gs_msg_standing *standing);
 
+/* 1 while connected to a daemon that has read all that it was sent: one that does not is told of nothing that can wait. */
+int gs_client_heeded(struct gs_client *client);
+
+/* Launches without a stub, of GS_RODE_MAX kernels at most; with all others this client has made `launched` by now. */
+void gs_client_rode(struct gs_client *client, uint64_t launched, const struct gs_rode *rode, uint32_t count);
+
 /* How long the signals take, for the daemon to keep; zeros: it could not be measured. */
 void gs_client_signals(struct gs_client *client, const struct gs_signal_times *times);
 

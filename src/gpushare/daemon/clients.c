@@ -18,6 +18,7 @@
 #include "gpushare/daemon/peer.h"
 #include "gpushare/daemon/steps.h"
 #include "gpushare/daemon/takeback.h"
+#include "gpushare/daemon/tenant.h"
 #include "gpushare/proto/page.h"
 
 /* Every message but HELLO needs a step to belong to. */
@@ -297,6 +298,21 @@ int gs_on_time(struct gs_peer *peer, struct gs_msg *msg, int fd)
 		peer->kernels->tpt_ps[number] = answer.timed.tpt_ps;
 	}
 	return gs_peer_send(peer, &answer, -1);
+}
+
+int gs_on_rode(struct gs_peer *peer, struct gs_msg *msg, int fd)
+{
+	struct gs_rode rode;
+
+	(void)fd;
+	if (must_be_client(peer, msg) < 0)
+		return -1;
+	gs_tenant_launched(peer->tenant, msg->rode.launched);
+	for (size_t i = 0; i < msg->rode.count && i < GS_RODE_MAX; i++) {
+		memcpy(&rode, &msg->rode.kernel[i * sizeof(rode)], sizeof(rode));
+		gs_tenant_rode(peer->tenant, &rode);
+	}
+	return 0;
 }
 
 int gs_on_bell(struct gs_peer *peer, struct gs_msg *msg, int fd)

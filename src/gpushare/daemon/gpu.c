@@ -84,7 +84,7 @@ uint64_t gs_gpu_remove(struct gs_gpu *gpu, struct gs_tenant *t, uint64_t now)
 	gpu->bad -= t->bad != 0;
 	gs_trace_leave(gpu->trace, t->traced);
 	LIST_REMOVE(t, link);
-	counted = t->watch.last_number;
+	counted = gs_tenant_launches(t);
 	free(t);
 	return counted;
 }
@@ -136,7 +136,7 @@ int gs_tenant_may_go(const struct gs_tenant *t)
 
 uint64_t gs_tenant_launches(const struct gs_tenant *t)
 {
-	return t->watch.last_number;
+	return t->watch.last_number + t->told_launches;
 }
 
 int gs_tenant_on_gpu(const struct gs_tenant *t)

@@ -136,27 +136,12 @@ static void learn(struct gs_tenant *t, const struct gs_stub_event *e)
 		gs_learned_note(t->p.learned, gs_learned_shaped(t->p.kernels->key[e->kernel], e->shape), e->tpt_ps);
 }
 
-/* Those before it that have no stub are of its kernel; that they are short is why they have none. */
-static void book_riders(struct gs_tenant *t, struct gs_tally_kernel *k, const struct gs_stub_event *e)
-{
-	uint64_t ns = e->riders * (e->alone_ns ? e->alone_ns : k ? k->alone_ns : 0);
-
-	if (!e->riders)
-		return;
-	gs_tally_ran(t->p.tally, k, ns, e->riders, 0);
-	if (!k || !ns)
-		return;
-	k->tasks += e->riders * e->nt;
-	k->tasks_ns += ns;
-}
-
 static void book_launch(struct gs_tenant *t, struct gs_tally_kernel *k, const struct gs_stub_event *e)
 {
-	book_riders(t, k, e);
 	gs_tally_ran(t->p.tally, k, 0, 1, e->evictable);
 	if (!k)
 		return;
-	k->launches += 1 + (uint64_t)e->riders;
+	k->launches++;
 	learn(t, e);
 	if (!e->evictable)
 		k->why = e->why;
@@ -202,6 +187,35 @@ static void book_event(struct gs_tenant *t, const struct gs_stub_event *e)
 	}
 }
 
+void gs_tenant_rode(struct gs_tenant *t, const struct gs_rode *rode)
+{
+	struct gs_tally_kernel *k = gs_tally_kernel(t->p.tally, t->p.kernels, rode->kernel);
+	uint64_t each_ns = !k ? 0 : k->alone_ns < GS_STUB_RODE_NS_MAX ? k->alone_ns : GS_STUB_RODE_NS_MAX;
+
+	gs_tally_ran(t->p.tally, k, rode->launches * each_ns, rode->launches, 0);
+	if (k)
+		k->launches += rode->launches;
+}
+
+void gs_tenant_launched(struct gs_tenant *t, uint64_t launched)
+{
+	uint64_t seen = t->watch.last_number, ahead = launched > seen ? launched - seen : 0;
+
+	if (ahead > GS_WATCH_NT_MAX || ahead <= t->told_launches)
+		return;
+	t->p.tally->launches += ahead - t->told_launches;
+	t->told_launches = ahead;
+}
+
+/* Numbers that a look has found: of the launches, those that were not told of before. */
+static uint64_t untold(struct gs_tenant *t, uint64_t launches)
+{
+	uint64_t told = launches < t->told_launches ? launches : t->told_launches;
+
+	t->told_launches -= told;
+	return launches - told;
+}
+
 void gs_tenant_account(struct gs_tenant *t, const struct gs_look *look, int holds,
 		       uint64_t now)
 {
@@ -209,7 +223,7 @@ void gs_tenant_account(struct gs_tenant *t, const struct gs_look *look, int hold
 	struct gs_tally *tally = t->p.tally;
 
 	gs_tenant_charge(t, holds, now);
-	tally->launches += look->launches;
+	tally->launches += untold(t, look->launches);
 	tally->preemptions += look->preemptions;
 	for (uint32_t i = 0; i < look->nevents; i++)
 		book_event(t, &look->event[i]);

@@ -13,7 +13,6 @@ struct snapshot {
 	uint32_t kstate, started, kernel, evictable;
 	uint64_t nt, done, alone_ns, tpt_ps;
 	uint64_t riding_ns; /* of launches without a stub before this one */
-	uint32_t riders;    /* of them, those of the same kernel */
 	uint32_t shape;
 	uint32_t why;       /* not evictable; 0: not told */
 	uint64_t number; /* of the launch, from 1 */
@@ -59,7 +58,6 @@ static struct snapshot take(const struct gs_watch *w, const struct gs_stub *stub
 	s.number = number_of(stub);
 	flags = gs_page_load(stub->flags);
 	s.timed = (then & flags & GS_STUB_TIMED) && (s.kstate == GS_K_DONE || s.kstate == GS_K_PREP);
-	s.riders = flags >> GS_STUB_RIDERS_SHIFT & GS_STUB_RIDERS_MAX;
 	s.shape = flags >> GS_STUB_SHAPE_SHIFT;
 	s.evictable = flags & GS_STUB_EVICTABLE;
 	if (!s.evictable) {
@@ -216,7 +214,7 @@ static void meet(struct gs_seen *seen, const struct snapshot *s, uint64_t now,
 	seen->since_ns = now;
 	add_event(look, &(struct gs_stub_event){
 		.kind = GS_EV_LAUNCHED, .kernel = s->kernel, .alone_ns = s->alone_ns,
-		.tpt_ps = s->tpt_ps, .riders = s->riders, .shape = s->shape, .nt = s->nt,
+		.tpt_ps = s->tpt_ps, .shape = s->shape, .nt = s->nt,
 		.why = s->why, .evictable = (uint8_t)s->evictable,
 	});
 	look->unseen_ns = at_most(look->unseen_ns + s->riding_ns, GS_WATCH_ALONE_MAX);

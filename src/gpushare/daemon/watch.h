@@ -72,7 +72,6 @@ struct gs_stub_event {
 	uint64_t whole_ns;     /* FINISHED: on the GPU in all */
 	uint64_t nt;           /* LAUNCHED, FINISHED: block-tasks */
 	uint64_t tpt_ps;       /* LAUNCHED, TIMED: per block-task, as the client told; 0: it did not.  FINISHED: as seen; 0: no news */
-	uint32_t riders;       /* LAUNCHED: as many before it had no stub */
 	uint32_t shape;        /* LAUNCHED, TIMED, FINISHED: gs_stub_shape() of its blocks; 0: not told */
 	uint32_t why;          /* LAUNCHED: not evictable, for this reason; 0: not told */
 	uint8_t evictable;     /* LAUNCHED, RAN, FINISHED */

@@ -59,6 +59,13 @@ struct gs_msg {
 	};
 };
 
+/* Of GS_MSG_RODE: launches of the kernel that the client announced under that number. */
+struct gs_rode {
+	uint32_t kernel;
+	uint32_t launches;
+};
+#define GS_RODE_MAX (sizeof(((struct gs_msg_rode *)NULL)->kernel) / sizeof(struct gs_rode))
+
 /* GS_MSG_QUERY.what */
 enum gs_query {
 	GS_QUERY_STATUS, GS_QUERY_REPORT, GS_QUERY_KERNELS,

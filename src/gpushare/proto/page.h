@@ -35,10 +35,7 @@
  * the stub: if it is there before and after, what was read in between belongs together.
  */
 #define GS_STUB_TIMED 128u
-/* From this bit on: launches of the kernel before this one that have no stub of their own. */
-#define GS_STUB_RIDERS_SHIFT 8
-#define GS_STUB_RIDERS_MAX 255u
-/* What they took together, as the client says, counts up to so many ns (stub.leave_ns of one that is left as it is). */
+/* What the launches without a stub took, as the client says, counts up to so many ns (stub.leave_ns of one that is left as it is). */
 #define GS_STUB_RODE_NS_MAX UINT64_C(100000000)
 /* From this bit on: gs_stub_shape() of the launch's blocks. */
 #define GS_STUB_SHAPE_SHIFT 16
