@@ -386,7 +386,7 @@ static unsigned last_rider(CUfunction f, unsigned n)
 
 /*
  * Riding along does not keep a kernel from being timed: the first four and every 31st launch, in whatever context;
- * every 255th of what is so short while nobody else uses the GPU.
+ * every 1,023rd of what is so short while nobody else uses the GPU.
  */
 static void test_riders_are_timed(void **unused)
 {
@@ -410,20 +410,20 @@ static void test_riders_are_timed(void **unused)
 	last_rider(f, 320);
 	assert_int_equal(fake_driver_timed() - timed, 24);
 	gs_page_store(page->shared, 0);
-	last_rider(f, 4 * 255 + 30);
+	last_rider(f, 4 * 1023 + 30);
 	assert_int_equal(fake_driver_timed() - timed, 28);
 	assert_int_equal(fake_driver_stale(), 0);
 	fake_driver_takes(0);
 }
 
-/* Alone, the longer it takes the sooner it is timed again: what was predicted in between is some 16 ms, but no more often than one of 127. */
+/* Alone, the longer it takes the sooner it is timed again: what was predicted in between is some 64 ms, but no more often than one of 127. */
 static void test_a_longer_rider_is_timed_sooner(void **unused)
 {
 	static const struct {
 		CUfunction f;
 		float ms;
 		unsigned one_of;
-	} at[] = { { (CUfunction)0xb000, 0.1f, 161 }, { (CUfunction)0xb010, 0.4f, 127 } };
+	} at[] = { { (CUfunction)0xb000, 0.1f, 641 }, { (CUfunction)0xb010, 1, 127 } };
 
 	(void)unused;
 	for (size_t i = 0; i < sizeof(at) / sizeof(at[0]); i++) {
@@ -459,7 +459,7 @@ static void test_a_rider_that_becomes_long(void **unused)
 	gs_page_store(page->shared, 0);
 	for (unsigned timed = fake_driver_timed(); fake_driver_timed() == timed;)
 		last_rider(f, 1);
-	last_rider(f, 126 - 3);
+	last_rider(f, 640 - 3);
 	fake_driver_takes(20);
 	for (unsigned timed = fake_driver_timed(); fake_driver_timed() == timed;)
 		last_rider(f, 1);

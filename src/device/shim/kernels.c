@@ -14,16 +14,16 @@
 #define BUCKETS (1 << SHIM_BUCKET_BITS)
 /*
  * Launches that are timed: so many at first and after a surprise, then one of so
- * many: odd, so that both are timed where a program takes turns between two sizes.  Fewer where nobody
+ * many: odd, so that both are timed where a program takes turns between two sizes.  Far fewer where nobody
  * else uses the GPU, who would wait for one that has become longer: what a short kernel is predicted to take may
- * add up to SAMPLE_ALONE_NS until it is timed again.  Timing one costs its thread 10 us (doc/results/h200-torch-launches.csv), and a
- * step of PyTorch is 480 short ones.
+ * add up to SAMPLE_ALONE_NS until it is timed again, and whoever comes has all timed that were put off.  Timing one costs its
+ * thread 10 to 18 us, and a step of PyTorch is 480 short ones: one of 127 to 255 cost it 0.8 % (doc/results/h100-torch-within.csv).
  */
 #define SAMPLE_FIRST 4
 #define SAMPLE_EVERY 31
 #define SAMPLE_ALONE 127
-#define SAMPLE_ALONE_MOST 255
-#define SAMPLE_ALONE_NS (16 * GS_NS_PER_MS)
+#define SAMPLE_ALONE_MOST 1023
+#define SAMPLE_ALONE_NS SHIM_ONLY_NS
 
 struct module {
 	const void *handle;
@@ -382,7 +382,7 @@ uint8_t shim_time_take(struct shim_time *t, uint64_t n, uint64_t takes_ns, int s
  * another context's in between, and a kernel that takes now this long, now that, is to be
  * predicted by its mean, which is what queues up.  But one that is far off asks for more at once,
  * so a kernel whose work has changed is at two thirds of the way after 34 launches, and one
- * sample that was wrong is at less than half after as many (130 to 258, while nobody else uses the GPU).  Those ask
+ * sample that was wrong is at less than half after as many (130 to 1026, while nobody else uses the GPU).  Those ask
  * for no more in turn: of a kernel that is never as its mean, 4 launches of 34 are timed, and the others may ride.
  */
 void shim_time_learn(struct shim_time *t, uint64_t tpt_ps, enum shim_timed timed)

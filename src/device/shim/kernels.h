@@ -169,7 +169,7 @@ static SHIM_INLINE int shim_time_due(const struct shim_time *t, uint64_t n, int 
 	return !due || (n >= due && n - due >= spare);
 }
 /*
- * The first few are timed by events, and then one of 31, of 127 to 255 while nobody else uses the GPU; is this, which is
+ * The first few are timed by events, and then one of 31, of 127 to 1,023 while nobody else uses the GPU; is this, which is
  * predicted to take so long?  Of several threads, one gets it.
  */
 enum shim_timed { SHIM_UNTIMED, SHIM_TIMED, SHIM_TIMED_AGAIN };
