@@ -7,14 +7,15 @@
 #
 # usage: torch_gpu.sh BUILD OUT.csv [DRIVER]
 #   BUILD   the build tree; DRIVER the libcuda.so.1 (default: the system's)
-# environment: PAIRS (8: of processes, at most 10), EAGER, GRAPH and LARGE (64, 12, 12: turns of each), SECONDS_EACH (0.04: of a turn)
+# environment: PAIRS (of processes, at most 10; 8, fewer on a GPU that has no room for them), EAGER, GRAPH and LARGE (110, 12, 12: turns of
+# each), SECONDS_EACH (0.025: of a turn)
 # Without PyTorch: status 77.
 set -euo pipefail
 build=$(realpath "$1") out=$2 driver=${3:-}
 here=$(realpath "$(dirname "$0")")
 python3 -c 'import torch, sys; sys.exit(not torch.cuda.is_available())' || { echo "no PyTorch with a GPU here"; exit 77; }
 PATH=$build:$PATH
-pairs=${PAIRS:-8}
+pairs=${PAIRS:-$(python3 -c 'import torch; print(max(1, min(8, torch.cuda.mem_get_info()[1] // (14 << 30))))')} # 7 GiB for a process
 tmp=$(mktemp -d)
 finish() {
 	for pid in "$tmp"/*/pid; do
@@ -42,6 +43,6 @@ END
 done
 
 export GPUSHARE_BENCH_TMP=$tmp
-timeout 200 python3 "$here/torch_pairs.py" "$pairs" "${EAGER:-64}" "${GRAPH:-12}" "${LARGE:-12}" "${SECONDS_EACH:-0.04}" \
+timeout 200 python3 "$here/torch_pairs.py" "$pairs" "${EAGER:-110}" "${GRAPH:-12}" "${LARGE:-12}" "${SECONDS_EACH:-0.025}" \
 	bash -c 'GPUSHARE_SOCKET=$GPUSHARE_BENCH_TMP/$PAIR/sock exec gpusharectl run --shares 10 --mem 7G --partition low -- "$@"' run >"$out"
-grep -E '^(ratio|spread|error),' "$out"
+grep -E '^(ratio|mean|spread|error),' "$out"

@@ -9,11 +9,13 @@ usage: torch_pairs.py PAIRS EAGER GRAPH LARGE SECONDS COMMAND...
 
 An eager step waits for its launching threads.  On a shared host their speed changes by a tenth from one moment and one processor to
 the next, and from one process to the next by 2 %: so turns are a few steps long, each is compared with the one beside it, whose threads
-had the same processors, and there are many turns and pairs.  Whoever is first in a turn is second in the next one, as the second of two graphs
-is 2.4 % faster than the first, whoever that is.
+had the same processors, and there are many turns and pairs; the hashes of Python are the same in all.  Whoever is first in a turn is second
+in the next one, as the second of two graphs is 2.4 % faster than the first, whoever that is.  A turn in which a neighbour of the host came
+in between is up to twice as long as the one beside it: the fifth with the largest ratios and that with the smallest are left out of the mean.
 
 Prints rows mode,round,kind,median_ms,p90_ms,loss (round: pair.turn), then ratio,KIND,VALUE: gpushare's median over the
-native one's, the geometric mean over turns and pairs; spread,KIND,LOW,HIGH: of the pairs' own, the quartiles; and
+native one's, the geometric mean over a pair's turns (as said) and the pairs; mean,KIND,VALUE: with all turns; spread,KIND,LOW,HIGH: of the
+pairs' own, the quartiles; and
 error,KIND,VALUE: the standard error of the mean, by the pairs.
 """
 import math
@@ -29,7 +31,7 @@ KINDS = ("eager", "graph", "large")
 
 
 def start(mode, pair, command):
-    env = {**os.environ, "PAIR": str(pair)}
+    env = {**os.environ, "PAIR": str(pair), "PYTHONHASHSEED": "0"}
     if mode == "native":
         env.pop("GPUSHARE_SOCKET", None)
         command = []
@@ -84,10 +86,16 @@ def end(pairs):
                 sys.exit(f"torch_pairs: {mode}: exit status {processes[mode].returncode}")
 
 
+def middle(logs):
+    apart = len(logs) // 5
+    return statistics.mean(sorted(logs)[apart:len(logs) - apart])
+
+
 def conclude(kind, ratios):
-    of_pairs = sorted(statistics.mean(logs) for logs in ratios)
+    of_pairs = sorted(middle(logs) for logs in ratios)
     n = len(of_pairs)
     print(f"ratio,{kind},{math.exp(statistics.mean(of_pairs)):.6f}")
+    print(f"mean,{kind},{math.exp(statistics.mean(statistics.mean(logs) for logs in ratios)):.6f}")
     print(f"spread,{kind},{math.exp(of_pairs[n // 4]):.6f},{math.exp(of_pairs[n * 3 // 4]):.6f}")
     if n > 1:
         print(f"error,{kind},{statistics.stdev(of_pairs) / math.sqrt(n):.6f}", flush=True)

@@ -16,7 +16,7 @@ import time
 
 import torch
 
-WARM = 2
+WARM = 1
 BATCH = {"eager": 8, "large": 24}
 
 
