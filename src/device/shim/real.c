@@ -31,9 +31,8 @@ static const char *const names[SHIM_FN_COUNT] = {
 
 #define WHY_MAX 384
 
-static pthread_once_t loaded = PTHREAD_ONCE_INIT, opened = PTHREAD_ONCE_INIT;
+static pthread_once_t opened = PTHREAD_ONCE_INIT;
 static void *driver;
-static char why_not[WHY_MAX]; /* there is none */
 
 static CUresult no_driver(void)
 {
@@ -96,7 +95,7 @@ static void *open_path(const char *path, int must_be_there, char why[WHY_MAX])
 	return handle;
 }
 
-static void load_driver(void)
+static void open_driver(void)
 {
 	static const char *const places[] = {
 		"/usr/lib/x86_64-linux-gnu/libcuda.so.1",
@@ -107,32 +106,8 @@ static void load_driver(void)
 		"/usr/lib/wsl/lib/libcuda.so.1",
 	};
 	const char *named = getenv("GPUSHARE_DRIVER");
+	char why[WHY_MAX] = "";
 
-	if (named && *named) {
-		driver = open_path(named, 1, why_not);
-	} else {
-		for (size_t i = 0; i < sizeof(places) / sizeof(places[0]) && !driver; i++)
-			driver = open_path(places[i], 0, why_not);
-	}
-}
-
-/*
- * A program that asks for a driver has it loaded beside its own libraries, and so it is with us in front: with the first call it
- * would be gigabytes away from them, beyond what the program has mapped by then, and the processor follows
- * jumps over more than 4 GB less well (doc/results/README.md).  Where all programs are made to load us,
- * it waits for the first call, which most of them never make.
- */
-static __attribute__((constructor)) void load_with_us(void)
-{
-	const char *preloaded = getenv("LD_PRELOAD");
-
-	if (!preloaded || !strstr(preloaded, "libcuda.so"))
-		pthread_once(&loaded, load_driver);
-}
-
-static void open_driver(void)
-{
-	pthread_once(&loaded, load_driver);
 	/*
 	 * Measured (DESIGN.md): lazy loading deadlocks behind a held stream,
 	 * and with 8 connections the eighth held stream stops the context.
@@ -146,8 +121,14 @@ static void open_driver(void)
 		setenv("CUDA_MODULE_LOADING", "EAGER", 1);
 		setenv("CUDA_DEVICE_MAX_CONNECTIONS", SHIM_CONNECTIONS, 1);
 	}
+	if (named && *named) {
+		driver = open_path(named, 1, why);
+	} else {
+		for (size_t i = 0; i < sizeof(places) / sizeof(places[0]) && !driver; i++)
+			driver = open_path(places[i], 0, why);
+	}
 	if (!driver)
-		shim_notice("no CUDA driver found%s", why_not);
+		shim_notice("no CUDA driver found%s", why);
 }
 
 void *shim_real(enum shim_fn fn)
