@@ -319,7 +319,8 @@ int gs_client_heeded(struct gs_client *c)
 {
 	int unread = 0, heeded;
 
-	pthread_mutex_lock(&c->ask);
+	if (pthread_mutex_trylock(&c->ask) != 0)
+		return 0; /* it has been asked, and not answered yet */
 	heeded = c->sock >= 0 && ioctl(c->sock, SIOCOUTQ, &unread) == 0 && !unread;
 	pthread_mutex_unlock(&c->ask);
 	return heeded;

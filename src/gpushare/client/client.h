@@ -99,7 +99,10 @@ uint64_t gs_client_time(struct gs_client *client, uint32_t number, uint32_t shap
 int gs_client_wish(struct gs_client *client, uint32_t kind, uint32_t priority,
 		   struct gs_msg_standing *standing);
 
-/* 1 while connected to a daemon that has read all that it was sent: one that does not is told of nothing that can wait. */
+/*
+ * 1 while connected to a daemon that has read all that it was sent and owes no answer: another is told of nothing that
+ * can wait.  Never waits.
+ */
 int gs_client_heeded(struct gs_client *client);
 
 /* Launches without a stub, of GS_RODE_MAX kernels at most; with all others this client has made `launched` by now. */
