@@ -32,8 +32,10 @@
 #define SIGNALS_UNSTARTED 2
 /* How long a kernel that a fault has ended may go unnoticed. */
 #define FAULT_LOOK_NS (10 * GS_NS_PER_MS)
-/* How long the daemon does not hear of launches without a stub. */
+/* How long the daemon does not hear of launches without a stub, at first and at most; how long it is tried in the end. */
+#define TELL_FIRST_NS (50 * GS_NS_PER_MS)
 #define TELL_NS (1 * GS_NS_PER_S)
+#define TELL_LAST_NS (200 * GS_NS_PER_MS)
 #define RETRY_NS (10 * GS_NS_PER_MS)
 #define RECONNECT_NS (250 * GS_NS_PER_MS)
 #define RECONNECT_MAX_NS (10 * GS_NS_PER_S)
@@ -45,7 +47,9 @@ struct agent {
 	struct shim_context *in;    /* uses it, until it has looked at everything */
 	int waits;                  /* an evicted kernel waits for its turn */
 	uint32_t heard;             /* the bell at the last look */
-	uint64_t tell_ns;           /* when the daemon is told next */
+	uint64_t tell_ns;           /* when the daemon is told of riders next */
+	uint64_t tell_step_ns;      /* doubles: a program may be over soon */
+	int tell_anyway;            /* the daemon is a new one */
 	uint64_t reconnect_ns;      /* not before */
 	uint64_t reconnect_step_ns; /* doubles while a daemon refuses us */
 	/* Resident limits to set, in one submission to a context's control stream. */
@@ -357,6 +361,8 @@ static void keep_connection(struct agent *a)
 	}
 	shim_kernels_announce(s);
 	gs_client_bell(s->client);
+	a->tell_anyway = 1;
+	a->tell_ns = 0;
 	shim_log("managed again");
 }
 
@@ -366,8 +372,20 @@ static void tell_of_riders(struct agent *a)
 
 	if (now < a->tell_ns)
 		return;
-	shim_riders_tell(a->session);
-	a->tell_ns = now + TELL_NS;
+	if (shim_riders_tell(a->session, a->tell_anyway) == 0)
+		a->tell_anyway = 0;
+	a->tell_ns = now + a->tell_step_ns;
+	if (a->tell_step_ns < TELL_NS)
+		a->tell_step_ns *= 2;
+}
+
+static void tell_of_the_last(struct shim_session *s)
+{
+	static const struct timespec nap = { 0, NAP_BUSY_NS };
+	uint64_t until = gs_clock_ns() + TELL_LAST_NS;
+
+	while (shim_riders_tell(s, 1) < 0 && s->connected && gs_clock_ns() < until)
+		nanosleep(&nap, NULL);
 }
 
 /* Rung for while a kernel waits: its turn is near, and a wake-up takes long.  1: look again. */
@@ -390,7 +408,7 @@ static int stay_awake(struct agent *a, uint32_t bell)
 
 static void *run(void *arg)
 {
-	struct agent a = { .session = arg, .reconnect_step_ns = RECONNECT_NS };
+	struct agent a = { .session = arg, .reconnect_step_ns = RECONNECT_NS, .tell_step_ns = TELL_FIRST_NS };
 	struct shim_session *s = a.session;
 	struct shim_force force = { 0 };
 
@@ -412,7 +430,7 @@ static void *run(void *arg)
 	}
 	/* What ended since the last look is measured all the same: the daemon has a last look, too. */
 	shim_launch_reap(s);
-	shim_riders_tell(s);
+	tell_of_the_last(s);
 	return NULL;
 }
 

@@ -73,26 +73,35 @@ struct telling {
 	struct gs_client *client;
 	uint64_t launched;
 	struct gs_rode rode[GS_RODE_MAX];
+	struct shim_kernel *of[GS_RODE_MAX];
 	uint32_t count;
+	int failed;
 };
 
-static void flush(struct telling *t)
+static void send_told(struct telling *t)
 {
-	if (t->count)
-		gs_client_rode(t->client, t->launched, t->rode, t->count);
-	t->count = 0;
+	if (gs_client_rode(t->client, t->launched, t->rode, t->count) == 0) {
+		t->count = 0;
+		return;
+	}
+	t->failed = 1;
+	while (t->count) {
+		t->count--;
+		atomic_fetch_sub(&t->of[t->count]->riders_told, t->rode[t->count].launches);
+	}
 }
 
 static void tell_of(struct shim_kernel *k, void *user)
 {
 	struct telling *t = user;
-	uint32_t launches = shim_kernel_take_riders(k);
+	uint32_t launches = t->failed ? 0 : shim_kernel_take_riders(k);
 
 	if (!launches)
 		return;
+	t->of[t->count] = k;
 	t->rode[t->count++] = (struct gs_rode){ .kernel = k->number, .launches = launches };
 	if (t->count == GS_RODE_MAX)
-		flush(t);
+		send_told(t);
 }
 
 /* Never too many: whoever takes the untold meanwhile has added them to what was read before. */
@@ -103,16 +112,22 @@ static uint64_t launched_by_now(void)
 	return numbered + UNTOLD(others) + ((shim_owners_sum() - was) >> SHIM_RODE_BITS);
 }
 
-void shim_riders_tell(struct shim_session *s)
+int shim_riders_tell(struct shim_session *s, int anyway)
 {
 	static uint64_t then; /* the agent's */
 	struct telling t = { .client = s->client, .launched = launched_by_now() };
 
-	if (t.launched == then || !s->connected || !gs_client_heeded(s->client))
-		return;
-	then = t.launched;
+	if (t.launched == then && !anyway)
+		return 0;
+	if (!s->connected)
+		return -1;
 	shim_kernels_each(tell_of, &t);
-	flush(&t);
+	if (!t.failed && (t.count || anyway))
+		send_told(&t);
+	if (t.failed)
+		return -1;
+	then = t.launched;
+	return 0;
 }
 
 /*

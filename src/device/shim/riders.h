@@ -112,8 +112,11 @@ int shim_rides(const struct gs_page *page, struct shim_time *t, uint64_t tasks);
 /* For a launch with a stub: its number, which counts what rode along since the last one. */
 uint64_t shim_riders_number(int evictable, uint64_t *rode_ns);
 
-/* The daemon is told how many they were of each kernel; the agent alone calls this, now and then and in the end. */
-void shim_riders_tell(struct shim_session *s);
+/*
+ * The daemon is told how many they were of each kernel; the agent alone calls this, now and then and in the end.
+ * anyway: also if nothing has been launched since, as for a new daemon.  -1: not of all, or not at all; the next call does.
+ */
+int shim_riders_tell(struct shim_session *s, int anyway);
 
 /* A kernel's time is `is` where it was `was`: those that no stub has told of took as many times longer. */
 void shim_riders_longer(uint64_t was, uint64_t is);

@@ -18,6 +18,9 @@
 
 #define REPLY_TIMEOUT_NS (10 * GS_NS_PER_S)
 
+/* So much that the daemon has not read, bytes as the kernel counts them, and it is told of nothing that can wait: a send would, in the end. */
+#define UNREAD_MAX 65536
+
 struct gs_client {
 	pthread_mutex_t ask;     /* one question and its answer at a time */
 	_Atomic int sock;        /* -1: no daemon */
@@ -173,7 +176,8 @@ int gs_client_connect(struct gs_client *c, uint64_t used_bytes, int timeout_ms,
 					     msg.welcome.absent, msg.welcome.gpu,
 					     msg.welcome.signal, msg.welcome.measure,
 					     { msg.welcome.proxy_ns, msg.welcome.memop_ns,
-					       msg.welcome.dma_ns } };
+					       msg.welcome.dma_ns },
+					     msg.welcome.rode };
 	gs_msg_limit(sock, REPLY_TIMEOUT_NS, NULL);
 	pthread_mutex_lock(&c->ask);
 	old = atomic_exchange(&c->sock, sock);
@@ -315,26 +319,21 @@ int gs_client_wish(struct gs_client *c, uint32_t kind, uint32_t priority,
 	return 1;
 }
 
-int gs_client_heeded(struct gs_client *c)
-{
-	int unread = 0, heeded;
-
-	if (pthread_mutex_trylock(&c->ask) != 0)
-		return 0; /* it has been asked, and not answered yet */
-	heeded = c->sock >= 0 && ioctl(c->sock, SIOCOUTQ, &unread) == 0 && !unread;
-	pthread_mutex_unlock(&c->ask);
-	return heeded;
-}
-
-void gs_client_rode(struct gs_client *c, uint64_t launched, const struct gs_rode *rode, uint32_t count)
+int gs_client_rode(struct gs_client *c, uint64_t launched, const struct gs_rode *rode, uint32_t count)
 {
 	struct gs_msg msg;
+	int unread, rc = -1;
 
 	gs_msg_init(&msg, GS_MSG_RODE, 0);
 	msg.rode.launched = launched;
 	msg.rode.count = count;
 	memcpy(msg.rode.kernel, rode, count * sizeof(*rode));
-	tell(c, &msg);
+	if (pthread_mutex_trylock(&c->ask) != 0)
+		return -1; /* it has been asked, and not answered yet */
+	if (c->sock >= 0 && c->grant.rode && ioctl(c->sock, SIOCOUTQ, &unread) == 0 && unread < UNREAD_MAX)
+		rc = gs_msg_send(c->sock, &msg, -1);
+	pthread_mutex_unlock(&c->ask);
+	return rc;
 }
 
 void gs_client_signals(struct gs_client *c, const struct gs_signal_times *times)

@@ -36,6 +36,7 @@ struct gs_client_grant {
 	uint32_t signal;      /* enum gs_signal: how a kernel is to be told to leave */
 	uint32_t measure;     /* 1: measure how long the signals take, and say so */
 	struct gs_signal_times times;
+	uint32_t rode;        /* 1: the daemon takes gs_client_rode() */
 };
 
 /*
@@ -100,13 +101,10 @@ int gs_client_wish(struct gs_client *client, uint32_t kind, uint32_t priority,
 		   struct gs_msg_standing *standing);
 
 /*
- * 1 while connected to a daemon that has read all that it was sent and owes no answer: another is told of nothing that
- * can wait.  Never waits.
+ * Launches without a stub, of GS_RODE_MAX kernels at most; with all others this client has made `launched` by now.
+ * Never waits.  -1: not sent, as there is no daemon, one that has much to read or to answer, or one that does not know of these.
  */
-int gs_client_heeded(struct gs_client *client);
-
-/* Launches without a stub, of GS_RODE_MAX kernels at most; with all others this client has made `launched` by now. */
-void gs_client_rode(struct gs_client *client, uint64_t launched, const struct gs_rode *rode, uint32_t count);
+int gs_client_rode(struct gs_client *client, uint64_t launched, const struct gs_rode *rode, uint32_t count);
 
 /* How long the signals take, for the daemon to keep; zeros: it could not be measured. */
 void gs_client_signals(struct gs_client *client, const struct gs_signal_times *times);

@@ -129,6 +129,7 @@ static int welcome(struct gs_peer *peer, uint32_t tag, int page_fd)
 	msg.welcome.proxy_ns = peer->device->signals.proxy_ns;
 	msg.welcome.memop_ns = peer->device->signals.memop_ns;
 	msg.welcome.dma_ns = peer->device->signals.dma_ns;
+	msg.welcome.rode = 1;
 	msg.welcome.reservation = step->reservation;
 	msg.welcome.gpu_memory = peer->device->memory;
 	msg.welcome.context_memory = peer->d->config->context_memory;
@@ -302,16 +303,14 @@ int gs_on_time(struct gs_peer *peer, struct gs_msg *msg, int fd)
 
 int gs_on_rode(struct gs_peer *peer, struct gs_msg *msg, int fd)
 {
-	struct gs_rode rode;
+	struct gs_rode rode[GS_RODE_MAX];
 
 	(void)fd;
 	if (must_be_client(peer, msg) < 0)
 		return -1;
+	memcpy(rode, msg->rode.kernel, sizeof(rode));
 	gs_tenant_launched(peer->tenant, msg->rode.launched);
-	for (size_t i = 0; i < msg->rode.count && i < GS_RODE_MAX; i++) {
-		memcpy(&rode, &msg->rode.kernel[i * sizeof(rode)], sizeof(rode));
-		gs_tenant_rode(peer->tenant, &rode);
-	}
+	gs_tenant_rode(peer->tenant, rode, msg->rode.count < GS_RODE_MAX ? msg->rode.count : GS_RODE_MAX, gs_clock_ns());
 	return 0;
 }
 

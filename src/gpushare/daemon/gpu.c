@@ -29,7 +29,7 @@ struct gs_tenant *gs_gpu_add(struct gs_gpu *gpu, const struct gs_tenant_params *
 		return NULL;
 	t->p = *params;
 	t->gpu = gpu;
-	t->charged_ns = now;
+	t->charged_ns = t->rode_ns = now;
 	gs_page_store(params->page->attended, params->attended);
 	t->watch.tpt_ps = params->kernels->tpt_ps;
 	t->watch.kernels = GS_TALLY_KERNELS_MAX;

@@ -33,6 +33,7 @@ struct gs_tally_kernel {
 	uint64_t finished;
 	uint64_t turnaround_ns; /* of the finished ones, from first seen to DONE */
 	uint64_t alone_ns;      /* the latest estimate of one launch alone */
+	uint64_t as_is_ns;      /* the same of one that was not evictable; 0: none */
 	struct gs_tally_time time;
 	uint64_t tasks;         /* block-tasks of the launches that are over and have a time... */
 	uint64_t tasks_ns;      /* ...and that time */

@@ -172,6 +172,8 @@ static void book_event(struct gs_tenant *t, const struct gs_stub_event *e)
 
 	if (k && e->alone_ns)
 		k->alone_ns = e->alone_ns;
+	if (k && e->alone_ns && !e->evictable && e->kind == GS_EV_LAUNCHED)
+		k->as_is_ns = e->alone_ns;
 	gs_tally_ran(t->p.tally, k, e->ran_ns, 0, e->evictable);
 	if (e->kind == GS_EV_LAUNCHED)
 		book_launch(t, k, e);
@@ -187,14 +189,26 @@ static void book_event(struct gs_tenant *t, const struct gs_stub_event *e)
 	}
 }
 
-void gs_tenant_rode(struct gs_tenant *t, const struct gs_rode *rode)
+static double ride_ns(const struct gs_tally_kernel *k)
 {
-	struct gs_tally_kernel *k = gs_tally_kernel(t->p.tally, t->p.kernels, rode->kernel);
-	uint64_t each_ns = !k ? 0 : k->alone_ns < GS_STUB_RODE_NS_MAX ? k->alone_ns : GS_STUB_RODE_NS_MAX;
+	return k ? (double)(k->as_is_ns ? k->as_is_ns : k->alone_ns) : 0;
+}
 
-	gs_tally_ran(t->p.tally, k, rode->launches * each_ns, rode->launches, 0);
-	if (k)
-		k->launches += rode->launches;
+void gs_tenant_rode(struct gs_tenant *t, const struct gs_rode *rode, size_t count, uint64_t now)
+{
+	double all = 0, most = now > t->rode_ns ? (double)(now - t->rode_ns) : 0, part;
+
+	for (size_t i = 0; i < count; i++)
+		all += rode[i].launches * ride_ns(gs_tally_kernel(t->p.tally, t->p.kernels, rode[i].kernel));
+	part = all > most ? most / all : 1;
+	t->rode_ns = now;
+	for (size_t i = 0; i < count; i++) {
+		struct gs_tally_kernel *k = gs_tally_kernel(t->p.tally, t->p.kernels, rode[i].kernel);
+
+		gs_tally_ran(t->p.tally, k, (uint64_t)(rode[i].launches * ride_ns(k) * part), rode[i].launches, 0);
+		if (k)
+			k->launches += rode[i].launches;
+	}
 }
 
 void gs_tenant_launched(struct gs_tenant *t, uint64_t launched)

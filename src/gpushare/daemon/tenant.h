@@ -72,6 +72,7 @@ struct gs_tenant {
 	struct gs_arrival arrival; /* when it asks for the GPU */
 	struct gs_next next;   /* who asks for it then */
 	uint64_t launches;     /* since it last lost the turn */
+	uint64_t rode_ns;      /* up to here launches without a stub are booked */
 	uint64_t told_launches; /* booked as told (GS_MSG_RODE), beyond the watch's last number */
 	uint8_t ahead;         /* it has the turn, which it has not asked for and not used yet */
 	uint64_t ahead_number; /* while it is: the highest of its page's launches by then */
@@ -111,8 +112,11 @@ int gs_tenant_quiet(const struct gs_tenant *t);
 /* Time since the last charge: with the GPU it is active, without it waiting. */
 void gs_tenant_charge(struct gs_tenant *t, int holds, uint64_t now);
 
-/* Book launches that no look finds: they are short, and cannot be preempted inside. */
-void gs_tenant_rode(struct gs_tenant *t, const struct gs_rode *rode);
+/*
+ * Book launches of so many kernels that no look finds: they are short, and cannot be preempted inside.  What they took is as long
+ * as their kernels' last launches that were not evictable, but together no longer than it is since the last call.
+ */
+void gs_tenant_rode(struct gs_tenant *t, const struct gs_rode *rode, size_t count, uint64_t now);
 /* With those it has made so many in all. */
 void gs_tenant_launched(struct gs_tenant *t, uint64_t launched);
 
