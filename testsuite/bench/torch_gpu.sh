@@ -15,7 +15,7 @@ build=$(realpath "$1") out=$2 driver=${3:-}
 here=$(realpath "$(dirname "$0")")
 python3 -c 'import torch, sys; sys.exit(not torch.cuda.is_available())' || { echo "no PyTorch with a GPU here"; exit 77; }
 PATH=$build:$PATH
-pairs=${PAIRS:-$(python3 -c 'import torch; print(max(1, min(8, torch.cuda.mem_get_info()[1] // (14 << 30))))')} # 7 GiB for a process
+pairs=${PAIRS:-$(python3 -c 'import torch; print(max(1, min(8, torch.cuda.mem_get_info()[1] // (14 << 30))))')} # each of two has at most the --mem below
 tmp=$(mktemp -d)
 finish() {
 	for pid in "$tmp"/*/pid; do

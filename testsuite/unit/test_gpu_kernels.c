@@ -173,7 +173,7 @@ static double figure(const json_t *of, const char *key)
 	return json_number_value(json_object_get(of, key));
 }
 
-/* Those without a stub are as long as the last one with one, and nobody could have made them leave. */
+/* Those without a stub are as long as the last one that had one and stayed, and nobody could have made them leave. */
 static void test_what_could_not_be_preempted(void **unused)
 {
 	struct client *c;

@@ -28,7 +28,7 @@ struct gs_tally_kernel {
 	uint32_t form;          /* enum ptx_form, as announced */
 	uint32_t reason;        /* enum ptx_reason */
 	uint32_t registers;
-	uint64_t launches;      /* seen by the daemon: a lone client's short ones escape it */
+	uint64_t launches;      /* seen by the daemon or told of: a few of a lone client's escape it */
 	uint64_t preemptions;
 	uint64_t finished;
 	uint64_t turnaround_ns; /* of the finished ones, from first seen to DONE */
