@@ -10,26 +10,10 @@
 
 #include "device/ptx/transform.h"
 #include "device/shim/shim.h"
+#include "device/shim/times.h"
 
 struct shim_session;
 struct shim_graph;
-
-/* What a kernel takes in blocks of one shape; what launches look at is one cache line. */
-struct shim_time {
-	_Alignas(SHIM_LINE) _Atomic uint32_t shape; /* the block's three sizes; 0: free, and so are those after it */
-	_Atomic uint32_t spare;    /* see due */
-	_Atomic uint32_t again;    /* so many more follow it at once */
-	atomic_flag asked;         /* the daemon, for the time that it took in earlier jobs */
-	_Atomic uint64_t owners[SHIM_OWNERS]; /* launches without a stub (riders.h): of each owner, who alone writes it... */
-	_Atomic uint64_t others;   /* ...and of everybody else */
-	_Atomic uint64_t marked;   /* all other launches */
-	_Atomic uint64_t tpt_ps;   /* learned time per block-task (shim_request.tasks), picoseconds of the whole GPU; 0: not yet */
-	/*
-	 * The number of launches from which on the next one is timed, 0: at once; or `spare` more, while nobody else uses
-	 * the GPU.
-	 */
-	_Atomic uint64_t due;
-};
 
 /* Shapes that are told apart; the last entry is that of all others. */
 #define SHIM_SHAPES 4
@@ -127,15 +111,6 @@ void shim_kernel_graph(const void *handle, uint32_t frame, uint32_t nodes, uint3
 /* Why it has no twin, or if it has one: why the last launch that was not evictable was not.  NONE: there was none. */
 enum ptx_reason shim_kernel_why(const struct shim_kernel *k);
 
-/*
- * At most 1,024 x 1,024 x 64 threads (CUDA C++ Programming Guide, compute capabilities); more may look like another
- * shape: the driver refuses them.
- */
-static inline uint32_t shim_shape(unsigned int x, unsigned int y, unsigned int z)
-{
-	return 1u << 31 | x << 18 | y << 7 | z;
-}
-
 /* Its time in blocks of that shape (of a graph: zeros). */
 struct shim_time *shim_kernel_time(struct shim_kernel *k, const unsigned int block[3]);
 /* If it has an entry of its own already. */
@@ -147,35 +122,7 @@ static SHIM_INLINE struct shim_time *shim_kernel_time_seen(struct shim_kernel *k
 	return NULL;
 }
 
-/* So far; exact once nobody launches. */
-static SHIM_INLINE uint64_t shim_time_riders(const struct shim_time *t)
-{
-	return atomic_load_explicit(&t->owners[0], memory_order_relaxed) +
-	       atomic_load_explicit(&t->owners[1], memory_order_relaxed) +
-	       atomic_load_explicit(&t->others, memory_order_relaxed);
-}
-static SHIM_INLINE uint64_t shim_time_launches(const struct shim_time *t)
-{
-	return shim_time_riders(t) + atomic_load_explicit(&t->marked, memory_order_relaxed);
-}
 uint64_t shim_kernel_launches(const struct shim_kernel *k);
-
-/* Is a launch timed that comes after `n` others?  It must not ride then: one condition for both. */
-static SHIM_INLINE int shim_time_due(const struct shim_time *t, uint64_t n, int shared)
-{
-	uint64_t due = atomic_load_explicit(&t->due, memory_order_relaxed);
-	uint32_t spare = shared ? 0 : atomic_load_explicit(&t->spare, memory_order_relaxed);
-
-	return !due || (n >= due && n - due >= spare);
-}
-/*
- * The first few are timed by events, and then one of 31, of 127 to 1,023 while nobody else uses the GPU; is this, which is
- * predicted to take so long?  Of several threads, one gets it.
- */
-enum shim_timed { SHIM_UNTIMED, SHIM_TIMED, SHIM_TIMED_AGAIN };
-uint8_t shim_time_take(struct shim_time *t, uint64_t n, uint64_t takes_ns, int shared);
-/* So long has a launch that was timed taken per block-task. */
-void shim_time_learn(struct shim_time *t, uint64_t tpt_ps, enum shim_timed timed);
 
 /* Of its launches without a stub, as many as have not been taken yet: the caller tells the daemon of them. */
 uint32_t shim_kernel_take_riders(struct shim_kernel *k);

@@ -7,6 +7,7 @@
 
 #include "common/clock.h"
 #include "device/shim/channels.h"
+#include "device/shim/riders.h"
 
 #define FULL_POOL_NAP_NS 20000
 /* A kernel says that it is over from its last block; the event behind it follows within microseconds. */
@@ -57,6 +58,7 @@ static int is_near(struct shim_launch *l)
 /* Of an undisturbed launch: the events' distance is its time alone.  0: it is not known yet. */
 static int learn(struct shim_launch *l)
 {
+	uint64_t was;
 	float ms = 0;
 	CUresult rc;
 
@@ -68,7 +70,9 @@ static int learn(struct shim_launch *l)
 		return !is_near(l);
 	if (rc != CUDA_SUCCESS || !(ms > 0))
 		return 1;
-	shim_time_learn(l->time, (uint64_t)((double)ms * 1e9 / (double)l->tasks), l->sampled);
+	was = shim_time_learn(l->time, (uint64_t)((double)ms * 1e9 / (double)l->tasks), l->sampled);
+	if (was)
+		shim_riders_longer(was, l->time->tpt_ps);
 	tell(l->stub, (uint64_t)((double)ms * 1e6));
 	return 1;
 }

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which launches of a kernel are timed, and how soon what it takes is known: by its numbers of launches alone. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "device/shim/times.h"
+
+#define US UINT64_C(1000000) /* ps */
+#define TASKS 100
+#define EVERY 31
+#define ALONE_MOST 1023
+
+/* Its launches take in turn what `pattern` says, ps per block-task. */
+struct kernel {
+	struct shim_time time;
+	const uint64_t *pattern;
+	size_t period;
+	uint64_t n;       /* launches so far */
+	unsigned timed;
+	unsigned longer;  /* times that what rode of it is said to have taken longer */
+};
+
+static void launch(struct kernel *k, unsigned launches, int shared)
+{
+	while (launches--) {
+		uint64_t takes = k->pattern[k->n % k->period];
+		enum shim_timed timed = shim_time_take(&k->time, k->n++, k->time.tpt_ps * TASKS / 1000, shared);
+
+		if (timed == SHIM_UNTIMED)
+			continue;
+		k->timed++;
+		k->longer += shim_time_learn(&k->time, takes, timed) != 0;
+	}
+}
+
+static unsigned timed_of(struct kernel *k, unsigned launches, int shared)
+{
+	unsigned before = k->timed;
+
+	launch(k, launches, shared);
+	return k->timed - before;
+}
+
+static void steady(struct kernel *k, const uint64_t *takes)
+{
+	k->pattern = takes;
+	k->period = 1;
+}
+
+static void the_first_four_and_then_one_of_so_many(void **unused)
+{
+	static const uint64_t takes = US / 100;
+	struct kernel k = { .timed = 0 };
+
+	(void)unused;
+	steady(&k, &takes);
+	assert_int_equal(timed_of(&k, 4, 1), 4);
+	assert_int_equal(timed_of(&k, 10 * EVERY, 1), 10);
+	assert_in_range(timed_of(&k, 10 * ALONE_MOST, 0), 9, 10);
+	/* Who comes has it timed at once. */
+	launch(&k, ALONE_MOST / 2, 0);
+	assert_int_equal(timed_of(&k, 1, 1), 1);
+	assert_int_equal(k.longer, 0);
+	assert_in_range(k.time.tpt_ps, takes - 2, takes + 2);
+}
+
+/* At two thirds of the way after 34 launches. */
+static void one_that_has_changed_is_known_soon(void **unused)
+{
+	static const uint64_t before = US, after = 4 * US, less = US / 4;
+	struct kernel k = { .timed = 0 };
+
+	(void)unused;
+	steady(&k, &before);
+	launch(&k, 4 + 2 * EVERY, 1);
+	steady(&k, &after);
+	launch(&k, EVERY + 3, 1);
+	assert_true(k.time.tpt_ps > US + 3 * US * 2 / 3);
+	assert_true(k.longer >= 1);
+	launch(&k, 20 * EVERY, 1);
+	steady(&k, &less);
+	k.longer = 0;
+	launch(&k, EVERY + 3, 1);
+	assert_true(k.time.tpt_ps < 4 * US - (4 * US - less) * 2 / 3);
+	assert_int_equal(k.longer, 0);
+}
+
+/* Those that are timed after a surprise ask for no more: 4 launches of 34. */
+static void one_that_is_never_as_its_mean_rides_most_times(void **unused)
+{
+	static const uint64_t takes[] = { US, 100 * US };
+	struct kernel k = { .pattern = takes, .period = 2 };
+
+	(void)unused;
+	launch(&k, 4, 1);
+	assert_in_range(timed_of(&k, 34 * 100, 1), 100, 4 * 101);
+	assert_in_range(k.time.tpt_ps, 5 * US, 95 * US);
+}
+
+static void what_is_forgotten_is_timed_anew(void **unused)
+{
+	static const uint64_t takes = US;
+	struct kernel k = { .timed = 0 };
+
+	(void)unused;
+	steady(&k, &takes);
+	launch(&k, 4 + EVERY, 0);
+	shim_time_forget(&k.time);
+	assert_int_equal(k.time.tpt_ps, 0);
+	assert_int_equal(timed_of(&k, 3, 0), 3);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_first_four_and_then_one_of_so_many),
+		cmocka_unit_test(one_that_has_changed_is_known_soon),
+		cmocka_unit_test(one_that_is_never_as_its_mean_rides_most_times),
+		cmocka_unit_test(what_is_forgotten_is_timed_anew),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
