@@ -34,7 +34,7 @@ static void launch(struct kernel *k, unsigned launches, int shared)
 		if (timed == SHIM_UNTIMED)
 			continue;
 		k->timed++;
-		k->longer += shim_time_learn(&k->time, takes, timed) != 0;
+		k->longer += shim_time_learn(&k->time, takes, timed, shared) != 0;
 	}
 }
 
@@ -102,6 +102,28 @@ static void one_that_is_never_as_its_mean_rides_most_times(void **unused)
 	assert_in_range(k.time.tpt_ps, 5 * US, 95 * US);
 }
 
+/* Alone a surprise that is shorter asks for no more, one that is longer does. */
+static void alone_only_what_is_longer_is_looked_into(void **unused)
+{
+	static const uint64_t before = US / 100, less = US / 1000, after = US / 10;
+	struct kernel k = { .timed = 0 };
+
+	(void)unused;
+	steady(&k, &before);
+	launch(&k, 4 + 2 * ALONE_MOST, 0);
+	steady(&k, &less);
+	assert_in_range(timed_of(&k, ALONE_MOST + 3, 0), 1, 2);
+	assert_true(k.time.tpt_ps > before / 2);
+	/* Who comes has the next ones timed, and those that are asked for. */
+	launch(&k, EVERY + 1, 0);
+	assert_true(timed_of(&k, 5, 1) >= 4);
+	assert_true(k.time.tpt_ps < before / 2);
+	launch(&k, 20 * ALONE_MOST, 0);
+	steady(&k, &after);
+	assert_in_range(timed_of(&k, ALONE_MOST + 3, 0), 4, 5);
+	assert_true(k.time.tpt_ps > after * 2 / 3);
+}
+
 static void what_is_forgotten_is_timed_anew(void **unused)
 {
 	static const uint64_t takes = US;
@@ -121,6 +143,7 @@ int main(void)
 		cmocka_unit_test(the_first_four_and_then_one_of_so_many),
 		cmocka_unit_test(one_that_has_changed_is_known_soon),
 		cmocka_unit_test(one_that_is_never_as_its_mean_rides_most_times),
+		cmocka_unit_test(alone_only_what_is_longer_is_looked_into),
 		cmocka_unit_test(what_is_forgotten_is_timed_anew),
 	};
 

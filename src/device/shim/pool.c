@@ -70,7 +70,8 @@ static int learn(struct shim_launch *l)
 		return !is_near(l);
 	if (rc != CUDA_SUCCESS || !(ms > 0))
 		return 1;
-	was = shim_time_learn(l->time, (uint64_t)((double)ms * 1e9 / (double)l->tasks), l->sampled);
+	was = shim_time_learn(l->time, (uint64_t)((double)ms * 1e9 / (double)l->tasks), l->sampled,
+			      gs_page_load(page->shared) != 0);
 	if (was)
 		shim_riders_longer(was, l->time->tpt_ps);
 	tell(l->stub, (uint64_t)((double)ms * 1e6));

@@ -54,15 +54,17 @@ static void ask_again(struct shim_time *t)
  * so a kernel whose work has changed is at two thirds of the way after 34 launches, and one
  * sample that was wrong is at less than half after as many (130 to 1026, while nobody else uses the GPU).  Those ask
  * for no more in turn: of a kernel that is never as its mean, 4 launches of 34 are timed, and the others may ride.
+ * Nor does one that was shorter while nobody else uses the GPU: nobody waits for what is thought to be too long, and
+ * whoever comes has the next ones timed.
  */
-uint64_t shim_time_learn(struct shim_time *t, uint64_t tpt_ps, enum shim_timed timed)
+uint64_t shim_time_learn(struct shim_time *t, uint64_t tpt_ps, enum shim_timed timed, int shared)
 {
 	uint64_t old = t->tpt_ps;
 
 	t->tpt_ps = old ? (3 * old + tpt_ps) / 4 : tpt_ps + 1;
 	if (!old || (tpt_ps / 2 <= old && tpt_ps >= old / 2))
 		return 0;
-	if (timed == SHIM_TIMED)
+	if (timed == SHIM_TIMED && (shared || tpt_ps > old))
 		ask_again(t);
 	return tpt_ps > old ? old : 0;
 }

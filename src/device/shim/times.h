@@ -64,10 +64,10 @@ static SHIM_INLINE int shim_time_due(const struct shim_time *t, uint64_t n, int 
 enum shim_timed { SHIM_UNTIMED, SHIM_TIMED, SHIM_TIMED_AGAIN };
 uint8_t shim_time_take(struct shim_time *t, uint64_t n, uint64_t takes_ns, int shared);
 /*
- * So long has a launch that was timed taken per block-task, ps.  What it was predicted to take, if it took by far
- * longer: so have those that ride of it (shim_riders_longer()); else 0.
+ * So long has a launch that was timed taken per block-task, ps; shared: as above, now.  What it was predicted to
+ * take, if it took by far longer: so have those that ride of it (shim_riders_longer()); else 0.
  */
-uint64_t shim_time_learn(struct shim_time *t, uint64_t tpt_ps, enum shim_timed timed);
+uint64_t shim_time_learn(struct shim_time *t, uint64_t tpt_ps, enum shim_timed timed, int shared);
 /* What is known of it is of another kernel: the first few are timed. */
 void shim_time_forget(struct shim_time *t);
 
