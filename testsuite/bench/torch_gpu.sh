@@ -8,7 +8,8 @@
 # usage: torch_gpu.sh BUILD OUT.csv [DRIVER]
 #   BUILD   the build tree; DRIVER the libcuda.so.1 (default: the system's)
 # environment: PAIRS (of processes, at most 10; 8, fewer on a GPU that has no room for them), EAGER, GRAPH and LARGE (110, 12, 12: turns of
-# each), SECONDS_EACH (0.025: of a turn)
+# each; of a kind with none a process has no network: LARGE=0 GRAPH=0 leaves room for twice as many pairs), SECONDS_EACH (0.025: of a turn);
+# INSTEAD: what runs one of each pair instead of gpushare, such as "env CUDA_MODULE_LOADING=EAGER": how much of it is that
 # Without PyTorch: status 77.
 set -euo pipefail
 build=$(realpath "$1") out=$2 driver=${3:-}
@@ -25,6 +26,7 @@ finish() {
 }
 trap finish EXIT
 for ((k = 0; k < pairs; k++)); do
+	[ -z "${INSTEAD:-}" ] || break
 	own=$tmp/$k
 	mkdir "$own"
 	cat >"$own/conf" <<END
@@ -43,6 +45,11 @@ END
 done
 
 export GPUSHARE_BENCH_TMP=$tmp
+run=(bash -c 'GPUSHARE_SOCKET=$GPUSHARE_BENCH_TMP/$PAIR/sock exec gpusharectl run --shares 10 --mem 7G --partition low -- "$@"' run)
+if [ -n "${INSTEAD:-}" ]; then
+	read -ra run <<<"$INSTEAD"
+	export OTHER=$INSTEAD
+fi
 timeout 200 python3 "$here/torch_pairs.py" "$pairs" "${EAGER:-110}" "${GRAPH:-12}" "${LARGE:-12}" "${SECONDS_EACH:-0.025}" \
-	bash -c 'GPUSHARE_SOCKET=$GPUSHARE_BENCH_TMP/$PAIR/sock exec gpusharectl run --shares 10 --mem 7G --partition low -- "$@"' run >"$out"
+	"${run[@]}" >"$out"
 grep -E '^(ratio|mean|spread|error),' "$out"

@@ -5,7 +5,9 @@ usage: torch_pairs.py PAIRS EAGER GRAPH LARGE SECONDS COMMAND...
   PAIRS        so many times one process of each
   EAGER, GRAPH, LARGE  turns of each process with steps of that kind (torch_step.py), each SECONDS long; only one of all
                computes at a time
-  COMMAND...   what runs a program under gpushare: it is given the program's command line, and $PAIR is the pair's number, from 0
+  COMMAND...   what runs a program under gpushare, or otherwise than natively: it is given the program's command line, and $PAIR is
+               the pair's number, from 0
+environment: OTHER (gpushare): what the rows call those
 
 An eager step waits for its launching threads.  On a shared host their speed changes by a tenth from one moment and one processor to
 the next, and from one process to the next by 2 %: so turns are a few steps long, each is compared with the one beside it, whose threads
@@ -13,7 +15,7 @@ had the same processors, and there are many turns and pairs; the hashes of Pytho
 in the next one, as the second of two graphs is 2.4 % faster than the first, whoever that is.  A turn in which a neighbour of the host came
 in between is up to twice as long as the one beside it: the fifth with the largest ratios and that with the smallest are left out of the mean.
 
-Prints rows mode,round,kind,median_ms,p90_ms,loss (round: pair.turn), then ratio,KIND,VALUE: gpushare's median over the
+Prints rows mode,round,kind,median_ms,p90_ms,loss (round: pair.turn), then ratio,KIND,VALUE: gpushare's (OTHER's) median over the
 native one's, the geometric mean over a pair's turns (as said) and the pairs; mean,KIND,VALUE: with all turns; spread,KIND,LOW,HIGH: of the
 pairs' own, the quartiles; and
 error,KIND,VALUE: the standard error of the mean, by the pairs.
@@ -25,17 +27,18 @@ import statistics
 import subprocess
 import sys
 
-PROGRAM = [sys.executable, str(pathlib.Path(__file__).with_name("torch_step.py"))]
-MODES = ("native", "gpushare")
+PROGRAM = [sys.executable, str(pathlib.Path(__file__).with_name("torch_step.py")), "4"]
+OTHER = os.environ.get("OTHER", "gpushare")
+MODES = ("native", OTHER)
 KINDS = ("eager", "graph", "large")
 
 
-def start(mode, pair, command):
+def start(mode, pair, command, kinds):
     env = {**os.environ, "PAIR": str(pair), "PYTHONHASHSEED": "0"}
     if mode == "native":
         env.pop("GPUSHARE_SOCKET", None)
         command = []
-    return subprocess.Popen(command + PROGRAM, env=env, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    return subprocess.Popen(command + PROGRAM + kinds, env=env, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
 
 def order(number):
@@ -73,7 +76,7 @@ def turn(pairs, number, kind, seconds, ratios):
             row = answer(processes[mode], mode, kind)
             took[mode] = float(row.split(",")[1])
             print(f"{mode},{k}.{number},{row}", flush=True)
-        ratios[k].append(math.log(took["gpushare"] / took["native"]))
+        ratios[k].append(math.log(took[OTHER] / took["native"]))
 
 
 def end(pairs):
@@ -105,7 +108,8 @@ def main():
     count, *turns_of = (int(a) for a in sys.argv[1:5])
     seconds, command = sys.argv[5], sys.argv[6:]
     print("mode,round,kind,median_ms,p90_ms,loss", flush=True)
-    pairs = [{mode: start(mode, k, command) for mode in order(k)} for k in range(count)]
+    kinds = [kind for kind, turns in zip(KINDS, turns_of) if turns]
+    pairs = [{mode: start(mode, k, command, kinds) for mode in order(k)} for k in range(count)]
     try:
         begin(pairs)
         for kind, turns in zip(KINDS, turns_of):

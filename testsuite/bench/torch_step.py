@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Training steps of a small transformer, timed on request.
 
-usage: torch_step.py [PROCESSORS]   (of its own, so many, 3 at least: 4)
+usage: torch_step.py [PROCESSORS [KIND...]]   (of its own, so many, 3 at least: 4; what steps there are: all)
 
 Prints `there`, touches the GPU when it reads a line, and prints `ready,LOSS` after a few steps; then, for each line
 `KIND SECONDS`, steps of that KIND for so long, and `KIND,MEDIAN_MS,P90_MS,LOSS`:
@@ -95,12 +95,13 @@ def keep_to(count):
 def main():
     print("there", flush=True)
     sys.stdin.readline()
-    steps = {kind: trainer(batch) for kind, batch in BATCH.items()}
+    kinds = set(sys.argv[2:] or ("eager", "graph", "large")) | {"eager"}  # whose steps the graph's are
+    steps = {kind: trainer(batch) for kind, batch in BATCH.items() if kind in kinds}
     side = torch.cuda.Stream()
     with torch.cuda.stream(side):
         for _ in range(WARM):
-            loss = steps["large"]()
-            loss = steps["eager"]()
+            for kind in sorted(steps, reverse=True):
+                loss = steps[kind]()
     torch.cuda.synchronize()
     keep_to(int(sys.argv[1]) if len(sys.argv) > 1 else 4)
     print("ready,%.6f" % loss.item(), flush=True)
