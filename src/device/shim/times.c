@@ -17,6 +17,8 @@
 #define SAMPLE_ALONE 127
 #define SAMPLE_ALONE_MOST 1023
 #define SAMPLE_ALONE_NS SHIM_ONLY_NS
+/* Up to then its time may still be mostly that of its first launch, which a cold GPU makes many times as long. */
+#define SAMPLE_SETTLED (2 * SAMPLE_ALONE_MOST)
 
 /* One of so many is timed while nobody else uses the GPU.  takes_ns 0: not known. */
 static uint32_t one_of_alone(uint64_t takes_ns)
@@ -54,8 +56,8 @@ static void ask_again(struct shim_time *t)
  * so a kernel whose work has changed is at two thirds of the way after 34 launches, and one
  * sample that was wrong is at less than half after as many (130 to 1026, while nobody else uses the GPU).  Those ask
  * for no more in turn: of a kernel that is never as its mean, 4 launches of 34 are timed, and the others may ride.
- * Nor does one that was shorter while nobody else uses the GPU: nobody waits for what is thought to be too long, and
- * whoever comes has the next ones timed.
+ * Nor, once many have been launched, does one that was shorter while nobody else uses the GPU: nobody waits for what is
+ * thought to be too long, and whoever comes has the next ones timed.
  */
 uint64_t shim_time_learn(struct shim_time *t, uint64_t tpt_ps, enum shim_timed timed, int shared)
 {
@@ -64,7 +66,7 @@ uint64_t shim_time_learn(struct shim_time *t, uint64_t tpt_ps, enum shim_timed t
 	t->tpt_ps = old ? (3 * old + tpt_ps) / 4 : tpt_ps + 1;
 	if (!old || (tpt_ps / 2 <= old && tpt_ps >= old / 2))
 		return 0;
-	if (timed == SHIM_TIMED && (shared || tpt_ps > old))
+	if (timed == SHIM_TIMED && (shared || tpt_ps > old || shim_time_launches(t) < SAMPLE_SETTLED))
 		ask_again(t);
 	return tpt_ps > old ? old : 0;
 }
