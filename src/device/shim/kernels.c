@@ -11,6 +11,7 @@
 #include "device/shim/session.h"
 
 #define BUCKETS (1 << SHIM_BUCKET_BITS)
+
 struct module {
 	const void *handle;
 	const void *library; /* whose description it shares, or NULL */
