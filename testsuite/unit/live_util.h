@@ -11,6 +11,7 @@
 /* A daemon per test: *state is its struct live. */
 int live_setup(void **state);
 int live_teardown(void **state);
+#define LIVE(f) cmocka_unit_test_setup_teardown(f, live_setup, live_teardown)
 
 /* A figure of the job's first step in the report. */
 double live_figure(const struct live *l, uint32_t job, const char *key);

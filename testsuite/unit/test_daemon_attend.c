@@ -528,16 +528,16 @@ static void test_stopping_with_attendants(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_asked_through_the_page, live_setup, live_teardown),
-		cmocka_unit_test_setup_teardown(test_asking_without_end, live_setup, live_teardown),
-		cmocka_unit_test_setup_teardown(test_attendants_that_hear_nothing, live_setup, live_teardown),
-		cmocka_unit_test_setup_teardown(test_a_page_that_says_awake, live_setup, live_teardown),
-		cmocka_unit_test_setup_teardown(test_waiting_together, live_setup, live_teardown),
-		cmocka_unit_test_setup_teardown(test_where_it_asks, live_setup, live_teardown),
-		cmocka_unit_test_setup_teardown(test_a_page_that_cannot_be, live_setup, live_teardown),
-		cmocka_unit_test_setup_teardown(test_turn_before_the_other_one_is_out, live_setup, live_teardown),
-		cmocka_unit_test_setup_teardown(test_who_comes_regularly_is_awaited, live_setup, live_teardown),
-		cmocka_unit_test_setup_teardown(test_stopping_with_attendants, live_setup, live_teardown),
+		LIVE(test_asked_through_the_page),
+		LIVE(test_asking_without_end),
+		LIVE(test_attendants_that_hear_nothing),
+		LIVE(test_a_page_that_says_awake),
+		LIVE(test_waiting_together),
+		LIVE(test_where_it_asks),
+		LIVE(test_a_page_that_cannot_be),
+		LIVE(test_turn_before_the_other_one_is_out),
+		LIVE(test_who_comes_regularly_is_awaited),
+		LIVE(test_stopping_with_attendants),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -211,9 +211,9 @@ static void the_starved_get_the_gpu(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(the_higher_class_evicts, live_setup, live_teardown),
-		cmocka_unit_test_setup_teardown(policies_are_shown_and_changed, live_setup, live_teardown),
-		cmocka_unit_test_setup_teardown(the_starved_get_the_gpu, live_setup, live_teardown),
+		LIVE(the_higher_class_evicts),
+		LIVE(policies_are_shown_and_changed),
+		LIVE(the_starved_get_the_gpu),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -475,7 +475,6 @@ static void test_ctl_run_forwards_signals(void **state)
 
 int main(void)
 {
-#define LIVE(f) cmocka_unit_test_setup_teardown(f, live_setup, live_teardown)
 	const struct CMUnitTest tests[] = {
 		LIVE(test_start_and_stop),
 		LIVE(test_second_daemon_is_refused),

@@ -435,7 +435,6 @@ static void test_killed_client_frees_the_gpu(void **state)
 
 int main(void)
 {
-#define LIVE(f) cmocka_unit_test_setup_teardown(f, live_setup, live_teardown)
 	const struct CMUnitTest tests[] = {
 		LIVE(test_malformed_packets),
 		LIVE(test_claims),

@@ -228,9 +228,9 @@ static void test_flood_while_awaited(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_many, live_setup, live_teardown),
-		cmocka_unit_test_setup_teardown(test_one, live_setup, live_teardown),
-		cmocka_unit_test_setup_teardown(test_flood_while_awaited, live_setup, live_teardown),
+		LIVE(test_many),
+		LIVE(test_one),
+		LIVE(test_flood_while_awaited),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

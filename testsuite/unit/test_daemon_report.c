@@ -382,7 +382,6 @@ static void test_history_that_cannot_be(void **state)
 
 int main(void)
 {
-#define LIVE(f) cmocka_unit_test_setup_teardown(f, live_setup, live_teardown)
 	const struct CMUnitTest tests[] = {
 		LIVE(test_long_report),
 		LIVE(test_starving_is_seen),

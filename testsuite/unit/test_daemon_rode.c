@@ -18,7 +18,6 @@
 
 #define SHARES 10
 #define KERNELS 300
-#define LIVE(f) cmocka_unit_test_setup_teardown(f, live_setup, live_teardown)
 
 struct client {
 	struct gs_page *page;
