@@ -62,8 +62,11 @@ prepared() { # CUDA_MODULE_LOADING CONNECTIONS [VARIABLE=VALUE...]
 	grep -qx "driver: CUDA_MODULE_LOADING=$1" "$TMP/out" && grep -qx "driver: CUDA_DEVICE_MAX_CONNECTIONS=$2" "$TMP/out"
 }
 connections=$(sed -n 's/^#define SHIM_CONNECTIONS_N //p' "$SRC/src/device/shim/shim.h")
-check "under a daemon the driver loads eagerly, with the shim's number of connections" prepared EAGER "$connections" GPUSHARE_SOCKET="$TMP/nobody"
-check "so it does where evictions are forced" prepared EAGER "$connections" GPUSHARE_FORCE_EVICT_MS=10
+check "under a daemon the driver has the shim's number of connections, and loads as the program says" \
+	prepared LAZY "$connections" GPUSHARE_SOCKET="$TMP/nobody" SAYING_VERSION=13000
+check "so it does where evictions are forced" prepared LAZY "$connections" GPUSHARE_FORCE_EVICT_MS=10 SAYING_VERSION=13010
+check "an older driver, of which it is not known what waits, loads eagerly" prepared EAGER "$connections" GPUSHARE_SOCKET="$TMP/nobody"
+check "there, too" prepared EAGER "$connections" GPUSHARE_FORCE_EVICT_MS=10 SAYING_VERSION=12090
 check "a program that is not gpushare's keeps its own settings" prepared LAZY 3
 
 # What a program does to the system with the shim in it and never called, beyond what it does without.

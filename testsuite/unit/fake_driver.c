@@ -479,6 +479,19 @@ static CUresult fake_ok(void)
 	return CUDA_SUCCESS;
 }
 
+static int eager;
+
+static CUresult fake_loading_mode(CUmoduleLoadingMode *mode)
+{
+	*mode = eager ? CU_MODULE_EAGER_LOADING : CU_MODULE_LAZY_LOADING;
+	return CUDA_SUCCESS;
+}
+
+void fake_driver_loads_eagerly(void)
+{
+	eager = 1;
+}
+
 #define PUT(symbol, function) shim_slot[SHIM_FN_##symbol] = (void *)(uintptr_t)(function)
 
 void fake_driver_install(void)
@@ -500,6 +513,7 @@ void fake_driver_install(void)
 	PUT(cuStreamGetFlags, fake_stream_flags);
 	PUT(cuStreamQuery, fake_query);
 	PUT(cuStreamIsCapturing, fake_capturing);
+	PUT(cuModuleGetLoadingMode, fake_loading_mode);
 	PUT(cuModuleLoadDataEx, fake_load);
 	PUT(cuModuleGetFunction, fake_function);
 	PUT(cuFuncGetName, fake_name);

@@ -27,6 +27,9 @@
 /* Put it below the shim.  Device memory is host memory. */
 void fake_driver_install(void);
 
+/* Before it is put there: it loads eagerly, not lazily. */
+void fake_driver_loads_eagerly(void);
+
 /* Names of the calls so far that order matters for, separated by blanks; then forget them. */
 void fake_driver_calls(char *text, size_t size);
 

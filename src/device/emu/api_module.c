@@ -161,9 +161,11 @@ CUresult CUDAAPI cuModuleUnload(CUmodule module)
 
 CUresult CUDAAPI cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
 {
+	const char *named = getenv("CUDA_MODULE_LOADING");
+
 	if (!mode)
 		return CUDA_ERROR_INVALID_VALUE;
-	*mode = CU_MODULE_LAZY_LOADING;
+	*mode = named && strcmp(named, "EAGER") == 0 ? CU_MODULE_EAGER_LOADING : CU_MODULE_LAZY_LOADING;
 	return CUDA_SUCCESS;
 }
 

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #include "device/shim/kernels.h"
+#include "device/shim/loading.h"
 #include "device/shim/memory.h"
 #include "device/shim/wraps.h"
 
@@ -318,16 +319,22 @@ static CUresult kernel_set(CUgraphExec exec, CUgraphNode node, CUfunction f, CUk
 
 SHIM_EXPORT CUresult cuGraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS *p)
 {
-	CUresult rc = REAL(cuGraphExecKernelNodeSetParams)(exec, node, p);
+	struct shim_load l;
+	CUresult rc;
 
 	/* What it is given ends where the second one's `kern` begins. */
+	shim_load_enter(&l, p ? p->func : NULL, NULL);
+	rc = shim_load_leave(&l, REAL(cuGraphExecKernelNodeSetParams)(exec, node, p));
 	return p ? kernel_set(exec, node, p->func, NULL, rc) : rc;
 }
 
 SHIM_EXPORT CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS *p)
 {
-	CUresult rc = REAL(cuGraphExecKernelNodeSetParams_v2)(exec, node, p);
+	struct shim_load l;
+	CUresult rc;
 
+	shim_load_enter_node(&l, p);
+	rc = shim_load_leave(&l, REAL(cuGraphExecKernelNodeSetParams_v2)(exec, node, p));
 	return p ? kernel_set(exec, node, p->func, p->kern, rc) : rc;
 }
 
@@ -365,8 +372,11 @@ SHIM_EXPORT CUresult cuGraphExecChildGraphNodeSetParams(CUgraphExec exec, CUgrap
 
 SHIM_EXPORT CUresult cuGraphExecNodeSetParams(CUgraphExec exec, CUgraphNode node, struct shim_node_params *p)
 {
-	CUresult rc = REAL(cuGraphExecNodeSetParams)(exec, node, p);
+	struct shim_load l;
+	CUresult rc;
 
+	shim_load_enter_node(&l, p && p->type == CU_GRAPH_NODE_TYPE_KERNEL ? &p->is.kernel : NULL);
+	rc = shim_load_leave(&l, REAL(cuGraphExecNodeSetParams)(exec, node, p));
 	if (p && p->type == CU_GRAPH_NODE_TYPE_KERNEL)
 		return kernel_set(exec, node, p->is.kernel.func, p->is.kernel.kern, rc);
 	return p && p->type == CU_GRAPH_NODE_TYPE_GRAPH ? child_set(exec, node, p->is.graph, rc) : rc;

@@ -121,6 +121,20 @@ static const struct ptx_kernel *described(const void *module, const char *name, 
 	return found;
 }
 
+int shim_module_has_twins(const void *module)
+{
+	struct module *m;
+	int has = 0;
+
+	pthread_mutex_lock(&lock);
+	for (m = modules; m && m->handle != module; m = m->next)
+		;
+	for (uint32_t i = 0; m && m->t && i < m->t->nkernel; i++)
+		has |= m->t->kernel[i].form == PTX_FORM_PERSISTENT;
+	pthread_mutex_unlock(&lock);
+	return has;
+}
+
 static void announce(struct shim_kernel *k, void *client)
 {
 	gs_client_kernel(client, k->number, k->form, k->reason, k->registers, k->content, k->name);
@@ -213,11 +227,12 @@ void shim_kernel_add(const void *module, int library, const void *handle, const 
 
 	/* The driver gives the number of an unloaded kernel to another one, whose twin is another. */
 	if (k && strcmp(k->name, name) == 0 && !d == !k->param_offset && k->content == content &&
-	    k->twin == twin && (d || k->reason == why))
+	    k->twin == twin && (d || k->reason == why) && k->library == (library ? module : NULL))
 		return;
 	k = insert(handle, name);
 	if (!k)
 		return;
+	k->library = library ? module : NULL;
 	k->content = content;
 	k->reason = why;
 	if (d) {

@@ -14,6 +14,7 @@
 
 struct shim_session;
 struct shim_graph;
+struct shim_loaded;
 
 /* Shapes that are told apart; the last entry is that of all others. */
 #define SHIM_SHAPES 4
@@ -44,6 +45,8 @@ struct shim_kernel {
 	uint8_t whole_warps;      /* the twin wants blocks whose warps are rows of threads (transform.h) */
 	uint32_t registers;       /* of a thread of the original; 0: not known */
 	uint64_t content;         /* hash of the module's PTX; 0: not known */
+	const void *library;      /* of a library's kernel; NULL: it is a function, or not known */
+	struct shim_loaded *_Atomic loaded; /* where it is loaded, as far as is known last (loading.c) */
 	struct shim_graph *graph; /* what is known of its kernels: graph.c's */
 	_Atomic uint64_t riders_told;        /* of the riders: what the daemon has been told */
 	_Atomic uint64_t evictable_launches;
@@ -86,6 +89,9 @@ static SHIM_INLINE struct shim_kernel *shim_kernel_seen(const void *handle)
  */
 void shim_module_add(const void *module, struct ptx_transformed *t, enum ptx_reason why);
 void shim_module_gone(const void *module);
+
+/* Has a module or library a kernel that could be held? */
+int shim_module_has_twins(const void *module);
 
 /* The driver says that this is a module of a library: what is known of the library's kernels holds for its. */
 void shim_module_alias(const void *library, const void *module);

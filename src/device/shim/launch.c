@@ -19,6 +19,7 @@
 #include "device/shim/fault.h"
 #include "device/shim/force.h"
 #include "device/shim/graph.h"
+#include "device/shim/loading.h"
 #include "device/shim/memory.h"
 #include "device/shim/order.h"
 #include "device/shim/queue.h"
@@ -348,6 +349,7 @@ static CUresult launch_told(struct shim_session *s, struct shim_context *c, stru
 /* The kernel's first launch in the context, or the first after another one. */
 static int count_frames(struct shim_session *s, struct shim_context *c, struct shim_kernel *k)
 {
+	shim_load_now(k->original);
 	if (shim_local_charge(s, k->original) < 0)
 		return -1;
 	k->frame[0] = shim_local_frame(k->original);
@@ -389,5 +391,9 @@ CUresult shim_launch(struct shim_request *r)
 {
 	struct shim_session *s = shim_session();
 
-	return !s || shim_capturing(r->stream) ? launch_original(r) : launch_managed(s, shim_context_known(s), r);
+	if (s && !shim_capturing(r->stream))
+		return launch_managed(s, shim_context_known(s), r);
+	if (r->f)
+		shim_load_now(r->f);
+	return launch_original(r);
 }

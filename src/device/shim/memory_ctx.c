@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "device/shim/context.h"
+#include "device/shim/loading.h"
 #include "device/shim/memory.h"
 #include "device/shim/pool.h"
 #include "device/shim/wraps.h"
@@ -94,6 +95,7 @@ SHIM_EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext *ctx, CUdevice dev)
 static struct shim_held *part_from(CUcontext ctx)
 {
 	shim_context_gone(ctx);
+	shim_load_gone_context(ctx);
 	return shim_take_context(ctx);
 }
 

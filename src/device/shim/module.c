@@ -8,6 +8,7 @@
 #include "device/shim/image.h"
 #include "device/shim/kernels.h"
 #include "device/shim/link.h"
+#include "device/shim/loading.h"
 #include "device/shim/memory.h"
 #include "device/shim/session.h"
 #include "device/shim/shim.h"
@@ -109,6 +110,8 @@ static CUresult load_data(CUmodule *module, const void *image, unsigned int n,
 	do
 		rc = REAL(cuModuleLoadDataEx)(module, first_choice(t, image), n, options, values);
 	while (rc != CUDA_SUCCESS && fall_back(&t, &why, rc, &own));
+	if (rc == CUDA_SUCCESS)
+		shim_load_module(*module);
 	shim_gate_leave(0);
 	free(own.first);
 	return loaded(rc, rc == CUDA_SUCCESS ? *module : NULL, t, why, charged, shim_current());
@@ -139,6 +142,8 @@ SHIM_EXPORT CUresult cuModuleLoadFatBinary(CUmodule *module, const void *fatbin)
 	do
 		rc = REAL(cuModuleLoadFatBinary)(module, first_choice(t, fatbin));
 	while (rc != CUDA_SUCCESS && fall_back(&t, &why, rc, NULL));
+	if (rc == CUDA_SUCCESS)
+		shim_load_module(*module);
 	shim_gate_leave(0);
 	return loaded(rc, rc == CUDA_SUCCESS ? *module : NULL, t, why, charged, shim_current());
 }
@@ -157,6 +162,8 @@ SHIM_EXPORT CUresult cuModuleLoad(CUmodule *module, const char *path)
 		rc = t && t->text ? REAL(cuModuleLoadDataEx)(module, t->text, 0, NULL, NULL) :
 				    REAL(cuModuleLoad)(module, path);
 	while (rc != CUDA_SUCCESS && fall_back(&t, &why, rc, NULL));
+	if (rc == CUDA_SUCCESS)
+		shim_load_module(*module);
 	shim_gate_leave(0);
 	return loaded(rc, rc == CUDA_SUCCESS ? *module : NULL, t, why, charged, shim_current());
 }
@@ -245,6 +252,7 @@ SHIM_EXPORT CUresult cuLibraryUnload(CUlibrary library)
 
 	shim_gate_enter(0);
 	shim_module_gone(library);
+	shim_load_gone_library(library);
 	held = s ? shim_take(SHIM_HOLD_MODULE, (uintptr_t)library) : NULL;
 	rc = REAL(cuLibraryUnload)(library);
 	shim_gate_leave(0);
@@ -264,8 +272,11 @@ SHIM_EXPORT CUresult cuLibraryGetKernel(CUkernel *kernel, CUlibrary library, con
 /* The current context's module of a library: its kernels are asked for by name from either. */
 SHIM_EXPORT CUresult cuLibraryGetModule(CUmodule *module, CUlibrary library)
 {
-	CUresult rc = REAL(cuLibraryGetModule)(module, library);
+	struct shim_load l;
+	CUresult rc;
 
+	shim_load_enter_module(&l, library);
+	rc = shim_load_leave(&l, REAL(cuLibraryGetModule)(module, library));
 	if (rc == CUDA_SUCCESS && shim_session())
 		shim_module_alias(library, *module);
 	return rc;
@@ -273,8 +284,11 @@ SHIM_EXPORT CUresult cuLibraryGetModule(CUmodule *module, CUlibrary library)
 
 SHIM_EXPORT CUresult cuKernelGetFunction(CUfunction *f, CUkernel kernel)
 {
-	CUresult rc = REAL(cuKernelGetFunction)(f, kernel);
+	struct shim_load l;
+	CUresult rc;
 
+	shim_load_enter(&l, kernel, NULL);
+	rc = shim_load_leave(&l, REAL(cuKernelGetFunction)(f, kernel));
 	if (rc == CUDA_SUCCESS && shim_session())
 		shim_kernel_alias(kernel, *f);
 	return rc;

@@ -78,6 +78,14 @@ struct shim_node_params {
 CUresult cuGraphExecNodeSetParams(CUgraphExec exec, CUgraphNode node, struct shim_node_params *params);
 CUresult cuGraphNodeSetEnabled(CUgraphExec exec, CUgraphNode node, unsigned int is);
 
+CUresult cuGraphAddNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps, size_t n, struct shim_node_params *params);
+CUresult cuGraphAddNode_v2(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps, const void *edges, size_t n,
+			   struct shim_node_params *params);
+CUresult cuGraphNodeSetParams(CUgraphNode node, struct shim_node_params *params);
+CUresult cuLibraryGetUnifiedFunction(void **f, CUlibrary library, const char *symbol);
+CUresult cuOccupancyMaxActiveClusters(int *clusters, CUfunction f, const CUlaunchConfig *config);
+CUresult cuOccupancyMaxPotentialClusterSize(int *size, CUfunction f, const CUlaunchConfig *config);
+
 typedef struct CUextMemory_st *CUexternalMemory;
 /* CUDA_EXTERNAL_MEMORY_HANDLE_DESC */
 struct shim_external_memory {

@@ -30,6 +30,8 @@ static const char *const names[SHIM_FN_COUNT] = {
 };
 
 #define WHY_MAX 384
+/* cuDriverGetVersion() */
+#define LAZY_LOADING_SINCE 13000
 
 static pthread_once_t opened = PTHREAD_ONCE_INIT;
 static void *driver;
@@ -95,6 +97,27 @@ static void *open_path(const char *path, int must_be_there, char why[WHY_MAX])
 	return handle;
 }
 
+static int is_managed(void)
+{
+	return getenv("GPUSHARE_SOCKET") || getenv("GPUSHARE_FORCE_EVICT_MS") || getenv("GPUSHARE_FORCE_EVICT_TASKS") ||
+	       getenv("GPUSHARE_FORCE_EVICT_SEED");
+}
+
+/*
+ * What waits in lazy loading, and what does not, has been looked at with these drivers only (loading.h): with an older one
+ * everything is loaded at once, as that never waits for a held kernel.  It reads this once, in cuInit.
+ */
+static void load_as_measured(void)
+{
+	CUresult (*version)(int *version);
+	void *p = dlsym(driver, names[SHIM_FN_cuDriverGetVersion]);
+	int is = 0;
+
+	memcpy(&version, &p, sizeof(version));
+	if (!version || version(&is) != CUDA_SUCCESS || is < LAZY_LOADING_SINCE)
+		setenv("CUDA_MODULE_LOADING", "EAGER", 1);
+}
+
 static void open_driver(void)
 {
 	static const char *const places[] = {
@@ -109,18 +132,14 @@ static void open_driver(void)
 	char why[WHY_MAX] = "";
 
 	/*
-	 * Measured (DESIGN.md): lazy loading deadlocks behind a held stream,
-	 * and with 8 connections the eighth held stream stops the context.
+	 * With 8 connections the eighth held stream stops the context.
 	 * Each connection more makes a context dearer: 32 of them take 509 ms
 	 * instead of 151, and stop the GPU's other contexts for 21 ms instead of
 	 * 11 (doc/results/h200-connections.csv).
-	 * The driver reads both once, in cuInit.
+	 * The driver reads it once, in cuInit.
 	 */
-	if (getenv("GPUSHARE_SOCKET") || getenv("GPUSHARE_FORCE_EVICT_MS") ||
-	    getenv("GPUSHARE_FORCE_EVICT_TASKS") || getenv("GPUSHARE_FORCE_EVICT_SEED")) {
-		setenv("CUDA_MODULE_LOADING", "EAGER", 1);
+	if (is_managed())
 		setenv("CUDA_DEVICE_MAX_CONNECTIONS", SHIM_CONNECTIONS, 1);
-	}
 	if (named && *named) {
 		driver = open_path(named, 1, why);
 	} else {
@@ -129,6 +148,8 @@ static void open_driver(void)
 	}
 	if (!driver)
 		shim_notice("no CUDA driver found%s", why);
+	else if (is_managed())
+		load_as_measured();
 }
 
 void *shim_real(enum shim_fn fn)

@@ -17,6 +17,7 @@
 #include "device/shim/graph.h"
 #include "device/shim/kernels.h"
 #include "device/shim/link.h"
+#include "device/shim/loading.h"
 #include "device/shim/memory.h"
 #include "device/shim/order.h"
 #include "device/shim/pool.h"
@@ -57,6 +58,7 @@ static void forget_in_child(void)
 	shim_api_forked();
 	shim_context_forked();
 	shim_kernels_forked();
+	shim_load_forked();
 	shim_graph_forked();
 	shim_links_forked();
 	shim_memory_forked();

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Lazy loading, the driver's default (CUDA_MODULE_LOADING).
+ *
+ * Whatever first needs a library in a context, or a kernel of it there, has the driver load that, for which it may
+ * wait, with its lock, until nothing runs in that context: behind a held kernel that is a deadlock (hold rule).  The first kernel
+ * of a library always waits, later ones where they need more memory for their code (doc/results/h200-lazy.csv).  So such a
+ * call closes the gate, and what it needs is loaded first.
+ *
+ * But two kernels of a program may wait for each other, one of them held.  Mostly they come from one source file: a library
+ * in which a kernel could be held comes as a whole, as do modules, which the program loads by a call that waits anyway.
+ */
+#ifndef GPUSHARE_SHIM_LOADING_H
+#define GPUSHARE_SHIM_LOADING_H
+
+#include "device/shim/shim.h"
+
+/* One such call, on its caller's stack. */
+struct shim_load {
+	int gated;
+};
+
+/*
+ * Before a call for a kernel, which may be a CUkernel or a CUfunction of any kind (also NULL or none, which is
+ * the driver's to say), in that context, NULL: the current one.
+ */
+void shim_load_enter(struct shim_load *l, const void *kernel, CUcontext ctx);
+
+/* The same before one that makes a graph's node of a kernel; NULL: of none. */
+void shim_load_enter_node(struct shim_load *l, const CUDA_KERNEL_NODE_PARAMS *node);
+
+/* The same before one for a variable of a library in the current context; for its module there, which gives all of it. */
+void shim_load_enter_library(struct shim_load *l, CUlibrary library);
+void shim_load_enter_module(struct shim_load *l, CUlibrary library);
+
+/* After it; returns rc. */
+CUresult shim_load_leave(const struct shim_load *l, CUresult rc);
+
+/* Such a kernel is about to be launched in the current context: it is there when this returns. */
+void shim_load_now(const void *kernel);
+
+/* The gate is closed and a module has been loaded: all of it is. */
+void shim_load_module(CUmodule module);
+
+/* About to be unloaded, about to be destroyed: what was there is not any more. */
+void shim_load_gone_library(CUlibrary library);
+void shim_load_gone_context(CUcontext ctx);
+
+/* In a forked child: nothing is there. */
+void shim_load_forked(void);
+
+#endif

@@ -1,0 +1,494 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What may load a library's kernel in a context waits for a held kernel; what comes after it does not. */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "device/shim/wraps.h"
+#include "fake_driver.h"
+#include "shim_rig.h"
+
+extern void *shim_slot[SHIM_FN_COUNT];
+
+#define OTHER ((CUstream)0x7100)
+
+/* ---- a driver whose libraries are numbers, with two kernels each ---------------- */
+
+static uintptr_t next_library = 0x100000;
+static int is_eager;
+static _Atomic int inside; /* calls that have come to the driver */
+
+static CUresult fake_library(CUlibrary *library, const void *code, CUjit_option *jit, void **jit_values, unsigned int njit,
+			     CUlibraryOption *options, void **values, unsigned int n)
+{
+	(void)code, (void)jit, (void)jit_values, (void)njit, (void)options, (void)values, (void)n;
+	*library = (CUlibrary)next_library;
+	return CUDA_SUCCESS;
+}
+
+static CUresult fake_kernel(CUkernel *of, CUlibrary library, const char *name)
+{
+	*of = (CUkernel)((uintptr_t)library + (strcmp(name, "one") == 0 ? 0x100 : 0x200));
+	return CUDA_SUCCESS;
+}
+
+/* Of any of the calls below: where the arguments do not matter, so does the prototype not. */
+static CUresult fake_inside(void)
+{
+	inside++;
+	return CUDA_SUCCESS;
+}
+
+static CUresult fake_function(CUfunction *f, CUkernel of)
+{
+	*f = (CUfunction)((uintptr_t)of + 0x10);
+	return fake_inside();
+}
+
+static CUresult fake_count(unsigned int *n, CUlibrary library)
+{
+	(void)library;
+	*n = 2;
+	return CUDA_SUCCESS;
+}
+
+static CUresult fake_kernels(CUkernel *list, unsigned int n, CUlibrary library)
+{
+	static const char *const name[] = { "one", "two" };
+
+	for (unsigned int i = 0; i < n && i < 2; i++)
+		fake_kernel(&list[i], library, name[i]);
+	return CUDA_SUCCESS;
+}
+
+static CUresult fake_module(CUmodule *module, CUlibrary library)
+{
+	*module = (CUmodule)((uintptr_t)library + 0x1000);
+	return fake_inside();
+}
+
+static CUresult fake_add_kernel(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps, size_t n, const CUDA_KERNEL_NODE_PARAMS *p)
+{
+	(void)node, (void)graph, (void)deps, (void)n;
+	return p ? fake_inside() : CUDA_ERROR_INVALID_VALUE;
+}
+
+static int capturing;
+
+static CUresult fake_capturing(CUstream stream, CUstreamCaptureStatus *status)
+{
+	*status = capturing && stream == OTHER ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
+	return CUDA_SUCCESS;
+}
+
+/* ---- the calls ------------------------------------------------------------------ */
+
+static void get_function(CUlibrary library, CUkernel of)
+{
+	CUfunction f;
+
+	(void)library;
+	assert_int_equal(cuKernelGetFunction(&f, of), CUDA_SUCCESS);
+}
+
+static void get_module(CUlibrary library, CUkernel of)
+{
+	CUmodule module;
+
+	(void)of;
+	assert_int_equal(cuLibraryGetModule(&module, library), CUDA_SUCCESS);
+}
+
+static void get_global(CUlibrary library, CUkernel of)
+{
+	CUdeviceptr p;
+	size_t n;
+
+	(void)of;
+	assert_int_equal(cuLibraryGetGlobal(&p, &n, library, "g"), CUDA_SUCCESS);
+}
+
+static void get_managed(CUlibrary library, CUkernel of)
+{
+	CUdeviceptr p;
+	size_t n;
+
+	(void)of;
+	assert_int_equal(cuLibraryGetManaged(&p, &n, library, "m"), CUDA_SUCCESS);
+}
+
+static void ask_occupancy(CUlibrary library, CUkernel of)
+{
+	int blocks;
+
+	(void)library;
+	assert_int_equal(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&blocks, (CUfunction)(uintptr_t)of, 32, 0, 0), CUDA_SUCCESS);
+}
+
+static void ask_parameters(CUlibrary library, CUkernel of)
+{
+	size_t n;
+
+	(void)library;
+	assert_int_equal(cuKernelGetParamInfo(of, 0, &n, &n), CUDA_SUCCESS);
+}
+
+static void make_node(CUlibrary library, CUkernel of)
+{
+	CUDA_KERNEL_NODE_PARAMS p = { .kern = of };
+	CUgraphNode node;
+
+	(void)library;
+	assert_int_equal(cuGraphAddKernelNode_v2(&node, NULL, NULL, 0, &p), CUDA_SUCCESS);
+}
+
+static void make_any_node(CUlibrary library, CUkernel of)
+{
+	struct shim_node_params p = { .type = CU_GRAPH_NODE_TYPE_KERNEL };
+	CUgraphNode node;
+
+	(void)library;
+	p.is.kernel.kern = of;
+	assert_int_equal(cuGraphAddNode(&node, NULL, NULL, 0, &p), CUDA_SUCCESS);
+}
+
+static void change_node(CUlibrary library, CUkernel of)
+{
+	CUDA_KERNEL_NODE_PARAMS p = { .kern = of };
+
+	(void)library;
+	assert_int_equal(cuGraphKernelNodeSetParams_v2(NULL, &p), CUDA_SUCCESS);
+}
+
+static void change_graph(CUlibrary library, CUkernel of)
+{
+	CUDA_KERNEL_NODE_PARAMS p = { .kern = of };
+
+	(void)library;
+	assert_int_equal(cuGraphExecKernelNodeSetParams_v2(FAKE_GRAPH, NULL, &p), CUDA_SUCCESS);
+}
+
+static void launch_it(CUlibrary library, CUkernel of)
+{
+	(void)library;
+	assert_int_equal(launch_in((CUfunction)(uintptr_t)of, 1, OTHER), CUDA_SUCCESS);
+	inside++; /* the launch itself, which the rig's driver has taken */
+}
+
+typedef void (*call_fn)(CUlibrary library, CUkernel of);
+
+/* ---- what they wait for --------------------------------------------------------- */
+
+static struct call {
+	call_fn fn;
+	CUlibrary library;
+	CUkernel kernel;
+	_Atomic int begun, done;
+} call;
+
+static void *make_call(void *unused)
+{
+	(void)unused;
+	call.begun = 1;
+	call.fn(call.library, call.kernel);
+	call.done = 1;
+	return NULL;
+}
+
+static CUlibrary load_text(const char *text, CUkernel *one, CUkernel *two)
+{
+	CUlibrary library = NULL;
+
+	next_library += 0x10000;
+	assert_int_equal(cuLibraryLoadData(&library, text, NULL, NULL, 0, NULL, NULL, 0), CUDA_SUCCESS);
+	assert_int_equal(cuLibraryGetKernel(one, library, "one"), CUDA_SUCCESS);
+	if (two)
+		assert_int_equal(cuLibraryGetKernel(two, library, "two"), CUDA_SUCCESS);
+	return library;
+}
+
+/* One without PTX. */
+static CUlibrary load(CUkernel *one, CUkernel *two)
+{
+	return load_text("", one, two);
+}
+
+/* A kernel is held; the call does not come to the driver until that is over. */
+static void expect_wait(call_fn fn, CUlibrary library, CUkernel of)
+{
+	struct gs_stub *stub;
+	pthread_t thread;
+
+	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
+	stub = active();
+	call = (struct call){ .fn = fn, .library = library, .kernel = of };
+	inside = 0;
+	pthread_create(&thread, NULL, make_call, NULL);
+	EVENTUALLY(call.begun);
+	usleep(30000);
+	assert_int_equal(inside, 0);
+	assert_int_equal(call.done, 0);
+	gs_page_store(stub->kstate, GS_K_DONE);
+	pthread_join(thread, NULL);
+	assert_true(inside > 0);
+	finish_all();
+	EVENTUALLY(all_prepared());
+}
+
+/* A kernel is held, and the call goes to the driver all the same. */
+static void expect_pass(call_fn fn, CUlibrary library, CUkernel of)
+{
+	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
+	inside = 0;
+	fn(library, of);
+	assert_int_equal(inside, 1);
+	finish_all();
+	EVENTUALLY(all_prepared());
+}
+
+static const call_fn of_kernels[] = {
+	get_function, ask_occupancy, ask_parameters, make_node, make_any_node, change_node, change_graph, launch_it,
+};
+static const call_fn of_libraries[] = { get_global, get_managed, get_module };
+#define KERNELS (sizeof(of_kernels) / sizeof(of_kernels[0]))
+#define LIBRARIES (sizeof(of_libraries) / sizeof(of_libraries[0]))
+
+/* The second one may wait in the driver as the first one does. */
+static void test_each_kernel_waits_once(void **unused)
+{
+	(void)unused;
+	for (size_t i = 0; i < KERNELS; i++) {
+		CUkernel one, two;
+		CUlibrary library = load(&one, &two);
+
+		expect_wait(of_kernels[i], library, one);
+		expect_pass(of_kernels[i], library, one);
+		expect_pass(of_kernels[(i + 1) % KERNELS], library, one);
+		expect_wait(of_kernels[(i + 1) % KERNELS], library, two);
+		expect_pass(get_global, library, two);
+	}
+}
+
+static void test_a_librarys_variables_wait_once(void **unused)
+{
+	CUkernel one;
+
+	(void)unused;
+	for (size_t i = 0; i < LIBRARIES; i++) {
+		CUlibrary library = load(&one, NULL);
+
+		expect_wait(of_libraries[i], library, one);
+		expect_pass(of_libraries[i], library, one);
+	}
+}
+
+/* By its module every function can be had. */
+static void test_with_its_module_all_of_a_library_comes(void **unused)
+{
+	CUkernel one, two;
+	CUlibrary library = load(&one, &two);
+
+	(void)unused;
+	expect_wait(get_global, library, one);
+	expect_wait(get_module, library, one);
+	expect_pass(launch_it, library, one);
+	expect_pass(get_function, library, two);
+}
+
+/* What could wait for another one of its kernels, which is held. */
+static void test_a_library_with_twins_comes_whole(void **unused)
+{
+	CUkernel one, two;
+	CUlibrary library = load_text(shim_rig_ptx, &one, &two);
+
+	(void)unused;
+	expect_wait(launch_it, library, one);
+	expect_pass(launch_it, library, two);
+	expect_pass(get_function, library, two);
+	expect_pass(get_module, library, two);
+}
+
+static unsigned int functions_loaded;
+
+static CUresult fake_function_count(unsigned int *n, CUmodule module)
+{
+	(void)module;
+	*n = 3;
+	return CUDA_SUCCESS;
+}
+
+static CUresult fake_load_function(CUfunction f)
+{
+	(void)f;
+	functions_loaded++;
+	return CUDA_SUCCESS;
+}
+
+static void test_a_module_comes_whole(void **unused)
+{
+	CUmodule module;
+
+	(void)unused;
+	shim_slot[SHIM_FN_cuModuleGetFunctionCount] = (void *)(uintptr_t)fake_function_count;
+	shim_slot[SHIM_FN_cuFuncLoad] = (void *)(uintptr_t)fake_load_function;
+	assert_int_equal(cuModuleLoadData(&module, shim_rig_ptx), CUDA_SUCCESS);
+	assert_int_equal(functions_loaded, is_eager ? 0 : 3);
+}
+
+/* What is in a capture goes out as it is, but not without its library. */
+static void test_a_captured_launch_waits(void **unused)
+{
+	CUkernel one;
+	CUlibrary library = load(&one, NULL);
+
+	(void)unused;
+	assert_int_equal(cuStreamBeginCapture_v2(OTHER, CU_STREAM_CAPTURE_MODE_GLOBAL), CUDA_SUCCESS);
+	capturing = 1;
+	expect_wait(launch_it, library, one);
+	expect_pass(launch_it, library, one);
+	capturing = 0;
+}
+
+static void test_an_unloaded_library_is_gone(void **unused)
+{
+	CUkernel one;
+	CUlibrary library = load(&one, NULL);
+
+	(void)unused;
+	expect_wait(get_function, library, one);
+	expect_pass(get_function, library, one);
+	assert_int_equal(cuLibraryUnload(library), CUDA_SUCCESS);
+	/* Another one with its number, and with the numbers of its kernels. */
+	next_library -= 0x10000;
+	assert_ptr_equal(load(&one, NULL), library);
+	expect_wait(get_function, library, one);
+}
+
+static void test_each_context_has_its_own(void **unused)
+{
+	CUkernel one;
+	CUlibrary library = load(&one, NULL);
+	CUcontext ctx = NULL;
+
+	(void)unused;
+	expect_wait(get_function, library, one);
+	fake_driver_renew();
+	expect_wait(get_function, library, one);
+	expect_pass(get_function, library, one);
+	/* Destroyed, and its handle is another's. */
+	assert_int_equal(cuCtxGetCurrent(&ctx), CUDA_SUCCESS);
+	assert_int_equal(cuCtxDestroy_v2(ctx), CUDA_SUCCESS);
+	expect_wait(get_function, library, one);
+}
+
+/* A call that fails has put nothing there, as far as is known. */
+static CUresult fake_refusal(CUfunction *f, CUkernel of)
+{
+	(void)f, (void)of;
+	inside++;
+	return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static void refused(CUlibrary library, CUkernel of)
+{
+	CUfunction f;
+
+	(void)library;
+	assert_int_equal(cuKernelGetFunction(&f, of), CUDA_ERROR_OUT_OF_MEMORY);
+}
+
+static void test_what_fails_waits_again(void **unused)
+{
+	CUkernel one;
+	CUlibrary library = load(&one, NULL);
+
+	(void)unused;
+	shim_slot[SHIM_FN_cuKernelGetFunction] = (void *)(uintptr_t)fake_refusal;
+	expect_wait(refused, library, one);
+	expect_wait(refused, library, one);
+	shim_slot[SHIM_FN_cuKernelGetFunction] = (void *)(uintptr_t)fake_function;
+}
+
+/* A function is there with its module; what is no kernel at all is the driver's to refuse. */
+static void test_nothing_else_waits(void **unused)
+{
+	CUkernel one;
+	CUlibrary library = load(&one, NULL);
+
+	(void)unused;
+	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
+	ask_occupancy(NULL, (CUkernel)0x5550);
+	ask_occupancy(NULL, NULL);
+	assert_int_equal(cuGraphAddKernelNode_v2(NULL, NULL, NULL, 0, NULL), CUDA_ERROR_INVALID_VALUE);
+	finish_all();
+	EVENTUALLY(all_prepared());
+	/* Nor does anything where the driver loads eagerly, as the program may ask. */
+	if (is_eager)
+		for (size_t i = 0; i < KERNELS; i++)
+			expect_pass(of_kernels[i], library, one);
+}
+
+static int setup(void **state)
+{
+	shim_rig_setup(state);
+	shim_slot[SHIM_FN_cuLibraryLoadData] = (void *)(uintptr_t)fake_library;
+	shim_slot[SHIM_FN_cuLibraryGetKernel] = (void *)(uintptr_t)fake_kernel;
+	shim_slot[SHIM_FN_cuLibraryGetKernelCount] = (void *)(uintptr_t)fake_count;
+	shim_slot[SHIM_FN_cuLibraryEnumerateKernels] = (void *)(uintptr_t)fake_kernels;
+	shim_slot[SHIM_FN_cuKernelGetFunction] = (void *)(uintptr_t)fake_function;
+	shim_slot[SHIM_FN_cuLibraryGetModule] = (void *)(uintptr_t)fake_module;
+	shim_slot[SHIM_FN_cuLibraryGetGlobal] = (void *)(uintptr_t)fake_inside;
+	shim_slot[SHIM_FN_cuLibraryGetManaged] = (void *)(uintptr_t)fake_inside;
+	shim_slot[SHIM_FN_cuStreamIsCapturing] = (void *)(uintptr_t)fake_capturing;
+	shim_slot[SHIM_FN_cuKernelGetParamInfo] = (void *)(uintptr_t)fake_inside;
+	shim_slot[SHIM_FN_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags] = (void *)(uintptr_t)fake_inside;
+	shim_slot[SHIM_FN_cuGraphAddKernelNode_v2] = (void *)(uintptr_t)fake_add_kernel;
+	shim_slot[SHIM_FN_cuGraphAddNode] = (void *)(uintptr_t)fake_inside;
+	shim_slot[SHIM_FN_cuGraphKernelNodeSetParams_v2] = (void *)(uintptr_t)fake_inside;
+	shim_slot[SHIM_FN_cuGraphExecKernelNodeSetParams_v2] = (void *)(uintptr_t)fake_inside;
+	return 0;
+}
+
+static int eagerly(void **state)
+{
+	is_eager = 1;
+	fake_driver_loads_eagerly();
+	return setup(state);
+}
+
+int main(void)
+{
+	const struct CMUnitTest lazy[] = {
+		SHIM(test_each_kernel_waits_once),
+		SHIM(test_a_librarys_variables_wait_once),
+		SHIM(test_with_its_module_all_of_a_library_comes),
+		SHIM(test_a_library_with_twins_comes_whole),
+		SHIM(test_a_module_comes_whole),
+		SHIM(test_an_unloaded_library_is_gone),
+		SHIM(test_what_fails_waits_again),
+		SHIM(test_nothing_else_waits),
+		SHIM(test_a_captured_launch_waits),
+		SHIM(test_each_context_has_its_own),
+	};
+	const struct CMUnitTest eager[] = {
+		SHIM(test_nothing_else_waits),
+		SHIM(test_a_module_comes_whole),
+	};
+	pid_t child = fork();
+	int failed = 1;
+
+	/* The mode is a process's for good. */
+	if (child == 0)
+		exit(cmocka_run_group_tests_name("eager", eager, eagerly, NULL));
+	waitpid(child, &failed, 0);
+	return cmocka_run_group_tests_name("lazy", lazy, setup, NULL) || failed;
+}
