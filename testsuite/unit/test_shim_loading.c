@@ -317,6 +317,25 @@ static void test_a_library_with_twins_comes_whole(void **unused)
 	expect_pass(get_module, library, two);
 }
 
+static CUresult fake_no_second(CUfunction *f, CUkernel of)
+{
+	return ((uintptr_t)of & 0xf00) == 0x200 ? CUDA_ERROR_NO_BINARY_FOR_GPU : fake_function(f, of);
+}
+
+/* One of its kernels that is not for this GPU is nobody else's trouble. */
+static void test_of_a_whole_library_what_can_be_loaded_is(void **unused)
+{
+	CUkernel one;
+	CUlibrary library = load_text(shim_rig_ptx, &one, NULL);
+
+	(void)unused;
+	shim_slot[SHIM_FN_cuKernelGetFunction] = (void *)(uintptr_t)fake_no_second;
+	expect_wait(launch_it, library, one);
+	expect_pass(launch_it, library, one);
+	expect_pass(get_module, library, one);
+	shim_slot[SHIM_FN_cuKernelGetFunction] = (void *)(uintptr_t)fake_function;
+}
+
 static unsigned int functions_loaded;
 
 static CUresult fake_function_count(unsigned int *n, CUmodule module)
@@ -472,6 +491,7 @@ int main(void)
 		SHIM(test_a_librarys_variables_wait_once),
 		SHIM(test_with_its_module_all_of_a_library_comes),
 		SHIM(test_a_library_with_twins_comes_whole),
+		SHIM(test_of_a_whole_library_what_can_be_loaded_is),
 		SHIM(test_a_module_comes_whole),
 		SHIM(test_an_unloaded_library_is_gone),
 		SHIM(test_what_fails_waits_again),

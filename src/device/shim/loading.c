@@ -78,20 +78,18 @@ static CUresult load_kernel(const void *kernel)
 	return REAL(cuKernelGetFunction)(&f, (CUkernel)(uintptr_t)kernel);
 }
 
-static CUresult load_whole(CUlibrary library)
+/* One that cannot be loaded, as for another GPU, is not there for the program either. */
+static void load_whole(CUlibrary library)
 {
 	CUkernel *kernel = NULL;
 	unsigned int n = 0;
-	CUresult rc = REAL(cuLibraryGetKernelCount)(&n, library);
 
-	if (rc == CUDA_SUCCESS && n) {
+	if (REAL(cuLibraryGetKernelCount)(&n, library) == CUDA_SUCCESS && n)
 		kernel = calloc(n, sizeof(CUkernel));
-		rc = kernel ? REAL(cuLibraryEnumerateKernels)(kernel, n, library) : CUDA_ERROR_OUT_OF_MEMORY;
-	}
-	for (unsigned int i = 0; i < n && rc == CUDA_SUCCESS; i++)
-		rc = load_kernel(kernel[i]);
+	if (kernel && REAL(cuLibraryEnumerateKernels)(kernel, n, library) == CUDA_SUCCESS)
+		for (unsigned int i = 0; i < n; i++)
+			load_kernel(kernel[i]);
 	free(kernel);
-	return rc;
 }
 
 static CUresult load_variables(CUlibrary library)
@@ -108,9 +106,8 @@ static void load(const void *library, CUcontext ctx, struct shim_kernel *kernel,
 	CUresult rc;
 
 	if (whole)
-		rc = load_whole((CUlibrary)(uintptr_t)library);
-	else
-		rc = kernel ? load_kernel(kernel->original) : load_variables((CUlibrary)(uintptr_t)library);
+		load_whole((CUlibrary)(uintptr_t)library);
+	rc = kernel ? load_kernel(kernel->original) : load_variables((CUlibrary)(uintptr_t)library);
 	is = rc == CUDA_SUCCESS ? note(library, ctx) : NULL;
 	if (is && whole)
 		is->whole = 1;
