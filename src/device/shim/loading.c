@@ -20,6 +20,7 @@ struct shim_loaded {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct shim_loaded *loaded; /* under lock */
+static struct shim_loaded *past;   /* under lock: those of which kernels' records may still say something */
 
 /* As the driver says, which decides in cuInit for good. */
 static int is_lazy(void)
@@ -214,18 +215,27 @@ void shim_load_now(const void *kernel)
 
 /* ---- what is no more -------------------------------------------------------- */
 
+/* Under lock: it is no more. */
+static void pass(struct shim_loaded **at)
+{
+	struct shim_loaded *is = *at;
+
+	*at = is->next;
+	is->ctx = NULL;
+	is->next = past;
+	past = is;
+}
+
 static void gone(const void *library, CUcontext ctx)
 {
 	struct shim_loaded **at = &loaded, *is;
 
 	pthread_mutex_lock(&lock);
 	while ((is = *at)) {
-		if (is->library == library || is->ctx == ctx) {
-			*at = is->next;
-			is->ctx = NULL;
-		} else {
+		if (is->library == library || is->ctx == ctx)
+			pass(at);
+		else
 			at = &is->next;
-		}
 	}
 	pthread_mutex_unlock(&lock);
 }
@@ -243,6 +253,6 @@ void shim_load_gone_context(CUcontext ctx)
 void shim_load_forked(void)
 {
 	pthread_mutex_init(&lock, NULL);
-	for (; loaded; loaded = loaded->next)
-		loaded->ctx = NULL;
+	while (loaded)
+		pass(&loaded);
 }
