@@ -13,6 +13,8 @@
 
 #include <cmocka.h>
 
+#include "device/shim/kernels.h"
+#include "device/shim/loading.h"
 #include "device/shim/wraps.h"
 #include "fake_driver.h"
 #include "shim_rig.h"
@@ -70,8 +72,15 @@ static CUresult fake_kernels(CUkernel *list, unsigned int n, CUlibrary library)
 	return CUDA_SUCCESS;
 }
 
+static CUresult module_rc; /* what a library's text gets when it is compiled */
+static unsigned int refused_texts;
+
 static CUresult fake_module(CUmodule *module, CUlibrary library)
 {
+	if (module_rc != CUDA_SUCCESS) {
+		refused_texts++;
+		return module_rc;
+	}
 	*module = (CUmodule)((uintptr_t)library + 0x1000);
 	return fake_inside();
 }
@@ -83,6 +92,20 @@ static CUresult fake_add_kernel(CUgraphNode *node, CUgraph graph, const CUgraphN
 }
 
 static int capturing;
+static _Thread_local CUstreamCaptureMode capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+static _Thread_local int calls; /* it makes the program's calls; the agent's mode is its own */
+static _Atomic int relaxed, strict; /* times that a mode of those became so */
+
+static CUresult fake_exchange(CUstreamCaptureMode *mode)
+{
+	CUstreamCaptureMode was = capture_mode;
+
+	capture_mode = *mode;
+	relaxed += calls && *mode == CU_STREAM_CAPTURE_MODE_RELAXED;
+	strict += calls && *mode == CU_STREAM_CAPTURE_MODE_GLOBAL;
+	*mode = was;
+	return CUDA_SUCCESS;
+}
 
 static CUresult fake_capturing(CUstream stream, CUstreamCaptureStatus *status)
 {
@@ -198,6 +221,7 @@ static struct call {
 static void *make_call(void *unused)
 {
 	(void)unused;
+	calls = 1;
 	call.begun = 1;
 	call.fn(call.library, call.kernel);
 	call.done = 1;
@@ -372,8 +396,12 @@ static void test_a_captured_launch_waits(void **unused)
 	(void)unused;
 	assert_int_equal(cuStreamBeginCapture_v2(OTHER, CU_STREAM_CAPTURE_MODE_GLOBAL), CUDA_SUCCESS);
 	capturing = 1;
+	relaxed = strict = 0;
 	expect_wait(launch_it, library, one);
+	assert_int_equal(relaxed, 1); /* the gate asks about events, which would end a capture */
+	assert_int_equal(strict, 1);
 	expect_pass(launch_it, library, one);
+	assert_int_equal(relaxed, 1);
 	capturing = 0;
 }
 
@@ -383,13 +411,48 @@ static void test_an_unloaded_library_is_gone(void **unused)
 	CUlibrary library = load(&one, NULL);
 
 	(void)unused;
-	expect_wait(get_function, library, one);
-	expect_pass(get_function, library, one);
+	for (int i = 0; i < 2; i++) {
+		call_fn fn = i ? launch_it : get_function;
+
+		expect_wait(fn, library, one);
+		expect_pass(fn, library, one);
+		assert_int_equal(cuLibraryUnload(library), CUDA_SUCCESS);
+		/* Another one with its number, and with the numbers of its kernels. */
+		next_library -= 0x10000;
+		assert_ptr_equal(load(&one, NULL), library);
+		expect_wait(fn, library, one);
+		expect_pass(fn, library, one);
+		library = load(&one, NULL);
+	}
+}
+
+static unsigned int in_context; /* which of two is current */
+
+static CUresult fake_current(CUcontext *ctx)
+{
+	*ctx = (CUcontext)(uintptr_t)(0x9990 + in_context);
+	return CUDA_SUCCESS;
+}
+
+/* A program may go to and fro. */
+static void test_of_two_contexts_both_are_remembered(void **unused)
+{
+	void *was = shim_slot[SHIM_FN_cuCtxGetCurrent];
+	CUkernel one;
+	CUlibrary library = load(&one, NULL);
+
+	(void)unused;
+	shim_slot[SHIM_FN_cuCtxGetCurrent] = (void *)(uintptr_t)fake_current;
+	for (int again = 0; again < 2; again++)
+		for (in_context = 0; in_context < 2; in_context++) {
+			struct shim_load l;
+
+			shim_load_enter(&l, one, NULL);
+			assert_int_equal(l.gated, !again);
+			shim_load_leave(&l, CUDA_SUCCESS);
+		}
+	shim_slot[SHIM_FN_cuCtxGetCurrent] = was;
 	assert_int_equal(cuLibraryUnload(library), CUDA_SUCCESS);
-	/* Another one with its number, and with the numbers of its kernels. */
-	next_library -= 0x10000;
-	assert_ptr_equal(load(&one, NULL), library);
-	expect_wait(get_function, library, one);
 }
 
 static void test_each_context_has_its_own(void **unused)
@@ -425,16 +488,44 @@ static void refused(CUlibrary library, CUkernel of)
 	assert_int_equal(cuKernelGetFunction(&f, of), CUDA_ERROR_OUT_OF_MEMORY);
 }
 
+static void refused_launch(CUlibrary library, CUkernel of)
+{
+	(void)library;
+	assert_int_equal(launch_in((CUfunction)(uintptr_t)of, 1, OTHER), CUDA_ERROR_OUT_OF_MEMORY);
+}
+
 static void test_what_fails_waits_again(void **unused)
 {
-	CUkernel one;
-	CUlibrary library = load(&one, NULL);
+	CUkernel one, two;
+	CUlibrary library = load(&one, NULL), with_twins = load_text(shim_rig_ptx, &two, NULL);
 
 	(void)unused;
 	shim_slot[SHIM_FN_cuKernelGetFunction] = (void *)(uintptr_t)fake_refusal;
 	expect_wait(refused, library, one);
 	expect_wait(refused, library, one);
+	expect_wait(refused_launch, library, one);
+	expect_wait(refused_launch, with_twins, two);
 	shim_slot[SHIM_FN_cuKernelGetFunction] = (void *)(uintptr_t)fake_function;
+	expect_wait(launch_it, library, one);
+	expect_pass(launch_it, library, one);
+	expect_wait(launch_it, with_twins, two);
+	expect_pass(launch_it, with_twins, two);
+}
+
+/* Compiled at its first use, it would be refused to the program then, which gave another text. */
+static void test_a_transformed_text_is_refused_when_it_is_loaded(void **unused)
+{
+	CUlibrary library;
+	CUkernel one;
+
+	(void)unused;
+	module_rc = CUDA_ERROR_INVALID_PTX;
+	refused_texts = 0;
+	library = load_text(shim_rig_ptx, &one, NULL);
+	assert_int_equal(refused_texts, 1);
+	assert_false(shim_module_has_twins(library));
+	module_rc = CUDA_SUCCESS;
+	expect_wait(launch_it, library, one);
 }
 
 /* A function is there with its module; what is no kernel at all is the driver's to refuse. */
@@ -467,6 +558,7 @@ static int setup(void **state)
 	shim_slot[SHIM_FN_cuLibraryGetModule] = (void *)(uintptr_t)fake_module;
 	shim_slot[SHIM_FN_cuLibraryGetGlobal] = (void *)(uintptr_t)fake_inside;
 	shim_slot[SHIM_FN_cuLibraryGetManaged] = (void *)(uintptr_t)fake_inside;
+	shim_slot[SHIM_FN_cuThreadExchangeStreamCaptureMode] = (void *)(uintptr_t)fake_exchange;
 	shim_slot[SHIM_FN_cuStreamIsCapturing] = (void *)(uintptr_t)fake_capturing;
 	shim_slot[SHIM_FN_cuKernelGetParamInfo] = (void *)(uintptr_t)fake_inside;
 	shim_slot[SHIM_FN_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags] = (void *)(uintptr_t)fake_inside;
@@ -495,6 +587,8 @@ int main(void)
 		SHIM(test_a_module_comes_whole),
 		SHIM(test_an_unloaded_library_is_gone),
 		SHIM(test_what_fails_waits_again),
+		SHIM(test_of_two_contexts_both_are_remembered),
+		SHIM(test_a_transformed_text_is_refused_when_it_is_loaded),
 		SHIM(test_nothing_else_waits),
 		SHIM(test_a_captured_launch_waits),
 		SHIM(test_each_context_has_its_own),

@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE
 #include "device/shim/context.h"
+#include "device/shim/loading.h"
 #include "device/shim/memory.h"
 #include "device/shim/wraps.h"
 
@@ -42,11 +43,16 @@ SHIM_EXPORT CUresult cuCtxPopCurrent(CUcontext *ctx)
 SHIM_EXPORT CUresult cuCtxDetach(CUcontext ctx)
 {
 	shim_context_changes();
+	shim_load_gone_context(ctx);
 	return SHIM_GATED(REAL(cuCtxDetach)(ctx));
 }
 
 SHIM_EXPORT CUresult cuGreenCtxDestroy(CUgreenCtx ctx)
 {
+	CUcontext as = NULL;
+
 	shim_context_changes();
+	if (shim_session_peek() && REAL(cuCtxFromGreenCtx)(&as, ctx) == CUDA_SUCCESS)
+		shim_load_gone_context(as);
 	return SHIM_GATED(REAL(cuGreenCtxDestroy)(ctx));
 }

@@ -404,6 +404,20 @@ void shim_kernels_each(void (*visit)(struct shim_kernel *k, void *user), void *u
 			visit(k, user);
 }
 
+static void forget_code(struct shim_kernel *k, void *library)
+{
+	if (k->library != library)
+		return;
+	k->counted_in = NULL;
+	k->loaded = NULL;
+	k->occupancy = 0;
+}
+
+void shim_kernels_unloaded(const void *library)
+{
+	shim_kernels_each(forget_code, (void *)(uintptr_t)library);
+}
+
 void shim_kernels_announce(struct shim_session *s)
 {
 	shim_kernels_each(announce, s->client);

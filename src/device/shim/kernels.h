@@ -90,6 +90,9 @@ static SHIM_INLINE struct shim_kernel *shim_kernel_seen(const void *handle)
 void shim_module_add(const void *module, struct ptx_transformed *t, enum ptx_reason why);
 void shim_module_gone(const void *module);
 
+/* The library is unloaded: nothing that was found out of its kernels' code holds any more. */
+void shim_kernels_unloaded(const void *library);
+
 /* Has a module or library a kernel that could be held? */
 int shim_module_has_twins(const void *module);
 

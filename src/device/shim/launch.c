@@ -347,26 +347,33 @@ static CUresult launch_told(struct shim_session *s, struct shim_context *c, stru
 }
 
 /* The kernel's first launch in the context, or the first after another one. */
-static int count_frames(struct shim_session *s, struct shim_context *c, struct shim_kernel *k)
+static CUresult count_frames(struct shim_session *s, struct shim_context *c, struct shim_kernel *k)
 {
-	shim_load_now(k->original);
+	CUresult rc = shim_load_now(k->original);
+
+	if (rc != CUDA_SUCCESS)
+		return rc;
 	if (shim_local_charge(s, k->original) < 0)
-		return -1;
+		return CUDA_ERROR_OUT_OF_MEMORY;
 	k->frame[0] = shim_local_frame(k->original);
 	k->frame[1] = k->twin ? shim_local_frame(k->twin) : 0;
 	k->counted_in = c;
-	return 0;
+	return CUDA_SUCCESS;
 }
 
 static CUresult launch_managed(struct shim_session *s, struct shim_context *c, struct shim_request *r)
 {
 	struct shim_kernel *k = r->graph ? shim_graph_find(r->graph) : shim_kernel_find(r->f);
 	struct shim_context *is;
+	CUresult rc;
 
 	if (!c || !k || c->fault)
 		return launch_original(r);
-	if (k->counted_in != c && !r->graph && count_frames(s, c, k) < 0)
-		return CUDA_ERROR_OUT_OF_MEMORY;
+	if (k->counted_in != c && !r->graph) {
+		rc = count_frames(s, c, k);
+		if (rc != CUDA_SUCCESS)
+			return rc;
+	}
 	if (r->stream == CU_STREAM_PER_THREAD) /* what rides, too: each thread's first launch is not over without us */
 		shim_channels_thread();
 	if (shim_is_default(r->stream))
@@ -390,10 +397,10 @@ static CUresult launch_managed(struct shim_session *s, struct shim_context *c, s
 CUresult shim_launch(struct shim_request *r)
 {
 	struct shim_session *s = shim_session();
+	CUresult rc;
 
 	if (s && !shim_capturing(r->stream))
 		return launch_managed(s, shim_context_known(s), r);
-	if (r->f)
-		shim_load_now(r->f);
-	return launch_original(r);
+	rc = r->f ? shim_load_now(r->f) : CUDA_SUCCESS;
+	return rc == CUDA_SUCCESS ? launch_original(r) : rc;
 }

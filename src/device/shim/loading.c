@@ -15,6 +15,8 @@ struct shim_loaded {
 	const void *library;
 	_Atomic(CUcontext) ctx; /* NULL: no more */
 	_Atomic int whole;      /* all of its kernels are there */
+	const struct shim_kernel **kernel; /* under lock: otherwise these are */
+	size_t n, room;
 	struct shim_loaded *next;
 };
 
@@ -40,15 +42,60 @@ static CUcontext current(void)
 	return REAL_AT_ONCE(cuCtxGetCurrent)(&ctx) == CUDA_SUCCESS ? ctx : NULL;
 }
 
-static struct shim_loaded *find(const void *library, CUcontext ctx)
+/* Under lock. */
+static struct shim_loaded *lookup(const void *library, CUcontext ctx)
 {
 	struct shim_loaded *at;
 
-	pthread_mutex_lock(&lock);
 	for (at = loaded; at && !(at->library == library && at->ctx == ctx); at = at->next)
 		;
-	pthread_mutex_unlock(&lock);
 	return at;
+}
+
+static struct shim_loaded *find(const void *library, CUcontext ctx)
+{
+	struct shim_loaded *is;
+
+	pthread_mutex_lock(&lock);
+	is = lookup(library, ctx);
+	pthread_mutex_unlock(&lock);
+	return is;
+}
+
+/* A program may go from one context to another and back. */
+static struct shim_loaded *find_kernel(const struct shim_kernel *k, CUcontext ctx)
+{
+	struct shim_loaded *is;
+	size_t i;
+
+	pthread_mutex_lock(&lock);
+	is = lookup(k->library, ctx);
+	if (is && !is->whole) {
+		for (i = 0; i < is->n && is->kernel[i] != k; i++)
+			;
+		is = i < is->n ? is : NULL;
+	}
+	pthread_mutex_unlock(&lock);
+	return is;
+}
+
+/* Without memory it is not noted, and the next call closes the gate as well. */
+static void note_kernel(struct shim_loaded *is, struct shim_kernel *k)
+{
+	const struct shim_kernel **grown;
+
+	pthread_mutex_lock(&lock);
+	if (is->n == is->room) {
+		grown = realloc(is->kernel, (2 * is->room + 4) * sizeof(*grown));
+		if (grown) {
+			is->kernel = grown;
+			is->room = 2 * is->room + 4;
+		}
+	}
+	if (is->n < is->room)
+		is->kernel[is->n++] = k;
+	pthread_mutex_unlock(&lock);
+	k->loaded = is;
 }
 
 /* NULL: no memory; then the next call closes the gate as well. */
@@ -79,18 +126,28 @@ static CUresult load_kernel(const void *kernel)
 	return REAL(cuKernelGetFunction)(&f, (CUkernel)(uintptr_t)kernel);
 }
 
-/* One that cannot be loaded, as for another GPU, is not there for the program either. */
-static void load_whole(CUlibrary library)
+/* It would not be there another time either, nor is it for the program: not for this GPU, say. */
+static int is_for_good(CUresult rc)
+{
+	return rc == CUDA_SUCCESS || rc == CUDA_ERROR_NO_BINARY_FOR_GPU || rc == CUDA_ERROR_INVALID_IMAGE ||
+	       rc == CUDA_ERROR_INVALID_PTX || rc == CUDA_ERROR_UNSUPPORTED_PTX_VERSION || rc == CUDA_ERROR_NOT_FOUND;
+}
+
+/* Is all of it there that can be? */
+static int load_whole(CUlibrary library)
 {
 	CUkernel *kernel = NULL;
 	unsigned int n = 0;
+	int is = REAL(cuLibraryGetKernelCount)(&n, library) == CUDA_SUCCESS;
 
-	if (REAL(cuLibraryGetKernelCount)(&n, library) == CUDA_SUCCESS && n)
+	if (is && n) {
 		kernel = calloc(n, sizeof(CUkernel));
-	if (kernel && REAL(cuLibraryEnumerateKernels)(kernel, n, library) == CUDA_SUCCESS)
-		for (unsigned int i = 0; i < n; i++)
-			load_kernel(kernel[i]);
+		is = kernel && REAL(cuLibraryEnumerateKernels)(kernel, n, library) == CUDA_SUCCESS;
+	}
+	for (unsigned int i = 0; i < n && is; i++)
+		is = is_for_good(load_kernel(kernel[i]));
 	free(kernel);
+	return is;
 }
 
 static CUresult load_variables(CUlibrary library)
@@ -100,20 +157,28 @@ static CUresult load_variables(CUlibrary library)
 	return REAL(cuLibraryGetModule)(&module, library);
 }
 
-/* All that is asked for, in the current context.  What could not be loaded is the program's call's to say. */
-static void load(const void *library, CUcontext ctx, struct shim_kernel *kernel, int whole)
+/* All that is asked for, in the current context; the twin goes with its kernel. */
+static CUresult load(const void *library, CUcontext ctx, struct shim_kernel *kernel, int whole)
 {
 	struct shim_loaded *is;
 	CUresult rc;
 
 	if (whole)
-		load_whole((CUlibrary)(uintptr_t)library);
+		whole = load_whole((CUlibrary)(uintptr_t)library);
 	rc = kernel ? load_kernel(kernel->original) : load_variables((CUlibrary)(uintptr_t)library);
+	if (rc == CUDA_SUCCESS && kernel && kernel->twin && !whole)
+		rc = load_kernel(kernel->twin);
 	is = rc == CUDA_SUCCESS ? note(library, ctx) : NULL;
 	if (is && whole)
 		is->whole = 1;
 	if (is && kernel)
-		kernel->loaded = is;
+		note_kernel(is, kernel);
+	return rc;
+}
+
+CUresult shim_load_library(CUlibrary library)
+{
+	return shim_session_peek() && is_lazy() && current() ? load_variables(library) : CUDA_SUCCESS;
 }
 
 void shim_load_module(CUmodule module)
@@ -132,17 +197,27 @@ void shim_load_module(CUmodule module)
 
 /* ---- the calls that may load ------------------------------------------------ */
 
+/*
+ * What is held is waited for and asked about, which a capture of this thread would not survive; the program's
+ * own call stays in its mode.
+ */
 static void enter(struct shim_load *l, const void *library, CUcontext ctx, struct shim_kernel *kernel, int whole)
 {
-	CUcontext pushed = NULL;
+	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+	int relaxed = shim_capture_used() && REAL(cuThreadExchangeStreamCaptureMode)(&mode) == CUDA_SUCCESS;
+	int pushed = ctx != current();
+	CUcontext popped;
 
 	l->gated = 1;
 	shim_gate_enter(0);
-	if (ctx != current() && REAL(cuCtxPushCurrent_v2)(ctx) == CUDA_SUCCESS)
-		pushed = ctx;
-	load(library, ctx, kernel, whole || shim_module_has_twins(library));
-	if (pushed)
-		REAL(cuCtxPopCurrent_v2)(&pushed);
+	l->rc = pushed ? REAL(cuCtxPushCurrent_v2)(ctx) : CUDA_SUCCESS;
+	if (l->rc == CUDA_SUCCESS) {
+		l->rc = load(library, ctx, kernel, whole || shim_module_has_twins(library));
+		if (pushed)
+			REAL(cuCtxPopCurrent_v2)(&popped);
+	}
+	if (relaxed)
+		REAL(cuThreadExchangeStreamCaptureMode)(&mode);
 }
 
 void shim_load_enter(struct shim_load *l, const void *kernel, CUcontext ctx)
@@ -150,7 +225,7 @@ void shim_load_enter(struct shim_load *l, const void *kernel, CUcontext ctx)
 	struct shim_kernel *k = kernel && shim_session_peek() ? shim_kernel_seen(kernel) : NULL;
 	struct shim_loaded *is;
 
-	l->gated = 0;
+	*l = (struct shim_load){ .rc = CUDA_SUCCESS };
 	if (!k || !k->library || !is_lazy())
 		return;
 	if (!ctx)
@@ -158,8 +233,8 @@ void shim_load_enter(struct shim_load *l, const void *kernel, CUcontext ctx)
 	is = k->loaded;
 	if (!ctx || (is && is->ctx == ctx))
 		return;
-	is = find(k->library, ctx);
-	if (is && is->whole)
+	is = find_kernel(k, ctx);
+	if (is)
 		k->loaded = is;
 	else
 		enter(l, k->library, ctx, k, 0);
@@ -179,7 +254,7 @@ static void enter_library(struct shim_load *l, CUlibrary library, int whole)
 	const struct shim_loaded *is;
 	CUcontext ctx;
 
-	l->gated = 0;
+	*l = (struct shim_load){ .rc = CUDA_SUCCESS };
 	if (!library || !shim_session_peek() || !is_lazy())
 		return;
 	ctx = current();
@@ -205,12 +280,12 @@ CUresult shim_load_leave(const struct shim_load *l, CUresult rc)
 	return rc;
 }
 
-void shim_load_now(const void *kernel)
+CUresult shim_load_now(const void *kernel)
 {
 	struct shim_load l;
 
 	shim_load_enter(&l, kernel, NULL);
-	shim_load_leave(&l, CUDA_SUCCESS);
+	return shim_load_leave(&l, l.rc);
 }
 
 /* ---- what is no more -------------------------------------------------------- */
@@ -222,6 +297,9 @@ static void pass(struct shim_loaded **at)
 
 	*at = is->next;
 	is->ctx = NULL;
+	free(is->kernel);
+	is->kernel = NULL;
+	is->n = is->room = 0;
 	is->next = past;
 	past = is;
 }
@@ -243,6 +321,7 @@ static void gone(const void *library, CUcontext ctx)
 void shim_load_gone_library(CUlibrary library)
 {
 	gone(library, NULL);
+	shim_kernels_unloaded(library); /* another one may get its number, and its kernels theirs */
 }
 
 void shim_load_gone_context(CUcontext ctx)

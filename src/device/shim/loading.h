@@ -18,6 +18,7 @@
 /* One such call, on its caller's stack. */
 struct shim_load {
 	int gated;
+	CUresult rc; /* of loading */
 };
 
 /*
@@ -36,11 +37,17 @@ void shim_load_enter_module(struct shim_load *l, CUlibrary library);
 /* After it; returns rc. */
 CUresult shim_load_leave(const struct shim_load *l, CUresult rc);
 
-/* Such a kernel is about to be launched in the current context: it is there when this returns. */
-void shim_load_now(const void *kernel);
+/* Such a kernel is about to be launched in the current context: it is there then, or else this is what the launch says. */
+CUresult shim_load_now(const void *kernel);
 
 /* The gate is closed and a module has been loaded: all of it is. */
 void shim_load_module(CUmodule module);
+
+/*
+ * The gate is closed and a library has been loaded of a text that is not the program's: the driver compiles it now, if
+ * there is a context, and says whether it can.
+ */
+CUresult shim_load_library(CUlibrary library);
 
 /* About to be unloaded, about to be destroyed: what was there is not any more. */
 void shim_load_gone_library(CUlibrary library);

@@ -192,6 +192,17 @@ SHIM_EXPORT CUresult cuModuleGetFunction(CUfunction *f, CUmodule module, const c
 	return rc;
 }
 
+/* A library of the transformed text: will the driver have it when it is used? */
+static CUresult compiled(const CUlibrary *library, const struct ptx_transformed *t, CUresult rc)
+{
+	if (rc != CUDA_SUCCESS || !t || !t->text)
+		return rc;
+	rc = shim_load_library(*library);
+	if (rc != CUDA_SUCCESS)
+		REAL(cuLibraryUnload)(*library);
+	return rc;
+}
+
 SHIM_EXPORT CUresult cuLibraryLoadData(CUlibrary *library, const void *code,
 				       CUjit_option *jit, void **jit_values,
 				       unsigned int njit, CUlibraryOption *options,
@@ -209,8 +220,8 @@ SHIM_EXPORT CUresult cuLibraryLoadData(CUlibrary *library, const void *code,
 	own = own_values(jit_values, njit, t);
 	shim_gate_enter(0);
 	do
-		rc = REAL(cuLibraryLoadData)(library, first_choice(t, code), jit, jit_values, njit,
-					     options, values, n);
+		rc = compiled(library, t, REAL(cuLibraryLoadData)(library, first_choice(t, code), jit, jit_values, njit,
+								  options, values, n));
 	while (rc != CUDA_SUCCESS && fall_back(&t, &why, rc, &own));
 	shim_gate_leave(0);
 	free(own.first);
@@ -234,8 +245,8 @@ SHIM_EXPORT CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *path,
 	shim_gate_enter(0);
 	do
 		rc = t && t->text ?
-			     REAL(cuLibraryLoadData)(library, t->text, jit, jit_values, njit,
-						     options, values, n) :
+			     compiled(library, t, REAL(cuLibraryLoadData)(library, t->text, jit, jit_values, njit,
+									  options, values, n)) :
 			     REAL(cuLibraryLoadFromFile)(library, path, jit, jit_values, njit,
 							 options, values, n);
 	while (rc != CUDA_SUCCESS && fall_back(&t, &why, rc, &own));

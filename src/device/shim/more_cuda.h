@@ -17,6 +17,7 @@ typedef struct CUgreenCtx_st *CUgreenCtx;
 
 CUresult cuCtxDetach(CUcontext ctx);
 CUresult cuGreenCtxDestroy(CUgreenCtx ctx);
+CUresult cuCtxFromGreenCtx(CUcontext *as, CUgreenCtx ctx);
 CUresult cuGreenCtxStreamCreate(CUstream *stream, CUgreenCtx ctx, unsigned int flags, int priority);
 
 #undef cuStreamBeginCapture

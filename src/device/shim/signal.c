@@ -15,6 +15,8 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "device/shim/loading.h"
+#include "device/shim/memory.h"
 #include "device/shim/pool.h"
 #include "device/shim/wraps.h"
 #include "gpushare/proto/signal.h"
@@ -198,6 +200,8 @@ static int measure_all(struct shim_session *s, struct shim_context *c, struct gs
 
 	shim_gate_enter(0);
 	rc = REAL(cuModuleLoadData)(&module, ptx);
+	if (rc == CUDA_SUCCESS)
+		shim_load_module(module);
 	shim_gate_leave(0);
 	if (rc != CUDA_SUCCESS)
 		return -1;
@@ -209,7 +213,7 @@ static int measure_all(struct shim_session *s, struct shim_context *c, struct gs
 	}
 	/* What gave up late has left before its code goes. */
 	REAL(cuStreamSynchronize)(c->relaunch);
-	REAL(cuModuleUnload)(module);
+	SHIM_GATED(REAL(cuModuleUnload)(module));
 	return t->proxy_ns ? 0 : -1;
 }
 
