@@ -414,12 +414,17 @@ static CUresult fake_wait(CUstream stream, CUdeviceptr at, cuuint32_t value, uns
 	return called_in("wait", stream);
 }
 
+CUfunction fake_launched, fake_elsewhere;
+
 static CUresult fake_launch(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz,
 			    unsigned int bx, unsigned int by, unsigned int bz,
 			    unsigned int shared, CUstream stream, void **kernel_params,
 			    void **extra)
 {
 	(void)gy, (void)gz, (void)bx, (void)by, (void)bz, (void)shared, (void)kernel_params;
+	if (fake_elsewhere && f == fake_elsewhere)
+		return CUDA_ERROR_INVALID_HANDLE;
+	fake_launched = f;
 	grid = gx;
 	if (extra)
 		memcpy(params, extra[1], *(size_t *)extra[3]);

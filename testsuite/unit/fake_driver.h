@@ -17,6 +17,8 @@
 #define FAKE_ORIGINAL ((CUfunction)0x1000)
 #define FAKE_TWIN ((CUfunction)0x2000)
 #define FAKE_MACHINE_CODE ((CUfunction)0x3000)
+/* What was launched last; what the driver says is another context's function, NULL: nothing is. */
+extern CUfunction fake_launched, fake_elsewhere;
 /* A created stream that synchronises with the legacy default stream; every other one does not. */
 #define FAKE_BLOCKING ((CUstream)0x8000)
 /* The executable graph that every instantiation gives. */

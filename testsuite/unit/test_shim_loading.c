@@ -204,7 +204,7 @@ static void launch_it(CUlibrary library, CUkernel of)
 {
 	(void)library;
 	assert_int_equal(launch_in((CUfunction)(uintptr_t)of, 1, OTHER), CUDA_SUCCESS);
-	inside++; /* the launch itself, which the rig's driver has taken */
+	inside = 1; /* the launch itself, which the rig's driver has taken, and what it asked before */
 }
 
 typedef void (*call_fn)(CUlibrary library, CUkernel of);
@@ -426,6 +426,36 @@ static void test_an_unloaded_library_is_gone(void **unused)
 	}
 }
 
+/* The driver looks for the function of each launch that is given a library's kernel. */
+static void test_what_rides_is_launched_by_its_function(void **unused)
+{
+	CUkernel one;
+	CUlibrary library = load(&one, NULL);
+	CUfunction handle = (CUfunction)(uintptr_t)one, function = (CUfunction)((uintptr_t)one + 0x10);
+	struct shim_time *time;
+
+	(void)unused;
+	expect_wait(launch_it, library, one);
+	time = shim_kernel_time(shim_kernel_find(one), (const unsigned int[]){ 32, 1, 1 });
+	time->tpt_ps = 1000;
+	time->due = UINT64_MAX;
+	expect_pass(launch_it, library, one); /* what rode before is told */
+	assert_int_equal(launch_in(handle, 1, OTHER), CUDA_SUCCESS);
+	assert_true(all_prepared());
+	assert_ptr_equal(fake_launched, function);
+	/* As for a stream of another context than the current one. */
+	fake_elsewhere = function;
+	assert_int_equal(launch_in(handle, 1, OTHER), CUDA_SUCCESS);
+	assert_ptr_equal(fake_launched, handle);
+	fake_elsewhere = handle;
+	assert_int_equal(launch_in(handle, 1, OTHER), CUDA_SUCCESS);
+	assert_ptr_equal(fake_launched, function);
+	fake_elsewhere = NULL;
+	/* Another one with its number has another function. */
+	assert_int_equal(cuLibraryUnload(library), CUDA_SUCCESS);
+	assert_ptr_equal(shim_kernel_find(one)->counted_in, NULL);
+}
+
 static unsigned int in_context; /* which of two is current */
 
 static CUresult fake_current(CUcontext *ctx)
@@ -587,6 +617,7 @@ int main(void)
 		SHIM(test_a_module_comes_whole),
 		SHIM(test_an_unloaded_library_is_gone),
 		SHIM(test_what_fails_waits_again),
+		SHIM(test_what_rides_is_launched_by_its_function),
 		SHIM(test_of_two_contexts_both_are_remembered),
 		SHIM(test_a_transformed_text_is_refused_when_it_is_loaded),
 		SHIM(test_nothing_else_waits),

@@ -179,7 +179,7 @@ static struct shim_kernel *insert(const void *handle, const char *name)
 
 	if (!k)
 		return NULL;
-	k->original = (CUfunction)(uintptr_t)handle;
+	k->original = k->direct = (CUfunction)(uintptr_t)handle;
 	k->form = PTX_FORM_AS_IS;
 	k->reason = PTX_REASON_UNSEEN;
 	k->number = s ? atomic_fetch_add(&s->kernels, 1) : 0;

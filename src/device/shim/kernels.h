@@ -33,9 +33,14 @@ struct shim_kernel {
 	_Atomic uint32_t branches; /* of a graph: so many of its nodes may be at work at once, at most */
 	uint32_t number;          /* announced to the daemon as this */
 	atomic_flag placed;       /* of a place in shim_place: it is some record's */
-	CUfunction original;
+	/*
+	 * Where it is counted, what the driver is given for what rides: of a library's kernel its function there, which saves
+	 * the driver looking for it (doc/results/h200-handles.csv).
+	 */
+	CUfunction _Atomic direct;
 	CUfunction twin;          /* NULL: as is */
 	struct shim_time time[SHIM_SHAPES];
+	CUfunction original;
 	char *name;
 	enum ptx_form form;
 	enum ptx_reason reason;

@@ -346,6 +346,15 @@ static CUresult launch_told(struct shim_session *s, struct shim_context *c, stru
 	return rc;
 }
 
+static CUfunction function_of(const struct shim_kernel *k)
+{
+	CUfunction f = NULL;
+
+	if (!k->library || REAL(cuKernelGetFunction)(&f, (CUkernel)(uintptr_t)k->original) != CUDA_SUCCESS)
+		return k->original;
+	return f;
+}
+
 /* The kernel's first launch in the context, or the first after another one. */
 static CUresult count_frames(struct shim_session *s, struct shim_context *c, struct shim_kernel *k)
 {
@@ -357,6 +366,7 @@ static CUresult count_frames(struct shim_session *s, struct shim_context *c, str
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	k->frame[0] = shim_local_frame(k->original);
 	k->frame[1] = k->twin ? shim_local_frame(k->twin) : 0;
+	k->direct = function_of(k);
 	k->counted_in = c;
 	return CUDA_SUCCESS;
 }

@@ -22,14 +22,16 @@ __typeof__(&cuLaunchKernel) _Atomic shim_launch_found;
 	CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx, \
 		unsigned int by, unsigned int bz, unsigned int shared, CUstream stream, \
 		void **params
-#define KERNEL f, gx, gy, gz, bx, by, bz, shared, stream, params
+#define SHAPE gx, gy, gz, bx, by, bz, shared, stream, params
+#define KERNEL f, SHAPE
 
 /*
  * What launch.c would find for nearly every launch that rides, in the same order: is it one, by what is known?  Then
- * it is counted.  0: nothing has been done that matters.  own: as owned_here() says.
+ * it is counted, and this is what the driver is given for f.  NULL: nothing has been done that matters.  own: as
+ * owned_here() says.
  */
-static SHIM_INLINE int rides(struct shim_context **in, CUfunction f, uint64_t tasks, uint32_t shape, CUstream stream,
-			     struct shim_owned *own)
+static SHIM_INLINE CUfunction rides(struct shim_context **in, CUfunction f, uint64_t tasks, uint32_t shape, CUstream stream,
+				    struct shim_owned *own)
 {
 	const struct shim_session *s = shim_session_peek();
 	struct shim_sure *sure = own ? &own->sure : shim_sure_here();
@@ -38,21 +40,23 @@ static SHIM_INLINE int rides(struct shim_context **in, CUfunction f, uint64_t ta
 	struct shim_time *t;
 
 	if (!own && (!s || shim_capturing(stream) || shim_is_odd(SHIM_ODD_UNSURE | SHIM_ODD_CROWDED)))
-		return 0;
+		return NULL;
 	if (SHIM_RARELY(s->alone || s->measure || !shim_context_sure(sure)) ||
 	    (shim_is_default(stream) && SHIM_RARELY(atomic_load_explicit(&shim_held[1], memory_order_relaxed))))
-		return 0;
+		return NULL;
 	c = sure->ctx;
 	k = shim_kernel_seen(f);
 	if (SHIM_RARELY(!k || k->counted_in != c || c->fault || shim_request_grows(c, k, 0)))
-		return 0;
+		return NULL;
 	t = shim_kernel_time_seen(k, shape);
 	if (SHIM_RARELY(!t))
-		return 0;
+		return NULL;
 	if (tasks < (uint64_t)c->sms)
 		tasks = (uint64_t)c->sms;
 	*in = c;
-	return own ? shim_rides_owned(s->page, t, tasks, own) : shim_rides(s->page, t, tasks);
+	if (!(own ? shim_rides_owned(s->page, t, tasks, own) : shim_rides(s->page, t, tasks)))
+		return NULL;
+	return atomic_load_explicit(&k->direct, memory_order_relaxed);
 }
 
 /*
@@ -66,18 +70,28 @@ static SHIM_INLINE struct shim_owned *owned_here(void)
 
 /*
  * Such a thread's launch rides, and has entered: what nearly all launches go through, apart from their many
- * arguments, which leave it no registers.  0: nothing has been done that matters.
+ * arguments, which leave it no registers.  NULL: nothing has been done that matters.
  */
-static APART TOGETHER int owner_rides(struct shim_passage *p, CUfunction f, uint64_t tasks, uint32_t shape, CUstream stream)
+static APART TOGETHER CUfunction owner_rides(struct shim_passage *p, CUfunction f, uint64_t tasks, uint32_t shape, CUstream stream)
 {
 	struct shim_owned *own = owned_here();
 	struct shim_context *c;
+	CUfunction direct = own ? rides(&c, f, tasks, shape, stream, own) : NULL;
 
-	if (SHIM_RARELY(!own || !rides(&c, f, tasks, shape, stream, own)))
-		return 0;
+	if (SHIM_RARELY(!direct))
+		return NULL;
 	if (SHIM_RARELY(!shim_order_enter_alone(p, c, stream, own)))
 		shim_order_enter_late(p);
-	return 1;
+	return direct;
+}
+
+/*
+ * It was launched by its function in the context that is current, and the driver says that this is not one: the stream
+ * is another context's, or another thread has counted the kernel in its own meanwhile.
+ */
+static SHIM_INLINE int is_elsewhere(CUresult rc, CUfunction direct, CUfunction f)
+{
+	return SHIM_RARELY(rc == CUDA_ERROR_INVALID_HANDLE) && direct != f;
 }
 
 /* Every field by its name: if any is left out, the compiler clears the whole by a string operation, which takes longer. */
@@ -116,12 +130,17 @@ static APART CUresult launch_among_others(KERNEL_ARGS, void **extra)
 	__typeof__(&cuLaunchKernel) real = FOUND();
 	struct shim_context *c;
 	struct shim_passage p;
+	CUfunction direct = NULL;
 	CUresult rc;
 
-	if (SHIM_RARELY(!real || owned_here() || !rides(&c, f, (uint64_t)gx * gy * gz, shim_shape(bx, by, bz), stream, NULL)))
+	if (real && !owned_here())
+		direct = rides(&c, f, (uint64_t)gx * gy * gz, shim_shape(bx, by, bz), stream, NULL);
+	if (SHIM_RARELY(!direct))
 		return launch_asked(KERNEL, extra);
 	shim_order_enter(&p, c, stream, 0, 0);
-	rc = real(KERNEL, extra);
+	rc = real(direct, SHAPE, extra);
+	if (is_elsewhere(rc, direct, f))
+		rc = real(KERNEL, extra);
 	shim_order_leave(&p);
 	return rc;
 }
@@ -129,12 +148,17 @@ static APART CUresult launch_among_others(KERNEL_ARGS, void **extra)
 static SHIM_INLINE CUresult launch(KERNEL_ARGS, void **extra)
 {
 	__typeof__(&cuLaunchKernel) real = FOUND();
+	CUfunction direct = NULL;
 	struct shim_passage p;
 	CUresult rc;
 
-	if (SHIM_RARELY(!real || !owner_rides(&p, f, (uint64_t)gx * gy * gz, shim_shape(bx, by, bz), stream)))
+	if (real)
+		direct = owner_rides(&p, f, (uint64_t)gx * gy * gz, shim_shape(bx, by, bz), stream);
+	if (SHIM_RARELY(!direct))
 		return launch_among_others(KERNEL, extra);
-	rc = real(KERNEL, extra);
+	rc = real(direct, SHAPE, extra);
+	if (is_elsewhere(rc, direct, f))
+		rc = real(KERNEL, extra);
 	shim_order_leave(&p);
 	return rc;
 }
@@ -205,18 +229,22 @@ static APART CUresult launch_with_attributes(const CUlaunchConfig *config, CUfun
 /* Its attributes are the driver's; but it must not take stream 0 for another one. */
 static CUresult launch_ex(const CUlaunchConfig *config, CUfunction f, void **params, void **extra, CUstream stream)
 {
+	CUfunction direct = NULL;
 	struct shim_context *c;
 	struct shim_passage p;
 	CUresult rc;
 
 	if (!config->numAttrs)
 		return launch(CONFIGURED);
-	if (stream != config->hStream ||
-	    !rides(&c, f, (uint64_t)config->gridDimX * config->gridDimY * config->gridDimZ,
-		   shim_shape(config->blockDimX, config->blockDimY, config->blockDimZ), stream, NULL))
+	if (stream == config->hStream)
+		direct = rides(&c, f, (uint64_t)config->gridDimX * config->gridDimY * config->gridDimZ,
+			       shim_shape(config->blockDimX, config->blockDimY, config->blockDimZ), stream, NULL);
+	if (!direct)
 		return launch_with_attributes(config, f, params, extra, stream);
 	shim_order_enter(&p, c, stream, 0, 0);
-	rc = REAL_AT_ONCE(cuLaunchKernelEx)(config, f, params, extra);
+	rc = REAL_AT_ONCE(cuLaunchKernelEx)(config, direct, params, extra);
+	if (is_elsewhere(rc, direct, f))
+		rc = REAL_AT_ONCE(cuLaunchKernelEx)(config, f, params, extra);
 	shim_order_leave(&p);
 	return rc;
 }
