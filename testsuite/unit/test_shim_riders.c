@@ -47,7 +47,7 @@ static void test_riders(void **unused)
 	gs_page_store(page->shared, 0);
 	assert_in_range(marked(54), 2, 4); /* one in eighteen */
 	gs_page_store(page->only, 1); /* nobody else has even come */
-	assert_in_range(marked(216), 2, 4); /* one in 72 */
+	assert_in_range(marked(429), 2, 4); /* one in 143 */
 	gs_page_store(page->only, 0);
 	marked(17);
 	time->tpt_ps = time->due = 0;

@@ -16,7 +16,7 @@
 #define SAMPLE_EVERY 31
 #define SAMPLE_ALONE 127
 #define SAMPLE_ALONE_MOST 1023
-#define SAMPLE_ALONE_NS SHIM_ONLY_NS
+#define SAMPLE_ALONE_NS (64 * GS_NS_PER_MS)
 /* Up to then its time may still be mostly that of its first launch, which a cold GPU makes many times as long. */
 #define SAMPLE_SETTLED (2 * SAMPLE_ALONE_MOST)
 

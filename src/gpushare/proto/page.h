@@ -36,7 +36,7 @@
  */
 #define GS_STUB_TIMED 128u
 /* What the launches without a stub took, as the client says, counts up to so many ns (stub.leave_ns of one that is left as it is). */
-#define GS_STUB_RODE_NS_MAX UINT64_C(100000000)
+#define GS_STUB_RODE_NS_MAX UINT64_C(200000000)
 /* From this bit on (8 to 15 are free): gs_stub_shape() of the launch's blocks. */
 #define GS_STUB_SHAPE_SHIFT 16
 
