@@ -12,6 +12,19 @@ int shim_capturing(CUstream stream)
 	       status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
+void shim_capture_relax(CUstreamCaptureMode *was)
+{
+	*was = CU_STREAM_CAPTURE_MODE_RELAXED;
+	if (REAL(cuThreadExchangeStreamCaptureMode)(was) != CUDA_SUCCESS)
+		*was = CU_STREAM_CAPTURE_MODE_RELAXED;
+}
+
+void shim_capture_restore(CUstreamCaptureMode was)
+{
+	if (was != CU_STREAM_CAPTURE_MODE_RELAXED)
+		REAL(cuThreadExchangeStreamCaptureMode)(&was);
+}
+
 /* Said before the driver begins: another thread's launch may follow at once. */
 #define BEGIN(name, params, args) \
 	SHIM_EXPORT CUresult name params \

@@ -7,6 +7,7 @@
 #include "device/shim/context.h"
 #include "device/shim/loading.h"
 #include "device/shim/memory.h"
+#include "device/shim/pool.h"
 #include "device/shim/wraps.h"
 
 SHIM_EXPORT CUresult cuCtxSetCurrent(CUcontext ctx)
@@ -39,20 +40,62 @@ SHIM_EXPORT CUresult cuCtxPopCurrent(CUcontext *ctx)
 	return REAL(cuCtxPopCurrent)(ctx);
 }
 
-/* These may end the current one; what goes with it they leave as it is (memory_ctx.c has the others). */
-SHIM_EXPORT CUresult cuCtxDetach(CUcontext ctx)
+/* ---- what may end one; what it holds is left as it is (memory_ctx.c has the others) ---- */
+
+static _Atomic unsigned int attached; /* so many times, and not detached: the next detaching ends none */
+
+static int detach_one(void)
 {
-	shim_context_changes();
-	shim_load_gone_context(ctx);
-	return SHIM_GATED(REAL(cuCtxDetach)(ctx));
+	unsigned int n = attached;
+
+	while (n && !atomic_compare_exchange_weak(&attached, &n, n - 1))
+		;
+	return n != 0;
 }
 
-SHIM_EXPORT CUresult cuGreenCtxDestroy(CUgreenCtx ctx)
+/* Its handle may be another's before we hear that it is gone. */
+#define ENDING(s, ctx, call) \
+	__extension__({ \
+		CUresult ending_; \
+		shim_launch_reap(s); \
+		shim_gate_enter(0); \
+		shim_context_gone(ctx); \
+		shim_load_gone_context(ctx); \
+		ending_ = (call); \
+		shim_gate_leave(0); \
+		if (ending_ == CUDA_SUCCESS) \
+			shim_context_destroyed(ctx); \
+		else \
+			shim_context_stays(ctx); \
+		ending_; \
+	})
+
+SHIM_EXPORT CUresult cuCtxAttach(CUcontext *ctx, unsigned int flags)
 {
-	CUcontext as = NULL;
+	CUresult rc = REAL(cuCtxAttach)(ctx, flags);
+
+	if (rc == CUDA_SUCCESS)
+		attached++;
+	return rc;
+}
+
+SHIM_EXPORT CUresult cuCtxDetach(CUcontext ctx)
+{
+	struct shim_session *s = shim_session_peek();
 
 	shim_context_changes();
-	if (shim_session_peek() && REAL(cuCtxFromGreenCtx)(&as, ctx) == CUDA_SUCCESS)
-		shim_load_gone_context(as);
-	return SHIM_GATED(REAL(cuGreenCtxDestroy)(ctx));
+	if (detach_one() || !s || !ctx)
+		return SHIM_GATED(REAL(cuCtxDetach)(ctx));
+	return ENDING(s, ctx, REAL(cuCtxDetach)(ctx));
+}
+
+SHIM_EXPORT CUresult cuGreenCtxDestroy(CUgreenCtx green)
+{
+	struct shim_session *s = shim_session_peek();
+	CUcontext ctx = NULL;
+
+	shim_context_changes();
+	if (!s || REAL(cuCtxFromGreenCtx)(&ctx, green) != CUDA_SUCCESS || !ctx)
+		return SHIM_GATED(REAL(cuGreenCtxDestroy)(green));
+	return ENDING(s, ctx, REAL(cuGreenCtxDestroy)(green));
 }

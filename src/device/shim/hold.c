@@ -128,8 +128,12 @@ int shim_hold_is_legacy(void)
 static void await_none(int only_legacy)
 {
 	struct shim_session *s = shim_session_peek();
+	CUstreamCaptureMode mode;
 	uint32_t out;
 
+	if (!atomic_load(&shim_held[only_legacy]))
+		return;
+	shim_capture_relax(&mode);
 	while ((out = atomic_load(&shim_held[only_legacy])) != 0) {
 		/* The process ends with kernels out: nobody would relaunch them any more. */
 		if (s && s->stopping)
@@ -138,6 +142,7 @@ static void await_none(int only_legacy)
 		shim_launch_reap(s);
 		futex_sleep(&shim_held[only_legacy], out);
 	}
+	shim_capture_restore(mode);
 }
 
 void shim_gate_enter(int only_legacy)

@@ -404,18 +404,28 @@ void shim_kernels_each(void (*visit)(struct shim_kernel *k, void *user), void *u
 			visit(k, user);
 }
 
-static void forget_code(struct shim_kernel *k, void *library)
+void shim_kernel_count(struct shim_kernel *k, const void *context, CUfunction direct)
 {
-	if (k->library != library)
-		return;
-	k->counted_in = NULL;
-	k->loaded = NULL;
-	k->occupancy = 0;
+	pthread_mutex_lock(&lock);
+	atomic_fetch_add(&k->counts, 1);
+	k->direct = direct;
+	k->counted_in = context;
+	atomic_fetch_add(&k->counts, 1);
+	pthread_mutex_unlock(&lock);
 }
 
-void shim_kernels_unloaded(const void *library)
+static void forget_code(struct shim_kernel *k, void *unused)
 {
-	shim_kernels_each(forget_code, (void *)(uintptr_t)library);
+	(void)unused;
+	if (k->counted_in)
+		shim_kernel_count(k, NULL, k->original);
+	k->occupancy = 0;
+	k->twin_absent = 0;
+}
+
+void shim_kernels_unloaded(void)
+{
+	shim_kernels_each(forget_code, NULL);
 }
 
 void shim_kernels_announce(struct shim_session *s)

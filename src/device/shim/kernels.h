@@ -23,6 +23,7 @@ struct shim_kernel {
 	/* What launches look at, with the time in the first shape. */
 	_Alignas(SHIM_PAIR) const void *_Atomic handle; /* CUfunction or CUkernel of the original */
 	struct shim_kernel *next; /* of the same hash bucket, older */
+	/* What is found out of its code where it was launched last; written together (shim_kernel_count()). */
 	const void *_Atomic counted_in; /* the struct shim_context that has been charged with its local memory */
 	/*
 	 * Local memory of a thread, bytes: the original's, the twin's; known once it is counted in any.  Of a graph: the
@@ -31,16 +32,18 @@ struct shim_kernel {
 	_Atomic uint32_t frame[2];
 	_Atomic uint32_t nodes;   /* of a graph; 0: it is none */
 	_Atomic uint32_t branches; /* of a graph: so many of its nodes may be at work at once, at most */
-	uint32_t number;          /* announced to the daemon as this */
-	atomic_flag placed;       /* of a place in shim_place: it is some record's */
 	/*
 	 * Where it is counted, what the driver is given for what rides: of a library's kernel its function there, which saves
 	 * the driver looking for it (doc/results/h200-handles.csv).
 	 */
 	CUfunction _Atomic direct;
+	_Atomic uint32_t counts;  /* so often; odd: it is being counted */
+	uint32_t number;          /* announced to the daemon as this */
 	CUfunction twin;          /* NULL: as is */
 	struct shim_time time[SHIM_SHAPES];
 	CUfunction original;
+	atomic_flag placed;       /* of a place in shim_place: it is some record's */
+	_Atomic int twin_absent;  /* it could not be loaded */
 	char *name;
 	enum ptx_form form;
 	enum ptx_reason reason;
@@ -95,8 +98,24 @@ static SHIM_INLINE struct shim_kernel *shim_kernel_seen(const void *handle)
 void shim_module_add(const void *module, struct ptx_transformed *t, enum ptx_reason why);
 void shim_module_gone(const void *module);
 
-/* The library is unloaded: nothing that was found out of its kernels' code holds any more. */
-void shim_kernels_unloaded(const void *library);
+/* It is counted in that context, and launched there so; NULL: nowhere. */
+void shim_kernel_count(struct shim_kernel *k, const void *context, CUfunction direct);
+
+/* Is it in this one?  *direct: what is launched there. */
+static SHIM_INLINE int shim_kernel_counted_in(const struct shim_kernel *k, const void *context, CUfunction *direct)
+{
+	uint32_t counts = atomic_load_explicit(&k->counts, memory_order_acquire);
+	const void *in = atomic_load_explicit(&k->counted_in, memory_order_acquire);
+
+	*direct = atomic_load_explicit(&k->direct, memory_order_acquire);
+	return in == context && !(counts & 1) && atomic_load_explicit(&k->counts, memory_order_relaxed) == counts;
+}
+
+/*
+ * A module or library is about to be unloaded, whose kernels' numbers may come again, by whatever ways a program has
+ * them: of no kernel's code anything is known any more.
+ */
+void shim_kernels_unloaded(void);
 
 /* Has a module or library a kernel that could be held? */
 int shim_module_has_twins(const void *module);

@@ -348,10 +348,15 @@ static CUresult launch_told(struct shim_session *s, struct shim_context *c, stru
 
 static CUfunction function_of(const struct shim_kernel *k)
 {
+	CUstreamCaptureMode mode;
 	CUfunction f = NULL;
 
-	if (!k->library || REAL(cuKernelGetFunction)(&f, (CUkernel)(uintptr_t)k->original) != CUDA_SUCCESS)
+	if (!k->library)
 		return k->original;
+	shim_capture_relax(&mode);
+	if (REAL(cuKernelGetFunction)(&f, (CUkernel)(uintptr_t)k->original) != CUDA_SUCCESS)
+		f = k->original;
+	shim_capture_restore(mode);
 	return f;
 }
 
@@ -366,8 +371,7 @@ static CUresult count_frames(struct shim_session *s, struct shim_context *c, str
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	k->frame[0] = shim_local_frame(k->original);
 	k->frame[1] = k->twin ? shim_local_frame(k->twin) : 0;
-	k->direct = function_of(k);
-	k->counted_in = c;
+	shim_kernel_count(k, c, function_of(k));
 	return CUDA_SUCCESS;
 }
 

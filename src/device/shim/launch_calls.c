@@ -5,6 +5,7 @@
  * Everything else is launch.c's.
  */
 #define _GNU_SOURCE
+#include "device/shim/loading.h"
 #include "device/shim/order.h"
 #include "device/shim/request.h"
 #include "device/shim/riders.h"
@@ -37,6 +38,7 @@ static SHIM_INLINE CUfunction rides(struct shim_context **in, CUfunction f, uint
 	struct shim_sure *sure = own ? &own->sure : shim_sure_here();
 	struct shim_context *c;
 	struct shim_kernel *k;
+	CUfunction direct;
 	struct shim_time *t;
 
 	if (!own && (!s || shim_capturing(stream) || shim_is_odd(SHIM_ODD_UNSURE | SHIM_ODD_CROWDED)))
@@ -46,7 +48,7 @@ static SHIM_INLINE CUfunction rides(struct shim_context **in, CUfunction f, uint
 		return NULL;
 	c = sure->ctx;
 	k = shim_kernel_seen(f);
-	if (SHIM_RARELY(!k || k->counted_in != c || c->fault || shim_request_grows(c, k, 0)))
+	if (SHIM_RARELY(!k || !shim_kernel_counted_in(k, c, &direct) || c->fault || shim_request_grows(c, k, 0)))
 		return NULL;
 	t = shim_kernel_time_seen(k, shape);
 	if (SHIM_RARELY(!t))
@@ -54,9 +56,7 @@ static SHIM_INLINE CUfunction rides(struct shim_context **in, CUfunction f, uint
 	if (tasks < (uint64_t)c->sms)
 		tasks = (uint64_t)c->sms;
 	*in = c;
-	if (!(own ? shim_rides_owned(s->page, t, tasks, own) : shim_rides(s->page, t, tasks)))
-		return NULL;
-	return atomic_load_explicit(&k->direct, memory_order_relaxed);
+	return (own ? shim_rides_owned(s->page, t, tasks, own) : shim_rides(s->page, t, tasks)) ? direct : NULL;
 }
 
 /*
@@ -85,13 +85,33 @@ static APART TOGETHER CUfunction owner_rides(struct shim_passage *p, CUfunction 
 	return direct;
 }
 
-/*
- * It was launched by its function in the context that is current, and the driver says that this is not one: the stream
- * is another context's, or another thread has counted the kernel in its own meanwhile.
- */
+/* It was launched by its function in the context that is current, and the driver says that this is not one: the stream's is another. */
 static SHIM_INLINE int is_elsewhere(CUresult rc, CUfunction direct, CUfunction f)
 {
 	return SHIM_RARELY(rc == CUDA_ERROR_INVALID_HANDLE) && direct != f;
+}
+
+/* As the program gave it, then, also from here on; it may have to be loaded in the stream's context. */
+static APART CUresult launch_elsewhere(KERNEL_ARGS, void **extra, const CUlaunchConfig *config)
+{
+	struct shim_context *c = shim_context_known(shim_session_peek());
+	struct shim_kernel *k = shim_kernel_seen(f);
+	struct shim_passage p;
+	struct shim_load l;
+	CUcontext ctx;
+	CUresult rc;
+
+	if (k)
+		shim_kernel_count(k, k->counted_in, f);
+	if (shim_is_default(stream) || REAL(cuStreamGetCtx)(stream, &ctx) != CUDA_SUCCESS)
+		ctx = NULL;
+	shim_load_enter(&l, f, ctx);
+	if (c)
+		shim_order_enter(&p, c, stream, 0, 0);
+	rc = config ? REAL(cuLaunchKernelEx)(config, f, params, extra) : REAL(cuLaunchKernel)(KERNEL, extra);
+	if (c)
+		shim_order_leave(&p);
+	return shim_load_leave(&l, rc);
 }
 
 /* Every field by its name: if any is left out, the compiler clears the whole by a string operation, which takes longer. */
@@ -139,10 +159,8 @@ static APART CUresult launch_among_others(KERNEL_ARGS, void **extra)
 		return launch_asked(KERNEL, extra);
 	shim_order_enter(&p, c, stream, 0, 0);
 	rc = real(direct, SHAPE, extra);
-	if (is_elsewhere(rc, direct, f))
-		rc = real(KERNEL, extra);
 	shim_order_leave(&p);
-	return rc;
+	return is_elsewhere(rc, direct, f) ? launch_elsewhere(KERNEL, extra, NULL) : rc;
 }
 
 static SHIM_INLINE CUresult launch(KERNEL_ARGS, void **extra)
@@ -157,10 +175,8 @@ static SHIM_INLINE CUresult launch(KERNEL_ARGS, void **extra)
 	if (SHIM_RARELY(!direct))
 		return launch_among_others(KERNEL, extra);
 	rc = real(direct, SHAPE, extra);
-	if (is_elsewhere(rc, direct, f))
-		rc = real(KERNEL, extra);
 	shim_order_leave(&p);
-	return rc;
+	return is_elsewhere(rc, direct, f) ? launch_elsewhere(KERNEL, extra, NULL) : rc;
 }
 
 /* In a _ptsz call, stream 0 is the thread's own default stream. */
@@ -243,10 +259,8 @@ static CUresult launch_ex(const CUlaunchConfig *config, CUfunction f, void **par
 		return launch_with_attributes(config, f, params, extra, stream);
 	shim_order_enter(&p, c, stream, 0, 0);
 	rc = REAL_AT_ONCE(cuLaunchKernelEx)(config, direct, params, extra);
-	if (is_elsewhere(rc, direct, f))
-		rc = REAL_AT_ONCE(cuLaunchKernelEx)(config, f, params, extra);
 	shim_order_leave(&p);
-	return rc;
+	return is_elsewhere(rc, direct, f) ? launch_elsewhere(f, 0, 0, 0, 0, 0, 0, 0, stream, params, extra, config) : rc;
 }
 
 SHIM_EXPORT CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **params,

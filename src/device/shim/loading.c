@@ -22,6 +22,7 @@ struct shim_loaded {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct shim_loaded *loaded; /* under lock */
+static struct shim_loaded *parents[2]; /* of a forked child: the parent's two */
 static struct shim_loaded *past;   /* under lock: those of which kernels' records may still say something */
 
 /* As the driver says, which decides in cuInit for good. */
@@ -166,8 +167,8 @@ static CUresult load(const void *library, CUcontext ctx, struct shim_kernel *ker
 	if (whole)
 		whole = load_whole((CUlibrary)(uintptr_t)library);
 	rc = kernel ? load_kernel(kernel->original) : load_variables((CUlibrary)(uintptr_t)library);
-	if (rc == CUDA_SUCCESS && kernel && kernel->twin && !whole)
-		rc = load_kernel(kernel->twin);
+	if (rc == CUDA_SUCCESS && kernel && kernel->twin && !whole && load_kernel(kernel->twin) != CUDA_SUCCESS)
+		kernel->twin_absent = 1; /* it goes as it is: the program did not ask for the twin */
 	is = rc == CUDA_SUCCESS ? note(library, ctx) : NULL;
 	if (is && whole)
 		is->whole = 1;
@@ -178,7 +179,15 @@ static CUresult load(const void *library, CUcontext ctx, struct shim_kernel *ker
 
 CUresult shim_load_library(CUlibrary library)
 {
-	return shim_session_peek() && is_lazy() && current() ? load_variables(library) : CUDA_SUCCESS;
+	CUstreamCaptureMode mode;
+	CUresult rc;
+
+	if (!shim_session_peek() || !is_lazy() || !current())
+		return CUDA_SUCCESS;
+	shim_capture_relax(&mode);
+	rc = load_variables(library);
+	shim_capture_restore(mode);
+	return rc;
 }
 
 void shim_load_module(CUmodule module)
@@ -197,27 +206,22 @@ void shim_load_module(CUmodule module)
 
 /* ---- the calls that may load ------------------------------------------------ */
 
-/*
- * What is held is waited for and asked about, which a capture of this thread would not survive; the program's
- * own call stays in its mode.
- */
 static void enter(struct shim_load *l, const void *library, CUcontext ctx, struct shim_kernel *kernel, int whole)
 {
-	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-	int relaxed = shim_capture_used() && REAL(cuThreadExchangeStreamCaptureMode)(&mode) == CUDA_SUCCESS;
+	CUstreamCaptureMode mode;
 	int pushed = ctx != current();
 	CUcontext popped;
 
 	l->gated = 1;
 	shim_gate_enter(0);
+	shim_capture_relax(&mode);
 	l->rc = pushed ? REAL(cuCtxPushCurrent_v2)(ctx) : CUDA_SUCCESS;
 	if (l->rc == CUDA_SUCCESS) {
 		l->rc = load(library, ctx, kernel, whole || shim_module_has_twins(library));
 		if (pushed)
 			REAL(cuCtxPopCurrent_v2)(&popped);
 	}
-	if (relaxed)
-		REAL(cuThreadExchangeStreamCaptureMode)(&mode);
+	shim_capture_restore(mode);
 }
 
 void shim_load_enter(struct shim_load *l, const void *kernel, CUcontext ctx)
@@ -321,7 +325,6 @@ static void gone(const void *library, CUcontext ctx)
 void shim_load_gone_library(CUlibrary library)
 {
 	gone(library, NULL);
-	shim_kernels_unloaded(library); /* another one may get its number, and its kernels theirs */
 }
 
 void shim_load_gone_context(CUcontext ctx)
@@ -332,6 +335,8 @@ void shim_load_gone_context(CUcontext ctx)
 void shim_load_forked(void)
 {
 	pthread_mutex_init(&lock, NULL);
-	while (loaded)
-		pass(&loaded);
+	/* Not to be touched, as another thread may have been at one, nor leaked. */
+	parents[0] = loaded;
+	parents[1] = past;
+	loaded = past = NULL;
 }

@@ -101,10 +101,12 @@ static struct shim_held *part_from(CUcontext ctx)
 
 static void parted(struct shim_session *s, CUcontext ctx, struct shim_held *held, int is_gone)
 {
-	if (is_gone)
+	if (is_gone) {
 		shim_context_destroyed(ctx);
-	else
+		shim_load_gone_context(ctx); /* what others have loaded meanwhile went with it, or is loaded again */
+	} else {
 		shim_context_stays(ctx);
+	}
 	shim_taken(s, held, is_gone);
 }
 

@@ -15,6 +15,7 @@ typedef unsigned long long CUmemGenericAllocationHandle;
 typedef struct CUmemAllocationProp_st CUmemAllocationProp;
 typedef struct CUgreenCtx_st *CUgreenCtx;
 
+CUresult cuCtxAttach(CUcontext *ctx, unsigned int flags);
 CUresult cuCtxDetach(CUcontext ctx);
 CUresult cuGreenCtxDestroy(CUgreenCtx ctx);
 CUresult cuCtxFromGreenCtx(CUcontext *as, CUgreenCtx ctx);

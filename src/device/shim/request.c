@@ -234,6 +234,8 @@ static enum ptx_reason stays(const struct shim_kernel *k, const struct shim_requ
 		return PTX_REASON_GRAPH;
 	if (!k->twin)
 		return k->reason != PTX_REASON_NONE ? k->reason : PTX_REASON_NO_TWIN;
+	if (k->twin_absent)
+		return PTX_REASON_NO_TWIN;
 	if (r->cooperative)
 		return PTX_REASON_COOPERATIVE;
 	if (r->as_written)

@@ -163,6 +163,12 @@ static inline int shim_capture_used(void)
 }
 /* Is this one?  The driver is asked only if there can be a capture: most programs have none. */
 int shim_capturing(CUstream stream);
+/*
+ * What we ask the driver between these two, of our own accord, ends no capture that this thread, or any thread, may be at:
+ * its mode is relaxed.  The program's own calls are not for in there.
+ */
+void shim_capture_relax(CUstreamCaptureMode *was);
+void shim_capture_restore(CUstreamCaptureMode was);
 
 /* Hardware connections of a context (CUDA_DEVICE_MAX_CONNECTIONS), as a number and as text. */
 #define SHIM_CONNECTIONS_N 12
