@@ -315,6 +315,33 @@ static void test_a_librarys_variables_wait_once(void **unused)
 	}
 }
 
+/*
+ * What is held may wait itself for what the program does after the call, which would not wait without us: it is kept on
+ * the GPU then, and the call goes on.
+ */
+static void test_a_later_kernel_does_not_wait_for_ever(void **unused)
+{
+	CUkernel one, two;
+	CUlibrary library = load(&one, &two);
+	struct gs_stub *stub;
+	uint64_t from;
+
+	(void)unused;
+	expect_wait(launch_it, library, one);
+	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
+	stub = active();
+	assert_true(gs_page_load(stub->flags) & GS_STUB_EVICTABLE);
+	from = gs_clock_ns();
+	inside = 0;
+	launch_it(library, two);
+	assert_int_equal(inside, 1);
+	assert_in_range(gs_clock_ns() - from, GS_NS_PER_S, 20 * GS_NS_PER_S);
+	assert_false(gs_page_load(stub->flags) & GS_STUB_EVICTABLE);
+	assert_int_equal(gs_page_load(stub->kstate), GS_K_RUNNING);
+	finish_all();
+	EVENTUALLY(all_prepared());
+}
+
 /* By its module every function can be had. */
 static void test_with_its_module_all_of_a_library_comes(void **unused)
 {
@@ -779,6 +806,7 @@ int main(void)
 {
 	const struct CMUnitTest lazy[] = {
 		SHIM(test_each_kernel_waits_once),
+		SHIM(test_a_later_kernel_does_not_wait_for_ever),
 		SHIM(test_a_librarys_variables_wait_once),
 		SHIM(test_with_its_module_all_of_a_library_comes),
 		SHIM(test_a_library_with_twins_comes_whole),

@@ -10,20 +10,11 @@
 
 #include "common/clock.h"
 #include "device/shim/context.h"
+#include "device/shim/patience.h"
 #include "device/shim/pool.h"
 #include "device/shim/wraps.h"
 
 #define NAP_NS 50000
-/*
- * What is too many for so long may wait for the program itself, which waits here.  If so, it may do so again and again:
- * each time half as long, until a wait was not in vain.
- */
-#define PATIENCE_NS (2 * GS_NS_PER_S)
-#define PATIENCE_HALVES 10
-/* What could be evicted until now may have been told to leave: by then its stub says so. */
-#define KEPT_NS GS_NS_PER_MS
-/* While the turn is another client's, what is evicted does not end: that time counts so many times less. */
-#define AWAY_TIMES 16
 /* A program may use a thousand streams. */
 #define FOUND_BITS 11
 /* Asked for at a time. */
@@ -48,7 +39,6 @@ static struct shim_stream *found[1 << FOUND_BITS]; /* under lock: by a hash of t
 static _Atomic uint32_t branches;   /* beyond each one's first, of the graphs that are out; written under lock */
 static _Atomic uint32_t contexts_gone; /* so many; written under lock */
 static _Atomic int many;            /* a context has had more streams than there may be busy */
-static unsigned int in_vain;        /* under lock: waits that nothing came of, one after the other */
 
 /* It has its place, whether it is used or not. */
 static int is_default(CUstream stream)
@@ -215,46 +205,29 @@ static void nap(void)
 }
 
 /*
- * Under lock, after so long: may one more go all the same?  It may be put into the channel of the relaunches, and wait for the
- * very kernel that would be relaunched there: so what is held stays on the GPU until it ends, and what is away comes back first.
- * At the end of the process nobody relaunches what is held.
+ * With the lock, before and after: until so many more may be busy.  One more may be put into the channel of the relaunches, and wait
+ * for the very kernel that would be relaunched there.
  */
-static int may_go_anyway(const struct shim_session *session, uint64_t waited_ns, uint64_t *kept_ns)
-{
-	if (session->stopping)
-		return 1;
-	if (waited_ns <= PATIENCE_NS >> in_vain)
-		return 0;
-	if (!shim_launch_keep_held())
-		*kept_ns = waited_ns;
-	return waited_ns - *kept_ns > KEPT_NS;
-}
-
-/* With the lock, before and after: until so many more may be busy. */
 static void await_room(struct shim_session *session, CUcontext ctx, uint32_t more)
 {
-	uint64_t waited_ns = 0, kept_ns = 0, then = 0, now;
+	struct shim_patience p = { 0 };
 
 	while (!has_room(ctx, more)) {
-		if (may_go_anyway(session, waited_ns, &kept_ns)) {
-			in_vain += in_vain < PATIENCE_HALVES;
-			pthread_mutex_unlock(&lock);
-			shim_log("more streams have something to do than may while a kernel is held: that is not evicted now");
-			pthread_mutex_lock(&lock);
-			return;
-		}
+		int first = !p.then, over;
+
 		pthread_mutex_unlock(&lock);
-		if (then)
+		over = shim_patience_ends(&p, session);
+		if (over)
+			shim_log("more streams have something to do than may while a kernel is held: that is not evicted now");
+		if (!over && !first)
 			nap();
-		look(session, ctx);
-		now = gs_clock_ns();
-		if (then)
-			waited_ns += (now - then) / (gs_page_load(session->page->turn) ? 1 : AWAY_TIMES);
-		then = now;
+		if (!over)
+			look(session, ctx);
 		pthread_mutex_lock(&lock);
+		if (over)
+			return;
 	}
-	if (then)
-		in_vain = 0;
+	shim_patience_rewarded(&p);
 }
 
 /* Under lock; of a stream that nobody has seen made, too. */

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "device/shim/patience.h"
 #include "device/shim/pool.h"
 
 /* [0]: every hold and call, [1]: those of the legacy default stream. */
@@ -124,8 +125,8 @@ int shim_hold_is_legacy(void)
 	return atomic_load(&shim_held[1]) != 0;
 }
 
-/* Until none is held; [1]: in the legacy default stream.  Closes no gate. */
-static void await_none(int only_legacy)
+/* Until none is held; [1]: in the legacy default stream.  Closes no gate.  NULL: however long that takes. */
+static void await_none(int only_legacy, struct shim_patience *p)
 {
 	struct shim_session *s = shim_session_peek();
 	CUstreamCaptureMode mode;
@@ -136,20 +137,31 @@ static void await_none(int only_legacy)
 	shim_capture_relax(&mode);
 	while ((out = atomic_load(&shim_held[only_legacy])) != 0) {
 		/* The process ends with kernels out: nobody would relaunch them any more. */
-		if (s && s->stopping)
+		if (s && (s->stopping || (p && shim_patience_ends(p, s))))
 			break;
 		/* The GPU ends a hold without telling: look, then nap. */
 		shim_launch_reap(s);
 		futex_sleep(&shim_held[only_legacy], out);
 	}
 	shim_capture_restore(mode);
+	if (p && !out)
+		shim_patience_rewarded(p);
 }
 
 void shim_gate_enter(int only_legacy)
 {
 	atomic_fetch_add(&gate[only_legacy], 1);
 	own_gate += !only_legacy;
-	await_none(only_legacy);
+	await_none(only_legacy, NULL);
+}
+
+void shim_gate_enter_patiently(void)
+{
+	struct shim_patience p = { 0 };
+
+	atomic_fetch_add(&gate[0], 1);
+	own_gate++;
+	await_none(0, &p);
 }
 
 void shim_hold_behind(unsigned int operations)

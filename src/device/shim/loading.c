@@ -206,6 +206,10 @@ void shim_load_module(CUmodule module)
 
 /* ---- the calls that may load ------------------------------------------------ */
 
+/*
+ * What needs more of a library that is there mostly does not wait in the driver: what is held may wait for what the
+ * program does after it.
+ */
 static void enter(struct shim_load *l, const void *library, CUcontext ctx, struct shim_kernel *kernel, int whole)
 {
 	CUstreamCaptureMode mode;
@@ -213,7 +217,10 @@ static void enter(struct shim_load *l, const void *library, CUcontext ctx, struc
 	CUcontext popped;
 
 	l->gated = 1;
-	shim_gate_enter(0);
+	if (find(library, ctx))
+		shim_gate_enter_patiently();
+	else
+		shim_gate_enter(0);
 	shim_capture_relax(&mode);
 	l->rc = pushed ? REAL(cuCtxPushCurrent_v2)(ctx) : CUDA_SUCCESS;
 	if (l->rc == CUDA_SUCCESS) {
