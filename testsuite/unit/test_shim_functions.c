@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a library's kernel is launched by, and in which context; what is asked for that ends no capture. */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "device/shim/kernels.h"
+#include "fake_driver.h"
+#include "shim_libraries.h"
+#include "shim_rig.h"
+
+/* The driver looks for the function of each launch that is given a library's kernel. */
+static void test_what_rides_is_launched_by_its_function(void **unused)
+{
+	CUkernel one;
+	CUlibrary library = load(&one, NULL);
+	CUfunction handle = (CUfunction)(uintptr_t)one, function = (CUfunction)((uintptr_t)one + 0x10);
+	struct shim_time *time;
+
+	(void)unused;
+	expect_wait(launch_it, library, one);
+	time = shim_kernel_time(shim_kernel_find(one), (const unsigned int[]){ 32, 1, 1 });
+	time->tpt_ps = 1000;
+	time->due = UINT64_MAX;
+	expect_pass(launch_it, library, one); /* what rode before is told */
+	assert_int_equal(launch_in(handle, 1, OTHER), CUDA_SUCCESS);
+	assert_true(all_prepared());
+	assert_ptr_equal(fake_launched, function);
+	/* As for a stream of another context than the current one. */
+	fake_elsewhere = function;
+	assert_int_equal(launch_in(handle, 1, OTHER), CUDA_SUCCESS);
+	assert_ptr_equal(fake_launched, handle);
+	fake_elsewhere = NULL;
+	/* It may be so again: that is not tried each time. */
+	assert_int_equal(launch_in(handle, 1, OTHER), CUDA_SUCCESS);
+	assert_ptr_equal(fake_launched, handle);
+}
+
+/* ---- contexts whose handle comes again, as another one's ------------------------ */
+
+static unsigned int generation; /* of the context: its functions are others */
+static int with_green;
+
+static CUresult fake_own_function(CUfunction *f, CUkernel of)
+{
+	*f = (CUfunction)((uintptr_t)of + 0x10 + generation * 0x1000000);
+	return CUDA_SUCCESS;
+}
+
+static CUresult fake_from_green(CUcontext *as, CUgreenCtx ctx)
+{
+	(void)ctx;
+	assert_int_equal(cuCtxGetCurrent(as), CUDA_SUCCESS);
+	return with_green ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+static CUresult fake_success(void)
+{
+	return CUDA_SUCCESS;
+}
+
+static CUresult destroy(CUcontext ctx)
+{
+	return cuCtxDestroy_v2(ctx);
+}
+
+static CUresult detach(CUcontext ctx)
+{
+	return cuCtxDetach(ctx);
+}
+
+static CUresult attach_and_detach(CUcontext ctx)
+{
+	assert_int_equal(cuCtxAttach(&ctx, 0), CUDA_SUCCESS);
+	return cuCtxDetach(ctx);
+}
+
+static CUresult destroy_green(CUcontext ctx)
+{
+	(void)ctx;
+	return cuGreenCtxDestroy((CUgreenCtx)0x1234);
+}
+
+static void launch_thrice(CUfunction f)
+{
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(launch_in(f, 1, OTHER), CUDA_SUCCESS);
+		EVENTUALLY(all_prepared());
+	}
+}
+
+static void test_the_next_context_has_its_own_functions(void **unused)
+{
+	static CUresult (*const end[])(CUcontext ctx) = { destroy, detach, destroy_green, attach_and_detach };
+	void *was = shim_slot[SHIM_FN_cuKernelGetFunction];
+
+	(void)unused;
+	shim_slot[SHIM_FN_cuKernelGetFunction] = (void *)(uintptr_t)fake_own_function;
+	shim_slot[SHIM_FN_cuCtxFromGreenCtx] = (void *)(uintptr_t)fake_from_green;
+	shim_slot[SHIM_FN_cuGreenCtxDestroy] = (void *)(uintptr_t)fake_success;
+	shim_slot[SHIM_FN_cuCtxAttach] = (void *)(uintptr_t)fake_success;
+	shim_slot[SHIM_FN_cuCtxDetach] = (void *)(uintptr_t)fake_success;
+	with_green = 1;
+	for (size_t i = 0; i < sizeof(end) / sizeof(end[0]); i++) {
+		CUcontext ctx = NULL;
+		CUfunction f;
+		CUkernel one;
+		struct shim_time *time;
+
+		load(&one, NULL);
+		time = shim_kernel_time(shim_kernel_find(one), (const unsigned int[]){ 32, 1, 1 });
+		time->tpt_ps = 1000;
+		time->due = UINT64_MAX;
+		assert_int_equal(cuCtxGetCurrent(&ctx), CUDA_SUCCESS);
+		launch_thrice((CUfunction)(uintptr_t)one);
+		fake_own_function(&f, one);
+		assert_ptr_equal(fake_launched, f);
+		assert_int_equal(end[i](ctx), CUDA_SUCCESS);
+		generation += end[i] != attach_and_detach; /* that one is still there */
+		launch_thrice((CUfunction)(uintptr_t)one);
+		fake_own_function(&f, one);
+		assert_ptr_equal(fake_launched, f);
+	}
+	with_green = 0;
+	shim_slot[SHIM_FN_cuKernelGetFunction] = was;
+}
+
+/* A function that the program has asked for, too: another library's may have its number, and more local memory. */
+static void test_what_is_unloaded_is_counted_anew(void **unused)
+{
+	CUkernel one;
+	CUlibrary library = load(&one, NULL);
+	CUfunction f, again;
+
+	(void)unused;
+	assert_int_equal(cuKernelGetFunction(&f, one), CUDA_SUCCESS);
+	launch_thrice(f);
+	assert_non_null(shim_kernel_find(f)->counted_in);
+	assert_int_equal(cuLibraryUnload(library), CUDA_SUCCESS);
+	next_library -= 0x10000;
+	assert_ptr_equal(load(&one, NULL), library);
+	assert_int_equal(cuKernelGetFunction(&again, one), CUDA_SUCCESS);
+	assert_ptr_equal(f, again);
+	assert_null(shim_kernel_find(f)->counted_in);
+	assert_null(shim_kernel_find(one)->counted_in);
+}
+
+/* ---- what we ask of our own accord, in a capture -------------------------------- */
+
+static unsigned int unsafe;
+
+static CUresult fake_unsafe_module(CUmodule *module, CUlibrary library)
+{
+	if (capture_mode == CU_STREAM_CAPTURE_MODE_RELAXED)
+		return fake_module(module, library);
+	unsafe++;
+	return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+}
+
+static CUresult fake_unsafe_function(CUfunction *f, CUkernel of)
+{
+	if (capture_mode == CU_STREAM_CAPTURE_MODE_RELAXED)
+		return fake_function(f, of);
+	unsafe++;
+	return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+}
+
+static void test_what_is_asked_in_a_capture_does_not_end_it(void **unused)
+{
+	CUkernel one, other;
+	CUlibrary library;
+
+	(void)unused;
+	load(&other, NULL);
+	shim_slot[SHIM_FN_cuLibraryGetModule] = (void *)(uintptr_t)fake_unsafe_module;
+	shim_slot[SHIM_FN_cuKernelGetFunction] = (void *)(uintptr_t)fake_unsafe_function;
+	assert_int_equal(cuStreamBeginCapture_v2(OTHER, CU_STREAM_CAPTURE_MODE_GLOBAL), CUDA_SUCCESS);
+	is_captured = 1;
+	library = load_text(shim_rig_ptx, &one, NULL);
+	assert_true(shim_module_has_twins(library));
+	/* Into a stream that is not captured. */
+	assert_int_equal(launch_in((CUfunction)(uintptr_t)other, 1, STREAM), CUDA_SUCCESS);
+	EVENTUALLY(all_prepared());
+	is_captured = 0;
+	assert_int_equal(unsafe, 0);
+	shim_slot[SHIM_FN_cuLibraryGetModule] = (void *)(uintptr_t)fake_module;
+	shim_slot[SHIM_FN_cuKernelGetFunction] = (void *)(uintptr_t)fake_function;
+}
+
+/* Of two threads, each in its own context, one counts while the other launches: it is given no other context's function. */
+static void test_what_is_being_counted_is_not_read(void **unused)
+{
+	static struct shim_kernel k;
+	CUfunction a = (CUfunction)0x10, b = (CUfunction)0x20, direct;
+
+	(void)unused;
+	shim_kernel_count(&k, a, a);
+	assert_true(shim_kernel_counted_in(&k, a, &direct));
+	assert_ptr_equal(direct, a);
+	k.counts++; /* the other one has begun */
+	k.direct = b;
+	assert_false(shim_kernel_counted_in(&k, a, &direct));
+	k.counted_in = b;
+	assert_false(shim_kernel_counted_in(&k, b, &direct));
+	k.counts++;
+	assert_false(shim_kernel_counted_in(&k, a, &direct));
+	assert_true(shim_kernel_counted_in(&k, b, &direct));
+	assert_ptr_equal(direct, b);
+}
+
+int shim_functions(void)
+{
+	const struct CMUnitTest tests[] = {
+		SHIM(test_what_rides_is_launched_by_its_function),
+		SHIM(test_the_next_context_has_its_own_functions),
+		SHIM(test_what_is_unloaded_is_counted_anew),
+		SHIM(test_what_is_being_counted_is_not_read),
+		SHIM(test_what_is_asked_in_a_capture_does_not_end_it),
+	};
+
+	return cmocka_run_group_tests_name("functions", tests, NULL, NULL);
+}
