@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "device/shim/context.h"
 #include "device/shim/kernels.h"
 #include "fake_driver.h"
 #include "shim_libraries.h"
@@ -39,9 +40,8 @@ static void test_what_rides_is_launched_by_its_function(void **unused)
 	assert_int_equal(launch_in(handle, 1, OTHER), CUDA_SUCCESS);
 	assert_ptr_equal(fake_launched, handle);
 	fake_elsewhere = NULL;
-	/* It may be so again: that is not tried each time. */
 	assert_int_equal(launch_in(handle, 1, OTHER), CUDA_SUCCESS);
-	assert_ptr_equal(fake_launched, handle);
+	assert_ptr_equal(fake_launched, function);
 }
 
 /* ---- contexts whose handle comes again, as another one's ------------------------ */
@@ -77,9 +77,22 @@ static CUresult detach(CUcontext ctx)
 	return cuCtxDetach(ctx);
 }
 
+static CUresult detach_rc;
+
+static CUresult fake_detach(CUcontext ctx)
+{
+	(void)ctx;
+	return detach_rc;
+}
+
+/* Neither another context's detaching nor one that fails counts. */
 static CUresult attach_and_detach(CUcontext ctx)
 {
 	assert_int_equal(cuCtxAttach(&ctx, 0), CUDA_SUCCESS);
+	assert_int_equal(cuCtxDetach((CUcontext)0x5550), CUDA_SUCCESS);
+	detach_rc = CUDA_ERROR_INVALID_VALUE;
+	assert_int_equal(cuCtxDetach(ctx), CUDA_ERROR_INVALID_VALUE);
+	detach_rc = CUDA_SUCCESS;
 	return cuCtxDetach(ctx);
 }
 
@@ -107,12 +120,13 @@ static void test_the_next_context_has_its_own_functions(void **unused)
 	shim_slot[SHIM_FN_cuCtxFromGreenCtx] = (void *)(uintptr_t)fake_from_green;
 	shim_slot[SHIM_FN_cuGreenCtxDestroy] = (void *)(uintptr_t)fake_success;
 	shim_slot[SHIM_FN_cuCtxAttach] = (void *)(uintptr_t)fake_success;
-	shim_slot[SHIM_FN_cuCtxDetach] = (void *)(uintptr_t)fake_success;
+	shim_slot[SHIM_FN_cuCtxDetach] = (void *)(uintptr_t)fake_detach;
 	with_green = 1;
 	for (size_t i = 0; i < sizeof(end) / sizeof(end[0]); i++) {
 		CUcontext ctx = NULL;
 		CUfunction f;
 		CUkernel one;
+		const struct shim_context *was_in;
 		struct shim_time *time;
 
 		load(&one, NULL);
@@ -123,7 +137,9 @@ static void test_the_next_context_has_its_own_functions(void **unused)
 		launch_thrice((CUfunction)(uintptr_t)one);
 		fake_own_function(&f, one);
 		assert_ptr_equal(fake_launched, f);
+		was_in = shim_context_current(shim_session());
 		assert_int_equal(end[i](ctx), CUDA_SUCCESS);
+		assert_int_equal(shim_context_current(shim_session()) == was_in, end[i] == attach_and_detach);
 		generation += end[i] != attach_and_detach; /* that one is still there */
 		launch_thrice((CUfunction)(uintptr_t)one);
 		fake_own_function(&f, one);

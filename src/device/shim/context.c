@@ -315,6 +315,23 @@ void shim_context_stays(CUcontext ctx)
 	pthread_mutex_unlock(&lock);
 }
 
+unsigned int shim_context_attached(CUcontext ctx, int by)
+{
+	struct shim_context *c;
+	unsigned int was = 0;
+
+	pthread_mutex_lock(&lock);
+	for (c = contexts; c && (c->ctx != ctx || c->gone); c = c->next)
+		;
+	if (c) {
+		was = c->attached;
+		if (was || by > 0)
+			c->attached += (unsigned int)by;
+	}
+	pthread_mutex_unlock(&lock);
+	return was;
+}
+
 void shim_context_forked(void)
 {
 	pthread_mutex_init(&lock, NULL);

@@ -38,6 +38,7 @@ struct shim_context {
 	CUstream control;         /* eviction signals */
 	CUstream relaunch;
 	CUevent settled;          /* between the two: no signal is on its way any more */
+	unsigned int attached;    /* under context.c's lock: so many times, beyond being made */
 	uint32_t *word;           /* pinned: 0 and SHIM_NO_LIMIT, to copy a resident limit from; or NULL */
 };
 
@@ -90,6 +91,8 @@ void shim_context_gone(CUcontext ctx);
 void shim_context_destroyed(CUcontext ctx);
 /* It has not, after all. */
 void shim_context_stays(CUcontext ctx);
+/* The program has attached to it, 1, or is about to detach from it, -1: how often it had attached to it before. */
+unsigned int shim_context_attached(CUcontext ctx, int by);
 /* In a forked child: the parent's contexts, and the page in them, are not its own. */
 void shim_context_forked(void);
 

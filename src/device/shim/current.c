@@ -42,17 +42,6 @@ SHIM_EXPORT CUresult cuCtxPopCurrent(CUcontext *ctx)
 
 /* ---- what may end one; what it holds is left as it is (memory_ctx.c has the others) ---- */
 
-static _Atomic unsigned int attached; /* so many times, and not detached: the next detaching ends none */
-
-static int detach_one(void)
-{
-	unsigned int n = attached;
-
-	while (n && !atomic_compare_exchange_weak(&attached, &n, n - 1))
-		;
-	return n != 0;
-}
-
 /* Its handle may be another's before we hear that it is gone. */
 #define ENDING(s, ctx, call) \
 	__extension__({ \
@@ -63,30 +52,40 @@ static int detach_one(void)
 		shim_load_gone_context(ctx); \
 		ending_ = (call); \
 		shim_gate_leave(0); \
-		if (ending_ == CUDA_SUCCESS) \
+		if (ending_ == CUDA_SUCCESS) { \
 			shim_context_destroyed(ctx); \
-		else \
+			shim_load_gone_context(ctx); /* as in memory_ctx.c */ \
+		} else { \
 			shim_context_stays(ctx); \
+		} \
 		ending_; \
 	})
 
+/* To the current one, which may have no record yet. */
 SHIM_EXPORT CUresult cuCtxAttach(CUcontext *ctx, unsigned int flags)
 {
-	CUresult rc = REAL(cuCtxAttach)(ctx, flags);
+	struct shim_session *s = shim_session();
+	CUresult rc = SHIM_GATED(REAL(cuCtxAttach)(ctx, flags));
 
-	if (rc == CUDA_SUCCESS)
-		attached++;
+	if (rc == CUDA_SUCCESS && s && shim_context_current(s))
+		shim_context_attached(*ctx, 1);
 	return rc;
 }
 
 SHIM_EXPORT CUresult cuCtxDetach(CUcontext ctx)
 {
 	struct shim_session *s = shim_session_peek();
+	CUresult rc;
 
 	shim_context_changes();
-	if (detach_one() || !s || !ctx)
+	if (!s || !ctx)
 		return SHIM_GATED(REAL(cuCtxDetach)(ctx));
-	return ENDING(s, ctx, REAL(cuCtxDetach)(ctx));
+	if (!shim_context_attached(ctx, -1))
+		return ENDING(s, ctx, REAL(cuCtxDetach)(ctx));
+	rc = SHIM_GATED(REAL(cuCtxDetach)(ctx));
+	if (rc != CUDA_SUCCESS)
+		shim_context_attached(ctx, 1);
+	return rc;
 }
 
 SHIM_EXPORT CUresult cuGreenCtxDestroy(CUgreenCtx green)

@@ -125,15 +125,15 @@ int shim_hold_is_legacy(void)
 	return atomic_load(&shim_held[1]) != 0;
 }
 
-/* Until none is held; [1]: in the legacy default stream.  Closes no gate.  NULL: however long that takes. */
-static void await_none(int only_legacy, struct shim_patience *p)
+/* Until none is held, 1; [1]: in the legacy default stream.  Closes no gate.  NULL: however long that takes. */
+static int await_none(int only_legacy, struct shim_patience *p)
 {
 	struct shim_session *s = shim_session_peek();
 	CUstreamCaptureMode mode;
 	uint32_t out;
 
 	if (!atomic_load(&shim_held[only_legacy]))
-		return;
+		return 1;
 	shim_capture_relax(&mode);
 	while ((out = atomic_load(&shim_held[only_legacy])) != 0) {
 		/* The process ends with kernels out: nobody would relaunch them any more. */
@@ -146,6 +146,7 @@ static void await_none(int only_legacy, struct shim_patience *p)
 	shim_capture_restore(mode);
 	if (p && !out)
 		shim_patience_rewarded(p);
+	return !out;
 }
 
 void shim_gate_enter(int only_legacy)
@@ -155,13 +156,14 @@ void shim_gate_enter(int only_legacy)
 	await_none(only_legacy, NULL);
 }
 
-void shim_gate_enter_patiently(void)
+int shim_gate_enter_patiently(void)
 {
-	struct shim_patience p = { 0 };
+	static _Atomic unsigned int in_vain;
+	struct shim_patience p = { .in_vain = &in_vain };
 
 	atomic_fetch_add(&gate[0], 1);
 	own_gate++;
-	await_none(0, &p);
+	return await_none(0, &p);
 }
 
 void shim_hold_behind(unsigned int operations)

@@ -259,13 +259,18 @@ void shim_kernel_alias(const void *known, const void *handle)
 	const struct shim_kernel *from = shim_kernel_seen(known);
 	struct shim_kernel *k = shim_kernel_seen(handle);
 	struct shim_session *s = shim_session_peek();
+	CUstreamCaptureMode mode;
 	CUfunction twin = NULL;
 
 	if (!from || from->handle == handle)
 		return;
 	/* Not every call takes a library's kernel for a function: the twin's own function, too. */
-	if (from->twin && REAL(cuKernelGetFunction)(&twin, (CUkernel)(uintptr_t)from->twin) != CUDA_SUCCESS)
-		twin = NULL;
+	if (from->twin && !from->twin_absent) {
+		shim_capture_relax(&mode);
+		if (REAL(cuKernelGetFunction)(&twin, (CUkernel)(uintptr_t)from->twin) != CUDA_SUCCESS)
+			twin = NULL;
+		shim_capture_restore(mode);
+	}
 	/* As above: each context has functions of its own, whose numbers come again when it is gone. */
 	if (k && k->number == from->number && k->twin == twin)
 		return;
@@ -414,18 +419,20 @@ void shim_kernel_count(struct shim_kernel *k, const void *context, CUfunction di
 	pthread_mutex_unlock(&lock);
 }
 
-static void forget_code(struct shim_kernel *k, void *unused)
+/* A kernel of another library keeps its number. */
+static void forget_code(struct shim_kernel *k, void *module)
 {
-	(void)unused;
+	if (k->library && k->library != module)
+		return;
 	if (k->counted_in)
 		shim_kernel_count(k, NULL, k->original);
 	k->occupancy = 0;
 	k->twin_absent = 0;
 }
 
-void shim_kernels_unloaded(void)
+void shim_kernels_unloaded(const void *module)
 {
-	shim_kernels_each(forget_code, NULL);
+	shim_kernels_each(forget_code, (void *)(uintptr_t)module);
 }
 
 void shim_kernels_announce(struct shim_session *s)

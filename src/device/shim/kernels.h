@@ -112,10 +112,10 @@ static SHIM_INLINE int shim_kernel_counted_in(const struct shim_kernel *k, const
 }
 
 /*
- * A module or library is about to be unloaded, whose kernels' numbers may come again, by whatever ways a program has
- * them: of no kernel's code anything is known any more.
+ * A module or library is about to be unloaded, whose functions' numbers may come again, by whatever ways a program has
+ * them: of none's code anything is known any more, nor of the library's kernels'.
  */
-void shim_kernels_unloaded(void);
+void shim_kernels_unloaded(const void *module);
 
 /* Has a module or library a kernel that could be held? */
 int shim_module_has_twins(const void *module);

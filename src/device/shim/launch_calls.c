@@ -91,18 +91,15 @@ static SHIM_INLINE int is_elsewhere(CUresult rc, CUfunction direct, CUfunction f
 	return SHIM_RARELY(rc == CUDA_ERROR_INVALID_HANDLE) && direct != f;
 }
 
-/* As the program gave it, then, also from here on; it may have to be loaded in the stream's context. */
+/* As the program gave it, then; it may have to be loaded in the stream's context. */
 static APART CUresult launch_elsewhere(KERNEL_ARGS, void **extra, const CUlaunchConfig *config)
 {
 	struct shim_context *c = shim_context_known(shim_session_peek());
-	struct shim_kernel *k = shim_kernel_seen(f);
 	struct shim_passage p;
 	struct shim_load l;
 	CUcontext ctx;
 	CUresult rc;
 
-	if (k)
-		shim_kernel_count(k, k->counted_in, f);
 	if (shim_is_default(stream) || REAL(cuStreamGetCtx)(stream, &ctx) != CUDA_SUCCESS)
 		ctx = NULL;
 	shim_load_enter(&l, f, ctx);

@@ -167,7 +167,7 @@ static CUresult load(const void *library, CUcontext ctx, struct shim_kernel *ker
 	if (whole)
 		whole = load_whole((CUlibrary)(uintptr_t)library);
 	rc = kernel ? load_kernel(kernel->original) : load_variables((CUlibrary)(uintptr_t)library);
-	if (rc == CUDA_SUCCESS && kernel && kernel->twin && !whole && load_kernel(kernel->twin) != CUDA_SUCCESS)
+	if (rc == CUDA_SUCCESS && kernel && kernel->twin && load_kernel(kernel->twin) != CUDA_SUCCESS)
 		kernel->twin_absent = 1; /* it goes as it is: the program did not ask for the twin */
 	is = rc == CUDA_SUCCESS ? note(library, ctx) : NULL;
 	if (is && whole)
@@ -217,14 +217,15 @@ static void enter(struct shim_load *l, const void *library, CUcontext ctx, struc
 	CUcontext popped;
 
 	l->gated = 1;
-	if (find(library, ctx))
-		shim_gate_enter_patiently();
-	else
+	whole |= shim_module_has_twins(library);
+	if (!find(library, ctx))
 		shim_gate_enter(0);
+	else if (!shim_gate_enter_patiently())
+		whole = 0; /* no more than the program asks for */
 	shim_capture_relax(&mode);
 	l->rc = pushed ? REAL(cuCtxPushCurrent_v2)(ctx) : CUDA_SUCCESS;
 	if (l->rc == CUDA_SUCCESS) {
-		l->rc = load(library, ctx, kernel, whole || shim_module_has_twins(library));
+		l->rc = load(library, ctx, kernel, whole);
 		if (pushed)
 			REAL(cuCtxPopCurrent_v2)(&popped);
 	}

@@ -176,7 +176,7 @@ SHIM_EXPORT CUresult cuModuleUnload(CUmodule module)
 
 	shim_gate_enter(0);
 	shim_module_gone(module);
-	shim_kernels_unloaded();
+	shim_kernels_unloaded(module);
 	held = s ? shim_take(SHIM_HOLD_MODULE, (uintptr_t)module) : NULL;
 	rc = REAL(cuModuleUnload)(module);
 	shim_gate_leave(0);
@@ -265,7 +265,7 @@ SHIM_EXPORT CUresult cuLibraryUnload(CUlibrary library)
 	shim_gate_enter(0);
 	shim_module_gone(library);
 	shim_load_gone_library(library);
-	shim_kernels_unloaded();
+	shim_kernels_unloaded(library);
 	held = s ? shim_take(SHIM_HOLD_MODULE, (uintptr_t)library) : NULL;
 	rc = REAL(cuLibraryUnload)(library);
 	shim_gate_leave(0);

@@ -12,17 +12,13 @@
  */
 #define PATIENCE_NS (2 * GS_NS_PER_S)
 #define PATIENCE_HALVES 10
-/* What could be evicted until now may have been told to leave: by then its stub says so. */
-#define KEPT_NS GS_NS_PER_MS
 /* While the turn is another client's, what is evicted does not end: that time counts so many times less. */
 #define AWAY_TIMES 16
-
-static _Atomic unsigned int in_vain; /* waits that nothing came of, one after the other */
 
 int shim_patience_ends(struct shim_patience *p, const struct shim_session *s)
 {
 	uint64_t now = gs_clock_ns();
-	unsigned int was = in_vain;
+	unsigned int was = *p->in_vain;
 
 	if (p->then)
 		p->waited_ns += (now - p->then) / (gs_page_load(s->page->turn) ? 1 : AWAY_TIMES);
@@ -33,16 +29,14 @@ int shim_patience_ends(struct shim_patience *p, const struct shim_session *s)
 	if (p->waited_ns <= PATIENCE_NS >> was)
 		return 0;
 	if (!shim_launch_keep_held())
-		p->kept_ns = p->waited_ns;
-	if (p->waited_ns - p->kept_ns <= KEPT_NS)
 		return 0;
 	if (was < PATIENCE_HALVES)
-		in_vain = was + 1;
+		*p->in_vain = was + 1;
 	return 1;
 }
 
 void shim_patience_rewarded(const struct shim_patience *p)
 {
 	if (p->then)
-		in_vain = 0;
+		*p->in_vain = 0;
 }

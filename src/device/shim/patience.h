@@ -12,9 +12,10 @@
 
 struct shim_session;
 
-/* One wait, on its caller's stack: all 0 at first. */
+/* One wait, on its caller's stack: all but the first is 0 at first. */
 struct shim_patience {
-	uint64_t waited_ns, kept_ns;
+	_Atomic unsigned int *in_vain; /* such waits that nothing came of, one after the other */
+	uint64_t waited_ns;
 	uint64_t then; /* when that was so far; 0: it has not begun */
 };
 

@@ -58,13 +58,16 @@ static int is_near(struct shim_launch *l)
 /* Of an undisturbed launch: the events' distance is its time alone.  0: it is not known yet. */
 static int learn(struct shim_launch *l)
 {
+	CUstreamCaptureMode mode;
 	uint64_t was;
 	float ms = 0;
 	CUresult rc;
 
 	if (!l->sampled || gs_page_load(l->stub->evictions) || !l->nt || !shim_context_use(l->ctx))
 		return 1;
+	shim_capture_relax(&mode);
 	rc = REAL(cuEventElapsedTime_v2)(&ms, l->begin, l->end);
+	shim_capture_restore(mode);
 	shim_context_unuse(l->ctx);
 	if (rc == CUDA_ERROR_NOT_READY)
 		return !is_near(l);
@@ -207,6 +210,10 @@ unsigned shim_launch_enqueued(struct shim_session *s)
 	return n;
 }
 
+/* What could be evicted until then may have been told to leave: after so long its stub says so. */
+#define KEPT_NS GS_NS_PER_MS
+static _Atomic uint64_t kept_ns; /* when one was kept last */
+
 /* From here on the daemon waits for it, as for any that cannot leave; `leave_ns` is another thing of those. */
 static void keep(struct gs_stub *stub)
 {
@@ -217,11 +224,12 @@ static void keep(struct gs_stub *stub)
 					     (flags & ~GS_STUB_EVICTABLE) |
 						     (uint32_t)PTX_REASON_STREAMS << GS_STUB_WHY_SHIFT))
 		;
+	atomic_store(&kept_ns, gs_clock_ns());
 }
 
 int shim_launch_keep_held(void)
 {
-	uint32_t stubs = gs_page_stubs(page);
+	uint32_t stubs = gs_page_stubs(page), held = 0;
 	int are = 1;
 
 	for (uint32_t i = 0; i < stubs; i++) {
@@ -230,14 +238,14 @@ int shim_launch_keep_held(void)
 
 		if (atomic_load_explicit(&pool[i].owner, memory_order_acquire) != SHIM_OUT || !pool[i].evictable)
 			continue;
-		if (gs_page_load(stub->flags) & GS_STUB_EVICTABLE) {
+		held++;
+		if (gs_page_load(stub->flags) & GS_STUB_EVICTABLE)
 			keep(stub);
-			are = 0; /* an eviction may be on its way */
-		}
 		state = gs_page_load(stub->kstate);
 		are &= state == GS_K_DONE || (state == GS_K_RUNNING && pool[i].enqueued);
 	}
-	return are;
+	/* Fewer than there are: one is about to begin. */
+	return are && held >= atomic_load(&shim_held[0]) && gs_clock_ns() - atomic_load(&kept_ns) > KEPT_NS;
 }
 
 void shim_launch_init(struct gs_page *of)

@@ -74,7 +74,7 @@ unsigned shim_launch_enqueued(struct shim_session *s);
 
 /*
  * No held kernel out is evicted any more, if it has not been told to leave already.  1: each of them is
- * on the GPU or on its way there, and was not evictable any more at the last call already.
+ * on the GPU or on its way there, and has not been evictable for so long that it would have been told.
  */
 int shim_launch_keep_held(void);
 

@@ -203,8 +203,8 @@ extern _Atomic uint32_t shim_held[2] SHIM_HOT;
  * such a call may begin a hold in between: nothing else is held then.
  */
 void shim_gate_enter(int only_legacy);
-/* The same of all, around one that mostly does not block: goes on after some time (patience.h). */
-void shim_gate_enter_patiently(void);
+/* The same of all, around one that mostly does not block: goes on after some time (patience.h), and 0 says that it was in vain. */
+int shim_gate_enter_patiently(void);
 void shim_gate_leave(int only_legacy);
 
 /* In a forked child, which has none of its parent's kernels: nothing is held, nobody is in a call. */
