@@ -4,7 +4,7 @@
  *
  * Each call is made in a process of its own, as the first of its kind, while a stream waits for a word of memory that is
  * written HELD_MS later; a call that has taken half as long or more has waited.  CUDA_MODULE_LOADING is the caller's to set
- * (LAZY, EAGER), as is CUDA_DEVICE_MAX_CONNECTIONS.  Prints CSV.  Link with the driver: cc lazy_loading.c -lcuda.
+ * (LAZY, EAGER), as is CUDA_DEVICE_MAX_CONNECTIONS; the driver is that of LD_LIBRARY_PATH.  Prints CSV.
  *
  *   function  of a module of PTX, another one of whose functions has run
  *   library   of PTX, of which nothing has been used
@@ -22,6 +22,9 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+/* The emulated device has none, nor its header. */
+CUresult cuOccupancyMaxActiveClusters(int *clusters, CUfunction f, const CUlaunchConfig *config);
 
 #define HELD_MS 1500
 #define SETTLE_MS 20
