@@ -69,6 +69,7 @@ static void leave(struct agent *a)
 
 static int enter(struct agent *a, struct shim_context *c)
 {
+	CUstreamCaptureMode mode;
 	CUresult rc;
 
 	if (a->in != c) {
@@ -82,7 +83,7 @@ static int enter(struct agent *a, struct shim_context *c)
 		shim_fault_seen(c, rc);
 		if (rc != CUDA_SUCCESS)
 			return -1;
-		shim_fault_relax();
+		shim_capture_relax(&mode); /* for good: it makes no call of the program's */
 		a->current = c;
 	}
 	return 0;

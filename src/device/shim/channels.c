@@ -214,19 +214,18 @@ static void await_room(struct shim_session *session, CUcontext ctx, uint32_t mor
 	struct shim_patience p = { .in_vain = &in_vain };
 
 	while (!has_room(ctx, more)) {
-		int first = !p.then, over;
+		int first = !p.then;
 
 		pthread_mutex_unlock(&lock);
-		over = shim_patience_ends(&p, session);
-		if (over)
+		if (shim_patience_ends(&p, session)) {
 			shim_log("more streams have something to do than may while a kernel is held: that is not evicted now");
-		if (!over && !first)
-			nap();
-		if (!over)
-			look(session, ctx);
-		pthread_mutex_lock(&lock);
-		if (over)
+			pthread_mutex_lock(&lock);
 			return;
+		}
+		if (!first)
+			nap();
+		look(session, ctx);
+		pthread_mutex_lock(&lock);
 	}
 	shim_patience_rewarded(&p);
 }

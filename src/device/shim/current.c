@@ -42,24 +42,26 @@ SHIM_EXPORT CUresult cuCtxPopCurrent(CUcontext *ctx)
 
 /* ---- what may end one; what it holds is left as it is (memory_ctx.c has the others) ---- */
 
-/* Its handle may be another's before we hear that it is gone. */
-#define ENDING(s, ctx, call) \
-	__extension__({ \
-		CUresult ending_; \
-		shim_launch_reap(s); \
-		shim_gate_enter(0); \
-		shim_context_gone(ctx); \
-		shim_load_gone_context(ctx); \
-		ending_ = (call); \
-		shim_gate_leave(0); \
-		if (ending_ == CUDA_SUCCESS) { \
-			shim_context_destroyed(ctx); \
-			shim_load_gone_context(ctx); /* as in memory_ctx.c */ \
-		} else { \
-			shim_context_stays(ctx); \
-		} \
-		ending_; \
-	})
+/* Before and after: its handle may be another's before we hear that it is gone. */
+static void part_from(struct shim_session *s, CUcontext ctx)
+{
+	shim_launch_reap(s);
+	shim_gate_enter(0);
+	shim_context_gone(ctx);
+	shim_load_gone_context(ctx);
+}
+
+static CUresult parted(CUcontext ctx, CUresult rc)
+{
+	shim_gate_leave(0);
+	if (rc != CUDA_SUCCESS) {
+		shim_context_stays(ctx);
+		return rc;
+	}
+	shim_context_destroyed(ctx);
+	shim_load_gone_context(ctx); /* as in memory_ctx.c */
+	return rc;
+}
 
 /* To the current one, which may have no record yet. */
 SHIM_EXPORT CUresult cuCtxAttach(CUcontext *ctx, unsigned int flags)
@@ -80,8 +82,10 @@ SHIM_EXPORT CUresult cuCtxDetach(CUcontext ctx)
 	shim_context_changes();
 	if (!s || !ctx)
 		return SHIM_GATED(REAL(cuCtxDetach)(ctx));
-	if (!shim_context_attached(ctx, -1))
-		return ENDING(s, ctx, REAL(cuCtxDetach)(ctx));
+	if (!shim_context_attached(ctx, -1)) {
+		part_from(s, ctx);
+		return parted(ctx, REAL(cuCtxDetach)(ctx));
+	}
 	rc = SHIM_GATED(REAL(cuCtxDetach)(ctx));
 	if (rc != CUDA_SUCCESS)
 		shim_context_attached(ctx, 1);
@@ -96,5 +100,6 @@ SHIM_EXPORT CUresult cuGreenCtxDestroy(CUgreenCtx green)
 	shim_context_changes();
 	if (!s || REAL(cuCtxFromGreenCtx)(&ctx, green) != CUDA_SUCCESS || !ctx)
 		return SHIM_GATED(REAL(cuGreenCtxDestroy)(green));
-	return ENDING(s, ctx, REAL(cuGreenCtxDestroy)(green));
+	part_from(s, ctx);
+	return parted(ctx, REAL(cuGreenCtxDestroy)(green));
 }

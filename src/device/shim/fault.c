@@ -42,10 +42,3 @@ void shim_fault_look(struct shim_context *c)
 {
 	shim_fault_seen(c, REAL(cuStreamQuery)(c->control));
 }
-
-void shim_fault_relax(void)
-{
-	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-
-	REAL(cuThreadExchangeStreamCaptureMode)(&mode);
-}

@@ -18,7 +18,4 @@ int shim_fault_seen(struct shim_context *c, CUresult rc);
 /* Ask the driver; c is current.  Never waits. */
 void shim_fault_look(struct shim_context *c);
 
-/* This thread's calls never disturb a capture that another thread has under way. */
-void shim_fault_relax(void);
-
 #endif
