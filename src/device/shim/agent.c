@@ -339,6 +339,7 @@ static void keep_connection(struct agent *a)
 	if (s->connected && !gs_client_alive(s->client)) {
 		s->connected = 0;
 		shim_log("gpushared is gone");
+		gs_page_store(s->page->arm, 0); /* nobody is left to let it go */
 		a->reconnect_step_ns = RECONNECT_NS;
 		a->reconnect_ns = now + RECONNECT_NS;
 		if (s->absent != GS_ABSENT_RUN)

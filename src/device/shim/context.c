@@ -75,6 +75,13 @@ static CUresult try_operations(const struct shim_context *c)
 	return rc;
 }
 
+/* One operation more, which can be done without: a wait for the host's memory. */
+static int try_to_arm(const struct shim_context *c)
+{
+	return REAL(cuStreamWaitValue32_v2)(c->relaunch, c->page + offsetof(struct gs_page, stubs), 0, CU_STREAM_WAIT_VALUE_GEQ) ==
+	       CUDA_SUCCESS;
+}
+
 static int equip(struct shim_context *c, struct shim_session *s)
 {
 	size_t bytes = GS_PAGE_STUBS * sizeof(struct gs_ctl);
@@ -116,6 +123,7 @@ static int equip(struct shim_context *c, struct shim_session *s)
 	rc = REAL(cuMemcpyHtoDAsync_v2)(c->ctl, image, bytes, c->relaunch);
 	if (rc == CUDA_SUCCESS)
 		rc = try_operations(c);
+	c->arms = rc == CUDA_SUCCESS && try_to_arm(c);
 	if (rc == CUDA_SUCCESS)
 		rc = REAL(cuStreamSynchronize)(c->relaunch);
 	if (rc == CUDA_SUCCESS)

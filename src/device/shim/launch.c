@@ -15,6 +15,7 @@
 #include <time.h>
 
 #include "common/clock.h"
+#include "device/shim/armed.h"
 #include "device/shim/channels.h"
 #include "device/shim/fault.h"
 #include "device/shim/force.h"
@@ -127,52 +128,43 @@ static void count_awake(struct gs_page *page, struct gs_stub *stub, int *awake, 
 }
 
 /* Has it been let go?  Then it goes, if nobody was quicker to take the turn away. */
-static int try_to_go(struct gs_page *page, struct gs_stub *stub, int *awake)
+static int try_to_go(struct shim_session *s, struct shim_launch *l, int *awake)
 {
-	if (gs_page_load(stub->kstate) != GS_K_TORUN && !gs_page_load(page->turn))
+	if (l->armed)
+		return shim_armed_went(s, l, !s->connected && s->absent == GS_ABSENT_FAIL);
+	if (gs_page_load(l->stub->kstate) != GS_K_TORUN && !gs_page_load(s->page->turn))
 		return 0;
-	count_awake(page, stub, awake, 0);
-	return gs_stub_move(stub, GS_K_TORUN, GS_K_RUNNING) ||
-	       shim_run_with_turn(page, stub, GS_K_READY);
+	count_awake(s->page, l->stub, awake, 0);
+	return gs_stub_move(l->stub, GS_K_TORUN, GS_K_RUNNING) ||
+	       shim_run_with_turn(s->page, l->stub, GS_K_READY);
 }
 
-/* Wait until the launch may go.  0, or an error when no daemon may be done without. */
-static CUresult wait_for_turn(struct shim_session *s, struct gs_stub *stub)
+/* Until the launch may go.  0, or an error when no daemon may be done without. */
+static CUresult sleep_until_it_goes(struct shim_session *s, struct shim_launch *l, int *awake)
 {
 	struct gs_page *page = s->page;
-	CUresult rc = CUDA_SUCCESS;
-	uint64_t spin_until;
-	int awake = 0;
+	uint64_t spin_until = gs_clock_ns() + SHIM_TURN_SPIN_NS;
 
-	if (shim_run_with_turn(page, stub, GS_K_PREP))
-		return CUDA_SUCCESS;
-	gs_stub_move(stub, GS_K_PREP, GS_K_READY);
-	count_awake(page, stub, &awake, 1);
-	gs_client_bell(s->client);
-	spin_until = gs_clock_ns() + SHIM_TURN_SPIN_NS;
 	for (;;) {
 		uint32_t bell = gs_page_load(page->bell);
 
-		if (try_to_go(page, stub, &awake))
-			break;
+		if (try_to_go(s, l, awake))
+			return CUDA_SUCCESS;
 		if (!s->connected && s->absent == GS_ABSENT_FAIL) {
 			if (!s->turned_away)
 				shim_session_say_absent(s);
-			rc = CUDA_ERROR_SYSTEM_NOT_READY;
-			break;
+			return CUDA_ERROR_SYSTEM_NOT_READY;
 		}
-		count_awake(page, stub, &awake, 1);
+		count_awake(page, l->stub, awake, 1);
 		if (gs_clock_ns() < spin_until) {
 			__builtin_ia32_pause();
 			continue;
 		}
 		/* Not awake before it sleeps: a bell that wakes nobody has changed by then. */
-		count_awake(page, stub, &awake, 0);
+		count_awake(page, l->stub, awake, 0);
 		if (gs_page_wait(page, bell, TURN_NAP_NS) != bell)
 			spin_until = gs_clock_ns() + SHIM_TURN_SPIN_NS; /* the turn is near */
 	}
-	count_awake(page, stub, &awake, 0);
-	return rc;
 }
 
 /* Of this launch's context; those of another that it was in before go, or went with it. */
@@ -277,6 +269,72 @@ static CUresult enqueue(struct shim_launch *l, const struct shim_request *r)
 	return rc;
 }
 
+/* Gives the driver what waits for its turn (armed.h): its answer.  *sent: there is a wait in the stream. */
+static CUresult arm(struct shim_launch *l, const struct shim_request *r, int *sent)
+{
+	CUresult rc = CUDA_SUCCESS;
+	struct shim_passage p;
+
+	shim_order_enter(&p, l->ctx, r->stream, 1, l->legacy);
+	*sent = shim_armed_wait(l, r->stream) == CUDA_SUCCESS;
+	if (*sent)
+		rc = enqueue_evictable(l, r);
+	shim_order_leave(&p);
+	if (*sent && rc == CUDA_SUCCESS)
+		shim_armed_say(l);
+	return rc;
+}
+
+/* Until the launch may go; *sent: it is in its stream, or the driver has refused it behind a wait that is. */
+static CUresult wait_for_turn(struct shim_session *s, struct shim_launch *l, const struct shim_request *r, int *sent)
+{
+	int awake = 0, rung = gs_page_load(s->page->attended) == GS_ATTENDED_AWAKE;
+	CUresult rc = CUDA_SUCCESS;
+
+	*sent = 0;
+	if (shim_run_with_turn(s->page, l->stub, GS_K_PREP))
+		return CUDA_SUCCESS;
+	gs_stub_move(l->stub, GS_K_PREP, GS_K_READY);
+	count_awake(s->page, l->stub, &awake, 1);
+	/* Who is woken to hear it has this processor until the turn is ours: then it would be too late to arm. */
+	if (rung)
+		gs_client_bell(s->client);
+	if (shim_armed_may(s, l))
+		rc = arm(l, r, sent);
+	if (!rung)
+		gs_client_bell(s->client);
+	if (rc == CUDA_SUCCESS)
+		rc = sleep_until_it_goes(s, l, &awake);
+	count_awake(s->page, l->stub, &awake, 0);
+	return rc;
+}
+
+/*
+ * The driver has refused the launch, behind the wait for its turn: that is ended, for which nobody needs a turn, and the
+ * GPU says that the launch is over.  0: the driver refuses that, too.
+ */
+static int end_wait(struct shim_launch *l, const struct shim_request *r)
+{
+	if (!gs_stub_move(l->stub, GS_K_TORUN, GS_K_RUNNING) && !gs_stub_move(l->stub, GS_K_READY, GS_K_RUNNING))
+		gs_stub_move(l->stub, GS_K_TORUN, GS_K_RUNNING); /* since */
+	return REAL(cuStreamWriteValue32_v2)(r->stream, shim_launch_stub(l, offsetof(struct gs_stub, kstate)), GS_K_DONE, 0) ==
+	       CUDA_SUCCESS;
+}
+
+/* It is not to be, or the wait alone is. */
+static void refused(struct shim_launch *l, const struct shim_request *r, int sent)
+{
+	if (l->evictable)
+		shim_request_forget(l);
+	if (sent && end_wait(l, r)) {
+		atomic_store(&l->enqueued, 1);
+		return;
+	}
+	if (l->evictable)
+		shim_hold_end(l->stream, l->legacy);
+	shim_launch_drop(l);
+}
+
 static CUresult ride(struct shim_session *s, struct shim_context *c, const struct shim_request *r)
 {
 	struct shim_stream *in = shim_channel_enter(s, r->stream);
@@ -311,6 +369,7 @@ static CUresult launch_told(struct shim_session *s, struct shim_context *c, stru
 	struct shim_launch *l = shim_launch_take(s);
 	struct shim_stream *in;
 	CUresult rc;
+	int sent;
 
 	prepare(s, l, c, k, r);
 	if (!l->evictable) {
@@ -322,22 +381,18 @@ static CUresult launch_told(struct shim_session *s, struct shim_context *c, stru
 		l->gated = 1;
 		shim_gate_enter(0);
 	}
-	rc = wait_for_turn(s, l->stub);
+	rc = wait_for_turn(s, l, r, &sent);
 	/* When it should be over somebody may wait to hear (daemon/ahead.c). */
 	if (gs_page_load(s->page->shared))
 		gs_page_store(s->page->launched_ns, gs_clock_ns());
-	if (rc == CUDA_SUCCESS)
+	if (rc == CUDA_SUCCESS && !sent)
 		rc = enqueue(l, r);
 	in = l->in; /* once it is enqueued, the launch may be over and another's */
 	if (l->gated)
 		shim_gate_leave(0);
 	if (rc != CUDA_SUCCESS) {
 		shim_fault_seen(c, rc);
-		if (l->evictable) {
-			shim_request_forget(l);
-			shim_hold_end(l->stream, l->legacy);
-		}
-		shim_launch_drop(l);
+		refused(l, r, sent);
 	} else {
 		atomic_store(&l->enqueued, 1);
 	}

@@ -288,7 +288,7 @@ static struct shim_launch *try_take(void)
 			atomic_store_explicit(&hint, i + 1, memory_order_relaxed);
 		say_used(i + 1);
 		l->sampled = SHIM_UNTIMED;
-		l->evictable = l->gated = 0;
+		l->evictable = l->gated = l->armed = 0;
 		l->done_ns = 0;
 		l->in = NULL;
 		l->signalled_ns = 0;

@@ -27,6 +27,7 @@ struct shim_launch {
 	CUstream stream;              /* evictable: the one that holds it, for hold.c alone */
 	uint8_t evictable, legacy, sampled; /* enum shim_timed */
 	uint8_t proxy;                /* evictable: its worker 0 sees TOEVICT by itself (ctl.h) */
+	uint8_t armed;                /* READY: it waits in its stream (armed.h); its thread's */
 	uint8_t gated;                /* it goes out behind the closed gate: shim_request_grows() */
 	/* Not evictable: its part of what is queued, whether its time is not known, in which stream. */
 	_Atomic uint64_t queued_ns;

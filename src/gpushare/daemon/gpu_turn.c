@@ -278,6 +278,7 @@ static void tell_contention(const struct gs_gpu *gpu, uint64_t now)
 {
 	const struct gs_tenant *one = NULL;
 	struct gs_tenant *t = gpu->holder;
+	const struct gs_tenant *there = gpu->leaving ? gpu->leaving : t && t->live ? t : NULL;
 	unsigned users = 0, clients = 0;
 
 	if (t)
@@ -293,6 +294,7 @@ static void tell_contention(const struct gs_gpu *gpu, uint64_t now)
 	LIST_FOREACH(t, &gpu->tenants, link) {
 		tell(&t->p.page->shared, users > (t == one ? 1u : 0u) || t->p.force_ns);
 		tell(&t->p.page->only, clients == 1 && !t->p.force_ns);
+		tell(&t->p.page->arm, gpu->o.early && there && there != t);
 	}
 }
 

@@ -27,6 +27,32 @@ static int move(struct gs_stub *stub, uint32_t from, uint32_t to)
 	return gs_page_load(stub->kstate) == from && gs_stub_move(stub, from, to);
 }
 
+int gs_tenant_is_armed(const struct gs_tenant *t)
+{
+	unsigned stubs = gs_page_stubs(t->p.page);
+	int any = 0;
+
+	for (unsigned i = 0; i < stubs; i++) {
+		if (gs_page_load(t->p.page->stub[i].kstate) != GS_K_READY)
+			continue;
+		if (!(gs_page_load(t->p.page->stub[i].flags) & GS_STUB_ARMED))
+			return 0;
+		any = 1;
+	}
+	return any;
+}
+
+/*
+ * A launch that waits in its stream already goes by being RUNNING.  Its client says so once, and is asked
+ * no more: when the stub is READY again it has been evicted, and nothing is behind any wait.
+ */
+static unsigned let_go(struct gs_stub *stub)
+{
+	if (gs_page_load(stub->flags) & GS_STUB_ARMED && atomic_fetch_and(&stub->flags, ~GS_STUB_ARMED) & GS_STUB_ARMED)
+		return (unsigned)move(stub, GS_K_READY, GS_K_RUNNING);
+	return (unsigned)move(stub, GS_K_READY, GS_K_TORUN);
+}
+
 unsigned gs_tenant_schedule(struct gs_tenant *t)
 {
 	unsigned launches = 0, agents = 0, stubs = gs_page_stubs(t->p.page);
@@ -40,7 +66,7 @@ unsigned gs_tenant_schedule(struct gs_tenant *t)
 
 		/* An atomic exchange on each of the stubs would take longer than all else. */
 		if (kstate == GS_K_READY)
-			*whose += (unsigned)move(stub, GS_K_READY, GS_K_TORUN);
+			*whose += let_go(stub);
 		/*
 		 * Queued behind another kernel, told to leave before it began:
 		 * without this each would start only to leave at once

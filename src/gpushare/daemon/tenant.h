@@ -86,8 +86,11 @@ struct gs_tenant {
 /* Give or take the turn, sequentially consistent (Dekker's handshake, see handover.c). */
 void gs_tenant_turn(struct gs_tenant *t, uint32_t turn);
 
+/* Is something ready, and all of that in its stream already (GS_STUB_ARMED)? */
+int gs_tenant_is_armed(const struct gs_tenant *t);
+
 /*
- * READY -> TORUN, and back to RUNNING what has not begun to leave.  The caller rings
+ * READY -> TORUN, or RUNNING what is armed, and back to RUNNING what has not begun to leave.  The caller rings
  * for so many launches, as gs_page_ring_for() counts them: what is up to
  * the client's agent, which may sleep whoever else is awake, is more than any.
  */

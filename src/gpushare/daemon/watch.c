@@ -10,7 +10,7 @@
 
 /* One stub as it was at one instant, clamped. */
 struct snapshot {
-	uint32_t kstate, started, kernel, evictable;
+	uint32_t kstate, started, kernel, evictable, armed;
 	uint64_t nt, done, alone_ns, tpt_ps;
 	uint64_t riding_ns; /* of launches without a stub before this one */
 	uint32_t shape;
@@ -60,6 +60,7 @@ static struct snapshot take(const struct gs_watch *w, const struct gs_stub *stub
 	s.timed = (then & flags & GS_STUB_TIMED) && (s.kstate == GS_K_DONE || s.kstate == GS_K_PREP);
 	s.shape = flags >> GS_STUB_SHAPE_SHIFT;
 	s.evictable = flags & GS_STUB_EVICTABLE;
+	s.armed = flags & GS_STUB_ARMED;
 	if (!s.evictable) {
 		s.why = flags >> GS_STUB_WHY_SHIFT & GS_STUB_WHY_MAX;
 		s.riding_ns = at_most(gs_page_load(stub->leave_ns), GS_STUB_RODE_NS_MAX);
@@ -265,7 +266,7 @@ static void count(struct gs_seen *seen, const struct snapshot *s, unsigned i, st
 	}
 	if (is_out(s) && s->started && seen->asked_ns && (!look->asked_ns || seen->asked_ns < look->asked_ns))
 		look->asked_ns = seen->asked_ns;
-	look->put_back += s->kstate == GS_K_READY && s->started;
+	look->put_back += s->kstate == GS_K_READY && (s->started || s->armed);
 	if (s->kstate == GS_K_RUNNING && s->started && !s->evictable) {
 		look->staying++;
 		if (!s->alone_ns && look->staying_ns < GS_WATCH_STAYING_NS)

@@ -84,7 +84,7 @@ struct gs_look {
 	uint32_t off_gpu;      /* RUNNING or TOEVICT, not started */
 	uint32_t staying;      /* of those on the GPU, the ones that nobody can tell to leave */
 	uint64_t staying_ns;   /* how long the longest of these takes alone, as far as is known */
-	uint32_t put_back;     /* READY, and was on the GPU: evicted */
+	uint32_t put_back;     /* READY, and in the way of what is behind it: evicted, or armed */
 	uint64_t asked_ns;     /* when the first of those on the GPU was first in the way of another client; 0: none was */
 	uint64_t out[(GS_PAGE_STUBS + 63) / 64]; /* a bit for each of those */
 	uint32_t bad;          /* stubs with a value that is no state */

@@ -37,7 +37,12 @@
 #define GS_STUB_TIMED 128u
 /* What the launches without a stub took, as the client says, counts up to so many ns (stub.leave_ns of one that is left as it is). */
 #define GS_STUB_RODE_NS_MAX UINT64_C(200000000)
-/* From this bit on (8 to 15 are free): gs_stub_shape() of the launch's blocks. */
+/*
+ * READY: the launch waits in its stream for the stub to be RUNNING, and whoever writes that lets it go.  The client sets it
+ * once the driver has all of it; whoever moves the stub from READY to RUNNING takes it away first.
+ */
+#define GS_STUB_ARMED 256u
+/* From this bit on (9 to 15 are free): gs_stub_shape() of the launch's blocks. */
 #define GS_STUB_SHAPE_SHIFT 16
 
 /* One launch of one kernel (seed 000, section 6.1). */
@@ -90,7 +95,8 @@ struct gs_page {
 	_Atomic uint32_t awake;  /* client: threads that look whether their launch may go, and need not be woken */
 	_Atomic uint32_t only;   /* daemon: 1 while no other client has come to the GPU */
 	_Atomic uint64_t launched_ns; /* client, while `shared`: when its last launch with a stub went out, gs_clock_ns(); 0: it does not say */
-	_Atomic uint32_t reserved[8];
+	_Atomic uint32_t arm;    /* daemon: 1 where a launch that waits for its turn had better be in its stream (GS_STUB_ARMED) */
+	_Atomic uint32_t reserved[7];
 	struct gs_stub stub[GS_PAGE_STUBS];
 };
 

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Launches behind a wait for their turn; see armed.h. */
+#define _GNU_SOURCE
+#include "device/shim/armed.h"
+
+#include <stddef.h>
+
+#include "device/shim/wraps.h"
+
+/* The wait is for a state of at least RUNNING, and none that comes before it is. */
+_Static_assert(GS_K_PREP < GS_K_RUNNING && GS_K_READY < GS_K_RUNNING && GS_K_TORUN < GS_K_RUNNING &&
+	       GS_K_TOEVICT > GS_K_RUNNING && GS_K_DONE > GS_K_RUNNING, "kstate.def");
+
+/* Not where a program may be told in the end that its launch is not to be: what is in a stream cannot be taken out. */
+int shim_armed_may(const struct shim_session *s, const struct shim_launch *l)
+{
+	return gs_page_load(s->page->arm) && l->ctx->arms && l->evictable && !l->gated && s->absent != GS_ABSENT_FAIL;
+}
+
+CUresult shim_armed_wait(const struct shim_launch *l, CUstream stream)
+{
+	return REAL(cuStreamWaitValue32_v2)(stream, shim_launch_stub(l, offsetof(struct gs_stub, kstate)), GS_K_RUNNING,
+					    CU_STREAM_WAIT_VALUE_GEQ);
+}
+
+void shim_armed_say(struct shim_launch *l)
+{
+	l->armed = 1;
+	atomic_fetch_or(&l->stub->flags, GS_STUB_ARMED);
+}
+
+/* A launch that has begun is over or has been evicted, whatever its state says now. */
+static int has_gone(const struct gs_stub *stub)
+{
+	uint32_t state = gs_page_load(stub->kstate);
+
+	return state == GS_K_RUNNING || state == GS_K_TOEVICT || state == GS_K_DONE || gs_page_load(stub->started);
+}
+
+static int let_go(const struct shim_session *s, struct gs_stub *stub, int forsaken)
+{
+	int ours = forsaken || (!s->connected && gs_page_load(s->page->turn));
+
+	if (gs_page_load(stub->kstate) != GS_K_TORUN && !ours)
+		return 0;
+	atomic_fetch_and(&stub->flags, ~GS_STUB_ARMED);
+	return gs_stub_move(stub, GS_K_TORUN, GS_K_RUNNING) || (ours && gs_stub_move(stub, GS_K_READY, GS_K_RUNNING));
+}
+
+int shim_armed_went(const struct shim_session *s, struct shim_launch *l, int forsaken)
+{
+	if (!has_gone(l->stub) && !let_go(s, l->stub, forsaken))
+		return 0;
+	l->armed = 0;
+	return 1;
+}

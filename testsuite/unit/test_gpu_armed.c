@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Launches that wait in their streams for their turn (GS_STUB_ARMED), as the daemon has them. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "gpu_rig.h"
+
+static struct client *low, *high;
+
+static void begin_pair(void)
+{
+	struct gs_gpu_options o = options_of("piv");
+
+	o.overlap_ns = 8 * US;
+	o.early = 1;
+	begin_with(&o);
+	low = join(1, 1);
+	high = join(2, 10);
+}
+
+/* What waits in its stream goes when nobody is there any more, and not before; by the daemon's hand, once. */
+static void test_armed(void **unused)
+{
+	struct gs_stub *stub;
+
+	(void)unused;
+	begin_pair();
+	stub = &high->page->stub[0];
+	assert_int_equal(gs_page_load(high->page->arm), 0);
+	launch(low, 0, 1000, 1);
+	gs_page_store(low->page->stub[0].leave_ns, 50 * US);
+	turn(0);
+	agent(low);
+	turn(0);
+	assert_int_equal(gs_page_load(high->page->arm), 1);
+	assert_int_equal(gs_page_load(low->page->arm), 0);
+	launch(high, 0, 10, 1);
+	atomic_fetch_or(&stub->flags, GS_STUB_ARMED);
+	turn(1 * MS);
+	assert_int_equal(state(low, 0), GS_K_TOEVICT);
+	agent(low);
+	turn(45 * US);
+	turn(10 * US);
+	assert_false(has_turn(high));
+	evicted(low, 0, 400);
+	turn(1 * US);
+	assert_true(has_turn(high));
+	assert_int_equal(state(high, 0), GS_K_RUNNING);
+	assert_false(gs_page_load(stub->flags) & GS_STUB_ARMED);
+	gs_page_store(stub->started, 1);
+	turn(1 * US);
+	assert_int_equal(gs_page_load(low->page->arm), 1);
+	assert_int_equal(gs_page_load(high->page->arm), 0);
+	/* Back in READY it is as any other. */
+	assert_true(gs_stub_move(stub, GS_K_RUNNING, GS_K_READY));
+	gs_gpu_bell(high->tenant);
+	turn(1 * US);
+	assert_int_equal(state(high, 0), GS_K_TORUN);
+	all_leave(low, high);
+}
+
+/* One of two is not in its stream yet: its way to the GPU passes in the meantime. */
+static void test_armed_in_part(void **unused)
+{
+	(void)unused;
+	begin_pair();
+	launch(low, 0, 1000, 1);
+	gs_page_store(low->page->stub[0].leave_ns, 50 * US);
+	turn(0);
+	agent(low);
+	launch(high, 0, 10, 1);
+	launch(high, 1, 10, 1);
+	atomic_fetch_or(&high->page->stub[0].flags, GS_STUB_ARMED);
+	turn(1 * MS);
+	agent(low);
+	turn(45 * US);
+	assert_true(has_turn(high));
+	assert_int_equal(state(high, 0), GS_K_RUNNING);
+	assert_int_equal(state(high, 1), GS_K_TORUN);
+	all_leave(low, high);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_armed),
+		cmocka_unit_test(test_armed_in_part),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Launches that wait for their turn in their streams (armed.h). */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "fake_driver.h"
+#include "shim_rig.h"
+
+#define PAUSE_US 20000
+
+static CUresult rc;
+static _Atomic int over;
+static pthread_t thread;
+
+static void *launch_long(void *unused)
+{
+	(void)unused;
+	rc = launch(kernel, LONG_GRID);
+	over = 1;
+	return NULL;
+}
+
+static int is_armed(const struct gs_stub *stub)
+{
+	return (gs_page_load(stub->flags) & GS_STUB_ARMED) != 0;
+}
+
+/* Another client has the GPU. */
+static int setup(void **state)
+{
+	shim_rig_idle(state);
+	gs_page_store(page->turn, 0);
+	gs_page_store(page->arm, 1);
+	over = 0;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	gs_page_store(page->arm, 0);
+	shim_session()->absent = GS_ABSENT_WAIT;
+	gs_page_store(page->turn, 1);
+	finish_all();
+	EVENTUALLY(all_prepared());
+	return 0;
+}
+
+static struct gs_stub *begin(void)
+{
+	assert_int_equal(pthread_create(&thread, NULL, launch_long, NULL), 0);
+	EVENTUALLY(gs_page_load(active()->kstate) == GS_K_READY);
+	return active();
+}
+
+/* What the daemon does: the flag first. */
+static void let_go(struct gs_stub *stub)
+{
+	assert_true(atomic_fetch_and(&stub->flags, ~GS_STUB_ARMED) & GS_STUB_ARMED);
+	assert_true(gs_stub_move(stub, GS_K_READY, GS_K_RUNNING));
+	ring();
+}
+
+static void end(CUresult expected)
+{
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(rc, expected);
+	assert_int_equal(gs_page_load(page->awake), 0);
+}
+
+static void test_it_is_in_its_stream_before_its_turn(void **unused)
+{
+	struct gs_stub *stub = begin();
+
+	(void)unused;
+	EVENTUALLY(is_armed(stub));
+	usleep(PAUSE_US);
+	expect_calls("wait batch launch-twin wait");
+	assert_int_equal(over, 0);
+	let_go(stub);
+	end(CUDA_SUCCESS);
+	usleep(PAUSE_US);
+	expect_calls(""); /* neither launched again, nor taken for one that was evicted */
+	assert_int_equal(gs_page_load(stub->kstate), GS_K_RUNNING);
+	assert_int_equal(gs_page_load(stub->evictions), 0);
+}
+
+/* The turn, which may be gone again, does not let it go: the GPU could not be called back. */
+static void test_the_turn_alone_is_not_enough(void **unused)
+{
+	struct gs_stub *stub = begin();
+
+	(void)unused;
+	EVENTUALLY(is_armed(stub));
+	shim_session()->connected = 1; /* until the agent looks */
+	gs_page_store(page->turn, 1);
+	for (int i = 0; i < 200 && shim_session()->connected; i++)
+		assert_int_equal(gs_page_load(stub->kstate), GS_K_READY);
+	gs_page_store(page->turn, 0);
+	if (gs_page_load(stub->kstate) == GS_K_READY)
+		let_go(stub);
+	end(CUDA_SUCCESS);
+}
+
+/* A daemon that has not seen the flag: it goes by its own hand, and is armed no more. */
+static void test_scheduled_while_it_was_armed(void **unused)
+{
+	struct gs_stub *stub = begin();
+
+	(void)unused;
+	EVENTUALLY(is_armed(stub));
+	forget_calls();
+	assert_true(gs_stub_move(stub, GS_K_READY, GS_K_TORUN));
+	ring();
+	end(CUDA_SUCCESS);
+	assert_int_equal(gs_page_load(stub->kstate), GS_K_RUNNING);
+	assert_false(is_armed(stub));
+	expect_calls("");
+}
+
+/* It began, was evicted, and is READY again before its thread has looked: it has gone, and the rest is the agent's. */
+static void test_evicted_before_it_looked(void **unused)
+{
+	struct gs_stub *stub = begin();
+
+	(void)unused;
+	EVENTUALLY(is_armed(stub));
+	EVENTUALLY(gs_page_load(page->awake) == 0); /* it sleeps */
+	forget_calls();
+	assert_true(atomic_fetch_and(&stub->flags, ~GS_STUB_ARMED) & GS_STUB_ARMED);
+	assert_true(gs_stub_move(stub, GS_K_READY, GS_K_RUNNING));
+	gs_page_store(stub->started, 1);
+	gs_page_store(stub->done, 100);
+	assert_true(gs_stub_move(stub, GS_K_RUNNING, GS_K_READY));
+	ring();
+	end(CUDA_SUCCESS);
+	usleep(PAUSE_US);
+	expect_calls("");
+	assert_int_equal(gs_page_load(stub->kstate), GS_K_READY);
+	assert_false(is_armed(stub));
+	assert_true(gs_stub_move(stub, GS_K_READY, GS_K_TORUN));
+	ring();
+	await_calls("relaunch-twin");
+	assert_int_equal(gs_page_load(stub->evictions), 1);
+}
+
+/* The wait is refused: it waits as it would without. */
+static void test_no_wait(void **unused)
+{
+	struct gs_stub *stub;
+
+	(void)unused;
+	fake_driver_fail("wait", CUDA_ERROR_NOT_SUPPORTED);
+	stub = begin();
+	usleep(PAUSE_US);
+	expect_calls("wait");
+	assert_false(is_armed(stub));
+	assert_true(gs_stub_move(stub, GS_K_READY, GS_K_TORUN));
+	ring();
+	end(CUDA_SUCCESS);
+	expect_calls("batch launch-twin wait");
+}
+
+/* The launch is refused behind the wait: that ends without a turn, and the program has its error. */
+static void test_refused_behind_the_wait(void **unused)
+{
+	(void)unused;
+	fake_driver_fail("launch-twin", CUDA_ERROR_INVALID_VALUE);
+	assert_int_equal(pthread_create(&thread, NULL, launch_long, NULL), 0);
+	end(CUDA_ERROR_INVALID_VALUE);
+	expect_calls("wait batch launch-twin write-5");
+	EVENTUALLY(all_prepared());
+	assert_int_equal(atomic_load(&shim_held[0]), 0);
+}
+
+/* Nothing that an error may be said of later is in any stream; nor where the daemon does not want it. */
+static void test_where_it_is_not_armed(void **unused)
+{
+	(void)unused;
+	shim_session()->absent = GS_ABSENT_FAIL;
+	assert_int_equal(launch(kernel, LONG_GRID), CUDA_ERROR_SYSTEM_NOT_READY);
+	expect_calls("");
+	shim_session()->absent = GS_ABSENT_WAIT;
+	gs_page_store(page->arm, 0);
+	begin();
+	usleep(PAUSE_US);
+	expect_calls("");
+	assert_false(is_armed(active()));
+	gs_page_store(page->turn, 1);
+	ring();
+	end(CUDA_SUCCESS);
+	expect_calls("batch launch-twin wait");
+}
+
+/* No daemon is left, and the turn is our own: nobody takes it away. */
+static void test_the_daemon_is_gone(void **unused)
+{
+	struct gs_stub *stub = begin();
+
+	(void)unused;
+	EVENTUALLY(is_armed(stub));
+	gs_page_store(page->turn, 1);
+	ring();
+	end(CUDA_SUCCESS);
+	assert_int_equal(gs_page_load(stub->kstate), GS_K_RUNNING);
+	assert_false(is_armed(stub));
+}
+
+/* What cannot leave waits with its thread, as a call that blocks in the driver would wait for it there. */
+static void *launch_code(void *unused)
+{
+	(void)unused;
+	rc = launch(FAKE_MACHINE_CODE, LONG_GRID);
+	return NULL;
+}
+
+static void test_what_cannot_leave_is_not_armed(void **unused)
+{
+	(void)unused;
+	assert_int_equal(pthread_create(&thread, NULL, launch_code, NULL), 0);
+	EVENTUALLY(gs_page_load(active()->kstate) == GS_K_READY);
+	usleep(PAUSE_US);
+	expect_calls("");
+	assert_true(gs_stub_move(active(), GS_K_READY, GS_K_TORUN));
+	ring();
+	end(CUDA_SUCCESS);
+}
+
+#define ARMED(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int shim_armed(void)
+{
+	const struct CMUnitTest tests[] = {
+		ARMED(test_it_is_in_its_stream_before_its_turn),
+		ARMED(test_the_turn_alone_is_not_enough),
+		ARMED(test_scheduled_while_it_was_armed),
+		ARMED(test_evicted_before_it_looked),
+		ARMED(test_no_wait),
+		ARMED(test_refused_behind_the_wait),
+		ARMED(test_where_it_is_not_armed),
+		ARMED(test_the_daemon_is_gone),
+		ARMED(test_what_cannot_leave_is_not_armed),
+	};
+
+	return cmocka_run_group_tests(tests, shim_rig_setup, NULL);
+}
