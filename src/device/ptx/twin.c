@@ -12,7 +12,7 @@
  *   32, 36  the original grid's %nctaid.x and .y
  *   40      chunk, 44: time of the last claim (ns, low half)
  *   48      total (u64), 56: chunk_ns, 60: chunk_max, of the control block
- *   64      binary logarithm of the workers, plus 2
+ *   64      binary logarithm of the workers, plus 2; 68: the workers
  *   72, 76  the last even and odd round in which a thread met a barrier of the body
  *   80      four counts of a reduction over the block, by round
  *   96      1: the proxy makes claims fail, so they read no limit; 2: this one was the proxy, and has told the stub
@@ -58,6 +58,7 @@ static const char entry_code[] =
 	"\tst.shared.v2.u32 [__gpushare_slot+40], {%__gpushare_r2, %__gpushare_r0};\n"
 	"\tmin.u32 %__gpushare_r3, %__gpushare_r3, 0x20000000;\n"
 	"\tst.shared.v2.u32 [__gpushare_slot+56], {%__gpushare_r4, %__gpushare_r3};\n"
+	"\tst.shared.u32 [__gpushare_slot+68], %__gpushare_r5;\n"
 	"\tbfind.u32 %__gpushare_r5, %__gpushare_r5;\n"
 	"\tadd.u32 %__gpushare_r5, %__gpushare_r5, 2;\n"
 	"\tmov.u32 %__gpushare_r0, 0;\n"
@@ -79,7 +80,6 @@ static const char proxy_report_code[] =
 	"\t@%__gpushare_q bra $__gpushare_watched;\n"
 	"\tld.global.u32 %__gpushare_r2, [%__gpushare_ctl+100];\n"
 	"$__gpushare_alone:\n"
-	"$P"
 	"\t$L.u32 %__gpushare_r1, [%__gpushare_ctl+8];\n"
 	"\tadd.u32 %__gpushare_r1, %__gpushare_r1, 1;\n"
 	"\tsetp.lt.u32 %__gpushare_q, %__gpushare_r1, %__gpushare_r2;\n"
@@ -266,7 +266,7 @@ static const char leave_code[] =
 	"\tsetp.eq.u32 %__gpushare_q, %__gpushare_r0, 2;\n"
 	"\t@%__gpushare_q bra $__gpushare_out;\n"
 	PTX_LOAD_CTL
-	"\tld.global.u32 %__gpushare_r1, [%__gpushare_ctl+100];\n"
+	"\tld.shared.u32 %__gpushare_r1, [__gpushare_slot+68];\n"
 	"\tmembar.gl;\n"
 	"\tatom.global.add.u32 %__gpushare_r0, [%__gpushare_ctl+8], 1;\n"
 	"\tadd.u32 %__gpushare_r0, %__gpushare_r0, 1;\n"
