@@ -16,6 +16,9 @@
 
 /* A client on its way out may have launched past the check: all of its page is read so often. */
 #define FULL_LOOK_NS (20 * GS_NS_PER_US)
+/* Of what should leave soon: between two looks (pace.c), and for how long after the order. */
+#define AWAIT_NS (1 * GS_NS_PER_US)
+#define AWAITED_NS (120 * GS_NS_PER_US)
 /* Whoever is rung for stays awake for 200 us (shim). */
 #define HERALD_LASTS_NS (150 * GS_NS_PER_US)
 /* Besides twice the time that it takes, a kernel that may be behind an evicted one has this long to end. */
@@ -164,6 +167,28 @@ static void drain_done(struct gs_gpu *gpu, uint64_t now)
 	t->dirty = 1; /* a stub that became READY meanwhile makes it a task */
 }
 
+/* What the latest look at the client on its way out found is all that has to go. */
+static int is_all_seen(const struct gs_gpu *gpu, const struct gs_tenant *t)
+{
+	return gpu->looked_ns && !t->off_gpu && t->on_gpu && !t->stopped && !gpu->ends_by;
+}
+
+void gs_turn_await(const struct gs_gpu *gpu)
+{
+	const struct gs_tenant *t = gpu->leaving;
+	uint64_t from, now;
+
+	if (!t || !gpu->o.clock || !is_all_seen(gpu, t))
+		return;
+	from = gpu->o.clock();
+	if (from - gpu->told_ns > AWAITED_NS)
+		return;
+	do {
+		__builtin_ia32_pause();
+		now = gpu->o.clock();
+	} while (gs_tenant_quiet(t) && now - from < AWAIT_NS);
+}
+
 int gs_turn_drain(struct gs_gpu *gpu, uint64_t now)
 {
 	struct gs_tenant *t = gpu->leaving;
@@ -177,8 +202,7 @@ int gs_turn_drain(struct gs_gpu *gpu, uint64_t now)
 		if (out || gpu->ends_by)
 			return out;
 	}
-	if (gpu->looked_ns && now - gpu->looked_ns < FULL_LOOK_NS && !t->off_gpu && t->on_gpu &&
-	    !t->stopped && gs_tenant_quiet(t))
+	if (is_all_seen(gpu, t) && now - gpu->looked_ns < FULL_LOOK_NS && gs_tenant_quiet(t))
 		return 0;
 	changed = gs_tenant_sweep(t, now, &evicted, &gpu->leave_ns);
 	if (evicted)

@@ -117,12 +117,12 @@ unsigned gs_tenant_sweep(struct gs_tenant *t, uint64_t now, unsigned *evicted, u
 			add_leave(stub, 0, leave_ns);
 			continue;
 		}
-		add_leave(stub, 1, leave_ns);
-		gs_watch_evicting(&t->watch, page, i, now);
-		if (move(stub, GS_K_RUNNING, GS_K_TOEVICT))
+		/* The order first, if it is not DONE by now: all that it is noted with is read while it is on its way. */
+		if (move(stub, GS_K_RUNNING, GS_K_TOEVICT)) {
 			(*evicted)++;
-		else /* it was DONE first */
-			t->watch.seen[i].evicting = 0;
+			gs_watch_evicting(&t->watch, page, i, now);
+		}
+		add_leave(stub, 1, leave_ns);
 	}
 	return put_off + *evicted;
 }
