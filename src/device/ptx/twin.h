@@ -2,8 +2,7 @@
 /*
  * The text of twin entries: one function per form, and what they share.  Pieces
  * of code are strings in which $L and $S stand for a load and a store that
- * other processors see, $H for about half the time that a load from the host takes, $M for a
- * label given along.
+ * other processors see, $P for a pause, $M for a label given along.
  */
 #ifndef GPUSHARE_PTX_TWIN_H
 #define GPUSHARE_PTX_TWIN_H

@@ -23,19 +23,14 @@ _Static_assert(PTX_STUB_KSTATE == 0 && PTX_STUB_STARTED == 4 && PTX_STUB_DONE ==
 /*
  * Worker 0 as the proxy (ctl.h).  It publishes an empty claim when it is done,
  * so its other threads, which wait at the meeting all the while, leave with it.
- * The loads go out together: the one over the bus takes longer than the others, more than a microsecond.  So there are
- * two of it on the way, one half as long behind the other: an order waits for the next half as long, too.
+ * The loads go out together: the one over the bus takes longer than the others.  (Two of that one on the way, one half as long behind
+ * the other, made an eviction up to 1 us longer: doc/results/h200-eviction-parts.csv.)
  */
 const char ptx_proxy_code[] =
-	"\t$L.u32 %__gpushare_r3, [%__gpushare_d0];\n"
-	"$H"
 	"$__gpushare_watch:\n"
 	"\t$L.u32 %__gpushare_r0, [%__gpushare_d0];\n"
 	"\t$L.u64 %__gpushare_d1, [%__gpushare_ctl];\n"
 	"\t$L.u32 %__gpushare_r1, [%__gpushare_ctl+8];\n"
-	"\tsetp.eq.u32 %__gpushare_q, %__gpushare_r3, 4;\n"
-	"\t@%__gpushare_q bra $__gpushare_tell;\n"
-	"\t$L.u32 %__gpushare_r3, [%__gpushare_d0];\n"
 	"\tsetp.eq.u32 %__gpushare_q, %__gpushare_r0, 4;\n"
 	"\t@%__gpushare_q bra $__gpushare_tell;\n"
 	"\tld.shared.u64 %__gpushare_d2, [__gpushare_slot+48];\n"
@@ -45,6 +40,7 @@ const char ptx_proxy_code[] =
 	"\tadd.u32 %__gpushare_r1, %__gpushare_r1, 1;\n"
 	"\tsetp.ge.u32 %__gpushare_q, %__gpushare_r1, %__gpushare_r2;\n"
 	"\t@%__gpushare_q bra $__gpushare_watched;\n"
+	"$P"
 	"\tbra $__gpushare_watch;\n"
 	"$__gpushare_tell:\n"
 	"\tmov.u32 %__gpushare_r0, 0;\n"
@@ -106,9 +102,9 @@ void ptx_put_code(struct ptx_out *out, const char *code, uint32_t sm, const char
 		case 'S':
 			ptx_out_str(out, sm >= 70 ? "st.relaxed.sys.global" : "st.volatile.global");
 			break;
-		case 'H':
+		case 'P':
 			if (sm >= 70)
-				ptx_out_str(out, "\tnanosleep.u32 500;\n");
+				ptx_out_str(out, "\tnanosleep.u32 100;\n");
 			break;
 		case 'M':
 			ptx_out_str(out, more);
