@@ -19,6 +19,7 @@
 /* Of what should leave soon: between two looks (pace.c), and for how long after the order. */
 #define AWAIT_NS (1 * GS_NS_PER_US)
 #define AWAITED_NS (120 * GS_NS_PER_US)
+#define AWAIT_LOOKS_MOST 500 /* whatever the clock says */
 /* Whoever is rung for stays awake for 200 us (shim). */
 #define HERALD_LASTS_NS (150 * GS_NS_PER_US)
 /* Besides twice the time that it takes, a kernel that may be behind an evicted one has this long to end. */
@@ -176,17 +177,15 @@ static int is_all_seen(const struct gs_gpu *gpu, const struct gs_tenant *t)
 void gs_turn_await(const struct gs_gpu *gpu)
 {
 	const struct gs_tenant *t = gpu->leaving;
-	uint64_t from, now;
+	uint64_t from;
 
 	if (!t || !gpu->o.clock || !is_all_seen(gpu, t))
 		return;
 	from = gpu->o.clock();
 	if (from - gpu->told_ns > AWAITED_NS)
 		return;
-	do {
+	for (int i = 0; i < AWAIT_LOOKS_MOST && gs_tenant_quiet(t) && gpu->o.clock() - from < AWAIT_NS; i++)
 		__builtin_ia32_pause();
-		now = gpu->o.clock();
-	} while (gs_tenant_quiet(t) && now - from < AWAIT_NS);
 }
 
 int gs_turn_drain(struct gs_gpu *gpu, uint64_t now)
