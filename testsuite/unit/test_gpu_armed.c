@@ -85,11 +85,55 @@ static void test_armed_in_part(void **unused)
 	all_leave(low, high);
 }
 
+/* What has not begun is in nobody's way, however long its client takes to hear. */
+static void test_armed_behind_what_has_not_begun(void **unused)
+{
+	(void)unused;
+	begin_pair();
+	prepare(low, 0, 1000, 1);
+	go(low, 0, GS_K_PREP, GS_K_READY, GS_BY_CLIENT);
+	gs_gpu_bell(low->tenant);
+	turn(0);
+	go(low, 0, GS_K_TORUN, GS_K_RUNNING, GS_BY_CLIENT);
+	turn(1 * US);
+	launch(high, 0, 10, 1);
+	atomic_fetch_or(&high->page->stub[0].flags, GS_STUB_ARMED);
+	turn(1 * MS);
+	assert_int_equal(state(low, 0), GS_K_TOEVICT);
+	turn(1 * MS);
+	assert_true(has_turn(high));
+	all_leave(low, high);
+}
+
+/* It says that it leaves in 50 us, and does not: it is not waited for until EvictDeadline. */
+static void test_armed_behind_one_that_stays(void **unused)
+{
+	(void)unused;
+	begin_pair();
+	launch(low, 0, 1000, 1);
+	gs_page_store(low->page->stub[0].leave_ns, 50 * US);
+	turn(0);
+	agent(low);
+	turn(0);
+	launch(high, 0, 10, 1);
+	atomic_fetch_or(&high->page->stub[0].flags, GS_STUB_ARMED);
+	turn(1 * MS);
+	agent(low);
+	turn(1 * MS);
+	assert_false(has_turn(high));
+	turn(1 * MS);
+	turn(1 * MS);
+	assert_true(has_turn(high));
+	all_leave(low, high);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_armed),
 		cmocka_unit_test(test_armed_in_part),
+		cmocka_unit_test(test_armed_behind_what_has_not_begun),
+		cmocka_unit_test(test_armed_behind_one_that_stays),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -142,6 +142,19 @@ static void test_goes_before_the_end(void **unused)
 	}
 }
 
+/* What is armed would be there at once, in the middle of the last one's block-tasks (handover.c). */
+static void test_not_who_is_armed(void **unused)
+{
+	(void)unused;
+	begin_used(KERNEL_NS);
+	assert_int_equal(state(low, 0), GS_K_READY);
+	gs_page_store(low->page->stub[0].started, 0);
+	atomic_fetch_or(&low->page->stub[0].flags, GS_STUB_ARMED);
+	loop_until(end - 5 * US);
+	assert_false(has_turn(low));
+	all_leave(low, high);
+}
+
 /* What it has done in one turn is none of the next one's. */
 static void test_each_period_is_its_own(void **unused)
 {
@@ -385,6 +398,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_goes_before_the_end),
+		cmocka_unit_test(test_not_who_is_armed),
 		cmocka_unit_test(test_each_period_is_its_own),
 		cmocka_unit_test(test_one_that_goes_on_is_told_to_leave),
 		cmocka_unit_test(test_launch_past_the_check),

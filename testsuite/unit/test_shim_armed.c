@@ -82,6 +82,7 @@ static void test_it_is_in_its_stream_before_its_turn(void **unused)
 
 	(void)unused;
 	EVENTUALLY(is_armed(stub));
+	assert_int_equal(gs_page_load(page->awake), 0); /* it is let go without its thread */
 	usleep(PAUSE_US);
 	expect_calls("wait batch launch-twin wait");
 	assert_int_equal(over, 0);
@@ -133,7 +134,7 @@ static void test_evicted_before_it_looked(void **unused)
 
 	(void)unused;
 	EVENTUALLY(is_armed(stub));
-	EVENTUALLY(gs_page_load(page->awake) == 0); /* it sleeps */
+	usleep(PAUSE_US); /* it sleeps */
 	forget_calls();
 	assert_true(atomic_fetch_and(&stub->flags, ~GS_STUB_ARMED) & GS_STUB_ARMED);
 	assert_true(gs_stub_move(stub, GS_K_READY, GS_K_RUNNING));

@@ -190,6 +190,43 @@ static void test_a_launch_is_always_inside_or_out(void **unused)
 	expect_done(&beside);
 }
 
+static void *launch_held(void *arg)
+{
+	struct call *c = arg;
+
+	c->begun = 1;
+	pending[c->stream] = 1;
+	c->done = launch_in(kernel, LONG_GRID, AT(c->stream)) == CUDA_SUCCESS;
+	return NULL;
+}
+
+/* What waits in its stream for its turn is out: who is behind it is not idle. */
+static void test_what_is_armed_is_out(void **unused)
+{
+	struct call armed, more;
+	struct gs_stub *stub;
+
+	(void)unused;
+	begin_idle();
+	gs_page_store(page->turn, 0);
+	gs_page_store(page->arm, 1);
+	begin_waiting(&armed, launch_held, 0);
+	stub = active();
+	EVENTUALLY(gs_page_load(stub->flags) & GS_STUB_ARMED);
+	/* Others' streams come to wait for it. */
+	for (unsigned int i = 1; i < SHIM_CHANNELS_BUSY - 1; i++)
+		occupy_by_event(i);
+	begin_waiting(&more, wait_there, SHIM_CHANNELS_BUSY - 1);
+	gs_page_store(page->arm, 0);
+	atomic_fetch_and(&stub->flags, ~GS_STUB_ARMED);
+	assert_true(gs_stub_move(stub, GS_K_READY, GS_K_RUNNING));
+	gs_page_store(page->turn, 1);
+	ring();
+	expect_done(&armed);
+	over();
+	expect_done(&more);
+}
+
 /* The driver goes on with a stream that the program has destroyed. */
 static void test_a_destroyed_stream_has_its_channel_until_it_ends(void **unused)
 {
@@ -281,6 +318,7 @@ int main(void)
 		SHIM(test_of_many_streams_the_busy_ones_count),
 		SHIM(test_nobody_waits_for_ever),
 		SHIM(test_a_launch_is_always_inside_or_out),
+		SHIM(test_what_is_armed_is_out),
 		SHIM(test_a_destroyed_stream_has_its_channel_until_it_ends),
 		SHIM(test_after_a_capture_nobody_is_asked),
 	};

@@ -17,15 +17,19 @@ int shim_armed_may(const struct shim_session *s, const struct shim_launch *l)
 	return gs_page_load(s->page->arm) && l->ctx->arms && l->evictable && !l->gated && s->absent != GS_ABSENT_FAIL;
 }
 
-CUresult shim_armed_wait(const struct shim_launch *l, CUstream stream)
+/* Armed before the driver has it: whoever asks what is out must not miss it (channels.c). */
+int shim_armed_wait(struct shim_launch *l, CUstream stream)
 {
-	return REAL(cuStreamWaitValue32_v2)(stream, shim_launch_stub(l, offsetof(struct gs_stub, kstate)), GS_K_RUNNING,
-					    CU_STREAM_WAIT_VALUE_GEQ);
+	l->armed = 1;
+	if (REAL(cuStreamWaitValue32_v2)(stream, shim_launch_stub(l, offsetof(struct gs_stub, kstate)), GS_K_RUNNING,
+					 CU_STREAM_WAIT_VALUE_GEQ) == CUDA_SUCCESS)
+		return 1;
+	l->armed = 0;
+	return 0;
 }
 
 void shim_armed_say(struct shim_launch *l)
 {
-	l->armed = 1;
 	atomic_fetch_or(&l->stub->flags, GS_STUB_ARMED);
 }
 
@@ -47,10 +51,7 @@ static int let_go(const struct shim_session *s, struct gs_stub *stub, int forsak
 	return gs_stub_move(stub, GS_K_TORUN, GS_K_RUNNING) || (ours && gs_stub_move(stub, GS_K_READY, GS_K_RUNNING));
 }
 
-int shim_armed_went(const struct shim_session *s, struct shim_launch *l, int forsaken)
+int shim_armed_went(const struct shim_session *s, const struct shim_launch *l, int forsaken)
 {
-	if (!has_gone(l->stub) && !let_go(s, l->stub, forsaken))
-		return 0;
-	l->armed = 0;
-	return 1;
+	return has_gone(l->stub) || let_go(s, l->stub, forsaken);
 }

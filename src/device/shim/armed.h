@@ -26,16 +26,16 @@
 /* May launch l, which is READY, be given to the driver now? */
 int shim_armed_may(const struct shim_session *s, const struct shim_launch *l);
 
-/* The wait, in that stream of the current context: the driver's answer.  What is to wait follows. */
-CUresult shim_armed_wait(const struct shim_launch *l, CUstream stream);
+/* The wait, in that stream of the current context: from now on l is armed, unless the driver refuses it, 0.  What is to wait follows. */
+int shim_armed_wait(struct shim_launch *l, CUstream stream);
 
-/* All of it is in the stream: from now on l is armed, and the daemon may let it go.  Once for each wait. */
+/* All of it is in the stream: the daemon may let it go.  Once for each wait. */
 void shim_armed_say(struct shim_launch *l);
 
 /*
- * Has the armed launch l been let go, or may it be?  Then it is on its way, and armed no more: 1.  It may be without a
+ * Has the armed launch l been let go, or may it be?  Then it is on its way: 1.  It may be without a
  * daemon that could say so: `forsaken`, or the turn is our own.
  */
-int shim_armed_went(const struct shim_session *s, struct shim_launch *l, int forsaken);
+int shim_armed_went(const struct shim_session *s, const struct shim_launch *l, int forsaken);
 
 #endif

@@ -150,12 +150,12 @@ static CUresult sleep_until_it_goes(struct shim_session *s, struct shim_launch *
 
 		if (try_to_go(s, l, awake))
 			return CUDA_SUCCESS;
-		if (!s->connected && s->absent == GS_ABSENT_FAIL) {
+		if (!s->connected && s->absent == GS_ABSENT_FAIL && !l->armed) {
 			if (!s->turned_away)
 				shim_session_say_absent(s);
 			return CUDA_ERROR_SYSTEM_NOT_READY;
 		}
-		count_awake(page, l->stub, awake, 1);
+		count_awake(page, l->stub, awake, !l->armed);
 		if (gs_clock_ns() < spin_until) {
 			__builtin_ia32_pause();
 			continue;
@@ -270,18 +270,21 @@ static CUresult enqueue(struct shim_launch *l, const struct shim_request *r)
 }
 
 /* Gives the driver what waits for its turn (armed.h): its answer.  *sent: there is a wait in the stream. */
-static CUresult arm(struct shim_launch *l, const struct shim_request *r, int *sent)
+static CUresult arm(struct shim_session *s, struct shim_launch *l, const struct shim_request *r, int *sent, int *awake)
 {
 	CUresult rc = CUDA_SUCCESS;
 	struct shim_passage p;
 
 	shim_order_enter(&p, l->ctx, r->stream, 1, l->legacy);
-	*sent = shim_armed_wait(l, r->stream) == CUDA_SUCCESS;
+	*sent = shim_armed_wait(l, r->stream);
 	if (*sent)
 		rc = enqueue_evictable(l, r);
 	shim_order_leave(&p);
-	if (*sent && rc == CUDA_SUCCESS)
+	if (*sent && rc == CUDA_SUCCESS) {
+		/* It is let go without its thread, which would stand for another long after. */
+		count_awake(s->page, l->stub, awake, 0);
 		shim_armed_say(l);
+	}
 	return rc;
 }
 
@@ -300,7 +303,7 @@ static CUresult wait_for_turn(struct shim_session *s, struct shim_launch *l, con
 	if (rung)
 		gs_client_bell(s->client);
 	if (shim_armed_may(s, l))
-		rc = arm(l, r, sent);
+		rc = arm(s, l, r, sent, &awake);
 	if (!rung)
 		gs_client_bell(s->client);
 	if (rc == CUDA_SUCCESS)
@@ -315,8 +318,10 @@ static CUresult wait_for_turn(struct shim_session *s, struct shim_launch *l, con
  */
 static int end_wait(struct shim_launch *l, const struct shim_request *r)
 {
-	if (!gs_stub_move(l->stub, GS_K_TORUN, GS_K_RUNNING) && !gs_stub_move(l->stub, GS_K_READY, GS_K_RUNNING))
-		gs_stub_move(l->stub, GS_K_TORUN, GS_K_RUNNING); /* since */
+	uint32_t state;
+
+	while ((state = gs_page_load(l->stub->kstate)) == GS_K_READY || state == GS_K_TORUN)
+		gs_stub_move(l->stub, state, GS_K_RUNNING);
 	return REAL(cuStreamWriteValue32_v2)(r->stream, shim_launch_stub(l, offsetof(struct gs_stub, kstate)), GS_K_DONE, 0) ==
 	       CUDA_SUCCESS;
 }
@@ -382,8 +387,8 @@ static CUresult launch_told(struct shim_session *s, struct shim_context *c, stru
 		shim_gate_enter(0);
 	}
 	rc = wait_for_turn(s, l, r, &sent);
-	/* When it should be over somebody may wait to hear (daemon/ahead.c). */
-	if (gs_page_load(s->page->shared))
+	/* When it should be over somebody may wait to hear (daemon/ahead.c).  Of what was armed nobody here knows when it went. */
+	if (!sent && gs_page_load(s->page->shared))
 		gs_page_store(s->page->launched_ns, gs_clock_ns());
 	if (rc == CUDA_SUCCESS && !sent)
 		rc = enqueue(l, r);

@@ -166,6 +166,7 @@ void shim_launch_drop(struct shim_launch *l)
 		shim_channels_join(l->branches);
 	l->branches = 0;
 	l->enqueued = 0;
+	l->armed = 0;
 	to_prep(l->stub);
 	atomic_store(&l->owner, SHIM_FREE);
 }
@@ -206,7 +207,7 @@ unsigned shim_launch_enqueued(struct shim_session *s)
 	unsigned n = 0;
 
 	for (uint32_t i = 0; i < stubs; i++)
-		n += atomic_load_explicit(&pool[i].owner, memory_order_acquire) != SHIM_FREE && pool[i].enqueued;
+		n += atomic_load_explicit(&pool[i].owner, memory_order_acquire) != SHIM_FREE && (pool[i].enqueued || pool[i].armed);
 	return n;
 }
 

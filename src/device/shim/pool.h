@@ -27,7 +27,7 @@ struct shim_launch {
 	CUstream stream;              /* evictable: the one that holds it, for hold.c alone */
 	uint8_t evictable, legacy, sampled; /* enum shim_timed */
 	uint8_t proxy;                /* evictable: its worker 0 sees TOEVICT by itself (ctl.h) */
-	uint8_t armed;                /* READY: it waits in its stream (armed.h); its thread's */
+	_Atomic uint8_t armed;        /* it has waited in its stream for its turn (armed.h), or does */
 	uint8_t gated;                /* it goes out behind the closed gate: shim_request_grows() */
 	/* Not evictable: its part of what is queued, whether its time is not known, in which stream. */
 	_Atomic uint64_t queued_ns;
@@ -70,7 +70,7 @@ struct shim_launch *shim_launch_at(uint32_t index);
 /* Reclaim what is DONE, learn its time per block-task; how many launches are still out. */
 unsigned shim_launch_reap(struct shim_session *s);
 
-/* How many of them have been given to the driver. */
+/* How many of them have been given to the driver, those that wait there for their turn among them. */
 unsigned shim_launch_enqueued(struct shim_session *s);
 
 /*

@@ -110,6 +110,9 @@ int gs_turn_drain(struct gs_gpu *gpu, uint64_t now);
  */
 int gs_turn_overlap(struct gs_gpu *gpu, uint64_t now);
 
+/* Is somebody next whose launches are all in their streams already (GS_STUB_ARMED), each client with a context of its own? */
+int gs_turn_next_is_armed(const struct gs_gpu *gpu, uint64_t now);
+
 /* For the trace: a turn that began at `since` is over, the client waits no longer. */
 void gs_turn_over(const struct gs_gpu *gpu, const struct gs_tenant *tenant, uint64_t since,
 		  uint64_t now);

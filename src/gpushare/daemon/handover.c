@@ -22,6 +22,8 @@
 #define AWAIT_LOOKS_MOST 500 /* whatever the clock says */
 /* Whoever is rung for stays awake for 200 us (shim). */
 #define HERALD_LASTS_NS (150 * GS_NS_PER_US)
+/* In the middle of block-tasks that should leave: they are switched away from and back to. */
+#define INTERRUPTED_NS (2 * GS_NS_PER_MS)
 /* Besides twice the time that it takes, a kernel that may be behind an evicted one has this long to end. */
 #define BEHIND_NS (20 * GS_NS_PER_MS)
 /*
@@ -273,11 +275,7 @@ int gs_turn_take(struct gs_gpu *gpu, int stopping, uint64_t now)
 	return 0;
 }
 
-/*
- * What is armed has no way to the GPU that could pass in the meantime: let go before the last one has left, it would be there
- * at once, and that one seen to leave 1.4 ms later (1 of 10, doc/results/h200-armed-pair.csv).
- */
-static int next_is_armed(const struct gs_gpu *gpu, uint64_t now)
+int gs_turn_next_is_armed(const struct gs_gpu *gpu, uint64_t now)
 {
 	const struct gs_tenant *t;
 	uint64_t next;
@@ -285,7 +283,16 @@ static int next_is_armed(const struct gs_gpu *gpu, uint64_t now)
 	if (!gpu->o.early || !gs_sched_peek(gpu->sched, now, &next))
 		return 0;
 	t = gs_gpu_find(gpu, next);
-	return t && t != gpu->leaving && gs_tenant_is_armed(t);
+	return t && t != gpu->leaving && t != gpu->holder && gs_tenant_is_armed(t);
+}
+
+/*
+ * What is armed has no way to the GPU that could pass in the meantime: let go before the last one has left, it would be there
+ * at once, and that one seen to leave 1.4 ms later (1 of 10, doc/results/h200-armed-pair.csv).  So long that one is waited for.
+ */
+static int is_worth_waiting_for(const struct gs_gpu *gpu, uint64_t now)
+{
+	return gpu->leaving->on_gpu && now - gpu->drain_since < gpu->leave_ns + INTERRUPTED_NS;
 }
 
 int gs_turn_overlap(struct gs_gpu *gpu, uint64_t now)
@@ -297,7 +304,7 @@ int gs_turn_overlap(struct gs_gpu *gpu, uint64_t now)
 	if (gpu->leave_ns > gpu->o.overlap_ns &&
 	    now - gpu->drain_since < gpu->leave_ns - gpu->o.overlap_ns)
 		return 0;
-	if (next_is_armed(gpu, now))
+	if (is_worth_waiting_for(gpu, now) && gs_turn_next_is_armed(gpu, now))
 		return 0;
 	if (gpu->stopping)
 		gs_sched_stopped(gpu->sched, t->p.id, now);
