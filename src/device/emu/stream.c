@@ -137,8 +137,6 @@ static int value_there(const struct emu_task *t)
 	}
 }
 
-#define PAUSE_MAX_NS 160000
-
 static void wait_value(struct CUctx_st *ctx, const struct emu_task *t)
 {
 	long pause = 20000;
@@ -155,7 +153,7 @@ static void wait_value(struct CUctx_st *ctx, const struct emu_task *t)
 			until.tv_sec++;
 		}
 		pthread_cond_clockwait(&value_cond, &value_mutex, CLOCK_MONOTONIC, &until);
-		pause = seen != value_changes ? 20000 : pause < PAUSE_MAX_NS ? pause * 2 : pause;
+		pause = seen != value_changes ? 20000 : pause < 1000000 ? pause * 2 : 1000000;
 	}
 	pthread_mutex_unlock(&value_mutex);
 }
