@@ -39,7 +39,7 @@ pair|20|3|4|pair.csv|verb pair
 mps-pair|21|3|4|mps-pair.csv|verb pair -i none,mps
 eviction|25|3|4|eviction.csv|verb eviction --count 250
 launch|15|3|4|launch.csv|verb launch
-overhead|25|3|4|overhead.csv|verb overhead --kernels "$src/testsuite/ptx/kernels"
+overhead|32|3|4|overhead.csv|verb overhead --kernels "$src/testsuite/ptx/kernels"
 daemon|14|3|4|daemon.csv|verb daemon
 torch|165|3|4|torch.csv|"$bench/torch_gpu.sh" "$build" "$into/torch.csv" "$driver"
 handover-lookout|16|3|4|handover-lookout.csv|verb handover -i contexts,mps --count 150 --conf "LookoutCpu=$(last_cpu)"
