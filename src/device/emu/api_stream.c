@@ -202,6 +202,7 @@ static CUresult value_task(CUdeviceptr addr, uint64_t value, unsigned int flags,
 	t->b = value;
 	t->c = flags;
 	t->d = size;
+	t->e = r.kind == EMU_MEM_HOST || r.kind == EMU_MEM_REGISTERED;
 	*out = t;
 	return CUDA_SUCCESS;
 }

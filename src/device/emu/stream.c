@@ -137,9 +137,14 @@ static int value_there(const struct emu_task *t)
 	}
 }
 
+/* Between two looks at a value, ns.  That of device memory mostly comes with emu_memory_changed(); the host's (t->e) without. */
+#define PAUSE_LEAST_NS 20000
+#define PAUSE_MOST_NS 1000000
+#define PAUSE_MOST_HOST_NS 160000
+
 static void wait_value(struct CUctx_st *ctx, const struct emu_task *t)
 {
-	long pause = 20000;
+	long pause = PAUSE_LEAST_NS, most = t->e ? PAUSE_MOST_HOST_NS : PAUSE_MOST_NS;
 
 	pthread_mutex_lock(&value_mutex);
 	while (!value_there(t) && !atomic_load(&ctx->error)) {
@@ -153,7 +158,7 @@ static void wait_value(struct CUctx_st *ctx, const struct emu_task *t)
 			until.tv_sec++;
 		}
 		pthread_cond_clockwait(&value_cond, &value_mutex, CLOCK_MONOTONIC, &until);
-		pause = seen != value_changes ? 20000 : pause < 1000000 ? pause * 2 : 1000000;
+		pause = seen != value_changes ? PAUSE_LEAST_NS : pause < most ? pause * 2 : most;
 	}
 	pthread_mutex_unlock(&value_mutex);
 }

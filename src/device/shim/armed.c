@@ -30,6 +30,7 @@ int shim_armed_wait(struct shim_launch *l, CUstream stream)
 
 void shim_armed_say(struct shim_launch *l)
 {
+	shim_log("%s waits for its turn in its stream", l->kernel->name);
 	atomic_fetch_or(&l->stub->flags, GS_STUB_ARMED);
 }
 

@@ -28,10 +28,10 @@ struct shim_context {
 	_Atomic int gone;         /* destroyed: never touched again */
 	_Atomic CUresult fault;   /* what has ended everything in it (fault.h), or CUDA_SUCCESS */
 	_Atomic uint32_t frame;   /* the largest frame[] of a kernel that was launched in it so far */
+	int arms;                 /* its streams may wait for what is in the page (armed.h) */
 	CUdeviceptr ctl;          /* GS_PAGE_STUBS blocks of struct gs_ctl, and one */
 	struct gs_ctl *image;     /* what is in them, as far as the host wrote it */
 	CUdeviceptr page;         /* struct gs_page */
-	int arms;                 /* its streams may wait for what is in the page (armed.h) */
 	/* What the agent writes, too. */
 	_Alignas(SHIM_LINE) _Atomic unsigned int users; /* threads that are in it, the program's own calls aside */
 	uint64_t looked_ns;       /* agent: when it last asked for a fault */

@@ -140,10 +140,10 @@ void *shim_wrapper_of(const void *driver);
 /* "cuMemFree_v2" */
 const char *shim_name(enum shim_fn fn);
 
-/* So many bytes of zeros from the start of a pair of cache lines on; a multiple of SHIM_LINE.  NULL: no memory; else for free(). */
+/* So many bytes of zeros from the start of a pair of cache lines on, and the rest of the last pair.  NULL: no memory; else for free(). */
 static inline void *shim_lines(size_t bytes)
 {
-	void *p = aligned_alloc(SHIM_PAIR, bytes);
+	void *p = aligned_alloc(SHIM_PAIR, (bytes + SHIM_PAIR - 1) / SHIM_PAIR * SHIM_PAIR);
 
 	return p ? memset(p, 0, bytes) : NULL;
 }
