@@ -3,7 +3,7 @@
  * Launching, and what a launch waits for.
  *
  * With the turn a launch goes straight to the driver; without it, it waits
- * for the daemon (DESIGN.md, "Turns").  An evictable kernel goes out as its
+ * for the daemon (DESIGN.md, "Turns"), in its stream where that is worth it (armed.h).  An evictable kernel goes out as its
  * transformed twin with a wait behind it that the kernel's last block ends,
  * so whatever the program enqueues next stays behind it across evictions.
  * Anything else goes out as it is, between two marks that the GPU writes.
