@@ -23,6 +23,21 @@ static void begin_pair(void)
 	high = join(2, 10);
 }
 
+/* A long kernel, of short block-tasks. */
+static void low_computes(void)
+{
+	launch(low, 0, 1000, 1);
+	gs_page_store(low->page->stub[0].leave_ns, 50 * US);
+	turn(0);
+	agent(low);
+}
+
+static void high_waits_in_its_stream(void)
+{
+	launch(high, 0, 10, 1);
+	atomic_fetch_or(&high->page->stub[0].flags, GS_STUB_ARMED);
+}
+
 /* What waits in its stream goes when nobody is there any more, and not before; by the daemon's hand, once. */
 static void test_armed(void **unused)
 {
@@ -32,15 +47,11 @@ static void test_armed(void **unused)
 	begin_pair();
 	stub = &high->page->stub[0];
 	assert_int_equal(gs_page_load(high->page->arm), 0);
-	launch(low, 0, 1000, 1);
-	gs_page_store(low->page->stub[0].leave_ns, 50 * US);
-	turn(0);
-	agent(low);
+	low_computes();
 	turn(0);
 	assert_int_equal(gs_page_load(high->page->arm), 1);
 	assert_int_equal(gs_page_load(low->page->arm), 0);
-	launch(high, 0, 10, 1);
-	atomic_fetch_or(&stub->flags, GS_STUB_ARMED);
+	high_waits_in_its_stream();
 	turn(1 * MS);
 	assert_int_equal(state(low, 0), GS_K_TOEVICT);
 	agent(low);
@@ -69,10 +80,7 @@ static void test_armed_in_part(void **unused)
 {
 	(void)unused;
 	begin_pair();
-	launch(low, 0, 1000, 1);
-	gs_page_store(low->page->stub[0].leave_ns, 50 * US);
-	turn(0);
-	agent(low);
+	low_computes();
 	launch(high, 0, 10, 1);
 	launch(high, 1, 10, 1);
 	atomic_fetch_or(&high->page->stub[0].flags, GS_STUB_ARMED);
@@ -96,8 +104,7 @@ static void test_armed_behind_what_has_not_begun(void **unused)
 	turn(0);
 	go(low, 0, GS_K_TORUN, GS_K_RUNNING, GS_BY_CLIENT);
 	turn(1 * US);
-	launch(high, 0, 10, 1);
-	atomic_fetch_or(&high->page->stub[0].flags, GS_STUB_ARMED);
+	high_waits_in_its_stream();
 	turn(1 * MS);
 	assert_int_equal(state(low, 0), GS_K_TOEVICT);
 	turn(1 * MS);
@@ -110,13 +117,9 @@ static void test_armed_behind_one_that_stays(void **unused)
 {
 	(void)unused;
 	begin_pair();
-	launch(low, 0, 1000, 1);
-	gs_page_store(low->page->stub[0].leave_ns, 50 * US);
+	low_computes();
 	turn(0);
-	agent(low);
-	turn(0);
-	launch(high, 0, 10, 1);
-	atomic_fetch_or(&high->page->stub[0].flags, GS_STUB_ARMED);
+	high_waits_in_its_stream();
 	turn(1 * MS);
 	agent(low);
 	turn(1 * MS);
