@@ -211,20 +211,13 @@ static CUresult lift_limit(struct agent *a, struct shim_launch *l)
 }
 
 /*
- * Nobody will give this program a turn again (DaemonAbsent=fail).  What it has launched before ends all
- * the same, evicted or not: the launch has been answered, its stream waits for it, and no call could
- * tell the program that it is never to be.  The next launch gets the error.  The agent itself makes the
- * next connection, so no daemon is here meanwhile.
+ * Where nobody gives a turn again, what the program has launched before ends all the same, evicted or not: the launch has been
+ * answered, its stream waits for it, and no call could tell the program that it is never to be.  The next launch gets the error.
  */
-static int forsaken(const struct shim_session *s)
-{
-	return !s->connected && s->absent == GS_ABSENT_FAIL;
-}
-
 static int let_go(struct shim_session *s, struct gs_stub *stub)
 {
 	return gs_stub_move(stub, GS_K_TORUN, GS_K_RUNNING) || shim_run_with_turn(s->page, stub, GS_K_READY) ||
-	       (forsaken(s) && gs_stub_move(stub, GS_K_READY, GS_K_RUNNING));
+	       (shim_session_forsaken(s) && gs_stub_move(stub, GS_K_READY, GS_K_RUNNING));
 }
 
 /* Evicted and scheduled again: the twin goes out once more, from its task counter on. */
@@ -296,7 +289,7 @@ static void look_at(struct agent *a, struct shim_launch *l, uint64_t now, uint64
 	a->waits |= state == GS_K_READY;
 	/* READY: with the turn (our own, if no daemon is there) it need not be asked for. */
 	if (state == GS_K_TORUN ||
-	    (state == GS_K_READY && (gs_page_load(a->session->page->turn) || forsaken(a->session))))
+	    (state == GS_K_READY && (gs_page_load(a->session->page->turn) || shim_session_forsaken(a->session))))
 		relaunch(a, l, now);
 }
 

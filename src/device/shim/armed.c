@@ -42,9 +42,9 @@ static int has_gone(const struct gs_stub *stub)
 	return state == GS_K_RUNNING || state == GS_K_TOEVICT || state == GS_K_DONE || gs_page_load(stub->started);
 }
 
-static int let_go(const struct shim_session *s, struct gs_stub *stub, int forsaken)
+static int let_go(const struct shim_session *s, struct gs_stub *stub)
 {
-	int ours = forsaken || (!s->connected && gs_page_load(s->page->turn));
+	int ours = shim_session_forsaken(s) || (!s->connected && gs_page_load(s->page->turn));
 
 	if (gs_page_load(stub->kstate) != GS_K_TORUN && !ours)
 		return 0;
@@ -52,7 +52,7 @@ static int let_go(const struct shim_session *s, struct gs_stub *stub, int forsak
 	return gs_stub_move(stub, GS_K_TORUN, GS_K_RUNNING) || (ours && gs_stub_move(stub, GS_K_READY, GS_K_RUNNING));
 }
 
-int shim_armed_went(const struct shim_session *s, const struct shim_launch *l, int forsaken)
+int shim_armed_went(const struct shim_session *s, const struct shim_launch *l)
 {
-	return has_gone(l->stub) || let_go(s, l->stub, forsaken);
+	return has_gone(l->stub) || let_go(s, l->stub);
 }

@@ -34,8 +34,8 @@ void shim_armed_say(struct shim_launch *l);
 
 /*
  * Has the armed launch l been let go, or may it be?  Then it is on its way: 1.  It may be without a
- * daemon that could say so: `forsaken`, or the turn is our own.
+ * daemon that could say so, where none is there and the turn is our own, or nobody's again (shim_session_forsaken).
  */
-int shim_armed_went(const struct shim_session *s, const struct shim_launch *l, int forsaken);
+int shim_armed_went(const struct shim_session *s, const struct shim_launch *l);
 
 #endif

@@ -131,7 +131,7 @@ static void count_awake(struct gs_page *page, struct gs_stub *stub, int *awake, 
 static int try_to_go(struct shim_session *s, struct shim_launch *l, int *awake)
 {
 	if (l->armed)
-		return shim_armed_went(s, l, !s->connected && s->absent == GS_ABSENT_FAIL);
+		return shim_armed_went(s, l);
 	if (gs_page_load(l->stub->kstate) != GS_K_TORUN && !gs_page_load(s->page->turn))
 		return 0;
 	count_awake(s->page, l->stub, awake, 0);
@@ -150,7 +150,7 @@ static CUresult sleep_until_it_goes(struct shim_session *s, struct shim_launch *
 
 		if (try_to_go(s, l, awake))
 			return CUDA_SUCCESS;
-		if (!s->connected && s->absent == GS_ABSENT_FAIL && !l->armed) {
+		if (shim_session_forsaken(s) && !l->armed) {
 			if (!s->turned_away)
 				shim_session_say_absent(s);
 			return CUDA_ERROR_SYSTEM_NOT_READY;
@@ -269,18 +269,17 @@ static CUresult enqueue(struct shim_launch *l, const struct shim_request *r)
 	return rc;
 }
 
-/* Gives the driver what waits for its turn (armed.h): its answer.  *sent: there is a wait in the stream. */
-static CUresult arm(struct shim_session *s, struct shim_launch *l, const struct shim_request *r, int *sent, int *awake)
+/* Gives the driver what waits for its turn (armed.h): its answer, if it has taken the wait (l->armed). */
+static CUresult arm(struct shim_session *s, struct shim_launch *l, const struct shim_request *r, int *awake)
 {
 	CUresult rc = CUDA_SUCCESS;
 	struct shim_passage p;
 
 	shim_order_enter(&p, l->ctx, r->stream, 1, l->legacy);
-	*sent = shim_armed_wait(l, r->stream);
-	if (*sent)
+	if (shim_armed_wait(l, r->stream))
 		rc = enqueue_evictable(l, r);
 	shim_order_leave(&p);
-	if (*sent && rc == CUDA_SUCCESS) {
+	if (l->armed && rc == CUDA_SUCCESS) {
 		/* It is let go without its thread, which would stand for another long after. */
 		count_awake(s->page, l->stub, awake, 0);
 		shim_armed_say(l);
@@ -288,13 +287,12 @@ static CUresult arm(struct shim_session *s, struct shim_launch *l, const struct 
 	return rc;
 }
 
-/* Until the launch may go; *sent: it is in its stream, or the driver has refused it behind a wait that is. */
-static CUresult wait_for_turn(struct shim_session *s, struct shim_launch *l, const struct shim_request *r, int *sent)
+/* Until the launch may go; l->armed: it is in its stream by then, or the driver has refused it behind a wait that is. */
+static CUresult wait_for_turn(struct shim_session *s, struct shim_launch *l, const struct shim_request *r)
 {
 	int awake = 0, rung = gs_page_load(s->page->attended) == GS_ATTENDED_AWAKE;
 	CUresult rc = CUDA_SUCCESS;
 
-	*sent = 0;
 	if (shim_run_with_turn(s->page, l->stub, GS_K_PREP))
 		return CUDA_SUCCESS;
 	gs_stub_move(l->stub, GS_K_PREP, GS_K_READY);
@@ -303,7 +301,7 @@ static CUresult wait_for_turn(struct shim_session *s, struct shim_launch *l, con
 	if (rung)
 		gs_client_bell(s->client);
 	if (shim_armed_may(s, l))
-		rc = arm(s, l, r, sent, &awake);
+		rc = arm(s, l, r, &awake);
 	if (!rung)
 		gs_client_bell(s->client);
 	if (rc == CUDA_SUCCESS)
@@ -327,11 +325,11 @@ static int end_wait(struct shim_launch *l, const struct shim_request *r)
 }
 
 /* It is not to be, or the wait alone is. */
-static void refused(struct shim_launch *l, const struct shim_request *r, int sent)
+static void refused(struct shim_launch *l, const struct shim_request *r)
 {
 	if (l->evictable)
 		shim_request_forget(l);
-	if (sent && end_wait(l, r)) {
+	if (l->armed && end_wait(l, r)) {
 		atomic_store(&l->enqueued, 1);
 		return;
 	}
@@ -374,7 +372,6 @@ static CUresult launch_told(struct shim_session *s, struct shim_context *c, stru
 	struct shim_launch *l = shim_launch_take(s);
 	struct shim_stream *in;
 	CUresult rc;
-	int sent;
 
 	prepare(s, l, c, k, r);
 	if (!l->evictable) {
@@ -386,18 +383,18 @@ static CUresult launch_told(struct shim_session *s, struct shim_context *c, stru
 		l->gated = 1;
 		shim_gate_enter(0);
 	}
-	rc = wait_for_turn(s, l, r, &sent);
+	rc = wait_for_turn(s, l, r);
 	/* When it should be over somebody may wait to hear (daemon/ahead.c).  Of what was armed nobody here knows when it went. */
-	if (!sent && gs_page_load(s->page->shared))
+	if (!l->armed && gs_page_load(s->page->shared))
 		gs_page_store(s->page->launched_ns, gs_clock_ns());
-	if (rc == CUDA_SUCCESS && !sent)
+	if (rc == CUDA_SUCCESS && !l->armed)
 		rc = enqueue(l, r);
 	in = l->in; /* once it is enqueued, the launch may be over and another's */
 	if (l->gated)
 		shim_gate_leave(0);
 	if (rc != CUDA_SUCCESS) {
 		shim_fault_seen(c, rc);
-		refused(l, r, sent);
+		refused(l, r);
 	} else {
 		atomic_store(&l->enqueued, 1);
 	}

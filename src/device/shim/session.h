@@ -48,6 +48,12 @@ static inline struct shim_session *shim_session_peek(void)
 	return atomic_load_explicit(&shim_session_made, memory_order_acquire);
 }
 
+/* Nobody will give this program a turn again (DaemonAbsent=fail); the agent itself makes the next connection. */
+static inline int shim_session_forsaken(const struct shim_session *s)
+{
+	return !s->connected && s->absent == GS_ABSENT_FAIL;
+}
+
 /*
  * Has it been waited for in vain, since then (ns)?  The process ends and somebody, such as the agent, is in
  * the driver for good: its end waits for that a second at most.
