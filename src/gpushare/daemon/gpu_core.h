@@ -93,10 +93,10 @@ void gs_turn_leave(struct gs_gpu *gpu, int stopping, uint64_t now);
 void gs_turn_herald(struct gs_gpu *gpu, uint64_t now);
 
 /*
- * Between two looks at a client that has just been told to leave, without sleeping: until something of it has left, or the next look is
- * due.  The end of a look is half of their distance too late otherwise, which is a twentieth of a short eviction.
+ * Between two looks at a client that has just been told to leave: its stubs are read until something of it has left, or the next look
+ * is due.  Looks alone would see that half a microsecond late, a twentieth of a short eviction.
  */
-void gs_turn_await(const struct gs_gpu *gpu);
+void gs_turn_watch(const struct gs_gpu *gpu);
 
 /* One look at the client on its way out; 1 once it is out. */
 int gs_turn_drain(struct gs_gpu *gpu, uint64_t now);

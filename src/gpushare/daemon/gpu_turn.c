@@ -316,7 +316,7 @@ static void say_faults(struct gs_gpu *gpu)
 uint64_t gs_gpu_turn(struct gs_gpu *gpu, uint64_t now)
 {
 	look_around(gpu, now);
-	gs_turn_await(gpu);
+	gs_turn_watch(gpu);
 	if (gpu->o.clock) /* the looks may have taken as long as an eviction does */
 		now = gpu->o.clock();
 	if (gpu->leaving && !gs_turn_drain(gpu, now) && !gpu->holder && !gs_turn_overlap(gpu, now)) {

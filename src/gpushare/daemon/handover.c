@@ -17,9 +17,9 @@
 /* A client on its way out may have launched past the check: all of its page is read so often. */
 #define FULL_LOOK_NS (20 * GS_NS_PER_US)
 /* Of what should leave soon: between two looks (pace.c), and for how long after the order. */
-#define AWAIT_NS (1 * GS_NS_PER_US)
-#define AWAITED_NS (120 * GS_NS_PER_US)
-#define AWAIT_LOOKS_MOST 500 /* whatever the clock says */
+#define WATCH_NS (1 * GS_NS_PER_US)
+#define WATCH_LASTS_NS (120 * GS_NS_PER_US)
+#define WATCH_LOOKS_MOST 500 /* whatever the clock says */
 /* Whoever is rung for stays awake for 200 us (shim). */
 #define HERALD_LASTS_NS (150 * GS_NS_PER_US)
 /* In the middle of block-tasks that should leave: they are switched away from and back to. */
@@ -176,7 +176,7 @@ static int is_all_seen(const struct gs_gpu *gpu, const struct gs_tenant *t)
 	return gpu->looked_ns && !t->off_gpu && t->on_gpu && !t->stopped && !gpu->ends_by;
 }
 
-void gs_turn_await(const struct gs_gpu *gpu)
+void gs_turn_watch(const struct gs_gpu *gpu)
 {
 	const struct gs_tenant *t = gpu->leaving;
 	uint64_t from;
@@ -184,9 +184,9 @@ void gs_turn_await(const struct gs_gpu *gpu)
 	if (!t || !gpu->o.clock || !is_all_seen(gpu, t))
 		return;
 	from = gpu->o.clock();
-	if (from - gpu->told_ns > AWAITED_NS)
+	if (from - gpu->told_ns > WATCH_LASTS_NS)
 		return;
-	for (int i = 0; i < AWAIT_LOOKS_MOST && gs_tenant_quiet(t) && gpu->o.clock() - from < AWAIT_NS; i++)
+	for (int i = 0; i < WATCH_LOOKS_MOST && gs_tenant_quiet(t) && gpu->o.clock() - from < WATCH_NS; i++)
 		__builtin_ia32_pause();
 }
 
@@ -287,8 +287,9 @@ int gs_turn_next_is_armed(const struct gs_gpu *gpu, uint64_t now)
 }
 
 /*
- * What is armed has no way to the GPU that could pass in the meantime: let go before the last one has left, it would be there
- * at once, and that one seen to leave 1.4 ms later (1 of 10, doc/results/h200-armed-pair.csv).  So long that one is waited for.
+ * What is armed has no way to the GPU that could pass in the meantime.  Let go 8 us before the last one should have left it was there in the
+ * middle of that one's block-tasks in 1 of 16 cases, which were seen to leave 1.4 ms later (doc/results/h200-armed-pair.csv); of launches
+ * made by then in 1 of 302.  So long that one is waited for.
  */
 static int is_worth_waiting_for(const struct gs_gpu *gpu, uint64_t now)
 {
