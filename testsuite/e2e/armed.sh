@@ -8,9 +8,9 @@ ORDER=$BUILD/testsuite/e2e/order
 need_built gpushared gpusharectl testsuite/e2e/order testsuite/e2e/until
 own_daemon
 
+configure_again() { stop_daemon && configure "$@" && start_daemon; }
 configure() { write_conf 512M "Gpu=0 Memory=512M" "Partition=low Priority=1" "Partition=high Priority=10" "$@"; }
 run() { t 150 gpusharectl run --shares 20 --mem 64M "$@"; }
-connected() { [ "$(t 5 gpusharectl status --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["gpus"][0]["clients"])')" = "$1" ]; }
 
 # begin_other [OPTION...]: computes until $TMP/more is gone; other is its gpusharectl.
 begin_other() {
@@ -65,7 +65,7 @@ killed() {
 	begin_other --partition high && begin_waiting one 10 || return 1
 	kill -KILL "$(cat "$TMP/waiting.pid")"
 	wait "$waiting"
-	until_true 10 connected 1 && end_other && until_true 10 connected 0 && run -- "$ORDER" many 1
+	until_true 10 clients_are 1 && end_other && until_true 10 clients_are 0 && run -- "$ORDER" many 1
 }
 check "the one that waits is killed: the other goes on, and the next one" killed
 killed_other() {
@@ -78,7 +78,6 @@ daemon_killed() {
 	begin_other --partition high && begin_waiting one 10 && kill_daemon || return 1
 	end_waiting && end_other
 }
-configure_again() { stop_daemon && configure "$@" && start_daemon; }
 check "DaemonAbsent=run, the daemon is killed: it goes" daemon_killed
 configure Policy=piv DaemonAbsent=wait
 check "gpushared serves again" start_daemon
@@ -93,7 +92,7 @@ fails() {
 	rm -f "$TMP/shim"
 	GPUSHARE_LOG=$TMP/shim run --partition low -- "$ORDER" one 10 >"$TMP/waiting.out" 2>&1 &
 	waiting=$!
-	until_true 20 connected 2 && sleep 0.5 && ! waits_in_stream && kill -0 "$waiting" && end_other && end_waiting
+	until_true 20 clients_are 2 && sleep 0.5 && kill -0 "$waiting" && end_other && end_waiting && [ -s "$TMP/shim" ] && ! waits_in_stream
 }
 check "DaemonAbsent=fail: gpushared serves" configure_again Policy=piv DaemonAbsent=fail
 check "DaemonAbsent=fail: it waits with its thread" fails

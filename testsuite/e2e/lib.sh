@@ -221,6 +221,9 @@ reload() {
 	kill -HUP "$(cat "$pid")" && until_true 20 reloaded
 }
 
+# Of the first GPU.
+clients_are() { [ "$(t 5 gpusharectl status --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["gpus"][0]["clients"])')" = "$1" ]; }
+
 # newest_job [PARTITION]: what `gpusharectl report` has last; computes MS JOB [PARTITION]: one that is newer than JOB has had the GPU
 # for more than so long. Without JOB it could be one that is over.
 newest_job() {

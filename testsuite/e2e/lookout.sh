@@ -36,7 +36,6 @@ threads_on() { # PROCESSOR: threads of the daemon that may run there and nowhere
 	echo $n
 }
 ticks() { awk '{ print $14 + $15 }' "/proc/$(cat "$TMP/pid")/stat"; }
-clients_are() { [ "$(t 5 gpusharectl status --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["gpus"][0]["clients"])')" = "$1" ]; }
 evictions() { t 5 gpusharectl status --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["gpus"][0]["evictions"])'; }
 
 # --- what is no processor ---

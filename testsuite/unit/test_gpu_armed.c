@@ -130,6 +130,28 @@ static void test_armed_behind_one_that_stays(void **unused)
 	all_leave(low, high);
 }
 
+/* What has been marked as started may be behind a wait, too: of one who never has the turn meanwhile it would never end. */
+static void test_kernel_behind_an_armed_one(void **unused)
+{
+	(void)unused;
+	begin_pair();
+	launch(low, 0, 1, 0);
+	turn(0);
+	agent(low);
+	gs_page_store(low->page->stub[0].alone_ns, 5 * MS);
+	launch(high, 0, 10, 1);
+	turn(1 * MS);
+	assert_int_equal(has_turn(low), 0);
+	launch(low, 1, 10, 1);
+	atomic_fetch_or(&low->page->stub[1].flags, GS_STUB_ARMED);
+	agent(low);
+	turn(29 * MS);
+	assert_false(has_turn(high));
+	turn(2 * MS);
+	assert_true(has_turn(high));
+	all_leave(low, high);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -137,6 +159,7 @@ int main(void)
 		cmocka_unit_test(test_armed_in_part),
 		cmocka_unit_test(test_armed_behind_what_has_not_begun),
 		cmocka_unit_test(test_armed_behind_one_that_stays),
+		cmocka_unit_test(test_kernel_behind_an_armed_one),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "device/shim/armed.h"
 #include "fake_driver.h"
 #include "shim_rig.h"
 
@@ -82,9 +83,12 @@ static void test_it_is_in_its_stream_before_its_turn(void **unused)
 
 	(void)unused;
 	EVENTUALLY(is_armed(stub));
-	assert_int_equal(gs_page_load(page->awake), 0); /* it is let go without its thread */
 	usleep(PAUSE_US);
 	expect_calls("wait batch launch-twin wait");
+	/* Rung for, it looks for its turn: but it is let go without its thread, which is awake for nobody. */
+	ring();
+	for (uint64_t until = gs_clock_ns() + PAUSE_US * GS_NS_PER_US; gs_clock_ns() < until;)
+		assert_int_equal(gs_page_load(page->awake), 0);
 	assert_int_equal(over, 0);
 	let_go(stub);
 	end(CUDA_SUCCESS);
@@ -94,21 +98,24 @@ static void test_it_is_in_its_stream_before_its_turn(void **unused)
 	assert_int_equal(gs_page_load(stub->evictions), 0);
 }
 
-/* The turn, which may be gone again, does not let it go: the GPU could not be called back. */
+/* While a daemon is there the turn, which may be gone again, does not let it go: the GPU could not be called back. */
 static void test_the_turn_alone_is_not_enough(void **unused)
 {
-	struct gs_stub *stub = begin();
+	static struct gs_page other; /* the agent looks after this process's own */
+	struct shim_session s = { .page = &other, .connected = 1, .absent = GS_ABSENT_RUN };
+	struct shim_launch l = { .stub = &other.stub[0], .armed = 1 };
 
 	(void)unused;
-	EVENTUALLY(is_armed(stub));
-	shim_session()->connected = 1; /* until the agent looks */
-	gs_page_store(page->turn, 1);
-	for (int i = 0; i < 200 && shim_session()->connected; i++)
-		assert_int_equal(gs_page_load(stub->kstate), GS_K_READY);
-	gs_page_store(page->turn, 0);
-	if (gs_page_load(stub->kstate) == GS_K_READY)
-		let_go(stub);
-	end(CUDA_SUCCESS);
+	gs_page_store(other.turn, 1);
+	gs_page_store(l.stub->kstate, GS_K_READY);
+	gs_page_store(l.stub->flags, GS_STUB_ARMED);
+	assert_false(shim_armed_went(&s, &l));
+	assert_int_equal(gs_page_load(l.stub->kstate), GS_K_READY);
+	assert_true(is_armed(l.stub));
+	s.connected = 0;
+	assert_true(shim_armed_went(&s, &l));
+	assert_int_equal(gs_page_load(l.stub->kstate), GS_K_RUNNING);
+	assert_false(is_armed(l.stub));
 }
 
 /* A daemon that has not seen the flag: it goes by its own hand, and is armed no more. */
@@ -215,7 +222,6 @@ static void test_the_daemon_is_gone(void **unused)
 	assert_false(is_armed(stub));
 }
 
-/* What cannot leave waits with its thread, as a call that blocks in the driver would wait for it there. */
 static void *launch_code(void *unused)
 {
 	(void)unused;
@@ -223,6 +229,7 @@ static void *launch_code(void *unused)
 	return NULL;
 }
 
+/* What cannot leave waits with its thread: a call that blocks in the driver would wait for it there. */
 static void test_what_cannot_leave_is_not_armed(void **unused)
 {
 	(void)unused;
