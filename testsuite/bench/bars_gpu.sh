@@ -17,7 +17,7 @@ set -uo pipefail
 bench=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 src=$(cd "$bench/../.." && pwd)
 
-# step|seconds on an H200|call|issues|the files that it leaves, or FILE=KEPT-AS|command
+# step|seconds on an H200 (overhead: reckoned)|call|issues|the files that it leaves, or FILE=KEPT-AS|command
 table() {
 	cat <<'END'
 doors|76|1|7|doors.csv|DOORS="limit pair contexts" memory doors

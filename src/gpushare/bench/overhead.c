@@ -305,6 +305,6 @@ const struct bench_verb bench_verb_overhead = {
 		"      --only TEXT       kernels with this in their name\n"
 		"      --length MS       grow each kernel until it takes so long (default 1)\n"
 		"      --turns N         batches of each, in turn (default 9), half of them\n"
-		"                        with its memory allocated first\n",
+		"                        with one's memory there first, half with the other's\n",
 	.run = run,
 };
