@@ -86,7 +86,7 @@ static void as_the_shim_asks(const struct live *l, uint32_t job, uint32_t shape)
 
 static void the_next_job_knows(void **state)
 {
-	uint32_t wide = gs_stub_shape(256, 1, 1), square = gs_stub_shape(16, 16, 1), job[2];
+	uint32_t wide = gs_stub_shape(256, 1, 1, 0), square = gs_stub_shape(16, 16, 1, 0), job[2];
 	struct gs_page *page, *other;
 	struct live l;
 	int sock, next, owner[2];
@@ -122,7 +122,7 @@ static void the_next_job_knows(void **state)
 /* What one daemon learned, the next one knows by its history's file. */
 static void the_next_daemon_knows(void **state)
 {
-	uint32_t wide = gs_stub_shape(256, 1, 1), square = gs_stub_shape(16, 16, 1), job;
+	uint32_t wide = gs_stub_shape(256, 1, 1, 0), square = gs_stub_shape(16, 16, 1, 0), job;
 	uint64_t until, known = 0;
 	struct gs_page *page;
 	char line[160], path[128];

@@ -34,7 +34,7 @@ static void keys_differ_by_user_program_kernel_and_form(void **state)
 static void keys_by_content_and_shape(void **state)
 {
 	uint64_t key = gs_learned_key(1, 99, "a", "k", 2);
-	uint32_t shape = gs_stub_shape(256, 1, 1);
+	uint32_t shape = gs_stub_shape(256, 1, 1, 0);
 
 	(void)state;
 	assert_int_equal(key, gs_learned_key(1, 99, "another", "k", 2));
@@ -44,11 +44,13 @@ static void keys_by_content_and_shape(void **state)
 	assert_int_not_equal(key, gs_learned_key(1, 99, "a", "l", 2));
 	assert_int_not_equal(gs_learned_shaped(key, shape), gs_learned_shaped(key, 0));
 	assert_int_equal(gs_learned_shaped(0, shape), 0);
-	assert_int_equal(gs_stub_shape(0, 0, 0), 0);
+	assert_int_equal(gs_stub_shape(0, 0, 0, 0), 0);
 	assert_int_equal(shape & ~0xffffu, 0);
-	assert_int_not_equal(shape, gs_stub_shape(128, 2, 1));
-	assert_int_not_equal(shape, gs_stub_shape(1, 256, 1));
-	assert_int_not_equal(gs_stub_shape(16, 16, 1), gs_stub_shape(16, 1, 16));
+	assert_int_not_equal(shape, gs_stub_shape(128, 2, 1, 0));
+	assert_int_not_equal(shape, gs_stub_shape(1, 256, 1, 0));
+	assert_int_not_equal(gs_stub_shape(16, 16, 1, 0), gs_stub_shape(16, 1, 16, 0));
+	assert_int_not_equal(shape, gs_stub_shape(256, 1, 1, 1));
+	assert_int_not_equal(gs_stub_shape(256, 1, 1, 2), gs_stub_shape(256, 1, 1, 1));
 }
 
 static void a_time_is_kept_and_follows_the_news(void **state)

@@ -69,24 +69,47 @@ static void test_time_is_of_a_block_shape(void **unused)
 	struct shim_kernel *k = shim_kernel_find(kernel);
 
 	(void)unused;
-	shim_kernel_time(k, shape[0])->tpt_ps = 1000;
-	shim_kernel_time(k, shape[0])->due = UINT64_MAX; /* it is not timed, so it rides */
+	shim_kernel_time(k, shape[0], LONG_GRID)->tpt_ps = 1000;
+	shim_kernel_time(k, shape[0], LONG_GRID)->due = UINT64_MAX; /* it is not timed, so it rides */
 	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
 	expect_calls("launch-original");
 	assert_int_equal(cuLaunchKernel(kernel, LONG_GRID, 1, 1, 8, 4, 1, 0, STREAM, args, NULL), CUDA_SUCCESS);
 	expect_calls("batch launch-twin wait");
 	gs_page_store(active()->kstate, GS_K_DONE);
-	shim_kernel_time(k, shape[0])->tpt_ps = shim_kernel_time(k, shape[0])->due = 0;
+	shim_kernel_time(k, shape[0], LONG_GRID)->tpt_ps = shim_kernel_time(k, shape[0], LONG_GRID)->due = 0;
 	/* Beyond what is told apart they are one. */
-	assert_ptr_not_equal(shim_kernel_time(k, shape[1]), shim_kernel_time(k, shape[2]));
-	assert_ptr_equal(shim_kernel_time(k, shape[3]), shim_kernel_time(k, shape[4]));
-	assert_ptr_equal(shim_kernel_time(k, shape[2]), shim_kernel_time(k, shape[2]));
+	assert_ptr_not_equal(shim_kernel_time(k, shape[1], LONG_GRID), shim_kernel_time(k, shape[2], LONG_GRID));
+	assert_ptr_equal(shim_kernel_time(k, shape[3], LONG_GRID), shim_kernel_time(k, shape[4], LONG_GRID));
+	assert_ptr_equal(shim_kernel_time(k, shape[2], LONG_GRID), shim_kernel_time(k, shape[2], LONG_GRID));
+}
+
+/*
+ * Nor does what a few blocks take say what many do: by the time of a launch of 16, which is mostly what any launch takes, one of
+ * 2^20 would be taken for a long kernel.
+ */
+static void test_time_is_of_a_size(void **unused)
+{
+	static const unsigned int block[3] = { 32, 1, 1 };
+	struct shim_kernel *k = shim_kernel_find(kernel);
+	struct shim_time *few = shim_kernel_time(k, block, LONG_GRID), *many = shim_kernel_time(k, block, 1 << 20);
+
+	(void)unused;
+	assert_ptr_not_equal(few, many);
+	assert_ptr_equal(many, shim_kernel_time(k, block, 1 << 18));
+	assert_ptr_not_equal(many, shim_kernel_time(k, block, (1 << 18) - 1));
+	few->tpt_ps = UINT64_C(5000000) / FAKE_SMS;
+	many->tpt_ps = 1000;
+	few->due = many->due = UINT64_MAX;
+	assert_int_equal(launch(kernel, 1 << 20), CUDA_SUCCESS);
+	expect_calls("launch-original");
+	assert_int_equal(shim_time_riders(many), 1);
+	few->tpt_ps = few->due = many->tpt_ps = many->due = 0;
 }
 
 /* A launch says what it took as it is reclaimed, though its events come after its last word. */
 static void test_what_it_took_is_told(void **unused)
 {
-	struct shim_time *time = shim_kernel_time(shim_kernel_find(kernel), (const unsigned int[3]){ 32, 1, 1 });
+	struct shim_time *time = shim_kernel_time(shim_kernel_find(kernel), (const unsigned int[3]){ 32, 1, 1 }, LONG_GRID);
 	struct gs_stub *stub;
 
 	(void)unused;
@@ -427,6 +450,7 @@ int main(void)
 		SHIM(test_evictable_launch_is_held),
 		SHIM(test_one_wave_goes_as_is),
 		SHIM(test_machine_code_goes_as_is),
+		SHIM(test_time_is_of_a_size), /* of this kernel, before the next */
 		SHIM(test_time_is_of_a_block_shape),
 		SHIM(test_what_it_took_is_told),
 		SHIM(test_without_the_turn_it_waits),

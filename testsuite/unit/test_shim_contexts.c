@@ -325,7 +325,7 @@ static const struct shim_launch *launch_of(const struct gs_stub *stub)
 static void test_who_asks(void **unused)
 {
 	static const unsigned int block[3] = { 32, 1, 1 };
-	struct shim_time *time = shim_kernel_time(shim_kernel_find(kernel), block);
+	struct shim_time *time = shim_kernel_time(shim_kernel_find(kernel), block, LONG_GRID);
 	uint64_t rode, tpt_ps = time->tpt_ps, due = time->due;
 
 	(void)unused;

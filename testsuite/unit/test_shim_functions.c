@@ -25,7 +25,7 @@ static void test_what_rides_is_launched_by_its_function(void **unused)
 
 	(void)unused;
 	expect_wait(launch_it, library, one);
-	time = shim_kernel_time(shim_kernel_find(one), (const unsigned int[]){ 32, 1, 1 });
+	time = shim_kernel_time(shim_kernel_find(one), (const unsigned int[]){ 32, 1, 1 }, LONG_GRID);
 	time->tpt_ps = 1000;
 	time->due = UINT64_MAX;
 	expect_pass(launch_it, library, one); /* what rode before is told */
@@ -125,7 +125,7 @@ static void test_the_next_context_has_its_own_functions(void **unused)
 		struct shim_time *time;
 
 		load(&one, NULL);
-		time = shim_kernel_time(shim_kernel_find(one), (const unsigned int[]){ 32, 1, 1 });
+		time = shim_kernel_time(shim_kernel_find(one), (const unsigned int[]){ 32, 1, 1 }, LONG_GRID);
 		time->tpt_ps = 1000;
 		time->due = UINT64_MAX;
 		assert_int_equal(cuCtxGetCurrent(&ctx), CUDA_SUCCESS);

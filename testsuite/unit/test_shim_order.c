@@ -133,7 +133,7 @@ static void test_nothing_comes_between_a_twin_and_its_wait(void **unused)
 /* Nor does a kernel that is too short for marks of its own. */
 static void test_a_rider_comes_not_between_them_either(void **unused)
 {
-	struct shim_time *time = shim_kernel_time(shim_kernel_find(FAKE_MACHINE_CODE), (const unsigned int[]){ 32, 1, 1 });
+	struct shim_time *time = shim_kernel_time(shim_kernel_find(FAKE_MACHINE_CODE), (const unsigned int[]){ 32, 1, 1 }, LONG_GRID);
 
 	(void)unused;
 	time->tpt_ps = 1000;

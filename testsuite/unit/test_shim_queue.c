@@ -167,7 +167,7 @@ static void test_whoever_is_alone_may_use_its_streams(void **unused)
 
 static struct shim_time *known_time(void)
 {
-	return shim_kernel_time(shim_kernel_find(KNOWN), (const unsigned int[]){ 32, 1, 1 });
+	return shim_kernel_time(shim_kernel_find(KNOWN), (const unsigned int[]){ 32, 1, 1 }, LONG_GRID);
 }
 
 static void *launch_known_in_own_streams(void *rc)
@@ -201,7 +201,7 @@ static void test_known_kernels_too(void **unused)
 
 static struct shim_time *graph_time(void)
 {
-	return shim_kernel_time(shim_kernel_find(FAKE_GRAPH), (const unsigned int[]){ 0, 0, 0 });
+	return shim_kernel_time(shim_kernel_find(FAKE_GRAPH), (const unsigned int[]){ 0, 0, 0 }, 1);
 }
 
 /* A graph is timed as a kernel is: once it is known, there is one in front of whoever waits. */

@@ -154,7 +154,7 @@ static void test_of_the_moment(void **unused)
 	static uint32_t n;
 	void *args[] = { &p, &n }, *occupancy = shim_slot[SHIM_FN_cuOccupancyMaxActiveBlocksPerMultiprocessor];
 	struct shim_kernel *k = shim_kernel_find(kernel);
-	struct shim_time *time = shim_kernel_time(k, (const unsigned int[]){ 32, 1, 1 });
+	struct shim_time *time = shim_kernel_time(k, (const unsigned int[]){ 32, 1, 1 }, LONG_GRID);
 	uint64_t i = 0;
 
 	(void)unused;

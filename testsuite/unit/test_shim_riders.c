@@ -36,7 +36,7 @@ static unsigned marked(unsigned n)
 /* Marks cost the GPU time: fewer of them where nobody else has used it of late. */
 static void test_riders(void **unused)
 {
-	struct shim_time *time = shim_kernel_time(shim_kernel_find(FAKE_MACHINE_CODE), (const unsigned int[]){ 32, 1, 1 });
+	struct shim_time *time = shim_kernel_time(shim_kernel_find(FAKE_MACHINE_CODE), (const unsigned int[]){ 32, 1, 1 }, LONG_GRID);
 
 	(void)unused;
 	time->tpt_ps = 900 * 1000 * 1000 / LONG_GRID;
@@ -57,7 +57,7 @@ static void test_riders(void **unused)
 static void test_none_rides_that_grows(void **unused)
 {
 	struct shim_kernel *k = shim_kernel_find(FAKE_MACHINE_CODE);
-	struct shim_time *time = shim_kernel_time(k, (const unsigned int[]){ 32, 1, 1 });
+	struct shim_time *time = shim_kernel_time(k, (const unsigned int[]){ 32, 1, 1 }, LONG_GRID);
 	uint32_t was;
 
 	(void)unused;
@@ -110,7 +110,7 @@ static const struct gs_stub *last_stub(void)
  */
 static void test_small_grids_do_not_make_large_ones_long(void **unused)
 {
-	struct shim_time *time = shim_kernel_time(shim_kernel_find(FAKE_MACHINE_CODE), (const unsigned int[]){ 32, 1, 1 });
+	struct shim_time *time = shim_kernel_time(shim_kernel_find(FAKE_MACHINE_CODE), (const unsigned int[]){ 32, 1, 1 }, LONG_GRID);
 	uint64_t us;
 
 	(void)unused;
@@ -123,10 +123,10 @@ static void test_small_grids_do_not_make_large_ones_long(void **unused)
 		time->due = 0;
 	}
 	assert_int_equal(time->tpt_ps / (3000 * 1000 / FAKE_SMS), 1);
-	/* 10,000 times as many would take 30 ms. */
-	assert_int_equal(launch(FAKE_MACHINE_CODE, 10000), CUDA_SUCCESS);
+	/* LONG_GRID times as many would take so many times as long; of a larger one it says nothing (test_time_is_of_a_size). */
+	assert_int_equal(launch(FAKE_MACHINE_CODE, LONG_GRID), CUDA_SUCCESS);
 	us = gs_page_load(last_stub()->alone_ns) / 1000;
-	assert_in_range(us, 1, 30000 / FAKE_SMS + 1);
+	assert_in_range(us, 1, 3 * LONG_GRID / FAKE_SMS + 1);
 	finish_all();
 	EVENTUALLY(all_prepared());
 	fake_driver_takes(0);
@@ -137,7 +137,7 @@ static void test_small_grids_do_not_make_large_ones_long(void **unused)
 static void test_riders_are_counted(void **unused)
 {
 	struct shim_kernel *k = shim_kernel_find(FAKE_MACHINE_CODE);
-	struct shim_time *time = shim_kernel_time(k, (const unsigned int[]){ 32, 1, 1 });
+	struct shim_time *time = shim_kernel_time(k, (const unsigned int[]){ 32, 1, 1 }, LONG_GRID);
 	uint64_t launches, number, riders, all = RIDER_THREADS * RIDER_LAUNCHES;
 	pthread_t thread[RIDER_THREADS];
 
@@ -199,7 +199,7 @@ static void begin_anew(int held)
 static void test_the_owners_riders_are_counted(void **unused)
 {
 	struct shim_kernel *k = shim_kernel_find(FAKE_MACHINE_CODE);
-	struct shim_time *time = shim_kernel_time(k, (const unsigned int[]){ 32, 1, 1 });
+	struct shim_time *time = shim_kernel_time(k, (const unsigned int[]){ 32, 1, 1 }, LONG_GRID);
 	uint64_t launches, number, owners[SHIM_OWNERS], all = 0;
 	pthread_t thread;
 
@@ -284,7 +284,7 @@ static void test_their_time_is_told_once(void **unused)
 	uint64_t ns, number, rode = 0;
 
 	(void)unused;
-	account.time = shim_kernel_time(shim_kernel_find(FAKE_MACHINE_CODE), (const unsigned int[]){ 96, 1, 1 });
+	account.time = shim_kernel_time(shim_kernel_find(FAKE_MACHINE_CODE), (const unsigned int[]){ 96, 1, 1 }, LONG_GRID);
 	account.time->tpt_ps = 1000; /* as many ns as riders */
 	account.time->due = UINT64_MAX;
 	shim_riders_number(0, &ns);
@@ -325,7 +325,7 @@ static CUresult captures(CUstream stream, CUstreamCaptureStatus *status)
 /* What a capture takes is not on its way to the GPU: the owner sees that one has begun. */
 static void test_none_rides_into_a_graph(void **unused)
 {
-	struct shim_time *time = shim_kernel_time(shim_kernel_find(FAKE_MACHINE_CODE), (const unsigned int[]){ 32, 1, 1 });
+	struct shim_time *time = shim_kernel_time(shim_kernel_find(FAKE_MACHINE_CODE), (const unsigned int[]){ 32, 1, 1 }, LONG_GRID);
 	void *asked = shim_slot[SHIM_FN_cuStreamIsCapturing];
 	uint64_t n;
 
@@ -358,7 +358,7 @@ static void test_none_rides_into_a_graph(void **unused)
 static void test_riders_are_taken_once(void **unused)
 {
 	struct shim_kernel *k = shim_kernel_find(FAKE_MACHINE_CODE);
-	struct shim_time *time = shim_kernel_time(k, (const unsigned int[]){ 32, 1, 1 });
+	struct shim_time *time = shim_kernel_time(k, (const unsigned int[]){ 32, 1, 1 }, LONG_GRID);
 
 	(void)unused;
 	shim_kernel_take_riders(k);
@@ -370,7 +370,7 @@ static void test_riders_are_taken_once(void **unused)
 /* `n` launches, each seen to be over before the next one; after how many the last rider came. */
 static unsigned last_rider(CUfunction f, unsigned n)
 {
-	struct shim_time *time = shim_kernel_time(shim_kernel_find(f), (const unsigned int[]){ 32, 1, 1 });
+	struct shim_time *time = shim_kernel_time(shim_kernel_find(f), (const unsigned int[]){ 32, 1, 1 }, LONG_GRID);
 	unsigned last = 0;
 
 	for (unsigned i = 1; i <= n; i++) {
@@ -401,7 +401,7 @@ static void test_riders_are_timed(void **unused)
 	assert_int_equal(fake_driver_timed() - timed, 4);
 	last_rider(f, 320);
 	assert_int_equal(fake_driver_timed() - timed, 14);
-	time = shim_kernel_time(shim_kernel_find(f), (const unsigned int[]){ 32, 1, 1 });
+	time = shim_kernel_time(shim_kernel_find(f), (const unsigned int[]){ 32, 1, 1 }, LONG_GRID);
 	assert_int_equal(shim_time_riders(time), 310);
 	shim_context_gone(FAKE_CONTEXT);
 	fake_driver_reuse();
@@ -488,7 +488,7 @@ static void test_a_rider_that_is_never_as_its_mean(void **unused)
 /* They are told of, and make room for no others, by what is known of them at last. */
 static void test_riders_that_took_longer(void **unused)
 {
-	struct shim_time *time = shim_kernel_time(shim_kernel_find(FAKE_MACHINE_CODE), (const unsigned int[]){ 32, 1, 1 });
+	struct shim_time *time = shim_kernel_time(shim_kernel_find(FAKE_MACHINE_CODE), (const unsigned int[]){ 32, 1, 1 }, LONG_GRID);
 
 	(void)unused;
 	time->tpt_ps = 0;

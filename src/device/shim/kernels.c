@@ -344,9 +344,9 @@ enum ptx_reason shim_kernel_why(const struct shim_kernel *k)
 	return k->reason != PTX_REASON_NONE ? k->reason : (enum ptx_reason)k->why;
 }
 
-struct shim_time *shim_kernel_time(struct shim_kernel *k, const unsigned int block[3])
+struct shim_time *shim_kernel_time(struct shim_kernel *k, const unsigned int block[3], uint64_t tasks)
 {
-	uint32_t shape = shim_shape(block[0], block[1], block[2]);
+	uint32_t shape = shim_shape(block[0], block[1], block[2], tasks);
 
 	for (size_t i = 0; i < SHIM_SHAPES - 1; i++) {
 		uint32_t known = atomic_load_explicit(&k->time[i].shape, memory_order_relaxed);
@@ -391,13 +391,13 @@ uint32_t shim_kernel_take_riders(struct shim_kernel *k)
 }
 
 void shim_kernel_recall(struct shim_session *s, struct shim_kernel *k, struct shim_time *t,
-			const unsigned int block[3], double part)
+			const unsigned int block[3], uint64_t tasks, double part)
 {
 	uint64_t none = 0, tpt;
 
 	if (t->tpt_ps || atomic_flag_test_and_set(&t->asked))
 		return;
-	tpt = gs_client_time(s->client, k->number, gs_stub_shape(block[0], block[1], block[2]));
+	tpt = gs_client_time(s->client, k->number, gs_stub_shape(block[0], block[1], block[2], shim_size(tasks)));
 	if (tpt)
 		atomic_compare_exchange_strong(&t->tpt_ps, &none, (uint64_t)((double)tpt * part) + 1);
 }

@@ -17,7 +17,7 @@ struct shim_graph;
 struct shim_loaded;
 
 /* Shapes that are told apart; the last entry is that of all others. */
-#define SHIM_SHAPES 4
+#define SHIM_SHAPES 6
 
 struct shim_kernel {
 	/* What launches look at, with the time in the first shape. */
@@ -144,8 +144,8 @@ void shim_kernel_graph(const void *handle, uint32_t frame, uint32_t nodes, uint3
 /* Why it has no twin, or if it has one: why the last launch that was not evictable was not.  NONE: there was none. */
 enum ptx_reason shim_kernel_why(const struct shim_kernel *k);
 
-/* Its time in blocks of that shape (of a graph: zeros). */
-struct shim_time *shim_kernel_time(struct shim_kernel *k, const unsigned int block[3]);
+/* Its time in so many blocks of that shape (of a graph: zeros, 1). */
+struct shim_time *shim_kernel_time(struct shim_kernel *k, const unsigned int block[3], uint64_t tasks);
 /* If it has an entry of its own already. */
 static SHIM_INLINE struct shim_time *shim_kernel_time_seen(struct shim_kernel *k, uint32_t shape)
 {
@@ -161,12 +161,12 @@ uint64_t shim_kernel_launches(const struct shim_kernel *k);
 uint32_t shim_kernel_take_riders(struct shim_kernel *k);
 
 /*
- * While its time in such blocks is not known: what the daemon has learned of it in
+ * While its time in so many such blocks is not known: what the daemon has learned of it in
  * earlier jobs is its time until it has been timed here.  Asks once.  part: of the
  * block-tasks that count (shim_request.tasks), those that there are; it is taken for what it was then.
  */
 void shim_kernel_recall(struct shim_session *s, struct shim_kernel *k, struct shim_time *t,
-			const unsigned int block[3], double part);
+			const unsigned int block[3], uint64_t tasks, double part);
 
 /* Every record, the newest of a bucket first. */
 void shim_kernels_each(void (*visit)(struct shim_kernel *k, void *user), void *user);

@@ -65,7 +65,7 @@ static void prepare(struct shim_session *s, struct shim_launch *l, struct shim_c
 {
 	uint64_t n = atomic_fetch_add(&r->time->marked, 1) + shim_time_riders(r->time);
 	uint64_t takes_ns = r->time->tpt_ps * r->tasks / 1000;
-	uint32_t shape = r->graph ? 0 : gs_stub_shape(r->block[0], r->block[1], r->block[2]);
+	uint32_t shape = r->graph ? 0 : gs_stub_shape(r->block[0], r->block[1], r->block[2], shim_size(tasks_of(r)));
 	enum ptx_reason why;
 	uint64_t rode_ns, seq;
 
@@ -451,12 +451,12 @@ static CUresult launch_managed(struct shim_session *s, struct shim_context *c, s
 		shim_hold_behind(SHIM_LAUNCH_OPERATIONS + k->nodes);
 	if (s->measure && shim_context_current(s) == c) /* once: its streams are used */
 		shim_signal_measure(s, c);
-	r->time = shim_kernel_time(k, r->block);
 	r->tasks = tasks_of(r);
+	r->time = shim_kernel_time(k, r->block, r->tasks);
 	if (!r->graph && r->tasks < (uint64_t)c->sms)
 		r->tasks = (uint64_t)c->sms;
 	if (!r->time->tpt_ps && r->block[0] && !s->alone) /* not of what has no shape here */
-		shim_kernel_recall(s, k, r->time, r->block, (double)tasks_of(r) / (double)r->tasks);
+		shim_kernel_recall(s, k, r->time, r->block, tasks_of(r), (double)tasks_of(r) / (double)r->tasks);
 	/* What grows waits at the gate, and the turn may be gone by then. */
 	if (!shim_request_grows(c, k, 0) && !r->graph && !s->alone && shim_rides(s->page, r->time, r->tasks))
 		return ride(s, c, r);

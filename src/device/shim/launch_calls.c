@@ -25,6 +25,7 @@ __typeof__(&cuLaunchKernel) _Atomic shim_launch_found;
 		void **params
 #define SHAPE gx, gy, gz, bx, by, bz, shared, stream, params
 #define KERNEL f, SHAPE
+#define TASKS ((uint64_t)gx * gy * gz)
 
 /*
  * What launch.c would find for nearly every launch that rides, in the same order: is it one, by what is known?  Then
@@ -151,7 +152,7 @@ static APART CUresult launch_among_others(KERNEL_ARGS, void **extra)
 	CUresult rc;
 
 	if (real && !owned_here())
-		direct = rides(&c, f, (uint64_t)gx * gy * gz, shim_shape(bx, by, bz), stream, NULL);
+		direct = rides(&c, f, TASKS, shim_shape(bx, by, bz, TASKS), stream, NULL);
 	if (SHIM_RARELY(!direct))
 		return launch_asked(KERNEL, extra);
 	shim_order_enter(&p, c, stream, 0, 0);
@@ -168,7 +169,7 @@ static SHIM_INLINE CUresult launch(KERNEL_ARGS, void **extra)
 	CUresult rc;
 
 	if (real)
-		direct = owner_rides(&p, f, (uint64_t)gx * gy * gz, shim_shape(bx, by, bz), stream);
+		direct = owner_rides(&p, f, TASKS, shim_shape(bx, by, bz, TASKS), stream);
 	if (SHIM_RARELY(!direct))
 		return launch_among_others(KERNEL, extra);
 	rc = real(direct, SHAPE, extra);
@@ -242,6 +243,7 @@ static APART CUresult launch_with_attributes(const CUlaunchConfig *config, CUfun
 /* Its attributes are the driver's; but it must not take stream 0 for another one. */
 static CUresult launch_ex(const CUlaunchConfig *config, CUfunction f, void **params, void **extra, CUstream stream)
 {
+	uint64_t tasks = (uint64_t)config->gridDimX * config->gridDimY * config->gridDimZ;
 	CUfunction direct = NULL;
 	struct shim_context *c;
 	struct shim_passage p;
@@ -250,8 +252,7 @@ static CUresult launch_ex(const CUlaunchConfig *config, CUfunction f, void **par
 	if (!config->numAttrs)
 		return launch(CONFIGURED);
 	if (stream == config->hStream)
-		direct = rides(&c, f, (uint64_t)config->gridDimX * config->gridDimY * config->gridDimZ,
-			       shim_shape(config->blockDimX, config->blockDimY, config->blockDimZ), stream, NULL);
+		direct = rides(&c, f, tasks, shim_shape(config->blockDimX, config->blockDimY, config->blockDimZ, tasks), stream, NULL);
 	if (!direct)
 		return launch_with_attributes(config, f, params, extra, stream);
 	shim_order_enter(&p, c, stream, 0, 0);

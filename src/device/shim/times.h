@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a kernel takes in blocks of one shape, and which of its launches are timed to know.  Nothing here calls
+ * What a kernel takes in launches of one shape, and which of its launches are timed to know.  Nothing here calls
  * the driver or the daemon.
  */
 #ifndef GPUSHARE_SHIM_TIMES_H
@@ -10,9 +10,9 @@
 
 #include "device/shim/shim.h"
 
-/* What a kernel takes in blocks of one shape; what launches look at is one cache line. */
+/* What a kernel takes in launches of one shape; what they look at is one cache line. */
 struct shim_time {
-	_Alignas(SHIM_LINE) _Atomic uint32_t shape; /* the block's three sizes; 0: free, and so are those after it */
+	_Alignas(SHIM_LINE) _Atomic uint32_t shape; /* shim_shape(); 0: free, and so are those after it */
 	_Atomic uint32_t spare;    /* see due */
 	_Atomic uint32_t again;    /* so many more follow it at once */
 	atomic_flag asked;         /* the daemon, for the time that it took in earlier jobs */
@@ -28,12 +28,21 @@ struct shim_time {
 };
 
 /*
- * At most 1,024 x 1,024 x 64 threads (CUDA C++ Programming Guide, compute capabilities); more may look like another
+ * Launches of sixteen times as many block-tasks are of another size, as the time of a block-task is another: what a launch of few
+ * takes is mostly what any launch takes, or what its longest block-task does.  0 to 3; beyond that it hardly matters.
+ */
+static SHIM_INLINE uint32_t shim_size(uint64_t tasks)
+{
+	return (uint32_t)(tasks >= 1 << 10) + (tasks >= 1 << 14) + (tasks >= 1 << 18);
+}
+
+/*
+ * Blocks have at most 1,024 x 1,024 x 64 threads (CUDA C++ Programming Guide, compute capabilities); more may look like another
  * shape: the driver refuses them.
  */
-static inline uint32_t shim_shape(unsigned int x, unsigned int y, unsigned int z)
+static SHIM_INLINE uint32_t shim_shape(unsigned int x, unsigned int y, unsigned int z, uint64_t tasks)
 {
-	return 1u << 31 | x << 18 | y << 7 | z;
+	return 1u << 31 | shim_size(tasks) << 29 | x << 18 | y << 7 | z;
 }
 
 /* So far; exact once nobody launches. */

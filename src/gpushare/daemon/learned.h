@@ -2,7 +2,7 @@
 /*
  * The time per block-task of kernels that ran before, so that the first launch
  * of a kernel in a new job is predicted.  A kernel is known by its user, the
- * content of its module, its name and the shape of its blocks, whatever the
+ * content of its module, its name and the shape of its blocks and its grid's size, whatever the
  * program; by the program where the content is not known.  Nobody's kernels
  * speak for another user's.  Bounded: what was not used for longest gives way.
  * Pure.

@@ -42,7 +42,7 @@
  * once the driver has all of it; whoever moves the stub from READY to RUNNING takes it away first.
  */
 #define GS_STUB_ARMED 256u
-/* From this bit on (9 to 15 are free): gs_stub_shape() of the launch's blocks. */
+/* From this bit on (9 to 15 are free): gs_stub_shape() of the launch. */
 #define GS_STUB_SHAPE_SHIFT 16
 
 /* One launch of one kernel (seed 000, section 6.1). */
@@ -131,12 +131,12 @@ static inline uint32_t gs_page_stubs(const struct gs_page *page)
 }
 
 /*
- * A block's shape in 16 bits, 0 for none: one in tens of thousands of pairs of
- * shapes looks the same, and a wrong time per block-task is only a prediction.
+ * A block's shape and the size of the grid (the client's classes of it, from 0 on) in 16 bits, 0 for none: one in tens
+ * of thousands of pairs of shapes looks the same, and a wrong time per block-task is only a prediction.
  */
-static inline uint32_t gs_stub_shape(uint32_t x, uint32_t y, uint32_t z)
+static inline uint32_t gs_stub_shape(uint32_t x, uint32_t y, uint32_t z, uint32_t size)
 {
-	uint32_t h = ((x * 2654435761u ^ y) * 2654435761u ^ z) * 2654435761u;
+	uint32_t h = ((x * 2654435761u ^ y) * 2654435761u ^ (size << 16 | z)) * 2654435761u;
 
 	return x ? (h >> 16 ? h >> 16 : 1) : 0;
 }
