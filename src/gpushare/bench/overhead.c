@@ -126,7 +126,7 @@ static int compare(struct overhead *o, struct bench_crew *crew, size_t i, struct
 	return 0;
 }
 
-/* Lines of "launches evictable evictions form reason name". */
+/* Lines of "launches evictable evictions form reason name"; a kernel has one for each time that it was loaded. */
 static void read_summary(const struct bench_stage *stage, struct row *row, size_t count)
 {
 	char path[PATH_MAX], name[256];
@@ -140,8 +140,8 @@ static void read_summary(const struct bench_stage *stage, struct row *row, size_
 	while (fscanf(f, "%ld %ld %*d %*d %*d %255s", &launches, &evictable, name) == 3)
 		for (size_t i = 0; i < count; i++)
 			if (strcmp(row[i].kernel, name) == 0) {
-				row[i].launches = launches;
-				row[i].evictable = evictable;
+				row[i].launches = (row[i].launches < 0 ? 0 : row[i].launches) + launches;
+				row[i].evictable += evictable;
 			}
 	fclose(f);
 }
