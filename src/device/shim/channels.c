@@ -38,7 +38,7 @@ static struct shim_stream *streams; /* under lock; records are used again, never
 static struct shim_stream *found[1 << FOUND_BITS]; /* under lock: by a hash of the stream, the last one that was looked for */
 static _Atomic uint32_t branches;   /* beyond each one's first, of the graphs that are out; written under lock */
 static _Atomic uint32_t contexts_gone; /* so many; written under lock */
-static _Atomic int many;            /* a context has had more streams than there may be busy */
+static _Atomic int several, many;   /* a context has had two of its own; more than there may be busy */
 
 /* It has its place, whether it is used or not. */
 static int is_default(CUstream stream)
@@ -386,8 +386,15 @@ static void add_new(CUstream stream, CUcontext ctx)
 	add(stream, ctx);
 	for (s = streams; s; s = s->next)
 		n += s->stream && s->ctx == ctx;
+	if (n > 2)
+		atomic_store(&several, 1);
 	if (n > SHIM_CHANNELS_BUSY)
 		atomic_store(&many, 1);
+}
+
+int shim_channels_several(void)
+{
+	return atomic_load_explicit(&several, memory_order_relaxed);
 }
 
 void shim_channel_made(CUstream stream)

@@ -56,6 +56,9 @@ void shim_channels_join(uint32_t branches);
 /* A stream is about to be captured, and shim_capture_used() says so: nobody asks for any when this returns. */
 void shim_channels_capture(void);
 
+/* Has a context had streams beside the default one and one more?  For ever. */
+int shim_channels_several(void);
+
 /* The program has got a stream of the current context. */
 void shim_channel_made(CUstream stream);
 /* It destroys one, which the driver does, too, if that has something to do: then it has its channel until it has not. */

@@ -74,13 +74,17 @@ static void prepare(struct shim_session *s, struct shim_launch *l, struct shim_c
 	l->time = r->time;
 	l->nt = tasks_of(r);
 	l->tasks = r->tasks;
+	l->sampled = shim_time_take(r->time, n, takes_ns, gs_page_load(s->page->shared) != 0);
 	why = shim_request_hold(s, l, r);
 	l->evictable = why == PTX_REASON_NONE;
+	l->form = l->evictable ? SHIM_AS_TWIN : SHIM_AS_WRITTEN;
 	if (l->evictable)
 		atomic_fetch_add(&k->evictable_launches, 1);
 	else
 		atomic_store_explicit(&k->why, why, memory_order_relaxed);
-	l->sampled = shim_time_take(r->time, n, takes_ns, gs_page_load(s->page->shared) != 0);
+	/* It would not ride, and for nothing. */
+	if (SHIM_RARELY(r->time->twin || l->trial.pair) && !l->evictable && why != PTX_REASON_SHORT)
+		shim_form_refused(shim_kernel_forms(k, r->time), r->time);
 	gs_page_store(l->stub->started, 0);
 	/* First: GS_STUB_TIMED goes. */
 	gs_page_store(l->stub->flags, (l->evictable ? GS_STUB_EVICTABLE : (uint32_t)why << GS_STUB_WHY_SHIFT) |

@@ -55,11 +55,24 @@ static int is_near(struct shim_launch *l)
 	return now - l->done_ns < EVENT_LATE_NS;
 }
 
+static void learn_time(struct shim_launch *l, uint64_t ns)
+{
+	int shared = gs_page_load(page->shared) != 0;
+	uint64_t was = 0;
+
+	/* The next ones will not take what one takes in the form that they do not have. */
+	if (!l->trial.unusual)
+		was = shim_time_learn(l->time, (uint64_t)((double)ns * 1e3 / (double)l->tasks), l->sampled, shared);
+	if (was)
+		shim_riders_longer(was, l->time->tpt_ps);
+	if (!shared && l->kernel->twin)
+		shim_form_note(shim_kernel_forms(l->kernel, l->time), l->time, l->form, l->trial, l->tasks, ns);
+}
+
 /* Of an undisturbed launch: the events' distance is its time alone.  0: it is not known yet. */
 static int learn(struct shim_launch *l)
 {
 	CUstreamCaptureMode mode;
-	uint64_t was;
 	float ms = 0;
 	CUresult rc;
 
@@ -73,10 +86,7 @@ static int learn(struct shim_launch *l)
 		return !is_near(l);
 	if (rc != CUDA_SUCCESS || !(ms > 0))
 		return 1;
-	was = shim_time_learn(l->time, (uint64_t)((double)ms * 1e9 / (double)l->tasks), l->sampled,
-			      gs_page_load(page->shared) != 0);
-	if (was)
-		shim_riders_longer(was, l->time->tpt_ps);
+	learn_time(l, (uint64_t)((double)ms * 1e6));
 	tell(l->stub, (uint64_t)((double)ms * 1e6));
 	return 1;
 }
@@ -290,6 +300,7 @@ static struct shim_launch *try_take(void)
 		say_used(i + 1);
 		l->sampled = SHIM_UNTIMED;
 		l->evictable = l->gated = l->armed = 0;
+		l->trial = (struct shim_trial){ 0, 0 };
 		l->done_ns = 0;
 		l->in = NULL;
 		l->signalled_ns = 0;

@@ -10,6 +10,7 @@
 #include "device/shim/channels.h"
 #include "device/shim/force.h"
 #include "device/shim/order.h"
+#include "device/shim/riders.h"
 #include "device/shim/wraps.h"
 
 /*
@@ -17,8 +18,12 @@
  * as a hand-over takes (135 us between contexts on an H200, facts/h200.md).
  */
 #define SHORT_PS (300ull * 1000 * 1000)
-/* While nobody waits, what is over soon anyway goes out as the program wrote it. */
+/*
+ * While nobody waits, what is over soon anyway goes out as the program wrote it; and while no other client has come to the GPU,
+ * what is over before one that comes has its context there.
+ */
 #define SHORT_ALONE_PS (2000ull * 1000 * 1000)
+#define SHORT_ONLY_PS (SHIM_ONLY_NS * 1000 / 2)
 /* From TOEVICT until the workers see it, by a proxy (facts/h200.md). */
 #define SIGNAL_NS 7000
 /* A kernel of fewer waves of block-tasks might take one more for want of the proxy's worker. */
@@ -36,7 +41,22 @@ int shim_request_is_short(const struct shim_session *s, const struct shim_reques
 	/* Whoever forces evictions wants to see them. */
 	if (s->alone)
 		return ps && ps < SHORT_PS && !shim_force_counts(s);
-	return ps && ps < (gs_page_waited_for(s->page) ? SHORT_PS : SHORT_ALONE_PS);
+	return ps && ps < (gs_page_waited_for(s->page) ? SHORT_PS : gs_page_load(s->page->only) ? SHORT_ONLY_PS : SHORT_ALONE_PS);
+}
+
+/*
+ * Is what may go out as the program wrote it to be its twin all the same, as it takes less so, or to see whether it does?  Where
+ * other streams may run beside it the program decides what shares the GPU: a twin takes all of it to its end.
+ */
+static int is_twin_by_time(const struct shim_session *s, struct shim_launch *l, const struct shim_request *r)
+{
+	int timed = l->sampled && !gs_page_load(s->page->shared) && shim_request_ps(r) >= SHIM_FORM_LEAST_NS * 1000ull;
+
+	if (s->alone || shim_channels_several()) {
+		r->time->twin = 0;
+		return 0;
+	}
+	return shim_form_of(shim_kernel_forms(l->kernel, r->time), r->time, timed, &l->trial) == SHIM_AS_TWIN;
 }
 
 /* In the place of the blocks: the original is kept. */
@@ -261,7 +281,7 @@ enum ptx_reason shim_request_hold(struct shim_session *s, struct shim_launch *l,
 
 	if (why != PTX_REASON_NONE)
 		return why;
-	if (shim_request_is_short(s, r))
+	if (shim_request_is_short(s, r) && !is_twin_by_time(s, l, r))
 		return PTX_REASON_SHORT;
 	l->workers = workers_of(k, r, l->ctx);
 	if (l->workers == 0)

@@ -43,9 +43,9 @@ uint8_t shim_time_take(struct shim_time *t, uint64_t n, uint64_t takes_ns, int s
 	return SHIM_TIMED_AGAIN;
 }
 
-static void ask_again(struct shim_time *t)
+void shim_time_ask(struct shim_time *t, uint32_t launches)
 {
-	t->again = SAMPLE_FIRST - 1;
+	t->again = launches;
 	t->due = 0;
 }
 
@@ -67,12 +67,12 @@ uint64_t shim_time_learn(struct shim_time *t, uint64_t tpt_ps, enum shim_timed t
 	if (!old || (tpt_ps / 2 <= old && tpt_ps >= old / 2))
 		return 0;
 	if (timed == SHIM_TIMED && (shared || tpt_ps > old || shim_time_launches(t) < SAMPLE_SETTLED))
-		ask_again(t);
+		shim_time_ask(t, SAMPLE_FIRST - 1);
 	return tpt_ps > old ? old : 0;
 }
 
 void shim_time_forget(struct shim_time *t)
 {
 	t->tpt_ps = 0;
-	ask_again(t);
+	shim_time_ask(t, SAMPLE_FIRST - 1);
 }

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Which of its two forms a kernel takes less in, where it may go out in either: as the program wrote it or as its twin, whose
+ * workers start once where the GPU starts a block for every block-task.  That takes 0.6 ns of an H200, which is half of what a
+ * kernel of tiny blocks takes; another kernel's twin takes a third longer (doc/results/h200-overhead-forms.csv).  So launches
+ * that are timed try both.  Nothing here calls the driver or the daemon.
+ */
+#ifndef GPUSHARE_SHIM_FORMS_H
+#define GPUSHARE_SHIM_FORMS_H
+
+#include <stdint.h>
+
+#include "device/shim/times.h"
+
+/*
+ * What a twin costs beside its kernel's own time: its stream waits behind it, and nothing follows as closely as behind a launch
+ * that rides.  A kernel that takes less than some times that is not worth trying.
+ */
+#define SHIM_FORM_COST_NS 10000
+#define SHIM_FORM_LEAST_NS 100000
+
+enum shim_form { SHIM_AS_WRITTEN, SHIM_AS_TWIN };
+
+/* What a timed launch is of: of the two of a pair one goes out in either form. */
+struct shim_trial {
+	uint8_t pair;     /* its number; 0: it is of none */
+	uint8_t unusual;  /* its form is not the one that is better so far: what it takes does not say what the next ones will */
+};
+
+/* Of a kernel in launches of one shape; all zeros: nothing is known. */
+struct shim_forms {
+	atomic_flag noting;       /* one at a time; what is timed meanwhile is not missed */
+	_Atomic uint8_t no;       /* it cannot go out as its twin after all */
+	_Atomic uint8_t votes;    /* pairs that there have been, up to SHIM_FORM_PAIRS */
+	uint8_t said;             /* a bit for each pair, the last one's lowest: its twin took less */
+	uint8_t asked;            /* times that more were to be timed at once */
+	_Atomic uint32_t timed;   /* launches that could have been of a pair */
+	struct {
+		uint8_t pair;     /* 0: none */
+		enum shim_form form;
+		uint64_t tasks, ns;
+	} half;                   /* whose other one is not over yet */
+};
+
+/* So many pairs in a row decide. */
+#define SHIM_FORM_PAIRS 4
+
+/*
+ * The form of a launch that may go out in either.  timed: it is, and nobody else uses the GPU, so it may be one of a pair, as *trial
+ * says then.
+ */
+enum shim_form shim_form_of(struct shim_forms *f, struct shim_time *t, int timed, struct shim_trial *trial);
+
+/*
+ * So long has a timed launch of so many block-tasks taken in that form, and nobody else used the GPU: t->twin says from now on which
+ * is the better one, and t->tpt_ps goes by it.  Two of a pair are compared, as they follow each other, if they are of as many
+ * block-tasks.  The twin is better once it took 2 % less in each pair of the last ones, with what it costs beside; until in half of
+ * them it takes no less at all.
+ */
+void shim_form_note(struct shim_forms *f, struct shim_time *t, enum shim_form form, struct shim_trial trial, uint64_t tasks,
+		    uint64_t ns);
+
+/* Such a launch was to be the twin and cannot be: that it could be the next time is not tried. */
+void shim_form_refused(struct shim_forms *f, struct shim_time *t);
+
+#endif
