@@ -56,7 +56,7 @@ void shim_channels_join(uint32_t branches);
 /* A stream is about to be captured, and shim_capture_used() says so: nobody asks for any when this returns. */
 void shim_channels_capture(void);
 
-/* Has a context had streams beside the default one and one more?  For ever. */
+/* Has a context had two streams or more that the program made, or its threads?  For ever. */
 int shim_channels_several(void);
 
 /* The program has got a stream of the current context. */

@@ -3,7 +3,7 @@
 #define _GNU_SOURCE
 #include "device/shim/forms.h"
 
-/* Once it is known, one of so many timed ones and the next one are a pair. */
+/* Once it is known, one of so many timed ones and the next launch are a pair. */
 #define TRY_EVERY 16
 /* So often two more are timed at once before it is known, should some have said nothing. */
 #define ASK_MAX 8
@@ -17,33 +17,39 @@ static enum shim_form form_in_pairs(uint32_t n)
 	return ((n >> 1) ^ n) & 1 ? SHIM_AS_TWIN : SHIM_AS_WRITTEN;
 }
 
-static void begin(struct shim_time *t)
+/* Once: where none of those that are timed then is to go out in either form, none is asked for again. */
+static void begin(struct shim_forms *f, struct shim_time *t)
 {
-	shim_time_ask(t, 2 * SHIM_FORM_PAIRS);
+	if (!atomic_flag_test_and_set(&f->begun))
+		shim_time_ask(t, 2 * SHIM_FORM_PAIRS);
 }
 
 enum shim_form shim_form_of(struct shim_forms *f, struct shim_time *t, int timed, struct shim_trial *trial)
 {
-	enum shim_form usual = t->twin ? SHIM_AS_TWIN : SHIM_AS_WRITTEN, form = usual;
+	enum shim_form usual = t->twin ? SHIM_AS_TWIN : SHIM_AS_WRITTEN;
 	uint32_t n;
 
-	*trial = (struct shim_trial){ 0, 0 };
-	if (!timed || f->no)
+	*trial = (struct shim_trial){ .chosen = 1 };
+	if (!timed)
 		return usual;
+	begin(f, t);
 	n = atomic_fetch_add(&f->timed, 1);
-	if (n == 0)
-		begin(t);
-	if (f->votes < SHIM_FORM_PAIRS || n % TRY_EVERY < 2) {
-		form = form_in_pairs(f->votes < SHIM_FORM_PAIRS ? n : n / TRY_EVERY * 2 + n % TRY_EVERY);
-		*trial = (struct shim_trial){ .pair = (uint8_t)(n / 2 % PAIRS + 1), .unusual = form != usual };
+	if (f->votes >= SHIM_FORM_PAIRS) {
+		if (n % TRY_EVERY > 1)
+			return usual;
+		if (n % TRY_EVERY == 0)
+			shim_time_ask(t, 1); /* the other one */
 	}
-	return form;
+	trial->pair = (uint8_t)(n / 2 % PAIRS + 1);
+	return form_in_pairs(f->votes < SHIM_FORM_PAIRS ? n : n / TRY_EVERY * 2 + n % TRY_EVERY);
 }
 
 static int is_better(int is, uint64_t as_twin, uint64_t as_written)
 {
 	as_twin += SHIM_FORM_COST_NS;
-	return is ? as_twin < as_written : as_twin * 100 < as_written * 98;
+	if (is)
+		return as_twin < as_written;
+	return as_written >= SHIM_FORM_LEAST_NS && as_twin * 100 < as_written * 98;
 }
 
 static void compare(struct shim_forms *f, struct shim_time *t, uint64_t as_twin, uint64_t as_written, uint64_t tasks)
@@ -80,17 +86,13 @@ static void note(struct shim_forms *f, struct shim_time *t, enum shim_form form,
 void shim_form_note(struct shim_forms *f, struct shim_time *t, enum shim_form form, struct shim_trial trial, uint64_t tasks,
 		    uint64_t ns)
 {
-	if (f->no || !tasks || ns < SHIM_FORM_LEAST_NS || atomic_flag_test_and_set(&f->noting))
+	if (!trial.pair) {
+		if (ns >= SHIM_FORM_LEAST_NS) /* until now it may not have been known how long it takes */
+			begin(f, t);
 		return;
-	if (trial.pair)
-		note(f, t, form, trial.pair, tasks, ns);
-	else if (!f->timed) /* until now it was not known how long it takes */
-		begin(t);
+	}
+	if (!tasks || atomic_flag_test_and_set(&f->noting))
+		return;
+	note(f, t, form, trial.pair, tasks, ns);
 	atomic_flag_clear(&f->noting);
-}
-
-void shim_form_refused(struct shim_forms *f, struct shim_time *t)
-{
-	f->no = 1;
-	t->twin = 0;
 }

@@ -21,16 +21,16 @@
 
 enum shim_form { SHIM_AS_WRITTEN, SHIM_AS_TWIN };
 
-/* What a timed launch is of: of the two of a pair one goes out in either form. */
+/* What a launch is to these. */
 struct shim_trial {
-	uint8_t pair;     /* its number; 0: it is of none */
-	uint8_t unusual;  /* its form is not the one that is better so far: what it takes does not say what the next ones will */
+	uint8_t chosen;  /* it could have gone out in the other form */
+	uint8_t pair;    /* of two timed ones that go out in either form: their number; 0: it is of no pair */
 };
 
 /* Of a kernel in launches of one shape; all zeros: nothing is known. */
 struct shim_forms {
 	atomic_flag noting;       /* one at a time; what is timed meanwhile is not missed */
-	_Atomic uint8_t no;       /* it cannot go out as its twin after all */
+	atomic_flag begun;        /* the first pairs have been asked for */
 	_Atomic uint8_t votes;    /* pairs that there have been, up to SHIM_FORM_PAIRS */
 	uint8_t said;             /* a bit for each pair, the last one's lowest: its twin took less */
 	uint8_t asked;            /* times that more were to be timed at once */
@@ -45,9 +45,15 @@ struct shim_forms {
 /* So many pairs in a row decide. */
 #define SHIM_FORM_PAIRS 4
 
+/* Does a launch that is predicted to take so long go out as its twin, or might it?  What has become short no more. */
+static inline int shim_form_counts(const struct shim_time *t, uint64_t ps)
+{
+	return ps >= SHIM_FORM_LEAST_NS * UINT64_C(1000) / (atomic_load_explicit(&t->twin, memory_order_relaxed) ? 2 : 1);
+}
+
 /*
- * The form of a launch that may go out in either.  timed: it is, and nobody else uses the GPU, so it may be one of a pair, as *trial
- * says then.
+ * The form of a launch that counts and may go out in either.  timed: it is, and nobody else uses the GPU, so it may be one of a
+ * pair, as *trial says then.
  */
 enum shim_form shim_form_of(struct shim_forms *f, struct shim_time *t, int timed, struct shim_trial *trial);
 
@@ -60,7 +66,10 @@ enum shim_form shim_form_of(struct shim_forms *f, struct shim_time *t, int timed
 void shim_form_note(struct shim_forms *f, struct shim_time *t, enum shim_form form, struct shim_trial trial, uint64_t tasks,
 		    uint64_t ns);
 
-/* Such a launch was to be the twin and cannot be: that it could be the next time is not tried. */
-void shim_form_refused(struct shim_forms *f, struct shim_time *t);
+/* Does what such a launch has taken say what the next ones will? */
+static inline int shim_form_is_usual(const struct shim_time *t, enum shim_form form, struct shim_trial trial)
+{
+	return !trial.chosen || (form == SHIM_AS_TWIN) == (t->twin != 0);
+}
 
 #endif

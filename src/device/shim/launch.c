@@ -82,9 +82,6 @@ static void prepare(struct shim_session *s, struct shim_launch *l, struct shim_c
 		atomic_fetch_add(&k->evictable_launches, 1);
 	else
 		atomic_store_explicit(&k->why, why, memory_order_relaxed);
-	/* It would not ride, and for nothing. */
-	if (SHIM_RARELY(r->time->twin || l->trial.pair) && !l->evictable && why != PTX_REASON_SHORT)
-		shim_form_refused(shim_kernel_forms(k, r->time), r->time);
 	gs_page_store(l->stub->started, 0);
 	/* First: GS_STUB_TIMED goes. */
 	gs_page_store(l->stub->flags, (l->evictable ? GS_STUB_EVICTABLE : (uint32_t)why << GS_STUB_WHY_SHIFT) |

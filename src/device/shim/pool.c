@@ -58,13 +58,15 @@ static int is_near(struct shim_launch *l)
 static void learn_time(struct shim_launch *l, uint64_t ns)
 {
 	int shared = gs_page_load(page->shared) != 0;
-	uint64_t was = 0;
+	uint64_t was;
 
 	/* The next ones will not take what one takes in the form that they do not have. */
-	if (!l->trial.unusual)
+	if (shim_form_is_usual(l->time, l->form, l->trial)) {
 		was = shim_time_learn(l->time, (uint64_t)((double)ns * 1e3 / (double)l->tasks), l->sampled, shared);
-	if (was)
-		shim_riders_longer(was, l->time->tpt_ps);
+		if (was)
+			shim_riders_longer(was, l->time->tpt_ps);
+		tell(l->stub, ns);
+	}
 	if (!shared && l->kernel->twin)
 		shim_form_note(shim_kernel_forms(l->kernel, l->time), l->time, l->form, l->trial, l->tasks, ns);
 }
@@ -87,7 +89,6 @@ static int learn(struct shim_launch *l)
 	if (rc != CUDA_SUCCESS || !(ms > 0))
 		return 1;
 	learn_time(l, (uint64_t)((double)ms * 1e6));
-	tell(l->stub, (uint64_t)((double)ms * 1e6));
 	return 1;
 }
 

@@ -20,10 +20,10 @@
 #define SHORT_PS (300ull * 1000 * 1000)
 /*
  * While nobody waits, what is over soon anyway goes out as the program wrote it; and while no other client has come to the GPU,
- * what is over before one that comes has its context there.
+ * what adds little to the time that one that comes takes for its context (riders.h).
  */
 #define SHORT_ALONE_PS (2000ull * 1000 * 1000)
-#define SHORT_ONLY_PS (SHIM_ONLY_NS * 1000 / 2)
+#define SHORT_ONLY_PS (SHIM_ALONE_NS * 1000)
 /* From TOEVICT until the workers see it, by a proxy (facts/h200.md). */
 #define SIGNAL_NS 7000
 /* A kernel of fewer waves of block-tasks might take one more for want of the proxy's worker. */
@@ -36,27 +36,16 @@ uint64_t shim_request_ps(const struct shim_request *r)
 
 int shim_request_is_short(const struct shim_session *s, const struct shim_request *r)
 {
-	uint64_t ps = shim_request_ps(r);
+	uint64_t ps = shim_request_ps(r), most = SHORT_ALONE_PS;
 
 	/* Whoever forces evictions wants to see them. */
 	if (s->alone)
 		return ps && ps < SHORT_PS && !shim_force_counts(s);
-	return ps && ps < (gs_page_waited_for(s->page) ? SHORT_PS : gs_page_load(s->page->only) ? SHORT_ONLY_PS : SHORT_ALONE_PS);
-}
-
-/*
- * Is what may go out as the program wrote it to be its twin all the same, as it takes less so, or to see whether it does?  Where
- * other streams may run beside it the program decides what shares the GPU: a twin takes all of it to its end.
- */
-static int is_twin_by_time(const struct shim_session *s, struct shim_launch *l, const struct shim_request *r)
-{
-	int timed = l->sampled && !gs_page_load(s->page->shared) && shim_request_ps(r) >= SHIM_FORM_LEAST_NS * 1000ull;
-
-	if (s->alone || shim_channels_several()) {
-		r->time->twin = 0;
-		return 0;
-	}
-	return shim_form_of(shim_kernel_forms(l->kernel, r->time), r->time, timed, &l->trial) == SHIM_AS_TWIN;
+	if (gs_page_waited_for(s->page))
+		most = SHORT_PS;
+	else if (gs_page_load(s->page->only) && !shim_channels_several()) /* in many streams many would be out (queue.c) */
+		most = SHORT_ONLY_PS;
+	return ps && ps < most;
 }
 
 /* In the place of the blocks: the original is kept. */
@@ -96,6 +85,26 @@ static unsigned int workers_of(struct shim_kernel *k, const struct shim_request 
 		k->occupancy = key | blocks;
 	}
 	return blocks == KEPT ? 0 : blocks * (unsigned int)c->sms;
+}
+
+/*
+ * Is what may go out as the program wrote it to be its twin all the same, as it takes less so, or to see whether it does?  Not
+ * where the program has streams to run beside each other: a twin has all of the GPU to its end.  Nor what is timed with others,
+ * nor where it would cost more memory.
+ */
+static int is_twin_by_time(const struct shim_session *s, struct shim_launch *l, const struct shim_request *r)
+{
+	struct shim_kernel *k = l->kernel;
+	int timed = l->sampled && !gs_page_load(s->page->shared);
+
+	if (s->alone || shim_channels_several()) {
+		r->time->twin = 0;
+		return 0;
+	}
+	if (!shim_form_counts(r->time, shim_request_ps(r)) || r->time == &k->time[SHIM_SHAPES - 1] || shim_request_grows(l->ctx, k, 1))
+		return 0;
+	l->workers = workers_of(k, r, l->ctx);
+	return l->nt > l->workers && l->workers && shim_form_of(shim_kernel_forms(k, r->time), r->time, timed, &l->trial) == SHIM_AS_TWIN;
 }
 
 /* The parameter block: the program's parameters, then the control block's address. */

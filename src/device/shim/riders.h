@@ -73,9 +73,11 @@ static SHIM_INLINE uint64_t shim_owners_rode(void)
 /* What is asked of a rider whoever launches it.  Its predicted time; 0: it does not ride. */
 static SHIM_INLINE uint64_t shim_rider_ps(const struct gs_page *page, const struct shim_time *t, uint64_t tasks, int shared)
 {
-	return gs_page_load(page->turn) && !gs_page_load(page->contended) && !shim_time_due(t, shim_time_launches(t), shared) &&
-			       !atomic_load_explicit(&t->twin, memory_order_relaxed) ?
-		       atomic_load_explicit(&t->tpt_ps, memory_order_relaxed) * tasks : 0;
+	uint64_t ps = atomic_load_explicit(&t->tpt_ps, memory_order_relaxed) * tasks;
+
+	if (!gs_page_load(page->turn) || gs_page_load(page->contended) || shim_time_due(t, shim_time_launches(t), shared))
+		return 0;
+	return SHIM_RARELY(atomic_load_explicit(&t->twin, memory_order_relaxed)) && shim_form_counts(t, ps) ? 0 : ps;
 }
 
 /* It is this thread's alone. */
