@@ -155,10 +155,10 @@ static void few_are_timed_for_it(void **unused)
 	assert_int_equal(k.time.again, 0);
 }
 
-/* Times of other sizes are not compared, nor those of two pairs, nor two of one form. */
+/* Times of other sizes are not compared, nor those of two pairs, nor two of one form; whoever is over first. */
 static void pairs_are_compared(void **unused)
 {
-	static const struct shim_trial one = { 1, 1 }, other = { 1, 2 };
+	static const struct shim_trial one = { 1, 1 }, two = { 1, 2 }, other = { 1, 1 + SHIM_FORM_PAIRS };
 	struct kernel k = { .ns = { 0 } };
 
 	(void)unused;
@@ -170,10 +170,12 @@ static void pairs_are_compared(void **unused)
 		shim_form_note(&k.forms, &k.time, SHIM_AS_TWIN, one, 500, 250 * US);
 	}
 	assert_int_equal(k.forms.votes, 0);
-	for (int i = 0; i < SHIM_FORM_PAIRS; i++) {
+	for (int i = 0; i < SHIM_FORM_PAIRS / 2; i++) {
 		assert_int_equal(k.time.twin, 0);
 		shim_form_note(&k.forms, &k.time, SHIM_AS_TWIN, other, 500, 200 * US);
+		shim_form_note(&k.forms, &k.time, SHIM_AS_WRITTEN, two, 500, 250 * US);
 		shim_form_note(&k.forms, &k.time, SHIM_AS_WRITTEN, other, 500, 250 * US);
+		shim_form_note(&k.forms, &k.time, SHIM_AS_TWIN, two, 500, 200 * US);
 	}
 	assert_int_equal(k.time.twin, 1);
 }

@@ -81,11 +81,12 @@ static void test_nothing_is_tried_beside_others(void **unused)
 	time->due = 0;
 	assert_int_equal(launch(kernel, GRID), CUDA_SUCCESS);
 	gs_page_store(page->shared, 1);
-	forms->half.pair = 0;
+	memset(forms->half, 0, sizeof(forms->half));
 	fake_driver_takes(0.2f);
 	finish_all();
 	EVENTUALLY(all_prepared());
-	assert_int_equal(forms->half.pair, 0);
+	for (int i = 0; i < SHIM_FORM_PAIRS; i++)
+		assert_int_equal(forms->half[i].pair, 0);
 	gs_page_store(page->shared, 0);
 	forget();
 }

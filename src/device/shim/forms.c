@@ -66,16 +66,15 @@ static void compare(struct shim_forms *f, struct shim_time *t, uint64_t as_twin,
 	t->tpt_ps = (twin ? as_twin : as_written) * 1000 / tasks + 1;
 }
 
-static void note(struct shim_forms *f, struct shim_time *t, enum shim_form form, uint8_t pair, uint64_t tasks, uint64_t ns)
+static void note(struct shim_forms *f, struct shim_time *t, enum shim_form form, uint8_t pair, uint64_t tasks, uint32_t ns)
 {
-	if (f->half.pair != pair || f->half.form == form || f->half.tasks != tasks) {
-		f->half.pair = pair;
-		f->half.form = form;
-		f->half.tasks = tasks;
-		f->half.ns = ns;
+	struct shim_half *half = &f->half[pair % SHIM_FORM_PAIRS];
+
+	if (half->pair != pair || half->form == form || half->tasks != tasks) {
+		*half = (struct shim_half){ .pair = pair, .form = (uint8_t)form, .tasks = tasks, .ns = ns };
 	} else {
-		f->half.pair = 0;
-		compare(f, t, form == SHIM_AS_TWIN ? ns : f->half.ns, form == SHIM_AS_TWIN ? f->half.ns : ns, tasks);
+		half->pair = 0;
+		compare(f, t, form == SHIM_AS_TWIN ? ns : half->ns, form == SHIM_AS_TWIN ? half->ns : ns, tasks);
 	}
 	if (f->votes < SHIM_FORM_PAIRS && f->asked < ASK_MAX) {
 		f->asked++;
@@ -91,8 +90,10 @@ void shim_form_note(struct shim_forms *f, struct shim_time *t, enum shim_form fo
 			begin(f, t);
 		return;
 	}
-	if (!tasks || atomic_flag_test_and_set(&f->noting))
+	if (!tasks || ns > UINT32_MAX)
 		return;
-	note(f, t, form, trial.pair, tasks, ns);
+	while (atomic_flag_test_and_set(&f->noting))
+		__builtin_ia32_pause();
+	note(f, t, form, trial.pair, tasks, (uint32_t)ns);
 	atomic_flag_clear(&f->noting);
 }

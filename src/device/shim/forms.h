@@ -27,23 +27,24 @@ struct shim_trial {
 	uint8_t pair;    /* of two timed ones that go out in either form: their number; 0: it is of no pair */
 };
 
+/* So many pairs in a row decide. */
+#define SHIM_FORM_PAIRS 4
+
 /* Of a kernel in launches of one shape; all zeros: nothing is known. */
 struct shim_forms {
-	atomic_flag noting;       /* one at a time; what is timed meanwhile is not missed */
+	atomic_flag noting;       /* who has set it writes what is not atomic */
 	atomic_flag begun;        /* the first pairs have been asked for */
 	_Atomic uint8_t votes;    /* pairs that there have been, up to SHIM_FORM_PAIRS */
 	uint8_t said;             /* a bit for each pair, the last one's lowest: its twin took less */
 	uint8_t asked;            /* times that more were to be timed at once */
 	_Atomic uint32_t timed;   /* launches that could have been of a pair */
-	struct {
+	struct shim_half {
+		uint64_t tasks;
+		uint32_t ns;
 		uint8_t pair;     /* 0: none */
-		enum shim_form form;
-		uint64_t tasks, ns;
-	} half;                   /* whose other one is not over yet */
+		uint8_t form;
+	} half[SHIM_FORM_PAIRS];  /* by pair: the one that is over first; several threads find that launches are over */
 };
-
-/* So many pairs in a row decide. */
-#define SHIM_FORM_PAIRS 4
 
 /* Does a launch that is predicted to take so long go out as its twin, or might it?  What has become short no more. */
 static inline int shim_form_counts(const struct shim_time *t, uint64_t ps)
