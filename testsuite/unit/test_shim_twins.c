@@ -91,7 +91,7 @@ static void test_nothing_is_tried_beside_others(void **unused)
 	forget();
 }
 
-/* One that cannot be held now can be the next time; so can one of more than one wave. */
+/* One that cannot be held now can be the next time. */
 static void test_a_better_form_that_cannot_be_now(void **unused)
 {
 	struct shim_time *time = its_time();
