@@ -176,6 +176,104 @@ static void quanta_fit_the_measured_handover(void **state)
 	gs_sched_destroy(s);
 }
 
+static struct gs_sched *by_priority(const char *policy)
+{
+	struct gs_sched_options o;
+	struct gs_sched *s;
+
+	gs_sched_defaults(&o);
+	o.by_priority = 1;
+	s = gs_sched_create(policy, &o, 0, NULL);
+	assert_non_null(s);
+	assert_int_equal(gs_sched_set_classes(s, three, 3, 0, NULL), -1);
+	return s;
+}
+
+static void each_priority_is_a_class(void **state)
+{
+	struct gs_sched *s = by_priority("frs");
+
+	(void)state;
+	arrive(s, 1, 0, 1, 0);
+	expect_run(s, 1, 0);
+	arrive(s, 2, 0, 1, MS);
+	assert_int_equal(decide(s, MS).action, GS_ACT_KEEP); /* equals: by the policy */
+	arrive(s, 3, 0, 7, 2 * MS);
+	expect_evict(s, 1, 2 * MS);
+	expect_run(s, 3, 2 * MS);
+	arrive(s, 4, 0, -3, 3 * MS);
+	arrive(s, 5, 0, 1000, 3 * MS);
+	expect_evict(s, 3, 3 * MS);
+	expect_run(s, 5, 3 * MS);
+	gs_sched_leave(s, 5, 4 * MS, NULL);
+	expect_run(s, 3, 4 * MS);
+	gs_sched_leave(s, 3, 5 * MS, NULL);
+	gs_sched_leave(s, 1, 5 * MS, NULL);
+	expect_run(s, 2, 5 * MS);
+	gs_sched_leave(s, 2, 5 * MS, NULL);
+	expect_run(s, 4, 5 * MS);
+	gs_sched_destroy(s);
+}
+
+/* Many come and go, and more are there at once than there is room for classes: the order of those that have one stays right. */
+static void more_priorities_than_classes(void **state)
+{
+	struct gs_sched *s = by_priority("fifo");
+
+	(void)state;
+	for (uint64_t id = 1; id <= 100; id++) {
+		arrive(s, id, 0, (int32_t)id, 0);
+		gs_sched_leave(s, id, 0, NULL);
+	}
+	for (uint64_t id = 1; id <= 2 * GS_SCHED_CLASSES_MAX; id++)
+		arrive(s, id, 0, (int32_t)id * 10, 0);
+	assert_int_equal(gs_sched_class_count(s), GS_SCHED_CLASSES_MAX);
+	assert_int_equal(gs_sched_count(s), 2 * GS_SCHED_CLASSES_MAX);
+	/* The last ones share the highest class that there was, in order of arrival. */
+	for (uint64_t id = GS_SCHED_CLASSES_MAX; id <= 2 * GS_SCHED_CLASSES_MAX; id++) {
+		expect_run(s, id, 0);
+		gs_sched_leave(s, id, 0, NULL);
+	}
+	for (uint64_t id = GS_SCHED_CLASSES_MAX - 1; id > 0; id--) {
+		expect_run(s, id, 0);
+		gs_sched_leave(s, id, 0, NULL);
+	}
+	gs_sched_destroy(s);
+}
+
+static void who_is_more_urgent(void **state)
+{
+	static const struct gs_urgency batch = { BATCH, 5 }, batch_low = { BATCH, 1 }, night = { NIGHT, 5 }, rr = { INTERACTIVE, 5 },
+				       rr_low = { INTERACTIVE, 1 };
+	struct gs_sched *s = create(0);
+
+	(void)state;
+	assert_true(gs_sched_compare(s, rr, batch) > 0);
+	assert_true(gs_sched_compare(s, night, batch_low) < 0);
+	assert_true(gs_sched_compare(s, batch, batch_low) > 0); /* piv goes by priorities */
+	assert_int_equal(gs_sched_compare(s, rr, rr_low), 0);   /* rr does not */
+	gs_sched_destroy(s);
+	s = by_priority("rr");
+	assert_true(gs_sched_compare(s, rr, rr_low) > 0);
+	assert_int_equal(gs_sched_compare(s, rr, night), 0);
+	gs_sched_destroy(s);
+}
+
+static void a_holder_is_evicted_when_told(void **state)
+{
+	struct gs_sched *s = by_priority("fifo");
+
+	(void)state;
+	gs_sched_evict(s); /* of nobody */
+	arrive(s, 1, 0, 1, 0);
+	arrive(s, 2, 0, 1, 0);
+	expect_run(s, 1, 0);
+	assert_int_equal(decide(s, MS).action, GS_ACT_KEEP);
+	gs_sched_evict(s);
+	expect_evict(s, 1, MS);
+	gs_sched_destroy(s);
+}
+
 static void bad_classes_are_refused(void **state)
 {
 	static const struct gs_sched_class unknown[] = { { "nosuch", 1, NULL } };
@@ -203,6 +301,10 @@ int main(void)
 		cmocka_unit_test(starved_task_of_a_low_class_gets_a_slice),
 		cmocka_unit_test(quanta_fit_the_measured_handover),
 		cmocka_unit_test(bad_classes_are_refused),
+		cmocka_unit_test(each_priority_is_a_class),
+		cmocka_unit_test(more_priorities_than_classes),
+		cmocka_unit_test(who_is_more_urgent),
+		cmocka_unit_test(a_holder_is_evicted_when_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -125,4 +125,5 @@ const struct gs_policy gs_policy_dprr = {
 	.pick = pick,
 	.quantum = quantum,
 	.lets_finish = 1,
+	.by_priority = 1,
 };

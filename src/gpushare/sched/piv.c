@@ -19,4 +19,5 @@ const struct gs_policy gs_policy_piv = {
 	.name = "piv",
 	.place = place,
 	.preempts = 1,
+	.by_priority = 1,
 };

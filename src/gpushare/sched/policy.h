@@ -100,6 +100,8 @@ struct gs_view {
  *           lengths and progress are, each holder keeps the GPU for a slice then.
  * weighs    Not a function: when set, the policy weighs what a hand-over costs when it
  *           compares, and so the core raises its quanta to half as many hand-overs only.
+ * by_priority  Not a function: when set, a task of a higher priority is more urgent than one of a lower, and not its equal
+ *           (gs_sched_compare()).
  * lets_finish  Not a function: when set, a quantum that the core has raised is as long as what is left, where that is
  *           half as long again at most (options->let_finish).  For a policy that does not look at lengths itself.
  */
@@ -114,6 +116,7 @@ struct gs_policy {
 	int preempts;
 	int weighs;
 	int lets_finish;
+	int by_priority;
 };
 
 /* gs_policy_fifo and its like, one per line of policies.def. */

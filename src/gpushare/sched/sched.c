@@ -12,6 +12,7 @@
 struct class {
 	struct gs_one *one;
 	int own_policy;
+	int32_t priority;
 };
 
 struct gs_sched {
@@ -100,12 +101,12 @@ void gs_sched_destroy(struct gs_sched *sched)
 }
 
 /* By priority, stable: insertion keeps the list's order among equals. */
-static void rank_classes(struct gs_sched *sched, const struct gs_sched_class *classes)
+static void rank_classes(struct gs_sched *sched)
 {
 	for (size_t i = 0; i < sched->count; i++) {
 		size_t at = i;
 
-		while (at > 0 && classes[sched->order[at - 1]].priority < classes[i].priority) {
+		while (at > 0 && sched->class[sched->order[at - 1]].priority < sched->class[i].priority) {
 			sched->order[at] = sched->order[at - 1];
 			at--;
 		}
@@ -124,12 +125,15 @@ int gs_sched_set_classes(struct gs_sched *sched, const struct gs_sched_class *cl
 			       GS_SCHED_CLASSES_MAX);
 	if (gs_sched_count(sched))
 		return gs_fail(err, "there are tasks already");
+	if (sched->options.by_priority)
+		return gs_fail(err, "each priority is a class of its own already");
 	advance(sched, now);
 	for (; made < count; made++) {
 		const char *name = classes[made].policy;
 		const struct gs_policy *policy = sched->class[0].one->policy;
 
 		fresh[made].own_policy = name && *name;
+		fresh[made].priority = classes[made].priority;
 		if (fresh[made].own_policy && !(policy = gs_policy_find(name, err)))
 			break;
 		fresh[made].one = gs_one_create_under(policy, &sched->options, sched->now, err);
@@ -144,7 +148,7 @@ int gs_sched_set_classes(struct gs_sched *sched, const struct gs_sched_class *cl
 	for (size_t i = 0; i < count; i++)
 		sched->class[i] = fresh[i];
 	sched->count = count;
-	rank_classes(sched, classes);
+	rank_classes(sched);
 	return 0;
 }
 
@@ -208,6 +212,72 @@ const char *gs_sched_policy(const struct gs_sched *sched)
 	return gs_one_policy(sched->class[0].one);
 }
 
+/* The class of this priority, if there is one; else the next lower one, or the lowest of all. */
+static size_t class_at_most(const struct gs_sched *sched, int32_t priority)
+{
+	for (size_t rank = 0; rank < sched->count; rank++)
+		if (sched->class[sched->order[rank]].priority <= priority)
+			return sched->order[rank];
+	return sched->order[sched->count - 1];
+}
+
+/* Room for another class: a new one, or one that has no task. */
+static struct class *spare_class(struct gs_sched *sched, struct gs_error *err)
+{
+	const struct gs_policy *policy = sched->class[0].one->policy;
+	struct class *c = &sched->class[sched->count];
+
+	for (size_t i = 0; i < sched->count; i++)
+		if (gs_one_count(sched->class[i].one) == 0)
+			return &sched->class[i];
+	if (sched->count == GS_SCHED_CLASSES_MAX)
+		return NULL;
+	c->one = gs_one_create_under(policy, &sched->options, sched->now, err);
+	if (!c->one)
+		return NULL;
+	sched->count++;
+	return c;
+}
+
+/* by_priority: the class that a task of this priority joins. */
+static size_t class_for(struct gs_sched *sched, int32_t priority)
+{
+	size_t found = class_at_most(sched, priority);
+	struct gs_error err;
+	struct class *c;
+
+	if (sched->class[found].priority == priority)
+		return found;
+	c = spare_class(sched, &err);
+	if (!c)
+		return found;
+	c->priority = priority;
+	rank_classes(sched);
+	return (size_t)(c - sched->class);
+}
+
+int gs_sched_compare(const struct gs_sched *sched, struct gs_urgency a, struct gs_urgency b)
+{
+	size_t last = sched->count - 1;
+	uint32_t x = a.class < last ? a.class : (uint32_t)last, y = b.class < last ? b.class : (uint32_t)last;
+
+	if (sched->options.by_priority)
+		return (a.priority > b.priority) - (a.priority < b.priority);
+	if (sched->class[x].priority != sched->class[y].priority)
+		return sched->class[x].priority > sched->class[y].priority ? 1 : -1;
+	if (x != y) /* of two classes of one priority the earlier goes first */
+		return x < y ? 1 : -1;
+	return sched->class[x].one->policy->by_priority ? (a.priority > b.priority) - (a.priority < b.priority) : 0;
+}
+
+void gs_sched_evict(struct gs_sched *sched)
+{
+	size_t rank = holding(sched);
+
+	if (rank < sched->count)
+		gs_one_evict(class_at(sched, rank));
+}
+
 int gs_sched_arrive(struct gs_sched *sched, uint64_t id, const struct gs_task_params *params,
 		    uint64_t now, struct gs_error *err)
 {
@@ -216,6 +286,8 @@ int gs_sched_arrive(struct gs_sched *sched, uint64_t id, const struct gs_task_pa
 	advance(sched, now);
 	if (class_of(sched, id))
 		return gs_fail(err, "a task of this id is there already");
+	if (sched->options.by_priority)
+		class = class_for(sched, params->priority);
 	return gs_one_arrive(sched->class[class].one, id, params, sched->now, err);
 }
 

@@ -24,6 +24,9 @@
  * arrives in a higher class evicts the holder of a lower one at once, whatever
  * the policies.  The starvation bound holds across the classes: who has waited so
  * long gets a slice, which no class takes from it.
+ *
+ * With options->by_priority there are no classes to name: each priority that a task has is a
+ * class of its own, above those of lower priorities.
  */
 #ifndef GPUSHARE_SCHED_SCHED_H
 #define GPUSHARE_SCHED_SCHED_H
@@ -51,6 +54,11 @@ struct gs_sched_options {
 	 */
 	uint32_t let_finish;
 	uint64_t starvation_ns;    /* a task that waited this long goes next, whatever the policy; 0: no bound */
+	/*
+	 * Each priority is a class of its own; gs_sched_set_classes() is refused then.  Beyond GS_SCHED_CLASSES_MAX priorities
+	 * of live tasks, a task joins the next lower class that is there.
+	 */
+	int by_priority;
 };
 
 /* What the caller knows of a task when it arrives. */
@@ -63,6 +71,12 @@ struct gs_task_params {
 };
 
 #define GS_SCHED_CLASSES_MAX 8
+
+/* How urgent a task is: its class and its priority, as gs_task_params has them. */
+struct gs_urgency {
+	uint32_t class;
+	int32_t priority;
+};
 
 /* One class; `policy` NULL or empty: the GPU's, which gs_sched_set_policy() exchanges. */
 struct gs_sched_class {
@@ -179,6 +193,15 @@ int gs_sched_stats(struct gs_sched *sched, uint64_t id, uint64_t now,
  * now.  Changes nothing.  1 and its id, or 0 if none is ready.
  */
 int gs_sched_peek(struct gs_sched *sched, uint64_t now, uint64_t *id);
+
+/*
+ * Above 0: `a` is more urgent than `b`, below 0: less; 0: they are equals.  A higher class is more urgent, and within
+ * a class a higher priority where the class's policy goes by priorities (policy.h, by_priority).
+ */
+int gs_sched_compare(const struct gs_sched *sched, struct gs_urgency a, struct gs_urgency b);
+
+/* The holder must go, whatever its policy says: decide says so until it has.  Nothing if nobody holds the GPU. */
+void gs_sched_evict(struct gs_sched *sched);
 
 /* Tasks that are runnable or hold the GPU. */
 size_t gs_sched_count(const struct gs_sched *sched);
