@@ -37,7 +37,7 @@ static void launch(struct kernel *k, unsigned launches)
 		if (timed == SHIM_UNTIMED)
 			continue;
 		if (shim_form_is_usual(&k->time, form, trial))
-			shim_time_learn(&k->time, k->ns[form] * 1000 / TASKS, timed, 0);
+			shim_time_learn(&k->time, k->ns[form] * 1000 / TASKS, timed, 0, 0);
 		shim_form_note(&k->forms, &k->time, form, trial, TASKS, k->ns[form]);
 		k->ns[SHIM_AS_WRITTEN] += k->creeps;
 		k->ns[SHIM_AS_TWIN] += k->creeps;

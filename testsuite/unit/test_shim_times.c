@@ -21,6 +21,7 @@ struct kernel {
 	const uint64_t *pattern;
 	size_t period;
 	unsigned timed;
+	int beside;       /* others' kernels may run beside its launches */
 	unsigned longer;  /* times that what rode of it is said to have taken longer */
 };
 
@@ -30,10 +31,10 @@ static void launch(struct kernel *k, unsigned launches, int shared)
 		uint64_t takes = k->pattern[k->time.marked % k->period];
 		enum shim_timed timed = shim_time_take(&k->time, k->time.marked++, k->time.tpt_ps * TASKS / 1000, shared);
 
-		if (timed == SHIM_UNTIMED)
+		if (timed == SHIM_UNTIMED || (k->beside && shim_time_is_settled(&k->time)))
 			continue;
 		k->timed++;
-		k->longer += shim_time_learn(&k->time, takes, timed, shared) != 0;
+		k->longer += shim_time_learn(&k->time, takes, timed, shared, k->beside) != 0;
 	}
 }
 
@@ -150,6 +151,23 @@ static void what_is_forgotten_is_timed_anew(void **unused)
 	assert_int_equal(timed_of(&k, 3, 0), 3);
 }
 
+/* Others' kernels make what is measured longer, never shorter. */
+static void beside_others_the_shortest_counts(void **unused)
+{
+	static const uint64_t takes[] = { 3 * US, US, 2 * US, 5 * US, US / 2 };
+	struct kernel k = { .pattern = takes, .period = 5, .beside = 1 };
+
+	(void)unused;
+	assert_int_equal(timed_of(&k, 1000, 1), 4);
+	assert_in_range(k.time.tpt_ps, US, US + 1);
+	assert_int_equal(k.longer, 0);
+	/* A launch that is not timed goes on without marks, too. */
+	assert_false(shim_time_due(&k.time, k.time.marked, 1));
+	k.beside = 0;
+	steady(&k, &takes[1]);
+	assert_in_range(timed_of(&k, 310, 1), 9, 12);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -159,6 +177,7 @@ int main(void)
 		cmocka_unit_test(alone_only_what_is_longer_is_looked_into),
 		cmocka_unit_test(a_cold_start_is_soon_forgotten),
 		cmocka_unit_test(what_is_forgotten_is_timed_anew),
+		cmocka_unit_test(beside_others_the_shortest_counts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

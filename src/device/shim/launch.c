@@ -237,10 +237,22 @@ static CUresult enqueue_evictable(struct shim_launch *l, const struct shim_reque
 					    CU_STREAM_WAIT_VALUE_GEQ);
 }
 
+/*
+ * Says that the kernel has begun.  Not by the GPU where kernels of other contexts run meanwhile and nothing of ours is out: it
+ * would switch to this context for the mark, find nothing else yet, switch back, and keep the kernel waiting for a time slice.
+ */
+static CUresult mark_started(struct shim_launch *l, CUstream stream)
+{
+	if (l->beside && shim_launch_is_alone(l)) {
+		gs_page_store(l->stub->started, 1);
+		return CUDA_SUCCESS;
+	}
+	return REAL(cuStreamWriteValue32_v2)(stream, shim_launch_stub(l, offsetof(struct gs_stub, started)), 1, 0);
+}
+
 static CUresult enqueue_as_is(struct shim_launch *l, const struct shim_request *r)
 {
-	CUresult rc = REAL(cuStreamWriteValue32_v2)(
-		r->stream, shim_launch_stub(l, offsetof(struct gs_stub, started)), 1, 0);
+	CUresult rc = mark_started(l, r->stream);
 
 	if (rc != CUDA_SUCCESS)
 		return rc;
@@ -254,11 +266,14 @@ static CUresult enqueue_as_is(struct shim_launch *l, const struct shim_request *
 }
 
 /* What one launch enqueues, with nothing of another's held kernel in between (order.h). */
-static CUresult enqueue(struct shim_launch *l, const struct shim_request *r)
+static CUresult enqueue(struct shim_session *s, struct shim_launch *l, const struct shim_request *r)
 {
 	struct shim_passage p;
 	CUresult rc;
 
+	l->beside = gs_page_load(s->page->beside) != 0;
+	if (l->beside && shim_time_is_settled(l->time))
+		l->sampled = SHIM_UNTIMED;
 	shim_order_enter(&p, l->ctx, r->stream, l->evictable, l->legacy);
 	rc = l->evictable ? enqueue_evictable(l, r) : enqueue_as_is(l, r);
 	shim_order_leave(&p);
@@ -389,7 +404,7 @@ static CUresult launch_told(struct shim_session *s, struct shim_context *c, stru
 	if (!l->armed && gs_page_load(s->page->shared))
 		gs_page_store(s->page->launched_ns, gs_clock_ns());
 	if (rc == CUDA_SUCCESS && !l->armed)
-		rc = enqueue(l, r);
+		rc = enqueue(s, l, r);
 	in = l->in; /* once it is enqueued, the launch may be over and another's */
 	if (l->gated)
 		shim_gate_leave(0);

@@ -57,15 +57,15 @@ static int is_near(struct shim_launch *l)
 
 static void learn_time(struct shim_launch *l, uint64_t ns)
 {
-	int shared = gs_page_load(page->shared) != 0;
+	int shared = gs_page_load(page->shared) != 0, beside = l->beside || gs_page_load(page->beside);
 	uint64_t was;
 
 	/* The next ones will not take what one takes in the form that they do not have. */
 	if (shim_form_is_usual(l->time, l->form, l->trial)) {
-		was = shim_time_learn(l->time, (uint64_t)((double)ns * 1e3 / (double)l->tasks), l->sampled, shared);
+		was = shim_time_learn(l->time, (uint64_t)((double)ns * 1e3 / (double)l->tasks), l->sampled, shared, beside);
 		if (was)
 			shim_riders_longer(was, l->time->tpt_ps);
-		tell(l->stub, ns);
+		tell(l->stub, beside ? l->time->tpt_ps * l->tasks / 1000 : ns);
 	}
 	if (!shared && l->kernel->twin)
 		shim_form_note(shim_kernel_forms(l->kernel, l->time), l->time, l->form, l->trial, l->tasks, ns);
@@ -140,6 +140,17 @@ uint64_t shim_launch_queued_in(CUstream stream, unsigned int *unknown)
 		*unknown += pool[i].unknown;
 	}
 	return ns;
+}
+
+int shim_launch_is_alone(const struct shim_launch *l)
+{
+	uint32_t stubs = gs_page_stubs(page);
+
+	for (uint32_t i = 0; i < stubs; i++)
+		if (i != l->index && atomic_load_explicit(&pool[i].owner, memory_order_relaxed) != SHIM_FREE &&
+		    gs_page_load(page->stub[i].kstate) != GS_K_DONE)
+			return 0;
+	return 1;
 }
 
 void shim_launch_queue(struct shim_launch *l, CUstream stream, uint64_t ns, int unknown)
@@ -300,7 +311,7 @@ static struct shim_launch *try_take(void)
 			atomic_store_explicit(&hint, i + 1, memory_order_relaxed);
 		say_used(i + 1);
 		l->sampled = SHIM_UNTIMED;
-		l->evictable = l->gated = l->armed = 0;
+		l->evictable = l->gated = l->armed = l->beside = 0;
 		l->trial = (struct shim_trial){ 0, 0 };
 		l->done_ns = 0;
 		l->in = NULL;

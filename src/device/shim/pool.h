@@ -30,6 +30,7 @@ struct shim_launch {
 	struct shim_trial trial;
 	uint8_t proxy;                /* evictable: its worker 0 sees TOEVICT by itself (ctl.h) */
 	_Atomic uint8_t armed;        /* it has waited in its stream for its turn (armed.h), or does */
+	uint8_t beside;               /* it went out while kernels of other clients might run beside it */
 	uint8_t gated;                /* it goes out behind the closed gate: shim_request_grows() */
 	/* Not evictable: its part of what is queued, whether its time is not known, in which stream. */
 	_Atomic uint64_t queued_ns;
@@ -80,6 +81,9 @@ unsigned shim_launch_enqueued(struct shim_session *s);
  * on the GPU or on its way there, and has not been evictable for so long that it would have been told.
  */
 int shim_launch_keep_held(void);
+
+/* Is this the only launch that is out? */
+int shim_launch_is_alone(const struct shim_launch *l);
 
 /* Predicted time of the launches out that cannot be evicted, how many of them have none; and adding this one's. */
 uint64_t shim_launch_queued_ns(void);

@@ -11,12 +11,16 @@
 #include "common/clock.h"
 #include "device/shim/riders.h"
 
-/* So much predicted time may queue up in kernels that cannot be evicted while others wait, or may come; alone: riders.h. */
-#define CONTENDED_NS (1 * GS_NS_PER_MS)
+/*
+ * So much predicted time may queue up in kernels that cannot be evicted while somebody more urgent uses the GPU, or anybody does under
+ * MPS; and while others share the GPU by the driver's time slices, which that keeps full; alone: riders.h.
+ */
+#define CONTENDED_NS (500 * GS_NS_PER_US)
 #define SHARED_NS (4 * GS_NS_PER_MS)
 /* Of whoever is alone, in all streams together. */
 #define STREAMS_NS (1 * GS_NS_PER_S)
 #define STREAMS_UNKNOWN (4 * SHIM_QUEUE_UNKNOWN)
+#define CONTENDED_UNKNOWN 1 /* it may be long */
 #define NAP_NS 20000
 /* What is still there after this and several times what it was to take may wait for the program itself. */
 #define PATIENCE_NS (100 * GS_NS_PER_MS)
@@ -62,7 +66,7 @@ static int full(const struct shim_session *s, const struct shim_launch *l, CUstr
 	uint64_t bound = contended ? CONTENDED_NS : shared ? SHARED_NS : shim_alone_ns(s->page);
 
 	*q = (struct queued){ shim_launch_queued_ns(), shim_launch_queued_unknown() };
-	if (!too_much(l, q, bound, SHIM_QUEUE_UNKNOWN))
+	if (!too_much(l, q, bound, contended ? CONTENDED_UNKNOWN : SHIM_QUEUE_UNKNOWN))
 		return 0;
 	if (contended || shared || too_much(l, q, STREAMS_NS, STREAMS_UNKNOWN))
 		return 1;

@@ -19,7 +19,7 @@
  */
 #define SHORT_PS (300ull * 1000 * 1000)
 /*
- * While nobody waits, what is over soon anyway goes out as the program wrote it; and while no other client has come to the GPU,
+ * While nobody else uses the GPU, what is over soon anyway goes out as the program wrote it; and while no other client has come to the GPU,
  * what adds little to the time that one that comes takes for its context (riders.h).
  */
 #define SHORT_ALONE_PS (2000ull * 1000 * 1000)
@@ -41,7 +41,7 @@ int shim_request_is_short(const struct shim_session *s, const struct shim_reques
 	/* Whoever forces evictions wants to see them. */
 	if (s->alone)
 		return ps && ps < SHORT_PS && !shim_force_counts(s);
-	if (gs_page_waited_for(s->page))
+	if (gs_page_waited_for(s->page) || gs_page_load(s->page->shared))
 		most = SHORT_PS;
 	else if (gs_page_load(s->page->only) && !shim_channels_several()) /* in many streams many would be out (queue.c) */
 		most = SHORT_ONLY_PS;

@@ -43,6 +43,11 @@ uint8_t shim_time_take(struct shim_time *t, uint64_t n, uint64_t takes_ns, int s
 	return SHIM_TIMED_AGAIN;
 }
 
+int shim_time_is_settled(const struct shim_time *t)
+{
+	return t->tpt_ps && shim_time_launches(t) > SAMPLE_FIRST;
+}
+
 void shim_time_ask(struct shim_time *t, uint32_t launches)
 {
 	t->again = launches;
@@ -59,10 +64,15 @@ void shim_time_ask(struct shim_time *t, uint32_t launches)
  * Nor, once many have been launched, does one that was shorter while nobody else uses the GPU: nobody waits for what is
  * thought to be too long, and whoever comes has the next ones timed.
  */
-uint64_t shim_time_learn(struct shim_time *t, uint64_t tpt_ps, enum shim_timed timed, int shared)
+uint64_t shim_time_learn(struct shim_time *t, uint64_t tpt_ps, enum shim_timed timed, int shared, int beside)
 {
 	uint64_t old = t->tpt_ps;
 
+	if (beside) {
+		if (!old || tpt_ps < old)
+			t->tpt_ps = tpt_ps + 1;
+		return 0;
+	}
 	t->tpt_ps = old ? (3 * old + tpt_ps) / 4 : tpt_ps + 1;
 	if (!old || (tpt_ps / 2 <= old && tpt_ps >= old / 2))
 		return 0;

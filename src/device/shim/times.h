@@ -74,10 +74,16 @@ static SHIM_INLINE int shim_time_due(const struct shim_time *t, uint64_t n, int 
 enum shim_timed { SHIM_UNTIMED, SHIM_TIMED, SHIM_TIMED_AGAIN };
 uint8_t shim_time_take(struct shim_time *t, uint64_t n, uint64_t takes_ns, int shared);
 /*
- * So long has a launch that was timed taken per block-task, ps; shared: as above, now.  What it was predicted to
- * take, if it took by far longer: so have those that ride of it (shim_riders_longer()); else 0.
+ * Is enough known of it that no launch is timed beside kernels of other clients?  The events cost switches of contexts there, and
+ * tell little.
  */
-uint64_t shim_time_learn(struct shim_time *t, uint64_t tpt_ps, enum shim_timed timed, int shared);
+int shim_time_is_settled(const struct shim_time *t);
+/*
+ * So long has a launch that was timed taken per block-task, ps; shared: as above, now.  What it was predicted to
+ * take, if it took by far longer: so have those that ride of it (shim_riders_longer()); else 0.  beside: others' kernels may have
+ * run in that time, so it is an upper bound.
+ */
+uint64_t shim_time_learn(struct shim_time *t, uint64_t tpt_ps, enum shim_timed timed, int shared, int beside);
 /* The next launches are timed, so many. */
 void shim_time_ask(struct shim_time *t, uint32_t launches);
 /* What is known of it is of another kernel: the first few are timed. */

@@ -96,7 +96,8 @@ struct gs_page {
 	_Atomic uint32_t only;   /* daemon: 1 while no other client has come to the GPU */
 	_Atomic uint64_t launched_ns; /* client, while `shared`: when its last launch with a stub went out, gs_clock_ns(); 0: it does not say */
 	_Atomic uint32_t arm;    /* daemon: 1 where a launch that waits for its turn had better be in its stream (GS_STUB_ARMED) */
-	_Atomic uint32_t reserved[7];
+	_Atomic uint32_t beside; /* daemon: 1 where kernels of other clients may be on the GPU at the same time as this one's */
+	_Atomic uint32_t reserved[6];
 	struct gs_stub stub[GS_PAGE_STUBS];
 };
 
@@ -113,6 +114,13 @@ _Static_assert(sizeof(struct gs_page) == GS_PAGE_SIZE, "page layout");
 #define gs_page_load(field) atomic_load_explicit(&(field), memory_order_acquire)
 #define gs_page_store(field, value) \
 	atomic_store_explicit(&(field), (value), memory_order_release)
+
+/* Store it if it is another: the other side reads the line all the time. */
+#define gs_page_tell(field, value) \
+	do { \
+		if (gs_page_load(field) != (uint32_t)(value)) \
+			gs_page_store(field, (uint32_t)(value)); \
+	} while (0)
 
 static inline int gs_page_waited_for(const struct gs_page *page)
 {
