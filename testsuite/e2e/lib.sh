@@ -175,7 +175,7 @@ own_daemon() {
 }
 # write_conf MEMORY LINE...: gpushare.conf for start_daemon; the emulated device has so much memory. Nothing is measured at
 # the start unless MEASURE says so: it would take a second, and would be in the logs and reports.
-# LOOKOUT: the processor of a lookout.
+# LOOKOUT: the processor of a lookout. LEAVE_WITHIN: what takes longer to leave is not waited for; the emulated device's kernels take milliseconds.
 write_conf() {
 	cat >"$TMP/gpushare.conf" <<-END
 	Socket=$TMP/sock
@@ -185,6 +185,7 @@ write_conf() {
 	AllowLocal=yes
 	MeasureHandover=${MEASURE:-learn}
 	LookoutCpu=${LOOKOUT:-no}
+	LeaveWithin=${LEAVE_WITHIN:-1s}
 	MeasureProgram=${PROBE:-$BUILD/handover-probe}
 	ShimDir=$BUILD/src/device/shim/.libs
 	Driver=$BUILD/src/device/emu/.libs/libcuda.so.1

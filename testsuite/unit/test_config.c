@@ -145,7 +145,8 @@ static void defaults(void **state)
 	assert_non_null(c);
 	assert_string_equal(c->socket, "/run/gpushare/gpushared.sock");
 	assert_string_equal(c->pid_file, "");
-	assert_string_equal(c->policy, "piv");
+	assert_string_equal(c->policy, "frs");
+	assert_false(c->policy_given);
 	assert_int_equal(c->log_level, GS_LOG_INFO);
 	assert_int_equal(c->absent, GS_ABSENT_RUN);
 	assert_int_equal(c->report_to_slurm, 1);

@@ -19,7 +19,7 @@
 
 /* Memory by arrival: who has priority 1 of 1,012 would wait for it long. */
 #define CLASSES \
-	"MemoryAdmission=fcfs\nClass=urgent Priority=10 Policy=rr\nClass=night Priority=-5\n" \
+	"Policy=piv\nMemoryAdmission=fcfs\nClass=urgent Priority=10 Policy=rr\nClass=night Priority=-5\n" \
 	"Partition=fast Class=urgent Priority=1\nPartition=idle Class=night Priority=1000\n"
 
 static void restart(struct live *l, const char *extra)
@@ -108,7 +108,7 @@ static void the_higher_class_evicts(void **state)
 	leave(&low);
 	live_await(idle.page, 0, GS_K_TORUN);
 	live_run_stub(idle.page, 0);
-	reload(l, "MemoryAdmission=fcfs\nClass=night Priority=50\nClass=urgent Priority=-50\n"
+	reload(l, "Policy=piv\nMemoryAdmission=fcfs\nClass=night Priority=50\nClass=urgent Priority=-50\n"
 		  "Partition=idle Class=night Priority=1\n");
 	fast = join(l, "high"); /* of no class any more, priority 10 */
 	live_launch(fast.sock, fast.page, 0, 0);
@@ -170,7 +170,7 @@ static void policies_are_shown_and_changed(void **state)
 	reload(l, CLASSES);
 	expect_shown(l, "status", "  piv, urgent: rr  ");
 	reload(l, "");
-	expect_shown(l, "status", "  piv     contexts");
+	expect_shown(l, "status", "  frs     contexts");
 }
 
 static void the_starved_get_the_gpu(void **state)

@@ -92,12 +92,12 @@ static void test_reload(void **state)
 	kill(l->pid, SIGHUP);
 	live_await_log(l, "not reloaded");
 	live_status_gpu(l, "policy", policy, sizeof(policy));
-	assert_string_equal(policy, "piv");
-	live_configure(l, "Policy=frs\n");
+	assert_string_equal(policy, "frs");
+	live_configure(l, "Policy=piv\n");
 	kill(l->pid, SIGHUP);
 	live_await_log(l, "reloaded /");
 	live_status_gpu(l, "policy", policy, sizeof(policy));
-	assert_string_equal(policy, "frs");
+	assert_string_equal(policy, "piv");
 	/* Who was there is still served. */
 	assert_int_equal(live_alloc(client, MIB).granted, 1);
 	live_launch(client, page, 0, 0);

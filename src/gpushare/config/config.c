@@ -107,6 +107,32 @@ uint32_t gs_config_class(const struct gs_config *config, const struct gs_config_
 	return p ? p->class : 0;
 }
 
+static int32_t class_priority(const struct gs_config *config, uint32_t class)
+{
+	return class && class <= config->nclass ? config->class[class - 1].priority : 0;
+}
+
+int gs_config_has_above(const struct gs_config *config, uint32_t class, int32_t priority)
+{
+	int32_t own = class_priority(config, class);
+
+	for (size_t i = 0; i < config->npartition; i++) {
+		const struct gs_config_partition *p = &config->partition[i];
+		int32_t its = class_priority(config, p->class);
+
+		if (its > own || (its == own && p->priority > priority))
+			return 1;
+	}
+	for (size_t i = 0; i < config->nqos; i++) {
+		const struct gs_config_qos *q = &config->qos[i];
+		int32_t its = class_priority(config, q->class);
+
+		if ((q->class && its > own) || ((!q->class || its == own) && q->priority > priority))
+			return 1;
+	}
+	return 0;
+}
+
 const struct gs_config_gpu *gs_config_gpu(const struct gs_config *config, uint32_t index)
 {
 	for (size_t i = 0; i < config->ngpu; i++)

@@ -110,6 +110,7 @@ struct gs_config {
 	size_t nclass;
 	struct gs_config_node_type node_type[GS_CONFIG_NODE_TYPES_MAX];
 	size_t nnode_type;
+	int policy_given;  /* a Policy= line names one */
 	char *job_env;     /* "A=B\n" lines; never NULL */
 };
 #undef KEY
@@ -174,6 +175,9 @@ const struct gs_config_qos *gs_config_qos(const struct gs_config *config, const 
 
 /* The class that the QOS names, else the partition: i + 1 for class[i]; 0 if neither does. */
 uint32_t gs_config_class(const struct gs_config *config, const struct gs_config_who *who);
+
+/* Does the file name a partition or a QOS that is more urgent than a job of this class and priority? */
+int gs_config_has_above(const struct gs_config *config, uint32_t class, int32_t priority);
 
 /* The GPU of that index; NULL if there is none. */
 const struct gs_config_gpu *gs_config_gpu(const struct gs_config *config, uint32_t index);

@@ -278,6 +278,7 @@ static int given(const struct parser *p, const char *key)
 /* The keys whose defaults depend on other keys. */
 static void derive(const struct parser *p)
 {
+	p->config->policy_given = given(p, "Policy");
 	if (p->config->isolation != GS_ISOLATION_MPS)
 		return;
 	if (!given(p, "Handover"))

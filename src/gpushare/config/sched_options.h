@@ -17,6 +17,8 @@ static inline struct gs_sched_options gs_config_sched_options(const struct gs_co
 		.quantum_handovers = c->quantum_handovers,
 		.let_finish = 1,
 		.starvation_ns = c->starvation_ns,
+		/* Whoever names a policy or classes has said how priorities count. */
+		.by_priority = !c->policy_given && !c->nclass,
 	};
 }
 

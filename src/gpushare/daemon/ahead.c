@@ -136,7 +136,7 @@ struct gs_tenant *gs_ahead_next(const struct gs_gpu *gpu)
 	const struct gs_tenant *holder = gpu->holder;
 	struct gs_tenant *t;
 
-	if (!holder || holder->next.sure < SURE || holder->p.force_ns || gpu->pinned || gpu->gauge.on)
+	if (!holder || gs_holders_any(gpu) || holder->next.sure < SURE || holder->p.force_ns || gpu->pinned || gpu->gauge.on)
 		return NULL;
 	/* It goes on instead: perhaps for hours, with each launch marked and looked after. */
 	if (holder->launches > holder->next.launches)

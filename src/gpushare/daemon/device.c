@@ -26,6 +26,13 @@ static size_t classes_of(const struct gs_config *c, struct gs_sched_class *class
 	return c->nclass + 1;
 }
 
+/* For one GPU: a policy of its own, which has said how priorities count (sched_options.h). */
+static void own_policy(struct gs_gpu_options *o, const struct gs_config *c, const struct gs_config_gpu *own)
+{
+	o->policy = own && own->policy ? own->policy : c->policy;
+	o->sched.by_priority = gs_config_sched_options(c).by_priority && !(own && own->policy);
+}
+
 /* The node's options; class has room for GS_SCHED_CLASSES_MAX. */
 static struct gs_gpu_options options_of(const struct gs_config *c, struct gs_sched_class *class)
 {
@@ -37,6 +44,8 @@ static struct gs_gpu_options options_of(const struct gs_config *c, struct gs_sch
 		.idle_grace_ns = c->idle_grace_ns,
 		.overlap_ns = c->overlap_ns,
 		.early = c->isolation == GS_ISOLATION_CONTEXTS && c->overlap_ns,
+		.leave_most_ns = c->leave_most_ns,
+		.one_context = c->isolation == GS_ISOLATION_MPS,
 		.evict_deadline_ns = c->evict_deadline_ns,
 		.measure_handover = c->measure_handover != GS_MEASURE_NO,
 		.clock = gs_clock_ns,
@@ -64,7 +73,7 @@ int gs_devices_init(struct gs_daemon *d, struct gs_error *err)
 		dev->shares = c->shares;
 		dev->memory = c->memory;
 		dev->wake_ns = UINT64_MAX;
-		o.policy = c->policy ? c->policy : d->config->policy;
+		own_policy(&o, d->config, c);
 		dev->gpu = gs_gpu_create(c->index, &o, gs_clock_ns(), err);
 		if (!dev->gpu)
 			return -1;
@@ -99,7 +108,7 @@ int gs_devices_reload(struct gs_daemon *d, const struct gs_config *config,
 	for (size_t i = 0; i < d->ndevice; i++) {
 		const struct gs_config_gpu *own = gs_config_gpu(config, d->device[i].index);
 
-		o.policy = own && own->policy ? own->policy : config->policy;
+		own_policy(&o, config, own);
 		if (gs_gpu_configure(d->device[i].gpu, &o, gs_clock_ns(), err) < 0)
 			return -1;
 		if (config->measure_handover == GS_MEASURE_START &&

@@ -67,7 +67,7 @@ uint64_t gs_early_at(const struct gs_gpu *gpu, uint64_t now)
 {
 	const struct gs_tenant *t = gpu->holder;
 
-	if (!gpu->o.early || !t || gpu->leaving || gpu->starting || gpu->gauge.on ||
+	if (!gpu->o.early || !t || gs_holders_any(gpu) || gpu->leaving || gpu->starting || gpu->gauge.on ||
 	    !ends_with_its_kernel(gpu, t) || !is_foreseen(gpu, t) || now > t->expected_ns + PATIENCE_NS ||
 	    gs_turn_next_is_armed(gpu, now)) /* it would be there at once (handover.c) */
 		return UINT64_MAX;

@@ -33,6 +33,7 @@ struct gs_tenant *gs_gpu_add(struct gs_gpu *gpu, const struct gs_tenant_params *
 	gs_page_store(params->page->attended, params->attended);
 	t->watch.tpt_ps = params->kernels->tpt_ps;
 	t->watch.kernels = GS_TALLY_KERNELS_MAX;
+	t->watch.leave_most_ns = gpu->o.leave_most_ns;
 	join_trace(t);
 	LIST_INSERT_HEAD(&gpu->tenants, t, link);
 	LIST_FOREACH(other, &gpu->tenants, link)
@@ -62,11 +63,15 @@ uint64_t gs_gpu_remove(struct gs_gpu *gpu, struct gs_tenant *t, uint64_t now)
 
 	gs_watch_last_look(&t->watch, t->p.page, now, &look);
 	if (!look.bad)
-		gs_tenant_account(t, &look, gpu->holder == t, now);
+		gs_tenant_account(t, &look, gs_gpu_holds(t), now);
 	gs_gpu_task_leave(t, now);
 	gs_tenant_turn(t, 0);
 	if (gpu->starting == t)
 		gpu->starting = NULL;
+	if (t->holding.beside)
+		gs_turn_over(gpu, t, t->holding.since_ns, now);
+	if (gpu->owed == t)
+		gpu->owed = NULL;
 	if (gpu->holder == t) {
 		gs_turn_over(gpu, t, gpu->turn_since, now);
 		gpu->holder = NULL;
@@ -87,6 +92,11 @@ uint64_t gs_gpu_remove(struct gs_gpu *gpu, struct gs_tenant *t, uint64_t now)
 	counted = gs_tenant_launches(t);
 	free(t);
 	return counted;
+}
+
+int gs_gpu_holds(const struct gs_tenant *t)
+{
+	return t->gpu->holder == t || t->gpu->leaving == t || t->holding.beside;
 }
 
 int gs_gpu_is_draining(const struct gs_gpu *gpu)
@@ -131,7 +141,7 @@ uint32_t gs_tenant_kernel_on_gpu(const struct gs_tenant *t)
 
 int gs_tenant_may_go(const struct gs_tenant *t)
 {
-	return t->gpu->holder == t && (!t->gpu->leaving || t->gpu->o.overlap_ns > BESIDE_NS);
+	return t->holding.beside || (t->gpu->holder == t && (!t->gpu->leaving || t->gpu->o.overlap_ns > BESIDE_NS));
 }
 
 uint64_t gs_tenant_launches(const struct gs_tenant *t)
@@ -148,7 +158,7 @@ int gs_tenant_stopped(struct gs_tenant *t, int stopped, uint64_t now)
 {
 	if (t->stopped == (stopped != 0))
 		return 0;
-	gs_tenant_charge(t, t->gpu->holder == t || t->gpu->leaving == t, now);
+	gs_tenant_charge(t, gs_gpu_holds(t), now);
 	t->stopped = stopped != 0;
 	t->dirty = 1;
 	gs_log(GS_LOG_INFO, "gpu %u: %s: %s", t->gpu->index, t->p.name,
@@ -161,13 +171,21 @@ int gs_tenant_matters(const struct gs_tenant *t)
 	const struct gs_gpu *gpu = t->gpu;
 	int alone = LIST_NEXT(LIST_FIRST(&gpu->tenants), link) == NULL;
 
-	return t->stopped || (!alone && (t->task || gpu->holder == t || gpu->leaving == t));
+	return t->stopped || (!alone && (t->task || gs_gpu_holds(t)));
 }
 
 void gs_tenant_priority(struct gs_tenant *t, int32_t priority, uint64_t now)
 {
+	if (t->p.priority == priority)
+		return;
 	t->p.priority = priority;
-	gs_sched_set_priority(t->gpu->sched, t->p.id, priority, now);
+	if (!t->gpu->o.sched.by_priority) {
+		gs_sched_set_priority(t->gpu->sched, t->p.id, priority, now);
+		return;
+	}
+	/* Another class: the next look makes it a task there. */
+	gs_gpu_task_leave(t, now);
+	t->dirty = 1;
 }
 
 void gs_tenant_class(struct gs_tenant *t, uint32_t class)
@@ -199,7 +217,7 @@ static struct gs_sched *make_sched(const struct gs_gpu_options *options, uint64_
 {
 	struct gs_sched *sched = gs_sched_create(options->policy, &options->sched, now, err);
 
-	if (sched && options->nclasses &&
+	if (sched && options->nclasses && !options->sched.by_priority &&
 	    gs_sched_set_classes(sched, options->classes, options->nclasses, now, err) < 0) {
 		gs_sched_destroy(sched);
 		return NULL;
@@ -263,8 +281,10 @@ int gs_gpu_configure(struct gs_gpu *gpu, const struct gs_gpu_options *options, u
 	gpu->first_handover_ns = gpu->configured_handover_ns = options->sched.handover_ns;
 	keep_options(gpu, options);
 	keep_names(gpu, options);
-	LIST_FOREACH(t, &gpu->tenants, link)
+	LIST_FOREACH(t, &gpu->tenants, link) {
+		t->watch.leave_most_ns = options->leave_most_ns;
 		t->dirty = 1; /* the next look makes it a task again */
+	}
 	return 0;
 }
 
@@ -302,6 +322,9 @@ int gs_gpu_trace(const struct gs_gpu *gpu, uint64_t now, struct gs_trace_image *
 	t = gpu->holder;
 	if (rc == 0 && t)
 		rc = gs_trace_image_add(image, t->traced, GS_TRACE_TURN, gpu->turn_since, now);
+	LIST_FOREACH(t, &gpu->tenants, link)
+		if (rc == 0 && t->holding.beside)
+			rc = gs_trace_image_add(image, t->traced, GS_TRACE_TURN, t->holding.since_ns, now);
 	t = gpu->leaving;
 	if (rc == 0 && t)
 		rc = gs_trace_image_add(image, t->traced, GS_TRACE_TURN, gpu->left_since, now);
@@ -316,7 +339,7 @@ void gs_gpu_settle(struct gs_gpu *gpu, uint64_t now)
 
 	LIST_FOREACH(t, &gpu->tenants, link)
 		if (t->busy)
-			gs_tenant_charge(t, gpu->holder == t || gpu->leaving == t, now);
+			gs_tenant_charge(t, gs_gpu_holds(t), now);
 }
 
 void gs_gpu_gauge(struct gs_gpu *gpu, int on)
@@ -369,6 +392,6 @@ void gs_gpu_status(struct gs_gpu *gpu, struct gs_gpu_status *status)
 	status->handover_ns = gpu->o.sched.handover_ns;
 	LIST_FOREACH(t, &gpu->tenants, link) {
 		status->tenants++;
-		status->waiting += t->task && t != gpu->holder && t != gpu->leaving;
+		status->waiting += t->task && !gs_gpu_holds(t);
 	}
 }

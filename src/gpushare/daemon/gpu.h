@@ -36,6 +36,8 @@ struct gs_gpu_options {
 	uint64_t idle_grace_ns;     /* an idle holder keeps the turn this long while others wait */
 	uint64_t overlap_ns;        /* the next client gets the turn so long before the last one should have left; 0: once it has */
 	int early;                  /* the next client goes before a short kernel's end (early.c): the GPU changes over by itself */
+	uint64_t leave_most_ns;     /* a kernel that takes longer to leave, or cannot, is waited for by nobody (holders.h); 0: all are waited for */
+	int one_context;            /* MPS: the kernels of all clients run in one context, beside each other */
 	uint64_t evict_deadline_ns; /* after this long the GPU goes to the next one anyway */
 	int measure_handover;       /* sched.handover_ns is where the learning begins */
 	uint64_t (*clock)(void);    /* when a decision was made, and its order written; NULL: as the turn began */

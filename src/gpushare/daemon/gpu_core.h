@@ -43,6 +43,8 @@ struct gs_gpu {
 	uint64_t told_ns;      /* the latest order was written */
 	uint64_t looked_ns;    /* the latest look at it, not only at what is on its way out */
 	uint64_t leave_ns;     /* its kernels say that they take so long; UINT64_MAX: no idea */
+	uint64_t accounted_ns; /* GPU time has been booked up to then (holders.c) */
+	struct gs_tenant *owed; /* is starved by the policy and gets the next turn; NULL: nobody (holders.c) */
 	uint64_t evictions, overdue;
 	struct gs_tally latency; /* of the evictions, whoever left; nothing else in it */
 	unsigned bad;          /* clients that must go */
@@ -62,6 +64,9 @@ uint64_t gs_force_next(const struct gs_gpu *gpu, uint64_t now);
 
 /* In place of the decisions of a turn while a client is pinned.  (pin.c) */
 void gs_pin_turn(struct gs_gpu *gpu, uint64_t now);
+
+/* It has the turn, or has something on the GPU from a turn that is just over. */
+int gs_gpu_holds(const struct gs_tenant *tenant);
 
 /* The tenant of that id; NULL: there is none. */
 struct gs_tenant *gs_gpu_find(const struct gs_gpu *gpu, uint64_t id);
@@ -97,6 +102,9 @@ void gs_turn_herald(struct gs_gpu *gpu, uint64_t now);
  * is due.  Looks alone would see that half a microsecond late, a twentieth of a short eviction.
  */
 void gs_turn_watch(const struct gs_gpu *gpu);
+
+/* Its kernels have left; they were told to at `since`. */
+void gs_handover_evicted(struct gs_gpu *gpu, struct gs_tenant *tenant, uint64_t since, uint64_t now);
 
 /* One look at the client on its way out; 1 once it is out. */
 int gs_turn_drain(struct gs_gpu *gpu, uint64_t now);

@@ -62,7 +62,7 @@ static void task_arrive(struct gs_tenant *t, const struct gs_look *look, uint64_
 	}
 	t->task = 1;
 	t->told_nt = t->told_done = t->told_alone_ns = 0;
-	if (t != t->gpu->holder) {
+	if (!gs_gpu_holds(t)) {
 		t->wait_since = now;
 		gs_arrival_note(&t->arrival, now);
 		gs_ahead_came(t->gpu, t, now);
@@ -78,6 +78,27 @@ void gs_gpu_task_leave(struct gs_tenant *t, uint64_t now)
 	gs_watch_period_end(&t->watch);
 	gs_wait_over(t, now);
 	t->task = 0;
+}
+
+/* The scheduler takes it for one that waits; what it does beside the holder is its own affair. */
+static void beside_looked(struct gs_tenant *t, const struct gs_look *look, uint64_t now)
+{
+	unsigned changed;
+
+	if (t->stopped)
+		return;
+	if (look->ready && (changed = gs_tenant_schedule(t)) != 0)
+		gs_page_ring_for(t->p.page, changed);
+	if (t->live) {
+		t->idle_since = 0;
+		if (!t->task)
+			task_arrive(t, look, now);
+		return;
+	}
+	if (!t->idle_since)
+		t->idle_since = now;
+	if (now - t->idle_since >= gs_pace_grace(t))
+		gs_gpu_task_leave(t, now);
 }
 
 static void holder_looked(struct gs_tenant *t, const struct gs_look *look, uint64_t now)
@@ -131,7 +152,7 @@ void gs_gpu_look(struct gs_tenant *t, uint64_t now)
 		return;
 	}
 	t->launches += look.launches;
-	gs_tenant_account(t, &look, gpu->holder == t || gpu->leaving == t, now);
+	gs_tenant_account(t, &look, gs_gpu_holds(t), now);
 	if (gpu->holder == t && t->on_gpu)
 		gs_gauge_begun(&gpu->gauge, t->p.id, gpu->gauge.on && gpu->o.clock ? gpu->o.clock() : now);
 	if (t->task)
@@ -140,6 +161,8 @@ void gs_gpu_look(struct gs_tenant *t, uint64_t now)
 		return; /* what it is, is seen when it is out */
 	if (gpu->holder == t) {
 		holder_looked(t, &look, now);
+	} else if (t->holding.beside) {
+		beside_looked(t, &look, now);
 	} else if (t->ready && !t->task && !t->stopped) {
 		task_arrive(t, &look, now);
 	} else if ((!t->ready || t->stopped) && t->task) {
@@ -157,12 +180,23 @@ struct gs_tenant *gs_gpu_find(const struct gs_gpu *gpu, uint64_t id)
 	return NULL;
 }
 
+/* Whom the scheduler has chosen, or an equal that its policy has starved. */
+static struct gs_tenant *next_of(struct gs_gpu *gpu, uint64_t id)
+{
+	struct gs_tenant *t = gs_gpu_find(gpu, id), *owed = gpu->owed;
+
+	gpu->owed = NULL;
+	return t && owed && owed->task && gs_tenant_compare(owed, t) == 0 ? owed : t;
+}
+
 /* One decision carried out; 1 if another may follow at once. */
 static int decide(struct gs_gpu *gpu, uint64_t now)
 {
 	struct gs_decision d;
 	struct gs_tenant *t;
 
+	if (!gpu->owed && !gpu->leaving && (gpu->owed = gs_holders_starved(gpu)) != NULL)
+		gs_sched_evict(gpu->sched);
 	gs_sched_decide(gpu->sched, now, &d);
 	gpu->deadline = d.deadline_ns;
 	switch (d.action) {
@@ -172,13 +206,17 @@ static int decide(struct gs_gpu *gpu, uint64_t now)
 	case GS_ACT_KEEP:
 		return 0;
 	case GS_ACT_EVICT:
-		return gpu->holder && !gpu->leaving && gs_turn_take(gpu, 1, now);
+		return gpu->holder && !gpu->leaving && (gs_holders_step_aside(gpu, now) || gs_turn_take(gpu, 1, now));
 	case GS_ACT_RUN:
 		break;
 	}
-	t = gs_gpu_find(gpu, d.task);
+	t = next_of(gpu, d.task);
 	if (!t || t == gpu->leaving || (gpu->holder && gpu->leaving))
 		return 0;
+	if (t->holding.beside) {
+		gs_holders_swap(gpu, t, now);
+		return 1;
+	}
 	if (gpu->holder && gpu->holder != t && !gs_turn_take(gpu, 0, now))
 		return 0;
 	gs_turn_give(gpu, t, now);
@@ -253,7 +291,7 @@ static void look_around(struct gs_gpu *gpu, uint64_t now)
 		gs_gpu_look(gpu->holder, now);
 	LIST_FOREACH(t, &gpu->tenants, link)
 		if (t != gpu->holder && t != gpu->leaving &&
-		    (t->dirty || t->on_gpu || t->off_gpu || t->awaited))
+		    (t->dirty || t->on_gpu || t->off_gpu || t->awaited || t->holding.beside))
 			gs_gpu_look(t, now);
 	/* What the holder does with its idle turn depends on who waits. */
 	t = gpu->holder;
@@ -262,39 +300,64 @@ static void look_around(struct gs_gpu *gpu, uint64_t now)
 		gs_gpu_task_leave(t, now);
 }
 
-static void tell(_Atomic uint32_t *word, uint32_t is)
+/* It uses the GPU, or has of late and so will want it again. */
+static int uses(const struct gs_tenant *t, uint64_t now)
 {
-	if (gs_page_load(*word) != is)
-		gs_page_store(*word, is);
+	return t->live || (t->ended_ns && now - t->ended_ns < OF_LATE_NS);
 }
 
 /*
- * Kernels that cannot leave are queued sparingly while somebody waits for their
- * end.  Who has used the GPU of late will want it again: a kernel launched now
+ * What the others are to this client's launches.  Of kernels that cannot leave few are queued where a more urgent client may come at
+ * any moment, or where all run beside each other on the multiprocessors and who has queued more gets more of them.
+ */
+static enum gs_contended contention(const struct gs_gpu *gpu, const struct gs_tenant *t, uint64_t now)
+{
+	enum gs_contended is = t == gpu->holder && gs_ahead_wants_marks(gpu) ? GS_CONTENDED_MARKS : GS_CONTENDED_NOT;
+	const struct gs_tenant *other;
+
+	if (t->p.force_ns)
+		return GS_CONTENDED;
+	LIST_FOREACH(other, &gpu->tenants, link) {
+		int urgency = other == t ? 0 : gs_tenant_compare(other, t);
+		int waits = other->task && other != gpu->holder && !other->holding.beside;
+
+		if (other == t)
+			continue;
+		if (gpu->o.leave_most_ns && (urgency > 0 || gpu->o.one_context) && uses(other, now))
+			return GS_CONTENDED;
+		if (t == gpu->holder && waits && (urgency >= 0 || !gpu->o.leave_most_ns) && !other->holding.held)
+			return GS_CONTENDED;
+		if (t == gpu->holder && waits)
+			is = GS_CONTENDED_MARKS; /* its end must be seen */
+	}
+	return is;
+}
+
+/*
+ * Who has used the GPU of late will want it again: a kernel launched now
  * should leave quickly then, and claims its block-tasks in smaller portions.  So should
  * one that is to be evicted for the sake of it.
  */
 static void tell_contention(const struct gs_gpu *gpu, uint64_t now)
 {
-	const struct gs_tenant *one = NULL;
-	struct gs_tenant *t = gpu->holder;
-	const struct gs_tenant *there = gpu->leaving ? gpu->leaving : t && t->live ? t : NULL;
+	struct gs_tenant *t, *one = NULL;
+	const struct gs_tenant *there = gpu->leaving ? gpu->leaving : gpu->holder && gpu->holder->live ? gpu->holder : NULL;
 	unsigned users = 0, clients = 0;
 
-	if (t)
-		tell(&t->p.page->contended, gs_pace_contended(gpu) || t->p.force_ns ? GS_CONTENDED :
-					    gs_ahead_wants_marks(gpu) ? GS_CONTENDED_MARKS : GS_CONTENDED_NOT);
 	LIST_FOREACH(t, &gpu->tenants, link) {
 		clients++;
-		if (t->live || (t->ended_ns && now - t->ended_ns < OF_LATE_NS)) {
+		if (uses(t, now)) {
 			one = t;
 			users++;
 		}
 	}
 	LIST_FOREACH(t, &gpu->tenants, link) {
-		tell(&t->p.page->shared, users > (t == one ? 1u : 0u) || t->p.force_ns);
-		tell(&t->p.page->only, clients == 1 && !t->p.force_ns);
-		tell(&t->p.page->arm, gpu->o.early && there && there != t);
+		if (gpu->o.leave_most_ns || t == gpu->holder)
+			gs_page_tell(t->p.page->contended, contention(gpu, t, now));
+		gs_page_tell(t->p.page->shared, users > (t == one ? 1u : 0u) || t->p.force_ns);
+		gs_page_tell(t->p.page->only, clients == 1 && !t->p.force_ns);
+		gs_page_tell(t->p.page->arm, gpu->o.early && there && there != t);
+		gs_page_tell(t->p.page->beside, gs_holders_shares(gpu, t));
 	}
 }
 
@@ -315,6 +378,8 @@ static void say_faults(struct gs_gpu *gpu)
 
 uint64_t gs_gpu_turn(struct gs_gpu *gpu, uint64_t now)
 {
+	uint64_t next;
+
 	look_around(gpu, now);
 	gs_turn_watch(gpu);
 	if (gpu->o.clock) /* the looks may have taken as long as an eviction does */
@@ -339,9 +404,15 @@ uint64_t gs_gpu_turn(struct gs_gpu *gpu, uint64_t now)
 			break;
 	}
 	gs_ahead_turn(gpu, now);
+	gs_holders_turn(gpu, now);
 	if (gs_pace_is_ending(gpu, now))
 		gs_turn_herald(gpu, now);
 	say_faults(gpu);
 	tell_contention(gpu, now);
-	return gpu->bad ? now : gs_gauge_next(&gpu->gauge, gs_pace_next(gpu, now), now);
+	if (gpu->bad)
+		return now;
+	if (gs_holders_any(gpu)) /* the end of nobody's kernel matters */
+		return gs_holders_next(gpu, now);
+	next = gs_gauge_next(&gpu->gauge, gs_pace_next(gpu, now), now);
+	return next < gs_holders_next(gpu, now) ? next : gs_holders_next(gpu, now);
 }

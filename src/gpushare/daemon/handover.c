@@ -51,11 +51,13 @@ void gs_turn_give(struct gs_gpu *gpu, struct gs_tenant *t, uint64_t now)
 	gs_tenant_charge(t, 0, now);
 	gs_wait_over(t, now);
 	gpu->holder = t;
+	t->holding.told_ns = 0;
 	gpu->turn_since = gpu->starting_since = now;
 	gpu->beside = 0;
 	gpu->heralded_ns = 0;
 	t->idle_since = 0;
 	gs_pace_begin(t, gpu->leaving ? GS_PACE_BESIDE : GS_PACE_TURN, now);
+	gs_page_tell(t->p.page->beside, gs_holders_shares(gpu, t));
 	gs_gauge_given(&gpu->gauge, gpu->o.clock ? gpu->o.clock() : now);
 	gs_tenant_turn(t, 1);
 	gs_page_ring_for(t->p.page, gs_tenant_schedule(t));
@@ -143,24 +145,31 @@ static void say_behind(const struct gs_gpu *gpu, uint64_t now)
 	say_late(gpu, "they may be behind one that was evicted", t->asked_ns, now);
 }
 
-/* It has left the GPU: account for it, tell the scheduler. */
-static void drain_done(struct gs_gpu *gpu, uint64_t now)
+void gs_handover_evicted(struct gs_gpu *gpu, struct gs_tenant *t, uint64_t since, uint64_t now)
+{
+	gpu->evictions++;
+	gs_tally_evicted(t->p.tally, now - since);
+	gs_tally_evicted(&gpu->latency, now - since);
+	gs_trace_add(gpu->trace, t->traced, GS_TRACE_EVICT, since, now);
+}
+
+/* It has left the GPU, or what is there stays behind: account for it, tell the scheduler. */
+static void drain_done(struct gs_gpu *gpu, int has_left, uint64_t now)
 {
 	struct gs_tenant *t = gpu->leaving;
 
 	gs_tenant_charge(t, 1, now);
-	if (gpu->evicting) {
-		gpu->evictions++;
-		gs_tally_evicted(t->p.tally, now - gpu->drain_since);
-		gs_tally_evicted(&gpu->latency, now - gpu->drain_since);
-		gs_trace_add(gpu->trace, t->traced, GS_TRACE_EVICT, gpu->drain_since, now);
+	if (gpu->evicting && has_left) {
+		gs_handover_evicted(gpu, t, gpu->drain_since, now);
 		gs_trace_add(gpu->trace, t->traced, GS_TRACE_TELL, gpu->drain_since, gpu->told_ns);
+	} else if (gpu->evicting) {
+		gs_holders_told(t, gpu->drain_since);
 	}
 	gs_turn_over(gpu, t, gpu->left_since, now);
 	gpu->leaving = NULL;
 	gpu->starting_since = now;
 	/* Whoever was given its turn that early has had part of its way to the GPU by now. */
-	gpu->beside = gpu->early || (gpu->holder && gpu->holder->on_gpu);
+	gpu->beside = !has_left || gpu->early || (gpu->holder && gpu->holder->on_gpu);
 	if (t->task && (!t->ready || t->stopped))
 		gs_gpu_task_leave(t, now);
 	else if (t->task && gpu->stopping)
@@ -199,7 +208,7 @@ int gs_turn_drain(struct gs_gpu *gpu, uint64_t now)
 	if (gpu->ends_by) {
 		out = gs_early_drain(gpu, now);
 		if (out)
-			drain_done(gpu, now);
+			drain_done(gpu, 1, now);
 		if (out || gpu->ends_by)
 			return out;
 	}
@@ -217,12 +226,16 @@ int gs_turn_drain(struct gs_gpu *gpu, uint64_t now)
 		ring_leaving(gpu);
 	gpu->evicting |= evicted != 0;
 	out = drained(gpu, t, now);
+	if (!out && gs_holders_stays(gpu, t)) {
+		drain_done(gpu, 0, now);
+		return 1;
+	}
 	if (out)
 		say_behind(gpu, now);
 	if (out && !t->stopped)
 		t->deaf = 0;
 	if (out || t->bad || overdue(gpu, now)) {
-		drain_done(gpu, now);
+		drain_done(gpu, 1, now);
 		return 1;
 	}
 	return 0;

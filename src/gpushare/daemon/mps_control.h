@@ -15,6 +15,8 @@
 
 #define GS_MPS_PATH_MAX 320
 #define GS_MPS_PIPE "CUDA_MPS_PIPE_DIRECTORY"
+/* Of a client, fixed as it starts: 0 normal, 1 below normal (driver 580 has these two). */
+#define GS_MPS_PRIORITY "CUDA_MPS_CLIENT_PRIORITY"
 
 /* Which control program, and which MPS. */
 struct gs_mps_place {

@@ -80,12 +80,16 @@ int gs_device_env(const struct gs_config *c, const struct gs_device *device, cha
 }
 
 /* What a step's programs need to know also while nobody is there to ask, then a program's variables. */
-static int step_env(const struct gs_config *c, const struct gs_device *device, char *text, size_t size)
+static int step_env(const struct gs_config *c, const struct gs_step *step, char *text, size_t size)
 {
 	static const char *const absent[GS_ABSENT_COUNT] = GS_ABSENT_WORDS;
 	size_t used = append(text, size, 0, GS_ABSENT_ENV "=%s\n", absent[c->absent]);
 
-	return gs_device_env(c, device, text + used, size - used);
+	/* The most urgent jobs' blocks go before the others' as the multiprocessors become free. */
+	if (c->isolation == GS_ISOLATION_MPS)
+		used = append(text, size, used, GS_MPS_PRIORITY "=%d\n",
+			      gs_config_has_above(c, gs_step_class(c, &step->info), step->priority));
+	return used < size ? gs_device_env(c, step->alloc->device, text + used, size - used) : -1;
 }
 
 static int answer_registered(struct gs_peer *peer, uint32_t tag, const struct gs_step *step)
@@ -100,7 +104,7 @@ static int answer_registered(struct gs_peer *peer, uint32_t tag, const struct gs
 	if (gs_msg_str(msg.registered.shim_dir, sizeof(msg.registered.shim_dir),
 		       *c->shim_dir ? c->shim_dir : GS_SHIM_DIR) < 0 ||
 	    gs_msg_str(msg.registered.driver, sizeof(msg.registered.driver), c->driver) < 0 ||
-	    step_env(c, step->alloc->device, msg.registered.env, sizeof(msg.registered.env)) < 0)
+	    step_env(c, step, msg.registered.env, sizeof(msg.registered.env)) < 0)
 		gs_log(GS_LOG_ERROR, "ShimDir, Driver or JobEnv is too long and was cut");
 	return gs_peer_send(peer, &msg, -1);
 }

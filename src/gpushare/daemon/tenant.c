@@ -283,6 +283,10 @@ void gs_tenant_account(struct gs_tenant *t, const struct gs_look *look, int hold
 	t->off_gpu = look->off_gpu;
 	t->staying = look->staying;
 	t->staying_ns = look->staying_ns;
+	t->staying_live = look->staying_live;
+	t->staying_out = look->staying_out;
+	t->out_alone_ns = look->out_alone_ns;
+	gs_holders_seen(t, now);
 	t->asked_ns = look->asked_ns;
 	t->put_back = look->put_back;
 	memcpy(t->out, look->out, sizeof(t->out));

@@ -11,6 +11,7 @@
 
 #include "gpushare/daemon/arrival.h"
 #include "gpushare/daemon/gpu.h"
+#include "gpushare/daemon/holders.h"
 #include "gpushare/daemon/watch.h"
 #include "gpushare/proto/msg.h"
 
@@ -44,8 +45,8 @@ struct gs_tenant {
 	uint32_t live;         /* and RUNNING and TOEVICT */
 	uint32_t on_gpu;       /* of those, started */
 	uint32_t off_gpu;      /* and not started */
-	uint32_t staying, put_back; /* gs_look */
-	uint64_t staying_ns, asked_ns;
+	uint32_t staying, staying_live, staying_out, put_back; /* gs_look */
+	uint64_t staying_ns, asked_ns, out_alone_ns;
 	uint64_t late_ns;      /* asked_ns of what was late the last time */
 	uint64_t out[(GS_PAGE_STUBS + 63) / 64]; /* which stubs these are */
 	uint32_t bad, bad_kstate; /* the page holds what cannot be */
@@ -78,10 +79,20 @@ struct gs_tenant {
 	uint64_t ahead_number; /* while it is: the highest of its page's launches by then */
 	uint64_t off_ns;       /* how far off that was the last times; 0: not known */
 	unsigned not_early;    /* it keeps its turn until the end so many ends more (early.c) */
+	struct gs_holding holding; /* holders.h */
 	uint64_t idle_since;   /* holds the turn with nothing to do; 0: busy */
 	uint64_t wait_since;   /* a task without the turn; 0: it is none or has it */
 	struct gs_traced *traced; /* NULL: not in the trace */
 };
+
+/* Above 0: `a` is more urgent than `b`, below 0: less; 0: they are equals.  (holders.c) */
+int gs_tenant_compare(const struct gs_tenant *a, const struct gs_tenant *b);
+
+/* Has it launched something that has neither ended nor left?  (holders.c) */
+int gs_tenant_is_out(const struct gs_tenant *t);
+
+/* Does it want the GPU, or use it, as an equal of that one?  (holders.c) */
+int gs_tenant_is_equal(const struct gs_tenant *t, const struct gs_tenant *of);
 
 /* Give or take the turn, sequentially consistent (Dekker's handshake, see handover.c). */
 void gs_tenant_turn(struct gs_tenant *t, uint32_t turn);

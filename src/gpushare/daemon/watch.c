@@ -13,6 +13,7 @@ struct snapshot {
 	uint32_t kstate, started, kernel, evictable, armed;
 	uint64_t nt, done, alone_ns, tpt_ps;
 	uint64_t riding_ns; /* of launches without a stub before this one */
+	uint64_t leave_ns;  /* evictable: how long it takes to leave; 0: not known */
 	uint32_t shape;
 	uint32_t why;       /* not evictable; 0: not told */
 	uint64_t number; /* of the launch, from 1 */
@@ -61,6 +62,8 @@ static struct snapshot take(const struct gs_watch *w, const struct gs_stub *stub
 	s.shape = flags >> GS_STUB_SHAPE_SHIFT;
 	s.evictable = flags & GS_STUB_EVICTABLE;
 	s.armed = flags & GS_STUB_ARMED;
+	if (s.evictable)
+		s.leave_ns = gs_page_load(stub->leave_ns);
 	if (!s.evictable) {
 		s.why = flags >> GS_STUB_WHY_SHIFT & GS_STUB_WHY_MAX;
 		s.riding_ns = at_most(gs_page_load(stub->leave_ns), GS_STUB_RODE_NS_MAX);
@@ -251,7 +254,13 @@ static void left(struct gs_seen *seen, const struct snapshot *s, uint64_t now, s
 	}
 }
 
-static void count(struct gs_seen *seen, const struct snapshot *s, unsigned i, struct gs_look *look)
+/* A prediction that is not there is no promise. */
+static int leaves_soon(const struct gs_watch *w, const struct snapshot *s)
+{
+	return s->evictable && s->leave_ns && s->leave_ns <= w->leave_most_ns;
+}
+
+static void count(const struct gs_watch *w, struct gs_seen *seen, const struct snapshot *s, unsigned i, struct gs_look *look)
 {
 	if (!is_out(s))
 		seen->asked_ns = 0;
@@ -263,9 +272,12 @@ static void count(struct gs_seen *seen, const struct snapshot *s, unsigned i, st
 		look->on_gpu += s->started != 0;
 		look->off_gpu += s->started == 0;
 		look->out[i / 64] |= UINT64_C(1) << i % 64;
+		look->out_alone_ns = at_most(look->out_alone_ns + s->alone_ns, GS_WATCH_ALONE_MAX);
 	}
 	if (is_out(s) && s->started && seen->asked_ns && (!look->asked_ns || seen->asked_ns < look->asked_ns))
 		look->asked_ns = seen->asked_ns;
+	look->staying_live += !leaves_soon(w, s);
+	look->staying_out += is_out(s) && !leaves_soon(w, s);
 	look->put_back += s->kstate == GS_K_READY && (s->started || s->armed);
 	if (s->kstate == GS_K_RUNNING && s->started && !s->evictable) {
 		look->staying++;
@@ -317,7 +329,7 @@ static void look_at_stub(struct gs_watch *w, struct gs_seen *seen, const struct 
 	seen->done = s->done;
 	seen->alone_ns = s->alone_ns;
 	run_on(seen, s, now, look);
-	count(seen, s, (unsigned)(seen - w->seen), look);
+	count(w, seen, s, (unsigned)(seen - w->seen), look);
 }
 
 static int is_timed(const struct gs_stub *stub)
@@ -347,7 +359,7 @@ uint64_t gs_watch_highest(const struct gs_page *page)
 
 void gs_watch_adopt(struct gs_watch *w, const struct gs_page *page)
 {
-	*w = (struct gs_watch){ .tpt_ps = w->tpt_ps, .kernels = w->kernels };
+	*w = (struct gs_watch){ .tpt_ps = w->tpt_ps, .kernels = w->kernels, .leave_most_ns = w->leave_most_ns };
 	for (unsigned i = 0; i < GS_PAGE_STUBS; i++)
 		if (is_live(gs_page_load(page->stub[i].kstate)))
 			w->seen[i].adopted = 1;

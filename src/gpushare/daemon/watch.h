@@ -55,6 +55,7 @@ struct gs_watch {
 	uint64_t past_alone_ns;
 	const uint64_t *tpt_ps; /* learned, by kernel number, for launches that do not tell; NULL: none */
 	uint32_t kernels;       /* numbers that it has */
+	uint64_t leave_most_ns; /* what takes longer to leave counts as if it could not */
 };
 
 /*
@@ -84,6 +85,9 @@ struct gs_look {
 	uint32_t off_gpu;      /* RUNNING or TOEVICT, not started */
 	uint32_t staying;      /* of those on the GPU, the ones that nobody can tell to leave */
 	uint64_t staying_ns;   /* how long the longest of these takes alone, as far as is known */
+	uint32_t staying_live; /* READY, TORUN, RUNNING or TOEVICT, and it cannot leave the GPU within leave_most_ns: left as it is, or slower, or not known */
+	uint32_t staying_out;  /* of these, the ones that are RUNNING or TOEVICT */
+	uint64_t out_alone_ns; /* how long those that are RUNNING or TOEVICT take alone, together; what is not known counts nothing */
 	uint32_t put_back;     /* READY, and in the way of what is behind it: evicted, or armed */
 	uint64_t asked_ns;     /* when the first of those on the GPU was first in the way of another client; 0: none was */
 	uint64_t out[(GS_PAGE_STUBS + 63) / 64]; /* a bit for each of those */

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Clients that have the turn beside the holder; see holders.h. */
+#define _GNU_SOURCE
+#include "gpushare/daemon/holders.h"
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "gpushare/daemon/gpu_core.h"
+#include "gpushare/daemon/usage.h"
+
+/* Between two kernels that cannot leave a client does not begin to take turns. */
+#define STAYS_NS (10 * GS_NS_PER_MS)
+/* So far behind an equal that takes turns with it, a client is starved by the policy. */
+#define STARVED_NS (2.0 * GS_NS_PER_S)
+/* How often the pages are looked at while several have the turn. */
+#define LOOK_NS (500 * GS_NS_PER_US)
+
+static struct gs_urgency urgency(const struct gs_tenant *t)
+{
+	return (struct gs_urgency){ t->p.class, t->p.priority };
+}
+
+int gs_tenant_compare(const struct gs_tenant *a, const struct gs_tenant *b)
+{
+	return gs_sched_compare(a->gpu->sched, urgency(a), urgency(b));
+}
+
+int gs_tenant_is_out(const struct gs_tenant *t)
+{
+	return t->on_gpu || t->off_gpu;
+}
+
+int gs_tenant_is_equal(const struct gs_tenant *t, const struct gs_tenant *to)
+{
+	return t->task && !t->stopped && !t->bad && gs_tenant_compare(t, to) == 0;
+}
+
+/* Nobody is left behind or has the turn beside another while hand-overs are timed or one client has the GPU for itself. */
+static int is_on(const struct gs_gpu *gpu)
+{
+	return gpu->o.leave_most_ns && !gpu->gauge.on && !gpu->pinned;
+}
+
+int gs_holders_stays(const struct gs_gpu *gpu, const struct gs_tenant *t)
+{
+	return is_on(gpu) && gpu->forced != t && t->staying_out;
+}
+
+void gs_holders_seen(struct gs_tenant *t, uint64_t now)
+{
+	if (t->staying_live)
+		t->holding.stays_until = now + STAYS_NS;
+}
+
+void gs_holders_told(struct gs_tenant *t, uint64_t now)
+{
+	if (!t->holding.told_ns)
+		t->holding.told_ns = now;
+}
+
+int gs_holders_any(const struct gs_gpu *gpu)
+{
+	const struct gs_tenant *t;
+
+	LIST_FOREACH(t, &gpu->tenants, link)
+		if (t->holding.beside)
+			return 1;
+	return 0;
+}
+
+int gs_holders_shares(const struct gs_gpu *gpu, const struct gs_tenant *t)
+{
+	const struct gs_tenant *other;
+
+	if (!is_on(gpu))
+		return 0;
+	LIST_FOREACH(other, &gpu->tenants, link)
+		if (other != t && other != gpu->leaving &&
+		    (other->holding.beside || (other == gpu->holder && t->holding.beside) ||
+		     (other != gpu->holder && gs_tenant_is_out(other))))
+			return 1;
+	return 0;
+}
+
+struct gs_tenant *gs_holders_starved(const struct gs_gpu *gpu)
+{
+	const struct gs_tenant *holder = gpu->holder;
+	struct gs_tenant *t, *worst = NULL;
+
+	if (!is_on(gpu) || !holder || !holder->task)
+		return NULL;
+	LIST_FOREACH(t, &gpu->tenants, link)
+		if (t != holder && !t->holding.beside && t != gpu->leaving && t->ready && gs_tenant_is_equal(t, holder) &&
+		    t->holding.joined && gs_usage_ahead(holder, t) > STARVED_NS && (!worst || gs_usage_ahead(worst, t) > 0))
+			worst = t;
+	return worst;
+}
+
+static void grant(struct gs_gpu *gpu, struct gs_tenant *t, uint64_t now)
+{
+	gs_tenant_charge(t, 0, now);
+	gs_wait_over(t, now);
+	t->holding.beside = 1;
+	t->holding.since_ns = now;
+	t->holding.told_ns = 0;
+	t->idle_since = 0;
+	gs_page_tell(t->p.page->beside, gs_holders_shares(gpu, t));
+	gs_tenant_turn(t, 1);
+	gs_page_ring_for(t->p.page, gs_tenant_schedule(t));
+}
+
+/* What it has on the GPU and can leave is told to. */
+static void clear_out(struct gs_tenant *t, uint64_t now)
+{
+	uint64_t leave_ns = 0;
+	unsigned evicted;
+
+	if (gs_tenant_sweep(t, now, &evicted, &leave_ns))
+		gs_page_ring(t->p.page);
+	if (evicted)
+		gs_holders_told(t, now);
+}
+
+static void revoke(struct gs_gpu *gpu, struct gs_tenant *t, uint64_t now)
+{
+	gs_tenant_charge(t, 1, now);
+	gs_turn_over(gpu, t, t->holding.since_ns, now);
+	t->holding.beside = 0;
+	t->base_ns = t->expected_ns = 0;
+	t->launches = 0;
+	gs_tenant_turn(t, 0);
+	clear_out(t, now);
+	if (t->task)
+		t->wait_since = now;
+	t->dirty = 1;
+}
+
+void gs_holders_swap(struct gs_gpu *gpu, struct gs_tenant *next, uint64_t now)
+{
+	struct gs_tenant *holder = gpu->holder;
+
+	if (holder) {
+		gs_turn_over(gpu, holder, gpu->turn_since, now);
+		holder->holding.beside = 1;
+		holder->holding.since_ns = now;
+		holder->base_ns = holder->expected_ns = 0;
+		holder->ahead = 0;
+		if (holder->task)
+			gs_sched_stopped(gpu->sched, holder->p.id, now);
+	}
+	gs_turn_over(gpu, next, next->holding.since_ns, now);
+	next->holding.beside = 0;
+	gpu->holder = next;
+	gpu->starting = NULL;
+	gpu->turn_since = gpu->starting_since = now;
+	gpu->beside = 1;
+	gs_sched_started(gpu->sched, next->p.id, now);
+}
+
+int gs_holders_step_aside(struct gs_gpu *gpu, uint64_t now)
+{
+	struct gs_tenant *next;
+	uint64_t id;
+
+	if (!gpu->holder || !gs_holders_any(gpu) || !gs_sched_peek(gpu->sched, now, &id))
+		return 0;
+	next = gs_gpu_find(gpu, id);
+	if (!next || !next->holding.beside || next->holding.held || gs_tenant_compare(next, gpu->holder) != 0)
+		return 0;
+	gs_holders_swap(gpu, next, now);
+	return 1;
+}
+
+/* Whose equals may have the turn: the holder's, or while nobody has it those of who had it last and is leaving. */
+static struct gs_tenant *reference(const struct gs_gpu *gpu)
+{
+	struct gs_tenant *t = gpu->holder ? gpu->holder : gpu->leaving;
+
+	return t && t->task && !t->stopped ? t : NULL;
+}
+
+/* Do the equals of this one share the GPU?  They do if there are several, and one of them has kernels that cannot leave. */
+static int are_together(const struct gs_gpu *gpu, const struct gs_tenant *of, uint64_t now)
+{
+	unsigned equals = 0, staying = 0;
+	const struct gs_tenant *t;
+
+	if (!of || !is_on(gpu))
+		return 0;
+	LIST_FOREACH(t, &gpu->tenants, link) {
+		if (!gs_tenant_is_equal(t, of) || t->p.force_ns)
+			continue;
+		equals++;
+		staying += t->staying_live || now < t->holding.stays_until;
+	}
+	return equals > 1 && staying;
+}
+
+/* The holder is ahead: the one that is furthest behind is the holder from now on, and this one waits beside it. */
+static void hold_back_holder(struct gs_gpu *gpu, struct gs_tenant *last, uint64_t now)
+{
+	struct gs_tenant *holder = gpu->holder;
+
+	if (!holder || gpu->leaving || !last || !last->holding.beside || !gs_usage_held(gpu, holder, last, now))
+		return;
+	gs_holders_swap(gpu, last, now);
+}
+
+/* An evictable kernel that has not left by the deadline is stuck; under MPS so is any other, since all others wait for it. */
+static uint64_t stuck_since(const struct gs_gpu *gpu, const struct gs_tenant *t, uint64_t now)
+{
+	for (unsigned i = 0; i < GS_PAGE_STUBS; i++) {
+		uint64_t asked_ns = t->watch.seen[i].asked_ns;
+
+		if (!(t->out[i / 64] >> i % 64 & 1) || !asked_ns || now - asked_ns < gpu->o.evict_deadline_ns)
+			continue;
+		if (gpu->o.one_context || gs_page_load(t->p.page->stub[i].kstate) == GS_K_TOEVICT)
+			return asked_ns;
+	}
+	return 0;
+}
+
+static int is_evicting(const struct gs_tenant *t)
+{
+	for (unsigned i = 0; i < GS_PAGE_STUBS; i++)
+		if (t->out[i / 64] >> i % 64 & 1 && gs_page_load(t->p.page->stub[i].kstate) == GS_K_TOEVICT)
+			return 1;
+	return 0;
+}
+
+/* Those that were told to leave have left, while others ran. */
+static void look_for_end(struct gs_gpu *gpu, struct gs_tenant *t, uint64_t now)
+{
+	uint64_t since = t->holding.told_ns;
+
+	if (!since || is_evicting(t))
+		return;
+	t->holding.told_ns = 0;
+	gs_handover_evicted(gpu, t, since, now);
+}
+
+/* Without the turn: what is there and can leave does, and what is stuck is told of. */
+static void look_after(struct gs_gpu *gpu, struct gs_tenant *t, uint64_t now)
+{
+	uint64_t since;
+
+	look_for_end(gpu, t, now);
+	if (!gs_tenant_is_out(t) || t->stopped)
+		return;
+	clear_out(t, now);
+	since = stuck_since(gpu, t, now);
+	if (!since || since == t->late_ns)
+		return;
+	t->late_ns = since;
+	t->overdue = 1;
+	gpu->overdue++;
+	gs_trace_add(gpu->trace, t->traced, GS_TRACE_OVERDUE, now, now);
+	gs_log(GS_LOG_WARN, "gpu %u: %s: %u kernels have not left after %llu ms; the next client runs beside them", gpu->index,
+	       t->p.name, t->on_gpu, (unsigned long long)((now - since) / GS_NS_PER_MS));
+}
+
+void gs_holders_turn(struct gs_gpu *gpu, uint64_t now)
+{
+	struct gs_tenant *of = reference(gpu), *last = NULL, *t;
+	int together = are_together(gpu, of, now);
+
+	gs_usage_turn(gpu, now);
+	if (together) {
+		last = gs_usage_least(gpu, of);
+		hold_back_holder(gpu, last, now);
+	}
+	LIST_FOREACH(t, &gpu->tenants, link) {
+		int may;
+
+		if (!together)
+			t->holding.held = 0;
+		if (t == gpu->holder || t == gpu->leaving)
+			continue;
+		may = together && gs_tenant_is_equal(t, of) && !t->p.force_ns && !gs_usage_held(gpu, t, last, now);
+		if (may && !t->holding.beside)
+			grant(gpu, t, now);
+		else if (!may && t->holding.beside)
+			revoke(gpu, t, now);
+		else if (!may && is_on(gpu))
+			look_after(gpu, t, now);
+	}
+}
+
+uint64_t gs_holders_next(const struct gs_gpu *gpu, uint64_t now)
+{
+	const struct gs_tenant *t;
+
+	LIST_FOREACH(t, &gpu->tenants, link)
+		if (t->holding.beside || t->holding.held || t->holding.told_ns)
+			return now + LOOK_NS;
+	return UINT64_MAX;
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The account of GPU time among equals; see usage.h. */
+#define _GNU_SOURCE
+#include "gpushare/daemon/usage.h"
+
+#include "common/clock.h"
+#include "gpushare/daemon/gpu_core.h"
+
+/* So much GPU time ahead of an equal, a client is held back: a hundredth of what an account of some seconds holds. */
+#define AHEAD_NS (20.0 * GS_NS_PER_MS)
+/*
+ * Held back so long at most, and then not again for so long, where the driver gives time slices: programs of several GPUs wait for
+ * each other, and one that is held back here may hold back its other half elsewhere.
+ */
+#define HELD_MOST_NS (10 * GS_NS_PER_MS)
+#define FREE_LEAST_NS (2 * GS_NS_PER_MS)
+/* What is further behind than that has not wanted more: the account forgets the rest. */
+#define BEHIND_MOST_NS (4.0 * GS_NS_PER_S)
+/* MPS: the weight of kernels of which nobody knows what they take. */
+#define UNKNOWN_NS (1 * GS_NS_PER_MS)
+
+/*
+ * Time slices are shared evenly by those that have something on the GPU.  Under MPS all kernels are there at once and take what
+ * multiprocessors become free, so who has more work there gets more of them.
+ */
+static double weight(const struct gs_gpu *gpu, const struct gs_tenant *t)
+{
+	if (!gs_tenant_is_out(t) || t->stopped)
+		return 0;
+	if (!gpu->o.one_context)
+		return 1;
+	return (double)(t->out_alone_ns ? t->out_alone_ns : UNKNOWN_NS);
+}
+
+/* The GPU time since the last call goes to those that had it. */
+static void charge(struct gs_gpu *gpu, uint64_t now)
+{
+	double all = 0, ns = now > gpu->accounted_ns ? (double)(now - gpu->accounted_ns) : 0;
+	struct gs_tenant *t;
+
+	gpu->accounted_ns = now;
+	LIST_FOREACH(t, &gpu->tenants, link)
+		all += weight(gpu, t);
+	LIST_FOREACH(t, &gpu->tenants, link)
+		if (all > 0)
+			t->holding.used_ns += ns * weight(gpu, t) / all;
+}
+
+static double shares_of(const struct gs_tenant *t)
+{
+	return t->p.shares ? t->p.shares : 1;
+}
+
+double gs_usage_ahead(const struct gs_tenant *t, const struct gs_tenant *other)
+{
+	return t->holding.used_ns - other->holding.used_ns * shares_of(t) / shares_of(other);
+}
+
+struct gs_tenant *gs_usage_least(const struct gs_gpu *gpu, const struct gs_tenant *of)
+{
+	struct gs_tenant *t, *last = NULL;
+
+	LIST_FOREACH(t, &gpu->tenants, link)
+		if (gs_tenant_is_equal(t, of) && t->live && t->holding.joined && (!last || gs_usage_ahead(last, t) > 0))
+			last = t;
+	return last;
+}
+
+/* Who comes is not behind: it has not waited. */
+static void join_account(const struct gs_gpu *gpu)
+{
+	struct gs_tenant *t;
+
+	LIST_FOREACH(t, &gpu->tenants, link) {
+		const struct gs_tenant *last;
+
+		if (!t->task || t->holding.joined)
+			continue;
+		last = gs_usage_least(gpu, t);
+		if (last)
+			t->holding.used_ns = last->holding.used_ns * shares_of(t) / shares_of(last);
+		t->holding.joined = 1;
+	}
+}
+
+int gs_usage_held(const struct gs_gpu *gpu, struct gs_tenant *t, struct gs_tenant *last, uint64_t now)
+{
+	struct gs_holding *h = &t->holding;
+	double ahead;
+
+	if (!last || t == last || !h->joined) {
+		h->held = 0;
+		return 0;
+	}
+	ahead = gs_usage_ahead(t, last);
+	if (ahead > BEHIND_MOST_NS)
+		last->holding.used_ns += (ahead - BEHIND_MOST_NS) * shares_of(last) / shares_of(t);
+	if (!h->held && ahead > AHEAD_NS && now >= h->free_until) {
+		h->held = 1;
+		h->held_ns = now;
+	} else if (h->held && (ahead <= 0 || (!gpu->o.one_context && now - h->held_ns >= HELD_MOST_NS))) {
+		h->held = 0;
+		h->free_until = now + FREE_LEAST_NS;
+	}
+	return h->held;
+}
+
+void gs_usage_turn(struct gs_gpu *gpu, uint64_t now)
+{
+	charge(gpu, now);
+	join_account(gpu);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The GPU time that each client has had, and who of several equals is ahead of the others in proportion to its shares.  Pure: reads
+ * what the latest looks have found.
+ */
+#ifndef GPUSHARE_DAEMON_USAGE_H
+#define GPUSHARE_DAEMON_USAGE_H
+
+#include <stdint.h>
+
+struct gs_gpu;
+struct gs_tenant;
+
+/* The GPU time since the last call goes to those that had it; once per turn. */
+void gs_usage_turn(struct gs_gpu *gpu, uint64_t now);
+
+/* How much more than its part `tenant` has had, if `other` has had just its part, ns; below 0: it has had less. */
+double gs_usage_ahead(const struct gs_tenant *tenant, const struct gs_tenant *other);
+
+/* Of the equals of this one (itself included) that have something to do, the one that is furthest behind; NULL: there is none. */
+struct gs_tenant *gs_usage_least(const struct gs_gpu *gpu, const struct gs_tenant *of);
+
+/* Is the client to wait, so that `least` catches up?  Remembers since when; least NULL: no. */
+int gs_usage_held(const struct gs_gpu *gpu, struct gs_tenant *tenant, struct gs_tenant *least, uint64_t now);
+
+#endif
