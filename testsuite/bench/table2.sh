@@ -11,7 +11,7 @@
 #   PART=1          of the rest, the part that they fill
 #   DEPTH=600       tiles along a product's side for each tile that is summed over: less computes longer
 #   CYCLE=250ms     between the arrivals of two tasks, and of one reserve operation
-#   MODES="fcfs:fifo rbdm:hpfw"  admission and wake-up policy of each run (fcfs, rbdm; fifo, hpfw, smhpfw)
+#   MODES="fcfs:fifo rbdm-strict:hpfw"  admission and wake-up policy of each run (fcfs, rbdm-strict, rbdm; fifo, hpfw, smhpfw)
 #   LIMIT=60        seconds for each of them
 # OUT.csv gets one line per task: arrival_s is when gpushared knows of it (submit_s before it was submitted: Slurm's
 # part), response_s from then to its admission, start_s to its first kernel, completion_s to its end.
@@ -204,11 +204,11 @@ for mode in dict.fromkeys(r["mode"] for r in rows):
     if mode == "fcfs:fifo" and any(r["order"] != r["came"] for r in of_mode):
         print("first come was not first served")
         bad = 1
-if ("fcfs:fifo", "3") in response and ("rbdm:hpfw", "3") in response:
+if ("fcfs:fifo", "3") in response and ("rbdm-strict:hpfw", "3") in response:
     first = response["fcfs:fifo", "3"]
     if not first:
         sys.exit("under first come first served nobody of high priority waited: too much memory (MEMORY) for a comparison")
-    ratio = response["rbdm:hpfw", "3"] / first
+    ratio = response["rbdm-strict:hpfw", "3"] / first
     print("response of high priority under RBDM with HPFW: %.2f of first come first served's" % ratio)
     bad |= ratio >= 1
 sys.exit(bad)
@@ -226,7 +226,7 @@ fi
 	echo "mode,task,priority,memory_mib,came,order,arrival_s,submit_s,response_s,start_s,completion_s,kernel_s,status"
 } >"$out"
 failures=0
-for mode in ${MODES:-fcfs:fifo rbdm:hpfw}; do
+for mode in ${MODES:-fcfs:fifo rbdm-strict:hpfw}; do
 	one_mode "$mode" || failures=1
 done
 stop

@@ -180,9 +180,9 @@ tasks() {
 	local dir=$TMP/table2
 	mkdir -p "$dir" && chmod 755 "$dir"
 	env -u SLURM_CONF GPUSHARE_EMU_DEVICE="$dir/device" GPUSHARE_EMU_MEMORY=560M GPUSHARE_EMU_SMS=2 TMPDIR="$dir" SUBMIT=sbatch \
-		MEMORY=480 CONTEXT=4 PART=0.003 DEPTH=40 CYCLE=100ms MODES=rbdm:hpfw LIMIT=60 \
+		MEMORY=480 CONTEXT=4 PART=0.003 DEPTH=40 CYCLE=100ms MODES=rbdm-strict:hpfw LIMIT=60 \
 		timeout 100 "$SRC/testsuite/bench/table2.sh" "$BUILD" "$dir/out.csv" "$BUILD/src/device/emu/.libs/libcuda.so.1"
 }
 check "seed 003's twenty matrix products as jobs: all admitted, all correct" tasks
-check "one line for each" test "$(grep -c '^rbdm:hpfw,t[0-9]*,.*,0$' "$TMP/table2/out.csv")" = 20
+check "one line for each" test "$(grep -c '^rbdm-strict:hpfw,t[0-9]*,.*,0$' "$TMP/table2/out.csv")" = 20
 finish

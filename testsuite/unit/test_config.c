@@ -230,6 +230,7 @@ static void bad_lines_are_named(void **state)
 		{ GPU "Policy=frs#x\n", "t.conf:2: Policy: 'frs#x' is not a policy" },
 		{ GPU "Socket=run/x\n", "t.conf:2: Socket: 'run/x' is not an absolute path" },
 		{ GPU "Socket=\n", "t.conf:2: Socket: '' is not an absolute path" },
+		{ GPU "MemoryAdmission=lifo\n", "t.conf:2: MemoryAdmission: 'lifo' is none of rbdm rbdm-strict fcfs" },
 		{ GPU "MeasureHandover=maybe\n", "t.conf:2: MeasureHandover: 'maybe' is none of no learn start" },
 		{ GPU "Handover=5 parsecs\n", "t.conf:2: Handover: " },
 		{ GPU "MinQuantum=0\n", "t.conf:2: MinQuantum: '0': must be longer than zero" },

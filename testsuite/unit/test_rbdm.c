@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Admission by reservation: seed 003, its Table 2 and its experiments. */
+/* Admission by reservation (seed 003): operations, wake-up orders, ageing; see test_rbdm_sim.c for its Table 2. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,26 +10,24 @@
 
 #include <cmocka.h>
 
-#include <math.h>
-#include <stdio.h>
+#include "gpushare/memory/rbdm.h"
 
-#include "common/clock.h"
-#include "gpushare/sim/memory.h"
-
-#define MS GS_NS_PER_MS
-#define TASKS 20
-#define EVEN 21 /* the multiple of three nearest to the paper's twenty */
-#define CAPACITY 4800 /* MB of the paper's K20M */
-
-static struct gs_rbdm *make(const char *wake, uint64_t capacity, uint64_t age)
+static struct gs_rbdm *make_as(enum gs_admission admission, const char *wake, uint64_t capacity,
+			       uint64_t age)
 {
 	struct gs_rbdm_options o = { .capacity = capacity, .priority_sum = 6, .wake = wake,
-				     .age_cycles = age };
+				     .age_cycles = age, .admission = admission };
 	struct gs_error err;
 	struct gs_rbdm *r = gs_rbdm_create(&o, &err);
 
 	assert_non_null(r);
 	return r;
+}
+
+/* The paper's. */
+static struct gs_rbdm *make(const char *wake, uint64_t capacity, uint64_t age)
+{
+	return make_as(GS_ADMISSION_STRICT, wake, capacity, age);
 }
 
 static void arrive(struct gs_rbdm *r, uint64_t id, uint32_t priority, uint64_t memory,
@@ -148,9 +146,9 @@ static void wake_up_orders(void **state)
  * A small step arrives in every cycle and runs for three: more than fit, so
  * one always waits.  When is a big one through?  0: not in 500 cycles.
  */
-static uint64_t big_is_through(const char *wake, uint64_t age)
+static uint64_t big_is_through(enum gs_admission admission, const char *wake, uint64_t age)
 {
-	struct gs_rbdm *r = make(wake, 100, age);
+	struct gs_rbdm *r = make_as(admission, wake, 100, age);
 	uint64_t started[600] = { 0 }, through = 0, id;
 
 	arrive(r, 598, 6, 60, 0);
@@ -175,11 +173,15 @@ static uint64_t big_is_through(const char *wake, uint64_t age)
 static void ageing_helps_the_big(void **state)
 {
 	(void)state;
-	/* Of equal priority the big one came first: hpfw lets it through as fifo does. */
-	assert_in_range(big_is_through("fifo", 0), 1, 5);
-	assert_in_range(big_is_through("hpfw", 0), 1, 5);
-	assert_int_equal(big_is_through("smhpfw", 0), 0);
-	assert_in_range(big_is_through("smhpfw", 50), 51, 55);
+	for (int i = GS_ADMISSION_RBDM; i <= GS_ADMISSION_STRICT; i++) {
+		enum gs_admission as = (enum gs_admission)i;
+
+		/* Of equal priority the big one came first: hpfw lets it through as fifo does. */
+		assert_in_range(big_is_through(as, "fifo", 0), 1, 5);
+		assert_in_range(big_is_through(as, "hpfw", 0), 1, 5);
+		assert_int_equal(big_is_through(as, "smhpfw", 0), 0);
+		assert_in_range(big_is_through(as, "smhpfw", 50), 51, 55);
+	}
 }
 
 /*
@@ -187,11 +189,11 @@ static void ageing_helps_the_big(void **state)
  * later, so that what is ahead of it only gets less.  More small steps of high
  * priority arrive than fit: without the bound no big one gets through.
  */
-static unsigned big_ones_through(uint64_t bound, unsigned seed)
+static unsigned big_ones_through(enum gs_admission admission, uint64_t bound, unsigned seed)
 {
 	enum { CYCLES = 400 };
 	static uint64_t memory[CYCLES + 1], ends[CYCLES + 1];
-	struct gs_rbdm *r = make("smhpfw", 100, bound);
+	struct gs_rbdm *r = make_as(admission, "smhpfw", 100, bound);
 	struct gs_rbdm_look look, other;
 	unsigned through = 0;
 	uint64_t id;
@@ -223,22 +225,25 @@ static unsigned big_ones_through(uint64_t bound, unsigned seed)
 
 static void nobody_starves(void **state)
 {
-	unsigned without = 0, with = 0;
-
 	(void)state;
-	for (unsigned seed = 1; seed <= 10; seed++) {
-		without += big_ones_through(0, seed);
-		with += big_ones_through(40, seed);
+	for (int i = GS_ADMISSION_RBDM; i <= GS_ADMISSION_STRICT; i++) {
+		unsigned without = 0, with = 0;
+
+		for (unsigned seed = 1; seed <= 10; seed++) {
+			without += big_ones_through((enum gs_admission)i, 0, seed);
+			with += big_ones_through((enum gs_admission)i, 40, seed);
+		}
+		print_message("big ones through: %u without a bound, %u with\n", without, with);
+		assert_int_equal(without, 0);
+		assert_true(with >= 10);
 	}
-	print_message("big ones through: %u without a bound, %u with\n", without, with);
-	assert_int_equal(without, 0);
-	assert_true(with >= 10);
 }
 
 /* What the daemon asks between the cycles: how a step stands, and new settings. */
 static void looks_and_settings(void **state)
 {
-	struct gs_rbdm_options o = { .capacity = 1, .priority_sum = 6, .wake = "fifo" };
+	struct gs_rbdm_options o = { .capacity = 1, .priority_sum = 6, .wake = "fifo",
+				     .admission = GS_ADMISSION_STRICT };
 	struct gs_rbdm *r = make("hpfw", 100, 0);
 	struct gs_rbdm_look look;
 	struct gs_error err;
@@ -272,7 +277,7 @@ static void looks_and_settings(void **state)
 	assert_int_equal(gs_rbdm_configure(r, &o, 18, &err), -1);
 	arrive(r, 4, 1, 6, 20);
 	o.wake = "fifo";
-	o.fcfs = 1;
+	o.admission = GS_ADMISSION_FCFS;
 	assert_int_equal(gs_rbdm_configure(r, &o, 20, &err), 0);
 	gs_rbdm_leave(r, 1);
 	expect(r, 20, 2);
@@ -280,120 +285,6 @@ static void looks_and_settings(void **state)
 	expect(r, 20, 3);
 	expect(r, 20, 4); /* covered at once */
 	gs_rbdm_destroy(r);
-}
-
-/* Table 2, both columns. */
-static void table_2(void **state)
-{
-	static const uint64_t rm[TASKS] = {
-		570, 1568, 105, 644, 1131, 528, 206, 523, 603, 452,
-		700, 666, 493, 31, 457, 1281, 190, 263, 355, 121,
-	};
-	static const unsigned rank[TASKS] = {
-		3, 1, 4, 3, 2, 6, 4, 5, 8, 9, 7, 7, 7, 11, 12, 10, 13, 11, 14, 15,
-	};
-	struct sim_admission a[TASKS];
-	const char *srcdir = getenv("srcdir");
-	struct sim_workload w;
-	struct sim_memory m = {
-		.workload = &w, .cycle_ns = MS,
-		.options = { .capacity = CAPACITY, .wake = "fifo" },
-	};
-	struct gs_error err;
-	char path[4096];
-
-	(void)state;
-	snprintf(path, sizeof(path), "%s/testsuite/workloads/seed003-table2.csv",
-		 srcdir ? srcdir : ".");
-	if (sim_workload_load(path, &w, &err) < 0)
-		fail_msg("%s", err.text);
-	assert_int_equal(w.count, TASKS);
-	assert_int_equal(sim_memory_run(&m, a, &err), 0);
-	for (unsigned i = 0; i < TASKS; i++) {
-		assert_int_equal(a[i].rm_mb, rm[i]);
-		assert_int_equal(a[i].rank, rank[i]);
-	}
-	m.options.fcfs = 1;
-	assert_int_equal(sim_memory_run(&m, a, &err), 0);
-	for (unsigned i = 0; i < TASKS; i++)
-		assert_int_equal(a[i].rank, i + 1);
-	sim_workload_free(&w);
-}
-
-/* Sums over random task sets, by priority 1 to 3. */
-struct sums {
-	double response[4], completion;
-};
-
-static void add_set(struct sums *s, struct sim_workload *w, const char *wake)
-{
-	struct sim_admission a[2 * TASKS];
-	struct sim_memory m = {
-		.workload = w, .cycle_ns = MS,
-		.options = { .capacity = CAPACITY, .wake = wake, .priority_sum = 6 },
-	};
-	struct gs_error err;
-
-	if (sim_memory_run(&m, a, &err) < 0)
-		fail_msg("%s", err.text);
-	for (int32_t p = 1; p <= 3; p++) {
-		double response, completion;
-		unsigned tasks;
-
-		sim_memory_sums(w, a, p, &tasks, &response, &completion);
-		s->response[p] += response;
-		s->completion += completion;
-	}
-}
-
-/*
- * A random set: equal numbers of each priority where `even`, and half of each
- * of at most 1 GB; a matrix product's time grows with memory^1.5.
- */
-static void draw_set(struct sim_workload *w, size_t count, int even)
-{
-	w->count = count;
-	for (size_t i = 0; i < count; i++) {
-		struct sim_kernel *k = &w->kernel[i];
-		unsigned least = 100, most = 3700;
-
-		if (even && i % 2)
-			least = 1024;
-		else if (even)
-			most = 1024;
-		*k = (struct sim_kernel){
-			.arrival_ns = i * MS, .block_tasks = 1, .shares = 1,
-			.memory_mb = least + (unsigned)(random() % (most - least)),
-			.priority = even ? (int32_t)(i % 3) + 1 : (int32_t)(random() % 3) + 1,
-		};
-		k->length_ns = (uint64_t)(0.0005 * pow(k->memory_mb, 1.5) * MS);
-	}
-}
-
-/* Figures 6 to 11, on a thousand random sets. */
-static void experiments(void **state)
-{
-	struct sim_workload w = { .kernel = calloc(2 * TASKS, sizeof(*w.kernel)) };
-	struct sums fifo = { .completion = 0 }, hpfw = fifo, even_hpfw = fifo, even_sm = fifo;
-
-	(void)state;
-	srandom(3);
-	for (int set = 0; set < 1000; set++) {
-		draw_set(&w, TASKS, 0);
-		add_set(&fifo, &w, "fifo");
-		add_set(&hpfw, &w, "hpfw");
-		draw_set(&w, EVEN, 1);
-		add_set(&even_hpfw, &w, "hpfw");
-		add_set(&even_sm, &w, "smhpfw");
-	}
-	free(w.kernel);
-	printf("high-priority response, hpfw of fifo: %.3f\n", hpfw.response[3] / fifo.response[3]);
-	printf("completion, hpfw of fifo: %.3f\n", hpfw.completion / fifo.completion);
-	printf("completion, smhpfw of hpfw: %.3f\n", even_sm.completion / even_hpfw.completion);
-	assert_true(hpfw.response[3] <= 0.54 * fifo.response[3]);
-	assert_true(hpfw.completion <= 1.05 * fifo.completion);
-	assert_true(hpfw.completion >= 0.95 * fifo.completion);
-	assert_true(even_sm.completion <= 0.84 * even_hpfw.completion);
 }
 
 int main(void)
@@ -406,8 +297,6 @@ int main(void)
 		cmocka_unit_test(ageing_helps_the_big),
 		cmocka_unit_test(nobody_starves),
 		cmocka_unit_test(looks_and_settings),
-		cmocka_unit_test(table_2),
-		cmocka_unit_test(experiments),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -109,25 +109,28 @@ done
 
 # Admission to memory: Table 2 of seed 003, t2 first and t20 last.
 t2=$srcdir/testsuite/workloads/seed003-table2.csv
-status 0 "" --memory rbdm --wake smhpfw --capacity 4800 --age 100 -w "$t2" -f csv
+status 0 "" --memory rbdm-strict --wake smhpfw --capacity 4800 --age 100 -w "$t2" -f csv
 grep -q '^t2,3,3137,1568,3,4,1,' "$dir/out" || fail "t2 of Table 2: $(grep '^t2,' "$dir/out")"
 grep -q '^t20,1,727,121,7,26,15,' "$dir/out" || fail "t20 of Table 2: $(grep '^t20,' "$dir/out")"
 grep -q '^3,7,[0-9.]*,[0-9.]*$' "$dir/out" || fail "no sums of priority 3"
 # Both columns of the paper, and RM, as printed; a column by its name.
 columns='name,priority,memory_mb,rm_mb,operations,ready_cycle,rank,start_ms,finish_ms'
 column() { sed -n 's/^t[0-9]*,//p' "$dir/out" | cut -d, -f"$1" | tr '\n' ' '; }
-status 0 "" --memory rbdm --wake fifo --capacity 4800 -w "$t2" -f csv
+status 0 "" --memory rbdm-strict --wake fifo --capacity 4800 -w "$t2" -f csv
 [ "$(head -n 1 "$dir/out")" = "$columns" ] || fail "the columns are $(head -n 1 "$dir/out")"
 [ "$(column 3)" = "570 1568 105 644 1131 528 206 523 603 452 700 666 493 31 457 1281 190 263 355 121 " ] ||
 	fail "RM of Table 2: $(column 3)"
 [ "$(column 6)" = "3 1 4 3 2 6 4 5 8 9 7 7 7 11 12 10 13 11 14 15 " ] || fail "RBDM of Table 2: $(column 6)"
 # The smallest count of operations whose sum covers M.
 awk -F, '/^t[0-9]/ && !($4 * $5 >= $3 && $4 * ($5 - 1) < $3) { exit 1 }' "$dir/out" || fail "operations of Table 2"
+# Who finds the memory free has it as it comes (t1 in cycle 1), not once its reservation is covered (cycle 7).
+status 0 "" --memory rbdm --wake fifo --capacity 4800 -w "$t2" -f csv
+grep -q '^t1,1,3421,570,7,7,3,1.000000,' "$dir/out" || fail "t1 of Table 2 under rbdm: $(grep '^t1,' "$dir/out")"
 status 0 "" --memory fcfs --capacity 4800 -w "$t2" -f csv
 [ "$(column 6)" = "$(seq 20 | tr '\n' ' ')" ] || fail "FCFS of Table 2: $(column 6)"
 status 0 "" --memory fcfs --capacity 4800 -w "$t2"
 status 2 "with --memory, --capacity and --workload" --memory rbdm -w "$t2"
-status 2 "--memory: 'lru' is neither rbdm nor fcfs" --memory lru
+status 2 "--memory: 'lru' is none of rbdm, rbdm-strict and fcfs" --memory lru
 status 2 "--capacity: 0 is not between" --capacity 0
 status 1 "'lottery' is not a wake-up policy" --memory rbdm --wake lottery --capacity 4800 -w "$t2"
 status 1 "$t2:4: t1: needs 3421 of 3000 MB" --memory rbdm --capacity 3000 -w "$t2"

@@ -92,7 +92,7 @@ struct gs_config_node_type {
 #define KEY_TAKEBACK(field) int field; /* 1: by checkpoints */
 #define KEY_SUSPEND(field) int field; /* 1: by checkpoints */
 #define KEY_OVERDUE(field) int field; /* 1: kill */
-#define KEY_ADMISSION(field) int field; /* 1: fcfs */
+#define KEY_ADMISSION(field) int field; /* enum gs_admission of memory/rbdm.h */
 #define KEY_QUEUE(field) int field; /* 1: node */
 #define KEY_ISOLATION(field) int field; /* enum gs_isolation */
 #define KEY_MEASURE(field) int field; /* enum gs_measuring */

@@ -12,6 +12,7 @@
 
 #include "common/log.h"
 #include "common/units.h"
+#include "gpushare/memory/rbdm.h"
 #include "gpushare/proto/msg.h"
 
 enum key_type {
@@ -117,14 +118,6 @@ static int set_queue(int *on_node, const char *value, struct gs_error *err)
 	return gs_fail(err, "'%.40s' is neither slurm nor node", value);
 }
 
-static int set_admission(int *fcfs, const char *value, struct gs_error *err)
-{
-	*fcfs = strcasecmp(value, "fcfs") == 0;
-	if (*fcfs || strcasecmp(value, "rbdm") == 0)
-		return 0;
-	return gs_fail(err, "'%.40s' is neither rbdm nor fcfs", value);
-}
-
 static int set_percent(uint64_t *field, const char *value, struct gs_error *err)
 {
 	int64_t percent;
@@ -201,6 +194,7 @@ static int set_measure(int *field, const char *value, struct gs_error *err)
 	return 0;
 }
 
+static const char *const admission_names[GS_ADMISSION_COUNT] = GS_ADMISSION_WORDS;
 static const char *const takeback_names[] = { "no", "checkpoint" };
 static const char *const overdue_names[] = { "warn", "kill" };
 static const char *const suspend_names[] = { "keep", "checkpoint" };
@@ -264,7 +258,7 @@ int gs_key_set(struct gs_config *config, size_t key, const char *value, struct g
 	case TYPE_CPU: return set_cpu(field, value, err);
 	case TYPE_OVERDUE: return set_word(field, value, overdue_names, 2, err);
 	case TYPE_QUEUE: return set_queue(field, value, err);
-	case TYPE_ADMISSION: return set_admission(field, value, err);
+	case TYPE_ADMISSION: return set_word(field, value, admission_names, GS_ADMISSION_COUNT, err);
 	}
 	return gs_fail(err, "a key without a type");
 }

@@ -66,7 +66,7 @@ static struct gs_rbdm_options options_of(const struct gs_config *c, uint64_t cap
 		.capacity = capacity,
 		.priority_sum = sum_of_priorities(c),
 		.wake = c->memory_wake,
-		.fcfs = c->memory_fcfs,
+		.admission = (enum gs_admission)c->memory_admission,
 		.age_cycles = (c->memory_age_ns + c->memory_cycle_ns - 1) / c->memory_cycle_ns,
 	};
 }
@@ -177,8 +177,9 @@ void gs_memory_why(const struct gs_alloc *a, char *buf, size_t size)
 		return;
 	}
 	if (look.phase == GS_RBDM_RESERVING)
-		snprintf(buf, size, "%" PRIu64 " of %" PRIu64 " reserve operations made",
-			 look.done, look.operations);
+		snprintf(buf, size, "%" PRIu64 " of %" PRIu64 " reserve operations made: %" PRIu64
+			 " of %" PRIu64 " MiB are not reserved", look.done, look.operations,
+			 MIB(left), MIB(a->device->memory));
 	else if (look.phase == GS_RBDM_WAITING && look.place > 1)
 		snprintf(buf, size, "number %zu of %zu that wait for memory", look.place,
 			 gs_rbdm_waiting(rbdm));
@@ -209,10 +210,28 @@ uint64_t gs_memory_available(const struct gs_device *device)
 
 /* ---- programs that wait for their WELCOME ------------------------------- */
 
+/* Why it waits, for the program's user: no detail that another moment makes wrong. */
+static void wait_reason(const struct gs_alloc *a, int admission, char *buf, size_t size)
+{
+	struct gs_rbdm_look look;
+
+	buf[0] = '\0';
+	if (a->away)
+		gs_takeback_why(a, buf, size);
+	else if (admission == GS_ADMISSION_STRICT && gs_memory_look(a, &look) &&
+		 look.phase == GS_RBDM_RESERVING)
+		snprintf(buf, size, "its turn has not come yet");
+	else if (a->bytes > gs_memory_available(a->device))
+		snprintf(buf, size, "other jobs hold it");
+	else
+		snprintf(buf, size, "other jobs come first");
+}
+
 int gs_memory_wait(struct gs_peer *peer, const struct gs_msg *hello, int page)
 {
 	static const struct timeval soon = { 0, 0 };
 	struct gs_memory_waiter *w = calloc(1, sizeof(*w));
+	char why[256];
 	struct gs_msg msg;
 
 	if (!w)
@@ -225,9 +244,11 @@ int gs_memory_wait(struct gs_peer *peer, const struct gs_msg *hello, int page)
 	evtimer_add(peer->d->memory, &soon); /* its patience has an end as well */
 	gs_msg_init(&msg, GS_MSG_WAIT, hello->header.tag);
 	msg.wait.bytes = peer->step->alloc->bytes;
-	gs_memory_why(peer->step->alloc, msg.wait.reason, sizeof(msg.wait.reason));
+	wait_reason(peer->step->alloc, peer->d->config->memory_admission, msg.wait.reason,
+		    sizeof(msg.wait.reason));
+	gs_memory_why(peer->step->alloc, why, sizeof(why));
 	gs_log(GS_LOG_INFO, "%s: waits for %" PRIu64 " MiB: %s", peer->who,
-	       MIB(msg.wait.bytes), msg.wait.reason);
+	       MIB(msg.wait.bytes), why);
 	return gs_peer_send(peer, &msg, -1);
 }
 

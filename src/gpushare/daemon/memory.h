@@ -55,7 +55,7 @@ uint64_t gs_memory_available(const struct gs_device *device);
 /* How the allocation stands; 0: unknown. */
 int gs_memory_look(const struct gs_alloc *alloc, struct gs_rbdm_look *look);
 
-/* Why it waits, in words: "2 of 5 reserve operations made", "1st of 3 that wait: 512 MiB are free". */
+/* Why it waits, in words: "number 1 of 3 that wait for memory: 112 of 512 MiB are not reserved". */
 void gs_memory_why(const struct gs_alloc *alloc, char *buf, size_t size);
 
 /* Bytes that the programs of the allocation hold, what is only leased to them not counted. */

@@ -22,6 +22,8 @@ static const char *const states[] = {
 	[GS_RBDM_ADMITTED] = "admitted",
 };
 
+static const char *const admissions[GS_ADMISSION_COUNT] = GS_ADMISSION_WORDS;
+
 /* One allocation, as its first step tells it. */
 struct row {
 	const struct gs_step *step;
@@ -138,7 +140,7 @@ static json_t *gpu_json(struct gs_daemon *d, const struct gs_device *dev)
 	json_object_set_new(o, "used_mb", gs_report_json_number((double)used_of(row, n) / MIB));
 	json_object_set_new(o, "outside_mb", gs_report_json_number((double)dev->outside / MIB));
 	json_object_set_new(o, "admission",
-			    gs_report_json_text(d->config->memory_fcfs ? "fcfs" : "rbdm"));
+			    gs_report_json_text(admissions[d->config->memory_admission]));
 	json_object_set_new(o, "wake", gs_report_json_text(d->config->memory_wake));
 	json_object_set_new(o, "cycle_ms",
 			    gs_report_json_number((double)d->config->memory_cycle_ns / 1e6));
@@ -171,7 +173,7 @@ static void gpu_table(struct gs_table *t, struct gs_daemon *d, const struct gs_d
 	fprintf(t->out, "gpu %u: %.0f MiB, %.0f reserved, %.0f used; admission %s, wake-up %s, "
 		"cycle %.3g ms\n", dev->index, (double)dev->memory / MIB,
 		(double)gs_ledger_reserved(dev->ledger) / MIB, (double)used_of(row, n) / MIB,
-		d->config->memory_fcfs ? "fcfs" : "rbdm", d->config->memory_wake,
+		admissions[d->config->memory_admission], d->config->memory_wake,
 		(double)d->config->memory_cycle_ns / 1e6);
 	if (!n)
 		return;

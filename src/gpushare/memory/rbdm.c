@@ -145,7 +145,7 @@ int gs_rbdm_arrive(struct gs_rbdm *rbdm, uint64_t id, uint32_t priority, uint64_
 
 	if (!step)
 		return -1;
-	if (!rbdm->options.fcfs) {
+	if (rbdm->options.admission != GS_ADMISSION_FCFS) {
 		step->rm = gs_rbdm_rm(memory, priority, rbdm->options.priority_sum);
 		step->operations = gs_rbdm_operations(memory, step->rm);
 	}
@@ -231,7 +231,7 @@ int gs_rbdm_next(struct gs_rbdm *rbdm, uint64_t cycle, uint64_t *id)
 			return admit(rbdm, step, id);
 		step = first_covered(rbdm, cycle);
 		if (!step)
-			return 0;
+			break;
 		if (rbdm->waiting == 0 && fits(rbdm, step))
 			return admit(rbdm, step, id);
 		step->phase = GS_RBDM_WAITING;
@@ -239,6 +239,10 @@ int gs_rbdm_next(struct gs_rbdm *rbdm, uint64_t cycle, uint64_t *id)
 		step->as.order = ++rbdm->next_order;
 		rbdm->waiting++;
 	}
+	if (rbdm->options.admission == GS_ADMISSION_STRICT || rbdm->waiting)
+		return 0;
+	step = first_covered(rbdm, UINT64_MAX);
+	return step && fits(rbdm, step) ? admit(rbdm, step, id) : 0;
 }
 
 int gs_rbdm_adopt(struct gs_rbdm *rbdm, uint64_t id, uint32_t priority, uint64_t memory,
@@ -268,7 +272,7 @@ int gs_rbdm_configure(struct gs_rbdm *rbdm, const struct gs_rbdm_options *option
 	rbdm->options.capacity = capacity;
 	rbdm->options.wake = wake->name;
 	rbdm->wake = wake;
-	for (struct step *s = rbdm->first; s && options->fcfs; s = s->next)
+	for (struct step *s = rbdm->first; s && options->admission == GS_ADMISSION_FCFS; s = s->next)
 		if (s->phase == GS_RBDM_RESERVING && s->ready > cycle)
 			s->ready = cycle;
 	return 0;

@@ -9,6 +9,12 @@
  *
  * Only the step that the wake-up policy puts first is tried: while it does
  * not fit the others wait, even if they would (section 4.3.1).
+ *
+ * That is GS_ADMISSION_STRICT.  GS_ADMISSION_RBDM leaves no memory idle that
+ * the first one could use: while no step waits with its reservation covered,
+ * the one that will be covered first is admitted as soon as it fits.  So who
+ * comes while all others are admitted is through at once if it fits, and the
+ * reservations only order those for whom the memory does not suffice.
  */
 #ifndef GPUSHARE_MEMORY_RBDM_H
 #define GPUSHARE_MEMORY_RBDM_H
@@ -20,12 +26,22 @@
 
 struct gs_rbdm;
 
+enum gs_admission {
+	GS_ADMISSION_RBDM,   /* memory that is free is granted at once */
+	GS_ADMISSION_STRICT, /* the paper's: nobody is through before its reservation is covered */
+	GS_ADMISSION_FCFS,   /* no reservation: it is covered on arrival (the baseline) */
+	GS_ADMISSION_COUNT
+};
+
+/* Their names, in gpushare.conf and elsewhere. */
+#define GS_ADMISSION_WORDS { "rbdm", "rbdm-strict", "fcfs" }
+
 struct gs_rbdm_options {
 	uint64_t capacity;     /* memory that may be admitted in all, above zero */
 	uint32_t priority_sum; /* the sum below the line of equation 1, above zero */
 	const char *wake;      /* a name of wake.def */
 	uint64_t age_cycles;   /* who has waited this long goes first, the oldest of them; 0: no bound */
-	int fcfs;              /* no reservation: whoever arrives is through at once (the baseline) */
+	enum gs_admission admission;
 };
 
 /* Equation 1, whole units, truncated, at least 1: RM = P x M / sum of P. */
@@ -53,9 +69,9 @@ int gs_rbdm_adopt(struct gs_rbdm *rbdm, uint64_t id, uint32_t priority, uint64_t
 		  struct gs_error *err);
 
 /*
- * New wake-up policy, ageing bound, sum of priorities and fcfs, from now on; the
- * capacity stays.  Reservations that are under way keep their pace, unless
- * fcfs: then they are covered at `cycle`.  -1: nothing has changed.
+ * New wake-up policy, ageing bound, sum of priorities and admission, from now on; the
+ * capacity stays.  Reservations that are under way keep their pace, unless it is
+ * GS_ADMISSION_FCFS: then they are covered at `cycle`.  -1: nothing has changed.
  */
 int gs_rbdm_configure(struct gs_rbdm *rbdm, const struct gs_rbdm_options *options,
 		      uint64_t cycle, struct gs_error *err);

@@ -10,7 +10,8 @@ void sim_help(void)
 {
 	printf("usage: gpushare-sim --policy P|all --workload FILE.csv [options]\n"
 	       "       gpushare-sim --trace FILE --gpus N --policy P|all [options]\n"
-	       "       gpushare-sim --memory rbdm|fcfs --capacity MB --workload FILE.csv [options]\n"
+	       "       gpushare-sim --memory rbdm|rbdm-strict|fcfs --capacity MB\n"
+	       "                    --workload FILE.csv [options]\n"
 	       "\n"
 	       "Replay a workload on one simulated GPU with the daemon's own scheduler, or with its\n"
 	       "admission to device memory.\n"
@@ -45,7 +46,8 @@ void sim_help(void)
 	       "      --trace FILE      Slurm's accounting, as sacct --parsable2 prints it\n"
 	       "      --gpus N          of the cluster\n"
 	       "      --partition P=N   jobs of partition P have priority N (default 1)\n"
-	       "      --memory M        rbdm: admission by reservation; fcfs: in order of arrival\n"
+	       "      --memory M        rbdm: who fits is admitted at once, the others by reservation;\n"
+	       "                          rbdm-strict: all by reservation; fcfs: in order of arrival\n"
 	       "      --capacity MB     device memory\n"
 	       "      --wake W          who of those that wait is tried first (default fifo):\n");
 #define WAKE(name, words) printf("                          %-6s %s\n", #name, words);

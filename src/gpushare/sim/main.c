@@ -65,11 +65,15 @@ static int set_format(struct sim_command *c, const char *name, struct gs_error *
 
 static int set_memory(struct sim_command *c, const char *name, struct gs_error *err)
 {
-	c->memory.options.fcfs = strcmp(name, "fcfs") == 0;
-	if (!c->memory.options.fcfs && strcmp(name, "rbdm") != 0)
-		return gs_fail(err, "'%.40s' is neither rbdm nor fcfs", name);
-	c->admission = 1;
-	return 0;
+	static const char *const names[GS_ADMISSION_COUNT] = GS_ADMISSION_WORDS;
+
+	for (int i = 0; i < GS_ADMISSION_COUNT; i++)
+		if (strcmp(name, names[i]) == 0) {
+			c->memory.options.admission = (enum gs_admission)i;
+			c->admission = 1;
+			return 0;
+		}
+	return gs_fail(err, "'%.40s' is none of rbdm, rbdm-strict and fcfs", name);
 }
 
 /* The options of the admission. */

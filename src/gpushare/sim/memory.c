@@ -161,8 +161,8 @@ static void plan(struct play *p, const struct gs_rbdm_options *options)
 		struct sim_admission *a = &p->admission[k];
 		uint64_t mb = w->kernel[k].memory_mb;
 
-		a->rm_mb = options->fcfs ? mb : gs_rbdm_rm(mb, (uint32_t)w->kernel[k].priority,
-							    options->priority_sum);
+		a->rm_mb = options->admission == GS_ADMISSION_FCFS ? mb :
+			   gs_rbdm_rm(mb, (uint32_t)w->kernel[k].priority, options->priority_sum);
 		a->operations = gs_rbdm_operations(mb, a->rm_mb);
 		a->ready_cycle = arrival_cycle(p, k) + a->operations - 1;
 	}
