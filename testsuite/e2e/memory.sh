@@ -59,6 +59,13 @@ randoms() { # OPERATIONS-OF-EACH
 
 price() { run 60 --shares 50 "$DOORS" price 2000 | tee "$TMP/price"; }
 
+# More than half of an idle GPU: at once, and nobody is told of a wait.
+at_once() {
+	run 60 --shares 10 --mem 308M "$DOORS" info >"$TMP/once" 2>"$TMP/once.err" || return 1
+	cat "$TMP/once" "$TMP/once.err"
+	grep -q "^322961408 322961408" "$TMP/once" && logged "admitted to 308 MiB of gpu 0 after 0\.00" && ! grep -q waiting "$TMP/once.err"
+}
+
 # A step waits until there is room, and is then as any other.
 queued_first() { t 5 gpusharectl memory | grep "waiting.*number 1 of 1 that wait for memory"; }
 waits_its_turn() {
@@ -69,8 +76,9 @@ waits_its_turn() {
 	until_true 10 test -s "$TMP/held" || return 1
 	run 60 --shares 10 --mem 300M "$DOORS" info >"$TMP/waiter" 2>"$TMP/waiter.err" &
 	local waiter=$!
-	until_true 10 grep -q "waits for its 300 MiB" "$TMP/waiter.err" || return 1
 	until_true 10 queued_first || return 1
+	[ ! -s "$TMP/waiter.err" ] || return 1 # not in the first second
+	until_true 10 grep -q "still waiting for 300 MiB of GPU memory after 1 s: other jobs hold it" "$TMP/waiter.err" || return 1
 	[ ! -s "$TMP/waiter" ] || return 1
 	rm "$TMP/held"
 	wait $big && wait $waiter
@@ -79,8 +87,7 @@ waits_its_turn() {
 	[ $rc = 0 ] && grep -q "0 words wrong" "$TMP/big" && grep -q "^314572800 314572800" "$TMP/waiter"
 }
 
-# Each GPU has its own queue: 0's is empty, and on 1 one has memory and one waits for it. The waiter is told before it
-# has made all of its reserve operations, a cycle each, and waits only after them.
+# Each GPU has its own queue: 0's is empty, and on 1 one has memory and one waits for it.
 queues_apart() {
 	t 5 gpusharectl memory --json >"$TMP/gpus"
 	python3 -c 'import json, sys
@@ -99,7 +106,7 @@ two_gpus() {
 	until_true 10 test -s "$TMP/held0" -a -s "$TMP/held1" || return 1
 	run 60 --gpu 1 --shares 10 --mem 300M "$DOORS" info >"$TMP/waiter" 2>"$TMP/waiter.err" &
 	waiter=$!
-	until_true 10 grep -q "waits for its 300 MiB" "$TMP/waiter.err" || return 1
+	until_true 10 grep -q "waiting for 300 MiB" "$TMP/waiter.err" || return 1
 	rm "$TMP/held0"
 	wait "${pid[0]}" || rc=1
 	until_true 10 queues_apart || queues_apart || rc=1
@@ -131,6 +138,7 @@ note "the neighbour: $(tail -n 1 "$TMP/neighbour")"
 check "all of it is back" none_left
 check "gpushared stops" stop_daemon
 serve "$HISTORY"
+check "a job of 60 % of an idle GPU has its memory at once" at_once
 check "every process of a step is told the same" same_everywhere
 check "eight processes, $((OPS * 8)) random operations, kill -9 among them" randoms "$OPS"
 sed '/begun/d; s/^/# /' "$TMP"/random.?.[1-4] "$TMP/random.looks"

@@ -116,8 +116,10 @@ static void turn_away(struct shim_session *s, const struct gs_error *err)
 
 static void on_wait(uint64_t bytes, const char *why)
 {
-	shim_notice("this job waits for its %llu MiB of GPU memory: %s",
-		    (unsigned long long)(bytes >> 20), why);
+	int big = bytes >> 30 != 0;
+
+	shim_notice("still waiting for %.*f %s of GPU memory after 1 s: %s", big,
+		    (double)bytes / (big ? 1 << 30 : 1 << 20), big ? "GiB" : "MiB", why);
 }
 
 /* DaemonAbsent as it was when the step was registered: no daemon may be there to say it. */

@@ -18,6 +18,9 @@
 
 #define REPLY_TIMEOUT_NS (10 * GS_NS_PER_S)
 
+/* Who waits for memory no longer than that need not hear of it. */
+#define WAIT_UNTOLD_NS GS_NS_PER_S
+
 /* So much that the daemon has not read, bytes as the kernel counts them, and it is told of nothing that can wait: a send would, in the end. */
 #define UNREAD_MAX 65536
 
@@ -104,6 +107,18 @@ static int take_page(struct gs_client *c, int fd, struct gs_error *err)
 	return 0;
 }
 
+/* Nothing has come from the daemon for so long. */
+static int silent_for(int sock, uint64_t ns)
+{
+	uint64_t until = gs_clock_ns() + ns, now;
+	struct pollfd p = { .fd = sock, .events = POLLIN | POLLRDHUP };
+	int ready = 0;
+
+	while (ready <= 0 && (now = gs_clock_ns()) < until)
+		ready = poll(&p, 1, (int)((until - now) / GS_NS_PER_MS) + 1);
+	return ready <= 0;
+}
+
 /* The daemon's first word on our HELLO; a WAIT is waited out.  1, 0 or -1 as gs_msg_recv. */
 static int hear(struct gs_client *c, int sock, struct gs_msg *msg, int *fd, struct gs_error *err)
 {
@@ -112,7 +127,7 @@ static int hear(struct gs_client *c, int sock, struct gs_msg *msg, int *fd, stru
 	c->waits = rc == 1 && msg->header.type == GS_MSG_WAIT && !c->page;
 	if (!c->waits)
 		return rc;
-	if (c->on_wait)
+	if (c->on_wait && silent_for(sock, WAIT_UNTOLD_NS))
 		c->on_wait(msg->wait.bytes, msg->wait.reason);
 	gs_msg_limit(sock, 0, NULL);
 	do

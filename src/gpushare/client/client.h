@@ -24,7 +24,7 @@ struct gs_client_options {
 	uint32_t step_id;    /* 0xffffffff: any step of the job that this process belongs to */
 	uint32_t gpu;
 	const char *program; /* for the log and the reports */
-	void (*on_wait)(uint64_t bytes, const char *why); /* told to wait for memory; may be NULL */
+	void (*on_wait)(uint64_t bytes, const char *why); /* has waited 1 s for memory; may be NULL */
 };
 
 /* What the daemon said of the step. */
