@@ -59,6 +59,28 @@ randoms() { # OPERATIONS-OF-EACH
 
 price() { run 60 --shares 50 "$DOORS" price 2000 | tee "$TMP/price"; }
 
+# One who lives on its lease tells the daemon of no allocation: its page does. The context is the one that it asks for.
+live_figures() {
+	local pid rc
+	rm -f "$TMP/live"
+	run 60 --shares 50 --mem 500M "$DOORS" keep 200 "$TMP/live" >"$TMP/live.out" 2>&1 &
+	pid=$!
+	until_true 20 test -s "$TMP/live" || return 1
+	t 5 gpusharectl report --json >"$TMP/report" && t 5 gpusharectl status --json >"$TMP/status" &&
+		t 5 gpusharectl metrics >"$TMP/metrics" && t 5 gpusharectl memory --json >"$TMP/memory"
+	python3 - "$TMP" <<'END'
+import json, re, sys
+def of(name): return json.load(open(sys.argv[1] + "/" + name))
+found = [of("report")[-1]["memory_mb"], of("status")["steps"][-1]["memory_mb"], of("memory")[0]["steps"][0]["used_mb"],
+         float(re.findall(r"^gpushare_step_memory_peak_bytes.* (\S+)$", open(sys.argv[1] + "/metrics").read(), re.M)[-1]) / 2**20]
+print(found)
+sys.exit(found != [204] * 4)
+END
+	rc=$?
+	rm "$TMP/live"
+	wait $pid && [ $rc = 0 ]
+}
+
 # More than half of an idle GPU: at once, and nobody is told of a wait.
 at_once() {
 	run 60 --shares 10 --mem 308M "$DOORS" info >"$TMP/once" 2>"$TMP/once.err" || return 1
@@ -135,6 +157,8 @@ serve ContextMemory=4M "$HISTORY" || { echo "Bail out! gpushared does not start"
 check "each door a hundred times at the limit, the neighbour has its own throughout" beside limits 100
 sed 's/^/# /' "$TMP/limit"
 note "the neighbour: $(tail -n 1 "$TMP/neighbour")"
+check "all of it is back" none_left
+check "report, status and metrics have what a program holds that asks no more" live_figures
 check "all of it is back" none_left
 check "gpushared stops" stop_daemon
 serve "$HISTORY"

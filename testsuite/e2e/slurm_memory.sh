@@ -63,6 +63,19 @@ for job in "$low" "$high" "$other"; do
 	check "with its memory as it was" out_has "$job" ' 0 words wrong'
 done
 
+# --- what it holds, while it holds it ---
+
+# It asks for its context; the rest it takes without asking, and launches nothing.
+echo ContextMemory=4M >>"$D/etc/gpushare.conf"
+reload_conf
+live=$(keeps low 400 150 live)
+check "a job has 154 of 400 MiB" has_it live
+check "its AdminComment says so while it runs" until_comment "$live" ' mem=154/400MiB'
+go live
+check "it completes" reaches "$live" COMPLETED
+sed -i '/^ContextMemory=/d' "$D/etc/gpushare.conf"
+reload_conf
+
 # --- as much as the last time ---
 
 one_auto() { # what the program takes is known once it has run

@@ -210,7 +210,7 @@ void gs_client_gone(struct gs_peer *peer)
 	gs_takeback_peer_gone(peer);
 	gs_memory_wait_end(peer);
 	if (peer->tenant) {
-		gs_lease_note_peak(peer);
+		gs_lease_note_peak(peer->d, peer->step->alloc);
 		if (peer->d->mps && gs_tenant_on_gpu(peer->tenant))
 			gs_log(GS_LOG_WARN, "%s: ends with kernels on gpu %u: MPS's other clients "
 			       "may fail", peer->who, peer->device->index);

@@ -12,9 +12,11 @@
 #include "config.h"
 #include "gpushare/daemon/device.h"
 #include "gpushare/daemon/memory.h"
+#include "gpushare/daemon/memory_lease.h"
 #include "gpushare/daemon/peer.h"
 #include "gpushare/daemon/report.h"
 #include "gpushare/daemon/steps.h"
+#include "gpushare/daemon/takeback.h"
 
 static const char *step_name(const struct gs_step *s, char names[][16], size_t i)
 {
@@ -23,7 +25,13 @@ static const char *step_name(const struct gs_step *s, char names[][16], size_t i
 
 static uint64_t peak_of(const struct gs_step *s)
 {
-	return s->alloc ? gs_ledger_peak(s->alloc->device->ledger, s->alloc->id) : s->peak;
+	uint64_t here, before;
+
+	if (!s->alloc)
+		return s->peak;
+	here = gs_ledger_peak(s->alloc->device->ledger, s->alloc->id);
+	before = gs_takeback_peak(s->alloc); /* the ledger does not know it while its memory is on the host */
+	return here > before ? here : before;
 }
 
 static void fill_row(struct gs_report_row *row, struct gs_step *s, const char *name)
@@ -67,11 +75,14 @@ static int select_from_all(struct gs_daemon *d, uint32_t job, int finished, int 
 			   struct selection *sel)
 {
 	size_t room = GS_FINISHED_MAX + GS_STEPS_MAX;
+	struct gs_step *s;
 
 	memset(sel, 0, sizeof(*sel));
 	sel->probe = probe;
 	for (size_t i = 0; i < d->ndevice; i++)
 		gs_gpu_settle(d->device[i].gpu, gs_clock_ns());
+	TAILQ_FOREACH(s, &d->steps, link)
+		gs_lease_note_peak(d, s->alloc);
 	sel->step = calloc(room, sizeof(struct gs_step *));
 	if (!sel->step)
 		return -1;

@@ -20,6 +20,7 @@
 #include "gpushare/daemon/history.h"
 #include "gpushare/daemon/memory.h"
 #include "gpushare/daemon/memory_check.h"
+#include "gpushare/daemon/memory_lease.h"
 #include "gpushare/daemon/metrics_file.h"
 #include "gpushare/daemon/mps.h"
 #include "gpushare/daemon/peer.h"
@@ -63,11 +64,16 @@ static void on_sweep(evutil_socket_t fd, short what, void *arg)
 	gs_steps_sweep(arg);
 }
 
+static uint64_t peak_of(const struct gs_step *s)
+{
+	return gs_ledger_peak(s->alloc->device->ledger, s->alloc->id);
+}
+
 /* A job's figures, or what it waits for, in one number, to see whether they changed. */
 static uint64_t figures(const struct gs_step *s)
 {
 	uint64_t sum = s->tally.turnaround_ns + s->tally.launches + s->tally.preemptions +
-		       s->moves.out_ns + s->moves.back_ns + 1;
+		       s->moves.out_ns + s->moves.back_ns + peak_of(s) + 1;
 	char why[256];
 
 	if (s->alloc->admitted)
@@ -86,6 +92,8 @@ static void on_refresh(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
+	TAILQ_FOREACH(s, &d->steps, link)
+		gs_lease_note_peak(d, s->alloc);
 	if (!TAILQ_EMPTY(&d->steps))
 		gs_state_save(d); /* with their figures, should this daemon be killed */
 	if (!d->slurm)
@@ -95,8 +103,8 @@ static void on_refresh(evutil_socket_t fd, short what, void *arg)
 		snprintf(d->node_said, sizeof(d->node_said), "%s", text);
 	}
 	TAILQ_FOREACH(s, &d->steps, link) {
-		if (s->info.local || s->reported == figures(s) || 
-		    (s->tally.launches == 0 && s->alloc->admitted && !s->reported) ||
+		if (s->info.local || s->reported == figures(s) ||
+		    (s->tally.launches == 0 && peak_of(s) == 0 && s->alloc->admitted && !s->reported) ||
 		    gs_gather_comment(d, s->info.job_id, text, sizeof(text)) < 0)
 			continue;
 		if (gs_slurm_report_send(d->slurm, s->info.job_id, text))

@@ -55,7 +55,7 @@ int gs_lease_alloc(struct gs_peer *peer, uint64_t bytes)
 		if (gs_ledger_alloc(ledger, id, peer->id, bytes) != 1)
 			return 0;
 	}
-	gs_lease_note_peak(peer);
+	gs_lease_note_peak(peer->d, peer->step->alloc);
 	used = gs_ledger_used(ledger, id);
 	left = peer->step->alloc->bytes > used ? peer->step->alloc->bytes - used : 0;
 	left /= LEASE_PART;
@@ -79,18 +79,17 @@ uint64_t gs_memory_used(struct gs_daemon *d, const struct gs_alloc *alloc)
  * The most that the step has held at once.  Each client keeps its own most in
  * its page; of several it is the sum, which is never too little.
  */
-void gs_lease_note_peak(struct gs_peer *peer)
+void gs_lease_note_peak(struct gs_daemon *d, const struct gs_alloc *alloc)
 {
-	struct gs_alloc *alloc = peer->step->alloc;
-	struct gs_peer *other;
+	struct gs_peer *peer;
 	uint64_t sum = 0;
 
-	LIST_FOREACH(other, &peer->d->peers, link) {
+	LIST_FOREACH(peer, &d->peers, link) {
 		uint64_t peak;
 
-		if (!other->tenant || other->step->alloc != alloc)
+		if (!peer->tenant || peer->step->alloc != alloc)
 			continue;
-		peak = gs_page_load(other->page->peak);
+		peak = gs_page_load(peer->page->peak);
 		sum += peak < alloc->bytes ? peak : alloc->bytes;
 	}
 	gs_ledger_note_peak(alloc->device->ledger, alloc->id,

@@ -5,6 +5,8 @@
 
 #include <stdint.h>
 
+struct gs_alloc;
+struct gs_daemon;
 struct gs_peer;
 
 /* A client asks for more than its lease holds: 1 granted and a new lease, 0 beyond the reservation. */
@@ -13,7 +15,10 @@ int gs_lease_alloc(struct gs_peer *peer, uint64_t bytes);
 /* What the client has not taken of its lease returns to the step. */
 void gs_lease_recall(struct gs_peer *peer);
 
-/* Look at what the peer's step holds; before the peer's page goes. */
-void gs_lease_note_peak(struct gs_peer *peer);
+/*
+ * Tell the ledger the most that the allocation's clients have held, which only their
+ * pages know: before it is asked for that, and before one of the pages goes.
+ */
+void gs_lease_note_peak(struct gs_daemon *d, const struct gs_alloc *alloc);
 
 #endif

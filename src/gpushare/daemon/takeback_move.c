@@ -177,7 +177,7 @@ static void park(struct gs_away_process *p)
 {
 	struct gs_peer *peer = p->peer;
 
-	gs_lease_note_peak(peer);
+	gs_lease_note_peak(peer->d, peer->step->alloc);
 	gs_lease_recall(peer);
 	p->bytes = gs_ledger_held(peer->device->ledger, peer->step->alloc->id, peer->id);
 	p->parked = 1;
