@@ -34,21 +34,30 @@ static void apply(char *const env[])
 	}
 }
 
-/* In the child; never returns. */
-static void become(char *const argv[], char *const env[], int in, pid_t parent)
+/* In the child; never returns.  log: NULL: the tool's own output, in its process group. */
+static void become(char *const argv[], char *const env[], int in, const char *log, pid_t parent)
 {
+	int out;
+
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (getppid() != parent)
 		_exit(1);
 	if (in >= 0)
 		dup2(in, STDIN_FILENO);
+	if (log) {
+		setpgid(0, 0);
+		out = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+		if (out < 0 || dup2(out, STDOUT_FILENO) < 0 || dup2(out, STDERR_FILENO) < 0)
+			_exit(1);
+	}
 	apply(env);
 	execvp(argv[0], argv);
 	fprintf(stderr, "gpushare-bench: cannot run %s: %s\n", argv[0], strerror(errno));
 	_exit(NOT_FOUND);
 }
 
-pid_t bench_spawn(char *const argv[], char *const env[], const char *input, struct gs_error *err)
+static pid_t start(char *const argv[], char *const env[], const char *input, const char *log,
+		   struct gs_error *err)
 {
 	pid_t pid, parent = getpid();
 	int in;
@@ -69,9 +78,21 @@ pid_t bench_spawn(char *const argv[], char *const env[], const char *input, stru
 	fflush(NULL);
 	pid = fork();
 	if (pid == 0)
-		become(argv, env, in, parent);
+		become(argv, env, in, log, parent);
+	if (pid > 0 && log)
+		setpgid(pid, pid); /* whoever of both is first */
 	close(in);
 	return pid < 0 ? gs_fail_errno(err, "cannot fork") : pid;
+}
+
+pid_t bench_spawn(char *const argv[], char *const env[], const char *input, struct gs_error *err)
+{
+	return start(argv, env, input, NULL, err);
+}
+
+pid_t bench_spawn_group(char *const argv[], char *const env[], const char *log, struct gs_error *err)
+{
+	return start(argv, env, NULL, log, err);
 }
 
 int bench_reap(pid_t pid, unsigned timeout_ms, int *status)
@@ -98,6 +119,22 @@ void bench_end(pid_t pid)
 		return;
 	kill(pid, SIGKILL);
 	waitpid(pid, &status, 0);
+}
+
+void bench_end_group(pid_t pid)
+{
+	struct timespec tick = { 0, TICK_MS * 1000000L };
+	int status;
+
+	if (pid <= 0)
+		return;
+	kill(-pid, SIGTERM);
+	bench_reap(pid, PATIENCE_MS, &status);
+	kill(-pid, SIGKILL);
+	waitpid(pid, &status, 0);
+	/* What was not this process's child is another's to reap. */
+	for (unsigned waited = 0; waited < PATIENCE_MS && kill(-pid, 0) == 0; waited += TICK_MS)
+		nanosleep(&tick, NULL);
 }
 
 int bench_own_folder(char *path, size_t room, struct gs_error *err)

@@ -46,6 +46,8 @@ int bench_stage_open(struct bench_stage *stage, struct gs_error *err)
 		snprintf(driver, sizeof(driver), "%s", stage->driver);
 		folder = dirname(driver);
 	}
+	if (stage->ngpu)
+		setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 1); /* which is how nvidia-smi counts */
 	if (folder || (old && *old))
 		snprintf(stage->programs, sizeof(stage->programs), "LD_LIBRARY_PATH=%s%s%.2000s",
 			 folder ? folder : "", folder && old && *old ? ":" : "", old ? old : "");
@@ -89,6 +91,20 @@ static int says(const struct bench_stage *stage, const char *key)
 	return 0;
 }
 
+/* With its device file gpushared knows a GPU's UUID and tells programs and MPS. */
+static void write_gpus(FILE *f, const struct bench_stage *stage, const struct bench_gpu *gpu)
+{
+	char file[64];
+
+	for (uint32_t i = 0; i < (stage->ngpu ? stage->ngpu : 1); i++) {
+		fprintf(f, "Gpu=%u Memory=%llu Shares=%u", i, (unsigned long long)gpu->memory, gpu->shares);
+		snprintf(file, sizeof(file), "/dev/nvidia%u", stage->gpu[i]);
+		if (stage->ngpu && access(file, F_OK) == 0)
+			fprintf(f, " File=%s", file);
+		fputc('\n', f);
+	}
+}
+
 static int write_config(const struct bench_stage *stage, enum bench_share share,
 			const char *policy, const struct bench_gpu *gpu, const char *path,
 			struct gs_error *err)
@@ -100,8 +116,9 @@ static int write_config(const struct bench_stage *stage, enum bench_share share,
 		return gs_fail_errno(err, "cannot write %.150s", path);
 	fprintf(f, "Socket=%s/sock\nPidFile=%s/pid\nLogFile=%s/log\nReportToSlurm=no\nAllowLocal=yes\n",
 		stage->folder, stage->folder, stage->folder);
-	fprintf(f, "Policy=%s\nGpu=0 Memory=%llu Shares=%u\n", policy,
-		(unsigned long long)gpu->memory, gpu->shares);
+	if (policy)
+		fprintf(f, "Policy=%s\n", policy);
+	write_gpus(f, stage, gpu);
 	if (stage->driver)
 		fprintf(f, "Driver=%s\n", stage->driver);
 	if (stage->shim)
@@ -121,6 +138,15 @@ static int write_config(const struct bench_stage *stage, enum bench_share share,
 	return 0;
 }
 
+/* What those who serve all GPUs of the stage see. */
+static void visible_gpus(const struct bench_stage *stage, char *text, size_t room)
+{
+	if (stage->ngpu > 1)
+		snprintf(text, room, "CUDA_VISIBLE_DEVICES=%u,%u", stage->gpu[0], stage->gpu[1]);
+	else
+		snprintf(text, room, "CUDA_VISIBLE_DEVICES=%u", stage->gpu[0]);
+}
+
 static int start_daemon(struct bench_stage *stage, enum bench_share share, const char *policy,
 			const struct bench_gpu *gpu, struct gs_error *err)
 {
@@ -128,12 +154,15 @@ static int start_daemon(struct bench_stage *stage, enum bench_share share, const
 	char *argv[] = { program, "--foreground", "--config", config, NULL };
 	int status;
 
+	char visible[64], *env[] = { visible, NULL };
+
 	in_folder(stage, "", CONFIG, config, sizeof(config));
 	in_folder(stage, "", "pid", pid, sizeof(pid));
 	bench_find_program("gpushared", program, sizeof(program));
+	visible_gpus(stage, visible, sizeof(visible));
 	if (write_config(stage, share, policy, gpu, config, err) < 0)
 		return -1;
-	stage->daemon = bench_spawn(argv, NULL, NULL, err);
+	stage->daemon = bench_spawn(argv, stage->ngpu ? env : NULL, NULL, err);
 	if (stage->daemon < 0)
 		return -1;
 	for (unsigned waited = 0; access(pid, F_OK) < 0; waited += 20) {
@@ -167,14 +196,19 @@ int bench_stage_sched_options(const struct bench_stage *stage, struct gs_sched_o
 
 static int mps_control(const struct bench_stage *stage, int start, struct gs_error *err)
 {
-	char pipe[PATH_MAX], log[PATH_MAX];
+	char pipe[PATH_MAX], log[PATH_MAX], visible[64];
 	char *argv[] = { MPS_CONTROL, start ? "-d" : NULL, NULL };
-	char *env[] = { pipe, log, stage->driver ? (char *)stage->programs : NULL, NULL };
-	int status;
+	char *env[5] = { pipe, log };
+	int status, n = 2;
 	pid_t pid;
 
 	in_folder(stage, "CUDA_MPS_PIPE_DIRECTORY=", OWN_MPS, pipe, sizeof(pipe));
 	in_folder(stage, "CUDA_MPS_LOG_DIRECTORY=", OWN_MPS, log, sizeof(log));
+	visible_gpus(stage, visible, sizeof(visible));
+	if (stage->driver)
+		env[n++] = (char *)stage->programs;
+	if (stage->ngpu)
+		env[n++] = visible;
 	if (start && mkdir(strchr(pipe, '=') + 1, 0700) < 0 && errno != EEXIST)
 		return gs_fail_errno(err, "cannot make MPS's folder");
 	pid = bench_spawn(argv, env, start ? NULL : "quit\n", err);
@@ -220,35 +254,87 @@ void bench_stage_end(struct bench_stage *stage)
 	stage->mps = 0;
 }
 
+/* The environment of a program on the stage. */
+struct environment {
+	char pipe[PATH_MAX], socket[PATH_MAX], device[PATH_MAX], summary[PATH_MAX], visible[64], priority[64];
+	char *env[8];
+};
+
+static void set_environment(struct environment *e, struct bench_stage *stage,
+			    const struct bench_launch *launch)
+{
+	int n = 5;
+
+	/*
+	 * No MPS but the one that was asked for: a folder that is not there means none.
+	 * What gpushared says, by `gpusharectl run`, comes after this.
+	 */
+	in_folder(stage, "CUDA_MPS_PIPE_DIRECTORY=", launch->share == BENCH_MPS ? OWN_MPS : "none", e->pipe,
+		  sizeof(e->pipe));
+	in_folder(stage, "GPUSHARE_SOCKET=", "sock", e->socket, sizeof(e->socket));
+	in_folder(stage, "GPUSHARE_EMU_DEVICE=", "device", e->device, sizeof(e->device));
+	in_folder(stage, "GPUSHARE_SUMMARY=", "summary", e->summary, sizeof(e->summary));
+	memcpy(e->env, ((char *[8]){ e->pipe, e->socket, e->device, e->summary, stage->programs }),
+	       sizeof(e->env));
+	/* A client of MPS counts those that the server sees. */
+	if (launch->share == BENCH_MPS)
+		snprintf(e->visible, sizeof(e->visible), "CUDA_VISIBLE_DEVICES");
+	else
+		snprintf(e->visible, sizeof(e->visible), "CUDA_VISIBLE_DEVICES=%u", stage->gpu[launch->gpu]);
+	if (stage->ngpu)
+		e->env[n++] = e->visible;
+	snprintf(e->priority, sizeof(e->priority), "CUDA_MPS_CLIENT_PRIORITY=%d", launch->client_priority);
+	if (launch->client_priority >= 0)
+		e->env[n++] = e->priority;
+}
+
+#define ARGS_MAX 48
+
+pid_t bench_stage_launch(struct bench_stage *stage, const struct bench_launch *launch, struct gs_error *err)
+{
+	char ctl[PATH_MAX], shares[16], partition[16], gpu[16], memory[24];
+	char *argv[ARGS_MAX] = { ctl, "run", "--shares", shares, "--partition", partition, "--gpu", gpu };
+	struct environment e;
+	size_t n = bench_managed(launch->share) ? 8 : 0;
+
+	bench_find_program("gpusharectl", ctl, sizeof(ctl));
+	snprintf(shares, sizeof(shares), "%u", launch->shares);
+	snprintf(partition, sizeof(partition), "p%d", launch->priority);
+	snprintf(gpu, sizeof(gpu), "%u", launch->gpu);
+	snprintf(memory, sizeof(memory), "%llu", (unsigned long long)launch->memory);
+	if (n && launch->memory) {
+		argv[n++] = "--mem";
+		argv[n++] = memory;
+	}
+	if (n)
+		argv[n++] = "--";
+	for (size_t i = 0; launch->argv[i]; i++) {
+		if (n + 1 == ARGS_MAX)
+			return gs_fail(err, "a command of too many words");
+		argv[n++] = launch->argv[i];
+	}
+	argv[n] = NULL;
+	set_environment(&e, stage, launch);
+	return launch->log ? bench_spawn_group(argv, e.env, launch->log, err)
+		: bench_spawn(argv, e.env, NULL, err);
+}
+
 pid_t bench_stage_program(struct bench_stage *stage, enum bench_share share, uint32_t slot,
 			  uint32_t shares, int32_t priority, struct gs_error *err)
 {
-	char self[PATH_MAX], ctl[PATH_MAX], page[PATH_MAX], pipe[PATH_MAX], socket[PATH_MAX];
-	char device[PATH_MAX], summary[PATH_MAX], index[16], share_text[16], partition[16];
-	char *managed[] = { ctl, "run", "--shares", share_text, "--partition", partition, "--",
-			    self, "program", page, index, NULL };
-	char *plain[] = { self, "program", page, index, NULL };
-	char *env[] = { pipe, socket, device, summary, stage->programs, NULL };
+	char self[PATH_MAX], page[PATH_MAX], index[16];
+	char *argv[] = { self, "program", page, index, NULL };
+	const struct bench_launch launch = {
+		.share = share, .argv = argv, .shares = shares, .priority = priority, .client_priority = -1,
+	};
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
 	if (n < 0)
 		return gs_fail_errno(err, "cannot read /proc/self/exe");
 	self[n] = '\0';
-	bench_find_program("gpusharectl", ctl, sizeof(ctl));
 	in_folder(stage, "", "page", page, sizeof(page));
-	/*
-	 * No MPS but the one that was asked for: a folder that is not there means none.
-	 * What gpushared says, by `gpusharectl run`, comes after this.
-	 */
-	in_folder(stage, "CUDA_MPS_PIPE_DIRECTORY=", share == BENCH_MPS ? OWN_MPS : "none", pipe,
-		  sizeof(pipe));
-	in_folder(stage, "GPUSHARE_SOCKET=", "sock", socket, sizeof(socket));
-	in_folder(stage, "GPUSHARE_EMU_DEVICE=", "device", device, sizeof(device));
-	in_folder(stage, "GPUSHARE_SUMMARY=", "summary", summary, sizeof(summary));
 	snprintf(index, sizeof(index), "%u", slot);
-	snprintf(share_text, sizeof(share_text), "%u", shares);
-	snprintf(partition, sizeof(partition), "p%d", priority);
-	return bench_spawn(bench_managed(share) ? managed : plain, env, NULL, err);
+	return bench_stage_launch(stage, &launch, err);
 }
 
 void bench_stage_show_log(const struct bench_stage *stage)
