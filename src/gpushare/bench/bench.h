@@ -17,7 +17,7 @@ struct bench_verb {
 };
 
 extern const struct bench_verb bench_verb_daemon, bench_verb_eviction, bench_verb_handover, bench_verb_launch,
-	bench_verb_memory, bench_verb_mix, bench_verb_overhead, bench_verb_pair;
+	bench_verb_memory, bench_verb_mix, bench_verb_mixes, bench_verb_overhead, bench_verb_pair;
 
 /* The options that every subcommand has. */
 struct bench_common {
@@ -52,6 +52,7 @@ struct bench_options {
 	/* Take one of its own; 0, or -1 with the reason. */
 	int (*set)(void *of, int option, const char *value, struct gs_error *err);
 	void *of;
+	int operands; /* what is no option is the verb's: argv[optind] and so on */
 };
 
 /*

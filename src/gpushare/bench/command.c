@@ -65,7 +65,7 @@ int bench_options(const struct bench_options *o, int argc, char **argv, int *sta
 			return 0;
 		}
 	}
-	if (optind == argc)
+	if (optind == argc || o->operands)
 		return 1;
 	*status = bench_usage(o->verb, "unexpected argument");
 	return 0;

@@ -12,10 +12,11 @@
 
 #include "gpushare/bench/bench.h"
 #include "gpushare/bench/crew.h"
+#include "gpushare/bench/mixes_crew.h"
 #include "gpushare/bench/worker.h"
 
 static const struct bench_verb *const verbs[] = {
-	&bench_verb_mix, &bench_verb_pair, &bench_verb_handover, &bench_verb_eviction,
+	&bench_verb_mix, &bench_verb_mixes, &bench_verb_pair, &bench_verb_handover, &bench_verb_eviction,
 	&bench_verb_overhead, &bench_verb_launch, &bench_verb_memory, &bench_verb_daemon,
 };
 
@@ -76,6 +77,8 @@ int main(int argc, char **argv)
 	}
 	if (strcmp(argv[1], "program") == 0)
 		return bench_worker(argc - 1, argv + 1);
+	if (strcmp(argv[1], "mixes-program") == 0)
+		return mixes_program(argc - 1, argv + 1);
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGHUP, &action, NULL);

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* gpushare-bench mixes: its command line, and putting the parts together; see mixes.h. */
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/units.h"
+#include "gpushare/bench/bench.h"
+#include "gpushare/bench/mixes_run.h"
+#include "gpushare/bench/process.h"
+#include "gpushare/config/config.h"
+#include "gpushare/sched/sched.h"
+
+#define RESERVED 30 /* percent of the card, for a program of PyTorch */
+#define LOOK_FOR_TORCH_MS 60000
+#define SHORT_MIXES "gpt+big,request-graph+big"
+#define SHORT_WAYS "time-slicing,contexts,gpushare-mps"
+
+struct mixes {
+	struct bench_common common;
+	struct bench_ways ways; /* only the policies */
+	struct mixes_run run;
+	const char *list;       /* of mixes */
+	const char *ways_list;  /* NULL: all */
+	int show, table;
+	char default_policy[32];
+	char **operand;
+	int operands;
+};
+
+/* Is `name` one of the comma separated list? */
+static int listed(const char *list, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (const char *at = list; *at; at += strcspn(at, ","), at += *at == ',')
+		if (strcspn(at, ",") == n && strncmp(at, name, n) == 0)
+			return 1;
+	return 0;
+}
+
+static int asked_for(const struct mixes *m, const char *name)
+{
+	for (int i = 0; i < m->operands; i++)
+		if (listed(m->operand[i], name))
+			return 1;
+	return m->list ? listed(m->list, name) : m->operands == 0;
+}
+
+/* The words of a list are all names; -1 with the first that is none. */
+static int check(const char *list, const char *what, const char *(*name)(size_t), struct gs_error *err)
+{
+	for (const char *at = list; *at; at += strcspn(at, ","), at += *at == ',') {
+		size_t n = strcspn(at, ","), i = 0;
+
+		while (name(i) && (strlen(name(i)) != n || strncmp(at, name(i), n) != 0))
+			i++;
+		if (!name(i))
+			return gs_fail(err, "'%.*s' is no %s", (int)(n < 40 ? n : 40), at, what);
+	}
+	return 0;
+}
+
+static const char *mix_name(size_t i)
+{
+	return i < mixes_count ? mixes_mix[i].name : NULL;
+}
+
+static const char *way_name(size_t i)
+{
+	return mixes_way_name((enum mixes_way)(i + MIXES_SLICING));
+}
+
+/* The policy of a gpushare.conf that names none, then those that are named. */
+static int choose_policies(struct mixes *m, struct gs_error *err)
+{
+	static const char text[] = "Gpu=0 Memory=1G\n";
+	struct gs_config *config = gs_config_parse("default", text, sizeof(text) - 1, err);
+	const char *policy;
+
+	if (!config)
+		return -1;
+	snprintf(m->default_policy, sizeof(m->default_policy), "%s", config->policy);
+	gs_config_free(config);
+	m->run.policy[m->run.policies++] = m->default_policy;
+	for (size_t i = 0; m->ways.policy && m->run.policies < MIXES_POLICIES_MAX &&
+			   (policy = gs_sched_policy_name(i)) != NULL; i++)
+		if (strcmp(policy, m->default_policy) != 0 &&
+		    (strcmp(m->ways.policy, "all") == 0 || listed(m->ways.policy, policy)))
+			m->run.policy[m->run.policies++] = policy;
+	return 0;
+}
+
+static int has_torch(const struct mixes *m)
+{
+	char *argv[] = { (char *)m->run.setup.python, "-c",
+			 "import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is None)", NULL };
+	int status = -1;
+	pid_t pid = bench_spawn(argv, NULL, NULL, NULL);
+
+	if (pid > 0 && !bench_reap(pid, LOOK_FOR_TORCH_MS, &status))
+		bench_end(pid);
+	return pid > 0 && status == 0;
+}
+
+static int measure(void *of, FILE *csv, struct gs_error *err)
+{
+	struct mixes *m = of;
+	struct mixes_run *run = &m->run;
+	int torch = -1, rc = 0;
+
+	run->stage = &m->common.stage;
+	if (choose_policies(m, err) < 0 ||
+	    bench_calibrate_device(run->stage, run->setup.task_ns, &run->setup.yard, err) < 0)
+		return -1;
+	run->setup.memory = run->setup.yard.memory / 100 * RESERVED;
+	if (csv) {
+		bench_output_head(csv, &m->common, run->setup.yard.device, run->setup.yard.driver);
+		mixes_csv_head(csv);
+	}
+	for (size_t i = 0; rc == 0 && i < mixes_count; i++) {
+		const struct mixes_mix *mix = &mixes_mix[i];
+		size_t before = run->count;
+
+		if (!asked_for(m, mix->name))
+			continue;
+		if (mixes_torch(mix) && torch < 0)
+			torch = has_torch(m);
+		if (mixes_torch(mix) && !torch) {
+			printf("%s: skipped, %s has no PyTorch\n", mix->name, run->setup.python);
+			continue;
+		}
+		if (mixes_gpus(mix) > 1 && run->stage->ngpu < mixes_gpus(mix)) {
+			printf("%s: skipped, it needs two GPUs (--gpu 0,1)\n", mix->name);
+			continue;
+		}
+		rc = mixes_measure(run, mix, err);
+		for (size_t k = before; csv && k < run->count; k++)
+			mixes_csv_row(csv, &run->row[k]);
+		if (csv)
+			fflush(csv);
+	}
+	if (run->count)
+		mixes_print(stdout, run->row, run->count);
+	if (rc == 0 && run->failures)
+		return gs_fail(err, "%u ways failed", run->failures);
+	return rc;
+}
+
+static int print_tables(struct mixes *m)
+{
+	struct gs_error err;
+
+	for (int i = 0; i < m->operands; i++)
+		if (mixes_csv_read(m->operand[i], (unsigned)i, &m->run.row, &m->run.count, &err) < 0)
+			return bench_fail("%s", err.text);
+	mixes_print(stdout, m->run.row, m->run.count);
+	return 0;
+}
+
+static int set_gpus(struct bench_stage *stage, const char *value, struct gs_error *err)
+{
+	const char *comma = strchr(value, ',');
+	char first[16];
+	int64_t n[2] = { 0 };
+
+	snprintf(first, sizeof(first), "%.*s", comma ? (int)(comma - value) : 15, value);
+	if (gs_parse_int(first, 0, 255, &n[0], err) < 0 || (comma && gs_parse_int(comma + 1, 0, 255, &n[1], err) < 0))
+		return -1;
+	stage->ngpu = comma ? 2 : 1;
+	for (int i = 0; i < 2; i++)
+		stage->gpu[i] = (uint32_t)n[i];
+	return 0;
+}
+
+static void set_short(struct mixes *m)
+{
+	m->list = SHORT_MIXES;
+	m->ways_list = SHORT_WAYS;
+	m->run.rounds = 1;
+	m->run.skip_ns = GS_NS_PER_S / 2;
+}
+
+enum { OPT_LIST = 256, OPT_TABLE, OPT_SHORT, OPT_TICK, OPT_EVERY, OPT_LONG, OPT_FLOOD, OPT_TASK, OPT_DEVICE };
+
+static int set_length(struct mixes_setup *setup, int option, const char *value, struct gs_error *err)
+{
+	uint64_t *field = option == OPT_TICK ? &setup->tick_ns : option == OPT_EVERY ? &setup->every_ns
+		: option == OPT_LONG ? &setup->long_ns : option == OPT_FLOOD ? &setup->flood_ns : &setup->task_ns;
+
+	if (gs_parse_duration(value, field, err) < 0)
+		return -1;
+	return *field ? 0 : gs_fail(err, "a length of 0");
+}
+
+static int set_option(void *of, int option, const char *value, struct gs_error *err)
+{
+	struct mixes *m = of;
+	int64_t n = 0;
+
+	switch (option) {
+	case 'm':
+		m->list = value;
+		return check(value, "mix; --list prints them", mix_name, err);
+	case 'w':
+		m->ways_list = value;
+		return check(value, "way", way_name, err);
+	case 'r':
+		if (gs_parse_int(value, 1, 100, &n, err) < 0)
+			return -1;
+		m->run.rounds = (unsigned)n;
+		return 0;
+	case 's':
+	case 'k':
+		if (gs_parse_int(value, option == 's', 600, &n, err) < 0)
+			return -1;
+		*(option == 's' ? &m->run.seconds_ns : &m->run.skip_ns) = (uint64_t)n * GS_NS_PER_S;
+		return 0;
+	case 'g':
+		return set_gpus(&m->common.stage, value, err);
+	case 'P':
+		m->run.setup.python = value;
+		return 0;
+	case 'd':
+		m->run.setup.scripts = value;
+		return 0;
+	case OPT_DEVICE:
+		m->run.setup.device = value;
+		return 0;
+	case OPT_SHORT:
+		set_short(m);
+		return 0;
+	case OPT_LIST:
+		m->show = 1;
+		return 0;
+	case OPT_TABLE:
+		m->table = 1;
+		return 0;
+	default:
+		return set_length(&m->run.setup, option, value, err);
+	}
+}
+
+static int run(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{ "mix", required_argument, NULL, 'm' },
+		{ "ways", required_argument, NULL, 'w' },
+		{ "policy", required_argument, NULL, 'p' },
+		{ "rounds", required_argument, NULL, 'r' },
+		{ "seconds", required_argument, NULL, 's' },
+		{ "skip", required_argument, NULL, 'k' },
+		{ "short", no_argument, NULL, OPT_SHORT },
+		{ "gpu", required_argument, NULL, 'g' },
+		{ "list", no_argument, NULL, OPT_LIST },
+		{ "table", no_argument, NULL, OPT_TABLE },
+		{ "python", required_argument, NULL, 'P' },
+		{ "scripts", required_argument, NULL, 'd' },
+		{ "device", required_argument, NULL, OPT_DEVICE },
+		{ "tick", required_argument, NULL, OPT_TICK },
+		{ "every", required_argument, NULL, OPT_EVERY },
+		{ "long", required_argument, NULL, OPT_LONG },
+		{ "flood", required_argument, NULL, OPT_FLOOD },
+		{ "task", required_argument, NULL, OPT_TASK },
+		BENCH_COMMON_OPTIONS,
+		{ NULL, 0, NULL, 0 },
+	};
+	static struct mixes m = {
+		.run = { .rounds = 2, .seconds_ns = 10 * GS_NS_PER_S, .skip_ns = GS_NS_PER_S,
+			 .setup = { .python = "python3", .scripts = GS_MIXES_DIR, .device = "cuda",
+				    .tick_ns = GS_NS_PER_MS, .every_ns = 5 * GS_NS_PER_MS, .long_ns = 100 * GS_NS_PER_MS,
+				    .flood_ns = 20 * GS_NS_PER_US, .task_ns = 50 * GS_NS_PER_US, .start_s = 120 } },
+	};
+	const struct bench_options options = {
+		.verb = &bench_verb_mixes, .common = &m.common, .ways = &m.ways, .longs = longs, .shorts = "p:o:h",
+		.set = set_option, .of = &m, .operands = 1,
+	};
+	struct gs_error err;
+	int status = 0;
+
+	if (!bench_options(&options, argc, argv, &status))
+		return status;
+	m.operand = argv + optind;
+	m.operands = argc - optind;
+	for (size_t i = 0; m.show && i < mixes_count; i++)
+		printf("%s\n", mixes_mix[i].name);
+	if (m.show)
+		return 0;
+	if (m.table)
+		return m.operands ? print_tables(&m) : bench_usage(&bench_verb_mixes, "--table: of which files?");
+	for (int i = 0; i < m.operands; i++)
+		if (check(m.operand[i], "mix; --list prints them", mix_name, &err) < 0)
+			return bench_usage(&bench_verb_mixes, "%s", err.text);
+	for (int way = MIXES_SLICING; way < MIXES_WAYS; way++)
+		m.run.way[way] = !m.ways_list || listed(m.ways_list, mixes_way_name((enum mixes_way)way));
+	status = bench_on_stage(&m.common, measure, &m);
+	free(m.run.row);
+	return status;
+}
+
+const struct bench_verb bench_verb_mixes = {
+	.name = "mixes",
+	.usage = "[OPTION]... [MIX]...",
+	.words = "Pairs of real programs under every way of sharing, and what falls short of the bars",
+	.help = "      --mix LIST        mixes, as the arguments (default: all)\n"
+		"      --list            print their names\n"
+		"      --ways LIST       of time-slicing, mps, mps-priorities, contexts,\n"
+		"                        gpushare-mps (default: all)\n"
+		"  -p, --policy LIST     policies of gpushare besides the default one, or all\n"
+		"      --rounds N        windows of each way (default 2)\n"
+		"      --seconds N       length of a window (default 10)\n"
+		"      --skip N          seconds before it (default 1)\n"
+		"      --short           " SHORT_MIXES ", a window each:\n"
+		"                        " SHORT_WAYS "\n"
+		"      --gpu N[,M]       this GPU, as nvidia-smi counts; two for ddp\n"
+		"      --table           print the table and the bars of the CSV files MIX...\n"
+		"      --python PROGRAM  a Python that has PyTorch (default python3)\n"
+		"      --scripts DIR     folder of mixes_torch.py (default: where it is installed)\n"
+		"      --device NAME     cuda, or cpu: a trial of PyTorch's programs (default cuda)\n"
+		"      --tick, --every, --long, --flood, --task MS\n"
+		"                        lengths of the own kernels (1, 5, 100, 20us, 50us)\n",
+	.run = run,
+};

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Rates, latencies and longest steps of windows; see mixes_tally.h. */
+#define _GNU_SOURCE
+#include "gpushare/bench/mixes_tally.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "common/clock.h"
+#include "gpushare/metrics/metrics.h"
+
+/* What one program did in a window. */
+struct deed {
+	double rate;    /* units a second; of requests: the part of those due that ended within the window */
+	double longest; /* ns */
+	size_t latencies;
+};
+
+static size_t room(const struct mixes_window *w, uint64_t period_ns)
+{
+	return (size_t)((w->to_ns - w->from_ns) / period_ns) + 2;
+}
+
+/* latency: NULL, or with room for its requests. */
+static struct deed did(const struct mixes_crew *crew, const struct mixes_member *m, const struct mixes_window *w,
+		       double *latency)
+{
+	uint64_t period_ns = mixes_period(crew->setup, crew->mix->side[m->side].program);
+	const struct mixes_record *record = m->board->record;
+	size_t count = atomic_load(&m->board->records), in_time = 0;
+	double seconds = (double)(w->to_ns - w->from_ns) / 1e9;
+	struct deed d = { .longest = mixes_longest(record, count, w->from_ns, w->to_ns) };
+
+	if (!period_ns) {
+		d.rate = mixes_units(record, count, w->begin_ns, w->from_ns, w->to_ns) / seconds;
+		return d;
+	}
+	d.latencies = mixes_latencies(record, count, w->begin_ns, period_ns, w->from_ns, w->to_ns, w->over_ns, latency,
+				      room(w, period_ns));
+	for (size_t i = 0; i < count; i++)
+		in_time += record[i].value >= w->from_ns && record[i].value < w->to_ns && record[i].end_ns <= w->to_ns;
+	d.rate = d.latencies ? (double)in_time / (double)d.latencies : 0;
+	return d;
+}
+
+static const struct mixes_member *first_of(const struct mixes_crew *crew, uint32_t side)
+{
+	const struct mixes_member *m = crew->member;
+
+	while (m->side != side)
+		m++;
+	return m;
+}
+
+double mixes_alone(const struct mixes_crew *crew, uint32_t side, const struct mixes_window *window)
+{
+	uint64_t period_ns = mixes_period(crew->setup, crew->mix->side[side].program);
+	double *latency = period_ns ? malloc(room(window, period_ns) * sizeof(*latency)) : NULL, value = 0;
+	struct deed d;
+
+	if (period_ns && !latency)
+		return 0;
+	d = did(crew, first_of(crew, side), window, latency);
+	value = period_ns ? gs_quantile(latency, d.latencies, 0.5) / 1e6 : d.rate;
+	free(latency);
+	return value;
+}
+
+/* Room for the latencies of one more program, if it has any; -1: no memory. */
+static int make_room(struct mixes_tally *t, const struct mixes_crew *crew, const struct mixes_member *m,
+		     const struct mixes_window *w)
+{
+	uint64_t period_ns = mixes_period(crew->setup, crew->mix->side[m->side].program);
+	double *more;
+
+	if (!period_ns)
+		return 0;
+	more = realloc(t->latency, (t->latencies + room(w, period_ns)) * sizeof(*more));
+	if (!more)
+		return -1;
+	t->latency = more;
+	return 0;
+}
+
+int mixes_tally_add(struct mixes_tally *t, const struct mixes_crew *crew, const struct mixes_window *w,
+		    const double alone[2], struct gs_error *err)
+{
+	double part[2] = { 0, 0 }, apart, larger;
+
+	for (uint32_t i = 0; i < crew->count; i++) {
+		const struct mixes_member *m = &crew->member[i];
+		const struct mixes_side *side = &crew->mix->side[m->side];
+		double per = mixes_kind[side->program].requests ? 1 : alone[m->side];
+		struct deed d;
+
+		if (make_room(t, crew, m, w) < 0)
+			return gs_fail(err, "no memory");
+		d = did(crew, m, w, t->latency ? t->latency + t->latencies : NULL);
+		t->latencies += d.latencies;
+		t->row.longest[m->side] = fmax(t->row.longest[m->side], d.longest / 1e6);
+		/* Of a job of several processes the first counts for all. */
+		if (m->rank == 0 && per > 0)
+			part[m->side] += d.rate / per / side->count;
+	}
+	larger = fmax(part[0], part[1]);
+	apart = larger > 0 ? fabs(part[0] - part[1]) / larger : 0;
+	t->row.apart = fmax(t->row.apart, apart);
+	for (int side = 0; side < 2; side++) {
+		t->row.alone[side] = alone[side];
+		t->row.part[side] += part[side];
+	}
+	t->row.windows++;
+	return 0;
+}
+
+void mixes_tally_close(struct mixes_tally *t)
+{
+	for (int side = 0; side < 2 && t->row.windows; side++)
+		t->row.part[side] /= t->row.windows;
+	t->row.requests = (unsigned)t->latencies;
+	t->row.p50 = gs_quantile(t->latency, t->latencies, 0.5) / 1e6;
+	t->row.p99 = gs_quantile(t->latency, t->latencies, 0.99) / 1e6;
+	free(t->latency);
+	t->latency = NULL;
+	t->latencies = 0;
+}

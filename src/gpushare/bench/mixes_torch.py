@@ -1,0 +1,318 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A program of `gpushare-bench mixes` that uses PyTorch.
+
+usage: mixes_torch.py KIND BOARD DEVICE RANK MEETING
+
+  KIND     gpt            training steps of a transformer: 8 layers, width 1,024, batch 8 x 512, AdamW; fp32, its products
+                          TF32; some 400 kernels of 20 to 300 us
+           big            products of 9,216 x 9,216 in fp32, 31 ms each on an H200; four are queued, then waited for
+           request-eager  a transformer encoder, 8 layers, fp16, 16 x 128 tokens, one request every 20 ms
+           request-graph  the same as a CUDA graph
+           ddp            training steps of two processes, each with a GPU, that average their gradients by NCCL
+  BOARD    the file that it shares with the tool, see mixes_board.h
+  DEVICE   cuda; cpu: tiny sizes, only to see that the program works
+  RANK     of ddp's processes, 0 or 1: only the first one's records count
+  MEETING  a file that is not there yet, by which ddp's processes find each other
+
+It says that it is ready once it has worked for a while, works in the windows that the tool opens, and records when each
+step or request ended.
+"""
+import gc
+import math
+import mmap
+import os
+import sys
+import time
+import traceback
+
+os.environ["NCCL_NVLS_ENABLE"] = "0"
+os.environ.setdefault("TORCH_NCCL_ENABLE_MONITORING", "0")
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+READY, RECORDS, WINDOW, BEGIN, STOPPED, CAPACITY, FIRST = 0, 1, 2, 3, 4, 5, 8
+QUIT = 1000000
+PERIOD_NS = 20_000_000  # as mixes_crew.c has it
+SPIN_NS = 300_000       # longer than a sleeper needs to wake up
+WORDS = 8192
+PRODUCTS = 4            # queued before they are waited for
+
+
+class Board:
+    """struct mixes_board: 64-bit words."""
+
+    def __init__(self, path):
+        with open(path, "r+b") as file:
+            self.words = memoryview(mmap.mmap(file.fileno(), 0)).cast("Q")
+        self.parent = os.getppid()
+        self.window = 0
+
+    def next(self):
+        """Until another window is wanted; False: none will be."""
+        words = self.words
+        words[READY] = self.window + 1
+        while words[WINDOW] == self.window:
+            time.sleep(0.001)
+            if os.getppid() != self.parent:
+                return False
+        self.window = words[WINDOW]
+        return self.window != QUIT
+
+    def begin_ns(self):
+        return self.words[BEGIN]
+
+    def stopped(self):
+        return self.words[STOPPED] >= self.window
+
+    def record(self, value):
+        words, end = self.words, time.monotonic_ns()
+        n = words[RECORDS]
+        if n < words[CAPACITY]:
+            words[FIRST + 2 * n] = end
+            words[FIRST + 2 * n + 1] = value
+            words[RECORDS] = n + 1
+
+
+def sleep_until(due):
+    left = due - SPIN_NS - time.monotonic_ns()
+    if left > 0:
+        time.sleep(left / 1e9)
+    while time.monotonic_ns() < due:
+        pass
+
+
+class Block(nn.Module):
+    def __init__(self, width, heads, causal):
+        super().__init__()
+        self.heads, self.causal = heads, causal
+        self.before, self.after = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.qkv, self.join = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+    def forward(self, x):
+        batch, length, width = x.shape
+        qkv = self.qkv(self.before(x)).view(batch, length, 3, self.heads, width // self.heads)
+        query, key, value = qkv.permute(2, 0, 3, 1, 4).unbind(0)
+        seen = functional.scaled_dot_product_attention(query, key, value, is_causal=self.causal)
+        x = x + self.join(seen.transpose(1, 2).reshape(batch, length, width))
+        return x + self.down(functional.gelu(self.up(self.after(x))))
+
+
+class Gpt(nn.Module):
+    def __init__(self, layers, width, heads, length):
+        super().__init__()
+        self.word, self.place = nn.Embedding(WORDS, width), nn.Embedding(length, width)
+        self.blocks = nn.Sequential(*(Block(width, heads, True) for _ in range(layers)))
+        self.last, self.head = nn.LayerNorm(width), nn.Linear(width, WORDS, bias=False)
+
+    def forward(self, words):
+        places = torch.arange(words.shape[1], device=words.device)
+        return self.head(self.last(self.blocks(self.word(words) + self.place(places))))
+
+
+class Program:
+    """What the kinds have in common.  step() does some work, waits for it, and returns how many units that was."""
+
+    warm_up = 5
+
+    def __init__(self, device, rank, meeting):
+        self.device, self.rank, self.meeting = torch.device(device), rank, meeting
+        self.tiny = self.device.type == "cpu"
+        torch.manual_seed(1)
+
+    def wait(self):
+        if not self.tiny:
+            torch.cuda.current_stream().synchronize()
+
+    def work(self, board):
+        sleep_until(board.begin_ns())
+        while not board.stopped():
+            board.record(self.step())
+
+
+class Training(Program):
+    def __init__(self, *where):
+        super().__init__(*where)
+        torch.set_float32_matmul_precision("high")
+        layers, width, heads, batch, length = (2, 64, 4, 2, 16) if self.tiny else (8, 1024, 16, 8, 512)
+        self.model = Gpt(layers, width, heads, length).to(self.device)
+        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-4)
+        words = torch.randint(0, WORDS, (batch, length + 1), device=self.device)
+        self.x, self.y = words[:, :-1].contiguous(), words[:, 1:].reshape(-1)
+
+    def step(self):
+        self.optimizer.zero_grad(set_to_none=True)
+        loss = functional.cross_entropy(self.model(self.x).view(-1, WORDS), self.y)
+        loss.backward()
+        self.optimizer.step()
+        self.wait()
+        self.loss = loss
+        return 1
+
+    def check(self):
+        if not math.isfinite(self.loss.item()):
+            raise RuntimeError("the loss is no number")
+
+
+class Products(Program):
+    warm_up = 1
+
+    def __init__(self, *where):
+        super().__init__(*where)
+        torch.set_float32_matmul_precision("highest")
+        n = 256 if self.tiny else 9216
+        self.a, self.b = torch.randn(n, n, device=self.device), torch.randn(n, n, device=self.device)
+        self.c = torch.empty(n, n, device=self.device)
+
+    def step(self):
+        for _ in range(PRODUCTS):
+            torch.mm(self.a, self.b, out=self.c)
+        self.wait()
+        return PRODUCTS
+
+    def check(self):
+        row = self.a[0].double() @ self.b.double()
+        if (self.c[0].double() - row).abs().max().item() > 0.1:
+            raise RuntimeError("a wrong product")
+
+
+class Requests(Program):
+    warm_up = 20
+
+    def __init__(self, *where, graph):
+        super().__init__(*where)
+        layers, width, heads, batch, length = (2, 64, 4, 2, 16) if self.tiny else (8, 1024, 16, 16, 128)
+        self.model = nn.Sequential(*(Block(width, heads, False) for _ in range(layers))).to(self.device).eval()
+        self.x = torch.randn(batch, length, width, device=self.device)
+        self.graph = self.stream = None
+        if self.tiny:
+            return
+        self.model.half()
+        self.x = self.x.half()
+        self.stream = torch.cuda.Stream()
+        self.stream.wait_stream(torch.cuda.current_stream())
+        with torch.no_grad(), torch.cuda.stream(self.stream):
+            for _ in range(3):
+                self.y = self.model(self.x)
+        torch.cuda.synchronize()
+        if graph:
+            captured = torch.cuda.CUDAGraph()
+            with torch.no_grad(), torch.cuda.graph(captured, stream=self.stream, capture_error_mode="thread_local"):
+                self.y = self.model(self.x)
+            torch.cuda.synchronize()
+            self.graph = captured
+
+    def step(self):
+        if self.tiny:
+            with torch.no_grad():
+                self.y = self.model(self.x)
+            return 1
+        with torch.no_grad(), torch.cuda.stream(self.stream):
+            if self.graph:
+                self.graph.replay()
+            else:
+                self.y = self.model(self.x)
+        self.stream.synchronize()
+        return 1
+
+    def check(self):
+        if not torch.isfinite(self.y).all().item():
+            raise RuntimeError("a result is no number")
+
+    def work(self, board):
+        """One after another, late ones too: each is due at its own time, whatever became of those before."""
+        due = board.begin_ns()
+        while not board.stopped():
+            sleep_until(due)
+            self.step()
+            board.record(due)
+            due += PERIOD_NS
+
+
+class Parallel(Program):
+    def __init__(self, *where):
+        from datetime import timedelta
+
+        import torch.distributed as dist
+
+        super().__init__(*where)
+        torch.set_float32_matmul_precision("high")
+        self.dist = dist
+        dist.init_process_group("gloo" if self.tiny else "nccl", init_method="file://" + self.meeting, rank=self.rank,
+                                world_size=2, timeout=timedelta(seconds=600))
+        layers, width, heads, batch, length = (2, 64, 4, 2, 16) if self.tiny else (4, 512, 8, 8, 128)
+        model = nn.Sequential(*(Block(width, heads, False) for _ in range(layers))).to(self.device)
+        self.model = nn.parallel.DistributedDataParallel(model, device_ids=None if self.tiny else [0])
+        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-4)
+        self.x = torch.randn(batch, length, width, device=self.device)
+        self.y = torch.randn(batch, length, width, device=self.device)
+        self.flag = torch.zeros(1, device=self.device)
+        self.over = False
+
+    def step(self, last=False):
+        """The first process says which step is the last, so that both end with the same one."""
+        self.optimizer.zero_grad(set_to_none=True)
+        loss = functional.mse_loss(self.model(self.x), self.y)
+        loss.backward()
+        self.optimizer.step()
+        self.flag.fill_(1.0 if last and self.rank == 0 else 0.0)
+        self.dist.all_reduce(self.flag, op=self.dist.ReduceOp.MAX)
+        self.over = self.flag.item() > 0
+        self.loss = loss
+        return 1
+
+    def check(self):
+        if not math.isfinite(self.loss.item()):
+            raise RuntimeError("the loss is no number")
+
+    def work(self, board):
+        sleep_until(board.begin_ns())
+        self.over = False
+        while not self.over:
+            board.record(self.step(board.stopped()))
+
+
+KINDS = {
+    "gpt": Training,
+    "big": Products,
+    "request-eager": lambda *where: Requests(*where, graph=False),
+    "request-graph": lambda *where: Requests(*where, graph=True),
+    "ddp": Parallel,
+}
+
+
+def main():
+    kind, path, device, rank, meeting = sys.argv[1:]
+    board = Board(path)
+    torch.set_num_threads(1)
+    if device == "cuda":
+        torch.cuda.set_device(0)
+        torch.backends.cuda.enable_cudnn_sdp(False)  # its first use builds kernels for seconds
+    program = KINDS[kind](device, int(rank), meeting)
+    for _ in range(program.warm_up):
+        program.step()
+    program.check()
+    gc.collect()
+    gc.freeze()
+    while board.next():
+        program.work(board)
+    if device == "cuda":
+        torch.cuda.synchronize()
+
+
+if __name__ == "__main__":
+    try:
+        main()
+        status = 0
+    except Exception as error:
+        traceback.print_exc()
+        words = str(error).strip().splitlines() or [""]
+        print(f"mixes_torch: {sys.argv[1]}: {type(error).__name__}: {words[0]}", file=sys.stderr)
+        status = 1
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # Nothing is left to do, and the libraries' own ways out wait for other processes.
+    os._exit(status)
