@@ -94,6 +94,7 @@ extern const size_t mixes_bars;
 struct mixes_result {
 	enum mixes_verdict verdict;
 	double value, limit;
+	double reference; /* what it is compared with; 0: nothing */
 	char words[MIXES_WHY_MAX]; /* why it is void or unknown */
 };
 

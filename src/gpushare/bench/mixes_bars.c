@@ -164,8 +164,11 @@ void mixes_judge(const struct mixes_bar *bar, const struct mixes_row *row, const
 		return;
 	result->limit = bar->or_met_by;
 	met = bar->or_met_by > 0 && result->value >= bar->or_met_by;
-	if (!met && bar->reference != MIXES_NONE && reference(bar, row, all, count, &worse, result) < 0)
-		return;
+	if (!met && bar->reference != MIXES_NONE) {
+		if (reference(bar, row, all, count, &worse, result) < 0)
+			return;
+		result->reference = worse;
+	}
 	if (!met) {
 		result->limit = bar->factor * worse;
 		if (bar->or_met_by > 0)

@@ -17,6 +17,7 @@
 #define FLOOD_BATCH 64
 #define START_NS (50 * GS_NS_PER_MS)
 #define STOP_NS (30 * GS_NS_PER_S) /* a low one's last step, behind all that others have queued */
+#define QUIT_NS (10 * GS_NS_PER_S)
 #define LOOK_MS 5
 #define NUMBER 24
 
@@ -101,6 +102,16 @@ static void last_words(const struct mixes_member *m, char *words, size_t room)
 		fclose(f);
 }
 
+/* It stays a zombie then, so that its group's number stays its own until the group is ended. */
+static int ended(const struct mixes_member *m, siginfo_t *info)
+{
+	siginfo_t own;
+
+	info = info ? info : &own;
+	info->si_pid = 0;
+	return waitid(P_PID, (id_t)m->pid, info, WEXITED | WNOHANG | WNOWAIT) != 0 || info->si_pid != 0;
+}
+
 /* Does it live?  -1 with the reason. */
 static int alive(const struct mixes_crew *crew, struct mixes_member *m, struct gs_error *err)
 {
@@ -110,8 +121,7 @@ static int alive(const struct mixes_crew *crew, struct mixes_member *m, struct g
 
 	if (bench_interrupted)
 		return gs_fail(err, "interrupted");
-	/* It stays a zombie, so that its group's number stays its own until the group is ended. */
-	if (waitid(P_PID, (id_t)m->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0)
+	if (!ended(m, &info))
 		return 0;
 	last_words(m, words, sizeof(words));
 	return gs_fail(err, "%s ended with %s %d: %.160s", name, info.si_code == CLD_EXITED ? "status" : "signal",
@@ -183,25 +193,18 @@ int mixes_crew_start(struct mixes_crew *crew, enum mixes_way way, struct gs_erro
 
 void mixes_crew_stop(struct mixes_crew *crew)
 {
+	uint64_t until = gs_clock_ns() + QUIT_NS;
 
 	for (uint32_t i = 0; i < crew->count; i++) {
-		struct mixes_member *m = &crew->member[i];
-
-		/* One in the middle of a window does not look. */
-		if (atomic_load(&m->board->ready) == m->window + 1)
-			atomic_store(&m->board->window, MIXES_QUIT);
-		else if (m->pid > 0)
-			kill(-m->pid, SIGTERM);
+		atomic_store(&crew->member[i].board->stopped, crew->member[i].window);
+		atomic_store(&crew->member[i].board->window, MIXES_QUIT);
 	}
 	for (uint32_t i = 0; i < crew->count; i++) {
 		struct mixes_member *m = &crew->member[i];
-		uint64_t until = gs_clock_ns() + 10 * GS_NS_PER_S;
-		siginfo_t info = { 0 };
+		struct timespec look = { 0, LOOK_MS * 1000000L };
 
-		while (m->pid > 0 && gs_clock_ns() < until && info.si_pid == 0) {
-			waitid(P_PID, (id_t)m->pid, &info, WEXITED | WNOHANG | WNOWAIT);
-			nanosleep(&(struct timespec){ 0, LOOK_MS * 1000000L }, NULL);
-		}
+		while (m->pid > 0 && gs_clock_ns() < until && !ended(m, NULL))
+			nanosleep(&look, NULL);
 		bench_end_group(m->pid);
 		mixes_board_close(m->board);
 	}

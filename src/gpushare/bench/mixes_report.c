@@ -125,7 +125,7 @@ static unsigned print_bars(FILE *out, const struct mixes_row *row, size_t count)
 {
 	unsigned tally[MIXES_UNKNOWN + 1] = { 0 };
 
-	fprintf(out, "\n%-18s %-13s %-7s %-16s %10s %13s  %s\n", "mix", "way", "policy", "bar", "is", "must be", "");
+	fprintf(out, "\n%-18s %-13s %-7s %-16s %10s %13s %7s\n", "mix", "way", "policy", "bar", "is", "must be", "ratio");
 	for (size_t b = 0; b < mixes_bars; b++)
 		for (size_t i = 0; i < count; i++) {
 			const struct mixes_bar *bar = &mixes_bar[b];
@@ -141,6 +141,10 @@ static unsigned print_bars(FILE *out, const struct mixes_row *row, size_t count)
 				fprintf(out, "%s %10.3f", bar->relation == MIXES_AT_LEAST ? ">=" : "<=", result.limit);
 			else
 				fprintf(out, "%13s", "-");
+			if (result.reference > 0)
+				fprintf(out, " %7.3f", result.value / result.reference);
+			else
+				fprintf(out, " %7s", "-");
 			fprintf(out, "  %s%s%s\n", verdict_name[result.verdict], *result.words ? ": " : "", result.words);
 		}
 	fprintf(out, "%u met, %u short, %u void, %u not known\n", tally[MIXES_MET], tally[MIXES_SHORT],

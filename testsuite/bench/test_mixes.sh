@@ -1,0 +1,117 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# gpushare-bench mixes on the emulated device: own kernels, the PyTorch programs' protocol, what fails, tables of several files.
+. "$(dirname "${BASH_SOURCE[0]}")/../e2e/lib.sh"
+
+need_built gpushare-bench gpushared gpusharectl
+PATH=$BUILD:$PATH
+export TMPDIR=$TMP GPUSHARE_EMU_SMS=2 GPUSHARE_EMU_MEMORY=256M PYTHONDONTWRITEBYTECODE=1
+scripts=$SRC/src/gpushare/bench
+
+mixes() { # ARGUMENT...
+	t 120 gpushare-bench mixes --driver "$BUILD/src/device/emu/.libs/libcuda.so.1" --shim "$BUILD/src/device/shim/.libs" \
+		--scripts "$scripts" --task 1 --tick 2 --every 20 --long 20 --flood 500us --seconds 1 --skip 0 "$@"
+}
+# rows FILE EXPRESSION: of all rows, by (mix, way, policy, when); numbers as floats.
+rows() {
+	python3 - "$TMP/$1.csv" "$2" <<-'EOF'
+	import csv, sys
+	def number(x):
+	    try: return float(x)
+	    except ValueError: return x
+	lines = list(open(sys.argv[1]))
+	assert lines[0].startswith("# gpushare emulated device") and lines[1].startswith("# gpushare-bench mixes "), lines[:2]
+	rows = {(r["mix"], r["way"], r["policy"], r["when"]): {k: number(v) for k, v in r.items()}
+	        for r in csv.DictReader(l for l in lines if not l.startswith("#"))}
+	print(rows)
+	assert eval(sys.argv[2])
+	EOF
+}
+
+list() { [ "$(mixes --list | wc -l)" -ge 13 ] && mixes --list | grep -x 'request-graph+big'; }
+check "the mixes are listed" list
+check "kernels of its own under time slicing and contexts" mixes flood -p frs,piv --ways time-slicing,contexts -o "$TMP/own"
+check "a reference has a first and a last run, between them each policy" rows own \
+	'{k[1:] for k in rows if k[0] == "flood"} == {("time-slicing", "-", "all"), ("time-slicing", "-", "first"), ("time-slicing", "-", "last"), ("contexts", "frs", "all"), ("contexts", "piv", "all")}'
+check "both windows count, and the parts are of what each does alone" rows own \
+	'all(r["windows"] == (2 if k[3] == "all" else 1) and r["alone_0"] > 0 and 0 < r["part_0"] + r["part_1"] < 4 and r["longest_1_ms"] > 0 for k, r in rows.items())'
+check "one policy is the default one" rows own 'sum(r["default"] for k, r in rows.items() if k[0] == "flood") == 1'
+check "four of each" mixes four --rounds 1 --ways time-slicing,contexts -o "$TMP/four"
+check "every request that was due counts" rows four \
+	'all(r["requests"] == 4 * 50 and 0 < r["p50_ms"] <= r["p99_ms"] for r in rows.values()) and len(rows) == 2'
+
+no_torch() { mixes gpt+gpt --python false -o "$TMP/none" >"$TMP/out" && grep 'gpt+gpt: skipped, false has no PyTorch' "$TMP/out"; }
+check "without PyTorch its mixes are skipped with a line" no_torch
+one_gpu() { mixes ddp --python true >"$TMP/out" && grep 'ddp: skipped, it needs two GPUs' "$TMP/out"; }
+check "with one GPU the data-parallel jobs are skipped with a line" one_gpu
+
+check "mixes_torch.py is Python" python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read())' "$scripts/mixes_torch.py"
+if python3 -c 'import importlib.util, sys; sys.exit(importlib.util.find_spec("torch") is None)'; then
+	kinds=(big+big gpt+gpt request-graph+big request-eager+gpt)
+else
+	note "no PyTorch: of its programs only big runs, with a stand-in for a product"
+	kinds=(big+big)
+	mkdir -p "$TMP/stand-in/torch"
+	cat >"$TMP/stand-in/torch/__init__.py" <<-'EOF'
+	import time, types
+	class Tensor:
+	    def same(self, *more): return self
+	    __getitem__ = __matmul__ = __sub__ = double = abs = max = same
+	    def item(self): return 0.0
+	device = lambda name: types.SimpleNamespace(type=name)
+	manual_seed = set_num_threads = set_float32_matmul_precision = lambda *more: None
+	randn = empty = lambda *shape, device: Tensor()
+	mm = lambda a, b, out: time.sleep(0.002)
+	EOF
+	echo 'from torch import functional; Module = object' >"$TMP/stand-in/torch/nn.py"
+	: >"$TMP/stand-in/torch/functional.py"
+	export PYTHONPATH=$TMP/stand-in
+fi
+check "the PyTorch programs" mixes --device cpu --ways time-slicing,contexts "${kinds[@]}" -o "$TMP/torch"
+check "their steps are counted" rows torch 'len(rows) >= 2 and all(r["part_0"] > 0.1 and r["part_1"] > 0.1 and r["failed"] == "" for r in rows.values())'
+
+no_mps() { # the emulated device has none; the reasons are gpushared's and the system's
+	! mixes long2 --ways time-slicing,mps,gpushare-mps,contexts -o "$TMP/mps" 2>"$TMP/err" && grep '2 ways failed' "$TMP/err"
+}
+check "what fails is said" no_mps
+check "and the other ways go on" rows mps \
+	'rows["long2", "gpushare-mps", [k[2] for k in rows if k[1] == "gpushare-mps"][0], "all"]["failed"] != "" and [r["failed"] for k, r in rows.items() if k[1] in ("time-slicing", "contexts")] == [""] * 4'
+mkdir "$TMP/broken"
+echo 'import sys; sys.exit("no such card")' >"$TMP/broken/mixes_torch.py"
+broken() {
+	! mixes big+big flood --ways time-slicing --python python3 --scripts "$TMP/broken" >"$TMP/out" 2>"$TMP/err" &&
+		grep 'big+big .*failed: big ended with status 1: no such card' "$TMP/out" && grep '^flood .*emulated' "$TMP/out"
+}
+check "a program that ends is named with its last words" broken
+table() {
+	mixes --table "$TMP/own.csv" "$TMP/four.csv" >"$TMP/out" && grep '^four ' "$TMP/out" &&
+		grep '^flood .*sum .*not known: 2.0 s, of 10' "$TMP/out" && ! mixes --table "$TMP/nosuch.csv"
+}
+check "a table of several runs" table
+
+refused_with() { # PATTERN ARGUMENT...: exit status 2 and a reason
+	local pattern=$1
+	shift
+	mixes "$@" 2>"$TMP/err"
+	[ $? = 2 ] && grep -E "$pattern" "$TMP/err"
+}
+check "an unknown mix is refused" refused_with "'nosuch' is no mix" nosuch
+check "an unknown way is refused" refused_with "'slow' is no way" --ways slow long2
+check "an unknown policy is refused" refused_with "'nosuch' is no policy" -p nosuch long2
+interrupted() {
+	local pid
+	gpushare-bench mixes --driver "$BUILD/src/device/emu/.libs/libcuda.so.1" --shim "$BUILD/src/device/shim/.libs" --task 1 --long 20 \
+		--seconds 100 long2 2>"$TMP/err" & pid=$!
+	pids=("$pid")
+	until_true 20 compgen -G "$TMP/gpushare-bench.*/board-1" || return 1
+	kill -TERM $pid
+	wait $pid
+	[ $? = 1 ] && grep interrupted "$TMP/err"
+}
+check "an interrupted run ends" interrupted
+nothing_left() {
+	[ -z "$(find "$TMP" -maxdepth 1 -name 'gpushare-bench.*')" ] &&
+		[ -z "$(grep -lz "^$TMP/gpushare-bench" /proc/[0-9]*/cmdline 2>/dev/null)" ]
+}
+check "no folder and no process is left" nothing_left
+finish
