@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A program of `gpushare-bench mixes` that uses PyTorch.
 
