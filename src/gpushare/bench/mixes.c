@@ -242,6 +242,24 @@ static int set_option(void *of, int option, const char *value, struct gs_error *
 	}
 }
 
+static int execute(struct mixes *m)
+{
+	struct gs_error err;
+
+	for (size_t i = 0; m->show && i < mixes_count; i++)
+		printf("%s\n", mixes_mix[i].name);
+	if (m->show)
+		return 0;
+	if (m->table)
+		return m->operands ? print_tables(m) : bench_usage(&bench_verb_mixes, "--table: of which files?");
+	for (int i = 0; i < m->operands; i++)
+		if (check(m->operand[i], "mix; --list prints them", mix_name, &err) < 0)
+			return bench_usage(&bench_verb_mixes, "%s", err.text);
+	for (int way = MIXES_SLICING; way < MIXES_WAYS; way++)
+		m->run.way[way] = !m->ways_list || listed(m->ways_list, mixes_way_name((enum mixes_way)way));
+	return bench_on_stage(&m->common, measure, m);
+}
+
 static int run(int argc, char **argv)
 {
 	static const struct option longs[] = {
@@ -276,25 +294,13 @@ static int run(int argc, char **argv)
 		.verb = &bench_verb_mixes, .common = &m.common, .ways = &m.ways, .longs = longs, .shorts = "p:o:h",
 		.set = set_option, .of = &m, .operands = 1,
 	};
-	struct gs_error err;
 	int status = 0;
 
 	if (!bench_options(&options, argc, argv, &status))
 		return status;
 	m.operand = argv + optind;
 	m.operands = argc - optind;
-	for (size_t i = 0; m.show && i < mixes_count; i++)
-		printf("%s\n", mixes_mix[i].name);
-	if (m.show)
-		return 0;
-	if (m.table)
-		return m.operands ? print_tables(&m) : bench_usage(&bench_verb_mixes, "--table: of which files?");
-	for (int i = 0; i < m.operands; i++)
-		if (check(m.operand[i], "mix; --list prints them", mix_name, &err) < 0)
-			return bench_usage(&bench_verb_mixes, "%s", err.text);
-	for (int way = MIXES_SLICING; way < MIXES_WAYS; way++)
-		m.run.way[way] = !m.ways_list || listed(m.ways_list, mixes_way_name((enum mixes_way)way));
-	status = bench_on_stage(&m.common, measure, &m);
+	status = execute(&m);
 	free(m.run.row);
 	return status;
 }

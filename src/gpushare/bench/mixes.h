@@ -76,7 +76,9 @@ struct mixes_row {
 
 /* A bar, held against the rows. */
 enum mixes_relation { MIXES_AT_LEAST, MIXES_AT_MOST };
-enum mixes_measure { MIXES_SUM, MIXES_SMALLER, MIXES_P50, MIXES_P99, MIXES_KEPT, MIXES_LONGEST, MIXES_APART, MIXES_MEASURES };
+enum mixes_measure {
+	MIXES_SUM, MIXES_SMALLER, MIXES_P50, MIXES_P99, MIXES_KEPT, MIXES_LONGEST, MIXES_APART, MIXES_MEASURES
+};
 enum mixes_verdict { MIXES_MET, MIXES_SHORT, MIXES_VOID, MIXES_UNKNOWN };
 
 struct mixes_bar {

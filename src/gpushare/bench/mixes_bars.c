@@ -116,7 +116,8 @@ static const struct mixes_row *find(const struct mixes_row *like, enum mixes_way
 				    const struct mixes_row *all, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		if (all[i].run == like->run && all[i].way == way && all[i].when == when && !*all[i].why && strcmp(all[i].mix, like->mix) == 0)
+		if (all[i].run == like->run && all[i].way == way && all[i].when == when && !*all[i].why &&
+		    strcmp(all[i].mix, like->mix) == 0)
 			return &all[i];
 	return NULL;
 }
