@@ -58,6 +58,7 @@ static CUresult give_pitched(CUdeviceptr *p, size_t *pitch, size_t width, size_t
 
 static CUresult context(CUcontext *ctx)
 {
+	rig.asks++;
 	*ctx = FAKE_CONTEXT;
 	return CUDA_SUCCESS;
 }
@@ -71,16 +72,34 @@ static CUresult attribute(int *value, CUdevice_attribute a, CUdevice dev)
 	return CUDA_SUCCESS;
 }
 
+static CUmemoryPool current_pool;
+
 static CUresult pool_of_device(CUmemoryPool *pool, CUdevice dev)
 {
 	(void)dev;
-	*pool = (CUmemoryPool)0x77;
+	rig.asks++;
+	*pool = current_pool;
+	return CUDA_SUCCESS;
+}
+
+static CUresult set_pool_of_device(CUdevice dev, CUmemoryPool pool)
+{
+	(void)dev;
+	current_pool = pool;
+	return CUDA_SUCCESS;
+}
+
+static CUresult device_of_context(CUdevice *dev)
+{
+	rig.asks++;
+	*dev = 0;
 	return CUDA_SUCCESS;
 }
 
 static CUresult pool_attribute(CUmemoryPool pool, CUmemPool_attribute a, void *value)
 {
 	(void)pool;
+	rig.asks++;
 	meanwhile(&rig.asked);
 	*(uint64_t *)value = rig.pool_has;
 	return a == CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
@@ -96,6 +115,7 @@ static CUresult pool_trim(CUmemoryPool pool, size_t keep)
 static CUresult capturing(CUstream stream, CUstreamCaptureStatus *status)
 {
 	(void)stream;
+	rig.asks++;
 	*status = rig.capture;
 	return CUDA_SUCCESS;
 }
@@ -217,6 +237,8 @@ static void install(void)
 	PUT(cuImportExternalMemory, give);
 	PUT(cuMemRetainAllocationHandle, retain);
 	PUT(cuDeviceGetMemPool, pool_of_device);
+	PUT(cuDeviceSetMemPool, set_pool_of_device);
+	PUT(cuCtxGetDevice, device_of_context);
 	PUT(cuMemPoolGetAttribute, pool_attribute);
 	PUT(cuMemPoolTrimTo, pool_trim);
 	PUT(cuStreamIsCapturing, capturing);
@@ -409,6 +431,7 @@ int rig_begin(void **state)
 	install();
 	rig.answer = rig.refusal = CUDA_SUCCESS;
 	rig.pool_has = 0;
+	assert_int_equal(cuDeviceSetMemPool(0, RIG_DEVICE_POOL), CUDA_SUCCESS);
 	rig.limit = 1024;
 	rig.frame = 0;
 	rig.capture = CU_STREAM_CAPTURE_STATUS_NONE;

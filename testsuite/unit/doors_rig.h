@@ -15,6 +15,7 @@
 #define MIB (UINT64_C(1024) * 1024)
 #define RESERVATION (64 * MIB)
 #define RIG_POOL ((CUmemoryPool)0x99)
+#define RIG_DEVICE_POOL ((CUmemoryPool)0x77)
 
 extern struct rig {
 	struct shim_session *s;
@@ -24,6 +25,7 @@ extern struct rig {
 	void (*inside)(void);          /* and what another thread does while the next of them, or the next
 					  cuMemRetainAllocationHandle, is in the driver */
 	uint64_t pool_has;             /* what the pool reports as reserved */
+	_Atomic unsigned int asks;     /* about the current context, its device, that one's pool, what it has, captures */
 	void (*asked)(void);           /* what another thread does while the pool is asked for that, once */
 	CUstreamCaptureStatus capture; /* of every stream */
 	size_t limit;                  /* every limit of the context */

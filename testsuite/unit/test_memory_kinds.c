@@ -12,9 +12,13 @@
 
 #include <cmocka.h>
 
+#include "common/clock.h"
 #include "device/shim/wraps.h"
 #include "doors_rig.h"
 #include "fake_driver.h"
+
+/* A pool is asked for what it has no more often than this. */
+#define POOL_ASKED_US 15000
 
 /* Stacks of all resident threads: 4 SMs of 2048. */
 static void the_stack_limit_costs_per_thread(void **state)
@@ -240,9 +244,9 @@ static void pools_keep_and_give_back(void **state)
 	rig.pool_has = 40 * MIB;
 	assert_int_equal(door_linear(60, &b), CUDA_ERROR_OUT_OF_MEMORY); /* in use: nothing to trim */
 	assert_int_equal(door_free_async(a), CUDA_SUCCESS);
-	assert_int_equal(cuMemPoolTrimTo((CUmemoryPool)0x77, 10 * MIB), CUDA_SUCCESS);
+	assert_int_equal(cuMemPoolTrimTo(RIG_DEVICE_POOL, 10 * MIB), CUDA_SUCCESS);
 	assert_int_equal(rig.s->used, 10 * MIB);
-	assert_int_equal(cuMemPoolTrimTo((CUmemoryPool)0x77, 0), CUDA_SUCCESS);
+	assert_int_equal(cuMemPoolTrimTo(RIG_DEVICE_POOL, 0), CUDA_SUCCESS);
 }
 
 static void use_the_same_pool(void)
@@ -341,11 +345,58 @@ static void a_pool_is_not_destroyed_while_it_is_asked(void **state)
 
 	(void)state;
 	assert_int_equal(door_from_pool(8, &first), CUDA_SUCCESS);
+	usleep(POOL_ASKED_US);
 	rig.asked = destroy_while_it_is_asked;
 	assert_int_equal(door_free_async(first), CUDA_SUCCESS);
 	assert_int_equal(pthread_join(destroyer, &fine), 0);
 	assert_non_null(fine);
 	assert_int_equal(destroyed, 1);
+	assert_int_equal(rig.s->used, 0);
+}
+
+/* A program that allocates and frees all the time: nothing is asked beside that, and it stays charged what the pool may have. */
+static void a_steady_loop_asks_nothing(void **state)
+{
+	enum { LOOPS = 20000 };
+	uint64_t kept, a, from;
+	unsigned int most;
+
+	(void)state;
+	assert_int_equal(door_async(8, &kept), CUDA_SUCCESS);
+	rig.pool_has = 12 * MIB;
+	rig.asks = 0;
+	from = gs_clock_ns();
+	for (int i = 0; i < LOOPS; i++) {
+		assert_int_equal(door_async(4, &a), CUDA_SUCCESS);
+		assert_int_equal(door_free_async(a), CUDA_SUCCESS);
+	}
+	/* What has become current behind our back is looked at now and then, what a pool has each 10 ms. */
+	most = LOOPS / 128 + (unsigned int)((gs_clock_ns() - from) / 10000000) + 2;
+	if (rig.asks > most)
+		fail_msg("%u questions for %d allocations", rig.asks, LOOPS);
+	assert_int_equal(rig.s->used, 12 * MIB);
+	assert_int_equal(door_from_pool(57, &a), CUDA_ERROR_OUT_OF_MEMORY);
+	assert_int_equal(door_async(56, &a), CUDA_SUCCESS);
+	assert_int_equal(rig.s->used, RESERVATION);
+	assert_int_equal(door_free_async(a), CUDA_SUCCESS);
+	assert_int_equal(door_free_async(kept), CUDA_SUCCESS);
+	assert_int_equal(cuMemPoolTrimTo(RIG_DEVICE_POOL, 0), CUDA_SUCCESS);
+}
+
+/* The pool of a device that the program puts in another's place counts from then on. */
+static void another_pool_becomes_the_devices(void **state)
+{
+	uint64_t a, b;
+
+	(void)state;
+	assert_int_equal(door_async(8, &a), CUDA_SUCCESS);
+	assert_int_equal(cuDeviceSetMemPool(0, RIG_POOL), CUDA_SUCCESS);
+	assert_int_equal(door_async(4, &b), CUDA_SUCCESS);
+	assert_int_equal(door_free_async(a), CUDA_SUCCESS);
+	assert_int_equal(cuMemPoolTrimTo(RIG_DEVICE_POOL, 0), CUDA_SUCCESS);
+	assert_int_equal(rig.s->used, 4 * MIB);
+	assert_int_equal(door_free_async(b), CUDA_SUCCESS);
+	assert_int_equal(cuMemPoolTrimTo(RIG_POOL, 0), CUDA_SUCCESS);
 	assert_int_equal(rig.s->used, 0);
 }
 
@@ -375,6 +426,7 @@ static void the_end_does_not_wait_for_who_asks(void **state)
 	destroyed = 0;
 	rig.s->stopping = 0;
 	assert_int_equal(door_from_pool(8, &first), CUDA_SUCCESS);
+	usleep(POOL_ASKED_US);
 	assert_int_equal(pthread_create(&asker, NULL, free_the_first, NULL), 0);
 	while (!asking)
 		usleep(1000);
@@ -401,6 +453,7 @@ static void captured_allocations_are_the_graphs(void **state)
 	uint64_t a;
 
 	(void)state;
+	shim_say_odd(SHIM_ODD_CAPTURED); /* as the call that begins one does */
 	rig.capture = CU_STREAM_CAPTURE_STATUS_ACTIVE;
 	assert_int_equal(door_async(1000, &a), CUDA_SUCCESS);
 	assert_int_equal(rig.s->used, 0);
@@ -469,6 +522,8 @@ int memory_kinds(void)
 		DOOR(a_destroyed_pool_may_come_again),
 		DOOR(a_pool_that_stays_is_counted_once),
 		DOOR(a_pool_is_not_destroyed_while_it_is_asked),
+		DOOR(a_steady_loop_asks_nothing),
+		DOOR(another_pool_becomes_the_devices),
 		DOOR(the_end_does_not_wait_for_who_asks),
 		DOOR(captured_allocations_are_the_graphs),
 		DOOR(a_context_takes_its_own_along),

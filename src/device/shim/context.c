@@ -21,6 +21,11 @@ static __thread struct shim_context *last; /* that this thread has launched in *
  * To ask costs 60 ns (H200), more than half of what a launch may.
  */
 static __thread struct shim_sure known;
+/* Its device, which is known longer: an allocation may come long before there is a record. */
+static __thread struct {
+	CUdevice is;
+	unsigned int uses; /* so often more it is not asked for */
+} known_device;
 
 #define TRY(call) \
 	do { \
@@ -245,8 +250,26 @@ struct shim_context *shim_context_known(struct shim_session *s)
 	return shim_context_sure(sure) && !shim_is_odd(SHIM_ODD_UNSURE) ? sure->ctx : shim_context_current(s);
 }
 
+CUresult shim_context_device(CUdevice *device)
+{
+	CUresult rc;
+
+	if (known_device.uses && !shim_is_odd(SHIM_ODD_UNSURE)) {
+		known_device.uses--;
+		*device = known_device.is;
+		return CUDA_SUCCESS;
+	}
+	rc = REAL(cuCtxGetDevice)(device);
+	if (rc == CUDA_SUCCESS) {
+		known_device.is = *device;
+		known_device.uses = SHIM_SURE_MAX;
+	}
+	return rc;
+}
+
 void shim_context_changes(void)
 {
+	known_device.uses = 0;
 	not_sure();
 }
 
@@ -280,6 +303,7 @@ void shim_context_gone(CUcontext ctx)
 	uint64_t from = gs_clock_ns();
 	struct shim_context *first;
 
+	known_device.uses = 0;
 	pthread_mutex_lock(&lock);
 	first = contexts;
 	for (struct shim_context *c = first; c; c = c->next)
@@ -346,6 +370,7 @@ void shim_context_forked(void)
 	contexts = NULL;
 	last = NULL;
 	known.ctx = NULL;
+	known_device.uses = 0;
 	for (int i = 0; i < SHIM_OWNERS; i++)
 		shim_owned[i].sure.ctx = NULL;
 }

@@ -72,6 +72,9 @@ static SHIM_INLINE int shim_context_sure(struct shim_sure *sure)
 	return sure->ctx && !atomic_load_explicit(&sure->ctx->gone, memory_order_acquire) && sure->since++ < SHIM_SURE_MAX;
 }
 
+/* The current context's device, of which the driver is asked no more often than that. */
+CUresult shim_context_device(CUdevice *device);
+
 /* The program makes a call that changes which context is current on this thread. */
 void shim_context_changes(void);
 

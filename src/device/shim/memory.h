@@ -75,6 +75,10 @@ void shim_vmm_forked(void);
 
 /* Pools give back to the step what they have given back to the device (memory_pool.c). */
 void shim_pools_settle(struct shim_session *s, int trim);
+/* The current device's, NULL: none is known; around a call that may make it another one (memory_current.c). */
+CUmemoryPool shim_current_pool(void);
+void shim_current_pool_unknown(void);
+void shim_current_pool_forked(void);
 /* An asynchronous allocation is freed: to its pool. */
 void shim_pool_freed(struct shim_session *s, void *pool, uint64_t bytes);
 

@@ -4,6 +4,9 @@
  * allocations, so memory stays charged to its pool until the pool has given
  * it back to the device: the driver says how much a pool has.  At the limit
  * the pools are told to give back all that is not in use.
+ *
+ * The driver is asked no more than it must be, since programs allocate and free thousands of times a second: what is
+ * charged is at least what the pool has, so it is looked at now and then only, and at the limit.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -14,6 +17,9 @@
 #include "device/shim/memory.h"
 #include "device/shim/wraps.h"
 
+/* A pool of which something is freed is asked so often at most what it has. */
+#define SETTLE_NS (UINT64_C(10) * 1000 * 1000)
+
 struct pool {
 	struct pool *next;
 	struct pool *into;   /* this one has all that was counted here; NULL: nobody */
@@ -22,6 +28,7 @@ struct pool {
 	unsigned int asked;  /* threads that ask the driver about its handle: it is not destroyed meanwhile */
 	uint64_t live;       /* bytes of its allocations that are not freed */
 	uint64_t charged;    /* to the step for this pool, at least live */
+	uint64_t settled_ns; /* when it was asked last for what it has */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -143,11 +150,18 @@ void shim_pool_freed(struct shim_session *s, void *pool, uint64_t bytes)
 {
 	struct pool *p = pool;
 
+	uint64_t now = gs_clock_ns();
+	int due;
+
 	pthread_mutex_lock(&lock);
 	p = counted_in(p);
 	p->live -= bytes < p->live ? bytes : p->live;
+	due = !p->handle || now - p->settled_ns >= SETTLE_NS; /* without one nobody is asked */
+	if (due)
+		p->settled_ns = now;
 	pthread_mutex_unlock(&lock);
-	settle(s, p);
+	if (due)
+		settle(s, p);
 }
 
 /* Room for one allocation more in the pool, the rest of which is charged. */
@@ -192,21 +206,12 @@ static int pool_takes(struct shim_session *s, struct pool *p, uint64_t bytes)
 static int captured(CUstream stream, int per_thread)
 {
 	CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-	CUresult rc = per_thread ? REAL(cuStreamIsCapturing_ptsz)(stream, &status) :
-				   REAL(cuStreamIsCapturing)(stream, &status);
+	CUresult rc;
 
+	if (!shim_capture_used())
+		return 0;
+	rc = per_thread ? REAL(cuStreamIsCapturing_ptsz)(stream, &status) : REAL(cuStreamIsCapturing)(stream, &status);
 	return rc == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE;
-}
-
-static CUmemoryPool current_pool(void)
-{
-	CUmemoryPool pool = NULL;
-	CUdevice device;
-
-	if (REAL(cuCtxGetDevice)(&device) != CUDA_SUCCESS ||
-	    REAL(cuDeviceGetMemPool)(&pool, device) != CUDA_SUCCESS)
-		return NULL;
-	return pool;
 }
 
 /* Before the driver is asked: the pool's record in *pool, NULL: not counted.  -1: no room. */
@@ -244,12 +249,12 @@ static CUresult end(struct shim_session *s, struct pool *pool, CUresult rc,
 
 SHIM_EXPORT CUresult cuMemAllocAsync(CUdeviceptr *ptr, size_t bytes, CUstream stream)
 {
-	ALLOC_ASYNC(current_pool(), 0, REAL(cuMemAllocAsync)(ptr, bytes, stream));
+	ALLOC_ASYNC(shim_current_pool(), 0, REAL(cuMemAllocAsync)(ptr, bytes, stream));
 }
 
 SHIM_EXPORT CUresult cuMemAllocAsync_ptsz(CUdeviceptr *ptr, size_t bytes, CUstream stream)
 {
-	ALLOC_ASYNC(current_pool(), 1, REAL(cuMemAllocAsync_ptsz)(ptr, bytes, stream));
+	ALLOC_ASYNC(shim_current_pool(), 1, REAL(cuMemAllocAsync_ptsz)(ptr, bytes, stream));
 }
 
 SHIM_EXPORT CUresult cuMemAllocFromPoolAsync(CUdeviceptr *ptr, size_t bytes, CUmemoryPool pool,
@@ -283,6 +288,8 @@ static void look_at(CUmemoryPool handle)
 
 	pthread_mutex_lock(&lock);
 	p = find(handle);
+	if (p)
+		p->settled_ns = gs_clock_ns();
 	pthread_mutex_unlock(&lock);
 	if (s && p)
 		settle(s, p);
@@ -349,7 +356,9 @@ SHIM_EXPORT CUresult cuMemPoolDestroy(CUmemoryPool pool)
 		await_askers(p);
 	}
 	pthread_mutex_unlock(&lock);
+	shim_current_pool_unknown();
 	rc = REAL(cuMemPoolDestroy)(pool);
+	shim_current_pool_unknown();
 	if (!p)
 		return rc;
 	pthread_mutex_lock(&lock);
@@ -365,4 +374,5 @@ void shim_pools_forked(void)
 {
 	pthread_mutex_init(&lock, NULL);
 	pools = NULL;
+	shim_current_pool_forked();
 }
