@@ -20,6 +20,7 @@
 
 #include "device/fatbin/fatbin.h"
 #include "device/shim/image.h"
+#include "device/shim/origin.h"
 #include "device/shim/shim.h"
 
 #define DEVICES 2
@@ -50,9 +51,23 @@ static CUresult fake_count(int *count)
 	return CUDA_SUCCESS;
 }
 
+static int emulated;
+
+/* Of an emulated device, or of a driver that does not know it. */
+static CUresult fake_table(const void **table, const CUuuid *id)
+{
+	static const struct gs_emu_export offers = { sizeof(offers), NULL };
+
+	(void)id;
+	*table = emulated ? &offers : NULL;
+	return emulated ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}
+
 void *shim_real(enum shim_fn fn)
 {
 	switch (fn) {
+	case SHIM_FN_cuGetExportTable:
+		return (void *)(uintptr_t)fake_table;
 	case SHIM_FN_cuDeviceGetAttribute:
 		return (void *)(uintptr_t)fake_attribute;
 	case SHIM_FN_cuCtxGetDevice:
@@ -81,6 +96,7 @@ static int one_device(void **state)
 	sm_of[1] = 0;
 	devices = 1;
 	has_context = 1;
+	emulated = 0;
 	last_log[0] = '\0';
 	return 0;
 }
@@ -355,6 +371,7 @@ static void the_cache_is_used(void **state)
 			   "\tmov.u32 %%r1, %%ctaid.x;\n\tret;\n}\n", i);
 	fclose(f);
 	setenv("GPUSHARE_CACHE", dir, 1);
+	emulated = 1; /* where that many are transformed */
 	t = shim_image_transform(text, 0, &why);
 	snprintf(command, sizeof(command), "echo %s/*.module", dir);
 	f = popen(command, "r");
@@ -437,6 +454,73 @@ static void files_are_transformed(void **state)
 	assert_null(of_file(NULL, 0));
 }
 
+/* So many kernels; the caller's. */
+static char *kernels(unsigned int n)
+{
+	char *text = malloc(100 + 200 * (size_t)n), *at = text;
+
+	assert_non_null(text);
+	at += sprintf(at, ".version 7.0\n.target sm_75\n.address_size 64\n");
+	for (unsigned int i = 0; i < n; i++)
+		at += sprintf(at, ".visible .entry k%u(.param .u64 p)\n{\n\t.reg .b32 %%r<2>;\n\tmov.u32 %%r1, %%ctaid.x;\n\tret;\n}\n", i);
+	return text;
+}
+
+static void is_large(char *text)
+{
+	last_log[0] = '\0';
+	assert_null(shim_image_transform(text, 0, &why));
+	assert_int_equal(why, PTX_REASON_LARGE);
+	assert_non_null(strstr(last_log, ptx_reason_words(PTX_REASON_LARGE)));
+	free(text);
+}
+
+static void is_transformed(char *text, uint32_t n)
+{
+	struct ptx_transformed *t = shim_image_transform(text, 0, &why);
+
+	assert_non_null(t);
+	assert_non_null(t->text);
+	assert_int_equal(t->nkernel, n);
+	ptx_transformed_free(t);
+	free(text);
+}
+
+/* On a GPU a program does not wait for the compiler of many kernels; what brings its twins has none to wait for. */
+static void large_modules_are_left_alone(void **state)
+{
+	struct ptx_transformed *t;
+	struct gs_error err;
+	char *text;
+
+	(void)state;
+	is_transformed(kernels(SHIM_MODULE_KERNELS_MAX), SHIM_MODULE_KERNELS_MAX);
+	is_large(kernels(SHIM_MODULE_KERNELS_MAX + 1));
+	text = kernels(2);
+	text = realloc(text, SHIM_MODULE_PTX_MAX + 2);
+	memset(text + strlen(text), '\n', SHIM_MODULE_PTX_MAX + 1 - strlen(text));
+	text[SHIM_MODULE_PTX_MAX + 1] = '\0';
+	text[SHIM_MODULE_PTX_MAX] = '\0';
+	is_transformed(strdup(text), 2);
+	text[SHIM_MODULE_PTX_MAX] = '\n';
+	is_large(text);
+	text = kernels(SHIM_MODULE_KERNELS_MAX);
+	t = ptx_transform_forms(text, strlen(text), PTX_FORM_BIT(PTX_FORM_PERSISTENT), 0, &err);
+	free(text);
+	assert_non_null(t);
+	text = strdup(t->text);
+	ptx_transformed_free(t);
+	t = shim_image_transform(text, 0, &why);
+	assert_non_null(t);
+	assert_null(t->text);
+	assert_int_equal(t->nkernel, SHIM_MODULE_KERNELS_MAX);
+	ptx_transformed_free(t);
+	*strstr(text, "k1" PTX_PERSISTENT_SUFFIX "(") = 'j'; /* one is missing */
+	is_large(text);
+	emulated = 1;
+	is_transformed(kernels(200), 200);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -452,6 +536,7 @@ int main(void)
 		cmocka_unit_test_setup(the_cache_is_used, one_device),
 		cmocka_unit_test_setup(twins_that_are_there_are_used, one_device),
 		cmocka_unit_test_setup(files_are_transformed, one_device),
+		cmocka_unit_test_setup(large_modules_are_left_alone, one_device),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

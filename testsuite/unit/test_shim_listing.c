@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Modules and libraries list the program's own kernels, which are known from then on. */
 #define _GNU_SOURCE
+#include <search.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -197,6 +198,86 @@ static void errors_are_the_drivers(void **unused)
 	assert_null(f);
 }
 
+/* ---- the driver's own table ---- */
+
+typedef int each_fn(CUcontext ctx, CUmodule module, void (*visit)(void *user, CUfunction f), void *user);
+
+static int each(CUcontext ctx, CUmodule module, void (*visit)(void *user, CUfunction f), void *user)
+{
+	assert_ptr_equal(ctx, FAKE_CONTEXT);
+	for (unsigned int i = 0; i < NAMES; i++)
+		visit(user, (CUfunction)HANDLE((uintptr_t)module, i));
+	return NAMES;
+}
+
+static struct {
+	size_t bytes;
+	void *others[6];
+	each_fn *each;
+	void *more[3];
+} table = { sizeof(table), { NULL }, each, { &table, &table, NULL } };
+
+static CUresult fake_table(const void **out, const CUuuid *id)
+{
+	(void)id;
+	*out = &table;
+	return CUDA_SUCCESS;
+}
+
+static const void *table_of(const char *id)
+{
+	const void *out = NULL;
+	CUuuid uuid;
+
+	memcpy(uuid.bytes, id, sizeof(uuid.bytes));
+	assert_int_equal(cuGetExportTable(&out, &uuid), CUDA_SUCCESS);
+	return out;
+}
+
+static CUfunction seen[NAMES];
+static unsigned int nseen;
+
+static void see(void *user, CUfunction f)
+{
+	assert_ptr_equal(user, seen);
+	seen[nseen++] = f;
+}
+
+#define FUNCTIONS_ID "\x6e\x16\x3f\xbe\xb9\x58\x44\x4d\x83\x5c\xe1\x82\xaf\xf1\x99\x1e"
+
+/* The program's own code gets that entry without the twins, as the calls that are documented; libraries get the driver's. */
+static void functions_by_the_drivers_table(void **unused)
+{
+	const void *entry = (void *)(uintptr_t)cuGetExportTable, *out = NULL;
+	size_t one = 1;
+	each_fn *own;
+	CUmodule module;
+
+	(void)unused;
+	shim_slot[SHIM_FN_cuGetExportTable] = (void *)(uintptr_t)fake_table;
+	assert_ptr_equal(table_of("0123456789abcdef"), &table);
+	lfind(&out, FUNCTIONS_ID, &one, 1, (int (*)(const void *, const void *))(uintptr_t)entry);
+	assert_ptr_equal(out, &table);
+	table.bytes = 7 * sizeof(void *); /* it ends before that entry */
+	assert_ptr_equal(table_of(FUNCTIONS_ID), &table);
+	table.bytes = sizeof(table);
+	out = table_of(FUNCTIONS_ID);
+	assert_ptr_not_equal(out, &table);
+	assert_ptr_equal(table_of(FUNCTIONS_ID), out);
+	memcpy(&own, (const char *)out + offsetof(__typeof__(table), each), sizeof(own));
+	assert_true(own != each);
+	assert_memory_equal(out, &table, offsetof(__typeof__(table), each));
+	assert_memory_equal((const char *)out + offsetof(__typeof__(table), more), table.more, sizeof(table.more));
+	assert_int_equal(cuModuleLoadData(&module, ptx), CUDA_SUCCESS);
+	assert_int_equal(own(FAKE_CONTEXT, module, see, seen), 3);
+	assert_int_equal(nseen, 3);
+	expect_known(MODULE, seen[0], 1, 0);
+	expect_known(MODULE, seen[1], 3, 4);
+	expect_known(MODULE, seen[2], 5, -1);
+	assert_int_equal(cuModuleUnload(module), CUDA_SUCCESS);
+	shim_slot[SHIM_FN_cuGetExportTable] = NULL;
+}
+
 int shim_listings(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -204,6 +285,7 @@ int shim_listings(void)
 		cmocka_unit_test(kernels_of_a_library),
 		cmocka_unit_test(functions_with_the_numbers_of_others),
 		cmocka_unit_test(errors_are_the_drivers),
+		cmocka_unit_test(functions_by_the_drivers_table),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);

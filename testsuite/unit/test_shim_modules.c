@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The ways by which a program comes to a kernel: each leads to its twin. */
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <elf.h>
+#include <search.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -457,6 +459,60 @@ static void link_refused(void **unused)
 	assert_int_equal(cuLinkDestroy(state), CUDA_SUCCESS);
 }
 
+/* The C library calls it, as a library would that has CUDA code: lfind(key, base, n, size, compare) compares so. */
+static const struct shim_kernel *loaded_by_a_library(const void *image)
+{
+	CUmodule module = NULL;
+	size_t one = 1;
+
+	last_image = NULL;
+	lfind(&module, image, &one, 1, (int (*)(const void *, const void *))(uintptr_t)cuModuleLoadData);
+	assert_ptr_equal(last_image, image);
+	return kernel_of(module);
+}
+
+static CUmodule module_of_function;
+
+static CUresult fake_module_of(CUmodule *module, CUfunction f)
+{
+	(void)f;
+	*module = module_of_function;
+	return CUDA_SUCCESS;
+}
+
+/* What is not the program's own goes to the driver as it is, byte for byte. */
+static void of_a_library(void **unused)
+{
+	void *library = dlsym(RTLD_DEFAULT, "qsort"); /* it has no PTX in it, but who looks? */
+	CUlinkState state = (CUlinkState)0x920;
+	char *heap = strdup(ptx);
+	CUmodule module;
+
+	(void)unused;
+	functions_of_twins = 0;
+	assert_int_equal(loaded_by_a_library(heap)->reason, PTX_REASON_LIBRARY);
+	assert_int_equal(loaded_by_a_library(heap)->form, PTX_FORM_AS_IS);
+	assert_int_equal(loaded(library)->reason, PTX_REASON_LIBRARY);
+	assert_int_equal(functions_of_twins, 0);
+	assert_int_equal(cuLibraryLoadData((CUlibrary *)&module, library, NULL, NULL, 0, NULL, NULL, 0), CUDA_SUCCESS);
+	assert_ptr_equal(last_image, library);
+	assert_int_equal(function_of((CUlibrary)module)->reason, PTX_REASON_LIBRARY);
+	twins_added = originals_added = 0;
+	assert_int_equal(cuLinkAddData_v2(state, CU_JIT_INPUT_PTX, library, 16, "k", 0, NULL, NULL), CUDA_SUCCESS);
+	assert_int_equal(originals_added, 1);
+	/* A function that the program has by other ways than the calls that we know. */
+	shim_slot[SHIM_FN_cuFuncGetModule] = (void *)(uintptr_t)fake_module_of;
+	assert_int_equal(cuModuleLoadData(&module_of_function, library), CUDA_SUCCESS);
+	assert_int_equal(shim_kernel_find((void *)0x66660)->reason, PTX_REASON_LIBRARY);
+	shim_slot[SHIM_FN_cuFuncGetModule] = NULL;
+	/* The program's own by a library: of libcudart.so nothing else comes. */
+	module = NULL;
+	lfind(&module, ptx, &(size_t){ 1 }, 1, (int (*)(const void *, const void *))(uintptr_t)cuModuleLoadData);
+	assert_ptr_not_equal(last_image, ptx);
+	assert_non_null(kernel_of(module)->twin);
+	free(heap);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -471,6 +527,7 @@ int main(void)
 		cmocka_unit_test(long_name),
 		cmocka_unit_test(linked),
 		cmocka_unit_test(link_refused),
+		cmocka_unit_test(of_a_library),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL) + shim_listings() + shim_links();

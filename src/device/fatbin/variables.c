@@ -261,10 +261,10 @@ uint64_t gs_fatbin_variables(const struct gs_fatbin *fb, uint32_t sm)
 
 	if (gs_fatbin_choose(fb, sm, &c, &err) < 0)
 		return 0;
-	/* The same variables in both, as a rule, and the shim puts PTX in the place of machine code. */
-	if (c.has_ptx && gs_fatbin_ptx_stands_in(&c) && gs_entry_variables(&c.ptx, &bytes, &err) == 0)
-		return bytes;
+	/* The same variables in both, as a rule; to read machine code's takes less time, which most modules' loading waits for. */
 	if (c.has_machine && gs_entry_variables(&c.machine, &bytes, &err) == 0)
+		return bytes;
+	if (c.has_ptx && gs_entry_variables(&c.ptx, &bytes, &err) == 0)
 		return bytes;
 	return 0;
 }

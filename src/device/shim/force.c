@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "common/clock.h"
-#include "device/driver/emu_export.h"
+#include "device/shim/origin.h"
 
 /* How often it looks: kernels begin and end on the GPU without telling anybody. */
 #define NAP_MIN_NS (100ull * 1000)
@@ -98,17 +98,13 @@ static void told(void *user)
 
 CUresult shim_force_arm(struct shim_session *s, struct shim_launch *l)
 {
-	static const CUuuid id = GS_EMU_EXPORT_ID;
-	const struct gs_emu_export *emulated = NULL;
 	uint64_t done = gs_page_load(l->stub->done);
-	const void *table = NULL;
-	CUresult rc;
+	const struct gs_emu_export *emulated;
 
 	if (!s || !s->alone || !shim_force_counts(s))
 		return CUDA_SUCCESS;
-	rc = REAL(cuGetExportTable)(&table, &id);
-	emulated = table;
-	if (rc != CUDA_SUCCESS || !emulated || emulated->size < sizeof(*emulated)) {
+	emulated = shim_emulated();
+	if (!emulated) {
 		shim_notice("evictions after block-tasks need the emulated device");
 		return CUDA_ERROR_NOT_FOUND;
 	}

@@ -16,6 +16,7 @@
 
 #include "device/fatbin/fatbin.h"
 #include "device/shim/cache.h"
+#include "device/shim/origin.h"
 #include "device/shim/shim.h"
 #include "device/shim/wraps.h"
 
@@ -79,16 +80,28 @@ int shim_image_mapped(const void *data, size_t len)
 	return 1;
 }
 
+static void *leave(enum ptx_reason reason, const char *words, enum ptx_reason *why)
+{
+	shim_log("module left as it is: %s", words);
+	*why = reason;
+	return NULL;
+}
+
 /*
  * The form that the launch path knows.  Nothing preemptible in it, or all of its twins there already
  * (gpushare-nvcc): the program's own image will do, machine code included; only the description is kept.
+ * What is large goes without its twins, unless it has brought them.
  */
 struct ptx_transformed *shim_image_transform_text(const char *text, size_t len, enum ptx_reason *why)
 {
+	int large = !shim_emulated() && shim_is_large(text, len);
 	struct gs_error err = { "" };
-	struct ptx_transformed *t = shim_cache_get(text, len, FORMS);
+	struct ptx_transformed *t;
 	uint32_t i = 0;
 
+	if (large && !memmem(text, len, PTX_PERSISTENT_SUFFIX, strlen(PTX_PERSISTENT_SUFFIX)))
+		return leave(PTX_REASON_LARGE, ptx_reason_words(PTX_REASON_LARGE), why);
+	t = shim_cache_get(text, len, FORMS);
 	if (!t) {
 		t = ptx_transform_forms(text, len, FORMS, 0, &err);
 		if (!t) {
@@ -104,6 +117,10 @@ struct ptx_transformed *shim_image_transform_text(const char *text, size_t len, 
 		free(t->text);
 		t->text = NULL;
 		t->len = 0;
+	}
+	if (large && t->text) {
+		ptx_transformed_free(t);
+		return leave(PTX_REASON_LARGE, ptx_reason_words(PTX_REASON_LARGE), why);
 	}
 	return t;
 }
@@ -164,13 +181,6 @@ static enum ptx_reason left_alone(const struct gs_fatbin *fb, const struct gs_fa
 	return PTX_REASON_NONE;
 }
 
-static void *leave(enum ptx_reason reason, const char *words, enum ptx_reason *why)
-{
-	shim_log("fatbin left as it is: %s", words);
-	*why = reason;
-	return NULL;
-}
-
 static struct ptx_transformed *transform_fatbin(struct gs_bytes image, enum use use, enum ptx_reason *why)
 {
 	struct gs_error err = { "" };
@@ -190,10 +200,11 @@ static struct ptx_transformed *transform_fatbin(struct gs_bytes image, enum use 
 		return leave(reason, ptx_reason_words(reason), why);
 	if (gs_fatbin_best_ptx(&fb, sm, &text, &len, &err) <= 0)
 		return leave(PTX_REASON_UNREADABLE, err.text, why);
-	*why = PTX_REASON_UNREADABLE; /* if it cannot be wrapped */
-	t = wrap(shim_image_transform_text(text, len, why), &c.ptx);
+	t = shim_image_transform_text(text, len, why);
 	free(text);
-	return t;
+	if (t)
+		*why = PTX_REASON_UNREADABLE; /* if it cannot be wrapped */
+	return wrap(t, &c.ptx);
 }
 
 struct ptx_transformed *shim_image_transform(const void *image, int library, enum ptx_reason *why)

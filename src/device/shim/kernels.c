@@ -135,6 +135,24 @@ int shim_module_has_twins(const void *module)
 	return has;
 }
 
+/* Why nothing is known of a function that no call has given to the program: cuFFT gets some by the driver's own ways. */
+static enum ptx_reason unseen(CUfunction f)
+{
+	enum ptx_reason why = PTX_REASON_UNSEEN;
+	CUmodule module = NULL;
+	struct module *m;
+
+	if (REAL(cuFuncGetModule)(&module, f) != CUDA_SUCCESS)
+		return why;
+	pthread_mutex_lock(&lock);
+	for (m = modules; m && m->handle != module; m = m->next)
+		;
+	if (m && !m->t)
+		why = m->why;
+	pthread_mutex_unlock(&lock);
+	return why;
+}
+
 static void announce(struct shim_kernel *k, void *client)
 {
 	gs_client_kernel(client, k->number, k->form, k->reason, k->registers, k->content, k->name);
@@ -303,8 +321,10 @@ struct shim_kernel *shim_kernel_find(const void *handle)
 	if (REAL(cuFuncGetName)(&name, (CUfunction)(uintptr_t)handle) != CUDA_SUCCESS)
 		name = NULL;
 	k = insert(handle, name ? name : "?");
-	if (k && name)
+	if (k && name) {
 		k->registers = registers_of(handle, 0);
+		k->reason = unseen((CUfunction)(uintptr_t)handle);
+	}
 	if (k && s)
 		announce(k, s->client);
 	return k;

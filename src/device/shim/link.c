@@ -10,6 +10,7 @@
 
 #include "device/shim/describe.h"
 #include "device/shim/image.h"
+#include "device/shim/origin.h"
 #include "device/shim/session.h"
 #include "device/shim/shim.h"
 #include "device/shim/wraps.h"
@@ -158,24 +159,27 @@ typedef CUresult add_data_fn(CUlinkState state, CUjitInputType type, void *data,
 typedef CUresult add_file_fn(CUlinkState state, CUjitInputType type, const char *path, LINK_OPTIONS);
 
 /* What may have PTX inside that a linker compiles. */
-static struct ptx_transformed *transformed(CUjitInputType type, const void *data, size_t size)
+static int is_compiled(CUjitInputType type)
+{
+	return (type == CU_JIT_INPUT_PTX || type == CU_JIT_INPUT_FATBINARY) && shim_session();
+}
+
+static struct ptx_transformed *transformed(const void *data, size_t size)
 {
 	enum ptx_reason why; /* of several inputs one kernel is made */
 
-	return data && (type == CU_JIT_INPUT_PTX || type == CU_JIT_INPUT_FATBINARY) && shim_session() ?
-		       shim_image_transform_input(data, size, &why) :
-		       NULL;
+	return data ? shim_image_transform_input(data, size, &why) : NULL;
 }
 
-static struct ptx_transformed *transformed_file(CUjitInputType type, const char *path)
+static struct ptx_transformed *transformed_file(CUjitInputType type, const char *path, const void *caller)
 {
 	struct ptx_transformed *t;
 	struct shim_file file;
 
-	if (!path || (type != CU_JIT_INPUT_PTX && type != CU_JIT_INPUT_FATBINARY) || !shim_session())
+	if (!path || !is_compiled(type) || shim_origin(NULL, caller) != PTX_REASON_NONE)
 		return NULL;
 	shim_file_read(&file, path);
-	t = transformed(type, file.data, file.len);
+	t = transformed(file.data, file.len);
 	shim_file_drop(&file);
 	return t;
 }
@@ -187,10 +191,11 @@ static size_t size_of(CUjitInputType type, const struct ptx_transformed *t)
 }
 
 /* By the driver's function of the version that the program has called. */
-static CUresult add_data(add_data_fn *driver, CUlinkState state, CUjitInputType type, void *data, size_t size, const char *name,
-			 LINK_OPTIONS)
+static CUresult add_data(add_data_fn *driver, const void *caller, CUlinkState state, CUjitInputType type, void *data, size_t size,
+			 const char *name, LINK_OPTIONS)
 {
-	struct ptx_transformed *t = transformed(type, data, size);
+	int own = is_compiled(type) && shim_origin(data, caller) == PTX_REASON_NONE;
+	struct ptx_transformed *t = own ? transformed(data, size) : NULL;
 	CUresult rc;
 
 	shim_gate_enter(0);
@@ -202,10 +207,10 @@ static CUresult add_data(add_data_fn *driver, CUlinkState state, CUjitInputType 
 	return finish(state, rc, t);
 }
 
-static CUresult add_file(add_file_fn *driver, add_data_fn *driver_data, CUlinkState state, CUjitInputType type, const char *path,
-			 LINK_OPTIONS)
+static CUresult add_file(add_file_fn *driver, add_data_fn *driver_data, const void *caller, CUlinkState state, CUjitInputType type,
+			 const char *path, LINK_OPTIONS)
 {
-	struct ptx_transformed *t = transformed_file(type, path);
+	struct ptx_transformed *t = transformed_file(type, path, caller);
 	CUresult rc;
 
 	shim_gate_enter(0);
@@ -220,23 +225,23 @@ static CUresult add_file(add_file_fn *driver, add_data_fn *driver_data, CUlinkSt
 SHIM_EXPORT CUresult cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *data, size_t size,
 				      const char *name, LINK_OPTIONS)
 {
-	return add_data(REAL(cuLinkAddData_v2), state, type, data, size, name, n, options, values);
+	return add_data(REAL(cuLinkAddData_v2), SHIM_CALLER, state, type, data, size, name, n, options, values);
 }
 
 SHIM_EXPORT CUresult cuLinkAddFile_v2(CUlinkState state, CUjitInputType type, const char *path, LINK_OPTIONS)
 {
-	return add_file(REAL(cuLinkAddFile_v2), REAL(cuLinkAddData_v2), state, type, path, n, options, values);
+	return add_file(REAL(cuLinkAddFile_v2), REAL(cuLinkAddData_v2), SHIM_CALLER, state, type, path, n, options, values);
 }
 
 /* Of programs before CUDA 6.5. */
 SHIM_EXPORT CUresult cuLinkAddData(CUlinkState state, CUjitInputType type, void *data, size_t size, const char *name, LINK_OPTIONS)
 {
-	return add_data(REAL(cuLinkAddData), state, type, data, size, name, n, options, values);
+	return add_data(REAL(cuLinkAddData), SHIM_CALLER, state, type, data, size, name, n, options, values);
 }
 
 SHIM_EXPORT CUresult cuLinkAddFile(CUlinkState state, CUjitInputType type, const char *path, LINK_OPTIONS)
 {
-	return add_file(REAL(cuLinkAddFile), REAL(cuLinkAddData), state, type, path, n, options, values);
+	return add_file(REAL(cuLinkAddFile), REAL(cuLinkAddData), SHIM_CALLER, state, type, path, n, options, values);
 }
 
 SHIM_EXPORT CUresult cuLinkComplete(CUlinkState state, void **cubin, size_t *size)

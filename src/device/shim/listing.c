@@ -6,10 +6,12 @@
  * twin otherwise.
  */
 #define _GNU_SOURCE
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "device/shim/kernels.h"
+#include "device/shim/origin.h"
 #include "device/shim/session.h"
 #include "device/shim/shim.h"
 #include "device/shim/wraps.h"
@@ -120,6 +122,95 @@ static CUresult enumerate(void **handles, unsigned int n, const void *of, int li
 			shim_kernel_add(of, library, l.handle[i], name);
 	}
 	free(l.handle);
+	return rc;
+}
+
+/* ---- the driver's own table, of which its libraries ask --------------------------- */
+
+/* Entry 7 of this table visits each function of a module and returns how many there are; cuFFT 12 goes by it. */
+static const unsigned char functions_id[16] = { 0x6e, 0x16, 0x3f, 0xbe, 0xb9, 0x58, 0x44, 0x4d,
+						0x83, 0x5c, 0xe1, 0x82, 0xaf, 0xf1, 0x99, 0x1e };
+#define EACH_FUNCTION 7
+#define TABLE_MAX 128
+
+typedef void visit_fn(void *user, CUfunction f);
+typedef int each_fn(CUcontext ctx, CUmodule module, visit_fn *visit, void *user);
+
+static union table {
+	size_t bytes; /* of all of it */
+	each_fn *each[TABLE_MAX];
+} own_table; /* the driver's but for that entry; written once, as is the other, under lock */
+static const union table *drivers_table;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* What the driver visits; without memory some are missing. */
+struct visited {
+	CUfunction *f;
+	size_t n, room;
+};
+
+static void note(void *user, CUfunction f)
+{
+	struct visited *v = user;
+	CUfunction *grown;
+
+	if (v->n == v->room) {
+		grown = realloc(v->f, (2 * v->room + 8) * sizeof(*grown));
+		if (grown) {
+			v->f = grown;
+			v->room = 2 * v->room + 8;
+		}
+	}
+	if (v->n < v->room)
+		v->f[v->n++] = f;
+}
+
+static int each_own_function(CUcontext ctx, CUmodule module, visit_fn *visit, void *user)
+{
+	struct list l = { .of = module };
+	struct visited v = { 0 };
+	int n, added = 0;
+
+	shim_gate_enter(0);
+	n = drivers_table->each[EACH_FUNCTION](ctx, module, note, &v);
+	shim_gate_leave(0);
+	for (size_t i = 0; i < v.n; i++) {
+		const char *name = ask_name(&l, v.f[i]);
+
+		if (name && is_added(name)) {
+			added++;
+			continue;
+		}
+		if (name && shim_session())
+			shim_kernel_add(module, 0, v.f[i], name);
+		if (visit)
+			visit(user, v.f[i]);
+	}
+	free(v.f);
+	return n - added;
+}
+
+/*
+ * The program's own code, cuFFT's where it is linked in, gets a copy of that table.  Libraries, whose modules have no twins,
+ * get the driver's: some look at what they are given.
+ */
+SHIM_EXPORT CUresult cuGetExportTable(const void **table, const CUuuid *id)
+{
+	const void *caller = SHIM_CALLER;
+	CUresult rc = REAL(cuGetExportTable)(table, id);
+	const union table *drivers = rc == CUDA_SUCCESS && table ? *table : NULL;
+
+	if (!drivers || !id || memcmp(id, functions_id, sizeof(functions_id)) != 0 || shim_place_of(caller) != SHIM_PLACE_PROGRAM ||
+	    drivers->bytes > sizeof(own_table) || drivers->bytes < (EACH_FUNCTION + 1) * sizeof(*drivers->each))
+		return rc;
+	pthread_mutex_lock(&lock);
+	if (!drivers_table) {
+		drivers_table = drivers;
+		memcpy(&own_table, drivers, drivers->bytes);
+		own_table.each[EACH_FUNCTION] = each_own_function;
+	}
+	pthread_mutex_unlock(&lock);
+	*table = &own_table;
 	return rc;
 }
 

@@ -3,6 +3,7 @@
  * Module and library loading: what carries PTX goes to the driver transformed
  * (image.c), everything else as it is.  If the driver does not take the
  * transformed text, it gets the program's own, and that is the program's result.
+ * What is not the program's own (origin.h) goes as it is, unread.
  */
 #define _GNU_SOURCE
 #include "device/shim/image.h"
@@ -10,23 +11,37 @@
 #include "device/shim/link.h"
 #include "device/shim/loading.h"
 #include "device/shim/memory.h"
+#include "device/shim/origin.h"
 #include "device/shim/session.h"
 #include "device/shim/shim.h"
 #include "device/shim/wraps.h"
 
-static struct ptx_transformed *transformed(const void *image, int library, enum ptx_reason *why)
+/* Is an image of that caller's, NULL: a file, made preemptible?  Otherwise *why it is left as it is. */
+static int is_own(const void *image, const void *caller, enum ptx_reason *why)
 {
-	struct ptx_transformed *t = NULL;
+	enum ptx_reason reason;
 
-	if (shim_session())
-		t = shim_image_transform(image, library, why);
-	if (!t && shim_session())
-		t = shim_link_description(image);
-	return t;
+	if (!shim_session())
+		return 0;
+	reason = shim_origin(image, caller);
+	if (reason != PTX_REASON_NONE)
+		*why = reason;
+	return reason == PTX_REASON_NONE;
+}
+
+static struct ptx_transformed *transformed(const void *image, int library, const void *caller, enum ptx_reason *why)
+{
+	struct ptx_transformed *t;
+
+	if (!is_own(image, caller, why))
+		return NULL;
+	t = shim_image_transform(image, library, why);
+	return t ? t : shim_link_description(image);
 }
 
 /* The same for a file, which is read once: it is charged as well.  -1: beyond the reservation. */
-static int take_file(const char *path, int library, struct ptx_transformed **t, enum ptx_reason *why, uint64_t *charged)
+static int take_file(const char *path, int library, const void *caller, struct ptx_transformed **t, enum ptx_reason *why,
+		     uint64_t *charged)
 {
 	struct shim_file file = { NULL, 0 };
 	int rc;
@@ -35,7 +50,7 @@ static int take_file(const char *path, int library, struct ptx_transformed **t, 
 	if (shim_session())
 		shim_file_read(&file, path);
 	rc = shim_module_charge_file(&file, charged);
-	if (rc == 0 && shim_session())
+	if (rc == 0 && is_own(NULL, caller, why))
 		*t = shim_image_transform_read(&file, library, why);
 	shim_file_drop(&file);
 	return rc;
@@ -93,7 +108,7 @@ static int fall_back(struct ptx_transformed **t, enum ptx_reason *why, CUresult 
 	return 1;
 }
 
-static CUresult load_data(CUmodule *module, const void *image, unsigned int n,
+static CUresult load_data(CUmodule *module, const void *image, const void *caller, unsigned int n,
 			  CUjit_option *options, void **values)
 {
 	enum ptx_reason why = PTX_REASON_UNSEEN;
@@ -104,7 +119,7 @@ static CUresult load_data(CUmodule *module, const void *image, unsigned int n,
 
 	if (shim_module_charge(image, &charged) < 0)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	t = transformed(image, 0, &why);
+	t = transformed(image, 0, caller, &why);
 	own = own_values(values, n, t);
 	shim_gate_enter(0);
 	do
@@ -120,12 +135,12 @@ static CUresult load_data(CUmodule *module, const void *image, unsigned int n,
 SHIM_EXPORT CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int n,
 					CUjit_option *options, void **values)
 {
-	return load_data(module, image, n, options, values);
+	return load_data(module, image, SHIM_CALLER, n, options, values);
 }
 
 SHIM_EXPORT CUresult cuModuleLoadData(CUmodule *module, const void *image)
 {
-	return load_data(module, image, 0, NULL, NULL);
+	return load_data(module, image, SHIM_CALLER, 0, NULL, NULL);
 }
 
 SHIM_EXPORT CUresult cuModuleLoadFatBinary(CUmodule *module, const void *fatbin)
@@ -137,7 +152,7 @@ SHIM_EXPORT CUresult cuModuleLoadFatBinary(CUmodule *module, const void *fatbin)
 
 	if (shim_module_charge(fatbin, &charged) < 0)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	t = transformed(fatbin, 0, &why);
+	t = transformed(fatbin, 0, SHIM_CALLER, &why);
 	shim_gate_enter(0);
 	do
 		rc = REAL(cuModuleLoadFatBinary)(module, first_choice(t, fatbin));
@@ -155,7 +170,7 @@ SHIM_EXPORT CUresult cuModuleLoad(CUmodule *module, const char *path)
 	uint64_t charged;
 	CUresult rc;
 
-	if (take_file(path, 0, &t, &why, &charged) < 0)
+	if (take_file(path, 0, SHIM_CALLER, &t, &why, &charged) < 0)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	shim_gate_enter(0);
 	do
@@ -217,7 +232,7 @@ SHIM_EXPORT CUresult cuLibraryLoadData(CUlibrary *library, const void *code,
 
 	if (shim_module_charge(code, &charged) < 0)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	t = transformed(code, 1, &why);
+	t = transformed(code, 1, SHIM_CALLER, &why);
 	own = own_values(jit_values, njit, t);
 	shim_gate_enter(0);
 	do
@@ -240,7 +255,7 @@ SHIM_EXPORT CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *path,
 	struct jit_values own;
 	CUresult rc;
 
-	if (take_file(path, 1, &t, &why, &charged) < 0)
+	if (take_file(path, 1, SHIM_CALLER, &t, &why, &charged) < 0)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	own = own_values(jit_values, njit, t);
 	shim_gate_enter(0);
