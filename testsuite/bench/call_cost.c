@@ -8,6 +8,7 @@
  *   page      a shared page, registered with the driver
  *   block     an allocation of 16 KiB that stays
  *   thread    a second thread with the context, asleep
+ *   async     not that: cuMemAllocAsync and cuMemFreeAsync, of a pool that keeps what it has
  * CUDA_DEVICE_MAX_CONNECTIONS and CUDA_MODULE_LOADING are the caller's to set.
  */
 #define _GNU_SOURCE
@@ -31,7 +32,10 @@
 static struct {
 	F(cuInit) F(cuDeviceGet) F(cuDevicePrimaryCtxRetain) F(cuCtxSetCurrent) F(cuMemAlloc) F(cuMemFree)
 	F(cuStreamCreateWithPriority) F(cuMemsetD8Async) F(cuStreamSynchronize) F(cuMemHostRegister)
+	F(cuMemAllocAsync) F(cuMemFreeAsync) F(cuDeviceGetDefaultMemPool) F(cuMemPoolSetAttribute)
 } cu;
+
+static int async;
 
 static CUcontext ctx;
 
@@ -94,6 +98,13 @@ static void add(const char *word)
 	} else if (strcmp(word, "thread") == 0) {
 		pthread_create(&thread, NULL, sleeper, NULL);
 		usleep(100000);
+	} else if (strcmp(word, "async") == 0) {
+		cuuint64_t all = UINT64_MAX;
+		CUmemoryPool pool;
+
+		CHECK(cu.cuDeviceGetDefaultMemPool_p(&pool, 0));
+		CHECK(cu.cuMemPoolSetAttribute_p(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &all));
+		async = 1;
 	} else {
 		fprintf(stderr, "call_cost: '%s' is nothing to add\n", word);
 		exit(2);
@@ -116,11 +127,12 @@ int main(int argc, char **argv)
 	CUdeviceptr p;
 
 	if (!driver || n < 20 || !alloc || !release) {
-		fprintf(stderr, "usage: call_cost DRIVER COUNT [streams|page|block|thread]...\n");
+		fprintf(stderr, "usage: call_cost DRIVER COUNT [streams|page|block|thread|async]...\n");
 		return 2;
 	}
 	GET(cuInit), GET(cuDeviceGet), GET(cuDevicePrimaryCtxRetain), GET(cuCtxSetCurrent), GET(cuMemAlloc), GET(cuMemFree);
 	GET(cuStreamCreateWithPriority), GET(cuMemsetD8Async), GET(cuStreamSynchronize), GET(cuMemHostRegister);
+	GET(cuMemAllocAsync), GET(cuMemFreeAsync), GET(cuDeviceGetDefaultMemPool), GET(cuMemPoolSetAttribute);
 	CHECK(cu.cuInit_p(0));
 	CHECK(cu.cuDeviceGet_p(&device, 0));
 	CHECK(cu.cuDevicePrimaryCtxRetain_p(&ctx, device));
@@ -130,12 +142,14 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < n; i++) {
 		uint64_t t0 = now(), t1, t2;
 
-		CHECK(cu.cuMemAlloc_p(&p, BYTES));
+		CHECK(async ? cu.cuMemAllocAsync_p(&p, BYTES, NULL) : cu.cuMemAlloc_p(&p, BYTES));
 		t1 = now();
-		CHECK(cu.cuMemFree_p(p));
+		CHECK(async ? cu.cuMemFreeAsync_p(p, NULL) : cu.cuMemFree_p(p));
 		t2 = now();
 		alloc[i] = t1 - t0;
 		release[i] = t2 - t1;
+		if (async && i % 16 == 15) /* what was freed is there again on the emulated device as well */
+			CHECK(cu.cuStreamSynchronize_p(NULL));
 	}
 	qsort(alloc + warm, n - warm, sizeof(*alloc), by_size);
 	qsort(release + warm, n - warm, sizeof(*release), by_size);

@@ -3,7 +3,7 @@
 # gpushare-emu: programs on the emulated device, evicted without a daemon; its options, status and summary.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-need_built gpushare-emu gpushare-demo-triad gpushare-demo-matmul gpushare-demo-reduce testsuite/e2e/modules testsuite/e2e/order
+need_built gpushare-emu gpushare-demo-triad gpushare-demo-matmul gpushare-demo-reduce testsuite/e2e/modules testsuite/e2e/order .libs/modules_library.so
 PATH=$BUILD:$PATH
 export TMPDIR=$TMP
 
@@ -129,6 +129,14 @@ way_to_a_kernel() { # CASE KERNELS
 }
 check "a module lists the program's own functions" way_to_a_kernel functions 2
 check "a library lists the program's own kernels" way_to_a_kernel kernels 2
+
+# What a shared library brings, or loads, goes to the driver as it is.
+of_a_library() {
+	emu --evict-every-ms 1 --json "$TMP/json" -- "$BUILD/testsuite/e2e/modules" library "$BUILD/.libs/modules_library.so" >"$TMP/out" 2>"$TMP/err" ||
+		{ cat "$TMP/out" "$TMP/err"; return 1; }
+	summary "$TMP/json" "s['launches'] == 2 and len(s['kernels']) == 2 and s['evictions'] == 0 and all(k['form'] == 'as is' and k['reason'] == 'LIBRARY' for k in s['kernels'])"
+}
+check "the modules of a shared library are left alone" of_a_library
 
 text() {
 	emu --evict-every-ms 1 "${MATMUL[@]}" 2>"$TMP/err" || return 1

@@ -3,7 +3,7 @@
 # gpushared, the shim and the emulated device without Slurm: preemption, memory, deaths.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-need_built gpushared gpusharectl gpushare-demo-triad testsuite/e2e/order testsuite/e2e/until
+need_built gpushared gpusharectl gpushare-demo-triad testsuite/e2e/order testsuite/e2e/until testsuite/e2e/modules .libs/modules_library.so
 own_daemon
 UNTIL=$BUILD/testsuite/e2e/until
 
@@ -129,6 +129,11 @@ one_wave() {
 	kernels low 'k["unevictable"] == k["launches"] >= 1 and k["launch_reason"].startswith(("its grid fits", "is short")) and job["unevictable"] >= 1'
 }
 check "why a launch could not leave" one_wave
+of_a_library() {
+	run --shares 20 --mem 64M --partition low -- "$BUILD/testsuite/e2e/modules" library "$BUILD/.libs/modules_library.so" >"$TMP/low.out" || return 1
+	kernels low 'k["form"] == "as is" and k["reason"] == "its module comes from a shared library" and k["gpu_ms"] > 0 and job["launches"] == 2'
+}
+check "why the kernels of a shared library cannot" of_a_library
 # Who is alone tells of few launches at once, and of the others when it ends; of the few, the daemon may miss some.
 short_ones() {
 	run --shares 20 --mem 64M --partition low -- "$BUILD/testsuite/e2e/order" short 3000 >"$TMP/low.out" || return 1

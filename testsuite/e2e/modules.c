@@ -4,49 +4,23 @@
  *
  * Each prints what it found and what the kernel computed: the same without the
  * shim as under it.  Cases: functions, kernels (as a module and as a library
- * list them); exit status 1 when a result is not as it must be.
+ * list them), library FILE (of a shared library, and what that loads); exit status 1 when a result is not as it must be.
  */
 #define _GNU_SOURCE
 #include <cuda.h>
+#include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "check.h"
+#include "modules.h"
 
 #define WORDS 16384
 #define BYTES (WORDS * sizeof(uint32_t))
 #define THREADS 64
 #define SPIN 4000u
-
-#define KERNEL(name, factor) \
-	".visible .entry " name "(.param .u64 p, .param .u32 spin)\n" \
-	"{\n" \
-	"	.reg .pred %p1;\n" \
-	"	.reg .b32 %r<8>;\n" \
-	"	.reg .b64 %rd<4>;\n" \
-	"	ld.param.u64 %rd1, [p];\n" \
-	"	ld.param.u32 %r1, [spin];\n" \
-	"	mov.u32 %r2, %ctaid.x;\n" \
-	"	mov.u32 %r3, %ntid.x;\n" \
-	"	mov.u32 %r4, %tid.x;\n" \
-	"	mad.lo.s32 %r5, %r2, %r3, %r4;\n" \
-	"	cvta.to.global.u64 %rd2, %rd1;\n" \
-	"	mul.wide.u32 %rd3, %r5, 4;\n" \
-	"	add.s64 %rd2, %rd2, %rd3;\n" \
-	"	mov.u32 %r6, %r5;\n" \
-	"	mov.u32 %r7, 0;\n" \
-	"AGAIN:\n" \
-	"	mad.lo.s32 %r6, %r6, " factor ", 1;\n" \
-	"	add.s32 %r7, %r7, 1;\n" \
-	"	setp.lt.u32 %p1, %r7, %r1;\n" \
-	"	@%p1 bra AGAIN;\n" \
-	"	st.global.u32 [%rd2], %r6;\n" \
-	"	ret;\n" \
-	"}\n"
-
-static const char ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n" KERNEL("threes", "3") KERNEL("fives", "5");
 
 /* One launch of it, each word checked. */
 static void run(CUfunction f, uint32_t factor, CUdeviceptr p)
@@ -126,27 +100,56 @@ static void kernels(CUdeviceptr p)
 	CHECK(cuLibraryUnload(library));
 }
 
+static const char *library_file;
+
+/* What is in a library's file, and what it loads from memory. */
+static void library(CUdeviceptr p)
+{
+	CUresult (*load)(CUmodule *module, const void *image);
+	void *handle = dlopen(library_file, RTLD_NOW), *symbol = handle ? dlsym(handle, "library_load") : NULL;
+	const char *const *text = handle ? dlsym(handle, "library_text") : NULL;
+	char *copy = strdup(ptx);
+	CUmodule its, loaded;
+	CUfunction f;
+
+	if (!symbol || !text || !copy) {
+		fprintf(stderr, "%s\n", dlerror());
+		exit(2);
+	}
+	memcpy(&load, &symbol, sizeof(load));
+	CHECK(cuModuleLoadData(&its, *text));
+	CHECK(cuModuleGetFunction(&f, its, "threes"));
+	run_named("threes", f, p);
+	CHECK(load(&loaded, copy));
+	CHECK(cuModuleGetFunction(&f, loaded, "fives"));
+	run_named("fives", f, p);
+	CHECK(cuModuleUnload(its));
+	CHECK(cuModuleUnload(loaded));
+	free(copy);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
 		const char *name;
 		void (*run)(CUdeviceptr p);
-	} cases[] = { { "functions", functions }, { "kernels", kernels } };
+	} cases[] = { { "functions", functions }, { "kernels", kernels }, { "library", library } };
 	CUdevice device;
 	CUdeviceptr p;
 	CUcontext ctx;
 
+	library_file = argc == 3 ? argv[2] : "";
 	CHECK(cuInit(0));
 	CHECK(cuDeviceGet(&device, 0));
 	CHECK(cuDevicePrimaryCtxRetain(&ctx, device));
 	CHECK(cuCtxSetCurrent(ctx));
 	CHECK(cuMemAlloc(&p, BYTES));
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		if (argc == 2 && strcmp(argv[1], cases[i].name) == 0) {
+		if (argc >= 2 && strcmp(argv[1], cases[i].name) == 0) {
 			cases[i].run(p);
 			return failures != 0;
 		}
 	}
-	fprintf(stderr, "usage: modules functions|kernels\n");
+	fprintf(stderr, "usage: modules functions|kernels|library FILE\n");
 	return 2;
 }
