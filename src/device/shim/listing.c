@@ -6,7 +6,6 @@
  * twin otherwise.
  */
 #define _GNU_SOURCE
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -131,17 +130,17 @@ static CUresult enumerate(void **handles, unsigned int n, const void *of, int li
 static const unsigned char functions_id[16] = { 0x6e, 0x16, 0x3f, 0xbe, 0xb9, 0x58, 0x44, 0x4d,
 						0x83, 0x5c, 0xe1, 0x82, 0xaf, 0xf1, 0x99, 0x1e };
 #define EACH_FUNCTION 7
-#define TABLE_MAX 128
+#define TABLE_BYTES_MAX 4096
 
 typedef void visit_fn(void *user, CUfunction f);
 typedef int each_fn(CUcontext ctx, CUmodule module, visit_fn *visit, void *user);
 
-static union table {
-	size_t bytes; /* of all of it */
-	each_fn *each[TABLE_MAX];
-} own_table; /* the driver's but for that entry; written once, as is the other, under lock */
-static const union table *drivers_table;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+union entry {
+	size_t bytes; /* the first one: of all of the table */
+	each_fn *each;
+};
+static each_fn *_Atomic drivers_each;
+static union entry *_Atomic own_table; /* the driver's but for that entry; once there, it stays */
 
 /* What the driver visits; without memory some are missing. */
 struct visited {
@@ -172,7 +171,7 @@ static int each_own_function(CUcontext ctx, CUmodule module, visit_fn *visit, vo
 	int n, added = 0;
 
 	shim_gate_enter(0);
-	n = drivers_table->each[EACH_FUNCTION](ctx, module, note, &v);
+	n = drivers_each(ctx, module, note, &v);
 	shim_gate_leave(0);
 	for (size_t i = 0; i < v.n; i++) {
 		const char *name = ask_name(&l, v.f[i]);
@@ -190,6 +189,25 @@ static int each_own_function(CUcontext ctx, CUmodule module, visit_fn *visit, vo
 	return n - added;
 }
 
+/* Without memory it is the driver's. */
+static const void *without_twins(const union entry *drivers)
+{
+	union entry *copy, *is = own_table;
+
+	if (is)
+		return is;
+	copy = malloc(drivers->bytes);
+	if (!copy)
+		return drivers;
+	memcpy(copy, drivers, drivers->bytes);
+	drivers_each = drivers[EACH_FUNCTION].each;
+	copy[EACH_FUNCTION].each = each_own_function;
+	if (atomic_compare_exchange_strong(&own_table, &is, copy))
+		return copy;
+	free(copy); /* another thread was quicker */
+	return is;
+}
+
 /*
  * The program's own code, cuFFT's where it is linked in, gets a copy of that table.  Libraries, whose modules have no twins,
  * get the driver's: some look at what they are given.
@@ -198,19 +216,11 @@ SHIM_EXPORT CUresult cuGetExportTable(const void **table, const CUuuid *id)
 {
 	const void *caller = SHIM_CALLER;
 	CUresult rc = REAL(cuGetExportTable)(table, id);
-	const union table *drivers = rc == CUDA_SUCCESS && table ? *table : NULL;
+	const union entry *drivers = rc == CUDA_SUCCESS && table ? *table : NULL;
 
-	if (!drivers || !id || memcmp(id, functions_id, sizeof(functions_id)) != 0 || shim_place_of(caller) != SHIM_PLACE_PROGRAM ||
-	    drivers->bytes > sizeof(own_table) || drivers->bytes < (EACH_FUNCTION + 1) * sizeof(*drivers->each))
-		return rc;
-	pthread_mutex_lock(&lock);
-	if (!drivers_table) {
-		drivers_table = drivers;
-		memcpy(&own_table, drivers, drivers->bytes);
-		own_table.each[EACH_FUNCTION] = each_own_function;
-	}
-	pthread_mutex_unlock(&lock);
-	*table = &own_table;
+	if (drivers && id && memcmp(id, functions_id, sizeof(functions_id)) == 0 && shim_place_of(caller) == SHIM_PLACE_PROGRAM &&
+	    drivers->bytes >= (EACH_FUNCTION + 1) * sizeof(*drivers) && drivers->bytes <= TABLE_BYTES_MAX)
+		*table = without_twins(drivers);
 	return rc;
 }
 
