@@ -99,6 +99,50 @@ static void urgent_runs_beside_what_cannot_leave(void **unused)
 	all_leave(low, high);
 }
 
+static void urgent_need_not_ask_beside_what_cannot_leave(void **unused)
+{
+	struct client *low, *high;
+
+	(void)unused;
+	begin_sharing("frs", 0);
+	low = running(1, 1, AS_IS, 0);
+	high = asks(2, 10, AS_IS, 0);
+	turn(US);
+	agent(high);
+	finish(high, 0);
+	finish(low, 0);
+	go(low, 0, GS_K_DONE, GS_K_PREP, GS_BY_CLIENT);
+	launch_leaving(low, 0, AS_IS, 0, 31 * MS);
+	turn(MS);
+	turn(MS);
+	agent(low);
+	turn(MS);
+	assert_true(has_turn(low));
+	/* It pauses, and has the turn all the same; each of its launches is to be seen. */
+	assert_true(has_turn(high));
+	assert_int_equal(gs_page_load(high->page->contended), GS_CONTENDED_MARKS);
+	assert_in_range(turn(MS) - now, 1, MS);
+	go(high, 0, GS_K_DONE, GS_K_PREP, GS_BY_CLIENT);
+	launch_leaving(high, 0, AS_IS, 0, MS);
+	assert_int_equal(state(high, 0), GS_K_RUNNING);
+	turn(500 * US);
+	assert_true(has_turn(high));
+	assert_false(has_turn(low)); /* nothing new beside it */
+	assert_int_equal(state(low, 0), GS_K_RUNNING);
+	/* What leaves soon is no reason: it will be told to leave. */
+	finish(low, 0);
+	finish(high, 0);
+	go(low, 0, GS_K_DONE, GS_K_PREP, GS_BY_CLIENT);
+	launch_leaving(low, 0, 1, SOON, 31 * MS);
+	for (int i = 0; i < 20; i++) {
+		turn(MS);
+		agent(low);
+	}
+	assert_true(has_turn(low));
+	assert_false(has_turn(high));
+	all_leave(low, high);
+}
+
 static void urgent_waits_for_what_leaves_soon(void **unused)
 {
 	struct client *low, *high;
@@ -201,7 +245,7 @@ static void equals_share_where_one_cannot_leave(void **unused)
 	for (int i = 0; i < 5; i++)
 		turn(MS);
 	assert_true(has_turn(low));
-	assert_false(has_turn(a) || has_turn(b) || has_turn(c));
+	assert_int_equal(gs_page_load(low->page->contended), GS_CONTENDED); /* the others will want it again */
 	all_leave(a, b, c, low);
 }
 
@@ -462,6 +506,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(urgent_runs_beside_what_cannot_leave),
+		cmocka_unit_test(urgent_need_not_ask_beside_what_cannot_leave),
 		cmocka_unit_test(urgent_waits_for_what_leaves_soon),
 		cmocka_unit_test(slow_and_unknown_ones_leave_while_others_run),
 		cmocka_unit_test(what_slips_past_is_told_to_leave),

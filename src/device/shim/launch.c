@@ -243,7 +243,7 @@ static CUresult enqueue_evictable(struct shim_launch *l, const struct shim_reque
  */
 static CUresult mark_started(struct shim_launch *l, CUstream stream)
 {
-	if (l->beside && shim_launch_is_alone(l)) {
+	if (l->beside == GS_BESIDE_SLICED && shim_launch_is_alone(l)) {
 		gs_page_store(l->stub->started, 1);
 		return CUDA_SUCCESS;
 	}
@@ -271,8 +271,8 @@ static CUresult enqueue(struct shim_session *s, struct shim_launch *l, const str
 	struct shim_passage p;
 	CUresult rc;
 
-	l->beside = gs_page_load(s->page->beside) != 0;
-	if (l->beside && shim_time_is_settled(l->time))
+	l->beside = (uint8_t)gs_page_load(s->page->beside);
+	if (l->beside == GS_BESIDE_SLICED && shim_time_is_settled(l->time))
 		l->sampled = SHIM_UNTIMED;
 	shim_order_enter(&p, l->ctx, r->stream, l->evictable, l->legacy);
 	rc = l->evictable ? enqueue_evictable(l, r) : enqueue_as_is(l, r);

@@ -30,7 +30,7 @@ struct shim_launch {
 	struct shim_trial trial;
 	uint8_t proxy;                /* evictable: its worker 0 sees TOEVICT by itself (ctl.h) */
 	_Atomic uint8_t armed;        /* it has waited in its stream for its turn (armed.h), or does */
-	uint8_t beside;               /* it went out while kernels of other clients might run beside it */
+	uint8_t beside;               /* enum gs_beside, as it went out */
 	uint8_t gated;                /* it goes out behind the closed gate: shim_request_grows() */
 	/* Not evictable: its part of what is queued, whether its time is not known, in which stream. */
 	_Atomic uint64_t queued_ns;

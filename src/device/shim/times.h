@@ -74,7 +74,7 @@ static SHIM_INLINE int shim_time_due(const struct shim_time *t, uint64_t n, int 
 enum shim_timed { SHIM_UNTIMED, SHIM_TIMED, SHIM_TIMED_AGAIN };
 uint8_t shim_time_take(struct shim_time *t, uint64_t n, uint64_t takes_ns, int shared);
 /*
- * Is enough known of it that no launch is timed beside kernels of other clients?  The events cost switches of contexts there, and
+ * Is enough known of it that no launch is timed beside kernels in other contexts?  The events cost switches of contexts there, and
  * tell little.
  */
 int shim_time_is_settled(const struct shim_time *t);

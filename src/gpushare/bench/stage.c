@@ -304,9 +304,9 @@ static void set_environment(struct environment *e, struct bench_stage *stage,
 	in_folder(stage, "GPUSHARE_SUMMARY=", "summary", e->summary, sizeof(e->summary));
 	memcpy(e->env, ((char *[8]){ e->pipe, e->socket, e->device, e->summary, stage->programs }),
 	       sizeof(e->env));
-	/* A client of MPS counts those that the server sees. */
+	/* A client of MPS counts those that the server sees; PyTorch counts all that there are unless it is told. */
 	if (launch->share == BENCH_MPS)
-		snprintf(e->visible, sizeof(e->visible), "CUDA_VISIBLE_DEVICES");
+		snprintf(e->visible, sizeof(e->visible), "CUDA_VISIBLE_DEVICES=%u", launch->gpu);
 	else
 		snprintf(e->visible, sizeof(e->visible), "CUDA_VISIBLE_DEVICES=%u", stage->gpu[launch->gpu]);
 	if (stage->ngpu)

@@ -17,7 +17,6 @@
 
 /* RUN, then KEEP; one more of each when a holder turns out to be idle. */
 #define DECISIONS_PER_TURN 4
-#define OF_LATE_NS (10 * GS_NS_PER_S) /* longer than the pauses of most that come again and again */
 #define SEEN_IDLE_NS (100 * GS_NS_PER_US)
 #define HANDOVER_STEP 32
 #define HANDOVER_RANGE 4 /* times what it began with, either way */
@@ -300,12 +299,6 @@ static void look_around(struct gs_gpu *gpu, uint64_t now)
 		gs_gpu_task_leave(t, now);
 }
 
-/* It uses the GPU, or has of late and so will want it again. */
-static int uses(const struct gs_tenant *t, uint64_t now)
-{
-	return t->live || (t->ended_ns && now - t->ended_ns < OF_LATE_NS);
-}
-
 /*
  * What the others are to this client's launches.  Of kernels that cannot leave few are queued where a more urgent client may come at
  * any moment, or where all run beside each other on the multiprocessors and who has queued more gets more of them.
@@ -323,12 +316,13 @@ static enum gs_contended contention(const struct gs_gpu *gpu, const struct gs_te
 
 		if (other == t)
 			continue;
-		if (gpu->o.leave_most_ns && (urgency > 0 || gpu->o.one_context) && uses(other, now))
+		if (gpu->o.leave_most_ns && (urgency > 0 || gpu->o.one_context) && gs_tenant_uses(other, now))
 			return GS_CONTENDED;
 		if (t == gpu->holder && waits && (urgency >= 0 || !gpu->o.leave_most_ns) && !other->holding.held)
 			return GS_CONTENDED;
-		if (t == gpu->holder && waits)
-			is = GS_CONTENDED_MARKS; /* its end must be seen */
+		/* Its end must be seen. */
+		if ((t == gpu->holder && waits) || (gpu->o.leave_most_ns && urgency < 0 && gs_tenant_uses(other, now)))
+			is = GS_CONTENDED_MARKS;
 	}
 	return is;
 }
@@ -346,7 +340,7 @@ static void tell_contention(const struct gs_gpu *gpu, uint64_t now)
 
 	LIST_FOREACH(t, &gpu->tenants, link) {
 		clients++;
-		if (uses(t, now)) {
+		if (gs_tenant_uses(t, now)) {
 			one = t;
 			users++;
 		}
@@ -357,7 +351,7 @@ static void tell_contention(const struct gs_gpu *gpu, uint64_t now)
 		gs_page_tell(t->p.page->shared, users > (t == one ? 1u : 0u) || t->p.force_ns);
 		gs_page_tell(t->p.page->only, clients == 1 && !t->p.force_ns);
 		gs_page_tell(t->p.page->arm, gpu->o.early && there && there != t);
-		gs_page_tell(t->p.page->beside, gs_holders_shares(gpu, t));
+		gs_page_tell(t->p.page->beside, gs_holders_beside(gpu, t));
 	}
 }
 

@@ -57,7 +57,7 @@ void gs_turn_give(struct gs_gpu *gpu, struct gs_tenant *t, uint64_t now)
 	gpu->heralded_ns = 0;
 	t->idle_since = 0;
 	gs_pace_begin(t, gpu->leaving ? GS_PACE_BESIDE : GS_PACE_TURN, now);
-	gs_page_tell(t->p.page->beside, gs_holders_shares(gpu, t));
+	gs_page_tell(t->p.page->beside, gs_holders_beside(gpu, t));
 	gs_gauge_given(&gpu->gauge, gpu->o.clock ? gpu->o.clock() : now);
 	gs_tenant_turn(t, 1);
 	gs_page_ring_for(t->p.page, gs_tenant_schedule(t));

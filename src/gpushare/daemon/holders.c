@@ -8,10 +8,11 @@
 #include "gpushare/daemon/gpu_core.h"
 #include "gpushare/daemon/usage.h"
 
+#define OF_LATE_NS (10 * GS_NS_PER_S) /* longer than the pauses of most that come again and again */
 /* Between two kernels that cannot leave a client does not begin to take turns. */
 #define STAYS_NS (10 * GS_NS_PER_MS)
 /* So far behind an equal that takes turns with it, a client is starved by the policy. */
-#define STARVED_NS (2.0 * GS_NS_PER_S)
+#define STARVED_NS (0.25 * GS_NS_PER_S)
 /* How often the pages are looked at while several have the turn. */
 #define LOOK_NS (500 * GS_NS_PER_US)
 
@@ -28,6 +29,11 @@ int gs_tenant_compare(const struct gs_tenant *a, const struct gs_tenant *b)
 int gs_tenant_is_out(const struct gs_tenant *t)
 {
 	return t->on_gpu || t->off_gpu;
+}
+
+int gs_tenant_uses(const struct gs_tenant *t, uint64_t now)
+{
+	return t->live || (t->ended_ns && now - t->ended_ns < OF_LATE_NS);
 }
 
 int gs_tenant_is_equal(const struct gs_tenant *t, const struct gs_tenant *to)
@@ -68,18 +74,16 @@ int gs_holders_any(const struct gs_gpu *gpu)
 	return 0;
 }
 
-int gs_holders_shares(const struct gs_gpu *gpu, const struct gs_tenant *t)
+enum gs_beside gs_holders_beside(const struct gs_gpu *gpu, const struct gs_tenant *t)
 {
 	const struct gs_tenant *other;
 
-	if (!is_on(gpu))
-		return 0;
 	LIST_FOREACH(other, &gpu->tenants, link)
-		if (other != t && other != gpu->leaving &&
+		if (is_on(gpu) && other != t && other != gpu->leaving &&
 		    (other->holding.beside || (other == gpu->holder && t->holding.beside) ||
 		     (other != gpu->holder && gs_tenant_is_out(other))))
-			return 1;
-	return 0;
+			return gpu->o.one_context ? GS_BESIDE_TOGETHER : GS_BESIDE_SLICED;
+	return GS_BESIDE_NOBODY;
 }
 
 struct gs_tenant *gs_holders_starved(const struct gs_gpu *gpu)
@@ -104,7 +108,7 @@ static void grant(struct gs_gpu *gpu, struct gs_tenant *t, uint64_t now)
 	t->holding.since_ns = now;
 	t->holding.told_ns = 0;
 	t->idle_since = 0;
-	gs_page_tell(t->p.page->beside, gs_holders_shares(gpu, t));
+	gs_page_tell(t->p.page->beside, gs_holders_beside(gpu, t));
 	gs_tenant_turn(t, 1);
 	gs_page_ring_for(t->p.page, gs_tenant_schedule(t));
 }
@@ -171,29 +175,38 @@ int gs_holders_step_aside(struct gs_gpu *gpu, uint64_t now)
 	return 1;
 }
 
-/* Whose equals may have the turn: the holder's, or while nobody has it those of who had it last and is leaving. */
-static struct gs_tenant *reference(const struct gs_gpu *gpu)
+/* Its kernels cannot leave, by what it has now or had a moment ago. */
+static int stays(const struct gs_tenant *t, uint64_t now)
 {
-	struct gs_tenant *t = gpu->holder ? gpu->holder : gpu->leaving;
-
-	return t && t->task && !t->stopped ? t : NULL;
+	return t->staying_live || now < t->holding.stays_until;
 }
 
-/* Do the equals of this one share the GPU?  They do if there are several, and one of them has kernels that cannot leave. */
+/* Do the equals of this one share the GPU?  They do if several have something to do, and one of them has kernels that cannot leave. */
 static int are_together(const struct gs_gpu *gpu, const struct gs_tenant *of, uint64_t now)
 {
 	unsigned equals = 0, staying = 0;
 	const struct gs_tenant *t;
 
-	if (!of || !is_on(gpu))
-		return 0;
 	LIST_FOREACH(t, &gpu->tenants, link) {
 		if (!gs_tenant_is_equal(t, of) || t->p.force_ns)
 			continue;
 		equals++;
-		staying += t->staying_live || now < t->holding.stays_until;
+		staying += stays(t, now);
 	}
 	return equals > 1 && staying;
+}
+
+/*
+ * Of whom nobody would wait for the kernels has the turn for good beside `of`: a more urgent client, and an equal.  It launches
+ * without asking, and the looks that follow each other closely find what it does.
+ */
+static int may_launch(const struct gs_tenant *t, const struct gs_tenant *of, int together, uint64_t now)
+{
+	int urgency = gs_tenant_compare(t, of);
+
+	if (t->stopped || t->bad || t->p.force_ns || urgency < 0 || (!t->task && !gs_tenant_uses(t, now)))
+		return 0;
+	return stays(of, now) || (urgency == 0 && t->task && together);
 }
 
 /* The holder is ahead: the one that is furthest behind is the holder from now on, and this one waits beside it. */
@@ -261,13 +274,13 @@ static void look_after(struct gs_gpu *gpu, struct gs_tenant *t, uint64_t now)
 
 void gs_holders_turn(struct gs_gpu *gpu, uint64_t now)
 {
-	struct gs_tenant *of = reference(gpu), *last = NULL, *t;
-	int together = are_together(gpu, of, now);
+	struct gs_tenant *of = gpu->holder ? gpu->holder : gpu->leaving, *least = NULL, *t;
+	int together = of && is_on(gpu) && !of->stopped && are_together(gpu, of, now);
 
 	gs_usage_turn(gpu, now);
 	if (together) {
-		last = gs_usage_least(gpu, of);
-		hold_back_holder(gpu, last, now);
+		least = gs_usage_least(gpu, of);
+		hold_back_holder(gpu, least, now);
 	}
 	LIST_FOREACH(t, &gpu->tenants, link) {
 		int may;
@@ -276,7 +289,8 @@ void gs_holders_turn(struct gs_gpu *gpu, uint64_t now)
 			t->holding.held = 0;
 		if (t == gpu->holder || t == gpu->leaving)
 			continue;
-		may = together && gs_tenant_is_equal(t, of) && !t->p.force_ns && !gs_usage_held(gpu, t, last, now);
+		may = of && is_on(gpu) && may_launch(t, of, together, now) &&
+		      !(gs_tenant_compare(t, of) == 0 && gs_usage_held(gpu, t, least, now));
 		if (may && !t->holding.beside)
 			grant(gpu, t, now);
 		else if (!may && t->holding.beside)

@@ -6,7 +6,8 @@
  * hardware) shares the GPU better than we would by waiting.  So a kernel that cannot leave within gs_gpu_options.leave_most_ns
  * is left behind when its client loses the turn, and the next client launches beside it.  And equals of which one has such
  * kernels do not take turns: one of them is the holder, for the scheduler and for everybody else who asks, and
- * the others have the turn beside it.
+ * the others have the turn beside it.  So has a more urgent one while kernels that cannot leave have the GPU, also while it does
+ * nothing: its next launch need not ask.
  *
  * Who is ahead of its equals in GPU time per share is held back for a while, so nobody among equals starves.  That account
  * is kept in usage.c.
@@ -15,6 +16,8 @@
 #define GPUSHARE_DAEMON_HOLDERS_H
 
 #include <stdint.h>
+
+#include "gpushare/proto/page.h"
 
 struct gs_gpu;
 struct gs_tenant;
@@ -44,8 +47,8 @@ void gs_holders_told(struct gs_tenant *tenant, uint64_t now);
 /* Has anybody the turn beside the holder? */
 int gs_holders_any(const struct gs_gpu *gpu);
 
-/* Are kernels of others on the GPU at the same time as this client's, or may they be? */
-int gs_holders_shares(const struct gs_gpu *gpu, const struct gs_tenant *tenant);
+/* Are kernels of others on the GPU at the same time as this client's, or may they be?  For its page. */
+enum gs_beside gs_holders_beside(const struct gs_gpu *gpu, const struct gs_tenant *tenant);
 
 /* The holder goes on beside its equal `next`, which is the holder from now on and has the turn beside it already. */
 void gs_holders_swap(struct gs_gpu *gpu, struct gs_tenant *next, uint64_t now);

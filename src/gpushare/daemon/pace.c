@@ -234,7 +234,7 @@ int gs_pace_is_ending(const struct gs_gpu *gpu, uint64_t now)
  */
 static int awaited(const struct gs_tenant *t, uint64_t now, uint64_t *from, uint64_t *to)
 {
-	return t->p.attended == GS_ATTENDED && !t->task && !t->stopped && t != t->gpu->holder &&
+	return t->p.attended == GS_ATTENDED && !t->task && !t->holding.beside && !t->stopped && t != t->gpu->holder &&
 	       t != t->gpu->leaving && t->gpu->look_ns < GS_BUDGET_POOR_NS &&
 	       gs_arrival_next(&t->arrival, now > t->heard_ns ? now : t->heard_ns, from, to);
 }

@@ -91,6 +91,9 @@ int gs_tenant_compare(const struct gs_tenant *a, const struct gs_tenant *b);
 /* Has it launched something that has neither ended nor left?  (holders.c) */
 int gs_tenant_is_out(const struct gs_tenant *t);
 
+/* It uses the GPU, or has in the last ten seconds and so will want it again.  (holders.c) */
+int gs_tenant_uses(const struct gs_tenant *t, uint64_t now);
+
 /* Does it want the GPU, or use it, as an equal of that one?  (holders.c) */
 int gs_tenant_is_equal(const struct gs_tenant *t, const struct gs_tenant *of);
 

@@ -14,6 +14,8 @@
  */
 #define HELD_MOST_NS (10 * GS_NS_PER_MS)
 #define FREE_LEAST_NS (2 * GS_NS_PER_MS)
+/* The account of a client that has done nothing for so long is closed. */
+#define FORGET_NS (100 * GS_NS_PER_MS)
 /* What is further behind than that has not wanted more: the account forgets the rest. */
 #define BEHIND_MOST_NS (4.0 * GS_NS_PER_S)
 /* MPS: the weight of kernels of which nobody knows what they take. */
@@ -66,14 +68,16 @@ struct gs_tenant *gs_usage_least(const struct gs_gpu *gpu, const struct gs_tenan
 	return last;
 }
 
-/* Who comes is not behind: it has not waited. */
-static void join_account(const struct gs_gpu *gpu)
+/* Who comes is neither behind nor ahead: it has not waited.  So it is after a pause. */
+static void join_account(const struct gs_gpu *gpu, uint64_t now)
 {
 	struct gs_tenant *t;
 
 	LIST_FOREACH(t, &gpu->tenants, link) {
 		const struct gs_tenant *last;
 
+		if (!t->live && t->ended_ns && now - t->ended_ns > FORGET_NS)
+			t->holding.joined = 0;
 		if (!t->task || t->holding.joined)
 			continue;
 		last = gs_usage_least(gpu, t);
@@ -108,5 +112,5 @@ int gs_usage_held(const struct gs_gpu *gpu, struct gs_tenant *t, struct gs_tenan
 void gs_usage_turn(struct gs_gpu *gpu, uint64_t now)
 {
 	charge(gpu, now);
-	join_account(gpu);
+	join_account(gpu, now);
 }

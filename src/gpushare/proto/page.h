@@ -76,6 +76,13 @@ enum gs_contended {
 	GS_CONTENDED_MARKS, /* nobody waits, but somebody should come at their end: none is to go without a stub */
 };
 
+/* May kernels of other clients be on the GPU at the same time as this client's? */
+enum gs_beside {
+	GS_BESIDE_NOBODY,
+	GS_BESIDE_SLICED,  /* in contexts of their own: the driver switches between them */
+	GS_BESIDE_TOGETHER, /* in one context (MPS): they run at once */
+};
+
 struct gs_page {
 	_Atomic uint32_t magic;
 	_Atomic uint32_t version;
@@ -96,7 +103,7 @@ struct gs_page {
 	_Atomic uint32_t only;   /* daemon: 1 while no other client has come to the GPU */
 	_Atomic uint64_t launched_ns; /* client, while `shared`: when its last launch with a stub went out, gs_clock_ns(); 0: it does not say */
 	_Atomic uint32_t arm;    /* daemon: 1 where a launch that waits for its turn had better be in its stream (GS_STUB_ARMED) */
-	_Atomic uint32_t beside; /* daemon: 1 where kernels of other clients may be on the GPU at the same time as this one's */
+	_Atomic uint32_t beside; /* daemon: enum gs_beside */
 	_Atomic uint32_t reserved[6];
 	struct gs_stub stub[GS_PAGE_STUBS];
 };
