@@ -38,7 +38,7 @@ int gs_tenant_uses(const struct gs_tenant *t, uint64_t now)
 
 int gs_tenant_is_equal(const struct gs_tenant *t, const struct gs_tenant *to)
 {
-	return t->task && !t->stopped && !t->bad && gs_tenant_compare(t, to) == 0;
+	return (t->task || t->live) && !t->stopped && !t->bad && gs_tenant_compare(t, to) == 0;
 }
 
 /* Nobody is left behind or has the turn beside another while hand-overs are timed or one client has the GPU for itself. */
@@ -279,7 +279,7 @@ void gs_holders_turn(struct gs_gpu *gpu, uint64_t now)
 
 	gs_usage_turn(gpu, now);
 	if (together) {
-		least = gs_usage_least(gpu, of);
+		least = gs_usage_least(gpu, of, now);
 		hold_back_holder(gpu, least, now);
 	}
 	LIST_FOREACH(t, &gpu->tenants, link) {

@@ -14,6 +14,8 @@
  */
 #define HELD_MOST_NS (10 * GS_NS_PER_MS)
 #define FREE_LEAST_NS (2 * GS_NS_PER_MS)
+/* Nobody is let go for so short a pause of the one that is to catch up. */
+#define PAUSE_NS (1 * GS_NS_PER_MS)
 /* The account of a client that has done nothing for so long is closed. */
 #define FORGET_NS (100 * GS_NS_PER_MS)
 /* What is further behind than that has not wanted more: the account forgets the rest. */
@@ -58,12 +60,19 @@ double gs_usage_ahead(const struct gs_tenant *t, const struct gs_tenant *other)
 	return t->holding.used_ns - other->holding.used_ns * shares_of(t) / shares_of(other);
 }
 
-struct gs_tenant *gs_usage_least(const struct gs_gpu *gpu, const struct gs_tenant *of)
+/* It has something on the GPU or waits for it, or has had so a moment ago. */
+static int is_busy(const struct gs_tenant *t, uint64_t now)
+{
+	return t->live || (t->ended_ns && now - t->ended_ns < PAUSE_NS);
+}
+
+struct gs_tenant *gs_usage_least(const struct gs_gpu *gpu, const struct gs_tenant *of, uint64_t now)
 {
 	struct gs_tenant *t, *last = NULL;
 
 	LIST_FOREACH(t, &gpu->tenants, link)
-		if (gs_tenant_is_equal(t, of) && t->live && t->holding.joined && (!last || gs_usage_ahead(last, t) > 0))
+		if (!t->stopped && !t->bad && is_busy(t, now) && gs_tenant_compare(t, of) == 0 && t->holding.joined &&
+		    (!last || gs_usage_ahead(last, t) > 0))
 			last = t;
 	return last;
 }
@@ -80,7 +89,7 @@ static void join_account(const struct gs_gpu *gpu, uint64_t now)
 			t->holding.joined = 0;
 		if (!t->task || t->holding.joined)
 			continue;
-		last = gs_usage_least(gpu, t);
+		last = gs_usage_least(gpu, t, now);
 		if (last)
 			t->holding.used_ns = last->holding.used_ns * shares_of(t) / shares_of(last);
 		t->holding.joined = 1;

@@ -17,8 +17,8 @@ void gs_usage_turn(struct gs_gpu *gpu, uint64_t now);
 /* How much more than its part `tenant` has had, if `other` has had just its part, ns; below 0: it has had less. */
 double gs_usage_ahead(const struct gs_tenant *tenant, const struct gs_tenant *other);
 
-/* Of the equals of this one (itself included) that have something to do, the one that is furthest behind; NULL: there is none. */
-struct gs_tenant *gs_usage_least(const struct gs_gpu *gpu, const struct gs_tenant *of);
+/* Of the equals of this one (itself included) that have something to do, or had a moment ago, the one that is furthest behind; NULL: there is none. */
+struct gs_tenant *gs_usage_least(const struct gs_gpu *gpu, const struct gs_tenant *of, uint64_t now);
 
 /* Is the client to wait, so that `least` catches up?  Remembers since when; least NULL: no. */
 int gs_usage_held(const struct gs_gpu *gpu, struct gs_tenant *tenant, struct gs_tenant *least, uint64_t now);
