@@ -50,6 +50,8 @@ beside() { # CASE...
 	end_other && return $rc
 }
 waits_beside() { beside "$@" && waits_in_stream; }
+# Nobody waits for kernels that nobody knows: once before.
+check "its kernels are known" beside streams
 for case in streams crowd order legacy "many 20" fork; do
 	# shellcheck disable=SC2086
 	check "$case, beside one that computes" waits_beside $case

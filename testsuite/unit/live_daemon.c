@@ -314,6 +314,7 @@ void live_launch(int sock, struct gs_page *page, unsigned i, uint64_t seq)
 	gs_page_store(s->nt, 1000);
 	gs_page_store(s->done, 0);
 	gs_page_store(s->alone_ns, 50 * GS_NS_PER_MS);
+	gs_page_store(s->leave_ns, 50 * GS_NS_PER_US);
 	gs_page_store(s->seq, seq);
 	if (gs_page_load(page->turn)) {
 		live_move(page, i, GS_K_PREP, GS_K_RUNNING);

@@ -164,10 +164,10 @@ static void test_policy_is_changed(void **state)
 	int status;
 	pid_t child;
 
-	assert_int_equal(change_policy(l, 0, "frs"), 0);
+	assert_int_equal(change_policy(l, 0, "rr"), 0);
 	live_status_gpu(l, "policy", policy, sizeof(policy));
-	assert_string_equal(policy, "frs");
-	assert_int_equal(live_logged(l, "gpu 0: policy frs instead of piv"), 1);
+	assert_string_equal(policy, "rr");
+	assert_int_equal(live_logged(l, "gpu 0: policy rr instead of frs"), 1);
 	assert_int_equal(change_policy(l, 0, "lottery"), GS_REFUSED_BAD_REQUEST);
 	assert_int_equal(change_policy(l, 7, "piv"), GS_REFUSED_BAD_REQUEST);
 	if (geteuid() == 0) { /* an ordinary user may not */

@@ -245,7 +245,7 @@ static void equals_share_where_one_cannot_leave(void **unused)
 	for (int i = 0; i < 5; i++)
 		turn(MS);
 	assert_true(has_turn(low));
-	assert_int_equal(gs_page_load(low->page->contended), GS_CONTENDED); /* the others will want it again */
+	assert_int_equal(gs_page_load(low->page->contended), GS_CONTENDED_QUEUE); /* the others will want it again */
 	all_leave(a, b, c, low);
 }
 
@@ -305,7 +305,7 @@ static void urgent_ends_the_sharing_and_it_goes_on(void **unused)
 		turn(MS);
 	assert_true(has_turn(a) && has_turn(b));
 	/* The next time, too; and what they queue is little from now on. */
-	assert_int_equal(gs_page_load(a->page->contended), GS_CONTENDED);
+	assert_int_equal(gs_page_load(a->page->contended), GS_CONTENDED_QUEUE);
 	all_leave(a, b, high);
 }
 
@@ -394,7 +394,37 @@ static void mps_lets_the_shorter_catch_up(void **unused)
 	/* Beside the long one the short one gets next to nothing; so it needs about as long alone. */
 	assert_in_range(alone, 1500, 2500);
 	assert_in_range(both, 1500, 2500);
-	assert_int_equal(gs_page_load(a->page->contended), GS_CONTENDED);
+	assert_int_equal(gs_page_load(a->page->contended), GS_CONTENDED_QUEUE);
+	all_leave(a, b);
+}
+
+/* Beside others nobody could find out what its kernels take. */
+static void mps_gives_unknown_kernels_some_time_alone(void **unused)
+{
+	struct client *a, *b;
+	uint64_t left_a = 1, left_b = 1;
+	unsigned alone = 0, longest = 0, now_alone = 0, left_out = 0;
+
+	(void)unused;
+	begin_sharing("frs", 1);
+	a = join(1, 5);
+	b = join(2, 5);
+	for (int i = 0; i < 1000; i++) {
+		int has_b;
+
+		/* Known after it has been alone for 20 ms. */
+		keep_busy(a, &left_a, alone < 20 ? 0 : MS / 2);
+		has_b = keep_busy(b, &left_b, 31 * MS);
+		now_alone = !has_b && state(b, 0) != GS_K_RUNNING && has_turn(a) ? now_alone + 1 : 0;
+		alone += now_alone != 0 && alone < 20;
+		if (i < 100 && now_alone > longest)
+			longest = now_alone;
+		left_out += i < 400 && !has_b && state(b, 0) != GS_K_RUNNING;
+		turn(MS);
+	}
+	assert_int_equal(alone, 20);
+	assert_in_range(longest, 10, 50);
+	assert_in_range(left_out, 100, 300);
 	all_leave(a, b);
 }
 
@@ -516,6 +546,7 @@ int main(void)
 		cmocka_unit_test(shares_hold_back_who_is_ahead),
 		cmocka_unit_test(equals_are_not_held_back),
 		cmocka_unit_test(mps_lets_the_shorter_catch_up),
+		cmocka_unit_test(mps_gives_unknown_kernels_some_time_alone),
 		cmocka_unit_test(stuck_ones_are_told_of_under_mps),
 		cmocka_unit_test(evictable_ones_that_stay_are_stuck),
 		cmocka_unit_test(no_policy_starves_equals),

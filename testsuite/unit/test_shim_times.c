@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "device/shim/times.h"
+#include "gpushare/proto/page.h"
 
 #define US UINT64_C(1000000) /* ps */
 #define TASKS 100
@@ -21,7 +22,7 @@ struct kernel {
 	const uint64_t *pattern;
 	size_t period;
 	unsigned timed;
-	int beside;       /* others' kernels may run beside its launches */
+	uint32_t beside;  /* enum gs_beside of its launches */
 	unsigned longer;  /* times that what rode of it is said to have taken longer */
 };
 
@@ -31,7 +32,7 @@ static void launch(struct kernel *k, unsigned launches, int shared)
 		uint64_t takes = k->pattern[k->time.marked % k->period];
 		enum shim_timed timed = shim_time_take(&k->time, k->time.marked++, k->time.tpt_ps * TASKS / 1000, shared);
 
-		if (timed == SHIM_UNTIMED || (k->beside && shim_time_is_settled(&k->time)))
+		if (timed == SHIM_UNTIMED || (k->beside == GS_BESIDE_SLICED && shim_time_is_settled(&k->time)))
 			continue;
 		k->timed++;
 		k->longer += shim_time_learn(&k->time, takes, timed, shared, k->beside) != 0;
@@ -152,10 +153,24 @@ static void what_is_forgotten_is_timed_anew(void **unused)
 }
 
 /* Others' kernels make what is measured longer, never shorter. */
+static void under_mps_nothing_is_learned_beside_others(void **unused)
+{
+	static const uint64_t takes = US;
+	struct kernel k = { .pattern = &takes, .period = 1, .beside = GS_BESIDE_TOGETHER };
+
+	(void)unused;
+	/* Each one is timed, until one tells something. */
+	assert_int_equal(timed_of(&k, 100, 1), 100);
+	assert_int_equal(k.time.tpt_ps, 0);
+	k.beside = GS_BESIDE_NOBODY;
+	launch(&k, 1, 1);
+	assert_in_range(k.time.tpt_ps, US, US + 1);
+}
+
 static void beside_others_the_shortest_counts(void **unused)
 {
 	static const uint64_t takes[] = { 3 * US, US, 2 * US, 5 * US, US / 2 };
-	struct kernel k = { .pattern = takes, .period = 5, .beside = 1 };
+	struct kernel k = { .pattern = takes, .period = 5, .beside = GS_BESIDE_SLICED };
 
 	(void)unused;
 	assert_int_equal(timed_of(&k, 1000, 1), 4);
@@ -177,6 +192,7 @@ int main(void)
 		cmocka_unit_test(alone_only_what_is_longer_is_looked_into),
 		cmocka_unit_test(a_cold_start_is_soon_forgotten),
 		cmocka_unit_test(what_is_forgotten_is_timed_anew),
+		cmocka_unit_test(under_mps_nothing_is_learned_beside_others),
 		cmocka_unit_test(beside_others_the_shortest_counts),
 	};
 

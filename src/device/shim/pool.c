@@ -57,7 +57,8 @@ static int is_near(struct shim_launch *l)
 
 static void learn_time(struct shim_launch *l, uint64_t ns)
 {
-	int shared = gs_page_load(page->shared) != 0, beside = l->beside || gs_page_load(page->beside);
+	int shared = gs_page_load(page->shared) != 0;
+	uint32_t beside = l->beside ? l->beside : gs_page_load(page->beside);
 	uint64_t was;
 
 	/* The next ones will not take what one takes in the form that they do not have. */
@@ -65,7 +66,8 @@ static void learn_time(struct shim_launch *l, uint64_t ns)
 		was = shim_time_learn(l->time, (uint64_t)((double)ns * 1e3 / (double)l->tasks), l->sampled, shared, beside);
 		if (was)
 			shim_riders_longer(was, l->time->tpt_ps);
-		tell(l->stub, beside ? l->time->tpt_ps * l->tasks / 1000 : ns);
+		if (l->time->tpt_ps)
+			tell(l->stub, beside ? l->time->tpt_ps * l->tasks / 1000 : ns);
 	}
 	if (!shared && l->kernel->twin)
 		shim_form_note(shim_kernel_forms(l->kernel, l->time), l->time, l->form, l->trial, l->tasks, ns);

@@ -22,6 +22,7 @@
 #define STREAMS_UNKNOWN (4 * SHIM_QUEUE_UNKNOWN)
 #define CONTENDED_UNKNOWN 1 /* it may be long */
 #define NAP_NS 20000
+#define SPIN_NS (300 * GS_NS_PER_US) /* a shorter wait is spent awake: a nap may take 80 us, in which the GPU runs dry */
 /* What is still there after this and several times what it was to take may wait for the program itself. */
 #define PATIENCE_NS (100 * GS_NS_PER_MS)
 #define PATIENCE_TIMES 4
@@ -62,8 +63,8 @@ static int too_much(const struct shim_launch *l, const struct queued *q, uint64_
  */
 static int full(const struct shim_session *s, const struct shim_launch *l, CUstream stream, struct queued *q)
 {
-	uint32_t contended = (uint32_t)gs_page_waited_for(s->page), shared = gs_page_load(s->page->shared);
-	uint64_t bound = contended ? CONTENDED_NS : shared ? SHARED_NS : shim_alone_ns(s->page);
+	uint32_t contended = (uint32_t)shim_queue_is_short(s->page), shared = gs_page_load(s->page->shared);
+	uint64_t bound = contended ? CONTENDED_NS - SHIM_RIDERS_SHORT_PS / 1000 : shared ? SHARED_NS : shim_alone_ns(s->page);
 
 	*q = (struct queued){ shim_launch_queued_ns(), shim_launch_queued_unknown() };
 	if (!too_much(l, q, bound, contended ? CONTENDED_UNKNOWN : SHIM_QUEUE_UNKNOWN))
@@ -88,7 +89,10 @@ void shim_queue_enter(struct shim_session *s, struct shim_launch *l, CUstream st
 			from = gs_clock_ns();
 		if (gs_clock_ns() - from > patience_ns(&q))
 			break;
-		nanosleep(&nap, NULL);
+		if (q.unknown || q.ns > SPIN_NS + CONTENDED_NS)
+			nanosleep(&nap, NULL);
+		else
+			__builtin_ia32_pause();
 	}
 	/* Those that rode along are in the queue, too. */
 	shim_launch_queue(l, stream, (from ? alone_ns(l) : gs_page_load(l->stub->alone_ns)) + gs_page_load(l->stub->leave_ns),

@@ -11,6 +11,14 @@
  */
 #define SHIM_QUEUE_UNKNOWN 4
 
+/* Is only so little to be queued that others get through at once? */
+static inline int shim_queue_is_short(const struct gs_page *page)
+{
+	uint32_t contended = gs_page_load(page->contended);
+
+	return contended == GS_CONTENDED || contended == GS_CONTENDED_QUEUE;
+}
+
 /*
  * A launch that cannot be evicted is about to wait for its turn: waits while
  * too much is out, and counts it.  While nobody else wants the GPU or has used it of late, too much

@@ -10,6 +10,7 @@
 #include "device/shim/channels.h"
 #include "device/shim/force.h"
 #include "device/shim/order.h"
+#include "device/shim/queue.h"
 #include "device/shim/riders.h"
 #include "device/shim/wraps.h"
 
@@ -41,7 +42,7 @@ int shim_request_is_short(const struct shim_session *s, const struct shim_reques
 	/* Whoever forces evictions wants to see them. */
 	if (s->alone)
 		return ps && ps < SHORT_PS && !shim_force_counts(s);
-	if (gs_page_waited_for(s->page) || gs_page_load(s->page->shared))
+	if (shim_queue_is_short(s->page) || gs_page_load(s->page->shared))
 		most = SHORT_PS;
 	else if (gs_page_load(s->page->only) && !shim_channels_several()) /* in many streams many would be out (queue.c) */
 		most = SHORT_ONLY_PS;

@@ -23,7 +23,7 @@ _Static_assert(SHIM_RIDERS_ALONE_MAX < UNTOLD_ONE / SHIM_RODE_ONE && SHIM_RIDERS
 static int rides_shared(const struct gs_page *page, struct shim_time *t, uint64_t tasks)
 {
 	int shared = gs_page_load(page->shared) != 0;
-	uint64_t ps = shim_rider_ps(page, t, tasks, shared), most_ps = shared ? SHIM_RIDERS_PS : shim_alone_ns(page) * 1000;
+	uint64_t ps = shim_rider_ps(page, t, tasks, shared), most_ps = shared ? shim_riders_shared_ps(page) : shim_alone_ns(page) * 1000;
 	uint64_t rode = shim_owners_rode(), was = atomic_load_explicit(&shim_rode_others, memory_order_relaxed);
 
 	do {

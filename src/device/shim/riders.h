@@ -36,6 +36,8 @@ static inline uint64_t shim_alone_ns(const struct gs_page *page)
 #define SHIM_RIDERS_MAX 31
 #define SHIM_RIDERS_PS (1000ull * 1000 * 1000)
 #define SHIM_RIDERS_ALONE_MAX 511
+/* And so much where little is to be queued (GS_CONTENDED_QUEUE): a half of that. */
+#define SHIM_RIDERS_SHORT_PS (250ull * 1000 * 1000)
 
 /*
  * The account of them.  A sum of riders is one word: their predicted time, and above it how many they are.  Such
@@ -75,7 +77,9 @@ static SHIM_INLINE uint64_t shim_rider_ps(const struct gs_page *page, const stru
 {
 	uint64_t ps = atomic_load_explicit(&t->tpt_ps, memory_order_relaxed) * tasks;
 
-	if (!gs_page_load(page->turn) || gs_page_load(page->contended) || shim_time_due(t, shim_time_launches(t), shared))
+	uint32_t contended = gs_page_load(page->contended);
+
+	if (!gs_page_load(page->turn) || (contended && contended != GS_CONTENDED_QUEUE) || shim_time_due(t, shim_time_launches(t), shared))
 		return 0;
 	return SHIM_RARELY(atomic_load_explicit(&t->twin, memory_order_relaxed)) && shim_form_counts(t, ps) ? 0 : ps;
 }
@@ -86,6 +90,12 @@ static SHIM_INLINE void shim_add_own(_Atomic uint64_t *to, uint64_t n)
 	atomic_store_explicit(to, atomic_load_explicit(to, memory_order_relaxed) + n, memory_order_relaxed);
 }
 
+/* How much may ride between two launches with a stub while others use the GPU, ps. */
+static SHIM_INLINE uint64_t shim_riders_shared_ps(const struct gs_page *page)
+{
+	return gs_page_load(page->contended) == GS_CONTENDED_QUEUE ? SHIM_RIDERS_SHORT_PS : SHIM_RIDERS_PS;
+}
+
 /*
  * Of that owner, who alone calls this, while nobody else's ride: as shim_rides().  Two at once may be over the
  * bound by one launch, which is nothing: it is of times that are predicted.
@@ -93,7 +103,7 @@ static SHIM_INLINE void shim_add_own(_Atomic uint64_t *to, uint64_t n)
 static SHIM_INLINE int shim_rides_owned(const struct gs_page *page, struct shim_time *t, uint64_t tasks, struct shim_owned *own)
 {
 	int shared = gs_page_load(page->shared) != 0;
-	uint64_t ps = shim_rider_ps(page, t, tasks, shared), most_ps = shared ? SHIM_RIDERS_PS : SHIM_ALONE_NS * 1000;
+	uint64_t ps = shim_rider_ps(page, t, tasks, shared), most_ps = shared ? shim_riders_shared_ps(page) : SHIM_ALONE_NS * 1000;
 	uint64_t rode = shim_owners_rode();
 
 	if (SHIM_RARELY(!ps || atomic_load_explicit(&shim_rode_others, memory_order_relaxed)))

@@ -64,13 +64,15 @@ void shim_time_ask(struct shim_time *t, uint32_t launches)
  * Nor, once many have been launched, does one that was shorter while nobody else uses the GPU: nobody waits for what is
  * thought to be too long, and whoever comes has the next ones timed.
  */
-uint64_t shim_time_learn(struct shim_time *t, uint64_t tpt_ps, enum shim_timed timed, int shared, int beside)
+uint64_t shim_time_learn(struct shim_time *t, uint64_t tpt_ps, enum shim_timed timed, int shared, uint32_t beside)
 {
 	uint64_t old = t->tpt_ps;
 
 	if (beside) {
-		if (!old || tpt_ps < old)
+		if (old ? tpt_ps < old : beside == GS_BESIDE_SLICED)
 			t->tpt_ps = tpt_ps + 1;
+		else if (!old)
+			shim_time_ask(t, 1);
 		return 0;
 	}
 	t->tpt_ps = old ? (3 * old + tpt_ps) / 4 : tpt_ps + 1;

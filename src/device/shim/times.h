@@ -80,10 +80,10 @@ uint8_t shim_time_take(struct shim_time *t, uint64_t n, uint64_t takes_ns, int s
 int shim_time_is_settled(const struct shim_time *t);
 /*
  * So long has a launch that was timed taken per block-task, ps; shared: as above, now.  What it was predicted to
- * take, if it took by far longer: so have those that ride of it (shim_riders_longer()); else 0.  beside: others' kernels may have
- * run in that time, so it is an upper bound.
+ * take, if it took by far longer: so have those that ride of it (shim_riders_longer()); else 0.  beside (enum gs_beside): others'
+ * kernels may have run in that time, so it is an upper bound; under MPS one that is good for nothing until something is known.
  */
-uint64_t shim_time_learn(struct shim_time *t, uint64_t tpt_ps, enum shim_timed timed, int shared, int beside);
+uint64_t shim_time_learn(struct shim_time *t, uint64_t tpt_ps, enum shim_timed timed, int shared, uint32_t beside);
 /* The next launches are timed, so many. */
 void shim_time_ask(struct shim_time *t, uint32_t launches);
 /* What is known of it is of another kernel: the first few are timed. */

@@ -239,7 +239,7 @@ static void measure_handover(struct gs_gpu *gpu, int begun, uint64_t ns)
 	uint64_t first = gpu->first_handover_ns, *is = &gpu->o.sched.handover_ns;
 	uint64_t conf = gpu->configured_handover_ns, least;
 
-	if (!gpu->o.measure_handover || !first || (begun && ns > *is / 8 * 7))
+	if (!gpu->o.measure_handover || gpu->gauge.on || !first || (begun && ns > *is / 8 * 7))
 		return;
 	*is = begun ? *is - *is / HANDOVER_STEP : *is + *is / HANDOVER_STEP;
 	/* Measured on a busy machine, the first was too much: what is seen may undo that. */
@@ -307,6 +307,7 @@ static enum gs_contended contention(const struct gs_gpu *gpu, const struct gs_te
 {
 	enum gs_contended is = t == gpu->holder && gs_ahead_wants_marks(gpu) ? GS_CONTENDED_MARKS : GS_CONTENDED_NOT;
 	const struct gs_tenant *other;
+	int queue = 0;
 
 	if (t->p.force_ns)
 		return GS_CONTENDED;
@@ -316,15 +317,14 @@ static enum gs_contended contention(const struct gs_gpu *gpu, const struct gs_te
 
 		if (other == t)
 			continue;
-		if (gpu->o.leave_most_ns && (urgency > 0 || gpu->o.one_context) && gs_tenant_uses(other, now))
-			return GS_CONTENDED;
 		if (t == gpu->holder && waits && (urgency >= 0 || !gpu->o.leave_most_ns) && !other->holding.held)
 			return GS_CONTENDED;
+		queue |= gpu->o.leave_most_ns && (urgency > 0 || gpu->o.one_context) && gs_tenant_uses(other, now);
 		/* Its end must be seen. */
 		if ((t == gpu->holder && waits) || (gpu->o.leave_most_ns && urgency < 0 && gs_tenant_uses(other, now)))
 			is = GS_CONTENDED_MARKS;
 	}
-	return is;
+	return queue ? GS_CONTENDED_QUEUE : is;
 }
 
 /*

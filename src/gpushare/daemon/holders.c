@@ -11,8 +11,12 @@
 #define OF_LATE_NS (10 * GS_NS_PER_S) /* longer than the pauses of most that come again and again */
 /* Between two kernels that cannot leave a client does not begin to take turns. */
 #define STAYS_NS (10 * GS_NS_PER_MS)
-/* So far behind an equal that takes turns with it, a client is starved by the policy. */
+/*
+ * So far behind an equal that takes turns with it, a client is starved by the policy.  The default is to be fair; a policy that was
+ * named is let to do what it is for, within bounds.
+ */
 #define STARVED_NS (0.25 * GS_NS_PER_S)
+#define STARVED_NAMED_NS (2.0 * GS_NS_PER_S)
 /* How often the pages are looked at while several have the turn. */
 #define LOOK_NS (500 * GS_NS_PER_US)
 
@@ -89,13 +93,14 @@ enum gs_beside gs_holders_beside(const struct gs_gpu *gpu, const struct gs_tenan
 struct gs_tenant *gs_holders_starved(const struct gs_gpu *gpu)
 {
 	const struct gs_tenant *holder = gpu->holder;
+	double most = gpu->o.sched.by_priority ? STARVED_NS : STARVED_NAMED_NS;
 	struct gs_tenant *t, *worst = NULL;
 
 	if (!is_on(gpu) || !holder || !holder->task)
 		return NULL;
 	LIST_FOREACH(t, &gpu->tenants, link)
 		if (t != holder && !t->holding.beside && t != gpu->leaving && t->ready && gs_tenant_is_equal(t, holder) &&
-		    t->holding.joined && gs_usage_ahead(holder, t) > STARVED_NS && (!worst || gs_usage_ahead(worst, t) > 0))
+		    t->holding.joined && gs_usage_ahead(holder, t) > most && (!worst || gs_usage_ahead(worst, t) > 0))
 			worst = t;
 	return worst;
 }
@@ -209,14 +214,24 @@ static int may_launch(const struct gs_tenant *t, const struct gs_tenant *of, int
 	return stays(of, now) || (urgency == 0 && t->task && together);
 }
 
-/* The holder is ahead: the one that is furthest behind is the holder from now on, and this one waits beside it. */
-static void hold_back_holder(struct gs_gpu *gpu, struct gs_tenant *last, uint64_t now)
+/* An equal that is to wait: for one that is behind it, or for one whose kernels are to be timed. */
+static int waits(const struct gs_gpu *gpu, struct gs_tenant *t, struct gs_tenant *least, const struct gs_tenant *alone, uint64_t now)
 {
-	struct gs_tenant *holder = gpu->holder;
+	if (alone)
+		t->holding.held = t != alone;
+	return alone ? t != alone : gs_usage_held(gpu, t, least, now);
+}
 
-	if (!holder || gpu->leaving || !last || !last->holding.beside || !gs_usage_held(gpu, holder, last, now))
-		return;
-	gs_holders_swap(gpu, last, now);
+/* The holder is ahead: the one that is furthest behind is the holder from now on, and this one waits beside it. */
+static void hold_back_holder(struct gs_gpu *gpu, struct gs_tenant *least, const struct gs_tenant *alone, uint64_t now)
+{
+	struct gs_tenant *holder = gpu->holder, *next = least, *t;
+
+	LIST_FOREACH(t, &gpu->tenants, link)
+		if (t == alone)
+			next = t;
+	if (holder && !gpu->leaving && next && next->holding.beside && waits(gpu, holder, least, alone, now))
+		gs_holders_swap(gpu, next, now);
 }
 
 /* An evictable kernel that has not left by the deadline is stuck; under MPS so is any other, since all others wait for it. */
@@ -275,12 +290,14 @@ static void look_after(struct gs_gpu *gpu, struct gs_tenant *t, uint64_t now)
 void gs_holders_turn(struct gs_gpu *gpu, uint64_t now)
 {
 	struct gs_tenant *of = gpu->holder ? gpu->holder : gpu->leaving, *least = NULL, *t;
+	const struct gs_tenant *alone = NULL;
 	int together = of && is_on(gpu) && !of->stopped && are_together(gpu, of, now);
 
 	gs_usage_turn(gpu, now);
 	if (together) {
 		least = gs_usage_least(gpu, of, now);
-		hold_back_holder(gpu, least, now);
+		alone = gs_usage_alone(gpu, of, now);
+		hold_back_holder(gpu, least, alone, now);
 	}
 	LIST_FOREACH(t, &gpu->tenants, link) {
 		int may;
@@ -290,7 +307,7 @@ void gs_holders_turn(struct gs_gpu *gpu, uint64_t now)
 		if (t == gpu->holder || t == gpu->leaving)
 			continue;
 		may = of && is_on(gpu) && may_launch(t, of, together, now) &&
-		      !(gs_tenant_compare(t, of) == 0 && gs_usage_held(gpu, t, least, now));
+		      !(gs_tenant_compare(t, of) == 0 && waits(gpu, t, least, alone, now));
 		if (may && !t->holding.beside)
 			grant(gpu, t, now);
 		else if (!may && t->holding.beside)

@@ -31,6 +31,7 @@ struct gs_holding {
 	uint64_t stays_until;  /* until then it counts as one whose kernels cannot leave, also between two of them */
 	uint64_t held_ns;      /* since then it is held back */
 	uint64_t told_ns;      /* it has lost the turn, and its kernels were told to leave then; 0: they were not, or have */
+	uint64_t alone_from;   /* MPS: from then on for some time its equals wait, so that its kernels can be timed (usage.c) */
 	uint64_t free_until;   /* until then it is not held back again */
 	double used_ns;        /* GPU time that it has had */
 };

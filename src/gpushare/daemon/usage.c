@@ -16,6 +16,13 @@
 #define FREE_LEAST_NS (2 * GS_NS_PER_MS)
 /* Nobody is let go for so short a pause of the one that is to catch up. */
 #define PAUSE_NS (1 * GS_NS_PER_MS)
+/*
+ * Under MPS a client whose kernels nobody knows has the GPU to itself for so long at most, until they are known and for so long at
+ * least, and not again for so long.
+ */
+#define ALONE_NS (50 * GS_NS_PER_MS)
+#define ALONE_LEAST_NS (5 * GS_NS_PER_MS)
+#define ALONE_AGAIN_NS (100 * GS_NS_PER_MS)
 /* The account of a client that has done nothing for so long is closed. */
 #define FORGET_NS (100 * GS_NS_PER_MS)
 /* What is further behind than that has not wanted more: the account forgets the rest. */
@@ -116,6 +123,28 @@ int gs_usage_held(const struct gs_gpu *gpu, struct gs_tenant *t, struct gs_tenan
 		h->free_until = now + FREE_LEAST_NS;
 	}
 	return h->held;
+}
+
+const struct gs_tenant *gs_usage_alone(const struct gs_gpu *gpu, const struct gs_tenant *of, uint64_t now)
+{
+	struct gs_tenant *t, *next = NULL;
+
+	if (!gpu->o.one_context)
+		return NULL;
+	LIST_FOREACH(t, &gpu->tenants, link) {
+		uint64_t from = t->holding.alone_from;
+
+		if (!gs_tenant_is_equal(t, of))
+			continue;
+		if (from && now - from < ALONE_NS && (t->unknown_live || now - from < ALONE_LEAST_NS))
+			return t;
+		if (t->unknown_live && (!from || now - from >= ALONE_NS + ALONE_AGAIN_NS) &&
+		    (!next || from < next->holding.alone_from))
+			next = t;
+	}
+	if (next)
+		next->holding.alone_from = now;
+	return next;
 }
 
 void gs_usage_turn(struct gs_gpu *gpu, uint64_t now)

@@ -20,6 +20,12 @@ double gs_usage_ahead(const struct gs_tenant *tenant, const struct gs_tenant *ot
 /* Of the equals of this one (itself included) that have something to do, or had a moment ago, the one that is furthest behind; NULL: there is none. */
 struct gs_tenant *gs_usage_least(const struct gs_gpu *gpu, const struct gs_tenant *of, uint64_t now);
 
+/*
+ * MPS: the equal that has the GPU to itself for a moment, since nobody knows what its kernels take, and beside others nobody could find
+ * out; NULL: nobody.
+ */
+const struct gs_tenant *gs_usage_alone(const struct gs_gpu *gpu, const struct gs_tenant *of, uint64_t now);
+
 /* Is the client to wait, so that `least` catches up?  Remembers since when; least NULL: no. */
 int gs_usage_held(const struct gs_gpu *gpu, struct gs_tenant *tenant, struct gs_tenant *least, uint64_t now);
 

@@ -277,6 +277,7 @@ static void count(const struct gs_watch *w, struct gs_seen *seen, const struct s
 	if (is_out(s) && s->started && seen->asked_ns && (!look->asked_ns || seen->asked_ns < look->asked_ns))
 		look->asked_ns = seen->asked_ns;
 	look->staying_live += !leaves_soon(w, s);
+	look->unknown_live += !s->alone_ns;
 	look->staying_out += is_out(s) && !leaves_soon(w, s);
 	look->put_back += s->kstate == GS_K_READY && (s->started || s->armed);
 	if (s->kstate == GS_K_RUNNING && s->started && !s->evictable) {

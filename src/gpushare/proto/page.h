@@ -74,6 +74,7 @@ enum gs_contended {
 	GS_CONTENDED_NOT,   /* nobody waits */
 	GS_CONTENDED,       /* somebody waits for the GPU */
 	GS_CONTENDED_MARKS, /* nobody waits, but somebody should come at their end: none is to go without a stub */
+	GS_CONTENDED_QUEUE, /* nobody waits for their end, but little is to be in front of those who launch at any moment */
 };
 
 /* May kernels of other clients be on the GPU at the same time as this client's? */
