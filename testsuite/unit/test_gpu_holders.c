@@ -399,32 +399,29 @@ static void mps_lets_the_shorter_catch_up(void **unused)
 }
 
 /* Beside others nobody could find out what its kernels take. */
-static void mps_gives_unknown_kernels_some_time_alone(void **unused)
+static void mps_times_unknown_kernels_alone(void **unused)
 {
 	struct client *a, *b;
 	uint64_t left_a = 1, left_b = 1;
-	unsigned alone = 0, longest = 0, now_alone = 0, left_out = 0;
+	unsigned alone = 0, both = 0, before;
 
 	(void)unused;
 	begin_sharing("frs", 1);
 	a = join(1, 5);
 	b = join(2, 5);
-	for (int i = 0; i < 1000; i++) {
-		int has_b;
-
-		/* Known after it has been alone for 20 ms. */
-		keep_busy(a, &left_a, alone < 20 ? 0 : MS / 2);
-		has_b = keep_busy(b, &left_b, 31 * MS);
-		now_alone = !has_b && state(b, 0) != GS_K_RUNNING && has_turn(a) ? now_alone + 1 : 0;
-		alone += now_alone != 0 && alone < 20;
-		if (i < 100 && now_alone > longest)
-			longest = now_alone;
-		left_out += i < 400 && !has_b && state(b, 0) != GS_K_RUNNING;
+	for (int i = 0; i < 2000; i++) {
+		/* Known after it has been alone for a while. */
+		keep_busy(a, &left_a, alone < 100 ? 0 : MS / 2);
+		keep_busy(b, &left_b, MS / 2);
+		alone += state(b, 0) != GS_K_RUNNING && has_turn(a) && !gs_page_load(a->page->beside);
+		both += has_turn(a) && has_turn(b);
 		turn(MS);
+		if (i == 499)
+			before = both;
 	}
-	assert_int_equal(alone, 20);
-	assert_in_range(longest, 10, 50);
-	assert_in_range(left_out, 100, 300);
+	/* Then they run beside each other. */
+	assert_in_range(before, 0, 100);
+	assert_in_range(both, 1300, 2000);
 	all_leave(a, b);
 }
 
@@ -546,7 +543,7 @@ int main(void)
 		cmocka_unit_test(shares_hold_back_who_is_ahead),
 		cmocka_unit_test(equals_are_not_held_back),
 		cmocka_unit_test(mps_lets_the_shorter_catch_up),
-		cmocka_unit_test(mps_gives_unknown_kernels_some_time_alone),
+		cmocka_unit_test(mps_times_unknown_kernels_alone),
 		cmocka_unit_test(stuck_ones_are_told_of_under_mps),
 		cmocka_unit_test(evictable_ones_that_stay_are_stuck),
 		cmocka_unit_test(no_policy_starves_equals),

@@ -56,10 +56,21 @@ int gs_holders_stays(const struct gs_gpu *gpu, const struct gs_tenant *t)
 	return is_on(gpu) && gpu->forced != t && t->staying_out;
 }
 
+int gs_holders_stays_on(const struct gs_tenant *t)
+{
+	const struct gs_tenant *other;
+
+	LIST_FOREACH(other, &t->gpu->tenants, link)
+		if (is_on(t->gpu) && other != t && other->staying_live && gs_tenant_compare(other, t) < 0)
+			return 1;
+	return 0;
+}
+
 void gs_holders_seen(struct gs_tenant *t, uint64_t now)
 {
 	if (t->staying_live)
 		t->holding.stays_until = now + STAYS_NS;
+	gs_usage_seen(t, now);
 }
 
 void gs_holders_told(struct gs_tenant *t, uint64_t now)
@@ -214,24 +225,24 @@ static int may_launch(const struct gs_tenant *t, const struct gs_tenant *of, int
 	return stays(of, now) || (urgency == 0 && t->task && together);
 }
 
-/* An equal that is to wait: for one that is behind it, or for one whose kernels are to be timed. */
-static int waits(const struct gs_gpu *gpu, struct gs_tenant *t, struct gs_tenant *least, const struct gs_tenant *alone, uint64_t now)
+/* An equal that is to wait: for its turn at launching, or for one that is behind it. */
+static int waits(const struct gs_gpu *gpu, struct gs_tenant *t, struct gs_tenant *least, const struct gs_tenant *owner, uint64_t now)
 {
-	if (alone)
-		t->holding.held = t != alone;
-	return alone ? t != alone : gs_usage_held(gpu, t, least, now);
+	if (owner)
+		t->holding.held = t != owner;
+	return owner ? t != owner : gs_usage_held(gpu, t, least, now);
 }
 
-/* The holder is ahead: the one that is furthest behind is the holder from now on, and this one waits beside it. */
-static void hold_back_holder(struct gs_gpu *gpu, struct gs_tenant *least, const struct gs_tenant *alone, uint64_t now)
+/* The holder is to wait: another is the holder from now on, and this one is beside it, for the moment. */
+static void hold_back_holder(struct gs_gpu *gpu, struct gs_tenant *least, struct gs_tenant *owner, uint64_t now)
 {
-	struct gs_tenant *holder = gpu->holder, *next = least, *t;
+	struct gs_tenant *holder = gpu->holder, *next = owner ? owner : least;
 
-	LIST_FOREACH(t, &gpu->tenants, link)
-		if (t == alone)
-			next = t;
-	if (holder && !gpu->leaving && next && next->holding.beside && waits(gpu, holder, least, alone, now))
-		gs_holders_swap(gpu, next, now);
+	if (!holder || gpu->leaving || !next || next == holder || !next->task || !waits(gpu, holder, least, owner, now))
+		return;
+	if (!next->holding.beside)
+		grant(gpu, next, now);
+	gs_holders_swap(gpu, next, now);
 }
 
 /* An evictable kernel that has not left by the deadline is stuck; under MPS so is any other, since all others wait for it. */
@@ -290,14 +301,14 @@ static void look_after(struct gs_gpu *gpu, struct gs_tenant *t, uint64_t now)
 void gs_holders_turn(struct gs_gpu *gpu, uint64_t now)
 {
 	struct gs_tenant *of = gpu->holder ? gpu->holder : gpu->leaving, *least = NULL, *t;
-	const struct gs_tenant *alone = NULL;
+	struct gs_tenant *owner;
 	int together = of && is_on(gpu) && !of->stopped && are_together(gpu, of, now);
 
 	gs_usage_turn(gpu, now);
+	owner = gs_usage_owner(gpu, of, together, now);
 	if (together) {
 		least = gs_usage_least(gpu, of, now);
-		alone = gs_usage_alone(gpu, of, now);
-		hold_back_holder(gpu, least, alone, now);
+		hold_back_holder(gpu, least, owner, now);
 	}
 	LIST_FOREACH(t, &gpu->tenants, link) {
 		int may;
@@ -307,7 +318,7 @@ void gs_holders_turn(struct gs_gpu *gpu, uint64_t now)
 		if (t == gpu->holder || t == gpu->leaving)
 			continue;
 		may = of && is_on(gpu) && may_launch(t, of, together, now) &&
-		      !(gs_tenant_compare(t, of) == 0 && waits(gpu, t, least, alone, now));
+		      !(gs_tenant_compare(t, of) == 0 && waits(gpu, t, least, owner, now));
 		if (may && !t->holding.beside)
 			grant(gpu, t, now);
 		else if (!may && t->holding.beside)

@@ -28,16 +28,19 @@ struct gs_holding {
 	uint8_t held;          /* it is held back, since it is ahead */
 	uint8_t joined;        /* used_ns has begun */
 	uint64_t since_ns;     /* when it got the turn beside the holder */
+	uint64_t long_until;   /* until then it counts as one that has long kernels, or such of which nobody knows */
 	uint64_t stays_until;  /* until then it counts as one whose kernels cannot leave, also between two of them */
 	uint64_t held_ns;      /* since then it is held back */
 	uint64_t told_ns;      /* it has lost the turn, and its kernels were told to leave then; 0: they were not, or have */
-	uint64_t alone_from;   /* MPS: from then on for some time its equals wait, so that its kernels can be timed (usage.c) */
 	uint64_t free_until;   /* until then it is not held back again */
 	double used_ns;        /* GPU time that it has had */
 };
 
 /* Has the client kernels on the GPU that are left behind when it loses the turn? */
 int gs_holders_stays(const struct gs_gpu *gpu, const struct gs_tenant *tenant);
+
+/* Do kernels of a less urgent client that cannot leave wait for this one?  It would go on beside them without asking. */
+int gs_holders_stays_on(const struct gs_tenant *tenant);
 
 /* A look has found what the client has on the GPU. */
 void gs_holders_seen(struct gs_tenant *tenant, uint64_t now);

@@ -285,8 +285,7 @@ void gs_tenant_account(struct gs_tenant *t, const struct gs_look *look, int hold
 	t->staying_ns = look->staying_ns;
 	t->staying_live = look->staying_live;
 	t->staying_out = look->staying_out;
-	t->unknown_live = look->unknown_live;
-	t->out_alone_ns = look->out_alone_ns;
+	t->longest_ns = look->longest_ns;
 	gs_holders_seen(t, now);
 	t->asked_ns = look->asked_ns;
 	t->put_back = look->put_back;

@@ -45,8 +45,8 @@ struct gs_tenant {
 	uint32_t live;         /* and RUNNING and TOEVICT */
 	uint32_t on_gpu;       /* of those, started */
 	uint32_t off_gpu;      /* and not started */
-	uint32_t staying, staying_live, staying_out, unknown_live, put_back; /* gs_look */
-	uint64_t staying_ns, asked_ns, out_alone_ns;
+	uint32_t staying, staying_live, staying_out, put_back; /* gs_look */
+	uint64_t staying_ns, asked_ns, longest_ns;
 	uint64_t late_ns;      /* asked_ns of what was late the last time */
 	uint64_t out[(GS_PAGE_STUBS + 63) / 64]; /* which stubs these are */
 	uint32_t bad, bad_kstate; /* the page holds what cannot be */

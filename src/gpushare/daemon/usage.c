@@ -16,31 +16,30 @@
 #define FREE_LEAST_NS (2 * GS_NS_PER_MS)
 /* Nobody is let go for so short a pause of the one that is to catch up. */
 #define PAUSE_NS (1 * GS_NS_PER_MS)
-/*
- * Under MPS a client whose kernels nobody knows has the GPU to itself for so long at most, until they are known and for so long at
- * least, and not again for so long.
- */
-#define ALONE_NS (50 * GS_NS_PER_MS)
-#define ALONE_LEAST_NS (5 * GS_NS_PER_MS)
-#define ALONE_AGAIN_NS (100 * GS_NS_PER_MS)
+/* Longer kernels hardly leave room for others' under MPS; and so long after one, a client has such. */
+#define LONG_NS (2 * GS_NS_PER_MS)
+#define LONG_LASTS_NS (200 * GS_NS_PER_MS)
+#define NEARLY_NOTHING 1e-6
 /* The account of a client that has done nothing for so long is closed. */
 #define FORGET_NS (100 * GS_NS_PER_MS)
 /* What is further behind than that has not wanted more: the account forgets the rest. */
 #define BEHIND_MOST_NS (4.0 * GS_NS_PER_S)
-/* MPS: the weight of kernels of which nobody knows what they take. */
-#define UNKNOWN_NS (1 * GS_NS_PER_MS)
+
+void gs_usage_seen(struct gs_tenant *t, uint64_t now)
+{
+	if (t->longest_ns > LONG_NS)
+		t->holding.long_until = now + LONG_LASTS_NS;
+}
 
 /*
- * Time slices are shared evenly by those that have something on the GPU.  Under MPS all kernels are there at once and take what
- * multiprocessors become free, so who has more work there gets more of them.
+ * Those that have something on the GPU share it evenly: by time slices, or under MPS as short kernels do on the multiprocessors.  What is
+ * left there of a client whose turn at launching is over has it all: the next one's kernels hardly begin before that ends.
  */
 static double weight(const struct gs_gpu *gpu, const struct gs_tenant *t)
 {
 	if (!gs_tenant_is_out(t) || t->stopped)
 		return 0;
-	if (!gpu->o.one_context)
-		return 1;
-	return (double)(t->out_alone_ns ? t->out_alone_ns : UNKNOWN_NS);
+	return gpu->apart && gs_gpu_holds(t) ? NEARLY_NOTHING : 1;
 }
 
 /* The GPU time since the last call goes to those that had it. */
@@ -125,26 +124,21 @@ int gs_usage_held(const struct gs_gpu *gpu, struct gs_tenant *t, struct gs_tenan
 	return h->held;
 }
 
-const struct gs_tenant *gs_usage_alone(const struct gs_gpu *gpu, const struct gs_tenant *of, uint64_t now)
+struct gs_tenant *gs_usage_owner(struct gs_gpu *gpu, const struct gs_tenant *of, int together, uint64_t now)
 {
-	struct gs_tenant *t, *next = NULL;
+	struct gs_tenant *owner = gpu->holder, *least, *t;
 
-	if (!gpu->o.one_context)
+	gpu->apart = 0;
+	if (!together || !gpu->o.one_context)
 		return NULL;
-	LIST_FOREACH(t, &gpu->tenants, link) {
-		uint64_t from = t->holding.alone_from;
-
-		if (!gs_tenant_is_equal(t, of))
-			continue;
-		if (from && now - from < ALONE_NS && (t->unknown_live || now - from < ALONE_LEAST_NS))
-			return t;
-		if (t->unknown_live && (!from || now - from >= ALONE_NS + ALONE_AGAIN_NS) &&
-		    (!next || from < next->holding.alone_from))
-			next = t;
-	}
-	if (next)
-		next->holding.alone_from = now;
-	return next;
+	LIST_FOREACH(t, &gpu->tenants, link)
+		gpu->apart |= gs_tenant_is_equal(t, of) && now < t->holding.long_until;
+	if (!gpu->apart)
+		return NULL;
+	least = gs_usage_least(gpu, of, now);
+	if (!owner || !is_busy(owner, now) || owner->stopped || (least && gs_usage_ahead(owner, least) > AHEAD_NS))
+		owner = least;
+	return owner;
 }
 
 void gs_usage_turn(struct gs_gpu *gpu, uint64_t now)

@@ -11,6 +11,9 @@
 struct gs_gpu;
 struct gs_tenant;
 
+/* A look has found what the client has on the GPU. */
+void gs_usage_seen(struct gs_tenant *tenant, uint64_t now);
+
 /* The GPU time since the last call goes to those that had it; once per turn. */
 void gs_usage_turn(struct gs_gpu *gpu, uint64_t now);
 
@@ -21,10 +24,10 @@ double gs_usage_ahead(const struct gs_tenant *tenant, const struct gs_tenant *ot
 struct gs_tenant *gs_usage_least(const struct gs_gpu *gpu, const struct gs_tenant *of, uint64_t now);
 
 /*
- * MPS: the equal that has the GPU to itself for a moment, since nobody knows what its kernels take, and beside others nobody could find
- * out; NULL: nobody.
+ * MPS: short kernels hardly find a multiprocessor beside long ones, so equals of which one has long kernels take turns at launching.  The one
+ * whose turn it is; NULL: they launch beside each other, or there is only one.  together: gs_holders_turn() has found several.
  */
-const struct gs_tenant *gs_usage_alone(const struct gs_gpu *gpu, const struct gs_tenant *of, uint64_t now);
+struct gs_tenant *gs_usage_owner(struct gs_gpu *gpu, const struct gs_tenant *of, int together, uint64_t now);
 
 /* Is the client to wait, so that `least` catches up?  Remembers since when; least NULL: no. */
 int gs_usage_held(const struct gs_gpu *gpu, struct gs_tenant *tenant, struct gs_tenant *least, uint64_t now);

@@ -272,12 +272,12 @@ static void count(const struct gs_watch *w, struct gs_seen *seen, const struct s
 		look->on_gpu += s->started != 0;
 		look->off_gpu += s->started == 0;
 		look->out[i / 64] |= UINT64_C(1) << i % 64;
-		look->out_alone_ns = at_most(look->out_alone_ns + s->alone_ns, GS_WATCH_ALONE_MAX);
 	}
 	if (is_out(s) && s->started && seen->asked_ns && (!look->asked_ns || seen->asked_ns < look->asked_ns))
 		look->asked_ns = seen->asked_ns;
 	look->staying_live += !leaves_soon(w, s);
-	look->unknown_live += !s->alone_ns;
+	if (!s->alone_ns || s->alone_ns > look->longest_ns)
+		look->longest_ns = s->alone_ns ? s->alone_ns : UINT64_MAX;
 	look->staying_out += is_out(s) && !leaves_soon(w, s);
 	look->put_back += s->kstate == GS_K_READY && (s->started || s->armed);
 	if (s->kstate == GS_K_RUNNING && s->started && !s->evictable) {
