@@ -75,7 +75,7 @@ void live_configure(const struct live *l, const char *extra)
 
 	assert_non_null(f);
 	fprintf(f, "Socket=%s\nPidFile=%s\nLogFile=%s\nReportToSlurm=no\nAllowLocal=yes\nMeasureHandover=learn\n"
-		"EvictDeadline=30s\nGpu=0 Memory=1000M\nPartition=high Priority=10\n%s",
+		"EvictDeadline=30s\nLeaveWithin=1s\nGpu=0 Memory=1000M\nPartition=high Priority=10\n%s",
 		l->socket, l->pid_file, l->log, extra);
 	assert_int_equal(fclose(f), 0);
 }
@@ -314,7 +314,7 @@ void live_launch(int sock, struct gs_page *page, unsigned i, uint64_t seq)
 	gs_page_store(s->nt, 1000);
 	gs_page_store(s->done, 0);
 	gs_page_store(s->alone_ns, 50 * GS_NS_PER_MS);
-	gs_page_store(s->leave_ns, 50 * GS_NS_PER_US);
+	gs_page_store(s->leave_ns, 500 * GS_NS_PER_MS); /* the next client waits for that */
 	gs_page_store(s->seq, seq);
 	if (gs_page_load(page->turn)) {
 		live_move(page, i, GS_K_PREP, GS_K_RUNNING);

@@ -373,27 +373,30 @@ static void equals_are_not_held_back(void **unused)
 	all_leave(a, b);
 }
 
-static void mps_lets_the_shorter_catch_up(void **unused)
+static void mps_has_short_and_long_ones_take_turns(void **unused)
 {
 	struct client *a, *b;
 	uint64_t left_a = 1, left_b = 1;
-	unsigned alone = 0, both = 0;
+	unsigned had[2] = { 0 }, both = 0;
 
 	(void)unused;
 	begin_sharing("frs", 1);
 	a = join(1, 5);
 	b = join(2, 5);
 	for (int i = 0; i < 4000; i++) {
-		int has_a = keep_busy(a, &left_a, MS / 2), has_b;
+		int has_a, has_b;
 
+		/* Beside the long one nothing of the short one would end. */
+		has_a = state(b, 0) == GS_K_RUNNING && state(a, 0) == GS_K_RUNNING ? has_turn(a) != 0 : keep_busy(a, &left_a, MS / 2);
 		has_b = keep_busy(b, &left_b, 31 * MS) || state(b, 0) == GS_K_RUNNING;
+		had[0] += has_a && !has_b;
+		had[1] += has_b && !has_a;
 		both += has_a && has_b;
-		alone += has_a && !has_b;
 		turn(MS);
 	}
-	/* Beside the long one the short one gets next to nothing; so it needs about as long alone. */
-	assert_in_range(alone, 1500, 2500);
-	assert_in_range(both, 1500, 2500);
+	assert_in_range(had[0], 1700, 2300);
+	assert_in_range(had[1], 1700, 2300);
+	assert_in_range(both, 0, 100);
 	assert_int_equal(gs_page_load(a->page->contended), GS_CONTENDED_QUEUE);
 	all_leave(a, b);
 }
@@ -422,6 +425,24 @@ static void mps_times_unknown_kernels_alone(void **unused)
 	/* Then they run beside each other. */
 	assert_in_range(before, 0, 100);
 	assert_in_range(both, 1300, 2000);
+	all_leave(a, b);
+}
+
+static void mps_waits_for_no_kernel_without_end(void **unused)
+{
+	struct client *a, *b;
+	uint64_t left_a = 1;
+	unsigned had = 0;
+
+	(void)unused;
+	begin_sharing("frs", 1);
+	b = running(2, 5, AS_IS, 0);
+	a = join(1, 5);
+	for (int i = 0; i < 1000; i++) {
+		had += (unsigned)keep_busy(a, &left_a, MS / 2);
+		turn(MS);
+	}
+	assert_in_range(had, 400, 1000);
 	all_leave(a, b);
 }
 
@@ -542,8 +563,9 @@ int main(void)
 		cmocka_unit_test(urgent_ends_the_sharing_and_it_goes_on),
 		cmocka_unit_test(shares_hold_back_who_is_ahead),
 		cmocka_unit_test(equals_are_not_held_back),
-		cmocka_unit_test(mps_lets_the_shorter_catch_up),
+		cmocka_unit_test(mps_has_short_and_long_ones_take_turns),
 		cmocka_unit_test(mps_times_unknown_kernels_alone),
+		cmocka_unit_test(mps_waits_for_no_kernel_without_end),
 		cmocka_unit_test(stuck_ones_are_told_of_under_mps),
 		cmocka_unit_test(evictable_ones_that_stay_are_stuck),
 		cmocka_unit_test(no_policy_starves_equals),

@@ -36,8 +36,8 @@ static inline uint64_t shim_alone_ns(const struct gs_page *page)
 #define SHIM_RIDERS_MAX 31
 #define SHIM_RIDERS_PS (1000ull * 1000 * 1000)
 #define SHIM_RIDERS_ALONE_MAX 511
-/* And so much where little is to be queued (GS_CONTENDED_QUEUE): a half of that. */
-#define SHIM_RIDERS_SHORT_PS (250ull * 1000 * 1000)
+/* And so much where little is to be queued (GS_CONTENDED_QUEUE): a part of that (queue.c). */
+#define SHIM_RIDERS_SHORT_PS (500ull * 1000 * 1000)
 
 /*
  * The account of them.  A sum of riders is one word: their predicted time, and above it how many they are.  Such

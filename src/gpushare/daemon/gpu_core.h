@@ -44,6 +44,7 @@ struct gs_gpu {
 	uint64_t looked_ns;    /* the latest look at it, not only at what is on its way out */
 	uint64_t leave_ns;     /* its kernels say that they take so long; UINT64_MAX: no idea */
 	uint64_t accounted_ns; /* GPU time has been booked up to then (holders.c) */
+	int together;          /* the holder's equals share the GPU, and the policy does not choose among them (holders.c) */
 	int apart;             /* MPS: equals take turns at launching (usage.h) */
 	struct gs_tenant *owed; /* is starved by the policy and gets the next turn; NULL: nobody (holders.c) */
 	uint64_t evictions, overdue;

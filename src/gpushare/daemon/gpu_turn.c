@@ -82,12 +82,10 @@ void gs_gpu_task_leave(struct gs_tenant *t, uint64_t now)
 /* The scheduler takes it for one that waits; what it does beside the holder is its own affair. */
 static void beside_looked(struct gs_tenant *t, const struct gs_look *look, uint64_t now)
 {
-	unsigned changed;
-
 	if (t->stopped)
 		return;
-	if (look->ready && (changed = gs_tenant_schedule(t)) != 0)
-		gs_page_ring_for(t->p.page, changed);
+	if (look->ready)
+		gs_holders_schedule(t);
 	if (t->live) {
 		t->idle_since = 0;
 		if (!t->task)
@@ -103,12 +101,11 @@ static void beside_looked(struct gs_tenant *t, const struct gs_look *look, uint6
 static void holder_looked(struct gs_tenant *t, const struct gs_look *look, uint64_t now)
 {
 	struct gs_gpu *gpu = t->gpu;
-	unsigned changed;
 
 	if (t->stopped)
 		return;
-	if (look->ready && (changed = gs_tenant_schedule(t)) != 0)
-		gs_page_ring_for(t->p.page, changed);
+	if (look->ready)
+		gs_holders_schedule(t);
 	if (t->live) {
 		/* While nobody waits the looks are far apart, and it may have begun at any time between them. */
 		int goes_on = t->idle_since && (t->task || now - t->idle_since < SEEN_IDLE_NS);
@@ -405,7 +402,7 @@ uint64_t gs_gpu_turn(struct gs_gpu *gpu, uint64_t now)
 	tell_contention(gpu, now);
 	if (gpu->bad)
 		return now;
-	if (gs_holders_any(gpu)) /* the end of nobody's kernel matters */
+	if (gs_holders_any(gpu) || (gpu->holder && gpu->holder->holding.barred)) /* the end of nobody's kernel matters */
 		return gs_holders_next(gpu, now);
 	next = gs_gauge_next(&gpu->gauge, gs_pace_next(gpu, now), now);
 	return next < gs_holders_next(gpu, now) ? next : gs_holders_next(gpu, now);

@@ -52,6 +52,7 @@ void gs_turn_give(struct gs_gpu *gpu, struct gs_tenant *t, uint64_t now)
 	gs_wait_over(t, now);
 	gpu->holder = t;
 	t->holding.told_ns = 0;
+	t->holding.barred = 0;
 	gpu->turn_since = gpu->starting_since = now;
 	gpu->beside = 0;
 	gpu->heralded_ns = 0;
@@ -260,6 +261,7 @@ void gs_turn_leave(struct gs_gpu *gpu, int stopping, uint64_t now)
 	struct gs_tenant *t = gpu->holder;
 
 	gs_tenant_turn(t, 0);
+	t->holding.barred = 0;
 	gpu->leaving = t;
 	gpu->starting = NULL;
 	gpu->left_since = gpu->turn_since;

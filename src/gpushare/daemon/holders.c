@@ -19,6 +19,9 @@
 #define STARVED_NAMED_NS (2.0 * GS_NS_PER_S)
 /* How often the pages are looked at while several have the turn. */
 #define LOOK_NS (500 * GS_NS_PER_US)
+#define BARRED_LOOK_NS (100 * GS_NS_PER_US)
+/* What an equal has left on the GPU is waited for so long at most. */
+#define BARRED_MOST_NS (100 * GS_NS_PER_MS)
 
 static struct gs_urgency urgency(const struct gs_tenant *t)
 {
@@ -116,6 +119,14 @@ struct gs_tenant *gs_holders_starved(const struct gs_gpu *gpu)
 	return worst;
 }
 
+void gs_holders_schedule(struct gs_tenant *t)
+{
+	unsigned changed = t->holding.barred ? 0 : gs_tenant_schedule(t);
+
+	if (changed)
+		gs_page_ring_for(t->p.page, changed);
+}
+
 static void grant(struct gs_gpu *gpu, struct gs_tenant *t, uint64_t now)
 {
 	gs_tenant_charge(t, 0, now);
@@ -125,8 +136,9 @@ static void grant(struct gs_gpu *gpu, struct gs_tenant *t, uint64_t now)
 	t->holding.told_ns = 0;
 	t->idle_since = 0;
 	gs_page_tell(t->p.page->beside, gs_holders_beside(gpu, t));
-	gs_tenant_turn(t, 1);
-	gs_page_ring_for(t->p.page, gs_tenant_schedule(t));
+	if (!t->holding.barred)
+		gs_tenant_turn(t, 1);
+	gs_holders_schedule(t);
 }
 
 /* What it has on the GPU and can leave is told to. */
@@ -145,7 +157,7 @@ static void revoke(struct gs_gpu *gpu, struct gs_tenant *t, uint64_t now)
 {
 	gs_tenant_charge(t, 1, now);
 	gs_turn_over(gpu, t, t->holding.since_ns, now);
-	t->holding.beside = 0;
+	t->holding.beside = t->holding.barred = 0;
 	t->base_ns = t->expected_ns = 0;
 	t->launches = 0;
 	gs_tenant_turn(t, 0);
@@ -179,15 +191,21 @@ void gs_holders_swap(struct gs_gpu *gpu, struct gs_tenant *next, uint64_t now)
 
 int gs_holders_step_aside(struct gs_gpu *gpu, uint64_t now)
 {
-	struct gs_tenant *next;
+	struct gs_tenant *holder = gpu->holder, *next;
 	uint64_t id;
 
-	if (!gpu->holder || !gs_holders_any(gpu) || !gs_sched_peek(gpu->sched, now, &id))
+	if (!holder || !gpu->together || !gs_sched_peek(gpu->sched, now, &id))
 		return 0;
 	next = gs_gpu_find(gpu, id);
-	if (!next || !next->holding.beside || next->holding.held || gs_tenant_compare(next, gpu->holder) != 0)
+	if (!next || gs_tenant_compare(next, holder) != 0)
 		return 0;
-	gs_holders_swap(gpu, next, now);
+	if (next->holding.beside && !next->holding.held) {
+		gs_holders_swap(gpu, next, now);
+		return 1;
+	}
+	/* It waits for its turn at launching, which is not the policy's to give: another quantum. */
+	gs_sched_stopped(gpu->sched, holder->p.id, now);
+	gs_sched_started(gpu->sched, holder->p.id, now);
 	return 1;
 }
 
@@ -233,6 +251,17 @@ static int waits(const struct gs_gpu *gpu, struct gs_tenant *t, struct gs_tenant
 	return owner ? t != owner : gs_usage_held(gpu, t, least, now);
 }
 
+/* Has an equal something on the GPU that is left of its turn at launching? */
+static int are_others_out(const struct gs_gpu *gpu, const struct gs_tenant *of)
+{
+	const struct gs_tenant *t;
+
+	LIST_FOREACH(t, &gpu->tenants, link)
+		if (t != of && gs_tenant_is_out(t) && gs_tenant_is_equal(t, of))
+			return 1;
+	return 0;
+}
+
 /* The holder is to wait: another is the holder from now on, and this one is beside it, for the moment. */
 static void hold_back_holder(struct gs_gpu *gpu, struct gs_tenant *least, struct gs_tenant *owner, uint64_t now)
 {
@@ -240,23 +269,58 @@ static void hold_back_holder(struct gs_gpu *gpu, struct gs_tenant *least, struct
 
 	if (!holder || gpu->leaving || !next || next == holder || !next->task || !waits(gpu, holder, least, owner, now))
 		return;
-	if (!next->holding.beside)
+	if (!next->holding.beside) {
+		next->holding.barred = owner && are_others_out(gpu, next);
+		next->holding.barred_ns = now;
 		grant(gpu, next, now);
+	}
 	gs_holders_swap(gpu, next, now);
 }
 
-/* An evictable kernel that has not left by the deadline is stuck; under MPS so is any other, since all others wait for it. */
+/* What was left there is over, or lasts too long to wait for it. */
+static void unbar(struct gs_gpu *gpu, struct gs_tenant *t, const struct gs_tenant *owner, uint64_t now)
+{
+	if (!t->holding.barred || (t == owner && are_others_out(gpu, t) && now - t->holding.barred_ns < BARRED_MOST_NS))
+		return;
+	t->holding.barred = 0;
+	if (t != gpu->holder && !t->holding.beside)
+		return;
+	gs_page_tell(t->p.page->beside, gs_holders_beside(gpu, t));
+	gs_tenant_turn(t, 1);
+	gs_holders_schedule(t);
+}
+
+/*
+ * A kernel that was told to leave and has not by the deadline is stuck, whoever has the turn by now; under MPS so is any other that stays for
+ * so long while its client has lost the turn.
+ */
 static uint64_t stuck_since(const struct gs_gpu *gpu, const struct gs_tenant *t, uint64_t now)
 {
+	int any = gpu->o.one_context && !gs_gpu_holds(t);
+
 	for (unsigned i = 0; i < GS_PAGE_STUBS; i++) {
 		uint64_t asked_ns = t->watch.seen[i].asked_ns;
 
 		if (!(t->out[i / 64] >> i % 64 & 1) || !asked_ns || now - asked_ns < gpu->o.evict_deadline_ns)
 			continue;
-		if (gpu->o.one_context || gs_page_load(t->p.page->stub[i].kstate) == GS_K_TOEVICT)
+		if (any || gs_page_load(t->p.page->stub[i].kstate) == GS_K_TOEVICT)
 			return asked_ns;
 	}
 	return 0;
+}
+
+static void look_for_stuck(struct gs_gpu *gpu, struct gs_tenant *t, uint64_t now)
+{
+	uint64_t since = stuck_since(gpu, t, now);
+
+	if (!since || since == t->late_ns || t->stopped)
+		return;
+	t->late_ns = since;
+	t->overdue = 1;
+	gpu->overdue++;
+	gs_trace_add(gpu->trace, t->traced, GS_TRACE_OVERDUE, now, now);
+	gs_log(GS_LOG_WARN, "gpu %u: %s: %u kernels have not left after %llu ms; the next client runs beside them", gpu->index,
+	       t->p.name, t->on_gpu, (unsigned long long)((now - since) / GS_NS_PER_MS));
 }
 
 static int is_evicting(const struct gs_tenant *t)
@@ -278,24 +342,12 @@ static void look_for_end(struct gs_gpu *gpu, struct gs_tenant *t, uint64_t now)
 	gs_handover_evicted(gpu, t, since, now);
 }
 
-/* Without the turn: what is there and can leave does, and what is stuck is told of. */
+/* Without the turn: what is there and can leave does. */
 static void look_after(struct gs_gpu *gpu, struct gs_tenant *t, uint64_t now)
 {
-	uint64_t since;
-
 	look_for_end(gpu, t, now);
-	if (!gs_tenant_is_out(t) || t->stopped)
-		return;
-	clear_out(t, now);
-	since = stuck_since(gpu, t, now);
-	if (!since || since == t->late_ns)
-		return;
-	t->late_ns = since;
-	t->overdue = 1;
-	gpu->overdue++;
-	gs_trace_add(gpu->trace, t->traced, GS_TRACE_OVERDUE, now, now);
-	gs_log(GS_LOG_WARN, "gpu %u: %s: %u kernels have not left after %llu ms; the next client runs beside them", gpu->index,
-	       t->p.name, t->on_gpu, (unsigned long long)((now - since) / GS_NS_PER_MS));
+	if (gs_tenant_is_out(t) && !t->stopped)
+		clear_out(t, now);
 }
 
 void gs_holders_turn(struct gs_gpu *gpu, uint64_t now)
@@ -305,6 +357,7 @@ void gs_holders_turn(struct gs_gpu *gpu, uint64_t now)
 	int together = of && is_on(gpu) && !of->stopped && are_together(gpu, of, now);
 
 	gs_usage_turn(gpu, now);
+	gpu->together = together;
 	owner = gs_usage_owner(gpu, of, together, now);
 	if (together) {
 		least = gs_usage_least(gpu, of, now);
@@ -315,6 +368,9 @@ void gs_holders_turn(struct gs_gpu *gpu, uint64_t now)
 
 		if (!together)
 			t->holding.held = 0;
+		unbar(gpu, t, owner, now);
+		if (is_on(gpu) && t != gpu->leaving)
+			look_for_stuck(gpu, t, now);
 		if (t == gpu->holder || t == gpu->leaving)
 			continue;
 		may = of && is_on(gpu) && may_launch(t, of, together, now) &&
@@ -332,6 +388,9 @@ uint64_t gs_holders_next(const struct gs_gpu *gpu, uint64_t now)
 {
 	const struct gs_tenant *t;
 
+	LIST_FOREACH(t, &gpu->tenants, link)
+		if (t->holding.barred)
+			return now + BARRED_LOOK_NS;
 	LIST_FOREACH(t, &gpu->tenants, link)
 		if (t->holding.beside || t->holding.held || t->holding.told_ns)
 			return now + LOOK_NS;

@@ -26,6 +26,8 @@ struct gs_tenant;
 struct gs_holding {
 	uint8_t beside;        /* it has the turn, and somebody else is the holder */
 	uint8_t held;          /* it is held back, since it is ahead */
+	uint8_t barred;        /* MPS: it is its turn at launching, and begins once what its equals have on the GPU is over */
+	uint64_t barred_ns;    /* since when */
 	uint8_t joined;        /* used_ns has begun */
 	uint64_t since_ns;     /* when it got the turn beside the holder */
 	uint64_t long_until;   /* until then it counts as one that has long kernels, or such of which nobody knows */
@@ -57,11 +59,17 @@ enum gs_beside gs_holders_beside(const struct gs_gpu *gpu, const struct gs_tenan
 /* The holder goes on beside its equal `next`, which is the holder from now on and has the turn beside it already. */
 void gs_holders_swap(struct gs_gpu *gpu, struct gs_tenant *next, uint64_t now);
 
-/* The scheduler wants the holder to stop.  1: its next is an equal that has the turn beside it, which is the holder now. */
+/*
+ * The scheduler wants the holder to stop.  1: for an equal that shares the GPU with it: that one is the holder now, if it has the turn, or
+ * the holder goes on.
+ */
 int gs_holders_step_aside(struct gs_gpu *gpu, uint64_t now);
 
 /* An equal that waits for its turn is so far behind the holder that it is to be next, whatever the policy says; NULL: nobody is. */
 struct gs_tenant *gs_holders_starved(const struct gs_gpu *gpu);
+
+/* Launch what is READY, unless the client is barred. */
+void gs_holders_schedule(struct gs_tenant *tenant);
 
 /* Once per turn, after the decisions: who has the turn beside the holder, and who of the others is to leave. */
 void gs_holders_turn(struct gs_gpu *gpu, uint64_t now);

@@ -10,7 +10,8 @@
 #define AHEAD_NS (20.0 * GS_NS_PER_MS)
 /*
  * Held back so long at most, and then not again for so long, where the driver gives time slices: programs of several GPUs wait for
- * each other, and one that is held back here may hold back its other half elsewhere.
+ * each other, and one that is held back here may hold back its other half elsewhere.  And not at all where shares are equal, as the
+ * slices are: of two data-parallel jobs one was held back on each GPU for the sake of what it had waited for on the other.
  */
 #define HELD_MOST_NS (10 * GS_NS_PER_MS)
 #define FREE_LEAST_NS (2 * GS_NS_PER_MS)
@@ -19,7 +20,6 @@
 /* Longer kernels hardly leave room for others' under MPS; and so long after one, a client has such. */
 #define LONG_NS (2 * GS_NS_PER_MS)
 #define LONG_LASTS_NS (200 * GS_NS_PER_MS)
-#define NEARLY_NOTHING 1e-6
 /* The account of a client that has done nothing for so long is closed. */
 #define FORGET_NS (100 * GS_NS_PER_MS)
 /* What is further behind than that has not wanted more: the account forgets the rest. */
@@ -31,15 +31,10 @@ void gs_usage_seen(struct gs_tenant *t, uint64_t now)
 		t->holding.long_until = now + LONG_LASTS_NS;
 }
 
-/*
- * Those that have something on the GPU share it evenly: by time slices, or under MPS as short kernels do on the multiprocessors.  What is
- * left there of a client whose turn at launching is over has it all: the next one's kernels hardly begin before that ends.
- */
-static double weight(const struct gs_gpu *gpu, const struct gs_tenant *t)
+/* Those that have something on the GPU share it evenly: by time slices, or as short kernels do under MPS. */
+static double weight(const struct gs_tenant *t)
 {
-	if (!gs_tenant_is_out(t) || t->stopped)
-		return 0;
-	return gpu->apart && gs_gpu_holds(t) ? NEARLY_NOTHING : 1;
+	return gs_tenant_is_out(t) && !t->stopped;
 }
 
 /* The GPU time since the last call goes to those that had it. */
@@ -50,10 +45,10 @@ static void charge(struct gs_gpu *gpu, uint64_t now)
 
 	gpu->accounted_ns = now;
 	LIST_FOREACH(t, &gpu->tenants, link)
-		all += weight(gpu, t);
+		all += weight(t);
 	LIST_FOREACH(t, &gpu->tenants, link)
 		if (all > 0)
-			t->holding.used_ns += ns * weight(gpu, t) / all;
+			t->holding.used_ns += ns * weight(t) / all;
 }
 
 static double shares_of(const struct gs_tenant *t)
@@ -107,7 +102,7 @@ int gs_usage_held(const struct gs_gpu *gpu, struct gs_tenant *t, struct gs_tenan
 	struct gs_holding *h = &t->holding;
 	double ahead;
 
-	if (!last || t == last || !h->joined) {
+	if (!last || t == last || !h->joined || (!gpu->o.one_context && t->p.shares == last->p.shares)) {
 		h->held = 0;
 		return 0;
 	}
