@@ -8,6 +8,10 @@
  *    (BadConstraints), when a running one has shares on the node.
  * So such a node counts as not responding until it registers, which clears
  * that, and each of its GPUs as having its part of the shares.
+ *
+ * A backup controller reads the state anew whenever it takes over, which no
+ * plugin is told.  So the thread stays, and looks at the nodes whenever they
+ * have been changed.
  */
 #define _GNU_SOURCE
 #define GS_IN_SLURMCTLD
@@ -17,16 +21,18 @@
 #include <unistd.h>
 
 #include "plugins/gs_slurm_compat.h"
+#include "plugins/prep/sharers.h"
 
 #define GRES_NAME "gpushare"
 #define POLL_US 2000
-#define IDLE_POLL_US 100000
-#define FAST_POLLS 5000 /* ten seconds; a backup controller waits for days */
+/* Without a lock: between reading the state and the first request a backup takes longer. */
+#define BACKUP_POLL_US 5000
+#define IDLE_POLL_US 1000000
 
 /* slurmctld's own; slurmd loads this plugin too. */
 extern bitstr_t *avail_node_bitmap __attribute__((weak));
 extern time_t last_node_update __attribute__((weak));
-extern slurmctld_config_t slurmctld_config __attribute__((weak));
+extern int slurmctld_primary __attribute__((weak));
 
 static gres_node_state_t *state_of(const node_record_t *node, const char *name)
 {
@@ -92,14 +98,14 @@ static int hold_back(node_record_t *node, char *held)
 
 /*
  * How many nodes are held back; -1: slurmctld has not recovered its state yet.
- * A reconfiguration may change the nodes' number; those that still must wait
- * are found again.
+ * A reconfiguration or a takeover may change the nodes' number; those that
+ * still must wait are found again.
  */
 static int look(void)
 {
 	static int known;
 	static char *held_nodes;
-	slurmctld_lock_t locks = { .node = WRITE_LOCK };
+	slurmctld_lock_t locks = { .job = READ_LOCK, .node = WRITE_LOCK };
 	int held = -1;
 
 	lock_slurmctld(locks);
@@ -114,33 +120,50 @@ static int look(void)
 		for (int i = 0; i < node_record_count; i++)
 			if (node_record_table_ptr[i])
 				held += hold_back(node_record_table_ptr[i], &held_nodes[i]);
+		/* A job that gives up one of its nodes is no job's end. */
+		gs_sharers_mark(NULL);
 	}
 	unlock_slurmctld(locks);
 	return held;
 }
 
+/* Its stamp has whole seconds: a second that is over is looked at once more. */
+static int changed_since(time_t stamp, time_t looked)
+{
+	return last_node_update != stamp || (stamp >= looked && time(NULL) > looked);
+}
+
 static void *keep_gate(void *arg)
 {
+	time_t stamp = 0, looked = 0;
 	int held = -1;
 
 	(void)arg;
-	for (unsigned polls = 0; held != 0 && !slurmctld_config.shutdown_time; polls++) {
+	for (;;) {
 		/* Filled under the lock, so 0 seen without it costs nothing. */
-		if (node_record_count > 0)
+		if (node_record_count > 0 && (held != 0 || changed_since(stamp, looked))) {
+			stamp = last_node_update;
+			looked = time(NULL);
 			held = look();
-		if (held != 0)
-			usleep(polls < FAST_POLLS ? POLL_US : IDLE_POLL_US);
+		}
+		if (held != 0 && (node_record_count > 0 || slurmctld_primary))
+			usleep(POLL_US);
+		else
+			usleep(slurmctld_primary ? IDLE_POLL_US : BACKUP_POLL_US);
 	}
 	return NULL;
 }
 
 int gs_gate_start(void)
 {
+	static int started; /* the plugin stays in memory, and so does the thread */
 	pthread_attr_t attr;
 	pthread_t thread;
 	int rc;
 
-	if (!&avail_node_bitmap || !&last_node_update || !&slurmctld_config) {
+	if (started)
+		return SLURM_SUCCESS;
+	if (!&avail_node_bitmap || !&last_node_update || !&slurmctld_primary) {
 		error("gpushare: this slurmctld does not show its nodes to plugins");
 		return SLURM_ERROR;
 	}
@@ -152,5 +175,6 @@ int gs_gate_start(void)
 		error("gpushare: no thread to hold nodes back");
 		return SLURM_ERROR;
 	}
+	started = 1;
 	return SLURM_SUCCESS;
 }

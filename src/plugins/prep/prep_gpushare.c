@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * prep/gpushare: Slurm loads it before it reads its state, which is what it
- * is for (primer.h).  It runs in no prolog and no epilog.
+ * is for (primer.h), and calls it in slurmctld right after a job's resources
+ * were given back, before anything else can be scheduled (sharers.h).
  */
 #define _GNU_SOURCE
 #include "plugins/gs_slurm_compat.h"
 
 #include "plugins/prep/primer.h"
+#include "plugins/prep/sharers.h"
 
 const char plugin_name[] = "gpushare primer";
 const char plugin_type[] = "prep/gpushare";
@@ -46,7 +48,7 @@ int prep_p_prolog_slurmctld(job_record_t *job, bool *async)
 
 int prep_p_epilog_slurmctld(job_record_t *job, bool *async)
 {
-	(void)job;
+	gs_sharers_mark(job);
 	*async = false;
 	return SLURM_SUCCESS;
 }
