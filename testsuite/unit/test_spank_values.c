@@ -29,6 +29,7 @@ static void test_defaults(void **state)
 	assert_string_equal(args.socket, "/run/gpushare/gpushared.sock");
 	assert_string_equal(args.munge_socket, "");
 	assert_int_equal(args.timeout_ms, 5000);
+	assert_int_equal(args.slurmctld_timeout_ms, 530000);
 	assert_int_equal(args.run_absent, 0);
 }
 
@@ -44,6 +45,8 @@ static void test_given(void **state)
 	assert_int_equal(parse(&args, &err, 2, "absent=run", "timeout=250ms"), 0);
 	assert_int_equal(args.run_absent, 1);
 	assert_int_equal(args.timeout_ms, 250);
+	assert_int_equal(parse(&args, &err, 1, "slurmctld_timeout=20s", NULL), 0);
+	assert_int_equal(args.slurmctld_timeout_ms, 20000);
 	assert_int_equal(parse(&args, &err, 1, "absent=fail", NULL), 0);
 	assert_int_equal(args.run_absent, 0);
 }
@@ -64,6 +67,8 @@ static void test_bad_arguments(void **state)
 		{ "timeout=0", NULL, "from 1ms to 60s" },
 		{ "timeout=61s", NULL, "from 1ms to 60s" },
 		{ "timeout=soon", NULL, "timeout=soon" },
+		{ "slurmctld_timeout=600s", NULL, "from 1ms to 530s" },
+		{ "slurmctld_timeout=0", NULL, "from 1ms to 530s" },
 	};
 	char longest[200] = "socket=/";
 	struct gs_spank_args args;

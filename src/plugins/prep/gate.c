@@ -22,17 +22,22 @@
 
 #include "plugins/gs_slurm_compat.h"
 #include "plugins/prep/sharers.h"
+#include "src/slurmctld/agent.h"
+#include "src/slurmctld/ping_nodes.h"
+#include "src/slurmctld/srun_comm.h"
 
 #define GRES_NAME "gpushare"
 #define POLL_US 2000
 /* Without a lock: between reading the state and the first request a backup takes longer. */
 #define BACKUP_POLL_US 5000
 #define IDLE_POLL_US 1000000
+#define ASK_EVERY_S 5
 
 /* slurmctld's own; slurmd loads this plugin too. */
 extern bitstr_t *avail_node_bitmap __attribute__((weak));
 extern time_t last_node_update __attribute__((weak));
 extern int slurmctld_primary __attribute__((weak));
+extern gs_list job_list __attribute__((weak));
 
 static gres_node_state_t *state_of(const node_record_t *node, const char *name)
 {
@@ -64,6 +69,30 @@ static int must_wait(const node_record_t *node)
 	       !IS_NODE_POWERING_UP(node);
 }
 
+static int wake_step(void *x, void *arg)
+{
+	step_record_t *step = x;
+
+	(void)arg;
+	if (step->state != JOB_PENDING)
+		return 0;
+	srun_step_signal(step, 0);
+	return 1; /* srun asks anew: the record goes, as when Slurm wakes one */
+}
+
+/*
+ * The first step of a job is not created on a node that does not respond.  Its
+ * srun would ask again after a minute or more.
+ */
+static int wake_steps(void *x, void *arg)
+{
+	job_record_t *job = x;
+
+	if (IS_JOB_RUNNING(job) && job->step_list)
+		list_delete_all(job->step_list, wake_step, arg);
+	return 0;
+}
+
 /*
  * Both the answer to a ping and the registration clear NO_RESPOND, in any
  * order, but the former alone makes the node available again: what was taken
@@ -76,6 +105,8 @@ static void let_go(node_record_t *node)
 	    !IS_NODE_POWERED_DOWN(node))
 		make_node_avail(node);
 	last_node_update = time(NULL);
+	if (job_list)
+		list_for_each(job_list, wake_steps, NULL);
 }
 
 /* 1 while the node must be held back; *held: it is, by us. */
@@ -96,6 +127,30 @@ static int hold_back(node_record_t *node, char *held)
 	return 1;
 }
 
+/* slurmctld asks nodes when it is started, but at a later takeover not before their turn comes. */
+static void ask_to_register(const char *held_nodes)
+{
+	agent_arg_t *request = xmalloc(sizeof(*request));
+
+	request->msg_type = REQUEST_NODE_REGISTRATION_STATUS;
+	request->protocol_version = SLURM_PROTOCOL_VERSION;
+	request->hostlist = hostlist_create(NULL);
+	for (int i = 0; i < node_record_count; i++) {
+		const node_record_t *node = node_record_table_ptr[i];
+
+		if (!node || !held_nodes[i])
+			continue;
+		/* Of one that has not registered it is not known. */
+		if (node->protocol_version && node->protocol_version < request->protocol_version)
+			request->protocol_version = node->protocol_version;
+		hostlist_push_host(request->hostlist, node->name);
+		request->node_count++;
+	}
+	set_agent_arg_r_uid(request, SLURM_AUTH_UID_ANY);
+	ping_begin();
+	agent_queue_request(request);
+}
+
 /*
  * How many nodes are held back; -1: slurmctld has not recovered its state yet.
  * A reconfiguration or a takeover may change the nodes' number; those that
@@ -105,7 +160,8 @@ static int look(void)
 {
 	static int known;
 	static char *held_nodes;
-	slurmctld_lock_t locks = { .job = READ_LOCK, .node = WRITE_LOCK };
+	static time_t asked;
+	slurmctld_lock_t locks = { .job = WRITE_LOCK, .node = WRITE_LOCK };
 	int held = -1;
 
 	lock_slurmctld(locks);
@@ -120,6 +176,10 @@ static int look(void)
 		for (int i = 0; i < node_record_count; i++)
 			if (node_record_table_ptr[i])
 				held += hold_back(node_record_table_ptr[i], &held_nodes[i]);
+		if (held && time(NULL) - asked >= ASK_EVERY_S) {
+			asked = time(NULL);
+			ask_to_register(held_nodes);
+		}
 		/* A job that gives up one of its nodes is no job's end. */
 		gs_sharers_mark(NULL);
 	}
@@ -163,7 +223,7 @@ int gs_gate_start(void)
 
 	if (started)
 		return SLURM_SUCCESS;
-	if (!&avail_node_bitmap || !&last_node_update || !&slurmctld_primary) {
+	if (!&avail_node_bitmap || !&last_node_update || !&slurmctld_primary || !&job_list) {
 		error("gpushare: this slurmctld does not show its nodes to plugins");
 		return SLURM_ERROR;
 	}

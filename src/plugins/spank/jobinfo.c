@@ -6,10 +6,16 @@
 #include <errno.h>
 #include <slurm/slurm.h>
 #include <slurm/slurm_errno.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <string.h>
+#include <time.h>
 
+#include "common/clock.h"
 #include "gpushare/proto/msg.h"
 #include "plugins/spank/values.h"
+
+#define RETRY_NS (500 * 1000 * 1000L)
 
 /* gres_detail_str has one text per node; before the allocation is known, the request. */
 static uint64_t shares_of(const slurm_job_info_t *job)
@@ -25,17 +31,45 @@ static uint64_t shares_of(const slurm_job_info_t *job)
 	return most ? most : gs_gres_count(job->tres_per_node, "gpushare");
 }
 
-/*
- * The PriorityTier plus 1; 0 if slurmctld does not say, which only costs the
- * step that default.
- */
-static uint32_t tier_of(const char *partition)
+/* Does this error say that slurmctld was not reached, rather than what it or munge answered? */
+static int is_away(int error)
+{
+	switch (error) {
+	case SLURM_COMMUNICATIONS_CONNECTION_ERROR:
+	case SLURM_COMMUNICATIONS_SEND_ERROR:
+	case SLURM_COMMUNICATIONS_RECEIVE_ERROR:
+	case SLURM_COMMUNICATIONS_SHUTDOWN_ERROR:
+	case SLURMCTLD_COMMUNICATIONS_CONNECTION_ERROR:
+	case SLURMCTLD_COMMUNICATIONS_SEND_ERROR:
+	case SLURMCTLD_COMMUNICATIONS_RECEIVE_ERROR:
+	case SLURMCTLD_COMMUNICATIONS_SHUTDOWN_ERROR:
+	case SLURM_PROTOCOL_SOCKET_IMPL_ZERO_RECV_LENGTH:
+	case SLURM_PROTOCOL_SOCKET_IMPL_NEGATIVE_RECV_LENGTH:
+	case SLURM_PROTOCOL_SOCKET_IMPL_NOT_ALL_DATA_SENT:
+	case SLURM_PROTOCOL_SOCKET_IMPL_TIMEOUT:
+	case ESLURM_IN_STANDBY_MODE:
+		return 1;
+	default:
+		return error > 0 && error < SLURM_UNEXPECTED_MSG_ERROR; /* the system's: refused, timed out */
+	}
+}
+
+static enum gs_jobinfo_answer no_answer(uint32_t job_id, struct gs_error *err)
+{
+	int error = errno;
+
+	gs_fail(err, "slurmctld does not tell about job %u: %s", job_id, slurm_strerror(error));
+	return is_away(error) ? GS_JOBINFO_AWAY : GS_JOBINFO_NO;
+}
+
+/* The PriorityTier plus 1; 0 if slurmctld knows no such partition; -1: it does not answer. */
+static int64_t tier_of(const char *partition)
 {
 	partition_info_msg_t *all = NULL;
 	uint32_t tier = 0;
 
 	if (slurm_load_partitions(0, &all, SHOW_ALL) != SLURM_SUCCESS)
-		return 0;
+		return -1;
 	for (uint32_t i = 0; i < all->record_count && !tier; i++)
 		if (all->partition_array[i].name &&
 		    strcmp(all->partition_array[i].name, partition) == 0)
@@ -44,44 +78,111 @@ static uint32_t tier_of(const char *partition)
 	return tier;
 }
 
-int gs_jobinfo_load(uint32_t job_id, struct gs_jobinfo *info, struct gs_error *err)
+static const slurm_job_info_t *record_of(const job_info_msg_t *reply, uint32_t job_id)
 {
-	job_info_msg_t *reply = NULL;
-	const slurm_job_info_t *job = NULL;
-	uint64_t shares;
-	int ret = -1;
-
-	memset(info, 0, sizeof(*info));
-	if (slurm_load_job(&reply, job_id, SHOW_ALL | SHOW_DETAIL) != SLURM_SUCCESS)
-		return gs_fail(err, "slurmctld does not tell about job %u: %s", job_id,
-			       slurm_strerror(errno));
-	for (uint32_t i = 0; i < reply->record_count && !job; i++)
+	for (uint32_t i = 0; i < reply->record_count; i++)
 		if (reply->job_array[i].job_id == job_id)
-			job = &reply->job_array[i];
-	if (!job) {
-		gs_fail(err, "slurmctld does not know job %u", job_id);
-		goto out;
-	}
-	shares = shares_of(job);
-	if (shares > UINT32_MAX) {
-		gs_fail(err, "job %u with %llu shares", job_id, (unsigned long long)shares);
-		goto out;
-	}
+			return &reply->job_array[i];
+	return NULL;
+}
+
+static int copy(const slurm_job_info_t *job, struct gs_jobinfo *info, struct gs_error *err)
+{
+	uint64_t shares = shares_of(job);
+
+	if (shares > UINT32_MAX)
+		return gs_fail(err, "job %u with %llu shares", job->job_id, (unsigned long long)shares);
 	info->uid = job->user_id;
 	info->shares = (uint32_t)shares;
 	if (gs_msg_str(info->partition, sizeof(info->partition),
-		       job->partition ? job->partition : "") < 0) {
-		gs_fail(err, "partition %.80s has too long a name", job->partition);
-		goto out;
-	}
-	if (gs_msg_str(info->qos, sizeof(info->qos), job->qos ? job->qos : "") < 0) {
-		gs_fail(err, "QOS %.80s has too long a name", job->qos);
-		goto out;
-	}
-	if (info->shares)
-		info->tier = tier_of(info->partition);
-	ret = 0;
-out:
+		       job->partition ? job->partition : "") < 0)
+		return gs_fail(err, "partition %.80s has too long a name", job->partition);
+	if (gs_msg_str(info->qos, sizeof(info->qos), job->qos ? job->qos : "") < 0)
+		return gs_fail(err, "QOS %.80s has too long a name", job->qos);
+	return 0;
+}
+
+static enum gs_jobinfo_answer ask(uint32_t job_id, struct gs_jobinfo *info, struct gs_error *err)
+{
+	job_info_msg_t *reply = NULL;
+	const slurm_job_info_t *job;
+	int64_t tier = 0;
+	int rc;
+
+	memset(info, 0, sizeof(*info));
+	if (slurm_load_job(&reply, job_id, SHOW_ALL | SHOW_DETAIL) != SLURM_SUCCESS)
+		return no_answer(job_id, err);
+	job = record_of(reply, job_id);
+	rc = job ? copy(job, info, err) : gs_fail(err, "slurmctld does not know job %u", job_id);
 	slurm_free_job_info_msg(reply);
-	return ret;
+	if (rc < 0)
+		return GS_JOBINFO_NO;
+	if (info->shares && (tier = tier_of(info->partition)) < 0)
+		return no_answer(job_id, err);
+	info->tier = (uint32_t)tier;
+	return GS_JOBINFO_YES;
+}
+
+enum gs_jobinfo_answer gs_jobinfo_load(uint32_t job_id, uint32_t wait_ms, struct gs_jobinfo *info,
+				       struct gs_error *err)
+{
+	uint64_t deadline = gs_clock_ns() + wait_ms * GS_NS_PER_MS;
+	const struct timespec pause = { .tv_nsec = RETRY_NS };
+	enum gs_jobinfo_answer answer;
+
+	while ((answer = ask(job_id, info, err)) == GS_JOBINFO_AWAY && gs_clock_ns() < deadline)
+		nanosleep(&pause, NULL);
+	return answer;
+}
+
+/* Of an array's task, the plain number can be the whole array. */
+static void name_of(const slurm_job_info_t *job, char *name, size_t size)
+{
+	if (job->array_job_id && job->array_task_id != NO_VAL)
+		snprintf(name, size, "%u_%u", job->array_job_id, job->array_task_id);
+	else
+		snprintf(name, size, "%u", job->job_id);
+}
+
+static enum gs_jobinfo_answer requeue(uint32_t job_id, uint32_t restarts, struct gs_error *err)
+{
+	job_array_resp_msg_t *each = NULL;
+	job_info_msg_t *reply = NULL;
+	const slurm_job_info_t *job;
+	char name[32] = "";
+	int rc;
+
+	if (slurm_load_job(&reply, job_id, SHOW_ALL) != SLURM_SUCCESS)
+		return no_answer(job_id, err);
+	job = record_of(reply, job_id);
+	/* The script's own end may have been told before this one. */
+	if (job && job->restart_cnt == restarts &&
+	    ((job->job_state & JOB_STATE_BASE) == JOB_RUNNING || (job->job_state & JOB_STATE_BASE) == JOB_FAILED))
+		name_of(job, name, sizeof(name));
+	slurm_free_job_info_msg(reply);
+	if (!*name) {
+		gs_fail(err, "it has been ended or requeued already");
+		return GS_JOBINFO_NO;
+	}
+	rc = slurm_requeue2(name, 0, &each);
+	if (rc != SLURM_SUCCESS)
+		return no_answer(job_id, err);
+	for (uint32_t i = 0; each && i < each->job_array_count && rc == SLURM_SUCCESS; i++)
+		rc = (int)each->error_code[i];
+	slurm_free_job_array_resp(each);
+	if (rc == SLURM_SUCCESS)
+		return GS_JOBINFO_YES;
+	gs_fail(err, "%s", slurm_strerror(rc));
+	return GS_JOBINFO_NO;
+}
+
+int gs_jobinfo_requeue(uint32_t job_id, uint32_t restarts, uint32_t wait_ms, struct gs_error *err)
+{
+	uint64_t deadline = gs_clock_ns() + wait_ms * GS_NS_PER_MS;
+	const struct timespec pause = { .tv_nsec = RETRY_NS };
+	enum gs_jobinfo_answer answer;
+
+	while ((answer = requeue(job_id, restarts, err)) == GS_JOBINFO_AWAY && gs_clock_ns() < deadline)
+		nanosleep(&pause, NULL);
+	return answer == GS_JOBINFO_YES ? 0 : -1;
 }

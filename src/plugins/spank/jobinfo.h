@@ -15,7 +15,23 @@ struct gs_jobinfo {
 	uint32_t tier;      /* the partition's PriorityTier plus 1; 0: not known */
 };
 
-/* Ask slurmctld (bounded by Slurm's MessageTimeout).  0, or -1 with the reason. */
-int gs_jobinfo_load(uint32_t job_id, struct gs_jobinfo *info, struct gs_error *err);
+enum gs_jobinfo_answer {
+	GS_JOBINFO_YES,
+	GS_JOBINFO_NO,   /* slurmctld says no */
+	GS_JOBINFO_AWAY, /* it has not answered */
+};
+
+/*
+ * Ask slurmctld about the job, again and again for up to so long while it does
+ * not answer.  With the reason if there is no answer to use.
+ */
+enum gs_jobinfo_answer gs_jobinfo_load(uint32_t job_id, uint32_t wait_ms, struct gs_jobinfo *info,
+				       struct gs_error *err);
+
+/*
+ * Have the job requeued, once slurmctld answers, if it was started for the
+ * `restarts`th time and not again since.  0, or -1 with the reason.
+ */
+int gs_jobinfo_requeue(uint32_t job_id, uint32_t restarts, uint32_t wait_ms, struct gs_error *err);
 
 #endif

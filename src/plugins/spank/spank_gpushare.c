@@ -90,7 +90,9 @@ int slurm_spank_exit(spank_t spank, int argc, char *argv[])
 {
 	(void)argc;
 	(void)argv;
-	if (in_stepd(spank))
+	if (in_stepd(spank)) {
 		gs_stepd_end(&args);
+		gs_stepd_requeue();
+	}
 	return ESPANK_SUCCESS;
 }

@@ -7,6 +7,7 @@
  *    user_init the effective user is the job's, and munge would seal that.
  *  - a failure before the tasks start drains the node and requeues the job,
  *    so a step that must not run fails in its tasks instead.
+ *  - srun waits 600 s for a step's start, slurmd without end.
  *  - srun hears that its tasks have ended before slurm_spank_exit runs, and
  *    may complete the job then; the last task_exit comes before either.
  */
@@ -25,6 +26,7 @@
 #include "plugins/spank/options.h"
 
 #define END_TIMEOUT_MS 2000
+#define REQUEUE_TIMEOUT_MS (3600 * 1000) /* as long as slurmstepd itself tries to tell a job's end */
 #define LIBRARY_PATH_MAX 32768
 
 static struct {
@@ -32,6 +34,8 @@ static struct {
 	int misconfigured;
 	struct gs_error why_misconfigured;
 	int must_fail;
+	int requeue;         /* slurmctld was away, and the step cannot have run */
+	uint32_t restarts;   /* of the job, when it began */
 	uint32_t tasks_ended;
 	struct gs_msg_step step;
 	char message[2 * GS_ERROR_TEXT_MAX]; /* for the user; "": none */
@@ -123,11 +127,13 @@ static int set_environment(spank_t spank, const struct gs_spank_args *args,
  * 1: a step with shares, described in self.step; 0: none of ours; -1: cannot
  * tell, or, if *answer says so, cannot be.
  */
-static int describe(spank_t spank, enum gs_answer *answer, struct gs_error *err)
+static int describe(spank_t spank, const struct gs_spank_args *args, enum gs_answer *answer,
+		    struct gs_error *err)
 {
 	const struct gs_spank_options *options = gs_options();
 	struct gs_msg_step *step = &self.step;
 	uint32_t shares = env_number(spank, "GPUSHARE_SHARES");
+	enum gs_jobinfo_answer got;
 	struct gs_jobinfo job;
 	char **argv = NULL;
 	int argc = 0;
@@ -136,7 +142,9 @@ static int describe(spank_t spank, enum gs_answer *answer, struct gs_error *err)
 	*answer = GS_ANSWER_ABSENT;
 	if (!shares)
 		return 0;
-	if (gs_jobinfo_load(step->job_id, &job, err) < 0)
+	got = gs_jobinfo_load(step->job_id, args->slurmctld_timeout_ms, &job, err);
+	self.requeue = got == GS_JOBINFO_AWAY && !args->run_absent;
+	if (got != GS_JOBINFO_YES)
 		return -1;
 	if (!job.shares)
 		return 0;
@@ -169,7 +177,8 @@ static void cannot_register(const struct gs_spank_args *args, enum gs_answer ans
 	if (answer == GS_ANSWER_REFUSED)
 		what = "refused by gpushared";
 	else
-		what = self.must_fail ? "not registered, and the step does not run without"
+		what = self.requeue ? "slurmctld has not come back in time; the job is requeued if it may be"
+		     : self.must_fail ? "not registered, and the step does not run without"
 				      : "not registered, the step runs unmanaged";
 	snprintf(self.message, sizeof(self.message), "gpushare: job %u: %s: %s",
 		 self.step.job_id, what, err->text);
@@ -231,7 +240,8 @@ void gs_stepd_begin(spank_t spank, struct gs_spank_args *args)
 	    spank_get_item(spank, S_JOB_STEPID, &self.step.step_id) != ESPANK_SUCCESS ||
 	    self.step.step_id == SLURM_EXTERN_CONT)
 		return;
-	ours = describe(spank, &answer, &err);
+	self.restarts = env_number(spank, "SLURM_RESTART_COUNT");
+	ours = describe(spank, args, &answer, &err);
 	if (ours < 0) {
 		cannot_register(args, answer, &err);
 		return;
@@ -293,4 +303,17 @@ void gs_stepd_end(const struct gs_spank_args *args)
 	if (gs_daemon_unregister(args, &self.step, END_TIMEOUT_MS, &err) != GS_ANSWER_YES)
 		slurm_error("gpushare: job %u step %u: no final report: %s", self.step.job_id,
 			    self.step.step_id, err.text);
+}
+
+void gs_stepd_requeue(void)
+{
+	struct gs_error err;
+
+	if (!self.requeue)
+		return;
+	self.requeue = 0;
+	if (gs_jobinfo_requeue(self.step.job_id, self.restarts, REQUEUE_TIMEOUT_MS, &err) < 0)
+		slurm_error("gpushare: job %u is not requeued: %s", self.step.job_id, err.text);
+	else
+		slurm_info("gpushare: job %u is requeued", self.step.job_id);
 }

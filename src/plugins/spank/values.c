@@ -17,15 +17,18 @@
 #define DEFAULT_SOCKET "/run/gpushare/gpushared.sock"
 #define DEFAULT_TIMEOUT_MS 5000
 #define TIMEOUT_MAX_S 60
+/* srun gives up 600 s after it has asked for a step's start; the daemon gets its time as well. */
+#define SLURMCTLD_TIMEOUT_S 530
 #define MEMORY_MIN (UINT64_C(1) << 20)
 
-enum arg { ARG_SOCKET, ARG_MUNGE_SOCKET, ARG_TIMEOUT, ARG_ABSENT, ARG_COUNT };
+enum arg { ARG_SOCKET, ARG_MUNGE_SOCKET, ARG_TIMEOUT, ARG_ABSENT, ARG_SLURMCTLD_TIMEOUT, ARG_COUNT };
 
 static const char *const arg_names[ARG_COUNT] = {
 	[ARG_SOCKET] = "socket",
 	[ARG_MUNGE_SOCKET] = "munge_socket",
 	[ARG_TIMEOUT] = "timeout",
 	[ARG_ABSENT] = "absent",
+	[ARG_SLURMCTLD_TIMEOUT] = "slurmctld_timeout",
 };
 
 static int path(const char *name, const char *text, char *out, struct gs_error *err)
@@ -39,15 +42,15 @@ static int path(const char *name, const char *text, char *out, struct gs_error *
 	return 0;
 }
 
-static int timeout(const char *text, uint32_t *ms, struct gs_error *err)
+static int timeout(const char *name, const char *text, uint32_t max_s, uint32_t *ms, struct gs_error *err)
 {
 	struct gs_error why;
 	uint64_t ns;
 
 	if (gs_parse_duration(text, &ns, &why) < 0)
-		return gs_fail(err, "timeout=%.32s: %s", text, why.text);
-	if (ns < GS_NS_PER_MS || ns > TIMEOUT_MAX_S * GS_NS_PER_S)
-		return gs_fail(err, "timeout=%s: from 1ms to %us", text, TIMEOUT_MAX_S);
+		return gs_fail(err, "%s=%.32s: %s", name, text, why.text);
+	if (ns < GS_NS_PER_MS || ns > max_s * GS_NS_PER_S)
+		return gs_fail(err, "%s=%s: from 1ms to %us", name, text, max_s);
 	*ms = (uint32_t)(ns / GS_NS_PER_MS);
 	return 0;
 }
@@ -61,7 +64,9 @@ static int set_arg(struct gs_spank_args *args, enum arg which, const char *value
 	case ARG_MUNGE_SOCKET:
 		return path("munge_socket", value, args->munge_socket, err);
 	case ARG_TIMEOUT:
-		return timeout(value, &args->timeout_ms, err);
+		return timeout("timeout", value, TIMEOUT_MAX_S, &args->timeout_ms, err);
+	case ARG_SLURMCTLD_TIMEOUT:
+		return timeout("slurmctld_timeout", value, SLURMCTLD_TIMEOUT_S, &args->slurmctld_timeout_ms, err);
 	default:
 		if (strcmp(value, "run") != 0 && strcmp(value, "fail") != 0)
 			return gs_fail(err, "absent=%.32s: run or fail", value);
@@ -73,7 +78,8 @@ static int set_arg(struct gs_spank_args *args, enum arg which, const char *value
 int gs_spank_args_parse(int argc, char *const *argv, struct gs_spank_args *args,
 			struct gs_error *err)
 {
-	struct gs_spank_args parsed = { .socket = DEFAULT_SOCKET, .timeout_ms = DEFAULT_TIMEOUT_MS };
+	struct gs_spank_args parsed = { .socket = DEFAULT_SOCKET, .timeout_ms = DEFAULT_TIMEOUT_MS,
+		.slurmctld_timeout_ms = SLURMCTLD_TIMEOUT_S * 1000 };
 	int seen[ARG_COUNT] = { 0 };
 
 	*args = parsed;

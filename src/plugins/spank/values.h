@@ -20,12 +20,13 @@ struct gs_spank_args {
 	char socket[GS_SPANK_PATH_MAX];       /* of gpushared */
 	char munge_socket[GS_SPANK_PATH_MAX]; /* "": munge's default */
 	uint32_t timeout_ms;                  /* for a registration, connecting included */
+	uint32_t slurmctld_timeout_ms;        /* how long a step waits for slurmctld to come back */
 	int run_absent;                       /* no daemon: 1 the step runs unmanaged, 0 it fails */
 };
 
 /*
  * "socket=PATH", "munge_socket=PATH", "timeout=DURATION", "absent=run|fail",
- * each at most once; what is not given gets its default.
+ * "slurmctld_timeout=DURATION", each at most once; what is not given gets its default.
  * Returns 0, or -1 with the reason and all defaults in *args.
  */
 int gs_spank_args_parse(int argc, char *const *argv, struct gs_spank_args *args,

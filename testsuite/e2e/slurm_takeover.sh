@@ -1,0 +1,91 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Two controllers: whichever takes over, no GPU with shares in use is given out whole, and jobs with shares are taken.
+# GPUSHARE_ROUNDS: so many takeovers, there and back (default 2).
+. "${srcdir:-.}/testsuite/e2e/lib.sh"
+need_cluster
+[ -x "$BUILD/gpushared" ] || skip_all "gpushared was not built"
+unshare --uts --mount true 2>/dev/null || skip_all "a second host's name needs a UTS namespace of its own"
+mkdir -p "$TMP/shim" && : >"$TMP/shim/libcuda.so.1"
+ROUNDS=${GPUSHARE_ROUNDS:-2}
+start_cluster main GPUS=2 SHIM_DIR="$TMP/shim" DRIVER=/nonexistent/libcuda.so.1 GPU_MEMORY=1000M "SPANK_ARGS=timeout=10s" \
+	"SLURM_EXTRA=SlurmctldHost=gs-backup(127.0.0.2)
+CommunicationParameters=NoCtldInAddrAny
+DebugFlags=NO_CONF_HASH
+SlurmctldTimeout=2
+MessageTimeout=5"
+
+# The second slurmctld has a host name, an address and files of its own, as if it were on another host.
+sed "s,^SlurmctldPidFile=.*,SlurmctldPidFile=$D/run/backup.pid,; s,^SlurmctldLogFile=.*,SlurmctldLogFile=$D/log/backup.log," \
+	"$D/etc/slurm.conf" >"$D/etc/backup.conf"
+(cat /etc/hosts && echo 127.0.0.2 gs-backup) >"$D/etc/hosts"
+backup() {
+	unshare --uts --mount sh -c 'mount --bind "$1/etc/hosts" /etc/hosts && hostname gs-backup && exec slurmctld -D -f "$1/etc/backup.conf"' \
+		sh "$D" >/dev/null 2>&1 </dev/null &
+	pids+=($!)
+}
+# pings STATE WHICH: as scontrol ping has it.
+pings() { t 5 scontrol ping | grep -E "\($1\) .* is UP" >/dev/null; }
+
+sleeper() { submit --time=30 "$@" --wrap 'exec sleep 1800'; }
+gres_of() { t 10 scontrol show job -d "$1" | sed -n 's/.* GRES=\(.*\)/\1/p' | index_form; }
+has_gres() { [ "$(gres_of "$1")" = "$2" ]; }
+answers() { t 2 squeue -h >/dev/null 2>&1; }
+in_service() { t 5 sinfo -h -p low -o %T | grep -xE '(mixed|allocated|idle)' >/dev/null; }
+# What slurmctld has not written yet it forgets when it is killed; nothing else has a change written at once.
+saved() {
+	sleep 0.3
+	: >"$TMP/now"
+	t 10 scontrol update jobid="$sharer" comment=save && until_true 15 test "$D/state/job_state" -nt "$TMP/now"
+}
+
+declare -i wrong=0 refusals=0 lost=0
+say() { echo "$*"; wrong+=1; }
+# A controller has just taken over: ask for everything at once, then look who got what.
+judge() { # WHICH
+	local one more
+	until_true 40 answers || { say "$1: no controller answers"; return; }
+	if ! more=$(sleeper -p high --gres=gpushare:30 2>"$TMP/refused"); then
+		refusals+=1
+		say "$1: gpushare:30 refused: $(head -n 1 "$TMP/refused")"
+	fi
+	one=$(sleeper -p high --gres=gpu:1) || say "$1: gpu:1 refused"
+	until_true 30 in_service || say "$1: the node is $(t 5 sinfo -h -o '%T %E')"
+	reaches "$one" RUNNING 20 >/dev/null || say "$1: gpu:1 does not run"
+	has_gres "$one" 'gpu:1(IDX:1)' || say "$1: gpu:1 has $(gres_of "$one")"
+	[ -z "$more" ] || reaches "$more" RUNNING 20 >/dev/null || say "$1: gpushare:30 does not run"
+	[ -z "$more" ] || has_gres "$more" 'gpushare:30(IDX:0)' || say "$1: gpushare:30 has $(gres_of "$more")"
+	in_state "$sharer" RUNNING && has_gres "$sharer" 'gpushare:40(IDX:0)' || { lost+=1; say "$1: the sharer: $(job_field "$sharer" JobState) $(gres_of "$sharer")"; }
+	in_state "$both" PENDING || say "$1: gpu:2 is $(job_field "$both" JobState)"
+	t 10 scancel "$one" ${more:+"$more"}
+	wait_over "$one"
+	[ -z "$more" ] || wait_over "$more"
+}
+
+backup
+check "a second controller stands by" until_true 20 pings backup
+sharer=$(sleeper --gres=gpushare:40)
+check "a job has shares of GPU 0" reaches "$sharer" RUNNING
+both=$(sleeper --gres=gpu:2)
+check "one that wants both GPUs waits" pends_for "$both" Resources
+
+for ((round = 1; round <= ROUNDS; round++)); do
+	saved || say "round $round: the state is not written"
+	pid=$(cat "$D/run/slurmctld.pid")
+	kill -KILL "$pid"
+	until_true 10 has_ended "$pid"
+	rm -f "$D/run/slurmctld.pid"
+	judge "takeover $round"
+	saved || say "round $round: the state is not written"
+	t 20 slurmctld -f "$D/etc/slurm.conf" || say "round $round: the primary does not start"
+	until_true 20 pings primary || say "round $round: the primary does not come back"
+	judge "return $round"
+	until_true 20 pings backup || say "round $round: the backup does not stand by again"
+done >"$TMP/rounds" 2>&1
+sed 's/^/# /' "$TMP/rounds"
+echo "# $ROUNDS takeovers and as many returns: $wrong wrong, $refusals submissions refused, the running job lost $lost times"
+check "the primary is killed and the backup takes over, and back: everything right each time" test $wrong = 0
+cancelled() { t 10 scancel "$sharer" && reaches "$both" RUNNING; }
+check "when the sharer has ended both GPUs are given out" cancelled
+
+finish
