@@ -39,6 +39,9 @@ check "for CUDA as well" out_has "$b" '^CUDA_VISIBLE_DEVICES=1$'
 check "and the emulated device of that GPU" out_has "$b" '^GPUSHARE_EMU_DEVICE=.*/device-1$'
 check "gpushared has the first at GPU 0" registered "$a" 0
 check "and the second at GPU 1" registered "$b" 1
+for bind in --gpu-bind=closest --gpu-bind=single:1 --gpu-bind=map_gpu:0; do
+	check "a task has it with $bind" test "$(t 20 srun --jobid="$b" --overlap --gres=gpushare:10 $bind printenv CUDA_VISIBLE_DEVICES)" = 1
+done
 c=$(sleeper --gres=gpushare:60)
 check "60 more fit on no single GPU, though 70 are free in all" pends_for "$c" Resources
 d=$(sleeper -p high --gres=gpushare:35)

@@ -20,6 +20,7 @@ spank_f slurm_spank_init;
 spank_f slurm_spank_init_post_opt;
 spank_f slurm_spank_user_init;
 spank_f slurm_spank_task_init_privileged;
+spank_f slurm_spank_task_init;
 spank_f slurm_spank_task_exit;
 spank_f slurm_spank_exit;
 #pragma GCC visibility pop
@@ -75,6 +76,14 @@ int slurm_spank_task_init_privileged(spank_t spank, int argc, char *argv[])
 	(void)argc;
 	(void)argv;
 	gs_stepd_task();
+	return ESPANK_SUCCESS;
+}
+
+int slurm_spank_task_init(spank_t spank, int argc, char *argv[])
+{
+	(void)argc;
+	(void)argv;
+	gs_stepd_task_env(spank);
 	return ESPANK_SUCCESS;
 }
 

@@ -28,6 +28,7 @@
 #define END_TIMEOUT_MS 2000
 #define REQUEUE_TIMEOUT_MS (3600 * 1000) /* as long as slurmstepd itself tries to tell a job's end */
 #define LIBRARY_PATH_MAX 32768
+#define ENV_CUDA "CUDA_VISIBLE_DEVICES"
 
 static struct {
 	int registered;
@@ -38,6 +39,7 @@ static struct {
 	uint32_t restarts;   /* of the job, when it began */
 	uint32_t tasks_ended;
 	struct gs_msg_step step;
+	char gpu[256];       /* CUDA_VISIBLE_DEVICES of the step; "": not set */
 	char message[2 * GS_ERROR_TEXT_MAX]; /* for the user; "": none */
 } self;
 
@@ -268,6 +270,8 @@ void gs_stepd_begin(spank_t spank, struct gs_spank_args *args)
 		      (unsigned long long)granted.reservation);
 	if (set_environment(spank, args, &granted, &err) < 0)
 		cannot_register(args, GS_ANSWER_REFUSED, &err);
+	if (spank_getenv(spank, ENV_CUDA, self.gpu, sizeof(self.gpu)) != ESPANK_SUCCESS)
+		self.gpu[0] = '\0';
 }
 
 void gs_stepd_tell(void)
@@ -281,6 +285,14 @@ void gs_stepd_task(void)
 {
 	if (self.must_fail)
 		_exit(EXIT_FAILURE);
+}
+
+void gs_stepd_task_env(spank_t spank)
+{
+	char text[sizeof(self.gpu)];
+
+	if (self.gpu[0] && spank_getenv(spank, ENV_CUDA, text, sizeof(text)) == ESPANK_ENV_NOEXIST)
+		spank_setenv(spank, ENV_CUDA, self.gpu, 1);
 }
 
 void gs_stepd_task_exit(spank_t spank, const struct gs_spank_args *args)

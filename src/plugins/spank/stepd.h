@@ -22,6 +22,9 @@ void gs_stepd_tell(void);
 /* In the child that becomes a task, as root: does not return if the task must not run. */
 void gs_stepd_task(void);
 
+/* In the child, as the user: where Slurm binds GPUs to tasks (--gpu-bind) it has taken the step's shared GPU out of the environment. */
+void gs_stepd_task_env(spank_t spank);
+
 /* As root, a task has ended. */
 void gs_stepd_task_exit(spank_t spank, const struct gs_spank_args *args);
 
