@@ -39,8 +39,13 @@ check "for CUDA as well" out_has "$b" '^CUDA_VISIBLE_DEVICES=1$'
 check "and the emulated device of that GPU" out_has "$b" '^GPUSHARE_EMU_DEVICE=.*/device-1$'
 check "gpushared has the first at GPU 0" registered "$a" 0
 check "and the second at GPU 1" registered "$b" 1
-for bind in --gpu-bind=closest --gpu-bind=single:1 --gpu-bind=map_gpu:0; do
-	check "a task has it with $bind" test "$(t 20 srun --jobid="$b" --overlap --gres=gpushare:10 $bind printenv CUDA_VISIBLE_DEVICES)" = 1
+bound() {
+	local job
+	job=$(submit --gres=gpushare:35 -n2 --wrap "srun --gpu-bind=$1 printenv CUDA_VISIBLE_DEVICES") &&
+		reaches "$job" COMPLETED && cat "$D/out/$job" && [ "$(sort -u "$D/out/$job")" = 0 ]
+}
+for bind in closest single:1 none; do
+	check "a step's tasks have their GPU with --gpu-bind=$bind" bound $bind
 done
 c=$(sleeper --gres=gpushare:60)
 check "60 more fit on no single GPU, though 70 are free in all" pends_for "$c" Resources
