@@ -40,7 +40,7 @@ come_back() {
 	rm -f "$D/run/slurmctld.pid"
 	t 20 slurmctld -f "$D/etc/slurm.conf" && until_true 10 t 3 scontrol ping && until_true 20 in_service
 }
-in_service() { t 5 sinfo -h -p low -o %T | grep -xE 'mixed|allocated|idle|completing|planned' >/dev/null; }
+in_service() { t 5 sinfo -h -p low -o %T | grep -xE '(mixed|allocated|idle|completing|planned)-?' >/dev/null; }
 # away SECONDS: slurmctld has been killed by the prolog and comes back so much later.
 away() {
 	until_true 20 killed "$pid" || return 1

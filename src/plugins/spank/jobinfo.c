@@ -31,27 +31,18 @@ static uint64_t shares_of(const slurm_job_info_t *job)
 	return most ? most : gs_gres_count(job->tres_per_node, "gpushare");
 }
 
-/* Does this error say that slurmctld was not reached, rather than what it or munge answered? */
+/* Does this error say that slurmctld was not reached, rather than what it or munge answered?  By slurm_errno.h's blocks. */
 static int is_away(int error)
 {
-	switch (error) {
-	case SLURM_COMMUNICATIONS_CONNECTION_ERROR:
-	case SLURM_COMMUNICATIONS_SEND_ERROR:
-	case SLURM_COMMUNICATIONS_RECEIVE_ERROR:
-	case SLURM_COMMUNICATIONS_SHUTDOWN_ERROR:
-	case SLURMCTLD_COMMUNICATIONS_CONNECTION_ERROR:
-	case SLURMCTLD_COMMUNICATIONS_SEND_ERROR:
-	case SLURMCTLD_COMMUNICATIONS_RECEIVE_ERROR:
-	case SLURMCTLD_COMMUNICATIONS_SHUTDOWN_ERROR:
-	case SLURM_PROTOCOL_SOCKET_IMPL_ZERO_RECV_LENGTH:
-	case SLURM_PROTOCOL_SOCKET_IMPL_NEGATIVE_RECV_LENGTH:
-	case SLURM_PROTOCOL_SOCKET_IMPL_NOT_ALL_DATA_SENT:
-	case SLURM_PROTOCOL_SOCKET_IMPL_TIMEOUT:
-	case ESLURM_IN_STANDBY_MODE:
+	if (error < SLURM_UNEXPECTED_MSG_ERROR)
+		return error > 0; /* the system's: refused, timed out */
+	if (error >= SLURM_COMMUNICATIONS_CONNECTION_ERROR && error <= SLURM_COMMUNICATIONS_SHUTDOWN_ERROR)
 		return 1;
-	default:
-		return error > 0 && error < SLURM_UNEXPECTED_MSG_ERROR; /* the system's: refused, timed out */
-	}
+	if (error >= SLURMCTLD_COMMUNICATIONS_CONNECTION_ERROR && error <= SLURMCTLD_COMMUNICATIONS_SHUTDOWN_ERROR)
+		return 1;
+	if (error >= SLURM_PROTOCOL_SOCKET_IMPL_ZERO_RECV_LENGTH && error < ESLURM_AUTH_CRED_INVALID)
+		return 1; /* the connection broke */
+	return error == ESLURM_IN_STANDBY_MODE;
 }
 
 static enum gs_jobinfo_answer no_answer(uint32_t job_id, struct gs_error *err)
