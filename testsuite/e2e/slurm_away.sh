@@ -114,7 +114,12 @@ judge() {
 	until_true 40 over "${job[$1]}" || true
 	state=$(job_field "${job[$1]}" JobState)
 	[ "$(job_field "${job[$1]}" Restarts)" = 0 ] || state+=,requeued
-	[ "$state" = COMPLETED ] || echo "$1: at $2 ms: ${state:-lost}"
+	# srun has words of its own where slurmctld dies while it talks to it: no step has begun.
+	if grep -qE '^srun: error: Unable to (create step|confirm allocation)' "$D/out/${job[$1]}"; then
+		echo "srun itself, $1: at $2 ms: $state"
+	elif [ "$state" != COMPLETED ]; then
+		echo "$1: at $2 ms: ${state:-lost}"
+	fi
 	in_service || { echo "$1: at $2 ms: $(t 5 sinfo -h -o '%T %E')"; t 5 scontrol update nodename="$(hostname -s)" state=resume; }
 	t 10 scancel "${job[$1]}" "${whole[$1]}" 2>/dev/null
 	until_true 30 idle

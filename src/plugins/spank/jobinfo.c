@@ -164,9 +164,12 @@ static enum gs_jobinfo_answer requeue(uint32_t job_id, uint32_t restarts, struct
 		gs_fail(err, "it has been ended or requeued already");
 		return GS_JOBINFO_NO;
 	}
-	rc = slurm_requeue2(name, 0, &each);
-	if (rc != SLURM_SUCCESS)
-		return no_answer(job_id, err);
+	if (slurm_requeue2(name, 0, &each) != SLURM_SUCCESS) {
+		rc = errno;
+		gs_fail(err, "%s", slurm_strerror(rc));
+		return is_away(rc) ? GS_JOBINFO_AWAY : GS_JOBINFO_NO;
+	}
+	rc = SLURM_SUCCESS;
 	for (uint32_t i = 0; each && i < each->job_array_count && rc == SLURM_SUCCESS; i++)
 		rc = (int)each->error_code[i];
 	slurm_free_job_array_resp(each);
