@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # slurmctld goes away while steps with shares start: they wait for it, no job is lost, no node drained, no GPU given twice.
-# GPUSHARE_ROUNDS: killed at so many moments of a step's start, beside gres/shard (default 4).
+# GPUSHARE_ROUNDS: killed at so many moments of a step's start, beside gres/shard (default 2).
 . "${srcdir:-.}/testsuite/e2e/lib.sh"
 need_cluster
 [ -x "$BUILD/gpushared" ] || skip_all "gpushared was not built"
 mkdir -p "$TMP/shim" && : >"$TMP/shim/libcuda.so.1"
-ROUNDS=${GPUSHARE_ROUNDS:-4}
+ROUNDS=${GPUSHARE_ROUNDS:-2}
 WAIT=6 # seconds that a step waits for slurmctld
 
 # A node's prolog, which runs before its first slurmstepd of a job: asked to, it kills slurmctld, once that knows that the job runs.
