@@ -11,6 +11,7 @@
 #include "gpushare/daemon/ahead.h"
 #include "gpushare/daemon/early.h"
 #include "gpushare/daemon/pace.h"
+#include "gpushare/daemon/usage.h"
 
 #include "common/clock.h"
 #include "common/log.h"
@@ -79,6 +80,12 @@ void gs_gpu_task_leave(struct gs_tenant *t, uint64_t now)
 	t->task = 0;
 }
 
+/* While equals take turns at launching its launches may go without stubs, and no look finds them. */
+static int may_ride(const struct gs_tenant *t)
+{
+	return t->gpu->apart && gs_page_load(t->p.page->contended) == GS_CONTENDED_QUEUE;
+}
+
 /* The scheduler takes it for one that waits; what it does beside the holder is its own affair. */
 static void beside_looked(struct gs_tenant *t, const struct gs_look *look, uint64_t now)
 {
@@ -94,7 +101,7 @@ static void beside_looked(struct gs_tenant *t, const struct gs_look *look, uint6
 	}
 	if (!t->idle_since)
 		t->idle_since = now;
-	if (now - t->idle_since >= gs_pace_grace(t))
+	if (now - t->idle_since >= gs_pace_grace(t) && !(may_ride(t) && gs_usage_is_busy(t, now)))
 		gs_gpu_task_leave(t, now);
 }
 
@@ -129,7 +136,7 @@ static void holder_looked(struct gs_tenant *t, const struct gs_look *look, uint6
 	if (t->task) {
 		if (!t->idle_since)
 			t->idle_since = now;
-		if (!gs_pace_contended(gpu) || now - t->idle_since >= gs_pace_grace(t))
+		if ((!gs_pace_contended(gpu) || now - t->idle_since >= gs_pace_grace(t)) && !(may_ride(t) && gs_usage_is_busy(t, now)))
 			gs_gpu_task_leave(t, now);
 	}
 }
@@ -292,7 +299,7 @@ static void look_around(struct gs_gpu *gpu, uint64_t now)
 	/* What the holder does with its idle turn depends on who waits. */
 	t = gpu->holder;
 	if (t && t->task && gs_pace_contended(gpu) &&
-	    (t->stopped || (t->idle_since && now - t->idle_since >= gs_pace_grace(t))))
+	    (t->stopped || (t->idle_since && now - t->idle_since >= gs_pace_grace(t) && !(may_ride(t) && gs_usage_is_busy(t, now)))))
 		gs_gpu_task_leave(t, now);
 }
 

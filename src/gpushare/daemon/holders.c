@@ -69,11 +69,11 @@ int gs_holders_stays_on(const struct gs_tenant *t)
 	return 0;
 }
 
-void gs_holders_seen(struct gs_tenant *t, uint64_t now)
+void gs_holders_seen(struct gs_tenant *t, uint64_t launches, uint64_t now)
 {
 	if (t->staying_live)
 		t->holding.stays_until = now + STAYS_NS;
-	gs_usage_seen(t, now);
+	gs_usage_seen(t, launches, now);
 }
 
 void gs_holders_told(struct gs_tenant *t, uint64_t now)

@@ -30,6 +30,7 @@ struct gs_holding {
 	uint64_t barred_ns;    /* since when */
 	uint8_t joined;        /* used_ns has begun */
 	uint64_t since_ns;     /* when it got the turn beside the holder */
+	uint64_t busy_ns;      /* when a look last found it with a launch under way, or found new launches, riding ones too */
 	uint64_t long_until;   /* until then it counts as one that has long kernels, or such of which nobody knows */
 	uint64_t stays_until;  /* until then it counts as one whose kernels cannot leave, also between two of them */
 	uint64_t held_ns;      /* since then it is held back */
@@ -44,8 +45,8 @@ int gs_holders_stays(const struct gs_gpu *gpu, const struct gs_tenant *tenant);
 /* Do kernels of a less urgent client that cannot leave wait for this one?  It would go on beside them without asking. */
 int gs_holders_stays_on(const struct gs_tenant *tenant);
 
-/* A look has found what the client has on the GPU. */
-void gs_holders_seen(struct gs_tenant *tenant, uint64_t now);
+/* A look has found what the client has on the GPU, and so many new launches. */
+void gs_holders_seen(struct gs_tenant *tenant, uint64_t launches, uint64_t now);
 
 /* Its kernels have been told to leave and nobody waits for that. */
 void gs_holders_told(struct gs_tenant *tenant, uint64_t now);

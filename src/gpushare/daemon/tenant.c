@@ -286,10 +286,10 @@ void gs_tenant_account(struct gs_tenant *t, const struct gs_look *look, int hold
 	t->staying_live = look->staying_live;
 	t->staying_out = look->staying_out;
 	t->longest_ns = look->longest_ns;
-	gs_holders_seen(t, now);
 	t->asked_ns = look->asked_ns;
 	t->put_back = look->put_back;
 	memcpy(t->out, look->out, sizeof(t->out));
+	gs_holders_seen(t, look->launches, now);
 	if (t->busy && !t->live)
 		gs_pace_idle(t, since, now);
 	else if (!t->busy && t->live)

@@ -15,8 +15,8 @@
  */
 #define HELD_MOST_NS (10 * GS_NS_PER_MS)
 #define FREE_LEAST_NS (2 * GS_NS_PER_MS)
-/* Nobody is let go for so short a pause of the one that is to catch up. */
-#define PAUSE_NS (1 * GS_NS_PER_MS)
+/* Nobody is let go for so short a pause of the one that is to catch up; beyond a stretch of launches without a stub (shim/riders.h). */
+#define PAUSE_NS (3 * GS_NS_PER_MS)
 /* Longer kernels hardly leave room for others' under MPS; and so long after one, a client has such. */
 #define LONG_NS (2 * GS_NS_PER_MS)
 #define LONG_LASTS_NS (200 * GS_NS_PER_MS)
@@ -25,16 +25,23 @@
 /* What is further behind than that has not wanted more: the account forgets the rest. */
 #define BEHIND_MOST_NS (4.0 * GS_NS_PER_S)
 
-void gs_usage_seen(struct gs_tenant *t, uint64_t now)
+void gs_usage_seen(struct gs_tenant *t, uint64_t launches, uint64_t now)
 {
+	if (t->live || launches)
+		t->holding.busy_ns = now;
 	if (t->longest_ns > LONG_NS)
 		t->holding.long_until = now + LONG_LASTS_NS;
 }
 
-/* Those that have something on the GPU share it evenly: by time slices, or as short kernels do under MPS. */
-static double weight(const struct gs_tenant *t)
+int gs_usage_is_busy(const struct gs_tenant *t, uint64_t now)
 {
-	return gs_tenant_is_out(t) && !t->stopped;
+	return t->live || (t->holding.busy_ns && now - t->holding.busy_ns < PAUSE_NS);
+}
+
+/* Those that have something on the GPU share it evenly: by time slices, or as short kernels do under MPS. */
+static double weight(const struct gs_tenant *t, uint64_t now)
+{
+	return !t->stopped && (gs_tenant_is_out(t) || (gs_gpu_holds(t) && !t->holding.barred && gs_usage_is_busy(t, now)));
 }
 
 /* The GPU time since the last call goes to those that had it. */
@@ -45,10 +52,10 @@ static void charge(struct gs_gpu *gpu, uint64_t now)
 
 	gpu->accounted_ns = now;
 	LIST_FOREACH(t, &gpu->tenants, link)
-		all += weight(t);
+		all += weight(t, now);
 	LIST_FOREACH(t, &gpu->tenants, link)
 		if (all > 0)
-			t->holding.used_ns += ns * weight(t) / all;
+			t->holding.used_ns += ns * weight(t, now) / all;
 }
 
 static double shares_of(const struct gs_tenant *t)
@@ -61,18 +68,12 @@ double gs_usage_ahead(const struct gs_tenant *t, const struct gs_tenant *other)
 	return t->holding.used_ns - other->holding.used_ns * shares_of(t) / shares_of(other);
 }
 
-/* It has something on the GPU or waits for it, or has had so a moment ago. */
-static int is_busy(const struct gs_tenant *t, uint64_t now)
-{
-	return t->live || (t->ended_ns && now - t->ended_ns < PAUSE_NS);
-}
-
 struct gs_tenant *gs_usage_least(const struct gs_gpu *gpu, const struct gs_tenant *of, uint64_t now)
 {
 	struct gs_tenant *t, *last = NULL;
 
 	LIST_FOREACH(t, &gpu->tenants, link)
-		if (!t->stopped && !t->bad && is_busy(t, now) && gs_tenant_compare(t, of) == 0 && t->holding.joined &&
+		if (!t->stopped && !t->bad && gs_usage_is_busy(t, now) && gs_tenant_compare(t, of) == 0 && t->holding.joined &&
 		    (!last || gs_usage_ahead(last, t) > 0))
 			last = t;
 	return last;
@@ -131,7 +132,7 @@ struct gs_tenant *gs_usage_owner(struct gs_gpu *gpu, const struct gs_tenant *of,
 	if (!gpu->apart)
 		return NULL;
 	least = gs_usage_least(gpu, of, now);
-	if (!owner || !is_busy(owner, now) || owner->stopped || (least && gs_usage_ahead(owner, least) > AHEAD_NS))
+	if (!owner || !gs_usage_is_busy(owner, now) || owner->stopped || (least && gs_usage_ahead(owner, least) > AHEAD_NS))
 		owner = least;
 	return owner;
 }

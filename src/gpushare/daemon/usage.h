@@ -11,8 +11,11 @@
 struct gs_gpu;
 struct gs_tenant;
 
-/* A look has found what the client has on the GPU. */
-void gs_usage_seen(struct gs_tenant *tenant, uint64_t now);
+/* A look has found what the client has on the GPU, and so many new launches. */
+void gs_usage_seen(struct gs_tenant *tenant, uint64_t launches, uint64_t now);
+
+/* Has the client something under way, or had it a moment ago?  Of launches without a stub a look finds only that there have been some. */
+int gs_usage_is_busy(const struct gs_tenant *tenant, uint64_t now);
 
 /* The GPU time since the last call goes to those that had it; once per turn. */
 void gs_usage_turn(struct gs_gpu *gpu, uint64_t now);

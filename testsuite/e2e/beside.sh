@@ -1,0 +1,50 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# A kernel that cannot leave the GPU is waited for by nobody: more urgent programs and equals run beside it, under the default and under
+# policies that let a task run to its end. On the emulated device, without Slurm.
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+ORDER=$BUILD/testsuite/e2e/order
+need_built gpushared gpusharectl testsuite/e2e/order
+own_daemon
+
+configure() { # LINE...
+	LEAVE_WITHIN=300us write_conf 512M "Gpu=0 Memory=512M" "Partition=low Priority=1" "Partition=high Priority=10" EvictDeadline=300s "$@"
+}
+run() { t 60 gpusharectl run --shares 20 --mem 64M --partition "$@"; }
+stays=
+begin_stay() { # a kernel that never ends
+	local last
+	last=$(newest_job low)
+	run low -- "$ORDER" stay >"$TMP/stay.out" 2>&1 & stays=$!
+	until_true 20 computes 100 "$last" low
+}
+stay_pid() { sed -n 's/.* pid \([0-9]*\): order on gpu .*/\1/p' "$TMP/log" | head -n 1; }
+end_stay() {
+	kill -KILL "$(stay_pid)"
+	wait "$stays"
+	[ $? = 137 ]
+}
+several() {
+	local one rc=0
+	run low -- "$ORDER" many 2 >"$TMP/one.out" 2>&1 & one=$!
+	run high -- "$ORDER" one || rc=1
+	wait "$one" && grep -qx 'many: right' "$TMP/one.out" || { cat "$TMP/one.out"; rc=1; }
+	return $rc
+}
+for policy in "" Policy=fifo Policy=piv Policy=rr; do
+	name=${policy:-the default}
+	rm -f "$TMP/log"
+	# shellcheck disable=SC2086
+	configure $policy
+	check "$name: gpushared serves" start_daemon
+	check "$name: a kernel that stays is on the GPU" begin_stay
+	check "$name: a more urgent program runs beside it" run high -- "$ORDER" many 2
+	check "$name: and so does an equal" run low -- "$ORDER" many 2
+	check "$name: several at once" several
+	check "$name: nobody is to blame" lacks 'have not left' "$TMP/log"
+	check "$name: it was there all the time" end_stay
+	check "$name: all of the GPU is free" until_true 20 gpu_is_free
+	check "$name: gpushared stops" stop_daemon
+done
+finish
