@@ -15,6 +15,7 @@
 
 #include "common/log.h"
 #include "gpushare/config/config.h"
+#include "gpushare/config/sched_options.h"
 #include "gpushare/proto/msg.h"
 
 #define GPU "Gpu=0 Memory=1G\n"
@@ -162,6 +163,33 @@ static void defaults(void **state)
 	assert_int_equal(priority_of(c, "nobody", "", 0), 1);
 	gs_config_free(c);
 	gs_config_free(NULL);
+}
+
+/* The example that gpushare came with until 2026-11-26. */
+static void a_file_of_an_older_gpushare(void **state)
+{
+	static const char text[] =
+		"Gpu=0 Memory=78G Shares=100 File=/dev/nvidia0\nGpu=1 Memory=78G Shares=100 File=/dev/nvidia1\n"
+		"ContextMemory=600M\nPartition=low Priority=1\nPartition=high Priority=10\nPolicy=piv\nHandover=135us\n"
+		"MemoryAdmission=rbdm\nEvictDeadline=10s\nEvictOverdue=kill\nDaemonAbsent=run\n";
+	struct gs_error err;
+	struct gs_config *c = parse(text, &err);
+
+	(void)state;
+	assert_non_null(c);
+	/* It keeps the policy that it names, and what that makes of priorities. */
+	assert_string_equal(c->policy, "piv");
+	assert_false(gs_config_sched_options(c).by_priority);
+	assert_int_equal(c->leave_most_ns, 300000);
+	assert_false(gs_config_has_above(c, 0, 10));
+	assert_true(gs_config_has_above(c, 0, 1));
+	gs_config_free(c);
+	c = parse(GPU "Partition=low Priority=1\n", &err);
+	assert_true(gs_config_sched_options(c).by_priority);
+	gs_config_free(c);
+	c = parse(GPU "Class=night Priority=-5\n", &err);
+	assert_false(gs_config_sched_options(c).by_priority);
+	gs_config_free(c);
 }
 
 static void everything(void **state)
@@ -365,6 +393,7 @@ int main(void)
 		cmocka_unit_test(qos_and_tiers),
 		cmocka_unit_test(isolation),
 		cmocka_unit_test(defaults),
+		cmocka_unit_test(a_file_of_an_older_gpushare),
 		cmocka_unit_test(everything),
 		cmocka_unit_test(bad_lines_are_named),
 		cmocka_unit_test(sizes_are_bounded),

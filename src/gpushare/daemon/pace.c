@@ -56,8 +56,11 @@ int gs_pace_contended(const struct gs_gpu *gpu)
 
 uint64_t gs_pace_grace(const struct gs_tenant *t)
 {
-	/* One that would launch beside the others without asking loses little if they go on too soon. */
-	uint64_t most = t->gpu->o.idle_grace_ns / (gs_holders_stays_on(t) ? 3 : 1), wait;
+	/*
+	 * One that launches beside the others without asking loses little if they go on in its pauses: a program that launches more
+	 * slowly than the GPU computes pauses all the time, and the driver's time slices fill its pauses, too.
+	 */
+	uint64_t most = t->gpu->o.idle_grace_ns / (gs_holders_stays_on(t) ? 8 : 1), wait;
 	/* The first kernel after a pause may begin a chain as the one before the pause did. */
 	uint64_t gap = t->gap_before_ns && t->gap_before_ns < t->gap_ns ? t->gap_before_ns : t->gap_ns;
 
