@@ -6,8 +6,8 @@
  * hardware) shares the GPU better than we would by waiting.  So a kernel that cannot leave within gs_gpu_options.leave_most_ns
  * is left behind when its client loses the turn, and the next client launches beside it.  And equals of which one has such
  * kernels do not take turns: one of them is the holder, for the scheduler and for everybody else who asks, and
- * the others have the turn beside it.  So has a more urgent one while kernels that cannot leave have the GPU, also while it does
- * nothing: its next launch need not ask.
+ * the others have the turn beside it.  A more urgent client also keeps the turn, even while it does nothing, as long as a less urgent
+ * one's kernels that cannot leave have the GPU: its next launch need not ask.
  *
  * Who is ahead of its equals in GPU time per share is held back for a while, so nobody among equals starves.  That account
  * is kept in usage.c.
@@ -22,7 +22,7 @@
 struct gs_gpu;
 struct gs_tenant;
 
-/* What a client has of that; zeroed, it has nothing. */
+/* The state of one client in this; all zero: none. */
 struct gs_holding {
 	uint8_t beside;        /* it has the turn, and somebody else is the holder */
 	uint8_t held;          /* it is held back, since it is ahead */

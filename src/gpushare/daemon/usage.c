@@ -9,13 +9,13 @@
 /* So much GPU time ahead of an equal, a client is held back: a hundredth of what an account of some seconds holds. */
 #define AHEAD_NS (20.0 * GS_NS_PER_MS)
 /*
- * Held back so long at most, and then not again for so long, where the driver gives time slices: programs of several GPUs wait for
- * each other, and one that is held back here may hold back its other half elsewhere.  And not at all where shares are equal, as the
- * slices are: of two data-parallel jobs one was held back on each GPU for the sake of what it had waited for on the other.
+ * Where the driver gives time slices a client is held back for 10 ms at most, and then not for 2 ms at least: a program of several GPUs
+ * that is held back on one of them holds up its other half.  Clients of equal shares are not held back there, since the slices are
+ * equal: of two data-parallel jobs one was held back on each GPU for what it had waited for on the other.
  */
 #define HELD_MOST_NS (10 * GS_NS_PER_MS)
 #define FREE_LEAST_NS (2 * GS_NS_PER_MS)
-/* Nobody is let go for so short a pause of the one that is to catch up; beyond a stretch of launches without a stub (shim/riders.h). */
+/* A client that pauses for less than this still counts as busy, so the one that is ahead of it stays held back. */
 #define PAUSE_NS (3 * GS_NS_PER_MS)
 /* Longer kernels hardly leave room for others' under MPS; and so long after one, a client has such. */
 #define LONG_NS (2 * GS_NS_PER_MS)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The GPU time that each client has had, and who of several equals is ahead of the others in proportion to its shares.  Pure: reads
- * what the latest looks have found.
+ * The GPU time that each client has had, and who of several equals is ahead of the others in proportion to its shares.  A look is one
+ * reading of a client's page; this uses only what the latest looks have found.
  */
 #ifndef GPUSHARE_DAEMON_USAGE_H
 #define GPUSHARE_DAEMON_USAGE_H
