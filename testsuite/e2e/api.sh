@@ -45,11 +45,11 @@ raise() {
 check "raising it above the job's is refused with a message" raise
 [ "$(id -u)" != 0 ] || check "root may raise it" prints '^set=11: done' '^priority=11 job_priority=10' -- set=11 report
 
-# overtaken WORD...: a long kernel after these words, a short one of another job meanwhile; 0 if the short one ended first.
+# overtaken WORD...: a long kernel after these words (shorter than the two seconds after which no policy keeps an equal waiting), a short one of another job meanwhile; 0 if the short one ended first.
 overtaken() {
 	local long rc
 	rm -f "$TMP/long" "$TMP/short"
-	run "$@" run=2000 report >"$TMP/long" 2>&1 & long=$!
+	run "$@" run=900 report >"$TMP/long" 2>&1 & long=$!
 	until_true 20 grep -q begun "$TMP/long" || { cat "$TMP/long"; return 2; }
 	run run=20 >"$TMP/short" 2>&1 || { cat "$TMP/short"; return 2; }
 	wait $long || return 2
