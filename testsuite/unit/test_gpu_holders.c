@@ -12,36 +12,10 @@
 #include <cmocka.h>
 
 #include "gpu_rig.h"
+#include "sharing_rig.h"
 #include "gpushare/daemon/gpu_core.h"
 
-#define SOON (50 * US)
 #define LATE (5 * MS)
-#define AS_IS 0
-
-static void begin_sharing(const char *policy, int one_context)
-{
-	struct gs_gpu_options o = options_of(policy);
-
-	o.leave_most_ns = 300 * US;
-	o.one_context = one_context;
-	o.sched.by_priority = 1;
-	begin_with(&o);
-}
-
-/* Launches kernel i: evictable, leaving after leave_ns (0: nobody knows), or AS_IS. */
-static void launch_leaving(struct client *c, unsigned i, int evictable, uint64_t leave_ns, uint64_t alone_ns)
-{
-	prepare(c, i, 1000, evictable);
-	gs_page_store(c->page->stub[i].leave_ns, leave_ns);
-	gs_page_store(c->page->stub[i].alone_ns, alone_ns);
-	if (has_turn(c)) {
-		go(c, i, GS_K_PREP, GS_K_RUNNING, GS_BY_CLIENT);
-		gs_page_store(c->page->stub[i].started, 1);
-	} else {
-		go(c, i, GS_K_PREP, GS_K_READY, GS_BY_CLIENT);
-		gs_gpu_bell(c->tenant);
-	}
-}
 
 /* A client whose kernel is on the GPU, which nobody else had. */
 static struct client *running(uint64_t id, int32_t priority, int evictable, uint64_t leave_ns)

@@ -153,6 +153,22 @@ static void what_is_forgotten_is_timed_anew(void **unused)
 }
 
 /* Others' kernels make what is measured longer, never shorter. */
+static void what_has_become_longer_beside_others_is_believed_slowly(void **unused)
+{
+	static const uint64_t short_one = US / 10, long_one = 10 * US;
+	struct kernel k = { .pattern = &short_one, .period = 1, .beside = GS_BESIDE_NOBODY };
+
+	(void)unused;
+	launch(&k, 10, 1);
+	k.beside = GS_BESIDE_TOGETHER;
+	launch(&k, 100, 1);
+	steady(&k, &long_one);
+	launch(&k, 31 * 4, 1);
+	assert_in_range(k.time.tpt_ps, US / 10, US / 4);
+	launch(&k, 31 * 60, 1);
+	assert_in_range(k.time.tpt_ps, 2 * US, 10 * US);
+}
+
 static void under_mps_nothing_is_learned_beside_others(void **unused)
 {
 	static const uint64_t takes = US;
@@ -169,7 +185,7 @@ static void under_mps_nothing_is_learned_beside_others(void **unused)
 
 static void beside_others_the_shortest_counts(void **unused)
 {
-	static const uint64_t takes[] = { 3 * US, US, 2 * US, 5 * US, US / 2 };
+	static const uint64_t takes[] = { 3 * US, US, 2 * US, 3 * US, US / 2 };
 	struct kernel k = { .pattern = takes, .period = 5, .beside = GS_BESIDE_SLICED };
 
 	(void)unused;
@@ -192,6 +208,7 @@ int main(void)
 		cmocka_unit_test(alone_only_what_is_longer_is_looked_into),
 		cmocka_unit_test(a_cold_start_is_soon_forgotten),
 		cmocka_unit_test(what_is_forgotten_is_timed_anew),
+		cmocka_unit_test(what_has_become_longer_beside_others_is_believed_slowly),
 		cmocka_unit_test(under_mps_nothing_is_learned_beside_others),
 		cmocka_unit_test(beside_others_the_shortest_counts),
 	};

@@ -25,7 +25,7 @@
 #define STREAMS_UNKNOWN (4 * SHIM_QUEUE_UNKNOWN)
 #define CONTENDED_UNKNOWN 1 /* it may be long */
 #define NAP_NS 20000
-#define SPIN_NS (300 * GS_NS_PER_US) /* a shorter wait is spent awake: a nap may take 80 us, in which the GPU runs dry */
+#define SPIN_NS (300 * GS_NS_PER_US) /* of a wait is spent awake: a nap may take 80 us, in which the GPU runs dry */
 /* What is still there after this and several times what it was to take may wait for the program itself. */
 #define PATIENCE_NS (100 * GS_NS_PER_MS)
 #define PATIENCE_TIMES 4
@@ -92,7 +92,7 @@ void shim_queue_enter(struct shim_session *s, struct shim_launch *l, CUstream st
 			from = gs_clock_ns();
 		if (gs_clock_ns() - from > patience_ns(&q))
 			break;
-		if (q.unknown || q.ns > SPIN_NS + BESIDE_NS)
+		if (q.unknown || gs_clock_ns() - from > SPIN_NS)
 			nanosleep(&nap, NULL);
 		else
 			__builtin_ia32_pause();

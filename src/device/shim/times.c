@@ -17,6 +17,9 @@
 #define SAMPLE_ALONE 127
 #define SAMPLE_ALONE_MOST 1023
 #define SAMPLE_ALONE_NS (64 * GS_NS_PER_MS)
+/* Beside others what takes so many times longer may be longer: each such sample makes it longer by such a part, others undo that. */
+#define LONGER_BY 4
+#define LONGER_STEP 8
 /* Up to then its time may still be mostly that of its first launch, which a cold GPU makes many times as long. */
 #define SAMPLE_SETTLED (2 * SAMPLE_ALONE_MOST)
 
@@ -73,6 +76,8 @@ uint64_t shim_time_learn(struct shim_time *t, uint64_t tpt_ps, enum shim_timed t
 			t->tpt_ps = tpt_ps + 1;
 		else if (!old)
 			shim_time_ask(t, 1);
+		else if (tpt_ps / LONGER_BY > old)
+			t->tpt_ps = old + old / LONGER_STEP;
 		return 0;
 	}
 	t->tpt_ps = old ? (3 * old + tpt_ps) / 4 : tpt_ps + 1;

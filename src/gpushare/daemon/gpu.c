@@ -179,6 +179,7 @@ void gs_tenant_priority(struct gs_tenant *t, int32_t priority, uint64_t now)
 	if (t->p.priority == priority)
 		return;
 	t->p.priority = priority;
+	t->holding.joined = 0;
 	if (!t->gpu->o.sched.by_priority) {
 		gs_sched_set_priority(t->gpu->sched, t->p.id, priority, now);
 		return;
@@ -190,6 +191,8 @@ void gs_tenant_priority(struct gs_tenant *t, int32_t priority, uint64_t now)
 
 void gs_tenant_class(struct gs_tenant *t, uint32_t class)
 {
+	if (t->p.class != class)
+		t->holding.joined = 0; /* its equals are others now */
 	t->p.class = class;
 }
 
@@ -283,6 +286,7 @@ int gs_gpu_configure(struct gs_gpu *gpu, const struct gs_gpu_options *options, u
 	keep_names(gpu, options);
 	LIST_FOREACH(t, &gpu->tenants, link) {
 		t->watch.leave_most_ns = options->leave_most_ns;
+		t->holding.joined = 0;
 		t->dirty = 1; /* the next look makes it a task again */
 	}
 	return 0;

@@ -52,7 +52,7 @@ void gs_turn_give(struct gs_gpu *gpu, struct gs_tenant *t, uint64_t now)
 	gs_wait_over(t, now);
 	gpu->holder = t;
 	t->holding.told_ns = 0;
-	t->holding.barred = 0;
+	t->holding.barred = t->holding.beside = 0;
 	gpu->turn_since = gpu->starting_since = now;
 	gpu->beside = 0;
 	gpu->heralded_ns = 0;

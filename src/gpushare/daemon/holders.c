@@ -98,8 +98,8 @@ enum gs_beside gs_holders_beside(const struct gs_gpu *gpu, const struct gs_tenan
 
 	LIST_FOREACH(other, &gpu->tenants, link)
 		if (is_on(gpu) && other != t && other != gpu->leaving &&
-		    (other->holding.beside || (other == gpu->holder && t->holding.beside) ||
-		     (other != gpu->holder && gs_tenant_is_out(other))))
+		    (gs_tenant_is_out(other) || (gs_gpu_holds(other) && other->live)) &&
+		    (other != gpu->holder || t->holding.beside))
 			return gpu->o.one_context ? GS_BESIDE_TOGETHER : GS_BESIDE_SLICED;
 	return GS_BESIDE_NOBODY;
 }
@@ -174,6 +174,7 @@ void gs_holders_swap(struct gs_gpu *gpu, struct gs_tenant *next, uint64_t now)
 	if (holder) {
 		gs_turn_over(gpu, holder, gpu->turn_since, now);
 		holder->holding.beside = 1;
+		holder->holding.barred = 0;
 		holder->holding.since_ns = now;
 		holder->base_ns = holder->expected_ns = 0;
 		holder->ahead = 0;
@@ -199,6 +200,7 @@ int gs_holders_step_aside(struct gs_gpu *gpu, uint64_t now)
 	next = gs_gpu_find(gpu, id);
 	if (!next || gs_tenant_compare(next, holder) != 0)
 		return 0;
+	gpu->owed = NULL;
 	if (next->holding.beside && !next->holding.held) {
 		gs_holders_swap(gpu, next, now);
 		return 1;
@@ -238,7 +240,7 @@ static int may_launch(const struct gs_tenant *t, const struct gs_tenant *of, int
 {
 	int urgency = gs_tenant_compare(t, of);
 
-	if (t->stopped || t->bad || t->p.force_ns || urgency < 0 || (!t->task && !gs_tenant_uses(t, now)))
+	if (t->stopped || t->bad || urgency < 0 || (!t->task && !gs_tenant_uses(t, now)))
 		return 0;
 	return stays(of, now) || (urgency == 0 && t->task && together);
 }
@@ -297,16 +299,17 @@ static void unbar(struct gs_gpu *gpu, struct gs_tenant *t, const struct gs_tenan
 static uint64_t stuck_since(const struct gs_gpu *gpu, const struct gs_tenant *t, uint64_t now)
 {
 	int any = gpu->o.one_context && !gs_gpu_holds(t);
+	uint64_t since = 0;
 
 	for (unsigned i = 0; i < GS_PAGE_STUBS; i++) {
 		uint64_t asked_ns = t->watch.seen[i].asked_ns;
 
 		if (!(t->out[i / 64] >> i % 64 & 1) || !asked_ns || now - asked_ns < gpu->o.evict_deadline_ns)
 			continue;
-		if (any || gs_page_load(t->p.page->stub[i].kstate) == GS_K_TOEVICT)
-			return asked_ns;
+		if ((any || gs_page_load(t->p.page->stub[i].kstate) == GS_K_TOEVICT) && (!since || asked_ns < since))
+			since = asked_ns;
 	}
-	return 0;
+	return since;
 }
 
 static void look_for_stuck(struct gs_gpu *gpu, struct gs_tenant *t, uint64_t now)
@@ -384,15 +387,21 @@ void gs_holders_turn(struct gs_gpu *gpu, uint64_t now)
 	}
 }
 
+/* Nobody's kernel waits for these looks, so what the daemon may take of its processor bounds them. */
+static uint64_t afford(const struct gs_gpu *gpu, uint64_t ns)
+{
+	return ns > gpu->look_ns ? ns : gpu->look_ns;
+}
+
 uint64_t gs_holders_next(const struct gs_gpu *gpu, uint64_t now)
 {
 	const struct gs_tenant *t;
 
 	LIST_FOREACH(t, &gpu->tenants, link)
 		if (t->holding.barred)
-			return now + BARRED_LOOK_NS;
+			return now + afford(gpu, BARRED_LOOK_NS);
 	LIST_FOREACH(t, &gpu->tenants, link)
 		if (t->holding.beside || t->holding.held || t->holding.told_ns)
-			return now + LOOK_NS;
+			return now + afford(gpu, LOOK_NS);
 	return UINT64_MAX;
 }

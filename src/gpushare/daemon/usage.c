@@ -23,7 +23,7 @@
 /* The account of a client that has done nothing for so long is closed. */
 #define FORGET_NS (100 * GS_NS_PER_MS)
 /* What is further behind than that has not wanted more: the account forgets the rest. */
-#define BEHIND_MOST_NS (4.0 * GS_NS_PER_S)
+#define BEHIND_MOST_NS (1.0 * GS_NS_PER_S)
 
 void gs_usage_seen(struct gs_tenant *t, uint64_t launches, uint64_t now)
 {
@@ -87,7 +87,7 @@ static void join_account(const struct gs_gpu *gpu, uint64_t now)
 	LIST_FOREACH(t, &gpu->tenants, link) {
 		const struct gs_tenant *last;
 
-		if (!t->live && t->ended_ns && now - t->ended_ns > FORGET_NS)
+		if (t->stopped || (!t->live && t->ended_ns && now - t->ended_ns > FORGET_NS))
 			t->holding.joined = 0;
 		if (!t->task || t->holding.joined)
 			continue;
@@ -108,8 +108,6 @@ int gs_usage_held(const struct gs_gpu *gpu, struct gs_tenant *t, struct gs_tenan
 		return 0;
 	}
 	ahead = gs_usage_ahead(t, last);
-	if (ahead > BEHIND_MOST_NS)
-		last->holding.used_ns += (ahead - BEHIND_MOST_NS) * shares_of(last) / shares_of(t);
 	if (!h->held && ahead > AHEAD_NS && now >= h->free_until) {
 		h->held = 1;
 		h->held_ns = now;
@@ -137,8 +135,23 @@ struct gs_tenant *gs_usage_owner(struct gs_gpu *gpu, const struct gs_tenant *of,
 	return owner;
 }
 
+/* Whoever is so far behind has not wanted more. */
+static void forget(struct gs_gpu *gpu)
+{
+	struct gs_tenant *t, *other;
+
+	LIST_FOREACH(t, &gpu->tenants, link)
+		LIST_FOREACH(other, &gpu->tenants, link) {
+			double ahead = gs_usage_ahead(other, t);
+
+			if (other->holding.joined && t->holding.joined && gs_tenant_compare(t, other) == 0 && ahead > BEHIND_MOST_NS)
+				t->holding.used_ns += (ahead - BEHIND_MOST_NS) * shares_of(t) / shares_of(other);
+		}
+}
+
 void gs_usage_turn(struct gs_gpu *gpu, uint64_t now)
 {
 	charge(gpu, now);
 	join_account(gpu, now);
+	forget(gpu);
 }

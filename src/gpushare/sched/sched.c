@@ -427,6 +427,13 @@ int gs_sched_stats(struct gs_sched *sched, uint64_t id, uint64_t now,
 
 int gs_sched_peek(struct gs_sched *sched, uint64_t now, uint64_t *id)
 {
+	uint64_t due;
+	const struct gs_one *starved = class_at(sched, most_starved(sched, &due));
+
+	if (due <= now && starved->ready.oldest) {
+		*id = starved->ready.oldest->id;
+		return 1;
+	}
 	for (size_t i = 0; i < sched->count; i++) {
 		struct gs_one *one = class_at(sched, i);
 

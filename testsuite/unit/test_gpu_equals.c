@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Equals over minutes: nobody is starved by what was before, by what the others are like, or by who does not go on (daemon/usage.h). */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "gpushare/daemon/gpu_core.h"
+#include "sharing_rig.h"
+
+struct two {
+	struct client *a, *b;
+	uint64_t left_a, left_b;
+	unsigned ran_a, ran_b;
+};
+
+static void begin_two(struct two *t, int mps, int32_t priority_a, int32_t priority_b)
+{
+	begin_sharing("frs", mps);
+	*t = (struct two){ .left_a = 1, .left_b = 1 };
+	t->a = join(1, priority_a);
+	t->b = join(2, priority_b);
+}
+
+/* So many ms of both, or of the first alone. */
+static void both_work(struct two *t, unsigned ms, int evictable, uint64_t ns, int second)
+{
+	t->ran_a = t->ran_b = 0;
+	for (unsigned i = 0; i < ms; i++) {
+		t->ran_a += work(t->a, &t->left_a, evictable, ns);
+		if (second)
+			t->ran_b += work(t->b, &t->left_b, evictable, ns);
+		turn(MS);
+	}
+}
+
+/* Of what they have had together; each hand-over costs them a ms or two here. */
+static void expect_even(const struct two *t)
+{
+	unsigned sum = t->ran_a + t->ran_b;
+
+	assert_true(sum > 5000);
+	assert_in_range(t->ran_a, sum / 5 * 2, sum / 5 * 3);
+}
+
+/* The kernels that can leave, under time slices; and those of 31 ms under MPS, which take turns at launching. */
+static const struct {
+	int mps, evictable;
+	uint64_t ns;
+} kind[] = { { 0, 1, 10 * MS }, { 1, AS_IS, 31 * MS } };
+
+static void who_was_stopped_has_no_claim(void **unused)
+{
+	(void)unused;
+	for (size_t i = 0; i < 2; i++) {
+		struct two t;
+
+		begin_two(&t, kind[i].mps, 5, 5);
+		both_work(&t, 1000, kind[i].evictable, kind[i].ns, 1);
+		gs_tenant_stopped(t.b->tenant, 1, now);
+		both_work(&t, 60000, kind[i].evictable, kind[i].ns, 0);
+		gs_tenant_stopped(t.b->tenant, 0, now);
+		both_work(&t, 20000, kind[i].evictable, kind[i].ns, 1);
+		expect_even(&t);
+		all_leave(t.a, t.b);
+	}
+}
+
+static void who_was_less_urgent_has_no_claim(void **unused)
+{
+	(void)unused;
+	for (size_t i = 0; i < 2; i++) {
+		struct two t;
+
+		begin_two(&t, kind[i].mps, 9, 5);
+		both_work(&t, 60000, kind[i].evictable, kind[i].ns, 1);
+		gs_tenant_priority(t.a->tenant, 5, now);
+		both_work(&t, 20000, kind[i].evictable, kind[i].ns, 1);
+		expect_even(&t);
+		all_leave(t.a, t.b);
+	}
+}
+
+static void starvation_bound_holds_against_several(void **unused)
+{
+	(void)unused;
+	for (int mps = 0; mps < 2; mps++) {
+		struct gs_gpu_options o = options_of("frs");
+		struct client *high[2], *low;
+		uint64_t left[3] = { 1, 1, 1 };
+		unsigned ran = 0;
+
+		o.leave_most_ns = 300 * US;
+		o.one_context = mps;
+		o.sched.by_priority = 1;
+		o.sched.starvation_ns = 200 * MS;
+		begin_with(&o);
+		high[0] = join(1, 9);
+		high[1] = join(2, 9);
+		low = join(3, 1);
+		for (int i = 0; i < 20000; i++) {
+			for (int k = 0; k < 2; k++)
+				work(high[k], &left[k], AS_IS, 2 * MS);
+			ran += work(low, &left[2], 1, 5 * MS);
+			turn(MS);
+		}
+		assert_in_range(ran, 80, 2000);
+		all_leave(high[0], high[1], low);
+	}
+}
+
+static void forced_equals_are_served(void **unused)
+{
+	(void)unused;
+	for (int mps = 0; mps < 2; mps++) {
+		struct client *forced;
+		uint64_t left = 1;
+		unsigned ran = 0;
+		struct two t;
+
+		begin_two(&t, mps, 5, 5);
+		force_ns = 20 * MS;
+		forced = join(3, 5);
+		force_ns = 0;
+		for (int i = 0; i < 20000; i++) {
+			work(t.a, &t.left_a, AS_IS, MS);
+			work(t.b, &t.left_b, AS_IS, MS);
+			ran += work(forced, &left, 1, 10 * MS);
+			turn(MS);
+		}
+		assert_in_range(ran, 2000, 20000);
+		all_leave(t.a, t.b, forced);
+	}
+}
+
+/* Its thread is let go and never launches. */
+static void who_does_not_go_on_keeps_nobody_waiting(void **unused)
+{
+	(void)unused;
+	for (size_t i = 0; i < 2; i++) {
+		struct two t;
+
+		begin_two(&t, kind[i].mps, 5, 5);
+		both_work(&t, 100, kind[i].evictable, kind[i].ns, 0);
+		launch_leaving(t.b, 0, kind[i].evictable, SOON, MS);
+		both_work(&t, 20000, kind[i].evictable, kind[i].ns, 0);
+		assert_in_range(t.ran_a, 4000, 20000);
+		all_leave(t.a, t.b);
+	}
+}
+
+static void pinned_while_it_is_beside(void **unused)
+{
+	struct two t;
+
+	(void)unused;
+	begin_two(&t, 0, 5, 5);
+	launch_leaving(t.a, 0, AS_IS, 0, 10 * MS);
+	turn(0);
+	agent(t.a);
+	launch_leaving(t.b, 0, AS_IS, 0, 10 * MS);
+	turn(US);
+	agent(t.b);
+	turn(US);
+	assert_true(has_turn(t.a) && has_turn(t.b));
+	finish(gpu->holder == t.a->tenant ? t.a : t.b, 0);
+	gs_gpu_pin(gpu->holder == t.a->tenant ? t.b->tenant : t.a->tenant);
+	turn(US);
+	turn(US);
+	assert_false(gpu->holder->holding.beside);
+	gs_gpu_unpin(gpu);
+	all_leave(t.a, t.b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(who_was_stopped_has_no_claim),
+		cmocka_unit_test(who_was_less_urgent_has_no_claim),
+		cmocka_unit_test(starvation_bound_holds_against_several),
+		cmocka_unit_test(forced_equals_are_served),
+		cmocka_unit_test(who_does_not_go_on_keeps_nobody_waiting),
+		cmocka_unit_test(pinned_while_it_is_beside),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
