@@ -135,6 +135,26 @@ static void urgent_waits_for_what_leaves_soon(void **unused)
 	all_leave(low, high);
 }
 
+static void nobody_waits_long_for_what_should_have_left(void **unused)
+{
+	struct client *low, *high;
+	unsigned waited = 0;
+
+	(void)unused;
+	begin_sharing("frs", 0);
+	low = running(1, 1, 1, SOON); /* says so, and does not */
+	high = asks(2, 10, AS_IS, 0);
+	while (!has_turn(high) && waited++ < 1000)
+		turn(100 * US);
+	assert_in_range(waited, 2, 40);
+	/* It is stuck all the same, and that is told. */
+	agent(high);
+	for (int i = 0; i < 30; i++)
+		turn(10 * MS);
+	assert_int_equal(overdue(), 1);
+	all_leave(low, high);
+}
+
 static void slow_and_unknown_ones_leave_while_others_run(void **unused)
 {
 	static const uint64_t leave_ns[] = { LATE, 0 };
@@ -562,6 +582,7 @@ int main(void)
 		cmocka_unit_test(urgent_runs_beside_what_cannot_leave),
 		cmocka_unit_test(urgent_need_not_ask_beside_what_cannot_leave),
 		cmocka_unit_test(urgent_waits_for_what_leaves_soon),
+		cmocka_unit_test(nobody_waits_long_for_what_should_have_left),
 		cmocka_unit_test(slow_and_unknown_ones_leave_while_others_run),
 		cmocka_unit_test(what_slips_past_is_told_to_leave),
 		cmocka_unit_test(equals_share_where_one_cannot_leave),

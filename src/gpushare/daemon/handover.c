@@ -227,7 +227,7 @@ int gs_turn_drain(struct gs_gpu *gpu, uint64_t now)
 		ring_leaving(gpu);
 	gpu->evicting |= evicted != 0;
 	out = drained(gpu, t, now);
-	if (!out && gs_holders_stays(gpu, t)) {
+	if (!out && gs_holders_stays(gpu, t, now)) {
 		drain_done(gpu, 0, now);
 		return 1;
 	}

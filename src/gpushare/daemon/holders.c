@@ -9,6 +9,8 @@
 #include "gpushare/daemon/usage.h"
 
 #define OF_LATE_NS (10 * GS_NS_PER_S) /* longer than the pauses of most that come again and again */
+/* A prediction that is so many times LeaveWithin off is none: a kernel has changed, or its client's page says what is not so. */
+#define LATE_TIMES 10
 /* Between two kernels that cannot leave a client does not begin to take turns. */
 #define STAYS_NS (10 * GS_NS_PER_MS)
 /*
@@ -54,9 +56,11 @@ static int is_on(const struct gs_gpu *gpu)
 	return gpu->o.leave_most_ns && !gpu->gauge.on && !gpu->pinned;
 }
 
-int gs_holders_stays(const struct gs_gpu *gpu, const struct gs_tenant *t)
+int gs_holders_stays(const struct gs_gpu *gpu, const struct gs_tenant *t, uint64_t now)
 {
-	return is_on(gpu) && gpu->forced != t && t->staying_out;
+	uint64_t waited = gpu->leaving == t && now > gpu->drain_since ? now - gpu->drain_since : 0;
+
+	return is_on(gpu) && gpu->forced != t && (t->staying_out || waited > LATE_TIMES * gpu->o.leave_most_ns);
 }
 
 int gs_holders_stays_on(const struct gs_tenant *t)

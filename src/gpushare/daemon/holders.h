@@ -39,8 +39,8 @@ struct gs_holding {
 	double used_ns;        /* GPU time that it has had */
 };
 
-/* Has the client kernels on the GPU that are left behind when it loses the turn? */
-int gs_holders_stays(const struct gs_gpu *gpu, const struct gs_tenant *tenant);
+/* Has the client kernels on the GPU that are left behind when it loses the turn?  So are those that should have left long since. */
+int gs_holders_stays(const struct gs_gpu *gpu, const struct gs_tenant *tenant, uint64_t now);
 
 /* Do kernels of a less urgent client that cannot leave wait for this one?  It would go on beside them without asking. */
 int gs_holders_stays_on(const struct gs_tenant *tenant);
