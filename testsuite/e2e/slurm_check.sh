@@ -49,6 +49,7 @@ r = json.load(sys.stdin)
 assert r["wrong"] == 0 and r["good"] == sum(c["finding"] == "good" for c in r["checks"]), r
 assert all(set(c) == {"check", "finding", "text", "fix"} for c in r["checks"]), r'; }
 check "--json says the same" json
+check "how long the less urgent may wait is said" eval "look | grep -E '^good +priorities +a less urgent job waits for as long as'"
 check "an argument too many is refused" refused "unexpected argument" t 10 "$BUILD/gpusharectl" check nonsense
 check "every check's name is in the man page" eval "look --json | grep -oP '\"check\": \"\K[a-z.]+' | sort -u | while read -r n; do grep -qF \"\$n\" '$SRC/doc/gpusharectl.1' || exit 1; done"
 

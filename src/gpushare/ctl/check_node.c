@@ -198,6 +198,25 @@ static void check_mps(struct gs_check *c)
 		gs_check_add(c, GS_GOOD, "mps", NULL, "the MPS server's pipe is %s", pipe);
 }
 
+/* Not a fault, but what an administrator should know before users ask. */
+static void check_priorities(struct gs_check *c)
+{
+	const struct gs_config *config = c->config;
+	int several = 0;
+
+	for (size_t i = 0; i < config->npartition; i++)
+		several |= gs_config_has_above(config, config->partition[i].class, config->partition[i].priority);
+	if (!several)
+		return;
+	if (config->starvation_ns)
+		gs_check_add(c, GS_GOOD, "priorities", NULL,
+			     "a less urgent job waits for %.3g s at most while a more urgent one has work (StarvationBound)",
+			     (double)config->starvation_ns / 1e9);
+	else
+		gs_check_add(c, GS_GOOD, "priorities", NULL,
+			     "a less urgent job waits for as long as a more urgent one has work; StarvationBound= would bound that");
+}
+
 void gs_check_node(struct gs_check *c)
 {
 	struct gs_error err;
@@ -220,6 +239,7 @@ void gs_check_node(struct gs_check *c)
 	check_shim(c);
 	check_driver(c);
 	check_mps(c);
+	check_priorities(c);
 	check_folder(c, "Socket", c->config->socket);
 	check_folder(c, "PidFile", c->config->pid_file);
 	check_folder(c, "LogFile", c->config->log_file);
