@@ -21,6 +21,14 @@ put() {
 	printf '%b\n' "$2" >"$work/$1"
 }
 
+# compile MODULE...: its object, named as automake does.
+compile() {
+	for module; do
+		mkdir -p "$work/build/${module%/*}"
+		"${CC:-cc}" -c "$work/$module.c" -o "$work/build/${module%/*}/lib-${module##*/}.o"
+	done
+}
+
 run() { (cd "$work/build" && "$here/$lint" --srcdir "$work" "$@" 2>&1); }
 
 good() {
@@ -61,6 +69,21 @@ test_layers() {
 	put src/high/b.h '#include "low/a.h"'
 	shrinks "src/low/c.c includes src/high/b.h" src/low/c.c '\n#include "high/b.h"' '/* #include "high/b.h" */' \
 		"src/low/c.c:2: low does not stand above high"
+	rm -r "$work/src/low/c.c"
+	# By a call, without an include.
+	put src/low/d.c 'int high(void);\nint low(void)\n{\n\treturn high();\n}'
+	put src/high/e.c 'int high(void)\n{\n\treturn 0;\n}'
+	good
+	compile src/low/d src/high/e
+	bad "src/low/d.c:1: calls high, but low does not stand above high"
+	put testsuite/lint/baseline/layers "src/low/d calls src/high/e"
+	good
+	put src/low/d.c 'int low(void)\n{\n\treturn 0;\n}'
+	rm "$work/build/src/low/lib-d.o"
+	good
+	compile src/low/d
+	bad "remove this line from the baseline"
+	good --update
 	put src/other/d.c '#include "low/a.h"'
 	bad "src/other has no row"
 	rm -r "$work/src/other"
@@ -108,40 +131,40 @@ test_circles() {
 	done
 	good
 	[[ $out == *"calls are not looked at"* ]] || die "circles does not say that it has no objects: $out"
-	mkdir -p "$work/build/src/m"
-	for m in a b c d; do
-		"${CC:-cc}" -c "$work/src/m/$m.c" -o "$work/build/src/m/lib-$m.o"
-	done
+	compile src/m/{a,b,c,d}
 	bad "src/m/a: calls b of src/m/b"
 }
 
 test_words() {
 	tree
-	put testsuite/lint/words.txt "coined twin: variant\nturn: slice\nown bell: doorbell"
+	put testsuite/lint/words.txt "coined glork: variant\nturn: slice\nown zing: doorbell"
 	put testsuite/lint/words-exceptions.txt "turn\t^src/e/\t^turn_\tfor this test"
-	shrinks "src/a.c twin" src/a.c '\nint gs_twinsLeft;' 'int between;' 'src/a.c:2: "gs_twinsLeft": write variant'
+	shrinks "src/a.c glork" src/a.c '\nint gs_glorksLeft;' 'int between;' 'src/a.c:2: "gs_glorksLeft": write variant'
 	shrinks "src/a.c turn" src/a.c 'int turning;' '/* turn */ char *s = "turn";' 'src/a.c:1: "turning": write slice'
-	shrinks "src/a.c twin" src/a.c '/*\n * a twin */' '' 'src/a.c:2: "twin": write variant'
-	shrinks "src/a.c twin" src/a.c 'char *s = "a twin";' '' 'src/a.c:1: "twin": write variant'
-	shrinks "doc/x.md twin" doc/x.md 'one\nTwins' 'a turn of the bell' 'doc/x.md:2: "Twins": write variant'
-	shrinks "doc/x.md seed 00n" doc/x.md 'seed 003' 'seed 3' 'doc/x.md:1: "seed 003"'
-	shrinks "testsuite/t.c bell" testsuite/t.c 'int bell;' 'int turn; /* bell */' '"bell": write doorbell'
+	shrinks "src/a.c glork" src/a.c '/*\n * a glork */' '' 'src/a.c:2: "glork": write variant'
+	shrinks "src/a.c glork" src/a.c 'char *s = "a glork";' '' 'src/a.c:1: "glork": write variant'
+	shrinks "doc/x.md glork" doc/x.md 'one\nGlorks' 'a turn of the zing' 'doc/x.md:2: "Glorks": write variant'
+	shrinks "doc/x.md seed 00n" doc/x.md 'seed 00'3 'seed 3' "doc/x.md:1: \"seed 00"3
+	shrinks "testsuite/t.c zing" testsuite/t.c 'int zing;' 'int turn; /* zing */' '"zing": write doorbell'
 	put src/e/b.c 'int turn_x;'
 	good
 	put src/e/b.c 'int my_turn;'
 	bad 'src/e/b.c:1: "my_turn"'
 	rm "$work/src/e/b.c"
+	put doc/results/glork.csv '1,2'
+	bad 'doc/results/glork.csv:1: "glork"'
+	rm -r "$work/doc/results"
 	# A count falls.
-	put src/a.c 'int twin1, twin2;'
-	put testsuite/lint/baseline/words "src/a.c twin = 3"
+	put src/a.c 'int glork1, glork2;'
+	put testsuite/lint/baseline/words "src/a.c glork = 3"
 	bad "lower this line of the baseline to 2"
 	good --update
-	[ "$(cat "$work/testsuite/lint/baseline/words")" = "src/a.c twin = 2" ] || die "words --update did not lower the count"
-	put src/a.c 'int twin1, twin2, twin3;'
+	[ "$(cat "$work/testsuite/lint/baseline/words")" = "src/a.c glork = 2" ] || die "words --update did not lower the count"
+	put src/a.c 'int glork1, glork2, glork3;'
 	bad "3 where the baseline has 2"
 	rm "$work/src/a.c"
-	put src/twin.c ''
-	bad "src/twin.c:1:"
+	put src/glork.c ''
+	bad "src/glork.c:1:"
 }
 
 test_structs() {
@@ -165,6 +188,7 @@ test_names() {
 	put src/gpushare/bench/a.c '\t.name = "mix",'
 	put etc/x.example "Policy=frs Memory=1G Gres=gpu"
 	shrinks "doc/x.md NoKey" doc/x.md "NoKey=1" "Policy=frs, \`gpusharectl status\` and gpusharectl is" "doc/x.md:1: NoKey is no key"
+	shrinks "doc/x.md NoKey" doc/x.md "as NoKey says" "as Policy says" "doc/x.md:1: NoKey is no key"
 	shrinks "doc/x.md gpusharectl gone" doc/x.md "\nSay \`gpusharectl gone --json\`." "" "doc/x.md:2: gpusharectl has no verb gone"
 	shrinks "doc/x.5 gpushare-bench gone" doc/x.5 '.B gpushare\\-bench gone' '.B gpushare\\-bench mix' "gpushare-bench has no verb gone"
 	shrinks "doc/gpusharectl.1 gpusharectl gone" doc/gpusharectl.1 ".SH VERBS\n.TP\n.B status\n.RS\n.TP\n.B step\n.RE\n.TP\n.B gone" \
