@@ -21,7 +21,8 @@ void begin_sharing(const char *policy, int one_context)
 	begin_with(&o);
 }
 
-void launch_leaving(struct client *c, unsigned i, int evictable, uint64_t leave_ns, uint64_t alone_ns)
+void launch_leaving(struct client *c, unsigned i, int evictable, uint64_t leave_ns,
+		    uint64_t alone_ns)
 {
 	prepare(c, i, 1000, evictable);
 	gs_page_store(c->page->stub[i].leave_ns, leave_ns);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Fake clients that share a GPU (daemon/holders.h): what its tests have in common, on top of gpu_rig.h. */
+/* Fake clients that share a GPU (daemon/holders.h): what its tests have in common, on top of
+ * gpu_rig.h. */
 #ifndef GPUSHARE_TEST_SHARING_RIG_H
 #define GPUSHARE_TEST_SHARING_RIG_H
 
@@ -11,8 +12,10 @@
 /* Each priority is a class of its own; one_context: under MPS. */
 void begin_sharing(const char *policy, int one_context);
 /* Launches kernel i: evictable, leaving after leave_ns (0: nobody knows), or AS_IS. */
-void launch_leaving(struct client *c, unsigned i, int evictable, uint64_t leave_ns, uint64_t alone_ns);
-/* A ms of a client that always has a kernel of ns, evictable or AS_IS; *left is its own, at first 1.  1 if the kernel ran. */
+void launch_leaving(struct client *c, unsigned i, int evictable, uint64_t leave_ns,
+		    uint64_t alone_ns);
+/* A ms of a client that always has a kernel of ns, evictable or AS_IS; *left is its own, at
+ * first 1.  1 if the kernel ran. */
 unsigned work(struct client *c, uint64_t *left, int evictable, uint64_t ns);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Equals over minutes: nobody is starved by what was before, by what the others are like, or by who does not go on (daemon/usage.h). */
+/* Equals over minutes: nobody is starved by what was before, by what the others are like, or by who
+ * does not go on (daemon/usage.h). */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +22,7 @@ struct two {
 static void begin_two(struct two *t, int mps, int32_t priority_a, int32_t priority_b)
 {
 	begin_sharing("frs", mps);
-	*t = (struct two){ .left_a = 1, .left_b = 1 };
+	*t = (struct two) { .left_a = 1, .left_b = 1 };
 	t->a = join(1, priority_a);
 	t->b = join(2, priority_b);
 }
@@ -47,7 +48,8 @@ static void expect_even(const struct two *t)
 	assert_in_range(t->ran_a, sum / 5 * 2, sum / 5 * 3);
 }
 
-/* The kernels that can leave, under time slices; and those of 31 ms under MPS, which take turns at launching. */
+/* The kernels that can leave, under time slices; and those of 31 ms under MPS, which take turns at
+ * launching. */
 static const struct {
 	int mps, evictable;
 	uint64_t ns;

@@ -6,18 +6,22 @@
 #include "common/clock.h"
 #include "gpushare/daemon/gpu_core.h"
 
-/* So much GPU time ahead of an equal, a client is held back: a hundredth of what an account of some seconds holds. */
+/* So much GPU time ahead of an equal, a client is held back: a hundredth of what an account of some
+ * seconds holds. */
 #define AHEAD_NS (20.0 * GS_NS_PER_MS)
 /*
- * Where the driver gives time slices a client is held back for 10 ms at most, and then not for 2 ms at least: a program of several GPUs
- * that is held back on one of them holds up its other half.  Clients of equal shares are not held back there, since the slices are
- * equal: of two data-parallel jobs one was held back on each GPU for what it had waited for on the other.
+ * Where the driver gives time slices a client is held back for 10 ms at most, and then not for 2 ms
+ * at least: a program of several GPUs that is held back on one of them holds up its other half.
+ * Clients of equal shares are not held back there, since the slices are equal: of two data-parallel
+ * jobs one was held back on each GPU for what it had waited for on the other.
  */
 #define HELD_MOST_NS (10 * GS_NS_PER_MS)
 #define FREE_LEAST_NS (2 * GS_NS_PER_MS)
-/* A client that pauses for less than this still counts as busy, so the one that is ahead of it stays held back. */
+/* A client that pauses for less than this still counts as busy, so the one that is ahead of it
+ * stays held back. */
 #define PAUSE_NS (3 * GS_NS_PER_MS)
-/* Longer kernels hardly leave room for others' under MPS; and so long after one, a client has such. */
+/* Longer kernels hardly leave room for others' under MPS; and so long after one, a client has such.
+ */
 #define LONG_NS (2 * GS_NS_PER_MS)
 #define LONG_LASTS_NS (200 * GS_NS_PER_MS)
 /* The account of a client that has done nothing for so long is closed. */
@@ -38,10 +42,12 @@ int gs_usage_is_busy(const struct gs_tenant *t, uint64_t now)
 	return t->live || (t->holding.busy_ns && now - t->holding.busy_ns < PAUSE_NS);
 }
 
-/* Those that have something on the GPU share it evenly: by time slices, or as short kernels do under MPS. */
+/* Those that have something on the GPU share it evenly: by time slices, or as short kernels do
+ * under MPS. */
 static double weight(const struct gs_tenant *t, uint64_t now)
 {
-	return !t->stopped && (gs_tenant_is_out(t) || (gs_gpu_holds(t) && !t->holding.barred && gs_usage_is_busy(t, now)));
+	return !t->stopped && (gs_tenant_is_out(t) ||
+			       (gs_gpu_holds(t) && !t->holding.barred && gs_usage_is_busy(t, now)));
 }
 
 /* The GPU time since the last call goes to those that had it. */
@@ -51,9 +57,9 @@ static void charge(struct gs_gpu *gpu, uint64_t now)
 	struct gs_tenant *t;
 
 	gpu->accounted_ns = now;
-	LIST_FOREACH(t, &gpu->tenants, link)
+	LIST_FOREACH (t, &gpu->tenants, link)
 		all += weight(t, now);
-	LIST_FOREACH(t, &gpu->tenants, link)
+	LIST_FOREACH (t, &gpu->tenants, link)
 		if (all > 0)
 			t->holding.used_ns += ns * weight(t, now) / all;
 }
@@ -72,8 +78,9 @@ struct gs_tenant *gs_usage_least(const struct gs_gpu *gpu, const struct gs_tenan
 {
 	struct gs_tenant *t, *last = NULL;
 
-	LIST_FOREACH(t, &gpu->tenants, link)
-		if (!t->stopped && !t->bad && gs_usage_is_busy(t, now) && gs_tenant_compare(t, of) == 0 && t->holding.joined &&
+	LIST_FOREACH (t, &gpu->tenants, link)
+		if (!t->stopped && !t->bad && gs_usage_is_busy(t, now) &&
+		    gs_tenant_compare(t, of) == 0 && t->holding.joined &&
 		    (!last || gs_usage_ahead(last, t) > 0))
 			last = t;
 	return last;
@@ -84,7 +91,7 @@ static void join_account(const struct gs_gpu *gpu, uint64_t now)
 {
 	struct gs_tenant *t;
 
-	LIST_FOREACH(t, &gpu->tenants, link) {
+	LIST_FOREACH (t, &gpu->tenants, link) {
 		const struct gs_tenant *last;
 
 		if (t->stopped || (!t->live && t->ended_ns && now - t->ended_ns > FORGET_NS))
@@ -98,12 +105,14 @@ static void join_account(const struct gs_gpu *gpu, uint64_t now)
 	}
 }
 
-int gs_usage_held(const struct gs_gpu *gpu, struct gs_tenant *t, struct gs_tenant *last, uint64_t now)
+int gs_usage_held(const struct gs_gpu *gpu, struct gs_tenant *t, struct gs_tenant *last,
+		  uint64_t now)
 {
 	struct gs_holding *h = &t->holding;
 	double ahead;
 
-	if (!last || t == last || !h->joined || (!gpu->o.one_context && t->p.shares == last->p.shares)) {
+	if (!last || t == last || !h->joined ||
+	    (!gpu->o.one_context && t->p.shares == last->p.shares)) {
 		h->held = 0;
 		return 0;
 	}
@@ -111,26 +120,29 @@ int gs_usage_held(const struct gs_gpu *gpu, struct gs_tenant *t, struct gs_tenan
 	if (!h->held && ahead > AHEAD_NS && now >= h->free_until) {
 		h->held = 1;
 		h->held_ns = now;
-	} else if (h->held && (ahead <= 0 || (!gpu->o.one_context && now - h->held_ns >= HELD_MOST_NS))) {
+	} else if (h->held &&
+		   (ahead <= 0 || (!gpu->o.one_context && now - h->held_ns >= HELD_MOST_NS))) {
 		h->held = 0;
 		h->free_until = now + FREE_LEAST_NS;
 	}
 	return h->held;
 }
 
-struct gs_tenant *gs_usage_owner(struct gs_gpu *gpu, const struct gs_tenant *of, int together, uint64_t now)
+struct gs_tenant *gs_usage_owner(struct gs_gpu *gpu, const struct gs_tenant *of, int together,
+				 uint64_t now)
 {
 	struct gs_tenant *owner = gpu->holder, *least, *t;
 
 	gpu->apart = 0;
 	if (!together || !gpu->o.one_context)
 		return NULL;
-	LIST_FOREACH(t, &gpu->tenants, link)
+	LIST_FOREACH (t, &gpu->tenants, link)
 		gpu->apart |= gs_tenant_is_equal(t, of) && now < t->holding.long_until;
 	if (!gpu->apart)
 		return NULL;
 	least = gs_usage_least(gpu, of, now);
-	if (!owner || !gs_usage_is_busy(owner, now) || owner->stopped || (least && gs_usage_ahead(owner, least) > AHEAD_NS))
+	if (!owner || !gs_usage_is_busy(owner, now) || owner->stopped ||
+	    (least && gs_usage_ahead(owner, least) > AHEAD_NS))
 		owner = least;
 	return owner;
 }
@@ -140,12 +152,14 @@ static void forget(struct gs_gpu *gpu)
 {
 	struct gs_tenant *t, *other;
 
-	LIST_FOREACH(t, &gpu->tenants, link)
-		LIST_FOREACH(other, &gpu->tenants, link) {
+	LIST_FOREACH (t, &gpu->tenants, link)
+		LIST_FOREACH (other, &gpu->tenants, link) {
 			double ahead = gs_usage_ahead(other, t);
 
-			if (other->holding.joined && t->holding.joined && gs_tenant_compare(t, other) == 0 && ahead > BEHIND_MOST_NS)
-				t->holding.used_ns += (ahead - BEHIND_MOST_NS) * shares_of(t) / shares_of(other);
+			if (other->holding.joined && t->holding.joined &&
+			    gs_tenant_compare(t, other) == 0 && ahead > BEHIND_MOST_NS)
+				t->holding.used_ns +=
+					(ahead - BEHIND_MOST_NS) * shares_of(t) / shares_of(other);
 		}
 }
 
