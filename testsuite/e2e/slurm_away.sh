@@ -124,6 +124,8 @@ judge() {
 	t 10 scancel "${job[$1]}" "${whole[$1]}" 2>/dev/null
 	until_true 30 idle
 }
+# In one answer: between two of them the first may end and the other begin.
+both_run() { [ "$(t 5 squeue -h -t RUNNING -j "$1,$2" -o %i | wc -l)" = 2 ]; }
 idle() { [ -z "$(t 5 squeue -h)" ]; }
 declare -A job whole
 for ((moment = 0; moment < ROUNDS; moment++)); do
@@ -133,7 +135,7 @@ for ((moment = 0; moment < ROUNDS; moment++)); do
 		start $gres && kill_at $ms && sleep 1 && come_back || echo "$gres: at $ms ms: not back"
 		# As long as the one runs, the other does not.
 		for i in 1 2 3 4 5 6; do
-			in_state "${job[$gres]}" RUNNING && in_state "${whole[$gres]}" RUNNING && echo "$gres: at $ms ms: GPU given twice"
+			both_run "${job[$gres]}" "${whole[$gres]}" && echo "$gres: at $ms ms: GPU given twice"
 			sleep 0.2
 		done
 		judge $gres $ms
