@@ -507,13 +507,15 @@ static void evictable_ones_that_stay_are_stuck(void **unused)
 	all_leave(low, high);
 }
 
-static void no_policy_starves_equals(void **unused)
+static void starves_no_equal(int by_priority)
 {
+	struct gs_gpu_options o = options_of("fifo");
 	struct client *a, *b;
 	unsigned had = 0;
 
-	(void)unused;
-	begin_sharing("fifo", 0);
+	o.leave_most_ns = 300 * US;
+	o.sched.by_priority = by_priority;
+	begin_with(&o);
 	a = running(1, 5, 1, SOON);
 	b = asks(2, 5, 1, SOON);
 	for (int i = 0; i < 10000; i++) {
@@ -529,6 +531,13 @@ static void no_policy_starves_equals(void **unused)
 	}
 	assert_in_range(had, 2500, 6000);
 	all_leave(a, b);
+}
+
+static void no_policy_starves_equals(void **unused)
+{
+	(void)unused;
+	starves_no_equal(0); /* one that was named */
+	starves_no_equal(1);
 }
 
 static void whoever_goes_leaves_the_others_as_they_are(void **unused)

@@ -27,7 +27,7 @@
 /* The account of a client that has done nothing for so long is closed. */
 #define FORGET_NS (100 * GS_NS_PER_MS)
 /* What is further behind than that has not wanted more: the account forgets the rest. */
-#define BEHIND_MOST_NS (1.0 * GS_NS_PER_S)
+#define BEHIND_MOST_NS (3.0 * GS_NS_PER_S) /* more than what a client is starved by (holders.c) */
 
 void gs_usage_seen(struct gs_tenant *t, uint64_t launches, uint64_t now)
 {
