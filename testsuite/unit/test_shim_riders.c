@@ -44,6 +44,14 @@ static void test_riders(void **unused)
 	marked(4); /* what rode before is with a stub by then */
 	gs_page_store(page->shared, 1);
 	assert_in_range(marked(20), 10, 11); /* every other one */
+	/* The daemon should see within 0.5 ms when they end, or at once. */
+	time->tpt_ps = 200 * 1000 * 1000 / LONG_GRID;
+	gs_page_store(page->contended, GS_CONTENDED_SPARSE);
+	assert_in_range(marked(21), 7, 8); /* one in three */
+	gs_page_store(page->contended, GS_CONTENDED_MARKS);
+	assert_int_equal(marked(20), 20);
+	gs_page_store(page->contended, GS_CONTENDED_NOT);
+	time->tpt_ps = 900 * 1000 * 1000 / LONG_GRID;
 	gs_page_store(page->shared, 0);
 	assert_in_range(marked(54), 2, 4); /* one in eighteen */
 	gs_page_store(page->only, 1); /* nobody else has even come */

@@ -36,8 +36,16 @@ static inline uint64_t shim_alone_ns(const struct gs_page *page)
 #define SHIM_RIDERS_MAX 31
 #define SHIM_RIDERS_PS (1000ull * 1000 * 1000)
 #define SHIM_RIDERS_ALONE_MAX 511
-/* And so much where little is to be queued (GS_CONTENDED_QUEUE): a part of that (queue.c). */
+/*
+ * And so much where little is to be queued (GS_CONTENDED_QUEUE), of which it is a part (queue.c), and where the daemon should see
+ * about when the launches end (GS_CONTENDED_SPARSE).
+ */
 #define SHIM_RIDERS_SHORT_PS (500ull * 1000 * 1000)
+
+static inline int shim_riders_are_short(uint32_t contended)
+{
+	return contended == GS_CONTENDED_QUEUE || contended == GS_CONTENDED_SPARSE;
+}
 
 /*
  * The account of them.  A sum of riders is one word: their predicted time, and above it how many they are.  Such
@@ -79,7 +87,7 @@ static SHIM_INLINE uint64_t shim_rider_ps(const struct gs_page *page, const stru
 
 	uint32_t contended = gs_page_load(page->contended);
 
-	if (!gs_page_load(page->turn) || (contended && contended != GS_CONTENDED_QUEUE) || shim_time_due(t, shim_time_launches(t), shared))
+	if (!gs_page_load(page->turn) || (contended && !shim_riders_are_short(contended)) || shim_time_due(t, shim_time_launches(t), shared))
 		return 0;
 	return SHIM_RARELY(atomic_load_explicit(&t->twin, memory_order_relaxed)) && shim_form_counts(t, ps) ? 0 : ps;
 }
@@ -93,7 +101,7 @@ static SHIM_INLINE void shim_add_own(_Atomic uint64_t *to, uint64_t n)
 /* How much may ride between two launches with a stub while others use the GPU, ps. */
 static SHIM_INLINE uint64_t shim_riders_shared_ps(const struct gs_page *page)
 {
-	return gs_page_load(page->contended) == GS_CONTENDED_QUEUE ? SHIM_RIDERS_SHORT_PS : SHIM_RIDERS_PS;
+	return shim_riders_are_short(gs_page_load(page->contended)) ? SHIM_RIDERS_SHORT_PS : SHIM_RIDERS_PS;
 }
 
 /*

@@ -324,9 +324,12 @@ static enum gs_contended contention(const struct gs_gpu *gpu, const struct gs_te
 		if (t == gpu->holder && waits && (urgency >= 0 || !gpu->o.leave_most_ns) && !other->holding.held)
 			return GS_CONTENDED;
 		queue |= gpu->o.leave_most_ns && (urgency > 0 || gpu->o.one_context) && gs_tenant_uses(other, now);
-		/* Its end must be seen. */
+		/*
+		 * Its end must be seen: at once where the other's kernels are evicted for it.  Where they stay beside it, marks would
+		 * only make it slower (a PyTorch request by a tenth), and the other goes on in its pauses.
+		 */
 		if ((t == gpu->holder && waits) || (gpu->o.leave_most_ns && urgency < 0 && gs_tenant_uses(other, now)))
-			is = GS_CONTENDED_MARKS;
+			is = is == GS_CONTENDED_MARKS || !gs_holders_cannot_leave(other, now) ? GS_CONTENDED_MARKS : GS_CONTENDED_SPARSE;
 	}
 	return queue ? GS_CONTENDED_QUEUE : is;
 }

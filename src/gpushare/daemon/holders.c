@@ -73,6 +73,11 @@ int gs_holders_stays_on(const struct gs_tenant *t)
 	return 0;
 }
 
+int gs_holders_cannot_leave(const struct gs_tenant *t, uint64_t now)
+{
+	return is_on(t->gpu) && (t->staying_live || now < t->holding.stays_until);
+}
+
 void gs_holders_seen(struct gs_tenant *t, uint64_t launches, uint64_t now)
 {
 	if (t->staying_live)
@@ -215,12 +220,6 @@ int gs_holders_step_aside(struct gs_gpu *gpu, uint64_t now)
 	return 1;
 }
 
-/* Its kernels cannot leave, by what it has now or had a moment ago. */
-static int stays(const struct gs_tenant *t, uint64_t now)
-{
-	return t->staying_live || now < t->holding.stays_until;
-}
-
 /* Do the equals of this one share the GPU?  They do if several have something to do, and one of them has kernels that cannot leave. */
 static int are_together(const struct gs_gpu *gpu, const struct gs_tenant *of, uint64_t now)
 {
@@ -231,7 +230,7 @@ static int are_together(const struct gs_gpu *gpu, const struct gs_tenant *of, ui
 		if (!gs_tenant_is_equal(t, of) || t->p.force_ns)
 			continue;
 		equals++;
-		staying += stays(t, now);
+		staying += gs_holders_cannot_leave(t, now);
 	}
 	return equals > 1 && staying;
 }
@@ -246,7 +245,7 @@ static int may_launch(const struct gs_tenant *t, const struct gs_tenant *of, int
 
 	if (t->stopped || t->bad || urgency < 0 || (!t->task && !gs_tenant_uses(t, now)))
 		return 0;
-	return stays(of, now) || (urgency == 0 && t->task && together);
+	return gs_holders_cannot_leave(of, now) || (urgency == 0 && t->task && together);
 }
 
 /* An equal that is to wait: for its turn at launching, or for one that is behind it. */

@@ -54,6 +54,9 @@ int gs_holders_stays(const struct gs_gpu *gpu, const struct gs_tenant *tenant, u
  * them without asking. */
 int gs_holders_stays_on(const struct gs_tenant *tenant);
 
+/* Are the client's kernels such as cannot leave, by what it has now or had in the last 10 ms?  0 while nobody is left behind. */
+int gs_holders_cannot_leave(const struct gs_tenant *tenant, uint64_t now);
+
 /* A look has found what the client has on the GPU, and so many new launches. */
 void gs_holders_seen(struct gs_tenant *tenant, uint64_t launches, uint64_t now);
 
