@@ -4,7 +4,7 @@
 
 usage: bars.py [--json] [--bars FILE] FOLDER...
 
-FOLDER is where bars_gpu.sh wrote, or doc/results; of several, the first that has a file counts. The bars stand in bars.csv.
+FOLDER is where bars_gpu.sh wrote, or doc/measurements; of several, the first that has a file counts. The bars stand in bars.csv.
 Prints issue,bar,limit,figure,state: met, NOT MET, or not measured where there are no such rows. A file that cannot be
 understood is named with its line, and what it would say is not measured.
 Exit status: 1 if a bar is not met or a file was not understood, 2 for a wrong option or a wrong table of bars.
@@ -197,7 +197,7 @@ class Folders:
     def find(self, name):
         name = name if "." in name else name + ".csv"
         for folder in self.folders:
-            for prefix in ("", "h200-bench-", "h200-"):
+            for prefix in ("", "h200-", "h100-"):
                 path = os.path.join(folder, prefix + name)
                 if os.path.exists(path):
                     return self.load(path)

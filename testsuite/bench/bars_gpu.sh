@@ -20,19 +20,19 @@ src=$(cd "$bench/../.." && pwd)
 # step|seconds on an H200|call|issues|the files that it leaves, or FILE=KEPT-AS|command
 table() {
 	cat <<'END'
-doors|76|1|7|doors.csv|DOORS="limit pair contexts" memory doors
-frames|88|1|7|doors.csv=frames.csv|FRAMES=100 DOORS_LIMIT=190 DOORS=frames memory doors
+doors|76|1|7|doors.csv=allocations.csv|DOORS="limit pair contexts" memory doors
+frames|88|1|7|doors.csv=local-memory.csv|FRAMES=100 DOORS_LIMIT=190 DOORS=frames memory doors
 checkpoint|40|1|7|checkpoint.csv|memory checkpoint
 random|20|1|7|random.txt|memory random
 price|13|1|4 7|price.csv|memory price
 table2-slurm|60|1|7|table2-slurm.csv|slurm && table2 sbatch
 table2|40|1|7|table2.csv|table2 run
-mix-mps|30|2|5|mix004-mps.csv mix004-mps.svg|ROUNDS_MPS=140 POLICIES_MPS=srt mix mps
-mix-frs|30|1|5|mix004-frs.csv mix004-frs.svg|ROUNDS_FRS=70 mix frs
-mix-frs300|60|2|5|mix004-frs.csv=mix004-frs300.csv|ROUNDS_FRS=300 POLICIES_FRS=frs mix frs
-mix-mps1500|220|2|5|mix004-mps.csv=mix004-mps1500.csv mix004-mps.svg=mix004-mps1500.svg|ROUNDS_MPS=1500 POLICIES_MPS=frs mix mps
-mix-all|130|2|5|mix004.csv mix004.svg|ROUNDS=60 mix seed004
-mix-seed000|70|2|5|mix000.csv mix000.svg|ROUNDS000=4 POLICIES000="fifo piv dprr sjf srt rr cfs frs" mix seed000
+mix-mps|30|2|5|mix-mps.csv mix-mps.svg|ROUNDS_MPS=140 POLICIES_MPS=srt mix mps
+mix-frs|30|1|5|mix-frs.csv mix-frs.svg|ROUNDS_FRS=70 mix frs
+mix-frs300|60|2|5|mix-frs.csv=mix-frs300.csv|ROUNDS_FRS=300 POLICIES_FRS=frs mix frs
+mix-mps1500|220|2|5|mix-mps.csv=mix-mps1500.csv mix-mps.svg=mix-mps1500.svg|ROUNDS_MPS=1500 POLICIES_MPS=frs mix mps
+mix-all|130|2|5|mix-all.csv mix-all.svg|ROUNDS=60 mix all
+mix-effisha|70|2|5|mix-effisha.csv mix-effisha.svg|ROUNDS_EFFISHA=4 POLICIES_EFFISHA="fifo piv dprr sjf srt rr cfs frs" mix effisha
 decide|5|2|5|decide.csv|"$build/sched_bench" >"$into/decide.csv"
 handover|25|3|4|handover.csv|verb handover -i none,contexts,mps --count 150
 pair|20|3|4|pair.csv|verb pair

@@ -1,18 +1,18 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The mixes of seed 004 (nine lengths, Table I) and of seed 000 (eleven, Table 3, group priorities), live, beside the driver's
+# The mixes of FRS (nine lengths, Table I) and of EffiSha (eleven, Table 3, group priorities), live, beside the driver's
 # time slicing and MPS in the same run, and each policy beside the simulator.
 #
 # usage: mix_gpu.sh BUILD OUT-FOLDER
 #   BUILD   the build tree (make all)
-# environment: STEPS="seed004 mps seed000", of
-#     seed004  every policy, the driver and MPS, ROUNDS=60
+# environment: STEPS="all mps effisha", of
+#     all      every policy, the driver and MPS, ROUNDS=60
 #     mps      Isolation=mps: POLICIES_MPS="frs srt", ROUNDS_MPS=80
-#     seed000  POLICIES000="piv frs dprr srt", the driver and MPS, ROUNDS000=12
+#     effisha  POLICIES_EFFISHA="piv frs dprr srt", the driver and MPS, ROUNDS_EFFISHA=12
 #     frs      POLICIES_FRS="frs srt" alone, ROUNDS_FRS=120: with less chance in the spread of the slowdowns (40 rounds leave it uncertain by 0.04)
 #   DRIVER (a libcuda.so.1), CONF (further lines of gpushare.conf), SCALE=1 (of the lengths and arrivals),
 #   TOTAL=150 (seconds; a step that is not over by then writes what it has), MORE (further options of gpushare-bench mix)
-# Writes mix004, mix004-mps, mix000 and mix004-frs with .csv, -kernels.csv, .svg and -trace.json, and mix.txt, into OUT-FOLDER.
+# Writes mix-all, mix-mps, mix-effisha and mix-frs with .csv, -kernels.csv, .svg and -trace.json, and mix.txt, into OUT-FOLDER.
 # Exit status 1: a step failed or was cut short.
 set -uo pipefail
 build=$(realpath "$1")
@@ -52,15 +52,15 @@ mix() { # NAME WORKLOAD GAP OPTION...: gap in ms, of the unscaled workload
 commas() { local IFS=,; echo "$*"; }
 
 # shellcheck disable=SC2086
-step_frs() { mix mix004-frs seed004-table1.csv 1 --shuffle --rounds "${ROUNDS_FRS:-120}" --isolation contexts --policy "$(commas ${POLICIES_FRS:-frs srt})"; }
-step_seed004() { mix mix004 seed004-table1.csv 1 --shuffle --rounds "${ROUNDS:-60}" --isolation none,contexts "${beside[@]}"; }
+step_frs() { mix mix-frs seed004-table1.csv 1 --shuffle --rounds "${ROUNDS_FRS:-120}" --isolation contexts --policy "$(commas ${POLICIES_FRS:-frs srt})"; }
+step_all() { mix mix-all seed004-table1.csv 1 --shuffle --rounds "${ROUNDS:-60}" --isolation none,contexts "${beside[@]}"; }
 # In the table's order, as in the paper: its priorities are part of the experiment.
 # shellcheck disable=SC2086
-step_seed000() { mix mix000 seed000-group.csv 3 --rounds "${ROUNDS000:-12}" --isolation none,contexts "${beside[@]}" --policy "$(commas ${POLICIES000:-piv frs dprr srt})"; }
+step_effisha() { mix mix-effisha seed000-group.csv 3 --rounds "${ROUNDS_EFFISHA:-12}" --isolation none,contexts "${beside[@]}" --policy "$(commas ${POLICIES_EFFISHA:-piv frs dprr srt})"; }
 # shellcheck disable=SC2086
-step_mps() { mix mix004-mps seed004-table1.csv 1 --shuffle --rounds "${ROUNDS_MPS:-80}" --isolation mps --policy "$(commas ${POLICIES_MPS:-frs srt})"; }
+step_mps() { mix mix-mps seed004-table1.csv 1 --shuffle --rounds "${ROUNDS_MPS:-80}" --isolation mps --policy "$(commas ${POLICIES_MPS:-frs srt})"; }
 
-for step in ${STEPS:-seed004 mps seed000}; do
+for step in ${STEPS:-all mps effisha}; do
 	say "step $step"
 	"step_$step"
 done

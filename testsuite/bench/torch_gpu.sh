@@ -3,7 +3,7 @@
 # A PyTorch training step alone: natively and under gpushare, in turn (torch_pairs.py).
 #
 # Each pair has a gpushared of its own: a client beside others that have used the GPU within seconds is not alone, launches
-# with marks and keeps no more than 4 ms in front of who may come, which costs 2 % of what keeps the GPU busy (doc/results/h200-torch-parts.csv).
+# with marks and keeps no more than 4 ms in front of who may come, which costs 2 % of what keeps the GPU busy (doc/measurements/h200-overhead-markers.csv).
 #
 # usage: torch_gpu.sh BUILD OUT.csv [DRIVER]
 #   BUILD   the build tree; DRIVER the libcuda.so.1 (default: the system's)

@@ -151,9 +151,9 @@ test_words() {
 	put src/e/b.c 'int my_turn;'
 	bad 'src/e/b.c:1: "my_turn"'
 	rm "$work/src/e/b.c"
-	put doc/results/glork.csv '1,2'
-	bad 'doc/results/glork.csv:1: "glork"'
-	rm -r "$work/doc/results"
+	put doc/measurements/glork.csv '1,2'
+	bad 'doc/measurements/glork.csv:1: "glork"'
+	rm -r "$work/doc/measurements"
 	# A count falls.
 	put src/a.c 'int glork1, glork2;'
 	put testsuite/lint/baseline/words "src/a.c glork = 3"

@@ -23,12 +23,12 @@
 #include "gpushare/sim/experiment.h"
 
 #define PROGRAMS 9
-/* A decision that falls a microsecond later turns a round of frs about: fewer leave its DNTT to chance (doc/results). */
+/* A decision that falls a microsecond later turns a round of frs about: fewer leave its DNTT to chance (doc/measurements). */
 #define ROUNDS 400
 #define GAPS 32768
 #define NEVER UINT64_MAX
 
-/* What an H200 and its host take (facts and doc/results). */
+/* What an H200 and its host take (doc/measurements). */
 #define WAVE (50 * US)   /* a block-task on every place */
 #define LAUNCH (40 * US)  /* from the launch to the first block-task */
 #define WAKE (15 * US)    /* of a client's agent */

@@ -136,7 +136,7 @@ static void figure_4_against_the_originals(void **state)
 }
 
 /*
- * Seed 004's lengths as an H200 ran them (doc/results/h200-bench-mix004.csv): 36.69 ms
+ * Seed 004's lengths as an H200 ran them (doc/measurements/h200-mix-all.csv): 36.69 ms
  * in all, block-tasks of 51.3 us; the costs are the medians of what its picture shows.
  */
 static void on_an_h200(struct results *r, struct sim_experiment *x)

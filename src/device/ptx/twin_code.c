@@ -24,7 +24,7 @@ _Static_assert(PTX_STUB_KSTATE == 0 && PTX_STUB_STARTED == 4 && PTX_STUB_DONE ==
  * Worker 0 as the proxy (ctl.h).  It publishes an empty claim when it is done,
  * so its other threads, which wait at the meeting all the while, leave with it.
  * The loads go out together: the one over the bus takes longer than the others.  (Two of that one on the way, one half as long behind
- * the other, made an eviction up to 1 us longer: doc/results/h200-eviction-parts.csv.)
+ * the other, made an eviction up to 1 us longer: doc/measurements/h200-eviction-parts.csv.)
  */
 const char ptx_proxy_code[] =
 	"$__gpushare_watch:\n"

@@ -111,7 +111,7 @@ static int measure(struct overhead *o, struct bench_crew *crew, size_t i, const 
 
 /*
  * Where the memory lies matters, too: spmv_scalar took 2.1 % more of one process's than of the other's on an H200, now of the one
- * with gpushare, now of the one without (doc/results/README.md).  So half of the turns go by one order of allocating it.
+ * with gpushare, now of the one without (doc/measurements/README.md).  So half of the turns go by one order of allocating it.
  */
 static int compare(struct overhead *o, struct bench_crew *crew, size_t i, struct row *r,
 		   struct gs_error *err)
