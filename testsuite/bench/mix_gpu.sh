@@ -52,13 +52,13 @@ mix() { # NAME WORKLOAD GAP OPTION...: gap in ms, of the unscaled workload
 commas() { local IFS=,; echo "$*"; }
 
 # shellcheck disable=SC2086
-step_frs() { mix mix-frs seed004-table1.csv 1 --shuffle --rounds "${ROUNDS_FRS:-120}" --isolation contexts --policy "$(commas ${POLICIES_FRS:-frs srt})"; }
-step_all() { mix mix-all seed004-table1.csv 1 --shuffle --rounds "${ROUNDS:-60}" --isolation none,contexts "${beside[@]}"; }
+step_frs() { mix mix-frs frs-table1.csv 1 --shuffle --rounds "${ROUNDS_FRS:-120}" --isolation contexts --policy "$(commas ${POLICIES_FRS:-frs srt})"; }
+step_all() { mix mix-all frs-table1.csv 1 --shuffle --rounds "${ROUNDS:-60}" --isolation none,contexts "${beside[@]}"; }
 # In the table's order, as in the paper: its priorities are part of the experiment.
 # shellcheck disable=SC2086
-step_effisha() { mix mix-effisha seed000-group.csv 3 --rounds "${ROUNDS_EFFISHA:-12}" --isolation none,contexts "${beside[@]}" --policy "$(commas ${POLICIES_EFFISHA:-piv frs dprr srt})"; }
+step_effisha() { mix mix-effisha effisha-group.csv 3 --rounds "${ROUNDS_EFFISHA:-12}" --isolation none,contexts "${beside[@]}" --policy "$(commas ${POLICIES_EFFISHA:-piv frs dprr srt})"; }
 # shellcheck disable=SC2086
-step_mps() { mix mix-mps seed004-table1.csv 1 --shuffle --rounds "${ROUNDS_MPS:-80}" --isolation mps --policy "$(commas ${POLICIES_MPS:-frs srt})"; }
+step_mps() { mix mix-mps frs-table1.csv 1 --shuffle --rounds "${ROUNDS_MPS:-80}" --isolation mps --policy "$(commas ${POLICIES_MPS:-frs srt})"; }
 
 for step in ${STEPS:-all mps effisha}; do
 	say "step $step"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Seed 003's Table 2 with a real workload: twenty matrix products of its sizes, scaled to the device, on one GPU.
+# RBDM's Table 2 with a real workload: twenty matrix products of its sizes, scaled to the device, on one GPU.
 #
 # usage: table2.sh BUILD OUT.csv [DRIVER]
 #   BUILD   the build tree (make all check TESTS=); DRIVER the libcuda.so.1 (default: the system's)
@@ -75,7 +75,7 @@ start() { # LINE...: as SUBMIT says; sets log
 	daemon=$(cat "$tmp/pid")
 }
 
-tasks() { grep '^t[0-9]' "$src/testsuite/workloads/seed003-table2.csv"; }
+tasks() { grep '^t[0-9]' "$src/testsuite/workloads/rbdm-table2.csv"; }
 
 # shape MIB: tiles of a product's side and of what is summed over, so that its matrices fill their part.
 shape() {

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Device memory of Slurm's jobs beyond what their shares stand for (MemoryQueue=node): who waits, what they are told,
-# in which order they go on, whose memory is taken back, and seed 003's twenty tasks as jobs.
+# in which order they go on, whose memory is taken back, and RBDM's twenty tasks as jobs.
 . "${srcdir:-.}/testsuite/e2e/lib.sh"
 need_cluster
 need_built gpushared gpusharectl gpushare-mem gpushare-demo-matmul testsuite/e2e/doors
@@ -196,6 +196,6 @@ tasks() {
 		MEMORY=480 CONTEXT=4 PART=0.003 DEPTH=40 CYCLE=100ms MODES=rbdm-strict:hpfw LIMIT=60 \
 		timeout 100 "$SRC/testsuite/bench/table2.sh" "$BUILD" "$dir/out.csv" "$BUILD/src/device/emu/.libs/libcuda.so.1"
 }
-check "seed 003's twenty matrix products as jobs: all admitted, all correct" tasks
+check "RBDM's twenty matrix products as jobs: all admitted, all correct" tasks
 check "one line for each" test "$(grep -c '^rbdm-strict:hpfw,t[0-9]*,.*,0$' "$TMP/table2/out.csv")" = 20
 finish

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The daemon's GPU against the simulator: seed 004's nine programs as clients
+ * The daemon's GPU against the simulator: FRS's nine programs as clients
  * of gs_gpu, with pages of their own, on a GPU in virtual time whose context
  * switch, launches and wake-ups take what an H200's do; and the same orders in
  * gpushare-sim with the hand-overs that were seen.  Every policy must agree
@@ -338,7 +338,7 @@ static void load(void)
 	char path[4096];
 	struct gs_error err;
 
-	snprintf(path, sizeof(path), "%s/testsuite/workloads/seed004-table1.csv",
+	snprintf(path, sizeof(path), "%s/testsuite/workloads/frs-table1.csv",
 		 srcdir ? srcdir : ".");
 	if (sim_workload_load(path, &workload, &err) < 0)
 		fail_msg("%s", err.text);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* frs and frsp: small cases worked out by hand from seed 004. */
+/* frs and frsp: small cases worked out by hand from FRS. */
 #define _GNU_SOURCE
 #include "policy_steps.h"
 
@@ -114,7 +114,7 @@ static void frs_weighs_by_shares(void **state)
 	gs_sched_destroy(s);
 }
 
-/* By seed 004's words alone: an arrival leaves a quantum as it is, and who is even with another yields. */
+/* By FRS's words alone: an arrival leaves a quantum as it is, and who is even with another yields. */
 static void frsp_goes_by_equation_2(void **state)
 {
 	struct gs_sched *s = make("frsp");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Admission by reservation (seed 003): operations, wake-up orders, ageing; see test_rbdm_sim.c for its Table 2. */
+/* Admission by reservation (RBDM): operations, wake-up orders, ageing; see test_rbdm_sim.c for its Table 2. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Admission by reservation in the simulator: seed 003's Table 2 and its experiments. */
+/* Admission by reservation in the simulator: RBDM's Table 2 and its experiments. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,7 +27,7 @@ static void load_table_2(struct sim_workload *w)
 	struct gs_error err;
 	char path[4096];
 
-	snprintf(path, sizeof(path), "%s/testsuite/workloads/seed003-table2.csv",
+	snprintf(path, sizeof(path), "%s/testsuite/workloads/rbdm-table2.csv",
 		 srcdir ? srcdir : ".");
 	if (sim_workload_load(path, w, &err) < 0)
 		fail_msg("%s", err.text);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The simulator: its workload files, its engine, and what seed 000 found. */
+/* The simulator: its workload files, its engine, and what EffiSha found. */
 #define _GNU_SOURCE
 #include "simulate.h"
 
@@ -167,13 +167,13 @@ static void handovers_cost_what_they_are(void **state)
 	unload(&r);
 }
 
-/* Seed 000, section 8.5: what Reduction, Sort and Scan wait under piv with group priorities. */
+/* EffiSha, section 8.5: what Reduction, Sort and Scan wait under piv with group priorities. */
 static void effisha_group_priorities(void **state)
 {
 	struct results r;
 
 	(void)state;
-	load(&r, "seed000-group.csv");
+	load(&r, "effisha-group.csv");
 	simulate(&r, "piv", 0, 1);
 	within("Reduction waits", row_of(&r, "Reduction")->waiting_ms, 77, 5);
 	within("Sort waits", row_of(&r, "Sort")->waiting_ms, 73, 5);
@@ -185,14 +185,14 @@ static void effisha_group_priorities(void **state)
 	unload(&r);
 }
 
-/* Seed 000, section 8.5: what is said of default, piv and dprr in words. */
+/* EffiSha, section 8.5: what is said of default, piv and dprr in words. */
 static void effisha_comparison(void **state)
 {
 	struct sim_summary fifo, piv, dprr;
 	struct results r;
 
 	(void)state;
-	load(&r, "seed000-group.csv");
+	load(&r, "effisha-group.csv");
 	simulate(&r, "fifo", 0, 1);
 	fifo = r.summary;
 	simulate(&r, "piv", 0, 1);
@@ -203,7 +203,7 @@ static void effisha_comparison(void **state)
 	assert_true(piv.stp > fifo.stp);
 	assert_true(dprr.stp > fifo.stp);
 	unload(&r);
-	load(&r, "seed000-sjf.csv");
+	load(&r, "effisha-sjf.csv");
 	simulate(&r, "fifo", 0, 1);
 	fifo = r.summary;
 	simulate(&r, "piv", 0, 1);
@@ -240,8 +240,8 @@ static void effisha_default(void **state)
 	(void)state;
 	gs_sched_defaults(&x.options);
 	x.options.rr_quantum_ns = 3400 * (MS / 1000);
-	load(&r, "seed000-group.csv");
-	load(&piv, "seed000-group.csv");
+	load(&r, "effisha-group.csv");
+	load(&piv, "effisha-group.csv");
 	assert_int_equal(sim_experiment_run(&x, "rr", &r.row, &r.summary, NULL), 0);
 	within("average NTT", r.summary.antt, 5.08, 20);
 	for (size_t i = 0; i < sizeof(paper) / sizeof(paper[0]); i++)
@@ -269,7 +269,7 @@ static void effisha_random_priorities(void **state)
 	struct results r;
 
 	(void)state;
-	load(&r, "seed000-random.csv");
+	load(&r, "effisha-random.csv");
 	simulate(&r, "fifo", 0, 1);
 	fifo = r.summary;
 	simulate(&r, "piv", 0, 1);
@@ -296,7 +296,7 @@ static void seeds_repeat(void **state)
 	double antt;
 
 	(void)state;
-	load(&r, "seed004-table1.csv");
+	load(&r, "frs-table1.csv");
 	simulate(&r, "rr", 0, 20);
 	antt = r.summary.antt;
 	simulate(&r, "rr", 0, 20);

@@ -23,7 +23,7 @@ status() {
 	[ -z "$words" ] || grep -qF -e "$words" "$dir/err" || fail "$* does not say '$words': $(cat "$dir/err")"
 }
 
-w=$srcdir/testsuite/workloads/seed000-group.csv
+w=$srcdir/testsuite/workloads/effisha-group.csv
 status 2 "--policy and --workload must be given"
 status 2 "unexpected 'more'" -p piv -w "$w" more
 status 2 "--format: 'png' is not a format" -p piv -w "$w" -f png
@@ -107,8 +107,8 @@ for o in "16 " "15 --cfs-longest-wait"; do
 	grep -q "^c,6.300000,${o%% *}.000000," "$dir/out" || fail "cfs ${o#* }: $(grep '^c,' "$dir/out")"
 done
 
-# Admission to memory: Table 2 of seed 003, t2 first and t20 last.
-t2=$srcdir/testsuite/workloads/seed003-table2.csv
+# Admission to memory: Table 2 of RBDM, t2 first and t20 last.
+t2=$srcdir/testsuite/workloads/rbdm-table2.csv
 status 0 "" --memory rbdm-strict --wake smhpfw --capacity 4800 --age 100 -w "$t2" -f csv
 grep -q '^t2,3,3137,1568,3,4,1,' "$dir/out" || fail "t2 of Table 2: $(grep '^t2,' "$dir/out")"
 grep -q '^t20,1,727,121,7,26,15,' "$dir/out" || fail "t20 of Table 2: $(grep '^t20,' "$dir/out")"

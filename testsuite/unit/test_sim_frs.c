@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Seed 004's workload in the simulator: the paper's Figure 4, and frs on an H200. */
+/* FRS's workload in the simulator: the paper's Figure 4, and frs on an H200. */
 #define _GNU_SOURCE
 #include "simulate.h"
 
-/* Figure 4 of seed 004; what its text gives in numbers. */
+/* Figure 4 of FRS; what its text gives in numbers. */
 static const struct {
 	const char *policy;
 	double antt, dntt, stp;           /* of the paper */
@@ -27,7 +27,7 @@ static void frs_zero_overhead(void **state)
 	struct results r;
 
 	(void)state;
-	load(&r, "seed004-table1.csv");
+	load(&r, "frs-table1.csv");
 	for (size_t i = 0; i < FIGURE4; i++) {
 		simulate(&r, figure4[i].policy, 0, ROUNDS);
 		within("ANTT", r.summary.antt, figure4[i].ideal_antt, 5);
@@ -74,7 +74,7 @@ static void frs_figure_4(void **state)
 	struct results r;
 
 	(void)state;
-	load(&r, "seed004-table1.csv");
+	load(&r, "frs-table1.csv");
 	for (size_t i = 0; i < FIGURE4; i++) {
 		simulate(&r, figure4[i].policy, HANDOVER, ROUNDS);
 		s[i] = r.summary;
@@ -113,7 +113,7 @@ static void figure_4_against_the_originals(void **state)
 	struct results r;
 
 	(void)state;
-	load(&r, "seed004-original.csv");
+	load(&r, "frs-original.csv");
 	x = (struct sim_experiment){
 		.workload = &r.workload, .rounds = ROUNDS, .costs = sim_costs_of(2 * HANDOVER),
 		.order = { .seed = 1, .shuffle = 1, .has_gap = 1, .gap_ns = MS },
@@ -136,12 +136,12 @@ static void figure_4_against_the_originals(void **state)
 }
 
 /*
- * Seed 004's lengths as an H200 ran them (doc/measurements/h200-mix-all.csv): 36.69 ms
+ * FRS's lengths as an H200 ran them (doc/measurements/h200-mix-all.csv): 36.69 ms
  * in all, block-tasks of 51.3 us; the costs are the medians of what its picture shows.
  */
 static void on_an_h200(struct results *r, struct sim_experiment *x)
 {
-	load(r, "seed004-table1.csv");
+	load(r, "frs-table1.csv");
 	*x = (struct sim_experiment){
 		.workload = &r->workload, .rounds = 40,
 		.order = { .seed = 1, .shuffle = 1, .has_gap = 1, .gap_ns = MS },
@@ -296,7 +296,7 @@ static void frs_against_the_papers(void **state)
 	struct results r;
 
 	(void)state;
-	load(&r, "seed004-table1.csv");
+	load(&r, "frs-table1.csv");
 	x = (struct sim_experiment){
 		.workload = &r.workload, .rounds = 2000,
 		.order = { .seed = 1, .shuffle = 1, .has_gap = 1, .gap_ns = MS },

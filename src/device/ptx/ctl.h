@@ -49,7 +49,7 @@ _Static_assert(offsetof(struct gs_ctl, rearm) == 120, "GPU layout");
 /*
  * What a persistent twin does with it:
  *  entry   worker 0 stores 1 to stub.started (system scope).
- *  proxy   (seed 000, section 6.3) worker 0, if asked to: reads stub.kstate, in
+ *  proxy   (EffiSha, section 6.3) worker 0, if asked to: reads stub.kstate, in
  *          host memory, every one or two microseconds; TOEVICT: limit = 0, saved =
  *          atom.exch(next, 2^62), so that every further claim fails.  If saved < total it
  *          waits until all others have left, is the last block out itself, below (with

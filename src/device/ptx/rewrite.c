@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The body of a kernel with block-task indices for block indices (seed 000,
+ * The body of a kernel with block-task indices for block indices (EffiSha,
  * section 5).  As the body of a loop it has also a branch to the boundary for
  * every way out, and barriers that threads which are already done can answer.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The preemption-enabling transformation (seed 000, section 5; seed 004,
+ * The preemption-enabling transformation (EffiSha, section 5; FRS,
  * section III-A): PTX text in, PTX text out.  Every original kernel stays in
  * the module, a transformed twin stands beside it, over the same globals.
  * Pure: no I/O, no globals, never exits.

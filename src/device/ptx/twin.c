@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The worker around a rewritten body (seed 000, section 5, Figure 5; the
+ * The worker around a rewritten body (EffiSha, section 5, Figure 5; the
  * adaptive chunk stands for its section 6.3; ctl.h has the protocol).
  *
  * Across the body one register lives: %__gpushare_left, the block-tasks left

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The sliced twin (seed 002, section IV-A): the block's index in the launch,
+ * The sliced twin (GPES, section IV-A): the block's index in the launch,
  * moved by the slice's first block-task, is its block-task (slice.h).  Nothing
  * is shared between blocks and nothing is carried over, so that any state of
  * a block and any way out of it stay as they are.

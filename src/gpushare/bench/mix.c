@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * gpushare-bench mix: the papers' experiment, live (seed 000, section 8.1;
- * seed 004, section VI-C).  Programs of one kernel each arrive one after
+ * gpushare-bench mix: the papers' experiment, live (EffiSha, section 8.1;
+ * FRS, section VI-C).  Programs of one kernel each arrive one after
  * another, in an order that differs from round to round; under the driver's own
  * sharing, under MPS, and under each policy of gpushare, in one run.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * How much device memory does a CUDA C program allocate?  (Seed 003, section
+ * How much device memory does a CUDA C program allocate?  (RBDM, section
  * 3.1.)  What cannot be evaluated from the source alone is listed, never guessed.  Pure.
  */
 #ifndef GPUSHARE_MEM_ESTIMATE_H

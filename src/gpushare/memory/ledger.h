@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Device memory of one GPU: what each job step has reserved and what its
- * clients hold of it (seed 003, section 4, without the waiting queue).
+ * clients hold of it (RBDM, section 4, without the waiting queue).
  * Pure code.  Steps and clients are named by the caller's ids.
  *
  * Invariants: the reservations never exceed the capacity; a step's clients

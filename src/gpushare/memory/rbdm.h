@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Admission by reservation of device memory (RBDM; seed 003, section 4): a
+ * Admission by reservation of device memory (RBDM, section 4): a
  * step's logical reservation grows by RM per cycle until it covers what it
  * needs; then it is admitted if nobody waits and the memory is there, else it
  * waits.  High priorities have the larger RM and so are through sooner.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * fifo: first come, first served (seed 003, section 4.2).  It disregards the
+ * fifo: first come, first served (RBDM, section 4.2).  It disregards the
  * priorities; nobody starves.
  */
 #include "gpushare/memory/wake.h"

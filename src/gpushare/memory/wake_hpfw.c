@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * hpfw: high priority first wake-up (seed 003, section 4.3.1).  Shortens the
+ * hpfw: high priority first wake-up (RBDM, section 4.3.1).  Shortens the
  * response of high priorities; low ones starve under load.
  */
 #include "gpushare/memory/wake.h"

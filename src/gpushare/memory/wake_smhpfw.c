@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * smhpfw: small memory, high priority first wake-up (seed 003, section 4.3.2).
+ * smhpfw: small memory, high priority first wake-up (RBDM, section 4.3.2).
  * As hpfw, of equal priorities the smallest: more fit at once and small ones
  * are short, so the mean completion is better; big ones starve under
  * load, which the paper leaves open and the ageing bound answers (rbdm.h).

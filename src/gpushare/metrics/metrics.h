@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The metrics, each defined once (seed 004, section V; Jain's index over
+ * The metrics, each defined once (FRS, section V; Jain's index over
  * entitlement).  Pure code.  Times in any one unit.
  *
  * Of a task (the simulator's kernel; online a client's busy period, whose sums are its step's figures):
@@ -11,7 +11,7 @@
  *   preemptions  how often it left the GPU with block-tasks remaining
  *   eviction     from the order to leave until the GPU was free; told are p50 and p99, gs_quantile() of the latest 512
  * Over several rounds the simulator tells DNTT in two ways: dntt, the mean of the rounds' own, and
- * dntt_avg, that of the NTTs that were averaged over the rounds first (seed 004, section VI-C); ANTT, STP
+ * dntt_avg, that of the NTTs that were averaged over the rounds first (FRS, section VI-C); ANTT, STP
  * and Jain's index are of the averaged.
  */
 #ifndef GPUSHARE_METRICS_METRICS_H

@@ -45,7 +45,7 @@
 /* From this bit on (9 to 15 are free): gs_stub_shape() of the launch. */
 #define GS_STUB_SHAPE_SHIFT 16
 
-/* One launch of one kernel (seed 000, section 6.1). */
+/* One launch of one kernel (EffiSha, section 6.1). */
 struct gs_stub {
 	/* These sixteen bytes the GPU writes at once, when the launch has left or is over. */
 	_Atomic uint32_t kstate;  /* enum gs_kstate */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * cfs: completely fair (seed 004, section IV-D).  Time is cut into epochs; in
+ * cfs: completely fair (FRS, section IV-D).  Time is cut into epochs; in
  * each, every task that was there at its beginning gets an equal quantum:
  * the epoch's length divided by their number.  Within an epoch the longest
  * wait goes first; all waits grow alike, so their order is fixed.

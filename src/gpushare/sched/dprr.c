@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * dprr: dynamic-priority round robin (seed 000, section 7).  Two queues, one
+ * dprr: dynamic-priority round robin (EffiSha, section 7).  Two queues, one
  * of them active.  A task's dynamic priority is its own plus one per
  * millisecond that it has waited in the active queue, at most twenty more; the
  * highest runs, for a slice of (p + 1)/2 ms.  After its slice it goes to the

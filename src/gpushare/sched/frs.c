@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * frs: the fair and responsive scheduler (seed 004, section IV-E), and beyond: who does
+ * frs: the fair and responsive scheduler (FRS, section IV-E), and beyond: who does
  * without what follows equation 2 below is frsp.  Whoever is slowed down most goes next.
  *
  * The instantaneous slowdown of a task t after its arrival is

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * frsp: FRS as printed (seed 004, section IV-E), to measure frs against, which
+ * frsp: FRS as the paper prints it (section IV-E), to measure frs against, which
  * goes beyond it (frs.c).  Whoever is slowed down most goes next, for as long
  * as equation 2 says.  Nothing else: an arrival leaves the quantum under way as
  * it is, a quantum ends with nobody's own length, and what a hand-over costs

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * piv: priority-based immediate eviction (seed 000, section 7).  The highest
+ * piv: priority-based immediate eviction (EffiSha, section 7).  The highest
  * priority runs to completion; an arrival of a higher one evicts it at once.
  *
  * Good when priorities mean what they say; bad for low ones under load, which

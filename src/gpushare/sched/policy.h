@@ -146,7 +146,7 @@ uint64_t gs_task_left(const struct gs_view *view, const struct gs_task *task);
 uint64_t gs_task_alone(const struct gs_view *view, const struct gs_task *task);
 
 /*
- * Seed 004's instantaneous slowdown, IS = (time since arrival + left) / alone, weighted by the
+ * FRS's instantaneous slowdown, IS = (time since arrival + left) / alone, weighted by the
  * task's shares: while it waits a line in time, entry->a + entry->b x time.
  * Equation 1 is printed with N_t x tpt below the line, against its own text and
  * equation 2, and infinite for a task that has not begun: it is NT x tpt.

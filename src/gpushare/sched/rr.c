@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * rr: round robin (seed 004, section IV-C).  Equal quanta, first come first
+ * rr: round robin (FRS, section IV-C).  Equal quanta, first come first
  * served; whoever has used its quantum goes to the end of the queue.
  *
  * Good when nothing is known of the tasks; bad for their slowdown, which

@@ -40,7 +40,7 @@ struct gs_sched;
 
 /* Settings of all policies; gs_sched_defaults() fills the papers' in. */
 struct gs_sched_options {
-	uint64_t min_quantum_ns;   /* frs, frsp: 1 ms (seed 004, section VI) */
+	uint64_t min_quantum_ns;   /* frs, frsp: 1 ms (FRS, section VI) */
 	uint64_t rr_quantum_ns;    /* rr: 1 ms */
 	uint64_t cfs_epoch_ns;     /* cfs: 4 ms, divided by the runnable tasks */
 	uint32_t cfs_longest_wait; /* cfs: no turns in epochs, see cfs.c; 0 */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * sjf: shortest job first (seed 004, section IV-A).  The priority of a task
+ * sjf: shortest job first (FRS, section IV-A).  The priority of a task
  * is its whole length, NT x tpt: the longer, the lower.  A shorter arrival
  * evicts the holder.
  *

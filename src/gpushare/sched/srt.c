@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * srt: shortest remaining time (seed 004, section IV-B).  As sjf, but the
+ * srt: shortest remaining time (FRS, section IV-B).  As sjf, but the
  * priority is what a task still needs; it is looked at again when something
  * arrives.  A waiting task's remaining time does not change, so its place in
  * the queue is fixed.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Admission to one GPU's memory in simulated time, with the daemon's own RBDM
- * (seed 003, section 6).  An admitted kernel runs for its length beside
+ * (RBDM, section 6).  An admitted kernel runs for its length beside
  * the others: only memory is short here.
  */
 #ifndef GPUSHARE_SIM_MEMORY_H

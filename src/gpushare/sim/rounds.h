@@ -23,7 +23,7 @@ struct sim_row {
 
 /*
  * A policy's summary.  antt, dntt_avg, stp and jain are those of the kernels'
- * NTTs averaged over the rounds first (seed 004, section VI-C); dntt is the mean
+ * NTTs averaged over the rounds first (FRS, section VI-C); dntt is the mean
  * over the rounds of the DNTT within a round.  Jain's index is that of 1/NTT
  * over the shares.
  */

@@ -2,7 +2,7 @@
 /*
  * Execution equivalence: a kernel and its twins leave the same memory, however
  * often and wherever they are evicted, and every block-task runs exactly once
- * (seed 000, section 5: block-tasks keep their integrity whoever runs them).
+ * (EffiSha, section 5: block-tasks keep their integrity whoever runs them).
  * DRIVER is a libcuda.so.1, emulated or not; FOLDER holds the table's files.
  */
 #define _GNU_SOURCE

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The applications of seed 004, Table I, small: Canny's four kernels, sparse
+ * The applications of FRS, Table I, small: Canny's four kernels, sparse
  * product, vector addition, separable convolution, Black-Scholes, path finder,
  * matrix product, histogram of 256 bins, reduction.
  */

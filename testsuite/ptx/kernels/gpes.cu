@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The benchmarks of seed 002, Table II, small: matrix product and sum, heart
+ * The benchmarks of GPES, Table II, small: matrix product and sum, heart
  * wall, back propagation, breadth-first search, hot spot, LU decomposition,
  * nearest neighbours, speckle-reducing diffusion (srad2).
  */

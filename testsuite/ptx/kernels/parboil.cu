@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The Parboil benchmarks that seed 001 runs, small: bfs, cutcp, histo, lbm,
+ * The Parboil benchmarks that SMK runs, small: bfs, cutcp, histo, lbm,
  * mri-gridding, mri-q, sad, sgemm, spmv, stencil, tpacf.
  */
 extern "C" __global__ void bfs_queue(unsigned *next, unsigned *tail, unsigned *cost, const unsigned *queue,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The tests of seed 003, small: the matrix product of the CUDA samples with a
+ * The tests of RBDM, small: the matrix product of the CUDA samples with a
  * scale of its own for each call, and an FFT application: transform by
  * stages over global memory, inverse, convolution in the frequency domain.
  */

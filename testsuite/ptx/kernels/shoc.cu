@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The programs of seed 000, Table 2 (SHOC, level 1), small: breadth-first
+ * The programs of EffiSha, Table 2 (SHOC, level 1), small: breadth-first
  * search, FFT, molecular dynamics, MD5, a neural network, reduction, scan,
  * radix sort, sparse products, the 9-point stencil, triad.
  */

@@ -1,4 +1,4 @@
-// The example of seed 003, section 3.1, with the set of its data given.
+// The example of RBDM, section 3.1, with the set of its data given.
 #include <cuda_runtime.h>
 #define com_data_size (1024 * 1024)
 
