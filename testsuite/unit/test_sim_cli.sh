@@ -144,6 +144,6 @@ sed 's/\\-/-/g' "$srcdir/doc/gpushare-sim.1" | grep -o -e '--[a-z][a-z-]*' | sor
 diff "$dir/of-help" "$dir/of-man" || fail "--help and gpushare-sim(1) disagree"
 for p in $policies; do
 	grep -q "^ *$p " "$dir/help" || fail "--help lacks $p"
-	grep -q "^## $p" "$srcdir/doc/policies.md" || fail "doc/policies.md lacks $p"
+	grep -qE "^\*\*$p\*\*|^\*\*[a-z]+\*\* and \*\*$p\*\*" "$srcdir/doc/policies.md" || fail "doc/policies.md lacks $p"
 done
 exit $failed

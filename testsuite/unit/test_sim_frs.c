@@ -57,7 +57,7 @@ static void frs_where_all_are_long(void **state)
 	unload(&r);
 }
 
-/* Whose DNTT is not the paper's with Table I alone: "Against the papers' numbers" in doc/policies.md. */
+/* Whose DNTT is not the paper's with Table I alone: "Results" in doc/policies.md. */
 static int is_not_reproduced(const char *policy)
 {
 	static const char *const name[] = { "frs", "frsp", "cfs" };
