@@ -4,9 +4,8 @@
  *
  * A policy only orders: the core owns time, queues, deadlines and accounting,
  * and checks every answer.  One policy is one file that ends in one
- * `const struct gs_policy`, listed in policies.def.  To add one: write the
- * file, add the line to policies.def and the file to Makemodule.am, describe
- * it in doc/policies.md.
+ * `const struct gs_policy`, listed in policies.def.  HACKING.md says how to
+ * add one.
  */
 #ifndef GPUSHARE_SCHED_POLICY_H
 #define GPUSHARE_SCHED_POLICY_H
