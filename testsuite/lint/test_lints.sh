@@ -205,6 +205,13 @@ test_links() {
 	shrinks "README.md doc/a.md" README.md '\n[a](doc/a.md)' '[a](a.md)' "README.md:2: the link to doc/a.md leads to nothing"
 	shrinks "README.md doc/b.md" README.md 'In doc/b.md.' 'In doc/a.md.' "README.md:1: doc/b.md is named, but not installed"
 	shrinks "doc/x.1 doc/b.md" doc/x.1 'doc/b.md' 'a.md' "doc/x.1:1: doc/b.md is named"
+	put doc/Makemodule.am 'nobase_dist_doc_DATA = README.md doc/a.md'
+	put README.md '[a](doc/a.md)'
+	put doc/a.md '[there](../README.md)'
+	good
+	put README.md '[a](a.md)'
+	bad "README.md:1: the link to a.md leads to nothing"
+	put README.md 'In doc/a.md.'
 	rm "$work/doc/a.md"
 	bad "doc/a.md: installed by a Makemodule.am, but not there"
 }
