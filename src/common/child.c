@@ -12,7 +12,10 @@
 
 static const int passed_on[] = { SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2 };
 
-/* What is passed on was blocked before there was a child, so that none is lost; SIGCHLD tells the end. */
+/*
+ * The caller has blocked the signals that are passed on before the child existed, so none is lost.
+ * SIGCHLD tells that the child has ended.
+ */
 static int wait_for(pid_t child, const sigset_t *watched)
 {
 	int sig, status;
@@ -34,7 +37,10 @@ int gs_child_run(const char *who, char **argv, struct gs_error *err)
 	sigset_t watched, before;
 	pid_t child;
 
-	/* An ignored SIGCHLD, which a parent may hand down, would reap the status away. */
+	/*
+	 * A parent may hand down SIGCHLD as ignored. The kernel would then discard the child's exit
+	 * status.
+	 */
 	signal(SIGCHLD, SIG_DFL);
 	sigemptyset(&watched);
 	sigaddset(&watched, SIGCHLD);

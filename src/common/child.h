@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Running a program in one's own place: its signals, its exit status. */
+/*
+ * Run another program on behalf of this one: pass signals on to it, and end with its exit status.
+ */
 #ifndef GPUSHARE_COMMON_CHILD_H
 #define GPUSHARE_COMMON_CHILD_H
 
 #include "common/error.h"
 
-/* The status of a program that cannot be run, or is not there, as a shell says it. */
+/* Exit statuses of a program that cannot be executed, or is not there, as shells give them. */
 #define GS_CHILD_CANNOT_RUN 126
 #define GS_CHILD_NOT_FOUND 127
 

@@ -5,8 +5,9 @@
 #include <stdint.h>
 
 /*
- * May a file of this process become so long?  If not, writing it, or giving it that
- * length, mostly ends the process (SIGXFSZ; setrlimit(2)): no library may try that in somebody else's program.
+ * May a file of this process become so long? Beyond the limit (RLIMIT_FSIZE) writing, or setting
+ * its length, raises SIGXFSZ, which ends most programs. A library must not risk that in somebody
+ * else's program.
  */
 int gs_file_may_have(uint64_t bytes);
 

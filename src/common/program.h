@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The same program with the same arguments, by number: for what earlier runs tell. */
+/*
+ * A number for "the same program with the same arguments", under which the figures of earlier runs
+ * are found.
+ */
 #ifndef GPUSHARE_COMMON_PROGRAM_H
 #define GPUSHARE_COMMON_PROGRAM_H
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Short slices of the processor, for a thread that sleeps nearly always and must run as soon as it is
- * woken.  Linux lets whoever runs finish its slice, some milliseconds, before a thread of the same
- * or even of higher weight that has been woken or moved there, unless that one has
- * asked for shorter slices (EEVDF, sched_setattr(2); since 6.12, earlier ones take no notice).
- * Nothing is taken from anybody: the share of the processor stays.
+ * Short slices of the processor, for a thread that sleeps nearly always and must run as soon as it
+ * is woken. Linux lets the running thread finish its slice of some milliseconds before one that was
+ * woken or moved to the processor, even of higher weight, unless the latter has asked for shorter
+ * slices (EEVDF, sched_setattr(2), since Linux 6.12; earlier kernels ignore it). The thread's share
+ * of the processor stays the same.
  */
 #ifndef GPUSHARE_COMMON_SLICE_H
 #define GPUSHARE_COMMON_SLICE_H

@@ -22,7 +22,10 @@ int gs_thread_start(pthread_t *thread, size_t stack_bytes, void *(*fn)(void *), 
 		rc = pthread_attr_setstacksize(&attr, stack_bytes);
 	if (!thread)
 		pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	/* It has its mask from its first instruction on: that of whoever starts it. */
+	/*
+	 * A thread inherits its creator's signal mask, so the mask is set before the thread is
+	 * started.
+	 */
 	sigfillset(&every);
 	pthread_sigmask(SIG_SETMASK, &every, &old);
 	if (!rc)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Threads of our own beside a program's, or a loop's, on which no signal handler ever runs. */
+/* Threads beside those of a program or of an event loop. No signal handler ever runs on them. */
 #ifndef GPUSHARE_COMMON_THREAD_H
 #define GPUSHARE_COMMON_THREAD_H
 

@@ -205,7 +205,10 @@ int gs_msg_recv(int sock, struct gs_msg *msg, enum gs_msg_direction direction,
 
 		if (poll(&end, 1, 0) > 0 && (end.revents & (POLLRDHUP | POLLHUP)))
 			return 0;
-		/* An empty packet reads like an end, but the peer is still there. */
+		/*
+		 * recv() returns 0 for an empty packet as well as at the end of the connection.
+		 * Here the connection is still there.
+		 */
 		gs_fail(err, "an empty packet");
 		errno = EBADMSG;
 		return -1;

@@ -81,7 +81,7 @@ enum gs_group {
 	GS_GROUP_COUNT
 };
 
-/* REFUSED.code: what kind of no it is; the reason is for people. */
+/* REFUSED.code: why, for programs; the text is for people. */
 enum gs_refusal {
 	GS_REFUSED_UNKNOWN_STEP = 1, /* not registered, or not yet: trying again may help */
 	GS_REFUSED_NOT_YOURS,        /* another user's, or the process does not descend from it */
@@ -91,16 +91,16 @@ enum gs_refusal {
 };
 
 /*
- * WELCOME.absent: what a client does while no daemon answers.  Whoever starts
- * then has it from its environment, where REGISTERED has put it as a word.
+ * WELCOME.absent: what a client does while no daemon answers. A program that starts in that time
+ * has it from its environment, where the answer REGISTERED has put it as a word.
  */
 enum gs_absent { GS_ABSENT_RUN, GS_ABSENT_WAIT, GS_ABSENT_FAIL, GS_ABSENT_COUNT };
 #define GS_ABSENT_WORDS { "run", "wait", "fail" } /* in that order */
 #define GS_ABSENT_ENV "GPUSHARE_ABSENT"
 
 /*
- * WELCOME.signal: how a kernel's workers learn that they must leave.  AUTO:
- * the proxy where it costs nothing, else memop.
+ * WELCOME.signal: how a kernel's workers learn that they must leave. AUTO: by the proxy where it
+ * costs nothing, otherwise by a memory operation.
  */
 enum gs_signal {
 	GS_SIGNAL_AUTO,
@@ -147,9 +147,8 @@ int gs_msg_check(const struct gs_msg *msg, size_t bytes,
 int gs_msg_connect(const char *path, uint64_t timeout_ns, struct gs_error *err);
 
 /*
- * From now on a send or a receive on sock fails with EAGAIN after timeout_ns,
- * which is rounded up to microseconds; 0: it waits for as long as it takes.
- * Returns 0 or -1.
+ * From now on a send or a receive on sock fails with EAGAIN after timeout_ns, which is rounded up
+ * to microseconds; 0: no limit. Returns 0 or -1.
  */
 int gs_msg_limit(int sock, uint64_t timeout_ns, struct gs_error *err);
 

@@ -13,26 +13,32 @@ struct gs_signal_times {
 	uint32_t proxy_ns, memop_ns, dma_ns;
 };
 
-/* No signal is faster, none that is of any use slower: what a client claims beyond is not believed. */
+/*
+ * Plausible times: no signal takes less than the minimum, and one that takes more than the maximum
+ * is of no use. A client's claim beyond them is not believed.
+ */
 #define GS_SIGNAL_NS_MIN 100u
 #define GS_SIGNAL_NS_MAX 100000000u
 
-/* Slower, and not just by what differs between two measurements? */
+/* Is signal a slower than b, by more than two measurements of the same signal differ? */
 static inline int gs_signal_slower(uint32_t a_ns, uint32_t b_ns)
 {
 	return (uint64_t)a_ns * 9 > (uint64_t)b_ns * 10;
 }
 
 /*
- * Where a launch has blocks enough for a proxy, is it to have one?  Unless
- * another signal is faster: it needs neither the program's process nor a stream.
+ * A launch has enough blocks to spare one as a proxy: should it have one? Yes, unless another
+ * signal is faster, since a proxy needs neither the program's process nor a stream.
  */
 static inline int gs_signal_proxy_pays(const struct gs_signal_times *t)
 {
 	return !gs_signal_slower(t->proxy_ns, t->memop_ns) && !gs_signal_slower(t->proxy_ns, t->dma_ns);
 }
 
-/* For the other launches: a copy, which keeps a copy engine busy, instead of a memory operation? */
+/*
+ * For launches without a proxy: is a copy, which keeps a copy engine busy, better than a memory
+ * operation?
+ */
 static inline int gs_signal_dma_pays(const struct gs_signal_times *t)
 {
 	return gs_signal_slower(t->memop_ns, t->dma_ns);

@@ -39,7 +39,10 @@ static void place(const struct gs_view *view, const struct gs_task *task,
 {
 	double waiting = (double)task->waited_ns;
 
-	/* Since when: a holder does not wait, so it is taken as joining now. */
+	/*
+	 * When the task began to wait. The holder does not wait, so it counts as joining the queue
+	 * now.
+	 */
 	waiting -= (double)(task == view->holder ? view->now : task->since_ns);
 	entry->key.round = view->options->cfs_longest_wait ? 0 : task->word[0];
 	entry->key.rank = -waiting;
@@ -49,7 +52,10 @@ static uint64_t quantum(struct gs_view *view, const struct gs_task *task)
 {
 	int by_turn = view->options->cfs_longest_wait;
 
-	/* Once an epoch, or a turn: asked again as somebody arrives, it stays. */
+	/*
+	 * The quantum is computed once for each epoch or time slice. When an arrival has the core
+	 * ask again, it stays the same.
+	 */
 	if (by_turn ? task->turn != view->state[0] : task->word[0] > view->state[0]) {
 		view->state[0] = by_turn ? task->turn : task->word[0];
 		view->state[1] = view->options->cfs_epoch_ns / (view->count + 1 < PARTS_MOST ? view->count + 1 : PARTS_MOST);

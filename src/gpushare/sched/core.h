@@ -23,7 +23,8 @@ struct gs_one {
 	uint64_t protected_until; /* a starved task keeps the GPU until then */
 	int reconsider;           /* something arrived since the last comparison */
 	int evicting;             /* the holder was told to leave */
-	size_t swaps;             /* holders that the policy has exchanged since a task came, went or the like */
+	size_t swaps;             /* how often the policy has replaced the holder since the last
+				   * news of a task */
 	int told;                 /* a task's length or progress has been told since then */
 	unsigned faults;
 };
@@ -52,7 +53,10 @@ unsigned gs_one_faults(const struct gs_one *sched);
 /* When its longest waiting task must be given the GPU; GS_NO_LIMIT: never. */
 uint64_t gs_one_starvation_due(const struct gs_one *sched);
 
-/* The holder must go for the sake of another class; decide says so until it has. */
+/*
+ * The holder must make room for another class; gs_sched_decide() answers EVICT until it has
+ * stopped.
+ */
 void gs_one_evict(struct gs_one *sched);
 
 /* By name; NULL with the known names.  Settings that make sense, or -1 with the reason. */
@@ -68,7 +72,10 @@ struct gs_view *gs_core_view(struct gs_one *sched);
 /* The task's entry as the policy places it now. */
 void gs_core_place(struct gs_one *sched, struct gs_task *task, struct gs_entry *entry);
 
-/* A task has come or gone, or is worth something else: the policy may well change its mind. */
+/*
+ * A task has come or gone, or its length or priority has changed: from here on the policy may
+ * change its mind.
+ */
 static inline void gs_core_news(struct gs_one *sched)
 {
 	sched->swaps = 0;
@@ -78,7 +85,10 @@ static inline void gs_core_news(struct gs_one *sched)
 /* The policy broke its contract: fifo takes over. */
 void gs_core_fault(struct gs_one *sched);
 
-/* The shortest time that a turn is worth: the minimum quantum or so many hand-overs. */
+/*
+ * The shortest quantum: the minimum quantum, or the time of QuantumHandovers hand-overs if that is
+ * longer.
+ */
 uint64_t gs_core_slice(const struct gs_one *sched);
 
 /* The holder's quantum begins now. */

@@ -7,8 +7,9 @@
 #include "gpushare/sched/core.h"
 
 /*
- * Holders exchanged at once, one after the other, get at most through all tasks, from each to one that goes before
- * it.  Whoever goes on beyond that will not stop, and the GPU would do nothing but change hands.
+ * A policy that replaces holders without any news in between can go through all tasks once at most,
+ * as each new holder must go before the last one. A policy that goes on beyond that would never
+ * stop, and the GPU would do nothing but hand-overs.
  */
 #define SWAPS_MORE 64
 
@@ -38,7 +39,10 @@ uint64_t gs_one_peek(struct gs_one *sched, uint64_t now)
 
 	if (!sched->policy->pick)
 		return head->id;
-	/* A copy: what picking notes down is not to be noted yet. */
+	/*
+	 * This is only a prediction, so work on a copy: what the policy writes down while it picks
+	 * must not count.
+	 */
 	view = *gs_core_view(sched);
 	view.holder = NULL;
 	if (now > view.now)
@@ -65,7 +69,7 @@ static void decide_free(struct gs_one *sched, struct gs_decision *decision)
 	task = gs_one_starvation_due(sched) <= sched->view.now ? sched->ready.oldest : choose(sched);
 	decision->action = GS_ACT_RUN;
 	decision->task = task->id;
-	/* Its quantum begins when it starts: only then is its end known. */
+	/* The quantum begins when the task has started on the GPU. Only then is its end known. */
 	decision->deadline_ns = sched->view.now;
 }
 
@@ -84,8 +88,9 @@ static int loses_gpu_at_end(struct gs_one *sched)
 }
 
 /*
- * Lengths are the clients' to tell, and two that take turns at being the shorter one must not cost everybody the
- * policy: then each holder has a slice, until something else happens.
+ * Clients tell the lengths, so two of them can keep the policy exchanging them by lowering theirs
+ * in turn. The policy is not to be replaced for that: each holder keeps the GPU for one slice until
+ * something else happens.
  */
 static void end_swaps(struct gs_one *sched)
 {
@@ -130,7 +135,10 @@ void gs_one_decide(struct gs_one *sched, uint64_t now, struct gs_decision *decis
 	}
 	decision->task = sched->holder->id;
 	decision->action = GS_ACT_KEEP;
-	/* A quantum that ends while nobody waits costs nothing: the first to come is compared then. */
+	/*
+	 * A quantum that ends while nobody waits costs nothing. The next arrival is compared with
+	 * the holder at once.
+	 */
 	if (!sched->evicting && sched->ready.count == 0)
 		return;
 	starved_turn = gs_one_starvation_due(sched);

@@ -66,8 +66,8 @@ static double value(const struct gs_view *view, const struct gs_entry *entry)
 }
 
 /*
- * All rise at the same rate until they have risen enough: only who is done with that sooner, and is not of the
- * higher priority, is overtaken.
+ * All dynamic priorities rise at the same rate, up to twenty. So a task is overtaken only if it
+ * reaches the twenty first and does not have the higher priority.
  */
 static uint64_t until(const struct gs_view *view, const struct gs_entry *first,
 		      const struct gs_entry *second, double lead)

@@ -73,7 +73,10 @@ void gs_place_slowdown(const struct gs_view *view, const struct gs_task *task,
 	entry->b = per_ns;
 }
 
-/* Two lines are this far apart now and come closer so fast: until when they surely have not met. */
+/*
+ * The two values are this far apart now and approach each other at this rate: return a time before
+ * which they surely have not met.
+ */
 static uint64_t apart(const struct gs_view *view, const struct gs_entry *x, const struct gs_entry *y,
 		      double lead, double closing)
 {

@@ -46,7 +46,7 @@
 #define UNNOTICED 8 /* part of the shortest length */
 #define HANDOVERS_MOST 100
 
-/* The shortest quantum that is worth its hand-over, while `task` is one of those that run or wait. */
+/* The shortest quantum that is worth a hand-over, with `task` among those that run or wait. */
 static uint64_t worth(const struct gs_view *view, const struct gs_task *task)
 {
 	uint64_t floor = gs_task_floor(view, &gs_policy_frs);
@@ -64,7 +64,7 @@ static uint64_t worth(const struct gs_view *view, const struct gs_task *task)
 	return unnoticed > floor ? unnoticed : floor;
 }
 
-/* What the holder waits at least if it is evicted, where hand-overs cost something. */
+/* If hand-overs cost something: the least that the holder waits after an eviction. */
 static uint64_t shortest_wait(const struct gs_view *view)
 {
 	return worth(view, view->holder) + 2 * view->options->handover_ns;

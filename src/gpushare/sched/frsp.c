@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * frsp: FRS as the paper prints it (section IV-E), to measure frs against, which
- * goes beyond it (frs.c).  Whoever is slowed down most goes next, for as long
- * as equation 2 says.  Nothing else: an arrival leaves the quantum under way as
- * it is, a quantum ends with nobody's own length, and what a hand-over costs
- * is not weighed.
+ * frsp: FRS as the paper prints it (section IV-E). It is there to compare frs with, which goes
+ * beyond the paper (frs.c). The task that is slowed down most goes next, for as long as equation 2
+ * says. Nothing else counts: an arrival does not shorten the running quantum, the length of the
+ * task does not end it, and the cost of a hand-over is not weighed.
  *
- * Slowdowns are weighted by shares, see gs_place_slowdown(); equal shares change
- * nothing.  The paper gives no rule for a quantum that equation 2 makes shorter
- * than the minimum (1 ms, section VI): it is raised to that.
+ * Slowdowns are weighted by shares, see gs_place_slowdown(); equal shares change nothing. The paper
+ * has no rule for a quantum that equation 2 makes shorter than the minimum (1 ms, section VI): here
+ * it is raised to the minimum.
  *
- * state[0] is the turn whose quantum has been given out.
+ * state[0] is the time slice whose quantum has been given out.
  *
- * Good: the paper's own numbers.  Bad: a short kernel waits behind whatever
- * quantum is under way, of seconds where lengths are; two even ones change places every minimum quantum;
- * a client that claims to be short keeps the GPU until the starvation bound.
+ * Good: the paper's own numbers. Bad: a short kernel waits behind the running quantum, which takes
+ * seconds where lengths do; two tasks with equal slowdowns change places every minimum quantum; a
+ * client that claims to be short keeps the GPU until the starvation bound.
  */
 #include "gpushare/sched/policy.h"
 
@@ -30,7 +29,7 @@ static uint64_t quantum(struct gs_view *view, const struct gs_task *task)
 	struct gs_entry mine = { 0 };
 	double ns;
 
-	/* Asked again as somebody arrives: no sooner than was said. */
+	/* The core asks again when a task arrives. The quantum that was given stays. */
 	if (view->state[0] == task->turn)
 		return GS_NO_LIMIT;
 	view->state[0] = task->turn;

@@ -88,8 +88,9 @@ uint64_t gs_core_slice(const struct gs_one *sched)
 }
 
 /*
- * A quantum that is as short as hand-overs allow, with what the holder would have left then, if that is not worth an
- * eviction (sched.h).  Half a hand-over more, as lengths are estimates: who is all but done would go for nothing.
+ * Where the quantum is the shortest that hand-overs allow, lengthen it to the task's end if what
+ * would be left then is not worth an eviction (let_finish in sched.h). Allow half a hand-over more,
+ * as lengths are estimates: otherwise a task that is all but done would be evicted for nothing.
  */
 static uint64_t or_to_the_end(struct gs_one *sched, uint64_t floor)
 {
@@ -262,7 +263,10 @@ void gs_one_set_priority(struct gs_one *sched, uint64_t id, int32_t priority,
 	}
 }
 
-/* The holder gives the GPU back; the caller says what becomes of it. */
+/*
+ * The holder gives the GPU back; the caller decides whether the task becomes ready again or is
+ * forgotten.
+ */
 static void take_gpu(struct gs_one *sched)
 {
 	struct gs_task *task = sched->holder;
@@ -328,7 +332,9 @@ void gs_one_started(struct gs_one *sched, uint64_t id, uint64_t now)
 	sched->holder = task;
 	gs_core_begin_quantum(sched);
 	if (sched->options.starvation_ns && waited >= sched->options.starvation_ns) {
-		/* It is here against the policy's will: what it gets is one slice. */
+		/*
+		 * The starvation bound put this task on the GPU, not the policy: it gets one slice.
+		 */
 		sched->protected_until = gs_later(sched->view.now, gs_core_slice(sched));
 		if (sched->quantum_end == GS_NO_LIMIT ||
 		    sched->quantum_end < sched->protected_until)

@@ -126,7 +126,7 @@ struct gs_policy {
 /* What a task has run up to view->now, the running turn included. */
 uint64_t gs_task_ran(const struct gs_view *view, const struct gs_task *task);
 
-/* So many hand-overs as no quantum of this policy is shorter than, ns. */
+/* The shortest quantum of this policy, ns: the time of QuantumHandovers hand-overs. */
 uint64_t gs_task_floor(const struct gs_view *view, const struct gs_policy *policy);
 
 /*
@@ -189,12 +189,15 @@ struct gs_order {
 	int of_state;
 };
 
-/* What a value may be off by, as a part of the terms that it is made of: far more than rounding does. */
+/*
+ * The rounding error allowed for a value, as a part of the terms that it is made of: far more than
+ * rounding really does.
+ */
 #define GS_ROUNDING 0x1p-50
 
 #define GS_FEW 128 /* entries: to look at them all is faster than to remember who won */
 
-/* Here, so that the compiler makes each order a loop without calls. */
+/* In the header, so that the compiler turns each order into a loop without calls. */
 static inline const struct gs_entry *gs_first_of_few(const struct gs_view *view,
 						     const struct gs_order *order)
 {

@@ -100,7 +100,7 @@ void gs_sched_destroy(struct gs_sched *sched)
 	free(sched);
 }
 
-/* By priority, stable: insertion keeps the list's order among equals. */
+/* Sort by priority. Insertion keeps the list's order among equals. */
 static void rank_classes(struct gs_sched *sched)
 {
 	for (size_t i = 0; i < sched->count; i++) {
@@ -375,7 +375,7 @@ static void decide_free(struct gs_sched *sched, struct gs_decision *decision)
 	gs_one_decide(class_at(sched, rank), sched->now, decision);
 }
 
-/* May the holder stay as far as the other classes are concerned?  Until when? */
+/* Do the other classes let the holder stay, and until when? */
 static uint64_t others_want(const struct gs_sched *sched, size_t rank)
 {
 	const struct gs_one *one = class_at(sched, rank);

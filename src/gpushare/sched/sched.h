@@ -38,15 +38,17 @@
 
 struct gs_sched;
 
-/* Settings of all policies; gs_sched_defaults() fills the papers' in. */
+/* Settings of all policies; gs_sched_defaults() fills in those of the papers. */
 struct gs_sched_options {
 	uint64_t min_quantum_ns;   /* frs, frsp: 1 ms (FRS, section VI) */
 	uint64_t rr_quantum_ns;    /* rr: 1 ms */
 	uint64_t cfs_epoch_ns;     /* cfs: 4 ms, divided by the runnable tasks */
 	uint32_t cfs_longest_wait; /* cfs: no turns in epochs, see cfs.c; 0 */
-	uint64_t dprr_tick_ns;     /* dprr: what the paper's slices and rises count in: 1 ms */
+	uint64_t dprr_tick_ns;     /* dprr: the unit of its slices and of its rising priorities, in
+				    * the paper 1 ms */
 	uint64_t handover_ns;      /* cost of giving the GPU to another */
-	uint32_t quantum_handovers; /* no quantum is shorter than so many of them, see policy.h: 4 */
+	uint32_t quantum_handovers; /* no quantum is shorter than so many hand-overs (policy.h);
+				     * default 4 */
 	/*
 	 * Nobody is evicted at the end of such a quantum who has no more than half of one left, under policies that let tasks finish: 1.
 	 * An eviction costs everybody two hand-overs, away and back; and of two tasks the mean turnaround is the least
@@ -129,7 +131,7 @@ void gs_sched_destroy(struct gs_sched *sched); /* NULL is fine */
 int gs_sched_set_classes(struct gs_sched *sched, const struct gs_sched_class *classes,
 			 size_t count, uint64_t now, struct gs_error *err);
 
-/* The cost of a hand-over was measured: from now on quanta fit it. */
+/* The cost of a hand-over was measured: quanta are adapted to it from now on. */
 void gs_sched_set_handover(struct gs_sched *sched, uint64_t handover_ns);
 
 /*

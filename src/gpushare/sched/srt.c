@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * srt: shortest remaining time (FRS, section IV-B).  As sjf, but the
- * priority is what a task still needs; it is looked at again when something
- * arrives.  A waiting task's remaining time does not change, so its place in
- * the queue is fixed.
+ * srt: shortest remaining time (FRS, section IV-B). As sjf, but a task's priority is the time that
+ * it still needs, and it is compared anew when a task arrives. The remaining time of a waiting task
+ * does not change, so its place in the queue is fixed.
  *
- * Nothing left of what was told, and still there: the length was wrong, and
- * what it has run beyond it stands for what it needs.  So a client that
- * claims to be short is first only until it has shown that it is not.
+ * A task that is still there when nothing is left of its told length was told wrongly. From then on
+ * it counts as needing as much as it has run beyond that length. So a client that claims to be
+ * short comes first only until it has shown that it is not.
  *
- * The best mean slowdown of all; bad for long tasks under load, and it needs
+ * It has the best mean slowdown of all policies. It is bad for long tasks under load, and it needs
  * to know lengths.
  */
 #include "gpushare/sched/policy.h"

@@ -8,7 +8,10 @@
 
 static size_t bucket_of(const struct gs_index *index, uint64_t id)
 {
-	/* Ids are mostly consecutive, and those that come together are asked for together: side by side. */
+	/*
+	 * Ids are mostly consecutive, and neighbours are mostly looked up together, so they lie
+	 * side by side in the index.
+	 */
 	return (size_t)(id + (id >> 16) + (id >> 32)) & (index->buckets - 1);
 }
 
@@ -42,7 +45,7 @@ static void index_link(struct gs_index *index, struct gs_task *task)
 	*at = task;
 }
 
-/* Without memory to grow the chains get longer; nothing fails. */
+/* If there is no memory to grow, the chains get longer and nothing fails. */
 static void index_grow(struct gs_index *index)
 {
 	struct gs_index old = *index;
