@@ -4,7 +4,8 @@
 #include "common/clock.h"
 #include "gpushare/bench/kernel.h"
 
-#define LAUNCHES_PER_WAIT 17 /* odd, so that of two kinds in turn each is the first after a wait as often */
+#define LAUNCHES_PER_WAIT 17 /* odd, so that of two kinds of calls that alternate each comes first
+			      * after a wait equally often */
 #define BYTES (1u << 20)
 
 /* `other` launches every second one. */

@@ -32,11 +32,14 @@ struct row {
 	const char *what;
 	size_t count;
 	double p50, p99;
-	int beside;   /* the next row is of the same calls past the shim, in the same process */
+	int beside;   /* the next row has the same calls past the shim, in the same process */
 	double added; /* to its p50, or else to that under the first way */
 };
 
-/* Of every `step`-th sample from the first; the first tenth warms up. */
+/*
+ * Median and 99th percentile of every `step`-th sample from `first` on. The first tenth is left
+ * out, as it warms up.
+ */
 static int quantiles(const struct bench_slot *s, size_t first, size_t step, struct row *r,
 		     struct gs_error *err)
 {
@@ -65,8 +68,8 @@ static int order(struct bench_crew *crew, enum bench_call call, uint32_t count, 
 }
 
 /*
- * A grid of half a wave is left as it is, one of several can be evicted.  What 100 ns are is seen only
- * in one process: in another the driver's own part may take 1 us more or less (H200).
+ * A grid of half a wave goes out as written, one of several waves is preemptible. A cost of 100 ns
+ * can only be seen within one process: in another the driver's own part may take 1 us more or less.
  */
 static int launches(struct calls *c, struct bench_crew *crew, struct row *r, struct gs_error *err)
 {

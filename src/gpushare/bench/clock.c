@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The device's clock against the host's: the device is asked for the time,
- * again and again, through memory that both see; its answer came between the
- * question and its arrival, and the quickest of many answers says so best.
+ * The device's clock against the host's. The host asks the device for its time again and again,
+ * through memory that both see. The device read its clock between the question and the answer's
+ * arrival, so the quickest of many answers tells the difference best.
  */
 #define _GNU_SOURCE
 #include "gpushare/bench/kernel.h"

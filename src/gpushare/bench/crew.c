@@ -50,7 +50,10 @@ void bench_crew_stop(struct bench_crew *crew)
 		if (crew->pid[i] > 0)
 			bench_crew_order(crew, i, BENCH_QUIT);
 	for (uint32_t i = 0; i < crew->count; i++) {
-		/* One that is in the middle of an order gets some time, the others have had it. */
+		/*
+		 * Give a program that still carries out an order three seconds; the others have
+		 * ended by then.
+		 */
 		if (crew->pid[i] > 0 && !bench_reap(crew->pid[i], 3000, &status))
 			bench_end(crew->pid[i]);
 		crew->pid[i] = 0;

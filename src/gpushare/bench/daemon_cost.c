@@ -34,7 +34,7 @@ struct moment {
 	uint64_t at_ns, cpu_ns, wakes, launches;
 };
 
-/* How often it went to sleep by itself, which is how often it was woken; 0: not known. */
+/* How often gpushared went to sleep by itself, and so was woken; 0: not known. */
 static uint64_t wakes_of(pid_t pid)
 {
 	unsigned long long n = 0;

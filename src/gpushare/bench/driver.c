@@ -83,8 +83,9 @@ static int has(const char *path, const char *name)
 }
 
 /*
- * By what it defines: GPUSHARE_DRIVER may name a file that is called anything.  Not another copy
- * of the shim; and the last one: what hooks the driver's functions is loaded before the shim opens it.
+ * Recognise the driver by what it defines, as GPUSHARE_DRIVER may name a file with any name. It
+ * must not be another copy of the shim. Take the last such library: one that hooks the driver's
+ * functions is loaded before the shim opens the driver.
  */
 static void *loaded_beneath(void)
 {

@@ -80,11 +80,11 @@ static int by_begin(const void *a, const void *b)
 }
 
 /*
- * The gaps of one contest: both programs' stretches, the owner in the lowest
- * bit of from_ns.  Only while both still compute: the last stretch of the first
- * to end is the end.  A gap is below 0 where one program's block-tasks begin
- * before the other's last ones have ended, as under MPS; what lies within another
- * stretch is no hand-over.
+ * The gaps of one contest. `all` has the stretches of both programs, with the program's number in
+ * the lowest bit of from_ns. Only stretches count that began while both still computed: the last
+ * stretch of the program that ends first is the limit. A gap is negative where one program's block-
+ * tasks begin before the last ones of the other have ended, as under MPS. A stretch within another
+ * one is no hand-over.
  */
 static size_t find_gaps(struct bench_crew *crew, struct bench_stretch *all, double *gap,
 			size_t room)

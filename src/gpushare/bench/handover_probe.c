@@ -21,10 +21,13 @@
 #define THREADS 32
 /* gpushared ends us sooner, if it is there. */
 #define LIFE_S 30
-/* Longer than what the shim leaves as it is since it is over soon: the kernel itself tells when it begins. */
+/*
+ * Longer than the kernels that the shim leaves untracked: such a kernel itself reports that it
+ * begins.
+ */
 #define WAVES 4
 #define TASK_NS 750000
-/* A block-task is over then, whatever the device's clock shows. */
+/* The most rounds of a block-task, so that it ends whatever the device's clock shows. */
 #define TURNS_MAX 1000000
 
 /* Wait for `ns` of the device's clock, at most `turns` times. */
@@ -155,7 +158,10 @@ int main(void)
 	pid_t pid[2];
 	sigset_t term;
 
-	/* Before the driver makes threads, which would have it delivered to them. */
+	/*
+	 * Block the signal before the driver makes threads, to which it would be delivered
+	 * otherwise.
+	 */
 	sigemptyset(&term);
 	sigaddset(&term, SIGTERM);
 	sigprocmask(SIG_BLOCK, &term, NULL);

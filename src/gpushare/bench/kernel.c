@@ -105,7 +105,10 @@ int bench_kernel_calibrate(struct bench_kernel *k, uint64_t task_ns, uint32_t *i
 	double want = (double)task_ns, short_ns, long_ns, ns = 0;
 	uint32_t n = 1;
 
-	/* Up to where the launch itself no longer counts, then in proportion, twice. */
+	/*
+	 * Increase the iterations until the launch itself no longer counts; then scale in
+	 * proportion, twice.
+	 */
 	for (; n < ITERATIONS_MAX && ns < want / 2; n *= 2)
 		if (time_wave(k, n, CALIBRATION_WAVES, &ns, err) < 0)
 			return -1;
@@ -123,7 +126,10 @@ int bench_kernel_calibrate(struct bench_kernel *k, uint64_t task_ns, uint32_t *i
 		return -1;
 	*iterations = n;
 	ns = (3 * long_ns - short_ns) / 2;
-	/* A launch costs something, but not most of it: else something came between. */
+	/*
+	 * A launch costs something, but less than half of the time. Where it does not look so,
+	 * something else ran in between.
+	 */
 	if (!(ns > long_ns / 2 && ns <= long_ns))
 		ns = long_ns;
 	*wave_ns = ns > 1 ? (uint64_t)ns : 1;
@@ -137,7 +143,10 @@ static int by_time(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Cut the ends of n block-tasks, in order of time, where none ended for longer than pause_ns. */
+/*
+ * Cut the ends of n block-tasks, sorted by time, into stretches: a new one begins where no block-
+ * task ended for longer than pause_ns.
+ */
 static uint32_t cut(const uint64_t *end, uint64_t n, uint64_t first, uint64_t task_ns,
 		    struct bench_stretch *stretch, uint32_t max)
 {
@@ -151,7 +160,10 @@ static uint32_t cut(const uint64_t *end, uint64_t n, uint64_t first, uint64_t ta
 			last->to_ns = end[i];
 			continue;
 		}
-		/* Where the first block's thread is slow, other blocks have ended before it says that it began. */
+		/*
+		 * If the first block's thread is slow, other blocks have ended before it notes its
+		 * beginning.
+		 */
 		stretch[count].from_ns = last || first > end[i] ? end[i] - task_ns : first;
 		stretch[count++].to_ns = end[i];
 	}
@@ -179,7 +191,10 @@ int bench_kernel_collect(struct bench_kernel *k, uint64_t task_ns, uint64_t fini
 		*wrong += runs[i] != k->launches;
 	qsort(end, k->tasks, sizeof(*end), by_time);
 	count = (int)cut(end, k->tasks, first, task_ns, stretch, max);
-	/* The device's clock has a beginning of its own: the last end is the kernel's. */
+	/*
+	 * The device's clock has another origin than the host's: shift it so that the last end is
+	 * the time at which the kernel ended.
+	 */
 	for (int i = 0; i < count; i++) {
 		stretch[i].from_ns += finish_ns - end[k->tasks - 1];
 		stretch[i].to_ns += finish_ns - end[k->tasks - 1];
@@ -203,7 +218,10 @@ int bench_kernel_windows(struct bench_kernel *k, struct bench_window *window, ui
 		window[i].last = 0;
 	if (windows && BENCH_CU(k->cu, err, cuMemcpyDtoH, end, k->end, k->tasks * sizeof(*end)) < 0)
 		goto out;
-	/* Block-tasks end about in their order, so the next window is never far. */
+	/*
+	 * Block-tasks end roughly in their order, so the window that fits is never far from the
+	 * last one.
+	 */
 	for (uint64_t i = 0; windows && i < k->tasks; i++) {
 		while (at > 0 && end[i] < window[at].from)
 			at--;

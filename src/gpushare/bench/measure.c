@@ -98,7 +98,7 @@ static int by_begin(const void *a, const void *b)
 	return (x->from_ns > y->from_ns) - (x->from_ns < y->from_ns);
 }
 
-/* What has been told follows what has left, in the trace. */
+/* In the trace the record of the order to leave follows the record of the client that has left. */
 static long pick(const struct gs_trace_image *image, uint64_t since_ns, struct bench_eviction *e)
 {
 	const struct gs_trace_record *left = NULL;

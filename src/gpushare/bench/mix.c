@@ -124,9 +124,9 @@ static int look(struct mix *m, struct mix_result *r, struct sim_outcome *outcome
 /* ---- One way of sharing -------------------------------------------------- */
 
 /*
- * Every round is looked at: the looks are pauses in which gpushared's budget recovers, so
- * rounds without one have other hand-overs (H200: frs's DNTT was 0.25 where the looked-at
- * rounds' hand-overs, which the simulator is given, make 0.19).
+ * Read the trace after every round. That is a pause in which gpushared's budget of processor time
+ * recovers, so rounds without it would have other hand-overs than those that the simulator is
+ * given.
  */
 static int run_rounds(struct mix *m, struct mix_result *r, struct sim_rounds *rounds,
 		      struct mix_gaps *gaps, struct gs_error *err)
@@ -145,7 +145,10 @@ static int run_rounds(struct mix *m, struct mix_result *r, struct sim_rounds *ro
 		sim_order_next(&m->order, arrival, m->workload.count, &state);
 		if (run_round(m, arrival, outcome, &origin, err) < 0)
 			return -1;
-		/* First: what the answer takes of gpushared's budget is earned again meanwhile. */
+		/*
+		 * Ask first: gpushared recovers the processor time of the answer while the trace is
+		 * read.
+		 */
 		if (bench_managed(r->way.share) && round % every == 0 && mix_gaps_ask(m, gaps, err) < 0)
 			return -1;
 		if (look(m, r, outcome, &span, &spans, err) < 0)
@@ -224,7 +227,7 @@ static size_t run_all(struct command *c, struct mix_result *result, size_t count
 	int measured = 0;
 
 	*rc = -1;
-	/* What alone means is measured without gpushare, whatever else is asked for. */
+	/* The alone times are measured without gpushare, whatever else is asked for. */
 	if (count && result[0].way.share != BENCH_DRIVER) {
 		if (run_way(&c->mix, &alone, 1, 0, err) < 0)
 			return 0;

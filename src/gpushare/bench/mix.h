@@ -14,7 +14,8 @@ struct mix_result {
 	struct sim_row *row;         /* by kernel */
 	struct sim_summary live, sim;
 	int has_sim;
-	double alone_ratio;          /* alone under this share to alone under the driver, geometric mean */
+	double alone_ratio;          /* time alone under this way by time alone under the driver,
+				      * geometric mean over the programs */
 	uint64_t wrong;              /* block-tasks that did not run exactly once */
 	uint64_t handover_ns;        /* median gap between two programs; 0: none seen */
 	struct sim_costs costs;      /* the same by kind */

@@ -32,7 +32,10 @@ static enum mix_gap kind_of(int evicted, int back)
 	return evicted ? MIX_EVICTED : MIX_ENDED;
 }
 
-/* The next one began while the last one was leaving: counted for both, the GPU would have had more than it did. */
+/*
+ * The next program began while the last one was leaving. The time counts half for each, or the GPU
+ * would seem to have had more of it than passed.
+ */
 static void share(struct mix_gaps *gaps, const struct gs_span *from, const struct gs_span *to, int evicted)
 {
 	uint64_t end = from->to_ns < to->to_ns ? from->to_ns : to->to_ns;
@@ -82,7 +85,10 @@ void mix_gaps_find(const struct mix *m, struct gs_span *span, size_t count, int 
 	}
 }
 
-/* An eviction takes that long of the GPU's time: as long as gpushared says, less what the next one had of it. */
+/*
+ * What an eviction costs the GPU: the time that gpushared says, less what the next program already
+ * used of it.
+ */
 static uint64_t leave_ns(const struct mix_gaps *gaps)
 {
 	double beside = gaps->evictions ? gaps->beside_ns / (double)gaps->evictions : 0;
@@ -90,7 +96,7 @@ static uint64_t leave_ns(const struct mix_gaps *gaps)
 	return (double)gaps->leave_ns > beside ? (uint64_t)((double)gaps->leave_ns - beside) : gaps->leave_ns != 0;
 }
 
-/* Of hand-overs from a program to another; 0: none was seen. */
+/* The median hand-over from one program to another, ns; 0: none was seen. */
 static uint64_t median(const struct mix_gaps *gaps)
 {
 	double *all = malloc(MIX_FIRST * MIX_GAPS_MAX * sizeof(*all)), q;
@@ -104,7 +110,10 @@ static uint64_t median(const struct mix_gaps *gaps)
 	return (uint64_t)q;
 }
 
-/* What the simulator is given: sums of times follow the mean, and one in ten takes 1.7 times the median (H200). */
+/*
+ * The mean hand-over of this kind, for the simulator. Sums of times follow the mean, and one hand-
+ * over in ten takes 1.7 times the median, so the median would be too short.
+ */
 static uint64_t mean(const struct mix_gaps *gaps, enum mix_gap kind)
 {
 	double sum = 0;
@@ -145,7 +154,7 @@ void mix_gaps_result(const struct mix *m, struct mix_gaps *gaps, struct mix_resu
 	};
 	if (gaps->taken)
 		r->taken_ns = (uint64_t)gs_quantile(gaps->taken_ns, gaps->taken, 0.5);
-	/* What was not seen in a few rounds costs as much as what was. */
+	/* A kind of hand-over that was not seen in these rounds counts as much as the others. */
 	if (!gaps->count[MIX_ENDED])
 		r->costs.ended_ns = r->handover_ns;
 	if (!gaps->count[MIX_EVICTED])
@@ -170,7 +179,10 @@ int mix_simulate(struct mix *m, struct mix_result *r, struct gs_error *err)
 
 	if (bench_stage_sched_options(&m->common.stage, &x.options, err) < 0)
 		return -1;
-	/* Its file says where the measuring begins; the shortest quanta are as long as it has measured. */
+	/*
+	 * The configuration says where learning begins; the shortest quanta follow what gpushared
+	 * has learned since.
+	 */
 	x.options.handover_ns = r->taken_ns;
 	if (m->has_handover)
 		x.costs = sim_costs_of(m->handover_ns);

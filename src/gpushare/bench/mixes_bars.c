@@ -122,7 +122,10 @@ static const struct mixes_row *find(const struct mixes_row *like, enum mixes_way
 	return NULL;
 }
 
-/* The worse of the reference's two; -1: void or unknown, with the words. */
+/*
+ * The worse of the reference's two runs in *worse. -1: they differ too much or one is missing;
+ * result->words says so.
+ */
 static int reference(const struct mixes_bar *bar, const struct mixes_row *row, const struct mixes_row *all,
 		     size_t count, double *worse, struct mixes_result *result)
 {
@@ -138,7 +141,10 @@ static int reference(const struct mixes_bar *bar, const struct mixes_row *row, c
 	a = value_of(first, bar->measure);
 	b = value_of(last, bar->measure);
 	*worse = bar->relation == MIXES_AT_LEAST ? fmin(a, b) : fmax(a, b);
-	/* The longest of many steps is no figure that comes again; its bar leaves room for that. */
+	/*
+	 * The longest of many steps differs from run to run, so the two need not agree; its bar
+	 * leaves room for that.
+	 */
 	if (bar->measure != MIXES_LONGEST && fabs(a - b) > may * fmin(a, b)) {
 		result->verdict = MIXES_VOID;
 		snprintf(result->words, sizeof(result->words), "%s: %.3f first, %.3f last",

@@ -16,7 +16,8 @@
 #define REQUEST_PERIOD_NS (20 * GS_NS_PER_MS) /* as mixes_torch.py has it */
 #define FLOOD_BATCH 64
 #define START_NS (50 * GS_NS_PER_MS)
-#define STOP_NS (30 * GS_NS_PER_S) /* a low one's last step, behind all that others have queued */
+#define STOP_NS (30 * GS_NS_PER_S) /* a program of low priority may have its last step behind all
+				    * that others have queued */
 #define QUIT_NS (10 * GS_NS_PER_S)
 #define LOOK_MS 5
 #define NUMBER 24
@@ -102,7 +103,10 @@ static void last_words(const struct mixes_member *m, char *words, size_t room)
 		fclose(f);
 }
 
-/* It stays a zombie then, so that its group's number stays its own until the group is ended. */
+/*
+ * WNOWAIT leaves it a zombie, so that the number of its process group is not given to another
+ * before the group is ended.
+ */
 static int ended(const struct mixes_member *m, siginfo_t *info)
 {
 	siginfo_t own;

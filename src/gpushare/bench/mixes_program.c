@@ -11,7 +11,7 @@
 #include "gpushare/bench/kernel.h"
 
 #define WARM_UP 4
-#define SPIN_CORES 8 /* with fewer, one that waits for its time must not spin */
+#define SPIN_CORES 8 /* with fewer processors, a program that waits for its time must not spin */
 
 struct program {
 	struct bench_kernel kernel;

@@ -119,7 +119,7 @@ static int windows(struct mixes_run *run, struct plan *p, const struct entry *e,
 		struct gs_error lost;
 		int rc = mixes_crew_work(crew, MIXES_EVERYONE, run->skip_ns, run->seconds_ns, &window, err);
 
-		/* One that did not stop has its window all the same. */
+		/* A program that did not stop in time has its window all the same. */
 		if (window.over_ns && (mixes_tally_add(&s->tally[MIXES_ALL], crew, &window, alone, &lost) < 0 ||
 				       (e->when != MIXES_ALL &&
 					mixes_tally_add(&s->tally[e->when], crew, &window, alone, &lost) < 0)))

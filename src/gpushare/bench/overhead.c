@@ -83,7 +83,10 @@ static int find_size(struct overhead *o, struct bench_crew *crew, size_t i, stru
 	return 0;
 }
 
-/* Medians of one launch by both, ns, each with the kernel's memory anew: that of program `first` was there first. */
+/*
+ * Medians of one launch by both programs, ns, with the kernel's memory allocated anew, by program
+ * `first` first.
+ */
 static int measure(struct overhead *o, struct bench_crew *crew, size_t i, const struct row *r, uint32_t first,
 		   double ns[2], struct gs_error *err)
 {
@@ -91,7 +94,7 @@ static int measure(struct overhead *o, struct bench_crew *crew, size_t i, const 
 	uint32_t turns = (o->turns + 1) / 2;
 	double took[2][TURNS_MAX];
 
-	/* What they have of it goes, of both, before either gets any. */
+	/* Free the memory of both programs before either allocates. */
 	for (uint32_t who = NATIVE; who <= MANAGED; who++)
 		if (batch(o, crew, who, i, small, 1, err) <= 0)
 			return -1;
@@ -110,8 +113,9 @@ static int measure(struct overhead *o, struct bench_crew *crew, size_t i, const 
 }
 
 /*
- * Where the memory lies matters, too: spmv_scalar took 2.1 % more of one process's than of the other's on an H200, now of the one
- * with gpushare, now of the one without (doc/measurements/README.md).  So half of the turns go by one order of allocating it.
+ * Where the memory lies matters, too: one kernel took 2 % more of either process's time, with
+ * gpushare or without it, by the order in which they had allocated. So half of the turns use one
+ * order, half the other.
  */
 static int compare(struct overhead *o, struct bench_crew *crew, size_t i, struct row *r,
 		   struct gs_error *err)

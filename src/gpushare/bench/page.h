@@ -36,7 +36,10 @@ enum bench_order {
 /* What BENCH_CALLS calls; the samples are one per call, launch_ns to finish_ns. */
 enum bench_call {
 	BENCH_CALL_LAUNCH, /* cuLaunchKernel; now and then, untimed, it waits for the kernels */
-	/* Of these, every second one goes past gpushare's shim: what the shim adds, in one process. */
+	/*
+	 * Of these calls every second one goes past gpushare's shim, so that what the shim adds is
+	 * measured within one process.
+	 */
 	BENCH_CALL_BESIDE, /* cuLaunchKernel */
 	BENCH_CALL_MEMORY, /* cuMemAlloc of 1 MiB, then cuMemFree: two through the shim, two past it */
 };

@@ -68,7 +68,10 @@ static void start_short(const struct pair *p, struct bench_crew *crew)
 	bench_crew_order(crew, SHORT, BENCH_RUN);
 }
 
-/* One of BENCH_SAMPLES_MAX stays in the page: the last launch there is. */
+/*
+ * The sample of the last launch. Beyond BENCH_SAMPLES_MAX launches the last place of the page is
+ * overwritten.
+ */
 static const struct bench_sample *last_sample(const struct bench_slot *s)
 {
 	return &s->sample[(s->launched < BENCH_SAMPLES_MAX ? s->launched : BENCH_SAMPLES_MAX) - 1];

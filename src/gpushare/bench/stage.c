@@ -25,7 +25,7 @@
 /* In the private folder: gpushared's MPS, and that of --mps.  One runs at a time. */
 #define GS_MPS "gpushared-mps"
 #define OWN_MPS "mps"
-/* gpushared ends its MPS first, which takes some seconds. */
+/* Enough for gpushared to end its MPS server first, which takes some seconds. */
 #define STOP_MS 20000
 
 int bench_stage_open(struct bench_stage *stage, struct gs_error *err)
@@ -101,7 +101,7 @@ static int by_place(const void *a, const void *b)
 	return strcmp(x->pci, y->pci);
 }
 
-/* The device file of GPU n as nvidia-smi counts, by the places on the bus.  0: what there is does not say. */
+/* The device file of GPU n as nvidia-smi counts, by the places on the bus. 0: it cannot be told. */
 static int device_file(uint32_t n, char *file, size_t room)
 {
 	struct gs_nvidia gpu[MINORS], one;
@@ -155,7 +155,10 @@ static int write_config(const struct bench_stage *stage, enum bench_share share,
 		fprintf(f, "Isolation=mps\nMpsDir=%s/" GS_MPS "\n", stage->folder);
 	for (int32_t p = 0; p <= gpu->priority_max; p++)
 		fprintf(f, "Partition=p%d Priority=%d\n", p, p);
-	/* The programs come at once: they are not to be kept company. */
+	/*
+	 * The programs start at once, and the measurement of hand-overs at gpushared's start would
+	 * run beside them.
+	 */
 	if (!says(stage, "MeasureHandover="))
 		fprintf(f, "MeasureHandover=learn\n");
 	for (size_t i = 0; i < stage->nconf; i++)
@@ -294,8 +297,8 @@ static void set_environment(struct environment *e, struct bench_stage *stage,
 	int n = 5;
 
 	/*
-	 * No MPS but the one that was asked for: a folder that is not there means none.
-	 * What gpushared says, by `gpusharectl run`, comes after this.
+	 * No MPS but the one that was asked for: a folder that does not exist means none. What
+	 * gpushared sets by `gpusharectl run` comes after this and wins.
 	 */
 	in_folder(stage, "CUDA_MPS_PIPE_DIRECTORY=", launch->share == BENCH_MPS ? OWN_MPS : "none", e->pipe,
 		  sizeof(e->pipe));
@@ -304,7 +307,10 @@ static void set_environment(struct environment *e, struct bench_stage *stage,
 	in_folder(stage, "GPUSHARE_SUMMARY=", "summary", e->summary, sizeof(e->summary));
 	memcpy(e->env, ((char *[8]){ e->pipe, e->socket, e->device, e->summary, stage->programs }),
 	       sizeof(e->env));
-	/* A client of MPS counts those that the server sees; PyTorch counts all that there are unless it is told. */
+	/*
+	 * A client of MPS numbers the GPUs that the server sees. PyTorch numbers all GPUs unless it
+	 * is told.
+	 */
 	if (launch->share == BENCH_MPS)
 		snprintf(e->visible, sizeof(e->visible), "CUDA_VISIBLE_DEVICES=%u", launch->gpu);
 	else

@@ -9,7 +9,7 @@
 #include "common/clock.h"
 #include "gpushare/metrics/metrics.h"
 
-/* A window reaches so far beyond what gpushared saw. */
+/* How far a window reaches beyond what gpushared saw, ns. */
 #define MARGIN_NS (100 * GS_NS_PER_US)
 #define CLOCK_S 30
 
@@ -44,7 +44,7 @@ static void add(struct bench_stages *st, unsigned stage, double from_ns, double 
 		st->ns[stage][st->count[stage]++] = to_ns - from_ns;
 }
 
-/* A straight line through two readings of both clocks. */
+/* The clocks' difference at a time: a straight line through two readings of both. */
 struct line {
 	struct bench_clock at;
 	double device_per_host;

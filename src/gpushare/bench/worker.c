@@ -80,7 +80,10 @@ static int run(struct worker *w, struct gs_error *err)
 		if (!s->period_ns)
 			release_ns = 0;
 		else if (release_ns)
-			/* Late for one is not late for all: the next one is due at its own time. */
+			/*
+			 * A late launch does not delay the ones after it: each is due at its own
+			 * time.
+			 */
 			do
 				release_ns += s->period_ns;
 			while (release_ns < gs_clock_ns());

@@ -114,7 +114,10 @@ static int run(const char *socket, int argc, char **argv)
 	const char *slurm_conf = NULL;
 	int json = 0, status, o;
 
-	/* The default is no choice of the user's: the configuration knows better. */
+	/*
+	 * An option that was left at its default is no choice of the user's; the configuration
+	 * decides then.
+	 */
 	c.socket = strcmp(socket, GS_SOCKET) == 0 ? NULL : socket;
 	while ((o = getopt_long(argc, argv, "c:h", longs, NULL)) != -1) {
 		switch (o) {

@@ -51,7 +51,7 @@ static void check_gpu(struct gs_check *c, const struct gs_config_gpu *gpu)
 			     "GPU %u: not all users may open %s", gpu->index, gpu->file);
 	else
 		gs_check_add(c, GS_GOOD, "device", NULL, "GPU %u: %s", gpu->index, gpu->file);
-	/* The driver's other doors are needed by every program of CUDA's. */
+	/* Every CUDA program opens these device files as well. */
 	if (stat(gpu->file, &st) == 0 && S_ISCHR(st.st_mode) && major(st.st_rdev) == NVIDIA_MAJOR) {
 		static const char *const doors[] = { "/dev/nvidiactl", "/dev/nvidia-uvm" };
 

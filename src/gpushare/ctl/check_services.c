@@ -17,7 +17,7 @@
 
 #define CREDENTIAL_MAX 8192
 
-/* A credential made and opened here: munged runs and its key can be used. */
+/* Make a credential and open it: then munged runs and its key can be used. */
 static void check_munge(struct gs_check *c)
 {
 	const char *socket = c->config ? c->config->munge_socket : "";

@@ -145,7 +145,7 @@ static void check_types(struct gs_check *c)
 	free(types);
 }
 
-/* What makes gpushare work as documented, without which it still runs. */
+/* What gpushare needs to work as documented; without it, it still runs. */
 static void check_advice(struct gs_check *c)
 {
 	char *submit = gs_slurm_conf_value(c->slurm, "JobSubmitPlugins");

@@ -112,6 +112,6 @@ int main(int argc, char **argv)
 	}
 	argc -= optind;
 	argv += optind;
-	optind = 0; /* the verb parses from the start, with glibc's full reset */
+	optind = 0; /* 0 makes glibc reset getopt entirely, so that the verb parses from the start */
 	return verb->run(socket, argc, argv);
 }

@@ -9,7 +9,7 @@
 #include "gpushare/sim/engine.h"
 
 #define NONE UINT32_MAX
-#define TASK_NS GS_NS_PER_MS /* a job's kernels can be preempted at least so often */
+#define TASK_NS GS_NS_PER_MS /* length of a block-task of a job: it can be preempted this often */
 
 struct node {
 	struct sim_gpu *gpu;

@@ -8,7 +8,7 @@
 #include "common/clock.h"
 #include "gpushare/sim/stream.h"
 
-/* Jobs of hours: with the papers' quanta of a millisecond there would be no end of events. */
+/* Jobs take hours: with the papers' quanta of a millisecond there would be far too many events. */
 #define JOB_QUANTUM_NS (60 * GS_NS_PER_S)
 
 static const struct sim_format formats[] = {

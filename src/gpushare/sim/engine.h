@@ -22,29 +22,33 @@
 struct sim_gpu;
 
 /*
- * What it costs that somebody else gets the GPU, ns.  On a real one the way
- * matters: an eviction is prepared, an end is seen by looking.
+ * The cost of a hand-over, ns. On a real GPU it depends on how the GPU became free: an eviction is
+ * prepared, an end is only seen by polling.
  */
 struct sim_costs {
 	uint64_t ended_ns;   /* a kernel has finished, another gets the GPU */
 	uint64_t evicted_ns; /* a kernel has been evicted, another gets the GPU */
 	uint64_t first_ns;   /* nobody has had the GPU before */
 	/*
-	 * The same to a kernel that was evicted and goes on: its thread is awake and its
-	 * launch is prepared.  Only if `apart`; else both cost alike.
+	 * The same for a kernel that was evicted and goes on: its thread is awake and its launch is
+	 * prepared. Only if `apart`; otherwise both cost alike.
 	 */
 	int apart;
 	uint64_t ended_back_ns, evicted_back_ns;
 	/*
-	 * The part of the length that the GPU is not busy with, of kernels that do
-	 * not say (gpu_ns).  It is paid where no hand-over is, which covers it.
+	 * For kernels that do not say how long they keep the GPU busy (gpu_ns): the part of their
+	 * length that they do not, which is the launch. It is paid where there is no hand-over, as
+	 * a hand-over covers it.
 	 */
 	uint64_t launch_ns;
-	/* What a kernel takes to leave once it was told, and computes meanwhile; 0: until the end of the block-task at hand. */
+	/*
+	 * How long a kernel takes to leave after it was told to, and computes meanwhile; 0: until
+	 * the end of its block-task.
+	 */
 	uint64_t leave_ns;
 };
 
-/* The same for every way, nothing for the first and for launches. */
+/* The same cost for every kind of hand-over, none for the first kernel and for launches. */
 struct sim_costs sim_costs_of(uint64_t handover_ns);
 
 /* What the driver of a GPU is told; `kernel` is its own number.  held may be NULL. */

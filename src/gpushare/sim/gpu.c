@@ -225,7 +225,7 @@ static void decide(struct sim_gpu *gpu)
 	}
 }
 
-/* What ends now has ended, what begins now has begun; nothing is decided yet. */
+/* Carry out what ends or begins at this time; decide nothing yet. */
 static void settle(struct sim_gpu *gpu, uint64_t now)
 {
 	if (now > gpu->now)

@@ -251,7 +251,7 @@ static int uses_of(int option)
 	}
 }
 
-/* What is to be done with all of them: -1 with what is missing or says nothing there. */
+/* Check the options together: -1 with what is missing or means nothing here. */
 static int check_use(const struct sim_command *c, const unsigned char *given, struct gs_error *err)
 {
 	int use = c->trace ? CLUSTER : c->admission ? ADMISSION : PLAYED;

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* splitmix64: the same sequence on every machine, unlike rand(). */
+/* splitmix64, since unlike rand() it gives the same sequence on every machine. */
 static uint64_t draw(uint64_t *state)
 {
 	uint64_t z = (*state += UINT64_C(0x9E3779B97F4A7C15));

@@ -49,7 +49,10 @@ void sim_write_results(FILE *out, const struct sim_writer *writer,
 		       const struct sim_workload *workload, const struct sim_result *result,
 		       size_t count);
 
-/* Once per policy: one that broke its contract, so that fifo stood in for it.  Nothing of one that did not. */
+/*
+ * For each policy that broke its contract, so that fifo replaced it: a line that says so. Nothing
+ * for the others.
+ */
 void sim_write_faults(FILE *out, const char *policy, unsigned faults);
 
 /* All results, with their stretches, one per policy.  0, -1: no memory. */

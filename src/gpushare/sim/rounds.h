@@ -39,7 +39,9 @@ double sim_row_add(struct sim_row *row, const struct sim_outcome *outcome, uint6
 
 struct sim_rounds;
 
-/* Their alone time is sim_kernel_original().  NULL: no memory. */
+/*
+ * The sums for this workload's kernels, whose alone time is sim_kernel_original(). NULL: no memory.
+ */
 struct sim_rounds *sim_rounds_create(const struct sim_workload *workload);
 void sim_rounds_destroy(struct sim_rounds *rounds); /* NULL is fine */
 

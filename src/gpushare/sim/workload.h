@@ -33,8 +33,8 @@ struct sim_kernel {
 };
 
 /*
- * What its turnaround is divided by.  The kernel that runs may be one that was transformed so
- * that it can be evicted, and the time that it would take otherwise not the same (FRS, Table II).
+ * The time that the slowdown counts against. The kernel that runs may be a preemptible variant,
+ * whose original takes another time (FRS, Table II).
  */
 static inline uint64_t sim_kernel_original(const struct sim_kernel *kernel)
 {
