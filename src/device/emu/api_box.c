@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Copies of two and three dimensions, between memory and arrays. */
+/* Two- and three-dimensional copies between memory and arrays. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>

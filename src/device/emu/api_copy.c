@@ -16,7 +16,7 @@ CUresult emu_copy_check(enum emu_end e, uint64_t ptr, uint64_t bytes)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (e == EMU_END_DEVICE && emu_mem_find(emu.mem, ptr, bytes, &r))
 		return CUDA_ERROR_INVALID_VALUE;
-	/* unified addressing: an address inside an allocation must stay inside it */
+	/* unified addressing: a range that begins inside an allocation must end inside it */
 	if (e == EMU_END_ANY && !emu_mem_find(emu.mem, ptr, 1, &r) && emu_mem_find(emu.mem, ptr, bytes, &r))
 		return CUDA_ERROR_INVALID_VALUE;
 	return CUDA_SUCCESS;
@@ -71,7 +71,10 @@ static CUresult copy(uint64_t dst, enum emu_end de, uint64_t src, enum emu_end s
 	t->b = src;
 	t->c = bytes;
 	t->d = 1;
-	/* an asynchronous copy from pageable memory has taken its source when it returns; in a graph, each launch takes it */
+	/*
+	 * an asynchronous copy from pageable memory has read its source when the call returns; in a
+	 * graph each launch reads it
+	 */
 	if (!sync && !emu_capturing(s) && emu_mem_find(emu.mem, src, bytes, &r)) {
 		t->buffer = malloc(bytes);
 		if (!t->buffer) {
@@ -185,7 +188,7 @@ static CUresult set(CUdeviceptr dst, uint32_t value, uint32_t size, uint64_t wid
 	return emu_copy_enqueue(ctx, stream, t, 0);
 }
 
-/* The synchronous names are asynchronous for device memory in the real driver as well. */
+/* In the real driver, too, the synchronous calls are asynchronous for device memory. */
 CUresult CUDAAPI cuMemsetD8_v2(CUdeviceptr dst, unsigned char value, size_t n)
 {
 	return set(dst, value, 1, n, 1, 0, NULL);
@@ -246,7 +249,7 @@ CUresult CUDAAPI cuMemsetD2D32Async(CUdeviceptr dst, size_t pitch, unsigned int 
 	return set(dst, value, 4, width, height, pitch, stream);
 }
 
-/* One device, so all contexts' memory is the peer's as well. */
+/* There is one device, so the memory of all contexts is the peer's as well. */
 CUresult CUDAAPI cuMemcpyPeerAsync(CUdeviceptr dst, CUcontext dst_ctx, CUdeviceptr src, CUcontext src_ctx, size_t bytes,
 				   CUstream stream)
 {

@@ -13,7 +13,10 @@ __thread int emu_per_thread_stream;
 
 #define DRIVER_VERSION 13000
 
-/* A forked child has no threads of the device: it must not use it, nor keep the parent's place alive. */
+/*
+ * A forked child has none of the device's threads: it must not use the device, and must not keep
+ * the parent's place in the device file alive.
+ */
 static void forked(void)
 {
 	emu_device_forked(emu.dev);
@@ -23,7 +26,10 @@ static void forked(void)
 
 static void at_exit(void)
 {
-	/* no locks: threads may hold them; the kernel would clean up as well */
+	/*
+	 * take no locks at exit, as other threads may hold them; the kernel releases the place
+	 * anyway
+	 */
 	fflush(stdout);
 }
 
@@ -260,7 +266,7 @@ CUresult CUDAAPI cuDeviceCanAccessPeer(int *can, CUdevice dev, CUdevice peer)
 	return CUDA_SUCCESS;
 }
 
-/* What is not listed is 0: a device without the feature. */
+/* An attribute that is not listed is 0, as on a device without the feature. */
 static int attribute(CUdevice_attribute a)
 {
 	int bps = (int)emu.config->blocks_per_sm;

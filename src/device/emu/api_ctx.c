@@ -10,7 +10,8 @@
 
 #define STACK 64
 static __thread struct CUctx_st *stack[STACK];
-static __thread uint64_t stack_id[STACK]; /* another context may have got the handle of one that is gone */
+static __thread uint64_t stack_id[STACK]; /* another context may have been given the handle of one
+					   * that was destroyed */
 static __thread int depth;
 
 CUresult emu_enter_plain(void)
@@ -62,7 +63,7 @@ static struct CUctx_st *create(unsigned int flags)
 	return ctx;
 }
 
-/* Its work is waited for; then everything in it goes, and its handle is the next one's. */
+/* Wait for its work, free everything in it, and let the next context have its handle. */
 static void destroy(struct CUctx_st *ctx)
 {
 	emu_ctx_wait(ctx);

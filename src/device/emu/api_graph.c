@@ -249,7 +249,7 @@ CUresult CUDAAPI cuGraphKernelNodeSetParams_v2(CUgraphNode node, const CUDA_KERN
 
 CUresult CUDAAPI cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, unsigned long long flags)
 {
-	(void)flags; /* how memory nodes and uploads are handled, of which there are none */
+	(void)flags; /* flags for memory nodes and uploads, which do not exist here */
 	EMU_TRY(emu_graph_check(graph));
 	EMU_TRY(check_alive(graph->ctx, graph->ctx_id));
 	if (!exec)
@@ -296,7 +296,7 @@ CUresult CUDAAPI cuGraphLaunch(CUgraphExec exec, CUstream stream)
 	if (!t)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	t->fn = emu_exec_run;
-	t->always = 1; /* so that it gives back what it holds; it runs nothing after an error */
+	t->always = 1; /* so that it gives back what it holds; after an error it runs nothing */
 	t->a = (uintptr_t)exec;
 	t->b = (uintptr_t)s;
 	t->c = (uintptr_t)steps;
@@ -317,7 +317,7 @@ CUresult CUDAAPI cuGraphUpload(CUgraphExec exec, CUstream stream)
 	return check_exec(exec);
 }
 
-/* Launches that are under way keep the steps that they were given. */
+/* Launches that have begun keep the steps that they were given. */
 static CUresult replace(CUgraphExec exec, CUgraphNode node, struct emu_task *t)
 {
 	struct emu_steps *steps = emu_steps_copy(exec->now);

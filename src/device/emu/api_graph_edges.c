@@ -30,7 +30,10 @@ CUresult CUDAAPI cuGraphAddDependencies(CUgraph graph, const CUgraphNode *from, 
 	return cuGraphAddDependencies_v2(graph, from, to, NULL, n);
 }
 
-/* How lists are handed out: as many as there is room for, NULL for what is beyond; without room, their number. */
+/*
+ * Hand out a list: as many entries as there is room for and NULL behind them; without a place to
+ * write, only their number.
+ */
 static CUresult give(CUgraphNode *out, size_t *n, const struct emu_node_list *list)
 {
 	if (!n)

@@ -58,7 +58,10 @@ static CUresult shape_ok(const struct CUfunc_st *f, const CUlaunchConfig *c)
 	return CUDA_SUCCESS;
 }
 
-/* A grid barrier's memory, alive as long as the process: a cooperative launch at a time uses it. */
+/*
+ * The memory of the grid barrier, which lives as long as the process. One cooperative launch at a
+ * time uses it.
+ */
 static CUresult workspace(struct CUctx_st *ctx, uint64_t *ptr)
 {
 	static uint64_t shared;

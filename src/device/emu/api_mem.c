@@ -207,7 +207,7 @@ static size_t attribute_size(CUpointer_attribute a)
 	}
 }
 
-/* Unlike the single form, an unknown pointer is no error: its attributes are 0. */
+/* Unlike cuPointerGetAttribute, an unknown pointer is no error here: its attributes are 0. */
 CUresult CUDAAPI cuPointerGetAttributes(unsigned int n, CUpointer_attribute *attributes, void **data, CUdeviceptr ptr)
 {
 	struct CUctx_st *ctx;

@@ -180,7 +180,7 @@ CUresult CUDAAPI cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *props
 	return CUDA_SUCCESS;
 }
 
-/* What is still allocated from it stays valid; the pool is forgotten, not freed, for its sake. */
+/* What is still allocated from the pool stays valid, so the pool is only forgotten, not freed. */
 CUresult CUDAAPI cuMemPoolDestroy(CUmemoryPool pool)
 {
 	EMU_TRY(check(pool));

@@ -319,7 +319,10 @@ struct handle {
 };
 #define HANDLE_MAGIC 0x637069656d750001ull
 
-/* The allocation's pages move into a file that others can open, under the program's feet and at the same address. */
+/*
+ * Move the allocation's pages into a file that other processes can open, at the same address while
+ * the program goes on.
+ */
 static int share_pages(const struct emu_range *r, struct stat *st)
 {
 	uint64_t bytes = (r->size + 4095) & ~4095ull;

@@ -186,7 +186,7 @@ CUresult CUDAAPI cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mo
 	return rc;
 }
 
-/* Has every node of the graph one of the origin's last nodes behind it? */
+/* Does a path lead from every node of the graph to one of the origin stream's last nodes? */
 static int joined(const struct emu_capture *c)
 {
 	struct emu_node_list todo = { 0 };
@@ -290,7 +290,10 @@ CUresult CUDAAPI cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *sta
 	return cuStreamGetCaptureInfo_v2(stream, status, NULL, NULL, NULL, NULL);
 }
 
-/* Nothing that the modes forbid is unsafe on this device, so they differ in name only. */
+/*
+ * The capture modes forbid calls that would be unsafe; on this device none of them is, so the modes
+ * differ in name only.
+ */
 CUresult CUDAAPI cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
 {
 	static __thread CUstreamCaptureMode current;

@@ -104,7 +104,8 @@ static void pass(struct CUctx_st *ctx, struct emu_task *t)
 	for (uint32_t i = 0; t->in_channels && i < t->places; i++) {
 		struct emu_channel *at = &ctx->channels.channel[t->place[i].channel];
 
-		at->first = at->first->next; /* its own, be it this place or another one in the same channel */
+		at->first = at->first->next; /* the task's own place: this one, or another in the
+					      * same channel */
 		if (!at->first)
 			at->tail = &at->first;
 		others |= at->first != NULL;

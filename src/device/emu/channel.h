@@ -52,7 +52,10 @@ int emu_channel_enter(struct CUstream_st *s, struct emu_task *t);
 int emu_channel_behind(const struct CUctx_st *ctx, const struct emu_task *t);
 /* Until none is. */
 void emu_channel_await(struct CUctx_st *ctx, const struct emu_task *t);
-/* It begins: what is behind a kernel that has been dispatched may begin, too; what is behind anything else, when that is over. */
+/*
+ * The task begins. What is behind a kernel in its channels may begin as soon as the kernel is
+ * dispatched; what is behind anything else, when that is over.
+ */
 void emu_channel_begin(struct CUctx_st *ctx, struct emu_task *t);
 /* It is over: nothing of it is pending. */
 void emu_channel_leave(struct CUstream_st *s, struct emu_task *t);

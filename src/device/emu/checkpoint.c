@@ -88,7 +88,7 @@ static int idle(void)
 	return !busy;
 }
 
-/* No call gets in from here on; what was submitted ends first. */
+/* From here on no call gets in. What was submitted before is finished first. */
 static CUresult lock(uint32_t timeout_ms)
 {
 	static const struct timespec nap = { 0, 1000000 };
@@ -122,7 +122,10 @@ static int bring_back(void)
 	return rc;
 }
 
-/* The pages go elsewhere, without a copy; the addresses stay the program's, with nothing behind them. */
+/*
+ * Move the pages elsewhere without copying them. The program keeps its addresses, with nothing
+ * behind them.
+ */
 static int move_away(void *user, const struct emu_range *r)
 {
 	uint64_t bytes = (r->size + 4095) & ~4095ull;
@@ -160,7 +163,10 @@ static CUresult checkpoint(void)
 
 	if (atomic_load(&state) != CU_PROCESS_STATE_LOCKED)
 		return CUDA_ERROR_ILLEGAL_STATE;
-	/* A call that was on its way in when the lock came may have submitted something: it has ended, or waits. */
+	/*
+	 * A call that had just passed the check when the lock came may have submitted something: it
+	 * has ended by now, or waits.
+	 */
 	set_state(CU_PROCESS_STATE_CHECKPOINTED);
 	if (!idle()) {
 		set_state(CU_PROCESS_STATE_LOCKED);

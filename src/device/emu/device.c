@@ -19,14 +19,17 @@
 #define VERSION 5
 #define LOCK_STATE 0
 #define LOCK_SLOT 65536
-/* An owner that has not been heard of for so long (stopped, say) loses the compute. */
+/* An owner of the compute that has not been heard of for so long (it was stopped, say) loses it. */
 #define STALE_NS 500000000ull
-/* Who waits says so as often as this; who has not for STALE_NS is passed over. */
+/*
+ * How often a waiting process says that it waits; one that has not said so for STALE_NS is passed
+ * over.
+ */
 #define REFRESH_NS 100000000ull
 /*
- * Who holds the state's lock for so long has been stopped in the middle: the
- * others go on without it.  What it writes when it wakes is its own place and
- * at most a wrong owner, which staleness cures.
+ * A process that holds the state's lock for so long was stopped in the middle, so the others go on
+ * without the lock. What it writes when it wakes is its own place and at most a wrong owner, which
+ * STALE_NS corrects.
  */
 #define LOCK_PATIENCE_NS 1000000000ull
 
@@ -57,7 +60,8 @@ struct emu_device {
 	uint32_t me;
 	struct emu_config config;
 	pthread_mutex_t mutex; /* the file lock is the process's, not the thread's */
-	int impatient;         /* the state's lock has been without its holder's care: do not wait again */
+	int impatient;         /* the holder of the state's lock was given up once: do not wait for
+			        * it again */
 };
 
 static int lock_byte(int fd, int cmd, short type, off_t at)
@@ -282,7 +286,10 @@ struct emu_device *emu_device_open(struct gs_error *err)
 	}
 	pthread_mutex_init(&dev->mutex, NULL);
 	dev->me = EMU_DEVICE_SLOTS;
-	/* without O_CREAT first: in a sticky directory, O_CREAT on another user's file is refused (fs.protected_regular) */
+	/*
+	 * try without O_CREAT first: in a sticky directory O_CREAT on another user's file is
+	 * refused (fs.protected_regular)
+	 */
 	dev->fd = open(name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 	if (dev->fd < 0 && errno == ENOENT) {
 		dev->fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);

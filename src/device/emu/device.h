@@ -24,7 +24,8 @@ struct emu_config {
 	uint32_t slice_ms;      /* of compute while others wait; 1 to 10000 */
 	uint32_t clock_khz;
 	uint32_t deterministic; /* one order of execution, on a clock of its own (engine.h) */
-	uint32_t switch_us;     /* what it costs that another process has the compute than before; at most 100000 */
+	uint32_t switch_us;     /* us that a change of the process that has the compute costs; at
+				 * most 100000 */
 };
 
 #define EMU_DEVICE_SLOTS 64

@@ -134,7 +134,7 @@ static void fill(struct sm *sm)
 			claim(sm, i);
 }
 
-/* A turn for each of the SM's blocks; thread instructions executed. */
+/* Let each of the SM's blocks execute for a while. Returns the thread instructions executed. */
 static uint64_t turn(struct sm *sm, int *ended)
 {
 	uint64_t n = 0;
@@ -203,7 +203,10 @@ static void stop_sms(struct emu_engine *e)
 		pthread_cond_wait(&e->manage, &e->mutex);
 }
 
-/* The deterministic device's: a turn for every resident block.  Mutex held, but not while they run. */
+/*
+ * On the deterministic device: let every resident block execute for a while. The mutex is held, but
+ * not while they run.
+ */
 static void all_sms(struct emu_engine *e)
 {
 	uint64_t longest = 0;
@@ -225,7 +228,7 @@ static void all_sms(struct emu_engine *e)
 		retire(e, e->only);
 }
 
-/* Until the time, or sooner if something has changed: 1 at the time. */
+/* Wait until the time, or until something has changed. 1: the time has come. */
 static int run_until(struct emu_engine *e, const struct timespec *until)
 {
 	struct timespec now;

@@ -265,7 +265,10 @@ static int visit(struct emu_steps *e, struct CUgraphNode_st *start)
 	return rc;
 }
 
-/* How many of its branches may be at work at once: the most on one level, which is right if they are of the same length. */
+/*
+ * How many of the graph's branches may run at once: the most tasks on one level, which is right if
+ * all branches are equally long.
+ */
 static int count_branches(struct CUgraph_st *g)
 {
 	uint32_t *of = calloc(g->nodes.n + 1, sizeof(*of));
@@ -327,7 +330,7 @@ void emu_exec_release(struct CUgraphExec_st *e)
 	free(e);
 }
 
-/* An event's record and wait take their numbers when they are enqueued: here, now. */
+/* An event's record and wait take their numbers when they are enqueued, which is now. */
 static void number_event(struct CUctx_st *ctx, struct emu_task *t)
 {
 	pthread_mutex_lock(&ctx->mutex);

@@ -101,7 +101,7 @@ void emu_task_free(struct CUctx_st *ctx, struct emu_task *t)
 	free(t);
 }
 
-/* Values in memory have no notification: kernels, copies and hosts write them. */
+/* Nobody is told when a value in memory changes: kernels, copies and the host write it. */
 static pthread_mutex_t value_mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t value_cond = PTHREAD_COND_INITIALIZER;
 static uint64_t value_changes;
@@ -315,7 +315,7 @@ void emu_stream_close(struct CUstream_st *s)
 	pthread_mutex_unlock(&ctx->mutex);
 }
 
-/* What graphs of the program's still hold of an event goes with them. */
+/* Give back what the program's graphs still hold of an event. */
 void emu_streams_end(struct CUctx_st *ctx)
 {
 	struct CUstream_st *next;

@@ -8,7 +8,10 @@
 #include <stdlib.h>
 
 #define ENTRIES 65536
-/* So that a pointer or a small number that strays into a kernel's texture operand is no handle. */
+/*
+ * Handles begin with this, so that a pointer or a small number that gets into a kernel's texture
+ * operand is no handle.
+ */
 #define HANDLE_BASE 0x7e78000000000000ull
 
 static _Atomic(struct emu_texture *) table[ENTRIES];

@@ -16,7 +16,7 @@
  * With cfs_longest_wait, of the simulator alone, nobody has a turn in each epoch: when a quantum is
  * over the longest wait goes next, for the epoch divided by the tasks that are there then
  * (state[0]: the turn that state[1] is for).  That evens out the waits, not the time run, and is nearer
- * to the paper's numbers; doc/policies.md, "Against the papers' numbers".
+ * to the paper's numbers; doc/policies.md, "Results".
  *
  * Good for equal shares of time; bad for short tasks, which get no more than long ones.
  */

@@ -126,7 +126,7 @@ static void release(struct emu_warp *w, uint32_t lanes, const struct emu_barrier
 	}
 	w->barred &= ~lanes;
 	w->ready |= lanes;
-	if (w->mask) /* a group of this warp runs: it meets the released lanes at its next choice */
+	if (w->mask) /* a group of this warp is running; it joins the released lanes when it chooses anew */
 		w->quantum = 1;
 }
 

@@ -333,7 +333,7 @@ static int lop3_pred(struct decoder *d, const struct ptx_insn *in, struct mods *
 	return decode_fix(d, row, EMU_K_U32, fix);
 }
 
-/* createpolicy: what a cache should keep is nobody's business here, so every policy is 0. */
+/* createpolicy: this device has no cache to control, so every policy is 0. */
 static int policy(struct decoder *d, const struct ptx_insn *in)
 {
 	int32_t fix, row = in->nopd ? decode_dest(d, &in->opd[0], EMU_K_U64, &fix) : EMU_NO_ROW, zero = decode_constant(d, 0, 1);

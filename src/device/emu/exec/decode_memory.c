@@ -5,7 +5,10 @@
 
 #include "device/emu/exec/decode.h"
 
-/* Ordering, scope and cache hints that the host's memory model makes plain. */
+/*
+ * Words for ordering, scope and caching that change nothing, as the host's memory model is
+ * stronger.
+ */
 static const char *const hints[] = {
 	"weak", "relaxed", "acquire", "release", "acq_rel", "volatile", "mmio", "sc", "cta", "cluster", "gpu", "sys",
 	"ca", "cg", "cs", "cv", "lu", "wb", "wt", "nc", "L1::evict_normal", "L1::evict_unchanged", "L1::evict_first",

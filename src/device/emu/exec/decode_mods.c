@@ -51,7 +51,7 @@ static int known(struct mods *m, const char *t)
 		return m->ftz = 1;
 	if (strcmp(t, "sat") == 0)
 		return m->sat = 1;
-	/* accuracy hints: the result here is the correctly rounded one */
+	/* accuracy hints: the result is the correctly rounded one in any case */
 	if (strcmp(t, "approx") == 0 || strcmp(t, "full") == 0 || strcmp(t, "uni") == 0)
 		return 1;
 	if (strcmp(t, "v2") == 0 || strcmp(t, "v4") == 0 || strcmp(t, "v8") == 0) {

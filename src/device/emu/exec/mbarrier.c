@@ -92,7 +92,10 @@ int emu_h_mbarrier(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 	return 0;
 }
 
-/* test_wait, try_wait: is the phase of the state s[1] (or of that parity) over?  Who has to wait lets others go first. */
+/*
+ * test_wait, try_wait: is the phase of the state s[1] (or of that parity) over? If not, let other
+ * warps run first.
+ */
 int emu_h_mbarrier_test(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 {
 	uint32_t yes = 0;

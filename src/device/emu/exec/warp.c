@@ -93,7 +93,7 @@ static void lanes_exit(struct emu_warp *w, uint32_t mask)
 	w->ready &= ~mask;
 	w->mask &= ~mask;
 	b->live -= (uint32_t)__builtin_popcount(mask);
-	/* who waits for these lanes in a warp-level sync looks again */
+	/* lanes that wait for these in a warp-level sync must check again */
 	w->ready |= w->sync;
 	w->sync = 0;
 	for (uint32_t i = 0; i < EMU_BARRIERS; i++)

@@ -78,7 +78,7 @@ struct emu_warp {
 	uint32_t quantum;            /* until the next group gets its turn */
 	uint8_t rotate;              /* the longest waiting group is next, not the one at the lowest pc */
 	uint8_t yield;               /* the other warps are next */
-	uint8_t force;               /* a warp-level sync goes ahead with the lanes that came */
+	uint8_t force;               /* a warp-level sync continues with the lanes that have come */
 	uint64_t count;              /* thread instructions */
 	uint64_t turn_began;         /* count at the beginning of this turn */
 	struct emu_frame_rec *stack; /* [depth * 32 + lane] */

@@ -165,7 +165,7 @@ static int set_environment(const struct request *r, const struct emu_places *p, 
 
 	if (asprintf(&path, "%s:%s%s%s", p->shim_dir, p->cudart_dir, old && *old ? ":" : "", old ? old : "") < 0)
 		return gs_fail(err, "out of memory");
-	/* A daemon, if this runs inside of a job, would have the say. */
+	/* Inside a job the daemon would decide; take its variables out of the environment. */
 	rc = unsetenv("GPUSHARE_SOCKET") | setenv("LD_LIBRARY_PATH", path, 1) |
 	     setenv("GPUSHARE_DRIVER", p->driver, 1) |
 	     setenv("GPUSHARE_FORCE_EVICT_MS", *r->evict_ms ? r->evict_ms : "0", 1) |
@@ -200,7 +200,10 @@ int main(int argc, char **argv)
 		emu_summary(folder.summary, r.json, r.argv[0], status, &err);
 	else
 		status = OURSELVES;
-	/* What went wrong with the summary does not change the program's status, unless that was fine. */
+	/*
+	 * A failure to write the summary changes the exit status only if the program's own status
+	 * was 0.
+	 */
 	if (err.text[0]) {
 		fprintf(stderr, "gpushare-emu: %s\n", err.text);
 		if (status == 0)

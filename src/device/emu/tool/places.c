@@ -10,7 +10,10 @@
 
 #define LIBRARY "libcuda.so.1"
 
-/* Takes the place if both drivers are there; programs that do not use the Runtime do without its library. */
+/*
+ * Use this place if both drivers are there. A program that does not use the CUDA runtime does
+ * without its library.
+ */
 static int try_place(struct emu_places *p, const char *base, const char *shim, const char *emu, const char *cudart)
 {
 	char library[PATH_MAX];
