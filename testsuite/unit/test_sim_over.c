@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * More work than the GPU can do: almost every kernel of the file is there at a time.  What the
- * policies whose orders move with time need for each is still about what fifo needs, in processor
+ * More work than the GPU can do: almost every kernel of the file is there at a time.  Policies
+ * whose keys stay fixed while tasks wait still need about what fifo needs for each, in processor
  * time (not the clock's: the machine may be busy) and in memory.
  */
 #define _GNU_SOURCE
@@ -19,7 +19,7 @@
 
 #define FILE_NAME "test_sim_over.csv"
 #define KERNELS 100000
-/* They need 1.2 to 4 times as much; looking at all that are there, 30 to 100. */
+/* They need 1 to 3 times as much; looking at all that are there, 30 to 100. */
 #define TIMES_FIFO 12
 /* They need 450. */
 #define BYTES_PER_KERNEL 1000
@@ -73,7 +73,7 @@ static struct need need_of(const char *policy, const char *handover)
 
 static void overload_costs_little(void **state)
 {
-	static const char *const policies[] = { "srt", "dprr", "frs", "frsp" };
+	static const char *const policies[] = { "srt", "piv", "cfs" };
 	static const char *const handovers[] = { "0", "0.01" };
 
 	(void)state;

@@ -65,31 +65,7 @@ static double value(const struct gs_view *view, const struct gs_entry *entry)
 	return priority_of(view, entry->task);
 }
 
-/*
- * All dynamic priorities rise at the same rate, up to twenty. So a task is overtaken only if it
- * reaches the twenty first and does not have the higher priority.
- */
-static uint64_t until(const struct gs_view *view, const struct gs_entry *first,
-		      const struct gs_entry *second, double lead)
-{
-	const struct gs_task *x = first->task, *y = second->task;
-	uint64_t tick = view->options->dprr_tick_ns, x_since = rises_since(view, x), risen;
-	double doubt;
-
-	if (!is_active(view, y) || rise_of(view, y) >= RISE_MAX)
-		return GS_NO_LIMIT;
-	if (x->priority == y->priority && x_since == rises_since(view, y))
-		return GS_NO_LIMIT;
-	doubt = (fabs((double)x->priority) + fabs((double)y->priority) + RISE_MAX) * GS_ROUNDING;
-	if (lead <= doubt)
-		return 0;
-	if (x->priority > y->priority || x_since >= rises_since(view, y))
-		return GS_NO_LIMIT;
-	risen = gs_later(x_since, (uint64_t)RISE_MAX * tick);
-	return gs_later(risen > view->now ? risen : view->now, (uint64_t)((lead - doubt) * (double)tick));
-}
-
-static const struct gs_order order = { .value = value, .until = until, .of_state = 1 };
+static const struct gs_order order = { .value = value };
 
 /* The best of the active queue; NULL: it is empty. */
 static const struct gs_task *best_active(const struct gs_view *view)

@@ -4,7 +4,6 @@
 #include "gpushare/sched/core.h"
 
 #include <math.h>
-#include <string.h>
 
 /*
  * Lengths come from clients' pages and may be anything; a year is longer than
@@ -73,45 +72,14 @@ void gs_place_slowdown(const struct gs_view *view, const struct gs_task *task,
 	entry->b = per_ns;
 }
 
-/*
- * The two values are this far apart now and approach each other at this rate: return a time before
- * which they surely have not met.
- */
-static uint64_t apart(const struct gs_view *view, const struct gs_entry *x, const struct gs_entry *y,
-		      double lead, double closing)
-{
-	double doubt = (x->b + y->b) * GS_ROUNDING;
-	double sure = lead - (fabs(x->a) + fabs(y->a)) * GS_ROUNDING - doubt * (double)view->now;
-
-	/* The same line. */
-	if (memcmp(&x->a, &y->a, sizeof(x->a)) == 0 && memcmp(&x->b, &y->b, sizeof(x->b)) == 0)
-		return GS_NO_LIMIT;
-	if (sure <= 0)
-		return 0;
-	closing += doubt;
-	return sure < closing * 1e18 ? gs_later(view->now, (uint64_t)(sure / closing)) : GS_NO_LIMIT;
-}
-
 static double slowdown(const struct gs_view *view, const struct gs_entry *entry)
 {
 	return gs_entry_slowdown(entry, view->now);
 }
 
-static uint64_t stays_above(const struct gs_view *view, const struct gs_entry *first,
-			    const struct gs_entry *second, double lead)
-{
-	return apart(view, first, second, lead, second->b - first->b);
-}
-
 static double speed(const struct gs_view *view, const struct gs_entry *entry)
 {
 	return -gs_entry_slowdown(entry, view->now);
-}
-
-static uint64_t stays_below(const struct gs_view *view, const struct gs_entry *first,
-			    const struct gs_entry *second, double lead)
-{
-	return apart(view, first, second, lead, first->b - second->b);
 }
 
 static double shortness(const struct gs_view *view, const struct gs_entry *entry)
@@ -120,8 +88,8 @@ static double shortness(const struct gs_view *view, const struct gs_entry *entry
 	return -(entry->task->shares / entry->b);
 }
 
-static const struct gs_order most_slowed = { .value = slowdown, .until = stays_above };
-static const struct gs_order least_slowed = { .value = speed, .until = stays_below, .by_place = 1 };
+static const struct gs_order most_slowed = { .value = slowdown };
+static const struct gs_order least_slowed = { .value = speed, .by_place = 1 };
 static const struct gs_order shortest = { .value = shortness };
 
 uint64_t gs_most_slowed(const struct gs_view *view, uint64_t holder_waits_ns)

@@ -29,8 +29,6 @@ struct gs_one *gs_one_create_under(const struct gs_policy *policy,
 	sched->policy = policy;
 	sched->view.options = &sched->options;
 	sched->view.now = now;
-	sched->view.tournaments = &sched->ready.tournaments;
-	sched->ready.tournaments.view = &sched->view;
 	return sched;
 }
 

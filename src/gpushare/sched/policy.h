@@ -69,7 +69,6 @@ struct gs_view {
 	struct gs_task *holder;       /* holds the GPU; NULL: nobody */
 	uint64_t now;
 	uint64_t state[2];            /* the policy's own; zero when it is put in charge */
-	struct gs_tournaments *tournaments; /* the core's own, for gs_first() */
 };
 
 /*
@@ -174,32 +173,18 @@ double gs_shortest_alone(const struct gs_view *view);
  * An order of the ready tasks that may move with time; for gs_first().
  *
  * value  The larger goes first, of two alike the earlier arrival or, by_place,
- *        the one before the other in view->ready.  It follows from the entry,
- *        its task and the time or, of_state, from view->state as well.
- * until  `first` goes before `second` at view->now, by this lead in value: it
- *        surely does before the time that is returned, however the values are
- *        rounded.  Anything up to view->now: not sure.  Unset: the order does
- *        not move.
+ *        the one before the other in view->ready.
  */
 struct gs_order {
 	double (*value)(const struct gs_view *view, const struct gs_entry *entry);
-	uint64_t (*until)(const struct gs_view *view, const struct gs_entry *first,
-			  const struct gs_entry *second, double lead);
 	int by_place;
-	int of_state;
 };
 
 /*
- * The rounding error allowed for a value, as a part of the terms that it is made of: far more than
- * rounding really does.
+ * The first of the ready tasks; NULL: none is ready.  It looks at all of them: a GPU has some ten clients.
+ * Here, so that the compiler makes each order a loop without calls.
  */
-#define GS_ROUNDING 0x1p-50
-
-#define GS_FEW 128 /* entries: to look at them all is faster than to remember who won */
-
-/* In the header, so that the compiler turns each order into a loop without calls. */
-static inline const struct gs_entry *gs_first_of_few(const struct gs_view *view,
-						     const struct gs_order *order)
+static inline const struct gs_entry *gs_first(const struct gs_view *view, const struct gs_order *order)
 {
 	const struct gs_entry *first = NULL;
 	double most = 0;
@@ -215,14 +200,6 @@ static inline const struct gs_entry *gs_first_of_few(const struct gs_view *view,
 		}
 	}
 	return first;
-}
-
-const struct gs_entry *gs_first_of_many(const struct gs_view *view, const struct gs_order *order);
-
-/* The first of the ready tasks; NULL: none is ready. */
-static inline const struct gs_entry *gs_first(const struct gs_view *view, const struct gs_order *order)
-{
-	return view->count <= GS_FEW ? gs_first_of_few(view, order) : gs_first_of_many(view, order);
 }
 
 /* The first of the ready tasks and the holder, which has this value; NULL: there is none. */

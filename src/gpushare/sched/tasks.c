@@ -105,54 +105,42 @@ int gs_ready_reserve(struct gs_ready *ready, size_t tasks)
 	if (!entry)
 		return -1;
 	ready->entry = entry;
-	gs_tournaments_reserve(&ready->tournaments, room);
 	ready->room = room;
 	return 0;
 }
 
 void gs_ready_fini(struct gs_ready *ready)
 {
-	gs_tournaments_fini(&ready->tournaments);
 	free(ready->entry);
 }
 
-/* Where `was` was, NULL: nobody. */
-static void put(struct gs_ready *ready, size_t at, const struct gs_task *was,
-		const struct gs_entry *entry)
+static void put(struct gs_ready *ready, size_t at, const struct gs_entry *entry)
 {
 	ready->entry[at] = *entry;
 	entry->task->heap_at = at;
-	gs_tournaments_change(&ready->tournaments, at, was, entry);
 }
 
-/* Into this place, where `was` was, NULL: nobody, or where the order has it from there. */
-static void sift(struct gs_ready *ready, size_t at, const struct gs_task *was,
-		 struct gs_entry entry)
+/* Into this place, or where the order has it from there. */
+static void sift(struct gs_ready *ready, size_t at, struct gs_entry entry)
 {
 	size_t child;
 
 	for (; at > 0; at = (at - 1) / 2) {
 		const struct gs_entry *parent = &ready->entry[(at - 1) / 2];
-		const struct gs_task *moves = parent->task;
 
 		if (!gs_entry_before(&entry, parent))
 			break;
-		put(ready, at, was, parent);
-		was = moves;
+		put(ready, at, parent);
 	}
 	for (; (child = 2 * at + 1) < ready->count; at = child) {
-		const struct gs_task *moves;
-
 		if (child + 1 < ready->count &&
 		    gs_entry_before(&ready->entry[child + 1], &ready->entry[child]))
 			child++;
 		if (!gs_entry_before(&ready->entry[child], &entry))
 			break;
-		moves = ready->entry[child].task;
-		put(ready, at, was, &ready->entry[child]);
-		was = moves;
+		put(ready, at, &ready->entry[child]);
 	}
-	put(ready, at, was, &entry);
+	put(ready, at, &entry);
 }
 
 void gs_ready_add(struct gs_ready *ready, const struct gs_entry *entry)
@@ -160,7 +148,7 @@ void gs_ready_add(struct gs_ready *ready, const struct gs_entry *entry)
 	struct gs_task *task = entry->task;
 
 	ready->count++;
-	sift(ready, ready->count - 1, NULL, *entry);
+	sift(ready, ready->count - 1, *entry);
 	task->older = ready->newest;
 	task->newer = NULL;
 	if (ready->newest)
@@ -172,7 +160,7 @@ void gs_ready_add(struct gs_ready *ready, const struct gs_entry *entry)
 
 void gs_ready_move(struct gs_ready *ready, const struct gs_entry *entry)
 {
-	sift(ready, entry->task->heap_at, entry->task, *entry);
+	sift(ready, entry->task->heap_at, *entry);
 }
 
 void gs_ready_remove(struct gs_ready *ready, struct gs_task *task)
@@ -180,9 +168,8 @@ void gs_ready_remove(struct gs_ready *ready, struct gs_task *task)
 	const struct gs_entry *last = &ready->entry[--ready->count];
 	size_t at = task->heap_at;
 
-	gs_tournaments_change(&ready->tournaments, ready->count, last->task, NULL);
 	if (at != ready->count)
-		sift(ready, at, task, *last);
+		sift(ready, at, *last);
 	task->heap_at = GS_NOT_READY;
 	if (task->older)
 		task->older->newer = task->newer;
@@ -198,9 +185,8 @@ void gs_ready_restore(struct gs_ready *ready)
 {
 	size_t all = ready->count;
 
-	gs_tournaments_forget(&ready->tournaments);
 	for (ready->count = 0; ready->count < all; ) {
 		ready->count++;
-		sift(ready, ready->count - 1, NULL, ready->entry[ready->count - 1]);
+		sift(ready, ready->count - 1, ready->entry[ready->count - 1]);
 	}
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The containers of the core, which hold tasks and own nothing of them: an
- * index by id, the ready queue (a binary heap by key, and tournaments over it), and
+ * index by id, the ready queue (a binary heap by key), and
  * the waiting line (who has waited longest).  Every operation is O(1) or O(log n).
  */
 #ifndef GPUSHARE_SCHED_TASKS_H
 #define GPUSHARE_SCHED_TASKS_H
 
-#include "gpushare/sched/first.h"
+#include "gpushare/sched/policy.h"
 
 struct gs_index {
 	struct gs_task **bucket;
@@ -24,7 +24,6 @@ void gs_index_remove(struct gs_index *index, struct gs_task *task);
 struct gs_ready {
 	struct gs_entry *entry;
 	size_t count, room;
-	struct gs_tournaments tournaments;
 	struct gs_task *oldest, *newest; /* the waiting line */
 };
 
