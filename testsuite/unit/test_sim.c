@@ -78,20 +78,68 @@ static void bad_rows_are_named(void **state)
 	}
 }
 
-static void many_names_stay_distinct(void **state)
+/* `n` kernels k0, k1, ..., of which `again` is called as `as` is; a bad length in line `bad`. */
+static struct gs_error complaint(int n, int again, int as, int bad)
 {
-	char *text = malloc(40 * 5000), *at = text;
+	char *text = malloc(32 * ((size_t)n + 1)), *at = text;
 	struct sim_workload w;
+	struct gs_error err = { "" };
 
-	(void)state;
 	at += sprintf(at, "name,length_ms\n");
-	for (int i = 0; i < 5000; i++)
-		at += sprintf(at, "k%d,1\n", i);
-	w = parse(text);
-	assert_int_equal(w.count, 5000);
-	assert_string_equal(w.kernel[4999].name, "k4999");
+	for (int i = 0; i < n; i++)
+		at += sprintf(at, "k%d,%d\n", i == again ? as : i, i + 2 != bad);
+	if (sim_workload_parse("t", text, (size_t)(at - text), &w, &err) == 0) {
+		assert_int_equal(w.count, n);
+		assert_string_equal(w.kernel[n - 1].name, "k59999");
+	}
 	sim_workload_free(&w);
 	free(text);
+	return err;
+}
+
+static void names_that_come_twice_are_found(void **state)
+{
+	enum { N = 60000 };
+	const char *twice = "name: there is a kernel of this name already";
+	static const int pair[][2] = { { 1, 0 }, { N - 1, 0 }, { N - 1, N - 2 }, { 30000, 17 } };
+	char want[100];
+
+	(void)state;
+	assert_string_equal(complaint(N, -1, 0, -1).text, "");
+	for (size_t i = 0; i < sizeof(pair) / sizeof(pair[0]); i++) {
+		sprintf(want, "t:%d:1: %s", pair[i][0] + 2, twice);
+		assert_string_equal(complaint(N, pair[i][0], pair[i][1], -1).text, want);
+	}
+	/* What is wrong first is named: the name, the length. */
+	sprintf(want, "t:%d:1: %s", 502, twice);
+	assert_string_equal(complaint(N, 500, 3, 503).text, want);
+	assert_non_null(strstr(complaint(N, 501, 3, 502).text, "t:502:6: length_ms: "));
+}
+
+/* Comments and empty lines count, ends of either kind do not, the last line needs none. */
+static void lines_end(void **state)
+{
+	struct sim_workload w = parse("# a comment\r\n\nlength_ms,name\r\n\n2, a \r\n#\n1,b");
+
+	(void)state;
+	assert_int_equal(w.count, 2);
+	assert_string_equal(w.kernel[0].name, "a");
+	assert_int_equal(w.kernel[0].line, 5);
+	assert_string_equal(w.kernel[1].name, "b");
+	assert_int_equal(w.kernel[1].line, 7);
+	assert_int_equal(w.kernel[1].length_ns, MS);
+	sim_workload_free(&w);
+}
+
+static void gaps_that_cannot_be_counted(void **state)
+{
+	struct sim_order order = { .has_gap = 1, .gap_ns = UINT64_C(86400000000000) };
+	struct gs_error err;
+
+	(void)state;
+	assert_int_equal(sim_order_check(&order, 100000, &err), 0);
+	assert_int_equal(sim_order_check(&order, 300000, &err), -1);
+	assert_string_equal(err.text, "--gap: too long for 300000 kernels");
 }
 
 static void kernels_leave_at_block_boundaries(void **state)
@@ -333,7 +381,10 @@ static void formats(void **state)
 		FILE *out = open_memstream(&text, &size);
 
 		if (all[i].writer)
-			sim_write_results(out, all[i].writer, &r.workload, &result, 1);
+			{
+			sim_write_result(out, all[i].writer, &r.workload, &result, 0, 1);
+			all[i].writer->end(out, &r.summary, 1);
+		}
 		else
 			assert_int_equal(all[i].draw(out, &r.workload, &result, 1), 0);
 		fclose(out);
@@ -364,7 +415,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(workload_files),
 		cmocka_unit_test(bad_rows_are_named),
-		cmocka_unit_test(many_names_stay_distinct),
+		cmocka_unit_test(names_that_come_twice_are_found),
+		cmocka_unit_test(lines_end),
+		cmocka_unit_test(gaps_that_cannot_be_counted),
 		cmocka_unit_test(kernels_leave_at_block_boundaries),
 		cmocka_unit_test(handovers_cost_what_they_are),
 		cmocka_unit_test(effisha_group_priorities),

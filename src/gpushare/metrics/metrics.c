@@ -58,47 +58,20 @@ double gs_jain(const double *x, const double *entitlement, size_t n)
 	return squares > 0 ? sum * sum / ((double)n * squares) : 1;
 }
 
-static double mean(const struct gs_sums *s)
-{
-	return s->n ? s->ntt / (double)s->n : 0;
-}
-
-void gs_sums_add(struct gs_sums *s, double ntt, double shares)
-{
-	double progress = ntt > 0 ? 1 / ntt : 0;
-	double part = shares > 0 ? progress / shares : 0;
-
-	s->n++;
-	s->ntt += ntt;
-	s->stp += progress;
-	s->part += part;
-	s->squares += part * part;
-}
-
-void gs_sums_deviate(struct gs_sums *s, double ntt)
-{
-	s->deviations += (ntt - mean(s)) * (ntt - mean(s));
-}
-
-void gs_sums_sharing(const struct gs_sums *s, struct gs_sharing *sharing)
-{
-	*sharing = (struct gs_sharing){
-		.antt = mean(s),
-		.dntt = s->n ? sqrt(s->deviations / (double)s->n) : 0,
-		.stp = s->stp,
-		.jain = s->squares > 0 ? s->part * s->part / ((double)s->n * s->squares) : 1,
-	};
-}
-
 void gs_sharing(const double *ntt, const double *shares, size_t n, struct gs_sharing *sharing)
 {
-	struct gs_sums sums = { 0 };
+	double part = 0, squares = 0;
 
-	for (size_t i = 0; i < n; i++)
-		gs_sums_add(&sums, ntt[i], shares[i]);
-	for (size_t i = 0; i < n; i++)
-		gs_sums_deviate(&sums, ntt[i]);
-	gs_sums_sharing(&sums, sharing);
+	*sharing = (struct gs_sharing){ .antt = gs_antt(ntt, n), .dntt = gs_dntt(ntt, n) };
+	for (size_t i = 0; i < n; i++) {
+		double progress = ntt[i] > 0 ? 1 / ntt[i] : 0;
+		double one = shares[i] > 0 ? progress / shares[i] : 0;
+
+		sharing->stp += progress;
+		part += one;
+		squares += one * one;
+	}
+	sharing->jain = squares > 0 ? part * part / ((double)n * squares) : 1;
 }
 
 static int by_value(const void *a, const void *b)

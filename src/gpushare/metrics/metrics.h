@@ -51,20 +51,6 @@ struct gs_sharing {
 void gs_sharing(const double *ntt, const double *shares, size_t n, struct gs_sharing *sharing);
 
 /*
- * The same to the last bit, without arrays, for values that can be gone through
- * twice: begin with zeros, gs_sums_add() each, then gs_sums_deviate() each in
- * the same order, as a deviation is one from the mean of all.
- */
-struct gs_sums {
-	size_t n;
-	double ntt, stp, part, squares, deviations;
-};
-
-void gs_sums_add(struct gs_sums *sums, double ntt, double shares);
-void gs_sums_deviate(struct gs_sums *sums, double ntt);
-void gs_sums_sharing(const struct gs_sums *sums, struct gs_sharing *sharing);
-
-/*
  * The q-quantile (0..1) of n values by the nearest-rank method; sorts the
  * array in place; 0 for n = 0.
  */

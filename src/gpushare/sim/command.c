@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "common/clock.h"
-#include "gpushare/sim/stream.h"
 
 /* Jobs take hours: with the papers' quanta of a millisecond there would be far too many events. */
 #define JOB_QUANTUM_NS (60 * GS_NS_PER_S)
@@ -53,51 +52,7 @@ static size_t policies(const struct sim_command *c, const char **name)
 	return count;
 }
 
-/* ---- One round, kernels read as they arrive -------------------------------- */
-
-struct rows {
-	const struct sim_writer *writer;
-	size_t written;
-};
-
-static void put_row(void *arg, const char *name, const struct sim_row *row)
-{
-	struct rows *rows = arg;
-
-	rows->writer->row(stdout, name, row, rows->written++);
-}
-
-static int play_stream(const struct sim_command *c, struct sim_stream *stream,
-		       struct gs_error *err)
-{
-	struct sim_summary summary[SIM_POLICIES_MAX];
-	const char *policy[SIM_POLICIES_MAX];
-	size_t count = policies(c, policy);
-
-	for (size_t i = 0; i < count; i++) {
-		struct rows rows = { .writer = c->format->writer };
-
-		if (sim_stream_run(stream, policy[i], &summary[i], err) < 0)
-			return -1;
-		sim_write_faults(stderr, policy[i], summary[i].faults);
-		rows.writer->head(stdout, &summary[i], i, count);
-		if (sim_stream_rows(stream, put_row, &rows, err) < 0)
-			return -1;
-	}
-	c->format->writer->end(stdout, summary, count);
-	return written(err);
-}
-
-static int run_stream(const struct sim_command *c, struct gs_error *err)
-{
-	struct sim_stream *stream = sim_stream_open(c->path, &c->experiment, err);
-	int rc = stream ? play_stream(c, stream, err) : -1;
-
-	sim_stream_close(stream);
-	return rc;
-}
-
-/* ---- Rounds and pictures, of a workload in memory ---------------------------- */
+/* ---- Kernels under policies --------------------------------------------------- */
 
 struct recorder {
 	struct sim_result *result;
@@ -140,18 +95,28 @@ static int run_policy(struct sim_command *c, const char *policy, struct sim_resu
 	return recorder.failed ? gs_fail(err, "no memory") : 0;
 }
 
+/* Rows are written policy by policy; a picture shows all of them at once. */
 static int run_all(struct sim_command *c, struct gs_error *err)
 {
 	struct sim_result result[SIM_POLICIES_MAX] = { 0 };
+	struct sim_summary summary[SIM_POLICIES_MAX];
 	const struct sim_workload *w = c->experiment.workload;
+	const struct sim_writer *writer = c->format->writer;
 	const char *policy[SIM_POLICIES_MAX];
 	size_t count = policies(c, policy);
 	int rc = 0;
 
-	for (size_t i = 0; rc == 0 && i < count; i++)
+	for (size_t i = 0; rc == 0 && i < count; i++) {
 		rc = run_policy(c, policy[i], &result[i], err);
-	if (rc == 0 && c->format->writer)
-		sim_write_results(stdout, c->format->writer, w, result, count);
+		summary[i] = result[i].summary;
+		if (rc < 0 || !writer)
+			continue;
+		sim_write_result(stdout, writer, w, &result[i], i, count);
+		free(result[i].row);
+		result[i].row = NULL;
+	}
+	if (rc == 0 && writer)
+		writer->end(stdout, summary, count);
 	else if (rc == 0 && c->format->draw(stdout, w, result, count) < 0)
 		rc = gs_fail(err, "no memory");
 	if (rc == 0)
@@ -251,11 +216,5 @@ static int run_workload(struct sim_command *c, struct gs_error *err)
 
 int sim_command_run(struct sim_command *c, struct gs_error *err)
 {
-	const struct sim_experiment *x = &c->experiment;
-
-	if (c->trace)
-		return run_trace(c, err);
-	if (c->admission || c->format->draw || x->rounds > 1 || x->order.shuffle)
-		return run_workload(c, err);
-	return run_stream(c, err);
+	return c->trace ? run_trace(c, err) : run_workload(c, err);
 }

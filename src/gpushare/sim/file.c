@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define FILE_MAX_BYTES (UINT64_C(1) << 30)
 
@@ -16,16 +17,25 @@ char *sim_read_file(const char *path, size_t *len, struct gs_error *err)
 	FILE *file = standard ? stdin : fopen(path, "re");
 	size_t room = 1 << 16;
 	char *text = NULL, *grown;
+	struct stat st;
 
 	*len = 0;
 	if (!file) {
 		gs_fail_errno(err, "%.120s: cannot open", path);
 		return NULL;
 	}
+	/* Known before all of it is read. */
+	if (fstat(fileno(file), &st) == 0 && S_ISREG(st.st_mode) &&
+	    (uint64_t)st.st_size > FILE_MAX_BYTES)
+		room = 2 * FILE_MAX_BYTES;
 	while (!done) {
+		if (room > FILE_MAX_BYTES) {
+			gs_fail(err, "%.120s: larger than 1 GiB", path);
+			break;
+		}
 		grown = realloc(text, room);
 		if (!grown) {
-			gs_fail(err, "no memory");
+			gs_fail(err, "%.120s: too large for the memory here", path);
 			break;
 		}
 		text = grown;
@@ -35,10 +45,6 @@ char *sim_read_file(const char *path, size_t *len, struct gs_error *err)
 			break;
 		}
 		done = *len < room;
-		if (!done && room >= FILE_MAX_BYTES) {
-			gs_fail(err, "%.120s: larger than 1 GiB", path);
-			break;
-		}
 		room *= 2;
 	}
 	if (!standard)

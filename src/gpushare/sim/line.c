@@ -156,7 +156,7 @@ int sim_line_columns(const struct sim_line *line, struct sim_columns *columns,
 }
 
 int sim_line_kernel(const struct sim_line *line, const struct sim_columns *columns,
-		    struct sim_kernel *k, struct gs_error *err)
+		    struct sim_kernel *k, size_t *name_at, struct gs_error *err)
 {
 	struct gs_error why;
 	size_t column = 0;
@@ -169,6 +169,8 @@ int sim_line_kernel(const struct sim_line *line, const struct sim_columns *colum
 			return -1;
 		if (column == columns->count)
 			return sim_line_fail(line, f.at, err, "more fields than columns");
+		if (columns->column[column] == COL_NAME)
+			*name_at = f.at;
 		if (parse_field(columns->column[column], f.text, k, &why) < 0)
 			return gs_fail(err, "%.80s:%zu:%zu: %s: %.120s", line->file, line->number,
 				       f.at, column_name[columns->column[column]], why.text);
@@ -176,21 +178,4 @@ int sim_line_kernel(const struct sim_line *line, const struct sim_columns *colum
 	if (column < columns->count)
 		return sim_line_fail(line, line->len + 1, err, "fewer fields than columns");
 	return 0;
-}
-
-int sim_line_name(const struct sim_line *line, const struct sim_columns *columns,
-		  char name[SIM_NAME_MAX], size_t *column, struct gs_error *err)
-{
-	const char *at = line->text;
-	struct field f;
-
-	for (size_t i = 0; at && i < columns->count; i++) {
-		if (next_field(line, &at, &f, err) < 0)
-			return -1;
-		if (columns->column[i] != COL_NAME)
-			continue;
-		*column = f.at;
-		return parse_name(f.text, name, err);
-	}
-	return sim_line_fail(line, line->len + 1, err, "fewer fields than columns");
 }

@@ -5,7 +5,6 @@
 
 #include "gpushare/sim/workload.h"
 
-#define SIM_LINE_MAX 65536 /* its end included */
 #define SIM_COLUMNS 8
 
 struct sim_line {
@@ -28,11 +27,9 @@ int sim_line_fail(const struct sim_line *line, size_t column, struct gs_error *e
 /* 0, or -1 with that. */
 int sim_line_columns(const struct sim_line *line, struct sim_columns *columns,
 		     struct gs_error *err);
-int sim_line_kernel(const struct sim_line *line, const struct sim_columns *columns,
-		    struct sim_kernel *kernel, struct gs_error *err);
 
-/* The name only, and in which column of the line it begins. */
-int sim_line_name(const struct sim_line *line, const struct sim_columns *columns,
-		  char name[SIM_NAME_MAX], size_t *column, struct gs_error *err);
+/* The same; *name_at: the column that the kernel's name begins in. */
+int sim_line_kernel(const struct sim_line *line, const struct sim_columns *columns,
+		    struct sim_kernel *kernel, size_t *name_at, struct gs_error *err);
 
 #endif

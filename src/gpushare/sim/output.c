@@ -89,17 +89,10 @@ void sim_write_faults(FILE *out, const char *policy, unsigned faults)
 SIM_WRITERS
 #undef FORMAT
 
-void sim_write_results(FILE *out, const struct sim_writer *writer,
-		       const struct sim_workload *workload, const struct sim_result *result,
-		       size_t count)
+void sim_write_result(FILE *out, const struct sim_writer *writer, const struct sim_workload *workload,
+		      const struct sim_result *result, size_t policy, size_t count)
 {
-	struct sim_summary summary[SIM_POLICIES_MAX];
-
-	for (size_t p = 0; p < count; p++) {
-		summary[p] = result[p].summary;
-		writer->head(out, &summary[p], p, count);
-		for (size_t i = 0; i < workload->count; i++)
-			writer->row(out, workload->kernel[i].name, &result[p].row[i], i);
-	}
-	writer->end(out, summary, count);
+	writer->head(out, &result->summary, policy, count);
+	for (size_t i = 0; i < workload->count; i++)
+		writer->row(out, workload->kernel[i].name, &result->row[i], i);
 }

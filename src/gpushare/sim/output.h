@@ -44,10 +44,9 @@ struct sim_writer {
 SIM_WRITERS
 #undef FORMAT
 
-/* All of it at once, one result per policy, at most SIM_POLICIES_MAX. */
-void sim_write_results(FILE *out, const struct sim_writer *writer,
-		       const struct sim_workload *workload, const struct sim_result *result,
-		       size_t count);
+/* The head and the rows of one policy's result, number `policy` of `count`. */
+void sim_write_result(FILE *out, const struct sim_writer *writer, const struct sim_workload *workload,
+		      const struct sim_result *result, size_t policy, size_t count);
 
 /*
  * For each policy that broke its contract, so that fifo replaced it: a line that says so. Nothing

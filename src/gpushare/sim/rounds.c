@@ -41,7 +41,8 @@ void sim_rounds_destroy(struct sim_rounds *rounds)
 	free(rounds);
 }
 
-double sim_row_add(struct sim_row *row, const struct sim_outcome *o, uint64_t alone_ns)
+/* One more round of a kernel that takes alone_ns alone: into the sums of its row.  Its NTT. */
+static double add_round(struct sim_row *row, const struct sim_outcome *o, uint64_t alone_ns)
 {
 	double ntt = gs_ntt((double)(o->finish_ns - o->arrival_ns), (double)alone_ns);
 
@@ -64,7 +65,7 @@ void sim_rounds_add(struct sim_rounds *r, const struct sim_outcome *outcome, uin
 	for (size_t i = 0; i < w->count; i++) {
 		const struct sim_outcome *o = &outcome[i];
 
-		r->ntt[i] = sim_row_add(&r->row[i], o, sim_kernel_original(&w->kernel[i]));
+		r->ntt[i] = add_round(&r->row[i], o, sim_kernel_original(&w->kernel[i]));
 		if (o->finish_ns > last)
 			last = o->finish_ns;
 		if (o->arrival_ns < first)

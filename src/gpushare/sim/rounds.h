@@ -34,9 +34,6 @@ struct sim_summary {
 	unsigned faults;
 };
 
-/* One more round of a kernel that takes alone_ns alone: into the sums of its row.  Its NTT. */
-double sim_row_add(struct sim_row *row, const struct sim_outcome *outcome, uint64_t alone_ns);
-
 struct sim_rounds;
 
 /*

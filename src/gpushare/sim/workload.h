@@ -6,7 +6,7 @@
  *	name,arrival_ms,length_ms,block_tasks,priority,shares,memory_mb,original_ms
  *
  * name and length_ms must be there.  Defaults: arrival 0, 1000 block-tasks,
- * priority 1, 1 share, no memory, original as length.  A line has at most 65535 bytes.
+ * priority 1, 1 share, no memory, original as length. 
  */
 #ifndef GPUSHARE_SIM_WORKLOAD_H
 #define GPUSHARE_SIM_WORKLOAD_H
@@ -54,7 +54,7 @@ struct sim_workload {
 int sim_workload_parse(const char *name, const char *text, size_t len,
 		       struct sim_workload *workload, struct gs_error *err);
 
-/* Read and parse a file, - for standard input (of what is no regular file at most 1 GiB). */
+/* Read and parse a file of at most 1 GiB, - for standard input.  One that needs more memory than there is fails. */
 int sim_workload_load(const char *path, struct sim_workload *workload, struct gs_error *err);
 
 void sim_workload_free(struct sim_workload *workload);
