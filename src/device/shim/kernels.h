@@ -9,7 +9,6 @@
 #include <stdint.h>
 
 #include "device/ptx/transform.h"
-#include "device/shim/forms.h"
 #include "device/shim/shim.h"
 #include "device/shim/times.h"
 
@@ -42,7 +41,6 @@ struct shim_kernel {
 	uint32_t number;          /* announced to the daemon as this */
 	CUfunction twin;          /* NULL: as is */
 	struct shim_time time[SHIM_SHAPES];
-	struct shim_forms forms[SHIM_SHAPES]; /* of those launches */
 	CUfunction original;
 	atomic_flag placed;       /* of a place in shim_place: it is some record's */
 	_Atomic int twin_absent;  /* it could not be loaded */
@@ -148,10 +146,6 @@ enum ptx_reason shim_kernel_why(const struct shim_kernel *k);
 
 /* Its time in so many blocks of that shape (of a graph: zeros, 1). */
 struct shim_time *shim_kernel_time(struct shim_kernel *k, const unsigned int block[3], uint64_t tasks);
-static inline struct shim_forms *shim_kernel_forms(struct shim_kernel *k, const struct shim_time *t)
-{
-	return &k->forms[t - k->time];
-}
 /* If it has an entry of its own already. */
 static SHIM_INLINE struct shim_time *shim_kernel_time_seen(struct shim_kernel *k, uint32_t shape)
 {

@@ -77,7 +77,6 @@ static void prepare(struct shim_session *s, struct shim_launch *l, struct shim_c
 	l->sampled = shim_time_take(r->time, n, takes_ns, gs_page_load(s->page->shared) != 0);
 	why = shim_request_hold(s, l, r);
 	l->evictable = why == PTX_REASON_NONE;
-	l->form = l->evictable ? SHIM_AS_TWIN : SHIM_AS_WRITTEN;
 	if (l->evictable)
 		atomic_fetch_add(&k->evictable_launches, 1);
 	else

@@ -61,16 +61,11 @@ static void learn_time(struct shim_launch *l, uint64_t ns)
 	uint32_t beside = l->beside ? l->beside : gs_page_load(page->beside);
 	uint64_t was;
 
-	/* The next ones will not take what one takes in the form that they do not have. */
-	if (shim_form_is_usual(l->time, l->form, l->trial)) {
-		was = shim_time_learn(l->time, (uint64_t)((double)ns * 1e3 / (double)l->tasks), l->sampled, shared, beside);
-		if (was)
-			shim_riders_longer(was, l->time->tpt_ps);
-		if (l->time->tpt_ps)
-			tell(l->stub, beside ? l->time->tpt_ps * l->tasks / 1000 : ns);
-	}
-	if (!shared && l->kernel->twin)
-		shim_form_note(shim_kernel_forms(l->kernel, l->time), l->time, l->form, l->trial, l->tasks, ns);
+	was = shim_time_learn(l->time, (uint64_t)((double)ns * 1e3 / (double)l->tasks), l->sampled, shared, beside);
+	if (was)
+		shim_riders_longer(was, l->time->tpt_ps);
+	if (l->time->tpt_ps)
+		tell(l->stub, beside ? l->time->tpt_ps * l->tasks / 1000 : ns);
 }
 
 /* Of an undisturbed launch: the events' distance is its time alone.  0: it is not known yet. */
@@ -314,7 +309,6 @@ static struct shim_launch *try_take(void)
 		say_used(i + 1);
 		l->sampled = SHIM_UNTIMED;
 		l->evictable = l->gated = l->armed = l->beside = 0;
-		l->trial = (struct shim_trial){ 0, 0 };
 		l->done_ns = 0;
 		l->in = NULL;
 		l->signalled_ns = 0;

@@ -26,8 +26,6 @@ struct shim_launch {
 	uint64_t nt, tasks; /* as the request has them */
 	CUstream stream;              /* evictable: the one that holds it, for hold.c alone */
 	uint8_t evictable, legacy, sampled; /* enum shim_timed */
-	uint8_t form;                 /* enum shim_form: it went out as that */
-	struct shim_trial trial;
 	uint8_t proxy;                /* evictable: its worker 0 sees TOEVICT by itself (ctl.h) */
 	_Atomic uint8_t armed;        /* it has waited in its stream for its turn (armed.h), or does */
 	uint8_t beside;               /* enum gs_beside, as it went out */

@@ -88,26 +88,6 @@ static unsigned int workers_of(struct shim_kernel *k, const struct shim_request 
 	return blocks == KEPT ? 0 : blocks * (unsigned int)c->sms;
 }
 
-/*
- * Is what may go out as the program wrote it to be its twin all the same, as it takes less so, or to see whether it does?  Not
- * where the program has streams to run beside each other: a twin has all of the GPU to its end.  Nor what is timed with others,
- * nor where it would cost more memory.
- */
-static int is_twin_by_time(const struct shim_session *s, struct shim_launch *l, const struct shim_request *r)
-{
-	struct shim_kernel *k = l->kernel;
-	int timed = l->sampled && !gs_page_load(s->page->shared);
-
-	if (s->alone || shim_channels_several()) {
-		r->time->twin = 0;
-		return 0;
-	}
-	if (!shim_form_counts(r->time, shim_request_ps(r)) || r->time == &k->time[SHIM_SHAPES - 1] || shim_request_grows(l->ctx, k, 1))
-		return 0;
-	l->workers = workers_of(k, r, l->ctx);
-	return l->nt > l->workers && l->workers && shim_form_of(shim_kernel_forms(k, r->time), r->time, timed, &l->trial) == SHIM_AS_TWIN;
-}
-
 /* The parameter block: the program's parameters, then the control block's address. */
 static int pack_params(struct shim_launch *l, const struct shim_request *r)
 {
@@ -291,7 +271,7 @@ enum ptx_reason shim_request_hold(struct shim_session *s, struct shim_launch *l,
 
 	if (why != PTX_REASON_NONE)
 		return why;
-	if (shim_request_is_short(s, r) && !is_twin_by_time(s, l, r))
+	if (shim_request_is_short(s, r))
 		return PTX_REASON_SHORT;
 	l->workers = workers_of(k, r, l->ctx);
 	if (l->workers == 0)

@@ -84,12 +84,11 @@ static SHIM_INLINE uint64_t shim_owners_rode(void)
 static SHIM_INLINE uint64_t shim_rider_ps(const struct gs_page *page, const struct shim_time *t, uint64_t tasks, int shared)
 {
 	uint64_t ps = atomic_load_explicit(&t->tpt_ps, memory_order_relaxed) * tasks;
-
 	uint32_t contended = gs_page_load(page->contended);
 
 	if (!gs_page_load(page->turn) || (contended && !shim_riders_are_short(contended)) || shim_time_due(t, shim_time_launches(t), shared))
 		return 0;
-	return SHIM_RARELY(atomic_load_explicit(&t->twin, memory_order_relaxed)) && shim_form_counts(t, ps) ? 0 : ps;
+	return ps;
 }
 
 /* It is this thread's alone. */

@@ -16,7 +16,6 @@ struct shim_time {
 	_Atomic uint32_t spare;    /* see due */
 	_Atomic uint32_t again;    /* so many more follow it at once */
 	atomic_flag asked;         /* the daemon, for the time that it took in earlier jobs */
-	_Atomic uint8_t twin;      /* it takes less as its twin, however short it is (forms.h), so it does not ride */
 	_Atomic uint64_t owners[SHIM_OWNERS]; /* launches without a stub (riders.h): of each owner, who alone writes it... */
 	_Atomic uint64_t others;   /* ...and of everybody else */
 	_Atomic uint64_t marked;   /* all other launches */
@@ -84,8 +83,6 @@ int shim_time_is_settled(const struct shim_time *t);
  * kernels may have run in that time, so it is an upper bound; under MPS one that is good for nothing until something is known.
  */
 uint64_t shim_time_learn(struct shim_time *t, uint64_t tpt_ps, enum shim_timed timed, int shared, uint32_t beside);
-/* The next launches are timed, so many. */
-void shim_time_ask(struct shim_time *t, uint32_t launches);
 /* What is known of it is of another kernel: the first few are timed. */
 void shim_time_forget(struct shim_time *t);
 
