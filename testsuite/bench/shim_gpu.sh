@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The shim on a real GPU: what an allocation costs and why, how the eviction signals were measured, programs under 1 ms evictions.
+# The shim on a real GPU: what an allocation costs and why, evictions under each signal, programs under 1 ms evictions.
 #
 # usage: shim_gpu.sh BUILD OUT-FOLDER [DRIVER]
 #   BUILD   the build tree (make all check_PROGRAMS; for programs: testsuite/programs/bin compiled for this GPU, or nvcc)
@@ -71,18 +71,10 @@ step_price() {
 	cat "$out/price.csv"
 }
 
-# EvictionSignal=auto measures; then evictions under each signal.
+# Evictions under each signal.
 step_signal() {
 	local signal
 	: >"$out/signal.txt"
-	for _ in 1 2 3; do
-		start_daemon EvictionSignal=auto || return 1
-		GPUSHARE_LOG=$tmp/shim.log timeout 60 "$build/gpusharectl" run --shares 50 -- "$build/testsuite/e2e/api" run=20 || rc=1
-		grep -h 'eviction signals' "$tmp/shim.log" "$tmp/log" | tee -a "$out/signal.txt" | grep -q 'eviction signals: proxy' || rc=1
-		stop_daemon
-		: >"$tmp/log"
-		rm -f "$tmp/shim.log"
-	done
 	for signal in proxy memop dma auto; do
 		timeout 120 "$build/gpushare-bench" eviction --driver "$driver" --shim "$shim" --task 1,10 --long 60 --short 3 --every 15 --count "${EVICTIONS:-200}" \
 			--conf MemoryAdmission=fcfs --conf "EvictionSignal=$signal" --output "$tmp/eviction" || rc=1

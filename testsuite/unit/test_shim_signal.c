@@ -94,81 +94,6 @@ static void test_proxy_sees_for_itself(void **unused)
 	gs_page_store(stub->kstate, GS_K_DONE);
 }
 
-/* The fake GPU runs nothing, so it fails: once, within its limits, and the launch goes on. */
-static void test_measuring_may_fail(void **unused)
-{
-	uint64_t from = gs_clock_ns();
-
-	(void)unused;
-	shim_session()->measure = 1;
-	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
-	assert_int_equal(shim_session()->measure, 0);
-	assert_int_equal(shim_session()->signal_times.proxy_ns, 0);
-	assert_true(gs_clock_ns() - from < GS_NS_PER_S);
-	assert_int_equal(gs_page_load(active()->kstate), GS_K_RUNNING);
-	gs_page_store(active()->kstate, GS_K_DONE);
-}
-
-/* Where a stream has been captured nothing is measured any more: no launch asks about it again. */
-static void test_none_is_measured_beside_a_capture(void **unused)
-{
-	(void)unused;
-	shim_say_odd(SHIM_ODD_CAPTURED);
-	shim_session()->measure = 1;
-	assert_int_equal(launch(FAKE_MACHINE_CODE, 1), CUDA_SUCCESS);
-	shim_odd &= ~(uint32_t)SHIM_ODD_CAPTURED;
-	assert_int_equal(shim_session()->measure, 0);
-	EVENTUALLY(all_prepared());
-}
-
-static int rounds, late;
-
-/* The measuring kernel begins and leaves at once, but for the first few. */
-static void answer(const char *call, CUstream stream)
-{
-	(void)stream;
-	if (strncmp(call, "launch", 6) != 0 || rounds++ < late)
-		return;
-	gs_page_store(page->probe[1], 1);
-	gs_page_store(page->probe[2], 1);
-}
-
-/* On a loaded machine an answer may be late: so many in 18 are no failure, one more is. */
-static void test_some_answers_may_be_late(void **unused)
-{
-	(void)unused;
-	for (late = 8; late <= 9; late++) {
-		rounds = 0;
-		shim_session()->measure = 1;
-		fake_driver_inside(answer);
-		assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
-		fake_driver_inside(NULL);
-		assert_int_equal(shim_session()->signal_times.proxy_ns != 0, late == 8);
-		assert_int_equal(shim_session()->signal_times.memop_ns != 0, late == 8);
-		gs_page_store(active()->kstate, GS_K_DONE);
-		EVENTUALLY(all_prepared());
-	}
-	assert_int_equal(rounds, 9 + 1);
-}
-
-/* auto: what was measured decides, and noise does not. */
-static void test_signal_by_its_time(void **unused)
-{
-	struct gs_signal_times t = { 0 };
-
-	(void)unused;
-	assert_true(gs_signal_proxy_pays(&t));
-	assert_false(gs_signal_dma_pays(&t));
-	t = (struct gs_signal_times){ 6900, 9300, 9100 }; /* an H200 */
-	assert_true(gs_signal_proxy_pays(&t));
-	assert_false(gs_signal_dma_pays(&t));
-	t = (struct gs_signal_times){ 9500, 9300, 9000 };
-	assert_true(gs_signal_proxy_pays(&t));
-	t = (struct gs_signal_times){ 20000, 9300, 5000 };
-	assert_false(gs_signal_proxy_pays(&t));
-	assert_true(gs_signal_dma_pays(&t));
-}
-
 /* EvictionSignal=dma: copies to the control stream, in a context that was equipped for it. */
 static void test_signal_by_copy(void **unused)
 {
@@ -196,10 +121,6 @@ int shim_signals(void)
 	const struct CMUnitTest tests[] = {
 		SHIM(test_signal_is_repeated),
 		SHIM(test_proxy_sees_for_itself),
-		SHIM(test_measuring_may_fail),
-		SHIM(test_none_is_measured_beside_a_capture),
-		SHIM(test_some_answers_may_be_late),
-		SHIM(test_signal_by_its_time),
 		SHIM(test_signal_by_copy),
 	};
 

@@ -17,7 +17,6 @@
 #include "device/shim/pool.h"
 #include "device/shim/request.h"
 #include "device/shim/riders.h"
-#include "device/shim/signal.h"
 
 /* How long it sleeps: with an eviction out, with launches out, with neither. */
 #define NAP_EVICTING_NS (1 * GS_NS_PER_MS)
@@ -108,7 +107,7 @@ static CUresult flush_limits(struct agent *a)
 	if (!a->nlimit)
 		return CUDA_SUCCESS;
 	if (enter(a, a->limit_ctx) == 0)
-		rc = shim_signal_by_copy(a->session, a->limit_ctx) ?
+		rc = a->session->signal == GS_SIGNAL_DMA && a->limit_ctx->word ?
 			     copy_limits(a) :
 			     REAL(cuStreamBatchMemOp_v2)(a->limit_ctx->control, a->nlimit, a->limit, 0);
 	shim_fault_seen(a->limit_ctx, rc);

@@ -89,8 +89,7 @@ static int try_to_arm(const struct shim_context *c)
 
 static int equip(struct shim_context *c, struct shim_session *s)
 {
-	size_t bytes = GS_PAGE_STUBS * sizeof(struct gs_ctl);
-	const size_t room = bytes + sizeof(struct gs_ctl); /* the last one is signal.c's */
+	const size_t bytes = GS_PAGE_STUBS * sizeof(struct gs_ctl);
 	struct gs_ctl *image;
 	int least, greatest;
 	CUresult rc;
@@ -100,12 +99,12 @@ static int equip(struct shim_context *c, struct shim_session *s)
 				       c->device));
 	if (show_page(c, s) < 0)
 		return -1;
-	TRY(REAL(cuMemAlloc_v2)(&c->ctl, room));
+	TRY(REAL(cuMemAlloc_v2)(&c->ctl, bytes));
 	TRY(REAL(cuCtxGetStreamPriorityRange)(&least, &greatest));
 	TRY(REAL(cuStreamCreateWithPriority)(&c->control, CU_STREAM_NON_BLOCKING, greatest));
 	TRY(REAL(cuStreamCreateWithPriority)(&c->relaunch, CU_STREAM_NON_BLOCKING, least));
 	TRY(REAL(cuEventCreate)(&c->settled, CU_EVENT_DISABLE_TIMING));
-	if (s->signal == GS_SIGNAL_DMA || gs_signal_dma_pays(&s->signal_times)) {
+	if (s->signal == GS_SIGNAL_DMA) {
 		TRY(REAL(cuMemAllocHost_v2)((void **)&c->word, 2 * sizeof(*c->word)));
 		c->word[0] = 0;
 		c->word[1] = SHIM_NO_LIMIT;

@@ -26,7 +26,6 @@
 #include "device/shim/queue.h"
 #include "device/shim/request.h"
 #include "device/shim/riders.h"
-#include "device/shim/signal.h"
 #include "device/shim/wraps.h"
 
 #define TURN_NAP_NS (100ull * 1000 * 1000)
@@ -464,8 +463,6 @@ static CUresult launch_managed(struct shim_session *s, struct shim_context *c, s
 		shim_channels_thread();
 	if (shim_is_default(r->stream))
 		shim_hold_behind(SHIM_LAUNCH_OPERATIONS + k->nodes);
-	if (s->measure && shim_context_current(s) == c) /* once: its streams are used */
-		shim_signal_measure(s, c);
 	r->tasks = tasks_of(r);
 	r->time = shim_kernel_time(k, r->block, r->tasks);
 	if (!r->graph && r->tasks < (uint64_t)c->sms)

@@ -44,7 +44,7 @@ static SHIM_INLINE CUfunction rides(struct shim_context **in, CUfunction f, uint
 
 	if (!own && (!s || shim_capturing(stream) || shim_is_odd(SHIM_ODD_UNSURE | SHIM_ODD_CROWDED)))
 		return NULL;
-	if (SHIM_RARELY(s->alone || s->measure || !shim_context_sure(sure)) ||
+	if (SHIM_RARELY(s->alone || !shim_context_sure(sure)) ||
 	    (shim_is_default(stream) && SHIM_RARELY(atomic_load_explicit(&shim_held[1], memory_order_relaxed))))
 		return NULL;
 	c = sure->ctx;

@@ -181,7 +181,7 @@ static int has_proxy(const struct shim_session *s, const struct shim_launch *l)
 {
 	if (s->signal != GS_SIGNAL_AUTO)
 		return s->signal == GS_SIGNAL_PROXY && l->workers > 1;
-	return gs_signal_proxy_pays(&s->signal_times) && l->workers >= 2 * (unsigned int)l->ctx->sms && l->nt / l->workers >= PROXY_WAVES;
+	return l->workers >= 2 * (unsigned int)l->ctx->sms && l->nt / l->workers >= PROXY_WAVES;
 }
 
 void shim_request_grown(struct shim_context *c, const struct shim_kernel *k, int frame)

@@ -93,8 +93,6 @@ int shim_session_connect(struct shim_session *s, int timeout_ms, struct gs_error
 	s->page = gs_client_page(s->client);
 	s->absent = grant.absent;
 	s->signal = grant.signal;
-	s->measure = grant.measure;
-	s->signal_times = grant.times;
 	s->reservation = grant.reservation;
 	s->context_memory = grant.context_memory;
 	s->connected = 1;

@@ -21,7 +21,6 @@ struct shim_session {
 	/* What launches read. */
 	_Alignas(SHIM_LINE) struct gs_page *page;
 	int alone;                  /* there is to be no daemon: the agent plays it (force.h) */
-	_Atomic uint32_t measure;   /* 1: the daemon wants the signals measured (signal.h) */
 	_Atomic int connected;      /* a daemon manages us */
 	_Atomic uint32_t absent;    /* enum gs_absent */
 	_Atomic uint32_t signal;    /* enum gs_signal */
@@ -30,7 +29,6 @@ struct shim_session {
 	struct shim_force_plan force; /* alone: it evicts by this */
 	/* What changes. */
 	_Alignas(SHIM_LINE) _Atomic uint64_t used; /* bytes of device memory that this process holds */
-	struct gs_signal_times signal_times; /* for GS_SIGNAL_AUTO; zeros: not known */
 	_Atomic uint64_t reservation; /* 0: not known */
 	_Atomic uint64_t context_memory; /* what a CUDA context is charged with */
 	_Atomic uint32_t kernels;   /* numbers given out */

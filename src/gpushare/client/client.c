@@ -189,10 +189,7 @@ int gs_client_connect(struct gs_client *c, uint64_t used_bytes, int timeout_ms,
 	}
 	c->grant = (struct gs_client_grant){ msg.welcome.reservation, msg.welcome.context_memory,
 					     msg.welcome.absent, msg.welcome.gpu,
-					     msg.welcome.signal, msg.welcome.measure,
-					     { msg.welcome.proxy_ns, msg.welcome.memop_ns,
-					       msg.welcome.dma_ns },
-					     msg.welcome.rode };
+					     msg.welcome.signal, msg.welcome.rode };
 	gs_msg_limit(sock, REPLY_TIMEOUT_NS, NULL);
 	pthread_mutex_lock(&c->ask);
 	old = atomic_exchange(&c->sock, sock);
@@ -349,17 +346,6 @@ int gs_client_rode(struct gs_client *c, uint64_t launched, const struct gs_rode 
 		rc = gs_msg_send(c->sock, &msg, -1);
 	pthread_mutex_unlock(&c->ask);
 	return rc;
-}
-
-void gs_client_signals(struct gs_client *c, const struct gs_signal_times *times)
-{
-	struct gs_msg msg;
-
-	gs_msg_init(&msg, GS_MSG_SIGNALS, 0);
-	msg.signals.proxy_ns = times->proxy_ns;
-	msg.signals.memop_ns = times->memop_ns;
-	msg.signals.dma_ns = times->dma_ns;
-	tell(c, &msg);
 }
 
 void gs_client_bell(struct gs_client *c)

@@ -14,7 +14,6 @@
 #include "common/error.h"
 #include "gpushare/proto/msg.h"
 #include "gpushare/proto/page.h"
-#include "gpushare/proto/signal.h"
 
 struct gs_client;
 
@@ -34,8 +33,6 @@ struct gs_client_grant {
 	uint32_t absent;      /* enum gs_absent: what to do while no daemon answers */
 	uint32_t gpu;
 	uint32_t signal;      /* enum gs_signal: how a kernel is to be told to leave */
-	uint32_t measure;     /* 1: measure how long the signals take, and say so */
-	struct gs_signal_times times;
 	uint32_t rode;        /* 1: the daemon takes gs_client_rode() */
 };
 
@@ -105,9 +102,6 @@ int gs_client_wish(struct gs_client *client, uint32_t kind, uint32_t priority,
  * Never waits.  -1: not sent, as there is no daemon, one that has much to read or to answer, or one that does not know of these.
  */
 int gs_client_rode(struct gs_client *client, uint64_t launched, const struct gs_rode *rode, uint32_t count);
-
-/* How long the signals take, for the daemon to keep; zeros: it could not be measured. */
-void gs_client_signals(struct gs_client *client, const struct gs_signal_times *times);
 
 /* A stub wants the GPU. */
 void gs_client_bell(struct gs_client *client);

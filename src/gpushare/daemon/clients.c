@@ -124,11 +124,6 @@ static int welcome(struct gs_peer *peer, uint32_t tag, int page_fd)
 	/* Nobody's program is not to wait for the next daemon. */
 	msg.welcome.absent = step->info.job_id == GS_PROBE_JOB ? GS_ABSENT_RUN : (uint32_t)peer->d->config->absent;
 	msg.welcome.signal = (uint32_t)peer->d->config->signal;
-	msg.welcome.measure = peer->d->config->signal == GS_SIGNAL_AUTO && !peer->device->signals_tried &&
-			      step->info.job_id != GS_PROBE_JOB; /* two of them begin at once */
-	msg.welcome.proxy_ns = peer->device->signals.proxy_ns;
-	msg.welcome.memop_ns = peer->device->signals.memop_ns;
-	msg.welcome.dma_ns = peer->device->signals.dma_ns;
 	msg.welcome.rode = 1;
 	msg.welcome.reservation = step->reservation;
 	msg.welcome.gpu_memory = peer->device->memory;
@@ -321,32 +316,5 @@ int gs_on_bell(struct gs_peer *peer, struct gs_msg *msg, int fd)
 		return -1;
 	gs_gpu_bell(peer->tenant);
 	gs_device_poke(peer->device);
-	return 0;
-}
-
-static int believable(uint32_t ns)
-{
-	return ns >= GS_SIGNAL_NS_MIN && ns <= GS_SIGNAL_NS_MAX;
-}
-
-/* The first who was asked decides for all; see doc/protocol.md. */
-int gs_on_signals(struct gs_peer *peer, struct gs_msg *msg, int fd)
-{
-	const struct gs_msg_signals *m = &msg->signals;
-	struct gs_device *dev = peer->device;
-
-	(void)fd;
-	if (must_be_client(peer, msg) < 0)
-		return -1;
-	if (peer->d->config->signal != GS_SIGNAL_AUTO || dev->signals_tried)
-		return 0;
-	dev->signals_tried = 1;
-	if (!believable(m->proxy_ns) || !believable(m->memop_ns) || !believable(m->dma_ns)) {
-		gs_log(GS_LOG_INFO, "gpu %u: the eviction signals could not be measured (%s)", dev->index, peer->who);
-		return 0;
-	}
-	dev->signals = (struct gs_signal_times){ m->proxy_ns, m->memop_ns, m->dma_ns };
-	gs_log(GS_LOG_INFO, "gpu %u: eviction signals: proxy %.1f us, memop %.1f us, dma %.1f us (%s)", dev->index,
-	       m->proxy_ns / 1e3, m->memop_ns / 1e3, m->dma_ns / 1e3, peer->who);
 	return 0;
 }

@@ -20,7 +20,6 @@
 #include "gpushare/daemon/gpu.h"
 #include "gpushare/memory/ledger.h"
 #include "gpushare/proto/msg.h"
-#include "gpushare/proto/signal.h"
 
 struct event;
 struct event_base;
@@ -49,8 +48,6 @@ struct gs_device {
 	struct gs_gpu *gpu;
 	struct gs_memory *admission; /* memory.h */
 	struct gs_ledger *ledger; /* of the admitted; "step" there is an allocation's id (steps.h) */
-	struct gs_signal_times signals; /* as a client has measured them (clients.c); zeros: not known */
-	int signals_tried;
 	uint64_t handover_ns;     /* a hand-over's cost, as measured at the start or by an earlier daemon (measured.h); 0: it was not */
 	uint64_t wake_ns;         /* its next turn at the latest */
 	const struct gs_peer *attended_by; /* whose attendant comes for it; NULL: the loop only */

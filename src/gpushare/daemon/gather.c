@@ -204,11 +204,8 @@ static void share_of(const struct selection *steps, uint32_t gpu, struct gs_shar
 	gs_sharing(ntt, shares, n, sharing);
 }
 
-/* Of a launch that can have a proxy, and of one that cannot. */
-static const char *signal_name(int configured, const struct gs_signal_times *t)
+static const char *signal_name(int configured)
 {
-	static const char *const measured[2][2] = { { "memop", "dma" }, { "proxy/memop", "proxy/dma" } };
-
 	switch (configured) {
 	case GS_SIGNAL_PROXY:
 		return "proxy";
@@ -216,8 +213,8 @@ static const char *signal_name(int configured, const struct gs_signal_times *t)
 		return "memop";
 	case GS_SIGNAL_DMA:
 		return "dma";
-	default:
-		return measured[gs_signal_proxy_pays(t)][gs_signal_dma_pays(t)];
+	default: /* of a launch that can have a proxy, and of one that cannot */
+		return "proxy/memop";
 	}
 }
 
@@ -231,7 +228,7 @@ static void fill_gpu(struct gs_daemon *d, struct gs_device *dev, struct whole *w
 	*g = (struct gs_report_gpu){
 		.gpu = dev->index, .policy = st.policy,
 		.isolation = gs_isolation_name(d->config->isolation),
-		.signal = signal_name(d->config->signal, &dev->signals), .signals = dev->signals,
+		.signal = signal_name(d->config->signal),
 		.holder = w->holder[i],
 		.clients = st.tenants, .waiting = st.waiting,
 		.shares = dev->shares, .shares_taken = gs_steps_shares(d, dev),

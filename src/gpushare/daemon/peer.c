@@ -35,7 +35,6 @@ static gs_handler *const handlers[GS_MSG_COUNT] = {
 	[GS_MSG_KERNEL] = gs_on_kernel,
 	[GS_MSG_TIME] = gs_on_time,
 	[GS_MSG_RODE] = gs_on_rode,
-	[GS_MSG_SIGNALS] = gs_on_signals,
 	[GS_MSG_WISH] = gs_on_wish,
 	[GS_MSG_BELL] = gs_on_bell,
 	[GS_MSG_REGISTER] = gs_on_register,

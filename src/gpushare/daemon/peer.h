@@ -101,7 +101,7 @@ unsigned gs_peers_of(const struct gs_daemon *d, uid_t uid);
  */
 typedef int gs_handler(struct gs_peer *peer, struct gs_msg *msg, int fd);
 
-gs_handler gs_on_hello, gs_on_alloc, gs_on_free, gs_on_kernel, gs_on_time, gs_on_rode, gs_on_bell, gs_on_signals; /* clients.c */
+gs_handler gs_on_hello, gs_on_alloc, gs_on_free, gs_on_kernel, gs_on_time, gs_on_rode, gs_on_bell; /* clients.c */
 gs_handler gs_on_wish;                                                      /* wish.c */
 gs_handler gs_on_register, gs_on_unregister, gs_on_local;                   /* register.c */
 gs_handler gs_on_query, gs_on_history;                                      /* query.c */

@@ -195,9 +195,6 @@ static json_t *gpu_json(const struct gs_report_gpu *g)
 	json_object_set_new(o, "policy", gs_report_json_text(g->policy));
 	json_object_set_new(o, "isolation", gs_report_json_text(g->isolation));
 	json_object_set_new(o, "signal", gs_report_json_text(g->signal));
-	json_object_set_new(o, "signal_proxy_us", gs_report_json_number(g->signals.proxy_ns / 1e3));
-	json_object_set_new(o, "signal_memop_us", gs_report_json_number(g->signals.memop_ns / 1e3));
-	json_object_set_new(o, "signal_dma_us", gs_report_json_number(g->signals.dma_ns / 1e3));
 	json_object_set_new(o, "holder", *g->holder ? gs_report_json_text(g->holder) : json_null());
 	json_object_set_new(o, "clients", json_integer(g->clients));
 	json_object_set_new(o, "waiting", json_integer(g->waiting));

@@ -9,7 +9,6 @@
 #include "gpushare/daemon/moves.h"
 #include "gpushare/daemon/tally.h"
 #include "gpushare/metrics/metrics.h"
-#include "gpushare/proto/signal.h"
 #include "gpushare/sched/sched.h"
 
 /* One job step; texts are the caller's. */
@@ -34,8 +33,7 @@ struct gs_report_gpu {
 	struct gs_report_class class[GS_SCHED_CLASSES_MAX];
 	size_t nclasses;
 	const char *isolation;  /* "contexts" or "mps" */
-	const char *signal;     /* how kernels are told to leave: "proxy, memop" */
-	struct gs_signal_times signals; /* zeros: not measured */
+	const char *signal;     /* how kernels are told to leave: "proxy/memop" */
 	const char *holder;     /* "job 12.0 uid 1000 pid 4711 triad"; "" for nobody */
 	uint32_t clients, waiting;
 	uint32_t shares, shares_taken;

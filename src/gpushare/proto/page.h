@@ -96,7 +96,7 @@ struct gs_page {
 	_Atomic uint32_t shared;  /* daemon: 1 while another client waits for the GPU or has used it of late */
 	_Atomic uint64_t lease;  /* bytes of device memory that the client may take without asking */
 	_Atomic uint64_t peak;   /* client: the most device memory that it has held, bytes */
-	_Atomic uint32_t probe[4]; /* client and GPU: while the eviction signals are measured */
+	_Atomic uint32_t unused[4];
 	_Atomic uint32_t used;   /* client: the stubs from this one on were never in use; 0: it does not say */
 	_Atomic uint32_t attended; /* daemon: enum gs_attended */
 	_Atomic uint32_t asked;  /* client: +1, and a futex wake unless somebody is awake, when the daemon should look */
