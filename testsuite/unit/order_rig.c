@@ -43,7 +43,7 @@ void enter(struct shim_passage *p, CUstream stream, int holds)
 {
 	struct shim_owned *own = shim_owned_here();
 
-	if (holds || !own || shim_is_odd(~(uint32_t)SHIM_ODD_HOLDS)) {
+	if (holds || !own || shim_is_odd(~UINT32_C(0))) {
 		shim_order_enter(p, context, stream, holds, holds && shim_stream_is_legacy(stream));
 		return;
 	}
@@ -138,7 +138,7 @@ int second_comes(CUstream stream, int holds, CUstream stream2, int holds2, int w
 	shim_order_leave(&p);
 	right = gets_in(&second) && right;
 	go(&second);
-	/* And it goes on, as one of two. */
+	/* And it goes on, as one of two threads. */
 	enter(&p, stream, holds);
 	shim_order_leave(&p);
 	return right;

@@ -18,7 +18,7 @@
 extern _Atomic int held;
 extern const struct shim_context *const context;
 
-/* As launch_calls.c: an owner's launches that hold nothing have a way of their own where nobody has done anything else odd. */
+/* As launch_calls.c: the owner's launches that hold nothing have a way of their own where nobody has done anything else odd. */
 void enter(struct shim_passage *p, CUstream stream, int holds);
 
 /* Nobody has launched yet: the first one that does has the way of its own that one thread has. */

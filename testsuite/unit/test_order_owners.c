@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* One thread that launches or two, which own the way of their passages (order.c), and how they give that up. */
+/* One thread that launches, which owns the way of its passages (order.c), and how it gives that up. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -66,76 +65,22 @@ static void test_the_inner_passage_alone_is_in_the_way(void **unused)
 	one_within_another(TWO, 0);
 }
 
-/* Two that hold nothing are owners both, in nobody's way; whoever holds then, one of them or a third, finds both. */
-static void test_two_owners(void **state)
+/* The second thread that launches, holding or not, ends it: nobody is the owner any more. */
+static void test_there_is_one_owner(void **state)
 {
 	struct shim_passage p;
-	struct visitor second, holder;
+	struct visitor second;
 
-	for (int third = 0; third < 2; third++) {
+	for (int holds = 0; holds < 2; holds++) {
 		begin_anew(state);
 		enter(&p, ONE, 0);
-		come(&second, ONE, 0);
+		assert_ptr_equal(shim_owned_here(), &shim_owned);
+		come(&second, OWN, holds);
 		assert_true(gets_in(&second));
-		assert_ptr_equal(shim_owned[1].passage->own, &shim_owned[1]);
-		if (third) {
-			come(&holder, ONE, 1);
-			shim_order_leave(&p);
-			usleep(WATCH_US);
-			assert_false(holder.in);
-			go(&second);
-			assert_true(gets_in(&holder));
-			go(&holder);
-		} else {
-			shim_order_leave(&p);
-			come(&holder, OWN, 1);
-			assert_true(gets_in(&holder));
-			go(&holder);
-			come(&holder, ONE, 1);
-			assert_false(holder.in);
-			go(&second);
-			assert_true(gets_in(&holder));
-			go(&holder);
-		}
 		assert_null(shim_owned_here());
+		go(&second);
+		shim_order_leave(&p);
 	}
-}
-
-/* The first owner holds, and the second one is inside: it waits for that one, though it is where an owner's passage is. */
-static void *hold_as_first(void *arg)
-{
-	struct visitor *v = arg;
-	struct shim_passage p;
-
-	enter(&p, ONE, 0);
-	shim_order_leave(&p);
-	v->tid = (int)syscall(SYS_gettid);
-	while (!v->leave)
-		usleep(100);
-	enter(&p, ONE, 1);
-	v->in = 1;
-	shim_order_leave(&p);
-	return NULL;
-}
-
-static void test_an_owner_that_holds_waits_for_the_other(void **state)
-{
-	struct visitor holder = { 0 };
-	struct shim_passage p;
-
-	begin_anew(state);
-	assert_int_equal(pthread_create(&holder.thread, NULL, hold_as_first, &holder), 0);
-	while (!holder.tid)
-		usleep(100);
-	enter(&p, ONE, 0);
-	assert_ptr_equal(shim_owned_here(), &shim_owned[1]);
-	holder.leave = 1;
-	usleep(WATCH_US);
-	assert_false(holder.in);
-	shim_order_leave(&p);
-	assert_true(gets_in(&holder));
-	pthread_join(holder.thread, NULL);
-	assert_null(shim_owned_here());
 }
 
 /* It was alone when it looked, and is not when it comes: it finds that out, and waits. */
@@ -147,10 +92,10 @@ static void test_another_comes_after_the_look(void **state)
 	begin_anew(state);
 	enter(&p, ONE, 0);
 	shim_order_leave(&p);
-	assert_ptr_equal(shim_owned_here(), &shim_owned[0]);
+	assert_ptr_equal(shim_owned_here(), &shim_owned);
 	come(&second, ONE, 1);
 	assert_true(gets_in(&second));
-	assert_false(shim_order_enter_alone(&p, context, ONE, &shim_owned[0]));
+	assert_false(shim_order_enter_alone(&p, context, ONE, &shim_owned));
 	go(&second);
 	shim_order_enter_late(&p);
 	come(&second, ONE, 1);
@@ -181,8 +126,7 @@ int order_owners(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_the_second_thread),
-		cmocka_unit_test(test_two_owners),
-		cmocka_unit_test(test_an_owner_that_holds_waits_for_the_other),
+		cmocka_unit_test(test_there_is_one_owner),
 		cmocka_unit_test(test_another_comes_after_the_look),
 		BOTH(test_one_passage_within_another),
 		BOTH(test_the_inner_passage_alone_is_in_the_way),

@@ -189,26 +189,22 @@ static void test_kernels_that_are_not_known(void **unused)
 	assert_int_equal(status, 0);
 }
 
-/* Nobody has launched; and has a kernel been held?  If not, the second thread that does is an owner, too (order.c). */
-static void begin_anew(int held)
+/* Nobody has launched: the first thread that does is the owner (order.c). */
+static void begin_anew(void)
 {
 	shim_order_forked();
 	shim_order_begin();
-	if (held)
-		shim_say_odd(SHIM_ODD_HOLDS);
-	else
-		shim_odd &= ~(uint32_t)SHIM_ODD_HOLDS;
 }
 
 /*
- * Of the threads that alone launch, too, which count their own with plain stores: when others
- * come and tell of them, while they go on.
+ * Of the thread that alone launches, too, which counts its own with plain stores: when another one
+ * comes and tells of them, while it goes on.
  */
 static void test_the_owners_riders_are_counted(void **unused)
 {
 	struct shim_kernel *k = shim_kernel_find(FAKE_MACHINE_CODE);
 	struct shim_time *time = shim_kernel_time(k, (const unsigned int[]){ 32, 1, 1 }, LONG_GRID);
-	uint64_t launches, number, owners[SHIM_OWNERS], all = 0;
+	uint64_t launches, number, own, all = 0;
 	pthread_t thread;
 
 	(void)unused;
@@ -216,22 +212,21 @@ static void test_the_owners_riders_are_counted(void **unused)
 	assert_int_equal(launch(FAKE_MACHINE_CODE, 1), CUDA_SUCCESS);
 	launches = shim_kernel_launches(k);
 	number = highest_number();
-	memcpy(owners, time->owners, sizeof(owners));
+	own = time->own;
 	time->tpt_ps = 1000;
 	time->due = UINT64_MAX;
 	for (int turn = 0; turn < 20; turn++) {
-		begin_anew(turn % 2);
+		begin_anew();
 		for (int i = 0; i < RIDER_LAUNCHES; i++) {
 			if (i == RIDER_LAUNCHES / 2)
 				assert_int_equal(pthread_create(&thread, NULL, launch_riders, NULL), 0);
 			assert_int_equal(launch(FAKE_MACHINE_CODE, 1), CUDA_SUCCESS);
 		}
 		pthread_join(thread, NULL);
-		assert_ptr_equal(shim_owned_here(), turn % 2 ? NULL : &shim_owned[0]);
+		assert_ptr_equal(shim_owned_here(), NULL);
 		all += 2 * RIDER_LAUNCHES;
 	}
-	assert_true(time->owners[0] - owners[0] > 20 * RIDER_LAUNCHES / 4); /* as soon as others' are told of, and until others come */
-	assert_true(time->owners[1] - owners[1] > 10 * RIDER_LAUNCHES / 4);
+	assert_true(time->own - own > 20 * RIDER_LAUNCHES / 4); /* as soon as others' are told of, and until others come */
 	time->tpt_ps = time->due = 0;
 	assert_int_equal(launch(FAKE_MACHINE_CODE, 1), CUDA_SUCCESS);
 	assert_int_equal(shim_kernel_launches(k) - launches, all + 1);
@@ -299,20 +294,20 @@ static void test_their_time_is_told_once(void **unused)
 	number = shim_riders_number(0, &ns);
 	for (int turn = 0; turn < 20; turn++) {
 		account.begun = account.others_begin = account.done = 0;
-		begin_anew(turn % 4 == 3);
+		begin_anew();
 		shim_order_enter(&p, c, STREAM, 0, 0);
 		shim_order_leave(&p);
-		assert_ptr_equal(shim_owned_here(), &shim_owned[0]);
+		assert_ptr_equal(shim_owned_here(), &shim_owned);
 		for (int i = 0; i < TELLERS; i++)
 			assert_int_equal(pthread_create(&thread[i], NULL, tell, NULL), 0);
 		EVENTUALLY(account.begun == TELLERS);
-		rode = account.time->owners[0];
+		rode = account.time->own;
 		for (unsigned i = 1; i < RIDER_LAUNCHES; i++) {
 			if (i == RIDER_LAUNCHES / 2)
 				account.others_begin = turn % 2 ? TELLERS : 1;
 			ride_and_tell(i);
 		}
-		assert_true(account.time->owners[0] > rode);
+		assert_true(account.time->own > rode);
 		account.done = 1;
 		for (int i = 0; i < TELLERS; i++)
 			pthread_join(thread[i], NULL);

@@ -370,6 +370,5 @@ void shim_context_forked(void)
 	last = NULL;
 	known.ctx = NULL;
 	known_device.uses = 0;
-	for (int i = 0; i < SHIM_OWNERS; i++)
-		shim_owned[i].sure.ctx = NULL;
+	shim_owned.sure.ctx = NULL;
 }

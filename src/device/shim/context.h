@@ -59,7 +59,7 @@ struct shim_context *shim_context_known(struct shim_session *s);
 #define SHIM_SURE_MAX 128
 
 /*
- * What is known so.  Of the threads that alone launch (shim_owner) it is with what they own: by their number
+ * What is known so.  Of the thread that alone launches (shim_owner) it is with what it owns: by its number
  * and not by what is the thread's own (TLS), which takes a library a call into the dynamic linker.  A thread that
  * has that number after one has no current context until it calls for one, which makes this unknown.
  */

@@ -60,18 +60,16 @@ static SHIM_INLINE CUfunction rides(struct shim_context **in, CUfunction f, uint
 	return (own ? shim_rides_owned(s->page, t, tasks, own) : shim_rides(s->page, t, tasks)) ? direct : NULL;
 }
 
-/*
- * Of the threads that alone launch, so there is a session, in a program that does nothing else odd: what the calling one
- * owns.  Should another thread come meanwhile, order.h sees it in the end.  NULL: it is not so.
- */
+/* What the calling thread owns, in a program that does nothing odd; NULL: it is not so. */
 static SHIM_INLINE struct shim_owned *owned_here(void)
 {
-	return shim_is_odd(~(uint32_t)SHIM_ODD_HOLDS) ? NULL : shim_owned_here();
+	return shim_is_odd(~UINT32_C(0)) ? NULL : shim_owned_here();
 }
 
 /*
- * Such a thread's launch rides, and has entered: what nearly all launches go through, apart from their many
- * arguments, which leave it no registers.  NULL: nothing has been done that matters.
+ * The one thread that launches, so there is a session, in a program that does nothing odd: its launch rides, and has entered.
+ * That is what nearly all launches go through, apart from their many arguments, which leave it no registers.  Should another
+ * thread come meanwhile, order.h sees it in the end.  NULL: nothing has been done that matters.
  */
 static APART TOGETHER CUfunction owner_rides(struct shim_passage *p, CUfunction f, uint64_t tasks, uint32_t shape, CUstream stream)
 {

@@ -29,20 +29,14 @@ static unsigned int waiting;                       /* under lock */
  * front of everybody.  One that was found here stays valid, since its thread cannot leave
  * without the lock; and nobody waits for more than in_the_way() says.
  *
- * But where nothing is ever held nobody waits for anybody, and there may be two owners: the second thread that launches
- * becomes the second one (as in PyTorch, where one goes forward and one back).  As soon as one of them, or a third thread,
- * is about to hold, or a third one launches, there is none any more, as above.  An owner says that it holds
- * (SHIM_ODD_HOLDS) before it looks for a second one, and the second one is there, and the barrier passed, before it
- * looks whether anything has been held: one of the two sees the other.
- *
  * A thread that has got the number of an owner which has ended is the owner in its place: that
  * one is in no passage any more.
  */
-_Alignas(SHIM_LINE) struct shim_owned shim_owned[SHIM_OWNERS];
-_Static_assert(sizeof(shim_owned) == SHIM_LINE, "one cache line");
+_Alignas(SHIM_LINE) struct shim_owned shim_owned;
+_Static_assert(sizeof(shim_owned) <= SHIM_LINE, "one cache line");
 #define SHARED SHIM_OWNER_SHARED /* there is no owner, nor will be one */
 #define NOBODY SHIM_OWNER_NOBODY /* yet: the next one that launches is it */
-_Atomic uintptr_t shim_owner[SHIM_OWNERS];
+_Atomic uintptr_t shim_owner;
 _Atomic uint32_t shim_odd;
 
 /*
@@ -127,47 +121,28 @@ static void have_all_pass(void)
 }
 
 /*
- * With the lock, and `sole` says so: who sees that there is no owner must not overtake what the owners were doing.
- * p comes after that, though it may be one of theirs.
+ * With the lock, and `sole` says so: who sees that there is no owner must not overtake what the owner was doing.
+ * p comes after that, though it may be the owner's.
  */
 static void end_ownership(const struct shim_passage *p)
 {
-	if (atomic_load_explicit(&shim_owner[0], memory_order_relaxed) == SHARED)
+	struct shim_passage *its;
+
+	if (atomic_load_explicit(&shim_owner, memory_order_relaxed) == SHARED)
 		return;
-	for (int i = 0; i < SHIM_OWNERS; i++)
-		atomic_store(&shim_owner[i], SHARED);
+	atomic_store(&shim_owner, SHARED);
 	have_all_pass();
-	for (int i = 0; i < SHIM_OWNERS; i++) {
-		struct shim_passage *its = atomic_load(&shim_owned[i].passage);
-
-		if (its && its != p)
-			append(its);
-	}
+	its = atomic_load(&shim_owned.passage);
+	if (its && its != p)
+		append(its);
 }
 
-/* With the lock: may the calling thread be the second owner?  Then it is, and p its passage. */
-static int become_second(struct shim_passage *p)
-{
-	uintptr_t first_is = atomic_load_explicit(&shim_owner[0], memory_order_relaxed);
-
-	if (first_is == NOBODY || first_is == SHARED || first_is == shim_self() ||
-	    atomic_load_explicit(&shim_owner[1], memory_order_relaxed) != NOBODY)
-		return 0;
-	atomic_store(&shim_owner[1], shim_self());
-	have_all_pass();
-	return !shim_is_odd(SHIM_ODD_HOLDS) && shim_order_enter_owned(p, &shim_owned[1]);
-}
-
-/* Behind everybody who is in passage; it may have been put there already, as an owner's. */
+/* Behind everybody who is in passage; it may have been put there already, as the owner's. */
 static void enter_list(struct shim_passage *p)
 {
 	struct shim_passage *before;
 
 	pthread_mutex_lock(&lock);
-	if (become_second(p)) {
-		pthread_mutex_unlock(&lock);
-		return;
-	}
 	before = atomic_exchange(&shim_order_sole, &listed);
 	end_ownership(p);
 	if (before && before != &listed)
@@ -182,7 +157,7 @@ static void enter_list(struct shim_passage *p)
 	pthread_mutex_unlock(&lock);
 }
 
-/* An owner's last one may not be there: it had left when that was looked for. */
+/* The owner's last one may not be there: it had left when that was looked for. */
 void shim_order_leave_late(struct shim_passage *p)
 {
 	struct shim_passage **at;
@@ -206,21 +181,20 @@ static int become_owner(void)
 {
 	uintptr_t is = NOBODY;
 
-	return atomic_load_explicit(&shim_owner[0], memory_order_relaxed) == is &&
-	       atomic_compare_exchange_strong(&shim_owner[0], &is, shim_self());
+	return atomic_load_explicit(&shim_owner, memory_order_relaxed) == is &&
+	       atomic_compare_exchange_strong(&shim_owner, &is, shim_self());
 }
 
 void shim_order_enter_late(struct shim_passage *p)
 {
-	if (!become_owner() || !shim_order_enter_owned(p, &shim_owned[0]))
+	if (!become_owner() || !shim_order_enter_owned(p, &shim_owned))
 		enter_list(p);
 }
 
 void shim_order_begin(void)
 {
 	if (barrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0)
-		for (int i = SHIM_OWNERS - 1; i >= 0; i--)
-			atomic_store(&shim_owner[i], NOBODY);
+		atomic_store(&shim_owner, NOBODY);
 }
 
 void shim_order_forked(void)
@@ -231,8 +205,6 @@ void shim_order_forked(void)
 	end = &first;
 	waiting = 0;
 	atomic_store(&shim_order_sole, NULL);
-	for (int i = 0; i < SHIM_OWNERS; i++) {
-		atomic_store(&shim_owned[i].passage, NULL);
-		atomic_store(&shim_owner[i], SHARED);
-	}
+	atomic_store(&shim_owned.passage, NULL);
+	atomic_store(&shim_owner, SHARED);
 }

@@ -31,7 +31,7 @@ struct shim_passage {
 	CUstream stream;
 	enum { SHIM_LANE_OWN, SHIM_LANE_BLOCKING, SHIM_LANE_DEFAULT } lane; /* how it meets the legacy default stream */
 	int holds;
-	struct shim_owned *own;    /* it is that owner's (order.c); NULL: nobody's */
+	struct shim_owned *own;    /* it is the owner's (order.c); NULL: it is not */
 	struct shim_passage *next; /* came later */
 };
 
@@ -52,26 +52,25 @@ static SHIM_INLINE int shim_is_default(CUstream stream)
 	return stream == NULL || stream == CU_STREAM_LEGACY;
 }
 
-/* An owner's own store, and whether there still are owners: the compiler leaves them in that order, and the barrier the CPU. */
+/* The owner's own store, and whether it still is the owner: the compiler leaves them in that order, and the barrier the CPU. */
 static SHIM_INLINE int shim_order_own(struct shim_passage *p, struct shim_owned *own)
 {
 	atomic_store_explicit(&own->passage, p, memory_order_release);
 	atomic_signal_fence(memory_order_seq_cst);
-	return atomic_load_explicit(&shim_owner[0], memory_order_relaxed) != SHIM_OWNER_SHARED;
+	return atomic_load_explicit(&shim_owner, memory_order_relaxed) != SHIM_OWNER_SHARED;
 }
 
-/* One within another, as in a profiler's callback: both must be found then.  Who holds must be the only owner. */
+/* One within another, as in a profiler's callback: both must be found then. */
 static SHIM_INLINE int shim_order_enter_owned(struct shim_passage *p, struct shim_owned *own)
 {
 	if (SHIM_RARELY(atomic_load_explicit(&own->passage, memory_order_relaxed)))
 		return 0;
 	p->own = own;
-	return shim_order_own(p, own) &&
-	       (!p->holds || atomic_load_explicit(&shim_owner[1], memory_order_relaxed) == SHIM_OWNER_NOBODY);
+	return shim_order_own(p, own);
 }
 
 /*
- * Of that owner, for what holds nothing while no default stream has held anything: shim_order_enter() where
+ * Of the owner, for what holds nothing while no default stream has held anything: shim_order_enter() where
  * it is over with one look, or 0: shim_order_enter_late() is to be called.
  */
 static SHIM_INLINE int shim_order_enter_alone(struct shim_passage *p, const struct shim_context *ctx, CUstream stream,
@@ -100,8 +99,6 @@ static inline void shim_order_enter(struct shim_passage *p, const struct shim_co
 	p->stream = stream;
 	p->holds = holds;
 	p->own = NULL;
-	if (holds)
-		shim_say_odd(SHIM_ODD_HOLDS);
 	if (shim_is_default(stream)) {
 		p->lane = SHIM_LANE_DEFAULT;
 		if (holds)
@@ -119,7 +116,7 @@ static inline void shim_order_enter(struct shim_passage *p, const struct shim_co
 	if (own)
 		in = shim_order_enter_owned(p, own);
 	else
-		in = atomic_load_explicit(&shim_owner[0], memory_order_acquire) == SHIM_OWNER_SHARED &&
+		in = atomic_load_explicit(&shim_owner, memory_order_acquire) == SHIM_OWNER_SHARED &&
 		     atomic_compare_exchange_strong(&shim_order_sole, &nobody, p);
 	if (SHIM_RARELY(!in))
 		shim_order_enter_late(p);

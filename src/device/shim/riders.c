@@ -9,7 +9,7 @@
 static _Atomic uint64_t launched;
 
 _Atomic uint64_t shim_rode_since, shim_rode_others;
-static _Atomic uint64_t told; /* of the owners' sum: up to where stubs' numbers count them */
+static _Atomic uint64_t told; /* of the owner's sum: up to where stubs' numbers count them */
 
 /* In `others`: those that no stub's number counts yet are above those since one was left as it is. */
 #define UNTOLD_ONE (UINT64_C(1) << 52)
@@ -24,7 +24,7 @@ static int rides_shared(const struct gs_page *page, struct shim_time *t, uint64_
 {
 	int shared = gs_page_load(page->shared) != 0;
 	uint64_t ps = shim_rider_ps(page, t, tasks, shared), most_ps = shared ? shim_riders_shared_ps(page) : shim_alone_ns(page) * 1000;
-	uint64_t rode = shim_owners_rode(), was = atomic_load_explicit(&shim_rode_others, memory_order_relaxed);
+	uint64_t rode = shim_own_rode(), was = atomic_load_explicit(&shim_rode_others, memory_order_relaxed);
 
 	do {
 		if (!ps || ps > most_ps || ps + (was & SHIM_RODE_PS) + (rode & SHIM_RODE_PS) > most_ps ||
@@ -43,13 +43,13 @@ int shim_rides(const struct gs_page *page, struct shim_time *t, uint64_t tasks)
 		       shim_rides_owned(page, t, tasks, own) : rides_shared(page, t, tasks);
 }
 
-/* The owners' from `upto` until now, which `upto` is then; each once, whoever else takes them. */
+/* The owner's from `upto` until now, which `upto` is then; each once, whoever else takes them. */
 static uint64_t taken(_Atomic uint64_t *upto)
 {
 	uint64_t was = atomic_load(upto), now;
 
 	do
-		now = shim_owners_sum();
+		now = shim_own_sum();
 	while (now != was && !atomic_compare_exchange_weak(upto, &was, now));
 	return now - was;
 }
@@ -109,7 +109,7 @@ static uint64_t launched_by_now(void)
 {
 	uint64_t numbered = atomic_load(&launched), others = atomic_load(&shim_rode_others), was = atomic_load(&told);
 
-	return numbered + UNTOLD(others) + ((shim_owners_sum() - was) >> SHIM_RODE_BITS);
+	return numbered + UNTOLD(others) + ((shim_own_sum() - was) >> SHIM_RODE_BITS);
 }
 
 int shim_riders_tell(struct shim_session *s, int anyway)
@@ -132,7 +132,7 @@ int shim_riders_tell(struct shim_session *s, int anyway)
 
 /*
  * Whose they are is not known; most often one kernel's.  Too much is let go with the next launch
- * as it is, which has a stub then; too little would be in front of whoever waits.  Of the owners', too, what is to be
+ * as it is, which has a stub then; too little would be in front of whoever waits.  Of the owner's, too, what is to be
  * added is added to the others': should they be told of meanwhile, it is of the next ones, too much.
  */
 void shim_riders_longer(uint64_t was, uint64_t is)
@@ -142,7 +142,7 @@ void shim_riders_longer(uint64_t was, uint64_t is)
 	do {
 		double ps;
 
-		rode = shim_owners_rode() & SHIM_RODE_PS;
+		rode = shim_own_rode() & SHIM_RODE_PS;
 		ps = (double)((word & SHIM_RODE_PS) + rode) * ((double)is / (double)was) - (double)rode;
 		to = (word & ~SHIM_RODE_PS) | (ps < 0 ? 0 : ps < (double)SHIM_RODE_PS ? (uint64_t)ps : SHIM_RODE_PS);
 	} while (!atomic_compare_exchange_weak(&shim_rode_others, &word, to));

@@ -57,27 +57,26 @@ static inline int shim_riders_are_short(uint32_t contended)
 #define SHIM_RODE_ONE (UINT64_C(1) << SHIM_RODE_BITS)
 
 /*
- * Nearly all riders are of the one thread or two that launch (shim_owner), and each locked operation is a
- * tenth of what a rider may cost.  So each of these sums up its own, ever, in a word that nobody else
- * writes (shim_owned.rode); whoever has a stub says of the two words' sum what no stub has said before, and notes up to where that was:
- * those notes only follow, to what was read in the two words after them, so a difference
+ * Nearly all riders are of the one thread that launches (shim_owner), and each locked operation is a
+ * tenth of what a rider may cost.  So that thread sums up its own, ever, in a word that nobody else
+ * writes (shim_owned.rode); whoever has a stub says of that sum what no stub has said before, and notes up to where that was:
+ * those notes only follow, to what was read in the word after them, so a difference
  * is never negative to whoever reads in that order.  Everybody else's are in `others`, which goes
- * by compare-and-swap, and so do the owners' as long as there is anything there.
+ * by compare-and-swap, and so do the owner's as long as there is anything there.
  */
-extern _Atomic uint64_t shim_rode_since SHIM_HOT;  /* those two's when the last launch with a stub was left as it is, which accounts for their time */
+extern _Atomic uint64_t shim_rode_since SHIM_HOT;  /* the owner's when the last launch with a stub was left as it is, which accounts for their time */
 extern _Atomic uint64_t shim_rode_others SHIM_HOT; /* the same in one word: since such a launch, and above their count those that no number counts */
 
-static SHIM_INLINE uint64_t shim_owners_sum(void)
+static SHIM_INLINE uint64_t shim_own_sum(void)
 {
-	return atomic_load_explicit(&shim_owned[0].rode, memory_order_relaxed) +
-	       atomic_load_explicit(&shim_owned[1].rode, memory_order_relaxed);
+	return atomic_load_explicit(&shim_owned.rode, memory_order_relaxed);
 }
-/* Of theirs, those that no stub has told of in time. */
-static SHIM_INLINE uint64_t shim_owners_rode(void)
+/* Of the owner's, those that no stub has told of in time. */
+static SHIM_INLINE uint64_t shim_own_rode(void)
 {
 	uint64_t since = atomic_load_explicit(&shim_rode_since, memory_order_acquire);
 
-	return shim_owners_sum() - since;
+	return shim_own_sum() - since;
 }
 
 /* What is asked of a rider whoever launches it.  Its predicted time; 0: it does not ride. */
@@ -103,15 +102,12 @@ static SHIM_INLINE uint64_t shim_riders_shared_ps(const struct gs_page *page)
 	return shim_riders_are_short(gs_page_load(page->contended)) ? SHIM_RIDERS_SHORT_PS : SHIM_RIDERS_PS;
 }
 
-/*
- * Of that owner, who alone calls this, while nobody else's ride: as shim_rides().  Two at once may be over the
- * bound by one launch, which is nothing: it is of times that are predicted.
- */
+/* Of the owner, who alone calls this, while nobody else's ride: as shim_rides(). */
 static SHIM_INLINE int shim_rides_owned(const struct gs_page *page, struct shim_time *t, uint64_t tasks, struct shim_owned *own)
 {
 	int shared = gs_page_load(page->shared) != 0;
 	uint64_t ps = shim_rider_ps(page, t, tasks, shared), most_ps = shared ? shim_riders_shared_ps(page) : SHIM_ALONE_NS * 1000;
-	uint64_t rode = shim_owners_rode();
+	uint64_t rode = shim_own_rode();
 
 	if (SHIM_RARELY(!ps || atomic_load_explicit(&shim_rode_others, memory_order_relaxed)))
 		return 0;
@@ -122,7 +118,7 @@ static SHIM_INLINE int shim_rides_owned(const struct gs_page *page, struct shim_
 			rode >> SHIM_RODE_BITS >= (shared ? SHIM_RIDERS_MAX : SHIM_RIDERS_ALONE_MAX)))
 		return 0;
 	shim_add_own(&own->rode, ps + SHIM_RODE_ONE);
-	shim_add_own(&t->owners[own - shim_owned], 1);
+	shim_add_own(&t->own, 1);
 	return 1;
 }
 

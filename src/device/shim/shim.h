@@ -59,7 +59,6 @@ enum shim_odd {
 	SHIM_ODD_UNSURE = 2,         /* a thread's context has changed and no call that we see had done it (context.c) */
 	SHIM_ODD_DEFAULT_HOLDS = 4,  /* a kernel has been held in a legacy default stream (order.c) */
 	SHIM_ODD_CROWDED = 8,        /* a kernel was to be held with more streams than may be busy then (channels.c) */
-	SHIM_ODD_HOLDS = 16,         /* a kernel has been held (order.c) */
 };
 extern _Atomic uint32_t shim_odd SHIM_HOT;
 static inline uint32_t shim_is_odd(uint32_t what)
@@ -75,13 +74,12 @@ static inline int shim_say_odd(uint32_t what)
 /* ---- order.c: which threads launch ---- */
 
 /*
- * The one or two threads that have launched so far, by shim_self(); another value: there is none, or there are more
- * (order.c).  What only an owner writes it may write by plain stores, and nobody who is not that owner writes it:
+ * The one thread that has launched so far, by shim_self(); another value: there is none, or there are more
+ * (order.c).  What only the owner writes it may write by plain stores, and nobody else writes it:
  * a thread that finds its own number here is the owner or was it a moment ago, and whoever has the number after
  * it began when it had ended.
  */
-#define SHIM_OWNERS 2
-extern _Atomic uintptr_t shim_owner[SHIM_OWNERS] SHIM_HOT;
+extern _Atomic uintptr_t shim_owner SHIM_HOT;
 
 /* What is known of the context that is current on a thread (context.h). */
 struct shim_sure {
@@ -89,22 +87,18 @@ struct shim_sure {
 	unsigned int since;       /* launches that have gone by that since */
 };
 
-/* What an owner's launches write: all of both owners' is one cache line, which is the other one's when that has launched last. */
+/* What the owner's launches write. */
 struct shim_owned {
 	struct shim_sure sure;
 	_Atomic(struct shim_passage *) passage; /* order.c */
 	_Atomic uint64_t rode;                  /* riders.h */
 };
-extern struct shim_owned shim_owned[SHIM_OWNERS] __attribute__((visibility("hidden")));
+extern struct shim_owned shim_owned __attribute__((visibility("hidden")));
 
-/* The calling thread's; NULL: it is no owner. */
+/* The calling thread's; NULL: it is not the owner. */
 static SHIM_INLINE struct shim_owned *shim_owned_here(void)
 {
-	uintptr_t self = shim_self();
-
-	if (atomic_load_explicit(&shim_owner[0], memory_order_acquire) == self)
-		return &shim_owned[0];
-	return atomic_load_explicit(&shim_owner[1], memory_order_acquire) == self ? &shim_owned[1] : NULL;
+	return atomic_load_explicit(&shim_owner, memory_order_acquire) == shim_self() ? &shim_owned : NULL;
 }
 
 /* ---- real.c: the driver below us ---- */

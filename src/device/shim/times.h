@@ -16,7 +16,7 @@ struct shim_time {
 	_Atomic uint32_t spare;    /* see due */
 	_Atomic uint32_t again;    /* so many more follow it at once */
 	atomic_flag asked;         /* the daemon, for the time that it took in earlier jobs */
-	_Atomic uint64_t owners[SHIM_OWNERS]; /* launches without a stub (riders.h): of each owner, who alone writes it... */
+	_Atomic uint64_t own;      /* launches without a stub (riders.h): the owner's, who alone writes it... */
 	_Atomic uint64_t others;   /* ...and of everybody else */
 	_Atomic uint64_t marked;   /* all other launches */
 	_Atomic uint64_t tpt_ps;   /* learned time per block-task (shim_request.tasks), picoseconds of the whole GPU; 0: not yet */
@@ -48,8 +48,7 @@ static SHIM_INLINE uint32_t shim_shape(unsigned int x, unsigned int y, unsigned 
 /* So far; exact once nobody launches. */
 static SHIM_INLINE uint64_t shim_time_riders(const struct shim_time *t)
 {
-	return atomic_load_explicit(&t->owners[0], memory_order_relaxed) +
-	       atomic_load_explicit(&t->owners[1], memory_order_relaxed) +
+	return atomic_load_explicit(&t->own, memory_order_relaxed) +
 	       atomic_load_explicit(&t->others, memory_order_relaxed);
 }
 static SHIM_INLINE uint64_t shim_time_launches(const struct shim_time *t)
