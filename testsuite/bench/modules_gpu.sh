@@ -28,7 +28,7 @@ stop_daemon() {
 trap 'stop_daemon; rm -rf "$tmp"' EXIT
 
 start_daemon() {
-	printf '%s\n' "Socket=$tmp/sock" "PidFile=$tmp/pid" "LogFile=$tmp/log" ReportToSlurm=no AllowLocal=yes MeasureHandover=learn \
+	printf '%s\n' "Socket=$tmp/sock" "PidFile=$tmp/pid" "LogFile=$tmp/log" ReportToSlurm=no AllowLocal=yes \
 		"ShimDir=$build/src/device/shim/.libs" "Driver=$driver" "Gpu=0 Memory=16G" "Partition=main Priority=10" >"$tmp/conf"
 	timeout 30 "$build/gpushared" --config "$tmp/conf" || return 1
 	pid=$(cat "$tmp/pid")

@@ -35,7 +35,6 @@ PidFile=$own/pid
 LogFile=$own/log
 ReportToSlurm=no
 AllowLocal=yes
-MeasureHandover=learn
 ShimDir=$build/src/device/shim/.libs
 ${driver:+Driver=$driver}
 Gpu=0 Memory=8G

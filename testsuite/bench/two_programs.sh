@@ -78,7 +78,6 @@ start_daemon() {
 	LogFile=$tmp/log
 	ReportToSlurm=no
 	AllowLocal=yes
-	MeasureHandover=learn
 	ShimDir=$build/src/device/shim/.libs
 	${driver:+Driver=$driver}
 	JobEnv=GPUSHARE_EMU_DEVICE=$tmp/device

@@ -126,7 +126,7 @@ stage_build() {
 	local to=$TMP/build
 	! as_nobody test -r "$BUILD/src/device/shim/.libs/libcuda.so.1" || return 0
 	mkdir -p "$to" && (cd "$BUILD" &&
-		cp -a --parents gpushared gpusharectl gpushare-sim gpushare-mem handover-probe gpushare-demo-* testsuite/e2e \
+		cp -a --parents gpushared gpusharectl gpushare-sim gpushare-mem gpushare-demo-* testsuite/e2e \
 			src/device/{shim,emu}/.libs src/plugins/.libs "$to") || return 1
 	BUILD=$to
 	STANDIN=$BUILD/testsuite/e2e/standin
@@ -173,8 +173,7 @@ own_daemon() {
 	PATH=$BUILD:$PATH
 	export GPUSHARE_SOCKET=$TMP/sock
 }
-# write_conf MEMORY LINE...: gpushare.conf for start_daemon; the emulated device has so much memory. Nothing is measured at
-# the start unless MEASURE says so: it would take a second, and would be in the logs and reports.
+# write_conf MEMORY LINE...: gpushare.conf for start_daemon; the emulated device has so much memory.
 # LOOKOUT: the processor of a lookout. LEAVE_WITHIN: what takes longer to leave is not waited for; the emulated device's kernels take milliseconds.
 write_conf() {
 	cat >"$TMP/gpushare.conf" <<-END
@@ -183,10 +182,8 @@ write_conf() {
 	LogFile=$TMP/log
 	ReportToSlurm=no
 	AllowLocal=yes
-	MeasureHandover=${MEASURE:-learn}
 	LookoutCpu=${LOOKOUT:-no}
 	LeaveWithin=${LEAVE_WITHIN:-1s}
-	MeasureProgram=${PROBE:-$BUILD/handover-probe}
 	ShimDir=$BUILD/src/device/shim/.libs
 	Driver=$BUILD/src/device/emu/.libs/libcuda.so.1
 	JobEnv=GPUSHARE_EMU_DEVICE=$TMP/device

@@ -74,7 +74,7 @@ void live_configure(const struct live *l, const char *extra)
 	FILE *f = fopen(l->conf, "w");
 
 	assert_non_null(f);
-	fprintf(f, "Socket=%s\nPidFile=%s\nLogFile=%s\nReportToSlurm=no\nAllowLocal=yes\nMeasureHandover=learn\n"
+	fprintf(f, "Socket=%s\nPidFile=%s\nLogFile=%s\nReportToSlurm=no\nAllowLocal=yes\n"
 		"EvictDeadline=30s\nLeaveWithin=1s\nGpu=0 Memory=1000M\nPartition=high Priority=10\n%s",
 		l->socket, l->pid_file, l->log, extra);
 	assert_int_equal(fclose(f), 0);

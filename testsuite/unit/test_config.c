@@ -109,24 +109,7 @@ static void isolation(void **state)
 	assert_true(c->overlap_ns >= 1000000000);
 	assert_string_equal(c->mps_dir, "/run/gpushare/mps");
 	assert_int_equal(c->mps_terminate, 1);
-	static const struct {
-		const char *word;
-		int is;
-	} measure[] = {
-		{ "start", GS_MEASURE_START }, { "Learn", GS_MEASURE_LEARN }, { "no", GS_MEASURE_NO },
-		{ "yes", GS_MEASURE_START }, { "off", GS_MEASURE_NO },
-	};
-
-	assert_int_equal(c->measure_handover, GS_MEASURE_START);
 	gs_config_free(c);
-	for (size_t i = 0; i < sizeof(measure) / sizeof(measure[0]); i++) {
-		char text[96];
-
-		snprintf(text, sizeof(text), GPU "MeasureHandover=%s\n", measure[i].word);
-		c = parse(text, &err);
-		assert_int_equal(c->measure_handover, measure[i].is);
-		gs_config_free(c);
-	}
 	c = parse("Handover=7us\nHandoverLead=0\n" GPU "Isolation=mps\nMpsTerminate=no\n", &err);
 	assert_int_equal(c->handover_ns, 7000);
 	assert_int_equal(c->overlap_ns, 0);
@@ -259,7 +242,7 @@ static void bad_lines_are_named(void **state)
 		{ GPU "Socket=run/x\n", "t.conf:2: Socket: 'run/x' is not an absolute path" },
 		{ GPU "Socket=\n", "t.conf:2: Socket: '' is not an absolute path" },
 		{ GPU "MemoryAdmission=lifo\n", "t.conf:2: MemoryAdmission: 'lifo' is none of rbdm rbdm-strict fcfs" },
-		{ GPU "MeasureHandover=maybe\n", "t.conf:2: MeasureHandover: 'maybe' is none of no learn start" },
+		{ GPU "MeasureHandover=start\n", "t.conf:2: the key MeasureHandover is gone; write instead: nothing: what a hand-over costs is learned from Handover= on while jobs run" },
 		{ GPU "Handover=5 parsecs\n", "t.conf:2: Handover: " },
 		{ GPU "MinQuantum=0\n", "t.conf:2: MinQuantum: '0': must be longer than zero" },
 		{ GPU "ReportToSlurm=maybe\n", "t.conf:2: ReportToSlurm: 'maybe' is neither" },

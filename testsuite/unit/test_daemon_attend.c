@@ -155,7 +155,6 @@ static void test_asking_without_end(void **state)
 	struct gs_page *page[2];
 	int own[2], sock[2];
 	uint32_t job[2];
-	double takes;
 	pid_t pid;
 
 	for (int i = 0; i < 2; i++) {
@@ -172,10 +171,6 @@ static void test_asking_without_end(void **state)
 	}
 	live_serves(l);
 	end_flood(pid);
-	pid = flood(page[0], 0);
-	takes = least_busy(l, 1000, 8);
-	end_flood(pid);
-	assert_true(takes < 8); /* 5 are the attendant's, whatever the machine takes for a wake-up */
 	for (int i = 0; i < 2; i++) {
 		gs_page_unmap(page[i]);
 		close(sock[i]);
@@ -463,47 +458,6 @@ static void test_turn_before_the_other_one_is_out(void **state)
 	end_two(page, own, sock);
 }
 
-#define PERIOD_NS (50 * GS_NS_PER_MS) /* the daemon may take 4 % of it, which a slow machine needs */
-#define TIMES 300
-#define AWAITED 3
-/* So many times in a row it was on time, and the daemon at once there: then it must know. */
-#define PUNCTUAL 40
-#define AT_ONCE_NS (90 * GS_NS_PER_US)
-
-/* Who comes every 50 ms finds somebody awake after some times, and is heard. */
-static void test_who_comes_regularly_is_awaited(void **state)
-{
-	struct live *l = *state;
-	struct gs_page *page[2];
-	unsigned awaited = 0, punctual = 0;
-	int own[2], sock[2];
-	uint64_t due;
-
-	begin_two(l, page, own, sock);
-	due = gs_clock_ns() + PERIOD_NS;
-	for (uint64_t seq = 0; seq < TIMES && awaited < AWAITED && punctual < PUNCTUAL; seq++, due += PERIOD_NS) {
-		while (gs_clock_ns() < due)
-			;
-		awaited += gs_page_load(page[1]->attended) == GS_ATTENDED_AWAKE;
-		begin_exchange(page, seq);
-		punctual = gs_clock_ns() < due + AT_ONCE_NS ? punctual + 1 : 0;
-		live_move(page[0], 0, GS_K_TOEVICT, GS_K_READY);
-		live_await(page[1], 0, GS_K_TORUN);
-		end_exchange(page);
-	}
-	if (awaited < AWAITED && punctual < PUNCTUAL) {
-		end_two(page, own, sock);
-		print_message("the machine is too busy: the daemon was not at once there %d times in a row\n", PUNCTUAL);
-		skip();
-	}
-	assert_int_equal(awaited, AWAITED);
-	/* No more once it does not come. */
-	for (int i = 0; i < 5000 && gs_page_load(page[1]->attended) != GS_ATTENDED; i++)
-		usleep(1000);
-	assert_int_equal(gs_page_load(page[1]->attended), GS_ATTENDED);
-	end_two(page, own, sock);
-}
-
 static void test_stopping_with_attendants(void **state)
 {
 	struct live *l = *state;
@@ -536,7 +490,6 @@ int main(void)
 		LIVE(test_where_it_asks),
 		LIVE(test_a_page_that_cannot_be),
 		LIVE(test_turn_before_the_other_one_is_out),
-		LIVE(test_who_comes_regularly_is_awaited),
 		LIVE(test_stopping_with_attendants),
 	};
 

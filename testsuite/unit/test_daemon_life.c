@@ -64,7 +64,7 @@ static void test_bad_configuration_names_the_line(void **state)
 	live_stop(l, SIGTERM);
 	live_configure(l, "Policy=none-such\n");
 	assert_int_not_equal(live_run(l->conf, said, sizeof(said)), 0);
-	snprintf(want, sizeof(want), "%s:11: ", l->conf);
+	snprintf(want, sizeof(want), "%s:10: ", l->conf);
 	assert_non_null(strstr(said, want));
 	assert_int_equal(access(l->socket, F_OK), -1);
 }

@@ -47,7 +47,7 @@ static int setup(void **state)
 	live_stop(l, SIGTERM);
 	f = fopen(l->conf, "w");
 	assert_non_null(f);
-	fprintf(f, "Socket=%s\nPidFile=%s\nLogFile=%s\nReportToSlurm=no\nAllowLocal=yes\nMeasureHandover=learn\n"
+	fprintf(f, "Socket=%s\nPidFile=%s\nLogFile=%s\nReportToSlurm=no\nAllowLocal=yes\n"
 		"LookoutCpu=%d\nEvictDeadline=%dms\nEvictOverdue=kill\nGpu=0 Memory=1000M\nGpu=1 Memory=1000M\n"
 		"Partition=high Priority=10\n", l->socket, l->pid_file, l->log, processor(), DEADLINE_MS);
 	assert_int_equal(fclose(f), 0);

@@ -17,7 +17,7 @@ static void begin_pair(void)
 	struct gs_gpu_options o = options_of("piv");
 
 	o.overlap_ns = 8 * US;
-	o.early = 1;
+	o.arm = 1;
 	begin_with(&o);
 	low = join(1, 1);
 	high = join(2, 10);

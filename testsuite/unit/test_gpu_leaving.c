@@ -186,7 +186,7 @@ static void test_overlap_ended_by_death(void **unused)
 	o.sched.rr_quantum_ns = 1 * MS;
 	o.sched.handover_ns = 400 * US;
 	o.sched.quantum_handovers = 0;
-	o.measure_handover = 1;
+	o.learn_handover = 1;
 	overlap(&o, &a, &b);
 	agent(b);
 	turn(300 * US);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How long an idle GPU is kept, who is woken before its turn, and what clients are told. */
+/* How long an idle GPU is kept, when its pages are polled, and what clients are told. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,20 +10,14 @@
 #include <cmocka.h>
 
 #include "gpu_rig.h"
-#include "gpushare/daemon/budget.h"
 #include "gpushare/daemon/gpu_core.h"
 #include "gpushare/daemon/pace.h"
-
-static uint32_t bell(const struct client *c)
-{
-	return gs_page_load(c->page->bell);
-}
 
 /* ---- a client's pauses ------------------------------------------------- */
 
 static void pause_for(struct gs_tenant *t, uint64_t *at, uint64_t gap)
 {
-	gs_pace_idle(t, *at, *at);
+	gs_pace_idle(t, *at);
 	gs_pace_busy(t, *at += gap);
 	*at += MS;
 }
@@ -110,87 +104,20 @@ static void test_chain_keeps_the_gpu(void **unused)
 		turn(0);
 	}
 	finish(chain, 0);
+	gs_gpu_poll_every(gpu, 1 * MS);
 	assert_int_equal(turn(0) - now, 50 * US); /* 20 us, half of that, and 20 more */
 	turn(50 * US);
 	assert_true(has_turn(other));
 	all_leave(chain, other);
 }
 
-/* ---- the herald ---------------------------------------------------------- */
+/* ---- polling --------------------------------------------------------------- */
 
-static void test_the_next_one_is_woken_in_time(void **unused)
-{
-	struct client *a, *b, *c;
-	uint64_t at;
-	uint32_t before;
-
-	(void)unused;
-	begin("piv");
-	a = join(1, 5);
-	b = join(2, 5);
-	c = join(3, 1);
-	occupy(a, 100);
-	turn(1 * MS);
-	launch(b, 0, 100, 1);
-	launch(c, 0, 100, 1);
-	turn(0);
-	before = bell(b);
-	at = a->tenant->expected_ns;
-	turn(at - 101 * US - now);
-	assert_int_equal(bell(b), before);
-	turn(1 * US);
-	assert_int_equal(bell(b), before + 1);
-	assert_int_equal(bell(c), 0); /* it is not next */
-	/* It sleeps again after 200 us; until then one bell is enough. */
-	turn(100 * US);
-	assert_int_equal(bell(b), before + 1);
-	turn(60 * US);
-	assert_int_equal(bell(b), before + 2);
-	/* Nobody knows any more when that ends. */
-	turn(10 * MS);
-	assert_int_equal(bell(b), before + 2);
-	all_leave(a, b, c);
-}
-
-/* Who has waited longest is not who is slowed down most. */
-static void test_the_one_that_the_policy_would_choose_is_woken(void **unused)
-{
-	static const char *const policy[] = { "frs", "frsp" };
-
-	(void)unused;
-	for (size_t i = 0; i < sizeof(policy) / sizeof(policy[0]); i++) {
-		struct gs_gpu_options o = options_of(policy[i]);
-		struct client *a, *b, *c;
-		uint32_t of_b, of_c;
-
-		o.sched.min_quantum_ns = 5 * MS;
-		begin_with(&o);
-		a = join(1, 1);
-		b = join(2, 1);
-		c = join(3, 1);
-		occupy(a, 10);
-		launch(b, 0, 1000, 1);
-		gs_page_store(b->page->stub[0].alone_ns, 1000 * MS);
-		turn(1 * MS);
-		launch(c, 0, 1, 1);
-		gs_page_store(c->page->stub[0].alone_ns, 1 * MS);
-		turn(0);
-		of_b = bell(b);
-		of_c = bell(c);
-		for (int k = 0; k < 1000 && bell(b) == of_b && bell(c) == of_c; k++)
-			turn(10 * US);
-		assert_true(has_turn(a));
-		assert_int_equal(bell(b), of_b);
-		assert_int_equal(bell(c), of_c + 1);
-		all_leave(a, b, c);
-	}
-}
-
-static void test_woken_before_a_quantum_ends(void **unused)
+/* While somebody waits the pages are polled, and no deadline is slept through; alone there is nothing to see. */
+static void test_polls_while_somebody_waits(void **unused)
 {
 	struct gs_gpu_options o = options_of("rr");
 	struct client *a, *b;
-	uint32_t before;
 
 	(void)unused;
 	o.sched.rr_quantum_ns = 2 * MS;
@@ -199,62 +126,82 @@ static void test_woken_before_a_quantum_ends(void **unused)
 	a = join(1, 1);
 	b = join(2, 1);
 	occupy(a, 100);
+	assert_int_equal(turn(1 * MS) - now, 20 * MS);
 	launch(b, 0, 100, 1);
-	before = bell(b);
-	/* Its own quantum has long begun; the other came at once. */
-	assert_int_equal(turn(1 * MS) - now, 900 * US);
-	assert_int_equal(bell(b), before);
-	/* A processor that sleeps until then is late: it is woken before, and waits closely. */
-	assert_int_equal(turn(900 * US) - now, 40 * US);
-	assert_int_equal(bell(b), before + 1);
-	assert_int_equal(turn(40 * US) - now, 45 * US);
-	assert_int_equal(turn(45 * US) - now, 1 * US);
-	assert_int_equal(turn(13 * US) - now, 1 * US);
+	assert_int_equal(turn(10 * US) - now, 5 * US);
+	/* An arbiter that sleeps polls less often, and is there when the quantum ends. */
+	gs_gpu_poll_every(gpu, 100 * US);
+	assert_int_equal(turn(10 * US) - now, 100 * US);
+	assert_int_equal(turn(gpu->deadline - now - 20 * US) - now, 20 * US);
 	assert_true(has_turn(a));
-	turn(2 * US);
+	assert_int_equal(turn(21 * US) - now, 100 * US);
 	assert_false(has_turn(a));
+	gs_gpu_poll_every(gpu, 0);
+	assert_int_equal(turn(0) - now, 1 * US);
 	evicted(a, 0, 10);
 	turn(5 * US);
 	assert_true(has_turn(b));
-	/* Not for any price. */
-	gs_gpu_afford(gpu, GS_BUDGET_POOR_NS + 1);
-	agent(b);
-	turn(1900 * US);
-	assert_int_equal(turn(40 * US) - now, 60 * US);
-	gs_gpu_afford(gpu, 0);
 	all_leave(a, b);
 }
 
-/* A way to the GPU of 20 us is waited for awake, as the quantum begins when its kernel is there; one of 200 is slept through. */
+/* Its quantum begins when its kernel is there, so that is looked for. */
 static void test_the_beginning_of_a_quantum_is_seen(void **unused)
 {
 	struct gs_gpu_options o = options_of("rr");
 	struct client *a, *b;
 
 	(void)unused;
-	for (int far = 0; far < 2; far++) {
-		o.sched.rr_quantum_ns = 2 * MS;
-		o.sched.quantum_handovers = 0;
-		o.sched.handover_ns = far ? 200 * US : 20 * US;
-		begin_with(&o);
-		a = join(1, 1);
-		b = join(2, 1);
-		occupy(a, 100);
-		launch(b, 0, 100, 1);
-		turn(1 * MS);
-		turn(2 * MS);
-		evicted(a, 0, 10);
-		assert_int_equal(turn(5 * US) - now, far ? 150 * US : 1 * US);
-		assert_true(has_turn(b));
-		/* Not for any price. */
-		gs_gpu_afford(gpu, GS_BUDGET_POOR_NS + 1);
-		assert_int_equal(turn(0) - now, far ? 200 * US : 20 * US);
-		gs_gpu_afford(gpu, 0);
-		agent(b);
-		turn(7 * US);
-		assert_int_equal(gpu->deadline - now, 2 * MS);
-		all_leave(a, b);
-	}
+	o.sched.rr_quantum_ns = 2 * MS;
+	o.sched.quantum_handovers = 0;
+	o.sched.handover_ns = 200 * US;
+	begin_with(&o);
+	a = join(1, 1);
+	b = join(2, 1);
+	occupy(a, 100);
+	launch(b, 0, 100, 1);
+	turn(1 * MS);
+	turn(2 * MS);
+	evicted(a, 0, 10);
+	assert_int_equal(turn(5 * US) - now, 1 * US);
+	assert_true(has_turn(b));
+	agent(b);
+	turn(7 * US);
+	assert_int_equal(gpu->deadline - now, 2 * MS);
+	all_leave(a, b);
+}
+
+/* A client on its way out is polled closely, and seldom once it is hardly about to leave. */
+static void test_polls_a_client_on_its_way_out(void **unused)
+{
+	struct gs_gpu_options o = options_of("piv");
+	struct client *low, *high;
+
+	(void)unused;
+	o.overlap_ns = 8 * US;
+	begin_with(&o);
+	low = join(1, 1);
+	high = join(2, 10);
+	launch(low, 0, 1000, 1);
+	gs_page_store(low->page->stub[0].leave_ns, 17 * US);
+	turn(0);
+	agent(low);
+	launch(high, 0, 10, 1);
+	assert_int_equal(turn(1 * MS) - now, 1 * US);
+	assert_int_equal(state(low, 0), GS_K_TOEVICT);
+	assert_false(has_turn(high));
+	/* Whoever polls seldom is there when the next one may have the GPU. */
+	gs_gpu_poll_every(gpu, 100 * US);
+	assert_int_equal(gs_pace_next(gpu, now) - now, 9 * US);
+	gs_gpu_poll_every(gpu, 0);
+	turn(9 * US);
+	assert_true(has_turn(high));
+	/* It takes longer than it said. */
+	assert_int_equal(turn(50 * US) - now, 1 * US);
+	assert_int_equal(turn(30 * MS) - now, 500 * US);
+	evicted(low, 0, 10);
+	turn(0);
+	assert_true(has_turn(high));
+	all_leave(low, high);
 }
 
 /* ---- what the clients are told -------------------------------------------- */
@@ -349,10 +296,9 @@ int main(void)
 		cmocka_unit_test(test_grace_follows_the_pauses),
 		cmocka_unit_test(test_periodic_client_keeps_nothing),
 		cmocka_unit_test(test_chain_keeps_the_gpu),
-		cmocka_unit_test(test_the_next_one_is_woken_in_time),
-		cmocka_unit_test(test_the_one_that_the_policy_would_choose_is_woken),
-		cmocka_unit_test(test_woken_before_a_quantum_ends),
+		cmocka_unit_test(test_polls_while_somebody_waits),
 		cmocka_unit_test(test_the_beginning_of_a_quantum_is_seen),
+		cmocka_unit_test(test_polls_a_client_on_its_way_out),
 		cmocka_unit_test(test_who_shares_the_gpu),
 		cmocka_unit_test(test_order_is_traced),
 	};

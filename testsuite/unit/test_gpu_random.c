@@ -12,7 +12,6 @@
 #include <cmocka.h>
 
 #include "gpu_rig.h"
-#include "gpushare/daemon/gpu_core.h"
 
 static uint64_t dice_state;
 
@@ -82,7 +81,7 @@ static int is_through(struct client *c)
 	return c->seq == LAUNCHES;
 }
 
-/* At most one has the turn; none has it while another's kernel is on the GPU, but one's that should end there at once (early.c). */
+/* At most one has the turn; none has it while another's kernel is on the GPU. */
 static void assert_exclusive(struct client **c)
 {
 	int turns = 0, on_gpu = 0;
@@ -95,8 +94,6 @@ static void assert_exclusive(struct client **c)
 				    state(c[p], i) == GS_K_TOEVICT) &&
 				   gs_page_load(c[p]->page->stub[i].started);
 		turns += has_turn(c[p]) != 0;
-		if (gpu->leaving == c[p]->tenant && gpu->early)
-			continue;
 		on_gpu += running;
 		if (running && !has_turn(c[p]))
 			for (int q = 0; q < PLAYERS; q++)
@@ -107,8 +104,6 @@ static void assert_exclusive(struct client **c)
 }
 
 static struct client **playing;
-static unsigned given; /* ahead */
-static unsigned went_early;
 
 /* The clients go on while the daemon looks: what it does is done by a look that is old. */
 static uint64_t clock_of_players(void)
@@ -118,41 +113,14 @@ static uint64_t clock_of_players(void)
 	return now;
 }
 
-/* As if somebody had always come after what the holder has done so far. */
-static void make_habit(void)
-{
-	struct gs_tenant *holder = gpu->holder;
-
-	if (holder && dice(2))
-		holder->next = (struct gs_next){ .id = 1 + dice(PLAYERS), .launches = holder->launches, .sure = 100,
-						 .turn_ns = dice(300) * US };
-}
-
-/* As if its end had always been foreseen; it comes then, or does not. */
-static void foresee(void)
-{
-	struct gs_tenant *t = gpu->holder;
-
-	went_early += gpu->leaving && gpu->early;
-	if (!t || gpu->leaving || !t->live || dice(2))
-		return;
-	t->expected_ns = now + dice(300) * US;
-	t->base_ns = gpu->starting_since = now;
-	t->off_ns = 1;
-	t->not_early = 0;
-	t->gap_ns = t->gap_before_ns = 1000 * MS;
-}
-
-enum game { PLAIN, HABITS, EARLY };
+enum game { PLAIN, CLOCKED };
 
 static struct gs_gpu_options options_for(enum game kind, const char *policy)
 {
 	struct gs_gpu_options o = options_of(policy);
 
-	if (kind != PLAIN)
+	if (kind == CLOCKED)
 		o.clock = clock_of_players;
-	o.early = kind == EARLY;
-	o.overlap_ns = kind == EARLY ? 8 * US : 0;
 	return o;
 }
 
@@ -178,11 +146,6 @@ static void play_games(enum game kind)
 				play(c[dice(PLAYERS)]);
 				if (dice(2))
 					turn((10 + dice(300)) * US);
-				if (kind == HABITS)
-					make_habit();
-				if (kind == EARLY)
-					foresee();
-				given += gpu->holder && gpu->holder->ahead;
 				assert_exclusive(c);
 				for (through = 0; through < PLAYERS; through++)
 					if (!is_through(c[through]))
@@ -207,28 +170,18 @@ static void test_any_order_of_events(void **unused)
 	play_games(PLAIN);
 }
 
-static void test_turns_that_nobody_asked_for(void **unused)
+/* The clients go on while the daemon looks. */
+static void test_events_during_a_turn(void **unused)
 {
 	(void)unused;
-	given = 0;
-	play_games(HABITS);
-	assert_true(given > 1000);
-}
-
-static void test_turns_before_the_end(void **unused)
-{
-	(void)unused;
-	went_early = 0;
-	play_games(EARLY);
-	assert_true(went_early > 1000);
+	play_games(CLOCKED);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_any_order_of_events),
-		cmocka_unit_test(test_turns_that_nobody_asked_for),
-		cmocka_unit_test(test_turns_before_the_end),
+		cmocka_unit_test(test_events_during_a_turn),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

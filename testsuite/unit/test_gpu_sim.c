@@ -239,7 +239,7 @@ static void begin_like_an_h200(const char *policy, struct gs_sched_options *sche
 	o.sched = *sched = gs_config_sched_options(config);
 	o.overlap_ns = config->overlap_ns;
 	o.idle_grace_ns = config->idle_grace_ns;
-	o.measure_handover = config->measure_handover;
+	o.learn_handover = 1;
 	gs_config_free(config);
 	now = T0;
 	gpu = gs_gpu_create(0, &o, now, &err);

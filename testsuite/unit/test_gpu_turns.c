@@ -12,7 +12,6 @@
 #include <cmocka.h>
 
 #include "gpu_rig.h"
-#include "gpushare/daemon/gauge.h"
 
 static void test_alone_keeps_the_turn(void **unused)
 {
@@ -46,7 +45,7 @@ static void test_alone_keeps_the_turn(void **unused)
 }
 
 /* What a hand-over costs is what it is seen to take; configured is where that begins. */
-static void test_handover_is_measured(void **unused)
+static void test_handover_is_learned(void **unused)
 {
 	struct gs_gpu_options o = options_of("piv");
 	struct gs_gpu_status status;
@@ -54,7 +53,7 @@ static void test_handover_is_measured(void **unused)
 
 	(void)unused;
 	o.sched.handover_ns = 100 * US;
-	o.measure_handover = 1;
+	o.learn_handover = 1;
 	begin_with(&o);
 	low = join(1, 1);
 	high = join(2, 10);
@@ -86,95 +85,6 @@ static void test_handover_is_measured(void **unused)
 	}
 	assert_in_range(status.handover_ns, 80 * US, 100 * US);
 	all_leave(low, high);
-}
-
-/* What was measured at the start is where that begins, but too much of it is unlearned. */
-static void test_too_much_is_unlearned(void **unused)
-{
-	struct gs_gpu_options o = options_of("piv");
-	struct gs_gpu_status status;
-	struct client *low, *high;
-
-	(void)unused;
-	o.sched.handover_ns = 100 * US;
-	o.measure_handover = 1;
-	begin_with(&o);
-	gs_gpu_set_handover(gpu, 1600 * US);
-	low = join(1, 1);
-	high = join(2, 10);
-	occupy(low, 2000);
-	for (unsigned i = 0; i < 120; i++) {
-		turn(5 * MS);
-		launch(high, i, 10, 1);
-		turn(10 * US);
-		evicted(low, 0, 10 * i);
-		turn(20 * US);
-		assert_true(has_turn(high));
-		agent(high);
-		turn(5 * US);
-		turn(10 * MS);
-		finish(high, i);
-		turn(0);
-		turn(1 * MS);
-		agent(low);
-		turn(2 * MS);
-	}
-	gs_gpu_status(gpu, &status);
-	/* Not to a quarter of the 1.6 ms, but of what is configured. */
-	assert_in_range(status.handover_ns, 25 * US, 100 * US);
-	all_leave(low, high);
-}
-
-/*
- * Gauged, every hand-over is timed from the turn to the first mark of a kernel, also where nobody
- * waits any more; who gets the turn back from nobody else says nothing.
- */
-static void test_handover_is_gauged(void **unused)
-{
-	struct gs_gpu_options o = options_of("fifo");
-	struct gs_gpu_status status;
-	struct gs_gauged g;
-	struct client *c[2];
-
-	(void)unused;
-	o.sched.handover_ns = 100 * US;
-	o.measure_handover = 1;
-	begin_with(&o);
-	c[0] = join(1, 1);
-	c[1] = join(2, 1);
-	gs_gpu_gauge(gpu, 1);
-	for (unsigned i = 0; i < 2 + 2 * GS_GAUGE_WARM_UP + 2 * GS_GAUGE_SAMPLES; i++) {
-		struct client *now_it = c[i / 2 % 2]; /* twice each: the second time it has the turn */
-		unsigned us = i < 20 ? 700 : 30 + i / 2 % 3;
-
-		launch(now_it, i, 100, 1);
-		turn(0);
-		for (int k = 0; !has_turn(now_it) && k < 100; k++)
-			turn(10 * US);
-		assert_true(has_turn(now_it));
-		if (i % 2 == 0) /* the daemon wants to look at once */
-			assert_true(turn(0) <= now + 2 * US);
-		turn(us * US);
-		agent(now_it);
-		turn(0);
-		turn(1 * MS);
-		finish(now_it, i);
-		turn(0);
-	}
-	gs_gpu_gauged(gpu, &g);
-	assert_int_equal(g.count, GS_GAUGE_SAMPLES);
-	assert_in_range((uint64_t)g.p50_ns, 30 * US, 32 * US);
-	assert_true(g.p10_ns <= g.p50_ns && g.p50_ns <= g.p90_ns);
-	/* It is news for the scheduler once it is said. */
-	gs_gpu_status(gpu, &status);
-	assert_int_equal(status.handover_ns, 100 * US);
-	gs_gpu_gauge(gpu, 0);
-	gs_gpu_set_handover(gpu, (uint64_t)g.p50_ns);
-	gs_gpu_status(gpu, &status);
-	assert_int_equal(status.handover_ns, (uint64_t)g.p50_ns);
-	gs_gpu_gauged(gpu, &g);
-	assert_int_equal(g.count, 0);
-	all_leave(c[0], c[1]);
 }
 
 static void test_priority_evicts_and_resumes(void **unused)
@@ -338,12 +248,10 @@ static void test_run_is_followed_by_its_deadline(void **unused)
 	b = join(2, 1);
 	launch(a, 0, 100, 1);
 	launch(b, 0, 100, 1);
-	/*
-	 * RUN's own deadline is "now": the turn asks once more and learns when the
-	 * quantum ends.  Whoever is next is woken before that.
-	 */
-	assert_int_equal(turn(0) - now, 200 * US);
-	assert_int_equal(turn(200 * US) - now, 40 * US);
+	/* RUN's own deadline is "now": the turn asks once more and learns when the quantum ends. */
+	gs_gpu_poll_every(gpu, 1 * MS);
+	assert_int_equal(turn(0) - now, 300 * US);
+	assert_int_equal(turn(100 * US) - now, 200 * US);
 	assert_int_equal(has_turn(a) + has_turn(b), 1);
 	all_leave(a, b);
 }
@@ -426,9 +334,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_alone_keeps_the_turn),
-		cmocka_unit_test(test_handover_is_measured),
-		cmocka_unit_test(test_too_much_is_unlearned),
-		cmocka_unit_test(test_handover_is_gauged),
+		cmocka_unit_test(test_handover_is_learned),
 		cmocka_unit_test(test_priority_evicts_and_resumes),
 		cmocka_unit_test(test_equal_priority_waits),
 		cmocka_unit_test(test_holder_of_the_fast_path_is_compared),

@@ -83,15 +83,6 @@ static void in_folder(const struct bench_stage *stage, const char *prefix, const
 	snprintf(text, room, "%s%s/%s", prefix, stage->folder, leaf);
 }
 
-/* Is there a further line of that key? */
-static int says(const struct bench_stage *stage, const char *key)
-{
-	for (size_t i = 0; i < stage->nconf; i++)
-		if (strncasecmp(stage->conf[i], key, strlen(key)) == 0)
-			return 1;
-	return 0;
-}
-
 #define MINORS 256
 
 static int by_place(const void *a, const void *b)
@@ -155,12 +146,6 @@ static int write_config(const struct bench_stage *stage, enum bench_share share,
 		fprintf(f, "Isolation=mps\nMpsDir=%s/" GS_MPS "\n", stage->folder);
 	for (int32_t p = 0; p <= gpu->priority_max; p++)
 		fprintf(f, "Partition=p%d Priority=%d\n", p, p);
-	/*
-	 * The programs start at once, and the measurement of hand-overs at gpushared's start would
-	 * run beside them.
-	 */
-	if (!says(stage, "MeasureHandover="))
-		fprintf(f, "MeasureHandover=learn\n");
 	for (size_t i = 0; i < stage->nconf; i++)
 		fprintf(f, "%s\n", stage->conf[i]);
 	bad = ferror(f);

@@ -33,9 +33,6 @@
 /* Isolation=: contexts of their own, or clients of one MPS server. */
 enum gs_isolation { GS_ISOLATION_CONTEXTS, GS_ISOLATION_MPS };
 
-/* MeasureHandover=, each with what the one before it does. */
-enum gs_measuring { GS_MEASURE_NO, GS_MEASURE_LEARN, GS_MEASURE_START };
-
 struct gs_config_gpu {
 	uint32_t index;
 	uint32_t shares;   /* a whole GPU, default 100 */
@@ -95,7 +92,6 @@ struct gs_config_node_type {
 #define KEY_ADMISSION(field) int field; /* enum gs_admission of memory/rbdm.h */
 #define KEY_QUEUE(field) int field; /* 1: node */
 #define KEY_ISOLATION(field) int field; /* enum gs_isolation */
-#define KEY_MEASURE(field) int field; /* enum gs_measuring */
 #define KEY_CPU(field) int field; /* -1: none */
 #define KEY(name, field, type, def, words) KEY_##type(field)
 struct gs_config {
@@ -134,7 +130,6 @@ struct gs_config {
 #undef KEY_ADMISSION
 #undef KEY_QUEUE
 #undef KEY_ISOLATION
-#undef KEY_MEASURE
 #undef KEY_CPU
 
 /* The word for it in the file. */

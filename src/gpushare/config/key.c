@@ -20,7 +20,7 @@ enum key_type {
 	TYPE_STRING, TYPE_PATH, TYPE_POLICY, TYPE_WAKE, TYPE_DURATION, TYPE_PERIOD,
 	TYPE_SIZE, TYPE_AMOUNT, TYPE_PERCENT, TYPE_BOOL, TYPE_ABSENT, TYPE_SIGNAL, TYPE_LEVEL,
 	TYPE_ADMISSION, TYPE_COUNT, TYPE_ISOLATION, TYPE_TAKEBACK, TYPE_SUSPEND, TYPE_QUEUE, TYPE_OVERDUE,
-	TYPE_MEASURE, TYPE_CPU,
+	TYPE_CPU,
 };
 
 static const struct key {
@@ -43,6 +43,22 @@ int gs_key_find(const char *name)
 		if (strcasecmp(name, keys[i].name) == 0)
 			return (int)i;
 	return -1;
+}
+
+const char *gs_key_gone(const char *name)
+{
+	static const struct {
+		const char *name, *instead;
+	} gone[] = {
+#define GONE(name, instead) { #name, instead },
+#include "gpushare/config/gone.def"
+#undef GONE
+	};
+
+	for (size_t i = 0; i < sizeof(gone) / sizeof(gone[0]); i++)
+		if (strcasecmp(name, gone[i].name) == 0)
+			return gone[i].instead;
+	return NULL;
 }
 
 const char *gs_key_name(size_t key)
@@ -178,22 +194,6 @@ const char *gs_isolation_name(int isolation)
 	return isolation_names[isolation == GS_ISOLATION_MPS];
 }
 
-static const char *const measure_names[] = {
-	[GS_MEASURE_NO] = "no", [GS_MEASURE_LEARN] = "learn", [GS_MEASURE_START] = "start",
-};
-
-/* It was a BOOL once: yes is everything. */
-static int set_measure(int *field, const char *value, struct gs_error *err)
-{
-	struct gs_error ignored;
-	int is = 0;
-
-	if (gs_parse_bool(value, &is, &ignored) < 0)
-		return set_word(field, value, measure_names, GS_MEASURE_START + 1, err);
-	*field = is ? GS_MEASURE_START : GS_MEASURE_NO;
-	return 0;
-}
-
 static const char *const admission_names[GS_ADMISSION_COUNT] = GS_ADMISSION_WORDS;
 static const char *const takeback_names[] = { "no", "checkpoint" };
 static const char *const overdue_names[] = { "warn", "kill" };
@@ -254,7 +254,6 @@ int gs_key_set(struct gs_config *config, size_t key, const char *value, struct g
 	case TYPE_ISOLATION: return set_word(field, value, isolation_names, GS_ISOLATION_MPS + 1, err);
 	case TYPE_TAKEBACK: return set_word(field, value, takeback_names, 2, err);
 	case TYPE_SUSPEND: return set_word(field, value, suspend_names, 2, err);
-	case TYPE_MEASURE: return set_measure(field, value, err);
 	case TYPE_CPU: return set_cpu(field, value, err);
 	case TYPE_OVERDUE: return set_word(field, value, overdue_names, 2, err);
 	case TYPE_QUEUE: return set_queue(field, value, err);

@@ -16,6 +16,9 @@
 /* The key's number whatever the case of `name`, or -1. */
 int gs_key_find(const char *name);
 
+/* The name is one of an earlier version: what to write instead; else NULL. */
+const char *gs_key_gone(const char *name);
+
 /* Its name as it is documented. */
 const char *gs_key_name(size_t key);
 

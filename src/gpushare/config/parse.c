@@ -206,6 +206,8 @@ static int parse_key(struct parser *p, const char *name, const char *value,
 	int key = gs_key_find(name);
 	struct gs_error why;
 
+	if (key < 0 && gs_key_gone(name))
+		return gs_fail(err, "the key %.60s is gone; write instead: %s", name, gs_key_gone(name));
 	if (key < 0)
 		return gs_fail(err, "unknown key '%.60s'", name);
 	if (p->seen[key])

@@ -12,7 +12,6 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/thread.h"
-#include "gpushare/daemon/budget.h"
 #include "gpushare/daemon/device.h"
 #include "gpushare/daemon/event.h"
 #include "gpushare/daemon/lookout.h"
@@ -55,13 +54,6 @@ static void follow(struct gs_attendant *a)
 		sched_setaffinity(0, sizeof(a->home), &a->home);
 }
 
-static void sleep_until(uint64_t ns)
-{
-	struct timespec at = { (time_t)(ns / GS_NS_PER_S), (long)(ns % GS_NS_PER_S) };
-
-	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
-}
-
 int gs_attendant_hear(struct gs_attendant *a)
 {
 	struct gs_peer *peer = a->peer;
@@ -73,25 +65,16 @@ int gs_attendant_hear(struct gs_attendant *a)
 	return 1;
 }
 
-/*
- * The turn, until whoever had the GPU has left it: here it is seen sooner than by
- * the loop, whose processor has gone to sleep.  0: the peer is gone.
- */
+/* 0: the peer is gone. */
 static int serve(struct gs_attendant *a)
 {
-	uint64_t again = 0;
 	int there;
 
-	do {
-		if (again)
-			sleep_until(again);
-		again = 0;
-		gs_lock();
-		there = gs_attendant_hear(a);
-		if (there && a->peer->tenant)
-			again = gs_device_attend(a->peer);
-		gs_unlock();
-	} while (again);
+	gs_lock();
+	there = gs_attendant_hear(a);
+	if (there && a->peer->tenant)
+		gs_devices_look(a->peer->d);
+	gs_unlock();
 	return there;
 }
 
@@ -119,19 +102,11 @@ static void *attend(void *arg)
 	struct gs_attendant *a = arg;
 	uint32_t asked = a->seen;
 	int near = gs_be_prompt(a->prompt) != GS_PROMPT_NOT;
-	/* What it has had of its processor, waking and sleeping included. */
-	uint64_t had_ns = gs_clock_thread_ns(), has_ns;
-	struct gs_budget budget;
 
 	near = near && sched_getaffinity(0, sizeof(a->home), &a->home) == 0;
-	gs_budget_init(&budget, gs_clock_ns());
 	while (serve(a)) {
 		if (near)
 			follow(a);
-		has_ns = gs_clock_thread_ns();
-		if (gs_budget_spend(&budget, gs_clock_ns(), has_ns - had_ns) < 0)
-			sleep_until(gs_clock_ns() + gs_budget_rest_ns(has_ns - had_ns));
-		had_ns = has_ns;
 		asked = await(a, asked);
 	}
 	gs_lock();

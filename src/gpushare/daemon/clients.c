@@ -121,8 +121,7 @@ static int welcome(struct gs_peer *peer, uint32_t tag, int page_fd)
 	msg.welcome.job_id = step->info.job_id;
 	msg.welcome.step_id = step->info.step_id;
 	msg.welcome.gpu = step->info.gpu;
-	/* Nobody's program is not to wait for the next daemon. */
-	msg.welcome.absent = step->info.job_id == GS_PROBE_JOB ? GS_ABSENT_RUN : (uint32_t)peer->d->config->absent;
+	msg.welcome.absent = (uint32_t)peer->d->config->absent;
 	msg.welcome.signal = (uint32_t)peer->d->config->signal;
 	msg.welcome.rode = 1;
 	msg.welcome.reservation = step->reservation;
@@ -186,7 +185,6 @@ void gs_client_park(struct gs_peer *peer)
 {
 	peer->counted = gs_gpu_remove(peer->device->gpu, peer->tenant, gs_clock_ns());
 	peer->tenant = NULL;
-	gs_device_unattended(peer->device, peer);
 	gs_device_poke(peer->device);
 }
 
@@ -216,8 +214,6 @@ void gs_client_gone(struct gs_peer *peer)
 	}
 	if (peer->step)
 		peer->step->clients--;
-	if (peer->device)
-		gs_device_unattended(peer->device, peer);
 	if (peer->attendant)
 		gs_attendant_end(peer->attendant); /* with the page */
 	else

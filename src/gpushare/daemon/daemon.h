@@ -15,7 +15,6 @@
 
 #include "common/nvidia.h"
 #include "gpushare/config/config.h"
-#include "gpushare/daemon/budget.h"
 #include "gpushare/daemon/dmem.h"
 #include "gpushare/daemon/gpu.h"
 #include "gpushare/memory/ledger.h"
@@ -29,7 +28,6 @@ struct gs_history;
 struct gs_learned;
 struct gs_memory;
 struct gs_peaks;
-struct gs_measure;
 struct gs_memory_check;
 struct gs_mps;
 struct gs_slurm_report;
@@ -48,9 +46,7 @@ struct gs_device {
 	struct gs_gpu *gpu;
 	struct gs_memory *admission; /* memory.h */
 	struct gs_ledger *ledger; /* of the admitted; "step" there is an allocation's id (steps.h) */
-	uint64_t handover_ns;     /* a hand-over's cost, as measured at the start or by an earlier daemon (measured.h); 0: it was not */
 	uint64_t wake_ns;         /* its next turn at the latest */
-	const struct gs_peer *attended_by; /* whose attendant comes for it; NULL: the loop only */
 };
 
 /* A long report, kept for a moment (query.c). */
@@ -77,12 +73,8 @@ struct gs_daemon {
 	uint64_t wake_at_ns;      /* UINT64_MAX: it is not set */
 	_Atomic uint64_t due_ns;  /* the next turn of a device, read without the lock by the lookout */
 	int lookout;              /* there is one (lookout.h) */
-	struct gs_budget budget;  /* of processor time */
-	uint64_t cpu_ns;          /* the process's, when it was last counted */
-	uint64_t spun_ns;         /* waited awake in turns since then, by attendants mostly */
 	struct gs_peaks *peaks;   /* memory_history.h */
 	struct gs_memory_check *check; /* memory_check.h */
-	struct gs_measure *measure; /* measure.h; NULL: nothing is measured */
 	struct gs_mps *mps;       /* mps.h; NULL with separate contexts */
 	struct gs_takeback *takeback;  /* takeback.h */
 	struct event *memory;     /* the next admission, or the end of somebody's patience */

@@ -10,7 +10,6 @@
 
 #include "common/clock.h"
 #include "gpushare/config/sched_options.h"
-#include "gpushare/daemon/measured.h"
 #include "gpushare/daemon/memory.h"
 #include "gpushare/daemon/mps.h"
 #include "gpushare/daemon/overdue.h"
@@ -43,22 +42,23 @@ static struct gs_gpu_options options_of(const struct gs_config *c, struct gs_sch
 		.nclasses = classes_of(c, class),
 		.idle_grace_ns = c->idle_grace_ns,
 		.overlap_ns = c->overlap_ns,
-		.early = c->isolation == GS_ISOLATION_CONTEXTS && c->overlap_ns,
+		.arm = c->isolation == GS_ISOLATION_CONTEXTS && c->overlap_ns,
 		.leave_most_ns = c->leave_most_ns,
 		.one_context = c->isolation == GS_ISOLATION_MPS,
 		.evict_deadline_ns = c->evict_deadline_ns,
-		.measure_handover = c->measure_handover != GS_MEASURE_NO,
+		.learn_handover = 1,
 		.clock = gs_clock_ns,
 	};
 }
+
+/* Between two polls of a GPU, by a lookout and without one. */
+#define POLL_AWAKE_NS (1 * GS_NS_PER_US)
+#define POLL_NS (100 * GS_NS_PER_US)
 
 int gs_devices_init(struct gs_daemon *d, struct gs_error *err)
 {
 	struct gs_sched_class class[GS_SCHED_CLASSES_MAX];
 	struct gs_gpu_options o = options_of(d->config, class);
-
-	gs_budget_init(&d->budget, gs_clock_ns());
-	d->cpu_ns = gs_clock_process_ns();
 
 	for (size_t i = 0; i < d->config->ngpu; i++) {
 		const struct gs_config_gpu *c = &d->config->gpu[i];
@@ -77,6 +77,7 @@ int gs_devices_init(struct gs_daemon *d, struct gs_error *err)
 		dev->gpu = gs_gpu_create(c->index, &o, gs_clock_ns(), err);
 		if (!dev->gpu)
 			return -1;
+		gs_gpu_poll_every(dev->gpu, d->config->lookout_cpu >= 0 ? POLL_AWAKE_NS : POLL_NS);
 		dev->admission = gs_memory_create(d->config, c->memory, err);
 		if (!dev->admission)
 			return -1;
@@ -111,9 +112,6 @@ int gs_devices_reload(struct gs_daemon *d, const struct gs_config *config,
 		own_policy(&o, config, own);
 		if (gs_gpu_configure(d->device[i].gpu, &o, gs_clock_ns(), err) < 0)
 			return -1;
-		if (config->measure_handover == GS_MEASURE_START &&
-		    gs_measured_believed(config, (double)d->device[i].handover_ns))
-			gs_gpu_set_handover(d->device[i].gpu, d->device[i].handover_ns);
 		gs_device_poke(&d->device[i]);
 	}
 	return 0;
@@ -132,12 +130,6 @@ void gs_device_poke(struct gs_device *device)
 	device->wake_ns = 0;
 }
 
-/* The loop does not sleep for less than this, and not so for longer than that. */
-#define SPIN_GAP_NS (5 * GS_NS_PER_US)
-#define SPIN_NS (120 * GS_NS_PER_US)
-/* An attendant sees through what takes no longer than this; the loop steps in when it is so late. */
-#define ATTEND_NS (1 * GS_NS_PER_MS)
-#define ATTEND_LATE_NS (300 * GS_NS_PER_US)
 /* The loop wakes for nothing at most so often. */
 #define SELDOM_NS (5 * GS_NS_PER_MS)
 #define LOOKOUT_LATE_NS (10 * GS_NS_PER_MS)
@@ -165,21 +157,6 @@ static uint64_t take_turns(struct gs_daemon *d, int by_loop, uint64_t now)
 	return next;
 }
 
-/* What was taken since the last time, sleeping, waking and attendants included. */
-static void count_cpu(struct gs_daemon *d, uint64_t now)
-{
-	/* A process that has just been forked begins anew. */
-	uint64_t cpu = gs_clock_process_ns(), used = cpu > d->cpu_ns ? cpu - d->cpu_ns : 0;
-	int64_t left;
-
-	d->cpu_ns = cpu;
-	d->spun_ns = 0;
-	/* The lookout has a processor for that. */
-	left = d->lookout ? INT64_MAX : gs_budget_spend(&d->budget, now, used);
-	for (size_t i = 0; i < d->ndevice; i++)
-		gs_gpu_afford(d->device[i].gpu, gs_budget_look_ns(left));
-}
-
 static void set_wake(struct gs_daemon *d, int by_loop, uint64_t at_ns)
 {
 	struct itimerspec at = { .it_value = { 0, 0 } }; /* not at all */
@@ -203,39 +180,9 @@ static void set_wake(struct gs_daemon *d, int by_loop, uint64_t at_ns)
 	timerfd_settime(d->wake_fd, TFD_TIMER_ABSTIME, &at, NULL);
 }
 
-/* Is somebody leaving for whom this client waits?  Once it may go on it waits for its processor, and the loop sees to the rest. */
-static int waits_for_a_way_out(const struct gs_peer *peer)
-{
-	return gs_gpu_is_draining(peer->device->gpu) && !gs_tenant_may_go(peer->tenant);
-}
-
-/* Turns until none is due for a while; when the next one is.  peer: whose attendant takes them, for its client's sake alone; NULL: none does. */
-static uint64_t turns(struct gs_daemon *d, int by_loop, const struct gs_peer *peer, uint64_t now)
-{
-	uint64_t began = now, spun = 0;
-	int64_t left = d->budget.left_ns - (int64_t)d->spun_ns;
-	uint64_t next = take_turns(d, by_loop, now);
-	uint64_t until = now + (left < (int64_t)SPIN_NS ? left > 0 ? (uint64_t)left : 0 : SPIN_NS);
-
-	/*
-	 * A kernel is about to leave: sleeping and waking would take longer than that.  By the clock after the turn: an
-	 * order takes some microseconds, more than the gap, and its end was slept through (8 of 15 us of an eviction on an H200).
-	 */
-	while (!d->lookout && (now = gs_clock_ns()) < until && next <= now + SPIN_GAP_NS &&
-	       (!peer || waits_for_a_way_out(peer))) {
-		next = take_turns(d, by_loop, now);
-		spun = now - began;
-	}
-	d->spun_ns += spun;
-	return next;
-}
-
 void gs_devices_turn(struct gs_daemon *d)
 {
-	uint64_t now = gs_clock_ns();
-
-	count_cpu(d, now);
-	set_wake(d, 1, turns(d, 1, NULL, now));
+	set_wake(d, 1, take_turns(d, 1, gs_clock_ns()));
 	gs_overdue_look(d); /* whoever found it in a turn */
 }
 
@@ -246,32 +193,5 @@ void gs_devices_wake(struct gs_daemon *d)
 
 void gs_devices_look(struct gs_daemon *d)
 {
-	set_wake(d, 0, turns(d, 0, NULL, gs_clock_ns()));
-}
-
-uint64_t gs_device_attend(const struct gs_peer *peer)
-{
-	struct gs_device *device = peer->device;
-	struct gs_daemon *d = peer->d;
-	uint64_t now = gs_clock_ns(), next = turns(d, 0, peer, now);
-
-	if (!waits_for_a_way_out(peer) || next > now + ATTEND_NS || next != device->wake_ns) {
-		gs_device_unattended(device, peer);
-		set_wake(d, 0, next);
-		/* Where attendants do all there is to do, the loop is not there to see that the budget has recovered. */
-		if (now > d->budget.at_ns + SELDOM_NS)
-			count_cpu(d, now);
-		return 0;
-	}
-	set_wake(d, 0, next + ATTEND_LATE_NS);
-	if (device->attended_by && device->attended_by != peer)
-		return 0;
-	device->attended_by = peer;
-	return next;
-}
-
-void gs_device_unattended(struct gs_device *device, const struct gs_peer *peer)
-{
-	if (device->attended_by == peer)
-		device->attended_by = NULL;
+	set_wake(d, 0, take_turns(d, 0, gs_clock_ns()));
 }

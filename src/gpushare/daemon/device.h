@@ -33,19 +33,7 @@ void gs_devices_wake(struct gs_daemon *d);
 /* Every device whose time has come takes its turn; the timer is set for the next. */
 void gs_devices_turn(struct gs_daemon *d);
 
-/*
- * The same by the peer's attendant, which leaves to the loop what is not about turns.  If
- * somebody is leaving the GPU then, for whom the attendant's client waits: when the
- * attendant is to come again (ns), the loop being no longer asked for; else 0.
- * One attendant is enough for that: the others that come meanwhile get 0.  So does one whose client may go on before
- * the last one has left.  The peer is a tenant.
- */
-uint64_t gs_device_attend(const struct gs_peer *peer);
-
-/* The same by the lookout: every device whose time has come. */
+/* The same by an attendant or the lookout: every device whose time has come. */
 void gs_devices_look(struct gs_daemon *d);
-
-/* The peer goes: its attendant comes no more. */
-void gs_device_unattended(struct gs_device *device, const struct gs_peer *peer);
 
 #endif

@@ -52,7 +52,6 @@ struct selection {
 	char (*name)[16];
 	struct gs_report_row *row;
 	size_t n;
-	int probe; /* the daemon's own step as well */
 };
 
 static void select_from(struct selection *sel, struct gs_steps *list, uint32_t job)
@@ -60,7 +59,7 @@ static void select_from(struct selection *sel, struct gs_steps *list, uint32_t j
 	struct gs_step *s;
 
 	TAILQ_FOREACH(s, list, link)
-		if ((!job || s->info.job_id == job) && (sel->probe || s->info.job_id != GS_PROBE_JOB))
+		if (!job || s->info.job_id == job)
 			sel->step[sel->n++] = s;
 }
 
@@ -71,14 +70,12 @@ static void selection_free(struct selection *sel)
 	free(sel->row);
 }
 
-static int select_from_all(struct gs_daemon *d, uint32_t job, int finished, int probe,
-			   struct selection *sel)
+static int select_steps(struct gs_daemon *d, uint32_t job, int finished, struct selection *sel)
 {
 	size_t room = GS_FINISHED_MAX + GS_STEPS_MAX;
 	struct gs_step *s;
 
 	memset(sel, 0, sizeof(*sel));
-	sel->probe = probe;
 	for (size_t i = 0; i < d->ndevice; i++)
 		gs_gpu_settle(d->device[i].gpu, gs_clock_ns());
 	TAILQ_FOREACH(s, &d->steps, link)
@@ -98,11 +95,6 @@ static int select_from_all(struct gs_daemon *d, uint32_t job, int finished, int 
 	for (size_t i = 0; i < sel->n; i++)
 		fill_row(&sel->row[i], sel->step[i], step_name(sel->step[i], sel->name, i));
 	return 0;
-}
-
-static int select_steps(struct gs_daemon *d, uint32_t job, int finished, struct selection *sel)
-{
-	return select_from_all(d, job, finished, 0, sel);
 }
 
 char *gs_gather_report(struct gs_daemon *d, uint32_t job, int json)
@@ -248,9 +240,9 @@ static void fill_gpu(struct gs_daemon *d, struct gs_device *dev, struct whole *w
 	share_of(&w->steps, dev->index, &g->sharing);
 }
 
-static int whole_get(struct gs_daemon *d, int probe, struct whole *w)
+static int whole_get(struct gs_daemon *d, struct whole *w)
 {
-	if (select_from_all(d, 0, 0, probe, &w->steps) < 0)
+	if (select_steps(d, 0, 0, &w->steps) < 0)
 		return -1;
 	for (size_t i = 0; i < d->ndevice; i++)
 		fill_gpu(d, &d->device[i], w, i);
@@ -271,7 +263,7 @@ char *gs_gather_status(struct gs_daemon *d, int json)
 	struct whole w;
 	char *text;
 
-	if (whole_get(d, 1, &w) < 0)
+	if (whole_get(d, &w) < 0)
 		return NULL;
 	text = gs_report_status(&w.s, json);
 	selection_free(&w.steps);
@@ -283,7 +275,7 @@ char *gs_gather_metrics(struct gs_daemon *d)
 	struct whole w;
 	char *text;
 
-	if (whole_get(d, 0, &w) < 0)
+	if (whole_get(d, &w) < 0)
 		return NULL;
 	text = gs_report_metrics(&w.s);
 	selection_free(&w.steps);
@@ -296,7 +288,7 @@ int gs_gather_node(struct gs_daemon *d, char *buf, size_t size)
 	struct whole w;
 	size_t at;
 
-	if (whole_get(d, 0, &w) < 0)
+	if (whole_get(d, &w) < 0)
 		return -1;
 	at = (size_t)snprintf(buf, size, "gpushare:");
 	for (size_t i = 0; i < w.s.ngpu && at < size; i++) {

@@ -99,14 +99,9 @@ int gs_gpu_holds(const struct gs_tenant *t)
 	return t->gpu->holder == t || t->gpu->leaving == t || t->holding.beside;
 }
 
-int gs_gpu_is_draining(const struct gs_gpu *gpu)
+void gs_gpu_poll_every(struct gs_gpu *gpu, uint64_t ns)
 {
-	return gpu->leaving != NULL;
-}
-
-void gs_gpu_afford(struct gs_gpu *gpu, uint64_t look_ns)
-{
-	gpu->look_ns = look_ns;
+	gpu->poll_ns = ns;
 }
 
 void gs_gpu_bell(struct gs_tenant *t)
@@ -134,14 +129,6 @@ uint32_t gs_tenant_kernel_on_gpu(const struct gs_tenant *t)
 		if (t->out[i / 64] >> i % 64 & 1 && gs_page_load(t->p.page->stub[i].started))
 			return t->watch.seen[i].kernel;
 	return UINT32_MAX;
-}
-
-/* Of HandoverLead: more than a way to the GPU takes. */
-#define BESIDE_NS (100 * GS_NS_PER_US)
-
-int gs_tenant_may_go(const struct gs_tenant *t)
-{
-	return t->holding.beside || (t->gpu->holder == t && (!t->gpu->leaving || t->gpu->o.overlap_ns > BESIDE_NS));
 }
 
 uint64_t gs_tenant_launches(const struct gs_tenant *t)
@@ -239,7 +226,7 @@ struct gs_gpu *gs_gpu_create(uint32_t index, const struct gs_gpu_options *option
 	}
 	gpu->index = index;
 	gpu->deadline = UINT64_MAX;
-	gpu->first_handover_ns = gpu->configured_handover_ns = options->sched.handover_ns;
+	gpu->first_handover_ns = options->sched.handover_ns;
 	LIST_INIT(&gpu->tenants);
 	keep_options(gpu, options);
 	keep_names(gpu, options);
@@ -281,7 +268,7 @@ int gs_gpu_configure(struct gs_gpu *gpu, const struct gs_gpu_options *options, u
 	gpu->stopping = 0;
 	memset(gpu->faults_said, 0, sizeof(gpu->faults_said));
 	gpu->deadline = UINT64_MAX;
-	gpu->first_handover_ns = gpu->configured_handover_ns = options->sched.handover_ns;
+	gpu->first_handover_ns = options->sched.handover_ns;
 	keep_options(gpu, options);
 	keep_names(gpu, options);
 	LIST_FOREACH(t, &gpu->tenants, link) {
@@ -344,22 +331,6 @@ void gs_gpu_settle(struct gs_gpu *gpu, uint64_t now)
 	LIST_FOREACH(t, &gpu->tenants, link)
 		if (t->busy)
 			gs_tenant_charge(t, gs_gpu_holds(t), now);
-}
-
-void gs_gpu_gauge(struct gs_gpu *gpu, int on)
-{
-	gs_gauge_set(&gpu->gauge, on);
-}
-
-void gs_gpu_gauged(const struct gs_gpu *gpu, struct gs_gauged *gauged)
-{
-	gs_gauge_result(&gpu->gauge, gauged);
-}
-
-void gs_gpu_set_handover(struct gs_gpu *gpu, uint64_t ns)
-{
-	gpu->first_handover_ns = gpu->o.sched.handover_ns = ns;
-	gs_sched_set_handover(gpu->sched, ns);
 }
 
 /* The GPU's policy is that of the tasks of no class, as device.c has them. */

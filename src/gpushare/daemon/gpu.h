@@ -23,7 +23,6 @@
 #include "gpushare/proto/trace.h"
 #include "gpushare/sched/sched.h"
 
-struct gs_gauged;
 struct gs_gpu;
 struct gs_tenant;
 struct gs_learned;
@@ -35,11 +34,11 @@ struct gs_gpu_options {
 	size_t nclasses;
 	uint64_t idle_grace_ns;     /* an idle holder keeps the turn this long while others wait */
 	uint64_t overlap_ns;        /* the next client gets the turn so long before the last one should have left; 0: once it has */
-	int early;                  /* the next client goes before a short kernel's end (early.c): the GPU changes over by itself */
+	int arm;                    /* whose turn is to come may have its launches in their streams already (GS_STUB_ARMED) */
 	uint64_t leave_most_ns;     /* a kernel that takes longer to leave, or cannot, is waited for by nobody (holders.h); 0: all are waited for */
 	int one_context;            /* MPS: the kernels of all clients run in one context, beside each other */
 	uint64_t evict_deadline_ns; /* after this long the GPU goes to the next one anyway */
-	int measure_handover;       /* sched.handover_ns is where the learning begins */
+	int learn_handover;         /* sched.handover_ns is where the learning begins, else it stays */
 	uint64_t (*clock)(void);    /* when a decision was made, and its order written; NULL: as the turn began */
 };
 
@@ -110,13 +109,6 @@ int gs_tenant_overdue(struct gs_tenant *tenant);
 /* The number that the client has given to a kernel of its on the GPU; UINT32_MAX: none is there. */
 uint32_t gs_tenant_kernel_on_gpu(const struct gs_tenant *tenant);
 
-/*
- * It has its turn, and is meant to go on at once: nobody is on the way out, or it may be beside them for long.  (Else it has the turn
- * some microseconds early, which are to pass on its way to the GPU: with a kernel there before the last one has left, the
- * driver switches in the middle of that, and it was seen to leave 250 us later in one of a hundred cases.)
- */
-int gs_tenant_may_go(const struct gs_tenant *tenant);
-
 /* Its launches that are in the tally. */
 uint64_t gs_tenant_launches(const struct gs_tenant *tenant);
 
@@ -157,41 +149,17 @@ int gs_gpu_set_policy(struct gs_gpu *gpu, const char *policy, uint64_t now,
 int gs_gpu_set_class_policy(struct gs_gpu *gpu, const char *class, const char *policy,
 			    uint64_t now, struct gs_error *err);
 
-/* From now on every hand-over is timed, or none is any more; and what came of it (gauge.h). */
-void gs_gpu_gauge(struct gs_gpu *gpu, int on);
-void gs_gpu_gauged(const struct gs_gpu *gpu, struct gs_gauged *gauged);
-
-/* What a hand-over costs, in place of what was configured or learned; learning begins anew from there. */
-void gs_gpu_set_handover(struct gs_gpu *gpu, uint64_t ns);
-
 /* Append who had the GPU when, what goes on now included.  0, -1: no memory. */
 int gs_gpu_trace(const struct gs_gpu *gpu, uint64_t now, struct gs_trace_image *image);
 
-/* Has the turn been taken from somebody who has not left yet? */
-int gs_gpu_is_draining(const struct gs_gpu *gpu);
-
-/* The pages are not looked at more often than that from now on, ns. */
-void gs_gpu_afford(struct gs_gpu *gpu, uint64_t look_ns);
+/* From now on gs_gpu_turn() does not ask to be called again sooner than after so many ns, except for a deadline. */
+void gs_gpu_poll_every(struct gs_gpu *gpu, uint64_t ns);
 
 /*
  * Look, decide and act, once per turn of the event loop.  Returns when it
  * must be called again at the latest (ns); UINT64_MAX: when something happens.
  */
 uint64_t gs_gpu_turn(struct gs_gpu *gpu, uint64_t now);
-
-/* A client that should ask about now; valid until it is removed. */
-struct gs_awaited {
-	const struct gs_page *page;
-	uint32_t asked;             /* its word, as long as it has not asked */
-	uint64_t until;             /* ns */
-};
-
-/*
- * Who should ask about now, by what it did before (arrival.h), `max` of them at most.  From now on its asking wakes
- * nobody: the caller reads its word, takes a turn when it changes, and calls this again after that, and
- * by `until`, when somebody is woken again.  *asked is set if one of them may have asked already: a turn first.
- */
-size_t gs_gpu_await(struct gs_gpu *gpu, struct gs_awaited *awaited, size_t max, int *asked, uint64_t now);
 
 /* Account for what goes on up to now, so that the tallies are those of this moment. */
 void gs_gpu_settle(struct gs_gpu *gpu, uint64_t now);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A GPU's inside, shared by gpu.c, gpu_turn.c (looking, deciding), handover.c (giving and taking the turn), ahead.c, pace.c, pin.c and force.c. */
+/* A GPU's inside, shared by gpu.c, gpu_turn.c (looking, deciding), handover.c (giving and taking the turn), holders.c, usage.c, pace.c, pin.c and force.c. */
 #ifndef GPUSHARE_DAEMON_GPU_CORE_H
 #define GPUSHARE_DAEMON_GPU_CORE_H
 
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "gpushare/daemon/gauge.h"
 #include "gpushare/daemon/gpu.h"
 #include "gpushare/daemon/tenant.h"
 #include "gpushare/daemon/trace.h"
@@ -14,9 +13,7 @@
 struct gs_gpu {
 	uint32_t index;
 	struct gs_gpu_options o;
-	uint64_t first_handover_ns; /* as configured, or gauged; o.sched.handover_ns is what was learned since */
-	uint64_t configured_handover_ns;
-	struct gs_gauge gauge;
+	uint64_t first_handover_ns; /* as configured; o.sched.handover_ns is what was learned since */
 	char policy[32];
 	char class_name[GS_SCHED_CLASSES_MAX][256]; /* of the scheduler's; "": none */
 	struct gs_sched *sched;
@@ -26,15 +23,11 @@ struct gs_gpu {
 	struct gs_tenant *starting; /* the holder while its kernels are on their way to the GPU; or NULL */
 	uint64_t starting_since; /* when nobody else was there any more: turn_since, or later (gs_turn_overlap()) */
 	int beside;            /* a kernel of the holder was on the GPU by then, or could have been long since */
-	uint64_t ahead_from;   /* whose turn the holder has ahead of its wanting it; the client's id */
 	uint64_t deadline;     /* of the last decision */
-	uint64_t heralded_ns;  /* when those who wait were told that the turn is about to end; 0: not */
-	uint64_t look_ns;      /* see gs_gpu_afford() */
+	uint64_t poll_ns;      /* see gs_gpu_poll_every() */
 	struct gs_tenant *leaving; /* had the turn, and its kernels have not left yet; NULL: nobody */
 	/* While somebody is leaving: */
 	uint64_t left_since;   /* when it had got the turn */
-	int early;             /* it lost the turn before the end of its one kernel, which the policy had not asked for (early.c) */
-	uint64_t ends_by;      /* and that may run on until then, as it should end by itself; 0: what can leave is to */
 	int evicting;          /* kernels were told to leave, not an idle turn taken */
 	int rung;              /* the client has been told that its turn is over */
 	int stopping;          /* the scheduler waits for _stopped */
@@ -89,22 +82,6 @@ void gs_turn_give(struct gs_gpu *gpu, struct gs_tenant *tenant, uint64_t now);
  */
 int gs_turn_take(struct gs_gpu *gpu, int stopping, uint64_t now);
 
-/* The first half of that: the turn is taken, and the holder's kernels are told nothing yet. */
-void gs_turn_leave(struct gs_gpu *gpu, int stopping, uint64_t now);
-
-/*
- * The turn is about to change hands: wake the client that will probably get it,
- * so that it is awake then (a wake-up takes 13 us, and 268 for one in a hundred;
- * facts/h200.md).  It stays awake for some time; not again before that is over.
- */
-void gs_turn_herald(struct gs_gpu *gpu, uint64_t now);
-
-/*
- * Between two looks at a client that has just been told to leave: its stubs are read until something of it has left, or the next look
- * is due.  Looks alone would see that half a microsecond late, a twentieth of a short eviction.
- */
-void gs_turn_watch(const struct gs_gpu *gpu);
-
 /* Its kernels have left; they were told to at `since`. */
 void gs_handover_evicted(struct gs_gpu *gpu, struct gs_tenant *tenant, uint64_t since, uint64_t now);
 
@@ -119,9 +96,6 @@ int gs_turn_drain(struct gs_gpu *gpu, uint64_t now);
  * on an H200: evictions of 100 us block-tasks took 880 us).
  */
 int gs_turn_overlap(struct gs_gpu *gpu, uint64_t now);
-
-/* Is somebody next whose launches are all in their streams already (GS_STUB_ARMED), each client with a context of its own? */
-int gs_turn_next_is_armed(const struct gs_gpu *gpu, uint64_t now);
 
 /* For the trace: a turn that began at `since` is over, the client waits no longer. */
 void gs_turn_over(const struct gs_gpu *gpu, const struct gs_tenant *tenant, uint64_t since,

@@ -8,8 +8,6 @@
  *	        that can leave -> TOEVICT, TORUN -> READY, and ring (handover.c)
  */
 #define _GNU_SOURCE
-#include "gpushare/daemon/ahead.h"
-#include "gpushare/daemon/early.h"
 #include "gpushare/daemon/pace.h"
 #include "gpushare/daemon/usage.h"
 
@@ -18,9 +16,8 @@
 
 /* RUN, then KEEP; one more of each when a holder turns out to be idle. */
 #define DECISIONS_PER_TURN 4
-#define SEEN_IDLE_NS (100 * GS_NS_PER_US)
 #define HANDOVER_STEP 32
-#define HANDOVER_RANGE 4 /* times what it began with, either way */
+#define HANDOVER_RANGE 16 /* times what was configured, either way: that may be of another GPU */
 
 /* ---- tasks ----------------------------------------------------------- */
 
@@ -36,10 +33,6 @@ static void task_progress(struct gs_tenant *t, const struct gs_look *look, uint6
 	t->told_nt = look->nt;
 	t->told_done = look->done;
 	t->told_alone_ns = look->alone_ns;
-	gs_pace_expect(t);
-	/* Nobody waits, so the daemon looks seldom: launches that it never saw took the time. */
-	if (t->expected_ns && t->expected_ns < now && !gs_pace_contended(t->gpu))
-		t->base_ns = t->expected_ns = 0;
 	gs_sched_progress(t->gpu->sched, t->p.id, look->nt ? look->nt : 1, look->done,
 			  look->alone_ns, now);
 }
@@ -62,11 +55,8 @@ static void task_arrive(struct gs_tenant *t, const struct gs_look *look, uint64_
 	}
 	t->task = 1;
 	t->told_nt = t->told_done = t->told_alone_ns = 0;
-	if (!gs_gpu_holds(t)) {
+	if (!gs_gpu_holds(t))
 		t->wait_since = now;
-		gs_arrival_note(&t->arrival, now);
-		gs_ahead_came(t->gpu, t, now);
-	}
 	task_progress(t, look, now);
 }
 
@@ -114,25 +104,14 @@ static void holder_looked(struct gs_tenant *t, const struct gs_look *look, uint6
 	if (look->ready)
 		gs_holders_schedule(t);
 	if (t->live) {
-		/* While nobody waits the looks are far apart, and it may have begun at any time between them. */
-		int goes_on = t->idle_since && (t->task || now - t->idle_since < SEEN_IDLE_NS);
-
-		if (t->idle_since)
-			t->base_ns = t->expected_ns = 0;
 		t->idle_since = 0;
-		t->ahead = 0;
 		if (!t->task) {
 			task_arrive(t, look, now);
 			if (t->task)
 				gs_sched_started(gpu->sched, t->p.id, now);
 		}
-		if (goes_on) /* with the turn that it kept */
-			gs_pace_begin(t, GS_PACE_KEPT, now);
 		return;
 	}
-	/* It may have used it all the same; what its page has shown before is no use of it. */
-	if (t->ahead && (t->launches || gs_watch_highest(t->p.page) > t->ahead_number))
-		t->ahead = 0;
 	if (t->task) {
 		if (!t->idle_since)
 			t->idle_since = now;
@@ -154,10 +133,7 @@ void gs_gpu_look(struct gs_tenant *t, uint64_t now)
 		t->bad_kstate = look.bad_kstate;
 		return;
 	}
-	t->launches += look.launches;
 	gs_tenant_account(t, &look, gs_gpu_holds(t), now);
-	if (gpu->holder == t && t->on_gpu)
-		gs_gauge_begun(&gpu->gauge, t->p.id, gpu->gauge.on && gpu->o.clock ? gpu->o.clock() : now);
 	if (t->task)
 		task_progress(t, &look, now);
 	if (gpu->leaving == t)
@@ -238,18 +214,15 @@ static int decide(struct gs_gpu *gpu, uint64_t now)
  * would follow the expectation.  A client that is slow for reasons of its own, or
  * claims to be, changes it little.
  */
-static void measure_handover(struct gs_gpu *gpu, int begun, uint64_t ns)
+static void learn_handover(struct gs_gpu *gpu, int begun, uint64_t ns)
 {
 	uint64_t first = gpu->first_handover_ns, *is = &gpu->o.sched.handover_ns;
-	uint64_t conf = gpu->configured_handover_ns, least;
 
-	if (!gpu->o.measure_handover || gpu->gauge.on || !first || (begun && ns > *is / 8 * 7))
+	if (!gpu->o.learn_handover || !first || (begun && ns > *is / 8 * 7))
 		return;
 	*is = begun ? *is - *is / HANDOVER_STEP : *is + *is / HANDOVER_STEP;
-	/* Measured on a busy machine, the first was too much: what is seen may undo that. */
-	least = (conf && conf < first ? conf : first) / HANDOVER_RANGE;
-	if (*is < least)
-		*is = least;
+	if (*is < first / HANDOVER_RANGE)
+		*is = first / HANDOVER_RANGE;
 	if (*is > first * HANDOVER_RANGE)
 		*is = first * HANDOVER_RANGE;
 	gs_sched_set_handover(gpu->sched, *is);
@@ -273,10 +246,7 @@ static int starting_over(struct gs_gpu *gpu, uint64_t now)
 	gpu->starting = NULL;
 	/* What was there before the other one had left says nothing of hand-overs. */
 	if (holds && !gpu->beside)
-		measure_handover(gpu, t->on_gpu != 0, now - gpu->starting_since);
-	/* Beside somebody it may have been there at once, or be seen 100 us later: one beginning for all, its turn's. */
-	if (t == gpu->holder && t->base != GS_PACE_BESIDE)
-		gs_pace_begin(t, GS_PACE_TURN, now);
+		learn_handover(gpu, t->on_gpu != 0, now - gpu->starting_since);
 	if (holds)
 		gs_sched_started(gpu->sched, t->p.id, now);
 	return 1;
@@ -284,7 +254,7 @@ static int starting_over(struct gs_gpu *gpu, uint64_t now)
 
 /* ---- the turn -------------------------------------------------------- */
 
-/* Pages are read when their client rang, is awaited (await.c), holds the turn, or has kernels that may end. */
+/* Pages are read when their client rang, holds the turn, or has kernels that may end. */
 static void look_around(struct gs_gpu *gpu, uint64_t now)
 {
 	struct gs_tenant *t;
@@ -294,7 +264,7 @@ static void look_around(struct gs_gpu *gpu, uint64_t now)
 		gs_gpu_look(gpu->holder, now);
 	LIST_FOREACH(t, &gpu->tenants, link)
 		if (t != gpu->holder && t != gpu->leaving &&
-		    (t->dirty || t->on_gpu || t->off_gpu || t->awaited || t->holding.beside))
+		    (t->dirty || t->on_gpu || t->off_gpu || t->holding.beside))
 			gs_gpu_look(t, now);
 	/* What the holder does with its idle turn depends on who waits. */
 	t = gpu->holder;
@@ -309,7 +279,7 @@ static void look_around(struct gs_gpu *gpu, uint64_t now)
  */
 static enum gs_contended contention(const struct gs_gpu *gpu, const struct gs_tenant *t, uint64_t now)
 {
-	enum gs_contended is = t == gpu->holder && gs_ahead_wants_marks(gpu) ? GS_CONTENDED_MARKS : GS_CONTENDED_NOT;
+	enum gs_contended is = GS_CONTENDED_NOT;
 	const struct gs_tenant *other;
 	int queue = 0;
 
@@ -357,7 +327,7 @@ static void tell_contention(const struct gs_gpu *gpu, uint64_t now)
 			gs_page_tell(t->p.page->contended, contention(gpu, t, now));
 		gs_page_tell(t->p.page->shared, users > (t == one ? 1u : 0u) || t->p.force_ns);
 		gs_page_tell(t->p.page->only, clients == 1 && !t->p.force_ns);
-		gs_page_tell(t->p.page->arm, gpu->o.early && there && there != t);
+		gs_page_tell(t->p.page->arm, gpu->o.arm && there && there != t);
 		gs_page_tell(t->p.page->beside, gs_holders_beside(gpu, t));
 	}
 }
@@ -382,18 +352,13 @@ uint64_t gs_gpu_turn(struct gs_gpu *gpu, uint64_t now)
 	uint64_t next;
 
 	look_around(gpu, now);
-	gs_turn_watch(gpu);
 	if (gpu->o.clock) /* the looks may have taken as long as an eviction does */
 		now = gpu->o.clock();
-	if (gpu->leaving && !gs_turn_drain(gpu, now) && !gpu->holder && !gs_turn_overlap(gpu, now)) {
-		if (gs_pace_is_ending(gpu, now))
-			gs_turn_herald(gpu, now);
+	if (gpu->leaving && !gs_turn_drain(gpu, now) && !gpu->holder && !gs_turn_overlap(gpu, now))
 		return gs_pace_next(gpu, now);
-	}
 	gs_force_turn(gpu, now);
 	if (gpu->pinned)
 		gs_pin_turn(gpu, now);
-	gs_early_turn(gpu, now);
 	for (int i = 0; starting_over(gpu, now) && !gpu->pinned && i < DECISIONS_PER_TURN; i++) {
 		struct gs_tenant *t;
 
@@ -404,16 +369,13 @@ uint64_t gs_gpu_turn(struct gs_gpu *gpu, uint64_t now)
 		if (!decide(gpu, now))
 			break;
 	}
-	gs_ahead_turn(gpu, now);
 	gs_holders_turn(gpu, now);
-	if (gs_pace_is_ending(gpu, now))
-		gs_turn_herald(gpu, now);
 	say_faults(gpu);
 	tell_contention(gpu, now);
 	if (gpu->bad)
 		return now;
 	if (gs_holders_any(gpu) || (gpu->holder && gpu->holder->holding.barred)) /* the end of nobody's kernel matters */
 		return gs_holders_next(gpu, now);
-	next = gs_gauge_next(&gpu->gauge, gs_pace_next(gpu, now), now);
+	next = gs_pace_next(gpu, now);
 	return next < gs_holders_next(gpu, now) ? next : gs_holders_next(gpu, now);
 }

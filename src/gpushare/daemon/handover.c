@@ -8,7 +8,6 @@
  * at the latest, by the sweep that every look at a draining client repeats.
  */
 #define _GNU_SOURCE
-#include "gpushare/daemon/early.h"
 #include "gpushare/daemon/pace.h"
 
 #include "common/clock.h"
@@ -16,12 +15,6 @@
 
 /* A client on its way out may have launched past the check: all of its page is read so often. */
 #define FULL_LOOK_NS (20 * GS_NS_PER_US)
-/* Of what should leave soon: between two looks (pace.c), and for how long after the order. */
-#define WATCH_NS (1 * GS_NS_PER_US)
-#define WATCH_LASTS_NS (120 * GS_NS_PER_US)
-#define WATCH_LOOKS_MOST 500 /* whatever the clock says */
-/* Whoever is rung for stays awake for 200 us (shim). */
-#define HERALD_LASTS_NS (150 * GS_NS_PER_US)
 /* In the middle of block-tasks that should leave: they are switched away from and back to. */
 #define INTERRUPTED_NS (2 * GS_NS_PER_MS)
 /* Besides twice the time that it takes, a kernel that may be behind an evicted one has this long to end. */
@@ -55,11 +48,8 @@ void gs_turn_give(struct gs_gpu *gpu, struct gs_tenant *t, uint64_t now)
 	t->holding.barred = t->holding.beside = 0;
 	gpu->turn_since = gpu->starting_since = now;
 	gpu->beside = 0;
-	gpu->heralded_ns = 0;
 	t->idle_since = 0;
-	gs_pace_begin(t, gpu->leaving ? GS_PACE_BESIDE : GS_PACE_TURN, now);
 	gs_page_tell(t->p.page->beside, gs_holders_beside(gpu, t));
-	gs_gauge_given(&gpu->gauge, gpu->o.clock ? gpu->o.clock() : now);
 	gs_tenant_turn(t, 1);
 	gs_page_ring_for(t->p.page, gs_tenant_schedule(t));
 }
@@ -123,8 +113,7 @@ static int overdue(struct gs_gpu *gpu, uint64_t now)
 
 	if (now - gpu->drain_since < (again ? deadline / STUCK_SHARE : deadline))
 		return 0;
-	/* Its policy may have let it run for ever: that is nothing to kill a job for. */
-	t->overdue = !gpu->early;
+	t->overdue = 1;
 	gs_trace_add(gpu->trace, t->traced, GS_TRACE_OVERDUE, now, now);
 	if (again)
 		return 1;
@@ -170,7 +159,7 @@ static void drain_done(struct gs_gpu *gpu, int has_left, uint64_t now)
 	gpu->leaving = NULL;
 	gpu->starting_since = now;
 	/* Whoever was given its turn that early has had part of its way to the GPU by now. */
-	gpu->beside = !has_left || gpu->early || (gpu->holder && gpu->holder->on_gpu);
+	gpu->beside = !has_left || (gpu->holder && gpu->holder->on_gpu);
 	if (t->task && (!t->ready || t->stopped))
 		gs_gpu_task_leave(t, now);
 	else if (t->task && gpu->stopping)
@@ -183,21 +172,7 @@ static void drain_done(struct gs_gpu *gpu, int has_left, uint64_t now)
 /* What the latest look at the client on its way out found is all that has to go. */
 static int is_all_seen(const struct gs_gpu *gpu, const struct gs_tenant *t)
 {
-	return gpu->looked_ns && !t->off_gpu && t->on_gpu && !t->stopped && !gpu->ends_by;
-}
-
-void gs_turn_watch(const struct gs_gpu *gpu)
-{
-	const struct gs_tenant *t = gpu->leaving;
-	uint64_t from;
-
-	if (!t || !gpu->o.clock || !is_all_seen(gpu, t))
-		return;
-	from = gpu->o.clock();
-	if (from - gpu->told_ns > WATCH_LASTS_NS)
-		return;
-	for (int i = 0; i < WATCH_LOOKS_MOST && gs_tenant_quiet(t) && gpu->o.clock() - from < WATCH_NS; i++)
-		__builtin_ia32_pause();
+	return gpu->looked_ns && !t->off_gpu && t->on_gpu && !t->stopped;
 }
 
 int gs_turn_drain(struct gs_gpu *gpu, uint64_t now)
@@ -206,13 +181,6 @@ int gs_turn_drain(struct gs_gpu *gpu, uint64_t now)
 	unsigned evicted = 0, changed;
 	int out;
 
-	if (gpu->ends_by) {
-		out = gs_early_drain(gpu, now);
-		if (out)
-			drain_done(gpu, 1, now);
-		if (out || gpu->ends_by)
-			return out;
-	}
 	if (is_all_seen(gpu, t) && now - gpu->looked_ns < FULL_LOOK_NS && gs_tenant_quiet(t))
 		return 0;
 	changed = gs_tenant_sweep(t, now, &evicted, &gpu->leave_ns);
@@ -242,21 +210,7 @@ int gs_turn_drain(struct gs_gpu *gpu, uint64_t now)
 	return 0;
 }
 
-void gs_turn_herald(struct gs_gpu *gpu, uint64_t now)
-{
-	struct gs_tenant *t;
-	uint64_t next;
-
-	if ((gpu->heralded_ns && now - gpu->heralded_ns < HERALD_LASTS_NS) ||
-	    !gs_sched_peek(gpu->sched, now, &next))
-		return;
-	gpu->heralded_ns = now;
-	LIST_FOREACH(t, &gpu->tenants, link)
-		if (t->p.id == next && t != gpu->holder && t != gpu->leaving && !gs_tenant_is_armed(t))
-			gs_page_ring(t->p.page);
-}
-
-void gs_turn_leave(struct gs_gpu *gpu, int stopping, uint64_t now)
+int gs_turn_take(struct gs_gpu *gpu, int stopping, uint64_t now)
 {
 	struct gs_tenant *t = gpu->holder;
 
@@ -270,32 +224,18 @@ void gs_turn_leave(struct gs_gpu *gpu, int stopping, uint64_t now)
 	gpu->stopping = stopping;
 	gpu->drain_since = gpu->told_ns = now;
 	gpu->looked_ns = 0;
-	gpu->leave_ns = gpu->ends_by = 0;
-	gpu->early = 0;
-	t->launches = 0;
-	t->ahead = 0;
-}
-
-int gs_turn_take(struct gs_gpu *gpu, int stopping, uint64_t now)
-{
-	struct gs_tenant *t = gpu->holder;
-
-	gs_turn_leave(gpu, stopping, now);
-	t->base_ns = t->expected_ns = 0;
+	gpu->leave_ns = 0;
 	/* The order first: what it is told now is what everybody waits for. */
-	if (gs_turn_drain(gpu, now) || gs_turn_overlap(gpu, now))
-		return 1;
-	if (gs_pace_is_ending(gpu, now))
-		gs_turn_herald(gpu, now);
-	return 0;
+	return gs_turn_drain(gpu, now) || gs_turn_overlap(gpu, now);
 }
 
-int gs_turn_next_is_armed(const struct gs_gpu *gpu, uint64_t now)
+/* Is somebody next whose launches are all in their streams already (GS_STUB_ARMED), each client with a context of its own? */
+static int is_next_armed(const struct gs_gpu *gpu, uint64_t now)
 {
 	const struct gs_tenant *t;
 	uint64_t next;
 
-	if (!gpu->o.early || !gs_sched_peek(gpu->sched, now, &next))
+	if (!gpu->o.arm || !gs_sched_peek(gpu->sched, now, &next))
 		return 0;
 	t = gs_gpu_find(gpu, next);
 	return t && t != gpu->leaving && t != gpu->holder && gs_tenant_is_armed(t);
@@ -320,7 +260,7 @@ int gs_turn_overlap(struct gs_gpu *gpu, uint64_t now)
 	if (gpu->leave_ns > gpu->o.overlap_ns &&
 	    now - gpu->drain_since < gpu->leave_ns - gpu->o.overlap_ns)
 		return 0;
-	if (is_worth_waiting_for(gpu, now) && gs_turn_next_is_armed(gpu, now))
+	if (is_worth_waiting_for(gpu, now) && is_next_armed(gpu, now))
 		return 0;
 	if (gpu->stopping)
 		gs_sched_stopped(gpu->sched, t->p.id, now);

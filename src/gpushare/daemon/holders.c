@@ -5,7 +5,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
-#include "gpushare/daemon/gpu_core.h"
+#include "gpushare/daemon/pace.h"
 #include "gpushare/daemon/usage.h"
 
 #define OF_LATE_NS (10 * GS_NS_PER_S) /* longer than the pauses of most that come again and again */
@@ -50,10 +50,10 @@ int gs_tenant_is_equal(const struct gs_tenant *t, const struct gs_tenant *to)
 	return (t->task || t->live) && !t->stopped && !t->bad && gs_tenant_compare(t, to) == 0;
 }
 
-/* Nobody is left behind or has the turn beside another while hand-overs are timed or one client has the GPU for itself. */
+/* Nobody is left behind or has the turn beside another while one client has the GPU for itself. */
 static int is_on(const struct gs_gpu *gpu)
 {
-	return gpu->o.leave_most_ns && !gpu->gauge.on && !gpu->pinned;
+	return gpu->o.leave_most_ns && !gpu->pinned;
 }
 
 int gs_holders_stays(const struct gs_gpu *gpu, const struct gs_tenant *t, uint64_t now)
@@ -167,8 +167,6 @@ static void revoke(struct gs_gpu *gpu, struct gs_tenant *t, uint64_t now)
 	gs_tenant_charge(t, 1, now);
 	gs_turn_over(gpu, t, t->holding.since_ns, now);
 	t->holding.beside = t->holding.barred = 0;
-	t->base_ns = t->expected_ns = 0;
-	t->launches = 0;
 	gs_tenant_turn(t, 0);
 	clear_out(t, now);
 	if (t->task)
@@ -185,8 +183,6 @@ void gs_holders_swap(struct gs_gpu *gpu, struct gs_tenant *next, uint64_t now)
 		holder->holding.beside = 1;
 		holder->holding.barred = 0;
 		holder->holding.since_ns = now;
-		holder->base_ns = holder->expected_ns = 0;
-		holder->ahead = 0;
 		if (holder->task)
 			gs_sched_stopped(gpu->sched, holder->p.id, now);
 	}
@@ -390,21 +386,15 @@ void gs_holders_turn(struct gs_gpu *gpu, uint64_t now)
 	}
 }
 
-/* Nobody's kernel waits for these looks, so what the daemon may take of its processor bounds them. */
-static uint64_t afford(const struct gs_gpu *gpu, uint64_t ns)
-{
-	return ns > gpu->look_ns ? ns : gpu->look_ns;
-}
-
 uint64_t gs_holders_next(const struct gs_gpu *gpu, uint64_t now)
 {
 	const struct gs_tenant *t;
 
 	LIST_FOREACH(t, &gpu->tenants, link)
 		if (t->holding.barred)
-			return now + afford(gpu, BARRED_LOOK_NS);
+			return now + gs_pace_poll(gpu, BARRED_LOOK_NS);
 	LIST_FOREACH(t, &gpu->tenants, link)
 		if (t->holding.beside || t->holding.held || t->holding.told_ns)
-			return now + afford(gpu, LOOK_NS);
+			return now + gs_pace_poll(gpu, LOOK_NS);
 	return UINT64_MAX;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Job ids of `gpusharectl run`: from GS_LOCAL_JOB_FIRST on in a circle, which
- * leaves out 4294967295 (GS_PROBE_JOB).  Reports add up by job, so a daemon goes
+ * leaves out 4294967295 (Slurm's INFINITE).  Reports add up by job, so a daemon goes
  * on after the latest id that its state file or its history knows.  Pure.
  */
 #ifndef GPUSHARE_DAEMON_LOCAL_JOB_H

@@ -13,7 +13,6 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "gpushare/daemon/admin.h"
-#include "gpushare/daemon/await.h"
 #include "gpushare/daemon/device.h"
 #include "gpushare/daemon/event.h"
 #include "gpushare/daemon/gather.h"
@@ -284,9 +283,7 @@ void gs_loop_run(struct gs_daemon *d)
 	if (!suspended)
 		gs_log(GS_LOG_ERROR, "%s: a job that is suspended keeps the GPU", err.text);
 	while (!d->stop && rc == 0) {
-		do
-			gs_devices_turn(d);
-		while (gs_await(d));
+		gs_devices_turn(d);
 		gs_unlock();
 		rc = event_base_loop(d->base, EVLOOP_ONCE);
 		gs_lock();

@@ -24,7 +24,6 @@
 #include "gpushare/daemon/learned.h"
 #include "gpushare/daemon/installation.h"
 #include "gpushare/daemon/locality.h"
-#include "gpushare/daemon/measure.h"
 #include "gpushare/daemon/lookout.h"
 #include "gpushare/daemon/loop.h"
 #include "gpushare/daemon/memory.h"
@@ -82,14 +81,11 @@ static int start(struct gs_daemon *d, struct gs_error *err)
 	gs_lookout_start(d);
 	if (gs_server_start(d, err) < 0)
 		return -1;
-	d->measure = gs_measure_start(d);
 	return 0;
 }
 
 static void stop(struct gs_daemon *d, int served)
 {
-	gs_measure_destroy(d->measure);
-	d->measure = NULL;
 	gs_mps_stop(d);
 	gs_slurm_report_destroy(d->slurm);
 	gs_memory_check_destroy(d->check);

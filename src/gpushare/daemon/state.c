@@ -26,12 +26,7 @@ static void state_path(const struct gs_daemon *d, char *path, size_t size)
 
 static int any_to_keep(const struct gs_daemon *d)
 {
-	const struct gs_step *s;
-
-	TAILQ_FOREACH(s, &d->steps, link)
-		if (s->info.job_id != GS_PROBE_JOB)
-			return 1;
-	return 0;
+	return !TAILQ_EMPTY(&d->steps);
 }
 
 static int write_all(struct gs_daemon *d, FILE *f)
@@ -41,8 +36,6 @@ static int write_all(struct gs_daemon *d, FILE *f)
 
 	fprintf(f, HEADER " %u\n", d->next_local ? d->next_local : GS_LOCAL_JOB_FIRST);
 	TAILQ_FOREACH(s, &d->steps, link) {
-		if (s->info.job_id == GS_PROBE_JOB)
-			continue;
 		gs_state_print(&s->info, line, sizeof(line));
 		fprintf(f, "%s\n", line);
 		gs_carry_print(d, s, f);

@@ -17,7 +17,6 @@
 #include "gpushare/daemon/gather.h"
 #include "gpushare/daemon/history.h"
 #include "gpushare/daemon/memory.h"
-#include "gpushare/daemon/measure.h"
 #include "gpushare/daemon/memory_history.h"
 #include "gpushare/daemon/peer.h"
 #include "gpushare/daemon/proc.h"
@@ -251,8 +250,6 @@ struct gs_step *gs_step_add(struct gs_daemon *d, const struct gs_step_info *info
 
 	if (check_info(d, info, &device, err) < 0)
 		return NULL;
-	if (info->job_id != GS_PROBE_JOB)
-		gs_measure_yield(d, device);
 	bytes = bytes_of(d, device, info);
 	s = calloc(1, sizeof(*s));
 	if (!s) {
@@ -297,8 +294,7 @@ static int close_one_client(struct gs_daemon *d, const struct gs_step *s)
 
 	LIST_FOREACH(peer, &d->peers, link)
 		if (peer->step == s) {
-			if (s->info.job_id != GS_PROBE_JOB)
-				gs_complain(d, "%s: closed: its step is over", peer->who);
+			gs_complain(d, "%s: closed: its step is over", peer->who);
 			gs_peer_close(peer);
 			return 1;
 		}
@@ -338,12 +334,6 @@ void gs_step_over(struct gs_daemon *d, struct gs_step *s, const char *why)
 	gs_dmem_end(d, s);
 	alloc_put(d, s->alloc);
 	s->alloc = NULL;
-	if (s->info.job_id == GS_PROBE_JOB) {
-		TAILQ_REMOVE(&d->steps, s, link);
-		forget(s);
-		gs_memory_turn(d);
-		return;
-	}
 	remember(d, s);
 	gs_tally_trim(&s->tally, KERNELS_KEPT);
 	TAILQ_REMOVE(&d->steps, s, link);

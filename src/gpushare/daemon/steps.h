@@ -26,8 +26,6 @@
 #define GS_STEP_EXTERN 0xfffffffcu
 #define GS_STEP_BATCH 0xfffffffbu
 #define GS_STEP_INTERACTIVE 0xfffffffau
-/* Not a job: two programs exchange a GPU to measure that (measure.h).  No LOCAL step's number. */
-#define GS_PROBE_JOB 0xffffffffu
 #define GS_FINISHED_MAX 1000 /* steps that are over and stay in the report */
 #define GS_STEPS_MAX 1024
 #define GS_PRIORITY_MAX 1000 /* as in gpushare.conf */

@@ -291,7 +291,7 @@ void gs_tenant_account(struct gs_tenant *t, const struct gs_look *look, int hold
 	memcpy(t->out, look->out, sizeof(t->out));
 	gs_holders_seen(t, look->launches, now);
 	if (t->busy && !t->live)
-		gs_pace_idle(t, since, now);
+		gs_pace_idle(t, now);
 	else if (!t->busy && t->live)
 		gs_pace_busy(t, now);
 	t->busy = t->live != 0;

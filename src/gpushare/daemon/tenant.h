@@ -9,32 +9,12 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "gpushare/daemon/arrival.h"
 #include "gpushare/daemon/gpu.h"
 #include "gpushare/daemon/holders.h"
 #include "gpushare/daemon/watch.h"
 #include "gpushare/proto/msg.h"
 
 struct gs_traced;
-
-/* What the guess of an end begins with. */
-enum gs_pace_base {
-	GS_PACE_TURN,   /* it got the turn, and nobody else had kernels there */
-	GS_PACE_BESIDE, /* the same beside one that was leaving */
-	GS_PACE_KEPT,   /* it went on with a turn that it had kept */
-	GS_PACE_BASES,
-};
-
-/* Who wanted the GPU when a holder was done, after so many launches of the holder's (ahead.c). */
-struct gs_next {
-	uint64_t id;           /* 0: nobody yet */
-	uint64_t launches;
-	unsigned sure;         /* so many times more */
-	uint64_t turn_ns;      /* from its getting the turn until it is done with it */
-	uint64_t tail_ns;      /* from its last launch until then; 0: it does not say when that is */
-	uint64_t launched_ns;  /* when that launch was, as it first said in its turn; before the turn: it has not said */
-	uint64_t seen_live_ns; /* when a look last found it with the turn and at work */
-};
 
 struct gs_tenant {
 	LIST_ENTRY(gs_tenant) link;
@@ -56,29 +36,13 @@ struct gs_tenant {
 	uint8_t overdue;       /* and nobody has asked yet, see gs_tenant_overdue() */
 	uint8_t deaf;          /* nothing of it is there, but it did not hear by the deadline, nor has since */
 	uint8_t busy;          /* a busy period is being accounted */
-	uint8_t awaited;       /* its asking wakes nobody, the loop reads its word (await.c) */
-	uint32_t asked;        /* while it is: that word */
-	uint64_t heard_ns;     /* until then it is not awaited again: the end of a stretch in which it has asked */
 	uint64_t told_nt, told_done, told_alone_ns; /* the scheduler's latest */
 	uint64_t charged_ns;   /* accounted up to here */
 	/* For pace.c: */
 	uint64_t ended_ns;     /* when it was last seen to have nothing live */
 	uint64_t gap_ns, gap_before_ns; /* from then until it was live again, the last two times; 0: not known */
-	uint64_t base_ns;      /* since when its kernels have the GPU; 0: they do not */
-	enum gs_pace_base base; /* what that is the time of... */
-	uint8_t goes_on;       /* ...for work that was on the GPU before */
-	int64_t lag_ns[2][GS_PACE_BASES]; /* learned of each: the work ends so much after what follows from that */
-	uint64_t base_done_ns; /* the work that it had done by then */
-	uint64_t expected_ns;  /* when its work should be done if it keeps the GPU; 0: no idea */
-	struct gs_arrival arrival; /* when it asks for the GPU */
-	struct gs_next next;   /* who asks for it then */
-	uint64_t launches;     /* since it last lost the turn */
 	uint64_t rode_ns;      /* up to here launches without a stub are booked */
 	uint64_t told_launches; /* booked as told (GS_MSG_RODE), beyond the watch's last number */
-	uint8_t ahead;         /* it has the turn, which it has not asked for and not used yet */
-	uint64_t ahead_number; /* while it is: the highest of its page's launches by then */
-	uint64_t off_ns;       /* how far off that was the last times; 0: not known */
-	unsigned not_early;    /* it keeps its turn until the end so many ends more (early.c) */
 	struct gs_holding holding; /* holders.h */
 	uint64_t idle_since;   /* holds the turn with nothing to do; 0: busy */
 	uint64_t wait_since;   /* a task without the turn; 0: it is none or has it */
