@@ -174,7 +174,7 @@ own_daemon() {
 	export GPUSHARE_SOCKET=$TMP/sock
 }
 # write_conf MEMORY LINE...: gpushare.conf for start_daemon; the emulated device has so much memory.
-# LOOKOUT: the processor of a lookout. LEAVE_WITHIN: what takes longer to leave is not waited for; the emulated device's kernels take milliseconds.
+# ARBITER: auto, poll or sleep; ARBITER_CPU: its processor. LEAVE_WITHIN: what takes longer to leave is not waited for; the emulated device's kernels take milliseconds.
 write_conf() {
 	cat >"$TMP/gpushare.conf" <<-END
 	Socket=$TMP/sock
@@ -182,7 +182,8 @@ write_conf() {
 	LogFile=$TMP/log
 	ReportToSlurm=no
 	AllowLocal=yes
-	LookoutCpu=${LOOKOUT:-no}
+	Arbiter=${ARBITER:-auto}
+	ArbiterCpu=${ARBITER_CPU:-no}
 	LeaveWithin=${LEAVE_WITHIN:-1s}
 	ShimDir=$BUILD/src/device/shim/.libs
 	Driver=$BUILD/src/device/emu/.libs/libcuda.so.1

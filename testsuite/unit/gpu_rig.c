@@ -16,7 +16,6 @@
 struct gs_gpu *gpu;
 uint64_t now;
 uint64_t force_ns;
-enum gs_attended attended = GS_ATTENDED;
 
 struct gs_gpu_options options_of(const char *policy)
 {
@@ -49,7 +48,7 @@ void begin(const char *policy)
 void join_as(struct client *c, uint64_t id, int32_t priority, int adopted)
 {
 	struct gs_tenant_params p = { .id = id, .page = c->page, .tally = &c->tally,
-				      .kernels = &c->map, .attended = attended, .priority = priority,
+				      .kernels = &c->map, .priority = priority,
 				      .shares = 50, .name = "a client", .force_ns = force_ns,
 				      .counted = c->counted };
 

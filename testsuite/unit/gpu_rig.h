@@ -28,7 +28,6 @@ struct client {
 extern struct gs_gpu *gpu;
 extern uint64_t now;
 extern uint64_t force_ns; /* of those that join from then on; at first 0 */
-extern enum gs_attended attended; /* the same; at first somebody sleeps on their word */
 
 struct gs_gpu_options options_of(const char *policy);
 void begin(const char *policy);

@@ -93,6 +93,7 @@ struct gs_config_node_type {
 #define KEY_QUEUE(field) int field; /* 1: node */
 #define KEY_ISOLATION(field) int field; /* enum gs_isolation */
 #define KEY_CPU(field) int field; /* -1: none */
+#define KEY_ARBITER(field) int field; /* 0: auto, 1: poll, 2: sleep */
 #define KEY(name, field, type, def, words) KEY_##type(field)
 struct gs_config {
 #include "gpushare/config/keys.def"
@@ -131,6 +132,7 @@ struct gs_config {
 #undef KEY_QUEUE
 #undef KEY_ISOLATION
 #undef KEY_CPU
+#undef KEY_ARBITER
 
 /* The word for it in the file. */
 const char *gs_isolation_name(int isolation);

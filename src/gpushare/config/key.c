@@ -20,7 +20,7 @@ enum key_type {
 	TYPE_STRING, TYPE_PATH, TYPE_POLICY, TYPE_WAKE, TYPE_DURATION, TYPE_PERIOD,
 	TYPE_SIZE, TYPE_AMOUNT, TYPE_PERCENT, TYPE_BOOL, TYPE_ABSENT, TYPE_SIGNAL, TYPE_LEVEL,
 	TYPE_ADMISSION, TYPE_COUNT, TYPE_ISOLATION, TYPE_TAKEBACK, TYPE_SUSPEND, TYPE_QUEUE, TYPE_OVERDUE,
-	TYPE_CPU,
+	TYPE_CPU, TYPE_ARBITER,
 };
 
 static const struct key {
@@ -197,6 +197,7 @@ const char *gs_isolation_name(int isolation)
 static const char *const admission_names[GS_ADMISSION_COUNT] = GS_ADMISSION_WORDS;
 static const char *const takeback_names[] = { "no", "checkpoint" };
 static const char *const overdue_names[] = { "warn", "kill" };
+static const char *const arbiter_names[] = { "auto", "poll", "sleep" };
 static const char *const suspend_names[] = { "keep", "checkpoint" };
 
 static int set_count(uint32_t *field, const char *value, struct gs_error *err)
@@ -255,6 +256,7 @@ int gs_key_set(struct gs_config *config, size_t key, const char *value, struct g
 	case TYPE_TAKEBACK: return set_word(field, value, takeback_names, 2, err);
 	case TYPE_SUSPEND: return set_word(field, value, suspend_names, 2, err);
 	case TYPE_CPU: return set_cpu(field, value, err);
+	case TYPE_ARBITER: return set_word(field, value, arbiter_names, 3, err);
 	case TYPE_OVERDUE: return set_word(field, value, overdue_names, 2, err);
 	case TYPE_QUEUE: return set_queue(field, value, err);
 	case TYPE_ADMISSION: return set_word(field, value, admission_names, GS_ADMISSION_COUNT, err);

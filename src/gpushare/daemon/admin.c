@@ -14,6 +14,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "gpushare/daemon/admin.h"
+#include "gpushare/daemon/commands.h"
 #include "gpushare/daemon/device.h"
 #include "gpushare/daemon/hold.h"
 #include "gpushare/daemon/peer.h"
@@ -90,15 +91,12 @@ static void say_kept(const struct gs_gpu_status *st, char *buf, size_t size)
 static int set_policy(struct gs_peer *peer, struct gs_device *dev, const char *class,
 		      const char *policy, struct gs_error *err)
 {
-	uint64_t now = gs_clock_ns();
 	struct gs_gpu_status before;
 	char kept[512] = "";
 
-	gs_gpu_status(dev->gpu, &before);
-	if ((*class ? gs_gpu_set_class_policy(dev->gpu, class, policy, now, err)
-		    : gs_gpu_set_policy(dev->gpu, policy, now, err)) < 0)
+	gs_command_status(dev, &before);
+	if (gs_command_policy(dev, class, policy, err) < 0)
 		return -1;
-	gs_device_poke(dev);
 	if (!*class)
 		say_kept(&before, kept, sizeof(kept));
 	gs_log(GS_LOG_INFO, "uid %u pid %d: gpu %u%s%s: policy %s instead of %s%s",

@@ -20,7 +20,7 @@ static uint64_t launches_over(const struct gs_daemon *d, const struct gs_step *s
 
 	LIST_FOREACH(peer, &d->peers, link)
 		if (peer->step == s)
-			theirs += peer->tenant ? gs_tenant_launches(peer->tenant) : peer->counted;
+			theirs += peer->counted;
 	return all > theirs ? all - theirs : 0;
 }
 
@@ -53,7 +53,7 @@ int gs_carry_parse(struct gs_daemon *d, const char *line)
 	s = gs_step_find(d, job, step);
 	if (!s)
 		return 1;
-	s->tally = had; /* nobody has come to it yet */
+	s->tally = s->live = had; /* nobody has come to it yet */
 	if (begun_s > 0 && begun_s < s->begun_s)
 		s->begun_s = begun_s;
 	gs_ledger_note_peak(s->alloc->device->ledger, s->alloc->id,

@@ -10,7 +10,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
-#include "gpushare/daemon/attendant.h"
+#include "gpushare/daemon/commands.h"
 #include "gpushare/daemon/device.h"
 #include "gpushare/daemon/learned.h"
 #include "gpushare/daemon/memory.h"
@@ -80,9 +80,8 @@ static int become_tenant(struct gs_peer *peer, int adopted, uint64_t used_bytes,
 	struct gs_tenant_params params = {
 		.id = peer->id,
 		.page = peer->page,
-		.tally = &step->tally,
+		.tally = &step->live,
 		.priority = gs_client_priority(peer),
-		.learned = peer->d->learned,
 		.class = gs_step_class(peer->d->config, &step->info),
 		.shares = step->info.shares,
 		.force_ns = step->info.force_ms * GS_NS_PER_MS,
@@ -93,22 +92,19 @@ static int become_tenant(struct gs_peer *peer, int adopted, uint64_t used_bytes,
 		.counted = peer->counted,
 	};
 
-	if (!peer->attendant)
-		peer->attendant = gs_attendant_start(peer);
-	params.attended = !peer->attendant ? GS_ATTENDED_NOT : peer->d->lookout ? GS_ATTENDED_AWAKE : GS_ATTENDED;
 	if (!peer->kernels)
 		peer->kernels = calloc(1, sizeof(*peer->kernels));
 	if (!peer->kernels)
 		return gs_fail(err, "no memory");
 	params.kernels = peer->kernels;
-	peer->tenant = gs_gpu_add(peer->device->gpu, &params, adopted, gs_clock_ns());
+	peer->tenant = gs_command_join(peer->device, &params, adopted);
 	if (!peer->tenant)
 		return gs_fail(err, "no memory");
+	peer->stopped = 0;
 	/* An earlier daemon's lease is not ours. */
 	atomic_store(&peer->page->lease, 0);
 	if (used_bytes)
 		gs_ledger_adopt(peer->device->ledger, step->alloc->id, peer->id, used_bytes);
-	gs_device_poke(peer->device);
 	return 0;
 }
 
@@ -183,9 +179,7 @@ int gs_client_begin(struct gs_peer *peer, const struct gs_msg *hello, int page)
 
 void gs_client_park(struct gs_peer *peer)
 {
-	peer->counted = gs_gpu_remove(peer->device->gpu, peer->tenant, gs_clock_ns());
-	peer->tenant = NULL;
-	gs_device_poke(peer->device);
+	gs_command_leave(peer);
 }
 
 int gs_client_return(struct gs_peer *peer, uint64_t bytes)
@@ -204,25 +198,19 @@ void gs_client_gone(struct gs_peer *peer)
 	gs_memory_wait_end(peer);
 	if (peer->tenant) {
 		gs_lease_note_peak(peer->d, peer->step->alloc);
-		if (peer->d->mps && gs_tenant_on_gpu(peer->tenant))
+		if (gs_command_leave(peer) && peer->d->mps)
 			gs_log(GS_LOG_WARN, "%s: ends with kernels on gpu %u: MPS's other clients "
 			       "may fail", peer->who, peer->device->index);
-		gs_gpu_remove(peer->device->gpu, peer->tenant, gs_clock_ns());
 		gs_ledger_client_gone(peer->device->ledger, peer->step->alloc->id, peer->id);
-		gs_device_poke(peer->device);
 		gs_log(GS_LOG_INFO, "%s: gone", peer->who);
 	}
 	if (peer->step)
 		peer->step->clients--;
-	if (peer->attendant)
-		gs_attendant_end(peer->attendant); /* with the page */
-	else
-		gs_page_unmap(peer->page);
+	gs_page_unmap(peer->page);
 	free(peer->kernels);
 	peer->tenant = NULL;
 	peer->step = NULL;
 	peer->page = NULL;
-	peer->attendant = NULL;
 	peer->kernels = NULL;
 }
 
@@ -264,13 +252,10 @@ int gs_on_kernel(struct gs_peer *peer, struct gs_msg *msg, int fd)
 	for (char *c = k->name; *c; c++)
 		if ((unsigned char)*c < ' ' || *c == 127)
 			*c = '?';
-	if (gs_tally_announce(&peer->step->tally, peer->kernels, k->number, k->name, k->form,
-			      k->reason, k->registers) < 0 && peer->kernels_ignored++ == 0)
+	if (gs_command_announce(peer, k, gs_learned_key(peer->step->info.uid, k->content, peer->program, k->name, k->form)) < 0 &&
+	    peer->kernels_ignored++ == 0)
 		gs_complain(peer->d, "%s: kernel %u and what follows is not listed: more than %u",
 			    peer->who, k->number, GS_TALLY_KERNELS_MAX);
-	if (k->number < GS_TALLY_KERNELS_MAX)
-		peer->kernels->key[k->number] = gs_learned_key(peer->step->info.uid, k->content,
-							       peer->program, k->name, k->form);
 	return 0;
 }
 
@@ -285,23 +270,20 @@ int gs_on_time(struct gs_peer *peer, struct gs_msg *msg, int fd)
 		return -1;
 	gs_msg_init(&answer, GS_MSG_TIMED, msg->header.tag);
 	if (number < GS_TALLY_KERNELS_MAX && peer->kernels->key[number]) {
+		gs_command_sync(peer->d, 0); /* what launches have told by now */
 		answer.timed.tpt_ps = gs_learned_find(
 			peer->d->learned, gs_learned_shaped(peer->kernels->key[number], shape));
-		peer->kernels->tpt_ps[number] = answer.timed.tpt_ps;
+		gs_command_expect(peer, number, answer.timed.tpt_ps);
 	}
 	return gs_peer_send(peer, &answer, -1);
 }
 
 int gs_on_rode(struct gs_peer *peer, struct gs_msg *msg, int fd)
 {
-	struct gs_rode rode[GS_RODE_MAX];
-
 	(void)fd;
 	if (must_be_client(peer, msg) < 0)
 		return -1;
-	memcpy(rode, msg->rode.kernel, sizeof(rode));
-	gs_tenant_launched(peer->tenant, msg->rode.launched);
-	gs_tenant_rode(peer->tenant, rode, msg->rode.count < GS_RODE_MAX ? msg->rode.count : GS_RODE_MAX, gs_clock_ns());
+	gs_command_rode(peer, &msg->rode);
 	return 0;
 }
 
@@ -310,7 +292,6 @@ int gs_on_bell(struct gs_peer *peer, struct gs_msg *msg, int fd)
 	(void)fd;
 	if (must_be_client(peer, msg) < 0)
 		return -1;
-	gs_gpu_bell(peer->tenant);
-	gs_device_poke(peer->device);
+	gs_command_bell(peer);
 	return 0;
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The daemon's state: one struct, owned by main, known to the daemon's own
- * files only.  It belongs to whoever holds the daemon's lock (event.h): whoever
- * is called from the event loop, the attendants (attendant.h) and the
- * lookout (lookout.h).
+ * files only.  It belongs to whoever holds the loop's lock (event.h).  What is
+ * each GPU's scheduling belongs to its arbiter (arbiter.h).
  */
 #ifndef GPUSHARE_DAEMON_DAEMON_H
 #define GPUSHARE_DAEMON_DAEMON_H
@@ -16,11 +15,11 @@
 #include "common/nvidia.h"
 #include "gpushare/config/config.h"
 #include "gpushare/daemon/dmem.h"
-#include "gpushare/daemon/gpu.h"
 #include "gpushare/memory/ledger.h"
 #include "gpushare/proto/msg.h"
 
 struct event;
+struct gs_arbiter;
 struct event_base;
 struct gs_peer;
 struct gs_step;
@@ -43,10 +42,9 @@ struct gs_device {
 	uint64_t missing;         /* of the reservations for that reason, as the log says */
 	uint32_t shares;          /* a whole GPU */
 	uint64_t memory;          /* bytes that may be reserved in all */
-	struct gs_gpu *gpu;
+	struct gs_arbiter *arbiter;
 	struct gs_memory *admission; /* memory.h */
 	struct gs_ledger *ledger; /* of the admitted; "step" there is an allocation's id (steps.h) */
-	uint64_t wake_ns;         /* its next turn at the latest */
 };
 
 /* A long report, kept for a moment (query.c). */
@@ -68,11 +66,8 @@ struct gs_daemon {
 
 	struct gs_device device[GS_CONFIG_GPUS_MAX];
 	size_t ndevice;
-	struct event *wake;       /* the devices' timer: */
-	int wake_fd;
-	uint64_t wake_at_ns;      /* UINT64_MAX: it is not set */
-	_Atomic uint64_t due_ns;  /* the next turn of a device, read without the lock by the lookout */
-	int lookout;              /* there is one (lookout.h) */
+	struct event *news;       /* of the arbiters: a client must go, or is overdue */
+	int news_fd;
 	struct gs_peaks *peaks;   /* memory_history.h */
 	struct gs_memory_check *check; /* memory_check.h */
 	struct gs_mps *mps;       /* mps.h; NULL with separate contexts */

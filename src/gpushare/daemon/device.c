@@ -5,15 +5,13 @@
 #include "gpushare/daemon/dmem_steps.h"
 
 #include <string.h>
-#include <sys/timerfd.h>
-#include <time.h>
 
 #include "common/clock.h"
 #include "gpushare/config/sched_options.h"
+#include "gpushare/daemon/arbiter.h"
+#include "gpushare/daemon/commands.h"
 #include "gpushare/daemon/memory.h"
 #include "gpushare/daemon/mps.h"
-#include "gpushare/daemon/overdue.h"
-#include "gpushare/daemon/peer.h"
 
 /* Partitions of no class are the first one; those of the file follow, as gs_config_class() counts. */
 static size_t classes_of(const struct gs_config *c, struct gs_sched_class *class)
@@ -51,9 +49,27 @@ static struct gs_gpu_options options_of(const struct gs_config *c, struct gs_sch
 	};
 }
 
-/* Between two polls of a GPU, by a lookout and without one. */
-#define POLL_AWAKE_NS (1 * GS_NS_PER_US)
-#define POLL_NS (100 * GS_NS_PER_US)
+/* A GPU, and an arbiter that owns it. */
+static int make_arbiter(struct gs_daemon *d, struct gs_device *dev, const struct gs_gpu_options *o, struct gs_error *err)
+{
+	struct gs_arbiter_options ao = {
+		.index = dev->index,
+		.mode = (enum gs_arbiter_mode)d->config->arbiter,
+		.cpu = d->config->arbiter_cpu < 0 ? -1 : d->config->arbiter_cpu + (int)(dev - d->device),
+		.emulated = !*dev->uuid,
+		.real_time = d->config->real_time,
+		.news_fd = d->news_fd,
+	};
+	struct gs_gpu *gpu = gs_gpu_create(dev->index, o, gs_clock_ns(), err);
+
+	if (!gpu)
+		return -1;
+	dev->arbiter = gs_arbiter_create(gpu, &ao);
+	if (dev->arbiter)
+		return 0;
+	gs_gpu_destroy(gpu);
+	return gs_fail(err, "no memory");
+}
 
 int gs_devices_init(struct gs_daemon *d, struct gs_error *err)
 {
@@ -72,12 +88,9 @@ int gs_devices_init(struct gs_daemon *d, struct gs_error *err)
 		}
 		dev->shares = c->shares;
 		dev->memory = c->memory;
-		dev->wake_ns = UINT64_MAX;
 		own_policy(&o, d->config, c);
-		dev->gpu = gs_gpu_create(c->index, &o, gs_clock_ns(), err);
-		if (!dev->gpu)
+		if (make_arbiter(d, dev, &o, err) < 0)
 			return -1;
-		gs_gpu_poll_every(dev->gpu, d->config->lookout_cpu >= 0 ? POLL_AWAKE_NS : POLL_NS);
 		dev->admission = gs_memory_create(d->config, c->memory, err);
 		if (!dev->admission)
 			return -1;
@@ -88,10 +101,25 @@ int gs_devices_init(struct gs_daemon *d, struct gs_error *err)
 	return 0;
 }
 
+int gs_devices_start(struct gs_daemon *d, struct gs_error *err)
+{
+	for (size_t i = 0; i < d->ndevice; i++)
+		if (gs_arbiter_start(d->device[i].arbiter, err) < 0)
+			return -1;
+	return 0;
+}
+
+void gs_devices_stop(struct gs_daemon *d)
+{
+	for (size_t i = 0; i < d->ndevice; i++)
+		if (d->device[i].arbiter)
+			gs_arbiter_stop(d->device[i].arbiter);
+}
+
 void gs_devices_fini(struct gs_daemon *d)
 {
 	for (size_t i = 0; i < d->ndevice; i++) {
-		gs_gpu_destroy(d->device[i].gpu);
+		gs_arbiter_destroy(d->device[i].arbiter);
 		gs_ledger_destroy(d->device[i].ledger);
 		gs_memory_destroy(d->device[i].admission);
 	}
@@ -110,9 +138,9 @@ int gs_devices_reload(struct gs_daemon *d, const struct gs_config *config,
 		const struct gs_config_gpu *own = gs_config_gpu(config, d->device[i].index);
 
 		own_policy(&o, config, own);
-		if (gs_gpu_configure(d->device[i].gpu, &o, gs_clock_ns(), err) < 0)
+		if (gs_command_configure(d, &d->device[i], config, &o, err) < 0)
 			return -1;
-		gs_device_poke(&d->device[i]);
+		gs_arbiter_set_mode(d->device[i].arbiter, (enum gs_arbiter_mode)config->arbiter);
 	}
 	return 0;
 }
@@ -123,75 +151,4 @@ struct gs_device *gs_device_find(struct gs_daemon *d, uint32_t index)
 		if (d->device[i].index == index)
 			return &d->device[i];
 	return NULL;
-}
-
-void gs_device_poke(struct gs_device *device)
-{
-	device->wake_ns = 0;
-}
-
-/* The loop wakes for nothing at most so often. */
-#define SELDOM_NS (5 * GS_NS_PER_MS)
-#define LOOKOUT_LATE_NS (10 * GS_NS_PER_MS)
-
-/*
- * One turn of every GPU that is due; when the next one is.  A client that must go is the
- * loop's affair: its events are not an attendant's to free, and its GPU stays due.
- */
-static uint64_t take_turns(struct gs_daemon *d, int by_loop, uint64_t now)
-{
-	uint64_t next = UINT64_MAX;
-
-	for (size_t i = 0; i < d->ndevice; i++) {
-		struct gs_device *dev = &d->device[i];
-
-		if (dev->wake_ns <= now) {
-			dev->wake_ns = gs_gpu_turn(dev->gpu, now);
-			if (by_loop && gs_peers_drop_bad(d)) /* one turn more without them */
-				dev->wake_ns = gs_gpu_turn(dev->gpu, now);
-		}
-		if (dev->wake_ns < next)
-			next = dev->wake_ns;
-	}
-	atomic_store(&d->due_ns, next);
-	return next;
-}
-
-static void set_wake(struct gs_daemon *d, int by_loop, uint64_t at_ns)
-{
-	struct itimerspec at = { .it_value = { 0, 0 } }; /* not at all */
-
-	/*
-	 * The loop comes for what is its own, and should the lookout's processor be taken away.  Too soon
-	 * is fine, and who has been called is not put off: the lookout is back here before the loop is awake.
-	 */
-	if (d->lookout) {
-		if (at_ns != UINT64_MAX && at_ns > gs_clock_ns())
-			at_ns += LOOKOUT_LATE_NS;
-		if (d->wake_at_ns <= at_ns)
-			return;
-	}
-	/* A system call on the asking client's processor, while it waits for its launch: better too soon, seldom. */
-	if (at_ns == d->wake_at_ns || (!by_loop && d->wake_at_ns <= at_ns && d->wake_at_ns > gs_clock_ns() + SELDOM_NS))
-		return;
-	d->wake_at_ns = at_ns;
-	if (at_ns != UINT64_MAX)
-		at.it_value = (struct timespec){ (time_t)(at_ns / GS_NS_PER_S), (long)(at_ns % GS_NS_PER_S) };
-	timerfd_settime(d->wake_fd, TFD_TIMER_ABSTIME, &at, NULL);
-}
-
-void gs_devices_turn(struct gs_daemon *d)
-{
-	set_wake(d, 1, take_turns(d, 1, gs_clock_ns()));
-	gs_overdue_look(d); /* whoever found it in a turn */
-}
-
-void gs_devices_wake(struct gs_daemon *d)
-{
-	set_wake(d, 1, gs_clock_ns());
-}
-
-void gs_devices_look(struct gs_daemon *d)
-{
-	set_wake(d, 0, take_turns(d, 0, gs_clock_ns()));
 }

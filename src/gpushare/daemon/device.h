@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The configured GPUs: making them, reloading them, and their turns in the loop. */
+/* The configured GPUs, each with its arbiter. */
 #ifndef GPUSHARE_DAEMON_DEVICE_H
 #define GPUSHARE_DAEMON_DEVICE_H
 
@@ -8,6 +8,10 @@
 /* One device per Gpu= line.  0, or -1 with the reason. */
 int gs_devices_init(struct gs_daemon *d, struct gs_error *err);
 void gs_devices_fini(struct gs_daemon *d);
+
+/* From here on each arbiter has a thread, until _stop.  -1 with the reason. */
+int gs_devices_start(struct gs_daemon *d, struct gs_error *err);
+void gs_devices_stop(struct gs_daemon *d);
 
 /* Policy and quanta from a fresh configuration.  -1: all stay as they were. */
 int gs_devices_reload(struct gs_daemon *d, const struct gs_config *config,
@@ -23,17 +27,5 @@ struct gs_device *gs_device_find(struct gs_daemon *d, uint32_t index);
  */
 int gs_device_env(const struct gs_config *config, const struct gs_device *device, char *text,
 		  size_t size);
-
-/* Take the next turn at once: something happened on it. */
-void gs_device_poke(struct gs_device *device);
-
-/* The loop looks at once who was poked, by whatever thread. */
-void gs_devices_wake(struct gs_daemon *d);
-
-/* Every device whose time has come takes its turn; the timer is set for the next. */
-void gs_devices_turn(struct gs_daemon *d);
-
-/* The same by an attendant or the lookout: every device whose time has come. */
-void gs_devices_look(struct gs_daemon *d);
 
 #endif

@@ -10,6 +10,8 @@
 
 #include "common/clock.h"
 #include "config.h"
+#include "gpushare/daemon/arbiter.h"
+#include "gpushare/daemon/commands.h"
 #include "gpushare/daemon/device.h"
 #include "gpushare/daemon/memory.h"
 #include "gpushare/daemon/memory_lease.h"
@@ -70,14 +72,15 @@ static void selection_free(struct selection *sel)
 	free(sel->row);
 }
 
-static int select_steps(struct gs_daemon *d, uint32_t job, int finished, struct selection *sel)
+enum with { FIGURES, KERNELS };
+
+static int select_steps(struct gs_daemon *d, uint32_t job, int finished, enum with with, struct selection *sel)
 {
 	size_t room = GS_FINISHED_MAX + GS_STEPS_MAX;
 	struct gs_step *s;
 
 	memset(sel, 0, sizeof(*sel));
-	for (size_t i = 0; i < d->ndevice; i++)
-		gs_gpu_settle(d->device[i].gpu, gs_clock_ns());
+	gs_command_sync(d, with == KERNELS);
 	TAILQ_FOREACH(s, &d->steps, link)
 		gs_lease_note_peak(d, s->alloc);
 	sel->step = calloc(room, sizeof(struct gs_step *));
@@ -102,7 +105,7 @@ char *gs_gather_report(struct gs_daemon *d, uint32_t job, int json)
 	struct selection sel;
 	char *text;
 
-	if (select_steps(d, job, 1, &sel) < 0)
+	if (select_steps(d, job, 1, FIGURES, &sel) < 0)
 		return NULL;
 	text = gs_report_steps(sel.row, sel.n, json);
 	selection_free(&sel);
@@ -132,7 +135,7 @@ int gs_gather_all(struct gs_daemon *d, int finished, struct gs_past_step **past,
 	struct selection sel;
 
 	*past = NULL;
-	if (select_steps(d, 0, finished, &sel) < 0)
+	if (select_steps(d, 0, finished, FIGURES, &sel) < 0)
 		return -1;
 	*n = sel.n;
 	*past = calloc(sel.n + 1, sizeof(**past));
@@ -149,7 +152,7 @@ char *gs_gather_kernels(struct gs_daemon *d, uint32_t job, int json)
 	struct selection sel;
 	char *text = NULL;
 
-	if (select_steps(d, job, job != 0, &sel) < 0)
+	if (select_steps(d, job, job != 0, KERNELS, &sel) < 0)
 		return NULL;
 	of = calloc(sel.n + 1, sizeof(*of));
 	for (size_t i = 0; of && i < sel.n; i++)
@@ -213,9 +216,11 @@ static const char *signal_name(int configured)
 static void fill_gpu(struct gs_daemon *d, struct gs_device *dev, struct whole *w, size_t i)
 {
 	struct gs_report_gpu *g = &w->gpu[i];
+	struct gs_arbiter_status arbiter;
 	struct gs_gpu_status st;
 
-	gs_gpu_status(dev->gpu, &st);
+	gs_arbiter_status(dev->arbiter, &arbiter);
+	gs_command_status(dev, &st);
 	name_holder(d, st.holder, w->holder[i], sizeof(w->holder[i]));
 	*g = (struct gs_report_gpu){
 		.gpu = dev->index, .policy = st.policy,
@@ -230,6 +235,7 @@ static void fill_gpu(struct gs_daemon *d, struct gs_device *dev, struct whole *w
 		.evict_p50_us = st.evict_p50_us, .evict_p99_us = st.evict_p99_us,
 		.handover_us = (double)st.handover_ns / 1e3,
 		.policy_faults = st.faults, .fell_back = st.broke != NULL,
+		.arbiter_polls = arbiter.polls, .arbiter_cpu_s = (double)arbiter.cpu_ns / 1e9,
 	};
 	for (; g->nclasses < st.nclasses; g->nclasses++) {
 		const struct gs_gpu_class *c = &st.class[g->nclasses];
@@ -242,7 +248,7 @@ static void fill_gpu(struct gs_daemon *d, struct gs_device *dev, struct whole *w
 
 static int whole_get(struct gs_daemon *d, struct whole *w)
 {
-	if (select_steps(d, 0, 0, &w->steps) < 0)
+	if (select_steps(d, 0, 0, FIGURES, &w->steps) < 0)
 		return -1;
 	for (size_t i = 0; i < d->ndevice; i++)
 		fill_gpu(d, &d->device[i], w, i);
@@ -354,7 +360,7 @@ int gs_gather_comment(struct gs_daemon *d, uint32_t job_id, char *buf, size_t si
 	struct gs_device *dev;
 	struct selection sel;
 
-	if (select_steps(d, job_id, 1, &sel) < 0)
+	if (select_steps(d, job_id, 1, FIGURES, &sel) < 0)
 		return -1;
 	for (size_t i = 0; i < sel.n; i++) {
 		const struct gs_report_row *r = &sel.row[i];
@@ -403,7 +409,7 @@ static int fill_ntt(struct gs_daemon *d, struct gs_trace_image *image)
 	struct known *known;
 	int rc;
 
-	if (select_steps(d, 0, 1, &sel) < 0)
+	if (select_steps(d, 0, 1, FIGURES, &sel) < 0)
 		return -1;
 	known = calloc(sel.n + 1, sizeof(*known));
 	for (size_t i = 0; known && i < sel.n; i++)
@@ -430,7 +436,7 @@ char *gs_gather_trace(struct gs_daemon *d, size_t *size)
 	int rc = 0;
 
 	for (size_t i = 0; rc == 0 && i < d->ndevice; i++)
-		rc = gs_gpu_trace(d->device[i].gpu, image.now_ns, &image);
+		rc = gs_command_trace(&d->device[i], image.now_ns, &image);
 	if (rc == 0)
 		rc = fill_ntt(d, &image);
 	if (rc == 0)

@@ -30,7 +30,8 @@ struct gs_tenant *gs_gpu_add(struct gs_gpu *gpu, const struct gs_tenant_params *
 	t->p = *params;
 	t->gpu = gpu;
 	t->charged_ns = t->rode_ns = now;
-	gs_page_store(params->page->attended, params->attended);
+	atomic_store(&params->page->attended, gpu->attended);
+	t->asked = atomic_load(&params->page->asked);
 	t->watch.tpt_ps = params->kernels->tpt_ps;
 	t->watch.kernels = GS_TALLY_KERNELS_MAX;
 	t->watch.leave_most_ns = gpu->o.leave_most_ns;
@@ -107,6 +108,25 @@ void gs_gpu_poll_every(struct gs_gpu *gpu, uint64_t ns)
 void gs_gpu_bell(struct gs_tenant *t)
 {
 	t->dirty = 1;
+}
+
+int gs_gpu_has_news(struct gs_gpu *gpu)
+{
+	int is = gpu->news;
+
+	gpu->news = 0;
+	return is;
+}
+
+size_t gs_gpu_lessons(struct gs_gpu *gpu, struct gs_lesson lesson[GS_GPU_LESSONS])
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < GS_GPU_LESSONS; i++)
+		if (gpu->lesson[i].entry.key)
+			lesson[n++] = gpu->lesson[i];
+	memset(gpu->lesson, 0, sizeof(gpu->lesson));
+	return n;
 }
 
 int gs_tenant_bad(const struct gs_tenant *t, uint32_t *kstate)

@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "common/error.h"
+#include "gpushare/daemon/learned.h"
 #include "gpushare/daemon/tally.h"
 #include "gpushare/proto/page.h"
 #include "gpushare/proto/trace.h"
@@ -25,7 +26,6 @@
 
 struct gs_gpu;
 struct gs_tenant;
-struct gs_learned;
 
 struct gs_gpu_options {
 	const char *policy;
@@ -48,8 +48,6 @@ struct gs_tenant_params {
 	struct gs_page *page;
 	struct gs_tally *tally;     /* of its step */
 	struct gs_kernel_map *kernels;
-	enum gs_attended attended;  /* who sees it ask, as its page says */
-	struct gs_learned *learned; /* what its launches teach; NULL: nothing */
 	int32_t priority;
 	uint32_t class;             /* of its tasks that are to come; index into the classes */
 	uint32_t shares;
@@ -99,6 +97,40 @@ uint64_t gs_gpu_remove(struct gs_gpu *gpu, struct gs_tenant *tenant, uint64_t no
 
 /* It rang: look at its page in the next turn. */
 void gs_gpu_bell(struct gs_tenant *tenant);
+
+/* Whoever has asked through its page since the last call has its page looked at in the next turn.  1 if somebody has. */
+int gs_gpu_hear(struct gs_gpu *gpu);
+
+/* Who sees that a client asks, from now on: its page says so.  At first it has to send BELL. */
+void gs_gpu_attend(struct gs_gpu *gpu, enum gs_attended attended);
+
+/* A word that changes when a client asks, and what it was when that was last heard. */
+struct gs_doorbell {
+	const _Atomic uint32_t *word;
+	uint32_t heard;
+};
+
+/* Those of the first `max` clients, valid until one comes or goes; returns how many clients there are. */
+size_t gs_gpu_doorbells(const struct gs_gpu *gpu, struct gs_doorbell *bell, size_t max);
+
+/*
+ * Is it worth a processor to see at once what the clients do?  It is while several share the GPU, or have in the last 10 ms, and one
+ * of them waits, or may make another one wait by asking; not while all that want it have it.
+ */
+int gs_gpu_wants_polling(const struct gs_gpu *gpu, uint64_t now);
+
+/* 1, once, after a turn has found a client that is bad or overdue. */
+int gs_gpu_has_news(struct gs_gpu *gpu);
+
+/* What launches of one kernel and shape have told of the time per block-task, and how many of them. */
+struct gs_lesson {
+	struct gs_learned_entry entry; /* key 0: none */
+	uint64_t times;
+};
+
+/* What was told since the last call; returns how many, at most GS_GPU_LESSONS. */
+#define GS_GPU_LESSONS 512
+size_t gs_gpu_lessons(struct gs_gpu *gpu, struct gs_lesson lesson[GS_GPU_LESSONS]);
 
 /* 1 if its page holds a value that is no state (in *kstate): the client must go. */
 int gs_tenant_bad(const struct gs_tenant *tenant, uint32_t *kstate);

@@ -25,6 +25,9 @@ struct gs_gpu {
 	int beside;            /* a kernel of the holder was on the GPU by then, or could have been long since */
 	uint64_t deadline;     /* of the last decision */
 	uint64_t poll_ns;      /* see gs_gpu_poll_every() */
+	enum gs_attended attended; /* as all pages say */
+	int news;              /* gs_gpu_has_news() */
+	struct gs_lesson lesson[GS_GPU_LESSONS]; /* by key % GS_GPU_LESSONS */
 	struct gs_tenant *leaving; /* had the turn, and its kernels have not left yet; NULL: nobody */
 	/* While somebody is leaving: */
 	uint64_t left_since;   /* when it had got the turn */

@@ -129,6 +129,7 @@ void gs_gpu_look(struct gs_tenant *t, uint64_t now)
 	gs_watch_look(&t->watch, t->p.page, now, &look);
 	if (look.bad) {
 		gpu->bad += !t->bad;
+		gpu->news |= !t->bad;
 		t->bad = look.bad;
 		t->bad_kstate = look.bad_kstate;
 		return;
@@ -372,8 +373,6 @@ uint64_t gs_gpu_turn(struct gs_gpu *gpu, uint64_t now)
 	gs_holders_turn(gpu, now);
 	say_faults(gpu);
 	tell_contention(gpu, now);
-	if (gpu->bad)
-		return now;
 	if (gs_holders_any(gpu) || (gpu->holder && gpu->holder->holding.barred)) /* the end of nobody's kernel matters */
 		return gs_holders_next(gpu, now);
 	next = gs_pace_next(gpu, now);

@@ -113,7 +113,7 @@ static int overdue(struct gs_gpu *gpu, uint64_t now)
 
 	if (now - gpu->drain_since < (again ? deadline / STUCK_SHARE : deadline))
 		return 0;
-	t->overdue = 1;
+	t->overdue = gpu->news = 1;
 	gs_trace_add(gpu->trace, t->traced, GS_TRACE_OVERDUE, now, now);
 	if (again)
 		return 1;

@@ -19,9 +19,10 @@
  */
 #define STARVED_NS (0.25 * GS_NS_PER_S)
 #define STARVED_NAMED_NS (2.0 * GS_NS_PER_S)
-/* How often the pages are looked at while several have the turn. */
-#define LOOK_NS (500 * GS_NS_PER_US)
-#define BARRED_LOOK_NS (100 * GS_NS_PER_US)
+/* How often the pages are looked at while several have the turn, and while one of them is held back. */
+#define LOOK_NS (1 * GS_NS_PER_MS)
+#define HELD_LOOK_NS (100 * GS_NS_PER_US)
+#define BARRED_LOOK_NS (20 * GS_NS_PER_US)
 /* What an equal has left on the GPU is waited for so long at most. */
 #define BARRED_MOST_NS (100 * GS_NS_PER_MS)
 
@@ -318,7 +319,7 @@ static void look_for_stuck(struct gs_gpu *gpu, struct gs_tenant *t, uint64_t now
 	if (!since || since == t->late_ns || t->stopped)
 		return;
 	t->late_ns = since;
-	t->overdue = 1;
+	t->overdue = gpu->news = 1;
 	gpu->overdue++;
 	gs_trace_add(gpu->trace, t->traced, GS_TRACE_OVERDUE, now, now);
 	gs_log(GS_LOG_WARN, "gpu %u: %s: %u kernels have not left after %llu ms; the next client runs beside them", gpu->index,
@@ -390,11 +391,15 @@ uint64_t gs_holders_next(const struct gs_gpu *gpu, uint64_t now)
 {
 	const struct gs_tenant *t;
 
-	LIST_FOREACH(t, &gpu->tenants, link)
+	uint64_t next = UINT64_MAX;
+
+	LIST_FOREACH(t, &gpu->tenants, link) {
 		if (t->holding.barred)
 			return now + gs_pace_poll(gpu, BARRED_LOOK_NS);
-	LIST_FOREACH(t, &gpu->tenants, link)
-		if (t->holding.beside || t->holding.held || t->holding.told_ns)
-			return now + gs_pace_poll(gpu, LOOK_NS);
-	return UINT64_MAX;
+		if (t->holding.held)
+			next = now + gs_pace_poll(gpu, HELD_LOOK_NS);
+		else if ((t->holding.beside || t->holding.told_ns) && next == UINT64_MAX)
+			next = now + gs_pace_poll(gpu, LOOK_NS);
+	}
+	return next;
 }

@@ -7,12 +7,13 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/timerfd.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "common/clock.h"
 #include "common/log.h"
 #include "gpushare/daemon/admin.h"
+#include "gpushare/daemon/commands.h"
 #include "gpushare/daemon/device.h"
 #include "gpushare/daemon/event.h"
 #include "gpushare/daemon/gather.h"
@@ -22,6 +23,7 @@
 #include "gpushare/daemon/memory_lease.h"
 #include "gpushare/daemon/metrics_file.h"
 #include "gpushare/daemon/mps.h"
+#include "gpushare/daemon/overdue.h"
 #include "gpushare/daemon/peer.h"
 #include "gpushare/daemon/prompt.h"
 #include "gpushare/daemon/slurm_report.h"
@@ -38,15 +40,18 @@ static struct timeval to_timeval(uint64_t ns)
 				 (suseconds_t)(ns % GS_NS_PER_S / 1000) };
 }
 
-static void on_wake(evutil_socket_t fd, short what, void *arg)
+static void on_news(evutil_socket_t fd, short what, void *arg)
 {
 	struct gs_daemon *d = arg;
 	uint64_t times;
 
-	/* Waking the loop makes it take the devices' turn. */
 	(void)what;
-	if (read(fd, &times, sizeof(times)) > 0)
-		d->wake_at_ns = UINT64_MAX;
+	if (read(fd, &times, sizeof(times)) < 0)
+		return;
+	for (size_t i = 0; i < d->ndevice; i++)
+		gs_command_judge(d, &d->device[i]);
+	gs_peers_drop_bad(d);
+	gs_overdue_look(d);
 }
 
 static void on_memory(evutil_socket_t fd, short what, void *arg)
@@ -91,6 +96,7 @@ static void on_refresh(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
+	gs_command_sync(d, 0);
 	TAILQ_FOREACH(s, &d->steps, link)
 		gs_lease_note_peak(d, s->alloc);
 	if (!TAILQ_EMPTY(&d->steps))
@@ -144,8 +150,8 @@ static void warn_of_restart(const struct gs_config *old, const struct gs_config 
 		       old->gpu[i].shares != fresh->gpu[i].shares ||
 		       old->gpu[i].memory != fresh->gpu[i].memory;
 	if (gpus || strcmp(old->socket, fresh->socket) != 0 ||
-	    strcmp(old->pid_file, fresh->pid_file) != 0 || old->lookout_cpu != fresh->lookout_cpu)
-		gs_log(GS_LOG_WARN, "Gpu, Socket, PidFile and LookoutCpu change with a restart only");
+	    strcmp(old->pid_file, fresh->pid_file) != 0 || old->arbiter_cpu != fresh->arbiter_cpu)
+		gs_log(GS_LOG_WARN, "Gpu, Socket, PidFile and ArbiterCpu change with a restart only");
 }
 
 /* The socket and the pid file stay where this daemon made them. */
@@ -236,15 +242,13 @@ static void be_prompt(const struct gs_config *config)
 						  ": on a busy node hand-overs take longer");
 }
 
-/* Attendants set it as well; libevent's own timers are the loop's alone. */
-static int make_wake(struct gs_daemon *d)
+static int make_news(struct gs_daemon *d)
 {
-	d->wake_at_ns = UINT64_MAX;
-	d->wake_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-	if (d->wake_fd < 0)
+	d->news_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (d->news_fd < 0)
 		return -1;
-	d->wake = gs_event_new(d->base, d->wake_fd, EV_READ | EV_PERSIST, on_wake, d);
-	return d->wake ? event_add(d->wake, NULL) : -1;
+	d->news = gs_event_new(d->base, d->news_fd, EV_READ | EV_PERSIST, on_news, d);
+	return d->news ? event_add(d->news, NULL) : -1;
 }
 
 int gs_loop_init(struct gs_daemon *d, struct gs_error *err)
@@ -265,7 +269,7 @@ int gs_loop_init(struct gs_daemon *d, struct gs_error *err)
 	d->memory = gs_event_new(d->base, -1, 0, on_memory, d);
 	d->sweep = gs_event_new(d->base, -1, EV_PERSIST, on_sweep, d);
 	d->refresh = gs_event_new(d->base, -1, EV_PERSIST, on_refresh, d);
-	if (make_wake(d) < 0 || !d->memory || !d->sweep || !d->refresh || event_add(d->sweep, &sweep) < 0)
+	if (make_news(d) < 0 || !d->memory || !d->sweep || !d->refresh || event_add(d->sweep, &sweep) < 0)
 		return gs_fail(err, "no memory");
 	d->metrics = gs_event_new(d->base, -1, EV_PERSIST, on_metrics, d);
 	if (!d->metrics)
@@ -283,7 +287,6 @@ void gs_loop_run(struct gs_daemon *d)
 	if (!suspended)
 		gs_log(GS_LOG_ERROR, "%s: a job that is suspended keeps the GPU", err.text);
 	while (!d->stop && rc == 0) {
-		gs_devices_turn(d);
 		gs_unlock();
 		rc = event_base_loop(d->base, EVLOOP_ONCE);
 		gs_lock();
@@ -295,13 +298,13 @@ void gs_loop_run(struct gs_daemon *d)
 
 void gs_loop_fini(struct gs_daemon *d)
 {
-	struct event *all[] = { d->wake, d->sweep, d->refresh, d->metrics, d->memory,
+	struct event *all[] = { d->news, d->sweep, d->refresh, d->metrics, d->memory,
 				d->signals[0], d->signals[1], d->signals[2] };
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		gs_event_free(all[i]);
-	if (d->wake_fd >= 0)
-		close(d->wake_fd);
+	if (d->news_fd >= 0)
+		close(d->news_fd);
 	if (d->base)
 		event_base_free(d->base);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * gpushared: one per node, decides whose kernels run.  It never links CUDA
- * and never parses a user's code; one event loop, and an attendant for each
- * client (attendant.h).
+ * and never parses a user's code; one event loop for what is slow, and for
+ * each GPU an arbiter that decides (arbiter.h).
  */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -15,7 +15,6 @@
 #include "common/log.h"
 #include "config.h"
 #include "gpushare/daemon/admin.h"
-#include "gpushare/daemon/attendant.h"
 #include "gpushare/daemon/daemon.h"
 #include "gpushare/daemon/daemonize.h"
 #include "gpushare/daemon/device.h"
@@ -24,7 +23,6 @@
 #include "gpushare/daemon/learned.h"
 #include "gpushare/daemon/installation.h"
 #include "gpushare/daemon/locality.h"
-#include "gpushare/daemon/lookout.h"
 #include "gpushare/daemon/loop.h"
 #include "gpushare/daemon/memory.h"
 #include "gpushare/daemon/memory_history.h"
@@ -47,7 +45,7 @@ static void daemon_init(struct gs_daemon *d, const struct gs_options *o,
 		.config = config,
 		.started_ns = gs_clock_ns(),
 		.lock_fd = -1,
-		.wake_fd = -1,
+		.news_fd = -1,
 		.listen_fd = -1,
 	};
 	LIST_INIT(&d->peers);
@@ -78,14 +76,14 @@ static int start(struct gs_daemon *d, struct gs_error *err)
 	gs_state_load(d);
 	gs_memory_turn(d);
 	d->check = gs_memory_check_create(d);
-	gs_lookout_start(d);
-	if (gs_server_start(d, err) < 0)
+	if (gs_devices_start(d, err) < 0 || gs_server_start(d, err) < 0)
 		return -1;
 	return 0;
 }
 
 static void stop(struct gs_daemon *d, int served)
 {
+	gs_devices_stop(d);
 	gs_mps_stop(d);
 	gs_slurm_report_destroy(d->slurm);
 	gs_memory_check_destroy(d->check);
@@ -179,8 +177,6 @@ int main(int argc, char **argv)
 	}
 	stop(&d, rc == 0);
 	gs_unlock();
-	gs_attendants_wait();
-	gs_lookout_end(&d);
 	gs_config_free(d.config);
 	gs_log_close();
 	free(path);

@@ -17,6 +17,7 @@
 #include "gpushare/daemon/event.h"
 #include "gpushare/daemon/peer.h"
 #include "gpushare/daemon/steps.h"
+#include "gpushare/proto/page.h"
 
 #define MIB(bytes) ((bytes) >> 20)
 /* A difference is worth a line again when it has grown by this. */

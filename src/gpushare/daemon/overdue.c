@@ -21,15 +21,6 @@
 /* A process that does not die of it is killed again, and said to be, this often. */
 #define AGAIN_NS (5 * GS_NS_PER_S)
 
-/* The kernel that is on the GPU: the first of them, "" if its name is not known. */
-static const char *kernel_on_gpu(const struct gs_peer *peer)
-{
-	uint32_t number = gs_tenant_kernel_on_gpu(peer->tenant);
-	const struct gs_tally_kernel *k = gs_tally_kernel(&peer->step->tally, peer->kernels, number);
-
-	return k ? k->name : "";
-}
-
 static void kill_process(struct gs_peer *peer)
 {
 	uint64_t now = gs_clock_ns();
@@ -54,7 +45,7 @@ static void kill_job(struct gs_peer *peer)
 	if (step->kill_asked || (peer->killed_ns && gs_clock_ns() - peer->killed_ns < AGAIN_NS))
 		return;
 	snprintf(step->killed, sizeof(step->killed), "kernel %.100s has not left gpu %u for %.3g s (EvictDeadline)",
-		 kernel_on_gpu(peer), peer->device->index, (double)d->config->evict_deadline_ns / (double)GS_NS_PER_S);
+		 peer->verdict.kernel, peer->device->index, (double)d->config->evict_deadline_ns / (double)GS_NS_PER_S);
 	/* Our part of AdminComment ends at a ';'. */
 	for (char *c = step->killed; *c; c++)
 		if (*c == ';' || *c == '|')
@@ -71,8 +62,9 @@ void gs_overdue_look(struct gs_daemon *d)
 	struct gs_peer *peer;
 
 	LIST_FOREACH(peer, &d->peers, link) {
-		if (!peer->tenant || !gs_tenant_overdue(peer->tenant))
+		if (!peer->tenant || !peer->verdict.overdue)
 			continue;
+		peer->verdict.overdue = 0;
 		gs_mps_terminate(peer, "has not left the GPU by EvictDeadline");
 		if (d->config->overdue_kill && peer->step)
 			kill_job(peer);

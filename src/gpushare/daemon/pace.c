@@ -4,6 +4,7 @@
 #include "gpushare/daemon/pace.h"
 
 #include "common/clock.h"
+#include "gpushare/daemon/usage.h"
 
 /* Polls do not follow each other sooner than gpu->poll_ns, whatever is said here. */
 #define POLL_LEAVING_NS (1 * GS_NS_PER_US)
@@ -114,4 +115,30 @@ uint64_t gs_pace_next(const struct gs_gpu *gpu, uint64_t now)
 		if (t == gpu->holder || t->on_gpu || t->off_gpu)
 			return sooner(next, now + POLL_ALONE_NS);
 	return next;
+}
+
+/* ---- whether a processor is worth it ------------------------------------ */
+
+/* Whoever has used the GPU so shortly ago is about to use it again. */
+#define SHARED_NS (10 * GS_NS_PER_MS)
+
+static int is_user(const struct gs_tenant *t, uint64_t now)
+{
+	return !t->stopped && !t->bad && (t->task || t->live || (t->ended_ns && now - t->ended_ns < SHARED_NS) || gs_usage_is_busy(t, now));
+}
+
+int gs_gpu_wants_polling(const struct gs_gpu *gpu, uint64_t now)
+{
+	unsigned users = 0, without = gpu->leaving || gpu->starting;
+	const struct gs_tenant *t;
+
+	if (gpu->pinned)
+		return 0;
+	LIST_FOREACH(t, &gpu->tenants, link) {
+		if (!is_user(t, now))
+			continue;
+		users++;
+		without += (t != gpu->holder && !t->holding.beside) || t->holding.barred;
+	}
+	return users > 1 && without;
 }

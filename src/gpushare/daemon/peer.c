@@ -232,23 +232,18 @@ void gs_peer_close(struct gs_peer *peer)
 	free(peer);
 }
 
-unsigned gs_peers_drop_bad(struct gs_daemon *d)
+void gs_peers_drop_bad(struct gs_daemon *d)
 {
 	struct gs_peer *peer, *next;
-	unsigned dropped = 0;
 
 	for (peer = LIST_FIRST(&d->peers); peer; peer = next) {
-		uint32_t kstate;
-
 		next = LIST_NEXT(peer, link);
-		if (!peer->tenant || !gs_tenant_bad(peer->tenant, &kstate))
+		if (!peer->tenant || !peer->verdict.bad)
 			continue;
-		gs_complain(d, "%s: closed: its page holds the state %u", peer->who, kstate);
+		gs_complain(d, "%s: closed: its page holds the state %u", peer->who, peer->verdict.kstate);
 		gs_mps_terminate(peer, "plays with its page");
 		gs_peer_close(peer);
-		dropped++;
 	}
-	return dropped;
 }
 
 unsigned gs_peers_of(const struct gs_daemon *d, uid_t uid)

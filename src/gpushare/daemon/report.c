@@ -16,7 +16,7 @@
 
 #define MIB 1048576.0
 #define GIB 1073741824.0
-#define STATUS_COLUMNS 17
+#define STATUS_COLUMNS 18
 
 const char *gs_report_form(uint32_t form)
 {
@@ -207,6 +207,8 @@ static json_t *gpu_json(const struct gs_report_gpu *g)
 	json_object_set_new(o, "evict_p50_us", gs_report_json_number(g->evict_p50_us));
 	json_object_set_new(o, "evict_p99_us", gs_report_json_number(g->evict_p99_us));
 	json_object_set_new(o, "handover_us", gs_report_json_number(g->handover_us));
+	json_object_set_new(o, "arbiter", gs_report_json_text(g->arbiter_polls ? "polls" : "sleeps"));
+	json_object_set_new(o, "arbiter_cpu_s", gs_report_json_number(g->arbiter_cpu_s));
 	json_object_set_new(o, "antt", gs_report_json_number(g->sharing.antt));
 	json_object_set_new(o, "dntt", gs_report_json_number(g->sharing.dntt));
 	json_object_set_new(o, "stp", gs_report_json_number(g->sharing.stp));
@@ -250,7 +252,7 @@ static void status_gpus(struct gs_table *t, const struct gs_report_status *s)
 {
 	static const char *const heads[STATUS_COLUMNS] = {
 		"gpu", "policy", "isolation", "signal", "shares", "taken", "memory_mb", "reserved_mb", "clients",
-		"waiting", "evictions", "overdue", "antt", "dntt", "stp", "jain", "holder",
+		"waiting", "evictions", "overdue", "antt", "dntt", "stp", "jain", "arbiter_s", "holder",
 	};
 
 	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++)
@@ -274,6 +276,7 @@ static void status_gpus(struct gs_table *t, const struct gs_report_status *s)
 		gs_table_cell(t, "%.2f", g->sharing.dntt);
 		gs_table_cell(t, "%.2f", g->sharing.stp);
 		gs_table_cell(t, "%.2f", g->sharing.jain);
+		gs_table_cell(t, "%.1f", g->arbiter_cpu_s);
 		gs_table_cell(t, "%s", *g->holder ? g->holder : "-");
 	}
 	gs_table_print(t, count_columns());

@@ -42,6 +42,8 @@ struct gs_report_gpu {
 	double evict_p50_us, evict_p99_us, handover_us;
 	struct gs_sharing sharing; /* of the registered steps that have wanted it */
 	uint32_t policy_faults;
+	int arbiter_polls;      /* at the moment, else it sleeps */
+	double arbiter_cpu_s;   /* processor time of the GPU's arbiter */
 };
 
 struct gs_report_status {

@@ -14,6 +14,7 @@
 #include "common/log.h"
 #include "gpushare/daemon/device.h"
 #include "gpushare/daemon/dmem_steps.h"
+#include "gpushare/daemon/commands.h"
 #include "gpushare/daemon/gather.h"
 #include "gpushare/daemon/history.h"
 #include "gpushare/daemon/memory.h"
@@ -96,12 +97,8 @@ void gs_steps_reprioritise(struct gs_daemon *d)
 		gs_memory_prioritise(s->alloc, s->priority);
 	}
 	LIST_FOREACH(peer, &d->peers, link)
-		if (peer->tenant) {
-			gs_tenant_priority(peer->tenant, gs_client_priority(peer), gs_clock_ns());
-			gs_tenant_class(peer->tenant,
-					gs_step_class(d->config, &peer->step->info));
-			gs_device_poke(peer->device);
-		}
+		if (peer->tenant)
+			gs_command_priority(peer, gs_client_priority(peer), gs_step_class(d->config, &peer->step->info));
 }
 
 unsigned gs_steps_prioritise(struct gs_daemon *d, uint32_t job_id, uint32_t priority)
@@ -282,6 +279,7 @@ struct gs_step *gs_step_add(struct gs_daemon *d, const struct gs_step_info *info
 static void forget(struct gs_step *s)
 {
 	gs_step_unwatch(s);
+	gs_tally_fini(&s->live);
 	gs_tally_fini(&s->tally);
 	free(s->dmem_cgroup);
 	free(s);
@@ -323,6 +321,10 @@ void gs_step_over(struct gs_daemon *d, struct gs_step *s, const char *why)
 	LIST_FOREACH(peer, &d->peers, link)
 		if (peer->own == s)
 			peer->own = NULL;
+	gs_command_sync(d, 0); /* what its launches have taught */
+	gs_tally_fini(&s->tally);
+	s->tally = s->live; /* nobody has it any more */
+	memset(&s->live, 0, sizeof(s->live));
 	gs_log(GS_LOG_INFO, "job %u.%s uid %u: over: %s; %" PRIu64 " launches, %" PRIu64
 	       " preemptions", s->info.job_id, gs_step_name(s->info.step_id, name, sizeof(name)),
 	       (unsigned)s->info.uid, why, s->tally.launches, s->tally.preemptions);

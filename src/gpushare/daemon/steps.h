@@ -82,7 +82,8 @@ struct gs_step {
 	char killed[192];        /* why gpushared had its job killed, "" */
 	int kill_asked;          /* slurmctld was asked to, and has not refused */
 	struct gs_moves moves;   /* its allocation's, since it began */
-	struct gs_tally tally;
+	struct gs_tally live;    /* the arbiter's, while the step has clients */
+	struct gs_tally tally;   /* as gs_command_sync() has copied it */
 };
 
 /*

@@ -10,7 +10,7 @@
 
 #include "common/clock.h"
 #include "common/thread.h"
-#include "gpushare/daemon/device.h"
+#include "gpushare/daemon/commands.h"
 #include "gpushare/daemon/event.h"
 #include "gpushare/daemon/peer.h"
 #include "gpushare/daemon/proc.h"
@@ -41,8 +41,10 @@ static size_t collect(struct gs_suspended *s)
 	const struct gs_peer *peer;
 	size_t n = 0;
 
+	for (size_t i = 0; i < s->d->ndevice; i++)
+		gs_command_find_those_that_matter(s->d, &s->d->device[i]);
 	LIST_FOREACH(peer, &s->d->peers, link) {
-		if (!peer->tenant || !gs_tenant_matters(peer->tenant))
+		if (!peer->tenant || !peer->matters)
 			continue;
 		if (n == s->room) {
 			size_t room = s->room ? 2 * s->room : 16;
@@ -72,16 +74,13 @@ static int is_stopped(const struct gs_suspended *s, size_t n, uint64_t peer, int
 static void apply(struct gs_suspended *s, size_t n)
 {
 	struct gs_peer *peer;
-	int changed = 0, stopped;
+	int stopped;
 
 	LIST_FOREACH(peer, &s->d->peers, link)
-		if (peer->tenant && is_stopped(s, n, peer->id, &stopped) &&
-		    gs_tenant_stopped(peer->tenant, stopped, gs_clock_ns())) {
-			gs_device_poke(peer->device);
-			changed = 1;
+		if (peer->tenant && is_stopped(s, n, peer->id, &stopped) && peer->stopped != stopped) {
+			peer->stopped = stopped;
+			gs_command_stopped(peer, stopped);
 		}
-	if (changed)
-		gs_devices_wake(s->d);
 }
 
 static void look(struct gs_suspended *s)

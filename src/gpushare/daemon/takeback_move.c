@@ -20,7 +20,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
-#include "gpushare/daemon/device.h"
+#include "gpushare/daemon/commands.h"
 #include "gpushare/daemon/memory.h"
 #include "gpushare/daemon/memory_lease.h"
 #include "gpushare/daemon/peer.h"
@@ -189,8 +189,7 @@ static void give_up(struct gs_takeback *t, const char *why)
 {
 	struct gs_away_process *p = t->process;
 
-	gs_gpu_unpin(t->alloc->device->gpu);
-	gs_device_poke(t->alloc->device);
+	gs_command_unpin(t->alloc->device);
 	if (p && !p->parked)
 		gs_takeback_drop(p); /* it has not left: the program says so */
 	t->process = NULL;
@@ -254,7 +253,7 @@ static void settling(struct gs_takeback *t)
 
 	if (!t->process) {
 		leave_next(t);
-	} else if (gs_gpu_settled(a->device->gpu)) {
+	} else if (gs_command_settled(a->device)) {
 		t->phase = GS_TAKE_LEAVING;
 		start_mover(t, "checkpoint", on_left);
 		if (!t->mover)
@@ -287,7 +286,7 @@ static void leave_next(struct gs_takeback *t)
 		return;
 	}
 	p = peer->pidfd >= 0 ? calloc(1, sizeof(*p)) : NULL;
-	if (!p || gs_gpu_pin(peer->tenant) < 0) {
+	if (!p || gs_command_pin(peer) < 0) {
 		free(p);
 		give_up(t, "its processes cannot be watched");
 		return;
@@ -298,7 +297,6 @@ static void leave_next(struct gs_takeback *t)
 	LIST_INSERT_HEAD(&t->alloc->away->processes, p, link);
 	t->process = p;
 	t->phase = GS_TAKE_SETTLING;
-	gs_device_poke(peer->device);
 	gs_state_save(t->d); /* a daemon that finds it between brings it back */
 	wake_in(t, SETTLE_POLL_NS);
 }

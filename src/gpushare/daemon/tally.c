@@ -165,6 +165,44 @@ void gs_tally_trim(struct gs_tally *t, uint32_t most)
 		t->kernel = smaller;
 }
 
+static uint32_t *copy_samples(const uint32_t *sample_us)
+{
+	uint32_t *copy = sample_us ? malloc(GS_TALLY_KERNEL_SAMPLES * sizeof(*copy)) : NULL;
+
+	if (copy)
+		memcpy(copy, sample_us, GS_TALLY_KERNEL_SAMPLES * sizeof(*copy));
+	return copy;
+}
+
+static void copy_kernels(struct gs_tally *to, const struct gs_tally *from)
+{
+	gs_tally_fini(to);
+	to->kernel = from->nkernel ? malloc(from->nkernel * sizeof(*to->kernel)) : NULL;
+	if (!to->kernel)
+		return;
+	to->nkernel = from->nkernel;
+	for (uint32_t i = 0; i < from->nkernel; i++) {
+		struct gs_tally_kernel *k = &to->kernel[i];
+
+		*k = from->kernel[i];
+		k->sample_us = copy_samples(k->sample_us);
+		if (!k->sample_us)
+			k->left = 0;
+	}
+}
+
+void gs_tally_copy(struct gs_tally *to, const struct gs_tally *from, int with_kernels)
+{
+	struct gs_tally_kernel *kernel = to->kernel;
+	uint32_t nkernel = to->nkernel;
+
+	*to = *from;
+	to->kernel = kernel;
+	to->nkernel = nkernel;
+	if (with_kernels)
+		copy_kernels(to, from);
+}
+
 void gs_tally_fini(struct gs_tally *t)
 {
 	for (uint32_t i = 0; i < t->nkernel; i++)

@@ -99,6 +99,12 @@ double gs_tally_left_us(const struct gs_tally_kernel *kernel, double quantile);
 /* The step is over: keep only its `most` most launched kernels. */
 void gs_tally_trim(struct gs_tally *tally, uint32_t most);
 
+/*
+ * *to becomes a copy of *from, which must be another; with_kernels: with the list of kernels, else `to` keeps the one that it has.
+ * Without memory for the list it has none.
+ */
+void gs_tally_copy(struct gs_tally *to, const struct gs_tally *from, int with_kernels);
+
 /* Free what it holds, not the tally itself. */
 void gs_tally_fini(struct gs_tally *tally);
 

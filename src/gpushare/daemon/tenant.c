@@ -7,7 +7,7 @@
 #include <limits.h>
 #include <string.h>
 
-#include "gpushare/daemon/learned.h"
+#include "gpushare/daemon/gpu_core.h"
 #include "gpushare/daemon/pace.h"
 
 void gs_tenant_turn(struct gs_tenant *t, uint32_t turn)
@@ -155,11 +155,25 @@ void gs_tenant_charge(struct gs_tenant *t, int holds, uint64_t now)
 		t->p.tally->waiting_ns += dt;
 }
 
-/* A launch tells the mean so far, and what it took itself once that has been measured. */
+/*
+ * A launch tells the mean so far, and what it took itself once that has been measured.  It is kept for the event loop, which has the
+ * table; what is in the place of another kernel's lesson that has not been fetched is told again by a later launch.
+ */
+static uint64_t mixed(uint64_t old, uint64_t tpt_ps)
+{
+	return old ? (3 * old + tpt_ps) / 4 : tpt_ps;
+}
+
 static void learn(struct gs_tenant *t, const struct gs_stub_event *e)
 {
-	if (t->p.learned && e->tpt_ps)
-		gs_learned_note(t->p.learned, gs_learned_shaped(t->p.kernels->key[e->kernel], e->shape), e->tpt_ps);
+	uint64_t key = e->tpt_ps ? gs_learned_shaped(t->p.kernels->key[e->kernel], e->shape) : 0;
+	struct gs_lesson *lesson = &t->gpu->lesson[key % GS_GPU_LESSONS];
+
+	if (!key || e->tpt_ps > UINT64_MAX / 8 || (lesson->times && lesson->entry.key != key))
+		return;
+	lesson->entry.key = key;
+	lesson->entry.tpt_ps = mixed(lesson->entry.tpt_ps, e->tpt_ps);
+	lesson->times++;
 }
 
 static void book_launch(struct gs_tenant *t, struct gs_tally_kernel *k, const struct gs_stub_event *e)
@@ -186,10 +200,12 @@ static void book_end(struct gs_tally_kernel *k, const struct gs_stub_event *e)
 /* As long as its launches do not tell what they take, the daemon says so of them. */
 static void learn_from_seen(struct gs_tenant *t, const struct gs_stub_event *e)
 {
-	if (!e->tpt_ps || !t->p.learned)
+	uint64_t *tpt_ps = &t->p.kernels->tpt_ps[e->kernel];
+
+	if (!e->tpt_ps || e->tpt_ps > UINT64_MAX / 8)
 		return;
 	learn(t, e);
-	t->p.kernels->tpt_ps[e->kernel] = gs_learned_find(t->p.learned, gs_learned_shaped(t->p.kernels->key[e->kernel], e->shape));
+	*tpt_ps = mixed(*tpt_ps, e->tpt_ps);
 }
 
 static void book_event(struct gs_tenant *t, const struct gs_stub_event *e)

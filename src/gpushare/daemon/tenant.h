@@ -30,6 +30,7 @@ struct gs_tenant {
 	uint64_t late_ns;      /* asked_ns of what was late the last time */
 	uint64_t out[(GS_PAGE_STUBS + 63) / 64]; /* which stubs these are */
 	uint32_t bad, bad_kstate; /* the page holds what cannot be */
+	uint32_t asked;        /* the page's word when it was last heard */
 	uint8_t dirty;         /* look at it in the next turn */
 	uint8_t task;          /* the scheduler knows it */
 	uint8_t stopped;       /* its process does not run (SIGSTOP, the freezer) */

@@ -7,7 +7,7 @@
 #define _GNU_SOURCE
 #include "common/clock.h"
 #include "common/log.h"
-#include "gpushare/daemon/device.h"
+#include "gpushare/daemon/commands.h"
 #include "gpushare/daemon/memory_lease.h"
 #include "gpushare/daemon/peer.h"
 #include "gpushare/daemon/memory.h"
@@ -27,8 +27,7 @@ static void standing(const struct gs_peer *peer, struct gs_msg_standing *out)
 {
 	const struct gs_step *step = peer->step;
 
-	if (peer->device)
-		gs_gpu_settle(peer->device->gpu, gs_clock_ns());
+	gs_command_sync(peer->d, 0);
 	out->job_id = step->info.job_id;
 	out->step_id = step->info.step_id;
 	out->gpu = step->info.gpu;
@@ -67,10 +66,8 @@ int gs_on_wish(struct gs_peer *peer, struct gs_msg *msg, int fd)
 		} else {
 			gs_log(GS_LOG_DEBUG, "%s: priority %d", peer->who, (int)gs_client_priority(peer));
 		}
-		if (peer->tenant) {
-			gs_tenant_priority(peer->tenant, gs_client_priority(peer), gs_clock_ns());
-			gs_device_poke(peer->device);
-		}
+		if (peer->tenant)
+			gs_command_priority(peer, gs_client_priority(peer), gs_step_class(peer->d->config, &peer->step->info));
 	}
 	standing(peer, &answer.standing);
 	return msg->header.tag ? gs_peer_send(peer, &answer, -1) : 0;

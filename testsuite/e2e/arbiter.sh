@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# LookoutCpu: one thread, on a processor of its own, looks for all clients in place of their attendants.
-# The same programs give the same results, whoever comes, goes or is killed; and who has nobody to look for sleeps.
+# Arbiter, ArbiterCpu: the GPU's thread polls on a processor of its own while clients share the GPU.
+# The same programs give the same results as with one that sleeps, whoever comes, goes or is killed; and it sleeps with nobody to poll for.
 # On the emulated device, without Slurm.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -10,9 +10,9 @@ need_built gpushared gpusharectl testsuite/e2e/order testsuite/e2e/doors
 own_daemon
 cpu=$(python3 -c 'import os; print(max(os.sched_getaffinity(0)))')
 
-daemon_with() { # LOOKOUT LINE...
+daemon_with() { # PROCESSOR LINE...
 	rm -f "$TMP/log"
-	LOOKOUT=$1 write_conf 256M "Gpu=0 Memory=256M" "${@:2}" && start_daemon
+	ARBITER=${ARBITER:-poll} ARBITER_CPU=$1 write_conf 256M "Gpu=0 Memory=256M" "${@:2}" && start_daemon
 }
 says() { until_true 20 grep -qE -- "$1" "$TMP/log" || { cat "$TMP/log"; return 1; }; }
 # A program's line of output when it was right.
@@ -40,20 +40,26 @@ evictions() { t 5 gpusharectl status --json | python3 -c 'import json, sys; prin
 
 # --- what is no processor ---
 wrong() {
-	LOOKOUT=$1 write_conf 256M "Gpu=0 Memory=256M" &&
-		refused 'gpushare.conf:[0-9]+: .*LookoutCpu' gpushared --config "$TMP/gpushare.conf" --check
+	ARBITER_CPU=$1 write_conf 256M "Gpu=0 Memory=256M" &&
+		refused 'gpushare.conf:[0-9]+: .*ArbiterCpu' gpushared --config "$TMP/gpushare.conf" --check
 }
 for bad in x -1 1.5 1024 1,2; do
-	check "LookoutCpu=$bad is refused" wrong "$bad"
+	check "ArbiterCpu=$bad is refused" wrong "$bad"
 done
 none_there() {
-	daemon_with 1023 && says 'LookoutCpu=1023: .*; clients are attended as without it' && many 3 && stop_daemon
+	daemon_with 1023 && says 'ArbiterCpu: processor 1023: .*; its arbiter runs anywhere' && many 3 && stop_daemon
 }
 check "a processor that is not there: a line in the log, and all else as without" none_there
 
-# --- it looks out ---
+old() {
+	write_conf 256M "Gpu=0 Memory=256M" LookoutCpu=1 &&
+		refused 'the key LookoutCpu is gone; write instead: ArbiterCpu=' gpushared --config "$TMP/gpushare.conf" --check
+}
+check "LookoutCpu is refused with what to write instead" old
+
+# --- it polls ---
 check "gpushared serves" daemon_with "$cpu" Policy=rr
-check "the log says where it looks out" says "looks out on processor $cpu"
+check "the log says where it runs" says "its arbiter runs on processor $cpu"
 check "one thread is bound there" test "$(threads_on "$cpu")" = 1
 quiet() { # TICKS: what the daemon takes in a second, of 100; for once, as what others take of a virtual processor counts as its own
 	local before took i
@@ -87,12 +93,12 @@ share() { # of two at once, until each other's kernels have been evicted
 	ended_right other $computing && return $rc
 }
 check "two share, and evict each other" share
-attendants() { echo "$(threads_on "$cpu") threads"; [ "$(threads_on "$cpu")" = 1 ] && [ "$(ls /proc/"$(cat "$TMP/pid")"/task | wc -l)" -le "$threads" ]; }
+only_the_arbiter() { echo "$(threads_on "$cpu") threads"; [ "$(threads_on "$cpu")" = 1 ] && [ "$(ls /proc/"$(cat "$TMP/pid")"/task | wc -l)" -le "$threads" ]; }
 threads=$(ls /proc/"$(cat "$TMP/pid")"/task | wc -l)
 threads_with_clients() {
 	local rc=0
 	begin_computing one
-	until_true 30 clients_are 1 && attendants || rc=1
+	until_true 30 clients_are 1 && only_the_arbiter || rc=1
 	ended_right one $computing && return $rc
 }
 check "clients have no threads of their own" threads_with_clients
@@ -123,7 +129,7 @@ check "eight come and go" comes_and_goes
 check "nobody is left: it sleeps again" quiet 5
 
 # --- the daemon comes and goes ---
-restarted() { # SIGNAL LOOKOUT
+restarted() { # SIGNAL PROCESSOR
 	local job other pid rc=0
 	many 60 & job=$!
 	many 60 & other=$!
@@ -137,12 +143,14 @@ restarted() { # SIGNAL LOOKOUT
 	return $rc
 }
 check "gpushared is killed and comes back: its clients go on" restarted KILL "$cpu"
-check "it stops and comes back without a lookout: the same" restarted TERM no
-check "and with one again" restarted TERM "$cpu"
+export ARBITER=sleep
+check "it stops and comes back with one that sleeps: the same" restarted TERM no
+unset ARBITER
+check "and with one that polls again" restarted TERM "$cpu"
 check "no kernel was waited for in vain" lacks 'have not left' "$TMP/log"
 reloads() {
-	sed -i 's/^LookoutCpu=.*/LookoutCpu=no/' "$TMP/gpushare.conf" && reload &&
-		says 'LookoutCpu change with a restart only' && many 3 && [ "$(threads_on "$cpu")" = 1 ]
+	sed -i 's/^ArbiterCpu=.*/ArbiterCpu=no/' "$TMP/gpushare.conf" && reload &&
+		says 'ArbiterCpu change with a restart only' && many 3 && [ "$(threads_on "$cpu")" = 1 ]
 }
 check "a reload leaves it where it is, and says so" reloads
 check "gpushared stops" stop_daemon

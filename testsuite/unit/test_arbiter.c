@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The arbiter's thread with fake clients: no request is lost, calls are carried out, and when it may poll. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "gpu_rig.h"
+#include "gpushare/daemon/arbiter.h"
+#include "gpushare/daemon/gpu_core.h"
+
+/* ---- when it polls ------------------------------------------------------- */
+
+static void test_where_polling_is_allowed(void **unused)
+{
+	static const struct {
+		enum gs_arbiter_mode mode;
+		struct gs_arbiter_place place;
+		int may;
+	} is[] = {
+		{ GS_ARBITER_AUTO, { .cpu = -1, .processors = 8, .load = 3 }, 1 },
+		{ GS_ARBITER_AUTO, { .cpu = -1, .processors = 7, .load = 0 }, 0 },
+		{ GS_ARBITER_AUTO, { .cpu = -1, .processors = 64, .load = 0, .emulated = 1 }, 0 },
+		/* The jobs have all processors but one, then all. */
+		{ GS_ARBITER_AUTO, { .cpu = -1, .processors = 64, .load = 63 }, 1 },
+		{ GS_ARBITER_AUTO, { .cpu = -1, .processors = 64, .load = 63.5 }, 0 },
+		/* One of its own. */
+		{ GS_ARBITER_AUTO, { .cpu = 63, .processors = 64, .load = 64 }, 1 },
+		{ GS_ARBITER_AUTO, { .cpu = 1, .processors = 2, .load = 0 }, 0 },
+		{ GS_ARBITER_POLL, { .cpu = -1, .processors = 2, .load = 5, .emulated = 1 }, 1 },
+		{ GS_ARBITER_SLEEP, { .cpu = 63, .processors = 64 }, 0 },
+	};
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(is) / sizeof(is[0]); i++)
+		assert_int_equal(gs_arbiter_may_poll(is[i].mode, &is[i].place), is[i].may);
+}
+
+static void test_when_polling_is_wanted(void **unused)
+{
+	struct client *a, *b;
+
+	(void)unused;
+	begin("piv");
+	assert_false(gs_gpu_wants_polling(gpu, now));
+	a = join(1, 1);
+	b = join(2, 5);
+	assert_false(gs_gpu_wants_polling(gpu, now));
+	occupy(a, 100);
+	turn(1 * MS);
+	assert_false(gs_gpu_wants_polling(gpu, now)); /* alone */
+	launch(b, 0, 100, 1);
+	turn(0);
+	assert_true(gs_gpu_wants_polling(gpu, now)); /* it waits */
+	evicted(a, 0, 10);
+	turn(5 * US);
+	agent(b);
+	turn(5 * US);
+	assert_true(gs_gpu_wants_polling(gpu, now)); /* the other one does */
+	finish(b, 0);
+	go(b, 0, GS_K_DONE, GS_K_PREP, GS_BY_CLIENT);
+	turn(1 * MS);
+	agent(a);
+	turn(1 * MS);
+	assert_true(has_turn(a));
+	assert_true(gs_gpu_wants_polling(gpu, now)); /* it may come again at any moment */
+	turn(11 * MS);
+	assert_false(gs_gpu_wants_polling(gpu, now));
+	all_leave(a, b);
+}
+
+/* ---- the thread ---------------------------------------------------------- */
+
+static struct gs_arbiter *arbiter;
+static int news;
+
+static void start(enum gs_arbiter_mode mode)
+{
+	struct gs_gpu_options o = options_of("rr");
+	struct gs_arbiter_options ao = { .mode = mode, .cpu = -1, .emulated = 1 };
+	struct gs_error err;
+
+	o.clock = gs_clock_ns;
+	gpu = gs_gpu_create(0, &o, gs_clock_ns(), &err);
+	assert_non_null(gpu);
+	news = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	ao.news_fd = news;
+	arbiter = gs_arbiter_create(gpu, &ao);
+	assert_non_null(arbiter);
+	now = gs_clock_ns();
+}
+
+static void end(struct client **c, size_t n)
+{
+	gs_arbiter_stop(arbiter);
+	for (size_t i = 0; i < n; i++)
+		leave(c[i]);
+	gs_arbiter_destroy(arbiter);
+	close(news);
+}
+
+static void count(struct gs_gpu *g, void *arg)
+{
+	assert_ptr_equal(g, gpu);
+	++*(unsigned *)arg;
+}
+
+static void test_calls_are_carried_out(void **unused)
+{
+	struct gs_error err;
+	unsigned calls = 0;
+
+	(void)unused;
+	start(GS_ARBITER_SLEEP);
+	gs_arbiter_call(arbiter, count, &calls); /* without a thread, here */
+	assert_int_equal(calls, 1);
+	assert_int_equal(gs_arbiter_start(arbiter, &err), 0);
+	for (unsigned i = 0; i < 2000; i++) {
+		gs_arbiter_call(arbiter, count, &calls);
+		assert_int_equal(calls, i + 2);
+	}
+	gs_arbiter_stop(arbiter);
+	gs_arbiter_call(arbiter, count, &calls);
+	assert_int_equal(calls, 2002);
+	end(NULL, 0);
+}
+
+#define ASKERS 3
+#define ASKS 300
+#define PATIENCE_NS (20 * GS_NS_PER_S)
+
+/* A client of the thread's: it asks for each launch, and runs it for as long as it is allowed to. */
+static void *play(void *arg)
+{
+	struct client *c = arg;
+
+	for (unsigned i = 0; i < ASKS; i++) {
+		uint64_t until = gs_clock_ns() + PATIENCE_NS;
+
+		prepare(c, 0, 10, 1);
+		gs_page_store(c->page->stub[0].leave_ns, 10 * US);
+		go(c, 0, GS_K_PREP, GS_K_READY, GS_BY_CLIENT);
+		gs_page_ask(c->page);
+		while (state(c, 0) != GS_K_DONE) {
+			if (gs_clock_ns() > until)
+				return "a request was lost";
+			gs_page_store(c->page->heard, gs_page_load(c->page->bell));
+			if (gs_stub_move(&c->page->stub[0], GS_K_TORUN, GS_K_RUNNING))
+				gs_page_store(c->page->stub[0].started, 1);
+			else if (gs_stub_move(&c->page->stub[0], GS_K_TOEVICT, GS_K_READY))
+				gs_page_ask(c->page);
+			else if (state(c, 0) == GS_K_RUNNING)
+				gs_stub_move(&c->page->stub[0], GS_K_RUNNING, GS_K_DONE);
+			if (i % 3 == 0)
+				usleep(20);
+		}
+		go(c, 0, GS_K_DONE, GS_K_PREP, GS_BY_CLIENT);
+		if (i % 16 == 0)
+			usleep(i % 64 ? 100 : 12000); /* that it goes to sleep in between */
+	}
+	return NULL;
+}
+
+/* Whoever asks while the arbiter goes to sleep is heard. */
+static void no_request_is_lost(enum gs_arbiter_mode mode)
+{
+	struct client *c[ASKERS];
+	pthread_t thread[ASKERS];
+	struct gs_error err;
+
+	start(mode);
+	for (unsigned i = 0; i < ASKERS; i++)
+		c[i] = join(i + 1, 1);
+	assert_int_equal(gs_arbiter_start(arbiter, &err), 0);
+	for (unsigned i = 0; i < ASKERS; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, play, c[i]), 0);
+	for (unsigned i = 0; i < ASKERS; i++) {
+		void *wrong;
+
+		assert_int_equal(pthread_join(thread[i], &wrong), 0);
+		assert_null(wrong);
+	}
+	gs_arbiter_stop(arbiter);
+	turn(gs_clock_ns() - now);
+	for (unsigned i = 0; i < ASKERS; i++)
+		assert_int_equal(gs_tenant_launches(c[i]->tenant), ASKS);
+	now = gs_clock_ns();
+	end(c, ASKERS);
+}
+
+static void test_no_request_is_lost_asleep(void **unused)
+{
+	(void)unused;
+	no_request_is_lost(GS_ARBITER_SLEEP);
+}
+
+static void test_no_request_is_lost_polling(void **unused)
+{
+	(void)unused;
+	no_request_is_lost(GS_ARBITER_POLL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_where_polling_is_allowed),
+		cmocka_unit_test(test_when_polling_is_wanted),
+		cmocka_unit_test(test_calls_are_carried_out),
+		cmocka_unit_test(test_no_request_is_lost_asleep),
+		cmocka_unit_test(test_no_request_is_lost_polling),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
