@@ -42,10 +42,10 @@ launch|15|3|4|launch.csv|verb launch
 overhead|34|3|4|overhead.csv|verb overhead --kernels "$src/testsuite/ptx/kernels"
 daemon|14|3|4|daemon.csv|verb daemon
 torch|165|3|4|torch.csv|"$bench/torch_gpu.sh" "$build" "$into/torch.csv" "$driver"
-handover-lookout|25|3|4|handover-lookout.csv|verb handover -i none,contexts,mps --count 150 --conf "LookoutCpu=$(last_cpu)"
-pair-lookout|10|3|4|pair-lookout.csv|verb pair -i contexts --conf "LookoutCpu=$(last_cpu)"
-mps-pair-lookout|10|3|4|mps-pair-lookout.csv|verb pair -i mps --conf "LookoutCpu=$(last_cpu)"
-eviction-lookout|25|3|4|eviction-lookout.csv|verb eviction --count 250 --conf "LookoutCpu=$(last_cpu)"
+handover-arbiter|25|3|4|handover-arbiter.csv|verb handover -i none,contexts,mps --count 150 --conf Arbiter=poll --conf "ArbiterCpu=$(last_cpu)"
+pair-arbiter|10|3|4|pair-arbiter.csv|verb pair -i contexts --conf Arbiter=poll --conf "ArbiterCpu=$(last_cpu)"
+mps-pair-arbiter|10|3|4|mps-pair-arbiter.csv|verb pair -i mps --conf Arbiter=poll --conf "ArbiterCpu=$(last_cpu)"
+eviction-arbiter|25|3|4|eviction-arbiter.csv|verb eviction --count 250 --conf Arbiter=poll --conf "ArbiterCpu=$(last_cpu)"
 programs|118|3|4|programs.csv|programs
 END
 }

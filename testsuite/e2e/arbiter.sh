@@ -57,6 +57,15 @@ old() {
 }
 check "LookoutCpu is refused with what to write instead" old
 
+warns() { # LINE FINDING: what `check` says of it
+	write_conf 256M "Gpu=0 Memory=256M" && sed -i -E "s/^${1%%=*}=.*/$1/" "$TMP/gpushare.conf" &&
+		gpusharectl check --config "$TMP/gpushare.conf" >"$TMP/checked"
+	grep -qE "$2" "$TMP/checked" || { cat "$TMP/checked"; return 1; }
+}
+check "check: a processor that is not there is wrong" warns ArbiterCpu=1000 'arbiter .*ArbiterCpu=1000: with 1 GPUs processor 1000 is needed'
+check "check: one that polls among the jobs is doubtful" warns Arbiter=poll 'arbiter .*Arbiter=poll '
+check "check: auto is good" warns Arbiter=auto 'arbiter .*runs anywhere'
+
 # --- it polls ---
 check "gpushared serves" daemon_with "$cpu" Policy=rr
 check "the log says where it runs" says "its arbiter runs on processor $cpu"

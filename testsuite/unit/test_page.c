@@ -12,6 +12,8 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -157,6 +159,13 @@ static void stubs_in_use(void **state)
 	close(fd);
 }
 
+/* As the arbiter sleeps (daemon/doorbell.c). */
+static uint32_t sleep_on_asked(struct gs_page *page, uint32_t heard)
+{
+	syscall(SYS_futex, &page->asked, FUTEX_WAIT, heard, NULL, NULL, 0);
+	return gs_page_load(page->asked);
+}
+
 static void asking_wakes_the_daemon(void **state)
 {
 	struct gs_page *page;
@@ -166,13 +175,12 @@ static void asking_wakes_the_daemon(void **state)
 
 	(void)state;
 	gs_page_ask(page);
-	assert_int_equal(gs_page_await(page, 0, 60 * GS_NS_PER_S), 1);
-	assert_int_equal(gs_page_await(page, 1, 1), 1); /* not for ever */
+	assert_int_equal(sleep_on_asked(page, 0), 1);
 	daemon = fork();
 	assert_true(daemon >= 0);
 	if (daemon == 0) {
 		alarm(60); /* a wake-up that does not come ends the test */
-		while (gs_page_await(page, 1, 120 * GS_NS_PER_S) != 2)
+		while (sleep_on_asked(page, 1) != 2)
 			;
 		_exit(0);
 	}
@@ -180,7 +188,6 @@ static void asking_wakes_the_daemon(void **state)
 	gs_page_ask(page);
 	assert_int_equal(waitpid(daemon, &status, 0), daemon);
 	assert_int_equal(status, 0);
-	assert_true((long)gs_page_load(page->cpu) < sysconf(_SC_NPROCESSORS_CONF));
 	gs_page_unmap(page);
 	close(fd);
 }

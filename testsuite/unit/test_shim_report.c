@@ -182,23 +182,6 @@ static void test_of_the_moment(void **unused)
 	expect_why(k, PTX_REASON_STREAMS);
 }
 
-/* While others use the GPU the daemon hears when a launch went out, to give the turn on at its end. */
-static void test_when_it_was(void **unused)
-{
-	uint64_t before;
-
-	(void)unused;
-	gs_page_store(page->launched_ns, 1);
-	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
-	assert_int_equal(gs_page_load(page->launched_ns), 1);
-	gs_page_store(page->shared, 1);
-	before = gs_clock_ns();
-	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
-	gs_page_store(page->shared, 0);
-	assert_in_range(gs_page_load(page->launched_ns), before, gs_clock_ns());
-	finish_all();
-}
-
 /* A graph is no function, and nobody is asked for its name. */
 static void test_of_a_graph(void **unused)
 {
@@ -248,7 +231,6 @@ int shim_reports(void)
 		SHIM(test_of_an_attribute),
 		SHIM(test_of_no_attributes),
 		SHIM(test_of_the_moment),
-		SHIM(test_when_it_was),
 		SHIM(test_of_a_graph),
 		SHIM(test_registers),
 	};

@@ -8,7 +8,7 @@
  * the GPU's own switch is between.  A context whose only work waits so costs the others nothing (doc/results/h200-armed.csv).
  *
  * Where the daemon says so (gs_page.arm): while another client's kernels, in a context of its own, have the GPU.  What was evicted is
- * relaunched as ever, once it has the turn: its agent is awake by then, and it may go before the last end (daemon/early.c).
+ * relaunched as ever, once it has the turn: its agent is awake by then.
  *
  * The stub's flag GS_STUB_ARMED tells the daemon that RUNNING is all that is missing.  Whoever moves the stub there
  * takes the flag away first: an evicted launch is READY again, and then there is nothing behind any wait.  It is

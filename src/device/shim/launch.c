@@ -398,9 +398,6 @@ static CUresult launch_told(struct shim_session *s, struct shim_context *c, stru
 		shim_gate_enter(0);
 	}
 	rc = wait_for_turn(s, l, r);
-	/* When it should be over somebody may wait to hear (daemon/ahead.c).  Of what was armed nobody here knows when it went. */
-	if (!l->armed && gs_page_load(s->page->shared))
-		gs_page_store(s->page->launched_ns, gs_clock_ns());
 	if (rc == CUDA_SUCCESS && !l->armed)
 		rc = enqueue(s, l, r);
 	in = l->in; /* once it is enqueued, the launch may be over and another's */

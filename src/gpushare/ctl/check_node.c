@@ -217,6 +217,29 @@ static void check_priorities(struct gs_check *c)
 			     "a less urgent job waits for as long as a more urgent one has work; StarvationBound= would bound that");
 }
 
+/* On smaller nodes a processor that polls is missed (gpushare.conf(5), Arbiter). */
+#define PROCESSORS_LEAST 8
+enum { ARBITER_POLL = 1 };
+
+/* A thread for each GPU: where it runs, and whose processor it takes there. */
+static void check_arbiter(struct gs_check *c)
+{
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+	int first = c->config->arbiter_cpu, last = first + (int)c->config->ngpu - 1;
+
+	if (first >= 0 && last >= processors)
+		gs_check_add(c, GS_WRONG, "arbiter", "name a lower processor: the GPUs' arbiters have those that follow",
+			     "ArbiterCpu=%d: with %zu GPUs processor %d is needed, there are %ld", first, c->config->ngpu, last, processors);
+	else if (c->config->arbiter == ARBITER_POLL && processors < PROCESSORS_LEAST)
+		gs_check_add(c, GS_DOUBT, "arbiter", "Arbiter=auto, unless the jobs can do without that processor",
+			     "Arbiter=poll on %ld processors: each GPU that is shared takes one of them", processors);
+	else if (c->config->arbiter == ARBITER_POLL && first < 0)
+		gs_check_add(c, GS_DOUBT, "arbiter", "ArbiterCpu=, and CpuSpecList= in slurm.conf, so that the jobs leave it alone",
+			     "Arbiter=poll without ArbiterCpu= may take a job's processor");
+	else
+		gs_check_add(c, GS_GOOD, "arbiter", NULL, first < 0 ? "runs anywhere" : "has processors of its own, if slurm.conf keeps the jobs from them");
+}
+
 void gs_check_node(struct gs_check *c)
 {
 	struct gs_error err;
@@ -240,6 +263,7 @@ void gs_check_node(struct gs_check *c)
 	check_driver(c);
 	check_mps(c);
 	check_priorities(c);
+	check_arbiter(c);
 	check_folder(c, "Socket", c->config->socket);
 	check_folder(c, "PidFile", c->config->pid_file);
 	check_folder(c, "LogFile", c->config->log_file);

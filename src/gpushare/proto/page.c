@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
-#include <sched.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -95,34 +94,21 @@ void gs_page_ring_for(struct gs_page *page, unsigned launches)
 		syscall(SYS_futex, &page->bell, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-static uint32_t wait_on(_Atomic uint32_t *word, uint32_t seen, uint64_t timeout_ns)
+uint32_t gs_page_wait(struct gs_page *page, uint32_t seen, uint64_t timeout_ns)
 {
 	struct timespec ts = {
 		.tv_sec = (time_t)(timeout_ns / GS_NS_PER_S),
 		.tv_nsec = (long)(timeout_ns % GS_NS_PER_S),
 	};
 
-	if (timeout_ns && gs_page_load(*word) == seen)
-		syscall(SYS_futex, word, FUTEX_WAIT, seen, &ts, NULL, 0);
-	return gs_page_load(*word);
-}
-
-uint32_t gs_page_wait(struct gs_page *page, uint32_t seen, uint64_t timeout_ns)
-{
-	return wait_on(&page->bell, seen, timeout_ns);
+	if (timeout_ns && gs_page_load(page->bell) == seen)
+		syscall(SYS_futex, &page->bell, FUTEX_WAIT, seen, &ts, NULL, 0);
+	return gs_page_load(page->bell);
 }
 
 void gs_page_ask(struct gs_page *page)
 {
-	int cpu = sched_getcpu();
-
-	gs_page_store(page->cpu, cpu < 0 ? 0 : (uint32_t)cpu);
 	atomic_fetch_add(&page->asked, 1);
-	if (atomic_load(&page->attended) != GS_ATTENDED_AWAKE) /* not before `asked` is seen to change (gpu_await.c) */
+	if (atomic_load(&page->attended) != GS_ATTENDED_AWAKE) /* not before `asked` is seen to change (gpu_doorbell.c) */
 		syscall(SYS_futex, &page->asked, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
-}
-
-uint32_t gs_page_await(struct gs_page *page, uint32_t seen, uint64_t timeout_ns)
-{
-	return wait_on(&page->asked, seen, timeout_ns);
 }

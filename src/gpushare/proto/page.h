@@ -66,7 +66,7 @@ struct gs_stub {
 enum gs_attended {
 	GS_ATTENDED_NOT,  /* nobody: the client sends BELL */
 	GS_ATTENDED,      /* who sleeps on it */
-	GS_ATTENDED_AWAKE, /* who reads it over and over and need not be woken */
+	GS_ATTENDED_AWAKE, /* who polls it and need not be woken */
 };
 
 /* What the others are to the client's launches. */
@@ -100,10 +100,10 @@ struct gs_page {
 	_Atomic uint32_t used;   /* client: the stubs from this one on were never in use; 0: it does not say */
 	_Atomic uint32_t attended; /* daemon: enum gs_attended */
 	_Atomic uint32_t asked;  /* client: +1, and a futex wake unless somebody is awake, when the daemon should look */
-	_Atomic uint32_t cpu;    /* client: the processor it asked on */
+	_Atomic uint32_t was_cpu; /* clients of earlier versions write it; nobody reads it */
 	_Atomic uint32_t awake;  /* client: threads that look whether their launch may go, and need not be woken */
 	_Atomic uint32_t only;   /* daemon: 1 while no other client has come to the GPU */
-	_Atomic uint64_t launched_ns; /* client, while `shared`: when its last launch with a stub went out, gs_clock_ns(); 0: it does not say */
+	_Atomic uint64_t was_launched_ns; /* the same */
 	_Atomic uint32_t arm;    /* daemon: 1 where a launch that waits for its turn had better be in its stream (GS_STUB_ARMED) */
 	_Atomic uint32_t beside; /* daemon: enum gs_beside */
 	_Atomic uint32_t reserved[6];
@@ -115,7 +115,7 @@ _Static_assert(offsetof(struct gs_stub, started) == 4, "the GPU writes it");
 _Static_assert(offsetof(struct gs_stub, done) == 8, "the GPU writes it");
 _Static_assert(offsetof(struct gs_page, lease) == 32, "page layout");
 _Static_assert(offsetof(struct gs_page, used) == 64, "page layout");
-_Static_assert(offsetof(struct gs_page, launched_ns) == 88, "page layout");
+_Static_assert(offsetof(struct gs_page, was_launched_ns) == 88, "page layout");
 _Static_assert(offsetof(struct gs_page, stub) == 128, "page layout");
 _Static_assert(sizeof(struct gs_page) == GS_PAGE_SIZE, "page layout");
 
@@ -196,16 +196,9 @@ void gs_page_ring_for(struct gs_page *page, unsigned launches);
 uint32_t gs_page_wait(struct gs_page *page, uint32_t seen, uint64_t timeout_ns);
 
 /*
- * Client: have the daemon look at the page; says on which processor, for a
- * daemon that is woken there is there soonest (attendant.h).  For a page with
- * `attended` only; whoever waits is woken before this returns.
+ * Client: have the daemon look at the page.  For a page with `attended` only; whoever sleeps on the
+ * word is woken before this returns.
  */
 void gs_page_ask(struct gs_page *page);
-
-/*
- * Daemon: sleep until `asked` differs from `seen` or timeout_ns has passed, and
- * return it.  The word is the client's, which may see to it that no wake-up ever comes.
- */
-uint32_t gs_page_await(struct gs_page *page, uint32_t seen, uint64_t timeout_ns);
 
 #endif
