@@ -52,10 +52,10 @@ none_there() {
 check "a processor that is not there: a line in the log, and all else as without" none_there
 
 old() {
-	write_conf 256M "Gpu=0 Memory=256M" LookoutCpu=1 &&
-		refused 'the key LookoutCpu is gone; write instead: ArbiterCpu=' gpushared --config "$TMP/gpushare.conf" --check
+	write_conf 256M "Gpu=0 Memory=256M" MeasureHandover=start &&
+		refused 'the key MeasureHandover is gone; write instead: nothing' gpushared --config "$TMP/gpushare.conf" --check
 }
-check "LookoutCpu is refused with what to write instead" old
+check "a key that is gone is refused with what to write instead" old
 
 warns() { # LINE FINDING: what `check` says of it
 	write_conf 256M "Gpu=0 Memory=256M" && sed -i -E "s/^${1%%=*}=.*/$1/" "$TMP/gpushare.conf" &&

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The arbiter's thread with fake clients: no request is lost, calls are carried out, and when it may poll. */
+/* The arbiter's thread with fake clients: no request is lost, calls are carried out, and when it
+ * may poll. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -137,7 +138,8 @@ static void test_calls_are_carried_out(void **unused)
 #define ASKS 300
 #define PATIENCE_NS (20 * GS_NS_PER_S)
 
-/* A client of the thread's: it asks for each launch, and runs it for as long as it is allowed to. */
+/* A client of the thread's: it asks for each launch, and runs it for as long as it is allowed to.
+ */
 static void *play(void *arg)
 {
 	struct client *c = arg;

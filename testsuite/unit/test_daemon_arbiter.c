@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The arbiters of a live gpushared, sleeping and polling: asked through the page, asked without end, by nobody for long, by clients that must go. */
+/* The arbiters of a live gpushared, sleeping and polling: asked through the page, asked without
+ * end, by nobody for long, by clients that must go. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -33,7 +34,8 @@ static int setup(void **state, const char *arbiter)
 	live_stop(l, SIGTERM);
 	f = fopen(l->conf, "w");
 	assert_non_null(f);
-	fprintf(f, "Socket=%s\nPidFile=%s\nLogFile=%s\nReportToSlurm=no\nAllowLocal=yes\nArbiter=%s\n"
+	fprintf(f,
+		"Socket=%s\nPidFile=%s\nLogFile=%s\nReportToSlurm=no\nAllowLocal=yes\nArbiter=%s\n"
 		"EvictDeadline=%dms\nEvictOverdue=kill\nGpu=0 Memory=1000M\nGpu=1 Memory=1000M\nPartition=high Priority=10\n",
 		l->socket, l->pid_file, l->log, arbiter, DEADLINE_MS);
 	assert_int_equal(fclose(f), 0);
@@ -51,7 +53,8 @@ static int setup_sleep(void **state)
 	return setup(state, "sleep");
 }
 
-/* Two clients, each of a job of its own, on one GPU or two; the second one is more urgent unless they are equals. */
+/* Two clients, each of a job of its own, on one GPU or two; the second one is more urgent unless
+ * they are equals. */
 struct two {
 	struct gs_page *page[2];
 	int own[2], sock[2];
@@ -91,7 +94,8 @@ enum two_are { ONE_ABOVE, EQUALS, APART };
 static void two_come(const struct live *l, enum two_are are, struct two *t)
 {
 	for (int i = 0; i < 2; i++)
-		come(l, are == APART ? (uint32_t)i : 0, are == ONE_ABOVE && i ? "high" : "low", t, i);
+		come(l, are == APART ? (uint32_t)i : 0, are == ONE_ABOVE && i ? "high" : "low", t,
+		     i);
 }
 
 static void two_go(struct two *t)
@@ -154,7 +158,8 @@ static double busy(const struct live *l, unsigned ms)
 	return 100.0 * (double)had / (double)(gs_clock_ns() - began);
 }
 
-/* Less than that, for once: where processors are virtual, what another one takes meanwhile counts as had. */
+/* Less than that, for once: where processors are virtual, what another one takes meanwhile counts
+ * as had. */
 static int takes_less(const struct live *l, double percent)
 {
 	double took = 0;
@@ -284,7 +289,8 @@ static void test_nobody_shares(void **state)
 	two_go(&t);
 }
 
-/* Equals whose kernels cannot leave have the GPU beside each other: there is nothing to see at once. */
+/* Equals whose kernels cannot leave have the GPU beside each other: there is nothing to see at
+ * once. */
 static void test_side_by_side(void **state)
 {
 	struct live *l = *state;
@@ -391,7 +397,8 @@ static void test_overdue(void **state)
 		sock = live_hello(l, job[1], &page, NULL);
 		began = gs_clock_ns();
 		launch(page, 0);
-		while (waitpid(pid, &status, WNOHANG) == 0 && gs_clock_ns() - began < 20 * GS_NS_PER_S)
+		while (waitpid(pid, &status, WNOHANG) == 0 &&
+		       gs_clock_ns() - began < 20 * GS_NS_PER_S)
 			usleep(2000);
 		assert_true(WIFSIGNALED(status));
 		late += gs_clock_ns() - began >= (DEADLINE_MS + 500) * GS_NS_PER_MS;
@@ -466,8 +473,14 @@ static void test_stopping(void **state)
 	live_serves(l);
 }
 
-#define POLL(f) { #f " (poll)", f, setup_poll, live_teardown, NULL }
-#define SLEEP(f) { #f " (sleep)", f, setup_sleep, live_teardown, NULL }
+#define POLL(f) \
+	{ \
+#f " (poll)", f, setup_poll, live_teardown, NULL \
+	}
+#define SLEEP(f) \
+	{ \
+#f " (sleep)", f, setup_sleep, live_teardown, NULL \
+	}
 
 int main(void)
 {

@@ -234,7 +234,8 @@ static void test_kernels_say_why(void **unused)
 
 static void test_status_json(void **unused)
 {
-	struct gs_report_gpu gpu = { .gpu = 0, .policy = "piv", .isolation = "contexts", .signal = "proxy/memop", .holder = "", .shares = 100 };
+	const struct gs_report_arbiter arbiter = { .polls = 1, .cpu_s = 1.5 };
+	struct gs_report_gpu gpu = { .gpu = 0, .arbiter = &arbiter, .policy = "piv", .isolation = "contexts", .signal = "proxy/memop", .holder = "", .shares = 100 };
 	struct gs_report_status s = { .version = "1", .gpu = &gpu, .ngpu = 1 };
 	char *text = gs_report_status(&s, 1);
 	json_t *o = json_loads(text, 0, NULL);
@@ -242,6 +243,7 @@ static void test_status_json(void **unused)
 	(void)unused;
 	assert_true(json_is_null(json_object_get(json_array_get(json_object_get(o, "gpus"), 0),
 						 "holder")));
+	assert_string_equal(json_string_value(json_object_get(json_array_get(json_object_get(o, "gpus"), 0), "arbiter")), "polls");
 	assert_int_equal(json_array_size(json_object_get(o, "steps")), 0);
 	json_decref(o);
 	free(text);
@@ -258,10 +260,11 @@ static unsigned occurrences(const char *text, const char *what)
 
 static void test_metrics_text(void **unused)
 {
+	const struct gs_report_arbiter arbiter = { .cpu_s = 1.5, .policy_faults = 2 };
 	struct gs_report_gpu gpu[2] = {
-		{ .gpu = 0, .policy = "piv", .isolation = "contexts", .signal = "proxy/memop", .holder = "job 12.0", .shares = 100, .evictions = 3,
+		{ .gpu = 0, .arbiter = &arbiter, .policy = "piv", .isolation = "contexts", .signal = "proxy/memop", .holder = "job 12.0", .shares = 100, .evictions = 3,
 		  .evict_p99_us = 900, .sharing = { 1.5, 0.5, 1.25, 0.9 } },
-		{ .gpu = 1, .policy = "frs", .isolation = "mps", .signal = "dma", .holder = "", .shares = 100 },
+		{ .gpu = 1, .arbiter = &arbiter, .policy = "frs", .isolation = "mps", .signal = "dma", .holder = "", .shares = 100 },
 	};
 	struct gs_report_row rows[2] = { row_of(12, "0"), row_of(13, "batch") };
 	struct gs_report_status s = { .version = "1", .gpu = gpu, .ngpu = 2, .step = rows,
@@ -274,6 +277,7 @@ static void test_metrics_text(void **unused)
 	text = gs_report_metrics(&s);
 	assert_non_null(strstr(text, "\ngpushare_gpu_evictions_total{gpu=\"0\"} 3\n"));
 	assert_non_null(strstr(text, "\ngpushare_gpu_eviction_p99_seconds{gpu=\"0\"} 0.0009\n"));
+	assert_non_null(strstr(text, "\ngpushare_gpu_arbiter_cpu_seconds_total{gpu=\"1\"} 1.5\n"));
 	assert_non_null(strstr(text, "\ngpushare_gpu_jain{gpu=\"0\"} 0.9\n"));
 	assert_non_null(strstr(text, "\ngpushare_gpu_busy{gpu=\"1\"} 0\n"));
 	assert_non_null(strstr(text, "\ngpushare_step_waiting_seconds_total{job=\"12\",step=\"0\","

@@ -94,8 +94,8 @@ static int set_policy(struct gs_peer *peer, struct gs_device *dev, const char *c
 	struct gs_gpu_status before;
 	char kept[512] = "";
 
-	gs_command_status(dev, &before);
-	if (gs_command_policy(dev, class, policy, err) < 0)
+	gs_command_status(dev->arbiter, &before);
+	if (gs_command_policy(dev->arbiter, class, policy, err) < 0)
 		return -1;
 	if (!*class)
 		say_kept(&before, kept, sizeof(kept));

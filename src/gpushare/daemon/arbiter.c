@@ -28,11 +28,12 @@
 /* On smaller nodes a processor that polls is missed. */
 #define PROCESSORS_LEAST 8
 /*
- * A client that asks without end wakes a thread that sleeps up to ASKS_MOST times in a row, and then once in ASK_NS.  That bounds what
- * it can take of a processor to a few percent; no program launches so often that it is held up by it.
+ * A client that asks without end wakes a thread that sleeps up to REQUESTS_MOST times in a row, and
+ * then once in REQUEST_NS.  That bounds what it can take of a processor to a few percent; no
+ * program launches so often that it is held up by it.
  */
-#define ASKS_MOST 100
-#define ASK_NS (200 * GS_NS_PER_US)
+#define REQUESTS_MOST 100
+#define REQUEST_NS (200 * GS_NS_PER_US)
 
 struct call {
 	void (*fn)(struct gs_gpu *gpu, void *arg);
@@ -44,14 +45,14 @@ struct gs_arbiter {
 	struct gs_gpu *gpu;
 	struct gs_arbiter_options o;
 	pthread_t thread;
-	int runs;                     /* there is a thread; the loop's */
+	int runs; /* there is a thread; the loop's */
 	_Atomic int over, mode, polls;
 	_Atomic(struct call *) call;
-	_Atomic uint32_t word;        /* changes when the thread is to wake up */
+	_Atomic uint32_t word; /* changes when the thread is to wake up */
 	/* The thread's own: */
-	uint64_t reviewed_ns;         /* when the load was read */
+	uint64_t reviewed_ns; /* when the load was read */
 	int may_poll;
-	uint64_t asks_ns;             /* up to here the time that asking may take has been given out */
+	uint64_t requests_ns; /* up to here the time that asking may take has been given out */
 };
 
 int gs_arbiter_may_poll(enum gs_arbiter_mode mode, const struct gs_arbiter_place *p)
@@ -99,8 +100,10 @@ static void tell_news(struct gs_arbiter *a)
 	static const uint64_t one = 1;
 
 	/* What does not fit is there already. */
-	if (gs_gpu_has_news(a->gpu) && write(a->o.news_fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
-		gs_log(GS_LOG_ERROR, "gpu %u: the event loop cannot be told: %s", a->o.index, strerror(errno));
+	if (gs_gpu_has_news(a->gpu) && write(a->o.news_fd, &one, sizeof(one)) < 0 &&
+	    errno != EAGAIN)
+		gs_log(GS_LOG_ERROR, "gpu %u: the event loop cannot be told: %s", a->o.index,
+		       strerror(errno));
 }
 
 /* What the loop has asked for; 1 if it has. */
@@ -119,25 +122,25 @@ static int serve_call(struct gs_arbiter *a)
 /* Has so much been asked of late that the next one has to wait? */
 static int is_overrun(struct gs_arbiter *a, int heard, uint64_t now)
 {
-	if (a->asks_ns < now)
-		a->asks_ns = now;
+	if (a->requests_ns < now)
+		a->requests_ns = now;
 	if (heard)
-		a->asks_ns += ASK_NS;
-	return a->asks_ns > now + ASKS_MOST * ASK_NS;
+		a->requests_ns += REQUEST_NS;
+	return a->requests_ns > now + REQUESTS_MOST * REQUEST_NS;
 }
 
 /* word: what it was before the last look at whatever changes it. */
 static void sleep_until(struct gs_arbiter *a, uint32_t word, int overrun, uint64_t next)
 {
-	struct gs_doorbell bell[GS_DOORBELLS_MAX];
+	struct gs_doorbell doorbell[GS_DOORBELLS_MAX];
 	size_t n = 1;
 
-	bell[0] = (struct gs_doorbell){ &a->word, word };
+	doorbell[0] = (struct gs_doorbell) { &a->word, word };
 	if (overrun)
-		next = gs_clock_ns() + ASK_NS;
+		next = gs_clock_ns() + REQUEST_NS;
 	else
-		n += gs_gpu_doorbells(a->gpu, bell + 1, GS_DOORBELLS_MAX - 1);
-	gs_doorbells_wait(bell, n, next);
+		n += gs_gpu_doorbells(a->gpu, doorbell + 1, GS_DOORBELLS_MAX - 1);
+	gs_doorbells_wait(doorbell, n, next);
 }
 
 static void *arbitrate(void *arg)
@@ -197,9 +200,12 @@ static void bind(struct gs_arbiter *a)
 	CPU_SET(a->o.cpu, &set);
 	rc = pthread_setaffinity_np(a->thread, sizeof(set), &set);
 	if (rc == 0)
-		gs_log(GS_LOG_INFO, "gpu %u: its arbiter runs on processor %d", a->o.index, a->o.cpu);
+		gs_log(GS_LOG_INFO, "gpu %u: its arbiter runs on processor %d", a->o.index,
+		       a->o.cpu);
 	else
-		gs_log(GS_LOG_ERROR, "gpu %u: ArbiterCpu: processor %d: %s; its arbiter runs anywhere", a->o.index, a->o.cpu, strerror(rc));
+		gs_log(GS_LOG_ERROR,
+		       "gpu %u: ArbiterCpu: processor %d: %s; its arbiter runs anywhere",
+		       a->o.index, a->o.cpu, strerror(rc));
 }
 
 int gs_arbiter_start(struct gs_arbiter *a, struct gs_error *err)
@@ -215,7 +221,7 @@ int gs_arbiter_start(struct gs_arbiter *a, struct gs_error *err)
 static void wake(struct gs_arbiter *a)
 {
 	atomic_fetch_add(&a->word, 1);
-	gs_doorbell_ring(&a->word);
+	gs_doorbell_wake(&a->word);
 }
 
 void gs_arbiter_stop(struct gs_arbiter *a)

@@ -97,7 +97,7 @@ static int become_tenant(struct gs_peer *peer, int adopted, uint64_t used_bytes,
 	if (!peer->kernels)
 		return gs_fail(err, "no memory");
 	params.kernels = peer->kernels;
-	peer->tenant = gs_command_join(peer->device, &params, adopted);
+	peer->tenant = gs_command_join(peer->device->arbiter, &params, adopted);
 	if (!peer->tenant)
 		return gs_fail(err, "no memory");
 	peer->stopped = 0;
@@ -177,9 +177,18 @@ int gs_client_begin(struct gs_peer *peer, const struct gs_msg *hello, int page)
 	return rc;
 }
 
+/* 1 if kernels of it are on the GPU. */
+static int leave(struct gs_peer *peer)
+{
+	int on_gpu = gs_command_leave(peer->device->arbiter, peer->tenant, &peer->counted);
+
+	peer->tenant = NULL;
+	return on_gpu;
+}
+
 void gs_client_park(struct gs_peer *peer)
 {
-	gs_command_leave(peer);
+	leave(peer);
 }
 
 int gs_client_return(struct gs_peer *peer, uint64_t bytes)
@@ -198,7 +207,7 @@ void gs_client_gone(struct gs_peer *peer)
 	gs_memory_wait_end(peer);
 	if (peer->tenant) {
 		gs_lease_note_peak(peer->d, peer->step->alloc);
-		if (gs_command_leave(peer) && peer->d->mps)
+		if (leave(peer) && peer->d->mps)
 			gs_log(GS_LOG_WARN, "%s: ends with kernels on gpu %u: MPS's other clients "
 			       "may fail", peer->who, peer->device->index);
 		gs_ledger_client_gone(peer->device->ledger, peer->step->alloc->id, peer->id);
@@ -245,6 +254,7 @@ int gs_on_free(struct gs_peer *peer, struct gs_msg *msg, int fd)
 int gs_on_kernel(struct gs_peer *peer, struct gs_msg *msg, int fd)
 {
 	struct gs_msg_kernel *k = &msg->kernel;
+	uint64_t key;
 
 	(void)fd;
 	if (must_be_client(peer, msg) < 0)
@@ -252,8 +262,8 @@ int gs_on_kernel(struct gs_peer *peer, struct gs_msg *msg, int fd)
 	for (char *c = k->name; *c; c++)
 		if ((unsigned char)*c < ' ' || *c == 127)
 			*c = '?';
-	if (gs_command_announce(peer, k, gs_learned_key(peer->step->info.uid, k->content, peer->program, k->name, k->form)) < 0 &&
-	    peer->kernels_ignored++ == 0)
+	key = gs_learned_key(peer->step->info.uid, k->content, peer->program, k->name, k->form);
+	if (gs_command_announce(peer->device->arbiter, &peer->step->live, peer->kernels, k, key) < 0 && peer->kernels_ignored++ == 0)
 		gs_complain(peer->d, "%s: kernel %u and what follows is not listed: more than %u",
 			    peer->who, k->number, GS_TALLY_KERNELS_MAX);
 	return 0;
@@ -270,10 +280,10 @@ int gs_on_time(struct gs_peer *peer, struct gs_msg *msg, int fd)
 		return -1;
 	gs_msg_init(&answer, GS_MSG_TIMED, msg->header.tag);
 	if (number < GS_TALLY_KERNELS_MAX && peer->kernels->key[number]) {
-		gs_command_sync(peer->d, 0); /* what launches have told by now */
+		gs_devices_sync(peer->d, 0); /* what launches have told by now */
 		answer.timed.tpt_ps = gs_learned_find(
 			peer->d->learned, gs_learned_shaped(peer->kernels->key[number], shape));
-		gs_command_expect(peer, number, answer.timed.tpt_ps);
+		gs_command_expect(peer->device->arbiter, peer->kernels, number, answer.timed.tpt_ps);
 	}
 	return gs_peer_send(peer, &answer, -1);
 }
@@ -283,7 +293,7 @@ int gs_on_rode(struct gs_peer *peer, struct gs_msg *msg, int fd)
 	(void)fd;
 	if (must_be_client(peer, msg) < 0)
 		return -1;
-	gs_command_rode(peer, &msg->rode);
+	gs_command_untracked(peer->device->arbiter, peer->tenant, &msg->rode);
 	return 0;
 }
 
@@ -292,6 +302,6 @@ int gs_on_bell(struct gs_peer *peer, struct gs_msg *msg, int fd)
 	(void)fd;
 	if (must_be_client(peer, msg) < 0)
 		return -1;
-	gs_command_bell(peer);
+	gs_command_bell(peer->device->arbiter, peer->tenant);
 	return 0;
 }

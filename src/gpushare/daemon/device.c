@@ -9,9 +9,11 @@
 #include "common/clock.h"
 #include "gpushare/config/sched_options.h"
 #include "gpushare/daemon/arbiter.h"
-#include "gpushare/daemon/commands.h"
+#include "gpushare/daemon/learned.h"
 #include "gpushare/daemon/memory.h"
 #include "gpushare/daemon/mps.h"
+#include "gpushare/daemon/peer.h"
+#include "gpushare/daemon/steps.h"
 
 /* Partitions of no class are the first one; those of the file follow, as gs_config_class() counts. */
 static size_t classes_of(const struct gs_config *c, struct gs_sched_class *class)
@@ -126,6 +128,33 @@ void gs_devices_fini(struct gs_daemon *d)
 	d->ndevice = 0;
 }
 
+struct reload {
+	struct gs_daemon *d;
+	const struct gs_device *device;
+	const struct gs_config *config;
+	const struct gs_gpu_options *options;
+	struct gs_error *err;
+	int rc;
+};
+
+/* The clients' tasks have the classes of the new configuration before the next turn; the loop waits meanwhile. */
+static void do_configure(struct gs_gpu *gpu, void *arg)
+{
+	struct reload *r = arg;
+	struct gs_peer *peer;
+
+	r->rc = gs_gpu_configure(gpu, r->options, gs_clock_ns(), r->err);
+	LIST_FOREACH(peer, &r->d->peers, link)
+		if (r->rc == 0 && peer->tenant && peer->device == r->device)
+			gs_tenant_class(peer->tenant, gs_step_class(r->config, &peer->step->info));
+}
+
+static int configure(struct reload *r)
+{
+	gs_arbiter_call(r->device->arbiter, do_configure, r);
+	return r->rc;
+}
+
 int gs_devices_reload(struct gs_daemon *d, const struct gs_config *config,
 		      struct gs_error *err)
 {
@@ -136,9 +165,10 @@ int gs_devices_reload(struct gs_daemon *d, const struct gs_config *config,
 	 * all check the same options. */
 	for (size_t i = 0; i < d->ndevice; i++) {
 		const struct gs_config_gpu *own = gs_config_gpu(config, d->device[i].index);
+		struct reload r = { .d = d, .device = &d->device[i], .config = config, .options = &o, .err = err };
 
 		own_policy(&o, config, own);
-		if (gs_command_configure(d, &d->device[i], config, &o, err) < 0)
+		if (configure(&r) < 0)
 			return -1;
 		gs_arbiter_set_mode(d->device[i].arbiter, (enum gs_arbiter_mode)config->arbiter);
 	}
@@ -151,4 +181,52 @@ struct gs_device *gs_device_find(struct gs_daemon *d, uint32_t index)
 		if (d->device[i].index == index)
 			return &d->device[i];
 	return NULL;
+}
+
+/* ---- figures ---------------------------------------------------------- */
+
+/* How much more often than once a lesson counts: by then the table says what the lesson does. */
+#define LESSON_TIMES_MOST 12
+
+struct sync {
+	struct gs_daemon *d;
+	const struct gs_device *device;
+	int with_kernels;
+	size_t lessons;
+	struct gs_lesson lesson[GS_GPU_LESSONS];
+};
+
+/* In the arbiter's thread; the loop waits, so the lists of steps and peers are as they were. */
+static void do_sync(struct gs_gpu *gpu, void *arg)
+{
+	struct sync *sync = arg;
+	struct gs_peer *peer;
+	struct gs_step *s;
+
+	gs_gpu_settle(gpu, gs_clock_ns());
+	TAILQ_FOREACH (s, &sync->d->steps, link)
+		if (s->alloc && s->alloc->device == sync->device)
+			gs_tally_copy(&s->tally, &s->live, sync->with_kernels);
+	LIST_FOREACH (peer, &sync->d->peers, link)
+		if (peer->tenant && peer->device == sync->device)
+			peer->counted = gs_tenant_launches(peer->tenant);
+	sync->lessons = gs_gpu_lessons(gpu, sync->lesson);
+}
+
+static void learn(struct gs_learned *learned, const struct gs_lesson *lesson)
+{
+	for (uint64_t i = 0; i < lesson->times && i < LESSON_TIMES_MOST; i++)
+		gs_learned_note(learned, lesson->entry.key, lesson->entry.tpt_ps);
+}
+
+void gs_devices_sync(struct gs_daemon *d, int with_kernels)
+{
+	struct sync sync = { .d = d, .with_kernels = with_kernels };
+
+	for (size_t i = 0; i < d->ndevice; i++) {
+		sync.device = &d->device[i];
+		gs_arbiter_call(d->device[i].arbiter, do_sync, &sync);
+		for (size_t k = 0; k < sync.lessons; k++)
+			learn(d->learned, &sync.lesson[k]);
+	}
 }

@@ -28,4 +28,10 @@ struct gs_device *gs_device_find(struct gs_daemon *d, uint32_t index);
 int gs_device_env(const struct gs_config *config, const struct gs_device *device, char *text,
 		  size_t size);
 
+/*
+ * The steps' tallies as they are now, with their kernels or with those that were copied last, and gs_peer.counted.  What launches
+ * have taught of kernels' times goes to d->learned.
+ */
+void gs_devices_sync(struct gs_daemon *d, int with_kernels);
+
 #endif

@@ -12,7 +12,7 @@
 
 #include "common/clock.h"
 
-#define LOOK_NS (1 * GS_NS_PER_MS)
+#define POLL_NS (1 * GS_NS_PER_MS)
 
 /* Of the kernel's interface, for headers that are older than that. */
 #ifndef SYS_futex_waitv
@@ -26,26 +26,30 @@ struct waiter {
 
 static struct timespec at(uint64_t ns)
 {
-	return (struct timespec){ (time_t)(ns / GS_NS_PER_S), (long)(ns % GS_NS_PER_S) };
+	return (struct timespec) { (time_t)(ns / GS_NS_PER_S), (long)(ns % GS_NS_PER_S) };
 }
 
 /* -1: this kernel cannot. */
-static int wait_for_all(const struct gs_doorbell *bell, size_t n, uint64_t until_ns)
+static int wait_for_all(const struct gs_doorbell *doorbell, size_t n, uint64_t until_ns)
 {
 	struct waiter waiter[GS_DOORBELLS_MAX];
 	struct timespec until = at(until_ns);
 
 	for (size_t i = 0; i < n; i++)
-		waiter[i] = (struct waiter){ .val = bell[i].heard, .uaddr = (uintptr_t)bell[i].word, .flags = WORD_OF_32_BITS };
-	if (syscall(SYS_futex_waitv, waiter, n, 0, until_ns == UINT64_MAX ? NULL : &until, CLOCK_MONOTONIC) < 0 && errno == ENOSYS)
+		waiter[i] = (struct waiter) { .val = doorbell[i].heard,
+					      .uaddr = (uintptr_t)doorbell[i].word,
+					      .flags = WORD_OF_32_BITS };
+	if (syscall(SYS_futex_waitv, waiter, n, 0, until_ns == UINT64_MAX ? NULL : &until,
+		    CLOCK_MONOTONIC) < 0 &&
+	    errno == ENOSYS)
 		return -1;
 	return 0;
 }
 
-void gs_doorbells_wait(const struct gs_doorbell *bell, size_t n, uint64_t until_ns)
+void gs_doorbells_wait(const struct gs_doorbell *doorbell, size_t n, uint64_t until_ns)
 {
 	static _Atomic int old_kernel;
-	uint64_t soon = gs_clock_ns() + LOOK_NS;
+	uint64_t soon = gs_clock_ns() + POLL_NS;
 	struct timespec until;
 
 	if (n > GS_DOORBELLS_MAX) {
@@ -53,18 +57,18 @@ void gs_doorbells_wait(const struct gs_doorbell *bell, size_t n, uint64_t until_
 		until_ns = soon < until_ns ? soon : until_ns;
 	}
 	if (n > 1 && !old_kernel) {
-		old_kernel = wait_for_all(bell, n, until_ns) < 0;
+		old_kernel = wait_for_all(doorbell, n, until_ns) < 0;
 		if (!old_kernel)
 			return;
 	}
 	if (n > 1)
 		until_ns = soon < until_ns ? soon : until_ns;
 	until = at(until_ns);
-	syscall(SYS_futex, bell[0].word, FUTEX_WAIT_BITSET, bell[0].heard, until_ns == UINT64_MAX ? NULL : &until, NULL,
-		FUTEX_BITSET_MATCH_ANY);
+	syscall(SYS_futex, doorbell[0].word, FUTEX_WAIT_BITSET, doorbell[0].heard,
+		until_ns == UINT64_MAX ? NULL : &until, NULL, FUTEX_BITSET_MATCH_ANY);
 }
 
-void gs_doorbell_ring(const _Atomic uint32_t *word)
+void gs_doorbell_wake(const _Atomic uint32_t *word)
 {
 	syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }

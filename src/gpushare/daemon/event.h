@@ -2,9 +2,9 @@
 /*
  * libevent's events whose callbacks hold the daemon's lock.
  *
- * All of the event loop's state belongs to whoever holds the one lock: its callbacks, and the thread that looks
- * for stopped clients (suspended.h).  It is not held while anybody sleeps.  The arbiters, which decide who has
- * the GPUs (arbiter.h), never take it.
+ * All of the event loop's state belongs to whoever holds the one lock: its callbacks, and the
+ * thread that looks for stopped clients (suspended.h).  It is not held while anybody sleeps.  The
+ * arbiters, which decide who has the GPUs (arbiter.h), never take it.
  */
 #ifndef GPUSHARE_DAEMON_EVENT_H
 #define GPUSHARE_DAEMON_EVENT_H

@@ -10,7 +10,6 @@
 
 #include "common/clock.h"
 #include "config.h"
-#include "gpushare/daemon/arbiter.h"
 #include "gpushare/daemon/commands.h"
 #include "gpushare/daemon/device.h"
 #include "gpushare/daemon/memory.h"
@@ -80,7 +79,7 @@ static int select_steps(struct gs_daemon *d, uint32_t job, int finished, enum wi
 	struct gs_step *s;
 
 	memset(sel, 0, sizeof(*sel));
-	gs_command_sync(d, with == KERNELS);
+	gs_devices_sync(d, with == KERNELS);
 	TAILQ_FOREACH(s, &d->steps, link)
 		gs_lease_note_peak(d, s->alloc);
 	sel->step = calloc(room, sizeof(struct gs_step *));
@@ -178,6 +177,7 @@ static void name_holder(const struct gs_daemon *d, uint64_t id, char *buf, size_
 struct whole {
 	struct gs_report_status s;
 	struct gs_report_gpu gpu[GS_CONFIG_GPUS_MAX];
+	struct gs_report_arbiter arbiter[GS_CONFIG_GPUS_MAX];
 	char holder[GS_CONFIG_GPUS_MAX][160];
 	struct selection steps;
 };
@@ -220,7 +220,8 @@ static void fill_gpu(struct gs_daemon *d, struct gs_device *dev, struct whole *w
 	struct gs_gpu_status st;
 
 	gs_arbiter_status(dev->arbiter, &arbiter);
-	gs_command_status(dev, &st);
+	gs_command_status(dev->arbiter, &st);
+	w->arbiter[i] = (struct gs_report_arbiter){ arbiter.polls, (double)arbiter.cpu_ns / 1e9, (double)st.handover_ns / 1e3, st.faults };
 	name_holder(d, st.holder, w->holder[i], sizeof(w->holder[i]));
 	*g = (struct gs_report_gpu){
 		.gpu = dev->index, .policy = st.policy,
@@ -233,9 +234,8 @@ static void fill_gpu(struct gs_daemon *d, struct gs_device *dev, struct whole *w
 		.reserved_mb = (double)gs_ledger_reserved(dev->ledger) / 1048576,
 		.evictions = st.evictions, .overdue = st.overdue,
 		.evict_p50_us = st.evict_p50_us, .evict_p99_us = st.evict_p99_us,
-		.handover_us = (double)st.handover_ns / 1e3,
-		.policy_faults = st.faults, .fell_back = st.broke != NULL,
-		.arbiter_polls = arbiter.polls, .arbiter_cpu_s = (double)arbiter.cpu_ns / 1e9,
+		.fell_back = st.broke != NULL,
+		.arbiter = &w->arbiter[i],
 	};
 	for (; g->nclasses < st.nclasses; g->nclasses++) {
 		const struct gs_gpu_class *c = &st.class[g->nclasses];
@@ -436,7 +436,7 @@ char *gs_gather_trace(struct gs_daemon *d, size_t *size)
 	int rc = 0;
 
 	for (size_t i = 0; rc == 0 && i < d->ndevice; i++)
-		rc = gs_command_trace(&d->device[i], image.now_ns, &image);
+		rc = gs_command_trace(d->device[i].arbiter, image.now_ns, &image);
 	if (rc == 0)
 		rc = fill_ntt(d, &image);
 	if (rc == 0)

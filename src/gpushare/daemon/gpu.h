@@ -111,7 +111,7 @@ struct gs_doorbell {
 };
 
 /* Those of the first `max` clients, valid until one comes or goes; returns how many clients there are. */
-size_t gs_gpu_doorbells(const struct gs_gpu *gpu, struct gs_doorbell *bell, size_t max);
+size_t gs_gpu_doorbells(const struct gs_gpu *gpu, struct gs_doorbell *doorbell, size_t max);
 
 /*
  * Is it worth a processor to see at once what the clients do?  It is while several share the GPU, or have in the last 10 ms, and one

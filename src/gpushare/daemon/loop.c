@@ -13,7 +13,6 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "gpushare/daemon/admin.h"
-#include "gpushare/daemon/commands.h"
 #include "gpushare/daemon/device.h"
 #include "gpushare/daemon/event.h"
 #include "gpushare/daemon/gather.h"
@@ -49,9 +48,7 @@ static void on_news(evutil_socket_t fd, short what, void *arg)
 	if (read(fd, &times, sizeof(times)) < 0)
 		return;
 	for (size_t i = 0; i < d->ndevice; i++)
-		gs_command_judge(d, &d->device[i]);
-	gs_peers_drop_bad(d);
-	gs_overdue_look(d);
+		gs_verdicts_execute(d, &d->device[i]);
 }
 
 static void on_memory(evutil_socket_t fd, short what, void *arg)
@@ -96,7 +93,7 @@ static void on_refresh(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	gs_command_sync(d, 0);
+	gs_devices_sync(d, 0);
 	TAILQ_FOREACH(s, &d->steps, link)
 		gs_lease_note_peak(d, s->alloc);
 	if (!TAILQ_EMPTY(&d->steps))

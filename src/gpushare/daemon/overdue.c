@@ -5,11 +5,13 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "gpushare/daemon/arbiter.h"
 #include "gpushare/daemon/device.h"
 #include "gpushare/daemon/mps.h"
 #include "gpushare/daemon/peer.h"
@@ -36,7 +38,7 @@ static void kill_process(struct gs_peer *peer)
 	gs_log(GS_LOG_WARN, "%s: the process is %s", peer->who, rc == 0 ? "killed" : "gone already");
 }
 
-static void kill_job(struct gs_peer *peer)
+static void kill_job(struct gs_peer *peer, const char *kernel)
 {
 	struct gs_daemon *d = peer->d;
 	struct gs_step *step = peer->step;
@@ -45,7 +47,7 @@ static void kill_job(struct gs_peer *peer)
 	if (step->kill_asked || (peer->killed_ns && gs_clock_ns() - peer->killed_ns < AGAIN_NS))
 		return;
 	snprintf(step->killed, sizeof(step->killed), "kernel %.100s has not left gpu %u for %.3g s (EvictDeadline)",
-		 peer->verdict.kernel, peer->device->index, (double)d->config->evict_deadline_ns / (double)GS_NS_PER_S);
+		 kernel, peer->device->index, (double)d->config->evict_deadline_ns / (double)GS_NS_PER_S);
 	/* Our part of AdminComment ends at a ';'. */
 	for (char *c = step->killed; *c; c++)
 		if (*c == ';' || *c == '|')
@@ -57,18 +59,67 @@ static void kill_job(struct gs_peer *peer)
 		kill_process(peer);
 }
 
-void gs_overdue_look(struct gs_daemon *d)
+/* What an arbiter has found of a client. */
+struct verdict {
+	struct gs_peer *peer;
+	int bad;                        /* its page holds a state that there is not: */
+	uint32_t state;
+	int overdue;                    /* its kernels have not left by the deadline; the first of them: */
+	char kernel[GS_TALLY_NAME_MAX]; /* "": its name is not known */
+};
+
+/* More at a time are dealt with the next time. */
+#define VERDICTS_MOST 64
+
+struct verdicts {
+	struct gs_daemon *d;
+	const struct gs_device *device;
+	struct verdict found[VERDICTS_MOST];
+	size_t n;
+};
+
+/* In the arbiter's thread; the loop waits, so the list of peers is as it was. */
+static void do_judge(struct gs_gpu *gpu, void *arg)
 {
+	struct verdicts *v = arg;
 	struct gs_peer *peer;
 
-	LIST_FOREACH(peer, &d->peers, link) {
-		if (!peer->tenant || !peer->verdict.overdue)
+	(void)gpu;
+	LIST_FOREACH(peer, &v->d->peers, link) {
+		struct verdict found = { .peer = peer };
+		const struct gs_tally_kernel *k;
+
+		if (!peer->tenant || peer->device != v->device || v->n == VERDICTS_MOST)
 			continue;
-		peer->verdict.overdue = 0;
-		gs_mps_terminate(peer, "has not left the GPU by EvictDeadline");
-		if (d->config->overdue_kill && peer->step)
-			kill_job(peer);
+		found.bad = gs_tenant_bad(peer->tenant, &found.state);
+		found.overdue = gs_tenant_overdue(peer->tenant);
+		if (!found.bad && !found.overdue)
+			continue;
+		k = gs_tally_kernel(&peer->step->live, peer->kernels, gs_tenant_kernel_on_gpu(peer->tenant));
+		if (k)
+			memcpy(found.kernel, k->name, sizeof(found.kernel));
+		v->found[v->n++] = found;
 	}
+}
+
+void gs_verdicts_execute(struct gs_daemon *d, struct gs_device *device)
+{
+	struct verdicts v = { .d = d, .device = device };
+
+	do {
+		v.n = 0;
+		gs_arbiter_call(device->arbiter, do_judge, &v);
+		for (size_t i = 0; i < v.n; i++) {
+			struct gs_peer *peer = v.found[i].peer;
+
+			if (v.found[i].overdue)
+				gs_mps_terminate(peer, "has not left the GPU by EvictDeadline");
+			if (v.found[i].overdue && d->config->overdue_kill && peer->step)
+				kill_job(peer, v.found[i].kernel);
+			if (v.found[i].bad)
+				gs_peer_drop_bad(peer, v.found[i].state);
+		}
+	} while (v.n == VERDICTS_MOST);
 }
 
 void gs_overdue_not_killed(struct gs_daemon *d, uint32_t job_id)

@@ -11,8 +11,8 @@
 
 #include "gpushare/daemon/daemon.h"
 
-/* Look for such clients and deal with them; from the loop only. */
-void gs_overdue_look(struct gs_daemon *d);
+/* Deal with such clients of that GPU, and close those whose pages hold what cannot be; from the loop only. */
+void gs_verdicts_execute(struct gs_daemon *d, struct gs_device *device);
 
 /* Slurm did not kill the job: its clients' processes are killed. */
 void gs_overdue_not_killed(struct gs_daemon *d, uint32_t job_id);

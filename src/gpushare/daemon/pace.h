@@ -27,7 +27,8 @@ uint64_t gs_pace_grace(const struct gs_tenant *tenant);
 void gs_pace_idle(struct gs_tenant *tenant, uint64_t now);
 void gs_pace_busy(struct gs_tenant *tenant, uint64_t now);
 
-/* Time until the next poll, ns: the wanted one, or the shortest that gs_gpu_poll_every() has allowed. */
+/* Time until the next poll, ns: the wanted one, or the shortest that gs_gpu_poll_every() has
+ * allowed. */
 uint64_t gs_pace_poll(const struct gs_gpu *gpu, uint64_t wanted_ns);
 
 /* When the GPU must have its next turn; UINT64_MAX: when something happens. */

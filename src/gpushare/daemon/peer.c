@@ -232,18 +232,11 @@ void gs_peer_close(struct gs_peer *peer)
 	free(peer);
 }
 
-void gs_peers_drop_bad(struct gs_daemon *d)
+void gs_peer_drop_bad(struct gs_peer *peer, uint32_t kstate)
 {
-	struct gs_peer *peer, *next;
-
-	for (peer = LIST_FIRST(&d->peers); peer; peer = next) {
-		next = LIST_NEXT(peer, link);
-		if (!peer->tenant || !peer->verdict.bad)
-			continue;
-		gs_complain(d, "%s: closed: its page holds the state %u", peer->who, peer->verdict.kstate);
-		gs_mps_terminate(peer, "plays with its page");
-		gs_peer_close(peer);
-	}
+	gs_complain(peer->d, "%s: closed: its page holds the state %u", peer->who, kstate);
+	gs_mps_terminate(peer, "plays with its page");
+	gs_peer_close(peer);
 }
 
 unsigned gs_peers_of(const struct gs_daemon *d, uid_t uid)

@@ -13,16 +13,7 @@
 #include <sys/types.h>
 
 #include "gpushare/daemon/daemon.h"
-#include "gpushare/daemon/tally.h"
 #include "gpushare/proto/msg.h"
-
-/* What the arbiter has found of a client (commands.h). */
-struct gs_verdict {
-	int bad;                   /* its page holds a state that there is not: */
-	uint32_t kstate;
-	int overdue;               /* its kernels have not left by the deadline; the first of them: */
-	char kernel[GS_TALLY_NAME_MAX]; /* "": its name is not known */
-};
 
 struct gs_peer {
 	LIST_ENTRY(gs_peer) link;
@@ -41,9 +32,7 @@ struct gs_peer {
 	struct gs_page *page;
 	struct gs_tenant *tenant;  /* the arbiter's; NULL: it is not on the GPU */
 	uint64_t counted;          /* its launches that are in the step's figures, as those were last */
-	int matters;               /* gs_tenant_matters() */
 	int stopped;               /* its process, as the arbiter was told */
-	struct gs_verdict verdict;
 	struct gs_kernel_map *kernels;
 	char program[64];
 	unsigned kernels_ignored;
@@ -99,8 +88,8 @@ int gs_peer_send(struct gs_peer *peer, const struct gs_msg *msg, int fd);
 int gs_peer_refuse(struct gs_peer *peer, uint32_t tag, enum gs_refusal code,
 		   const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 
-/* Close the clients whose pages hold what cannot be, by their verdicts. */
-void gs_peers_drop_bad(struct gs_daemon *d);
+/* Close a client whose page holds a state that there is not. */
+void gs_peer_drop_bad(struct gs_peer *peer, uint32_t kstate);
 
 /* Connections of that user. */
 unsigned gs_peers_of(const struct gs_daemon *d, uid_t uid);

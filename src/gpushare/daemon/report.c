@@ -206,14 +206,14 @@ static json_t *gpu_json(const struct gs_report_gpu *g)
 	json_object_set_new(o, "overdue", json_integer((json_int_t)g->overdue));
 	json_object_set_new(o, "evict_p50_us", gs_report_json_number(g->evict_p50_us));
 	json_object_set_new(o, "evict_p99_us", gs_report_json_number(g->evict_p99_us));
-	json_object_set_new(o, "handover_us", gs_report_json_number(g->handover_us));
-	json_object_set_new(o, "arbiter", gs_report_json_text(g->arbiter_polls ? "polls" : "sleeps"));
-	json_object_set_new(o, "arbiter_cpu_s", gs_report_json_number(g->arbiter_cpu_s));
+	json_object_set_new(o, "handover_us", gs_report_json_number(g->arbiter->handover_us));
+	json_object_set_new(o, "arbiter", gs_report_json_text(g->arbiter->polls ? "polls" : "sleeps"));
+	json_object_set_new(o, "arbiter_cpu_s", gs_report_json_number(g->arbiter->cpu_s));
 	json_object_set_new(o, "antt", gs_report_json_number(g->sharing.antt));
 	json_object_set_new(o, "dntt", gs_report_json_number(g->sharing.dntt));
 	json_object_set_new(o, "stp", gs_report_json_number(g->sharing.stp));
 	json_object_set_new(o, "jain", gs_report_json_number(g->sharing.jain));
-	json_object_set_new(o, "policy_faults", json_integer(g->policy_faults));
+	json_object_set_new(o, "policy_faults", json_integer(g->arbiter->policy_faults));
 	json_object_set_new(o, "fell_back", json_boolean(g->fell_back));
 	json_object_set_new(o, "classes", classes_json(g));
 	return o;
@@ -276,7 +276,7 @@ static void status_gpus(struct gs_table *t, const struct gs_report_status *s)
 		gs_table_cell(t, "%.2f", g->sharing.dntt);
 		gs_table_cell(t, "%.2f", g->sharing.stp);
 		gs_table_cell(t, "%.2f", g->sharing.jain);
-		gs_table_cell(t, "%.1f", g->arbiter_cpu_s);
+		gs_table_cell(t, "%.1f", g->arbiter->cpu_s);
 		gs_table_cell(t, "%s", *g->holder ? g->holder : "-");
 	}
 	gs_table_print(t, count_columns());

@@ -25,6 +25,14 @@ struct gs_report_class {
 	int fell_back;          /* its policy broke its contract */
 };
 
+/* What its arbiter does. */
+struct gs_report_arbiter {
+	int polls;              /* at the moment, else it sleeps */
+	double cpu_s;           /* processor time that it has had */
+	double handover_us;     /* what it takes a hand-over for */
+	uint32_t policy_faults;
+};
+
 /* One GPU, for `gpusharectl status`. */
 struct gs_report_gpu {
 	uint32_t gpu;
@@ -39,11 +47,9 @@ struct gs_report_gpu {
 	uint32_t shares, shares_taken;
 	double memory_mb, reserved_mb;
 	uint64_t evictions, overdue;
-	double evict_p50_us, evict_p99_us, handover_us;
+	double evict_p50_us, evict_p99_us;
 	struct gs_sharing sharing; /* of the registered steps that have wanted it */
-	uint32_t policy_faults;
-	int arbiter_polls;      /* at the moment, else it sleeps */
-	double arbiter_cpu_s;   /* processor time of the GPU's arbiter */
+	const struct gs_report_arbiter *arbiter;
 };
 
 struct gs_report_status {

@@ -10,7 +10,7 @@
 
 #include "common/log.h"
 #include "gpushare/daemon/carry.h"
-#include "gpushare/daemon/commands.h"
+#include "gpushare/daemon/device.h"
 #include "gpushare/daemon/hold.h"
 #include "gpushare/daemon/local_job.h"
 #include "gpushare/daemon/own_file.h"
@@ -51,7 +51,7 @@ void gs_state_save(struct gs_daemon *d)
 	char path[512];
 	FILE *f;
 
-	gs_command_sync(d, 0);
+	gs_devices_sync(d, 0);
 	state_path(d, path, sizeof(path));
 	if (!d->next_local && !any_to_keep(d)) {
 		unlink(path);

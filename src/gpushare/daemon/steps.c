@@ -98,7 +98,8 @@ void gs_steps_reprioritise(struct gs_daemon *d)
 	}
 	LIST_FOREACH(peer, &d->peers, link)
 		if (peer->tenant)
-			gs_command_priority(peer, gs_client_priority(peer), gs_step_class(d->config, &peer->step->info));
+			gs_command_priority(peer->device->arbiter, peer->tenant, gs_client_priority(peer),
+					    gs_step_class(d->config, &peer->step->info));
 }
 
 unsigned gs_steps_prioritise(struct gs_daemon *d, uint32_t job_id, uint32_t priority)
@@ -321,7 +322,7 @@ void gs_step_over(struct gs_daemon *d, struct gs_step *s, const char *why)
 	LIST_FOREACH(peer, &d->peers, link)
 		if (peer->own == s)
 			peer->own = NULL;
-	gs_command_sync(d, 0); /* what its launches have taught */
+	gs_devices_sync(d, 0); /* what its launches have taught */
 	gs_tally_fini(&s->tally);
 	s->tally = s->live; /* nobody has it any more */
 	memset(&s->live, 0, sizeof(s->live));

@@ -83,7 +83,7 @@ struct gs_step {
 	int kill_asked;          /* slurmctld was asked to, and has not refused */
 	struct gs_moves moves;   /* its allocation's, since it began */
 	struct gs_tally live;    /* the arbiter's, while the step has clients */
-	struct gs_tally tally;   /* as gs_command_sync() has copied it */
+	struct gs_tally tally;   /* as gs_devices_sync() has copied it */
 };
 
 /*

@@ -21,7 +21,9 @@
 struct client {
 	uint64_t peer; /* its id */
 	pid_t pid;
-	int stopped;
+	int stopped, matters;
+	struct gs_tenant *tenant; /* with the lock only */
+	struct gs_device *device;
 };
 
 struct gs_suspended {
@@ -35,16 +37,46 @@ struct gs_suspended {
 	size_t room;
 };
 
+struct question {
+	struct gs_suspended *s;
+	size_t n;
+	const struct gs_device *device;
+};
+
+static void do_question(struct gs_gpu *gpu, void *arg)
+{
+	const struct question *q = arg;
+
+	(void)gpu;
+	for (size_t i = 0; i < q->n; i++)
+		if (q->s->client[i].device == q->device)
+			q->s->client[i].matters = gs_tenant_matters(q->s->client[i].tenant);
+}
+
+/* Of the first n: the others are dropped. */
+static size_t those_that_matter(struct gs_suspended *s, size_t n)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; n && i < s->d->ndevice; i++) {
+		struct question q = { s, n, &s->d->device[i] };
+
+		gs_arbiter_call(s->d->device[i].arbiter, do_question, &q);
+	}
+	for (size_t i = 0; i < n; i++)
+		if (s->client[i].matters)
+			s->client[left++] = s->client[i];
+	return left;
+}
+
 /* Those for whom it makes a difference; with the daemon's lock. */
 static size_t collect(struct gs_suspended *s)
 {
 	const struct gs_peer *peer;
 	size_t n = 0;
 
-	for (size_t i = 0; i < s->d->ndevice; i++)
-		gs_command_find_those_that_matter(s->d, &s->d->device[i]);
 	LIST_FOREACH(peer, &s->d->peers, link) {
-		if (!peer->tenant || !peer->matters)
+		if (!peer->tenant)
 			continue;
 		if (n == s->room) {
 			size_t room = s->room ? 2 * s->room : 16;
@@ -55,9 +87,9 @@ static size_t collect(struct gs_suspended *s)
 			s->client = grown;
 			s->room = room;
 		}
-		s->client[n++] = (struct client){ .peer = peer->id, .pid = peer->pid };
+		s->client[n++] = (struct client){ .peer = peer->id, .pid = peer->pid, .tenant = peer->tenant, .device = peer->device };
 	}
-	return n;
+	return those_that_matter(s, n);
 }
 
 static int is_stopped(const struct gs_suspended *s, size_t n, uint64_t peer, int *stopped)
@@ -79,7 +111,7 @@ static void apply(struct gs_suspended *s, size_t n)
 	LIST_FOREACH(peer, &s->d->peers, link)
 		if (peer->tenant && is_stopped(s, n, peer->id, &stopped) && peer->stopped != stopped) {
 			peer->stopped = stopped;
-			gs_command_stopped(peer, stopped);
+			gs_command_stopped(peer->device->arbiter, peer->tenant, stopped);
 		}
 }
 

@@ -189,7 +189,7 @@ static void give_up(struct gs_takeback *t, const char *why)
 {
 	struct gs_away_process *p = t->process;
 
-	gs_command_unpin(t->alloc->device);
+	gs_command_unpin(t->alloc->device->arbiter);
 	if (p && !p->parked)
 		gs_takeback_drop(p); /* it has not left: the program says so */
 	t->process = NULL;
@@ -253,7 +253,7 @@ static void settling(struct gs_takeback *t)
 
 	if (!t->process) {
 		leave_next(t);
-	} else if (gs_command_settled(a->device)) {
+	} else if (gs_command_settled(a->device->arbiter)) {
 		t->phase = GS_TAKE_LEAVING;
 		start_mover(t, "checkpoint", on_left);
 		if (!t->mover)
@@ -286,7 +286,7 @@ static void leave_next(struct gs_takeback *t)
 		return;
 	}
 	p = peer->pidfd >= 0 ? calloc(1, sizeof(*p)) : NULL;
-	if (!p || gs_command_pin(peer) < 0) {
+	if (!p || gs_command_pin(peer->device->arbiter, peer->tenant) < 0) {
 		free(p);
 		give_up(t, "its processes cannot be watched");
 		return;

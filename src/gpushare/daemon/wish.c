@@ -8,6 +8,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "gpushare/daemon/commands.h"
+#include "gpushare/daemon/device.h"
 #include "gpushare/daemon/memory_lease.h"
 #include "gpushare/daemon/peer.h"
 #include "gpushare/daemon/memory.h"
@@ -27,7 +28,7 @@ static void standing(const struct gs_peer *peer, struct gs_msg_standing *out)
 {
 	const struct gs_step *step = peer->step;
 
-	gs_command_sync(peer->d, 0);
+	gs_devices_sync(peer->d, 0);
 	out->job_id = step->info.job_id;
 	out->step_id = step->info.step_id;
 	out->gpu = step->info.gpu;
@@ -67,7 +68,8 @@ int gs_on_wish(struct gs_peer *peer, struct gs_msg *msg, int fd)
 			gs_log(GS_LOG_DEBUG, "%s: priority %d", peer->who, (int)gs_client_priority(peer));
 		}
 		if (peer->tenant)
-			gs_command_priority(peer, gs_client_priority(peer), gs_step_class(peer->d->config, &peer->step->info));
+			gs_command_priority(peer->device->arbiter, peer->tenant, gs_client_priority(peer),
+					    gs_step_class(peer->d->config, &peer->step->info));
 	}
 	standing(peer, &answer.standing);
 	return msg->header.tag ? gs_peer_send(peer, &answer, -1) : 0;
