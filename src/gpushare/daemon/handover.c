@@ -150,7 +150,8 @@ static void drain_done(struct gs_gpu *gpu, int has_left, uint64_t now)
 
 	gs_tenant_charge(t, 1, now);
 	if (gpu->evicting && has_left) {
-		gs_handover_evicted(gpu, t, gpu->drain_since, now);
+		/* It may have left in the turn that told it to. */
+		gs_handover_evicted(gpu, t, gpu->drain_since, gpu->o.clock ? gpu->o.clock() : now);
 		gs_trace_add(gpu->trace, t->traced, GS_TRACE_TELL, gpu->drain_since, gpu->told_ns);
 	} else if (gpu->evicting) {
 		gs_holders_told(t, gpu->drain_since);
