@@ -7,8 +7,8 @@
 #define GPUSHARE_TEST_GPU_RIG_H
 
 #include "common/clock.h"
-#include "gpushare/daemon/gpu.h"
-#include "gpushare/daemon/watch.h"
+#include "gpushare/arbiter/gpu.h"
+#include "gpushare/arbiter/watch.h"
 #include "gpushare/proto/page.h"
 
 #define MS GS_NS_PER_MS

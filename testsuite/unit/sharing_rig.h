@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Fake clients that share a GPU (daemon/holders.h): what its tests have in common, on top of
+/* Fake clients that share a GPU (arbiter/holders.h): what its tests have in common, on top of
  * gpu_rig.h. */
 #ifndef GPUSHARE_TEST_SHARING_RIG_H
 #define GPUSHARE_TEST_SHARING_RIG_H

@@ -16,7 +16,7 @@
 
 #include "gpu_rig.h"
 #include "gpushare/daemon/arbiter.h"
-#include "gpushare/daemon/gpu_core.h"
+#include "gpushare/arbiter/gpu_core.h"
 
 /* ---- when it polls ------------------------------------------------------- */
 

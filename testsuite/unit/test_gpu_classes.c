@@ -14,7 +14,7 @@
 
 #include "common/log.h"
 #include "gpu_rig.h"
-#include "gpushare/daemon/gpu_core.h"
+#include "gpushare/arbiter/gpu_core.h"
 #include "gpushare/sched/policy.h"
 
 static const struct gs_sched_class classes[] = {

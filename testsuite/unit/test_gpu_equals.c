@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "gpushare/daemon/gpu_core.h"
+#include "gpushare/arbiter/gpu_core.h"
 #include "sharing_rig.h"
 
 struct two {

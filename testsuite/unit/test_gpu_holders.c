@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Kernels that cannot leave: who runs beside them, who is held back, and what becomes of them (daemon/holders.h). */
+/* Kernels that cannot leave: who runs beside them, who is held back, and what becomes of them (arbiter/holders.h). */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +13,7 @@
 
 #include "gpu_rig.h"
 #include "sharing_rig.h"
-#include "gpushare/daemon/gpu_core.h"
+#include "gpushare/arbiter/gpu_core.h"
 
 #define LATE (5 * MS)
 

@@ -12,7 +12,7 @@
 #include <jansson.h>
 
 #include "gpushare/daemon/report.h"
-#include "gpushare/daemon/tenant.h"
+#include "gpushare/arbiter/tenant.h"
 #include "gpu_rig.h"
 
 /* As they are announced. */

@@ -10,8 +10,8 @@
 #include <cmocka.h>
 
 #include "gpu_rig.h"
-#include "gpushare/daemon/gpu_core.h"
-#include "gpushare/daemon/pace.h"
+#include "gpushare/arbiter/gpu_core.h"
+#include "gpushare/arbiter/pace.h"
 
 /* ---- a client's pauses ------------------------------------------------- */
 

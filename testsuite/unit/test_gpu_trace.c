@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "gpushare/daemon/trace.h"
+#include "gpushare/arbiter/trace.h"
 #include "gpu_rig.h"
 
 static const struct gs_trace_record *record_of(const struct gs_trace_image *image, uint64_t id,

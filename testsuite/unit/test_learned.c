@@ -14,8 +14,8 @@
 
 #include "config.h"
 #include "gpushare/daemon/history_db.h"
-#include "gpushare/daemon/learned.h"
-#include "gpushare/daemon/watch.h"
+#include "gpushare/arbiter/learned.h"
+#include "gpushare/arbiter/watch.h"
 
 static void keys_differ_by_user_program_kernel_and_form(void **state)
 {

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "common/error.h"
-#include "gpushare/daemon/gpu.h"
+#include "gpushare/arbiter/gpu.h"
 
 struct gs_arbiter;
 

@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "gpushare/daemon/device.h"
-#include "gpushare/daemon/gpu.h"
+#include "gpushare/arbiter/gpu.h"
 #include "gpushare/daemon/peer.h"
 #include "gpushare/daemon/steps.h"
 #include "gpushare/memory/ledger.h"

@@ -12,13 +12,13 @@
 #include "common/log.h"
 #include "gpushare/daemon/commands.h"
 #include "gpushare/daemon/device.h"
-#include "gpushare/daemon/learned.h"
+#include "gpushare/arbiter/learned.h"
 #include "gpushare/daemon/memory.h"
 #include "gpushare/daemon/memory_lease.h"
 #include "gpushare/daemon/peer.h"
 #include "gpushare/daemon/steps.h"
 #include "gpushare/daemon/takeback.h"
-#include "gpushare/daemon/tenant.h"
+#include "gpushare/arbiter/tenant.h"
 #include "gpushare/proto/page.h"
 
 /* Every message but HELLO needs a step to belong to. */

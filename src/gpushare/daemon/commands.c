@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "common/clock.h"
-#include "gpushare/daemon/tenant.h"
+#include "gpushare/arbiter/tenant.h"
 
 /* ---- clients ---------------------------------------------------------- */
 

@@ -9,7 +9,7 @@
 #include "common/clock.h"
 #include "gpushare/config/sched_options.h"
 #include "gpushare/daemon/arbiter.h"
-#include "gpushare/daemon/learned.h"
+#include "gpushare/arbiter/learned.h"
 #include "gpushare/daemon/memory.h"
 #include "gpushare/daemon/mps.h"
 #include "gpushare/daemon/peer.h"

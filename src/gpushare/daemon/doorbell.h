@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "gpushare/daemon/gpu.h"
+#include "gpushare/arbiter/gpu.h"
 
 /* So many words the kernel waits for at once. */
 #define GS_DOORBELLS_MAX 128

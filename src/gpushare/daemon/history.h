@@ -12,7 +12,7 @@
 
 #include "gpushare/daemon/aggregate.h"
 #include "gpushare/daemon/daemon.h"
-#include "gpushare/daemon/learned.h"
+#include "gpushare/arbiter/learned.h"
 
 struct gs_history;
 

@@ -11,7 +11,7 @@
 
 #include "common/error.h"
 #include "gpushare/daemon/aggregate.h"
-#include "gpushare/daemon/learned.h"
+#include "gpushare/arbiter/learned.h"
 
 #define GS_HISTORY_ROWS_MAX 100000
 

@@ -20,7 +20,7 @@
 #include "gpushare/daemon/device.h"
 #include "gpushare/daemon/event.h"
 #include "gpushare/daemon/history.h"
-#include "gpushare/daemon/learned.h"
+#include "gpushare/arbiter/learned.h"
 #include "gpushare/daemon/installation.h"
 #include "gpushare/daemon/locality.h"
 #include "gpushare/daemon/loop.h"

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "gpushare/daemon/moves.h"
-#include "gpushare/daemon/tally.h"
+#include "gpushare/arbiter/tally.h"
 #include "gpushare/metrics/metrics.h"
 #include "gpushare/sched/sched.h"
 

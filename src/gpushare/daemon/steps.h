@@ -18,7 +18,7 @@
 
 #include "gpushare/daemon/daemon.h"
 #include "gpushare/daemon/moves.h"
-#include "gpushare/daemon/tally.h"
+#include "gpushare/arbiter/tally.h"
 #include "gpushare/proto/msg.h"
 
 #define GS_STEP_ANY 0xffffffffu

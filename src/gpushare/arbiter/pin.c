@@ -8,7 +8,7 @@
  * while it has the turn ends by itself.
  */
 #define _GNU_SOURCE
-#include "gpushare/daemon/gpu_core.h"
+#include "gpushare/arbiter/gpu_core.h"
 
 int gs_gpu_pin(struct gs_tenant *t)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Per-step and per-kernel accounting; see tally.h. */
 #define _GNU_SOURCE
-#include "gpushare/daemon/tally.h"
+#include "gpushare/arbiter/tally.h"
 
 #include <stdlib.h>
 #include <string.h>

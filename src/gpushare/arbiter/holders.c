@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Clients that have the turn beside the holder; see holders.h. */
 #define _GNU_SOURCE
-#include "gpushare/daemon/holders.h"
+#include "gpushare/arbiter/holders.h"
 
 #include "common/clock.h"
 #include "common/log.h"
-#include "gpushare/daemon/pace.h"
-#include "gpushare/daemon/usage.h"
+#include "gpushare/arbiter/pace.h"
+#include "gpushare/arbiter/usage.h"
 
 #define OF_LATE_NS (10 * GS_NS_PER_S) /* longer than the pauses of most that come again and again */
 /* A prediction that is so many times LeaveWithin off is none: a kernel has changed, or its client's page says what is not so. */
@@ -20,7 +20,7 @@
 #define STARVED_NS (0.25 * GS_NS_PER_S)
 #define STARVED_NAMED_NS (2.0 * GS_NS_PER_S)
 /* How often the pages are looked at while several have the turn, and while one of them is held back. */
-#define LOOK_NS (1 * GS_NS_PER_MS)
+#define LOOK_NS (2 * GS_NS_PER_MS)
 #define HELD_LOOK_NS (100 * GS_NS_PER_US)
 #define BARRED_LOOK_NS (20 * GS_NS_PER_US)
 /* What an equal has left on the GPU is waited for so long at most. */

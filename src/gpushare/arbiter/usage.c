@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The account of GPU time among equals; see usage.h. */
 #define _GNU_SOURCE
-#include "gpushare/daemon/usage.h"
+#include "gpushare/arbiter/usage.h"
 
 #include "common/clock.h"
-#include "gpushare/daemon/gpu_core.h"
+#include "gpushare/arbiter/gpu_core.h"
 
 /* So much GPU time ahead of an equal, a client is held back: a hundredth of what an account of some
  * seconds holds. */

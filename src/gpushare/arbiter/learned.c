@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A set-associative table of what was learned; see learned.h. */
-#include "gpushare/daemon/learned.h"
+#include "gpushare/arbiter/learned.h"
 
 #include <stdlib.h>
 

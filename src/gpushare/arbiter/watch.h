@@ -8,8 +8,8 @@
  * writes nonsense only spoils its own figures; a state that does not exist
  * is reported (`bad`) and ends the connection.
  */
-#ifndef GPUSHARE_DAEMON_WATCH_H
-#define GPUSHARE_DAEMON_WATCH_H
+#ifndef GPUSHARE_ARBITER_WATCH_H
+#define GPUSHARE_ARBITER_WATCH_H
 
 #include <stdint.h>
 

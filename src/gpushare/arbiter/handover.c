@@ -8,7 +8,7 @@
  * at the latest, by the sweep that every look at a draining client repeats.
  */
 #define _GNU_SOURCE
-#include "gpushare/daemon/pace.h"
+#include "gpushare/arbiter/pace.h"
 
 #include "common/clock.h"
 #include "common/log.h"

@@ -14,8 +14,8 @@
  * Who is ahead of its equals in GPU time per share is held back for a while, so nobody among equals
  * starves.  That account is kept in usage.c.
  */
-#ifndef GPUSHARE_DAEMON_HOLDERS_H
-#define GPUSHARE_DAEMON_HOLDERS_H
+#ifndef GPUSHARE_ARBITER_HOLDERS_H
+#define GPUSHARE_ARBITER_HOLDERS_H
 
 #include <stdint.h>
 

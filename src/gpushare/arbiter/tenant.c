@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The daemon's writes to a page, and a client's accounting; see tenant.h. */
 #define _GNU_SOURCE
-#include "gpushare/daemon/tenant.h"
+#include "gpushare/arbiter/tenant.h"
 
 #include <assert.h>
 #include <limits.h>
 #include <string.h>
 
-#include "gpushare/daemon/gpu_core.h"
-#include "gpushare/daemon/pace.h"
+#include "gpushare/arbiter/gpu_core.h"
+#include "gpushare/arbiter/pace.h"
 
 void gs_tenant_turn(struct gs_tenant *t, uint32_t turn)
 {

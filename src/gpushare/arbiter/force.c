@@ -6,7 +6,7 @@
  * it has left.  The policy does not hear of it, so it decides as it would have.
  */
 #define _GNU_SOURCE
-#include "gpushare/daemon/pace.h"
+#include "gpushare/arbiter/pace.h"
 
 #include "common/clock.h"
 

@@ -4,12 +4,12 @@
  * anybody, so the end of a kernel is seen by looking; who waits for the GPU
  * waits for that look too.
  */
-#ifndef GPUSHARE_DAEMON_PACE_H
-#define GPUSHARE_DAEMON_PACE_H
+#ifndef GPUSHARE_ARBITER_PACE_H
+#define GPUSHARE_ARBITER_PACE_H
 
 #include <stdint.h>
 
-#include "gpushare/daemon/gpu_core.h"
+#include "gpushare/arbiter/gpu_core.h"
 
 /* Somebody besides the holder wants the GPU. */
 int gs_pace_contended(const struct gs_gpu *gpu);

@@ -4,8 +4,8 @@
  * proportion to its shares.  A look is one reading of a client's page; this uses only what the
  * latest looks have found.
  */
-#ifndef GPUSHARE_DAEMON_USAGE_H
-#define GPUSHARE_DAEMON_USAGE_H
+#ifndef GPUSHARE_ARBITER_USAGE_H
+#define GPUSHARE_ARBITER_USAGE_H
 
 #include <stdint.h>
 

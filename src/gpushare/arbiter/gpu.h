@@ -12,14 +12,14 @@
  * what the caller must do comes back as values, so that the tests drive it
  * with plain structs for pages.
  */
-#ifndef GPUSHARE_DAEMON_GPU_H
-#define GPUSHARE_DAEMON_GPU_H
+#ifndef GPUSHARE_ARBITER_GPU_H
+#define GPUSHARE_ARBITER_GPU_H
 
 #include <stdint.h>
 
 #include "common/error.h"
-#include "gpushare/daemon/learned.h"
-#include "gpushare/daemon/tally.h"
+#include "gpushare/arbiter/learned.h"
+#include "gpushare/arbiter/tally.h"
 #include "gpushare/proto/page.h"
 #include "gpushare/proto/trace.h"
 #include "gpushare/sched/sched.h"

@@ -4,8 +4,8 @@
  * preemptions, eviction latencies, and the same per kernel.  Pure; bounded,
  * whatever a client announces.
  */
-#ifndef GPUSHARE_DAEMON_TALLY_H
-#define GPUSHARE_DAEMON_TALLY_H
+#ifndef GPUSHARE_ARBITER_TALLY_H
+#define GPUSHARE_ARBITER_TALLY_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A GPU's inside, shared by gpu.c, gpu_turn.c (looking, deciding), handover.c (giving and taking the turn), holders.c, usage.c, pace.c, pin.c and force.c. */
-#ifndef GPUSHARE_DAEMON_GPU_CORE_H
-#define GPUSHARE_DAEMON_GPU_CORE_H
+#ifndef GPUSHARE_ARBITER_GPU_CORE_H
+#define GPUSHARE_ARBITER_GPU_CORE_H
 
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "gpushare/daemon/gpu.h"
-#include "gpushare/daemon/tenant.h"
-#include "gpushare/daemon/trace.h"
+#include "gpushare/arbiter/gpu.h"
+#include "gpushare/arbiter/tenant.h"
+#include "gpushare/arbiter/trace.h"
 
 struct gs_gpu {
 	uint32_t index;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A GPU and its clients: they come and go, settings change, figures are asked for; see gpu.h. */
 #define _GNU_SOURCE
-#include "gpushare/daemon/gpu_core.h"
+#include "gpushare/arbiter/gpu_core.h"
 
 #include <stdio.h>
 #include <stdlib.h>

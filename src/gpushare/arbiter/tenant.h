@@ -3,15 +3,15 @@
  * A client on a GPU, for the files of gpu_core.h alone: its page's words that the daemon
  * writes, and the accounting of what a look at it found.
  */
-#ifndef GPUSHARE_DAEMON_TENANT_H
-#define GPUSHARE_DAEMON_TENANT_H
+#ifndef GPUSHARE_ARBITER_TENANT_H
+#define GPUSHARE_ARBITER_TENANT_H
 
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "gpushare/daemon/gpu.h"
-#include "gpushare/daemon/holders.h"
-#include "gpushare/daemon/watch.h"
+#include "gpushare/arbiter/gpu.h"
+#include "gpushare/arbiter/holders.h"
+#include "gpushare/arbiter/watch.h"
 #include "gpushare/proto/msg.h"
 
 struct gs_traced;

@@ -7,8 +7,8 @@
  * speak for another user's.  Bounded: what was not used for longest gives way.
  * Pure.
  */
-#ifndef GPUSHARE_DAEMON_LEARNED_H
-#define GPUSHARE_DAEMON_LEARNED_H
+#ifndef GPUSHARE_ARBITER_LEARNED_H
+#define GPUSHARE_ARBITER_LEARNED_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* From page snapshots to events; see watch.h. */
 #define _GNU_SOURCE
-#include "gpushare/daemon/watch.h"
+#include "gpushare/arbiter/watch.h"
 
 #include <string.h>
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* When to look again; see pace.h. */
 #define _GNU_SOURCE
-#include "gpushare/daemon/pace.h"
+#include "gpushare/arbiter/pace.h"
 
 #include "common/clock.h"
-#include "gpushare/daemon/usage.h"
+#include "gpushare/arbiter/usage.h"
 
 /* Polls do not follow each other sooner than gpu->poll_ns, whatever is said here. */
 #define POLL_LEAVING_NS (1 * GS_NS_PER_US)

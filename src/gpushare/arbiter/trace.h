@@ -4,8 +4,8 @@
  * the oldest record gives way, and a client that has left is forgotten with
  * the last record that speaks of it.  Pure; time is a parameter.
  */
-#ifndef GPUSHARE_DAEMON_TRACE_H
-#define GPUSHARE_DAEMON_TRACE_H
+#ifndef GPUSHARE_ARBITER_TRACE_H
+#define GPUSHARE_ARBITER_TRACE_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -8,8 +8,8 @@
  *	        that can leave -> TOEVICT, TORUN -> READY, and ring (handover.c)
  */
 #define _GNU_SOURCE
-#include "gpushare/daemon/pace.h"
-#include "gpushare/daemon/usage.h"
+#include "gpushare/arbiter/pace.h"
+#include "gpushare/arbiter/usage.h"
 
 #include "common/clock.h"
 #include "common/log.h"

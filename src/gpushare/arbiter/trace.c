@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The ring of a GPU's latest turns; see trace.h. */
 #define _GNU_SOURCE
-#include "gpushare/daemon/trace.h"
+#include "gpushare/arbiter/trace.h"
 
 #include <stdlib.h>
 #include <string.h>

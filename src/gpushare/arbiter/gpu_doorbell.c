@@ -7,7 +7,7 @@
  * consistent: so either the client wakes the sleeper, or the sleeper sees that it has asked.
  */
 #define _GNU_SOURCE
-#include "gpushare/daemon/gpu_core.h"
+#include "gpushare/arbiter/gpu_core.h"
 
 int gs_gpu_hear(struct gs_gpu *gpu)
 {
