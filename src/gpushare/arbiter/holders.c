@@ -20,7 +20,7 @@
 #define STARVED_NS (0.25 * GS_NS_PER_S)
 #define STARVED_NAMED_NS (2.0 * GS_NS_PER_S)
 /* How often the pages are looked at while several have the turn, and while one of them is held back. */
-#define LOOK_NS (2 * GS_NS_PER_MS)
+#define LOOK_NS (1 * GS_NS_PER_MS)
 #define HELD_LOOK_NS (100 * GS_NS_PER_US)
 #define BARRED_LOOK_NS (20 * GS_NS_PER_US)
 /* What an equal has left on the GPU is waited for so long at most. */
