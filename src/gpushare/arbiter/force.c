@@ -42,7 +42,7 @@ static void give_back(struct gs_gpu *gpu, uint64_t now)
 	gpu->forced = NULL;
 	if (!t->task)
 		return; /* it was done, or has been stopped: the next decision is the scheduler's */
-	if (gpu->holder || gpu->pinned) {
+	if (gpu->holder || gpu->pin.client) {
 		gs_gpu_task_leave(t, now);
 		t->dirty = 1; /* a task again when it wants the GPU */
 		return;
@@ -57,7 +57,7 @@ void gs_force_turn(struct gs_gpu *gpu, uint64_t now)
 	if (gpu->forced && gpu->leaving != gpu->forced)
 		give_back(gpu, now);
 	t = gpu->holder;
-	if (!t || !t->p.force_ns || !t->task || gpu->leaving || gpu->starting || gpu->pinned ||
+	if (!t || !t->p.force_ns || !t->task || gpu->leaving || gpu->start.client || gpu->pin.client ||
 	    now - gpu->turn_since < t->p.force_ns || !can_leave(t->p.page))
 		return;
 	gpu->forced = t;

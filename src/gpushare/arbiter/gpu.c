@@ -29,8 +29,8 @@ struct gs_tenant *gs_gpu_add(struct gs_gpu *gpu, const struct gs_tenant_params *
 		return NULL;
 	t->p = *params;
 	t->gpu = gpu;
-	t->charged_ns = t->rode_ns = now;
-	atomic_store(&params->page->attended, gpu->attended);
+	t->account.charged_ns = t->account.untracked_ns = now;
+	atomic_store(&params->page->attended, gpu->loop.attended);
 	t->asked = atomic_load(&params->page->asked);
 	t->watch.tpt_ps = params->kernels->tpt_ps;
 	t->watch.kernels = GS_TALLY_KERNELS_MAX;
@@ -67,8 +67,8 @@ uint64_t gs_gpu_remove(struct gs_gpu *gpu, struct gs_tenant *t, uint64_t now)
 		gs_tenant_account(t, &look, gs_gpu_holds(t), now);
 	gs_gpu_task_leave(t, now);
 	gs_tenant_turn(t, 0);
-	if (gpu->starting == t)
-		gpu->starting = NULL;
+	if (gpu->start.client == t)
+		gpu->start.client = NULL;
 	if (t->holding.beside)
 		gs_turn_over(gpu, t, t->holding.since_ns, now);
 	if (gpu->owed == t)
@@ -78,16 +78,15 @@ uint64_t gs_gpu_remove(struct gs_gpu *gpu, struct gs_tenant *t, uint64_t now)
 		gpu->holder = NULL;
 	}
 	if (gpu->leaving == t) {
-		gs_turn_over(gpu, t, gpu->left_since, now);
+		gs_turn_over(gpu, t, gpu->leave.held_since, now);
 		gpu->leaving = NULL;
-		gpu->starting_since = now;
-		gpu->beside = 1; /* how long a death takes says nothing of hand-overs */
+		gpu->start.since = now;
+		gpu->start.beside = 1; /* how long a death takes says nothing of hand-overs */
 	}
-	if (gpu->pinned == t)
+	if (gpu->pin.client == t)
 		gs_gpu_unpin(gpu);
 	if (gpu->forced == t)
 		gpu->forced = NULL;
-	gpu->bad -= t->bad != 0;
 	gs_trace_leave(gpu->trace, t->traced);
 	LIST_REMOVE(t, link);
 	counted = gs_tenant_launches(t);
@@ -95,14 +94,25 @@ uint64_t gs_gpu_remove(struct gs_gpu *gpu, struct gs_tenant *t, uint64_t now)
 	return counted;
 }
 
+enum gs_phase gs_tenant_phase(const struct gs_tenant *t)
+{
+	const struct gs_gpu *gpu = t->gpu;
+
+	if (t == gpu->leaving)
+		return GS_LEAVING;
+	if (t == gpu->holder && t == gpu->start.client)
+		return GS_STARTING;
+	return t == gpu->holder || t->holding.beside ? GS_RUNNING : GS_WAITING;
+}
+
 int gs_gpu_holds(const struct gs_tenant *t)
 {
-	return t->gpu->holder == t || t->gpu->leaving == t || t->holding.beside;
+	return gs_tenant_phase(t) != GS_WAITING;
 }
 
 void gs_gpu_poll_every(struct gs_gpu *gpu, uint64_t ns)
 {
-	gpu->poll_ns = ns;
+	gpu->loop.poll_ns = ns;
 }
 
 void gs_gpu_bell(struct gs_tenant *t)
@@ -112,9 +122,9 @@ void gs_gpu_bell(struct gs_tenant *t)
 
 int gs_gpu_has_news(struct gs_gpu *gpu)
 {
-	int is = gpu->news;
+	int is = gpu->loop.news;
 
-	gpu->news = 0;
+	gpu->loop.news = 0;
 	return is;
 }
 
@@ -123,37 +133,37 @@ size_t gs_gpu_lessons(struct gs_gpu *gpu, struct gs_lesson lesson[GS_GPU_LESSONS
 	size_t n = 0;
 
 	for (size_t i = 0; i < GS_GPU_LESSONS; i++)
-		if (gpu->lesson[i].entry.key)
-			lesson[n++] = gpu->lesson[i];
-	memset(gpu->lesson, 0, sizeof(gpu->lesson));
+		if (gpu->loop.lesson[i].entry.key)
+			lesson[n++] = gpu->loop.lesson[i];
+	memset(gpu->loop.lesson, 0, sizeof(gpu->loop.lesson));
 	return n;
 }
 
 int gs_tenant_bad(const struct gs_tenant *t, uint32_t *kstate)
 {
-	*kstate = t->bad_kstate;
+	*kstate = t->found.bad_state;
 	return t->bad != 0;
 }
 
 int gs_tenant_overdue(struct gs_tenant *t)
 {
-	int is = t->overdue;
+	int is = t->late.untold;
 
-	t->overdue = 0;
+	t->late.untold = 0;
 	return is;
 }
 
 uint32_t gs_tenant_kernel_on_gpu(const struct gs_tenant *t)
 {
 	for (unsigned i = 0; i < GS_PAGE_STUBS; i++)
-		if (t->out[i / 64] >> i % 64 & 1 && gs_page_load(t->p.page->stub[i].started))
+		if (t->found.out[i / 64] >> i % 64 & 1 && gs_page_load(t->p.page->stub[i].started))
 			return t->watch.seen[i].kernel;
 	return UINT32_MAX;
 }
 
 uint64_t gs_tenant_launches(const struct gs_tenant *t)
 {
-	return t->watch.last_number + t->told_launches;
+	return t->watch.last_number + t->account.told_launches;
 }
 
 int gs_tenant_on_gpu(const struct gs_tenant *t)
@@ -207,19 +217,19 @@ void gs_tenant_class(struct gs_tenant *t, uint32_t class)
 static void keep_options(struct gs_gpu *gpu, const struct gs_gpu_options *options)
 {
 	gpu->o = *options;
-	strncpy(gpu->policy, options->policy, sizeof(gpu->policy) - 1);
-	gpu->o.policy = gpu->policy;
+	strncpy(gpu->settings.policy, options->policy, sizeof(gpu->settings.policy) - 1);
+	gpu->o.policy = gpu->settings.policy;
 	gpu->o.classes = NULL;
 	gpu->o.nclasses = 0;
 }
 
 static void keep_names(struct gs_gpu *gpu, const struct gs_gpu_options *options)
 {
-	memset(gpu->class_name, 0, sizeof(gpu->class_name));
+	memset(gpu->settings.class_name, 0, sizeof(gpu->settings.class_name));
 	for (size_t i = 0; i < options->nclasses; i++)
 		if (options->classes[i].name)
-			strncpy(gpu->class_name[i], options->classes[i].name,
-				sizeof(gpu->class_name[i]) - 1);
+			strncpy(gpu->settings.class_name[i], options->classes[i].name,
+				sizeof(gpu->settings.class_name[i]) - 1);
 }
 
 static struct gs_sched *make_sched(const struct gs_gpu_options *options, uint64_t now,
@@ -246,7 +256,7 @@ struct gs_gpu *gs_gpu_create(uint32_t index, const struct gs_gpu_options *option
 	}
 	gpu->index = index;
 	gpu->deadline = UINT64_MAX;
-	gpu->first_handover_ns = options->sched.handover_ns;
+	gpu->settings.handover_ns = options->sched.handover_ns;
 	LIST_INIT(&gpu->tenants);
 	keep_options(gpu, options);
 	keep_names(gpu, options);
@@ -285,10 +295,10 @@ int gs_gpu_configure(struct gs_gpu *gpu, const struct gs_gpu_options *options, u
 		gs_gpu_task_leave(t, now);
 	gs_sched_destroy(gpu->sched);
 	gpu->sched = fresh;
-	gpu->stopping = 0;
-	memset(gpu->faults_said, 0, sizeof(gpu->faults_said));
+	gpu->leave.stopping = 0;
+	memset(gpu->figures.faults_said, 0, sizeof(gpu->figures.faults_said));
 	gpu->deadline = UINT64_MAX;
-	gpu->first_handover_ns = options->sched.handover_ns;
+	gpu->settings.handover_ns = options->sched.handover_ns;
 	keep_options(gpu, options);
 	keep_names(gpu, options);
 	LIST_FOREACH(t, &gpu->tenants, link) {
@@ -315,7 +325,7 @@ int gs_gpu_set_class_policy(struct gs_gpu *gpu, const char *class, const char *p
 			    uint64_t now, struct gs_error *err)
 {
 	for (size_t i = 0; *class && i < gs_sched_class_count(gpu->sched); i++)
-		if (strcmp(gpu->class_name[i], class) == 0)
+		if (strcmp(gpu->settings.class_name[i], class) == 0)
 			return gs_sched_set_class_policy(gpu->sched, i, policy, now, err);
 	return gs_fail(err, "there is no class '%.70s'", class);
 }
@@ -338,9 +348,9 @@ int gs_gpu_trace(const struct gs_gpu *gpu, uint64_t now, struct gs_trace_image *
 			rc = gs_trace_image_add(image, t->traced, GS_TRACE_TURN, t->holding.since_ns, now);
 	t = gpu->leaving;
 	if (rc == 0 && t)
-		rc = gs_trace_image_add(image, t->traced, GS_TRACE_TURN, gpu->left_since, now);
-	if (rc == 0 && t && gpu->evicting)
-		rc = gs_trace_image_add(image, t->traced, GS_TRACE_EVICT, gpu->drain_since, now);
+		rc = gs_trace_image_add(image, t->traced, GS_TRACE_TURN, gpu->leave.held_since, now);
+	if (rc == 0 && t && gpu->leave.evicting)
+		rc = gs_trace_image_add(image, t->traced, GS_TRACE_EVICT, gpu->leave.since, now);
 	return rc;
 }
 
@@ -349,7 +359,7 @@ void gs_gpu_settle(struct gs_gpu *gpu, uint64_t now)
 	struct gs_tenant *t;
 
 	LIST_FOREACH(t, &gpu->tenants, link)
-		if (t->busy)
+		if (t->account.busy)
 			gs_tenant_charge(t, gs_gpu_holds(t), now);
 }
 
@@ -360,9 +370,9 @@ static void policies_status(const struct gs_gpu *gpu, struct gs_gpu_status *stat
 
 	for (size_t i = 0; i < gs_sched_class_count(gpu->sched); i++) {
 		gs_sched_class_status(gpu->sched, i, &is);
-		if (*gpu->class_name[i])
+		if (*gpu->settings.class_name[i])
 			status->class[status->nclasses++] =
-				(struct gs_gpu_class){ gpu->class_name[i], is };
+				(struct gs_gpu_class){ gpu->settings.class_name[i], is };
 		else if (!is.own)
 			status->broke = is.broke;
 	}
@@ -379,11 +389,11 @@ void gs_gpu_status(struct gs_gpu *gpu, struct gs_gpu_status *status)
 	status->holder = t ? t->p.id : 0;
 	status->draining = gpu->leaving != NULL;
 	status->faults = gs_sched_faults(gpu->sched);
-	status->evictions = gpu->evictions;
-	status->overdue = gpu->overdue;
-	gs_tally_quantiles(&gpu->latency);
-	status->evict_p50_us = gpu->latency.p50_us;
-	status->evict_p99_us = gpu->latency.p99_us;
+	status->evictions = gpu->figures.evictions;
+	status->overdue = gpu->figures.overdue;
+	gs_tally_quantiles(&gpu->figures.latency);
+	status->evict_p50_us = gpu->figures.latency.p50_us;
+	status->evict_p99_us = gpu->figures.latency.p99_us;
 	status->handover_ns = gpu->o.sched.handover_ns;
 	LIST_FOREACH(t, &gpu->tenants, link) {
 		status->tenants++;

@@ -10,48 +10,79 @@
 #include "gpushare/arbiter/tenant.h"
 #include "gpushare/arbiter/trace.h"
 
+/* What is configured, besides gs_gpu.o. */
+struct gs_gpu_settings {
+	uint64_t handover_ns;   /* gs_gpu.o has what was learned since */
+	char policy[32];
+	char class_name[GS_SCHED_CLASSES_MAX][256]; /* of the scheduler's; "": none */
+};
+
+/* STARTING: the holder while its kernels are on their way to the GPU. */
+struct gs_gpu_start {
+	struct gs_tenant *client; /* NULL: nobody starts */
+	uint64_t since;         /* when nobody else was there any more: turn_since, or later (gs_turn_overlap()) */
+	int beside;             /* a kernel of the holder was on the GPU by then, or could have been long since */
+};
+
+/* LEAVING: whoever had the turn, and has not left the GPU. */
+struct gs_gpu_leave {
+	uint64_t held_since;    /* when it had got the turn */
+	uint64_t since;         /* when it lost it */
+	uint64_t told_ns;       /* the latest order was written */
+	uint64_t polled_ns;     /* the latest poll of all of its page; 0: none yet */
+	uint64_t takes_ns;      /* its kernels say that they take so long; UINT64_MAX: no idea */
+	uint32_t doorbell;      /* the client must have heard this one */
+	uint8_t evicting;       /* kernels were told to leave, not an idle turn taken */
+	uint8_t rung;           /* the client has been told that its turn is over */
+	uint8_t stopping;       /* the scheduler waits for _stopped */
+};
+
+/* A client that has the GPU until it is unpinned, whatever the policy says (pin.c). */
+struct gs_gpu_pinned {
+	struct gs_tenant *client; /* NULL: nobody */
+	uint64_t seq[GS_PAGE_STUBS]; /* what it had live as it got it: the launch's number + 1; 0: nothing */
+	int seen;               /* seq is filled */
+};
+
+struct gs_gpu_figures {
+	uint64_t evictions, overdue;
+	struct gs_tally latency; /* of the evictions, whoever left; nothing else in it */
+	unsigned faults_said[GS_SCHED_CLASSES_MAX]; /* of the classes' policies, in the log already */
+};
+
+/* What the clients and the event loop are told, or will be. */
+struct gs_gpu_loop {
+	enum gs_attended attended; /* as all pages say */
+	int news;               /* gs_gpu_has_news() */
+	uint64_t poll_ns;       /* gs_gpu_poll_every() */
+	struct gs_lesson lesson[GS_GPU_LESSONS]; /* by key % GS_GPU_LESSONS */
+};
+
+/*
+ * A client WAITS, or it is the holder and STARTS or RUNS, or it RUNS beside the holder (holders.h), or it is LEAVING; see
+ * gs_tenant_phase().  At most one starts and one is leaving at a time.
+ */
 struct gs_gpu {
 	uint32_t index;
 	struct gs_gpu_options o;
-	uint64_t first_handover_ns; /* as configured; o.sched.handover_ns is what was learned since */
-	char policy[32];
-	char class_name[GS_SCHED_CLASSES_MAX][256]; /* of the scheduler's; "": none */
+	struct gs_gpu_settings settings;
 	struct gs_sched *sched;
 	LIST_HEAD(, gs_tenant) tenants;
 	struct gs_tenant *holder; /* has the turn; NULL: nobody */
-	uint64_t turn_since;   /* when it got the turn */
-	struct gs_tenant *starting; /* the holder while its kernels are on their way to the GPU; or NULL */
-	uint64_t starting_since; /* when nobody else was there any more: turn_since, or later (gs_turn_overlap()) */
-	int beside;            /* a kernel of the holder was on the GPU by then, or could have been long since */
-	uint64_t deadline;     /* of the last decision */
-	uint64_t poll_ns;      /* see gs_gpu_poll_every() */
-	enum gs_attended attended; /* as all pages say */
-	int news;              /* gs_gpu_has_news() */
-	struct gs_lesson lesson[GS_GPU_LESSONS]; /* by key % GS_GPU_LESSONS */
-	struct gs_tenant *leaving; /* had the turn, and its kernels have not left yet; NULL: nobody */
-	/* While somebody is leaving: */
-	uint64_t left_since;   /* when it had got the turn */
-	int evicting;          /* kernels were told to leave, not an idle turn taken */
-	int rung;              /* the client has been told that its turn is over */
-	int stopping;          /* the scheduler waits for _stopped */
-	uint32_t bell;         /* the client must have heard this one */
-	uint64_t drain_since;
-	uint64_t told_ns;      /* the latest order was written */
-	uint64_t looked_ns;    /* the latest look at it, not only at what is on its way out */
-	uint64_t leave_ns;     /* its kernels say that they take so long; UINT64_MAX: no idea */
-	uint64_t accounted_ns; /* GPU time has been booked up to then (holders.c) */
-	int together;          /* the holder's equals share the GPU, and the policy does not choose among them (holders.c) */
-	int apart;             /* MPS: equals take turns at launching (usage.h) */
+	uint64_t turn_since;    /* when it got the turn */
+	struct gs_gpu_start start;
+	struct gs_tenant *leaving; /* NULL: nobody, and `leave` says nothing */
+	struct gs_gpu_leave leave;
+	uint64_t deadline;      /* of the last decision */
+	uint64_t accounted_ns;  /* GPU time has been booked up to then (holders.c) */
+	uint8_t together;       /* the holder's equals share the GPU, and the policy does not choose among them (holders.c) */
+	uint8_t apart;          /* MPS: equals take turns at launching (usage.h) */
 	struct gs_tenant *owed; /* is starved by the policy and gets the next turn; NULL: nobody (holders.c) */
-	uint64_t evictions, overdue;
-	struct gs_tally latency; /* of the evictions, whoever left; nothing else in it */
-	unsigned bad;          /* clients that must go */
-	unsigned faults_said[GS_SCHED_CLASSES_MAX]; /* of the classes' policies, in the log already */
-	struct gs_trace *trace;
-	struct gs_tenant *pinned; /* has the GPU until it is unpinned, whatever the policy says; NULL */
-	uint64_t pinned_seq[GS_PAGE_STUBS]; /* what it had live as it got it: the launch's number + 1; 0: nothing */
-	int pinned_seen;       /* pinned_seq is filled */
 	struct gs_tenant *forced; /* is leaving or has left, for no other reason than force_ns; NULL */
+	struct gs_gpu_pinned pin;
+	struct gs_gpu_figures figures;
+	struct gs_gpu_loop loop;
+	struct gs_trace *trace;
 };
 
 /* Give the turn back to whom it was taken from for the sake of it; take it where that is due.  (force.c) */
@@ -63,7 +94,10 @@ uint64_t gs_force_next(const struct gs_gpu *gpu, uint64_t now);
 /* In place of the decisions of a turn while a client is pinned.  (pin.c) */
 void gs_pin_turn(struct gs_gpu *gpu, uint64_t now);
 
-/* It has the turn, or has something on the GPU from a turn that is just over. */
+enum gs_phase { GS_WAITING, GS_STARTING, GS_RUNNING, GS_LEAVING };
+enum gs_phase gs_tenant_phase(const struct gs_tenant *tenant);
+
+/* It has the turn, or has something on the GPU from a turn that is just over: it does not wait. */
 int gs_gpu_holds(const struct gs_tenant *tenant);
 
 /* The tenant of that id; NULL: there is none. */

@@ -30,7 +30,7 @@ void gs_gpu_attend(struct gs_gpu *gpu, enum gs_attended attended)
 {
 	struct gs_tenant *t;
 
-	gpu->attended = attended;
+	gpu->loop.attended = attended;
 	LIST_FOREACH (t, &gpu->tenants, link)
 		atomic_store(&t->p.page->attended, attended);
 }

@@ -27,12 +27,12 @@
  */
 static void task_progress(struct gs_tenant *t, const struct gs_look *look, uint64_t now)
 {
-	if (look->nt == t->told_nt && look->done == t->told_done &&
-	    look->alone_ns == t->told_alone_ns)
+	if (look->nt == t->told.nt && look->done == t->told.done &&
+	    look->alone_ns == t->told.alone_ns)
 		return;
-	t->told_nt = look->nt;
-	t->told_done = look->done;
-	t->told_alone_ns = look->alone_ns;
+	t->told.nt = look->nt;
+	t->told.done = look->done;
+	t->told.alone_ns = look->alone_ns;
 	gs_sched_progress(t->gpu->sched, t->p.id, look->nt ? look->nt : 1, look->done,
 			  look->alone_ns, now);
 }
@@ -54,7 +54,7 @@ static void task_arrive(struct gs_tenant *t, const struct gs_look *look, uint64_
 		return;
 	}
 	t->task = 1;
-	t->told_nt = t->told_done = t->told_alone_ns = 0;
+	t->told.nt = t->told.done = t->told.alone_ns = 0;
 	if (!gs_gpu_holds(t))
 		t->wait_since = now;
 	task_progress(t, look, now);
@@ -128,10 +128,9 @@ void gs_gpu_look(struct gs_tenant *t, uint64_t now)
 	t->dirty = 0;
 	gs_watch_look(&t->watch, t->p.page, now, &look);
 	if (look.bad) {
-		gpu->bad += !t->bad;
-		gpu->news |= !t->bad;
+		gpu->loop.news |= !t->bad;
 		t->bad = look.bad;
-		t->bad_kstate = look.bad_kstate;
+		t->found.bad_state = look.bad_kstate;
 		return;
 	}
 	gs_tenant_account(t, &look, gs_gpu_holds(t), now);
@@ -201,7 +200,7 @@ static int decide(struct gs_gpu *gpu, uint64_t now)
 		return 0;
 	gs_turn_give(gpu, t, now);
 	if (gs_pace_contended(gpu) && (gpu->o.sched.handover_ns || gpu->leaving)) {
-		gpu->starting = t;
+		gpu->start.client = t;
 		return 0;
 	}
 	gs_sched_started(gpu->sched, t->p.id, now);
@@ -217,7 +216,7 @@ static int decide(struct gs_gpu *gpu, uint64_t now)
  */
 static void learn_handover(struct gs_gpu *gpu, int begun, uint64_t ns)
 {
-	uint64_t first = gpu->first_handover_ns, *is = &gpu->o.sched.handover_ns;
+	uint64_t first = gpu->settings.handover_ns, *is = &gpu->o.sched.handover_ns;
 
 	if (!gpu->o.learn_handover || !first || (begun && ns > *is / 8 * 7))
 		return;
@@ -236,18 +235,18 @@ static void learn_handover(struct gs_gpu *gpu, int begun, uint64_t ns)
  */
 static int starting_over(struct gs_gpu *gpu, uint64_t now)
 {
-	struct gs_tenant *t = gpu->starting;
+	struct gs_tenant *t = gpu->start.client;
 	int holds;
 
 	if (!t)
 		return 1;
 	holds = t == gpu->holder && t->task;
-	if (holds && (gpu->leaving || (!t->on_gpu && now - gpu->starting_since < gpu->o.sched.handover_ns)))
+	if (holds && (gpu->leaving || (!t->on_gpu && now - gpu->start.since < gpu->o.sched.handover_ns)))
 		return 0;
-	gpu->starting = NULL;
+	gpu->start.client = NULL;
 	/* What was there before the other one had left says nothing of hand-overs. */
-	if (holds && !gpu->beside)
-		learn_handover(gpu, t->on_gpu != 0, now - gpu->starting_since);
+	if (holds && !gpu->start.beside)
+		learn_handover(gpu, t->on_gpu != 0, now - gpu->start.since);
 	if (holds)
 		gs_sched_started(gpu->sched, t->p.id, now);
 	return 1;
@@ -337,14 +336,14 @@ static void say_faults(struct gs_gpu *gpu)
 {
 	for (size_t i = 0; i < gs_sched_class_count(gpu->sched); i++) {
 		struct gs_sched_class_status is;
-		const char *name = gpu->class_name[i];
+		const char *name = gpu->settings.class_name[i];
 
 		gs_sched_class_status(gpu->sched, i, &is);
-		if (is.faults > gpu->faults_said[i])
+		if (is.faults > gpu->figures.faults_said[i])
 			gs_log(GS_LOG_ERROR, "gpu %u%s%s: policy %s broke its contract; %s decides now",
 			       gpu->index, *name ? ": class " : "", name,
-			       is.broke ? is.broke : gpu->policy, is.policy);
-		gpu->faults_said[i] = is.faults;
+			       is.broke ? is.broke : gpu->settings.policy, is.policy);
+		gpu->figures.faults_said[i] = is.faults;
 	}
 }
 
@@ -358,9 +357,9 @@ uint64_t gs_gpu_turn(struct gs_gpu *gpu, uint64_t now)
 	if (gpu->leaving && !gs_turn_drain(gpu, now) && !gpu->holder && !gs_turn_overlap(gpu, now))
 		return gs_pace_next(gpu, now);
 	gs_force_turn(gpu, now);
-	if (gpu->pinned)
+	if (gpu->pin.client)
 		gs_pin_turn(gpu, now);
-	for (int i = 0; starting_over(gpu, now) && !gpu->pinned && i < DECISIONS_PER_TURN; i++) {
+	for (int i = 0; starting_over(gpu, now) && !gpu->pin.client && i < DECISIONS_PER_TURN; i++) {
 		struct gs_tenant *t;
 
 		/* Whoever was just drained may be runnable again. */

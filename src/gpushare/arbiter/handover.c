@@ -46,8 +46,8 @@ void gs_turn_give(struct gs_gpu *gpu, struct gs_tenant *t, uint64_t now)
 	gpu->holder = t;
 	t->holding.told_ns = 0;
 	t->holding.barred = t->holding.beside = 0;
-	gpu->turn_since = gpu->starting_since = now;
-	gpu->beside = 0;
+	gpu->turn_since = gpu->start.since = now;
+	gpu->start.beside = 0;
 	t->idle_since = 0;
 	gs_page_tell(t->p.page->beside, gs_holders_beside(gpu, t));
 	gs_tenant_turn(t, 1);
@@ -59,8 +59,8 @@ static void ring_leaving(struct gs_gpu *gpu)
 	struct gs_page *page = gpu->leaving->p.page;
 
 	gs_page_ring(page);
-	gpu->bell = gs_page_load(page->bell);
-	gpu->rung = 1;
+	gpu->leave.doorbell = gs_page_load(page->bell);
+	gpu->leave.rung = 1;
 }
 
 /*
@@ -74,10 +74,10 @@ static void ring_leaving(struct gs_gpu *gpu)
 static int behind(const struct gs_gpu *gpu, const struct gs_tenant *t, uint64_t now)
 {
 	/* The order may be younger than the look that it is judged by. */
-	uint64_t waited = now > gpu->told_ns ? now - gpu->told_ns : 0;
+	uint64_t waited = now > gpu->leave.told_ns ? now - gpu->leave.told_ns : 0;
 
-	return t->put_back && t->on_gpu == t->staying &&
-	       waited > BEHIND_NS && waited - BEHIND_NS > 2 * t->staying_ns;
+	return t->found.put_back && t->on_gpu == t->found.staying &&
+	       waited > BEHIND_NS && waited - BEHIND_NS > 2 * t->found.staying_ns;
 }
 
 /* Nothing of the client is on the GPU, and nothing can get there. */
@@ -89,7 +89,7 @@ static int drained(const struct gs_gpu *gpu, const struct gs_tenant *t, uint64_t
 		return 1; /* it cannot hear; what it has there leaves when it goes on */
 	if (t->on_gpu && !behind(gpu, t, now))
 		return 0;
-	return !t->off_gpu || (int32_t)(heard - gpu->bell) >= 0;
+	return !t->off_gpu || (int32_t)(heard - gpu->leave.doorbell) >= 0;
 }
 
 static void say_late(const struct gs_gpu *gpu, const char *and_so, uint64_t since, uint64_t now)
@@ -102,7 +102,7 @@ static void say_late(const struct gs_gpu *gpu, const char *and_so, uint64_t sinc
 /* Is what is late now what was late before: the same launch, or a client that has not heard since? */
 static int late_again(const struct gs_tenant *t)
 {
-	return t->on_gpu ? t->asked_ns && t->asked_ns == t->late_ns : t->deaf;
+	return t->on_gpu ? t->found.asked_ns && t->found.asked_ns == t->late.since_ns : t->late.deaf;
 }
 
 static int overdue(struct gs_gpu *gpu, uint64_t now)
@@ -111,16 +111,16 @@ static int overdue(struct gs_gpu *gpu, uint64_t now)
 	uint64_t deadline = gpu->o.evict_deadline_ns;
 	int again = late_again(t);
 
-	if (now - gpu->drain_since < (again ? deadline / STUCK_SHARE : deadline))
+	if (now - gpu->leave.since < (again ? deadline / STUCK_SHARE : deadline))
 		return 0;
-	t->overdue = gpu->news = 1;
+	t->late.untold = gpu->loop.news = 1;
 	gs_trace_add(gpu->trace, t->traced, GS_TRACE_OVERDUE, now, now);
 	if (again)
 		return 1;
-	gpu->overdue++;
-	t->late_ns = t->asked_ns;
-	t->deaf = !t->on_gpu;
-	say_late(gpu, "the next client runs beside them", gpu->drain_since, now);
+	gpu->figures.overdue++;
+	t->late.since_ns = t->found.asked_ns;
+	t->late.deaf = !t->on_gpu;
+	say_late(gpu, "the next client runs beside them", gpu->leave.since, now);
 	return 1;
 }
 
@@ -129,17 +129,17 @@ static void say_behind(const struct gs_gpu *gpu, uint64_t now)
 {
 	struct gs_tenant *t = gpu->leaving;
 
-	if (!t->on_gpu || t->stopped || !t->asked_ns || t->asked_ns == t->late_ns || now - t->asked_ns < gpu->o.evict_deadline_ns)
+	if (!t->on_gpu || t->stopped || !t->found.asked_ns || t->found.asked_ns == t->late.since_ns || now - t->found.asked_ns < gpu->o.evict_deadline_ns)
 		return;
-	t->late_ns = t->asked_ns;
-	say_late(gpu, "they may be behind one that was evicted", t->asked_ns, now);
+	t->late.since_ns = t->found.asked_ns;
+	say_late(gpu, "they may be behind one that was evicted", t->found.asked_ns, now);
 }
 
 void gs_handover_evicted(struct gs_gpu *gpu, struct gs_tenant *t, uint64_t since, uint64_t now)
 {
-	gpu->evictions++;
+	gpu->figures.evictions++;
 	gs_tally_evicted(t->p.tally, now - since);
-	gs_tally_evicted(&gpu->latency, now - since);
+	gs_tally_evicted(&gpu->figures.latency, now - since);
 	gs_trace_add(gpu->trace, t->traced, GS_TRACE_EVICT, since, now);
 }
 
@@ -149,21 +149,21 @@ static void drain_done(struct gs_gpu *gpu, int has_left, uint64_t now)
 	struct gs_tenant *t = gpu->leaving;
 
 	gs_tenant_charge(t, 1, now);
-	if (gpu->evicting && has_left) {
+	if (gpu->leave.evicting && has_left) {
 		/* It may have left in the turn that told it to. */
-		gs_handover_evicted(gpu, t, gpu->drain_since, gpu->o.clock ? gpu->o.clock() : now);
-		gs_trace_add(gpu->trace, t->traced, GS_TRACE_TELL, gpu->drain_since, gpu->told_ns);
-	} else if (gpu->evicting) {
-		gs_holders_told(t, gpu->drain_since);
+		gs_handover_evicted(gpu, t, gpu->leave.since, gpu->o.clock ? gpu->o.clock() : now);
+		gs_trace_add(gpu->trace, t->traced, GS_TRACE_TELL, gpu->leave.since, gpu->leave.told_ns);
+	} else if (gpu->leave.evicting) {
+		gs_holders_told(t, gpu->leave.since);
 	}
-	gs_turn_over(gpu, t, gpu->left_since, now);
+	gs_turn_over(gpu, t, gpu->leave.held_since, now);
 	gpu->leaving = NULL;
-	gpu->starting_since = now;
+	gpu->start.since = now;
 	/* Whoever was given its turn that early has had part of its way to the GPU by now. */
-	gpu->beside = !has_left || (gpu->holder && gpu->holder->on_gpu);
+	gpu->start.beside = !has_left || (gpu->holder && gpu->holder->on_gpu);
 	if (t->task && (!t->ready || t->stopped))
 		gs_gpu_task_leave(t, now);
-	else if (t->task && gpu->stopping)
+	else if (t->task && gpu->leave.stopping)
 		gs_sched_stopped(gpu->sched, t->p.id, now);
 	if (t->task)
 		t->wait_since = now;
@@ -173,7 +173,7 @@ static void drain_done(struct gs_gpu *gpu, int has_left, uint64_t now)
 /* What the latest look at the client on its way out found is all that has to go. */
 static int is_all_seen(const struct gs_gpu *gpu, const struct gs_tenant *t)
 {
-	return gpu->looked_ns && !t->off_gpu && t->on_gpu && !t->stopped;
+	return gpu->leave.polled_ns && !t->off_gpu && t->on_gpu && !t->stopped;
 }
 
 int gs_turn_drain(struct gs_gpu *gpu, uint64_t now)
@@ -182,19 +182,19 @@ int gs_turn_drain(struct gs_gpu *gpu, uint64_t now)
 	unsigned evicted = 0, changed;
 	int out;
 
-	if (is_all_seen(gpu, t) && now - gpu->looked_ns < FULL_LOOK_NS && gs_tenant_quiet(t))
+	if (is_all_seen(gpu, t) && now - gpu->leave.polled_ns < FULL_LOOK_NS && gs_tenant_quiet(t))
 		return 0;
-	changed = gs_tenant_sweep(t, now, &evicted, &gpu->leave_ns);
+	changed = gs_tenant_sweep(t, now, &evicted, &gpu->leave.takes_ns);
 	if (evicted)
-		gpu->told_ns = gpu->o.clock ? gpu->o.clock() : now;
+		gpu->leave.told_ns = gpu->o.clock ? gpu->o.clock() : now;
 	if (changed)
 		ring_leaving(gpu);
 	gs_gpu_look(t, now);
-	gpu->looked_ns = now;
+	gpu->leave.polled_ns = now;
 	/* What has not started may still start until the client has heard. */
-	if (t->off_gpu && !gpu->rung)
+	if (t->off_gpu && !gpu->leave.rung)
 		ring_leaving(gpu);
-	gpu->evicting |= evicted != 0;
+	gpu->leave.evicting |= evicted != 0;
 	out = drained(gpu, t, now);
 	if (!out && gs_holders_stays(gpu, t, now)) {
 		drain_done(gpu, 0, now);
@@ -203,7 +203,7 @@ int gs_turn_drain(struct gs_gpu *gpu, uint64_t now)
 	if (out)
 		say_behind(gpu, now);
 	if (out && !t->stopped)
-		t->deaf = 0;
+		t->late.deaf = 0;
 	if (out || t->bad || overdue(gpu, now)) {
 		drain_done(gpu, 1, now);
 		return 1;
@@ -218,14 +218,14 @@ int gs_turn_take(struct gs_gpu *gpu, int stopping, uint64_t now)
 	gs_tenant_turn(t, 0);
 	t->holding.barred = 0;
 	gpu->leaving = t;
-	gpu->starting = NULL;
-	gpu->left_since = gpu->turn_since;
+	gpu->start.client = NULL;
+	gpu->leave.held_since = gpu->turn_since;
 	gpu->holder = NULL;
-	gpu->evicting = gpu->rung = 0;
-	gpu->stopping = stopping;
-	gpu->drain_since = gpu->told_ns = now;
-	gpu->looked_ns = 0;
-	gpu->leave_ns = 0;
+	gpu->leave.evicting = gpu->leave.rung = 0;
+	gpu->leave.stopping = stopping;
+	gpu->leave.since = gpu->leave.told_ns = now;
+	gpu->leave.polled_ns = 0;
+	gpu->leave.takes_ns = 0;
 	/* The order first: what it is told now is what everybody waits for. */
 	return gs_turn_drain(gpu, now) || gs_turn_overlap(gpu, now);
 }
@@ -249,22 +249,22 @@ static int is_next_armed(const struct gs_gpu *gpu, uint64_t now)
  */
 static int is_worth_waiting_for(const struct gs_gpu *gpu, uint64_t now)
 {
-	return gpu->leaving->on_gpu && now - gpu->drain_since < gpu->leave_ns + INTERRUPTED_NS;
+	return gpu->leaving->on_gpu && now - gpu->leave.since < gpu->leave.takes_ns + INTERRUPTED_NS;
 }
 
 int gs_turn_overlap(struct gs_gpu *gpu, uint64_t now)
 {
 	struct gs_tenant *t = gpu->leaving;
 
-	if (!gpu->o.overlap_ns || gpu->leave_ns == UINT64_MAX)
+	if (!gpu->o.overlap_ns || gpu->leave.takes_ns == UINT64_MAX)
 		return 0;
-	if (gpu->leave_ns > gpu->o.overlap_ns &&
-	    now - gpu->drain_since < gpu->leave_ns - gpu->o.overlap_ns)
+	if (gpu->leave.takes_ns > gpu->o.overlap_ns &&
+	    now - gpu->leave.since < gpu->leave.takes_ns - gpu->o.overlap_ns)
 		return 0;
 	if (is_worth_waiting_for(gpu, now) && is_next_armed(gpu, now))
 		return 0;
-	if (gpu->stopping)
+	if (gpu->leave.stopping)
 		gs_sched_stopped(gpu->sched, t->p.id, now);
-	gpu->stopping = 0;
+	gpu->leave.stopping = 0;
 	return 1;
 }

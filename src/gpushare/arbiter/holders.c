@@ -54,14 +54,14 @@ int gs_tenant_is_equal(const struct gs_tenant *t, const struct gs_tenant *to)
 /* Nobody is left behind or has the turn beside another while one client has the GPU for itself. */
 static int is_on(const struct gs_gpu *gpu)
 {
-	return gpu->o.leave_most_ns && !gpu->pinned;
+	return gpu->o.leave_most_ns && !gpu->pin.client;
 }
 
 int gs_holders_stays(const struct gs_gpu *gpu, const struct gs_tenant *t, uint64_t now)
 {
-	uint64_t waited = gpu->leaving == t && now > gpu->drain_since ? now - gpu->drain_since : 0;
+	uint64_t waited = gpu->leaving == t && now > gpu->leave.since ? now - gpu->leave.since : 0;
 
-	return is_on(gpu) && gpu->forced != t && (t->staying_out || waited > LATE_TIMES * gpu->o.leave_most_ns);
+	return is_on(gpu) && gpu->forced != t && (t->found.staying_out || waited > LATE_TIMES * gpu->o.leave_most_ns);
 }
 
 int gs_holders_stays_on(const struct gs_tenant *t)
@@ -69,19 +69,19 @@ int gs_holders_stays_on(const struct gs_tenant *t)
 	const struct gs_tenant *other;
 
 	LIST_FOREACH(other, &t->gpu->tenants, link)
-		if (is_on(t->gpu) && other != t && other->staying_live && gs_tenant_compare(other, t) < 0)
+		if (is_on(t->gpu) && other != t && other->found.staying_live && gs_tenant_compare(other, t) < 0)
 			return 1;
 	return 0;
 }
 
 int gs_holders_cannot_leave(const struct gs_tenant *t, uint64_t now)
 {
-	return is_on(t->gpu) && (t->staying_live || now < t->holding.stays_until);
+	return is_on(t->gpu) && (t->found.staying_live || now < t->holding.stays_until);
 }
 
 void gs_holders_seen(struct gs_tenant *t, uint64_t launches, uint64_t now)
 {
-	if (t->staying_live)
+	if (t->found.staying_live)
 		t->holding.stays_until = now + STAYS_NS;
 	gs_usage_seen(t, launches, now);
 }
@@ -190,9 +190,9 @@ void gs_holders_swap(struct gs_gpu *gpu, struct gs_tenant *next, uint64_t now)
 	gs_turn_over(gpu, next, next->holding.since_ns, now);
 	next->holding.beside = 0;
 	gpu->holder = next;
-	gpu->starting = NULL;
-	gpu->turn_since = gpu->starting_since = now;
-	gpu->beside = 1;
+	gpu->start.client = NULL;
+	gpu->turn_since = gpu->start.since = now;
+	gpu->start.beside = 1;
 	gs_sched_started(gpu->sched, next->p.id, now);
 }
 
@@ -304,7 +304,7 @@ static uint64_t stuck_since(const struct gs_gpu *gpu, const struct gs_tenant *t,
 	for (unsigned i = 0; i < GS_PAGE_STUBS; i++) {
 		uint64_t asked_ns = t->watch.seen[i].asked_ns;
 
-		if (!(t->out[i / 64] >> i % 64 & 1) || !asked_ns || now - asked_ns < gpu->o.evict_deadline_ns)
+		if (!(t->found.out[i / 64] >> i % 64 & 1) || !asked_ns || now - asked_ns < gpu->o.evict_deadline_ns)
 			continue;
 		if ((any || gs_page_load(t->p.page->stub[i].kstate) == GS_K_TOEVICT) && (!since || asked_ns < since))
 			since = asked_ns;
@@ -316,11 +316,11 @@ static void look_for_stuck(struct gs_gpu *gpu, struct gs_tenant *t, uint64_t now
 {
 	uint64_t since = stuck_since(gpu, t, now);
 
-	if (!since || since == t->late_ns || t->stopped)
+	if (!since || since == t->late.since_ns || t->stopped)
 		return;
-	t->late_ns = since;
-	t->overdue = gpu->news = 1;
-	gpu->overdue++;
+	t->late.since_ns = since;
+	t->late.untold = gpu->loop.news = 1;
+	gpu->figures.overdue++;
 	gs_trace_add(gpu->trace, t->traced, GS_TRACE_OVERDUE, now, now);
 	gs_log(GS_LOG_WARN, "gpu %u: %s: %u kernels have not left after %llu ms; the next client runs beside them", gpu->index,
 	       t->p.name, t->on_gpu, (unsigned long long)((now - since) / GS_NS_PER_MS));
@@ -329,7 +329,7 @@ static void look_for_stuck(struct gs_gpu *gpu, struct gs_tenant *t, uint64_t now
 static int is_evicting(const struct gs_tenant *t)
 {
 	for (unsigned i = 0; i < GS_PAGE_STUBS; i++)
-		if (t->out[i / 64] >> i % 64 & 1 && gs_page_load(t->p.page->stub[i].kstate) == GS_K_TOEVICT)
+		if (t->found.out[i / 64] >> i % 64 & 1 && gs_page_load(t->p.page->stub[i].kstate) == GS_K_TOEVICT)
 			return 1;
 	return 0;
 }

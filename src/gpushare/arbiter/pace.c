@@ -6,7 +6,7 @@
 #include "common/clock.h"
 #include "gpushare/arbiter/usage.h"
 
-/* Polls do not follow each other sooner than gpu->poll_ns, whatever is said here. */
+/* Polls do not follow each other sooner than gpu->loop.poll_ns, whatever is said here. */
 #define POLL_LEAVING_NS (1 * GS_NS_PER_US)
 #define POLL_STARTING_NS (1 * GS_NS_PER_US)
 #define POLL_CONTENDED_NS (5 * GS_NS_PER_US) /* each poll takes the client's cache lines from it */
@@ -66,7 +66,7 @@ void gs_pace_busy(struct gs_tenant *t, uint64_t now)
 
 uint64_t gs_pace_poll(const struct gs_gpu *gpu, uint64_t ns)
 {
-	return ns > gpu->poll_ns ? ns : gpu->poll_ns;
+	return ns > gpu->loop.poll_ns ? ns : gpu->loop.poll_ns;
 }
 
 static uint64_t sooner(uint64_t a, uint64_t b)
@@ -77,12 +77,12 @@ static uint64_t sooner(uint64_t a, uint64_t b)
 /* A client on its way out, and when the next one may have the GPU (gs_turn_overlap()). */
 static uint64_t leaving(const struct gs_gpu *gpu, uint64_t now)
 {
-	uint64_t since = now - gpu->drain_since, leave = gpu->leave_ns, lead;
+	uint64_t since = now - gpu->leave.since, leave = gpu->leave.takes_ns, lead;
 	uint64_t next = now + gs_pace_poll(gpu, since < DRAIN_FAST_NS ? POLL_LEAVING_NS : POLL_LEFT_BEHIND_NS);
 
 	lead = gpu->o.overlap_ns < leave ? leave - gpu->o.overlap_ns : 0;
 	if (!gpu->holder && leave < DRAIN_FAST_NS && since < lead)
-		next = sooner(next, gpu->drain_since + lead);
+		next = sooner(next, gpu->leave.since + lead);
 	return next;
 }
 
@@ -104,9 +104,9 @@ uint64_t gs_pace_next(const struct gs_gpu *gpu, uint64_t now)
 
 	if (gpu->leaving)
 		return leaving(gpu, now);
-	if (gpu->starting)
+	if (gpu->start.client)
 		return now + gs_pace_poll(gpu, POLL_STARTING_NS);
-	if (gpu->pinned) /* nothing is decided */
+	if (gpu->pin.client) /* nothing is decided */
 		return now + gs_pace_poll(gpu, POLL_PINNED_NS);
 	next = sooner(gpu->deadline > now ? gpu->deadline : now + POLL_DECISION_NS, gs_force_next(gpu, now));
 	if (gs_pace_contended(gpu))
@@ -129,10 +129,10 @@ static int is_user(const struct gs_tenant *t, uint64_t now)
 
 int gs_gpu_wants_polling(const struct gs_gpu *gpu, uint64_t now)
 {
-	unsigned users = 0, without = gpu->leaving || gpu->starting;
+	unsigned users = 0, without = gpu->leaving || gpu->start.client;
 	const struct gs_tenant *t;
 
-	if (gpu->pinned)
+	if (gpu->pin.client)
 		return 0;
 	LIST_FOREACH(t, &gpu->tenants, link) {
 		if (!is_user(t, now))

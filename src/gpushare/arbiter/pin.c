@@ -14,17 +14,17 @@ int gs_gpu_pin(struct gs_tenant *t)
 {
 	struct gs_gpu *gpu = t->gpu;
 
-	if (gpu->pinned)
+	if (gpu->pin.client)
 		return -1;
-	gpu->pinned = t;
-	gpu->pinned_seen = 0;
+	gpu->pin.client = t;
+	gpu->pin.seen = 0;
 	return 0;
 }
 
 void gs_gpu_unpin(struct gs_gpu *gpu)
 {
-	gpu->pinned = NULL;
-	gpu->pinned_seen = 0;
+	gpu->pin.client = NULL;
+	gpu->pin.seen = 0;
 }
 
 static int is_live(const struct gs_stub *stub)
@@ -36,16 +36,16 @@ static int is_live(const struct gs_stub *stub)
 
 static void see(struct gs_gpu *gpu)
 {
-	const struct gs_page *page = gpu->pinned->p.page;
+	const struct gs_page *page = gpu->pin.client->p.page;
 
 	for (unsigned i = 0; i < GS_PAGE_STUBS; i++)
-		gpu->pinned_seq[i] = is_live(&page->stub[i]) ? gs_page_load(page->stub[i].seq) + 1 : 0;
-	gpu->pinned_seen = 1;
+		gpu->pin.seq[i] = is_live(&page->stub[i]) ? gs_page_load(page->stub[i].seq) + 1 : 0;
+	gpu->pin.seen = 1;
 }
 
 void gs_pin_turn(struct gs_gpu *gpu, uint64_t now)
 {
-	struct gs_tenant *t = gpu->pinned, *holder = gpu->holder;
+	struct gs_tenant *t = gpu->pin.client, *holder = gpu->holder;
 
 	if (gpu->leaving)
 		return;
@@ -63,7 +63,7 @@ void gs_pin_turn(struct gs_gpu *gpu, uint64_t now)
 		gs_turn_give(gpu, t, now);
 		gs_gpu_look(t, now);
 	}
-	if (!gpu->pinned_seen)
+	if (!gpu->pin.seen)
 		see(gpu);
 }
 
@@ -71,12 +71,12 @@ int gs_gpu_settled(const struct gs_gpu *gpu)
 {
 	const struct gs_page *page;
 
-	if (!gpu->pinned || !gpu->pinned_seen || gpu->holder != gpu->pinned)
+	if (!gpu->pin.client || !gpu->pin.seen || gpu->holder != gpu->pin.client)
 		return 0;
-	page = gpu->pinned->p.page;
+	page = gpu->pin.client->p.page;
 	for (unsigned i = 0; i < GS_PAGE_STUBS; i++)
-		if (gpu->pinned_seq[i] && is_live(&page->stub[i]) &&
-		    gs_page_load(page->stub[i].seq) + 1 == gpu->pinned_seq[i])
+		if (gpu->pin.seq[i] && is_live(&page->stub[i]) &&
+		    gs_page_load(page->stub[i].seq) + 1 == gpu->pin.seq[i])
 			return 0;
 	return 1;
 }

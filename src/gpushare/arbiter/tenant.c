@@ -132,7 +132,7 @@ int gs_tenant_quiet(const struct gs_tenant *t)
 	for (unsigned i = 0; i < GS_PAGE_STUBS; i++) {
 		uint32_t kstate;
 
-		if (!(t->out[i / 64] >> i % 64 & 1))
+		if (!(t->found.out[i / 64] >> i % 64 & 1))
 			continue;
 		kstate = gs_page_load(t->p.page->stub[i].kstate);
 		if (kstate != GS_K_RUNNING && kstate != GS_K_TOEVICT)
@@ -143,10 +143,10 @@ int gs_tenant_quiet(const struct gs_tenant *t)
 
 void gs_tenant_charge(struct gs_tenant *t, int holds, uint64_t now)
 {
-	uint64_t dt = now > t->charged_ns ? now - t->charged_ns : 0;
+	uint64_t dt = now > t->account.charged_ns ? now - t->account.charged_ns : 0;
 
-	t->charged_ns = now;
-	if (!t->busy || t->stopped) /* a suspended job waits for nobody here */
+	t->account.charged_ns = now;
+	if (!t->account.busy || t->stopped) /* a suspended job waits for nobody here */
 		return;
 	t->p.tally->turnaround_ns += dt;
 	if (holds)
@@ -167,7 +167,7 @@ static uint64_t mixed(uint64_t old, uint64_t tpt_ps)
 static void learn(struct gs_tenant *t, const struct gs_stub_event *e)
 {
 	uint64_t key = e->tpt_ps ? gs_learned_shaped(t->p.kernels->key[e->kernel], e->shape) : 0;
-	struct gs_lesson *lesson = &t->gpu->lesson[key % GS_GPU_LESSONS];
+	struct gs_lesson *lesson = &t->gpu->loop.lesson[key % GS_GPU_LESSONS];
 
 	if (!key || e->tpt_ps > UINT64_MAX / 8 || (lesson->times && lesson->entry.key != key))
 		return;
@@ -238,12 +238,12 @@ static double ride_ns(const struct gs_tally_kernel *k)
 
 void gs_tenant_rode(struct gs_tenant *t, const struct gs_rode *rode, size_t count, uint64_t now)
 {
-	double all = 0, most = now > t->rode_ns ? (double)(now - t->rode_ns) : 0, part;
+	double all = 0, most = now > t->account.untracked_ns ? (double)(now - t->account.untracked_ns) : 0, part;
 
 	for (size_t i = 0; i < count; i++)
 		all += rode[i].launches * ride_ns(gs_tally_kernel(t->p.tally, t->p.kernels, rode[i].kernel));
 	part = all > most ? most / all : 1;
-	t->rode_ns = now;
+	t->account.untracked_ns = now;
 	for (size_t i = 0; i < count; i++) {
 		struct gs_tally_kernel *k = gs_tally_kernel(t->p.tally, t->p.kernels, rode[i].kernel);
 
@@ -257,25 +257,25 @@ void gs_tenant_launched(struct gs_tenant *t, uint64_t launched)
 {
 	uint64_t seen = t->watch.last_number, ahead = launched > seen ? launched - seen : 0;
 
-	if (ahead > GS_WATCH_NT_MAX || ahead <= t->told_launches)
+	if (ahead > GS_WATCH_NT_MAX || ahead <= t->account.told_launches)
 		return;
-	t->p.tally->launches += ahead - t->told_launches;
-	t->told_launches = ahead;
+	t->p.tally->launches += ahead - t->account.told_launches;
+	t->account.told_launches = ahead;
 }
 
 /* Numbers that a look has found: of the launches, those that were not told of before. */
 static uint64_t untold(struct gs_tenant *t, uint64_t launches)
 {
-	uint64_t told = launches < t->told_launches ? launches : t->told_launches;
+	uint64_t told = launches < t->account.told_launches ? launches : t->account.told_launches;
 
-	t->told_launches -= told;
+	t->account.told_launches -= told;
 	return launches - told;
 }
 
 void gs_tenant_account(struct gs_tenant *t, const struct gs_look *look, int holds,
 		       uint64_t now)
 {
-	uint64_t since = t->charged_ns;
+	uint64_t since = t->account.charged_ns;
 	struct gs_tally *tally = t->p.tally;
 
 	gs_tenant_charge(t, holds, now);
@@ -283,10 +283,10 @@ void gs_tenant_account(struct gs_tenant *t, const struct gs_look *look, int hold
 	tally->preemptions += look->preemptions;
 	for (uint32_t i = 0; i < look->nevents; i++)
 		book_event(t, &look->event[i]);
-	if (!t->busy && look->launches)
+	if (!t->account.busy && look->launches)
 		tally->periods++;
 	/* A lone holder's kernels that came and went since the last look. */
-	if (!t->busy && look->unseen_ns) {
+	if (!t->account.busy && look->unseen_ns) {
 		uint64_t dt = now > since ? now - since : 0;
 		uint64_t ran = look->unseen_ns < dt ? look->unseen_ns : dt;
 
@@ -297,18 +297,18 @@ void gs_tenant_account(struct gs_tenant *t, const struct gs_look *look, int hold
 	t->live = gs_look_live(look);
 	t->on_gpu = look->on_gpu;
 	t->off_gpu = look->off_gpu;
-	t->staying = look->staying;
-	t->staying_ns = look->staying_ns;
-	t->staying_live = look->staying_live;
-	t->staying_out = look->staying_out;
+	t->found.staying = look->staying;
+	t->found.staying_ns = look->staying_ns;
+	t->found.staying_live = look->staying_live;
+	t->found.staying_out = look->staying_out;
 	t->longest_ns = look->longest_ns;
-	t->asked_ns = look->asked_ns;
-	t->put_back = look->put_back;
-	memcpy(t->out, look->out, sizeof(t->out));
+	t->found.asked_ns = look->asked_ns;
+	t->found.put_back = look->put_back;
+	memcpy(t->found.out, look->out, sizeof(t->found.out));
 	gs_holders_seen(t, look->launches, now);
-	if (t->busy && !t->live)
+	if (t->account.busy && !t->live)
 		gs_pace_idle(t, now);
-	else if (!t->busy && t->live)
+	else if (!t->account.busy && t->live)
 		gs_pace_busy(t, now);
-	t->busy = t->live != 0;
+	t->account.busy = t->live != 0;
 }

@@ -16,34 +16,55 @@
 
 struct gs_traced;
 
+/* What the latest poll of its page has found, besides gs_tenant.ready to off_gpu; see gs_look. */
+struct gs_found {
+	uint32_t staying, staying_live, staying_out, put_back;
+	uint64_t staying_ns, asked_ns;
+	uint64_t out[(GS_PAGE_STUBS + 63) / 64]; /* the slots of on_gpu and off_gpu */
+	uint32_t bad_state;    /* where gs_tenant.bad is not 0 */
+};
+
+/* It has not left by the deadline. */
+struct gs_late {
+	uint64_t since_ns;     /* asked_ns of what was late the last time */
+	uint8_t untold;        /* and nobody has asked yet, see gs_tenant_overdue() */
+	uint8_t deaf;          /* nothing of it is there, but it did not hear by the deadline, nor has since */
+};
+
+/* What the scheduler was told of its task last. */
+struct gs_task_told {
+	uint64_t nt, done, alone_ns;
+};
+
+struct gs_account {
+	uint8_t busy;          /* a busy period is being accounted */
+	uint64_t charged_ns;   /* up to here */
+	uint64_t untracked_ns; /* up to here launches without a slot are booked */
+	uint64_t told_launches; /* booked as told (GS_MSG_RODE), beyond the watch's last number */
+};
+
 struct gs_tenant {
 	LIST_ENTRY(gs_tenant) link;
 	struct gs_tenant_params p;
 	struct gs_gpu *gpu;
 	struct gs_watch watch;
-	uint32_t ready;        /* READY and TORUN stubs at the last look */
+	uint32_t ready;        /* READY and TORUN slots at the last poll */
 	uint32_t live;         /* and RUNNING and TOEVICT */
 	uint32_t on_gpu;       /* of those, started */
 	uint32_t off_gpu;      /* and not started */
-	uint32_t staying, staying_live, staying_out, put_back; /* gs_look */
-	uint64_t staying_ns, asked_ns, longest_ns;
-	uint64_t late_ns;      /* asked_ns of what was late the last time */
-	uint64_t out[(GS_PAGE_STUBS + 63) / 64]; /* which stubs these are */
-	uint32_t bad, bad_kstate; /* the page holds what cannot be */
+	uint64_t longest_ns;   /* gs_look */
+	struct gs_found found;
+	struct gs_late late;
+	uint32_t bad;          /* the page holds what cannot be */
 	uint32_t asked;        /* the page's word when it was last heard */
 	uint8_t dirty;         /* look at it in the next turn */
 	uint8_t task;          /* the scheduler knows it */
 	uint8_t stopped;       /* its process does not run (SIGSTOP, the freezer) */
-	uint8_t overdue;       /* and nobody has asked yet, see gs_tenant_overdue() */
-	uint8_t deaf;          /* nothing of it is there, but it did not hear by the deadline, nor has since */
-	uint8_t busy;          /* a busy period is being accounted */
-	uint64_t told_nt, told_done, told_alone_ns; /* the scheduler's latest */
-	uint64_t charged_ns;   /* accounted up to here */
+	struct gs_task_told told;
+	struct gs_account account;
 	/* For pace.c: */
 	uint64_t ended_ns;     /* when it was last seen to have nothing live */
 	uint64_t gap_ns, gap_before_ns; /* from then until it was live again, the last two times; 0: not known */
-	uint64_t rode_ns;      /* up to here launches without a stub are booked */
-	uint64_t told_launches; /* booked as told (GS_MSG_RODE), beyond the watch's last number */
 	struct gs_holding holding; /* holders.h */
 	uint64_t idle_since;   /* holds the turn with nothing to do; 0: busy */
 	uint64_t wait_since;   /* a task without the turn; 0: it is none or has it */

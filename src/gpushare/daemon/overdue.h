@@ -11,7 +11,8 @@
 
 #include "gpushare/daemon/daemon.h"
 
-/* Deal with such clients of that GPU, and close those whose pages hold what cannot be; from the loop only. */
+/* Deal with such clients of that GPU, and close those whose pages hold what cannot be; from the
+ * loop only. */
 void gs_verdicts_execute(struct gs_daemon *d, struct gs_device *device);
 
 /* Slurm did not kill the job: its clients' processes are killed. */
