@@ -178,6 +178,54 @@ static int come_back(const struct live *l, uint32_t job, int page_fd)
 	return sock;
 }
 
+/*
+ * A shim of an earlier version has words in its page that nobody reads any more, the processor it asks on and when it launched, and comes
+ * back to this daemon with them.  It is managed as any other, and heard through its page.
+ */
+static void test_page_of_an_earlier_shim(void **state)
+{
+	struct live *l = *state;
+	struct gs_page *page, *other;
+	uint32_t job, again;
+	int page_fd, own = live_local(l, 40, 0, "low", &job), sock = live_hello(l, job, &page, &page_fd), urgent, client;
+
+	gs_page_store(page->was_cpu, 4711);
+	gs_page_store(page->was_launched_ns, UINT64_MAX);
+	gs_page_store(page->attended, GS_ATTENDED_AWAKE); /* of the daemon that it had */
+	live_stop(l, SIGKILL);
+	close(sock);
+	close(own);
+	live_start(l);
+	sock = come_back(l, job, page_fd);
+	urgent = live_local(l, 40, 0, "high", &again);
+	client = live_hello(l, again, &other, NULL);
+	live_launch(client, other, 0, 0); /* it has the GPU */
+	live_await(other, 0, GS_K_TORUN);
+	live_run_stub(other, 0);
+	for (uint64_t seq = 0; seq < 3; seq++) {
+		gs_page_store(page->stub[0].nt, 10);
+		gs_page_store(page->stub[0].flags, GS_STUB_EVICTABLE);
+		gs_page_store(page->stub[0].seq, seq);
+		gs_page_store(page->was_launched_ns, gs_clock_ns());
+		live_move(page, 0, GS_K_PREP, GS_K_READY);
+		gs_page_ask(page);
+		if (seq == 0) {
+			live_end_stub(other, 0, GS_K_RUNNING);
+			live_move(other, 0, GS_K_DONE, GS_K_PREP);
+		}
+		live_await(page, 0, GS_K_TORUN);
+		live_run_stub(page, 0);
+		live_end_stub(page, 0, GS_K_RUNNING);
+		live_move(page, 0, GS_K_DONE, GS_K_PREP);
+	}
+	gs_page_unmap(page);
+	gs_page_unmap(other);
+	close(page_fd);
+	close(sock);
+	close(client);
+	close(urgent);
+}
+
 /* The ms on the GPU that the state file has of the job, which is written now and then; 0: nothing yet. */
 static double kept_active_ms(const struct live *l, uint32_t job)
 {
@@ -482,6 +530,7 @@ int main(void)
 		LIVE(test_stale_socket_is_replaced),
 		LIVE(test_reload),
 		LIVE(test_restart_adopts),
+		LIVE(test_page_of_an_earlier_shim),
 		LIVE(test_restart_keeps_figures),
 		LIVE(test_restart_drops_the_dead),
 		LIVE(test_local_ids_go_on),

@@ -347,10 +347,20 @@ static void say_faults(struct gs_gpu *gpu)
 	}
 }
 
+static uint64_t next_turn(const struct gs_gpu *gpu, uint64_t now)
+{
+	uint64_t next = gs_holders_next(gpu, now), end;
+
+	/* While several run beside each other the end of a kernel matters only to whoever waits for all of them. */
+	if (gs_holders_any(gpu) || (gpu->holder && gpu->holder->holding.barred))
+		end = gs_pace_waiting(gpu, now);
+	else
+		end = gs_pace_next(gpu, now);
+	return end < next ? end : next;
+}
+
 uint64_t gs_gpu_turn(struct gs_gpu *gpu, uint64_t now)
 {
-	uint64_t next;
-
 	look_around(gpu, now);
 	if (gpu->o.clock) /* the looks may have taken as long as an eviction does */
 		now = gpu->o.clock();
@@ -372,8 +382,5 @@ uint64_t gs_gpu_turn(struct gs_gpu *gpu, uint64_t now)
 	gs_holders_turn(gpu, now);
 	say_faults(gpu);
 	tell_contention(gpu, now);
-	if (gs_holders_any(gpu) || (gpu->holder && gpu->holder->holding.barred)) /* the end of nobody's kernel matters */
-		return gs_holders_next(gpu, now);
-	next = gs_pace_next(gpu, now);
-	return next < gs_holders_next(gpu, now) ? next : gs_holders_next(gpu, now);
+	return next_turn(gpu, now);
 }

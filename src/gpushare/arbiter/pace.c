@@ -86,6 +86,16 @@ static uint64_t leaving(const struct gs_gpu *gpu, uint64_t now)
 	return next;
 }
 
+uint64_t gs_pace_waiting(const struct gs_gpu *gpu, uint64_t now)
+{
+	const struct gs_tenant *t;
+
+	LIST_FOREACH(t, &gpu->tenants, link)
+		if (t->task && !t->stopped && gs_tenant_phase(t) == GS_WAITING)
+			return now + gs_pace_poll(gpu, POLL_CONTENDED_NS);
+	return UINT64_MAX;
+}
+
 /* The holder while others wait: its end is seen by looking only. */
 static uint64_t contended(const struct gs_gpu *gpu, uint64_t now)
 {

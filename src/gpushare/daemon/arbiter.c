@@ -66,19 +66,29 @@ int gs_arbiter_may_poll(enum gs_arbiter_mode mode, const struct gs_arbiter_place
 
 /* ---- the thread ------------------------------------------------------- */
 
+static int may_poll(const struct gs_arbiter *a, double load)
+{
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+	struct gs_arbiter_place place = {
+		.emulated = a->o.emulated,
+		.cpu = a->o.cpu,
+		.processors = processors > 0 ? (unsigned)processors : 1,
+		.load = load,
+	};
+
+	return gs_arbiter_may_poll((enum gs_arbiter_mode)atomic_load(&a->mode), &place);
+}
+
 static void review(struct gs_arbiter *a, uint64_t now)
 {
-	struct gs_arbiter_place place = { .emulated = a->o.emulated, .cpu = a->o.cpu };
-	long processors = sysconf(_SC_NPROCESSORS_ONLN);
 	double load = 0;
 
 	if (a->reviewed_ns && now - a->reviewed_ns < LOAD_NS)
 		return;
 	a->reviewed_ns = now;
-	place.processors = processors > 0 ? (unsigned)processors : 1;
 	if (getloadavg(&load, 1) == 1)
-		place.load = load - (atomic_load(&a->polls) ? 1 : 0);
-	a->may_poll = gs_arbiter_may_poll((enum gs_arbiter_mode)atomic_load(&a->mode), &place);
+		load -= atomic_load(&a->polls) ? 1 : 0;
+	a->may_poll = may_poll(a, load);
 }
 
 /* Polling or sleeping from now on; the clients need not wake a thread that polls. */
@@ -146,11 +156,12 @@ static void sleep_until(struct gs_arbiter *a, uint32_t word, int overrun, uint64
 static void *arbitrate(void *arg)
 {
 	struct gs_arbiter *a = arg;
+	int polls = may_poll(a, 0);
 	uint64_t next = 0;
 
-	gs_be_prompt(a->o.real_time && a->o.mode == GS_ARBITER_SLEEP);
+	gs_be_prompt(a->o.real_time && !polls);
 	/* Real time would let nobody else run where it polls. */
-	if (a->o.real_time && a->o.mode != GS_ARBITER_SLEEP)
+	if (a->o.real_time && polls)
 		gs_be_nice();
 	gs_gpu_poll_every(a->gpu, POLL_ASLEEP_NS);
 	gs_gpu_attend(a->gpu, GS_ATTENDED);
