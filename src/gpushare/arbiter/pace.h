@@ -31,7 +31,8 @@ void gs_pace_busy(struct gs_tenant *tenant, uint64_t now);
  * allowed. */
 uint64_t gs_pace_poll(const struct gs_gpu *gpu, uint64_t wanted_ns);
 
-/* When it must have it for the sake of those that wait, whoever they wait for; UINT64_MAX: nobody waits. */
+/* When it must have it for the sake of those that wait, whoever they wait for; UINT64_MAX: nobody
+ * waits. */
 uint64_t gs_pace_waiting(const struct gs_gpu *gpu, uint64_t now);
 
 /* When the GPU must have its next turn; UINT64_MAX: when something happens. */
