@@ -20,93 +20,65 @@ static int change(const char *socket, struct gs_msg *msg)
 	return rc < 0 ? gs_ctl_fail("%s", err.text) : 0;
 }
 
-/* gpu -1: all; class NULL: the GPU's own policy.  -1: a name is too long. */
-static int policy_message(struct gs_msg *msg, const char *class, int64_t gpu, const char *policy)
+/* class NULL: the GPU's own policy.  -1: a name is too long. */
+static int policy_message(struct gs_msg *msg, const char *class, uint32_t gpu, int all,
+			  const char *policy)
 {
-	uint32_t all = gpu < 0, number = all ? 0 : (uint32_t)gpu;
-
 	if (!class) {
 		gs_msg_init(msg, GS_MSG_POLICY, 1);
-		msg->policy.all = all;
-		msg->policy.gpu = number;
+		msg->policy.all = (uint32_t)all;
+		msg->policy.gpu = gpu;
 		return gs_msg_str(msg->policy.policy, sizeof(msg->policy.policy), policy);
 	}
 	gs_msg_init(msg, GS_MSG_CLASS_POLICY, 1);
-	msg->class_policy.all = all;
-	msg->class_policy.gpu = number;
+	msg->class_policy.all = (uint32_t)all;
+	msg->class_policy.gpu = gpu;
 	if (gs_msg_str(msg->class_policy.class, sizeof(msg->class_policy.class), class) < 0)
 		return -1;
 	return gs_msg_str(msg->class_policy.policy, sizeof(msg->class_policy.policy), policy);
 }
 
-static int run_policy(const char *socket, int argc, char **argv)
+static int run_policy(const struct gs_verb *verb, const char *socket, int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{ "gpu", required_argument, NULL, 'g' },
-		{ "class", required_argument, NULL, 'c' },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
-	};
 	const char *class = NULL;
-	struct gs_error err;
+	int one = 0, status;
+	uint32_t gpu = 0;
+	const struct gs_option options[] = {
+		{ "gpu", 'g', .given = &one, .number = &gpu, .most = 1000000 },
+		{ "class", 'c', .text = &class },
+		{ NULL },
+	};
 	struct gs_msg msg;
-	int64_t gpu = -1;
-	int c;
 
-	while ((c = getopt_long(argc, argv, "g:c:h", longs, NULL)) != -1) {
-		switch (c) {
-		case 'h':
-			gs_ctl_help(&gs_verb_policy);
-			return 0;
-		case 'g':
-			if (gs_parse_int(optarg, 0, 1000000, &gpu, &err) < 0)
-				return gs_ctl_usage(&gs_verb_policy, "--gpu: %s", err.text);
-			break;
-		case 'c':
-			class = optarg;
-			break;
-		default:
-			return gs_ctl_usage(&gs_verb_policy, "unknown option");
-		}
-	}
-	if (optind + 1 != argc)
-		return gs_ctl_usage(&gs_verb_policy, "which policy?");
-	if (policy_message(&msg, class, gpu, argv[optind]) < 0)
-		return gs_ctl_usage(&gs_verb_policy, "'%s' is not a policy, or the class is none",
+	status = gs_ctl_options(verb, options, argc, argv);
+	if (status >= 0)
+		return status;
+	if (policy_message(&msg, class, gpu, !one, argv[optind]) < 0)
+		return gs_ctl_usage(verb, "'%s' is not a policy, or the class is none",
 				    argv[optind]);
 	return change(socket, &msg);
 }
 
-static int run_priority(const char *socket, int argc, char **argv)
+static int run_priority(const struct gs_verb *verb, const char *socket, int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{ "job", required_argument, NULL, 'j' },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
+	uint32_t job = 0;
+	const struct gs_option options[] = {
+		{ "job", 'j', .number = &job, .least = 1, .most = UINT32_MAX },
+		{ NULL },
 	};
-	int64_t job = 0, priority;
+	int status = gs_ctl_options(verb, options, argc, argv);
+	int64_t priority = 0;
 	struct gs_error err;
 	struct gs_msg msg;
-	int c;
 
-	while ((c = getopt_long(argc, argv, "j:h", longs, NULL)) != -1) {
-		if (c == 'h') {
-			gs_ctl_help(&gs_verb_priority);
-			return 0;
-		}
-		if (c != 'j')
-			return gs_ctl_usage(&gs_verb_priority, "unknown option");
-		if (gs_parse_int(optarg, 1, UINT32_MAX, &job, &err) < 0)
-			return gs_ctl_usage(&gs_verb_priority, "--job: %s", err.text);
-	}
+	if (status >= 0)
+		return status;
 	if (!job)
-		return gs_ctl_usage(&gs_verb_priority, "--job must be given");
-	if (optind + 1 != argc)
-		return gs_ctl_usage(&gs_verb_priority, "which priority?");
+		return gs_ctl_usage(verb, "--job must be given");
 	if (gs_parse_int(argv[optind], 0, 1000, &priority, &err) < 0)
-		return gs_ctl_usage(&gs_verb_priority, "%s", err.text);
+		return gs_ctl_usage(verb, "%s", err.text);
 	gs_msg_init(&msg, GS_MSG_PRIORITY, 1);
-	msg.priority.job_id = (uint32_t)job;
+	msg.priority.job_id = job;
 	msg.priority.priority = (uint32_t)priority;
 	return change(socket, &msg);
 }
@@ -120,6 +92,7 @@ const struct gs_verb gs_verb_policy = {
 		"                     have no policy of their own\n"
 		"\n"
 		"For root and SlurmUser of gpushare.conf.\n",
+	.operand = "policy",
 	.run = run_policy,
 };
 
@@ -130,5 +103,6 @@ const struct gs_verb gs_verb_priority = {
 	.help = "  --job N    which job\n"
 		"\n"
 		"For root and SlurmUser of gpushare.conf.\n",
+	.operand = "priority",
 	.run = run_priority,
 };

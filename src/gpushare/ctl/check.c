@@ -3,7 +3,6 @@
 #define _GNU_SOURCE
 #include "gpushare/ctl/check.h"
 
-#include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,44 +100,23 @@ static void release(struct gs_check *c)
 	gs_slurm_conf_free(c->slurm);
 }
 
-static int run(const char *socket, int argc, char **argv)
+static int run(const struct gs_verb *verb, const char *socket, int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{ "config", required_argument, NULL, 'c' },
-		{ "slurm-conf", required_argument, NULL, 'S' },
-		{ "json", no_argument, NULL, 'J' },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
-	};
 	struct gs_check c = { .config_path = getenv("GPUSHARE_CONF") };
 	const char *slurm_conf = NULL;
-	int json = 0, status, o;
+	int json = 0, status;
+	const struct gs_option options[] = {
+		{ "config", 'c', .text = &c.config_path },
+		{ "slurm-conf", .text = &slurm_conf },
+		{ "json", .given = &json },
+		{ NULL },
+	};
 
-	/*
-	 * An option that was left at its default is no choice of the user's; the configuration
-	 * decides then.
-	 */
+	status = gs_ctl_options(verb, options, argc, argv);
+	if (status >= 0)
+		return status;
+	/* The default is no choice of the user's: the configuration knows better. */
 	c.socket = strcmp(socket, GS_SOCKET) == 0 ? NULL : socket;
-	while ((o = getopt_long(argc, argv, "c:h", longs, NULL)) != -1) {
-		switch (o) {
-		case 'c':
-			c.config_path = optarg;
-			break;
-		case 'S':
-			slurm_conf = optarg;
-			break;
-		case 'J':
-			json = 1;
-			break;
-		case 'h':
-			gs_ctl_help(&gs_verb_check);
-			return 0;
-		default:
-			return gs_ctl_usage(&gs_verb_check, "unknown option");
-		}
-	}
-	if (optind < argc)
-		return gs_ctl_usage(&gs_verb_check, "unexpected argument '%s'", argv[optind]);
 	if (!c.config_path || !*c.config_path)
 		c.config_path = GS_CONFIG_FILE;
 	gs_check_node(&c);

@@ -4,6 +4,7 @@
 #define GPUSHARE_CTL_CTL_H
 
 #include "common/error.h"
+#include "common/options.h"
 #include "gpushare/proto/msg.h"
 
 struct gs_verb {
@@ -11,8 +12,11 @@ struct gs_verb {
 	const char *usage;  /* its arguments */
 	const char *words;  /* what it does, a line */
 	const char *help;   /* its options, for `gpusharectl VERB --help` */
+	const char *operand; /* what its one operand is; NULL: it takes none */
+	int command;        /* the operand begins a command line, which ends the verb's options */
+	enum gs_query query; /* of a report: what the daemon is asked for */
 	/* argv[0] is the verb; returns the exit status. */
-	int (*run)(const char *socket, int argc, char **argv);
+	int (*run)(const struct gs_verb *verb, const char *socket, int argc, char **argv);
 };
 
 extern const struct gs_verb gs_verb_status, gs_verb_report, gs_verb_kernels, gs_verb_run,
@@ -26,8 +30,11 @@ int gs_ctl_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 int gs_ctl_usage(const struct gs_verb *verb, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* The help of a verb on standard output. */
-void gs_ctl_help(const struct gs_verb *verb);
+/*
+ * Take a verb's options and see that its operand is there: argv[optind].  -1: go on; else that was all, be it
+ * for help or for an error that has been said, and this is the exit status.
+ */
+int gs_ctl_options(const struct gs_verb *verb, const struct gs_option *options, int argc, char **argv);
 
 /* Connect to the daemon; -1 with the reason. */
 int gs_ctl_connect(const char *socket, struct gs_error *err);
@@ -51,7 +58,7 @@ int gs_ctl_get(const char *socket, enum gs_query what, unsigned job, int json,
 /* Copy it to standard output; the exit status. */
 int gs_ctl_print(const struct gs_ctl_text *text);
 
-/* Ask for a report and copy it to standard output (out != 0).  The exit status. */
-int gs_ctl_query(const char *socket, enum gs_query what, unsigned job, int json, int out);
+/* Ask for a report and copy it to standard output.  The exit status. */
+int gs_ctl_query(const char *socket, enum gs_query what, unsigned job, int json);
 
 #endif

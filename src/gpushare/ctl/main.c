@@ -2,7 +2,6 @@
 /* gpusharectl: ask the node's daemon, or run a program under it. */
 #define _GNU_SOURCE
 #include <getopt.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,36 +31,6 @@ static void help(void)
 	      "  -V, --version      print the version and exit\n", stdout);
 }
 
-int gs_ctl_fail(const char *fmt, ...)
-{
-	va_list ap;
-
-	fputs("gpusharectl: ", stderr);
-	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
-	va_end(ap);
-	fputc('\n', stderr);
-	return 1;
-}
-
-int gs_ctl_usage(const struct gs_verb *verb, const char *fmt, ...)
-{
-	va_list ap;
-
-	fprintf(stderr, "gpusharectl %s: ", verb->name);
-	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
-	va_end(ap);
-	fprintf(stderr, "\nTry 'gpusharectl %s --help'.\n", verb->name);
-	return 2;
-}
-
-void gs_ctl_help(const struct gs_verb *verb)
-{
-	printf("Usage: gpusharectl %s %s\n%s.\n\n%s", verb->name, verb->usage, verb->words,
-	       verb->help);
-}
-
 static const struct gs_verb *find(const char *name)
 {
 	for (size_t i = 0; i < VERB_COUNT; i++)
@@ -72,46 +41,30 @@ static const struct gs_verb *find(const char *name)
 
 int main(int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{ "socket", required_argument, NULL, 's' },
-		{ "help", no_argument, NULL, 'h' },
-		{ "version", no_argument, NULL, 'V' },
-		{ NULL, 0, NULL, 0 },
-	};
 	const char *socket = getenv("GPUSHARE_SOCKET");
+	int version = 0, rc;
+	const struct gs_option options[] = {
+		{ "socket", 's', .text = &socket },
+		{ "version", 'V', .given = &version },
+		{ NULL },
+	};
 	const struct gs_verb *verb;
-	int c;
+	struct gs_error err;
 
-	if (!socket || !*socket)
-		socket = GS_SOCKET;
-	while ((c = getopt_long(argc, argv, "+s:hV", longs, NULL)) != -1) {
-		switch (c) {
-		case 's':
-			socket = optarg;
-			break;
-		case 'h':
-			help();
-			return 0;
-		case 'V':
-			puts("gpusharectl " PACKAGE_VERSION);
-			return 0;
-		default:
-			fputs("Try 'gpusharectl --help'.\n", stderr);
-			return 2;
-		}
-	}
-	if (optind == argc) {
+	rc = gs_options_take(options, 1, argc, argv, &err);
+	if (rc == 0)
+		help();
+	else if (version)
+		puts("gpusharectl " PACKAGE_VERSION);
+	if (rc == 0 || version)
+		return 0;
+	if (rc < 0)
+		fputs("Try 'gpusharectl --help'.\n", stderr);
+	else if (optind == argc)
 		fputs("gpusharectl: which verb?\nTry 'gpusharectl --help'.\n", stderr);
-		return 2;
-	}
-	verb = find(argv[optind]);
-	if (!verb) {
-		fprintf(stderr, "gpusharectl: there is no verb '%s'\n"
-			"Try 'gpusharectl --help'.\n", argv[optind]);
-		return 2;
-	}
-	argc -= optind;
-	argv += optind;
-	optind = 0; /* 0 makes glibc reset getopt entirely, so that the verb parses from the start */
-	return verb->run(socket, argc, argv);
+	else if (!(verb = find(argv[optind])))
+		fprintf(stderr, "gpusharectl: there is no verb '%s'\nTry 'gpusharectl --help'.\n", argv[optind]);
+	else
+		return verb->run(verb, socket && *socket ? socket : GS_SOCKET, argc - optind, argv + optind);
+	return 2;
 }

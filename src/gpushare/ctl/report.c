@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* gpusharectl report: all that the daemon knows, or a selection of its history. */
 #define _GNU_SOURCE
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "common/units.h"
-#include "gpushare/ctl/reports.h"
+#include "gpushare/ctl/ctl.h"
 
-static int parse_group(const char *name, uint32_t *group, struct gs_error *err)
+static int parse_group(void *of, const char *name, struct gs_error *err)
 {
 	static const char *const names[GS_GROUP_COUNT] = {
 		[GS_GROUP_STEP] = "step", [GS_GROUP_JOB] = "job", [GS_GROUP_USER] = "user",
@@ -19,20 +17,22 @@ static int parse_group(const char *name, uint32_t *group, struct gs_error *err)
 
 	for (uint32_t i = 0; i < GS_GROUP_COUNT; i++)
 		if (strcmp(name, names[i]) == 0) {
-			*group = i;
+			*(uint32_t *)of = i;
 			return 0;
 		}
-	return gs_fail(err, "--by: '%.40s' is neither step, job, user, partition nor gpu", name);
+	return gs_fail(err, "'%.40s' is neither step, job, user, partition nor gpu", name);
 }
 
 /* "90m" ago, or a date: YYYY-MM-DD, with THH:MM or THH:MM:SS behind it. */
-static int parse_since(const char *text, time_t now, uint64_t *since, struct gs_error *err)
+static int parse_since(void *of, const char *text, struct gs_error *err)
 {
 	static const struct {
 		char unit;
 		long seconds;
 	} units[] = { { 's', 1 }, { 'm', 60 }, { 'h', 3600 }, { 'd', 86400 }, { 'w', 604800 } };
 	static const char *const dates[] = { "%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S" };
+	uint64_t *since = of;
+	time_t now = time(NULL);
 	char *end;
 	long n = strtol(text, &end, 10);
 
@@ -55,42 +55,8 @@ static int parse_since(const char *text, time_t now, uint64_t *since, struct gs_
 			return 0;
 		}
 	}
-	return gs_fail(err, "--since: '%.40s' is neither a time like 90m, 12h, 7d nor a date like "
+	return gs_fail(err, "'%.40s' is neither a time like 90m, 12h, 7d nor a date like "
 		       "2026-01-31 or 2026-01-31T12:00", text);
-}
-
-static int parse_name(char *field, size_t size, const char *text, struct gs_error *err)
-{
-	return gs_msg_str(field, size, text) < 0 ? gs_fail(err, "'%.40s' is too long", text) : 0;
-}
-
-/* One option; *selects is set by those that the history answers. */
-static int parse_option(int c, const char *arg, struct gs_msg_history *ask, int *selects,
-			struct gs_error *err)
-{
-	int64_t n;
-
-	*selects |= c != 'j' && c != 'J';
-	switch (c) {
-	case 'j':
-		if (gs_parse_int(arg, 1, UINT32_MAX, &n, err) < 0)
-			return -1;
-		ask->job_id = (uint32_t)n;
-		return 0;
-	case 'J':
-		ask->json = 1;
-		return 0;
-	case 's':
-		return parse_since(arg, time(NULL), &ask->since, err);
-	case 'u':
-		return parse_name(ask->user, sizeof(ask->user), arg, err);
-	case 'p':
-		return parse_name(ask->partition, sizeof(ask->partition), arg, err);
-	case 'b':
-		return parse_group(arg, &ask->group, err);
-	default:
-		return gs_fail(err, "unknown option");
-	}
 }
 
 static int ask_history(const char *socket, struct gs_msg *msg)
@@ -110,36 +76,34 @@ static int ask_history(const char *socket, struct gs_msg *msg)
 	return rc;
 }
 
-static int run(const char *socket, int argc, char **argv)
+static int run(const struct gs_verb *verb, const char *socket, int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{ "job", required_argument, NULL, 'j' },
-		{ "json", no_argument, NULL, 'J' },
-		{ "since", required_argument, NULL, 's' },
-		{ "user", required_argument, NULL, 'u' },
-		{ "partition", required_argument, NULL, 'p' },
-		{ "by", required_argument, NULL, 'b' },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
-	};
-	struct gs_error err;
+	const char *user = "", *partition = "";
+	int json = 0, selects = 0, status;
 	struct gs_msg msg;
-	int c, selects = 0;
+	struct gs_msg_history *request = &msg.history;
+	/* The history answers where one of those that select is given. */
+	const struct gs_option options[] = {
+		{ "job", 'j', .number = &request->job_id, .least = 1, .most = UINT32_MAX },
+		{ "json", .given = &json },
+		{ "since", .given = &selects, .take = parse_since, .of = &request->since },
+		{ "user", 'u', .given = &selects, .text = &user },
+		{ "partition", 'p', .given = &selects, .text = &partition },
+		{ "by", .given = &selects, .take = parse_group, .of = &request->group },
+		{ NULL },
+	};
 
 	gs_msg_init(&msg, GS_MSG_HISTORY, 1);
-	while ((c = getopt_long(argc, argv, "j:u:p:h", longs, NULL)) != -1) {
-		if (c == 'h') {
-			gs_ctl_help(&gs_verb_report);
-			return 0;
-		}
-		if (parse_option(c, optarg, &msg.history, &selects, &err) < 0)
-			return gs_ctl_usage(&gs_verb_report, "%s", err.text);
-	}
-	if (optind < argc)
-		return gs_ctl_usage(&gs_verb_report, "unexpected argument '%s'", argv[optind]);
-	if (selects)
-		return ask_history(socket, &msg);
-	return gs_ctl_query(socket, GS_QUERY_REPORT, msg.history.job_id, (int)msg.history.json, 1);
+	status = gs_ctl_options(verb, options, argc, argv);
+	if (status >= 0)
+		return status;
+	if (!selects)
+		return gs_ctl_query(socket, GS_QUERY_REPORT, request->job_id, json);
+	if (gs_msg_str(request->user, sizeof(request->user), user) < 0 ||
+	    gs_msg_str(request->partition, sizeof(request->partition), partition) < 0)
+		return gs_ctl_usage(verb, "a name is too long");
+	request->json = (uint32_t)json;
+	return ask_history(socket, &msg);
 }
 
 const struct gs_verb gs_verb_report = {

@@ -16,57 +16,22 @@
 #include "common/units.h"
 #include "gpushare/ctl/ctl.h"
 
-static int parse(int argc, char **argv, struct gs_msg_local *local)
+static int parse_memory(void *of, const char *text, struct gs_error *err)
 {
-	static const struct option longs[] = {
-		{ "shares", required_argument, NULL, 's' },
-		{ "mem", required_argument, NULL, 'm' },
-		{ "partition", required_argument, NULL, 'p' },
-		{ "gpu", required_argument, NULL, 'g' },
-		{ "force-evict-ms", required_argument, NULL, 'f' },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
-	};
-	struct gs_error err = { "" };
-	int64_t n = 0;
-	int c, rc = 0;
+	uint64_t *memory = of;
 
-	while (rc == 0 && (c = getopt_long(argc, argv, "+s:m:p:g:h", longs, NULL)) != -1) {
-		switch (c) {
-		case 's':
-			rc = gs_parse_int(optarg, 1, 1000000, &n, &err);
-			local->shares = (uint32_t)n;
-			break;
-		case 'm':
-			local->memory = GS_MEMORY_AUTO;
-			if (strcmp(optarg, "auto") != 0)
-				rc = gs_parse_size(optarg, &local->memory, &err);
-			break;
-		case 'p':
-			if (gs_msg_str(local->partition, sizeof(local->partition), optarg) < 0)
-				rc = gs_fail(&err, "a partition's name is at most %zu bytes long",
-					     sizeof(local->partition) - 1);
-			break;
-		case 'g':
-			rc = gs_parse_int(optarg, 0, 1000000, &n, &err);
-			local->gpu = (uint32_t)n;
-			break;
-		case 'f':
-			rc = gs_parse_int(optarg, 0, GS_FORCE_MS_MAX, &n, &err);
-			local->force_ms = (uint32_t)n;
-			break;
-		case 'h':
-			gs_ctl_help(&gs_verb_run);
-			return 0;
-		default:
-			return gs_ctl_usage(&gs_verb_run, "unknown option");
-		}
-	}
-	if (rc < 0)
-		return gs_ctl_usage(&gs_verb_run, "%s", err.text);
-	if (optind == argc)
-		return gs_ctl_usage(&gs_verb_run, "which program?");
-	return -1;
+	*memory = GS_MEMORY_AUTO;
+	return strcmp(text, "auto") == 0 ? 0 : gs_parse_size(text, memory, err);
+}
+
+static int parse_partition(void *of, const char *name, struct gs_error *err)
+{
+	struct gs_msg_local *local = of;
+
+	return gs_msg_str(local->partition, sizeof(local->partition), name) == 0 ?
+		       0 :
+		       gs_fail(err, "a partition's name is at most %zu bytes long",
+			       sizeof(local->partition) - 1);
 }
 
 static void set_number(const char *name, unsigned long value)
@@ -111,12 +76,20 @@ static void set_environment(const char *socket, struct gs_msg_registered *r, uns
 		setenv("GPUSHARE_DRIVER", r->driver, 1);
 }
 
-static int run(const char *socket, int argc, char **argv)
+static int run(const struct gs_verb *verb, const char *socket, int argc, char **argv)
 {
 	struct gs_msg_local local = { .shares = 100 };
+	const struct gs_option options[] = {
+		{ "shares", 's', .number = &local.shares, .least = 1, .most = 1000000 },
+		{ "mem", 'm', .take = parse_memory, .of = &local.memory },
+		{ "partition", 'p', .take = parse_partition, .of = &local },
+		{ "gpu", 'g', .number = &local.gpu, .most = 1000000 },
+		{ "force-evict-ms", .number = &local.force_ms, .most = GS_FORCE_MS_MAX },
+		{ NULL },
+	};
 	struct gs_error err;
 	struct gs_msg msg;
-	int sock, rc = parse(argc, argv, &local);
+	int sock, rc = gs_ctl_options(verb, options, argc, argv);
 
 	if (rc >= 0)
 		return rc;
@@ -150,5 +123,7 @@ const struct gs_verb gs_verb_run = {
 		"                        also when nobody waits (default: 0, never)\n"
 		"\n"
 		"The exit status is the program's; 128 + N if signal N ended it.\n",
+	.operand = "program",
+	.command = 1,
 	.run = run,
 };

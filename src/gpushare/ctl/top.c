@@ -5,7 +5,6 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <getopt.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +14,6 @@
 #include <unistd.h>
 
 #include "common/clock.h"
-#include "common/units.h"
 #include "gpushare/ctl/ctl.h"
 
 #define INTERVAL_MIN_NS (50 * GS_NS_PER_MS)
@@ -225,35 +223,21 @@ static int watch(const char *socket, uint64_t interval_ns, int once)
 	return rc < 0 ? gs_ctl_fail("%s", err.text) : 0;
 }
 
-static int run(const char *socket, int argc, char **argv)
+static int run(const struct gs_verb *verb, const char *socket, int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{ "once", no_argument, NULL, '1' },
-		{ "interval", required_argument, NULL, 'i' },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
-	};
 	uint64_t interval = GS_NS_PER_S;
-	struct gs_error err;
-	int c, once = 0;
+	int once = 0, status;
+	const struct gs_option options[] = {
+		{ "once", .given = &once },
+		{ "interval", 'i', .duration = &interval },
+		{ NULL },
+	};
 
-	while ((c = getopt_long(argc, argv, "i:h", longs, NULL)) != -1) {
-		if (c == '1') {
-			once = 1;
-		} else if (c == 'i') {
-			if (gs_parse_duration(optarg, &interval, &err) < 0)
-				return gs_ctl_usage(&gs_verb_top, "--interval: %s", err.text);
-		} else if (c == 'h') {
-			gs_ctl_help(&gs_verb_top);
-			return 0;
-		} else {
-			return gs_ctl_usage(&gs_verb_top, "unknown option");
-		}
-	}
-	if (optind < argc)
-		return gs_ctl_usage(&gs_verb_top, "unexpected argument '%s'", argv[optind]);
+	status = gs_ctl_options(verb, options, argc, argv);
+	if (status >= 0)
+		return status;
 	if (interval < INTERVAL_MIN_NS)
-		return gs_ctl_usage(&gs_verb_top, "--interval: at least 50 ms");
+		return gs_ctl_usage(verb, "--interval: at least 50 ms");
 	return watch(socket, interval, once);
 }
 

@@ -65,47 +65,21 @@ static int draw(const char *socket, const char *path, int svg)
 	return rc;
 }
 
-static int run_trace(const char *socket, int argc, char **argv)
+static int run_trace(const struct gs_verb *verb, const char *socket, int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{ "json", required_argument, NULL, 'J' },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
-	};
 	const char *path = "-";
-	int c;
+	const struct gs_option options[] = { { "json", .text = &path }, { NULL } };
+	int status = gs_ctl_options(verb, options, argc, argv);
 
-	while ((c = getopt_long(argc, argv, "h", longs, NULL)) != -1) {
-		if (c == 'h') {
-			gs_ctl_help(&gs_verb_trace);
-			return 0;
-		}
-		if (c != 'J')
-			return gs_ctl_usage(&gs_verb_trace, "unknown option");
-		path = optarg;
-	}
-	if (optind < argc)
-		return gs_ctl_usage(&gs_verb_trace, "unexpected argument '%s'", argv[optind]);
-	return draw(socket, path, 0);
+	return status < 0 ? draw(socket, path, 0) : status;
 }
 
-static int run_plot(const char *socket, int argc, char **argv)
+static int run_plot(const struct gs_verb *verb, const char *socket, int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
-	};
-	int c;
+	static const struct gs_option options[] = { { NULL } };
+	int status = gs_ctl_options(verb, options, argc, argv);
 
-	while ((c = getopt_long(argc, argv, "h", longs, NULL)) != -1) {
-		if (c != 'h')
-			return gs_ctl_usage(&gs_verb_plot, "unknown option");
-		gs_ctl_help(&gs_verb_plot);
-		return 0;
-	}
-	if (optind + 1 != argc)
-		return gs_ctl_usage(&gs_verb_plot, "which file?");
-	return draw(socket, argv[optind], 1);
+	return status < 0 ? draw(socket, argv[optind], 1) : status;
 }
 
 const struct gs_verb gs_verb_trace = {
@@ -121,5 +95,6 @@ const struct gs_verb gs_verb_plot = {
 	.usage = "FILE",
 	.words = "Write the same as an SVG picture, with each job step's slowdown",
 	.help = "FILE - is standard output.\n",
+	.operand = "file",
 	.run = run_plot,
 };
