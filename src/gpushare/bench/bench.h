@@ -5,9 +5,9 @@
 #ifndef GPUSHARE_BENCH_BENCH_H
 #define GPUSHARE_BENCH_BENCH_H
 
-#include <getopt.h>
 #include <stdio.h>
 
+#include "common/options.h"
 #include "gpushare/bench/stage.h"
 #include "gpushare/bench/ways.h"
 
@@ -27,13 +27,13 @@ struct bench_common {
 	char **argv;
 };
 
-#define BENCH_COMMON_OPTIONS \
-	{ "driver", required_argument, NULL, 'D' }, \
-	{ "shim", required_argument, NULL, 'S' }, \
-	{ "conf", required_argument, NULL, 'C' }, \
-	{ "output", required_argument, NULL, 'o' }, \
-	{ "keep", no_argument, NULL, 'K' }, \
-	{ "help", no_argument, NULL, 'h' }
+#define BENCH_COMMON_OPTIONS(common) \
+	{ "driver", .text = &(common).stage.driver }, \
+	{ "shim", .text = &(common).stage.shim }, \
+	{ "conf", .take = bench_take_conf, .of = &(common).stage }, \
+	{ "output", 'o', .text = &(common).output }, \
+	{ "keep", .given = &(common).stage.keep }
+int bench_take_conf(void *stage, const char *line, struct gs_error *err);
 #define BENCH_COMMON_HELP \
 	"      --driver FILE     a libcuda.so.1 (default: the system's)\n" \
 	"      --shim DIR        folder of gpushare's (default: where it is installed)\n" \
@@ -42,24 +42,13 @@ struct bench_common {
 	"      --keep            leave the private folder with gpushared's log\n" \
 	"  -h, --help            print this text\n"
 
-/* A subcommand's options: the common ones, those of the ways, and its own. */
-struct bench_options {
-	const struct bench_verb *verb;
-	struct bench_common *common;
-	struct bench_ways *ways;
-	const struct option *longs;
-	const char *shorts; /* NULL: those of the common ones and the ways */
-	/* Take one of its own; 0, or -1 with the reason. */
-	int (*set)(void *of, int option, const char *value, struct gs_error *err);
-	void *of;
-	int operands; /* what is no option is the verb's: argv[optind] and so on */
-};
-
 /*
- * Take the command line.  1: all is taken; 0: that was all, be it for help or
+ * Take the command line of a verb.  1: all is taken; 0: that was all, be it for help or
  * for an error that has been said; the exit status is in *status.
+ * operands: what is no option is the verb's: argv[optind] and so on.
  */
-int bench_options(const struct bench_options *options, int argc, char **argv, int *status);
+int bench_options(const struct bench_verb *verb, struct bench_common *common, const struct gs_option *options,
+		  int operands, int argc, char **argv, int *status);
 
 /*
  * Open the stage, and PREFIX.csv if it is wanted (csv is NULL otherwise), measure,

@@ -191,38 +191,23 @@ static int run_all(void *of, FILE *csv, struct gs_error *err)
 	return 0;
 }
 
-static int set_option(void *of, int option, const char *value, struct gs_error *err)
-{
-	struct calls *c = of;
-	int64_t n = 0;
-
-	if (gs_parse_int(value, option == 'r' ? 1 : 20, option == 'r' ? RUNS_MAX : BENCH_SAMPLES_MAX, &n, err) < 0)
-		return -1;
-	*(option == 'r' ? &c->runs : &c->count) = (uint32_t)n;
-	return 0;
-}
-
 static int run_verb(const struct bench_verb *verb, enum bench_call call, int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{ "count", required_argument, NULL, 'n' },
-		{ "runs", required_argument, NULL, 'r' },
-		BENCH_WAYS_OPTIONS,
-		BENCH_COMMON_OPTIONS,
-		{ NULL, 0, NULL, 0 },
-	};
 	static struct calls c = {
 		.ways = { .policy = "piv", .isolation = "none,contexts" }, .count = 4000,
 	};
-	const struct bench_options options = {
-		.verb = verb, .common = &c.common, .ways = &c.ways, .longs = longs,
-		.set = set_option, .of = &c,
+	static const struct gs_option options[] = {
+		{ "count", .number = &c.count, .least = 20, .most = BENCH_SAMPLES_MAX },
+		{ "runs", .number = &c.runs, .least = 1, .most = RUNS_MAX },
+		BENCH_WAYS_OPTIONS(c.ways),
+		BENCH_COMMON_OPTIONS(c.common),
+		{ NULL },
 	};
 	int status = 0;
 
 	c.call = call;
 	c.runs = call == BENCH_CALL_LAUNCH ? 5 : 1;
-	if (!bench_options(&options, argc, argv, &status))
+	if (!bench_options(verb, &c.common, options, 0, argc, argv, &status))
 		return status;
 	return bench_on_stage(&c.common, run_all, &c);
 }

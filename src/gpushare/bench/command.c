@@ -3,71 +3,38 @@
 #define _GNU_SOURCE
 #include <config.h>
 
+#include <getopt.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "gpushare/bench/bench.h"
 
-/* 1: taken; 0: not one of those that every subcommand has; -1: that is all, with *status. */
-static int common_option(struct bench_common *c, const struct bench_verb *verb, int option,
-			 const char *value, int *status)
+int bench_take_conf(void *of, const char *line, struct gs_error *err)
 {
-	switch (option) {
-	case 'D':
-		c->stage.driver = value;
-		return 1;
-	case 'S':
-		c->stage.shim = value;
-		return 1;
-	case 'o':
-		c->output = value;
-		return 1;
-	case 'K':
-		c->stage.keep = 1;
-		return 1;
-	case 'C':
-		if (c->stage.nconf == BENCH_CONF_MAX) {
-			*status = bench_usage(verb, "too many --conf");
-			return -1;
-		}
-		c->stage.conf[c->stage.nconf++] = value;
-		return 1;
-	case 'h':
-		printf("usage: gpushare-bench %s %s\n%s.\n\n%s" BENCH_COMMON_HELP, verb->name,
-		       verb->usage, verb->words, verb->help);
-		*status = 0;
-		return -1;
-	case '?':
-		*status = bench_usage(verb, "unknown option, or its value is missing");
-		return -1;
-	default:
-		return 0;
-	}
+	struct bench_stage *stage = of;
+
+	if (stage->nconf == BENCH_CONF_MAX)
+		return gs_fail(err, "too many of them");
+	stage->conf[stage->nconf++] = line;
+	return 0;
 }
 
-int bench_options(const struct bench_options *o, int argc, char **argv, int *status)
+int bench_options(const struct bench_verb *verb, struct bench_common *common,
+		  const struct gs_option *options, int operands, int argc, char **argv, int *status)
 {
-	const char *shorts = o->shorts ? o->shorts : "p:i:o:h";
 	struct gs_error err;
-	int option;
+	int rc = gs_options_take(options, 0, argc, argv, &err);
 
-	o->common->argc = argc;
-	o->common->argv = argv;
-	while ((option = getopt_long(argc, argv, shorts, o->longs, NULL)) != -1) {
-		int taken = common_option(o->common, o->verb, option, optarg, status);
-
-		if (taken < 0)
-			return 0;
-		if (!taken)
-			taken = bench_ways_option(o->ways, option, optarg, &err);
-		if (taken < 0 || (!taken && o->set(o->of, option, optarg, &err) < 0)) {
-			*status = bench_usage(o->verb, "%s", err.text);
-			return 0;
-		}
-	}
-	if (optind == argc || o->operands)
+	common->argc = argc;
+	common->argv = argv;
+	if (rc > 0 && (operands || optind == argc))
 		return 1;
-	*status = bench_usage(o->verb, "unexpected argument");
+	*status = 0;
+	if (rc == 0)
+		printf("usage: gpushare-bench %s %s\n%s.\n\n%s" BENCH_COMMON_HELP, verb->name,
+		       verb->usage, verb->words, verb->help);
+	else
+		*status = bench_usage(verb, "%s", rc < 0 ? err.text : "unexpected argument");
 	return 0;
 }
 

@@ -183,52 +183,28 @@ static int run_all(void *of, FILE *csv, struct gs_error *err)
 	return 0;
 }
 
-static int set_option(void *of, int option, const char *value, struct gs_error *err)
-{
-	struct cost *c = of;
-	int64_t n = 0;
-
-	switch (option) {
-	case 'k':
-		return gs_parse_duration(value, &c->kernel_ns, err);
-	case 't':
-		return gs_parse_duration(value, &c->task_ns, err);
-	case 'f':
-		return gs_parse_duration(value, &c->for_ns, err) < 0 ? -1 :
-		       c->for_ns ? 0 : gs_fail(err, "for how long?");
-	default: /* 'n' */
-		if (gs_parse_int(value, 1, BENCH_PROGRAMS_MAX, &n, err) < 0)
-			return -1;
-		c->clients = (uint32_t)n;
-		return 0;
-	}
-}
-
 static int run(int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{ "clients", required_argument, NULL, 'n' },
-		{ "kernel", required_argument, NULL, 'k' },
-		{ "task", required_argument, NULL, 't' },
-		{ "for", required_argument, NULL, 'f' },
-		{ "policy", required_argument, NULL, 'p' },
-		{ "isolation", required_argument, NULL, 'i' },
-		BENCH_COMMON_OPTIONS,
-		{ NULL, 0, NULL, 0 },
-	};
 	static struct cost c = {
 		.ways = { .policy = "frs,rr", .isolation = "contexts" },
 		.task_ns = 50 * GS_NS_PER_US, .kernel_ns = 3 * GS_NS_PER_MS,
 		.for_ns = 3 * GS_NS_PER_S, .clients = 8,
 	};
-	const struct bench_options options = {
-		.verb = &bench_verb_daemon, .common = &c.common, .ways = &c.ways, .longs = longs,
-		.set = set_option, .of = &c,
+	static const struct gs_option options[] = {
+		{ "clients", .number = &c.clients, .least = 1, .most = BENCH_PROGRAMS_MAX },
+		{ "kernel", .duration = &c.kernel_ns },
+		{ "task", .duration = &c.task_ns },
+		{ "for", .duration = &c.for_ns },
+		BENCH_MANAGED_OPTIONS(c.ways),
+		BENCH_COMMON_OPTIONS(c.common),
+		{ NULL },
 	};
 	int status = 0;
 
-	if (!bench_options(&options, argc, argv, &status))
+	if (!bench_options(&bench_verb_daemon, &c.common, options, 0, argc, argv, &status))
 		return status;
+	if (!c.for_ns)
+		return bench_usage(&bench_verb_daemon, "--for: for how long?");
 	return bench_on_stage(&c.common, run_all, &c);
 }
 

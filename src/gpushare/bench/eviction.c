@@ -170,8 +170,9 @@ static int run_all(void *of, FILE *csv, struct gs_error *err)
 	return 0;
 }
 
-static int set_tasks(struct eviction *e, const char *list, struct gs_error *err)
+static int take_tasks(void *of, const char *list, struct gs_error *err)
 {
+	struct eviction *e = of;
 	char word[32];
 
 	for (e->tasks = 0; *list; list += strcspn(list, ","), list += *list == ',') {
@@ -187,54 +188,27 @@ static int set_tasks(struct eviction *e, const char *list, struct gs_error *err)
 	return e->tasks ? 0 : gs_fail(err, "which lengths?");
 }
 
-static int set_option(void *of, int option, const char *value, struct gs_error *err)
-{
-	struct eviction *e = of;
-	int64_t n = 0;
-
-	switch (option) {
-	case 't':
-		return set_tasks(e, value, err);
-	case 's':
-		return gs_parse_duration(value, &e->short_ns, err);
-	case 'l':
-		return gs_parse_duration(value, &e->long_ns, err);
-	case 'e':
-		return gs_parse_duration(value, &e->period_ns, err);
-	default: /* 'n' */
-		if (gs_parse_int(value, 1, BENCH_SAMPLES_MAX, &n, err) < 0)
-			return -1;
-		e->count = (uint32_t)n;
-		return 0;
-	}
-}
-
 static int run(int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{ "task", required_argument, NULL, 't' },
-		{ "short", required_argument, NULL, 's' },
-		{ "long", required_argument, NULL, 'l' },
-		{ "every", required_argument, NULL, 'e' },
-		{ "count", required_argument, NULL, 'n' },
-		{ "policy", required_argument, NULL, 'p' },
-		{ "isolation", required_argument, NULL, 'i' },
-		BENCH_COMMON_OPTIONS,
-		{ NULL, 0, NULL, 0 },
-	};
 	static struct eviction e = {
 		.ways = { .policy = "piv", .isolation = "contexts" },
 		.task_ns = { GS_NS_PER_US, 10 * GS_NS_PER_US, 100 * GS_NS_PER_US }, .tasks = 3,
 		.count = 400, .short_ns = GS_NS_PER_MS / 2, .long_ns = 50 * GS_NS_PER_MS,
 		.period_ns = 3 * GS_NS_PER_MS,
 	};
-	const struct bench_options options = {
-		.verb = &bench_verb_eviction, .common = &e.common, .ways = &e.ways, .longs = longs,
-		.set = set_option, .of = &e,
+	static const struct gs_option options[] = {
+		{ "task", .take = take_tasks, .of = &e },
+		{ "short", .duration = &e.short_ns },
+		{ "long", .duration = &e.long_ns },
+		{ "every", .duration = &e.period_ns },
+		{ "count", .number = &e.count, .least = 1, .most = BENCH_SAMPLES_MAX },
+		BENCH_MANAGED_OPTIONS(e.ways),
+		BENCH_COMMON_OPTIONS(e.common),
+		{ NULL },
 	};
 	int status = 0;
 
-	if (!bench_options(&options, argc, argv, &status))
+	if (!bench_options(&bench_verb_eviction, &e.common, options, 0, argc, argv, &status))
 		return status;
 	return bench_on_stage(&e.common, run_all, &e);
 }

@@ -209,47 +209,32 @@ static int run_all(void *of, FILE *csv, struct gs_error *err)
 	return 0;
 }
 
-static int set_option(void *of, int option, const char *value, struct gs_error *err)
+static int take_length(void *of, const char *value, struct gs_error *err)
 {
 	struct handover *h = of;
-	int64_t n = 0;
 
-	switch (option) {
-	case 'l':
-		if (h->lengths == LENGTHS_MAX)
-			return gs_fail(err, "at most %d lengths", LENGTHS_MAX);
-		return gs_parse_duration(value, &h->length_ns[h->lengths++], err);
-	case 't':
-		return gs_parse_duration(value, &h->task_ns, err);
-	default: /* 'n' */
-		if (gs_parse_int(value, 1, 100000, &n, err) < 0)
-			return -1;
-		h->count = (uint32_t)n;
-		return 0;
-	}
+	if (h->lengths == LENGTHS_MAX)
+		return gs_fail(err, "at most %d lengths", LENGTHS_MAX);
+	return gs_parse_duration(value, &h->length_ns[h->lengths++], err);
 }
 
 static int run(int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{ "length", required_argument, NULL, 'l' },
-		{ "count", required_argument, NULL, 'n' },
-		{ "task", required_argument, NULL, 't' },
-		BENCH_WAYS_OPTIONS,
-		BENCH_COMMON_OPTIONS,
-		{ NULL, 0, NULL, 0 },
-	};
 	static struct handover h = {
 		.ways = { .policy = "rr", .isolation = "none,contexts" },
 		.task_ns = 50 * GS_NS_PER_US, .count = 200,
 	};
-	const struct bench_options options = {
-		.verb = &bench_verb_handover, .common = &h.common, .ways = &h.ways, .longs = longs,
-		.set = set_option, .of = &h,
+	static const struct gs_option options[] = {
+		{ "length", .take = take_length, .of = &h },
+		{ "count", .number = &h.count, .least = 1, .most = 100000 },
+		{ "task", .duration = &h.task_ns },
+		BENCH_WAYS_OPTIONS(h.ways),
+		BENCH_COMMON_OPTIONS(h.common),
+		{ NULL },
 	};
 	int status = 0;
 
-	if (!bench_options(&options, argc, argv, &status))
+	if (!bench_options(&bench_verb_handover, &h.common, options, 0, argc, argv, &status))
 		return status;
 	if (!h.lengths) {
 		h.lengths = 3;

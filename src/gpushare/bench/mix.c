@@ -292,82 +292,39 @@ static int execute(struct command *c)
 	return rc < 0;
 }
 
-static int set_number(const char *value, int64_t min, int64_t max, int64_t *number,
-		      struct gs_error *err)
+static int take_scale(void *of, const char *value, struct gs_error *err)
 {
-	return gs_parse_int(value, min, max, number, err);
-}
-
-static int set_option(void *of, int option, const char *value, struct gs_error *err)
-{
-	struct command *c = of;
-	struct mix *m = &c->mix;
-	int64_t n = 0;
+	double *scale = of;
 	char *end;
-	int rc = 0;
 
-	switch (option) {
-	case 'w':
-		c->path = value;
-		return 0;
-	case 'r':
-		rc = set_number(value, 1, 100000, &n, err);
-		m->rounds = (unsigned)n;
-		return rc;
-	case 'a':
-		rc = set_number(value, 1, 64, &n, err);
-		m->alone = (uint32_t)n;
-		return rc;
-	case 's':
-		rc = set_number(value, 0, INT64_MAX, &n, err);
-		m->order.seed = (uint64_t)n;
-		return rc;
-	case 'g':
-		m->order.has_gap = 1;
-		return gs_parse_duration(value, &m->order.gap_ns, err);
-	case 'u':
-		m->order.shuffle = 1;
-		return 0;
-	case 't':
-		return gs_parse_duration(value, &m->task_ns, err);
-	case 'H':
-		m->has_handover = 1;
-		return gs_parse_duration(value, &m->handover_ns, err);
-	default: /* 'x' */
-		m->scale = strtod(value, &end);
-		return *end || !(m->scale > 0) || m->scale > 1e6
-			? gs_fail(err, "'%.40s' is no factor", value) : 0;
-	}
+	*scale = strtod(value, &end);
+	return *end || !(*scale > 0) || *scale > 1e6 ? gs_fail(err, "'%.40s' is no factor", value) : 0;
 }
 
 static int run(int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{ "workload", required_argument, NULL, 'w' },
-		BENCH_WAYS_OPTIONS,
-		{ "rounds", required_argument, NULL, 'r' },
-		{ "gap", required_argument, NULL, 'g' },
-		{ "shuffle", no_argument, NULL, 'u' },
-		{ "seed", required_argument, NULL, 's' },
-		{ "scale", required_argument, NULL, 'x' },
-		{ "task", required_argument, NULL, 't' },
-		{ "alone", required_argument, NULL, 'a' },
-		{ "handover", required_argument, NULL, 'H' },
-		BENCH_COMMON_OPTIONS,
-		{ NULL, 0, NULL, 0 },
-	};
 	static struct command c = {
 		.mix = { .rounds = 40, .alone = 6, .task_ns = 50 * GS_NS_PER_US, .scale = 1,
 			 .order = { .seed = 1 } },
 		.ways = { .policy = "all", .isolation = "none,contexts" },
 	};
-	const struct bench_options options = {
-		.verb = &bench_verb_mix, .common = &c.mix.common, .ways = &c.ways, .longs = longs,
-		.shorts = "w:p:i:r:o:h", .set = set_option, .of = &c,
+	static const struct gs_option options[] = {
+		{ "workload", 'w', .text = &c.path },
+		{ "rounds", 'r', .number = &c.mix.rounds, .least = 1, .most = 100000 },
+		{ "gap", .given = &c.mix.order.has_gap, .duration = &c.mix.order.gap_ns },
+		{ "shuffle", .given = &c.mix.order.shuffle },
+		{ "seed", .wide = &c.mix.order.seed, .most = INT64_MAX },
+		{ "scale", .take = take_scale, .of = &c.mix.scale },
+		{ "task", .duration = &c.mix.task_ns },
+		{ "alone", .number = &c.mix.alone, .least = 1, .most = 64 },
+		{ "handover", .given = &c.mix.has_handover, .duration = &c.mix.handover_ns },
+		BENCH_WAYS_OPTIONS(c.ways),
+		BENCH_COMMON_OPTIONS(c.mix.common),
+		{ NULL },
 	};
 	int status = 0;
 
-	if (!bench_options(&options, argc, argv, &status))
+	if (!bench_options(&bench_verb_mix, &c.mix.common, options, 0, argc, argv, &status))
 		return status;
 	if (!c.path)
 		return bench_usage(&bench_verb_mix, "--workload must be given");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* gpushare-bench mixes: its command line, and putting the parts together; see mixes.h. */
 #define _GNU_SOURCE
+#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,37 +30,12 @@ struct mixes {
 	int operands;
 };
 
-/* Is `name` one of the comma separated list? */
-static int listed(const char *list, const char *name)
-{
-	size_t n = strlen(name);
-
-	for (const char *at = list; *at; at += strcspn(at, ","), at += *at == ',')
-		if (strcspn(at, ",") == n && strncmp(at, name, n) == 0)
-			return 1;
-	return 0;
-}
-
 static int asked_for(const struct mixes *m, const char *name)
 {
 	for (int i = 0; i < m->operands; i++)
-		if (listed(m->operand[i], name))
+		if (bench_listed(m->operand[i], name))
 			return 1;
-	return m->list ? listed(m->list, name) : m->operands == 0;
-}
-
-/* The words of a list are all names; -1 with the first that is none. */
-static int check(const char *list, const char *what, const char *(*name)(size_t), struct gs_error *err)
-{
-	for (const char *at = list; *at; at += strcspn(at, ","), at += *at == ',') {
-		size_t n = strcspn(at, ","), i = 0;
-
-		while (name(i) && (strlen(name(i)) != n || strncmp(at, name(i), n) != 0))
-			i++;
-		if (!name(i))
-			return gs_fail(err, "'%.*s' is no %s", (int)(n < 40 ? n : 40), at, what);
-	}
-	return 0;
+	return m->list ? bench_listed(m->list, name) : m->operands == 0;
 }
 
 static const char *mix_name(size_t i)
@@ -87,7 +63,7 @@ static int choose_policies(struct mixes *m, struct gs_error *err)
 	for (size_t i = 0; m->ways.policy && m->run.policies < MIXES_POLICIES_MAX &&
 			   (policy = gs_sched_policy_name(i)) != NULL; i++)
 		if (strcmp(policy, m->default_policy) != 0 &&
-		    (strcmp(m->ways.policy, "all") == 0 || listed(m->ways.policy, policy)))
+		    bench_listed(m->ways.policy, policy))
 			m->run.policy[m->run.policies++] = policy;
 	return 0;
 }
@@ -159,8 +135,9 @@ static int print_tables(struct mixes *m)
 	return 0;
 }
 
-static int set_gpus(struct bench_stage *stage, const char *value, struct gs_error *err)
+static int take_gpus(void *of, const char *value, struct gs_error *err)
 {
+	struct bench_stage *stage = of;
 	const char *comma = strchr(value, ',');
 	char first[16];
 	int64_t n[2] = { 0 };
@@ -174,72 +151,45 @@ static int set_gpus(struct bench_stage *stage, const char *value, struct gs_erro
 	return 0;
 }
 
-static void set_short(struct mixes *m)
+static void set_short(void *of)
 {
+	struct mixes *m = of;
+
 	m->list = SHORT_MIXES;
 	m->ways_list = SHORT_WAYS;
 	m->run.rounds = 1;
 	m->run.skip_ns = GS_NS_PER_S / 2;
 }
 
-enum { OPT_LIST = 256, OPT_TABLE, OPT_SHORT, OPT_TICK, OPT_EVERY, OPT_LONG, OPT_FLOOD, OPT_TASK, OPT_DEVICE };
-
-static int set_length(struct mixes_setup *setup, int option, const char *value, struct gs_error *err)
+static int take_length(void *of, const char *value, struct gs_error *err)
 {
-	uint64_t *field = option == OPT_TICK ? &setup->tick_ns : option == OPT_EVERY ? &setup->every_ns
-		: option == OPT_LONG ? &setup->long_ns : option == OPT_FLOOD ? &setup->flood_ns : &setup->task_ns;
+	uint64_t *length = of;
 
-	if (gs_parse_duration(value, field, err) < 0)
+	if (gs_parse_duration(value, length, err) < 0)
 		return -1;
-	return *field ? 0 : gs_fail(err, "a length of 0");
+	return *length ? 0 : gs_fail(err, "a length of 0");
 }
 
-static int set_option(void *of, int option, const char *value, struct gs_error *err)
+static int take_seconds(void *of, const char *value, struct gs_error *err)
 {
-	struct mixes *m = of;
 	int64_t n = 0;
 
-	switch (option) {
-	case 'm':
-		m->list = value;
-		return check(value, "mix; --list prints them", mix_name, err);
-	case 'w':
-		m->ways_list = value;
-		return check(value, "way", way_name, err);
-	case 'r':
-		if (gs_parse_int(value, 1, 100, &n, err) < 0)
-			return -1;
-		m->run.rounds = (unsigned)n;
-		return 0;
-	case 's':
-	case 'k':
-		if (gs_parse_int(value, option == 's', 600, &n, err) < 0)
-			return -1;
-		*(option == 's' ? &m->run.seconds_ns : &m->run.skip_ns) = (uint64_t)n * GS_NS_PER_S;
-		return 0;
-	case 'g':
-		return set_gpus(&m->common.stage, value, err);
-	case 'P':
-		m->run.setup.python = value;
-		return 0;
-	case 'd':
-		m->run.setup.scripts = value;
-		return 0;
-	case OPT_DEVICE:
-		m->run.setup.device = value;
-		return 0;
-	case OPT_SHORT:
-		set_short(m);
-		return 0;
-	case OPT_LIST:
-		m->show = 1;
-		return 0;
-	case OPT_TABLE:
-		m->table = 1;
-		return 0;
-	default:
-		return set_length(&m->run.setup, option, value, err);
-	}
+	if (gs_parse_int(value, 0, 600, &n, err) < 0)
+		return -1;
+	*(uint64_t *)of = (uint64_t)n * GS_NS_PER_S;
+	return 0;
+}
+
+static int take_mixes(void *of, const char *list, struct gs_error *err)
+{
+	*(const char **)of = list;
+	return bench_check_list("mix; --list prints them", list, mix_name, err);
+}
+
+static int take_ways(void *of, const char *list, struct gs_error *err)
+{
+	*(const char **)of = list;
+	return bench_check_list("way", list, way_name, err);
 }
 
 static int execute(struct mixes *m)
@@ -253,51 +203,49 @@ static int execute(struct mixes *m)
 	if (m->table)
 		return m->operands ? print_tables(m) : bench_usage(&bench_verb_mixes, "--table: of which files?");
 	for (int i = 0; i < m->operands; i++)
-		if (check(m->operand[i], "mix; --list prints them", mix_name, &err) < 0)
+		if (bench_check_list("mix; --list prints them", m->operand[i], mix_name, &err) < 0)
 			return bench_usage(&bench_verb_mixes, "%s", err.text);
 	for (int way = MIXES_SLICING; way < MIXES_WAYS; way++)
-		m->run.way[way] = !m->ways_list || listed(m->ways_list, mixes_way_name((enum mixes_way)way));
+		m->run.way[way] = !m->ways_list || bench_listed(m->ways_list, mixes_way_name((enum mixes_way)way));
 	return bench_on_stage(&m->common, measure, m);
 }
 
 static int run(int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{ "mix", required_argument, NULL, 'm' },
-		{ "ways", required_argument, NULL, 'w' },
-		{ "policy", required_argument, NULL, 'p' },
-		{ "rounds", required_argument, NULL, 'r' },
-		{ "seconds", required_argument, NULL, 's' },
-		{ "skip", required_argument, NULL, 'k' },
-		{ "short", no_argument, NULL, OPT_SHORT },
-		{ "gpu", required_argument, NULL, 'g' },
-		{ "list", no_argument, NULL, OPT_LIST },
-		{ "table", no_argument, NULL, OPT_TABLE },
-		{ "python", required_argument, NULL, 'P' },
-		{ "scripts", required_argument, NULL, 'd' },
-		{ "device", required_argument, NULL, OPT_DEVICE },
-		{ "tick", required_argument, NULL, OPT_TICK },
-		{ "every", required_argument, NULL, OPT_EVERY },
-		{ "long", required_argument, NULL, OPT_LONG },
-		{ "flood", required_argument, NULL, OPT_FLOOD },
-		{ "task", required_argument, NULL, OPT_TASK },
-		BENCH_COMMON_OPTIONS,
-		{ NULL, 0, NULL, 0 },
-	};
 	static struct mixes m = {
 		.run = { .rounds = 2, .seconds_ns = 10 * GS_NS_PER_S, .skip_ns = GS_NS_PER_S,
 			 .setup = { .python = "python3", .scripts = GS_MIXES_DIR, .device = "cuda",
 				    .tick_ns = GS_NS_PER_MS, .every_ns = 5 * GS_NS_PER_MS, .long_ns = 100 * GS_NS_PER_MS,
 				    .flood_ns = 20 * GS_NS_PER_US, .task_ns = 50 * GS_NS_PER_US, .start_s = 120 } },
 	};
-	const struct bench_options options = {
-		.verb = &bench_verb_mixes, .common = &m.common, .ways = &m.ways, .longs = longs, .shorts = "p:o:h",
-		.set = set_option, .of = &m, .operands = 1,
+	static const struct gs_option options[] = {
+		{ "mix", .take = take_mixes, .of = &m.list },
+		{ "ways", .take = take_ways, .of = &m.ways_list },
+		{ "policy", 'p', .take = bench_take_policy, .of = &m.ways },
+		{ "rounds", .number = &m.run.rounds, .least = 1, .most = 100 },
+		{ "seconds", .take = take_seconds, .of = &m.run.seconds_ns },
+		{ "skip", .take = take_seconds, .of = &m.run.skip_ns },
+		{ "short", .act = set_short, .of = &m },
+		{ "gpu", .take = take_gpus, .of = &m.common.stage },
+		{ "list", .given = &m.show },
+		{ "table", .given = &m.table },
+		{ "python", .text = &m.run.setup.python },
+		{ "scripts", .text = &m.run.setup.scripts },
+		{ "device", .text = &m.run.setup.device },
+		{ "tick", .take = take_length, .of = &m.run.setup.tick_ns },
+		{ "every", .take = take_length, .of = &m.run.setup.every_ns },
+		{ "long", .take = take_length, .of = &m.run.setup.long_ns },
+		{ "flood", .take = take_length, .of = &m.run.setup.flood_ns },
+		{ "task", .take = take_length, .of = &m.run.setup.task_ns },
+		BENCH_COMMON_OPTIONS(m.common),
+		{ NULL },
 	};
 	int status = 0;
 
-	if (!bench_options(&options, argc, argv, &status))
+	if (!bench_options(&bench_verb_mixes, &m.common, options, 1, argc, argv, &status))
 		return status;
+	if (!m.run.seconds_ns)
+		return bench_usage(&bench_verb_mixes, "--seconds: at least 1");
 	m.operand = argv + optind;
 	m.operands = argc - optind;
 	status = execute(&m);

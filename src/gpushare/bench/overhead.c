@@ -250,51 +250,24 @@ static int run_all(void *of, FILE *csv, struct gs_error *err)
 	return 0;
 }
 
-static int set_option(void *of, int option, const char *value, struct gs_error *err)
-{
-	struct overhead *o = of;
-	int64_t n = 0;
-
-	switch (option) {
-	case 'k':
-		o->folder = value;
-		return 0;
-	case 'O':
-		o->only = value;
-		return 0;
-	case 'l':
-		return gs_parse_duration(value, &o->target_ns, err);
-	default: /* 'n' */
-		if (gs_parse_int(value, 1, TURNS_MAX, &n, err) < 0)
-			return -1;
-		o->turns = (uint32_t)n;
-		return 0;
-	}
-}
-
 static int run(int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{ "kernels", required_argument, NULL, 'k' },
-		{ "only", required_argument, NULL, 'O' },
-		{ "length", required_argument, NULL, 'l' },
-		{ "turns", required_argument, NULL, 'n' },
-		{ "policy", required_argument, NULL, 'p' },
-		{ "isolation", required_argument, NULL, 'i' },
-		BENCH_COMMON_OPTIONS,
-		{ NULL, 0, NULL, 0 },
-	};
 	static struct overhead o = {
 		.ways = { .policy = "piv", .isolation = "contexts" }, .folder = GS_KERNELS_DIR,
 		.target_ns = GS_NS_PER_MS, .turns = 9,
 	};
-	const struct bench_options options = {
-		.verb = &bench_verb_overhead, .common = &o.common, .ways = &o.ways, .longs = longs,
-		.set = set_option, .of = &o,
+	static const struct gs_option options[] = {
+		{ "kernels", .text = &o.folder },
+		{ "only", .text = &o.only },
+		{ "length", .duration = &o.target_ns },
+		{ "turns", .number = &o.turns, .least = 1, .most = TURNS_MAX },
+		BENCH_MANAGED_OPTIONS(o.ways),
+		BENCH_COMMON_OPTIONS(o.common),
+		{ NULL },
 	};
 	int status = 0;
 
-	if (!bench_options(&options, argc, argv, &status))
+	if (!bench_options(&bench_verb_overhead, &o.common, options, 0, argc, argv, &status))
 		return status;
 	return bench_on_stage(&o.common, run_all, &o);
 }

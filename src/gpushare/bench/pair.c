@@ -248,59 +248,28 @@ static int execute(struct pair *p)
 	return rc < 0;
 }
 
-static int set_option(void *of, int option, const char *value, struct gs_error *err)
-{
-	struct pair *p = of;
-	int64_t n = 0;
-
-	switch (option) {
-	case 's':
-		return gs_parse_duration(value, &p->short_ns, err);
-	case 'l':
-		return gs_parse_duration(value, &p->long_ns, err);
-	case 'e':
-		return gs_parse_duration(value, &p->period_ns, err);
-	case 't':
-		return gs_parse_duration(value, &p->task_ns, err);
-	case 'n':
-		if (gs_parse_int(value, 1, BENCH_SAMPLES_MAX, &n, err) < 0)
-			return -1;
-		p->count = (uint32_t)n;
-		return 0;
-	default: /* 'T' */
-		if (gs_parse_int(value, 1, 1000, &n, err) < 0)
-			return -1;
-		p->together = (uint32_t)n;
-		return 0;
-	}
-}
-
 static int run(int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{ "short", required_argument, NULL, 's' },
-		{ "long", required_argument, NULL, 'l' },
-		{ "every", required_argument, NULL, 'e' },
-		{ "task", required_argument, NULL, 't' },
-		{ "count", required_argument, NULL, 'n' },
-		{ "together", required_argument, NULL, 'T' },
-		BENCH_WAYS_OPTIONS,
-		BENCH_COMMON_OPTIONS,
-		{ NULL, 0, NULL, 0 },
-	};
 	static struct pair p = {
 		.ways = { .policy = "piv", .isolation = "none,contexts" },
 		.short_ns = GS_NS_PER_MS, .long_ns = 100 * GS_NS_PER_MS,
 		.period_ns = 5 * GS_NS_PER_MS, .task_ns = 50 * GS_NS_PER_US,
 		.count = 400, .together = 10,
 	};
-	const struct bench_options options = {
-		.verb = &bench_verb_pair, .common = &p.common, .ways = &p.ways, .longs = longs,
-		.set = set_option, .of = &p,
+	static const struct gs_option options[] = {
+		{ "short", .duration = &p.short_ns },
+		{ "long", .duration = &p.long_ns },
+		{ "every", .duration = &p.period_ns },
+		{ "task", .duration = &p.task_ns },
+		{ "count", .number = &p.count, .least = 1, .most = BENCH_SAMPLES_MAX },
+		{ "together", .number = &p.together, .least = 1, .most = 1000 },
+		BENCH_WAYS_OPTIONS(p.ways),
+		BENCH_COMMON_OPTIONS(p.common),
+		{ NULL },
 	};
 	int status = 0;
 
-	if (!bench_options(&options, argc, argv, &status))
+	if (!bench_options(&bench_verb_pair, &p.common, options, 0, argc, argv, &status))
 		return status;
 	return execute(&p);
 }

@@ -14,8 +14,7 @@ static const char *isolation_name(size_t i)
 	return i < sizeof(names) / sizeof(names[0]) ? names[i] : NULL;
 }
 
-/* Is `name` one of the comma separated list, or the list "all"? */
-static int listed(const char *list, const char *name)
+int bench_listed(const char *list, const char *name)
 {
 	size_t n = strlen(name);
 
@@ -27,11 +26,11 @@ static int listed(const char *list, const char *name)
 	return 0;
 }
 
-static int check_list(const char *what, const char *list, const char *(*name)(size_t),
+int bench_check_list(const char *what, const char *list, const char *(*name)(size_t),
 		      struct gs_error *err)
 {
 	if (strcmp(list, "all") == 0)
-		return 1;
+		return 0;
 	for (const char *at = list; *at; at += strcspn(at, ","), at += *at == ',') {
 		size_t n = strcspn(at, ","), i = 0;
 
@@ -40,25 +39,19 @@ static int check_list(const char *what, const char *list, const char *(*name)(si
 		if (!name(i))
 			return gs_fail(err, "'%.*s' is no %s", (int)(n < 40 ? n : 40), at, what);
 	}
-	return *list ? 1 : gs_fail(err, "which %s?", what);
+	return *list ? 0 : gs_fail(err, "which %s?", what);
 }
 
-int bench_ways_option(struct bench_ways *ways, int option, const char *value,
-		      struct gs_error *err)
+int bench_take_policy(void *of, const char *list, struct gs_error *err)
 {
-	switch (option) {
-	case 'p':
-		ways->policy = value;
-		return check_list("policy", value, gs_sched_policy_name, err);
-	case 'i':
-		ways->isolation = value;
-		return check_list("isolation", value, isolation_name, err);
-	case 'M':
-		ways->mps = 1;
-		return 1;
-	default:
-		return 0;
-	}
+	((struct bench_ways *)of)->policy = list;
+	return bench_check_list("policy", list, gs_sched_policy_name, err);
+}
+
+int bench_take_isolation(void *of, const char *list, struct gs_error *err)
+{
+	((struct bench_ways *)of)->isolation = list;
+	return bench_check_list("isolation", list, isolation_name, err);
 }
 
 size_t bench_ways_plan(const struct bench_ways *ways, struct bench_way way[BENCH_WAYS_MAX])
@@ -67,15 +60,15 @@ size_t bench_ways_plan(const struct bench_ways *ways, struct bench_way way[BENCH
 	const char *policy;
 	size_t n = 0;
 
-	if (listed(ways->isolation, "none"))
+	if (bench_listed(ways->isolation, "none"))
 		way[n++] = (struct bench_way){ BENCH_DRIVER, "driver" };
 	if (ways->mps)
 		way[n++] = (struct bench_way){ BENCH_MPS, "mps" };
 	for (size_t k = 0; k < 2; k++)
-		for (size_t i = 0; listed(ways->isolation, isolation_name(k + 1)) &&
+		for (size_t i = 0; bench_listed(ways->isolation, isolation_name(k + 1)) &&
 				   n < BENCH_WAYS_MAX &&
 				   (policy = gs_sched_policy_name(i)) != NULL; i++)
-			if (listed(ways->policy, policy))
+			if (bench_listed(ways->policy, policy))
 				way[n++] = (struct bench_way){ managed[k], policy };
 	return n;
 }
