@@ -26,7 +26,6 @@ struct sim_command {
 	struct sim_experiment experiment;
 	struct sim_memory memory;
 	int admission; /* --memory was given */
-	int has_costs; /* --costs was given */
 	const char *trace;
 	struct sim_cluster cluster;
 	struct sim_partition partition[SIM_PARTITIONS_MAX];
