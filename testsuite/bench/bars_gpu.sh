@@ -42,10 +42,6 @@ launch|15|3|4|launch.csv|verb launch
 overhead|34|3|4|overhead.csv|verb overhead --kernels "$src/testsuite/ptx/kernels"
 daemon|14|3|4|daemon.csv|verb daemon
 torch|165|3|4|torch.csv|"$bench/torch_gpu.sh" "$build" "$into/torch.csv" "$driver"
-handover-arbiter|25|3|4|handover-arbiter.csv|verb handover -i none,contexts,mps --count 150 --conf Arbiter=poll --conf "ArbiterCpu=$(last_cpu)"
-pair-arbiter|10|3|4|pair-arbiter.csv|verb pair -i contexts --conf Arbiter=poll --conf "ArbiterCpu=$(last_cpu)"
-mps-pair-arbiter|10|3|4|mps-pair-arbiter.csv|verb pair -i mps --conf Arbiter=poll --conf "ArbiterCpu=$(last_cpu)"
-eviction-arbiter|25|3|4|eviction-arbiter.csv|verb eviction --count 250 --conf Arbiter=poll --conf "ArbiterCpu=$(last_cpu)"
 programs|118|3|4|programs.csv|programs
 END
 }
@@ -57,7 +53,6 @@ verb() { # VERB OPTION...
 	# shellcheck disable=SC2086
 	gpushare-bench "$@" --driver "$driver" --shim "$build/src/device/shim/.libs" --conf MemoryAdmission=fcfs --output "$into/$step" ${MORE:-}
 }
-last_cpu() { python3 -c 'import os; print(max(os.sched_getaffinity(0)))'; }
 memory() { STEPS=$1 "$bench/memory_gpu.sh" "$build" "$into" "$driver"; }
 # It writes what it has when its time is over.
 mix() { MORE='' DRIVER=$driver TOTAL=$((limit > 25 ? limit - 10 : 15)) STEPS=$1 "$bench/mix_gpu.sh" "$build" "$into"; }
@@ -84,7 +79,7 @@ slurm() { # 77: there is none here
 	command -v slurmctld slurmd sbatch munged >/dev/null || { echo "there is no Slurm here (SLURM_PACK)"; return 77; }
 	[ "$(id -u)" = 0 ] || { echo "a Slurm cluster of its own needs root"; return 77; }
 }
-export -f verb last_cpu memory mix table2 programs slurm
+export -f verb memory mix table2 programs slurm
 
 # --- choosing ---
 

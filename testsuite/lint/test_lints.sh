@@ -182,6 +182,7 @@ test_structs() {
 test_names() {
 	tree
 	put testsuite/lint/foreign-keys.txt "Gres"
+	put src/gpushare/config/gone.def 'GONE(OldKey, "Policy=")'
 	put src/gpushare/config/keys.def 'KEY(Policy, policy, X, "", "")'
 	put src/gpushare/config/parse.c 'char *s = "Memory";'
 	put src/gpushare/ctl/a.c '\t.name = "status",'

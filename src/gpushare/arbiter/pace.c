@@ -9,7 +9,9 @@
 /* Polls do not follow each other sooner than gpu->loop.poll_ns, whatever is said here. */
 #define POLL_LEAVING_NS (1 * GS_NS_PER_US)
 #define POLL_STARTING_NS (1 * GS_NS_PER_US)
-#define POLL_CONTENDED_NS (5 * GS_NS_PER_US) /* each poll takes the client's cache lines from it */
+/* A holder, while others wait: each poll takes its page's cache lines from its processor. */
+#define POLL_CONTENDED_NS (5 * GS_NS_PER_US)
+#define POLL_CONTENDED_TIMES 3 /* so many of the shortest ones at least: kernels are long, ways out are short */
 /* What has not left after so long is not about to. */
 #define DRAIN_FAST_NS (20 * GS_NS_PER_MS)
 #define POLL_LEFT_BEHIND_NS (500 * GS_NS_PER_US)
@@ -74,6 +76,13 @@ static uint64_t sooner(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
+static uint64_t poll_contended(const struct gs_gpu *gpu)
+{
+	uint64_t least = POLL_CONTENDED_TIMES * gpu->loop.poll_ns;
+
+	return least > POLL_CONTENDED_NS ? least : POLL_CONTENDED_NS;
+}
+
 /* A client on its way out, and when the next one may have the GPU (gs_turn_overlap()). */
 static uint64_t leaving(const struct gs_gpu *gpu, uint64_t now)
 {
@@ -92,7 +101,7 @@ uint64_t gs_pace_waiting(const struct gs_gpu *gpu, uint64_t now)
 
 	LIST_FOREACH(t, &gpu->tenants, link)
 		if (t->task && !t->stopped && gs_tenant_phase(t) == GS_WAITING)
-			return now + gs_pace_poll(gpu, POLL_CONTENDED_NS);
+			return now + poll_contended(gpu);
 	return UINT64_MAX;
 }
 
@@ -100,7 +109,7 @@ uint64_t gs_pace_waiting(const struct gs_gpu *gpu, uint64_t now)
 static uint64_t contended(const struct gs_gpu *gpu, uint64_t now)
 {
 	const struct gs_tenant *holder = gpu->holder;
-	uint64_t next = now + gs_pace_poll(gpu, POLL_CONTENDED_NS);
+	uint64_t next = now + poll_contended(gpu);
 
 	if (holder && holder->task && holder->idle_since)
 		next = sooner(next, holder->idle_since + gs_pace_grace(holder));

@@ -5,6 +5,7 @@
 #include "gpushare/daemon/dmem_steps.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "common/clock.h"
 #include "gpushare/config/sched_options.h"
@@ -58,7 +59,7 @@ static int make_arbiter(struct gs_daemon *d, struct gs_device *dev, const struct
 		.index = dev->index,
 		.mode = (enum gs_arbiter_mode)d->config->arbiter,
 		.cpu = d->config->arbiter_cpu < 0 ? -1 : d->config->arbiter_cpu + (int)(dev - d->device),
-		.emulated = !*dev->uuid,
+		.emulated = !*dev->uuid && access("/dev/nvidiactl", F_OK) != 0,
 		.real_time = d->config->real_time,
 		.news_fd = d->news_fd,
 	};
