@@ -94,7 +94,7 @@ fails() {
 	rm -f "$TMP/shim"
 	GPUSHARE_LOG=$TMP/shim run --partition low -- "$ORDER" one 10 >"$TMP/waiting.out" 2>&1 &
 	waiting=$!
-	until_true 20 clients_are 2 && sleep 0.5 && kill -0 "$waiting" && end_other && end_waiting && [ -s "$TMP/shim" ] && ! waits_in_stream
+	until_true 20 clients_are 2 && sleep 0.5 && kill -0 "$waiting" && end_other && end_waiting && ! grep -qs 'waits for its turn in its stream' "$TMP/shim"
 }
 check "DaemonAbsent=fail: gpushared serves" configure_again Policy=piv DaemonAbsent=fail
 check "DaemonAbsent=fail: it waits with its thread" fails
