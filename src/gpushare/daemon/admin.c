@@ -18,7 +18,8 @@
 #include "gpushare/daemon/device.h"
 #include "gpushare/daemon/hold.h"
 #include "gpushare/daemon/peer.h"
-#include "gpushare/daemon/steps.h"
+#include "gpushare/daemon/priority.h"
+#include "gpushare/daemon/step.h"
 
 void gs_admin_init(struct gs_daemon *d)
 {

@@ -10,7 +10,7 @@
 
 #include "gpushare/daemon/report.h"
 #include "gpushare/daemon/report_json.h"
-#include "gpushare/daemon/steps.h"
+#include "gpushare/daemon/step.h"
 #include "gpushare/daemon/table.h"
 #include "gpushare/metrics/metrics.h"
 

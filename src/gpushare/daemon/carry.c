@@ -6,10 +6,9 @@
 #include <inttypes.h>
 #include <time.h>
 
-#include "gpushare/daemon/device.h"
 #include "gpushare/arbiter/gpu.h"
 #include "gpushare/daemon/peer.h"
-#include "gpushare/daemon/steps.h"
+#include "gpushare/daemon/step.h"
 #include "gpushare/memory/ledger.h"
 
 /* Of the clients that are gone. */

@@ -11,12 +11,14 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "gpushare/daemon/commands.h"
-#include "gpushare/daemon/device.h"
+#include "gpushare/daemon/complain.h"
 #include "gpushare/arbiter/learned.h"
+#include "gpushare/daemon/figures.h"
 #include "gpushare/daemon/memory.h"
 #include "gpushare/daemon/memory_lease.h"
 #include "gpushare/daemon/peer.h"
-#include "gpushare/daemon/steps.h"
+#include "gpushare/daemon/priority.h"
+#include "gpushare/daemon/step.h"
 #include "gpushare/daemon/takeback.h"
 #include "gpushare/arbiter/tenant.h"
 #include "gpushare/proto/page.h"
@@ -26,7 +28,7 @@ static int must_be_client(struct gs_peer *peer, const struct gs_msg *msg)
 {
 	if (peer->tenant)
 		return 0;
-	gs_complain(peer->d, "%s: closed: %s before HELLO", peer->who,
+	gs_complain("%s: closed: %s before HELLO", peer->who,
 		    gs_msg_name(msg->header.type));
 	return -1;
 }
@@ -197,7 +199,7 @@ int gs_client_return(struct gs_peer *peer, uint64_t bytes)
 
 	if (become_tenant(peer, 1, bytes, &err) == 0)
 		return 0;
-	gs_complain(peer->d, "%s: closed: %s", peer->who, err.text);
+	gs_complain("%s: closed: %s", peer->who, err.text);
 	return -1;
 }
 
@@ -236,7 +238,7 @@ int gs_on_alloc(struct gs_peer *peer, struct gs_msg *msg, int fd)
 	answer.allocated.used = gs_memory_used(peer->d, peer->step->alloc);
 	answer.allocated.reservation = peer->step->alloc->bytes;
 	if (!answer.allocated.granted)
-		gs_complain(peer->d, "%s: %" PRIu64 " bytes of device memory refused: %" PRIu64
+		gs_complain("%s: %" PRIu64 " bytes of device memory refused: %" PRIu64
 			    " of %" PRIu64 " in use", peer->who, msg->alloc.bytes,
 			    answer.allocated.used, answer.allocated.reservation);
 	return msg->header.tag ? gs_peer_send(peer, &answer, -1) : 0;
@@ -264,7 +266,7 @@ int gs_on_kernel(struct gs_peer *peer, struct gs_msg *msg, int fd)
 			*c = '?';
 	key = gs_learned_key(peer->step->info.uid, k->content, peer->program, k->name, k->form);
 	if (gs_command_announce(peer->device->arbiter, &peer->step->live, peer->kernels, k, key) < 0 && peer->kernels_ignored++ == 0)
-		gs_complain(peer->d, "%s: kernel %u and what follows is not listed: more than %u",
+		gs_complain("%s: kernel %u and what follows is not listed: more than %u",
 			    peer->who, k->number, GS_TALLY_KERNELS_MAX);
 	return 0;
 }

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gpushare/daemon/slurm_report.h"
+#include "gpushare/daemon/comment.h"
 
 #define PREFIX "gpushare: "
 #define BAR " | "

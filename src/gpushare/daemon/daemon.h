@@ -12,40 +12,21 @@
 #include <sys/queue.h>
 #include <sys/types.h>
 
-#include "common/nvidia.h"
 #include "gpushare/config/config.h"
-#include "gpushare/daemon/dmem.h"
-#include "gpushare/memory/ledger.h"
+#include "gpushare/daemon/device.h"
 #include "gpushare/proto/msg.h"
 
 struct event;
-struct gs_arbiter;
 struct event_base;
 struct gs_peer;
 struct gs_step;
 struct gs_history;
 struct gs_learned;
-struct gs_memory;
 struct gs_peaks;
 struct gs_memory_check;
 struct gs_mps;
 struct gs_slurm_report;
 struct gs_takeback;
-
-/* One configured GPU. */
-struct gs_device {
-	uint32_t index;
-	char uuid[GS_NVIDIA_TEXT_MAX]; /* as the driver names it; "": not known */
-	char dmem[GS_DMEM_REGION_MAX]; /* its region of the kernel's controller; "": none */
-	int dmem_said;            /* the log says that a limit was not set */
-	uint64_t outside;         /* bytes that are in use outside gpushare, as the driver says */
-	uint64_t missing;         /* of the reservations for that reason, as the log says */
-	uint32_t shares;          /* a whole GPU */
-	uint64_t memory;          /* bytes that may be reserved in all */
-	struct gs_arbiter *arbiter;
-	struct gs_memory *admission; /* memory.h */
-	struct gs_ledger *ledger; /* of the admitted; "step" there is an allocation's id (steps.h) */
-};
 
 /* A long report, kept for a moment (query.c). */
 struct gs_kept_text {
@@ -101,14 +82,6 @@ struct gs_daemon {
 	struct event *signals[3];
 
 	struct gs_kept_text kept[GS_QUERY_COUNT][2];
-
-	/* Complaints about clients, so that none of them can fill the log. */
-	uint64_t complaints_since_ns;
-	unsigned complaints, unsaid;
 };
-
-/* A line about a client that misbehaves; bounded per second. */
-void gs_complain(struct gs_daemon *d, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
 
 #endif

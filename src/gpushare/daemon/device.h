@@ -1,37 +1,33 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The configured GPUs, each with its arbiter. */
+/* One configured GPU, as everybody in the daemon sees it. */
 #ifndef GPUSHARE_DAEMON_DEVICE_H
 #define GPUSHARE_DAEMON_DEVICE_H
 
-#include "gpushare/daemon/daemon.h"
+#include <stdint.h>
 
-/* One device per Gpu= line.  0, or -1 with the reason. */
-int gs_devices_init(struct gs_daemon *d, struct gs_error *err);
-void gs_devices_fini(struct gs_daemon *d);
+#include "common/nvidia.h"
+#include "gpushare/daemon/dmem.h"
+#include "gpushare/memory/ledger.h"
 
-/* From here on each arbiter has a thread, until _stop.  -1 with the reason. */
-int gs_devices_start(struct gs_daemon *d, struct gs_error *err);
-void gs_devices_stop(struct gs_daemon *d);
+struct gs_arbiter;
+struct gs_daemon;
+struct gs_memory;
 
-/* Policy and quanta from a fresh configuration.  -1: all stay as they were. */
-int gs_devices_reload(struct gs_daemon *d, const struct gs_config *config,
-		      struct gs_error *err);
+struct gs_device {
+	uint32_t index;
+	char uuid[GS_NVIDIA_TEXT_MAX]; /* as the driver names it; "": not known */
+	char dmem[GS_DMEM_REGION_MAX]; /* its region of the kernel's controller; "": none */
+	int dmem_said;            /* the log says that a limit was not set */
+	uint64_t outside;         /* bytes that are in use outside gpushare, as the driver says */
+	uint64_t missing;         /* of the reservations for that reason, as the log says */
+	uint32_t shares;          /* a whole GPU */
+	uint64_t memory;          /* bytes that may be reserved in all */
+	struct gs_arbiter *arbiter;
+	struct gs_memory *admission; /* memory.h */
+	struct gs_ledger *ledger; /* of the admitted; "step" there is an allocation's id (steps.h) */
+};
 
 /* The device of that index; NULL. */
 struct gs_device *gs_device_find(struct gs_daemon *d, uint32_t index);
-
-/*
- * The environment of a step on that GPU, "A=B\n" lines: the GPU by its UUID,
- * where that is known, the MPS that it is a client of, then the administrator's JobEnv lines, in which %g is
- * the GPU's number.  0; -1: cut.  (register.c)
- */
-int gs_device_env(const struct gs_config *config, const struct gs_device *device, char *text,
-		  size_t size);
-
-/*
- * The steps' tallies as they are now, with their kernels or with those that were copied last, and gs_peer.counted.  What launches
- * have taught of kernels' times goes to d->learned.
- */
-void gs_devices_sync(struct gs_daemon *d, int with_kernels);
 
 #endif

@@ -13,6 +13,7 @@
 
 #include "common/log.h"
 #include "gpushare/daemon/dmem.h"
+#include "gpushare/daemon/step.h"
 
 void gs_dmem_device(struct gs_device *device, const struct gs_config *config, const char *pci)
 {

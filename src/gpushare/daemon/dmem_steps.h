@@ -4,7 +4,7 @@
 #define GPUSHARE_DAEMON_DMEM_STEPS_H
 
 #include "gpushare/config/config.h"
-#include "gpushare/daemon/steps.h"
+#include "gpushare/daemon/step.h"
 
 /* Look for the region of the GPU at that PCI address; sets device->dmem. */
 void gs_dmem_device(struct gs_device *device, const struct gs_config *config, const char *pci);

@@ -12,11 +12,12 @@
 #include "config.h"
 #include "gpushare/daemon/commands.h"
 #include "gpushare/daemon/device.h"
+#include "gpushare/daemon/figures.h"
 #include "gpushare/daemon/memory.h"
 #include "gpushare/daemon/memory_lease.h"
 #include "gpushare/daemon/peer.h"
 #include "gpushare/daemon/report.h"
-#include "gpushare/daemon/steps.h"
+#include "gpushare/daemon/step.h"
 #include "gpushare/daemon/takeback.h"
 
 static const char *step_name(const struct gs_step *s, char names[][16], size_t i)

@@ -11,7 +11,7 @@
 #include "gpushare/daemon/mover.h"
 #include "gpushare/daemon/peer.h"
 #include "gpushare/daemon/state.h"
-#include "gpushare/daemon/steps.h"
+#include "gpushare/daemon/step.h"
 #include "gpushare/daemon/takeback_core.h"
 
 int gs_hold_holds(const struct gs_alloc *a)

@@ -13,12 +13,11 @@
 
 #include "common/clock.h"
 #include "common/log.h"
-#include "gpushare/daemon/device.h"
 #include "gpushare/daemon/memory_check.h"
 #include "gpushare/daemon/mover.h"
 #include "gpushare/daemon/peer.h"
 #include "gpushare/daemon/state.h"
-#include "gpushare/daemon/steps.h"
+#include "gpushare/daemon/step.h"
 #include "gpushare/daemon/takeback.h"
 
 #define MIB(bytes) ((bytes) >> 20)

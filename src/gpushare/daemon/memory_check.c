@@ -16,7 +16,7 @@
 #include "gpushare/daemon/child.h"
 #include "gpushare/daemon/event.h"
 #include "gpushare/daemon/peer.h"
-#include "gpushare/daemon/steps.h"
+#include "gpushare/daemon/step.h"
 #include "gpushare/proto/page.h"
 
 #define MIB(bytes) ((bytes) >> 20)

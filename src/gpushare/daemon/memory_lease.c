@@ -13,7 +13,7 @@
 
 #include "gpushare/daemon/memory.h"
 #include "gpushare/daemon/peer.h"
-#include "gpushare/daemon/steps.h"
+#include "gpushare/daemon/step.h"
 #include "gpushare/proto/page.h"
 
 /* The part of what is left that one client gets as its lease. */

@@ -12,7 +12,7 @@
 #include "gpushare/daemon/peer.h"
 #include "gpushare/daemon/report.h"
 #include "gpushare/daemon/report_json.h"
-#include "gpushare/daemon/steps.h"
+#include "gpushare/daemon/step.h"
 #include "gpushare/daemon/table.h"
 
 #define MIB 1048576.0

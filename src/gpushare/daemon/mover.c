@@ -17,7 +17,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "gpushare/daemon/child.h"
-#include "gpushare/daemon/device.h"
+#include "gpushare/daemon/environment.h"
 #include "gpushare/daemon/event.h"
 
 /* Part of the time is the driver's, to bring the process to rest. */

@@ -17,6 +17,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "gpushare/daemon/complain.h"
 #include "gpushare/daemon/event.h"
 #include "gpushare/daemon/mps_control.h"
 #include "gpushare/daemon/mps_helper.h"
@@ -333,9 +334,9 @@ void gs_mps_terminate(struct gs_peer *peer, const char *why)
 	    (peer->terminated_ns && now - peer->terminated_ns < TERMINATE_AGAIN_NS))
 		return;
 	peer->terminated_ns = now;
-	gs_complain(d, "%s: %s: MPS is told to terminate it", peer->who, why);
+	gs_complain("%s: %s: MPS is told to terminate it", peer->who, why);
 	if (gs_mps_helper_ask(&d->mps->helpers, &request, peer->who, on_terminated) < 0)
-		gs_complain(d, "%s: MPS cannot be told at the moment", peer->who);
+		gs_complain("%s: MPS cannot be told at the moment", peer->who);
 }
 
 int gs_mps_check_reload(const struct gs_config *old, const struct gs_config *fresh,

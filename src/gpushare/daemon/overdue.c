@@ -12,13 +12,12 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "gpushare/daemon/arbiter.h"
-#include "gpushare/daemon/device.h"
 #include "gpushare/daemon/mps.h"
 #include "gpushare/daemon/peer.h"
 #include "gpushare/daemon/proc.h"
 #include "gpushare/daemon/gather.h"
 #include "gpushare/daemon/slurm_report.h"
-#include "gpushare/daemon/steps.h"
+#include "gpushare/daemon/step.h"
 
 /* A process that does not die of it is killed again, and said to be, this often. */
 #define AGAIN_NS (5 * GS_NS_PER_S)

@@ -11,9 +11,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "common/clock.h"
 #include "common/log.h"
-#include "gpushare/daemon/device.h"
+#include "gpushare/daemon/complain.h"
 #include "gpushare/daemon/event.h"
 #include "gpushare/daemon/hold.h"
 #include "gpushare/daemon/mps.h"
@@ -24,8 +23,6 @@
 #define MESSAGES_PER_TURN 32
 /* Messages read from a peer whose process has ended. */
 #define LAST_MESSAGES 512
-/* Complaints about clients per second; the rest is only counted. */
-#define COMPLAINTS_PER_S 20
 
 /* What the daemon listens to; every other type closes the connection. */
 static gs_handler *const handlers[GS_MSG_COUNT] = {
@@ -48,34 +45,12 @@ static gs_handler *const handlers[GS_MSG_COUNT] = {
 	[GS_MSG_CLASS_POLICY] = gs_on_class_policy,
 };
 
-void gs_complain(struct gs_daemon *d, const char *fmt, ...)
-{
-	uint64_t now = gs_clock_ns();
-	char text[512];
-	va_list ap;
-
-	if (now - d->complaints_since_ns >= GS_NS_PER_S) {
-		if (d->unsaid)
-			gs_log(GS_LOG_WARN, "%u more complaints about clients", d->unsaid);
-		d->complaints_since_ns = now;
-		d->complaints = d->unsaid = 0;
-	}
-	if (d->complaints++ >= COMPLAINTS_PER_S) {
-		d->unsaid++;
-		return;
-	}
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	gs_log(GS_LOG_WARN, "%s", text);
-}
-
 int gs_peer_send(struct gs_peer *peer, const struct gs_msg *msg, int fd)
 {
 	if (gs_msg_send(peer->fd, msg, fd) == 0)
 		return 0;
 	if (errno != EPIPE && errno != ECONNRESET)
-		gs_complain(peer->d, "%s: does not read its answers (%s): closed",
+		gs_complain("%s: does not read its answers (%s): closed",
 			    peer->who, strerror(errno));
 	return -1;
 }
@@ -91,7 +66,7 @@ int gs_peer_refuse(struct gs_peer *peer, uint32_t tag, enum gs_refusal code,
 	va_start(ap, fmt);
 	vsnprintf(msg.refused.reason, sizeof(msg.refused.reason), fmt, ap);
 	va_end(ap);
-	gs_complain(peer->d, "%s: refused: %s", peer->who, msg.refused.reason);
+	gs_complain("%s: refused: %s", peer->who, msg.refused.reason);
 	gs_msg_send(peer->fd, &msg, -1); /* it is closed in any case: one line is enough */
 	return -1;
 }
@@ -108,11 +83,11 @@ static int handle_one(struct gs_peer *peer)
 		if (errno == EAGAIN || errno == EWOULDBLOCK)
 			return 1;
 		if (errno == EBADMSG)
-			gs_complain(peer->d, "%s: closed: %s", peer->who, err.text);
+			gs_complain("%s: closed: %s", peer->who, err.text);
 		return -1;
 	}
 	if (!handlers[msg.header.type]) {
-		gs_complain(peer->d, "%s: closed: %s is not for the daemon", peer->who,
+		gs_complain("%s: closed: %s is not for the daemon", peer->who,
 			    gs_msg_name(msg.header.type));
 		ret = -1;
 	} else {
@@ -234,7 +209,7 @@ void gs_peer_close(struct gs_peer *peer)
 
 void gs_peer_drop_bad(struct gs_peer *peer, uint32_t kstate)
 {
-	gs_complain(peer->d, "%s: closed: its page holds the state %u", peer->who, kstate);
+	gs_complain("%s: closed: its page holds the state %u", peer->who, kstate);
 	gs_mps_terminate(peer, "plays with its page");
 	gs_peer_close(peer);
 }

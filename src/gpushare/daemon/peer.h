@@ -115,9 +115,6 @@ void gs_client_park(struct gs_peer *peer);
 /* It goes on, holding so many bytes that are not in the ledger.  -1: close it. */
 int gs_client_return(struct gs_peer *peer, uint64_t bytes);
 
-/* The priority of a client's kernels: its step's, or what it wished for, as far as it may. */
-int32_t gs_client_priority(const struct gs_peer *peer);
-
 /* The client is gone: its page, its memory, its task. */
 void gs_client_gone(struct gs_peer *peer);
 

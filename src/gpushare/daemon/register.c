@@ -2,17 +2,15 @@
 /* Steps come and go: slurmstepd's REGISTER and UNREGISTER, gpusharectl's LOCAL. */
 #define _GNU_SOURCE
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common/log.h"
-#include "gpushare/daemon/device.h"
+#include "gpushare/daemon/environment.h"
 #include "gpushare/daemon/peer.h"
 #include "gpushare/daemon/gather.h"
 #include "gpushare/daemon/local_job.h"
 #include "gpushare/daemon/memory.h"
-#include "gpushare/daemon/mps_control.h"
 #include "gpushare/daemon/slurm_report.h"
 #include "gpushare/daemon/state.h"
 #include "gpushare/daemon/steps.h"
@@ -41,57 +39,6 @@ static int open_credential(struct gs_peer *peer, const struct gs_msg *msg, const
 	return 0;
 }
 
-/* Append to text that has used so many of its bytes; the new number, size and more: cut. */
-static size_t append(char *text, size_t size, size_t used, const char *fmt, ...)
-	__attribute__((format(printf, 4, 5)));
-static size_t append(char *text, size_t size, size_t used, const char *fmt, ...)
-{
-	va_list ap;
-	int n;
-
-	if (used >= size)
-		return used;
-	va_start(ap, fmt);
-	n = vsnprintf(text + used, size - used, fmt, ap);
-	va_end(ap);
-	return n < 0 ? size : used + (size_t)n;
-}
-
-int gs_device_env(const struct gs_config *c, const struct gs_device *device, char *text,
-		  size_t size)
-{
-	size_t used = 0;
-
-	text[0] = '\0';
-	if (*device->uuid)
-		used = append(text, size, used, "CUDA_VISIBLE_DEVICES=%s\n", device->uuid);
-	if (c->isolation == GS_ISOLATION_MPS)
-		used = append(text, size, used, GS_MPS_PIPE "=%s\n", c->mps_dir);
-	for (const char *at = c->job_env; *at; at++) {
-		if (at[0] == '%' && at[1] == 'g') {
-			used = append(text, size, used, "%u", device->index);
-			at++;
-		} else {
-			at += at[0] == '%' && at[1] == '%';
-			used = append(text, size, used, "%c", *at);
-		}
-	}
-	return used < size ? 0 : -1;
-}
-
-/* What a step's programs need to know also while nobody is there to ask, then a program's variables. */
-static int step_env(const struct gs_config *c, const struct gs_step *step, char *text, size_t size)
-{
-	static const char *const absent[GS_ABSENT_COUNT] = GS_ABSENT_WORDS;
-	size_t used = append(text, size, 0, GS_ABSENT_ENV "=%s\n", absent[c->absent]);
-
-	/* The most urgent jobs' blocks go before the others' as the multiprocessors become free. */
-	if (c->isolation == GS_ISOLATION_MPS)
-		used = append(text, size, used, GS_MPS_PRIORITY "=%d\n",
-			      gs_config_has_above(c, gs_step_class(c, &step->info), step->priority));
-	return used < size ? gs_device_env(c, step->alloc->device, text + used, size - used) : -1;
-}
-
 static int answer_registered(struct gs_peer *peer, uint32_t tag, const struct gs_step *step)
 {
 	const struct gs_config *c = peer->d->config;
@@ -104,7 +51,7 @@ static int answer_registered(struct gs_peer *peer, uint32_t tag, const struct gs
 	if (gs_msg_str(msg.registered.shim_dir, sizeof(msg.registered.shim_dir),
 		       *c->shim_dir ? c->shim_dir : GS_SHIM_DIR) < 0 ||
 	    gs_msg_str(msg.registered.driver, sizeof(msg.registered.driver), c->driver) < 0 ||
-	    step_env(c, step, msg.registered.env, sizeof(msg.registered.env)) < 0)
+	    gs_step_env(c, step, msg.registered.env, sizeof(msg.registered.env)) < 0)
 		gs_log(GS_LOG_ERROR, "ShimDir, Driver or JobEnv is too long and was cut");
 	return gs_peer_send(peer, &msg, -1);
 }

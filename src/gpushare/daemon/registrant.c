@@ -1,21 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The end of the process that registered a step, seen as it happens; see steps.h. */
+/* The end of the process that registered a step, seen as it happens; see registrant.h. */
 #define _GNU_SOURCE
+#include "gpushare/daemon/registrant.h"
+
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "gpushare/daemon/event.h"
 #include "gpushare/daemon/proc.h"
-#include "gpushare/daemon/steps.h"
+#include "gpushare/daemon/step.h"
 
-static void on_gone(evutil_socket_t fd, short what, void *arg)
-{
-	(void)fd;
-	(void)what;
-	gs_steps_sweep(arg); /* ends the step, and this event with it */
-}
-
-void gs_step_watch(struct gs_daemon *d, struct gs_step *s)
+void gs_step_watch(struct gs_daemon *d, struct gs_step *s, event_callback_fn gone)
 {
 	int fd = d->base ? (int)syscall(SYS_pidfd_open, s->info.registrant, 0) : -1;
 
@@ -23,7 +17,7 @@ void gs_step_watch(struct gs_daemon *d, struct gs_step *s)
 	if (fd < 0)
 		return;
 	if (gs_proc_alive(s->info.registrant, s->info.start))
-		s->gone = gs_event_new(d->base, fd, EV_READ, on_gone, d);
+		s->gone = gs_event_new(d->base, fd, EV_READ, gone, d);
 	if (!s->gone || event_add(s->gone, NULL) < 0) {
 		if (s->gone)
 			gs_event_free(s->gone);

@@ -16,6 +16,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "gpushare/daemon/complain.h"
 #include "gpushare/daemon/event.h"
 #include "gpushare/daemon/peer.h"
 
@@ -148,13 +149,13 @@ static void admit(struct gs_daemon *d, int fd)
 		return;
 	}
 	if (d->npeers >= CLIENTS_MAX && cred.uid != 0) {
-		gs_complain(d, "uid %u pid %d: closed: there are %u connections", cred.uid,
+		gs_complain("uid %u pid %d: closed: there are %u connections", cred.uid,
 			    cred.pid, d->npeers);
 		close(fd);
 		return;
 	}
 	if (cred.uid != 0 && gs_peers_of(d, cred.uid) >= CLIENTS_PER_UID) {
-		gs_complain(d, "uid %u pid %d: closed: the user has %u connections", cred.uid,
+		gs_complain("uid %u pid %d: closed: the user has %u connections", cred.uid,
 			    cred.pid, CLIENTS_PER_UID);
 		close(fd);
 		return;
@@ -171,7 +172,7 @@ static void on_accept(evutil_socket_t sock, short what, void *arg)
 	if (fd >= 0)
 		admit(d, fd);
 	else if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR)
-		gs_complain(d, "cannot accept: %s", strerror(errno));
+		gs_complain("cannot accept: %s", strerror(errno));
 }
 
 int gs_server_start(struct gs_daemon *d, struct gs_error *err)

@@ -4,6 +4,7 @@
  * knows libslurm.  It may block, and libslurm may end it: the daemon copes.
  */
 #define _GNU_SOURCE
+#include "gpushare/daemon/comment.h"
 #include "gpushare/daemon/slurm_report.h"
 
 #include "config.h"

@@ -10,9 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "gpushare/daemon/comment.h"
 #include "gpushare/daemon/daemon.h"
-
-#define GS_COMMENT_MAX 1024
 
 /* NULL when the configuration or the build leaves reports out; says so once. */
 struct gs_slurm_report *gs_slurm_report_create(struct gs_daemon *d);
@@ -56,19 +55,5 @@ struct gs_slurm_answer {
 	int32_t rc;              /* 0: written */
 	char reason[128];
 };
-
-/*
- * AdminComment with our part exchanged: what `old` holds from "gpushare: " to
- * the next ';' or its end is replaced by `ours`, everything else is kept; a
- * field without our part gets it behind "; ".  -1 if it does not fit.
- */
-int gs_comment_merge(const char *old, const char *ours, char *out, size_t size);
-
-/*
- * The same for a job of several nodes, each of which has a daemon that writes:
- * our part is "gpushare: n1: ... | n2: ...", and only that node's is exchanged.
- */
-int gs_comment_merge_node(const char *old, const char *node, const char *ours, char *out,
-			  size_t size);
 
 #endif

@@ -10,11 +10,12 @@
 
 #include "common/log.h"
 #include "gpushare/daemon/carry.h"
-#include "gpushare/daemon/device.h"
+#include "gpushare/daemon/figures.h"
 #include "gpushare/daemon/hold.h"
 #include "gpushare/daemon/local_job.h"
 #include "gpushare/daemon/own_file.h"
 #include "gpushare/daemon/proc.h"
+#include "gpushare/daemon/step_line.h"
 #include "gpushare/daemon/steps.h"
 #include "gpushare/daemon/takeback.h"
 

@@ -10,8 +10,6 @@
 
 #include "gpushare/daemon/daemon.h"
 
-struct gs_step_info;
-
 #define GS_STATE_LINE_MAX 384
 
 /* Write it; a failure is logged, the daemon goes on.  No steps and no local job ever: no file. */
@@ -22,10 +20,5 @@ void gs_state_save(struct gs_daemon *d);
  * registrant is gone, are dropped with a line in the log.
  */
 void gs_state_load(struct gs_daemon *d);
-
-/* One line, without the newline; its length, as snprintf says it. (step_line.c) */
-int gs_state_print(const struct gs_step_info *info, char *buf, size_t size);
-/* The reverse; -1 if it is not exactly such a line. */
-int gs_state_parse(const char *line, struct gs_step_info *info);
 
 #endif

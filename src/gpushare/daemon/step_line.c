@@ -1,31 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A step as text: its name in reports, its line in the state file. */
+/* A step as a line of the state file; see step_line.h. */
 #define _GNU_SOURCE
+#include "gpushare/daemon/step_line.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "gpushare/daemon/state.h"
-#include "gpushare/daemon/steps.h"
 
 /* The flags have room above them; a field of its own would make earlier daemons' files unreadable. */
 #define FORCE_SHIFT 2
 _Static_assert(GS_FORCE_MS_MAX << FORCE_SHIFT >> FORCE_SHIFT == GS_FORCE_MS_MAX && GS_FORCE_MS_MAX << FORCE_SHIFT <= INT32_MAX,
 	       "it fits");
-
-const char *gs_step_name(uint32_t step_id, char *buf, size_t size)
-{
-	switch (step_id) {
-	case GS_STEP_BATCH:
-		return "batch";
-	case GS_STEP_EXTERN:
-		return "extern";
-	case GS_STEP_INTERACTIVE:
-		return "interactive";
-	}
-	snprintf(buf, size, "%u", step_id);
-	return buf;
-}
 
 int gs_state_print(const struct gs_step_info *i, char *buf, size_t size)
 {

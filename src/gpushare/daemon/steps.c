@@ -12,15 +12,19 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "gpushare/daemon/complain.h"
 #include "gpushare/daemon/device.h"
 #include "gpushare/daemon/dmem_steps.h"
 #include "gpushare/daemon/commands.h"
+#include "gpushare/daemon/figures.h"
 #include "gpushare/daemon/gather.h"
 #include "gpushare/daemon/history.h"
 #include "gpushare/daemon/memory.h"
 #include "gpushare/daemon/memory_history.h"
 #include "gpushare/daemon/peer.h"
+#include "gpushare/daemon/priority.h"
 #include "gpushare/daemon/proc.h"
+#include "gpushare/daemon/registrant.h"
 #include "gpushare/daemon/state.h"
 #include "gpushare/daemon/takeback.h"
 
@@ -31,94 +35,6 @@ static int holds_jobs_allocation(uint32_t step_id)
 {
 	return step_id == GS_STEP_BATCH || step_id == GS_STEP_INTERACTIVE ||
 	       step_id == GS_STEP_EXTERN;
-}
-
-struct gs_step *gs_step_find(struct gs_daemon *d, uint32_t job_id, uint32_t step_id)
-{
-	struct gs_step *s;
-
-	TAILQ_FOREACH(s, &d->steps, link)
-		if (s->info.job_id == job_id && s->info.step_id == step_id)
-			return s;
-	return NULL;
-}
-
-uint32_t gs_steps_shares(const struct gs_daemon *d, const struct gs_device *device)
-{
-	const struct gs_step *s;
-	uint32_t shares = 0;
-
-	/* Each allocation once: at the step that is the first of its steps. */
-	TAILQ_FOREACH(s, &d->steps, link) {
-		const struct gs_step *other;
-
-		TAILQ_FOREACH(other, &d->steps, link)
-			if (other->alloc == s->alloc)
-				break;
-		if (other == s && s->alloc->device == device)
-			shares += s->alloc->shares;
-	}
-	return shares;
-}
-
-static struct gs_config_who who_is(const struct gs_step_info *info)
-{
-	return (struct gs_config_who){ info->partition, info->qos, info->tier };
-}
-
-uint32_t gs_step_class(const struct gs_config *config, const struct gs_step_info *info)
-{
-	struct gs_config_who who = who_is(info);
-
-	return gs_config_class(config, &who);
-}
-
-int32_t gs_step_priority(const struct gs_config *config, const struct gs_step_info *info)
-{
-	struct gs_config_who who = who_is(info);
-	int32_t priority = gs_config_priority(config, &who);
-
-	if (info->priority_set == GS_PRIORITY_ORDER && info->priority <= GS_PRIORITY_MAX)
-		return (int32_t)info->priority;
-	/* A user's wish may only lower it; the partition's limit is the administrator's. */
-	if (info->priority_set && info->priority <= GS_PRIORITY_MAX &&
-	    (info->uid == 0 || info->priority < (uint32_t)priority))
-		priority = (int32_t)info->priority;
-	return priority;
-}
-
-void gs_steps_reprioritise(struct gs_daemon *d)
-{
-	struct gs_step *s;
-	struct gs_peer *peer;
-
-	TAILQ_FOREACH(s, &d->steps, link) {
-		s->priority = gs_step_priority(d->config, &s->info);
-		gs_memory_prioritise(s->alloc, s->priority);
-	}
-	LIST_FOREACH(peer, &d->peers, link)
-		if (peer->tenant)
-			gs_command_priority(peer->device->arbiter, peer->tenant, gs_client_priority(peer),
-					    gs_step_class(d->config, &peer->step->info));
-}
-
-unsigned gs_steps_prioritise(struct gs_daemon *d, uint32_t job_id, uint32_t priority)
-{
-	struct gs_step *s;
-	unsigned n = 0;
-
-	TAILQ_FOREACH(s, &d->steps, link) {
-		if (s->info.job_id != job_id)
-			continue;
-		s->info.priority_set = GS_PRIORITY_ORDER;
-		s->info.priority = priority;
-		n++;
-	}
-	if (n) {
-		gs_steps_reprioritise(d);
-		gs_state_save(d);
-	}
-	return n;
 }
 
 /* What the administrator ordered for the job holds for its later steps. */
@@ -239,6 +155,13 @@ static uint64_t bytes_of(const struct gs_daemon *d, const struct gs_device *devi
 	return known ? known : part;
 }
 
+static void on_registrant_gone(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	gs_steps_sweep(arg); /* ends the step, and this event with it */
+}
+
 struct gs_step *gs_step_add(struct gs_daemon *d, const struct gs_step_info *info,
 			    struct gs_error *err)
 {
@@ -273,7 +196,7 @@ struct gs_step *gs_step_add(struct gs_daemon *d, const struct gs_step_info *info
 	s->begun_s = time(NULL);
 	TAILQ_INSERT_TAIL(&d->steps, s, link);
 	gs_dmem_begin(d, s, GS_DMEM_PROC);
-	gs_step_watch(d, s);
+	gs_step_watch(d, s, on_registrant_gone);
 	return s;
 }
 
@@ -293,7 +216,7 @@ static int close_one_client(struct gs_daemon *d, const struct gs_step *s)
 
 	LIST_FOREACH(peer, &d->peers, link)
 		if (peer->step == s) {
-			gs_complain(d, "%s: closed: its step is over", peer->who);
+			gs_complain("%s: closed: its step is over", peer->who);
 			gs_peer_close(peer);
 			return 1;
 		}
@@ -350,34 +273,6 @@ void gs_step_over(struct gs_daemon *d, struct gs_step *s, const char *why)
 	}
 	gs_memory_turn(d);
 	gs_state_save(d);
-}
-
-int gs_step_owns(const struct gs_step *s, uid_t uid, pid_t pid)
-{
-	return s->info.uid == uid && gs_proc_descends(pid, s->info.registrant, s->info.start);
-}
-
-struct gs_step *gs_step_claim(struct gs_daemon *d, uint32_t job_id, uint32_t step_id,
-			      uid_t uid, pid_t pid, enum gs_refusal *code, struct gs_error *err)
-{
-	struct gs_step *s;
-	int known = 0;
-
-	TAILQ_FOREACH(s, &d->steps, link) {
-		if (s->info.job_id != job_id ||
-		    (step_id != GS_STEP_ANY && s->info.step_id != step_id))
-			continue;
-		known = 1;
-		if (gs_step_owns(s, uid, pid))
-			return s;
-	}
-	*code = known ? GS_REFUSED_NOT_YOURS : GS_REFUSED_UNKNOWN_STEP;
-	if (known)
-		gs_fail(err, "job %u is not this process's: it is another user's, or the "
-			"process was not started by it", job_id);
-	else
-		gs_fail(err, "job %u has registered no such step here", job_id);
-	return NULL;
 }
 
 void gs_steps_sweep(struct gs_daemon *d)

@@ -2,6 +2,7 @@
 /* Whose memory is taken back, and when it returns; see takeback.h. */
 #define _GNU_SOURCE
 #include "gpushare/daemon/event.h"
+#include "gpushare/daemon/step.h"
 #include "gpushare/daemon/takeback_core.h"
 
 #include <inttypes.h>
@@ -14,7 +15,6 @@
 #include "gpushare/daemon/memory.h"
 #include "gpushare/daemon/peer.h"
 #include "gpushare/daemon/proc.h"
-#include "gpushare/daemon/steps.h"
 #include "gpushare/memory/victims.h"
 
 #define MIB(bytes) ((bytes) >> 20)

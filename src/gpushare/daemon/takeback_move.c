@@ -11,6 +11,7 @@
  * If a process cannot leave, those of the allocation that have left return.
  */
 #define _GNU_SOURCE
+#include "gpushare/daemon/step.h"
 #include "gpushare/daemon/takeback_core.h"
 
 #include <inttypes.h>
@@ -26,7 +27,6 @@
 #include "gpushare/daemon/peer.h"
 #include "gpushare/daemon/proc.h"
 #include "gpushare/daemon/state.h"
-#include "gpushare/daemon/steps.h"
 
 #define MIB(bytes) ((bytes) >> 20)
 #define SETTLE_POLL_NS (2 * GS_NS_PER_MS)

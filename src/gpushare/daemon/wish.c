@@ -8,21 +8,13 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "gpushare/daemon/commands.h"
-#include "gpushare/daemon/device.h"
+#include "gpushare/daemon/complain.h"
+#include "gpushare/daemon/figures.h"
 #include "gpushare/daemon/memory_lease.h"
 #include "gpushare/daemon/peer.h"
 #include "gpushare/daemon/memory.h"
-#include "gpushare/daemon/steps.h"
-
-static int may_have(const struct gs_peer *peer, int32_t priority)
-{
-	return peer->uid == 0 || priority <= peer->step->priority;
-}
-
-int32_t gs_client_priority(const struct gs_peer *peer)
-{
-	return peer->wished && may_have(peer, peer->wish) ? peer->wish : peer->step->priority;
-}
+#include "gpushare/daemon/priority.h"
+#include "gpushare/daemon/step.h"
 
 static void standing(const struct gs_peer *peer, struct gs_msg_standing *out)
 {
@@ -51,7 +43,7 @@ int gs_on_wish(struct gs_peer *peer, struct gs_msg *msg, int fd)
 	(void)fd;
 	if (!peer->step || kind >= GS_WISH_COUNT ||
 	    (kind == GS_WISH_OWN && wanted > GS_PRIORITY_MAX)) {
-		gs_complain(peer->d, "%s: closed: %s", peer->who,
+		gs_complain("%s: closed: %s", peer->who,
 			    peer->step ? "a wish that there is not" : "WISH before HELLO");
 		return -1;
 	}
@@ -59,10 +51,10 @@ int gs_on_wish(struct gs_peer *peer, struct gs_msg *msg, int fd)
 	if (kind != GS_WISH_NONE) {
 		peer->wished = kind == GS_WISH_OWN;
 		peer->wish = (int32_t)wanted;
-		answer.standing.refused = peer->wished && !may_have(peer, peer->wish);
+		answer.standing.refused = peer->wished && !gs_client_may_have(peer, peer->wish);
 		if (answer.standing.refused) {
 			peer->wished = 0;
-			gs_complain(peer->d, "%s: priority %u refused: its step has %d, and it is not root",
+			gs_complain("%s: priority %u refused: its step has %d, and it is not root",
 				    peer->who, wanted, (int)peer->step->priority);
 		} else {
 			gs_log(GS_LOG_DEBUG, "%s: priority %d", peer->who, (int)gs_client_priority(peer));

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The configured GPUs; see gpus.h. */
+#define _GNU_SOURCE
+#include "gpushare/daemon/gpus.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "gpushare/config/sched_options.h"
+#include "gpushare/daemon/arbiter.h"
+#include "gpushare/daemon/dmem_steps.h"
+#include "gpushare/daemon/memory.h"
+#include "gpushare/daemon/mps.h"
+#include "gpushare/daemon/peer.h"
+#include "gpushare/daemon/priority.h"
+#include "gpushare/daemon/step.h"
+
+/* Partitions of no class are the first one; those of the file follow, as gs_config_class() counts. */
+static size_t classes_of(const struct gs_config *c, struct gs_sched_class *class)
+{
+	class[0] = (struct gs_sched_class){ NULL, 0, NULL };
+	for (size_t i = 0; i < c->nclass; i++)
+		class[i + 1] = (struct gs_sched_class){ c->class[i].policy, c->class[i].priority,
+							c->class[i].name };
+	return c->nclass + 1;
+}
+
+/* For one GPU: a policy of its own, which has said how priorities count (sched_options.h). */
+static void own_policy(struct gs_gpu_options *o, const struct gs_config *c, const struct gs_config_gpu *own)
+{
+	o->policy = own && own->policy ? own->policy : c->policy;
+	o->sched.by_priority = gs_config_sched_options(c).by_priority && !(own && own->policy);
+}
+
+/* The node's options; class has room for GS_SCHED_CLASSES_MAX. */
+static struct gs_gpu_options options_of(const struct gs_config *c, struct gs_sched_class *class)
+{
+	return (struct gs_gpu_options){
+		.policy = c->policy,
+		.sched = gs_config_sched_options(c),
+		.classes = class,
+		.nclasses = classes_of(c, class),
+		.idle_grace_ns = c->idle_grace_ns,
+		.overlap_ns = c->overlap_ns,
+		.arm = c->isolation == GS_ISOLATION_CONTEXTS && c->overlap_ns,
+		.leave_most_ns = c->leave_most_ns,
+		.one_context = c->isolation == GS_ISOLATION_MPS,
+		.evict_deadline_ns = c->evict_deadline_ns,
+		.learn_handover = 1,
+		.clock = gs_clock_ns,
+	};
+}
+
+/* A GPU, and an arbiter that owns it. */
+static int make_arbiter(struct gs_daemon *d, struct gs_device *dev, const struct gs_gpu_options *o, struct gs_error *err)
+{
+	struct gs_arbiter_options ao = {
+		.index = dev->index,
+		.mode = (enum gs_arbiter_mode)d->config->arbiter,
+		.cpu = d->config->arbiter_cpu < 0 ? -1 : d->config->arbiter_cpu + (int)(dev - d->device),
+		.emulated = !*dev->uuid && access("/dev/nvidiactl", F_OK) != 0,
+		.real_time = d->config->real_time,
+		.news_fd = d->news_fd,
+	};
+	struct gs_gpu *gpu = gs_gpu_create(dev->index, o, gs_clock_ns(), err);
+
+	if (!gpu)
+		return -1;
+	dev->arbiter = gs_arbiter_create(gpu, &ao);
+	if (dev->arbiter)
+		return 0;
+	gs_gpu_destroy(gpu);
+	return gs_fail(err, "no memory");
+}
+
+int gs_devices_init(struct gs_daemon *d, struct gs_error *err)
+{
+	struct gs_sched_class class[GS_SCHED_CLASSES_MAX];
+	struct gs_gpu_options o = options_of(d->config, class);
+
+	for (size_t i = 0; i < d->config->ngpu; i++) {
+		const struct gs_config_gpu *c = &d->config->gpu[i];
+		struct gs_device *dev = &d->device[d->ndevice++];
+		struct gs_nvidia nvidia;
+
+		dev->index = c->index;
+		if (gs_nvidia_of_file(GS_NVIDIA_GPUS, c->file, &nvidia) == 0) {
+			memcpy(dev->uuid, nvidia.uuid, sizeof(dev->uuid));
+			gs_dmem_device(dev, d->config, nvidia.pci);
+		}
+		dev->shares = c->shares;
+		dev->memory = c->memory;
+		own_policy(&o, d->config, c);
+		if (make_arbiter(d, dev, &o, err) < 0)
+			return -1;
+		dev->admission = gs_memory_create(d->config, c->memory, err);
+		if (!dev->admission)
+			return -1;
+		dev->ledger = gs_ledger_create(c->memory);
+		if (!dev->ledger)
+			return gs_fail(err, "no memory");
+	}
+	return 0;
+}
+
+int gs_devices_start(struct gs_daemon *d, struct gs_error *err)
+{
+	for (size_t i = 0; i < d->ndevice; i++)
+		if (gs_arbiter_start(d->device[i].arbiter, err) < 0)
+			return -1;
+	return 0;
+}
+
+void gs_devices_stop(struct gs_daemon *d)
+{
+	for (size_t i = 0; i < d->ndevice; i++)
+		if (d->device[i].arbiter)
+			gs_arbiter_stop(d->device[i].arbiter);
+}
+
+void gs_devices_fini(struct gs_daemon *d)
+{
+	for (size_t i = 0; i < d->ndevice; i++) {
+		gs_arbiter_destroy(d->device[i].arbiter);
+		gs_ledger_destroy(d->device[i].ledger);
+		gs_memory_destroy(d->device[i].admission);
+	}
+	d->ndevice = 0;
+}
+
+struct reload {
+	struct gs_daemon *d;
+	const struct gs_device *device;
+	const struct gs_config *config;
+	const struct gs_gpu_options *options;
+	struct gs_error *err;
+	int rc;
+};
+
+/* The clients' tasks have the classes of the new configuration before the next turn; the loop waits meanwhile. */
+static void do_configure(struct gs_gpu *gpu, void *arg)
+{
+	struct reload *r = arg;
+	struct gs_peer *peer;
+
+	r->rc = gs_gpu_configure(gpu, r->options, gs_clock_ns(), r->err);
+	LIST_FOREACH(peer, &r->d->peers, link)
+		if (r->rc == 0 && peer->tenant && peer->device == r->device)
+			gs_tenant_class(peer->tenant, gs_step_class(r->config, &peer->step->info));
+}
+
+static int configure(struct reload *r)
+{
+	gs_arbiter_call(r->device->arbiter, do_configure, r);
+	return r->rc;
+}
+
+int gs_devices_reload(struct gs_daemon *d, const struct gs_config *config,
+		      struct gs_error *err)
+{
+	struct gs_sched_class class[GS_SCHED_CLASSES_MAX];
+	struct gs_gpu_options o = options_of(config, class);
+
+	/* The first one that refuses does so before any has changed: they
+	 * all check the same options. */
+	for (size_t i = 0; i < d->ndevice; i++) {
+		const struct gs_config_gpu *own = gs_config_gpu(config, d->device[i].index);
+		struct reload r = { .d = d, .device = &d->device[i], .config = config, .options = &o, .err = err };
+
+		own_policy(&o, config, own);
+		if (configure(&r) < 0)
+			return -1;
+		gs_arbiter_set_mode(d->device[i].arbiter, (enum gs_arbiter_mode)config->arbiter);
+	}
+	return 0;
+}
