@@ -21,7 +21,6 @@
 
 #include "common/clock.h"
 #include "gpushare/config/config.h"
-#include "gpushare/daemon/overdue.h"
 #include "gpushare/daemon/slurm_report.h"
 
 enum { WRITTEN = 1, REFUSED, HANGS, DIES, KILLED, NOT_KILLED };
@@ -64,19 +63,21 @@ void gs_slurm_helper(int sock, const char *slurm_conf)
 	}
 }
 
-void gs_slurm_report_done(struct gs_daemon *daemon, uint32_t ticket)
+static void done(struct gs_daemon *daemon, uint32_t ticket)
 {
 	assert_ptr_equal(daemon, &d);
 	assert_true(ntold < 128);
 	told[ntold++] = ticket;
 }
 
-void gs_overdue_not_killed(struct gs_daemon *daemon, uint32_t job_id)
+static void cannot_kill(struct gs_daemon *daemon, uint32_t job_id)
 {
 	assert_ptr_equal(daemon, &d);
 	assert_true(nnot_killed < 8);
 	not_killed[nnot_killed++] = job_id;
 }
+
+static const struct gs_slurm_listeners listeners = { done, cannot_kill };
 
 static int setup(void **state)
 {
@@ -84,6 +85,7 @@ static int setup(void **state)
 	ntold = nnot_killed = 0;
 	d.config = &config;
 	d.base = event_base_new();
+	gs_slurm_report_listen(&listeners);
 	d.slurm = gs_slurm_report_create(&d);
 	assert_non_null(d.slurm);
 	(void)state;

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "gpushare/arbiter/gpu.h"
+#include "gpushare/daemon/figures.h"
 #include "gpushare/daemon/peer.h"
 #include "gpushare/daemon/step.h"
 #include "gpushare/memory/ledger.h"
@@ -23,7 +24,7 @@ static uint64_t launches_over(const struct gs_daemon *d, const struct gs_step *s
 	return all > theirs ? all - theirs : 0;
 }
 
-void gs_carry_print(const struct gs_daemon *d, const struct gs_step *s, FILE *f)
+static void print(const struct gs_daemon *d, const struct gs_step *s, FILE *f)
 {
 	const struct gs_tally *t = &s->tally;
 
@@ -34,7 +35,7 @@ void gs_carry_print(const struct gs_daemon *d, const struct gs_step *s, FILE *f)
 		t->time.unevictable_ns, gs_ledger_peak(s->alloc->device->ledger, s->alloc->id), s->begun_s);
 }
 
-int gs_carry_parse(struct gs_daemon *d, const char *line)
+static int parse(struct gs_daemon *d, const char *line)
 {
 	struct gs_tally had = { 0 };
 	uint64_t peak;
@@ -59,3 +60,10 @@ int gs_carry_parse(struct gs_daemon *d, const char *line)
 			    peak < s->alloc->bytes ? peak : s->alloc->bytes);
 	return 1;
 }
+
+static void prepare(struct gs_daemon *d)
+{
+	gs_devices_sync(d, 0);
+}
+
+const struct gs_state_part gs_carry_part = { prepare, print, parse };

@@ -11,14 +11,9 @@
 #ifndef GPUSHARE_DAEMON_CARRY_H
 #define GPUSHARE_DAEMON_CARRY_H
 
-#include <stdio.h>
+#include "gpushare/daemon/state.h"
 
-struct gs_daemon;
-struct gs_step;
-
-/* A line for the state file, behind the step's own. */
-void gs_carry_print(const struct gs_daemon *d, const struct gs_step *step, FILE *f);
-/* Such a line, without the newline: 1, 0: it is none. */
-int gs_carry_parse(struct gs_daemon *d, const char *line);
+/* A line "had ..." of each step, behind the step's own. */
+extern const struct gs_state_part gs_carry_part;
 
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the jobs' processes say: HELLO, memory, kernels, BELL. */
+/* What the jobs' processes say: HELLO, memory, kernels, BELL; see clients.h. */
 #define _GNU_SOURCE
+#include "gpushare/daemon/clients.h"
+
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -16,10 +18,8 @@
 #include "gpushare/daemon/figures.h"
 #include "gpushare/daemon/memory.h"
 #include "gpushare/daemon/memory_lease.h"
-#include "gpushare/daemon/peer.h"
 #include "gpushare/daemon/priority.h"
 #include "gpushare/daemon/step.h"
-#include "gpushare/daemon/takeback.h"
 #include "gpushare/arbiter/tenant.h"
 #include "gpushare/proto/page.h"
 
@@ -137,25 +137,8 @@ static void keep_program(struct gs_peer *peer, const char *program)
 			*c = '?';
 }
 
-int gs_on_hello(struct gs_peer *peer, struct gs_msg *msg, int fd)
-{
-	struct gs_step *step = admit(peer, msg);
-	char name[16];
-
-	if (!step)
-		return -1;
-	peer->step = step;
-	peer->device = step->alloc->device;
-	step->clients++;
-	keep_program(peer, msg->hello.program);
-	snprintf(peer->who, sizeof(peer->who), "job %u.%s uid %u pid %d", step->info.job_id,
-		 gs_step_name(step->info.step_id, name, sizeof(name)), (unsigned)peer->uid,
-		 (int)peer->pid);
-	return step->alloc->admitted && !step->alloc->away ? gs_client_begin(peer, msg, fd)
-				     : gs_memory_wait(peer, msg, fd);
-}
-
-int gs_client_begin(struct gs_peer *peer, const struct gs_msg *hello, int page)
+/* A HELLO whose step has its memory: page, turn, WELCOME.  page: the descriptor it brought, or -1. */
+static int begin(struct gs_peer *peer, const struct gs_msg *hello, int page)
 {
 	struct gs_step *step = peer->step;
 	uint32_t tag = hello->header.tag;
@@ -177,6 +160,24 @@ int gs_client_begin(struct gs_peer *peer, const struct gs_msg *hello, int page)
 		       peer->program, peer->device->index, step->reservation >> 20,
 		       page >= 0 ? ", with the page it had" : "");
 	return rc;
+}
+
+int gs_on_hello(struct gs_peer *peer, struct gs_msg *msg, int fd)
+{
+	struct gs_step *step = admit(peer, msg);
+	char name[16];
+
+	if (!step)
+		return -1;
+	peer->step = step;
+	peer->device = step->alloc->device;
+	step->clients++;
+	keep_program(peer, msg->hello.program);
+	snprintf(peer->who, sizeof(peer->who), "job %u.%s uid %u pid %d", step->info.job_id,
+		 gs_step_name(step->info.step_id, name, sizeof(name)), (unsigned)peer->uid,
+		 (int)peer->pid);
+	return step->alloc->admitted && !step->alloc->away ? begin(peer, msg, fd)
+						       : gs_memory_wait(peer, msg, fd, begin);
 }
 
 /* 1 if kernels of it are on the GPU. */
@@ -205,7 +206,6 @@ int gs_client_return(struct gs_peer *peer, uint64_t bytes)
 
 void gs_client_gone(struct gs_peer *peer)
 {
-	gs_takeback_peer_gone(peer);
 	gs_memory_wait_end(peer);
 	if (peer->tenant) {
 		gs_lease_note_peak(peer->d, peer->step->alloc);

@@ -56,7 +56,8 @@ int gs_step_env(const struct gs_config *c, const struct gs_step *step, char *tex
 
 	/* The most urgent jobs' blocks go before the others' as the multiprocessors become free. */
 	if (c->isolation == GS_ISOLATION_MPS)
-		used = append(text, size, used, GS_MPS_PRIORITY "=%d\n",
-			      gs_config_has_above(c, gs_step_class(c, &step->info), step->priority));
+		used = append(
+			text, size, used, GS_MPS_PRIORITY "=%d\n",
+			gs_config_has_above(c, gs_step_class(c, &step->info), step->priority));
 	return used < size ? gs_device_env(c, step->alloc->device, text + used, size - used) : -1;
 }

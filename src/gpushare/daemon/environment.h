@@ -21,6 +21,7 @@ int gs_device_env(const struct gs_config *config, const struct gs_device *device
  * For a step's programs: what they need to know also while no daemon is there
  * to ask, then the same as above.  0; -1: cut.
  */
-int gs_step_env(const struct gs_config *config, const struct gs_step *step, char *text, size_t size);
+int gs_step_env(const struct gs_config *config, const struct gs_step *step, char *text,
+		size_t size);
 
 #endif

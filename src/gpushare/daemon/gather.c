@@ -18,7 +18,6 @@
 #include "gpushare/daemon/peer.h"
 #include "gpushare/daemon/report.h"
 #include "gpushare/daemon/step.h"
-#include "gpushare/daemon/takeback.h"
 
 static const char *step_name(const struct gs_step *s, char names[][16], size_t i)
 {
@@ -32,7 +31,7 @@ static uint64_t peak_of(const struct gs_step *s)
 	if (!s->alloc)
 		return s->peak;
 	here = gs_ledger_peak(s->alloc->device->ledger, s->alloc->id);
-	before = gs_takeback_peak(s->alloc); /* the ledger does not know it while its memory is on the host */
+	before = s->alloc->away_peak; /* the ledger does not know it while its memory is on the host */
 	return here > before ? here : before;
 }
 

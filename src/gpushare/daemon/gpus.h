@@ -14,7 +14,6 @@ int gs_devices_start(struct gs_daemon *d, struct gs_error *err);
 void gs_devices_stop(struct gs_daemon *d);
 
 /* Policy and quanta from a fresh configuration.  -1: all stay as they were. */
-int gs_devices_reload(struct gs_daemon *d, const struct gs_config *config,
-		      struct gs_error *err);
+int gs_devices_reload(struct gs_daemon *d, const struct gs_config *config, struct gs_error *err);
 
 #endif

@@ -38,6 +38,13 @@ struct gs_history {
 	size_t size;
 };
 
+static gs_history_listener *answered;
+
+void gs_history_listen(gs_history_listener *listener)
+{
+	answered = listener;
+}
+
 /* All who still wait for an answer will get none. */
 static void give_up(struct gs_history *h)
 {
@@ -45,7 +52,7 @@ static void give_up(struct gs_history *h)
 	h->text = NULL;
 	h->size = 0;
 	while (h->answered != h->next)
-		gs_history_answered(h->d, ++h->answered, NULL, 0);
+		answered(h->d, ++h->answered, NULL, 0);
 }
 
 /* patience: until it has written what it has, at most that long. */
@@ -84,7 +91,7 @@ static void take_piece(struct gs_history *h, const struct gs_history_answer *a)
 	if (a->more)
 		return;
 	h->answered = a->ticket;
-	gs_history_answered(h->d, a->ticket, h->text, h->size);
+	answered(h->d, a->ticket, h->text, h->size);
 	h->text = NULL;
 	h->size = 0;
 }

@@ -35,13 +35,15 @@ void gs_history_learned(struct gs_history *h);
 
 /*
  * Have the question answered from the file and n steps that are not over.
- * Returns a ticket, with which gs_history_answered is called; 0: cannot be asked.
+ * Returns a ticket, with which the listener is called; 0: cannot be asked.
  */
 uint32_t gs_history_ask(struct gs_history *h, const struct gs_msg_history *ask,
 			const struct gs_past_step *live, size_t n);
 
-/* query.c: the answer, whose bytes become the callee's; NULL: there will be none. */
-void gs_history_answered(struct gs_daemon *d, uint32_t ticket, char *bytes, size_t size);
+/* The answer, whose bytes become the callee's; NULL: there will be none. */
+typedef void gs_history_listener(struct gs_daemon *d, uint32_t ticket, char *bytes, size_t size);
+/* Who gets the answers; at the daemon's start. */
+void gs_history_listen(gs_history_listener *listener);
 
 /* ---- between the two processes (history_helper.c) ---- */
 

@@ -8,16 +8,12 @@
 
 #include "common/log.h"
 #include "gpushare/daemon/memory.h"
+#include "gpushare/daemon/memory_lease.h"
 #include "gpushare/daemon/mover.h"
 #include "gpushare/daemon/peer.h"
 #include "gpushare/daemon/state.h"
 #include "gpushare/daemon/step.h"
 #include "gpushare/daemon/takeback_core.h"
-
-int gs_hold_holds(const struct gs_alloc *a)
-{
-	return a->hold && a->away && a->away->released && !a->away->queued;
-}
 
 /* Nothing of it is on its way, in either direction, because of its suspension. */
 static int settled(const struct gs_alloc *a)
@@ -146,13 +142,14 @@ void gs_hold_answer(struct gs_daemon *d)
 
 /* ---- across a restart ---------------------------------------------------- */
 
-void gs_hold_print(const struct gs_step *s, FILE *f)
+static void print(const struct gs_daemon *d, const struct gs_step *s, FILE *f)
 {
+	(void)d;
 	if (gs_hold_holds(s->alloc))
 		fprintf(f, "held %u %u\n", s->info.job_id, s->info.step_id);
 }
 
-int gs_hold_parse(struct gs_daemon *d, const char *line)
+static int parse(struct gs_daemon *d, const char *line)
 {
 	unsigned job, step;
 	struct gs_step *s;
@@ -173,3 +170,5 @@ int gs_hold_parse(struct gs_daemon *d, const char *line)
 	s->alloc->hold = 1;
 	return 1;
 }
+
+const struct gs_state_part gs_hold_part = { NULL, print, parse };

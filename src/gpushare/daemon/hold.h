@@ -8,12 +8,12 @@
 #define GPUSHARE_DAEMON_HOLD_H
 
 #include <stdint.h>
-#include <stdio.h>
+
+#include "gpushare/daemon/state.h"
 
 struct gs_alloc;
 struct gs_daemon;
 struct gs_peer;
-struct gs_step;
 struct gs_takeback;
 
 /*
@@ -33,12 +33,7 @@ void gs_hold_failed(struct gs_daemon *d, struct gs_alloc *alloc, const char *why
 /* Answer those whose job is as it is to be. */
 void gs_hold_answer(struct gs_daemon *d);
 
-/* Is its memory on the host until the job is resumed? */
-int gs_hold_holds(const struct gs_alloc *alloc);
-
-/* A line for the state file, after the step's other ones; nothing, if there is none to be said. */
-void gs_hold_print(const struct gs_step *step, FILE *f);
-/* Such a line, without the newline: 1, 0: it is none. */
-int gs_hold_parse(struct gs_daemon *d, const char *line);
+/* The jobs that are suspended so, for the state file. */
+extern const struct gs_state_part gs_hold_part;
 
 #endif

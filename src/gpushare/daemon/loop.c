@@ -22,6 +22,7 @@
 #include "gpushare/daemon/memory_check.h"
 #include "gpushare/daemon/memory_lease.h"
 #include "gpushare/daemon/metrics_file.h"
+#include "gpushare/daemon/mover.h"
 #include "gpushare/daemon/mps.h"
 #include "gpushare/daemon/overdue.h"
 #include "gpushare/daemon/peer.h"
@@ -192,6 +193,7 @@ void gs_reload(struct gs_daemon *d)
 	d->config = fresh;
 	gs_admin_init(d);
 	gs_steps_reprioritise(d);
+	gs_mover_warn(fresh);
 	gs_memory_reload(d, fresh);
 	gs_memory_check_destroy(d->check);
 	d->check = gs_memory_check_create(d);

@@ -35,6 +35,7 @@
 #include "gpushare/daemon/state.h"
 #include "gpushare/daemon/takeback.h"
 #include "gpushare/daemon/steps.h"
+#include "gpushare/daemon/wiring.h"
 #include "gpushare/proto/msg.h"
 
 static void daemon_init(struct gs_daemon *d, const struct gs_options *o,
@@ -161,6 +162,7 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	gs_lock();
+	gs_wire();
 	rc = start(&d, &err);
 	if (rc == 0) {
 		gs_log(GS_LOG_INFO, "gpushared %s serves %zu GPU%s at %s, policy %s, isolation %s",

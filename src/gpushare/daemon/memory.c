@@ -14,11 +14,9 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "gpushare/daemon/memory_check.h"
-#include "gpushare/daemon/mover.h"
 #include "gpushare/daemon/peer.h"
 #include "gpushare/daemon/state.h"
 #include "gpushare/daemon/step.h"
-#include "gpushare/daemon/takeback.h"
 
 #define MIB(bytes) ((bytes) >> 20)
 
@@ -31,9 +29,32 @@ struct gs_memory {
 /* A program that waits for its WELCOME. */
 struct gs_memory_waiter {
 	struct gs_msg hello;
+	gs_memory_begin *begin;
 	int page;           /* the descriptor that came along, or -1 */
 	uint64_t since_ns;
 };
+
+static uint64_t no_turn(struct gs_daemon *d, uint64_t now)
+{
+	(void)d;
+	(void)now;
+	return UINT64_MAX;
+}
+
+static void no_why(const struct gs_alloc *a, char *buf, size_t size)
+{
+	(void)a;
+	(void)buf;
+	(void)size;
+}
+
+static const struct gs_memory_relief no_relief = { no_turn, no_why };
+static const struct gs_memory_relief *relief = &no_relief;
+
+void gs_memory_set_relief(const struct gs_memory_relief *r)
+{
+	relief = r;
+}
 
 /* Seed 003 quantifies priorities by any positive values; ours begin at 0. */
 static uint32_t quantified(int32_t priority)
@@ -118,7 +139,6 @@ void gs_memory_reload(struct gs_daemon *d, const struct gs_config *config)
 		m->base_ns = gs_clock_ns();
 		m->cycle_ns = config->memory_cycle_ns;
 	}
-	gs_mover_warn(config);
 	gs_memory_turn(d);
 }
 
@@ -172,7 +192,7 @@ void gs_memory_why(const struct gs_alloc *a, char *buf, size_t size)
 
 	buf[0] = '\0';
 	if (!gs_memory_look(a, &look)) {
-		gs_takeback_why(a, buf, size);
+		relief->why(a, buf, size);
 		return;
 	}
 	if (look.phase == GS_RBDM_RESERVING)
@@ -187,7 +207,7 @@ void gs_memory_why(const struct gs_alloc *a, char *buf, size_t size)
 			 " MiB are not reserved", gs_rbdm_waiting(rbdm), MIB(left),
 			 MIB(a->device->memory));
 	if (look.phase != GS_RBDM_ADMITTED || a->away)
-		gs_takeback_why(a, buf, size);
+		relief->why(a, buf, size);
 }
 
 struct gs_alloc *gs_memory_first(struct gs_daemon *d, const struct gs_device *device)
@@ -216,7 +236,7 @@ static void wait_reason(const struct gs_alloc *a, int admission, char *buf, size
 
 	buf[0] = '\0';
 	if (a->away)
-		gs_takeback_why(a, buf, size);
+		relief->why(a, buf, size);
 	else if (admission == GS_ADMISSION_STRICT && gs_memory_look(a, &look) &&
 		 look.phase == GS_RBDM_RESERVING)
 		snprintf(buf, size, "its turn has not come yet");
@@ -226,7 +246,7 @@ static void wait_reason(const struct gs_alloc *a, int admission, char *buf, size
 		snprintf(buf, size, "other jobs come first");
 }
 
-int gs_memory_wait(struct gs_peer *peer, const struct gs_msg *hello, int page)
+int gs_memory_wait(struct gs_peer *peer, const struct gs_msg *hello, int page, gs_memory_begin *begin)
 {
 	static const struct timeval soon = { 0, 0 };
 	struct gs_memory_waiter *w = calloc(1, sizeof(*w));
@@ -236,6 +256,7 @@ int gs_memory_wait(struct gs_peer *peer, const struct gs_msg *hello, int page)
 	if (!w)
 		return -1;
 	w->hello = *hello;
+	w->begin = begin;
 	w->page = page >= 0 ? dup(page) : -1;
 	w->since_ns = gs_clock_ns();
 	peer->waiter = w;
@@ -281,7 +302,7 @@ void gs_memory_welcome(struct gs_daemon *d, const struct gs_alloc *a)
 
 		free(peer->waiter);
 		peer->waiter = NULL;
-		if (gs_client_begin(peer, &w.hello, w.page) < 0)
+		if (w.begin(peer, &w.hello, w.page) < 0)
 			gs_peer_close(peer);
 		if (w.page >= 0)
 			close(w.page);
@@ -393,7 +414,7 @@ void gs_memory_turn(struct gs_daemon *d)
 	log_waiting(d);
 	now = gs_clock_ns();
 	next = refuse_late(d, now);
-	due = gs_takeback_turn(d, now);
+	due = relief->turn(d, now);
 	next = due < next ? due : next;
 	for (size_t i = 0; i < d->ndevice; i++) {
 		due = due_ns(d->device[i].admission);

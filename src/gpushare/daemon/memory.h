@@ -37,10 +37,12 @@ void gs_memory_prioritise(struct gs_alloc *alloc, int32_t priority);
 void gs_memory_turn(struct gs_daemon *d);
 
 /*
- * A program of a step that is not admitted has said HELLO: it is told to WAIT.
- * 0; -1: close it.  page: the descriptor it brought, or -1.
+ * A program of a step that is not admitted has said HELLO: it is told to WAIT,
+ * and begins by that function once there is memory.  0; -1: close it (`begin`
+ * says so, too).  page: the descriptor it brought, or -1.
  */
-int gs_memory_wait(struct gs_peer *peer, const struct gs_msg *hello, int page);
+typedef int gs_memory_begin(struct gs_peer *peer, const struct gs_msg *hello, int page);
+int gs_memory_wait(struct gs_peer *peer, const struct gs_msg *hello, int page, gs_memory_begin *begin);
 /* It need not wait any longer, one way or the other. */
 void gs_memory_wait_end(struct gs_peer *peer);
 
@@ -52,14 +54,21 @@ struct gs_alloc *gs_memory_first(struct gs_daemon *d, const struct gs_device *de
 /* Bytes of the device that nobody who is admitted has reserved. */
 uint64_t gs_memory_available(const struct gs_device *device);
 
+/* Who finds memory for those that wait, where none is free (takeback.h). */
+struct gs_memory_relief {
+	/* After each admission; when it must be called again at the latest, ns; UINT64_MAX: when something happens. */
+	uint64_t (*turn)(struct gs_daemon *d, uint64_t now);
+	/* Append to buf what is to be said of a waiting allocation. */
+	void (*why)(const struct gs_alloc *alloc, char *buf, size_t size);
+};
+/* At the daemon's start; the caller keeps it.  Without one, nobody does. */
+void gs_memory_set_relief(const struct gs_memory_relief *relief);
+
 /* How the allocation stands; 0: unknown. */
 int gs_memory_look(const struct gs_alloc *alloc, struct gs_rbdm_look *look);
 
 /* Why it waits, in words: "number 1 of 3 that wait for memory: 112 of 512 MiB are not reserved". */
 void gs_memory_why(const struct gs_alloc *alloc, char *buf, size_t size);
-
-/* Bytes that the programs of the allocation hold, what is only leased to them not counted. */
-uint64_t gs_memory_used(struct gs_daemon *d, const struct gs_alloc *alloc);
 
 /* GPUs, reservations and who waits, for `gpusharectl memory`; to be freed.  (memory_report.c) */
 char *gs_memory_report(struct gs_daemon *d, int json);

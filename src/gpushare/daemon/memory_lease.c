@@ -11,7 +11,6 @@
 
 #include <stdatomic.h>
 
-#include "gpushare/daemon/memory.h"
 #include "gpushare/daemon/peer.h"
 #include "gpushare/daemon/step.h"
 #include "gpushare/proto/page.h"

@@ -21,4 +21,7 @@ void gs_lease_recall(struct gs_peer *peer);
  */
 void gs_lease_note_peak(struct gs_daemon *d, const struct gs_alloc *alloc);
 
+/* Bytes that the programs of the allocation hold, what is only leased to them not counted. */
+uint64_t gs_memory_used(struct gs_daemon *d, const struct gs_alloc *alloc);
+
 #endif

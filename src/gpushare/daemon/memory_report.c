@@ -7,8 +7,9 @@
 #include <string.h>
 
 #include "common/clock.h"
-#include "gpushare/daemon/hold.h"
+#include "gpushare/daemon/away.h"
 #include "gpushare/daemon/memory.h"
+#include "gpushare/daemon/memory_lease.h"
 #include "gpushare/daemon/peer.h"
 #include "gpushare/daemon/report.h"
 #include "gpushare/daemon/report_json.h"

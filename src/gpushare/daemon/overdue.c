@@ -12,6 +12,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "gpushare/daemon/arbiter.h"
+#include "gpushare/daemon/complain.h"
 #include "gpushare/daemon/mps.h"
 #include "gpushare/daemon/peer.h"
 #include "gpushare/daemon/proc.h"
@@ -101,6 +102,14 @@ static void do_judge(struct gs_gpu *gpu, void *arg)
 	}
 }
 
+/* A client whose page holds a state that there is not. */
+static void drop_bad(struct gs_peer *peer, uint32_t kstate)
+{
+	gs_complain("%s: closed: its page holds the state %u", peer->who, kstate);
+	gs_mps_terminate(peer, "plays with its page");
+	gs_peer_close(peer);
+}
+
 void gs_verdicts_execute(struct gs_daemon *d, struct gs_device *device)
 {
 	struct verdicts v = { .d = d, .device = device };
@@ -116,7 +125,7 @@ void gs_verdicts_execute(struct gs_daemon *d, struct gs_device *device)
 			if (v.found[i].overdue && d->config->overdue_kill && peer->step)
 				kill_job(peer, v.found[i].kernel);
 			if (v.found[i].bad)
-				gs_peer_drop_bad(peer, v.found[i].state);
+				drop_bad(peer, v.found[i].state);
 		}
 	} while (v.n == VERDICTS_MOST);
 }

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "gpushare/daemon/peer.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,36 +15,34 @@
 #include "common/log.h"
 #include "gpushare/daemon/complain.h"
 #include "gpushare/daemon/event.h"
-#include "gpushare/daemon/hold.h"
-#include "gpushare/daemon/mps.h"
 #include "gpushare/daemon/proc.h"
-#include "gpushare/daemon/steps.h"
 
 /* Messages taken from one peer before the others get their turn. */
 #define MESSAGES_PER_TURN 32
 /* Messages read from a peer whose process has ended. */
 #define LAST_MESSAGES 512
 
-/* What the daemon listens to; every other type closes the connection. */
-static gs_handler *const handlers[GS_MSG_COUNT] = {
-	[GS_MSG_HELLO] = gs_on_hello,
-	[GS_MSG_ALLOC] = gs_on_alloc,
-	[GS_MSG_FREE] = gs_on_free,
-	[GS_MSG_KERNEL] = gs_on_kernel,
-	[GS_MSG_TIME] = gs_on_time,
-	[GS_MSG_RODE] = gs_on_rode,
-	[GS_MSG_WISH] = gs_on_wish,
-	[GS_MSG_BELL] = gs_on_bell,
-	[GS_MSG_REGISTER] = gs_on_register,
-	[GS_MSG_UNREGISTER] = gs_on_unregister,
-	[GS_MSG_LOCAL] = gs_on_local,
-	[GS_MSG_QUERY] = gs_on_query,
-	[GS_MSG_HISTORY] = gs_on_history,
-	[GS_MSG_POLICY] = gs_on_policy,
-	[GS_MSG_PRIORITY] = gs_on_priority,
-	[GS_MSG_SUSPEND] = gs_on_suspend,
-	[GS_MSG_CLASS_POLICY] = gs_on_class_policy,
-};
+#define LISTENERS_MAX 8
+/* How long somebody may take to read the next piece of a text. */
+#define READ_PATIENCE_S 5
+
+static gs_handler *const *handlers;
+static gs_peer_listener *listeners[LISTENERS_MAX]; /* up to the first NULL */
+
+void gs_peers_serve(gs_handler *const *table)
+{
+	handlers = table;
+}
+
+void gs_peers_on_gone(gs_peer_listener *listener)
+{
+	size_t i = 0;
+
+	while (listeners[i])
+		i++;
+	assert(i + 1 < LISTENERS_MAX);
+	listeners[i] = listener;
+}
 
 int gs_peer_send(struct gs_peer *peer, const struct gs_msg *msg, int fd)
 {
@@ -114,13 +113,50 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
 	}
 }
 
+/* Send what the socket takes; wait for room for the rest. */
+static int continue_text(struct gs_peer *peer)
+{
+	static const struct timeval patience = { READ_PATIENCE_S, 0 };
+
+	do {
+		size_t left = peer->text_len - peer->text_sent;
+		struct gs_msg msg;
+
+		gs_msg_init(&msg, GS_MSG_TEXT, peer->text_tag);
+		msg.text.more = left > sizeof(msg.text.text);
+		msg.text.length = (uint32_t)(msg.text.more ? sizeof(msg.text.text) : left);
+		memcpy(msg.text.text, peer->text + peer->text_sent, msg.text.length);
+		if (gs_msg_send(peer->fd, &msg, -1) < 0) {
+			if (errno != EAGAIN && errno != EWOULDBLOCK)
+				return -1;
+			return event_add(peer->writable, &patience);
+		}
+		peer->text_sent += msg.text.length;
+	} while (peer->text_sent < peer->text_len);
+	free(peer->text);
+	peer->text = NULL;
+	return 0;
+}
+
 static void on_writable(evutil_socket_t fd, short what, void *arg)
 {
 	struct gs_peer *peer = arg;
 
 	(void)fd;
-	if ((what & EV_TIMEOUT) || gs_query_continue(peer) < 0)
+	if ((what & EV_TIMEOUT) || continue_text(peer) < 0)
 		gs_peer_close(peer);
+}
+
+int gs_peer_send_text(struct gs_peer *peer, uint32_t tag, char *bytes, size_t size)
+{
+	if (!bytes)
+		return -1;
+	free(peer->text);
+	peer->text = bytes;
+	peer->text_len = size;
+	peer->text_sent = 0;
+	peer->text_tag = tag;
+	return continue_text(peer);
 }
 
 struct gs_peer *gs_peer_new(struct gs_daemon *d, int fd, uid_t uid, pid_t pid)
@@ -190,10 +226,8 @@ void gs_peer_close(struct gs_peer *peer)
 {
 	struct gs_daemon *d = peer->d;
 
-	gs_client_gone(peer);
-	gs_hold_peer_gone(peer);
-	if (peer->own)
-		gs_step_over(d, peer->own, "its owner has left");
+	for (size_t i = 0; listeners[i]; i++)
+		listeners[i](peer);
 	LIST_REMOVE(peer, link);
 	d->npeers--;
 	gs_event_free(peer->readable);
@@ -205,13 +239,6 @@ void gs_peer_close(struct gs_peer *peer)
 	close(peer->fd);
 	free(peer->text);
 	free(peer);
-}
-
-void gs_peer_drop_bad(struct gs_peer *peer, uint32_t kstate)
-{
-	gs_complain("%s: closed: its page holds the state %u", peer->who, kstate);
-	gs_mps_terminate(peer, "plays with its page");
-	gs_peer_close(peer);
 }
 
 unsigned gs_peers_of(const struct gs_daemon *d, uid_t uid)

@@ -88,9 +88,6 @@ int gs_peer_send(struct gs_peer *peer, const struct gs_msg *msg, int fd);
 int gs_peer_refuse(struct gs_peer *peer, uint32_t tag, enum gs_refusal code,
 		   const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 
-/* Close a client whose page holds a state that there is not. */
-void gs_peer_drop_bad(struct gs_peer *peer, uint32_t kstate);
-
 /* Connections of that user. */
 unsigned gs_peers_of(const struct gs_daemon *d, uid_t uid);
 
@@ -101,24 +98,21 @@ unsigned gs_peers_of(const struct gs_daemon *d, uid_t uid);
  */
 typedef int gs_handler(struct gs_peer *peer, struct gs_msg *msg, int fd);
 
-gs_handler gs_on_hello, gs_on_alloc, gs_on_free, gs_on_kernel, gs_on_time, gs_on_rode, gs_on_bell; /* clients.c */
-gs_handler gs_on_wish;                                                      /* wish.c */
-gs_handler gs_on_register, gs_on_unregister, gs_on_local;                   /* register.c */
-gs_handler gs_on_query, gs_on_history;                                      /* query.c */
-gs_handler gs_on_policy, gs_on_class_policy, gs_on_priority, gs_on_suspend; /* admin.c */
+/*
+ * What the daemon listens to: a handler for each type of message (GS_MSG_COUNT
+ * of them), NULL for those that close the connection.  Before any peer is
+ * there; the caller keeps the table.
+ */
+void gs_peers_serve(gs_handler *const *handlers);
 
-/* A HELLO whose step has its memory: page, turn, WELCOME.  page: the descriptor it brought, or -1. */
-int gs_client_begin(struct gs_peer *peer, const struct gs_msg *hello, int page);
+/*
+ * Who must know that a connection is being closed, called while all of it is
+ * still there, in the order in which they were registered (at the start).
+ */
+typedef void gs_peer_listener(struct gs_peer *peer);
+void gs_peers_on_gone(gs_peer_listener *listener);
 
-/* A client whose memory is on the host: it has no turn, and keeps its page. */
-void gs_client_park(struct gs_peer *peer);
-/* It goes on, holding so many bytes that are not in the ledger.  -1: close it. */
-int gs_client_return(struct gs_peer *peer, uint64_t bytes);
-
-/* The client is gone: its page, its memory, its task. */
-void gs_client_gone(struct gs_peer *peer);
-
-/* The peer's socket takes data again. */
-int gs_query_continue(struct gs_peer *peer);
+/* Send these bytes, which are freed then, as TEXT messages, the rest as the peer reads.  -1: close it. */
+int gs_peer_send_text(struct gs_peer *peer, uint32_t tag, char *bytes, size_t size);
 
 #endif

@@ -10,7 +10,7 @@
 
 static struct gs_config_who who_is(const struct gs_step_info *info)
 {
-	return (struct gs_config_who){ info->partition, info->qos, info->tier };
+	return (struct gs_config_who) { info->partition, info->qos, info->tier };
 }
 
 uint32_t gs_step_class(const struct gs_config *config, const struct gs_step_info *info)
@@ -41,7 +41,8 @@ int gs_client_may_have(const struct gs_peer *peer, int32_t priority)
 
 int32_t gs_client_priority(const struct gs_peer *peer)
 {
-	return peer->wished && gs_client_may_have(peer, peer->wish) ? peer->wish : peer->step->priority;
+	return peer->wished && gs_client_may_have(peer, peer->wish) ? peer->wish :
+								      peer->step->priority;
 }
 
 void gs_steps_reprioritise(struct gs_daemon *d)
@@ -49,13 +50,14 @@ void gs_steps_reprioritise(struct gs_daemon *d)
 	struct gs_step *s;
 	struct gs_peer *peer;
 
-	TAILQ_FOREACH(s, &d->steps, link) {
+	TAILQ_FOREACH (s, &d->steps, link) {
 		s->priority = gs_step_priority(d->config, &s->info);
 		gs_memory_prioritise(s->alloc, s->priority);
 	}
-	LIST_FOREACH(peer, &d->peers, link)
+	LIST_FOREACH (peer, &d->peers, link)
 		if (peer->tenant)
-			gs_command_priority(peer->device->arbiter, peer->tenant, gs_client_priority(peer),
+			gs_command_priority(peer->device->arbiter, peer->tenant,
+					    gs_client_priority(peer),
 					    gs_step_class(d->config, &peer->step->info));
 }
 
@@ -64,7 +66,7 @@ unsigned gs_steps_prioritise(struct gs_daemon *d, uint32_t job_id, uint32_t prio
 	struct gs_step *s;
 	unsigned n = 0;
 
-	TAILQ_FOREACH(s, &d->steps, link) {
+	TAILQ_FOREACH (s, &d->steps, link) {
 		if (s->info.job_id != job_id)
 			continue;
 		s->info.priority_set = GS_PRIORITY_ORDER;

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* QUERY: have the answer made, send it in pieces as the peer reads. */
+/* QUERY and HISTORY: have the answer made; see query.h. */
 #define _GNU_SOURCE
 #include "gpushare/daemon/query.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <event2/event.h>
 
 #include "common/clock.h"
 #include "gpushare/daemon/gather.h"
@@ -15,35 +12,9 @@
 #include "gpushare/daemon/memory.h"
 #include "gpushare/daemon/peer.h"
 
-#define READ_PATIENCE_S 5
 /* A long report is made ten times a second at most, however often it is asked for. */
 #define LONG_TEXT 65536
 #define LONG_TEXT_KEPT_NS (100 * GS_NS_PER_MS)
-
-/* Send what the socket takes; wait for room for the rest. */
-int gs_query_continue(struct gs_peer *peer)
-{
-	static const struct timeval patience = { READ_PATIENCE_S, 0 };
-
-	do {
-		size_t left = peer->text_len - peer->text_sent;
-		struct gs_msg msg;
-
-		gs_msg_init(&msg, GS_MSG_TEXT, peer->text_tag);
-		msg.text.more = left > sizeof(msg.text.text);
-		msg.text.length = (uint32_t)(msg.text.more ? sizeof(msg.text.text) : left);
-		memcpy(msg.text.text, peer->text + peer->text_sent, msg.text.length);
-		if (gs_msg_send(peer->fd, &msg, -1) < 0) {
-			if (errno != EAGAIN && errno != EWOULDBLOCK)
-				return -1;
-			return event_add(peer->writable, &patience);
-		}
-		peer->text_sent += msg.text.length;
-	} while (peer->text_sent < peer->text_len);
-	free(peer->text);
-	peer->text = NULL;
-	return 0;
-}
 
 static char *make_text(struct gs_daemon *d, enum gs_query what, uint32_t job, int json,
 		       size_t *size)
@@ -110,18 +81,6 @@ void gs_query_fini(struct gs_daemon *d)
 			free(d->kept[what][json].text);
 }
 
-int gs_query_answer(struct gs_peer *peer, uint32_t tag, char *bytes, size_t size)
-{
-	if (!bytes)
-		return -1;
-	free(peer->text);
-	peer->text = bytes;
-	peer->text_len = size;
-	peer->text_sent = 0;
-	peer->text_tag = tag;
-	return gs_query_continue(peer);
-}
-
 int gs_on_query(struct gs_peer *peer, struct gs_msg *msg, int fd)
 {
 	size_t size = 0;
@@ -136,7 +95,7 @@ int gs_on_query(struct gs_peer *peer, struct gs_msg *msg, int fd)
 				      "there is no report %u", msg->query.what);
 	text = get_text(peer->d, msg->query.what, msg->query.job_id, msg->query.json != 0,
 			&size);
-	return gs_query_answer(peer, msg->header.tag, text, size);
+	return gs_peer_send_text(peer, msg->header.tag, text, size);
 }
 
 /* From what this daemon has seen itself. */
@@ -150,7 +109,7 @@ static int answer_here(struct gs_peer *peer, uint32_t tag, const struct gs_msg_h
 		return -1;
 	text = gs_aggregate(all, n, ask);
 	free(all);
-	return gs_query_answer(peer, tag, text, text ? strlen(text) : 0);
+	return gs_peer_send_text(peer, tag, text, text ? strlen(text) : 0);
 }
 
 int gs_on_history(struct gs_peer *peer, struct gs_msg *msg, int fd)
@@ -180,7 +139,7 @@ int gs_on_history(struct gs_peer *peer, struct gs_msg *msg, int fd)
 	return 0;
 }
 
-void gs_history_answered(struct gs_daemon *d, uint32_t ticket, char *bytes, size_t size)
+void gs_query_answered(struct gs_daemon *d, uint32_t ticket, char *bytes, size_t size)
 {
 	struct gs_peer *peer;
 
@@ -190,7 +149,7 @@ void gs_history_answered(struct gs_daemon *d, uint32_t ticket, char *bytes, size
 			if (!bytes)
 				gs_peer_refuse(peer, peer->history_tag, GS_REFUSED_NO_ROOM,
 					       "the history cannot be read: gpushared's log has the reason");
-			if (gs_query_answer(peer, peer->history_tag, bytes, size) < 0)
+			if (gs_peer_send_text(peer, peer->history_tag, bytes, size) < 0)
 				gs_peer_close(peer);
 			return;
 		}

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Answers of several packets. */
+/* What gpusharectl asks for: reports, and what the history has. */
 #ifndef GPUSHARE_DAEMON_QUERY_H
 #define GPUSHARE_DAEMON_QUERY_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include "gpushare/daemon/daemon.h"
+#include "gpushare/daemon/peer.h"
 
-/* Send these bytes, which are freed then, as TEXT messages.  -1: close the peer. */
-int gs_query_answer(struct gs_peer *peer, uint32_t tag, char *bytes, size_t size);
+gs_handler gs_on_query, gs_on_history;
+
+/* The history has answered (history.h); the bytes are freed here. */
+void gs_query_answered(struct gs_daemon *d, uint32_t ticket, char *bytes, size_t size);
 
 /* At the daemon's end: free the texts that are kept. */
 void gs_query_fini(struct gs_daemon *d);

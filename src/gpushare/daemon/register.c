@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Steps come and go: slurmstepd's REGISTER and UNREGISTER, gpusharectl's LOCAL. */
+/* Steps come and go: slurmstepd's REGISTER and UNREGISTER, gpusharectl's LOCAL; see register.h. */
 #define _GNU_SOURCE
+#include "gpushare/daemon/register.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common/log.h"
 #include "gpushare/daemon/environment.h"
-#include "gpushare/daemon/peer.h"
 #include "gpushare/daemon/gather.h"
 #include "gpushare/daemon/local_job.h"
 #include "gpushare/daemon/memory.h"
@@ -177,6 +178,12 @@ static int answer_ok(struct gs_peer *peer, uint32_t tag)
 	return tag ? gs_peer_send(peer, &msg, -1) : 0;
 }
 
+void gs_local_owner_gone(struct gs_peer *peer)
+{
+	if (peer->own)
+		gs_step_over(peer->d, peer->own, "its owner has left");
+}
+
 /* The job's last report; its ticket, or 0. */
 static uint32_t last_report(struct gs_daemon *d, uint32_t job_id)
 {
@@ -207,7 +214,7 @@ int gs_on_unregister(struct gs_peer *peer, struct gs_msg *msg, int fd)
 	return peer->awaited ? 0 : answer_ok(peer, msg->header.tag);
 }
 
-void gs_slurm_report_done(struct gs_daemon *d, uint32_t ticket)
+void gs_register_reported(struct gs_daemon *d, uint32_t ticket)
 {
 	struct gs_peer *peer;
 

@@ -9,7 +9,8 @@
 #include "gpushare/daemon/event.h"
 #include "gpushare/daemon/step.h"
 
-/* Have `gone` called with the daemon when the process has ended, whichever way, until gs_step_unwatch(). */
+/* Have `gone` called with the daemon when the process has ended, whichever way, until
+ * gs_step_unwatch(). */
 void gs_step_watch(struct gs_daemon *d, struct gs_step *step, event_callback_fn gone);
 void gs_step_unwatch(struct gs_step *step);
 

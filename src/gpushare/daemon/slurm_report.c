@@ -17,7 +17,6 @@
 #include "config.h"
 #include "gpushare/daemon/child.h"
 #include "gpushare/daemon/event.h"
-#include "gpushare/daemon/overdue.h"
 
 #define TICKETS 64 /* reports under way */
 
@@ -32,7 +31,7 @@
 struct ticket {
 	uint32_t number, job_id; /* number 0: free */
 	int kill;
-	int told;                /* gs_slurm_report_done was called */
+	int told;                /* the listener was called */
 	uint64_t sent_ns;
 };
 
@@ -47,11 +46,18 @@ struct gs_slurm_report {
 	struct ticket ticket[TICKETS];
 };
 
+static const struct gs_slurm_listeners *listeners;
+
+void gs_slurm_report_listen(const struct gs_slurm_listeners *l)
+{
+	listeners = l;
+}
+
 static void done(struct gs_slurm_report *r, struct ticket *t)
 {
 	if (!t->told) {
 		t->told = 1;
-		gs_slurm_report_done(r->d, t->number);
+		listeners->done(r->d, t->number);
 	}
 }
 
@@ -68,7 +74,7 @@ static void stop_helper(struct gs_slurm_report *r)
 	for (struct ticket *t = r->ticket; t < r->ticket + TICKETS; t++)
 		if (t->number) {
 			if (t->kill)
-				gs_overdue_not_killed(r->d, t->job_id);
+				listeners->not_killed(r->d, t->job_id);
 			done(r, t);
 			t->number = 0;
 		}
@@ -101,7 +107,7 @@ static void on_answer(evutil_socket_t fd, short what, void *arg)
 		if (!t->job_id)
 			r->node_failed = a.rc != 0;
 		if (a.rc && t->kill)
-			gs_overdue_not_killed(r->d, t->job_id);
+			listeners->not_killed(r->d, t->job_id);
 		done(r, t);
 		t->number = 0;
 	}

@@ -13,6 +13,14 @@
 #include "gpushare/daemon/comment.h"
 #include "gpushare/daemon/daemon.h"
 
+/* Who hears what became of it. */
+struct gs_slurm_listeners {
+	void (*done)(struct gs_daemon *d, uint32_t ticket); /* that report is out, or never will be */
+	void (*not_killed)(struct gs_daemon *d, uint32_t job_id);
+};
+/* At the daemon's start, before a report is created; the caller keeps them. */
+void gs_slurm_report_listen(const struct gs_slurm_listeners *listeners);
+
 /* NULL when the configuration or the build leaves reports out; says so once. */
 struct gs_slurm_report *gs_slurm_report_create(struct gs_daemon *d);
 void gs_slurm_report_destroy(struct gs_slurm_report *r); /* NULL is fine */
@@ -20,21 +28,18 @@ void gs_slurm_report_destroy(struct gs_slurm_report *r); /* NULL is fine */
 /*
  * Put `text` into the job's AdminComment.  Returns a ticket; 0 when it cannot
  * be sent.  When the helper has answered or was given up,
- * gs_slurm_report_done is called with the ticket.
+ * the listeners' `done` is called with the ticket.
  */
 uint32_t gs_slurm_report_send(struct gs_slurm_report *r, uint32_t job_id, const char *text);
 
 /*
  * Put `text` there, and have slurmctld kill the job.  Returns as gs_slurm_report_send; if the
- * job cannot be killed in the end, gs_overdue_not_killed is called with it.
+ * job cannot be killed in the end, the listeners' `not_killed` is called with it.
  */
 uint32_t gs_slurm_report_kill(struct gs_slurm_report *r, uint32_t job_id, const char *text);
 
 /* The same for the Extra of this node (NodeName).  Nobody is told when it is out. */
 void gs_slurm_report_node(struct gs_slurm_report *r, const char *text);
-
-/* register.c: the report of that ticket is out, or never will be. */
-void gs_slurm_report_done(struct gs_daemon *d, uint32_t ticket);
 
 /*
  * The helper's whole life: requests from `sock`, answers to it; returns at

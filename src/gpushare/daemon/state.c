@@ -3,23 +3,28 @@
 #define _GNU_SOURCE
 #include "gpushare/daemon/state.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "common/log.h"
-#include "gpushare/daemon/carry.h"
-#include "gpushare/daemon/figures.h"
-#include "gpushare/daemon/hold.h"
 #include "gpushare/daemon/local_job.h"
 #include "gpushare/daemon/own_file.h"
-#include "gpushare/daemon/proc.h"
-#include "gpushare/daemon/step_line.h"
-#include "gpushare/daemon/steps.h"
-#include "gpushare/daemon/takeback.h"
+#include "gpushare/daemon/step.h"
 
 #define HEADER "gpushare state 2"
+#define PARTS_MAX 8
+
+static const struct gs_state_part *parts[PARTS_MAX];
+static size_t nparts;
+
+void gs_state_register(const struct gs_state_part *part)
+{
+	assert(nparts < PARTS_MAX);
+	parts[nparts++] = part;
+}
 
 static void state_path(const struct gs_daemon *d, char *path, size_t size)
 {
@@ -34,16 +39,11 @@ static int any_to_keep(const struct gs_daemon *d)
 static int write_all(struct gs_daemon *d, FILE *f)
 {
 	struct gs_step *s;
-	char line[GS_STATE_LINE_MAX];
 
 	fprintf(f, HEADER " %u\n", d->next_local ? d->next_local : GS_LOCAL_JOB_FIRST);
-	TAILQ_FOREACH(s, &d->steps, link) {
-		gs_state_print(&s->info, line, sizeof(line));
-		fprintf(f, "%s\n", line);
-		gs_carry_print(d, s, f);
-		gs_takeback_print(s, f);
-		gs_hold_print(s, f);
-	}
+	TAILQ_FOREACH(s, &d->steps, link)
+		for (size_t i = 0; i < nparts; i++)
+			parts[i]->print(d, s, f);
 	return ferror(f) ? -1 : 0;
 }
 
@@ -52,7 +52,9 @@ void gs_state_save(struct gs_daemon *d)
 	char path[512];
 	FILE *f;
 
-	gs_devices_sync(d, 0);
+	for (size_t i = 0; i < nparts; i++)
+		if (parts[i]->prepare)
+			parts[i]->prepare(d);
 	state_path(d, path, sizeof(path));
 	if (!d->next_local && !any_to_keep(d)) {
 		unlink(path);
@@ -65,26 +67,10 @@ void gs_state_save(struct gs_daemon *d)
 
 static void load_line(struct gs_daemon *d, const char *path, const char *line)
 {
-	struct gs_step_info info;
-	struct gs_error err;
-
-	if (gs_carry_parse(d, line) || gs_takeback_parse(d, line) || gs_hold_parse(d, line))
-		return;
-	if (gs_state_parse(line, &info) < 0) {
-		gs_log(GS_LOG_WARN, "%s: a line that makes no sense: dropped", path);
-		return;
-	}
-	if (!gs_proc_alive(info.registrant, info.start)) {
-		gs_log(GS_LOG_INFO, "job %u uid %u: dropped: pid %d, which registered it, is gone",
-		       info.job_id, (unsigned)info.uid, (int)info.registrant);
-		return;
-	}
-	if (!gs_step_add(d, &info, &err)) {
-		gs_log(GS_LOG_WARN, "job %u uid %u: dropped: %s", info.job_id,
-		       (unsigned)info.uid, err.text);
-		return;
-	}
-	gs_log(GS_LOG_INFO, "job %u uid %u: known from before", info.job_id, (unsigned)info.uid);
+	for (size_t i = 0; i < nparts; i++)
+		if (parts[i]->parse(d, line))
+			return;
+	gs_log(GS_LOG_WARN, "%s: a line that makes no sense: dropped", path);
 }
 
 void gs_state_load(struct gs_daemon *d)

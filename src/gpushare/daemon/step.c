@@ -25,7 +25,7 @@ struct gs_step *gs_step_find(struct gs_daemon *d, uint32_t job_id, uint32_t step
 {
 	struct gs_step *s;
 
-	TAILQ_FOREACH(s, &d->steps, link)
+	TAILQ_FOREACH (s, &d->steps, link)
 		if (s->info.job_id == job_id && s->info.step_id == step_id)
 			return s;
 	return NULL;
@@ -37,10 +37,10 @@ uint32_t gs_steps_shares(const struct gs_daemon *d, const struct gs_device *devi
 	uint32_t shares = 0;
 
 	/* Each allocation once: at the step that is the first of its steps. */
-	TAILQ_FOREACH(s, &d->steps, link) {
+	TAILQ_FOREACH (s, &d->steps, link) {
 		const struct gs_step *other;
 
-		TAILQ_FOREACH(other, &d->steps, link)
+		TAILQ_FOREACH (other, &d->steps, link)
 			if (other->alloc == s->alloc)
 				break;
 		if (other == s && s->alloc->device == device)
@@ -54,13 +54,13 @@ int gs_step_owns(const struct gs_step *s, uid_t uid, pid_t pid)
 	return s->info.uid == uid && gs_proc_descends(pid, s->info.registrant, s->info.start);
 }
 
-struct gs_step *gs_step_claim(struct gs_daemon *d, uint32_t job_id, uint32_t step_id,
-			      uid_t uid, pid_t pid, enum gs_refusal *code, struct gs_error *err)
+struct gs_step *gs_step_claim(struct gs_daemon *d, uint32_t job_id, uint32_t step_id, uid_t uid,
+			      pid_t pid, enum gs_refusal *code, struct gs_error *err)
 {
 	struct gs_step *s;
 	int known = 0;
 
-	TAILQ_FOREACH(s, &d->steps, link) {
+	TAILQ_FOREACH (s, &d->steps, link) {
 		if (s->info.job_id != job_id ||
 		    (step_id != GS_STEP_ANY && s->info.step_id != step_id))
 			continue;
@@ -70,8 +70,10 @@ struct gs_step *gs_step_claim(struct gs_daemon *d, uint32_t job_id, uint32_t ste
 	}
 	*code = known ? GS_REFUSED_NOT_YOURS : GS_REFUSED_UNKNOWN_STEP;
 	if (known)
-		gs_fail(err, "job %u is not this process's: it is another user's, or the "
-			"process was not started by it", job_id);
+		gs_fail(err,
+			"job %u is not this process's: it is another user's, or the "
+			"process was not started by it",
+			job_id);
 	else
 		gs_fail(err, "job %u has registered no such step here", job_id);
 	return NULL;

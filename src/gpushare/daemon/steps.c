@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "gpushare/daemon/steps.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -17,8 +18,6 @@
 #include "gpushare/daemon/dmem_steps.h"
 #include "gpushare/daemon/commands.h"
 #include "gpushare/daemon/figures.h"
-#include "gpushare/daemon/gather.h"
-#include "gpushare/daemon/history.h"
 #include "gpushare/daemon/memory.h"
 #include "gpushare/daemon/memory_history.h"
 #include "gpushare/daemon/peer.h"
@@ -26,10 +25,35 @@
 #include "gpushare/daemon/proc.h"
 #include "gpushare/daemon/registrant.h"
 #include "gpushare/daemon/state.h"
-#include "gpushare/daemon/takeback.h"
+#include "gpushare/daemon/step_line.h"
+
+#define LISTENERS_MAX 4
+
+static gs_step_listener *over_listeners[LISTENERS_MAX];
+static gs_alloc_listener *alloc_listeners[LISTENERS_MAX];
 
 /* Kinds of kernel kept of a step that is over. */
 #define KERNELS_KEPT 64
+
+void gs_steps_on_over(gs_step_listener *listener)
+{
+	size_t i = 0;
+
+	while (over_listeners[i])
+		i++;
+	assert(i + 1 < LISTENERS_MAX); /* the last one stays NULL */
+	over_listeners[i] = listener;
+}
+
+void gs_allocs_on_over(gs_alloc_listener *listener)
+{
+	size_t i = 0;
+
+	while (alloc_listeners[i])
+		i++;
+	assert(i + 1 < LISTENERS_MAX);
+	alloc_listeners[i] = listener;
+}
 
 static int holds_jobs_allocation(uint32_t step_id)
 {
@@ -98,7 +122,8 @@ static void alloc_put(struct gs_daemon *d, struct gs_alloc *a)
 {
 	if (--a->steps)
 		return;
-	gs_takeback_alloc_gone(d, a);
+	for (size_t i = 0; alloc_listeners[i]; i++)
+		alloc_listeners[i](d, a);
 	gs_memory_leave(a);
 	free(a);
 }
@@ -223,18 +248,6 @@ static int close_one_client(struct gs_daemon *d, const struct gs_step *s)
 	return 0;
 }
 
-static void remember(struct gs_daemon *d, struct gs_step *s)
-{
-	struct gs_past_step past;
-
-	gs_peaks_note(d->peaks, s->info.program, s->peak);
-	if (!d->history)
-		return;
-	gs_gather_past(s, &past);
-	gs_history_add(d->history, &past);
-	gs_history_learned(d->history);
-}
-
 void gs_step_over(struct gs_daemon *d, struct gs_step *s, const char *why)
 {
 	struct gs_peer *peer;
@@ -254,13 +267,15 @@ void gs_step_over(struct gs_daemon *d, struct gs_step *s, const char *why)
 	       (unsigned)s->info.uid, why, s->tally.launches, s->tally.preemptions);
 	s->peak = gs_ledger_peak(s->alloc->device->ledger, s->alloc->id);
 	s->ended_s = time(NULL);
-	if (gs_takeback_peak(s->alloc) > s->peak)
-		s->peak = gs_takeback_peak(s->alloc);
+	if (s->alloc->away_peak > s->peak)
+		s->peak = s->alloc->away_peak;
 	gs_step_unwatch(s);
 	gs_dmem_end(d, s);
 	alloc_put(d, s->alloc);
 	s->alloc = NULL;
-	remember(d, s);
+	gs_peaks_note(d->peaks, s->info.program, s->peak);
+	for (size_t i = 0; over_listeners[i]; i++)
+		over_listeners[i](d, s);
 	gs_tally_trim(&s->tally, KERNELS_KEPT);
 	TAILQ_REMOVE(&d->steps, s, link);
 	TAILQ_INSERT_TAIL(&d->finished, s, link);
@@ -300,3 +315,34 @@ void gs_steps_fini(struct gs_daemon *d)
 		forget(s);
 	}
 }
+
+/* ---- across a restart -------------------------------------------------- */
+
+static void print(const struct gs_daemon *d, const struct gs_step *s, FILE *f)
+{
+	char line[GS_STATE_LINE_MAX];
+
+	(void)d;
+	gs_state_print(&s->info, line, sizeof(line));
+	fprintf(f, "%s\n", line);
+}
+
+static int parse(struct gs_daemon *d, const char *line)
+{
+	struct gs_step_info info;
+	struct gs_error err;
+
+	if (gs_state_parse(line, &info) < 0)
+		return 0;
+	if (!gs_proc_alive(info.registrant, info.start))
+		gs_log(GS_LOG_INFO, "job %u uid %u: dropped: pid %d, which registered it, is gone",
+		       info.job_id, (unsigned)info.uid, (int)info.registrant);
+	else if (!gs_step_add(d, &info, &err))
+		gs_log(GS_LOG_WARN, "job %u uid %u: dropped: %s", info.job_id,
+		       (unsigned)info.uid, err.text);
+	else
+		gs_log(GS_LOG_INFO, "job %u uid %u: known from before", info.job_id, (unsigned)info.uid);
+	return 1;
+}
+
+const struct gs_state_part gs_steps_part = { NULL, print, parse };

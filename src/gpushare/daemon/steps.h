@@ -8,6 +8,7 @@
 #ifndef GPUSHARE_DAEMON_STEPS_H
 #define GPUSHARE_DAEMON_STEPS_H
 
+#include "gpushare/daemon/state.h"
 #include "gpushare/daemon/step.h"
 
 /*
@@ -22,6 +23,18 @@ void gs_step_over(struct gs_daemon *d, struct gs_step *step, const char *why);
 
 /* End the steps whose registrant is gone. */
 void gs_steps_sweep(struct gs_daemon *d);
+
+/* What must know of it calls itself a listener, once, at the daemon's start; they are called in that order. */
+typedef void gs_step_listener(struct gs_daemon *d, struct gs_step *step);
+typedef void gs_alloc_listener(struct gs_daemon *d, struct gs_alloc *alloc);
+
+/* The step is over: it has no clients and no allocation any more, its figures are its last. */
+void gs_steps_on_over(gs_step_listener *listener);
+/* The last step of the allocation is over: before its memory is given back and it is freed. */
+void gs_allocs_on_over(gs_alloc_listener *listener);
+
+/* The registration of each step, for the state file. */
+extern const struct gs_state_part gs_steps_part;
 
 /* Free all of them, at the daemon's end; nothing is reported over. */
 void gs_steps_fini(struct gs_daemon *d);

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Whose memory is taken back, and when it returns; see takeback.h. */
 #define _GNU_SOURCE
-#include "gpushare/daemon/event.h"
-#include "gpushare/daemon/step.h"
-#include "gpushare/daemon/takeback_core.h"
+#include "gpushare/daemon/takeback.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -11,31 +9,18 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "gpushare/daemon/event.h"
 #include "gpushare/daemon/hold.h"
 #include "gpushare/daemon/memory.h"
+#include "gpushare/daemon/memory_lease.h"
 #include "gpushare/daemon/peer.h"
-#include "gpushare/daemon/proc.h"
+#include "gpushare/daemon/step.h"
+#include "gpushare/daemon/takeback_core.h"
 #include "gpushare/memory/victims.h"
 
 #define MIB(bytes) ((bytes) >> 20)
 /* After a failure the same allocation is left alone for so long. */
 #define RETRY_NS (30 * GS_NS_PER_S)
-
-struct gs_takeback *gs_takeback_create(struct gs_daemon *d)
-{
-	struct gs_takeback *t = calloc(1, sizeof(*t));
-
-	if (!t)
-		return NULL;
-	t->d = d;
-	gs_mover_warn(d->config);
-	t->timer = gs_event_new(d->base, -1, 0, gs_takeback_timer, t);
-	if (!t->timer) {
-		free(t);
-		return NULL;
-	}
-	return t;
-}
 
 void gs_takeback_destroy(struct gs_takeback *t)
 {
@@ -44,32 +29,6 @@ void gs_takeback_destroy(struct gs_takeback *t)
 	gs_mover_abandon(t->mover);
 	gs_event_free(t->timer);
 	free(t);
-}
-
-/* The allocation's first step stands for it. */
-static int is_first(const struct gs_daemon *d, const struct gs_step *s)
-{
-	const struct gs_step *other;
-
-	TAILQ_FOREACH(other, &d->steps, link)
-		if (other->alloc == s->alloc)
-			return other == s;
-	return 0;
-}
-
-const char *gs_takeback_name(struct gs_daemon *d, const struct gs_alloc *a, char *buf, size_t size)
-{
-	const struct gs_step *s;
-	char name[16];
-
-	snprintf(buf, size, "a step that is over");
-	TAILQ_FOREACH(s, &d->steps, link)
-		if (s->alloc == a) {
-			snprintf(buf, size, "job %u.%s", s->info.job_id,
-				 gs_step_name(s->info.step_id, name, sizeof(name)));
-			break;
-		}
-	return buf;
 }
 
 /* The highest of its steps'. */
@@ -84,19 +43,6 @@ static int32_t priority_of(const struct gs_daemon *d, const struct gs_alloc *a)
 	return priority;
 }
 
-uint64_t gs_takeback_on_host(const struct gs_daemon *d)
-{
-	const struct gs_away_process *p;
-	const struct gs_step *s;
-	uint64_t bytes = 0;
-
-	TAILQ_FOREACH(s, &d->steps, link)
-		if (s->alloc->away && is_first(d, s))
-			LIST_FOREACH(p, &s->alloc->away->processes, link)
-				bytes += p->bytes;
-	return bytes;
-}
-
 static size_t candidates(struct gs_daemon *d, const struct gs_device *dev, uint64_t now,
 			 struct gs_victim *c, uint64_t *retry_ns)
 {
@@ -106,7 +52,7 @@ static size_t candidates(struct gs_daemon *d, const struct gs_device *dev, uint6
 	TAILQ_FOREACH(s, &d->steps, link) {
 		const struct gs_alloc *a = s->alloc;
 
-		if (a->device != dev || !a->admitted || a->away || !is_first(d, s))
+		if (a->device != dev || !a->admitted || a->away || !gs_away_is_first(d, s))
 			continue;
 		if (a->keep_until_ns > now) {
 			if (a->keep_until_ns < *retry_ns)
@@ -132,7 +78,7 @@ static void say(struct gs_daemon *d, struct gs_alloc *first, const char *why)
 	       gs_takeback_name(d, first, name, sizeof(name)), why);
 }
 
-void gs_takeback_refused(struct gs_takeback *t, struct gs_alloc *a, const char *why)
+static void refused(struct gs_takeback *t, struct gs_alloc *a, const char *why)
 {
 	struct gs_alloc *first = gs_memory_first(t->d, a->device);
 	char name[32], text[sizeof(first->not_taken)];
@@ -145,6 +91,23 @@ void gs_takeback_refused(struct gs_takeback *t, struct gs_alloc *a, const char *
 		say(t->d, first, text);
 	else
 		gs_log(GS_LOG_INFO, "%s", text);
+}
+
+struct gs_takeback *gs_takeback_create(struct gs_daemon *d)
+{
+	struct gs_takeback *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return NULL;
+	t->d = d;
+	t->refused = refused;
+	gs_mover_warn(d->config);
+	t->timer = gs_event_new(d->base, -1, 0, gs_takeback_timer, t);
+	if (!t->timer) {
+		free(t);
+		return NULL;
+	}
+	return t;
 }
 
 /* Somebody waits and does not fit: 1 if memory is being taken for it. */
@@ -254,12 +217,6 @@ uint64_t gs_takeback_turn(struct gs_daemon *d, uint64_t now)
 	return a && t->phase == GS_TAKE_IDLE ? now : retry_ns;
 }
 
-void gs_takeback_drop(struct gs_away_process *p)
-{
-	LIST_REMOVE(p, link);
-	free(p);
-}
-
 void gs_takeback_peer_gone(struct gs_peer *peer)
 {
 	struct gs_takeback *t = peer->d->takeback;
@@ -301,11 +258,6 @@ void gs_takeback_alloc_gone(struct gs_daemon *d, struct gs_alloc *a)
 	}
 }
 
-uint64_t gs_takeback_peak(const struct gs_alloc *a)
-{
-	return a->away ? a->away->peak : 0;
-}
-
 /* Nothing has left while the first process finishes its kernels, which may take MemoryPreemptTimeout. */
 static const char *where(const struct gs_away *away)
 {
@@ -327,48 +279,4 @@ void gs_takeback_why(const struct gs_alloc *a, char *buf, size_t size)
 	else if (*a->not_taken)
 		snprintf(buf + at, size - at, "%sno memory is taken back: %s", at ? ", " : "",
 			 a->not_taken);
-}
-
-void gs_takeback_print(const struct gs_step *s, FILE *f)
-{
-	const struct gs_away_process *p;
-
-	if (!s->alloc->away)
-		return;
-	LIST_FOREACH(p, &s->alloc->away->processes, link)
-		fprintf(f, "away %u %u %d %" PRIu64 " %" PRIu64 "\n", s->info.job_id,
-			s->info.step_id, (int)p->pid, p->start, p->bytes);
-}
-
-int gs_takeback_parse(struct gs_daemon *d, const char *line)
-{
-	struct gs_away_process *p, *other;
-	struct gs_away *away;
-	struct gs_step *s;
-	unsigned job, step;
-	uint64_t start, bytes;
-	int pid, at = 0;
-
-	if (sscanf(line, "away %u %u %d %" SCNu64 " %" SCNu64 "%n", &job, &step, &pid, &start,
-		   &bytes, &at) != 5 || line[at] || pid <= 1)
-		return 0;
-	s = gs_step_find(d, job, step);
-	if (!s || !gs_proc_alive(pid, start))
-		return 1;
-	if (!s->alloc->away)
-		s->alloc->away = calloc(1, sizeof(*away));
-	away = s->alloc->away;
-	p = away ? calloc(1, sizeof(*p)) : NULL;
-	if (!p)
-		return 1;
-	LIST_FOREACH(other, &away->processes, link)
-		if (other->pid == pid) {
-			free(p);
-			return 1; /* another step of the allocation has said so */
-		}
-	*p = (struct gs_away_process){ .pid = pid, .start = start, .bytes = bytes };
-	LIST_INSERT_HEAD(&away->processes, p, link);
-	away->released = !s->alloc->admitted;
-	away->queued = 1;
-	return 1;
 }

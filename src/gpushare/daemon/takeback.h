@@ -13,13 +13,12 @@
 #define GPUSHARE_DAEMON_TAKEBACK_H
 
 #include <stdint.h>
-#include <stdio.h>
 
+#include "gpushare/daemon/away.h"
 #include "gpushare/daemon/daemon.h"
 
 struct gs_alloc;
 struct gs_peer;
-struct gs_step;
 struct gs_takeback;
 
 /* NULL: no memory. */
@@ -37,15 +36,9 @@ void gs_takeback_peer_gone(struct gs_peer *peer);
 /* The allocation is over. */
 void gs_takeback_alloc_gone(struct gs_daemon *d, struct gs_alloc *alloc);
 
-/* Bytes that its clients held at most before they were taken back; 0. */
-uint64_t gs_takeback_peak(const struct gs_alloc *alloc);
-
 /* Append to buf what is to be said of a waiting allocation. */
 void gs_takeback_why(const struct gs_alloc *alloc, char *buf, size_t size);
 
-/* The step's processes whose memory may be on the host, a line each, for the state file. */
-void gs_takeback_print(const struct gs_step *step, FILE *f);
-/* Such a line, without the newline: 1, 0: it is none. */
-int gs_takeback_parse(struct gs_daemon *d, const char *line);
+/* Its lines of the state file are gs_takeback_part (away.h). */
 
 #endif

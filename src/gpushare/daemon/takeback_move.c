@@ -21,6 +21,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "gpushare/daemon/clients.h"
 #include "gpushare/daemon/commands.h"
 #include "gpushare/daemon/memory.h"
 #include "gpushare/daemon/memory_lease.h"
@@ -95,10 +96,11 @@ static void all_back(struct gs_takeback *t)
 	gs_log(GS_LOG_INFO, "%s: goes on with its memory, after %.3f s",
 	       gs_takeback_name(t->d, a, name, sizeof(name)),
 	       (double)(gs_clock_ns() - t->since_ns) / 1e9);
-	if (a->away->peak)
-		gs_ledger_note_peak(a->device->ledger, a->id, a->away->peak);
+	if (a->away_peak)
+		gs_ledger_note_peak(a->device->ledger, a->id, a->away_peak);
 	free(a->away);
 	a->away = NULL;
+	a->away_peak = 0;
 	a->admitted = 1;
 	TAILQ_FOREACH(s, &t->d->steps, link)
 		if (s->alloc == a)
@@ -193,7 +195,7 @@ static void give_up(struct gs_takeback *t, const char *why)
 	if (p && !p->parked)
 		gs_takeback_drop(p); /* it has not left: the program says so */
 	t->process = NULL;
-	gs_takeback_refused(t, t->alloc, why);
+	t->refused(t, t->alloc, why);
 	gs_takeback_return(t, t->alloc);
 }
 
@@ -210,7 +212,7 @@ static void all_left(struct gs_takeback *t)
 	gs_log(GS_LOG_INFO, "%s: %" PRIu64 " MiB are on the host, after %.3f s",
 	       gs_takeback_name(t->d, a, name, sizeof(name)), MIB(bytes),
 	       (double)(gs_clock_ns() - t->since_ns) / 1e9);
-	a->away->peak = gs_ledger_peak(a->device->ledger, a->id);
+	a->away_peak = gs_ledger_peak(a->device->ledger, a->id);
 	gs_memory_leave(a);
 	a->away->released = 1;
 	TAILQ_FOREACH(s, &t->d->steps, link)
@@ -305,7 +307,7 @@ void gs_takeback_leave(struct gs_takeback *t, struct gs_alloc *a)
 {
 	a->away = calloc(1, sizeof(*a->away));
 	if (!a->away) {
-		gs_takeback_refused(t, a, "no memory");
+		t->refused(t, a, "no memory");
 		return;
 	}
 	t->alloc = a;

@@ -5,14 +5,14 @@
  * wish is ignored and the step's priority used (seed 000, section 6.4).
  */
 #define _GNU_SOURCE
+#include "gpushare/daemon/wish.h"
+
 #include "common/clock.h"
 #include "common/log.h"
 #include "gpushare/daemon/commands.h"
 #include "gpushare/daemon/complain.h"
 #include "gpushare/daemon/figures.h"
 #include "gpushare/daemon/memory_lease.h"
-#include "gpushare/daemon/peer.h"
-#include "gpushare/daemon/memory.h"
 #include "gpushare/daemon/priority.h"
 #include "gpushare/daemon/step.h"
 

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The daemon's modules, tied together; see wiring.h. */
+#define _GNU_SOURCE
+#include "gpushare/daemon/wiring.h"
+
+#include "gpushare/daemon/admin.h"
+#include "gpushare/daemon/carry.h"
+#include "gpushare/daemon/clients.h"
+#include "gpushare/daemon/history.h"
+#include "gpushare/daemon/hold.h"
+#include "gpushare/daemon/memory.h"
+#include "gpushare/daemon/overdue.h"
+#include "gpushare/daemon/query.h"
+#include "gpushare/daemon/record.h"
+#include "gpushare/daemon/register.h"
+#include "gpushare/daemon/slurm_report.h"
+#include "gpushare/daemon/state.h"
+#include "gpushare/daemon/steps.h"
+#include "gpushare/daemon/takeback.h"
+#include "gpushare/daemon/wish.h"
+
+/* What the daemon listens to; every other type closes the connection. */
+static gs_handler *const handlers[GS_MSG_COUNT] = {
+	[GS_MSG_HELLO] = gs_on_hello,
+	[GS_MSG_ALLOC] = gs_on_alloc,
+	[GS_MSG_FREE] = gs_on_free,
+	[GS_MSG_KERNEL] = gs_on_kernel,
+	[GS_MSG_TIME] = gs_on_time,
+	[GS_MSG_RODE] = gs_on_rode,
+	[GS_MSG_WISH] = gs_on_wish,
+	[GS_MSG_BELL] = gs_on_bell,
+	[GS_MSG_REGISTER] = gs_on_register,
+	[GS_MSG_UNREGISTER] = gs_on_unregister,
+	[GS_MSG_LOCAL] = gs_on_local,
+	[GS_MSG_QUERY] = gs_on_query,
+	[GS_MSG_HISTORY] = gs_on_history,
+	[GS_MSG_POLICY] = gs_on_policy,
+	[GS_MSG_PRIORITY] = gs_on_priority,
+	[GS_MSG_SUSPEND] = gs_on_suspend,
+	[GS_MSG_CLASS_POLICY] = gs_on_class_policy,
+};
+
+static const struct gs_memory_relief relief = { gs_takeback_turn, gs_takeback_why };
+static const struct gs_slurm_listeners slurm = { gs_register_reported, gs_overdue_not_killed };
+
+void gs_wire(void)
+{
+	gs_peers_serve(handlers);
+	/* What is taken from a client looks at its step, which the client leaves then. */
+	gs_peers_on_gone(gs_takeback_peer_gone);
+	gs_peers_on_gone(gs_client_gone);
+	gs_peers_on_gone(gs_hold_peer_gone);
+	gs_peers_on_gone(gs_local_owner_gone);
+
+	gs_steps_on_over(gs_record_step);
+	gs_allocs_on_over(gs_takeback_alloc_gone);
+
+	/* The others' lines belong to a step that is there already. */
+	gs_state_register(&gs_steps_part);
+	gs_state_register(&gs_carry_part);
+	gs_state_register(&gs_takeback_part);
+	gs_state_register(&gs_hold_part);
+
+	gs_memory_set_relief(&relief);
+	gs_slurm_report_listen(&slurm);
+	gs_history_listen(gs_query_answered);
+}
