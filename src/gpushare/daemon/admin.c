@@ -21,6 +21,8 @@
 #include "gpushare/daemon/priority.h"
 #include "gpushare/daemon/step.h"
 
+static uid_t admin_uid; /* SlurmUser's */
+
 void gs_admin_init(struct gs_daemon *d)
 {
 	const char *name = d->config->slurm_user;
@@ -28,24 +30,24 @@ void gs_admin_init(struct gs_daemon *d)
 	char *end;
 	unsigned long uid;
 
-	d->admin_uid = 0;
+	admin_uid = 0;
 	if (!*name)
 		return;
 	uid = strtoul(name, &end, 10);
 	if (!*end && uid < (uid_t)-1) {
-		d->admin_uid = (uid_t)uid;
+		admin_uid = (uid_t)uid;
 		return;
 	}
 	pw = getpwnam(name);
 	if (pw)
-		d->admin_uid = pw->pw_uid;
+		admin_uid = pw->pw_uid;
 	else
 		gs_log(GS_LOG_WARN, "SlurmUser=%s: there is no such user", name);
 }
 
 static int may_change(const struct gs_peer *peer)
 {
-	return peer->uid == 0 || peer->uid == geteuid() || peer->uid == peer->d->admin_uid;
+	return peer->uid == 0 || peer->uid == geteuid() || peer->uid == admin_uid;
 }
 
 /* 0, or -1: refused. */
@@ -170,12 +172,10 @@ int gs_on_suspend(struct gs_peer *peer, struct gs_msg *msg, int fd)
 	(void)fd;
 	if (check(peer, tag) < 0)
 		return -1;
-	if (peer->hold_job || !job)
+	if (gs_hold_waits(peer) || !job)
 		return gs_peer_refuse(peer, tag, GS_REFUSED_BAD_REQUEST, "one job at a time");
-	if (!msg->suspend.resumed && d->config->suspend_memory) {
-		gs_hold_begin(peer, job, tag); /* and answers */
-		return 0;
-	}
+	if (!msg->suspend.resumed && d->config->suspend_memory)
+		return gs_hold_begin(peer, job, tag); /* and answers */
 	if (msg->suspend.resumed)
 		gs_hold_end(d, job);
 	return answer_ok(peer, tag);

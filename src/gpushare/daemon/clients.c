@@ -90,19 +90,19 @@ static int become_tenant(struct gs_peer *peer, int adopted, uint64_t used_bytes,
 		.job_id = step->info.job_id,
 		.step_id = step->info.step_id,
 		.name = peer->who,
-		.program = peer->program,
-		.counted = peer->counted,
+		.program = peer->client.program,
+		.counted = peer->client.counted,
 	};
 
-	if (!peer->kernels)
-		peer->kernels = calloc(1, sizeof(*peer->kernels));
-	if (!peer->kernels)
+	if (!peer->client.kernels)
+		peer->client.kernels = calloc(1, sizeof(*peer->client.kernels));
+	if (!peer->client.kernels)
 		return gs_fail(err, "no memory");
-	params.kernels = peer->kernels;
+	params.kernels = peer->client.kernels;
 	peer->tenant = gs_command_join(peer->device->arbiter, &params, adopted);
 	if (!peer->tenant)
 		return gs_fail(err, "no memory");
-	peer->stopped = 0;
+	peer->client.stopped = 0;
 	/* An earlier daemon's lease is not ours. */
 	atomic_store(&peer->page->lease, 0);
 	if (used_bytes)
@@ -131,8 +131,8 @@ static int welcome(struct gs_peer *peer, uint32_t tag, int page_fd)
 /* A program's name is its user's text: what a terminal must not see becomes '?'. */
 static void keep_program(struct gs_peer *peer, const char *program)
 {
-	snprintf(peer->program, sizeof(peer->program), "%s", program);
-	for (char *c = peer->program; *c; c++)
+	snprintf(peer->client.program, sizeof(peer->client.program), "%s", program);
+	for (char *c = peer->client.program; *c; c++)
 		if ((unsigned char)*c < ' ' || *c == 127)
 			*c = '?';
 }
@@ -157,7 +157,7 @@ static int begin(struct gs_peer *peer, const struct gs_msg *hello, int page)
 	close(page_fd);
 	if (rc == 0)
 		gs_log(GS_LOG_INFO, "%s: %s on gpu %u, %" PRIu64 " MiB%s", peer->who,
-		       peer->program, peer->device->index, step->reservation >> 20,
+		       peer->client.program, peer->device->index, step->reservation >> 20,
 		       page >= 0 ? ", with the page it had" : "");
 	return rc;
 }
@@ -183,7 +183,7 @@ int gs_on_hello(struct gs_peer *peer, struct gs_msg *msg, int fd)
 /* 1 if kernels of it are on the GPU. */
 static int leave(struct gs_peer *peer)
 {
-	int on_gpu = gs_command_leave(peer->device->arbiter, peer->tenant, &peer->counted);
+	int on_gpu = gs_command_leave(peer->device->arbiter, peer->tenant, &peer->client.counted);
 
 	peer->tenant = NULL;
 	return on_gpu;
@@ -218,11 +218,11 @@ void gs_client_gone(struct gs_peer *peer)
 	if (peer->step)
 		peer->step->clients--;
 	gs_page_unmap(peer->page);
-	free(peer->kernels);
+	free(peer->client.kernels);
 	peer->tenant = NULL;
 	peer->step = NULL;
 	peer->page = NULL;
-	peer->kernels = NULL;
+	peer->client.kernels = NULL;
 }
 
 int gs_on_alloc(struct gs_peer *peer, struct gs_msg *msg, int fd)
@@ -264,8 +264,8 @@ int gs_on_kernel(struct gs_peer *peer, struct gs_msg *msg, int fd)
 	for (char *c = k->name; *c; c++)
 		if ((unsigned char)*c < ' ' || *c == 127)
 			*c = '?';
-	key = gs_learned_key(peer->step->info.uid, k->content, peer->program, k->name, k->form);
-	if (gs_command_announce(peer->device->arbiter, &peer->step->live, peer->kernels, k, key) < 0 && peer->kernels_ignored++ == 0)
+	key = gs_learned_key(peer->step->info.uid, k->content, peer->client.program, k->name, k->form);
+	if (gs_command_announce(peer->device->arbiter, &peer->step->live, peer->client.kernels, k, key) < 0 && peer->client.kernels_ignored++ == 0)
 		gs_complain("%s: kernel %u and what follows is not listed: more than %u",
 			    peer->who, k->number, GS_TALLY_KERNELS_MAX);
 	return 0;
@@ -281,11 +281,11 @@ int gs_on_time(struct gs_peer *peer, struct gs_msg *msg, int fd)
 	if (must_be_client(peer, msg) < 0)
 		return -1;
 	gs_msg_init(&answer, GS_MSG_TIMED, msg->header.tag);
-	if (number < GS_TALLY_KERNELS_MAX && peer->kernels->key[number]) {
+	if (number < GS_TALLY_KERNELS_MAX && peer->client.kernels->key[number]) {
 		gs_devices_sync(peer->d, 0); /* what launches have told by now */
 		answer.timed.tpt_ps = gs_learned_find(
-			peer->d->learned, gs_learned_shaped(peer->kernels->key[number], shape));
-		gs_command_expect(peer->device->arbiter, peer->kernels, number, answer.timed.tpt_ps);
+			peer->d->learned, gs_learned_shaped(peer->client.kernels->key[number], shape));
+		gs_command_expect(peer->device->arbiter, peer->client.kernels, number, answer.timed.tpt_ps);
 	}
 	return gs_peer_send(peer, &answer, -1);
 }

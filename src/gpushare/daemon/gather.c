@@ -86,7 +86,7 @@ static int select_steps(struct gs_daemon *d, uint32_t job, int finished, enum wi
 	if (!sel->step)
 		return -1;
 	if (finished)
-		select_from(sel, &d->finished, job);
+		select_from(sel, &d->finished.list, job);
 	select_from(sel, &d->steps, job);
 	sel->name = calloc(sel->n + 1, sizeof(*sel->name));
 	sel->row = calloc(sel->n + 1, sizeof(*sel->row));
@@ -170,7 +170,7 @@ static void name_holder(const struct gs_daemon *d, uint64_t id, char *buf, size_
 	buf[0] = '\0';
 	LIST_FOREACH(peer, &d->peers, link)
 		if (peer->tenant && peer->id == id)
-			snprintf(buf, size, "%s %s", peer->who, peer->program);
+			snprintf(buf, size, "%s %s", peer->who, peer->client.program);
 }
 
 /* The whole status, with what it points to. */

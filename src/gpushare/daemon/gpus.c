@@ -53,7 +53,8 @@ static struct gs_gpu_options options_of(const struct gs_config *c, struct gs_sch
 }
 
 /* A GPU, and an arbiter that owns it. */
-static int make_arbiter(struct gs_daemon *d, struct gs_device *dev, const struct gs_gpu_options *o, struct gs_error *err)
+static int make_arbiter(struct gs_daemon *d, struct gs_device *dev, int news_fd, const struct gs_gpu_options *o,
+			struct gs_error *err)
 {
 	struct gs_arbiter_options ao = {
 		.index = dev->index,
@@ -61,7 +62,7 @@ static int make_arbiter(struct gs_daemon *d, struct gs_device *dev, const struct
 		.cpu = d->config->arbiter_cpu < 0 ? -1 : d->config->arbiter_cpu + (int)(dev - d->device),
 		.emulated = !*dev->uuid && access("/dev/nvidiactl", F_OK) != 0,
 		.real_time = d->config->real_time,
-		.news_fd = d->news_fd,
+		.news_fd = news_fd,
 	};
 	struct gs_gpu *gpu = gs_gpu_create(dev->index, o, gs_clock_ns(), err);
 
@@ -74,7 +75,7 @@ static int make_arbiter(struct gs_daemon *d, struct gs_device *dev, const struct
 	return gs_fail(err, "no memory");
 }
 
-int gs_devices_init(struct gs_daemon *d, struct gs_error *err)
+int gs_devices_init(struct gs_daemon *d, int news_fd, struct gs_error *err)
 {
 	struct gs_sched_class class[GS_SCHED_CLASSES_MAX];
 	struct gs_gpu_options o = options_of(d->config, class);
@@ -92,7 +93,7 @@ int gs_devices_init(struct gs_daemon *d, struct gs_error *err)
 		dev->shares = c->shares;
 		dev->memory = c->memory;
 		own_policy(&o, d->config, c);
-		if (make_arbiter(d, dev, &o, err) < 0)
+		if (make_arbiter(d, dev, news_fd, &o, err) < 0)
 			return -1;
 		dev->admission = gs_memory_create(d->config, c->memory, err);
 		if (!dev->admission)

@@ -5,8 +5,8 @@
 
 #include "gpushare/daemon/daemon.h"
 
-/* One device per Gpu= line.  0, or -1 with the reason. */
-int gs_devices_init(struct gs_daemon *d, struct gs_error *err);
+/* One device per Gpu= line; its arbiter tells of its news by news_fd.  0, or -1 with the reason. */
+int gs_devices_init(struct gs_daemon *d, int news_fd, struct gs_error *err);
 void gs_devices_fini(struct gs_daemon *d);
 
 /* From here on each arbiter has a thread, until _stop.  -1 with the reason. */

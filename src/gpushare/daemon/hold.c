@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <sys/queue.h>
 
 #include "common/log.h"
 #include "gpushare/daemon/memory.h"
@@ -15,25 +16,62 @@
 #include "gpushare/daemon/step.h"
 #include "gpushare/daemon/takeback_core.h"
 
+/* A SUSPEND that waits until the memory is on the host. */
+struct waiting {
+	LIST_ENTRY(waiting) link;
+	struct gs_peer *peer;
+	uint32_t job, tag;
+	char failed[192]; /* why it is not to be had, "" */
+};
+
+static LIST_HEAD(, waiting) all = LIST_HEAD_INITIALIZER(all);
+
+static struct waiting *waiting_of(const struct gs_peer *peer)
+{
+	struct waiting *w;
+
+	LIST_FOREACH(w, &all, link)
+		if (w->peer == peer)
+			return w;
+	return NULL;
+}
+
+static void forget(struct waiting *w)
+{
+	LIST_REMOVE(w, link);
+	free(w);
+}
+
+int gs_hold_waits(const struct gs_peer *peer)
+{
+	return waiting_of(peer) != NULL;
+}
+
 /* Nothing of it is on its way, in either direction, because of its suspension. */
 static int settled(const struct gs_alloc *a)
 {
 	return a->hold ? gs_hold_holds(a) : !a->away || a->away->released;
 }
 
-void gs_hold_begin(struct gs_peer *peer, uint32_t job_id, uint32_t tag)
+int gs_hold_begin(struct gs_peer *peer, uint32_t job_id, uint32_t tag)
 {
+	struct waiting *w = calloc(1, sizeof(*w));
 	struct gs_daemon *d = peer->d;
 	struct gs_step *s;
+
+	if (!w)
+		return -1;
+	w->peer = peer;
+	w->job = job_id;
+	w->tag = tag;
+	LIST_INSERT_HEAD(&all, w, link);
 
 	TAILQ_FOREACH(s, &d->steps, link)
 		if (s->info.job_id == job_id)
 			s->alloc->hold = 1;
-	peer->hold_job = job_id;
-	peer->hold_tag = tag;
-	peer->hold_failed[0] = '\0';
 	gs_memory_turn(d);
 	gs_hold_answer(d); /* a job without steps here waits for nobody else's memory */
+	return 0;
 }
 
 void gs_hold_end(struct gs_daemon *d, uint32_t job_id)
@@ -49,13 +87,15 @@ void gs_hold_end(struct gs_daemon *d, uint32_t job_id)
 
 void gs_hold_peer_gone(struct gs_peer *peer)
 {
+	struct waiting *w = waiting_of(peer);
 	struct gs_step *s;
 
-	if (!peer->hold_job)
+	if (!w)
 		return;
 	TAILQ_FOREACH(s, &peer->d->steps, link)
-		if (s->info.job_id == peer->hold_job && !gs_hold_holds(s->alloc))
+		if (s->info.job_id == w->job && !gs_hold_holds(s->alloc))
 			s->alloc->hold = 0;
+	forget(w);
 }
 
 int gs_hold_turn(struct gs_takeback *t)
@@ -96,7 +136,7 @@ int gs_hold_turn(struct gs_takeback *t)
 
 void gs_hold_failed(struct gs_daemon *d, struct gs_alloc *a, const char *why)
 {
-	struct gs_peer *peer;
+	struct waiting *w;
 	struct gs_step *s;
 	char name[32];
 
@@ -105,10 +145,10 @@ void gs_hold_failed(struct gs_daemon *d, struct gs_alloc *a, const char *why)
 	a->hold = 0;
 	gs_log(GS_LOG_WARN, "%s: is suspended and keeps its memory: %s",
 	       gs_takeback_name(d, a, name, sizeof(name)), why);
-	LIST_FOREACH(peer, &d->peers, link)
+	LIST_FOREACH(w, &all, link)
 		TAILQ_FOREACH(s, &d->steps, link)
-			if (peer->hold_job && s->alloc == a && s->info.job_id == peer->hold_job)
-				snprintf(peer->hold_failed, sizeof(peer->hold_failed), "%s", why);
+			if (s->alloc == a && s->info.job_id == w->job)
+				snprintf(w->failed, sizeof(w->failed), "%s", why);
 }
 
 static int job_settled(const struct gs_daemon *d, uint32_t job_id)
@@ -123,20 +163,20 @@ static int job_settled(const struct gs_daemon *d, uint32_t job_id)
 
 void gs_hold_answer(struct gs_daemon *d)
 {
-	struct gs_peer *peer;
+	struct waiting *w, *next;
 	struct gs_msg msg;
 
 	/* Nobody is closed here: it hangs up by itself, and the caller may still need it. */
-	LIST_FOREACH(peer, &d->peers, link) {
-		if (!peer->hold_job || !job_settled(d, peer->hold_job))
+	for (w = LIST_FIRST(&all); w; w = next) {
+		next = LIST_NEXT(w, link);
+		if (!job_settled(d, w->job))
 			continue;
-		gs_msg_init(&msg, GS_MSG_OK, peer->hold_tag);
-		if (*peer->hold_failed)
-			gs_peer_refuse(peer, peer->hold_tag, GS_REFUSED_NO_ROOM, "%s",
-				       peer->hold_failed);
+		gs_msg_init(&msg, GS_MSG_OK, w->tag);
+		if (*w->failed)
+			gs_peer_refuse(w->peer, w->tag, GS_REFUSED_NO_ROOM, "%s", w->failed);
 		else
-			gs_peer_send(peer, &msg, -1);
-		peer->hold_job = 0;
+			gs_peer_send(w->peer, &msg, -1);
+		forget(w);
 	}
 }
 

@@ -18,9 +18,11 @@ struct gs_takeback;
 
 /*
  * The peer has asked for it; it is answered under that tag once each of the
- * job's allocations has left or has been refused, which may be at once.
+ * job's allocations has left or has been refused, which may be at once.  -1: no memory.
  */
-void gs_hold_begin(struct gs_peer *peer, uint32_t job_id, uint32_t tag);
+int gs_hold_begin(struct gs_peer *peer, uint32_t job_id, uint32_t tag);
+/* Has the peer asked, and not been answered yet? */
+int gs_hold_waits(const struct gs_peer *peer);
 /* The job has been resumed: its allocations wait for their memory again. */
 void gs_hold_end(struct gs_daemon *d, uint32_t job_id);
 /* Whoever asked has gone: what has not left by now is not to leave any more. */

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -36,6 +37,18 @@
 /* A step whose registrant was killed is noticed this soon. */
 #define SWEEP_NS (250 * GS_NS_PER_MS)
 
+struct gs_loop {
+	const char *config_path;
+	int stop;               /* leave the loop */
+	struct event *news;     /* of the arbiters: a client must go, or is overdue */
+	int news_fd;
+	struct event *sweep;    /* looks for steps whose registrant is gone */
+	struct event *refresh;  /* AdminComment while jobs run, the node's Extra */
+	char node_said[1024];   /* what it was told last */
+	struct event *metrics;  /* MetricsFile */
+	struct event *signals[3];
+};
+
 static struct timeval to_timeval(uint64_t ns)
 {
 	return (struct timeval){ (time_t)(ns / GS_NS_PER_S),
@@ -52,13 +65,6 @@ static void on_news(evutil_socket_t fd, short what, void *arg)
 		return;
 	for (size_t i = 0; i < d->ndevice; i++)
 		gs_verdicts_execute(d, &d->device[i]);
-}
-
-static void on_memory(evutil_socket_t fd, short what, void *arg)
-{
-	(void)fd;
-	(void)what;
-	gs_memory_turn(arg);
 }
 
 static void on_sweep(evutil_socket_t fd, short what, void *arg)
@@ -103,9 +109,9 @@ static void on_refresh(evutil_socket_t fd, short what, void *arg)
 		gs_state_save(d); /* with their figures, should this daemon be killed */
 	if (!d->slurm)
 		return;
-	if (gs_gather_node(d, text, sizeof(text)) == 0 && strcmp(text, d->node_said) != 0) {
+	if (gs_gather_node(d, text, sizeof(text)) == 0 && strcmp(text, d->loop->node_said) != 0) {
 		gs_slurm_report_node(d->slurm, text);
-		snprintf(d->node_said, sizeof(d->node_said), "%s", text);
+		snprintf(d->loop->node_said, sizeof(d->loop->node_said), "%s", text);
 	}
 	TAILQ_FOREACH(s, &d->steps, link) {
 		if (s->info.local || s->reported == figures(s) ||
@@ -136,8 +142,8 @@ static void start_timer(struct event *timer, uint64_t every_ns)
 /* What the configuration says how often. */
 static void start_timers(struct gs_daemon *d)
 {
-	start_timer(d->refresh, d->config->report_interval_ns);
-	start_timer(d->metrics, *d->config->metrics_file ? d->config->metrics_interval_ns : 0);
+	start_timer(d->loop->refresh, d->config->report_interval_ns);
+	start_timer(d->loop->metrics, *d->config->metrics_file ? d->config->metrics_interval_ns : 0);
 }
 
 /* What only a restart changes: others hold on to it. */
@@ -171,12 +177,12 @@ void gs_reload(struct gs_daemon *d)
 {
 	int reopen; /* the history */
 	struct gs_error err;
-	struct gs_config *fresh = gs_config_load(d->config_path, &err);
+	struct gs_config *fresh = gs_config_load(d->loop->config_path, &err);
 
 	if (fresh && !fresh->ngpu) {
 		gs_config_free(fresh);
 		fresh = NULL;
-		gs_fail(&err, "%s: no Gpu= line", d->config_path);
+		gs_fail(&err, "%s: no Gpu= line", d->loop->config_path);
 	}
 	if (!fresh || gs_mps_check_reload(d->config, fresh, &err) < 0 ||
 	    gs_devices_reload(d, fresh, &err) < 0) {
@@ -204,7 +210,7 @@ void gs_reload(struct gs_daemon *d)
 		d->history = gs_history_create(d);
 	}
 	start_timers(d);
-	gs_log(GS_LOG_INFO, "reloaded %s: policy %s", d->config_path, d->config->policy);
+	gs_log(GS_LOG_INFO, "reloaded %s: policy %s", d->loop->config_path, d->config->policy);
 }
 
 static void on_signal(evutil_socket_t sig, short what, void *arg)
@@ -217,7 +223,7 @@ static void on_signal(evutil_socket_t sig, short what, void *arg)
 		return;
 	}
 	gs_log(GS_LOG_INFO, "signal %d: stopping", (int)sig);
-	d->stop = 1;
+	d->loop->stop = 1;
 }
 
 static struct event_base *precise_base(void)
@@ -245,35 +251,39 @@ static void be_prompt(const struct gs_config *config)
 
 static int make_news(struct gs_daemon *d)
 {
-	d->news_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	if (d->news_fd < 0)
+	d->loop->news_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (d->loop->news_fd < 0)
 		return -1;
-	d->news = gs_event_new(d->base, d->news_fd, EV_READ | EV_PERSIST, on_news, d);
-	return d->news ? event_add(d->news, NULL) : -1;
+	d->loop->news = gs_event_new(d->base, d->loop->news_fd, EV_READ | EV_PERSIST, on_news, d);
+	return d->loop->news ? event_add(d->loop->news, NULL) : -1;
 }
 
-int gs_loop_init(struct gs_daemon *d, struct gs_error *err)
+int gs_loop_init(struct gs_daemon *d, const char *config_path, struct gs_error *err)
 {
 	static const int signals[] = { SIGTERM, SIGINT, SIGHUP };
 	struct timeval sweep = to_timeval(SWEEP_NS);
 
+	d->loop = calloc(1, sizeof(*d->loop));
+	if (!d->loop)
+		return gs_fail(err, "no memory");
+	d->loop->config_path = config_path;
+	d->loop->news_fd = -1;
 	signal(SIGPIPE, SIG_IGN);
 	be_prompt(d->config);
 	d->base = precise_base();
 	if (!d->base)
 		return gs_fail(err, "libevent has no event base for this system");
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
-		d->signals[i] = gs_event_new(d->base, signals[i], EV_SIGNAL | EV_PERSIST, on_signal, d);
-		if (!d->signals[i] || event_add(d->signals[i], NULL) < 0)
+		d->loop->signals[i] = gs_event_new(d->base, signals[i], EV_SIGNAL | EV_PERSIST, on_signal, d);
+		if (!d->loop->signals[i] || event_add(d->loop->signals[i], NULL) < 0)
 			return gs_fail(err, "cannot handle signal %d", signals[i]);
 	}
-	d->memory = gs_event_new(d->base, -1, 0, on_memory, d);
-	d->sweep = gs_event_new(d->base, -1, EV_PERSIST, on_sweep, d);
-	d->refresh = gs_event_new(d->base, -1, EV_PERSIST, on_refresh, d);
-	if (make_news(d) < 0 || !d->memory || !d->sweep || !d->refresh || event_add(d->sweep, &sweep) < 0)
+	d->loop->sweep = gs_event_new(d->base, -1, EV_PERSIST, on_sweep, d);
+	d->loop->refresh = gs_event_new(d->base, -1, EV_PERSIST, on_refresh, d);
+	if (make_news(d) < 0 || gs_memory_timer_init(d) < 0 || !d->loop->sweep || !d->loop->refresh || event_add(d->loop->sweep, &sweep) < 0)
 		return gs_fail(err, "no memory");
-	d->metrics = gs_event_new(d->base, -1, EV_PERSIST, on_metrics, d);
-	if (!d->metrics)
+	d->loop->metrics = gs_event_new(d->base, -1, EV_PERSIST, on_metrics, d);
+	if (!d->loop->metrics)
 		return gs_fail(err, "no memory");
 	start_timers(d);
 	return 0;
@@ -287,7 +297,7 @@ void gs_loop_run(struct gs_daemon *d)
 
 	if (!suspended)
 		gs_log(GS_LOG_ERROR, "%s: a job that is suspended keeps the GPU", err.text);
-	while (!d->stop && rc == 0) {
+	while (!d->loop->stop && rc == 0) {
 		gs_unlock();
 		rc = event_base_loop(d->base, EVLOOP_ONCE);
 		gs_lock();
@@ -297,15 +307,28 @@ void gs_loop_run(struct gs_daemon *d)
 	gs_lock();
 }
 
+int gs_loop_news_fd(const struct gs_daemon *d)
+{
+	return d->loop->news_fd;
+}
+
 void gs_loop_fini(struct gs_daemon *d)
 {
-	struct event *all[] = { d->news, d->sweep, d->refresh, d->metrics, d->memory,
-				d->signals[0], d->signals[1], d->signals[2] };
+	struct gs_loop *l = d->loop;
 
-	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-		gs_event_free(all[i]);
-	if (d->news_fd >= 0)
-		close(d->news_fd);
+	if (!l)
+		return;
+	gs_memory_timer_fini(d);
+	gs_event_free(l->news);
+	gs_event_free(l->sweep);
+	gs_event_free(l->refresh);
+	gs_event_free(l->metrics);
+	for (size_t i = 0; i < sizeof(l->signals) / sizeof(l->signals[0]); i++)
+		gs_event_free(l->signals[i]);
+	if (l->news_fd >= 0)
+		close(l->news_fd);
 	if (d->base)
 		event_base_free(d->base);
+	free(l);
+	d->loop = NULL;
 }

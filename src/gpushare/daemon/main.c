@@ -38,27 +38,22 @@
 #include "gpushare/daemon/wiring.h"
 #include "gpushare/proto/msg.h"
 
-static void daemon_init(struct gs_daemon *d, const struct gs_options *o,
-			struct gs_config *config)
+static void daemon_init(struct gs_daemon *d, struct gs_config *config)
 {
 	*d = (struct gs_daemon){
-		.config_path = o->config,
 		.config = config,
 		.started_ns = gs_clock_ns(),
-		.lock_fd = -1,
-		.news_fd = -1,
-		.listen_fd = -1,
 	};
 	LIST_INIT(&d->peers);
 	TAILQ_INIT(&d->steps);
-	TAILQ_INIT(&d->finished);
+	TAILQ_INIT(&d->finished.list);
 }
 
 /* Everything that must work before the parent may exit. */
-static int start(struct gs_daemon *d, struct gs_error *err)
+static int start(struct gs_daemon *d, const char *config_path, struct gs_error *err)
 {
-	if (gs_server_listen(d, err) < 0 || gs_loop_init(d, err) < 0 ||
-	    gs_devices_init(d, err) < 0 || gs_mps_start(d, err) < 0 ||
+	if (gs_server_listen(d, err) < 0 || gs_loop_init(d, config_path, err) < 0 ||
+	    gs_devices_init(d, gs_loop_news_fd(d), err) < 0 || gs_mps_start(d, err) < 0 ||
 	    gs_pid_file_write(d->config->pid_file, err) < 0)
 		return -1;
 	gs_installation_look(d->config);
@@ -99,7 +94,7 @@ static void stop(struct gs_daemon *d, int served)
 	gs_server_fini(d);
 	gs_learned_destroy(d->learned);
 	d->learned = NULL;
-	gs_query_fini(d);
+	gs_query_fini();
 	gs_steps_fini(d);
 	gs_devices_fini(d);
 	gs_loop_fini(d);
@@ -155,7 +150,7 @@ int main(int argc, char **argv)
 			return 1;
 		}
 	}
-	daemon_init(&d, &o, config);
+	daemon_init(&d, config);
 	if (gs_log_open("gpushared", config->log_file, config->log_level) < 0) {
 		gs_fail_errno(&err, "cannot open the log %s", config->log_file);
 		gs_daemon_failed(ready, err.text);
@@ -163,7 +158,7 @@ int main(int argc, char **argv)
 	}
 	gs_lock();
 	gs_wire();
-	rc = start(&d, &err);
+	rc = start(&d, o.config, &err);
 	if (rc == 0) {
 		gs_log(GS_LOG_INFO, "gpushared %s serves %zu GPU%s at %s, policy %s, isolation %s",
 		       PACKAGE_VERSION, d.ndevice, d.ndevice == 1 ? "" : "s", config->socket,

@@ -9,10 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <event2/event.h>
-
 #include "common/clock.h"
 #include "common/log.h"
+#include "gpushare/daemon/event.h"
 #include "gpushare/daemon/memory_check.h"
 #include "gpushare/daemon/peer.h"
 #include "gpushare/daemon/state.h"
@@ -428,4 +427,23 @@ void gs_memory_turn(struct gs_daemon *d)
 
 		evtimer_add(d->memory, &tv);
 	}
+}
+
+static void on_time(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	gs_memory_turn(arg);
+}
+
+int gs_memory_timer_init(struct gs_daemon *d)
+{
+	d->memory = gs_event_new(d->base, -1, 0, on_time, d);
+	return d->memory ? 0 : -1;
+}
+
+void gs_memory_timer_fini(struct gs_daemon *d)
+{
+	gs_event_free(d->memory);
+	d->memory = NULL;
 }

@@ -33,6 +33,10 @@ void gs_memory_leave(struct gs_alloc *alloc);
 /* Its step's priority has changed. */
 void gs_memory_prioritise(struct gs_alloc *alloc, int32_t priority);
 
+/* What has gs_memory_turn() called when time alone admits or refuses somebody.  -1: no memory. */
+int gs_memory_timer_init(struct gs_daemon *d);
+void gs_memory_timer_fini(struct gs_daemon *d);
+
 /* Admit whose time has come and welcome their programs; sets the timer for the next time. */
 void gs_memory_turn(struct gs_daemon *d);
 

@@ -23,6 +23,11 @@
 /* A difference is worth a line again when it has grown by this. */
 #define GROWN (UINT64_C(64) << 20)
 
+struct gs_driver_use {
+	uint64_t bytes;
+	uint64_t said; /* the difference that the log has told */
+};
+
 struct gs_memory_check {
 	struct gs_daemon *d;
 	pid_t pid;
@@ -32,6 +37,20 @@ struct gs_memory_check {
 	struct event *timer, *readable;
 	struct gs_nvml_answer answer;
 };
+
+int gs_memory_check_use(const struct gs_peer *peer, uint64_t *bytes)
+{
+	if (!peer->client.driver)
+		return 0;
+	*bytes = peer->client.driver->bytes;
+	return 1;
+}
+
+void gs_memory_check_peer_gone(struct gs_peer *peer)
+{
+	free(peer->client.driver);
+	peer->client.driver = NULL;
+}
 
 static void end_helper(struct gs_memory_check *c)
 {
@@ -53,14 +72,18 @@ static void compare(struct gs_peer *peer, uint64_t driver)
 {
 	uint64_t held = gs_ledger_held(peer->device->ledger, peer->step->alloc->id, peer->id);
 	uint64_t lease = gs_page_load(peer->page->lease), counted, more;
+	struct gs_driver_use *use = peer->client.driver;
 
 	counted = held - (lease < held ? lease : held);
 	more = driver > counted ? driver - counted : 0;
-	peer->driver_bytes = driver;
-	peer->driver_known = 1;
-	if (more < peer->driver_more + GROWN)
+	if (!use)
+		use = peer->client.driver = calloc(1, sizeof(*use));
+	if (!use)
+		return; /* it is not known, then */
+	use->bytes = driver;
+	if (more < use->said + GROWN)
 		return;
-	peer->driver_more = more;
+	use->said = more;
 	gs_log(GS_LOG_INFO, "%s: the driver says that it has %" PRIu64 " MiB of gpu %u, counted are %"
 	       PRIu64 ": %" PRIu64 " more", peer->who, MIB(driver), peer->device->index,
 	       MIB(counted), MIB(more));
@@ -100,8 +123,8 @@ static void check_rooms(struct gs_memory_check *c)
 		LIST_FOREACH(peer, &c->d->peers, link) {
 			if (!peer->tenant || peer->device != device)
 				continue;
-			ours += peer->driver_known ? peer->driver_bytes : 0;
-			strangers |= !peer->driver_known &&
+			ours += peer->client.driver ? peer->client.driver->bytes : 0;
+			strangers |= !peer->client.driver &&
 				     gs_ledger_held(device->ledger, peer->step->alloc->id, peer->id);
 		}
 		if (!strangers && device->index < GS_CONFIG_GPUS_MAX)

@@ -46,6 +46,11 @@ struct gs_memory_check *gs_memory_check_create(struct gs_daemon *d);
 /* A step has been admitted: look now.  NULL is fine. */
 void gs_memory_check_now(struct gs_memory_check *check);
 
+/* Bytes that the driver says the client has: 1; 0: it has not said. */
+int gs_memory_check_use(const struct gs_peer *peer, uint64_t *bytes);
+/* A listener of peer.h. */
+void gs_memory_check_peer_gone(struct gs_peer *peer);
+
 void gs_memory_check_destroy(struct gs_memory_check *check); /* NULL is fine */
 
 #endif

@@ -9,6 +9,7 @@
 #include "common/clock.h"
 #include "gpushare/daemon/away.h"
 #include "gpushare/daemon/memory.h"
+#include "gpushare/daemon/memory_check.h"
 #include "gpushare/daemon/memory_lease.h"
 #include "gpushare/daemon/peer.h"
 #include "gpushare/daemon/report.h"
@@ -41,12 +42,13 @@ struct row {
 static void driver_of(const struct gs_daemon *d, const struct gs_step *s, struct row *r)
 {
 	const struct gs_peer *peer;
+	uint64_t bytes;
 
 	r->driver = 0;
 	r->driver_known = 0;
 	LIST_FOREACH(peer, &d->peers, link)
-		if (peer->driver_known && peer->step && peer->step->alloc == s->alloc) {
-			r->driver += peer->driver_bytes;
+		if (peer->step && peer->step->alloc == s->alloc && gs_memory_check_use(peer, &bytes)) {
+			r->driver += bytes;
 			r->driver_known = 1;
 		}
 }

@@ -54,6 +54,7 @@ static int replace(const char *path, const char *text, struct gs_error *err)
 
 void gs_metrics_file_write(struct gs_daemon *d)
 {
+	static int failed; /* as the log says already */
 	const char *path = d->config->metrics_file;
 	struct gs_error err;
 	char *text;
@@ -64,10 +65,10 @@ void gs_metrics_file_write(struct gs_daemon *d)
 	if (!text)
 		return;
 	if (replace(path, text, &err) == 0) {
-		d->metrics_failed = 0;
-	} else if (!d->metrics_failed) {
+		failed = 0;
+	} else if (!failed) {
 		gs_log(GS_LOG_WARN, "%s", err.text);
-		d->metrics_failed = 1;
+		failed = 1;
 	}
 	free(text);
 }

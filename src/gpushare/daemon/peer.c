@@ -26,6 +26,12 @@
 /* How long somebody may take to read the next piece of a text. */
 #define READ_PATIENCE_S 5
 
+struct gs_peer_text {
+	char *bytes;
+	size_t size, sent;
+	uint32_t tag;
+};
+
 static gs_handler *const *handlers;
 static gs_peer_listener *listeners[LISTENERS_MAX]; /* up to the first NULL */
 
@@ -97,6 +103,14 @@ static int handle_one(struct gs_peer *peer)
 	return ret;
 }
 
+static void drop_text(struct gs_peer *peer)
+{
+	if (peer->text)
+		free(peer->text->bytes);
+	free(peer->text);
+	peer->text = NULL;
+}
+
 static void on_readable(evutil_socket_t fd, short what, void *arg)
 {
 	struct gs_peer *peer = arg;
@@ -117,24 +131,24 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
 static int continue_text(struct gs_peer *peer)
 {
 	static const struct timeval patience = { READ_PATIENCE_S, 0 };
+	struct gs_peer_text *text = peer->text;
 
 	do {
-		size_t left = peer->text_len - peer->text_sent;
+		size_t left = text->size - text->sent;
 		struct gs_msg msg;
 
-		gs_msg_init(&msg, GS_MSG_TEXT, peer->text_tag);
+		gs_msg_init(&msg, GS_MSG_TEXT, text->tag);
 		msg.text.more = left > sizeof(msg.text.text);
 		msg.text.length = (uint32_t)(msg.text.more ? sizeof(msg.text.text) : left);
-		memcpy(msg.text.text, peer->text + peer->text_sent, msg.text.length);
+		memcpy(msg.text.text, text->bytes + text->sent, msg.text.length);
 		if (gs_msg_send(peer->fd, &msg, -1) < 0) {
 			if (errno != EAGAIN && errno != EWOULDBLOCK)
 				return -1;
 			return event_add(peer->writable, &patience);
 		}
-		peer->text_sent += msg.text.length;
-	} while (peer->text_sent < peer->text_len);
-	free(peer->text);
-	peer->text = NULL;
+		text->sent += msg.text.length;
+	} while (text->sent < text->size);
+	drop_text(peer);
 	return 0;
 }
 
@@ -149,14 +163,21 @@ static void on_writable(evutil_socket_t fd, short what, void *arg)
 
 int gs_peer_send_text(struct gs_peer *peer, uint32_t tag, char *bytes, size_t size)
 {
-	if (!bytes)
+	struct gs_peer_text *text = bytes ? calloc(1, sizeof(*text)) : NULL;
+
+	if (!text) {
+		free(bytes);
 		return -1;
-	free(peer->text);
-	peer->text = bytes;
-	peer->text_len = size;
-	peer->text_sent = 0;
-	peer->text_tag = tag;
+	}
+	drop_text(peer);
+	*text = (struct gs_peer_text){ .bytes = bytes, .size = size, .tag = tag };
+	peer->text = text;
 	return continue_text(peer);
+}
+
+int gs_peer_sends_text(const struct gs_peer *peer)
+{
+	return peer->text != NULL;
 }
 
 struct gs_peer *gs_peer_new(struct gs_daemon *d, int fd, uid_t uid, pid_t pid)
@@ -179,7 +200,6 @@ struct gs_peer *gs_peer_new(struct gs_daemon *d, int fd, uid_t uid, pid_t pid)
 	if (!peer->readable || !peer->writable || event_add(peer->readable, NULL) < 0)
 		goto fail;
 	LIST_INSERT_HEAD(&d->peers, peer, link);
-	d->npeers++;
 	return peer;
 fail:
 	if (peer) {
@@ -224,12 +244,9 @@ void gs_peer_watch_process(struct gs_peer *peer)
 
 void gs_peer_close(struct gs_peer *peer)
 {
-	struct gs_daemon *d = peer->d;
-
 	for (size_t i = 0; listeners[i]; i++)
 		listeners[i](peer);
 	LIST_REMOVE(peer, link);
-	d->npeers--;
 	gs_event_free(peer->readable);
 	gs_event_free(peer->writable);
 	if (peer->ended) {
@@ -237,7 +254,7 @@ void gs_peer_close(struct gs_peer *peer)
 		close(peer->pidfd);
 	}
 	close(peer->fd);
-	free(peer->text);
+	drop_text(peer);
 	free(peer);
 }
 
@@ -248,5 +265,15 @@ unsigned gs_peers_of(const struct gs_daemon *d, uid_t uid)
 
 	LIST_FOREACH(peer, &d->peers, link)
 		n += peer->uid == uid;
+	return n;
+}
+
+unsigned gs_peers_count(const struct gs_daemon *d)
+{
+	const struct gs_peer *peer;
+	unsigned n = 0;
+
+	LIST_FOREACH(peer, &d->peers, link)
+		n++;
 	return n;
 }

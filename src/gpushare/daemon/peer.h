@@ -15,6 +15,20 @@
 #include "gpushare/daemon/daemon.h"
 #include "gpushare/proto/msg.h"
 
+/* What is known of a client, a connection that has said HELLO. */
+struct gs_client {
+	struct gs_kernel_map *kernels;
+	unsigned kernels_ignored;
+	char program[64];
+	uint64_t counted;          /* its launches that are in the step's figures, as those were last */
+	int stopped;               /* its process, as the arbiter was told */
+	int wished;                /* it wants a priority of its own (wish.h): */
+	int32_t wish;
+	struct gs_driver_use *driver; /* what the driver says it has (memory_check.h); NULL: not known */
+	uint64_t terminated_ns;    /* when MPS was last told to end it; 0: never */
+	uint64_t killed_ns;        /* when its process was last killed; 0: never */
+};
+
 struct gs_peer {
 	LIST_ENTRY(gs_peer) link;
 	struct gs_daemon *d;
@@ -25,48 +39,20 @@ struct gs_peer {
 	pid_t pid;
 	uint64_t start;            /* of that process; 0: it is gone already */
 	char who[96];              /* "job 12.0 uid 1000 pid 4711" */
+	int pidfd;                 /* -1: only its socket tells when it ends */
+	struct event *ended;
+	struct gs_peer_text *text; /* an answer of several packets that is being sent; NULL */
 
 	/* A client: */
 	struct gs_step *step;
 	struct gs_device *device;
 	struct gs_page *page;
 	struct gs_tenant *tenant;  /* the arbiter's; NULL: it is not on the GPU */
-	uint64_t counted;          /* its launches that are in the step's figures, as those were last */
-	int stopped;               /* its process, as the arbiter was told */
-	struct gs_kernel_map *kernels;
-	char program[64];
-	unsigned kernels_ignored;
-	int wished;                /* it wants a priority of its own (wish.c): */
-	int32_t wish;
 	struct gs_memory_waiter *waiter; /* its HELLO waits for memory (memory.c) */
-	uint64_t driver_bytes;     /* that the driver says it has (memory_check.c) */
-	uint64_t driver_more;      /* the difference that the log has told */
-	int driver_known;
-	uint64_t terminated_ns;    /* when MPS was last told to end it; 0: never */
-	uint64_t killed_ns;        /* when its process was last killed; 0: never */
-	int pidfd;                 /* -1: only its socket tells when it ends */
-	struct event *ended;
+	struct gs_client client;
 
 	/* The owner of a LOCAL step: */
 	struct gs_step *own;
-
-	/* An UNREGISTER that waits for its report: */
-	uint32_t awaited;          /* report's ticket; 0: none */
-	uint32_t awaited_tag;
-
-	/* A SUSPEND that waits until the memory is on the host (hold.c): */
-	uint32_t hold_job;         /* 0: none */
-	uint32_t hold_tag;
-	char hold_failed[192];     /* why it is not to be had, "" */
-
-	/* A HISTORY that waits for its answer: */
-	uint32_t history;          /* ticket; 0: none */
-	uint32_t history_tag;
-
-	/* An answer of several packets: */
-	char *text;
-	size_t text_len, text_sent;
-	uint32_t text_tag;
 };
 
 /* Take over an accepted socket.  NULL when there is no memory (fd is closed). */
@@ -88,8 +74,9 @@ int gs_peer_send(struct gs_peer *peer, const struct gs_msg *msg, int fd);
 int gs_peer_refuse(struct gs_peer *peer, uint32_t tag, enum gs_refusal code,
 		   const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 
-/* Connections of that user. */
+/* Connections of that user; of everybody. */
 unsigned gs_peers_of(const struct gs_daemon *d, uid_t uid);
+unsigned gs_peers_count(const struct gs_daemon *d);
 
 /*
  * A handler gets a message of its type, checked, and the descriptor that
@@ -114,5 +101,7 @@ void gs_peers_on_gone(gs_peer_listener *listener);
 
 /* Send these bytes, which are freed then, as TEXT messages, the rest as the peer reads.  -1: close it. */
 int gs_peer_send_text(struct gs_peer *peer, uint32_t tag, char *bytes, size_t size);
+/* Is such an answer on its way? */
+int gs_peer_sends_text(const struct gs_peer *peer);
 
 #endif

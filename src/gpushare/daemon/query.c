@@ -11,10 +11,21 @@
 #include "gpushare/daemon/history.h"
 #include "gpushare/daemon/memory.h"
 #include "gpushare/daemon/peer.h"
+#include "gpushare/daemon/pending.h"
 
 /* A long report is made ten times a second at most, however often it is asked for. */
 #define LONG_TEXT 65536
 #define LONG_TEXT_KEPT_NS (100 * GS_NS_PER_MS)
+
+/* A long report, kept for a moment. */
+static struct kept_text {
+	char *text;
+	size_t size;
+	uint64_t made_ns;
+} kept_texts[GS_QUERY_COUNT][2];
+
+/* Who waits for the history. */
+static struct gs_pending_list asked = LIST_HEAD_INITIALIZER(asked);
 
 static char *make_text(struct gs_daemon *d, enum gs_query what, uint32_t job, int json,
 		       size_t *size)
@@ -56,7 +67,7 @@ static char *copy(const char *bytes, size_t size)
 static char *get_text(struct gs_daemon *d, enum gs_query what, uint32_t job, int json,
 		      size_t *size)
 {
-	struct gs_kept_text *kept = &d->kept[what][json];
+	struct kept_text *kept = &kept_texts[what][json];
 	uint64_t now = gs_clock_ns();
 	char *text;
 
@@ -74,11 +85,11 @@ static char *get_text(struct gs_daemon *d, enum gs_query what, uint32_t job, int
 	return text;
 }
 
-void gs_query_fini(struct gs_daemon *d)
+void gs_query_fini(void)
 {
 	for (int what = 0; what < GS_QUERY_COUNT; what++)
 		for (int json = 0; json < 2; json++)
-			free(d->kept[what][json].text);
+			free(kept_texts[what][json].text);
 }
 
 int gs_on_query(struct gs_peer *peer, struct gs_msg *msg, int fd)
@@ -87,7 +98,7 @@ int gs_on_query(struct gs_peer *peer, struct gs_msg *msg, int fd)
 	char *text;
 
 	(void)fd;
-	if (peer->text)
+	if (gs_peer_sends_text(peer))
 		return gs_peer_refuse(peer, msg->header.tag, GS_REFUSED_BAD_REQUEST,
 				      "one question at a time");
 	if (msg->query.what >= GS_QUERY_COUNT)
@@ -117,10 +128,11 @@ int gs_on_history(struct gs_peer *peer, struct gs_msg *msg, int fd)
 	const struct gs_msg_history *ask = &msg->history;
 	uint32_t tag = msg->header.tag;
 	struct gs_past_step *live;
+	uint32_t ticket;
 	size_t n;
 
 	(void)fd;
-	if (peer->text || peer->history)
+	if (gs_peer_sends_text(peer) || gs_pending_waits(&asked, peer))
 		return gs_peer_refuse(peer, tag, GS_REFUSED_BAD_REQUEST,
 				      "one question at a time");
 	if (ask->group >= GS_GROUP_COUNT || ask->since > INT64_MAX)
@@ -130,10 +142,9 @@ int gs_on_history(struct gs_peer *peer, struct gs_msg *msg, int fd)
 		return answer_here(peer, tag, ask);
 	if (gs_gather_all(peer->d, 0, &live, &n) < 0)
 		return -1;
-	peer->history = gs_history_ask(peer->d->history, ask, live, n);
-	peer->history_tag = tag;
+	ticket = gs_history_ask(peer->d->history, ask, live, n);
 	free(live);
-	if (!peer->history)
+	if (!ticket || gs_pending_add(&asked, peer, ticket, tag) < 0)
 		return gs_peer_refuse(peer, tag, GS_REFUSED_NO_ROOM,
 				      "the history cannot be asked at the moment");
 	return 0;
@@ -141,17 +152,22 @@ int gs_on_history(struct gs_peer *peer, struct gs_msg *msg, int fd)
 
 void gs_query_answered(struct gs_daemon *d, uint32_t ticket, char *bytes, size_t size)
 {
-	struct gs_peer *peer;
+	uint32_t tag;
+	struct gs_peer *peer = gs_pending_take(&asked, ticket, &tag);
 
-	LIST_FOREACH(peer, &d->peers, link)
-		if (peer->history == ticket) {
-			peer->history = 0;
-			if (!bytes)
-				gs_peer_refuse(peer, peer->history_tag, GS_REFUSED_NO_ROOM,
-					       "the history cannot be read: gpushared's log has the reason");
-			if (gs_peer_send_text(peer, peer->history_tag, bytes, size) < 0)
-				gs_peer_close(peer);
-			return;
-		}
-	free(bytes); /* whoever asked has left */
+	(void)d;
+	if (!peer) {
+		free(bytes); /* whoever asked has left */
+		return;
+	}
+	if (!bytes)
+		gs_peer_refuse(peer, tag, GS_REFUSED_NO_ROOM,
+			       "the history cannot be read: gpushared's log has the reason");
+	if (gs_peer_send_text(peer, tag, bytes, size) < 0)
+		gs_peer_close(peer);
+}
+
+void gs_query_peer_gone(struct gs_peer *peer)
+{
+	gs_pending_drop(&asked, peer);
 }

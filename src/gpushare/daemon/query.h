@@ -13,7 +13,10 @@ gs_handler gs_on_query, gs_on_history;
 /* The history has answered (history.h); the bytes are freed here. */
 void gs_query_answered(struct gs_daemon *d, uint32_t ticket, char *bytes, size_t size);
 
+/* It waits for no answer.  A listener of peer.h. */
+void gs_query_peer_gone(struct gs_peer *peer);
+
 /* At the daemon's end: free the texts that are kept. */
-void gs_query_fini(struct gs_daemon *d);
+void gs_query_fini(void);
 
 #endif

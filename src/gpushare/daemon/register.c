@@ -12,10 +12,14 @@
 #include "gpushare/daemon/gather.h"
 #include "gpushare/daemon/local_job.h"
 #include "gpushare/daemon/memory.h"
+#include "gpushare/daemon/pending.h"
 #include "gpushare/daemon/slurm_report.h"
 #include "gpushare/daemon/state.h"
 #include "gpushare/daemon/steps.h"
 #include "gpushare/proto/auth.h"
+
+/* UNREGISTERs that wait until their job's last report is out. */
+static struct gs_pending_list unreported = LIST_HEAD_INITIALIZER(unreported);
 
 /*
  * A registration counts when root made the credential and root brings it:
@@ -178,8 +182,9 @@ static int answer_ok(struct gs_peer *peer, uint32_t tag)
 	return tag ? gs_peer_send(peer, &msg, -1) : 0;
 }
 
-void gs_local_owner_gone(struct gs_peer *peer)
+void gs_register_peer_gone(struct gs_peer *peer)
 {
+	gs_pending_drop(&unreported, peer);
 	if (peer->own)
 		gs_step_over(peer->d, peer->own, "its owner has left");
 }
@@ -197,6 +202,7 @@ static uint32_t last_report(struct gs_daemon *d, uint32_t job_id)
 int gs_on_unregister(struct gs_peer *peer, struct gs_msg *msg, int fd)
 {
 	struct gs_msg_step said;
+	uint32_t ticket;
 	struct gs_step *step;
 
 	(void)fd;
@@ -209,20 +215,18 @@ int gs_on_unregister(struct gs_peer *peer, struct gs_msg *msg, int fd)
 	gs_step_over(peer->d, step, "unregistered");
 	/* slurmctld refuses comments on a job that has ended, so slurmstepd
 	 * waits for this answer before it ends. */
-	peer->awaited = last_report(peer->d, said.job_id);
-	peer->awaited_tag = msg->header.tag;
-	return peer->awaited ? 0 : answer_ok(peer, msg->header.tag);
+	ticket = last_report(peer->d, said.job_id);
+	if (ticket && gs_pending_add(&unreported, peer, ticket, msg->header.tag) == 0)
+		return 0;
+	return answer_ok(peer, msg->header.tag);
 }
 
 void gs_register_reported(struct gs_daemon *d, uint32_t ticket)
 {
-	struct gs_peer *peer;
+	uint32_t tag;
+	struct gs_peer *peer = gs_pending_take(&unreported, ticket, &tag);
 
-	LIST_FOREACH(peer, &d->peers, link)
-		if (peer->awaited == ticket) {
-			peer->awaited = 0;
-			if (answer_ok(peer, peer->awaited_tag) < 0)
-				gs_peer_close(peer);
-			return;
-		}
+	(void)d;
+	if (peer && answer_ok(peer, tag) < 0)
+		gs_peer_close(peer);
 }

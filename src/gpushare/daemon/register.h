@@ -7,8 +7,8 @@
 
 gs_handler gs_on_register, gs_on_unregister, gs_on_local;
 
-/* The owner of a LOCAL step has left: the step is over.  A listener of peer.h. */
-void gs_local_owner_gone(struct gs_peer *peer);
+/* It waits for no report; if it is the owner of a LOCAL step, that is over.  A listener of peer.h. */
+void gs_register_peer_gone(struct gs_peer *peer);
 
 /* The report of that ticket is out, or never will be: slurmstepd is answered (slurm_report.h). */
 void gs_register_reported(struct gs_daemon *d, uint32_t ticket);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/socket.h>
@@ -26,6 +27,12 @@
 /* How long another daemon may still be on its way out, and how often that is looked at. */
 #define LOCK_PATIENCE_NS (500 * GS_NS_PER_MS)
 #define LOCK_PAUSE_NS (10 * GS_NS_PER_MS)
+
+struct gs_server {
+	int lock_fd;   /* held while this daemon owns the socket */
+	int listen_fd;
+	struct event *accept;
+};
 
 static int lock_path(const struct gs_daemon *d, char *path, size_t size)
 {
@@ -84,7 +91,7 @@ static int take_lock(struct gs_daemon *d, struct gs_error *err)
 		if (lock_soon(fd) < 0)
 			break;
 		if (still_there(fd, path)) {
-			d->lock_fd = fd;
+			d->server->lock_fd = fd;
 			return 0;
 		}
 		close(fd);
@@ -116,16 +123,16 @@ static int bind_socket(struct gs_daemon *d, struct gs_error *err)
 		if (unlink(path) < 0)
 			return gs_fail_errno(err, "cannot remove the old %s", path);
 	}
-	d->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (d->listen_fd < 0)
+	d->server->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (d->server->listen_fd < 0)
 		return gs_fail_errno(err, "cannot make a socket");
 	mask = umask(0111); /* every user's jobs connect: 0666 */
-	rc = bind(d->listen_fd, (struct sockaddr *)&addr, sizeof(addr));
+	rc = bind(d->server->listen_fd, (struct sockaddr *)&addr, sizeof(addr));
 	umask(mask);
-	if (rc < 0 || listen(d->listen_fd, BACKLOG) < 0) {
+	if (rc < 0 || listen(d->server->listen_fd, BACKLOG) < 0) {
 		gs_fail_errno(err, "cannot listen at %s", path);
-		close(d->listen_fd);
-		d->listen_fd = -1;
+		close(d->server->listen_fd);
+		d->server->listen_fd = -1;
 		return -1;
 	}
 	return 0;
@@ -133,6 +140,10 @@ static int bind_socket(struct gs_daemon *d, struct gs_error *err)
 
 int gs_server_listen(struct gs_daemon *d, struct gs_error *err)
 {
+	d->server = calloc(1, sizeof(*d->server));
+	if (!d->server)
+		return gs_fail(err, "no memory");
+	d->server->lock_fd = d->server->listen_fd = -1;
 	make_folder(d->config->socket);
 	if (take_lock(d, err) < 0)
 		return -1;
@@ -148,9 +159,9 @@ static void admit(struct gs_daemon *d, int fd)
 		close(fd);
 		return;
 	}
-	if (d->npeers >= CLIENTS_MAX && cred.uid != 0) {
+	if (cred.uid != 0 && gs_peers_count(d) >= CLIENTS_MAX) {
 		gs_complain("uid %u pid %d: closed: there are %u connections", cred.uid,
-			    cred.pid, d->npeers);
+			    cred.pid, gs_peers_count(d));
 		close(fd);
 		return;
 	}
@@ -177,8 +188,8 @@ static void on_accept(evutil_socket_t sock, short what, void *arg)
 
 int gs_server_start(struct gs_daemon *d, struct gs_error *err)
 {
-	d->accept = gs_event_new(d->base, d->listen_fd, EV_READ | EV_PERSIST, on_accept, d);
-	if (!d->accept || event_add(d->accept, NULL) < 0)
+	d->server->accept = gs_event_new(d->base, d->server->listen_fd, EV_READ | EV_PERSIST, on_accept, d);
+	if (!d->server->accept || event_add(d->server->accept, NULL) < 0)
 		return gs_fail(err, "cannot watch the socket");
 	return 0;
 }
@@ -188,20 +199,24 @@ void gs_server_fini(struct gs_daemon *d)
 	struct gs_peer *peer;
 	char path[512];
 
-	if (d->accept)
-		gs_event_free(d->accept);
+	if (!d->server)
+		return;
+	if (d->server->accept)
+		gs_event_free(d->server->accept);
 	while ((peer = LIST_FIRST(&d->peers))) {
 		peer->own = NULL; /* its step outlives this daemon */
 		gs_peer_close(peer);
 	}
-	if (d->listen_fd >= 0) {
+	if (d->server->listen_fd >= 0) {
 		unlink(d->config->socket);
-		close(d->listen_fd);
+		close(d->server->listen_fd);
 	}
 	/* Removed while it is held; see still_there(). */
-	if (d->lock_fd >= 0) {
+	if (d->server->lock_fd >= 0) {
 		if (lock_path(d, path, sizeof(path)) == 0)
 			unlink(path);
-		close(d->lock_fd);
+		close(d->server->lock_fd);
 	}
+	free(d->server);
+	d->server = NULL;
 }

@@ -278,12 +278,12 @@ void gs_step_over(struct gs_daemon *d, struct gs_step *s, const char *why)
 		over_listeners[i](d, s);
 	gs_tally_trim(&s->tally, KERNELS_KEPT);
 	TAILQ_REMOVE(&d->steps, s, link);
-	TAILQ_INSERT_TAIL(&d->finished, s, link);
-	if (d->nfinished < GS_FINISHED_MAX) {
-		d->nfinished++;
+	TAILQ_INSERT_TAIL(&d->finished.list, s, link);
+	if (d->finished.n < GS_FINISHED_MAX) {
+		d->finished.n++;
 	} else {
-		s = TAILQ_FIRST(&d->finished);
-		TAILQ_REMOVE(&d->finished, s, link);
+		s = TAILQ_FIRST(&d->finished.list);
+		TAILQ_REMOVE(&d->finished.list, s, link);
 		forget(s);
 	}
 	gs_memory_turn(d);
@@ -310,8 +310,8 @@ void gs_steps_fini(struct gs_daemon *d)
 		alloc_put(d, s->alloc);
 		forget(s);
 	}
-	while ((s = TAILQ_FIRST(&d->finished))) {
-		TAILQ_REMOVE(&d->finished, s, link);
+	while ((s = TAILQ_FIRST(&d->finished.list))) {
+		TAILQ_REMOVE(&d->finished.list, s, link);
 		forget(s);
 	}
 }

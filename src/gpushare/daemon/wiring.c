@@ -9,6 +9,7 @@
 #include "gpushare/daemon/history.h"
 #include "gpushare/daemon/hold.h"
 #include "gpushare/daemon/memory.h"
+#include "gpushare/daemon/memory_check.h"
 #include "gpushare/daemon/overdue.h"
 #include "gpushare/daemon/query.h"
 #include "gpushare/daemon/record.h"
@@ -49,8 +50,10 @@ void gs_wire(void)
 	/* What is taken from a client looks at its step, which the client leaves then. */
 	gs_peers_on_gone(gs_takeback_peer_gone);
 	gs_peers_on_gone(gs_client_gone);
+	gs_peers_on_gone(gs_memory_check_peer_gone);
 	gs_peers_on_gone(gs_hold_peer_gone);
-	gs_peers_on_gone(gs_local_owner_gone);
+	gs_peers_on_gone(gs_query_peer_gone);
+	gs_peers_on_gone(gs_register_peer_gone);
 
 	gs_steps_on_over(gs_record_step);
 	gs_allocs_on_over(gs_takeback_alloc_gone);
