@@ -33,10 +33,10 @@ variant() { # NAME [CONF-LINE]...
 for v in ${VARIANTS:-default lead0 lead20 memop norealtime}; do
 	case $v in
 	default) variant default ;;
-	lead0) variant lead0 HandoverLead=0 ;;
-	lead20) variant lead20 HandoverLead=20us ;;
-	memop) variant memop EvictionSignal=memop HandoverLead=0 ;;
-	norealtime) variant norealtime RealTime=no HandoverLead=0 ;;
+	lead0) variant lead0 PolicyParameters=handover_lead=0 ;;
+	lead20) variant lead20 PolicyParameters=handover_lead=20us ;;
+	memop) variant memop PolicyParameters=eviction_signal=memop,handover_lead=0 ;;
+	norealtime) variant norealtime RealTime=no PolicyParameters=handover_lead=0 ;;
 	*) echo "no such variant: $v"; exit 2 ;;
 	esac
 done

@@ -214,7 +214,7 @@ step_checkpoint() {
 	echo "how,mib,to_host_s,to_host_gib_s,to_device_s,to_device_gib_s" >"$out/checkpoint.csv"
 	checkpoint_bare "$keep" || rc=1
 	memory=$((keep + 6144))
-	start_daemon MemoryPreempt=checkpoint "MemoryProgram=$build/gpushare-mem" "MemoryPreemptHostLimit=$((keep + 1024))M" || return 1
+	start_daemon MemoryPreempt=checkpoint "MemoryParameters=program=$build/gpushare-mem" "MemoryPreemptHostLimit=$((keep + 1024))M" || return 1
 	memory=$whole
 	checkpoint_step $((keep + 1024)) "$doors" keep "$keep" "$tmp/ready" || rc=1
 	checkpoint_step $((keep + 1024)) "$doors" compute "$tmp/ready" || rc=1

@@ -68,7 +68,7 @@ fi
 start_daemon() { # EVICT-DEADLINE
 	printf '%s\n' "Socket=$tmp/sock" "PidFile=$tmp/pid" "LogFile=$tmp/log" ReportToSlurm=no AllowLocal=yes \
 		"ShimDir=$tmp/shim" "Gpu=0 Memory=32G" "Partition=low Priority=1" "Partition=high Priority=10" \
-		Policy=rr RrQuantum=5ms "EvictDeadline=$1" Isolation=mps "MpsDir=$tmp/mps" "${CONF:-}" >"$tmp/conf"
+		Policy=rr PolicyParameters=rr_quantum=5ms "EvictDeadline=$1" Isolation=mps "MpsDir=$tmp/mps" "${CONF:-}" >"$tmp/conf"
 	timeout 40 gpushared --config "$tmp/conf" || return 1
 	daemon=$(cat "$tmp/pid")
 	servers=$(control get_server_list)

@@ -77,7 +77,7 @@ step_signal() {
 	: >"$out/signal.txt"
 	for signal in proxy memop dma auto; do
 		timeout 120 "$build/gpushare-bench" eviction --driver "$driver" --shim "$shim" --task 1,10 --long 60 --short 3 --every 15 --count "${EVICTIONS:-200}" \
-			--conf MemoryAdmission=fcfs --conf "EvictionSignal=$signal" --output "$tmp/eviction" || rc=1
+			--conf MemoryAdmission=fcfs --conf "PolicyParameters=eviction_signal=$signal" --output "$tmp/eviction" || rc=1
 		sed "s/^/$signal: /" "$tmp/eviction.csv" | grep -v '#' >>"$out/signal.txt"
 	done
 	cat "$out/signal.txt"

@@ -128,7 +128,7 @@ one_mode() { # ADMISSION:WAKE
 	dir=$tmp/$1
 	mkdir "$dir" && chmod 1777 "$dir"
 	period=$(python3 -c 'import sys; t = sys.argv[1]; print(float(t[:-2]) / 1000 if t.endswith("ms") else float(t.rstrip("s")))' "$cycle")
-	start "MemoryCycle=$cycle" "MemoryAdmission=${1%:*}" "MemoryWake=${1#*:}" || return 1
+	start "MemoryAdmission=${1%:*}" "MemoryParameters=cycle=$cycle,wake=${1#*:}" || return 1
 	while IFS=, read -r name _ _ prio mb; do
 		read -r tiles inner < <(shape $((mb * memory / 4800)))
 		write_job "$dir/$name.sh" "$tiles" "$inner"

@@ -11,7 +11,7 @@ bench() { # VERB ARGUMENT...: its CSV is $TMP/VERB.csv
 	local verb=$1
 	shift
 	t 120 gpushare-bench "$verb" --driver "$BUILD/src/device/emu/.libs/libcuda.so.1" --shim "$BUILD/src/device/shim/.libs" \
-		--conf LeaveWithin=1s --output "$TMP/$verb" "$@"
+		--conf PolicyParameters=leave_within=1s --output "$TMP/$verb" "$@"
 }
 # columns VERB EXPRESSION: of each row r (numbers as floats), and all rows.
 columns() {

@@ -13,7 +13,7 @@ long,0,80,1,10
 middle,10,30,5,20
 short,20,10,9,70
 CSV
-BENCH=(t 120 gpushare-bench mix --driver "$BUILD/src/device/emu/.libs/libcuda.so.1" --shim "$BUILD/src/device/shim/.libs" --conf LeaveWithin=1s)
+BENCH=(t 120 gpushare-bench mix --driver "$BUILD/src/device/emu/.libs/libcuda.so.1" --shim "$BUILD/src/device/shim/.libs" --conf PolicyParameters=leave_within=1s)
 
 mixed() {
 	"${BENCH[@]}" --workload "$TMP/three.csv" --policy piv,frs --rounds 2 --alone 3 --task 1 --output "$TMP/mix"

@@ -51,9 +51,14 @@ none_there() {
 }
 check "a processor that is not there: a line in the log, and all else as without" none_there
 
-old() {
-	write_conf 256M "Gpu=0 Memory=256M" MeasureHandover=start &&
-		refused 'the key MeasureHandover is gone; write instead: nothing' gpushared --config "$TMP/gpushare.conf" --check
+old() { # every key of an earlier version
+	local key keys
+	keys=$(sed -n 's/^GONE(\([A-Za-z]*\),.*/\1/p' "$SRC/src/gpushare/config/gone.def")
+	[ "$(wc -l <<<"$keys")" -ge 20 ] || return 1
+	for key in $keys; do
+		write_conf 256M "Gpu=0 Memory=256M" "$key=1" &&
+			refused "the key $key is gone; write instead: " gpushared --config "$TMP/gpushare.conf" --check || return 1
+	done
 }
 check "a key that is gone is refused with what to write instead" old
 

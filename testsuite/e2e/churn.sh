@@ -34,7 +34,7 @@ beside_another() { # CASE
 	return $rc
 }
 run() { t 100 gpusharectl run --shares 20 --mem 64M --partition low -- "$@"; }
-write_conf 512M "Gpu=0 Memory=512M" ContextMemory=2M "Partition=low Priority=1" Policy=rr RrQuantum=3ms
+write_conf 512M "Gpu=0 Memory=512M" ContextMemory=2M "Partition=low Priority=1" Policy=rr PolicyParameters=rr_quantum=3ms
 check "gpushared serves" start_daemon
 for case in "${CASES[@]}"; do
 	check "alone: $case" run "$CHURN" "$case" 24

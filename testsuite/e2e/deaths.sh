@@ -10,7 +10,7 @@ need_built gpushared gpusharectl testsuite/e2e/order testsuite/e2e/until testsui
 own_daemon
 victim='' other='' last=''
 # Whoever is told to leave is waited for, also when it should have left by what is known of its kernel.
-write_conf 256M "Gpu=0 Memory=256M" "Partition=low Priority=1" "Partition=high Priority=10" Policy=piv EvictDeadline=60s HandoverLead=0
+write_conf 256M "Gpu=0 Memory=256M" "Partition=low Priority=1" "Partition=high Priority=10" Policy=piv EvictDeadline=60s PolicyParameters=handover_lead=0
 begin() { # NAME PARTITION PROGRAM...: its output is $TMP/NAME.out, its gpusharectl's pid $NAME
 	rm -f "$TMP/$1.pid"
 	# shellcheck disable=SC2016

@@ -9,7 +9,7 @@ need_built gpushared gpusharectl testsuite/e2e/order
 own_daemon
 
 configure() { # POLICY
-	write_conf 512M "Gpu=0 Memory=512M" "Partition=low Priority=1" "Partition=high Priority=10" "Policy=$1" RrQuantum=3ms
+	write_conf 512M "Gpu=0 Memory=512M" "Partition=low Priority=1" "Partition=high Priority=10" "Policy=$1" PolicyParameters=rr_quantum=3ms
 }
 daemon() { kill "-$1" "$(cat "$TMP/pid")"; }
 run() { t 100 gpusharectl run --shares 20 --mem 64M --partition "$@"; }

@@ -175,7 +175,15 @@ own_daemon() {
 }
 # write_conf MEMORY LINE...: gpushare.conf for start_daemon; the emulated device has so much memory.
 # ARBITER: auto, poll or sleep; ARBITER_CPU: its processor. LEAVE_WITHIN: what takes longer to leave is not waited for; the emulated device's kernels take milliseconds.
+# It and all LINEs PolicyParameters= become one line.
 write_conf() {
+	local line parameters=leave_within=${LEAVE_WITHIN:-1s} lines=()
+	for line in "${@:2}"; do
+		case $line in
+		PolicyParameters=*) parameters+=,${line#*=} ;;
+		*) lines+=("$line") ;;
+		esac
+	done
 	cat >"$TMP/gpushare.conf" <<-END
 	Socket=$TMP/sock
 	PidFile=$TMP/pid
@@ -184,7 +192,7 @@ write_conf() {
 	AllowLocal=yes
 	Arbiter=${ARBITER:-auto}
 	ArbiterCpu=${ARBITER_CPU:-no}
-	LeaveWithin=${LEAVE_WITHIN:-1s}
+	PolicyParameters=$parameters
 	ShimDir=$BUILD/src/device/shim/.libs
 	Driver=$BUILD/src/device/emu/.libs/libcuda.so.1
 	JobEnv=GPUSHARE_EMU_DEVICE=$TMP/device
@@ -195,7 +203,7 @@ write_conf() {
 	# make check-jitter
 	[ -z "${GPUSHARE_JITTER:-}" ] || printf '%s\n' "JobEnv=LD_PRELOAD=$BUILD/.libs/jitter.so" \
 		"JobEnv=GPUSHARE_JITTER=$GPUSHARE_JITTER" >>"$TMP/gpushare.conf"
-	printf '%s\n' "${@:2}" >>"$TMP/gpushare.conf"
+	printf '%s\n' "${lines[@]}" >>"$TMP/gpushare.conf"
 }
 start_daemon() {
 	t 20 gpushared --config "$TMP/gpushare.conf" || return 1

@@ -10,7 +10,8 @@ MEM=$BUILD/gpushare-mem
 own_daemon
 
 serve() { # [LINE...]
-	write_conf 520M "Gpu=0 Memory=512M" "Partition=low Priority=1" "Partition=high Priority=10" MemoryCycle=1ms "$@"
+	write_conf 520M "Gpu=0 Memory=512M" "Partition=low Priority=1" "Partition=high Priority=10" \
+		"MemoryParameters=cycle=1ms,program=$MEM" "$@"
 	: >"$TMP/log"
 	start_daemon
 }

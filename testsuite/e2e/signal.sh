@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# EvictionSignal: a kernel is evicted and goes on under each signal. On the emulated device.
+# PolicyParameters=eviction_signal: a kernel is evicted and goes on under each signal. On the emulated device.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 need_built gpushared gpusharectl gpushare-demo-matmul testsuite/e2e/until
@@ -8,7 +8,7 @@ own_daemon
 
 serve() { # SIGNAL
 	write_conf 256M LogLevel=debug "Gpu=0 Memory=256M" "Partition=low Priority=1" "Partition=high Priority=10" \
-		Policy=piv MemoryAdmission=fcfs "EvictionSignal=$1"
+		Policy=piv MemoryAdmission=fcfs "PolicyParameters=eviction_signal=$1"
 	start_daemon
 }
 run() { t 60 gpusharectl run --shares 30 --mem 64M --partition "$@"; }

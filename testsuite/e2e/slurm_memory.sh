@@ -10,8 +10,7 @@ TASK=none
 [ ! -r "$BUILD/src/plugins/.libs/task_gpushare.so" ] || TASK=gpushare
 start_cluster main GPU_MEMORY=512M SLURM_EXTRA=TaskPlugin=task/$TASK \
 	GPUSHARE_EXTRA="MemoryQueue=node
-MemoryCycle=5ms
-MemoryProgram=$BUILD/gpushare-mem
+MemoryParameters=cycle=5ms,program=$BUILD/gpushare-mem
 ReportInterval=300ms
 JobEnv=GPUSHARE_EMU_MEMORY=560M
 JobEnv=GPUSHARE_EMU_SMS=2"

@@ -4,7 +4,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/memory_lib.sh"
 need_built testsuite/e2e/until
 SHORT=(gpushare-demo-matmul --tiles 12)
-preempting() { serve MemoryPreempt=checkpoint "MemoryProgram=$MEM" "$@"; }
+preempting() { serve MemoryPreempt=checkpoint "$@"; }
 
 # One of the steps that `gpusharectl memory` lists: FIELD PARTITION
 step() {
@@ -143,10 +143,10 @@ refused_because() { # REASON
 	wait $low && wait $high && grep -q "0 words wrong" "$TMP/low.out" && grep -q " correct: " "$TMP/high.out" || trouble
 }
 
-# MemoryProgram is not there: the log says so at the start, and whoever waits hears it at once; the low one's kernel goes on as if nothing were.
+# gpushare-mem is not there: the log says so at the start, and whoever waits hears it at once; the low one's kernel goes on as if nothing were.
 missing() {
 	long_kernel_and_high || return 1
-	until_true 10 says high "no memory is taken back: MemoryProgram $MEM cannot be run: No such file or directory" || trouble || return 1
+	until_true 10 says high "no memory is taken back: $MEM cannot be run: No such file or directory" || trouble || return 1
 	[ "$(step state low)" = admitted ] && says low None && ! logged "its memory is taken back" || trouble || return 1
 	rm "$TMP/more"
 	wait $low && wait $high && grep -qx "until: right" "$TMP/low.out" && grep -q " correct: " "$TMP/high.out" || trouble
@@ -155,12 +155,12 @@ missing() {
 mended() {
 	keep 350 || trouble || return 1
 	high "${SHORT[@]}" & high=$!
-	until_true 10 says high "MemoryProgram" || trouble || return 1
+	until_true 10 says high "$MEM cannot be run" || trouble || return 1
 	ln -s "$BUILD/gpushare-mem" "$MEM"
 	kill -HUP "$(cat "$TMP/pid")"
 	wait $high && rm "$TMP/held" && wait $low && grep -q "0 words wrong" "$TMP/low.out" && grep -q " correct: " "$TMP/high.out" || trouble
 }
-warned() { [ "$(grep -c "warn.*memory cannot be taken back: MemoryProgram $MEM cannot be run: No such file" "$TMP/log")" = "$1" ]; }
+warned() { [ "$(grep -c "warn.*memory cannot be taken back: $MEM cannot be run: No such file" "$TMP/log")" = "$1" ]; }
 
 dies_away() {
 	keep 350 && high_keeps || trouble || return 1
@@ -241,8 +241,8 @@ check "nor where the driver cannot" refused_because "keeps it: the driver cannot
 check "all of it is back" none_left
 check "gpushared stops" stop_daemon
 MEM=$TMP/absent
-serve "MemoryProgram=$MEM"
-check "a MemoryProgram that is missing and not needed: no warning" warned 0
+serve
+check "a gpushare-mem that is missing and not needed: no warning" warned 0
 check "gpushared stops" stop_daemon
 preempting
 check "one that is: a warning at the start" warned 1

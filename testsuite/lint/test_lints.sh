@@ -182,13 +182,15 @@ test_structs() {
 test_names() {
 	tree
 	put testsuite/lint/foreign-keys.txt "Gres"
+	put src/gpushare/config/keys.def 'KEY(Policy, policy, X, "", "")\nLIST(PolicyParameters, "")'
 	put src/gpushare/config/gone.def 'GONE(OldKey, "Policy=")'
-	put src/gpushare/config/keys.def 'KEY(Policy, policy, X, "", "")'
 	put src/gpushare/config/parse.c 'char *s = "Memory";'
 	put src/gpushare/ctl/a.c '\t.name = "status",'
 	put src/gpushare/bench/a.c '\t.name = "mix",'
-	put etc/x.example "Policy=frs Memory=1G Gres=gpu"
+	put etc/x.example "Policy=frs Memory=1G Gres=gpu PolicyParameters=a=1"
+	put doc/admin.md "Instead of OldKey= write Policy=."
 	shrinks "doc/x.md NoKey" doc/x.md "NoKey=1" "Policy=frs, \`gpusharectl status\` and gpusharectl is" "doc/x.md:1: NoKey is no key"
+	shrinks "doc/x.md OldKey" doc/x.md "OldKey=1" "Policy=frs" "doc/x.md:1: OldKey is no key"
 	shrinks "doc/x.md NoKey" doc/x.md "as NoKey says" "as Policy says" "doc/x.md:1: NoKey is no key"
 	shrinks "doc/x.md gpusharectl gone" doc/x.md "\nSay \`gpusharectl gone --json\`." "" "doc/x.md:2: gpusharectl has no verb gone"
 	shrinks "doc/x.5 gpushare-bench gone" doc/x.5 '.B gpushare\\-bench gone' '.B gpushare\\-bench mix' "gpushare-bench has no verb gone"

@@ -75,8 +75,8 @@ void live_configure(const struct live *l, const char *extra)
 
 	assert_non_null(f);
 	fprintf(f, "Socket=%s\nPidFile=%s\nLogFile=%s\nReportToSlurm=no\nAllowLocal=yes\n"
-		"EvictDeadline=30s\nLeaveWithin=1s\nGpu=0 Memory=1000M\nPartition=high Priority=10\n%s",
-		l->socket, l->pid_file, l->log, extra);
+		"EvictDeadline=30s\nGpu=0 Memory=1000M\nPartition=high Priority=10\n%s%s",
+		l->socket, l->pid_file, l->log, strstr(extra, "PolicyParameters=") ? "" : "PolicyParameters=leave_within=1s\n", extra);
 	assert_int_equal(fclose(f), 0);
 }
 

@@ -110,7 +110,7 @@ static void isolation(void **state)
 	assert_string_equal(c->mps_dir, "/run/gpushare/mps");
 	assert_int_equal(c->mps_terminate, 1);
 	gs_config_free(c);
-	c = parse("Handover=7us\nHandoverLead=0\n" GPU "Isolation=mps\nMpsTerminate=no\n", &err);
+	c = parse("PolicyParameters=handover=7us,handover_lead=0\n" GPU "Isolation=mps\nMpsTerminate=no\n", &err);
 	assert_int_equal(c->handover_ns, 7000);
 	assert_int_equal(c->overlap_ns, 0);
 	assert_int_equal(c->mps_terminate, 0);
@@ -148,12 +148,12 @@ static void defaults(void **state)
 	gs_config_free(NULL);
 }
 
-/* The example that gpushare came with until 2026-11-26. */
+/* The example that gpushare came with until 2026-11-26, but for Handover=; test_config_lists.c has that. */
 static void a_file_of_an_older_gpushare(void **state)
 {
 	static const char text[] =
 		"Gpu=0 Memory=78G Shares=100 File=/dev/nvidia0\nGpu=1 Memory=78G Shares=100 File=/dev/nvidia1\n"
-		"ContextMemory=600M\nPartition=low Priority=1\nPartition=high Priority=10\nPolicy=piv\nHandover=135us\n"
+		"ContextMemory=600M\nPartition=low Priority=1\nPartition=high Priority=10\nPolicy=piv\n"
 		"MemoryAdmission=rbdm\nEvictDeadline=10s\nEvictOverdue=kill\nDaemonAbsent=run\n";
 	struct gs_error err;
 	struct gs_config *c = parse(text, &err);
@@ -242,9 +242,22 @@ static void bad_lines_are_named(void **state)
 		{ GPU "Socket=run/x\n", "t.conf:2: Socket: 'run/x' is not an absolute path" },
 		{ GPU "Socket=\n", "t.conf:2: Socket: '' is not an absolute path" },
 		{ GPU "MemoryAdmission=lifo\n", "t.conf:2: MemoryAdmission: 'lifo' is none of rbdm rbdm-strict fcfs" },
-		{ GPU "MeasureHandover=start\n", "t.conf:2: the key MeasureHandover is gone; write instead: nothing: what a hand-over costs is learned from Handover= on while jobs run" },
-		{ GPU "Handover=5 parsecs\n", "t.conf:2: Handover: " },
-		{ GPU "MinQuantum=0\n", "t.conf:2: MinQuantum: '0': must be longer than zero" },
+		{ GPU "MeasureHandover=start\n", "t.conf:2: the key MeasureHandover is gone; write instead: nothing: what a hand-over costs is learned from PolicyParameters=handover=... on, while jobs run" },
+		{ GPU "PolicyParameters=handover=5 parsecs\n", "t.conf:2: PolicyParameters: handover: " },
+		{ GPU "PolicyParameters=rr_quantum=2ms,min_quantum=0\n", "t.conf:2: PolicyParameters: min_quantum: '0': must be longer than zero" },
+		{ GPU "PolicyParameters=quantum=1ms\n", "t.conf:2: PolicyParameters: unknown parameter 'quantum'" },
+		{ GPU "PolicyParameters=wake=fifo\n", "t.conf:2: PolicyParameters: unknown parameter 'wake'" },
+		{ GPU "PolicyParameters=policy=rr\n", "t.conf:2: PolicyParameters: unknown parameter 'policy'" },
+		{ GPU "PolicyParameters=rr_quantum\n", "t.conf:2: PolicyParameters: 'rr_quantum' is not parameter=value" },
+		{ GPU "PolicyParameters=rr_quantum=1ms,\n", "t.conf:2: PolicyParameters: '' is not parameter=value" },
+		{ GPU "PolicyParameters=rr_quantum=1ms,,cfs_epoch=2ms\n", "t.conf:2: PolicyParameters: '' is not parameter=value" },
+		{ GPU "PolicyParameters=rr_quantum=1ms,RR_quantum=2ms\n", "t.conf:2: PolicyParameters: rr_quantum is given twice" },
+		{ GPU "PolicyParameters=\nPolicyParameters=\n", "t.conf:3: PolicyParameters is given twice" },
+		{ GPU "PolicyParameters=eviction_signal=smoke\n", "t.conf:2: PolicyParameters: eviction_signal: 'smoke' is none of auto proxy memop dma" },
+		{ GPU "MemoryParameters=cycle=0\n", "t.conf:2: MemoryParameters: cycle: '0': must be longer than zero" },
+		{ GPU "MemoryParameters=rr_quantum=1ms\n", "t.conf:2: MemoryParameters: unknown parameter 'rr_quantum'" },
+		{ GPU "MemoryParameters=margin=1001\n", "t.conf:2: MemoryParameters: margin: 1001 is not between" },
+		{ GPU "rr_quantum=1ms\n", "t.conf:2: unknown key 'rr_quantum'" },
 		{ GPU "ReportToSlurm=maybe\n", "t.conf:2: ReportToSlurm: 'maybe' is neither" },
 		{ GPU "DaemonAbsent=panic\n", "t.conf:2: DaemonAbsent: 'panic' is none of run wait fail" },
 		{ GPU "LogLevel=loud\n", "t.conf:2: LogLevel: 'loud' is neither" },
@@ -287,7 +300,7 @@ static void bad_lines_are_named(void **state)
 		{ GPU "Class=x Priority=1\nClass=x Priority=1\n", "t.conf:3: class 'x' is described twice" },
 		{ "Gpu=0 Memory=1G Policy=nosuch\n", "t.conf:1: 'nosuch' is not a policy" },
 		{ "Gpu=0 Memory=1G Policy=rr Policy=rr\n", "t.conf:1: Policy is given twice" },
-		{ GPU "QuantumHandovers=1001\n", "t.conf:2: QuantumHandovers: 1001 is not between" },
+		{ GPU "PolicyParameters=quantum_handovers=1001\n", "t.conf:2: PolicyParameters: quantum_handovers: 1001 is not between" },
 		{ GPU "Partition=a Priority=1 Priority=2\n", "t.conf:2: Priority is given twice" },
 		{ GPU "QOS=a\n", "t.conf:2: the line says nothing about QOS 'a'" },
 		{ GPU "QOS= Priority=1\n", "t.conf:2: '' is not a QOS's name" },

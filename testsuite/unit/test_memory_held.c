@@ -178,7 +178,7 @@ static void the_driver_is_compared(void **state)
 	fclose(f);
 	setenv("FAKE_NVML", file, 1);
 	live_stop(l, SIGTERM);
-	snprintf(conf, sizeof(conf), "MemoryCheck=20ms\nNvml=%s/.libs/fake_nvml.so\n", where);
+	snprintf(conf, sizeof(conf), "MemoryParameters=check=20ms,nvml=%s/.libs/fake_nvml.so\n", where);
 	if (strlen(where) < 200)
 		live_configure(l, conf);
 	else
@@ -219,7 +219,7 @@ static void what_others_have_is_missed(void **state)
 	setenv("FAKE_NVML", file, 1);
 	setenv("FAKE_NVML_DEVICE", "1048576000 734003200", 1);
 	live_stop(l, SIGTERM);
-	snprintf(conf, sizeof(conf), "MemoryCheck=3600s\nNvml=%s/.libs/fake_nvml.so\n", where);
+	snprintf(conf, sizeof(conf), "MemoryParameters=check=3600s,nvml=%s/.libs/fake_nvml.so\n", where);
 	live_configure(l, conf);
 	live_start(l);
 	own = live_local(l, 40, 0, "low", &job);
@@ -240,7 +240,7 @@ static void no_nvml_is_said_once(void **state)
 	struct live *l = *state;
 	uint64_t until = gs_clock_ns() + 20 * GS_NS_PER_S;
 
-	memory_reload(l, "MemoryCheck=5ms\nNvml=/nonexistent/libnvml.so\n");
+	memory_reload(l, "MemoryParameters=check=5ms,nvml=/nonexistent/libnvml.so\n");
 	while (!live_logged(l, "/nonexistent/libnvml.so")) {
 		assert_true(gs_clock_ns() < until);
 		usleep(5000);
@@ -249,7 +249,7 @@ static void no_nvml_is_said_once(void **state)
 	assert_int_equal(live_logged(l, "/nonexistent/libnvml.so"), 1);
 }
 
-/* Without MemoryProgram a job that is suspended keeps its memory, and nobody waits for its kernels first. */
+/* Without gpushare-mem a job that is suspended keeps its memory, and nobody waits for its kernels first. */
 static void suspension_needs_the_program(void **state)
 {
 	struct live *l = *state;
@@ -259,10 +259,10 @@ static void suspension_needs_the_program(void **state)
 	int own, client, admin;
 	char conf[128];
 
-	snprintf(conf, sizeof(conf), "SuspendMemory=checkpoint\nMemoryProgram=/nonexistent/mem\nSlurmUser=%u\n",
+	snprintf(conf, sizeof(conf), "SuspendMemory=checkpoint\nMemoryParameters=program=/nonexistent/mem\nSlurmUser=%u\n",
 		 (unsigned)geteuid());
 	memory_reload(l, conf);
-	assert_int_equal(live_logged(l, "memory cannot be taken back: MemoryProgram /nonexistent/mem"), 1);
+	assert_int_equal(live_logged(l, "memory cannot be taken back: /nonexistent/mem cannot be run"), 1);
 	own = live_local(l, 40, 0, "low", &job);
 	client = live_hello(l, job, &page, NULL);
 	live_launch(client, page, 0, 0);

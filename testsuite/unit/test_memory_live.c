@@ -122,7 +122,7 @@ static int reserve_by_priority(struct live *l, unsigned cycle_ms)
 	char conf[96], is[32];
 	uint32_t low, high;
 
-	snprintf(conf, sizeof(conf), "MemoryAdmission=rbdm-strict\nMemoryCycle=%ums\n", cycle_ms);
+	snprintf(conf, sizeof(conf), "MemoryAdmission=rbdm-strict\nMemoryParameters=cycle=%ums\n", cycle_ms);
 	memory_reload(l, conf);
 	own_low = live_local(l, 20, 300 * MIB, "low", &low);
 	own_high = live_local(l, 20, 300 * MIB, "high", &high);
@@ -189,7 +189,7 @@ static void free_memory_is_granted_at_once(void **state)
 	struct live *l = *state;
 	uint64_t worst = 0;
 
-	memory_reload(l, "MemoryCycle=3600s\n");
+	memory_reload(l, "MemoryParameters=cycle=3600s\n");
 	for (size_t i = 0; i < sizeof(mib) / sizeof(mib[0]); i++)
 		for (int high = 0; high < 2; high++) {
 			uint64_t took = starts_within(l, mib[i], high ? "high" : "low");
@@ -208,7 +208,7 @@ static void freed_memory_goes_to_who_waits(void **state)
 	char why[128];
 	int own_big, own_first, own_second, first_waits, second_waits;
 
-	memory_reload(l, "MemoryCycle=3600s\n");
+	memory_reload(l, "MemoryParameters=cycle=3600s\n");
 	own_big = live_local(l, 20, 600 * MIB, "low", &big);
 	own_first = live_local(l, 20, 800 * MIB, "low", &first);
 	own_second = live_local(l, 20, 300 * MIB, "low", &second);
@@ -234,7 +234,7 @@ static void fcfs_admits_at_once(void **state)
 	int own, sock;
 	struct gs_page *page;
 
-	memory_reload(l, "MemoryAdmission=fcfs\nMemoryCycle=3600s\n");
+	memory_reload(l, "MemoryAdmission=fcfs\nMemoryParameters=cycle=3600s\n");
 	own = live_local(l, 20, 300 * MIB, "low", &job);
 	sock = live_hello(l, job, &page, NULL);
 	expect_state(l, job, "admitted");
@@ -250,7 +250,7 @@ static void wake_order(const char *wake, int low_first, struct live *l)
 	uint32_t big, low, high;
 	int own_big, own_low, own_high, low_waits, high_waits;
 
-	snprintf(conf, sizeof(conf), "MemoryAdmission=fcfs\nMemoryWake=%s\nMemoryAge=0\n", wake);
+	snprintf(conf, sizeof(conf), "MemoryAdmission=fcfs\nMemoryParameters=wake=%s,age=0\n", wake);
 	memory_reload(l, conf);
 	own_big = live_local(l, 20, 900 * MIB, "low", &big);
 	own_low = live_local(l, 20, 800 * MIB, "low", &low);

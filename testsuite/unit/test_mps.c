@@ -40,7 +40,7 @@ static void configure(const struct rig *r, const char *extra)
 	assert_non_null(realpath(path, control));
 	assert_non_null(f);
 	fprintf(f, "Socket=%s\nPidFile=%s\nLogFile=%s\nReportToSlurm=no\nAllowLocal=yes\n"
-		"EvictDeadline=300ms\nGpu=0 Memory=1000M\nPolicy=rr\nMemoryCheck=0\n"
+		"EvictDeadline=300ms\nGpu=0 Memory=1000M\nPolicy=rr\nMemoryParameters=check=0\n"
 		"Isolation=mps\nMpsDir=%s\n", r->l.socket, r->l.pid_file, r->l.log, r->dir);
 	if (!strstr(extra, "MpsControl="))
 		fprintf(f, "MpsControl=%s\n", control);

@@ -141,7 +141,7 @@ static void reservations_order_those_who_wait(void **state)
 	gs_rbdm_destroy(r);
 }
 
-/* Whom MemoryWake puts first of those whose reservations are covered is tried alone. */
+/* Whom the wake-up policy puts first of those whose reservations are covered is tried alone. */
 static void the_wake_order_holds(void **state)
 {
 	struct gs_rbdm *r = make(GS_ADMISSION_RBDM, "hpfw");

@@ -94,7 +94,7 @@ static void test_proxy_sees_for_itself(void **unused)
 	gs_page_store(stub->kstate, GS_K_DONE);
 }
 
-/* EvictionSignal=dma: copies to the control stream, in a context that was equipped for it. */
+/* eviction_signal=dma: copies to the control stream, in a context that was equipped for it. */
 static void test_signal_by_copy(void **unused)
 {
 	struct gs_stub *stub;

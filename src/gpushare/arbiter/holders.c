@@ -9,7 +9,7 @@
 #include "gpushare/arbiter/usage.h"
 
 #define OF_LATE_NS (10 * GS_NS_PER_S) /* longer than the pauses of most that come again and again */
-/* A prediction that is so many times LeaveWithin off is none: a kernel has changed, or its client's page says what is not so. */
+/* A prediction that is so many times leave_within off is none: a kernel has changed, or its client's page says what is not so. */
 #define LATE_TIMES 10
 /* Between two kernels that cannot leave a client does not begin to take turns. */
 #define STAYS_NS (10 * GS_NS_PER_MS)

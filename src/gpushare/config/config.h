@@ -10,6 +10,9 @@
  *	QOS=urgent [Priority=100] [Class=interactive]
  *	JobEnv=NAME=VALUE            (set in every job's environment; may be repeated)
  *
+ * PolicyParameters= and MemoryParameters= are lists of name=value with commas
+ * between them, like Slurm's SchedulerParameters=.
+ *
  * Gpu lines are the node's own, for gpushared; NodeType lines and the limits of
  * the partitions are the cluster's, for slurmctld's job_submit/gpushare.  Whose
  * priority no line gives has its partition's PriorityTier.  Pure but for
@@ -95,8 +98,11 @@ struct gs_config_node_type {
 #define KEY_CPU(field) int field; /* -1: none */
 #define KEY_ARBITER(field) int field; /* 0: auto, 1: poll, 2: sleep */
 #define KEY(name, field, type, def, words) KEY_##type(field)
+#define LIST(name, words) /* its parameters have the fields */
+#define PARAMETER(list, name, field, type, def, words) KEY_##type(field)
 struct gs_config {
 #include "gpushare/config/keys.def"
+#include "gpushare/config/parameters.def"
 	struct gs_config_gpu gpu[GS_CONFIG_GPUS_MAX];
 	size_t ngpu;
 	struct gs_config_partition partition[GS_CONFIG_PARTITIONS_MAX];
@@ -111,6 +117,8 @@ struct gs_config {
 	char *job_env;     /* "A=B\n" lines; never NULL */
 };
 #undef KEY
+#undef LIST
+#undef PARAMETER
 #undef KEY_STRING
 #undef KEY_PATH
 #undef KEY_POLICY
@@ -139,8 +147,8 @@ const char *gs_isolation_name(int isolation);
 
 /*
  * Parse len bytes as if they were the file `name`.  Returns NULL and
- * "name:line: reason" for the first thing wrong: unknown key, key given
- * twice, bad value, duplicate GPU, node type or partition, neither a Gpu nor a
+ * "name:line: reason" for the first thing wrong: unknown key or parameter, one
+ * given twice, one of an earlier version, bad value, duplicate GPU, node type or partition, neither a Gpu nor a
  * NodeType line.
  */
 struct gs_config *gs_config_parse(const char *name, const char *text, size_t len,

@@ -20,7 +20,7 @@ enum key_type {
 	TYPE_STRING, TYPE_PATH, TYPE_POLICY, TYPE_WAKE, TYPE_DURATION, TYPE_PERIOD,
 	TYPE_SIZE, TYPE_AMOUNT, TYPE_PERCENT, TYPE_BOOL, TYPE_ABSENT, TYPE_SIGNAL, TYPE_LEVEL,
 	TYPE_ADMISSION, TYPE_COUNT, TYPE_ISOLATION, TYPE_TAKEBACK, TYPE_SUSPEND, TYPE_QUEUE, TYPE_OVERDUE,
-	TYPE_CPU, TYPE_ARBITER,
+	TYPE_CPU, TYPE_ARBITER, TYPE_LIST,
 };
 
 static const struct key {
@@ -28,11 +28,18 @@ static const struct key {
 	const char *initial;
 	enum key_type type;
 	size_t offset;
+	const char *list; /* of a parameter: the key that it stands in */
 } keys[] = {
 #define KEY(name, field, type, def, words) \
-	{ #name, def, TYPE_##type, offsetof(struct gs_config, field) },
+	{ #name, def, TYPE_##type, offsetof(struct gs_config, field), NULL },
+#define LIST(name, words) { #name, "", TYPE_LIST, 0, NULL },
 #include "gpushare/config/keys.def"
 #undef KEY
+#undef LIST
+#define PARAMETER(list, name, field, type, def, words) \
+	{ #name, def, TYPE_##type, offsetof(struct gs_config, field), #list },
+#include "gpushare/config/parameters.def"
+#undef PARAMETER
 };
 
 #define KEY_COUNT (sizeof(keys) / sizeof(keys[0]))
@@ -40,7 +47,7 @@ static const struct key {
 int gs_key_find(const char *name)
 {
 	for (size_t i = 0; i < KEY_COUNT; i++)
-		if (strcasecmp(name, keys[i].name) == 0)
+		if (!keys[i].list && strcasecmp(name, keys[i].name) == 0)
 			return (int)i;
 	return -1;
 }
@@ -59,6 +66,20 @@ const char *gs_key_gone(const char *name)
 		if (strcasecmp(name, gone[i].name) == 0)
 			return gone[i].instead;
 	return NULL;
+}
+
+int gs_key_is_list(size_t key)
+{
+	return keys[key].type == TYPE_LIST;
+}
+
+int gs_key_parameter(size_t list, const char *name)
+{
+	for (size_t i = 0; i < KEY_COUNT; i++)
+		if (keys[i].list && strcmp(keys[i].list, keys[list].name) == 0 &&
+		    strcasecmp(name, keys[i].name) == 0)
+			return (int)i;
+	return -1;
 }
 
 const char *gs_key_name(size_t key)
@@ -260,6 +281,7 @@ int gs_key_set(struct gs_config *config, size_t key, const char *value, struct g
 	case TYPE_OVERDUE: return set_word(field, value, overdue_names, 2, err);
 	case TYPE_QUEUE: return set_queue(field, value, err);
 	case TYPE_ADMISSION: return set_word(field, value, admission_names, GS_ADMISSION_COUNT, err);
+	case TYPE_LIST: break;
 	}
 	return gs_fail(err, "a key without a type");
 }
@@ -267,7 +289,7 @@ int gs_key_set(struct gs_config *config, size_t key, const char *value, struct g
 int gs_key_defaults(struct gs_config *config, struct gs_error *err)
 {
 	for (size_t i = 0; i < KEY_COUNT; i++)
-		if (gs_key_set(config, i, keys[i].initial, err) < 0)
+		if (!gs_key_is_list(i) && gs_key_set(config, i, keys[i].initial, err) < 0)
 			return -1;
 	return 0;
 }

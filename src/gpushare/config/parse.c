@@ -9,6 +9,7 @@
 #define _GNU_SOURCE
 #include <ctype.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -34,7 +35,7 @@
 
 struct parser {
 	struct gs_config *config;
-	unsigned char seen[128]; /* by key number */
+	unsigned char seen[128]; /* by the number of a key or parameter */
 };
 
 static char *trim(char *text)
@@ -200,6 +201,39 @@ static int parse_env(struct gs_config *config, const char *value, struct gs_erro
 	return 0;
 }
 
+/* One name=value of a list; `text` is cut up. */
+static int parse_parameter(struct parser *p, size_t list, char *text, struct gs_error *err)
+{
+	char *value = strchr(text, '=');
+	struct gs_error why;
+	int parameter;
+
+	if (!value)
+		return gs_fail(err, "'%.60s' is not parameter=value", trim(text));
+	*value++ = '\0';
+	parameter = gs_key_parameter(list, trim(text));
+	if (parameter < 0)
+		return gs_fail(err, "unknown parameter '%.60s'", trim(text));
+	if (p->seen[parameter])
+		return gs_fail(err, "%s is given twice", gs_key_name((size_t)parameter));
+	if (gs_key_set(p->config, (size_t)parameter, trim(value), &why) < 0)
+		return gs_fail(err, "%s: %.200s", gs_key_name((size_t)parameter), why.text);
+	p->seen[parameter] = 1;
+	return 0;
+}
+
+/* rr_quantum=5ms,quantum_handovers=50; an empty list leaves the defaults. */
+static int parse_list(struct parser *p, size_t list, const char *value, struct gs_error *err)
+{
+	char text[LINE_MAX_BYTES], *rest = text, *one;
+
+	snprintf(text, sizeof(text), "%s", value);
+	while (*value && (one = strsep(&rest, ",")))
+		if (parse_parameter(p, list, one, err) < 0)
+			return -1;
+	return 0;
+}
+
 static int parse_key(struct parser *p, const char *name, const char *value,
 		     struct gs_error *err)
 {
@@ -212,7 +246,8 @@ static int parse_key(struct parser *p, const char *name, const char *value,
 		return gs_fail(err, "unknown key '%.60s'", name);
 	if (p->seen[key])
 		return gs_fail(err, "%s is given twice", gs_key_name((size_t)key));
-	if (gs_key_set(p->config, (size_t)key, value, &why) < 0)
+	if (gs_key_is_list((size_t)key) ? parse_list(p, (size_t)key, value, &why) < 0
+					: gs_key_set(p->config, (size_t)key, value, &why) < 0)
 		return gs_fail(err, "%s: %.200s", gs_key_name((size_t)key), why.text);
 	p->seen[key] = 1;
 	return 0;
@@ -272,20 +307,17 @@ static int parse_lines(struct parser *p, const char *name, const char *text, siz
 	return 0;
 }
 
-static int given(const struct parser *p, const char *key)
-{
-	return p->seen[gs_key_find(key)];
-}
-
-/* The keys whose defaults depend on other keys. */
+/* The keys and parameters whose defaults depend on other keys. */
 static void derive(const struct parser *p)
 {
-	p->config->policy_given = given(p, "Policy");
+	size_t policy = (size_t)gs_key_find("PolicyParameters");
+
+	p->config->policy_given = p->seen[gs_key_find("Policy")];
 	if (p->config->isolation != GS_ISOLATION_MPS)
 		return;
-	if (!given(p, "Handover"))
+	if (!p->seen[gs_key_parameter(policy, "handover")])
 		p->config->handover_ns = MPS_HANDOVER_NS;
-	if (!given(p, "HandoverLead"))
+	if (!p->seen[gs_key_parameter(policy, "handover_lead")])
 		p->config->overlap_ns = MPS_LEAD_NS;
 }
 

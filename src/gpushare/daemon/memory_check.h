@@ -40,7 +40,8 @@ void gs_nvml_helper(int sock, const char *library);
 
 struct gs_memory_check;
 
-/* Begin to look, every MemoryCheck; NULL: it is 0, or there is no memory. */
+/* Begin to look, as often as check of MemoryParameters says; NULL: that is 0, or there is no
+ * memory. */
 struct gs_memory_check *gs_memory_check_create(struct gs_daemon *d);
 
 /* A step has been admitted: look now.  NULL is fine. */

@@ -105,7 +105,7 @@ static void over(struct gs_mover *m)
 	result = m->killed || WIFSIGNALED(status) ? GS_MOVE_KILLED :
 		 WEXITSTATUS(status) == 0 ? GS_MOVED : GS_MOVE_FAILED;
 	if (m->killed)
-		snprintf(m->said, sizeof(m->said), "not done within MemoryPreemptTimeout");
+		snprintf(m->said, sizeof(m->said), "not done within preempt_timeout (MemoryParameters)");
 	if (m->done)
 		m->done(m->arg, result, *m->said ? m->said : "it says nothing");
 	destroy(m);
@@ -147,9 +147,9 @@ int gs_mover_check(const struct gs_config *c, struct gs_error *err)
 	struct stat st;
 
 	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
-		return gs_fail(err, "MemoryProgram %s is no program", path);
+		return gs_fail(err, "%s is no program", path);
 	if (access(path, X_OK) < 0)
-		return gs_fail(err, "MemoryProgram %s cannot be run: %s", path, strerror(errno));
+		return gs_fail(err, "%s cannot be run: %s", path, strerror(errno));
 	return 0;
 }
 

@@ -23,7 +23,7 @@ int gs_mover_check(const struct gs_config *config, struct gs_error *err);
 void gs_mover_warn(const struct gs_config *config);
 
 /*
- * Run "gpushare-mem VERB PID"; after MemoryPreemptTimeout it is killed.  It
+ * Run "gpushare-mem VERB PID"; after preempt_timeout of MemoryParameters it is killed.  It
  * outlives the daemon.  NULL: it cannot be started.
  */
 struct gs_mover *gs_mover_start(struct gs_daemon *d, const struct gs_device *device,

@@ -258,7 +258,7 @@ void gs_takeback_alloc_gone(struct gs_daemon *d, struct gs_alloc *a)
 	}
 }
 
-/* Nothing has left while the first process finishes its kernels, which may take MemoryPreemptTimeout. */
+/* Nothing has left while the first process finishes its kernels, which may take preempt_timeout of MemoryParameters. */
 static const char *where(const struct gs_away *away)
 {
 	const struct gs_away_process *p;

@@ -259,9 +259,9 @@ static void settling(struct gs_takeback *t)
 		t->phase = GS_TAKE_LEAVING;
 		start_mover(t, "checkpoint", on_left);
 		if (!t->mover)
-			give_up(t, "MemoryProgram cannot be started");
+			give_up(t, "gpushare-mem cannot be started");
 	} else if (gs_clock_ns() - t->process->settle_ns > t->d->config->memory_preempt_timeout_ns) {
-		give_up(t, "its kernels have not ended within MemoryPreemptTimeout");
+		give_up(t, "its kernels have not ended within preempt_timeout (MemoryParameters)");
 	} else {
 		wake_in(t, SETTLE_POLL_NS);
 	}

@@ -86,7 +86,7 @@ static inline void gs_core_news(struct gs_one *sched)
 void gs_core_fault(struct gs_one *sched);
 
 /*
- * The shortest quantum: the minimum quantum, or the time of QuantumHandovers hand-overs if that is
+ * The shortest quantum: the minimum quantum, or the time of quantum_handovers hand-overs if that is
  * longer.
  */
 uint64_t gs_core_slice(const struct gs_one *sched);

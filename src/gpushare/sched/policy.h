@@ -125,7 +125,7 @@ struct gs_policy {
 /* What a task has run up to view->now, the running turn included. */
 uint64_t gs_task_ran(const struct gs_view *view, const struct gs_task *task);
 
-/* The shortest quantum of this policy, ns: the time of QuantumHandovers hand-overs. */
+/* The shortest quantum of this policy, ns: the time of quantum_handovers hand-overs. */
 uint64_t gs_task_floor(const struct gs_view *view, const struct gs_policy *policy);
 
 /*

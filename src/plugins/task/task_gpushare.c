@@ -43,7 +43,7 @@ static int tell(const struct gs_config *config, uint32_t job_id, uint32_t resume
 	}
 	rc = gs_msg_recv(sock, &answer, GS_FROM_DAEMON, NULL, err);
 	if (rc < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
-		gs_fail(err, "gpushared has not answered within MemoryPreemptTimeout");
+		gs_fail(err, "gpushared has not answered within preempt_timeout (MemoryParameters in gpushare.conf)");
 	close(sock);
 	if (rc == 0)
 		return gs_fail(err, "gpushared closed the connection");
