@@ -236,7 +236,7 @@ static void test_metrics_file(void **state)
 	uint64_t until = gs_clock_ns() + 20 * GS_NS_PER_S;
 
 	snprintf(path, sizeof(path), "%s/g.prom", l->dir);
-	snprintf(line, sizeof(line), "MetricsFile=%s/g.prom\nMetricsInterval=20ms\n", l->dir);
+	snprintf(line, sizeof(line), "MetricsFile=%s/g.prom\nReportInterval=20ms\n", l->dir);
 	live_configure(l, line);
 	kill(l->pid, SIGHUP);
 	while (access(path, F_OK) < 0 && gs_clock_ns() < until)
@@ -245,7 +245,7 @@ static void test_metrics_file(void **state)
 		assert_int_equal(live_lines(path, "gpushare_gpu_policy_faults_total{gpu=\"0\"} 0"),
 				 1);
 	/* A folder that is not there: one line, however often. */
-	snprintf(line, sizeof(line), "MetricsFile=%s/none/g.prom\nMetricsInterval=20ms\n", l->dir);
+	snprintf(line, sizeof(line), "MetricsFile=%s/none/g.prom\nReportInterval=20ms\n", l->dir);
 	live_configure(l, line);
 	kill(l->pid, SIGHUP);
 	live_await_log(l, "cannot write");

@@ -139,11 +139,16 @@ static void start_timer(struct event *timer, uint64_t every_ns)
 		event_add(timer, &tv);
 }
 
+/* Collectors of metrics ask every 15 s or more rarely; who wants fresher figures wants fresher reports, too. */
+#define METRICS_NS (15 * GS_NS_PER_S)
+
 /* What the configuration says how often. */
 static void start_timers(struct gs_daemon *d)
 {
 	start_timer(d->loop->refresh, d->config->report_interval_ns);
-	start_timer(d->loop->metrics, *d->config->metrics_file ? d->config->metrics_interval_ns : 0);
+	start_timer(d->loop->metrics, !*d->config->metrics_file                ? 0
+				: d->config->report_interval_ns < METRICS_NS ? d->config->report_interval_ns
+									     : METRICS_NS);
 }
 
 /* What only a restart changes: others hold on to it. */
