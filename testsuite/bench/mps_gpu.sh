@@ -58,12 +58,9 @@ chmod -R a+rX "$tmp/bin" "$tmp/shim"
 export GPUSHARE_SOCKET=$tmp/sock PATH=$tmp/bin:$build:$PATH
 : >"$out/mps.txt"
 
-control_program=$(sed -n 's/^MpsControl=//p' <<<"${CONF:-}")
-if [ -z "$control_program" ]; then
-	for control_program in /usr/bin/nvidia-cuda-mps-control /usr/local/nvidia/bin/nvidia-cuda-mps-control "$(command -v nvidia-cuda-mps-control)"; do
-		[ ! -x "$control_program" ] || break
-	done
-fi
+for control_program in "$(command -v nvidia-cuda-mps-control)" /usr/bin/nvidia-cuda-mps-control /usr/local/nvidia/bin/nvidia-cuda-mps-control; do
+	[ ! -x "$control_program" ] || break
+done
 
 start_daemon() { # EVICT-DEADLINE
 	printf '%s\n' "Socket=$tmp/sock" "PidFile=$tmp/pid" "LogFile=$tmp/log" ReportToSlurm=no AllowLocal=yes \

@@ -32,8 +32,7 @@ chmod -R a+rX "$tmp/bin" "$tmp/shim"
 export GPUSHARE_SOCKET=$tmp/sock PATH=$tmp/bin:$build:$PATH
 : >"$out/why.txt"
 
-program=$(sed -n 's/^MpsControl=//p' <<<"${CONF:-}")
-for program in $program /usr/bin/nvidia-cuda-mps-control /usr/local/nvidia/bin/nvidia-cuda-mps-control "$(command -v nvidia-cuda-mps-control)"; do
+for program in "$(command -v nvidia-cuda-mps-control)" /usr/bin/nvidia-cuda-mps-control /usr/local/nvidia/bin/nvidia-cuda-mps-control; do
 	[ ! -x "$program" ] || break
 done
 control() { echo "$*" | CUDA_MPS_PIPE_DIRECTORY=$tmp/mps timeout 5 "$program" 2>&1; }

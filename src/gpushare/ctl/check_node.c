@@ -159,15 +159,11 @@ static void check_folder(struct gs_check *c, const char *key, const char *file)
 /* Isolation=mps: the pipe is there while gpushared runs. */
 static void check_own_mps(struct gs_check *c)
 {
-	const char *control = c->config->mps_control;
 	char pipe[4096];
 	struct stat st;
 
 	snprintf(pipe, sizeof(pipe), "%s/control", c->config->mps_dir);
-	if (*control && access(control, X_OK) < 0)
-		gs_check_add(c, GS_WRONG, "mps", "correct MpsControl, or install the driver's MPS",
-			     "MpsControl=%s: %s", control, strerror(errno));
-	else if (strstr(c->config->job_env, MPS_VARIABLE))
+	if (strstr(c->config->job_env, MPS_VARIABLE))
 		gs_check_add(c, GS_WRONG, "mps", "take " MPS_VARIABLE " out of JobEnv",
 			     "Isolation=mps, and JobEnv sends jobs to another MPS");
 	else if (stat(pipe, &st) < 0)

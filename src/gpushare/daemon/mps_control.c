@@ -38,14 +38,6 @@ int gs_mps_find(const struct gs_config *config, struct gs_mps_place *place, stru
 
 	snprintf(place->dir, sizeof(place->dir), "%s", config->mps_dir);
 	place->all_users = geteuid() == 0;
-	if (*config->mps_control) {
-		snprintf(place->program, sizeof(place->program), "%s", config->mps_control);
-		return access(place->program, X_OK) == 0
-			? 0 : gs_fail_errno(err, "Isolation=mps: MpsControl=%.150s", place->program);
-	}
-	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
-		if (try_program(place, folders[i], strlen(folders[i])))
-			return 0;
 	for (; path && *path; path += *path == ':') {
 		size_t len = strcspn(path, ":");
 
@@ -53,9 +45,12 @@ int gs_mps_find(const struct gs_config *config, struct gs_mps_place *place, stru
 			return 0;
 		path += len;
 	}
-	return gs_fail(err, "Isolation=mps: there is no " PROGRAM " in /usr/bin, "
-		       "/usr/local/nvidia/bin or PATH: install the driver's, or name it with "
-		       "MpsControl=");
+	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
+		if (try_program(place, folders[i], strlen(folders[i])))
+			return 0;
+	return gs_fail(err, "Isolation=mps: there is no " PROGRAM " in PATH, /usr/bin or "
+		       "/usr/local/nvidia/bin: install the driver's, or put its folder into "
+		       "gpushared's PATH");
 }
 
 /* In the child: `in` and `out` are its standard streams. */

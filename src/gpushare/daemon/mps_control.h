@@ -25,7 +25,8 @@ struct gs_mps_place {
 	int all_users; /* the control daemon is told to let all users share root's server */
 };
 
-/* The program and the folder that the configuration means.  -1: there is no such program. */
+/* The folder that the configuration names, and the program: the first in PATH, else where drivers
+ * put it.  -1: there is none. */
 int gs_mps_find(const struct gs_config *config, struct gs_mps_place *place, struct gs_error *err);
 
 /*
