@@ -66,6 +66,11 @@ static void test_bad_configuration_names_the_line(void **state)
 	assert_int_not_equal(live_run(l->conf, said, sizeof(said)), 0);
 	snprintf(want, sizeof(want), "%s:10: ", l->conf);
 	assert_non_null(strstr(said, want));
+	/* The file of an earlier version. */
+	live_configure(l, "RrQuantum=5ms\n");
+	assert_int_not_equal(live_run(l->conf, said, sizeof(said)), 0);
+	snprintf(want, sizeof(want), "%s:10: the key RrQuantum is gone; write instead: PolicyParameters=rr_quantum=", l->conf);
+	assert_non_null(strstr(said, want));
 	assert_int_equal(access(l->socket, F_OK), -1);
 }
 
@@ -93,6 +98,9 @@ static void test_reload(void **state)
 	live_await_log(l, "not reloaded");
 	live_status_gpu(l, "policy", policy, sizeof(policy));
 	assert_string_equal(policy, "frs");
+	live_configure(l, "MemoryCheck=0\n");
+	kill(l->pid, SIGHUP);
+	live_await_log(l, "the key MemoryCheck is gone; write instead: MemoryParameters=check=");
 	live_configure(l, "Policy=piv\n");
 	kill(l->pid, SIGHUP);
 	live_await_log(l, "reloaded /");
