@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "gpu_rig.h"
-#include "gpushare/daemon/arbiter.h"
+#include "gpushare/daemon/gpu/arbiter.h"
 #include "gpushare/arbiter/gpu_core.h"
 
 /* ---- when it polls ------------------------------------------------------- */

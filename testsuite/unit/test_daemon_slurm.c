@@ -21,7 +21,7 @@
 
 #include "common/clock.h"
 #include "gpushare/config/config.h"
-#include "gpushare/daemon/slurm_report.h"
+#include "gpushare/daemon/slurm/slurm_report.h"
 
 enum { WRITTEN = 1, REFUSED, HANGS, DIES, KILLED, NOT_KILLED };
 

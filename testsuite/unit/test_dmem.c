@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "common/log.h"
-#include "gpushare/daemon/dmem_steps.h"
+#include "gpushare/daemon/memory/dmem_steps.h"
 
 #define GIB (UINT64_C(1) << 30)
 #define JOB "/system.slice/slurmstepd.scope/job_12"

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "gpushare/daemon/report.h"
+#include "gpushare/daemon/report/report.h"
 #include "gpushare/arbiter/tenant.h"
 #include "gpu_rig.h"
 

@@ -15,9 +15,9 @@
 #include <jansson.h>
 
 #include "config.h"
-#include "gpushare/daemon/aggregate.h"
-#include "gpushare/daemon/history_db.h"
-#include "gpushare/daemon/local_job.h"
+#include "gpushare/daemon/report/aggregate.h"
+#include "gpushare/daemon/history/history_db.h"
+#include "gpushare/daemon/base/local_job.h"
 
 static struct gs_past_step step_of(uint32_t job, const char *user, const char *partition,
 				   int64_t end_s)

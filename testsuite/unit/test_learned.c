@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "config.h"
-#include "gpushare/daemon/history_db.h"
+#include "gpushare/daemon/history/history_db.h"
 #include "gpushare/arbiter/learned.h"
 #include "gpushare/arbiter/watch.h"
 

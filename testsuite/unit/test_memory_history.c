@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "common/program.h"
-#include "gpushare/daemon/memory_history.h"
+#include "gpushare/daemon/memory/memory_history.h"
 
 #define MIB (UINT64_C(1) << 20)
 

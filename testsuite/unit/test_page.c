@@ -159,7 +159,7 @@ static void stubs_in_use(void **state)
 	close(fd);
 }
 
-/* As the arbiter sleeps (daemon/doorbell.c). */
+/* As the arbiter sleeps (daemon/gpu/doorbell.c). */
 static uint32_t sleep_on_asked(struct gs_page *page, uint32_t heard)
 {
 	syscall(SYS_futex, &page->asked, FUTEX_WAIT, heard, NULL, NULL, 0);

@@ -16,11 +16,11 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "gpushare/daemon/comment.h"
-#include "gpushare/daemon/proc.h"
-#include "gpushare/daemon/report.h"
-#include "gpushare/daemon/state.h"
-#include "gpushare/daemon/step_line.h"
+#include "gpushare/daemon/slurm/comment.h"
+#include "gpushare/daemon/base/proc.h"
+#include "gpushare/daemon/report/report.h"
+#include "gpushare/daemon/base/state.h"
+#include "gpushare/daemon/steps/step_line.h"
 
 static struct gs_report_row row_of(uint32_t job, const char *step)
 {
@@ -180,7 +180,7 @@ static void test_json_has_the_columns(void **unused)
 	assert_int_equal(json_array_size(all), 2);
 	row = json_array_get(all, 0);
 #define COLUMN(key, type, kind, words) n++; assert_non_null(json_object_get(row, #key));
-#include "gpushare/daemon/report.def"
+#include "gpushare/daemon/report/report.def"
 #undef COLUMN
 	assert_int_equal(json_object_size(row), n);
 	assert_int_equal(json_integer_value(json_object_get(row, "job")), 12);

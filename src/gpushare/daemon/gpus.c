@@ -8,13 +8,13 @@
 
 #include "common/clock.h"
 #include "gpushare/config/sched_options.h"
-#include "gpushare/daemon/arbiter.h"
-#include "gpushare/daemon/dmem_steps.h"
-#include "gpushare/daemon/memory.h"
-#include "gpushare/daemon/mps.h"
-#include "gpushare/daemon/peer.h"
-#include "gpushare/daemon/priority.h"
-#include "gpushare/daemon/step.h"
+#include "gpushare/daemon/gpu/arbiter.h"
+#include "gpushare/daemon/memory/dmem_steps.h"
+#include "gpushare/daemon/memory/memory.h"
+#include "gpushare/daemon/mps/mps.h"
+#include "gpushare/daemon/base/peer.h"
+#include "gpushare/daemon/steps/priority.h"
+#include "gpushare/daemon/base/step.h"
 
 /* Partitions of no class are the first one; those of the file follow, as gs_config_class() counts. */
 static size_t classes_of(const struct gs_config *c, struct gs_sched_class *class)

@@ -3,7 +3,7 @@
 #ifndef GPUSHARE_DAEMON_GPUS_H
 #define GPUSHARE_DAEMON_GPUS_H
 
-#include "gpushare/daemon/daemon.h"
+#include "gpushare/daemon/base/daemon.h"
 
 /* One device per Gpu= line; its arbiter tells of its news by news_fd.  0, or -1 with the reason. */
 int gs_devices_init(struct gs_daemon *d, int news_fd, struct gs_error *err);

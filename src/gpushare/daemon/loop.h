@@ -3,7 +3,7 @@
 #ifndef GPUSHARE_DAEMON_LOOP_H
 #define GPUSHARE_DAEMON_LOOP_H
 
-#include "gpushare/daemon/daemon.h"
+#include "gpushare/daemon/base/daemon.h"
 
 /*
  * The event base, the timers and the signals (SIGTERM, SIGINT, SIGHUP).  config_path is read

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Forked helpers; see child.h. */
+#define _GNU_SOURCE
+#include "gpushare/daemon/base/child.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* In the child: only the socket stays. */
+static void only_socket(int sock)
+{
+	int null = open("/dev/null", O_RDWR);
+
+	for (int fd = 0; null >= 0 && fd < 3; fd++)
+		dup2(null, fd); /* its errors come back as answers */
+	dup2(sock, 3);
+	for (int fd = 4; fd < 65536; fd++)
+		if (close(fd) < 0 && fd > 4096)
+			break;
+}
+
+static void default_signals(void)
+{
+	static const int defaults[] = { SIGTERM, SIGINT, SIGHUP, SIGPIPE };
+	sigset_t none;
+
+	for (size_t i = 0; i < sizeof(defaults) / sizeof(defaults[0]); i++)
+		signal(defaults[i], SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+int gs_child_start(pid_t *pid, void (*body)(int sock, const char *arg), const char *arg,
+		   int dies)
+{
+	int ends[2];
+
+	*pid = 0;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+		return -1;
+	*pid = fork();
+	if (*pid == 0) {
+		if (dies)
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+		default_signals();
+		only_socket(ends[1]);
+		body(3, arg);
+		_exit(0);
+	}
+	close(ends[1]);
+	if (*pid < 0) {
+		*pid = 0;
+		close(ends[0]);
+		return -1;
+	}
+	return ends[0];
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The daemon's state: one struct, owned by main, known to the daemon's own
+ * files only.  It belongs to whoever holds the loop's lock (event.h).  What is
+ * each GPU's scheduling belongs to its arbiter (arbiter.h).
+ */
+#ifndef GPUSHARE_DAEMON_DAEMON_H
+#define GPUSHARE_DAEMON_DAEMON_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+#include <sys/types.h>
+
+#include "gpushare/config/config.h"
+#include "gpushare/daemon/base/device.h"
+#include "gpushare/proto/msg.h"
+
+struct event;
+struct event_base;
+struct gs_peer;
+struct gs_step;
+struct gs_history;
+struct gs_learned;
+struct gs_loop;
+struct gs_peaks;
+struct gs_memory_check;
+struct gs_mps;
+struct gs_server;
+struct gs_slurm_report;
+struct gs_takeback;
+
+LIST_HEAD(gs_peers, gs_peer);
+TAILQ_HEAD(gs_steps, gs_step);
+
+/* The last GS_FINISHED_MAX (step.h) of the steps that are over. */
+struct gs_finished {
+	struct gs_steps list;
+	unsigned n;
+};
+
+struct gs_daemon {
+	struct gs_config *config;
+	struct event_base *base;
+	struct gs_loop *loop;     /* loop.h */
+	uint64_t started_ns;
+
+	struct gs_device device[GS_CONFIG_GPUS_MAX];
+	size_t ndevice;
+	struct gs_peaks *peaks;   /* memory_history.h */
+	struct gs_memory_check *check; /* memory_check.h */
+	struct gs_mps *mps;       /* mps.h; NULL with separate contexts */
+	struct gs_takeback *takeback;  /* takeback.h */
+	struct event *memory;     /* the next admission, or the end of somebody's patience */
+
+	struct gs_server *server; /* server.h */
+	struct gs_peers peers;
+	uint64_t next_id;         /* of peers and of allocations */
+
+	struct gs_steps steps;    /* registered */
+	struct gs_finished finished;
+	uint32_t next_local;      /* job id of the next `gpusharectl run` (local_job.h); 0: the first */
+
+	struct gs_learned *learned; /* times of kernels that ran before */
+	struct gs_history *history;
+	struct gs_slurm_report *slurm;
+};
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Callbacks with the daemon's lock held; see event.h. */
+#define _GNU_SOURCE
+#include "gpushare/daemon/base/event.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+struct locked {
+	event_callback_fn callback;
+	void *arg;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+void gs_lock(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+void gs_unlock(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+static void on_event(evutil_socket_t fd, short what, void *arg)
+{
+	struct locked locked = *(struct locked *)arg; /* it may free itself */
+
+	gs_lock();
+	locked.callback(fd, what, locked.arg);
+	gs_unlock();
+}
+
+struct event *gs_event_new(struct event_base *base, evutil_socket_t fd, short what,
+			   event_callback_fn callback, void *arg)
+{
+	struct locked *locked = malloc(sizeof(*locked));
+	struct event *event;
+
+	if (!locked)
+		return NULL;
+	*locked = (struct locked){ callback, arg };
+	event = event_new(base, fd, what, on_event, locked);
+	if (!event)
+		free(locked);
+	return event;
+}
+
+void gs_event_free(struct event *event)
+{
+	struct locked *locked;
+
+	if (!event)
+		return;
+	locked = event_get_callback_arg(event);
+	event_free(event);
+	free(locked);
+}

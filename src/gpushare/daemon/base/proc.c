@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Process ancestry from /proc; see proc.h. */
+#define _GNU_SOURCE
+#include "gpushare/daemon/base/proc.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define DEPTH_MAX 1024 /* a longer chain of ancestors is somebody playing */
+
+int gs_proc_parse(const char *text, struct gs_proc *proc)
+{
+	/* The second field is the program's name in brackets; it may hold
+	 * brackets and blanks of its own, so the last one counts. */
+	const char *rest = strrchr(text, ')');
+	uint64_t start;
+	char state;
+	int ppid;
+
+	if (!rest)
+		return -1;
+	/* 3 state, 4 ppid, ..., 22 starttime (proc(5)). */
+	if (sscanf(rest + 1, " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d"
+		   " %*d %*d %*d %*d %" SCNu64, &state, &ppid, &start) != 3)
+		return -1;
+	if (state == 'Z' || state == 'X')
+		return -1;
+	proc->ppid = ppid;
+	proc->start = start;
+	return 0;
+}
+
+int gs_proc_read(pid_t pid, struct gs_proc *proc)
+{
+	char path[32], text[1024];
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (n <= 0)
+		return -1;
+	text[n] = '\0';
+	return gs_proc_parse(text, proc);
+}
+
+/* A line of a small file that begins so; what follows is in `rest`. */
+static int find_line(const char *path, const char *begin, char *rest, size_t size)
+{
+	size_t length = strlen(begin);
+	char line[512];
+	int found = 0;
+	FILE *f = fopen(path, "re");
+
+	if (!f)
+		return 0;
+	while (!found && fgets(line, sizeof(line), f))
+		if (strncmp(line, begin, length) == 0) {
+			snprintf(rest, size, "%.*s", (int)strcspn(line + length, "\n"),
+				 line + length);
+			found = 1;
+		}
+	fclose(f);
+	return found;
+}
+
+/* "4:freezer:/slurm/job_5" is a line of version 1, "0::/system.slice/..." the one of version 2. */
+static int frozen(pid_t pid, const char *root)
+{
+	char path[1024], line[512], rest[512], is[16];
+	int ret = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)pid);
+	f = fopen(path, "re");
+	while (f && !ret && fgets(line, sizeof(line), f)) {
+		char *v1 = strstr(line, ":freezer:");
+
+		line[strcspn(line, "\n")] = '\0';
+		if (v1) {
+			snprintf(path, sizeof(path), "%s/freezer%s/freezer.state", root, v1 + 9);
+			ret = find_line(path, "FROZEN", rest, sizeof(rest));
+		} else if (strncmp(line, "0::", 3) == 0) {
+			snprintf(path, sizeof(path), "%s%s/cgroup.events", root, line + 3);
+			ret = find_line(path, "frozen ", is, sizeof(is)) && is[0] == '1';
+		}
+	}
+	if (f)
+		fclose(f);
+	return ret;
+}
+
+int gs_proc_stopped(pid_t pid, const char *root)
+{
+	char path[32], state[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	if (!find_line(path, "State:\t", state, sizeof(state)))
+		return 0;
+	if (state[0] == 'T' || state[0] == 't')
+		return 1;
+	return state[0] != 'R' && frozen(pid, root);
+}
+
+int gs_proc_alive(pid_t pid, uint64_t start)
+{
+	struct gs_proc now;
+
+	return gs_proc_read(pid, &now) == 0 && now.start == start;
+}
+
+int gs_proc_descends(pid_t pid, pid_t ancestor, uint64_t start)
+{
+	struct gs_proc proc;
+	uint64_t youngest = UINT64_MAX;
+
+	for (int depth = 0; depth < DEPTH_MAX && pid > 0; depth++) {
+		if (gs_proc_read(pid, &proc) < 0 || proc.start > youngest)
+			return 0;
+		if (pid == ancestor)
+			return proc.start == start;
+		youngest = proc.start;
+		pid = proc.ppid;
+	}
+	return 0;
+}

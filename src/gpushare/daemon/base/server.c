@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Listening and accepting; see server.h. */
+#define _GNU_SOURCE
+#include "gpushare/daemon/base/server.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "gpushare/daemon/base/complain.h"
+#include "gpushare/daemon/base/event.h"
+#include "gpushare/daemon/base/peer.h"
+
+#define CLIENTS_MAX 1024
+#define CLIENTS_PER_UID 128 /* root, who registers the steps, is not counted */
+#define BACKLOG 128
+/* How long another daemon may still be on its way out, and how often that is looked at. */
+#define LOCK_PATIENCE_NS (500 * GS_NS_PER_MS)
+#define LOCK_PAUSE_NS (10 * GS_NS_PER_MS)
+
+struct gs_server {
+	int lock_fd;   /* held while this daemon owns the socket */
+	int listen_fd;
+	struct event *accept;
+};
+
+static int lock_path(const struct gs_daemon *d, char *path, size_t size)
+{
+	return snprintf(path, size, "%s.lock", d->config->socket) < (int)size ? 0 : -1;
+}
+
+/* The folder may be one of /run, which is empty after a boot. */
+static void make_folder(const char *socket)
+{
+	char folder[sizeof(((struct sockaddr_un *)0)->sun_path)];
+	char *slash;
+
+	snprintf(folder, sizeof(folder), "%s", socket);
+	slash = strrchr(folder, '/');
+	if (slash && slash != folder) {
+		*slash = '\0';
+		if (mkdir(folder, 0755) == 0)
+			gs_log(GS_LOG_INFO, "made the folder %s", folder);
+	}
+}
+
+/* The file may be one that a daemon on its way out has just removed: then not ours. */
+static int still_there(int fd, const char *path)
+{
+	struct stat held, named;
+
+	return fstat(fd, &held) == 0 && lstat(path, &named) == 0 &&
+	       held.st_ino == named.st_ino && held.st_dev == named.st_dev;
+}
+
+/* One that was killed a moment ago may still be on its way out, or a helper that it had just forked. */
+static int lock_soon(int fd)
+{
+	const struct timespec pause = { 0, LOCK_PAUSE_NS };
+	uint64_t until = gs_clock_ns() + LOCK_PATIENCE_NS;
+
+	while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+		if (errno != EWOULDBLOCK || gs_clock_ns() > until)
+			return -1;
+		nanosleep(&pause, NULL);
+	}
+	return 0;
+}
+
+static int take_lock(struct gs_daemon *d, struct gs_error *err)
+{
+	char path[512];
+	int fd;
+
+	if (lock_path(d, path, sizeof(path)) < 0)
+		return gs_fail(err, "the socket's path is too long");
+	for (;;) {
+		fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+		if (fd < 0)
+			return gs_fail_errno(err, "cannot open %s", path);
+		if (lock_soon(fd) < 0)
+			break;
+		if (still_there(fd, path)) {
+			d->server->lock_fd = fd;
+			return 0;
+		}
+		close(fd);
+	}
+	if (errno == EWOULDBLOCK)
+		gs_fail(err, "another gpushared serves %s", d->config->socket);
+	else
+		gs_fail_errno(err, "cannot lock %s", path);
+	close(fd);
+	return -1;
+}
+
+static int bind_socket(struct gs_daemon *d, struct gs_error *err)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	const char *path = d->config->socket;
+	struct stat st;
+	mode_t mask;
+	int rc;
+
+	if (strlen(path) >= sizeof(addr.sun_path))
+		return gs_fail(err, "the socket's path is longer than %zu bytes: %s",
+			       sizeof(addr.sun_path) - 1, path);
+	strcpy(addr.sun_path, path);
+	/* With the lock held, a socket that is there is a dead daemon's. */
+	if (lstat(path, &st) == 0) {
+		if (!S_ISSOCK(st.st_mode))
+			return gs_fail(err, "%s is there and is no socket", path);
+		if (unlink(path) < 0)
+			return gs_fail_errno(err, "cannot remove the old %s", path);
+	}
+	d->server->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (d->server->listen_fd < 0)
+		return gs_fail_errno(err, "cannot make a socket");
+	mask = umask(0111); /* every user's jobs connect: 0666 */
+	rc = bind(d->server->listen_fd, (struct sockaddr *)&addr, sizeof(addr));
+	umask(mask);
+	if (rc < 0 || listen(d->server->listen_fd, BACKLOG) < 0) {
+		gs_fail_errno(err, "cannot listen at %s", path);
+		close(d->server->listen_fd);
+		d->server->listen_fd = -1;
+		return -1;
+	}
+	return 0;
+}
+
+int gs_server_listen(struct gs_daemon *d, struct gs_error *err)
+{
+	d->server = calloc(1, sizeof(*d->server));
+	if (!d->server)
+		return gs_fail(err, "no memory");
+	d->server->lock_fd = d->server->listen_fd = -1;
+	make_folder(d->config->socket);
+	if (take_lock(d, err) < 0)
+		return -1;
+	return bind_socket(d, err);
+}
+
+static void admit(struct gs_daemon *d, int fd)
+{
+	struct ucred cred;
+	socklen_t len = sizeof(cred);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0) {
+		close(fd);
+		return;
+	}
+	if (cred.uid != 0 && gs_peers_count(d) >= CLIENTS_MAX) {
+		gs_complain("uid %u pid %d: closed: there are %u connections", cred.uid,
+			    cred.pid, gs_peers_count(d));
+		close(fd);
+		return;
+	}
+	if (cred.uid != 0 && gs_peers_of(d, cred.uid) >= CLIENTS_PER_UID) {
+		gs_complain("uid %u pid %d: closed: the user has %u connections", cred.uid,
+			    cred.pid, CLIENTS_PER_UID);
+		close(fd);
+		return;
+	}
+	gs_peer_new(d, fd, cred.uid, cred.pid);
+}
+
+static void on_accept(evutil_socket_t sock, short what, void *arg)
+{
+	struct gs_daemon *d = arg;
+	int fd = accept4(sock, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	(void)what;
+	if (fd >= 0)
+		admit(d, fd);
+	else if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR)
+		gs_complain("cannot accept: %s", strerror(errno));
+}
+
+int gs_server_start(struct gs_daemon *d, struct gs_error *err)
+{
+	d->server->accept = gs_event_new(d->base, d->server->listen_fd, EV_READ | EV_PERSIST, on_accept, d);
+	if (!d->server->accept || event_add(d->server->accept, NULL) < 0)
+		return gs_fail(err, "cannot watch the socket");
+	return 0;
+}
+
+void gs_server_fini(struct gs_daemon *d)
+{
+	struct gs_peer *peer;
+	char path[512];
+
+	if (!d->server)
+		return;
+	if (d->server->accept)
+		gs_event_free(d->server->accept);
+	while ((peer = LIST_FIRST(&d->peers))) {
+		peer->own = NULL; /* its step outlives this daemon */
+		gs_peer_close(peer);
+	}
+	if (d->server->listen_fd >= 0) {
+		unlink(d->config->socket);
+		close(d->server->listen_fd);
+	}
+	/* Removed while it is held; see still_there(). */
+	if (d->server->lock_fd >= 0) {
+		if (lock_path(d, path, sizeof(path)) == 0)
+			unlink(path);
+		close(d->server->lock_fd);
+	}
+	free(d->server);
+	d->server = NULL;
+}

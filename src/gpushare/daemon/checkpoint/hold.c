@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Jobs that are suspended with their memory on the host; see hold.h. */
+#define _GNU_SOURCE
+#include "gpushare/daemon/checkpoint/hold.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <sys/queue.h>
+
+#include "common/log.h"
+#include "gpushare/daemon/memory/memory.h"
+#include "gpushare/daemon/memory/memory_lease.h"
+#include "gpushare/daemon/checkpoint/mover.h"
+#include "gpushare/daemon/base/peer.h"
+#include "gpushare/daemon/base/state.h"
+#include "gpushare/daemon/base/step.h"
+#include "gpushare/daemon/checkpoint/takeback_core.h"
+
+/* A SUSPEND that waits until the memory is on the host. */
+struct waiting {
+	LIST_ENTRY(waiting) link;
+	struct gs_peer *peer;
+	uint32_t job, tag;
+	char failed[192]; /* why it is not to be had, "" */
+};
+
+static LIST_HEAD(, waiting) all = LIST_HEAD_INITIALIZER(all);
+
+static struct waiting *waiting_of(const struct gs_peer *peer)
+{
+	struct waiting *w;
+
+	LIST_FOREACH(w, &all, link)
+		if (w->peer == peer)
+			return w;
+	return NULL;
+}
+
+static void forget(struct waiting *w)
+{
+	LIST_REMOVE(w, link);
+	free(w);
+}
+
+int gs_hold_waits(const struct gs_peer *peer)
+{
+	return waiting_of(peer) != NULL;
+}
+
+/* Nothing of it is on its way, in either direction, because of its suspension. */
+static int settled(const struct gs_alloc *a)
+{
+	return a->hold ? gs_hold_holds(a) : !a->away || a->away->released;
+}
+
+int gs_hold_begin(struct gs_peer *peer, uint32_t job_id, uint32_t tag)
+{
+	struct waiting *w = calloc(1, sizeof(*w));
+	struct gs_daemon *d = peer->d;
+	struct gs_step *s;
+
+	if (!w)
+		return -1;
+	w->peer = peer;
+	w->job = job_id;
+	w->tag = tag;
+	LIST_INSERT_HEAD(&all, w, link);
+
+	TAILQ_FOREACH(s, &d->steps, link)
+		if (s->info.job_id == job_id)
+			s->alloc->hold = 1;
+	gs_memory_turn(d);
+	gs_hold_answer(d); /* a job without steps here waits for nobody else's memory */
+	return 0;
+}
+
+void gs_hold_end(struct gs_daemon *d, uint32_t job_id)
+{
+	struct gs_step *s;
+
+	TAILQ_FOREACH(s, &d->steps, link)
+		if (s->info.job_id == job_id)
+			s->alloc->hold = 0;
+	gs_state_save(d);
+	gs_memory_turn(d);
+}
+
+void gs_hold_peer_gone(struct gs_peer *peer)
+{
+	struct waiting *w = waiting_of(peer);
+	struct gs_step *s;
+
+	if (!w)
+		return;
+	TAILQ_FOREACH(s, &peer->d->steps, link)
+		if (s->info.job_id == w->job && !gs_hold_holds(s->alloc))
+			s->alloc->hold = 0;
+	forget(w);
+}
+
+int gs_hold_turn(struct gs_takeback *t)
+{
+	struct gs_daemon *d = t->d;
+	uint64_t limit = d->config->memory_preempt_host;
+	struct gs_error err;
+	struct gs_step *s;
+	char name[32];
+
+	TAILQ_FOREACH(s, &d->steps, link) {
+		struct gs_alloc *a = s->alloc;
+
+		if (!a->hold || gs_hold_holds(a))
+			continue;
+		if (!a->admitted && !a->away) {
+			a->hold = 0; /* it has no memory yet */
+		} else if (a->away && a->away->released && !a->admitted) {
+			gs_memory_leave(a); /* it was taken back, and waited */
+			a->away->queued = 0;
+			gs_state_save(d);
+			return 1;
+		} else if (!a->away && gs_takeback_on_host(d) + gs_memory_used(d, a) > limit) {
+			gs_hold_failed(d, a, "it would be more than MemoryPreemptHostLimit");
+		} else if (!a->away && gs_mover_check(d->config, &err) < 0) {
+			gs_hold_failed(d, a, err.text);
+		} else if (!a->away) {
+			gs_log(GS_LOG_INFO, "%s: is suspended: its memory goes to the host: %" PRIu64
+			       " MiB in use", gs_takeback_name(d, a, name, sizeof(name)),
+			       gs_memory_used(d, a) >> 20);
+			gs_takeback_leave(t, a);
+			return 1;
+		}
+		/* Else its processes are on their way back: they leave once they are there. */
+	}
+	return 0;
+}
+
+void gs_hold_failed(struct gs_daemon *d, struct gs_alloc *a, const char *why)
+{
+	struct waiting *w;
+	struct gs_step *s;
+	char name[32];
+
+	if (!a->hold)
+		return;
+	a->hold = 0;
+	gs_log(GS_LOG_WARN, "%s: is suspended and keeps its memory: %s",
+	       gs_takeback_name(d, a, name, sizeof(name)), why);
+	LIST_FOREACH(w, &all, link)
+		TAILQ_FOREACH(s, &d->steps, link)
+			if (s->alloc == a && s->info.job_id == w->job)
+				snprintf(w->failed, sizeof(w->failed), "%s", why);
+}
+
+static int job_settled(const struct gs_daemon *d, uint32_t job_id)
+{
+	const struct gs_step *s;
+
+	TAILQ_FOREACH(s, &d->steps, link)
+		if (s->info.job_id == job_id && !settled(s->alloc))
+			return 0;
+	return 1;
+}
+
+void gs_hold_answer(struct gs_daemon *d)
+{
+	struct waiting *w, *next;
+	struct gs_msg msg;
+
+	/* Nobody is closed here: it hangs up by itself, and the caller may still need it. */
+	for (w = LIST_FIRST(&all); w; w = next) {
+		next = LIST_NEXT(w, link);
+		if (!job_settled(d, w->job))
+			continue;
+		gs_msg_init(&msg, GS_MSG_OK, w->tag);
+		if (*w->failed)
+			gs_peer_refuse(w->peer, w->tag, GS_REFUSED_NO_ROOM, "%s", w->failed);
+		else
+			gs_peer_send(w->peer, &msg, -1);
+		forget(w);
+	}
+}
+
+/* ---- across a restart ---------------------------------------------------- */
+
+static void print(const struct gs_daemon *d, const struct gs_step *s, FILE *f)
+{
+	(void)d;
+	if (gs_hold_holds(s->alloc))
+		fprintf(f, "held %u %u\n", s->info.job_id, s->info.step_id);
+}
+
+static int parse(struct gs_daemon *d, const char *line)
+{
+	unsigned job, step;
+	struct gs_step *s;
+	int at = 0;
+
+	if (sscanf(line, "held %u %u%n", &job, &step, &at) != 2 || line[at])
+		return 0;
+	s = gs_step_find(d, job, step);
+	if (!s || s->alloc->admitted)
+		return 1;
+	if (!s->alloc->away)
+		s->alloc->away = calloc(1, sizeof(*s->alloc->away));
+	if (!s->alloc->away)
+		return 1;
+	gs_memory_leave(s->alloc);
+	s->alloc->away->released = 1;
+	s->alloc->away->queued = 0;
+	s->alloc->hold = 1;
+	return 1;
+}
+
+const struct gs_state_part gs_hold_part = { NULL, print, parse };

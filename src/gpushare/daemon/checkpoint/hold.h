@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * SuspendMemory=checkpoint: the memory of a job that Slurm is about to suspend
+ * goes to the host while the job's processes can still take part in that, and
+ * stays there until the job has been resumed.  The moving is takeback.h's.
+ */
+#ifndef GPUSHARE_DAEMON_HOLD_H
+#define GPUSHARE_DAEMON_HOLD_H
+
+#include <stdint.h>
+
+#include "gpushare/daemon/base/state.h"
+
+struct gs_alloc;
+struct gs_daemon;
+struct gs_peer;
+struct gs_takeback;
+
+/*
+ * The peer has asked for it; it is answered under that tag once each of the
+ * job's allocations has left or has been refused, which may be at once.  -1: no memory.
+ */
+int gs_hold_begin(struct gs_peer *peer, uint32_t job_id, uint32_t tag);
+/* Has the peer asked, and not been answered yet? */
+int gs_hold_waits(const struct gs_peer *peer);
+/* The job has been resumed: its allocations wait for their memory again. */
+void gs_hold_end(struct gs_daemon *d, uint32_t job_id);
+/* Whoever asked has gone: what has not left by now is not to leave any more. */
+void gs_hold_peer_gone(struct gs_peer *peer);
+
+/* Nothing is being moved: 1, something has been begun or has changed. */
+int gs_hold_turn(struct gs_takeback *t);
+/* An allocation cannot leave. */
+void gs_hold_failed(struct gs_daemon *d, struct gs_alloc *alloc, const char *why);
+/* Answer those whose job is as it is to be. */
+void gs_hold_answer(struct gs_daemon *d);
+
+/* The jobs that are suspended so, for the state file. */
+extern const struct gs_state_part gs_hold_part;
+
+#endif

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A thread that looks for stopped clients; see suspended.h. */
+#define _GNU_SOURCE
+#include "gpushare/daemon/checkpoint/suspended.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "common/clock.h"
+#include "common/thread.h"
+#include "gpushare/daemon/gpu/commands.h"
+#include "gpushare/daemon/base/event.h"
+#include "gpushare/daemon/base/peer.h"
+#include "gpushare/daemon/base/proc.h"
+
+/* How long a stopped client may keep others waiting. */
+#define EVERY_NS (100 * GS_NS_PER_MS)
+
+struct client {
+	uint64_t peer; /* its id */
+	pid_t pid;
+	int stopped, matters;
+	struct gs_tenant *tenant; /* with the lock only */
+	struct gs_device *device;
+};
+
+struct gs_suspended {
+	struct gs_daemon *d;
+	pthread_t thread;
+	pthread_mutex_t lock; /* of what follows */
+	pthread_cond_t change;
+	int over;
+	/* The thread's own: */
+	struct client *client;
+	size_t room;
+};
+
+struct question {
+	struct gs_suspended *s;
+	size_t n;
+	const struct gs_device *device;
+};
+
+static void do_question(struct gs_gpu *gpu, void *arg)
+{
+	const struct question *q = arg;
+
+	(void)gpu;
+	for (size_t i = 0; i < q->n; i++)
+		if (q->s->client[i].device == q->device)
+			q->s->client[i].matters = gs_tenant_matters(q->s->client[i].tenant);
+}
+
+/* Of the first n: the others are dropped. */
+static size_t those_that_matter(struct gs_suspended *s, size_t n)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; n && i < s->d->ndevice; i++) {
+		struct question q = { s, n, &s->d->device[i] };
+
+		gs_arbiter_call(s->d->device[i].arbiter, do_question, &q);
+	}
+	for (size_t i = 0; i < n; i++)
+		if (s->client[i].matters)
+			s->client[left++] = s->client[i];
+	return left;
+}
+
+/* Those for whom it makes a difference; with the daemon's lock. */
+static size_t collect(struct gs_suspended *s)
+{
+	const struct gs_peer *peer;
+	size_t n = 0;
+
+	LIST_FOREACH(peer, &s->d->peers, link) {
+		if (!peer->tenant)
+			continue;
+		if (n == s->room) {
+			size_t room = s->room ? 2 * s->room : 16;
+			struct client *grown = realloc(s->client, room * sizeof(*grown));
+
+			if (!grown)
+				break; /* the others the next time, perhaps */
+			s->client = grown;
+			s->room = room;
+		}
+		s->client[n++] = (struct client){ .peer = peer->id, .pid = peer->pid, .tenant = peer->tenant, .device = peer->device };
+	}
+	return those_that_matter(s, n);
+}
+
+static int is_stopped(const struct gs_suspended *s, size_t n, uint64_t peer, int *stopped)
+{
+	for (size_t i = 0; i < n; i++)
+		if (s->client[i].peer == peer) {
+			*stopped = s->client[i].stopped;
+			return 1;
+		}
+	return 0;
+}
+
+/* Who has gone meanwhile is no longer there; with the daemon's lock. */
+static void apply(struct gs_suspended *s, size_t n)
+{
+	struct gs_peer *peer;
+	int stopped;
+
+	LIST_FOREACH(peer, &s->d->peers, link)
+		if (peer->tenant && is_stopped(s, n, peer->id, &stopped) && peer->client.stopped != stopped) {
+			peer->client.stopped = stopped;
+			gs_command_stopped(peer->device->arbiter, peer->tenant, stopped);
+		}
+}
+
+static void look(struct gs_suspended *s)
+{
+	size_t n;
+
+	gs_lock();
+	n = collect(s);
+	gs_unlock();
+	if (!n)
+		return;
+	for (size_t i = 0; i < n; i++)
+		s->client[i].stopped = gs_proc_stopped(s->client[i].pid, GS_CGROUP_ROOT);
+	gs_lock();
+	apply(s, n);
+	gs_unlock();
+}
+
+/* 1; 0: it is over. */
+static int wait_until(struct gs_suspended *s, uint64_t ns)
+{
+	struct timespec at = { (time_t)(ns / GS_NS_PER_S), (long)(ns % GS_NS_PER_S) };
+	int go_on;
+
+	pthread_mutex_lock(&s->lock);
+	while (!s->over && pthread_cond_timedwait(&s->change, &s->lock, &at) != ETIMEDOUT)
+		;
+	go_on = !s->over;
+	pthread_mutex_unlock(&s->lock);
+	return go_on;
+}
+
+static void *run(void *arg)
+{
+	struct gs_suspended *s = arg;
+
+	while (wait_until(s, gs_clock_ns() + EVERY_NS))
+		look(s);
+	return NULL;
+}
+
+struct gs_suspended *gs_suspended_start(struct gs_daemon *d, struct gs_error *err)
+{
+	struct gs_suspended *s = calloc(1, sizeof(*s));
+	pthread_condattr_t attr;
+
+	if (!s) {
+		gs_fail(err, "no memory");
+		return NULL;
+	}
+	s->d = d;
+	pthread_mutex_init(&s->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&s->change, &attr);
+	pthread_condattr_destroy(&attr);
+	if (gs_thread_start(&s->thread, 0, run, s) == 0)
+		return s;
+	gs_fail_errno(err, "no thread to look for stopped programs");
+	free(s);
+	return NULL;
+}
+
+void gs_suspended_end(struct gs_suspended *s)
+{
+	if (!s)
+		return;
+	pthread_mutex_lock(&s->lock);
+	s->over = 1;
+	pthread_cond_signal(&s->change);
+	pthread_mutex_unlock(&s->lock);
+	pthread_join(s->thread, NULL);
+	pthread_cond_destroy(&s->change);
+	pthread_mutex_destroy(&s->lock);
+	free(s->client);
+	free(s);
+}

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Whose memory is taken back, and when it returns; see takeback.h. */
+#define _GNU_SOURCE
+#include "gpushare/daemon/checkpoint/takeback.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "gpushare/daemon/base/event.h"
+#include "gpushare/daemon/checkpoint/hold.h"
+#include "gpushare/daemon/memory/memory.h"
+#include "gpushare/daemon/memory/memory_lease.h"
+#include "gpushare/daemon/base/peer.h"
+#include "gpushare/daemon/base/step.h"
+#include "gpushare/daemon/checkpoint/takeback_core.h"
+#include "gpushare/memory/victims.h"
+
+#define MIB(bytes) ((bytes) >> 20)
+/* After a failure the same allocation is left alone for so long. */
+#define RETRY_NS (30 * GS_NS_PER_S)
+
+void gs_takeback_destroy(struct gs_takeback *t)
+{
+	if (!t)
+		return;
+	gs_mover_abandon(t->mover);
+	gs_event_free(t->timer);
+	free(t);
+}
+
+/* The highest of its steps'. */
+static int32_t priority_of(const struct gs_daemon *d, const struct gs_alloc *a)
+{
+	const struct gs_step *s;
+	int32_t priority = INT32_MIN;
+
+	TAILQ_FOREACH(s, &d->steps, link)
+		if (s->alloc == a && s->priority > priority)
+			priority = s->priority;
+	return priority;
+}
+
+static size_t candidates(struct gs_daemon *d, const struct gs_device *dev, uint64_t now,
+			 struct gs_victim *c, uint64_t *retry_ns)
+{
+	const struct gs_step *s;
+	size_t n = 0;
+
+	TAILQ_FOREACH(s, &d->steps, link) {
+		const struct gs_alloc *a = s->alloc;
+
+		if (a->device != dev || !a->admitted || a->away || !gs_away_is_first(d, s))
+			continue;
+		if (a->keep_until_ns > now) {
+			if (a->keep_until_ns < *retry_ns)
+				*retry_ns = a->keep_until_ns;
+			continue;
+		}
+		c[n++] = (struct gs_victim){
+			.id = a->id, .priority = priority_of(d, a), .bytes = a->bytes,
+			.host = gs_memory_used(d, a),
+		};
+	}
+	return n;
+}
+
+static void say(struct gs_daemon *d, struct gs_alloc *first, const char *why)
+{
+	char name[32];
+
+	if (strcmp(first->not_taken, why) == 0)
+		return;
+	snprintf(first->not_taken, sizeof(first->not_taken), "%s", why);
+	gs_log(GS_LOG_INFO, "%s: no memory is taken back for it: %s",
+	       gs_takeback_name(d, first, name, sizeof(name)), why);
+}
+
+static void refused(struct gs_takeback *t, struct gs_alloc *a, const char *why)
+{
+	struct gs_alloc *first = gs_memory_first(t->d, a->device);
+	char name[32], text[sizeof(first->not_taken)];
+
+	a->keep_until_ns = gs_clock_ns() + RETRY_NS;
+	gs_hold_failed(t->d, a, why);
+	snprintf(text, sizeof(text), "%s keeps it: %s",
+		 gs_takeback_name(t->d, a, name, sizeof(name)), why);
+	if (first)
+		say(t->d, first, text);
+	else
+		gs_log(GS_LOG_INFO, "%s", text);
+}
+
+struct gs_takeback *gs_takeback_create(struct gs_daemon *d)
+{
+	struct gs_takeback *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return NULL;
+	t->d = d;
+	t->refused = refused;
+	gs_mover_warn(d->config);
+	t->timer = gs_event_new(d->base, -1, 0, gs_takeback_timer, t);
+	if (!t->timer) {
+		free(t);
+		return NULL;
+	}
+	return t;
+}
+
+/* Somebody waits and does not fit: 1 if memory is being taken for it. */
+static int take_for(struct gs_takeback *t, struct gs_alloc *first, uint64_t now,
+		    uint64_t *retry_ns)
+{
+	struct gs_victim c[GS_STEPS_MAX];
+	struct gs_daemon *d = t->d;
+	uint64_t there = gs_memory_available(first->device), used = gs_takeback_on_host(d), kept = UINT64_MAX;
+	uint64_t limit = d->config->memory_preempt_host;
+	size_t n = candidates(d, first->device, now, c, &kept);
+	struct gs_error err;
+	struct gs_step *s;
+	char name[32], whose[32];
+
+	if (first->bytes <= there)
+		return 0; /* it is admitted in a moment */
+	if (kept < *retry_ns)
+		*retry_ns = kept;
+	if (gs_victims_choose(c, n, priority_of(d, first), first->bytes - there,
+			      limit > used ? limit - used : 0, &err) < 0) {
+		/* A failure says more than that there is nobody else. */
+		if (kept == UINT64_MAX || !*first->not_taken)
+			say(d, first, err.text);
+		return 0;
+	}
+	if (gs_mover_check(d->config, &err) < 0) { /* before its kernels are waited for, and it for nothing */
+		say(d, first, err.text);
+		if (now + RETRY_NS < *retry_ns)
+			*retry_ns = now + RETRY_NS;
+		return 0;
+	}
+	TAILQ_FOREACH(s, &d->steps, link)
+		if (s->alloc->device == first->device && s->alloc->id == c[0].id)
+			break;
+	gs_log(GS_LOG_INFO, "%s: its memory is taken back for %s: %" PRIu64 " MiB, %" PRIu64
+	       " in use", gs_takeback_name(d, s->alloc, whose, sizeof(whose)),
+	       gs_takeback_name(d, first, name, sizeof(name)), MIB(s->alloc->bytes), MIB(c[0].host));
+	gs_takeback_leave(t, s->alloc);
+	return 1;
+}
+
+/* Those that are away ask for their memory again, like anybody else. */
+static void queue_all(struct gs_daemon *d)
+{
+	struct gs_step *s;
+
+	TAILQ_FOREACH(s, &d->steps, link) {
+		struct gs_alloc *a = s->alloc;
+		struct gs_error err;
+		char name[32];
+		int fits;
+
+		if (!a->away || !a->away->released || a->away->queued || gs_hold_holds(a))
+			continue;
+		/* What it was taken for may have gone, or could not be helped. */
+		fits = a->bytes <= gs_memory_available(a->device);
+		if (gs_memory_arrive(a, priority_of(d, a), fits, &err) < 0)
+			gs_log(GS_LOG_ERROR, "%s: does not get its memory back: %s",
+			       gs_takeback_name(d, a, name, sizeof(name)), err.text);
+		a->away->queued = 1;
+		a->said = 0;
+	}
+}
+
+/*
+ * Who has its memory again, or never gave it up.  One whose process does not
+ * come back (it is stopped, say) must not keep the others from theirs.
+ */
+static struct gs_alloc *next_return(struct gs_daemon *d, uint64_t now, uint64_t *retry_ns)
+{
+	struct gs_step *s;
+
+	TAILQ_FOREACH(s, &d->steps, link) {
+		const struct gs_away *away = s->alloc->away;
+
+		if (!away || !(s->alloc->admitted || !away->released))
+			continue;
+		if (away->again_ns <= now)
+			return s->alloc;
+		if (away->again_ns < *retry_ns)
+			*retry_ns = away->again_ns;
+	}
+	return NULL;
+}
+
+uint64_t gs_takeback_turn(struct gs_daemon *d, uint64_t now)
+{
+	struct gs_takeback *t = d->takeback;
+	uint64_t retry_ns = UINT64_MAX;
+	struct gs_alloc *a;
+
+	if (!t || t->phase != GS_TAKE_IDLE)
+		return UINT64_MAX;
+	if (gs_hold_turn(t))
+		return t->phase == GS_TAKE_IDLE ? now : UINT64_MAX;
+	gs_hold_answer(d);
+	for (size_t i = 0; i < d->ndevice && d->config->memory_preempt; i++) {
+		a = next_return(d, now, &retry_ns) ? NULL : gs_memory_first(d, &d->device[i]);
+		if (a && take_for(t, a, now, &retry_ns))
+			return t->phase == GS_TAKE_IDLE ? now : UINT64_MAX;
+	}
+	queue_all(d);
+	a = next_return(d, now, &retry_ns);
+	if (a)
+		gs_takeback_return(t, a);
+	return a && t->phase == GS_TAKE_IDLE ? now : retry_ns;
+}
+
+void gs_takeback_peer_gone(struct gs_peer *peer)
+{
+	struct gs_takeback *t = peer->d->takeback;
+	struct gs_away *away = peer->step && peer->step->alloc ? peer->step->alloc->away : NULL;
+	struct gs_away_process *p, *next;
+
+	for (p = away ? LIST_FIRST(&away->processes) : NULL; p; p = next) {
+		next = LIST_NEXT(p, link);
+		if (p->peer != peer)
+			continue;
+		if (!t) { /* the daemon ends, not the process: the state file is to have it */
+			p->peer = NULL;
+			continue;
+		}
+		if (t->process == p)
+			t->process = NULL;
+		gs_takeback_drop(p);
+	}
+}
+
+void gs_takeback_alloc_gone(struct gs_daemon *d, struct gs_alloc *a)
+{
+	struct gs_takeback *t = d->takeback;
+	struct gs_away_process *p;
+
+	if (!a->away)
+		return;
+	while ((p = LIST_FIRST(&a->away->processes)))
+		gs_takeback_drop(p);
+	free(a->away);
+	a->away = NULL;
+	if (!t || t->alloc != a)
+		return;
+	t->alloc = NULL;
+	t->process = NULL;
+	if (!t->mover) {
+		evtimer_del(t->timer);
+		t->phase = GS_TAKE_IDLE;
+	}
+}
+
+/* Nothing has left while the first process finishes its kernels, which may take preempt_timeout of MemoryParameters. */
+static const char *where(const struct gs_away *away)
+{
+	const struct gs_away_process *p;
+
+	LIST_FOREACH(p, &away->processes, link)
+		if (p->parked || !p->peer) /* no peer: it was away before this daemon began */
+			return "its memory is on the host";
+	return away->released ? "its memory is on the host" :
+				"its memory goes to the host when its kernels are over";
+}
+
+void gs_takeback_why(const struct gs_alloc *a, char *buf, size_t size)
+{
+	size_t at = strlen(buf);
+
+	if (a->away)
+		snprintf(buf + at, size - at, "%s%s", at ? ", " : "", where(a->away));
+	else if (*a->not_taken)
+		snprintf(buf + at, size - at, "%sno memory is taken back: %s", at ? ", " : "",
+			 a->not_taken);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Taking device memory back: while the first of those that wait for memory
+ * does not fit, admitted allocations of lower priority are checkpointed to the
+ * host's memory, their clients parked, and their reservation goes to the one
+ * that waits; they then wait for memory themselves, and go on where they were
+ * once they are admitted again (MemoryPreempt, gpushare.conf(5)).
+ *
+ * One process at a time is moved, by gpushare-mem (mover.h).  Who has got no
+ * memory this way reads why (gs_takeback_why).
+ */
+#ifndef GPUSHARE_DAEMON_TAKEBACK_H
+#define GPUSHARE_DAEMON_TAKEBACK_H
+
+#include <stdint.h>
+
+#include "gpushare/daemon/checkpoint/away.h"
+#include "gpushare/daemon/base/daemon.h"
+
+struct gs_alloc;
+struct gs_peer;
+struct gs_takeback;
+
+/* NULL: no memory. */
+struct gs_takeback *gs_takeback_create(struct gs_daemon *d);
+void gs_takeback_destroy(struct gs_takeback *t); /* NULL is fine; what is moved at the moment is moved to the end */
+
+/*
+ * After each admission: begin what there is to do.  When it must be called
+ * again at the latest, ns; UINT64_MAX: when something happens.
+ */
+uint64_t gs_takeback_turn(struct gs_daemon *d, uint64_t now);
+
+/* The peer's process is gone, or is none of ours any longer. */
+void gs_takeback_peer_gone(struct gs_peer *peer);
+/* The allocation is over. */
+void gs_takeback_alloc_gone(struct gs_daemon *d, struct gs_alloc *alloc);
+
+/* Append to buf what is to be said of a waiting allocation. */
+void gs_takeback_why(const struct gs_alloc *alloc, char *buf, size_t size);
+
+/* Its lines of the state file are gs_takeback_part (away.h). */
+
+#endif

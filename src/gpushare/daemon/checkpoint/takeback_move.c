@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Moving an allocation's processes, one after the other.
+ *
+ *	leave   the client is pinned (pin.c) until it has finished what it had
+ *	        begun; the driver brings the process to rest and its memory to
+ *	        the host; the client is parked: no tenant, its messages unread
+ *	        (it sleeps in its next CUDA call, and is not answered)
+ *	return  the reverse; the tenant is added as one that comes with its page
+ *
+ * If a process cannot leave, those of the allocation that have left return.
+ */
+#define _GNU_SOURCE
+#include "gpushare/daemon/base/step.h"
+#include "gpushare/daemon/checkpoint/takeback_core.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include <event2/event.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "gpushare/daemon/session/clients.h"
+#include "gpushare/daemon/gpu/commands.h"
+#include "gpushare/daemon/memory/memory.h"
+#include "gpushare/daemon/memory/memory_lease.h"
+#include "gpushare/daemon/base/peer.h"
+#include "gpushare/daemon/base/proc.h"
+#include "gpushare/daemon/base/state.h"
+
+#define MIB(bytes) ((bytes) >> 20)
+#define SETTLE_POLL_NS (2 * GS_NS_PER_MS)
+#define RETURN_AGAIN_NS (2 * GS_NS_PER_S)
+
+static void leave_next(struct gs_takeback *t);
+static void return_next(struct gs_takeback *t);
+
+static void wake_in(struct gs_takeback *t, uint64_t ns)
+{
+	struct timeval tv = { (time_t)(ns / GS_NS_PER_S), (suseconds_t)(ns % GS_NS_PER_S / 1000) };
+
+	evtimer_add(t->timer, &tv);
+}
+
+static void idle(struct gs_takeback *t)
+{
+	t->phase = GS_TAKE_IDLE;
+	t->alloc = NULL;
+	t->process = NULL;
+	gs_state_save(t->d);
+	gs_memory_turn(t->d);
+}
+
+static void start_mover(struct gs_takeback *t, const char *verb, gs_mover_done *done)
+{
+	t->mover_ns = gs_clock_ns();
+	t->mover = gs_mover_start(t->d, t->alloc->device, verb, t->process->pid, done, t);
+}
+
+/* The mover has moved these bytes, the one way or the other: all steps that they belong to say so. */
+static void count(struct gs_takeback *t, int back, uint64_t bytes)
+{
+	uint64_t ns = gs_clock_ns() - t->mover_ns;
+	struct gs_step *s;
+
+	TAILQ_FOREACH(s, &t->d->steps, link) {
+		if (s->alloc != t->alloc)
+			continue;
+		*(back ? &s->moves.back_bytes : &s->moves.out_bytes) += bytes;
+		*(back ? &s->moves.back_ns : &s->moves.out_ns) += ns;
+	}
+}
+
+/* ---- back ---------------------------------------------------------------- */
+
+static void unpark(struct gs_takeback *t, struct gs_away_process *p)
+{
+	struct gs_peer *peer = p->peer;
+	int released = t->alloc->away->released;
+	uint64_t bytes = p->bytes;
+
+	gs_takeback_drop(p);
+	t->process = NULL;
+	if (peer && (gs_client_return(peer, released ? bytes : 0) < 0 ||
+		     event_add(peer->readable, NULL) < 0))
+		gs_peer_close(peer);
+}
+
+static void all_back(struct gs_takeback *t)
+{
+	struct gs_alloc *a = t->alloc;
+	struct gs_step *s;
+	char name[32];
+
+	gs_log(GS_LOG_INFO, "%s: goes on with its memory, after %.3f s",
+	       gs_takeback_name(t->d, a, name, sizeof(name)),
+	       (double)(gs_clock_ns() - t->since_ns) / 1e9);
+	if (a->away_peak)
+		gs_ledger_note_peak(a->device->ledger, a->id, a->away_peak);
+	free(a->away);
+	a->away = NULL;
+	a->away_peak = 0;
+	a->admitted = 1;
+	TAILQ_FOREACH(s, &t->d->steps, link)
+		if (s->alloc == a)
+			s->info.admitted = 1;
+	gs_memory_welcome(t->d, a);
+	idle(t);
+}
+
+static void on_returned(void *arg, enum gs_moved result, const char *said)
+{
+	struct gs_takeback *t = arg;
+	struct gs_away_process *p = t->process;
+
+	t->mover = NULL;
+	if (!t->alloc) {
+		idle(t);
+		return;
+	}
+	if (p && result == GS_MOVED) {
+		gs_log(GS_LOG_INFO, "pid %d: its memory is back: %s", (int)p->pid, said);
+		if (p->counted)
+			count(t, 1, p->bytes);
+		unpark(t, p);
+	} else if (p && gs_proc_alive(p->pid, p->start)) {
+		if (!p->failed)
+			gs_log(GS_LOG_ERROR, "pid %d: its memory does not come back, tried again every %d s: %s",
+			       (int)p->pid, (int)(RETURN_AGAIN_NS / GS_NS_PER_S), said);
+		p->failed = 1;
+		if (result == GS_MOVE_KILLED)
+			p->counted = 0; /* it may come back by itself: the time is not known */
+		t->alloc->away->again_ns = gs_clock_ns() + RETURN_AGAIN_NS;
+		idle(t); /* others have their turn meanwhile */
+		return;
+	} else if (p && !p->peer) {
+		gs_takeback_drop(p);
+	}
+	t->process = NULL;
+	return_next(t);
+}
+
+/* The process of an earlier daemon's client may be gone without our having heard. */
+static struct gs_away_process *next_away(struct gs_away *away)
+{
+	struct gs_away_process *p;
+
+	while ((p = LIST_FIRST(&away->processes)) && !p->peer && !gs_proc_alive(p->pid, p->start))
+		gs_takeback_drop(p);
+	return p;
+}
+
+static void return_next(struct gs_takeback *t)
+{
+	struct gs_away_process *p = next_away(t->alloc->away);
+
+	if (!p) {
+		all_back(t);
+		return;
+	}
+	t->process = p;
+	start_mover(t, "restore", on_returned);
+	if (!t->mover)
+		wake_in(t, RETURN_AGAIN_NS);
+}
+
+void gs_takeback_return(struct gs_takeback *t, struct gs_alloc *a)
+{
+	t->phase = GS_TAKE_RETURNING;
+	t->alloc = a;
+	t->since_ns = gs_clock_ns();
+	return_next(t);
+}
+
+/* ---- away ---------------------------------------------------------------- */
+
+static void park(struct gs_away_process *p)
+{
+	struct gs_peer *peer = p->peer;
+
+	gs_lease_note_peak(peer->d, peer->step->alloc);
+	gs_lease_recall(peer);
+	p->bytes = gs_ledger_held(peer->device->ledger, peer->step->alloc->id, peer->id);
+	p->parked = 1;
+	event_del(peer->readable); /* its process's end is seen all the same */
+	gs_client_park(peer);
+}
+
+static void give_up(struct gs_takeback *t, const char *why)
+{
+	struct gs_away_process *p = t->process;
+
+	gs_command_unpin(t->alloc->device->arbiter);
+	if (p && !p->parked)
+		gs_takeback_drop(p); /* it has not left: the program says so */
+	t->process = NULL;
+	t->refused(t, t->alloc, why);
+	gs_takeback_return(t, t->alloc);
+}
+
+static void all_left(struct gs_takeback *t)
+{
+	struct gs_alloc *a = t->alloc;
+	struct gs_away_process *p;
+	uint64_t bytes = 0;
+	struct gs_step *s;
+	char name[32];
+
+	LIST_FOREACH(p, &a->away->processes, link)
+		bytes += p->bytes;
+	gs_log(GS_LOG_INFO, "%s: %" PRIu64 " MiB are on the host, after %.3f s",
+	       gs_takeback_name(t->d, a, name, sizeof(name)), MIB(bytes),
+	       (double)(gs_clock_ns() - t->since_ns) / 1e9);
+	a->away_peak = gs_ledger_peak(a->device->ledger, a->id);
+	gs_memory_leave(a);
+	a->away->released = 1;
+	TAILQ_FOREACH(s, &t->d->steps, link)
+		if (s->alloc == a)
+			s->info.admitted = 0;
+	idle(t);
+}
+
+static void on_left(void *arg, enum gs_moved result, const char *said)
+{
+	struct gs_takeback *t = arg;
+	struct gs_away_process *p = t->process;
+
+	t->mover = NULL;
+	if (!t->alloc) {
+		idle(t);
+		return;
+	}
+	if (p && result == GS_MOVE_FAILED) {
+		give_up(t, said);
+		return;
+	}
+	if (p)
+		park(p);
+	if (p && result == GS_MOVE_KILLED) { /* it may be anywhere between */
+		give_up(t, said);
+		return;
+	}
+	if (p) {
+		gs_log(GS_LOG_INFO, "%s: its memory is on the host: %s", p->peer->who, said);
+		count(t, 0, p->bytes);
+		p->counted = 1;
+	}
+	leave_next(t);
+}
+
+static void settling(struct gs_takeback *t)
+{
+	struct gs_alloc *a = t->alloc;
+
+	if (!t->process) {
+		leave_next(t);
+	} else if (gs_command_settled(a->device->arbiter)) {
+		t->phase = GS_TAKE_LEAVING;
+		start_mover(t, "checkpoint", on_left);
+		if (!t->mover)
+			give_up(t, "gpushare-mem cannot be started");
+	} else if (gs_clock_ns() - t->process->settle_ns > t->d->config->memory_preempt_timeout_ns) {
+		give_up(t, "its kernels have not ended within preempt_timeout (MemoryParameters)");
+	} else {
+		wake_in(t, SETTLE_POLL_NS);
+	}
+}
+
+static struct gs_peer *next_client(struct gs_daemon *d, const struct gs_alloc *a)
+{
+	struct gs_peer *peer;
+
+	LIST_FOREACH(peer, &d->peers, link)
+		if (peer->tenant && peer->step->alloc == a)
+			return peer;
+	return NULL;
+}
+
+static void leave_next(struct gs_takeback *t)
+{
+	struct gs_peer *peer = next_client(t->d, t->alloc);
+	struct gs_away_process *p;
+
+	t->process = NULL;
+	if (!peer) {
+		all_left(t);
+		return;
+	}
+	p = peer->pidfd >= 0 ? calloc(1, sizeof(*p)) : NULL;
+	if (!p || gs_command_pin(peer->device->arbiter, peer->tenant) < 0) {
+		free(p);
+		give_up(t, "its processes cannot be watched");
+		return;
+	}
+	*p = (struct gs_away_process){ .pid = peer->pid, .start = peer->start, .peer = peer,
+				       .settle_ns = gs_clock_ns() };
+	p->bytes = gs_ledger_held(peer->device->ledger, t->alloc->id, peer->id);
+	LIST_INSERT_HEAD(&t->alloc->away->processes, p, link);
+	t->process = p;
+	t->phase = GS_TAKE_SETTLING;
+	gs_state_save(t->d); /* a daemon that finds it between brings it back */
+	wake_in(t, SETTLE_POLL_NS);
+}
+
+void gs_takeback_leave(struct gs_takeback *t, struct gs_alloc *a)
+{
+	a->away = calloc(1, sizeof(*a->away));
+	if (!a->away) {
+		t->refused(t, a, "no memory");
+		return;
+	}
+	t->alloc = a;
+	t->since_ns = gs_clock_ns();
+	a->admitted = 0; /* a program that comes now waits */
+	leave_next(t);
+}
+
+void gs_takeback_timer(int fd, short what, void *arg)
+{
+	struct gs_takeback *t = arg;
+
+	(void)fd;
+	(void)what;
+	if (!t->alloc || t->mover)
+		return;
+	if (t->phase == GS_TAKE_SETTLING)
+		settling(t);
+	else if (t->phase == GS_TAKE_RETURNING)
+		return_next(t);
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copying the arbiters' figures; see figures.h. */
+#define _GNU_SOURCE
+#include "gpushare/daemon/gpu/figures.h"
+
+#include "common/clock.h"
+#include "gpushare/arbiter/learned.h"
+#include "gpushare/arbiter/tenant.h"
+#include "gpushare/daemon/gpu/arbiter.h"
+#include "gpushare/daemon/base/peer.h"
+#include "gpushare/daemon/base/step.h"
+
+/* How much more often than once a lesson counts: by then the table says what the lesson does. */
+#define LESSON_TIMES_MOST 12
+
+struct sync {
+	struct gs_daemon *d;
+	const struct gs_device *device;
+	int with_kernels;
+	size_t lessons;
+	struct gs_lesson lesson[GS_GPU_LESSONS];
+};
+
+/* In the arbiter's thread; the loop waits, so the lists of steps and peers are as they were. */
+static void do_sync(struct gs_gpu *gpu, void *arg)
+{
+	struct sync *sync = arg;
+	struct gs_peer *peer;
+	struct gs_step *s;
+
+	gs_gpu_settle(gpu, gs_clock_ns());
+	TAILQ_FOREACH (s, &sync->d->steps, link)
+		if (s->alloc && s->alloc->device == sync->device)
+			gs_tally_copy(&s->tally, &s->live, sync->with_kernels);
+	LIST_FOREACH (peer, &sync->d->peers, link)
+		if (peer->tenant && peer->device == sync->device)
+			peer->client.counted = gs_tenant_launches(peer->tenant);
+	sync->lessons = gs_gpu_lessons(gpu, sync->lesson);
+}
+
+static void learn(struct gs_learned *learned, const struct gs_lesson *lesson)
+{
+	for (uint64_t i = 0; i < lesson->times && i < LESSON_TIMES_MOST; i++)
+		gs_learned_note(learned, lesson->entry.key, lesson->entry.tpt_ps);
+}
+
+void gs_devices_sync(struct gs_daemon *d, int with_kernels)
+{
+	struct sync sync = { .d = d, .with_kernels = with_kernels };
+
+	for (size_t i = 0; i < d->ndevice; i++) {
+		sync.device = &d->device[i];
+		gs_arbiter_call(d->device[i].arbiter, do_sync, &sync);
+		for (size_t k = 0; k < sync.lessons; k++)
+			learn(d->learned, &sync.lesson[k]);
+	}
+}

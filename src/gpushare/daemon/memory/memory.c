@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Who gets device memory when; see memory.h. */
+#define _GNU_SOURCE
+#include "gpushare/daemon/memory/memory.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "gpushare/daemon/base/event.h"
+#include "gpushare/daemon/memory/memory_check.h"
+#include "gpushare/daemon/base/peer.h"
+#include "gpushare/daemon/base/state.h"
+#include "gpushare/daemon/base/step.h"
+
+#define MIB(bytes) ((bytes) >> 20)
+
+struct gs_memory {
+	struct gs_rbdm *rbdm;
+	/* Cycles are counted from here; a reload that changes their length begins anew. */
+	uint64_t cycle_ns, base_ns, base_cycle;
+};
+
+/* A program that waits for its WELCOME. */
+struct gs_memory_waiter {
+	struct gs_msg hello;
+	gs_memory_begin *begin;
+	int page;           /* the descriptor that came along, or -1 */
+	uint64_t since_ns;
+};
+
+static uint64_t no_turn(struct gs_daemon *d, uint64_t now)
+{
+	(void)d;
+	(void)now;
+	return UINT64_MAX;
+}
+
+static void no_why(const struct gs_alloc *a, char *buf, size_t size)
+{
+	(void)a;
+	(void)buf;
+	(void)size;
+}
+
+static const struct gs_memory_relief no_relief = { no_turn, no_why };
+static const struct gs_memory_relief *relief = &no_relief;
+
+void gs_memory_set_relief(const struct gs_memory_relief *r)
+{
+	relief = r;
+}
+
+/* Seed 003 quantifies priorities by any positive values; ours begin at 0. */
+static uint32_t quantified(int32_t priority)
+{
+	return priority > 0 ? (uint32_t)priority : 1;
+}
+
+/*
+ * The sum below the line of equation 1: each priority that the configuration knows, once.  A step
+ * that has another one, from its PriorityTier or by an order, only grows faster or more slowly.
+ */
+static uint32_t sum_of_priorities(const struct gs_config *c)
+{
+	unsigned char seen[GS_CONFIG_PRIORITY_MAX + 1] = { [1] = 1 }; /* 1: partitions without a line */
+	uint32_t sum = 0;
+
+	for (size_t i = 0; i < c->npartition; i++)
+		seen[quantified(c->partition[i].priority)] = 1;
+	for (size_t i = 0; i < c->nqos; i++)
+		seen[quantified(c->qos[i].priority)] = 1;
+	for (uint32_t p = 1; p <= GS_CONFIG_PRIORITY_MAX; p++)
+		sum += seen[p] ? p : 0;
+	return sum;
+}
+
+static struct gs_rbdm_options options_of(const struct gs_config *c, uint64_t capacity)
+{
+	return (struct gs_rbdm_options){
+		.capacity = capacity,
+		.priority_sum = sum_of_priorities(c),
+		.wake = c->memory_wake,
+		.admission = (enum gs_admission)c->memory_admission,
+		.age_cycles = (c->memory_age_ns + c->memory_cycle_ns - 1) / c->memory_cycle_ns,
+	};
+}
+
+struct gs_memory *gs_memory_create(const struct gs_config *config, uint64_t capacity,
+				   struct gs_error *err)
+{
+	struct gs_rbdm_options options = options_of(config, capacity);
+	struct gs_memory *m = calloc(1, sizeof(*m));
+
+	if (!m) {
+		gs_fail(err, "no memory");
+		return NULL;
+	}
+	m->cycle_ns = config->memory_cycle_ns;
+	m->base_ns = gs_clock_ns();
+	m->rbdm = gs_rbdm_create(&options, err);
+	if (!m->rbdm) {
+		free(m);
+		return NULL;
+	}
+	return m;
+}
+
+void gs_memory_destroy(struct gs_memory *m)
+{
+	if (!m)
+		return;
+	gs_rbdm_destroy(m->rbdm);
+	free(m);
+}
+
+static uint64_t cycle_now(const struct gs_memory *m)
+{
+	return m->base_cycle + (gs_clock_ns() - m->base_ns) / m->cycle_ns;
+}
+
+void gs_memory_reload(struct gs_daemon *d, const struct gs_config *config)
+{
+	for (size_t i = 0; i < d->ndevice; i++) {
+		struct gs_memory *m = d->device[i].admission;
+		struct gs_rbdm_options options = options_of(config, d->device[i].memory);
+		uint64_t cycle = cycle_now(m);
+		struct gs_error err;
+
+		if (gs_rbdm_configure(m->rbdm, &options, cycle, &err) < 0)
+			gs_log(GS_LOG_ERROR, "gpu %u: admission stays as it was: %s",
+			       d->device[i].index, err.text);
+		m->base_cycle = cycle;
+		m->base_ns = gs_clock_ns();
+		m->cycle_ns = config->memory_cycle_ns;
+	}
+	gs_memory_turn(d);
+}
+
+int gs_memory_arrive(struct gs_alloc *a, int32_t priority, int admitted, struct gs_error *err)
+{
+	struct gs_memory *m = a->device->admission;
+
+	if (!a->bytes)
+		return gs_fail(err, "a reservation of no memory");
+	if (a->bytes > a->device->memory)
+		return gs_fail(err, "%" PRIu64 " MiB do not fit: GPU %u has %" PRIu64
+			       " MiB to reserve", MIB(a->bytes), a->device->index,
+			       MIB(a->device->memory));
+	a->arrived_ns = gs_clock_ns();
+	if (!admitted)
+		return gs_rbdm_arrive(m->rbdm, a->id, quantified(priority), a->bytes,
+				      cycle_now(m), err);
+	if (gs_rbdm_adopt(m->rbdm, a->id, quantified(priority), a->bytes, err) < 0)
+		return -1;
+	if (gs_ledger_reserve(a->device->ledger, a->id, a->bytes, err) < 0) {
+		gs_rbdm_leave(m->rbdm, a->id);
+		return -1;
+	}
+	a->admitted = 1;
+	return 0;
+}
+
+void gs_memory_leave(struct gs_alloc *a)
+{
+	gs_rbdm_leave(a->device->admission->rbdm, a->id);
+	gs_ledger_release(a->device->ledger, a->id);
+}
+
+void gs_memory_prioritise(struct gs_alloc *a, int32_t priority)
+{
+	gs_rbdm_prioritise(a->device->admission->rbdm, a->id, quantified(priority));
+}
+
+int gs_memory_look(const struct gs_alloc *a, struct gs_rbdm_look *look)
+{
+	const struct gs_memory *m = a->device->admission;
+
+	return gs_rbdm_look(m->rbdm, a->id, cycle_now(m), look);
+}
+
+void gs_memory_why(const struct gs_alloc *a, char *buf, size_t size)
+{
+	const struct gs_rbdm *rbdm = a->device->admission->rbdm;
+	uint64_t left = a->device->memory - gs_rbdm_admitted(rbdm);
+	struct gs_rbdm_look look;
+
+	buf[0] = '\0';
+	if (!gs_memory_look(a, &look)) {
+		relief->why(a, buf, size);
+		return;
+	}
+	if (look.phase == GS_RBDM_RESERVING)
+		snprintf(buf, size, "%" PRIu64 " of %" PRIu64 " reserve operations made: %" PRIu64
+			 " of %" PRIu64 " MiB are not reserved", look.done, look.operations,
+			 MIB(left), MIB(a->device->memory));
+	else if (look.phase == GS_RBDM_WAITING && look.place > 1)
+		snprintf(buf, size, "number %zu of %zu that wait for memory", look.place,
+			 gs_rbdm_waiting(rbdm));
+	else if (look.phase == GS_RBDM_WAITING)
+		snprintf(buf, size, "number 1 of %zu that wait for memory: %" PRIu64 " of %" PRIu64
+			 " MiB are not reserved", gs_rbdm_waiting(rbdm), MIB(left),
+			 MIB(a->device->memory));
+	if (look.phase != GS_RBDM_ADMITTED || a->away)
+		relief->why(a, buf, size);
+}
+
+struct gs_alloc *gs_memory_first(struct gs_daemon *d, const struct gs_device *device)
+{
+	struct gs_rbdm_look look;
+	struct gs_step *s;
+
+	TAILQ_FOREACH(s, &d->steps, link)
+		if (s->alloc->device == device && gs_memory_look(s->alloc, &look) &&
+		    look.phase == GS_RBDM_WAITING && look.place == 1)
+			return s->alloc;
+	return NULL;
+}
+
+uint64_t gs_memory_available(const struct gs_device *device)
+{
+	return device->memory - gs_rbdm_admitted(device->admission->rbdm);
+}
+
+/* ---- programs that wait for their WELCOME ------------------------------- */
+
+/* Why it waits, for the program's user: no detail that another moment makes wrong. */
+static void wait_reason(const struct gs_alloc *a, int admission, char *buf, size_t size)
+{
+	struct gs_rbdm_look look;
+
+	buf[0] = '\0';
+	if (a->away)
+		relief->why(a, buf, size);
+	else if (admission == GS_ADMISSION_STRICT && gs_memory_look(a, &look) &&
+		 look.phase == GS_RBDM_RESERVING)
+		snprintf(buf, size, "its turn has not come yet");
+	else if (a->bytes > gs_memory_available(a->device))
+		snprintf(buf, size, "other jobs hold it");
+	else
+		snprintf(buf, size, "other jobs come first");
+}
+
+int gs_memory_wait(struct gs_peer *peer, const struct gs_msg *hello, int page, gs_memory_begin *begin)
+{
+	static const struct timeval soon = { 0, 0 };
+	struct gs_memory_waiter *w = calloc(1, sizeof(*w));
+	char why[256];
+	struct gs_msg msg;
+
+	if (!w)
+		return -1;
+	w->hello = *hello;
+	w->begin = begin;
+	w->page = page >= 0 ? dup(page) : -1;
+	w->since_ns = gs_clock_ns();
+	peer->waiter = w;
+	gs_peer_watch_process(peer);
+	evtimer_add(peer->d->memory, &soon); /* its patience has an end as well */
+	gs_msg_init(&msg, GS_MSG_WAIT, hello->header.tag);
+	msg.wait.bytes = peer->step->alloc->bytes;
+	wait_reason(peer->step->alloc, peer->d->config->memory_admission, msg.wait.reason,
+		    sizeof(msg.wait.reason));
+	gs_memory_why(peer->step->alloc, why, sizeof(why));
+	gs_log(GS_LOG_INFO, "%s: waits for %" PRIu64 " MiB: %s", peer->who,
+	       MIB(msg.wait.bytes), why);
+	return gs_peer_send(peer, &msg, -1);
+}
+
+void gs_memory_wait_end(struct gs_peer *peer)
+{
+	if (!peer->waiter)
+		return;
+	if (peer->waiter->page >= 0)
+		close(peer->waiter->page);
+	free(peer->waiter);
+	peer->waiter = NULL;
+}
+
+/* One program of the allocation that waits, or NULL. */
+static struct gs_peer *next_waiter(struct gs_daemon *d, const struct gs_alloc *a)
+{
+	struct gs_peer *peer;
+
+	LIST_FOREACH(peer, &d->peers, link)
+		if (peer->waiter && peer->step->alloc == a)
+			return peer;
+	return NULL;
+}
+
+void gs_memory_welcome(struct gs_daemon *d, const struct gs_alloc *a)
+{
+	struct gs_peer *peer;
+
+	while ((peer = next_waiter(d, a))) {
+		struct gs_memory_waiter w = *peer->waiter;
+
+		free(peer->waiter);
+		peer->waiter = NULL;
+		if (w.begin(peer, &w.hello, w.page) < 0)
+			gs_peer_close(peer);
+		if (w.page >= 0)
+			close(w.page);
+	}
+}
+
+/* Refuse those that have waited too long; when the next of them will have, ns. */
+static uint64_t refuse_late(struct gs_daemon *d, uint64_t now)
+{
+	uint64_t bound = d->config->memory_wait_ns, next = UINT64_MAX;
+	struct gs_peer *peer, *after;
+
+	for (peer = bound ? LIST_FIRST(&d->peers) : NULL; peer; peer = after) {
+		char why[256];
+
+		after = LIST_NEXT(peer, link);
+		if (!peer->waiter || peer->step->alloc->away) /* that is not its own doing */
+			continue;
+		if (now - peer->waiter->since_ns < bound) {
+			if (peer->waiter->since_ns + bound < next)
+				next = peer->waiter->since_ns + bound;
+			continue;
+		}
+		gs_memory_why(peer->step->alloc, why, sizeof(why));
+		gs_peer_refuse(peer, peer->waiter->hello.header.tag, GS_REFUSED_NO_ROOM,
+			       "no memory within %.1f s (MemoryWait): %s", (double)bound / 1e9, why);
+		gs_peer_close(peer);
+	}
+	return next;
+}
+
+/* ---- admission ---------------------------------------------------------- */
+
+static struct gs_step *step_of(struct gs_daemon *d, const struct gs_device *dev, uint64_t id)
+{
+	struct gs_step *s;
+
+	TAILQ_FOREACH(s, &d->steps, link)
+		if (s->alloc->device == dev && s->alloc->id == id)
+			return s;
+	return NULL;
+}
+
+static void admit(struct gs_daemon *d, struct gs_device *dev, uint64_t id)
+{
+	struct gs_step *s = step_of(d, dev, id), *other;
+	double waited_s = s ? (double)(gs_clock_ns() - s->alloc->arrived_ns) / 1e9 : 0;
+	struct gs_error err;
+	char name[16];
+
+	if (!s || gs_ledger_reserve(dev->ledger, id, s->alloc->bytes, &err) < 0) {
+		gs_log(GS_LOG_ERROR, "gpu %u: allocation %" PRIu64 " cannot be admitted: %s",
+		       dev->index, id, s ? err.text : "it has no step");
+		gs_rbdm_leave(dev->admission->rbdm, id);
+		return;
+	}
+	s->alloc->admitted = 1;
+	TAILQ_FOREACH(other, &d->steps, link)
+		if (other->alloc == s->alloc)
+			other->info.admitted = 1;
+	gs_log(GS_LOG_INFO, "job %u.%s: admitted to %" PRIu64 " MiB of gpu %u after %.3f s",
+	       s->info.job_id, gs_step_name(s->info.step_id, name, sizeof(name)),
+	       MIB(s->alloc->bytes), dev->index, waited_s);
+	gs_memory_check_now(d->check);
+	s->alloc->not_taken[0] = '\0';
+	if (!s->alloc->away) /* else once its processes are back */
+		gs_memory_welcome(d, s->alloc);
+	gs_state_save(d);
+}
+
+/* When a reservation is covered next, ns of the clock. */
+static uint64_t due_ns(const struct gs_memory *m)
+{
+	uint64_t due = gs_rbdm_due(m->rbdm);
+
+	if (due == UINT64_MAX)
+		return UINT64_MAX;
+	return m->base_ns + (due > m->base_cycle ? due - m->base_cycle : 0) * m->cycle_ns;
+}
+
+/* What the log has not said yet of those that have begun to wait. */
+static void log_waiting(struct gs_daemon *d)
+{
+	struct gs_step *s;
+	char why[256], name[16];
+
+	TAILQ_FOREACH(s, &d->steps, link) {
+		struct gs_rbdm_look look;
+
+		if (s->alloc->said || !gs_memory_look(s->alloc, &look) ||
+		    look.phase != GS_RBDM_WAITING)
+			continue;
+		s->alloc->said = 1;
+		gs_memory_why(s->alloc, why, sizeof(why));
+		gs_log(GS_LOG_INFO, "job %u.%s: waits for %" PRIu64 " MiB of gpu %u: %s",
+		       s->info.job_id, gs_step_name(s->info.step_id, name, sizeof(name)),
+		       MIB(s->alloc->bytes), s->alloc->device->index, why);
+	}
+}
+
+void gs_memory_turn(struct gs_daemon *d)
+{
+	uint64_t next, now, id, due;
+
+	for (size_t i = 0; i < d->ndevice; i++)
+		while (gs_rbdm_next(d->device[i].admission->rbdm,
+				    cycle_now(d->device[i].admission), &id))
+			admit(d, &d->device[i], id);
+	log_waiting(d);
+	now = gs_clock_ns();
+	next = refuse_late(d, now);
+	due = relief->turn(d, now);
+	next = due < next ? due : next;
+	for (size_t i = 0; i < d->ndevice; i++) {
+		due = due_ns(d->device[i].admission);
+		next = due < next ? due : next;
+	}
+	if (next == UINT64_MAX) {
+		evtimer_del(d->memory);
+	} else {
+		uint64_t us = next > now ? (next - now + 999) / 1000 : 0;
+		struct timeval tv = { (time_t)(us / 1000000), (suseconds_t)(us % 1000000) };
+
+		evtimer_add(d->memory, &tv);
+	}
+}
+
+static void on_time(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	gs_memory_turn(arg);
+}
+
+int gs_memory_timer_init(struct gs_daemon *d)
+{
+	d->memory = gs_event_new(d->base, -1, 0, on_time, d);
+	return d->memory ? 0 : -1;
+}
+
+void gs_memory_timer_fini(struct gs_daemon *d)
+{
+	gs_event_free(d->memory);
+	d->memory = NULL;
+}

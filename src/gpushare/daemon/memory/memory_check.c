@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Comparing NVML's figures with the ledger's; see memory_check.h. */
+#define _GNU_SOURCE
+#include "gpushare/daemon/memory/memory_check.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "gpushare/daemon/base/child.h"
+#include "gpushare/daemon/base/event.h"
+#include "gpushare/daemon/base/peer.h"
+#include "gpushare/daemon/base/step.h"
+#include "gpushare/proto/page.h"
+
+#define MIB(bytes) ((bytes) >> 20)
+/* A difference is worth a line again when it has grown by this. */
+#define GROWN (UINT64_C(64) << 20)
+
+struct gs_driver_use {
+	uint64_t bytes;
+	uint64_t said; /* the difference that the log has told */
+};
+
+struct gs_memory_check {
+	struct gs_daemon *d;
+	pid_t pid;
+	int sock;
+	int asked; /* an answer is on its way */
+	int again; /* and is too old for what has happened since */
+	struct event *timer, *readable;
+	struct gs_nvml_answer answer;
+};
+
+int gs_memory_check_use(const struct gs_peer *peer, uint64_t *bytes)
+{
+	if (!peer->client.driver)
+		return 0;
+	*bytes = peer->client.driver->bytes;
+	return 1;
+}
+
+void gs_memory_check_peer_gone(struct gs_peer *peer)
+{
+	free(peer->client.driver);
+	peer->client.driver = NULL;
+}
+
+static void end_helper(struct gs_memory_check *c)
+{
+	if (c->readable)
+		gs_event_free(c->readable);
+	c->readable = NULL;
+	if (c->sock >= 0)
+		close(c->sock);
+	c->sock = -1;
+	if (c->pid > 0) {
+		kill(c->pid, SIGKILL);
+		waitpid(c->pid, NULL, 0);
+	}
+	c->pid = 0;
+}
+
+/* More than it was granted: rounding, contexts and code, or a door that is not counted. */
+static void compare(struct gs_peer *peer, uint64_t driver)
+{
+	uint64_t held = gs_ledger_held(peer->device->ledger, peer->step->alloc->id, peer->id);
+	uint64_t lease = gs_page_load(peer->page->lease), counted, more;
+	struct gs_driver_use *use = peer->client.driver;
+
+	counted = held - (lease < held ? lease : held);
+	more = driver > counted ? driver - counted : 0;
+	if (!use)
+		use = peer->client.driver = calloc(1, sizeof(*use));
+	if (!use)
+		return; /* it is not known, then */
+	use->bytes = driver;
+	if (more < use->said + GROWN)
+		return;
+	use->said = more;
+	gs_log(GS_LOG_INFO, "%s: the driver says that it has %" PRIu64 " MiB of gpu %u, counted are %"
+	       PRIu64 ": %" PRIu64 " more", peer->who, MIB(driver), peer->device->index,
+	       MIB(counted), MIB(more));
+}
+
+/*
+ * What is reserved must be there: what others have of the GPU, outside gpushare
+ * and the driver itself, is not.  Where the driver numbers processes otherwise
+ * (a container), it does not know ours, and nothing is concluded.
+ */
+static void check_room(struct gs_device *device, const struct gs_nvml_gpu *gpu, uint64_t ours)
+{
+	uint64_t reserved = gs_ledger_reserved(device->ledger), outside, room, missing;
+
+	if (!gpu->total)
+		return;
+	outside = gpu->used > ours ? gpu->used - ours : 0;
+	device->outside = outside;
+	room = gpu->total > outside ? gpu->total - outside : 0;
+	missing = reserved > room ? reserved - room : 0;
+	if (missing && missing >= device->missing + GROWN)
+		gs_log(GS_LOG_WARN, "gpu %u: %" PRIu64 " MiB are reserved, but %" PRIu64 " of %" PRIu64
+		       " MiB are in use outside gpushare: %" PRIu64 " MiB of the reservations are not there",
+		       device->index, MIB(reserved), MIB(outside), MIB(gpu->total), MIB(missing));
+	if (!missing || missing >= device->missing + GROWN)
+		device->missing = missing;
+}
+
+static void check_rooms(struct gs_memory_check *c)
+{
+	for (size_t i = 0; i < c->d->ndevice; i++) {
+		struct gs_device *device = &c->d->device[i];
+		uint64_t ours = 0;
+		int strangers = 0;
+		struct gs_peer *peer;
+
+		LIST_FOREACH(peer, &c->d->peers, link) {
+			if (!peer->tenant || peer->device != device)
+				continue;
+			ours += peer->client.driver ? peer->client.driver->bytes : 0;
+			strangers |= !peer->client.driver &&
+				     gs_ledger_held(device->ledger, peer->step->alloc->id, peer->id);
+		}
+		if (!strangers && device->index < GS_CONFIG_GPUS_MAX)
+			check_room(device, &c->answer.gpu[device->index], ours);
+	}
+}
+
+static void take_answer(struct gs_memory_check *c)
+{
+	struct gs_peer *peer;
+
+	LIST_FOREACH(peer, &c->d->peers, link) {
+		if (!peer->tenant)
+			continue;
+		for (uint32_t i = 0; i < c->answer.n; i++)
+			if (c->answer.use[i].pid == (int32_t)peer->pid &&
+			    c->answer.use[i].gpu == peer->device->index)
+				compare(peer, c->answer.use[i].bytes);
+	}
+	check_rooms(c);
+}
+
+static void on_time(evutil_socket_t fd, short what, void *arg)
+{
+	struct gs_memory_check *c = arg;
+
+	(void)fd;
+	(void)what;
+	/* A helper that hangs in the driver is not asked again. */
+	if (!c->asked && send(c->sock, "?", 1, MSG_NOSIGNAL | MSG_DONTWAIT) == 1)
+		c->asked = 1;
+}
+
+void gs_memory_check_now(struct gs_memory_check *c)
+{
+	if (!c || c->sock < 0)
+		return;
+	c->again = c->asked;
+	on_time(-1, 0, c);
+}
+
+static void on_answer(evutil_socket_t fd, short what, void *arg)
+{
+	struct gs_memory_check *c = arg;
+	ssize_t n = recv(fd, &c->answer, sizeof(c->answer), MSG_DONTWAIT);
+
+	(void)what;
+	c->asked = 0;
+	if (n != (ssize_t)sizeof(c->answer) || c->answer.n > GS_NVML_USES_MAX) {
+		gs_log(GS_LOG_WARN, "what the driver says of memory is not known: its helper has ended");
+		end_helper(c);
+		event_del(c->timer);
+		return;
+	}
+	c->answer.why[sizeof(c->answer.why) - 1] = '\0';
+	if (*c->answer.why) {
+		gs_log(GS_LOG_INFO, "no check of memory against the driver: %s", c->answer.why);
+		end_helper(c);
+		event_del(c->timer);
+		return;
+	}
+	take_answer(c);
+	if (c->again)
+		gs_memory_check_now(c);
+}
+
+struct gs_memory_check *gs_memory_check_create(struct gs_daemon *d)
+{
+	uint64_t every = d->config->memory_check_ns;
+	struct timeval tv = { (time_t)(every / GS_NS_PER_S), (suseconds_t)(every % GS_NS_PER_S / 1000) };
+	struct gs_memory_check *c = every ? calloc(1, sizeof(*c)) : NULL;
+
+	if (!c)
+		return NULL;
+	c->d = d;
+	c->sock = gs_child_start(&c->pid, gs_nvml_helper, d->config->nvml, 1);
+	c->timer = gs_event_new(d->base, -1, EV_PERSIST, on_time, c);
+	if (c->sock >= 0)
+		c->readable = gs_event_new(d->base, c->sock, EV_READ | EV_PERSIST, on_answer, c);
+	if (!c->timer || !c->readable || event_add(c->readable, NULL) < 0 ||
+	    event_add(c->timer, &tv) < 0) {
+		gs_log(GS_LOG_ERROR, "memory is not checked against the driver: no helper");
+		gs_memory_check_destroy(c);
+		return NULL;
+	}
+	on_time(-1, 0, c); /* what there is to say is said at the start */
+	return c;
+}
+
+void gs_memory_check_destroy(struct gs_memory_check *c)
+{
+	if (!c)
+		return;
+	end_helper(c);
+	if (c->timer)
+		gs_event_free(c->timer);
+	free(c);
+}

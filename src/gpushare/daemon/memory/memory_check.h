@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the driver says each process has of a GPU (NVML), against what it has
+ * been granted; and whether a GPU has at all what is reserved on it, asked as a
+ * step is admitted (seed 003, section 3.2: the monitor checks the allocation as
+ * a task starts).  A process of its own asks the driver: that may take its time.
+ */
+#ifndef GPUSHARE_DAEMON_MEMORY_CHECK_H
+#define GPUSHARE_DAEMON_MEMORY_CHECK_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "gpushare/daemon/base/daemon.h"
+
+/* One process on one GPU; what travels between the two is an array of these. */
+struct gs_nvml_use {
+	uint32_t gpu;
+	int32_t pid;
+	uint64_t bytes;
+};
+
+#define GS_NVML_USES_MAX 512
+
+/* A whole GPU; total 0: not known. */
+struct gs_nvml_gpu {
+	uint64_t total, used; /* bytes */
+};
+
+/* The helper's answer: n uses, or why there are none. */
+struct gs_nvml_answer {
+	uint32_t n;
+	char why[124]; /* not empty: NVML cannot be asked, and never will */
+	struct gs_nvml_use use[GS_NVML_USES_MAX];
+	struct gs_nvml_gpu gpu[GS_CONFIG_GPUS_MAX]; /* by the driver's number */
+};
+
+/* The helper: answers each byte on the socket; returns when the socket ends. (memory_nvml.c) */
+void gs_nvml_helper(int sock, const char *library);
+
+struct gs_memory_check;
+
+/* Begin to look, as often as check of MemoryParameters says; NULL: that is 0, or there is no
+ * memory. */
+struct gs_memory_check *gs_memory_check_create(struct gs_daemon *d);
+
+/* A step has been admitted: look now.  NULL is fine. */
+void gs_memory_check_now(struct gs_memory_check *check);
+
+/* Bytes that the driver says the client has: 1; 0: it has not said. */
+int gs_memory_check_use(const struct gs_peer *peer, uint64_t *bytes);
+/* A listener of peer.h. */
+void gs_memory_check_peer_gone(struct gs_peer *peer);
+
+void gs_memory_check_destroy(struct gs_memory_check *check); /* NULL is fine */
+
+#endif

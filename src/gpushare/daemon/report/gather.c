@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The daemon's figures, gathered for the reports; see gather.h. */
+#define _GNU_SOURCE
+#include "gpushare/daemon/report/gather.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "config.h"
+#include "gpushare/daemon/gpu/commands.h"
+#include "gpushare/daemon/base/device.h"
+#include "gpushare/daemon/gpu/figures.h"
+#include "gpushare/daemon/memory/memory.h"
+#include "gpushare/daemon/memory/memory_lease.h"
+#include "gpushare/daemon/base/peer.h"
+#include "gpushare/daemon/report/report.h"
+#include "gpushare/daemon/base/step.h"
+
+static const char *step_name(const struct gs_step *s, char names[][16], size_t i)
+{
+	return gs_step_name(s->info.step_id, names[i], sizeof(names[i]));
+}
+
+static uint64_t peak_of(const struct gs_step *s)
+{
+	uint64_t here, before;
+
+	if (!s->alloc)
+		return s->peak;
+	here = gs_ledger_peak(s->alloc->device->ledger, s->alloc->id);
+	before = s->alloc->away_peak; /* the ledger does not know it while its memory is on the host */
+	return here > before ? here : before;
+}
+
+static void fill_row(struct gs_report_row *row, struct gs_step *s, const char *name)
+{
+	row->job = s->info.job_id;
+	row->step = name;
+	row->user = s->user;
+	row->partition = s->info.partition;
+	row->gpu = s->info.gpu;
+	row->shares = s->info.shares;
+	gs_report_fill(row, &s->tally, peak_of(s), s->reservation);
+	gs_report_fill_moved(row, &s->moves);
+}
+
+/* Steps of a job (0: all): the finished ones first, then the registered ones. */
+struct selection {
+	struct gs_step **step;
+	char (*name)[16];
+	struct gs_report_row *row;
+	size_t n;
+};
+
+static void select_from(struct selection *sel, struct gs_steps *list, uint32_t job)
+{
+	struct gs_step *s;
+
+	TAILQ_FOREACH(s, list, link)
+		if (!job || s->info.job_id == job)
+			sel->step[sel->n++] = s;
+}
+
+static void selection_free(struct selection *sel)
+{
+	free(sel->step);
+	free(sel->name);
+	free(sel->row);
+}
+
+enum with { FIGURES, KERNELS };
+
+static int select_steps(struct gs_daemon *d, uint32_t job, int finished, enum with with, struct selection *sel)
+{
+	size_t room = GS_FINISHED_MAX + GS_STEPS_MAX;
+	struct gs_step *s;
+
+	memset(sel, 0, sizeof(*sel));
+	gs_devices_sync(d, with == KERNELS);
+	TAILQ_FOREACH(s, &d->steps, link)
+		gs_lease_note_peak(d, s->alloc);
+	sel->step = calloc(room, sizeof(struct gs_step *));
+	if (!sel->step)
+		return -1;
+	if (finished)
+		select_from(sel, &d->finished.list, job);
+	select_from(sel, &d->steps, job);
+	sel->name = calloc(sel->n + 1, sizeof(*sel->name));
+	sel->row = calloc(sel->n + 1, sizeof(*sel->row));
+	if (!sel->name || !sel->row) {
+		selection_free(sel);
+		return -1;
+	}
+	for (size_t i = 0; i < sel->n; i++)
+		fill_row(&sel->row[i], sel->step[i], step_name(sel->step[i], sel->name, i));
+	return 0;
+}
+
+char *gs_gather_report(struct gs_daemon *d, uint32_t job, int json)
+{
+	struct selection sel;
+	char *text;
+
+	if (select_steps(d, job, 1, FIGURES, &sel) < 0)
+		return NULL;
+	text = gs_report_steps(sel.row, sel.n, json);
+	selection_free(&sel);
+	return text;
+}
+
+void gs_gather_past(struct gs_step *s, struct gs_past_step *past)
+{
+	struct gs_report_row row;
+
+	fill_row(&row, s, "");
+	*past = (struct gs_past_step){
+		.job = s->info.job_id, .step = s->info.step_id, .gpu = s->info.gpu,
+		.shares = s->info.shares, .start_s = s->begun_s, .end_s = s->ended_s,
+		.kernels = row.kernels, .preemptions = row.preemptions,
+		.active_ms = row.active_ms, .waiting_ms = row.waiting_ms,
+		.turnaround_ms = row.turnaround_ms,
+		.evict_p50_us = row.evict_p50_us, .evict_p99_us = row.evict_p99_us,
+		.program = s->info.program, .memory_mb = row.memory_mb, .reserved_mb = row.reserved_mb,
+	};
+	snprintf(past->user, sizeof(past->user), "%s", s->user);
+	snprintf(past->partition, sizeof(past->partition), "%s", s->info.partition);
+}
+
+int gs_gather_all(struct gs_daemon *d, int finished, struct gs_past_step **past, size_t *n)
+{
+	struct selection sel;
+
+	*past = NULL;
+	if (select_steps(d, 0, finished, FIGURES, &sel) < 0)
+		return -1;
+	*n = sel.n;
+	*past = calloc(sel.n + 1, sizeof(**past));
+	for (size_t i = 0; *past && i < sel.n; i++)
+		gs_gather_past(sel.step[i], &(*past)[i]);
+	selection_free(&sel);
+	return *past ? 0 : -1;
+}
+
+/* Of the registered steps; of a job's, also when they are over. */
+char *gs_gather_kernels(struct gs_daemon *d, uint32_t job, int json)
+{
+	struct gs_report_kernels_of *of;
+	struct selection sel;
+	char *text = NULL;
+
+	if (select_steps(d, job, job != 0, KERNELS, &sel) < 0)
+		return NULL;
+	of = calloc(sel.n + 1, sizeof(*of));
+	for (size_t i = 0; of && i < sel.n; i++)
+		of[i] = (struct gs_report_kernels_of){ sel.row[i].job, sel.row[i].step, &sel.step[i]->tally };
+	if (of)
+		text = gs_report_kernels(of, sel.n, json);
+	free(of);
+	selection_free(&sel);
+	return text;
+}
+
+static void name_holder(const struct gs_daemon *d, uint64_t id, char *buf, size_t size)
+{
+	const struct gs_peer *peer;
+
+	buf[0] = '\0';
+	LIST_FOREACH(peer, &d->peers, link)
+		if (peer->tenant && peer->id == id)
+			snprintf(buf, size, "%s %s", peer->who, peer->client.program);
+}
+
+/* The whole status, with what it points to. */
+struct whole {
+	struct gs_report_status s;
+	struct gs_report_gpu gpu[GS_CONFIG_GPUS_MAX];
+	struct gs_report_arbiter arbiter[GS_CONFIG_GPUS_MAX];
+	char holder[GS_CONFIG_GPUS_MAX][160];
+	struct selection steps;
+};
+
+/* Those of the steps on this GPU that have wanted it, whether they got it or not. */
+static void share_of(const struct selection *steps, uint32_t gpu, struct gs_sharing *sharing)
+{
+	double ntt[GS_STEPS_MAX], shares[GS_STEPS_MAX];
+	size_t n = 0;
+
+	for (size_t i = 0; i < steps->n; i++) {
+		const struct gs_report_row *r = &steps->row[i];
+
+		if (r->gpu != gpu || r->ntt <= 0)
+			continue;
+		ntt[n] = r->ntt;
+		shares[n++] = r->shares;
+	}
+	gs_sharing(ntt, shares, n, sharing);
+}
+
+static const char *signal_name(int configured)
+{
+	switch (configured) {
+	case GS_SIGNAL_PROXY:
+		return "proxy";
+	case GS_SIGNAL_MEMOP:
+		return "memop";
+	case GS_SIGNAL_DMA:
+		return "dma";
+	default: /* of a launch that can have a proxy, and of one that cannot */
+		return "proxy/memop";
+	}
+}
+
+static void fill_gpu(struct gs_daemon *d, struct gs_device *dev, struct whole *w, size_t i)
+{
+	struct gs_report_gpu *g = &w->gpu[i];
+	struct gs_arbiter_status arbiter;
+	struct gs_gpu_status st;
+
+	gs_arbiter_status(dev->arbiter, &arbiter);
+	gs_command_status(dev->arbiter, &st);
+	w->arbiter[i] = (struct gs_report_arbiter){ arbiter.polls, (double)arbiter.cpu_ns / 1e9, (double)st.handover_ns / 1e3, st.faults };
+	name_holder(d, st.holder, w->holder[i], sizeof(w->holder[i]));
+	*g = (struct gs_report_gpu){
+		.gpu = dev->index, .policy = st.policy,
+		.isolation = gs_isolation_name(d->config->isolation),
+		.signal = signal_name(d->config->signal),
+		.holder = w->holder[i],
+		.clients = st.tenants, .waiting = st.waiting,
+		.shares = dev->shares, .shares_taken = gs_steps_shares(d, dev),
+		.memory_mb = (double)dev->memory / 1048576,
+		.reserved_mb = (double)gs_ledger_reserved(dev->ledger) / 1048576,
+		.evictions = st.evictions, .overdue = st.overdue,
+		.evict_p50_us = st.evict_p50_us, .evict_p99_us = st.evict_p99_us,
+		.fell_back = st.broke != NULL,
+		.arbiter = &w->arbiter[i],
+	};
+	for (; g->nclasses < st.nclasses; g->nclasses++) {
+		const struct gs_gpu_class *c = &st.class[g->nclasses];
+
+		g->class[g->nclasses] = (struct gs_report_class){
+			c->name, c->is.policy, c->is.own, c->is.broke != NULL };
+	}
+	share_of(&w->steps, dev->index, &g->sharing);
+}
+
+static int whole_get(struct gs_daemon *d, struct whole *w)
+{
+	if (select_steps(d, 0, 0, FIGURES, &w->steps) < 0)
+		return -1;
+	for (size_t i = 0; i < d->ndevice; i++)
+		fill_gpu(d, &d->device[i], w, i);
+	w->s = (struct gs_report_status){
+		.version = PACKAGE_VERSION,
+		.pid = (uint32_t)getpid(),
+		.uptime_s = (double)(gs_clock_ns() - d->started_ns) / 1e9,
+		.gpu = w->gpu,
+		.ngpu = d->ndevice,
+		.step = w->steps.row,
+		.nstep = w->steps.n,
+	};
+	return 0;
+}
+
+char *gs_gather_status(struct gs_daemon *d, int json)
+{
+	struct whole w;
+	char *text;
+
+	if (whole_get(d, &w) < 0)
+		return NULL;
+	text = gs_report_status(&w.s, json);
+	selection_free(&w.steps);
+	return text;
+}
+
+char *gs_gather_metrics(struct gs_daemon *d)
+{
+	struct whole w;
+	char *text;
+
+	if (whole_get(d, &w) < 0)
+		return NULL;
+	text = gs_report_metrics(&w.s);
+	selection_free(&w.steps);
+	return text;
+}
+
+/* "gpu0 frs shares=80/100 ...", one after the other: for the node's Extra. */
+int gs_gather_node(struct gs_daemon *d, char *buf, size_t size)
+{
+	struct whole w;
+	size_t at;
+
+	if (whole_get(d, &w) < 0)
+		return -1;
+	at = (size_t)snprintf(buf, size, "gpushare:");
+	for (size_t i = 0; i < w.s.ngpu && at < size; i++) {
+		const struct gs_report_gpu *g = &w.gpu[i];
+
+		at += (size_t)snprintf(buf + at, size - at, "%s gpu%u policy=%s shares=%u/%u "
+				       "clients=%u waiting=%u antt=%.2f dntt=%.2f stp=%.2f "
+				       "jain=%.2f", i ? "," : "", g->gpu, g->policy,
+				       g->shares_taken, g->shares, g->clients, g->waiting,
+				       g->sharing.antt, g->sharing.dntt, g->sharing.stp,
+				       g->sharing.jain);
+	}
+	selection_free(&w.steps);
+	return 0;
+}
+
+/* A step that has not got its memory yet says so, behind the figures. */
+static void say_waiting(const struct selection *sel, char *buf, size_t size)
+{
+	char why[256];
+
+	for (size_t i = 0; i < sel->n; i++) {
+		const struct gs_alloc *a = sel->step[i]->alloc;
+		size_t at = strlen(buf);
+
+		if (!a || a->admitted)
+			continue;
+		gs_memory_why(a, why, sizeof(why));
+		snprintf(buf + at, size - at, " waits for %.0fMiB: %s",
+			 (double)a->bytes / 1048576, why);
+		return;
+	}
+}
+
+/* So does one that was killed. */
+static void say_killed(const struct selection *sel, char *buf, size_t size)
+{
+	for (size_t i = 0; i < sel->n; i++) {
+		size_t at = strlen(buf);
+
+		if (!*sel->step[i]->killed)
+			continue;
+		snprintf(buf + at, size - at, " killed: %s", sel->step[i]->killed);
+		return;
+	}
+}
+
+/* Its steps share an allocation, whose memory moved once for all of them: not a sum. */
+static void most_moved(const struct selection *sel, struct gs_report_row *sum)
+{
+	const struct gs_moves *most = &sel->step[0]->moves;
+
+	for (size_t i = 1; i < sel->n; i++)
+		if (sel->step[i]->moves.out_bytes > most->out_bytes)
+			most = &sel->step[i]->moves;
+	gs_report_fill_moved(sum, most);
+}
+
+/* Sum of the job's steps; the eviction percentiles do not appear in it. */
+int gs_gather_comment(struct gs_daemon *d, uint32_t job_id, char *buf, size_t size)
+{
+	struct gs_report_row sum = { 0 };
+	struct gs_device *dev;
+	struct selection sel;
+
+	if (select_steps(d, job_id, 1, FIGURES, &sel) < 0)
+		return -1;
+	for (size_t i = 0; i < sel.n; i++) {
+		const struct gs_report_row *r = &sel.row[i];
+
+		sum.gpu = r->gpu;
+		sum.shares = r->shares > sum.shares ? r->shares : sum.shares;
+		sum.active_ms += r->active_ms;
+		sum.waiting_ms += r->waiting_ms;
+		sum.turnaround_ms += r->turnaround_ms;
+		sum.preemptions += r->preemptions;
+		sum.memory_mb = r->memory_mb > sum.memory_mb ? r->memory_mb : sum.memory_mb;
+		sum.reserved_mb = r->reserved_mb > sum.reserved_mb ? r->reserved_mb
+								    : sum.reserved_mb;
+	}
+	sum.ntt = gs_ntt_so_far(sum.turnaround_ms, sum.active_ms);
+	dev = gs_device_find(d, sum.gpu);
+	if (sel.n) {
+		most_moved(&sel, &sum);
+		gs_report_comment(&sum, dev ? dev->shares : 0, buf, size);
+		say_waiting(&sel, buf, size);
+		say_killed(&sel, buf, size);
+	}
+	selection_free(&sel);
+	return sel.n ? 0 : -1;
+}
+
+/* A step's NTT, to be found by its number: a trace may have very many clients. */
+struct known {
+	uint32_t job, step;
+	double ntt;
+};
+
+static int by_number(const void *a, const void *b)
+{
+	const struct known *x = a, *y = b;
+
+	if (x->job != y->job)
+		return x->job < y->job ? -1 : 1;
+	return (x->step > y->step) - (x->step < y->step);
+}
+
+/* The NTT of the clients' steps, registered or over; 0 for those no longer known. */
+static int fill_ntt(struct gs_daemon *d, struct gs_trace_image *image)
+{
+	struct selection sel;
+	struct known *known;
+	int rc;
+
+	if (select_steps(d, 0, 1, FIGURES, &sel) < 0)
+		return -1;
+	known = calloc(sel.n + 1, sizeof(*known));
+	for (size_t i = 0; known && i < sel.n; i++)
+		known[i] = (struct known){ sel.row[i].job, sel.step[i]->info.step_id,
+					   sel.row[i].ntt };
+	if (known)
+		qsort(known, sel.n, sizeof(*known), by_number);
+	for (size_t i = 0; known && i < image->lanes; i++) {
+		struct known key = { image->lane[i].job_id, image->lane[i].step_id, 0 };
+		struct known *found = bsearch(&key, known, sel.n, sizeof(*known), by_number);
+
+		image->lane[i].ntt = found ? found->ntt : 0;
+	}
+	rc = known ? 0 : -1;
+	free(known);
+	selection_free(&sel);
+	return rc;
+}
+
+char *gs_gather_trace(struct gs_daemon *d, size_t *size)
+{
+	struct gs_trace_image image = { .now_ns = gs_clock_ns() };
+	char *bytes = NULL;
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < d->ndevice; i++)
+		rc = gs_command_trace(d->device[i].arbiter, image.now_ns, &image);
+	if (rc == 0)
+		rc = fill_ntt(d, &image);
+	if (rc == 0)
+		bytes = gs_trace_pack(&image, size);
+	gs_trace_image_free(&image);
+	return bytes;
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* `gpusharectl memory`: per GPU what is reserved and used, and who waits, why. */
+#define _GNU_SOURCE
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "gpushare/daemon/checkpoint/away.h"
+#include "gpushare/daemon/memory/memory.h"
+#include "gpushare/daemon/memory/memory_check.h"
+#include "gpushare/daemon/memory/memory_lease.h"
+#include "gpushare/daemon/base/peer.h"
+#include "gpushare/daemon/report/report.h"
+#include "gpushare/daemon/report/report_json.h"
+#include "gpushare/daemon/base/step.h"
+#include "gpushare/daemon/report/table.h"
+
+#define MIB 1048576.0
+
+static const char *const states[] = {
+	[GS_RBDM_RESERVING] = "reserving", [GS_RBDM_WAITING] = "waiting",
+	[GS_RBDM_ADMITTED] = "admitted",
+};
+
+static const char *const admissions[GS_ADMISSION_COUNT] = GS_ADMISSION_WORDS;
+
+/* One allocation, as its first step tells it. */
+struct row {
+	const struct gs_step *step;
+	struct gs_rbdm_look look;
+	const char *state;
+	char name[16], why[256];
+	uint64_t used;
+	uint64_t driver;    /* what the driver says, of the processes of which it says anything */
+	int driver_known;
+	double since_s; /* that it arrived */
+	struct gs_report_row moved; /* of it the columns of moved.def */
+};
+
+static void driver_of(const struct gs_daemon *d, const struct gs_step *s, struct row *r)
+{
+	const struct gs_peer *peer;
+	uint64_t bytes;
+
+	r->driver = 0;
+	r->driver_known = 0;
+	LIST_FOREACH(peer, &d->peers, link)
+		if (peer->step && peer->step->alloc == s->alloc && gs_memory_check_use(peer, &bytes)) {
+			r->driver += bytes;
+			r->driver_known = 1;
+		}
+}
+
+/* 1; 0: it is no row. */
+static int look_at(const struct gs_alloc *a, struct row *r)
+{
+	if (gs_hold_holds(a)) {
+		r->look = (struct gs_rbdm_look){ .memory = a->bytes };
+		r->state = "suspended";
+		return 1;
+	}
+	if (!gs_memory_look(a, &r->look))
+		return 0;
+	r->state = states[r->look.phase];
+	return 1;
+}
+
+/* Those of the device; the other steps of an allocation are no rows. */
+static size_t gather(struct gs_daemon *d, const struct gs_device *dev, struct row *row)
+{
+	const struct gs_step *s, *other;
+	size_t n = 0;
+
+	TAILQ_FOREACH(s, &d->steps, link) {
+		struct row *r = &row[n];
+
+		TAILQ_FOREACH(other, &d->steps, link)
+			if (other->alloc == s->alloc)
+				break;
+		if (other != s || s->alloc->device != dev || !look_at(s->alloc, r))
+			continue;
+		r->step = s;
+		r->used = gs_memory_used(d, s->alloc);
+		driver_of(d, s, r);
+		r->since_s = (double)(gs_clock_ns() - s->alloc->arrived_ns) / 1e9;
+		gs_step_name(s->info.step_id, r->name, sizeof(r->name));
+		gs_memory_why(s->alloc, r->why, sizeof(r->why));
+		gs_report_fill_moved(&r->moved, &s->moves);
+		n++;
+	}
+	return n;
+}
+
+static uint64_t used_of(const struct row *row, size_t n)
+{
+	uint64_t used = 0;
+
+	for (size_t i = 0; i < n; i++)
+		used += row[i].used;
+	return used;
+}
+
+static json_t *row_json(const struct row *r)
+{
+	const struct gs_step *s = r->step;
+	json_t *o = json_object();
+
+	json_object_set_new(o, "job", json_integer(s->info.job_id));
+	json_object_set_new(o, "step", gs_report_json_text(r->name));
+	json_object_set_new(o, "user", gs_report_json_text(s->user));
+	json_object_set_new(o, "partition", gs_report_json_text(s->info.partition));
+	json_object_set_new(o, "priority", json_integer(s->priority));
+	json_object_set_new(o, "state", gs_report_json_text(r->state));
+	json_object_set_new(o, "memory_mb", gs_report_json_number((double)r->look.memory / MIB));
+	json_object_set_new(o, "used_mb", gs_report_json_number((double)r->used / MIB));
+	json_object_set_new(o, "driver_mb", r->driver_known
+			    ? gs_report_json_number((double)r->driver / MIB) : json_null());
+	json_object_set_new(o, "rm_mb", gs_report_json_number((double)r->look.rm / MIB));
+	json_object_set_new(o, "operations", json_integer((json_int_t)r->look.operations));
+	json_object_set_new(o, "operations_done", json_integer((json_int_t)r->look.done));
+	json_object_set_new(o, "place", json_integer((json_int_t)r->look.place));
+	json_object_set_new(o, "since_s", gs_report_json_number(r->since_s));
+	json_object_set_new(o, "why", *r->why ? gs_report_json_text(r->why) : json_null());
+#define COLUMN(key, type, kind, words) \
+	json_object_set_new(o, #key, gs_report_json_number(r->moved.key));
+#include "gpushare/daemon/report/moved.def"
+#undef COLUMN
+	return o;
+}
+
+static json_t *gpu_json(struct gs_daemon *d, const struct gs_device *dev)
+{
+	struct row row[GS_STEPS_MAX];
+	size_t n = gather(d, dev, row);
+	json_t *o = json_object(), *steps = json_array();
+
+	json_object_set_new(o, "gpu", json_integer(dev->index));
+	json_object_set_new(o, "memory_mb", gs_report_json_number((double)dev->memory / MIB));
+	json_object_set_new(o, "reserved_mb",
+			    gs_report_json_number((double)gs_ledger_reserved(dev->ledger) / MIB));
+	json_object_set_new(o, "used_mb", gs_report_json_number((double)used_of(row, n) / MIB));
+	json_object_set_new(o, "outside_mb", gs_report_json_number((double)dev->outside / MIB));
+	json_object_set_new(o, "admission",
+			    gs_report_json_text(admissions[d->config->memory_admission]));
+	json_object_set_new(o, "wake", gs_report_json_text(d->config->memory_wake));
+	json_object_set_new(o, "cycle_ms",
+			    gs_report_json_number((double)d->config->memory_cycle_ns / 1e6));
+	for (size_t i = 0; i < n; i++)
+		json_array_append_new(steps, row_json(&row[i]));
+	json_object_set_new(o, "steps", steps);
+	return o;
+}
+
+/* Where there is nothing to wait for, what has been. */
+static void why_cell(struct gs_table *t, const struct row *r)
+{
+	const struct gs_report_row *m = &r->moved;
+
+	if (*r->why || m->taken_mb == 0)
+		gs_table_cell(t, "%s", *r->why ? r->why : "-");
+	else
+		gs_table_cell(t, "was on the host: %.0f MiB out in %.3f s (%.2f GiB/s), back in "
+			      "%.3f s (%.2f GiB/s)", ceil(m->taken_mb), m->to_host_s, m->to_host_gib_s,
+			      m->to_device_s, m->to_device_gib_s);
+}
+
+static void gpu_table(struct gs_table *t, struct gs_daemon *d, const struct gs_device *dev)
+{
+	struct row row[GS_STEPS_MAX];
+	size_t n = gather(d, dev, row);
+
+	if (t->failed)
+		return;
+	fprintf(t->out, "gpu %u: %.0f MiB, %.0f reserved, %.0f used; admission %s, wake-up %s, "
+		"cycle %.3g ms\n", dev->index, (double)dev->memory / MIB,
+		(double)gs_ledger_reserved(dev->ledger) / MIB, (double)used_of(row, n) / MIB,
+		admissions[d->config->memory_admission], d->config->memory_wake,
+		(double)d->config->memory_cycle_ns / 1e6);
+	if (!n)
+		return;
+	for (const char *const *h = (const char *const[]){ "job", "step", "user", "partition",
+	     "priority", "state", "memory_mb", "used_mb", "driver_mb",
+	     "operations", "since_s", "why", NULL };
+	     *h; h++)
+		gs_table_cell(t, "%s", *h);
+	for (size_t i = 0; i < n; i++) {
+		const struct row *r = &row[i];
+
+		gs_table_cell(t, "%u", r->step->info.job_id);
+		gs_table_cell(t, "%s", r->name);
+		gs_table_cell(t, "%s", r->step->user);
+		gs_table_cell(t, "%s", r->step->info.partition);
+		gs_table_cell(t, "%d", r->step->priority);
+		gs_table_cell(t, "%s", r->state);
+		gs_table_cell(t, "%.0f", (double)r->look.memory / MIB);
+		gs_table_cell(t, "%.1f", (double)r->used / MIB);
+		if (r->driver_known)
+			gs_table_cell(t, "%.1f", (double)r->driver / MIB);
+		else
+			gs_table_cell(t, "-");
+		gs_table_cell(t, "%" PRIu64 "/%" PRIu64, r->look.done, r->look.operations);
+		gs_table_cell(t, "%.1f", r->since_s);
+		why_cell(t, r);
+	}
+	gs_table_print(t, 12);
+}
+
+char *gs_memory_report(struct gs_daemon *d, int json)
+{
+	struct gs_table t;
+	json_t *all;
+
+	if (json) {
+		all = json_array();
+		for (size_t i = 0; i < d->ndevice; i++)
+			json_array_append_new(all, gpu_json(d, &d->device[i]));
+		return gs_report_json_dump(all);
+	}
+	gs_table_open(&t, 12);
+	for (size_t i = 0; i < d->ndevice; i++)
+		gpu_table(&t, d, &d->device[i]);
+	return gs_table_close(&t);
+}

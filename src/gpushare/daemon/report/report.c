@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Reports as tables and as JSON; see report.h. */
+#define _GNU_SOURCE
+#include "gpushare/daemon/report/report.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpushare/daemon/report/report_json.h"
+#include "gpushare/daemon/report/table.h"
+#include "gpushare/metrics/metrics.h"
+
+#define MIB 1048576.0
+#define GIB 1073741824.0
+#define STATUS_COLUMNS 18
+
+const char *gs_report_form(uint32_t form)
+{
+	static const char *const names[] = { "as is", "persistent", "guarded", "sliced" };
+
+	return form < sizeof(names) / sizeof(names[0]) ? names[form] : "?";
+}
+
+const char *gs_report_reason(uint32_t reason)
+{
+	/* The list is the transformer's; its words only, none of its code. */
+	static const char *const words[] = {
+#define PTX_REASON(name, text, best) text,
+#include "device/ptx/reasons.def"
+#undef PTX_REASON
+	};
+
+	return reason < sizeof(words) / sizeof(words[0]) ? words[reason] : "?";
+}
+
+void gs_report_fill(struct gs_report_row *row, struct gs_tally *t, uint64_t peak,
+		    uint64_t reserved)
+{
+	row->kernels = t->launches;
+	row->active_ms = (double)t->active_ns / 1e6;
+	row->waiting_ms = (double)t->waiting_ns / 1e6;
+	row->turnaround_ms = (double)t->turnaround_ns / 1e6;
+	row->ntt = gs_ntt_so_far(row->turnaround_ms, row->active_ms);
+	row->preemptions = t->preemptions;
+	gs_tally_quantiles(t);
+	row->evict_p50_us = t->p50_us;
+	row->evict_p99_us = t->p99_us;
+	row->memory_mb = (double)peak / MIB;
+	row->reserved_mb = (double)reserved / MIB;
+}
+
+static double gib_s(uint64_t bytes, uint64_t ns)
+{
+	return ns ? (double)bytes / GIB / ((double)ns / 1e9) : 0;
+}
+
+void gs_report_fill_moved(struct gs_report_row *row, const struct gs_moves *m)
+{
+	row->taken_mb = (double)m->out_bytes / MIB;
+	row->to_host_s = (double)m->out_ns / 1e9;
+	row->to_host_gib_s = gib_s(m->out_bytes, m->out_ns);
+	row->to_device_s = (double)m->back_ns / 1e9;
+	row->to_device_gib_s = gib_s(m->back_bytes, m->back_ns);
+}
+
+void gs_report_comment(const struct gs_report_row *row, uint32_t gpu_shares, char *buf,
+		       size_t size)
+{
+	size_t at;
+
+	snprintf(buf, size, "gpushare: gpu=%u share=%u%% used=%.3fs ntt=%.2f waiting=%.0fms "
+		 "preempt=%" PRIu64 " mem=%.0f/%.0fMiB", row->gpu,
+		 gpu_shares ? (unsigned)(100.0 * row->shares / gpu_shares + 0.5) : 0,
+		 row->active_ms / 1e3, row->ntt, row->waiting_ms, row->preemptions, ceil(row->memory_mb), row->reserved_mb);
+	at = strlen(buf);
+	if (row->taken_mb > 0)
+		snprintf(buf + at, size - at, " moved=%.0fMiB/%.2f/%.2fGiB/s", ceil(row->taken_mb),
+			 row->to_host_gib_s, row->to_device_gib_s);
+}
+
+/* ---- steps ----------------------------------------------------------- */
+
+static size_t count_columns(void)
+{
+	size_t n = 0;
+
+#define COLUMN(key, type, kind, words) n++;
+#include "gpushare/daemon/report/report.def"
+#undef COLUMN
+	return n;
+}
+
+static void steps_table(struct gs_table *t, const struct gs_report_row *row, size_t n)
+{
+#define COLUMN(key, type, kind, words) gs_table_cell(t, "%s", #key);
+#include "gpushare/daemon/report/report.def"
+#undef COLUMN
+	for (; n; n--, row++) {
+#define CELL_TEXT(v) gs_table_cell(t, "%s", *(v) ? (v) : "-")
+#define CELL_COUNT(v) gs_table_cell(t, "%" PRIu64, (uint64_t)(v))
+#define CELL_NUMBER(v) gs_table_cell(t, "%.2f", (v))
+#define COLUMN(key, type, kind, words) CELL_##kind(row->key);
+#include "gpushare/daemon/report/report.def"
+#undef COLUMN
+	}
+}
+
+json_t *gs_report_json_number(double v)
+{
+	return json_real(round(v * 1000) / 1000);
+}
+
+json_t *gs_report_json_text(const char *s)
+{
+	json_t *j = json_string(s);
+	char plain[256];
+	size_t i;
+
+	if (j)
+		return j;
+	for (i = 0; s[i] && i < sizeof(plain) - 1; i++)
+		plain[i] = (unsigned char)s[i] < 0x80 ? s[i] : '?';
+	plain[i] = '\0';
+	return json_string(plain);
+}
+
+static json_t *steps_json(const struct gs_report_row *row, size_t n)
+{
+	json_t *all = json_array();
+
+	for (; n; n--, row++) {
+		json_t *o = json_object();
+
+#define JSON_TEXT(v) gs_report_json_text(v)
+#define JSON_COUNT(v) json_integer((json_int_t)(v))
+#define JSON_NUMBER(v) gs_report_json_number(v)
+#define COLUMN(key, type, kind, words) json_object_set_new(o, #key, JSON_##kind(row->key));
+#include "gpushare/daemon/report/report.def"
+#undef COLUMN
+		json_array_append_new(all, o);
+	}
+	return all;
+}
+
+char *gs_report_json_dump(json_t *value)
+{
+	char *s = json_dumps(value, JSON_INDENT(2) | JSON_REAL_PRECISION(15)), *line = NULL;
+
+	json_decref(value);
+	if (s && asprintf(&line, "%s\n", s) < 0)
+		line = NULL;
+	free(s);
+	return line;
+}
+
+char *gs_report_steps(const struct gs_report_row *row, size_t n, int json)
+{
+	struct gs_table t;
+
+	if (json)
+		return gs_report_json_dump(steps_json(row, n));
+	gs_table_open(&t, count_columns());
+	steps_table(&t, row, n);
+	gs_table_print(&t, 0);
+	return gs_table_close(&t);
+}
+
+/* ---- status ---------------------------------------------------------- */
+
+static json_t *classes_json(const struct gs_report_gpu *g)
+{
+	json_t *all = json_array();
+
+	for (size_t i = 0; i < g->nclasses; i++) {
+		json_t *o = json_object();
+
+		json_object_set_new(o, "class", gs_report_json_text(g->class[i].name));
+		json_object_set_new(o, "policy", gs_report_json_text(g->class[i].policy));
+		json_object_set_new(o, "own", json_boolean(g->class[i].own));
+		json_object_set_new(o, "fell_back", json_boolean(g->class[i].fell_back));
+		json_array_append_new(all, o);
+	}
+	return all;
+}
+
+static json_t *gpu_json(const struct gs_report_gpu *g)
+{
+	json_t *o = json_object();
+
+	json_object_set_new(o, "gpu", json_integer(g->gpu));
+	json_object_set_new(o, "policy", gs_report_json_text(g->policy));
+	json_object_set_new(o, "isolation", gs_report_json_text(g->isolation));
+	json_object_set_new(o, "signal", gs_report_json_text(g->signal));
+	json_object_set_new(o, "holder", *g->holder ? gs_report_json_text(g->holder) : json_null());
+	json_object_set_new(o, "clients", json_integer(g->clients));
+	json_object_set_new(o, "waiting", json_integer(g->waiting));
+	json_object_set_new(o, "shares", json_integer(g->shares));
+	json_object_set_new(o, "shares_taken", json_integer(g->shares_taken));
+	json_object_set_new(o, "memory_mb", gs_report_json_number(g->memory_mb));
+	json_object_set_new(o, "reserved_mb", gs_report_json_number(g->reserved_mb));
+	json_object_set_new(o, "evictions", json_integer((json_int_t)g->evictions));
+	json_object_set_new(o, "overdue", json_integer((json_int_t)g->overdue));
+	json_object_set_new(o, "evict_p50_us", gs_report_json_number(g->evict_p50_us));
+	json_object_set_new(o, "evict_p99_us", gs_report_json_number(g->evict_p99_us));
+	json_object_set_new(o, "handover_us", gs_report_json_number(g->arbiter->handover_us));
+	json_object_set_new(o, "arbiter", gs_report_json_text(g->arbiter->polls ? "polls" : "sleeps"));
+	json_object_set_new(o, "arbiter_cpu_s", gs_report_json_number(g->arbiter->cpu_s));
+	json_object_set_new(o, "antt", gs_report_json_number(g->sharing.antt));
+	json_object_set_new(o, "dntt", gs_report_json_number(g->sharing.dntt));
+	json_object_set_new(o, "stp", gs_report_json_number(g->sharing.stp));
+	json_object_set_new(o, "jain", gs_report_json_number(g->sharing.jain));
+	json_object_set_new(o, "policy_faults", json_integer(g->arbiter->policy_faults));
+	json_object_set_new(o, "fell_back", json_boolean(g->fell_back));
+	json_object_set_new(o, "classes", classes_json(g));
+	return o;
+}
+
+static char *status_json(const struct gs_report_status *s)
+{
+	json_t *o = json_object(), *gpus = json_array();
+
+	json_object_set_new(o, "version", gs_report_json_text(s->version));
+	json_object_set_new(o, "pid", json_integer(s->pid));
+	json_object_set_new(o, "uptime_s", gs_report_json_number(s->uptime_s));
+	for (size_t i = 0; i < s->ngpu; i++)
+		json_array_append_new(gpus, gpu_json(&s->gpu[i]));
+	json_object_set_new(o, "gpus", gpus);
+	json_object_set_new(o, "steps", steps_json(s->step, s->nstep));
+	return gs_report_json_dump(o);
+}
+
+/* "sjf, urgent: rr": the GPU's policy, and the classes' where it is another matter. */
+static void policy_cell(struct gs_table *t, const struct gs_report_gpu *g)
+{
+	char text[GS_SCHED_CLASSES_MAX * 320];
+	size_t at = (size_t)snprintf(text, sizeof(text), "%s%s", g->policy,
+				     g->fell_back ? " (fell back)" : "");
+
+	for (size_t i = 0; i < g->nclasses && at < sizeof(text); i++)
+		if (g->class[i].own || g->class[i].fell_back)
+			at += (size_t)snprintf(text + at, sizeof(text) - at, ", %s: %s%s",
+					       g->class[i].name, g->class[i].policy,
+					       g->class[i].fell_back ? " (fell back)" : "");
+	gs_table_cell(t, "%s", text);
+}
+
+static void status_gpus(struct gs_table *t, const struct gs_report_status *s)
+{
+	static const char *const heads[STATUS_COLUMNS] = {
+		"gpu", "policy", "isolation", "signal", "shares", "taken", "memory_mb", "reserved_mb", "clients",
+		"waiting", "evictions", "overdue", "antt", "dntt", "stp", "jain", "arbiter_s", "holder",
+	};
+
+	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++)
+		gs_table_cell(t, "%s", heads[i]);
+	for (size_t i = 0; i < s->ngpu; i++) {
+		const struct gs_report_gpu *g = &s->gpu[i];
+
+		gs_table_cell(t, "%u", g->gpu);
+		policy_cell(t, g);
+		gs_table_cell(t, "%s", g->isolation);
+		gs_table_cell(t, "%s", g->signal);
+		gs_table_cell(t, "%u", g->shares);
+		gs_table_cell(t, "%u", g->shares_taken);
+		gs_table_cell(t, "%.0f", g->memory_mb);
+		gs_table_cell(t, "%.0f", g->reserved_mb);
+		gs_table_cell(t, "%u", g->clients);
+		gs_table_cell(t, "%u", g->waiting);
+		gs_table_cell(t, "%" PRIu64, g->evictions);
+		gs_table_cell(t, "%" PRIu64, g->overdue);
+		gs_table_cell(t, "%.2f", g->sharing.antt);
+		gs_table_cell(t, "%.2f", g->sharing.dntt);
+		gs_table_cell(t, "%.2f", g->sharing.stp);
+		gs_table_cell(t, "%.2f", g->sharing.jain);
+		gs_table_cell(t, "%.1f", g->arbiter->cpu_s);
+		gs_table_cell(t, "%s", *g->holder ? g->holder : "-");
+	}
+	gs_table_print(t, count_columns());
+}
+
+char *gs_report_status(const struct gs_report_status *s, int json)
+{
+	struct gs_table t;
+
+	if (json)
+		return status_json(s);
+	gs_table_open(&t, STATUS_COLUMNS);
+	if (!t.failed)
+		fprintf(t.out, "gpushared %s, pid %u, up %.0f s\n\n", s->version, s->pid,
+			s->uptime_s);
+	status_gpus(&t, s);
+	if (!t.failed)
+		fputs("\n", t.out);
+	if (s->nstep)
+		steps_table(&t, s->step, s->nstep);
+	else if (!t.failed)
+		fputs("no job steps\n", t.out);
+	gs_table_print(&t, 0);
+	return gs_table_close(&t);
+}

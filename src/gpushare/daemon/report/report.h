@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* From figures to text and JSON.  Pure: rows in, a malloc'd string out. */
+#ifndef GPUSHARE_DAEMON_REPORT_H
+#define GPUSHARE_DAEMON_REPORT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gpushare/daemon/base/moves.h"
+#include "gpushare/arbiter/tally.h"
+#include "gpushare/metrics/metrics.h"
+#include "gpushare/sched/sched.h"
+
+/* One job step; texts are the caller's. */
+struct gs_report_row {
+#define COLUMN(key, type, kind, words) type key;
+#include "gpushare/daemon/report/report.def"
+#undef COLUMN
+};
+
+/* A class of a GPU's tasks, and its policy. */
+struct gs_report_class {
+	const char *name, *policy;
+	int own;                /* not the GPU's */
+	int fell_back;          /* its policy broke its contract */
+};
+
+/* What its arbiter does. */
+struct gs_report_arbiter {
+	int polls;              /* at the moment, else it sleeps */
+	double cpu_s;           /* processor time that it has had */
+	double handover_us;     /* what it takes a hand-over for */
+	uint32_t policy_faults;
+};
+
+/* One GPU, for `gpusharectl status`. */
+struct gs_report_gpu {
+	uint32_t gpu;
+	const char *policy;
+	int fell_back;
+	struct gs_report_class class[GS_SCHED_CLASSES_MAX];
+	size_t nclasses;
+	const char *isolation;  /* "contexts" or "mps" */
+	const char *signal;     /* how kernels are told to leave: "proxy/memop" */
+	const char *holder;     /* "job 12.0 uid 1000 pid 4711 triad"; "" for nobody */
+	uint32_t clients, waiting;
+	uint32_t shares, shares_taken;
+	double memory_mb, reserved_mb;
+	uint64_t evictions, overdue;
+	double evict_p50_us, evict_p99_us;
+	struct gs_sharing sharing; /* of the registered steps that have wanted it */
+	const struct gs_report_arbiter *arbiter;
+};
+
+struct gs_report_status {
+	const char *version;
+	uint32_t pid;
+	double uptime_s;
+	const struct gs_report_gpu *gpu;
+	size_t ngpu;
+	const struct gs_report_row *step; /* the registered ones */
+	size_t nstep;
+};
+
+/* A step, for `gpusharectl kernels`. */
+struct gs_report_kernels_of {
+	uint32_t job;
+	const char *step;
+	const struct gs_tally *tally;
+};
+
+/* The step's figures from its tally: all columns but the texts, the ids and moved.def's. */
+void gs_report_fill(struct gs_report_row *row, struct gs_tally *tally,
+		    uint64_t peak_bytes, uint64_t reserved_bytes);
+/* The columns of moved.def. */
+void gs_report_fill_moved(struct gs_report_row *row, const struct gs_moves *moves);
+
+/* Each returns text that ends in a newline, to be freed; NULL: no memory. */
+char *gs_report_steps(const struct gs_report_row *row, size_t n, int json);
+char *gs_report_status(const struct gs_report_status *status, int json);
+/* Every kernel, then how much of each job's time and of all could not be preempted (report_kernels.c). */
+char *gs_report_kernels(const struct gs_report_kernels_of *step, size_t n, int json);
+
+/* The same figures as Prometheus' text exposition format (prometheus.c). */
+char *gs_report_metrics(const struct gs_report_status *status);
+
+/*
+ * The summary for AdminComment, one line:
+ * "gpushare: gpu=0 share=40% used=12.345s ntt=1.02 waiting=12ms preempt=3 mem=64/102MiB";
+ * used is the time for which it had the GPU.  If its memory has been on the
+ * host, " moved=8192MiB/1.66/5.67GiB/s" follows: how much, and how fast it
+ * left and came back (0.00: not yet).
+ */
+void gs_report_comment(const struct gs_report_row *row, uint32_t gpu_shares, char *buf,
+		       size_t size);
+
+/* Words for a kernel's form and for why it stays as it is. */
+const char *gs_report_form(uint32_t form);
+const char *gs_report_reason(uint32_t reason);
+
+#endif

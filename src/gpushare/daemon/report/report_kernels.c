@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The report on kernels, as two tables and as JSON; see report.h and kernels.def. */
+#define _GNU_SOURCE
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpushare/daemon/report/report.h"
+#include "gpushare/daemon/report/report_json.h"
+#include "gpushare/daemon/report/table.h"
+
+struct row {
+#define COLUMN(key, type, kind, words) type key;
+#include "gpushare/daemon/report/kernels.def"
+#undef COLUMN
+};
+
+struct sum {
+#define SUM(key, type, kind, words) type key;
+#include "gpushare/daemon/report/kernels.def"
+#undef SUM
+	char number[16]; /* the job's, where it is one's */
+};
+
+/* One more for all. */
+struct sums {
+	struct sum *sum;
+	size_t n;
+};
+
+static double ms(uint64_t ns)
+{
+	return (double)ns / 1e6;
+}
+
+static double per(double what, double of)
+{
+	return of > 0 ? what / of : 0;
+}
+
+static struct row row_of(const struct gs_report_kernels_of *s, const struct gs_tally_kernel *k)
+{
+	return (struct row){
+		.job = s->job, .step = s->step, .kernel = k->name, .form = gs_report_form(k->form),
+		.registers = k->registers, .launches = k->launches, .gpu_ms = ms(k->time.gpu_ns),
+		.task_ns = per((double)k->tasks_ns, (double)k->tasks), .alone_ms = ms(k->alone_ns),
+		.mean_ms = per(ms(k->turnaround_ns), (double)k->finished),
+		.unevictable = k->time.unevictable, .unevictable_ms = ms(k->time.unevictable_ns),
+		.unevictable_pct = 100 * per((double)k->time.unevictable_ns, (double)k->time.gpu_ns),
+		.preemptions = k->preemptions, .evict_p50_us = gs_tally_left_us(k, 0.50),
+		.evict_p99_us = gs_tally_left_us(k, 0.99), .reason = k->reason,
+		/* Without a twin it is the same at every launch. */
+		.launch_reason = k->reason ? 0 : k->why,
+	};
+}
+
+static void add(struct sum *to, const struct gs_tally *t)
+{
+	to->launches += t->launches;
+	to->unevictable += t->time.unevictable;
+	to->gpu_ms += ms(t->time.gpu_ns);
+	to->unevictable_ms += ms(t->time.unevictable_ns);
+	to->unevictable_pct = 100 * per(to->unevictable_ms, to->gpu_ms);
+}
+
+static int add_up(struct sums *sums, const struct gs_report_kernels_of *step, size_t n)
+{
+	struct sum all = { .job = "all" };
+
+	sums->n = 0;
+	sums->sum = calloc(n + 1, sizeof(*sums->sum));
+	if (!sums->sum)
+		return -1;
+	for (; n; n--, step++) {
+		char number[16];
+		size_t i = 0;
+
+		snprintf(number, sizeof(number), "%" PRIu32, step->job);
+		while (i < sums->n && strcmp(sums->sum[i].number, number) != 0)
+			i++;
+		if (i == sums->n)
+			memcpy(sums->sum[sums->n++].number, number, sizeof(number));
+		add(&sums->sum[i], step->tally);
+		add(&all, step->tally);
+	}
+	for (size_t i = 0; i < sums->n; i++)
+		sums->sum[i].job = sums->sum[i].number;
+	sums->sum[sums->n] = all;
+	return 0;
+}
+
+/* ---- as JSON --------------------------------------------------------- */
+
+#define JSON_TEXT(v) gs_report_json_text(v)
+#define JSON_COUNT(v) json_integer((json_int_t)(v))
+#define JSON_NUMBER(v) gs_report_json_number(v)
+#define JSON_REASON(v) gs_report_json_text(gs_report_reason(v))
+
+static json_t *row_json(const struct row *r)
+{
+	json_t *o = json_object();
+
+#define COLUMN(key, type, kind, words) json_object_set_new(o, #key, JSON_##kind(r->key));
+#include "gpushare/daemon/report/kernels.def"
+#undef COLUMN
+	return o;
+}
+
+static json_t *sum_json(const struct sum *s)
+{
+	json_t *o = json_object();
+
+#define SUM(key, type, kind, words) json_object_set_new(o, #key, JSON_##kind(s->key));
+#include "gpushare/daemon/report/kernels.def"
+#undef SUM
+	if (*s->number) /* as in the rows */
+		json_object_set_new(o, "job", json_integer(strtol(s->number, NULL, 10)));
+	return o;
+}
+
+static char *to_json(const struct gs_report_kernels_of *step, size_t n, const struct sums *sums)
+{
+	json_t *o = json_object(), *kernels = json_array(), *jobs = json_array();
+
+	for (size_t i = 0; i < n; i++)
+		for (uint32_t j = 0; j < step[i].tally->nkernel; j++) {
+			struct row r = row_of(&step[i], &step[i].tally->kernel[j]);
+
+			json_array_append_new(kernels, row_json(&r));
+		}
+	for (size_t i = 0; i < sums->n; i++)
+		json_array_append_new(jobs, sum_json(&sums->sum[i]));
+	json_object_set_new(o, "kernels", kernels);
+	json_object_set_new(o, "jobs", jobs);
+	json_object_set_new(o, "all", sum_json(&sums->sum[sums->n]));
+	return gs_report_json_dump(o);
+}
+
+/* ---- as tables ------------------------------------------------------- */
+
+#define CELL_TEXT(v) gs_table_cell(t, "%s", (v))
+#define CELL_COUNT(v) gs_table_cell(t, "%" PRIu64, (uint64_t)(v))
+#define CELL_NUMBER(v) gs_table_cell(t, "%.3f", (v))
+#define CELL_REASON(v) gs_table_cell(t, "%s", (v) ? gs_report_reason(v) : "-")
+
+enum {
+#define COLUMN(key, type, kind, words) AT_##key,
+#include "gpushare/daemon/report/kernels.def"
+#undef COLUMN
+	COLUMNS
+};
+
+enum {
+#define SUM(key, type, kind, words) SUM_AT_##key,
+#include "gpushare/daemon/report/kernels.def"
+#undef SUM
+	SUMS
+};
+
+static void row_cells(struct gs_table *t, const struct row *r)
+{
+#define COLUMN(key, type, kind, words) CELL_##kind(r->key);
+#include "gpushare/daemon/report/kernels.def"
+#undef COLUMN
+}
+
+static void sum_cells(struct gs_table *t, const struct sum *s)
+{
+#define SUM(key, type, kind, words) CELL_##kind(s->key);
+#include "gpushare/daemon/report/kernels.def"
+#undef SUM
+}
+
+static void heads(struct gs_table *t)
+{
+#define COLUMN(key, type, kind, words) gs_table_cell(t, "%s", #key);
+#include "gpushare/daemon/report/kernels.def"
+#undef COLUMN
+}
+
+static void sum_heads(struct gs_table *t)
+{
+#define SUM(key, type, kind, words) gs_table_cell(t, "%s", #key);
+#include "gpushare/daemon/report/kernels.def"
+#undef SUM
+}
+
+static char *to_tables(const struct gs_report_kernels_of *step, size_t n, const struct sums *sums)
+{
+	struct gs_table t;
+
+	gs_table_open(&t, COLUMNS);
+	heads(&t);
+	for (size_t i = 0; i < n; i++)
+		for (uint32_t j = 0; j < step[i].tally->nkernel; j++) {
+			struct row r = row_of(&step[i], &step[i].tally->kernel[j]);
+
+			row_cells(&t, &r);
+		}
+	gs_table_print(&t, SUMS);
+	if (!t.failed)
+		fputs("\n", t.out);
+	sum_heads(&t);
+	for (size_t i = 0; i <= sums->n; i++)
+		sum_cells(&t, &sums->sum[i]);
+	gs_table_print(&t, 0);
+	return gs_table_close(&t);
+}
+
+char *gs_report_kernels(const struct gs_report_kernels_of *step, size_t n, int json)
+{
+	struct sums sums;
+	char *text;
+
+	if (add_up(&sums, step, n) < 0)
+		return NULL;
+	text = json ? to_json(step, n, &sums) : to_tables(step, n, &sums);
+	free(sums.sum);
+	return text;
+}

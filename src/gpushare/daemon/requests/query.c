@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* QUERY and HISTORY: have the answer made; see query.h. */
+#define _GNU_SOURCE
+#include "gpushare/daemon/requests/query.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "gpushare/daemon/report/gather.h"
+#include "gpushare/daemon/history/history.h"
+#include "gpushare/daemon/memory/memory.h"
+#include "gpushare/daemon/base/peer.h"
+#include "gpushare/daemon/base/pending.h"
+
+/* A long report is made ten times a second at most, however often it is asked for. */
+#define LONG_TEXT 65536
+#define LONG_TEXT_KEPT_NS (100 * GS_NS_PER_MS)
+
+/* A long report, kept for a moment. */
+static struct kept_text {
+	char *text;
+	size_t size;
+	uint64_t made_ns;
+} kept_texts[GS_QUERY_COUNT][2];
+
+/* Who waits for the history. */
+static struct gs_pending_list asked = LIST_HEAD_INITIALIZER(asked);
+
+static char *make_text(struct gs_daemon *d, enum gs_query what, uint32_t job, int json,
+		       size_t *size)
+{
+	char *text = NULL;
+
+	switch (what) {
+	case GS_QUERY_STATUS:
+		text = gs_gather_status(d, json);
+		break;
+	case GS_QUERY_REPORT:
+		text = gs_gather_report(d, job, json);
+		break;
+	case GS_QUERY_KERNELS:
+		text = gs_gather_kernels(d, job, json);
+		break;
+	case GS_QUERY_METRICS:
+		text = gs_gather_metrics(d);
+		break;
+	case GS_QUERY_MEMORY:
+		text = gs_memory_report(d, json);
+		break;
+	case GS_QUERY_TRACE:
+		return gs_gather_trace(d, size);
+	case GS_QUERY_COUNT:
+		break;
+	}
+	*size = text ? strlen(text) : 0;
+	return text;
+}
+
+static char *copy(const char *bytes, size_t size)
+{
+	char *same = malloc(size);
+
+	return same ? memcpy(same, bytes, size) : NULL;
+}
+
+static char *get_text(struct gs_daemon *d, enum gs_query what, uint32_t job, int json,
+		      size_t *size)
+{
+	struct kept_text *kept = &kept_texts[what][json];
+	uint64_t now = gs_clock_ns();
+	char *text;
+
+	if (!job && kept->text && now - kept->made_ns < LONG_TEXT_KEPT_NS) {
+		*size = kept->size;
+		return copy(kept->text, kept->size);
+	}
+	text = make_text(d, what, job, json, size);
+	if (!job && text && *size >= LONG_TEXT) {
+		free(kept->text);
+		kept->text = copy(text, *size);
+		kept->size = *size;
+		kept->made_ns = now;
+	}
+	return text;
+}
+
+void gs_query_fini(void)
+{
+	for (int what = 0; what < GS_QUERY_COUNT; what++)
+		for (int json = 0; json < 2; json++)
+			free(kept_texts[what][json].text);
+}
+
+int gs_on_query(struct gs_peer *peer, struct gs_msg *msg, int fd)
+{
+	size_t size = 0;
+	char *text;
+
+	(void)fd;
+	if (gs_peer_sends_text(peer))
+		return gs_peer_refuse(peer, msg->header.tag, GS_REFUSED_BAD_REQUEST,
+				      "one question at a time");
+	if (msg->query.what >= GS_QUERY_COUNT)
+		return gs_peer_refuse(peer, msg->header.tag, GS_REFUSED_BAD_REQUEST,
+				      "there is no report %u", msg->query.what);
+	text = get_text(peer->d, msg->query.what, msg->query.job_id, msg->query.json != 0,
+			&size);
+	return gs_peer_send_text(peer, msg->header.tag, text, size);
+}
+
+/* From what this daemon has seen itself. */
+static int answer_here(struct gs_peer *peer, uint32_t tag, const struct gs_msg_history *ask)
+{
+	struct gs_past_step *all;
+	char *text;
+	size_t n;
+
+	if (gs_gather_all(peer->d, 1, &all, &n) < 0)
+		return -1;
+	text = gs_aggregate(all, n, ask);
+	free(all);
+	return gs_peer_send_text(peer, tag, text, text ? strlen(text) : 0);
+}
+
+int gs_on_history(struct gs_peer *peer, struct gs_msg *msg, int fd)
+{
+	const struct gs_msg_history *ask = &msg->history;
+	uint32_t tag = msg->header.tag;
+	struct gs_past_step *live;
+	uint32_t ticket;
+	size_t n;
+
+	(void)fd;
+	if (gs_peer_sends_text(peer) || gs_pending_waits(&asked, peer))
+		return gs_peer_refuse(peer, tag, GS_REFUSED_BAD_REQUEST,
+				      "one question at a time");
+	if (ask->group >= GS_GROUP_COUNT || ask->since > INT64_MAX)
+		return gs_peer_refuse(peer, tag, GS_REFUSED_BAD_REQUEST,
+				      "there is no such report");
+	if (!peer->d->history)
+		return answer_here(peer, tag, ask);
+	if (gs_gather_all(peer->d, 0, &live, &n) < 0)
+		return -1;
+	ticket = gs_history_ask(peer->d->history, ask, live, n);
+	free(live);
+	if (!ticket || gs_pending_add(&asked, peer, ticket, tag) < 0)
+		return gs_peer_refuse(peer, tag, GS_REFUSED_NO_ROOM,
+				      "the history cannot be asked at the moment");
+	return 0;
+}
+
+void gs_query_answered(struct gs_daemon *d, uint32_t ticket, char *bytes, size_t size)
+{
+	uint32_t tag;
+	struct gs_peer *peer = gs_pending_take(&asked, ticket, &tag);
+
+	(void)d;
+	if (!peer) {
+		free(bytes); /* whoever asked has left */
+		return;
+	}
+	if (!bytes)
+		gs_peer_refuse(peer, tag, GS_REFUSED_NO_ROOM,
+			       "the history cannot be read: gpushared's log has the reason");
+	if (gs_peer_send_text(peer, tag, bytes, size) < 0)
+		gs_peer_close(peer);
+}
+
+void gs_query_peer_gone(struct gs_peer *peer)
+{
+	gs_pending_drop(&asked, peer);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Steps come and go: slurmstepd's REGISTER and UNREGISTER, gpusharectl's LOCAL. */
+#ifndef GPUSHARE_DAEMON_REGISTER_H
+#define GPUSHARE_DAEMON_REGISTER_H
+
+#include "gpushare/daemon/base/peer.h"
+
+gs_handler gs_on_register, gs_on_unregister, gs_on_local;
+
+/* It waits for no report; if it is the owner of a LOCAL step, that is over.  A listener of peer.h. */
+void gs_register_peer_gone(struct gs_peer *peer);
+
+/* The report of that ticket is out, or never will be: slurmstepd is answered (slurm_report.h). */
+void gs_register_reported(struct gs_daemon *d, uint32_t ticket);
+
+#endif

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What becomes of clients that do not leave the GPU; see overdue.h. */
+#define _GNU_SOURCE
+#include "gpushare/daemon/slurm/overdue.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "gpushare/daemon/gpu/arbiter.h"
+#include "gpushare/daemon/base/complain.h"
+#include "gpushare/daemon/mps/mps.h"
+#include "gpushare/daemon/base/peer.h"
+#include "gpushare/daemon/base/proc.h"
+#include "gpushare/daemon/report/gather.h"
+#include "gpushare/daemon/slurm/slurm_report.h"
+#include "gpushare/daemon/base/step.h"
+
+/* A process that does not die of it is killed again, and said to be, this often. */
+#define AGAIN_NS (5 * GS_NS_PER_S)
+
+static void kill_process(struct gs_peer *peer)
+{
+	uint64_t now = gs_clock_ns();
+	int rc = -1;
+
+	if (peer->client.killed_ns && now - peer->client.killed_ns < AGAIN_NS)
+		return;
+	peer->client.killed_ns = now;
+	if (peer->pidfd >= 0)
+		rc = (int)syscall(SYS_pidfd_send_signal, peer->pidfd, SIGKILL, NULL, 0);
+	else if (gs_proc_alive(peer->pid, peer->start))
+		rc = kill(peer->pid, SIGKILL);
+	gs_log(GS_LOG_WARN, "%s: the process is %s", peer->who, rc == 0 ? "killed" : "gone already");
+}
+
+static void kill_job(struct gs_peer *peer, const char *kernel)
+{
+	struct gs_daemon *d = peer->d;
+	struct gs_step *step = peer->step;
+	char text[GS_COMMENT_MAX];
+
+	if (step->kill_asked || (peer->client.killed_ns && gs_clock_ns() - peer->client.killed_ns < AGAIN_NS))
+		return;
+	snprintf(step->killed, sizeof(step->killed), "kernel %.100s has not left gpu %u for %.3g s (EvictDeadline)",
+		 kernel, peer->device->index, (double)d->config->evict_deadline_ns / (double)GS_NS_PER_S);
+	/* Our part of AdminComment ends at a ';'. */
+	for (char *c = step->killed; *c; c++)
+		if (*c == ';' || *c == '|')
+			*c = ',';
+	gs_log(GS_LOG_WARN, "%s: its job is killed: %s", peer->who, step->killed);
+	if (!step->info.local && d->slurm && gs_gather_comment(d, step->info.job_id, text, sizeof(text)) == 0)
+		step->kill_asked = gs_slurm_report_kill(d->slurm, step->info.job_id, text) != 0;
+	if (!step->kill_asked)
+		kill_process(peer);
+}
+
+/* What an arbiter has found of a client. */
+struct verdict {
+	struct gs_peer *peer;
+	int bad;                        /* its page holds a state that there is not: */
+	uint32_t state;
+	int overdue;                    /* its kernels have not left by the deadline; the first of them: */
+	char kernel[GS_TALLY_NAME_MAX]; /* "": its name is not known */
+};
+
+/* More at a time are dealt with the next time. */
+#define VERDICTS_MOST 64
+
+struct verdicts {
+	struct gs_daemon *d;
+	const struct gs_device *device;
+	struct verdict found[VERDICTS_MOST];
+	size_t n;
+};
+
+/* In the arbiter's thread; the loop waits, so the list of peers is as it was. */
+static void do_judge(struct gs_gpu *gpu, void *arg)
+{
+	struct verdicts *v = arg;
+	struct gs_peer *peer;
+
+	(void)gpu;
+	LIST_FOREACH(peer, &v->d->peers, link) {
+		struct verdict found = { .peer = peer };
+		const struct gs_tally_kernel *k;
+
+		if (!peer->tenant || peer->device != v->device || v->n == VERDICTS_MOST)
+			continue;
+		found.bad = gs_tenant_bad(peer->tenant, &found.state);
+		found.overdue = gs_tenant_overdue(peer->tenant);
+		if (!found.bad && !found.overdue)
+			continue;
+		k = gs_tally_kernel(&peer->step->live, peer->client.kernels, gs_tenant_kernel_on_gpu(peer->tenant));
+		if (k)
+			memcpy(found.kernel, k->name, sizeof(found.kernel));
+		v->found[v->n++] = found;
+	}
+}
+
+/* A client whose page holds a state that there is not. */
+static void drop_bad(struct gs_peer *peer, uint32_t kstate)
+{
+	gs_complain("%s: closed: its page holds the state %u", peer->who, kstate);
+	gs_mps_terminate(peer, "plays with its page");
+	gs_peer_close(peer);
+}
+
+void gs_verdicts_execute(struct gs_daemon *d, struct gs_device *device)
+{
+	struct verdicts v = { .d = d, .device = device };
+
+	do {
+		v.n = 0;
+		gs_arbiter_call(device->arbiter, do_judge, &v);
+		for (size_t i = 0; i < v.n; i++) {
+			struct gs_peer *peer = v.found[i].peer;
+
+			if (v.found[i].overdue)
+				gs_mps_terminate(peer, "has not left the GPU by EvictDeadline");
+			if (v.found[i].overdue && d->config->overdue_kill && peer->step)
+				kill_job(peer, v.found[i].kernel);
+			if (v.found[i].bad)
+				drop_bad(peer, v.found[i].state);
+		}
+	} while (v.n == VERDICTS_MOST);
+}
+
+void gs_overdue_not_killed(struct gs_daemon *d, uint32_t job_id)
+{
+	struct gs_peer *peer;
+
+	LIST_FOREACH(peer, &d->peers, link)
+		if (peer->tenant && peer->step && peer->step->info.job_id == job_id) {
+			peer->step->kill_asked = 0;
+			kill_process(peer);
+		}
+}

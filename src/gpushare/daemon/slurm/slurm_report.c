@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The daemon's end of the helper that talks to slurmctld; see slurm_report.h. */
+#define _GNU_SOURCE
+#include "gpushare/daemon/slurm/slurm_report.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "config.h"
+#include "gpushare/daemon/base/child.h"
+#include "gpushare/daemon/base/event.h"
+
+#define TICKETS 64 /* reports under way */
+
+/* The unit test, which has less time, sets these. */
+#ifndef WAIT_NS
+#define WAIT_NS (2 * GS_NS_PER_S)          /* somebody may wait for a ticket this long */
+#define HANG_NS (10 * GS_NS_PER_S)         /* then the helper is taken for hung */
+#define RESTART_PAUSE_NS (5 * GS_NS_PER_S) /* a helper that dies at once is not forked in a loop */
+#define TICK_US 250000
+#endif
+
+struct ticket {
+	uint32_t number, job_id; /* number 0: free */
+	int kill;
+	int told;                /* the listener was called */
+	uint64_t sent_ns;
+};
+
+struct gs_slurm_report {
+	struct gs_daemon *d;
+	pid_t pid;               /* 0: no helper */
+	int sock;
+	struct event *readable, *tick;
+	uint32_t next;
+	uint64_t forked_ns, answered_ns;
+	int node_failed;         /* the log says so already */
+	struct ticket ticket[TICKETS];
+};
+
+static const struct gs_slurm_listeners *listeners;
+
+void gs_slurm_report_listen(const struct gs_slurm_listeners *l)
+{
+	listeners = l;
+}
+
+static void done(struct gs_slurm_report *r, struct ticket *t)
+{
+	if (!t->told) {
+		t->told = 1;
+		listeners->done(r->d, t->number);
+	}
+}
+
+static void stop_helper(struct gs_slurm_report *r)
+{
+	if (!r->pid)
+		return;
+	gs_event_free(r->readable);
+	close(r->sock);
+	kill(r->pid, SIGKILL);
+	while (waitpid(r->pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	r->pid = 0;
+	for (struct ticket *t = r->ticket; t < r->ticket + TICKETS; t++)
+		if (t->number) {
+			if (t->kill)
+				listeners->not_killed(r->d, t->job_id);
+			done(r, t);
+			t->number = 0;
+		}
+}
+
+static void on_answer(evutil_socket_t fd, short what, void *arg)
+{
+	struct gs_slurm_report *r = arg;
+	struct gs_slurm_answer a;
+	ssize_t n = recv(fd, &a, sizeof(a), MSG_DONTWAIT);
+
+	(void)what;
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n != (ssize_t)sizeof(a)) {
+		gs_log(GS_LOG_WARN, "the helper that reports to Slurm has ended");
+		stop_helper(r);
+		return;
+	}
+	r->answered_ns = gs_clock_ns();
+	a.reason[sizeof(a.reason) - 1] = '\0';
+	for (struct ticket *t = r->ticket; t < r->ticket + TICKETS; t++) {
+		if (!t->number || t->number != a.ticket)
+			continue;
+		if (a.rc && t->job_id)
+			gs_log(GS_LOG_WARN, "job %u: %s: %s", t->job_id,
+			       t->kill ? "not killed" : "AdminComment not written", a.reason);
+		else if (a.rc && !r->node_failed) /* told again and again, said once */
+			gs_log(GS_LOG_WARN, "the node's Extra not written: %s", a.reason);
+		if (!t->job_id)
+			r->node_failed = a.rc != 0;
+		if (a.rc && t->kill)
+			listeners->not_killed(r->d, t->job_id);
+		done(r, t);
+		t->number = 0;
+	}
+}
+
+static int start_helper(struct gs_slurm_report *r)
+{
+	uint64_t now = gs_clock_ns();
+
+	if (r->forked_ns && now - r->forked_ns < RESTART_PAUSE_NS)
+		return -1;
+	r->forked_ns = r->answered_ns = now;
+	r->sock = gs_child_start(&r->pid, gs_slurm_helper, r->d->config->slurm_conf, 1);
+	if (r->sock < 0)
+		return -1;
+	r->readable = gs_event_new(r->d->base, r->sock, EV_READ | EV_PERSIST, on_answer, r);
+	event_add(r->readable, NULL);
+	return 0;
+}
+
+static void on_tick(evutil_socket_t fd, short what, void *arg)
+{
+	struct gs_slurm_report *r = arg;
+	uint64_t now = gs_clock_ns();
+
+	(void)fd;
+	(void)what;
+	for (struct ticket *t = r->ticket; t < r->ticket + TICKETS; t++) {
+		if (!t->number)
+			continue;
+		if (now - t->sent_ns >= WAIT_NS)
+			done(r, t);
+		if (now - t->sent_ns >= HANG_NS && now - r->answered_ns >= HANG_NS) {
+			gs_log(GS_LOG_WARN, "the helper that reports to Slurm hangs: killed");
+			stop_helper(r);
+			return;
+		}
+	}
+}
+
+struct gs_slurm_report *gs_slurm_report_create(struct gs_daemon *d)
+{
+	static const struct timeval often = { 0, TICK_US };
+	struct gs_slurm_report *r;
+
+	if (!d->config->report_to_slurm)
+		return NULL;
+#ifndef HAVE_LIBSLURM
+	gs_log(GS_LOG_WARN, "built without libslurm: no reports in AdminComment");
+	return NULL;
+#endif
+	r = calloc(1, sizeof(*r));
+	if (!r)
+		return NULL;
+	r->d = d;
+	r->tick = gs_event_new(d->base, -1, EV_PERSIST, on_tick, r);
+	if (!r->tick || event_add(r->tick, &often) < 0) {
+		gs_slurm_report_destroy(r);
+		return NULL;
+	}
+	start_helper(r);
+	return r;
+}
+
+void gs_slurm_report_destroy(struct gs_slurm_report *r)
+{
+	if (!r)
+		return;
+	stop_helper(r);
+	if (r->tick)
+		gs_event_free(r->tick);
+	free(r);
+}
+
+static uint32_t send_request(struct gs_slurm_report *r, struct gs_slurm_request *request)
+{
+	struct ticket *t = r->ticket;
+
+	if (!r->pid && start_helper(r) < 0)
+		return 0;
+	while (t < r->ticket + TICKETS && t->number)
+		t++;
+	if (t == r->ticket + TICKETS)
+		return 0;
+	if (++r->next == 0)
+		r->next = 1;
+	request->ticket = r->next;
+	if (send(r->sock, request, sizeof(*request), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+		return 0;
+	*t = (struct ticket){ .number = r->next, .job_id = request->job_id,
+			      .kill = request->kill != 0, .sent_ns = gs_clock_ns() };
+	return r->next;
+}
+
+static void own_name(const struct gs_slurm_report *r, char *name, size_t size)
+{
+	char host[256] = "";
+
+	gethostname(host, sizeof(host) - 1);
+	host[strcspn(host, ".")] = '\0';
+	snprintf(name, size, "%.63s", *r->d->config->node_name ? r->d->config->node_name : host);
+}
+
+static uint32_t send_about(struct gs_slurm_report *r, uint32_t job_id, int kill, const char *text)
+{
+	struct gs_slurm_request request = { .job_id = job_id, .kill = (uint32_t)kill };
+
+	own_name(r, request.self, sizeof(request.self));
+	snprintf(request.text, sizeof(request.text), "%s", text);
+	return send_request(r, &request);
+}
+
+uint32_t gs_slurm_report_send(struct gs_slurm_report *r, uint32_t job_id, const char *text)
+{
+	return send_about(r, job_id, 0, text);
+}
+
+uint32_t gs_slurm_report_kill(struct gs_slurm_report *r, uint32_t job_id, const char *text)
+{
+	return send_about(r, job_id, 1, text);
+}
+
+void gs_slurm_report_node(struct gs_slurm_report *r, const char *text)
+{
+	struct gs_slurm_request request = { .job_id = 0 };
+
+	own_name(r, request.node, sizeof(request.node));
+	snprintf(request.text, sizeof(request.text), "%s", text);
+	send_request(r, &request);
+}

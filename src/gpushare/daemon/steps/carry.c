@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The figures of running steps across a restart; see carry.h. */
+#define _GNU_SOURCE
+#include "gpushare/daemon/steps/carry.h"
+
+#include <inttypes.h>
+#include <time.h>
+
+#include "gpushare/arbiter/gpu.h"
+#include "gpushare/daemon/gpu/figures.h"
+#include "gpushare/daemon/base/peer.h"
+#include "gpushare/daemon/base/step.h"
+#include "gpushare/memory/ledger.h"
+
+/* Of the clients that are gone. */
+static uint64_t launches_over(const struct gs_daemon *d, const struct gs_step *s)
+{
+	uint64_t all = s->tally.launches, theirs = 0;
+	const struct gs_peer *peer;
+
+	LIST_FOREACH(peer, &d->peers, link)
+		if (peer->step == s)
+			theirs += peer->client.counted;
+	return all > theirs ? all - theirs : 0;
+}
+
+static void print(const struct gs_daemon *d, const struct gs_step *s, FILE *f)
+{
+	const struct gs_tally *t = &s->tally;
+
+	fprintf(f, "had %u %u %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
+		" %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRId64 "\n",
+		s->info.job_id, s->info.step_id, launches_over(d, s), t->periods, t->turnaround_ns,
+		t->active_ns, t->waiting_ns, t->preemptions, t->time.gpu_ns, t->time.unevictable,
+		t->time.unevictable_ns, gs_ledger_peak(s->alloc->device->ledger, s->alloc->id), s->begun_s);
+}
+
+static int parse(struct gs_daemon *d, const char *line)
+{
+	struct gs_tally had = { 0 };
+	uint64_t peak;
+	int64_t begun_s;
+	unsigned job, step;
+	struct gs_step *s;
+	int at = 0;
+
+	if (sscanf(line, "had %u %u %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
+		   " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNd64 "%n", &job, &step,
+		   &had.launches, &had.periods, &had.turnaround_ns, &had.active_ns, &had.waiting_ns,
+		   &had.preemptions, &had.time.gpu_ns, &had.time.unevictable, &had.time.unevictable_ns,
+		   &peak, &begun_s, &at) != 13 || line[at])
+		return 0;
+	s = gs_step_find(d, job, step);
+	if (!s)
+		return 1;
+	s->tally = s->live = had; /* nobody has come to it yet */
+	if (begun_s > 0 && begun_s < s->begun_s)
+		s->begun_s = begun_s;
+	gs_ledger_note_peak(s->alloc->device->ledger, s->alloc->id,
+			    peak < s->alloc->bytes ? peak : s->alloc->bytes);
+	return 1;
+}
+
+static void prepare(struct gs_daemon *d)
+{
+	gs_devices_sync(d, 0);
+}
+
+const struct gs_state_part gs_carry_part = { prepare, print, parse };

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Priorities and classes; see priority.h. */
+#define _GNU_SOURCE
+#include "gpushare/daemon/steps/priority.h"
+
+#include "gpushare/daemon/gpu/commands.h"
+#include "gpushare/daemon/memory/memory.h"
+#include "gpushare/daemon/base/state.h"
+#include "gpushare/daemon/base/step.h"
+
+static struct gs_config_who who_is(const struct gs_step_info *info)
+{
+	return (struct gs_config_who) { info->partition, info->qos, info->tier };
+}
+
+uint32_t gs_step_class(const struct gs_config *config, const struct gs_step_info *info)
+{
+	struct gs_config_who who = who_is(info);
+
+	return gs_config_class(config, &who);
+}
+
+int32_t gs_step_priority(const struct gs_config *config, const struct gs_step_info *info)
+{
+	struct gs_config_who who = who_is(info);
+	int32_t priority = gs_config_priority(config, &who);
+
+	if (info->priority_set == GS_PRIORITY_ORDER && info->priority <= GS_PRIORITY_MAX)
+		return (int32_t)info->priority;
+	/* A user's wish may only lower it; the partition's limit is the administrator's. */
+	if (info->priority_set && info->priority <= GS_PRIORITY_MAX &&
+	    (info->uid == 0 || info->priority < (uint32_t)priority))
+		priority = (int32_t)info->priority;
+	return priority;
+}
+
+int gs_client_may_have(const struct gs_peer *peer, int32_t priority)
+{
+	return peer->uid == 0 || priority <= peer->step->priority;
+}
+
+int32_t gs_client_priority(const struct gs_peer *peer)
+{
+	return peer->client.wished && gs_client_may_have(peer, peer->client.wish) ? peer->client.wish :
+								      peer->step->priority;
+}
+
+void gs_steps_reprioritise(struct gs_daemon *d)
+{
+	struct gs_step *s;
+	struct gs_peer *peer;
+
+	TAILQ_FOREACH (s, &d->steps, link) {
+		s->priority = gs_step_priority(d->config, &s->info);
+		gs_memory_prioritise(s->alloc, s->priority);
+	}
+	LIST_FOREACH (peer, &d->peers, link)
+		if (peer->tenant)
+			gs_command_priority(peer->device->arbiter, peer->tenant,
+					    gs_client_priority(peer),
+					    gs_step_class(d->config, &peer->step->info));
+}
+
+unsigned gs_steps_prioritise(struct gs_daemon *d, uint32_t job_id, uint32_t priority)
+{
+	struct gs_step *s;
+	unsigned n = 0;
+
+	TAILQ_FOREACH (s, &d->steps, link) {
+		if (s->info.job_id != job_id)
+			continue;
+		s->info.priority_set = GS_PRIORITY_ORDER;
+		s->info.priority = priority;
+		n++;
+	}
+	if (n) {
+		gs_steps_reprioritise(d);
+		gs_state_save(d);
+	}
+	return n;
+}

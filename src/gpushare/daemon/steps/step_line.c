@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A step as a line of the state file; see step_line.h. */
+#define _GNU_SOURCE
+#include "gpushare/daemon/steps/step_line.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "gpushare/daemon/base/state.h"
+
+/* The flags have room above them; a field of its own would make earlier daemons' files unreadable. */
+#define FORCE_SHIFT 2
+_Static_assert(GS_FORCE_MS_MAX << FORCE_SHIFT >> FORCE_SHIFT == GS_FORCE_MS_MAX && GS_FORCE_MS_MAX << FORCE_SHIFT <= INT32_MAX,
+	       "it fits");
+
+int gs_state_print(const struct gs_step_info *i, char *buf, size_t size)
+{
+	/* Names come last, in quotes of their own: either may be empty. */
+	return snprintf(buf, size, "step %u %u %u %u %u %" PRIu64 " %u %u %d %" PRIu64 " %d %u \"%s\" \"%s\"",
+			i->job_id, i->step_id, (unsigned)i->uid, i->shares, i->gpu, i->memory,
+			i->priority_set, i->priority, (int)i->registrant, i->start,
+			i->local | i->admitted << 1 | (int)(i->force_ms << FORCE_SHIFT), i->tier,
+			i->partition, i->qos);
+}
+
+/* "name", of less than size bytes; behind it then. */
+static int read_name(const char **line, char *name, size_t size)
+{
+	const char *end = **line == '"' ? strchr(*line + 1, '"') : NULL;
+	size_t n = end ? (size_t)(end - *line - 1) : size;
+
+	if (n >= size)
+		return 0;
+	memcpy(name, *line + 1, n);
+	name[n] = '\0';
+	*line = end + 1;
+	return 1;
+}
+
+int gs_state_parse(const char *line, struct gs_step_info *i)
+{
+	const char *whole = line;
+	char again[GS_STATE_LINE_MAX];
+	unsigned uid;
+	int pid, flags, at = 0;
+
+	memset(i, 0, sizeof(*i));
+	if (sscanf(line, "step %u %u %u %u %u %" SCNu64 " %u %u %d %" SCNu64 " %d %u %n",
+		   &i->job_id, &i->step_id, &uid, &i->shares, &i->gpu, &i->memory,
+		   &i->priority_set, &i->priority, &pid, &i->start, &flags, &i->tier,
+		   &at) != 12 || !at || pid <= 1)
+		return -1;
+	line += at;
+	if (!read_name(&line, i->partition, sizeof(i->partition)) ||
+	    *line++ != ' ' || !read_name(&line, i->qos, sizeof(i->qos)))
+		return -1;
+	i->uid = uid;
+	i->local = flags & 1;
+	i->admitted = flags >> 1 & 1;
+	i->force_ms = (uint32_t)flags >> FORCE_SHIFT;
+	i->registrant = pid;
+	/* Whatever would not be written like this was not written by us. */
+	gs_state_print(i, again, sizeof(again));
+	return strcmp(again, whole) == 0 ? 0 : -1;
+}

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Registered steps and their reservations; see steps.h. */
+#define _GNU_SOURCE
+#include "gpushare/daemon/steps/steps.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "gpushare/daemon/base/complain.h"
+#include "gpushare/daemon/base/device.h"
+#include "gpushare/daemon/memory/dmem_steps.h"
+#include "gpushare/daemon/gpu/commands.h"
+#include "gpushare/daemon/gpu/figures.h"
+#include "gpushare/daemon/memory/memory.h"
+#include "gpushare/daemon/memory/memory_history.h"
+#include "gpushare/daemon/base/peer.h"
+#include "gpushare/daemon/steps/priority.h"
+#include "gpushare/daemon/base/proc.h"
+#include "gpushare/daemon/steps/registrant.h"
+#include "gpushare/daemon/base/state.h"
+#include "gpushare/daemon/steps/step_line.h"
+
+#define LISTENERS_MAX 4
+
+static gs_step_listener *over_listeners[LISTENERS_MAX];
+static gs_alloc_listener *alloc_listeners[LISTENERS_MAX];
+
+/* Kinds of kernel kept of a step that is over. */
+#define KERNELS_KEPT 64
+
+void gs_steps_on_over(gs_step_listener *listener)
+{
+	size_t i = 0;
+
+	while (over_listeners[i])
+		i++;
+	assert(i + 1 < LISTENERS_MAX); /* the last one stays NULL */
+	over_listeners[i] = listener;
+}
+
+void gs_allocs_on_over(gs_alloc_listener *listener)
+{
+	size_t i = 0;
+
+	while (alloc_listeners[i])
+		i++;
+	assert(i + 1 < LISTENERS_MAX);
+	alloc_listeners[i] = listener;
+}
+
+static int holds_jobs_allocation(uint32_t step_id)
+{
+	return step_id == GS_STEP_BATCH || step_id == GS_STEP_INTERACTIVE ||
+	       step_id == GS_STEP_EXTERN;
+}
+
+/* What the administrator ordered for the job holds for its later steps. */
+static void inherit_priority(struct gs_daemon *d, struct gs_step_info *info)
+{
+	const struct gs_step *s;
+
+	TAILQ_FOREACH(s, &d->steps, link)
+		if (s->info.job_id == info->job_id &&
+		    s->info.priority_set == GS_PRIORITY_ORDER) {
+			info->priority_set = GS_PRIORITY_ORDER;
+			info->priority = s->info.priority;
+			return;
+		}
+}
+
+/* The allocation of the job's batch step, if this step fits into it. */
+static struct gs_alloc *jobs_allocation(struct gs_daemon *d, const struct gs_step_info *info,
+					uint64_t bytes)
+{
+	struct gs_step *s;
+
+	TAILQ_FOREACH(s, &d->steps, link)
+		if (s->info.job_id == info->job_id && s->info.uid == info->uid &&
+		    holds_jobs_allocation(s->info.step_id) &&
+		    s->alloc->device->index == info->gpu && s->alloc->shares >= info->shares &&
+		    s->reservation >= bytes)
+			return s->alloc;
+	return NULL;
+}
+
+static struct gs_alloc *new_allocation(struct gs_daemon *d, struct gs_device *device,
+				       const struct gs_step_info *info, uint64_t bytes,
+				       struct gs_error *err)
+{
+	uint32_t taken = gs_steps_shares(d, device), shares = info->shares;
+	struct gs_alloc *a;
+
+	if (shares > device->shares - taken) {
+		gs_fail(err, "%u shares of GPU %u asked for, %u of %u are taken", shares,
+			device->index, taken, device->shares);
+		return NULL;
+	}
+	a = calloc(1, sizeof(*a));
+	if (!a) {
+		gs_fail(err, "no memory");
+		return NULL;
+	}
+	a->id = ++d->next_id;
+	a->shares = shares;
+	a->device = device;
+	a->bytes = bytes;
+	if (gs_memory_arrive(a, gs_step_priority(d->config, info), info->admitted, err) < 0) {
+		free(a);
+		return NULL;
+	}
+	return a;
+}
+
+static void alloc_put(struct gs_daemon *d, struct gs_alloc *a)
+{
+	if (--a->steps)
+		return;
+	for (size_t i = 0; alloc_listeners[i]; i++)
+		alloc_listeners[i](d, a);
+	gs_memory_leave(a);
+	free(a);
+}
+
+static int check_info(struct gs_daemon *d, const struct gs_step_info *info,
+		      struct gs_device **device, struct gs_error *err)
+{
+	const struct gs_step *s;
+	unsigned n = 0;
+
+	*device = gs_device_find(d, info->gpu);
+	if (!*device)
+		return gs_fail(err, "there is no GPU %u here", info->gpu);
+	if (info->shares == 0 || info->shares > (*device)->shares)
+		return gs_fail(err, "%u shares asked for: GPU %u has 1 to %u", info->shares,
+			       info->gpu, (*device)->shares);
+	if (info->step_id == GS_STEP_ANY)
+		return gs_fail(err, "a step needs a number of its own");
+	if (gs_step_find(d, info->job_id, info->step_id))
+		return gs_fail(err, "the step is registered already");
+	TAILQ_FOREACH(s, &d->steps, link)
+		n++;
+	if (n >= GS_STEPS_MAX)
+		return gs_fail(err, "there are %u steps already", n);
+	return 0;
+}
+
+/* Looked up once per step: a directory service may take its time. */
+static void name_user(struct gs_step *s)
+{
+	char buf[4096];
+	struct passwd pw, *found = NULL;
+
+	if (getpwuid_r(s->info.uid, &pw, buf, sizeof(buf), &found) == 0 && found)
+		snprintf(s->user, sizeof(s->user), "%.31s", pw.pw_name);
+	else
+		snprintf(s->user, sizeof(s->user), "%u", (unsigned)s->info.uid);
+}
+
+/* In proportion to the shares, as asked for, or by earlier runs of the program. */
+static uint64_t bytes_of(const struct gs_daemon *d, const struct gs_device *device,
+			 const struct gs_step_info *info)
+{
+	uint64_t part = (uint64_t)((double)device->memory * info->shares / device->shares);
+	uint64_t known;
+
+	if (info->memory != GS_MEMORY_AUTO)
+		return info->memory ? info->memory : part;
+	known = gs_peaks_estimate(d->peaks, info->program, d->config->memory_margin,
+				  device->memory);
+	gs_log(GS_LOG_INFO, "job %u: %" PRIu64 " MiB, by %s", info->job_id,
+	       (known ? known : part) >> 20,
+	       known ? "earlier runs of the program" : "its shares: no earlier run is known");
+	return known ? known : part;
+}
+
+static void on_registrant_gone(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	gs_steps_sweep(arg); /* ends the step, and this event with it */
+}
+
+struct gs_step *gs_step_add(struct gs_daemon *d, const struct gs_step_info *info,
+			    struct gs_error *err)
+{
+	struct gs_device *device;
+	struct gs_step *s;
+	uint64_t bytes;
+
+	if (check_info(d, info, &device, err) < 0)
+		return NULL;
+	bytes = bytes_of(d, device, info);
+	s = calloc(1, sizeof(*s));
+	if (!s) {
+		gs_fail(err, "no memory");
+		return NULL;
+	}
+	s->info = *info;
+	if (info->memory == GS_MEMORY_AUTO)
+		s->info.memory = bytes; /* the state file keeps what it came to */
+	inherit_priority(d, &s->info);
+	s->alloc = jobs_allocation(d, info, bytes);
+	if (!s->alloc)
+		s->alloc = new_allocation(d, device, &s->info, bytes, err);
+	if (!s->alloc) {
+		free(s);
+		return NULL;
+	}
+	s->alloc->steps++;
+	s->info.admitted = s->alloc->admitted;
+	s->reservation = s->alloc->bytes;
+	s->priority = gs_step_priority(d->config, &s->info);
+	name_user(s);
+	s->begun_s = time(NULL);
+	TAILQ_INSERT_TAIL(&d->steps, s, link);
+	gs_dmem_begin(d, s, GS_DMEM_PROC);
+	gs_step_watch(d, s, on_registrant_gone);
+	return s;
+}
+
+static void forget(struct gs_step *s)
+{
+	gs_step_unwatch(s);
+	gs_tally_fini(&s->live);
+	gs_tally_fini(&s->tally);
+	free(s->dmem_cgroup);
+	free(s);
+}
+
+/* Close one client of the step; 0 if it has none (left). */
+static int close_one_client(struct gs_daemon *d, const struct gs_step *s)
+{
+	struct gs_peer *peer;
+
+	LIST_FOREACH(peer, &d->peers, link)
+		if (peer->step == s) {
+			gs_complain("%s: closed: its step is over", peer->who);
+			gs_peer_close(peer);
+			return 1;
+		}
+	return 0;
+}
+
+void gs_step_over(struct gs_daemon *d, struct gs_step *s, const char *why)
+{
+	struct gs_peer *peer;
+	char name[16];
+
+	while (close_one_client(d, s))
+		;
+	LIST_FOREACH(peer, &d->peers, link)
+		if (peer->own == s)
+			peer->own = NULL;
+	gs_devices_sync(d, 0); /* what its launches have taught */
+	gs_tally_fini(&s->tally);
+	s->tally = s->live; /* nobody has it any more */
+	memset(&s->live, 0, sizeof(s->live));
+	gs_log(GS_LOG_INFO, "job %u.%s uid %u: over: %s; %" PRIu64 " launches, %" PRIu64
+	       " preemptions", s->info.job_id, gs_step_name(s->info.step_id, name, sizeof(name)),
+	       (unsigned)s->info.uid, why, s->tally.launches, s->tally.preemptions);
+	s->peak = gs_ledger_peak(s->alloc->device->ledger, s->alloc->id);
+	s->ended_s = time(NULL);
+	if (s->alloc->away_peak > s->peak)
+		s->peak = s->alloc->away_peak;
+	gs_step_unwatch(s);
+	gs_dmem_end(d, s);
+	alloc_put(d, s->alloc);
+	s->alloc = NULL;
+	gs_peaks_note(d->peaks, s->info.program, s->peak);
+	for (size_t i = 0; over_listeners[i]; i++)
+		over_listeners[i](d, s);
+	gs_tally_trim(&s->tally, KERNELS_KEPT);
+	TAILQ_REMOVE(&d->steps, s, link);
+	TAILQ_INSERT_TAIL(&d->finished.list, s, link);
+	if (d->finished.n < GS_FINISHED_MAX) {
+		d->finished.n++;
+	} else {
+		s = TAILQ_FIRST(&d->finished.list);
+		TAILQ_REMOVE(&d->finished.list, s, link);
+		forget(s);
+	}
+	gs_memory_turn(d);
+	gs_state_save(d);
+}
+
+void gs_steps_sweep(struct gs_daemon *d)
+{
+	struct gs_step *s, *next;
+
+	for (s = TAILQ_FIRST(&d->steps); s; s = next) {
+		next = TAILQ_NEXT(s, link);
+		if (!gs_proc_alive(s->info.registrant, s->info.start))
+			gs_step_over(d, s, "the process that registered it is gone");
+	}
+}
+
+void gs_steps_fini(struct gs_daemon *d)
+{
+	struct gs_step *s;
+
+	while ((s = TAILQ_FIRST(&d->steps))) {
+		TAILQ_REMOVE(&d->steps, s, link);
+		alloc_put(d, s->alloc);
+		forget(s);
+	}
+	while ((s = TAILQ_FIRST(&d->finished.list))) {
+		TAILQ_REMOVE(&d->finished.list, s, link);
+		forget(s);
+	}
+}
+
+/* ---- across a restart -------------------------------------------------- */
+
+static void print(const struct gs_daemon *d, const struct gs_step *s, FILE *f)
+{
+	char line[GS_STATE_LINE_MAX];
+
+	(void)d;
+	gs_state_print(&s->info, line, sizeof(line));
+	fprintf(f, "%s\n", line);
+}
+
+static int parse(struct gs_daemon *d, const char *line)
+{
+	struct gs_step_info info;
+	struct gs_error err;
+
+	if (gs_state_parse(line, &info) < 0)
+		return 0;
+	if (!gs_proc_alive(info.registrant, info.start))
+		gs_log(GS_LOG_INFO, "job %u uid %u: dropped: pid %d, which registered it, is gone",
+		       info.job_id, (unsigned)info.uid, (int)info.registrant);
+	else if (!gs_step_add(d, &info, &err))
+		gs_log(GS_LOG_WARN, "job %u uid %u: dropped: %s", info.job_id,
+		       (unsigned)info.uid, err.text);
+	else
+		gs_log(GS_LOG_INFO, "job %u uid %u: known from before", info.job_id, (unsigned)info.uid);
+	return 1;
+}
+
+const struct gs_state_part gs_steps_part = { NULL, print, parse };
