@@ -16,7 +16,7 @@
 #include "gpushare/proto/msg.h"
 
 /* What is known of a client, a connection that has said HELLO. */
-struct gs_client {
+struct gs_registration {
 	struct gs_kernel_map *kernels;
 	unsigned kernels_ignored;
 	char program[64];
@@ -49,7 +49,7 @@ struct gs_peer {
 	struct gs_page *page;
 	struct gs_tenant *tenant;  /* the arbiter's; NULL: it is not on the GPU */
 	struct gs_memory_waiter *waiter; /* its HELLO waits for memory (memory.c) */
-	struct gs_client client;
+	struct gs_registration registration;
 
 	/* The owner of a LOCAL step: */
 	struct gs_step *own;

@@ -109,8 +109,8 @@ static void apply(struct gs_suspended *s, size_t n)
 	int stopped;
 
 	LIST_FOREACH(peer, &s->d->peers, link)
-		if (peer->tenant && is_stopped(s, n, peer->id, &stopped) && peer->client.stopped != stopped) {
-			peer->client.stopped = stopped;
+		if (peer->tenant && is_stopped(s, n, peer->id, &stopped) && peer->registration.stopped != stopped) {
+			peer->registration.stopped = stopped;
 			gs_command_stopped(peer->device->arbiter, peer->tenant, stopped);
 		}
 }

@@ -34,7 +34,7 @@ static void do_sync(struct gs_gpu *gpu, void *arg)
 			gs_tally_copy(&s->tally, &s->live, sync->with_kernels);
 	LIST_FOREACH (peer, &sync->d->peers, link)
 		if (peer->tenant && peer->device == sync->device)
-			peer->client.counted = gs_tenant_launches(peer->tenant);
+			peer->registration.counted = gs_tenant_launches(peer->tenant);
 	sync->lessons = gs_gpu_lessons(gpu, sync->lesson);
 }
 

@@ -40,16 +40,16 @@ struct gs_memory_check {
 
 int gs_memory_check_use(const struct gs_peer *peer, uint64_t *bytes)
 {
-	if (!peer->client.driver)
+	if (!peer->registration.driver)
 		return 0;
-	*bytes = peer->client.driver->bytes;
+	*bytes = peer->registration.driver->bytes;
 	return 1;
 }
 
 void gs_memory_check_peer_gone(struct gs_peer *peer)
 {
-	free(peer->client.driver);
-	peer->client.driver = NULL;
+	free(peer->registration.driver);
+	peer->registration.driver = NULL;
 }
 
 static void end_helper(struct gs_memory_check *c)
@@ -72,12 +72,12 @@ static void compare(struct gs_peer *peer, uint64_t driver)
 {
 	uint64_t held = gs_ledger_held(peer->device->ledger, peer->step->alloc->id, peer->id);
 	uint64_t lease = gs_page_load(peer->page->lease), counted, more;
-	struct gs_driver_use *use = peer->client.driver;
+	struct gs_driver_use *use = peer->registration.driver;
 
 	counted = held - (lease < held ? lease : held);
 	more = driver > counted ? driver - counted : 0;
 	if (!use)
-		use = peer->client.driver = calloc(1, sizeof(*use));
+		use = peer->registration.driver = calloc(1, sizeof(*use));
 	if (!use)
 		return; /* it is not known, then */
 	use->bytes = driver;
@@ -123,8 +123,8 @@ static void check_rooms(struct gs_memory_check *c)
 		LIST_FOREACH(peer, &c->d->peers, link) {
 			if (!peer->tenant || peer->device != device)
 				continue;
-			ours += peer->client.driver ? peer->client.driver->bytes : 0;
-			strangers |= !peer->client.driver &&
+			ours += peer->registration.driver ? peer->registration.driver->bytes : 0;
+			strangers |= !peer->registration.driver &&
 				     gs_ledger_held(device->ledger, peer->step->alloc->id, peer->id);
 		}
 		if (!strangers && device->index < GS_CONFIG_GPUS_MAX)

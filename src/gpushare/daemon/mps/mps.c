@@ -331,9 +331,9 @@ void gs_mps_terminate(struct gs_peer *peer, const char *why)
 	uint64_t now = gs_clock_ns();
 
 	if (!d->mps || !d->config->mps_terminate ||
-	    (peer->client.terminated_ns && now - peer->client.terminated_ns < TERMINATE_AGAIN_NS))
+	    (peer->registration.terminated_ns && now - peer->registration.terminated_ns < TERMINATE_AGAIN_NS))
 		return;
-	peer->client.terminated_ns = now;
+	peer->registration.terminated_ns = now;
 	gs_complain("%s: %s: MPS is told to terminate it", peer->who, why);
 	if (gs_mps_helper_ask(&d->mps->helpers, &request, peer->who, on_terminated) < 0)
 		gs_complain("%s: MPS cannot be told at the moment", peer->who);

@@ -170,7 +170,7 @@ static void name_holder(const struct gs_daemon *d, uint64_t id, char *buf, size_
 	buf[0] = '\0';
 	LIST_FOREACH(peer, &d->peers, link)
 		if (peer->tenant && peer->id == id)
-			snprintf(buf, size, "%s %s", peer->who, peer->client.program);
+			snprintf(buf, size, "%s %s", peer->who, peer->registration.program);
 }
 
 /* The whole status, with what it points to. */

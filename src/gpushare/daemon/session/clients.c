@@ -90,19 +90,19 @@ static int become_tenant(struct gs_peer *peer, int adopted, uint64_t used_bytes,
 		.job_id = step->info.job_id,
 		.step_id = step->info.step_id,
 		.name = peer->who,
-		.program = peer->client.program,
-		.counted = peer->client.counted,
+		.program = peer->registration.program,
+		.counted = peer->registration.counted,
 	};
 
-	if (!peer->client.kernels)
-		peer->client.kernels = calloc(1, sizeof(*peer->client.kernels));
-	if (!peer->client.kernels)
+	if (!peer->registration.kernels)
+		peer->registration.kernels = calloc(1, sizeof(*peer->registration.kernels));
+	if (!peer->registration.kernels)
 		return gs_fail(err, "no memory");
-	params.kernels = peer->client.kernels;
+	params.kernels = peer->registration.kernels;
 	peer->tenant = gs_command_join(peer->device->arbiter, &params, adopted);
 	if (!peer->tenant)
 		return gs_fail(err, "no memory");
-	peer->client.stopped = 0;
+	peer->registration.stopped = 0;
 	/* An earlier daemon's lease is not ours. */
 	atomic_store(&peer->page->lease, 0);
 	if (used_bytes)
@@ -131,8 +131,8 @@ static int welcome(struct gs_peer *peer, uint32_t tag, int page_fd)
 /* A program's name is its user's text: what a terminal must not see becomes '?'. */
 static void keep_program(struct gs_peer *peer, const char *program)
 {
-	snprintf(peer->client.program, sizeof(peer->client.program), "%s", program);
-	for (char *c = peer->client.program; *c; c++)
+	snprintf(peer->registration.program, sizeof(peer->registration.program), "%s", program);
+	for (char *c = peer->registration.program; *c; c++)
 		if ((unsigned char)*c < ' ' || *c == 127)
 			*c = '?';
 }
@@ -157,7 +157,7 @@ static int begin(struct gs_peer *peer, const struct gs_msg *hello, int page)
 	close(page_fd);
 	if (rc == 0)
 		gs_log(GS_LOG_INFO, "%s: %s on gpu %u, %" PRIu64 " MiB%s", peer->who,
-		       peer->client.program, peer->device->index, step->reservation >> 20,
+		       peer->registration.program, peer->device->index, step->reservation >> 20,
 		       page >= 0 ? ", with the page it had" : "");
 	return rc;
 }
@@ -183,7 +183,7 @@ int gs_on_hello(struct gs_peer *peer, struct gs_msg *msg, int fd)
 /* 1 if kernels of it are on the GPU. */
 static int leave(struct gs_peer *peer)
 {
-	int on_gpu = gs_command_leave(peer->device->arbiter, peer->tenant, &peer->client.counted);
+	int on_gpu = gs_command_leave(peer->device->arbiter, peer->tenant, &peer->registration.counted);
 
 	peer->tenant = NULL;
 	return on_gpu;
@@ -218,11 +218,11 @@ void gs_client_gone(struct gs_peer *peer)
 	if (peer->step)
 		peer->step->clients--;
 	gs_page_unmap(peer->page);
-	free(peer->client.kernels);
+	free(peer->registration.kernels);
 	peer->tenant = NULL;
 	peer->step = NULL;
 	peer->page = NULL;
-	peer->client.kernels = NULL;
+	peer->registration.kernels = NULL;
 }
 
 int gs_on_alloc(struct gs_peer *peer, struct gs_msg *msg, int fd)
@@ -264,8 +264,8 @@ int gs_on_kernel(struct gs_peer *peer, struct gs_msg *msg, int fd)
 	for (char *c = k->name; *c; c++)
 		if ((unsigned char)*c < ' ' || *c == 127)
 			*c = '?';
-	key = gs_learned_key(peer->step->info.uid, k->content, peer->client.program, k->name, k->form);
-	if (gs_command_announce(peer->device->arbiter, &peer->step->live, peer->client.kernels, k, key) < 0 && peer->client.kernels_ignored++ == 0)
+	key = gs_learned_key(peer->step->info.uid, k->content, peer->registration.program, k->name, k->form);
+	if (gs_command_announce(peer->device->arbiter, &peer->step->live, peer->registration.kernels, k, key) < 0 && peer->registration.kernels_ignored++ == 0)
 		gs_complain("%s: kernel %u and what follows is not listed: more than %u",
 			    peer->who, k->number, GS_TALLY_KERNELS_MAX);
 	return 0;
@@ -281,11 +281,11 @@ int gs_on_time(struct gs_peer *peer, struct gs_msg *msg, int fd)
 	if (must_be_client(peer, msg) < 0)
 		return -1;
 	gs_msg_init(&answer, GS_MSG_TIMED, msg->header.tag);
-	if (number < GS_TALLY_KERNELS_MAX && peer->client.kernels->key[number]) {
+	if (number < GS_TALLY_KERNELS_MAX && peer->registration.kernels->key[number]) {
 		gs_devices_sync(peer->d, 0); /* what launches have told by now */
 		answer.timed.tpt_ps = gs_learned_find(
-			peer->d->learned, gs_learned_shaped(peer->client.kernels->key[number], shape));
-		gs_command_expect(peer->device->arbiter, peer->client.kernels, number, answer.timed.tpt_ps);
+			peer->d->learned, gs_learned_shaped(peer->registration.kernels->key[number], shape));
+		gs_command_expect(peer->device->arbiter, peer->registration.kernels, number, answer.timed.tpt_ps);
 	}
 	return gs_peer_send(peer, &answer, -1);
 }

@@ -49,11 +49,11 @@ int gs_on_wish(struct gs_peer *peer, struct gs_msg *msg, int fd)
 	}
 	gs_msg_init(&answer, GS_MSG_STANDING, msg->header.tag);
 	if (kind != GS_WISH_NONE) {
-		peer->client.wished = kind == GS_WISH_OWN;
-		peer->client.wish = (int32_t)wanted;
-		answer.standing.refused = peer->client.wished && !gs_client_may_have(peer, peer->client.wish);
+		peer->registration.wished = kind == GS_WISH_OWN;
+		peer->registration.wish = (int32_t)wanted;
+		answer.standing.refused = peer->registration.wished && !gs_client_may_have(peer, peer->registration.wish);
 		if (answer.standing.refused) {
-			peer->client.wished = 0;
+			peer->registration.wished = 0;
 			gs_complain("%s: priority %u refused: its step has %d, and it is not root",
 				    peer->who, wanted, (int)peer->step->priority);
 		} else {

@@ -28,9 +28,9 @@ static void kill_process(struct gs_peer *peer)
 	uint64_t now = gs_clock_ns();
 	int rc = -1;
 
-	if (peer->client.killed_ns && now - peer->client.killed_ns < AGAIN_NS)
+	if (peer->registration.killed_ns && now - peer->registration.killed_ns < AGAIN_NS)
 		return;
-	peer->client.killed_ns = now;
+	peer->registration.killed_ns = now;
 	if (peer->pidfd >= 0)
 		rc = (int)syscall(SYS_pidfd_send_signal, peer->pidfd, SIGKILL, NULL, 0);
 	else if (gs_proc_alive(peer->pid, peer->start))
@@ -44,7 +44,7 @@ static void kill_job(struct gs_peer *peer, const char *kernel)
 	struct gs_step *step = peer->step;
 	char text[GS_COMMENT_MAX];
 
-	if (step->kill_asked || (peer->client.killed_ns && gs_clock_ns() - peer->client.killed_ns < AGAIN_NS))
+	if (step->kill_asked || (peer->registration.killed_ns && gs_clock_ns() - peer->registration.killed_ns < AGAIN_NS))
 		return;
 	snprintf(step->killed, sizeof(step->killed), "kernel %.100s has not left gpu %u for %.3g s (EvictDeadline)",
 		 kernel, peer->device->index, (double)d->config->evict_deadline_ns / (double)GS_NS_PER_S);
@@ -95,7 +95,7 @@ static void do_judge(struct gs_gpu *gpu, void *arg)
 		found.overdue = gs_tenant_overdue(peer->tenant);
 		if (!found.bad && !found.overdue)
 			continue;
-		k = gs_tally_kernel(&peer->step->live, peer->client.kernels, gs_tenant_kernel_on_gpu(peer->tenant));
+		k = gs_tally_kernel(&peer->step->live, peer->registration.kernels, gs_tenant_kernel_on_gpu(peer->tenant));
 		if (k)
 			memcpy(found.kernel, k->name, sizeof(found.kernel));
 		v->found[v->n++] = found;

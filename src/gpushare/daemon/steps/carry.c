@@ -20,7 +20,7 @@ static uint64_t launches_over(const struct gs_daemon *d, const struct gs_step *s
 
 	LIST_FOREACH(peer, &d->peers, link)
 		if (peer->step == s)
-			theirs += peer->client.counted;
+			theirs += peer->registration.counted;
 	return all > theirs ? all - theirs : 0;
 }
 

@@ -41,7 +41,7 @@ int gs_client_may_have(const struct gs_peer *peer, int32_t priority)
 
 int32_t gs_client_priority(const struct gs_peer *peer)
 {
-	return peer->client.wished && gs_client_may_have(peer, peer->client.wish) ? peer->client.wish :
+	return peer->registration.wished && gs_client_may_have(peer, peer->registration.wish) ? peer->registration.wish :
 								      peer->step->priority;
 }
 
