@@ -137,7 +137,7 @@ test_circles() {
 
 test_words() {
 	tree
-	put testsuite/lint/words.txt "coined glork: variant\nturn: slice\nown zing: doorbell"
+	put testsuite/lint/words.csv "coined,glork,variant\n,turn,slice\nown,zing,doorbell"
 	put testsuite/lint/words-exceptions.txt "turn\t^src/e/\t^turn_\tfor this test"
 	shrinks "src/a.c glork" src/a.c '\nint gs_glorksLeft;' 'int between;' 'src/a.c:2: "gs_glorksLeft": write variant'
 	shrinks "src/a.c turn" src/a.c 'int turning;' '/* turn */ char *s = "turn";' 'src/a.c:1: "turning": write slice'
