@@ -107,7 +107,7 @@ for policy in piv frs; do
 	check "$policy: the long one was preempted" at_least "$(report preemptions low)" 1
 	check "$policy: the long one's kernels: time on the GPU, of a block-task, and to leave" kernels low \
 		'k["gpu_ms"] > 100 and k["task_ns"] > 0 and k["preemptions"] >= 1 and 0 < k["evict_p50_us"] <= k["evict_p99_us"]'
-	check "$policy: its registers, and that it has a twin" kernels low 'k["registers"] > 0 and k["form"] == "persistent" and k["reason"] == "none"'
+	check "$policy: its registers, and that it has a variant" kernels low 'k["registers"] > 0 and k["transform"] == "persistent" and k["reason"] == "none"'
 	check "$policy: and what part of it could not be preempted" kernels low \
 		'job["unevictable_pct"] < 50 and job["gpu_ms"] >= k["gpu_ms"] and k["unevictable"] < k["launches"]'
 	note "$policy: short: alone $alone ms, beside the long one $(report turnaround_ms high) ms"
@@ -131,7 +131,7 @@ one_wave() {
 check "why a launch could not leave" one_wave
 of_a_library() {
 	run --shares 20 --mem 64M --partition low -- "$BUILD/testsuite/e2e/modules" library "$BUILD/.libs/modules_library.so" >"$TMP/low.out" || return 1
-	kernels low 'k["form"] == "as is" and k["reason"] == "its module comes from a shared library" and k["gpu_ms"] > 0 and job["launches"] == 2'
+	kernels low 'k["transform"] == "as is" and k["reason"] == "its module comes from a shared library" and k["gpu_ms"] > 0 and job["launches"] == 2'
 }
 check "why the kernels of a shared library cannot" of_a_library
 # Who is alone tells of few launches at once, and of the others when it ends; of the few, the daemon may miss some.

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# gpushare-nvcc: programs built by it carry the twins, as PTX and as machine code, in every way of building them.
+# gpushare-nvcc: programs built by it carry the variants, as PTX and as machine code, in every way of building them.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 command -v nvcc >/dev/null || skip_all "no nvcc"
@@ -61,12 +61,12 @@ evicted() {
 }
 [ -e "$BUILD/src/device/cudart/.libs/libcudart.so.13" ] && check "that is evicted on the emulated device" evicted
 cubin() { "$NVCC" -arch=sm_90 -cubin -o one.cubin one.cu && has one.cubin _Z5twicePii && has one.cubin _Z5twicePii__gpushare_p; }
-check "machine code: the original and the twin" cubin
+check "machine code: the original and the variant" cubin
 forms() {
 	"$NVCC" --gpushare-form=all -arch=sm_90 -cubin -o all.cubin one.cu || return 1
 	for f in p g s; do has all.cubin "_Z5twicePii__gpushare_$f" || return 1; done
 }
-check "twins of all forms" forms
+check "variants of all forms" forms
 # shellcheck disable=SC2086
 several() {
 	"$NVCC" -cudart shared -gencode arch=compute_80,code=sm_80 $SM $PTX --keep --keep-dir "$TMP" -o several one.cu || return 1
@@ -88,7 +88,7 @@ ptx() {
 }
 check "PTX as output and as input, which stays as it is" ptx
 twice() { "$NVCC" -arch=sm_90 -cubin -o again.cubin one.ptx && has again.cubin _Z5twicePii__gpushare_p && ! readelf -sW again.cubin | grep __gpushare_p__gpushare; }
-check "what has twins gets no more" twice
+check "what has variants gets no more" twice
 nothing_preemptible() {
 	echo 'int main() { return 3; }' >host.cu
 	"$NVCC" -cudart shared -o host host.cu && { ./host; [ $? = 3 ]; }

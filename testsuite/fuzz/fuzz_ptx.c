@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Fuzz target: any bytes as PTX, parsed, and transformed to every form at once
- * and to one alone.  What was transformed must parse again with the twins that
+ * and to one alone.  What was transformed must parse again with the variants that
  * the report promises, and a second transformation must change nothing.
  */
 #define _GNU_SOURCE
@@ -34,7 +34,7 @@ static int has_entry(const struct ptx_module *m, const char *kernel, const char 
 	return found;
 }
 
-/* Original and twins are there; a reason is given for each form that is not. */
+/* Original and variants are there; a reason is given for each form that is not. */
 static void check_report(const struct ptx_transformed *t, uint32_t asked, int every)
 {
 	struct gs_error err = { "" };
@@ -47,23 +47,23 @@ static void check_report(const struct ptx_transformed *t, uint32_t asked, int ev
 
 		if (!has_entry(m, k->name, ""))
 			die("the original is gone", k->name);
-		if ((k->form == PTX_FORM_AS_IS) != (k->forms == 0))
+		if ((k->transform == PTX_TRANSFORM_AS_IS) != (k->transforms == 0))
 			die("form and forms differ", k->name);
-		for (unsigned f = PTX_FORM_AS_IS + 1; f < PTX_FORM_COUNT; f++) {
-			if (k->forms & PTX_FORM_BIT(f) && !has_entry(m, k->name, ptx_form_suffix((enum ptx_form)f)))
-				die("a twin is missing", k->name);
-			if (every && asked & PTX_FORM_BIT(f) &&
-			    !(k->forms & PTX_FORM_BIT(f)) != (k->why_not[f].reason != PTX_REASON_NONE))
-				die("no twin without a reason", k->name);
+		for (unsigned f = PTX_TRANSFORM_AS_IS + 1; f < PTX_TRANSFORM_COUNT; f++) {
+			if (k->transforms & PTX_TRANSFORM_BIT(f) && !has_entry(m, k->name, ptx_transform_suffix((enum ptx_transform_kind)f)))
+				die("a variant is missing", k->name);
+			if (every && asked & PTX_TRANSFORM_BIT(f) &&
+			    !(k->transforms & PTX_TRANSFORM_BIT(f)) != (k->why_not[f].reason != PTX_REASON_NONE))
+				die("no variant without a reason", k->name);
 		}
 	}
 	ptx_module_free(m);
 }
 
-static void transform(const char *text, size_t len, uint32_t forms, int every)
+static void transformed(const char *text, size_t len, uint32_t transforms, int every)
 {
 	struct gs_error err = { "" };
-	struct ptx_transformed *t = ptx_transform_forms(text, len, forms, every, &err), *again;
+	struct ptx_transformed *t = ptx_transform_only(text, len, transforms, every, &err), *again;
 
 	if (!t) {
 		if (strncmp(err.text, "line ", 5) != 0)
@@ -72,8 +72,8 @@ static void transform(const char *text, size_t len, uint32_t forms, int every)
 	}
 	if (strlen(t->text) != t->len)
 		die("the text's length is wrong", "");
-	check_report(t, forms, every);
-	again = ptx_transform_forms(t->text, t->len, forms, every, &err);
+	check_report(t, transforms, every);
+	again = ptx_transform_only(t->text, t->len, transforms, every, &err);
 	if (!again)
 		die("the transformed text does not parse", err.text);
 	if (again->len != t->len || memcmp(again->text, t->text, t->len) != 0)
@@ -84,10 +84,10 @@ static void transform(const char *text, size_t len, uint32_t forms, int every)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	unsigned one = PTX_FORM_AS_IS + 1 + (unsigned)(size % (PTX_FORM_COUNT - 1));
+	unsigned one = PTX_TRANSFORM_AS_IS + 1 + (unsigned)(size % (PTX_TRANSFORM_COUNT - 1));
 
 	/* exactly what came: reading past it is caught */
-	transform((const char *)data, size, PTX_FORMS_ALL | PTX_FORMS_SYNC_AWARE, 1);
-	transform((const char *)data, size, PTX_FORM_BIT(one), 0);
+	transformed((const char *)data, size, PTX_TRANSFORMS_ALL | PTX_TRANSFORMS_SYNC_AWARE, 1);
+	transformed((const char *)data, size, PTX_TRANSFORM_BIT(one), 0);
 	return 0;
 }

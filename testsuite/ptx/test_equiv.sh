@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Every launch of equiv/cases.def, original against twin, on the emulated device.
+# Every launch of equiv/cases.def, original against variant, on the emulated device.
 # DRIVER=libcuda.so.1 runs the same on the GPU of this machine; LARGE=1 the large grids too,
-# SYNC_AWARE=1 twins that are not proved on a GPU, which on the emulated device run anyway;
+# SYNC_AWARE=1 variants that are not proved on a GPU, which on the emulated device run anyway;
 # RANDOM_KERNELS=N so many made from seeds, SEED=N others.
 set -u
 here=${srcdir:-.}/testsuite/ptx

@@ -35,8 +35,8 @@ while read -r name kernel words; do
 	124) echo "$name: caught, $kernel never ends" ;;
 	1)
 		case $how in
-		*"is not in the twin"* | *module_load* | *"no such kernel"* | "")
-			echo "FAIL: $name does not fit the twin's code any more: $how"; status=1 ;;
+		*"is not in the variant"* | *module_load* | *"no such kernel"* | "")
+			echo "FAIL: $name does not fit the variant's code any more: $how"; status=1 ;;
 		*) echo "$name: caught, ${how#FAIL: }" ;;
 		esac ;;
 	*) echo "FAIL: $name: status $rc"; cat "$work/out"; status=1 ;;

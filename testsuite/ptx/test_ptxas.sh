@@ -32,14 +32,14 @@ check() { # module arch
 	awk -v file="$1" -v arch="$2" '
 		{ registers[$1] = $2; spill[$1] = $3 }
 		END {
-			for (twin in registers) {
-				if (twin !~ /__gpushare_[pgs]$/)
+			for (variant in registers) {
+				if (variant !~ /__gpushare_[pgs]$/)
 					continue
-				name = substr(twin, 1, length(twin) - 12)
-				printf "%s %s %s: registers %d -> %d, spilled %d -> %d\n", arch, file, twin,
-				       registers[name], registers[twin], spill[name], spill[twin]
-				if (spill[twin] > spill[name]) {
-					print "FAIL: a new spill in " twin " for " arch
+				name = substr(variant, 1, length(variant) - 12)
+				printf "%s %s %s: registers %d -> %d, spilled %d -> %d\n", arch, file, variant,
+				       registers[name], registers[variant], spill[name], spill[variant]
+				if (spill[variant] > spill[name]) {
+					print "FAIL: a new spill in " variant " for " arch
 					bad = 1
 				}
 			}
@@ -56,7 +56,7 @@ summary() {
 	     END { for (k in n) {
 			split(k, w, " ")
 			form = w[2] == "p" ? "persistent" : w[2] == "g" ? "guarded" : "sliced"
-			printf "%s %s: %d twins, registers %+.1f on average, at most %+d\n", w[1], form, n[k], sum[k] / n[k], most[k]
+			printf "%s %s: %d variants, registers %+.1f on average, at most %+d\n", w[1], form, n[k], sum[k] / n[k], most[k]
 	     } }' | sort -V
 }
 

@@ -66,7 +66,7 @@ for text; do :; done
 sed -n 's/^\.visible \.entry \([a-zA-Z0-9_]*\).*/\1/p' "$text" | while read -r name; do
 	registers=30 spilled=0
 	case $name in
-	triad__gpushare_p) registers=$PTXAS_TWIN ;;
+	triad__gpushare_p) registers=$PTXAS_VARIANT ;;
 	matrix_add__gpushare_p) spilled=${PTXAS_SPILLS:-0} ;;
 	esac
 	echo "ptxas info    : Compiling entry function '$name' for 'sm_90'"
@@ -78,21 +78,21 @@ sed -n 's/^\.visible \.entry \([a-zA-Z0-9_]*\).*/\1/p' "$text" | while read -r n
 done
 EOF
 chmod +x "$work/ptxas"
-PATH=$work:$PATH PTXAS_TWIN=32
-export PATH PTXAS_TWIN
+PATH=$work:$PATH PTXAS_VARIANT=32
+export PATH PTXAS_VARIANT
 expect 0 'triad: persistent, registers 30 -> 32, spilled 0 -> 0 bytes, blocks of 256 threads per SM 8 -> 8$' \
 	"$tool" check --sm 90 "$here/corpus/stream.ptx"
 # three quarters of the blocks will do
-PTXAS_TWIN=33
+PTXAS_VARIANT=33
 expect 0 'triad: persistent, registers 30 -> 33, spilled 0 -> 0 bytes, blocks of 256 threads per SM 8 -> 6$' \
 	"$tool" check --sm 90 "$here/corpus/stream.ptx"
 expect 0 'blocks of 64 threads per SM 16 -> 16$' "$tool" check --sm 75 --block 64 "$here/corpus/stream.ptx"
-PTXAS_TWIN=41
+PTXAS_VARIANT=41
 expect 1 'triad: persistent, registers 30 -> 41, spilled 0 -> 0 bytes, blocks of 256 threads per SM 8 -> 5: original kept$' \
 	"$tool" check --sm 90 "$here/corpus/stream.ptx"
 expect 1 'blocks of 64 threads per SM 32 -> 20: original kept$' "$tool" check --sm 90 --block 64 "$here/corpus/stream.ptx"
 expect 1 '"kept": true' "$tool" --json check --sm 90 "$here/corpus/stream.ptx"
-PTXAS_TWIN=32
+PTXAS_VARIANT=32
 expect 1 'matrix_add.*spilled 0 -> 16 bytes.*original kept$' \
 	env PTXAS_SPILLS=8 "$tool" check --sm 90 "$here/corpus/stream.ptx"
 expect 2 "stream.ptx: ptxas: line 7; error   : Unknown symbol 'x'" \

@@ -221,7 +221,7 @@ static CUresult fake_load(CUmodule *module, const void *image, unsigned int n,
 static CUresult fake_function(CUfunction *f, CUmodule module, const char *name)
 {
 	(void)module;
-	*f = strstr(name, PTX_PERSISTENT_SUFFIX) ? FAKE_TWIN : FAKE_ORIGINAL;
+	*f = strstr(name, PTX_PERSISTENT_SUFFIX) ? FAKE_VARIANT : FAKE_ORIGINAL;
 	return CUDA_SUCCESS;
 }
 
@@ -247,13 +247,13 @@ static CUresult fake_function_attribute(int *value, CUfunction_attribute attribu
 	return CUDA_SUCCESS;
 }
 
-static unsigned int fits_own = FAKE_BLOCKS_PER_SM, fits_twin = FAKE_BLOCKS_PER_SM;
+static unsigned int fits_own = FAKE_BLOCKS_PER_SM, fits_variant = FAKE_BLOCKS_PER_SM;
 static unsigned int fit_asked;
 
-void fake_driver_fits(unsigned int own, unsigned int twin)
+void fake_driver_fits(unsigned int own, unsigned int variant)
 {
 	fits_own = own;
-	fits_twin = twin;
+	fits_variant = variant;
 	fit_asked = 0;
 }
 
@@ -266,7 +266,7 @@ static CUresult fake_occupancy(int *blocks, CUfunction f, int threads, size_t sh
 {
 	(void)threads, (void)shared;
 	fit_asked++;
-	*blocks = (int)(f == FAKE_TWIN ? fits_twin : fits_own);
+	*blocks = (int)(f == FAKE_VARIANT ? fits_variant : fits_own);
 	return CUDA_SUCCESS;
 }
 
@@ -428,8 +428,8 @@ static CUresult fake_launch(CUfunction f, unsigned int gx, unsigned int gy, unsi
 	grid = gx;
 	if (extra)
 		memcpy(params, extra[1], *(size_t *)extra[3]);
-	if (f == FAKE_TWIN)
-		return called_in((uintptr_t)stream == 0x20 ? "relaunch-twin" : "launch-twin", stream);
+	if (f == FAKE_VARIANT)
+		return called_in((uintptr_t)stream == 0x20 ? "relaunch-variant" : "launch-variant", stream);
 	return called_in("launch-original", stream);
 }
 

@@ -15,7 +15,7 @@
 /* The handles that it gives out. */
 #define FAKE_CONTEXT ((CUcontext)0x100)
 #define FAKE_ORIGINAL ((CUfunction)0x1000)
-#define FAKE_TWIN ((CUfunction)0x2000)
+#define FAKE_VARIANT ((CUfunction)0x2000)
 #define FAKE_MACHINE_CODE ((CUfunction)0x3000)
 /* What was launched last; what the driver says is another context's function, NULL: nothing is. */
 extern CUfunction fake_launched, fake_elsewhere;
@@ -69,8 +69,8 @@ void fake_driver_late(int times);
 /* How often that has been asked. */
 unsigned int fake_driver_timed(void);
 
-/* So many blocks of the original and of the twin fit on an SM from now on; FAKE_BLOCKS_PER_SM at first. */
-void fake_driver_fits(unsigned int own, unsigned int twin);
+/* So many blocks of the original and of the variant fit on an SM from now on; FAKE_BLOCKS_PER_SM at first. */
+void fake_driver_fits(unsigned int own, unsigned int variant);
 /* How often that has been asked since. */
 unsigned int fake_driver_fit_asked(void);
 

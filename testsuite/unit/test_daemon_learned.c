@@ -28,7 +28,7 @@ static void announce(int sock, uint64_t content)
 
 	gs_msg_init(&msg, GS_MSG_KERNEL, 0);
 	msg.kernel.number = 3;
-	msg.kernel.form = 1;
+	msg.kernel.transform = 1;
 	msg.kernel.content = content;
 	gs_msg_str(msg.kernel.name, sizeof(msg.kernel.name), "reduce");
 	live_send(sock, &msg, -1);

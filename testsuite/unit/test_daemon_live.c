@@ -329,7 +329,7 @@ static void test_preemption(void **state)
 	struct gs_msg msg;
 
 	gs_msg_init(&msg, GS_MSG_KERNEL, 0);
-	msg.kernel.form = 1;
+	msg.kernel.transform = 1;
 	gs_msg_str(msg.kernel.name, sizeof(msg.kernel.name), "triad\ninjected");
 	live_send(cl, &msg, -1);
 	live_launch(cl, low, 0, 0);

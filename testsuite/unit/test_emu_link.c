@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Two modules that were transformed apart and are linked into one: each brings
- * its guarded twin, and both bring PTX_END_ENTRY, which is weak.
+ * its guarded variant, and both bring PTX_END_ENTRY, which is weak.
  */
 #define _GNU_SOURCE
 #include "emu_util.h"
@@ -27,28 +27,28 @@ static void add_transformed(CUlinkState link, const char *text)
 	struct ptx_transformed *t = ptx_transform(text, strlen(text), &err);
 
 	assert_non_null(t);
-	assert_int_equal(t->kernel[0].form, PTX_FORM_GUARDED);
+	assert_int_equal(t->kernel[0].transform, PTX_TRANSFORM_GUARDED);
 	assert_non_null(strstr(t->text, ".weak .entry " PTX_END_ENTRY));
 	OK(cuLinkAddData(link, CU_JIT_INPUT_PTX, t->text, t->len + 1, "x", 0, NULL, NULL));
 	ptx_transformed_free(t);
 }
 
-/* All block-tasks of the twin, then the end, which must count `done`. */
-static void run_twin(CUmodule module, const char *name, uint32_t each)
+/* All block-tasks of the variant, then the end, which must count `done`. */
+static void run_variant(CUmodule module, const char *name, uint32_t each)
 {
 	struct gs_ctl ctl = { .limit = 1, .chunk = 1, .total = TASKS, .nctaid = { TASKS, 1, 1 }, .workers = TASKS };
 	uint32_t count[TASKS] = { 0 };
 	CUdeviceptr out, block;
 	void *params[] = { &out, &block };
-	CUfunction twin, end;
+	CUfunction variant, end;
 
-	OK(cuModuleGetFunction(&twin, module, name));
+	OK(cuModuleGetFunction(&variant, module, name));
 	OK(cuModuleGetFunction(&end, module, PTX_END_ENTRY));
 	OK(cuMemAlloc(&out, sizeof(count)));
 	OK(cuMemAlloc(&block, sizeof(ctl)));
 	OK(cuMemcpyHtoD(out, count, sizeof(count)));
 	OK(cuMemcpyHtoD(block, &ctl, sizeof(ctl)));
-	OK(cuLaunchKernel(twin, TASKS, 1, 1, 32, 1, 1, 0, NULL, params, NULL));
+	OK(cuLaunchKernel(variant, TASKS, 1, 1, 32, 1, 1, 0, NULL, params, NULL));
 	OK(cuLaunchKernel(end, 1, 1, 1, 1, 1, 1, 0, NULL, &params[1], NULL));
 	OK(cuMemcpyDtoH(count, out, sizeof(count)));
 	OK(cuMemcpyDtoH(&ctl, block, sizeof(ctl)));
@@ -72,8 +72,8 @@ static void two_modules_with_an_end(void **state)
 	add_transformed(link, texts[1]);
 	OK(cuLinkComplete(link, &image, &size));
 	OK(cuModuleLoadData(&module, image));
-	run_twin(module, "one" PTX_GUARDED_SUFFIX, 4);
-	run_twin(module, "two" PTX_GUARDED_SUFFIX, 8);
+	run_variant(module, "one" PTX_GUARDED_SUFFIX, 4);
+	run_variant(module, "two" PTX_GUARDED_SUFFIX, 8);
 	OK(cuModuleUnload(module));
 	OK(cuLinkDestroy(link));
 }

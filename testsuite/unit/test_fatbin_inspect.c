@@ -64,12 +64,12 @@ static const json_t *kernel(const json_t *r, const char *name)
 	return NULL;
 }
 
-static void expect(const json_t *r, const char *name, const char *form, const char *reason,
+static void expect(const json_t *r, const char *name, const char *transform, const char *reason,
 		   size_t ptx, size_t machine)
 {
 	const json_t *k = kernel(r, name);
 
-	assert_string_equal(json_string_value(json_object_get(k, "form")), form);
+	assert_string_equal(json_string_value(json_object_get(k, "form")), transform);
 	assert_string_equal(json_string_value(json_object_get(k, "reason")), reason);
 	assert_int_equal(json_array_size(json_object_get(k, "ptx")), ptx);
 	assert_int_equal(json_array_size(json_object_get(k, "machine_code")), machine);

@@ -142,7 +142,7 @@ static char *inside(const struct ptx_transformed *t, struct gs_fatbin_entry *e)
 	return text;
 }
 
-static void check_twins(const struct ptx_transformed *t)
+static void check_variants(const struct ptx_transformed *t)
 {
 	struct gs_fatbin_entry e;
 	char *text = inside(t, &e);
@@ -166,7 +166,7 @@ static void every_packing_is_transformed(void **state)
 		void *data = image(name[i], &len);
 		struct ptx_transformed *t = shim_image_transform(data, 0, &why);
 
-		check_twins(t);
+		check_variants(t);
 		ptx_transformed_free(t);
 		free(data);
 	}
@@ -187,7 +187,7 @@ static void cudarts_wrapper_is_transformed(void **state)
 	wrapper.data = data;
 	has_context = 0;
 	t = shim_image_transform(&wrapper, 1, &why);
-	check_twins(t);
+	check_variants(t);
 	ptx_transformed_free(t);
 	/* The linker's: its parts are linked by the driver. */
 	wrapper.version = 2;
@@ -266,14 +266,14 @@ static void the_linker_gets_relocatable_text(void **state)
 	struct gs_error err;
 
 	(void)state;
-	check_twins(t);
+	check_variants(t);
 	ptx_transformed_free(t);
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		assert_null(input(others[i]));
 	/* No machine code of it for this device. */
 	sm_of[0] = 80;
 	t = input("relocatable.fatbin");
-	check_twins(t);
+	check_variants(t);
 	free(inside(t, &e));
 	assert_int_equal(gs_fatbin_relocatable(&e, &err), 1);
 	ptx_transformed_free(t);
@@ -294,7 +294,7 @@ static void libraries_need_devices_that_are_alike(void **state)
 	left("zstd.fatbin", 1, PTX_REASON_DEVICES);
 	sm_of[1] = 75;
 	t = shim_image_transform(data, 1, &why);
-	check_twins(t);
+	check_variants(t);
 	ptx_transformed_free(t);
 	free(data);
 }
@@ -348,7 +348,7 @@ static void nothing_gained_nothing_replaced(void **state)
 	assert_non_null(t);
 	assert_null(t->text);
 	assert_int_equal(t->nkernel, 1);
-	assert_int_equal(t->kernel[0].form, PTX_FORM_AS_IS);
+	assert_int_equal(t->kernel[0].transform, PTX_TRANSFORM_AS_IS);
 	ptx_transformed_free(t);
 }
 
@@ -392,8 +392,8 @@ static void the_cache_is_used(void **state)
 	free(text);
 }
 
-/* Its twins were made when it was built: loaded as it is, and described all the same. */
-static void twins_that_are_there_are_used(void **state)
+/* Its variants were made when it was built: loaded as it is, and described all the same. */
+static void variants_that_are_there_are_used(void **state)
 {
 	struct gs_fatbin_entry e;
 	size_t len;
@@ -411,7 +411,7 @@ static void twins_that_are_there_are_used(void **state)
 	assert_int_equal(again->nkernel, 2);
 	for (uint32_t i = 0; i < 2; i++) {
 		assert_string_equal(again->kernel[i].name, t->kernel[i].name);
-		assert_int_equal(again->kernel[i].form, PTX_FORM_PERSISTENT);
+		assert_int_equal(again->kernel[i].transform, PTX_TRANSFORM_PERSISTENT);
 		assert_int_equal(again->kernel[i].ctl_offset, t->kernel[i].ctl_offset);
 	}
 	free(inner);
@@ -440,7 +440,7 @@ static void files_are_transformed(void **state)
 	(void)state;
 	path_of(path, sizeof(path), "zstd.fatbin");
 	t = of_file(path, 1);
-	check_twins(t);
+	check_variants(t);
 	ptx_transformed_free(t);
 	path_of(path, sizeof(path), "kernels.ptx");
 	t = of_file(path, 0);
@@ -486,7 +486,7 @@ static void is_transformed(char *text, uint32_t n)
 	free(text);
 }
 
-/* On a GPU a program does not wait for the compiler of many kernels; what brings its twins has none to wait for. */
+/* On a GPU a program does not wait for the compiler of many kernels; what brings its variants has none to wait for. */
 static void large_modules_are_left_alone(void **state)
 {
 	struct ptx_transformed *t;
@@ -505,7 +505,7 @@ static void large_modules_are_left_alone(void **state)
 	text[SHIM_MODULE_PTX_MAX] = '\n';
 	is_large(text);
 	text = kernels(SHIM_MODULE_KERNELS_MAX);
-	t = ptx_transform_forms(text, strlen(text), PTX_FORM_BIT(PTX_FORM_PERSISTENT), 0, &err);
+	t = ptx_transform_only(text, strlen(text), PTX_TRANSFORM_BIT(PTX_TRANSFORM_PERSISTENT), 0, &err);
 	free(text);
 	assert_non_null(t);
 	text = strdup(t->text);
@@ -534,7 +534,7 @@ int main(void)
 		cmocka_unit_test_setup(every_flipped_bit_is_survived, one_device),
 		cmocka_unit_test_setup(nothing_gained_nothing_replaced, one_device),
 		cmocka_unit_test_setup(the_cache_is_used, one_device),
-		cmocka_unit_test_setup(twins_that_are_there_are_used, one_device),
+		cmocka_unit_test_setup(variants_that_are_there_are_used, one_device),
 		cmocka_unit_test_setup(files_are_transformed, one_device),
 		cmocka_unit_test_setup(large_modules_are_left_alone, one_device),
 	};

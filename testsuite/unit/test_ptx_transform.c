@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which kernels get a twin, which are refused and why, and what the report says. */
+/* Which kernels get a variant, which are refused and why, and what the report says. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +16,7 @@
 #define HEAD "\n.version 8.6\n.target sm_90a\n.address_size 64\n"
 #define REGS ".reg .pred %p<9>; .reg .b32 %r<9>; .reg .b64 %rd<9>; "
 
-static struct ptx_transformed *transform(const char *text)
+static struct ptx_transformed *transformed_of(const char *text)
 {
 	struct gs_error err = { "" };
 	struct ptx_transformed *t = ptx_transform(text, strlen(text), &err);
@@ -28,22 +28,22 @@ static struct ptx_transformed *transform(const char *text)
 }
 
 /* The best form that a reason leaves. */
-static enum ptx_form best_form(enum ptx_reason reason)
+static enum ptx_transform_kind best_form(enum ptx_reason reason)
 {
 	static const uint8_t best[] = {
-#define PTX_REASON(name, words, form) PTX_FORM_##form,
+#define PTX_REASON(name, words, transform) PTX_TRANSFORM_##transform,
 #include "device/ptx/reasons.def"
 #undef PTX_REASON
 	};
 
-	return (enum ptx_form)best[reason];
+	return (enum ptx_transform_kind)best[reason];
 }
 
-static int has_twin(const struct ptx_transformed *t, int form)
+static int has_variant(const struct ptx_transformed *t, int transform)
 {
 	char head[40];
 
-	sprintf(head, "%s(", ptx_form_suffix((enum ptx_form)form));
+	sprintf(head, "%s(", ptx_transform_suffix((enum ptx_transform_kind)transform));
 	return strstr(t->text, head) != NULL;
 }
 
@@ -60,17 +60,17 @@ static void expect_of(const char *head, const char *body, enum ptx_reason reason
 	assert_true(asprintf(&text, "%s%s", head, body) > 0);
 	for (const char *c = head; line && *c; c++)
 		line += *c == '\n';
-	t = transform(text);
+	t = transformed_of(text);
 	assert_true(t->nkernel > 0);
 	k = &t->kernel[t->nkernel - 1];
 	if (k->reason != reason || (line && k->reason_line != line))
 		print_error("%s (line %u) for: %s\n", ptx_reason_name(k->reason), k->reason_line, body);
 	assert_int_equal(k->reason, reason);
-	assert_int_equal(k->form, best_form(reason));
-	assert_int_equal(k->forms, k->form == PTX_FORM_AS_IS ? 0 : PTX_FORM_BIT(k->form));
-	for (int f = PTX_FORM_PERSISTENT; f < PTX_FORM_COUNT; f++)
-		assert_int_equal(has_twin(t, f), f == (int)k->form);
-	assert_int_equal(strstr(t->text, PTX_END_ENTRY) != NULL, k->form == PTX_FORM_GUARDED);
+	assert_int_equal(k->transform, best_form(reason));
+	assert_int_equal(k->transforms, k->transform == PTX_TRANSFORM_AS_IS ? 0 : PTX_TRANSFORM_BIT(k->transform));
+	for (int f = PTX_TRANSFORM_PERSISTENT; f < PTX_TRANSFORM_COUNT; f++)
+		assert_int_equal(has_variant(t, f), f == (int)k->transform);
+	assert_int_equal(strstr(t->text, PTX_END_ENTRY) != NULL, k->transform == PTX_TRANSFORM_GUARDED);
 	if (line)
 		assert_int_equal(k->reason_line, line);
 	ptx_transformed_free(t);
@@ -176,7 +176,7 @@ static void two_bodies_of_one_name(void **state)
 		".func f()\n{\n\t.reg .b32 %r<3>;\n\tmov.u32 %r1, %nctaid,x;\n\tret;\n}\n"
 		".func f()\n{\n\t.reg .b32 %r<3>;\n\tmov.u32 %r1, %ctaid.x;\n\tret;\n}\n"
 		".visible .entry k()\n{\n\tcall f;\n\tret;\n}\n";
-	struct ptx_transformed *t = transform(text);
+	struct ptx_transformed *t = transformed_of(text);
 	const char *clone;
 
 	(void)state;
@@ -205,7 +205,7 @@ static void indirect_calls(void **state)
 }
 
 /* The kernel's strings are gone: what else there is. */
-static struct ptx_kernel kernel_of(const char *head, const char *body, uint32_t forms)
+static struct ptx_kernel kernel_of(const char *head, const char *body, uint32_t transforms)
 {
 	struct gs_error err = { "" };
 	char *text = NULL;
@@ -213,7 +213,7 @@ static struct ptx_kernel kernel_of(const char *head, const char *body, uint32_t 
 	struct ptx_kernel k;
 
 	assert_true(asprintf(&text, "%s%s", head, body) > 0);
-	t = ptx_transform_forms(text, strlen(text), forms, 0, &err);
+	t = ptx_transform_only(text, strlen(text), transforms, 0, &err);
 	assert_non_null(t);
 	assert_int_equal(t->nkernel, 1);
 	k = t->kernel[0];
@@ -224,18 +224,18 @@ static struct ptx_kernel kernel_of(const char *head, const char *body, uint32_t 
 
 static struct ptx_kernel only_kernel(const char *head, const char *body)
 {
-	return kernel_of(head, body, PTX_FORMS_ALL);
+	return kernel_of(head, body, PTX_TRANSFORMS_ALL);
 }
 
 /* May the kernel be looped, but not as forms are by default, because warps of it leave before a barrier? */
 static void only_sync_aware(const char *body)
 {
-	struct ptx_kernel k = kernel_of(HEAD, body, PTX_FORMS_ALL | PTX_FORMS_SYNC_AWARE);
+	struct ptx_kernel k = kernel_of(HEAD, body, PTX_TRANSFORMS_ALL | PTX_TRANSFORMS_SYNC_AWARE);
 
-	assert_true(k.form == PTX_FORM_PERSISTENT && k.sync_aware && k.whole_warps);
+	assert_true(k.transform == PTX_TRANSFORM_PERSISTENT && k.sync_aware && k.whole_warps);
 	k = only_kernel(HEAD, body);
-	assert_true(k.form == PTX_FORM_GUARDED && k.reason == PTX_REASON_BARRIER_AFTER_EXIT && !k.sync_aware);
-	assert_true(k.forms == PTX_FORM_BIT(PTX_FORM_GUARDED));
+	assert_true(k.transform == PTX_TRANSFORM_GUARDED && k.reason == PTX_REASON_BARRIER_AFTER_EXIT && !k.sync_aware);
+	assert_true(k.transforms == PTX_TRANSFORM_BIT(PTX_TRANSFORM_GUARDED));
 }
 
 #define TID "mov.u32 %r1, %tid.x; ld.param.u32 %r2, [n]; "
@@ -277,7 +277,7 @@ static void barriers_and_exits(void **state)
 	expect(".func f() { bar.sync 0; ret; }\n" KERNEL("call f;"), PTX_REASON_NONE, 0);
 }
 
-/* Which twins come out of which set of forms, and why not the better ones. */
+/* Which variants come out of which set of forms, and why not the better ones. */
 static void sets_of_forms(void **state)
 {
 	static const char lanes_leave[] = HEAD KERNEL(TID "setp.ge.u32 %p1, %r1, %r2; @%p1 ret; bar.sync 0;");
@@ -285,44 +285,44 @@ static void sets_of_forms(void **state)
 	static const char waits[] = HEAD KERNEL("mbarrier.init.shared.b64 [%rd1], 1;");
 	static const struct {
 		const char *text;
-		uint32_t forms;
+		uint32_t transforms;
 		int every;
-		enum ptx_form form;
-		uint32_t twins;
+		enum ptx_transform_kind transform;
+		uint32_t variants;
 		enum ptx_reason reason;
 	} want[] = {
-		{ lanes_leave, PTX_FORMS_ALL, 1, PTX_FORM_GUARDED,
-		  PTX_FORM_BIT(PTX_FORM_GUARDED) | PTX_FORM_BIT(PTX_FORM_SLICED), PTX_REASON_BARRIER_AFTER_EXIT },
-		{ lanes_leave, PTX_FORMS_ALL, 0, PTX_FORM_GUARDED, PTX_FORM_BIT(PTX_FORM_GUARDED),
+		{ lanes_leave, PTX_TRANSFORMS_ALL, 1, PTX_TRANSFORM_GUARDED,
+		  PTX_TRANSFORM_BIT(PTX_TRANSFORM_GUARDED) | PTX_TRANSFORM_BIT(PTX_TRANSFORM_SLICED), PTX_REASON_BARRIER_AFTER_EXIT },
+		{ lanes_leave, PTX_TRANSFORMS_ALL, 0, PTX_TRANSFORM_GUARDED, PTX_TRANSFORM_BIT(PTX_TRANSFORM_GUARDED),
 		  PTX_REASON_BARRIER_AFTER_EXIT },
-		{ lanes_leave, PTX_FORM_BIT(PTX_FORM_SLICED), 0, PTX_FORM_SLICED, PTX_FORM_BIT(PTX_FORM_SLICED),
+		{ lanes_leave, PTX_TRANSFORM_BIT(PTX_TRANSFORM_SLICED), 0, PTX_TRANSFORM_SLICED, PTX_TRANSFORM_BIT(PTX_TRANSFORM_SLICED),
 		  PTX_REASON_NONE },
-		{ lanes_leave, PTX_FORM_BIT(PTX_FORM_PERSISTENT), 1, PTX_FORM_AS_IS, 0, PTX_REASON_BARRIER_AFTER_EXIT },
-		{ rows, PTX_FORMS_ALL | PTX_FORMS_SYNC_AWARE, 0, PTX_FORM_PERSISTENT,
-		  PTX_FORM_BIT(PTX_FORM_PERSISTENT) | PTX_FORM_BIT(PTX_FORM_GUARDED), PTX_REASON_NONE },
-		{ rows, PTX_FORM_BIT(PTX_FORM_PERSISTENT) | PTX_FORMS_SYNC_AWARE, 0, PTX_FORM_PERSISTENT,
-		  PTX_FORM_BIT(PTX_FORM_PERSISTENT), PTX_REASON_NONE },
-		{ rows, PTX_FORMS_ALL, 0, PTX_FORM_GUARDED, PTX_FORM_BIT(PTX_FORM_GUARDED),
+		{ lanes_leave, PTX_TRANSFORM_BIT(PTX_TRANSFORM_PERSISTENT), 1, PTX_TRANSFORM_AS_IS, 0, PTX_REASON_BARRIER_AFTER_EXIT },
+		{ rows, PTX_TRANSFORMS_ALL | PTX_TRANSFORMS_SYNC_AWARE, 0, PTX_TRANSFORM_PERSISTENT,
+		  PTX_TRANSFORM_BIT(PTX_TRANSFORM_PERSISTENT) | PTX_TRANSFORM_BIT(PTX_TRANSFORM_GUARDED), PTX_REASON_NONE },
+		{ rows, PTX_TRANSFORM_BIT(PTX_TRANSFORM_PERSISTENT) | PTX_TRANSFORMS_SYNC_AWARE, 0, PTX_TRANSFORM_PERSISTENT,
+		  PTX_TRANSFORM_BIT(PTX_TRANSFORM_PERSISTENT), PTX_REASON_NONE },
+		{ rows, PTX_TRANSFORMS_ALL, 0, PTX_TRANSFORM_GUARDED, PTX_TRANSFORM_BIT(PTX_TRANSFORM_GUARDED),
 		  PTX_REASON_BARRIER_AFTER_EXIT },
-		{ rows, PTX_FORM_BIT(PTX_FORM_PERSISTENT), 0, PTX_FORM_AS_IS, 0, PTX_REASON_BARRIER_AFTER_EXIT },
-		{ lanes_leave, 0, 1, PTX_FORM_AS_IS, 0, PTX_REASON_NONE },
-		{ waits, PTX_FORMS_ALL, 1, PTX_FORM_SLICED, PTX_FORM_BIT(PTX_FORM_SLICED), PTX_REASON_ASYNC_STATE },
-		{ HEAD KERNEL(""), PTX_FORMS_ALL, 1, PTX_FORM_PERSISTENT, PTX_FORMS_ALL, PTX_REASON_NONE },
+		{ rows, PTX_TRANSFORM_BIT(PTX_TRANSFORM_PERSISTENT), 0, PTX_TRANSFORM_AS_IS, 0, PTX_REASON_BARRIER_AFTER_EXIT },
+		{ lanes_leave, 0, 1, PTX_TRANSFORM_AS_IS, 0, PTX_REASON_NONE },
+		{ waits, PTX_TRANSFORMS_ALL, 1, PTX_TRANSFORM_SLICED, PTX_TRANSFORM_BIT(PTX_TRANSFORM_SLICED), PTX_REASON_ASYNC_STATE },
+		{ HEAD KERNEL(""), PTX_TRANSFORMS_ALL, 1, PTX_TRANSFORM_PERSISTENT, PTX_TRANSFORMS_ALL, PTX_REASON_NONE },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
 		struct gs_error err = { "" };
-		struct ptx_transformed *t = ptx_transform_forms(want[i].text, strlen(want[i].text), want[i].forms,
+		struct ptx_transformed *t = ptx_transform_only(want[i].text, strlen(want[i].text), want[i].transforms,
 								want[i].every, &err);
 
 		assert_non_null(t);
 		assert_int_equal(t->nkernel, 1);
-		assert_int_equal(t->kernel[0].form, want[i].form);
-		assert_int_equal(t->kernel[0].forms, want[i].twins);
+		assert_int_equal(t->kernel[0].transform, want[i].transform);
+		assert_int_equal(t->kernel[0].transforms, want[i].variants);
 		assert_int_equal(t->kernel[0].reason, want[i].reason);
-		for (int f = PTX_FORM_PERSISTENT; f < PTX_FORM_COUNT; f++)
-			assert_int_equal(has_twin(t, f), (want[i].twins & PTX_FORM_BIT(f)) != 0);
+		for (int f = PTX_TRANSFORM_PERSISTENT; f < PTX_TRANSFORM_COUNT; f++)
+			assert_int_equal(has_variant(t, f), (want[i].variants & PTX_TRANSFORM_BIT(f)) != 0);
 		ptx_transformed_free(t);
 	}
 }
@@ -340,9 +340,9 @@ static void warps_and_exits(void **state)
 	expect(KERNEL(TID SHUFFLE "setp.ge.u32 %p1, %r1, %r2; @%p1 ret;"), PTX_REASON_NONE, 0);
 	/* a branch between whole warps */
 	k = only_kernel(HEAD, KERNEL(TID "setp.ge.u32 %p1, %r1, 32; @%p1 ret; " SHUFFLE));
-	assert_true(k.form == PTX_FORM_PERSISTENT && k.whole_warps);
+	assert_true(k.transform == PTX_TRANSFORM_PERSISTENT && k.whole_warps);
 	k = only_kernel(HEAD, KERNEL(TID "shr.u32 %r5, %r1, 5; setp.eq.u32 %p1, %r5, %r2; @%p1 ret; " SHUFFLE));
-	assert_true(k.form == PTX_FORM_PERSISTENT && k.whole_warps);
+	assert_true(k.transform == PTX_TRANSFORM_PERSISTENT && k.whole_warps);
 	expect(KERNEL(TID "setp.ge.u32 %p1, %r1, 33; @%p1 ret; " SHUFFLE), PTX_REASON_WARP_SYNC_AFTER_EXIT, 2);
 	/* a vote of the whole warp, and one of those that a mask names */
 	expect(KERNEL(TID "setp.ge.u32 %p1, %r1, %r2; vote.sync.any.pred %p2, %p1, 0xffffffff; @%p2 ret; " SHUFFLE), PTX_REASON_NONE, 0);
@@ -355,7 +355,7 @@ static void warps_and_exits(void **state)
 	/* rows known to be whole warps */
 	k = only_kernel(HEAD, ".entry k() .reqntid 64, 2, 1 { " REGS "mov.u32 %r1, %tid.x; setp.ge.u32 %p1, %r1, 32; "
 			      "@%p1 ret; " SHUFFLE " ret; }");
-	assert_true(k.form == PTX_FORM_PERSISTENT && !k.whole_warps);
+	assert_true(k.transform == PTX_TRANSFORM_PERSISTENT && !k.whole_warps);
 	/* masks that leave out who left */
 	expect(KERNEL(TID "setp.ge.u32 %p1, %r1, %r2; @%p1 ret; activemask.b32 %r5; "
 		      "shfl.sync.down.b32 %r4, %r3, 16, 31, %r5;"), PTX_REASON_NONE, 0);
@@ -367,7 +367,7 @@ static void warps_and_exits(void **state)
 
 static void parameters(void **state)
 {
-	struct ptx_transformed *t = transform(HEAD ".entry k(.param .u8 a, .param .align 16 .b8 b[20], .param .u16 c,\n"
+	struct ptx_transformed *t = transformed_of(HEAD ".entry k(.param .u8 a, .param .align 16 .b8 b[20], .param .u16 c,\n"
 					      ".param .f64 d) { .shared .align 8 .b8 s[40]; bar.sync 0; ret; }\n.entry none { ret; }");
 	static const uint32_t offset[] = { 0, 16, 36, 40 }, size[] = { 1, 20, 2, 8 };
 	char text[300];
@@ -402,7 +402,7 @@ static void modules_that_refuse(void **state)
 
 static void nothing_to_do(void **state)
 {
-	struct ptx_transformed *t = transform("");
+	struct ptx_transformed *t = transformed_of("");
 
 	(void)state;
 	assert_int_equal(t->nkernel, 0);
@@ -410,7 +410,7 @@ static void nothing_to_do(void **state)
 	assert_string_equal(t->text, "");
 	ptx_transformed_free(t);
 	ptx_transformed_free(NULL);
-	t = transform(HEAD "// nothing\n");
+	t = transformed_of(HEAD "// nothing\n");
 	assert_string_equal(t->text, HEAD "// nothing\n");
 	ptx_transformed_free(t);
 }
@@ -421,10 +421,10 @@ static void words_for_everything(void **state)
 	for (int r = 0; r < PTX_REASON_COUNT; r++)
 		assert_true(strlen(ptx_reason_words((enum ptx_reason)r)) > 3 &&
 			    strlen(ptx_reason_name((enum ptx_reason)r)) > 2);
-	assert_string_equal(ptx_form_name(PTX_FORM_PERSISTENT), "persistent");
-	assert_string_equal(ptx_form_name(PTX_FORM_GUARDED), "guarded");
-	assert_string_equal(ptx_form_name(PTX_FORM_SLICED), "sliced");
-	assert_string_equal(ptx_form_name(PTX_FORM_AS_IS), "as is");
+	assert_string_equal(ptx_transform_name(PTX_TRANSFORM_PERSISTENT), "persistent");
+	assert_string_equal(ptx_transform_name(PTX_TRANSFORM_GUARDED), "guarded");
+	assert_string_equal(ptx_transform_name(PTX_TRANSFORM_SLICED), "sliced");
+	assert_string_equal(ptx_transform_name(PTX_TRANSFORM_AS_IS), "as is");
 }
 
 /* A 25 MB module of 250 kernels must take less than 5 s of a processor; the measure is printed. */
@@ -455,7 +455,7 @@ static void large_module(void **state)
 		n += (size_t)sprintf(text + n, "\tret;\n}\n");
 	}
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &begin);
-	t = transform(text);
+	t = transformed_of(text);
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
 	seconds = (double)(end.tv_sec - begin.tv_sec) + (double)(end.tv_nsec - begin.tv_nsec) * 1e-9;
 	print_message("%zu bytes, %u kernels: %.3f s, %.0f MB/s\n", n, t->nkernel, seconds, (double)n / 1e6 / seconds);
@@ -479,8 +479,8 @@ static void deep_calls(void **state)
 	for (unsigned i = 1; i <= DEEP; i++)
 		n += (size_t)sprintf(text + n, ".func f%u() { call f%u; ret; }\n", i, i - 1);
 	sprintf(text + n, ".entry k() { call f%u; ret; }\n", (unsigned)DEEP);
-	t = transform(text);
-	assert_int_equal(t->kernel[0].form, PTX_FORM_PERSISTENT);
+	t = transformed_of(text);
+	assert_int_equal(t->kernel[0].transform, PTX_TRANSFORM_PERSISTENT);
 	assert_non_null(strstr(t->text, ".func f1__gpushare_i("));
 	ptx_transformed_free(t);
 	free(text);
@@ -502,7 +502,7 @@ static void many_branches(void **state)
 				     i, (i * 7919) % count, i);
 	sprintf(text + n, "ret; }\n");
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &begin);
-	t = transform(text);
+	t = transformed_of(text);
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
 	assert_int_equal(t->nkernel, 1);
 	assert_true(end.tv_sec - begin.tv_sec < 5);

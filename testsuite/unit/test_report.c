@@ -216,7 +216,7 @@ static void test_table_lines_up(void **unused)
 
 static void test_kernels_say_why(void **unused)
 {
-	struct gs_tally_kernel k = { .name = "gemm", .form = 0, .reason = 1, .launches = 2,
+	struct gs_tally_kernel k = { .name = "gemm", .transform = 0, .reason = 1, .launches = 2,
 				     .finished = 2, .turnaround_ns = 5000000 };
 	struct gs_tally t = { .kernel = &k, .nkernel = 1 };
 	struct gs_report_kernels_of of = { 12, "0", &t };
@@ -228,7 +228,7 @@ static void test_kernels_say_why(void **unused)
 	assert_non_null(strstr(text, gs_report_reason(1)));
 	assert_non_null(strstr(text, "2.500"));
 	assert_string_equal(gs_report_reason(9999), "?");
-	assert_string_equal(gs_report_form(9999), "?");
+	assert_string_equal(gs_report_transform(9999), "?");
 	free(text);
 }
 

@@ -25,7 +25,7 @@ static void test_evictable_launch_is_held(void **unused)
 
 	(void)unused;
 	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
-	expect_calls("batch launch-twin wait");
+	expect_calls("batch launch-variant wait");
 	assert_int_equal(gs_page_load(active()->kstate), GS_K_RUNNING);
 	assert_int_equal(gs_page_load(active()->flags) & 0xffff, GS_STUB_EVICTABLE);
 	assert_int_not_equal(gs_page_load(active()->flags) >> GS_STUB_SHAPE_SHIFT, 0);
@@ -74,7 +74,7 @@ static void test_time_is_of_a_block_shape(void **unused)
 	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
 	expect_calls("launch-original");
 	assert_int_equal(cuLaunchKernel(kernel, LONG_GRID, 1, 1, 8, 4, 1, 0, STREAM, args, NULL), CUDA_SUCCESS);
-	expect_calls("batch launch-twin wait");
+	expect_calls("batch launch-variant wait");
 	gs_page_store(active()->kstate, GS_K_DONE);
 	shim_kernel_time(k, shape[0], LONG_GRID)->tpt_ps = shim_kernel_time(k, shape[0], LONG_GRID)->due = 0;
 	/* Beyond what is told apart they are one. */
@@ -160,7 +160,7 @@ static void test_without_the_turn_it_waits(void **unused)
 	ring();
 	pthread_join(thread, NULL);
 	assert_int_equal(rc, CUDA_SUCCESS);
-	expect_calls("batch launch-twin wait");
+	expect_calls("batch launch-variant wait");
 	gs_page_store(stub->kstate, GS_K_DONE);
 }
 
@@ -296,7 +296,7 @@ static void test_few_stubs_are_used(void **unused)
 static void test_failed_launch_leaves_nothing(void **unused)
 {
 	(void)unused;
-	fake_driver_fail("launch-twin", CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
+	fake_driver_fail("launch-variant", CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
 	assert_int_equal(launch(kernel, LONG_GRID), CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
 	assert_int_equal(gs_page_load(page->stub[0].kstate), GS_K_PREP);
 	assert_true(all_prepared());
@@ -318,7 +318,7 @@ static void test_failed_writes_are_made_again(void **unused)
 	}
 	forget_calls();
 	assert_int_equal(launch(kernel, 3 * LONG_GRID), CUDA_SUCCESS);
-	expect_calls("batch launch-twin wait");
+	expect_calls("batch launch-variant wait");
 	memcpy(&at, params + 16, sizeof(at));
 	ctl = (const struct gs_ctl *)(uintptr_t)at;
 	assert_int_equal(ctl->total, 3 * LONG_GRID);
@@ -332,7 +332,7 @@ static void test_failed_writes_are_made_again(void **unused)
 	shim_session()->absent = GS_ABSENT_WAIT;
 	gs_page_store(page->turn, 1);
 	assert_int_equal(launch(kernel, 4 * LONG_GRID), CUDA_SUCCESS);
-	expect_calls("batch launch-twin wait");
+	expect_calls("batch launch-variant wait");
 	memcpy(&at, params + 16, sizeof(at));
 	ctl = (const struct gs_ctl *)(uintptr_t)at;
 	assert_int_equal(ctl->total, 4 * LONG_GRID);

@@ -104,8 +104,8 @@ static int relaunched(uint64_t patience_ns)
 
 	for (;; usleep(1000)) {
 		fake_driver_calls(calls, sizeof(calls));
-		if (strstr(calls, "relaunch-twin") || gs_clock_ns() >= until)
-			return strstr(calls, "relaunch-twin") != NULL;
+		if (strstr(calls, "relaunch-variant") || gs_clock_ns() >= until)
+			return strstr(calls, "relaunch-variant") != NULL;
 	}
 }
 

@@ -84,7 +84,7 @@ static void test_it_is_in_its_stream_before_its_turn(void **unused)
 	(void)unused;
 	EVENTUALLY(is_armed(stub));
 	usleep(PAUSE_US);
-	expect_calls("wait batch launch-twin wait");
+	expect_calls("wait batch launch-variant wait");
 	/* Rung for, it looks for its turn: but it is let go without its thread, which is awake for nobody. */
 	ring();
 	for (uint64_t until = gs_clock_ns() + PAUSE_US * GS_NS_PER_US; gs_clock_ns() < until;)
@@ -156,7 +156,7 @@ static void test_evicted_before_it_looked(void **unused)
 	assert_false(is_armed(stub));
 	assert_true(gs_stub_move(stub, GS_K_READY, GS_K_TORUN));
 	ring();
-	await_calls("relaunch-twin");
+	await_calls("relaunch-variant");
 	assert_int_equal(gs_page_load(stub->evictions), 1);
 }
 
@@ -174,17 +174,17 @@ static void test_no_wait(void **unused)
 	assert_true(gs_stub_move(stub, GS_K_READY, GS_K_TORUN));
 	ring();
 	end(CUDA_SUCCESS);
-	expect_calls("batch launch-twin wait");
+	expect_calls("batch launch-variant wait");
 }
 
 /* The launch is refused behind the wait: that ends without a turn, and the program has its error. */
 static void test_refused_behind_the_wait(void **unused)
 {
 	(void)unused;
-	fake_driver_fail("launch-twin", CUDA_ERROR_INVALID_VALUE);
+	fake_driver_fail("launch-variant", CUDA_ERROR_INVALID_VALUE);
 	assert_int_equal(pthread_create(&thread, NULL, launch_long, NULL), 0);
 	end(CUDA_ERROR_INVALID_VALUE);
-	expect_calls("wait batch launch-twin write-5");
+	expect_calls("wait batch launch-variant write-5");
 	EVENTUALLY(all_prepared());
 	assert_int_equal(atomic_load(&shim_held[0]), 0);
 }
@@ -205,7 +205,7 @@ static void test_where_it_is_not_armed(void **unused)
 	gs_page_store(page->turn, 1);
 	ring();
 	end(CUDA_SUCCESS);
-	expect_calls("batch launch-twin wait");
+	expect_calls("batch launch-variant wait");
 }
 
 /* No daemon is left, and the turn is our own: nobody takes it away. */

@@ -21,7 +21,7 @@
 #include "device/shim/describe.h"
 #include "device/shim/shim.h"
 
-#define FORMS PTX_FORM_BIT(PTX_FORM_PERSISTENT)
+#define FORMS PTX_TRANSFORM_BIT(PTX_TRANSFORM_PERSISTENT)
 
 static char dir[128];
 
@@ -52,7 +52,7 @@ static char *module(unsigned int salt, unsigned int kernels)
 static struct ptx_transformed *transform(const char *text)
 {
 	struct gs_error err;
-	struct ptx_transformed *t = ptx_transform_forms(text, strlen(text), FORMS, 0, &err);
+	struct ptx_transformed *t = ptx_transform_only(text, strlen(text), FORMS, 0, &err);
 
 	assert_non_null(t);
 	return t;
@@ -140,7 +140,7 @@ static void kept_and_found(void **state)
 	same(got, t);
 	/* Another text, another form: not this entry. */
 	assert_null(shim_cache_get(other, strlen(other), FORMS));
-	assert_null(shim_cache_get(text, strlen(text), PTX_FORMS_ALL));
+	assert_null(shim_cache_get(text, strlen(text), PTX_TRANSFORMS_ALL));
 	/* What is transformed at once is not kept. */
 	shim_cache_put(shorter, strlen(shorter), FORMS, small);
 	assert_int_equal(files(NULL, 0, &bytes), 1);

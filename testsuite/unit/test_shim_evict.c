@@ -40,7 +40,7 @@ static void test_eviction_and_relaunch(void **unused)
 	ring();
 	EVENTUALLY(gs_page_load(stub->kstate) == GS_K_RUNNING);
 	/* Behind every signal, which may be late, and before the relaunch. */
-	await_calls("write-control-4294967295 record-control await-relaunch relaunch-twin");
+	await_calls("write-control-4294967295 record-control await-relaunch relaunch-variant");
 	assert_int_equal(gs_page_load(stub->evictions), 1);
 	gs_page_store(stub->kstate, GS_K_DONE);
 }
@@ -82,7 +82,7 @@ static void test_relaunch_with_the_turn(void **unused)
 	forget_calls();
 	gs_page_store(stub->kstate, GS_K_READY);
 	EVENTUALLY(gs_page_load(stub->kstate) == GS_K_RUNNING);
-	await_calls("relaunch-twin");
+	await_calls("relaunch-variant");
 	gs_page_store(stub->kstate, GS_K_DONE);
 }
 
@@ -116,11 +116,11 @@ static void test_late_signal_is_lifted(void **unused)
 	forget_calls();
 	gs_page_store(stub->kstate, GS_K_READY);
 	EVENTUALLY(gs_page_load(stub->kstate) == GS_K_RUNNING);
-	await_calls("write-control-4294967295 record-control await-relaunch relaunch-twin");
+	await_calls("write-control-4294967295 record-control await-relaunch relaunch-variant");
 	/* Once is enough. */
 	gs_page_store(stub->kstate, GS_K_READY);
 	EVENTUALLY(gs_page_load(stub->kstate) == GS_K_RUNNING);
-	await_calls("relaunch-twin");
+	await_calls("relaunch-variant");
 	gs_page_store(stub->kstate, GS_K_DONE);
 }
 
@@ -132,7 +132,7 @@ static void test_refused_relaunch_is_tried_again(void **unused)
 	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
 	stub = active();
 	gs_page_store(page->turn, 0);
-	fake_driver_fail("relaunch-twin", CUDA_ERROR_OUT_OF_MEMORY);
+	fake_driver_fail("relaunch-variant", CUDA_ERROR_OUT_OF_MEMORY);
 	gs_page_store(stub->kstate, GS_K_TORUN);
 	ring();
 	EVENTUALLY(gs_page_load(stub->kstate) == GS_K_READY);
@@ -151,8 +151,8 @@ static CUresult launch_with(unsigned int shared)
 	return cuLaunchKernel(kernel, LONG_GRID, 1, 1, 32, 1, 1, shared, STREAM, args, NULL);
 }
 
-/* A twin of which far fewer blocks fit is not launched, and the report says why; the driver is asked once. */
-static void test_a_twin_that_costs_blocks(void **unused)
+/* A variant of which far fewer blocks fit is not launched, and the report says why; the driver is asked once. */
+static void test_a_variant_that_costs_blocks(void **unused)
 {
 	struct shim_kernel *k = shim_kernel_find(kernel);
 	char text[4096];
@@ -161,7 +161,7 @@ static void test_a_twin_that_costs_blocks(void **unused)
 	fake_driver_fits(4, 3);
 	assert_int_equal(launch_with(16), CUDA_SUCCESS);
 	fake_driver_calls(text, sizeof(text));
-	assert_non_null(strstr(text, "launch-twin"));
+	assert_non_null(strstr(text, "launch-variant"));
 	assert_int_equal(fake_driver_grid(), FAKE_SMS * 3);
 	finish_all();
 	EVENTUALLY(all_prepared());
@@ -170,7 +170,7 @@ static void test_a_twin_that_costs_blocks(void **unused)
 		assert_int_equal(launch_with(32), CUDA_SUCCESS);
 		fake_driver_calls(text, sizeof(text));
 		assert_non_null(strstr(text, "launch-original"));
-		assert_null(strstr(text, "launch-twin"));
+		assert_null(strstr(text, "launch-variant"));
 		finish_all();
 		EVENTUALLY(all_prepared());
 	}
@@ -189,7 +189,7 @@ static void test_a_twin_that_costs_blocks(void **unused)
 	/* In blocks of another shape it may be evicted as before. */
 	fake_driver_fits(FAKE_BLOCKS_PER_SM, FAKE_BLOCKS_PER_SM);
 	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
-	expect_calls("batch launch-twin wait");
+	expect_calls("batch launch-variant wait");
 	finish_all();
 }
 
@@ -201,7 +201,7 @@ int shim_evictions(void)
 		SHIM(test_relaunch_with_the_turn),
 		SHIM(test_late_signal_is_lifted),
 		SHIM(test_refused_relaunch_is_tried_again),
-		SHIM(test_a_twin_that_costs_blocks),
+		SHIM(test_a_variant_that_costs_blocks),
 	};
 
 	return cmocka_run_group_tests(tests, shim_rig_setup, NULL);

@@ -104,7 +104,7 @@ static void test_relaunch_meets_the_fault(void **unused)
 	gs_page_store(page->turn, 0);
 	gs_page_store(stub->kstate, GS_K_READY);
 	usleep(5000);
-	fake_driver_fail("relaunch-twin", CUDA_ERROR_ILLEGAL_INSTRUCTION);
+	fake_driver_fail("relaunch-variant", CUDA_ERROR_ILLEGAL_INSTRUCTION);
 	assert_true(gs_stub_move(stub, GS_K_READY, GS_K_TORUN));
 	ring();
 	EVENTUALLY(all_prepared());

@@ -69,13 +69,13 @@ static void over(void)
 	forget_calls();
 }
 
-/* A twin has gone out, and its wait; whether its control block had to be written depends on what was there. */
+/* A variant has gone out, and its wait; whether its control block had to be written depends on what was there. */
 static void expect_held(void)
 {
 	char text[4096];
 
 	fake_driver_calls(text, sizeof(text));
-	assert_non_null(strstr(text, "launch-twin wait"));
+	assert_non_null(strstr(text, "launch-variant wait"));
 	assert_null(strstr(text, "launch-original"));
 }
 
@@ -101,7 +101,7 @@ static void test_growing_local_memory_waits(void **unused)
 	usleep(30000);
 	gs_page_store(stub->kstate, GS_K_READY); /* it has left; the turn is ours */
 	EVENTUALLY(gs_page_load(stub->kstate) == GS_K_RUNNING);
-	await_call("relaunch-twin", text, sizeof(text));
+	await_call("relaunch-variant", text, sizeof(text));
 	usleep(20000);
 	assert_int_equal(done, 0);
 	assert_null(strstr(text, "launch-original"));
@@ -136,8 +136,8 @@ static void *launch_kernel_again(void *done)
 	return NULL;
 }
 
-/* The twin's frame counts where the twin goes out: it waits for what is held and is held itself. */
-static void test_a_twin_that_grows_is_held(void **unused)
+/* The variant's frame counts where the variant goes out: it waits for what is held and is held itself. */
+static void test_a_variant_that_grows_is_held(void **unused)
 {
 	struct shim_kernel *k = shim_kernel_find(kernel);
 	_Atomic int done = 0;
@@ -148,7 +148,7 @@ static void test_a_twin_that_grows_is_held(void **unused)
 	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
 	stub = active();
 	forget_calls();
-	fake_driver_frame(FAKE_TWIN, 3 * 4096);
+	fake_driver_frame(FAKE_VARIANT, 3 * 4096);
 	k->counted_in = NULL; /* as if it were its first launch */
 	pthread_create(&thread, NULL, launch_kernel_again, &done);
 	usleep(30000);
@@ -198,7 +198,7 @@ static void test_copy_by_address_waits(void **unused)
 	usleep(30000);
 	gs_page_store(stub->kstate, GS_K_READY); /* it has left; the turn is ours */
 	EVENTUALLY(gs_page_load(stub->kstate) == GS_K_RUNNING);
-	await_call("relaunch-twin", text, sizeof(text));
+	await_call("relaunch-variant", text, sizeof(text));
 	usleep(20000);
 	assert_int_equal(done, 0);
 	assert_null(strstr(text, "dtoh"));
@@ -466,7 +466,7 @@ int shim_holds(void)
 	const struct CMUnitTest tests[] = {
 		SHIM(test_hold_rule),
 		SHIM(test_growing_local_memory_waits),
-		SHIM(test_a_twin_that_grows_is_held),
+		SHIM(test_a_variant_that_grows_is_held),
 		SHIM(test_copy_by_address_waits),
 		SHIM(test_launches_behind_a_hold_are_bounded),
 		SHIM(test_operations_behind_a_hold_are_bounded),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Containers that are linked at run time, and the linker's old symbols: both lead to the twins. */
+/* Containers that are linked at run time, and the linker's old symbols: both lead to the variants. */
 #define _GNU_SOURCE
 #include <elf.h>
 #include <setjmp.h>
@@ -29,14 +29,14 @@ static const char ptx[] =
 /* ---- a linker that looks at what it gets ---- */
 
 static struct {
-	int twins, originals; /* inputs with and without twins */
+	int variants, originals; /* inputs with and without variants */
 	int old, files;       /* of those: by the old symbols, in files */
 	CUjitInputType type;  /* the last one's */
 } got;
-static CUresult refusal;      /* what twins get */
+static CUresult refusal;      /* what variants get */
 static Elf64_Ehdr cubin = { .e_ident = ELFMAG, .e_machine = 190 };
 
-static int has_twins(CUjitInputType type, const void *data, size_t size)
+static int has_variants(CUjitInputType type, const void *data, size_t size)
 {
 	struct gs_error err;
 	struct gs_fatbin fb;
@@ -58,14 +58,14 @@ static int has_twins(CUjitInputType type, const void *data, size_t size)
 static CUresult fake_add(CUlinkState state, CUjitInputType type, void *data, size_t size, const char *name, unsigned int n,
 			 CUjit_option *options, void **values)
 {
-	int twins = has_twins(type, data, size);
+	int variants = has_variants(type, data, size);
 
 	(void)state, (void)name, (void)n, (void)options, (void)values;
-	if (twins && refusal != CUDA_SUCCESS)
+	if (variants && refusal != CUDA_SUCCESS)
 		return refusal;
 	got.type = type;
-	got.twins += twins;
-	got.originals += !twins;
+	got.variants += variants;
+	got.originals += !variants;
 	return CUDA_SUCCESS;
 }
 
@@ -162,8 +162,8 @@ static void *container(size_t *size)
 	return data;
 }
 
-/* It is linked, loaded, and its kernel has its twin or not. */
-static void expect_twin(CUlinkState state, int twin)
+/* It is linked, loaded, and its kernel has its variant or not. */
+static void expect_variant(CUlinkState state, int variant)
 {
 	const struct shim_kernel *k;
 	CUmodule module;
@@ -175,7 +175,7 @@ static void expect_twin(CUlinkState state, int twin)
 	assert_int_equal(cuModuleLoadData(&module, image), CUDA_SUCCESS);
 	assert_int_equal(cuModuleGetFunction(&f, module, "k"), CUDA_SUCCESS);
 	k = shim_kernel_find(f);
-	assert_ptr_equal(k->twin, twin ? (uintptr_t)module + 0x20 : 0);
+	assert_ptr_equal(k->variant, variant ? (uintptr_t)module + 0x20 : 0);
 	assert_int_equal(cuLinkDestroy(state), CUDA_SUCCESS);
 	assert_int_equal(cuModuleUnload(module), CUDA_SUCCESS);
 }
@@ -188,16 +188,16 @@ static void a_container_is_linked(void **unused)
 
 	(void)unused;
 	assert_int_equal(cuLinkAddData_v2(state, CU_JIT_INPUT_FATBINARY, data, size, "k", 0, NULL, NULL), CUDA_SUCCESS);
-	assert_int_equal(got.twins, 1);
+	assert_int_equal(got.variants, 1);
 	assert_int_equal(got.originals, 0);
 	assert_int_equal(got.type, CU_JIT_INPUT_FATBINARY);
-	expect_twin(state, 1);
+	expect_variant(state, 1);
 	/* The linker does not take it: it gets the program's own. */
 	forget(NULL);
 	refusal = CUDA_ERROR_INVALID_PTX;
 	assert_int_equal(cuLinkAddData_v2(state, CU_JIT_INPUT_FATBINARY, data, size, "k", 0, NULL, NULL), CUDA_SUCCESS);
 	assert_int_equal(got.originals, 1);
-	expect_twin(state, 0);
+	expect_variant(state, 0);
 	free(data);
 }
 
@@ -223,15 +223,15 @@ static void a_file_is_linked(void **unused)
 	write_file(path, data, size);
 	free(data);
 	assert_int_equal(cuLinkAddFile_v2(state, CU_JIT_INPUT_FATBINARY, path, 0, NULL, NULL), CUDA_SUCCESS);
-	assert_int_equal(got.twins, 1);
+	assert_int_equal(got.variants, 1);
 	assert_int_equal(got.files, 0);
 	assert_int_equal(got.type, CU_JIT_INPUT_FATBINARY);
-	expect_twin(state, 1);
+	expect_variant(state, 1);
 	forget(NULL);
 	/* Machine code is the driver's to read. */
 	assert_int_equal(cuLinkAddFile_v2(state, CU_JIT_INPUT_CUBIN, path, 0, NULL, NULL), CUDA_SUCCESS);
 	assert_int_equal(got.files, 1);
-	expect_twin(state, 0);
+	expect_variant(state, 0);
 	unlink(path);
 }
 
@@ -244,15 +244,15 @@ static void old_symbols(void **unused)
 	(void)unused;
 	assert_int_equal(cuLinkAddData(state, CU_JIT_INPUT_PTX, (void *)(uintptr_t)ptx, sizeof(ptx), "k", 0, NULL, NULL),
 			 CUDA_SUCCESS);
-	assert_int_equal(got.twins, 1);
+	assert_int_equal(got.variants, 1);
 	assert_int_equal(got.old, 1);
-	expect_twin(state, 1);
+	expect_variant(state, 1);
 	forget(NULL);
 	write_file(path, ptx, sizeof(ptx) - 1);
 	assert_int_equal(cuLinkAddFile(state, CU_JIT_INPUT_PTX, path, 0, NULL, NULL), CUDA_SUCCESS);
-	assert_int_equal(got.twins, 1);
+	assert_int_equal(got.variants, 1);
 	assert_int_equal(got.old, 1);
-	expect_twin(state, 1);
+	expect_variant(state, 1);
 	unlink(path);
 	forget(NULL);
 	assert_int_equal(cuLinkAddFile(state, CU_JIT_INPUT_LIBRARY, "libx.a", 0, NULL, NULL), CUDA_SUCCESS);

@@ -25,7 +25,7 @@ static const char ptx[] =
 	".visible .entry a(.param .u64 p)\n{\n\t.reg .b32 %r<2>;\n\tmov.u32 %r1, %ctaid.x;\n\tret;\n}\n"
 	".visible .entry b(.param .u64 p)\n{\n\t.reg .b32 %r<2>;\n\tmov.u32 %r1, %ctaid.x;\n\tret;\n}\n";
 
-/* ---- a driver whose modules hold these, the twins among them; a handle is its number ---- */
+/* ---- a driver whose modules hold these, the variants among them; a handle is its number ---- */
 
 static const char *const names[] = { "b__gpushare_p", "b", "__gpushare_end", "a", "a__gpushare_p", "my_end" };
 #define NAMES (sizeof(names) / sizeof(names[0]))
@@ -103,19 +103,19 @@ static int setup(void **unused)
 	return 0;
 }
 
-static void expect_known(uintptr_t of, const void *handle, int i, int twin)
+static void expect_known(uintptr_t of, const void *handle, int i, int variant)
 {
 	const struct shim_kernel *k;
 
 	assert_ptr_equal(handle, HANDLE(of, i));
 	k = shim_kernel_find(handle);
 	assert_string_equal(k->name, names[i]);
-	if (twin < 0) {
-		assert_int_equal(k->form, PTX_FORM_AS_IS);
+	if (variant < 0) {
+		assert_int_equal(k->transform, PTX_TRANSFORM_AS_IS);
 		return;
 	}
-	assert_int_equal(k->form, PTX_FORM_PERSISTENT);
-	assert_ptr_equal(k->twin, HANDLE(of, twin));
+	assert_int_equal(k->transform, PTX_TRANSFORM_PERSISTENT);
+	assert_ptr_equal(k->variant, HANDLE(of, variant));
 	assert_int_equal(k->nparam, 1);
 }
 
@@ -163,7 +163,7 @@ static void kernels_of_a_library(void **unused)
 	assert_int_equal(cuLibraryUnload(library), CUDA_SUCCESS);
 }
 
-/* A module that is loaded as it is has the number of one with twins: its functions have none. */
+/* A module that is loaded as it is has the number of one with variants: its functions have none. */
 static void functions_with_the_numbers_of_others(void **unused)
 {
 	static const char other[64] = "\x7f" "ELF: no PTX"; /* as long as a header */
@@ -245,7 +245,7 @@ static void see(void *user, CUfunction f)
 
 #define FUNCTIONS_ID "\x6e\x16\x3f\xbe\xb9\x58\x44\x4d\x83\x5c\xe1\x82\xaf\xf1\x99\x1e"
 
-/* The program's own code gets that entry without the twins, as the calls that are documented; libraries get the driver's. */
+/* The program's own code gets that entry without the variants, as the calls that are documented; libraries get the driver's. */
 static void functions_by_the_drivers_table(void **unused)
 {
 	const void *entry = (void *)(uintptr_t)cuGetExportTable, *out = NULL;

@@ -178,7 +178,7 @@ static void test_with_its_module_all_of_a_library_comes(void **unused)
 }
 
 /* What could wait for another one of its kernels, which is held. */
-static void test_a_library_with_twins_comes_whole(void **unused)
+static void test_a_library_with_variants_comes_whole(void **unused)
 {
 	CUkernel one, two;
 	CUlibrary library = load_text(shim_rig_ptx, &one, &two);
@@ -346,19 +346,19 @@ static void refused_launch(CUlibrary library, CUkernel of)
 static void test_what_fails_waits_again(void **unused)
 {
 	CUkernel one, two;
-	CUlibrary library = load(&one, NULL), with_twins = load_text(shim_rig_ptx, &two, NULL);
+	CUlibrary library = load(&one, NULL), with_variants = load_text(shim_rig_ptx, &two, NULL);
 
 	(void)unused;
 	shim_slot[SHIM_FN_cuKernelGetFunction] = (void *)(uintptr_t)fake_refusal;
 	expect_wait(refused, library, one);
 	expect_wait(refused, library, one);
 	expect_wait(refused_launch, library, one);
-	expect_wait(refused_launch, with_twins, two);
+	expect_wait(refused_launch, with_variants, two);
 	shim_slot[SHIM_FN_cuKernelGetFunction] = (void *)(uintptr_t)fake_function;
 	expect_wait(launch_it, library, one);
 	expect_pass(launch_it, library, one);
-	expect_wait(launch_it, with_twins, two);
-	expect_pass(launch_it, with_twins, two);
+	expect_wait(launch_it, with_variants, two);
+	expect_pass(launch_it, with_variants, two);
 }
 
 /* Compiled at its first use, it would be refused to the program then, which gave another text. */
@@ -372,7 +372,7 @@ static void test_a_transformed_text_is_refused_when_it_is_loaded(void **unused)
 	refused_texts = 0;
 	library = load_text(shim_rig_ptx, &one, NULL);
 	assert_int_equal(refused_texts, 1);
-	assert_false(shim_module_has_twins(library));
+	assert_false(shim_module_has_variants(library));
 	module_rc = CUDA_SUCCESS;
 	expect_wait(launch_it, library, one);
 }
@@ -417,7 +417,7 @@ int main(void)
 		SHIM(test_a_later_kernel_does_not_wait_for_ever),
 		SHIM(test_a_librarys_variables_wait_once),
 		SHIM(test_with_its_module_all_of_a_library_comes),
-		SHIM(test_a_library_with_twins_comes_whole),
+		SHIM(test_a_library_with_variants_comes_whole),
 		SHIM(test_of_a_whole_library_what_can_be_loaded_is),
 		SHIM(test_a_module_comes_whole),
 		SHIM(test_an_unloaded_library_is_gone),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The ways by which a program comes to a kernel: each leads to its twin. */
+/* The ways by which a program comes to a kernel: each leads to its variant. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <elf.h>
@@ -37,7 +37,7 @@ static uintptr_t next_handle = 0x10000;
 static const void *last_image;
 static CUresult refusal;        /* what the transformed text gets */
 static uintptr_t room;          /* the last load's first option's value, for what the compiler says; it says nothing */
-static int functions_of_twins;
+static int functions_of_variants;
 
 static CUresult load(uintptr_t *handle, const void *image)
 {
@@ -78,45 +78,45 @@ static CUresult fake_library_module(CUmodule *module, CUlibrary library)
 	return CUDA_SUCCESS;
 }
 
-/* The original at +0x10, its twin at +0x20. */
+/* The original at +0x10, its variant at +0x20. */
 static CUresult fake_function(CUfunction *f, CUmodule module, const char *name)
 {
-	int twin = strstr(name, PTX_PERSISTENT_SUFFIX) != NULL;
+	int variant = strstr(name, PTX_PERSISTENT_SUFFIX) != NULL;
 
-	functions_of_twins += twin;
-	*f = (CUfunction)((uintptr_t)module + (twin ? 0x20 : 0x10));
+	functions_of_variants += variant;
+	*f = (CUfunction)((uintptr_t)module + (variant ? 0x20 : 0x10));
 	return CUDA_SUCCESS;
 }
 
-/* The original's kernel at +0x30, its twin at +0x40; each context's functions have the numbers of the last one's. */
+/* The original's kernel at +0x30, its variant at +0x40; each context's functions have the numbers of the last one's. */
 static CUresult fake_kernel(CUkernel *kernel, CUlibrary library, const char *name)
 {
 	*kernel = (CUkernel)((uintptr_t)library + (strstr(name, PTX_PERSISTENT_SUFFIX) ? 0x40 : 0x30));
 	return CUDA_SUCCESS;
 }
 
-static uintptr_t twins_function = 0x7100;
+static uintptr_t variants_function = 0x7100;
 
 static CUresult fake_kernel_function(CUfunction *f, CUkernel kernel)
 {
-	*f = (CUfunction)((uintptr_t)kernel & 0x40 ? twins_function : 0x7000);
+	*f = (CUfunction)((uintptr_t)kernel & 0x40 ? variants_function : 0x7000);
 	return CUDA_SUCCESS;
 }
 
 /* A linker whose machine code is made of nothing but a header. */
 static Elf64_Ehdr cubin = { .e_ident = ELFMAG, .e_machine = 190 };
-static int twins_added, originals_added;
+static int variants_added, originals_added;
 
 static CUresult fake_add(CUlinkState state, CUjitInputType type, void *data, size_t size, const char *name,
 			 unsigned int n, CUjit_option *options, void **values)
 {
-	int twins = memmem(data, size, PTX_PERSISTENT_SUFFIX, strlen(PTX_PERSISTENT_SUFFIX)) != NULL;
+	int variants = memmem(data, size, PTX_PERSISTENT_SUFFIX, strlen(PTX_PERSISTENT_SUFFIX)) != NULL;
 
 	(void)state, (void)type, (void)name, (void)n, (void)options, (void)values;
-	if (twins && refusal != CUDA_SUCCESS)
+	if (variants && refusal != CUDA_SUCCESS)
 		return refusal;
-	twins_added += twins;
-	originals_added += !twins;
+	variants_added += variants;
+	originals_added += !variants;
 	return CUDA_SUCCESS;
 }
 
@@ -172,15 +172,15 @@ static void module_of_a_library(void **unused)
 	for (int times = 0; times < 2; times++) {
 		assert_int_equal(cuLibraryGetModule(&module, library), CUDA_SUCCESS);
 		k = kernel_of(module);
-		assert_int_equal(k->form, PTX_FORM_PERSISTENT);
-		assert_ptr_equal(k->twin, (uintptr_t)module + 0x20);
+		assert_int_equal(k->transform, PTX_TRANSFORM_PERSISTENT);
+		assert_ptr_equal(k->variant, (uintptr_t)module + 0x20);
 		assert_int_equal(k->nparam, 1);
 	}
 	/* Its description goes with the library: what the driver gives that handle to next is unknown. */
 	assert_int_equal(cuLibraryUnload(library), CUDA_SUCCESS);
-	functions_of_twins = 0;
+	functions_of_variants = 0;
 	kernel_of(module);
-	assert_int_equal(functions_of_twins, 0);
+	assert_int_equal(functions_of_variants, 0);
 }
 
 /* Nor has a module a description whose library was loaded as it is. */
@@ -194,9 +194,9 @@ static void module_of_an_unknown_library(void **unused)
 	library = library_of(ptx);
 	refusal = CUDA_SUCCESS;
 	assert_int_equal(cuLibraryGetModule(&module, library), CUDA_SUCCESS);
-	assert_int_equal(kernel_of(module)->form, PTX_FORM_AS_IS);
+	assert_int_equal(kernel_of(module)->transform, PTX_TRANSFORM_AS_IS);
 	assert_int_equal(kernel_of(module)->reason, PTX_REASON_REFUSED);
-	assert_null(kernel_of(module)->twin);
+	assert_null(kernel_of(module)->variant);
 	assert_int_equal(cuLibraryUnload(library), CUDA_SUCCESS);
 	/* What nobody has seen being loaded has no reason but that. */
 	assert_int_equal(kernel_of((CUmodule)0x5550000)->reason, PTX_REASON_UNSEEN);
@@ -212,7 +212,7 @@ static const struct shim_kernel *function_of(CUlibrary library)
 	return shim_kernel_find(f);
 }
 
-/* A function's number comes again: in another context, with another twin; of another library, without one. */
+/* A function's number comes again: in another context, with another variant; of another library, without one. */
 static void function_with_the_number_of_another(void **unused)
 {
 	CUlibrary library = library_of(ptx);
@@ -220,16 +220,16 @@ static void function_with_the_number_of_another(void **unused)
 
 	(void)unused;
 	k = function_of(library);
-	assert_ptr_equal(k->twin, twins_function);
+	assert_ptr_equal(k->variant, variants_function);
 	assert_ptr_equal(function_of(library), k);
-	twins_function += 0x100;
-	assert_ptr_equal(function_of(library)->twin, twins_function);
+	variants_function += 0x100;
+	assert_ptr_equal(function_of(library)->variant, variants_function);
 	assert_int_equal(cuLibraryUnload(library), CUDA_SUCCESS);
 	refusal = CUDA_ERROR_INVALID_PTX;
 	library = library_of(ptx);
 	refusal = CUDA_SUCCESS;
-	assert_null(function_of(library)->twin);
-	assert_int_equal(function_of(library)->form, PTX_FORM_AS_IS);
+	assert_null(function_of(library)->variant);
+	assert_int_equal(function_of(library)->transform, PTX_TRANSFORM_AS_IS);
 	assert_int_equal(cuLibraryUnload(library), CUDA_SUCCESS);
 }
 
@@ -241,14 +241,14 @@ static void module_with_the_number_of_another(void **unused)
 
 	(void)unused;
 	assert_int_equal(cuModuleLoadData(&module, ptx), CUDA_SUCCESS);
-	assert_non_null(kernel_of(module)->twin);
+	assert_non_null(kernel_of(module)->variant);
 	next_handle = (uintptr_t)module - 0x1000 - 0x100000; /* so that the library's module has the same number */
 	refusal = CUDA_ERROR_INVALID_PTX;
 	library = library_of(ptx);
 	refusal = CUDA_SUCCESS;
 	assert_int_equal(cuLibraryGetModule(&again, library), CUDA_SUCCESS);
 	assert_ptr_equal(again, module);
-	assert_null(kernel_of(again)->twin);
+	assert_null(kernel_of(again)->variant);
 	assert_int_equal(cuLibraryUnload(library), CUDA_SUCCESS);
 	/* A module of the program's own that is loaded as it is, the same. */
 	next_handle = (uintptr_t)module - 0x100000;
@@ -256,16 +256,16 @@ static void module_with_the_number_of_another(void **unused)
 	assert_int_equal(cuModuleLoadData(&again, ptx), CUDA_SUCCESS);
 	refusal = CUDA_SUCCESS;
 	assert_ptr_equal(again, module);
-	assert_null(kernel_of(again)->twin);
+	assert_null(kernel_of(again)->variant);
 	assert_int_equal(cuModuleUnload(again), CUDA_SUCCESS);
 	next_handle = (uintptr_t)module + 0x100000;
 }
 
-/* A module whose twins are in it already: the program's own image, and its twins found. */
-static void twins_made_beforehand(void **unused)
+/* A module whose variants are in it already: the program's own image, and its variants found. */
+static void variants_made_beforehand(void **unused)
 {
 	struct gs_error err;
-	struct ptx_transformed *t = ptx_transform_forms(ptx, sizeof(ptx) - 1, PTX_FORM_BIT(PTX_FORM_PERSISTENT), 0,
+	struct ptx_transformed *t = ptx_transform_only(ptx, sizeof(ptx) - 1, PTX_TRANSFORM_BIT(PTX_TRANSFORM_PERSISTENT), 0,
 							&err);
 	CUmodule module;
 
@@ -273,12 +273,12 @@ static void twins_made_beforehand(void **unused)
 	assert_non_null(t);
 	assert_int_equal(cuModuleLoadData(&module, t->text), CUDA_SUCCESS);
 	assert_ptr_equal(last_image, t->text);
-	assert_ptr_equal(kernel_of(module)->twin, (uintptr_t)module + 0x20);
+	assert_ptr_equal(kernel_of(module)->variant, (uintptr_t)module + 0x20);
 	assert_int_equal(cuModuleUnload(module), CUDA_SUCCESS);
 	ptx_transformed_free(t);
 }
 
-/* Warps that leave before a barrier: no twin that this launch path knows, and the report says why. */
+/* Warps that leave before a barrier: no variant that this launch path knows, and the report says why. */
 static void warps_leave(void **unused)
 {
 	static const char leaves[] =
@@ -290,8 +290,8 @@ static void warps_leave(void **unused)
 	(void)unused;
 	assert_int_equal(cuModuleLoadData(&module, leaves), CUDA_SUCCESS);
 	assert_ptr_equal(last_image, leaves);
-	assert_null(kernel_of(module)->twin);
-	assert_int_equal(kernel_of(module)->form, PTX_FORM_AS_IS);
+	assert_null(kernel_of(module)->variant);
+	assert_int_equal(kernel_of(module)->transform, PTX_TRANSFORM_AS_IS);
 	assert_int_equal(kernel_of(module)->reason, PTX_REASON_BARRIER_AFTER_EXIT);
 	assert_int_equal(cuModuleUnload(module), CUDA_SUCCESS);
 }
@@ -357,7 +357,7 @@ static uintptr_t what_was_set(void)
 	return on;
 }
 
-/* What is set on a kernel is set on its twin. */
+/* What is set on a kernel is set on its variant. */
 static void set_on_both(void **unused)
 {
 	CUlibrary library = library_of(ptx);
@@ -385,7 +385,7 @@ static void set_on_both(void **unused)
 	assert_int_equal(cuLibraryUnload(library), CUDA_SUCCESS);
 }
 
-/* What templates make of a name; the driver has it, and the twin's, whatever their length. */
+/* What templates make of a name; the driver has it, and the variant's, whatever their length. */
 static void long_name(void **unused)
 {
 	static char name[5000], text[2 * sizeof(name)];
@@ -398,8 +398,8 @@ static void long_name(void **unused)
 	snprintf(text, sizeof(text), "%.*s%s%s", (int)(strstr(ptx, "k(") - ptx), ptx, name, behind);
 	assert_int_equal(cuModuleLoadData(&module, text), CUDA_SUCCESS);
 	assert_int_equal(cuModuleGetFunction(&f, module, name), CUDA_SUCCESS);
-	assert_int_equal(shim_kernel_find(f)->form, PTX_FORM_PERSISTENT);
-	assert_ptr_equal(shim_kernel_find(f)->twin, (uintptr_t)module + 0x20);
+	assert_int_equal(shim_kernel_find(f)->transform, PTX_TRANSFORM_PERSISTENT);
+	assert_ptr_equal(shim_kernel_find(f)->variant, (uintptr_t)module + 0x20);
 	assert_int_equal(cuModuleUnload(module), CUDA_SUCCESS);
 }
 
@@ -412,7 +412,7 @@ static const struct shim_kernel *loaded(const void *image)
 	return kernel_of(module);
 }
 
-/* PTX that is linked at run time: its twins are known in the machine code, and in a copy of that. */
+/* PTX that is linked at run time: its variants are known in the machine code, and in a copy of that. */
 static void linked(void **unused)
 {
 	CUlinkState state = (CUlinkState)0x900;
@@ -421,26 +421,26 @@ static void linked(void **unused)
 	size_t size;
 
 	(void)unused;
-	twins_added = originals_added = 0;
+	variants_added = originals_added = 0;
 	assert_int_equal(cuLinkAddData_v2(state, CU_JIT_INPUT_PTX, (void *)(uintptr_t)ptx, sizeof(ptx), "k", 0, NULL,
 					  NULL), CUDA_SUCCESS);
 	assert_int_equal(cuLinkAddData_v2(state, CU_JIT_INPUT_OBJECT, (void *)(uintptr_t)ptx, sizeof(ptx), "o", 0, NULL,
 					  NULL), CUDA_SUCCESS);
-	assert_int_equal(twins_added, 1);
+	assert_int_equal(variants_added, 1);
 	assert_int_equal(originals_added, 1);
 	assert_int_equal(cuLinkComplete(state, &image, &size), CUDA_SUCCESS);
 	assert_int_equal(size, sizeof(cubin));
 	memcpy(&copy, image, size);
-	assert_int_equal(loaded(image)->form, PTX_FORM_PERSISTENT);
-	assert_non_null(loaded(image)->twin);
+	assert_int_equal(loaded(image)->transform, PTX_TRANSFORM_PERSISTENT);
+	assert_non_null(loaded(image)->variant);
 	assert_int_equal(cuLinkDestroy(state), CUDA_SUCCESS);
-	assert_non_null(loaded(&copy)->twin);
+	assert_non_null(loaded(&copy)->variant);
 	other = copy;
 	other.e_flags ^= 1;
-	assert_null(loaded(&other)->twin);
+	assert_null(loaded(&other)->variant);
 }
 
-/* The linker does not take the twins: it gets the program's own text, and that is all that is known. */
+/* The linker does not take the variants: it gets the program's own text, and that is all that is known. */
 static void link_refused(void **unused)
 {
 	CUlinkState state = (CUlinkState)0x910;
@@ -448,14 +448,14 @@ static void link_refused(void **unused)
 	size_t size;
 
 	(void)unused;
-	twins_added = originals_added = 0;
+	variants_added = originals_added = 0;
 	refusal = CUDA_ERROR_INVALID_PTX;
 	assert_int_equal(cuLinkAddData_v2(state, CU_JIT_INPUT_PTX, (void *)(uintptr_t)ptx, sizeof(ptx), "k", 0, NULL,
 					  NULL), CUDA_SUCCESS);
 	refusal = CUDA_SUCCESS;
 	assert_int_equal(originals_added, 1);
 	assert_int_equal(cuLinkComplete(state, &image, &size), CUDA_SUCCESS);
-	assert_null(loaded(image)->twin);
+	assert_null(loaded(image)->variant);
 	assert_int_equal(cuLinkDestroy(state), CUDA_SUCCESS);
 }
 
@@ -489,15 +489,15 @@ static void of_a_library(void **unused)
 	CUmodule module;
 
 	(void)unused;
-	functions_of_twins = 0;
+	functions_of_variants = 0;
 	assert_int_equal(loaded_by_a_library(heap)->reason, PTX_REASON_LIBRARY);
-	assert_int_equal(loaded_by_a_library(heap)->form, PTX_FORM_AS_IS);
+	assert_int_equal(loaded_by_a_library(heap)->transform, PTX_TRANSFORM_AS_IS);
 	assert_int_equal(loaded(library)->reason, PTX_REASON_LIBRARY);
-	assert_int_equal(functions_of_twins, 0);
+	assert_int_equal(functions_of_variants, 0);
 	assert_int_equal(cuLibraryLoadData((CUlibrary *)&module, library, NULL, NULL, 0, NULL, NULL, 0), CUDA_SUCCESS);
 	assert_ptr_equal(last_image, library);
 	assert_int_equal(function_of((CUlibrary)module)->reason, PTX_REASON_LIBRARY);
-	twins_added = originals_added = 0;
+	variants_added = originals_added = 0;
 	assert_int_equal(cuLinkAddData_v2(state, CU_JIT_INPUT_PTX, library, 16, "k", 0, NULL, NULL), CUDA_SUCCESS);
 	assert_int_equal(originals_added, 1);
 	/* A function that the program has by other ways than the calls that we know. */
@@ -509,7 +509,7 @@ static void of_a_library(void **unused)
 	module = NULL;
 	lfind(&module, ptx, &(size_t){ 1 }, 1, (int (*)(const void *, const void *))(uintptr_t)cuModuleLoadData);
 	assert_ptr_not_equal(last_image, ptx);
-	assert_non_null(kernel_of(module)->twin);
+	assert_non_null(kernel_of(module)->variant);
 	free(heap);
 }
 
@@ -520,7 +520,7 @@ int main(void)
 		cmocka_unit_test(module_of_an_unknown_library),
 		cmocka_unit_test(function_with_the_number_of_another),
 		cmocka_unit_test(module_with_the_number_of_another),
-		cmocka_unit_test(twins_made_beforehand),
+		cmocka_unit_test(variants_made_beforehand),
 		cmocka_unit_test(warps_leave),
 		cmocka_unit_test(room_for_words),
 		cmocka_unit_test(set_on_both),

@@ -117,17 +117,17 @@ static void test_held_kernel_comes_not_between_the_marks(void **unused)
 	(void)unused;
 	assert_true(apart(FAKE_MACHINE_CODE, STREAM, "launch-original", kernel, STREAM));
 	assert_string_equal(seen, "write-1@7000 launch-original@7000 write-5@7000 "
-				  "batch@7000 launch-twin@7000 wait@7000");
+				  "batch@7000 launch-variant@7000 wait@7000");
 }
 
-static void test_nothing_comes_between_a_twin_and_its_wait(void **unused)
+static void test_nothing_comes_between_a_variant_and_its_wait(void **unused)
 {
 	(void)unused;
 	assert_true(apart(kernel, STREAM, "wait", FAKE_MACHINE_CODE, STREAM));
-	assert_non_null(strstr(seen, "launch-twin@7000 wait@7000 write-1@7000 launch-original@7000 write-5@7000"));
-	assert_true(apart(kernel, STREAM, "launch-twin", kernel, STREAM));
-	assert_non_null(strstr(seen, "launch-twin@7000 wait@7000"));
-	assert_non_null(strstr(strstr(seen, "wait@7000"), "launch-twin@7000 wait@7000"));
+	assert_non_null(strstr(seen, "launch-variant@7000 wait@7000 write-1@7000 launch-original@7000 write-5@7000"));
+	assert_true(apart(kernel, STREAM, "launch-variant", kernel, STREAM));
+	assert_non_null(strstr(seen, "launch-variant@7000 wait@7000"));
+	assert_non_null(strstr(strstr(seen, "wait@7000"), "launch-variant@7000 wait@7000"));
 }
 
 /* Nor does a kernel that is too short for marks of its own. */
@@ -140,7 +140,7 @@ static void test_a_rider_comes_not_between_them_either(void **unused)
 	time->due = UINT64_MAX; /* it is not timed */
 	assert_true(apart(kernel, STREAM, "wait", FAKE_MACHINE_CODE, STREAM));
 	time->tpt_ps = time->due = 0;
-	assert_non_null(strstr(seen, "launch-twin@7000 wait@7000 launch-original@7000"));
+	assert_non_null(strstr(seen, "launch-variant@7000 wait@7000 launch-original@7000"));
 	assert_null(strstr(seen, "write-1"));
 }
 
@@ -167,7 +167,7 @@ static void test_the_legacy_default_stream_passes_a_hold_on(void **unused)
 /* A lock over the driver's calls would keep these out until the first thread is through. */
 static void test_other_streams_do_not_wait(void **unused)
 {
-	static const char *const call[] = { "launch-twin", "wait" };
+	static const char *const call[] = { "launch-variant", "wait" };
 
 	(void)unused;
 	for (size_t i = 0; i < 2; i++) {
@@ -237,7 +237,7 @@ static void fork_inside(const char *call, CUstream stream)
 	pid_t child;
 
 	(void)stream;
-	if (strcmp(call, "launch-twin") != 0)
+	if (strcmp(call, "launch-variant") != 0)
 		return;
 	fake_driver_inside(NULL);
 	child = fork();
@@ -279,7 +279,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		BOTH(test_held_kernel_comes_not_between_the_marks),
-		BOTH(test_nothing_comes_between_a_twin_and_its_wait),
+		BOTH(test_nothing_comes_between_a_variant_and_its_wait),
 		BOTH(test_a_rider_comes_not_between_them_either),
 		BOTH(test_the_legacy_default_stream_orders_blocking_ones),
 		BOTH(test_the_legacy_default_stream_passes_a_hold_on),

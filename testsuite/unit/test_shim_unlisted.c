@@ -139,7 +139,7 @@ static void test_unlisted_function_waits(void **unused)
 	usleep(30000);
 	gs_page_store(stub->kstate, GS_K_READY); /* it has left; the turn is ours */
 	EVENTUALLY(gs_page_load(stub->kstate) == GS_K_RUNNING);
-	await_call("relaunch-twin", text, sizeof(text));
+	await_call("relaunch-variant", text, sizeof(text));
 	usleep(20000);
 	assert_int_equal(called, 0);
 	gs_page_store(stub->kstate, GS_K_DONE);

@@ -19,7 +19,7 @@
 struct inspection {
 	json_t *containers, *kernels;
 	uint32_t sm;    /* 0: any */
-	uint32_t forms; /* that kernels may get */
+	uint32_t transforms; /* that kernels may get */
 };
 
 int gs_inspect_handles(const void *data, size_t len)
@@ -66,7 +66,7 @@ static json_t *kernel(struct inspection *in, const char *name)
 	if (k)
 		return k;
 	k = json_pack("{s:s, s:s, s:s, s:s, s:[], s:[]}", "name", name, "form",
-		      ptx_form_name(PTX_FORM_AS_IS), "reason",
+		      ptx_transform_name(PTX_TRANSFORM_AS_IS), "reason",
 		      ptx_reason_name(PTX_REASON_MACHINE_CODE), "reason_words",
 		      ptx_reason_words(PTX_REASON_MACHINE_CODE), "ptx", "machine_code");
 	/* A name that is no UTF-8 is no kernel that a program could ask for. */
@@ -86,9 +86,9 @@ static void add_arch(json_t *k, const char *list, json_t *arch)
 	json_array_append(archs, arch);
 }
 
-static void set_form(json_t *k, const char *form, const char *reason, const char *words)
+static void set_transform(json_t *k, const char *transform, const char *reason, const char *words)
 {
-	json_object_set_new(k, "form", json_string(form));
+	json_object_set_new(k, "form", json_string(transform));
 	json_object_set_new(k, "reason", json_string(reason));
 	json_object_set_new(k, "reason_words", json_string(words));
 }
@@ -105,7 +105,7 @@ static void add_ptx(struct inspection *in, json_t *entry, const char *text, size
 		    int taken)
 {
 	struct gs_error err = { "" };
-	struct ptx_transformed *t = ptx_transform_forms(text, len, in->forms, 0, &err);
+	struct ptx_transformed *t = ptx_transform_only(text, len, in->transforms, 0, &err);
 	json_t *arch = json_object_get(entry, "arch");
 
 	if (!t) {
@@ -120,13 +120,13 @@ static void add_ptx(struct inspection *in, json_t *entry, const char *text, size
 			continue;
 		add_arch(k, "ptx", arch);
 		if (linked)
-			set_form(k, ptx_form_name(PTX_FORM_AS_IS), KERNEL_NEEDS_LINK,
+			set_transform(k, ptx_transform_name(PTX_TRANSFORM_AS_IS), KERNEL_NEEDS_LINK,
 				 KERNEL_NEEDS_LINK_WORDS);
 		else if (taken)
-			set_form(k, ptx_form_name(p->form), ptx_reason_name(p->reason),
+			set_transform(k, ptx_transform_name(p->transform), ptx_reason_name(p->reason),
 				 ptx_reason_words(p->reason));
 		else if (is_machine_code(k))
-			set_form(k, ptx_form_name(PTX_FORM_AS_IS), KERNEL_OTHER_PTX,
+			set_transform(k, ptx_transform_name(PTX_TRANSFORM_AS_IS), KERNEL_OTHER_PTX,
 				 KERNEL_OTHER_PTX_WORDS);
 	}
 	ptx_transformed_free(t);
@@ -275,21 +275,21 @@ static int whole_file(struct inspection *in, const void *data, size_t len, struc
 
 static int is_as_is(const json_t *k)
 {
-	const char *form = json_string_value(json_object_get(k, "form"));
+	const char *transform = json_string_value(json_object_get(k, "form"));
 
-	return form && strcmp(form, ptx_form_name(PTX_FORM_AS_IS)) == 0;
+	return transform && strcmp(transform, ptx_transform_name(PTX_TRANSFORM_AS_IS)) == 0;
 }
 
 json_t *gs_inspect(const char *path, const void *data, size_t len, uint32_t sm,
 		   struct gs_error *err)
 {
-	return gs_inspect_forms(path, data, len, sm, PTX_FORMS_ALL, err);
+	return gs_inspect_transforms(path, data, len, sm, PTX_TRANSFORMS_ALL, err);
 }
 
-json_t *gs_inspect_forms(const char *path, const void *data, size_t len, uint32_t sm,
-			 uint32_t forms, struct gs_error *err)
+json_t *gs_inspect_transforms(const char *path, const void *data, size_t len, uint32_t sm,
+			 uint32_t transforms, struct gs_error *err)
 {
-	struct inspection in = { json_array(), json_object(), sm, forms };
+	struct inspection in = { json_array(), json_object(), sm, transforms };
 	json_t *list = json_array(), *report = NULL, *k;
 	json_int_t as_is = 0;
 	const char *name;

@@ -27,8 +27,8 @@ int gs_inspect_handles(const void *data, size_t len);
 json_t *gs_inspect(const char *path, const void *data, size_t len, uint32_t sm,
 		   struct gs_error *err);
 /* The same if kernels may get the forms of a set only (ptx/transform.h). */
-json_t *gs_inspect_forms(const char *path, const void *data, size_t len, uint32_t sm,
-			 uint32_t forms, struct gs_error *err);
+json_t *gs_inspect_transforms(const char *path, const void *data, size_t len, uint32_t sm,
+			      uint32_t transforms, struct gs_error *err);
 
 /* The same in words, or only the kernels that stay as they are; -1 when writing failed. */
 int gs_inspect_print(FILE *to, const json_t *report, int only_as_is);

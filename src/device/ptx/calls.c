@@ -204,7 +204,7 @@ static void refuse_clone(struct ptx_facts *facts, const struct ptx_module *m, co
 		ptx_facts_add_reason(facts, PTX_REASON_BLOCK_ID_IN_FUNCTION, f->span.line);
 }
 
-/* Entries have twins; functions that need the index have clones. */
+/* Entries have variants; functions that need the index have clones. */
 static void refuse_copies(struct ptx_analysis *a)
 {
 	for (uint32_t i = 0; i < a->module->nfunc; i++) {

@@ -47,7 +47,7 @@ _Static_assert(offsetof(struct gs_ctl, proxy) == 116, "GPU layout");
 _Static_assert(offsetof(struct gs_ctl, rearm) == 120, "GPU layout");
 
 /*
- * What a persistent twin does with it:
+ * What a persistent variant does with it:
  *  entry   worker 0 stores 1 to stub.started (system scope).
  *  proxy   (EffiSha, section 6.3) worker 0, if asked to: reads stub.kstate, in
  *          host memory, every one or two microseconds; TOEVICT: limit = 0, saved =
@@ -70,7 +70,7 @@ _Static_assert(offsetof(struct gs_ctl, rearm) == 120, "GPU layout");
  *            n == total: membar.sys, rearm: next = 0; done += 1,
  *            stub.kstate = DONE (from then on the host may use the block again)
  *          (a claim beyond the end leaves `next` above total, hence the min).
- * A guarded twin is launched in one dimension with a block for each block-task
+ * A guarded variant is launched in one dimension with a block for each block-task
  * that remains, total - next, at most 2^31 - 1 and one more if `proxy` is set:
  *  entry   and proxy as above, by block 0.
  *  claim   thread 0 of every other block, once: if ld.relaxed(limit) is 0,

@@ -60,7 +60,7 @@ struct ptx_analysis {
 	uint32_t *shared_stamp;            /* by number: 1 + the last function that named it */
 	uint32_t nshared;
 	uint64_t function_shared;          /* bytes of all functions that are no entries */
-	uint8_t sync_aware;                /* PTX_FORMS_SYNC_AWARE is asked for */
+	uint8_t sync_aware;                /* PTX_TRANSFORMS_SYNC_AWARE is asked for */
 };
 
 /* -1 when memory is short. */

@@ -36,32 +36,32 @@ static uint32_t param_limit(const struct ptx_analysis *a)
 }
 
 /* Does the reason stand against the form? */
-static int stops(enum ptx_reason reason, enum ptx_form form)
+static int stops(enum ptx_reason reason, enum ptx_transform_kind transform)
 {
 	static const uint8_t best[PTX_REASON_COUNT] = {
-#define PTX_REASON(name, words, form) [PTX_REASON_##name] = PTX_FORM_##form,
+#define PTX_REASON(name, words, transform) [PTX_REASON_##name] = PTX_TRANSFORM_##transform,
 #include "device/ptx/reasons.def"
 #undef PTX_REASON
 	};
 
-	return best[reason] == PTX_FORM_AS_IS || form < (enum ptx_form)best[reason];
+	return best[reason] == PTX_TRANSFORM_AS_IS || transform < (enum ptx_transform_kind)best[reason];
 }
 
 static void refuse(struct ptx_plan *plan, enum ptx_reason reason, uint32_t line)
 {
-	if (plan->why_not.reason == PTX_REASON_NONE && stops(reason, plan->form))
+	if (plan->why_not.reason == PTX_REASON_NONE && stops(reason, plan->transform))
 		plan->why_not = (struct ptx_refusal){ reason, line };
 }
 
 static void check_module(struct ptx_plan *plan, const struct ptx_analysis *a, const struct ptx_func *f)
 {
-	uint64_t slot = plan->form == PTX_FORM_GUARDED ? PTX_GUARDED_SLOT_BYTES : PTX_SLOT_BYTES;
+	uint64_t slot = plan->transform == PTX_TRANSFORM_GUARDED ? PTX_GUARDED_SLOT_BYTES : PTX_SLOT_BYTES;
 
 	if (a->module->address_size != 64)
 		refuse(plan, PTX_REASON_ADDRESS_SIZE, 0);
 	if (a->module->version_major < 6)
 		refuse(plan, PTX_REASON_ISA_VERSION, 0);
-	if (plan->ctl_offset + (plan->form == PTX_FORM_SLICED ? sizeof(struct gs_slice) : 8) > param_limit(a))
+	if (plan->ctl_offset + (plan->transform == PTX_TRANSFORM_SLICED ? sizeof(struct gs_slice) : 8) > param_limit(a))
 		refuse(plan, PTX_REASON_PARAMETERS, f->span.line);
 	if (plan->static_shared + slot + PTX_SLOT_ALIGN - 1 > STATIC_SHARED_MAX)
 		refuse(plan, PTX_REASON_SHARED_MEMORY, f->span.line);
@@ -114,7 +114,7 @@ static void check_meetings(struct ptx_plan *plan, const struct ptx_analysis *a, 
 		refuse(plan, PTX_REASON_BARRIER_AFTER_EXIT, m.lane_line ? m.lane_line : m.barrier_line);
 }
 
-void ptx_plan_entry(struct ptx_plan *plan, const struct ptx_analysis *a, uint32_t func, enum ptx_form form)
+void ptx_plan_entry(struct ptx_plan *plan, const struct ptx_analysis *a, uint32_t func, enum ptx_transform_kind transform)
 {
 	const struct ptx_func *f = &a->module->func[func];
 	const struct ptx_facts *facts = &a->func[func];
@@ -123,7 +123,7 @@ void ptx_plan_entry(struct ptx_plan *plan, const struct ptx_analysis *a, uint32_
 		(facts->ncallee || facts->facts & PTX_FACT_INDIRECT ? a->function_shared : 0);
 
 	memset(plan, 0, sizeof(*plan));
-	plan->form = form;
+	plan->transform = transform;
 	plan->ctl_offset = (uint32_t)((end + 7) & ~7ull);
 	if (end > UINT32_MAX - 64)
 		plan->ctl_offset = UINT32_MAX - 64;
@@ -135,7 +135,7 @@ void ptx_plan_entry(struct ptx_plan *plan, const struct ptx_analysis *a, uint32_
 		if (facts->reasons & 1u << r)
 			refuse(plan, (enum ptx_reason)r, facts->line[r]);
 	check_module(plan, a, f);
-	if (form != PTX_FORM_PERSISTENT)
+	if (transform != PTX_TRANSFORM_PERSISTENT)
 		return;
 	choose_barrier(plan, facts);
 	check_meetings(plan, a, func);

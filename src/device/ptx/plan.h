@@ -5,13 +5,13 @@
 
 #include "device/ptx/facts.h"
 
-/* Static shared memory of a twin that claims, beside the original's: twin.c has the layout. */
+/* Static shared memory of a variant that claims, beside the original's: variant.c has the layout. */
 #define PTX_SLOT_BYTES 112u
 #define PTX_GUARDED_SLOT_BYTES 64u
 #define PTX_SLOT_ALIGN 16u
 
 struct ptx_plan {
-	enum ptx_form form;
+	enum ptx_transform_kind transform;
 	struct ptx_refusal why_not;
 	uint8_t sync_aware;      /* threads that are done answer the barriers of the others */
 	uint8_t reduces;         /* ... and the body has reductions over the block */
@@ -27,6 +27,6 @@ struct ptx_plan {
 uint64_t ptx_param_layout(const struct ptx_func *f, uint32_t *offset);
 
 /* May the entry have the form, any but AS_IS, and if so, how? */
-void ptx_plan_entry(struct ptx_plan *plan, const struct ptx_analysis *a, uint32_t func, enum ptx_form form);
+void ptx_plan_entry(struct ptx_plan *plan, const struct ptx_analysis *a, uint32_t func, enum ptx_transform_kind transform);
 
 #endif

@@ -6,7 +6,7 @@
  */
 #define _GNU_SOURCE
 #include "device/ptx/opcode.h"
-#include "device/ptx/twin.h"
+#include "device/ptx/variant.h"
 
 struct rewriter {
 	struct ptx_out *out;
@@ -52,7 +52,7 @@ static uint8_t grid_sizes_of(const struct ptx_operand *opd, uint32_t n)
  */
 static void load_grid_sizes(struct rewriter *r, unsigned which)
 {
-	int sliced = r->plan && r->plan->form == PTX_FORM_SLICED;
+	int sliced = r->plan && r->plan->transform == PTX_TRANSFORM_SLICED;
 
 	if (!which || !r->plan)
 		return;
@@ -218,7 +218,7 @@ static void rewrite_insn(struct rewriter *r, const struct ptx_stmt *s)
 		rewrite_call(r, s, r->a->func[callee].index);
 		return;
 	}
-	if (r->plan && r->plan->form == PTX_FORM_PERSISTENT && (op == PTX_OP_RET || op == PTX_OP_EXIT)) {
+	if (r->plan && r->plan->transform == PTX_TRANSFORM_PERSISTENT && (op == PTX_OP_RET || op == PTX_OP_EXIT)) {
 		rewrite_exit(r, s);
 		return;
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * One launch of a sliced kernel: a range of the original grid's block-tasks
- * (GPES, section IV-A).  The host launches the twin with as many blocks
+ * (GPES, section IV-A).  The host launches the variant with as many blocks
  * as the range is long, in one dimension, range after range; between two of
  * them the GPU may be another's.
  *

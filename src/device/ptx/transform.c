@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The module with its twins, and the report on every kernel; see transform.h. */
+/* The module with its variants, and the report on every kernel; see transform.h. */
 #define _GNU_SOURCE
 #include "device/ptx/transform.h"
-#include "device/ptx/twin.h"
+#include "device/ptx/variant.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-const char *ptx_form_name(enum ptx_form form)
+const char *ptx_transform_name(enum ptx_transform_kind transform)
 {
-	static const char *const names[PTX_FORM_COUNT] = {
-		[PTX_FORM_AS_IS] = "as is", [PTX_FORM_PERSISTENT] = "persistent",
-		[PTX_FORM_GUARDED] = "guarded", [PTX_FORM_SLICED] = "sliced",
+	static const char *const names[PTX_TRANSFORM_COUNT] = {
+		[PTX_TRANSFORM_AS_IS] = "as is", [PTX_TRANSFORM_PERSISTENT] = "persistent",
+		[PTX_TRANSFORM_GUARDED] = "guarded", [PTX_TRANSFORM_SLICED] = "sliced",
 	};
 
-	return (unsigned)form < PTX_FORM_COUNT ? names[form] : "unknown";
+	return (unsigned)transform < PTX_TRANSFORM_COUNT ? names[transform] : "unknown";
 }
 
-const char *ptx_form_suffix(enum ptx_form form)
+const char *ptx_transform_suffix(enum ptx_transform_kind transform)
 {
-	static const char *const suffixes[PTX_FORM_COUNT] = {
-		[PTX_FORM_AS_IS] = "", [PTX_FORM_PERSISTENT] = PTX_PERSISTENT_SUFFIX,
-		[PTX_FORM_GUARDED] = PTX_GUARDED_SUFFIX, [PTX_FORM_SLICED] = PTX_SLICED_SUFFIX,
+	static const char *const suffixes[PTX_TRANSFORM_COUNT] = {
+		[PTX_TRANSFORM_AS_IS] = "", [PTX_TRANSFORM_PERSISTENT] = PTX_PERSISTENT_SUFFIX,
+		[PTX_TRANSFORM_GUARDED] = PTX_GUARDED_SUFFIX, [PTX_TRANSFORM_SLICED] = PTX_SLICED_SUFFIX,
 	};
 
-	return (unsigned)form < PTX_FORM_COUNT ? suffixes[form] : "";
+	return (unsigned)transform < PTX_TRANSFORM_COUNT ? suffixes[transform] : "";
 }
 
 const char *ptx_reason_words(enum ptx_reason reason)
@@ -68,12 +68,12 @@ static int report_params(struct ptx_kernel *k, const struct ptx_func *f)
 }
 
 static const struct {
-	enum ptx_form form;
+	enum ptx_transform_kind transform;
 	void (*put)(struct ptx_out *out, const struct ptx_analysis *a, uint32_t func, const struct ptx_plan *plan);
 } makers[] = { /* best first */
-	{ PTX_FORM_PERSISTENT, ptx_twin_persistent },
-	{ PTX_FORM_GUARDED, ptx_twin_guarded },
-	{ PTX_FORM_SLICED, ptx_twin_sliced },
+	{ PTX_TRANSFORM_PERSISTENT, ptx_variant_persistent },
+	{ PTX_TRANSFORM_GUARDED, ptx_variant_guarded },
+	{ PTX_TRANSFORM_SLICED, ptx_variant_sliced },
 };
 
 #define NMAKER (sizeof(makers) / sizeof(makers[0]))
@@ -83,12 +83,12 @@ struct work {
 	struct ptx_transformed *t;
 	struct ptx_out out;
 	struct ptx_analysis a;
-	uint32_t forms; /* asked for */
+	uint32_t transforms; /* asked for */
 	int every;
 	struct { struct ptx_plan plan[NMAKER]; } *planned; /* by kernel of t */
-	uint8_t *clone; /* by function: twins call its clone */
+	uint8_t *clone; /* by function: variants call its clone */
 	uint32_t at;    /* the module's text up to here is written */
-	int ends;       /* a guarded twin wants PTX_END_ENTRY */
+	int ends;       /* a guarded variant wants PTX_END_ENTRY */
 };
 
 /* Was the entry made by a transformation, now or at build time? */
@@ -97,7 +97,7 @@ static int is_made(struct ptx_slice name)
 	if (ptx_is(name, PTX_END_ENTRY))
 		return 1;
 	for (size_t i = 0; i < NMAKER; i++) {
-		const char *suffix = ptx_form_suffix(makers[i].form);
+		const char *suffix = ptx_transform_suffix(makers[i].transform);
 		size_t n = strlen(suffix);
 
 		if (name.len > n && memcmp(name.s + name.len - n, suffix, n) == 0)
@@ -131,7 +131,7 @@ static int report(struct ptx_kernel *k, const struct ptx_analysis *a, uint32_t f
 	if (!k->name)
 		return -1;
 	for (size_t i = 0; i < NMAKER; i++)
-		k->why_not[makers[i].form] = plan[i].why_not;
+		k->why_not[makers[i].transform] = plan[i].why_not;
 	k->ctl_offset = plan->ctl_offset;
 	k->static_shared = plan->static_shared;
 	k->max_threads = f->reqntid[0] ? f->reqntid[0] * f->reqntid[1] * f->reqntid[2] :
@@ -144,26 +144,26 @@ static int report(struct ptx_kernel *k, const struct ptx_analysis *a, uint32_t f
 
 /*
  * The best form asked for that is admissible, and why not the one before it.
- * A persistent twin that is not for all shapes of blocks gets another beside it.
+ * A persistent variant that is not for all shapes of blocks gets another beside it.
  */
 static void choose(const struct work *w, struct ptx_kernel *k)
 {
 	for (size_t i = 0; i < NMAKER; i++) {
-		enum ptx_form form = makers[i].form;
+		enum ptx_transform_kind transform = makers[i].transform;
 
-		if (!(w->forms & PTX_FORM_BIT(form)))
+		if (!(w->transforms & PTX_TRANSFORM_BIT(transform)))
 			continue;
-		if (k->why_not[form].reason != PTX_REASON_NONE) {
-			if (!k->forms) {
-				k->reason = k->why_not[form].reason;
-				k->reason_line = k->why_not[form].line;
+		if (k->why_not[transform].reason != PTX_REASON_NONE) {
+			if (!k->transforms) {
+				k->reason = k->why_not[transform].reason;
+				k->reason_line = k->why_not[transform].line;
 			}
 			continue;
 		}
-		if (!k->forms)
-			k->form = form;
-		k->forms |= PTX_FORM_BIT(form);
-		if (!w->every && !(form == PTX_FORM_PERSISTENT && k->whole_warps))
+		if (!k->transforms)
+			k->transform = transform;
+		k->transforms |= PTX_TRANSFORM_BIT(transform);
+		if (!w->every && !(transform == PTX_TRANSFORM_PERSISTENT && k->whole_warps))
 			break;
 	}
 }
@@ -184,7 +184,7 @@ static uint32_t mark_callees(struct work *w, uint32_t func, uint32_t *list, uint
 	return n;
 }
 
-/* What the entry's twins and those clones call.  A list, not recursion: a module may nest calls very deeply. */
+/* What the entry's variants and those clones call.  A list, not recursion: a module may nest calls very deeply. */
 static int mark_clones(struct work *w, uint32_t func)
 {
 	uint32_t *list, n;
@@ -218,12 +218,12 @@ static int plan_entries(struct work *w)
 		if (!f->is_entry || f->is_decl || is_made(f->name))
 			continue;
 		for (size_t p = 0; p < NMAKER; p++)
-			ptx_plan_entry(&plan[p], &w->a, i, makers[p].form);
+			ptx_plan_entry(&plan[p], &w->a, i, makers[p].transform);
 		w->t->nkernel++;
 		if (report(k, &w->a, i, plan) < 0)
 			return -1;
 		choose(w, k);
-		if (k->forms && mark_clones(w, i) < 0)
+		if (k->transforms && mark_clones(w, i) < 0)
 			return -1;
 	}
 	return 0;
@@ -237,19 +237,19 @@ static void copy_behind(struct work *w, const struct ptx_func *f)
 	ptx_out_str(&w->out, "\n\n");
 }
 
-static void put_twins(struct work *w, uint32_t func, uint32_t kernel)
+static void put_variants(struct work *w, uint32_t func, uint32_t kernel)
 {
 	const struct ptx_func *f = &w->a.module->func[func];
 
 	for (size_t i = 0; i < NMAKER; i++) {
-		enum ptx_form form = makers[i].form;
+		enum ptx_transform_kind transform = makers[i].transform;
 
-		if (!(w->t->kernel[kernel].forms & PTX_FORM_BIT(form)) ||
-		    has_name(&w->a, f->name, ptx_form_suffix(form)))
+		if (!(w->t->kernel[kernel].transforms & PTX_TRANSFORM_BIT(transform)) ||
+		    has_name(&w->a, f->name, ptx_transform_suffix(transform)))
 			continue;
 		copy_behind(w, f);
 		makers[i].put(&w->out, &w->a, func, &w->planned[kernel].plan[i]);
-		w->ends |= form == PTX_FORM_GUARDED;
+		w->ends |= transform == PTX_TRANSFORM_GUARDED;
 	}
 }
 
@@ -283,7 +283,7 @@ static int transform_entries(struct work *w)
 		if (!f->is_entry)
 			put_clone(w, i);
 		else if (!f->is_decl && !is_made(f->name))
-			put_twins(w, i, kernel++);
+			put_variants(w, i, kernel++);
 	}
 	ptx_out_put(&w->out, m->text + w->at, m->len - w->at);
 	if (w->ends && !has_name(&w->a, none, PTX_END_ENTRY))
@@ -307,18 +307,18 @@ uint64_t ptx_content(const char *text, size_t len)
 	return h ? h : 1;
 }
 
-struct ptx_transformed *ptx_transform_forms(const char *text, size_t len, uint32_t forms, int every,
+struct ptx_transformed *ptx_transform_only(const char *text, size_t len, uint32_t transforms, int every,
 					    struct gs_error *err)
 {
 	struct ptx_module *module = ptx_parse(text, len, err);
-	struct work w = { .forms = forms, .every = every };
+	struct work w = { .transforms = transforms, .every = every };
 	int rc = -1;
 
 	if (!module)
 		return NULL;
 	w.t = calloc(1, sizeof(*w.t));
 	if (w.t && ptx_analyse(&w.a, module) == 0) {
-		w.a.sync_aware = (forms & PTX_FORMS_SYNC_AWARE) != 0;
+		w.a.sync_aware = (transforms & PTX_TRANSFORMS_SYNC_AWARE) != 0;
 		rc = transform_entries(&w);
 	}
 	if (w.t) {
@@ -341,7 +341,7 @@ struct ptx_transformed *ptx_transform_forms(const char *text, size_t len, uint32
 
 struct ptx_transformed *ptx_transform(const char *text, size_t len, struct gs_error *err)
 {
-	return ptx_transform_forms(text, len, PTX_FORMS_ALL, 0, err);
+	return ptx_transform_only(text, len, PTX_TRANSFORMS_ALL, 0, err);
 }
 
 void ptx_transformed_free(struct ptx_transformed *t)

@@ -219,7 +219,7 @@ static int let_go(struct shim_session *s, struct gs_stub *stub)
 	       (shim_session_forsaken(s) && gs_stub_move(stub, GS_K_READY, GS_K_RUNNING));
 }
 
-/* Evicted and scheduled again: the twin goes out once more, from its task counter on. */
+/* Evicted and scheduled again: the variant goes out once more, from its task counter on. */
 static void relaunch(struct agent *a, struct shim_launch *l, uint64_t now)
 {
 	uint64_t done = gs_page_load(l->stub->done);
@@ -236,7 +236,7 @@ static void relaunch(struct agent *a, struct shim_launch *l, uint64_t now)
 	atomic_fetch_add(&l->kernel->evictions, 1);
 	rc = lift_limit(a, l);
 	if (rc == CUDA_SUCCESS)
-		rc = shim_launch_twin(l, l->ctx->relaunch);
+		rc = shim_launch_variant(l, l->ctx->relaunch);
 	if (rc == CUDA_SUCCESS) {
 		shim_log("%s goes on from block-task %" PRIu64 " of %" PRIu64 ", relaunched in %" PRIu64
 			 " us", l->kernel->name, done, l->nt,

@@ -32,7 +32,7 @@ enum part { TEXT, MADE, DESCRIPTION, PARTS };
 
 /* Before the frames. */
 struct head {
-	uint32_t magic, forms;
+	uint32_t magic, transforms;
 	uint64_t build[2];
 	uint64_t bytes[PARTS], packed[PARTS];
 };
@@ -78,13 +78,13 @@ static void stir_bytes(uint64_t h[2], const void *data, size_t len)
 }
 
 /* What the entry of this text begins with, and its name. */
-static int head_of(struct head *head, char name[NAME_BYTES], const char *text, size_t len, uint32_t forms)
+static int head_of(struct head *head, char name[NAME_BYTES], const char *text, size_t len, uint32_t transforms)
 {
 	uint64_t h[2] = { UINT64_C(0x243f6a8885a308d3), UINT64_C(0x13198a2e03707344) };
 
 	memset(head, 0, sizeof(*head));
 	head->magic = MAGIC;
-	head->forms = forms;
+	head->transforms = transforms;
 	head->bytes[TEXT] = len;
 	if (build_of(head->build) < 0)
 		return -1;
@@ -101,7 +101,7 @@ static int read_head(const unsigned char *file, size_t len, const struct head *w
 	if (len < sizeof(*got))
 		return -1;
 	memcpy(got, file, sizeof(*got));
-	if (got->magic != want->magic || got->forms != want->forms || got->bytes[TEXT] != want->bytes[TEXT] ||
+	if (got->magic != want->magic || got->transforms != want->transforms || got->bytes[TEXT] != want->bytes[TEXT] ||
 	    memcmp(got->build, want->build, sizeof(got->build)))
 		return -1;
 	file += sizeof(*got);
@@ -186,7 +186,7 @@ static int worthwhile(size_t len)
 	return len >= SHIM_CACHE_TEXT_MIN && len <= BYTES_MAX && shim_cache_max() > 0;
 }
 
-struct ptx_transformed *shim_cache_get(const char *text, size_t len, uint32_t forms)
+struct ptx_transformed *shim_cache_get(const char *text, size_t len, uint32_t transforms)
 {
 	struct ptx_transformed *t = NULL;
 	char name[NAME_BYTES];
@@ -195,7 +195,7 @@ struct ptx_transformed *shim_cache_get(const char *text, size_t len, uint32_t fo
 
 	if (!worthwhile(len) || (dir = shim_cache_open()) < 0)
 		return NULL;
-	if (head_of(&head, name, text, len, forms) == 0)
+	if (head_of(&head, name, text, len, transforms) == 0)
 		t = read_entry(dir, name, &head, text);
 	if (t)
 		t->content = ptx_content(text, len);
@@ -230,7 +230,7 @@ static unsigned char *pack(struct head *head, const void *const part[PARTS], siz
 	return NULL;
 }
 
-void shim_cache_put(const char *text, size_t len, uint32_t forms, const struct ptx_transformed *t)
+void shim_cache_put(const char *text, size_t len, uint32_t transforms, const struct ptx_transformed *t)
 {
 	unsigned char *description = NULL, *file = NULL;
 	uint64_t max = shim_cache_max();
@@ -241,7 +241,7 @@ void shim_cache_put(const char *text, size_t len, uint32_t forms, const struct p
 
 	if (!worthwhile(len) || !t->text || (dir = shim_cache_open()) < 0)
 		return;
-	if (head_of(&head, name, text, len, forms) == 0)
+	if (head_of(&head, name, text, len, transforms) == 0)
 		description = shim_describe(t, &n);
 	if (description) {
 		head.bytes[MADE] = t->len;

@@ -17,10 +17,11 @@
 /* A shorter text is transformed about as fast as an entry is read. */
 #define SHIM_CACHE_TEXT_MIN 16384
 
-/* What ptx_transform_forms() has made of this text with these forms, or NULL: not there. */
-struct ptx_transformed *shim_cache_get(const char *text, size_t len, uint32_t forms);
+/* What ptx_transform_only() has made of this text with these forms, or NULL: not there. */
+struct ptx_transformed *shim_cache_get(const char *text, size_t len, uint32_t transforms);
 
 /* Keep it, if that can be done. */
-void shim_cache_put(const char *text, size_t len, uint32_t forms, const struct ptx_transformed *t);
+void shim_cache_put(const char *text, size_t len, uint32_t transforms,
+		    const struct ptx_transformed *t);
 
 #endif

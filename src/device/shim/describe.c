@@ -8,7 +8,7 @@
 
 /* What of a kernel is a word, in the order of the bytes. */
 #define WORDS(W) \
-	W(form) W(forms) W(reason) W(reason_line) W(nparam) W(ctl_offset) W(static_shared) \
+	W(transform) W(transforms) W(reason) W(reason_line) W(nparam) W(ctl_offset) W(static_shared) \
 	W(max_threads) W(uses_barrier) W(sync_aware) W(whole_warps)
 
 static size_t padded(size_t n)
@@ -119,7 +119,7 @@ static int take_kernel(struct reader *r, struct ptx_kernel *k)
 	WORDS(W)
 #undef W
 	from = take(r, sizeof(k->why_not));
-	if (!from || k->form >= PTX_FORM_COUNT || k->reason >= PTX_REASON_COUNT)
+	if (!from || k->transform >= PTX_TRANSFORM_COUNT || k->reason >= PTX_REASON_COUNT)
 		return -1;
 	memcpy(k->why_not, from, sizeof(k->why_not));
 	if (!k->nparam)

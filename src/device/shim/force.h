@@ -34,7 +34,7 @@ static inline int shim_force_counts(const struct shim_session *s)
 }
 
 /*
- * The twin is about to be launched or relaunched: by a plan that counts, have
+ * The variant is about to be launched or relaunched: by a plan that counts, have
  * it leave after its number of block-tasks (a few more, where several workers
  * claim at once).  0, or the driver's error: CUDA_ERROR_NOT_FOUND on a real device.
  */

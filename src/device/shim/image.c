@@ -21,8 +21,8 @@
 #include "device/shim/wraps.h"
 
 #define PAGE_BYTES 4096
-/* The twins that the launch path knows. */
-#define FORMS PTX_FORM_BIT(PTX_FORM_PERSISTENT)
+/* The variants that the launch path knows. */
+#define TRANSFORMS PTX_TRANSFORM_BIT(PTX_TRANSFORM_PERSISTENT)
 /* No file is read that is longer: it would not be a module. */
 #define FILE_MAX ((off_t)1 << 30)
 
@@ -88,9 +88,9 @@ static void *leave(enum ptx_reason reason, const char *words, enum ptx_reason *w
 }
 
 /*
- * The form that the launch path knows.  Nothing preemptible in it, or all of its twins there already
+ * The form that the launch path knows.  Nothing preemptible in it, or all of its variants there already
  * (gpushare-nvcc): the program's own image will do, machine code included; only the description is kept.
- * What is large goes without its twins, unless it has brought them.
+ * What is large goes without its variants, unless it has brought them.
  */
 struct ptx_transformed *shim_image_transform_text(const char *text, size_t len, enum ptx_reason *why)
 {
@@ -101,17 +101,17 @@ struct ptx_transformed *shim_image_transform_text(const char *text, size_t len, 
 
 	if (large && !memmem(text, len, PTX_PERSISTENT_SUFFIX, strlen(PTX_PERSISTENT_SUFFIX)))
 		return leave(PTX_REASON_LARGE, ptx_reason_words(PTX_REASON_LARGE), why);
-	t = shim_cache_get(text, len, FORMS);
+	t = shim_cache_get(text, len, TRANSFORMS);
 	if (!t) {
-		t = ptx_transform_forms(text, len, FORMS, 0, &err);
+		t = ptx_transform_only(text, len, TRANSFORMS, 0, &err);
 		if (!t) {
 			shim_log("PTX left as it is: %s", err.text);
 			*why = PTX_REASON_UNREADABLE;
 			return NULL;
 		}
-		shim_cache_put(text, len, FORMS, t);
+		shim_cache_put(text, len, TRANSFORMS, t);
 	}
-	while (i < t->nkernel && t->kernel[i].form == PTX_FORM_AS_IS)
+	while (i < t->nkernel && t->kernel[i].transform == PTX_TRANSFORM_AS_IS)
 		i++;
 	if (i == t->nkernel || (t->len == len && memcmp(t->text, text, len) == 0)) {
 		free(t->text);

@@ -15,7 +15,7 @@
 /*
  * library: for all devices of the process, not only the current context's.
  * NULL: load the image as it is, nothing is known of its kernels but why they
- * have no twins, in *why.  Otherwise
+ * have no variants, in *why.  Otherwise
  * ->text is what to load instead (PTX or a fatbin, alive as long as the
  * description), or NULL: load the image as it is, but the description tells
  * why its kernels are not preemptible.

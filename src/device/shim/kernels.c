@@ -121,7 +121,7 @@ static const struct ptx_kernel *described(const void *module, const char *name, 
 	return found;
 }
 
-int shim_module_has_twins(const void *module)
+int shim_module_has_variants(const void *module)
 {
 	struct module *m;
 	int has = 0;
@@ -130,7 +130,7 @@ int shim_module_has_twins(const void *module)
 	for (m = modules; m && m->handle != module; m = m->next)
 		;
 	for (uint32_t i = 0; m && m->t && i < m->t->nkernel; i++)
-		has |= m->t->kernel[i].form == PTX_FORM_PERSISTENT;
+		has |= m->t->kernel[i].transform == PTX_TRANSFORM_PERSISTENT;
 	pthread_mutex_unlock(&lock);
 	return has;
 }
@@ -155,7 +155,7 @@ static enum ptx_reason unseen(CUfunction f)
 
 static void announce(struct shim_kernel *k, void *client)
 {
-	gs_client_kernel(client, k->number, k->form, k->reason, k->registers, k->content, k->name);
+	gs_client_kernel(client, k->number, k->transform, k->reason, k->registers, k->content, k->name);
 }
 
 /* Asked once, not at each launch.  Of a library's kernel they are the current device's; without one, not known yet. */
@@ -198,7 +198,7 @@ static struct shim_kernel *insert(const void *handle, const char *name)
 	if (!k)
 		return NULL;
 	k->original = k->direct = (CUfunction)(uintptr_t)handle;
-	k->form = PTX_FORM_AS_IS;
+	k->transform = PTX_TRANSFORM_AS_IS;
 	k->reason = PTX_REASON_UNSEEN;
 	k->number = s ? atomic_fetch_add(&s->kernels, 1) : 0;
 	k->handle = handle;
@@ -211,26 +211,26 @@ static struct shim_kernel *insert(const void *handle, const char *name)
 	return k;
 }
 
-/* The twin beside the original, by its name.  The driver takes each handle for what it is. */
-static CUfunction twin_of(const void *module, int library, const char *name)
+/* The variant beside the original, by its name.  The driver takes each handle for what it is. */
+static CUfunction variant_of(const void *module, int library, const char *name)
 {
 	CUfunction f = NULL;
 	CUkernel kernel = NULL;
 	CUresult rc;
-	char *twin; /* templates give names of several thousand characters */
+	char *variant; /* templates give names of several thousand characters */
 
-	if (asprintf(&twin, "%s" PTX_PERSISTENT_SUFFIX, name) < 0)
+	if (asprintf(&variant, "%s" PTX_PERSISTENT_SUFFIX, name) < 0)
 		return NULL;
 	if (library) {
-		rc = REAL(cuLibraryGetKernel)(&kernel, (CUlibrary)(uintptr_t)module, twin);
+		rc = REAL(cuLibraryGetKernel)(&kernel, (CUlibrary)(uintptr_t)module, variant);
 		f = (CUfunction)(uintptr_t)kernel;
 	} else {
-		rc = REAL(cuModuleGetFunction)(&f, (CUmodule)(uintptr_t)module, twin);
+		rc = REAL(cuModuleGetFunction)(&f, (CUmodule)(uintptr_t)module, variant);
 	}
-	free(twin);
+	free(variant);
 	if (rc == CUDA_SUCCESS)
 		return f;
-	shim_log("kernel %s: the transformed twin is missing (%d)", name, rc);
+	shim_log("kernel %s: the preemptible variant is missing (%d)", name, rc);
 	return NULL;
 }
 
@@ -241,11 +241,11 @@ void shim_kernel_add(const void *module, int library, const void *handle, const 
 	const struct ptx_kernel *d = described(module, name, &content, &why);
 	struct shim_kernel *k = shim_kernel_seen(handle);
 	struct shim_session *s = shim_session_peek();
-	CUfunction twin = d && d->form == PTX_FORM_PERSISTENT ? twin_of(module, library, name) : NULL;
+	CUfunction variant = d && d->transform == PTX_TRANSFORM_PERSISTENT ? variant_of(module, library, name) : NULL;
 
-	/* The driver gives the number of an unloaded kernel to another one, whose twin is another. */
+	/* The driver gives the number of an unloaded kernel to another one, whose variant is another. */
 	if (k && strcmp(k->name, name) == 0 && !d == !k->param_offset && k->content == content &&
-	    k->twin == twin && (d || k->reason == why) && k->library == (library ? module : NULL))
+	    k->variant == variant && (d || k->reason == why) && k->library == (library ? module : NULL))
 		return;
 	k = insert(handle, name);
 	if (!k)
@@ -254,17 +254,17 @@ void shim_kernel_add(const void *module, int library, const void *handle, const 
 	k->content = content;
 	k->reason = why;
 	if (d) {
-		k->form = d->form;
+		k->transform = d->transform;
 		k->reason = d->reason;
 		k->nparam = d->nparam;
 		k->param_offset = d->param_offset;
 		k->param_size = d->param_size;
 		k->ctl_offset = d->ctl_offset;
 		k->whole_warps = d->whole_warps;
-		k->twin = twin;
-		if (d->form == PTX_FORM_PERSISTENT && !k->twin) {
-			k->form = PTX_FORM_AS_IS;
-			k->reason = PTX_REASON_NO_TWIN;
+		k->variant = variant;
+		if (d->transform == PTX_TRANSFORM_PERSISTENT && !k->variant) {
+			k->transform = PTX_TRANSFORM_AS_IS;
+			k->reason = PTX_REASON_NO_VARIANT;
 		}
 	}
 	k->registers = registers_of(handle, library);
@@ -278,26 +278,26 @@ void shim_kernel_alias(const void *known, const void *handle)
 	struct shim_kernel *k = shim_kernel_seen(handle);
 	struct shim_session *s = shim_session_peek();
 	CUstreamCaptureMode mode;
-	CUfunction twin = NULL;
+	CUfunction variant = NULL;
 
 	if (!from || from->handle == handle)
 		return;
-	/* Not every call takes a library's kernel for a function: the twin's own function, too. */
-	if (from->twin && !from->twin_absent) {
+	/* Not every call takes a library's kernel for a function: the variant's own function, too. */
+	if (from->variant && !from->variant_absent) {
 		shim_capture_relax(&mode);
-		if (REAL(cuKernelGetFunction)(&twin, (CUkernel)(uintptr_t)from->twin) != CUDA_SUCCESS)
-			twin = NULL;
+		if (REAL(cuKernelGetFunction)(&variant, (CUkernel)(uintptr_t)from->variant) != CUDA_SUCCESS)
+			variant = NULL;
 		shim_capture_restore(mode);
 	}
 	/* As above: each context has functions of its own, whose numbers come again when it is gone. */
-	if (k && k->number == from->number && k->twin == twin)
+	if (k && k->number == from->number && k->variant == variant)
 		return;
 	k = insert(handle, from->name);
 	if (!k)
 		return;
-	k->twin = twin;
-	k->form = from->twin && !k->twin ? PTX_FORM_AS_IS : from->form;
-	k->reason = from->twin && !k->twin ? PTX_REASON_NO_TWIN : from->reason;
+	k->variant = variant;
+	k->transform = from->variant && !k->variant ? PTX_TRANSFORM_AS_IS : from->transform;
+	k->reason = from->variant && !k->variant ? PTX_REASON_NO_VARIANT : from->reason;
 	k->nparam = from->nparam;
 	k->param_offset = from->param_offset;
 	k->param_size = from->param_size;
@@ -447,7 +447,7 @@ static void forget_code(struct shim_kernel *k, void *module)
 	if (k->counted_in)
 		shim_kernel_count(k, NULL, k->original);
 	k->occupancy = 0;
-	k->twin_absent = 0;
+	k->variant_absent = 0;
 }
 
 void shim_kernels_unloaded(const void *module)

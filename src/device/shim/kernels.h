@@ -26,7 +26,7 @@ struct shim_kernel {
 	/* What is found out of its code where it was launched last; written together (shim_kernel_count()). */
 	const void *_Atomic counted_in; /* the struct shim_context that has been charged with its local memory */
 	/*
-	 * Local memory of a thread, bytes: the original's, the twin's; known once it is counted in any.  Of a graph: the
+	 * Local memory of a thread, bytes: the original's, the variant's; known once it is counted in any.  Of a graph: the
 	 * most that a launch of it may need, what it needs surely (graph.c).
 	 */
 	_Atomic uint32_t frame[2];
@@ -39,18 +39,18 @@ struct shim_kernel {
 	CUfunction _Atomic direct;
 	_Atomic uint32_t counts;  /* so often; odd: it is being counted */
 	uint32_t number;          /* announced to the daemon as this */
-	CUfunction twin;          /* NULL: as is */
+	CUfunction variant;          /* NULL: as is */
 	struct shim_time time[SHIM_SHAPES];
 	CUfunction original;
 	atomic_flag placed;       /* of a place in shim_place: it is some record's */
-	_Atomic int twin_absent;  /* it could not be loaded */
+	_Atomic int variant_absent;  /* it could not be loaded */
 	char *name;
-	enum ptx_form form;
+	enum ptx_transform_kind transform;
 	enum ptx_reason reason;
 	uint32_t nparam;
 	const uint32_t *param_offset, *param_size;
 	uint32_t ctl_offset;
-	uint8_t whole_warps;      /* the twin wants blocks whose warps are rows of threads (transform.h) */
+	uint8_t whole_warps;      /* the variant wants blocks whose warps are rows of threads (transform.h) */
 	uint32_t registers;       /* of a thread of the original; 0: not known */
 	uint64_t content;         /* hash of the module's PTX; 0: not known */
 	const void *library;      /* of a library's kernel; NULL: it is a function, or not known */
@@ -60,7 +60,7 @@ struct shim_kernel {
 	_Atomic uint64_t evictable_launches;
 	_Atomic uint32_t why;                /* enum ptx_reason: the last one that was not evictable, of those with a stub */
 	_Atomic uint64_t evictions;          /* of those: times that one has left with work remaining */
-	/* The last occupancy that was asked for: block threads, dynamic shared, the twin's blocks per SM (request.c). */
+	/* The last occupancy that was asked for: block threads, dynamic shared, the variant's blocks per SM (request.c). */
 	_Atomic uint64_t occupancy;
 };
 
@@ -118,7 +118,7 @@ static SHIM_INLINE int shim_kernel_counted_in(const struct shim_kernel *k, const
 void shim_kernels_unloaded(const void *module);
 
 /* Has a module or library a kernel that could be held? */
-int shim_module_has_twins(const void *module);
+int shim_module_has_variants(const void *module);
 
 /* The driver says that this is a module of a library: what is known of the library's kernels holds for its. */
 void shim_module_alias(const void *library, const void *module);
@@ -141,7 +141,7 @@ struct shim_kernel *shim_graph_find(CUgraphExec graph);
  */
 void shim_kernel_graph(const void *handle, uint32_t frame, uint32_t nodes, uint32_t branches);
 
-/* Why it has no twin, or if it has one: why the last launch that was not evictable was not.  NONE: there was none. */
+/* Why it has no variant, or if it has one: why the last launch that was not evictable was not.  NONE: there was none. */
 enum ptx_reason shim_kernel_why(const struct shim_kernel *k);
 
 /* Its time in so many blocks of that shape (of a graph: zeros, 1). */

@@ -4,7 +4,7 @@
  *
  * With the turn a launch goes straight to the driver; without it, it waits
  * for the daemon (DESIGN.md, "Turns"), in its stream where that is worth it (armed.h).  An evictable kernel goes out as its
- * transformed twin with a wait behind it that the kernel's last block ends,
+ * preemptible variant with a wait behind it that the kernel's last block ends,
  * so whatever the program enqueues next stays behind it across evictions.
  * Anything else goes out as it is, between two marks that the GPU writes.
  */
@@ -201,7 +201,7 @@ static void sample_end(struct shim_launch *l, CUstream stream)
 		l->sampled = SHIM_UNTIMED;
 }
 
-CUresult shim_launch_twin(struct shim_launch *l, CUstream stream)
+CUresult shim_launch_variant(struct shim_launch *l, CUstream stream)
 {
 	void *extra[] = {
 		CU_LAUNCH_PARAM_BUFFER_POINTER, l->params,
@@ -212,7 +212,7 @@ CUresult shim_launch_twin(struct shim_launch *l, CUstream stream)
 
 	if (rc != CUDA_SUCCESS)
 		return rc;
-	return REAL(cuLaunchKernel)(l->kernel->twin, l->workers, 1, 1, l->block[0], l->block[1],
+	return REAL(cuLaunchKernel)(l->kernel->variant, l->workers, 1, 1, l->block[0], l->block[1],
 				    l->block[2], l->shared, stream, NULL, extra);
 }
 
@@ -226,7 +226,7 @@ static CUresult enqueue_evictable(struct shim_launch *l, const struct shim_reque
 	if (rc != CUDA_SUCCESS)
 		return rc;
 	sample_begin(l, r->stream);
-	rc = shim_launch_twin(l, r->stream);
+	rc = shim_launch_variant(l, r->stream);
 	if (rc != CUDA_SUCCESS)
 		return rc;
 	sample_end(l, r->stream);
@@ -438,7 +438,7 @@ static CUresult count_frames(struct shim_session *s, struct shim_context *c, str
 	if (shim_local_charge(s, k->original) < 0)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	k->frame[0] = shim_local_frame(k->original);
-	k->frame[1] = k->twin ? shim_local_frame(k->twin) : 0;
+	k->frame[1] = k->variant ? shim_local_frame(k->variant) : 0;
 	shim_kernel_count(k, c, function_of(k));
 	return CUDA_SUCCESS;
 }

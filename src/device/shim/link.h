@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Linking at run time: PTX goes to the driver's linker with its twins, and
+ * Linking at run time: PTX goes to the driver's linker with its variants, and
  * what comes out is machine code in which only their names are left.  So the
  * linked image is remembered, with what is known of its kernels.
  */

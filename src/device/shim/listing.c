@@ -3,7 +3,7 @@
  * Modules and libraries that list their kernels: the program sees its own ones
  * only, in the driver's order, and each becomes known as if it had been asked
  * for by name.  A number that an unloaded kernel had would lead to that one's
- * twin otherwise.
+ * variant otherwise.
  */
 #define _GNU_SOURCE
 #include <stdlib.h>
@@ -44,13 +44,13 @@ static const char *ask_name(const struct list *l, void *handle)
 	return rc == CUDA_SUCCESS ? name : NULL;
 }
 
-/* A twin, or what goes with one: no program's own kernel has such a name. */
+/* A variant, or what goes with one: no program's own kernel has such a name. */
 static int is_added(const char *name)
 {
 	size_t len = strlen(name);
 
-	for (int form = PTX_FORM_AS_IS + 1; form < PTX_FORM_COUNT; form++) {
-		const char *suffix = ptx_form_suffix((enum ptx_form)form);
+	for (int transform = PTX_TRANSFORM_AS_IS + 1; transform < PTX_TRANSFORM_COUNT; transform++) {
+		const char *suffix = ptx_transform_suffix((enum ptx_transform_kind)transform);
 		size_t n = strlen(suffix);
 
 		if (len > n && strcmp(name + len - n, suffix) == 0)
@@ -190,7 +190,7 @@ static int each_own_function(CUcontext ctx, CUmodule module, visit_fn *visit, vo
 }
 
 /* Without memory it is the driver's. */
-static const void *without_twins(const union entry *drivers)
+static const void *without_variants(const union entry *drivers)
 {
 	union entry *copy, *is = own_table;
 
@@ -209,7 +209,7 @@ static const void *without_twins(const union entry *drivers)
 }
 
 /*
- * The program's own code, cuFFT's where it is linked in, gets a copy of that table.  Libraries, whose modules have no twins,
+ * The program's own code, cuFFT's where it is linked in, gets a copy of that table.  Libraries, whose modules have no variants,
  * get the driver's: some look at what they are given.
  */
 SHIM_EXPORT CUresult cuGetExportTable(const void **table, const CUuuid *id)
@@ -220,7 +220,7 @@ SHIM_EXPORT CUresult cuGetExportTable(const void **table, const CUuuid *id)
 
 	if (drivers && id && memcmp(id, functions_id, sizeof(functions_id)) == 0 && shim_place_of(caller) == SHIM_PLACE_PROGRAM &&
 	    drivers->bytes >= (EACH_FUNCTION + 1) * sizeof(*drivers) && drivers->bytes <= TABLE_BYTES_MAX)
-		*table = without_twins(drivers);
+		*table = without_variants(drivers);
 	return rc;
 }
 

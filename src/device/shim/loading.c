@@ -158,7 +158,7 @@ static CUresult load_variables(CUlibrary library)
 	return REAL(cuLibraryGetModule)(&module, library);
 }
 
-/* All that is asked for, in the current context; the twin goes with its kernel. */
+/* All that is asked for, in the current context; the variant goes with its kernel. */
 static CUresult load(const void *library, CUcontext ctx, struct shim_kernel *kernel, int whole)
 {
 	struct shim_loaded *is;
@@ -167,8 +167,8 @@ static CUresult load(const void *library, CUcontext ctx, struct shim_kernel *ker
 	if (whole)
 		whole = load_whole((CUlibrary)(uintptr_t)library);
 	rc = kernel ? load_kernel(kernel->original) : load_variables((CUlibrary)(uintptr_t)library);
-	if (rc == CUDA_SUCCESS && kernel && kernel->twin && load_kernel(kernel->twin) != CUDA_SUCCESS)
-		kernel->twin_absent = 1; /* it goes as it is: the program did not ask for the twin */
+	if (rc == CUDA_SUCCESS && kernel && kernel->variant && load_kernel(kernel->variant) != CUDA_SUCCESS)
+		kernel->variant_absent = 1; /* it goes as it is: the program did not ask for the variant */
 	is = rc == CUDA_SUCCESS ? note(library, ctx) : NULL;
 	if (is && whole)
 		is->whole = 1;
@@ -217,7 +217,7 @@ static void enter(struct shim_load *l, const void *library, CUcontext ctx, struc
 	CUcontext popped;
 
 	l->gated = 1;
-	whole |= shim_module_has_twins(library);
+	whole |= shim_module_has_variants(library);
 	if (!find(library, ctx))
 		shim_gate_enter(0);
 	else if (!shim_gate_enter_patiently())

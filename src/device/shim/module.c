@@ -322,24 +322,24 @@ SHIM_EXPORT CUresult cuKernelGetFunction(CUfunction *f, CUkernel kernel)
 	return rc;
 }
 
-/* What is set on a kernel holds for its twin as well: the twin that it is still to be set on, or NULL. */
+/* What is set on a kernel holds for its variant as well: the variant that it is still to be set on, or NULL. */
 static CUfunction to_set(const void *kernel, CUresult rc)
 {
 	const struct shim_kernel *k = rc == CUDA_SUCCESS && shim_session() ? shim_kernel_find(kernel) : NULL;
 
-	return k ? k->twin : NULL;
+	return k ? k->variant : NULL;
 }
 
 SHIM_EXPORT CUresult cuFuncSetAttribute(CUfunction f, CUfunction_attribute attribute, int value)
 {
-	CUfunction twin;
+	CUfunction variant;
 	CUresult rc;
 
 	shim_gate_enter(0);
 	rc = REAL(cuFuncSetAttribute)(f, attribute, value);
-	twin = to_set(f, rc);
-	if (twin)
-		REAL(cuFuncSetAttribute)(twin, attribute, value);
+	variant = to_set(f, rc);
+	if (variant)
+		REAL(cuFuncSetAttribute)(variant, attribute, value);
 	shim_gate_leave(0);
 	return rc;
 }
@@ -347,42 +347,42 @@ SHIM_EXPORT CUresult cuFuncSetAttribute(CUfunction f, CUfunction_attribute attri
 SHIM_EXPORT CUresult cuKernelSetAttribute(CUfunction_attribute attribute, int value,
 					  CUkernel kernel, CUdevice device)
 {
-	CUfunction twin;
+	CUfunction variant;
 	CUresult rc;
 
 	shim_gate_enter(0);
 	rc = REAL(cuKernelSetAttribute)(attribute, value, kernel, device);
-	twin = to_set(kernel, rc);
-	if (twin)
-		REAL(cuKernelSetAttribute)(attribute, value, (CUkernel)(uintptr_t)twin, device);
+	variant = to_set(kernel, rc);
+	if (variant)
+		REAL(cuKernelSetAttribute)(attribute, value, (CUkernel)(uintptr_t)variant, device);
 	shim_gate_leave(0);
 	return rc;
 }
 
 SHIM_EXPORT CUresult cuFuncSetCacheConfig(CUfunction f, CUfunc_cache config)
 {
-	CUfunction twin;
+	CUfunction variant;
 	CUresult rc;
 
 	shim_gate_enter(0);
 	rc = REAL(cuFuncSetCacheConfig)(f, config);
-	twin = to_set(f, rc);
-	if (twin)
-		REAL(cuFuncSetCacheConfig)(twin, config);
+	variant = to_set(f, rc);
+	if (variant)
+		REAL(cuFuncSetCacheConfig)(variant, config);
 	shim_gate_leave(0);
 	return rc;
 }
 
 SHIM_EXPORT CUresult cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CUdevice device)
 {
-	CUfunction twin;
+	CUfunction variant;
 	CUresult rc;
 
 	shim_gate_enter(0);
 	rc = REAL(cuKernelSetCacheConfig)(kernel, config, device);
-	twin = to_set(kernel, rc);
-	if (twin)
-		REAL(cuKernelSetCacheConfig)((CUkernel)(uintptr_t)twin, config, device);
+	variant = to_set(kernel, rc);
+	if (variant)
+		REAL(cuKernelSetCacheConfig)((CUkernel)(uintptr_t)variant, config, device);
 	shim_gate_leave(0);
 	return rc;
 }

@@ -2,11 +2,11 @@
 /*
  * What one launch enqueues stays together in its stream.
  *
- * A held kernel is two operations (the twin, the wait behind it), one that is
+ * A held kernel is two operations (the variant, the wait behind it), one that is
  * left as it is three (the mark "started", the kernel, the mark DONE), and the
  * driver has no call that enqueues them as one.  If another thread's held
  * kernel came between the marks, the daemon would wait for a kernel that the
- * hold keeps off the GPU; if another thread's kernel came between a twin and
+ * hold keeps off the GPU; if another thread's kernel came between a variant and
  * its wait, it would run in the middle of an evicted kernel.  So two launches of
  * which one holds, in streams that order their work among each other, pass
  * one after the other; and so do two that hold nothing while a kernel is held that
@@ -85,7 +85,7 @@ static SHIM_INLINE int shim_order_enter_alone(struct shim_passage *p, const stru
 }
 
 /*
- * Wait until nothing that came before is in the way.  holds: a twin and its
+ * Wait until nothing that came before is in the way.  holds: a variant and its
  * wait are to be enqueued, and `legacy` is shim_stream_is_legacy().
  */
 static inline void shim_order_enter(struct shim_passage *p, const struct shim_context *ctx, CUstream stream,

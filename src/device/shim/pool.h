@@ -93,8 +93,8 @@ uint64_t shim_launch_queued_in(CUstream stream, unsigned int *unknown);
 /* Take a PREP or READY stub to RUNNING if this client holds the turn: 1 if it did. */
 int shim_run_with_turn(struct gs_page *page, struct gs_stub *stub, uint32_t from);
 
-/* Launch the twin (first or again) in `stream`; the context must be current. */
-CUresult shim_launch_twin(struct shim_launch *l, CUstream stream);
+/* Launch the variant (first or again) in `stream`; the context must be current. */
+CUresult shim_launch_variant(struct shim_launch *l, CUstream stream);
 
 /* Device addresses of the launch's stub and control block. */
 CUdeviceptr shim_launch_stub(const struct shim_launch *l, size_t offset);

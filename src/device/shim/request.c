@@ -61,18 +61,18 @@ static uint32_t fitting(CUfunction f, uint32_t threads, const struct shim_reques
 	return rc == CUDA_SUCCESS && blocks > 0 && blocks < KEPT ? (uint32_t)blocks : 0;
 }
 
-/* What an SM holds of the twin, or KEPT where that is too few; 0: not known. */
-static uint32_t twins_blocks(const struct shim_kernel *k, uint32_t threads, const struct shim_request *r)
+/* What an SM holds of the variant, or KEPT where that is too few; 0: not known. */
+static uint32_t variants_blocks(const struct shim_kernel *k, uint32_t threads, const struct shim_request *r)
 {
-	uint32_t twin = fitting(k->twin, threads, r), own = fitting(k->original, threads, r);
+	uint32_t variant = fitting(k->variant, threads, r), own = fitting(k->original, threads, r);
 
-	if (!ptx_twin_costs_blocks(own, twin))
-		return twin;
-	shim_log("kernel %s: of %u threads, %u blocks fit on an SM, but %u of its twin", k->name, threads, own, twin);
+	if (!ptx_variant_costs_blocks(own, variant))
+		return variant;
+	shim_log("kernel %s: of %u threads, %u blocks fit on an SM, but %u of its variant", k->name, threads, own, variant);
 	return KEPT;
 }
 
-/* Workers of the twin: as many blocks as the GPU holds at once; 0: it is not to be launched. */
+/* Workers of the variant: as many blocks as the GPU holds at once; 0: it is not to be launched. */
 static unsigned int workers_of(struct shim_kernel *k, const struct shim_request *r,
 			       const struct shim_context *c)
 {
@@ -82,7 +82,7 @@ static unsigned int workers_of(struct shim_kernel *k, const struct shim_request 
 	uint32_t blocks = (uint32_t)(known & 0xffff);
 
 	if ((known & ~UINT64_C(0xffff)) != key || !blocks) {
-		blocks = twins_blocks(k, threads, r);
+		blocks = variants_blocks(k, threads, r);
 		k->occupancy = key | blocks;
 	}
 	return blocks == KEPT ? 0 : blocks * (unsigned int)c->sms;
@@ -217,7 +217,7 @@ static CUstream own_name(CUstream stream)
 	return (CUstream)mine;
 }
 
-/* What the twin is not known to honour.  A list that is said to be there and is not, the driver refuses. */
+/* What the variant is not known to honour.  A list that is said to be there and is not, the driver refuses. */
 static enum ptx_reason attribute_reason(const CUlaunchConfig *config)
 {
 	for (unsigned int i = 0; config->attrs && i < config->numAttrs; i++) {
@@ -237,15 +237,15 @@ static enum ptx_reason attribute_reason(const CUlaunchConfig *config)
 	return PTX_REASON_LAUNCH_ATTRIBUTE;
 }
 
-/* Why it cannot go out as a twin whatever the moment; NONE: it can. */
+/* Why it cannot go out as a variant whatever the moment; NONE: it can. */
 static enum ptx_reason stays(const struct shim_kernel *k, const struct shim_request *r)
 {
 	if (r->graph)
 		return PTX_REASON_GRAPH;
-	if (!k->twin)
-		return k->reason != PTX_REASON_NONE ? k->reason : PTX_REASON_NO_TWIN;
-	if (k->twin_absent)
-		return PTX_REASON_NO_TWIN;
+	if (!k->variant)
+		return k->reason != PTX_REASON_NONE ? k->reason : PTX_REASON_NO_VARIANT;
+	if (k->variant_absent)
+		return PTX_REASON_NO_VARIANT;
 	if (r->cooperative)
 		return PTX_REASON_COOPERATIVE;
 	if (r->as_written)
@@ -257,7 +257,7 @@ static enum ptx_reason stays(const struct shim_kernel *k, const struct shim_requ
 	return PTX_REASON_NONE;
 }
 
-/* The driver's bounds, on every GPU since compute capability 3.0 (CUDA C++ Programming Guide): the twin's own grid is small. */
+/* The driver's bounds, on every GPU since compute capability 3.0 (CUDA C++ Programming Guide): the variant's own grid is small. */
 static int is_grid(const unsigned int grid[3])
 {
 	return grid[0] <= 0x7fffffff && grid[1] <= 0xffff && grid[2] <= 0xffff;

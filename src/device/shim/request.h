@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * One launch as the program asked for it, and its way to become evictable:
- * which kernels are worth it, and what their twin needs.
+ * which kernels are worth it, and what their variant needs.
  */
 #ifndef GPUSHARE_SHIM_REQUEST_H
 #define GPUSHARE_SHIM_REQUEST_H
@@ -41,13 +41,13 @@ int shim_request_is_short(const struct shim_session *s, const struct shim_reques
 enum ptx_reason shim_request_hold(struct shim_session *s, struct shim_launch *l, const struct shim_request *r);
 
 /*
- * Would the kernel (twin: its transformed one) make the context's local memory grow, as far as is known?  A
+ * Would the kernel (variant: its transformed one) make the context's local memory grow, as far as is known?  A
  * launch that does waits in the driver, with the driver's lock, for what runs: behind a held kernel
  * that is for ever (facts/h200.md), so it passes the gate (hold.c) and goes out while nothing is held.
  */
-static SHIM_INLINE int shim_request_grows(const struct shim_context *c, const struct shim_kernel *k, int twin)
+static SHIM_INLINE int shim_request_grows(const struct shim_context *c, const struct shim_kernel *k, int variant)
 {
-	return atomic_load_explicit(&k->frame[twin], memory_order_relaxed) >
+	return atomic_load_explicit(&k->frame[variant], memory_order_relaxed) >
 	       atomic_load_explicit(&c->frame, memory_order_relaxed);
 }
 

@@ -7,7 +7,7 @@
  * At exit: append a line per kernel to the file that GPUSHARE_SUMMARY names,
  * if it does; all of them in one write, since other processes append, too.
  * Fields, parted by blanks: launches, of these evictable ones, evictions,
- * form (enum ptx_form), reason (enum ptx_reason), name.
+ * form (enum ptx_transform_kind), reason (enum ptx_reason), name.
  */
 void shim_summary_write(void);
 

@@ -27,7 +27,7 @@ void gs_learned_destroy(struct gs_learned *learned); /* NULL is fine */
 
 /* Never 0.  content: as the client announced the kernel; 0: not known. */
 uint64_t gs_learned_key(uint32_t uid, uint64_t content, const char *program, const char *kernel,
-			uint32_t form);
+			uint32_t transform);
 
 /* The key of its launches in blocks of that gs_stub_shape(); 0 for the key 0. */
 uint64_t gs_learned_shaped(uint64_t key, uint32_t shape);

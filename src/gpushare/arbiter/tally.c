@@ -9,25 +9,25 @@
 #include "gpushare/metrics/metrics.h"
 
 /* FNV-1a: the names are the users', the table is bounded, so collisions only cost time. */
-static uint32_t hash_name(const char *name, uint32_t form)
+static uint32_t hash_name(const char *name, uint32_t transform)
 {
-	uint32_t h = 2166136261u ^ form;
+	uint32_t h = 2166136261u ^ transform;
 
 	for (; *name; name++)
 		h = (h ^ (unsigned char)*name) * 16777619u;
 	return h;
 }
 
-static int find(const struct gs_tally *t, const char *name, uint32_t form, uint32_t hash)
+static int find(const struct gs_tally *t, const char *name, uint32_t transform, uint32_t hash)
 {
 	for (uint32_t i = 0; i < t->nkernel; i++)
-		if (t->kernel[i].hash == hash && t->kernel[i].form == form &&
+		if (t->kernel[i].hash == hash && t->kernel[i].transform == transform &&
 		    strcmp(t->kernel[i].name, name) == 0)
 			return (int)i;
 	return -1;
 }
 
-static int add(struct gs_tally *t, const char name[GS_TALLY_NAME_MAX], uint32_t form,
+static int add(struct gs_tally *t, const char name[GS_TALLY_NAME_MAX], uint32_t transform,
 	       uint32_t hash)
 {
 	struct gs_tally_kernel *k;
@@ -46,12 +46,12 @@ static int add(struct gs_tally *t, const char name[GS_TALLY_NAME_MAX], uint32_t 
 	memset(k, 0, sizeof(*k));
 	memcpy(k->name, name, sizeof(k->name));
 	k->hash = hash;
-	k->form = form;
+	k->transform = transform;
 	return (int)t->nkernel++;
 }
 
 int gs_tally_announce(struct gs_tally *t, struct gs_kernel_map *map, uint32_t number,
-		      const char *name, uint32_t form, uint32_t reason, uint32_t registers)
+		      const char *name, uint32_t transform, uint32_t reason, uint32_t registers)
 {
 	char kept[GS_TALLY_NAME_MAX];
 	uint32_t hash;
@@ -61,10 +61,10 @@ int gs_tally_announce(struct gs_tally *t, struct gs_kernel_map *map, uint32_t nu
 		return -1;
 	strncpy(kept, name, sizeof(kept) - 1);
 	kept[sizeof(kept) - 1] = '\0';
-	hash = hash_name(kept, form);
-	i = find(t, kept, form, hash);
+	hash = hash_name(kept, transform);
+	i = find(t, kept, transform, hash);
 	if (i < 0)
-		i = add(t, kept, form, hash);
+		i = add(t, kept, transform, hash);
 	if (i < 0)
 		return -1;
 	t->kernel[i].reason = reason;

@@ -25,7 +25,7 @@ struct gs_tally_time {
 struct gs_tally_kernel {
 	char name[GS_TALLY_NAME_MAX];
 	uint32_t hash;          /* of the name, to find it quickly */
-	uint32_t form;          /* enum ptx_form, as announced */
+	uint32_t transform;          /* enum ptx_transform_kind, as announced */
 	uint32_t reason;        /* enum ptx_reason */
 	uint32_t registers;
 	uint64_t launches;      /* seen by the daemon or told of: a few of a lone client's escape it */
@@ -71,7 +71,7 @@ struct gs_kernel_map {
  * the step has GS_TALLY_KERNELS_MAX kinds already, or there is no memory.
  */
 int gs_tally_announce(struct gs_tally *tally, struct gs_kernel_map *map, uint32_t number,
-		      const char *name, uint32_t form, uint32_t reason, uint32_t registers);
+		      const char *name, uint32_t transform, uint32_t reason, uint32_t registers);
 
 /* The entry of a client's kernel, NULL if it never announced it. */
 struct gs_tally_kernel *gs_tally_kernel(struct gs_tally *tally, const struct gs_kernel_map *map,

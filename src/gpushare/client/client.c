@@ -291,14 +291,14 @@ void gs_client_free(struct gs_client *c, uint64_t bytes)
 	tell(c, &msg);
 }
 
-void gs_client_kernel(struct gs_client *c, uint32_t number, uint32_t form,
+void gs_client_kernel(struct gs_client *c, uint32_t number, uint32_t transform,
 		      uint32_t reason, uint32_t registers, uint64_t content, const char *name)
 {
 	struct gs_msg msg;
 
 	gs_msg_init(&msg, GS_MSG_KERNEL, 0);
 	msg.kernel.number = number;
-	msg.kernel.form = form;
+	msg.kernel.transform = transform;
 	msg.kernel.reason = reason;
 	msg.kernel.registers = registers;
 	msg.kernel.content = content;

@@ -81,7 +81,7 @@ int gs_client_alloc(struct gs_client *client, uint64_t bytes, uint64_t *used,
 void gs_client_free(struct gs_client *client, uint64_t bytes);
 
 /* Announce a kernel; see GS_MSG_KERNEL.  content: hash of its module's text, 0: not known. */
-void gs_client_kernel(struct gs_client *client, uint32_t number, uint32_t form,
+void gs_client_kernel(struct gs_client *client, uint32_t number, uint32_t transform,
 		      uint32_t reason, uint32_t registers, uint64_t content, const char *name);
 
 /*

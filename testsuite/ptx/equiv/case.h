@@ -37,7 +37,7 @@ struct launch {
 	uint64_t value[ARGS_MAX];
 	struct settings settings;
 	uint8_t blob[4096];
-	void *pointer[ARGS_MAX + 2]; /* room for what a twin has besides */
+	void *pointer[ARGS_MAX + 2]; /* room for what a variant has besides */
 	int prints;             /* the kernel writes to standard output */
 };
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The twins that claim, persistent and guarded, as the shim runs them: launched,
+ * The variants that claim, persistent and guarded, as the shim runs them: launched,
  * evicted, launched again, until their count is the grid's.
  */
 #define _GNU_SOURCE
-#include "form.h"
+#include "transformed.h"
 #include "device/ptx/stub_layout.h"
 
 #include <pthread.h>
@@ -16,8 +16,8 @@
 #define LAUNCHES_MAX 100000
 
 struct kernels {
-	void *twin;
-	void *end;              /* of a guarded twin: what reports its end */
+	void *variant;
+	void *end;              /* of a guarded variant: what reports its end */
 };
 
 struct evictor {
@@ -39,7 +39,7 @@ static void *evict(void *arg)
 	return NULL;
 }
 
-/* Blocks of this launch: of a guarded twin one for each block-task that remains. */
+/* Blocks of this launch: of a guarded variant one for each block-task that remains. */
 static unsigned blocks_of(const struct kernels *k, const struct board *b, const struct way *w)
 {
 	return k->end ? (unsigned)(b->host->ctl.total - b->host->ctl.next) + w->proxy : w->workers;
@@ -58,7 +58,7 @@ static void launch(struct launch *l, const struct kernels *k, const struct board
 	l->pointer[l->nargs] = &ctl;
 	if (limit_us && pthread_create(&thread, NULL, evict, &e) != 0)
 		fail(c, "no thread");
-	DO(l->drv->launch(k->twin, blocks_of(k, b, w), 1, 1, c->block[0], c->block[1], c->block[2], c->shared,
+	DO(l->drv->launch(k->variant, blocks_of(k, b, w), 1, 1, c->block[0], c->block[1], c->block[2], c->shared,
 			  b->stream, l->pointer, NULL));
 	if (k->end)
 		DO(l->drv->launch(k->end, 1, 1, 1, 1, 1, 1, 0, b->stream, end_pointer, NULL));
@@ -152,16 +152,16 @@ static unsigned run(struct launch *l, const struct kernels *k, const struct boar
 	}
 }
 
-unsigned persistent_run(struct launch *l, void *twin, const struct board *b, const struct way *w)
+unsigned persistent_run(struct launch *l, void *variant, const struct board *b, const struct way *w)
 {
-	const struct kernels k = { .twin = twin };
+	const struct kernels k = { .variant = variant };
 
 	return run(l, &k, b, w);
 }
 
-unsigned guarded_run(struct launch *l, void *twin, const struct board *b, const struct way *w)
+unsigned guarded_run(struct launch *l, void *variant, const struct board *b, const struct way *w)
 {
-	struct kernels k = { .twin = twin };
+	struct kernels k = { .variant = variant };
 
 	DO(l->drv->module_function(&k.end, l->module, PTX_END_ENTRY));
 	return run(l, &k, b, w);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Execution equivalence: a kernel and its twins leave the same memory, however
+ * Execution equivalence: a kernel and its variants leave the same memory, however
  * often and wherever they are evicted, and every block-task runs exactly once
  * (EffiSha, section 5: block-tasks keep their integrity whoever runs them).
  * DRIVER is a libcuda.so.1, emulated or not; FOLDER holds the table's files.
@@ -21,7 +21,7 @@ static const struct test_case cases[] = {
 #define CASE(file, kernel, grid, block, shared, args) { file, kernel, grid, block, shared, args, CASE_PLAIN },
 #define LARGE(file, kernel, grid, block, shared, args) { file, kernel, grid, block, shared, args, CASE_LARGE },
 #define LACKS(file, kernel, grid, block, shared, args) { file, kernel, grid, block, shared, args, CASE_LACKS },
-#define AT_BEST(file, kernel, form, reason)
+#define AT_BEST(file, kernel, transform, reason)
 #include "cases.def"
 #undef CASE
 #undef LARGE
@@ -31,13 +31,13 @@ static const struct test_case cases[] = {
 
 static const struct limited {
 	const char *file, *kernel;
-	enum ptx_form form;
+	enum ptx_transform_kind transform;
 	const char *reason;
 } limited[] = {
 #define CASE(file, kernel, grid, block, shared, args)
 #define LARGE(file, kernel, grid, block, shared, args)
 #define LACKS(file, kernel, grid, block, shared, args)
-#define AT_BEST(file, kernel, form, reason) { file, kernel, PTX_FORM_##form, reason },
+#define AT_BEST(file, kernel, transform, reason) { file, kernel, PTX_TRANSFORM_##transform, reason },
 #include "cases.def"
 #undef CASE
 #undef LARGE
@@ -45,29 +45,29 @@ static const struct limited {
 #undef AT_BEST
 };
 
-static const struct form {
-	enum ptx_form form;
+static const struct transform {
+	enum ptx_transform_kind transform;
 	form_run *run;
-} forms[] = {
-	{ PTX_FORM_PERSISTENT, persistent_run },
-	{ PTX_FORM_GUARDED, guarded_run },
-	{ PTX_FORM_SLICED, sliced_run },
+} transforms[] = {
+	{ PTX_TRANSFORM_PERSISTENT, persistent_run },
+	{ PTX_TRANSFORM_GUARDED, guarded_run },
+	{ PTX_TRANSFORM_SLICED, sliced_run },
 };
 
-static struct rig rig = { .forms = PTX_FORMS_ALL };
+static struct rig rig = { .transforms = PTX_TRANSFORMS_ALL };
 static unsigned seed = 1;
 static int large;
 
-static int admits(const struct subject *s, const struct form *f)
+static int admits(const struct subject *s, const struct transform *f)
 {
 	for (uint32_t i = 0; i < s->t->nkernel; i++)
 		if (strcmp(s->t->kernel[i].name, s->c->kernel) == 0) {
 			const struct ptx_kernel *k = &s->t->kernel[i];
 			const unsigned *b = s->c->block;
 
-			if (f->form == PTX_FORM_PERSISTENT && k->whole_warps && b[1] * b[2] > 1 && b[0] % 32)
+			if (f->transform == PTX_TRANSFORM_PERSISTENT && k->whole_warps && b[1] * b[2] > 1 && b[0] % 32)
 				return 0; /* transform.h */
-			return (k->forms & PTX_FORM_BIT(f->form)) != 0;
+			return (k->transforms & PTX_TRANSFORM_BIT(f->transform)) != 0;
 		}
 	return 0;
 }
@@ -79,7 +79,7 @@ static unsigned next_k(unsigned k, uint64_t all)
 }
 
 /* Evictions from within, after every k-th block-task. */
-static unsigned run_probed(struct subject *s, const struct form *f, unsigned *ways)
+static unsigned run_probed(struct subject *s, const struct transform *f, unsigned *ways)
 {
 	uint64_t all = case_tasks(s->c);
 	unsigned evictions = 0;
@@ -90,16 +90,16 @@ static unsigned run_probed(struct subject *s, const struct form *f, unsigned *wa
 
 		if (s->c->kind == CASE_LARGE && k < 64)
 			continue; /* thousands of launches teach nothing more */
-		evictions += subject_run(s, f->form, f->run, w);
+		evictions += subject_run(s, f->transform, f->run, w);
 		++*ways;
 	}
 	return evictions;
 }
 
 /* Evictions from outside, at any time, of some of the workers or all; and a count that ends early. */
-static unsigned run_plain(struct subject *s, const struct form *f, unsigned *ways)
+static unsigned run_plain(struct subject *s, const struct transform *f, unsigned *ways)
 {
-	unsigned evictions = subject_run(s, f->form, f->run, (struct way){ .workers = 5, .chunk = 7, .chunk_max = 7 });
+	unsigned evictions = subject_run(s, f->transform, f->run, (struct way){ .workers = 5, .chunk = 7, .chunk_max = 7 });
 
 	for (unsigned i = 0; i < (large ? 4 : 3); i++) {
 		const struct way w = { .workers = 1 + (i + seed) % 4 * (large ? 8 : 1), .chunk = 1 + i, .chunk_max = 8,
@@ -107,21 +107,21 @@ static unsigned run_plain(struct subject *s, const struct form *f, unsigned *way
 				       .limit_us = (s->c->kind == CASE_LARGE ? 300 : 1) + i * 60, .limit = i % 3 ? 0 : 1,
 				       .seed = seed + i };
 
-		evictions += subject_run(s, f->form, f->run, w);
+		evictions += subject_run(s, f->transform, f->run, w);
 		++*ways;
 	}
 	for (unsigned i = 0; i < 2; i++) { /* by the proxy */
 		const struct way w = { .workers = 2 + (i + seed) % 4, .chunk = 1 + i, .chunk_max = 8, .chunk_ns = 2000,
 				       .limit_us = (s->c->kind == CASE_LARGE ? 300 : 1) + i * 80, .proxy = 1, .seed = seed + i };
 
-		evictions += subject_run(s, f->form, f->run, w);
+		evictions += subject_run(s, f->transform, f->run, w);
 		++*ways;
 	}
 	for (uint64_t every = case_tasks(s->c) / 2; every; every = every > 2 && s->c->kind != CASE_LARGE ? 2 : 0) {
 		const struct way w = { .workers = 3, .chunk = 1, .chunk_max = 8, .chunk_ns = 100000,
 				       .every = (unsigned)every };
 
-		evictions += subject_run(s, f->form, f->run, w);
+		evictions += subject_run(s, f->transform, f->run, w);
 		++*ways;
 	}
 	++*ways;
@@ -160,15 +160,15 @@ static void run_case(const struct test_case *c)
 
 	subject_open(&probed, &rig, c, 1);
 	subject_open(&plain, &rig, c, 0);
-	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+	for (size_t i = 0; i < sizeof(transforms) / sizeof(transforms[0]); i++) {
 		unsigned ways = 0, evictions;
 
-		if (!admits(&plain, &forms[i]))
+		if (!admits(&plain, &transforms[i]))
 			continue;
-		evictions = run_probed(&probed, &forms[i], &ways);
-		evictions += run_plain(&plain, &forms[i], &ways);
+		evictions = run_probed(&probed, &transforms[i], &ways);
+		evictions += run_plain(&plain, &transforms[i], &ways);
 		printf("%s %s: %llu block-tasks, %u runs, %u evictions, the same %zu bytes\n", c->kernel,
-		       ptx_form_name(forms[i].form), (unsigned long long)case_tasks(c), ways, evictions, plain.bytes);
+		       ptx_transform_name(transforms[i].transform), (unsigned long long)case_tasks(c), ways, evictions, plain.bytes);
 		fflush(stdout);
 		admissible++;
 	}
@@ -194,10 +194,10 @@ static void check_limited(const struct limited *want)
 			k = &t->kernel[i];
 	if (!k)
 		fail(&c, "no such kernel in %s", want->file);
-	if (k->form != want->form || strcmp(ptx_reason_name(k->reason), want->reason) != 0)
-		fail(&c, "%s because of %s, not %s because of %s", ptx_form_name(k->form), ptx_reason_name(k->reason),
-		     ptx_form_name(want->form), want->reason);
-	printf("%s: %s, %s\n", k->name, ptx_form_name(k->form), ptx_reason_words(k->reason));
+	if (k->transform != want->transform || strcmp(ptx_reason_name(k->reason), want->reason) != 0)
+		fail(&c, "%s because of %s, not %s because of %s", ptx_transform_name(k->transform), ptx_reason_name(k->reason),
+		     ptx_transform_name(want->transform), want->reason);
+	printf("%s: %s, %s\n", k->name, ptx_transform_name(k->transform), ptx_reason_words(k->reason));
 	ptx_transformed_free(t);
 	free(text);
 }
@@ -218,13 +218,13 @@ static void open_board(const char *driver)
 static void usage(FILE *to)
 {
 	fputs("Usage: ptx_equiv [OPTION...] DRIVER FOLDER [KERNEL...]\n"
-	      "Run kernels and their twins with evictions and compare the memory they leave.\n"
+	      "Run kernels and their variants with evictions and compare the memory they leave.\n"
 	      "  --large            the large grids too\n"
-	      "  --sync-aware       also twins that answer barriers for warps that have left\n"
+	      "  --sync-aware       also variants that answer barriers for warps that have left\n"
 	      "  --seed N           of the times of random evictions\n"
 	      "  --random N         N kernels made from the seed and those after it, instead of the table\n"
 	      "  --print            the text of the kernel that the seed makes\n"
-	      "  --mutation NAME    with a deliberate bug in the twins; succeeds if it is not seen\n"
+	      "  --mutation NAME    with a deliberate bug in the variants; succeeds if it is not seen\n"
 	      "  --list-mutations   name, kernel that shows it, meaning\n"
 	      "  --list             the kernels and their grids\n", to);
 }
@@ -307,7 +307,7 @@ static void list(void)
 		       cases[i].grid[2], cases[i].kind == CASE_LARGE ? " large" : cases[i].kind == CASE_LACKS ? " where the device can" : "");
 	for (size_t i = 0; i < sizeof(limited) / sizeof(limited[0]); i++)
 		printf("%s %s %s at best: %s\n", limited[i].file, limited[i].kernel,
-		       ptx_form_name(limited[i].form), limited[i].reason);
+		       ptx_transform_name(limited[i].transform), limited[i].reason);
 }
 
 int main(int argc, char **argv)
@@ -324,7 +324,7 @@ int main(int argc, char **argv)
 	for (int o; (o = getopt_long(argc, argv, "+h", options, NULL)) != -1;) {
 		switch (o) {
 		case 'l': large = 1; break;
-		case 'a': rig.forms |= PTX_FORMS_SYNC_AWARE; break;
+		case 'a': rig.transforms |= PTX_TRANSFORMS_SYNC_AWARE; break;
 		case 's': seed = (unsigned)strtoul(optarg, NULL, 10); break;
 		case 'm':
 			rig.mutation = mutation_find(optarg);

@@ -50,32 +50,32 @@ static int by_index(const void *a, const void *b)
 	return 0;
 }
 
-static void run(void *module, enum ptx_form form, const uint32_t *g, uint64_t from)
+static void run(void *module, enum ptx_transform_kind transform, const uint32_t *g, uint64_t from)
 {
 	struct gs_slice slice = gs_slice_at(from, g[0], g[1], g[2]);
-	unsigned blocks = form == PTX_FORM_PERSISTENT ? 2 : TASKS;
-	void *params[] = { &out, &ctl_device }, *end_params[] = { &ctl_device }, *twin, *end;
+	unsigned blocks = transform == PTX_TRANSFORM_PERSISTENT ? 2 : TASKS;
+	void *params[] = { &out, &ctl_device }, *end_params[] = { &ctl_device }, *variant, *end;
 	char name[40];
 
 	*ctl = (struct gs_ctl){ .next = from, .limit = UINT32_MAX, .chunk = 2, .chunk_max = 4, .total = from + TASKS,
 				.nctaid = { g[0], g[1], g[2] }, .workers = blocks };
-	if (form == PTX_FORM_SLICED)
+	if (transform == PTX_TRANSFORM_SLICED)
 		params[1] = &slice;
-	snprintf(name, sizeof(name), "far%s", ptx_form_suffix(form));
-	DO(drv.module_function(&twin, module, name));
-	DO(drv.launch(twin, blocks, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
-	if (form == PTX_FORM_GUARDED) {
+	snprintf(name, sizeof(name), "far%s", ptx_transform_suffix(transform));
+	DO(drv.module_function(&variant, module, name));
+	DO(drv.launch(variant, blocks, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
+	if (transform == PTX_TRANSFORM_GUARDED) {
 		DO(drv.module_function(&end, module, PTX_END_ENTRY));
 		DO(drv.launch(end, 1, 1, 1, 1, 1, 1, 0, NULL, end_params, NULL));
 	}
 	DO(drv.ctx_sync());
-	if (form != PTX_FORM_SLICED && ctl->done != 1) {
-		fprintf(stderr, "FAIL: %s twin from %llu on: not done\n", ptx_form_name(form), (unsigned long long)from);
+	if (transform != PTX_TRANSFORM_SLICED && ctl->done != 1) {
+		fprintf(stderr, "FAIL: %s variant from %llu on: not done\n", ptx_transform_name(transform), (unsigned long long)from);
 		exit(1);
 	}
 }
 
-static void check(enum ptx_form form, const uint32_t *g, uint64_t from)
+static void check(enum ptx_transform_kind transform, const uint32_t *g, uint64_t from)
 {
 	uint32_t got[2 + TASKS * WORDS];
 	unsigned wrong;
@@ -92,7 +92,7 @@ static void check(enum ptx_form form, const uint32_t *g, uint64_t from)
 	}
 	if (!wrong)
 		return;
-	fprintf(stderr, "FAIL: %s twin, grid %u %u %u, block-tasks from %llu on: %u ran\n", ptx_form_name(form), g[0],
+	fprintf(stderr, "FAIL: %s variant, grid %u %u %u, block-tasks from %llu on: %u ran\n", ptx_transform_name(transform), g[0],
 		g[1], g[2], (unsigned long long)from, got[0]);
 	for (unsigned i = 0; i < TASKS; i++)
 		fprintf(stderr, "  %u %u %u of %u %u %u\n", got[2 + i * WORDS], got[3 + i * WORDS], got[4 + i * WORDS],
@@ -104,11 +104,11 @@ int main(int argc, char **argv)
 {
 	static const uint32_t zero[2 + TASKS * WORDS];
 	struct gs_error err = { "" };
-	struct ptx_transformed *t = ptx_transform_forms(text, sizeof(text) - 1, PTX_FORMS_ALL, 1, &err);
+	struct ptx_transformed *t = ptx_transform_only(text, sizeof(text) - 1, PTX_TRANSFORMS_ALL, 1, &err);
 	unsigned launches = 0;
 	void *module, *host;
 
-	if (argc != 2 || !t || t->kernel[0].forms != PTX_FORMS_ALL) {
+	if (argc != 2 || !t || t->kernel[0].transforms != PTX_TRANSFORMS_ALL) {
 		fprintf(stderr, argc != 2 ? "Usage: ptx_far DRIVER\n" : "FAIL: not transformed: %s\n", err.text);
 		return 1;
 	}
@@ -125,10 +125,10 @@ int main(int argc, char **argv)
 					    4294967296 * 5 + 12345 };
 
 		for (size_t p = 0; p < sizeof(places) / sizeof(places[0]); p++)
-			for (int f = PTX_FORM_PERSISTENT; f < PTX_FORM_COUNT && places[p] <= all - TASKS; f++) {
+			for (int f = PTX_TRANSFORM_PERSISTENT; f < PTX_TRANSFORM_COUNT && places[p] <= all - TASKS; f++) {
 				DO(drv.to_device(out, zero, sizeof(zero)));
-				run(module, (enum ptx_form)f, g, places[p]);
-				check((enum ptx_form)f, g, places[p]);
+				run(module, (enum ptx_transform_kind)f, g, places[p]);
+				check((enum ptx_transform_kind)f, g, places[p]);
 				launches++;
 			}
 	}

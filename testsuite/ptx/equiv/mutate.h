@@ -4,7 +4,7 @@
 #define GPUSHARE_EQUIV_MUTATE_H
 
 /* What a mutation that no longer fits is told apart by. */
-#define MUTATION_STALE "the mutation's code is not in the twin"
+#define MUTATION_STALE "the mutation's code is not in the variant"
 
 struct mutation { const char *name, *words, *code, *instead, *kernel; };
 

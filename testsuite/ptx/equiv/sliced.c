@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The sliced twin as the shim runs it: range after range of the grid, in one stream. */
+/* The sliced variant as the shim runs it: range after range of the grid, in one stream. */
 #define _GNU_SOURCE
-#include "form.h"
+#include "transformed.h"
 #include "device/ptx/slice.h"
 
 /* Block-tasks of the n-th slice. */
@@ -14,7 +14,7 @@ static uint64_t length_of(const struct way *w, unsigned n, uint64_t left)
 	return len < left ? len : left;
 }
 
-unsigned sliced_run(struct launch *l, void *twin, const struct board *b, const struct way *w)
+unsigned sliced_run(struct launch *l, void *variant, const struct board *b, const struct way *w)
 {
 	const struct test_case *c = l->c;
 	uint64_t all = case_tasks(c), base = 0;
@@ -25,7 +25,7 @@ unsigned sliced_run(struct launch *l, void *twin, const struct board *b, const s
 		struct gs_slice slice = gs_slice_at(base, c->grid[0], c->grid[1], c->grid[2]);
 
 		l->pointer[l->nargs] = &slice;
-		DO(l->drv->launch(twin, (unsigned)len, 1, 1, c->block[0], c->block[1], c->block[2], c->shared,
+		DO(l->drv->launch(variant, (unsigned)len, 1, 1, c->block[0], c->block[1], c->block[2], c->shared,
 				  b->stream, l->pointer, NULL));
 		base += len;
 		n++;

@@ -76,13 +76,13 @@ static void check_probe(const struct subject *s)
 	free(p);
 }
 
-static void compare(const struct subject *s, const char *form, const struct way *w, const uint8_t *got,
+static void compare(const struct subject *s, const char *transform, const struct way *w, const uint8_t *got,
 		    const char *where)
 {
 	for (size_t i = 0; i < s->bytes; i++)
 		if (got[i] != s->want[i])
 			fail(s->c, "%s, %s: byte %zu is %u, the original left %u (workers %u, chunk %u, evicted after every "
-			     "%u and %u, after %u us)", form, where, i, got[i], s->want[i], w->workers, w->chunk,
+			     "%u and %u, after %u us)", transform, where, i, got[i], s->want[i], w->workers, w->chunk,
 			     w->probe_every, w->every, w->limit_us);
 }
 
@@ -96,16 +96,16 @@ static void settle(const struct rig *rig)
 	DO(rig->drv.ctx_sync());
 }
 
-unsigned subject_run(struct subject *s, enum ptx_form form, form_run *run, struct way w)
+unsigned subject_run(struct subject *s, enum ptx_transform_kind transform, form_run *run, struct way w)
 {
 	const struct rig *rig = s->rig;
 	char name[300], *lines;
 	unsigned evictions;
-	void *twin;
+	void *variant;
 
 	image_restore(&s->l, s->initial);
-	snprintf(name, sizeof(name), "%s%s", s->c->kernel, ptx_form_suffix(form));
-	DO(rig->drv.module_function(&twin, s->l.module, name));
+	snprintf(name, sizeof(name), "%s%s", s->c->kernel, ptx_transform_suffix(transform));
+	DO(rig->drv.module_function(&variant, s->l.module, name));
 	set_probe(s, w.probe_every, rig->board.device + offsetof(struct shared_words, ctl.limit));
 	settle(rig);
 	if (!w.every) {
@@ -114,14 +114,14 @@ unsigned subject_run(struct subject *s, enum ptx_form form, form_run *run, struc
 	}
 	if (s->l.prints)
 		capture_begin();
-	evictions = run(&s->l, twin, &rig->board, &w);
+	evictions = run(&s->l, variant, &rig->board, &w);
 	lines = s->l.prints ? capture_end() : NULL;
 	if (w.behind) {
 		DO(rig->drv.stream_sync(rig->board.behind));
-		compare(s, ptx_form_name(form), &w, s->behind, "behind the kernel");
+		compare(s, ptx_transform_name(transform), &w, s->behind, "behind the kernel");
 	}
 	image_take(&s->l, s->got, NULL);
-	compare(s, ptx_form_name(form), &w, s->got, "memory");
+	compare(s, ptx_transform_name(transform), &w, s->got, "memory");
 	if (lines && strcmp(lines, s->want_lines) != 0)
 		fail(s->c, "it printed:\n%sthe original:\n%s", lines, s->want_lines);
 	free(lines);
@@ -129,7 +129,7 @@ unsigned subject_run(struct subject *s, enum ptx_form form, form_run *run, struc
 	return evictions;
 }
 
-/* Its memory is what the twins must leave; it must have done something. */
+/* Its memory is what the variants must leave; it must have done something. */
 static void run_original(struct subject *s)
 {
 	const struct test_case *c = s->c;
@@ -176,7 +176,7 @@ void subject_open(struct subject *s, const struct rig *rig, const struct test_ca
 		free(text);
 		s->ast = must(ptx_parse(s->text, strlen(s->text), &err), c, "the probe does not parse");
 	}
-	s->t = ptx_transform_forms(s->text, strlen(s->text), rig->forms, 1, &err);
+	s->t = ptx_transform_only(s->text, strlen(s->text), rig->transforms, 1, &err);
 	if (!s->t)
 		fail(c, "%s: %s", c->file, err.text);
 	s->changed = s->t->text;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A kernel under test: its module on the device, what the original leaves, and one run of a twin against that. */
+/* A kernel under test: its module on the device, what the original leaves, and one run of a variant against that. */
 #ifndef GPUSHARE_EQUIV_SUBJECT_H
 #define GPUSHARE_EQUIV_SUBJECT_H
 
-#include "form.h"
+#include "transformed.h"
 #include "mutate.h"
 
 /* What all tests share. */
@@ -12,7 +12,7 @@ struct rig {
 	struct board board;
 	const char *folder;              /* of the table's files */
 	const struct mutation *mutation; /* NULL: none */
-	uint32_t forms;                  /* of the twins */
+	uint32_t transforms;                  /* of the variants */
 };
 
 struct subject {
@@ -36,7 +36,7 @@ char *rig_read(const struct rig *rig, const char *name);
 void subject_open(struct subject *s, const struct rig *rig, const struct test_case *c, int probed);
 void subject_close(struct subject *s);
 
-/* Run the twin of that form from the initial memory to its end; fails on any difference.  Returns the evictions. */
-unsigned subject_run(struct subject *s, enum ptx_form form, form_run *run, struct way w);
+/* Run the variant of that form from the initial memory to its end; fails on any difference.  Returns the evictions. */
+unsigned subject_run(struct subject *s, enum ptx_transform_kind transform, form_run *run, struct way w);
 
 #endif

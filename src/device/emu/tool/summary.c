@@ -15,7 +15,7 @@
 
 struct kernel {
 	uint64_t launches, evictable, evictions;
-	enum ptx_form form;
+	enum ptx_transform_kind transform;
 	enum ptx_reason reason;
 	char *name;
 };
@@ -29,13 +29,13 @@ struct kernels {
 /* One line of the shim's; 0 if it is none. */
 static int read_line(const char *line, struct kernel *k)
 {
-	int form, reason, at = 0;
+	int transform, reason, at = 0;
 
 	if (sscanf(line, "%" SCNu64 " %" SCNu64 " %" SCNu64 " %d %d %n", &k->launches, &k->evictable,
-		   &k->evictions, &form, &reason, &at) < 5 ||
-	    !at || form < 0 || form >= PTX_FORM_COUNT || reason < 0 || reason >= PTX_REASON_COUNT)
+		   &k->evictions, &transform, &reason, &at) < 5 ||
+	    !at || transform < 0 || transform >= PTX_TRANSFORM_COUNT || reason < 0 || reason >= PTX_REASON_COUNT)
 		return 0;
-	k->form = (enum ptx_form)form;
+	k->transform = (enum ptx_transform_kind)transform;
 	k->reason = (enum ptx_reason)reason;
 	k->name = strdup(line + at);
 	return k->name != NULL;
@@ -52,9 +52,9 @@ static int add(struct kernels *all, struct kernel *k)
 	for (size_t i = 0; i < all->n; i++) {
 		struct kernel *known = &all->v[i];
 
-		/* With a twin the reason is a launch's. */
-		if (known->form != k->form || strcmp(known->name, k->name) ||
-		    (k->form == PTX_FORM_AS_IS && known->reason != k->reason))
+		/* With a variant the reason is a launch's. */
+		if (known->transform != k->transform || strcmp(known->name, k->name) ||
+		    (k->transform == PTX_TRANSFORM_AS_IS && known->reason != k->reason))
 			continue;
 		if (k->reason)
 			known->reason = k->reason;
@@ -104,7 +104,7 @@ static void print(const struct kernels *all)
 		const struct kernel *k = &all->v[i];
 
 		fprintf(stderr, "  %s: %s%s%s%s, launches %" PRIu64 " (%" PRIu64 " evictable), evictions %" PRIu64 "\n",
-			k->name, ptx_form_name(k->form), k->reason ? " (" : "",
+			k->name, ptx_transform_name(k->transform), k->reason ? " (" : "",
 			k->reason ? ptx_reason_words(k->reason) : "", k->reason ? ")" : "",
 			k->launches, k->evictable, k->evictions);
 	}
@@ -117,7 +117,7 @@ static json_t *to_json(const struct kernels *all, const char *program, int statu
 	for (size_t i = 0; i < all->n; i++) {
 		const struct kernel *v = &all->v[i];
 
-		k = json_pack("{s:s, s:s, s:s?, s:I, s:I, s:I}", "name", v->name, "form", ptx_form_name(v->form),
+		k = json_pack("{s:s, s:s, s:s?, s:I, s:I, s:I}", "name", v->name, "form", ptx_transform_name(v->transform),
 			      "reason", v->reason ? ptx_reason_name(v->reason) : NULL,
 			      "launches", (json_int_t)v->launches, "evictable_launches", (json_int_t)v->evictable,
 			      "evictions", (json_int_t)v->evictions);

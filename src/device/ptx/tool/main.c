@@ -20,7 +20,7 @@ struct request {
 	int json;
 	uint32_t sm;      /* 0: not asked for */
 	uint32_t threads; /* of a block; 0: not asked for */
-	uint32_t forms;
+	uint32_t transforms;
 	int every;
 };
 
@@ -50,14 +50,14 @@ static void usage(FILE *to)
 static uint32_t form_of(const char *word, size_t n)
 {
 	if (n == 3 && strncmp(word, "all", n) == 0)
-		return PTX_FORMS_ALL;
+		return PTX_TRANSFORMS_ALL;
 	if (n == 10 && strncmp(word, "sync-aware", n) == 0)
-		return PTX_FORM_BIT(PTX_FORM_PERSISTENT) | PTX_FORMS_SYNC_AWARE;
-	for (unsigned f = PTX_FORM_PERSISTENT; f < PTX_FORM_COUNT; f++) {
-		const char *name = ptx_form_name((enum ptx_form)f);
+		return PTX_TRANSFORM_BIT(PTX_TRANSFORM_PERSISTENT) | PTX_TRANSFORMS_SYNC_AWARE;
+	for (unsigned f = PTX_TRANSFORM_PERSISTENT; f < PTX_TRANSFORM_COUNT; f++) {
+		const char *name = ptx_transform_name((enum ptx_transform_kind)f);
 
 		if (strlen(name) == n && strncmp(name, word, n) == 0)
-			return PTX_FORM_BIT(f);
+			return PTX_TRANSFORM_BIT(f);
 	}
 	return 0;
 }
@@ -65,19 +65,19 @@ static uint32_t form_of(const char *word, size_t n)
 /* "persistent,sliced" or "all"; -1: no such form. */
 static int parse_forms(struct request *r, const char *words)
 {
-	r->forms = 0;
+	r->transforms = 0;
 	r->every = 0;
 	while (*words) {
 		size_t n = strcspn(words, ",");
-		uint32_t forms = form_of(words, n);
+		uint32_t transforms = form_of(words, n);
 
-		if (!forms)
+		if (!transforms)
 			return -1;
-		r->forms |= forms;
-		r->every |= forms == PTX_FORMS_ALL;
+		r->transforms |= transforms;
+		r->every |= transforms == PTX_TRANSFORMS_ALL;
 		words += n + (words[n] == ',');
 	}
-	return r->forms ? 0 : -1;
+	return r->transforms ? 0 : -1;
 }
 
 /* A number between low and high; 0: it is none. */
@@ -159,18 +159,18 @@ static int report(const struct request *r, FILE *to, const struct ptx_transforme
 	return r->json ? tool_report_json(to, r->path, t, NULL) : tool_report_text(to, r->path, t);
 }
 
-/* twins: by kernel, or NULL. */
-static int print_check(const struct request *r, const struct ptx_transformed *t, json_t *const *twins)
+/* variants: by kernel, or NULL. */
+static int print_check(const struct request *r, const struct ptx_transformed *t, json_t *const *variants)
 {
 	if (r->json)
-		return tool_report_json(stdout, r->path, t, twins);
+		return tool_report_json(stdout, r->path, t, variants);
 	for (uint32_t i = 0; i < t->nkernel; i++) {
 		const struct ptx_kernel *k = &t->kernel[i];
 
-		if (k->form == PTX_FORM_AS_IS)
+		if (k->transform == PTX_TRANSFORM_AS_IS)
 			printf("%s:%u: %s %s\n", r->path, k->reason_line, k->name, ptx_reason_words(k->reason));
-		else if (twins)
-			tool_print_twins(stdout, k, twins[i]);
+		else if (variants)
+			tool_print_variants(stdout, k, variants[i]);
 	}
 	return fflush(stdout);
 }
@@ -180,28 +180,28 @@ static int check(const struct request *r, const struct ptx_transformed *t)
 {
 	struct gs_error err = { "" };
 	struct tool_codes codes = { 0 };
-	json_t **twins = NULL;
+	json_t **variants = NULL;
 	uint32_t kept = 0;
 	int rc;
 
 	if (r->sm) {
 		rc = tool_knows_sm(r->sm) ? tool_assemble(&codes, t->text, t->len, r->sm, &err) :
 					    gs_fail(&err, "compute capability %u is not known", r->sm);
-		twins = rc < 0 ? NULL : calloc(t->nkernel + 1, sizeof(*twins));
-		if (!twins) {
+		variants = rc < 0 ? NULL : calloc(t->nkernel + 1, sizeof(*variants));
+		if (!variants) {
 			fprintf(stderr, "gpushare-ptx: %s: %s\n", r->path, rc < 0 ? err.text : "no memory");
 			tool_codes_free(&codes);
 			return TOOL_ERROR;
 		}
 		for (uint32_t i = 0; i < t->nkernel; i++) {
-			twins[i] = tool_twins(&t->kernel[i], &codes, r->sm, r->threads);
-			kept += tool_is_kept(twins[i]);
+			variants[i] = tool_variants(&t->kernel[i], &codes, r->sm, r->threads);
+			kept += tool_is_kept(variants[i]);
 		}
 	}
-	rc = print_check(r, t, twins);
-	for (uint32_t i = 0; twins && i < t->nkernel; i++)
-		json_decref(twins[i]);
-	free(twins);
+	rc = print_check(r, t, variants);
+	for (uint32_t i = 0; variants && i < t->nkernel; i++)
+		json_decref(variants[i]);
+	free(variants);
 	tool_codes_free(&codes);
 	return rc < 0 ? -1 : tool_count_as_is(t) || kept ? TOOL_NOT_PREEMPTIBLE : TOOL_OK;
 }
@@ -239,7 +239,7 @@ static int inspect(const struct request *r, const char *data, size_t len)
 	if (r->command == TRANSFORM)
 		gs_fail(&err, "only PTX text can be transformed");
 	else
-		report = gs_inspect_forms(r->path, data, len, r->sm, r->forms, &err);
+		report = gs_inspect_transforms(r->path, data, len, r->sm, r->transforms, &err);
 	if (!report) {
 		fprintf(stderr, "gpushare-ptx: %s: %s\n", r->path, err.text);
 		return TOOL_ERROR;
@@ -263,7 +263,7 @@ static int inspect(const struct request *r, const char *data, size_t len)
 
 int main(int argc, char **argv)
 {
-	struct request r = { .forms = PTX_FORMS_ALL };
+	struct request r = { .transforms = PTX_TRANSFORMS_ALL };
 	struct gs_error err;
 	struct ptx_transformed *t = NULL;
 	char *text;
@@ -279,7 +279,7 @@ int main(int argc, char **argv)
 		return rc;
 	}
 	if (text) {
-		t = ptx_transform_forms(text, len, r.forms, r.every, &err);
+		t = ptx_transform_only(text, len, r.transforms, r.every, &err);
 		if (!t)
 			fprintf(stderr, "gpushare-ptx: %s: %s\n", r.path, err.text);
 	} else {

@@ -8,13 +8,13 @@ uint32_t tool_count_as_is(const struct ptx_transformed *t)
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < t->nkernel; i++)
-		n += t->kernel[i].form == PTX_FORM_AS_IS;
+		n += t->kernel[i].transform == PTX_TRANSFORM_AS_IS;
 	return n;
 }
 
 static void put_kernel(FILE *to, const struct ptx_kernel *k)
 {
-	fprintf(to, "%s: %s", k->name, ptx_form_name(k->form));
+	fprintf(to, "%s: %s", k->name, ptx_transform_name(k->transform));
 	if (k->reason != PTX_REASON_NONE)
 		fprintf(to, ", %s", ptx_reason_words(k->reason));
 	if (k->reason_line)
@@ -50,18 +50,18 @@ static json_t *json_params(const struct ptx_kernel *k)
 /* Each form that the kernel may have, and why it may not have the others. */
 static json_t *json_forms(const struct ptx_kernel *k)
 {
-	json_t *forms = json_object();
+	json_t *transforms = json_object();
 
-	for (int f = PTX_FORM_PERSISTENT; forms && f < PTX_FORM_COUNT; f++)
-		json_object_set_new(forms, ptx_form_name((enum ptx_form)f),
+	for (int f = PTX_TRANSFORM_PERSISTENT; transforms && f < PTX_TRANSFORM_COUNT; f++)
+		json_object_set_new(transforms, ptx_transform_name((enum ptx_transform_kind)f),
 				    json_string(ptx_reason_name(k->why_not[f].reason)));
-	return forms;
+	return transforms;
 }
 
 static json_t *json_kernel(const struct ptx_kernel *k)
 {
 	return json_pack("{s:s, s:s, s:o, s:s, s:s, s:I, s:o, s:I, s:I, s:b, s:b, s:b}",
-			 "name", k->name, "form", ptx_form_name(k->form), "refusals", json_forms(k),
+			 "name", k->name, "form", ptx_transform_name(k->transform), "refusals", json_forms(k),
 			 "reason", ptx_reason_name(k->reason), "reason_words", ptx_reason_words(k->reason),
 			 "line", (json_int_t)k->reason_line, "parameters", json_params(k),
 			 "ctl_offset", (json_int_t)k->ctl_offset,
@@ -69,7 +69,7 @@ static json_t *json_kernel(const struct ptx_kernel *k)
 			 "sync_aware", k->sync_aware, "whole_warps", k->whole_warps);
 }
 
-int tool_report_json(FILE *to, const char *path, const struct ptx_transformed *t, json_t *const *twins)
+int tool_report_json(FILE *to, const char *path, const struct ptx_transformed *t, json_t *const *variants)
 {
 	json_t *kernels = json_array(), *all;
 	int rc = -1;
@@ -77,8 +77,8 @@ int tool_report_json(FILE *to, const char *path, const struct ptx_transformed *t
 	for (uint32_t i = 0; kernels && i < t->nkernel; i++) {
 		json_t *k = json_kernel(&t->kernel[i]);
 
-		if (k && twins)
-			json_object_set(k, "twins", twins[i]);
+		if (k && variants)
+			json_object_set(k, "variants", variants[i]);
 		json_array_append_new(kernels, k);
 	}
 	all = json_pack("{s:s, s:I, s:I, s:o}", "file", path, "kernel_count", (json_int_t)t->nkernel,

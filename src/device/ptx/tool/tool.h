@@ -16,23 +16,23 @@ enum { TOOL_OK = 0, TOOL_NOT_PREEMPTIBLE = 1, TOOL_ERROR = 2 };
 /* A whole file, or standard input for "-"; malloc'd. NULL with the reason in err. */
 char *tool_read(const char *path, size_t *len, struct gs_error *err);
 
-/* One line per kernel and a summary; -1 when writing failed.  twins: by kernel, or NULL. */
+/* One line per kernel and a summary; -1 when writing failed.  variants: by kernel, or NULL. */
 int tool_report_text(FILE *to, const char *path, const struct ptx_transformed *t);
-int tool_report_json(FILE *to, const char *path, const struct ptx_transformed *t, json_t *const *twins);
+int tool_report_json(FILE *to, const char *path, const struct ptx_transformed *t, json_t *const *variants);
 
 /* Kernels that stay as they are. */
 uint32_t tool_count_as_is(const struct ptx_transformed *t);
 
 /*
- * What became of the kernel's twins for a compute capability: an array with
- * for each its form, and for original and twin the registers, the spilled bytes
+ * What became of the kernel's variants for a compute capability: an array with
+ * for each its form, and for original and variant the registers, the spilled bytes
  * and the blocks of `threads` threads (0: as many as the kernel may have, or
- * 256) that an SM holds.  "kept" is true if the twin's are too few, for which
+ * 256) that an SM holds.  "kept" is true if the variant's are too few, for which
  * the original is launched instead, or more bytes are spilled.
  */
-json_t *tool_twins(const struct ptx_kernel *k, const struct tool_codes *codes, uint32_t sm, uint32_t threads);
-/* Is the kernel's best twin given up? */
-int tool_is_kept(const json_t *twins);
-void tool_print_twins(FILE *to, const struct ptx_kernel *k, const json_t *twins);
+json_t *tool_variants(const struct ptx_kernel *k, const struct tool_codes *codes, uint32_t sm, uint32_t threads);
+/* Is the kernel's best variant given up? */
+int tool_is_kept(const json_t *variants);
+void tool_print_variants(FILE *to, const struct ptx_kernel *k, const json_t *variants);
 
 #endif

@@ -81,7 +81,7 @@ static void do_announce(struct gs_gpu *gpu, void *arg)
 	const struct gs_msg_kernel *k = n->kernel;
 
 	(void)gpu;
-	n->rc = gs_tally_announce(n->usage, n->kernels, k->number, k->name, k->form, k->reason,
+	n->rc = gs_tally_announce(n->usage, n->kernels, k->number, k->name, k->transform, k->reason,
 				  k->registers);
 	if (k->number < GS_TALLY_KERNELS_MAX)
 		n->kernels->key[k->number] = n->key;

@@ -18,11 +18,11 @@
 #define GIB 1073741824.0
 #define STATUS_COLUMNS 18
 
-const char *gs_report_form(uint32_t form)
+const char *gs_report_transform(uint32_t transform)
 {
 	static const char *const names[] = { "as is", "persistent", "guarded", "sliced" };
 
-	return form < sizeof(names) / sizeof(names[0]) ? names[form] : "?";
+	return transform < sizeof(names) / sizeof(names[0]) ? names[transform] : "?";
 }
 
 const char *gs_report_reason(uint32_t reason)

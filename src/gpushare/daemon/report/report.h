@@ -95,7 +95,7 @@ void gs_report_comment(const struct gs_report_row *row, uint32_t gpu_shares, cha
 		       size_t size);
 
 /* Words for a kernel's form and for why it stays as it is. */
-const char *gs_report_form(uint32_t form);
+const char *gs_report_transform(uint32_t transform);
 const char *gs_report_reason(uint32_t reason);
 
 #endif

@@ -43,7 +43,7 @@ static double per(double what, double of)
 static struct row row_of(const struct gs_report_kernels_of *s, const struct gs_tally_kernel *k)
 {
 	return (struct row){
-		.job = s->job, .step = s->step, .kernel = k->name, .form = gs_report_form(k->form),
+		.job = s->job, .step = s->step, .kernel = k->name, .transform = gs_report_transform(k->transform),
 		.registers = k->registers, .launches = k->launches, .gpu_ms = ms(k->time.gpu_ns),
 		.task_ns = per((double)k->tasks_ns, (double)k->tasks), .alone_ms = ms(k->alone_ns),
 		.mean_ms = per(ms(k->turnaround_ns), (double)k->finished),
@@ -51,7 +51,7 @@ static struct row row_of(const struct gs_report_kernels_of *s, const struct gs_t
 		.unevictable_pct = 100 * per((double)k->time.unevictable_ns, (double)k->time.gpu_ns),
 		.preemptions = k->preemptions, .evict_p50_us = gs_tally_left_us(k, 0.50),
 		.evict_p99_us = gs_tally_left_us(k, 0.99), .reason = k->reason,
-		/* Without a twin it is the same at every launch. */
+		/* Without a variant it is the same at every launch. */
 		.launch_reason = k->reason ? 0 : k->why,
 	};
 }

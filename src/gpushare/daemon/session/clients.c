@@ -264,7 +264,7 @@ int gs_on_kernel(struct gs_peer *peer, struct gs_msg *msg, int fd)
 	for (char *c = k->name; *c; c++)
 		if ((unsigned char)*c < ' ' || *c == 127)
 			*c = '?';
-	key = gs_learned_key(peer->step->info.uid, k->content, peer->registration.program, k->name, k->form);
+	key = gs_learned_key(peer->step->info.uid, k->content, peer->registration.program, k->name, k->transform);
 	if (gs_command_announce(peer->device->arbiter, &peer->step->live, peer->registration.kernels, k, key) < 0 && peer->registration.kernels_ignored++ == 0)
 		gs_complain("%s: kernel %u and what follows is not listed: more than %u",
 			    peer->who, k->number, GS_TALLY_KERNELS_MAX);

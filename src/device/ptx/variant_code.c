@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The code that the forms have in common; see twin.h. */
+/* The code that the forms have in common; see variant.h. */
 #define _GNU_SOURCE
 #include "device/ptx/ctl.h"
 #include "device/ptx/stub_layout.h"
-#include "device/ptx/twin.h"
+#include "device/ptx/variant.h"
 
 #include <string.h>
 
@@ -116,12 +116,12 @@ void ptx_put_code(struct ptx_out *out, const char *code, uint32_t sm, const char
 	ptx_out_str(out, code);
 }
 
-void ptx_put_head(struct ptx_out *out, const struct ptx_module *m, const struct ptx_func *f, enum ptx_form form)
+void ptx_put_head(struct ptx_out *out, const struct ptx_module *m, const struct ptx_func *f, enum ptx_transform_kind transform)
 {
 	uint32_t name_end = (uint32_t)(f->name.s - m->text) + f->name.len;
 
 	ptx_out_put(out, m->text + f->span.begin, name_end - f->span.begin);
-	ptx_out_str(out, ptx_form_suffix(form));
+	ptx_out_str(out, ptx_transform_suffix(transform));
 	ptx_out_str(out, "(");
 	if (f->nparam) {
 		uint32_t end = f->param[f->nparam - 1].span.end; /* before any comment */
@@ -129,7 +129,7 @@ void ptx_put_head(struct ptx_out *out, const struct ptx_module *m, const struct 
 		ptx_out_put(out, m->text + f->params_begin, end - f->params_begin);
 		ptx_out_str(out, ",");
 	}
-	ptx_out_str(out, form == PTX_FORM_SLICED ? "\n\t.param .align 8 .b8 __gpushare_slice[24]\n)" :
+	ptx_out_str(out, transform == PTX_TRANSFORM_SLICED ? "\n\t.param .align 8 .b8 __gpushare_slice[24]\n)" :
 						   "\n\t.param .u64 __gpushare_ctl\n)");
 	/* the performance directives: from behind the parameters to behind the body's brace */
 	name_end = f->params_end;

@@ -18,21 +18,21 @@ static struct shim_time *its_time(void)
 	return shim_kernel_time(shim_kernel_find(kernel), (const unsigned int[]){ 32, 1, 1 }, GRID);
 }
 
-/* Launches it so often, one after the other, where it takes so long; how many of them were the twin. */
+/* Launches it so often, one after the other, where it takes so long; how many of them were the variant. */
 static unsigned launch_taking(unsigned launches, float ms)
 {
-	unsigned twins = 0;
+	unsigned variants = 0;
 
 	while (launches--) {
 		fake_launched = NULL;
 		assert_int_equal(launch(kernel, GRID), CUDA_SUCCESS);
-		twins += fake_launched == FAKE_TWIN;
+		variants += fake_launched == FAKE_VARIANT;
 		fake_driver_takes(ms);
 		finish_all();
 		EVENTUALLY(all_prepared());
 	}
 	fake_driver_takes(0);
-	return twins;
+	return variants;
 }
 
 static void forget(void)
@@ -44,7 +44,7 @@ static void forget(void)
 
 #define PS(ms) ((uint64_t)((ms) * 1e9 / GRID))
 
-/* Short launches are never the twin, whatever both take, and few are timed. */
+/* Short launches are never the variant, whatever both take, and few are timed. */
 static void test_short_kernels_go_out_as_written(void **unused)
 {
 	int before;
@@ -58,8 +58,8 @@ static void test_short_kernels_go_out_as_written(void **unused)
 	forget();
 }
 
-/* Is it launched as its twin when it takes so many ms?  It does not ride. */
-static int is_twin(unsigned ms)
+/* Is it launched as its variant when it takes so many ms?  It does not ride. */
+static int is_variant(unsigned ms)
 {
 	struct shim_time *time = its_time();
 	int is;
@@ -69,7 +69,7 @@ static int is_twin(unsigned ms)
 	fake_launched = NULL;
 	forget_calls();
 	assert_int_equal(launch(kernel, GRID), CUDA_SUCCESS);
-	is = fake_launched == FAKE_TWIN;
+	is = fake_launched == FAKE_VARIANT;
 	finish_all();
 	EVENTUALLY(all_prepared());
 	forget();
@@ -80,14 +80,14 @@ static int is_twin(unsigned ms)
 static void test_what_is_short_for_who_is_the_only_one(void **unused)
 {
 	(void)unused;
-	assert_false(is_twin(1));
-	assert_true(is_twin(3));
+	assert_false(is_variant(1));
+	assert_true(is_variant(3));
 	gs_page_store(page->only, 1);
-	assert_false(is_twin(3));
-	assert_false(is_twin(15));
-	assert_true(is_twin(17));
+	assert_false(is_variant(3));
+	assert_false(is_variant(15));
+	assert_true(is_variant(17));
 	gs_page_store(page->only, 0);
-	assert_true(is_twin(3));
+	assert_true(is_variant(3));
 }
 
 /* Long or not, where nothing is to be found out launches are not timed for it. */
@@ -110,11 +110,11 @@ static void test_not_beside_other_streams(void **unused)
 
 	(void)unused;
 	gs_page_store(page->only, 1);
-	assert_false(is_twin(3));
+	assert_false(is_variant(3));
 	assert_int_equal(cuStreamCreateWithPriority(&one, CU_STREAM_NON_BLOCKING, 0), CUDA_SUCCESS);
 	assert_int_equal(cuStreamCreateWithPriority(&other, CU_STREAM_NON_BLOCKING, -1), CUDA_SUCCESS);
-	assert_true(is_twin(3));
-	assert_false(is_twin(1));
+	assert_true(is_variant(3));
+	assert_false(is_variant(1));
 	gs_page_store(page->only, 0);
 }
 

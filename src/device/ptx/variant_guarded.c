@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The guarded twin: thread 0 of each block reads the limit and claims one
+ * The guarded variant: thread 0 of each block reads the limit and claims one
  * block-task, and the block runs it or leaves (ctl.h).  The body keeps its own
  * exits: the GPU drops exited threads from later barriers and warp-wide
  * instructions, and nothing done in software does the same for single lanes
  * (plan.c, check_meetings).  So no thread of the block can be relied on to
  * see its end, and an entry of its own, behind it in the stream, reports that.
  *
- * The words in shared memory are those of twin.c; used here are the first slot
+ * The words in shared memory are those of variant.c; used here are the first slot
  * and 32, 36 and 48.
  */
 #define _GNU_SOURCE
-#include "device/ptx/twin.h"
+#include "device/ptx/variant.h"
 
 static const char declarations[] =
 	"\n\t.reg .pred %__gpushare_p, %__gpushare_q;\n"
@@ -62,13 +62,13 @@ static const char publish_code[] =
 	"\tsetp.eq.u32 %__gpushare_p, %__gpushare_r3, 0;\n"
 	"\t@%__gpushare_p exit;\n";
 
-void ptx_twin_guarded(struct ptx_out *out, const struct ptx_analysis *a, uint32_t func,
+void ptx_variant_guarded(struct ptx_out *out, const struct ptx_analysis *a, uint32_t func,
 		      const struct ptx_plan *plan)
 {
 	const struct ptx_module *m = a->module;
 	const struct ptx_func *f = &m->func[func];
 
-	ptx_put_head(out, m, f, PTX_FORM_GUARDED);
+	ptx_put_head(out, m, f, PTX_TRANSFORM_GUARDED);
 	ptx_out_str(out, declarations);
 	ptx_put_code(out, entry_code, a->sm, "");
 	ptx_put_code(out, ptx_proxy_code, a->sm, "");

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The sliced twin (GPES, section IV-A): the block's index in the launch,
+ * The sliced variant (GPES, section IV-A): the block's index in the launch,
  * moved by the slice's first block-task, is its block-task (slice.h).  Nothing
  * is shared between blocks and nothing is carried over, so that any state of
  * a block and any way out of it stay as they are.
  */
 #define _GNU_SOURCE
 #include "device/ptx/slice.h"
-#include "device/ptx/twin.h"
+#include "device/ptx/variant.h"
 
 _Static_assert(sizeof(struct gs_slice) == 24 && offsetof(struct gs_slice, nctaid) == 12, "the offsets below");
 
@@ -38,13 +38,13 @@ static const char index_code[] =
 	"\tadd.u32 %__gpushare_z, %__gpushare_z, %__gpushare_r2;\n"
 	"$__gpushare_body:\n";
 
-void ptx_twin_sliced(struct ptx_out *out, const struct ptx_analysis *a, uint32_t func,
+void ptx_variant_sliced(struct ptx_out *out, const struct ptx_analysis *a, uint32_t func,
 		     const struct ptx_plan *plan)
 {
 	const struct ptx_module *m = a->module;
 	const struct ptx_func *f = &m->func[func];
 
-	ptx_put_head(out, m, f, PTX_FORM_SLICED);
+	ptx_put_head(out, m, f, PTX_TRANSFORM_SLICED);
 	ptx_out_str(out, declarations);
 	if (a->func[func].index & PTX_INDEX_TASK)
 		ptx_put_code(out, index_code, a->sm, "");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How a twin of each form is run to the end of its grid, with evictions on the way. */
+/* How a variant of each form is run to the end of its grid, with evictions on the way. */
 #ifndef GPUSHARE_EQUIV_FORM_H
 #define GPUSHARE_EQUIV_FORM_H
 
@@ -7,7 +7,7 @@
 #include "device/ptx/ctl.h"
 #include "device/ptx/transform.h"
 
-/* How the twin is run. */
+/* How the variant is run. */
 struct way {
 	unsigned workers, chunk, chunk_max, chunk_ns;
 	unsigned probe_every;   /* the probe in the body evicts after so many block-tasks: 0: never */
@@ -33,8 +33,8 @@ struct board {
 	void *behind;           /* of what must come after it */
 };
 
-/* Run the twin until no block-task remains; returns the evictions. */
-typedef unsigned form_run(struct launch *l, void *twin, const struct board *b, const struct way *w);
+/* Run the variant until no block-task remains; returns the evictions. */
+typedef unsigned form_run(struct launch *l, void *variant, const struct board *b, const struct way *w);
 
 form_run persistent_run, guarded_run, sliced_run;
 

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The text of twin entries: one function per form, and what they share.  Pieces
+ * The text of variant entries: one function per form, and what they share.  Pieces
  * of code are strings in which $L and $S stand for a load and a store that
  * other processors see, $P for a pause, $M for a label given along.
  */
-#ifndef GPUSHARE_PTX_TWIN_H
-#define GPUSHARE_PTX_TWIN_H
+#ifndef GPUSHARE_PTX_VARIANT_H
+#define GPUSHARE_PTX_VARIANT_H
 
 #include "device/ptx/out.h"
 #include "device/ptx/plan.h"
 
-/* Append the entry's twin of the plan's form. */
-void ptx_twin_persistent(struct ptx_out *out, const struct ptx_analysis *a, uint32_t func,
+/* Append the entry's variant of the plan's form. */
+void ptx_variant_persistent(struct ptx_out *out, const struct ptx_analysis *a, uint32_t func,
 			 const struct ptx_plan *plan);
-void ptx_twin_guarded(struct ptx_out *out, const struct ptx_analysis *a, uint32_t func,
+void ptx_variant_guarded(struct ptx_out *out, const struct ptx_analysis *a, uint32_t func,
 		      const struct ptx_plan *plan);
-void ptx_twin_sliced(struct ptx_out *out, const struct ptx_analysis *a, uint32_t func,
+void ptx_variant_sliced(struct ptx_out *out, const struct ptx_analysis *a, uint32_t func,
 		     const struct ptx_plan *plan);
 
 /* Append the entry that reports the end of guarded launches (PTX_END_ENTRY). */
@@ -26,7 +26,7 @@ void ptx_rewrite_body(struct ptx_out *out, const struct ptx_analysis *a, uint32_
 		      const struct ptx_plan *plan);
 
 /*
- * A function that reads the block's index is cloned: twins call the clone,
+ * A function that reads the block's index is cloned: variants call the clone,
  * which has as further parameters what it needs (ptx_facts.index).  Append the
  * clone of the definition or declaration `func`.
  */
@@ -36,14 +36,14 @@ void ptx_put_clone(struct ptx_out *out, const struct ptx_analysis *a, uint32_t f
 /* Zero the count of the round after the next, into registers r1 and r2. */
 void ptx_put_clear_count(struct ptx_out *out);
 
-/* The twin's head up to and with the body's brace. */
-void ptx_put_head(struct ptx_out *out, const struct ptx_module *m, const struct ptx_func *f, enum ptx_form form);
+/* The variant's head up to and with the body's brace. */
+void ptx_put_head(struct ptx_out *out, const struct ptx_module *m, const struct ptx_func *f, enum ptx_transform_kind transform);
 void ptx_put_code(struct ptx_out *out, const char *code, uint32_t sm, const char *more);
 
 /*
- * Pieces for twins with a control block.  They work on registers %__gpushare_r0
+ * Pieces for variants with a control block.  They work on registers %__gpushare_r0
  * to r7, _d0 to _d3, _ctl, predicates _p and _q, and on the words of
- * __gpushare_slot at 32, 36 and 48 (twin.c has the layout).
+ * __gpushare_slot at 32, 36 and 48 (variant.c has the layout).
  */
 extern const char ptx_proxy_code[];  /* behind PTX_TELL_STARTED; ends when claims fail, with what `next` was in d1 */
 extern const char ptx_watched_code[]; /* the proxy leaves, by way of $__gpushare_publish */

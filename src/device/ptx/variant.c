@@ -23,7 +23,7 @@
  * the reading, and another one before it writes that slot again.
  */
 #define _GNU_SOURCE
-#include "device/ptx/twin.h"
+#include "device/ptx/variant.h"
 
 static const char declarations[] =
 	"\n\t.reg .pred %__gpushare_p, %__gpushare_q;\n"
@@ -278,7 +278,7 @@ static const char leave_code[] =
  * A branch that all lanes of a warp take alike.  Where threads may be done while
  * others are in the body the assembler does not see that, and puts a wait for
  * all lanes before thread 0 claims, while the others of its warp are at the
- * barrier (seen in sm_90 code; such twins hung on an H200).  A vote tells it.
+ * barrier (seen in sm_90 code; such variants hung on an H200).  A vote tells it.
  */
 static void put_branch(struct ptx_out *out, const struct ptx_plan *plan, char pred, const char *to)
 {
@@ -325,14 +325,14 @@ static void put_meeting(struct ptx_out *out, const struct ptx_plan *plan)
 	put_branch(out, plan, 'q', "$__gpushare_meet");
 }
 
-void ptx_twin_persistent(struct ptx_out *out, const struct ptx_analysis *a, uint32_t func,
+void ptx_variant_persistent(struct ptx_out *out, const struct ptx_analysis *a, uint32_t func,
 			 const struct ptx_plan *plan)
 {
 	const struct ptx_module *m = a->module;
 	const struct ptx_func *f = &m->func[func];
 	const char *more = plan->meet_each_task ? "$__gpushare_meet" : "$__gpushare_task";
 
-	ptx_put_head(out, m, f, PTX_FORM_PERSISTENT);
+	ptx_put_head(out, m, f, PTX_TRANSFORM_PERSISTENT);
 	ptx_out_str(out, declarations);
 	ptx_put_code(out, entry_code, a->sm, more);
 	ptx_put_code(out, ptx_proxy_code, a->sm, more);
