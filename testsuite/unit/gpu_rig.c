@@ -92,13 +92,13 @@ uint64_t turn(uint64_t after)
 
 void go(struct client *c, unsigned i, uint32_t from, uint32_t to, unsigned by)
 {
-	assert_true(gs_kstate_writers(from, to) & by);
-	assert_true(gs_stub_move(&c->page->stub[i], from, to));
+	assert_true(gs_launch_state_writers(from, to) & by);
+	assert_true(gs_slot_move(&c->page->slot[i], from, to));
 }
 
 uint32_t state(struct client *c, unsigned i)
 {
-	return gs_page_load(c->page->stub[i].kstate);
+	return gs_page_load(c->page->slot[i].state);
 }
 
 uint32_t has_turn(struct client *c)
@@ -108,14 +108,14 @@ uint32_t has_turn(struct client *c)
 
 void prepare(struct client *c, unsigned i, uint64_t nt, int evictable)
 {
-	struct gs_stub *s = &c->page->stub[i];
+	struct gs_slot *s = &c->page->slot[i];
 
 	assert_int_equal(state(c, i), GS_K_PREP);
 	gs_page_store(s->started, 0);
 	gs_page_store(s->nt, nt);
 	gs_page_store(s->done, 0);
 	gs_page_store(s->alone_ns, 10 * MS);
-	gs_page_store(s->flags, evictable ? GS_STUB_EVICTABLE : 0);
+	gs_page_store(s->flags, evictable ? GS_SLOT_EVICTABLE : 0);
 	gs_page_store(s->seq, c->seq++);
 }
 
@@ -124,7 +124,7 @@ void launch(struct client *c, unsigned i, uint64_t nt, int evictable)
 	prepare(c, i, nt, evictable);
 	if (has_turn(c)) {
 		go(c, i, GS_K_PREP, GS_K_RUNNING, GS_BY_CLIENT);
-		gs_page_store(c->page->stub[i].started, 1);
+		gs_page_store(c->page->slot[i].started, 1);
 	} else {
 		go(c, i, GS_K_PREP, GS_K_READY, GS_BY_CLIENT);
 		gs_gpu_bell(c->tenant);
@@ -133,11 +133,11 @@ void launch(struct client *c, unsigned i, uint64_t nt, int evictable)
 
 void agent(struct client *c)
 {
-	for (unsigned i = 0; i < GS_PAGE_STUBS; i++)
+	for (unsigned i = 0; i < GS_PAGE_SLOTS; i++)
 		if (state(c, i) == GS_K_TORUN) {
-			gs_page_store(c->page->stub[i].started, 0);
+			gs_page_store(c->page->slot[i].started, 0);
 			go(c, i, GS_K_TORUN, GS_K_RUNNING, GS_BY_CLIENT);
-			gs_page_store(c->page->stub[i].started, 1);
+			gs_page_store(c->page->slot[i].started, 1);
 		}
 	gs_page_store(c->page->heard, gs_page_load(c->page->bell));
 }
@@ -152,7 +152,7 @@ void occupy(struct client *c, uint64_t nt)
 
 void finish(struct client *c, unsigned i)
 {
-	struct gs_stub *s = &c->page->stub[i];
+	struct gs_slot *s = &c->page->slot[i];
 
 	gs_page_store(s->done, gs_page_load(s->nt));
 	go(c, i, state(c, i), GS_K_DONE, GS_BY_GPU);
@@ -160,6 +160,6 @@ void finish(struct client *c, unsigned i)
 
 void evicted(struct client *c, unsigned i, uint64_t done)
 {
-	gs_page_store(c->page->stub[i].done, done);
+	gs_page_store(c->page->slot[i].done, done);
 	go(c, i, GS_K_TOEVICT, GS_K_READY, GS_BY_GPU);
 }

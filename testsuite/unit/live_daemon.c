@@ -301,16 +301,16 @@ char *live_query(const struct live *l, enum gs_query what, uint32_t job)
 
 void live_move(struct gs_page *page, unsigned i, uint32_t from, uint32_t to)
 {
-	assert_true(gs_kstate_writers(from, to) & (GS_BY_CLIENT | GS_BY_GPU));
-	assert_true(gs_stub_move(&page->stub[i], from, to));
+	assert_true(gs_launch_state_writers(from, to) & (GS_BY_CLIENT | GS_BY_GPU));
+	assert_true(gs_slot_move(&page->slot[i], from, to));
 }
 
 void live_launch(int sock, struct gs_page *page, unsigned i, uint64_t seq)
 {
-	struct gs_stub *s = &page->stub[i];
+	struct gs_slot *s = &page->slot[i];
 
 	gs_page_store(s->started, 0);
-	gs_page_store(s->flags, GS_STUB_EVICTABLE);
+	gs_page_store(s->flags, GS_SLOT_EVICTABLE);
 	gs_page_store(s->nt, 1000);
 	gs_page_store(s->done, 0);
 	gs_page_store(s->alone_ns, 50 * GS_NS_PER_MS);
@@ -325,16 +325,16 @@ void live_launch(int sock, struct gs_page *page, unsigned i, uint64_t seq)
 	live_bell(sock);
 }
 
-void live_await(struct gs_page *page, unsigned i, uint32_t kstate)
+void live_await(struct gs_page *page, unsigned i, uint32_t state)
 {
 	uint64_t until = gs_clock_ns() + PATIENCE_NS;
 
-	while (gs_page_load(page->stub[i].kstate) != kstate && gs_clock_ns() < until) {
+	while (gs_page_load(page->slot[i].state) != state && gs_clock_ns() < until) {
 		uint32_t bell = gs_page_load(page->bell);
 
 		gs_page_store(page->heard, bell);
 		gs_page_wait(page, bell, GS_NS_PER_MS);
 	}
-	assert_string_equal(gs_kstate_name(gs_page_load(page->stub[i].kstate)),
-			    gs_kstate_name(kstate));
+	assert_string_equal(gs_launch_state_name(gs_page_load(page->slot[i].state)),
+			    gs_launch_state_name(state));
 }

@@ -54,10 +54,10 @@ struct gs_msg_allocated live_alloc(int sock, uint64_t bytes);
 /* A report as JSON, to be freed. */
 char *live_query(const struct live *l, enum gs_query what, uint32_t job);
 
-/* Launch in stub i, asking if there is no turn. */
+/* Launch in slot i, asking if there is no turn. */
 void live_launch(int sock, struct gs_page *page, unsigned i, uint64_t seq);
-/* Wait until the stub is in that state (20 s at most), answering like an agent. */
-void live_await(struct gs_page *page, unsigned i, uint32_t kstate);
+/* Wait until the slot is in that state (20 s at most), answering like an agent. */
+void live_await(struct gs_page *page, unsigned i, uint32_t state);
 /* The GPU's and the client's moves. */
 void live_move(struct gs_page *page, unsigned i, uint32_t from, uint32_t to);
 

@@ -83,14 +83,14 @@ void live_await_log(const struct live *l, const char *text)
 	assert_int_equal(live_logged(l, text), 1);
 }
 
-void live_run_stub(struct gs_page *page, unsigned i)
+void live_run_slot(struct gs_page *page, unsigned i)
 {
 	live_move(page, i, GS_K_TORUN, GS_K_RUNNING);
-	gs_page_store(page->stub[i].started, 1);
+	gs_page_store(page->slot[i].started, 1);
 }
 
-void live_end_stub(struct gs_page *page, unsigned i, uint32_t from)
+void live_end_slot(struct gs_page *page, unsigned i, uint32_t from)
 {
-	gs_page_store(page->stub[i].done, gs_page_load(page->stub[i].nt));
+	gs_page_store(page->slot[i].done, gs_page_load(page->slot[i].nt));
 	live_move(page, i, from, GS_K_DONE);
 }

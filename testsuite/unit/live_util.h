@@ -23,8 +23,8 @@ void live_serves(const struct live *l);
 void live_await_log(const struct live *l, const char *text);
 
 /* TORUN -> RUNNING, started. */
-void live_run_stub(struct gs_page *page, unsigned i);
+void live_run_slot(struct gs_page *page, unsigned i);
 /* From that state to DONE, all block-tasks done. */
-void live_end_stub(struct gs_page *page, unsigned i, uint32_t from);
+void live_end_slot(struct gs_page *page, unsigned i, uint32_t from);
 
 #endif

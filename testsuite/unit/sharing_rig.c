@@ -25,11 +25,11 @@ void launch_leaving(struct client *c, unsigned i, int evictable, uint64_t leave_
 		    uint64_t alone_ns)
 {
 	prepare(c, i, 1000, evictable);
-	gs_page_store(c->page->stub[i].leave_ns, leave_ns);
-	gs_page_store(c->page->stub[i].alone_ns, alone_ns);
+	gs_page_store(c->page->slot[i].leave_ns, leave_ns);
+	gs_page_store(c->page->slot[i].alone_ns, alone_ns);
 	if (has_turn(c)) {
 		go(c, i, GS_K_PREP, GS_K_RUNNING, GS_BY_CLIENT);
-		gs_page_store(c->page->stub[i].started, 1);
+		gs_page_store(c->page->slot[i].started, 1);
 	} else {
 		go(c, i, GS_K_PREP, GS_K_READY, GS_BY_CLIENT);
 		gs_gpu_bell(c->tenant);
@@ -42,7 +42,7 @@ unsigned work(struct client *c, uint64_t *left, int evictable, uint64_t ns)
 
 	agent(c);
 	if (state(c, 0) == GS_K_TOEVICT) {
-		evicted(c, 0, gs_page_load(c->page->stub[0].done) + 1);
+		evicted(c, 0, gs_page_load(c->page->slot[0].done) + 1);
 		agent(c);
 	}
 	if (state(c, 0) == GS_K_RUNNING) {

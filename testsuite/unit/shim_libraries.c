@@ -156,11 +156,11 @@ CUlibrary load(CUkernel *one, CUkernel *two)
 
 void expect_wait(call_fn fn, CUlibrary library, CUkernel of)
 {
-	struct gs_stub *stub;
+	struct gs_slot *slot;
 	pthread_t thread;
 
 	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
-	stub = active();
+	slot = active();
 	call = (struct call){ .fn = fn, .library = library, .kernel = of };
 	inside = 0;
 	pthread_create(&thread, NULL, make_call, NULL);
@@ -168,7 +168,7 @@ void expect_wait(call_fn fn, CUlibrary library, CUkernel of)
 	usleep(30000);
 	assert_int_equal(inside, 0);
 	assert_int_equal(call.done, 0);
-	gs_page_store(stub->kstate, GS_K_DONE);
+	gs_page_store(slot->state, GS_K_DONE);
 	pthread_join(thread, NULL);
 	assert_true(inside > 0);
 	finish_all();

@@ -28,8 +28,8 @@ CUfunction kernel;
 
 int all_prepared(void)
 {
-	for (uint32_t i = 0; i < GS_PAGE_STUBS; i++)
-		if (gs_page_load(page->stub[i].kstate) != GS_K_PREP ||
+	for (uint32_t i = 0; i < GS_PAGE_SLOTS; i++)
+		if (gs_page_load(page->slot[i].state) != GS_K_PREP ||
 		    shim_launch_at(i)->owner != SHIM_FREE)
 			return 0;
 	return 1;
@@ -37,16 +37,16 @@ int all_prepared(void)
 
 void finish_all(void)
 {
-	for (uint32_t i = 0; i < GS_PAGE_STUBS; i++)
-		gs_stub_move(&page->stub[i], GS_K_RUNNING, GS_K_DONE);
+	for (uint32_t i = 0; i < GS_PAGE_SLOTS; i++)
+		gs_slot_move(&page->slot[i], GS_K_RUNNING, GS_K_DONE);
 }
 
-struct gs_stub *active(void)
+struct gs_slot *active(void)
 {
-	for (uint32_t i = 0; i < GS_PAGE_STUBS; i++)
-		if (gs_page_load(page->stub[i].kstate) != GS_K_PREP)
-			return &page->stub[i];
-	return &page->stub[0];
+	for (uint32_t i = 0; i < GS_PAGE_SLOTS; i++)
+		if (gs_page_load(page->slot[i].state) != GS_K_PREP)
+			return &page->slot[i];
+	return &page->slot[0];
 }
 
 void expect_calls(const char *expected)

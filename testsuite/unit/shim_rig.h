@@ -41,10 +41,10 @@ int shim_rig_idle(void **state);
 CUresult launch_in(CUfunction f, unsigned int grid, CUstream stream);
 CUresult launch(CUfunction f, unsigned int grid);
 
-/* Is nothing out: is every stub in PREP, and its launch free? */
+/* Is nothing out: is every slot in PREP, and its launch free? */
 int all_prepared(void);
-/* A stub that is not in PREP; the first when all are. */
-struct gs_stub *active(void);
+/* A slot that is not in PREP; the first when all are. */
+struct gs_slot *active(void);
 /* What runs ends. */
 void finish_all(void);
 /* Called by whoever has unlocked a mutex, where lock_watch.c is linked; NULL: nothing is. */

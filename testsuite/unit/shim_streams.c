@@ -170,7 +170,7 @@ void begin_idle(void)
 {
 	for (unsigned int i = 1; i <= SHIM_CHANNELS_BUSY; i++)
 		assert_int_equal(cuStreamWaitEvent(AT(i), NULL, 0), CUDA_SUCCESS);
-	assert_true(launches(0)); /* as no stub is out */
+	assert_true(launches(0)); /* as no slot is out */
 	over();
 }
 

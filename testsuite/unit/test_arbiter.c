@@ -148,19 +148,19 @@ static void *play(void *arg)
 		uint64_t until = gs_clock_ns() + PATIENCE_NS;
 
 		prepare(c, 0, 10, 1);
-		gs_page_store(c->page->stub[0].leave_ns, 10 * US);
+		gs_page_store(c->page->slot[0].leave_ns, 10 * US);
 		go(c, 0, GS_K_PREP, GS_K_READY, GS_BY_CLIENT);
 		gs_page_ask(c->page);
 		while (state(c, 0) != GS_K_DONE) {
 			if (gs_clock_ns() > until)
 				return "a request was lost";
 			gs_page_store(c->page->heard, gs_page_load(c->page->bell));
-			if (gs_stub_move(&c->page->stub[0], GS_K_TORUN, GS_K_RUNNING))
-				gs_page_store(c->page->stub[0].started, 1);
-			else if (gs_stub_move(&c->page->stub[0], GS_K_TOEVICT, GS_K_READY))
+			if (gs_slot_move(&c->page->slot[0], GS_K_TORUN, GS_K_RUNNING))
+				gs_page_store(c->page->slot[0].started, 1);
+			else if (gs_slot_move(&c->page->slot[0], GS_K_TOEVICT, GS_K_READY))
 				gs_page_ask(c->page);
 			else if (state(c, 0) == GS_K_RUNNING)
-				gs_stub_move(&c->page->stub[0], GS_K_RUNNING, GS_K_DONE);
+				gs_slot_move(&c->page->slot[0], GS_K_RUNNING, GS_K_DONE);
 			if (i % 3 == 0)
 				usleep(20);
 		}

@@ -107,15 +107,15 @@ static void two_go(struct two *t)
 	}
 }
 
-/* A launch in stub 0, asked for through the page; flags as in page.h. */
+/* A launch in slot 0, asked for through the page; flags as in page.h. */
 static void ask_as(struct gs_page *page, uint64_t seq, uint32_t flags)
 {
-	gs_page_store(page->stub[0].started, 0);
-	gs_page_store(page->stub[0].done, 0);
-	gs_page_store(page->stub[0].nt, 10);
-	gs_page_store(page->stub[0].flags, flags);
-	gs_page_store(page->stub[0].leave_ns, flags ? 50 * GS_NS_PER_US : 0);
-	gs_page_store(page->stub[0].seq, seq);
+	gs_page_store(page->slot[0].started, 0);
+	gs_page_store(page->slot[0].done, 0);
+	gs_page_store(page->slot[0].nt, 10);
+	gs_page_store(page->slot[0].flags, flags);
+	gs_page_store(page->slot[0].leave_ns, flags ? 50 * GS_NS_PER_US : 0);
+	gs_page_store(page->slot[0].seq, seq);
 	gs_page_store(page->used, 1);
 	live_move(page, 0, GS_K_PREP, GS_K_READY);
 	gs_page_ask(page);
@@ -123,7 +123,7 @@ static void ask_as(struct gs_page *page, uint64_t seq, uint32_t flags)
 
 static void ask(struct gs_page *page, uint64_t seq)
 {
-	ask_as(page, seq, GS_STUB_EVICTABLE);
+	ask_as(page, seq, GS_SLOT_EVICTABLE);
 }
 
 /* Until it is on the GPU. */
@@ -131,12 +131,12 @@ static void launch(struct gs_page *page, uint64_t seq)
 {
 	ask(page, seq);
 	live_await(page, 0, GS_K_TORUN);
-	live_run_stub(page, 0);
+	live_run_slot(page, 0);
 }
 
 static void end_launch(struct gs_page *page)
 {
-	live_end_stub(page, 0, GS_K_RUNNING);
+	live_end_slot(page, 0, GS_K_RUNNING);
 	live_move(page, 0, GS_K_DONE, GS_K_PREP);
 }
 
@@ -186,10 +186,10 @@ static void test_asked_through_the_page(void **state)
 		live_await(t.page[0], 0, GS_K_TOEVICT);
 		live_move(t.page[0], 0, GS_K_TOEVICT, GS_K_READY);
 		live_await(t.page[1], 0, GS_K_TORUN);
-		live_run_stub(t.page[1], 0);
+		live_run_slot(t.page[1], 0);
 		end_launch(t.page[1]);
 		live_await(t.page[0], 0, GS_K_TORUN);
-		live_run_stub(t.page[0], 0);
+		live_run_slot(t.page[0], 0);
 	}
 	two_go(&t);
 	live_serves(l);
@@ -300,7 +300,7 @@ static void test_side_by_side(void **state)
 	for (int i = 0; i < 2; i++) {
 		ask_as(t.page[i], 0, 0);
 		live_await(t.page[i], 0, GS_K_TORUN);
-		live_run_stub(t.page[i], 0);
+		live_run_slot(t.page[i], 0);
 	}
 	assert_true(takes_less(l, 5));
 	for (int i = 0; i < 2; i++)
@@ -324,10 +324,10 @@ static void test_polls_while_one_waits(void **state)
 	assert_int_equal(gs_page_load(t.page[1]->attended), GS_ATTENDED_AWAKE);
 	live_move(t.page[0], 0, GS_K_TOEVICT, GS_K_READY);
 	live_await(t.page[1], 0, GS_K_TORUN);
-	live_run_stub(t.page[1], 0);
+	live_run_slot(t.page[1], 0);
 	end_launch(t.page[1]);
 	live_await(t.page[0], 0, GS_K_TORUN);
-	live_run_stub(t.page[0], 0);
+	live_run_slot(t.page[0], 0);
 	usleep(50000);
 	live_status_gpu(l, "arbiter", is, sizeof(is));
 	assert_string_equal(is, "sleeps");
@@ -342,8 +342,8 @@ static void test_a_page_that_cannot_be(void **state)
 	struct two t;
 
 	two_come(l, ONE_ABOVE, &t);
-	gs_page_store(t.page[0]->stub[3].seq, 7);
-	gs_page_store(t.page[0]->stub[3].kstate, 77);
+	gs_page_store(t.page[0]->slot[3].seq, 7);
+	gs_page_store(t.page[0]->slot[3].state, 77);
 	gs_page_ask(t.page[0]);
 	live_expect_closed(dup(t.sock[0]));
 	live_await_log(l, "its page holds the state 77");
@@ -427,15 +427,15 @@ static void test_waiting_together(void **state)
 		if (i)
 			continue;
 		live_await(page[0], 0, GS_K_TORUN);
-		live_run_stub(page[0], 0);
+		live_run_slot(page[0], 0);
 	}
 	live_await(page[0], 0, GS_K_TOEVICT);
 	live_move(page[0], 0, GS_K_TOEVICT, GS_K_READY);
 	for (int i = 1; gone < WAITING; i = i % WAITING + 1) {
-		if (sock[i] < 0 || gs_page_load(page[i]->stub[0].kstate) != GS_K_TORUN)
+		if (sock[i] < 0 || gs_page_load(page[i]->slot[0].state) != GS_K_TORUN)
 			continue;
-		live_run_stub(page[i], 0);
-		live_end_stub(page[i], 0, GS_K_RUNNING);
+		live_run_slot(page[i], 0);
+		live_end_slot(page[i], 0, GS_K_RUNNING);
 		close(sock[i]);
 		sock[i] = -1;
 		gone++;

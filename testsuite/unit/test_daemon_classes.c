@@ -65,13 +65,13 @@ static void leave(struct job *j)
 }
 
 /* It launches, gets the GPU and runs there. */
-static void occupy(struct job *j, unsigned stub)
+static void occupy(struct job *j, unsigned slot)
 {
-	live_launch(j->sock, j->page, stub, stub);
-	if (gs_page_load(j->page->stub[stub].kstate) == GS_K_RUNNING)
+	live_launch(j->sock, j->page, slot, slot);
+	if (gs_page_load(j->page->slot[slot].state) == GS_K_RUNNING)
 		return;
-	live_await(j->page, stub, GS_K_TORUN);
-	live_run_stub(j->page, stub);
+	live_await(j->page, slot, GS_K_TORUN);
+	live_run_slot(j->page, slot);
 }
 
 static void evicted_by(struct job *holder, struct job *other)
@@ -79,7 +79,7 @@ static void evicted_by(struct job *holder, struct job *other)
 	live_await(holder->page, 0, GS_K_TOEVICT);
 	live_move(holder->page, 0, GS_K_TOEVICT, GS_K_READY);
 	live_await(other->page, 0, GS_K_TORUN);
-	live_run_stub(other->page, 0);
+	live_run_slot(other->page, 0);
 }
 
 static void the_higher_class_evicts(void **state)
@@ -102,19 +102,19 @@ static void the_higher_class_evicts(void **state)
 	live_launch(second.sock, second.page, 0, 0);
 	evicted_by(&fast, &second);
 	/* The class of the file that is read again holds for tasks to come. */
-	live_end_stub(second.page, 0, GS_K_RUNNING);
+	live_end_slot(second.page, 0, GS_K_RUNNING);
 	leave(&second);
 	leave(&fast);
 	leave(&low);
 	live_await(idle.page, 0, GS_K_TORUN);
-	live_run_stub(idle.page, 0);
+	live_run_slot(idle.page, 0);
 	reload(l, "Policy=piv\nMemoryAdmission=fcfs\nClass=night Priority=50\nClass=urgent Priority=-50\n"
 		  "Partition=idle Class=night Priority=1\n");
 	fast = join(l, "high"); /* of no class any more, priority 10 */
 	live_launch(fast.sock, fast.page, 0, 0);
 	usleep(50000);
-	assert_int_equal(gs_page_load(idle.page->stub[0].kstate), GS_K_RUNNING);
-	live_end_stub(idle.page, 0, GS_K_RUNNING);
+	assert_int_equal(gs_page_load(idle.page->slot[0].state), GS_K_RUNNING);
+	live_end_slot(idle.page, 0, GS_K_RUNNING);
 	live_await(fast.page, 0, GS_K_TORUN);
 	leave(&idle);
 	leave(&fast);
@@ -185,7 +185,7 @@ static void the_starved_get_the_gpu(void **state)
 	occupy(&high, 0);
 	live_launch(low.sock, low.page, 0, 0);
 	usleep(300000);
-	assert_int_equal(gs_page_load(high.page->stub[0].kstate), GS_K_RUNNING);
+	assert_int_equal(gs_page_load(high.page->slot[0].state), GS_K_RUNNING);
 	leave(&low);
 	leave(&high);
 	restart(l, CLASSES "StarvationBound=150ms\n");
@@ -199,7 +199,7 @@ static void the_starved_get_the_gpu(void **state)
 	assert_true(gs_clock_ns() - began >= 150 * GS_NS_PER_MS);
 	live_move(high.page, 0, GS_K_TOEVICT, GS_K_READY);
 	live_await(low.page, 0, GS_K_TORUN);
-	live_run_stub(low.page, 0);
+	live_run_slot(low.page, 0);
 	/* It gets a slice, and not more. */
 	live_await(low.page, 0, GS_K_TOEVICT);
 	live_move(low.page, 0, GS_K_TOEVICT, GS_K_READY);

@@ -34,13 +34,13 @@ static void announce(int sock, uint64_t content)
 	live_send(sock, &msg, -1);
 }
 
-static uint64_t time_of(int sock, uint32_t number, uint32_t shape)
+static uint64_t time_of(int sock, uint32_t number, uint32_t dims)
 {
 	struct gs_msg msg;
 
 	gs_msg_init(&msg, GS_MSG_TIME, 77);
 	msg.time.number = number;
-	msg.time.shape = shape;
+	msg.time.dims = dims;
 	live_send(sock, &msg, -1);
 	live_expect(sock, &msg, GS_MSG_TIMED, NULL);
 	assert_int_equal(msg.header.tag, 77);
@@ -53,13 +53,13 @@ static uint64_t time_of(int sock, uint32_t number, uint32_t shape)
  * answered since it was told of the kernel: the page is looked at by another thread
  * than the one that reads messages, and may be looked at first.
  */
-static void run(int sock, struct gs_page *page, uint32_t shape)
+static void run(int sock, struct gs_page *page, uint32_t dims)
 {
-	struct gs_stub *s = &page->stub[0];
+	struct gs_slot *s = &page->slot[0];
 
 	gs_page_store(s->kernel, 3);
 	gs_page_store(s->nt, 1000);
-	gs_page_store(s->flags, shape << GS_STUB_SHAPE_SHIFT);
+	gs_page_store(s->flags, dims << GS_SLOT_DIMS_SHIFT);
 	live_move(page, 0, GS_K_PREP, GS_K_READY);
 	live_bell(sock);
 	live_await(page, 0, GS_K_TORUN);
@@ -67,11 +67,11 @@ static void run(int sock, struct gs_page *page, uint32_t shape)
 	gs_page_store(s->done, 1000);
 	live_move(page, 0, GS_K_RUNNING, GS_K_DONE);
 	gs_page_store(s->alone_ns, 2000000);
-	gs_page_store(s->flags, gs_page_load(s->flags) | GS_STUB_TIMED);
+	gs_page_store(s->flags, gs_page_load(s->flags) | GS_SLOT_TIMED);
 	live_move(page, 0, GS_K_DONE, GS_K_PREP);
 }
 
-static void as_the_shim_asks(const struct live *l, uint32_t job, uint32_t shape)
+static void as_the_shim_asks(const struct live *l, uint32_t job, uint32_t dims)
 {
 	struct gs_client_options options = { .socket = l->socket, .job_id = job, .step_id = UINT32_MAX, .program = "test" };
 	struct gs_client *client = gs_client_create(&options);
@@ -79,14 +79,14 @@ static void as_the_shim_asks(const struct live *l, uint32_t job, uint32_t shape)
 	assert_non_null(client);
 	assert_int_equal(gs_client_connect(client, 0, 5000, NULL, NULL), 0);
 	gs_client_kernel(client, 3, 1, 0, 0, CONTENT, "reduce");
-	assert_int_equal(gs_client_time(client, 3, shape), 2000000);
-	assert_int_equal(gs_client_time(client, 4, shape), 0);
+	assert_int_equal(gs_client_time(client, 3, dims), 2000000);
+	assert_int_equal(gs_client_time(client, 4, dims), 0);
 	gs_client_destroy(client);
 }
 
 static void the_next_job_knows(void **state)
 {
-	uint32_t wide = gs_stub_shape(256, 1, 1, 0), square = gs_stub_shape(16, 16, 1, 0), job[2];
+	uint32_t wide = gs_slot_dims(256, 1, 1, 0), square = gs_slot_dims(16, 16, 1, 0), job[2];
 	struct gs_page *page, *other;
 	struct live l;
 	int sock, next, owner[2];
@@ -122,7 +122,7 @@ static void the_next_job_knows(void **state)
 /* What one daemon learned, the next one knows by its history's file. */
 static void the_next_daemon_knows(void **state)
 {
-	uint32_t wide = gs_stub_shape(256, 1, 1, 0), square = gs_stub_shape(16, 16, 1, 0), job;
+	uint32_t wide = gs_slot_dims(256, 1, 1, 0), square = gs_slot_dims(16, 16, 1, 0), job;
 	uint64_t until, known = 0;
 	struct gs_page *page;
 	char line[160], path[128];

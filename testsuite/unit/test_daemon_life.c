@@ -132,7 +132,7 @@ static void test_restart_adopts(void **state)
 	sock = live_hello(l, job, &page, &page_fd);
 	live_launch(sock, page, 0, 0);
 	live_await(page, 0, GS_K_TORUN);
-	live_run_stub(page, 0);
+	live_run_slot(page, 0);
 	snprintf(path, sizeof(path), "%s.state", l->socket);
 	assert_int_equal(lstat(path, &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0600);
@@ -155,13 +155,13 @@ static void test_restart_adopts(void **state)
 	assert_int_equal(a.used, 250 * MIB);
 	assert_int_equal(live_alloc(sock, 150 * MIB).granted, 1);
 	/* Managed again: a more urgent client gets it off the GPU. */
-	assert_int_equal(gs_page_load(page->stub[0].kstate), GS_K_RUNNING);
+	assert_int_equal(gs_page_load(page->slot[0].state), GS_K_RUNNING);
 	own = live_local(l, 40, 0, "high", &again);
 	assert_int_not_equal(again, job);
 	client = live_hello(l, again, &other, NULL);
 	live_launch(client, other, 0, 0);
 	live_await(page, 0, GS_K_TOEVICT);
-	gs_page_store(page->stub[0].done, 10);
+	gs_page_store(page->slot[0].done, 10);
 	live_move(page, 0, GS_K_TOEVICT, GS_K_READY);
 	live_await(other, 0, GS_K_TORUN);
 	gs_page_unmap(page);
@@ -209,21 +209,21 @@ static void test_page_of_an_earlier_shim(void **state)
 	client = live_hello(l, again, &other, NULL);
 	live_launch(client, other, 0, 0); /* it has the GPU */
 	live_await(other, 0, GS_K_TORUN);
-	live_run_stub(other, 0);
+	live_run_slot(other, 0);
 	for (uint64_t seq = 0; seq < 3; seq++) {
-		gs_page_store(page->stub[0].nt, 10);
-		gs_page_store(page->stub[0].flags, GS_STUB_EVICTABLE);
-		gs_page_store(page->stub[0].seq, seq);
+		gs_page_store(page->slot[0].nt, 10);
+		gs_page_store(page->slot[0].flags, GS_SLOT_EVICTABLE);
+		gs_page_store(page->slot[0].seq, seq);
 		gs_page_store(page->was_launched_ns, gs_clock_ns());
 		live_move(page, 0, GS_K_PREP, GS_K_READY);
 		gs_page_ask(page);
 		if (seq == 0) {
-			live_end_stub(other, 0, GS_K_RUNNING);
+			live_end_slot(other, 0, GS_K_RUNNING);
 			live_move(other, 0, GS_K_DONE, GS_K_PREP);
 		}
 		live_await(page, 0, GS_K_TORUN);
-		live_run_stub(page, 0);
-		live_end_stub(page, 0, GS_K_RUNNING);
+		live_run_slot(page, 0);
+		live_end_slot(page, 0, GS_K_RUNNING);
 		live_move(page, 0, GS_K_DONE, GS_K_PREP);
 	}
 	gs_page_unmap(page);
@@ -269,9 +269,9 @@ static void test_restart_keeps_figures(void **state)
 	sock = live_hello(l, job, &first, NULL);
 	live_launch(sock, first, 0, 0);
 	live_await(first, 0, GS_K_TORUN);
-	live_run_stub(first, 0);
+	live_run_slot(first, 0);
 	usleep(100000);
-	live_end_stub(first, 0, GS_K_RUNNING);
+	live_end_slot(first, 0, GS_K_RUNNING);
 	live_bell(sock);
 	assert_int_equal(live_alloc(sock, 150 * MIB).granted, 1);
 	close(sock); /* its launch is over, the next one's goes on */
@@ -280,7 +280,7 @@ static void test_restart_keeps_figures(void **state)
 	sock = live_hello(l, job, &page, &page_fd);
 	live_launch(sock, page, 0, 0);
 	live_await(page, 0, GS_K_TORUN);
-	live_run_stub(page, 0);
+	live_run_slot(page, 0);
 	usleep(100000);
 	active = live_figure(l, job, "active_ms");
 	assert_true(active > 190);

@@ -245,7 +245,7 @@ static void test_impossible_page_is_closed(void **state)
 	int own = live_local(l, 40, 0, "low", &job), sock = live_hello(l, job, &page, NULL);
 	int good = live_hello(l, job, &other, NULL);
 
-	gs_page_store(page->stub[5].kstate, 57);
+	gs_page_store(page->slot[5].state, 57);
 	live_bell(sock);
 	live_expect_closed(sock);
 	assert_int_equal(live_logged(l, "holds the state 57"), 1);
@@ -334,23 +334,23 @@ static void test_preemption(void **state)
 	live_send(cl, &msg, -1);
 	live_launch(cl, low, 0, 0);
 	live_await(low, 0, GS_K_TORUN);
-	live_run_stub(low, 0);
+	live_run_slot(low, 0);
 	for (unsigned round = 1; round <= 3; round++) {
 		live_launch(ch, high, round, round - 1);
 		live_await(low, 0, GS_K_TOEVICT);
-		assert_int_equal(gs_page_load(high->stub[round].kstate), GS_K_READY);
-		gs_page_store(low->stub[0].done, 100 * round);
+		assert_int_equal(gs_page_load(high->slot[round].state), GS_K_READY);
+		gs_page_store(low->slot[0].done, 100 * round);
 		live_move(low, 0, GS_K_TOEVICT, GS_K_READY);
 		live_await(high, round, GS_K_TORUN);
-		live_run_stub(high, round);
+		live_run_slot(high, round);
 		usleep(2000);
-		assert_int_equal(gs_page_load(low->stub[0].kstate), GS_K_READY);
-		live_end_stub(high, round, GS_K_RUNNING);
+		assert_int_equal(gs_page_load(low->slot[0].state), GS_K_READY);
+		live_end_slot(high, round, GS_K_RUNNING);
 		live_await(low, 0, GS_K_TORUN);
-		gs_page_store(low->stub[0].started, 0);
-		live_run_stub(low, 0);
+		gs_page_store(low->slot[0].started, 0);
+		live_run_slot(low, 0);
 	}
-	live_end_stub(low, 0, GS_K_RUNNING);
+	live_end_slot(low, 0, GS_K_RUNNING);
 	close(cl);
 	close(ch);
 	for (int i = 0; i < 4000 && live_logged(l, ": gone") < 2; i++)
@@ -399,7 +399,7 @@ static void test_killed_client_frees_the_gpu(void **state)
 		live_alloc(sock, 400 * MIB);
 		live_launch(sock, p, 0, 0);
 		live_await(p, 0, GS_K_TORUN);
-		live_run_stub(p, 0);
+		live_run_slot(p, 0);
 		if (write(ready[1], "x", 1) < 0)
 			_exit(1);
 		pause();
@@ -409,7 +409,7 @@ static void test_killed_client_frees_the_gpu(void **state)
 	client = live_hello(l, job, &page, NULL);
 	live_launch(client, page, 0, 0);
 	usleep(20000);
-	assert_int_equal(gs_page_load(page->stub[0].kstate), GS_K_READY);
+	assert_int_equal(gs_page_load(page->slot[0].state), GS_K_READY);
 	since = gs_clock_ns();
 	kill(child, SIGKILL);
 	live_await(page, 0, GS_K_TORUN);

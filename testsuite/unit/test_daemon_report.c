@@ -99,7 +99,7 @@ static void test_starving_is_seen(void **state)
 	assert_true(gpu_figure(l, "antt") == 0 && gpu_figure(l, "jain") == 1);
 	live_launch(ch, high, 0, 0);
 	live_await(high, 0, GS_K_TORUN);
-	live_run_stub(high, 0);
+	live_run_slot(high, 0);
 	live_launch(cl, low, 0, 0);
 	await_more(l, "antt", 1 + 90 / 2.0); /* of 1 and 1 + the ms waited */
 	antt = gpu_figure(l, "antt");
@@ -108,10 +108,10 @@ static void test_starving_is_seen(void **state)
 	assert_true(gpu_figure(l, "stp") < 1.1);
 	assert_true(live_figure(l, jl, "ntt") > 91);
 	await_more(l, "antt", antt + 20);
-	live_end_stub(high, 0, GS_K_RUNNING);
+	live_end_slot(high, 0, GS_K_RUNNING);
 	live_bell(ch);
 	live_await(low, 0, GS_K_TORUN);
-	live_run_stub(low, 0);
+	live_run_slot(low, 0);
 	for (int i = 0; i < 4000 && live_figure(l, jl, "active_ms") <= 90; i++)
 		usleep(5000);
 	assert_true(live_figure(l, jl, "active_ms") > 90);
@@ -205,10 +205,10 @@ static void test_priority_is_changed(void **state)
 
 	live_launch(ch, high, 0, 0);
 	live_await(high, 0, GS_K_TORUN);
-	live_run_stub(high, 0);
+	live_run_slot(high, 0);
 	live_launch(cl, low, 0, 0);
 	usleep(5000);
-	assert_int_equal(gs_page_load(high->stub[0].kstate), GS_K_RUNNING);
+	assert_int_equal(gs_page_load(high->slot[0].state), GS_K_RUNNING);
 	change_priority(l, 4242, 50, GS_MSG_REFUSED);
 	change_priority(l, jl, 1001, GS_MSG_REFUSED);
 	change_priority(l, jl, 50, GS_MSG_OK);

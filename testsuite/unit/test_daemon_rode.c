@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Launches without a stub, told of by RODE over raw sockets: what the daemon counts, and whom it believes. */
+/* Launches without a slot, told of by RODE over raw sockets: what the daemon counts, and whom it believes. */
 #define _GNU_SOURCE
 #include <inttypes.h>
 #include <jansson.h>

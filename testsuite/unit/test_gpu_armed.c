@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Launches that wait in their streams for their turn (GS_STUB_ARMED), as the daemon has them. */
+/* Launches that wait in their streams for their turn (GS_SLOT_ARMED), as the daemon has them. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,7 +27,7 @@ static void begin_pair(void)
 static void low_computes(void)
 {
 	launch(low, 0, 1000, 1);
-	gs_page_store(low->page->stub[0].leave_ns, 50 * US);
+	gs_page_store(low->page->slot[0].leave_ns, 50 * US);
 	turn(0);
 	agent(low);
 }
@@ -35,17 +35,17 @@ static void low_computes(void)
 static void high_waits_in_its_stream(void)
 {
 	launch(high, 0, 10, 1);
-	atomic_fetch_or(&high->page->stub[0].flags, GS_STUB_ARMED);
+	atomic_fetch_or(&high->page->slot[0].flags, GS_SLOT_ARMED);
 }
 
 /* What waits in its stream goes when nobody is there any more, and not before; by the daemon's hand, once. */
 static void test_armed(void **unused)
 {
-	struct gs_stub *stub;
+	struct gs_slot *slot;
 
 	(void)unused;
 	begin_pair();
-	stub = &high->page->stub[0];
+	slot = &high->page->slot[0];
 	assert_int_equal(gs_page_load(high->page->arm), 0);
 	low_computes();
 	turn(0);
@@ -62,13 +62,13 @@ static void test_armed(void **unused)
 	turn(1 * US);
 	assert_true(has_turn(high));
 	assert_int_equal(state(high, 0), GS_K_RUNNING);
-	assert_false(gs_page_load(stub->flags) & GS_STUB_ARMED);
-	gs_page_store(stub->started, 1);
+	assert_false(gs_page_load(slot->flags) & GS_SLOT_ARMED);
+	gs_page_store(slot->started, 1);
 	turn(1 * US);
 	assert_int_equal(gs_page_load(low->page->arm), 1);
 	assert_int_equal(gs_page_load(high->page->arm), 0);
 	/* Back in READY it is as any other. */
-	assert_true(gs_stub_move(stub, GS_K_RUNNING, GS_K_READY));
+	assert_true(gs_slot_move(slot, GS_K_RUNNING, GS_K_READY));
 	gs_gpu_bell(high->tenant);
 	turn(1 * US);
 	assert_int_equal(state(high, 0), GS_K_TORUN);
@@ -83,7 +83,7 @@ static void test_armed_in_part(void **unused)
 	low_computes();
 	launch(high, 0, 10, 1);
 	launch(high, 1, 10, 1);
-	atomic_fetch_or(&high->page->stub[0].flags, GS_STUB_ARMED);
+	atomic_fetch_or(&high->page->slot[0].flags, GS_SLOT_ARMED);
 	turn(1 * MS);
 	agent(low);
 	turn(45 * US);
@@ -138,12 +138,12 @@ static void test_kernel_behind_an_armed_one(void **unused)
 	launch(low, 0, 1, 0);
 	turn(0);
 	agent(low);
-	gs_page_store(low->page->stub[0].alone_ns, 5 * MS);
+	gs_page_store(low->page->slot[0].alone_ns, 5 * MS);
 	launch(high, 0, 10, 1);
 	turn(1 * MS);
 	assert_int_equal(has_turn(low), 0);
 	launch(low, 1, 10, 1);
-	atomic_fetch_or(&low->page->stub[1].flags, GS_STUB_ARMED);
+	atomic_fetch_or(&low->page->slot[1].flags, GS_SLOT_ARMED);
 	agent(low);
 	turn(29 * MS);
 	assert_false(has_turn(high));

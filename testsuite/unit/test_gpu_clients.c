@@ -27,7 +27,7 @@ static void test_unstarted_needs_the_bell(void **unused)
 	low = join(1, 1);
 	high = join(2, 10);
 	occupy(low, 100);
-	gs_page_store(low->page->stub[0].started, 0); /* still in its stream */
+	gs_page_store(low->page->slot[0].started, 0); /* still in its stream */
 	turn(1 * MS);
 	launch(high, 0, 1, 1);
 	turn(0);
@@ -38,7 +38,7 @@ static void test_unstarted_needs_the_bell(void **unused)
 	turn(50 * US);
 	assert_true(has_turn(high));
 	/* It starts, finds the limit 0 and leaves without having done a thing. */
-	gs_page_store(low->page->stub[0].started, 1);
+	gs_page_store(low->page->slot[0].started, 1);
 	evicted(low, 0, 0);
 	turn(1 * MS);
 	assert_int_equal(low->tally.preemptions, 0);
@@ -60,7 +60,7 @@ static void test_launch_past_the_check_is_caught(void **unused)
 	turn(0); /* low has lost the turn */
 	prepare(low, 1, 100, 1);
 	go(low, 1, GS_K_PREP, GS_K_RUNNING, GS_BY_CLIENT); /* it had read turn == 1 before */
-	gs_page_store(low->page->stub[1].started, 1);
+	gs_page_store(low->page->slot[1].started, 1);
 	evicted(low, 0, 10);
 	turn(50 * US);
 	assert_int_equal(state(low, 1), GS_K_TOEVICT);
@@ -72,8 +72,8 @@ static void test_launch_past_the_check_is_caught(void **unused)
 	all_leave(low, high);
 }
 
-/* The page says how far its stubs were ever used; it is believed, and no further. */
-static void test_stubs_that_were_used(void **unused)
+/* The page says how far its slots were ever used; it is believed, and no further. */
+static void test_slots_that_were_used(void **unused)
 {
 	struct client *low, *high;
 
@@ -128,7 +128,7 @@ static void test_an_agent_is_woken_to_relaunch(void **unused)
 	turn(50 * US);
 	assert_int_equal(state(high, 0), GS_K_TORUN);
 	go(high, 0, GS_K_TORUN, GS_K_RUNNING, GS_BY_CLIENT);
-	gs_page_store(high->page->stub[0].started, 1);
+	gs_page_store(high->page->slot[0].started, 1);
 	turn(1 * MS);
 	go(high, 0, GS_K_RUNNING, GS_K_DONE, GS_BY_GPU);
 	gs_page_store(low->page->awake, 1); /* its launch has gone already, say */
@@ -246,7 +246,7 @@ static void test_back_again(void **unused)
 static void test_hostile_page(void **unused)
 {
 	struct client *a, *b;
-	uint32_t kstate;
+	uint32_t bad;
 
 	(void)unused;
 	begin("piv");
@@ -255,22 +255,22 @@ static void test_hostile_page(void **unused)
 	memset(a->page, 0xff, sizeof(*a->page));
 	gs_gpu_bell(a->tenant);
 	turn(0);
-	assert_true(gs_tenant_bad(a->tenant, &kstate));
-	assert_int_equal(kstate, UINT32_MAX);
-	assert_false(gs_tenant_bad(b->tenant, &kstate));
+	assert_true(gs_tenant_bad(a->tenant, &bad));
+	assert_int_equal(bad, UINT32_MAX);
+	assert_false(gs_tenant_bad(b->tenant, &bad));
 	/* Absurd figures in a legal state harm nobody. */
 	memset(a->page, 0, sizeof(*a->page));
-	gs_page_store(b->page->stub[3].nt, UINT64_MAX);
-	gs_page_store(b->page->stub[3].done, UINT64_MAX);
-	gs_page_store(b->page->stub[3].alone_ns, UINT64_MAX);
-	gs_page_store(b->page->stub[3].kernel, UINT32_MAX);
-	gs_page_store(b->page->stub[3].seq, UINT64_MAX);
-	gs_page_store(b->page->stub[3].kstate, GS_K_READY);
+	gs_page_store(b->page->slot[3].nt, UINT64_MAX);
+	gs_page_store(b->page->slot[3].done, UINT64_MAX);
+	gs_page_store(b->page->slot[3].alone_ns, UINT64_MAX);
+	gs_page_store(b->page->slot[3].kernel, UINT32_MAX);
+	gs_page_store(b->page->slot[3].seq, UINT64_MAX);
+	gs_page_store(b->page->slot[3].state, GS_K_READY);
 	gs_page_store(b->page->bell, UINT32_MAX);
 	gs_gpu_bell(b->tenant);
 	turn(1 * MS);
 	assert_int_equal(state(b, 3), GS_K_TORUN);
-	assert_false(gs_tenant_bad(b->tenant, &kstate));
+	assert_false(gs_tenant_bad(b->tenant, &bad));
 	all_leave(a, b);
 }
 
@@ -335,7 +335,7 @@ int main(void)
 		cmocka_unit_test(test_pinned),
 		cmocka_unit_test(test_unstarted_needs_the_bell),
 		cmocka_unit_test(test_launch_past_the_check_is_caught),
-		cmocka_unit_test(test_stubs_that_were_used),
+		cmocka_unit_test(test_slots_that_were_used),
 		cmocka_unit_test(test_an_agent_is_woken_to_relaunch),
 		cmocka_unit_test(test_death_frees_the_gpu),
 		cmocka_unit_test(test_death_while_draining),

@@ -202,7 +202,7 @@ static void what_slips_past_is_told_to_leave(void **unused)
 	/* It had read that it has the turn. */
 	prepare(low, 1, 1000, 1);
 	go(low, 1, GS_K_PREP, GS_K_RUNNING, GS_BY_CLIENT);
-	gs_page_store(low->page->stub[1].started, 1);
+	gs_page_store(low->page->slot[1].started, 1);
 	gs_gpu_bell(low->tenant);
 	turn(MS);
 	turn(MS);
@@ -395,7 +395,7 @@ static void mps_has_short_and_long_ones_take_turns(void **unused)
 	all_leave(a, b);
 }
 
-/* Most of what a training launches has no stub, so every other look finds nothing. */
+/* Most of what a training launches has no slot, so every other look finds nothing. */
 static void mps_sees_launches_that_ride(void **unused)
 {
 	struct client *a, *b;

@@ -35,12 +35,12 @@ static const struct gs_tally_kernel *kernel_of(const struct client *c, int numbe
 /* Like launch(), of that kernel, predicted to take alone_ns; not evictable: for that reason. */
 static void launch_of(struct client *c, unsigned i, uint32_t kernel, uint64_t nt, uint64_t alone_ns, uint32_t why)
 {
-	struct gs_stub *s = &c->page->stub[i];
+	struct gs_slot *s = &c->page->slot[i];
 
 	prepare(c, i, nt, !why);
 	gs_page_store(s->kernel, kernel);
 	gs_page_store(s->alone_ns, alone_ns);
-	gs_page_store(s->flags, why ? why << GS_STUB_WHY_SHIFT : GS_STUB_EVICTABLE);
+	gs_page_store(s->flags, why ? why << GS_SLOT_WHY_SHIFT : GS_SLOT_EVICTABLE);
 	if (has_turn(c)) {
 		go(c, i, GS_K_PREP, GS_K_RUNNING, GS_BY_CLIENT);
 		gs_page_store(s->started, 1);
@@ -141,7 +141,7 @@ static void test_not_begun_has_no_latency(void **unused)
 	low = join_with_kernels(1, 1);
 	high = join_with_kernels(2, 10);
 	launch_of(low, 0, LEAVES, 1000, 50 * MS, 0);
-	gs_page_store(low->page->stub[0].started, 0);
+	gs_page_store(low->page->slot[0].started, 0);
 	launch(high, 0, 10, 1);
 	turn(1 * MS);
 	assert_int_equal(state(low, 0), GS_K_TOEVICT);
@@ -173,7 +173,7 @@ static double figure(const json_t *of, const char *key)
 	return json_number_value(json_object_get(of, key));
 }
 
-/* Those without a stub are as long as the last one that had one and stayed, and nobody could have made them leave. */
+/* Those without a slot are as long as the last one that had one and stayed, and nobody could have made them leave. */
 static void test_what_could_not_be_preempted(void **unused)
 {
 	struct client *c;

@@ -26,12 +26,12 @@ static void test_overlap(void **unused)
 	high = join(2, 10);
 	top = join(3, 20);
 	launch(low, 0, 1000, 1);
-	gs_page_store(low->page->stub[0].leave_ns, 10 * US);
+	gs_page_store(low->page->slot[0].leave_ns, 10 * US);
 	turn(0);
 	agent(low);
 	turn(5 * MS);
 	launch(high, 0, 10, 1);
-	gs_page_store(high->page->stub[0].leave_ns, 10 * US);
+	gs_page_store(high->page->slot[0].leave_ns, 10 * US);
 	assert_true(turn(1 * MS) <= now + 50 * US);
 	assert_false(has_turn(low));
 	assert_int_equal(state(low, 0), GS_K_TOEVICT);
@@ -79,7 +79,7 @@ static void test_overlap_waits_for_long_block_tasks(void **unused)
 		low = join(1, 1);
 		high = join(2, 10);
 		launch(low, 0, 1000, 1);
-		gs_page_store(low->page->stub[0].leave_ns, known ? 100 * US : 0);
+		gs_page_store(low->page->slot[0].leave_ns, known ? 100 * US : 0);
 		turn(0);
 		agent(low);
 		launch(high, 0, 10, 1);
@@ -109,7 +109,7 @@ static void test_overlap_of_mps(void **unused)
 	low = join(1, 1);
 	high = join(2, 10);
 	launch(low, 0, 1000, 1);
-	gs_page_store(low->page->stub[0].leave_ns, 5 * MS);
+	gs_page_store(low->page->slot[0].leave_ns, 5 * MS);
 	turn(0);
 	agent(low);
 	launch(high, 0, 10, 1);
@@ -134,9 +134,9 @@ static void test_overlap_is_nobodys_quantum(void **unused)
 	a = join(1, 1);
 	b = join(2, 1);
 	occupy(a, 1000);
-	gs_page_store(a->page->stub[0].leave_ns, 50 * US);
+	gs_page_store(a->page->slot[0].leave_ns, 50 * US);
 	launch(b, 0, 1000, 1);
-	gs_page_store(b->page->stub[0].leave_ns, 50 * US);
+	gs_page_store(b->page->slot[0].leave_ns, 50 * US);
 	turn(1 * MS);
 	assert_true(has_turn(b));
 	agent(b);
@@ -168,7 +168,7 @@ static void overlap(const struct gs_gpu_options *o, struct client **a, struct cl
 	*a = join(1, 1);
 	*b = join(2, 1);
 	occupy(*a, 1000);
-	gs_page_store((*a)->page->stub[0].leave_ns, 50 * US);
+	gs_page_store((*a)->page->slot[0].leave_ns, 50 * US);
 	launch(*b, 0, 1000, 1);
 	turn(1 * MS);
 	assert_true(has_turn(*b));
@@ -237,7 +237,7 @@ static void test_overlap_and_death(void **unused)
 		low = join(1, 1);
 		high = join(2, 10);
 		launch(low, 0, 1000, 1);
-		gs_page_store(low->page->stub[0].leave_ns, 10 * US);
+		gs_page_store(low->page->slot[0].leave_ns, 10 * US);
 		turn(0);
 		agent(low);
 		launch(high, 0, 10, 1);
@@ -374,7 +374,7 @@ static void test_kernel_behind_an_evicted_one_is_not_waited_for(void **unused)
 	high = join(2, 10);
 	occupy(low, 100);
 	launch(low, 1, 1, 0);
-	gs_page_store(low->page->stub[1].alone_ns, 5 * MS);
+	gs_page_store(low->page->slot[1].alone_ns, 5 * MS);
 	launch(high, 0, 1, 1);
 	turn(1 * MS);
 	agent(low);

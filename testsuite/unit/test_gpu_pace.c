@@ -182,7 +182,7 @@ static void test_polls_a_client_on_its_way_out(void **unused)
 	low = join(1, 1);
 	high = join(2, 10);
 	launch(low, 0, 1000, 1);
-	gs_page_store(low->page->stub[0].leave_ns, 17 * US);
+	gs_page_store(low->page->slot[0].leave_ns, 17 * US);
 	turn(0);
 	agent(low);
 	launch(high, 0, 10, 1);
@@ -270,7 +270,7 @@ static void test_order_is_traced(void **unused)
 	/* Launched past the check: nobody rang, and it is found all the same. */
 	prepare(low, 1, 10, 1);
 	go(low, 1, GS_K_PREP, GS_K_RUNNING, GS_BY_CLIENT);
-	gs_page_store(low->page->stub[1].started, 1);
+	gs_page_store(low->page->slot[1].started, 1);
 	turn(5 * US);
 	assert_int_equal(state(low, 1), GS_K_RUNNING);
 	turn(20 * US);

@@ -23,15 +23,15 @@ static unsigned dice(unsigned sides)
 
 #define PLAYERS 4
 #define LAUNCHES 60
-#define PLAYED_STUBS 3
+#define PLAYED_SLOTS 3
 #define GAMES 50 /* of each policy */
 /* One that stays for longer than twice what it takes and 20 ms is taken for one that is behind another (handover.c); here it is just not played. */
 #define ALONE_NS (1000 * MS)
 
-/* One step of one stub: the driver starts it, it ends, it leaves, it is reclaimed. */
-static void play_stub(struct client *c, unsigned i)
+/* One step of one slot: the driver starts it, it ends, it leaves, it is reclaimed. */
+static void play_slot(struct client *c, unsigned i)
 {
-	struct gs_stub *s = &c->page->stub[i];
+	struct gs_slot *s = &c->page->slot[i];
 	uint32_t k = state(c, i), started = gs_page_load(s->started);
 
 	if (k == GS_K_DONE) {
@@ -55,7 +55,7 @@ static void play_stub(struct client *c, unsigned i)
 
 static void play(struct client *c)
 {
-	unsigned i = dice(PLAYED_STUBS);
+	unsigned i = dice(PLAYED_SLOTS);
 
 	if (dice(3) == 0)
 		agent(c);
@@ -63,19 +63,19 @@ static void play(struct client *c)
 		int evictable = dice(5) != 0;
 
 		launch(c, i, 100, evictable);
-		gs_page_store(c->page->stub[i].alone_ns, ALONE_NS);
+		gs_page_store(c->page->slot[i].alone_ns, ALONE_NS);
 		/* Still in its stream.  One that cannot leave would then not be
 		 * waited for, and start beside the next client's. */
 		if (state(c, i) == GS_K_RUNNING && evictable && dice(2))
-			gs_page_store(c->page->stub[i].started, 0);
+			gs_page_store(c->page->slot[i].started, 0);
 	} else {
-		play_stub(c, i);
+		play_slot(c, i);
 	}
 }
 
 static int is_through(struct client *c)
 {
-	for (unsigned i = 0; i < PLAYED_STUBS; i++)
+	for (unsigned i = 0; i < PLAYED_SLOTS; i++)
 		if (state(c, i) != GS_K_PREP && state(c, i) != GS_K_DONE)
 			return 0;
 	return c->seq == LAUNCHES;
@@ -89,10 +89,10 @@ static void assert_exclusive(struct client **c)
 	for (int p = 0; p < PLAYERS; p++) {
 		int running = 0;
 
-		for (unsigned i = 0; i < PLAYED_STUBS; i++)
+		for (unsigned i = 0; i < PLAYED_SLOTS; i++)
 			running |= (state(c[p], i) == GS_K_RUNNING ||
 				    state(c[p], i) == GS_K_TOEVICT) &&
-				   gs_page_load(c[p]->page->stub[i].started);
+				   gs_page_load(c[p]->page->slot[i].started);
 		turns += has_turn(c[p]) != 0;
 		on_gpu += running;
 		if (running && !has_turn(c[p]))

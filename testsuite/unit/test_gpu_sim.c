@@ -70,9 +70,9 @@ static int left_by_eviction, first;
 static double gap[KINDS][GAPS];
 static size_t gaps[KINDS];
 
-static struct gs_stub *stub_of(struct program *p)
+static struct gs_slot *slot_of(struct program *p)
 {
-	return &p->c->page->stub[0];
+	return &p->c->page->slot[0];
 }
 
 /* Launched now: the blocks begin when the GPU is free and has switched. */
@@ -87,7 +87,7 @@ static void launched(struct program *p)
 
 static void on_arrival(struct program *p)
 {
-	struct gs_stub *s = stub_of(p);
+	struct gs_slot *s = slot_of(p);
 
 	p->arrives = NEVER;
 	p->live = 1;
@@ -98,7 +98,7 @@ static void on_arrival(struct program *p)
 	gs_page_store(s->done, 0);
 	gs_page_store(s->alone_ns, p->length);
 	gs_page_store(s->leave_ns, WAVE + SIGNAL);
-	gs_page_store(s->flags, GS_STUB_EVICTABLE);
+	gs_page_store(s->flags, GS_SLOT_EVICTABLE);
 	gs_page_store(s->seq, p->c->seq++);
 	if (has_turn(p->c)) {
 		go(p->c, 0, GS_K_PREP, GS_K_RUNNING, GS_BY_CLIENT);
@@ -117,7 +117,7 @@ static void on_wake(struct program *p)
 	gs_page_store(p->c->page->heard, gs_page_load(p->c->page->bell));
 	if (state(p->c, 0) != GS_K_TORUN)
 		return;
-	gs_page_store(stub_of(p)->started, 0);
+	gs_page_store(slot_of(p)->started, 0);
 	go(p->c, 0, GS_K_TORUN, GS_K_RUNNING, GS_BY_CLIENT);
 	launched(p);
 }
@@ -135,7 +135,7 @@ static void on_begin(struct program *p)
 		return;
 	}
 	p->begins = NEVER;
-	gs_page_store(stub_of(p)->started, 1);
+	gs_page_store(slot_of(p)->started, 1);
 	if (state(p->c, 0) == GS_K_TOEVICT) { /* before it began: finds the limit 0 */
 		evicted(p->c, 0, p->work / WAVE);
 		return;

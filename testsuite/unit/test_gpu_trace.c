@@ -117,10 +117,10 @@ static void test_watch_counts_what_it_did_not_see(void **unused)
 	(void)unused;
 	assert_non_null(page);
 	memset(&w, 0, sizeof(w));
-	/* Launches 0..4 in stub 0, of which the last is seen as DONE. */
-	gs_page_store(page->stub[0].seq, 4);
-	gs_page_store(page->stub[0].alone_ns, 3000);
-	gs_page_store(page->stub[0].kstate, GS_K_DONE);
+	/* Launches 0..4 in slot 0, of which the last is seen as DONE. */
+	gs_page_store(page->slot[0].seq, 4);
+	gs_page_store(page->slot[0].alone_ns, 3000);
+	gs_page_store(page->slot[0].state, GS_K_DONE);
 	gs_watch_look(&w, page, T0, &look);
 	assert_int_equal(look.launches, 5);
 	assert_int_equal(look.unseen_ns, 3000);
@@ -130,16 +130,16 @@ static void test_watch_counts_what_it_did_not_see(void **unused)
 	assert_int_equal(look.launches, 0);
 	assert_int_equal(look.nevents, 0);
 	/* A launch in the making is not one yet. */
-	gs_page_store(page->stub[0].kstate, GS_K_PREP);
-	gs_page_store(page->stub[0].seq, 5);
+	gs_page_store(page->slot[0].state, GS_K_PREP);
+	gs_page_store(page->slot[0].seq, 5);
 	gs_watch_look(&w, page, T0 + MS, &look);
 	assert_int_equal(look.launches, 0);
 	assert_int_equal(look.nevents, 0);
-	gs_page_store(page->stub[0].kstate, GS_K_READY);
+	gs_page_store(page->slot[0].state, GS_K_READY);
 	gs_watch_look(&w, page, T0 + 2 * MS, &look);
 	assert_int_equal(look.launches, 1);
 	assert_int_equal(look.ready, 1);
-	gs_page_store(page->stub[0].kstate, GS_K_DONE);
+	gs_page_store(page->slot[0].state, GS_K_DONE);
 	gs_watch_look(&w, page, T0 + 5 * MS, &look);
 	assert_int_equal(look.nevents, 1);
 	assert_int_equal(look.event[0].kind, GS_EV_FINISHED);

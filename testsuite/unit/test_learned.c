@@ -31,10 +31,10 @@ static void keys_differ_by_user_program_kernel_and_form(void **state)
 }
 
 /* With the content known the program's name does not matter; the blocks always do. */
-static void keys_by_content_and_shape(void **state)
+static void keys_by_content_and_dims(void **state)
 {
 	uint64_t key = gs_learned_key(1, 99, "a", "k", 2);
-	uint32_t shape = gs_stub_shape(256, 1, 1, 0);
+	uint32_t dims = gs_slot_dims(256, 1, 1, 0);
 
 	(void)state;
 	assert_int_equal(key, gs_learned_key(1, 99, "another", "k", 2));
@@ -42,15 +42,15 @@ static void keys_by_content_and_shape(void **state)
 	assert_int_not_equal(key, gs_learned_key(1, 0, "a", "k", 2));
 	assert_int_not_equal(key, gs_learned_key(2, 99, "a", "k", 2));
 	assert_int_not_equal(key, gs_learned_key(1, 99, "a", "l", 2));
-	assert_int_not_equal(gs_learned_shaped(key, shape), gs_learned_shaped(key, 0));
-	assert_int_equal(gs_learned_shaped(0, shape), 0);
-	assert_int_equal(gs_stub_shape(0, 0, 0, 0), 0);
-	assert_int_equal(shape & ~0xffffu, 0);
-	assert_int_not_equal(shape, gs_stub_shape(128, 2, 1, 0));
-	assert_int_not_equal(shape, gs_stub_shape(1, 256, 1, 0));
-	assert_int_not_equal(gs_stub_shape(16, 16, 1, 0), gs_stub_shape(16, 1, 16, 0));
-	assert_int_not_equal(shape, gs_stub_shape(256, 1, 1, 1));
-	assert_int_not_equal(gs_stub_shape(256, 1, 1, 2), gs_stub_shape(256, 1, 1, 1));
+	assert_int_not_equal(gs_learned_of_dims(key, dims), gs_learned_of_dims(key, 0));
+	assert_int_equal(gs_learned_of_dims(0, dims), 0);
+	assert_int_equal(gs_slot_dims(0, 0, 0, 0), 0);
+	assert_int_equal(dims & ~0xffffu, 0);
+	assert_int_not_equal(dims, gs_slot_dims(128, 2, 1, 0));
+	assert_int_not_equal(dims, gs_slot_dims(1, 256, 1, 0));
+	assert_int_not_equal(gs_slot_dims(16, 16, 1, 0), gs_slot_dims(16, 1, 16, 0));
+	assert_int_not_equal(dims, gs_slot_dims(256, 1, 1, 1));
+	assert_int_not_equal(gs_slot_dims(256, 1, 1, 2), gs_slot_dims(256, 1, 1, 1));
 }
 
 static void a_time_is_kept_and_follows_the_news(void **state)
@@ -100,7 +100,7 @@ static void it_is_bounded_and_what_is_used_stays(void **state)
 	gs_learned_destroy(l);
 }
 
-/* A stub of a launch: the first of a kernel does not tell what it takes. */
+/* A slot of a launch: the first of a kernel does not tell what it takes. */
 static void a_first_launch_is_predicted(void **state)
 {
 	static struct gs_page page;
@@ -109,23 +109,23 @@ static void a_first_launch_is_predicted(void **state)
 	struct gs_watch w = { .tpt_ps = tpt_ps, .kernels = 2 };
 
 	(void)state;
-	gs_page_store(page.stub[0].kernel, 1);
-	gs_page_store(page.stub[0].nt, 4000);
-	gs_page_store(page.stub[0].seq, 1);
-	gs_page_store(page.stub[0].kstate, GS_K_READY);
+	gs_page_store(page.slot[0].kernel, 1);
+	gs_page_store(page.slot[0].nt, 4000);
+	gs_page_store(page.slot[0].seq, 1);
+	gs_page_store(page.slot[0].state, GS_K_READY);
 	gs_watch_look(&w, &page, 1, &look);
 	assert_int_equal(look.alone_ns, 4000 * 50);
 	assert_int_equal(look.nevents, 1);
 	assert_int_equal(look.event[0].tpt_ps, 0); /* nothing is learned from a prediction */
-	gs_page_store(page.stub[0].alone_ns, 80000);
-	gs_page_store(page.stub[0].seq, 2);
+	gs_page_store(page.slot[0].alone_ns, 80000);
+	gs_page_store(page.slot[0].seq, 2);
 	gs_watch_look(&w, &page, 2, &look);
 	assert_int_equal(look.event[look.nevents - 1].kind, GS_EV_LAUNCHED);
 	assert_int_equal(look.event[look.nevents - 1].tpt_ps, 20 * 1000);
 	/* A number beyond all and a kernel never seen: unknown. */
-	gs_page_store(page.stub[0].alone_ns, 0);
-	gs_page_store(page.stub[0].kernel, 77);
-	gs_page_store(page.stub[0].seq, 3);
+	gs_page_store(page.slot[0].alone_ns, 0);
+	gs_page_store(page.slot[0].kernel, 77);
+	gs_page_store(page.slot[0].seq, 3);
 	gs_watch_period_end(&w);
 	gs_watch_look(&w, &page, 3, &look);
 	assert_int_equal(look.event[look.nevents - 1].alone_ns, 0);
@@ -141,12 +141,12 @@ static unsigned count_of(const struct gs_look *look, enum gs_event_kind kind)
 }
 
 /* As the shim does it when a launch is over: 4,000 block-tasks in 200 us. */
-static void reclaimed(struct gs_stub *s, uint64_t ns)
+static void reclaimed(struct gs_slot *s, uint64_t ns)
 {
-	gs_page_store(s->kstate, GS_K_DONE);
+	gs_page_store(s->state, GS_K_DONE);
 	gs_page_store(s->alone_ns, ns);
-	gs_page_store(s->flags, gs_page_load(s->flags) | GS_STUB_TIMED);
-	gs_page_store(s->kstate, GS_K_PREP);
+	gs_page_store(s->flags, gs_page_load(s->flags) | GS_SLOT_TIMED);
+	gs_page_store(s->state, GS_K_PREP);
 }
 
 /* Its only launch, seen on the GPU and then over: it has not told before, and is counted once. */
@@ -155,12 +155,12 @@ static void a_measured_launch_is_learned_from_once(void **state)
 	static struct gs_page page;
 	static struct gs_look look;
 	static struct gs_watch w, next;
-	struct gs_stub *s = &page.stub[0];
+	struct gs_slot *s = &page.slot[0];
 
 	(void)state;
 	gs_page_store(s->nt, 4000);
-	gs_page_store(s->flags, 7u << GS_STUB_SHAPE_SHIFT);
-	gs_page_store(s->kstate, GS_K_READY);
+	gs_page_store(s->flags, 7u << GS_SLOT_DIMS_SHIFT);
+	gs_page_store(s->state, GS_K_READY);
 	gs_watch_look(&w, &page, 1, &look);
 	assert_int_equal(look.launches, 1);
 	assert_int_equal(look.event[0].tpt_ps, 0);
@@ -172,7 +172,7 @@ static void a_measured_launch_is_learned_from_once(void **state)
 	assert_int_equal(count_of(&look, GS_EV_TIMED), 1);
 	assert_int_equal(look.event[0].kind, GS_EV_TIMED);
 	assert_int_equal(look.event[0].tpt_ps, 50000);
-	assert_int_equal(look.event[0].shape, 7);
+	assert_int_equal(look.event[0].dims, 7);
 	assert_int_equal(look.event[1].alone_ns, 200000); /* and its own time is what it is told by */
 	gs_watch_look(&w, &page, 3, &look);
 	assert_int_equal(look.nevents, 0);
@@ -185,7 +185,7 @@ static void a_measured_launch_is_learned_from_once(void **state)
 	assert_int_equal(look.nevents, 0);
 	/* The flag in a launch that is not over is the client's nonsense. */
 	gs_page_store(s->seq, 1);
-	gs_page_store(s->kstate, GS_K_RUNNING);
+	gs_page_store(s->state, GS_K_RUNNING);
 	gs_watch_look(&w, &page, 6, &look);
 	assert_int_equal(count_of(&look, GS_EV_TIMED), 0);
 	assert_int_equal(count_of(&look, GS_EV_LAUNCHED), 1);
@@ -204,14 +204,14 @@ static void measured_after_or_before_anybody_looked(void **state)
 	static struct gs_watch w, late;
 
 	(void)state;
-	gs_page_store(page.stub[0].nt, 1000);
-	gs_page_store(page.stub[0].kstate, GS_K_DONE);
+	gs_page_store(page.slot[0].nt, 1000);
+	gs_page_store(page.slot[0].state, GS_K_DONE);
 	gs_watch_look(&w, &page, 1, &look);
 	assert_int_equal(count_of(&look, GS_EV_FINISHED), 1);
-	reclaimed(&page.stub[0], 3000);
+	reclaimed(&page.slot[0], 3000);
 	/* In the making: not to be mixed with the one before. */
-	gs_page_store(page.stub[1].nt, 1);
-	gs_page_store(page.stub[1].seq, 1);
+	gs_page_store(page.slot[1].nt, 1);
+	gs_page_store(page.slot[1].seq, 1);
 	gs_watch_last_look(&w, &page, 2, &look);
 	assert_int_equal(count_of(&look, GS_EV_TIMED), 1);
 	assert_int_equal(look.event[0].tpt_ps, 3000);
@@ -229,16 +229,16 @@ static void measured_after_or_before_anybody_looked(void **state)
 #define MS UINT64_C(1000000)
 
 /* A look at a launch of 1,000 block-tasks in a state, of which so many are done. */
-static const struct gs_stub_event *look_at(struct gs_watch *w, struct gs_page *page, uint32_t kstate, uint64_t done, uint64_t ms)
+static const struct gs_slot_event *look_at(struct gs_watch *w, struct gs_page *page, uint32_t state, uint64_t done, uint64_t ms)
 {
 	static struct gs_look look;
-	struct gs_stub *s = &page->stub[0];
+	struct gs_slot *s = &page->slot[0];
 
 	gs_page_store(s->nt, 1000);
-	gs_page_store(s->flags, 7u << GS_STUB_SHAPE_SHIFT | GS_STUB_EVICTABLE);
+	gs_page_store(s->flags, 7u << GS_SLOT_DIMS_SHIFT | GS_SLOT_EVICTABLE);
 	gs_page_store(s->done, done);
-	gs_page_store(s->started, kstate == GS_K_RUNNING || kstate == GS_K_TOEVICT);
-	gs_page_store(s->kstate, kstate);
+	gs_page_store(s->started, state == GS_K_RUNNING || state == GS_K_TOEVICT);
+	gs_page_store(s->state, state);
 	gs_watch_look(w, page, ms * MS, &look);
 	for (uint32_t i = 0; i < look.nevents; i++)
 		if (look.event[i].kind == GS_EV_FINISHED)
@@ -247,11 +247,11 @@ static const struct gs_stub_event *look_at(struct gs_watch *w, struct gs_page *p
 }
 
 /* On the GPU from 1 to 13 ms, when it leaves, and from 40 ms until it is seen over, after a look at 46. */
-static const struct gs_stub_event *cut_short(struct gs_watch *w, struct gs_page *page, uint64_t told_ns, uint64_t over_ms)
+static const struct gs_slot_event *cut_short(struct gs_watch *w, struct gs_page *page, uint64_t told_ns, uint64_t over_ms)
 {
-	const struct gs_stub_event *e;
+	const struct gs_slot_event *e;
 
-	gs_page_store(page->stub[0].alone_ns, told_ns);
+	gs_page_store(page->slot[0].alone_ns, told_ns);
 	look_at(w, page, GS_K_RUNNING, 0, 1);
 	look_at(w, page, GS_K_RUNNING, 0, 11);
 	gs_watch_evicting(w, page, 0, 11 * MS);
@@ -263,7 +263,7 @@ static const struct gs_stub_event *cut_short(struct gs_watch *w, struct gs_page 
 	assert_non_null(e);
 	assert_int_equal(e->whole_ns > 0, 1);
 	look_at(w, page, GS_K_PREP, 0, over_ms + 1);
-	gs_page_store(page->stub[0].seq, gs_page_load(page->stub[0].seq) + 1);
+	gs_page_store(page->slot[0].seq, gs_page_load(page->slot[0].seq) + 1);
 	return e;
 }
 
@@ -272,12 +272,12 @@ static void one_that_was_cut_short_is_learned_from(void **state)
 {
 	static struct gs_page page, found;
 	static struct gs_watch w, next;
-	const struct gs_stub_event *e;
+	const struct gs_slot_event *e;
 
 	(void)state;
 	e = cut_short(&w, &page, 0, 50);
 	assert_int_equal(e->tpt_ps, (12 + 10) * MS);
-	assert_int_equal(e->shape, 7);
+	assert_int_equal(e->dims, 7);
 	/* What is known agrees; it is far too long, or far too short. */
 	assert_int_equal(cut_short(&w, &page, 15 * MS, 50)->tpt_ps, 0);
 	assert_int_equal(cut_short(&w, &page, 45 * MS, 50)->tpt_ps, 22 * MS);
@@ -285,13 +285,13 @@ static void one_that_was_cut_short_is_learned_from(void **state)
 	/* Seen over long after the look before: it may have ended any time in between. */
 	assert_int_equal(cut_short(&w, &page, 0, 60)->tpt_ps, 0);
 	/* One that was not is the shim's to time. */
-	gs_page_store(page.stub[0].alone_ns, 0);
+	gs_page_store(page.slot[0].alone_ns, 0);
 	look_at(&w, &page, GS_K_RUNNING, 0, 100);
 	look_at(&w, &page, GS_K_RUNNING, 0, 109);
 	assert_int_equal(look_at(&w, &page, GS_K_DONE, 1000, 110)->tpt_ps, 0);
 	/* Of one that an earlier daemon saw begin the time before is missing; not of the next one. */
-	gs_page_store(found.stub[0].kstate, GS_K_RUNNING);
-	gs_page_store(found.stub[0].seq, 4);
+	gs_page_store(found.slot[0].state, GS_K_RUNNING);
+	gs_page_store(found.slot[0].seq, 4);
 	gs_watch_adopt(&next, &found);
 	assert_int_equal(cut_short(&next, &found, 0, 50)->tpt_ps, 0);
 	assert_int_equal(cut_short(&next, &found, 0, 50)->tpt_ps, 22 * MS);
@@ -334,7 +334,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(keys_differ_by_user_program_kernel_and_form),
-		cmocka_unit_test(keys_by_content_and_shape),
+		cmocka_unit_test(keys_by_content_and_dims),
 		cmocka_unit_test(a_time_is_kept_and_follows_the_news),
 		cmocka_unit_test(it_is_bounded_and_what_is_used_stays),
 		cmocka_unit_test(a_first_launch_is_predicted),

@@ -274,7 +274,7 @@ static void suspension_needs_the_program(void **state)
 	live_send(admin, &msg, -1);
 	live_expect(admin, &msg, GS_MSG_REFUSED, NULL);
 	assert_non_null(strstr(msg.refused.reason, "/nonexistent/mem cannot be run"));
-	assert_int_equal(gs_page_load(page->stub[0].kstate), GS_K_RUNNING);
+	assert_int_equal(gs_page_load(page->slot[0].state), GS_K_RUNNING);
 	gs_page_unmap(page);
 	close(admin);
 	close(client);

@@ -336,7 +336,7 @@ static pid_t start_stuck(const struct rig *r, uint32_t job)
 		live_launch(sock, page, 0, 1);
 		live_await(page, 0, GS_K_TORUN);
 		live_move(page, 0, GS_K_TORUN, GS_K_RUNNING);
-		gs_page_store(page->stub[0].started, 1);
+		gs_page_store(page->slot[0].started, 1);
 		if (write(ready[1], "", 1) == 1)
 			pause();
 		_exit(0);

@@ -35,25 +35,25 @@ static void made_and_mapped(void **state)
 	assert_int_equal(ftruncate(fd, GS_PAGE_SIZE * 2), -1);
 	assert_int_equal(gs_page_map(fd, &client_side, &err), 0);
 	assert_ptr_not_equal(daemon_side, client_side);
-	for (unsigned i = 0; i < GS_PAGE_STUBS; i++)
-		assert_int_equal(gs_page_load(client_side->stub[i].kstate), GS_K_PREP);
-	gs_page_store(client_side->stub[3].nt, 42);
-	assert_int_equal(gs_page_load(daemon_side->stub[3].nt), 42);
-	assert_true(gs_stub_move(&client_side->stub[3], GS_K_PREP, GS_K_READY));
-	assert_false(gs_stub_move(&daemon_side->stub[3], GS_K_PREP, GS_K_READY));
-	assert_true(gs_stub_move(&daemon_side->stub[3], GS_K_READY, GS_K_TORUN));
+	for (unsigned i = 0; i < GS_PAGE_SLOTS; i++)
+		assert_int_equal(gs_page_load(client_side->slot[i].state), GS_K_PREP);
+	gs_page_store(client_side->slot[3].nt, 42);
+	assert_int_equal(gs_page_load(daemon_side->slot[3].nt), 42);
+	assert_true(gs_slot_move(&client_side->slot[3], GS_K_PREP, GS_K_READY));
+	assert_false(gs_slot_move(&daemon_side->slot[3], GS_K_PREP, GS_K_READY));
+	assert_true(gs_slot_move(&daemon_side->slot[3], GS_K_READY, GS_K_TORUN));
 	gs_page_unmap(daemon_side);
 	/* The mapping outlives the descriptor and the other side. */
 	close(fd);
-	assert_int_equal(gs_page_load(client_side->stub[3].kstate), GS_K_TORUN);
+	assert_int_equal(gs_page_load(client_side->slot[3].state), GS_K_TORUN);
 	gs_page_unmap(client_side);
 	gs_page_unmap(NULL);
 }
 
 /* A memfd as somebody else might pass it. */
-static int forged(off_t size, int seals, uint32_t magic, uint32_t version, uint32_t stubs)
+static int forged(off_t size, int seals, uint32_t magic, uint32_t version, uint32_t slots)
 {
-	uint32_t head[3] = { magic, version, stubs };
+	uint32_t head[3] = { magic, version, slots };
 	int fd = memfd_create("forged", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
 	assert_true(fd >= 0);
@@ -68,26 +68,26 @@ static void forgeries_are_refused(void **state)
 	static const struct {
 		off_t size;
 		int seals;
-		uint32_t magic, version, stubs;
+		uint32_t magic, version, slots;
 		const char *want; /* NULL: a true page */
 	} page[] = {
-		{ GS_PAGE_SIZE, SEALS, GS_PAGE_MAGIC, GS_PAGE_VERSION, GS_PAGE_STUBS, NULL },
-		{ GS_PAGE_SIZE, 0, GS_PAGE_MAGIC, GS_PAGE_VERSION, GS_PAGE_STUBS, "sealed" },
+		{ GS_PAGE_SIZE, SEALS, GS_PAGE_MAGIC, GS_PAGE_VERSION, GS_PAGE_SLOTS, NULL },
+		{ GS_PAGE_SIZE, 0, GS_PAGE_MAGIC, GS_PAGE_VERSION, GS_PAGE_SLOTS, "sealed" },
 		{ GS_PAGE_SIZE, F_SEAL_GROW | F_SEAL_SEAL, GS_PAGE_MAGIC, GS_PAGE_VERSION,
-		  GS_PAGE_STUBS, "sealed" },
+		  GS_PAGE_SLOTS, "sealed" },
 		{ GS_PAGE_SIZE, SEALS | F_SEAL_WRITE, GS_PAGE_MAGIC, GS_PAGE_VERSION,
-		  GS_PAGE_STUBS, "sealed" },
-		{ GS_PAGE_SIZE - 4096, SEALS, GS_PAGE_MAGIC, GS_PAGE_VERSION, GS_PAGE_STUBS, "size" },
-		{ GS_PAGE_SIZE * 2, SEALS, GS_PAGE_MAGIC, GS_PAGE_VERSION, GS_PAGE_STUBS, "size" },
-		{ GS_PAGE_SIZE, SEALS, 0, GS_PAGE_VERSION, GS_PAGE_STUBS, "version" },
-		{ GS_PAGE_SIZE, SEALS, GS_PAGE_MAGIC, GS_PAGE_VERSION + 1, GS_PAGE_STUBS, "version" },
-		{ GS_PAGE_SIZE, SEALS, GS_PAGE_MAGIC, GS_PAGE_VERSION, GS_PAGE_STUBS + 1, "version" },
+		  GS_PAGE_SLOTS, "sealed" },
+		{ GS_PAGE_SIZE - 4096, SEALS, GS_PAGE_MAGIC, GS_PAGE_VERSION, GS_PAGE_SLOTS, "size" },
+		{ GS_PAGE_SIZE * 2, SEALS, GS_PAGE_MAGIC, GS_PAGE_VERSION, GS_PAGE_SLOTS, "size" },
+		{ GS_PAGE_SIZE, SEALS, 0, GS_PAGE_VERSION, GS_PAGE_SLOTS, "version" },
+		{ GS_PAGE_SIZE, SEALS, GS_PAGE_MAGIC, GS_PAGE_VERSION + 1, GS_PAGE_SLOTS, "version" },
+		{ GS_PAGE_SIZE, SEALS, GS_PAGE_MAGIC, GS_PAGE_VERSION, GS_PAGE_SLOTS + 1, "version" },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(page) / sizeof(page[0]); i++) {
 		int fd = forged(page[i].size, page[i].seals, page[i].magic, page[i].version,
-				page[i].stubs);
+				page[i].slots);
 		struct gs_page *at = NULL;
 		struct gs_error err;
 		int rc = gs_page_map(fd, &at, &err);
@@ -143,18 +143,18 @@ static void the_bell_wakes_another_process(void **state)
 	close(fd);
 }
 
-static void stubs_in_use(void **state)
+static void slots_in_use(void **state)
 {
 	struct gs_page *page;
 	struct gs_error err;
 	int fd = gs_page_create(&page, &err);
 
 	(void)state;
-	assert_int_equal(gs_page_stubs(page), GS_PAGE_STUBS); /* it does not say */
+	assert_int_equal(gs_page_slots(page), GS_PAGE_SLOTS); /* it does not say */
 	gs_page_store(page->used, 1);
-	assert_int_equal(gs_page_stubs(page), 1);
-	gs_page_store(page->used, GS_PAGE_STUBS + 1);
-	assert_int_equal(gs_page_stubs(page), GS_PAGE_STUBS);
+	assert_int_equal(gs_page_slots(page), 1);
+	gs_page_store(page->used, GS_PAGE_SLOTS + 1);
+	assert_int_equal(gs_page_slots(page), GS_PAGE_SLOTS);
 	gs_page_unmap(page);
 	close(fd);
 }
@@ -232,7 +232,7 @@ int main(void)
 		cmocka_unit_test(forgeries_are_refused),
 		cmocka_unit_test(no_memfd_is_refused),
 		cmocka_unit_test(the_bell_wakes_another_process),
-		cmocka_unit_test(stubs_in_use),
+		cmocka_unit_test(slots_in_use),
 		cmocka_unit_test(asking_wakes_the_daemon),
 		cmocka_unit_test(only_sleepers_are_woken),
 	};

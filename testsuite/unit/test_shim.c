@@ -26,9 +26,9 @@ static void test_evictable_launch_is_held(void **unused)
 	(void)unused;
 	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
 	expect_calls("batch launch-variant wait");
-	assert_int_equal(gs_page_load(active()->kstate), GS_K_RUNNING);
-	assert_int_equal(gs_page_load(active()->flags) & 0xffff, GS_STUB_EVICTABLE);
-	assert_int_not_equal(gs_page_load(active()->flags) >> GS_STUB_SHAPE_SHIFT, 0);
+	assert_int_equal(gs_page_load(active()->state), GS_K_RUNNING);
+	assert_int_equal(gs_page_load(active()->flags) & 0xffff, GS_SLOT_EVICTABLE);
+	assert_int_not_equal(gs_page_load(active()->flags) >> GS_SLOT_DIMS_SHIFT, 0);
 	assert_int_equal(gs_page_load(active()->nt), LONG_GRID);
 	assert_int_equal(fake_driver_grid(), FAKE_SMS * FAKE_BLOCKS_PER_SM);
 	assert_int_equal(*(const uint64_t *)params, 0x1122334455667788);
@@ -39,9 +39,9 @@ static void test_evictable_launch_is_held(void **unused)
 	assert_int_equal(ctl->workers, FAKE_SMS * FAKE_BLOCKS_PER_SM);
 	assert_int_equal(ctl->limit, UINT32_MAX);
 	assert_int_equal(ctl->done, 0);
-	/* The same stub, at an address of the context's own. */
-	gs_page_store(active()->kstate, GS_K_DONE);
-	assert_int_equal(gs_page_load(((const struct gs_stub *)(uintptr_t)ctl->stub)->kstate), GS_K_DONE);
+	/* The same slot, at an address of the context's own. */
+	gs_page_store(active()->state, GS_K_DONE);
+	assert_int_equal(gs_page_load(((const struct gs_slot *)(uintptr_t)ctl->slot)->state), GS_K_DONE);
 }
 
 static void test_one_wave_goes_as_is(void **unused)
@@ -60,27 +60,27 @@ static void test_machine_code_goes_as_is(void **unused)
 }
 
 /* What it takes in blocks of one shape says nothing of another. */
-static void test_time_is_of_a_block_shape(void **unused)
+static void test_time_is_of_a_block_dims(void **unused)
 {
 	static CUdeviceptr p;
 	static uint32_t n;
 	void *args[] = { &p, &n };
-	const unsigned int shape[][3] = { { 32, 1, 1 }, { 8, 4, 1 }, { 4, 4, 2 }, { 2, 4, 4 }, { 1, 1, 32 } };
+	const unsigned int dims[][3] = { { 32, 1, 1 }, { 8, 4, 1 }, { 4, 4, 2 }, { 2, 4, 4 }, { 1, 1, 32 } };
 	struct shim_kernel *k = shim_kernel_find(kernel);
 
 	(void)unused;
-	shim_kernel_time(k, shape[0], LONG_GRID)->tpt_ps = 1000;
-	shim_kernel_time(k, shape[0], LONG_GRID)->due = UINT64_MAX; /* it is not timed, so it rides */
+	shim_kernel_time(k, dims[0], LONG_GRID)->tpt_ps = 1000;
+	shim_kernel_time(k, dims[0], LONG_GRID)->due = UINT64_MAX; /* it is not timed, so it rides */
 	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
 	expect_calls("launch-original");
 	assert_int_equal(cuLaunchKernel(kernel, LONG_GRID, 1, 1, 8, 4, 1, 0, STREAM, args, NULL), CUDA_SUCCESS);
 	expect_calls("batch launch-variant wait");
-	gs_page_store(active()->kstate, GS_K_DONE);
-	shim_kernel_time(k, shape[0], LONG_GRID)->tpt_ps = shim_kernel_time(k, shape[0], LONG_GRID)->due = 0;
+	gs_page_store(active()->state, GS_K_DONE);
+	shim_kernel_time(k, dims[0], LONG_GRID)->tpt_ps = shim_kernel_time(k, dims[0], LONG_GRID)->due = 0;
 	/* Beyond what is told apart they are one. */
-	assert_ptr_not_equal(shim_kernel_time(k, shape[1], LONG_GRID), shim_kernel_time(k, shape[2], LONG_GRID));
-	assert_ptr_equal(shim_kernel_time(k, shape[3], LONG_GRID), shim_kernel_time(k, shape[4], LONG_GRID));
-	assert_ptr_equal(shim_kernel_time(k, shape[2], LONG_GRID), shim_kernel_time(k, shape[2], LONG_GRID));
+	assert_ptr_not_equal(shim_kernel_time(k, dims[1], LONG_GRID), shim_kernel_time(k, dims[2], LONG_GRID));
+	assert_ptr_equal(shim_kernel_time(k, dims[3], LONG_GRID), shim_kernel_time(k, dims[4], LONG_GRID));
+	assert_ptr_equal(shim_kernel_time(k, dims[2], LONG_GRID), shim_kernel_time(k, dims[2], LONG_GRID));
 }
 
 /*
@@ -110,28 +110,28 @@ static void test_time_is_of_a_size(void **unused)
 static void test_what_it_took_is_told(void **unused)
 {
 	struct shim_time *time = shim_kernel_time(shim_kernel_find(kernel), (const unsigned int[3]){ 32, 1, 1 }, LONG_GRID);
-	struct gs_stub *stub;
+	struct gs_slot *slot;
 
 	(void)unused;
 	time->tpt_ps = time->due = 0;
 	fake_driver_takes(2);
 	fake_driver_late(2);
 	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
-	stub = active();
-	assert_int_equal(gs_page_load(stub->alone_ns), 0);
-	assert_int_equal(gs_page_load(stub->flags) & GS_STUB_TIMED, 0);
-	gs_page_store(stub->kstate, GS_K_DONE);
-	EVENTUALLY(gs_page_load(stub->kstate) == GS_K_PREP);
-	assert_int_equal(gs_page_load(stub->alone_ns), 2 * GS_NS_PER_MS);
-	assert_true(gs_page_load(stub->flags) & GS_STUB_TIMED);
+	slot = active();
+	assert_int_equal(gs_page_load(slot->alone_ns), 0);
+	assert_int_equal(gs_page_load(slot->flags) & GS_SLOT_TIMED, 0);
+	gs_page_store(slot->state, GS_K_DONE);
+	EVENTUALLY(gs_page_load(slot->state) == GS_K_PREP);
+	assert_int_equal(gs_page_load(slot->alone_ns), 2 * GS_NS_PER_MS);
+	assert_true(gs_page_load(slot->flags) & GS_SLOT_TIMED);
 	/* Not if they never come. */
 	time->due = 0;
 	fake_driver_late(INT32_MAX);
 	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
-	stub = active();
-	gs_page_store(stub->kstate, GS_K_DONE);
-	EVENTUALLY(gs_page_load(stub->kstate) == GS_K_PREP);
-	assert_int_equal(gs_page_load(stub->flags) & GS_STUB_TIMED, 0);
+	slot = active();
+	gs_page_store(slot->state, GS_K_DONE);
+	EVENTUALLY(gs_page_load(slot->state) == GS_K_PREP);
+	assert_int_equal(gs_page_load(slot->flags) & GS_SLOT_TIMED, 0);
 	fake_driver_late(0);
 	fake_driver_takes(0);
 	time->tpt_ps = time->due = 0;
@@ -146,22 +146,22 @@ static void *launch_in_thread(void *rc)
 static void test_without_the_turn_it_waits(void **unused)
 {
 	CUresult rc = CUDA_ERROR_UNKNOWN;
-	struct gs_stub *stub;
+	struct gs_slot *slot;
 	pthread_t thread;
 
 	(void)unused;
 	gs_page_store(page->turn, 0);
 	pthread_create(&thread, NULL, launch_in_thread, &rc);
-	EVENTUALLY(gs_page_load(active()->kstate) == GS_K_READY);
-	stub = active();
+	EVENTUALLY(gs_page_load(active()->state) == GS_K_READY);
+	slot = active();
 	usleep(30000);
 	expect_calls("");
-	assert_true(gs_stub_move(stub, GS_K_READY, GS_K_TORUN));
+	assert_true(gs_slot_move(slot, GS_K_READY, GS_K_TORUN));
 	ring();
 	pthread_join(thread, NULL);
 	assert_int_equal(rc, CUDA_SUCCESS);
 	expect_calls("batch launch-variant wait");
-	gs_page_store(stub->kstate, GS_K_DONE);
+	gs_page_store(slot->state, GS_K_DONE);
 }
 
 static void *by_launch(void *rc)
@@ -210,16 +210,16 @@ static void test_no_launch_goes_without_the_turn(void **unused)
 	(void)unused;
 	for (size_t i = 0; i < sizeof(by) / sizeof(by[0]); i++) {
 		CUresult rc = CUDA_ERROR_UNKNOWN;
-		struct gs_stub *stub;
+		struct gs_slot *slot;
 		pthread_t thread;
 
 		gs_page_store(page->turn, 0);
 		pthread_create(&thread, NULL, by[i].body, &rc);
-		EVENTUALLY(gs_page_load(active()->kstate) == GS_K_READY);
-		stub = active();
+		EVENTUALLY(gs_page_load(active()->state) == GS_K_READY);
+		slot = active();
 		usleep(20000);
 		expect_calls("");
-		assert_true(gs_stub_move(stub, GS_K_READY, GS_K_TORUN));
+		assert_true(gs_slot_move(slot, GS_K_READY, GS_K_TORUN));
 		ring();
 		pthread_join(thread, NULL);
 		assert_int_equal(rc, CUDA_SUCCESS);
@@ -241,9 +241,9 @@ static void test_awake_while_it_waits(void **unused)
 	gs_page_store(page->turn, 0);
 	assert_int_equal(gs_page_load(page->awake), 0);
 	assert_int_equal(pthread_create(&thread, NULL, launch_in_thread, &rc), 0);
-	EVENTUALLY(gs_page_load(active()->kstate) == GS_K_READY);
+	EVENTUALLY(gs_page_load(active()->state) == GS_K_READY);
 	EVENTUALLY(gs_page_load(page->awake) == 0); /* after 200 us */
-	assert_true(gs_stub_move(active(), GS_K_READY, GS_K_TORUN));
+	assert_true(gs_slot_move(active(), GS_K_READY, GS_K_TORUN));
 	gs_page_ring_for(page, 1);
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	assert_int_equal(rc, CUDA_SUCCESS);
@@ -260,15 +260,15 @@ static void test_not_awake_once_it_goes(void **unused)
 
 	(void)unused;
 	for (int i = 0; i < 500; i++) {
-		struct gs_stub *stub;
+		struct gs_slot *slot;
 
 		gs_page_store(page->turn, 0);
 		assert_int_equal(pthread_create(&thread, NULL, launch_in_thread, &rc), 0);
-		EVENTUALLY(gs_page_load(active()->kstate) == GS_K_READY);
-		stub = active();
+		EVENTUALLY(gs_page_load(active()->state) == GS_K_READY);
+		slot = active();
 		gs_page_store(page->turn, 1);
 		ring();
-		while (gs_page_load(stub->kstate) != GS_K_RUNNING)
+		while (gs_page_load(slot->state) != GS_K_RUNNING)
 			;
 		counted += gs_page_load(page->awake);
 		assert_int_equal(pthread_join(thread, NULL), 0);
@@ -281,16 +281,16 @@ static void test_not_awake_once_it_goes(void **unused)
 }
 
 /* The daemon reads the page up to there. */
-static void test_few_stubs_are_used(void **unused)
+static void test_few_slots_are_used(void **unused)
 {
 	(void)unused;
 	for (int i = 0; i < 40; i++) {
 		assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
-		assert_true(active() < &page->stub[gs_page_stubs(page)]);
+		assert_true(active() < &page->slot[gs_page_slots(page)]);
 		finish_all();
 		EVENTUALLY(all_prepared());
 	}
-	assert_true(gs_page_stubs(page) <= 16);
+	assert_true(gs_page_slots(page) <= 16);
 }
 
 static void test_failed_launch_leaves_nothing(void **unused)
@@ -298,7 +298,7 @@ static void test_failed_launch_leaves_nothing(void **unused)
 	(void)unused;
 	fake_driver_fail("launch-variant", CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
 	assert_int_equal(launch(kernel, LONG_GRID), CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
-	assert_int_equal(gs_page_load(page->stub[0].kstate), GS_K_PREP);
+	assert_int_equal(gs_page_load(page->slot[0].state), GS_K_PREP);
 	assert_true(all_prepared());
 	/* Nor does a hold: this returns at once. */
 	assert_int_equal(cuMemFree_v2(0), CUDA_SUCCESS);
@@ -312,7 +312,7 @@ static void test_failed_writes_are_made_again(void **unused)
 	CUdeviceptr at;
 
 	(void)unused;
-	for (int i = 0; i < (int)GS_PAGE_STUBS; i++) {
+	for (int i = 0; i < (int)GS_PAGE_SLOTS; i++) {
 		fake_driver_fail("batch", CUDA_ERROR_OUT_OF_MEMORY);
 		assert_int_equal(launch(kernel, 3 * LONG_GRID), CUDA_ERROR_OUT_OF_MEMORY);
 	}
@@ -322,12 +322,12 @@ static void test_failed_writes_are_made_again(void **unused)
 	memcpy(&at, params + 16, sizeof(at));
 	ctl = (const struct gs_ctl *)(uintptr_t)at;
 	assert_int_equal(ctl->total, 3 * LONG_GRID);
-	gs_page_store(active()->kstate, GS_K_DONE);
+	gs_page_store(active()->state, GS_K_DONE);
 	EVENTUALLY(all_prepared());
 	/* Nor after one that was refused because no daemon is there. */
 	gs_page_store(page->turn, 0);
 	shim_session()->absent = GS_ABSENT_FAIL;
-	for (int i = 0; i < (int)GS_PAGE_STUBS; i++)
+	for (int i = 0; i < (int)GS_PAGE_SLOTS; i++)
 		assert_int_equal(launch(kernel, 4 * LONG_GRID), CUDA_ERROR_SYSTEM_NOT_READY);
 	shim_session()->absent = GS_ABSENT_WAIT;
 	gs_page_store(page->turn, 1);
@@ -336,7 +336,7 @@ static void test_failed_writes_are_made_again(void **unused)
 	memcpy(&at, params + 16, sizeof(at));
 	ctl = (const struct gs_ctl *)(uintptr_t)at;
 	assert_int_equal(ctl->total, 4 * LONG_GRID);
-	gs_page_store(active()->kstate, GS_K_DONE);
+	gs_page_store(active()->state, GS_K_DONE);
 }
 
 /* A kernel may wait for what its program does after the next launch: that one returns. */
@@ -357,11 +357,11 @@ static void test_a_full_queue_is_no_wall(void **unused)
 	EVENTUALLY(shim_launch_queued_ns() == 0);
 }
 
-/* More launches than stubs: the pool reclaims and goes on. */
+/* More launches than slots: the pool reclaims and goes on. */
 static void test_pool_is_reclaimed(void **unused)
 {
 	(void)unused;
-	for (int i = 0; i < 3 * (int)GS_PAGE_STUBS; i++)
+	for (int i = 0; i < 3 * (int)GS_PAGE_SLOTS; i++)
 		assert_int_equal(launch(FAKE_MACHINE_CODE, 1), CUDA_SUCCESS);
 }
 
@@ -374,7 +374,7 @@ static void test_a_context_with_the_handle_of_another(void **unused)
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(launch(fresh, 1), CUDA_SUCCESS);
 		assert_true(fake_driver_events() >= 2);
-		gs_page_store(active()->kstate, GS_K_DONE);
+		gs_page_store(active()->state, GS_K_DONE);
 		if (i == 1)
 			shim_rig_idle(NULL); /* one is seen to be over before its context goes, the others after */
 		shim_context_gone(FAKE_CONTEXT);
@@ -451,13 +451,13 @@ int main(void)
 		SHIM(test_one_wave_goes_as_is),
 		SHIM(test_machine_code_goes_as_is),
 		SHIM(test_time_is_of_a_size), /* of this kernel, before the next */
-		SHIM(test_time_is_of_a_block_shape),
+		SHIM(test_time_is_of_a_block_dims),
 		SHIM(test_what_it_took_is_told),
 		SHIM(test_without_the_turn_it_waits),
 		SHIM(test_no_launch_goes_without_the_turn),
 		SHIM(test_awake_while_it_waits),
 		SHIM(test_not_awake_once_it_goes),
-		SHIM(test_few_stubs_are_used),
+		SHIM(test_few_slots_are_used),
 		SHIM(test_failed_launch_leaves_nothing),
 		SHIM(test_failed_writes_are_made_again),
 		SHIM(test_a_full_queue_is_no_wall),

@@ -114,30 +114,30 @@ static enum found was_evicted(uint32_t absent, uint64_t patience_ns)
 {
 	enum found is = launches();
 	struct shim_session *s = shim_session_peek();
-	struct gs_stub *stub;
+	struct gs_slot *slot;
 	int back;
 
 	if (is != RAN || !s)
 		return OTHERWISE;
 	page = s->page;
-	stub = active();
+	slot = active();
 	s->absent = GS_ABSENT_WAIT;
 	usleep(200 * 1000); /* nobody gives itself the turn any more */
 	atomic_store(&page->turn, 0);
-	gs_page_store(stub->started, 1);
-	gs_page_store(stub->done, 1);
-	gs_page_store(stub->kstate, GS_K_READY);
+	gs_page_store(slot->started, 1);
+	gs_page_store(slot->done, 1);
+	gs_page_store(slot->state, GS_K_READY);
 	s->absent = absent;
 	s->connected = 1;
 	for (uint64_t until = gs_clock_ns() + patience_ns; gs_clock_ns() < until; usleep(1000))
-		if (gs_page_load(stub->kstate) == GS_K_RUNNING)
+		if (gs_page_load(slot->state) == GS_K_RUNNING)
 			break;
 	usleep(10 * 1000);
 	/* That it is away is the agent's to find; of a kernel that runs the driver is told then. */
 	for (uint64_t until = gs_clock_ns() + 5 * GS_NS_PER_S; s->connected && gs_clock_ns() < until; usleep(1000))
 		;
-	back = relaunched(gs_page_load(stub->kstate) == GS_K_RUNNING ? 5 * GS_NS_PER_S : 0);
-	if (s->connected || !back != (gs_page_load(stub->kstate) == GS_K_READY))
+	back = relaunched(gs_page_load(slot->state) == GS_K_RUNNING ? 5 * GS_NS_PER_S : 0);
+	if (s->connected || !back != (gs_page_load(slot->state) == GS_K_READY))
 		return OTHERWISE;
 	return back ? GOES_ON : STAYS_AWAY;
 }

@@ -29,9 +29,9 @@ static void *launch_long(void *unused)
 	return NULL;
 }
 
-static int is_armed(const struct gs_stub *stub)
+static int is_armed(const struct gs_slot *slot)
 {
-	return (gs_page_load(stub->flags) & GS_STUB_ARMED) != 0;
+	return (gs_page_load(slot->flags) & GS_SLOT_ARMED) != 0;
 }
 
 /* Another client has the GPU. */
@@ -55,18 +55,18 @@ static int teardown(void **state)
 	return 0;
 }
 
-static struct gs_stub *begin(void)
+static struct gs_slot *begin(void)
 {
 	assert_int_equal(pthread_create(&thread, NULL, launch_long, NULL), 0);
-	EVENTUALLY(gs_page_load(active()->kstate) == GS_K_READY);
+	EVENTUALLY(gs_page_load(active()->state) == GS_K_READY);
 	return active();
 }
 
 /* What the daemon does: the flag first. */
-static void let_go(struct gs_stub *stub)
+static void let_go(struct gs_slot *slot)
 {
-	assert_true(atomic_fetch_and(&stub->flags, ~GS_STUB_ARMED) & GS_STUB_ARMED);
-	assert_true(gs_stub_move(stub, GS_K_READY, GS_K_RUNNING));
+	assert_true(atomic_fetch_and(&slot->flags, ~GS_SLOT_ARMED) & GS_SLOT_ARMED);
+	assert_true(gs_slot_move(slot, GS_K_READY, GS_K_RUNNING));
 	ring();
 }
 
@@ -79,10 +79,10 @@ static void end(CUresult expected)
 
 static void test_it_is_in_its_stream_before_its_turn(void **unused)
 {
-	struct gs_stub *stub = begin();
+	struct gs_slot *slot = begin();
 
 	(void)unused;
-	EVENTUALLY(is_armed(stub));
+	EVENTUALLY(is_armed(slot));
 	usleep(PAUSE_US);
 	expect_calls("wait batch launch-variant wait");
 	/* Rung for, it looks for its turn: but it is let go without its thread, which is awake for nobody. */
@@ -90,12 +90,12 @@ static void test_it_is_in_its_stream_before_its_turn(void **unused)
 	for (uint64_t until = gs_clock_ns() + PAUSE_US * GS_NS_PER_US; gs_clock_ns() < until;)
 		assert_int_equal(gs_page_load(page->awake), 0);
 	assert_int_equal(over, 0);
-	let_go(stub);
+	let_go(slot);
 	end(CUDA_SUCCESS);
 	usleep(PAUSE_US);
 	expect_calls(""); /* neither launched again, nor taken for one that was evicted */
-	assert_int_equal(gs_page_load(stub->kstate), GS_K_RUNNING);
-	assert_int_equal(gs_page_load(stub->evictions), 0);
+	assert_int_equal(gs_page_load(slot->state), GS_K_RUNNING);
+	assert_int_equal(gs_page_load(slot->evictions), 0);
 }
 
 /* While a daemon is there the turn, which may be gone again, does not let it go: the GPU could not be called back. */
@@ -103,75 +103,75 @@ static void test_the_turn_alone_is_not_enough(void **unused)
 {
 	static struct gs_page other; /* the agent looks after this process's own */
 	struct shim_session s = { .page = &other, .connected = 1, .absent = GS_ABSENT_RUN };
-	struct shim_launch l = { .stub = &other.stub[0], .armed = 1 };
+	struct shim_launch l = { .slot = &other.slot[0], .armed = 1 };
 
 	(void)unused;
 	gs_page_store(other.turn, 1);
-	gs_page_store(l.stub->kstate, GS_K_READY);
-	gs_page_store(l.stub->flags, GS_STUB_ARMED);
+	gs_page_store(l.slot->state, GS_K_READY);
+	gs_page_store(l.slot->flags, GS_SLOT_ARMED);
 	assert_false(shim_armed_went(&s, &l));
-	assert_int_equal(gs_page_load(l.stub->kstate), GS_K_READY);
-	assert_true(is_armed(l.stub));
+	assert_int_equal(gs_page_load(l.slot->state), GS_K_READY);
+	assert_true(is_armed(l.slot));
 	s.connected = 0;
 	assert_true(shim_armed_went(&s, &l));
-	assert_int_equal(gs_page_load(l.stub->kstate), GS_K_RUNNING);
-	assert_false(is_armed(l.stub));
+	assert_int_equal(gs_page_load(l.slot->state), GS_K_RUNNING);
+	assert_false(is_armed(l.slot));
 }
 
 /* A daemon that has not seen the flag: it goes by its own hand, and is armed no more. */
 static void test_scheduled_while_it_was_armed(void **unused)
 {
-	struct gs_stub *stub = begin();
+	struct gs_slot *slot = begin();
 
 	(void)unused;
-	EVENTUALLY(is_armed(stub));
+	EVENTUALLY(is_armed(slot));
 	forget_calls();
-	assert_true(gs_stub_move(stub, GS_K_READY, GS_K_TORUN));
+	assert_true(gs_slot_move(slot, GS_K_READY, GS_K_TORUN));
 	ring();
 	end(CUDA_SUCCESS);
-	assert_int_equal(gs_page_load(stub->kstate), GS_K_RUNNING);
-	assert_false(is_armed(stub));
+	assert_int_equal(gs_page_load(slot->state), GS_K_RUNNING);
+	assert_false(is_armed(slot));
 	expect_calls("");
 }
 
 /* It began, was evicted, and is READY again before its thread has looked: it has gone, and the rest is the agent's. */
 static void test_evicted_before_it_looked(void **unused)
 {
-	struct gs_stub *stub = begin();
+	struct gs_slot *slot = begin();
 
 	(void)unused;
-	EVENTUALLY(is_armed(stub));
+	EVENTUALLY(is_armed(slot));
 	usleep(PAUSE_US); /* it sleeps */
 	forget_calls();
-	assert_true(atomic_fetch_and(&stub->flags, ~GS_STUB_ARMED) & GS_STUB_ARMED);
-	assert_true(gs_stub_move(stub, GS_K_READY, GS_K_RUNNING));
-	gs_page_store(stub->started, 1);
-	gs_page_store(stub->done, 100);
-	assert_true(gs_stub_move(stub, GS_K_RUNNING, GS_K_READY));
+	assert_true(atomic_fetch_and(&slot->flags, ~GS_SLOT_ARMED) & GS_SLOT_ARMED);
+	assert_true(gs_slot_move(slot, GS_K_READY, GS_K_RUNNING));
+	gs_page_store(slot->started, 1);
+	gs_page_store(slot->done, 100);
+	assert_true(gs_slot_move(slot, GS_K_RUNNING, GS_K_READY));
 	ring();
 	end(CUDA_SUCCESS);
 	usleep(PAUSE_US);
 	expect_calls("");
-	assert_int_equal(gs_page_load(stub->kstate), GS_K_READY);
-	assert_false(is_armed(stub));
-	assert_true(gs_stub_move(stub, GS_K_READY, GS_K_TORUN));
+	assert_int_equal(gs_page_load(slot->state), GS_K_READY);
+	assert_false(is_armed(slot));
+	assert_true(gs_slot_move(slot, GS_K_READY, GS_K_TORUN));
 	ring();
 	await_calls("relaunch-variant");
-	assert_int_equal(gs_page_load(stub->evictions), 1);
+	assert_int_equal(gs_page_load(slot->evictions), 1);
 }
 
 /* The wait is refused: it waits as it would without. */
 static void test_no_wait(void **unused)
 {
-	struct gs_stub *stub;
+	struct gs_slot *slot;
 
 	(void)unused;
 	fake_driver_fail("wait", CUDA_ERROR_NOT_SUPPORTED);
-	stub = begin();
+	slot = begin();
 	usleep(PAUSE_US);
 	expect_calls("wait");
-	assert_false(is_armed(stub));
-	assert_true(gs_stub_move(stub, GS_K_READY, GS_K_TORUN));
+	assert_false(is_armed(slot));
+	assert_true(gs_slot_move(slot, GS_K_READY, GS_K_TORUN));
 	ring();
 	end(CUDA_SUCCESS);
 	expect_calls("batch launch-variant wait");
@@ -211,15 +211,15 @@ static void test_where_it_is_not_armed(void **unused)
 /* No daemon is left, and the turn is our own: nobody takes it away. */
 static void test_the_daemon_is_gone(void **unused)
 {
-	struct gs_stub *stub = begin();
+	struct gs_slot *slot = begin();
 
 	(void)unused;
-	EVENTUALLY(is_armed(stub));
+	EVENTUALLY(is_armed(slot));
 	gs_page_store(page->turn, 1);
 	ring();
 	end(CUDA_SUCCESS);
-	assert_int_equal(gs_page_load(stub->kstate), GS_K_RUNNING);
-	assert_false(is_armed(stub));
+	assert_int_equal(gs_page_load(slot->state), GS_K_RUNNING);
+	assert_false(is_armed(slot));
 }
 
 static void *launch_code(void *unused)
@@ -234,10 +234,10 @@ static void test_what_cannot_leave_is_not_armed(void **unused)
 {
 	(void)unused;
 	assert_int_equal(pthread_create(&thread, NULL, launch_code, NULL), 0);
-	EVENTUALLY(gs_page_load(active()->kstate) == GS_K_READY);
+	EVENTUALLY(gs_page_load(active()->state) == GS_K_READY);
 	usleep(PAUSE_US);
 	expect_calls("");
-	assert_true(gs_stub_move(active(), GS_K_READY, GS_K_TORUN));
+	assert_true(gs_slot_move(active(), GS_K_READY, GS_K_TORUN));
 	ring();
 	end(CUDA_SUCCESS);
 }

@@ -138,7 +138,7 @@ static void test_of_many_streams_the_busy_ones_count(void **unused)
 	/* The default one has its place beside as many others as may be. */
 	finish_all();
 	EVENTUALLY(all_prepared());
-	assert_true(launches(0)); /* no stub is out: whoever was busy has ended */
+	assert_true(launches(0)); /* no slot is out: whoever was busy has ended */
 	for (i = 1; i < SHIM_CHANNELS_BUSY - 1; i++)
 		occupy(i);
 	from = gs_clock_ns();
@@ -165,7 +165,7 @@ static void test_nobody_waits_for_ever(void **unused)
 
 static struct call beside;
 
-/* The launch is out, but does its stub say so? */
+/* The launch is out, but does its slot say so? */
 static void as_it_leaves(void)
 {
 	if (!is_out)
@@ -175,7 +175,7 @@ static void as_it_leaves(void)
 	begin_waiting(&beside, wait_there, SHIM_CHANNELS_BUSY - 1);
 }
 
-/* Nothing is idle for want of a stub between the driver's call and the mark that it has been made. */
+/* Nothing is idle for want of a slot between the driver's call and the mark that it has been made. */
 static void test_a_launch_is_always_inside_or_out(void **unused)
 {
 	(void)unused;
@@ -204,22 +204,22 @@ static void *launch_held(void *arg)
 static void test_what_is_armed_is_out(void **unused)
 {
 	struct call armed, more;
-	struct gs_stub *stub;
+	struct gs_slot *slot;
 
 	(void)unused;
 	begin_idle();
 	gs_page_store(page->turn, 0);
 	gs_page_store(page->arm, 1);
 	begin_waiting(&armed, launch_held, 0);
-	stub = active();
-	EVENTUALLY(gs_page_load(stub->flags) & GS_STUB_ARMED);
+	slot = active();
+	EVENTUALLY(gs_page_load(slot->flags) & GS_SLOT_ARMED);
 	/* Others' streams come to wait for it. */
 	for (unsigned int i = 1; i < SHIM_CHANNELS_BUSY - 1; i++)
 		occupy_by_event(i);
 	begin_waiting(&more, wait_there, SHIM_CHANNELS_BUSY - 1);
 	gs_page_store(page->arm, 0);
-	atomic_fetch_and(&stub->flags, ~GS_STUB_ARMED);
-	assert_true(gs_stub_move(stub, GS_K_READY, GS_K_RUNNING));
+	atomic_fetch_and(&slot->flags, ~GS_SLOT_ARMED);
+	assert_true(gs_slot_move(slot, GS_K_READY, GS_K_RUNNING));
 	gs_page_store(page->turn, 1);
 	ring();
 	expect_done(&armed);

@@ -316,12 +316,12 @@ static void test_a_successor_has_a_context_of_its_own(void **unused)
 	shim_order_forked();
 }
 
-static const struct shim_launch *launch_of(const struct gs_stub *stub)
+static const struct shim_launch *launch_of(const struct gs_slot *slot)
 {
-	return shim_launch_at((uint32_t)(stub - page->stub));
+	return shim_launch_at((uint32_t)(slot - page->slot));
 }
 
-/* Launches that ride along do not ask; one with a stub does, and goes by the answer: if that is not what was known, all ask. */
+/* Launches that ride along do not ask; one with a slot does, and goes by the answer: if that is not what was known, all ask. */
 static void test_who_asks(void **unused)
 {
 	static const unsigned int block[3] = { 32, 1, 1 };
@@ -355,7 +355,7 @@ static void test_who_asks(void **unused)
 	}
 }
 
-/* However long nobody launches with a stub. */
+/* However long nobody launches with a slot. */
 static void test_what_is_known_is_asked_again(void **unused)
 {
 	(void)unused;

@@ -15,51 +15,51 @@
 
 static void test_eviction_and_relaunch(void **unused)
 {
-	struct gs_stub *stub;
+	struct gs_slot *slot;
 	char text[4096];
 
 	(void)unused;
 	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
-	stub = active();
+	slot = active();
 	forget_calls();
 	gs_page_store(page->turn, 0);
-	assert_true(gs_stub_move(stub, GS_K_RUNNING, GS_K_TOEVICT));
+	assert_true(gs_slot_move(slot, GS_K_RUNNING, GS_K_TOEVICT));
 	ring();
 	EVENTUALLY(gs_page_load(page->heard) == gs_page_load(page->bell));
 	fake_driver_calls(text, sizeof(text));
 	assert_true(strncmp(text, "write-control-0", 15) == 0);
 	/* The last block out leaves it with work remaining. */
-	gs_page_store(stub->done, 400);
-	gs_page_store(stub->kstate, GS_K_READY);
+	gs_page_store(slot->done, 400);
+	gs_page_store(slot->state, GS_K_READY);
 	usleep(20000);
 	forget_calls();
 	usleep(20000);
 	expect_calls("");
 	/* Scheduled again. */
-	assert_true(gs_stub_move(stub, GS_K_READY, GS_K_TORUN));
+	assert_true(gs_slot_move(slot, GS_K_READY, GS_K_TORUN));
 	ring();
-	EVENTUALLY(gs_page_load(stub->kstate) == GS_K_RUNNING);
+	EVENTUALLY(gs_page_load(slot->state) == GS_K_RUNNING);
 	/* Behind every signal, which may be late, and before the relaunch. */
 	await_calls("write-control-4294967295 record-control await-relaunch relaunch-variant");
-	assert_int_equal(gs_page_load(stub->evictions), 1);
-	gs_page_store(stub->kstate, GS_K_DONE);
+	assert_int_equal(gs_page_load(slot->evictions), 1);
+	gs_page_store(slot->state, GS_K_DONE);
 }
 
 /* Told to leave and called back before it started: its limit is lifted, nothing is relaunched. */
 static void test_call_back(void **unused)
 {
-	struct gs_stub *stub;
+	struct gs_slot *slot;
 	char text[4096];
 
 	(void)unused;
 	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
-	stub = active();
+	slot = active();
 	gs_page_store(page->turn, 0);
-	assert_true(gs_stub_move(stub, GS_K_RUNNING, GS_K_TOEVICT));
+	assert_true(gs_slot_move(slot, GS_K_RUNNING, GS_K_TOEVICT));
 	ring();
 	EVENTUALLY(gs_page_load(page->heard) == gs_page_load(page->bell));
 	gs_page_store(page->turn, 1);
-	assert_true(gs_stub_move(stub, GS_K_TOEVICT, GS_K_RUNNING));
+	assert_true(gs_slot_move(slot, GS_K_TOEVICT, GS_K_RUNNING));
 	forget_calls();
 	ring();
 	await_call("write-control-4294967295", text, sizeof(text));
@@ -67,79 +67,79 @@ static void test_call_back(void **unused)
 	usleep(20000);
 	fake_driver_calls(text, sizeof(text));
 	assert_null(strstr(text, "relaunch"));
-	assert_int_equal(gs_page_load(stub->kstate), GS_K_RUNNING);
-	gs_page_store(stub->kstate, GS_K_DONE);
+	assert_int_equal(gs_page_load(slot->state), GS_K_RUNNING);
+	gs_page_store(slot->state, GS_K_DONE);
 }
 
 /* It left although the turn is ours: the agent relaunches it without asking. */
 static void test_relaunch_with_the_turn(void **unused)
 {
-	struct gs_stub *stub;
+	struct gs_slot *slot;
 
 	(void)unused;
 	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
-	stub = active();
+	slot = active();
 	forget_calls();
-	gs_page_store(stub->kstate, GS_K_READY);
-	EVENTUALLY(gs_page_load(stub->kstate) == GS_K_RUNNING);
+	gs_page_store(slot->state, GS_K_READY);
+	EVENTUALLY(gs_page_load(slot->state) == GS_K_RUNNING);
 	await_calls("relaunch-variant");
-	gs_page_store(stub->kstate, GS_K_DONE);
+	gs_page_store(slot->state, GS_K_DONE);
 }
 
 /*
- * A signal of the stub's last launch arrives late, and the kernel leaves without
+ * A signal of the slot's last launch arrives late, and the kernel leaves without
  * having been told: the limit of 0 is in the device's memory and nowhere else.
  * Relaunched without more ado it would leave again and again.
  */
 static void test_late_signal_is_lifted(void **unused)
 {
 	const unsigned int grid = 12 * FAKE_SMS * FAKE_BLOCKS_PER_SM; /* too few for a proxy */
-	struct gs_stub *stub;
+	struct gs_slot *slot;
 
 	(void)unused;
 	assert_int_equal(launch(kernel, grid), CUDA_SUCCESS);
-	stub = active();
-	assert_true(gs_stub_move(stub, GS_K_RUNNING, GS_K_TOEVICT));
+	slot = active();
+	assert_true(gs_slot_move(slot, GS_K_RUNNING, GS_K_TOEVICT));
 	ring();
 	EVENTUALLY(gs_page_load(page->heard) == gs_page_load(page->bell));
-	gs_page_store(stub->kstate, GS_K_DONE);
+	gs_page_store(slot->state, GS_K_DONE);
 	EVENTUALLY(all_prepared());
-	/* Until a launch gets that stub again. */
-	for (uint32_t i = 0; i < GS_PAGE_STUBS; i++) {
+	/* Until a launch gets that slot again. */
+	for (uint32_t i = 0; i < GS_PAGE_SLOTS; i++) {
 		assert_int_equal(launch(kernel, grid), CUDA_SUCCESS);
-		if (active() == stub)
+		if (active() == slot)
 			break;
 		finish_all();
 		EVENTUALLY(all_prepared());
 	}
-	assert_ptr_equal(active(), stub);
+	assert_ptr_equal(active(), slot);
 	forget_calls();
-	gs_page_store(stub->kstate, GS_K_READY);
-	EVENTUALLY(gs_page_load(stub->kstate) == GS_K_RUNNING);
+	gs_page_store(slot->state, GS_K_READY);
+	EVENTUALLY(gs_page_load(slot->state) == GS_K_RUNNING);
 	await_calls("write-control-4294967295 record-control await-relaunch relaunch-variant");
 	/* Once is enough. */
-	gs_page_store(stub->kstate, GS_K_READY);
-	EVENTUALLY(gs_page_load(stub->kstate) == GS_K_RUNNING);
+	gs_page_store(slot->state, GS_K_READY);
+	EVENTUALLY(gs_page_load(slot->state) == GS_K_RUNNING);
 	await_calls("relaunch-variant");
-	gs_page_store(stub->kstate, GS_K_DONE);
+	gs_page_store(slot->state, GS_K_DONE);
 }
 
 static void test_refused_relaunch_is_tried_again(void **unused)
 {
-	struct gs_stub *stub;
+	struct gs_slot *slot;
 
 	(void)unused;
 	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
-	stub = active();
+	slot = active();
 	gs_page_store(page->turn, 0);
 	fake_driver_fail("relaunch-variant", CUDA_ERROR_OUT_OF_MEMORY);
-	gs_page_store(stub->kstate, GS_K_TORUN);
+	gs_page_store(slot->state, GS_K_TORUN);
 	ring();
-	EVENTUALLY(gs_page_load(stub->kstate) == GS_K_READY);
-	assert_true(gs_stub_move(stub, GS_K_READY, GS_K_TORUN));
+	EVENTUALLY(gs_page_load(slot->state) == GS_K_READY);
+	assert_true(gs_slot_move(slot, GS_K_READY, GS_K_TORUN));
 	ring();
-	EVENTUALLY(gs_page_load(stub->kstate) == GS_K_RUNNING);
-	gs_page_store(stub->kstate, GS_K_DONE);
+	EVENTUALLY(gs_page_load(slot->state) == GS_K_RUNNING);
+	gs_page_store(slot->state, GS_K_DONE);
 }
 
 static CUresult launch_with(unsigned int shared)

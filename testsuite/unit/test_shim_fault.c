@@ -19,14 +19,14 @@
 #include "shim_rig.h"
 
 /* An evictable launch in a stream of its own, in the context that is current. */
-static struct gs_stub *launch_new(void)
+static struct gs_slot *launch_new(void)
 {
 	static uintptr_t stream = 0x7000;
 
 	assert_int_equal(launch_in(kernel, LONG_GRID, (CUstream)(stream += 0x10)), CUDA_SUCCESS);
-	for (uint32_t i = 0; i < GS_PAGE_STUBS; i++)
-		if (gs_page_load(page->stub[i].kstate) == GS_K_RUNNING)
-			return &page->stub[i];
+	for (uint32_t i = 0; i < GS_PAGE_SLOTS; i++)
+		if (gs_page_load(page->slot[i].state) == GS_K_RUNNING)
+			return &page->slot[i];
 	fail_msg("nothing is running");
 	return NULL;
 }
@@ -65,19 +65,19 @@ static void test_waiting_call(void **unused)
 	assert_true(all_prepared());
 }
 
-/* In whatever state a launch is, its stub comes to PREP: the daemon waits for none of them. */
+/* In whatever state a launch is, its slot comes to PREP: the daemon waits for none of them. */
 static void test_every_state(void **unused)
 {
 	static const uint32_t state[] = { GS_K_RUNNING, GS_K_TOEVICT, GS_K_READY, GS_K_TORUN, GS_K_DONE, 77 };
-	struct gs_stub *stub;
+	struct gs_slot *slot;
 
 	(void)unused;
 	for (size_t i = 0; i < sizeof(state) / sizeof(state[0]); i++) {
 		sound(NULL);
-		stub = launch_new();
+		slot = launch_new();
 		gs_page_store(page->turn, 0);
 		fake_driver_break(CUDA_ERROR_LAUNCH_FAILED);
-		gs_page_store(stub->kstate, state[i]);
+		gs_page_store(slot->state, state[i]);
 		EVENTUALLY(all_prepared());
 		assert_int_equal(cuMemFree_v2(0), CUDA_ERROR_LAUNCH_FAILED);
 	}
@@ -97,15 +97,15 @@ static void test_as_is(void **unused)
 /* The driver refuses a relaunch because of a fault: it is not tried for ever. */
 static void test_relaunch_meets_the_fault(void **unused)
 {
-	struct gs_stub *stub;
+	struct gs_slot *slot;
 
 	(void)unused;
-	stub = launch_new();
+	slot = launch_new();
 	gs_page_store(page->turn, 0);
-	gs_page_store(stub->kstate, GS_K_READY);
+	gs_page_store(slot->state, GS_K_READY);
 	usleep(5000);
 	fake_driver_fail("relaunch-variant", CUDA_ERROR_ILLEGAL_INSTRUCTION);
-	assert_true(gs_stub_move(stub, GS_K_READY, GS_K_TORUN));
+	assert_true(gs_slot_move(slot, GS_K_READY, GS_K_TORUN));
 	ring();
 	EVENTUALLY(all_prepared());
 }
@@ -113,46 +113,46 @@ static void test_relaunch_meets_the_fault(void **unused)
 /* Anything else that the driver says ends nothing. */
 static void test_other_errors(void **unused)
 {
-	struct gs_stub *stub;
+	struct gs_slot *slot;
 
 	(void)unused;
-	stub = launch_new();
+	slot = launch_new();
 	fake_driver_break(CUDA_ERROR_NOT_READY);
 	usleep(60000);
-	assert_int_equal(gs_page_load(stub->kstate), GS_K_RUNNING);
+	assert_int_equal(gs_page_load(slot->state), GS_K_RUNNING);
 	fake_driver_break(CUDA_ERROR_OUT_OF_MEMORY);
 	usleep(60000);
-	assert_int_equal(gs_page_load(stub->kstate), GS_K_RUNNING);
-	gs_page_store(stub->kstate, GS_K_DONE);
+	assert_int_equal(gs_page_load(slot->state), GS_K_RUNNING);
+	gs_page_store(slot->state, GS_K_DONE);
 }
 
 /* One context's fault is not another's. */
 static void test_other_contexts(void **unused)
 {
-	struct gs_stub *stub;
+	struct gs_slot *slot;
 
 	(void)unused;
 	launch_new();
 	fake_driver_break(CUDA_ERROR_ILLEGAL_ADDRESS);
 	EVENTUALLY(all_prepared());
 	fake_driver_renew();
-	stub = launch_new();
+	slot = launch_new();
 	usleep(60000);
-	assert_int_equal(gs_page_load(stub->kstate), GS_K_RUNNING);
-	gs_page_store(stub->kstate, GS_K_DONE);
+	assert_int_equal(gs_page_load(slot->state), GS_K_RUNNING);
+	gs_page_store(slot->state, GS_K_DONE);
 }
 
 /* A context is destroyed with a kernel out that reports nothing any more. */
 static void test_destroyed(void **unused)
 {
 	CUcontext ctx = fake_driver_renew();
-	struct gs_stub *stub;
+	struct gs_slot *slot;
 
 	(void)unused;
-	stub = launch_new();
+	slot = launch_new();
 	/* As if it were not evictable: destroying waits for those that are. */
-	shim_hold_end(shim_launch_at((uint32_t)(stub - page->stub))->stream, 0);
-	shim_launch_at((uint32_t)(stub - page->stub))->evictable = 0;
+	shim_hold_end(shim_launch_at((uint32_t)(slot - page->slot))->stream, 0);
+	shim_launch_at((uint32_t)(slot - page->slot))->evictable = 0;
 	assert_int_equal(cuCtxDestroy_v2(ctx), CUDA_SUCCESS);
 	EVENTUALLY(all_prepared());
 }

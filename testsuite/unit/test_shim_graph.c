@@ -158,7 +158,7 @@ static void *launch_it(void *done)
 static int goes_out(CUfunction f, uint64_t patience_ns)
 {
 	_Atomic int done = 0;
-	struct gs_stub *held;
+	struct gs_slot *held;
 	pthread_t thread;
 	uint64_t until;
 	int went;
@@ -170,7 +170,7 @@ static int goes_out(CUfunction f, uint64_t patience_ns)
 	for (until = gs_clock_ns() + patience_ns; !done && gs_clock_ns() < until;)
 		usleep(200);
 	went = done;
-	gs_page_store(held->kstate, GS_K_DONE);
+	gs_page_store(held->state, GS_K_DONE);
 	pthread_join(thread, NULL);
 	assert_int_equal(done, 1);
 	finish_all();

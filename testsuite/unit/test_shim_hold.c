@@ -28,12 +28,12 @@ static void *free_in_thread(void *done)
 static void test_hold_rule(void **unused)
 {
 	_Atomic int done = 0;
-	struct gs_stub *stub;
+	struct gs_slot *slot;
 	pthread_t thread;
 
 	(void)unused;
 	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
-	stub = active();
+	slot = active();
 	forget_calls();
 	pthread_create(&thread, NULL, free_in_thread, &done);
 	EVENTUALLY(freeing); /* a busy machine begins it late */
@@ -43,7 +43,7 @@ static void test_hold_rule(void **unused)
 	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
 	expect_calls("write-1 launch-original write-5");
 	assert_int_equal(shim_kernel_find(kernel)->why, PTX_REASON_HOLD_RULE);
-	gs_page_store(stub->kstate, GS_K_DONE);
+	gs_page_store(slot->state, GS_K_DONE);
 	pthread_join(thread, NULL);
 	assert_int_equal(done, 1);
 	expect_calls("free");
@@ -86,7 +86,7 @@ static void expect_held(void)
 static void test_growing_local_memory_waits(void **unused)
 {
 	_Atomic int done = 0;
-	struct gs_stub *stub;
+	struct gs_slot *slot;
 	pthread_t thread;
 	char text[4096];
 
@@ -94,18 +94,18 @@ static void test_growing_local_memory_waits(void **unused)
 	fake_driver_frame(FRAMED, 4096);
 	launching = 0;
 	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
-	stub = active();
+	slot = active();
 	forget_calls();
 	pthread_create(&thread, NULL, launch_framed, &done);
 	EVENTUALLY(launching);
 	usleep(30000);
-	gs_page_store(stub->kstate, GS_K_READY); /* it has left; the turn is ours */
-	EVENTUALLY(gs_page_load(stub->kstate) == GS_K_RUNNING);
+	gs_page_store(slot->state, GS_K_READY); /* it has left; the turn is ours */
+	EVENTUALLY(gs_page_load(slot->state) == GS_K_RUNNING);
 	await_call("relaunch-variant", text, sizeof(text));
 	usleep(20000);
 	assert_int_equal(done, 0);
 	assert_null(strstr(text, "launch-original"));
-	gs_page_store(stub->kstate, GS_K_DONE);
+	gs_page_store(slot->state, GS_K_DONE);
 	pthread_join(thread, NULL);
 	assert_int_equal(done, 1);
 	expect_calls("write-1 launch-original write-5");
@@ -119,13 +119,13 @@ static void test_growing_local_memory_waits(void **unused)
 	/* Until the limit of the stack is set: the driver may have taken it back. */
 	assert_int_equal(cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 0), CUDA_SUCCESS);
 	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
-	stub = active();
+	slot = active();
 	forget_calls();
 	done = 0;
 	pthread_create(&thread, NULL, launch_framed, &done);
 	usleep(30000);
 	assert_int_equal(done, 0);
-	gs_page_store(stub->kstate, GS_K_DONE);
+	gs_page_store(slot->state, GS_K_DONE);
 	pthread_join(thread, NULL);
 	assert_int_equal(done, 1);
 }
@@ -141,12 +141,12 @@ static void test_a_variant_that_grows_is_held(void **unused)
 {
 	struct shim_kernel *k = shim_kernel_find(kernel);
 	_Atomic int done = 0;
-	struct gs_stub *stub;
+	struct gs_slot *slot;
 	pthread_t thread;
 
 	(void)unused;
 	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
-	stub = active();
+	slot = active();
 	forget_calls();
 	fake_driver_frame(FAKE_VARIANT, 3 * 4096);
 	k->counted_in = NULL; /* as if it were its first launch */
@@ -154,7 +154,7 @@ static void test_a_variant_that_grows_is_held(void **unused)
 	usleep(30000);
 	assert_int_equal(done, 0);
 	expect_calls("");
-	gs_page_store(stub->kstate, GS_K_DONE);
+	gs_page_store(slot->state, GS_K_DONE);
 	pthread_join(thread, NULL);
 	assert_int_equal(done, 1);
 	expect_held();
@@ -186,23 +186,23 @@ static void *copy_in_thread(void *done)
 static void test_copy_by_address_waits(void **unused)
 {
 	_Atomic int done = 0;
-	struct gs_stub *stub;
+	struct gs_slot *slot;
 	pthread_t thread;
 	char text[4096];
 
 	(void)unused;
 	assert_int_equal(launch_in(kernel, LONG_GRID, NULL), CUDA_SUCCESS);
-	stub = active();
+	slot = active();
 	forget_calls();
 	pthread_create(&thread, NULL, copy_in_thread, &done);
 	usleep(30000);
-	gs_page_store(stub->kstate, GS_K_READY); /* it has left; the turn is ours */
-	EVENTUALLY(gs_page_load(stub->kstate) == GS_K_RUNNING);
+	gs_page_store(slot->state, GS_K_READY); /* it has left; the turn is ours */
+	EVENTUALLY(gs_page_load(slot->state) == GS_K_RUNNING);
 	await_call("relaunch-variant", text, sizeof(text));
 	usleep(20000);
 	assert_int_equal(done, 0);
 	assert_null(strstr(text, "dtoh"));
-	gs_page_store(stub->kstate, GS_K_DONE);
+	gs_page_store(slot->state, GS_K_DONE);
 	pthread_join(thread, NULL);
 	assert_int_equal(done, 1);
 	expect_calls("dtoh");
@@ -232,22 +232,22 @@ static void *launch_many(void *done)
 static void test_launches_behind_a_hold_are_bounded(void **unused)
 {
 	_Atomic int done = 0;
-	struct gs_stub *stub;
+	struct gs_slot *slot;
 	pthread_t thread;
 
 	(void)unused;
 	launched_behind = 0;
 	assert_int_equal(launch_in(kernel, LONG_GRID, NULL), CUDA_SUCCESS);
-	stub = active();
+	slot = active();
 	fake_driver_inside(count_launches);
 	pthread_create(&thread, NULL, launch_many, &done);
 	EVENTUALLY(launched_behind);
 	usleep(200000);
 	assert_int_equal(done, 0);
 	assert_in_range(launched_behind, 1, 1019 / 5);
-	gs_page_store(stub->kstate, GS_K_READY);
-	EVENTUALLY(gs_page_load(stub->kstate) == GS_K_RUNNING);
-	gs_page_store(stub->kstate, GS_K_DONE);
+	gs_page_store(slot->state, GS_K_READY);
+	EVENTUALLY(gs_page_load(slot->state) == GS_K_RUNNING);
+	gs_page_store(slot->state, GS_K_DONE);
 	pthread_join(thread, NULL);
 	fake_driver_inside(NULL);
 	assert_int_equal(launched_behind, MANY);
@@ -299,7 +299,7 @@ static void test_operations_behind_a_hold_are_bounded(void **unused)
 {
 	void *const was[] = { shim_slot[SHIM_FN_cuMemsetD8Async], shim_slot[SHIM_FN_cuStreamWaitEvent], shim_slot[SHIM_FN_cuMemFreeAsync] };
 	_Atomic int done = 0;
-	struct gs_stub *stub;
+	struct gs_slot *slot;
 	pthread_t thread;
 
 	(void)unused;
@@ -309,16 +309,16 @@ static void test_operations_behind_a_hold_are_bounded(void **unused)
 	launched_behind = 0;
 	operations = 0;
 	assert_int_equal(launch_in(kernel, LONG_GRID, NULL), CUDA_SUCCESS);
-	stub = active();
+	slot = active();
 	fake_driver_inside(count_launches);
 	pthread_create(&thread, NULL, enqueue_many, &done);
 	EVENTUALLY(launched_behind || operations);
 	usleep(200000);
 	assert_int_equal(done, 0);
 	assert_in_range(5 * launched_behind + operations, 1, 1019);
-	gs_page_store(stub->kstate, GS_K_READY);
-	EVENTUALLY(gs_page_load(stub->kstate) == GS_K_RUNNING);
-	gs_page_store(stub->kstate, GS_K_DONE);
+	gs_page_store(slot->state, GS_K_READY);
+	EVENTUALLY(gs_page_load(slot->state) == GS_K_RUNNING);
+	gs_page_store(slot->state, GS_K_DONE);
 	pthread_join(thread, NULL);
 	fake_driver_inside(NULL);
 	assert_int_equal(operations, 3 * MANY);
@@ -343,20 +343,20 @@ static void count_graphs(const char *call, CUstream stream)
 
 static void test_a_graph_counts_its_nodes(void **unused)
 {
-	struct gs_stub *stub;
+	struct gs_slot *slot;
 	pthread_t thread;
 
 	(void)unused;
 	graphs_behind = 0;
 	shim_kernel_graph(FAKE_GRAPH, 0, 600, 1);
 	assert_int_equal(launch_in(kernel, LONG_GRID, NULL), CUDA_SUCCESS);
-	stub = active();
+	slot = active();
 	fake_driver_inside(count_graphs);
 	pthread_create(&thread, NULL, launch_long_graphs, NULL);
 	EVENTUALLY(graphs_behind);
 	usleep(100000);
 	assert_int_equal(graphs_behind, 1);
-	gs_page_store(stub->kstate, GS_K_DONE);
+	gs_page_store(slot->state, GS_K_DONE);
 	pthread_join(thread, NULL);
 	fake_driver_inside(NULL);
 	assert_int_equal(graphs_behind, 3);

@@ -145,21 +145,21 @@ static void test_a_later_kernel_does_not_wait_for_ever(void **unused)
 {
 	CUkernel one, two;
 	CUlibrary library = load(&one, &two);
-	struct gs_stub *stub;
+	struct gs_slot *slot;
 	uint64_t from;
 
 	(void)unused;
 	expect_wait(launch_it, library, one);
 	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
-	stub = active();
-	assert_true(gs_page_load(stub->flags) & GS_STUB_EVICTABLE);
+	slot = active();
+	assert_true(gs_page_load(slot->flags) & GS_SLOT_EVICTABLE);
 	from = gs_clock_ns();
 	inside = 0;
 	launch_it(library, two);
 	assert_int_equal(inside, 1);
 	assert_in_range(gs_clock_ns() - from, GS_NS_PER_S, 20 * GS_NS_PER_S);
-	assert_false(gs_page_load(stub->flags) & GS_STUB_EVICTABLE);
-	assert_int_equal(gs_page_load(stub->kstate), GS_K_RUNNING);
+	assert_false(gs_page_load(slot->flags) & GS_SLOT_EVICTABLE);
+	assert_int_equal(gs_page_load(slot->state), GS_K_RUNNING);
 	finish_all();
 	EVENTUALLY(all_prepared());
 }

@@ -217,8 +217,8 @@ static void test_per_thread_streams_are_counted_one_by_one(void **unused)
 	for (int i = 0; i < CROWD; i++)
 		pthread_create(&thread[i], NULL, launch_and_stay, &rc[i]);
 	pthread_barrier_wait(&crowd);
-	for (uint32_t i = 0; i < GS_PAGE_STUBS; i++)
-		held += gs_page_load(page->stub[i].kstate) == GS_K_RUNNING;
+	for (uint32_t i = 0; i < GS_PAGE_SLOTS; i++)
+		held += gs_page_load(page->slot[i].state) == GS_K_RUNNING;
 	pthread_barrier_wait(&crowd);
 	for (int i = 0; i < CROWD; i++) {
 		pthread_join(thread[i], NULL);

@@ -15,23 +15,23 @@
 #include "fake_driver.h"
 #include "shim_streams.h"
 
-/* The stub of the kernel that is held. */
-static struct gs_stub *held_stub(void)
+/* The slot of the kernel that is held. */
+static struct gs_slot *held_slot(void)
 {
-	for (uint32_t i = 0; i < GS_PAGE_STUBS; i++)
-		if (shim_launch_at(i)->evictable && gs_page_load(page->stub[i].kstate) != GS_K_PREP)
-			return &page->stub[i];
+	for (uint32_t i = 0; i < GS_PAGE_SLOTS; i++)
+		if (shim_launch_at(i)->evictable && gs_page_load(page->slot[i].state) != GS_K_PREP)
+			return &page->slot[i];
 	return NULL;
 }
 
-static int may_leave(const struct gs_stub *stub)
+static int may_leave(const struct gs_slot *slot)
 {
-	return (gs_page_load(stub->flags) & GS_STUB_EVICTABLE) != 0;
+	return (gs_page_load(slot->flags) & GS_SLOT_EVICTABLE) != 0;
 }
 
-static unsigned int why(const struct gs_stub *stub)
+static unsigned int why(const struct gs_slot *slot)
 {
-	return gs_page_load(stub->flags) >> GS_STUB_WHY_SHIFT & GS_STUB_WHY_MAX;
+	return gs_page_load(slot->flags) >> GS_SLOT_WHY_SHIFT & GS_SLOT_WHY_MAX;
 }
 
 static uint64_t ms_of_wait(unsigned int stream)
@@ -116,47 +116,47 @@ static void test_waits_in_vain_become_shorter(void **unused)
 /* Whoever is one too many may be put where the relaunch would go: what is held stays on the GPU from then on. */
 static void test_what_is_held_then_is_not_evicted(void **unused)
 {
-	struct gs_stub *stub;
+	struct gs_slot *slot;
 
 	(void)unused;
 	begin_full();
-	stub = held_stub();
-	assert_non_null(stub);
-	assert_true(may_leave(stub));
+	slot = held_slot();
+	assert_non_null(slot);
+	assert_true(may_leave(slot));
 	ms_of_wait(8);
-	assert_false(may_leave(stub));
-	assert_int_equal(why(stub), PTX_REASON_STREAMS);
-	assert_int_equal(gs_page_load(stub->leave_ns), 0);
-	assert_int_equal(gs_page_load(stub->kstate), GS_K_RUNNING);
+	assert_false(may_leave(slot));
+	assert_int_equal(why(slot), PTX_REASON_STREAMS);
+	assert_int_equal(gs_page_load(slot->leave_ns), 0);
+	assert_int_equal(gs_page_load(slot->state), GS_K_RUNNING);
 	over();
 	assert_true(launches(0));
-	assert_true(may_leave(held_stub()));
+	assert_true(may_leave(held_slot()));
 	over();
 }
 
 /* What is away has to come back first. */
 static void test_what_is_evicted_comes_back_before(void **unused)
 {
-	struct gs_stub *stub;
+	struct gs_slot *slot;
 	struct call call;
 
 	(void)unused;
 	begin_full();
-	stub = held_stub();
-	gs_page_store(stub->started, 1);
+	slot = held_slot();
+	gs_page_store(slot->started, 1);
 	gs_page_store(page->turn, 0);
-	assert_true(gs_stub_move(stub, GS_K_RUNNING, GS_K_TOEVICT));
+	assert_true(gs_slot_move(slot, GS_K_RUNNING, GS_K_TOEVICT));
 	begin_waiting(&call, wait_there, 8);
 	sleep(2); /* in vain, often enough, by now */
 	assert_int_equal(call.done, 0);
-	assert_true(gs_stub_move(stub, GS_K_TOEVICT, GS_K_READY)); /* the GPU */
+	assert_true(gs_slot_move(slot, GS_K_TOEVICT, GS_K_READY)); /* the GPU */
 	sleep(1);
 	assert_int_equal(call.done, 0);
 	gs_page_store(page->turn, 1);
 	ring();
 	expect_done(&call);
-	assert_int_equal(gs_page_load(stub->kstate), GS_K_RUNNING);
-	assert_false(may_leave(stub));
+	assert_int_equal(gs_page_load(slot->state), GS_K_RUNNING);
+	assert_false(may_leave(slot));
 	over();
 }
 

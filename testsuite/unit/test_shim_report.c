@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a stub and a kernel's record say for the report: why a launch cannot be evicted, how many registers there are. */
+/* What a slot and a kernel's record say for the report: why a launch cannot be evicted, how many registers there are. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,19 +19,19 @@ extern void *shim_slot[SHIM_FN_COUNT];
 /* Of the newest launch, whether it is over or not. */
 static uint32_t newest_flags(void)
 {
-	const struct gs_stub *newest = &page->stub[0];
+	const struct gs_slot *newest = &page->slot[0];
 
-	for (uint32_t i = 1; i < GS_PAGE_STUBS; i++)
-		if (gs_page_load(page->stub[i].seq) > gs_page_load(newest->seq))
-			newest = &page->stub[i];
+	for (uint32_t i = 1; i < GS_PAGE_SLOTS; i++)
+		if (gs_page_load(page->slot[i].seq) > gs_page_load(newest->seq))
+			newest = &page->slot[i];
 	return gs_page_load(newest->flags);
 }
 
-/* The stub tells, and the kernel's record keeps it. */
+/* The slot tells, and the kernel's record keeps it. */
 static void expect_why(const struct shim_kernel *k, enum ptx_reason why)
 {
-	assert_int_equal(newest_flags() & GS_STUB_EVICTABLE, 0);
-	assert_int_equal(newest_flags() >> GS_STUB_WHY_SHIFT & GS_STUB_WHY_MAX, why);
+	assert_int_equal(newest_flags() & GS_SLOT_EVICTABLE, 0);
+	assert_int_equal(newest_flags() >> GS_SLOT_WHY_SHIFT & GS_SLOT_WHY_MAX, why);
 	assert_int_equal(k->why, why);
 	assert_int_equal(shim_kernel_why(k), why);
 	finish_all();
@@ -64,7 +64,7 @@ static void test_of_the_launch(void **unused)
 	assert_int_equal(cuLaunchKernel(kernel, LONG_GRID, 1, 1, 32, 1, 1, 0, STREAM, args, packed), CUDA_SUCCESS);
 	expect_why(known(), PTX_REASON_ARGUMENTS);
 	assert_int_equal(cuLaunchKernel(kernel, LONG_GRID, 1, 1, 32, 1, 1, 0, STREAM, NULL, packed), CUDA_SUCCESS);
-	assert_int_equal(newest_flags() & 0xff, GS_STUB_EVICTABLE);
+	assert_int_equal(newest_flags() & 0xff, GS_SLOT_EVICTABLE);
 	finish_all();
 	EVENTUALLY(all_prepared());
 	for (int i = 0; i < 3; i++) {
@@ -73,7 +73,7 @@ static void test_of_the_launch(void **unused)
 		expect_why(known(), PTX_REASON_ARGUMENTS);
 	}
 	assert_int_equal(cuLaunchKernel(kernel, 1, 65535, 1, 32, 1, 1, 0, STREAM, args, NULL), CUDA_SUCCESS);
-	assert_int_equal(newest_flags() & 0xff, GS_STUB_EVICTABLE);
+	assert_int_equal(newest_flags() & 0xff, GS_SLOT_EVICTABLE);
 	finish_all();
 	EVENTUALLY(all_prepared());
 	assert_int_equal(cuLaunchCooperativeKernel(kernel, LONG_GRID, 1, 1, 32, 1, 1, 0, STREAM, args), CUDA_SUCCESS);
@@ -82,7 +82,7 @@ static void test_of_the_launch(void **unused)
 	expect_why(shim_kernel_find(FAKE_MACHINE_CODE), PTX_REASON_UNSEEN);
 	/* One that is evictable takes nothing back. */
 	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
-	assert_int_equal(newest_flags() & 0xff, GS_STUB_EVICTABLE);
+	assert_int_equal(newest_flags() & 0xff, GS_SLOT_EVICTABLE);
 	finish_all();
 	assert_int_equal(known()->why, PTX_REASON_COOPERATIVE);
 }
@@ -178,7 +178,7 @@ static void test_of_the_moment(void **unused)
 	/* As many streams as may. */
 	do
 		assert_int_equal(launch_in(kernel, LONG_GRID, (CUstream)(uintptr_t)(0x10000 + 0x10 * i)), CUDA_SUCCESS);
-	while ((newest_flags() & GS_STUB_EVICTABLE) && ++i < 64);
+	while ((newest_flags() & GS_SLOT_EVICTABLE) && ++i < 64);
 	expect_why(k, PTX_REASON_STREAMS);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Short launches that ride along without a stub: which do, how they are counted and told of, and when they are timed. */
+/* Short launches that ride along without a slot: which do, how they are counted and told of, and when they are timed. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <setjmp.h>
@@ -20,17 +20,17 @@
 /* Launches that take 0.9 ms, of `n`, that have marks of their own. */
 static unsigned marked(unsigned n)
 {
-	unsigned stubs = 0;
+	unsigned slots = 0;
 
 	for (unsigned i = 0; i < n; i++) {
 		assert_int_equal(launch(FAKE_MACHINE_CODE, LONG_GRID), CUDA_SUCCESS);
 		if (!all_prepared()) {
-			stubs++;
+			slots++;
 			finish_all();
 			EVENTUALLY(all_prepared());
 		}
 	}
-	return stubs;
+	return slots;
 }
 
 /* Marks cost the GPU time: fewer of them where nobody else has used it of late. */
@@ -41,7 +41,7 @@ static void test_riders(void **unused)
 	(void)unused;
 	time->tpt_ps = 900 * 1000 * 1000 / LONG_GRID;
 	time->due = UINT64_MAX; /* none is timed */
-	marked(4); /* what rode before is with a stub by then */
+	marked(4); /* what rode before is with a slot by then */
 	gs_page_store(page->shared, 1);
 	assert_in_range(marked(20), 10, 11); /* every other one */
 	/* The daemon should see within 0.5 ms when they end, or at once. */
@@ -61,7 +61,7 @@ static void test_riders(void **unused)
 	time->tpt_ps = time->due = 0;
 }
 
-/* A launch that waits at the gate may find the turn gone by then: it needs a stub. */
+/* A launch that waits at the gate may find the turn gone by then: it needs a slot. */
 static void test_none_rides_that_grows(void **unused)
 {
 	struct shim_kernel *k = shim_kernel_find(FAKE_MACHINE_CODE);
@@ -95,20 +95,20 @@ static uint64_t highest_number(void)
 {
 	uint64_t highest = 0;
 
-	for (uint32_t i = 0; i < GS_PAGE_STUBS; i++)
-		if (gs_page_load(page->stub[i].seq) > highest)
-			highest = gs_page_load(page->stub[i].seq);
+	for (uint32_t i = 0; i < GS_PAGE_SLOTS; i++)
+		if (gs_page_load(page->slot[i].seq) > highest)
+			highest = gs_page_load(page->slot[i].seq);
 	return highest;
 }
 
-static const struct gs_stub *last_stub(void)
+static const struct gs_slot *last_slot(void)
 {
 	uint64_t highest = highest_number();
-	const struct gs_stub *stub = page->stub;
+	const struct gs_slot *slot = page->slot;
 
-	while (gs_page_load(stub->seq) != highest)
-		stub++;
-	return stub;
+	while (gs_page_load(slot->seq) != highest)
+		slot++;
+	return slot;
 }
 
 /*
@@ -133,7 +133,7 @@ static void test_small_grids_do_not_make_large_ones_long(void **unused)
 	assert_int_equal(time->tpt_ps / (3000 * 1000 / FAKE_SMS), 1);
 	/* LONG_GRID times as many would take so many times as long; of a larger one it says nothing (test_time_is_of_a_size). */
 	assert_int_equal(launch(FAKE_MACHINE_CODE, LONG_GRID), CUDA_SUCCESS);
-	us = gs_page_load(last_stub()->alone_ns) / 1000;
+	us = gs_page_load(last_slot()->alone_ns) / 1000;
 	assert_in_range(us, 1, 3 * LONG_GRID / FAKE_SMS + 1);
 	finish_all();
 	EVENTUALLY(all_prepared());
@@ -158,7 +158,7 @@ static void test_riders_are_counted(void **unused)
 	time->tpt_ps = 1000;
 	for (int i = 0; i < RIDER_THREADS; i++)
 		assert_int_equal(pthread_create(&thread[i], NULL, launch_riders, NULL), 0);
-	/* Evictable ones among them: their stubs' numbers count those that rode, too. */
+	/* Evictable ones among them: their slots' numbers count those that rode, too. */
 	for (int i = 0; i < 100; i++, all++) {
 		assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
 		finish_all();
@@ -238,7 +238,7 @@ static void test_the_owners_riders_are_counted(void **unused)
 static struct {
 	struct shim_time *time;
 	_Atomic int begun, others_begin, done; /* so many others launch, too */
-	_Atomic uint64_t rode, told_ns, stubs;
+	_Atomic uint64_t rode, told_ns, slots;
 } account;
 
 static void ride_and_tell(unsigned i)
@@ -249,12 +249,12 @@ static void ride_and_tell(unsigned i)
 	if (i % 16)
 		return;
 	shim_riders_number(i % 3 == 0, &ns);
-	account.stubs++;
+	account.slots++;
 	if (i % 3)
 		account.told_ns += ns;
 }
 
-/* Stubs from the start, launches of its own only when it is time. */
+/* Slots from the start, launches of its own only when it is time. */
 static void *tell(void *unused)
 {
 	struct shim_passage p;
@@ -271,7 +271,7 @@ static void *tell(void *unused)
 			continue;
 		}
 		shim_riders_number(i % 3 == 0, &ns);
-		account.stubs++;
+		account.slots++;
 		if (i % 3)
 			account.told_ns += ns;
 	}
@@ -314,7 +314,7 @@ static void test_their_time_is_told_once(void **unused)
 	}
 	number = shim_riders_number(0, &ns) - number;
 	assert_int_equal(account.told_ns + ns, account.rode);
-	assert_int_equal(number, account.rode + account.stubs + 1);
+	assert_int_equal(number, account.rode + account.slots + 1);
 	assert_int_equal(shim_time_riders(account.time), account.rode);
 	account.time->tpt_ps = account.time->due = 0;
 }
@@ -495,18 +495,18 @@ static void test_riders_that_took_longer(void **unused)
 
 	(void)unused;
 	time->tpt_ps = 0;
-	last_rider(FAKE_MACHINE_CODE, 1); /* what rode before is with a stub by then */
+	last_rider(FAKE_MACHINE_CODE, 1); /* what rode before is with a slot by then */
 	time->tpt_ps = 100 * 1000 * 1000 / FAKE_SMS; /* a block-task takes as long as one for each SM */
 	time->due = UINT64_MAX;
 	assert_int_equal(last_rider(FAKE_MACHINE_CODE, 5), 5);
 	shim_riders_longer(1000, 100000);
 	assert_int_equal(last_rider(FAKE_MACHINE_CODE, 1), 0);
-	assert_int_equal(last_stub()->leave_ns, 50 * GS_NS_PER_MS);
+	assert_int_equal(last_slot()->leave_ns, 50 * GS_NS_PER_MS);
 	/* As much as the word holds, and no carry into their number. */
 	assert_int_equal(last_rider(FAKE_MACHINE_CODE, 5), 5);
 	shim_riders_longer(1, UINT64_MAX);
 	assert_int_equal(last_rider(FAKE_MACHINE_CODE, 1), 0);
-	assert_in_range(last_stub()->leave_ns, GS_NS_PER_S, 2 * GS_NS_PER_S);
+	assert_in_range(last_slot()->leave_ns, GS_NS_PER_S, 2 * GS_NS_PER_S);
 	time->tpt_ps = 0;
 	time->due = 0;
 }

@@ -126,23 +126,23 @@ static void *call_in_thread(void *done)
 static void test_unlisted_function_waits(void **unused)
 {
 	_Atomic int done = 0;
-	struct gs_stub *stub;
+	struct gs_slot *slot;
 	pthread_t thread;
 	char text[4096];
 
 	(void)unused;
 	called = 0;
 	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
-	stub = active();
+	slot = active();
 	forget_calls();
 	pthread_create(&thread, NULL, call_in_thread, &done);
 	usleep(30000);
-	gs_page_store(stub->kstate, GS_K_READY); /* it has left; the turn is ours */
-	EVENTUALLY(gs_page_load(stub->kstate) == GS_K_RUNNING);
+	gs_page_store(slot->state, GS_K_READY); /* it has left; the turn is ours */
+	EVENTUALLY(gs_page_load(slot->state) == GS_K_RUNNING);
 	await_call("relaunch-variant", text, sizeof(text));
 	usleep(20000);
 	assert_int_equal(called, 0);
-	gs_page_store(stub->kstate, GS_K_DONE);
+	gs_page_store(slot->state, GS_K_DONE);
 	pthread_join(thread, NULL);
 	assert_int_equal(done, 1);
 	assert_int_equal(called, 1);

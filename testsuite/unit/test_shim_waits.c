@@ -76,26 +76,26 @@ static void *call(void *symbol)
 static void expect_enters(const struct blocks *b, CUstream held_in, int waits)
 {
 	void *symbol = ours(b->call), *was = shim_slot[b->in];
-	struct gs_stub *stub;
+	struct gs_slot *slot;
 	pthread_t thread;
 
 	shim_slot[b->in] = (void *)(uintptr_t)enter;
 	begun = entered = 0;
 	assert_int_equal(launch_in(kernel, LONG_GRID, held_in), CUDA_SUCCESS);
-	stub = active();
+	slot = active();
 	pthread_create(&thread, NULL, call, symbol);
 	EVENTUALLY(begun);
 	if (waits) {
 		usleep(5000);
-		gs_page_store(stub->kstate, GS_K_READY); /* it has left; the turn is ours */
-		EVENTUALLY(gs_page_load(stub->kstate) == GS_K_RUNNING);
+		gs_page_store(slot->state, GS_K_READY); /* it has left; the turn is ours */
+		EVENTUALLY(gs_page_load(slot->state) == GS_K_RUNNING);
 		usleep(5000);
 		if (entered)
 			fail_msg("%s has entered the driver", shim_name(b->call));
 	} else {
 		EVENTUALLY(entered);
 	}
-	gs_page_store(stub->kstate, GS_K_DONE);
+	gs_page_store(slot->state, GS_K_DONE);
 	pthread_join(thread, NULL);
 	if (!entered)
 		fail_msg("%s has not come to the driver", shim_name(b->call));

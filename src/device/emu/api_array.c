@@ -119,7 +119,7 @@ CUresult CUDAAPI cuArrayDestroy(CUarray a)
 	return CUDA_SUCCESS;
 }
 
-static CUresult shape(struct emu_texture *t, CUarray_format f, unsigned int channels, uint64_t width, uint64_t height)
+static CUresult dims(struct emu_texture *t, CUarray_format f, unsigned int channels, uint64_t width, uint64_t height)
 {
 	t->texel = (uint8_t)texel_of(f);
 	t->bytes = (uint8_t)channel_bytes(f);
@@ -134,7 +134,7 @@ static CUresult shape(struct emu_texture *t, CUarray_format f, unsigned int chan
 static CUresult of_array(struct emu_texture *t, const struct CUarray_st *a)
 {
 	EMU_TRY(check(a));
-	EMU_TRY(shape(t, a->desc.Format, a->desc.NumChannels, a->desc.Width, a->desc.Height));
+	EMU_TRY(dims(t, a->desc.Format, a->desc.NumChannels, a->desc.Width, a->desc.Height));
 	t->layered = !!(a->desc.Flags & CUDA_ARRAY3D_LAYERED);
 	t->depth = (uint32_t)a->layers;
 	t->dims = a->desc.Depth && !t->layered ? 3 : a->desc.Height ? 2 : 1;
@@ -160,14 +160,14 @@ static CUresult resource(struct emu_texture *t, const CUDA_RESOURCE_DESC *d)
 	case CU_RESOURCE_TYPE_LINEAR:
 		if (!channel_bytes(d->res.linear.format) || !d->res.linear.numChannels)
 			return CUDA_ERROR_INVALID_VALUE;
-		EMU_TRY(shape(t, d->res.linear.format, d->res.linear.numChannels,
+		EMU_TRY(dims(t, d->res.linear.format, d->res.linear.numChannels,
 			      d->res.linear.sizeInBytes / (channel_bytes(d->res.linear.format) * d->res.linear.numChannels), 1));
 		t->dims = 1;
 		t->linear_memory = 1;
 		t->pitch = t->slice = d->res.linear.sizeInBytes;
 		return of_memory(t, d->res.linear.devPtr, d->res.linear.sizeInBytes);
 	case CU_RESOURCE_TYPE_PITCH2D:
-		EMU_TRY(shape(t, d->res.pitch2D.format, d->res.pitch2D.numChannels, d->res.pitch2D.width, d->res.pitch2D.height));
+		EMU_TRY(dims(t, d->res.pitch2D.format, d->res.pitch2D.numChannels, d->res.pitch2D.width, d->res.pitch2D.height));
 		t->dims = 2;
 		t->pitch = d->res.pitch2D.pitchInBytes;
 		t->slice = t->pitch * t->height;

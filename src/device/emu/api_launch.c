@@ -37,7 +37,7 @@ static CUresult gather(const struct emu_program *p, uint8_t *block, void **param
 	return CUDA_SUCCESS;
 }
 
-static CUresult shape_ok(const struct CUfunc_st *f, const CUlaunchConfig *c)
+static CUresult dims_ok(const struct CUfunc_st *f, const CUlaunchConfig *c)
 {
 	const struct emu_program *p = f->program;
 	uint64_t threads = (uint64_t)c->blockDimX * c->blockDimY * c->blockDimZ;
@@ -75,7 +75,7 @@ static CUresult workspace(struct CUctx_st *ctx, uint64_t *ptr)
 	return rc;
 }
 
-static void set_shape(struct emu_grid *g, const CUlaunchConfig *c)
+static void set_dims(struct emu_grid *g, const CUlaunchConfig *c)
 {
 	g->nctaid[0] = c->gridDimX;
 	g->nctaid[1] = c->gridDimY;
@@ -97,7 +97,7 @@ CUresult emu_launch_task(struct CUctx_st *ctx, const CUlaunchConfig *c, CUfuncti
 	if (!emu_handle_is(f, EMU_MAGIC_FUNC, "a function"))
 		return CUDA_ERROR_INVALID_HANDLE;
 	EMU_TRY(emu_function_prepare(f, NULL));
-	EMU_TRY(shape_ok(f, c));
+	EMU_TRY(dims_ok(f, c));
 	t = emu_task_new(EMU_T_KERNEL);
 	g = calloc(1, sizeof(*g));
 	if (!t || !g) {
@@ -109,7 +109,7 @@ CUresult emu_launch_task(struct CUctx_st *ctx, const CUlaunchConfig *c, CUfuncti
 	t->a = (uintptr_t)f;
 	g->program = f->program;
 	g->name = f->name;
-	set_shape(g, c);
+	set_dims(g, c);
 	g->id = atomic_fetch_add(&emu.next_id, 1) + 1;
 	g->mem = emu.mem;
 	g->nsm = emu.config->sms;

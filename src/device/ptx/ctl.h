@@ -27,9 +27,9 @@ struct gs_ctl {
 	uint64_t total;     /* NT, below 2^62 (a larger grid would run for a century) */
 	uint32_t nctaid[3]; /* the original grid */
 	uint32_t workers;   /* blocks in this launch */
-	uint64_t stub;      /* device address of the gs_stub, in the registered page; 0: none, nobody is told */
+	uint64_t slot;      /* device address of the gs_slot, in the registered page; 0: none, nobody is told */
 	uint32_t done;      /* +1 when no block-task remains; the stream waits for it */
-	uint32_t proxy;     /* 1: worker 0 runs no block-tasks, it watches the stub (needs stub, workers >= 2) */
+	uint32_t proxy;     /* 1: worker 0 runs no block-tasks, it watches the slot (needs slot, workers >= 2) */
 	uint32_t rearm;     /* 1: the last block out of a finished launch sets next to 0, for the next launch */
 	uint32_t pad2;
 };
@@ -41,19 +41,19 @@ _Static_assert(offsetof(struct gs_ctl, limit) == 64, "GPU layout");
 _Static_assert(offsetof(struct gs_ctl, total) == 80, "GPU layout");
 _Static_assert(offsetof(struct gs_ctl, nctaid) == 88, "GPU layout");
 _Static_assert(offsetof(struct gs_ctl, workers) == 100, "GPU layout");
-_Static_assert(offsetof(struct gs_ctl, stub) == 104, "GPU layout");
+_Static_assert(offsetof(struct gs_ctl, slot) == 104, "GPU layout");
 _Static_assert(offsetof(struct gs_ctl, done) == 112, "GPU layout");
 _Static_assert(offsetof(struct gs_ctl, proxy) == 116, "GPU layout");
 _Static_assert(offsetof(struct gs_ctl, rearm) == 120, "GPU layout");
 
 /*
  * What a persistent variant does with it:
- *  entry   worker 0 stores 1 to stub.started (system scope).
- *  proxy   (EffiSha, section 6.3) worker 0, if asked to: reads stub.kstate, in
+ *  entry   worker 0 stores 1 to slot.started (system scope).
+ *  proxy   (EffiSha, section 6.3) worker 0, if asked to: reads slot.launch state, in
  *          host memory, every one or two microseconds; TOEVICT: limit = 0, saved =
  *          atom.exch(next, 2^62), so that every further claim fails.  If saved < total it
  *          waits until all others have left, is the last block out itself, below (with
- *          one membar.sys in front of the stub), and is not counted.  Else it leaves, as it does
+ *          one membar.sys in front of the slot), and is not counted.  Else it leaves, as it does
  *          when next >= total or all others have left
  *          (they may have found a limit of 0 that was lifted again).  So an
  *          eviction needs neither the program's process nor a copy engine.
@@ -65,10 +65,10 @@ _Static_assert(offsetof(struct gs_ctl, rearm) == 120, "GPU layout");
  *          writes are visible before the count), e = atom.add(exited, 1);
  *          the one with e == workers - 1 is the last block out:
  *            exited = 0; proxy: limit = UINT32_MAX, for the relaunch;
- *            next >= 2^62: next = saved; n = min(next, total); stub.done = n;
- *            n < total: membar.sys, stub.kstate = READY
+ *            next >= 2^62: next = saved; n = min(next, total); slot.done = n;
+ *            n < total: membar.sys, slot.launch state = READY
  *            n == total: membar.sys, rearm: next = 0; done += 1,
- *            stub.kstate = DONE (from then on the host may use the block again)
+ *            slot.launch state = DONE (from then on the host may use the block again)
  *          (a claim beyond the end leaves `next` above total, hence the min).
  * A guarded variant is launched in one dimension with a block for each block-task
  * that remains, total - next, at most 2^31 - 1 and one more if `proxy` is set:
@@ -83,9 +83,9 @@ _Static_assert(offsetof(struct gs_ctl, rearm) == 120, "GPU layout");
  * Behind each such launch, in its stream, goes one thread of PTX_END_ENTRY
  * with the same parameter alone: it does what the last block out does above.
  *
- * The stores to the stub are plain .sys stores: the daemon's compare-and-swap
+ * The stores to the slot are plain .sys stores: the daemon's compare-and-swap
  * of RUNNING to TOEVICT either precedes the store, which then overwrites
- * TOEVICT, or fails; both are legal edges of kstate.def, so no GPU atomic
+ * TOEVICT, or fails; both are legal edges of launch_state.def, so no GPU atomic
  * on host memory is needed (not every bus has them).
  */
 

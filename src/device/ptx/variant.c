@@ -15,7 +15,7 @@
  *   64      binary logarithm of the workers, plus 2; 68: the workers
  *   72, 76  the last even and odd round in which a thread met a barrier of the body
  *   80      four counts of a reduction over the block, by round
- *   96      1: the proxy makes claims fail, so they read no limit; 2: this one was the proxy, and has told the stub
+ *   96      1: the proxy makes claims fail, so they read no limit; 2: this one was the proxy, and has told the slot
  *  100      limit when the launch began, which those claims go by
  *  104      the last claim's first block-task (u64)
  * Thread 0 fills the slot that is not in use, so it need not wait until the
@@ -33,7 +33,7 @@ static const char declarations[] =
 	"\t.reg .b64 %__gpushare_ctl, %__gpushare_d<4>;\n"
 	"\t.shared .align 16 .b8 __gpushare_slot[112];\n";
 
-/* Thread 0 prepares its shared words; that of worker 0 tells the stub that the launch has begun. */
+/* Thread 0 prepares its shared words; that of worker 0 tells the slot that the launch has begun. */
 static const char entry_code[] =
 	"\tmov.u32 %__gpushare_left, 0;\n"
 	"\tmov.u32 %__gpushare_round, 0;\n"
@@ -70,7 +70,7 @@ static const char entry_code[] =
 /*
  * The proxy of an eviction is the last one out itself: it waits until all others have counted themselves out, and has
  * all that is to be told in registers.  (The one who counts last would read the control block first, behind a
- * fence.)  One fence is left: a relaunch goes out in a stream of the shim's own, which waits for nothing but the stub
+ * fence.)  One fence is left: a relaunch goes out in a stream of the shim's own, which waits for nothing but the slot
  * (agent.c), and must find these words and all that the others wrote before they counted themselves out.
  * When nothing is left to do the last one out tells as ever.
  */
@@ -257,7 +257,7 @@ static const char index_yz_code[] =
 	"\tsub.u32 %__gpushare_y, %__gpushare_y, %__gpushare_r0;\n"
 	"\tadd.u32 %__gpushare_z, %__gpushare_z, %__gpushare_r2;\n";
 
-/* Thread 0 counts its worker out; the last block out says READY or DONE (kstate.def). */
+/* Thread 0 counts its worker out; the last block out says READY or DONE (launch_state.def). */
 static const char leave_code[] =
 	"$__gpushare_leave:\n"
 	PTX_NOT_THREAD_0

@@ -62,7 +62,7 @@ extern const char ptx_decode_code[]; /* block-task r6:r0 to x, y, z in r0, r1, r
 	"\tld.param.u64 %__gpushare_ctl, [__gpushare_ctl];\n" \
 	"\tcvta.to.global.u64 %__gpushare_ctl, %__gpushare_ctl;\n"
 
-/* Block 0 tells the stub that the launch has begun; if it is the proxy it goes on, all others claim. */
+/* Block 0 tells the slot that the launch has begun; if it is the proxy it goes on, all others claim. */
 #define PTX_TELL_STARTED \
 	"\tmov.u32 %__gpushare_r0, %ctaid.x;\n" \
 	"\tsetp.ne.u32 %__gpushare_q, %__gpushare_r0, 0;\n" \
@@ -78,7 +78,7 @@ extern const char ptx_decode_code[]; /* block-task r6:r0 to x, y, z in r0, r1, r
 	"\t@%__gpushare_q bra $__gpushare_claim;\n"
 
 /*
- * The last one out: READY or DONE for the stub, and the word that the stream
+ * The last one out: READY or DONE for the slot, and the word that the stream
  * waits for (ctl.h).  State and N_t go to the host in one store, so
  * no fence is needed between them.
  */

@@ -2,7 +2,7 @@
 /* The code that the forms have in common; see variant.h. */
 #define _GNU_SOURCE
 #include "device/ptx/ctl.h"
-#include "device/ptx/stub_layout.h"
+#include "device/ptx/slot_layout.h"
 #include "device/ptx/variant.h"
 
 #include <string.h>
@@ -12,13 +12,13 @@ _Static_assert(offsetof(struct gs_ctl, next) == 0 && offsetof(struct gs_ctl, exi
 	       offsetof(struct gs_ctl, limit) == 64 && offsetof(struct gs_ctl, chunk) == 68 &&
 	       offsetof(struct gs_ctl, chunk_max) == 72 && offsetof(struct gs_ctl, chunk_ns) == 76 &&
 	       offsetof(struct gs_ctl, total) == 80 && offsetof(struct gs_ctl, nctaid) == 88 &&
-	       offsetof(struct gs_ctl, workers) == 100 && offsetof(struct gs_ctl, stub) == 104 &&
+	       offsetof(struct gs_ctl, workers) == 100 && offsetof(struct gs_ctl, slot) == 104 &&
 	       offsetof(struct gs_ctl, done) == 112 && offsetof(struct gs_ctl, proxy) == 116 &&
 	       offsetof(struct gs_ctl, rearm) == 120,
 	       "the offsets below");
-_Static_assert(PTX_STUB_KSTATE == 0 && PTX_STUB_STARTED == 4 && PTX_STUB_DONE == 8 &&
-	       PTX_KSTATE_READY == 1 &&
-	       PTX_KSTATE_TOEVICT == 4 && PTX_KSTATE_DONE == 5, "the numbers below");
+_Static_assert(PTX_SLOT_STATE == 0 && PTX_SLOT_STARTED == 4 && PTX_SLOT_DONE == 8 &&
+	       PTX_STATE_READY == 1 &&
+	       PTX_STATE_TOEVICT == 4 && PTX_STATE_DONE == 5, "the numbers below");
 
 /*
  * Worker 0 as the proxy (ctl.h).  It publishes an empty claim when it is done,

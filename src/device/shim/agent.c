@@ -31,7 +31,7 @@
 #define SIGNALS_UNSTARTED 2
 /* How long a kernel that a fault has ended may go unnoticed. */
 #define FAULT_LOOK_NS (10 * GS_NS_PER_MS)
-/* How long the daemon does not hear of launches without a stub, at first and at most; how long it is tried in the end. */
+/* How long the daemon does not hear of launches without a slot, at first and at most; how long it is tried in the end. */
 #define TELL_FIRST_NS (50 * GS_NS_PER_MS)
 #define TELL_NS (1 * GS_NS_PER_S)
 #define TELL_LAST_NS (200 * GS_NS_PER_MS)
@@ -52,7 +52,7 @@ struct agent {
 	uint64_t reconnect_ns;      /* not before */
 	uint64_t reconnect_step_ns; /* doubles while a daemon refuses us */
 	/* Resident limits to set, in one submission to a context's control stream. */
-	CUstreamBatchMemOpParams limit[GS_PAGE_STUBS];
+	CUstreamBatchMemOpParams limit[GS_PAGE_SLOTS];
 	unsigned int nlimit;
 	struct shim_context *limit_ctx;
 };
@@ -117,7 +117,7 @@ static CUresult flush_limits(struct agent *a)
 	return rc;
 }
 
-/* The image is what the stub's next launch compares with: it will know what is left behind. */
+/* The image is what the slot's next launch compares with: it will know what is left behind. */
 static void set_limit(struct agent *a, struct shim_launch *l, uint32_t limit)
 {
 	CUstreamBatchMemOpParams *op;
@@ -143,7 +143,7 @@ static void set_limit(struct agent *a, struct shim_launch *l, uint32_t limit)
  */
 static void signal_eviction(struct agent *a, struct shim_launch *l, uint64_t now)
 {
-	int started = gs_page_load(l->stub->started) != 0;
+	int started = gs_page_load(l->slot->started) != 0;
 
 	if (l->signalled_ns && (now - l->signalled_ns < RESEND_NS || (!started && l->signals >= SIGNALS_UNSTARTED)))
 		return;
@@ -201,8 +201,8 @@ static CUresult lift_limit(struct agent *a, struct shim_launch *l)
 		if (rc != CUDA_SUCCESS)
 			return rc;
 		image->chunk_ns = aim_ns;
-		if (gs_page_load(l->stub->flags) & GS_STUB_EVICTABLE)
-			gs_page_store(l->stub->leave_ns, shim_request_leave_ns(l));
+		if (gs_page_load(l->slot->flags) & GS_SLOT_EVICTABLE)
+			gs_page_store(l->slot->leave_ns, shim_request_leave_ns(l));
 	}
 	return l->unsettled || __atomic_load_n(&image->limit, __ATOMIC_ACQUIRE) != SHIM_NO_LIMIT ?
 		       settle_limit(a, l) :
@@ -213,26 +213,26 @@ static CUresult lift_limit(struct agent *a, struct shim_launch *l)
  * Where nobody gives a turn again, what the program has launched before ends all the same, evicted or not: the launch has been
  * answered, its stream waits for it, and no call could tell the program that it is never to be.  The next launch gets the error.
  */
-static int let_go(struct shim_session *s, struct gs_stub *stub)
+static int let_go(struct shim_session *s, struct gs_slot *slot)
 {
-	return gs_stub_move(stub, GS_K_TORUN, GS_K_RUNNING) || shim_run_with_turn(s->page, stub, GS_K_READY) ||
-	       (shim_session_forsaken(s) && gs_stub_move(stub, GS_K_READY, GS_K_RUNNING));
+	return gs_slot_move(slot, GS_K_TORUN, GS_K_RUNNING) || shim_run_with_turn(s->page, slot, GS_K_READY) ||
+	       (shim_session_forsaken(s) && gs_slot_move(slot, GS_K_READY, GS_K_RUNNING));
 }
 
 /* Evicted and scheduled again: the variant goes out once more, from its task counter on. */
 static void relaunch(struct agent *a, struct shim_launch *l, uint64_t now)
 {
-	uint64_t done = gs_page_load(l->stub->done);
+	uint64_t done = gs_page_load(l->slot->done);
 	CUresult rc;
 
 	if (now < l->retry_ns || enter(a, l->ctx) < 0)
 		return;
-	gs_page_store(l->stub->started, 0);
-	if (!let_go(a->session, l->stub)) {
-		gs_page_store(l->stub->started, 1); /* as it was: so the daemon knows that it is ours to let go */
+	gs_page_store(l->slot->started, 0);
+	if (!let_go(a->session, l->slot)) {
+		gs_page_store(l->slot->started, 1); /* as it was: so the daemon knows that it is ours to let go */
 		return;
 	}
-	atomic_fetch_add(&l->stub->evictions, 1);
+	atomic_fetch_add(&l->slot->evictions, 1);
 	atomic_fetch_add(&l->kernel->evictions, 1);
 	rc = lift_limit(a, l);
 	if (rc == CUDA_SUCCESS)
@@ -246,8 +246,8 @@ static void relaunch(struct agent *a, struct shim_launch *l, uint64_t now)
 	shim_log("relaunch of %s failed: %d", l->kernel->name, rc);
 	shim_fault_seen(l->ctx, rc);
 	l->retry_ns = now + RETRY_NS;
-	if (!gs_stub_move(l->stub, GS_K_RUNNING, GS_K_READY))
-		gs_stub_move(l->stub, GS_K_TOEVICT, GS_K_READY);
+	if (!gs_slot_move(l->slot, GS_K_RUNNING, GS_K_READY))
+		gs_slot_move(l->slot, GS_K_TOEVICT, GS_K_READY);
 	gs_client_bell(a->session->client);
 }
 
@@ -268,10 +268,10 @@ static void look_at(struct agent *a, struct shim_launch *l, uint64_t now, uint64
 
 	if (atomic_load_explicit(&l->owner, memory_order_acquire) != SHIM_OUT)
 		return;
-	state = gs_page_load(l->stub->kstate);
+	state = gs_page_load(l->slot->state);
 	if (*nap > NAP_BUSY_NS)
 		*nap = NAP_BUSY_NS;
-	/* What a fault has ended tells nobody: not the stub, nor the stream that waits for it. */
+	/* What a fault has ended tells nobody: not the slot, nor the stream that waits for it. */
 	if (l->enqueued && state != GS_K_DONE && context_failed(a, l->ctx, now)) {
 		shim_launch_abandon(l);
 		return;
@@ -299,12 +299,12 @@ static void look_at(struct agent *a, struct shim_launch *l, uint64_t now, uint64
 static uint64_t look(struct agent *a)
 {
 	uint64_t now = gs_clock_ns(), nap = NAP_IDLE_NS;
-	uint32_t stubs = gs_page_stubs(a->session->page);
+	uint32_t slots = gs_page_slots(a->session->page);
 
 	a->waits = 0;
 	for (int started = 1; started >= 0; started--) {
-		for (uint32_t i = 0; i < stubs; i++)
-			if ((gs_page_load(a->session->page->stub[i].started) != 0) == started)
+		for (uint32_t i = 0; i < slots; i++)
+			if ((gs_page_load(a->session->page->slot[i].started) != 0) == started)
 				look_at(a, shim_launch_at(i), now, &nap);
 		flush_limits(a);
 	}

@@ -9,7 +9,7 @@
 
 /* The wait is for a state of at least RUNNING, and none that comes before it is. */
 _Static_assert(GS_K_PREP < GS_K_RUNNING && GS_K_READY < GS_K_RUNNING && GS_K_TORUN < GS_K_RUNNING &&
-	       GS_K_TOEVICT > GS_K_RUNNING && GS_K_DONE > GS_K_RUNNING, "kstate.def");
+	       GS_K_TOEVICT > GS_K_RUNNING && GS_K_DONE > GS_K_RUNNING, "launch_state.def");
 
 /* Not where a program may be told in the end that its launch is not to be: what is in a stream cannot be taken out. */
 int shim_armed_may(const struct shim_session *s, const struct shim_launch *l)
@@ -21,7 +21,7 @@ int shim_armed_may(const struct shim_session *s, const struct shim_launch *l)
 int shim_armed_wait(struct shim_launch *l, CUstream stream)
 {
 	l->armed = 1;
-	if (REAL(cuStreamWaitValue32_v2)(stream, shim_launch_stub(l, offsetof(struct gs_stub, kstate)), GS_K_RUNNING,
+	if (REAL(cuStreamWaitValue32_v2)(stream, shim_launch_slot(l, offsetof(struct gs_slot, state)), GS_K_RUNNING,
 					 CU_STREAM_WAIT_VALUE_GEQ) == CUDA_SUCCESS)
 		return 1;
 	l->armed = 0;
@@ -31,28 +31,28 @@ int shim_armed_wait(struct shim_launch *l, CUstream stream)
 void shim_armed_say(struct shim_launch *l)
 {
 	shim_log("%s waits for its turn in its stream", l->kernel->name);
-	atomic_fetch_or(&l->stub->flags, GS_STUB_ARMED);
+	atomic_fetch_or(&l->slot->flags, GS_SLOT_ARMED);
 }
 
 /* A launch that has begun is over or has been evicted, whatever its state says now. */
-static int has_gone(const struct gs_stub *stub)
+static int has_gone(const struct gs_slot *slot)
 {
-	uint32_t state = gs_page_load(stub->kstate);
+	uint32_t state = gs_page_load(slot->state);
 
-	return state == GS_K_RUNNING || state == GS_K_TOEVICT || state == GS_K_DONE || gs_page_load(stub->started);
+	return state == GS_K_RUNNING || state == GS_K_TOEVICT || state == GS_K_DONE || gs_page_load(slot->started);
 }
 
-static int let_go(const struct shim_session *s, struct gs_stub *stub)
+static int let_go(const struct shim_session *s, struct gs_slot *slot)
 {
 	int ours = shim_session_forsaken(s) || (!s->connected && gs_page_load(s->page->turn));
 
-	if (gs_page_load(stub->kstate) != GS_K_TORUN && !ours)
+	if (gs_page_load(slot->state) != GS_K_TORUN && !ours)
 		return 0;
-	atomic_fetch_and(&stub->flags, ~GS_STUB_ARMED);
-	return gs_stub_move(stub, GS_K_TORUN, GS_K_RUNNING) || (ours && gs_stub_move(stub, GS_K_READY, GS_K_RUNNING));
+	atomic_fetch_and(&slot->flags, ~GS_SLOT_ARMED);
+	return gs_slot_move(slot, GS_K_TORUN, GS_K_RUNNING) || (ours && gs_slot_move(slot, GS_K_READY, GS_K_RUNNING));
 }
 
 int shim_armed_went(const struct shim_session *s, const struct shim_launch *l)
 {
-	return has_gone(l->stub) || let_go(s, l->stub);
+	return has_gone(l->slot) || let_go(s, l->slot);
 }

@@ -4,15 +4,15 @@
  *
  * A launch that waits for its turn used to be made once it had it: the GPU stood idle while a thread was woken and
  * the driver went through its launch with cold caches, 9 to 57 us (doc/results/h200-armed-pair.csv).  An armed one is
- * in its stream already, behind a wait for its stub to be RUNNING or beyond; whoever writes that lets it go, and nothing but
+ * in its stream already, behind a wait for its slot to be RUNNING or beyond; whoever writes that lets it go, and nothing but
  * the GPU's own switch is between.  A context whose only work waits so costs the others nothing (doc/results/h200-armed.csv).
  *
  * Where the daemon says so (gs_page.arm): while another client's kernels, in a context of its own, have the GPU.  What was evicted is
  * relaunched as ever, once it has the turn: its agent is awake by then.
  *
- * The stub's flag GS_STUB_ARMED tells the daemon that RUNNING is all that is missing.  Whoever moves the stub there
+ * The slot's flag GS_SLOT_ARMED tells the daemon that RUNNING is all that is missing.  Whoever moves the slot there
  * takes the flag away first: an evicted launch is READY again, and then there is nothing behind any wait.  It is
- * said once for each wait, and never while the stub may be RUNNING.
+ * said once for each wait, and never while the slot may be RUNNING.
  *
  * What is armed does not go by the page's turn, as others do (shim_run_with_turn): who finds that the turn was lost in
  * between cannot call the GPU back.

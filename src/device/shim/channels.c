@@ -158,7 +158,7 @@ static void forget_ghosts(void)
 }
 
 /*
- * If nothing with a stub is on the GPU, nobody waits for a held kernel.  Under lock: a launch is inside until it is
+ * If nothing with a slot is on the GPU, nobody waits for a held kernel.  Under lock: a launch is inside until it is
  * enqueued, so none is on its way between the two.
  */
 static int all_idle(struct shim_session *session)

@@ -83,13 +83,13 @@ static CUresult try_operations(const struct shim_context *c)
 /* One operation more, which can be done without: a wait for the host's memory. */
 static int try_to_arm(const struct shim_context *c)
 {
-	return REAL(cuStreamWaitValue32_v2)(c->relaunch, c->page + offsetof(struct gs_page, stubs), 0, CU_STREAM_WAIT_VALUE_GEQ) ==
+	return REAL(cuStreamWaitValue32_v2)(c->relaunch, c->page + offsetof(struct gs_page, slots), 0, CU_STREAM_WAIT_VALUE_GEQ) ==
 	       CUDA_SUCCESS;
 }
 
 static int equip(struct shim_context *c, struct shim_session *s)
 {
-	const size_t bytes = GS_PAGE_STUBS * sizeof(struct gs_ctl);
+	const size_t bytes = GS_PAGE_SLOTS * sizeof(struct gs_ctl);
 	struct gs_ctl *image;
 	int least, greatest;
 	CUresult rc;
@@ -109,18 +109,18 @@ static int equip(struct shim_context *c, struct shim_session *s)
 		c->word[0] = 0;
 		c->word[1] = SHIM_NO_LIMIT;
 	}
-	image = calloc(GS_PAGE_STUBS, sizeof(*image));
+	image = calloc(GS_PAGE_SLOTS, sizeof(*image));
 	if (!image)
 		return -1;
-	for (uint32_t i = 0; i < GS_PAGE_STUBS; i++) {
+	for (uint32_t i = 0; i < GS_PAGE_SLOTS; i++) {
 		image[i].limit = SHIM_NO_LIMIT;
 		image[i].chunk = SHIM_CHUNK_FIRST;
 		/* An eviction that is counted in block-tasks wants claims of one. */
 		image[i].chunk_max = s->alone && s->force.kind == SHIM_FORCE_TASKS ? 1 : SHIM_CHUNK_MAX;
 		image[i].chunk_ns = SHIM_CHUNK_AIM_NS;
 		image[i].rearm = 1;
-		image[i].stub = c->page + offsetof(struct gs_page, stub) +
-				i * sizeof(struct gs_stub);
+		image[i].slot = c->page + offsetof(struct gs_page, slot) +
+				i * sizeof(struct gs_slot);
 	}
 	c->image = image;
 	/* Nothing of the program's is held yet: a plain copy, once per context. */

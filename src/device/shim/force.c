@@ -84,7 +84,7 @@ static uint64_t distance(const struct shim_force_plan *plan, const struct shim_l
 
 	if (plan->kind == SHIM_FORCE_TASKS)
 		return plan->value;
-	return 1 + mix(mix(mix(plan->value) ^ gs_page_load(l->stub->seq)) ^ done) % most;
+	return 1 + mix(mix(mix(plan->value) ^ gs_page_load(l->slot->seq)) ^ done) % most;
 }
 
 /* On a thread of the device: the limit is 0, as the launch's next use of the block must know. */
@@ -93,12 +93,12 @@ static void told(void *user)
 	struct shim_launch *l = user;
 
 	__atomic_store_n(&l->ctx->image[l->index].limit, 0, __ATOMIC_RELEASE);
-	gs_stub_move(l->stub, GS_K_RUNNING, GS_K_TOEVICT);
+	gs_slot_move(l->slot, GS_K_RUNNING, GS_K_TOEVICT);
 }
 
 CUresult shim_force_arm(struct shim_session *s, struct shim_launch *l)
 {
-	uint64_t done = gs_page_load(l->stub->done);
+	uint64_t done = gs_page_load(l->slot->done);
 	const struct gs_emu_export *emulated;
 
 	if (!s || !s->alone || !shim_force_counts(s))
@@ -112,48 +112,48 @@ CUresult shim_force_arm(struct shim_session *s, struct shim_launch *l)
 			       shim_launch_ctl(l, offsetof(struct gs_ctl, limit)), 0, told, l);
 }
 
-static int evictable(const struct gs_stub *stub)
+static int evictable(const struct gs_slot *slot)
 {
-	return (gs_page_load(stub->flags) & GS_STUB_EVICTABLE) != 0;
+	return (gs_page_load(slot->flags) & GS_SLOT_EVICTABLE) != 0;
 }
 
 /* Is anything evictable at work?  What has not begun has nothing to leave from. */
 static int at_work(struct gs_page *page)
 {
-	for (uint32_t i = 0; i < GS_PAGE_STUBS; i++)
-		if (gs_page_load(page->stub[i].kstate) == GS_K_RUNNING &&
-		    evictable(&page->stub[i]) && gs_page_load(page->stub[i].started))
+	for (uint32_t i = 0; i < GS_PAGE_SLOTS; i++)
+		if (gs_page_load(page->slot[i].state) == GS_K_RUNNING &&
+		    evictable(&page->slot[i]) && gs_page_load(page->slot[i].started))
 			return 1;
 	return 0;
 }
 
 static int evictable_out(struct gs_page *page)
 {
-	for (uint32_t i = 0; i < GS_PAGE_STUBS; i++) {
-		uint32_t state = gs_page_load(page->stub[i].kstate);
+	for (uint32_t i = 0; i < GS_PAGE_SLOTS; i++) {
+		uint32_t state = gs_page_load(page->slot[i].state);
 
-		if (evictable(&page->stub[i]) && (state == GS_K_READY || state == GS_K_RUNNING || state == GS_K_TOEVICT))
+		if (evictable(&page->slot[i]) && (state == GS_K_READY || state == GS_K_RUNNING || state == GS_K_TOEVICT))
 			return 1;
 	}
 	return 0;
 }
 
-/* As the daemon does it: first the turn, then the stubs (DESIGN.md, "Turns"). */
+/* As the daemon does it: first the turn, then the slots (DESIGN.md, "Turns"). */
 static int take_turn(struct gs_page *page)
 {
 	int told = 0;
 
 	atomic_store(&page->turn, 0);
-	for (uint32_t i = 0; i < GS_PAGE_STUBS; i++)
-		if (evictable(&page->stub[i]) && gs_page_load(page->stub[i].started))
-			told |= gs_stub_move(&page->stub[i], GS_K_RUNNING, GS_K_TOEVICT);
+	for (uint32_t i = 0; i < GS_PAGE_SLOTS; i++)
+		if (evictable(&page->slot[i]) && gs_page_load(page->slot[i].started))
+			told |= gs_slot_move(&page->slot[i], GS_K_RUNNING, GS_K_TOEVICT);
 	return told;
 }
 
 static int leaving(struct gs_page *page)
 {
-	for (uint32_t i = 0; i < GS_PAGE_STUBS; i++)
-		if (gs_page_load(page->stub[i].kstate) == GS_K_TOEVICT)
+	for (uint32_t i = 0; i < GS_PAGE_SLOTS; i++)
+		if (gs_page_load(page->slot[i].state) == GS_K_TOEVICT)
 			return 1;
 	return 0;
 }

@@ -7,7 +7,7 @@
 
 #include "device/shim/wraps.h"
 
-struct shape {
+struct tree {
 	CUgraphNode *node; /* by address */
 	unsigned char *used; /* of each node: whether a path goes on from it (1), and whether one comes to it (2) */
 	size_t n;
@@ -20,7 +20,7 @@ static int by_address(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static unsigned char *used_of(const struct shape *s, CUgraphNode node)
+static unsigned char *used_of(const struct tree *s, CUgraphNode node)
 {
 	CUgraphNode *at = bsearch(&node, s->node, s->n, sizeof(*s->node), by_address);
 
@@ -41,7 +41,7 @@ static CUresult edges_of(CUgraph graph, CUgraphNode *from, CUgraphNode *to, size
 }
 
 /* Nodes that a path comes to from another one; 0, too, where the driver does not tell of the dependencies. */
-static size_t joined(CUgraph graph, struct shape *s)
+static size_t joined(CUgraph graph, struct tree *s)
 {
 	CUgraphNode *from = NULL, *to;
 	size_t n = 0, joins = 0;
@@ -69,7 +69,7 @@ static size_t joined(CUgraph graph, struct shape *s)
 static uint32_t branches(CUgraph graph, int depth);
 
 /* Of the child graphs, beyond the node that each is here. */
-static uint32_t below(const struct shape *s, int depth)
+static uint32_t below(const struct tree *s, int depth)
 {
 	uint32_t n = 0;
 
@@ -91,7 +91,7 @@ static uint32_t below(const struct shape *s, int depth)
 
 static uint32_t branches(CUgraph graph, int depth)
 {
-	struct shape s = { .n = 0 };
+	struct tree s = { .n = 0 };
 	uint32_t n, children;
 
 	if (REAL(cuGraphGetNodes)(graph, NULL, &s.n) != CUDA_SUCCESS)

@@ -355,7 +355,7 @@ void shim_kernel_graph(const void *handle, uint32_t frame, uint32_t nodes, uint3
 	k->frame[0] = k->frame[1] = frame;
 	k->nodes = nodes;
 	k->branches = branches;
-	for (size_t i = 0; i < SHIM_SHAPES; i++)
+	for (size_t i = 0; i < SHIM_DIMS_MAX; i++)
 		shim_time_forget(&k->time[i]);
 }
 
@@ -366,23 +366,23 @@ enum ptx_reason shim_kernel_why(const struct shim_kernel *k)
 
 struct shim_time *shim_kernel_time(struct shim_kernel *k, const unsigned int block[3], uint64_t tasks)
 {
-	uint32_t shape = shim_shape(block[0], block[1], block[2], tasks);
+	uint32_t dims = shim_dims(block[0], block[1], block[2], tasks);
 
-	for (size_t i = 0; i < SHIM_SHAPES - 1; i++) {
-		uint32_t known = atomic_load_explicit(&k->time[i].shape, memory_order_relaxed);
+	for (size_t i = 0; i < SHIM_DIMS_MAX - 1; i++) {
+		uint32_t known = atomic_load_explicit(&k->time[i].dims, memory_order_relaxed);
 
-		if (known == shape || (!known && (atomic_compare_exchange_strong(&k->time[i].shape, &known, shape) ||
-						  known == shape)))
+		if (known == dims || (!known && (atomic_compare_exchange_strong(&k->time[i].dims, &known, dims) ||
+						  known == dims)))
 			return &k->time[i];
 	}
-	return &k->time[SHIM_SHAPES - 1];
+	return &k->time[SHIM_DIMS_MAX - 1];
 }
 
 uint64_t shim_kernel_launches(const struct shim_kernel *k)
 {
 	uint64_t n = 0;
 
-	for (size_t i = 0; i < SHIM_SHAPES; i++)
+	for (size_t i = 0; i < SHIM_DIMS_MAX; i++)
 		n += shim_time_launches(&k->time[i]);
 	return n;
 }
@@ -392,7 +392,7 @@ static uint64_t riders_of(const struct shim_kernel *k)
 {
 	uint64_t n = 0;
 
-	for (size_t i = 0; i < SHIM_SHAPES && (k->time[i].shape || i == SHIM_SHAPES - 1); i++)
+	for (size_t i = 0; i < SHIM_DIMS_MAX && (k->time[i].dims || i == SHIM_DIMS_MAX - 1); i++)
 		n += shim_time_riders(&k->time[i]);
 	return n;
 }
@@ -417,7 +417,7 @@ void shim_kernel_recall(struct shim_session *s, struct shim_kernel *k, struct sh
 
 	if (t->tpt_ps || atomic_flag_test_and_set(&t->asked))
 		return;
-	tpt = gs_client_time(s->client, k->number, gs_stub_shape(block[0], block[1], block[2], shim_size(tasks)));
+	tpt = gs_client_time(s->client, k->number, gs_slot_dims(block[0], block[1], block[2], shim_size(tasks)));
 	if (tpt)
 		atomic_compare_exchange_strong(&t->tpt_ps, &none, (uint64_t)((double)tpt * part) + 1);
 }

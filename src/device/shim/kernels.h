@@ -17,7 +17,7 @@ struct shim_graph;
 struct shim_loaded;
 
 /* Shapes that are told apart; the last entry is that of all others. */
-#define SHIM_SHAPES 6
+#define SHIM_DIMS_MAX 6
 
 struct shim_kernel {
 	/* What launches look at, with the time in the first shape. */
@@ -40,7 +40,7 @@ struct shim_kernel {
 	_Atomic uint32_t counts;  /* so often; odd: it is being counted */
 	uint32_t number;          /* announced to the daemon as this */
 	CUfunction variant;          /* NULL: as is */
-	struct shim_time time[SHIM_SHAPES];
+	struct shim_time time[SHIM_DIMS_MAX];
 	CUfunction original;
 	atomic_flag placed;       /* of a place in shim_place: it is some record's */
 	_Atomic int variant_absent;  /* it could not be loaded */
@@ -58,7 +58,7 @@ struct shim_kernel {
 	struct shim_graph *graph; /* what is known of its kernels: graph.c's */
 	_Atomic uint64_t riders_told;        /* of the riders: what the daemon has been told */
 	_Atomic uint64_t evictable_launches;
-	_Atomic uint32_t why;                /* enum ptx_reason: the last one that was not evictable, of those with a stub */
+	_Atomic uint32_t why;                /* enum ptx_reason: the last one that was not evictable, of those with a slot */
 	_Atomic uint64_t evictions;          /* of those: times that one has left with work remaining */
 	/* The last occupancy that was asked for: block threads, dynamic shared, the variant's blocks per SM (request.c). */
 	_Atomic uint64_t occupancy;
@@ -147,17 +147,17 @@ enum ptx_reason shim_kernel_why(const struct shim_kernel *k);
 /* Its time in so many blocks of that shape (of a graph: zeros, 1). */
 struct shim_time *shim_kernel_time(struct shim_kernel *k, const unsigned int block[3], uint64_t tasks);
 /* If it has an entry of its own already. */
-static SHIM_INLINE struct shim_time *shim_kernel_time_seen(struct shim_kernel *k, uint32_t shape)
+static SHIM_INLINE struct shim_time *shim_kernel_time_seen(struct shim_kernel *k, uint32_t dims)
 {
-	for (size_t i = 0; i < SHIM_SHAPES - 1; i++)
-		if (!SHIM_RARELY(atomic_load_explicit(&k->time[i].shape, memory_order_relaxed) != shape))
+	for (size_t i = 0; i < SHIM_DIMS_MAX - 1; i++)
+		if (!SHIM_RARELY(atomic_load_explicit(&k->time[i].dims, memory_order_relaxed) != dims))
 			return &k->time[i];
 	return NULL;
 }
 
 uint64_t shim_kernel_launches(const struct shim_kernel *k);
 
-/* Of its launches without a stub, as many as have not been taken yet: the caller tells the daemon of them. */
+/* Of its launches without a slot, as many as have not been taken yet: the caller tells the daemon of them. */
 uint32_t shim_kernel_take_riders(struct shim_kernel *k);
 
 /*

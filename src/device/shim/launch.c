@@ -52,7 +52,7 @@ static CUresult launch_original(const struct shim_request *r)
 				    r->extra);
 }
 
-_Static_assert(PTX_REASON_COUNT <= GS_STUB_WHY_MAX + 1, "a stub's flags have room for it");
+_Static_assert(PTX_REASON_COUNT <= GS_SLOT_WHY_MAX + 1, "a slot's flags have room for it");
 
 static uint64_t tasks_of(const struct shim_request *r)
 {
@@ -64,7 +64,7 @@ static void prepare(struct shim_session *s, struct shim_launch *l, struct shim_c
 {
 	uint64_t n = atomic_fetch_add(&r->time->marked, 1) + shim_time_riders(r->time);
 	uint64_t takes_ns = r->time->tpt_ps * r->tasks / 1000;
-	uint32_t shape = r->graph ? 0 : gs_stub_shape(r->block[0], r->block[1], r->block[2], shim_size(tasks_of(r)));
+	uint32_t dims = r->graph ? 0 : gs_slot_dims(r->block[0], r->block[1], r->block[2], shim_size(tasks_of(r)));
 	enum ptx_reason why;
 	uint64_t rode_ns, seq;
 
@@ -80,33 +80,33 @@ static void prepare(struct shim_session *s, struct shim_launch *l, struct shim_c
 		atomic_fetch_add(&k->evictable_launches, 1);
 	else
 		atomic_store_explicit(&k->why, why, memory_order_relaxed);
-	gs_page_store(l->stub->started, 0);
-	/* First: GS_STUB_TIMED goes. */
-	gs_page_store(l->stub->flags, (l->evictable ? GS_STUB_EVICTABLE : (uint32_t)why << GS_STUB_WHY_SHIFT) |
-				      shape << GS_STUB_SHAPE_SHIFT);
-	gs_page_store(l->stub->kernel, k->number);
-	gs_page_store(l->stub->nt, l->nt);
-	gs_page_store(l->stub->done, 0);
-	gs_page_store(l->stub->alone_ns, takes_ns);
-	gs_page_store(l->stub->evictions, 0);
+	gs_page_store(l->slot->started, 0);
+	/* First: GS_SLOT_TIMED goes. */
+	gs_page_store(l->slot->flags, (l->evictable ? GS_SLOT_EVICTABLE : (uint32_t)why << GS_SLOT_WHY_SHIFT) |
+				      dims << GS_SLOT_DIMS_SHIFT);
+	gs_page_store(l->slot->kernel, k->number);
+	gs_page_store(l->slot->nt, l->nt);
+	gs_page_store(l->slot->done, 0);
+	gs_page_store(l->slot->alone_ns, takes_ns);
+	gs_page_store(l->slot->evictions, 0);
 	seq = shim_riders_number(l->evictable, &rode_ns);
 	/* An evictable one has no field for it, and the next one finds it. */
-	gs_page_store(l->stub->leave_ns, l->evictable ? shim_request_leave_ns(l) : rode_ns);
-	gs_page_store(l->stub->seq, seq);
+	gs_page_store(l->slot->leave_ns, l->evictable ? shim_request_leave_ns(l) : rode_ns);
+	gs_page_store(l->slot->seq, seq);
 }
 
 /*
- * The daemon takes the turn back first and looks at the stubs then; we write
- * the stub first and look at the turn then: one of us sees the other.
+ * The daemon takes the turn back first and looks at the slots then; we write
+ * the slot first and look at the turn then: one of us sees the other.
  */
-int shim_run_with_turn(struct gs_page *page, struct gs_stub *stub, uint32_t from)
+int shim_run_with_turn(struct gs_page *page, struct gs_slot *slot, uint32_t from)
 {
-	if (!gs_page_load(page->turn) || !gs_stub_move(stub, from, GS_K_RUNNING))
+	if (!gs_page_load(page->turn) || !gs_slot_move(slot, from, GS_K_RUNNING))
 		return 0;
 	if (atomic_load(&page->turn))
 		return 1;
-	if (!gs_stub_move(stub, GS_K_RUNNING, GS_K_READY))
-		gs_stub_move(stub, GS_K_TOEVICT, GS_K_READY);
+	if (!gs_slot_move(slot, GS_K_RUNNING, GS_K_READY))
+		gs_slot_move(slot, GS_K_TOEVICT, GS_K_READY);
 	return 0;
 }
 
@@ -117,10 +117,10 @@ int shim_run_with_turn(struct gs_page *page, struct gs_stub *stub, uint32_t from
  * So it counts from when the launch is there to be let go, the turn not: who gives
  * the turn afterwards sees the launch; and no more when it goes.
  */
-static void count_awake(struct gs_page *page, struct gs_stub *stub, int *awake, int is)
+static void count_awake(struct gs_page *page, struct gs_slot *slot, int *awake, int is)
 {
 	if (is && !*awake)
-		is = !atomic_load(&page->turn) && gs_page_load(stub->kstate) == GS_K_READY;
+		is = !atomic_load(&page->turn) && gs_page_load(slot->state) == GS_K_READY;
 	if (is != *awake)
 		atomic_fetch_add(&page->awake, is ? 1u : -1u);
 	*awake = is;
@@ -131,11 +131,11 @@ static int try_to_go(struct shim_session *s, struct shim_launch *l, int *awake)
 {
 	if (l->armed)
 		return shim_armed_went(s, l);
-	if (gs_page_load(l->stub->kstate) != GS_K_TORUN && !gs_page_load(s->page->turn))
+	if (gs_page_load(l->slot->state) != GS_K_TORUN && !gs_page_load(s->page->turn))
 		return 0;
-	count_awake(s->page, l->stub, awake, 0);
-	return gs_stub_move(l->stub, GS_K_TORUN, GS_K_RUNNING) ||
-	       shim_run_with_turn(s->page, l->stub, GS_K_READY);
+	count_awake(s->page, l->slot, awake, 0);
+	return gs_slot_move(l->slot, GS_K_TORUN, GS_K_RUNNING) ||
+	       shim_run_with_turn(s->page, l->slot, GS_K_READY);
 }
 
 /* Until the launch may go.  0, or an error when no daemon may be done without. */
@@ -154,13 +154,13 @@ static CUresult sleep_until_it_goes(struct shim_session *s, struct shim_launch *
 				shim_session_say_absent(s);
 			return CUDA_ERROR_SYSTEM_NOT_READY;
 		}
-		count_awake(page, l->stub, awake, !l->armed);
+		count_awake(page, l->slot, awake, !l->armed);
 		if (gs_clock_ns() < spin_until) {
 			__builtin_ia32_pause();
 			continue;
 		}
 		/* Not awake before it sleeps: a bell that wakes nobody has changed by then. */
-		count_awake(page, l->stub, awake, 0);
+		count_awake(page, l->slot, awake, 0);
 		if (gs_page_wait(page, bell, TURN_NAP_NS) != bell)
 			spin_until = gs_clock_ns() + SHIM_TURN_SPIN_NS; /* the turn is near */
 	}
@@ -242,10 +242,10 @@ static CUresult enqueue_evictable(struct shim_launch *l, const struct shim_reque
 static CUresult mark_started(struct shim_launch *l, CUstream stream)
 {
 	if (l->beside == GS_BESIDE_SLICED && shim_launch_is_alone(l)) {
-		gs_page_store(l->stub->started, 1);
+		gs_page_store(l->slot->started, 1);
 		return CUDA_SUCCESS;
 	}
-	return REAL(cuStreamWriteValue32_v2)(stream, shim_launch_stub(l, offsetof(struct gs_stub, started)), 1, 0);
+	return REAL(cuStreamWriteValue32_v2)(stream, shim_launch_slot(l, offsetof(struct gs_slot, started)), 1, 0);
 }
 
 static CUresult enqueue_as_is(struct shim_launch *l, const struct shim_request *r)
@@ -260,7 +260,7 @@ static CUresult enqueue_as_is(struct shim_launch *l, const struct shim_request *
 		return rc;
 	sample_end(l, r->stream);
 	return REAL(cuStreamWriteValue32_v2)(
-		r->stream, shim_launch_stub(l, offsetof(struct gs_stub, kstate)), GS_K_DONE, 0);
+		r->stream, shim_launch_slot(l, offsetof(struct gs_slot, state)), GS_K_DONE, 0);
 }
 
 /* What one launch enqueues, with nothing of another's held kernel in between (order.h). */
@@ -295,7 +295,7 @@ static CUresult arm(struct shim_session *s, struct shim_launch *l, const struct 
 	shim_order_leave(&p);
 	if (l->armed && rc == CUDA_SUCCESS) {
 		/* It is let go without its thread, which would stand for another long after. */
-		count_awake(s->page, l->stub, awake, 0);
+		count_awake(s->page, l->slot, awake, 0);
 		shim_armed_say(l);
 	}
 	return rc;
@@ -307,10 +307,10 @@ static CUresult wait_for_turn(struct shim_session *s, struct shim_launch *l, con
 	int awake = 0, rung = gs_page_load(s->page->attended) == GS_ATTENDED_AWAKE;
 	CUresult rc = CUDA_SUCCESS;
 
-	if (shim_run_with_turn(s->page, l->stub, GS_K_PREP))
+	if (shim_run_with_turn(s->page, l->slot, GS_K_PREP))
 		return CUDA_SUCCESS;
-	gs_stub_move(l->stub, GS_K_PREP, GS_K_READY);
-	count_awake(s->page, l->stub, &awake, 1);
+	gs_slot_move(l->slot, GS_K_PREP, GS_K_READY);
+	count_awake(s->page, l->slot, &awake, 1);
 	/* Who is woken to hear it has this processor until the turn is ours: then it would be too late to arm. */
 	if (rung)
 		gs_client_bell(s->client);
@@ -320,7 +320,7 @@ static CUresult wait_for_turn(struct shim_session *s, struct shim_launch *l, con
 		gs_client_bell(s->client);
 	if (rc == CUDA_SUCCESS)
 		rc = sleep_until_it_goes(s, l, &awake);
-	count_awake(s->page, l->stub, &awake, 0);
+	count_awake(s->page, l->slot, &awake, 0);
 	return rc;
 }
 
@@ -332,9 +332,9 @@ static int end_wait(struct shim_launch *l, const struct shim_request *r)
 {
 	uint32_t state;
 
-	while ((state = gs_page_load(l->stub->kstate)) == GS_K_READY || state == GS_K_TORUN)
-		gs_stub_move(l->stub, state, GS_K_RUNNING);
-	return REAL(cuStreamWriteValue32_v2)(r->stream, shim_launch_stub(l, offsetof(struct gs_stub, kstate)), GS_K_DONE, 0) ==
+	while ((state = gs_page_load(l->slot->state)) == GS_K_READY || state == GS_K_TORUN)
+		gs_slot_move(l->slot, state, GS_K_RUNNING);
+	return REAL(cuStreamWriteValue32_v2)(r->stream, shim_launch_slot(l, offsetof(struct gs_slot, state)), GS_K_DONE, 0) ==
 	       CUDA_SUCCESS;
 }
 
@@ -379,7 +379,7 @@ static void take_channels(struct shim_session *s, struct shim_launch *l, const s
 	l->in = shim_channel_enter(s, r->stream);
 }
 
-/* What goes out with a stub: it waits for the turn, and the daemon hears of its end. */
+/* What goes out with a slot: it waits for the turn, and the daemon hears of its end. */
 static CUresult launch_told(struct shim_session *s, struct shim_context *c, struct shim_kernel *k,
 			    const struct shim_request *r)
 {

@@ -23,8 +23,8 @@ __typeof__(&cuLaunchKernel) _Atomic shim_launch_found;
 	CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx, \
 		unsigned int by, unsigned int bz, unsigned int shared, CUstream stream, \
 		void **params
-#define SHAPE gx, gy, gz, bx, by, bz, shared, stream, params
-#define KERNEL f, SHAPE
+#define DIMS gx, gy, gz, bx, by, bz, shared, stream, params
+#define KERNEL f, DIMS
 #define TASKS ((uint64_t)gx * gy * gz)
 
 /*
@@ -32,7 +32,7 @@ __typeof__(&cuLaunchKernel) _Atomic shim_launch_found;
  * it is counted, and this is what the driver is given for f.  NULL: nothing has been done that matters.  own: as
  * owned_here() says.
  */
-static SHIM_INLINE CUfunction rides(struct shim_context **in, CUfunction f, uint64_t tasks, uint32_t shape, CUstream stream,
+static SHIM_INLINE CUfunction rides(struct shim_context **in, CUfunction f, uint64_t tasks, uint32_t dims, CUstream stream,
 				    struct shim_owned *own)
 {
 	const struct shim_session *s = shim_session_peek();
@@ -51,7 +51,7 @@ static SHIM_INLINE CUfunction rides(struct shim_context **in, CUfunction f, uint
 	k = shim_kernel_seen(f);
 	if (SHIM_RARELY(!k || !shim_kernel_counted_in(k, c, &direct) || c->fault || shim_request_grows(c, k, 0)))
 		return NULL;
-	t = shim_kernel_time_seen(k, shape);
+	t = shim_kernel_time_seen(k, dims);
 	if (SHIM_RARELY(!t))
 		return NULL;
 	if (tasks < (uint64_t)c->sms)
@@ -71,11 +71,11 @@ static SHIM_INLINE struct shim_owned *owned_here(void)
  * That is what nearly all launches go through, apart from their many arguments, which leave it no registers.  Should another
  * thread come meanwhile, order.h sees it in the end.  NULL: nothing has been done that matters.
  */
-static APART TOGETHER CUfunction owner_rides(struct shim_passage *p, CUfunction f, uint64_t tasks, uint32_t shape, CUstream stream)
+static APART TOGETHER CUfunction owner_rides(struct shim_passage *p, CUfunction f, uint64_t tasks, uint32_t dims, CUstream stream)
 {
 	struct shim_owned *own = owned_here();
 	struct shim_context *c;
-	CUfunction direct = own ? rides(&c, f, tasks, shape, stream, own) : NULL;
+	CUfunction direct = own ? rides(&c, f, tasks, dims, stream, own) : NULL;
 
 	if (SHIM_RARELY(!direct))
 		return NULL;
@@ -150,11 +150,11 @@ static APART CUresult launch_among_others(KERNEL_ARGS, void **extra)
 	CUresult rc;
 
 	if (real && !owned_here())
-		direct = rides(&c, f, TASKS, shim_shape(bx, by, bz, TASKS), stream, NULL);
+		direct = rides(&c, f, TASKS, shim_dims(bx, by, bz, TASKS), stream, NULL);
 	if (SHIM_RARELY(!direct))
 		return launch_asked(KERNEL, extra);
 	shim_order_enter(&p, c, stream, 0, 0);
-	rc = real(direct, SHAPE, extra);
+	rc = real(direct, DIMS, extra);
 	shim_order_leave(&p);
 	return is_elsewhere(rc, direct, f) ? launch_elsewhere(KERNEL, extra, NULL) : rc;
 }
@@ -167,10 +167,10 @@ static SHIM_INLINE CUresult launch(KERNEL_ARGS, void **extra)
 	CUresult rc;
 
 	if (real)
-		direct = owner_rides(&p, f, TASKS, shim_shape(bx, by, bz, TASKS), stream);
+		direct = owner_rides(&p, f, TASKS, shim_dims(bx, by, bz, TASKS), stream);
 	if (SHIM_RARELY(!direct))
 		return launch_among_others(KERNEL, extra);
-	rc = real(direct, SHAPE, extra);
+	rc = real(direct, DIMS, extra);
 	shim_order_leave(&p);
 	return is_elsewhere(rc, direct, f) ? launch_elsewhere(KERNEL, extra, NULL) : rc;
 }
@@ -250,7 +250,7 @@ static CUresult launch_ex(const CUlaunchConfig *config, CUfunction f, void **par
 	if (!config->numAttrs)
 		return launch(CONFIGURED);
 	if (stream == config->hStream)
-		direct = rides(&c, f, tasks, shim_shape(config->blockDimX, config->blockDimY, config->blockDimZ, tasks), stream, NULL);
+		direct = rides(&c, f, tasks, shim_dims(config->blockDimX, config->blockDimY, config->blockDimZ, tasks), stream, NULL);
 	if (!direct)
 		return launch_with_attributes(config, f, params, extra, stream);
 	shim_order_enter(&p, c, stream, 0, 0);

@@ -13,11 +13,11 @@
 /* A kernel says that it is over from its last block; the event behind it follows within microseconds. */
 #define EVENT_LATE_NS (10 * GS_NS_PER_MS)
 
-static struct shim_launch pool[GS_PAGE_STUBS];
+static struct shim_launch pool[GS_PAGE_SLOTS];
 static _Atomic uint32_t hint;
 static struct gs_page *page;
 
-/* As few different stubs as will do: whoever looks at the page reads them all. */
+/* As few different slots as will do: whoever looks at the page reads them all. */
 #define WINDOW 8
 static _Atomic uint64_t queued_ns;
 static _Atomic unsigned int queued_unknown;
@@ -27,10 +27,10 @@ struct shim_launch *shim_launch_at(uint32_t index)
 	return &pool[index];
 }
 
-CUdeviceptr shim_launch_stub(const struct shim_launch *l, size_t offset)
+CUdeviceptr shim_launch_slot(const struct shim_launch *l, size_t offset)
 {
-	return l->ctx->page + offsetof(struct gs_page, stub) +
-	       l->index * sizeof(struct gs_stub) + offset;
+	return l->ctx->page + offsetof(struct gs_page, slot) +
+	       l->index * sizeof(struct gs_slot) + offset;
 }
 
 CUdeviceptr shim_launch_ctl(const struct shim_launch *l, size_t offset)
@@ -39,10 +39,10 @@ CUdeviceptr shim_launch_ctl(const struct shim_launch *l, size_t offset)
 }
 
 /* What it took, for the daemon: the program may launch no other that would carry it. */
-static void tell(struct gs_stub *stub, uint64_t ns)
+static void tell(struct gs_slot *slot, uint64_t ns)
 {
-	gs_page_store(stub->alone_ns, ns ? ns : 1);
-	atomic_fetch_or(&stub->flags, GS_STUB_TIMED);
+	gs_page_store(slot->alone_ns, ns ? ns : 1);
+	atomic_fetch_or(&slot->flags, GS_SLOT_TIMED);
 }
 
 /* Not ready: is it worth another look a little later? */
@@ -65,7 +65,7 @@ static void learn_time(struct shim_launch *l, uint64_t ns)
 	if (was)
 		shim_riders_longer(was, l->time->tpt_ps);
 	if (l->time->tpt_ps)
-		tell(l->stub, beside ? l->time->tpt_ps * l->tasks / 1000 : ns);
+		tell(l->slot, beside ? l->time->tpt_ps * l->tasks / 1000 : ns);
 }
 
 /* Of an undisturbed launch: the events' distance is its time alone.  0: it is not known yet. */
@@ -75,7 +75,7 @@ static int learn(struct shim_launch *l)
 	float ms = 0;
 	CUresult rc;
 
-	if (!l->sampled || gs_page_load(l->stub->evictions) || !l->nt || !shim_context_use(l->ctx))
+	if (!l->sampled || gs_page_load(l->slot->evictions) || !l->nt || !shim_context_use(l->ctx))
 		return 1;
 	shim_capture_relax(&mode);
 	rc = REAL(cuEventElapsedTime_v2)(&ms, l->begin, l->end);
@@ -103,7 +103,7 @@ static void reclaim(struct shim_launch *l)
 
 	if (!atomic_compare_exchange_strong(&l->owner, &out, SHIM_RECLAIMING))
 		return;
-	if (gs_page_load(l->stub->kstate) != GS_K_DONE || !l->enqueued) {
+	if (gs_page_load(l->slot->state) != GS_K_DONE || !l->enqueued) {
 		atomic_store(&l->owner, SHIM_OUT);
 		return;
 	}
@@ -126,11 +126,11 @@ unsigned int shim_launch_queued_unknown(void)
 
 uint64_t shim_launch_queued_in(CUstream stream, unsigned int *unknown)
 {
-	uint32_t stubs = gs_page_stubs(page);
+	uint32_t slots = gs_page_slots(page);
 	uint64_t ns = 0;
 
 	*unknown = 0;
-	for (uint32_t i = 0; i < stubs; i++) {
+	for (uint32_t i = 0; i < slots; i++) {
 		if (pool[i].queued_in != stream)
 			continue;
 		ns += pool[i].queued_ns;
@@ -141,11 +141,11 @@ uint64_t shim_launch_queued_in(CUstream stream, unsigned int *unknown)
 
 int shim_launch_is_alone(const struct shim_launch *l)
 {
-	uint32_t stubs = gs_page_stubs(page);
+	uint32_t slots = gs_page_slots(page);
 
-	for (uint32_t i = 0; i < stubs; i++)
+	for (uint32_t i = 0; i < slots; i++)
 		if (i != l->index && atomic_load_explicit(&pool[i].owner, memory_order_relaxed) != SHIM_FREE &&
-		    gs_page_load(page->stub[i].kstate) != GS_K_DONE)
+		    gs_page_load(page->slot[i].state) != GS_K_DONE)
 			return 0;
 	return 1;
 }
@@ -161,7 +161,7 @@ void shim_launch_queue(struct shim_launch *l, CUstream stream, uint64_t ns, int 
 }
 
 /* From any state, against a daemon that may write as well.  What no edge leads away from, a wild kernel has written. */
-static void to_prep(struct gs_stub *stub)
+static void to_prep(struct gs_slot *slot)
 {
 	static const uint32_t next[GS_K_COUNT] = {
 		[GS_K_PREP] = GS_K_PREP,     [GS_K_READY] = GS_K_PREP,    [GS_K_TORUN] = GS_K_RUNNING,
@@ -169,8 +169,8 @@ static void to_prep(struct gs_stub *stub)
 	};
 	uint32_t state;
 
-	while ((state = gs_page_load(stub->kstate)) != GS_K_PREP)
-		gs_stub_move(stub, state, state < GS_K_COUNT ? next[state] : GS_K_PREP);
+	while ((state = gs_page_load(slot->state)) != GS_K_PREP)
+		gs_slot_move(slot, state, state < GS_K_COUNT ? next[state] : GS_K_PREP);
 }
 
 void shim_launch_drop(struct shim_launch *l)
@@ -186,7 +186,7 @@ void shim_launch_drop(struct shim_launch *l)
 	l->branches = 0;
 	l->enqueued = 0;
 	l->armed = 0;
-	to_prep(l->stub);
+	to_prep(l->slot);
 	atomic_store(&l->owner, SHIM_FREE);
 }
 
@@ -206,13 +206,13 @@ void shim_launch_abandon(struct shim_launch *l)
 
 unsigned shim_launch_reap(struct shim_session *s)
 {
-	uint32_t stubs = gs_page_stubs(s->page);
+	uint32_t slots = gs_page_slots(s->page);
 	unsigned out = 0;
 
-	for (uint32_t i = 0; i < stubs; i++) {
+	for (uint32_t i = 0; i < slots; i++) {
 		if (atomic_load_explicit(&pool[i].owner, memory_order_acquire) == SHIM_FREE)
 			continue;
-		if (gs_page_load(s->page->stub[i].kstate) == GS_K_DONE)
+		if (gs_page_load(s->page->slot[i].state) == GS_K_DONE)
 			reclaim(&pool[i]);
 		else
 			out++;
@@ -222,46 +222,46 @@ unsigned shim_launch_reap(struct shim_session *s)
 
 unsigned shim_launch_enqueued(struct shim_session *s)
 {
-	uint32_t stubs = gs_page_stubs(s->page);
+	uint32_t slots = gs_page_slots(s->page);
 	unsigned n = 0;
 
-	for (uint32_t i = 0; i < stubs; i++)
+	for (uint32_t i = 0; i < slots; i++)
 		n += atomic_load_explicit(&pool[i].owner, memory_order_acquire) != SHIM_FREE && (pool[i].enqueued || pool[i].armed);
 	return n;
 }
 
-/* What could be evicted until then may have been told to leave: after so long its stub says so. */
+/* What could be evicted until then may have been told to leave: after so long its slot says so. */
 #define KEPT_NS GS_NS_PER_MS
 static _Atomic uint64_t kept_ns; /* when one was kept last */
 
 /* From here on the daemon waits for it, as for any that cannot leave; `leave_ns` is another thing of those. */
-static void keep(struct gs_stub *stub)
+static void keep(struct gs_slot *slot)
 {
-	uint32_t flags = gs_page_load(stub->flags);
+	uint32_t flags = gs_page_load(slot->flags);
 
-	gs_page_store(stub->leave_ns, 0);
-	while (!atomic_compare_exchange_weak(&stub->flags, &flags,
-					     (flags & ~GS_STUB_EVICTABLE) |
-						     (uint32_t)PTX_REASON_STREAMS << GS_STUB_WHY_SHIFT))
+	gs_page_store(slot->leave_ns, 0);
+	while (!atomic_compare_exchange_weak(&slot->flags, &flags,
+					     (flags & ~GS_SLOT_EVICTABLE) |
+						     (uint32_t)PTX_REASON_STREAMS << GS_SLOT_WHY_SHIFT))
 		;
 	atomic_store(&kept_ns, gs_clock_ns());
 }
 
 int shim_launch_keep_held(void)
 {
-	uint32_t stubs = gs_page_stubs(page), held = 0;
+	uint32_t slots = gs_page_slots(page), held = 0;
 	int are = 1;
 
-	for (uint32_t i = 0; i < stubs; i++) {
-		struct gs_stub *stub = &page->stub[i];
+	for (uint32_t i = 0; i < slots; i++) {
+		struct gs_slot *slot = &page->slot[i];
 		uint32_t state;
 
 		if (atomic_load_explicit(&pool[i].owner, memory_order_acquire) != SHIM_OUT || !pool[i].evictable)
 			continue;
 		held++;
-		if (gs_page_load(stub->flags) & GS_STUB_EVICTABLE)
-			keep(stub);
-		state = gs_page_load(stub->kstate);
+		if (gs_page_load(slot->flags) & GS_SLOT_EVICTABLE)
+			keep(slot);
+		state = gs_page_load(slot->state);
 		are &= state == GS_K_DONE || (state == GS_K_RUNNING && pool[i].enqueued);
 	}
 	/* Fewer than there are: one is about to begin. */
@@ -273,21 +273,21 @@ void shim_launch_init(struct gs_page *of)
 	page = of;
 	atomic_store(&queued_ns, 0); /* a forked child's queue is empty */
 	atomic_store(&queued_unknown, 0);
-	for (uint32_t i = 0; i < GS_PAGE_STUBS; i++) {
+	for (uint32_t i = 0; i < GS_PAGE_SLOTS; i++) {
 		pool[i].queued_ns = pool[i].unknown = 0;
 		pool[i].branches = 0;
 		pool[i].index = i;
-		pool[i].stub = &of->stub[i];
+		pool[i].slot = &of->slot[i];
 		atomic_store(&pool[i].owner, SHIM_FREE);
 	}
 }
 
-/* Before the stub leaves PREP: the daemon looks no further than this says. */
-static void say_used(uint32_t stubs)
+/* Before the slot leaves PREP: the daemon looks no further than this says. */
+static void say_used(uint32_t slots)
 {
 	uint32_t used = gs_page_load(page->used);
 
-	while (used < stubs && !atomic_compare_exchange_weak(&page->used, &used, stubs))
+	while (used < slots && !atomic_compare_exchange_weak(&page->used, &used, slots))
 		;
 }
 
@@ -296,7 +296,7 @@ static struct shim_launch *try_take(void)
 	uint32_t from = atomic_load_explicit(&hint, memory_order_relaxed);
 
 	/* In turn within the window, beyond it only where all of it is out. */
-	for (uint32_t n = 0; n < GS_PAGE_STUBS; n++) {
+	for (uint32_t n = 0; n < GS_PAGE_SLOTS; n++) {
 		uint32_t i = n < WINDOW ? (from + n) % WINDOW : n;
 		struct shim_launch *l = &pool[i];
 		int owner = SHIM_FREE;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The launches in flight: one per stub of the page, with what a relaunch
+ * The launches in flight: one per slot of the page, with what a relaunch
  * needs.  A launch belongs to the thread that took it until it is enqueued,
- * then to whoever finds its stub in a state that needs something done.
+ * then to whoever finds its slot in a state that needs something done.
  */
 #ifndef GPUSHARE_SHIM_POOL_H
 #define GPUSHARE_SHIM_POOL_H
@@ -15,8 +15,8 @@
 
 struct shim_launch {
 	_Atomic int owner;            /* enum below */
-	uint32_t index;               /* of the stub */
-	struct gs_stub *stub;
+	uint32_t index;               /* of the slot */
+	struct gs_slot *slot;
 	struct shim_context *ctx;
 	struct shim_kernel *kernel;
 	struct shim_time *time;       /* of its blocks' shape */
@@ -42,7 +42,7 @@ struct shim_launch {
 	uint64_t signalled_ns;        /* agent: when it last sent the eviction signal; 0: not */
 	uint32_t signals;             /* agent: how often, before the kernel started */
 	uint64_t done_ns;             /* reclaiming: it was DONE then, but its events not ready; 0: not so */
-	int unsettled;                /* agent: a signal may be on its way, also from the stub's last launch */
+	int unsettled;                /* agent: a signal may be on its way, also from the slot's last launch */
 	uint64_t retry_ns;            /* agent: the driver refused a relaunch; not again before */
 	/*
 	 * Whose the events are.  Not a CUcontext: the driver gives the handle of a context that is
@@ -55,17 +55,17 @@ struct shim_launch {
 /* Free; being prepared or out; being reclaimed. */
 enum shim_owner { SHIM_FREE, SHIM_OUT, SHIM_RECLAIMING };
 
-/* Tie every launch to its stub, before anybody else looks at them. */
+/* Tie every launch to its slot, before anybody else looks at them. */
 void shim_launch_init(struct gs_page *page);
 
-/* Take a free launch; waits until there is one. Its stub is in PREP. */
+/* Take a free launch; waits until there is one. Its slot is in PREP. */
 struct shim_launch *shim_launch_take(struct shim_session *s);
-/* Give it back unused (its stub goes to PREP by the client's edges of kstate.def). */
+/* Give it back unused (its slot goes to PREP by the client's edges of launch_state.def). */
 void shim_launch_drop(struct shim_launch *l);
 /* Its context has failed: nothing on the GPU will end it any more.  Its hold ends, it is dropped. */
 void shim_launch_abandon(struct shim_launch *l);
 
-/* The launch of stub `index`. */
+/* The launch of slot `index`. */
 struct shim_launch *shim_launch_at(uint32_t index);
 
 /* Reclaim what is DONE, learn its time per block-task; how many launches are still out. */
@@ -90,14 +90,14 @@ void shim_launch_queue(struct shim_launch *l, CUstream stream, uint64_t ns, int 
 /* The same of this stream alone; threads' default streams are told apart by nobody. */
 uint64_t shim_launch_queued_in(CUstream stream, unsigned int *unknown);
 
-/* Take a PREP or READY stub to RUNNING if this client holds the turn: 1 if it did. */
-int shim_run_with_turn(struct gs_page *page, struct gs_stub *stub, uint32_t from);
+/* Take a PREP or READY slot to RUNNING if this client holds the turn: 1 if it did. */
+int shim_run_with_turn(struct gs_page *page, struct gs_slot *slot, uint32_t from);
 
 /* Launch the variant (first or again) in `stream`; the context must be current. */
 CUresult shim_launch_variant(struct shim_launch *l, CUstream stream);
 
-/* Device addresses of the launch's stub and control block. */
-CUdeviceptr shim_launch_stub(const struct shim_launch *l, size_t offset);
+/* Device addresses of the launch's slot and control block. */
+CUdeviceptr shim_launch_slot(const struct shim_launch *l, size_t offset);
 CUdeviceptr shim_launch_ctl(const struct shim_launch *l, size_t offset);
 
 #endif

@@ -51,7 +51,7 @@ static uint64_t alone_ns(struct shim_launch *l)
 {
 	uint64_t ns = l->time->tpt_ps * l->tasks / 1000;
 
-	gs_page_store(l->stub->alone_ns, ns);
+	gs_page_store(l->slot->alone_ns, ns);
 	return ns;
 }
 
@@ -98,6 +98,6 @@ void shim_queue_enter(struct shim_session *s, struct shim_launch *l, CUstream st
 			__builtin_ia32_pause();
 	}
 	/* Those that rode along are in the queue, too. */
-	shim_launch_queue(l, stream, (from ? alone_ns(l) : gs_page_load(l->stub->alone_ns)) + gs_page_load(l->stub->leave_ns),
+	shim_launch_queue(l, stream, (from ? alone_ns(l) : gs_page_load(l->slot->alone_ns)) + gs_page_load(l->slot->leave_ns),
 			  !l->time->tpt_ps);
 }

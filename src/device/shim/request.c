@@ -253,7 +253,7 @@ static enum ptx_reason stays(const struct shim_kernel *k, const struct shim_requ
 	if (r->config)
 		return attribute_reason(r->config);
 	if (k->whole_warps && !(r->block[1] == 1 && r->block[2] == 1) && r->block[0] % 32)
-		return PTX_REASON_BLOCK_SHAPE;
+		return PTX_REASON_BLOCK_DIMENSIONS;
 	return PTX_REASON_NONE;
 }
 

@@ -35,7 +35,7 @@ int shim_request_is_short(const struct shim_session *s, const struct shim_reques
 /*
  * May this launch be evicted?  NONE: it is packed, what its control block needs
  * is in l->write, and the hold has begun (hold.c).  Otherwise it goes as it is,
- * and the stub says why, for the kernel's report.  l->gated: the gate is closed
+ * and the slot says why, for the kernel's report.  l->gated: the gate is closed
  * for it, which the caller opens.
  */
 enum ptx_reason shim_request_hold(struct shim_session *s, struct shim_launch *l, const struct shim_request *r);

@@ -5,18 +5,18 @@
 
 #include "device/shim/session.h"
 
-/* Launches that the stubs have told of: their numbers. */
+/* Launches that the slots have told of: their numbers. */
 static _Atomic uint64_t launched;
 
 _Atomic uint64_t shim_rode_since, shim_rode_others;
-static _Atomic uint64_t told; /* of the owner's sum: up to where stubs' numbers count them */
+static _Atomic uint64_t told; /* of the owner's sum: up to where slots' numbers count them */
 
-/* In `others`: those that no stub's number counts yet are above those since one was left as it is. */
+/* In `others`: those that no slot's number counts yet are above those since one was left as it is. */
 #define UNTOLD_ONE (UINT64_C(1) << 52)
 #define COUNT(word) ((word) / SHIM_RODE_ONE % (UNTOLD_ONE / SHIM_RODE_ONE))
 #define UNTOLD(word) ((word) / UNTOLD_ONE)
 _Static_assert(SHIM_ONLY_NS * 1000 <= SHIM_RODE_PS && SHIM_RIDERS_PS <= SHIM_ALONE_NS * 1000, "they fit");
-_Static_assert(SHIM_ONLY_NS <= GS_STUB_RODE_NS_MAX, "the daemon believes it");
+_Static_assert(SHIM_ONLY_NS <= GS_SLOT_RODE_NS_MAX, "the daemon believes it");
 _Static_assert(SHIM_RIDERS_ALONE_MAX < UNTOLD_ONE / SHIM_RODE_ONE && SHIM_RIDERS_MAX <= SHIM_RIDERS_ALONE_MAX, "they fit");
 
 /* Of a thread that is no owner, or while others' ride. */
@@ -132,7 +132,7 @@ int shim_riders_tell(struct shim_session *s, int anyway)
 
 /*
  * Whose they are is not known; most often one kernel's.  Too much is let go with the next launch
- * as it is, which has a stub then; too little would be in front of whoever waits.  Of the owner's, too, what is to be
+ * as it is, which has a slot then; too little would be in front of whoever waits.  Of the owner's, too, what is to be
  * added is added to the others': should they be told of meanwhile, it is of the next ones, too much.
  */
 void shim_riders_longer(uint64_t was, uint64_t is)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Launches that go without marks, stub and reap: whether one may, and the account of them. */
+/* Launches that go without marks, slot and reap: whether one may, and the account of them. */
 #ifndef GPUSHARE_SHIM_RIDERS_H
 #define GPUSHARE_SHIM_RIDERS_H
 
@@ -29,8 +29,8 @@ static inline uint64_t shim_alone_ns(const struct gs_page *page)
 
 /*
  * Launches that are over sooner than they could be told of ride along without
- * marks, stub and reap, which cost 1.3 to 1.9 us of host time each and the GPU about 3 (H200): between
- * two launches with a stub, so many and so much predicted time of them.  More where nobody else
+ * marks, slot and reap, which cost 1.3 to 1.9 us of host time each and the GPU about 3 (H200): between
+ * two launches with a slot, so many and so much predicted time of them.  More where nobody else
  * uses the GPU: with marks every 4 ms, 27 kernels alone took 1.002 times as long, with marks every 16 1.0003 to 1.0006 (H200).
  */
 #define SHIM_RIDERS_MAX 31
@@ -59,19 +59,19 @@ static inline int shim_riders_are_short(uint32_t contended)
 /*
  * Nearly all riders are of the one thread that launches (shim_owner), and each locked operation is a
  * tenth of what a rider may cost.  So that thread sums up its own, ever, in a word that nobody else
- * writes (shim_owned.rode); whoever has a stub says of that sum what no stub has said before, and notes up to where that was:
+ * writes (shim_owned.rode); whoever has a slot says of that sum what no slot has said before, and notes up to where that was:
  * those notes only follow, to what was read in the word after them, so a difference
  * is never negative to whoever reads in that order.  Everybody else's are in `others`, which goes
  * by compare-and-swap, and so do the owner's as long as there is anything there.
  */
-extern _Atomic uint64_t shim_rode_since SHIM_HOT;  /* the owner's when the last launch with a stub was left as it is, which accounts for their time */
+extern _Atomic uint64_t shim_rode_since SHIM_HOT;  /* the owner's when the last launch with a slot was left as it is, which accounts for their time */
 extern _Atomic uint64_t shim_rode_others SHIM_HOT; /* the same in one word: since such a launch, and above their count those that no number counts */
 
 static SHIM_INLINE uint64_t shim_own_sum(void)
 {
 	return atomic_load_explicit(&shim_owned.rode, memory_order_relaxed);
 }
-/* Of the owner's, those that no stub has told of in time. */
+/* Of the owner's, those that no slot has told of in time. */
 static SHIM_INLINE uint64_t shim_own_rode(void)
 {
 	uint64_t since = atomic_load_explicit(&shim_rode_since, memory_order_acquire);
@@ -96,7 +96,7 @@ static SHIM_INLINE void shim_add_own(_Atomic uint64_t *to, uint64_t n)
 	atomic_store_explicit(to, atomic_load_explicit(to, memory_order_relaxed) + n, memory_order_relaxed);
 }
 
-/* How much may ride between two launches with a stub while others use the GPU, ps. */
+/* How much may ride between two launches with a slot while others use the GPU, ps. */
 static SHIM_INLINE uint64_t shim_riders_shared_ps(const struct gs_page *page)
 {
 	return shim_riders_are_short(gs_page_load(page->contended)) ? SHIM_RIDERS_SHORT_PS : SHIM_RIDERS_PS;
@@ -128,7 +128,7 @@ static SHIM_INLINE int shim_rides_owned(const struct gs_page *page, struct shim_
  */
 int shim_rides(const struct gs_page *page, struct shim_time *t, uint64_t tasks);
 
-/* For a launch with a stub: its number, which counts what rode along since the last one. */
+/* For a launch with a slot: its number, which counts what rode along since the last one. */
 uint64_t shim_riders_number(int evictable, uint64_t *rode_ns);
 
 /*
@@ -137,7 +137,7 @@ uint64_t shim_riders_number(int evictable, uint64_t *rode_ns);
  */
 int shim_riders_tell(struct shim_session *s, int anyway);
 
-/* A kernel's time is `is` where it was `was`: those that no stub has told of took as many times longer. */
+/* A kernel's time is `is` where it was `was`: those that no slot has told of took as many times longer. */
 void shim_riders_longer(uint64_t was, uint64_t is);
 
 #endif

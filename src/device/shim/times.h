@@ -12,11 +12,11 @@
 
 /* What a kernel takes in launches of one shape; what they look at is one cache line. */
 struct shim_time {
-	_Alignas(SHIM_LINE) _Atomic uint32_t shape; /* shim_shape(); 0: free, and so are those after it */
+	_Alignas(SHIM_LINE) _Atomic uint32_t dims; /* shim_dims(); 0: free, and so are those after it */
 	_Atomic uint32_t spare;    /* see due */
 	_Atomic uint32_t again;    /* so many more follow it at once */
 	atomic_flag asked;         /* the daemon, for the time that it took in earlier jobs */
-	_Atomic uint64_t own;      /* launches without a stub (riders.h): the owner's, who alone writes it... */
+	_Atomic uint64_t own;      /* launches without a slot (riders.h): the owner's, who alone writes it... */
 	_Atomic uint64_t others;   /* ...and of everybody else */
 	_Atomic uint64_t marked;   /* all other launches */
 	_Atomic uint64_t tpt_ps;   /* learned time per block-task (shim_request.tasks), picoseconds of the whole GPU; 0: not yet */
@@ -40,7 +40,7 @@ static SHIM_INLINE uint32_t shim_size(uint64_t tasks)
  * Blocks have at most 1,024 x 1,024 x 64 threads (CUDA C++ Programming Guide, compute capabilities); more may look like another
  * shape: the driver refuses them.
  */
-static SHIM_INLINE uint32_t shim_shape(unsigned int x, unsigned int y, unsigned int z, uint64_t tasks)
+static SHIM_INLINE uint32_t shim_dims(unsigned int x, unsigned int y, unsigned int z, uint64_t tasks)
 {
 	return 1u << 31 | shim_size(tasks) << 29 | x << 18 | y << 7 | z;
 }

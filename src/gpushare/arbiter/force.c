@@ -19,17 +19,17 @@
  */
 static int can_leave(const struct gs_page *page)
 {
-	unsigned stubs = gs_page_stubs(page);
+	unsigned slots = gs_page_slots(page);
 	int at_work = 0;
 
-	for (unsigned i = 0; i < stubs; i++) {
-		const struct gs_stub *stub = &page->stub[i];
+	for (unsigned i = 0; i < slots; i++) {
+		const struct gs_slot *slot = &page->slot[i];
 
-		if (gs_page_load(stub->kstate) != GS_K_RUNNING)
+		if (gs_page_load(slot->state) != GS_K_RUNNING)
 			continue;
-		if (!(gs_page_load(stub->flags) & GS_STUB_EVICTABLE))
+		if (!(gs_page_load(slot->flags) & GS_SLOT_EVICTABLE))
 			return 0;
-		at_work |= gs_page_load(stub->started) != 0;
+		at_work |= gs_page_load(slot->started) != 0;
 	}
 	return at_work;
 }

@@ -139,9 +139,9 @@ size_t gs_gpu_lessons(struct gs_gpu *gpu, struct gs_lesson lesson[GS_GPU_LESSONS
 	return n;
 }
 
-int gs_tenant_bad(const struct gs_tenant *t, uint32_t *kstate)
+int gs_tenant_bad(const struct gs_tenant *t, uint32_t *state)
 {
-	*kstate = t->found.bad_state;
+	*state = t->found.bad_state;
 	return t->bad != 0;
 }
 
@@ -155,8 +155,8 @@ int gs_tenant_overdue(struct gs_tenant *t)
 
 uint32_t gs_tenant_kernel_on_gpu(const struct gs_tenant *t)
 {
-	for (unsigned i = 0; i < GS_PAGE_STUBS; i++)
-		if (t->found.out[i / 64] >> i % 64 & 1 && gs_page_load(t->p.page->stub[i].started))
+	for (unsigned i = 0; i < GS_PAGE_SLOTS; i++)
+		if (t->found.out[i / 64] >> i % 64 & 1 && gs_page_load(t->p.page->slot[i].started))
 			return t->watch.seen[i].kernel;
 	return UINT32_MAX;
 }

@@ -2,8 +2,8 @@
 /*
  * One GPU: the bridge between the clients' pages and the scheduler.
  *
- * The scheduled task is a client's busy period: from its first READY stub
- * until none of its stubs waits for the GPU or is on it.  At most one client
+ * The scheduled task is a client's busy period: from its first READY slot
+ * until none of its slots waits for the GPU or is on it.  At most one client
  * holds the turn.  A client that is alone keeps it and launches without
  * asking anybody; it becomes a task whenever it is found busy, so that the
  * policy can compare when another one comes.
@@ -34,7 +34,7 @@ struct gs_gpu_options {
 	size_t nclasses;
 	uint64_t idle_grace_ns;     /* an idle holder keeps the turn this long while others wait */
 	uint64_t overlap_ns;        /* the next client gets the turn so long before the last one should have left; 0: once it has */
-	int arm;                    /* whose turn is to come may have its launches in their streams already (GS_STUB_ARMED) */
+	int arm;                    /* whose turn is to come may have its launches in their streams already (GS_SLOT_ARMED) */
 	uint64_t leave_most_ns;     /* a kernel that takes longer to leave, or cannot, is waited for by nobody (holders.h); 0: all are waited for */
 	int one_context;            /* MPS: the kernels of all clients run in one context, beside each other */
 	uint64_t evict_deadline_ns; /* after this long the GPU goes to the next one anyway */
@@ -132,8 +132,8 @@ struct gs_lesson {
 #define GS_GPU_LESSONS 512
 size_t gs_gpu_lessons(struct gs_gpu *gpu, struct gs_lesson lesson[GS_GPU_LESSONS]);
 
-/* 1 if its page holds a value that is no state (in *kstate): the client must go. */
-int gs_tenant_bad(const struct gs_tenant *tenant, uint32_t *kstate);
+/* 1 if its page holds a value that is no state (in *launch state): the client must go. */
+int gs_tenant_bad(const struct gs_tenant *tenant, uint32_t *state);
 
 /* 1, once, when its kernels have not left by the deadline. */
 int gs_tenant_overdue(struct gs_tenant *tenant);

@@ -40,7 +40,7 @@ struct gs_gpu_leave {
 /* A client that has the GPU until it is unpinned, whatever the policy says (pin.c). */
 struct gs_gpu_pinned {
 	struct gs_tenant *client; /* NULL: nobody */
-	uint64_t seq[GS_PAGE_STUBS]; /* what it had live as it got it: the launch's number + 1; 0: nothing */
+	uint64_t seq[GS_PAGE_SLOTS]; /* what it had live as it got it: the launch's number + 1; 0: nothing */
 	int seen;               /* seq is filled */
 };
 

@@ -4,7 +4,7 @@
  *
  *	look    at the pages that may have changed (watch.c), tell the scheduler
  *	decide  who has the turn; one client at a time may be on its way out
- *	act     give the turn, or take it: turn = 0, then every RUNNING stub
+ *	act     give the turn, or take it: turn = 0, then every RUNNING slot
  *	        that can leave -> TOEVICT, TORUN -> READY, and ring (handover.c)
  */
 #define _GNU_SOURCE
@@ -70,7 +70,7 @@ void gs_gpu_task_leave(struct gs_tenant *t, uint64_t now)
 	t->task = 0;
 }
 
-/* While equals take turns at launching its launches may go without stubs, and no look finds them. */
+/* While equals take turns at launching its launches may go without slots, and no look finds them. */
 static int may_ride(const struct gs_tenant *t)
 {
 	return t->gpu->apart && gs_page_load(t->p.page->contended) == GS_CONTENDED_QUEUE;
@@ -130,7 +130,7 @@ void gs_gpu_look(struct gs_tenant *t, uint64_t now)
 	if (look.bad) {
 		gpu->loop.news |= !t->bad;
 		t->bad = look.bad;
-		t->found.bad_state = look.bad_kstate;
+		t->found.bad_state = look.bad_state;
 		return;
 	}
 	gs_tenant_account(t, &look, gs_gpu_holds(t), now);

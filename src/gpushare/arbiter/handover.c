@@ -3,7 +3,7 @@
  * Giving and taking the turn; see gpu_core.h.
  *
  * Taking it is Dekker's handshake: the client writes RUNNING and then
- * reads `turn`, the daemon writes `turn` and then reads the stubs, both
+ * reads `turn`, the daemon writes `turn` and then reads the slots, both
  * sequentially consistent.  Whoever launched past the check is therefore seen,
  * at the latest, by the sweep that every look at a draining client repeats.
  */
@@ -167,7 +167,7 @@ static void drain_done(struct gs_gpu *gpu, int has_left, uint64_t now)
 		gs_sched_stopped(gpu->sched, t->p.id, now);
 	if (t->task)
 		t->wait_since = now;
-	t->dirty = 1; /* a stub that became READY meanwhile makes it a task */
+	t->dirty = 1; /* a slot that became READY meanwhile makes it a task */
 }
 
 /* What the latest look at the client on its way out found is all that has to go. */
@@ -230,7 +230,7 @@ int gs_turn_take(struct gs_gpu *gpu, int stopping, uint64_t now)
 	return gs_turn_drain(gpu, now) || gs_turn_overlap(gpu, now);
 }
 
-/* Is somebody next whose launches are all in their streams already (GS_STUB_ARMED), each client with a context of its own? */
+/* Is somebody next whose launches are all in their streams already (GS_SLOT_ARMED), each client with a context of its own? */
 static int is_next_armed(const struct gs_gpu *gpu, uint64_t now)
 {
 	const struct gs_tenant *t;

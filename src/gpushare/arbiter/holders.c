@@ -301,12 +301,12 @@ static uint64_t stuck_since(const struct gs_gpu *gpu, const struct gs_tenant *t,
 	int any = gpu->o.one_context && !gs_gpu_holds(t);
 	uint64_t since = 0;
 
-	for (unsigned i = 0; i < GS_PAGE_STUBS; i++) {
+	for (unsigned i = 0; i < GS_PAGE_SLOTS; i++) {
 		uint64_t asked_ns = t->watch.seen[i].asked_ns;
 
 		if (!(t->found.out[i / 64] >> i % 64 & 1) || !asked_ns || now - asked_ns < gpu->o.evict_deadline_ns)
 			continue;
-		if ((any || gs_page_load(t->p.page->stub[i].kstate) == GS_K_TOEVICT) && (!since || asked_ns < since))
+		if ((any || gs_page_load(t->p.page->slot[i].state) == GS_K_TOEVICT) && (!since || asked_ns < since))
 			since = asked_ns;
 	}
 	return since;
@@ -328,8 +328,8 @@ static void look_for_stuck(struct gs_gpu *gpu, struct gs_tenant *t, uint64_t now
 
 static int is_evicting(const struct gs_tenant *t)
 {
-	for (unsigned i = 0; i < GS_PAGE_STUBS; i++)
-		if (t->found.out[i / 64] >> i % 64 & 1 && gs_page_load(t->p.page->stub[i].kstate) == GS_K_TOEVICT)
+	for (unsigned i = 0; i < GS_PAGE_SLOTS; i++)
+		if (t->found.out[i / 64] >> i % 64 & 1 && gs_page_load(t->p.page->slot[i].state) == GS_K_TOEVICT)
 			return 1;
 	return 0;
 }

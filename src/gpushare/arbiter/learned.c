@@ -62,9 +62,9 @@ uint64_t gs_learned_key(uint32_t uid, uint64_t content, const char *program, con
 	return h ? h : 1;
 }
 
-uint64_t gs_learned_shaped(uint64_t key, uint32_t shape)
+uint64_t gs_learned_of_dims(uint64_t key, uint32_t dims)
 {
-	uint64_t h = mix(key, &shape, sizeof(shape));
+	uint64_t h = mix(key, &dims, sizeof(dims));
 
 	h ^= h >> 32;
 	if (!key)

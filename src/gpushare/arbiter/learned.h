@@ -29,8 +29,8 @@ void gs_learned_destroy(struct gs_learned *learned); /* NULL is fine */
 uint64_t gs_learned_key(uint32_t uid, uint64_t content, const char *program, const char *kernel,
 			uint32_t transform);
 
-/* The key of its launches in blocks of that gs_stub_shape(); 0 for the key 0. */
-uint64_t gs_learned_shaped(uint64_t key, uint32_t shape);
+/* The key of its launches in blocks of that gs_slot_dims(); 0 for the key 0. */
+uint64_t gs_learned_of_dims(uint64_t key, uint32_t dims);
 
 /* ps; 0: never seen. */
 uint64_t gs_learned_find(struct gs_learned *learned, uint64_t key);

@@ -27,9 +27,9 @@ void gs_gpu_unpin(struct gs_gpu *gpu)
 	gpu->pin.seen = 0;
 }
 
-static int is_live(const struct gs_stub *stub)
+static int is_live(const struct gs_slot *slot)
 {
-	uint32_t k = gs_page_load(stub->kstate);
+	uint32_t k = gs_page_load(slot->state);
 
 	return k == GS_K_READY || k == GS_K_TORUN || k == GS_K_RUNNING || k == GS_K_TOEVICT;
 }
@@ -38,8 +38,8 @@ static void see(struct gs_gpu *gpu)
 {
 	const struct gs_page *page = gpu->pin.client->p.page;
 
-	for (unsigned i = 0; i < GS_PAGE_STUBS; i++)
-		gpu->pin.seq[i] = is_live(&page->stub[i]) ? gs_page_load(page->stub[i].seq) + 1 : 0;
+	for (unsigned i = 0; i < GS_PAGE_SLOTS; i++)
+		gpu->pin.seq[i] = is_live(&page->slot[i]) ? gs_page_load(page->slot[i].seq) + 1 : 0;
 	gpu->pin.seen = 1;
 }
 
@@ -74,9 +74,9 @@ int gs_gpu_settled(const struct gs_gpu *gpu)
 	if (!gpu->pin.client || !gpu->pin.seen || gpu->holder != gpu->pin.client)
 		return 0;
 	page = gpu->pin.client->p.page;
-	for (unsigned i = 0; i < GS_PAGE_STUBS; i++)
-		if (gpu->pin.seq[i] && is_live(&page->stub[i]) &&
-		    gs_page_load(page->stub[i].seq) + 1 == gpu->pin.seq[i])
+	for (unsigned i = 0; i < GS_PAGE_SLOTS; i++)
+		if (gpu->pin.seq[i] && is_live(&page->slot[i]) &&
+		    gs_page_load(page->slot[i].seq) + 1 == gpu->pin.seq[i])
 			return 0;
 	return 1;
 }

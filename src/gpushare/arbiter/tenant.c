@@ -13,29 +13,29 @@
 void gs_tenant_turn(struct gs_tenant *t, uint32_t turn)
 {
 	atomic_store(&t->p.page->turn, turn);
-	atomic_thread_fence(memory_order_seq_cst); /* before the stubs are read */
+	atomic_thread_fence(memory_order_seq_cst); /* before the slots are read */
 }
 
 /*
- * Every state that the daemon writes is one that kstate.def allows it to.  Read
- * first: an exchange takes the stub's cache line from the client's processor even
+ * Every state that the daemon writes is one that launch_state.def allows it to.  Read
+ * first: an exchange takes the slot's cache line from the client's processor even
  * where nothing is to be done, and a page has 126 of them.
  */
-static int move(struct gs_stub *stub, uint32_t from, uint32_t to)
+static int move(struct gs_slot *slot, uint32_t from, uint32_t to)
 {
-	assert(gs_kstate_writers(from, to) & GS_BY_DAEMON);
-	return gs_page_load(stub->kstate) == from && gs_stub_move(stub, from, to);
+	assert(gs_launch_state_writers(from, to) & GS_BY_DAEMON);
+	return gs_page_load(slot->state) == from && gs_slot_move(slot, from, to);
 }
 
 int gs_tenant_is_armed(const struct gs_tenant *t)
 {
-	unsigned stubs = gs_page_stubs(t->p.page);
+	unsigned slots = gs_page_slots(t->p.page);
 	int any = 0;
 
-	for (unsigned i = 0; i < stubs; i++) {
-		if (gs_page_load(t->p.page->stub[i].kstate) != GS_K_READY)
+	for (unsigned i = 0; i < slots; i++) {
+		if (gs_page_load(t->p.page->slot[i].state) != GS_K_READY)
 			continue;
-		if (!(gs_page_load(t->p.page->stub[i].flags) & GS_STUB_ARMED))
+		if (!(gs_page_load(t->p.page->slot[i].flags) & GS_SLOT_ARMED))
 			return 0;
 		any = 1;
 	}
@@ -44,46 +44,46 @@ int gs_tenant_is_armed(const struct gs_tenant *t)
 
 /*
  * A launch that waits in its stream already goes by being RUNNING.  Its client says so once, and is asked
- * no more: when the stub is READY again it has been evicted, and nothing is behind any wait.
+ * no more: when the slot is READY again it has been evicted, and nothing is behind any wait.
  */
-static unsigned let_go(struct gs_stub *stub)
+static unsigned let_go(struct gs_slot *slot)
 {
-	if (gs_page_load(stub->flags) & GS_STUB_ARMED && atomic_fetch_and(&stub->flags, ~GS_STUB_ARMED) & GS_STUB_ARMED)
-		return (unsigned)move(stub, GS_K_READY, GS_K_RUNNING);
-	return (unsigned)move(stub, GS_K_READY, GS_K_TORUN);
+	if (gs_page_load(slot->flags) & GS_SLOT_ARMED && atomic_fetch_and(&slot->flags, ~GS_SLOT_ARMED) & GS_SLOT_ARMED)
+		return (unsigned)move(slot, GS_K_READY, GS_K_RUNNING);
+	return (unsigned)move(slot, GS_K_READY, GS_K_TORUN);
 }
 
 unsigned gs_tenant_schedule(struct gs_tenant *t)
 {
-	unsigned launches = 0, agents = 0, stubs = gs_page_stubs(t->p.page);
+	unsigned launches = 0, agents = 0, slots = gs_page_slots(t->p.page);
 
-	for (unsigned i = 0; i < stubs; i++) {
-		struct gs_stub *stub = &t->p.page->stub[i];
+	for (unsigned i = 0; i < slots; i++) {
+		struct gs_slot *slot = &t->p.page->slot[i];
 
-		uint32_t kstate = gs_page_load(stub->kstate);
+		uint32_t state = gs_page_load(slot->state);
 		/* A launch waits for the first time with its thread, a relaunch is the agent's. */
-		unsigned *whose = gs_page_load(stub->started) ? &agents : &launches;
+		unsigned *whose = gs_page_load(slot->started) ? &agents : &launches;
 
-		/* An atomic exchange on each of the stubs would take longer than all else. */
-		if (kstate == GS_K_READY)
-			*whose += let_go(stub);
+		/* An atomic exchange on each of the slots would take longer than all else. */
+		if (state == GS_K_READY)
+			*whose += let_go(slot);
 		/*
 		 * Queued behind another kernel, told to leave before it began:
 		 * without this each would start only to leave at once
 		 * (measured on an H200, rr: 3,000 short kernels took 3.9 s instead of 1.2).
 		 */
-		if (kstate == GS_K_TOEVICT && !gs_page_load(stub->started))
-			agents += (unsigned)move(stub, GS_K_TOEVICT, GS_K_RUNNING);
+		if (state == GS_K_TOEVICT && !gs_page_load(slot->started))
+			agents += (unsigned)move(slot, GS_K_TOEVICT, GS_K_RUNNING);
 	}
 	return agents ? UINT_MAX : launches;
 }
 
 /* Never believed beyond what matters: it only says how long to wait before the next may go. */
-static void add_leave(const struct gs_stub *stub, int told, uint64_t *leave_ns)
+static void add_leave(const struct gs_slot *slot, int told, uint64_t *leave_ns)
 {
-	uint64_t ns = told ? gs_page_load(stub->leave_ns) : 0;
+	uint64_t ns = told ? gs_page_load(slot->leave_ns) : 0;
 
-	if (!gs_page_load(stub->started))
+	if (!gs_page_load(slot->started))
 		return;
 	if (!ns)
 		*leave_ns = UINT64_MAX;
@@ -94,48 +94,48 @@ static void add_leave(const struct gs_stub *stub, int told, uint64_t *leave_ns)
 unsigned gs_tenant_sweep(struct gs_tenant *t, uint64_t now, unsigned *evicted, uint64_t *leave_ns)
 {
 	struct gs_page *page = t->p.page;
-	/* Read after the turn was taken: who began to use a stub before that is seen. */
-	unsigned put_off = 0, stubs = gs_page_stubs(page);
+	/* Read after the turn was taken: who began to use a slot before that is seen. */
+	unsigned put_off = 0, slots = gs_page_slots(page);
 
 	*evicted = 0;
-	for (unsigned i = 0; i < stubs; i++) {
-		struct gs_stub *stub = &page->stub[i];
-		uint32_t kstate = gs_page_load(stub->kstate);
+	for (unsigned i = 0; i < slots; i++) {
+		struct gs_slot *slot = &page->slot[i];
+		uint32_t state = gs_page_load(slot->state);
 
 		/* Only we make a TORUN; the client makes RUNNING of it at any moment. */
-		if (kstate == GS_K_TORUN && move(stub, GS_K_TORUN, GS_K_READY)) {
+		if (state == GS_K_TORUN && move(slot, GS_K_TORUN, GS_K_READY)) {
 			put_off++;
 			continue;
 		}
-		if (kstate == GS_K_TORUN)
-			kstate = gs_page_load(stub->kstate);
-		if ((kstate == GS_K_RUNNING || kstate == GS_K_TOEVICT) && gs_page_load(stub->started))
+		if (state == GS_K_TORUN)
+			state = gs_page_load(slot->state);
+		if ((state == GS_K_RUNNING || state == GS_K_TOEVICT) && gs_page_load(slot->started))
 			gs_watch_asked(&t->watch, i, now);
-		if (kstate != GS_K_RUNNING)
+		if (state != GS_K_RUNNING)
 			continue;
-		if (!(gs_page_load(stub->flags) & GS_STUB_EVICTABLE)) {
-			add_leave(stub, 0, leave_ns);
+		if (!(gs_page_load(slot->flags) & GS_SLOT_EVICTABLE)) {
+			add_leave(slot, 0, leave_ns);
 			continue;
 		}
 		/* The order first, if it is not DONE by now: all that it is noted with is read while it is on its way. */
-		if (move(stub, GS_K_RUNNING, GS_K_TOEVICT)) {
+		if (move(slot, GS_K_RUNNING, GS_K_TOEVICT)) {
 			(*evicted)++;
 			gs_watch_evicting(&t->watch, page, i, now);
 		}
-		add_leave(stub, 1, leave_ns);
+		add_leave(slot, 1, leave_ns);
 	}
 	return put_off + *evicted;
 }
 
 int gs_tenant_quiet(const struct gs_tenant *t)
 {
-	for (unsigned i = 0; i < GS_PAGE_STUBS; i++) {
-		uint32_t kstate;
+	for (unsigned i = 0; i < GS_PAGE_SLOTS; i++) {
+		uint32_t state;
 
 		if (!(t->found.out[i / 64] >> i % 64 & 1))
 			continue;
-		kstate = gs_page_load(t->p.page->stub[i].kstate);
-		if (kstate != GS_K_RUNNING && kstate != GS_K_TOEVICT)
+		state = gs_page_load(t->p.page->slot[i].state);
+		if (state != GS_K_RUNNING && state != GS_K_TOEVICT)
 			return 0;
 	}
 	return 1;
@@ -164,9 +164,9 @@ static uint64_t mixed(uint64_t old, uint64_t tpt_ps)
 	return old ? (3 * old + tpt_ps) / 4 : tpt_ps;
 }
 
-static void learn(struct gs_tenant *t, const struct gs_stub_event *e)
+static void learn(struct gs_tenant *t, const struct gs_slot_event *e)
 {
-	uint64_t key = e->tpt_ps ? gs_learned_shaped(t->p.kernels->key[e->kernel], e->shape) : 0;
+	uint64_t key = e->tpt_ps ? gs_learned_of_dims(t->p.kernels->key[e->kernel], e->dims) : 0;
 	struct gs_lesson *lesson = &t->gpu->loop.lesson[key % GS_GPU_LESSONS];
 
 	if (!key || e->tpt_ps > UINT64_MAX / 8 || (lesson->times && lesson->entry.key != key))
@@ -176,7 +176,7 @@ static void learn(struct gs_tenant *t, const struct gs_stub_event *e)
 	lesson->times++;
 }
 
-static void book_launch(struct gs_tenant *t, struct gs_tally_kernel *k, const struct gs_stub_event *e)
+static void book_launch(struct gs_tenant *t, struct gs_tally_kernel *k, const struct gs_slot_event *e)
 {
 	gs_tally_ran(t->p.tally, k, 0, 1, e->evictable);
 	if (!k)
@@ -187,7 +187,7 @@ static void book_launch(struct gs_tenant *t, struct gs_tally_kernel *k, const st
 		k->why = e->why;
 }
 
-static void book_end(struct gs_tally_kernel *k, const struct gs_stub_event *e)
+static void book_end(struct gs_tally_kernel *k, const struct gs_slot_event *e)
 {
 	k->finished++;
 	k->turnaround_ns += e->ns;
@@ -198,7 +198,7 @@ static void book_end(struct gs_tally_kernel *k, const struct gs_stub_event *e)
 }
 
 /* As long as its launches do not tell what they take, the daemon says so of them. */
-static void learn_from_seen(struct gs_tenant *t, const struct gs_stub_event *e)
+static void learn_from_seen(struct gs_tenant *t, const struct gs_slot_event *e)
 {
 	uint64_t *tpt_ps = &t->p.kernels->tpt_ps[e->kernel];
 
@@ -208,7 +208,7 @@ static void learn_from_seen(struct gs_tenant *t, const struct gs_stub_event *e)
 	*tpt_ps = mixed(*tpt_ps, e->tpt_ps);
 }
 
-static void book_event(struct gs_tenant *t, const struct gs_stub_event *e)
+static void book_event(struct gs_tenant *t, const struct gs_slot_event *e)
 {
 	struct gs_tally_kernel *k = gs_tally_kernel(t->p.tally, t->p.kernels, e->kernel);
 

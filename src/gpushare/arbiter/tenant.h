@@ -20,7 +20,7 @@ struct gs_traced;
 struct gs_found {
 	uint32_t staying, staying_live, staying_out, put_back;
 	uint64_t staying_ns, asked_ns;
-	uint64_t out[(GS_PAGE_STUBS + 63) / 64]; /* the slots of on_gpu and off_gpu */
+	uint64_t out[(GS_PAGE_SLOTS + 63) / 64]; /* the slots of on_gpu and off_gpu */
 	uint32_t bad_state;    /* where gs_tenant.bad is not 0 */
 };
 
@@ -86,7 +86,7 @@ int gs_tenant_is_equal(const struct gs_tenant *t, const struct gs_tenant *of);
 /* Give or take the turn, sequentially consistent (Dekker's handshake, see handover.c). */
 void gs_tenant_turn(struct gs_tenant *t, uint32_t turn);
 
-/* Is something ready, and all of that in its stream already (GS_STUB_ARMED)? */
+/* Is something ready, and all of that in its stream already (GS_SLOT_ARMED)? */
 int gs_tenant_is_armed(const struct gs_tenant *t);
 
 /*

@@ -15,7 +15,7 @@ struct gs_tenant;
 /* A look has found what the client has on the GPU, and so many new launches. */
 void gs_usage_seen(struct gs_tenant *tenant, uint64_t launches, uint64_t now);
 
-/* Has the client something under way, or had it a moment ago?  Of launches without a stub a look
+/* Has the client something under way, or had it a moment ago?  Of launches without a slot a look
  * finds only that there have been some. */
 int gs_usage_is_busy(const struct gs_tenant *tenant, uint64_t now);
 

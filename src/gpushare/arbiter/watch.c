@@ -8,13 +8,13 @@
 /* What a launch took is known closely enough when no more than this part of it may be its end's. */
 #define UNSURE_PART 4
 
-/* One stub as it was at one instant, clamped. */
+/* One slot as it was at one instant, clamped. */
 struct snapshot {
-	uint32_t kstate, started, kernel, evictable, armed;
+	uint32_t state, started, kernel, evictable, armed;
 	uint64_t nt, done, alone_ns, tpt_ps;
-	uint64_t riding_ns; /* of launches without a stub before this one */
+	uint64_t riding_ns; /* of launches without a slot before this one */
 	uint64_t leave_ns;  /* evictable: how long it takes to leave; 0: not known */
-	uint32_t shape;
+	uint32_t dims;
 	uint32_t why;       /* not evictable; 0: not told */
 	uint64_t number; /* of the launch, from 1 */
 	int timed;       /* alone_ns has been measured */
@@ -25,10 +25,10 @@ static uint64_t at_most(uint64_t v, uint64_t most)
 	return v < most ? v : most;
 }
 
-/* Clients number their launches from 0, so that a fresh page has a 0 in every stub. */
-static uint64_t number_of(const struct gs_stub *stub)
+/* Clients number their launches from 0, so that a fresh page has a 0 in every slot. */
+static uint64_t number_of(const struct gs_slot *slot)
 {
-	return gs_page_load(stub->seq) + 1;
+	return gs_page_load(slot->seq) + 1;
 }
 
 /* What a launch takes that does not tell: the page knows nothing of the first one of a kernel. */
@@ -42,50 +42,50 @@ static uint64_t predicted(const struct gs_watch *w, const struct snapshot *s)
 	return ns < (double)GS_WATCH_ALONE_MAX ? (uint64_t)ns : GS_WATCH_ALONE_MAX;
 }
 
-static struct snapshot take(const struct gs_watch *w, const struct gs_stub *stub)
+static struct snapshot take(const struct gs_watch *w, const struct gs_slot *slot)
 {
-	struct snapshot s = { .kstate = gs_page_load(stub->kstate) };
-	uint32_t flags = gs_page_load(stub->flags), then = flags;
+	struct snapshot s = { .state = gs_page_load(slot->state) };
+	uint32_t flags = gs_page_load(slot->flags), then = flags;
 
-	s.started = gs_page_load(stub->started);
-	s.kernel = gs_page_load(stub->kernel);
-	s.nt = at_most(gs_page_load(stub->nt), GS_WATCH_NT_MAX);
-	s.done = at_most(gs_page_load(stub->done), s.nt);
-	s.alone_ns = at_most(gs_page_load(stub->alone_ns), GS_WATCH_ALONE_MAX);
+	s.started = gs_page_load(slot->started);
+	s.kernel = gs_page_load(slot->kernel);
+	s.nt = at_most(gs_page_load(slot->nt), GS_WATCH_NT_MAX);
+	s.done = at_most(gs_page_load(slot->done), s.nt);
+	s.alone_ns = at_most(gs_page_load(slot->alone_ns), GS_WATCH_ALONE_MAX);
 	if (!s.alone_ns)
 		s.alone_ns = predicted(w, &s);
 	else if (s.nt) /* at most a day: no overflow */
 		s.tpt_ps = (uint64_t)((double)s.alone_ns / (double)s.nt * 1e3);
-	s.number = number_of(stub);
-	flags = gs_page_load(stub->flags);
-	s.timed = (then & flags & GS_STUB_TIMED) && (s.kstate == GS_K_DONE || s.kstate == GS_K_PREP);
-	s.shape = flags >> GS_STUB_SHAPE_SHIFT;
-	s.evictable = flags & GS_STUB_EVICTABLE;
-	s.armed = flags & GS_STUB_ARMED;
+	s.number = number_of(slot);
+	flags = gs_page_load(slot->flags);
+	s.timed = (then & flags & GS_SLOT_TIMED) && (s.state == GS_K_DONE || s.state == GS_K_PREP);
+	s.dims = flags >> GS_SLOT_DIMS_SHIFT;
+	s.evictable = flags & GS_SLOT_EVICTABLE;
+	s.armed = flags & GS_SLOT_ARMED;
 	if (s.evictable)
-		s.leave_ns = gs_page_load(stub->leave_ns);
+		s.leave_ns = gs_page_load(slot->leave_ns);
 	if (!s.evictable) {
-		s.why = flags >> GS_STUB_WHY_SHIFT & GS_STUB_WHY_MAX;
-		s.riding_ns = at_most(gs_page_load(stub->leave_ns), GS_STUB_RODE_NS_MAX);
+		s.why = flags >> GS_SLOT_WHY_SHIFT & GS_SLOT_WHY_MAX;
+		s.riding_ns = at_most(gs_page_load(slot->leave_ns), GS_SLOT_RODE_NS_MAX);
 	}
 	return s;
 }
 
-static int is_live(uint32_t kstate)
+static int is_live(uint32_t state)
 {
-	return kstate == GS_K_READY || kstate == GS_K_TORUN || kstate == GS_K_RUNNING ||
-	       kstate == GS_K_TOEVICT;
+	return state == GS_K_READY || state == GS_K_TORUN || state == GS_K_RUNNING ||
+	       state == GS_K_TOEVICT;
 }
 
 /* Launched, and on the GPU or on its way. */
 static int is_out(const struct snapshot *s)
 {
-	return s->kstate == GS_K_RUNNING || s->kstate == GS_K_TOEVICT;
+	return s->state == GS_K_RUNNING || s->state == GS_K_TOEVICT;
 }
 
-static void add_event(struct gs_look *look, const struct gs_stub_event *event)
+static void add_event(struct gs_look *look, const struct gs_slot_event *event)
 {
-	if (look->nevents < GS_WATCH_STUB_EVENTS * GS_PAGE_STUBS)
+	if (look->nevents < GS_WATCH_SLOT_EVENTS * GS_PAGE_SLOTS)
 		look->event[look->nevents++] = *event;
 }
 
@@ -122,7 +122,7 @@ static void run_on(struct gs_seen *seen, const struct snapshot *s, uint64_t now,
 		seen->ran_ns = at_most(seen->ran_ns + since(seen->on_gpu_ns, now), GS_WATCH_ALONE_MAX);
 	seen->on_gpu_ns = on_gpu ? now : 0;
 	if (seen->ran_ns >= seen->booked_ns + GS_WATCH_BOOK_NS)
-		add_event(look, &(struct gs_stub_event){
+		add_event(look, &(struct gs_slot_event){
 			.kind = GS_EV_RAN, .kernel = seen->kernel, .ran_ns = book(seen, seen->ran_ns),
 			.alone_ns = seen->alone_ns, .evictable = seen->evictable,
 		});
@@ -133,7 +133,7 @@ static void has_left(struct gs_seen *seen, uint64_t now, struct gs_look *look)
 {
 	seen->evicting = 0;
 	if (seen->evict_started)
-		add_event(look, &(struct gs_stub_event){
+		add_event(look, &(struct gs_slot_event){
 			.kind = GS_EV_LEFT, .kernel = seen->kernel, .alone_ns = seen->alone_ns,
 			.ns = now - seen->evict_ns,
 		});
@@ -170,17 +170,17 @@ static uint64_t seen_tpt_ps(const struct gs_seen *seen, uint64_t now)
 	return (uint64_t)((double)ns / (double)seen->nt * 1e3);
 }
 
-/* The launch that was live in the stub is over. */
+/* The launch that was live in the slot is over. */
 static void finish(struct gs_watch *w, struct gs_seen *seen, uint64_t now, struct gs_look *look)
 {
 	uint64_t whole = whole_time(seen, now);
 
 	w->past_nt = at_most(w->past_nt + seen->nt, GS_WATCH_NT_MAX);
 	w->past_alone_ns = at_most(w->past_alone_ns + seen->alone_ns, GS_WATCH_ALONE_MAX);
-	add_event(look, &(struct gs_stub_event){
+	add_event(look, &(struct gs_slot_event){
 		.kind = GS_EV_FINISHED, .kernel = seen->kernel, .ns = now - seen->since_ns,
 		.alone_ns = seen->alone_ns, .ran_ns = book(seen, whole), .whole_ns = whole,
-		.nt = seen->nt, .evictable = seen->evictable, .tpt_ps = seen_tpt_ps(seen, now), .shape = seen->shape,
+		.nt = seen->nt, .evictable = seen->evictable, .tpt_ps = seen_tpt_ps(seen, now), .dims = seen->dims,
 	});
 	seen->live = 0;
 	forget_time(seen);
@@ -193,13 +193,13 @@ static void measured(struct gs_seen *seen, const struct snapshot *s, struct gs_l
 {
 	seen->timed = 1;
 	seen->alone_ns = s->alone_ns;
-	add_event(look, &(struct gs_stub_event){
+	add_event(look, &(struct gs_slot_event){
 		.kind = GS_EV_TIMED, .kernel = s->kernel, .alone_ns = s->alone_ns,
-		.tpt_ps = s->tpt_ps, .shape = s->shape,
+		.tpt_ps = s->tpt_ps, .dims = s->dims,
 	});
 }
 
-/* A launch number that was not in this stub before. */
+/* A launch number that was not in this slot before. */
 static void meet(struct gs_seen *seen, const struct snapshot *s, uint64_t now,
 		 struct gs_look *look)
 {
@@ -213,20 +213,20 @@ static void meet(struct gs_seen *seen, const struct snapshot *s, uint64_t now,
 	seen->adopted = seen->adopted && !seen->number;
 	seen->number = s->number;
 	seen->kernel = s->kernel;
-	seen->shape = s->shape;
+	seen->dims = s->dims;
 	seen->timed = s->timed != 0;
 	seen->since_ns = now;
-	add_event(look, &(struct gs_stub_event){
+	add_event(look, &(struct gs_slot_event){
 		.kind = GS_EV_LAUNCHED, .kernel = s->kernel, .alone_ns = s->alone_ns,
-		.tpt_ps = s->tpt_ps, .shape = s->shape, .nt = s->nt,
+		.tpt_ps = s->tpt_ps, .dims = s->dims, .nt = s->nt,
 		.why = s->why, .evictable = (uint8_t)s->evictable,
 	});
 	look->unseen_ns = at_most(look->unseen_ns + s->riding_ns, GS_WATCH_ALONE_MAX);
-	if (is_live(s->kstate)) {
+	if (is_live(s->state)) {
 		seen->live = 1;
 	} else {
 		look->unseen_ns = at_most(look->unseen_ns + s->alone_ns, GS_WATCH_ALONE_MAX);
-		add_event(look, &(struct gs_stub_event){
+		add_event(look, &(struct gs_slot_event){
 			.kind = GS_EV_FINISHED, .kernel = s->kernel, .ns = s->alone_ns,
 			.alone_ns = s->alone_ns, .ran_ns = s->alone_ns, .whole_ns = s->alone_ns,
 			.nt = s->nt, .evictable = (uint8_t)s->evictable,
@@ -242,13 +242,13 @@ static void meet(struct gs_seen *seen, const struct snapshot *s, uint64_t now,
  */
 static void left(struct gs_seen *seen, const struct snapshot *s, uint64_t now, struct gs_look *look)
 {
-	if (s->kstate == GS_K_READY || s->kstate == GS_K_TORUN)
+	if (s->state == GS_K_READY || s->state == GS_K_TORUN)
 		has_left(seen, now, look);
 	seen->evicting = 0;
 	if (s->done < s->nt && (seen->evict_started || s->done > seen->evict_done)) {
 		look->preemptions++;
 		seen->cut = 1;
-		add_event(look, &(struct gs_stub_event){
+		add_event(look, &(struct gs_slot_event){
 			.kind = GS_EV_PREEMPTED, .kernel = s->kernel, .alone_ns = s->alone_ns,
 		});
 	}
@@ -264,10 +264,10 @@ static void count(const struct gs_watch *w, struct gs_seen *seen, const struct s
 {
 	if (!is_out(s))
 		seen->asked_ns = 0;
-	look->ready += s->kstate == GS_K_READY;
-	look->torun += s->kstate == GS_K_TORUN;
-	look->running += s->kstate == GS_K_RUNNING;
-	look->toevict += s->kstate == GS_K_TOEVICT;
+	look->ready += s->state == GS_K_READY;
+	look->torun += s->state == GS_K_TORUN;
+	look->running += s->state == GS_K_RUNNING;
+	look->toevict += s->state == GS_K_TOEVICT;
 	if (is_out(s)) {
 		look->on_gpu += s->started != 0;
 		look->off_gpu += s->started == 0;
@@ -279,8 +279,8 @@ static void count(const struct gs_watch *w, struct gs_seen *seen, const struct s
 	if (!s->alone_ns || s->alone_ns > look->longest_ns)
 		look->longest_ns = s->alone_ns ? s->alone_ns : UINT64_MAX;
 	look->staying_out += is_out(s) && !leaves_soon(w, s);
-	look->put_back += s->kstate == GS_K_READY && (s->started || s->armed);
-	if (s->kstate == GS_K_RUNNING && s->started && !s->evictable) {
+	look->put_back += s->state == GS_K_READY && (s->started || s->armed);
+	if (s->state == GS_K_RUNNING && s->started && !s->evictable) {
 		look->staying++;
 		if (!s->alone_ns && look->staying_ns < GS_WATCH_STAYING_NS)
 			look->staying_ns = GS_WATCH_STAYING_NS;
@@ -292,14 +292,14 @@ static void count(const struct gs_watch *w, struct gs_seen *seen, const struct s
 	look->alone_ns = at_most(look->alone_ns + s->alone_ns, GS_WATCH_ALONE_MAX);
 }
 
-static void look_at_stub(struct gs_watch *w, struct gs_seen *seen, const struct snapshot *s,
+static void look_at_slot(struct gs_watch *w, struct gs_seen *seen, const struct snapshot *s,
 			 uint64_t now, struct gs_look *look)
 {
-	int live = is_live(s->kstate);
+	int live = is_live(s->state);
 
-	if (s->kstate >= GS_K_COUNT) {
+	if (s->state >= GS_K_COUNT) {
 		look->bad++;
-		look->bad_kstate = s->kstate;
+		look->bad_state = s->state;
 		return;
 	}
 	if (s->timed && !seen->timed && s->number == seen->number)
@@ -308,10 +308,10 @@ static void look_at_stub(struct gs_watch *w, struct gs_seen *seen, const struct 
 		finish(w, seen, now, look);
 	/* In PREP a new number may belong to a launch in the making: it counts
 	 * once a later launch is under way, for numbers ascend.  A 1 there is
-	 * what an unused stub shows; the first launch always rings.  One that
+	 * what an unused slot shows; the first launch always rings.  One that
 	 * has been measured is over. */
 	if (s->number != seen->number &&
-	    (s->kstate != GS_K_PREP || s->timed || (s->number > 1 && s->number < w->last_number)))
+	    (s->state != GS_K_PREP || s->timed || (s->number > 1 && s->number < w->last_number)))
 		meet(seen, s, now, look);
 	if (!live)
 		return;
@@ -319,12 +319,12 @@ static void look_at_stub(struct gs_watch *w, struct gs_seen *seen, const struct 
 		seen->live = 1;
 		seen->since_ns = now;
 		seen->kernel = s->kernel;
-		seen->shape = s->shape;
+		seen->dims = s->dims;
 		seen->cut = 0;
 		seen->evictable = (uint8_t)s->evictable;
 		forget_time(seen);
 	}
-	if (seen->evicting && s->kstate != GS_K_TOEVICT)
+	if (seen->evicting && s->state != GS_K_TOEVICT)
 		left(seen, s, now, look);
 	seen->nt = s->nt;
 	seen->done = s->done;
@@ -333,21 +333,21 @@ static void look_at_stub(struct gs_watch *w, struct gs_seen *seen, const struct 
 	count(w, seen, s, (unsigned)(seen - w->seen), look);
 }
 
-static int is_timed(const struct gs_stub *stub)
+static int is_timed(const struct gs_slot *slot)
 {
-	return (gs_page_load(stub->flags) & GS_STUB_TIMED) != 0;
+	return (gs_page_load(slot->flags) & GS_SLOT_TIMED) != 0;
 }
 
 static uint64_t highest_number(const struct gs_page *page, int with_prep)
 {
-	unsigned stubs = gs_page_stubs(page);
+	unsigned slots = gs_page_slots(page);
 	uint64_t highest = 0;
 
-	for (unsigned i = 0; i < stubs; i++) {
-		uint64_t number = number_of(&page->stub[i]);
+	for (unsigned i = 0; i < slots; i++) {
+		uint64_t number = number_of(&page->slot[i]);
 
-		if ((with_prep || gs_page_load(page->stub[i].kstate) != GS_K_PREP ||
-		     is_timed(&page->stub[i])) && number > highest)
+		if ((with_prep || gs_page_load(page->slot[i].state) != GS_K_PREP ||
+		     is_timed(&page->slot[i])) && number > highest)
 			highest = number;
 	}
 	return highest;
@@ -361,31 +361,31 @@ uint64_t gs_watch_highest(const struct gs_page *page)
 void gs_watch_adopt(struct gs_watch *w, const struct gs_page *page)
 {
 	*w = (struct gs_watch){ .tpt_ps = w->tpt_ps, .kernels = w->kernels, .leave_most_ns = w->leave_most_ns };
-	for (unsigned i = 0; i < GS_PAGE_STUBS; i++)
-		if (is_live(gs_page_load(page->stub[i].kstate)))
+	for (unsigned i = 0; i < GS_PAGE_SLOTS; i++)
+		if (is_live(gs_page_load(page->slot[i].state)))
 			w->seen[i].adopted = 1;
 		else
 			w->seen[i] = (struct gs_seen){
-				.number = number_of(&page->stub[i]),
-				.timed = (uint8_t)is_timed(&page->stub[i]),
+				.number = number_of(&page->slot[i]),
+				.timed = (uint8_t)is_timed(&page->slot[i]),
 			};
 }
 
-/* Most stubs, most of the time: not in use, and not used since.  (1: never used.) */
-static int nothing_new(const struct gs_seen *seen, const struct gs_stub *stub)
+/* Most slots, most of the time: not in use, and not used since.  (1: never used.) */
+static int nothing_new(const struct gs_seen *seen, const struct gs_slot *slot)
 {
-	uint64_t number = number_of(stub);
+	uint64_t number = number_of(slot);
 
-	if (is_timed(stub) && (!seen->timed || number != seen->number))
+	if (is_timed(slot) && (!seen->timed || number != seen->number))
 		return 0;
-	return gs_page_load(stub->kstate) == GS_K_PREP && !seen->live &&
+	return gs_page_load(slot->state) == GS_K_PREP && !seen->live &&
 	       (number == seen->number || number == 1);
 }
 
 static void look_until(struct gs_watch *w, const struct gs_page *page, uint64_t highest,
 		       uint64_t now, struct gs_look *look)
 {
-	unsigned stubs = gs_page_stubs(page);
+	unsigned slots = gs_page_slots(page);
 
 	/* The events are written before they are read; the rest starts at 0. */
 	memset(look, 0, offsetof(struct gs_look, event));
@@ -393,13 +393,13 @@ static void look_until(struct gs_watch *w, const struct gs_page *page, uint64_t 
 		look->launches = at_most(highest - w->last_number, GS_WATCH_NT_MAX);
 		w->last_number = highest;
 	}
-	for (unsigned i = 0; i < stubs; i++) {
+	for (unsigned i = 0; i < slots; i++) {
 		struct snapshot s;
 
-		if (nothing_new(&w->seen[i], &page->stub[i]))
+		if (nothing_new(&w->seen[i], &page->slot[i]))
 			continue;
-		s = take(w, &page->stub[i]);
-		look_at_stub(w, &w->seen[i], &s, now, look);
+		s = take(w, &page->slot[i]);
+		look_at_slot(w, &w->seen[i], &s, now, look);
 	}
 	look->nt = at_most(look->nt + w->past_nt, GS_WATCH_NT_MAX);
 	look->done = at_most(look->done + w->past_nt, look->nt);
@@ -435,7 +435,7 @@ void gs_watch_asked(struct gs_watch *w, unsigned i, uint64_t now)
 
 void gs_watch_evicting(struct gs_watch *w, const struct gs_page *page, unsigned i, uint64_t now)
 {
-	struct snapshot s = take(w, &page->stub[i]);
+	struct snapshot s = take(w, &page->slot[i]);
 	struct gs_seen *seen = &w->seen[i];
 
 	seen->evicting = 1;

@@ -21,11 +21,11 @@
 #define GS_WATCH_ALONE_MAX (UINT64_C(86400) * 1000000000) /* a day, ns */
 
 /* One launch over, another come and maybe gone; or one that goes on, left. */
-#define GS_WATCH_STUB_EVENTS 5
+#define GS_WATCH_SLOT_EVENTS 5
 /* The time of a launch that goes on is booked in portions of this. */
 #define GS_WATCH_BOOK_NS UINT64_C(1000000)
 
-/* What is remembered of a stub. */
+/* What is remembered of a slot. */
 struct gs_seen {
 	uint64_t number;       /* launch that was last seen in it, from 1; 0: none */
 	uint64_t nt, done, alone_ns;
@@ -38,7 +38,7 @@ struct gs_seen {
 	uint64_t evict_ns;     /* when */
 	uint64_t evict_done;   /* its N_t then */
 	uint32_t kernel;
-	uint32_t shape;
+	uint32_t dims;
 	uint8_t evictable;
 	uint8_t cut;           /* it has left the GPU with block-tasks remaining */
 	uint8_t adopted;       /* it was there before the first look: not all of it was seen */
@@ -49,7 +49,7 @@ struct gs_seen {
 };
 
 struct gs_watch {
-	struct gs_seen seen[GS_PAGE_STUBS];
+	struct gs_seen seen[GS_PAGE_SLOTS];
 	uint64_t last_number;  /* highest launch number so far */
 	uint64_t past_nt;      /* of this busy period: launches that are DONE */
 	uint64_t past_alone_ns;
@@ -64,7 +64,7 @@ struct gs_watch {
  */
 enum gs_event_kind { GS_EV_LAUNCHED, GS_EV_RAN, GS_EV_LEFT, GS_EV_PREEMPTED, GS_EV_FINISHED, GS_EV_TIMED };
 
-struct gs_stub_event {
+struct gs_slot_event {
 	enum gs_event_kind kind;
 	uint32_t kernel;
 	uint64_t ns;           /* FINISHED: from first seen until now; LEFT: from the order until now */
@@ -73,14 +73,14 @@ struct gs_stub_event {
 	uint64_t whole_ns;     /* FINISHED: on the GPU in all */
 	uint64_t nt;           /* LAUNCHED, FINISHED: block-tasks */
 	uint64_t tpt_ps;       /* LAUNCHED, TIMED: per block-task, as the client told; 0: it did not.  FINISHED: as seen; 0: no news */
-	uint32_t shape;        /* LAUNCHED, TIMED, FINISHED: gs_stub_shape() of its blocks; 0: not told */
+	uint32_t dims;        /* LAUNCHED, TIMED, FINISHED: gs_slot_dims() of its blocks; 0: not told */
 	uint32_t why;          /* LAUNCHED: not evictable, for this reason; 0: not told */
 	uint8_t evictable;     /* LAUNCHED, RAN, FINISHED */
 };
 
 /* What one look found. */
 struct gs_look {
-	uint32_t ready, torun, running, toevict; /* stubs in each state */
+	uint32_t ready, torun, running, toevict; /* slots in each state */
 	uint32_t on_gpu;       /* RUNNING or TOEVICT, and started */
 	uint32_t off_gpu;      /* RUNNING or TOEVICT, not started */
 	uint32_t staying;      /* of those on the GPU, the ones that nobody can tell to leave */
@@ -90,18 +90,18 @@ struct gs_look {
 	uint64_t longest_ns;   /* what the longest of those that are READY, TORUN, RUNNING or TOEVICT takes alone; UINT64_MAX: nobody knows of one */
 	uint32_t put_back;     /* READY, and in the way of what is behind it: evicted, or armed */
 	uint64_t asked_ns;     /* when the first of those on the GPU was first in the way of another client; 0: none was */
-	uint64_t out[(GS_PAGE_STUBS + 63) / 64]; /* a bit for each of those */
-	uint32_t bad;          /* stubs with a value that is no state */
-	uint32_t bad_kstate;   /* one of these values */
+	uint64_t out[(GS_PAGE_SLOTS + 63) / 64]; /* a bit for each of those */
+	uint32_t bad;          /* slots with a value that is no state */
+	uint32_t bad_state;   /* one of these values */
 	uint64_t nt, done, alone_ns; /* the busy period: DONE launches and live ones */
 	uint64_t launches;     /* new ones, by the client's numbering */
 	uint64_t unseen_ns;    /* alone time of launches that came and went between two looks */
 	uint32_t preemptions;
 	uint32_t nevents;
-	struct gs_stub_event event[GS_WATCH_STUB_EVENTS * GS_PAGE_STUBS];
+	struct gs_slot_event event[GS_WATCH_SLOT_EVENTS * GS_PAGE_SLOTS];
 };
 
-/* Stubs that wait for the GPU or are on it. */
+/* Slots that wait for the GPU or are on it. */
 static inline uint32_t gs_look_live(const struct gs_look *look)
 {
 	return look->ready + look->torun + look->running + look->toevict;
@@ -125,13 +125,13 @@ void gs_watch_last_look(struct gs_watch *watch, const struct gs_page *page, uint
 /* The busy period is over. */
 void gs_watch_period_end(struct gs_watch *watch);
 
-/* Stub i is on the GPU, and in the way of the next client since `now`, unless it was before. */
+/* Slot i is on the GPU, and in the way of the next client since `now`, unless it was before. */
 void gs_watch_asked(struct gs_watch *watch, unsigned i, uint64_t now);
 
 /* The highest number in the page, in the making, or over before anybody looked, included.  1: perhaps none. */
 uint64_t gs_watch_highest(const struct gs_page *page);
 
-/* Stub i is about to be told to leave. */
+/* Slot i is about to be told to leave. */
 void gs_watch_evicting(struct gs_watch *watch, const struct gs_page *page, unsigned i, uint64_t now);
 
 #endif

@@ -306,13 +306,13 @@ void gs_client_kernel(struct gs_client *c, uint32_t number, uint32_t transform,
 	tell(c, &msg);
 }
 
-uint64_t gs_client_time(struct gs_client *c, uint32_t number, uint32_t shape)
+uint64_t gs_client_time(struct gs_client *c, uint32_t number, uint32_t dims)
 {
 	struct gs_msg msg;
 
 	gs_msg_init(&msg, GS_MSG_TIME, 0);
 	msg.time.number = number;
-	msg.time.shape = shape;
+	msg.time.dims = dims;
 	return ask(c, &msg) == 1 && msg.header.type == GS_MSG_TIMED ? msg.timed.tpt_ps : 0;
 }
 

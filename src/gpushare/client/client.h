@@ -86,9 +86,9 @@ void gs_client_kernel(struct gs_client *client, uint32_t number, uint32_t transf
 
 /*
  * What an announced kernel took per block-task in earlier jobs, in blocks of
- * that gs_stub_shape(): picoseconds of the whole GPU; 0: nobody knows, no daemon.
+ * that gs_slot_dims(): picoseconds of the whole GPU; 0: nobody knows, no daemon.
  */
-uint64_t gs_client_time(struct gs_client *client, uint32_t number, uint32_t shape);
+uint64_t gs_client_time(struct gs_client *client, uint32_t number, uint32_t dims);
 
 /*
  * A wish for this process's priority (enum gs_wish), and how its step stands
@@ -98,12 +98,12 @@ int gs_client_wish(struct gs_client *client, uint32_t kind, uint32_t priority,
 		   struct gs_msg_standing *standing);
 
 /*
- * Launches without a stub, of GS_RODE_MAX kernels at most; with all others this client has made `launched` by now.
+ * Launches without a slot, of GS_RODE_MAX kernels at most; with all others this client has made `launched` by now.
  * Never waits.  -1: not sent, as there is no daemon, one that has much to read or to answer, or one that does not know of these.
  */
 int gs_client_rode(struct gs_client *client, uint64_t launched, const struct gs_rode *rode, uint32_t count);
 
-/* A stub wants the GPU. */
+/* A slot wants the GPU. */
 void gs_client_bell(struct gs_client *client);
 
 #endif

@@ -104,7 +104,7 @@ enum gs_absent { GS_ABSENT_RUN, GS_ABSENT_WAIT, GS_ABSENT_FAIL, GS_ABSENT_COUNT 
  */
 enum gs_signal {
 	GS_SIGNAL_AUTO,
-	GS_SIGNAL_PROXY, /* worker 0 reads the stub's state in host memory (EffiSha, section 6.3) */
+	GS_SIGNAL_PROXY, /* worker 0 reads the slot's state in host memory (EffiSha, section 6.3) */
 	GS_SIGNAL_MEMOP, /* a stream memory operation writes the resident limit */
 	GS_SIGNAL_DMA,   /* a copy writes it (FRS, section III-A) */
 };

@@ -18,48 +18,48 @@
 #include <stdint.h>
 
 #include "common/error.h"
-#include "gpushare/proto/kstate.h"
+#include "gpushare/proto/launch_state.h"
 
 #define GS_PAGE_MAGIC 0x47505347u /* "GPSG" */
 #define GS_PAGE_VERSION 2u
 #define GS_PAGE_SIZE 8192u
-#define GS_PAGE_STUBS 126u
+#define GS_PAGE_SLOTS 126u
 
-/* gs_stub.flags, written by the client before PREP is left. */
-#define GS_STUB_EVICTABLE 1u /* leaves at a block-task boundary when told to; the client may take it back (shim/channels.h) */
+/* gs_slot.flags, written by the client before PREP is left. */
+#define GS_SLOT_EVICTABLE 1u /* leaves at a block-task boundary when told to; the client may take it back (shim/channels.h) */
 /* From this bit on, if it does not: why (enum ptx_reason; 0: not told). */
-#define GS_STUB_WHY_SHIFT 1
-#define GS_STUB_WHY_MAX 63u
+#define GS_SLOT_WHY_SHIFT 1
+#define GS_SLOT_WHY_MAX 63u
 /*
  * DONE, or PREP since: alone_ns is what it took.  Set after that, and gone before the next launch writes
- * the stub: if it is there before and after, what was read in between belongs together.
+ * the slot: if it is there before and after, what was read in between belongs together.
  */
-#define GS_STUB_TIMED 128u
-/* What the launches without a stub took, as the client says, counts up to so many ns (stub.leave_ns of one that is left as it is). */
-#define GS_STUB_RODE_NS_MAX UINT64_C(200000000)
+#define GS_SLOT_TIMED 128u
+/* What the launches without a slot took, as the client says, counts up to so many ns (slot.leave_ns of one that is left as it is). */
+#define GS_SLOT_RODE_NS_MAX UINT64_C(200000000)
 /*
- * READY: the launch waits in its stream for the stub to be RUNNING, and whoever writes that lets it go.  The client sets it
- * once the driver has all of it; whoever moves the stub from READY to RUNNING takes it away first.
+ * READY: the launch waits in its stream for the slot to be RUNNING, and whoever writes that lets it go.  The client sets it
+ * once the driver has all of it; whoever moves the slot from READY to RUNNING takes it away first.
  */
-#define GS_STUB_ARMED 256u
-/* From this bit on (9 to 15 are free): gs_stub_shape() of the launch. */
-#define GS_STUB_SHAPE_SHIFT 16
+#define GS_SLOT_ARMED 256u
+/* From this bit on (9 to 15 are free): gs_slot_dims() of the launch. */
+#define GS_SLOT_DIMS_SHIFT 16
 
 /* One launch of one kernel (EffiSha, section 6.1). */
-struct gs_stub {
+struct gs_slot {
 	/* These sixteen bytes the GPU writes at once, when the launch has left or is over. */
-	_Atomic uint32_t kstate;  /* enum gs_kstate */
+	_Atomic uint32_t state;  /* enum gs_launch_state */
 	_Atomic uint32_t started; /* GPU writes 1 when the launch begins; the client zeroes it before */
 	_Atomic uint64_t done;    /* N_t: block-tasks finished; the GPU writes it as the last block leaves */
 	_Atomic uint32_t kernel;  /* number of the kernel, as announced by GS_MSG_KERNEL */
-	_Atomic uint32_t flags;   /* GS_STUB_* */
+	_Atomic uint32_t flags;   /* GS_SLOT_* */
 	_Atomic uint64_t nt;      /* NT: block-tasks of the launch */
-	_Atomic uint64_t alone_ns; /* NT x tpt as the client has learned it, ns; 0: not known yet.  GS_STUB_TIMED: as measured */
+	_Atomic uint64_t alone_ns; /* NT x tpt as the client has learned it, ns; 0: not known yet.  GS_SLOT_TIMED: as measured */
 	_Atomic uint64_t seq;     /* launch number within the client, ascending from 0 */
 	_Atomic uint64_t evictions; /* times that this launch has left with work remaining (client) */
 	_Atomic uint64_t leave_ns; /* evictable: how long it takes to leave when told to, as the client has learned it;
 				    * 0: not known.  Else: alone time of the client's launches since its last
-				    * stub that have none of their own */
+				    * slot that have none of their own */
 };
 
 /* Who sees that `asked` has changed (gs_page_ask). */
@@ -73,9 +73,9 @@ enum gs_attended {
 enum gs_contended {
 	GS_CONTENDED_NOT,   /* nobody waits */
 	GS_CONTENDED,       /* somebody waits for the GPU */
-	GS_CONTENDED_MARKS, /* nobody waits, but somebody should come at their end: none is to go without a stub */
+	GS_CONTENDED_MARKS, /* nobody waits, but somebody should come at their end: none is to go without a slot */
 	GS_CONTENDED_QUEUE, /* nobody waits for their end, but little is to be in front of those who launch at any moment */
-	GS_CONTENDED_SPARSE, /* a less urgent client should come about when they end: only some of them need a stub */
+	GS_CONTENDED_SPARSE, /* a less urgent client should come about when they end: only some of them need a slot */
 };
 
 /* May kernels of other clients be on the GPU at the same time as this client's? */
@@ -88,7 +88,7 @@ enum gs_beside {
 struct gs_page {
 	_Atomic uint32_t magic;
 	_Atomic uint32_t version;
-	_Atomic uint32_t stubs;  /* GS_PAGE_STUBS */
+	_Atomic uint32_t slots;  /* GS_PAGE_SLOTS */
 	_Atomic uint32_t turn;   /* daemon: 1 while the client may launch */
 	_Atomic uint32_t bell;   /* daemon: +1 and a futex wake when a state changed */
 	_Atomic uint32_t heard;  /* client: the bell up to which its signals are on the GPU */
@@ -97,26 +97,26 @@ struct gs_page {
 	_Atomic uint64_t lease;  /* bytes of device memory that the client may take without asking */
 	_Atomic uint64_t peak;   /* client: the most device memory that it has held, bytes */
 	_Atomic uint32_t unused[4];
-	_Atomic uint32_t used;   /* client: the stubs from this one on were never in use; 0: it does not say */
+	_Atomic uint32_t used;   /* client: the slots from this one on were never in use; 0: it does not say */
 	_Atomic uint32_t attended; /* daemon: enum gs_attended */
 	_Atomic uint32_t asked;  /* client: +1, and a futex wake unless somebody is awake, when the daemon should look */
 	_Atomic uint32_t was_cpu; /* clients of earlier versions write it; nobody reads it */
 	_Atomic uint32_t awake;  /* client: threads that look whether their launch may go, and need not be woken */
 	_Atomic uint32_t only;   /* daemon: 1 while no other client has come to the GPU */
 	_Atomic uint64_t was_launched_ns; /* the same */
-	_Atomic uint32_t arm;    /* daemon: 1 where a launch that waits for its turn had better be in its stream (GS_STUB_ARMED) */
+	_Atomic uint32_t arm;    /* daemon: 1 where a launch that waits for its turn had better be in its stream (GS_SLOT_ARMED) */
 	_Atomic uint32_t beside; /* daemon: enum gs_beside */
 	_Atomic uint32_t reserved[6];
-	struct gs_stub stub[GS_PAGE_STUBS];
+	struct gs_slot slot[GS_PAGE_SLOTS];
 };
 
-_Static_assert(sizeof(struct gs_stub) == 64, "a stub is one cache line");
-_Static_assert(offsetof(struct gs_stub, started) == 4, "the GPU writes it");
-_Static_assert(offsetof(struct gs_stub, done) == 8, "the GPU writes it");
+_Static_assert(sizeof(struct gs_slot) == 64, "a slot is one cache line");
+_Static_assert(offsetof(struct gs_slot, started) == 4, "the GPU writes it");
+_Static_assert(offsetof(struct gs_slot, done) == 8, "the GPU writes it");
 _Static_assert(offsetof(struct gs_page, lease) == 32, "page layout");
 _Static_assert(offsetof(struct gs_page, used) == 64, "page layout");
 _Static_assert(offsetof(struct gs_page, was_launched_ns) == 88, "page layout");
-_Static_assert(offsetof(struct gs_page, stub) == 128, "page layout");
+_Static_assert(offsetof(struct gs_page, slot) == 128, "page layout");
 _Static_assert(sizeof(struct gs_page) == GS_PAGE_SIZE, "page layout");
 
 /* Acquire load, release store, and compare-and-swap of a page's word. */
@@ -137,31 +137,31 @@ static inline int gs_page_waited_for(const struct gs_page *page)
 }
 
 /*
- * Where to stop looking for stubs in use.  Each is a cache line that another
+ * Where to stop looking for slots in use.  Each is a cache line that another
  * processor or the GPU may have written, and most programs use few of them.
  */
-static inline uint32_t gs_page_stubs(const struct gs_page *page)
+static inline uint32_t gs_page_slots(const struct gs_page *page)
 {
 	uint32_t used = gs_page_load(page->used);
 
-	return used && used < GS_PAGE_STUBS ? used : GS_PAGE_STUBS;
+	return used && used < GS_PAGE_SLOTS ? used : GS_PAGE_SLOTS;
 }
 
 /*
  * A block's shape and the size of the grid (the client's classes of it, from 0 on) in 16 bits, 0 for none: one in tens
  * of thousands of pairs of shapes looks the same, and a wrong time per block-task is only a prediction.
  */
-static inline uint32_t gs_stub_shape(uint32_t x, uint32_t y, uint32_t z, uint32_t size)
+static inline uint32_t gs_slot_dims(uint32_t x, uint32_t y, uint32_t z, uint32_t size)
 {
 	uint32_t h = ((x * 2654435761u ^ y) * 2654435761u ^ (size << 16 | z)) * 2654435761u;
 
 	return x ? (h >> 16 ? h >> 16 : 1) : 0;
 }
 
-/* Move a stub from -> to; 1 if this call did it, 0 if the state was another. */
-static inline int gs_stub_move(struct gs_stub *stub, uint32_t from, uint32_t to)
+/* Move a slot from -> to; 1 if this call did it, 0 if the state was another. */
+static inline int gs_slot_move(struct gs_slot *slot, uint32_t from, uint32_t to)
 {
-	return atomic_compare_exchange_strong(&stub->kstate, &from, to);
+	return atomic_compare_exchange_strong(&slot->state, &from, to);
 }
 
 /*

@@ -5,7 +5,7 @@
  */
 #define _GNU_SOURCE
 #include "transformed.h"
-#include "device/ptx/stub_layout.h"
+#include "device/ptx/slot_layout.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -21,7 +21,7 @@ struct kernels {
 };
 
 struct evictor {
-	_Atomic uint32_t *limit, *kstate; /* kstate: NULL if the limit is to be written */
+	_Atomic uint32_t *limit, *state; /* launch state: NULL if the limit is to be written */
 	unsigned us;
 };
 
@@ -32,8 +32,8 @@ static void *evict(void *arg)
 	uint32_t launched = 0;
 
 	nanosleep(&pause, NULL);
-	if (e->kstate) /* not if the kernel has just left */
-		atomic_compare_exchange_strong(e->kstate, &launched, PTX_KSTATE_TOEVICT);
+	if (e->state) /* not if the kernel has just left */
+		atomic_compare_exchange_strong(e->state, &launched, PTX_STATE_TOEVICT);
 	else
 		atomic_store(e->limit, 0);
 	return NULL;
@@ -50,7 +50,7 @@ static void launch(struct launch *l, const struct kernels *k, const struct board
 {
 	uint64_t ctl = b->device + offsetof(struct shared_words, ctl);
 	struct evictor e = { (_Atomic uint32_t *)&b->host->ctl.limit,
-			     w->proxy ? (_Atomic uint32_t *)(void *)(b->host->stub + PTX_STUB_KSTATE) : NULL, limit_us };
+			     w->proxy ? (_Atomic uint32_t *)(void *)(b->host->slot + PTX_SLOT_STATE) : NULL, limit_us };
 	const struct test_case *c = l->c;
 	void *end_pointer[] = { &ctl };
 	pthread_t thread;
@@ -70,18 +70,18 @@ static void launch(struct launch *l, const struct kernels *k, const struct board
 /* What the last block out must have left behind. */
 static void check_words(const struct launch *l, const struct way *w, const struct shared_words *s, uint64_t total)
 {
-	uint32_t kstate, started;
+	uint32_t state, started;
 	uint64_t done, n = s->ctl.next < total ? s->ctl.next : total;
 
-	memcpy(&kstate, s->stub + PTX_STUB_KSTATE, 4);
-	memcpy(&started, s->stub + PTX_STUB_STARTED, 4);
-	memcpy(&done, s->stub + PTX_STUB_DONE, 8);
+	memcpy(&state, s->slot + PTX_SLOT_STATE, 4);
+	memcpy(&started, s->slot + PTX_SLOT_STARTED, 4);
+	memcpy(&done, s->slot + PTX_SLOT_DONE, 8);
 	if (started != 1)
-		fail(l->c, "the stub was not told of the start");
+		fail(l->c, "the slot was not told of the start");
 	if (done != n)
-		fail(l->c, "the stub's count is %llu, not %llu", (unsigned long long)done, (unsigned long long)n);
-	if (kstate != (n == total ? PTX_KSTATE_DONE : PTX_KSTATE_READY))
-		fail(l->c, "the stub's state is %u", kstate);
+		fail(l->c, "the slot's count is %llu, not %llu", (unsigned long long)done, (unsigned long long)n);
+	if (state != (n == total ? PTX_STATE_DONE : PTX_STATE_READY))
+		fail(l->c, "the slot's state is %u", state);
 	if (s->ctl.done != (n == total) || s->ctl.exited != 0)
 		fail(l->c, "the control block's end is wrong");
 	if (w->proxy && s->ctl.limit != UINT32_MAX)
@@ -126,10 +126,10 @@ static unsigned run(struct launch *l, const struct kernels *k, const struct boar
 	s->ctl = (struct gs_ctl){
 		.chunk = w->chunk, .chunk_max = w->chunk_max, .chunk_ns = w->chunk_ns, .total = all,
 		.nctaid = { g[0], g[1], g[2] }, .workers = w->workers,
-		.stub = b->device + offsetof(struct shared_words, stub), .proxy = w->proxy,
+		.slot = b->device + offsetof(struct shared_words, slot), .proxy = w->proxy,
 	};
-	memset(s->stub, 0, sizeof(s->stub));
-	if (!w->proxy) /* which watches the stub, not the limit */
+	memset(s->slot, 0, sizeof(s->slot));
+	if (!w->proxy) /* which watches the slot, not the limit */
 		check_limit_0(l, k, b, w);
 	enqueue_behind(l, b, w);
 	for (;;) {
@@ -138,7 +138,7 @@ static unsigned run(struct launch *l, const struct kernels *k, const struct boar
 		s->ctl.total = total;
 		s->ctl.limit = w->limit ? w->limit : w->workers;
 		s->ctl.done = 0;
-		memset(s->stub, 0, sizeof(s->stub));
+		memset(s->slot, 0, sizeof(s->slot));
 		launch(l, k, b, w, pause_of(w, launches, idle));
 		check_words(l, w, s, total);
 		if (s->ctl.next > total) /* claims beyond the end */

@@ -14,7 +14,7 @@ struct way {
 	unsigned every;         /* end the grid after so many block-tasks: 0: never */
 	unsigned limit_us;      /* set the limit to 0 after so long: 0: never */
 	unsigned limit;         /* of workers, at first: 0: all */
-	unsigned proxy;         /* worker 0 watches: after limit_us the stub says TOEVICT, nobody writes the limit */
+	unsigned proxy;         /* worker 0 watches: after limit_us the slot says TOEVICT, nobody writes the limit */
 	unsigned seed;          /* of the times after which the limit is set again; 0: always the same */
 	uint8_t *behind;        /* page-locked, image_size() bytes: what a stream that waits for the end sees; or NULL */
 };
@@ -22,7 +22,7 @@ struct way {
 /* What host and device both see. */
 struct shared_words {
 	struct gs_ctl ctl;
-	uint8_t stub[64];
+	uint8_t slot[64];
 	uint32_t nobody[16];    /* the probe's limit where there is none */
 };
 

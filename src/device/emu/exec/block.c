@@ -16,7 +16,7 @@ static size_t align_up(size_t n, size_t a)
 }
 
 /* Warps, registers, local memory and shared memory in one lazily populated mapping, kept while the shape stays. */
-static int shape(struct emu_block *b, struct emu_grid *g, uint32_t threads, uint32_t shared)
+static int dims(struct emu_block *b, struct emu_grid *g, uint32_t threads, uint32_t shared)
 {
 	const struct emu_program *p = g->program;
 	uint32_t nwarp = (threads + EMU_LANES - 1) / EMU_LANES;
@@ -55,9 +55,9 @@ static int shape(struct emu_block *b, struct emu_grid *g, uint32_t threads, uint
 		w->block = b;
 		w->id = i;
 	}
-	b->shaped_for = p;
-	b->shaped_threads = threads;
-	b->shaped_grid = g->id;
+	b->dims_for = p;
+	b->dims_threads = threads;
+	b->dims_grid = g->id;
 	return 0;
 }
 
@@ -93,8 +93,8 @@ int emu_block_start(struct emu_block *b, struct emu_grid *g, uint64_t index)
 	uint32_t threads = g->ntid[0] * g->ntid[1] * g->ntid[2];
 	uint32_t shared = g->program->dynamic_align_base + g->dynamic_shared;
 
-	if (b->shaped_for != g->program || b->shaped_threads != threads || b->shared_bytes != shared || b->shaped_grid != g->id) {
-		if (shape(b, g, threads, shared))
+	if (b->dims_for != g->program || b->dims_threads != threads || b->shared_bytes != shared || b->dims_grid != g->id) {
+		if (dims(b, g, threads, shared))
 			return -1;
 	}
 	b->grid = g;

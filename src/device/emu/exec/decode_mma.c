@@ -127,7 +127,7 @@ static struct emu_op *emit(struct decoder *d, emu_handler *fn, const struct emu_
 }
 
 /* Shapes that mma.sync has, by the elements of A: k for m8n8 and m16n8 as multiples of what four lanes hold. */
-static int shape_ok(const struct emu_mma *x)
+static int dims_ok(const struct emu_mma *x)
 {
 	uint32_t group = x->a == EMU_E_F64 ? 4 : 128 / emu_element_bits((enum emu_element)x->a);
 
@@ -152,7 +152,7 @@ static int multiply(struct decoder *d, const struct ptx_insn *in, const struct w
 	x.a = v->nelement == 4 ? v->element[1] : EMU_E_F16;
 	x.b = v->nelement == 4 ? v->element[2] : EMU_E_F16;
 	x.c = v->element[v->nelement - 1];
-	if (!shape_ok(&x) || emu_element_bits((enum emu_element)x.a) != emu_element_bits((enum emu_element)x.b))
+	if (!dims_ok(&x) || emu_element_bits((enum emu_element)x.a) != emu_element_bits((enum emu_element)x.b))
 		return decode_unknown(d, in);
 	x.nd = (uint8_t)registers(d, &in->opd[0], x.d == EMU_E_F64, 1, rows, &n);
 	x.na = (uint8_t)registers(d, &in->opd[1], x.a == EMU_E_F64, 0, rows, &n);
@@ -178,7 +178,7 @@ static int fragment(struct decoder *d, const struct ptx_insn *in, const struct w
 		return decode_unknown(d, in);
 	x.a = x.b = x.c = x.d = v->element[0];
 	x.column = v->layout[0] == 'c';
-	if (!shape_ok(&x))
+	if (!dims_ok(&x))
 		return decode_unknown(d, in);
 	x.nd = (uint8_t)registers(d, &in->opd[store], x.a == EMU_E_F64, !store, rows, &n);
 	if (x.nd < per_lane(v->operand == 'b' ? x.k * x.n : v->operand == 'a' ? x.m * x.k : x.m * x.n, x.a))

@@ -8,21 +8,21 @@
 /* What this device has of the geometries: dimensions | layered << 2; 0: none. */
 static uint8_t geometry(struct mods *m)
 {
-	static const struct { const char *name; uint8_t shape; } shapes[] = {
+	static const struct { const char *name; uint8_t dims; } dims_of[] = {
 		{ "1d", 1 }, { "2d", 2 }, { "3d", 3 }, { "a1d", 1 | 4 }, { "a2d", 2 | 4 },
 	};
 
-	for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++)
-		if (decode_has(m, shapes[i].name))
-			return shapes[i].shape;
+	for (size_t i = 0; i < sizeof(dims_of) / sizeof(dims_of[0]); i++)
+		if (decode_has(m, dims_of[i].name))
+			return dims_of[i].dims;
 	return 0;
 }
 
 /* [object, {coordinates}]: the object's row in *handle, the coordinates' rows behind the n in rows.  -1: failed. */
-static int place(struct decoder *d, const struct ptx_insn *in, const struct ptx_operand *o, uint8_t shape, int is_int,
+static int place(struct decoder *d, const struct ptx_insn *in, const struct ptx_operand *o, uint8_t dims, int is_int,
 		 int32_t *handle, int32_t *rows, uint32_t *n)
 {
-	uint32_t need = (shape & 3u) + (shape >> 2);
+	uint32_t need = (dims & 3u) + (dims >> 2);
 	const struct ptx_operand *list;
 	uint32_t have;
 
@@ -34,7 +34,7 @@ static int place(struct decoder *d, const struct ptx_insn *in, const struct ptx_
 		return decode_unknown(d, in);
 	*handle = decode_source(d, &o->sub[0], EMU_K_U64, PTX_T_U64);
 	for (uint32_t k = 0; k < need; k++) {
-		int integer = is_int || (k == 0 && shape >> 2);
+		int integer = is_int || (k == 0 && dims >> 2);
 
 		rows[*n] = decode_source(d, &list[k], EMU_K_U32, integer ? PTX_T_U32 : PTX_T_F32);
 		if (rows[(*n)++] == EMU_NO_ROW)
@@ -81,7 +81,7 @@ static int texture(struct decoder *d, const struct ptx_insn *in, struct mods *m,
 	uint32_t n = m->vec, sub = 0;
 	int32_t rows[8], handle;
 	struct emu_op *op;
-	uint8_t shape;
+	uint8_t dims;
 
 	for (uint32_t k = 0; tld4 && k < 4; k++)
 		if (decode_has(m, components[k]))
@@ -89,18 +89,18 @@ static int texture(struct decoder *d, const struct ptx_insn *in, struct mods *m,
 	decode_has(m, "base");
 	decode_has(m, "level");
 	decode_has(m, "grad");
-	shape = geometry(m);
-	if (!shape || m->ntoken || m->ntype != 2 || in->nopd < 2 || in->nopd > 4 || n != 4 || (tld4 && (!sub || (shape & 3) != 2)) ||
+	dims = geometry(m);
+	if (!dims || m->ntoken || m->ntype != 2 || in->nopd < 2 || in->nopd > 4 || n != 4 || (tld4 && (!sub || (dims & 3) != 2)) ||
 	    decode_bits(m->type[0]) > 32 || m->type[0] == PTX_T_F16X2)
 		return decode_unknown(d, in);
 	if (elements(d, in, &in->opd[0], n, EMU_K_U32, 1, rows) ||
-	    place(d, in, &in->opd[1], shape, m->type[1] == PTX_T_S32, &handle, rows, &n))
+	    place(d, in, &in->opd[1], dims, m->type[1] == PTX_T_S32, &handle, rows, &n))
 		return -1;
 	op = emit(d, emu_h_tex, handle, rows, n);
 	if (!op)
 		return -1;
 	op->vec = m->vec;
-	op->boolop = shape;
+	op->boolop = dims;
 	op->type = (uint8_t)m->type[0];
 	op->is_signed = m->type[1] == PTX_T_S32;
 	op->sub = (uint8_t)sub;
@@ -116,21 +116,21 @@ static int surface(struct decoder *d, const struct ptx_insn *in, struct mods *m,
 	int32_t rows[8], handle;
 	uint32_t n = m->vec;
 	struct emu_op *op;
-	uint8_t shape;
+	uint8_t dims;
 
 	decode_ignore(m, hints);
 	decode_has(m, "trap");
-	shape = geometry(m);
-	if (!decode_has(m, "b") || !shape || m->ntoken || m->ntype != 1 || in->nopd != 2 || n > 4)
+	dims = geometry(m);
+	if (!decode_has(m, "b") || !dims || m->ntoken || m->ntype != 1 || in->nopd != 2 || n > 4)
 		return decode_unknown(d, in);
 	if (elements(d, in, &in->opd[store], n, kind, !store, rows) ||
-	    place(d, in, &in->opd[!store], shape, 1, &handle, rows, &n))
+	    place(d, in, &in->opd[!store], dims, 1, &handle, rows, &n))
 		return -1;
 	op = emit(d, store ? emu_h_sust : emu_h_suld, handle, rows, n);
 	if (!op)
 		return -1;
 	op->vec = m->vec;
-	op->boolop = shape;
+	op->boolop = dims;
 	op->sub = (uint8_t)clamp;
 	op->size = (uint8_t)(decode_bits(m->type[0]) / 8);
 	op->wide = kind == EMU_K_U64;

@@ -134,24 +134,24 @@ static int selectors(const struct ptx_insn *in, struct emu_op *op)
 int decode_video(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 {
 	size_t len = strlen(m->base), stem = len;
-	struct emu_op shape = { .vec = 1, .sub = 255 }, *op;
+	struct emu_op dims = { .vec = 1, .sub = 255 }, *op;
 	struct ptx_operand dst;
 	int32_t s[3] = { EMU_NO_ROW, EMU_NO_ROW, EMU_NO_ROW }, row, fix;
 
 	if (m->base[0] != 'v')
 		return 1;
 	if (m->base[len - 1] == '2' || m->base[len - 1] == '4') {
-		shape.vec = (uint8_t)(m->base[len - 1] - '0');
+		dims.vec = (uint8_t)(m->base[len - 1] - '0');
 		stem--;
 	}
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (strlen(names[i].name) == stem && strncmp(m->base, names[i].name, stem) == 0)
-			shape.sub = (uint8_t)names[i].op;
-	if (shape.sub == 255)
+			dims.sub = (uint8_t)names[i].op;
+	if (dims.sub == 255)
 		return 1;
-	if ((shape.vec > 1 && (shape.sub == EMU_VID_SHL || shape.sub == EMU_VID_SHR || shape.sub == EMU_VID_MAD)) ||
-	    (shape.vec == 1 && shape.sub == EMU_VID_AVRG) || in->nopd < 3 || in->nopd > 4 ||
-	    ((shape.vec > 1 || shape.sub == EMU_VID_MAD) && in->nopd != 4) || !modifiers(m, &shape) || !selectors(in, &shape))
+	if ((dims.vec > 1 && (dims.sub == EMU_VID_SHL || dims.sub == EMU_VID_SHR || dims.sub == EMU_VID_MAD)) ||
+	    (dims.vec == 1 && dims.sub == EMU_VID_AVRG) || in->nopd < 3 || in->nopd > 4 ||
+	    ((dims.vec > 1 || dims.sub == EMU_VID_MAD) && in->nopd != 4) || !modifiers(m, &dims) || !selectors(in, &dims))
 		return decode_unknown(d, in);
 	for (uint32_t i = 0; i + 1 < in->nopd; i++) {
 		s[i] = source(d, &in->opd[i + 1]);
@@ -163,16 +163,16 @@ int decode_video(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 	row = decode_dest(d, &dst, EMU_K_U32, &fix);
 	if (row == EMU_NO_ROW)
 		return -1;
-	op = decode_emit(d, EMU_C_ALU, shape.vec > 1 ? emu_h_video_simd : shape.sub == EMU_VID_MAD ? emu_h_vmad : emu_h_video);
+	op = decode_emit(d, EMU_C_ALU, dims.vec > 1 ? emu_h_video_simd : dims.sub == EMU_VID_MAD ? emu_h_vmad : emu_h_video);
 	if (!op)
 		return -1;
-	op->sub = shape.sub;
-	op->boolop = shape.boolop;
-	op->vec = shape.vec;
-	op->type = shape.type;
-	op->imm = shape.imm;
+	op->sub = dims.sub;
+	op->boolop = dims.boolop;
+	op->vec = dims.vec;
+	op->type = dims.type;
+	op->imm = dims.imm;
 	op->d = row;
 	memcpy(op->s, s, sizeof(s));
-	memcpy(op->extra, shape.extra, sizeof(shape.extra));
+	memcpy(op->extra, dims.extra, sizeof(dims.extra));
 	return decode_fix(d, row, EMU_K_U32, fix);
 }

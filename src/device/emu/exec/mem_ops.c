@@ -116,7 +116,7 @@ static inline void store_element(void *p, uint32_t size, uint64_t v)
 
 /*
  * A vector moves at once, as on a GPU: nobody sees some of its elements and not
- * the others (gs_stub's first sixteen bytes, the tile words of look-back scans).
+ * the others (gs_slot's first sixteen bytes, the tile words of look-back scans).
  * The processors that have AVX guarantee it for sixteen bytes; `to` or `from`
  * is the program's, the other end our own.
  */

@@ -107,9 +107,9 @@ struct emu_block {
 	/* memory kept between blocks */
 	uint8_t *arena;
 	size_t arena_bytes;
-	const struct emu_program *shaped_for;
-	uint32_t shaped_threads;
-	uint64_t shaped_grid;
+	const struct emu_program *dims_for;
+	uint32_t dims_threads;
+	uint64_t dims_grid;
 };
 
 enum emu_run { EMU_RUN_MORE, EMU_RUN_BLOCKED, EMU_RUN_DONE, EMU_RUN_FAULT };

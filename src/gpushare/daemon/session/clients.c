@@ -274,7 +274,7 @@ int gs_on_kernel(struct gs_peer *peer, struct gs_msg *msg, int fd)
 /* The answer holds for the daemon as well, until the launches tell better. */
 int gs_on_time(struct gs_peer *peer, struct gs_msg *msg, int fd)
 {
-	uint32_t number = msg->time.number, shape = msg->time.shape;
+	uint32_t number = msg->time.number, dims = msg->time.dims;
 	struct gs_msg answer;
 
 	(void)fd;
@@ -284,7 +284,7 @@ int gs_on_time(struct gs_peer *peer, struct gs_msg *msg, int fd)
 	if (number < GS_TALLY_KERNELS_MAX && peer->registration.kernels->key[number]) {
 		gs_devices_sync(peer->d, 0); /* what launches have told by now */
 		answer.timed.tpt_ps = gs_learned_find(
-			peer->d->learned, gs_learned_shaped(peer->registration.kernels->key[number], shape));
+			peer->d->learned, gs_learned_of_dims(peer->registration.kernels->key[number], dims));
 		gs_command_expect(peer->device->arbiter, peer->registration.kernels, number, answer.timed.tpt_ps);
 	}
 	return gs_peer_send(peer, &answer, -1);

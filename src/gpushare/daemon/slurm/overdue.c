@@ -103,9 +103,9 @@ static void do_judge(struct gs_gpu *gpu, void *arg)
 }
 
 /* A client whose page holds a state that there is not. */
-static void drop_bad(struct gs_peer *peer, uint32_t kstate)
+static void drop_bad(struct gs_peer *peer, uint32_t state)
 {
-	gs_complain("%s: closed: its page holds the state %u", peer->who, kstate);
+	gs_complain("%s: closed: its page holds the state %u", peer->who, state);
 	gs_mps_terminate(peer, "plays with its page");
 	gs_peer_close(peer);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Every legal move of a kernel stub with its writers, and no other. */
+/* Every legal move of a launch slot with its writers, and no other. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "gpushare/proto/kstate.h"
+#include "gpushare/proto/launch_state.h"
 
 /* Written out a second time on purpose: a change of the table must be meant. */
 static const struct {
@@ -45,23 +45,23 @@ static void moves(void **state)
 			for (size_t i = 0; i < sizeof(legal) / sizeof(legal[0]); i++)
 				if (legal[i].from == from && legal[i].to == to)
 					want = legal[i].writers;
-			if (gs_kstate_writers(from, to) != want)
+			if (gs_launch_state_writers(from, to) != want)
 				fail_msg("%s -> %s: writers %u instead of %u",
-					 gs_kstate_name(from), gs_kstate_name(to),
-					 gs_kstate_writers(from, to), want);
+					 gs_launch_state_name(from), gs_launch_state_name(to),
+					 gs_launch_state_writers(from, to), want);
 		}
-	assert_int_equal(gs_kstate_writers(UINT32_MAX, UINT32_MAX), 0);
-	assert_int_equal(gs_kstate_writers(UINT32_MAX, GS_K_PREP), 0);
+	assert_int_equal(gs_launch_state_writers(UINT32_MAX, UINT32_MAX), 0);
+	assert_int_equal(gs_launch_state_writers(UINT32_MAX, GS_K_PREP), 0);
 }
 
 static void names(void **state)
 {
 	(void)state;
-	assert_string_equal(gs_kstate_name(GS_K_PREP), "PREP");
-	assert_string_equal(gs_kstate_name(GS_K_TOEVICT), "TOEVICT");
-	assert_string_equal(gs_kstate_name(GS_K_DONE), "DONE");
-	assert_string_equal(gs_kstate_name(GS_K_COUNT), "?");
-	assert_string_equal(gs_kstate_name(UINT32_MAX), "?");
+	assert_string_equal(gs_launch_state_name(GS_K_PREP), "PREP");
+	assert_string_equal(gs_launch_state_name(GS_K_TOEVICT), "TOEVICT");
+	assert_string_equal(gs_launch_state_name(GS_K_DONE), "DONE");
+	assert_string_equal(gs_launch_state_name(GS_K_COUNT), "?");
+	assert_string_equal(gs_launch_state_name(UINT32_MAX), "?");
 }
 
 int main(void)
