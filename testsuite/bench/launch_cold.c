@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * launch_cold DATA_KIB CODE_KIB THREADS DRIVER SHIM...: what each shim adds on the host to a launch that rides along in a
+ * launch_cold DATA_KIB CODE_KIB THREADS DRIVER SHIM...: what each shim adds on the host to a launch that goes untracked in a
  * program that has work of its own between two launches, which leaves nothing of the shim in the first caches, and
  * whose threads launch in turn, as PyTorch's forward and backward pass do.  launch_cost has what it takes otherwise.
  *

@@ -44,7 +44,7 @@ static unsigned int *marks;
 static int *sweeps; /* the driver leaves the first caches to nobody else... */
 static uint64_t *at; /* ...and says when it was entered and left */
 
-enum kind { RIDER, MARKED, KINDS };
+enum kind { UNTRACKED, MARKED, KINDS };
 
 static const struct variant {
 	const char *name;
@@ -53,12 +53,12 @@ static const struct variant {
 	int marked;  /* none rides */
 	int threads; /* another thread has launched */
 } variants[] = {
-	{ "rider", 1, 1, KERNEL, 0, 0 },
-	{ "rider, 4 streams, 24 kernels", STREAMS, KERNELS, KERNEL, 0, 0 },
-	{ "rider, default stream", 0, 1, KERNEL, 0, 0 },
-	{ "rider, cuLaunchKernelEx", 1, 1, EX, 0, 0 },
-	{ "rider, Ex with an attribute", 1, 1, EX_ATTRIBUTE, 0, 0 },
-	{ "rider, a second thread launched", 1, 1, KERNEL, 0, 1 },
+	{ "untracked", 1, 1, KERNEL, 0, 0 },
+	{ "untracked, 4 streams, 24 kernels", STREAMS, KERNELS, KERNEL, 0, 0 },
+	{ "untracked, default stream", 0, 1, KERNEL, 0, 0 },
+	{ "untracked, cuLaunchKernelEx", 1, 1, EX, 0, 0 },
+	{ "untracked, Ex with an attribute", 1, 1, EX_ATTRIBUTE, 0, 0 },
+	{ "untracked, a second thread launched", 1, 1, KERNEL, 0, 1 },
 	{ "marked", 1, 1, KERNEL, 1, 0 },
 	{ "marked, a second thread launched", 1, 1, KERNEL, 1, 1 },
 };
@@ -236,7 +236,7 @@ static void be_counted(const struct variant *v)
 			unsigned int before = *marks;
 
 			launch(way, v, i);
-			mark(*marks != before ? MARKED : RIDER);
+			mark(*marks != before ? MARKED : UNTRACKED);
 		}
 	}
 	_exit(0);
@@ -305,7 +305,7 @@ static int step_through(pid_t pid, struct counts of[2][KINDS])
 static void count(const struct variant *v)
 {
 	static struct counts of[2][KINDS];
-	static const char *const names[KINDS] = { "riders", "marked" };
+	static const char *const names[KINDS] = { "untrackeds", "marked" };
 	double base;
 	pid_t pid = fork();
 
@@ -316,7 +316,7 @@ static void count(const struct variant *v)
 		printf(" (no single steps here)");
 		return;
 	}
-	base = median(of[0][RIDER].instructions, of[0][RIDER].n);
+	base = median(of[0][UNTRACKED].instructions, of[0][UNTRACKED].n);
 	for (int kind = 0; kind < KINDS; kind++) {
 		struct counts *c = &of[1][kind];
 

@@ -7,7 +7,7 @@
 
 #include "device/driver/cuda.h"
 
-/* Takes so long that it never rides along (riders.h); every other kernel takes 3 us. */
+/* Takes so long that it never goes untracked (untracked.h); every other kernel takes 3 us. */
 #define LAUNCH_COST_LONG ((CUfunction)0x200000)
 
 /* The processor's own count: cheaper than a clock, and everything before is over with. */

@@ -61,9 +61,9 @@ void await_calls(const char *expected);
 void await_call(const char *call, char *text, size_t size);
 
 /* The groups of test_shim_*.c that test_shim.c runs, and the one that test_shim_channels.c does; how many tests failed. */
-int shim_armed(void);
+int shim_preenqueued(void);
 int shim_branches(void);
-int shim_riders(void);
+int shim_untracked(void);
 int shim_evictions(void);
 int shim_signals(void);
 int shim_holds(void);

@@ -396,7 +396,7 @@ static void mps_has_short_and_long_ones_take_turns(void **unused)
 }
 
 /* Most of what a training launches has no slot, so every other look finds nothing. */
-static void mps_sees_launches_that_ride(void **unused)
+static void mps_sees_launches_that_untracked(void **unused)
 {
 	struct client *a, *b;
 	uint64_t left_b = 1;
@@ -600,7 +600,7 @@ int main(void)
 		cmocka_unit_test(shares_hold_back_who_is_ahead),
 		cmocka_unit_test(equals_are_not_held_back),
 		cmocka_unit_test(mps_has_short_and_long_ones_take_turns),
-		cmocka_unit_test(mps_sees_launches_that_ride),
+		cmocka_unit_test(mps_sees_launches_that_untracked),
 		cmocka_unit_test(mps_times_unknown_kernels_alone),
 		cmocka_unit_test(mps_waits_for_no_kernel_without_end),
 		cmocka_unit_test(stuck_ones_are_told_of_under_mps),

@@ -190,7 +190,7 @@ static void test_what_could_not_be_preempted(void **unused)
 	turn(1 * MS);
 	finish(c, 1);
 	turn(1 * MS);
-	gs_tenant_rode(c->tenant, &(struct gs_rode){ .kernel = STAYS, .launches = 4 }, 1, now + 100 * MS);
+	gs_tenant_untracked(c->tenant, &(struct gs_untracked){ .kernel = STAYS, .launches = 4 }, 1, now + 100 * MS);
 	gs_tenant_launched(c->tenant, 92);
 	all = report_of(c);
 	leaves = json_array_get(json_object_get(all, "kernels"), 0);
@@ -245,11 +245,11 @@ static void test_launches_that_are_told_of(void **unused)
 	assert_int_equal(c->tally.launches, 50);
 	gs_tenant_launched(c->tenant, 51);
 	gs_tenant_launched(c->tenant, UINT64_MAX);
-	gs_tenant_rode(c->tenant, &(struct gs_rode){ .kernel = UINT32_MAX, .launches = UINT32_MAX }, 1, now);
+	gs_tenant_untracked(c->tenant, &(struct gs_untracked){ .kernel = UINT32_MAX, .launches = UINT32_MAX }, 1, now);
 	assert_int_equal(c->tally.launches, 51);
 	assert_int_equal(kernel_of(c, STAYS)->launches, 3);
 	/* They have not taken longer than there was time. */
-	gs_tenant_rode(c->tenant, &(struct gs_rode){ .kernel = STAYS, .launches = 1000 }, 1, now + 20 * MS);
+	gs_tenant_untracked(c->tenant, &(struct gs_untracked){ .kernel = STAYS, .launches = 1000 }, 1, now + 20 * MS);
 	assert_int_equal(kernel_of(c, STAYS)->launches, 1003);
 	assert_in_range(kernel_of(c, STAYS)->time.gpu_ns, 20 * MS, 24 * MS);
 	finish(c, 0);

@@ -13,7 +13,7 @@
 
 #include "device/ptx/ctl.h"
 #include "device/shim/more_cuda.h"
-#include "device/shim/riders.h"
+#include "device/shim/untracked.h"
 #include "fake_driver.h"
 #include "shim_rig.h"
 
@@ -102,7 +102,7 @@ static void test_time_is_of_a_size(void **unused)
 	few->due = many->due = UINT64_MAX;
 	assert_int_equal(launch(kernel, 1 << 20), CUDA_SUCCESS);
 	expect_calls("launch-original");
-	assert_int_equal(shim_time_riders(many), 1);
+	assert_int_equal(shim_time_untracked(many), 1);
 	few->tpt_ps = few->due = many->tpt_ps = many->due = 0;
 }
 
@@ -469,7 +469,7 @@ int main(void)
 	};
 	int failures = cmocka_run_group_tests(tests, shim_rig_setup, NULL);
 
-	failures += shim_armed() + shim_riders() + shim_evictions() + shim_signals() + shim_holds() + shim_graphs() + shim_queues() +
+	failures += shim_preenqueued() + shim_untracked() + shim_evictions() + shim_signals() + shim_holds() + shim_graphs() + shim_queues() +
 		    shim_unlisted() + shim_waits() + shim_reports();
 	return failures + shim_contexts();
 }

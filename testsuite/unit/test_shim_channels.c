@@ -201,28 +201,28 @@ static void *launch_held(void *arg)
 }
 
 /* What waits in its stream for its turn is out: who is behind it is not idle. */
-static void test_what_is_armed_is_out(void **unused)
+static void test_what_is_preenqueued_is_out(void **unused)
 {
-	struct call armed, more;
+	struct call preenqueued, more;
 	struct gs_slot *slot;
 
 	(void)unused;
 	begin_idle();
 	gs_page_store(page->turn, 0);
-	gs_page_store(page->arm, 1);
-	begin_waiting(&armed, launch_held, 0);
+	gs_page_store(page->preenqueue, 1);
+	begin_waiting(&preenqueued, launch_held, 0);
 	slot = active();
-	EVENTUALLY(gs_page_load(slot->flags) & GS_SLOT_ARMED);
+	EVENTUALLY(gs_page_load(slot->flags) & GS_SLOT_PREENQUEUED);
 	/* Others' streams come to wait for it. */
 	for (unsigned int i = 1; i < SHIM_CHANNELS_BUSY - 1; i++)
 		occupy_by_event(i);
 	begin_waiting(&more, wait_there, SHIM_CHANNELS_BUSY - 1);
-	gs_page_store(page->arm, 0);
-	atomic_fetch_and(&slot->flags, ~GS_SLOT_ARMED);
+	gs_page_store(page->preenqueue, 0);
+	atomic_fetch_and(&slot->flags, ~GS_SLOT_PREENQUEUED);
 	assert_true(gs_slot_move(slot, GS_K_READY, GS_K_RUNNING));
 	gs_page_store(page->turn, 1);
 	ring();
-	expect_done(&armed);
+	expect_done(&preenqueued);
 	over();
 	expect_done(&more);
 }
@@ -318,7 +318,7 @@ int main(void)
 		SHIM(test_of_many_streams_the_busy_ones_count),
 		SHIM(test_nobody_waits_for_ever),
 		SHIM(test_a_launch_is_always_inside_or_out),
-		SHIM(test_what_is_armed_is_out),
+		SHIM(test_what_is_preenqueued_is_out),
 		SHIM(test_a_destroyed_stream_has_its_channel_until_it_ends),
 		SHIM(test_after_a_capture_nobody_is_asked),
 	};

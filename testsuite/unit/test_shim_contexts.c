@@ -321,12 +321,12 @@ static const struct shim_launch *launch_of(const struct gs_slot *slot)
 	return shim_launch_at((uint32_t)(slot - page->slot));
 }
 
-/* Launches that ride along do not ask; one with a slot does, and goes by the answer: if that is not what was known, all ask. */
+/* Launches that go untracked do not ask; one with a slot does, and goes by the answer: if that is not what was known, all ask. */
 static void test_who_asks(void **unused)
 {
 	static const unsigned int block[3] = { 32, 1, 1 };
 	struct shim_time *time = shim_kernel_time(shim_kernel_find(kernel), block, LONG_GRID);
-	uint64_t rode, tpt_ps = time->tpt_ps, due = time->due;
+	uint64_t untracked, tpt_ps = time->tpt_ps, due = time->due;
 
 	(void)unused;
 	asking_driver();
@@ -335,10 +335,10 @@ static void test_who_asks(void **unused)
 	time->due = UINT64_MAX;
 	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS); /* the first one in this context */
 	asked = 0;
-	rode = shim_time_riders(time);
+	untracked = shim_time_untracked(time);
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
-	assert_int_equal(shim_time_riders(time) - rode, 3);
+	assert_int_equal(shim_time_untracked(time) - untracked, 3);
 	assert_int_equal(asked, 0);
 	is_current = OTHER_CONTEXT; /* past us */
 	time->tpt_ps = 0;

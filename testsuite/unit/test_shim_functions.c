@@ -16,7 +16,7 @@
 #include "shim_rig.h"
 
 /* The driver looks for the function of each launch that is given a library's kernel. */
-static void test_what_rides_is_launched_by_its_function(void **unused)
+static void test_what_untracked_is_launched_by_its_function(void **unused)
 {
 	CUkernel one;
 	CUlibrary library = load(&one, NULL);
@@ -28,7 +28,7 @@ static void test_what_rides_is_launched_by_its_function(void **unused)
 	time = shim_kernel_time(shim_kernel_find(one), (const unsigned int[]){ 32, 1, 1 }, LONG_GRID);
 	time->tpt_ps = 1000;
 	time->due = UINT64_MAX;
-	expect_pass(launch_it, library, one); /* what rode before is told */
+	expect_pass(launch_it, library, one); /* what went untracked before is told */
 	assert_int_equal(launch_in(handle, 1, OTHER), CUDA_SUCCESS);
 	assert_true(all_prepared());
 	assert_ptr_equal(fake_launched, function);
@@ -229,7 +229,7 @@ static void test_what_is_being_counted_is_not_read(void **unused)
 int shim_functions(void)
 {
 	const struct CMUnitTest tests[] = {
-		SHIM(test_what_rides_is_launched_by_its_function),
+		SHIM(test_what_untracked_is_launched_by_its_function),
 		SHIM(test_the_next_context_has_its_own_functions),
 		SHIM(test_what_is_unloaded_is_counted_anew),
 		SHIM(test_what_is_being_counted_is_not_read),

@@ -131,7 +131,7 @@ static void test_nothing_comes_between_a_variant_and_its_wait(void **unused)
 }
 
 /* Nor does a kernel that is too short for marks of its own. */
-static void test_a_rider_comes_not_between_them_either(void **unused)
+static void test_a_untracked_comes_not_between_them_either(void **unused)
 {
 	struct shim_time *time = shim_kernel_time(shim_kernel_find(FAKE_MACHINE_CODE), (const unsigned int[]){ 32, 1, 1 }, LONG_GRID);
 
@@ -280,7 +280,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		BOTH(test_held_kernel_comes_not_between_the_marks),
 		BOTH(test_nothing_comes_between_a_variant_and_its_wait),
-		BOTH(test_a_rider_comes_not_between_them_either),
+		BOTH(test_a_untracked_comes_not_between_them_either),
 		BOTH(test_the_legacy_default_stream_orders_blocking_ones),
 		BOTH(test_the_legacy_default_stream_passes_a_hold_on),
 		BOTH(test_other_streams_do_not_wait),

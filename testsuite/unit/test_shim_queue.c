@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "device/shim/queue.h"
-#include "device/shim/riders.h"
+#include "device/shim/untracked.h"
 #include "fake_driver.h"
 #include "shim_rig.h"
 

@@ -23,7 +23,7 @@ struct kernel {
 	size_t period;
 	unsigned timed;
 	uint32_t beside;  /* enum gs_beside of its launches */
-	unsigned longer;  /* times that what rode of it is said to have taken longer */
+	unsigned longer;  /* times that what went untracked of it is said to have taken longer */
 };
 
 static void launch(struct kernel *k, unsigned launches, int shared)
@@ -92,7 +92,7 @@ static void one_that_has_changed_is_known_soon(void **unused)
 }
 
 /* Those that are timed after a surprise ask for no more: 4 launches of 34. */
-static void one_that_is_never_as_its_mean_rides_most_times(void **unused)
+static void one_that_is_never_as_its_mean_untracked_most_times(void **unused)
 {
 	static const uint64_t takes[] = { US, 100 * US };
 	struct kernel k = { .pattern = takes, .period = 2 };
@@ -204,7 +204,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_first_four_and_then_one_of_so_many),
 		cmocka_unit_test(one_that_has_changed_is_known_soon),
-		cmocka_unit_test(one_that_is_never_as_its_mean_rides_most_times),
+		cmocka_unit_test(one_that_is_never_as_its_mean_untracked_most_times),
 		cmocka_unit_test(alone_only_what_is_longer_is_looked_into),
 		cmocka_unit_test(a_cold_start_is_soon_forgotten),
 		cmocka_unit_test(what_is_forgotten_is_timed_anew),

@@ -16,7 +16,7 @@
 #include "device/shim/force.h"
 #include "device/shim/pool.h"
 #include "device/shim/request.h"
-#include "device/shim/riders.h"
+#include "device/shim/untracked.h"
 
 /* How long it sleeps: with an eviction out, with launches out, with neither. */
 #define NAP_EVICTING_NS (1 * GS_NS_PER_MS)
@@ -46,7 +46,7 @@ struct agent {
 	struct shim_context *in;    /* uses it, until it has looked at everything */
 	int waits;                  /* an evicted kernel waits for its turn */
 	uint32_t heard;             /* the bell at the last look */
-	uint64_t tell_ns;           /* when the daemon is told of riders next */
+	uint64_t tell_ns;           /* when the daemon is told of untracked launches next */
 	uint64_t tell_step_ns;      /* doubles: a program may be over soon */
 	int tell_anyway;            /* the daemon is a new one */
 	uint64_t reconnect_ns;      /* not before */
@@ -331,7 +331,7 @@ static void keep_connection(struct agent *a)
 	if (s->connected && !gs_client_alive(s->client)) {
 		s->connected = 0;
 		shim_log("gpushared is gone");
-		gs_page_store(s->page->arm, 0); /* nobody is left to let it go */
+		gs_page_store(s->page->preenqueue, 0); /* nobody is left to let it go */
 		a->reconnect_step_ns = RECONNECT_NS;
 		a->reconnect_ns = now + RECONNECT_NS;
 		if (s->absent != GS_ABSENT_RUN)
@@ -360,13 +360,13 @@ static void keep_connection(struct agent *a)
 	shim_log("managed again");
 }
 
-static void tell_of_riders(struct agent *a)
+static void tell_of_untracked(struct agent *a)
 {
 	uint64_t now = gs_clock_ns();
 
 	if (now < a->tell_ns)
 		return;
-	if (shim_riders_tell(a->session, a->tell_anyway) == 0)
+	if (shim_untracked_tell(a->session, a->tell_anyway) == 0)
 		a->tell_anyway = 0;
 	a->tell_ns = now + a->tell_step_ns;
 	if (a->tell_step_ns < TELL_NS)
@@ -378,7 +378,7 @@ static void tell_of_the_last(struct shim_session *s)
 	static const struct timespec nap = { 0, NAP_BUSY_NS };
 	uint64_t until = gs_clock_ns() + TELL_LAST_NS;
 
-	while (shim_riders_tell(s, 1) < 0 && s->connected && gs_clock_ns() < until)
+	while (shim_untracked_tell(s, 1) < 0 && s->connected && gs_clock_ns() < until)
 		nanosleep(&nap, NULL);
 }
 
@@ -418,7 +418,7 @@ static void *run(void *arg)
 		if (gs_page_load(s->page->heard) != bell)
 			gs_page_store(s->page->heard, bell);
 		keep_connection(&a);
-		tell_of_riders(&a);
+		tell_of_untracked(&a);
 		if (!stay_awake(&a, bell))
 			gs_page_wait(s->page, bell, nap);
 	}

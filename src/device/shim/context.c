@@ -127,7 +127,7 @@ static int equip(struct shim_context *c, struct shim_session *s)
 	rc = REAL(cuMemcpyHtoDAsync_v2)(c->ctl, image, bytes, c->relaunch);
 	if (rc == CUDA_SUCCESS)
 		rc = try_operations(c);
-	c->arms = rc == CUDA_SUCCESS && try_to_arm(c);
+	c->may_preenqueue = rc == CUDA_SUCCESS && try_to_arm(c);
 	if (rc == CUDA_SUCCESS)
 		rc = REAL(cuStreamSynchronize)(c->relaunch);
 	if (rc == CUDA_SUCCESS)

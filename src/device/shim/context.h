@@ -28,7 +28,7 @@ struct shim_context {
 	_Atomic int gone;         /* destroyed: never touched again */
 	_Atomic CUresult fault;   /* what has ended everything in it (fault.h), or CUDA_SUCCESS */
 	_Atomic uint32_t frame;   /* the largest frame[] of a kernel that was launched in it so far */
-	int arms;                 /* its streams may wait for what is in the page (armed.h) */
+	int may_preenqueue;                 /* its streams may wait for what is in the page (preenqueued.h) */
 	CUdeviceptr ctl;          /* GS_PAGE_SLOTS blocks of struct gs_ctl, and one */
 	struct gs_ctl *image;     /* what is in them, as far as the host wrote it */
 	CUdeviceptr page;         /* struct gs_page */

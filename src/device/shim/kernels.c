@@ -388,25 +388,25 @@ uint64_t shim_kernel_launches(const struct shim_kernel *k)
 }
 
 /* Shapes are taken in turn, so that the first free one is the last to look at. */
-static uint64_t riders_of(const struct shim_kernel *k)
+static uint64_t untracked_of(const struct shim_kernel *k)
 {
 	uint64_t n = 0;
 
 	for (size_t i = 0; i < SHIM_DIMS_MAX && (k->time[i].dims || i == SHIM_DIMS_MAX - 1); i++)
-		n += shim_time_riders(&k->time[i]);
+		n += shim_time_untracked(&k->time[i]);
 	return n;
 }
 
 /* What has been told is read before what there is, which only grows: never less than has been told. */
-uint32_t shim_kernel_take_riders(struct shim_kernel *k)
+uint32_t shim_kernel_take_untracked(struct shim_kernel *k)
 {
-	uint64_t told = k->riders_told, n;
+	uint64_t told = k->untracked_told, n;
 
 	do {
-		n = riders_of(k) - told;
+		n = untracked_of(k) - told;
 		if (n > UINT32_MAX)
 			n = UINT32_MAX;
-	} while (n && !atomic_compare_exchange_weak(&k->riders_told, &told, told + n));
+	} while (n && !atomic_compare_exchange_weak(&k->untracked_told, &told, told + n));
 	return (uint32_t)n;
 }
 

@@ -33,7 +33,7 @@ struct shim_kernel {
 	_Atomic uint32_t nodes;   /* of a graph; 0: it is none */
 	_Atomic uint32_t branches; /* of a graph: so many of its nodes may be at work at once, at most */
 	/*
-	 * Where it is counted, what the driver is given for what rides: of a library's kernel its function there, which saves
+	 * Where it is counted, what the driver is given for what goes untracked: of a library's kernel its function there, which saves
 	 * the driver looking for it (doc/results/h200-handles.csv).
 	 */
 	CUfunction _Atomic direct;
@@ -56,7 +56,7 @@ struct shim_kernel {
 	const void *library;      /* of a library's kernel; NULL: it is a function, or not known */
 	struct shim_loaded *_Atomic loaded; /* where it is loaded, as far as is known last (loading.c) */
 	struct shim_graph *graph; /* what is known of its kernels: graph.c's */
-	_Atomic uint64_t riders_told;        /* of the riders: what the daemon has been told */
+	_Atomic uint64_t untracked_told;        /* of the untracked launches: what the daemon has been told */
 	_Atomic uint64_t evictable_launches;
 	_Atomic uint32_t why;                /* enum ptx_reason: the last one that was not evictable, of those with a slot */
 	_Atomic uint64_t evictions;          /* of those: times that one has left with work remaining */
@@ -158,7 +158,7 @@ static SHIM_INLINE struct shim_time *shim_kernel_time_seen(struct shim_kernel *k
 uint64_t shim_kernel_launches(const struct shim_kernel *k);
 
 /* Of its launches without a slot, as many as have not been taken yet: the caller tells the daemon of them. */
-uint32_t shim_kernel_take_riders(struct shim_kernel *k);
+uint32_t shim_kernel_take_untracked(struct shim_kernel *k);
 
 /*
  * While its time in so many such blocks is not known: what the daemon has learned of it in

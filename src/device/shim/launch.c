@@ -3,7 +3,7 @@
  * Launching, and what a launch waits for.
  *
  * With the turn a launch goes straight to the driver; without it, it waits
- * for the daemon (DESIGN.md, "Turns"), in its stream where that is worth it (armed.h).  An evictable kernel goes out as its
+ * for the daemon (DESIGN.md, "Turns"), in its stream where that is worth it (preenqueued.h).  An evictable kernel goes out as its
  * preemptible variant with a wait behind it that the kernel's last block ends,
  * so whatever the program enqueues next stays behind it across evictions.
  * Anything else goes out as it is, between two marks that the GPU writes.
@@ -15,7 +15,7 @@
 #include <time.h>
 
 #include "common/clock.h"
-#include "device/shim/armed.h"
+#include "device/shim/preenqueued.h"
 #include "device/shim/channels.h"
 #include "device/shim/fault.h"
 #include "device/shim/force.h"
@@ -25,7 +25,7 @@
 #include "device/shim/order.h"
 #include "device/shim/queue.h"
 #include "device/shim/request.h"
-#include "device/shim/riders.h"
+#include "device/shim/untracked.h"
 #include "device/shim/wraps.h"
 
 #define TURN_NAP_NS (100ull * 1000 * 1000)
@@ -62,11 +62,11 @@ static uint64_t tasks_of(const struct shim_request *r)
 static void prepare(struct shim_session *s, struct shim_launch *l, struct shim_context *c,
 		    struct shim_kernel *k, const struct shim_request *r)
 {
-	uint64_t n = atomic_fetch_add(&r->time->marked, 1) + shim_time_riders(r->time);
+	uint64_t n = atomic_fetch_add(&r->time->marked, 1) + shim_time_untracked(r->time);
 	uint64_t takes_ns = r->time->tpt_ps * r->tasks / 1000;
 	uint32_t dims = r->graph ? 0 : gs_slot_dims(r->block[0], r->block[1], r->block[2], shim_size(tasks_of(r)));
 	enum ptx_reason why;
-	uint64_t rode_ns, seq;
+	uint64_t untracked_ns, seq;
 
 	l->ctx = c;
 	l->kernel = k;
@@ -89,9 +89,9 @@ static void prepare(struct shim_session *s, struct shim_launch *l, struct shim_c
 	gs_page_store(l->slot->done, 0);
 	gs_page_store(l->slot->alone_ns, takes_ns);
 	gs_page_store(l->slot->evictions, 0);
-	seq = shim_riders_number(l->evictable, &rode_ns);
+	seq = shim_untracked_number(l->evictable, &untracked_ns);
 	/* An evictable one has no field for it, and the next one finds it. */
-	gs_page_store(l->slot->leave_ns, l->evictable ? shim_request_leave_ns(l) : rode_ns);
+	gs_page_store(l->slot->leave_ns, l->evictable ? shim_request_leave_ns(l) : untracked_ns);
 	gs_page_store(l->slot->seq, seq);
 }
 
@@ -129,8 +129,8 @@ static void count_awake(struct gs_page *page, struct gs_slot *slot, int *awake, 
 /* Has it been let go?  Then it goes, if nobody was quicker to take the turn away. */
 static int try_to_go(struct shim_session *s, struct shim_launch *l, int *awake)
 {
-	if (l->armed)
-		return shim_armed_went(s, l);
+	if (l->preenqueued)
+		return shim_preenqueued_went(s, l);
 	if (gs_page_load(l->slot->state) != GS_K_TORUN && !gs_page_load(s->page->turn))
 		return 0;
 	count_awake(s->page, l->slot, awake, 0);
@@ -149,12 +149,12 @@ static CUresult sleep_until_it_goes(struct shim_session *s, struct shim_launch *
 
 		if (try_to_go(s, l, awake))
 			return CUDA_SUCCESS;
-		if (shim_session_forsaken(s) && !l->armed) {
+		if (shim_session_forsaken(s) && !l->preenqueued) {
 			if (!s->turned_away)
 				shim_session_say_absent(s);
 			return CUDA_ERROR_SYSTEM_NOT_READY;
 		}
-		count_awake(page, l->slot, awake, !l->armed);
+		count_awake(page, l->slot, awake, !l->preenqueued);
 		if (gs_clock_ns() < spin_until) {
 			__builtin_ia32_pause();
 			continue;
@@ -283,25 +283,25 @@ static CUresult enqueue(struct shim_session *s, struct shim_launch *l, const str
 	return rc;
 }
 
-/* Gives the driver what waits for its turn (armed.h): its answer, if it has taken the wait (l->armed). */
-static CUresult arm(struct shim_session *s, struct shim_launch *l, const struct shim_request *r, int *awake)
+/* Gives the driver what waits for its turn (preenqueued.h): its answer, if it has taken the wait (l->pre-enqueued). */
+static CUresult preenqueue(struct shim_session *s, struct shim_launch *l, const struct shim_request *r, int *awake)
 {
 	CUresult rc = CUDA_SUCCESS;
 	struct shim_passage p;
 
 	shim_order_enter(&p, l->ctx, r->stream, 1, l->legacy);
-	if (shim_armed_wait(l, r->stream))
+	if (shim_preenqueued_wait(l, r->stream))
 		rc = enqueue_evictable(l, r);
 	shim_order_leave(&p);
-	if (l->armed && rc == CUDA_SUCCESS) {
+	if (l->preenqueued && rc == CUDA_SUCCESS) {
 		/* It is let go without its thread, which would stand for another long after. */
 		count_awake(s->page, l->slot, awake, 0);
-		shim_armed_say(l);
+		shim_preenqueued_say(l);
 	}
 	return rc;
 }
 
-/* Until the launch may go; l->armed: it is in its stream by then, or the driver has refused it behind a wait that is. */
+/* Until the launch may go; l->pre-enqueued: it is in its stream by then, or the driver has refused it behind a wait that is. */
 static CUresult wait_for_turn(struct shim_session *s, struct shim_launch *l, const struct shim_request *r)
 {
 	int awake = 0, rung = gs_page_load(s->page->attended) == GS_ATTENDED_AWAKE;
@@ -314,8 +314,8 @@ static CUresult wait_for_turn(struct shim_session *s, struct shim_launch *l, con
 	/* Who is woken to hear it has this processor until the turn is ours: then it would be too late to arm. */
 	if (rung)
 		gs_client_bell(s->client);
-	if (shim_armed_may(s, l))
-		rc = arm(s, l, r, &awake);
+	if (shim_preenqueued_may(s, l))
+		rc = preenqueue(s, l, r, &awake);
 	if (!rung)
 		gs_client_bell(s->client);
 	if (rc == CUDA_SUCCESS)
@@ -343,7 +343,7 @@ static void refused(struct shim_launch *l, const struct shim_request *r)
 {
 	if (l->evictable)
 		shim_request_forget(l);
-	if (l->armed && end_wait(l, r)) {
+	if (l->preenqueued && end_wait(l, r)) {
 		atomic_store(&l->enqueued, 1);
 		return;
 	}
@@ -352,7 +352,7 @@ static void refused(struct shim_launch *l, const struct shim_request *r)
 	shim_launch_drop(l);
 }
 
-static CUresult ride(struct shim_session *s, struct shim_context *c, const struct shim_request *r)
+static CUresult launch_untracked(struct shim_session *s, struct shim_context *c, const struct shim_request *r)
 {
 	struct shim_stream *in = shim_channel_enter(s, r->stream);
 	struct shim_passage p;
@@ -398,7 +398,7 @@ static CUresult launch_told(struct shim_session *s, struct shim_context *c, stru
 		shim_gate_enter(0);
 	}
 	rc = wait_for_turn(s, l, r);
-	if (rc == CUDA_SUCCESS && !l->armed)
+	if (rc == CUDA_SUCCESS && !l->preenqueued)
 		rc = enqueue(s, l, r);
 	in = l->in; /* once it is enqueued, the launch may be over and another's */
 	if (l->gated)
@@ -456,7 +456,7 @@ static CUresult launch_managed(struct shim_session *s, struct shim_context *c, s
 		if (rc != CUDA_SUCCESS)
 			return rc;
 	}
-	if (r->stream == CU_STREAM_PER_THREAD) /* what rides, too: each thread's first launch is not over without us */
+	if (r->stream == CU_STREAM_PER_THREAD) /* what goes untracked, too: each thread's first launch is not over without us */
 		shim_channels_thread();
 	if (shim_is_default(r->stream))
 		shim_hold_behind(SHIM_LAUNCH_OPERATIONS + k->nodes);
@@ -467,9 +467,9 @@ static CUresult launch_managed(struct shim_session *s, struct shim_context *c, s
 	if (!r->time->tpt_ps && r->block[0] && !s->alone) /* not of what has no shape here */
 		shim_kernel_recall(s, k, r->time, r->block, tasks_of(r), (double)tasks_of(r) / (double)r->tasks);
 	/* What grows waits at the gate, and the turn may be gone by then. */
-	if (!shim_request_grows(c, k, 0) && !r->graph && !s->alone && shim_rides(s->page, r->time, r->tasks))
-		return ride(s, c, r);
-	/* Riders go by what is known of the context; here the driver is asked. */
+	if (!shim_request_grows(c, k, 0) && !r->graph && !s->alone && shim_may_go_untracked(s->page, r->time, r->tasks))
+		return launch_untracked(s, c, r);
+	/* Untracked launches go by what is known of the context; here the driver is asked. */
 	is = shim_context_current(s);
 	return is == c ? launch_told(s, c, k, r) : launch_managed(s, is, r);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The calls that launch.  What rides along (riders.h) goes to the driver from here, and so fast as
+ * The calls that launch.  What goes untracked (untracked.h) goes to the driver from here, and so fast as
  * that can be: most of a program's launches are of that kind, and have 100 ns.
  * Everything else is launch.c's.
  */
@@ -8,7 +8,7 @@
 #include "device/shim/loading.h"
 #include "device/shim/order.h"
 #include "device/shim/request.h"
-#include "device/shim/riders.h"
+#include "device/shim/untracked.h"
 #include "device/shim/wraps.h"
 
 #define APART __attribute__((noinline))
@@ -28,11 +28,11 @@ __typeof__(&cuLaunchKernel) _Atomic shim_launch_found;
 #define TASKS ((uint64_t)gx * gy * gz)
 
 /*
- * What launch.c would find for nearly every launch that rides, in the same order: is it one, by what is known?  Then
+ * What launch.c would find for nearly every launch that goes untracked, in the same order: is it one, by what is known?  Then
  * it is counted, and this is what the driver is given for f.  NULL: nothing has been done that matters.  own: as
  * owned_here() says.
  */
-static SHIM_INLINE CUfunction rides(struct shim_context **in, CUfunction f, uint64_t tasks, uint32_t dims, CUstream stream,
+static SHIM_INLINE CUfunction may_go_untracked(struct shim_context **in, CUfunction f, uint64_t tasks, uint32_t dims, CUstream stream,
 				    struct shim_owned *own)
 {
 	const struct shim_session *s = shim_session_peek();
@@ -57,7 +57,7 @@ static SHIM_INLINE CUfunction rides(struct shim_context **in, CUfunction f, uint
 	if (tasks < (uint64_t)c->sms)
 		tasks = (uint64_t)c->sms;
 	*in = c;
-	return (own ? shim_rides_owned(s->page, t, tasks, own) : shim_rides(s->page, t, tasks)) ? direct : NULL;
+	return (own ? shim_thread_may_go_untracked(s->page, t, tasks, own) : shim_may_go_untracked(s->page, t, tasks)) ? direct : NULL;
 }
 
 /* What the calling thread owns, in a program that does nothing odd; NULL: it is not so. */
@@ -71,11 +71,11 @@ static SHIM_INLINE struct shim_owned *owned_here(void)
  * That is what nearly all launches go through, apart from their many arguments, which leave it no registers.  Should another
  * thread come meanwhile, order.h sees it in the end.  NULL: nothing has been done that matters.
  */
-static APART TOGETHER CUfunction owner_rides(struct shim_passage *p, CUfunction f, uint64_t tasks, uint32_t dims, CUstream stream)
+static APART TOGETHER CUfunction thread_may_go_untracked(struct shim_passage *p, CUfunction f, uint64_t tasks, uint32_t dims, CUstream stream)
 {
 	struct shim_owned *own = owned_here();
 	struct shim_context *c;
-	CUfunction direct = own ? rides(&c, f, tasks, dims, stream, own) : NULL;
+	CUfunction direct = own ? may_go_untracked(&c, f, tasks, dims, stream, own) : NULL;
 
 	if (SHIM_RARELY(!direct))
 		return NULL;
@@ -150,7 +150,7 @@ static APART CUresult launch_among_others(KERNEL_ARGS, void **extra)
 	CUresult rc;
 
 	if (real && !owned_here())
-		direct = rides(&c, f, TASKS, shim_dims(bx, by, bz, TASKS), stream, NULL);
+		direct = may_go_untracked(&c, f, TASKS, shim_dims(bx, by, bz, TASKS), stream, NULL);
 	if (SHIM_RARELY(!direct))
 		return launch_asked(KERNEL, extra);
 	shim_order_enter(&p, c, stream, 0, 0);
@@ -167,7 +167,7 @@ static SHIM_INLINE CUresult launch(KERNEL_ARGS, void **extra)
 	CUresult rc;
 
 	if (real)
-		direct = owner_rides(&p, f, TASKS, shim_dims(bx, by, bz, TASKS), stream);
+		direct = thread_may_go_untracked(&p, f, TASKS, shim_dims(bx, by, bz, TASKS), stream);
 	if (SHIM_RARELY(!direct))
 		return launch_among_others(KERNEL, extra);
 	rc = real(direct, DIMS, extra);
@@ -250,7 +250,7 @@ static CUresult launch_ex(const CUlaunchConfig *config, CUfunction f, void **par
 	if (!config->numAttrs)
 		return launch(CONFIGURED);
 	if (stream == config->hStream)
-		direct = rides(&c, f, tasks, shim_dims(config->blockDimX, config->blockDimY, config->blockDimZ, tasks), stream, NULL);
+		direct = may_go_untracked(&c, f, tasks, shim_dims(config->blockDimX, config->blockDimY, config->blockDimZ, tasks), stream, NULL);
 	if (!direct)
 		return launch_with_attributes(config, f, params, extra, stream);
 	shim_order_enter(&p, c, stream, 0, 0);

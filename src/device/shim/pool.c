@@ -7,7 +7,7 @@
 
 #include "common/clock.h"
 #include "device/shim/channels.h"
-#include "device/shim/riders.h"
+#include "device/shim/untracked.h"
 
 #define FULL_POOL_NAP_NS 20000
 /* A kernel says that it is over from its last block; the event behind it follows within microseconds. */
@@ -63,7 +63,7 @@ static void learn_time(struct shim_launch *l, uint64_t ns)
 
 	was = shim_time_learn(l->time, (uint64_t)((double)ns * 1e3 / (double)l->tasks), l->sampled, shared, beside);
 	if (was)
-		shim_riders_longer(was, l->time->tpt_ps);
+		shim_untracked_longer(was, l->time->tpt_ps);
 	if (l->time->tpt_ps)
 		tell(l->slot, beside ? l->time->tpt_ps * l->tasks / 1000 : ns);
 }
@@ -185,7 +185,7 @@ void shim_launch_drop(struct shim_launch *l)
 		shim_channels_join(l->branches);
 	l->branches = 0;
 	l->enqueued = 0;
-	l->armed = 0;
+	l->preenqueued = 0;
 	to_prep(l->slot);
 	atomic_store(&l->owner, SHIM_FREE);
 }
@@ -226,7 +226,7 @@ unsigned shim_launch_enqueued(struct shim_session *s)
 	unsigned n = 0;
 
 	for (uint32_t i = 0; i < slots; i++)
-		n += atomic_load_explicit(&pool[i].owner, memory_order_acquire) != SHIM_FREE && (pool[i].enqueued || pool[i].armed);
+		n += atomic_load_explicit(&pool[i].owner, memory_order_acquire) != SHIM_FREE && (pool[i].enqueued || pool[i].preenqueued);
 	return n;
 }
 
@@ -308,7 +308,7 @@ static struct shim_launch *try_take(void)
 			atomic_store_explicit(&hint, i + 1, memory_order_relaxed);
 		say_used(i + 1);
 		l->sampled = SHIM_UNTIMED;
-		l->evictable = l->gated = l->armed = l->beside = 0;
+		l->evictable = l->gated = l->preenqueued = l->beside = 0;
 		l->done_ns = 0;
 		l->in = NULL;
 		l->signalled_ns = 0;

@@ -27,7 +27,7 @@ struct shim_launch {
 	CUstream stream;              /* evictable: the one that holds it, for hold.c alone */
 	uint8_t evictable, legacy, sampled; /* enum shim_timed */
 	uint8_t proxy;                /* evictable: its worker 0 sees TOEVICT by itself (ctl.h) */
-	_Atomic uint8_t armed;        /* it has waited in its stream for its turn (armed.h), or does */
+	_Atomic uint8_t preenqueued;        /* it has waited in its stream for its turn (preenqueued.h), or does */
 	uint8_t beside;               /* enum gs_beside, as it went out */
 	uint8_t gated;                /* it goes out behind the closed gate: shim_request_grows() */
 	/* Not evictable: its part of what is queued, whether its time is not known, in which stream. */

@@ -9,12 +9,12 @@
 #include <time.h>
 
 #include "common/clock.h"
-#include "device/shim/riders.h"
+#include "device/shim/untracked.h"
 
 /*
  * So much predicted time may queue up in kernels that cannot be evicted: while somebody waits for their end; while somebody more urgent
  * uses the GPU and launches beside them, or anybody does under MPS; and while others share the GPU by the driver's time slices, which
- * that keeps full; alone: riders.h.  A training in PyTorch launches hardly faster than the GPU computes, so a queue of 0.5 ms in the second
+ * that keeps full; alone: untracked.h.  A training in PyTorch launches hardly faster than the GPU computes, so a queue of 0.5 ms in the second
  * case cost it a tenth of its rate.
  */
 #define CONTENDED_NS (500 * GS_NS_PER_US)
@@ -67,7 +67,7 @@ static int too_much(const struct shim_launch *l, const struct queued *q, uint64_
 static int full(const struct shim_session *s, const struct shim_launch *l, CUstream stream, struct queued *q)
 {
 	uint32_t contended = (uint32_t)shim_queue_is_short(s->page), shared = gs_page_load(s->page->shared);
-	uint64_t bound = gs_page_waited_for(s->page) ? CONTENDED_NS : contended ? BESIDE_NS - SHIM_RIDERS_SHORT_PS / 1000 : shared ? SHARED_NS : shim_alone_ns(s->page);
+	uint64_t bound = gs_page_waited_for(s->page) ? CONTENDED_NS : contended ? BESIDE_NS - SHIM_UNTRACKED_SHORT_PS / 1000 : shared ? SHARED_NS : shim_alone_ns(s->page);
 
 	*q = (struct queued){ shim_launch_queued_ns(), shim_launch_queued_unknown() };
 	if (!too_much(l, q, bound, contended ? CONTENDED_UNKNOWN : SHIM_QUEUE_UNKNOWN))
@@ -97,7 +97,7 @@ void shim_queue_enter(struct shim_session *s, struct shim_launch *l, CUstream st
 		else
 			__builtin_ia32_pause();
 	}
-	/* Those that rode along are in the queue, too. */
+	/* Untracked launches are in the queue, too. */
 	shim_launch_queue(l, stream, (from ? alone_ns(l) : gs_page_load(l->slot->alone_ns)) + gs_page_load(l->slot->leave_ns),
 			  !l->time->tpt_ps);
 }

@@ -11,7 +11,7 @@
 #include "device/shim/force.h"
 #include "device/shim/order.h"
 #include "device/shim/queue.h"
-#include "device/shim/riders.h"
+#include "device/shim/untracked.h"
 #include "device/shim/wraps.h"
 
 /*
@@ -21,7 +21,7 @@
 #define SHORT_PS (300ull * 1000 * 1000)
 /*
  * While nobody else uses the GPU, what is over soon anyway goes out as the program wrote it; and while no other client has come to the GPU,
- * what adds little to the time that one that comes takes for its context (riders.h).
+ * what adds little to the time that one that comes takes for its context (untracked.h).
  */
 #define SHORT_ALONE_PS (2000ull * 1000 * 1000)
 #define SHORT_ONLY_PS (SHIM_ALONE_NS * 1000)

@@ -91,7 +91,7 @@ struct shim_sure {
 struct shim_owned {
 	struct shim_sure sure;
 	_Atomic(struct shim_passage *) passage; /* order.c */
-	_Atomic uint64_t rode;                  /* riders.h */
+	_Atomic uint64_t untracked;                  /* untracked.h */
 };
 extern struct shim_owned shim_owned __attribute__((visibility("hidden")));
 

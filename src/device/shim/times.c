@@ -3,7 +3,7 @@
 #define _GNU_SOURCE
 #include "device/shim/times.h"
 
-#include "device/shim/riders.h"
+#include "device/shim/untracked.h"
 
 /*
  * Launches that are timed: so many at first and after a surprise, then one of so

@@ -16,7 +16,7 @@ struct shim_time {
 	_Atomic uint32_t spare;    /* see due */
 	_Atomic uint32_t again;    /* so many more follow it at once */
 	atomic_flag asked;         /* the daemon, for the time that it took in earlier jobs */
-	_Atomic uint64_t own;      /* launches without a slot (riders.h): the owner's, who alone writes it... */
+	_Atomic uint64_t own;      /* launches without a slot (untracked.h): the owner's, who alone writes it... */
 	_Atomic uint64_t others;   /* ...and of everybody else */
 	_Atomic uint64_t marked;   /* all other launches */
 	_Atomic uint64_t tpt_ps;   /* learned time per block-task (shim_request.tasks), picoseconds of the whole GPU; 0: not yet */
@@ -46,17 +46,17 @@ static SHIM_INLINE uint32_t shim_dims(unsigned int x, unsigned int y, unsigned i
 }
 
 /* So far; exact once nobody launches. */
-static SHIM_INLINE uint64_t shim_time_riders(const struct shim_time *t)
+static SHIM_INLINE uint64_t shim_time_untracked(const struct shim_time *t)
 {
 	return atomic_load_explicit(&t->own, memory_order_relaxed) +
 	       atomic_load_explicit(&t->others, memory_order_relaxed);
 }
 static SHIM_INLINE uint64_t shim_time_launches(const struct shim_time *t)
 {
-	return shim_time_riders(t) + atomic_load_explicit(&t->marked, memory_order_relaxed);
+	return shim_time_untracked(t) + atomic_load_explicit(&t->marked, memory_order_relaxed);
 }
 
-/* Is a launch timed that comes after `n` others?  It must not ride then: one condition for both. */
+/* Is a launch timed that comes after `n` others?  It must not go untracked then: one condition for both. */
 static SHIM_INLINE int shim_time_due(const struct shim_time *t, uint64_t n, int shared)
 {
 	uint64_t due = atomic_load_explicit(&t->due, memory_order_relaxed);
@@ -78,7 +78,7 @@ uint8_t shim_time_take(struct shim_time *t, uint64_t n, uint64_t takes_ns, int s
 int shim_time_is_settled(const struct shim_time *t);
 /*
  * So long has a launch that was timed taken per block-task, ps; shared: as above, now.  What it was predicted to
- * take, if it took by far longer: so have those that ride of it (shim_riders_longer()); else 0.  beside (enum gs_beside): others'
+ * take, if it took by far longer: so have those that go untracked of it (shim_untracked_longer()); else 0.  beside (enum gs_beside): others'
  * kernels may have run in that time, so it is an upper bound; under MPS one that is good for nothing until something is known.
  */
 uint64_t shim_time_learn(struct shim_time *t, uint64_t tpt_ps, enum shim_timed timed, int shared, uint32_t beside);

@@ -34,7 +34,7 @@ struct gs_gpu_options {
 	size_t nclasses;
 	uint64_t idle_grace_ns;     /* an idle holder keeps the turn this long while others wait */
 	uint64_t overlap_ns;        /* the next client gets the turn so long before the last one should have left; 0: once it has */
-	int arm;                    /* whose turn is to come may have its launches in their streams already (GS_SLOT_ARMED) */
+	int preenqueue;                    /* whose turn is to come may have its launches in their streams already (GS_SLOT_PREENQUEUED) */
 	uint64_t leave_most_ns;     /* a kernel that takes longer to leave, or cannot, is waited for by nobody (holders.h); 0: all are waited for */
 	int one_context;            /* MPS: the kernels of all clients run in one context, beside each other */
 	uint64_t evict_deadline_ns; /* after this long the GPU goes to the next one anyway */

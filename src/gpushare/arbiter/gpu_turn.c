@@ -71,7 +71,7 @@ void gs_gpu_task_leave(struct gs_tenant *t, uint64_t now)
 }
 
 /* While equals take turns at launching its launches may go without slots, and no look finds them. */
-static int may_ride(const struct gs_tenant *t)
+static int may_go_untracked(const struct gs_tenant *t)
 {
 	return t->gpu->apart && gs_page_load(t->p.page->contended) == GS_CONTENDED_QUEUE;
 }
@@ -91,7 +91,7 @@ static void beside_looked(struct gs_tenant *t, const struct gs_look *look, uint6
 	}
 	if (!t->idle_since)
 		t->idle_since = now;
-	if (now - t->idle_since >= gs_pace_grace(t) && !(may_ride(t) && gs_usage_is_busy(t, now)))
+	if (now - t->idle_since >= gs_pace_grace(t) && !(may_go_untracked(t) && gs_usage_is_busy(t, now)))
 		gs_gpu_task_leave(t, now);
 }
 
@@ -115,7 +115,7 @@ static void holder_looked(struct gs_tenant *t, const struct gs_look *look, uint6
 	if (t->task) {
 		if (!t->idle_since)
 			t->idle_since = now;
-		if ((!gs_pace_contended(gpu) || now - t->idle_since >= gs_pace_grace(t)) && !(may_ride(t) && gs_usage_is_busy(t, now)))
+		if ((!gs_pace_contended(gpu) || now - t->idle_since >= gs_pace_grace(t)) && !(may_go_untracked(t) && gs_usage_is_busy(t, now)))
 			gs_gpu_task_leave(t, now);
 	}
 }
@@ -269,7 +269,7 @@ static void look_around(struct gs_gpu *gpu, uint64_t now)
 	/* What the holder does with its idle turn depends on who waits. */
 	t = gpu->holder;
 	if (t && t->task && gs_pace_contended(gpu) &&
-	    (t->stopped || (t->idle_since && now - t->idle_since >= gs_pace_grace(t) && !(may_ride(t) && gs_usage_is_busy(t, now)))))
+	    (t->stopped || (t->idle_since && now - t->idle_since >= gs_pace_grace(t) && !(may_go_untracked(t) && gs_usage_is_busy(t, now)))))
 		gs_gpu_task_leave(t, now);
 }
 
@@ -327,7 +327,7 @@ static void tell_contention(const struct gs_gpu *gpu, uint64_t now)
 			gs_page_tell(t->p.page->contended, contention(gpu, t, now));
 		gs_page_tell(t->p.page->shared, users > (t == one ? 1u : 0u) || t->p.force_ns);
 		gs_page_tell(t->p.page->only, clients == 1 && !t->p.force_ns);
-		gs_page_tell(t->p.page->arm, gpu->o.arm && there && there != t);
+		gs_page_tell(t->p.page->preenqueue, gpu->o.preenqueue && there && there != t);
 		gs_page_tell(t->p.page->beside, gs_holders_beside(gpu, t));
 	}
 }

@@ -230,21 +230,21 @@ int gs_turn_take(struct gs_gpu *gpu, int stopping, uint64_t now)
 	return gs_turn_drain(gpu, now) || gs_turn_overlap(gpu, now);
 }
 
-/* Is somebody next whose launches are all in their streams already (GS_SLOT_ARMED), each client with a context of its own? */
-static int is_next_armed(const struct gs_gpu *gpu, uint64_t now)
+/* Is somebody next whose launches are all in their streams already (GS_SLOT_PREENQUEUED), each client with a context of its own? */
+static int is_next_preenqueued(const struct gs_gpu *gpu, uint64_t now)
 {
 	const struct gs_tenant *t;
 	uint64_t next;
 
-	if (!gpu->o.arm || !gs_sched_peek(gpu->sched, now, &next))
+	if (!gpu->o.preenqueue || !gs_sched_peek(gpu->sched, now, &next))
 		return 0;
 	t = gs_gpu_find(gpu, next);
-	return t && t != gpu->leaving && t != gpu->holder && gs_tenant_is_armed(t);
+	return t && t != gpu->leaving && t != gpu->holder && gs_tenant_is_preenqueued(t);
 }
 
 /*
- * What is armed has no way to the GPU that could pass in the meantime.  Let go 8 us before the last one should have left it was there in the
- * middle of that one's block-tasks in 1 of 16 cases, which were seen to leave 1.4 ms later (doc/results/h200-armed-pair.csv); of launches
+ * What is pre-enqueued has no way to the GPU that could pass in the meantime.  Let go 8 us before the last one should have left it was there in the
+ * middle of that one's block-tasks in 1 of 16 cases, which were seen to leave 1.4 ms later (doc/results/h200-pre-enqueued-pair.csv); of launches
  * made by then in 1 of 302.  So long that one is waited for.
  */
 static int is_worth_waiting_for(const struct gs_gpu *gpu, uint64_t now)
@@ -261,7 +261,7 @@ int gs_turn_overlap(struct gs_gpu *gpu, uint64_t now)
 	if (gpu->leave.takes_ns > gpu->o.overlap_ns &&
 	    now - gpu->leave.since < gpu->leave.takes_ns - gpu->o.overlap_ns)
 		return 0;
-	if (is_worth_waiting_for(gpu, now) && is_next_armed(gpu, now))
+	if (is_worth_waiting_for(gpu, now) && is_next_preenqueued(gpu, now))
 		return 0;
 	if (gpu->leave.stopping)
 		gs_sched_stopped(gpu->sched, t->p.id, now);

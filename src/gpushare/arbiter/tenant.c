@@ -27,7 +27,7 @@ static int move(struct gs_slot *slot, uint32_t from, uint32_t to)
 	return gs_page_load(slot->state) == from && gs_slot_move(slot, from, to);
 }
 
-int gs_tenant_is_armed(const struct gs_tenant *t)
+int gs_tenant_is_preenqueued(const struct gs_tenant *t)
 {
 	unsigned slots = gs_page_slots(t->p.page);
 	int any = 0;
@@ -35,7 +35,7 @@ int gs_tenant_is_armed(const struct gs_tenant *t)
 	for (unsigned i = 0; i < slots; i++) {
 		if (gs_page_load(t->p.page->slot[i].state) != GS_K_READY)
 			continue;
-		if (!(gs_page_load(t->p.page->slot[i].flags) & GS_SLOT_ARMED))
+		if (!(gs_page_load(t->p.page->slot[i].flags) & GS_SLOT_PREENQUEUED))
 			return 0;
 		any = 1;
 	}
@@ -48,7 +48,7 @@ int gs_tenant_is_armed(const struct gs_tenant *t)
  */
 static unsigned let_go(struct gs_slot *slot)
 {
-	if (gs_page_load(slot->flags) & GS_SLOT_ARMED && atomic_fetch_and(&slot->flags, ~GS_SLOT_ARMED) & GS_SLOT_ARMED)
+	if (gs_page_load(slot->flags) & GS_SLOT_PREENQUEUED && atomic_fetch_and(&slot->flags, ~GS_SLOT_PREENQUEUED) & GS_SLOT_PREENQUEUED)
 		return (unsigned)move(slot, GS_K_READY, GS_K_RUNNING);
 	return (unsigned)move(slot, GS_K_READY, GS_K_TORUN);
 }
@@ -231,25 +231,25 @@ static void book_event(struct gs_tenant *t, const struct gs_slot_event *e)
 	}
 }
 
-static double ride_ns(const struct gs_tally_kernel *k)
+static double kernel_ns(const struct gs_tally_kernel *k)
 {
 	return k ? (double)(k->as_is_ns ? k->as_is_ns : k->alone_ns) : 0;
 }
 
-void gs_tenant_rode(struct gs_tenant *t, const struct gs_rode *rode, size_t count, uint64_t now)
+void gs_tenant_untracked(struct gs_tenant *t, const struct gs_untracked *untracked, size_t count, uint64_t now)
 {
 	double all = 0, most = now > t->account.untracked_ns ? (double)(now - t->account.untracked_ns) : 0, part;
 
 	for (size_t i = 0; i < count; i++)
-		all += rode[i].launches * ride_ns(gs_tally_kernel(t->p.tally, t->p.kernels, rode[i].kernel));
+		all += untracked[i].launches * kernel_ns(gs_tally_kernel(t->p.tally, t->p.kernels, untracked[i].kernel));
 	part = all > most ? most / all : 1;
 	t->account.untracked_ns = now;
 	for (size_t i = 0; i < count; i++) {
-		struct gs_tally_kernel *k = gs_tally_kernel(t->p.tally, t->p.kernels, rode[i].kernel);
+		struct gs_tally_kernel *k = gs_tally_kernel(t->p.tally, t->p.kernels, untracked[i].kernel);
 
-		gs_tally_ran(t->p.tally, k, (uint64_t)(rode[i].launches * ride_ns(k) * part), rode[i].launches, 0);
+		gs_tally_ran(t->p.tally, k, (uint64_t)(untracked[i].launches * kernel_ns(k) * part), untracked[i].launches, 0);
 		if (k)
-			k->launches += rode[i].launches;
+			k->launches += untracked[i].launches;
 	}
 }
 

@@ -40,7 +40,7 @@ struct gs_account {
 	uint8_t busy;          /* a busy period is being accounted */
 	uint64_t charged_ns;   /* up to here */
 	uint64_t untracked_ns; /* up to here launches without a slot are booked */
-	uint64_t told_launches; /* booked as told (GS_MSG_RODE), beyond the watch's last number */
+	uint64_t told_launches; /* booked as told (GS_MSG_UNTRACKED), beyond the watch's last number */
 };
 
 struct gs_tenant {
@@ -86,11 +86,11 @@ int gs_tenant_is_equal(const struct gs_tenant *t, const struct gs_tenant *of);
 /* Give or take the turn, sequentially consistent (Dekker's handshake, see handover.c). */
 void gs_tenant_turn(struct gs_tenant *t, uint32_t turn);
 
-/* Is something ready, and all of that in its stream already (GS_SLOT_ARMED)? */
-int gs_tenant_is_armed(const struct gs_tenant *t);
+/* Is something ready, and all of that in its stream already (GS_SLOT_PREENQUEUED)? */
+int gs_tenant_is_preenqueued(const struct gs_tenant *t);
 
 /*
- * READY -> TORUN, or RUNNING what is armed, and back to RUNNING what has not begun to leave.  The caller rings
+ * READY -> TORUN, or RUNNING what is pre-enqueued, and back to RUNNING what has not begun to leave.  The caller rings
  * for so many launches, as gs_page_ring_for() counts them: what is up to
  * the client's agent, which may sleep whoever else is awake, is more than any.
  */
@@ -119,7 +119,7 @@ void gs_tenant_charge(struct gs_tenant *t, int holds, uint64_t now);
  * Book launches of so many kernels that no look finds: they are short, and cannot be preempted inside.  What they took is as long
  * as their kernels' last launches that were not evictable, but together no longer than it is since the last call.
  */
-void gs_tenant_rode(struct gs_tenant *t, const struct gs_rode *rode, size_t count, uint64_t now);
+void gs_tenant_untracked(struct gs_tenant *t, const struct gs_untracked *untracked, size_t count, uint64_t now);
 /* With those it has made so many in all. */
 void gs_tenant_launched(struct gs_tenant *t, uint64_t launched);
 

@@ -10,9 +10,9 @@
 
 /* One slot as it was at one instant, clamped. */
 struct snapshot {
-	uint32_t state, started, kernel, evictable, armed;
+	uint32_t state, started, kernel, evictable, preenqueued;
 	uint64_t nt, done, alone_ns, tpt_ps;
-	uint64_t riding_ns; /* of launches without a slot before this one */
+	uint64_t untracked_ns; /* of launches without a slot before this one */
 	uint64_t leave_ns;  /* evictable: how long it takes to leave; 0: not known */
 	uint32_t dims;
 	uint32_t why;       /* not evictable; 0: not told */
@@ -61,12 +61,12 @@ static struct snapshot take(const struct gs_watch *w, const struct gs_slot *slot
 	s.timed = (then & flags & GS_SLOT_TIMED) && (s.state == GS_K_DONE || s.state == GS_K_PREP);
 	s.dims = flags >> GS_SLOT_DIMS_SHIFT;
 	s.evictable = flags & GS_SLOT_EVICTABLE;
-	s.armed = flags & GS_SLOT_ARMED;
+	s.preenqueued = flags & GS_SLOT_PREENQUEUED;
 	if (s.evictable)
 		s.leave_ns = gs_page_load(slot->leave_ns);
 	if (!s.evictable) {
 		s.why = flags >> GS_SLOT_WHY_SHIFT & GS_SLOT_WHY_MAX;
-		s.riding_ns = at_most(gs_page_load(slot->leave_ns), GS_SLOT_RODE_NS_MAX);
+		s.untracked_ns = at_most(gs_page_load(slot->leave_ns), GS_SLOT_UNTRACKED_NS_MAX);
 	}
 	return s;
 }
@@ -221,7 +221,7 @@ static void meet(struct gs_seen *seen, const struct snapshot *s, uint64_t now,
 		.tpt_ps = s->tpt_ps, .dims = s->dims, .nt = s->nt,
 		.why = s->why, .evictable = (uint8_t)s->evictable,
 	});
-	look->unseen_ns = at_most(look->unseen_ns + s->riding_ns, GS_WATCH_ALONE_MAX);
+	look->unseen_ns = at_most(look->unseen_ns + s->untracked_ns, GS_WATCH_ALONE_MAX);
 	if (is_live(s->state)) {
 		seen->live = 1;
 	} else {
@@ -279,7 +279,7 @@ static void count(const struct gs_watch *w, struct gs_seen *seen, const struct s
 	if (!s->alone_ns || s->alone_ns > look->longest_ns)
 		look->longest_ns = s->alone_ns ? s->alone_ns : UINT64_MAX;
 	look->staying_out += is_out(s) && !leaves_soon(w, s);
-	look->put_back += s->state == GS_K_READY && (s->started || s->armed);
+	look->put_back += s->state == GS_K_READY && (s->started || s->preenqueued);
 	if (s->state == GS_K_RUNNING && s->started && !s->evictable) {
 		look->staying++;
 		if (!s->alone_ns && look->staying_ns < GS_WATCH_STAYING_NS)

@@ -88,7 +88,7 @@ struct gs_look {
 	uint32_t staying_live; /* READY, TORUN, RUNNING or TOEVICT, and it cannot leave the GPU within leave_most_ns: left as it is, or slower, or not known */
 	uint32_t staying_out;  /* of these, the ones that are RUNNING or TOEVICT */
 	uint64_t longest_ns;   /* what the longest of those that are READY, TORUN, RUNNING or TOEVICT takes alone; UINT64_MAX: nobody knows of one */
-	uint32_t put_back;     /* READY, and in the way of what is behind it: evicted, or armed */
+	uint32_t put_back;     /* READY, and in the way of what is behind it: evicted, or pre-enqueued */
 	uint64_t asked_ns;     /* when the first of those on the GPU was first in the way of another client; 0: none was */
 	uint64_t out[(GS_PAGE_SLOTS + 63) / 64]; /* a bit for each of those */
 	uint32_t bad;          /* slots with a value that is no state */

@@ -189,7 +189,7 @@ int gs_client_connect(struct gs_client *c, uint64_t used_bytes, int timeout_ms,
 	}
 	c->grant = (struct gs_client_grant){ msg.welcome.reservation, msg.welcome.context_memory,
 					     msg.welcome.absent, msg.welcome.gpu,
-					     msg.welcome.signal, msg.welcome.rode };
+					     msg.welcome.signal, msg.welcome.untracked };
 	gs_msg_limit(sock, REPLY_TIMEOUT_NS, NULL);
 	pthread_mutex_lock(&c->ask);
 	old = atomic_exchange(&c->sock, sock);
@@ -331,18 +331,18 @@ int gs_client_wish(struct gs_client *c, uint32_t kind, uint32_t priority,
 	return 1;
 }
 
-int gs_client_rode(struct gs_client *c, uint64_t launched, const struct gs_rode *rode, uint32_t count)
+int gs_client_untracked(struct gs_client *c, uint64_t launched, const struct gs_untracked *untracked, uint32_t count)
 {
 	struct gs_msg msg;
 	int unread, rc = -1;
 
-	gs_msg_init(&msg, GS_MSG_RODE, 0);
-	msg.rode.launched = launched;
-	msg.rode.count = count;
-	memcpy(msg.rode.kernel, rode, count * sizeof(*rode));
+	gs_msg_init(&msg, GS_MSG_UNTRACKED, 0);
+	msg.untracked.launched = launched;
+	msg.untracked.count = count;
+	memcpy(msg.untracked.kernel, untracked, count * sizeof(*untracked));
 	if (pthread_mutex_trylock(&c->ask) != 0)
 		return -1; /* it has been asked, and not answered yet */
-	if (c->sock >= 0 && c->grant.rode && ioctl(c->sock, SIOCOUTQ, &unread) == 0 && unread < UNREAD_MAX)
+	if (c->sock >= 0 && c->grant.untracked && ioctl(c->sock, SIOCOUTQ, &unread) == 0 && unread < UNREAD_MAX)
 		rc = gs_msg_send(c->sock, &msg, -1);
 	pthread_mutex_unlock(&c->ask);
 	return rc;

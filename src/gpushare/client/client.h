@@ -33,7 +33,7 @@ struct gs_client_grant {
 	uint32_t absent;      /* enum gs_absent: what to do while no daemon answers */
 	uint32_t gpu;
 	uint32_t signal;      /* enum gs_signal: how a kernel is to be told to leave */
-	uint32_t rode;        /* 1: the daemon takes gs_client_rode() */
+	uint32_t untracked;        /* 1: the daemon takes gs_client_untracked() */
 };
 
 /*
@@ -98,10 +98,10 @@ int gs_client_wish(struct gs_client *client, uint32_t kind, uint32_t priority,
 		   struct gs_msg_standing *standing);
 
 /*
- * Launches without a slot, of GS_RODE_MAX kernels at most; with all others this client has made `launched` by now.
+ * Launches without a slot, of GS_UNTRACKED_MAX kernels at most; with all others this client has made `launched` by now.
  * Never waits.  -1: not sent, as there is no daemon, one that has much to read or to answer, or one that does not know of these.
  */
-int gs_client_rode(struct gs_client *client, uint64_t launched, const struct gs_rode *rode, uint32_t count);
+int gs_client_untracked(struct gs_client *client, uint64_t launched, const struct gs_untracked *untracked, uint32_t count);
 
 /* A slot wants the GPU. */
 void gs_client_bell(struct gs_client *client);

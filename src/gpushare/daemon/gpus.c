@@ -43,7 +43,7 @@ static struct gs_gpu_options options_of(const struct gs_config *c, struct gs_sch
 		.nclasses = classes_of(c, class),
 		.idle_grace_ns = c->idle_grace_ns,
 		.overlap_ns = c->overlap_ns,
-		.arm = c->isolation == GS_ISOLATION_CONTEXTS && c->overlap_ns,
+		.preenqueue = c->isolation == GS_ISOLATION_CONTEXTS && c->overlap_ns,
 		.leave_most_ns = c->leave_most_ns,
 		.one_context = c->isolation == GS_ISOLATION_MPS,
 		.evict_deadline_ns = c->evict_deadline_ns,

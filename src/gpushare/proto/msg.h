@@ -59,12 +59,12 @@ struct gs_msg {
 	};
 };
 
-/* Of GS_MSG_RODE: launches of the kernel that the client announced under that number. */
-struct gs_rode {
+/* Of GS_MSG_UNTRACKED: launches of the kernel that the client announced under that number. */
+struct gs_untracked {
 	uint32_t kernel;
 	uint32_t launches;
 };
-#define GS_RODE_MAX (sizeof(((struct gs_msg_rode *)NULL)->kernel) / sizeof(struct gs_rode))
+#define GS_UNTRACKED_MAX (sizeof(((struct gs_msg_untracked *)NULL)->kernel) / sizeof(struct gs_untracked))
 
 /* GS_MSG_QUERY.what */
 enum gs_query {

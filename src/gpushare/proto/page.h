@@ -36,12 +36,12 @@
  */
 #define GS_SLOT_TIMED 128u
 /* What the launches without a slot took, as the client says, counts up to so many ns (slot.leave_ns of one that is left as it is). */
-#define GS_SLOT_RODE_NS_MAX UINT64_C(200000000)
+#define GS_SLOT_UNTRACKED_NS_MAX UINT64_C(200000000)
 /*
  * READY: the launch waits in its stream for the slot to be RUNNING, and whoever writes that lets it go.  The client sets it
  * once the driver has all of it; whoever moves the slot from READY to RUNNING takes it away first.
  */
-#define GS_SLOT_ARMED 256u
+#define GS_SLOT_PREENQUEUED 256u
 /* From this bit on (9 to 15 are free): gs_slot_dims() of the launch. */
 #define GS_SLOT_DIMS_SHIFT 16
 
@@ -104,7 +104,7 @@ struct gs_page {
 	_Atomic uint32_t awake;  /* client: threads that look whether their launch may go, and need not be woken */
 	_Atomic uint32_t only;   /* daemon: 1 while no other client has come to the GPU */
 	_Atomic uint64_t was_launched_ns; /* the same */
-	_Atomic uint32_t arm;    /* daemon: 1 where a launch that waits for its turn had better be in its stream (GS_SLOT_ARMED) */
+	_Atomic uint32_t preenqueue;    /* daemon: 1 where a launch that waits for its turn had better be in its stream (GS_SLOT_PREENQUEUED) */
 	_Atomic uint32_t beside; /* daemon: enum gs_beside */
 	_Atomic uint32_t reserved[6];
 	struct gs_slot slot[GS_PAGE_SLOTS];

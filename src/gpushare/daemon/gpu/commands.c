@@ -119,23 +119,23 @@ void gs_command_expect(struct gs_arbiter *a, struct gs_kernel_map *kernels, uint
 
 struct untracked {
 	struct gs_tenant *client;
-	const struct gs_msg_rode *told;
+	const struct gs_msg_untracked *told;
 };
 
 static void do_untracked(struct gs_gpu *gpu, void *arg)
 {
 	const struct untracked *u = arg;
-	uint32_t n = u->told->count < GS_RODE_MAX ? u->told->count : GS_RODE_MAX;
-	struct gs_rode kernel[GS_RODE_MAX];
+	uint32_t n = u->told->count < GS_UNTRACKED_MAX ? u->told->count : GS_UNTRACKED_MAX;
+	struct gs_untracked kernel[GS_UNTRACKED_MAX];
 
 	(void)gpu;
 	memcpy(kernel, u->told->kernel, sizeof(kernel));
 	gs_tenant_launched(u->client, u->told->launched);
-	gs_tenant_rode(u->client, kernel, n, gs_clock_ns());
+	gs_tenant_untracked(u->client, kernel, n, gs_clock_ns());
 }
 
 void gs_command_untracked(struct gs_arbiter *a, struct gs_tenant *client,
-			  const struct gs_msg_rode *told)
+			  const struct gs_msg_untracked *told)
 {
 	struct untracked u = { .client = client, .told = told };
 

@@ -35,9 +35,9 @@ int gs_command_announce(struct gs_arbiter *arbiter, struct gs_tally *usage,
 void gs_command_expect(struct gs_arbiter *arbiter, struct gs_kernel_map *kernels, uint32_t kernel,
 		       uint64_t tpt_ps);
 
-/* Launches that have no launch slot (gs_tenant_rode(), gs_tenant_launched()). */
+/* Launches that have no launch slot (gs_tenant_untracked(), gs_tenant_launched()). */
 void gs_command_untracked(struct gs_arbiter *arbiter, struct gs_tenant *client,
-			  const struct gs_msg_rode *told);
+			  const struct gs_msg_untracked *told);
 
 /* Priority, and class of the tasks that are to come. */
 void gs_command_priority(struct gs_arbiter *arbiter, struct gs_tenant *client, int32_t priority,

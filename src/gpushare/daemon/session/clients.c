@@ -121,7 +121,7 @@ static int welcome(struct gs_peer *peer, uint32_t tag, int page_fd)
 	msg.welcome.gpu = step->info.gpu;
 	msg.welcome.absent = (uint32_t)peer->d->config->absent;
 	msg.welcome.signal = (uint32_t)peer->d->config->signal;
-	msg.welcome.rode = 1;
+	msg.welcome.untracked = 1;
 	msg.welcome.reservation = step->reservation;
 	msg.welcome.gpu_memory = peer->device->memory;
 	msg.welcome.context_memory = peer->d->config->context_memory;
@@ -290,12 +290,12 @@ int gs_on_time(struct gs_peer *peer, struct gs_msg *msg, int fd)
 	return gs_peer_send(peer, &answer, -1);
 }
 
-int gs_on_rode(struct gs_peer *peer, struct gs_msg *msg, int fd)
+int gs_on_untracked(struct gs_peer *peer, struct gs_msg *msg, int fd)
 {
 	(void)fd;
 	if (must_be_client(peer, msg) < 0)
 		return -1;
-	gs_command_untracked(peer->device->arbiter, peer->tenant, &msg->rode);
+	gs_command_untracked(peer->device->arbiter, peer->tenant, &msg->untracked);
 	return 0;
 }
 

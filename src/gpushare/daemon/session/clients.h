@@ -5,7 +5,8 @@
 
 #include "gpushare/daemon/base/peer.h"
 
-gs_handler gs_on_hello, gs_on_alloc, gs_on_free, gs_on_kernel, gs_on_time, gs_on_rode, gs_on_bell;
+gs_handler gs_on_hello, gs_on_alloc, gs_on_free, gs_on_kernel, gs_on_time, gs_on_untracked,
+	gs_on_bell;
 
 /* A client whose memory is on the host: it has no turn, and keeps its page. */
 void gs_client_park(struct gs_peer *peer);

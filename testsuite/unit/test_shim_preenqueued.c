@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Launches that wait for their turn in their streams (armed.h). */
+/* Launches that wait for their turn in their streams (preenqueued.h). */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <setjmp.h>
@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "device/shim/armed.h"
+#include "device/shim/preenqueued.h"
 #include "fake_driver.h"
 #include "shim_rig.h"
 
@@ -29,9 +29,9 @@ static void *launch_long(void *unused)
 	return NULL;
 }
 
-static int is_armed(const struct gs_slot *slot)
+static int is_preenqueued(const struct gs_slot *slot)
 {
-	return (gs_page_load(slot->flags) & GS_SLOT_ARMED) != 0;
+	return (gs_page_load(slot->flags) & GS_SLOT_PREENQUEUED) != 0;
 }
 
 /* Another client has the GPU. */
@@ -39,7 +39,7 @@ static int setup(void **state)
 {
 	shim_rig_idle(state);
 	gs_page_store(page->turn, 0);
-	gs_page_store(page->arm, 1);
+	gs_page_store(page->preenqueue, 1);
 	over = 0;
 	return 0;
 }
@@ -47,7 +47,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	(void)state;
-	gs_page_store(page->arm, 0);
+	gs_page_store(page->preenqueue, 0);
 	shim_session()->absent = GS_ABSENT_WAIT;
 	gs_page_store(page->turn, 1);
 	finish_all();
@@ -65,7 +65,7 @@ static struct gs_slot *begin(void)
 /* What the daemon does: the flag first. */
 static void let_go(struct gs_slot *slot)
 {
-	assert_true(atomic_fetch_and(&slot->flags, ~GS_SLOT_ARMED) & GS_SLOT_ARMED);
+	assert_true(atomic_fetch_and(&slot->flags, ~GS_SLOT_PREENQUEUED) & GS_SLOT_PREENQUEUED);
 	assert_true(gs_slot_move(slot, GS_K_READY, GS_K_RUNNING));
 	ring();
 }
@@ -82,7 +82,7 @@ static void test_it_is_in_its_stream_before_its_turn(void **unused)
 	struct gs_slot *slot = begin();
 
 	(void)unused;
-	EVENTUALLY(is_armed(slot));
+	EVENTUALLY(is_preenqueued(slot));
 	usleep(PAUSE_US);
 	expect_calls("wait batch launch-variant wait");
 	/* Rung for, it looks for its turn: but it is let go without its thread, which is awake for nobody. */
@@ -103,34 +103,34 @@ static void test_the_turn_alone_is_not_enough(void **unused)
 {
 	static struct gs_page other; /* the agent looks after this process's own */
 	struct shim_session s = { .page = &other, .connected = 1, .absent = GS_ABSENT_RUN };
-	struct shim_launch l = { .slot = &other.slot[0], .armed = 1 };
+	struct shim_launch l = { .slot = &other.slot[0], .preenqueued = 1 };
 
 	(void)unused;
 	gs_page_store(other.turn, 1);
 	gs_page_store(l.slot->state, GS_K_READY);
-	gs_page_store(l.slot->flags, GS_SLOT_ARMED);
-	assert_false(shim_armed_went(&s, &l));
+	gs_page_store(l.slot->flags, GS_SLOT_PREENQUEUED);
+	assert_false(shim_preenqueued_went(&s, &l));
 	assert_int_equal(gs_page_load(l.slot->state), GS_K_READY);
-	assert_true(is_armed(l.slot));
+	assert_true(is_preenqueued(l.slot));
 	s.connected = 0;
-	assert_true(shim_armed_went(&s, &l));
+	assert_true(shim_preenqueued_went(&s, &l));
 	assert_int_equal(gs_page_load(l.slot->state), GS_K_RUNNING);
-	assert_false(is_armed(l.slot));
+	assert_false(is_preenqueued(l.slot));
 }
 
-/* A daemon that has not seen the flag: it goes by its own hand, and is armed no more. */
-static void test_scheduled_while_it_was_armed(void **unused)
+/* A daemon that has not seen the flag: it goes by its own hand, and is pre-enqueued no more. */
+static void test_scheduled_while_it_was_preenqueued(void **unused)
 {
 	struct gs_slot *slot = begin();
 
 	(void)unused;
-	EVENTUALLY(is_armed(slot));
+	EVENTUALLY(is_preenqueued(slot));
 	forget_calls();
 	assert_true(gs_slot_move(slot, GS_K_READY, GS_K_TORUN));
 	ring();
 	end(CUDA_SUCCESS);
 	assert_int_equal(gs_page_load(slot->state), GS_K_RUNNING);
-	assert_false(is_armed(slot));
+	assert_false(is_preenqueued(slot));
 	expect_calls("");
 }
 
@@ -140,10 +140,10 @@ static void test_evicted_before_it_looked(void **unused)
 	struct gs_slot *slot = begin();
 
 	(void)unused;
-	EVENTUALLY(is_armed(slot));
+	EVENTUALLY(is_preenqueued(slot));
 	usleep(PAUSE_US); /* it sleeps */
 	forget_calls();
-	assert_true(atomic_fetch_and(&slot->flags, ~GS_SLOT_ARMED) & GS_SLOT_ARMED);
+	assert_true(atomic_fetch_and(&slot->flags, ~GS_SLOT_PREENQUEUED) & GS_SLOT_PREENQUEUED);
 	assert_true(gs_slot_move(slot, GS_K_READY, GS_K_RUNNING));
 	gs_page_store(slot->started, 1);
 	gs_page_store(slot->done, 100);
@@ -153,7 +153,7 @@ static void test_evicted_before_it_looked(void **unused)
 	usleep(PAUSE_US);
 	expect_calls("");
 	assert_int_equal(gs_page_load(slot->state), GS_K_READY);
-	assert_false(is_armed(slot));
+	assert_false(is_preenqueued(slot));
 	assert_true(gs_slot_move(slot, GS_K_READY, GS_K_TORUN));
 	ring();
 	await_calls("relaunch-variant");
@@ -170,7 +170,7 @@ static void test_no_wait(void **unused)
 	slot = begin();
 	usleep(PAUSE_US);
 	expect_calls("wait");
-	assert_false(is_armed(slot));
+	assert_false(is_preenqueued(slot));
 	assert_true(gs_slot_move(slot, GS_K_READY, GS_K_TORUN));
 	ring();
 	end(CUDA_SUCCESS);
@@ -190,18 +190,18 @@ static void test_refused_behind_the_wait(void **unused)
 }
 
 /* Nothing that an error may be said of later is in any stream; nor where the daemon does not want it. */
-static void test_where_it_is_not_armed(void **unused)
+static void test_where_it_is_not_preenqueued(void **unused)
 {
 	(void)unused;
 	shim_session()->absent = GS_ABSENT_FAIL;
 	assert_int_equal(launch(kernel, LONG_GRID), CUDA_ERROR_SYSTEM_NOT_READY);
 	expect_calls("");
 	shim_session()->absent = GS_ABSENT_WAIT;
-	gs_page_store(page->arm, 0);
+	gs_page_store(page->preenqueue, 0);
 	begin();
 	usleep(PAUSE_US);
 	expect_calls("");
-	assert_false(is_armed(active()));
+	assert_false(is_preenqueued(active()));
 	gs_page_store(page->turn, 1);
 	ring();
 	end(CUDA_SUCCESS);
@@ -214,12 +214,12 @@ static void test_the_daemon_is_gone(void **unused)
 	struct gs_slot *slot = begin();
 
 	(void)unused;
-	EVENTUALLY(is_armed(slot));
+	EVENTUALLY(is_preenqueued(slot));
 	gs_page_store(page->turn, 1);
 	ring();
 	end(CUDA_SUCCESS);
 	assert_int_equal(gs_page_load(slot->state), GS_K_RUNNING);
-	assert_false(is_armed(slot));
+	assert_false(is_preenqueued(slot));
 }
 
 static void *launch_code(void *unused)
@@ -230,7 +230,7 @@ static void *launch_code(void *unused)
 }
 
 /* What cannot leave waits with its thread: a call that blocks in the driver would wait for it there. */
-static void test_what_cannot_leave_is_not_armed(void **unused)
+static void test_what_cannot_leave_is_not_preenqueued(void **unused)
 {
 	(void)unused;
 	assert_int_equal(pthread_create(&thread, NULL, launch_code, NULL), 0);
@@ -242,20 +242,20 @@ static void test_what_cannot_leave_is_not_armed(void **unused)
 	end(CUDA_SUCCESS);
 }
 
-#define ARMED(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define PREENQUEUED(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
-int shim_armed(void)
+int shim_preenqueued(void)
 {
 	const struct CMUnitTest tests[] = {
-		ARMED(test_it_is_in_its_stream_before_its_turn),
-		ARMED(test_the_turn_alone_is_not_enough),
-		ARMED(test_scheduled_while_it_was_armed),
-		ARMED(test_evicted_before_it_looked),
-		ARMED(test_no_wait),
-		ARMED(test_refused_behind_the_wait),
-		ARMED(test_where_it_is_not_armed),
-		ARMED(test_the_daemon_is_gone),
-		ARMED(test_what_cannot_leave_is_not_armed),
+		PREENQUEUED(test_it_is_in_its_stream_before_its_turn),
+		PREENQUEUED(test_the_turn_alone_is_not_enough),
+		PREENQUEUED(test_scheduled_while_it_was_preenqueued),
+		PREENQUEUED(test_evicted_before_it_looked),
+		PREENQUEUED(test_no_wait),
+		PREENQUEUED(test_refused_behind_the_wait),
+		PREENQUEUED(test_where_it_is_not_preenqueued),
+		PREENQUEUED(test_the_daemon_is_gone),
+		PREENQUEUED(test_what_cannot_leave_is_not_preenqueued),
 	};
 
 	return cmocka_run_group_tests(tests, shim_rig_setup, NULL);

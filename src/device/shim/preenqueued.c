@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Launches behind a wait for their turn; see armed.h. */
+/* Launches behind a wait for their turn; see preenqueued.h. */
 #define _GNU_SOURCE
-#include "device/shim/armed.h"
+#include "device/shim/preenqueued.h"
 
 #include <stddef.h>
 
@@ -12,26 +12,26 @@ _Static_assert(GS_K_PREP < GS_K_RUNNING && GS_K_READY < GS_K_RUNNING && GS_K_TOR
 	       GS_K_TOEVICT > GS_K_RUNNING && GS_K_DONE > GS_K_RUNNING, "launch_state.def");
 
 /* Not where a program may be told in the end that its launch is not to be: what is in a stream cannot be taken out. */
-int shim_armed_may(const struct shim_session *s, const struct shim_launch *l)
+int shim_preenqueued_may(const struct shim_session *s, const struct shim_launch *l)
 {
-	return gs_page_load(s->page->arm) && l->ctx->arms && l->evictable && !l->gated && s->absent != GS_ABSENT_FAIL;
+	return gs_page_load(s->page->preenqueue) && l->ctx->may_preenqueue && l->evictable && !l->gated && s->absent != GS_ABSENT_FAIL;
 }
 
-/* Armed before the driver has it: whoever asks what is out must not miss it (channels.c). */
-int shim_armed_wait(struct shim_launch *l, CUstream stream)
+/* Pre-enqueued before the driver has it: whoever asks what is out must not miss it (channels.c). */
+int shim_preenqueued_wait(struct shim_launch *l, CUstream stream)
 {
-	l->armed = 1;
+	l->preenqueued = 1;
 	if (REAL(cuStreamWaitValue32_v2)(stream, shim_launch_slot(l, offsetof(struct gs_slot, state)), GS_K_RUNNING,
 					 CU_STREAM_WAIT_VALUE_GEQ) == CUDA_SUCCESS)
 		return 1;
-	l->armed = 0;
+	l->preenqueued = 0;
 	return 0;
 }
 
-void shim_armed_say(struct shim_launch *l)
+void shim_preenqueued_say(struct shim_launch *l)
 {
 	shim_log("%s waits for its turn in its stream", l->kernel->name);
-	atomic_fetch_or(&l->slot->flags, GS_SLOT_ARMED);
+	atomic_fetch_or(&l->slot->flags, GS_SLOT_PREENQUEUED);
 }
 
 /* A launch that has begun is over or has been evicted, whatever its state says now. */
@@ -48,11 +48,11 @@ static int let_go(const struct shim_session *s, struct gs_slot *slot)
 
 	if (gs_page_load(slot->state) != GS_K_TORUN && !ours)
 		return 0;
-	atomic_fetch_and(&slot->flags, ~GS_SLOT_ARMED);
+	atomic_fetch_and(&slot->flags, ~GS_SLOT_PREENQUEUED);
 	return gs_slot_move(slot, GS_K_TORUN, GS_K_RUNNING) || (ours && gs_slot_move(slot, GS_K_READY, GS_K_RUNNING));
 }
 
-int shim_armed_went(const struct shim_session *s, const struct shim_launch *l)
+int shim_preenqueued_went(const struct shim_session *s, const struct shim_launch *l)
 {
 	return has_gone(l->slot) || let_go(s, l->slot);
 }

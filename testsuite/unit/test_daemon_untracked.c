@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Launches without a slot, told of by RODE over raw sockets: what the daemon counts, and whom it believes. */
+/* Launches without a slot, told of by UNTRACKED over raw sockets: what the daemon counts, and whom it believes. */
 #define _GNU_SOURCE
 #include <inttypes.h>
 #include <jansson.h>
@@ -54,14 +54,14 @@ static void announce(const struct client *c, uint32_t number)
 static void tell(int sock, uint32_t first, uint32_t count, uint32_t each, uint64_t launched)
 {
 	struct gs_msg msg;
-	struct gs_rode rode[GS_RODE_MAX];
+	struct gs_untracked untracked[GS_UNTRACKED_MAX];
 
-	gs_msg_init(&msg, GS_MSG_RODE, 0);
-	msg.rode.launched = launched;
-	msg.rode.count = count;
-	for (uint32_t i = 0; i < GS_RODE_MAX; i++)
-		rode[i] = (struct gs_rode){ .kernel = first + i, .launches = each };
-	memcpy(msg.rode.kernel, rode, sizeof(rode));
+	gs_msg_init(&msg, GS_MSG_UNTRACKED, 0);
+	msg.untracked.launched = launched;
+	msg.untracked.count = count;
+	for (uint32_t i = 0; i < GS_UNTRACKED_MAX; i++)
+		untracked[i] = (struct gs_untracked){ .kernel = first + i, .launches = each };
+	memcpy(msg.untracked.kernel, untracked, sizeof(untracked));
 	live_send(sock, &msg, -1);
 }
 
@@ -100,8 +100,8 @@ static void each_is_counted_once(void **state)
 	for (uint32_t i = 0; i < KERNELS; i++)
 		announce(&c, i);
 	/* More kernels than a message has room for: two, which say the same of all. */
-	tell(c.sock, 0, GS_RODE_MAX, 7, KERNELS * 7);
-	tell(c.sock, GS_RODE_MAX, KERNELS - GS_RODE_MAX, 7, KERNELS * 7);
+	tell(c.sock, 0, GS_UNTRACKED_MAX, 7, KERNELS * 7);
+	tell(c.sock, GS_UNTRACKED_MAX, KERNELS - GS_UNTRACKED_MAX, 7, KERNELS * 7);
 	until_read(&c);
 	assert_true(live_figure(l, c.job, "kernels") == KERNELS * 7);
 	assert_int_equal(kernels_with(l, c.job, 7), KERNELS);
@@ -126,8 +126,8 @@ static void what_cannot_be_is_not_believed(void **state)
 	announce(&c, 1);
 	announce(&other, 1);
 	tell(c.sock, 1, 1, 5, 5);
-	tell(c.sock, 100000, GS_RODE_MAX, 9, 5);
-	tell(c.sock, UINT32_MAX - GS_RODE_MAX, UINT32_MAX, 9, UINT64_MAX);
+	tell(c.sock, 100000, GS_UNTRACKED_MAX, 9, 5);
+	tell(c.sock, UINT32_MAX - GS_UNTRACKED_MAX, UINT32_MAX, 9, UINT64_MAX);
 	tell(c.sock, 1, 0, 9, 2);
 	until_read(&c);
 	assert_true(live_figure(l, c.job, "kernels") == 5);
@@ -138,14 +138,14 @@ static void what_cannot_be_is_not_believed(void **state)
 	go_away(&other);
 }
 
-static void nobody_rides_before_hello(void **state)
+static void nobody_untracked_before_hello(void **state)
 {
 	struct live *l = *state;
 	int sock = live_connect(l);
 
 	tell(sock, 0, 1, 1, 1);
 	live_expect_closed(sock);
-	assert_true(live_logged(l, "RODE before HELLO") > 0);
+	assert_true(live_logged(l, "UNTRACKED before HELLO") > 0);
 	close(sock);
 }
 
@@ -154,7 +154,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		LIVE(each_is_counted_once),
 		LIVE(what_cannot_be_is_not_believed),
-		LIVE(nobody_rides_before_hello),
+		LIVE(nobody_untracked_before_hello),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Launches that wait in their streams for their turn (GS_SLOT_ARMED), as the daemon has them. */
+/* Launches that wait in their streams for their turn (GS_SLOT_PREENQUEUED), as the daemon has them. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +17,7 @@ static void begin_pair(void)
 	struct gs_gpu_options o = options_of("piv");
 
 	o.overlap_ns = 8 * US;
-	o.arm = 1;
+	o.preenqueue = 1;
 	begin_with(&o);
 	low = join(1, 1);
 	high = join(2, 10);
@@ -35,22 +35,22 @@ static void low_computes(void)
 static void high_waits_in_its_stream(void)
 {
 	launch(high, 0, 10, 1);
-	atomic_fetch_or(&high->page->slot[0].flags, GS_SLOT_ARMED);
+	atomic_fetch_or(&high->page->slot[0].flags, GS_SLOT_PREENQUEUED);
 }
 
 /* What waits in its stream goes when nobody is there any more, and not before; by the daemon's hand, once. */
-static void test_armed(void **unused)
+static void test_preenqueued(void **unused)
 {
 	struct gs_slot *slot;
 
 	(void)unused;
 	begin_pair();
 	slot = &high->page->slot[0];
-	assert_int_equal(gs_page_load(high->page->arm), 0);
+	assert_int_equal(gs_page_load(high->page->preenqueue), 0);
 	low_computes();
 	turn(0);
-	assert_int_equal(gs_page_load(high->page->arm), 1);
-	assert_int_equal(gs_page_load(low->page->arm), 0);
+	assert_int_equal(gs_page_load(high->page->preenqueue), 1);
+	assert_int_equal(gs_page_load(low->page->preenqueue), 0);
 	high_waits_in_its_stream();
 	turn(1 * MS);
 	assert_int_equal(state(low, 0), GS_K_TOEVICT);
@@ -62,11 +62,11 @@ static void test_armed(void **unused)
 	turn(1 * US);
 	assert_true(has_turn(high));
 	assert_int_equal(state(high, 0), GS_K_RUNNING);
-	assert_false(gs_page_load(slot->flags) & GS_SLOT_ARMED);
+	assert_false(gs_page_load(slot->flags) & GS_SLOT_PREENQUEUED);
 	gs_page_store(slot->started, 1);
 	turn(1 * US);
-	assert_int_equal(gs_page_load(low->page->arm), 1);
-	assert_int_equal(gs_page_load(high->page->arm), 0);
+	assert_int_equal(gs_page_load(low->page->preenqueue), 1);
+	assert_int_equal(gs_page_load(high->page->preenqueue), 0);
 	/* Back in READY it is as any other. */
 	assert_true(gs_slot_move(slot, GS_K_RUNNING, GS_K_READY));
 	gs_gpu_bell(high->tenant);
@@ -76,14 +76,14 @@ static void test_armed(void **unused)
 }
 
 /* One of two is not in its stream yet: its way to the GPU passes in the meantime. */
-static void test_armed_in_part(void **unused)
+static void test_preenqueued_in_part(void **unused)
 {
 	(void)unused;
 	begin_pair();
 	low_computes();
 	launch(high, 0, 10, 1);
 	launch(high, 1, 10, 1);
-	atomic_fetch_or(&high->page->slot[0].flags, GS_SLOT_ARMED);
+	atomic_fetch_or(&high->page->slot[0].flags, GS_SLOT_PREENQUEUED);
 	turn(1 * MS);
 	agent(low);
 	turn(45 * US);
@@ -94,7 +94,7 @@ static void test_armed_in_part(void **unused)
 }
 
 /* What has not begun is in nobody's way, however long its client takes to hear. */
-static void test_armed_behind_what_has_not_begun(void **unused)
+static void test_preenqueued_behind_what_has_not_begun(void **unused)
 {
 	(void)unused;
 	begin_pair();
@@ -113,7 +113,7 @@ static void test_armed_behind_what_has_not_begun(void **unused)
 }
 
 /* It says that it leaves in 50 us, and does not: it is not waited for until EvictDeadline. */
-static void test_armed_behind_one_that_stays(void **unused)
+static void test_preenqueued_behind_one_that_stays(void **unused)
 {
 	(void)unused;
 	begin_pair();
@@ -131,7 +131,7 @@ static void test_armed_behind_one_that_stays(void **unused)
 }
 
 /* What has been marked as started may be behind a wait, too: of one who never has the turn meanwhile it would never end. */
-static void test_kernel_behind_an_armed_one(void **unused)
+static void test_kernel_behind_an_preenqueued_one(void **unused)
 {
 	(void)unused;
 	begin_pair();
@@ -143,7 +143,7 @@ static void test_kernel_behind_an_armed_one(void **unused)
 	turn(1 * MS);
 	assert_int_equal(has_turn(low), 0);
 	launch(low, 1, 10, 1);
-	atomic_fetch_or(&low->page->slot[1].flags, GS_SLOT_ARMED);
+	atomic_fetch_or(&low->page->slot[1].flags, GS_SLOT_PREENQUEUED);
 	agent(low);
 	turn(29 * MS);
 	assert_false(has_turn(high));
@@ -155,11 +155,11 @@ static void test_kernel_behind_an_armed_one(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_armed),
-		cmocka_unit_test(test_armed_in_part),
-		cmocka_unit_test(test_armed_behind_what_has_not_begun),
-		cmocka_unit_test(test_armed_behind_one_that_stays),
-		cmocka_unit_test(test_kernel_behind_an_armed_one),
+		cmocka_unit_test(test_preenqueued),
+		cmocka_unit_test(test_preenqueued_in_part),
+		cmocka_unit_test(test_preenqueued_behind_what_has_not_begun),
+		cmocka_unit_test(test_preenqueued_behind_one_that_stays),
+		cmocka_unit_test(test_kernel_behind_an_preenqueued_one),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Short launches that ride along without a slot: which do, how they are counted and told of, and when they are timed. */
+/* Short launches that go untracked without a slot: which do, how they are counted and told of, and when they are timed. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <setjmp.h>
@@ -13,7 +13,7 @@
 
 #include "device/shim/context.h"
 #include "device/shim/order.h"
-#include "device/shim/riders.h"
+#include "device/shim/untracked.h"
 #include "fake_driver.h"
 #include "shim_rig.h"
 
@@ -34,14 +34,14 @@ static unsigned marked(unsigned n)
 }
 
 /* Marks cost the GPU time: fewer of them where nobody else has used it of late. */
-static void test_riders(void **unused)
+static void test_untracked(void **unused)
 {
 	struct shim_time *time = shim_kernel_time(shim_kernel_find(FAKE_MACHINE_CODE), (const unsigned int[]){ 32, 1, 1 }, LONG_GRID);
 
 	(void)unused;
 	time->tpt_ps = 900 * 1000 * 1000 / LONG_GRID;
 	time->due = UINT64_MAX; /* none is timed */
-	marked(4); /* what rode before is with a slot by then */
+	marked(4); /* what went untracked before is with a slot by then */
 	gs_page_store(page->shared, 1);
 	assert_in_range(marked(20), 10, 11); /* every other one */
 	/* The daemon should see within 0.5 ms when they end, or at once. */
@@ -62,7 +62,7 @@ static void test_riders(void **unused)
 }
 
 /* A launch that waits at the gate may find the turn gone by then: it needs a slot. */
-static void test_none_rides_that_grows(void **unused)
+static void test_none_untracked_that_grows(void **unused)
 {
 	struct shim_kernel *k = shim_kernel_find(FAKE_MACHINE_CODE);
 	struct shim_time *time = shim_kernel_time(k, (const unsigned int[]){ 32, 1, 1 }, LONG_GRID);
@@ -81,12 +81,12 @@ static void test_none_rides_that_grows(void **unused)
 	time->tpt_ps = time->due = 0;
 }
 
-#define RIDER_THREADS 4
-#define RIDER_LAUNCHES 3000
+#define UNTRACKED_THREADS 4
+#define UNTRACKED_LAUNCHES 3000
 
-static void *launch_riders(void *unused)
+static void *launch_untracked(void *unused)
 {
-	for (int i = 0; i < RIDER_LAUNCHES; i++)
+	for (int i = 0; i < UNTRACKED_LAUNCHES; i++)
 		assert_int_equal(launch(FAKE_MACHINE_CODE, 1), CUDA_SUCCESS);
 	return unused;
 }
@@ -141,34 +141,34 @@ static void test_small_grids_do_not_make_large_ones_long(void **unused)
 	time->tpt_ps = time->due = 0;
 }
 
-/* Whoever launches meanwhile: each launch has a number of its own, and each rider is told of once. */
-static void test_riders_are_counted(void **unused)
+/* Whoever launches meanwhile: each launch has a number of its own, and each untracked launch is told of once. */
+static void test_untracked_are_counted(void **unused)
 {
 	struct shim_kernel *k = shim_kernel_find(FAKE_MACHINE_CODE);
 	struct shim_time *time = shim_kernel_time(k, (const unsigned int[]){ 32, 1, 1 }, LONG_GRID);
-	uint64_t launches, number, riders, all = RIDER_THREADS * RIDER_LAUNCHES;
-	pthread_t thread[RIDER_THREADS];
+	uint64_t launches, number, untracked, all = UNTRACKED_THREADS * UNTRACKED_LAUNCHES;
+	pthread_t thread[UNTRACKED_THREADS];
 
 	(void)unused;
 	assert_int_equal(launch(FAKE_MACHINE_CODE, 1), CUDA_SUCCESS);
 	launches = shim_kernel_launches(k);
 	number = highest_number();
-	riders = shim_time_riders(time);
-	shim_kernel_take_riders(k);
+	untracked = shim_time_untracked(time);
+	shim_kernel_take_untracked(k);
 	time->tpt_ps = 1000;
-	for (int i = 0; i < RIDER_THREADS; i++)
-		assert_int_equal(pthread_create(&thread[i], NULL, launch_riders, NULL), 0);
-	/* Evictable ones among them: their slots' numbers count those that rode, too. */
+	for (int i = 0; i < UNTRACKED_THREADS; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, launch_untracked, NULL), 0);
+	/* Evictable ones among them: their slots' numbers count the untracked ones, too. */
 	for (int i = 0; i < 100; i++, all++) {
 		assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
 		finish_all();
 	}
-	for (int i = 0; i < RIDER_THREADS; i++)
+	for (int i = 0; i < UNTRACKED_THREADS; i++)
 		pthread_join(thread[i], NULL);
 	time->tpt_ps = 0;
 	assert_int_equal(launch(FAKE_MACHINE_CODE, 1), CUDA_SUCCESS);
-	assert_int_equal(shim_kernel_launches(k) - launches, RIDER_THREADS * RIDER_LAUNCHES + 1);
-	assert_true(shim_time_riders(time) - riders > RIDER_THREADS * RIDER_LAUNCHES / 2);
+	assert_int_equal(shim_kernel_launches(k) - launches, UNTRACKED_THREADS * UNTRACKED_LAUNCHES + 1);
+	assert_true(shim_time_untracked(time) - untracked > UNTRACKED_THREADS * UNTRACKED_LAUNCHES / 2);
 	assert_int_equal(highest_number() - number, all + 1);
 }
 
@@ -200,7 +200,7 @@ static void begin_anew(void)
  * Of the thread that alone launches, too, which counts its own with plain stores: when another one
  * comes and tells of them, while it goes on.
  */
-static void test_the_owners_riders_are_counted(void **unused)
+static void test_the_owners_untracked_are_counted(void **unused)
 {
 	struct shim_kernel *k = shim_kernel_find(FAKE_MACHINE_CODE);
 	struct shim_time *time = shim_kernel_time(k, (const unsigned int[]){ 32, 1, 1 }, LONG_GRID);
@@ -217,16 +217,16 @@ static void test_the_owners_riders_are_counted(void **unused)
 	time->due = UINT64_MAX;
 	for (int turn = 0; turn < 20; turn++) {
 		begin_anew();
-		for (int i = 0; i < RIDER_LAUNCHES; i++) {
-			if (i == RIDER_LAUNCHES / 2)
-				assert_int_equal(pthread_create(&thread, NULL, launch_riders, NULL), 0);
+		for (int i = 0; i < UNTRACKED_LAUNCHES; i++) {
+			if (i == UNTRACKED_LAUNCHES / 2)
+				assert_int_equal(pthread_create(&thread, NULL, launch_untracked, NULL), 0);
 			assert_int_equal(launch(FAKE_MACHINE_CODE, 1), CUDA_SUCCESS);
 		}
 		pthread_join(thread, NULL);
 		assert_ptr_equal(shim_owned_here(), NULL);
-		all += 2 * RIDER_LAUNCHES;
+		all += 2 * UNTRACKED_LAUNCHES;
 	}
-	assert_true(time->own - own > 20 * RIDER_LAUNCHES / 4); /* as soon as others' are told of, and until others come */
+	assert_true(time->own - own > 20 * UNTRACKED_LAUNCHES / 4); /* as soon as others' are told of, and until others come */
 	time->tpt_ps = time->due = 0;
 	assert_int_equal(launch(FAKE_MACHINE_CODE, 1), CUDA_SUCCESS);
 	assert_int_equal(shim_kernel_launches(k) - launches, all + 1);
@@ -238,17 +238,17 @@ static void test_the_owners_riders_are_counted(void **unused)
 static struct {
 	struct shim_time *time;
 	_Atomic int begun, others_begin, done; /* so many others launch, too */
-	_Atomic uint64_t rode, told_ns, slots;
+	_Atomic uint64_t told, told_ns, slots;
 } account;
 
-static void ride_and_tell(unsigned i)
+static void launch_and_tell(unsigned i)
 {
 	uint64_t ns;
 
-	account.rode += shim_rides(page, account.time, 1) != 0;
+	account.told += shim_may_go_untracked(page, account.time, 1) != 0;
 	if (i % 16)
 		return;
-	shim_riders_number(i % 3 == 0, &ns);
+	shim_untracked_number(i % 3 == 0, &ns);
 	account.slots++;
 	if (i % 3)
 		account.told_ns += ns;
@@ -267,10 +267,10 @@ static void *tell(void *unused)
 		if (which < account.others_begin) {
 			shim_order_enter(&p, shim_context_current(shim_session()), STREAM, 0, 0);
 			shim_order_leave(&p);
-			ride_and_tell(i);
+			launch_and_tell(i);
 			continue;
 		}
-		shim_riders_number(i % 3 == 0, &ns);
+		shim_untracked_number(i % 3 == 0, &ns);
 		account.slots++;
 		if (i % 3)
 			account.told_ns += ns;
@@ -284,14 +284,14 @@ static void test_their_time_is_told_once(void **unused)
 	struct shim_context *c = shim_context_current(shim_session());
 	pthread_t thread[TELLERS];
 	struct shim_passage p;
-	uint64_t ns, number, rode = 0;
+	uint64_t ns, number, told = 0;
 
 	(void)unused;
 	account.time = shim_kernel_time(shim_kernel_find(FAKE_MACHINE_CODE), (const unsigned int[]){ 96, 1, 1 }, LONG_GRID);
-	account.time->tpt_ps = 1000; /* as many ns as riders */
+	account.time->tpt_ps = 1000; /* as many ns as untracked launches */
 	account.time->due = UINT64_MAX;
-	shim_riders_number(0, &ns);
-	number = shim_riders_number(0, &ns);
+	shim_untracked_number(0, &ns);
+	number = shim_untracked_number(0, &ns);
 	for (int turn = 0; turn < 20; turn++) {
 		account.begun = account.others_begin = account.done = 0;
 		begin_anew();
@@ -301,21 +301,21 @@ static void test_their_time_is_told_once(void **unused)
 		for (int i = 0; i < TELLERS; i++)
 			assert_int_equal(pthread_create(&thread[i], NULL, tell, NULL), 0);
 		EVENTUALLY(account.begun == TELLERS);
-		rode = account.time->own;
-		for (unsigned i = 1; i < RIDER_LAUNCHES; i++) {
-			if (i == RIDER_LAUNCHES / 2)
+		told = account.time->own;
+		for (unsigned i = 1; i < UNTRACKED_LAUNCHES; i++) {
+			if (i == UNTRACKED_LAUNCHES / 2)
 				account.others_begin = turn % 2 ? TELLERS : 1;
-			ride_and_tell(i);
+			launch_and_tell(i);
 		}
-		assert_true(account.time->own > rode);
+		assert_true(account.time->own > told);
 		account.done = 1;
 		for (int i = 0; i < TELLERS; i++)
 			pthread_join(thread[i], NULL);
 	}
-	number = shim_riders_number(0, &ns) - number;
-	assert_int_equal(account.told_ns + ns, account.rode);
-	assert_int_equal(number, account.rode + account.slots + 1);
-	assert_int_equal(shim_time_riders(account.time), account.rode);
+	number = shim_untracked_number(0, &ns) - number;
+	assert_int_equal(account.told_ns + ns, account.told);
+	assert_int_equal(number, account.told + account.slots + 1);
+	assert_int_equal(shim_time_untracked(account.time), account.told);
 	account.time->tpt_ps = account.time->due = 0;
 }
 
@@ -326,7 +326,7 @@ static CUresult captures(CUstream stream, CUstreamCaptureStatus *status)
 }
 
 /* What a capture takes is not on its way to the GPU: the owner sees that one has begun. */
-static void test_none_rides_into_a_graph(void **unused)
+static void test_none_untracked_into_a_graph(void **unused)
 {
 	struct shim_time *time = shim_kernel_time(shim_kernel_find(FAKE_MACHINE_CODE), (const unsigned int[]){ 32, 1, 1 }, LONG_GRID);
 	void *asked = shim_slot[SHIM_FN_cuStreamIsCapturing];
@@ -338,10 +338,10 @@ static void test_none_rides_into_a_graph(void **unused)
 	shim_order_forked();
 	shim_order_begin();
 	for (int i = 0; i < 2; i++) {
-		n = shim_time_riders(time);
+		n = shim_time_untracked(time);
 		marked(4);
 		if (i)
-			assert_int_equal(shim_time_riders(time) - n, 4);
+			assert_int_equal(shim_time_untracked(time) - n, 4);
 	}
 	assert_int_equal(cuStreamBeginCapture_v2(STREAM, 0), CUDA_SUCCESS);
 	shim_slot[SHIM_FN_cuStreamIsCapturing] = (void *)(uintptr_t)captures;
@@ -358,30 +358,30 @@ static void test_none_rides_into_a_graph(void **unused)
 }
 
 /* The daemon hears of each once, however many they are. */
-static void test_riders_are_taken_once(void **unused)
+static void test_untracked_are_taken_once(void **unused)
 {
 	struct shim_kernel *k = shim_kernel_find(FAKE_MACHINE_CODE);
 	struct shim_time *time = shim_kernel_time(k, (const unsigned int[]){ 32, 1, 1 }, LONG_GRID);
 
 	(void)unused;
-	shim_kernel_take_riders(k);
+	shim_kernel_take_untracked(k);
 	time->others += 70000;
-	assert_int_equal(shim_kernel_take_riders(k), 70000);
-	assert_int_equal(shim_kernel_take_riders(k), 0);
+	assert_int_equal(shim_kernel_take_untracked(k), 70000);
+	assert_int_equal(shim_kernel_take_untracked(k), 0);
 }
 
-/* `n` launches, each seen to be over before the next one; after how many the last rider came. */
-static unsigned last_rider(CUfunction f, unsigned n)
+/* `n` launches, each seen to be over before the next one; after how many the last untracked launch came. */
+static unsigned last_untracked(CUfunction f, unsigned n)
 {
 	struct shim_time *time = shim_kernel_time(shim_kernel_find(f), (const unsigned int[]){ 32, 1, 1 }, LONG_GRID);
 	unsigned last = 0;
 
 	for (unsigned i = 1; i <= n; i++) {
-		uint64_t riders = shim_time_riders(time);
+		uint64_t untracked = shim_time_untracked(time);
 
 		assert_int_equal(launch(f, 1), CUDA_SUCCESS);
 		EVENTUALLY(all_prepared());
-		if (shim_time_riders(time) != riders)
+		if (shim_time_untracked(time) != untracked)
 			last = i;
 	}
 	return last;
@@ -391,7 +391,7 @@ static unsigned last_rider(CUfunction f, unsigned n)
  * Riding along does not keep a kernel from being timed: the first four and every 31st launch, in whatever context;
  * every 1,023rd of what is so short while nobody else uses the GPU.
  */
-static void test_riders_are_timed(void **unused)
+static void test_untracked_are_timed(void **unused)
 {
 	const CUfunction f = (CUfunction)0x5000;
 	unsigned timed = fake_driver_timed();
@@ -400,27 +400,27 @@ static void test_riders_are_timed(void **unused)
 	(void)unused;
 	fake_driver_takes(0.001f);
 	gs_page_store(page->shared, 1);
-	last_rider(f, 4);
+	last_untracked(f, 4);
 	assert_int_equal(fake_driver_timed() - timed, 4);
-	last_rider(f, 320);
+	last_untracked(f, 320);
 	assert_int_equal(fake_driver_timed() - timed, 14);
 	time = shim_kernel_time(shim_kernel_find(f), (const unsigned int[]){ 32, 1, 1 }, LONG_GRID);
-	assert_int_equal(shim_time_riders(time), 310);
+	assert_int_equal(shim_time_untracked(time), 310);
 	shim_context_gone(FAKE_CONTEXT);
 	fake_driver_reuse();
 	shim_context_destroyed(FAKE_CONTEXT);
 	shim_rig_idle(NULL);
-	last_rider(f, 320);
+	last_untracked(f, 320);
 	assert_int_equal(fake_driver_timed() - timed, 24);
 	gs_page_store(page->shared, 0);
-	last_rider(f, 4 * 1023 + 30);
+	last_untracked(f, 4 * 1023 + 30);
 	assert_int_equal(fake_driver_timed() - timed, 28);
 	assert_int_equal(fake_driver_stale(), 0);
 	fake_driver_takes(0);
 }
 
 /* Alone, the longer it takes the sooner it is timed again: what was predicted in between is some 64 ms, but no more often than one of 127. */
-static void test_a_longer_rider_is_timed_sooner(void **unused)
+static void test_a_longer_untracked_is_timed_sooner(void **unused)
 {
 	static const struct {
 		CUfunction f;
@@ -433,46 +433,46 @@ static void test_a_longer_rider_is_timed_sooner(void **unused)
 		unsigned timed = fake_driver_timed();
 
 		fake_driver_takes(at[i].ms);
-		last_rider(at[i].f, 4 + 31); /* the next ones are as long as is known by then */
+		last_untracked(at[i].f, 4 + 31); /* the next ones are as long as is known by then */
 		assert_in_range(fake_driver_timed() - timed, 4, 5);
 		for (timed = fake_driver_timed(); fake_driver_timed() == timed;)
-			last_rider(at[i].f, 1);
-		last_rider(at[i].f, at[i].one_of - 2);
+			last_untracked(at[i].f, 1);
+		last_untracked(at[i].f, at[i].one_of - 2);
 		assert_int_equal(fake_driver_timed() - timed, 1);
-		last_rider(at[i].f, 4);
+		last_untracked(at[i].f, 4);
 		assert_int_equal(fake_driver_timed() - timed, 2);
 	}
 	fake_driver_takes(0);
 }
 
 /* More work in the same grid: that is seen soon, and also when it is less again. */
-static void test_a_rider_that_becomes_long(void **unused)
+static void test_a_untracked_that_becomes_long(void **unused)
 {
 	const CUfunction f = (CUfunction)0x6000;
 
 	(void)unused;
 	fake_driver_takes(0.1f);
-	assert_in_range(last_rider(f, 40), 38, 40);
+	assert_in_range(last_untracked(f, 40), 38, 40);
 	gs_page_store(page->shared, 1);
 	fake_driver_takes(10);
-	assert_in_range(last_rider(f, 200), 0, 31); /* what was put off while it was alone is due */
+	assert_in_range(last_untracked(f, 200), 0, 31); /* what was put off while it was alone is due */
 	fake_driver_takes(0.1f);
-	assert_in_range(last_rider(f, 100), 98, 100);
+	assert_in_range(last_untracked(f, 100), 98, 100);
 	/* Timed while somebody else had the GPU: once is soon forgotten. */
 	gs_page_store(page->shared, 0);
 	for (unsigned timed = fake_driver_timed(); fake_driver_timed() == timed;)
-		last_rider(f, 1);
-	last_rider(f, 640 - 3);
+		last_untracked(f, 1);
+	last_untracked(f, 640 - 3);
 	fake_driver_takes(20);
 	for (unsigned timed = fake_driver_timed(); fake_driver_timed() == timed;)
-		last_rider(f, 1);
+		last_untracked(f, 1);
 	fake_driver_takes(0.1f);
-	assert_in_range(last_rider(f, 8), 4, 8);
+	assert_in_range(last_untracked(f, 8), 4, 8);
 	fake_driver_takes(0);
 }
 
 /* Now this long, now that: it is asked again about each surprise, but rides all the same. */
-static void test_a_rider_that_is_never_as_its_mean(void **unused)
+static void test_a_untracked_that_is_never_as_its_mean(void **unused)
 {
 	const CUfunction f = (CUfunction)0x9000;
 	unsigned timed = fake_driver_timed();
@@ -481,7 +481,7 @@ static void test_a_rider_that_is_never_as_its_mean(void **unused)
 	gs_page_store(page->shared, 1);
 	for (unsigned i = 0; i < 354; i++) {
 		fake_driver_takes(i % 2 ? 0.002f : 0.02f);
-		last_rider(f, 1);
+		last_untracked(f, 1);
 	}
 	assert_in_range(fake_driver_timed() - timed, 4 + 20, 4 + 3 + 40);
 	gs_page_store(page->shared, 0);
@@ -489,45 +489,45 @@ static void test_a_rider_that_is_never_as_its_mean(void **unused)
 }
 
 /* They are told of, and make room for no others, by what is known of them at last. */
-static void test_riders_that_took_longer(void **unused)
+static void test_untracked_that_took_longer(void **unused)
 {
 	struct shim_time *time = shim_kernel_time(shim_kernel_find(FAKE_MACHINE_CODE), (const unsigned int[]){ 32, 1, 1 }, LONG_GRID);
 
 	(void)unused;
 	time->tpt_ps = 0;
-	last_rider(FAKE_MACHINE_CODE, 1); /* what rode before is with a slot by then */
+	last_untracked(FAKE_MACHINE_CODE, 1); /* what went untracked before is with a slot by then */
 	time->tpt_ps = 100 * 1000 * 1000 / FAKE_SMS; /* a block-task takes as long as one for each SM */
 	time->due = UINT64_MAX;
-	assert_int_equal(last_rider(FAKE_MACHINE_CODE, 5), 5);
-	shim_riders_longer(1000, 100000);
-	assert_int_equal(last_rider(FAKE_MACHINE_CODE, 1), 0);
+	assert_int_equal(last_untracked(FAKE_MACHINE_CODE, 5), 5);
+	shim_untracked_longer(1000, 100000);
+	assert_int_equal(last_untracked(FAKE_MACHINE_CODE, 1), 0);
 	assert_int_equal(last_slot()->leave_ns, 50 * GS_NS_PER_MS);
 	/* As much as the word holds, and no carry into their number. */
-	assert_int_equal(last_rider(FAKE_MACHINE_CODE, 5), 5);
-	shim_riders_longer(1, UINT64_MAX);
-	assert_int_equal(last_rider(FAKE_MACHINE_CODE, 1), 0);
+	assert_int_equal(last_untracked(FAKE_MACHINE_CODE, 5), 5);
+	shim_untracked_longer(1, UINT64_MAX);
+	assert_int_equal(last_untracked(FAKE_MACHINE_CODE, 1), 0);
 	assert_in_range(last_slot()->leave_ns, GS_NS_PER_S, 2 * GS_NS_PER_S);
 	time->tpt_ps = 0;
 	time->due = 0;
 }
 
-int shim_riders(void)
+int shim_untracked(void)
 {
 	const struct CMUnitTest tests[] = {
-		SHIM(test_riders),
-		SHIM(test_none_rides_that_grows),
+		SHIM(test_untracked),
+		SHIM(test_none_untracked_that_grows),
 		SHIM(test_small_grids_do_not_make_large_ones_long),
-		SHIM(test_riders_are_counted),
-		SHIM(test_the_owners_riders_are_counted),
+		SHIM(test_untracked_are_counted),
+		SHIM(test_the_owners_untracked_are_counted),
 		SHIM(test_kernels_that_are_not_known),
 		SHIM(test_their_time_is_told_once),
-		SHIM(test_riders_are_taken_once),
-		SHIM(test_riders_are_timed),
-		SHIM(test_a_longer_rider_is_timed_sooner),
-		SHIM(test_a_rider_that_becomes_long),
-		SHIM(test_a_rider_that_is_never_as_its_mean),
-		SHIM(test_riders_that_took_longer),
-		SHIM(test_none_rides_into_a_graph),
+		SHIM(test_untracked_are_taken_once),
+		SHIM(test_untracked_are_timed),
+		SHIM(test_a_longer_untracked_is_timed_sooner),
+		SHIM(test_a_untracked_that_becomes_long),
+		SHIM(test_a_untracked_that_is_never_as_its_mean),
+		SHIM(test_untracked_that_took_longer),
+		SHIM(test_none_untracked_into_a_graph),
 	};
 
 	return cmocka_run_group_tests(tests, shim_rig_setup, NULL);
