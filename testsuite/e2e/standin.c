@@ -71,34 +71,34 @@ static int answer_one(int client, const char *munge_socket, FILE *log, const cha
 {
 	struct ucred peer = { 0 };
 	socklen_t length = sizeof(peer);
-	struct gs_msg ask, answer;
+	struct gs_msg request, answer;
 	struct gs_msg_step step;
 	struct gs_error err;
 	uid_t sealer;
 	int begins;
 
 	getsockopt(client, SOL_SOCKET, SO_PEERCRED, &peer, &length);
-	if (gs_msg_recv(client, &ask, GS_TO_DAEMON, NULL, &err) <= 0) {
+	if (gs_msg_recv(client, &request, GS_TO_DAEMON, NULL, &err) <= 0) {
 		fprintf(log, "MALFORMED %s\n", err.text);
 		return fflush(log);
 	}
-	begins = ask.header.type == GS_MSG_REGISTER;
-	if (gs_auth_open(begins ? ask.registration.cred : ask.unregister.cred, munge_socket, &step,
+	begins = request.header.type == GS_MSG_REGISTER;
+	if (gs_auth_open(begins ? request.registration.cred : request.unregister.cred, munge_socket, &step,
 			 &sealer, &err) < 0) {
 		fprintf(log, "FORGED %s\n", err.text);
 		fflush(log);
-		refuse(&answer, ask.header.tag, err.text);
+		refuse(&answer, request.header.tag, err.text);
 		return gs_msg_send(client, &answer, -1);
 	}
-	log_step(log, gs_msg_name(ask.header.type), peer.pid, sealer, &step);
+	log_step(log, gs_msg_name(request.header.type), peer.pid, sealer, &step);
 	if (strcmp(mode, "mute") == 0)
 		return 1;
 	if (strcmp(mode, "refuse") == 0)
-		refuse(&answer, ask.header.tag, "the stand-in refuses everything");
+		refuse(&answer, request.header.tag, "the stand-in refuses everything");
 	else if (begins)
-		grant(&answer, ask.header.tag, &step);
+		grant(&answer, request.header.tag, &step);
 	else
-		gs_msg_init(&answer, GS_MSG_OK, ask.header.tag);
+		gs_msg_init(&answer, GS_MSG_OK, request.header.tag);
 	return gs_msg_send(client, &answer, -1);
 }
 
@@ -160,17 +160,17 @@ static int present(char **argv)
 {
 	struct timeval limit = { .tv_sec = 5 };
 	struct sockaddr_un address;
-	struct gs_msg ask, answer;
+	struct gs_msg request, answer;
 	struct gs_error err;
 	int sock = unix_socket(argv[2], &address);
 
-	gs_msg_init(&ask, GS_MSG_REGISTER, 7);
-	if (!fgets(ask.registration.cred, sizeof(ask.registration.cred), stdin))
+	gs_msg_init(&request, GS_MSG_REGISTER, 7);
+	if (!fgets(request.registration.cred, sizeof(request.registration.cred), stdin))
 		return 2;
-	ask.registration.cred[strcspn(ask.registration.cred, "\n")] = 0;
+	request.registration.cred[strcspn(request.registration.cred, "\n")] = 0;
 	setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 	if (connect(sock, (struct sockaddr *)&address, sizeof(address)) < 0 ||
-	    gs_msg_send(sock, &ask, -1) < 0) {
+	    gs_msg_send(sock, &request, -1) < 0) {
 		printf("NONE %s\n", strerror(errno));
 		return 2;
 	}

@@ -58,7 +58,7 @@ static CUresult give_pitched(CUdeviceptr *p, size_t *pitch, size_t width, size_t
 
 static CUresult context(CUcontext *ctx)
 {
-	rig.asks++;
+	rig.requests++;
 	*ctx = FAKE_CONTEXT;
 	return CUDA_SUCCESS;
 }
@@ -77,7 +77,7 @@ static CUmemoryPool current_pool;
 static CUresult pool_of_device(CUmemoryPool *pool, CUdevice dev)
 {
 	(void)dev;
-	rig.asks++;
+	rig.requests++;
 	*pool = current_pool;
 	return CUDA_SUCCESS;
 }
@@ -91,7 +91,7 @@ static CUresult set_pool_of_device(CUdevice dev, CUmemoryPool pool)
 
 static CUresult device_of_context(CUdevice *dev)
 {
-	rig.asks++;
+	rig.requests++;
 	*dev = 0;
 	return CUDA_SUCCESS;
 }
@@ -99,8 +99,8 @@ static CUresult device_of_context(CUdevice *dev)
 static CUresult pool_attribute(CUmemoryPool pool, CUmemPool_attribute a, void *value)
 {
 	(void)pool;
-	rig.asks++;
-	meanwhile(&rig.asked);
+	rig.requests++;
+	meanwhile(&rig.requested);
 	*(uint64_t *)value = rig.pool_has;
 	return a == CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
@@ -115,7 +115,7 @@ static CUresult pool_trim(CUmemoryPool pool, size_t keep)
 static CUresult capturing(CUstream stream, CUstreamCaptureStatus *status)
 {
 	(void)stream;
-	rig.asks++;
+	rig.requests++;
 	*status = rig.capture;
 	return CUDA_SUCCESS;
 }

@@ -25,8 +25,8 @@ extern struct rig {
 	void (*inside)(void);          /* and what another thread does while the next of them, or the next
 					  cuMemRetainAllocationHandle, is in the driver */
 	uint64_t pool_has;             /* what the pool reports as reserved */
-	_Atomic unsigned int asks;     /* about the current context, its device, that one's pool, what it has, captures */
-	void (*asked)(void);           /* what another thread does while the pool is asked for that, once */
+	_Atomic unsigned int requests;     /* about the current context, its device, that one's pool, what it has, captures */
+	void (*requested)(void);           /* what another thread does while the pool is asked for that, once */
 	CUstreamCaptureStatus capture; /* of every stream */
 	size_t limit;                  /* every limit of the context */
 	int frame;                     /* bytes of local memory of every kernel */

@@ -248,24 +248,24 @@ static CUresult fake_function_attribute(int *value, CUfunction_attribute attribu
 }
 
 static unsigned int fits_own = FAKE_BLOCKS_PER_SM, fits_variant = FAKE_BLOCKS_PER_SM;
-static unsigned int fit_asked;
+static unsigned int fit_requested;
 
 void fake_driver_fits(unsigned int own, unsigned int variant)
 {
 	fits_own = own;
 	fits_variant = variant;
-	fit_asked = 0;
+	fit_requested = 0;
 }
 
-unsigned int fake_driver_fit_asked(void)
+unsigned int fake_driver_fit_requested(void)
 {
-	return fit_asked;
+	return fit_requested;
 }
 
 static CUresult fake_occupancy(int *blocks, CUfunction f, int threads, size_t shared)
 {
 	(void)threads, (void)shared;
-	fit_asked++;
+	fit_requested++;
 	*blocks = (int)(f == FAKE_VARIANT ? fits_variant : fits_own);
 	return CUDA_SUCCESS;
 }

@@ -72,6 +72,6 @@ unsigned int fake_driver_timed(void);
 /* So many blocks of the original and of the variant fit on an SM from now on; FAKE_BLOCKS_PER_SM at first. */
 void fake_driver_fits(unsigned int own, unsigned int variant);
 /* How often that has been asked since. */
-unsigned int fake_driver_fit_asked(void);
+unsigned int fake_driver_fit_requested(void);
 
 #endif

@@ -47,13 +47,13 @@ void begin(const char *policy)
 
 void join_as(struct client *c, uint64_t id, int32_t priority, int adopted)
 {
-	struct gs_tenant_params p = { .id = id, .page = c->page, .tally = &c->tally,
+	struct gs_gpu_client_params p = { .id = id, .page = c->page, .tally = &c->tally,
 				      .kernels = &c->map, .priority = priority,
 				      .shares = 50, .name = "a client", .force_ns = force_ns,
 				      .counted = c->counted };
 
-	c->tenant = gs_gpu_add(gpu, &p, adopted, now);
-	assert_non_null(c->tenant);
+	c->gpu_client = gs_gpu_add(gpu, &p, adopted, now);
+	assert_non_null(c->gpu_client);
 }
 
 struct client *join(uint64_t id, int32_t priority)
@@ -70,8 +70,8 @@ struct client *join(uint64_t id, int32_t priority)
 
 void leave(struct client *c)
 {
-	if (c->tenant)
-		gs_gpu_remove(gpu, c->tenant, now);
+	if (c->gpu_client)
+		gs_gpu_remove(gpu, c->gpu_client, now);
 	gs_tally_fini(&c->tally);
 	free(c->page);
 	free(c);
@@ -127,7 +127,7 @@ void launch(struct client *c, unsigned i, uint64_t nt, int evictable)
 		gs_page_store(c->page->slot[i].started, 1);
 	} else {
 		go(c, i, GS_K_PREP, GS_K_READY, GS_BY_CLIENT);
-		gs_gpu_bell(c->tenant);
+		gs_gpu_doorbell(c->gpu_client);
 	}
 }
 
@@ -139,7 +139,7 @@ void agent(struct client *c)
 			go(c, i, GS_K_TORUN, GS_K_RUNNING, GS_BY_CLIENT);
 			gs_page_store(c->page->slot[i].started, 1);
 		}
-	gs_page_store(c->page->heard, gs_page_load(c->page->bell));
+	gs_page_store(c->page->heard, gs_page_load(c->page->doorbell));
 }
 
 void occupy(struct client *c, uint64_t nt)

@@ -20,7 +20,7 @@ struct client {
 	struct gs_page *page;
 	struct gs_tally tally;
 	struct gs_kernel_map map;
-	struct gs_tenant *tenant;
+	struct gs_gpu_client *gpu_client;
 	uint64_t seq;
 	uint64_t counted; /* when it joins as adopted: its launches that are in the tally */
 };
@@ -46,7 +46,7 @@ uint32_t has_turn(struct client *c);
 void prepare(struct client *c, unsigned i, uint64_t nt, int evictable);
 /* Launch: straight to the driver with the turn, else ask. */
 void launch(struct client *c, unsigned i, uint64_t nt, int evictable);
-/* The client's agent: launches what is TORUN, has heard the bell. */
+/* The client's agent: launches what is TORUN, has heard the doorbell. */
 void agent(struct client *c);
 /* Nobody is on the GPU: its kernel 0 comes to run there, evictable. */
 void occupy(struct client *c, uint64_t nt);

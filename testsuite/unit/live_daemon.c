@@ -253,11 +253,11 @@ uint32_t live_hello_refused(const struct live *l, uint32_t job)
 	return msg.refused.code;
 }
 
-void live_bell(int sock)
+void live_doorbell(int sock)
 {
 	struct gs_msg msg;
 
-	gs_msg_init(&msg, GS_MSG_BELL, 0);
+	gs_msg_init(&msg, GS_MSG_DOORBELL, 0);
 	live_send(sock, &msg, -1);
 }
 
@@ -322,7 +322,7 @@ void live_launch(int sock, struct gs_page *page, unsigned i, uint64_t seq)
 		return;
 	}
 	live_move(page, i, GS_K_PREP, GS_K_READY);
-	live_bell(sock);
+	live_doorbell(sock);
 }
 
 void live_await(struct gs_page *page, unsigned i, uint32_t state)
@@ -330,10 +330,10 @@ void live_await(struct gs_page *page, unsigned i, uint32_t state)
 	uint64_t until = gs_clock_ns() + PATIENCE_NS;
 
 	while (gs_page_load(page->slot[i].state) != state && gs_clock_ns() < until) {
-		uint32_t bell = gs_page_load(page->bell);
+		uint32_t doorbell = gs_page_load(page->doorbell);
 
-		gs_page_store(page->heard, bell);
-		gs_page_wait(page, bell, GS_NS_PER_MS);
+		gs_page_store(page->heard, doorbell);
+		gs_page_wait(page, doorbell, GS_NS_PER_MS);
 	}
 	assert_string_equal(gs_launch_state_name(gs_page_load(page->slot[i].state)),
 			    gs_launch_state_name(state));

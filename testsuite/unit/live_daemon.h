@@ -47,7 +47,7 @@ int live_local(const struct live *l, uint32_t shares, uint64_t memory, const cha
 int live_hello(const struct live *l, uint32_t job, struct gs_page **page, int *page_fd);
 /* The refusal's code of a HELLO for that job. */
 uint32_t live_hello_refused(const struct live *l, uint32_t job);
-void live_bell(int sock);
+void live_doorbell(int sock);
 /* ALLOC and its answer. */
 struct gs_msg_allocated live_alloc(int sock, uint64_t bytes);
 

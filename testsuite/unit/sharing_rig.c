@@ -32,7 +32,7 @@ void launch_leaving(struct client *c, unsigned i, int evictable, uint64_t leave_
 		gs_page_store(c->page->slot[i].started, 1);
 	} else {
 		go(c, i, GS_K_PREP, GS_K_READY, GS_BY_CLIENT);
-		gs_gpu_bell(c->tenant);
+		gs_gpu_doorbell(c->gpu_client);
 	}
 }
 

@@ -116,7 +116,7 @@ CUresult launch(CUfunction f, unsigned int grid)
 
 void ring(void)
 {
-	gs_page_ring(page);
+	gs_page_doorbell(page);
 }
 
 int shim_rig_setup(void **state)

@@ -49,7 +49,7 @@ struct gs_slot *active(void);
 void finish_all(void);
 /* Called by whoever has unlocked a mutex, where lock_watch.c is linked; NULL: nothing is. */
 extern void (*_Atomic lock_watch_unlocked)(void);
-/* The daemon's bell. */
+/* The daemon's doorbell. */
 void ring(void);
 
 /* The driver's calls since the last of these were these. */

@@ -13,7 +13,7 @@
 
 static unsigned int made;
 _Atomic int pending[MADE];
-_Atomic int asked;
+_Atomic int requested;
 _Atomic int stands, standing;
 _Atomic int captured;
 
@@ -36,7 +36,7 @@ static CUresult query(CUstream stream)
 
 	if (i >= MADE) /* the shim's own */
 		return CUDA_SUCCESS;
-	asked++;
+	requested++;
 	standing = stands;
 	while (stands)
 		usleep(100);

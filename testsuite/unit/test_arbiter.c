@@ -135,7 +135,7 @@ static void test_calls_are_carried_out(void **unused)
 }
 
 #define ASKERS 3
-#define ASKS 300
+#define REQUESTS 300
 #define PATIENCE_NS (20 * GS_NS_PER_S)
 
 /* A client of the thread's: it asks for each launch, and runs it for as long as it is allowed to.
@@ -144,21 +144,21 @@ static void *play(void *arg)
 {
 	struct client *c = arg;
 
-	for (unsigned i = 0; i < ASKS; i++) {
+	for (unsigned i = 0; i < REQUESTS; i++) {
 		uint64_t until = gs_clock_ns() + PATIENCE_NS;
 
 		prepare(c, 0, 10, 1);
 		gs_page_store(c->page->slot[0].leave_ns, 10 * US);
 		go(c, 0, GS_K_PREP, GS_K_READY, GS_BY_CLIENT);
-		gs_page_ask(c->page);
+		gs_page_request(c->page);
 		while (state(c, 0) != GS_K_DONE) {
 			if (gs_clock_ns() > until)
 				return "a request was lost";
-			gs_page_store(c->page->heard, gs_page_load(c->page->bell));
+			gs_page_store(c->page->heard, gs_page_load(c->page->doorbell));
 			if (gs_slot_move(&c->page->slot[0], GS_K_TORUN, GS_K_RUNNING))
 				gs_page_store(c->page->slot[0].started, 1);
 			else if (gs_slot_move(&c->page->slot[0], GS_K_TOEVICT, GS_K_READY))
-				gs_page_ask(c->page);
+				gs_page_request(c->page);
 			else if (state(c, 0) == GS_K_RUNNING)
 				gs_slot_move(&c->page->slot[0], GS_K_RUNNING, GS_K_DONE);
 			if (i % 3 == 0)
@@ -193,7 +193,7 @@ static void no_request_is_lost(enum gs_arbiter_mode mode)
 	gs_arbiter_stop(arbiter);
 	turn(gs_clock_ns() - now);
 	for (unsigned i = 0; i < ASKERS; i++)
-		assert_int_equal(gs_tenant_launches(c[i]->tenant), ASKS);
+		assert_int_equal(gs_gpu_client_launches(c[i]->gpu_client), REQUESTS);
 	now = gs_clock_ns();
 	end(c, ASKERS);
 }

@@ -108,7 +108,7 @@ static void two_go(struct two *t)
 }
 
 /* A launch in slot 0, asked for through the page; flags as in page.h. */
-static void ask_as(struct gs_page *page, uint64_t seq, uint32_t flags)
+static void request_as(struct gs_page *page, uint64_t seq, uint32_t flags)
 {
 	gs_page_store(page->slot[0].started, 0);
 	gs_page_store(page->slot[0].done, 0);
@@ -118,18 +118,18 @@ static void ask_as(struct gs_page *page, uint64_t seq, uint32_t flags)
 	gs_page_store(page->slot[0].seq, seq);
 	gs_page_store(page->used, 1);
 	live_move(page, 0, GS_K_PREP, GS_K_READY);
-	gs_page_ask(page);
+	gs_page_request(page);
 }
 
-static void ask(struct gs_page *page, uint64_t seq)
+static void request(struct gs_page *page, uint64_t seq)
 {
-	ask_as(page, seq, GS_SLOT_EVICTABLE);
+	request_as(page, seq, GS_SLOT_EVICTABLE);
 }
 
 /* Until it is on the GPU. */
 static void launch(struct gs_page *page, uint64_t seq)
 {
-	ask(page, seq);
+	request(page, seq);
 	live_await(page, 0, GS_K_TORUN);
 	live_run_slot(page, 0);
 }
@@ -174,7 +174,7 @@ static int takes_less(const struct live *l, double percent)
 }
 
 /* No message is sent: the page's word alone. */
-static void test_asked_through_the_page(void **state)
+static void test_requested_through_the_page(void **state)
 {
 	struct live *l = *state;
 	struct two t;
@@ -182,7 +182,7 @@ static void test_asked_through_the_page(void **state)
 	two_come(l, ONE_ABOVE, &t);
 	launch(t.page[0], 0);
 	for (uint64_t seq = 0; seq < 50; seq++) {
-		ask(t.page[1], seq);
+		request(t.page[1], seq);
 		live_await(t.page[0], 0, GS_K_TOEVICT);
 		live_move(t.page[0], 0, GS_K_TOEVICT, GS_K_READY);
 		live_await(t.page[1], 0, GS_K_TORUN);
@@ -205,10 +205,10 @@ static pid_t flood(struct gs_page *page, int hostile)
 		prctl(PR_SET_PDEATHSIG, SIGKILL); /* of a test that fails */
 		for (uint32_t i = 0;; i++) {
 			if (hostile) {
-				gs_page_store(page->asked, i * 2654435761u);
+				gs_page_store(page->requested, i * 2654435761u);
 				gs_page_store(page->attended, i);
 			}
-			gs_page_ask(page);
+			gs_page_request(page);
 		}
 	}
 	return pid;
@@ -220,7 +220,7 @@ static void end_flood(pid_t pid)
 	waitpid(pid, NULL, 0);
 }
 
-static void test_asking_without_end(void **state)
+static void test_requesting_without_end(void **state)
 {
 	struct live *l = *state;
 
@@ -242,7 +242,7 @@ static void test_asking_without_end(void **state)
 }
 
 /* It takes its own processor; of the arbiter's, which sleeps, a few percent. */
-static void test_asking_without_end_takes_little(void **state)
+static void test_requesting_without_end_takes_little(void **state)
 {
 	struct live *l = *state;
 	struct two t;
@@ -298,7 +298,7 @@ static void test_side_by_side(void **state)
 
 	two_come(l, EQUALS, &t);
 	for (int i = 0; i < 2; i++) {
-		ask_as(t.page[i], 0, 0);
+		request_as(t.page[i], 0, 0);
 		live_await(t.page[i], 0, GS_K_TORUN);
 		live_run_slot(t.page[i], 0);
 	}
@@ -317,7 +317,7 @@ static void test_polls_while_one_waits(void **state)
 
 	two_come(l, ONE_ABOVE, &t);
 	launch(t.page[0], 0);
-	ask(t.page[1], 0);
+	request(t.page[1], 0);
 	live_await(t.page[0], 0, GS_K_TOEVICT);
 	live_status_gpu(l, "arbiter", is, sizeof(is));
 	assert_string_equal(is, "polls");
@@ -344,7 +344,7 @@ static void test_a_page_that_cannot_be(void **state)
 	two_come(l, ONE_ABOVE, &t);
 	gs_page_store(t.page[0]->slot[3].seq, 7);
 	gs_page_store(t.page[0]->slot[3].state, 77);
-	gs_page_ask(t.page[0]);
+	gs_page_request(t.page[0]);
 	live_expect_closed(dup(t.sock[0]));
 	live_await_log(l, "its page holds the state 77");
 	launch(t.page[1], 0);
@@ -423,7 +423,7 @@ static void test_waiting_together(void **state)
 
 	for (int i = 0; i <= WAITING; i++) {
 		sock[i] = live_hello(l, i ? high : low, &page[i], NULL);
-		ask(page[i], 0);
+		request(page[i], 0);
 		if (i)
 			continue;
 		live_await(page[0], 0, GS_K_TORUN);
@@ -485,11 +485,11 @@ static void test_stopping(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		POLL(test_asked_through_the_page),
-		SLEEP(test_asked_through_the_page),
-		POLL(test_asking_without_end),
-		SLEEP(test_asking_without_end),
-		SLEEP(test_asking_without_end_takes_little),
+		POLL(test_requested_through_the_page),
+		SLEEP(test_requested_through_the_page),
+		POLL(test_requesting_without_end),
+		SLEEP(test_requesting_without_end),
+		SLEEP(test_requesting_without_end_takes_little),
 		POLL(test_idle_clients),
 		SLEEP(test_idle_clients),
 		POLL(test_nobody_shares),

@@ -61,7 +61,7 @@ static void run(int sock, struct gs_page *page, uint32_t dims)
 	gs_page_store(s->nt, 1000);
 	gs_page_store(s->flags, dims << GS_SLOT_DIMS_SHIFT);
 	live_move(page, 0, GS_K_PREP, GS_K_READY);
-	live_bell(sock);
+	live_doorbell(sock);
 	live_await(page, 0, GS_K_TORUN);
 	live_move(page, 0, GS_K_TORUN, GS_K_RUNNING);
 	gs_page_store(s->done, 1000);
@@ -71,7 +71,7 @@ static void run(int sock, struct gs_page *page, uint32_t dims)
 	live_move(page, 0, GS_K_DONE, GS_K_PREP);
 }
 
-static void as_the_shim_asks(const struct live *l, uint32_t job, uint32_t dims)
+static void as_the_shim_requests(const struct live *l, uint32_t job, uint32_t dims)
 {
 	struct gs_client_options options = { .socket = l->socket, .job_id = job, .step_id = UINT32_MAX, .program = "test" };
 	struct gs_client *client = gs_client_create(&options);
@@ -107,7 +107,7 @@ static void the_next_job_knows(void **state)
 	assert_int_equal(time_of(next, 3, square), 0);
 	assert_int_equal(time_of(next, 4, wide), 0);
 	assert_int_equal(time_of(next, UINT32_MAX, wide), 0);
-	as_the_shim_asks(&l, job[1], wide);
+	as_the_shim_requests(&l, job[1], wide);
 	/* Another module's kernel of that name is another kernel. */
 	announce(next, CONTENT + 1);
 	assert_int_equal(time_of(next, 3, wide), 0);

@@ -216,7 +216,7 @@ static void test_page_of_an_earlier_shim(void **state)
 		gs_page_store(page->slot[0].seq, seq);
 		gs_page_store(page->was_launched_ns, gs_clock_ns());
 		live_move(page, 0, GS_K_PREP, GS_K_READY);
-		gs_page_ask(page);
+		gs_page_request(page);
 		if (seq == 0) {
 			live_end_slot(other, 0, GS_K_RUNNING);
 			live_move(other, 0, GS_K_DONE, GS_K_PREP);
@@ -272,7 +272,7 @@ static void test_restart_keeps_figures(void **state)
 	live_run_slot(first, 0);
 	usleep(100000);
 	live_end_slot(first, 0, GS_K_RUNNING);
-	live_bell(sock);
+	live_doorbell(sock);
 	assert_int_equal(live_alloc(sock, 150 * MIB).granted, 1);
 	close(sock); /* its launch is over, the next one's goes on */
 	gs_page_unmap(first);

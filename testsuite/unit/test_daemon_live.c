@@ -71,8 +71,8 @@ static void test_malformed_packets(void **state)
 	live_expect_closed(sock);
 	assert_int_equal(live_logged(l, "unterminated"), 1);
 
-	sock = live_connect(l); /* nobody's bell */
-	live_bell(sock);
+	sock = live_connect(l); /* nobody's doorbell */
+	live_doorbell(sock);
 	live_expect_closed(sock);
 	assert_int_equal(live_logged(l, "before HELLO"), 1);
 
@@ -246,7 +246,7 @@ static void test_impossible_page_is_closed(void **state)
 	int good = live_hello(l, job, &other, NULL);
 
 	gs_page_store(page->slot[5].state, 57);
-	live_bell(sock);
+	live_doorbell(sock);
 	live_expect_closed(sock);
 	assert_int_equal(live_logged(l, "holds the state 57"), 1);
 	live_launch(good, other, 0, 0);

@@ -109,7 +109,7 @@ static void test_starving_is_seen(void **state)
 	assert_true(live_figure(l, jl, "ntt") > 91);
 	await_more(l, "antt", antt + 20);
 	live_end_slot(high, 0, GS_K_RUNNING);
-	live_bell(ch);
+	live_doorbell(ch);
 	live_await(low, 0, GS_K_TORUN);
 	live_run_slot(low, 0);
 	for (int i = 0; i < 4000 && live_figure(l, jl, "active_ms") <= 90; i++)
@@ -258,7 +258,7 @@ static void test_metrics_file(void **state)
 /* ---- the history ------------------------------------------------------------ */
 
 /* Rows of the history's answer per step. */
-static json_t *history(const struct live *l, const struct gs_msg_history *ask)
+static json_t *history(const struct live *l, const struct gs_msg_history *request)
 {
 	int sock = live_connect(l);
 	struct gs_msg msg;
@@ -266,7 +266,7 @@ static json_t *history(const struct live *l, const struct gs_msg_history *ask)
 	json_t *rows;
 
 	gs_msg_init(&msg, GS_MSG_HISTORY, 4);
-	msg.history = *ask;
+	msg.history = *request;
 	msg.history.json = 1;
 	live_send(sock, &msg, -1);
 	do {
@@ -281,9 +281,9 @@ static json_t *history(const struct live *l, const struct gs_msg_history *ask)
 	return rows;
 }
 
-static size_t history_rows(const struct live *l, struct gs_msg_history ask)
+static size_t history_rows(const struct live *l, struct gs_msg_history request)
 {
-	json_t *rows = history(l, &ask);
+	json_t *rows = history(l, &request);
 	size_t n = json_array_size(rows);
 
 	json_decref(rows);

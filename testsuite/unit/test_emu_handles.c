@@ -163,7 +163,7 @@ static void work_is_done_first_and_memory_comes_back(void **state)
 }
 
 /* What strict() starts: an event that went with its context is asked about. */
-static int ask_about_what_is_gone(void)
+static int request_about_what_is_gone(void)
 {
 	struct all a;
 
@@ -203,7 +203,7 @@ int main(int argc, char **argv)
 	};
 
 	if (argc > 1 && strcmp(argv[1], "strict") == 0)
-		return ask_about_what_is_gone();
+		return request_about_what_is_gone();
 	alarm(60);
 	return cmocka_run_group_tests(tests, emu_test_begin, emu_test_end);
 }

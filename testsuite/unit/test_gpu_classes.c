@@ -160,7 +160,7 @@ static void a_class_falls_back_alone(void **unused)
 	begin_with(&o);
 	go_bad(&o, 3);
 	a = join(1, 1);
-	gs_tenant_class(a->tenant, 2);
+	gs_gpu_client_class(a->gpu_client, 2);
 	launch(a, 0, 100, 1);
 	for (int i = 0; i < 5; i++)
 		turn(1 * MS);

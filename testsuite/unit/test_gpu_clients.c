@@ -18,7 +18,7 @@
 
 #include "gpu_rig.h"
 
-static void test_unstarted_needs_the_bell(void **unused)
+static void test_unstarted_needs_the_doorbell(void **unused)
 {
 	struct client *low, *high;
 
@@ -34,7 +34,7 @@ static void test_unstarted_needs_the_bell(void **unused)
 	assert_int_equal(state(low, 0), GS_K_TOEVICT);
 	turn(1 * MS);
 	assert_false(has_turn(high));
-	gs_page_store(low->page->heard, gs_page_load(low->page->bell));
+	gs_page_store(low->page->heard, gs_page_load(low->page->doorbell));
 	turn(50 * US);
 	assert_true(has_turn(high));
 	/* It starts, finds the limit 0 and leaves without having done a thing. */
@@ -89,7 +89,7 @@ static void test_slots_that_were_used(void **unused)
 	turn(1 * MS);
 	assert_int_equal(state(low, 0), GS_K_RUNNING);
 	gs_page_store(high->page->used, 4);
-	gs_gpu_bell(high->tenant);
+	gs_gpu_doorbell(high->gpu_client);
 	turn(1 * MS);
 	assert_int_equal(state(low, 0), GS_K_TOEVICT);
 	evicted(low, 0, 10);
@@ -98,14 +98,14 @@ static void test_slots_that_were_used(void **unused)
 	all_leave(low, high);
 }
 
-static void *sleep_on_bell(void *page)
+static void *sleep_on_doorbell(void *page)
 {
 	struct gs_page *p = page;
-	uint32_t bell = gs_page_load(p->bell);
+	uint32_t doorbell = gs_page_load(p->doorbell);
 	uint64_t began = gs_clock_ns();
 
 	gs_page_store(p->reserved[0], 1);
-	gs_page_wait(p, bell, 20 * GS_NS_PER_S);
+	gs_page_wait(p, doorbell, 20 * GS_NS_PER_S);
 	return gs_clock_ns() - began < 10 * GS_NS_PER_S ? page : NULL;
 }
 
@@ -132,10 +132,10 @@ static void test_an_agent_is_woken_to_relaunch(void **unused)
 	turn(1 * MS);
 	go(high, 0, GS_K_RUNNING, GS_K_DONE, GS_BY_GPU);
 	gs_page_store(low->page->awake, 1); /* its launch has gone already, say */
-	assert_int_equal(pthread_create(&agent, NULL, sleep_on_bell, low->page), 0);
+	assert_int_equal(pthread_create(&agent, NULL, sleep_on_doorbell, low->page), 0);
 	while (!gs_page_load(low->page->reserved[0]))
 		usleep(1000);
-	usleep(20000); /* it sleeps by now; if not, it finds the bell changed */
+	usleep(20000); /* it sleeps by now; if not, it finds the doorbell changed */
 	for (int i = 0; i < 100 && state(low, 0) != GS_K_TORUN; i++)
 		turn(1 * MS);
 	assert_int_equal(state(low, 0), GS_K_TORUN);
@@ -156,8 +156,8 @@ static void test_death_frees_the_gpu(void **unused)
 	launch(b, 0, 100, 1);
 	turn(1 * MS);
 	assert_int_equal(state(b, 0), GS_K_READY);
-	gs_gpu_remove(gpu, a->tenant, now);
-	a->tenant = NULL;
+	gs_gpu_remove(gpu, a->gpu_client, now);
+	a->gpu_client = NULL;
 	turn(0);
 	assert_int_equal(state(b, 0), GS_K_TORUN);
 	all_leave(a, b);
@@ -175,8 +175,8 @@ static void test_death_while_draining(void **unused)
 	launch(b, 0, 100, 1);
 	turn(1 * MS);
 	assert_int_equal(state(a, 0), GS_K_TOEVICT);
-	gs_gpu_remove(gpu, a->tenant, now);
-	a->tenant = NULL;
+	gs_gpu_remove(gpu, a->gpu_client, now);
+	a->gpu_client = NULL;
 	turn(0);
 	assert_int_equal(state(b, 0), GS_K_TORUN);
 	all_leave(a, b);
@@ -191,8 +191,8 @@ static void test_adoption(void **unused)
 	/* Two clients that ran without a daemon: both think that they may. */
 	a = join(1, 1);
 	b = join(2, 10);
-	gs_gpu_remove(gpu, a->tenant, now);
-	gs_gpu_remove(gpu, b->tenant, now);
+	gs_gpu_remove(gpu, a->gpu_client, now);
+	gs_gpu_remove(gpu, b->gpu_client, now);
 	gs_page_store(a->page->turn, 1);
 	gs_page_store(b->page->turn, 1);
 	a->seq = 7;
@@ -230,7 +230,7 @@ static void test_back_again(void **unused)
 	launch(a, 1, 100, 1);
 	finish(a, 1);
 	assert_int_equal(a->tally.launches, 1); /* the second has not been looked at */
-	a->counted = gs_gpu_remove(gpu, a->tenant, now);
+	a->counted = gs_gpu_remove(gpu, a->gpu_client, now);
 	assert_int_equal(a->tally.launches, 2);
 	assert_int_equal(a->counted, 2);
 	join_as(a, 1, 1, 1);
@@ -239,7 +239,7 @@ static void test_back_again(void **unused)
 	launch(a, 2, 100, 1);
 	turn(1 * MS);
 	assert_int_equal(a->tally.launches, 3);
-	assert_int_equal(gs_tenant_launches(a->tenant), 3);
+	assert_int_equal(gs_gpu_client_launches(a->gpu_client), 3);
 	all_leave(a);
 }
 
@@ -253,11 +253,11 @@ static void test_hostile_page(void **unused)
 	a = join(1, 1);
 	b = join(2, 1);
 	memset(a->page, 0xff, sizeof(*a->page));
-	gs_gpu_bell(a->tenant);
+	gs_gpu_doorbell(a->gpu_client);
 	turn(0);
-	assert_true(gs_tenant_bad(a->tenant, &bad));
+	assert_true(gs_gpu_client_bad(a->gpu_client, &bad));
 	assert_int_equal(bad, UINT32_MAX);
-	assert_false(gs_tenant_bad(b->tenant, &bad));
+	assert_false(gs_gpu_client_bad(b->gpu_client, &bad));
 	/* Absurd figures in a legal state harm nobody. */
 	memset(a->page, 0, sizeof(*a->page));
 	gs_page_store(b->page->slot[3].nt, UINT64_MAX);
@@ -266,11 +266,11 @@ static void test_hostile_page(void **unused)
 	gs_page_store(b->page->slot[3].kernel, UINT32_MAX);
 	gs_page_store(b->page->slot[3].seq, UINT64_MAX);
 	gs_page_store(b->page->slot[3].state, GS_K_READY);
-	gs_page_store(b->page->bell, UINT32_MAX);
-	gs_gpu_bell(b->tenant);
+	gs_page_store(b->page->doorbell, UINT32_MAX);
+	gs_gpu_doorbell(b->gpu_client);
 	turn(1 * MS);
 	assert_int_equal(state(b, 3), GS_K_TORUN);
-	assert_false(gs_tenant_bad(b->tenant, &bad));
+	assert_false(gs_gpu_client_bad(b->gpu_client, &bad));
 	all_leave(a, b);
 }
 
@@ -293,8 +293,8 @@ static void test_pinned(void **unused)
 	turn(1 * MS);
 	agent(high);
 	assert_true(has_turn(high));
-	assert_int_equal(gs_gpu_pin(low->tenant), 0);
-	assert_int_equal(gs_gpu_pin(high->tenant), -1);
+	assert_int_equal(gs_gpu_pin(low->gpu_client), 0);
+	assert_int_equal(gs_gpu_pin(high->gpu_client), -1);
 	turn(1 * MS);
 	assert_false(gs_gpu_settled(gpu)); /* the other one is to leave first */
 	assert_int_equal(state(high, 0), GS_K_TOEVICT);
@@ -314,8 +314,8 @@ static void test_pinned(void **unused)
 	finish(low, 0);
 	launch(low, 1, 1000, 1); /* what it begins now ends by itself */
 	assert_true(gs_gpu_settled(gpu));
-	gs_gpu_remove(gpu, low->tenant, now);
-	low->tenant = NULL;
+	gs_gpu_remove(gpu, low->gpu_client, now);
+	low->gpu_client = NULL;
 	turn(1 * MS);
 	assert_true(has_turn(high));
 	assert_false(gs_gpu_settled(gpu));
@@ -333,7 +333,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_pinned),
-		cmocka_unit_test(test_unstarted_needs_the_bell),
+		cmocka_unit_test(test_unstarted_needs_the_doorbell),
 		cmocka_unit_test(test_launch_past_the_check_is_caught),
 		cmocka_unit_test(test_slots_that_were_used),
 		cmocka_unit_test(test_an_agent_is_woken_to_relaunch),

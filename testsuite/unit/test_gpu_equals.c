@@ -63,9 +63,9 @@ static void who_was_stopped_has_no_claim(void **unused)
 
 		begin_two(&t, kind[i].mps, 5, 5);
 		both_work(&t, 1000, kind[i].evictable, kind[i].ns, 1);
-		gs_tenant_stopped(t.b->tenant, 1, now);
+		gs_gpu_client_stopped(t.b->gpu_client, 1, now);
 		both_work(&t, 60000, kind[i].evictable, kind[i].ns, 0);
-		gs_tenant_stopped(t.b->tenant, 0, now);
+		gs_gpu_client_stopped(t.b->gpu_client, 0, now);
 		both_work(&t, 20000, kind[i].evictable, kind[i].ns, 1);
 		expect_even(&t);
 		all_leave(t.a, t.b);
@@ -80,7 +80,7 @@ static void who_was_less_urgent_has_no_claim(void **unused)
 
 		begin_two(&t, kind[i].mps, 9, 5);
 		both_work(&t, 60000, kind[i].evictable, kind[i].ns, 1);
-		gs_tenant_priority(t.a->tenant, 5, now);
+		gs_gpu_client_priority(t.a->gpu_client, 5, now);
 		both_work(&t, 20000, kind[i].evictable, kind[i].ns, 1);
 		expect_even(&t);
 		all_leave(t.a, t.b);
@@ -169,8 +169,8 @@ static void pinned_while_it_is_beside(void **unused)
 	agent(t.b);
 	turn(US);
 	assert_true(has_turn(t.a) && has_turn(t.b));
-	finish(gpu->holder == t.a->tenant ? t.a : t.b, 0);
-	gs_gpu_pin(gpu->holder == t.a->tenant ? t.b->tenant : t.a->tenant);
+	finish(gpu->holder == t.a->gpu_client ? t.a : t.b, 0);
+	gs_gpu_pin(gpu->holder == t.a->gpu_client ? t.b->gpu_client : t.a->gpu_client);
 	turn(US);
 	turn(US);
 	assert_false(gpu->holder->holding.beside);

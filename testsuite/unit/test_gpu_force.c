@@ -197,7 +197,7 @@ static void test_pinned_meanwhile(void **unused)
 		other = join(2, 1);
 		occupy(c, 1000);
 		turn(11 * MS);
-		assert_int_equal(gs_gpu_pin(who ? other->tenant : c->tenant), 0);
+		assert_int_equal(gs_gpu_pin(who ? other->gpu_client : c->gpu_client), 0);
 		leaves(c, 10);
 		turn(10 * US);
 		turn(10 * US);

@@ -30,7 +30,7 @@ static struct client *running(uint64_t id, int32_t priority, int evictable, uint
 	return c;
 }
 
-static struct client *asks(uint64_t id, int32_t priority, int evictable, uint64_t leave_ns)
+static struct client *requests(uint64_t id, int32_t priority, int evictable, uint64_t leave_ns)
 {
 	struct client *c = join(id, priority);
 
@@ -53,7 +53,7 @@ static void urgent_runs_beside_what_cannot_leave(void **unused)
 	(void)unused;
 	begin_sharing("frs", 0);
 	low = running(1, 1, AS_IS, 0);
-	high = asks(2, 10, AS_IS, 0);
+	high = requests(2, 10, AS_IS, 0);
 	turn(US);
 	assert_true(has_turn(high));
 	assert_int_equal(state(high, 0), GS_K_TORUN);
@@ -66,21 +66,21 @@ static void urgent_runs_beside_what_cannot_leave(void **unused)
 		turn(10 * MS);
 	assert_true(has_turn(high));
 	assert_int_equal(overdue(), 0);
-	assert_false(gs_tenant_overdue(low->tenant));
+	assert_false(gs_gpu_client_overdue(low->gpu_client));
 	finish(low, 0);
 	turn(MS);
 	assert_false(gs_page_load(high->page->beside));
 	all_leave(low, high);
 }
 
-static void urgent_need_not_ask_beside_what_cannot_leave(void **unused)
+static void urgent_need_not_request_beside_what_cannot_leave(void **unused)
 {
 	struct client *low, *high;
 
 	(void)unused;
 	begin_sharing("frs", 0);
 	low = running(1, 1, AS_IS, 0);
-	high = asks(2, 10, AS_IS, 0);
+	high = requests(2, 10, AS_IS, 0);
 	turn(US);
 	agent(high);
 	finish(high, 0);
@@ -124,7 +124,7 @@ static void urgent_waits_for_what_leaves_soon(void **unused)
 	(void)unused;
 	begin_sharing("frs", 0);
 	low = running(1, 1, 1, SOON);
-	high = asks(2, 10, AS_IS, 0);
+	high = requests(2, 10, AS_IS, 0);
 	turn(US);
 	assert_int_equal(state(low, 0), GS_K_TOEVICT);
 	assert_false(has_turn(high));
@@ -143,7 +143,7 @@ static void nobody_waits_long_for_what_should_have_left(void **unused)
 	(void)unused;
 	begin_sharing("frs", 0);
 	low = running(1, 1, 1, SOON); /* says so, and does not */
-	high = asks(2, 10, AS_IS, 0);
+	high = requests(2, 10, AS_IS, 0);
 	while (!has_turn(high) && waited++ < 1000)
 		turn(100 * US);
 	assert_in_range(waited, 2, 40);
@@ -166,7 +166,7 @@ static void slow_and_unknown_ones_leave_while_others_run(void **unused)
 
 		begin_sharing("frs", 0);
 		low = running(1, 1, 1, leave_ns[i]);
-		high = asks(2, 10, AS_IS, 0);
+		high = requests(2, 10, AS_IS, 0);
 		turn(US);
 		assert_true(has_turn(high));
 		assert_int_equal(state(low, 0), GS_K_TOEVICT);
@@ -196,14 +196,14 @@ static void what_slips_past_is_told_to_leave(void **unused)
 	(void)unused;
 	begin_sharing("frs", 0);
 	low = running(1, 1, AS_IS, 0);
-	high = asks(2, 10, AS_IS, 0);
+	high = requests(2, 10, AS_IS, 0);
 	turn(US);
 	agent(high);
 	/* It had read that it has the turn. */
 	prepare(low, 1, 1000, 1);
 	go(low, 1, GS_K_PREP, GS_K_RUNNING, GS_BY_CLIENT);
 	gs_page_store(low->page->slot[1].started, 1);
-	gs_gpu_bell(low->tenant);
+	gs_gpu_doorbell(low->gpu_client);
 	turn(MS);
 	turn(MS);
 	assert_int_equal(state(low, 1), GS_K_TOEVICT);
@@ -217,9 +217,9 @@ static void equals_share_where_one_cannot_leave(void **unused)
 	(void)unused;
 	begin_sharing("piv", 0);
 	a = running(1, 5, AS_IS, 0);
-	b = asks(2, 5, 1, SOON);
-	c = asks(3, 5, AS_IS, 0);
-	low = asks(4, 1, AS_IS, 0);
+	b = requests(2, 5, 1, SOON);
+	c = requests(3, 5, AS_IS, 0);
+	low = requests(4, 1, AS_IS, 0);
 	turn(US);
 	assert_true(has_turn(a));
 	assert_true(has_turn(b));
@@ -251,7 +251,7 @@ static void equals_take_turns_where_all_leave_soon(void **unused)
 	(void)unused;
 	begin_sharing("rr", 0);
 	a = running(1, 5, 1, SOON);
-	b = asks(2, 5, 1, SOON);
+	b = requests(2, 5, 1, SOON);
 	for (int i = 0; i < 100; i++) {
 		unsigned both = has_turn(a) && has_turn(b);
 
@@ -279,11 +279,11 @@ static void urgent_ends_the_sharing_and_it_goes_on(void **unused)
 	(void)unused;
 	begin_sharing("frs", 0);
 	a = running(1, 1, AS_IS, 0);
-	b = asks(2, 1, AS_IS, 0);
+	b = requests(2, 1, AS_IS, 0);
 	turn(US);
 	agent(b);
 	assert_true(has_turn(a) && has_turn(b));
-	high = asks(3, 10, AS_IS, 0);
+	high = requests(3, 10, AS_IS, 0);
 	turn(US);
 	assert_true(has_turn(high));
 	assert_false(has_turn(a) || has_turn(b));
@@ -328,8 +328,8 @@ static void shares_hold_back_who_is_ahead(void **unused)
 	begin_sharing("frs", 0);
 	a = join(1, 5);
 	b = join(2, 5);
-	a->tenant->p.shares = 75;
-	b->tenant->p.shares = 25;
+	a->gpu_client->p.shares = 75;
+	b->gpu_client->p.shares = 25;
 	for (int i = 0; i < 4000; i++) {
 		had[0] += (unsigned)keep_busy(a, &left_a, MS);
 		if (keep_busy(b, &left_b, MS)) {
@@ -480,13 +480,13 @@ static void stuck_ones_are_told_of_under_mps(void **unused)
 
 		begin_sharing("frs", mps);
 		low = running(1, 1, AS_IS, 0);
-		high = asks(2, 10, AS_IS, 0);
+		high = requests(2, 10, AS_IS, 0);
 		turn(US);
 		agent(high);
 		for (int i = 0; i < 30; i++)
 			turn(10 * MS);
 		assert_int_equal(overdue(), mps);
-		assert_int_equal(gs_tenant_overdue(low->tenant), mps);
+		assert_int_equal(gs_gpu_client_overdue(low->gpu_client), mps);
 		all_leave(low, high);
 	}
 }
@@ -498,7 +498,7 @@ static void evictable_ones_that_stay_are_stuck(void **unused)
 	(void)unused;
 	begin_sharing("frs", 0);
 	low = running(1, 1, 1, LATE);
-	high = asks(2, 10, AS_IS, 0);
+	high = requests(2, 10, AS_IS, 0);
 	turn(US);
 	agent(high);
 	for (int i = 0; i < 30; i++)
@@ -517,7 +517,7 @@ static void starves_no_equal(int by_priority)
 	o.sched.by_priority = by_priority;
 	begin_with(&o);
 	a = running(1, 5, 1, SOON);
-	b = asks(2, 5, 1, SOON);
+	b = requests(2, 5, 1, SOON);
 	for (int i = 0; i < 10000; i++) {
 		turn(MS);
 		if (state(a, 0) == GS_K_TOEVICT)
@@ -547,8 +547,8 @@ static void whoever_goes_leaves_the_others_as_they_are(void **unused)
 	(void)unused;
 	begin_sharing("frs", 0);
 	a = running(1, 5, AS_IS, 0);
-	b = asks(2, 5, AS_IS, 0);
-	c = asks(3, 5, AS_IS, 0);
+	b = requests(2, 5, AS_IS, 0);
+	c = requests(3, 5, AS_IS, 0);
 	turn(US);
 	agent(b);
 	agent(c);
@@ -558,7 +558,7 @@ static void whoever_goes_leaves_the_others_as_they_are(void **unused)
 	leave(b);
 	turn(MS);
 	assert_true(has_turn(c));
-	assert_int_equal(gs_tenant_stopped(c->tenant, 1, now), 1);
+	assert_int_equal(gs_gpu_client_stopped(c->gpu_client, 1, now), 1);
 	turn(MS);
 	all_leave(c);
 }
@@ -570,13 +570,13 @@ static void a_new_priority_is_a_new_class(void **unused)
 	(void)unused;
 	begin_sharing("frs", 0);
 	a = running(1, 5, AS_IS, 0);
-	b = asks(2, 1, AS_IS, 0);
+	b = requests(2, 1, AS_IS, 0);
 	turn(US);
 	assert_false(has_turn(b));
-	gs_tenant_priority(b->tenant, 5, now);
+	gs_gpu_client_priority(b->gpu_client, 5, now);
 	turn(MS);
 	assert_true(has_turn(a) && has_turn(b));
-	gs_tenant_priority(b->tenant, 9, now);
+	gs_gpu_client_priority(b->gpu_client, 9, now);
 	agent(b);
 	turn(MS);
 	turn(MS);
@@ -589,7 +589,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(urgent_runs_beside_what_cannot_leave),
-		cmocka_unit_test(urgent_need_not_ask_beside_what_cannot_leave),
+		cmocka_unit_test(urgent_need_not_request_beside_what_cannot_leave),
 		cmocka_unit_test(urgent_waits_for_what_leaves_soon),
 		cmocka_unit_test(nobody_waits_long_for_what_should_have_left),
 		cmocka_unit_test(slow_and_unknown_ones_leave_while_others_run),

@@ -12,7 +12,7 @@
 #include <jansson.h>
 
 #include "gpushare/daemon/report/report.h"
-#include "gpushare/arbiter/tenant.h"
+#include "gpushare/arbiter/client.h"
 #include "gpu_rig.h"
 
 /* As they are announced. */
@@ -46,7 +46,7 @@ static void launch_of(struct client *c, unsigned i, uint32_t kernel, uint64_t nt
 		gs_page_store(s->started, 1);
 	} else {
 		go(c, i, GS_K_PREP, GS_K_READY, GS_BY_CLIENT);
-		gs_gpu_bell(c->tenant);
+		gs_gpu_doorbell(c->gpu_client);
 	}
 	turn(0);
 	agent(c);
@@ -190,8 +190,8 @@ static void test_what_could_not_be_preempted(void **unused)
 	turn(1 * MS);
 	finish(c, 1);
 	turn(1 * MS);
-	gs_tenant_untracked(c->tenant, &(struct gs_untracked){ .kernel = STAYS, .launches = 4 }, 1, now + 100 * MS);
-	gs_tenant_launched(c->tenant, 92);
+	gs_gpu_client_untracked(c->gpu_client, &(struct gs_untracked){ .kernel = STAYS, .launches = 4 }, 1, now + 100 * MS);
+	gs_gpu_client_launched(c->gpu_client, 92);
 	all = report_of(c);
 	leaves = json_array_get(json_object_get(all, "kernels"), 0);
 	stays = json_array_get(json_object_get(all, "kernels"), 1);
@@ -225,9 +225,9 @@ static void test_launches_that_are_told_of(void **unused)
 	launch_of(c, 0, STAYS, 100, 1 * MS, 5);
 	turn(1 * MS);
 	assert_int_equal(c->tally.launches, 1);
-	gs_tenant_launched(c->tenant, 40);
-	gs_tenant_launched(c->tenant, 40);
-	gs_tenant_launched(c->tenant, 30);
+	gs_gpu_client_launched(c->gpu_client, 40);
+	gs_gpu_client_launched(c->gpu_client, 40);
+	gs_gpu_client_launched(c->gpu_client, 30);
 	assert_int_equal(c->tally.launches, 40);
 	finish(c, 0);
 	turn(1 * MS);
@@ -243,13 +243,13 @@ static void test_launches_that_are_told_of(void **unused)
 	launch_of(c, 0, STAYS, 100, 1 * MS, 5);
 	turn(1 * MS);
 	assert_int_equal(c->tally.launches, 50);
-	gs_tenant_launched(c->tenant, 51);
-	gs_tenant_launched(c->tenant, UINT64_MAX);
-	gs_tenant_untracked(c->tenant, &(struct gs_untracked){ .kernel = UINT32_MAX, .launches = UINT32_MAX }, 1, now);
+	gs_gpu_client_launched(c->gpu_client, 51);
+	gs_gpu_client_launched(c->gpu_client, UINT64_MAX);
+	gs_gpu_client_untracked(c->gpu_client, &(struct gs_untracked){ .kernel = UINT32_MAX, .launches = UINT32_MAX }, 1, now);
 	assert_int_equal(c->tally.launches, 51);
 	assert_int_equal(kernel_of(c, STAYS)->launches, 3);
 	/* They have not taken longer than there was time. */
-	gs_tenant_untracked(c->tenant, &(struct gs_untracked){ .kernel = STAYS, .launches = 1000 }, 1, now + 20 * MS);
+	gs_gpu_client_untracked(c->gpu_client, &(struct gs_untracked){ .kernel = STAYS, .launches = 1000 }, 1, now + 20 * MS);
 	assert_int_equal(kernel_of(c, STAYS)->launches, 1003);
 	assert_in_range(kernel_of(c, STAYS)->time.gpu_ns, 20 * MS, 24 * MS);
 	finish(c, 0);

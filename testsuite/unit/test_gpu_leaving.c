@@ -191,8 +191,8 @@ static void test_overlap_ended_by_death(void **unused)
 	agent(b);
 	turn(300 * US);
 	gs_gpu_status(gpu, &before);
-	gs_gpu_remove(gpu, a->tenant, now);
-	a->tenant = NULL;
+	gs_gpu_remove(gpu, a->gpu_client, now);
+	a->gpu_client = NULL;
 	turn(1 * US);
 	gs_gpu_status(gpu, &after);
 	assert_int_equal(after.handover_ns, before.handover_ns);
@@ -214,7 +214,7 @@ static void test_pinned_beside_another(void **unused)
 	o.sched.handover_ns = 5 * US;
 	overlap(&o, &a, &b);
 	agent(b);
-	gs_gpu_pin(b->tenant);
+	gs_gpu_pin(b->gpu_client);
 	evicted(a, 0, 100);
 	next = turn(10 * US);
 	for (until = now + 100 * MS; now < until; turns++)
@@ -345,10 +345,10 @@ static void test_deadline_bounds_the_wait(void **unused)
 	gs_gpu_status(gpu, &st);
 	assert_int_equal(st.overdue, 1);
 	/* Said once: under MPS it is terminated. */
-	assert_int_equal(gs_tenant_overdue(low->tenant), 1);
-	assert_int_equal(gs_tenant_overdue(low->tenant), 0);
-	assert_int_equal(gs_tenant_overdue(high->tenant), 0);
-	assert_true(gs_tenant_on_gpu(low->tenant));
+	assert_int_equal(gs_gpu_client_overdue(low->gpu_client), 1);
+	assert_int_equal(gs_gpu_client_overdue(low->gpu_client), 0);
+	assert_int_equal(gs_gpu_client_overdue(high->gpu_client), 0);
+	assert_true(gs_gpu_client_on_gpu(low->gpu_client));
 	/* It does leave in the end, and is then runnable like any other. */
 	evicted(low, 0, 50);
 	turn(1 * MS);
@@ -454,7 +454,7 @@ static void test_stuck_client_is_not_waited_for_again(void **unused)
 	}
 	gs_gpu_status(gpu, &st);
 	assert_int_equal(st.overdue, 1); /* one kernel was */
-	assert_int_equal(gs_tenant_overdue(stuck->tenant), 1);
+	assert_int_equal(gs_gpu_client_overdue(stuck->gpu_client), 1);
 	/* Once it has left, in whoever's turn, it is waited for like anybody. */
 	evicted(stuck, 0, 50);
 	ms_until(stuck, other);
@@ -478,9 +478,9 @@ static void test_stopped_holder(void **unused)
 	occupy(high, 100);
 	turn(1 * MS);
 	assert_true(has_turn(high));
-	assert_int_equal(gs_tenant_matters(high->tenant), 1);
-	assert_int_equal(gs_tenant_stopped(high->tenant, 1, now), 1);
-	assert_int_equal(gs_tenant_stopped(high->tenant, 1, now), 0);
+	assert_int_equal(gs_gpu_client_matters(high->gpu_client), 1);
+	assert_int_equal(gs_gpu_client_stopped(high->gpu_client, 1, now), 1);
+	assert_int_equal(gs_gpu_client_stopped(high->gpu_client, 1, now), 0);
 	turn(1 * MS);
 	assert_true(has_turn(high)); /* nobody else wants it */
 	launch(low, 0, 1, 1);
@@ -495,9 +495,9 @@ static void test_stopped_holder(void **unused)
 	turn(50 * MS);
 	gs_gpu_settle(gpu, now);
 	assert_int_equal(high->tally.waiting_ns, waited);
-	assert_int_equal(gs_tenant_stopped(high->tenant, 0, now), 1);
+	assert_int_equal(gs_gpu_client_stopped(high->gpu_client, 0, now), 1);
 	evicted(high, 0, 50);
-	gs_gpu_bell(high->tenant);
+	gs_gpu_doorbell(high->gpu_client);
 	turn(1 * MS);
 	assert_false(has_turn(low)); /* it goes on, and has priority again */
 	assert_int_equal(state(low, 0), GS_K_READY);
@@ -519,13 +519,13 @@ static void test_stopped_waits_for_nothing(void **unused)
 	launch(high, 0, 1, 1);
 	turn(1 * MS); /* low is to leave, and cannot */
 	assert_false(has_turn(low));
-	assert_int_equal(gs_tenant_stopped(high->tenant, 1, now), 1);
+	assert_int_equal(gs_gpu_client_stopped(high->gpu_client, 1, now), 1);
 	finish(low, 0);
 	launch(low, 1, 1, 1);
 	turn(1 * MS);
 	assert_false(has_turn(high));
 	assert_true(has_turn(low));
-	assert_int_equal(gs_tenant_stopped(high->tenant, 0, now), 1);
+	assert_int_equal(gs_gpu_client_stopped(high->gpu_client, 0, now), 1);
 	agent(low);
 	finish(low, 1);
 	turn(1 * MS);
@@ -548,7 +548,7 @@ static void test_stopped_on_its_way_out(void **unused)
 	launch(high, 0, 1, 1);
 	turn(0);
 	assert_false(has_turn(high));
-	assert_int_equal(gs_tenant_stopped(low->tenant, 1, now), 1);
+	assert_int_equal(gs_gpu_client_stopped(low->gpu_client, 1, now), 1);
 	turn(0);
 	assert_true(has_turn(high));
 	all_leave(low, high);

@@ -15,7 +15,7 @@
 
 /* ---- a client's pauses ------------------------------------------------- */
 
-static void pause_for(struct gs_tenant *t, uint64_t *at, uint64_t gap)
+static void pause_for(struct gs_gpu_client *t, uint64_t *at, uint64_t gap)
 {
 	gs_pace_idle(t, *at);
 	gs_pace_busy(t, *at += gap);
@@ -25,7 +25,7 @@ static void pause_for(struct gs_tenant *t, uint64_t *at, uint64_t gap)
 static void test_grace_follows_the_pauses(void **unused)
 {
 	struct gs_gpu g = { .o = { .idle_grace_ns = 200 * US } };
-	struct gs_tenant t = { .gpu = &g };
+	struct gs_gpu_client t = { .gpu = &g };
 	uint64_t at = T0;
 
 	(void)unused;

@@ -69,7 +69,7 @@ static void test_preenqueued(void **unused)
 	assert_int_equal(gs_page_load(high->page->preenqueue), 0);
 	/* Back in READY it is as any other. */
 	assert_true(gs_slot_move(slot, GS_K_RUNNING, GS_K_READY));
-	gs_gpu_bell(high->tenant);
+	gs_gpu_doorbell(high->gpu_client);
 	turn(1 * US);
 	assert_int_equal(state(high, 0), GS_K_TORUN);
 	all_leave(low, high);
@@ -100,7 +100,7 @@ static void test_preenqueued_behind_what_has_not_begun(void **unused)
 	begin_pair();
 	prepare(low, 0, 1000, 1);
 	go(low, 0, GS_K_PREP, GS_K_READY, GS_BY_CLIENT);
-	gs_gpu_bell(low->tenant);
+	gs_gpu_doorbell(low->gpu_client);
 	turn(0);
 	go(low, 0, GS_K_TORUN, GS_K_RUNNING, GS_BY_CLIENT);
 	turn(1 * US);

@@ -153,8 +153,8 @@ static void play_games(enum game kind)
 			}
 			turn(20 * MS);
 			for (int p = 0; p < PLAYERS; p++) {
-				gs_gpu_remove(gpu, c[p]->tenant, now);
-				c[p]->tenant = NULL;
+				gs_gpu_remove(gpu, c[p]->gpu_client, now);
+				c[p]->gpu_client = NULL;
 				assert_int_equal(c[p]->tally.launches, LAUNCHES);
 				assert_int_equal(c[p]->tally.turnaround_ns,
 						 c[p]->tally.active_ns + c[p]->tally.waiting_ns);

@@ -33,7 +33,7 @@
 #define LAUNCH (40 * US)  /* from the launch to the first block-task */
 #define WAKE (15 * US)    /* of a client's agent */
 #define SIGNAL (7 * US)   /* from TOEVICT to the blocks */
-#define BELL (5 * US)     /* of the daemon */
+#define DOORBELL (5 * US)     /* of the daemon */
 #define REST (40 * MS)    /* between two rounds */
 #define ALONE 6           /* launches of each program by itself before the first round */
 #define RETURN (5 * US)   /* from the end of one of those to the next */
@@ -105,16 +105,16 @@ static void on_arrival(struct program *p)
 		launched(p);
 	} else {
 		go(p->c, 0, GS_K_PREP, GS_K_READY, GS_BY_CLIENT);
-		gs_gpu_bell(p->c->tenant);
-		if (due > now + BELL)
-			due = now + BELL;
+		gs_gpu_doorbell(p->c->gpu_client);
+		if (due > now + DOORBELL)
+			due = now + DOORBELL;
 	}
 }
 
 static void on_wake(struct program *p)
 {
 	p->hears = NEVER;
-	gs_page_store(p->c->page->heard, gs_page_load(p->c->page->bell));
+	gs_page_store(p->c->page->heard, gs_page_load(p->c->page->doorbell));
 	if (state(p->c, 0) != GS_K_TORUN)
 		return;
 	gs_page_store(slot_of(p)->started, 0);
@@ -168,7 +168,7 @@ static void on_leaving(struct program *p)
 	p->outcome.finish_ns = now - origin;
 }
 
-/* What the daemon wrote: whom its bell woke, and who must leave at the next block-task's end. */
+/* What the daemon wrote: whom its doorbell woke, and who must leave at the next block-task's end. */
 static void look_at_pages(void)
 {
 	for (int i = 0; i < PROGRAMS; i++) {
@@ -176,7 +176,7 @@ static void look_at_pages(void)
 		struct gs_page *page = p->c->page;
 		uint64_t work, end;
 
-		if (gs_page_load(page->heard) != gs_page_load(page->bell) && p->hears == NEVER)
+		if (gs_page_load(page->heard) != gs_page_load(page->doorbell) && p->hears == NEVER)
 			p->hears = now + WAKE;
 		if (state(p->c, 0) != GS_K_TOEVICT || p->began == NEVER)
 			continue;
@@ -295,8 +295,8 @@ static uint64_t end(void)
 	struct gs_gpu_status status;
 
 	for (int i = 0; i < PROGRAMS; i++) {
-		gs_gpu_remove(gpu, program[i].c->tenant, now);
-		program[i].c->tenant = NULL;
+		gs_gpu_remove(gpu, program[i].c->gpu_client, now);
+		program[i].c->gpu_client = NULL;
 		leave(program[i].c);
 	}
 	gs_gpu_status(gpu, &status);

@@ -41,22 +41,22 @@ static double figure(json_t *rows, size_t i, const char *key)
 	return json_number_value(v);
 }
 
-static json_t *answer(const struct gs_past_step *step, size_t n, struct gs_msg_history ask)
+static json_t *answer(const struct gs_past_step *step, size_t n, struct gs_msg_history request)
 {
 	char *text;
 	json_t *rows;
 
-	ask.json = 1;
-	text = gs_aggregate(step, n, &ask);
+	request.json = 1;
+	text = gs_aggregate(step, n, &request);
 	rows = json_loads(text, 0, NULL);
 	assert_non_null(rows);
 	free(text);
 	return rows;
 }
 
-static size_t selected(const struct gs_past_step *step, size_t n, struct gs_msg_history ask)
+static size_t selected(const struct gs_past_step *step, size_t n, struct gs_msg_history request)
 {
-	json_t *rows = answer(step, n, ask);
+	json_t *rows = answer(step, n, request);
 	size_t count = json_array_size(rows);
 
 	json_decref(rows);
@@ -127,8 +127,8 @@ static void test_groups(void **unused)
 	assert_true(figure(rows, 0, "ntt") == 100);
 	json_decref(rows);
 	{
-		struct gs_msg_history ask = { .group = GS_GROUP_PARTITION };
-		char *text = gs_aggregate(s, 4, &ask);
+		struct gs_msg_history request = { .group = GS_GROUP_PARTITION };
+		char *text = gs_aggregate(s, 4, &request);
 
 		assert_int_equal(strncmp(text, "partition  steps  kernels", 25), 0);
 		assert_non_null(strstr(text, "\n-        "));
@@ -178,14 +178,14 @@ static struct gs_history_db *open_db(const struct place *p, uint32_t rows)
 	return db;
 }
 
-static size_t rows_of(struct gs_history_db *db, struct gs_msg_history ask,
+static size_t rows_of(struct gs_history_db *db, struct gs_msg_history request,
 		      struct gs_past_step *first)
 {
 	struct gs_past_step *all = NULL;
 	struct gs_error err;
 	size_t n = 0;
 
-	assert_int_equal(gs_history_db_select(db, &ask, &all, &n, &err), 0);
+	assert_int_equal(gs_history_db_select(db, &request, &all, &n, &err), 0);
 	if (n)
 		*first = all[0];
 	free(all);

@@ -18,7 +18,7 @@
 #include "fake_driver.h"
 
 /* A pool is asked for what it has no more often than this. */
-#define POOL_ASKED_US 15000
+#define POOL_REQUESTED_US 15000
 
 /* Stacks of all resident threads: 4 SMs of 2048. */
 static void the_stack_limit_costs_per_thread(void **state)
@@ -331,7 +331,7 @@ static void *destroy_the_pool(void *unused)
 	return cuMemPoolDestroy(RIG_POOL) == CUDA_SUCCESS ? &destroyer : unused;
 }
 
-static void destroy_while_it_is_asked(void)
+static void destroy_while_it_is_requested(void)
 {
 	assert_int_equal(pthread_create(&destroyer, NULL, destroy_the_pool, NULL), 0);
 	usleep(20000);
@@ -339,14 +339,14 @@ static void destroy_while_it_is_asked(void)
 }
 
 /* Programs may free what is of a pool while another thread destroys it: the driver is not asked about it any more. */
-static void a_pool_is_not_destroyed_while_it_is_asked(void **state)
+static void a_pool_is_not_destroyed_while_it_is_requested(void **state)
 {
 	void *fine = NULL;
 
 	(void)state;
 	assert_int_equal(door_from_pool(8, &first), CUDA_SUCCESS);
-	usleep(POOL_ASKED_US);
-	rig.asked = destroy_while_it_is_asked;
+	usleep(POOL_REQUESTED_US);
+	rig.requested = destroy_while_it_is_requested;
 	assert_int_equal(door_free_async(first), CUDA_SUCCESS);
 	assert_int_equal(pthread_join(destroyer, &fine), 0);
 	assert_non_null(fine);
@@ -355,7 +355,7 @@ static void a_pool_is_not_destroyed_while_it_is_asked(void **state)
 }
 
 /* A program that allocates and frees all the time: nothing is asked beside that, and it stays charged what the pool may have. */
-static void a_steady_loop_asks_nothing(void **state)
+static void a_steady_loop_requests_nothing(void **state)
 {
 	enum { LOOPS = 20000 };
 	uint64_t kept, a, from;
@@ -364,7 +364,7 @@ static void a_steady_loop_asks_nothing(void **state)
 	(void)state;
 	assert_int_equal(door_async(8, &kept), CUDA_SUCCESS);
 	rig.pool_has = 12 * MIB;
-	rig.asks = 0;
+	rig.requests = 0;
 	from = gs_clock_ns();
 	for (int i = 0; i < LOOPS; i++) {
 		assert_int_equal(door_async(4, &a), CUDA_SUCCESS);
@@ -372,8 +372,8 @@ static void a_steady_loop_asks_nothing(void **state)
 	}
 	/* What has become current behind our back is looked at now and then, what a pool has each 10 ms. */
 	most = LOOPS / 128 + (unsigned int)((gs_clock_ns() - from) / 10000000) + 2;
-	if (rig.asks > most)
-		fail_msg("%u questions for %d allocations", rig.asks, LOOPS);
+	if (rig.requests > most)
+		fail_msg("%u questions for %d allocations", rig.requests, LOOPS);
 	assert_int_equal(rig.s->used, 12 * MIB);
 	assert_int_equal(door_from_pool(57, &a), CUDA_ERROR_OUT_OF_MEMORY);
 	assert_int_equal(door_async(56, &a), CUDA_SUCCESS);
@@ -400,23 +400,23 @@ static void another_pool_becomes_the_devices(void **state)
 	assert_int_equal(rig.s->used, 0);
 }
 
-static _Atomic int asking, answered;
+static _Atomic int requesting, answered;
 
 static void answer_late(void)
 {
-	asking = 1;
+	requesting = 1;
 	while (!answered)
 		usleep(1000);
 }
 
 static void *free_the_first(void *unused)
 {
-	rig.asked = answer_late;
-	return door_free_async(first) == CUDA_SUCCESS ? &asking : unused;
+	rig.requested = answer_late;
+	return door_free_async(first) == CUDA_SUCCESS ? &requesting : unused;
 }
 
 /* As long as the process lives it is waited for; not for ever when it ends. */
-static void the_end_does_not_wait_for_who_asks(void **state)
+static void the_end_does_not_wait_for_who_requests(void **state)
 {
 	pthread_t asker;
 	int waited, ended;
@@ -426,9 +426,9 @@ static void the_end_does_not_wait_for_who_asks(void **state)
 	destroyed = 0;
 	rig.s->stopping = 0;
 	assert_int_equal(door_from_pool(8, &first), CUDA_SUCCESS);
-	usleep(POOL_ASKED_US);
+	usleep(POOL_REQUESTED_US);
 	assert_int_equal(pthread_create(&asker, NULL, free_the_first, NULL), 0);
-	while (!asking)
+	while (!requesting)
 		usleep(1000);
 	assert_int_equal(pthread_create(&destroyer, NULL, destroy_the_pool, NULL), 0);
 	usleep(1200000);
@@ -521,10 +521,10 @@ int memory_kinds(void)
 		DOOR(pools_keep_and_give_back),
 		DOOR(a_destroyed_pool_may_come_again),
 		DOOR(a_pool_that_stays_is_counted_once),
-		DOOR(a_pool_is_not_destroyed_while_it_is_asked),
-		DOOR(a_steady_loop_asks_nothing),
+		DOOR(a_pool_is_not_destroyed_while_it_is_requested),
+		DOOR(a_steady_loop_requests_nothing),
 		DOOR(another_pool_becomes_the_devices),
-		DOOR(the_end_does_not_wait_for_who_asks),
+		DOOR(the_end_does_not_wait_for_who_requests),
 		DOOR(captured_allocations_are_the_graphs),
 		DOOR(a_context_takes_its_own_along),
 		DOOR(frames_are_charged_at_the_first_launch),

@@ -20,7 +20,7 @@
 
 static uint64_t taken;
 
-int bench_status_ask(const struct bench_stage *stage, struct bench_status *is, struct gs_error *err)
+int bench_status_request(const struct bench_stage *stage, struct bench_status *is, struct gs_error *err)
 {
 	(void)stage;
 	if (!taken)
@@ -31,7 +31,7 @@ int bench_status_ask(const struct bench_stage *stage, struct bench_status *is, s
 
 static uint64_t predicted[2];
 
-int bench_predicted_ask(const struct bench_crew *crew, uint64_t alone_ns[BENCH_PROGRAMS_MAX], struct gs_error *err)
+int bench_predicted_request(const struct bench_crew *crew, uint64_t alone_ns[BENCH_PROGRAMS_MAX], struct gs_error *err)
 {
 	(void)crew;
 	(void)err;
@@ -103,10 +103,10 @@ static void test_median_of_what_gpushared_says(void **state)
 	assert_non_null(gaps);
 	for (size_t i = 0; i < sizeof(said) / sizeof(said[0]); i++) {
 		taken = said[i];
-		assert_int_equal(mix_gaps_ask(&m, gaps, &err), 0);
+		assert_int_equal(mix_gaps_request(&m, gaps, &err), 0);
 	}
 	taken = 0;
-	assert_int_equal(mix_gaps_ask(&m, gaps, &err), -1);
+	assert_int_equal(mix_gaps_request(&m, gaps, &err), -1);
 	mix_gaps_result(&m, gaps, &r);
 	assert_int_equal(r.taken_ns, 200 * US);
 	assert_int_equal(r.costs.leave_ns, 205 * US / 2);
@@ -125,11 +125,11 @@ static void test_lengths_are_told_as_gpushared_had_them(void **state)
 	assert_non_null(gaps);
 	taken = 135 * US;
 	predicted[0] = 12 * MS;
-	assert_int_equal(mix_gaps_ask(&m, gaps, &err), 0);
+	assert_int_equal(mix_gaps_request(&m, gaps, &err), 0);
 	predicted[0] = 14 * MS;
-	assert_int_equal(mix_gaps_ask(&m, gaps, &err), 0);
+	assert_int_equal(mix_gaps_request(&m, gaps, &err), 0);
 	predicted[0] = 0;
-	assert_int_equal(mix_gaps_ask(&m, gaps, &err), 0);
+	assert_int_equal(mix_gaps_request(&m, gaps, &err), 0);
 	mix_gaps_result(&m, gaps, &r);
 	assert_int_equal(r.told_ns[0], 13 * MS);
 	assert_int_equal(r.told_ns[1], 0);

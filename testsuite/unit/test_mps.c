@@ -353,7 +353,7 @@ static void stuck(struct rig *r, const char *extra, int terminated)
 	uint32_t job, other;
 	struct gs_page *page;
 	char want[96];
-	uint64_t asked;
+	uint64_t requested;
 	pid_t pid;
 
 	configure(r, extra);
@@ -372,9 +372,9 @@ static void stuck(struct rig *r, const char *extra, int terminated)
 			 (int)pid);
 		await_lines(r->record, want, 1);
 		/* MPS takes its time; the daemon serves meanwhile. */
-		asked = gs_clock_ns();
+		requested = gs_clock_ns();
 		free(live_query(&r->l, GS_QUERY_STATUS, 0));
-		assert_true(gs_clock_ns() - asked < GS_NS_PER_S);
+		assert_true(gs_clock_ns() - requested < GS_NS_PER_S);
 		assert_int_equal(live_lines(r->record, "terminated"), 0);
 		await_lines(r->l.log, ": terminated in MPS", 1);
 		assert_int_equal(live_lines(r->record, "terminate_client"), 1);

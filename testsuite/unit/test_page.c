@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The shared page: layout, seals, size and version; its bell. */
+/* The shared page: layout, seals, size and version; its doorbell. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -112,7 +112,7 @@ static void no_memfd_is_refused(void **state)
 	assert_int_equal(gs_page_map(fd, &page, &err), -1);
 }
 
-static void the_bell_wakes_another_process(void **state)
+static void the_doorbell_wakes_another_process(void **state)
 {
 	struct gs_page *page;
 	struct gs_error err;
@@ -125,13 +125,13 @@ static void the_bell_wakes_another_process(void **state)
 	began = gs_clock_ns();
 	assert_int_equal(gs_page_wait(page, 0, 20 * GS_NS_PER_MS), 0);
 	assert_true(gs_clock_ns() - began >= 19 * GS_NS_PER_MS);
-	gs_page_ring(page);
+	gs_page_doorbell(page);
 	assert_int_equal(gs_page_wait(page, 0, 60 * GS_NS_PER_S), 1);
 	child = fork();
 	assert_true(child >= 0);
 	if (child == 0) {
 		usleep(20000);
-		gs_page_ring(page);
+		gs_page_doorbell(page);
 		_exit(0);
 	}
 	began = gs_clock_ns();
@@ -160,13 +160,13 @@ static void slots_in_use(void **state)
 }
 
 /* As the arbiter sleeps (daemon/gpu/doorbell.c). */
-static uint32_t sleep_on_asked(struct gs_page *page, uint32_t heard)
+static uint32_t sleep_on_requested(struct gs_page *page, uint32_t heard)
 {
-	syscall(SYS_futex, &page->asked, FUTEX_WAIT, heard, NULL, NULL, 0);
-	return gs_page_load(page->asked);
+	syscall(SYS_futex, &page->requested, FUTEX_WAIT, heard, NULL, NULL, 0);
+	return gs_page_load(page->requested);
 }
 
-static void asking_wakes_the_daemon(void **state)
+static void requesting_wakes_the_daemon(void **state)
 {
 	struct gs_page *page;
 	struct gs_error err;
@@ -174,18 +174,18 @@ static void asking_wakes_the_daemon(void **state)
 	pid_t daemon;
 
 	(void)state;
-	gs_page_ask(page);
-	assert_int_equal(sleep_on_asked(page, 0), 1);
+	gs_page_request(page);
+	assert_int_equal(sleep_on_requested(page, 0), 1);
 	daemon = fork();
 	assert_true(daemon >= 0);
 	if (daemon == 0) {
 		alarm(60); /* a wake-up that does not come ends the test */
-		while (sleep_on_asked(page, 1) != 2)
+		while (sleep_on_requested(page, 1) != 2)
 			;
 		_exit(0);
 	}
 	usleep(20000);
-	gs_page_ask(page);
+	gs_page_request(page);
 	assert_int_equal(waitpid(daemon, &status, 0), daemon);
 	assert_int_equal(status, 0);
 	gs_page_unmap(page);
@@ -211,13 +211,13 @@ static void only_sleepers_are_woken(void **state)
 		_exit(0);
 	}
 	gs_page_store(page->awake, 2);
-	gs_page_ring_for(page, 2);
-	assert_int_equal(gs_page_load(page->bell), 1);
-	gs_page_ring_for(page, 0);
-	assert_int_equal(gs_page_load(page->bell), 2);
+	gs_page_doorbell_for(page, 2);
+	assert_int_equal(gs_page_load(page->doorbell), 1);
+	gs_page_doorbell_for(page, 0);
+	assert_int_equal(gs_page_load(page->doorbell), 2);
 	began = gs_clock_ns();
-	usleep(20000); /* it sleeps by now; if not, it finds the bell changed */
-	gs_page_ring_for(page, 3);
+	usleep(20000); /* it sleeps by now; if not, it finds the doorbell changed */
+	gs_page_doorbell_for(page, 3);
 	assert_int_equal(waitpid(sleeper, &status, 0), sleeper);
 	assert_int_equal(status, 0);
 	assert_true(gs_clock_ns() - began < 50 * GS_NS_PER_S);
@@ -231,9 +231,9 @@ int main(void)
 		cmocka_unit_test(made_and_mapped),
 		cmocka_unit_test(forgeries_are_refused),
 		cmocka_unit_test(no_memfd_is_refused),
-		cmocka_unit_test(the_bell_wakes_another_process),
+		cmocka_unit_test(the_doorbell_wakes_another_process),
 		cmocka_unit_test(slots_in_use),
-		cmocka_unit_test(asking_wakes_the_daemon),
+		cmocka_unit_test(requesting_wakes_the_daemon),
 		cmocka_unit_test(only_sleepers_are_woken),
 	};
 

@@ -244,7 +244,7 @@ static void test_awake_while_it_waits(void **unused)
 	EVENTUALLY(gs_page_load(active()->state) == GS_K_READY);
 	EVENTUALLY(gs_page_load(page->awake) == 0); /* after 200 us */
 	assert_true(gs_slot_move(active(), GS_K_READY, GS_K_TORUN));
-	gs_page_ring_for(page, 1);
+	gs_page_doorbell_for(page, 1);
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	assert_int_equal(rc, CUDA_SUCCESS);
 	assert_int_equal(gs_page_load(page->awake), 0);

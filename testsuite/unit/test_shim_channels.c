@@ -22,12 +22,12 @@ static void test_few_streams_are_nobodys_care(void **unused)
 {
 	(void)unused;
 	make(SHIM_CHANNELS_BUSY - 1);
-	asked = 0;
+	requested = 0;
 	for (unsigned int i = 0; i < HELD; i++)
 		assert_true(launches(i));
 	for (unsigned int i = HELD; i < SHIM_CHANNELS_BUSY - 1; i++)
 		assert_int_equal(launch_in(FAKE_MACHINE_CODE, LONG_GRID, AT(i)), CUDA_SUCCESS);
-	assert_int_equal(asked, 0);
+	assert_int_equal(requested, 0);
 	over();
 }
 
@@ -263,29 +263,29 @@ static void *capture(void *arg)
 }
 
 /* The question would end a capture: who asks already is through before the first one begins. */
-static void test_after_a_capture_nobody_is_asked(void **unused)
+static void test_after_a_capture_nobody_is_requested(void **unused)
 {
-	struct call asking, beginning;
+	struct call requesting, beginning;
 
 	(void)unused;
 	begin_full();
 	stands = 1;
-	begin_waiting(&asking, wait_there, 8);
+	begin_waiting(&requesting, wait_there, 8);
 	EVENTUALLY(standing);
 	begin_waiting(&beginning, capture, 9);
 	assert_int_equal(captured, 0);
 	stands = 0;
 	expect_done(&beginning);
 	over();
-	expect_done(&asking);
-	asked = 0;
+	expect_done(&requesting);
+	requested = 0;
 	assert_true(launches(3));
 	for (unsigned int i = 4; i < 3 + SHIM_CHANNELS_BUSY - 1; i++)
 		assert_int_equal(launch_in(FAKE_MACHINE_CODE, LONG_GRID, AT(i)), CUDA_SUCCESS);
 	over();
 	assert_true(launches(3)); /* nothing else is out */
 	over();
-	assert_int_equal(asked, 0);
+	assert_int_equal(requested, 0);
 }
 
 static int threads(void)
@@ -320,7 +320,7 @@ int main(void)
 		SHIM(test_a_launch_is_always_inside_or_out),
 		SHIM(test_what_is_preenqueued_is_out),
 		SHIM(test_a_destroyed_stream_has_its_channel_until_it_ends),
-		SHIM(test_after_a_capture_nobody_is_asked),
+		SHIM(test_after_a_capture_nobody_is_requested),
 	};
 	int failed = in_child(threads) || in_child(shim_patience);
 

@@ -173,11 +173,11 @@ static void test_two_release_at_once(void **unused)
 #define OTHER_CONTEXT ((CUcontext)0x900)
 
 static CUcontext is_current;
-static unsigned int asked;
+static unsigned int requested;
 
 static CUresult answer(CUcontext *ctx)
 {
-	asked++;
+	requested++;
 	*ctx = is_current;
 	return CUDA_SUCCESS;
 }
@@ -209,7 +209,7 @@ static struct shim_context *known(void)
 	return shim_context_known(shim_session());
 }
 
-static void asking_driver(void)
+static void requesting_driver(void)
 {
 	PUT(cuCtxGetCurrent, answer);
 	PUT(cuCtxSetCurrent, make_current);
@@ -227,12 +227,12 @@ static void test_a_context_is_known(void **unused)
 	CUcontext ctx;
 
 	(void)unused;
-	asking_driver();
+	requesting_driver();
 	first = known();
 	assert_ptr_equal(first->ctx, FAKE_CONTEXT);
-	asked = 0;
+	requested = 0;
 	assert_ptr_equal(known(), first);
-	assert_int_equal(asked, 0);
+	assert_int_equal(requested, 0);
 	assert_int_equal(cuCtxCreate_v4(&ctx, NULL, 0, 0), CUDA_SUCCESS);
 	second = known();
 	assert_ptr_equal(second->ctx, ctx);
@@ -247,10 +247,10 @@ static void test_a_context_is_known(void **unused)
 	assert_null(known());
 	assert_int_equal(cuCtxSetCurrent(first->ctx), CUDA_SUCCESS);
 	assert_ptr_equal(known(), first);
-	asked = 0;
+	requested = 0;
 	shim_context_gone(first->ctx); /* by another thread, and the driver gives its handle again */
 	assert_ptr_not_equal(known(), first);
-	assert_int_equal(asked, 1);
+	assert_int_equal(requested, 1);
 }
 
 /* ---- a thread with the number of one that has ended ---- */
@@ -259,7 +259,7 @@ static __thread CUcontext threads_own;
 
 static CUresult answer_each(CUcontext *ctx)
 {
-	asked++;
+	requested++;
 	*ctx = threads_own;
 	return CUDA_SUCCESS;
 }
@@ -274,7 +274,7 @@ struct successor {
 	CUcontext ctx;
 	uintptr_t number;
 	const struct shim_context *went_in;
-	unsigned int asked;
+	unsigned int requested;
 };
 
 /* The first launch is asked for; and what rides then is in that context. */
@@ -285,9 +285,9 @@ static void *launch_there(void *arg)
 
 	t->number = shim_self();
 	cuCtxSetCurrent(t->ctx);
-	asked = 0;
+	requested = 0;
 	t->went_in = known();
-	t->asked = asked;
+	t->requested = requested;
 	shim_order_enter(&p, t->went_in, STREAM, 0, 0);
 	shim_order_leave(&p);
 	known(); /* from here on the owner's, if it is */
@@ -309,7 +309,7 @@ static void test_a_successor_has_a_context_of_its_own(void **unused)
 		assert_int_equal(pthread_create(&thread, NULL, launch_there, &t[i]), 0);
 		pthread_join(thread, NULL);
 		assert_ptr_equal(t[i].went_in->ctx, t[i].ctx);
-		assert_int_equal(t[i].asked, 1);
+		assert_int_equal(t[i].requested, 1);
 	}
 	assert_int_equal(t[0].number, t[1].number); /* else this says nothing */
 	assert_int_equal(shim_owner, t[0].number);
@@ -322,28 +322,28 @@ static const struct shim_launch *launch_of(const struct gs_slot *slot)
 }
 
 /* Launches that go untracked do not ask; one with a slot does, and goes by the answer: if that is not what was known, all ask. */
-static void test_who_asks(void **unused)
+static void test_who_requests(void **unused)
 {
 	static const unsigned int block[3] = { 32, 1, 1 };
 	struct shim_time *time = shim_kernel_time(shim_kernel_find(kernel), block, LONG_GRID);
 	uint64_t untracked, tpt_ps = time->tpt_ps, due = time->due;
 
 	(void)unused;
-	asking_driver();
+	requesting_driver();
 	known();
 	time->tpt_ps = 1000;
 	time->due = UINT64_MAX;
 	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS); /* the first one in this context */
-	asked = 0;
+	requested = 0;
 	untracked = shim_time_untracked(time);
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
 	assert_int_equal(shim_time_untracked(time) - untracked, 3);
-	assert_int_equal(asked, 0);
+	assert_int_equal(requested, 0);
 	is_current = OTHER_CONTEXT; /* past us */
 	time->tpt_ps = 0;
 	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
-	assert_int_not_equal(asked, 0);
+	assert_int_not_equal(requested, 0);
 	assert_ptr_equal(launch_of(active())->ctx->ctx, OTHER_CONTEXT);
 	finish_all();
 	EVENTUALLY(all_prepared());
@@ -356,15 +356,15 @@ static void test_who_asks(void **unused)
 }
 
 /* However long nobody launches with a slot. */
-static void test_what_is_known_is_asked_again(void **unused)
+static void test_what_is_known_is_requested_again(void **unused)
 {
 	(void)unused;
-	asking_driver();
+	requesting_driver();
 	known();
-	asked = 0;
+	requested = 0;
 	for (int i = 0; i < 1000; i++)
 		known();
-	assert_in_range(asked, 5, 20);
+	assert_in_range(requested, 5, 20);
 }
 
 /* ---- the end ------------------------------------------------------------------- */
@@ -390,9 +390,9 @@ int shim_contexts(void)
 		SHIM(test_the_next_primary_context),
 		SHIM(test_two_release_at_once),
 		SHIM(test_a_context_is_known),
-		SHIM(test_what_is_known_is_asked_again),
+		SHIM(test_what_is_known_is_requested_again),
 		SHIM(test_a_successor_has_a_context_of_its_own),
-		SHIM(test_who_asks), /* nobody is sure from here on */
+		SHIM(test_who_requests), /* nobody is sure from here on */
 		SHIM(test_an_end_is_not_waited_for),
 	};
 

@@ -25,7 +25,7 @@ static void test_eviction_and_relaunch(void **unused)
 	gs_page_store(page->turn, 0);
 	assert_true(gs_slot_move(slot, GS_K_RUNNING, GS_K_TOEVICT));
 	ring();
-	EVENTUALLY(gs_page_load(page->heard) == gs_page_load(page->bell));
+	EVENTUALLY(gs_page_load(page->heard) == gs_page_load(page->doorbell));
 	fake_driver_calls(text, sizeof(text));
 	assert_true(strncmp(text, "write-control-0", 15) == 0);
 	/* The last block out leaves it with work remaining. */
@@ -57,7 +57,7 @@ static void test_call_back(void **unused)
 	gs_page_store(page->turn, 0);
 	assert_true(gs_slot_move(slot, GS_K_RUNNING, GS_K_TOEVICT));
 	ring();
-	EVENTUALLY(gs_page_load(page->heard) == gs_page_load(page->bell));
+	EVENTUALLY(gs_page_load(page->heard) == gs_page_load(page->doorbell));
 	gs_page_store(page->turn, 1);
 	assert_true(gs_slot_move(slot, GS_K_TOEVICT, GS_K_RUNNING));
 	forget_calls();
@@ -101,7 +101,7 @@ static void test_late_signal_is_lifted(void **unused)
 	slot = active();
 	assert_true(gs_slot_move(slot, GS_K_RUNNING, GS_K_TOEVICT));
 	ring();
-	EVENTUALLY(gs_page_load(page->heard) == gs_page_load(page->bell));
+	EVENTUALLY(gs_page_load(page->heard) == gs_page_load(page->doorbell));
 	gs_page_store(slot->state, GS_K_DONE);
 	EVENTUALLY(all_prepared());
 	/* Until a launch gets that slot again. */
@@ -174,7 +174,7 @@ static void test_a_variant_that_costs_blocks(void **unused)
 		finish_all();
 		EVENTUALLY(all_prepared());
 	}
-	assert_int_equal(fake_driver_fit_asked(), 2);
+	assert_int_equal(fake_driver_fit_requested(), 2);
 	assert_int_equal(k->why, PTX_REASON_OCCUPANCY);
 	/* Of none at all: the same. */
 	fake_driver_fits(1, 0);
@@ -185,7 +185,7 @@ static void test_a_variant_that_costs_blocks(void **unused)
 		finish_all();
 		EVENTUALLY(all_prepared());
 	}
-	assert_int_equal(fake_driver_fit_asked(), 2);
+	assert_int_equal(fake_driver_fit_requested(), 2);
 	/* In blocks of another shape it may be evicted as before. */
 	fake_driver_fits(FAKE_BLOCKS_PER_SM, FAKE_BLOCKS_PER_SM);
 	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);

@@ -183,7 +183,7 @@ static CUresult fake_unsafe_function(CUfunction *f, CUkernel of)
 	return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 }
 
-static void test_what_is_asked_in_a_capture_does_not_end_it(void **unused)
+static void test_what_is_requested_in_a_capture_does_not_end_it(void **unused)
 {
 	CUkernel one, other;
 	CUlibrary library;
@@ -233,7 +233,7 @@ int shim_functions(void)
 		SHIM(test_the_next_context_has_its_own_functions),
 		SHIM(test_what_is_unloaded_is_counted_anew),
 		SHIM(test_what_is_being_counted_is_not_read),
-		SHIM(test_what_is_asked_in_a_capture_does_not_end_it),
+		SHIM(test_what_is_requested_in_a_capture_does_not_end_it),
 	};
 
 	return cmocka_run_group_tests_name("functions", tests, NULL, NULL);

@@ -423,7 +423,7 @@ static int begins(const char *name, const char *with)
 }
 
 /* It takes a stream and enqueues nothing. */
-static int only_asks(const char *name)
+static int only_requests(const char *name)
 {
 	static const char *const some[] = {
 		"cuStreamBeginCapture", "cuStreamCopyAttributes", "cuStreamEndCapture", "cuStreamGet", "cuStreamIsCapturing",
@@ -448,7 +448,7 @@ static void test_what_enqueues_is_counted(void **unused)
 			assert_string_equal(entry[i].class, "QUEUES");
 		if (len < 5 || (strcmp(entry[i].name + base, "_ptsz") != 0 && strcmp(entry[i].name + base, "_ptds") != 0))
 			continue;
-		if (strcmp(entry[i].class, "SAFE") == 0 && !only_asks(entry[i].name))
+		if (strcmp(entry[i].class, "SAFE") == 0 && !only_requests(entry[i].name))
 			fail_msg("%s is not counted", entry[i].name);
 		for (size_t k = 0; k < sizeof(entry) / sizeof(entry[0]); k++) {
 			if (strlen(entry[k].name) != base || !begins(entry[i].name, entry[k].name))

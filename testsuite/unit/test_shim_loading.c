@@ -50,7 +50,7 @@ static void get_managed(CUlibrary library, CUkernel of)
 	assert_int_equal(cuLibraryGetManaged(&p, &n, library, "m"), CUDA_SUCCESS);
 }
 
-static void ask_occupancy(CUlibrary library, CUkernel of)
+static void request_occupancy(CUlibrary library, CUkernel of)
 {
 	int blocks;
 
@@ -58,7 +58,7 @@ static void ask_occupancy(CUlibrary library, CUkernel of)
 	assert_int_equal(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&blocks, (CUfunction)(uintptr_t)of, 32, 0, 0), CUDA_SUCCESS);
 }
 
-static void ask_parameters(CUlibrary library, CUkernel of)
+static void request_parameters(CUlibrary library, CUkernel of)
 {
 	size_t n;
 
@@ -102,7 +102,7 @@ static void change_graph(CUlibrary library, CUkernel of)
 }
 
 static const call_fn of_kernels[] = {
-	get_function, ask_occupancy, ask_parameters, make_node, make_any_node, change_node, change_graph, launch_it,
+	get_function, request_occupancy, request_parameters, make_node, make_any_node, change_node, change_graph, launch_it,
 };
 static const call_fn of_libraries[] = { get_global, get_managed, get_module };
 #define KERNELS (sizeof(of_kernels) / sizeof(of_kernels[0]))
@@ -385,8 +385,8 @@ static void test_nothing_else_waits(void **unused)
 
 	(void)unused;
 	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
-	ask_occupancy(NULL, (CUkernel)0x5550);
-	ask_occupancy(NULL, NULL);
+	request_occupancy(NULL, (CUkernel)0x5550);
+	request_occupancy(NULL, NULL);
 	assert_int_equal(cuGraphAddKernelNode_v2(NULL, NULL, NULL, 0, NULL), CUDA_ERROR_INVALID_VALUE);
 	finish_all();
 	EVENTUALLY(all_prepared());

@@ -196,12 +196,12 @@ static void test_of_a_graph(void **unused)
 	expect_why(k, PTX_REASON_GRAPH);
 }
 
-static unsigned int asked;
+static unsigned int requested;
 
 static CUresult registers(int *value, CUfunction_attribute attribute, CUfunction f)
 {
 	(void)f;
-	asked += attribute == CU_FUNC_ATTRIBUTE_NUM_REGS;
+	requested += attribute == CU_FUNC_ATTRIBUTE_NUM_REGS;
 	*value = attribute == CU_FUNC_ATTRIBUTE_NUM_REGS ? 42 : 0;
 	return CUDA_SUCCESS;
 }
@@ -214,13 +214,13 @@ static void test_registers(void **unused)
 
 	(void)unused;
 	shim_slot[SHIM_FN_cuFuncGetAttribute] = (void *)(uintptr_t)registers;
-	asked = 0;
+	requested = 0;
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(launch(unknown, LONG_GRID), CUDA_SUCCESS);
 		finish_all();
 	}
 	assert_int_equal(shim_kernel_find(unknown)->registers, 42);
-	assert_int_equal(asked, 1);
+	assert_int_equal(requested, 1);
 	shim_slot[SHIM_FN_cuFuncGetAttribute] = attribute;
 }
 

@@ -83,7 +83,7 @@ static void test_proxy_sees_for_itself(void **unused)
 	forget_calls();
 	assert_true(gs_slot_move(slot, GS_K_RUNNING, GS_K_TOEVICT));
 	ring();
-	EVENTUALLY(gs_page_load(page->heard) == gs_page_load(page->bell));
+	EVENTUALLY(gs_page_load(page->heard) == gs_page_load(page->doorbell));
 	fake_driver_calls(text, sizeof(text));
 	assert_true(strncmp(text, "write-control-0", 15) == 0);
 	gs_page_store(slot->started, 1);
@@ -108,7 +108,7 @@ static void test_signal_by_copy(void **unused)
 	forget_calls();
 	assert_true(gs_slot_move(slot, GS_K_RUNNING, GS_K_TOEVICT));
 	ring();
-	EVENTUALLY(gs_page_load(page->heard) == gs_page_load(page->bell));
+	EVENTUALLY(gs_page_load(page->heard) == gs_page_load(page->doorbell));
 	fake_driver_calls(text, sizeof(text));
 	assert_true(strncmp(text, "copy", 4) == 0);
 	assert_null(strstr(text, "write-control"));

@@ -329,7 +329,7 @@ static CUresult captures(CUstream stream, CUstreamCaptureStatus *status)
 static void test_none_untracked_into_a_graph(void **unused)
 {
 	struct shim_time *time = shim_kernel_time(shim_kernel_find(FAKE_MACHINE_CODE), (const unsigned int[]){ 32, 1, 1 }, LONG_GRID);
-	void *asked = shim_slot[SHIM_FN_cuStreamIsCapturing];
+	void *requested = shim_slot[SHIM_FN_cuStreamIsCapturing];
 	uint64_t n;
 
 	(void)unused;
@@ -352,7 +352,7 @@ static void test_none_untracked_into_a_graph(void **unused)
 	assert_int_equal(shim_time_launches(time), n);
 	assert_int_equal(launch_in(FAKE_MACHINE_CODE, 1, FAKE_BLOCKING), CUDA_SUCCESS);
 	assert_int_equal(shim_time_launches(time), n + 1);
-	shim_slot[SHIM_FN_cuStreamIsCapturing] = asked;
+	shim_slot[SHIM_FN_cuStreamIsCapturing] = requested;
 	shim_odd &= ~(uint32_t)SHIM_ODD_CAPTURED; /* the other tests' launches */
 	time->tpt_ps = time->due = 0;
 }

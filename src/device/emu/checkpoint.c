@@ -277,7 +277,7 @@ void emu_checkpoint_listen(void)
 	pthread_attr_destroy(&attr);
 }
 
-static CUresult ask(int pid, enum command command, uint32_t timeout_ms, CUprocessState *state_of)
+static CUresult query(int pid, enum command command, uint32_t timeout_ms, CUprocessState *state_of)
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	struct question q = { command, timeout_ms };
@@ -305,7 +305,7 @@ static CUresult ask(int pid, enum command command, uint32_t timeout_ms, CUproces
 
 CUresult CUDAAPI cuCheckpointProcessGetState(int pid, CUprocessState *state_of)
 {
-	return state_of ? ask(pid, GET_STATE, 0, state_of) : CUDA_ERROR_INVALID_VALUE;
+	return state_of ? query(pid, GET_STATE, 0, state_of) : CUDA_ERROR_INVALID_VALUE;
 }
 
 /* No thread in particular is needed: any may do the restoring. */
@@ -315,20 +315,20 @@ CUresult CUDAAPI cuCheckpointProcessGetRestoreThreadId(int pid, int *tid)
 
 	if (!tid)
 		return CUDA_ERROR_INVALID_VALUE;
-	EMU_TRY(ask(pid, GET_STATE, 0, &s));
+	EMU_TRY(query(pid, GET_STATE, 0, &s));
 	*tid = pid;
 	return CUDA_SUCCESS;
 }
 
 CUresult CUDAAPI cuCheckpointProcessLock(int pid, CUcheckpointLockArgs *args)
 {
-	return ask(pid, LOCK, args ? args->timeoutMs : 0, NULL);
+	return query(pid, LOCK, args ? args->timeoutMs : 0, NULL);
 }
 
 CUresult CUDAAPI cuCheckpointProcessCheckpoint(int pid, CUcheckpointCheckpointArgs *args)
 {
 	(void)args;
-	return ask(pid, CHECKPOINT, 0, NULL);
+	return query(pid, CHECKPOINT, 0, NULL);
 }
 
 CUresult CUDAAPI cuCheckpointProcessRestore(int pid, CUcheckpointRestoreArgs *args)
@@ -336,11 +336,11 @@ CUresult CUDAAPI cuCheckpointProcessRestore(int pid, CUcheckpointRestoreArgs *ar
 	/* the only device takes the only device's place */
 	if (args && args->gpuPairsCount > 1)
 		return CUDA_ERROR_INVALID_VALUE;
-	return ask(pid, RESTORE, 0, NULL);
+	return query(pid, RESTORE, 0, NULL);
 }
 
 CUresult CUDAAPI cuCheckpointProcessUnlock(int pid, CUcheckpointUnlockArgs *args)
 {
 	(void)args;
-	return ask(pid, UNLOCK, 0, NULL);
+	return query(pid, UNLOCK, 0, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The agent thread; see agent.h.  It sleeps on the page's bell. */
+/* The agent thread; see agent.h.  It sleeps on the page's doorbell. */
 #define _GNU_SOURCE
 #include "device/shim/agent.h"
 
@@ -45,7 +45,7 @@ struct agent {
 	struct shim_context *current; /* not its handle, which another may have got since */
 	struct shim_context *in;    /* uses it, until it has looked at everything */
 	int waits;                  /* an evicted kernel waits for its turn */
-	uint32_t heard;             /* the bell at the last look */
+	uint32_t heard;             /* the doorbell at the last look */
 	uint64_t tell_ns;           /* when the daemon is told of untracked launches next */
 	uint64_t tell_step_ns;      /* doubles: a program may be over soon */
 	int tell_anyway;            /* the daemon is a new one */
@@ -248,7 +248,7 @@ static void relaunch(struct agent *a, struct shim_launch *l, uint64_t now)
 	l->retry_ns = now + RETRY_NS;
 	if (!gs_slot_move(l->slot, GS_K_RUNNING, GS_K_READY))
 		gs_slot_move(l->slot, GS_K_TOEVICT, GS_K_READY);
-	gs_client_bell(a->session->client);
+	gs_client_doorbell(a->session->client);
 }
 
 /* Asked for now and then while launches are out. */
@@ -319,7 +319,7 @@ static uint64_t look(struct agent *a)
 static void give_turn_back(struct shim_session *s)
 {
 	atomic_store(&s->page->turn, 0);
-	gs_page_ring(s->page);
+	gs_page_doorbell(s->page);
 }
 
 static void keep_connection(struct agent *a)
@@ -341,7 +341,7 @@ static void keep_connection(struct agent *a)
 		return;
 	if (s->absent == GS_ABSENT_RUN && !gs_page_load(s->page->turn)) {
 		gs_page_store(s->page->turn, 1);
-		gs_page_ring(s->page);
+		gs_page_doorbell(s->page);
 	}
 	if (now < a->reconnect_ns)
 		return;
@@ -354,7 +354,7 @@ static void keep_connection(struct agent *a)
 		return;
 	}
 	shim_kernels_announce(s);
-	gs_client_bell(s->client);
+	gs_client_doorbell(s->client);
 	a->tell_anyway = 1;
 	a->tell_ns = 0;
 	shim_log("managed again");
@@ -383,17 +383,17 @@ static void tell_of_the_last(struct shim_session *s)
 }
 
 /* Rung for while a kernel waits: its turn is near, and a wake-up takes long.  1: look again. */
-static int stay_awake(struct agent *a, uint32_t bell)
+static int stay_awake(struct agent *a, uint32_t doorbell)
 {
 	struct gs_page *page = a->session->page;
 	uint64_t until = gs_clock_ns() + SHIM_TURN_SPIN_NS;
-	int rung = bell != a->heard;
+	int rung = doorbell != a->heard;
 
-	a->heard = bell;
+	a->heard = doorbell;
 	if (!rung || !a->waits || !a->session->connected)
 		return 0;
 	while (gs_clock_ns() < until) {
-		if (gs_page_load(page->bell) != bell || gs_page_load(page->turn))
+		if (gs_page_load(page->doorbell) != doorbell || gs_page_load(page->turn))
 			return 1;
 		__builtin_ia32_pause();
 	}
@@ -408,19 +408,19 @@ static void *run(void *arg)
 
 	gs_slice_short(); /* the program's threads may spin where this one is woken */
 	while (!s->stopping) {
-		uint32_t bell = gs_page_load(s->page->bell);
+		uint32_t doorbell = gs_page_load(s->page->doorbell);
 		uint64_t nap = look(&a);
 
 		if (s->alone)
 			shim_force_step(&force, s, gs_clock_ns(), &nap);
 		shim_launch_reap(s);
 		/* Launches read this line of the page: it is written only if it changes. */
-		if (gs_page_load(s->page->heard) != bell)
-			gs_page_store(s->page->heard, bell);
+		if (gs_page_load(s->page->heard) != doorbell)
+			gs_page_store(s->page->heard, doorbell);
 		keep_connection(&a);
 		tell_of_untracked(&a);
-		if (!stay_awake(&a, bell))
-			gs_page_wait(s->page, bell, nap);
+		if (!stay_awake(&a, doorbell))
+			gs_page_wait(s->page, doorbell, nap);
 	}
 	/* What ended since the last look is measured all the same: the daemon has a last look, too. */
 	shim_launch_reap(s);
@@ -443,7 +443,7 @@ void shim_agent_stop(struct shim_session *s)
 
 	if (atomic_exchange(&s->stopping, 1))
 		return; /* a thread is joined once */
-	gs_page_ring(s->page);
+	gs_page_doorbell(s->page);
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec++;
 	pthread_timedjoin_np(thread, NULL, &until);

@@ -18,7 +18,7 @@
 /* A program may use a thousand streams. */
 #define FOUND_BITS 11
 /* Asked for at a time. */
-#define ASKED_MAX 64
+#define QUERIED_MAX 64
 
 /* In the place of one that was destroyed while it had something to do. */
 #define GHOST ((CUstream)(uintptr_t)-1)
@@ -30,7 +30,7 @@ struct shim_stream {
 	struct shim_stream *next;
 	unsigned int inside; /* calls that are about to enqueue something */
 	uint32_t entered;    /* how often that was so: an answer that is older does not count */
-	int busy, asked;     /* something may be pending; the driver is being asked */
+	int busy, requested;     /* something may be pending; the driver is being asked */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -72,7 +72,7 @@ static struct shim_stream *add(CUstream stream, CUcontext ctx)
 {
 	struct shim_stream *s = streams;
 
-	while (s && (s->stream || s->inside || s->asked))
+	while (s && (s->stream || s->inside || s->requested))
 		s = s->next;
 	if (!s) {
 		s = calloc(1, sizeof(*s));
@@ -112,14 +112,14 @@ static CUcontext current(void)
 }
 
 /* Under lock, for the driver's answer without it: the streams of the context that may be busy. */
-static size_t to_ask(CUcontext ctx, struct shim_stream *of[ASKED_MAX], CUstream stream[ASKED_MAX], uint32_t entered[ASKED_MAX])
+static size_t to_query(CUcontext ctx, struct shim_stream *of[QUERIED_MAX], CUstream stream[QUERIED_MAX], uint32_t entered[QUERIED_MAX])
 {
 	size_t n = 0;
 
-	for (struct shim_stream *s = streams; s && n < ASKED_MAX && !shim_capture_used(); s = s->next) {
+	for (struct shim_stream *s = streams; s && n < QUERIED_MAX && !shim_capture_used(); s = s->next) {
 		if (!s->stream || s->stream == GHOST || s->thread || s->ctx != ctx || !s->busy || s->inside)
 			continue;
-		s->asked++;
+		s->requested++;
 		of[n] = s;
 		stream[n] = s->stream;
 		entered[n++] = s->entered;
@@ -128,21 +128,21 @@ static size_t to_ask(CUcontext ctx, struct shim_stream *of[ASKED_MAX], CUstream 
 }
 
 /* Those are idle that the driver says are. */
-static void ask(CUcontext ctx)
+static void query(CUcontext ctx)
 {
-	struct shim_stream *of[ASKED_MAX];
-	CUstream stream[ASKED_MAX];
-	uint32_t entered[ASKED_MAX];
+	struct shim_stream *of[QUERIED_MAX];
+	CUstream stream[QUERIED_MAX];
+	uint32_t entered[QUERIED_MAX];
 	size_t n;
 
 	pthread_mutex_lock(&lock);
-	n = to_ask(ctx, of, stream, entered);
+	n = to_query(ctx, of, stream, entered);
 	pthread_mutex_unlock(&lock);
 	for (size_t i = 0; i < n; i++) {
 		int idle = REAL(cuStreamQuery)(stream[i]) != CUDA_ERROR_NOT_READY;
 
 		pthread_mutex_lock(&lock);
-		of[i]->asked--;
+		of[i]->requested--;
 		if (idle && of[i]->entered == entered[i])
 			of[i]->busy = 0;
 		pthread_mutex_unlock(&lock);
@@ -186,7 +186,7 @@ static void look(struct shim_session *session, CUcontext ctx)
 
 	shim_launch_reap(session);
 	if (!all_idle(session) && c && c->ctx == ctx && shim_context_use(c)) {
-		ask(ctx);
+		query(ctx);
 		shim_context_unuse(c);
 	}
 }
@@ -350,18 +350,18 @@ void shim_channels_forked(void)
 	for (struct shim_stream *s = streams; s; s = s->next) {
 		s->stream = NULL;
 		s->inside = 0;
-		s->asked = 0;
+		s->requested = 0;
 	}
 	branches = 0;
 	contexts_gone++;
 }
 
-static int is_asked(void)
+static int is_queried(void)
 {
 	const struct shim_stream *s;
 
 	pthread_mutex_lock(&lock);
-	for (s = streams; s && !s->asked; s = s->next)
+	for (s = streams; s && !s->requested; s = s->next)
 		;
 	pthread_mutex_unlock(&lock);
 	return s != NULL;
@@ -369,7 +369,7 @@ static int is_asked(void)
 
 void shim_channels_capture(void)
 {
-	while (is_asked())
+	while (is_queried())
 		sched_yield();
 }
 
@@ -452,11 +452,11 @@ static int is_pending(CUstream stream, struct shim_stream *s)
 		return 0;
 	if (shim_capture_used())
 		return 1;
-	s->asked++;
+	s->requested++;
 	pthread_mutex_unlock(&lock);
 	is = REAL(cuStreamQuery)(stream) == CUDA_ERROR_NOT_READY;
 	pthread_mutex_lock(&lock);
-	s->asked--;
+	s->requested--;
 	return is;
 }
 
@@ -469,7 +469,7 @@ void shim_channel_destroying(CUstream stream)
 	pthread_mutex_lock(&lock);
 	s = find(stream);
 	pending = s && is_pending(stream, s);
-	while ((s = find(stream)) && s->asked) {
+	while ((s = find(stream)) && s->requested) {
 		pthread_mutex_unlock(&lock);
 		sched_yield();
 		pthread_mutex_lock(&lock);

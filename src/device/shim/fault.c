@@ -33,7 +33,7 @@ int shim_fault_seen(struct shim_context *c, CUresult rc)
 	if (atomic_compare_exchange_strong(&c->fault, &none, rc)) {
 		shim_log("context %p has failed: %d", (void *)c->ctx, rc);
 		if (s)
-			gs_page_ring(s->page);
+			gs_page_doorbell(s->page);
 	}
 	return 1;
 }

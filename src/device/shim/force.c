@@ -158,13 +158,13 @@ static int leaving(struct gs_page *page)
 	return 0;
 }
 
-/* Launches that met the turn taken back sleep on the bell. */
+/* Launches that met the turn taken back sleep on the doorbell. */
 static void give_turn(struct shim_force *f, struct gs_page *page)
 {
 	f->evicting = 0;
 	f->since_ns = 0;
 	gs_page_store(page->turn, 1);
-	gs_page_ring(page);
+	gs_page_doorbell(page);
 }
 
 void shim_force_step(struct shim_force *f, struct shim_session *s, uint64_t now, uint64_t *nap_ns)

@@ -415,7 +415,7 @@ void shim_kernel_recall(struct shim_session *s, struct shim_kernel *k, struct sh
 {
 	uint64_t none = 0, tpt;
 
-	if (t->tpt_ps || atomic_flag_test_and_set(&t->asked))
+	if (t->tpt_ps || atomic_flag_test_and_set(&t->requested))
 		return;
 	tpt = gs_client_time(s->client, k->number, gs_slot_dims(block[0], block[1], block[2], shim_size(tasks)));
 	if (tpt)

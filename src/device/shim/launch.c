@@ -145,7 +145,7 @@ static CUresult sleep_until_it_goes(struct shim_session *s, struct shim_launch *
 	uint64_t spin_until = gs_clock_ns() + SHIM_TURN_SPIN_NS;
 
 	for (;;) {
-		uint32_t bell = gs_page_load(page->bell);
+		uint32_t doorbell = gs_page_load(page->doorbell);
 
 		if (try_to_go(s, l, awake))
 			return CUDA_SUCCESS;
@@ -159,9 +159,9 @@ static CUresult sleep_until_it_goes(struct shim_session *s, struct shim_launch *
 			__builtin_ia32_pause();
 			continue;
 		}
-		/* Not awake before it sleeps: a bell that wakes nobody has changed by then. */
+		/* Not awake before it sleeps: a doorbell that wakes nobody has changed by then. */
 		count_awake(page, l->slot, awake, 0);
-		if (gs_page_wait(page, bell, TURN_NAP_NS) != bell)
+		if (gs_page_wait(page, doorbell, TURN_NAP_NS) != doorbell)
 			spin_until = gs_clock_ns() + SHIM_TURN_SPIN_NS; /* the turn is near */
 	}
 }
@@ -313,11 +313,11 @@ static CUresult wait_for_turn(struct shim_session *s, struct shim_launch *l, con
 	count_awake(s->page, l->slot, &awake, 1);
 	/* Who is woken to hear it has this processor until the turn is ours: then it would be too late to arm. */
 	if (rung)
-		gs_client_bell(s->client);
+		gs_client_doorbell(s->client);
 	if (shim_preenqueued_may(s, l))
 		rc = preenqueue(s, l, r, &awake);
 	if (!rung)
-		gs_client_bell(s->client);
+		gs_client_doorbell(s->client);
 	if (rc == CUDA_SUCCESS)
 		rc = sleep_until_it_goes(s, l, &awake);
 	count_awake(s->page, l->slot, &awake, 0);

@@ -111,7 +111,7 @@ static APART CUresult launch_elsewhere(KERNEL_ARGS, void **extra, const CUlaunch
 }
 
 /* Every field by its name: if any is left out, the compiler clears the whole by a string operation, which takes longer. */
-static APART CUresult launch_asked(KERNEL_ARGS, void **extra)
+static APART CUresult launch_requested(KERNEL_ARGS, void **extra)
 {
 	struct shim_request r = {
 		.f = f,
@@ -152,7 +152,7 @@ static APART CUresult launch_among_others(KERNEL_ARGS, void **extra)
 	if (real && !owned_here())
 		direct = may_go_untracked(&c, f, TASKS, shim_dims(bx, by, bz, TASKS), stream, NULL);
 	if (SHIM_RARELY(!direct))
-		return launch_asked(KERNEL, extra);
+		return launch_requested(KERNEL, extra);
 	shim_order_enter(&p, c, stream, 0, 0);
 	rc = real(direct, DIMS, extra);
 	shim_order_leave(&p);

@@ -23,19 +23,19 @@ struct list {
 	void **handle;
 };
 
-static CUresult ask_count(const struct list *l, unsigned int *n)
+static CUresult query_count(const struct list *l, unsigned int *n)
 {
 	return l->library ? REAL(cuLibraryGetKernelCount)(n, (CUlibrary)(uintptr_t)l->of) :
 			    REAL(cuModuleGetFunctionCount)(n, (CUmodule)(uintptr_t)l->of);
 }
 
-static CUresult ask_handles(const struct list *l, void **handle, unsigned int n)
+static CUresult query_handles(const struct list *l, void **handle, unsigned int n)
 {
 	return l->library ? REAL(cuLibraryEnumerateKernels)((CUkernel *)handle, n, (CUlibrary)(uintptr_t)l->of) :
 			    REAL(cuModuleEnumerateFunctions)((CUfunction *)handle, n, (CUmodule)(uintptr_t)l->of);
 }
 
-static const char *ask_name(const struct list *l, void *handle)
+static const char *query_name(const struct list *l, void *handle)
 {
 	const char *name = NULL;
 	CUresult rc = l->library ? REAL(cuKernelGetName)(&name, (CUkernel)handle) :
@@ -67,13 +67,13 @@ static CUresult own_kernels(struct list *l)
 
 	/* The list has to be made while nothing is held: not known to be safe (entries.def). */
 	shim_gate_enter(0);
-	rc = ask_count(l, &all);
+	rc = query_count(l, &all);
 	l->handle = rc == CUDA_SUCCESS ? calloc((size_t)all + 1, sizeof(*l->handle)) : NULL;
 	if (rc == CUDA_SUCCESS)
-		rc = l->handle ? ask_handles(l, l->handle, all) : CUDA_ERROR_OUT_OF_MEMORY;
+		rc = l->handle ? query_handles(l, l->handle, all) : CUDA_ERROR_OUT_OF_MEMORY;
 	shim_gate_leave(0);
 	for (unsigned int i = 0; rc == CUDA_SUCCESS && i < all; i++) {
-		const char *name = ask_name(l, l->handle[i]);
+		const char *name = query_name(l, l->handle[i]);
 
 		if (!name || !is_added(name))
 			l->handle[own++] = l->handle[i];
@@ -93,7 +93,7 @@ static CUresult count(unsigned int *n, const void *of, int library)
 
 	/* Its word on what is wrong is the driver's. */
 	if (!n || !shim_session())
-		return ask_count(&l, n);
+		return query_count(&l, n);
 	rc = own_kernels(&l);
 	if (rc == CUDA_SUCCESS)
 		*n = l.n;
@@ -108,13 +108,13 @@ static CUresult enumerate(void **handles, unsigned int n, const void *of, int li
 
 	if (!handles || !n || !shim_session()) {
 		shim_gate_enter(0);
-		rc = ask_handles(&l, handles, n);
+		rc = query_handles(&l, handles, n);
 		shim_gate_leave(0);
 		return rc;
 	}
 	rc = own_kernels(&l);
 	for (unsigned int i = 0; rc == CUDA_SUCCESS && i < n && i < l.n; i++) {
-		const char *name = ask_name(&l, l.handle[i]);
+		const char *name = query_name(&l, l.handle[i]);
 
 		handles[i] = l.handle[i];
 		if (name)
@@ -174,7 +174,7 @@ static int each_own_function(CUcontext ctx, CUmodule module, visit_fn *visit, vo
 	n = drivers_each(ctx, module, note, &v);
 	shim_gate_leave(0);
 	for (size_t i = 0; i < v.n; i++) {
-		const char *name = ask_name(&l, v.f[i]);
+		const char *name = query_name(&l, v.f[i]);
 
 		if (name && is_added(name)) {
 			added++;

@@ -31,7 +31,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct shim_held *bucket[BUCKETS]; /* under lock */
 
 /* Whoever asks the daemon, and a new HELLO, one at a time. */
-static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t requesting = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- charges --------------------------------------------------------------- */
 
@@ -67,17 +67,17 @@ static int within_own_bound(const struct shim_session *s, uint64_t bytes)
 	return !s->reservation || (used <= s->reservation && bytes <= s->reservation - used);
 }
 
-static int ask(struct shim_session *s, uint64_t bytes)
+static int query(struct shim_session *s, uint64_t bytes)
 {
 	int granted;
 
-	pthread_mutex_lock(&asking);
+	pthread_mutex_lock(&requesting);
 	granted = s->connected ? gs_client_alloc(s->client, bytes, NULL, NULL) : -1;
 	if (granted < 0)
 		granted = within_own_bound(s, bytes);
 	if (granted)
 		atomic_fetch_add(&s->used, bytes);
-	pthread_mutex_unlock(&asking);
+	pthread_mutex_unlock(&requesting);
 	return granted;
 }
 
@@ -96,9 +96,9 @@ int shim_charge(struct shim_session *s, uint64_t bytes)
 		}
 		atomic_fetch_sub(&s->used, bytes);
 	}
-	if (!ask(s, bytes)) {
+	if (!query(s, bytes)) {
 		shim_pools_settle(s, 1);
-		if (!ask(s, bytes))
+		if (!query(s, bytes))
 			return 0;
 	}
 	note_peak(s);
@@ -116,7 +116,7 @@ void shim_uncharge(struct shim_session *s, uint64_t bytes)
 
 uint64_t shim_memory_regreet(struct shim_session *s)
 {
-	pthread_mutex_lock(&asking);
+	pthread_mutex_lock(&requesting);
 	if (s->page)
 		atomic_store(&s->page->lease, 0);
 	return s->used;
@@ -124,7 +124,7 @@ uint64_t shim_memory_regreet(struct shim_session *s)
 
 void shim_memory_regreeted(void)
 {
-	pthread_mutex_unlock(&asking);
+	pthread_mutex_unlock(&requesting);
 }
 
 /* ---- holdings -------------------------------------------------------------- */
@@ -242,6 +242,6 @@ void shim_taken(struct shim_session *s, struct shim_held *held, int freed)
 void shim_memory_forked(void)
 {
 	pthread_mutex_init(&lock, NULL);
-	pthread_mutex_init(&asking, NULL);
+	pthread_mutex_init(&requesting, NULL);
 	memset(bucket, 0, sizeof(bucket));
 }

@@ -25,7 +25,7 @@ struct pool {
 	struct pool *into;   /* this one has all that was counted here; NULL: nobody */
 	CUmemoryPool handle; /* NULL: the driver does not say which, or no longer answers for it */
 	int ends;            /* the driver is being asked to destroy it: it has no handle until it refuses */
-	unsigned int asked;  /* threads that ask the driver about its handle: it is not destroyed meanwhile */
+	unsigned int requested;  /* threads that ask the driver about its handle: it is not destroyed meanwhile */
 	uint64_t live;       /* bytes of its allocations that are not freed */
 	uint64_t charged;    /* to the step for this pool, at least live */
 	uint64_t settled_ns; /* when it was asked last for what it has */
@@ -74,18 +74,18 @@ static struct pool *counted_in(struct pool *p)
 	return p;
 }
 
-/* Its handle, with which the driver may be asked until done_asking(), or NULL; under lock. */
-static CUmemoryPool begin_asking(struct pool *p)
+/* Its handle, with which the driver may be asked until done_requesting(), or NULL; under lock. */
+static CUmemoryPool begin_requesting(struct pool *p)
 {
 	if (p->handle)
-		p->asked++;
+		p->requested++;
 	return p->handle;
 }
 
-static void done_asking(struct pool *p, CUmemoryPool handle)
+static void done_requesting(struct pool *p, CUmemoryPool handle)
 {
 	if (handle)
-		p->asked--;
+		p->requested--;
 }
 
 /* What it has given back to the device need not be charged. */
@@ -95,11 +95,11 @@ static void settle(struct shim_session *s, struct pool *p)
 	CUmemoryPool handle;
 
 	pthread_mutex_lock(&lock);
-	handle = begin_asking(p);
+	handle = begin_requesting(p);
 	pthread_mutex_unlock(&lock);
 	has = reserved_by(handle, 0);
 	pthread_mutex_lock(&lock);
-	done_asking(p, handle);
+	done_requesting(p, handle);
 	if (p->ends) /* once that is answered */
 		has = p->charged;
 	if (has < p->live)
@@ -117,12 +117,12 @@ static void trim_idle(struct pool *p)
 	CUmemoryPool handle;
 
 	pthread_mutex_lock(&lock);
-	handle = begin_asking(p);
+	handle = begin_requesting(p);
 	pthread_mutex_unlock(&lock);
 	if (handle)
 		REAL(cuMemPoolTrimTo)(handle, 0);
 	pthread_mutex_lock(&lock);
-	done_asking(p, handle);
+	done_requesting(p, handle);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -309,7 +309,7 @@ static void await_askers(const struct pool *p)
 	static const struct timespec nap = { 0, 20000 };
 	uint64_t from = gs_clock_ns();
 
-	while (p->asked && !shim_in_vain(from)) {
+	while (p->requested && !shim_in_vain(from)) {
 		pthread_mutex_unlock(&lock);
 		nanosleep(&nap, NULL);
 		pthread_mutex_lock(&lock);

@@ -15,7 +15,7 @@ struct shim_time {
 	_Alignas(SHIM_LINE) _Atomic uint32_t dims; /* shim_dims(); 0: free, and so are those after it */
 	_Atomic uint32_t spare;    /* see due */
 	_Atomic uint32_t again;    /* so many more follow it at once */
-	atomic_flag asked;         /* the daemon, for the time that it took in earlier jobs */
+	atomic_flag requested;         /* the daemon, for the time that it took in earlier jobs */
 	_Atomic uint64_t own;      /* launches without a slot (untracked.h): the owner's, who alone writes it... */
 	_Atomic uint64_t others;   /* ...and of everybody else */
 	_Atomic uint64_t marked;   /* all other launches */

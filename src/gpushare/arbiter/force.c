@@ -37,7 +37,7 @@ static int can_leave(const struct gs_page *page)
 /* It has left.  As far as the scheduler knows it never did, unless somebody else has the turn by now. */
 static void give_back(struct gs_gpu *gpu, uint64_t now)
 {
-	struct gs_tenant *t = gpu->forced;
+	struct gs_gpu_client *t = gpu->forced;
 
 	gpu->forced = NULL;
 	if (!t->task)
@@ -52,7 +52,7 @@ static void give_back(struct gs_gpu *gpu, uint64_t now)
 
 void gs_force_turn(struct gs_gpu *gpu, uint64_t now)
 {
-	struct gs_tenant *t;
+	struct gs_gpu_client *t;
 
 	if (gpu->forced && gpu->leaving != gpu->forced)
 		give_back(gpu, now);
@@ -68,7 +68,7 @@ void gs_force_turn(struct gs_gpu *gpu, uint64_t now)
 
 uint64_t gs_force_next(const struct gs_gpu *gpu, uint64_t now)
 {
-	const struct gs_tenant *t = gpu->holder;
+	const struct gs_gpu_client *t = gpu->holder;
 	uint64_t again;
 
 	if (!t || !t->p.force_ns)

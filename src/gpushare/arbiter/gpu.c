@@ -10,7 +10,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 
-static void join_trace(struct gs_tenant *t)
+static void join_trace(struct gs_gpu_client *t)
 {
 	struct gs_trace_lane lane = { .id = t->p.id, .gpu = t->gpu->index,
 				      .job_id = t->p.job_id, .step_id = t->p.step_id };
@@ -20,10 +20,10 @@ static void join_trace(struct gs_tenant *t)
 	t->traced = gs_trace_join(t->gpu->trace, &lane);
 }
 
-struct gs_tenant *gs_gpu_add(struct gs_gpu *gpu, const struct gs_tenant_params *params,
+struct gs_gpu_client *gs_gpu_add(struct gs_gpu *gpu, const struct gs_gpu_client_params *params,
 			     int adopted, uint64_t now)
 {
-	struct gs_tenant *t = calloc(1, sizeof(*t)), *other;
+	struct gs_gpu_client *t = calloc(1, sizeof(*t)), *other;
 
 	if (!t)
 		return NULL;
@@ -31,13 +31,13 @@ struct gs_tenant *gs_gpu_add(struct gs_gpu *gpu, const struct gs_tenant_params *
 	t->gpu = gpu;
 	t->account.charged_ns = t->account.untracked_ns = now;
 	atomic_store(&params->page->attended, gpu->loop.attended);
-	t->asked = atomic_load(&params->page->asked);
+	t->requested = atomic_load(&params->page->requested);
 	t->watch.tpt_ps = params->kernels->tpt_ps;
 	t->watch.kernels = GS_TALLY_KERNELS_MAX;
 	t->watch.leave_most_ns = gpu->o.leave_most_ns;
 	join_trace(t);
-	LIST_INSERT_HEAD(&gpu->tenants, t, link);
-	LIST_FOREACH(other, &gpu->tenants, link)
+	LIST_INSERT_HEAD(&gpu->clients, t, link);
+	LIST_FOREACH(other, &gpu->clients, link)
 		gs_page_store(other->p.page->only, 0); /* the sooner they know, the less this one finds in front of it */
 	if (!adopted)
 		return t;
@@ -50,23 +50,23 @@ struct gs_tenant *gs_gpu_add(struct gs_gpu *gpu, const struct gs_tenant_params *
 		uint64_t leave_ns = 0;
 		unsigned evicted;
 
-		gs_tenant_turn(t, 0);
-		gs_tenant_sweep(t, now, &evicted, &leave_ns);
-		gs_page_ring(params->page);
+		gs_gpu_client_turn(t, 0);
+		gs_gpu_client_sweep(t, now, &evicted, &leave_ns);
+		gs_page_doorbell(params->page);
 	}
 	return t;
 }
 
-uint64_t gs_gpu_remove(struct gs_gpu *gpu, struct gs_tenant *t, uint64_t now)
+uint64_t gs_gpu_remove(struct gs_gpu *gpu, struct gs_gpu_client *t, uint64_t now)
 {
 	struct gs_look look;
 	uint64_t counted;
 
 	gs_watch_last_look(&t->watch, t->p.page, now, &look);
 	if (!look.bad)
-		gs_tenant_account(t, &look, gs_gpu_holds(t), now);
+		gs_gpu_client_account(t, &look, gs_gpu_holds(t), now);
 	gs_gpu_task_leave(t, now);
-	gs_tenant_turn(t, 0);
+	gs_gpu_client_turn(t, 0);
 	if (gpu->start.client == t)
 		gpu->start.client = NULL;
 	if (t->holding.beside)
@@ -89,12 +89,12 @@ uint64_t gs_gpu_remove(struct gs_gpu *gpu, struct gs_tenant *t, uint64_t now)
 		gpu->forced = NULL;
 	gs_trace_leave(gpu->trace, t->traced);
 	LIST_REMOVE(t, link);
-	counted = gs_tenant_launches(t);
+	counted = gs_gpu_client_launches(t);
 	free(t);
 	return counted;
 }
 
-enum gs_phase gs_tenant_phase(const struct gs_tenant *t)
+enum gs_phase gs_gpu_client_phase(const struct gs_gpu_client *t)
 {
 	const struct gs_gpu *gpu = t->gpu;
 
@@ -105,9 +105,9 @@ enum gs_phase gs_tenant_phase(const struct gs_tenant *t)
 	return t == gpu->holder || t->holding.beside ? GS_RUNNING : GS_WAITING;
 }
 
-int gs_gpu_holds(const struct gs_tenant *t)
+int gs_gpu_holds(const struct gs_gpu_client *t)
 {
-	return gs_tenant_phase(t) != GS_WAITING;
+	return gs_gpu_client_phase(t) != GS_WAITING;
 }
 
 void gs_gpu_poll_every(struct gs_gpu *gpu, uint64_t ns)
@@ -115,7 +115,7 @@ void gs_gpu_poll_every(struct gs_gpu *gpu, uint64_t ns)
 	gpu->loop.poll_ns = ns;
 }
 
-void gs_gpu_bell(struct gs_tenant *t)
+void gs_gpu_doorbell(struct gs_gpu_client *t)
 {
 	t->dirty = 1;
 }
@@ -139,13 +139,13 @@ size_t gs_gpu_lessons(struct gs_gpu *gpu, struct gs_lesson lesson[GS_GPU_LESSONS
 	return n;
 }
 
-int gs_tenant_bad(const struct gs_tenant *t, uint32_t *state)
+int gs_gpu_client_bad(const struct gs_gpu_client *t, uint32_t *state)
 {
 	*state = t->found.bad_state;
 	return t->bad != 0;
 }
 
-int gs_tenant_overdue(struct gs_tenant *t)
+int gs_gpu_client_overdue(struct gs_gpu_client *t)
 {
 	int is = t->late.untold;
 
@@ -153,7 +153,7 @@ int gs_tenant_overdue(struct gs_tenant *t)
 	return is;
 }
 
-uint32_t gs_tenant_kernel_on_gpu(const struct gs_tenant *t)
+uint32_t gs_gpu_client_kernel_on_gpu(const struct gs_gpu_client *t)
 {
 	for (unsigned i = 0; i < GS_PAGE_SLOTS; i++)
 		if (t->found.out[i / 64] >> i % 64 & 1 && gs_page_load(t->p.page->slot[i].started))
@@ -161,21 +161,21 @@ uint32_t gs_tenant_kernel_on_gpu(const struct gs_tenant *t)
 	return UINT32_MAX;
 }
 
-uint64_t gs_tenant_launches(const struct gs_tenant *t)
+uint64_t gs_gpu_client_launches(const struct gs_gpu_client *t)
 {
 	return t->watch.last_number + t->account.told_launches;
 }
 
-int gs_tenant_on_gpu(const struct gs_tenant *t)
+int gs_gpu_client_on_gpu(const struct gs_gpu_client *t)
 {
 	return t->on_gpu != 0;
 }
 
-int gs_tenant_stopped(struct gs_tenant *t, int stopped, uint64_t now)
+int gs_gpu_client_stopped(struct gs_gpu_client *t, int stopped, uint64_t now)
 {
 	if (t->stopped == (stopped != 0))
 		return 0;
-	gs_tenant_charge(t, gs_gpu_holds(t), now);
+	gs_gpu_client_charge(t, gs_gpu_holds(t), now);
 	t->stopped = stopped != 0;
 	t->dirty = 1;
 	gs_log(GS_LOG_INFO, "gpu %u: %s: %s", t->gpu->index, t->p.name,
@@ -183,15 +183,15 @@ int gs_tenant_stopped(struct gs_tenant *t, int stopped, uint64_t now)
 	return 1;
 }
 
-int gs_tenant_matters(const struct gs_tenant *t)
+int gs_gpu_client_matters(const struct gs_gpu_client *t)
 {
 	const struct gs_gpu *gpu = t->gpu;
-	int alone = LIST_NEXT(LIST_FIRST(&gpu->tenants), link) == NULL;
+	int alone = LIST_NEXT(LIST_FIRST(&gpu->clients), link) == NULL;
 
 	return t->stopped || (!alone && (t->task || gs_gpu_holds(t)));
 }
 
-void gs_tenant_priority(struct gs_tenant *t, int32_t priority, uint64_t now)
+void gs_gpu_client_priority(struct gs_gpu_client *t, int32_t priority, uint64_t now)
 {
 	if (t->p.priority == priority)
 		return;
@@ -206,7 +206,7 @@ void gs_tenant_priority(struct gs_tenant *t, int32_t priority, uint64_t now)
 	t->dirty = 1;
 }
 
-void gs_tenant_class(struct gs_tenant *t, uint32_t class)
+void gs_gpu_client_class(struct gs_gpu_client *t, uint32_t class)
 {
 	if (t->p.class != class)
 		t->holding.joined = 0; /* its equals are others now */
@@ -257,7 +257,7 @@ struct gs_gpu *gs_gpu_create(uint32_t index, const struct gs_gpu_options *option
 	gpu->index = index;
 	gpu->deadline = UINT64_MAX;
 	gpu->settings.handover_ns = options->sched.handover_ns;
-	LIST_INIT(&gpu->tenants);
+	LIST_INIT(&gpu->clients);
 	keep_options(gpu, options);
 	keep_names(gpu, options);
 	gpu->sched = make_sched(options, now, err);
@@ -287,11 +287,11 @@ int gs_gpu_configure(struct gs_gpu *gpu, const struct gs_gpu_options *options, u
 		     struct gs_error *err)
 {
 	struct gs_sched *fresh = make_sched(options, now, err);
-	struct gs_tenant *t;
+	struct gs_gpu_client *t;
 
 	if (!fresh)
 		return -1;
-	LIST_FOREACH(t, &gpu->tenants, link)
+	LIST_FOREACH(t, &gpu->clients, link)
 		gs_gpu_task_leave(t, now);
 	gs_sched_destroy(gpu->sched);
 	gpu->sched = fresh;
@@ -301,7 +301,7 @@ int gs_gpu_configure(struct gs_gpu *gpu, const struct gs_gpu_options *options, u
 	gpu->settings.handover_ns = options->sched.handover_ns;
 	keep_options(gpu, options);
 	keep_names(gpu, options);
-	LIST_FOREACH(t, &gpu->tenants, link) {
+	LIST_FOREACH(t, &gpu->clients, link) {
 		t->watch.leave_most_ns = options->leave_most_ns;
 		t->holding.joined = 0;
 		t->dirty = 1; /* the next look makes it a task again */
@@ -332,18 +332,18 @@ int gs_gpu_set_class_policy(struct gs_gpu *gpu, const char *class, const char *p
 
 int gs_gpu_trace(const struct gs_gpu *gpu, uint64_t now, struct gs_trace_image *image)
 {
-	const struct gs_tenant *t;
+	const struct gs_gpu_client *t;
 	int rc = gs_trace_image(gpu->trace, image);
 
 	/* What goes on at the moment ends now in the picture. */
-	LIST_FOREACH(t, &gpu->tenants, link)
+	LIST_FOREACH(t, &gpu->clients, link)
 		if (rc == 0 && t->wait_since)
 			rc = gs_trace_image_add(image, t->traced, GS_TRACE_WAIT, t->wait_since,
 						now);
 	t = gpu->holder;
 	if (rc == 0 && t)
 		rc = gs_trace_image_add(image, t->traced, GS_TRACE_TURN, gpu->turn_since, now);
-	LIST_FOREACH(t, &gpu->tenants, link)
+	LIST_FOREACH(t, &gpu->clients, link)
 		if (rc == 0 && t->holding.beside)
 			rc = gs_trace_image_add(image, t->traced, GS_TRACE_TURN, t->holding.since_ns, now);
 	t = gpu->leaving;
@@ -356,11 +356,11 @@ int gs_gpu_trace(const struct gs_gpu *gpu, uint64_t now, struct gs_trace_image *
 
 void gs_gpu_settle(struct gs_gpu *gpu, uint64_t now)
 {
-	struct gs_tenant *t;
+	struct gs_gpu_client *t;
 
-	LIST_FOREACH(t, &gpu->tenants, link)
+	LIST_FOREACH(t, &gpu->clients, link)
 		if (t->account.busy)
-			gs_tenant_charge(t, gs_gpu_holds(t), now);
+			gs_gpu_client_charge(t, gs_gpu_holds(t), now);
 }
 
 /* The GPU's policy is that of the tasks of no class, as device.c has them. */
@@ -381,7 +381,7 @@ static void policies_status(const struct gs_gpu *gpu, struct gs_gpu_status *stat
 
 void gs_gpu_status(struct gs_gpu *gpu, struct gs_gpu_status *status)
 {
-	const struct gs_tenant *t;
+	const struct gs_gpu_client *t;
 
 	memset(status, 0, sizeof(*status));
 	policies_status(gpu, status);
@@ -395,8 +395,8 @@ void gs_gpu_status(struct gs_gpu *gpu, struct gs_gpu_status *status)
 	status->evict_p50_us = gpu->figures.latency.p50_us;
 	status->evict_p99_us = gpu->figures.latency.p99_us;
 	status->handover_ns = gpu->o.sched.handover_ns;
-	LIST_FOREACH(t, &gpu->tenants, link) {
-		status->tenants++;
+	LIST_FOREACH(t, &gpu->clients, link) {
+		status->clients++;
 		status->waiting += t->task && !gs_gpu_holds(t);
 	}
 }

@@ -25,7 +25,7 @@
 #include "gpushare/sched/sched.h"
 
 struct gs_gpu;
-struct gs_tenant;
+struct gs_gpu_client;
 
 struct gs_gpu_options {
 	const char *policy;
@@ -42,9 +42,9 @@ struct gs_gpu_options {
 	uint64_t (*clock)(void);    /* when a decision was made, and its order written; NULL: as the turn began */
 };
 
-/* A client as the GPU sees it; everything pointed to outlives the tenant. */
-struct gs_tenant_params {
-	uint64_t id;                /* unique among the tenants */
+/* A client as the GPU sees it; everything pointed to outlives the client. */
+struct gs_gpu_client_params {
+	uint64_t id;                /* unique among the clients */
 	struct gs_page *page;
 	struct gs_tally *tally;     /* of its step */
 	struct gs_kernel_map *kernels;
@@ -67,8 +67,8 @@ struct gs_gpu_status {
 		struct gs_sched_class_status is;
 	} class[GS_SCHED_CLASSES_MAX]; /* those that have a name */
 	size_t nclasses;
-	uint64_t holder;            /* tenant id; 0: nobody */
-	uint32_t tenants, waiting;
+	uint64_t holder;            /* client id; 0: nobody */
+	uint32_t clients, waiting;
 	uint32_t draining;          /* 1 while an eviction is under way */
 	uint32_t faults;            /* of the policy */
 	uint64_t evictions, overdue;
@@ -78,7 +78,7 @@ struct gs_gpu_status {
 
 struct gs_gpu *gs_gpu_create(uint32_t index, const struct gs_gpu_options *options,
 			     uint64_t now, struct gs_error *err);
-void gs_gpu_destroy(struct gs_gpu *gpu); /* tenants must be gone; NULL is fine */
+void gs_gpu_destroy(struct gs_gpu *gpu); /* clients must be gone; NULL is fine */
 
 /* New settings: a fresh scheduler, to which the live tasks move.  -1: the old one stays. */
 int gs_gpu_configure(struct gs_gpu *gpu, const struct gs_gpu_options *options, uint64_t now,
@@ -89,19 +89,19 @@ int gs_gpu_configure(struct gs_gpu *gpu, const struct gs_gpu_options *options, u
  * ran without one, and kernels may be running; it keeps the GPU if nobody
  * else holds it, else they are told to leave.  NULL: no memory.
  */
-struct gs_tenant *gs_gpu_add(struct gs_gpu *gpu, const struct gs_tenant_params *params,
+struct gs_gpu_client *gs_gpu_add(struct gs_gpu *gpu, const struct gs_gpu_client_params *params,
 			     int adopted, uint64_t now);
 
-/* It is gone; its kernels with it.  The next turn decides anew.  Returns gs_tenant_launches(), with those that were seen last. */
-uint64_t gs_gpu_remove(struct gs_gpu *gpu, struct gs_tenant *tenant, uint64_t now);
+/* It is gone; its kernels with it.  The next turn decides anew.  Returns gs_gpu_client_launches(), with those that were seen last. */
+uint64_t gs_gpu_remove(struct gs_gpu *gpu, struct gs_gpu_client *client, uint64_t now);
 
 /* It rang: look at its page in the next turn. */
-void gs_gpu_bell(struct gs_tenant *tenant);
+void gs_gpu_doorbell(struct gs_gpu_client *client);
 
 /* Whoever has asked through its page since the last call has its page looked at in the next turn.  1 if somebody has. */
 int gs_gpu_hear(struct gs_gpu *gpu);
 
-/* Who sees that a client asks, from now on: its page says so.  At first it has to send BELL. */
+/* Who sees that a client asks, from now on: its page says so.  At first it has to send DOORBELL. */
 void gs_gpu_attend(struct gs_gpu *gpu, enum gs_attended attended);
 
 /* A word that changes when a client asks, and what it was when that was last heard. */
@@ -133,45 +133,45 @@ struct gs_lesson {
 size_t gs_gpu_lessons(struct gs_gpu *gpu, struct gs_lesson lesson[GS_GPU_LESSONS]);
 
 /* 1 if its page holds a value that is no state (in *launch state): the client must go. */
-int gs_tenant_bad(const struct gs_tenant *tenant, uint32_t *state);
+int gs_gpu_client_bad(const struct gs_gpu_client *client, uint32_t *state);
 
 /* 1, once, when its kernels have not left by the deadline. */
-int gs_tenant_overdue(struct gs_tenant *tenant);
+int gs_gpu_client_overdue(struct gs_gpu_client *client);
 
 /* The number that the client has given to a kernel of its on the GPU; UINT32_MAX: none is there. */
-uint32_t gs_tenant_kernel_on_gpu(const struct gs_tenant *tenant);
+uint32_t gs_gpu_client_kernel_on_gpu(const struct gs_gpu_client *client);
 
 /* Its launches that are in the tally. */
-uint64_t gs_tenant_launches(const struct gs_tenant *tenant);
+uint64_t gs_gpu_client_launches(const struct gs_gpu_client *client);
 
 /* As far as its page tells, kernels of it are on the GPU. */
-int gs_tenant_on_gpu(const struct gs_tenant *tenant);
+int gs_gpu_client_on_gpu(const struct gs_gpu_client *client);
 
 /*
  * Its process has been stopped, or goes on.  While it is stopped others do not
  * wait for it: it can hear nothing, so what it has on the GPU stays there, and
  * it gets no turn.  The time does not count.  1 if that is news.
  */
-int gs_tenant_stopped(struct gs_tenant *tenant, int stopped, uint64_t now);
+int gs_gpu_client_stopped(struct gs_gpu_client *client, int stopped, uint64_t now);
 
 /* Could others wait for it if it did not run, or is it known as stopped? */
-int gs_tenant_matters(const struct gs_tenant *tenant);
+int gs_gpu_client_matters(const struct gs_gpu_client *client);
 
 /*
  * The client alone has the GPU from its next turn on and keeps it, until it is
  * unpinned or removed: the driver can only bring it to rest if nothing of it
  * has been evicted (pin.c).  One per GPU; -1: another one is.
  */
-int gs_gpu_pin(struct gs_tenant *tenant);
+int gs_gpu_pin(struct gs_gpu_client *client);
 void gs_gpu_unpin(struct gs_gpu *gpu);
 /* 1 once the pinned client has finished all that it had begun before. */
 int gs_gpu_settled(const struct gs_gpu *gpu);
 
 /* Priority from now on, of a task under way too. */
-void gs_tenant_priority(struct gs_tenant *tenant, int32_t priority, uint64_t now);
+void gs_gpu_client_priority(struct gs_gpu_client *client, int32_t priority, uint64_t now);
 
 /* Class of its tasks from the next one on. */
-void gs_tenant_class(struct gs_tenant *tenant, uint32_t class);
+void gs_gpu_client_class(struct gs_gpu_client *client, uint32_t class);
 
 /* Exchange the policy; the tasks keep their history.  -1 with the known names: no such policy. */
 int gs_gpu_set_policy(struct gs_gpu *gpu, const char *policy, uint64_t now,

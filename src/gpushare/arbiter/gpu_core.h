@@ -7,7 +7,7 @@
 #include <sys/queue.h>
 
 #include "gpushare/arbiter/gpu.h"
-#include "gpushare/arbiter/tenant.h"
+#include "gpushare/arbiter/client.h"
 #include "gpushare/arbiter/trace.h"
 
 /* What is configured, besides gs_gpu.o. */
@@ -19,7 +19,7 @@ struct gs_gpu_settings {
 
 /* STARTING: the holder while its kernels are on their way to the GPU. */
 struct gs_gpu_start {
-	struct gs_tenant *client; /* NULL: nobody starts */
+	struct gs_gpu_client *client; /* NULL: nobody starts */
 	uint64_t since;         /* when nobody else was there any more: turn_since, or later (gs_turn_overlap()) */
 	int beside;             /* a kernel of the holder was on the GPU by then, or could have been long since */
 };
@@ -39,7 +39,7 @@ struct gs_gpu_leave {
 
 /* A client that has the GPU until it is unpinned, whatever the policy says (pin.c). */
 struct gs_gpu_pinned {
-	struct gs_tenant *client; /* NULL: nobody */
+	struct gs_gpu_client *client; /* NULL: nobody */
 	uint64_t seq[GS_PAGE_SLOTS]; /* what it had live as it got it: the launch's number + 1; 0: nothing */
 	int seen;               /* seq is filled */
 };
@@ -60,25 +60,25 @@ struct gs_gpu_loop {
 
 /*
  * A client WAITS, or it is the holder and STARTS or RUNS, or it RUNS beside the holder (holders.h), or it is LEAVING; see
- * gs_tenant_phase().  At most one starts and one is leaving at a time.
+ * gs_gpu_client_phase().  At most one starts and one is leaving at a time.
  */
 struct gs_gpu {
 	uint32_t index;
 	struct gs_gpu_options o;
 	struct gs_gpu_settings settings;
 	struct gs_sched *sched;
-	LIST_HEAD(, gs_tenant) tenants;
-	struct gs_tenant *holder; /* has the turn; NULL: nobody */
+	LIST_HEAD(, gs_gpu_client) clients;
+	struct gs_gpu_client *holder; /* has the turn; NULL: nobody */
 	uint64_t turn_since;    /* when it got the turn */
 	struct gs_gpu_start start;
-	struct gs_tenant *leaving; /* NULL: nobody, and `leave` says nothing */
+	struct gs_gpu_client *leaving; /* NULL: nobody, and `leave` says nothing */
 	struct gs_gpu_leave leave;
 	uint64_t deadline;      /* of the last decision */
 	uint64_t accounted_ns;  /* GPU time has been booked up to then (holders.c) */
 	uint8_t together;       /* the holder's equals share the GPU, and the policy does not choose among them (holders.c) */
 	uint8_t apart;          /* MPS: equals take turns at launching (usage.h) */
-	struct gs_tenant *owed; /* is starved by the policy and gets the next turn; NULL: nobody (holders.c) */
-	struct gs_tenant *forced; /* is leaving or has left, for no other reason than force_ns; NULL */
+	struct gs_gpu_client *owed; /* is starved by the policy and gets the next turn; NULL: nobody (holders.c) */
+	struct gs_gpu_client *forced; /* is leaving or has left, for no other reason than force_ns; NULL */
 	struct gs_gpu_pinned pin;
 	struct gs_gpu_figures figures;
 	struct gs_gpu_loop loop;
@@ -95,22 +95,22 @@ uint64_t gs_force_next(const struct gs_gpu *gpu, uint64_t now);
 void gs_pin_turn(struct gs_gpu *gpu, uint64_t now);
 
 enum gs_phase { GS_WAITING, GS_STARTING, GS_RUNNING, GS_LEAVING };
-enum gs_phase gs_tenant_phase(const struct gs_tenant *tenant);
+enum gs_phase gs_gpu_client_phase(const struct gs_gpu_client *client);
 
 /* It has the turn, or has something on the GPU from a turn that is just over: it does not wait. */
-int gs_gpu_holds(const struct gs_tenant *tenant);
+int gs_gpu_holds(const struct gs_gpu_client *client);
 
-/* The tenant of that id; NULL: there is none. */
-struct gs_tenant *gs_gpu_find(const struct gs_gpu *gpu, uint64_t id);
+/* The client of that id; NULL: there is none. */
+struct gs_gpu_client *gs_gpu_find(const struct gs_gpu *gpu, uint64_t id);
 
 /* Look at a client's page and tell the scheduler what it found. */
-void gs_gpu_look(struct gs_tenant *tenant, uint64_t now);
+void gs_gpu_look(struct gs_gpu_client *client, uint64_t now);
 
 /* The client's busy period is over, as far as the scheduler is concerned. */
-void gs_gpu_task_leave(struct gs_tenant *tenant, uint64_t now);
+void gs_gpu_task_leave(struct gs_gpu_client *client, uint64_t now);
 
 /* Give the turn, which nobody has, to that client. */
-void gs_turn_give(struct gs_gpu *gpu, struct gs_tenant *tenant, uint64_t now);
+void gs_turn_give(struct gs_gpu *gpu, struct gs_gpu_client *client, uint64_t now);
 
 /*
  * Take the turn from the holder; nobody may be leaving.  stopping: the
@@ -120,7 +120,7 @@ void gs_turn_give(struct gs_gpu *gpu, struct gs_tenant *tenant, uint64_t now);
 int gs_turn_take(struct gs_gpu *gpu, int stopping, uint64_t now);
 
 /* Its kernels have left; they were told to at `since`. */
-void gs_handover_evicted(struct gs_gpu *gpu, struct gs_tenant *tenant, uint64_t since, uint64_t now);
+void gs_handover_evicted(struct gs_gpu *gpu, struct gs_gpu_client *client, uint64_t since, uint64_t now);
 
 /* One look at the client on its way out; 1 once it is out. */
 int gs_turn_drain(struct gs_gpu *gpu, uint64_t now);
@@ -135,8 +135,8 @@ int gs_turn_drain(struct gs_gpu *gpu, uint64_t now);
 int gs_turn_overlap(struct gs_gpu *gpu, uint64_t now);
 
 /* For the trace: a turn that began at `since` is over, the client waits no longer. */
-void gs_turn_over(const struct gs_gpu *gpu, const struct gs_tenant *tenant, uint64_t since,
+void gs_turn_over(const struct gs_gpu *gpu, const struct gs_gpu_client *client, uint64_t since,
 		  uint64_t now);
-void gs_wait_over(struct gs_tenant *tenant, uint64_t now);
+void gs_wait_over(struct gs_gpu_client *client, uint64_t now);
 
 #endif

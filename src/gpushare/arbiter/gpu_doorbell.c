@@ -2,24 +2,25 @@
 /*
  * How clients' requests are heard; see gpu.h.
  *
- * A client counts `asked` up and then reads `attended`, whether somebody has to be woken.  Whoever
- * goes to sleep writes `attended` and then compares `asked` with what was heard, both sequentially
- * consistent: so either the client wakes the sleeper, or the sleeper sees that it has asked.
+ * A client counts `requested` up and then reads `attended`, whether somebody has to be woken.
+ * Whoever goes to sleep writes `attended` and then compares `requested` with what was heard, both
+ * sequentially consistent: so either the client wakes the sleeper, or the sleeper sees that it has
+ * asked.
  */
 #define _GNU_SOURCE
 #include "gpushare/arbiter/gpu_core.h"
 
 int gs_gpu_hear(struct gs_gpu *gpu)
 {
-	struct gs_tenant *t;
+	struct gs_gpu_client *t;
 	int any = 0;
 
-	LIST_FOREACH (t, &gpu->tenants, link) {
-		uint32_t asked = atomic_load(&t->p.page->asked);
+	LIST_FOREACH (t, &gpu->clients, link) {
+		uint32_t requested = atomic_load(&t->p.page->requested);
 
-		if (asked == t->asked)
+		if (requested == t->requested)
 			continue;
-		t->asked = asked;
+		t->requested = requested;
 		t->dirty = 1;
 		any = 1;
 	}
@@ -28,21 +29,21 @@ int gs_gpu_hear(struct gs_gpu *gpu)
 
 void gs_gpu_attend(struct gs_gpu *gpu, enum gs_attended attended)
 {
-	struct gs_tenant *t;
+	struct gs_gpu_client *t;
 
 	gpu->loop.attended = attended;
-	LIST_FOREACH (t, &gpu->tenants, link)
+	LIST_FOREACH (t, &gpu->clients, link)
 		atomic_store(&t->p.page->attended, attended);
 }
 
 size_t gs_gpu_doorbells(const struct gs_gpu *gpu, struct gs_doorbell *doorbell, size_t max)
 {
-	const struct gs_tenant *t;
+	const struct gs_gpu_client *t;
 	size_t n = 0;
 
-	LIST_FOREACH (t, &gpu->tenants, link) {
+	LIST_FOREACH (t, &gpu->clients, link) {
 		if (n < max)
-			doorbell[n] = (struct gs_doorbell) { &t->p.page->asked, t->asked };
+			doorbell[n] = (struct gs_doorbell) { &t->p.page->requested, t->requested };
 		n++;
 	}
 	return n;

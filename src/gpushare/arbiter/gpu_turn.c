@@ -25,7 +25,7 @@
  * N_t is written when a kernel leaves the GPU; between two such reports the
  * scheduler counts the time itself, so it hears of changes only.
  */
-static void task_progress(struct gs_tenant *t, const struct gs_look *look, uint64_t now)
+static void task_progress(struct gs_gpu_client *t, const struct gs_look *look, uint64_t now)
 {
 	if (look->nt == t->told.nt && look->done == t->told.done &&
 	    look->alone_ns == t->told.alone_ns)
@@ -37,7 +37,7 @@ static void task_progress(struct gs_tenant *t, const struct gs_look *look, uint6
 			  look->alone_ns, now);
 }
 
-static void task_arrive(struct gs_tenant *t, const struct gs_look *look, uint64_t now)
+static void task_arrive(struct gs_gpu_client *t, const struct gs_look *look, uint64_t now)
 {
 	struct gs_task_params params = {
 		.nt = look->nt ? look->nt : 1,
@@ -60,7 +60,7 @@ static void task_arrive(struct gs_tenant *t, const struct gs_look *look, uint64_
 	task_progress(t, look, now);
 }
 
-void gs_gpu_task_leave(struct gs_tenant *t, uint64_t now)
+void gs_gpu_task_leave(struct gs_gpu_client *t, uint64_t now)
 {
 	if (!t->task)
 		return;
@@ -71,13 +71,13 @@ void gs_gpu_task_leave(struct gs_tenant *t, uint64_t now)
 }
 
 /* While equals take turns at launching its launches may go without slots, and no look finds them. */
-static int may_go_untracked(const struct gs_tenant *t)
+static int may_go_untracked(const struct gs_gpu_client *t)
 {
 	return t->gpu->apart && gs_page_load(t->p.page->contended) == GS_CONTENDED_QUEUE;
 }
 
 /* The scheduler takes it for one that waits; what it does beside the holder is its own affair. */
-static void beside_looked(struct gs_tenant *t, const struct gs_look *look, uint64_t now)
+static void beside_looked(struct gs_gpu_client *t, const struct gs_look *look, uint64_t now)
 {
 	if (t->stopped)
 		return;
@@ -95,7 +95,7 @@ static void beside_looked(struct gs_tenant *t, const struct gs_look *look, uint6
 		gs_gpu_task_leave(t, now);
 }
 
-static void holder_looked(struct gs_tenant *t, const struct gs_look *look, uint64_t now)
+static void holder_looked(struct gs_gpu_client *t, const struct gs_look *look, uint64_t now)
 {
 	struct gs_gpu *gpu = t->gpu;
 
@@ -120,7 +120,7 @@ static void holder_looked(struct gs_tenant *t, const struct gs_look *look, uint6
 	}
 }
 
-void gs_gpu_look(struct gs_tenant *t, uint64_t now)
+void gs_gpu_look(struct gs_gpu_client *t, uint64_t now)
 {
 	struct gs_gpu *gpu = t->gpu;
 	struct gs_look look;
@@ -133,7 +133,7 @@ void gs_gpu_look(struct gs_tenant *t, uint64_t now)
 		t->found.bad_state = look.bad_state;
 		return;
 	}
-	gs_tenant_account(t, &look, gs_gpu_holds(t), now);
+	gs_gpu_client_account(t, &look, gs_gpu_holds(t), now);
 	if (t->task)
 		task_progress(t, &look, now);
 	if (gpu->leaving == t)
@@ -149,30 +149,30 @@ void gs_gpu_look(struct gs_tenant *t, uint64_t now)
 	}
 }
 
-struct gs_tenant *gs_gpu_find(const struct gs_gpu *gpu, uint64_t id)
+struct gs_gpu_client *gs_gpu_find(const struct gs_gpu *gpu, uint64_t id)
 {
-	struct gs_tenant *t;
+	struct gs_gpu_client *t;
 
-	LIST_FOREACH(t, &gpu->tenants, link)
+	LIST_FOREACH(t, &gpu->clients, link)
 		if (t->p.id == id)
 			return t;
 	return NULL;
 }
 
 /* Whom the scheduler has chosen, or an equal that its policy has starved. */
-static struct gs_tenant *next_of(struct gs_gpu *gpu, uint64_t id)
+static struct gs_gpu_client *next_of(struct gs_gpu *gpu, uint64_t id)
 {
-	struct gs_tenant *t = gs_gpu_find(gpu, id), *owed = gpu->owed;
+	struct gs_gpu_client *t = gs_gpu_find(gpu, id), *owed = gpu->owed;
 
 	gpu->owed = NULL;
-	return t && owed && owed->task && gs_tenant_compare(owed, t) == 0 ? owed : t;
+	return t && owed && owed->task && gs_gpu_client_compare(owed, t) == 0 ? owed : t;
 }
 
 /* One decision carried out; 1 if another may follow at once. */
 static int decide(struct gs_gpu *gpu, uint64_t now)
 {
 	struct gs_decision d;
-	struct gs_tenant *t;
+	struct gs_gpu_client *t;
 
 	if (!gpu->owed && !gpu->leaving && (gpu->owed = gs_holders_starved(gpu)) != NULL)
 		gs_sched_evict(gpu->sched);
@@ -235,7 +235,7 @@ static void learn_handover(struct gs_gpu *gpu, int begun, uint64_t ns)
  */
 static int starting_over(struct gs_gpu *gpu, uint64_t now)
 {
-	struct gs_tenant *t = gpu->start.client;
+	struct gs_gpu_client *t = gpu->start.client;
 	int holds;
 
 	if (!t)
@@ -257,12 +257,12 @@ static int starting_over(struct gs_gpu *gpu, uint64_t now)
 /* Pages are read when their client rang, holds the turn, or has kernels that may end. */
 static void look_around(struct gs_gpu *gpu, uint64_t now)
 {
-	struct gs_tenant *t;
+	struct gs_gpu_client *t;
 
 	/* The holder first: it must be a task before anybody is compared with it. */
 	if (gpu->holder)
 		gs_gpu_look(gpu->holder, now);
-	LIST_FOREACH(t, &gpu->tenants, link)
+	LIST_FOREACH(t, &gpu->clients, link)
 		if (t != gpu->holder && t != gpu->leaving &&
 		    (t->dirty || t->on_gpu || t->off_gpu || t->holding.beside))
 			gs_gpu_look(t, now);
@@ -277,28 +277,28 @@ static void look_around(struct gs_gpu *gpu, uint64_t now)
  * What the others are to this client's launches.  Of kernels that cannot leave few are queued where a more urgent client may come at
  * any moment, or where all run beside each other on the multiprocessors and who has queued more gets more of them.
  */
-static enum gs_contended contention(const struct gs_gpu *gpu, const struct gs_tenant *t, uint64_t now)
+static enum gs_contended contention(const struct gs_gpu *gpu, const struct gs_gpu_client *t, uint64_t now)
 {
 	enum gs_contended is = GS_CONTENDED_NOT;
-	const struct gs_tenant *other;
+	const struct gs_gpu_client *other;
 	int queue = 0;
 
 	if (t->p.force_ns)
 		return GS_CONTENDED;
-	LIST_FOREACH(other, &gpu->tenants, link) {
-		int urgency = other == t ? 0 : gs_tenant_compare(other, t);
+	LIST_FOREACH(other, &gpu->clients, link) {
+		int urgency = other == t ? 0 : gs_gpu_client_compare(other, t);
 		int waits = other->task && other != gpu->holder && !other->holding.beside;
 
 		if (other == t)
 			continue;
 		if (t == gpu->holder && waits && (urgency >= 0 || !gpu->o.leave_most_ns) && !other->holding.held)
 			return GS_CONTENDED;
-		queue |= gpu->o.leave_most_ns && (urgency > 0 || gpu->o.one_context) && gs_tenant_uses(other, now);
+		queue |= gpu->o.leave_most_ns && (urgency > 0 || gpu->o.one_context) && gs_gpu_client_uses(other, now);
 		/*
 		 * Its end must be seen: at once where the other's kernels are evicted for it.  Where they stay beside it, marks would
 		 * only make it slower (a PyTorch request by a tenth), and the other goes on in its pauses.
 		 */
-		if ((t == gpu->holder && waits) || (gpu->o.leave_most_ns && urgency < 0 && gs_tenant_uses(other, now)))
+		if ((t == gpu->holder && waits) || (gpu->o.leave_most_ns && urgency < 0 && gs_gpu_client_uses(other, now)))
 			is = is == GS_CONTENDED_MARKS || !gs_holders_cannot_leave(other, now) ? GS_CONTENDED_MARKS : GS_CONTENDED_SPARSE;
 	}
 	return queue ? GS_CONTENDED_QUEUE : is;
@@ -311,18 +311,18 @@ static enum gs_contended contention(const struct gs_gpu *gpu, const struct gs_te
  */
 static void tell_contention(const struct gs_gpu *gpu, uint64_t now)
 {
-	struct gs_tenant *t, *one = NULL;
-	const struct gs_tenant *there = gpu->leaving ? gpu->leaving : gpu->holder && gpu->holder->live ? gpu->holder : NULL;
+	struct gs_gpu_client *t, *one = NULL;
+	const struct gs_gpu_client *there = gpu->leaving ? gpu->leaving : gpu->holder && gpu->holder->live ? gpu->holder : NULL;
 	unsigned users = 0, clients = 0;
 
-	LIST_FOREACH(t, &gpu->tenants, link) {
+	LIST_FOREACH(t, &gpu->clients, link) {
 		clients++;
-		if (gs_tenant_uses(t, now)) {
+		if (gs_gpu_client_uses(t, now)) {
 			one = t;
 			users++;
 		}
 	}
-	LIST_FOREACH(t, &gpu->tenants, link) {
+	LIST_FOREACH(t, &gpu->clients, link) {
 		if (gpu->o.leave_most_ns || t == gpu->holder)
 			gs_page_tell(t->p.page->contended, contention(gpu, t, now));
 		gs_page_tell(t->p.page->shared, users > (t == one ? 1u : 0u) || t->p.force_ns);
@@ -370,10 +370,10 @@ uint64_t gs_gpu_turn(struct gs_gpu *gpu, uint64_t now)
 	if (gpu->pin.client)
 		gs_pin_turn(gpu, now);
 	for (int i = 0; starting_over(gpu, now) && !gpu->pin.client && i < DECISIONS_PER_TURN; i++) {
-		struct gs_tenant *t;
+		struct gs_gpu_client *t;
 
 		/* Whoever was just drained may be runnable again. */
-		LIST_FOREACH(t, &gpu->tenants, link)
+		LIST_FOREACH(t, &gpu->clients, link)
 			if (t->dirty)
 				gs_gpu_look(t, now);
 		if (!decide(gpu, now))

@@ -26,22 +26,22 @@
  */
 #define STUCK_SHARE 100
 
-void gs_turn_over(const struct gs_gpu *gpu, const struct gs_tenant *t, uint64_t since,
+void gs_turn_over(const struct gs_gpu *gpu, const struct gs_gpu_client *t, uint64_t since,
 		  uint64_t now)
 {
 	gs_trace_add(gpu->trace, t->traced, GS_TRACE_TURN, since, now);
 }
 
-void gs_wait_over(struct gs_tenant *t, uint64_t now)
+void gs_wait_over(struct gs_gpu_client *t, uint64_t now)
 {
 	if (t->wait_since && now > t->wait_since)
 		gs_trace_add(t->gpu->trace, t->traced, GS_TRACE_WAIT, t->wait_since, now);
 	t->wait_since = 0;
 }
 
-void gs_turn_give(struct gs_gpu *gpu, struct gs_tenant *t, uint64_t now)
+void gs_turn_give(struct gs_gpu *gpu, struct gs_gpu_client *t, uint64_t now)
 {
-	gs_tenant_charge(t, 0, now);
+	gs_gpu_client_charge(t, 0, now);
 	gs_wait_over(t, now);
 	gpu->holder = t;
 	t->holding.told_ns = 0;
@@ -50,16 +50,16 @@ void gs_turn_give(struct gs_gpu *gpu, struct gs_tenant *t, uint64_t now)
 	gpu->start.beside = 0;
 	t->idle_since = 0;
 	gs_page_tell(t->p.page->beside, gs_holders_beside(gpu, t));
-	gs_tenant_turn(t, 1);
-	gs_page_ring_for(t->p.page, gs_tenant_schedule(t));
+	gs_gpu_client_turn(t, 1);
+	gs_page_doorbell_for(t->p.page, gs_gpu_client_schedule(t));
 }
 
-static void ring_leaving(struct gs_gpu *gpu)
+static void wake_leaving(struct gs_gpu *gpu)
 {
 	struct gs_page *page = gpu->leaving->p.page;
 
-	gs_page_ring(page);
-	gpu->leave.doorbell = gs_page_load(page->bell);
+	gs_page_doorbell(page);
+	gpu->leave.doorbell = gs_page_load(page->doorbell);
 	gpu->leave.rung = 1;
 }
 
@@ -71,7 +71,7 @@ static void ring_leaving(struct gs_gpu *gpu)
  * had its turn again, so it is not waited for for longer than it could take.
  * (One that does run is then beside the next client for the rest of its time.)
  */
-static int behind(const struct gs_gpu *gpu, const struct gs_tenant *t, uint64_t now)
+static int behind(const struct gs_gpu *gpu, const struct gs_gpu_client *t, uint64_t now)
 {
 	/* The order may be younger than the look that it is judged by. */
 	uint64_t waited = now > gpu->leave.told_ns ? now - gpu->leave.told_ns : 0;
@@ -81,7 +81,7 @@ static int behind(const struct gs_gpu *gpu, const struct gs_tenant *t, uint64_t 
 }
 
 /* Nothing of the client is on the GPU, and nothing can get there. */
-static int drained(const struct gs_gpu *gpu, const struct gs_tenant *t, uint64_t now)
+static int drained(const struct gs_gpu *gpu, const struct gs_gpu_client *t, uint64_t now)
 {
 	uint32_t heard = gs_page_load(t->p.page->heard);
 
@@ -100,14 +100,14 @@ static void say_late(const struct gs_gpu *gpu, const char *and_so, uint64_t sinc
 }
 
 /* Is what is late now what was late before: the same launch, or a client that has not heard since? */
-static int late_again(const struct gs_tenant *t)
+static int late_again(const struct gs_gpu_client *t)
 {
-	return t->on_gpu ? t->found.asked_ns && t->found.asked_ns == t->late.since_ns : t->late.deaf;
+	return t->on_gpu ? t->found.requested_ns && t->found.requested_ns == t->late.since_ns : t->late.deaf;
 }
 
 static int overdue(struct gs_gpu *gpu, uint64_t now)
 {
-	struct gs_tenant *t = gpu->leaving;
+	struct gs_gpu_client *t = gpu->leaving;
 	uint64_t deadline = gpu->o.evict_deadline_ns;
 	int again = late_again(t);
 
@@ -118,7 +118,7 @@ static int overdue(struct gs_gpu *gpu, uint64_t now)
 	if (again)
 		return 1;
 	gpu->figures.overdue++;
-	t->late.since_ns = t->found.asked_ns;
+	t->late.since_ns = t->found.requested_ns;
 	t->late.deaf = !t->on_gpu;
 	say_late(gpu, "the next client runs beside them", gpu->leave.since, now);
 	return 1;
@@ -127,15 +127,15 @@ static int overdue(struct gs_gpu *gpu, uint64_t now)
 /* Nobody waits for it long, but it may have been so for long. */
 static void say_behind(const struct gs_gpu *gpu, uint64_t now)
 {
-	struct gs_tenant *t = gpu->leaving;
+	struct gs_gpu_client *t = gpu->leaving;
 
-	if (!t->on_gpu || t->stopped || !t->found.asked_ns || t->found.asked_ns == t->late.since_ns || now - t->found.asked_ns < gpu->o.evict_deadline_ns)
+	if (!t->on_gpu || t->stopped || !t->found.requested_ns || t->found.requested_ns == t->late.since_ns || now - t->found.requested_ns < gpu->o.evict_deadline_ns)
 		return;
-	t->late.since_ns = t->found.asked_ns;
-	say_late(gpu, "they may be behind one that was evicted", t->found.asked_ns, now);
+	t->late.since_ns = t->found.requested_ns;
+	say_late(gpu, "they may be behind one that was evicted", t->found.requested_ns, now);
 }
 
-void gs_handover_evicted(struct gs_gpu *gpu, struct gs_tenant *t, uint64_t since, uint64_t now)
+void gs_handover_evicted(struct gs_gpu *gpu, struct gs_gpu_client *t, uint64_t since, uint64_t now)
 {
 	gpu->figures.evictions++;
 	gs_tally_evicted(t->p.tally, now - since);
@@ -146,9 +146,9 @@ void gs_handover_evicted(struct gs_gpu *gpu, struct gs_tenant *t, uint64_t since
 /* It has left the GPU, or what is there stays behind: account for it, tell the scheduler. */
 static void drain_done(struct gs_gpu *gpu, int has_left, uint64_t now)
 {
-	struct gs_tenant *t = gpu->leaving;
+	struct gs_gpu_client *t = gpu->leaving;
 
-	gs_tenant_charge(t, 1, now);
+	gs_gpu_client_charge(t, 1, now);
 	if (gpu->leave.evicting && has_left) {
 		/* It may have left in the turn that told it to. */
 		gs_handover_evicted(gpu, t, gpu->leave.since, gpu->o.clock ? gpu->o.clock() : now);
@@ -171,29 +171,29 @@ static void drain_done(struct gs_gpu *gpu, int has_left, uint64_t now)
 }
 
 /* What the latest look at the client on its way out found is all that has to go. */
-static int is_all_seen(const struct gs_gpu *gpu, const struct gs_tenant *t)
+static int is_all_seen(const struct gs_gpu *gpu, const struct gs_gpu_client *t)
 {
 	return gpu->leave.polled_ns && !t->off_gpu && t->on_gpu && !t->stopped;
 }
 
 int gs_turn_drain(struct gs_gpu *gpu, uint64_t now)
 {
-	struct gs_tenant *t = gpu->leaving;
+	struct gs_gpu_client *t = gpu->leaving;
 	unsigned evicted = 0, changed;
 	int out;
 
-	if (is_all_seen(gpu, t) && now - gpu->leave.polled_ns < FULL_LOOK_NS && gs_tenant_quiet(t))
+	if (is_all_seen(gpu, t) && now - gpu->leave.polled_ns < FULL_LOOK_NS && gs_gpu_client_quiet(t))
 		return 0;
-	changed = gs_tenant_sweep(t, now, &evicted, &gpu->leave.takes_ns);
+	changed = gs_gpu_client_sweep(t, now, &evicted, &gpu->leave.takes_ns);
 	if (evicted)
 		gpu->leave.told_ns = gpu->o.clock ? gpu->o.clock() : now;
 	if (changed)
-		ring_leaving(gpu);
+		wake_leaving(gpu);
 	gs_gpu_look(t, now);
 	gpu->leave.polled_ns = now;
 	/* What has not started may still start until the client has heard. */
 	if (t->off_gpu && !gpu->leave.rung)
-		ring_leaving(gpu);
+		wake_leaving(gpu);
 	gpu->leave.evicting |= evicted != 0;
 	out = drained(gpu, t, now);
 	if (!out && gs_holders_stays(gpu, t, now)) {
@@ -213,9 +213,9 @@ int gs_turn_drain(struct gs_gpu *gpu, uint64_t now)
 
 int gs_turn_take(struct gs_gpu *gpu, int stopping, uint64_t now)
 {
-	struct gs_tenant *t = gpu->holder;
+	struct gs_gpu_client *t = gpu->holder;
 
-	gs_tenant_turn(t, 0);
+	gs_gpu_client_turn(t, 0);
 	t->holding.barred = 0;
 	gpu->leaving = t;
 	gpu->start.client = NULL;
@@ -233,13 +233,13 @@ int gs_turn_take(struct gs_gpu *gpu, int stopping, uint64_t now)
 /* Is somebody next whose launches are all in their streams already (GS_SLOT_PREENQUEUED), each client with a context of its own? */
 static int is_next_preenqueued(const struct gs_gpu *gpu, uint64_t now)
 {
-	const struct gs_tenant *t;
+	const struct gs_gpu_client *t;
 	uint64_t next;
 
 	if (!gpu->o.preenqueue || !gs_sched_peek(gpu->sched, now, &next))
 		return 0;
 	t = gs_gpu_find(gpu, next);
-	return t && t != gpu->leaving && t != gpu->holder && gs_tenant_is_preenqueued(t);
+	return t && t != gpu->leaving && t != gpu->holder && gs_gpu_client_is_preenqueued(t);
 }
 
 /*
@@ -254,7 +254,7 @@ static int is_worth_waiting_for(const struct gs_gpu *gpu, uint64_t now)
 
 int gs_turn_overlap(struct gs_gpu *gpu, uint64_t now)
 {
-	struct gs_tenant *t = gpu->leaving;
+	struct gs_gpu_client *t = gpu->leaving;
 
 	if (!gpu->o.overlap_ns || gpu->leave.takes_ns == UINT64_MAX)
 		return 0;

@@ -26,29 +26,29 @@
 /* What an equal has left on the GPU is waited for so long at most. */
 #define BARRED_MOST_NS (100 * GS_NS_PER_MS)
 
-static struct gs_urgency urgency(const struct gs_tenant *t)
+static struct gs_urgency urgency(const struct gs_gpu_client *t)
 {
 	return (struct gs_urgency){ t->p.class, t->p.priority };
 }
 
-int gs_tenant_compare(const struct gs_tenant *a, const struct gs_tenant *b)
+int gs_gpu_client_compare(const struct gs_gpu_client *a, const struct gs_gpu_client *b)
 {
 	return gs_sched_compare(a->gpu->sched, urgency(a), urgency(b));
 }
 
-int gs_tenant_is_out(const struct gs_tenant *t)
+int gs_gpu_client_is_out(const struct gs_gpu_client *t)
 {
 	return t->on_gpu || t->off_gpu;
 }
 
-int gs_tenant_uses(const struct gs_tenant *t, uint64_t now)
+int gs_gpu_client_uses(const struct gs_gpu_client *t, uint64_t now)
 {
 	return t->live || (t->ended_ns && now - t->ended_ns < OF_LATE_NS);
 }
 
-int gs_tenant_is_equal(const struct gs_tenant *t, const struct gs_tenant *to)
+int gs_gpu_client_is_equal(const struct gs_gpu_client *t, const struct gs_gpu_client *to)
 {
-	return (t->task || t->live) && !t->stopped && !t->bad && gs_tenant_compare(t, to) == 0;
+	return (t->task || t->live) && !t->stopped && !t->bad && gs_gpu_client_compare(t, to) == 0;
 }
 
 /* Nobody is left behind or has the turn beside another while one client has the GPU for itself. */
@@ -57,36 +57,36 @@ static int is_on(const struct gs_gpu *gpu)
 	return gpu->o.leave_most_ns && !gpu->pin.client;
 }
 
-int gs_holders_stays(const struct gs_gpu *gpu, const struct gs_tenant *t, uint64_t now)
+int gs_holders_stays(const struct gs_gpu *gpu, const struct gs_gpu_client *t, uint64_t now)
 {
 	uint64_t waited = gpu->leaving == t && now > gpu->leave.since ? now - gpu->leave.since : 0;
 
 	return is_on(gpu) && gpu->forced != t && (t->found.staying_out || waited > LATE_TIMES * gpu->o.leave_most_ns);
 }
 
-int gs_holders_stays_on(const struct gs_tenant *t)
+int gs_holders_stays_on(const struct gs_gpu_client *t)
 {
-	const struct gs_tenant *other;
+	const struct gs_gpu_client *other;
 
-	LIST_FOREACH(other, &t->gpu->tenants, link)
-		if (is_on(t->gpu) && other != t && other->found.staying_live && gs_tenant_compare(other, t) < 0)
+	LIST_FOREACH(other, &t->gpu->clients, link)
+		if (is_on(t->gpu) && other != t && other->found.staying_live && gs_gpu_client_compare(other, t) < 0)
 			return 1;
 	return 0;
 }
 
-int gs_holders_cannot_leave(const struct gs_tenant *t, uint64_t now)
+int gs_holders_cannot_leave(const struct gs_gpu_client *t, uint64_t now)
 {
 	return is_on(t->gpu) && (t->found.staying_live || now < t->holding.stays_until);
 }
 
-void gs_holders_seen(struct gs_tenant *t, uint64_t launches, uint64_t now)
+void gs_holders_seen(struct gs_gpu_client *t, uint64_t launches, uint64_t now)
 {
 	if (t->found.staying_live)
 		t->holding.stays_until = now + STAYS_NS;
 	gs_usage_seen(t, launches, now);
 }
 
-void gs_holders_told(struct gs_tenant *t, uint64_t now)
+void gs_holders_told(struct gs_gpu_client *t, uint64_t now)
 {
 	if (!t->holding.told_ns)
 		t->holding.told_ns = now;
@@ -94,52 +94,52 @@ void gs_holders_told(struct gs_tenant *t, uint64_t now)
 
 int gs_holders_any(const struct gs_gpu *gpu)
 {
-	const struct gs_tenant *t;
+	const struct gs_gpu_client *t;
 
-	LIST_FOREACH(t, &gpu->tenants, link)
+	LIST_FOREACH(t, &gpu->clients, link)
 		if (t->holding.beside)
 			return 1;
 	return 0;
 }
 
-enum gs_beside gs_holders_beside(const struct gs_gpu *gpu, const struct gs_tenant *t)
+enum gs_beside gs_holders_beside(const struct gs_gpu *gpu, const struct gs_gpu_client *t)
 {
-	const struct gs_tenant *other;
+	const struct gs_gpu_client *other;
 
-	LIST_FOREACH(other, &gpu->tenants, link)
+	LIST_FOREACH(other, &gpu->clients, link)
 		if (is_on(gpu) && other != t && other != gpu->leaving &&
-		    (gs_tenant_is_out(other) || (gs_gpu_holds(other) && other->live)) &&
+		    (gs_gpu_client_is_out(other) || (gs_gpu_holds(other) && other->live)) &&
 		    (other != gpu->holder || t->holding.beside))
 			return gpu->o.one_context ? GS_BESIDE_TOGETHER : GS_BESIDE_SLICED;
 	return GS_BESIDE_NOBODY;
 }
 
-struct gs_tenant *gs_holders_starved(const struct gs_gpu *gpu)
+struct gs_gpu_client *gs_holders_starved(const struct gs_gpu *gpu)
 {
-	const struct gs_tenant *holder = gpu->holder;
+	const struct gs_gpu_client *holder = gpu->holder;
 	double most = gpu->o.sched.by_priority ? STARVED_NS : STARVED_NAMED_NS;
-	struct gs_tenant *t, *worst = NULL;
+	struct gs_gpu_client *t, *worst = NULL;
 
 	if (!is_on(gpu) || !holder || !holder->task)
 		return NULL;
-	LIST_FOREACH(t, &gpu->tenants, link)
-		if (t != holder && !t->holding.beside && t != gpu->leaving && t->ready && gs_tenant_is_equal(t, holder) &&
+	LIST_FOREACH(t, &gpu->clients, link)
+		if (t != holder && !t->holding.beside && t != gpu->leaving && t->ready && gs_gpu_client_is_equal(t, holder) &&
 		    t->holding.joined && gs_usage_ahead(holder, t) > most && (!worst || gs_usage_ahead(worst, t) > 0))
 			worst = t;
 	return worst;
 }
 
-void gs_holders_schedule(struct gs_tenant *t)
+void gs_holders_schedule(struct gs_gpu_client *t)
 {
-	unsigned changed = t->holding.barred ? 0 : gs_tenant_schedule(t);
+	unsigned changed = t->holding.barred ? 0 : gs_gpu_client_schedule(t);
 
 	if (changed)
-		gs_page_ring_for(t->p.page, changed);
+		gs_page_doorbell_for(t->p.page, changed);
 }
 
-static void grant(struct gs_gpu *gpu, struct gs_tenant *t, uint64_t now)
+static void grant(struct gs_gpu *gpu, struct gs_gpu_client *t, uint64_t now)
 {
-	gs_tenant_charge(t, 0, now);
+	gs_gpu_client_charge(t, 0, now);
 	gs_wait_over(t, now);
 	t->holding.beside = 1;
 	t->holding.since_ns = now;
@@ -147,37 +147,37 @@ static void grant(struct gs_gpu *gpu, struct gs_tenant *t, uint64_t now)
 	t->idle_since = 0;
 	gs_page_tell(t->p.page->beside, gs_holders_beside(gpu, t));
 	if (!t->holding.barred)
-		gs_tenant_turn(t, 1);
+		gs_gpu_client_turn(t, 1);
 	gs_holders_schedule(t);
 }
 
 /* What it has on the GPU and can leave is told to. */
-static void clear_out(struct gs_tenant *t, uint64_t now)
+static void clear_out(struct gs_gpu_client *t, uint64_t now)
 {
 	uint64_t leave_ns = 0;
 	unsigned evicted;
 
-	if (gs_tenant_sweep(t, now, &evicted, &leave_ns))
-		gs_page_ring(t->p.page);
+	if (gs_gpu_client_sweep(t, now, &evicted, &leave_ns))
+		gs_page_doorbell(t->p.page);
 	if (evicted)
 		gs_holders_told(t, now);
 }
 
-static void revoke(struct gs_gpu *gpu, struct gs_tenant *t, uint64_t now)
+static void revoke(struct gs_gpu *gpu, struct gs_gpu_client *t, uint64_t now)
 {
-	gs_tenant_charge(t, 1, now);
+	gs_gpu_client_charge(t, 1, now);
 	gs_turn_over(gpu, t, t->holding.since_ns, now);
 	t->holding.beside = t->holding.barred = 0;
-	gs_tenant_turn(t, 0);
+	gs_gpu_client_turn(t, 0);
 	clear_out(t, now);
 	if (t->task)
 		t->wait_since = now;
 	t->dirty = 1;
 }
 
-void gs_holders_swap(struct gs_gpu *gpu, struct gs_tenant *next, uint64_t now)
+void gs_holders_swap(struct gs_gpu *gpu, struct gs_gpu_client *next, uint64_t now)
 {
-	struct gs_tenant *holder = gpu->holder;
+	struct gs_gpu_client *holder = gpu->holder;
 
 	if (holder) {
 		gs_turn_over(gpu, holder, gpu->turn_since, now);
@@ -198,13 +198,13 @@ void gs_holders_swap(struct gs_gpu *gpu, struct gs_tenant *next, uint64_t now)
 
 int gs_holders_step_aside(struct gs_gpu *gpu, uint64_t now)
 {
-	struct gs_tenant *holder = gpu->holder, *next;
+	struct gs_gpu_client *holder = gpu->holder, *next;
 	uint64_t id;
 
 	if (!holder || !gpu->together || !gs_sched_peek(gpu->sched, now, &id))
 		return 0;
 	next = gs_gpu_find(gpu, id);
-	if (!next || gs_tenant_compare(next, holder) != 0)
+	if (!next || gs_gpu_client_compare(next, holder) != 0)
 		return 0;
 	gpu->owed = NULL;
 	if (next->holding.beside && !next->holding.held) {
@@ -218,13 +218,13 @@ int gs_holders_step_aside(struct gs_gpu *gpu, uint64_t now)
 }
 
 /* Do the equals of this one share the GPU?  They do if several have something to do, and one of them has kernels that cannot leave. */
-static int are_together(const struct gs_gpu *gpu, const struct gs_tenant *of, uint64_t now)
+static int are_together(const struct gs_gpu *gpu, const struct gs_gpu_client *of, uint64_t now)
 {
 	unsigned equals = 0, staying = 0;
-	const struct gs_tenant *t;
+	const struct gs_gpu_client *t;
 
-	LIST_FOREACH(t, &gpu->tenants, link) {
-		if (!gs_tenant_is_equal(t, of) || t->p.force_ns)
+	LIST_FOREACH(t, &gpu->clients, link) {
+		if (!gs_gpu_client_is_equal(t, of) || t->p.force_ns)
 			continue;
 		equals++;
 		staying += gs_holders_cannot_leave(t, now);
@@ -236,17 +236,17 @@ static int are_together(const struct gs_gpu *gpu, const struct gs_tenant *of, ui
  * Of whom nobody would wait for the kernels has the turn for good beside `of`: a more urgent client, and an equal.  It launches
  * without asking, and the looks that follow each other closely find what it does.
  */
-static int may_launch(const struct gs_tenant *t, const struct gs_tenant *of, int together, uint64_t now)
+static int may_launch(const struct gs_gpu_client *t, const struct gs_gpu_client *of, int together, uint64_t now)
 {
-	int urgency = gs_tenant_compare(t, of);
+	int urgency = gs_gpu_client_compare(t, of);
 
-	if (t->stopped || t->bad || urgency < 0 || (!t->task && !gs_tenant_uses(t, now)))
+	if (t->stopped || t->bad || urgency < 0 || (!t->task && !gs_gpu_client_uses(t, now)))
 		return 0;
 	return gs_holders_cannot_leave(of, now) || (urgency == 0 && t->task && together);
 }
 
 /* An equal that is to wait: for its turn at launching, or for one that is behind it. */
-static int waits(const struct gs_gpu *gpu, struct gs_tenant *t, struct gs_tenant *least, const struct gs_tenant *owner, uint64_t now)
+static int waits(const struct gs_gpu *gpu, struct gs_gpu_client *t, struct gs_gpu_client *least, const struct gs_gpu_client *owner, uint64_t now)
 {
 	if (owner)
 		t->holding.held = t != owner;
@@ -254,20 +254,20 @@ static int waits(const struct gs_gpu *gpu, struct gs_tenant *t, struct gs_tenant
 }
 
 /* Has an equal something on the GPU that is left of its turn at launching? */
-static int are_others_out(const struct gs_gpu *gpu, const struct gs_tenant *of)
+static int are_others_out(const struct gs_gpu *gpu, const struct gs_gpu_client *of)
 {
-	const struct gs_tenant *t;
+	const struct gs_gpu_client *t;
 
-	LIST_FOREACH(t, &gpu->tenants, link)
-		if (t != of && gs_tenant_is_out(t) && gs_tenant_is_equal(t, of))
+	LIST_FOREACH(t, &gpu->clients, link)
+		if (t != of && gs_gpu_client_is_out(t) && gs_gpu_client_is_equal(t, of))
 			return 1;
 	return 0;
 }
 
 /* The holder is to wait: another is the holder from now on, and this one is beside it, for the moment. */
-static void hold_back_holder(struct gs_gpu *gpu, struct gs_tenant *least, struct gs_tenant *owner, uint64_t now)
+static void hold_back_holder(struct gs_gpu *gpu, struct gs_gpu_client *least, struct gs_gpu_client *owner, uint64_t now)
 {
-	struct gs_tenant *holder = gpu->holder, *next = owner ? owner : least;
+	struct gs_gpu_client *holder = gpu->holder, *next = owner ? owner : least;
 
 	if (!holder || gpu->leaving || !next || next == holder || !next->task || !waits(gpu, holder, least, owner, now))
 		return;
@@ -280,7 +280,7 @@ static void hold_back_holder(struct gs_gpu *gpu, struct gs_tenant *least, struct
 }
 
 /* What was left there is over, or lasts too long to wait for it. */
-static void unbar(struct gs_gpu *gpu, struct gs_tenant *t, const struct gs_tenant *owner, uint64_t now)
+static void unbar(struct gs_gpu *gpu, struct gs_gpu_client *t, const struct gs_gpu_client *owner, uint64_t now)
 {
 	if (!t->holding.barred || (t == owner && are_others_out(gpu, t) && now - t->holding.barred_ns < BARRED_MOST_NS))
 		return;
@@ -288,7 +288,7 @@ static void unbar(struct gs_gpu *gpu, struct gs_tenant *t, const struct gs_tenan
 	if (t != gpu->holder && !t->holding.beside)
 		return;
 	gs_page_tell(t->p.page->beside, gs_holders_beside(gpu, t));
-	gs_tenant_turn(t, 1);
+	gs_gpu_client_turn(t, 1);
 	gs_holders_schedule(t);
 }
 
@@ -296,23 +296,23 @@ static void unbar(struct gs_gpu *gpu, struct gs_tenant *t, const struct gs_tenan
  * A kernel that was told to leave and has not by the deadline is stuck, whoever has the turn by now; under MPS so is any other that stays for
  * so long while its client has lost the turn.
  */
-static uint64_t stuck_since(const struct gs_gpu *gpu, const struct gs_tenant *t, uint64_t now)
+static uint64_t stuck_since(const struct gs_gpu *gpu, const struct gs_gpu_client *t, uint64_t now)
 {
 	int any = gpu->o.one_context && !gs_gpu_holds(t);
 	uint64_t since = 0;
 
 	for (unsigned i = 0; i < GS_PAGE_SLOTS; i++) {
-		uint64_t asked_ns = t->watch.seen[i].asked_ns;
+		uint64_t requested_ns = t->watch.seen[i].requested_ns;
 
-		if (!(t->found.out[i / 64] >> i % 64 & 1) || !asked_ns || now - asked_ns < gpu->o.evict_deadline_ns)
+		if (!(t->found.out[i / 64] >> i % 64 & 1) || !requested_ns || now - requested_ns < gpu->o.evict_deadline_ns)
 			continue;
-		if ((any || gs_page_load(t->p.page->slot[i].state) == GS_K_TOEVICT) && (!since || asked_ns < since))
-			since = asked_ns;
+		if ((any || gs_page_load(t->p.page->slot[i].state) == GS_K_TOEVICT) && (!since || requested_ns < since))
+			since = requested_ns;
 	}
 	return since;
 }
 
-static void look_for_stuck(struct gs_gpu *gpu, struct gs_tenant *t, uint64_t now)
+static void look_for_stuck(struct gs_gpu *gpu, struct gs_gpu_client *t, uint64_t now)
 {
 	uint64_t since = stuck_since(gpu, t, now);
 
@@ -326,7 +326,7 @@ static void look_for_stuck(struct gs_gpu *gpu, struct gs_tenant *t, uint64_t now
 	       t->p.name, t->on_gpu, (unsigned long long)((now - since) / GS_NS_PER_MS));
 }
 
-static int is_evicting(const struct gs_tenant *t)
+static int is_evicting(const struct gs_gpu_client *t)
 {
 	for (unsigned i = 0; i < GS_PAGE_SLOTS; i++)
 		if (t->found.out[i / 64] >> i % 64 & 1 && gs_page_load(t->p.page->slot[i].state) == GS_K_TOEVICT)
@@ -335,7 +335,7 @@ static int is_evicting(const struct gs_tenant *t)
 }
 
 /* Those that were told to leave have left, while others ran. */
-static void look_for_end(struct gs_gpu *gpu, struct gs_tenant *t, uint64_t now)
+static void look_for_end(struct gs_gpu *gpu, struct gs_gpu_client *t, uint64_t now)
 {
 	uint64_t since = t->holding.told_ns;
 
@@ -346,17 +346,17 @@ static void look_for_end(struct gs_gpu *gpu, struct gs_tenant *t, uint64_t now)
 }
 
 /* Without the turn: what is there and can leave does. */
-static void look_after(struct gs_gpu *gpu, struct gs_tenant *t, uint64_t now)
+static void look_after(struct gs_gpu *gpu, struct gs_gpu_client *t, uint64_t now)
 {
 	look_for_end(gpu, t, now);
-	if (gs_tenant_is_out(t) && !t->stopped)
+	if (gs_gpu_client_is_out(t) && !t->stopped)
 		clear_out(t, now);
 }
 
 void gs_holders_turn(struct gs_gpu *gpu, uint64_t now)
 {
-	struct gs_tenant *of = gpu->holder ? gpu->holder : gpu->leaving, *least = NULL, *t;
-	struct gs_tenant *owner;
+	struct gs_gpu_client *of = gpu->holder ? gpu->holder : gpu->leaving, *least = NULL, *t;
+	struct gs_gpu_client *owner;
 	int together = of && is_on(gpu) && !of->stopped && are_together(gpu, of, now);
 
 	gs_usage_turn(gpu, now);
@@ -366,7 +366,7 @@ void gs_holders_turn(struct gs_gpu *gpu, uint64_t now)
 		least = gs_usage_least(gpu, of, now);
 		hold_back_holder(gpu, least, owner, now);
 	}
-	LIST_FOREACH(t, &gpu->tenants, link) {
+	LIST_FOREACH(t, &gpu->clients, link) {
 		int may;
 
 		if (!together)
@@ -377,7 +377,7 @@ void gs_holders_turn(struct gs_gpu *gpu, uint64_t now)
 		if (t == gpu->holder || t == gpu->leaving)
 			continue;
 		may = of && is_on(gpu) && may_launch(t, of, together, now) &&
-		      !(gs_tenant_compare(t, of) == 0 && waits(gpu, t, least, owner, now));
+		      !(gs_gpu_client_compare(t, of) == 0 && waits(gpu, t, least, owner, now));
 		if (may && !t->holding.beside)
 			grant(gpu, t, now);
 		else if (!may && t->holding.beside)
@@ -389,11 +389,11 @@ void gs_holders_turn(struct gs_gpu *gpu, uint64_t now)
 
 uint64_t gs_holders_next(const struct gs_gpu *gpu, uint64_t now)
 {
-	const struct gs_tenant *t;
+	const struct gs_gpu_client *t;
 
 	uint64_t next = UINT64_MAX;
 
-	LIST_FOREACH(t, &gpu->tenants, link) {
+	LIST_FOREACH(t, &gpu->clients, link) {
 		if (t->holding.barred)
 			return now + gs_pace_poll(gpu, BARRED_LOOK_NS);
 		if (t->holding.held)

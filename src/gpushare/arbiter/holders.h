@@ -22,7 +22,7 @@
 #include "gpushare/proto/page.h"
 
 struct gs_gpu;
-struct gs_tenant;
+struct gs_gpu_client;
 
 /* The state of one client in this; all zero: none. */
 struct gs_holding {
@@ -48,31 +48,31 @@ struct gs_holding {
 
 /* Has the client kernels on the GPU that are left behind when it loses the turn?  So are those that
  * should have left long since. */
-int gs_holders_stays(const struct gs_gpu *gpu, const struct gs_tenant *tenant, uint64_t now);
+int gs_holders_stays(const struct gs_gpu *gpu, const struct gs_gpu_client *client, uint64_t now);
 
 /* Do kernels of a less urgent client that cannot leave wait for this one?  It would go on beside
  * them without asking. */
-int gs_holders_stays_on(const struct gs_tenant *tenant);
+int gs_holders_stays_on(const struct gs_gpu_client *client);
 
 /* Are the client's kernels such as cannot leave, by what it has now or had in the last 10 ms?  0 while nobody is left behind. */
-int gs_holders_cannot_leave(const struct gs_tenant *tenant, uint64_t now);
+int gs_holders_cannot_leave(const struct gs_gpu_client *client, uint64_t now);
 
 /* A look has found what the client has on the GPU, and so many new launches. */
-void gs_holders_seen(struct gs_tenant *tenant, uint64_t launches, uint64_t now);
+void gs_holders_seen(struct gs_gpu_client *client, uint64_t launches, uint64_t now);
 
 /* Its kernels have been told to leave and nobody waits for that. */
-void gs_holders_told(struct gs_tenant *tenant, uint64_t now);
+void gs_holders_told(struct gs_gpu_client *client, uint64_t now);
 
 /* Has anybody the turn beside the holder? */
 int gs_holders_any(const struct gs_gpu *gpu);
 
 /* Are kernels of others on the GPU at the same time as this client's, or may they be?  For its
  * page. */
-enum gs_beside gs_holders_beside(const struct gs_gpu *gpu, const struct gs_tenant *tenant);
+enum gs_beside gs_holders_beside(const struct gs_gpu *gpu, const struct gs_gpu_client *client);
 
 /* The holder goes on beside its equal `next`, which is the holder from now on and has the turn
  * beside it already. */
-void gs_holders_swap(struct gs_gpu *gpu, struct gs_tenant *next, uint64_t now);
+void gs_holders_swap(struct gs_gpu *gpu, struct gs_gpu_client *next, uint64_t now);
 
 /*
  * The scheduler wants the holder to stop.  1: for an equal that shares the GPU with it: that one is
@@ -82,10 +82,10 @@ int gs_holders_step_aside(struct gs_gpu *gpu, uint64_t now);
 
 /* An equal that waits for its turn is so far behind the holder that it is to be next, whatever the
  * policy says; NULL: nobody is. */
-struct gs_tenant *gs_holders_starved(const struct gs_gpu *gpu);
+struct gs_gpu_client *gs_holders_starved(const struct gs_gpu *gpu);
 
 /* Launch what is READY, unless the client is barred. */
-void gs_holders_schedule(struct gs_tenant *tenant);
+void gs_holders_schedule(struct gs_gpu_client *client);
 
 /* Once per turn, after the decisions: who has the turn beside the holder, and who of the others is
  * to leave. */

@@ -33,7 +33,7 @@ int gs_pace_contended(const struct gs_gpu *gpu)
 
 /* ---- what is known of a client ---------------------------------------- */
 
-uint64_t gs_pace_grace(const struct gs_tenant *t)
+uint64_t gs_pace_grace(const struct gs_gpu_client *t)
 {
 	/*
 	 * One that launches beside the others without asking loses little if they go on in its pauses: a program that launches more
@@ -51,12 +51,12 @@ uint64_t gs_pace_grace(const struct gs_tenant *t)
 	return wait < most ? wait : most;
 }
 
-void gs_pace_idle(struct gs_tenant *t, uint64_t now)
+void gs_pace_idle(struct gs_gpu_client *t, uint64_t now)
 {
 	t->ended_ns = now;
 }
 
-void gs_pace_busy(struct gs_tenant *t, uint64_t now)
+void gs_pace_busy(struct gs_gpu_client *t, uint64_t now)
 {
 	if (t->ended_ns) {
 		t->gap_before_ns = t->gap_ns;
@@ -97,10 +97,10 @@ static uint64_t leaving(const struct gs_gpu *gpu, uint64_t now)
 
 uint64_t gs_pace_waiting(const struct gs_gpu *gpu, uint64_t now)
 {
-	const struct gs_tenant *t;
+	const struct gs_gpu_client *t;
 
-	LIST_FOREACH(t, &gpu->tenants, link)
-		if (t->task && !t->stopped && gs_tenant_phase(t) == GS_WAITING)
+	LIST_FOREACH(t, &gpu->clients, link)
+		if (t->task && !t->stopped && gs_gpu_client_phase(t) == GS_WAITING)
 			return now + poll_contended(gpu);
 	return UINT64_MAX;
 }
@@ -108,7 +108,7 @@ uint64_t gs_pace_waiting(const struct gs_gpu *gpu, uint64_t now)
 /* The holder while others wait: its end is seen by looking only. */
 static uint64_t contended(const struct gs_gpu *gpu, uint64_t now)
 {
-	const struct gs_tenant *holder = gpu->holder;
+	const struct gs_gpu_client *holder = gpu->holder;
 	uint64_t next = now + poll_contended(gpu);
 
 	if (holder && holder->task && holder->idle_since)
@@ -118,7 +118,7 @@ static uint64_t contended(const struct gs_gpu *gpu, uint64_t now)
 
 uint64_t gs_pace_next(const struct gs_gpu *gpu, uint64_t now)
 {
-	const struct gs_tenant *t;
+	const struct gs_gpu_client *t;
 	uint64_t next;
 
 	if (gpu->leaving)
@@ -130,7 +130,7 @@ uint64_t gs_pace_next(const struct gs_gpu *gpu, uint64_t now)
 	next = sooner(gpu->deadline > now ? gpu->deadline : now + POLL_DECISION_NS, gs_force_next(gpu, now));
 	if (gs_pace_contended(gpu))
 		return sooner(next, contended(gpu, now));
-	LIST_FOREACH(t, &gpu->tenants, link)
+	LIST_FOREACH(t, &gpu->clients, link)
 		if (t == gpu->holder || t->on_gpu || t->off_gpu)
 			return sooner(next, now + POLL_ALONE_NS);
 	return next;
@@ -141,7 +141,7 @@ uint64_t gs_pace_next(const struct gs_gpu *gpu, uint64_t now)
 /* Whoever has used the GPU so shortly ago is about to use it again. */
 #define SHARED_NS (10 * GS_NS_PER_MS)
 
-static int is_user(const struct gs_tenant *t, uint64_t now)
+static int is_user(const struct gs_gpu_client *t, uint64_t now)
 {
 	return !t->stopped && !t->bad && (t->task || t->live || (t->ended_ns && now - t->ended_ns < SHARED_NS) || gs_usage_is_busy(t, now));
 }
@@ -149,11 +149,11 @@ static int is_user(const struct gs_tenant *t, uint64_t now)
 int gs_gpu_wants_polling(const struct gs_gpu *gpu, uint64_t now)
 {
 	unsigned users = 0, without = gpu->leaving || gpu->start.client;
-	const struct gs_tenant *t;
+	const struct gs_gpu_client *t;
 
 	if (gpu->pin.client)
 		return 0;
-	LIST_FOREACH(t, &gpu->tenants, link) {
+	LIST_FOREACH(t, &gpu->clients, link) {
 		if (!is_user(t, now))
 			continue;
 		users++;

@@ -21,11 +21,11 @@ int gs_pace_contended(const struct gs_gpu *gpu);
  * would.  A client whose last two gaps were longer than that keeps it no time
  * at all; one that nobody knows, an eighth.
  */
-uint64_t gs_pace_grace(const struct gs_tenant *tenant);
+uint64_t gs_pace_grace(const struct gs_gpu_client *client);
 
-/* The tenant has nothing live any more, or has something again. */
-void gs_pace_idle(struct gs_tenant *tenant, uint64_t now);
-void gs_pace_busy(struct gs_tenant *tenant, uint64_t now);
+/* The client has nothing live any more, or has something again. */
+void gs_pace_idle(struct gs_gpu_client *client, uint64_t now);
+void gs_pace_busy(struct gs_gpu_client *client, uint64_t now);
 
 /* Time until the next poll, ns: the wanted one, or the shortest that gs_gpu_poll_every() has
  * allowed. */

@@ -10,7 +10,7 @@
 #define _GNU_SOURCE
 #include "gpushare/arbiter/gpu_core.h"
 
-int gs_gpu_pin(struct gs_tenant *t)
+int gs_gpu_pin(struct gs_gpu_client *t)
 {
 	struct gs_gpu *gpu = t->gpu;
 
@@ -45,7 +45,7 @@ static void see(struct gs_gpu *gpu)
 
 void gs_pin_turn(struct gs_gpu *gpu, uint64_t now)
 {
-	struct gs_tenant *t = gpu->pin.client, *holder = gpu->holder;
+	struct gs_gpu_client *t = gpu->pin.client, *holder = gpu->holder;
 
 	if (gpu->leaving)
 		return;

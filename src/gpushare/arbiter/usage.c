@@ -29,7 +29,7 @@
 /* What is further behind than that has not wanted more: the account forgets the rest. */
 #define BEHIND_MOST_NS (3.0 * GS_NS_PER_S) /* more than what a client is starved by (holders.c) */
 
-void gs_usage_seen(struct gs_tenant *t, uint64_t launches, uint64_t now)
+void gs_usage_seen(struct gs_gpu_client *t, uint64_t launches, uint64_t now)
 {
 	if (t->live || launches)
 		t->holding.busy_ns = now;
@@ -37,16 +37,16 @@ void gs_usage_seen(struct gs_tenant *t, uint64_t launches, uint64_t now)
 		t->holding.long_until = now + LONG_LASTS_NS;
 }
 
-int gs_usage_is_busy(const struct gs_tenant *t, uint64_t now)
+int gs_usage_is_busy(const struct gs_gpu_client *t, uint64_t now)
 {
 	return t->live || (t->holding.busy_ns && now - t->holding.busy_ns < PAUSE_NS);
 }
 
 /* Those that have something on the GPU share it evenly: by time slices, or as short kernels do
  * under MPS. */
-static double weight(const struct gs_tenant *t, uint64_t now)
+static double weight(const struct gs_gpu_client *t, uint64_t now)
 {
-	return !t->stopped && (gs_tenant_is_out(t) ||
+	return !t->stopped && (gs_gpu_client_is_out(t) ||
 			       (gs_gpu_holds(t) && !t->holding.barred && gs_usage_is_busy(t, now)));
 }
 
@@ -54,33 +54,34 @@ static double weight(const struct gs_tenant *t, uint64_t now)
 static void charge(struct gs_gpu *gpu, uint64_t now)
 {
 	double all = 0, ns = now > gpu->accounted_ns ? (double)(now - gpu->accounted_ns) : 0;
-	struct gs_tenant *t;
+	struct gs_gpu_client *t;
 
 	gpu->accounted_ns = now;
-	LIST_FOREACH (t, &gpu->tenants, link)
+	LIST_FOREACH (t, &gpu->clients, link)
 		all += weight(t, now);
-	LIST_FOREACH (t, &gpu->tenants, link)
+	LIST_FOREACH (t, &gpu->clients, link)
 		if (all > 0)
 			t->holding.used_ns += ns * weight(t, now) / all;
 }
 
-static double shares_of(const struct gs_tenant *t)
+static double shares_of(const struct gs_gpu_client *t)
 {
 	return t->p.shares ? t->p.shares : 1;
 }
 
-double gs_usage_ahead(const struct gs_tenant *t, const struct gs_tenant *other)
+double gs_usage_ahead(const struct gs_gpu_client *t, const struct gs_gpu_client *other)
 {
 	return t->holding.used_ns - other->holding.used_ns * shares_of(t) / shares_of(other);
 }
 
-struct gs_tenant *gs_usage_least(const struct gs_gpu *gpu, const struct gs_tenant *of, uint64_t now)
+struct gs_gpu_client *gs_usage_least(const struct gs_gpu *gpu, const struct gs_gpu_client *of,
+				     uint64_t now)
 {
-	struct gs_tenant *t, *last = NULL;
+	struct gs_gpu_client *t, *last = NULL;
 
-	LIST_FOREACH (t, &gpu->tenants, link)
+	LIST_FOREACH (t, &gpu->clients, link)
 		if (!t->stopped && !t->bad && gs_usage_is_busy(t, now) &&
-		    gs_tenant_compare(t, of) == 0 && t->holding.joined &&
+		    gs_gpu_client_compare(t, of) == 0 && t->holding.joined &&
 		    (!last || gs_usage_ahead(last, t) > 0))
 			last = t;
 	return last;
@@ -89,10 +90,10 @@ struct gs_tenant *gs_usage_least(const struct gs_gpu *gpu, const struct gs_tenan
 /* Who comes is neither behind nor ahead: it has not waited.  So it is after a pause. */
 static void join_account(const struct gs_gpu *gpu, uint64_t now)
 {
-	struct gs_tenant *t;
+	struct gs_gpu_client *t;
 
-	LIST_FOREACH (t, &gpu->tenants, link) {
-		const struct gs_tenant *last;
+	LIST_FOREACH (t, &gpu->clients, link) {
+		const struct gs_gpu_client *last;
 
 		if (t->stopped || (!t->live && t->ended_ns && now - t->ended_ns > FORGET_NS))
 			t->holding.joined = 0;
@@ -105,7 +106,7 @@ static void join_account(const struct gs_gpu *gpu, uint64_t now)
 	}
 }
 
-int gs_usage_held(const struct gs_gpu *gpu, struct gs_tenant *t, struct gs_tenant *last,
+int gs_usage_held(const struct gs_gpu *gpu, struct gs_gpu_client *t, struct gs_gpu_client *last,
 		  uint64_t now)
 {
 	struct gs_holding *h = &t->holding;
@@ -128,16 +129,16 @@ int gs_usage_held(const struct gs_gpu *gpu, struct gs_tenant *t, struct gs_tenan
 	return h->held;
 }
 
-struct gs_tenant *gs_usage_owner(struct gs_gpu *gpu, const struct gs_tenant *of, int together,
-				 uint64_t now)
+struct gs_gpu_client *gs_usage_owner(struct gs_gpu *gpu, const struct gs_gpu_client *of,
+				     int together, uint64_t now)
 {
-	struct gs_tenant *owner = gpu->holder, *least, *t;
+	struct gs_gpu_client *owner = gpu->holder, *least, *t;
 
 	gpu->apart = 0;
 	if (!together || !gpu->o.one_context)
 		return NULL;
-	LIST_FOREACH (t, &gpu->tenants, link)
-		gpu->apart |= gs_tenant_is_equal(t, of) && now < t->holding.long_until;
+	LIST_FOREACH (t, &gpu->clients, link)
+		gpu->apart |= gs_gpu_client_is_equal(t, of) && now < t->holding.long_until;
 	if (!gpu->apart)
 		return NULL;
 	least = gs_usage_least(gpu, of, now);
@@ -150,14 +151,14 @@ struct gs_tenant *gs_usage_owner(struct gs_gpu *gpu, const struct gs_tenant *of,
 /* Whoever is so far behind has not wanted more. */
 static void forget(struct gs_gpu *gpu)
 {
-	struct gs_tenant *t, *other;
+	struct gs_gpu_client *t, *other;
 
-	LIST_FOREACH (t, &gpu->tenants, link)
-		LIST_FOREACH (other, &gpu->tenants, link) {
+	LIST_FOREACH (t, &gpu->clients, link)
+		LIST_FOREACH (other, &gpu->clients, link) {
 			double ahead = gs_usage_ahead(other, t);
 
 			if (other->holding.joined && t->holding.joined &&
-			    gs_tenant_compare(t, other) == 0 && ahead > BEHIND_MOST_NS)
+			    gs_gpu_client_compare(t, other) == 0 && ahead > BEHIND_MOST_NS)
 				t->holding.used_ns +=
 					(ahead - BEHIND_MOST_NS) * shares_of(t) / shares_of(other);
 		}

@@ -10,37 +10,37 @@
 #include <stdint.h>
 
 struct gs_gpu;
-struct gs_tenant;
+struct gs_gpu_client;
 
 /* A look has found what the client has on the GPU, and so many new launches. */
-void gs_usage_seen(struct gs_tenant *tenant, uint64_t launches, uint64_t now);
+void gs_usage_seen(struct gs_gpu_client *client, uint64_t launches, uint64_t now);
 
 /* Has the client something under way, or had it a moment ago?  Of launches without a slot a look
  * finds only that there have been some. */
-int gs_usage_is_busy(const struct gs_tenant *tenant, uint64_t now);
+int gs_usage_is_busy(const struct gs_gpu_client *client, uint64_t now);
 
 /* The GPU time since the last call goes to those that had it; once per turn. */
 void gs_usage_turn(struct gs_gpu *gpu, uint64_t now);
 
-/* How much more than its part `tenant` has had, if `other` has had just its part, ns; below 0: it
+/* How much more than its part `client` has had, if `other` has had just its part, ns; below 0: it
  * has had less. */
-double gs_usage_ahead(const struct gs_tenant *tenant, const struct gs_tenant *other);
+double gs_usage_ahead(const struct gs_gpu_client *client, const struct gs_gpu_client *other);
 
 /* Of the equals of this one (itself included) that have something to do, or had a moment ago, the
  * one that is furthest behind; NULL: there is none. */
-struct gs_tenant *gs_usage_least(const struct gs_gpu *gpu, const struct gs_tenant *of,
-				 uint64_t now);
+struct gs_gpu_client *gs_usage_least(const struct gs_gpu *gpu, const struct gs_gpu_client *of,
+				     uint64_t now);
 
 /*
  * MPS: short kernels hardly find a multiprocessor beside long ones, so equals of which one has long
  * kernels take turns at launching.  The one whose turn it is; NULL: they launch beside each other,
  * or there is only one.  together: gs_holders_turn() has found several.
  */
-struct gs_tenant *gs_usage_owner(struct gs_gpu *gpu, const struct gs_tenant *of, int together,
-				 uint64_t now);
+struct gs_gpu_client *gs_usage_owner(struct gs_gpu *gpu, const struct gs_gpu_client *of,
+				     int together, uint64_t now);
 
 /* Is the client to wait, so that `least` catches up?  Remembers since when; least NULL: no. */
-int gs_usage_held(const struct gs_gpu *gpu, struct gs_tenant *tenant, struct gs_tenant *least,
-		  uint64_t now);
+int gs_usage_held(const struct gs_gpu *gpu, struct gs_gpu_client *client,
+		  struct gs_gpu_client *least, uint64_t now);
 
 #endif

@@ -92,7 +92,7 @@ static void add_event(struct gs_look *look, const struct gs_slot_event *event)
 /* From here on it is another launch's. */
 static void forget_time(struct gs_seen *seen)
 {
-	seen->on_gpu_ns = seen->ran_ns = seen->booked_ns = seen->asked_ns = 0;
+	seen->on_gpu_ns = seen->ran_ns = seen->booked_ns = seen->requested_ns = 0;
 }
 
 /* What is not booked yet of `whole`, which is. */
@@ -263,7 +263,7 @@ static int leaves_soon(const struct gs_watch *w, const struct snapshot *s)
 static void count(const struct gs_watch *w, struct gs_seen *seen, const struct snapshot *s, unsigned i, struct gs_look *look)
 {
 	if (!is_out(s))
-		seen->asked_ns = 0;
+		seen->requested_ns = 0;
 	look->ready += s->state == GS_K_READY;
 	look->torun += s->state == GS_K_TORUN;
 	look->running += s->state == GS_K_RUNNING;
@@ -273,8 +273,8 @@ static void count(const struct gs_watch *w, struct gs_seen *seen, const struct s
 		look->off_gpu += s->started == 0;
 		look->out[i / 64] |= UINT64_C(1) << i % 64;
 	}
-	if (is_out(s) && s->started && seen->asked_ns && (!look->asked_ns || seen->asked_ns < look->asked_ns))
-		look->asked_ns = seen->asked_ns;
+	if (is_out(s) && s->started && seen->requested_ns && (!look->requested_ns || seen->requested_ns < look->requested_ns))
+		look->requested_ns = seen->requested_ns;
 	look->staying_live += !leaves_soon(w, s);
 	if (!s->alone_ns || s->alone_ns > look->longest_ns)
 		look->longest_ns = s->alone_ns ? s->alone_ns : UINT64_MAX;
@@ -427,10 +427,10 @@ void gs_watch_period_end(struct gs_watch *w)
 	w->past_alone_ns = 0;
 }
 
-void gs_watch_asked(struct gs_watch *w, unsigned i, uint64_t now)
+void gs_watch_requested(struct gs_watch *w, unsigned i, uint64_t now)
 {
-	if (!w->seen[i].asked_ns)
-		w->seen[i].asked_ns = now;
+	if (!w->seen[i].requested_ns)
+		w->seen[i].requested_ns = now;
 }
 
 void gs_watch_evicting(struct gs_watch *w, const struct gs_page *page, unsigned i, uint64_t now)

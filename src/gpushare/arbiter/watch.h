@@ -30,7 +30,7 @@ struct gs_seen {
 	uint64_t number;       /* launch that was last seen in it, from 1; 0: none */
 	uint64_t nt, done, alone_ns;
 	uint64_t since_ns;     /* when that launch was first seen */
-	uint64_t asked_ns;     /* when it was first in the way of another client, while it is out; 0: not yet */
+	uint64_t requested_ns;     /* when it was first in the way of another client, while it is out; 0: not yet */
 	uint64_t on_gpu_ns;    /* when it was last seen on the GPU; 0: it was not at the last look */
 	uint64_t ran_ns;       /* from look to look, so long on the GPU */
 	uint64_t booked_ns;    /* of its time on the GPU, what events have told */
@@ -89,7 +89,7 @@ struct gs_look {
 	uint32_t staying_out;  /* of these, the ones that are RUNNING or TOEVICT */
 	uint64_t longest_ns;   /* what the longest of those that are READY, TORUN, RUNNING or TOEVICT takes alone; UINT64_MAX: nobody knows of one */
 	uint32_t put_back;     /* READY, and in the way of what is behind it: evicted, or pre-enqueued */
-	uint64_t asked_ns;     /* when the first of those on the GPU was first in the way of another client; 0: none was */
+	uint64_t requested_ns;     /* when the first of those on the GPU was first in the way of another client; 0: none was */
 	uint64_t out[(GS_PAGE_SLOTS + 63) / 64]; /* a bit for each of those */
 	uint32_t bad;          /* slots with a value that is no state */
 	uint32_t bad_state;   /* one of these values */
@@ -126,7 +126,7 @@ void gs_watch_last_look(struct gs_watch *watch, const struct gs_page *page, uint
 void gs_watch_period_end(struct gs_watch *watch);
 
 /* Slot i is on the GPU, and in the way of the next client since `now`, unless it was before. */
-void gs_watch_asked(struct gs_watch *watch, unsigned i, uint64_t now);
+void gs_watch_requested(struct gs_watch *watch, unsigned i, uint64_t now);
 
 /* The highest number in the page, in the making, or over before anybody looked, included.  1: perhaps none. */
 uint64_t gs_watch_highest(const struct gs_page *page);

@@ -17,25 +17,25 @@
 /* What both see. */
 struct board {
 	_Atomic uint64_t told[ROUNDS + 1];
-	_Atomic uint32_t ask;
+	_Atomic uint32_t request;
 };
 
-static int ask_all(struct board *board, struct bench_clock *best, struct gs_error *err)
+static int request_all(struct board *board, struct bench_clock *best, struct gs_error *err)
 {
 	uint64_t until = gs_clock_ns() + PATIENCE_NS;
 
 	best->error_ns = UINT64_MAX;
 	for (uint32_t i = 1; i <= ROUNDS; i++) {
-		uint64_t asked = gs_clock_ns(), device, answered;
+		uint64_t requested = gs_clock_ns(), device, answered;
 
-		atomic_store(&board->ask, i);
+		atomic_store(&board->request, i);
 		while (!(device = atomic_load(&board->told[i])))
 			if (gs_clock_ns() > until)
 				return gs_fail(err, "the device does not tell the time");
 		answered = gs_clock_ns();
-		if (answered - asked < 2 * best->error_ns)
-			*best = (struct bench_clock){ asked + (answered - asked) / 2, device,
-						      (answered - asked + 1) / 2 };
+		if (answered - requested < 2 * best->error_ns)
+			*best = (struct bench_clock){ requested + (answered - requested) / 2, device,
+						      (answered - requested + 1) / 2 };
 	}
 	return 0;
 }
@@ -43,8 +43,8 @@ static int ask_all(struct board *board, struct bench_clock *best, struct gs_erro
 int bench_kernel_clock(struct bench_kernel *k, struct bench_clock *clock, struct gs_error *err)
 {
 	uint32_t rounds = ROUNDS;
-	CUdeviceptr ask, told;
-	void *params[] = { &ask, &told, &rounds };
+	CUdeviceptr request, told;
+	void *params[] = { &request, &told, &rounds };
 	struct board *board = NULL;
 	int rc;
 
@@ -54,12 +54,12 @@ int bench_kernel_clock(struct bench_kernel *k, struct bench_clock *clock, struct
 	memset(board, 0, sizeof(*board));
 	rc = BENCH_CU(k->cu, err, cuMemHostGetDevicePointer, &told, board, 0);
 	if (rc == 0) {
-		ask = told + offsetof(struct board, ask);
+		request = told + offsetof(struct board, request);
 		rc = BENCH_CU(k->cu, err, cuLaunchKernel, k->tell, 1, 1, 1, 1, 1, 1, 0, k->stream,
 			      params, NULL);
 	}
 	if (rc == 0) {
-		rc = ask_all(board, clock, err);
+		rc = request_all(board, clock, err);
 		if (bench_kernel_wait(k, rc < 0 ? &(struct gs_error){ "" } : err) < 0)
 			rc = -1;
 	}

@@ -67,7 +67,7 @@ void bench_crew_order(struct bench_crew *crew, uint32_t i, enum bench_order orde
 	struct bench_slot *s = &crew->page->slot[i];
 
 	s->order = order;
-	bench_ring(&s->given);
+	bench_doorbell(&s->given);
 }
 
 static int failure(struct bench_crew *crew, uint32_t i, struct gs_error *err)
@@ -93,7 +93,7 @@ int bench_crew_wait(struct bench_crew *crew, uint32_t i, unsigned timeout_s,
 	uint64_t until = gs_clock_ns() + timeout_s * GS_NS_PER_S;
 
 	for (;;) {
-		uint32_t bell = atomic_load(&crew->page->bell);
+		uint32_t doorbell = atomic_load(&crew->page->doorbell);
 
 		if (atomic_load(&s->done) == atomic_load(&s->given))
 			return s->failed ? failure(crew, i, err) : 0;
@@ -102,7 +102,7 @@ int bench_crew_wait(struct bench_crew *crew, uint32_t i, unsigned timeout_s,
 				return -1;
 		if (gs_clock_ns() > until)
 			return gs_fail(err, "program %u did not finish within %u s", i, timeout_s);
-		bench_await(&crew->page->bell, bell, LOOK_MS);
+		bench_await(&crew->page->doorbell, doorbell, LOOK_MS);
 	}
 }
 

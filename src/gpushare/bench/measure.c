@@ -117,7 +117,7 @@ static long pick(const struct gs_trace_image *image, uint64_t since_ns, struct b
 	return n;
 }
 
-static int ask(const struct bench_stage *stage, enum gs_query what, int json,
+static int request(const struct bench_stage *stage, enum gs_query what, int json,
 	       struct gs_ctl_text *text, struct gs_error *err)
 {
 	char socket[PATH_MAX];
@@ -146,13 +146,13 @@ static void sort_out(const struct bench_crew *crew, json_t *rows, uint64_t alone
 	}
 }
 
-int bench_predicted_ask(const struct bench_crew *crew, uint64_t alone_ns[BENCH_PROGRAMS_MAX], struct gs_error *err)
+int bench_predicted_request(const struct bench_crew *crew, uint64_t alone_ns[BENCH_PROGRAMS_MAX], struct gs_error *err)
 {
 	struct gs_ctl_text text;
 	json_t *report, *rows;
 
 	memset(alone_ns, 0, BENCH_PROGRAMS_MAX * sizeof(*alone_ns));
-	if (ask(crew->stage, GS_QUERY_KERNELS, 1, &text, err) < 0)
+	if (request(crew->stage, GS_QUERY_KERNELS, 1, &text, err) < 0)
 		return -1;
 	report = json_loads(text.bytes, 0, NULL);
 	free(text.bytes);
@@ -163,7 +163,7 @@ int bench_predicted_ask(const struct bench_crew *crew, uint64_t alone_ns[BENCH_P
 	return rows ? 0 : gs_fail(err, "gpushared does not say what the kernels take");
 }
 
-int bench_status_ask(const struct bench_stage *stage, struct bench_status *is, struct gs_error *err)
+int bench_status_request(const struct bench_stage *stage, struct bench_status *is, struct gs_error *err)
 {
 	struct gs_ctl_text text;
 	double us = 0, leave_us = 0;
@@ -171,7 +171,7 @@ int bench_status_ask(const struct bench_stage *stage, struct bench_status *is, s
 	json_t *status;
 	int rc;
 
-	if (ask(stage, GS_QUERY_STATUS, 1, &text, err) < 0)
+	if (request(stage, GS_QUERY_STATUS, 1, &text, err) < 0)
 		return -1;
 	status = json_loads(text.bytes, 0, NULL);
 	free(text.bytes);
@@ -193,7 +193,7 @@ long bench_evictions(const struct bench_stage *stage, uint64_t since_ns,
 	long n = -1;
 	int rc;
 
-	if (ask(stage, GS_QUERY_TRACE, 0, &text, err) < 0)
+	if (request(stage, GS_QUERY_TRACE, 0, &text, err) < 0)
 		return -1;
 	rc = gs_trace_unpack(text.bytes, text.size, &image, err);
 	free(text.bytes);

@@ -48,13 +48,13 @@ struct bench_status {
 };
 
 /* -1 with the reason. */
-int bench_status_ask(const struct bench_stage *stage, struct bench_status *is, struct gs_error *err);
+int bench_status_request(const struct bench_stage *stage, struct bench_status *is, struct gs_error *err);
 
 /*
  * What gpushared takes the kernel of each program alone for, ns; of several kernels, the one that it has seen most of.
  * 0: it has none, or does not know.  -1 with the reason.
  */
-int bench_predicted_ask(const struct bench_crew *crew, uint64_t alone_ns[BENCH_PROGRAMS_MAX], struct gs_error *err);
+int bench_predicted_request(const struct bench_crew *crew, uint64_t alone_ns[BENCH_PROGRAMS_MAX], struct gs_error *err);
 
 /* One client that left the GPU, as gpushared's trace has it, ns of gs_clock_ns(). */
 struct bench_eviction {

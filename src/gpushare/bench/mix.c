@@ -15,7 +15,7 @@
 #include "common/clock.h"
 #include "common/units.h"
 
-#define ASKED_ABOUT 32       /* rounds after which gpushared is asked */
+#define REQUESTED_ABOUT 32       /* rounds after which gpushared is asked */
 #define LEAD_NS (20 * GS_NS_PER_MS)
 #define ROUND_S 300
 
@@ -131,7 +131,7 @@ static int look(struct mix *m, struct mix_result *r, struct sim_outcome *outcome
 static int run_rounds(struct mix *m, struct mix_result *r, struct sim_rounds *rounds,
 		      struct mix_gaps *gaps, struct gs_error *err)
 {
-	unsigned every = (m->rounds + ASKED_ABOUT - 1) / ASKED_ABOUT;
+	unsigned every = (m->rounds + REQUESTED_ABOUT - 1) / REQUESTED_ABOUT;
 	struct sim_outcome outcome[BENCH_PROGRAMS_MAX];
 	struct sim_arrival arrival[BENCH_PROGRAMS_MAX];
 	uint64_t state, origin;
@@ -149,7 +149,7 @@ static int run_rounds(struct mix *m, struct mix_result *r, struct sim_rounds *ro
 		 * Ask first: gpushared recovers the processor time of the answer while the trace is
 		 * read.
 		 */
-		if (bench_managed(r->way.share) && round % every == 0 && mix_gaps_ask(m, gaps, err) < 0)
+		if (bench_managed(r->way.share) && round % every == 0 && mix_gaps_request(m, gaps, err) < 0)
 			return -1;
 		if (look(m, r, outcome, &span, &spans, err) < 0)
 			return -1;

@@ -53,12 +53,12 @@ enum mix_gap {
 };
 
 #define MIX_GAPS_MAX 65536
-#define MIX_ASKED_MAX 64
+#define MIX_REQUESTED_MAX 64
 
 struct mix_gaps {
 	double ns[MIX_GAP_KINDS][MIX_GAPS_MAX];
 	size_t count[MIX_GAP_KINDS];
-	double taken_ns[MIX_ASKED_MAX]; /* what gpushared took a hand-over for, after some of the rounds */
+	double taken_ns[MIX_REQUESTED_MAX]; /* what gpushared took a hand-over for, after some of the rounds */
 	size_t taken;
 	double told_ns[BENCH_PROGRAMS_MAX]; /* what it took each kernel alone for: sums of so many as it knew */
 	size_t told[BENCH_PROGRAMS_MAX];
@@ -79,7 +79,7 @@ void mix_gaps_find(const struct mix *mix, struct gs_span *span, size_t count, in
 		   struct mix_gaps *gaps);
 
 /* A round is over: ask gpushared what it takes a hand-over and each kernel for, and what evictions took.  -1 with the reason. */
-int mix_gaps_ask(const struct mix *mix, struct mix_gaps *gaps, struct gs_error *err);
+int mix_gaps_request(const struct mix *mix, struct mix_gaps *gaps, struct gs_error *err);
 
 /* What was found: medians, and the time on the GPU. */
 void mix_gaps_result(const struct mix *mix, struct mix_gaps *gaps,

@@ -123,18 +123,18 @@ static uint64_t mean(const struct mix_gaps *gaps, enum mix_gap kind)
 	return gaps->count[kind] ? (uint64_t)(sum / (double)gaps->count[kind]) : 0;
 }
 
-int mix_gaps_ask(const struct mix *m, struct mix_gaps *gaps, struct gs_error *err)
+int mix_gaps_request(const struct mix *m, struct mix_gaps *gaps, struct gs_error *err)
 {
 	uint64_t alone_ns[BENCH_PROGRAMS_MAX];
 	struct bench_status is;
 
-	if (bench_status_ask(&m->common.stage, &is, err) < 0 || bench_predicted_ask(&m->crew, alone_ns, err) < 0)
+	if (bench_status_request(&m->common.stage, &is, err) < 0 || bench_predicted_request(&m->crew, alone_ns, err) < 0)
 		return -1;
 	for (size_t i = 0; i < m->workload.count; i++) {
 		gaps->told_ns[i] += (double)alone_ns[i];
 		gaps->told[i] += alone_ns[i] != 0;
 	}
-	if (gaps->taken < MIX_ASKED_MAX)
+	if (gaps->taken < MIX_REQUESTED_MAX)
 		gaps->taken_ns[gaps->taken++] = (double)is.handover_ns;
 	gaps->leave_ns = is.leave_ns;
 	return 0;

@@ -30,7 +30,7 @@ struct mixes {
 	int operands;
 };
 
-static int asked_for(const struct mixes *m, const char *name)
+static int requested_for(const struct mixes *m, const char *name)
 {
 	for (int i = 0; i < m->operands; i++)
 		if (bench_listed(m->operand[i], name))
@@ -99,7 +99,7 @@ static int measure(void *of, FILE *csv, struct gs_error *err)
 		const struct mixes_mix *mix = &mixes_mix[i];
 		size_t before = run->count;
 
-		if (!asked_for(m, mix->name))
+		if (!requested_for(m, mix->name))
 			continue;
 		if (mixes_torch(mix) && torch < 0)
 			torch = has_torch(m);

@@ -82,18 +82,18 @@ static void futex(_Atomic uint32_t *word, int op, uint32_t value, const struct t
 	syscall(SYS_futex, word, op, value, timeout, NULL, 0);
 }
 
-void bench_ring(_Atomic uint32_t *bell)
+void bench_doorbell(_Atomic uint32_t *doorbell)
 {
-	atomic_fetch_add(bell, 1);
-	futex(bell, FUTEX_WAKE, INT32_MAX, NULL);
+	atomic_fetch_add(doorbell, 1);
+	futex(doorbell, FUTEX_WAKE, INT32_MAX, NULL);
 }
 
-void bench_await(_Atomic uint32_t *bell, uint32_t seen, unsigned timeout_ms)
+void bench_await(_Atomic uint32_t *doorbell, uint32_t seen, unsigned timeout_ms)
 {
 	struct timespec ts = { timeout_ms / 1000, timeout_ms % 1000 * 1000000L };
 
-	if (atomic_load(bell) == seen)
-		futex(bell, FUTEX_WAIT, seen, &ts);
+	if (atomic_load(doorbell) == seen)
+		futex(doorbell, FUTEX_WAIT, seen, &ts);
 }
 
 void bench_sleep_until(uint64_t at_ns, int spin)

@@ -99,7 +99,7 @@ struct bench_slot {
 };
 
 struct bench_page {
-	_Atomic uint32_t bell; /* rung for the tool; a futex */
+	_Atomic uint32_t doorbell; /* rung for the tool; a futex */
 	int32_t tool;          /* pid: programs whose tool is gone end */
 	uint32_t spin;         /* enough cores that waiting programs need not sleep */
 	uint32_t slots;
@@ -112,10 +112,10 @@ struct bench_page *bench_page_open(const char *path, struct gs_error *err);
 void bench_page_close(struct bench_page *page);
 
 /* Add one and wake who waits. */
-void bench_ring(_Atomic uint32_t *bell);
+void bench_doorbell(_Atomic uint32_t *doorbell);
 
-/* Until *bell is no longer `seen`, at most timeout_ms. */
-void bench_await(_Atomic uint32_t *bell, uint32_t seen, unsigned timeout_ms);
+/* Until *doorbell is no longer `seen`, at most timeout_ms. */
+void bench_await(_Atomic uint32_t *doorbell, uint32_t seen, unsigned timeout_ms);
 
 /* Until gs_clock_ns() is at_ns, to the microsecond where the cores allow. */
 void bench_sleep_until(uint64_t at_ns, int spin);

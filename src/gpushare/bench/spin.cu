@@ -38,13 +38,13 @@ extern "C" __global__ void spin(unsigned long long *first, unsigned long long *e
 
 // What time it is on the device: told[i] once *ask is i, for i from 1 to n.  It
 // leaves by itself after a second, should nobody ask.
-extern "C" __global__ void tell(volatile unsigned int *ask, volatile unsigned long long *told,
+extern "C" __global__ void tell(volatile unsigned int *request, volatile unsigned long long *told,
 				unsigned int n)
 {
 	unsigned long long until = now() + 1000000000;
 
 	for (unsigned int i = 1; i <= n; i++) {
-		while (*ask < i)
+		while (*request < i)
 			if (now() > until)
 				return;
 		told[i] = now();

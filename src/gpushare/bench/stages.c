@@ -111,7 +111,7 @@ static void add_one(struct bench_stages *st, const struct bench_eviction *e,
 		add(st, BENCH_SEEN, last, (double)e->to_ns);
 	}
 	if (s) {
-		add(st, BENCH_ASKED, (double)s->launch_ns, (double)e->from_ns);
+		add(st, BENCH_REQUESTED, (double)s->launch_ns, (double)e->from_ns);
 		add(st, BENCH_BEGUN, (double)(e->to_ns + alone_ns), (double)s->finish_ns);
 	}
 }

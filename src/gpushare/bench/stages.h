@@ -16,7 +16,7 @@
 
 #include "gpushare/bench/measure.h"
 
-enum bench_stage_of { BENCH_ASKED, BENCH_TOLD, BENCH_LEFT, BENCH_SEEN, BENCH_BEGUN, BENCH_STAGES };
+enum bench_stage_of { BENCH_REQUESTED, BENCH_TOLD, BENCH_LEFT, BENCH_SEEN, BENCH_BEGUN, BENCH_STAGES };
 
 /* Quantiles of one stage, or of the whole from the decision to the client seen gone. */
 struct bench_spread {

@@ -205,6 +205,6 @@ int bench_worker(int argc, char **argv)
 			snprintf(w.slot->why, sizeof(w.slot->why), "%s", err.text);
 		}
 		atomic_fetch_add(&w.slot->done, 1);
-		bench_ring(&w.page->bell);
+		bench_doorbell(&w.page->doorbell);
 	}
 }

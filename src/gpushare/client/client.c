@@ -25,7 +25,7 @@
 #define UNREAD_MAX 65536
 
 struct gs_client {
-	pthread_mutex_t ask;     /* one question and its answer at a time */
+	pthread_mutex_t request;     /* one question and its answer at a time */
 	_Atomic int sock;        /* -1: no daemon */
 	uint32_t tag;            /* under ask */
 	int page_fd;
@@ -48,7 +48,7 @@ struct gs_client *gs_client_create(const struct gs_client_options *options)
 		free(c);
 		return NULL;
 	}
-	pthread_mutex_init(&c->ask, NULL);
+	pthread_mutex_init(&c->request, NULL);
 	atomic_init(&c->sock, -1);
 	c->page_fd = -1;
 	c->hello.job_id = options->job_id;
@@ -68,7 +68,7 @@ void gs_client_destroy(struct gs_client *c)
 	gs_page_unmap(c->page);
 	if (c->page_fd >= 0)
 		close(c->page_fd);
-	pthread_mutex_destroy(&c->ask);
+	pthread_mutex_destroy(&c->request);
 	free(c->socket);
 	free(c);
 }
@@ -191,11 +191,11 @@ int gs_client_connect(struct gs_client *c, uint64_t used_bytes, int timeout_ms,
 					     msg.welcome.absent, msg.welcome.gpu,
 					     msg.welcome.signal, msg.welcome.untracked };
 	gs_msg_limit(sock, REPLY_TIMEOUT_NS, NULL);
-	pthread_mutex_lock(&c->ask);
+	pthread_mutex_lock(&c->request);
 	old = atomic_exchange(&c->sock, sock);
 	if (old >= 0)
 		close(old);
-	pthread_mutex_unlock(&c->ask);
+	pthread_mutex_unlock(&c->request);
 	return 0;
 fail:
 	if (fd >= 0)
@@ -237,12 +237,12 @@ int gs_client_alive(struct gs_client *c)
 }
 
 /* Send a question and read until its answer comes.  1, or -1: no daemon. */
-static int ask(struct gs_client *c, struct gs_msg *msg)
+static int request(struct gs_client *c, struct gs_msg *msg)
 {
 	uint32_t tag;
 	int ok = -1;
 
-	pthread_mutex_lock(&c->ask);
+	pthread_mutex_lock(&c->request);
 	tag = msg->header.tag = ++c->tag ? c->tag : ++c->tag;
 	if (c->sock >= 0 && gs_msg_send(c->sock, msg, -1) == 0) {
 		do
@@ -253,7 +253,7 @@ static int ask(struct gs_client *c, struct gs_msg *msg)
 			ok = -1;
 		}
 	}
-	pthread_mutex_unlock(&c->ask);
+	pthread_mutex_unlock(&c->request);
 	return ok;
 }
 
@@ -264,7 +264,7 @@ int gs_client_alloc(struct gs_client *c, uint64_t bytes, uint64_t *used,
 
 	gs_msg_init(&msg, GS_MSG_ALLOC, 0);
 	msg.alloc.bytes = bytes;
-	if (ask(c, &msg) < 0 || msg.header.type != GS_MSG_ALLOCATED)
+	if (request(c, &msg) < 0 || msg.header.type != GS_MSG_ALLOCATED)
 		return -1;
 	if (used)
 		*used = msg.allocated.used;
@@ -276,10 +276,10 @@ int gs_client_alloc(struct gs_client *c, uint64_t bytes, uint64_t *used,
 static void tell(struct gs_client *c, const struct gs_msg *msg)
 {
 	/* Under the lock, so that connect cannot close the descriptor meanwhile. */
-	pthread_mutex_lock(&c->ask);
+	pthread_mutex_lock(&c->request);
 	if (c->sock >= 0 && gs_msg_send(c->sock, msg, -1) < 0)
 		lost(c);
-	pthread_mutex_unlock(&c->ask);
+	pthread_mutex_unlock(&c->request);
 }
 
 void gs_client_free(struct gs_client *c, uint64_t bytes)
@@ -313,7 +313,7 @@ uint64_t gs_client_time(struct gs_client *c, uint32_t number, uint32_t dims)
 	gs_msg_init(&msg, GS_MSG_TIME, 0);
 	msg.time.number = number;
 	msg.time.dims = dims;
-	return ask(c, &msg) == 1 && msg.header.type == GS_MSG_TIMED ? msg.timed.tpt_ps : 0;
+	return request(c, &msg) == 1 && msg.header.type == GS_MSG_TIMED ? msg.timed.tpt_ps : 0;
 }
 
 int gs_client_wish(struct gs_client *c, uint32_t kind, uint32_t priority,
@@ -324,7 +324,7 @@ int gs_client_wish(struct gs_client *c, uint32_t kind, uint32_t priority,
 	gs_msg_init(&msg, GS_MSG_WISH, 0);
 	msg.wish.kind = kind;
 	msg.wish.priority = priority;
-	if (ask(c, &msg) < 0 || msg.header.type != GS_MSG_STANDING)
+	if (request(c, &msg) < 0 || msg.header.type != GS_MSG_STANDING)
 		return -1;
 	if (standing)
 		*standing = msg.standing;
@@ -340,22 +340,22 @@ int gs_client_untracked(struct gs_client *c, uint64_t launched, const struct gs_
 	msg.untracked.launched = launched;
 	msg.untracked.count = count;
 	memcpy(msg.untracked.kernel, untracked, count * sizeof(*untracked));
-	if (pthread_mutex_trylock(&c->ask) != 0)
+	if (pthread_mutex_trylock(&c->request) != 0)
 		return -1; /* it has been asked, and not answered yet */
 	if (c->sock >= 0 && c->grant.untracked && ioctl(c->sock, SIOCOUTQ, &unread) == 0 && unread < UNREAD_MAX)
 		rc = gs_msg_send(c->sock, &msg, -1);
-	pthread_mutex_unlock(&c->ask);
+	pthread_mutex_unlock(&c->request);
 	return rc;
 }
 
-void gs_client_bell(struct gs_client *c)
+void gs_client_doorbell(struct gs_client *c)
 {
 	struct gs_msg msg;
 
 	if (c->page && gs_page_load(c->page->attended)) {
-		gs_page_ask(c->page);
+		gs_page_request(c->page);
 		return;
 	}
-	gs_msg_init(&msg, GS_MSG_BELL, 0);
+	gs_msg_init(&msg, GS_MSG_DOORBELL, 0);
 	tell(c, &msg);
 }

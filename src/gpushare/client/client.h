@@ -104,6 +104,6 @@ int gs_client_wish(struct gs_client *client, uint32_t kind, uint32_t priority,
 int gs_client_untracked(struct gs_client *client, uint64_t launched, const struct gs_untracked *untracked, uint32_t count);
 
 /* A slot wants the GPU. */
-void gs_client_bell(struct gs_client *client);
+void gs_client_doorbell(struct gs_client *client);
 
 #endif

@@ -15,7 +15,7 @@ static int change(const char *socket, struct gs_msg *msg)
 
 	if (sock < 0)
 		return gs_ctl_fail("%s", err.text);
-	rc = gs_ctl_ask(sock, msg, GS_MSG_OK, &err);
+	rc = gs_ctl_exchange(sock, msg, GS_MSG_OK, &err);
 	close(sock);
 	return rc < 0 ? gs_ctl_fail("%s", err.text) : 0;
 }

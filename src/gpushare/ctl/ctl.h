@@ -40,7 +40,7 @@ int gs_ctl_options(const struct gs_verb *verb, const struct gs_option *options, 
 int gs_ctl_connect(const char *socket, struct gs_error *err);
 
 /* Ask and read the answer into *msg.  0; -1 with the reason, a refusal's included. */
-int gs_ctl_ask(int sock, struct gs_msg *msg, enum gs_msg_type answer, struct gs_error *err);
+int gs_ctl_exchange(int sock, struct gs_msg *msg, enum gs_msg_type answer, struct gs_error *err);
 
 /* An answer of several packets; bytes are to be freed, a NUL follows the last. */
 struct gs_ctl_text {

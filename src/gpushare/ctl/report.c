@@ -59,7 +59,7 @@ static int parse_since(void *of, const char *text, struct gs_error *err)
 		       "2026-01-31 or 2026-01-31T12:00", text);
 }
 
-static int ask_history(const char *socket, struct gs_msg *msg)
+static int query_history(const char *socket, struct gs_msg *msg)
 {
 	struct gs_ctl_text text;
 	struct gs_error err;
@@ -103,7 +103,7 @@ static int run(const struct gs_verb *verb, const char *socket, int argc, char **
 	    gs_msg_str(request->partition, sizeof(request->partition), partition) < 0)
 		return gs_ctl_usage(verb, "a name is too long");
 	request->json = (uint32_t)json;
-	return ask_history(socket, &msg);
+	return query_history(socket, &msg);
 }
 
 const struct gs_verb gs_verb_report = {

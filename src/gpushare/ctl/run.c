@@ -100,7 +100,7 @@ static int run(const struct gs_verb *verb, const char *socket, int argc, char **
 		return gs_ctl_fail("%s", err.text);
 	gs_msg_init(&msg, GS_MSG_LOCAL, 1);
 	msg.local = local;
-	if (gs_ctl_ask(sock, &msg, GS_MSG_REGISTERED, &err) < 0) {
+	if (gs_ctl_exchange(sock, &msg, GS_MSG_REGISTERED, &err) < 0) {
 		close(sock);
 		return gs_ctl_fail("%s", err.text);
 	}

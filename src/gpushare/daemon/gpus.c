@@ -12,7 +12,7 @@
 #include "gpushare/daemon/memory/dmem_steps.h"
 #include "gpushare/daemon/memory/memory.h"
 #include "gpushare/daemon/mps/mps.h"
-#include "gpushare/daemon/base/peer.h"
+#include "gpushare/daemon/base/connection.h"
 #include "gpushare/daemon/steps/priority.h"
 #include "gpushare/daemon/base/step.h"
 
@@ -143,12 +143,12 @@ struct reload {
 static void do_configure(struct gs_gpu *gpu, void *arg)
 {
 	struct reload *r = arg;
-	struct gs_peer *peer;
+	struct gs_connection *conn;
 
 	r->rc = gs_gpu_configure(gpu, r->options, gs_clock_ns(), r->err);
-	LIST_FOREACH(peer, &r->d->peers, link)
-		if (r->rc == 0 && peer->tenant && peer->device == r->device)
-			gs_tenant_class(peer->tenant, gs_step_class(r->config, &peer->step->info));
+	LIST_FOREACH(conn, &r->d->conns, link)
+		if (r->rc == 0 && conn->client && conn->device == r->device)
+			gs_gpu_client_class(conn->client, gs_step_class(r->config, &conn->step->info));
 }
 
 static int configure(struct reload *r)

@@ -26,7 +26,7 @@
 #include "gpushare/daemon/checkpoint/mover.h"
 #include "gpushare/daemon/mps/mps.h"
 #include "gpushare/daemon/slurm/overdue.h"
-#include "gpushare/daemon/base/peer.h"
+#include "gpushare/daemon/base/connection.h"
 #include "gpushare/daemon/steps/priority.h"
 #include "gpushare/daemon/gpu/prompt.h"
 #include "gpushare/daemon/slurm/slurm_report.h"

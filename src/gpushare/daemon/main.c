@@ -44,7 +44,7 @@ static void daemon_init(struct gs_daemon *d, struct gs_config *config)
 		.config = config,
 		.started_ns = gs_clock_ns(),
 	};
-	LIST_INIT(&d->peers);
+	LIST_INIT(&d->conns);
 	TAILQ_INIT(&d->steps);
 	TAILQ_INIT(&d->finished.list);
 }

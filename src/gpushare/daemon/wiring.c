@@ -29,7 +29,7 @@ static gs_handler *const handlers[GS_MSG_COUNT] = {
 	[GS_MSG_TIME] = gs_on_time,
 	[GS_MSG_UNTRACKED] = gs_on_untracked,
 	[GS_MSG_WISH] = gs_on_wish,
-	[GS_MSG_BELL] = gs_on_bell,
+	[GS_MSG_DOORBELL] = gs_on_doorbell,
 	[GS_MSG_REGISTER] = gs_on_register,
 	[GS_MSG_UNREGISTER] = gs_on_unregister,
 	[GS_MSG_LOCAL] = gs_on_local,
@@ -46,14 +46,14 @@ static const struct gs_slurm_listeners slurm = { gs_register_reported, gs_overdu
 
 void gs_wire(void)
 {
-	gs_peers_serve(handlers);
+	gs_connections_serve(handlers);
 	/* What is taken from a client looks at its step, which the client leaves then. */
-	gs_peers_on_gone(gs_takeback_peer_gone);
-	gs_peers_on_gone(gs_client_gone);
-	gs_peers_on_gone(gs_memory_check_peer_gone);
-	gs_peers_on_gone(gs_hold_peer_gone);
-	gs_peers_on_gone(gs_query_peer_gone);
-	gs_peers_on_gone(gs_register_peer_gone);
+	gs_connections_on_gone(gs_takeback_connection_gone);
+	gs_connections_on_gone(gs_client_gone);
+	gs_connections_on_gone(gs_memory_check_conn_gone);
+	gs_connections_on_gone(gs_hold_connection_gone);
+	gs_connections_on_gone(gs_query_conn_gone);
+	gs_connections_on_gone(gs_register_conn_gone);
 
 	gs_steps_on_over(gs_record_step);
 	gs_allocs_on_over(gs_takeback_alloc_gone);

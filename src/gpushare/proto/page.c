@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Making, checking and mapping the shared page, and its bell; see page.h. */
+/* Making, checking and mapping the shared page, and its doorbell; see page.h. */
 #define _GNU_SOURCE
 #include "gpushare/proto/page.h"
 
@@ -80,18 +80,18 @@ void gs_page_unmap(struct gs_page *page)
 		munmap(page, GS_PAGE_SIZE);
 }
 
-void gs_page_ring(struct gs_page *page)
+void gs_page_doorbell(struct gs_page *page)
 {
-	atomic_fetch_add(&page->bell, 1);
-	syscall(SYS_futex, &page->bell, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+	atomic_fetch_add(&page->doorbell, 1);
+	syscall(SYS_futex, &page->doorbell, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-void gs_page_ring_for(struct gs_page *page, unsigned launches)
+void gs_page_doorbell_for(struct gs_page *page, unsigned launches)
 {
-	/* Who stops looking says so first and sleeps only if the bell is as it was. */
-	atomic_fetch_add(&page->bell, 1);
+	/* Who stops looking says so first and sleeps only if the doorbell is as it was. */
+	atomic_fetch_add(&page->doorbell, 1);
 	if (launches > atomic_load(&page->awake))
-		syscall(SYS_futex, &page->bell, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+		syscall(SYS_futex, &page->doorbell, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
 uint32_t gs_page_wait(struct gs_page *page, uint32_t seen, uint64_t timeout_ns)
@@ -101,14 +101,14 @@ uint32_t gs_page_wait(struct gs_page *page, uint32_t seen, uint64_t timeout_ns)
 		.tv_nsec = (long)(timeout_ns % GS_NS_PER_S),
 	};
 
-	if (timeout_ns && gs_page_load(page->bell) == seen)
-		syscall(SYS_futex, &page->bell, FUTEX_WAIT, seen, &ts, NULL, 0);
-	return gs_page_load(page->bell);
+	if (timeout_ns && gs_page_load(page->doorbell) == seen)
+		syscall(SYS_futex, &page->doorbell, FUTEX_WAIT, seen, &ts, NULL, 0);
+	return gs_page_load(page->doorbell);
 }
 
-void gs_page_ask(struct gs_page *page)
+void gs_page_request(struct gs_page *page)
 {
-	atomic_fetch_add(&page->asked, 1);
-	if (atomic_load(&page->attended) != GS_ATTENDED_AWAKE) /* not before `asked` is seen to change (gpu_doorbell.c) */
-		syscall(SYS_futex, &page->asked, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+	atomic_fetch_add(&page->requested, 1);
+	if (atomic_load(&page->attended) != GS_ATTENDED_AWAKE) /* not before `requested` is seen to change (gpu_doorbell.c) */
+		syscall(SYS_futex, &page->requested, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }

@@ -62,9 +62,9 @@ struct gs_slot {
 				    * slot that have none of their own */
 };
 
-/* Who sees that `asked` has changed (gs_page_ask). */
+/* Who sees that `requested` has changed (gs_page_request). */
 enum gs_attended {
-	GS_ATTENDED_NOT,  /* nobody: the client sends BELL */
+	GS_ATTENDED_NOT,  /* nobody: the client sends DOORBELL */
 	GS_ATTENDED,      /* who sleeps on it */
 	GS_ATTENDED_AWAKE, /* who polls it and need not be woken */
 };
@@ -90,8 +90,8 @@ struct gs_page {
 	_Atomic uint32_t version;
 	_Atomic uint32_t slots;  /* GS_PAGE_SLOTS */
 	_Atomic uint32_t turn;   /* daemon: 1 while the client may launch */
-	_Atomic uint32_t bell;   /* daemon: +1 and a futex wake when a state changed */
-	_Atomic uint32_t heard;  /* client: the bell up to which its signals are on the GPU */
+	_Atomic uint32_t doorbell;   /* daemon: +1 and a futex wake when a state changed */
+	_Atomic uint32_t heard;  /* client: the doorbell up to which its signals are on the GPU */
 	_Atomic uint32_t contended; /* daemon: enum gs_contended */
 	_Atomic uint32_t shared;  /* daemon: 1 while another client waits for the GPU or has used it of late */
 	_Atomic uint64_t lease;  /* bytes of device memory that the client may take without asking */
@@ -99,7 +99,7 @@ struct gs_page {
 	_Atomic uint32_t unused[4];
 	_Atomic uint32_t used;   /* client: the slots from this one on were never in use; 0: it does not say */
 	_Atomic uint32_t attended; /* daemon: enum gs_attended */
-	_Atomic uint32_t asked;  /* client: +1, and a futex wake unless somebody is awake, when the daemon should look */
+	_Atomic uint32_t requested;  /* client: +1, and a futex wake unless somebody is awake, when the daemon should look */
 	_Atomic uint32_t was_cpu; /* clients of earlier versions write it; nobody reads it */
 	_Atomic uint32_t awake;  /* client: threads that look whether their launch may go, and need not be woken */
 	_Atomic uint32_t only;   /* daemon: 1 while no other client has come to the GPU */
@@ -180,18 +180,18 @@ int gs_page_map(int fd, struct gs_page **page, struct gs_error *err);
 /* Unmap; NULL is fine. */
 void gs_page_unmap(struct gs_page *page);
 
-/* Daemon: bell += 1 and wake whoever sleeps on it. */
-void gs_page_ring(struct gs_page *page);
+/* Daemon: doorbell += 1 and wake whoever sleeps on it. */
+void gs_page_doorbell(struct gs_page *page);
 
 /*
  * Daemon: the same for so many launches that may go now; nobody is woken if as
  * many threads are awake and look for themselves.
  */
-void gs_page_ring_for(struct gs_page *page, unsigned launches);
+void gs_page_doorbell_for(struct gs_page *page, unsigned launches);
 
 /*
- * Client: sleep until the bell differs from `seen` or timeout_ns has passed
- * (0: only look).  Returns the bell's value.
+ * Client: sleep until the doorbell differs from `seen` or timeout_ns has passed
+ * (0: only look).  Returns the doorbell's value.
  */
 uint32_t gs_page_wait(struct gs_page *page, uint32_t seen, uint64_t timeout_ns);
 
@@ -199,6 +199,6 @@ uint32_t gs_page_wait(struct gs_page *page, uint32_t seen, uint64_t timeout_ns);
  * Client: have the daemon look at the page.  For a page with `attended` only; whoever sleeps on the
  * word is woken before this returns.
  */
-void gs_page_ask(struct gs_page *page);
+void gs_page_request(struct gs_page *page);
 
 #endif

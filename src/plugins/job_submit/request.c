@@ -79,7 +79,7 @@ static int fit_memory(uint64_t memory, struct gs_site *site, uint64_t *shares,
 {
 	uint64_t largest = 0;
 	int fits = 0;
-	char asked[32], has[32];
+	char requested[32], has[32];
 
 	for (size_t i = 0; i < site->nkind; i++) {
 		struct gs_gpu_kind *kind = &site->kind[i];
@@ -98,13 +98,13 @@ static int fit_memory(uint64_t memory, struct gs_site *site, uint64_t *shares,
 	if (fits || !site->nkind)
 		return 0;
 	return gs_fail(err, "--gpushare-mem=%s is more than a whole GPU has, which is %s",
-		       size_text(memory, asked, sizeof(asked)), size_text(largest, has, sizeof(has)));
+		       size_text(memory, requested, sizeof(requested)), size_text(largest, has, sizeof(has)));
 }
 
 static int check_limits(const struct gs_site *site, uint64_t shares, const struct gs_request *request,
 			int raised, struct gs_error *err)
 {
-	char asked[32];
+	char requested[32];
 
 	for (size_t i = 0; i < site->npartition; i++) {
 		const struct gs_config_partition *limits = site->partition[i].limits;
@@ -114,7 +114,7 @@ static int check_limits(const struct gs_site *site, uint64_t shares, const struc
 		if (raised)
 			return gs_fail(err, "--gpushare-mem=%s takes %" PRIu64 " shares; partition "
 				       "%.64s allows %" PRIu32 " (MaxShares)",
-				       size_text(request->memory, asked, sizeof(asked)), shares,
+				       size_text(request->memory, requested, sizeof(requested)), shares,
 				       site->partition[i].name, limits->max_shares);
 		return gs_fail(err, "%" PRIu64 " shares; partition %.64s allows %" PRIu32
 			       " (MaxShares)", shares, site->partition[i].name, limits->max_shares);

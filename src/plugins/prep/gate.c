@@ -31,7 +31,7 @@
 /* Without a lock: between reading the state and the first request a backup takes longer. */
 #define BACKUP_POLL_US 5000
 #define IDLE_POLL_US 1000000
-#define ASK_EVERY_S 5
+#define REQUEST_EVERY_S 5
 
 /* slurmctld's own; slurmd loads this plugin too. */
 extern bitstr_t *avail_node_bitmap __attribute__((weak));
@@ -128,7 +128,7 @@ static int hold_back(node_record_t *node, char *held)
 }
 
 /* slurmctld asks nodes when it is started, but at a later takeover not before their turn comes. */
-static void ask_to_register(const char *held_nodes)
+static void request_to_register(const char *held_nodes)
 {
 	agent_arg_t *request = xmalloc(sizeof(*request));
 
@@ -160,7 +160,7 @@ static int look(void)
 {
 	static int known;
 	static char *held_nodes;
-	static time_t asked;
+	static time_t requested;
 	slurmctld_lock_t locks = { .job = WRITE_LOCK, .node = WRITE_LOCK };
 	int held = -1;
 
@@ -176,9 +176,9 @@ static int look(void)
 		for (int i = 0; i < node_record_count; i++)
 			if (node_record_table_ptr[i])
 				held += hold_back(node_record_table_ptr[i], &held_nodes[i]);
-		if (held && time(NULL) - asked >= ASK_EVERY_S) {
-			asked = time(NULL);
-			ask_to_register(held_nodes);
+		if (held && time(NULL) - requested >= REQUEST_EVERY_S) {
+			requested = time(NULL);
+			request_to_register(held_nodes);
 		}
 		/* A job that gives up one of its nodes is no job's end. */
 		gs_sharers_mark(NULL);

@@ -43,7 +43,7 @@ static int connect_until(const char *path, uint64_t deadline, struct gs_error *e
 }
 
 /* Send and wait for the answer, whatever it is. */
-static int exchange(int sock, const struct gs_msg *ask, struct gs_msg *answer, uint64_t deadline,
+static int exchange(int sock, const struct gs_msg *query, struct gs_msg *answer, uint64_t deadline,
 		    struct gs_error *err)
 {
 	uint64_t left = time_left(deadline);
@@ -53,7 +53,7 @@ static int exchange(int sock, const struct gs_msg *ask, struct gs_msg *answer, u
 		return gs_fail(err, "no answer in time");
 	if (gs_msg_limit(sock, left, err) < 0)
 		return -1;
-	if (gs_msg_send(sock, ask, -1) < 0)
+	if (gs_msg_send(sock, query, -1) < 0)
 		return gs_fail_errno(err, "cannot send to gpushared");
 	rc = gs_msg_recv(sock, answer, GS_FROM_DAEMON, NULL, err);
 	if (rc == 0)
@@ -63,7 +63,7 @@ static int exchange(int sock, const struct gs_msg *ask, struct gs_msg *answer, u
 	return rc < 0 ? -1 : 0;
 }
 
-static enum gs_answer request(const struct gs_spank_args *args, struct gs_msg *ask,
+static enum gs_answer request(const struct gs_spank_args *args, struct gs_msg *query,
 			      enum gs_msg_type wanted, struct gs_msg *answer, uint64_t deadline,
 			      struct gs_error *err)
 {
@@ -72,7 +72,7 @@ static enum gs_answer request(const struct gs_spank_args *args, struct gs_msg *a
 
 	if (sock < 0)
 		return GS_ANSWER_ABSENT;
-	rc = exchange(sock, ask, answer, deadline, err);
+	rc = exchange(sock, query, answer, deadline, err);
 	close(sock);
 	if (rc < 0)
 		return GS_ANSWER_ABSENT;
@@ -90,14 +90,14 @@ enum gs_answer gs_daemon_register(const struct gs_spank_args *args,
 				  struct gs_msg_registered *granted, struct gs_error *err)
 {
 	uint64_t deadline = gs_clock_ns() + args->timeout_ms * GS_NS_PER_MS;
-	struct gs_msg ask, answer;
+	struct gs_msg query, answer;
 	enum gs_answer got;
 
-	gs_msg_init(&ask, GS_MSG_REGISTER, 1);
-	if (gs_auth_seal(step, 0, args->munge_socket, ask.registration.cred,
-			 sizeof(ask.registration.cred), err) < 0)
+	gs_msg_init(&query, GS_MSG_REGISTER, 1);
+	if (gs_auth_seal(step, 0, args->munge_socket, query.registration.cred,
+			 sizeof(query.registration.cred), err) < 0)
 		return GS_ANSWER_ABSENT;
-	got = request(args, &ask, GS_MSG_REGISTERED, &answer, deadline, err);
+	got = request(args, &query, GS_MSG_REGISTERED, &answer, deadline, err);
 	if (got == GS_ANSWER_YES)
 		*granted = answer.registered;
 	return got;
@@ -108,11 +108,11 @@ enum gs_answer gs_daemon_unregister(const struct gs_spank_args *args,
 				    struct gs_error *err)
 {
 	uint64_t deadline = gs_clock_ns() + timeout_ms * GS_NS_PER_MS;
-	struct gs_msg ask, answer;
+	struct gs_msg query, answer;
 
-	gs_msg_init(&ask, GS_MSG_UNREGISTER, 1);
-	if (gs_auth_seal(step, 0, args->munge_socket, ask.unregister.cred,
-			 sizeof(ask.unregister.cred), err) < 0)
+	gs_msg_init(&query, GS_MSG_UNREGISTER, 1);
+	if (gs_auth_seal(step, 0, args->munge_socket, query.unregister.cred,
+			 sizeof(query.unregister.cred), err) < 0)
 		return GS_ANSWER_ABSENT;
-	return request(args, &ask, GS_MSG_OK, &answer, deadline, err);
+	return request(args, &query, GS_MSG_OK, &answer, deadline, err);
 }

@@ -93,7 +93,7 @@ static int copy(const slurm_job_info_t *job, struct gs_jobinfo *info, struct gs_
 	return 0;
 }
 
-static enum gs_jobinfo_answer ask(uint32_t job_id, struct gs_jobinfo *info, struct gs_error *err)
+static enum gs_jobinfo_answer query(uint32_t job_id, struct gs_jobinfo *info, struct gs_error *err)
 {
 	job_info_msg_t *reply = NULL;
 	const slurm_job_info_t *job;
@@ -123,7 +123,7 @@ enum gs_jobinfo_answer gs_jobinfo_load(uint32_t job_id, uint32_t wait_ms, struct
 
 	for (;;) {
 		uint64_t begun = gs_clock_ns(), took;
-		enum gs_jobinfo_answer answer = ask(job_id, info, err);
+		enum gs_jobinfo_answer answer = query(job_id, info, err);
 
 		took = gs_clock_ns() - begun;
 		if (took > longest)

@@ -29,14 +29,14 @@ static int tell(const struct gs_config *config, uint32_t job_id, uint32_t resume
 	/* A second more than gpushared allows itself. */
 	uint64_t timeout = config->memory_preempt_timeout_ns + GS_NS_PER_S;
 	int sock = gs_msg_connect(config->socket, timeout, err), rc;
-	struct gs_msg ask, answer;
+	struct gs_msg query, answer;
 
 	if (sock < 0)
 		return -1;
-	gs_msg_init(&ask, GS_MSG_SUSPEND, 1);
-	ask.suspend.job_id = job_id;
-	ask.suspend.resumed = resumed;
-	if (gs_msg_send(sock, &ask, -1) < 0) {
+	gs_msg_init(&query, GS_MSG_SUSPEND, 1);
+	query.suspend.job_id = job_id;
+	query.suspend.resumed = resumed;
+	if (gs_msg_send(sock, &query, -1) < 0) {
 		gs_fail_errno(err, "cannot send to gpushared");
 		close(sock);
 		return -1;

@@ -5,11 +5,11 @@
 
 #define USUAL_THREADS 256u
 
-static uint32_t threads_of(const struct ptx_kernel *k, uint32_t asked)
+static uint32_t threads_of(const struct ptx_kernel *k, uint32_t requested)
 {
-	if (!asked)
+	if (!requested)
 		return k->max_threads ? k->max_threads : USUAL_THREADS;
-	return k->max_threads && k->max_threads < asked ? k->max_threads : asked;
+	return k->max_threads && k->max_threads < requested ? k->max_threads : requested;
 }
 
 static json_t *compare(const struct ptx_kernel *k, enum ptx_transform_kind transform, const struct tool_codes *codes, uint32_t sm,

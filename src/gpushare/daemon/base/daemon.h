@@ -18,7 +18,7 @@
 
 struct event;
 struct event_base;
-struct gs_peer;
+struct gs_connection;
 struct gs_step;
 struct gs_history;
 struct gs_learned;
@@ -30,7 +30,7 @@ struct gs_server;
 struct gs_slurm_report;
 struct gs_takeback;
 
-LIST_HEAD(gs_peers, gs_peer);
+LIST_HEAD(gs_connections, gs_connection);
 TAILQ_HEAD(gs_steps, gs_step);
 
 /* The last GS_FINISHED_MAX (step.h) of the steps that are over. */
@@ -54,8 +54,8 @@ struct gs_daemon {
 	struct event *memory;     /* the next admission, or the end of somebody's patience */
 
 	struct gs_server *server; /* server.h */
-	struct gs_peers peers;
-	uint64_t next_id;         /* of peers and of allocations */
+	struct gs_connections conns;
+	uint64_t next_id;         /* of connections and of allocations */
 
 	struct gs_steps steps;    /* registered */
 	struct gs_finished finished;

@@ -5,14 +5,14 @@
 
 #include <stdlib.h>
 
-int gs_pending_add(struct gs_pending_list *list, struct gs_peer *peer, uint32_t ticket,
+int gs_pending_add(struct gs_pending_list *list, struct gs_connection *conn, uint32_t ticket,
 		   uint32_t tag)
 {
 	struct gs_pending *p = calloc(1, sizeof(*p));
 
 	if (!p)
 		return -1;
-	p->peer = peer;
+	p->conn = conn;
 	p->ticket = ticket;
 	p->tag = tag;
 	LIST_INSERT_HEAD(list, p, link);
@@ -25,38 +25,38 @@ static void forget(struct gs_pending *p)
 	free(p);
 }
 
-struct gs_peer *gs_pending_take(struct gs_pending_list *list, uint32_t ticket, uint32_t *tag)
+struct gs_connection *gs_pending_take(struct gs_pending_list *list, uint32_t ticket, uint32_t *tag)
 {
-	struct gs_peer *peer;
+	struct gs_connection *conn;
 	struct gs_pending *p;
 
 	LIST_FOREACH (p, list, link)
 		if (p->ticket == ticket) {
-			peer = p->peer;
+			conn = p->conn;
 			*tag = p->tag;
 			forget(p);
-			return peer;
+			return conn;
 		}
 	return NULL;
 }
 
-int gs_pending_waits(const struct gs_pending_list *list, const struct gs_peer *peer)
+int gs_pending_waits(const struct gs_pending_list *list, const struct gs_connection *conn)
 {
 	const struct gs_pending *p;
 
 	LIST_FOREACH (p, list, link)
-		if (p->peer == peer)
+		if (p->conn == conn)
 			return 1;
 	return 0;
 }
 
-void gs_pending_drop(struct gs_pending_list *list, const struct gs_peer *peer)
+void gs_pending_drop(struct gs_pending_list *list, const struct gs_connection *conn)
 {
 	struct gs_pending *p, *next;
 
 	for (p = LIST_FIRST(list); p; p = next) {
 		next = LIST_NEXT(p, link);
-		if (p->peer == peer)
+		if (p->conn == conn)
 			forget(p);
 	}
 }

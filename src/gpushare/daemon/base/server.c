@@ -19,7 +19,7 @@
 #include "common/log.h"
 #include "gpushare/daemon/base/complain.h"
 #include "gpushare/daemon/base/event.h"
-#include "gpushare/daemon/base/peer.h"
+#include "gpushare/daemon/base/connection.h"
 
 #define CLIENTS_MAX 1024
 #define CLIENTS_PER_UID 128 /* root, who registers the steps, is not counted */
@@ -159,19 +159,19 @@ static void admit(struct gs_daemon *d, int fd)
 		close(fd);
 		return;
 	}
-	if (cred.uid != 0 && gs_peers_count(d) >= CLIENTS_MAX) {
+	if (cred.uid != 0 && gs_connections_count(d) >= CLIENTS_MAX) {
 		gs_complain("uid %u pid %d: closed: there are %u connections", cred.uid,
-			    cred.pid, gs_peers_count(d));
+			    cred.pid, gs_connections_count(d));
 		close(fd);
 		return;
 	}
-	if (cred.uid != 0 && gs_peers_of(d, cred.uid) >= CLIENTS_PER_UID) {
+	if (cred.uid != 0 && gs_connections_of(d, cred.uid) >= CLIENTS_PER_UID) {
 		gs_complain("uid %u pid %d: closed: the user has %u connections", cred.uid,
 			    cred.pid, CLIENTS_PER_UID);
 		close(fd);
 		return;
 	}
-	gs_peer_new(d, fd, cred.uid, cred.pid);
+	gs_connection_new(d, fd, cred.uid, cred.pid);
 }
 
 static void on_accept(evutil_socket_t sock, short what, void *arg)
@@ -196,16 +196,16 @@ int gs_server_start(struct gs_daemon *d, struct gs_error *err)
 
 void gs_server_fini(struct gs_daemon *d)
 {
-	struct gs_peer *peer;
+	struct gs_connection *conn;
 	char path[512];
 
 	if (!d->server)
 		return;
 	if (d->server->accept)
 		gs_event_free(d->server->accept);
-	while ((peer = LIST_FIRST(&d->peers))) {
-		peer->own = NULL; /* its step outlives this daemon */
-		gs_peer_close(peer);
+	while ((conn = LIST_FIRST(&d->conns))) {
+		conn->own = NULL; /* its step outlives this daemon */
+		gs_connection_close(conn);
 	}
 	if (d->server->listen_fd >= 0) {
 		unlink(d->config->socket);

@@ -79,7 +79,7 @@ struct gs_step {
 	int64_t begun_s, ended_s; /* of the epoch; ended 0: not yet */
 	uint64_t reported;        /* what the job's AdminComment says already */
 	char killed[192];         /* why gpushared had its job killed, "" */
-	int kill_asked;           /* slurmctld was asked to, and has not refused */
+	int kill_requested;       /* slurmctld was asked to, and has not refused */
 	struct gs_moves moves;    /* its allocation's, since it began */
 	struct gs_tally live;     /* the arbiter's, while the step has clients */
 	struct gs_tally tally;    /* as gs_devices_sync() has copied it */

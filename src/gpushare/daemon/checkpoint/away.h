@@ -15,10 +15,10 @@
 struct gs_away_process {
 	LIST_ENTRY(gs_away_process) link;
 	pid_t pid;
-	uint64_t start;       /* of that process */
-	uint64_t bytes;       /* that it held */
-	struct gs_peer *peer; /* NULL: a client of an earlier daemon */
-	uint64_t settle_ns;   /* since then it is to finish its kernels */
+	uint64_t start;             /* of that process */
+	uint64_t bytes;             /* that it held */
+	struct gs_connection *conn; /* NULL: a client of an earlier daemon */
+	uint64_t settle_ns;         /* since then it is to finish its kernels */
 	int parked;
 	int counted; /* in the steps' moves (moves.h), so its return is to be */
 	int failed;  /* to come back; the log says so */

@@ -11,7 +11,7 @@
 #include "gpushare/daemon/memory/memory.h"
 #include "gpushare/daemon/memory/memory_lease.h"
 #include "gpushare/daemon/checkpoint/mover.h"
-#include "gpushare/daemon/base/peer.h"
+#include "gpushare/daemon/base/connection.h"
 #include "gpushare/daemon/base/state.h"
 #include "gpushare/daemon/base/step.h"
 #include "gpushare/daemon/checkpoint/takeback_core.h"
@@ -19,19 +19,19 @@
 /* A SUSPEND that waits until the memory is on the host. */
 struct waiting {
 	LIST_ENTRY(waiting) link;
-	struct gs_peer *peer;
+	struct gs_connection *conn;
 	uint32_t job, tag;
 	char failed[192]; /* why it is not to be had, "" */
 };
 
 static LIST_HEAD(, waiting) all = LIST_HEAD_INITIALIZER(all);
 
-static struct waiting *waiting_of(const struct gs_peer *peer)
+static struct waiting *waiting_of(const struct gs_connection *conn)
 {
 	struct waiting *w;
 
 	LIST_FOREACH(w, &all, link)
-		if (w->peer == peer)
+		if (w->conn == conn)
 			return w;
 	return NULL;
 }
@@ -42,9 +42,9 @@ static void forget(struct waiting *w)
 	free(w);
 }
 
-int gs_hold_waits(const struct gs_peer *peer)
+int gs_hold_waits(const struct gs_connection *conn)
 {
-	return waiting_of(peer) != NULL;
+	return waiting_of(conn) != NULL;
 }
 
 /* Nothing of it is on its way, in either direction, because of its suspension. */
@@ -53,15 +53,15 @@ static int settled(const struct gs_alloc *a)
 	return a->hold ? gs_hold_holds(a) : !a->away || a->away->released;
 }
 
-int gs_hold_begin(struct gs_peer *peer, uint32_t job_id, uint32_t tag)
+int gs_hold_begin(struct gs_connection *conn, uint32_t job_id, uint32_t tag)
 {
 	struct waiting *w = calloc(1, sizeof(*w));
-	struct gs_daemon *d = peer->d;
+	struct gs_daemon *d = conn->d;
 	struct gs_step *s;
 
 	if (!w)
 		return -1;
-	w->peer = peer;
+	w->conn = conn;
 	w->job = job_id;
 	w->tag = tag;
 	LIST_INSERT_HEAD(&all, w, link);
@@ -85,14 +85,14 @@ void gs_hold_end(struct gs_daemon *d, uint32_t job_id)
 	gs_memory_turn(d);
 }
 
-void gs_hold_peer_gone(struct gs_peer *peer)
+void gs_hold_connection_gone(struct gs_connection *conn)
 {
-	struct waiting *w = waiting_of(peer);
+	struct waiting *w = waiting_of(conn);
 	struct gs_step *s;
 
 	if (!w)
 		return;
-	TAILQ_FOREACH(s, &peer->d->steps, link)
+	TAILQ_FOREACH(s, &conn->d->steps, link)
 		if (s->info.job_id == w->job && !gs_hold_holds(s->alloc))
 			s->alloc->hold = 0;
 	forget(w);
@@ -173,9 +173,9 @@ void gs_hold_answer(struct gs_daemon *d)
 			continue;
 		gs_msg_init(&msg, GS_MSG_OK, w->tag);
 		if (*w->failed)
-			gs_peer_refuse(w->peer, w->tag, GS_REFUSED_NO_ROOM, "%s", w->failed);
+			gs_connection_refuse(w->conn, w->tag, GS_REFUSED_NO_ROOM, "%s", w->failed);
 		else
-			gs_peer_send(w->peer, &msg, -1);
+			gs_connection_send(w->conn, &msg, -1);
 		forget(w);
 	}
 }

@@ -13,20 +13,20 @@
 
 struct gs_alloc;
 struct gs_daemon;
-struct gs_peer;
+struct gs_connection;
 struct gs_takeback;
 
 /*
- * The peer has asked for it; it is answered under that tag once each of the
+ * The connection has asked for it; it is answered under that tag once each of the
  * job's allocations has left or has been refused, which may be at once.  -1: no memory.
  */
-int gs_hold_begin(struct gs_peer *peer, uint32_t job_id, uint32_t tag);
-/* Has the peer asked, and not been answered yet? */
-int gs_hold_waits(const struct gs_peer *peer);
+int gs_hold_begin(struct gs_connection *conn, uint32_t job_id, uint32_t tag);
+/* Has the connection asked, and not been answered yet? */
+int gs_hold_waits(const struct gs_connection *conn);
 /* The job has been resumed: its allocations wait for their memory again. */
 void gs_hold_end(struct gs_daemon *d, uint32_t job_id);
 /* Whoever asked has gone: what has not left by now is not to leave any more. */
-void gs_hold_peer_gone(struct gs_peer *peer);
+void gs_hold_connection_gone(struct gs_connection *conn);
 
 /* Nothing is being moved: 1, something has been begun or has changed. */
 int gs_hold_turn(struct gs_takeback *t);

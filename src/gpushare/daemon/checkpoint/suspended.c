@@ -12,17 +12,17 @@
 #include "common/thread.h"
 #include "gpushare/daemon/gpu/commands.h"
 #include "gpushare/daemon/base/event.h"
-#include "gpushare/daemon/base/peer.h"
+#include "gpushare/daemon/base/connection.h"
 #include "gpushare/daemon/base/proc.h"
 
 /* How long a stopped client may keep others waiting. */
 #define EVERY_NS (100 * GS_NS_PER_MS)
 
 struct client {
-	uint64_t peer; /* its id */
+	uint64_t conn; /* its id */
 	pid_t pid;
 	int stopped, matters;
-	struct gs_tenant *tenant; /* with the lock only */
+	struct gs_gpu_client *client; /* with the lock only */
 	struct gs_device *device;
 };
 
@@ -50,7 +50,7 @@ static void do_question(struct gs_gpu *gpu, void *arg)
 	(void)gpu;
 	for (size_t i = 0; i < q->n; i++)
 		if (q->s->client[i].device == q->device)
-			q->s->client[i].matters = gs_tenant_matters(q->s->client[i].tenant);
+			q->s->client[i].matters = gs_gpu_client_matters(q->s->client[i].client);
 }
 
 /* Of the first n: the others are dropped. */
@@ -72,11 +72,11 @@ static size_t those_that_matter(struct gs_suspended *s, size_t n)
 /* Those for whom it makes a difference; with the daemon's lock. */
 static size_t collect(struct gs_suspended *s)
 {
-	const struct gs_peer *peer;
+	const struct gs_connection *conn;
 	size_t n = 0;
 
-	LIST_FOREACH(peer, &s->d->peers, link) {
-		if (!peer->tenant)
+	LIST_FOREACH(conn, &s->d->conns, link) {
+		if (!conn->client)
 			continue;
 		if (n == s->room) {
 			size_t room = s->room ? 2 * s->room : 16;
@@ -87,15 +87,15 @@ static size_t collect(struct gs_suspended *s)
 			s->client = grown;
 			s->room = room;
 		}
-		s->client[n++] = (struct client){ .peer = peer->id, .pid = peer->pid, .tenant = peer->tenant, .device = peer->device };
+		s->client[n++] = (struct client){ .conn = conn->id, .pid = conn->pid, .client = conn->client, .device = conn->device };
 	}
 	return those_that_matter(s, n);
 }
 
-static int is_stopped(const struct gs_suspended *s, size_t n, uint64_t peer, int *stopped)
+static int is_stopped(const struct gs_suspended *s, size_t n, uint64_t conn, int *stopped)
 {
 	for (size_t i = 0; i < n; i++)
-		if (s->client[i].peer == peer) {
+		if (s->client[i].conn == conn) {
 			*stopped = s->client[i].stopped;
 			return 1;
 		}
@@ -105,13 +105,13 @@ static int is_stopped(const struct gs_suspended *s, size_t n, uint64_t peer, int
 /* Who has gone meanwhile is no longer there; with the daemon's lock. */
 static void apply(struct gs_suspended *s, size_t n)
 {
-	struct gs_peer *peer;
+	struct gs_connection *conn;
 	int stopped;
 
-	LIST_FOREACH(peer, &s->d->peers, link)
-		if (peer->tenant && is_stopped(s, n, peer->id, &stopped) && peer->registration.stopped != stopped) {
-			peer->registration.stopped = stopped;
-			gs_command_stopped(peer->device->arbiter, peer->tenant, stopped);
+	LIST_FOREACH(conn, &s->d->conns, link)
+		if (conn->client && is_stopped(s, n, conn->id, &stopped) && conn->registration.stopped != stopped) {
+			conn->registration.stopped = stopped;
+			gs_command_stopped(conn->device->arbiter, conn->client, stopped);
 		}
 }
 

@@ -13,7 +13,7 @@
 #include "gpushare/daemon/checkpoint/hold.h"
 #include "gpushare/daemon/memory/memory.h"
 #include "gpushare/daemon/memory/memory_lease.h"
-#include "gpushare/daemon/base/peer.h"
+#include "gpushare/daemon/base/connection.h"
 #include "gpushare/daemon/base/step.h"
 #include "gpushare/daemon/checkpoint/takeback_core.h"
 #include "gpushare/memory/victims.h"
@@ -217,18 +217,18 @@ uint64_t gs_takeback_turn(struct gs_daemon *d, uint64_t now)
 	return a && t->phase == GS_TAKE_IDLE ? now : retry_ns;
 }
 
-void gs_takeback_peer_gone(struct gs_peer *peer)
+void gs_takeback_connection_gone(struct gs_connection *conn)
 {
-	struct gs_takeback *t = peer->d->takeback;
-	struct gs_away *away = peer->step && peer->step->alloc ? peer->step->alloc->away : NULL;
+	struct gs_takeback *t = conn->d->takeback;
+	struct gs_away *away = conn->step && conn->step->alloc ? conn->step->alloc->away : NULL;
 	struct gs_away_process *p, *next;
 
 	for (p = away ? LIST_FIRST(&away->processes) : NULL; p; p = next) {
 		next = LIST_NEXT(p, link);
-		if (p->peer != peer)
+		if (p->conn != conn)
 			continue;
 		if (!t) { /* the daemon ends, not the process: the state file is to have it */
-			p->peer = NULL;
+			p->conn = NULL;
 			continue;
 		}
 		if (t->process == p)
@@ -264,7 +264,7 @@ static const char *where(const struct gs_away *away)
 	const struct gs_away_process *p;
 
 	LIST_FOREACH(p, &away->processes, link)
-		if (p->parked || !p->peer) /* no peer: it was away before this daemon began */
+		if (p->parked || !p->conn) /* no connection: it was away before this daemon began */
 			return "its memory is on the host";
 	return away->released ? "its memory is on the host" :
 				"its memory goes to the host when its kernels are over";

@@ -18,7 +18,7 @@
 #include "gpushare/daemon/base/daemon.h"
 
 struct gs_alloc;
-struct gs_peer;
+struct gs_connection;
 struct gs_takeback;
 
 /* NULL: no memory. */
@@ -31,8 +31,8 @@ void gs_takeback_destroy(struct gs_takeback *t); /* NULL is fine; what is moved 
  */
 uint64_t gs_takeback_turn(struct gs_daemon *d, uint64_t now);
 
-/* The peer's process is gone, or is none of ours any longer. */
-void gs_takeback_peer_gone(struct gs_peer *peer);
+/* The connection's process is gone, or is none of ours any longer. */
+void gs_takeback_connection_gone(struct gs_connection *conn);
 /* The allocation is over. */
 void gs_takeback_alloc_gone(struct gs_daemon *d, struct gs_alloc *alloc);
 

@@ -4,9 +4,9 @@
  *
  *	leave   the client is pinned (pin.c) until it has finished what it had
  *	        begun; the driver brings the process to rest and its memory to
- *	        the host; the client is parked: no tenant, its messages unread
+ *	        the host; the client is parked: no client, its messages unread
  *	        (it sleeps in its next CUDA call, and is not answered)
- *	return  the reverse; the tenant is added as one that comes with its page
+ *	return  the reverse; the client is added as one that comes with its page
  *
  * If a process cannot leave, those of the allocation that have left return.
  */
@@ -25,7 +25,7 @@
 #include "gpushare/daemon/gpu/commands.h"
 #include "gpushare/daemon/memory/memory.h"
 #include "gpushare/daemon/memory/memory_lease.h"
-#include "gpushare/daemon/base/peer.h"
+#include "gpushare/daemon/base/connection.h"
 #include "gpushare/daemon/base/proc.h"
 #include "gpushare/daemon/base/state.h"
 
@@ -76,15 +76,15 @@ static void count(struct gs_takeback *t, int back, uint64_t bytes)
 
 static void unpark(struct gs_takeback *t, struct gs_away_process *p)
 {
-	struct gs_peer *peer = p->peer;
+	struct gs_connection *conn = p->conn;
 	int released = t->alloc->away->released;
 	uint64_t bytes = p->bytes;
 
 	gs_takeback_drop(p);
 	t->process = NULL;
-	if (peer && (gs_client_return(peer, released ? bytes : 0) < 0 ||
-		     event_add(peer->readable, NULL) < 0))
-		gs_peer_close(peer);
+	if (conn && (gs_client_return(conn, released ? bytes : 0) < 0 ||
+		     event_add(conn->readable, NULL) < 0))
+		gs_connection_close(conn);
 }
 
 static void all_back(struct gs_takeback *t)
@@ -134,7 +134,7 @@ static void on_returned(void *arg, enum gs_moved result, const char *said)
 		t->alloc->away->again_ns = gs_clock_ns() + RETURN_AGAIN_NS;
 		idle(t); /* others have their turn meanwhile */
 		return;
-	} else if (p && !p->peer) {
+	} else if (p && !p->conn) {
 		gs_takeback_drop(p);
 	}
 	t->process = NULL;
@@ -146,7 +146,7 @@ static struct gs_away_process *next_away(struct gs_away *away)
 {
 	struct gs_away_process *p;
 
-	while ((p = LIST_FIRST(&away->processes)) && !p->peer && !gs_proc_alive(p->pid, p->start))
+	while ((p = LIST_FIRST(&away->processes)) && !p->conn && !gs_proc_alive(p->pid, p->start))
 		gs_takeback_drop(p);
 	return p;
 }
@@ -177,14 +177,14 @@ void gs_takeback_return(struct gs_takeback *t, struct gs_alloc *a)
 
 static void park(struct gs_away_process *p)
 {
-	struct gs_peer *peer = p->peer;
+	struct gs_connection *conn = p->conn;
 
-	gs_lease_note_peak(peer->d, peer->step->alloc);
-	gs_lease_recall(peer);
-	p->bytes = gs_ledger_held(peer->device->ledger, peer->step->alloc->id, peer->id);
+	gs_lease_note_peak(conn->d, conn->step->alloc);
+	gs_lease_recall(conn);
+	p->bytes = gs_ledger_held(conn->device->ledger, conn->step->alloc->id, conn->id);
 	p->parked = 1;
-	event_del(peer->readable); /* its process's end is seen all the same */
-	gs_client_park(peer);
+	event_del(conn->readable); /* its process's end is seen all the same */
+	gs_client_park(conn);
 }
 
 static void give_up(struct gs_takeback *t, const char *why)
@@ -242,7 +242,7 @@ static void on_left(void *arg, enum gs_moved result, const char *said)
 		return;
 	}
 	if (p) {
-		gs_log(GS_LOG_INFO, "%s: its memory is on the host: %s", p->peer->who, said);
+		gs_log(GS_LOG_INFO, "%s: its memory is on the host: %s", p->conn->who, said);
 		count(t, 0, p->bytes);
 		p->counted = 1;
 	}
@@ -267,35 +267,35 @@ static void settling(struct gs_takeback *t)
 	}
 }
 
-static struct gs_peer *next_client(struct gs_daemon *d, const struct gs_alloc *a)
+static struct gs_connection *next_client(struct gs_daemon *d, const struct gs_alloc *a)
 {
-	struct gs_peer *peer;
+	struct gs_connection *conn;
 
-	LIST_FOREACH(peer, &d->peers, link)
-		if (peer->tenant && peer->step->alloc == a)
-			return peer;
+	LIST_FOREACH(conn, &d->conns, link)
+		if (conn->client && conn->step->alloc == a)
+			return conn;
 	return NULL;
 }
 
 static void leave_next(struct gs_takeback *t)
 {
-	struct gs_peer *peer = next_client(t->d, t->alloc);
+	struct gs_connection *conn = next_client(t->d, t->alloc);
 	struct gs_away_process *p;
 
 	t->process = NULL;
-	if (!peer) {
+	if (!conn) {
 		all_left(t);
 		return;
 	}
-	p = peer->pidfd >= 0 ? calloc(1, sizeof(*p)) : NULL;
-	if (!p || gs_command_pin(peer->device->arbiter, peer->tenant) < 0) {
+	p = conn->pidfd >= 0 ? calloc(1, sizeof(*p)) : NULL;
+	if (!p || gs_command_pin(conn->device->arbiter, conn->client) < 0) {
 		free(p);
 		give_up(t, "its processes cannot be watched");
 		return;
 	}
-	*p = (struct gs_away_process){ .pid = peer->pid, .start = peer->start, .peer = peer,
+	*p = (struct gs_away_process){ .pid = conn->pid, .start = conn->start, .conn = conn,
 				       .settle_ns = gs_clock_ns() };
-	p->bytes = gs_ledger_held(peer->device->ledger, t->alloc->id, peer->id);
+	p->bytes = gs_ledger_held(conn->device->ledger, t->alloc->id, conn->id);
 	LIST_INSERT_HEAD(&t->alloc->away->processes, p, link);
 	t->process = p;
 	t->phase = GS_TAKE_SETTLING;

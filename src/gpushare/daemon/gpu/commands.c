@@ -7,14 +7,14 @@
 #include <string.h>
 
 #include "common/clock.h"
-#include "gpushare/arbiter/tenant.h"
+#include "gpushare/arbiter/client.h"
 
 /* ---- clients ---------------------------------------------------------- */
 
 struct join {
-	const struct gs_tenant_params *params;
+	const struct gs_gpu_client_params *params;
 	int adopted;
-	struct gs_tenant *client;
+	struct gs_gpu_client *client;
 };
 
 static void do_join(struct gs_gpu *gpu, void *arg)
@@ -24,8 +24,8 @@ static void do_join(struct gs_gpu *gpu, void *arg)
 	j->client = gs_gpu_add(gpu, j->params, j->adopted, gs_clock_ns());
 }
 
-struct gs_tenant *gs_command_join(struct gs_arbiter *a, const struct gs_tenant_params *params,
-				  int adopted)
+struct gs_gpu_client *gs_command_join(struct gs_arbiter *a,
+				      const struct gs_gpu_client_params *params, int adopted)
 {
 	struct join j = { .params = params, .adopted = adopted };
 
@@ -34,7 +34,7 @@ struct gs_tenant *gs_command_join(struct gs_arbiter *a, const struct gs_tenant_p
 }
 
 struct leave {
-	struct gs_tenant *client;
+	struct gs_gpu_client *client;
 	uint64_t launches;
 	int on_gpu;
 };
@@ -43,11 +43,11 @@ static void do_leave(struct gs_gpu *gpu, void *arg)
 {
 	struct leave *l = arg;
 
-	l->on_gpu = gs_tenant_on_gpu(l->client);
+	l->on_gpu = gs_gpu_client_on_gpu(l->client);
 	l->launches = gs_gpu_remove(gpu, l->client, gs_clock_ns());
 }
 
-int gs_command_leave(struct gs_arbiter *a, struct gs_tenant *client, uint64_t *launches)
+int gs_command_leave(struct gs_arbiter *a, struct gs_gpu_client *client, uint64_t *launches)
 {
 	struct leave l = { .client = client };
 
@@ -56,15 +56,15 @@ int gs_command_leave(struct gs_arbiter *a, struct gs_tenant *client, uint64_t *l
 	return l.on_gpu;
 }
 
-static void do_bell(struct gs_gpu *gpu, void *arg)
+static void do_doorbell(struct gs_gpu *gpu, void *arg)
 {
 	(void)gpu;
-	gs_gpu_bell(arg);
+	gs_gpu_doorbell(arg);
 }
 
-void gs_command_bell(struct gs_arbiter *a, struct gs_tenant *client)
+void gs_command_doorbell(struct gs_arbiter *a, struct gs_gpu_client *client)
 {
-	gs_arbiter_call(a, do_bell, client);
+	gs_arbiter_call(a, do_doorbell, client);
 }
 
 struct announce {
@@ -118,7 +118,7 @@ void gs_command_expect(struct gs_arbiter *a, struct gs_kernel_map *kernels, uint
 }
 
 struct untracked {
-	struct gs_tenant *client;
+	struct gs_gpu_client *client;
 	const struct gs_msg_untracked *told;
 };
 
@@ -130,11 +130,11 @@ static void do_untracked(struct gs_gpu *gpu, void *arg)
 
 	(void)gpu;
 	memcpy(kernel, u->told->kernel, sizeof(kernel));
-	gs_tenant_launched(u->client, u->told->launched);
-	gs_tenant_untracked(u->client, kernel, n, gs_clock_ns());
+	gs_gpu_client_launched(u->client, u->told->launched);
+	gs_gpu_client_untracked(u->client, kernel, n, gs_clock_ns());
 }
 
-void gs_command_untracked(struct gs_arbiter *a, struct gs_tenant *client,
+void gs_command_untracked(struct gs_arbiter *a, struct gs_gpu_client *client,
 			  const struct gs_msg_untracked *told)
 {
 	struct untracked u = { .client = client, .told = told };
@@ -143,7 +143,7 @@ void gs_command_untracked(struct gs_arbiter *a, struct gs_tenant *client,
 }
 
 struct priority {
-	struct gs_tenant *client;
+	struct gs_gpu_client *client;
 	int32_t priority;
 	uint32_t class;
 };
@@ -153,11 +153,11 @@ static void do_priority(struct gs_gpu *gpu, void *arg)
 	const struct priority *p = arg;
 
 	(void)gpu;
-	gs_tenant_priority(p->client, p->priority, gs_clock_ns());
-	gs_tenant_class(p->client, p->class);
+	gs_gpu_client_priority(p->client, p->priority, gs_clock_ns());
+	gs_gpu_client_class(p->client, p->class);
 }
 
-void gs_command_priority(struct gs_arbiter *a, struct gs_tenant *client, int32_t priority,
+void gs_command_priority(struct gs_arbiter *a, struct gs_gpu_client *client, int32_t priority,
 			 uint32_t class)
 {
 	struct priority p = { .client = client, .priority = priority, .class = class };
@@ -166,7 +166,7 @@ void gs_command_priority(struct gs_arbiter *a, struct gs_tenant *client, int32_t
 }
 
 struct stopped {
-	struct gs_tenant *client;
+	struct gs_gpu_client *client;
 	int is;
 };
 
@@ -175,10 +175,10 @@ static void do_stopped(struct gs_gpu *gpu, void *arg)
 	const struct stopped *s = arg;
 
 	(void)gpu;
-	gs_tenant_stopped(s->client, s->is, gs_clock_ns());
+	gs_gpu_client_stopped(s->client, s->is, gs_clock_ns());
 }
 
-void gs_command_stopped(struct gs_arbiter *a, struct gs_tenant *client, int stopped)
+void gs_command_stopped(struct gs_arbiter *a, struct gs_gpu_client *client, int stopped)
 {
 	struct stopped s = { .client = client, .is = stopped };
 
@@ -186,7 +186,7 @@ void gs_command_stopped(struct gs_arbiter *a, struct gs_tenant *client, int stop
 }
 
 struct pin {
-	struct gs_tenant *client;
+	struct gs_gpu_client *client;
 	int rc;
 };
 
@@ -198,7 +198,7 @@ static void do_pin(struct gs_gpu *gpu, void *arg)
 	p->rc = gs_gpu_pin(p->client);
 }
 
-int gs_command_pin(struct gs_arbiter *a, struct gs_tenant *client)
+int gs_command_pin(struct gs_arbiter *a, struct gs_gpu_client *client)
 {
 	struct pin p = { .client = client };
 

@@ -16,14 +16,14 @@
 /* ---- clients ---- */
 
 /* As gs_gpu_add(): the client on the GPU, or NULL. */
-struct gs_tenant *gs_command_join(struct gs_arbiter *arbiter, const struct gs_tenant_params *params,
-				  int adopted);
+struct gs_gpu_client *gs_command_join(struct gs_arbiter *arbiter,
+				      const struct gs_gpu_client_params *params, int adopted);
 
 /* It goes.  *launches is what it has made in all; 1 if kernels of it are on the GPU. */
-int gs_command_leave(struct gs_arbiter *arbiter, struct gs_tenant *client, uint64_t *launches);
+int gs_command_leave(struct gs_arbiter *arbiter, struct gs_gpu_client *client, uint64_t *launches);
 
 /* It has asked by message: its page is looked at. */
-void gs_command_bell(struct gs_arbiter *arbiter, struct gs_tenant *client);
+void gs_command_doorbell(struct gs_arbiter *arbiter, struct gs_gpu_client *client);
 
 /* A kernel of a client with that usage and that list, and the key of what is learned of it.  -1: it
  * is not listed. */
@@ -35,19 +35,19 @@ int gs_command_announce(struct gs_arbiter *arbiter, struct gs_tally *usage,
 void gs_command_expect(struct gs_arbiter *arbiter, struct gs_kernel_map *kernels, uint32_t kernel,
 		       uint64_t tpt_ps);
 
-/* Launches that have no launch slot (gs_tenant_untracked(), gs_tenant_launched()). */
-void gs_command_untracked(struct gs_arbiter *arbiter, struct gs_tenant *client,
+/* Launches that have no launch slot (gs_gpu_client_untracked(), gs_gpu_client_launched()). */
+void gs_command_untracked(struct gs_arbiter *arbiter, struct gs_gpu_client *client,
 			  const struct gs_msg_untracked *told);
 
 /* Priority, and class of the tasks that are to come. */
-void gs_command_priority(struct gs_arbiter *arbiter, struct gs_tenant *client, int32_t priority,
+void gs_command_priority(struct gs_arbiter *arbiter, struct gs_gpu_client *client, int32_t priority,
 			 uint32_t class);
 
 /* Its process has been stopped, or goes on. */
-void gs_command_stopped(struct gs_arbiter *arbiter, struct gs_tenant *client, int stopped);
+void gs_command_stopped(struct gs_arbiter *arbiter, struct gs_gpu_client *client, int stopped);
 
 /* gs_gpu_pin(), gs_gpu_unpin(), gs_gpu_settled(). */
-int gs_command_pin(struct gs_arbiter *arbiter, struct gs_tenant *client);
+int gs_command_pin(struct gs_arbiter *arbiter, struct gs_gpu_client *client);
 void gs_command_unpin(struct gs_arbiter *arbiter);
 int gs_command_settled(struct gs_arbiter *arbiter);
 

@@ -5,9 +5,9 @@
 
 #include "common/clock.h"
 #include "gpushare/arbiter/learned.h"
-#include "gpushare/arbiter/tenant.h"
+#include "gpushare/arbiter/client.h"
 #include "gpushare/daemon/gpu/arbiter.h"
-#include "gpushare/daemon/base/peer.h"
+#include "gpushare/daemon/base/connection.h"
 #include "gpushare/daemon/base/step.h"
 
 /* How much more often than once a lesson counts: by then the table says what the lesson does. */
@@ -21,20 +21,21 @@ struct sync {
 	struct gs_lesson lesson[GS_GPU_LESSONS];
 };
 
-/* In the arbiter's thread; the loop waits, so the lists of steps and peers are as they were. */
+/* In the arbiter's thread; the loop waits, so the lists of steps and connections are as they were.
+ */
 static void do_sync(struct gs_gpu *gpu, void *arg)
 {
 	struct sync *sync = arg;
-	struct gs_peer *peer;
+	struct gs_connection *conn;
 	struct gs_step *s;
 
 	gs_gpu_settle(gpu, gs_clock_ns());
 	TAILQ_FOREACH (s, &sync->d->steps, link)
 		if (s->alloc && s->alloc->device == sync->device)
 			gs_tally_copy(&s->tally, &s->live, sync->with_kernels);
-	LIST_FOREACH (peer, &sync->d->peers, link)
-		if (peer->tenant && peer->device == sync->device)
-			peer->registration.counted = gs_tenant_launches(peer->tenant);
+	LIST_FOREACH (conn, &sync->d->conns, link)
+		if (conn->client && conn->device == sync->device)
+			conn->registration.counted = gs_gpu_client_launches(conn->client);
 	sync->lessons = gs_gpu_lessons(gpu, sync->lesson);
 }
 

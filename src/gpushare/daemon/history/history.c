@@ -248,7 +248,7 @@ void gs_history_learned(struct gs_history *h)
 			return;
 }
 
-uint32_t gs_history_ask(struct gs_history *h, const struct gs_msg_history *ask,
+uint32_t gs_history_query(struct gs_history *h, const struct gs_msg_history *query,
 			const struct gs_past_step *live, size_t n)
 {
 	struct gs_history_request r = { .kind = GS_HISTORY_LIVE };
@@ -262,8 +262,8 @@ uint32_t gs_history_ask(struct gs_history *h, const struct gs_msg_history *ask,
 		live += r.n;
 		n -= r.n;
 	}
-	r = (struct gs_history_request){ .kind = GS_HISTORY_ASK };
-	r.ask = *ask;
+	r = (struct gs_history_request){ .kind = GS_HISTORY_QUERY };
+	r.query = *query;
 	r.live = count;
 	r.ticket = h->next + 1 ? h->next + 1 : 1;
 	if (send_request(h, &r) < 0)

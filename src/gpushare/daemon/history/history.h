@@ -37,7 +37,7 @@ void gs_history_learned(struct gs_history *h);
  * Have the question answered from the file and n steps that are not over.
  * Returns a ticket, with which the listener is called; 0: cannot be asked.
  */
-uint32_t gs_history_ask(struct gs_history *h, const struct gs_msg_history *ask,
+uint32_t gs_history_query(struct gs_history *h, const struct gs_msg_history *query,
 			const struct gs_past_step *live, size_t n);
 
 /* The answer, whose bytes become the callee's; NULL: there will be none. */
@@ -52,14 +52,14 @@ void gs_history_listen(gs_history_listener *listener);
 #define GS_HISTORY_LEARNED_BATCH 64
 #define GS_HISTORY_LEARNED_TICKET UINT32_MAX /* of an answer that nobody asked for: what the file has */
 
-enum gs_history_kind { GS_HISTORY_OVER, GS_HISTORY_LIVE, GS_HISTORY_ASK, GS_HISTORY_LEARNED };
+enum gs_history_kind { GS_HISTORY_OVER, GS_HISTORY_LIVE, GS_HISTORY_QUERY, GS_HISTORY_LEARNED };
 
 struct gs_history_request {
 	uint32_t kind, ticket;
 	uint32_t n;            /* steps in here */
-	uint32_t live;         /* ASK: of those that were sent before, the latest so many */
+	uint32_t live;         /* REQUEST: of those that were sent before, the latest so many */
 	union {
-		struct gs_msg_history ask;
+		struct gs_msg_history query;
 		struct gs_past_step step[GS_HISTORY_BATCH];
 		struct gs_learned_entry learned[GS_HISTORY_LEARNED_BATCH]; /* LEARNED: `ticket` of them */
 	};

@@ -311,17 +311,17 @@ static void read_row(sqlite3_stmt *st, struct gs_past_step *s)
 	s->program = (uint64_t)sqlite3_column_int64(st, 17);
 }
 
-int gs_history_db_select(struct gs_history_db *db, const struct gs_msg_history *ask,
+int gs_history_db_select(struct gs_history_db *db, const struct gs_msg_history *query,
 			 struct gs_past_step **step, size_t *n, struct gs_error *err)
 {
 	sqlite3_stmt *st = db->select;
 	size_t room = *n;
 	int rc;
 
-	sqlite3_bind_int64(st, 1, (int64_t)ask->since);
-	sqlite3_bind_int64(st, 2, ask->job_id);
-	sqlite3_bind_text(st, 3, ask->user, -1, SQLITE_STATIC);
-	sqlite3_bind_text(st, 4, ask->partition, -1, SQLITE_STATIC);
+	sqlite3_bind_int64(st, 1, (int64_t)query->since);
+	sqlite3_bind_int64(st, 2, query->job_id);
+	sqlite3_bind_text(st, 3, query->user, -1, SQLITE_STATIC);
+	sqlite3_bind_text(st, 4, query->partition, -1, SQLITE_STATIC);
 	while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
 		if (*n == room) {
 			struct gs_past_step *grown;

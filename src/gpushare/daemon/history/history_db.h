@@ -42,7 +42,7 @@ int gs_history_db_learned(struct gs_history_db *db, struct gs_learned_entry **en
  * Append the steps that the question selects to *step (*n of them, realloc'd).
  * 0, -1 with the reason.
  */
-int gs_history_db_select(struct gs_history_db *db, const struct gs_msg_history *ask,
+int gs_history_db_select(struct gs_history_db *db, const struct gs_msg_history *query,
 			 struct gs_past_step **step, size_t *n, struct gs_error *err);
 
 /* The latest job id of `gpusharectl run` in it (local_job.h); 0: there is none.  0, -1 with the reason. */

@@ -159,17 +159,17 @@ static void send_text(struct helper *h, uint32_t ticket, const char *text)
 }
 
 /* What the question selects; tried once more with the file opened anew. */
-static int ask_file(struct helper *h, const struct gs_msg_history *ask, struct gs_past_step **all, size_t *n)
+static int query_file(struct helper *h, const struct gs_msg_history *query, struct gs_past_step **all, size_t *n)
 {
 	struct gs_error err;
 
 	if (!h->db && reopen(h) < 0)
 		return -1;
-	if (gs_history_db_select(h->db, ask, all, n, &err) == 0)
+	if (gs_history_db_select(h->db, query, all, n, &err) == 0)
 		return 0;
 	say(h, "history: %s", err.text);
 	*n = 0;
-	return reopen(h) < 0 ? -1 : gs_history_db_select(h->db, ask, all, n, &err);
+	return reopen(h) < 0 ? -1 : gs_history_db_select(h->db, query, all, n, &err);
 }
 
 /* Without the file there is no answer: the steps that are not over would look like all that there were. */
@@ -181,9 +181,9 @@ static void answer(struct helper *h, const struct gs_history_request *r)
 	size_t n = 0;
 
 	flush(h);
-	if (ask_file(h, &r->ask, &all, &n) == 0) {
+	if (query_file(h, &r->query, &all, &n) == 0) {
 		join_live(h, r->live, &all, &n);
-		text = gs_aggregate(all, n, &r->ask);
+		text = gs_aggregate(all, n, &r->query);
 	}
 	if (text)
 		send_text(h, r->ticket, text);
@@ -207,7 +207,7 @@ static void handle(struct helper *h, const struct gs_history_request *r)
 	case GS_HISTORY_LIVE:
 		add_live(h, r);
 		break;
-	case GS_HISTORY_ASK:
+	case GS_HISTORY_QUERY:
 		answer(h, r);
 		break;
 	}

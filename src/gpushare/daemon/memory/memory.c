@@ -13,7 +13,7 @@
 #include "common/log.h"
 #include "gpushare/daemon/base/event.h"
 #include "gpushare/daemon/memory/memory_check.h"
-#include "gpushare/daemon/base/peer.h"
+#include "gpushare/daemon/base/connection.h"
 #include "gpushare/daemon/base/state.h"
 #include "gpushare/daemon/base/step.h"
 
@@ -245,7 +245,7 @@ static void wait_reason(const struct gs_alloc *a, int admission, char *buf, size
 		snprintf(buf, size, "other jobs come first");
 }
 
-int gs_memory_wait(struct gs_peer *peer, const struct gs_msg *hello, int page, gs_memory_begin *begin)
+int gs_memory_wait(struct gs_connection *conn, const struct gs_msg *hello, int page, gs_memory_begin *begin)
 {
 	static const struct timeval soon = { 0, 0 };
 	struct gs_memory_waiter *w = calloc(1, sizeof(*w));
@@ -258,51 +258,51 @@ int gs_memory_wait(struct gs_peer *peer, const struct gs_msg *hello, int page, g
 	w->begin = begin;
 	w->page = page >= 0 ? dup(page) : -1;
 	w->since_ns = gs_clock_ns();
-	peer->waiter = w;
-	gs_peer_watch_process(peer);
-	evtimer_add(peer->d->memory, &soon); /* its patience has an end as well */
+	conn->waiter = w;
+	gs_connection_watch_process(conn);
+	evtimer_add(conn->d->memory, &soon); /* its patience has an end as well */
 	gs_msg_init(&msg, GS_MSG_WAIT, hello->header.tag);
-	msg.wait.bytes = peer->step->alloc->bytes;
-	wait_reason(peer->step->alloc, peer->d->config->memory_admission, msg.wait.reason,
+	msg.wait.bytes = conn->step->alloc->bytes;
+	wait_reason(conn->step->alloc, conn->d->config->memory_admission, msg.wait.reason,
 		    sizeof(msg.wait.reason));
-	gs_memory_why(peer->step->alloc, why, sizeof(why));
-	gs_log(GS_LOG_INFO, "%s: waits for %" PRIu64 " MiB: %s", peer->who,
+	gs_memory_why(conn->step->alloc, why, sizeof(why));
+	gs_log(GS_LOG_INFO, "%s: waits for %" PRIu64 " MiB: %s", conn->who,
 	       MIB(msg.wait.bytes), why);
-	return gs_peer_send(peer, &msg, -1);
+	return gs_connection_send(conn, &msg, -1);
 }
 
-void gs_memory_wait_end(struct gs_peer *peer)
+void gs_memory_wait_end(struct gs_connection *conn)
 {
-	if (!peer->waiter)
+	if (!conn->waiter)
 		return;
-	if (peer->waiter->page >= 0)
-		close(peer->waiter->page);
-	free(peer->waiter);
-	peer->waiter = NULL;
+	if (conn->waiter->page >= 0)
+		close(conn->waiter->page);
+	free(conn->waiter);
+	conn->waiter = NULL;
 }
 
 /* One program of the allocation that waits, or NULL. */
-static struct gs_peer *next_waiter(struct gs_daemon *d, const struct gs_alloc *a)
+static struct gs_connection *next_waiter(struct gs_daemon *d, const struct gs_alloc *a)
 {
-	struct gs_peer *peer;
+	struct gs_connection *conn;
 
-	LIST_FOREACH(peer, &d->peers, link)
-		if (peer->waiter && peer->step->alloc == a)
-			return peer;
+	LIST_FOREACH(conn, &d->conns, link)
+		if (conn->waiter && conn->step->alloc == a)
+			return conn;
 	return NULL;
 }
 
 void gs_memory_welcome(struct gs_daemon *d, const struct gs_alloc *a)
 {
-	struct gs_peer *peer;
+	struct gs_connection *conn;
 
-	while ((peer = next_waiter(d, a))) {
-		struct gs_memory_waiter w = *peer->waiter;
+	while ((conn = next_waiter(d, a))) {
+		struct gs_memory_waiter w = *conn->waiter;
 
-		free(peer->waiter);
-		peer->waiter = NULL;
-		if (w.begin(peer, &w.hello, w.page) < 0)
-			gs_peer_close(peer);
+		free(conn->waiter);
+		conn->waiter = NULL;
+		if (w.begin(conn, &w.hello, w.page) < 0)
+			gs_connection_close(conn);
 		if (w.page >= 0)
 			close(w.page);
 	}
@@ -312,23 +312,23 @@ void gs_memory_welcome(struct gs_daemon *d, const struct gs_alloc *a)
 static uint64_t refuse_late(struct gs_daemon *d, uint64_t now)
 {
 	uint64_t bound = d->config->memory_wait_ns, next = UINT64_MAX;
-	struct gs_peer *peer, *after;
+	struct gs_connection *conn, *after;
 
-	for (peer = bound ? LIST_FIRST(&d->peers) : NULL; peer; peer = after) {
+	for (conn = bound ? LIST_FIRST(&d->conns) : NULL; conn; conn = after) {
 		char why[256];
 
-		after = LIST_NEXT(peer, link);
-		if (!peer->waiter || peer->step->alloc->away) /* that is not its own doing */
+		after = LIST_NEXT(conn, link);
+		if (!conn->waiter || conn->step->alloc->away) /* that is not its own doing */
 			continue;
-		if (now - peer->waiter->since_ns < bound) {
-			if (peer->waiter->since_ns + bound < next)
-				next = peer->waiter->since_ns + bound;
+		if (now - conn->waiter->since_ns < bound) {
+			if (conn->waiter->since_ns + bound < next)
+				next = conn->waiter->since_ns + bound;
 			continue;
 		}
-		gs_memory_why(peer->step->alloc, why, sizeof(why));
-		gs_peer_refuse(peer, peer->waiter->hello.header.tag, GS_REFUSED_NO_ROOM,
+		gs_memory_why(conn->step->alloc, why, sizeof(why));
+		gs_connection_refuse(conn, conn->waiter->hello.header.tag, GS_REFUSED_NO_ROOM,
 			       "no memory within %.1f s (MemoryWait): %s", (double)bound / 1e9, why);
-		gs_peer_close(peer);
+		gs_connection_close(conn);
 	}
 	return next;
 }

@@ -13,7 +13,7 @@
 
 struct gs_alloc;
 struct gs_memory; /* of one device */
-struct gs_peer;
+struct gs_connection;
 
 struct gs_memory *gs_memory_create(const struct gs_config *config, uint64_t capacity,
 				   struct gs_error *err);
@@ -45,10 +45,10 @@ void gs_memory_turn(struct gs_daemon *d);
  * and begins by that function once there is memory.  0; -1: close it (`begin`
  * says so, too).  page: the descriptor it brought, or -1.
  */
-typedef int gs_memory_begin(struct gs_peer *peer, const struct gs_msg *hello, int page);
-int gs_memory_wait(struct gs_peer *peer, const struct gs_msg *hello, int page, gs_memory_begin *begin);
+typedef int gs_memory_begin(struct gs_connection *conn, const struct gs_msg *hello, int page);
+int gs_memory_wait(struct gs_connection *conn, const struct gs_msg *hello, int page, gs_memory_begin *begin);
 /* It need not wait any longer, one way or the other. */
-void gs_memory_wait_end(struct gs_peer *peer);
+void gs_memory_wait_end(struct gs_connection *conn);
 
 /* Welcome the programs of an admitted allocation that wait. */
 void gs_memory_welcome(struct gs_daemon *d, const struct gs_alloc *alloc);

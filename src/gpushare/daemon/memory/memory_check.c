@@ -15,7 +15,7 @@
 #include "common/log.h"
 #include "gpushare/daemon/base/child.h"
 #include "gpushare/daemon/base/event.h"
-#include "gpushare/daemon/base/peer.h"
+#include "gpushare/daemon/base/connection.h"
 #include "gpushare/daemon/base/step.h"
 #include "gpushare/proto/page.h"
 
@@ -32,24 +32,24 @@ struct gs_memory_check {
 	struct gs_daemon *d;
 	pid_t pid;
 	int sock;
-	int asked; /* an answer is on its way */
+	int requested; /* an answer is on its way */
 	int again; /* and is too old for what has happened since */
 	struct event *timer, *readable;
 	struct gs_nvml_answer answer;
 };
 
-int gs_memory_check_use(const struct gs_peer *peer, uint64_t *bytes)
+int gs_memory_check_use(const struct gs_connection *conn, uint64_t *bytes)
 {
-	if (!peer->registration.driver)
+	if (!conn->registration.driver)
 		return 0;
-	*bytes = peer->registration.driver->bytes;
+	*bytes = conn->registration.driver->bytes;
 	return 1;
 }
 
-void gs_memory_check_peer_gone(struct gs_peer *peer)
+void gs_memory_check_conn_gone(struct gs_connection *conn)
 {
-	free(peer->registration.driver);
-	peer->registration.driver = NULL;
+	free(conn->registration.driver);
+	conn->registration.driver = NULL;
 }
 
 static void end_helper(struct gs_memory_check *c)
@@ -68,16 +68,16 @@ static void end_helper(struct gs_memory_check *c)
 }
 
 /* More than it was granted: rounding, contexts and code, or a door that is not counted. */
-static void compare(struct gs_peer *peer, uint64_t driver)
+static void compare(struct gs_connection *conn, uint64_t driver)
 {
-	uint64_t held = gs_ledger_held(peer->device->ledger, peer->step->alloc->id, peer->id);
-	uint64_t lease = gs_page_load(peer->page->lease), counted, more;
-	struct gs_driver_use *use = peer->registration.driver;
+	uint64_t held = gs_ledger_held(conn->device->ledger, conn->step->alloc->id, conn->id);
+	uint64_t lease = gs_page_load(conn->page->lease), counted, more;
+	struct gs_driver_use *use = conn->registration.driver;
 
 	counted = held - (lease < held ? lease : held);
 	more = driver > counted ? driver - counted : 0;
 	if (!use)
-		use = peer->registration.driver = calloc(1, sizeof(*use));
+		use = conn->registration.driver = calloc(1, sizeof(*use));
 	if (!use)
 		return; /* it is not known, then */
 	use->bytes = driver;
@@ -85,7 +85,7 @@ static void compare(struct gs_peer *peer, uint64_t driver)
 		return;
 	use->said = more;
 	gs_log(GS_LOG_INFO, "%s: the driver says that it has %" PRIu64 " MiB of gpu %u, counted are %"
-	       PRIu64 ": %" PRIu64 " more", peer->who, MIB(driver), peer->device->index,
+	       PRIu64 ": %" PRIu64 " more", conn->who, MIB(driver), conn->device->index,
 	       MIB(counted), MIB(more));
 }
 
@@ -118,14 +118,14 @@ static void check_rooms(struct gs_memory_check *c)
 		struct gs_device *device = &c->d->device[i];
 		uint64_t ours = 0;
 		int strangers = 0;
-		struct gs_peer *peer;
+		struct gs_connection *conn;
 
-		LIST_FOREACH(peer, &c->d->peers, link) {
-			if (!peer->tenant || peer->device != device)
+		LIST_FOREACH(conn, &c->d->conns, link) {
+			if (!conn->client || conn->device != device)
 				continue;
-			ours += peer->registration.driver ? peer->registration.driver->bytes : 0;
-			strangers |= !peer->registration.driver &&
-				     gs_ledger_held(device->ledger, peer->step->alloc->id, peer->id);
+			ours += conn->registration.driver ? conn->registration.driver->bytes : 0;
+			strangers |= !conn->registration.driver &&
+				     gs_ledger_held(device->ledger, conn->step->alloc->id, conn->id);
 		}
 		if (!strangers && device->index < GS_CONFIG_GPUS_MAX)
 			check_room(device, &c->answer.gpu[device->index], ours);
@@ -134,15 +134,15 @@ static void check_rooms(struct gs_memory_check *c)
 
 static void take_answer(struct gs_memory_check *c)
 {
-	struct gs_peer *peer;
+	struct gs_connection *conn;
 
-	LIST_FOREACH(peer, &c->d->peers, link) {
-		if (!peer->tenant)
+	LIST_FOREACH(conn, &c->d->conns, link) {
+		if (!conn->client)
 			continue;
 		for (uint32_t i = 0; i < c->answer.n; i++)
-			if (c->answer.use[i].pid == (int32_t)peer->pid &&
-			    c->answer.use[i].gpu == peer->device->index)
-				compare(peer, c->answer.use[i].bytes);
+			if (c->answer.use[i].pid == (int32_t)conn->pid &&
+			    c->answer.use[i].gpu == conn->device->index)
+				compare(conn, c->answer.use[i].bytes);
 	}
 	check_rooms(c);
 }
@@ -154,15 +154,15 @@ static void on_time(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	/* A helper that hangs in the driver is not asked again. */
-	if (!c->asked && send(c->sock, "?", 1, MSG_NOSIGNAL | MSG_DONTWAIT) == 1)
-		c->asked = 1;
+	if (!c->requested && send(c->sock, "?", 1, MSG_NOSIGNAL | MSG_DONTWAIT) == 1)
+		c->requested = 1;
 }
 
 void gs_memory_check_now(struct gs_memory_check *c)
 {
 	if (!c || c->sock < 0)
 		return;
-	c->again = c->asked;
+	c->again = c->requested;
 	on_time(-1, 0, c);
 }
 
@@ -172,7 +172,7 @@ static void on_answer(evutil_socket_t fd, short what, void *arg)
 	ssize_t n = recv(fd, &c->answer, sizeof(c->answer), MSG_DONTWAIT);
 
 	(void)what;
-	c->asked = 0;
+	c->requested = 0;
 	if (n != (ssize_t)sizeof(c->answer) || c->answer.n > GS_NVML_USES_MAX) {
 		gs_log(GS_LOG_WARN, "what the driver says of memory is not known: its helper has ended");
 		end_helper(c);

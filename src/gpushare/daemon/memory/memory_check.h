@@ -48,9 +48,9 @@ struct gs_memory_check *gs_memory_check_create(struct gs_daemon *d);
 void gs_memory_check_now(struct gs_memory_check *check);
 
 /* Bytes that the driver says the client has: 1; 0: it has not said. */
-int gs_memory_check_use(const struct gs_peer *peer, uint64_t *bytes);
-/* A listener of peer.h. */
-void gs_memory_check_peer_gone(struct gs_peer *peer);
+int gs_memory_check_use(const struct gs_connection *conn, uint64_t *bytes);
+/* A listener of connection.h. */
+void gs_memory_check_conn_gone(struct gs_connection *conn);
 
 void gs_memory_check_destroy(struct gs_memory_check *check); /* NULL is fine */
 

@@ -11,7 +11,7 @@
 
 #include <stdatomic.h>
 
-#include "gpushare/daemon/base/peer.h"
+#include "gpushare/daemon/base/connection.h"
 #include "gpushare/daemon/base/step.h"
 #include "gpushare/proto/page.h"
 
@@ -19,59 +19,59 @@
 #define LEASE_PART 2
 
 /* What the client's word says, and what it cannot say: more than the client was granted. */
-static uint64_t believed(const struct gs_peer *peer, uint64_t said)
+static uint64_t believed(const struct gs_connection *conn, uint64_t said)
 {
-	uint64_t held = gs_ledger_held(peer->device->ledger, peer->step->alloc->id, peer->id);
+	uint64_t held = gs_ledger_held(conn->device->ledger, conn->step->alloc->id, conn->id);
 
 	return said < held ? said : held;
 }
 
-void gs_lease_recall(struct gs_peer *peer)
+void gs_lease_recall(struct gs_connection *conn)
 {
-	uint64_t said = atomic_exchange(&peer->page->lease, 0);
+	uint64_t said = atomic_exchange(&conn->page->lease, 0);
 
 	if (said)
-		gs_ledger_unlease(peer->device->ledger, peer->step->alloc->id, peer->id,
-			       believed(peer, said));
+		gs_ledger_unlease(conn->device->ledger, conn->step->alloc->id, conn->id,
+			       believed(conn, said));
 }
 
-static void recall_others(struct gs_peer *peer)
+static void recall_others(struct gs_connection *conn)
 {
-	struct gs_peer *other;
+	struct gs_connection *other;
 
-	LIST_FOREACH(other, &peer->d->peers, link)
-		if (other != peer && other->tenant && other->step->alloc == peer->step->alloc)
+	LIST_FOREACH(other, &conn->d->conns, link)
+		if (other != conn && other->client && other->step->alloc == conn->step->alloc)
 			gs_lease_recall(other);
 }
 
-int gs_lease_alloc(struct gs_peer *peer, uint64_t bytes)
+int gs_lease_alloc(struct gs_connection *conn, uint64_t bytes)
 {
-	struct gs_ledger *ledger = peer->device->ledger;
-	uint64_t id = peer->step->alloc->id, left, used;
+	struct gs_ledger *ledger = conn->device->ledger;
+	uint64_t id = conn->step->alloc->id, left, used;
 
-	gs_lease_recall(peer);
-	if (gs_ledger_alloc(ledger, id, peer->id, bytes) != 1) {
-		recall_others(peer);
-		if (gs_ledger_alloc(ledger, id, peer->id, bytes) != 1)
+	gs_lease_recall(conn);
+	if (gs_ledger_alloc(ledger, id, conn->id, bytes) != 1) {
+		recall_others(conn);
+		if (gs_ledger_alloc(ledger, id, conn->id, bytes) != 1)
 			return 0;
 	}
-	gs_lease_note_peak(peer->d, peer->step->alloc);
+	gs_lease_note_peak(conn->d, conn->step->alloc);
 	used = gs_ledger_used(ledger, id);
-	left = peer->step->alloc->bytes > used ? peer->step->alloc->bytes - used : 0;
+	left = conn->step->alloc->bytes > used ? conn->step->alloc->bytes - used : 0;
 	left /= LEASE_PART;
-	if (left && gs_ledger_lease(ledger, id, peer->id, left) == 1)
-		atomic_fetch_add(&peer->page->lease, left);
+	if (left && gs_ledger_lease(ledger, id, conn->id, left) == 1)
+		atomic_fetch_add(&conn->page->lease, left);
 	return 1;
 }
 
 uint64_t gs_memory_used(struct gs_daemon *d, const struct gs_alloc *alloc)
 {
 	uint64_t used = gs_ledger_used(alloc->device->ledger, alloc->id), leased = 0;
-	struct gs_peer *peer;
+	struct gs_connection *conn;
 
-	LIST_FOREACH(peer, &d->peers, link)
-		if (peer->tenant && peer->step->alloc == alloc)
-			leased += believed(peer, gs_page_load(peer->page->lease));
+	LIST_FOREACH(conn, &d->conns, link)
+		if (conn->client && conn->step->alloc == alloc)
+			leased += believed(conn, gs_page_load(conn->page->lease));
 	return used - (leased < used ? leased : used);
 }
 
@@ -81,15 +81,15 @@ uint64_t gs_memory_used(struct gs_daemon *d, const struct gs_alloc *alloc)
  */
 void gs_lease_note_peak(struct gs_daemon *d, const struct gs_alloc *alloc)
 {
-	struct gs_peer *peer;
+	struct gs_connection *conn;
 	uint64_t sum = 0;
 
-	LIST_FOREACH(peer, &d->peers, link) {
+	LIST_FOREACH(conn, &d->conns, link) {
 		uint64_t peak;
 
-		if (!peer->tenant || peer->step->alloc != alloc)
+		if (!conn->client || conn->step->alloc != alloc)
 			continue;
-		peak = gs_page_load(peer->page->peak);
+		peak = gs_page_load(conn->page->peak);
 		sum += peak < alloc->bytes ? peak : alloc->bytes;
 	}
 	gs_ledger_note_peak(alloc->device->ledger, alloc->id,

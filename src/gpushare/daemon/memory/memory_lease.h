@@ -7,13 +7,13 @@
 
 struct gs_alloc;
 struct gs_daemon;
-struct gs_peer;
+struct gs_connection;
 
 /* A client asks for more than its lease holds: 1 granted and a new lease, 0 beyond the reservation. */
-int gs_lease_alloc(struct gs_peer *peer, uint64_t bytes);
+int gs_lease_alloc(struct gs_connection *conn, uint64_t bytes);
 
 /* What the client has not taken of its lease returns to the step. */
-void gs_lease_recall(struct gs_peer *peer);
+void gs_lease_recall(struct gs_connection *conn);
 
 /*
  * Tell the ledger the most that the allocation's clients have held, which only their

@@ -54,7 +54,7 @@ static int open_nvml(const char *library, char *why, size_t size)
 	return 0;
 }
 
-static void ask(struct gs_nvml_answer *answer)
+static void query(struct gs_nvml_answer *answer)
 {
 	static struct process_info info[PROCESSES_MAX];
 	unsigned int devices = 0;
@@ -93,7 +93,7 @@ void gs_nvml_helper(int sock, const char *library)
 			opened = 1;
 		}
 		if (!bad)
-			ask(&answer);
+			query(&answer);
 		if (send(sock, &answer, sizeof(answer), MSG_NOSIGNAL) < 0)
 			return;
 	}

@@ -22,7 +22,7 @@
 #include "gpushare/daemon/mps/mps_control.h"
 #include "gpushare/daemon/mps/mps_helper.h"
 #include "gpushare/daemon/mps/mps_process.h"
-#include "gpushare/daemon/base/peer.h"
+#include "gpushare/daemon/base/connection.h"
 #include "gpushare/daemon/base/proc.h"
 #include "gpushare/daemon/steps/steps.h"
 
@@ -176,7 +176,7 @@ static void on_again(evutil_socket_t fd, short what, void *arg)
 	if (m->server.pid)
 		return;
 	request.pid = m->control.pid;
-	if (gs_mps_helper_ask(&m->helpers, &request, "", on_server_answer) < 0)
+	if (gs_mps_helper_query(&m->helpers, &request, "", on_server_answer) < 0)
 		later(m);
 }
 
@@ -250,7 +250,7 @@ static void quit(struct gs_mps *m)
 	if (!m->control.pid)
 		return;
 	/* -t: a program that runs without a step must not keep the server for ever. */
-	if (gs_mps_ask(&m->place, "quit -t 2\n", answer, sizeof(answer), QUIT_MS, &err) < 0)
+	if (gs_mps_query(&m->place, "quit -t 2\n", answer, sizeof(answer), QUIT_MS, &err) < 0)
 		gs_log(GS_LOG_WARN, "%s", err.text);
 	if (!ends_within(&m->control, QUIT_MS))
 		gs_log(GS_LOG_WARN, "MPS does not quit: ended by signals");
@@ -324,19 +324,19 @@ static void on_terminated(void *owner, const struct gs_mps_answer *answer)
 		gs_log(GS_LOG_ERROR, "%s: not terminated in MPS: %s", answer->who, answer->why);
 }
 
-void gs_mps_terminate(struct gs_peer *peer, const char *why)
+void gs_mps_terminate(struct gs_connection *conn, const char *why)
 {
-	struct gs_mps_request request = { .op = GS_MPS_TERMINATE, .pid = peer->pid };
-	struct gs_daemon *d = peer->d;
+	struct gs_mps_request request = { .op = GS_MPS_TERMINATE, .pid = conn->pid };
+	struct gs_daemon *d = conn->d;
 	uint64_t now = gs_clock_ns();
 
 	if (!d->mps || !d->config->mps_terminate ||
-	    (peer->registration.terminated_ns && now - peer->registration.terminated_ns < TERMINATE_AGAIN_NS))
+	    (conn->registration.terminated_ns && now - conn->registration.terminated_ns < TERMINATE_AGAIN_NS))
 		return;
-	peer->registration.terminated_ns = now;
-	gs_complain("%s: %s: MPS is told to terminate it", peer->who, why);
-	if (gs_mps_helper_ask(&d->mps->helpers, &request, peer->who, on_terminated) < 0)
-		gs_complain("%s: MPS cannot be told at the moment", peer->who);
+	conn->registration.terminated_ns = now;
+	gs_complain("%s: %s: MPS is told to terminate it", conn->who, why);
+	if (gs_mps_helper_query(&d->mps->helpers, &request, conn->who, on_terminated) < 0)
+		gs_complain("%s: MPS cannot be told at the moment", conn->who);
 }
 
 int gs_mps_check_reload(const struct gs_config *old, const struct gs_config *fresh,

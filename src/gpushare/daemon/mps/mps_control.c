@@ -22,7 +22,7 @@
 #define COMMAND_MS 10000
 #define POLL_MS 20
 /* A control daemon that has just started may have dropped the first request. */
-#define ASK_AGAIN_NS (5 * GS_NS_PER_S)
+#define REQUEST_AGAIN_NS (5 * GS_NS_PER_S)
 
 static int try_program(struct gs_mps_place *place, const char *folder, size_t len)
 {
@@ -94,7 +94,7 @@ static int read_answer(int fd, char *answer, size_t room, int timeout_ms)
 	return 0;
 }
 
-int gs_mps_ask(const struct gs_mps_place *place, const char *command, char *answer, size_t room,
+int gs_mps_query(const struct gs_mps_place *place, const char *command, char *answer, size_t room,
 	       int timeout_ms, struct gs_error *err)
 {
 	int in[2], out[2], status = 0, late;
@@ -155,17 +155,17 @@ static pid_t first_server(const struct gs_mps_place *place, struct gs_error *err
 {
 	char answer[512] = "", *at = answer;
 
-	if (gs_mps_ask(place, "get_server_list\n", answer, sizeof(answer), COMMAND_MS, err) < 0)
+	if (gs_mps_query(place, "get_server_list\n", answer, sizeof(answer), COMMAND_MS, err) < 0)
 		return -1;
 	return next_pid(&at);
 }
 
-static int ask_for_server(const struct gs_mps_place *place, struct gs_error *err)
+static int query_server(const struct gs_mps_place *place, struct gs_error *err)
 {
 	char command[64], answer[512] = "";
 
 	snprintf(command, sizeof(command), "start_server -uid %u\n", (unsigned)geteuid());
-	return gs_mps_ask(place, command, answer, sizeof(answer), COMMAND_MS, err);
+	return gs_mps_query(place, command, answer, sizeof(answer), COMMAND_MS, err);
 }
 
 pid_t gs_mps_server_up(const struct gs_mps_place *place, pid_t control, int timeout_ms,
@@ -174,7 +174,7 @@ pid_t gs_mps_server_up(const struct gs_mps_place *place, pid_t control, int time
 	uint64_t until = gs_clock_ns() + (uint64_t)timeout_ms * GS_NS_PER_MS;
 	char pipe[GS_MPS_PATH_MAX + 16];
 	struct gs_proc proc;
-	uint64_t asked = 0;
+	uint64_t requested = 0;
 	pid_t server;
 
 	snprintf(pipe, sizeof(pipe), "%s/control", place->dir);
@@ -189,11 +189,11 @@ pid_t gs_mps_server_up(const struct gs_mps_place *place, pid_t control, int time
 			return server;
 		if (server < 0)
 			continue; /* not ready yet */
-		if (asked && gs_clock_ns() - asked < ASK_AGAIN_NS)
+		if (requested && gs_clock_ns() - requested < REQUEST_AGAIN_NS)
 			continue;
-		if (ask_for_server(place, err) < 0)
+		if (query_server(place, err) < 0)
 			continue;
-		asked = gs_clock_ns();
+		requested = gs_clock_ns();
 		gs_fail(err, "MPS starts no server: see %.150s/log/server.log", place->dir);
 	}
 	return -1;
@@ -206,7 +206,7 @@ static int is_client(const struct gs_mps_place *place, pid_t server, pid_t clien
 	pid_t pid;
 
 	snprintf(command, sizeof(command), "get_client_list %d\n", (int)server);
-	if (gs_mps_ask(place, command, answer, sizeof(answer), COMMAND_MS, err) < 0)
+	if (gs_mps_query(place, command, answer, sizeof(answer), COMMAND_MS, err) < 0)
 		return -1;
 	while ((pid = next_pid(&at)))
 		if (pid == client)
@@ -219,7 +219,7 @@ int gs_mps_terminate_now(const struct gs_mps_place *place, pid_t client, struct 
 	char servers[512] = "", command[96], answer[512] = "", *at = servers;
 	pid_t server;
 
-	if (gs_mps_ask(place, "get_server_list\n", servers, sizeof(servers), COMMAND_MS, err) < 0)
+	if (gs_mps_query(place, "get_server_list\n", servers, sizeof(servers), COMMAND_MS, err) < 0)
 		return -1;
 	while ((server = next_pid(&at))) {
 		int is = is_client(place, server, client, err);
@@ -230,7 +230,7 @@ int gs_mps_terminate_now(const struct gs_mps_place *place, pid_t client, struct 
 			continue;
 		snprintf(command, sizeof(command), "terminate_client %d %d\n", (int)server,
 			 (int)client);
-		return gs_mps_ask(place, command, answer, sizeof(answer), COMMAND_MS, err);
+		return gs_mps_query(place, command, answer, sizeof(answer), COMMAND_MS, err);
 	}
 	return gs_fail(err, "it is no client of MPS");
 }

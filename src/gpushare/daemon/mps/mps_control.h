@@ -34,8 +34,8 @@ int gs_mps_find(const struct gs_config *config, struct gs_mps_place *place, stru
  * `answer`, without the last newline.  0, or -1: it cannot be run, failed, or
  * took longer than timeout_ms (and was killed).
  */
-int gs_mps_ask(const struct gs_mps_place *place, const char *command, char *answer, size_t room,
-	       int timeout_ms, struct gs_error *err);
+int gs_mps_query(const struct gs_mps_place *place, const char *command, char *answer, size_t room,
+		 int timeout_ms, struct gs_error *err);
 
 /*
  * Wait until the control daemon `control` answers, have it start a server of

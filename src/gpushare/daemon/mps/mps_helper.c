@@ -98,7 +98,7 @@ void gs_mps_helpers_init(struct gs_mps_helpers *helpers, struct event_base *base
 	LIST_INIT(&helpers->list);
 }
 
-int gs_mps_helper_ask(struct gs_mps_helpers *helpers, const struct gs_mps_request *request,
+int gs_mps_helper_query(struct gs_mps_helpers *helpers, const struct gs_mps_request *request,
 		      const char *who, gs_mps_answered *answered)
 {
 	static const struct timeval patience = { PATIENCE_S, 0 };

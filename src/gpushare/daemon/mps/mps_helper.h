@@ -41,7 +41,7 @@ void gs_mps_helpers_init(struct gs_mps_helpers *helpers, struct event_base *base
 			 const struct gs_mps_place *place, void *owner);
 
 /* Ask in a process of its own; `answered` is called from the loop, once.  -1: not at the moment. */
-int gs_mps_helper_ask(struct gs_mps_helpers *helpers, const struct gs_mps_request *request,
+int gs_mps_helper_query(struct gs_mps_helpers *helpers, const struct gs_mps_request *request,
 		      const char *who, gs_mps_answered *answered);
 
 /* Kill those that have not answered. */

@@ -27,12 +27,12 @@ static const char *const headings[GS_GROUP_COUNT] = {
 	[GS_GROUP_PARTITION] = "partition", [GS_GROUP_GPU] = "gpu",
 };
 
-int gs_past_step_selected(const struct gs_past_step *s, const struct gs_msg_history *ask)
+int gs_past_step_selected(const struct gs_past_step *s, const struct gs_msg_history *request)
 {
-	return (!s->end_s || s->end_s >= (int64_t)ask->since) &&
-	       (!ask->job_id || s->job == ask->job_id) &&
-	       (!*ask->user || strcmp(s->user, ask->user) == 0) &&
-	       (!*ask->partition || strcmp(s->partition, ask->partition) == 0);
+	return (!s->end_s || s->end_s >= (int64_t)request->since) &&
+	       (!request->job_id || s->job == request->job_id) &&
+	       (!*request->user || strcmp(s->user, request->user) == 0) &&
+	       (!*request->partition || strcmp(s->partition, request->partition) == 0);
 }
 
 /* ---- a line per step --------------------------------------------------- */
@@ -199,24 +199,24 @@ static char *groups_table(const struct group *g, size_t n, uint32_t by)
 }
 
 static char *per_group(const struct gs_past_step **step, size_t n,
-		       const struct gs_msg_history *ask)
+		       const struct gs_msg_history *request)
 {
 	struct group *group = calloc(n + 1, sizeof(*group));
 	double *room = calloc(2 * n + 1, sizeof(*room));
 	char *text = NULL;
 
 	if (group && room) {
-		size_t groups = make_groups(step, n, ask->group, group, room);
+		size_t groups = make_groups(step, n, request->group, group, room);
 
-		text = ask->json ? groups_json(group, groups, ask->group)
-				 : groups_table(group, groups, ask->group);
+		text = request->json ? groups_json(group, groups, request->group)
+				 : groups_table(group, groups, request->group);
 	}
 	free(group);
 	free(room);
 	return text;
 }
 
-char *gs_aggregate(const struct gs_past_step *step, size_t n, const struct gs_msg_history *ask)
+char *gs_aggregate(const struct gs_past_step *step, size_t n, const struct gs_msg_history *request)
 {
 	const struct gs_past_step **chosen = calloc(n + 1, sizeof(*chosen));
 	size_t count = 0;
@@ -225,10 +225,10 @@ char *gs_aggregate(const struct gs_past_step *step, size_t n, const struct gs_ms
 	if (!chosen)
 		return NULL;
 	for (size_t i = 0; i < n; i++)
-		if (gs_past_step_selected(&step[i], ask))
+		if (gs_past_step_selected(&step[i], request))
 			chosen[count++] = &step[i];
-	text = ask->group == GS_GROUP_STEP ? per_step(chosen, count, ask->json != 0)
-					   : per_group(chosen, count, ask);
+	text = request->group == GS_GROUP_STEP ? per_step(chosen, count, request->json != 0)
+					   : per_group(chosen, count, request);
 	free(chosen);
 	return text;
 }

@@ -25,9 +25,9 @@ struct gs_past_step {
 };
 
 /* 1 if the question selects the step. */
-int gs_past_step_selected(const struct gs_past_step *step, const struct gs_msg_history *ask);
+int gs_past_step_selected(const struct gs_past_step *step, const struct gs_msg_history *request);
 
 /* The answer from the selected ones among n steps, to be freed; NULL: no memory. */
-char *gs_aggregate(const struct gs_past_step *step, size_t n, const struct gs_msg_history *ask);
+char *gs_aggregate(const struct gs_past_step *step, size_t n, const struct gs_msg_history *request);
 
 #endif

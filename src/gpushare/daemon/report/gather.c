@@ -15,7 +15,7 @@
 #include "gpushare/daemon/gpu/figures.h"
 #include "gpushare/daemon/memory/memory.h"
 #include "gpushare/daemon/memory/memory_lease.h"
-#include "gpushare/daemon/base/peer.h"
+#include "gpushare/daemon/base/connection.h"
 #include "gpushare/daemon/report/report.h"
 #include "gpushare/daemon/base/step.h"
 
@@ -165,12 +165,12 @@ char *gs_gather_kernels(struct gs_daemon *d, uint32_t job, int json)
 
 static void name_holder(const struct gs_daemon *d, uint64_t id, char *buf, size_t size)
 {
-	const struct gs_peer *peer;
+	const struct gs_connection *conn;
 
 	buf[0] = '\0';
-	LIST_FOREACH(peer, &d->peers, link)
-		if (peer->tenant && peer->id == id)
-			snprintf(buf, size, "%s %s", peer->who, peer->registration.program);
+	LIST_FOREACH(conn, &d->conns, link)
+		if (conn->client && conn->id == id)
+			snprintf(buf, size, "%s %s", conn->who, conn->registration.program);
 }
 
 /* The whole status, with what it points to. */
@@ -228,7 +228,7 @@ static void fill_gpu(struct gs_daemon *d, struct gs_device *dev, struct whole *w
 		.isolation = gs_isolation_name(d->config->isolation),
 		.signal = signal_name(d->config->signal),
 		.holder = w->holder[i],
-		.clients = st.tenants, .waiting = st.waiting,
+		.clients = st.clients, .waiting = st.waiting,
 		.shares = dev->shares, .shares_taken = gs_steps_shares(d, dev),
 		.memory_mb = (double)dev->memory / 1048576,
 		.reserved_mb = (double)gs_ledger_reserved(dev->ledger) / 1048576,

@@ -11,7 +11,7 @@
 #include "gpushare/daemon/memory/memory.h"
 #include "gpushare/daemon/memory/memory_check.h"
 #include "gpushare/daemon/memory/memory_lease.h"
-#include "gpushare/daemon/base/peer.h"
+#include "gpushare/daemon/base/connection.h"
 #include "gpushare/daemon/report/report.h"
 #include "gpushare/daemon/report/report_json.h"
 #include "gpushare/daemon/base/step.h"
@@ -41,13 +41,13 @@ struct row {
 
 static void driver_of(const struct gs_daemon *d, const struct gs_step *s, struct row *r)
 {
-	const struct gs_peer *peer;
+	const struct gs_connection *conn;
 	uint64_t bytes;
 
 	r->driver = 0;
 	r->driver_known = 0;
-	LIST_FOREACH(peer, &d->peers, link)
-		if (peer->step && peer->step->alloc == s->alloc && gs_memory_check_use(peer, &bytes)) {
+	LIST_FOREACH(conn, &d->conns, link)
+		if (conn->step && conn->step->alloc == s->alloc && gs_memory_check_use(conn, &bytes)) {
 			r->driver += bytes;
 			r->driver_known = 1;
 		}

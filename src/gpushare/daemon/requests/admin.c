@@ -17,7 +17,7 @@
 #include "gpushare/daemon/gpu/commands.h"
 #include "gpushare/daemon/base/device.h"
 #include "gpushare/daemon/checkpoint/hold.h"
-#include "gpushare/daemon/base/peer.h"
+#include "gpushare/daemon/base/connection.h"
 #include "gpushare/daemon/steps/priority.h"
 #include "gpushare/daemon/base/step.h"
 
@@ -45,26 +45,26 @@ void gs_admin_init(struct gs_daemon *d)
 		gs_log(GS_LOG_WARN, "SlurmUser=%s: there is no such user", name);
 }
 
-static int may_change(const struct gs_peer *peer)
+static int may_change(const struct gs_connection *conn)
 {
-	return peer->uid == 0 || peer->uid == geteuid() || peer->uid == admin_uid;
+	return conn->uid == 0 || conn->uid == geteuid() || conn->uid == admin_uid;
 }
 
 /* 0, or -1: refused. */
-static int check(struct gs_peer *peer, uint32_t tag)
+static int check(struct gs_connection *conn, uint32_t tag)
 {
-	if (may_change(peer))
+	if (may_change(conn))
 		return 0;
-	return gs_peer_refuse(peer, tag, GS_REFUSED_NOT_ALLOWED,
+	return gs_connection_refuse(conn, tag, GS_REFUSED_NOT_ALLOWED,
 			      "only root and SlurmUser change policies and priorities, and suspend jobs");
 }
 
-static int answer_ok(struct gs_peer *peer, uint32_t tag)
+static int answer_ok(struct gs_connection *conn, uint32_t tag)
 {
 	struct gs_msg msg;
 
 	gs_msg_init(&msg, GS_MSG_OK, tag);
-	return tag ? gs_peer_send(peer, &msg, -1) : 0;
+	return tag ? gs_connection_send(conn, &msg, -1) : 0;
 }
 
 /* What the policy of that class is, "": of the GPU. */
@@ -91,7 +91,7 @@ static void say_kept(const struct gs_gpu_status *st, char *buf, size_t size)
 }
 
 /* class "": the GPU's own. */
-static int set_policy(struct gs_peer *peer, struct gs_device *dev, const char *class,
+static int set_policy(struct gs_connection *conn, struct gs_device *dev, const char *class,
 		      const char *policy, struct gs_error *err)
 {
 	struct gs_gpu_status before;
@@ -103,80 +103,80 @@ static int set_policy(struct gs_peer *peer, struct gs_device *dev, const char *c
 	if (!*class)
 		say_kept(&before, kept, sizeof(kept));
 	gs_log(GS_LOG_INFO, "uid %u pid %d: gpu %u%s%s: policy %s instead of %s%s",
-	       (unsigned)peer->uid, (int)peer->pid, dev->index, *class ? ": class " : "", class,
+	       (unsigned)conn->uid, (int)conn->pid, dev->index, *class ? ": class " : "", class,
 	       policy, policy_of(&before, class), kept);
 	return 0;
 }
 
-static int change_policy(struct gs_peer *peer, uint32_t tag, uint32_t gpu, int all,
+static int change_policy(struct gs_connection *conn, uint32_t tag, uint32_t gpu, int all,
 			 const char *class, const char *policy)
 {
-	struct gs_daemon *d = peer->d;
+	struct gs_daemon *d = conn->d;
 	struct gs_error err;
 
-	if (check(peer, tag) < 0)
+	if (check(conn, tag) < 0)
 		return -1;
 	if (!all && !gs_device_find(d, gpu))
-		return gs_peer_refuse(peer, tag, GS_REFUSED_BAD_REQUEST,
+		return gs_connection_refuse(conn, tag, GS_REFUSED_BAD_REQUEST,
 				      "there is no GPU %u here", gpu);
 	for (size_t i = 0; i < d->ndevice; i++)
 		if ((all || d->device[i].index == gpu) &&
-		    set_policy(peer, &d->device[i], class, policy, &err) < 0)
-			return gs_peer_refuse(peer, tag, GS_REFUSED_BAD_REQUEST, "%s", err.text);
-	return answer_ok(peer, tag);
+		    set_policy(conn, &d->device[i], class, policy, &err) < 0)
+			return gs_connection_refuse(conn, tag, GS_REFUSED_BAD_REQUEST, "%s", err.text);
+	return answer_ok(conn, tag);
 }
 
-int gs_on_policy(struct gs_peer *peer, struct gs_msg *msg, int fd)
+int gs_on_policy(struct gs_connection *conn, struct gs_msg *msg, int fd)
 {
 	const struct gs_msg_policy *m = &msg->policy;
 
 	(void)fd;
-	return change_policy(peer, msg->header.tag, m->gpu, m->all != 0, "", m->policy);
+	return change_policy(conn, msg->header.tag, m->gpu, m->all != 0, "", m->policy);
 }
 
-int gs_on_class_policy(struct gs_peer *peer, struct gs_msg *msg, int fd)
+int gs_on_class_policy(struct gs_connection *conn, struct gs_msg *msg, int fd)
 {
 	const struct gs_msg_class_policy *m = &msg->class_policy;
 
 	(void)fd;
 	if (!*m->class)
-		return gs_peer_refuse(peer, msg->header.tag, GS_REFUSED_BAD_REQUEST, "which class?");
-	return change_policy(peer, msg->header.tag, m->gpu, m->all != 0, m->class, m->policy);
+		return gs_connection_refuse(conn, msg->header.tag, GS_REFUSED_BAD_REQUEST, "which class?");
+	return change_policy(conn, msg->header.tag, m->gpu, m->all != 0, m->class, m->policy);
 }
 
-int gs_on_priority(struct gs_peer *peer, struct gs_msg *msg, int fd)
+int gs_on_priority(struct gs_connection *conn, struct gs_msg *msg, int fd)
 {
 	uint32_t tag = msg->header.tag, job = msg->priority.job_id;
 	unsigned steps;
 
 	(void)fd;
-	if (check(peer, tag) < 0)
+	if (check(conn, tag) < 0)
 		return -1;
 	if (msg->priority.priority > GS_PRIORITY_MAX)
-		return gs_peer_refuse(peer, tag, GS_REFUSED_BAD_REQUEST,
+		return gs_connection_refuse(conn, tag, GS_REFUSED_BAD_REQUEST,
 				      "a priority is 0 to %u", GS_PRIORITY_MAX);
-	steps = gs_steps_prioritise(peer->d, job, msg->priority.priority);
+	steps = gs_steps_prioritise(conn->d, job, msg->priority.priority);
 	if (!steps)
-		return gs_peer_refuse(peer, tag, GS_REFUSED_UNKNOWN_STEP,
+		return gs_connection_refuse(conn, tag, GS_REFUSED_UNKNOWN_STEP,
 				      "job %u has no step here", job);
 	gs_log(GS_LOG_INFO, "uid %u pid %d: job %u: priority %u (%u steps)",
-	       (unsigned)peer->uid, (int)peer->pid, job, msg->priority.priority, steps);
-	return answer_ok(peer, tag);
+	       (unsigned)conn->uid, (int)conn->pid, job, msg->priority.priority, steps);
+	return answer_ok(conn, tag);
 }
 
-int gs_on_suspend(struct gs_peer *peer, struct gs_msg *msg, int fd)
+int gs_on_suspend(struct gs_connection *conn, struct gs_msg *msg, int fd)
 {
-	struct gs_daemon *d = peer->d;
+	struct gs_daemon *d = conn->d;
 	uint32_t tag = msg->header.tag, job = msg->suspend.job_id;
 
 	(void)fd;
-	if (check(peer, tag) < 0)
+	if (check(conn, tag) < 0)
 		return -1;
-	if (gs_hold_waits(peer) || !job)
-		return gs_peer_refuse(peer, tag, GS_REFUSED_BAD_REQUEST, "one job at a time");
+	if (gs_hold_waits(conn) || !job)
+		return gs_connection_refuse(conn, tag, GS_REFUSED_BAD_REQUEST, "one job at a time");
 	if (!msg->suspend.resumed && d->config->suspend_memory)
-		return gs_hold_begin(peer, job, tag); /* and answers */
+		return gs_hold_begin(conn, job, tag); /* and answers */
 	if (msg->suspend.resumed)
 		gs_hold_end(d, job);
-	return answer_ok(peer, tag);
+	return answer_ok(conn, tag);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Who may change policies and priorities; the changes are messages (peer.h). */
+/* Who may change policies and priorities; the changes are messages (connection.h). */
 #ifndef GPUSHARE_DAEMON_ADMIN_H
 #define GPUSHARE_DAEMON_ADMIN_H
 
-#include "gpushare/daemon/base/peer.h"
+#include "gpushare/daemon/base/connection.h"
 
 gs_handler gs_on_policy, gs_on_class_policy, gs_on_priority, gs_on_suspend;
 

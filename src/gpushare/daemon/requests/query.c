@@ -10,7 +10,7 @@
 #include "gpushare/daemon/report/gather.h"
 #include "gpushare/daemon/history/history.h"
 #include "gpushare/daemon/memory/memory.h"
-#include "gpushare/daemon/base/peer.h"
+#include "gpushare/daemon/base/connection.h"
 #include "gpushare/daemon/base/pending.h"
 
 /* A long report is made ten times a second at most, however often it is asked for. */
@@ -25,7 +25,7 @@ static struct kept_text {
 } kept_texts[GS_QUERY_COUNT][2];
 
 /* Who waits for the history. */
-static struct gs_pending_list asked = LIST_HEAD_INITIALIZER(asked);
+static struct gs_pending_list requested = LIST_HEAD_INITIALIZER(requested);
 
 static char *make_text(struct gs_daemon *d, enum gs_query what, uint32_t job, int json,
 		       size_t *size)
@@ -92,60 +92,60 @@ void gs_query_fini(void)
 			free(kept_texts[what][json].text);
 }
 
-int gs_on_query(struct gs_peer *peer, struct gs_msg *msg, int fd)
+int gs_on_query(struct gs_connection *conn, struct gs_msg *msg, int fd)
 {
 	size_t size = 0;
 	char *text;
 
 	(void)fd;
-	if (gs_peer_sends_text(peer))
-		return gs_peer_refuse(peer, msg->header.tag, GS_REFUSED_BAD_REQUEST,
+	if (gs_connection_sends_text(conn))
+		return gs_connection_refuse(conn, msg->header.tag, GS_REFUSED_BAD_REQUEST,
 				      "one question at a time");
 	if (msg->query.what >= GS_QUERY_COUNT)
-		return gs_peer_refuse(peer, msg->header.tag, GS_REFUSED_BAD_REQUEST,
+		return gs_connection_refuse(conn, msg->header.tag, GS_REFUSED_BAD_REQUEST,
 				      "there is no report %u", msg->query.what);
-	text = get_text(peer->d, msg->query.what, msg->query.job_id, msg->query.json != 0,
+	text = get_text(conn->d, msg->query.what, msg->query.job_id, msg->query.json != 0,
 			&size);
-	return gs_peer_send_text(peer, msg->header.tag, text, size);
+	return gs_connection_send_text(conn, msg->header.tag, text, size);
 }
 
 /* From what this daemon has seen itself. */
-static int answer_here(struct gs_peer *peer, uint32_t tag, const struct gs_msg_history *ask)
+static int answer_here(struct gs_connection *conn, uint32_t tag, const struct gs_msg_history *request)
 {
 	struct gs_past_step *all;
 	char *text;
 	size_t n;
 
-	if (gs_gather_all(peer->d, 1, &all, &n) < 0)
+	if (gs_gather_all(conn->d, 1, &all, &n) < 0)
 		return -1;
-	text = gs_aggregate(all, n, ask);
+	text = gs_aggregate(all, n, request);
 	free(all);
-	return gs_peer_send_text(peer, tag, text, text ? strlen(text) : 0);
+	return gs_connection_send_text(conn, tag, text, text ? strlen(text) : 0);
 }
 
-int gs_on_history(struct gs_peer *peer, struct gs_msg *msg, int fd)
+int gs_on_history(struct gs_connection *conn, struct gs_msg *msg, int fd)
 {
-	const struct gs_msg_history *ask = &msg->history;
+	const struct gs_msg_history *request = &msg->history;
 	uint32_t tag = msg->header.tag;
 	struct gs_past_step *live;
 	uint32_t ticket;
 	size_t n;
 
 	(void)fd;
-	if (gs_peer_sends_text(peer) || gs_pending_waits(&asked, peer))
-		return gs_peer_refuse(peer, tag, GS_REFUSED_BAD_REQUEST,
+	if (gs_connection_sends_text(conn) || gs_pending_waits(&requested, conn))
+		return gs_connection_refuse(conn, tag, GS_REFUSED_BAD_REQUEST,
 				      "one question at a time");
-	if (ask->group >= GS_GROUP_COUNT || ask->since > INT64_MAX)
-		return gs_peer_refuse(peer, tag, GS_REFUSED_BAD_REQUEST,
+	if (request->group >= GS_GROUP_COUNT || request->since > INT64_MAX)
+		return gs_connection_refuse(conn, tag, GS_REFUSED_BAD_REQUEST,
 				      "there is no such report");
-	if (!peer->d->history)
-		return answer_here(peer, tag, ask);
-	if (gs_gather_all(peer->d, 0, &live, &n) < 0)
+	if (!conn->d->history)
+		return answer_here(conn, tag, request);
+	if (gs_gather_all(conn->d, 0, &live, &n) < 0)
 		return -1;
-	ticket = gs_history_ask(peer->d->history, ask, live, n);
+	ticket = gs_history_query(conn->d->history, request, live, n);
 	free(live);
-	if (!ticket || gs_pending_add(&asked, peer, ticket, tag) < 0)
-		return gs_peer_refuse(peer, tag, GS_REFUSED_NO_ROOM,
+	if (!ticket || gs_pending_add(&requested, conn, ticket, tag) < 0)
+		return gs_connection_refuse(conn, tag, GS_REFUSED_NO_ROOM,
 				      "the history cannot be asked at the moment");
 	return 0;
 }
@@ -153,21 +153,21 @@ int gs_on_history(struct gs_peer *peer, struct gs_msg *msg, int fd)
 void gs_query_answered(struct gs_daemon *d, uint32_t ticket, char *bytes, size_t size)
 {
 	uint32_t tag;
-	struct gs_peer *peer = gs_pending_take(&asked, ticket, &tag);
+	struct gs_connection *conn = gs_pending_take(&requested, ticket, &tag);
 
 	(void)d;
-	if (!peer) {
+	if (!conn) {
 		free(bytes); /* whoever asked has left */
 		return;
 	}
 	if (!bytes)
-		gs_peer_refuse(peer, tag, GS_REFUSED_NO_ROOM,
+		gs_connection_refuse(conn, tag, GS_REFUSED_NO_ROOM,
 			       "the history cannot be read: gpushared's log has the reason");
-	if (gs_peer_send_text(peer, tag, bytes, size) < 0)
-		gs_peer_close(peer);
+	if (gs_connection_send_text(conn, tag, bytes, size) < 0)
+		gs_connection_close(conn);
 }
 
-void gs_query_peer_gone(struct gs_peer *peer)
+void gs_query_conn_gone(struct gs_connection *conn)
 {
-	gs_pending_drop(&asked, peer);
+	gs_pending_drop(&requested, conn);
 }

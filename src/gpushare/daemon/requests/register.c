@@ -26,27 +26,27 @@ static struct gs_pending_list unreported = LIST_HEAD_INITIALIZER(unreported);
  * the first says that the text is slurmstepd's, the second that it was not
  * picked up on its way.
  */
-static int open_credential(struct gs_peer *peer, const struct gs_msg *msg, const char *cred,
+static int open_credential(struct gs_connection *conn, const struct gs_msg *msg, const char *cred,
 			   struct gs_msg_step *step)
 {
 	struct gs_error err;
 	uid_t maker;
 
-	if (peer->uid != 0)
-		return gs_peer_refuse(peer, msg->header.tag, GS_REFUSED_NOT_ALLOWED,
+	if (conn->uid != 0)
+		return gs_connection_refuse(conn, msg->header.tag, GS_REFUSED_NOT_ALLOWED,
 				      "only root registers job steps");
-	if (gs_auth_open(cred, peer->d->config->munge_socket, step, &maker, &err) < 0)
-		return gs_peer_refuse(peer, msg->header.tag, GS_REFUSED_NOT_ALLOWED, "%s",
+	if (gs_auth_open(cred, conn->d->config->munge_socket, step, &maker, &err) < 0)
+		return gs_connection_refuse(conn, msg->header.tag, GS_REFUSED_NOT_ALLOWED, "%s",
 				      err.text);
 	if (maker != 0)
-		return gs_peer_refuse(peer, msg->header.tag, GS_REFUSED_NOT_ALLOWED,
+		return gs_connection_refuse(conn, msg->header.tag, GS_REFUSED_NOT_ALLOWED,
 				      "the credential was made by uid %u", (unsigned)maker);
 	return 0;
 }
 
-static int answer_registered(struct gs_peer *peer, uint32_t tag, const struct gs_step *step)
+static int answer_registered(struct gs_connection *conn, uint32_t tag, const struct gs_step *step)
 {
-	const struct gs_config *c = peer->d->config;
+	const struct gs_config *c = conn->d->config;
 	struct gs_msg msg;
 
 	gs_msg_init(&msg, GS_MSG_REGISTERED, tag);
@@ -58,35 +58,35 @@ static int answer_registered(struct gs_peer *peer, uint32_t tag, const struct gs
 	    gs_msg_str(msg.registered.driver, sizeof(msg.registered.driver), c->driver) < 0 ||
 	    gs_step_env(c, step, msg.registered.env, sizeof(msg.registered.env)) < 0)
 		gs_log(GS_LOG_ERROR, "ShimDir, Driver or JobEnv is too long and was cut");
-	return gs_peer_send(peer, &msg, -1);
+	return gs_connection_send(conn, &msg, -1);
 }
 
-static int register_step(struct gs_peer *peer, uint32_t tag, const struct gs_step_info *info,
+static int register_step(struct gs_connection *conn, uint32_t tag, const struct gs_step_info *info,
 			 struct gs_step **step)
 {
 	struct gs_error err;
 	char name[16];
 
-	*step = gs_step_add(peer->d, info, &err);
+	*step = gs_step_add(conn->d, info, &err);
 	if (!*step)
-		return gs_peer_refuse(peer, tag, GS_REFUSED_NO_ROOM, "job %u.%s: %s",
+		return gs_connection_refuse(conn, tag, GS_REFUSED_NO_ROOM, "job %u.%s: %s",
 				      info->job_id,
 				      gs_step_name(info->step_id, name, sizeof(name)), err.text);
-	gs_state_save(peer->d);
+	gs_state_save(conn->d);
 	gs_log(GS_LOG_INFO, "job %u.%s uid %u pid %d: %u shares of gpu %u, %" PRIu64
 	       " MiB, partition '%s', QOS '%s', priority %d", info->job_id,
 	       gs_step_name(info->step_id, name, sizeof(name)), (unsigned)info->uid,
 	       (int)info->registrant, info->shares, info->gpu, (*step)->reservation >> 20,
 	       info->partition, info->qos, (*step)->priority);
-	gs_memory_turn(peer->d);
+	gs_memory_turn(conn->d);
 	return 0;
 }
 
-static void from_peer(const struct gs_peer *peer, struct gs_step_info *info)
+static void from_conn(const struct gs_connection *conn, struct gs_step_info *info)
 {
 	memset(info, 0, sizeof(*info));
-	info->registrant = peer->pid;
-	info->start = peer->start;
+	info->registrant = conn->pid;
+	info->start = conn->start;
 }
 
 /* The state file and the log take it as a word; NUL-terminated by gs_msg_check. */
@@ -98,16 +98,16 @@ static void keep_name(char *field, size_t size, const char *name)
 			*c = '?';
 }
 
-int gs_on_register(struct gs_peer *peer, struct gs_msg *msg, int fd)
+int gs_on_register(struct gs_connection *conn, struct gs_msg *msg, int fd)
 {
 	struct gs_step_info info;
 	struct gs_msg_step said;
 	struct gs_step *step;
 
 	(void)fd;
-	if (open_credential(peer, msg, msg->registration.cred, &said) < 0)
+	if (open_credential(conn, msg, msg->registration.cred, &said) < 0)
 		return -1;
-	from_peer(peer, &info);
+	from_conn(conn, &info);
 	info.job_id = said.job_id;
 	info.step_id = said.step_id;
 	info.uid = said.uid;
@@ -121,11 +121,11 @@ int gs_on_register(struct gs_peer *peer, struct gs_msg *msg, int fd)
 	keep_name(info.partition, sizeof(info.partition), said.partition);
 	keep_name(info.qos, sizeof(info.qos), said.qos);
 	if (info.job_id >= GS_LOCAL_JOB_FIRST)
-		return gs_peer_refuse(peer, msg->header.tag, GS_REFUSED_BAD_REQUEST,
+		return gs_connection_refuse(conn, msg->header.tag, GS_REFUSED_BAD_REQUEST,
 				      "%u is no Slurm job's number", info.job_id);
-	if (register_step(peer, msg->header.tag, &info, &step) < 0)
+	if (register_step(conn, msg->header.tag, &info, &step) < 0)
 		return -1;
-	return answer_registered(peer, msg->header.tag, step);
+	return answer_registered(conn, msg->header.tag, step);
 }
 
 /* A number of its own, also after a restart; once they have gone round somebody may still have it. */
@@ -139,26 +139,26 @@ static uint32_t next_local(struct gs_daemon *d)
 	return id;
 }
 
-int gs_on_local(struct gs_peer *peer, struct gs_msg *msg, int fd)
+int gs_on_local(struct gs_connection *conn, struct gs_msg *msg, int fd)
 {
-	struct gs_daemon *d = peer->d;
+	struct gs_daemon *d = conn->d;
 	struct gs_step_info info;
 	struct gs_step *step;
 
 	(void)fd;
 	if (!d->config->allow_local)
-		return gs_peer_refuse(peer, msg->header.tag, GS_REFUSED_NOT_ALLOWED,
+		return gs_connection_refuse(conn, msg->header.tag, GS_REFUSED_NOT_ALLOWED,
 				      "the configuration does not allow programs outside Slurm "
 				      "(AllowLocal)");
-	if (peer->own || peer->tenant || !peer->start)
-		return gs_peer_refuse(peer, msg->header.tag, GS_REFUSED_BAD_REQUEST,
+	if (conn->own || conn->client || !conn->start)
+		return gs_connection_refuse(conn, msg->header.tag, GS_REFUSED_BAD_REQUEST,
 				      "this connection is in use already");
 	if (msg->local.force_ms > GS_FORCE_MS_MAX)
-		return gs_peer_refuse(peer, msg->header.tag, GS_REFUSED_BAD_REQUEST,
+		return gs_connection_refuse(conn, msg->header.tag, GS_REFUSED_BAD_REQUEST,
 				      "evictions every %u ms: at most %u", msg->local.force_ms, GS_FORCE_MS_MAX);
-	from_peer(peer, &info);
+	from_conn(conn, &info);
 	info.local = 1;
-	info.uid = peer->uid;
+	info.uid = conn->uid;
 	info.shares = msg->local.shares;
 	info.gpu = msg->local.gpu;
 	info.memory = msg->local.memory;
@@ -166,27 +166,27 @@ int gs_on_local(struct gs_peer *peer, struct gs_msg *msg, int fd)
 	info.force_ms = msg->local.force_ms;
 	keep_name(info.partition, sizeof(info.partition), msg->local.partition);
 	info.job_id = next_local(d);
-	if (register_step(peer, msg->header.tag, &info, &step) < 0)
+	if (register_step(conn, msg->header.tag, &info, &step) < 0)
 		return -1;
-	peer->own = step;
-	return answer_registered(peer, msg->header.tag, step);
+	conn->own = step;
+	return answer_registered(conn, msg->header.tag, step);
 }
 
 /* ---- the end of a step ------------------------------------------------ */
 
-static int answer_ok(struct gs_peer *peer, uint32_t tag)
+static int answer_ok(struct gs_connection *conn, uint32_t tag)
 {
 	struct gs_msg msg;
 
 	gs_msg_init(&msg, GS_MSG_OK, tag);
-	return tag ? gs_peer_send(peer, &msg, -1) : 0;
+	return tag ? gs_connection_send(conn, &msg, -1) : 0;
 }
 
-void gs_register_peer_gone(struct gs_peer *peer)
+void gs_register_conn_gone(struct gs_connection *conn)
 {
-	gs_pending_drop(&unreported, peer);
-	if (peer->own)
-		gs_step_over(peer->d, peer->own, "its owner has left");
+	gs_pending_drop(&unreported, conn);
+	if (conn->own)
+		gs_step_over(conn->d, conn->own, "its owner has left");
 }
 
 /* The job's last report; its ticket, or 0. */
@@ -199,34 +199,34 @@ static uint32_t last_report(struct gs_daemon *d, uint32_t job_id)
 	return gs_slurm_report_send(d->slurm, job_id, text);
 }
 
-int gs_on_unregister(struct gs_peer *peer, struct gs_msg *msg, int fd)
+int gs_on_unregister(struct gs_connection *conn, struct gs_msg *msg, int fd)
 {
 	struct gs_msg_step said;
 	uint32_t ticket;
 	struct gs_step *step;
 
 	(void)fd;
-	if (open_credential(peer, msg, msg->unregister.cred, &said) < 0)
+	if (open_credential(conn, msg, msg->unregister.cred, &said) < 0)
 		return -1;
-	step = gs_step_find(peer->d, said.job_id, said.step_id);
+	step = gs_step_find(conn->d, said.job_id, said.step_id);
 	if (!step)
-		return gs_peer_refuse(peer, msg->header.tag, GS_REFUSED_UNKNOWN_STEP,
+		return gs_connection_refuse(conn, msg->header.tag, GS_REFUSED_UNKNOWN_STEP,
 				      "job %u has registered no such step here", said.job_id);
-	gs_step_over(peer->d, step, "unregistered");
+	gs_step_over(conn->d, step, "unregistered");
 	/* slurmctld refuses comments on a job that has ended, so slurmstepd
 	 * waits for this answer before it ends. */
-	ticket = last_report(peer->d, said.job_id);
-	if (ticket && gs_pending_add(&unreported, peer, ticket, msg->header.tag) == 0)
+	ticket = last_report(conn->d, said.job_id);
+	if (ticket && gs_pending_add(&unreported, conn, ticket, msg->header.tag) == 0)
 		return 0;
-	return answer_ok(peer, msg->header.tag);
+	return answer_ok(conn, msg->header.tag);
 }
 
 void gs_register_reported(struct gs_daemon *d, uint32_t ticket)
 {
 	uint32_t tag;
-	struct gs_peer *peer = gs_pending_take(&unreported, ticket, &tag);
+	struct gs_connection *conn = gs_pending_take(&unreported, ticket, &tag);
 
 	(void)d;
-	if (peer && answer_ok(peer, tag) < 0)
-		gs_peer_close(peer);
+	if (conn && answer_ok(conn, tag) < 0)
+		gs_connection_close(conn);
 }

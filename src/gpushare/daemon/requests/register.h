@@ -3,12 +3,12 @@
 #ifndef GPUSHARE_DAEMON_REGISTER_H
 #define GPUSHARE_DAEMON_REGISTER_H
 
-#include "gpushare/daemon/base/peer.h"
+#include "gpushare/daemon/base/connection.h"
 
 gs_handler gs_on_register, gs_on_unregister, gs_on_local;
 
-/* It waits for no report; if it is the owner of a LOCAL step, that is over.  A listener of peer.h. */
-void gs_register_peer_gone(struct gs_peer *peer);
+/* It waits for no report; if it is the owner of a LOCAL step, that is over.  A listener of connection.h. */
+void gs_register_conn_gone(struct gs_connection *conn);
 
 /* The report of that ticket is out, or never will be: slurmstepd is answered (slurm_report.h). */
 void gs_register_reported(struct gs_daemon *d, uint32_t ticket);

@@ -3,17 +3,17 @@
 #ifndef GPUSHARE_DAEMON_CLIENTS_H
 #define GPUSHARE_DAEMON_CLIENTS_H
 
-#include "gpushare/daemon/base/peer.h"
+#include "gpushare/daemon/base/connection.h"
 
 gs_handler gs_on_hello, gs_on_alloc, gs_on_free, gs_on_kernel, gs_on_time, gs_on_untracked,
-	gs_on_bell;
+	gs_on_doorbell;
 
 /* A client whose memory is on the host: it has no turn, and keeps its page. */
-void gs_client_park(struct gs_peer *peer);
+void gs_client_park(struct gs_connection *conn);
 /* It goes on, holding so many bytes that are not in the ledger.  -1: close it. */
-int gs_client_return(struct gs_peer *peer, uint64_t bytes);
+int gs_client_return(struct gs_connection *conn, uint64_t bytes);
 
-/* The client is gone: its page, its memory, its task.  A listener of peer.h. */
-void gs_client_gone(struct gs_peer *peer);
+/* The client is gone: its page, its memory, its task.  A listener of connection.h. */
+void gs_client_gone(struct gs_connection *conn);
 
 #endif

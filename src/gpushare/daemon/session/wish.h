@@ -3,7 +3,7 @@
 #ifndef GPUSHARE_DAEMON_WISH_H
 #define GPUSHARE_DAEMON_WISH_H
 
-#include "gpushare/daemon/base/peer.h"
+#include "gpushare/daemon/base/connection.h"
 
 gs_handler gs_on_wish;
 

@@ -14,7 +14,7 @@
 #include "gpushare/daemon/gpu/arbiter.h"
 #include "gpushare/daemon/base/complain.h"
 #include "gpushare/daemon/mps/mps.h"
-#include "gpushare/daemon/base/peer.h"
+#include "gpushare/daemon/base/connection.h"
 #include "gpushare/daemon/base/proc.h"
 #include "gpushare/daemon/report/gather.h"
 #include "gpushare/daemon/slurm/slurm_report.h"
@@ -23,45 +23,45 @@
 /* A process that does not die of it is killed again, and said to be, this often. */
 #define AGAIN_NS (5 * GS_NS_PER_S)
 
-static void kill_process(struct gs_peer *peer)
+static void kill_process(struct gs_connection *conn)
 {
 	uint64_t now = gs_clock_ns();
 	int rc = -1;
 
-	if (peer->registration.killed_ns && now - peer->registration.killed_ns < AGAIN_NS)
+	if (conn->registration.killed_ns && now - conn->registration.killed_ns < AGAIN_NS)
 		return;
-	peer->registration.killed_ns = now;
-	if (peer->pidfd >= 0)
-		rc = (int)syscall(SYS_pidfd_send_signal, peer->pidfd, SIGKILL, NULL, 0);
-	else if (gs_proc_alive(peer->pid, peer->start))
-		rc = kill(peer->pid, SIGKILL);
-	gs_log(GS_LOG_WARN, "%s: the process is %s", peer->who, rc == 0 ? "killed" : "gone already");
+	conn->registration.killed_ns = now;
+	if (conn->pidfd >= 0)
+		rc = (int)syscall(SYS_pidfd_send_signal, conn->pidfd, SIGKILL, NULL, 0);
+	else if (gs_proc_alive(conn->pid, conn->start))
+		rc = kill(conn->pid, SIGKILL);
+	gs_log(GS_LOG_WARN, "%s: the process is %s", conn->who, rc == 0 ? "killed" : "gone already");
 }
 
-static void kill_job(struct gs_peer *peer, const char *kernel)
+static void kill_job(struct gs_connection *conn, const char *kernel)
 {
-	struct gs_daemon *d = peer->d;
-	struct gs_step *step = peer->step;
+	struct gs_daemon *d = conn->d;
+	struct gs_step *step = conn->step;
 	char text[GS_COMMENT_MAX];
 
-	if (step->kill_asked || (peer->registration.killed_ns && gs_clock_ns() - peer->registration.killed_ns < AGAIN_NS))
+	if (step->kill_requested || (conn->registration.killed_ns && gs_clock_ns() - conn->registration.killed_ns < AGAIN_NS))
 		return;
 	snprintf(step->killed, sizeof(step->killed), "kernel %.100s has not left gpu %u for %.3g s (EvictDeadline)",
-		 kernel, peer->device->index, (double)d->config->evict_deadline_ns / (double)GS_NS_PER_S);
+		 kernel, conn->device->index, (double)d->config->evict_deadline_ns / (double)GS_NS_PER_S);
 	/* Our part of AdminComment ends at a ';'. */
 	for (char *c = step->killed; *c; c++)
 		if (*c == ';' || *c == '|')
 			*c = ',';
-	gs_log(GS_LOG_WARN, "%s: its job is killed: %s", peer->who, step->killed);
+	gs_log(GS_LOG_WARN, "%s: its job is killed: %s", conn->who, step->killed);
 	if (!step->info.local && d->slurm && gs_gather_comment(d, step->info.job_id, text, sizeof(text)) == 0)
-		step->kill_asked = gs_slurm_report_kill(d->slurm, step->info.job_id, text) != 0;
-	if (!step->kill_asked)
-		kill_process(peer);
+		step->kill_requested = gs_slurm_report_kill(d->slurm, step->info.job_id, text) != 0;
+	if (!step->kill_requested)
+		kill_process(conn);
 }
 
 /* What an arbiter has found of a client. */
 struct verdict {
-	struct gs_peer *peer;
+	struct gs_connection *conn;
 	int bad;                        /* its page holds a state that there is not: */
 	uint32_t state;
 	int overdue;                    /* its kernels have not left by the deadline; the first of them: */
@@ -78,24 +78,24 @@ struct verdicts {
 	size_t n;
 };
 
-/* In the arbiter's thread; the loop waits, so the list of peers is as it was. */
+/* In the arbiter's thread; the loop waits, so the list of connections is as it was. */
 static void do_judge(struct gs_gpu *gpu, void *arg)
 {
 	struct verdicts *v = arg;
-	struct gs_peer *peer;
+	struct gs_connection *conn;
 
 	(void)gpu;
-	LIST_FOREACH(peer, &v->d->peers, link) {
-		struct verdict found = { .peer = peer };
+	LIST_FOREACH(conn, &v->d->conns, link) {
+		struct verdict found = { .conn = conn };
 		const struct gs_tally_kernel *k;
 
-		if (!peer->tenant || peer->device != v->device || v->n == VERDICTS_MOST)
+		if (!conn->client || conn->device != v->device || v->n == VERDICTS_MOST)
 			continue;
-		found.bad = gs_tenant_bad(peer->tenant, &found.state);
-		found.overdue = gs_tenant_overdue(peer->tenant);
+		found.bad = gs_gpu_client_bad(conn->client, &found.state);
+		found.overdue = gs_gpu_client_overdue(conn->client);
 		if (!found.bad && !found.overdue)
 			continue;
-		k = gs_tally_kernel(&peer->step->live, peer->registration.kernels, gs_tenant_kernel_on_gpu(peer->tenant));
+		k = gs_tally_kernel(&conn->step->live, conn->registration.kernels, gs_gpu_client_kernel_on_gpu(conn->client));
 		if (k)
 			memcpy(found.kernel, k->name, sizeof(found.kernel));
 		v->found[v->n++] = found;
@@ -103,11 +103,11 @@ static void do_judge(struct gs_gpu *gpu, void *arg)
 }
 
 /* A client whose page holds a state that there is not. */
-static void drop_bad(struct gs_peer *peer, uint32_t state)
+static void drop_bad(struct gs_connection *conn, uint32_t state)
 {
-	gs_complain("%s: closed: its page holds the state %u", peer->who, state);
-	gs_mps_terminate(peer, "plays with its page");
-	gs_peer_close(peer);
+	gs_complain("%s: closed: its page holds the state %u", conn->who, state);
+	gs_mps_terminate(conn, "plays with its page");
+	gs_connection_close(conn);
 }
 
 void gs_verdicts_execute(struct gs_daemon *d, struct gs_device *device)
@@ -118,25 +118,25 @@ void gs_verdicts_execute(struct gs_daemon *d, struct gs_device *device)
 		v.n = 0;
 		gs_arbiter_call(device->arbiter, do_judge, &v);
 		for (size_t i = 0; i < v.n; i++) {
-			struct gs_peer *peer = v.found[i].peer;
+			struct gs_connection *conn = v.found[i].conn;
 
 			if (v.found[i].overdue)
-				gs_mps_terminate(peer, "has not left the GPU by EvictDeadline");
-			if (v.found[i].overdue && d->config->overdue_kill && peer->step)
-				kill_job(peer, v.found[i].kernel);
+				gs_mps_terminate(conn, "has not left the GPU by EvictDeadline");
+			if (v.found[i].overdue && d->config->overdue_kill && conn->step)
+				kill_job(conn, v.found[i].kernel);
 			if (v.found[i].bad)
-				drop_bad(peer, v.found[i].state);
+				drop_bad(conn, v.found[i].state);
 		}
 	} while (v.n == VERDICTS_MOST);
 }
 
 void gs_overdue_not_killed(struct gs_daemon *d, uint32_t job_id)
 {
-	struct gs_peer *peer;
+	struct gs_connection *conn;
 
-	LIST_FOREACH(peer, &d->peers, link)
-		if (peer->tenant && peer->step && peer->step->info.job_id == job_id) {
-			peer->step->kill_asked = 0;
-			kill_process(peer);
+	LIST_FOREACH(conn, &d->conns, link)
+		if (conn->client && conn->step && conn->step->info.job_id == job_id) {
+			conn->step->kill_requested = 0;
+			kill_process(conn);
 		}
 }

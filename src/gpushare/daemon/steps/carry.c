@@ -8,7 +8,7 @@
 
 #include "gpushare/arbiter/gpu.h"
 #include "gpushare/daemon/gpu/figures.h"
-#include "gpushare/daemon/base/peer.h"
+#include "gpushare/daemon/base/connection.h"
 #include "gpushare/daemon/base/step.h"
 #include "gpushare/memory/ledger.h"
 
@@ -16,11 +16,11 @@
 static uint64_t launches_over(const struct gs_daemon *d, const struct gs_step *s)
 {
 	uint64_t all = s->tally.launches, theirs = 0;
-	const struct gs_peer *peer;
+	const struct gs_connection *conn;
 
-	LIST_FOREACH(peer, &d->peers, link)
-		if (peer->step == s)
-			theirs += peer->registration.counted;
+	LIST_FOREACH(conn, &d->conns, link)
+		if (conn->step == s)
+			theirs += conn->registration.counted;
 	return all > theirs ? all - theirs : 0;
 }
 

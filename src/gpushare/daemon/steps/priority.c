@@ -34,31 +34,31 @@ int32_t gs_step_priority(const struct gs_config *config, const struct gs_step_in
 	return priority;
 }
 
-int gs_client_may_have(const struct gs_peer *peer, int32_t priority)
+int gs_client_may_have(const struct gs_connection *conn, int32_t priority)
 {
-	return peer->uid == 0 || priority <= peer->step->priority;
+	return conn->uid == 0 || priority <= conn->step->priority;
 }
 
-int32_t gs_client_priority(const struct gs_peer *peer)
+int32_t gs_client_priority(const struct gs_connection *conn)
 {
-	return peer->registration.wished && gs_client_may_have(peer, peer->registration.wish) ? peer->registration.wish :
-								      peer->step->priority;
+	return conn->registration.wished && gs_client_may_have(conn, conn->registration.wish) ? conn->registration.wish :
+								      conn->step->priority;
 }
 
 void gs_steps_reprioritise(struct gs_daemon *d)
 {
 	struct gs_step *s;
-	struct gs_peer *peer;
+	struct gs_connection *conn;
 
 	TAILQ_FOREACH (s, &d->steps, link) {
 		s->priority = gs_step_priority(d->config, &s->info);
 		gs_memory_prioritise(s->alloc, s->priority);
 	}
-	LIST_FOREACH (peer, &d->peers, link)
-		if (peer->tenant)
-			gs_command_priority(peer->device->arbiter, peer->tenant,
-					    gs_client_priority(peer),
-					    gs_step_class(d->config, &peer->step->info));
+	LIST_FOREACH (conn, &d->conns, link)
+		if (conn->client)
+			gs_command_priority(conn->device->arbiter, conn->client,
+					    gs_client_priority(conn),
+					    gs_step_class(d->config, &conn->step->info));
 }
 
 unsigned gs_steps_prioritise(struct gs_daemon *d, uint32_t job_id, uint32_t priority)

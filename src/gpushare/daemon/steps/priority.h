@@ -3,7 +3,7 @@
 #ifndef GPUSHARE_DAEMON_PRIORITY_H
 #define GPUSHARE_DAEMON_PRIORITY_H
 
-#include "gpushare/daemon/base/peer.h"
+#include "gpushare/daemon/base/connection.h"
 #include "gpushare/daemon/base/step.h"
 
 /* Priority and class of a step under this configuration. */
@@ -11,10 +11,10 @@ int32_t gs_step_priority(const struct gs_config *config, const struct gs_step_in
 uint32_t gs_step_class(const struct gs_config *config, const struct gs_step_info *info);
 
 /* A client may wish for that priority: it is root's, or not above its step's. */
-int gs_client_may_have(const struct gs_peer *peer, int32_t priority);
+int gs_client_may_have(const struct gs_connection *conn, int32_t priority);
 
 /* The priority of a client's kernels: its step's, or what it wished for, as far as it may. */
-int32_t gs_client_priority(const struct gs_peer *peer);
+int32_t gs_client_priority(const struct gs_connection *conn);
 
 /* The administrator's priority for all steps of the job, those to come too; how many there are. */
 unsigned gs_steps_prioritise(struct gs_daemon *d, uint32_t job_id, uint32_t priority);

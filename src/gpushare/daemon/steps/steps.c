@@ -20,7 +20,7 @@
 #include "gpushare/daemon/gpu/figures.h"
 #include "gpushare/daemon/memory/memory.h"
 #include "gpushare/daemon/memory/memory_history.h"
-#include "gpushare/daemon/base/peer.h"
+#include "gpushare/daemon/base/connection.h"
 #include "gpushare/daemon/steps/priority.h"
 #include "gpushare/daemon/base/proc.h"
 #include "gpushare/daemon/steps/registrant.h"
@@ -237,12 +237,12 @@ static void forget(struct gs_step *s)
 /* Close one client of the step; 0 if it has none (left). */
 static int close_one_client(struct gs_daemon *d, const struct gs_step *s)
 {
-	struct gs_peer *peer;
+	struct gs_connection *conn;
 
-	LIST_FOREACH(peer, &d->peers, link)
-		if (peer->step == s) {
-			gs_complain("%s: closed: its step is over", peer->who);
-			gs_peer_close(peer);
+	LIST_FOREACH(conn, &d->conns, link)
+		if (conn->step == s) {
+			gs_complain("%s: closed: its step is over", conn->who);
+			gs_connection_close(conn);
 			return 1;
 		}
 	return 0;
@@ -250,14 +250,14 @@ static int close_one_client(struct gs_daemon *d, const struct gs_step *s)
 
 void gs_step_over(struct gs_daemon *d, struct gs_step *s, const char *why)
 {
-	struct gs_peer *peer;
+	struct gs_connection *conn;
 	char name[16];
 
 	while (close_one_client(d, s))
 		;
-	LIST_FOREACH(peer, &d->peers, link)
-		if (peer->own == s)
-			peer->own = NULL;
+	LIST_FOREACH(conn, &d->conns, link)
+		if (conn->own == s)
+			conn->own = NULL;
 	gs_devices_sync(d, 0); /* what its launches have taught */
 	gs_tally_fini(&s->tally);
 	s->tally = s->live; /* nobody has it any more */

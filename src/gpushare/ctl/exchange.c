@@ -31,7 +31,7 @@ static int receive(int sock, struct gs_msg *msg, enum gs_msg_type answer, struct
 	return 0;
 }
 
-int gs_ctl_ask(int sock, struct gs_msg *msg, enum gs_msg_type answer, struct gs_error *err)
+int gs_ctl_exchange(int sock, struct gs_msg *msg, enum gs_msg_type answer, struct gs_error *err)
 {
 	if (gs_msg_send(sock, msg, -1) < 0)
 		return gs_fail_errno(err, "cannot send to gpushared");
@@ -60,7 +60,7 @@ static int collect(struct gs_ctl_text *text, const struct gs_msg_text *piece,
 
 int gs_ctl_fetch(int sock, struct gs_msg *msg, struct gs_ctl_text *text, struct gs_error *err)
 {
-	int rc = gs_ctl_ask(sock, msg, GS_MSG_TEXT, err);
+	int rc = gs_ctl_exchange(sock, msg, GS_MSG_TEXT, err);
 
 	*text = (struct gs_ctl_text){ 0 };
 	while (rc == 0 && (rc = collect(text, &msg->text, err)) == 0 && msg->text.more)

@@ -3,8 +3,8 @@
  * A client on a GPU, for the files of gpu_core.h alone: its page's words that the daemon
  * writes, and the accounting of what a look at it found.
  */
-#ifndef GPUSHARE_ARBITER_TENANT_H
-#define GPUSHARE_ARBITER_TENANT_H
+#ifndef GPUSHARE_ARBITER_CLIENT_H
+#define GPUSHARE_ARBITER_CLIENT_H
 
 #include <stdint.h>
 #include <sys/queue.h>
@@ -16,18 +16,18 @@
 
 struct gs_traced;
 
-/* What the latest poll of its page has found, besides gs_tenant.ready to off_gpu; see gs_look. */
+/* What the latest poll of its page has found, besides gs_gpu_client.ready to off_gpu; see gs_look. */
 struct gs_found {
 	uint32_t staying, staying_live, staying_out, put_back;
-	uint64_t staying_ns, asked_ns;
+	uint64_t staying_ns, requested_ns;
 	uint64_t out[(GS_PAGE_SLOTS + 63) / 64]; /* the slots of on_gpu and off_gpu */
-	uint32_t bad_state;    /* where gs_tenant.bad is not 0 */
+	uint32_t bad_state;    /* where gs_gpu_client.bad is not 0 */
 };
 
 /* It has not left by the deadline. */
 struct gs_late {
-	uint64_t since_ns;     /* asked_ns of what was late the last time */
-	uint8_t untold;        /* and nobody has asked yet, see gs_tenant_overdue() */
+	uint64_t since_ns;     /* requested_ns of what was late the last time */
+	uint8_t untold;        /* and nobody has asked yet, see gs_gpu_client_overdue() */
 	uint8_t deaf;          /* nothing of it is there, but it did not hear by the deadline, nor has since */
 };
 
@@ -43,9 +43,9 @@ struct gs_account {
 	uint64_t told_launches; /* booked as told (GS_MSG_UNTRACKED), beyond the watch's last number */
 };
 
-struct gs_tenant {
-	LIST_ENTRY(gs_tenant) link;
-	struct gs_tenant_params p;
+struct gs_gpu_client {
+	LIST_ENTRY(gs_gpu_client) link;
+	struct gs_gpu_client_params p;
 	struct gs_gpu *gpu;
 	struct gs_watch watch;
 	uint32_t ready;        /* READY and TORUN slots at the last poll */
@@ -56,7 +56,7 @@ struct gs_tenant {
 	struct gs_found found;
 	struct gs_late late;
 	uint32_t bad;          /* the page holds what cannot be */
-	uint32_t asked;        /* the page's word when it was last heard */
+	uint32_t requested;        /* the page's word when it was last heard */
 	uint8_t dirty;         /* look at it in the next turn */
 	uint8_t task;          /* the scheduler knows it */
 	uint8_t stopped;       /* its process does not run (SIGSTOP, the freezer) */
@@ -72,29 +72,29 @@ struct gs_tenant {
 };
 
 /* Above 0: `a` is more urgent than `b`, below 0: less; 0: they are equals.  (holders.c) */
-int gs_tenant_compare(const struct gs_tenant *a, const struct gs_tenant *b);
+int gs_gpu_client_compare(const struct gs_gpu_client *a, const struct gs_gpu_client *b);
 
 /* Has it launched something that has neither ended nor left?  (holders.c) */
-int gs_tenant_is_out(const struct gs_tenant *t);
+int gs_gpu_client_is_out(const struct gs_gpu_client *t);
 
 /* It uses the GPU, or has in the last ten seconds and so will want it again.  (holders.c) */
-int gs_tenant_uses(const struct gs_tenant *t, uint64_t now);
+int gs_gpu_client_uses(const struct gs_gpu_client *t, uint64_t now);
 
 /* Does it want the GPU, or use it, as an equal of that one?  (holders.c) */
-int gs_tenant_is_equal(const struct gs_tenant *t, const struct gs_tenant *of);
+int gs_gpu_client_is_equal(const struct gs_gpu_client *t, const struct gs_gpu_client *of);
 
 /* Give or take the turn, sequentially consistent (Dekker's handshake, see handover.c). */
-void gs_tenant_turn(struct gs_tenant *t, uint32_t turn);
+void gs_gpu_client_turn(struct gs_gpu_client *t, uint32_t turn);
 
 /* Is something ready, and all of that in its stream already (GS_SLOT_PREENQUEUED)? */
-int gs_tenant_is_preenqueued(const struct gs_tenant *t);
+int gs_gpu_client_is_preenqueued(const struct gs_gpu_client *t);
 
 /*
  * READY -> TORUN, or RUNNING what is pre-enqueued, and back to RUNNING what has not begun to leave.  The caller rings
- * for so many launches, as gs_page_ring_for() counts them: what is up to
+ * for so many launches, as gs_page_doorbell_for() counts them: what is up to
  * the client's agent, which may sleep whoever else is awake, is more than any.
  */
-unsigned gs_tenant_schedule(struct gs_tenant *t);
+unsigned gs_gpu_client_schedule(struct gs_gpu_client *t);
 
 /*
  * TORUN -> READY, and RUNNING -> TOEVICT for what can leave.  Returns how many
@@ -104,27 +104,27 @@ unsigned gs_tenant_schedule(struct gs_tenant *t);
  * leave by its own account, UINT64_MAX if one of them or a kernel that cannot
  * be told does not say.
  */
-unsigned gs_tenant_sweep(struct gs_tenant *t, uint64_t now, unsigned *evicted, uint64_t *leave_ns);
+unsigned gs_gpu_client_sweep(struct gs_gpu_client *t, uint64_t now, unsigned *evicted, uint64_t *leave_ns);
 
 /*
  * Is everything that the last look found on its way out still out there?  Much
  * cheaper than a look; what came after that look is not asked for.
  */
-int gs_tenant_quiet(const struct gs_tenant *t);
+int gs_gpu_client_quiet(const struct gs_gpu_client *t);
 
 /* Time since the last charge: with the GPU it is active, without it waiting. */
-void gs_tenant_charge(struct gs_tenant *t, int holds, uint64_t now);
+void gs_gpu_client_charge(struct gs_gpu_client *t, int holds, uint64_t now);
 
 /*
  * Book launches of so many kernels that no look finds: they are short, and cannot be preempted inside.  What they took is as long
  * as their kernels' last launches that were not evictable, but together no longer than it is since the last call.
  */
-void gs_tenant_untracked(struct gs_tenant *t, const struct gs_untracked *untracked, size_t count, uint64_t now);
+void gs_gpu_client_untracked(struct gs_gpu_client *t, const struct gs_untracked *untracked, size_t count, uint64_t now);
 /* With those it has made so many in all. */
-void gs_tenant_launched(struct gs_tenant *t, uint64_t launched);
+void gs_gpu_client_launched(struct gs_gpu_client *t, uint64_t launched);
 
 /* Book what a look found; holds: it had the turn since the last one. */
-void gs_tenant_account(struct gs_tenant *t, const struct gs_look *look, int holds,
+void gs_gpu_client_account(struct gs_gpu_client *t, const struct gs_look *look, int holds,
 		       uint64_t now);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The daemon's writes to a page, and a client's accounting; see tenant.h. */
+/* The daemon's writes to a page, and a client's accounting; see client.h. */
 #define _GNU_SOURCE
-#include "gpushare/arbiter/tenant.h"
+#include "gpushare/arbiter/client.h"
 
 #include <assert.h>
 #include <limits.h>
@@ -10,7 +10,7 @@
 #include "gpushare/arbiter/gpu_core.h"
 #include "gpushare/arbiter/pace.h"
 
-void gs_tenant_turn(struct gs_tenant *t, uint32_t turn)
+void gs_gpu_client_turn(struct gs_gpu_client *t, uint32_t turn)
 {
 	atomic_store(&t->p.page->turn, turn);
 	atomic_thread_fence(memory_order_seq_cst); /* before the slots are read */
@@ -27,7 +27,7 @@ static int move(struct gs_slot *slot, uint32_t from, uint32_t to)
 	return gs_page_load(slot->state) == from && gs_slot_move(slot, from, to);
 }
 
-int gs_tenant_is_preenqueued(const struct gs_tenant *t)
+int gs_gpu_client_is_preenqueued(const struct gs_gpu_client *t)
 {
 	unsigned slots = gs_page_slots(t->p.page);
 	int any = 0;
@@ -53,7 +53,7 @@ static unsigned let_go(struct gs_slot *slot)
 	return (unsigned)move(slot, GS_K_READY, GS_K_TORUN);
 }
 
-unsigned gs_tenant_schedule(struct gs_tenant *t)
+unsigned gs_gpu_client_schedule(struct gs_gpu_client *t)
 {
 	unsigned launches = 0, agents = 0, slots = gs_page_slots(t->p.page);
 
@@ -91,7 +91,7 @@ static void add_leave(const struct gs_slot *slot, int told, uint64_t *leave_ns)
 		*leave_ns = ns;
 }
 
-unsigned gs_tenant_sweep(struct gs_tenant *t, uint64_t now, unsigned *evicted, uint64_t *leave_ns)
+unsigned gs_gpu_client_sweep(struct gs_gpu_client *t, uint64_t now, unsigned *evicted, uint64_t *leave_ns)
 {
 	struct gs_page *page = t->p.page;
 	/* Read after the turn was taken: who began to use a slot before that is seen. */
@@ -110,7 +110,7 @@ unsigned gs_tenant_sweep(struct gs_tenant *t, uint64_t now, unsigned *evicted, u
 		if (state == GS_K_TORUN)
 			state = gs_page_load(slot->state);
 		if ((state == GS_K_RUNNING || state == GS_K_TOEVICT) && gs_page_load(slot->started))
-			gs_watch_asked(&t->watch, i, now);
+			gs_watch_requested(&t->watch, i, now);
 		if (state != GS_K_RUNNING)
 			continue;
 		if (!(gs_page_load(slot->flags) & GS_SLOT_EVICTABLE)) {
@@ -127,7 +127,7 @@ unsigned gs_tenant_sweep(struct gs_tenant *t, uint64_t now, unsigned *evicted, u
 	return put_off + *evicted;
 }
 
-int gs_tenant_quiet(const struct gs_tenant *t)
+int gs_gpu_client_quiet(const struct gs_gpu_client *t)
 {
 	for (unsigned i = 0; i < GS_PAGE_SLOTS; i++) {
 		uint32_t state;
@@ -141,7 +141,7 @@ int gs_tenant_quiet(const struct gs_tenant *t)
 	return 1;
 }
 
-void gs_tenant_charge(struct gs_tenant *t, int holds, uint64_t now)
+void gs_gpu_client_charge(struct gs_gpu_client *t, int holds, uint64_t now)
 {
 	uint64_t dt = now > t->account.charged_ns ? now - t->account.charged_ns : 0;
 
@@ -164,7 +164,7 @@ static uint64_t mixed(uint64_t old, uint64_t tpt_ps)
 	return old ? (3 * old + tpt_ps) / 4 : tpt_ps;
 }
 
-static void learn(struct gs_tenant *t, const struct gs_slot_event *e)
+static void learn(struct gs_gpu_client *t, const struct gs_slot_event *e)
 {
 	uint64_t key = e->tpt_ps ? gs_learned_of_dims(t->p.kernels->key[e->kernel], e->dims) : 0;
 	struct gs_lesson *lesson = &t->gpu->loop.lesson[key % GS_GPU_LESSONS];
@@ -176,7 +176,7 @@ static void learn(struct gs_tenant *t, const struct gs_slot_event *e)
 	lesson->times++;
 }
 
-static void book_launch(struct gs_tenant *t, struct gs_tally_kernel *k, const struct gs_slot_event *e)
+static void book_launch(struct gs_gpu_client *t, struct gs_tally_kernel *k, const struct gs_slot_event *e)
 {
 	gs_tally_ran(t->p.tally, k, 0, 1, e->evictable);
 	if (!k)
@@ -198,7 +198,7 @@ static void book_end(struct gs_tally_kernel *k, const struct gs_slot_event *e)
 }
 
 /* As long as its launches do not tell what they take, the daemon says so of them. */
-static void learn_from_seen(struct gs_tenant *t, const struct gs_slot_event *e)
+static void learn_from_seen(struct gs_gpu_client *t, const struct gs_slot_event *e)
 {
 	uint64_t *tpt_ps = &t->p.kernels->tpt_ps[e->kernel];
 
@@ -208,7 +208,7 @@ static void learn_from_seen(struct gs_tenant *t, const struct gs_slot_event *e)
 	*tpt_ps = mixed(*tpt_ps, e->tpt_ps);
 }
 
-static void book_event(struct gs_tenant *t, const struct gs_slot_event *e)
+static void book_event(struct gs_gpu_client *t, const struct gs_slot_event *e)
 {
 	struct gs_tally_kernel *k = gs_tally_kernel(t->p.tally, t->p.kernels, e->kernel);
 
@@ -236,7 +236,7 @@ static double kernel_ns(const struct gs_tally_kernel *k)
 	return k ? (double)(k->as_is_ns ? k->as_is_ns : k->alone_ns) : 0;
 }
 
-void gs_tenant_untracked(struct gs_tenant *t, const struct gs_untracked *untracked, size_t count, uint64_t now)
+void gs_gpu_client_untracked(struct gs_gpu_client *t, const struct gs_untracked *untracked, size_t count, uint64_t now)
 {
 	double all = 0, most = now > t->account.untracked_ns ? (double)(now - t->account.untracked_ns) : 0, part;
 
@@ -253,7 +253,7 @@ void gs_tenant_untracked(struct gs_tenant *t, const struct gs_untracked *untrack
 	}
 }
 
-void gs_tenant_launched(struct gs_tenant *t, uint64_t launched)
+void gs_gpu_client_launched(struct gs_gpu_client *t, uint64_t launched)
 {
 	uint64_t seen = t->watch.last_number, ahead = launched > seen ? launched - seen : 0;
 
@@ -264,7 +264,7 @@ void gs_tenant_launched(struct gs_tenant *t, uint64_t launched)
 }
 
 /* Numbers that a look has found: of the launches, those that were not told of before. */
-static uint64_t untold(struct gs_tenant *t, uint64_t launches)
+static uint64_t untold(struct gs_gpu_client *t, uint64_t launches)
 {
 	uint64_t told = launches < t->account.told_launches ? launches : t->account.told_launches;
 
@@ -272,13 +272,13 @@ static uint64_t untold(struct gs_tenant *t, uint64_t launches)
 	return launches - told;
 }
 
-void gs_tenant_account(struct gs_tenant *t, const struct gs_look *look, int holds,
+void gs_gpu_client_account(struct gs_gpu_client *t, const struct gs_look *look, int holds,
 		       uint64_t now)
 {
 	uint64_t since = t->account.charged_ns;
 	struct gs_tally *tally = t->p.tally;
 
-	gs_tenant_charge(t, holds, now);
+	gs_gpu_client_charge(t, holds, now);
 	tally->launches += untold(t, look->launches);
 	tally->preemptions += look->preemptions;
 	for (uint32_t i = 0; i < look->nevents; i++)
@@ -302,7 +302,7 @@ void gs_tenant_account(struct gs_tenant *t, const struct gs_look *look, int hold
 	t->found.staying_live = look->staying_live;
 	t->found.staying_out = look->staying_out;
 	t->longest_ns = look->longest_ns;
-	t->found.asked_ns = look->asked_ns;
+	t->found.requested_ns = look->requested_ns;
 	t->found.put_back = look->put_back;
 	memcpy(t->found.out, look->out, sizeof(t->found.out));
 	gs_holders_seen(t, look->launches, now);

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Reading from a connection, dispatching by type, ending it; see connection.h. */
+#define _GNU_SOURCE
+#include "gpushare/daemon/base/connection.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "common/log.h"
+#include "gpushare/daemon/base/complain.h"
+#include "gpushare/daemon/base/event.h"
+#include "gpushare/daemon/base/proc.h"
+
+/* Messages taken from one connection before the others get their turn. */
+#define MESSAGES_PER_TURN 32
+/* Messages read from a connection whose process has ended. */
+#define LAST_MESSAGES 512
+
+#define LISTENERS_MAX 8
+/* How long somebody may take to read the next piece of a text. */
+#define READ_PATIENCE_S 5
+
+struct gs_connection_text {
+	char *bytes;
+	size_t size, sent;
+	uint32_t tag;
+};
+
+static gs_handler *const *handlers;
+static gs_connection_listener *listeners[LISTENERS_MAX]; /* up to the first NULL */
+
+void gs_connections_serve(gs_handler *const *table)
+{
+	handlers = table;
+}
+
+void gs_connections_on_gone(gs_connection_listener *listener)
+{
+	size_t i = 0;
+
+	while (listeners[i])
+		i++;
+	assert(i + 1 < LISTENERS_MAX);
+	listeners[i] = listener;
+}
+
+int gs_connection_send(struct gs_connection *conn, const struct gs_msg *msg, int fd)
+{
+	if (gs_msg_send(conn->fd, msg, fd) == 0)
+		return 0;
+	if (errno != EPIPE && errno != ECONNRESET)
+		gs_complain("%s: does not read its answers (%s): closed",
+			    conn->who, strerror(errno));
+	return -1;
+}
+
+int gs_connection_refuse(struct gs_connection *conn, uint32_t tag, enum gs_refusal code,
+		   const char *fmt, ...)
+{
+	struct gs_msg msg;
+	va_list ap;
+
+	gs_msg_init(&msg, GS_MSG_REFUSED, tag);
+	msg.refused.code = code;
+	va_start(ap, fmt);
+	vsnprintf(msg.refused.reason, sizeof(msg.refused.reason), fmt, ap);
+	va_end(ap);
+	gs_complain("%s: refused: %s", conn->who, msg.refused.reason);
+	gs_msg_send(conn->fd, &msg, -1); /* it is closed in any case: one line is enough */
+	return -1;
+}
+
+static int handle_one(struct gs_connection *conn)
+{
+	struct gs_error err;
+	struct gs_msg msg;
+	int fd, ret, n = gs_msg_recv(conn->fd, &msg, GS_TO_DAEMON, &fd, &err);
+
+	if (n == 0)
+		return -1;
+	if (n < 0) {
+		if (errno == EAGAIN || errno == EWOULDBLOCK)
+			return 1;
+		if (errno == EBADMSG)
+			gs_complain("%s: closed: %s", conn->who, err.text);
+		return -1;
+	}
+	if (!handlers[msg.header.type]) {
+		gs_complain("%s: closed: %s is not for the daemon", conn->who,
+			    gs_msg_name(msg.header.type));
+		ret = -1;
+	} else {
+		ret = handlers[msg.header.type](conn, &msg, fd);
+	}
+	if (fd >= 0)
+		close(fd);
+	return ret;
+}
+
+static void drop_text(struct gs_connection *conn)
+{
+	if (conn->text)
+		free(conn->text->bytes);
+	free(conn->text);
+	conn->text = NULL;
+}
+
+static void on_readable(evutil_socket_t fd, short what, void *arg)
+{
+	struct gs_connection *conn = arg;
+
+	(void)fd;
+	(void)what;
+	for (int i = 0; i < MESSAGES_PER_TURN; i++) {
+		int rc = handle_one(conn);
+
+		if (rc < 0)
+			gs_connection_close(conn);
+		if (rc)
+			return;
+	}
+}
+
+/* Send what the socket takes; wait for room for the rest. */
+static int continue_text(struct gs_connection *conn)
+{
+	static const struct timeval patience = { READ_PATIENCE_S, 0 };
+	struct gs_connection_text *text = conn->text;
+
+	do {
+		size_t left = text->size - text->sent;
+		struct gs_msg msg;
+
+		gs_msg_init(&msg, GS_MSG_TEXT, text->tag);
+		msg.text.more = left > sizeof(msg.text.text);
+		msg.text.length = (uint32_t)(msg.text.more ? sizeof(msg.text.text) : left);
+		memcpy(msg.text.text, text->bytes + text->sent, msg.text.length);
+		if (gs_msg_send(conn->fd, &msg, -1) < 0) {
+			if (errno != EAGAIN && errno != EWOULDBLOCK)
+				return -1;
+			return event_add(conn->writable, &patience);
+		}
+		text->sent += msg.text.length;
+	} while (text->sent < text->size);
+	drop_text(conn);
+	return 0;
+}
+
+static void on_writable(evutil_socket_t fd, short what, void *arg)
+{
+	struct gs_connection *conn = arg;
+
+	(void)fd;
+	if ((what & EV_TIMEOUT) || continue_text(conn) < 0)
+		gs_connection_close(conn);
+}
+
+int gs_connection_send_text(struct gs_connection *conn, uint32_t tag, char *bytes, size_t size)
+{
+	struct gs_connection_text *text = bytes ? calloc(1, sizeof(*text)) : NULL;
+
+	if (!text) {
+		free(bytes);
+		return -1;
+	}
+	drop_text(conn);
+	*text = (struct gs_connection_text){ .bytes = bytes, .size = size, .tag = tag };
+	conn->text = text;
+	return continue_text(conn);
+}
+
+int gs_connection_sends_text(const struct gs_connection *conn)
+{
+	return conn->text != NULL;
+}
+
+struct gs_connection *gs_connection_new(struct gs_daemon *d, int fd, uid_t uid, pid_t pid)
+{
+	struct gs_connection *conn = calloc(1, sizeof(*conn));
+	struct gs_proc proc;
+
+	if (!conn)
+		goto fail;
+	conn->d = d;
+	conn->fd = fd;
+	conn->pidfd = -1;
+	conn->uid = uid;
+	conn->pid = pid;
+	conn->id = ++d->next_id;
+	conn->start = gs_proc_read(pid, &proc) == 0 ? proc.start : 0;
+	snprintf(conn->who, sizeof(conn->who), "uid %u pid %d", (unsigned)uid, (int)pid);
+	conn->readable = gs_event_new(d->base, fd, EV_READ | EV_PERSIST, on_readable, conn);
+	conn->writable = gs_event_new(d->base, fd, EV_WRITE, on_writable, conn);
+	if (!conn->readable || !conn->writable || event_add(conn->readable, NULL) < 0)
+		goto fail;
+	LIST_INSERT_HEAD(&d->conns, conn, link);
+	return conn;
+fail:
+	if (conn) {
+		if (conn->readable)
+			gs_event_free(conn->readable);
+		if (conn->writable)
+			gs_event_free(conn->writable);
+	}
+	free(conn);
+	close(fd);
+	return NULL;
+}
+
+static void on_ended(evutil_socket_t fd, short what, void *arg)
+{
+	struct gs_connection *conn = arg;
+
+	(void)fd;
+	(void)what;
+	/* What it said before is still worth reading; a child that has the socket may go on for ever. */
+	for (int i = 0; i < LAST_MESSAGES && handle_one(conn) == 0; i++)
+		;
+	gs_connection_close(conn);
+}
+
+void gs_connection_watch_process(struct gs_connection *conn)
+{
+	int fd = (int)syscall(SYS_pidfd_open, conn->pid, 0); /* close-on-exec by itself */
+
+	if (fd < 0)
+		return;
+	conn->ended = gs_event_new(conn->d->base, fd, EV_READ, on_ended, conn);
+	if (!conn->ended || event_add(conn->ended, NULL) < 0) {
+		if (conn->ended)
+			gs_event_free(conn->ended);
+		conn->ended = NULL;
+		close(fd);
+		return;
+	}
+	conn->pidfd = fd;
+}
+
+void gs_connection_close(struct gs_connection *conn)
+{
+	for (size_t i = 0; listeners[i]; i++)
+		listeners[i](conn);
+	LIST_REMOVE(conn, link);
+	gs_event_free(conn->readable);
+	gs_event_free(conn->writable);
+	if (conn->ended) {
+		gs_event_free(conn->ended);
+		close(conn->pidfd);
+	}
+	close(conn->fd);
+	drop_text(conn);
+	free(conn);
+}
+
+unsigned gs_connections_of(const struct gs_daemon *d, uid_t uid)
+{
+	const struct gs_connection *conn;
+	unsigned n = 0;
+
+	LIST_FOREACH(conn, &d->conns, link)
+		n += conn->uid == uid;
+	return n;
+}
+
+unsigned gs_connections_count(const struct gs_daemon *d)
+{
+	const struct gs_connection *conn;
+	unsigned n = 0;
+
+	LIST_FOREACH(conn, &d->conns, link)
+		n++;
+	return n;
+}
