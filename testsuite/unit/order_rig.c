@@ -32,19 +32,19 @@ void *shim_real(enum shim_fn fn)
 
 _Atomic int held;
 
-int shim_hold_is_legacy(void)
+int shim_blocked_is_legacy(void)
 {
 	return held;
 }
 
 const struct shim_context *const context = (const void *)0x1000;
 
-void enter(struct shim_passage *p, CUstream stream, int holds)
+void enter(struct shim_section *p, CUstream stream, int blocks)
 {
 	struct shim_owned *own = shim_owned_here();
 
-	if (holds || !own || shim_is_odd(~UINT32_C(0))) {
-		shim_order_enter(p, context, stream, holds, holds && shim_stream_is_legacy(stream));
+	if (blocks || !own || shim_is_uncommon(~UINT32_C(0))) {
+		shim_order_enter(p, context, stream, blocks, blocks && shim_stream_is_legacy(stream));
 		return;
 	}
 	sched_yield(); /* another thread may come between the two */
@@ -55,7 +55,7 @@ void enter(struct shim_passage *p, CUstream stream, int holds)
 int begin_anew(void **unused)
 {
 	(void)unused;
-	shim_odd = 0;
+	shim_uncommon = 0;
 	shim_order_forked();
 	shim_order_begin();
 	return 0;
@@ -71,10 +71,10 @@ int begin_shared(void **unused)
 static void *visit(void *arg)
 {
 	struct visitor *v = arg;
-	struct shim_passage p;
+	struct shim_section p;
 
 	v->tid = (int)syscall(SYS_gettid);
-	enter(&p, v->stream, v->holds);
+	enter(&p, v->stream, v->blocks);
 	v->in = 1;
 	while (!v->leave)
 		usleep(100);
@@ -96,11 +96,11 @@ static int sleeps(int tid)
 	return state == 'S';
 }
 
-void come(struct visitor *v, CUstream stream, int holds)
+void come(struct visitor *v, CUstream stream, int blocks)
 {
 	uint64_t until = gs_clock_ns() + LIMIT_NS;
 
-	*v = (struct visitor){ .stream = stream, .holds = holds };
+	*v = (struct visitor){ .stream = stream, .blocks = blocks };
 	assert_int_equal(pthread_create(&v->thread, NULL, visit, v), 0);
 	do
 		usleep(WATCH_US);
@@ -122,16 +122,16 @@ int gets_in(struct visitor *v)
 	return v->in;
 }
 
-int second_comes(CUstream stream, int holds, CUstream stream2, int holds2, int waits)
+int second_comes(CUstream stream, int blocks, CUstream stream2, int holds2, int waits)
 {
-	struct shim_passage p;
+	struct shim_section p;
 	struct visitor second;
 	int right;
 
 	for (int i = 0; i < 2; i++) {
 		if (i)
 			shim_order_leave(&p);
-		enter(&p, stream, holds);
+		enter(&p, stream, blocks);
 	}
 	come(&second, stream2, holds2);
 	right = waits ? !second.in : gets_in(&second);
@@ -139,7 +139,7 @@ int second_comes(CUstream stream, int holds, CUstream stream2, int holds2, int w
 	right = gets_in(&second) && right;
 	go(&second);
 	/* And it goes on, as one of two threads. */
-	enter(&p, stream, holds);
+	enter(&p, stream, blocks);
 	shim_order_leave(&p);
 	return right;
 }

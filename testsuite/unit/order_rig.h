@@ -19,7 +19,7 @@ extern _Atomic int held;
 extern const struct shim_context *const context;
 
 /* As launch_calls.c: the owner's launches that hold nothing have a way of their own where nobody has done anything else odd. */
-void enter(struct shim_passage *p, CUstream stream, int holds);
+void enter(struct shim_section *p, CUstream stream, int blocks);
 
 /* Nobody has launched yet: the first one that does has the way of its own that one thread has. */
 int begin_anew(void **unused);
@@ -29,13 +29,13 @@ int begin_shared(void **unused);
 /* A thread that enters, says so, and leaves when told. */
 struct visitor {
 	CUstream stream;
-	int holds;
+	int blocks;
 	_Atomic int tid, in, leave;
 	pthread_t thread;
 };
 
 /* It is in, or waits. */
-void come(struct visitor *v, CUstream stream, int holds);
+void come(struct visitor *v, CUstream stream, int blocks);
 void go(struct visitor *v);
 int gets_in(struct visitor *v);
 
@@ -43,9 +43,9 @@ int gets_in(struct visitor *v);
  * The first thread has launched before and is inside the driver when another one
  * launches for the first time, which is to wait for it or not to: does it?
  */
-int second_comes(CUstream stream, int holds, CUstream stream2, int holds2, int waits);
+int second_comes(CUstream stream, int blocks, CUstream stream2, int holds2, int waits);
 
-/* test_order_owners.c's: how many failed. */
+/* test_order_threads.c's: how many failed. */
 int order_owners(void);
 
 #define BOTH(test) \

@@ -30,7 +30,7 @@ int all_prepared(void)
 {
 	for (uint32_t i = 0; i < GS_PAGE_SLOTS; i++)
 		if (gs_page_load(page->slot[i].state) != GS_K_PREP ||
-		    shim_launch_at(i)->owner != SHIM_FREE)
+		    shim_launch_at(i)->taken != SHIM_FREE)
 			return 0;
 	return 1;
 }

@@ -133,7 +133,7 @@ static void value_of_the_host(void **state)
 static void legacy_order(void **state)
 {
 	CUfunction f = emu_test_kernel(SLOW, "slow");
-	CUdeviceptr p = emu_test_zeroed(64), gate = emu_test_zeroed(64);
+	CUdeviceptr p = emu_test_zeroed(64), barrier = emu_test_zeroed(64);
 	CUstream a, b, n;
 	uint32_t v;
 
@@ -142,7 +142,7 @@ static void legacy_order(void **state)
 	OK(cuStreamCreate(&b, CU_STREAM_DEFAULT));
 	OK(cuStreamCreate(&n, CU_STREAM_NON_BLOCKING));
 	OK(cuCtxSynchronize());
-	OK(cuStreamWaitValue32(a, gate, 1, 0));
+	OK(cuStreamWaitValue32(a, barrier, 1, 0));
 	slow(f, p, 1, a);
 	slow(f, p, 2, NULL); /* behind a */
 	slow(f, p, 3, b);    /* behind the default stream */
@@ -150,7 +150,7 @@ static void legacy_order(void **state)
 	assert_int_equal(cuStreamQuery(b), CUDA_ERROR_NOT_READY);
 	slow(f, p + 8, 9, n); /* free */
 	OK(cuStreamSynchronize(n));
-	OK(cuStreamWriteValue32(n, gate, 1, 0));
+	OK(cuStreamWriteValue32(n, barrier, 1, 0));
 	OK(cuStreamSynchronize(b));
 	OK(cuMemcpyDtoH(&v, p, 4));
 	assert_int_equal(v, 123);
@@ -167,7 +167,7 @@ static void count_host(void *data)
 static void events_and_host_functions(void **state)
 {
 	CUfunction f = emu_test_kernel(SLOW, "slow");
-	CUdeviceptr p = emu_test_zeroed(64), gate = emu_test_zeroed(64);
+	CUdeviceptr p = emu_test_zeroed(64), barrier = emu_test_zeroed(64);
 	CUevent start, end, quiet;
 	CUstream a, b;
 	uint32_t v;
@@ -182,7 +182,7 @@ static void events_and_host_functions(void **state)
 	OK(cuEventCreate(&quiet, CU_EVENT_DISABLE_TIMING));
 	OK(cuCtxSynchronize());
 	OK(cuEventQuery(start)); /* never recorded: complete */
-	OK(cuStreamWaitValue32(a, gate, 1, 0));
+	OK(cuStreamWaitValue32(a, barrier, 1, 0));
 	OK(cuEventRecord(start, a));
 	slow(f, p, 1, a);
 	OK(cuLaunchHostFunc(a, count_host, &calls));
@@ -193,7 +193,7 @@ static void events_and_host_functions(void **state)
 	assert_int_equal(cuEventQuery(end), CUDA_ERROR_NOT_READY);
 	assert_int_equal(cuEventElapsedTime(&ms, start, end), CUDA_ERROR_NOT_READY);
 	assert_int_equal(calls, 0);
-	OK(cuMemcpyHtoD(gate, &(uint32_t){ 1 }, 4));
+	OK(cuMemcpyHtoD(barrier, &(uint32_t){ 1 }, 4));
 	OK(cuStreamSynchronize(b));
 	OK(cuEventSynchronize(end));
 	assert_int_equal(calls, 1);

@@ -453,7 +453,7 @@ static void captured_allocations_are_the_graphs(void **state)
 	uint64_t a;
 
 	(void)state;
-	shim_say_odd(SHIM_ODD_CAPTURED); /* as the call that begins one does */
+	shim_say_uncommon(SHIM_UNCOMMON_CAPTURED); /* as the call that begins one does */
 	rig.capture = CU_STREAM_CAPTURE_STATUS_ACTIVE;
 	assert_int_equal(door_async(1000, &a), CUDA_SUCCESS);
 	assert_int_equal(rig.s->used, 0);

@@ -44,20 +44,20 @@ static void linger(unsigned dice)
 		sched_yield();
 }
 
-static void pass(CUstream stream, int holds, unsigned dice)
+static void pass(CUstream stream, int blocks, unsigned dice)
 {
-	struct shim_passage p;
+	struct shim_section p;
 	uint64_t before[3];
 	int from, to;
 
 	words_of(stream, &from, &to);
-	enter(&p, stream, holds);
+	enter(&p, stream, blocks);
 	for (int i = from; i < to; i++)
 		before[i] = word[i];
 	linger(dice);
 	for (int i = from; i < to; i++) {
 		met += word[i] != before[i];
-		if (holds) {
+		if (blocks) {
 			word[i] = before[i] + 1;
 			changes[i]++;
 		}
@@ -262,7 +262,7 @@ static void test_where_the_barrier_is_forbidden(void **unused)
 static void test_a_forked_child_begins_anew(void **unused)
 {
 	struct visitor v[2];
-	struct shim_passage p;
+	struct shim_section p;
 
 	(void)unused;
 	for (int crowd = 1; crowd <= 2; crowd++) {

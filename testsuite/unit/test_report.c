@@ -358,26 +358,26 @@ static void test_proc_parse(void **unused)
 static void test_ancestry(void **unused)
 {
 	struct gs_proc me, child_proc;
-	int gate[2], told[2];
+	int barrier[2], told[2];
 	pid_t child, grandchild;
 	char c;
 
 	(void)unused;
-	assert_int_equal(pipe(gate), 0);
+	assert_int_equal(pipe(barrier), 0);
 	assert_int_equal(pipe(told), 0);
 	assert_int_equal(gs_proc_read(getpid(), &me), 0);
 	child = fork();
 	if (child == 0) {
 		pid_t g = fork();
 
-		close(gate[1]);
+		close(barrier[1]);
 		if (g > 0 && write(told[1], &g, sizeof(g)) < 0)
 			_exit(1);
-		if (read(gate[0], &c, 1) < 0) /* until the test is through */
+		if (read(barrier[0], &c, 1) < 0) /* until the test is through */
 			_exit(1);
 		_exit(0);
 	}
-	close(gate[0]);
+	close(barrier[0]);
 	assert_int_equal(read(told[0], &grandchild, sizeof(grandchild)), sizeof(grandchild));
 	assert_int_equal(gs_proc_read(child, &child_proc), 0);
 	assert_int_equal(child_proc.ppid, getpid());
@@ -391,7 +391,7 @@ static void test_ancestry(void **unused)
 	assert_false(gs_proc_descends(getppid(), getpid(), me.start));
 	assert_true(gs_proc_alive(child, child_proc.start));
 	assert_false(gs_proc_alive(child, child_proc.start + 1));
-	close(gate[1]);
+	close(barrier[1]);
 	waitpid(child, NULL, 0);
 	assert_false(gs_proc_alive(child, child_proc.start));
 	close(told[0]);

@@ -70,12 +70,12 @@ static void test_one_stream_more(void **unused)
 	make(SHIM_CHANNELS_BUSY);
 	for (unsigned int i = 1; i < SHIM_CHANNELS_BUSY; i++)
 		occupy(i);
-	assert_false(shim_is_odd(SHIM_ODD_CROWDED));
+	assert_false(shim_is_uncommon(SHIM_UNCOMMON_CROWDED));
 	fake_driver_busy(1);
 	assert_int_equal(launch_in(FAKE_MACHINE_CODE, LONG_GRID, AT(1)), CUDA_SUCCESS);
 	fake_driver_busy(0);
 	assert_false(launches(0));
-	assert_true(shim_is_odd(SHIM_ODD_CROWDED));
+	assert_true(shim_is_uncommon(SHIM_UNCOMMON_CROWDED));
 	pending[2] = 0;
 	assert_true(launches(0));
 	over();
@@ -123,7 +123,7 @@ static void test_of_many_streams_the_busy_ones_count(void **unused)
 	make(MADE);
 	for (i = 0; i < HELD; i++)
 		assert_true(launches(i));
-	assert_true(shim_is_odd(SHIM_ODD_CROWDED));
+	assert_true(shim_is_uncommon(SHIM_UNCOMMON_CROWDED));
 	for (; i < SHIM_CHANNELS_BUSY - 1; i++)
 		occupy(i);
 	/* One too many waits until another one has nothing to do; one that is busy is no more. */

@@ -281,7 +281,7 @@ struct successor {
 static void *launch_there(void *arg)
 {
 	struct successor *t = arg;
-	struct shim_passage p;
+	struct shim_section p;
 
 	t->number = shim_self();
 	cuCtxSetCurrent(t->ctx);
@@ -312,7 +312,7 @@ static void test_a_successor_has_a_context_of_its_own(void **unused)
 		assert_int_equal(t[i].requested, 1);
 	}
 	assert_int_equal(t[0].number, t[1].number); /* else this says nothing */
-	assert_int_equal(shim_owner, t[0].number);
+	assert_int_equal(shim_launch_thread, t[0].number);
 	shim_order_forked();
 }
 

@@ -247,7 +247,7 @@ static void test_a_captured_launch_waits(void **unused)
 	is_captured = 1;
 	relaxed = strict = 0;
 	expect_wait(launch_it, library, one);
-	assert_int_equal(relaxed, 2); /* the gate asks about events, which would end a capture; and it is loaded */
+	assert_int_equal(relaxed, 2); /* the barrier asks about events, which would end a capture; and it is loaded */
 	assert_int_equal(strict, 2);
 	expect_pass(launch_it, library, one);
 	assert_int_equal(relaxed, 2);
@@ -297,7 +297,7 @@ static void test_of_two_contexts_both_are_remembered(void **unused)
 			struct shim_load l;
 
 			shim_load_enter(&l, one, NULL);
-			assert_int_equal(l.gated, !again);
+			assert_int_equal(l.in_barrier, !again);
 			shim_load_leave(&l, CUDA_SUCCESS);
 		}
 	shim_slot[SHIM_FN_cuCtxGetCurrent] = was;

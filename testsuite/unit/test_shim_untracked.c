@@ -61,7 +61,7 @@ static void test_untracked(void **unused)
 	time->tpt_ps = time->due = 0;
 }
 
-/* A launch that waits at the gate may find the turn gone by then: it needs a slot. */
+/* A launch that waits at the barrier may find the turn gone by then: it needs a slot. */
 static void test_none_untracked_that_grows(void **unused)
 {
 	struct shim_kernel *k = shim_kernel_find(FAKE_MACHINE_CODE);
@@ -257,7 +257,7 @@ static void launch_and_tell(unsigned i)
 /* Slots from the start, launches of its own only when it is time. */
 static void *tell(void *unused)
 {
-	struct shim_passage p;
+	struct shim_section p;
 
 	int which = account.begun++;
 
@@ -283,7 +283,7 @@ static void test_their_time_is_told_once(void **unused)
 {
 	struct shim_context *c = shim_context_current(shim_session());
 	pthread_t thread[TELLERS];
-	struct shim_passage p;
+	struct shim_section p;
 	uint64_t ns, number, told = 0;
 
 	(void)unused;
@@ -353,7 +353,7 @@ static void test_none_untracked_into_a_graph(void **unused)
 	assert_int_equal(launch_in(FAKE_MACHINE_CODE, 1, FAKE_BLOCKING), CUDA_SUCCESS);
 	assert_int_equal(shim_time_launches(time), n + 1);
 	shim_slot[SHIM_FN_cuStreamIsCapturing] = requested;
-	shim_odd &= ~(uint32_t)SHIM_ODD_CAPTURED; /* the other tests' launches */
+	shim_uncommon &= ~(uint32_t)SHIM_UNCOMMON_CAPTURED; /* the other tests' launches */
 	time->tpt_ps = time->due = 0;
 }
 

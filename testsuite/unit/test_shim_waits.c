@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The calls that were measured to block in the driver with its lock (DESIGN.md, "hold rule"; facts/h200.md): none enters it while a
+ * The calls that were measured to block in the driver with its lock (DESIGN.md, "barrier rule"; facts/h200.md): none enters it while a
  * kernel is held, and the kernel's relaunch, which needs that lock, comes through meanwhile.
  */
 #define _GNU_SOURCE

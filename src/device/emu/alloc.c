@@ -44,20 +44,20 @@ CUresult emu_free(struct CUctx_st *ctx, uint64_t ptr, unsigned int kinds)
 }
 
 struct search {
-	uint64_t owner, base;
+	uint64_t holder, base;
 };
 
 static int is_of(void *user, const struct emu_range *r)
 {
 	struct search *s = user;
 
-	s->base = r->owner == s->owner ? r->base : 0;
+	s->base = r->holder == s->holder ? r->base : 0;
 	return s->base != 0;
 }
 
 void emu_free_of(uint64_t ctx_id)
 {
-	struct search s = { .owner = ctx_id };
+	struct search s = { .holder = ctx_id };
 
 	for (;;) {
 		s.base = 0;

@@ -22,7 +22,7 @@ CUresult emu_enter_plain(void)
 CUresult emu_enter_any(struct CUctx_st **ctx)
 {
 	EMU_TRY(emu_enter_plain());
-	emu_checkpoint_gate();
+	emu_checkpoint_barrier();
 	if (!depth || !stack[depth - 1])
 		return CUDA_ERROR_INVALID_CONTEXT;
 	if (stack[depth - 1]->magic != EMU_MAGIC_CTX || stack[depth - 1]->id != stack_id[depth - 1])

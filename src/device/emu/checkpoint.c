@@ -47,7 +47,7 @@ static struct moved *away;       /* by the answering thread alone */
 static uint64_t away_bytes;      /* of the device's memory */
 static __thread int answering;
 
-void emu_checkpoint_gate(void)
+void emu_checkpoint_barrier(void)
 {
 	if (atomic_load_explicit(&state, memory_order_relaxed) == CU_PROCESS_STATE_RUNNING || answering)
 		return;

@@ -6,7 +6,7 @@
 /* In cuInit: others may ask for this process's state from now on. */
 void emu_checkpoint_listen(void);
 /* On every call's way in: returns when the process is not locked. */
-void emu_checkpoint_gate(void);
+void emu_checkpoint_barrier(void);
 /* Before a task touches memory: returns when the process's memory is there. */
 void emu_checkpoint_present(void);
 

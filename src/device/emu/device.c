@@ -49,7 +49,7 @@ struct state {
 	struct emu_config config;
 	struct turn {
 		uint64_t granted_ns;
-		uint32_t owner; /* slot + 1; 0: nobody */
+		uint32_t holder; /* slot + 1; 0: nobody */
 		uint32_t last;  /* slot + 1 of who computed last; 0: nobody */
 	} turn;
 	struct slot slot[EMU_DEVICE_SLOTS];
@@ -89,8 +89,8 @@ static int load(struct emu_device *dev, struct state *s)
 	if (pread(dev->fd, s, sizeof(*s), 0) != (ssize_t)sizeof(*s) || s->magic != MAGIC || s->version != VERSION ||
 	    !config_ok(&s->config))
 		return -1;
-	if (s->turn.owner > EMU_DEVICE_SLOTS)
-		s->turn.owner = 0;
+	if (s->turn.holder > EMU_DEVICE_SLOTS)
+		s->turn.holder = 0;
 	return 0;
 }
 
@@ -259,8 +259,8 @@ static int take_place(struct emu_device *dev, struct state *s, struct gs_error *
 		memset(&s->slot[i], 0, sizeof(s->slot[i]));
 		s->slot[i].used = 1;
 		s->slot[i].pid = (uint32_t)getpid();
-		if (s->turn.owner == i + 1)
-			s->turn.owner = 0;
+		if (s->turn.holder == i + 1)
+			s->turn.holder = 0;
 		if (s->turn.last == i + 1)
 			s->turn.last = 0;
 		return save_all(dev, s) ? gs_fail_errno(err, "cannot write the device file") : 0;
@@ -323,8 +323,8 @@ void emu_device_close(struct emu_device *dev)
 	if (!enter(dev, &s)) {
 		memset(&s.slot[dev->me], 0, sizeof(s.slot[0]));
 		(void)save_mine(dev, &s);
-		if (s.turn.owner == dev->me + 1) {
-			s.turn.owner = 0;
+		if (s.turn.holder == dev->me + 1) {
+			s.turn.holder = 0;
 			(void)save_turn(dev, &s);
 		}
 		leave(dev);
@@ -386,7 +386,7 @@ uint64_t emu_device_free_memory(struct emu_device *dev)
 /* May the owner be passed over: nobody, dead, or silent for too long? */
 static int vacant(struct emu_device *dev, const struct state *s, uint64_t now)
 {
-	uint32_t o = s->turn.owner;
+	uint32_t o = s->turn.holder;
 	uint64_t heard;
 
 	if (!o || !alive(dev, s, o - 1))
@@ -405,9 +405,9 @@ static int try_acquire(struct emu_device *dev, int *switched)
 
 	if (enter(dev, &s))
 		return -1;
-	mine = s.turn.owner == dev->me + 1;
+	mine = s.turn.holder == dev->me + 1;
 	if (!mine && vacant(dev, &s, now)) {
-		s.turn.owner = dev->me + 1;
+		s.turn.holder = dev->me + 1;
 		s.turn.granted_ns = now;
 		mine = save_turn(dev, &s) ? -1 : 1;
 	}
@@ -467,7 +467,7 @@ int emu_device_others_want(struct emu_device *dev)
 	if (enter(dev, &s))
 		return 0;
 	/* another took over while this process was silent: stop at once */
-	rc = s.turn.owner != dev->me + 1 || next_in_turn(dev, &s) < EMU_DEVICE_SLOTS;
+	rc = s.turn.holder != dev->me + 1 || next_in_turn(dev, &s) < EMU_DEVICE_SLOTS;
 	if (!rc) {
 		s.slot[dev->me].seen_ns = now_ns();
 		(void)save_mine(dev, &s);
@@ -486,9 +486,9 @@ void emu_device_yield(struct emu_device *dev, int want)
 	s.slot[dev->me].wants = want != 0;
 	s.slot[dev->me].seen_ns = now_ns();
 	(void)save_mine(dev, &s);
-	if (s.turn.owner == dev->me + 1) {
+	if (s.turn.holder == dev->me + 1) {
 		next = next_in_turn(dev, &s);
-		s.turn.owner = next < EMU_DEVICE_SLOTS ? next + 1 : 0;
+		s.turn.holder = next < EMU_DEVICE_SLOTS ? next + 1 : 0;
 		s.turn.granted_ns = now_ns();
 		(void)save_turn(dev, &s);
 	}

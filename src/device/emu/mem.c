@@ -93,9 +93,9 @@ out:
 	return rc;
 }
 
-uint64_t emu_mem_alloc(struct emu_mem *mem, uint64_t size, enum emu_mem_kind kind, uint32_t flags, uint64_t owner)
+uint64_t emu_mem_alloc(struct emu_mem *mem, uint64_t size, enum emu_mem_kind kind, uint32_t flags, uint64_t holder)
 {
-	struct emu_range r = { .size = size, .kind = kind, .flags = flags, .owner = owner };
+	struct emu_range r = { .size = size, .kind = kind, .flags = flags, .holder = holder };
 	void *p;
 
 	if (!size || size > UINT64_C(1) << 46)
@@ -112,9 +112,9 @@ uint64_t emu_mem_alloc(struct emu_mem *mem, uint64_t size, enum emu_mem_kind kin
 	return r.base;
 }
 
-int emu_mem_register(struct emu_mem *mem, uint64_t base, uint64_t size, uint32_t flags, uint64_t owner)
+int emu_mem_register(struct emu_mem *mem, uint64_t base, uint64_t size, uint32_t flags, uint64_t holder)
 {
-	struct emu_range r = { .base = base, .size = size, .kind = EMU_MEM_REGISTERED, .flags = flags, .owner = owner };
+	struct emu_range r = { .base = base, .size = size, .kind = EMU_MEM_REGISTERED, .flags = flags, .holder = holder };
 
 	if (!base || !size || base + size < base)
 		return -1;

@@ -24,16 +24,16 @@ struct emu_range {
 	uint32_t version;
 	enum emu_mem_kind kind;
 	uint32_t flags;
-	uint64_t owner; /* the context with which it goes; 0: with none */
+	uint64_t holder; /* the context with which it goes; 0: with none */
 };
 
 struct emu_mem *emu_mem_create(void);
 void emu_mem_destroy(struct emu_mem *mem); /* frees what is still allocated */
 
 /* Zeroed pages are mapped; 0 on failure.  Aligned to 512 bytes at least. */
-uint64_t emu_mem_alloc(struct emu_mem *mem, uint64_t size, enum emu_mem_kind kind, uint32_t flags, uint64_t owner);
+uint64_t emu_mem_alloc(struct emu_mem *mem, uint64_t size, enum emu_mem_kind kind, uint32_t flags, uint64_t holder);
 /* Make host memory of the program's own known.  -1: overlaps. */
-int emu_mem_register(struct emu_mem *mem, uint64_t base, uint64_t size, uint32_t flags, uint64_t owner);
+int emu_mem_register(struct emu_mem *mem, uint64_t base, uint64_t size, uint32_t flags, uint64_t holder);
 /* Make device memory known whose pages the caller mapped and unmaps (EMU_MEM_MAPPED).  -1: overlaps. */
 int emu_mem_map(struct emu_mem *mem, uint64_t base, uint64_t size);
 /* Forget the allocation at base, of one of the kinds in the mask; its size in *size.  -1: none begins there. */

@@ -124,7 +124,7 @@ static void free_lists(struct ptx_parser *p)
 
 struct ptx_module *ptx_parse(const char *text, size_t len, struct gs_error *err)
 {
-	struct ptx_owner *owner;
+	struct ptx_holder *holder;
 	struct ptx_parser p = {
 		.err = err,
 		.vars.item = sizeof(struct ptx_var),
@@ -142,31 +142,31 @@ struct ptx_module *ptx_parse(const char *text, size_t len, struct gs_error *err)
 		gs_fail(err, "line 1: more than 2 GiB of text");
 		return NULL;
 	}
-	owner = calloc(1, sizeof(*owner));
-	if (!owner) {
+	holder = calloc(1, sizeof(*holder));
+	if (!holder) {
 		gs_fail(err, "line 1: no memory");
 		return NULL;
 	}
-	owner->module.text = text;
-	owner->module.len = (uint32_t)len;
-	owner->module.address_size = 32; /* the default (PTX ISA, ".address_size") */
-	p.arena = &owner->arena;
+	holder->module.text = text;
+	holder->module.len = (uint32_t)len;
+	holder->module.address_size = 32; /* the default (PTX ISA, ".address_size") */
+	p.arena = &holder->arena;
 	p.lex = (struct ptx_lexer){ .text = text, .end = (uint32_t)len, .line = 1 };
-	parse_module(&p, &owner->module);
+	parse_module(&p, &holder->module);
 	free_lists(&p);
 	if (p.failed) {
-		ptx_module_free(&owner->module);
+		ptx_module_free(&holder->module);
 		return NULL;
 	}
-	return &owner->module;
+	return &holder->module;
 }
 
 void ptx_module_free(struct ptx_module *module)
 {
-	struct ptx_owner *owner = (struct ptx_owner *)module; /* its first member */
+	struct ptx_holder *holder = (struct ptx_holder *)module; /* its first member */
 
-	if (!owner)
+	if (!holder)
 		return;
-	ptx_arena_free(&owner->arena);
-	free(owner);
+	ptx_arena_free(&holder->arena);
+	free(holder);
 }

@@ -40,7 +40,7 @@ struct ptx_parser {
 };
 
 /* The parsed module together with what owns its memory. */
-struct ptx_owner {
+struct ptx_holder {
 	struct ptx_module module;
 	struct ptx_arena arena;
 };

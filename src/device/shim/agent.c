@@ -266,7 +266,7 @@ static void look_at(struct agent *a, struct shim_launch *l, uint64_t now, uint64
 {
 	uint32_t state;
 
-	if (atomic_load_explicit(&l->owner, memory_order_acquire) != SHIM_OUT)
+	if (atomic_load_explicit(&l->taken, memory_order_acquire) != SHIM_OUT)
 		return;
 	state = gs_page_load(l->slot->state);
 	if (*nap > NAP_BUSY_NS)

@@ -54,9 +54,9 @@ static int build_of(uint64_t build[2])
 }
 
 /* Multiply and fold, a lane of a hash: every bit of the product depends on every one of the word. */
-static uint64_t stir(uint64_t h, uint64_t word, uint64_t odd)
+static uint64_t stir(uint64_t h, uint64_t word, uint64_t partly)
 {
-	unsigned __int128 product = (unsigned __int128)(h ^ word) * odd;
+	unsigned __int128 product = (unsigned __int128)(h ^ word) * partly;
 
 	return (uint64_t)product ^ (uint64_t)(product >> 64) ^ (word << 32 | word >> 32);
 }
@@ -118,7 +118,7 @@ static int read_head(const unsigned char *file, size_t len, const struct head *w
 }
 
 /* A piece at a time: the memory for all of it would cost more than the comparison. */
-static int holds(const unsigned char *frame, size_t len, const char *text, size_t text_len)
+static int contains(const unsigned char *frame, size_t len, const char *text, size_t text_len)
 {
 	ZSTD_inBuffer in = { frame, len, 0 };
 	ZSTD_DStream *z = ZSTD_createDStream();
@@ -165,7 +165,7 @@ static struct ptx_transformed *read_entry(int dir, const char *name, const struc
 	if (!file)
 		return NULL;
 	if (read_head(file, len, want, &got, frame) == 0 &&
-	    holds(frame[TEXT], got.packed[TEXT], text, got.bytes[TEXT]))
+	    contains(frame[TEXT], got.packed[TEXT], text, got.bytes[TEXT]))
 		description = contents(frame[DESCRIPTION], got.packed[DESCRIPTION], got.bytes[DESCRIPTION]);
 	if (description)
 		t = shim_undescribe(description, got.bytes[DESCRIPTION]);

@@ -29,7 +29,7 @@ void shim_capture_restore(CUstreamCaptureMode was)
 #define BEGIN(name, params, args) \
 	SHIM_EXPORT CUresult name params \
 	{ \
-		shim_say_odd(SHIM_ODD_CAPTURED); \
+		shim_say_uncommon(SHIM_UNCOMMON_CAPTURED); \
 		shim_channels_capture(); \
 		return REAL(name) args; \
 	}

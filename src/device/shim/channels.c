@@ -91,7 +91,7 @@ static struct shim_stream *add(CUstream stream, CUcontext ctx)
 /* Under lock: as long as nobody takes note, each stream may. */
 static int may_be_busy(const struct shim_stream *s)
 {
-	return s->stream && (s->busy || !shim_is_odd(SHIM_ODD_CROWDED));
+	return s->stream && (s->busy || !shim_is_uncommon(SHIM_UNCOMMON_CROWDED));
 }
 
 /* Under lock: the streams of the context that may be busy. */
@@ -272,20 +272,20 @@ void shim_channel_leave_late(struct shim_stream *in)
 /* Under lock: from now on it is noted which are busy; of all that there are it is not known. */
 static void take_note(void)
 {
-	if (shim_is_odd(SHIM_ODD_CROWDED))
+	if (shim_is_uncommon(SHIM_UNCOMMON_CROWDED))
 		return;
 	for (struct shim_stream *s = streams; s; s = s->next)
 		s->busy = 1;
-	shim_say_odd(SHIM_ODD_CROWDED);
+	shim_say_uncommon(SHIM_UNCOMMON_CROWDED);
 }
 
 /* Under lock: is it one more than busy() counts? */
 static int is_more(CUstream stream, const struct shim_stream *s)
 {
-	return shim_is_odd(SHIM_ODD_CROWDED) && !is_default(stream) && !(s && s->busy);
+	return shim_is_uncommon(SHIM_UNCOMMON_CROWDED) && !is_default(stream) && !(s && s->busy);
 }
 
-int shim_channel_holds(struct shim_session *session, CUstream stream, struct shim_stream **in)
+int shim_channel_blocks(struct shim_session *session, CUstream stream, struct shim_stream **in)
 {
 	struct shim_stream *s;
 	CUcontext ctx;
@@ -311,7 +311,7 @@ int shim_channel_holds(struct shim_session *session, CUstream stream, struct shi
 		s = find(stream);
 		room = has_room(ctx, is_more(stream, s));
 	}
-	if (room && shim_is_odd(SHIM_ODD_CROWDED) && !is_default(stream))
+	if (room && shim_is_uncommon(SHIM_UNCOMMON_CROWDED) && !is_default(stream))
 		*in = entered(stream, s, ctx);
 	pthread_mutex_unlock(&lock);
 	return room;

@@ -35,7 +35,7 @@ void shim_channel_leave_late(struct shim_stream *in);
 
 static inline struct shim_stream *shim_channel_enter(struct shim_session *s, CUstream stream)
 {
-	return shim_is_odd(SHIM_ODD_CROWDED) ? shim_channel_enter_late(s, stream) : NULL;
+	return shim_is_uncommon(SHIM_UNCOMMON_CROWDED) ? shim_channel_enter_late(s, stream) : NULL;
 }
 static inline void shim_channel_leave(struct shim_stream *in)
 {
@@ -44,10 +44,10 @@ static inline void shim_channel_leave(struct shim_stream *in)
 }
 
 /*
- * A kernel is about to be held in `stream`, and shim_hold_begin() has counted it: 1 if there is room.  Then the stream has
+ * A kernel is about to be held in `stream`, and shim_blocked_begin() has counted it: 1 if there is room.  Then the stream has
  * been entered as above, if *in is not NULL.
  */
-int shim_channel_holds(struct shim_session *s, CUstream stream, struct shim_stream **in);
+int shim_channel_blocks(struct shim_session *s, CUstream stream, struct shim_stream **in);
 
 /* A graph of so many branches is about to be launched: waits while they would be too many; and it is over. */
 void shim_channels_fork(struct shim_session *s, uint32_t branches);

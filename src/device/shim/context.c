@@ -20,7 +20,7 @@ static __thread struct shim_context *last; /* that this thread has launched in *
  * It is still the current one: the driver has said so, and no call of the program has changed that since.
  * To ask costs 60 ns (H200), more than half of what a launch may.
  */
-static __thread struct shim_sure known;
+static __thread struct shim_cached known;
 /* Its device, which is known longer: an allocation may come long before there is a record. */
 static __thread struct {
 	CUdevice is;
@@ -178,31 +178,31 @@ static struct shim_context *publish(struct shim_context *fresh)
 /* `ctx` is this thread's: was that known? */
 static void check_known(CUcontext ctx)
 {
-	if (known.ctx && !known.ctx->gone && known.ctx->ctx != ctx && shim_say_odd(SHIM_ODD_UNSURE))
+	if (known.ctx && !known.ctx->gone && known.ctx->ctx != ctx && shim_say_uncommon(SHIM_UNCOMMON_CONTEXT))
 		shim_log("the current context changes without a call: it is asked for at each launch");
 }
 
-static void not_sure(void)
+static void drop_cached(void)
 {
 	struct shim_owned *own = shim_owned_here();
 
 	known.ctx = NULL;
 	if (own)
-		own->sure.ctx = NULL;
+		own->cached.ctx = NULL;
 }
 
 /* The owner counts in its own record; should it be the owner no more, the thread's is used up. */
-static struct shim_context *be_sure(struct shim_context *c)
+static struct shim_context *cache_context(struct shim_context *c)
 {
 	struct shim_owned *own = shim_owned_here();
 
 	last = c;
 	if (!c->image)
 		return NULL;
-	known = (struct shim_sure){ c, 0 };
+	known = (struct shim_cached){ c, 0 };
 	if (own) {
-		own->sure = known;
-		known.since = SHIM_SURE_MAX;
+		own->cached = known;
+		known.since = SHIM_CACHED_MAX;
 	}
 	return c;
 }
@@ -215,11 +215,11 @@ struct shim_context *shim_context_current(struct shim_session *s)
 
 	if (rc == CUDA_SUCCESS)
 		check_known(ctx);
-	not_sure();
+	drop_cached();
 	if (rc != CUDA_SUCCESS || !ctx)
 		return NULL;
 	if (last && last->ctx == ctx && !last->gone)
-		return be_sure(last);
+		return cache_context(last);
 	c = find(ctx);
 	if (!c) {
 		c = shim_lines(sizeof(*c));
@@ -232,28 +232,28 @@ struct shim_context *shim_context_current(struct shim_session *s)
 		}
 		c = publish(c);
 	}
-	return be_sure(c);
+	return cache_context(c);
 }
 
-struct shim_sure *shim_sure_here(void)
+struct shim_cached *shim_cached_here(void)
 {
 	struct shim_owned *own = shim_owned_here();
 
-	return own ? &own->sure : &known;
+	return own ? &own->cached : &known;
 }
 
 struct shim_context *shim_context_known(struct shim_session *s)
 {
-	struct shim_sure *sure = shim_sure_here();
+	struct shim_cached *cached = shim_cached_here();
 
-	return shim_context_sure(sure) && !shim_is_odd(SHIM_ODD_UNSURE) ? sure->ctx : shim_context_current(s);
+	return shim_context_is_cached(cached) && !shim_is_uncommon(SHIM_UNCOMMON_CONTEXT) ? cached->ctx : shim_context_current(s);
 }
 
 CUresult shim_context_device(CUdevice *device)
 {
 	CUresult rc;
 
-	if (known_device.uses && !shim_is_odd(SHIM_ODD_UNSURE)) {
+	if (known_device.uses && !shim_is_uncommon(SHIM_UNCOMMON_CONTEXT)) {
 		known_device.uses--;
 		*device = known_device.is;
 		return CUDA_SUCCESS;
@@ -261,7 +261,7 @@ CUresult shim_context_device(CUdevice *device)
 	rc = REAL(cuCtxGetDevice)(device);
 	if (rc == CUDA_SUCCESS) {
 		known_device.is = *device;
-		known_device.uses = SHIM_SURE_MAX;
+		known_device.uses = SHIM_CACHED_MAX;
 	}
 	return rc;
 }
@@ -269,7 +269,7 @@ CUresult shim_context_device(CUdevice *device)
 void shim_context_changes(void)
 {
 	known_device.uses = 0;
-	not_sure();
+	drop_cached();
 }
 
 /* It looks at gone after it has counted, and who sets gone looks at the count then: one of the two sees the other. */
@@ -370,5 +370,5 @@ void shim_context_forked(void)
 	last = NULL;
 	known.ctx = NULL;
 	known_device.uses = 0;
-	shim_owned.sure.ctx = NULL;
+	shim_owned.cached.ctx = NULL;
 }

@@ -52,24 +52,24 @@ struct shim_context *shim_context_current(struct shim_session *s);
 
 /*
  * The same without asking the driver where no call of the program has changed what is current on
- * this thread since it was asked last, SHIM_SURE_MAX times at most.  A context that became current behind our back is
+ * this thread since it was asked last, SHIM_CACHED_MAX times at most.  A context that became current behind our back is
  * found out when the driver is asked the next time; from then on it is asked each time, by all threads.
  */
 struct shim_context *shim_context_known(struct shim_session *s);
-#define SHIM_SURE_MAX 128
+#define SHIM_CACHED_MAX 128
 
 /*
- * What is known so.  Of the thread that alone launches (shim_owner) it is with what it owns: by its number
+ * What is known so.  Of the thread that alone launches (shim_launch_thread) it is with what it owns: by its number
  * and not by what is the thread's own (TLS), which takes a library a call into the dynamic linker.  A thread that
  * has that number after one has no current context until it calls for one, which makes this unknown.
  */
 /* The calling thread's. */
-struct shim_sure *shim_sure_here(void);
+struct shim_cached *shim_cached_here(void);
 
-/* Does it hold, unless nobody is sure any more (SHIM_ODD_UNSURE)? */
-static SHIM_INLINE int shim_context_sure(struct shim_sure *sure)
+/* Does it hold, unless nobody is sure any more (SHIM_UNCOMMON_CONTEXT)? */
+static SHIM_INLINE int shim_context_is_cached(struct shim_cached *cached)
 {
-	return sure->ctx && !atomic_load_explicit(&sure->ctx->gone, memory_order_acquire) && sure->since++ < SHIM_SURE_MAX;
+	return cached->ctx && !atomic_load_explicit(&cached->ctx->gone, memory_order_acquire) && cached->since++ < SHIM_CACHED_MAX;
 }
 
 /* The current context's device, of which the driver is asked no more often than that. */

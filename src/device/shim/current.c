@@ -46,14 +46,14 @@ SHIM_EXPORT CUresult cuCtxPopCurrent(CUcontext *ctx)
 static void part_from(struct shim_session *s, CUcontext ctx)
 {
 	shim_launch_reap(s);
-	shim_gate_enter(0);
+	shim_barrier_enter(0);
 	shim_context_gone(ctx);
 	shim_load_gone_context(ctx);
 }
 
 static CUresult parted(CUcontext ctx, CUresult rc)
 {
-	shim_gate_leave(0);
+	shim_barrier_leave(0);
 	if (rc != CUDA_SUCCESS) {
 		shim_context_stays(ctx);
 		return rc;
@@ -67,7 +67,7 @@ static CUresult parted(CUcontext ctx, CUresult rc)
 SHIM_EXPORT CUresult cuCtxAttach(CUcontext *ctx, unsigned int flags)
 {
 	struct shim_session *s = shim_session();
-	CUresult rc = SHIM_GATED(REAL(cuCtxAttach)(ctx, flags));
+	CUresult rc = SHIM_IN_BARRIER(REAL(cuCtxAttach)(ctx, flags));
 
 	if (rc == CUDA_SUCCESS && s && shim_context_current(s))
 		shim_context_attached(*ctx, 1);
@@ -81,12 +81,12 @@ SHIM_EXPORT CUresult cuCtxDetach(CUcontext ctx)
 
 	shim_context_changes();
 	if (!s || !ctx)
-		return SHIM_GATED(REAL(cuCtxDetach)(ctx));
+		return SHIM_IN_BARRIER(REAL(cuCtxDetach)(ctx));
 	if (!shim_context_attached(ctx, -1)) {
 		part_from(s, ctx);
 		return parted(ctx, REAL(cuCtxDetach)(ctx));
 	}
-	rc = SHIM_GATED(REAL(cuCtxDetach)(ctx));
+	rc = SHIM_IN_BARRIER(REAL(cuCtxDetach)(ctx));
 	if (rc != CUDA_SUCCESS)
 		shim_context_attached(ctx, 1);
 	return rc;
@@ -99,7 +99,7 @@ SHIM_EXPORT CUresult cuGreenCtxDestroy(CUgreenCtx green)
 
 	shim_context_changes();
 	if (!s || REAL(cuCtxFromGreenCtx)(&ctx, green) != CUDA_SUCCESS || !ctx)
-		return SHIM_GATED(REAL(cuGreenCtxDestroy)(green));
+		return SHIM_IN_BARRIER(REAL(cuGreenCtxDestroy)(green));
 	part_from(s, ctx);
 	return parted(ctx, REAL(cuGreenCtxDestroy)(green));
 }

@@ -4,8 +4,8 @@
  *
  * SAFE ones jump to the driver through shim_slot[], filled on first use;
  * QUEUES ones, too, while nothing is held in the legacy default stream.
- * WAIT and LEGACY ones call it between shim_gate_enter and shim_gate_leave
- * (hold.c).  Their signatures do not matter: the argument registers are kept,
+ * WAIT and LEGACY ones call it between shim_barrier_enter and shim_barrier_leave
+ * (suspend.c).  Their signatures do not matter: the argument registers are kept,
  * and the stack arguments (at most STACK_WORDS; no entry point has more) are
  * copied below our frame.
  */
@@ -76,7 +76,7 @@ shim_counted_call:
 	SAVE_ARGS
 	movq	%r11, -136(%rbp)
 	movl	$SHIM_QUEUES_OPERATIONS, %edi
-	call	shim_hold_behind
+	call	shim_blocked_behind
 	movl	-136(%rbp), %edi
 	call	shim_real
 	movq	%rax, %r11
@@ -88,8 +88,8 @@ shim_counted_call:
 	.size	shim_counted_call, .-shim_counted_call
 
 /* %r11: the entry's number, or one behind them all (unlisted.h); %r10: 1 for LEGACY. */
-	.type	shim_gated_call, @function
-shim_gated_call:
+	.type	shim_barrier_call, @function
+shim_barrier_call:
 	.cfi_startproc
 	pushq	%rbp
 	.cfi_def_cfa_offset 16
@@ -101,9 +101,9 @@ shim_gated_call:
 	movq	%r10, -8(%rbp)
 	movq	%r11, -136(%rbp)
 	movl	%r10d, %edi
-	call	shim_gate_enter
+	call	shim_barrier_enter
 	movl	-136(%rbp), %edi
-	call	shim_gated_target
+	call	shim_barrier_target
 	movq	%rax, %r11
 	.set	i, STACK_WORDS
 	.rept	STACK_WORDS
@@ -115,13 +115,13 @@ shim_gated_call:
 	addq	$(8 * STACK_WORDS), %rsp
 	movq	%rax, -136(%rbp)
 	movl	-8(%rbp), %edi
-	call	shim_gate_leave
+	call	shim_barrier_leave
 	movq	-136(%rbp), %rax
 	leave
 	.cfi_def_cfa %rsp, 8
 	ret
 	.cfi_endproc
-	.size	shim_gated_call, .-shim_gated_call
+	.size	shim_barrier_call, .-shim_barrier_call
 
 	.macro SYMBOL name
 	.globl	\name
@@ -156,7 +156,7 @@ shim_gated_call:
 	.macro FORWARD_DOOR
 	movl	$number, %r11d
 	xorl	%r10d, %r10d
-	jmp	shim_gated_call
+	jmp	shim_barrier_call
 	.endm
 	.macro FORWARD_WAIT name
 	SYMBOL	\name
@@ -167,7 +167,7 @@ shim_gated_call:
 	SYMBOL	\name
 	movl	$number, %r11d
 	movl	$1, %r10d
-	jmp	shim_gated_call
+	jmp	shim_barrier_call
 	.size	\name, .-\name
 	.endm
 	.macro WRAPPED_SAFE name
@@ -180,12 +180,12 @@ shim_gated_call:
 	.endm
 
 	.set	number, 0
-	.macro ENTRY_OF name, kind, hold
-	\kind\()_\hold \name
+	.macro ENTRY_OF name, kind, blocked
+	\kind\()_\blocked \name
 	.set	number, number + 1
 	.endm
 
-#define ENTRY(name, kind, hold) ENTRY_OF name, kind, hold
+#define ENTRY(name, kind, blocked) ENTRY_OF name, kind, blocked
 #include "device/shim/entries.def"
 
 	.globl	shim_unlisted_door

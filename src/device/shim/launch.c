@@ -74,7 +74,7 @@ static void prepare(struct shim_session *s, struct shim_launch *l, struct shim_c
 	l->nt = tasks_of(r);
 	l->tasks = r->tasks;
 	l->sampled = shim_time_take(r->time, n, takes_ns, gs_page_load(s->page->shared) != 0);
-	why = shim_request_hold(s, l, r);
+	why = shim_request_block(s, l, r);
 	l->evictable = why == PTX_REASON_NONE;
 	if (l->evictable)
 		atomic_fetch_add(&k->evictable_launches, 1);
@@ -266,7 +266,7 @@ static CUresult enqueue_as_is(struct shim_launch *l, const struct shim_request *
 /* What one launch enqueues, with nothing of another's held kernel in between (order.h). */
 static CUresult enqueue(struct shim_session *s, struct shim_launch *l, const struct shim_request *r)
 {
-	struct shim_passage p;
+	struct shim_section p;
 	CUresult rc;
 
 	l->beside = (uint8_t)gs_page_load(s->page->beside);
@@ -275,7 +275,7 @@ static CUresult enqueue(struct shim_session *s, struct shim_launch *l, const str
 	shim_order_enter(&p, l->ctx, r->stream, l->evictable, l->legacy);
 	rc = l->evictable ? enqueue_evictable(l, r) : enqueue_as_is(l, r);
 	shim_order_leave(&p);
-	if (rc == CUDA_SUCCESS && l->gated) {
+	if (rc == CUDA_SUCCESS && l->in_barrier) {
 		shim_request_grown(l->ctx, l->kernel, l->evictable || r->graph);
 		if (r->graph)
 			shim_graph_went(l->kernel);
@@ -287,7 +287,7 @@ static CUresult enqueue(struct shim_session *s, struct shim_launch *l, const str
 static CUresult preenqueue(struct shim_session *s, struct shim_launch *l, const struct shim_request *r, int *awake)
 {
 	CUresult rc = CUDA_SUCCESS;
-	struct shim_passage p;
+	struct shim_section p;
 
 	shim_order_enter(&p, l->ctx, r->stream, 1, l->legacy);
 	if (shim_preenqueued_wait(l, r->stream))
@@ -348,14 +348,14 @@ static void refused(struct shim_launch *l, const struct shim_request *r)
 		return;
 	}
 	if (l->evictable)
-		shim_hold_end(l->stream, l->legacy);
+		shim_blocked_end(l->stream, l->legacy);
 	shim_launch_drop(l);
 }
 
 static CUresult launch_untracked(struct shim_session *s, struct shim_context *c, const struct shim_request *r)
 {
 	struct shim_stream *in = shim_channel_enter(s, r->stream);
-	struct shim_passage p;
+	struct shim_section p;
 	CUresult rc;
 
 	shim_order_enter(&p, c, r->stream, 0, 0);
@@ -393,16 +393,16 @@ static CUresult launch_told(struct shim_session *s, struct shim_context *c, stru
 		take_channels(s, l, r);
 	}
 	/* Before the turn: what is held may need it, and the daemon would wait for this one. */
-	if (!l->evictable && !l->gated && shim_request_grows(c, k, 0)) {
-		l->gated = 1;
-		shim_gate_enter(0);
+	if (!l->evictable && !l->in_barrier && shim_request_grows(c, k, 0)) {
+		l->in_barrier = 1;
+		shim_barrier_enter(0);
 	}
 	rc = wait_for_turn(s, l, r);
 	if (rc == CUDA_SUCCESS && !l->preenqueued)
 		rc = enqueue(s, l, r);
 	in = l->in; /* once it is enqueued, the launch may be over and another's */
-	if (l->gated)
-		shim_gate_leave(0);
+	if (l->in_barrier)
+		shim_barrier_leave(0);
 	if (rc != CUDA_SUCCESS) {
 		shim_fault_seen(c, rc);
 		refused(l, r);
@@ -459,14 +459,14 @@ static CUresult launch_managed(struct shim_session *s, struct shim_context *c, s
 	if (r->stream == CU_STREAM_PER_THREAD) /* what goes untracked, too: each thread's first launch is not over without us */
 		shim_channels_thread();
 	if (shim_is_default(r->stream))
-		shim_hold_behind(SHIM_LAUNCH_OPERATIONS + k->nodes);
+		shim_blocked_behind(SHIM_LAUNCH_OPERATIONS + k->nodes);
 	r->tasks = tasks_of(r);
 	r->time = shim_kernel_time(k, r->block, r->tasks);
 	if (!r->graph && r->tasks < (uint64_t)c->sms)
 		r->tasks = (uint64_t)c->sms;
 	if (!r->time->tpt_ps && r->block[0] && !s->alone) /* not of what has no shape here */
 		shim_kernel_recall(s, k, r->time, r->block, tasks_of(r), (double)tasks_of(r) / (double)r->tasks);
-	/* What grows waits at the gate, and the turn may be gone by then. */
+	/* What grows waits at the barrier, and the turn may be gone by then. */
 	if (!shim_request_grows(c, k, 0) && !r->graph && !s->alone && shim_may_go_untracked(s->page, r->time, r->tasks))
 		return launch_untracked(s, c, r);
 	/* Untracked launches go by what is known of the context; here the driver is asked. */

@@ -36,18 +36,18 @@ static SHIM_INLINE CUfunction may_go_untracked(struct shim_context **in, CUfunct
 				    struct shim_owned *own)
 {
 	const struct shim_session *s = shim_session_peek();
-	struct shim_sure *sure = own ? &own->sure : shim_sure_here();
+	struct shim_cached *cached = own ? &own->cached : shim_cached_here();
 	struct shim_context *c;
 	struct shim_kernel *k;
 	CUfunction direct;
 	struct shim_time *t;
 
-	if (!own && (!s || shim_capturing(stream) || shim_is_odd(SHIM_ODD_UNSURE | SHIM_ODD_CROWDED)))
+	if (!own && (!s || shim_capturing(stream) || shim_is_uncommon(SHIM_UNCOMMON_CONTEXT | SHIM_UNCOMMON_CROWDED)))
 		return NULL;
-	if (SHIM_RARELY(s->alone || !shim_context_sure(sure)) ||
+	if (SHIM_RARELY(s->alone || !shim_context_is_cached(cached)) ||
 	    (shim_is_default(stream) && SHIM_RARELY(atomic_load_explicit(&shim_held[1], memory_order_relaxed))))
 		return NULL;
-	c = sure->ctx;
+	c = cached->ctx;
 	k = shim_kernel_seen(f);
 	if (SHIM_RARELY(!k || !shim_kernel_counted_in(k, c, &direct) || c->fault || shim_request_grows(c, k, 0)))
 		return NULL;
@@ -63,7 +63,7 @@ static SHIM_INLINE CUfunction may_go_untracked(struct shim_context **in, CUfunct
 /* What the calling thread owns, in a program that does nothing odd; NULL: it is not so. */
 static SHIM_INLINE struct shim_owned *owned_here(void)
 {
-	return shim_is_odd(~UINT32_C(0)) ? NULL : shim_owned_here();
+	return shim_is_uncommon(~UINT32_C(0)) ? NULL : shim_owned_here();
 }
 
 /*
@@ -71,7 +71,7 @@ static SHIM_INLINE struct shim_owned *owned_here(void)
  * That is what nearly all launches go through, apart from their many arguments, which leave it no registers.  Should another
  * thread come meanwhile, order.h sees it in the end.  NULL: nothing has been done that matters.
  */
-static APART TOGETHER CUfunction thread_may_go_untracked(struct shim_passage *p, CUfunction f, uint64_t tasks, uint32_t dims, CUstream stream)
+static APART TOGETHER CUfunction thread_may_go_untracked(struct shim_section *p, CUfunction f, uint64_t tasks, uint32_t dims, CUstream stream)
 {
 	struct shim_owned *own = owned_here();
 	struct shim_context *c;
@@ -94,7 +94,7 @@ static SHIM_INLINE int is_elsewhere(CUresult rc, CUfunction direct, CUfunction f
 static APART CUresult launch_elsewhere(KERNEL_ARGS, void **extra, const CUlaunchConfig *config)
 {
 	struct shim_context *c = shim_context_known(shim_session_peek());
-	struct shim_passage p;
+	struct shim_section p;
 	struct shim_load l;
 	CUcontext ctx;
 	CUresult rc;
@@ -145,7 +145,7 @@ static APART CUresult launch_among_others(KERNEL_ARGS, void **extra)
 {
 	__typeof__(&cuLaunchKernel) real = FOUND();
 	struct shim_context *c;
-	struct shim_passage p;
+	struct shim_section p;
 	CUfunction direct = NULL;
 	CUresult rc;
 
@@ -163,7 +163,7 @@ static SHIM_INLINE CUresult launch(KERNEL_ARGS, void **extra)
 {
 	__typeof__(&cuLaunchKernel) real = FOUND();
 	CUfunction direct = NULL;
-	struct shim_passage p;
+	struct shim_section p;
 	CUresult rc;
 
 	if (real)
@@ -244,7 +244,7 @@ static CUresult launch_ex(const CUlaunchConfig *config, CUfunction f, void **par
 	uint64_t tasks = (uint64_t)config->gridDimX * config->gridDimY * config->gridDimZ;
 	CUfunction direct = NULL;
 	struct shim_context *c;
-	struct shim_passage p;
+	struct shim_section p;
 	CUresult rc;
 
 	if (!config->numAttrs)

@@ -198,12 +198,12 @@ static CUresult add_data(add_data_fn *driver, const void *caller, CUlinkState st
 	struct ptx_transformed *t = own ? transformed(data, size) : NULL;
 	CUresult rc;
 
-	shim_gate_enter(0);
+	shim_barrier_enter(0);
 	do
 		rc = t && t->text ? driver(state, type, t->text, size_of(type, t), name, n, options, values) :
 				    driver(state, type, data, size, name, n, options, values);
 	while (refused(&t, rc));
-	shim_gate_leave(0);
+	shim_barrier_leave(0);
 	return finish(state, rc, t);
 }
 
@@ -213,12 +213,12 @@ static CUresult add_file(add_file_fn *driver, add_data_fn *driver_data, const vo
 	struct ptx_transformed *t = transformed_file(type, path, caller);
 	CUresult rc;
 
-	shim_gate_enter(0);
+	shim_barrier_enter(0);
 	do
 		rc = t && t->text ? driver_data(state, type, t->text, size_of(type, t), path, n, options, values) :
 				    driver(state, type, path, n, options, values);
 	while (refused(&t, rc));
-	shim_gate_leave(0);
+	shim_barrier_leave(0);
 	return finish(state, rc, t);
 }
 
@@ -250,9 +250,9 @@ SHIM_EXPORT CUresult cuLinkComplete(CUlinkState state, void **cubin, size_t *siz
 	size_t len = 0;
 	CUresult rc;
 
-	shim_gate_enter(0);
+	shim_barrier_enter(0);
 	rc = REAL(cuLinkComplete)(state, cubin, &len);
-	shim_gate_leave(0);
+	shim_barrier_leave(0);
 	if (rc != CUDA_SUCCESS)
 		return rc;
 	if (size)
@@ -269,9 +269,9 @@ SHIM_EXPORT CUresult cuLinkDestroy(CUlinkState state)
 	CUresult rc;
 
 	ptx_transformed_free(taken(state));
-	shim_gate_enter(0);
+	shim_barrier_enter(0);
 	rc = REAL(cuLinkDestroy)(state);
-	shim_gate_leave(0);
+	shim_barrier_leave(0);
 	return rc;
 }
 

@@ -66,12 +66,12 @@ static CUresult own_kernels(struct list *l)
 	CUresult rc;
 
 	/* The list has to be made while nothing is held: not known to be safe (entries.def). */
-	shim_gate_enter(0);
+	shim_barrier_enter(0);
 	rc = query_count(l, &all);
 	l->handle = rc == CUDA_SUCCESS ? calloc((size_t)all + 1, sizeof(*l->handle)) : NULL;
 	if (rc == CUDA_SUCCESS)
 		rc = l->handle ? query_handles(l, l->handle, all) : CUDA_ERROR_OUT_OF_MEMORY;
-	shim_gate_leave(0);
+	shim_barrier_leave(0);
 	for (unsigned int i = 0; rc == CUDA_SUCCESS && i < all; i++) {
 		const char *name = query_name(l, l->handle[i]);
 
@@ -107,9 +107,9 @@ static CUresult enumerate(void **handles, unsigned int n, const void *of, int li
 	CUresult rc;
 
 	if (!handles || !n || !shim_session()) {
-		shim_gate_enter(0);
+		shim_barrier_enter(0);
 		rc = query_handles(&l, handles, n);
-		shim_gate_leave(0);
+		shim_barrier_leave(0);
 		return rc;
 	}
 	rc = own_kernels(&l);
@@ -170,9 +170,9 @@ static int each_own_function(CUcontext ctx, CUmodule module, visit_fn *visit, vo
 	struct visited v = { 0 };
 	int n, added = 0;
 
-	shim_gate_enter(0);
+	shim_barrier_enter(0);
 	n = drivers_each(ctx, module, note, &v);
-	shim_gate_leave(0);
+	shim_barrier_leave(0);
 	for (size_t i = 0; i < v.n; i++) {
 		const char *name = query_name(&l, v.f[i]);
 

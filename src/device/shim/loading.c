@@ -80,7 +80,7 @@ static struct shim_loaded *find_kernel(const struct shim_kernel *k, CUcontext ct
 	return is;
 }
 
-/* Without memory it is not noted, and the next call closes the gate as well. */
+/* Without memory it is not noted, and the next call closes the barrier as well. */
 static void note_kernel(struct shim_loaded *is, struct shim_kernel *k)
 {
 	const struct shim_kernel **grown;
@@ -99,7 +99,7 @@ static void note_kernel(struct shim_loaded *is, struct shim_kernel *k)
 	k->loaded = is;
 }
 
-/* NULL: no memory; then the next call closes the gate as well. */
+/* NULL: no memory; then the next call closes the barrier as well. */
 static struct shim_loaded *note(const void *library, CUcontext ctx)
 {
 	struct shim_loaded *is = find(library, ctx);
@@ -118,7 +118,7 @@ static struct shim_loaded *note(const void *library, CUcontext ctx)
 	return is;
 }
 
-/* ---- behind the closed gate ------------------------------------------------- */
+/* ---- behind the closed barrier ------------------------------------------------- */
 
 static CUresult load_kernel(const void *kernel)
 {
@@ -216,11 +216,11 @@ static void enter(struct shim_load *l, const void *library, CUcontext ctx, struc
 	int pushed = ctx != current();
 	CUcontext popped;
 
-	l->gated = 1;
+	l->in_barrier = 1;
 	whole |= shim_module_has_variants(library);
 	if (!find(library, ctx))
-		shim_gate_enter(0);
-	else if (!shim_gate_enter_patiently())
+		shim_barrier_enter(0);
+	else if (!shim_barrier_enter_patiently())
 		whole = 0; /* no more than the program asks for */
 	shim_capture_relax(&mode);
 	l->rc = pushed ? REAL(cuCtxPushCurrent_v2)(ctx) : CUDA_SUCCESS;
@@ -287,8 +287,8 @@ void shim_load_enter_module(struct shim_load *l, CUlibrary library)
 
 CUresult shim_load_leave(const struct shim_load *l, CUresult rc)
 {
-	if (l->gated)
-		shim_gate_leave(0);
+	if (l->in_barrier)
+		shim_barrier_leave(0);
 	return rc;
 }
 

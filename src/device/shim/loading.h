@@ -3,9 +3,9 @@
  * Lazy loading, the driver's default (CUDA_MODULE_LOADING).
  *
  * Whatever first needs a library in a context, or a kernel of it there, has the driver load that, for which it may
- * wait, with its lock, until nothing runs in that context: behind a held kernel that is a deadlock (hold rule).  The first kernel
+ * wait, with its lock, until nothing runs in that context: behind a held kernel that is a deadlock (barrier rule).  The first kernel
  * of a library always waits, later ones where they need more memory for their code (doc/results/h200-lazy*.csv).  So such a
- * call closes the gate, and what it needs is loaded first.
+ * call closes the barrier, and what it needs is loaded first.
  *
  * But two kernels of a program may wait for each other, one of them held.  Mostly they come from one source file: a library
  * in which a kernel could be held comes as a whole, as do modules, which the program loads by a call that waits anyway.
@@ -17,7 +17,7 @@
 
 /* One such call, on its caller's stack. */
 struct shim_load {
-	int gated;
+	int in_barrier;
 	CUresult rc; /* of loading */
 };
 
@@ -40,11 +40,11 @@ CUresult shim_load_leave(const struct shim_load *l, CUresult rc);
 /* Such a kernel is about to be launched in the current context: it is there then, or else this is what the launch says. */
 CUresult shim_load_now(const void *kernel);
 
-/* The gate is closed and a module has been loaded: all of it is. */
+/* The barrier is closed and a module has been loaded: all of it is. */
 void shim_load_module(CUmodule module);
 
 /*
- * The gate is closed and a library has been loaded of a text that is not the program's: the driver compiles it now, if
+ * The barrier is closed and a library has been loaded of a text that is not the program's: the driver compiles it now, if
  * there is a context, and says whether it can.
  */
 CUresult shim_load_library(CUlibrary library);

@@ -20,7 +20,7 @@
 /* What a handle or an address holds, so that freeing it returns as much. */
 struct shim_held {
 	struct shim_held *next;
-	enum shim_holding kind;
+	enum shim_charge_kind kind;
 	uint64_t key;
 	uint64_t bytes;
 	CUcontext ctx;
@@ -129,7 +129,7 @@ void shim_memory_regreeted(void)
 
 /* ---- holdings -------------------------------------------------------------- */
 
-static size_t slot_of(enum shim_holding kind, uint64_t key)
+static size_t slot_of(enum shim_charge_kind kind, uint64_t key)
 {
 	return (size_t)(((key >> 8) + (uint64_t)kind) * UINT64_C(0x9E3779B97F4A7C15) >> 52);
 }
@@ -152,7 +152,7 @@ static void remember(struct shim_held *h)
 	pthread_mutex_unlock(&lock);
 }
 
-void shim_hold(struct shim_session *s, enum shim_holding kind, uint64_t key, uint64_t bytes,
+void shim_charge_record(struct shim_session *s, enum shim_charge_kind kind, uint64_t key, uint64_t bytes,
 	       CUcontext ctx, void *tag)
 {
 	struct shim_held *h;
@@ -170,7 +170,7 @@ void shim_hold(struct shim_session *s, enum shim_holding kind, uint64_t key, uin
 	remember(h);
 }
 
-struct shim_held *shim_take(enum shim_holding kind, uint64_t key)
+struct shim_held *shim_take(enum shim_charge_kind kind, uint64_t key)
 {
 	struct shim_held **at, *h;
 
@@ -187,7 +187,7 @@ struct shim_held *shim_take(enum shim_holding kind, uint64_t key)
 	return h;
 }
 
-int shim_unhold(enum shim_holding kind, uint64_t key, uint64_t *bytes, void **tag)
+int shim_unhold(enum shim_charge_kind kind, uint64_t key, uint64_t *bytes, void **tag)
 {
 	struct shim_held *h = shim_take(kind, key);
 

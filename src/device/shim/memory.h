@@ -15,11 +15,11 @@
 #include "device/shim/session.h"
 
 /* What a key is: two kinds never mean the same thing by the same number. */
-enum shim_holding {
-	SHIM_HOLD_POINTER, SHIM_HOLD_ARRAY, SHIM_HOLD_EXTERNAL, SHIM_HOLD_GRAPH,
-	SHIM_HOLD_MODULE, SHIM_HOLD_CONTEXT, SHIM_HOLD_LOCAL,
-	SHIM_HOLD_LIMIT, /* + CUlimit */
-	SHIM_HOLD_KINDS = SHIM_HOLD_LIMIT + CU_LIMIT_MAX
+enum shim_charge_kind {
+	SHIM_CHARGE_POINTER, SHIM_CHARGE_ARRAY, SHIM_CHARGE_EXTERNAL, SHIM_CHARGE_GRAPH,
+	SHIM_CHARGE_MODULE, SHIM_CHARGE_CONTEXT, SHIM_CHARGE_LOCAL,
+	SHIM_CHARGE_LIMIT, /* + CUlimit */
+	SHIM_CHARGE_KINDS = SHIM_CHARGE_LIMIT + CU_LIMIT_MAX
 };
 
 /* 1: the driver may be asked for so many bytes more; 0: beyond the reservation. */
@@ -30,18 +30,18 @@ void shim_uncharge(struct shim_session *s, uint64_t bytes);
  * Remember what was charged under a key.  ctx: goes with that context; NULL:
  * only with its key.  tag: the door's own, handed back by shim_unhold.
  */
-void shim_hold(struct shim_session *s, enum shim_holding kind, uint64_t key, uint64_t bytes,
+void shim_charge_record(struct shim_session *s, enum shim_charge_kind kind, uint64_t key, uint64_t bytes,
 	       CUcontext ctx, void *tag);
 
 /* Forget it.  1 and what was held; 0: not known. */
-int shim_unhold(enum shim_holding kind, uint64_t key, uint64_t *bytes, void **tag);
+int shim_unhold(enum shim_charge_kind kind, uint64_t key, uint64_t *bytes, void **tag);
 
 /*
  * Before the driver is asked to free: forget what a key holds, or all that goes with
  * a context, which stays charged.  As soon as it is freed the driver may give the same address to another
  * thread, whose holding is not to be taken for this one.
  */
-struct shim_held *shim_take(enum shim_holding kind, uint64_t key);
+struct shim_held *shim_take(enum shim_charge_kind kind, uint64_t key);
 struct shim_held *shim_take_context(CUcontext ctx);
 /* Its answer: the charge is returned, or it is remembered as before. */
 void shim_taken(struct shim_session *s, struct shim_held *held, int freed);
@@ -108,7 +108,7 @@ void shim_module_charged(CUresult rc, const void *module, uint64_t bytes, CUcont
 			return CUDA_ERROR_OUT_OF_MEMORY; \
 		rc_ = call; \
 		if (rc_ == CUDA_SUCCESS) \
-			shim_hold(s_, kind, (uint64_t)(key), bytes_, ctx, NULL); \
+			shim_charge_record(s_, kind, (uint64_t)(key), bytes_, ctx, NULL); \
 		else \
 			shim_uncharge(s_, bytes_); \
 		return rc_; \
@@ -124,14 +124,14 @@ void shim_module_charged(CUresult rc, const void *module, uint64_t bytes, CUcont
 		return rc_; \
 	} while (0)
 
-/* The value of a driver call made behind the closed gate (hold rule). */
-#define SHIM_GATED(call) \
+/* The value of a driver call made behind the closed barrier (barrier rule). */
+#define SHIM_IN_BARRIER(call) \
 	__extension__({ \
-		CUresult gated_; \
-		shim_gate_enter(0); \
-		gated_ = (call); \
-		shim_gate_leave(0); \
-		gated_; \
+		CUresult value_; \
+		shim_barrier_enter(0); \
+		value_ = (call); \
+		shim_barrier_leave(0); \
+		value_; \
 	})
 
 #endif

@@ -42,7 +42,7 @@ static uint64_t cost(void)
 /* The one that it makes becomes the current one. */
 #define CREATE(call) \
 	shim_context_changes(); \
-	SHIM_COUNTED(SHIM_HOLD_CONTEXT, cost(), call, (uintptr_t)*ctx, *ctx)
+	SHIM_COUNTED(SHIM_CHARGE_CONTEXT, cost(), call, (uintptr_t)*ctx, *ctx)
 
 SHIM_EXPORT CUresult cuCtxCreate(CUcontext *ctx, unsigned int flags, CUdevice dev)
 {
@@ -83,7 +83,7 @@ SHIM_EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext *ctx, CUdevice dev)
 		return rc;
 	}
 	if (bytes)
-		shim_hold(s, SHIM_HOLD_CONTEXT, (uintptr_t)*ctx, bytes, *ctx, NULL);
+		shim_charge_record(s, SHIM_CHARGE_CONTEXT, (uintptr_t)*ctx, bytes, *ctx, NULL);
 	atomic_fetch_add(retained_of(dev), 1);
 	return rc;
 }
@@ -117,12 +117,12 @@ static CUresult destroy(CUcontext ctx, CUresult (*real)(CUcontext))
 	CUresult rc;
 
 	if (!s || !ctx)
-		return SHIM_GATED(real(ctx));
+		return SHIM_IN_BARRIER(real(ctx));
 	shim_launch_reap(s); /* no launch is measured without its context */
-	shim_gate_enter(0);
+	shim_barrier_enter(0);
 	held = part_from(ctx);
 	rc = real(ctx);
-	shim_gate_leave(0);
+	shim_barrier_leave(0);
 	parted(s, ctx, held, rc == CUDA_SUCCESS);
 	return rc;
 }
@@ -184,14 +184,14 @@ static CUresult reset(CUdevice dev, CUresult (*real)(CUdevice))
 
 	if (s)
 		shim_launch_reap(s);
-	shim_gate_enter(0);
+	shim_barrier_enter(0);
 	ctx = s ? primary_of(dev, &id) : NULL;
 	if (ctx)
 		held = part_from(ctx);
 	rc = real(dev);
 	if (rc == CUDA_SUCCESS)
 		*retained_of(dev) = 0;
-	shim_gate_leave(0);
+	shim_barrier_leave(0);
 	if (ctx)
 		parted(s, ctx, held, rc == CUDA_SUCCESS);
 	return rc;
@@ -220,7 +220,7 @@ static CUresult release(CUdevice dev, CUresult (*real)(CUdevice))
 
 	if (s)
 		shim_launch_reap(s);
-	shim_gate_enter(0);
+	shim_barrier_enter(0);
 	ctx = s ? primary_of(dev, &id) : NULL;
 	before = unretain(dev);
 	last = ctx && before <= 1;
@@ -235,7 +235,7 @@ static CUresult release(CUdevice dev, CUresult (*real)(CUdevice))
 	}
 	if (last)
 		parted(s, ctx, held, rc == CUDA_SUCCESS && !is_still(dev, ctx, id));
-	shim_gate_leave(0);
+	shim_barrier_leave(0);
 	return rc;
 }
 
@@ -281,12 +281,12 @@ static CUresult set_limit(CUcontext ctx, CUlimit limit, size_t value)
 {
 	CUresult rc;
 
-	shim_gate_enter(0);
+	shim_barrier_enter(0);
 	rc = REAL(cuCtxSetLimit)(limit, value);
 	/* Before anything can be held: a launch behind that would go by what it was. */
 	if (limit == CU_LIMIT_STACK_SIZE)
 		shim_context_frames_unknown(ctx);
-	shim_gate_leave(0);
+	shim_barrier_leave(0);
 	return rc;
 }
 
@@ -299,7 +299,7 @@ SHIM_EXPORT CUresult cuCtxSetLimit(CUlimit limit, size_t value)
 	struct shim_session *s = shim_session();
 	CUcontext ctx = s ? shim_current() : NULL;
 	uint64_t had = 0, before, after, want;
-	enum shim_holding kind;
+	enum shim_charge_kind kind;
 	size_t now = 0;
 	CUresult rc;
 
@@ -307,7 +307,7 @@ SHIM_EXPORT CUresult cuCtxSetLimit(CUlimit limit, size_t value)
 	if (!after || REAL(cuCtxGetLimit)(&now, limit) != CUDA_SUCCESS)
 		return set_limit(ctx, limit, value);
 	before = limit_bytes(limit, now);
-	kind = (enum shim_holding)(SHIM_HOLD_LIMIT + (int)limit);
+	kind = (enum shim_charge_kind)(SHIM_CHARGE_LIMIT + (int)limit);
 	shim_unhold(kind, (uintptr_t)ctx, &had, NULL);
 	if (after > before)
 		want = had > UINT64_MAX - (after - before) ? UINT64_MAX : had + (after - before);
@@ -325,7 +325,7 @@ SHIM_EXPORT CUresult cuCtxSetLimit(CUlimit limit, size_t value)
 			had = want;
 	}
 	if (had)
-		shim_hold(s, kind, (uintptr_t)ctx, had, ctx, NULL);
+		shim_charge_record(s, kind, (uintptr_t)ctx, had, ctx, NULL);
 	return rc;
 }
 
@@ -359,13 +359,13 @@ int shim_local_charge(struct shim_session *s, CUfunction f)
 		return 0;
 	want = resident_threads() * (local - stack);
 	/* Two threads at once may charge it twice, until the context goes: too much rather than too little. */
-	shim_unhold(SHIM_HOLD_LOCAL, (uintptr_t)ctx, &had, NULL);
+	shim_unhold(SHIM_CHARGE_LOCAL, (uintptr_t)ctx, &had, NULL);
 	more = want > had ? want - had : 0;
 	refused = !shim_charge(s, more);
 	if (!refused)
 		had += more;
 	if (had)
-		shim_hold(s, SHIM_HOLD_LOCAL, (uintptr_t)ctx, had, ctx, NULL);
+		shim_charge_record(s, SHIM_CHARGE_LOCAL, (uintptr_t)ctx, had, ctx, NULL);
 	return refused ? -1 : 0;
 }
 

@@ -49,7 +49,7 @@ void shim_current_pool_unknown(void)
 	{ \
 		CUresult rc; \
 		shim_current_pool_unknown(); \
-		rc = SHIM_GATED(REAL(name) args); \
+		rc = SHIM_IN_BARRIER(REAL(name) args); \
 		shim_current_pool_unknown(); \
 		return rc; \
 	}

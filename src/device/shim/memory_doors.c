@@ -6,7 +6,7 @@
 
 SHIM_EXPORT CUresult cuMemAlloc_v2(CUdeviceptr *ptr, size_t bytes)
 {
-	SHIM_COUNTED(SHIM_HOLD_POINTER, bytes, REAL(cuMemAlloc_v2)(ptr, bytes), *ptr,
+	SHIM_COUNTED(SHIM_CHARGE_POINTER, bytes, REAL(cuMemAlloc_v2)(ptr, bytes), *ptr,
 		     shim_current());
 }
 
@@ -18,7 +18,7 @@ SHIM_EXPORT CUresult cuMemAllocPitch_v2(CUdeviceptr *ptr, size_t *pitch, size_t 
 
 	if (row < width || __builtin_mul_overflow(row, height, &bytes))
 		bytes = SIZE_MAX;
-	SHIM_COUNTED(SHIM_HOLD_POINTER, bytes,
+	SHIM_COUNTED(SHIM_CHARGE_POINTER, bytes,
 		     REAL(cuMemAllocPitch_v2)(ptr, pitch, width, height, element), *ptr,
 		     shim_current());
 }
@@ -26,13 +26,13 @@ SHIM_EXPORT CUresult cuMemAllocPitch_v2(CUdeviceptr *ptr, size_t *pitch, size_t 
 /* All of it, wherever its pages are: it may all be on the device. */
 SHIM_EXPORT CUresult cuMemAllocManaged(CUdeviceptr *ptr, size_t bytes, unsigned int flags)
 {
-	SHIM_COUNTED(SHIM_HOLD_POINTER, bytes, REAL(cuMemAllocManaged)(ptr, bytes, flags), *ptr,
+	SHIM_COUNTED(SHIM_CHARGE_POINTER, bytes, REAL(cuMemAllocManaged)(ptr, bytes, flags), *ptr,
 		     shim_current());
 }
 
 SHIM_EXPORT CUresult cuMemFree_v2(CUdeviceptr ptr)
 {
-	SHIM_UNCOUNTED(SHIM_HOLD_POINTER, ptr, SHIM_GATED(REAL(cuMemFree_v2)(ptr)));
+	SHIM_UNCOUNTED(SHIM_CHARGE_POINTER, ptr, SHIM_IN_BARRIER(REAL(cuMemFree_v2)(ptr)));
 }
 
 /* ---- arrays ------------------------------------------------------------- */
@@ -87,22 +87,22 @@ static uint64_t array3d_bytes(const CUDA_ARRAY3D_DESCRIPTOR *d)
 
 SHIM_EXPORT CUresult cuArrayCreate_v2(CUarray *array, const CUDA_ARRAY_DESCRIPTOR *d)
 {
-	SHIM_COUNTED(SHIM_HOLD_ARRAY,
+	SHIM_COUNTED(SHIM_CHARGE_ARRAY,
 		     d ? array_bytes(d->Width, d->Height, 1, d->Format, d->NumChannels) : 0,
-		     SHIM_GATED(REAL(cuArrayCreate_v2)(array, d)), (uintptr_t)*array,
+		     SHIM_IN_BARRIER(REAL(cuArrayCreate_v2)(array, d)), (uintptr_t)*array,
 		     shim_current());
 }
 
 SHIM_EXPORT CUresult cuArray3DCreate_v2(CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR *d)
 {
-	SHIM_COUNTED(SHIM_HOLD_ARRAY, array3d_bytes(d),
-		     SHIM_GATED(REAL(cuArray3DCreate_v2)(array, d)), (uintptr_t)*array,
+	SHIM_COUNTED(SHIM_CHARGE_ARRAY, array3d_bytes(d),
+		     SHIM_IN_BARRIER(REAL(cuArray3DCreate_v2)(array, d)), (uintptr_t)*array,
 		     shim_current());
 }
 
 SHIM_EXPORT CUresult cuArrayDestroy(CUarray array)
 {
-	SHIM_UNCOUNTED(SHIM_HOLD_ARRAY, (uintptr_t)array, SHIM_GATED(REAL(cuArrayDestroy)(array)));
+	SHIM_UNCOUNTED(SHIM_CHARGE_ARRAY, (uintptr_t)array, SHIM_IN_BARRIER(REAL(cuArrayDestroy)(array)));
 }
 
 static uint64_t mipmapped_bytes(const CUDA_ARRAY3D_DESCRIPTOR *d, unsigned int levels)
@@ -128,15 +128,15 @@ static uint64_t mipmapped_bytes(const CUDA_ARRAY3D_DESCRIPTOR *d, unsigned int l
 SHIM_EXPORT CUresult cuMipmappedArrayCreate(CUmipmappedArray *array,
 					    const CUDA_ARRAY3D_DESCRIPTOR *d, unsigned int levels)
 {
-	SHIM_COUNTED(SHIM_HOLD_ARRAY, mipmapped_bytes(d, levels),
-		     SHIM_GATED(REAL(cuMipmappedArrayCreate)(array, d, levels)),
+	SHIM_COUNTED(SHIM_CHARGE_ARRAY, mipmapped_bytes(d, levels),
+		     SHIM_IN_BARRIER(REAL(cuMipmappedArrayCreate)(array, d, levels)),
 		     (uintptr_t)*array, shim_current());
 }
 
 SHIM_EXPORT CUresult cuMipmappedArrayDestroy(CUmipmappedArray array)
 {
-	SHIM_UNCOUNTED(SHIM_HOLD_ARRAY, (uintptr_t)array,
-		       SHIM_GATED(REAL(cuMipmappedArrayDestroy)(array)));
+	SHIM_UNCOUNTED(SHIM_CHARGE_ARRAY, (uintptr_t)array,
+		       SHIM_IN_BARRIER(REAL(cuMipmappedArrayDestroy)(array)));
 }
 
 /* ---- memory of other interfaces -------------------------------------------- */
@@ -145,15 +145,15 @@ SHIM_EXPORT CUresult cuMipmappedArrayDestroy(CUmipmappedArray array)
 SHIM_EXPORT CUresult cuImportExternalMemory(CUexternalMemory *memory,
 					    const struct shim_external_memory *d)
 {
-	SHIM_COUNTED(SHIM_HOLD_EXTERNAL, d ? d->size : 0,
-		     SHIM_GATED(REAL(cuImportExternalMemory)(memory, d)), (uintptr_t)*memory,
+	SHIM_COUNTED(SHIM_CHARGE_EXTERNAL, d ? d->size : 0,
+		     SHIM_IN_BARRIER(REAL(cuImportExternalMemory)(memory, d)), (uintptr_t)*memory,
 		     NULL);
 }
 
 SHIM_EXPORT CUresult cuDestroyExternalMemory(CUexternalMemory memory)
 {
-	SHIM_UNCOUNTED(SHIM_HOLD_EXTERNAL, (uintptr_t)memory,
-		       SHIM_GATED(REAL(cuDestroyExternalMemory)(memory)));
+	SHIM_UNCOUNTED(SHIM_CHARGE_EXTERNAL, (uintptr_t)memory,
+		       SHIM_IN_BARRIER(REAL(cuDestroyExternalMemory)(memory)));
 }
 
 /*

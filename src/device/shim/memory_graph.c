@@ -42,7 +42,7 @@ static CUresult made(CUresult rc, const CUgraphExec *exec, CUgraph graph)
 }
 
 #define INSTANTIATE(call) \
-	SHIM_COUNTED(SHIM_HOLD_GRAPH, bytes_of(graph), made(call, exec, graph), (uintptr_t)*exec, NULL)
+	SHIM_COUNTED(SHIM_CHARGE_GRAPH, bytes_of(graph), made(call, exec, graph), (uintptr_t)*exec, NULL)
 
 SHIM_EXPORT CUresult cuGraphInstantiate(CUgraphExec *exec, CUgraph graph, CUgraphNode *error_node,
 					char *log, size_t size)
@@ -65,14 +65,14 @@ SHIM_EXPORT CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph grap
 SHIM_EXPORT CUresult cuGraphInstantiateWithParams(CUgraphExec *exec, CUgraph graph,
 						  CUDA_GRAPH_INSTANTIATE_PARAMS *params)
 {
-	shim_hold_behind(SHIM_QUEUES_OPERATIONS); /* it may upload */
+	shim_blocked_behind(SHIM_QUEUES_OPERATIONS); /* it may upload */
 	INSTANTIATE(REAL(cuGraphInstantiateWithParams)(exec, graph, params));
 }
 
 SHIM_EXPORT CUresult cuGraphInstantiateWithParams_ptsz(CUgraphExec *exec, CUgraph graph,
 						       CUDA_GRAPH_INSTANTIATE_PARAMS *params)
 {
-	shim_hold_behind(SHIM_QUEUES_OPERATIONS); /* it may upload */
+	shim_blocked_behind(SHIM_QUEUES_OPERATIONS); /* it may upload */
 	INSTANTIATE(REAL(cuGraphInstantiateWithParams_ptsz)(exec, graph, params));
 }
 
@@ -80,5 +80,5 @@ SHIM_EXPORT CUresult cuGraphExecDestroy(CUgraphExec exec)
 {
 	if (shim_session_peek())
 		shim_graph_gone(exec); /* before another one may have its handle */
-	SHIM_UNCOUNTED(SHIM_HOLD_GRAPH, (uintptr_t)exec, REAL(cuGraphExecDestroy)(exec));
+	SHIM_UNCOUNTED(SHIM_CHARGE_GRAPH, (uintptr_t)exec, REAL(cuGraphExecDestroy)(exec));
 }

@@ -115,7 +115,7 @@ void shim_module_charged(CUresult rc, const void *module, uint64_t bytes, CUcont
 	if (!s || !bytes)
 		return;
 	if (rc == CUDA_SUCCESS)
-		shim_hold(s, SHIM_HOLD_MODULE, (uintptr_t)module, bytes, ctx, NULL);
+		shim_charge_record(s, SHIM_CHARGE_MODULE, (uintptr_t)module, bytes, ctx, NULL);
 	else
 		shim_uncharge(s, bytes);
 }

@@ -231,7 +231,7 @@ static CUresult end(struct shim_session *s, struct pool *pool, CUresult rc,
 		    const CUdeviceptr *ptr, uint64_t bytes)
 {
 	if (pool && rc == CUDA_SUCCESS)
-		shim_hold(s, SHIM_HOLD_POINTER, *ptr, bytes, NULL, pool);
+		shim_charge_record(s, SHIM_CHARGE_POINTER, *ptr, bytes, NULL, pool);
 	else if (pool)
 		shim_pool_freed(s, pool, bytes);
 	return rc;
@@ -241,7 +241,7 @@ static CUresult end(struct shim_session *s, struct pool *pool, CUresult rc,
 	do { \
 		struct shim_session *s_ = shim_session(); \
 		struct pool *pool_; \
-		shim_hold_behind(SHIM_QUEUES_OPERATIONS); \
+		shim_blocked_behind(SHIM_QUEUES_OPERATIONS); \
 		if (begin(s_, s_ ? (which) : NULL, bytes, stream, per_thread, &pool_) < 0) \
 			return CUDA_ERROR_OUT_OF_MEMORY; \
 		return end(s_, pool_, call, ptr, bytes); \
@@ -271,14 +271,14 @@ SHIM_EXPORT CUresult cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *ptr, size_t bytes
 
 SHIM_EXPORT CUresult cuMemFreeAsync(CUdeviceptr ptr, CUstream stream)
 {
-	shim_hold_behind(SHIM_QUEUES_OPERATIONS);
-	SHIM_UNCOUNTED(SHIM_HOLD_POINTER, ptr, REAL(cuMemFreeAsync)(ptr, stream));
+	shim_blocked_behind(SHIM_QUEUES_OPERATIONS);
+	SHIM_UNCOUNTED(SHIM_CHARGE_POINTER, ptr, REAL(cuMemFreeAsync)(ptr, stream));
 }
 
 SHIM_EXPORT CUresult cuMemFreeAsync_ptsz(CUdeviceptr ptr, CUstream stream)
 {
-	shim_hold_behind(SHIM_QUEUES_OPERATIONS);
-	SHIM_UNCOUNTED(SHIM_HOLD_POINTER, ptr, REAL(cuMemFreeAsync_ptsz)(ptr, stream));
+	shim_blocked_behind(SHIM_QUEUES_OPERATIONS);
+	SHIM_UNCOUNTED(SHIM_CHARGE_POINTER, ptr, REAL(cuMemFreeAsync_ptsz)(ptr, stream));
 }
 
 static void look_at(CUmemoryPool handle)

@@ -160,7 +160,7 @@ SHIM_EXPORT CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t si
 
 	if (s && !shim_charge(s, bytes))
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	rc = SHIM_GATED(REAL(cuMemCreate)(handle, size, prop, flags));
+	rc = SHIM_IN_BARRIER(REAL(cuMemCreate)(handle, size, prop, flags));
 	if (s && rc != CUDA_SUCCESS)
 		shim_uncharge(s, bytes);
 	else if (s && bytes)
@@ -192,7 +192,7 @@ SHIM_EXPORT CUresult cuMemMap(CUdeviceptr at, size_t size, size_t offset,
 {
 	struct shim_session *s = shim_session_peek();
 	struct physical *memory = s ? begin_by_handle(handle) : NULL;
-	CUresult rc = SHIM_GATED(REAL(cuMemMap)(at, size, offset, handle, flags));
+	CUresult rc = SHIM_IN_BARRIER(REAL(cuMemMap)(at, size, offset, handle, flags));
 
 	end(s, rc, &mappings, (struct use){ .at = at, .size = size, .memory = memory });
 	return rc;
@@ -223,7 +223,7 @@ SHIM_EXPORT CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *h
 {
 	struct shim_session *s = shim_session_peek();
 	struct physical *memory = s ? begin_by_address((CUdeviceptr)(uintptr_t)addr) : NULL;
-	CUresult rc = SHIM_GATED(REAL(cuMemRetainAllocationHandle)(handle, addr));
+	CUresult rc = SHIM_IN_BARRIER(REAL(cuMemRetainAllocationHandle)(handle, addr));
 
 	end(s, rc, &handles,
 	    (struct use){ .handle = rc == CUDA_SUCCESS ? *handle : 0, .memory = memory });

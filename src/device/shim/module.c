@@ -121,13 +121,13 @@ static CUresult load_data(CUmodule *module, const void *image, const void *calle
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	t = transformed(image, 0, caller, &why);
 	own = own_values(values, n, t);
-	shim_gate_enter(0);
+	shim_barrier_enter(0);
 	do
 		rc = REAL(cuModuleLoadDataEx)(module, first_choice(t, image), n, options, values);
 	while (rc != CUDA_SUCCESS && fall_back(&t, &why, rc, &own));
 	if (rc == CUDA_SUCCESS)
 		shim_load_module(*module);
-	shim_gate_leave(0);
+	shim_barrier_leave(0);
 	free(own.first);
 	return loaded(rc, rc == CUDA_SUCCESS ? *module : NULL, t, why, charged, shim_current());
 }
@@ -153,13 +153,13 @@ SHIM_EXPORT CUresult cuModuleLoadFatBinary(CUmodule *module, const void *fatbin)
 	if (shim_module_charge(fatbin, &charged) < 0)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	t = transformed(fatbin, 0, SHIM_CALLER, &why);
-	shim_gate_enter(0);
+	shim_barrier_enter(0);
 	do
 		rc = REAL(cuModuleLoadFatBinary)(module, first_choice(t, fatbin));
 	while (rc != CUDA_SUCCESS && fall_back(&t, &why, rc, NULL));
 	if (rc == CUDA_SUCCESS)
 		shim_load_module(*module);
-	shim_gate_leave(0);
+	shim_barrier_leave(0);
 	return loaded(rc, rc == CUDA_SUCCESS ? *module : NULL, t, why, charged, shim_current());
 }
 
@@ -172,14 +172,14 @@ SHIM_EXPORT CUresult cuModuleLoad(CUmodule *module, const char *path)
 
 	if (take_file(path, 0, SHIM_CALLER, &t, &why, &charged) < 0)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	shim_gate_enter(0);
+	shim_barrier_enter(0);
 	do
 		rc = t && t->text ? REAL(cuModuleLoadDataEx)(module, t->text, 0, NULL, NULL) :
 				    REAL(cuModuleLoad)(module, path);
 	while (rc != CUDA_SUCCESS && fall_back(&t, &why, rc, NULL));
 	if (rc == CUDA_SUCCESS)
 		shim_load_module(*module);
-	shim_gate_leave(0);
+	shim_barrier_leave(0);
 	return loaded(rc, rc == CUDA_SUCCESS ? *module : NULL, t, why, charged, shim_current());
 }
 
@@ -189,12 +189,12 @@ SHIM_EXPORT CUresult cuModuleUnload(CUmodule module)
 	struct shim_held *held;
 	CUresult rc;
 
-	shim_gate_enter(0);
+	shim_barrier_enter(0);
 	shim_module_gone(module);
 	shim_kernels_unloaded(module);
-	held = s ? shim_take(SHIM_HOLD_MODULE, (uintptr_t)module) : NULL;
+	held = s ? shim_take(SHIM_CHARGE_MODULE, (uintptr_t)module) : NULL;
 	rc = REAL(cuModuleUnload)(module);
-	shim_gate_leave(0);
+	shim_barrier_leave(0);
 	shim_taken(s, held, rc == CUDA_SUCCESS);
 	return rc;
 }
@@ -234,12 +234,12 @@ SHIM_EXPORT CUresult cuLibraryLoadData(CUlibrary *library, const void *code,
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	t = transformed(code, 1, SHIM_CALLER, &why);
 	own = own_values(jit_values, njit, t);
-	shim_gate_enter(0);
+	shim_barrier_enter(0);
 	do
 		rc = compiled(library, t, REAL(cuLibraryLoadData)(library, first_choice(t, code), jit, jit_values, njit,
 								  options, values, n));
 	while (rc != CUDA_SUCCESS && fall_back(&t, &why, rc, &own));
-	shim_gate_leave(0);
+	shim_barrier_leave(0);
 	free(own.first);
 	return loaded(rc, rc == CUDA_SUCCESS ? *library : NULL, t, why, charged, NULL);
 }
@@ -258,7 +258,7 @@ SHIM_EXPORT CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *path,
 	if (take_file(path, 1, SHIM_CALLER, &t, &why, &charged) < 0)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	own = own_values(jit_values, njit, t);
-	shim_gate_enter(0);
+	shim_barrier_enter(0);
 	do
 		rc = t && t->text ?
 			     compiled(library, t, REAL(cuLibraryLoadData)(library, t->text, jit, jit_values, njit,
@@ -266,7 +266,7 @@ SHIM_EXPORT CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *path,
 			     REAL(cuLibraryLoadFromFile)(library, path, jit, jit_values, njit,
 							 options, values, n);
 	while (rc != CUDA_SUCCESS && fall_back(&t, &why, rc, &own));
-	shim_gate_leave(0);
+	shim_barrier_leave(0);
 	free(own.first);
 	return loaded(rc, rc == CUDA_SUCCESS ? *library : NULL, t, why, charged, NULL);
 }
@@ -277,13 +277,13 @@ SHIM_EXPORT CUresult cuLibraryUnload(CUlibrary library)
 	struct shim_held *held;
 	CUresult rc;
 
-	shim_gate_enter(0);
+	shim_barrier_enter(0);
 	shim_module_gone(library);
 	shim_load_gone_library(library);
 	shim_kernels_unloaded(library);
-	held = s ? shim_take(SHIM_HOLD_MODULE, (uintptr_t)library) : NULL;
+	held = s ? shim_take(SHIM_CHARGE_MODULE, (uintptr_t)library) : NULL;
 	rc = REAL(cuLibraryUnload)(library);
-	shim_gate_leave(0);
+	shim_barrier_leave(0);
 	shim_taken(s, held, rc == CUDA_SUCCESS);
 	return rc;
 }
@@ -335,12 +335,12 @@ SHIM_EXPORT CUresult cuFuncSetAttribute(CUfunction f, CUfunction_attribute attri
 	CUfunction variant;
 	CUresult rc;
 
-	shim_gate_enter(0);
+	shim_barrier_enter(0);
 	rc = REAL(cuFuncSetAttribute)(f, attribute, value);
 	variant = to_set(f, rc);
 	if (variant)
 		REAL(cuFuncSetAttribute)(variant, attribute, value);
-	shim_gate_leave(0);
+	shim_barrier_leave(0);
 	return rc;
 }
 
@@ -350,12 +350,12 @@ SHIM_EXPORT CUresult cuKernelSetAttribute(CUfunction_attribute attribute, int va
 	CUfunction variant;
 	CUresult rc;
 
-	shim_gate_enter(0);
+	shim_barrier_enter(0);
 	rc = REAL(cuKernelSetAttribute)(attribute, value, kernel, device);
 	variant = to_set(kernel, rc);
 	if (variant)
 		REAL(cuKernelSetAttribute)(attribute, value, (CUkernel)(uintptr_t)variant, device);
-	shim_gate_leave(0);
+	shim_barrier_leave(0);
 	return rc;
 }
 
@@ -364,12 +364,12 @@ SHIM_EXPORT CUresult cuFuncSetCacheConfig(CUfunction f, CUfunc_cache config)
 	CUfunction variant;
 	CUresult rc;
 
-	shim_gate_enter(0);
+	shim_barrier_enter(0);
 	rc = REAL(cuFuncSetCacheConfig)(f, config);
 	variant = to_set(f, rc);
 	if (variant)
 		REAL(cuFuncSetCacheConfig)(variant, config);
-	shim_gate_leave(0);
+	shim_barrier_leave(0);
 	return rc;
 }
 
@@ -378,11 +378,11 @@ SHIM_EXPORT CUresult cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config
 	CUfunction variant;
 	CUresult rc;
 
-	shim_gate_enter(0);
+	shim_barrier_enter(0);
 	rc = REAL(cuKernelSetCacheConfig)(kernel, config, device);
 	variant = to_set(kernel, rc);
 	if (variant)
 		REAL(cuKernelSetCacheConfig)((CUkernel)(uintptr_t)variant, config, device);
-	shim_gate_leave(0);
+	shim_barrier_leave(0);
 	return rc;
 }

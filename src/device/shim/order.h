@@ -26,26 +26,26 @@
 #include "device/shim/context.h"
 
 /* One launch between its first operation and its last; on its caller's stack. */
-struct shim_passage {
+struct shim_section {
 	const struct shim_context *ctx;
 	CUstream stream;
 	enum { SHIM_LANE_OWN, SHIM_LANE_BLOCKING, SHIM_LANE_DEFAULT } lane; /* how it meets the legacy default stream */
-	int holds;
+	int blocks;
 	struct shim_owned *own;    /* it is the owner's (order.c); NULL: it is not */
-	struct shim_passage *next; /* came later */
+	struct shim_section *next; /* came later */
 };
 
 /* Is the stream the legacy default one, or does it synchronise with it?  Asks the driver about a created one. */
 int shim_stream_is_legacy(CUstream stream);
 
 /* order.c says what they are and who may move them. */
-#define SHIM_OWNER_SHARED ((uintptr_t)0)
-#define SHIM_OWNER_NOBODY (~(uintptr_t)0)
-extern _Atomic(struct shim_passage *) shim_order_sole;
+#define SHIM_THREAD_SHARED ((uintptr_t)0)
+#define SHIM_THREAD_NOBODY (~(uintptr_t)0)
+extern _Atomic(struct shim_section *) shim_order_sole;
 
 /* What is not over with one look: becoming the owner, and everything in the list. */
-void shim_order_enter_late(struct shim_passage *p);
-void shim_order_leave_late(struct shim_passage *p);
+void shim_order_enter_late(struct shim_section *p);
+void shim_order_leave_late(struct shim_section *p);
 
 static SHIM_INLINE int shim_is_default(CUstream stream)
 {
@@ -53,17 +53,17 @@ static SHIM_INLINE int shim_is_default(CUstream stream)
 }
 
 /* The owner's own store, and whether it still is the owner: the compiler leaves them in that order, and the barrier the CPU. */
-static SHIM_INLINE int shim_order_own(struct shim_passage *p, struct shim_owned *own)
+static SHIM_INLINE int shim_order_own(struct shim_section *p, struct shim_owned *own)
 {
-	atomic_store_explicit(&own->passage, p, memory_order_release);
+	atomic_store_explicit(&own->section, p, memory_order_release);
 	atomic_signal_fence(memory_order_seq_cst);
-	return atomic_load_explicit(&shim_owner, memory_order_relaxed) != SHIM_OWNER_SHARED;
+	return atomic_load_explicit(&shim_launch_thread, memory_order_relaxed) != SHIM_THREAD_SHARED;
 }
 
 /* One within another, as in a profiler's callback: both must be found then. */
-static SHIM_INLINE int shim_order_enter_owned(struct shim_passage *p, struct shim_owned *own)
+static SHIM_INLINE int shim_order_enter_owned(struct shim_section *p, struct shim_owned *own)
 {
-	if (SHIM_RARELY(atomic_load_explicit(&own->passage, memory_order_relaxed)))
+	if (SHIM_RARELY(atomic_load_explicit(&own->section, memory_order_relaxed)))
 		return 0;
 	p->own = own;
 	return shim_order_own(p, own);
@@ -73,12 +73,12 @@ static SHIM_INLINE int shim_order_enter_owned(struct shim_passage *p, struct shi
  * Of the owner, for what holds nothing while no default stream has held anything: shim_order_enter() where
  * it is over with one look, or 0: shim_order_enter_late() is to be called.
  */
-static SHIM_INLINE int shim_order_enter_alone(struct shim_passage *p, const struct shim_context *ctx, CUstream stream,
+static SHIM_INLINE int shim_order_enter_alone(struct shim_section *p, const struct shim_context *ctx, CUstream stream,
 						 struct shim_owned *own)
 {
 	p->ctx = ctx;
 	p->stream = stream;
-	p->holds = 0;
+	p->blocks = 0;
 	p->own = NULL;
 	p->lane = shim_is_default(stream) ? SHIM_LANE_DEFAULT : SHIM_LANE_BLOCKING;
 	return shim_order_enter_owned(p, own);
@@ -88,43 +88,43 @@ static SHIM_INLINE int shim_order_enter_alone(struct shim_passage *p, const stru
  * Wait until nothing that came before is in the way.  holds: a variant and its
  * wait are to be enqueued, and `legacy` is shim_stream_is_legacy().
  */
-static inline void shim_order_enter(struct shim_passage *p, const struct shim_context *ctx, CUstream stream,
-				    int holds, int legacy)
+static inline void shim_order_enter(struct shim_section *p, const struct shim_context *ctx, CUstream stream,
+				    int blocks, int legacy)
 {
 	struct shim_owned *own = shim_owned_here();
-	struct shim_passage *nobody = NULL;
+	struct shim_section *nobody = NULL;
 	int in;
 
 	p->ctx = ctx;
 	p->stream = stream;
-	p->holds = holds;
+	p->blocks = blocks;
 	p->own = NULL;
 	if (shim_is_default(stream)) {
 		p->lane = SHIM_LANE_DEFAULT;
-		if (holds)
-			shim_say_odd(SHIM_ODD_DEFAULT_HOLDS);
+		if (blocks)
+			shim_say_uncommon(SHIM_UNCOMMON_DEFAULT_BLOCKED);
 	} else {
 		/*
 		 * Which streams synchronise with the default one is a question to the driver for each launch, and of interest
 		 * once one is held there.  Until then all are taken for such: at worst one launch waits once for a stream that
 		 * it need not.
 		 */
-		if (!holds)
-			legacy = !shim_is_odd(SHIM_ODD_DEFAULT_HOLDS) || shim_stream_is_legacy(stream);
+		if (!blocks)
+			legacy = !shim_is_uncommon(SHIM_UNCOMMON_DEFAULT_BLOCKED) || shim_stream_is_legacy(stream);
 		p->lane = legacy ? SHIM_LANE_BLOCKING : SHIM_LANE_OWN;
 	}
 	if (own)
 		in = shim_order_enter_owned(p, own);
 	else
-		in = atomic_load_explicit(&shim_owner, memory_order_acquire) == SHIM_OWNER_SHARED &&
+		in = atomic_load_explicit(&shim_launch_thread, memory_order_acquire) == SHIM_THREAD_SHARED &&
 		     atomic_compare_exchange_strong(&shim_order_sole, &nobody, p);
 	if (SHIM_RARELY(!in))
 		shim_order_enter_late(p);
 }
 
-static SHIM_INLINE void shim_order_leave(struct shim_passage *p)
+static SHIM_INLINE void shim_order_leave(struct shim_section *p)
 {
-	struct shim_passage *self = p;
+	struct shim_section *self = p;
 	int out;
 
 	if (p->own)
@@ -136,7 +136,7 @@ static SHIM_INLINE void shim_order_leave(struct shim_passage *p)
 }
 
 /*
- * Before the first launch, and again in a forked child: as long as one thread alone launches, its passages
+ * Before the first launch, and again in a forked child: as long as one thread alone launches, its critical section
  * cost no locked operation.  Takes microseconds while the process has one thread, 15 ms later.
  */
 void shim_order_begin(void);

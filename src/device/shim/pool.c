@@ -89,10 +89,10 @@ static int learn(struct shim_launch *l)
 	return 1;
 }
 
-static void end_hold(struct shim_launch *l)
+static void end_blocked(struct shim_launch *l)
 {
 	if (l->evictable)
-		shim_hold_end(l->stream, l->legacy);
+		shim_blocked_end(l->stream, l->legacy);
 	l->evictable = 0;
 }
 
@@ -101,17 +101,17 @@ static void reclaim(struct shim_launch *l)
 {
 	int out = SHIM_OUT;
 
-	if (!atomic_compare_exchange_strong(&l->owner, &out, SHIM_RECLAIMING))
+	if (!atomic_compare_exchange_strong(&l->taken, &out, SHIM_RECLAIMING))
 		return;
 	if (gs_page_load(l->slot->state) != GS_K_DONE || !l->enqueued) {
-		atomic_store(&l->owner, SHIM_OUT);
+		atomic_store(&l->taken, SHIM_OUT);
 		return;
 	}
-	end_hold(l); /* somebody may be waiting for that */
+	end_blocked(l); /* somebody may be waiting for that */
 	if (learn(l))
 		shim_launch_drop(l);
 	else
-		atomic_store(&l->owner, SHIM_OUT);
+		atomic_store(&l->taken, SHIM_OUT);
 }
 
 uint64_t shim_launch_queued_ns(void)
@@ -144,7 +144,7 @@ int shim_launch_is_alone(const struct shim_launch *l)
 	uint32_t slots = gs_page_slots(page);
 
 	for (uint32_t i = 0; i < slots; i++)
-		if (i != l->index && atomic_load_explicit(&pool[i].owner, memory_order_relaxed) != SHIM_FREE &&
+		if (i != l->index && atomic_load_explicit(&pool[i].taken, memory_order_relaxed) != SHIM_FREE &&
 		    gs_page_load(page->slot[i].state) != GS_K_DONE)
 			return 0;
 	return 1;
@@ -187,20 +187,20 @@ void shim_launch_drop(struct shim_launch *l)
 	l->enqueued = 0;
 	l->preenqueued = 0;
 	to_prep(l->slot);
-	atomic_store(&l->owner, SHIM_FREE);
+	atomic_store(&l->taken, SHIM_FREE);
 }
 
 void shim_launch_abandon(struct shim_launch *l)
 {
 	int out = SHIM_OUT;
 
-	if (!atomic_compare_exchange_strong(&l->owner, &out, SHIM_RECLAIMING))
+	if (!atomic_compare_exchange_strong(&l->taken, &out, SHIM_RECLAIMING))
 		return;
 	if (!l->enqueued) { /* its own thread gets the error */
-		atomic_store(&l->owner, SHIM_OUT);
+		atomic_store(&l->taken, SHIM_OUT);
 		return;
 	}
-	end_hold(l);
+	end_blocked(l);
 	shim_launch_drop(l);
 }
 
@@ -210,7 +210,7 @@ unsigned shim_launch_reap(struct shim_session *s)
 	unsigned out = 0;
 
 	for (uint32_t i = 0; i < slots; i++) {
-		if (atomic_load_explicit(&pool[i].owner, memory_order_acquire) == SHIM_FREE)
+		if (atomic_load_explicit(&pool[i].taken, memory_order_acquire) == SHIM_FREE)
 			continue;
 		if (gs_page_load(s->page->slot[i].state) == GS_K_DONE)
 			reclaim(&pool[i]);
@@ -226,7 +226,7 @@ unsigned shim_launch_enqueued(struct shim_session *s)
 	unsigned n = 0;
 
 	for (uint32_t i = 0; i < slots; i++)
-		n += atomic_load_explicit(&pool[i].owner, memory_order_acquire) != SHIM_FREE && (pool[i].enqueued || pool[i].preenqueued);
+		n += atomic_load_explicit(&pool[i].taken, memory_order_acquire) != SHIM_FREE && (pool[i].enqueued || pool[i].preenqueued);
 	return n;
 }
 
@@ -256,7 +256,7 @@ int shim_launch_keep_held(void)
 		struct gs_slot *slot = &page->slot[i];
 		uint32_t state;
 
-		if (atomic_load_explicit(&pool[i].owner, memory_order_acquire) != SHIM_OUT || !pool[i].evictable)
+		if (atomic_load_explicit(&pool[i].taken, memory_order_acquire) != SHIM_OUT || !pool[i].evictable)
 			continue;
 		held++;
 		if (gs_page_load(slot->flags) & GS_SLOT_EVICTABLE)
@@ -278,7 +278,7 @@ void shim_launch_init(struct gs_page *of)
 		pool[i].branches = 0;
 		pool[i].index = i;
 		pool[i].slot = &of->slot[i];
-		atomic_store(&pool[i].owner, SHIM_FREE);
+		atomic_store(&pool[i].taken, SHIM_FREE);
 	}
 }
 
@@ -299,16 +299,16 @@ static struct shim_launch *try_take(void)
 	for (uint32_t n = 0; n < GS_PAGE_SLOTS; n++) {
 		uint32_t i = n < WINDOW ? (from + n) % WINDOW : n;
 		struct shim_launch *l = &pool[i];
-		int owner = SHIM_FREE;
+		int taken = SHIM_FREE;
 
-		if (atomic_load_explicit(&l->owner, memory_order_relaxed) != SHIM_FREE ||
-		    !atomic_compare_exchange_strong(&l->owner, &owner, SHIM_OUT))
+		if (atomic_load_explicit(&l->taken, memory_order_relaxed) != SHIM_FREE ||
+		    !atomic_compare_exchange_strong(&l->taken, &taken, SHIM_OUT))
 			continue;
 		if (i < WINDOW)
 			atomic_store_explicit(&hint, i + 1, memory_order_relaxed);
 		say_used(i + 1);
 		l->sampled = SHIM_UNTIMED;
-		l->evictable = l->gated = l->preenqueued = l->beside = 0;
+		l->evictable = l->in_barrier = l->preenqueued = l->beside = 0;
 		l->done_ns = 0;
 		l->in = NULL;
 		l->signalled_ns = 0;

@@ -14,7 +14,7 @@
 #define SHIM_TURN_SPIN_NS (200ull * 1000)
 
 struct shim_launch {
-	_Atomic int owner;            /* enum below */
+	_Atomic int taken;            /* enum below */
 	uint32_t index;               /* of the slot */
 	struct gs_slot *slot;
 	struct shim_context *ctx;
@@ -24,12 +24,12 @@ struct shim_launch {
 	unsigned char *params;        /* the kernel's parameter block, ctl pointer included */
 	size_t params_len, params_room;
 	uint64_t nt, tasks; /* as the request has them */
-	CUstream stream;              /* evictable: the one that holds it, for hold.c alone */
+	CUstream stream;              /* evictable: the one that holds it, for suspend.c alone */
 	uint8_t evictable, legacy, sampled; /* enum shim_timed */
 	uint8_t proxy;                /* evictable: its worker 0 sees TOEVICT by itself (ctl.h) */
 	_Atomic uint8_t preenqueued;        /* it has waited in its stream for its turn (preenqueued.h), or does */
 	uint8_t beside;               /* enum gs_beside, as it went out */
-	uint8_t gated;                /* it goes out behind the closed gate: shim_request_grows() */
+	uint8_t in_barrier;                /* it goes out behind the closed barrier: shim_request_grows() */
 	/* Not evictable: its part of what is queued, whether its time is not known, in which stream. */
 	_Atomic uint64_t queued_ns;
 	_Atomic uint8_t unknown;
@@ -53,7 +53,7 @@ struct shim_launch {
 };
 
 /* Free; being prepared or out; being reclaimed. */
-enum shim_owner { SHIM_FREE, SHIM_OUT, SHIM_RECLAIMING };
+enum shim_slot_owned { SHIM_FREE, SHIM_OUT, SHIM_RECLAIMING };
 
 /* Tie every launch to its slot, before anybody else looks at them. */
 void shim_launch_init(struct gs_page *page);

@@ -14,7 +14,7 @@ _Static_assert(GS_K_PREP < GS_K_RUNNING && GS_K_READY < GS_K_RUNNING && GS_K_TOR
 /* Not where a program may be told in the end that its launch is not to be: what is in a stream cannot be taken out. */
 int shim_preenqueued_may(const struct shim_session *s, const struct shim_launch *l)
 {
-	return gs_page_load(s->page->preenqueue) && l->ctx->may_preenqueue && l->evictable && !l->gated && s->absent != GS_ABSENT_FAIL;
+	return gs_page_load(s->page->preenqueue) && l->ctx->may_preenqueue && l->evictable && !l->in_barrier && s->absent != GS_ABSENT_FAIL;
 }
 
 /* Pre-enqueued before the driver has it: whoever asks what is out must not miss it (channels.c). */

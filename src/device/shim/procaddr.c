@@ -3,7 +3,7 @@
  * cuGetProcAddress: what the driver returns decides.  When its pointer is one
  * of the functions that must go through us, the program gets our symbol instead,
  * so versions and suffixes cannot mismatch (facts/ptx.md, C3).  When it is none of
- * those that entries.def lists, the program gets a door that keeps the hold rule:
+ * those that entries.def lists, the program gets a door that keeps the barrier rule:
  * unlisted means wait.
  */
 #define _GNU_SOURCE
@@ -15,14 +15,14 @@
 #include "device/shim/wraps.h"
 
 /* Our exported symbols, whatever their prototypes: functions of ours, and those of forward.S. */
-#define ENTRY(name, kind, hold) extern void shim_symbol_##name(void) __asm__(#name);
+#define ENTRY(name, kind, blocked) extern void shim_symbol_##name(void) __asm__(#name);
 #include "device/shim/entries.def"
 #undef ENTRY
 
 /*
  * Which of them the program must go through: every function of ours, and what
  * must not enter the driver while a kernel is held, or not without being counted
- * (the hold rule), which is only forwarded otherwise.  The CUDA runtime gets every function by its
+ * (the barrier rule), which is only forwarded otherwise.  The CUDA runtime gets every function by its
  * address: without the second its synchronous copies met the evicted kernel in
  * the driver, and its relaunch waited for them for ever.
  */
@@ -37,7 +37,7 @@ static const struct {
 	int through;
 	void (*symbol)(void);
 } entry[] = {
-#define ENTRY(name, kind, hold) { #name, SHIM_FN_##name, THROUGH_##kind##_##hold, shim_symbol_##name },
+#define ENTRY(name, kind, blocked) { #name, SHIM_FN_##name, THROUGH_##kind##_##blocked, shim_symbol_##name },
 #include "device/shim/entries.def"
 #undef ENTRY
 };
@@ -89,7 +89,7 @@ static int is_safe_by_name(const char *symbol)
 /* The driver's functions behind the doors; once there, one stays. */
 static _Atomic(void *) unlisted[SHIM_UNLISTED];
 
-void *shim_gated_target(unsigned int n)
+void *shim_barrier_target(unsigned int n)
 {
 	return n < SHIM_FN_COUNT ? shim_real((enum shim_fn)n) : atomic_load(&unlisted[n - SHIM_FN_COUNT]);
 }

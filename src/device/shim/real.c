@@ -24,7 +24,7 @@
 void *shim_slot[SHIM_FN_COUNT];
 
 static const char *const names[SHIM_FN_COUNT] = {
-#define ENTRY(name, kind, hold) #name,
+#define ENTRY(name, kind, blocked) #name,
 #include "device/shim/entries.def"
 #undef ENTRY
 };

@@ -263,7 +263,7 @@ static int is_grid(const unsigned int grid[3])
 	return grid[0] <= 0x7fffffff && grid[1] <= 0xffff && grid[2] <= 0xffff;
 }
 
-enum ptx_reason shim_request_hold(struct shim_session *s, struct shim_launch *l, const struct shim_request *r)
+enum ptx_reason shim_request_block(struct shim_session *s, struct shim_launch *l, const struct shim_request *r)
 {
 	struct shim_kernel *k = l->kernel;
 	enum ptx_reason why = stays(k, r);
@@ -283,14 +283,14 @@ enum ptx_reason shim_request_hold(struct shim_session *s, struct shim_launch *l,
 	l->legacy = (uint8_t)shim_stream_is_legacy(r->stream);
 	l->stream = own_name(r->stream);
 	if (shim_request_grows(l->ctx, k, 1)) {
-		l->gated = 1;
-		shim_gate_enter(0);
+		l->in_barrier = 1;
+		shim_barrier_enter(0);
 	}
-	held = shim_hold_begin(l->stream, l->legacy);
+	held = shim_blocked_begin(l->stream, l->legacy);
 	if (held <= 0)
-		return held < 0 ? PTX_REASON_HOLD_RULE : PTX_REASON_STREAMS;
-	if (!shim_channel_holds(s, r->stream, &l->in)) {
-		shim_hold_end(l->stream, l->legacy);
+		return held < 0 ? PTX_REASON_BARRIER_RULE : PTX_REASON_STREAMS;
+	if (!shim_channel_blocks(s, r->stream, &l->in)) {
+		shim_blocked_end(l->stream, l->legacy);
 		return PTX_REASON_STREAMS;
 	}
 	memcpy(l->block, r->block, sizeof(l->block));

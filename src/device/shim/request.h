@@ -34,16 +34,16 @@ int shim_request_is_short(const struct shim_session *s, const struct shim_reques
 
 /*
  * May this launch be evicted?  NONE: it is packed, what its control block needs
- * is in l->write, and the hold has begun (hold.c).  Otherwise it goes as it is,
- * and the slot says why, for the kernel's report.  l->gated: the gate is closed
+ * is in l->write, and the hold has begun (suspend.c).  Otherwise it goes as it is,
+ * and the slot says why, for the kernel's report.  l->gated: the barrier is closed
  * for it, which the caller opens.
  */
-enum ptx_reason shim_request_hold(struct shim_session *s, struct shim_launch *l, const struct shim_request *r);
+enum ptx_reason shim_request_block(struct shim_session *s, struct shim_launch *l, const struct shim_request *r);
 
 /*
  * Would the kernel (variant: its transformed one) make the context's local memory grow, as far as is known?  A
  * launch that does waits in the driver, with the driver's lock, for what runs: behind a held kernel
- * that is for ever (facts/h200.md), so it passes the gate (hold.c) and goes out while nothing is held.
+ * that is for ever (facts/h200.md), so it passes the barrier (suspend.c) and goes out while nothing is held.
  */
 static SHIM_INLINE int shim_request_grows(const struct shim_context *c, const struct shim_kernel *k, int variant)
 {

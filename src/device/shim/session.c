@@ -64,7 +64,7 @@ static void forget_in_child(void)
 	shim_memory_forked();
 	shim_pools_forked();
 	shim_vmm_forked();
-	shim_hold_forked();
+	shim_blocked_forked();
 	shim_channels_forked();
 	shim_order_forked();
 }

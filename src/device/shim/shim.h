@@ -20,7 +20,7 @@
 
 /* One number per entry point, in the order of entries.def. */
 enum shim_fn {
-#define ENTRY(name, kind, hold) SHIM_FN_##name,
+#define ENTRY(name, kind, blocked) SHIM_FN_##name,
 #include "device/shim/entries.def"
 #undef ENTRY
 	SHIM_FN_COUNT
@@ -54,21 +54,21 @@ static inline uintptr_t shim_self(void)
 /*
  * What most programs never do and none undoes, and what launches then have to ask about; said before it is done.
  */
-enum shim_odd {
-	SHIM_ODD_CAPTURED = 1,       /* a stream has been captured (capture.c) */
-	SHIM_ODD_UNSURE = 2,         /* a thread's context has changed and no call that we see had done it (context.c) */
-	SHIM_ODD_DEFAULT_HOLDS = 4,  /* a kernel has been held in a legacy default stream (order.c) */
-	SHIM_ODD_CROWDED = 8,        /* a kernel was to be held with more streams than may be busy then (channels.c) */
+enum shim_uncommon {
+	SHIM_UNCOMMON_CAPTURED = 1,       /* a stream has been captured (capture.c) */
+	SHIM_UNCOMMON_CONTEXT = 2,         /* a thread's context has changed and no call that we see had done it (context.c) */
+	SHIM_UNCOMMON_DEFAULT_BLOCKED = 4,  /* a kernel has been held in a legacy default stream (order.c) */
+	SHIM_UNCOMMON_CROWDED = 8,        /* a kernel was to be held with more streams than may be busy then (channels.c) */
 };
-extern _Atomic uint32_t shim_odd SHIM_HOT;
-static inline uint32_t shim_is_odd(uint32_t what)
+extern _Atomic uint32_t shim_uncommon SHIM_HOT;
+static inline uint32_t shim_is_uncommon(uint32_t what)
 {
-	return atomic_load_explicit(&shim_odd, memory_order_relaxed) & what;
+	return atomic_load_explicit(&shim_uncommon, memory_order_relaxed) & what;
 }
 /* 1: it is the first time. */
-static inline int shim_say_odd(uint32_t what)
+static inline int shim_say_uncommon(uint32_t what)
 {
-	return !shim_is_odd(what) && !(atomic_fetch_or(&shim_odd, what) & what);
+	return !shim_is_uncommon(what) && !(atomic_fetch_or(&shim_uncommon, what) & what);
 }
 
 /* ---- order.c: which threads launch ---- */
@@ -79,18 +79,18 @@ static inline int shim_say_odd(uint32_t what)
  * a thread that finds its own number here is the owner or was it a moment ago, and whoever has the number after
  * it began when it had ended.
  */
-extern _Atomic uintptr_t shim_owner SHIM_HOT;
+extern _Atomic uintptr_t shim_launch_thread SHIM_HOT;
 
 /* What is known of the context that is current on a thread (context.h). */
-struct shim_sure {
+struct shim_cached {
 	struct shim_context *ctx; /* NULL: not known */
 	unsigned int since;       /* launches that have gone by that since */
 };
 
 /* What the owner's launches write. */
 struct shim_owned {
-	struct shim_sure sure;
-	_Atomic(struct shim_passage *) passage; /* order.c */
+	struct shim_cached cached;
+	_Atomic(struct shim_section *) section; /* order.c */
 	_Atomic uint64_t untracked;                  /* untracked.h */
 };
 extern struct shim_owned shim_owned __attribute__((visibility("hidden")));
@@ -98,7 +98,7 @@ extern struct shim_owned shim_owned __attribute__((visibility("hidden")));
 /* The calling thread's; NULL: it is not the owner. */
 static SHIM_INLINE struct shim_owned *shim_owned_here(void)
 {
-	return atomic_load_explicit(&shim_owner, memory_order_acquire) == shim_self() ? &shim_owned : NULL;
+	return atomic_load_explicit(&shim_launch_thread, memory_order_acquire) == shim_self() ? &shim_owned : NULL;
 }
 
 /* ---- real.c: the driver below us ---- */
@@ -128,7 +128,7 @@ static inline void *shim_real_at_once(enum shim_fn fn)
 #define REAL_AT_ONCE(name) ((__typeof__(&name))shim_real_at_once(SHIM_FN_##name))
 #endif
 
-/* Our symbol to hand out instead of the driver's function at `driver`: a wrapper, or what keeps the hold rule; NULL: none. */
+/* Our symbol to hand out instead of the driver's function at `driver`: a wrapper, or what keeps the barrier rule; NULL: none. */
 void *shim_wrapper_of(const void *driver);
 
 /* "cuMemFree_v2" */
@@ -153,7 +153,7 @@ void shim_notice(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Has any stream of this process been captured so far? */
 static inline int shim_capture_used(void)
 {
-	return shim_is_odd(SHIM_ODD_CAPTURED) != 0;
+	return shim_is_uncommon(SHIM_UNCOMMON_CAPTURED) != 0;
 }
 /* Is this one?  The driver is asked only if there can be a capture: most programs have none. */
 int shim_capturing(CUstream stream);
@@ -168,7 +168,7 @@ void shim_capture_restore(CUstreamCaptureMode was);
 #define SHIM_CONNECTIONS_N 12
 #define SHIM_CONNECTIONS "12"
 
-/* ---- hold.c: the hold rule ---- */
+/* ---- suspend.c: the barrier rule ---- */
 
 /*
  * An evictable kernel is about to be launched in `stream`: 1 if that is
@@ -177,18 +177,18 @@ void shim_capture_restore(CUstreamCaptureMode was);
  * an original.  legacy: the stream is, or synchronises with, the legacy
  * default stream.
  */
-int shim_hold_begin(CUstream stream, int legacy);
+int shim_blocked_begin(CUstream stream, int legacy);
 /* It is done. */
-void shim_hold_end(CUstream stream, int legacy);
+void shim_blocked_end(CUstream stream, int legacy);
 
 /* Is a kernel held in the legacy default stream or in one that synchronises with it? */
-int shim_hold_is_legacy(void);
+int shim_blocked_is_legacy(void);
 
 /*
  * A call that enqueues so many operations (operations.h), into the legacy default stream as far as is known:
  * waits while too many are behind a held kernel there.
  */
-void shim_hold_behind(unsigned int operations);
+void shim_blocked_behind(unsigned int operations);
 /* Kernels held: all; in the legacy default stream or one that synchronises with it. */
 extern _Atomic uint32_t shim_held[2] SHIM_HOT;
 
@@ -196,12 +196,12 @@ extern _Atomic uint32_t shim_held[2] SHIM_HOT;
  * Around a driver call that may block inside the driver with its lock held.  A launch that is
  * such a call may begin a hold in between: nothing else is held then.
  */
-void shim_gate_enter(int only_legacy);
+void shim_barrier_enter(int only_legacy);
 /* The same of all, around one that mostly does not block: goes on after some time (patience.h), and 0 says that it was in vain. */
-int shim_gate_enter_patiently(void);
-void shim_gate_leave(int only_legacy);
+int shim_barrier_enter_patiently(void);
+void shim_barrier_leave(int only_legacy);
 
 /* In a forked child, which has none of its parent's kernels: nothing is held, nobody is in a call. */
-void shim_hold_forked(void);
+void shim_blocked_forked(void);
 
 #endif

@@ -26,9 +26,9 @@ SHIM_EXPORT CUresult cuGreenCtxStreamCreate(CUstream *stream, CUgreenCtx ctx, un
 {
 	CUresult rc;
 
-	shim_gate_enter(0);
+	shim_barrier_enter(0);
 	rc = made(stream, REAL(cuGreenCtxStreamCreate)(stream, ctx, flags, priority));
-	shim_gate_leave(0);
+	shim_barrier_leave(0);
 	return rc;
 }
 
@@ -52,7 +52,7 @@ SHIM_EXPORT CUresult cuStreamDestroy_v2(CUstream stream)
 		struct shim_session *s = shim_session_peek(); \
 		struct shim_stream *in; \
 		CUresult rc; \
-		shim_hold_behind(SHIM_QUEUES_OPERATIONS); \
+		shim_blocked_behind(SHIM_QUEUES_OPERATIONS); \
 		if (of == CU_STREAM_PER_THREAD) \
 			shim_channels_thread(); \
 		in = s ? shim_channel_enter(s, of) : NULL; \

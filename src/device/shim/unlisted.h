@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Doors for functions that a newer driver has and entries.def has not: each
- * passes the gate (hold.c) and then calls the function of its slot.  The doors
+ * passes the barrier (suspend.c) and then calls the function of its slot.  The doors
  * are in forward.S, which includes this.
  */
 #ifndef GPUSHARE_SHIM_UNLISTED_H
@@ -16,7 +16,7 @@
 extern const char shim_unlisted_door[SHIM_UNLISTED][SHIM_DOOR_BYTES];
 
 /* What a gated call enters: the driver's function of an entry point, or from SHIM_FN_COUNT on that of a slot. */
-void *shim_gated_target(unsigned int n);
+void *shim_barrier_target(unsigned int n);
 #endif
 
 #endif

@@ -57,7 +57,7 @@ static inline int shim_untracked_are_short(uint32_t contended)
 #define SHIM_UNTRACKED_SUM_ONE (UINT64_C(1) << SHIM_UNTRACKED_SUM_BITS)
 
 /*
- * Nearly all untracked launches are of the one thread that launches (shim_owner), and each locked operation is a
+ * Nearly all untracked launches are of the one thread that launches (shim_launch_thread), and each locked operation is a
  * tenth of what an untracked launch may cost.  So that thread sums up its own, ever, in a word that nobody else
  * writes (shim_owned.untracked); whoever has a slot says of that sum what no slot has said before, and notes up to where that was:
  * those notes only follow, to what was read in the word after them, so a difference

@@ -141,7 +141,7 @@ int gs_gpu_client_quiet(const struct gs_gpu_client *t)
 	return 1;
 }
 
-void gs_gpu_client_charge(struct gs_gpu_client *t, int holds, uint64_t now)
+void gs_gpu_client_charge(struct gs_gpu_client *t, int has_gpu, uint64_t now)
 {
 	uint64_t dt = now > t->account.charged_ns ? now - t->account.charged_ns : 0;
 
@@ -149,7 +149,7 @@ void gs_gpu_client_charge(struct gs_gpu_client *t, int holds, uint64_t now)
 	if (!t->account.busy || t->stopped) /* a suspended job waits for nobody here */
 		return;
 	t->p.tally->turnaround_ns += dt;
-	if (holds)
+	if (has_gpu)
 		t->p.tally->active_ns += dt;
 	else
 		t->p.tally->waiting_ns += dt;
@@ -272,13 +272,13 @@ static uint64_t untold(struct gs_gpu_client *t, uint64_t launches)
 	return launches - told;
 }
 
-void gs_gpu_client_account(struct gs_gpu_client *t, const struct gs_look *look, int holds,
+void gs_gpu_client_account(struct gs_gpu_client *t, const struct gs_look *look, int has_gpu,
 		       uint64_t now)
 {
 	uint64_t since = t->account.charged_ns;
 	struct gs_tally *tally = t->p.tally;
 
-	gs_gpu_client_charge(t, holds, now);
+	gs_gpu_client_charge(t, has_gpu, now);
 	tally->launches += untold(t, look->launches);
 	tally->preemptions += look->preemptions;
 	for (uint32_t i = 0; i < look->nevents; i++)

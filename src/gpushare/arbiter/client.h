@@ -65,7 +65,7 @@ struct gs_gpu_client {
 	/* For pace.c: */
 	uint64_t ended_ns;     /* when it was last seen to have nothing live */
 	uint64_t gap_ns, gap_before_ns; /* from then until it was live again, the last two times; 0: not known */
-	struct gs_holding holding; /* holders.h */
+	struct gs_holder_state holder_state; /* holders.h */
 	uint64_t idle_since;   /* holds the turn with nothing to do; 0: busy */
 	uint64_t wait_since;   /* a task without the turn; 0: it is none or has it */
 	struct gs_traced *traced; /* NULL: not in the trace */
@@ -113,7 +113,7 @@ unsigned gs_gpu_client_sweep(struct gs_gpu_client *t, uint64_t now, unsigned *ev
 int gs_gpu_client_quiet(const struct gs_gpu_client *t);
 
 /* Time since the last charge: with the GPU it is active, without it waiting. */
-void gs_gpu_client_charge(struct gs_gpu_client *t, int holds, uint64_t now);
+void gs_gpu_client_charge(struct gs_gpu_client *t, int has_gpu, uint64_t now);
 
 /*
  * Book launches of so many kernels that no look finds: they are short, and cannot be preempted inside.  What they took is as long
@@ -124,7 +124,7 @@ void gs_gpu_client_untracked(struct gs_gpu_client *t, const struct gs_untracked 
 void gs_gpu_client_launched(struct gs_gpu_client *t, uint64_t launched);
 
 /* Book what a look found; holds: it had the turn since the last one. */
-void gs_gpu_client_account(struct gs_gpu_client *t, const struct gs_look *look, int holds,
+void gs_gpu_client_account(struct gs_gpu_client *t, const struct gs_look *look, int has_gpu,
 		       uint64_t now);
 
 #endif

@@ -64,13 +64,13 @@ uint64_t gs_gpu_remove(struct gs_gpu *gpu, struct gs_gpu_client *t, uint64_t now
 
 	gs_watch_last_look(&t->watch, t->p.page, now, &look);
 	if (!look.bad)
-		gs_gpu_client_account(t, &look, gs_gpu_holds(t), now);
+		gs_gpu_client_account(t, &look, gs_gpu_is_holder(t), now);
 	gs_gpu_task_leave(t, now);
 	gs_gpu_client_turn(t, 0);
 	if (gpu->start.client == t)
 		gpu->start.client = NULL;
-	if (t->holding.beside)
-		gs_turn_over(gpu, t, t->holding.since_ns, now);
+	if (t->holder_state.beside)
+		gs_turn_over(gpu, t, t->holder_state.since_ns, now);
 	if (gpu->owed == t)
 		gpu->owed = NULL;
 	if (gpu->holder == t) {
@@ -102,10 +102,10 @@ enum gs_phase gs_gpu_client_phase(const struct gs_gpu_client *t)
 		return GS_LEAVING;
 	if (t == gpu->holder && t == gpu->start.client)
 		return GS_STARTING;
-	return t == gpu->holder || t->holding.beside ? GS_RUNNING : GS_WAITING;
+	return t == gpu->holder || t->holder_state.beside ? GS_RUNNING : GS_WAITING;
 }
 
-int gs_gpu_holds(const struct gs_gpu_client *t)
+int gs_gpu_is_holder(const struct gs_gpu_client *t)
 {
 	return gs_gpu_client_phase(t) != GS_WAITING;
 }
@@ -175,7 +175,7 @@ int gs_gpu_client_stopped(struct gs_gpu_client *t, int stopped, uint64_t now)
 {
 	if (t->stopped == (stopped != 0))
 		return 0;
-	gs_gpu_client_charge(t, gs_gpu_holds(t), now);
+	gs_gpu_client_charge(t, gs_gpu_is_holder(t), now);
 	t->stopped = stopped != 0;
 	t->dirty = 1;
 	gs_log(GS_LOG_INFO, "gpu %u: %s: %s", t->gpu->index, t->p.name,
@@ -188,7 +188,7 @@ int gs_gpu_client_matters(const struct gs_gpu_client *t)
 	const struct gs_gpu *gpu = t->gpu;
 	int alone = LIST_NEXT(LIST_FIRST(&gpu->clients), link) == NULL;
 
-	return t->stopped || (!alone && (t->task || gs_gpu_holds(t)));
+	return t->stopped || (!alone && (t->task || gs_gpu_is_holder(t)));
 }
 
 void gs_gpu_client_priority(struct gs_gpu_client *t, int32_t priority, uint64_t now)
@@ -196,7 +196,7 @@ void gs_gpu_client_priority(struct gs_gpu_client *t, int32_t priority, uint64_t 
 	if (t->p.priority == priority)
 		return;
 	t->p.priority = priority;
-	t->holding.joined = 0;
+	t->holder_state.joined = 0;
 	if (!t->gpu->o.sched.by_priority) {
 		gs_sched_set_priority(t->gpu->sched, t->p.id, priority, now);
 		return;
@@ -209,7 +209,7 @@ void gs_gpu_client_priority(struct gs_gpu_client *t, int32_t priority, uint64_t 
 void gs_gpu_client_class(struct gs_gpu_client *t, uint32_t class)
 {
 	if (t->p.class != class)
-		t->holding.joined = 0; /* its equals are others now */
+		t->holder_state.joined = 0; /* its equals are others now */
 	t->p.class = class;
 }
 
@@ -303,7 +303,7 @@ int gs_gpu_configure(struct gs_gpu *gpu, const struct gs_gpu_options *options, u
 	keep_names(gpu, options);
 	LIST_FOREACH(t, &gpu->clients, link) {
 		t->watch.leave_most_ns = options->leave_most_ns;
-		t->holding.joined = 0;
+		t->holder_state.joined = 0;
 		t->dirty = 1; /* the next look makes it a task again */
 	}
 	return 0;
@@ -344,8 +344,8 @@ int gs_gpu_trace(const struct gs_gpu *gpu, uint64_t now, struct gs_trace_image *
 	if (rc == 0 && t)
 		rc = gs_trace_image_add(image, t->traced, GS_TRACE_TURN, gpu->turn_since, now);
 	LIST_FOREACH(t, &gpu->clients, link)
-		if (rc == 0 && t->holding.beside)
-			rc = gs_trace_image_add(image, t->traced, GS_TRACE_TURN, t->holding.since_ns, now);
+		if (rc == 0 && t->holder_state.beside)
+			rc = gs_trace_image_add(image, t->traced, GS_TRACE_TURN, t->holder_state.since_ns, now);
 	t = gpu->leaving;
 	if (rc == 0 && t)
 		rc = gs_trace_image_add(image, t->traced, GS_TRACE_TURN, gpu->leave.held_since, now);
@@ -360,7 +360,7 @@ void gs_gpu_settle(struct gs_gpu *gpu, uint64_t now)
 
 	LIST_FOREACH(t, &gpu->clients, link)
 		if (t->account.busy)
-			gs_gpu_client_charge(t, gs_gpu_holds(t), now);
+			gs_gpu_client_charge(t, gs_gpu_is_holder(t), now);
 }
 
 /* The GPU's policy is that of the tasks of no class, as device.c has them. */
@@ -397,6 +397,6 @@ void gs_gpu_status(struct gs_gpu *gpu, struct gs_gpu_status *status)
 	status->handover_ns = gpu->o.sched.handover_ns;
 	LIST_FOREACH(t, &gpu->clients, link) {
 		status->clients++;
-		status->waiting += t->task && !gs_gpu_holds(t);
+		status->waiting += t->task && !gs_gpu_is_holder(t);
 	}
 }

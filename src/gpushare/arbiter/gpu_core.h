@@ -98,7 +98,7 @@ enum gs_phase { GS_WAITING, GS_STARTING, GS_RUNNING, GS_LEAVING };
 enum gs_phase gs_gpu_client_phase(const struct gs_gpu_client *client);
 
 /* It has the turn, or has something on the GPU from a turn that is just over: it does not wait. */
-int gs_gpu_holds(const struct gs_gpu_client *client);
+int gs_gpu_is_holder(const struct gs_gpu_client *client);
 
 /* The client of that id; NULL: there is none. */
 struct gs_gpu_client *gs_gpu_find(const struct gs_gpu *gpu, uint64_t id);

@@ -55,7 +55,7 @@ static void task_arrive(struct gs_gpu_client *t, const struct gs_look *look, uin
 	}
 	t->task = 1;
 	t->told.nt = t->told.done = t->told.alone_ns = 0;
-	if (!gs_gpu_holds(t))
+	if (!gs_gpu_is_holder(t))
 		t->wait_since = now;
 	task_progress(t, look, now);
 }
@@ -133,14 +133,14 @@ void gs_gpu_look(struct gs_gpu_client *t, uint64_t now)
 		t->found.bad_state = look.bad_state;
 		return;
 	}
-	gs_gpu_client_account(t, &look, gs_gpu_holds(t), now);
+	gs_gpu_client_account(t, &look, gs_gpu_is_holder(t), now);
 	if (t->task)
 		task_progress(t, &look, now);
 	if (gpu->leaving == t)
 		return; /* what it is, is seen when it is out */
 	if (gpu->holder == t) {
 		holder_looked(t, &look, now);
-	} else if (t->holding.beside) {
+	} else if (t->holder_state.beside) {
 		beside_looked(t, &look, now);
 	} else if (t->ready && !t->task && !t->stopped) {
 		task_arrive(t, &look, now);
@@ -192,7 +192,7 @@ static int decide(struct gs_gpu *gpu, uint64_t now)
 	t = next_of(gpu, d.task);
 	if (!t || t == gpu->leaving || (gpu->holder && gpu->leaving))
 		return 0;
-	if (t->holding.beside) {
+	if (t->holder_state.beside) {
 		gs_holders_swap(gpu, t, now);
 		return 1;
 	}
@@ -236,18 +236,18 @@ static void learn_handover(struct gs_gpu *gpu, int begun, uint64_t ns)
 static int starting_over(struct gs_gpu *gpu, uint64_t now)
 {
 	struct gs_gpu_client *t = gpu->start.client;
-	int holds;
+	int has_gpu;
 
 	if (!t)
 		return 1;
-	holds = t == gpu->holder && t->task;
-	if (holds && (gpu->leaving || (!t->on_gpu && now - gpu->start.since < gpu->o.sched.handover_ns)))
+	has_gpu = t == gpu->holder && t->task;
+	if (has_gpu && (gpu->leaving || (!t->on_gpu && now - gpu->start.since < gpu->o.sched.handover_ns)))
 		return 0;
 	gpu->start.client = NULL;
 	/* What was there before the other one had left says nothing of hand-overs. */
-	if (holds && !gpu->start.beside)
+	if (has_gpu && !gpu->start.beside)
 		learn_handover(gpu, t->on_gpu != 0, now - gpu->start.since);
-	if (holds)
+	if (has_gpu)
 		gs_sched_started(gpu->sched, t->p.id, now);
 	return 1;
 }
@@ -264,7 +264,7 @@ static void look_around(struct gs_gpu *gpu, uint64_t now)
 		gs_gpu_look(gpu->holder, now);
 	LIST_FOREACH(t, &gpu->clients, link)
 		if (t != gpu->holder && t != gpu->leaving &&
-		    (t->dirty || t->on_gpu || t->off_gpu || t->holding.beside))
+		    (t->dirty || t->on_gpu || t->off_gpu || t->holder_state.beside))
 			gs_gpu_look(t, now);
 	/* What the holder does with its idle turn depends on who waits. */
 	t = gpu->holder;
@@ -287,11 +287,11 @@ static enum gs_contended contention(const struct gs_gpu *gpu, const struct gs_gp
 		return GS_CONTENDED;
 	LIST_FOREACH(other, &gpu->clients, link) {
 		int urgency = other == t ? 0 : gs_gpu_client_compare(other, t);
-		int waits = other->task && other != gpu->holder && !other->holding.beside;
+		int waits = other->task && other != gpu->holder && !other->holder_state.beside;
 
 		if (other == t)
 			continue;
-		if (t == gpu->holder && waits && (urgency >= 0 || !gpu->o.leave_most_ns) && !other->holding.held)
+		if (t == gpu->holder && waits && (urgency >= 0 || !gpu->o.leave_most_ns) && !other->holder_state.held)
 			return GS_CONTENDED;
 		queue |= gpu->o.leave_most_ns && (urgency > 0 || gpu->o.one_context) && gs_gpu_client_uses(other, now);
 		/*
@@ -352,7 +352,7 @@ static uint64_t next_turn(const struct gs_gpu *gpu, uint64_t now)
 	uint64_t next = gs_holders_next(gpu, now), end;
 
 	/* While several run beside each other the end of a kernel matters only to whoever waits for all of them. */
-	if (gs_holders_any(gpu) || (gpu->holder && gpu->holder->holding.barred))
+	if (gs_holders_any(gpu) || (gpu->holder && gpu->holder->holder_state.barred))
 		end = gs_pace_waiting(gpu, now);
 	else
 		end = gs_pace_next(gpu, now);

@@ -44,8 +44,8 @@ void gs_turn_give(struct gs_gpu *gpu, struct gs_gpu_client *t, uint64_t now)
 	gs_gpu_client_charge(t, 0, now);
 	gs_wait_over(t, now);
 	gpu->holder = t;
-	t->holding.told_ns = 0;
-	t->holding.barred = t->holding.beside = 0;
+	t->holder_state.told_ns = 0;
+	t->holder_state.barred = t->holder_state.beside = 0;
 	gpu->turn_since = gpu->start.since = now;
 	gpu->start.beside = 0;
 	t->idle_since = 0;
@@ -216,7 +216,7 @@ int gs_turn_take(struct gs_gpu *gpu, int stopping, uint64_t now)
 	struct gs_gpu_client *t = gpu->holder;
 
 	gs_gpu_client_turn(t, 0);
-	t->holding.barred = 0;
+	t->holder_state.barred = 0;
 	gpu->leaving = t;
 	gpu->start.client = NULL;
 	gpu->leave.held_since = gpu->turn_since;

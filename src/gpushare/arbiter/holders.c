@@ -76,20 +76,20 @@ int gs_holders_stays_on(const struct gs_gpu_client *t)
 
 int gs_holders_cannot_leave(const struct gs_gpu_client *t, uint64_t now)
 {
-	return is_on(t->gpu) && (t->found.staying_live || now < t->holding.stays_until);
+	return is_on(t->gpu) && (t->found.staying_live || now < t->holder_state.stays_until);
 }
 
 void gs_holders_seen(struct gs_gpu_client *t, uint64_t launches, uint64_t now)
 {
 	if (t->found.staying_live)
-		t->holding.stays_until = now + STAYS_NS;
+		t->holder_state.stays_until = now + STAYS_NS;
 	gs_usage_seen(t, launches, now);
 }
 
 void gs_holders_told(struct gs_gpu_client *t, uint64_t now)
 {
-	if (!t->holding.told_ns)
-		t->holding.told_ns = now;
+	if (!t->holder_state.told_ns)
+		t->holder_state.told_ns = now;
 }
 
 int gs_holders_any(const struct gs_gpu *gpu)
@@ -97,7 +97,7 @@ int gs_holders_any(const struct gs_gpu *gpu)
 	const struct gs_gpu_client *t;
 
 	LIST_FOREACH(t, &gpu->clients, link)
-		if (t->holding.beside)
+		if (t->holder_state.beside)
 			return 1;
 	return 0;
 }
@@ -108,8 +108,8 @@ enum gs_beside gs_holders_beside(const struct gs_gpu *gpu, const struct gs_gpu_c
 
 	LIST_FOREACH(other, &gpu->clients, link)
 		if (is_on(gpu) && other != t && other != gpu->leaving &&
-		    (gs_gpu_client_is_out(other) || (gs_gpu_holds(other) && other->live)) &&
-		    (other != gpu->holder || t->holding.beside))
+		    (gs_gpu_client_is_out(other) || (gs_gpu_is_holder(other) && other->live)) &&
+		    (other != gpu->holder || t->holder_state.beside))
 			return gpu->o.one_context ? GS_BESIDE_TOGETHER : GS_BESIDE_SLICED;
 	return GS_BESIDE_NOBODY;
 }
@@ -123,15 +123,15 @@ struct gs_gpu_client *gs_holders_starved(const struct gs_gpu *gpu)
 	if (!is_on(gpu) || !holder || !holder->task)
 		return NULL;
 	LIST_FOREACH(t, &gpu->clients, link)
-		if (t != holder && !t->holding.beside && t != gpu->leaving && t->ready && gs_gpu_client_is_equal(t, holder) &&
-		    t->holding.joined && gs_usage_ahead(holder, t) > most && (!worst || gs_usage_ahead(worst, t) > 0))
+		if (t != holder && !t->holder_state.beside && t != gpu->leaving && t->ready && gs_gpu_client_is_equal(t, holder) &&
+		    t->holder_state.joined && gs_usage_ahead(holder, t) > most && (!worst || gs_usage_ahead(worst, t) > 0))
 			worst = t;
 	return worst;
 }
 
 void gs_holders_schedule(struct gs_gpu_client *t)
 {
-	unsigned changed = t->holding.barred ? 0 : gs_gpu_client_schedule(t);
+	unsigned changed = t->holder_state.barred ? 0 : gs_gpu_client_schedule(t);
 
 	if (changed)
 		gs_page_doorbell_for(t->p.page, changed);
@@ -141,12 +141,12 @@ static void grant(struct gs_gpu *gpu, struct gs_gpu_client *t, uint64_t now)
 {
 	gs_gpu_client_charge(t, 0, now);
 	gs_wait_over(t, now);
-	t->holding.beside = 1;
-	t->holding.since_ns = now;
-	t->holding.told_ns = 0;
+	t->holder_state.beside = 1;
+	t->holder_state.since_ns = now;
+	t->holder_state.told_ns = 0;
 	t->idle_since = 0;
 	gs_page_tell(t->p.page->beside, gs_holders_beside(gpu, t));
-	if (!t->holding.barred)
+	if (!t->holder_state.barred)
 		gs_gpu_client_turn(t, 1);
 	gs_holders_schedule(t);
 }
@@ -166,8 +166,8 @@ static void clear_out(struct gs_gpu_client *t, uint64_t now)
 static void revoke(struct gs_gpu *gpu, struct gs_gpu_client *t, uint64_t now)
 {
 	gs_gpu_client_charge(t, 1, now);
-	gs_turn_over(gpu, t, t->holding.since_ns, now);
-	t->holding.beside = t->holding.barred = 0;
+	gs_turn_over(gpu, t, t->holder_state.since_ns, now);
+	t->holder_state.beside = t->holder_state.barred = 0;
 	gs_gpu_client_turn(t, 0);
 	clear_out(t, now);
 	if (t->task)
@@ -181,14 +181,14 @@ void gs_holders_swap(struct gs_gpu *gpu, struct gs_gpu_client *next, uint64_t no
 
 	if (holder) {
 		gs_turn_over(gpu, holder, gpu->turn_since, now);
-		holder->holding.beside = 1;
-		holder->holding.barred = 0;
-		holder->holding.since_ns = now;
+		holder->holder_state.beside = 1;
+		holder->holder_state.barred = 0;
+		holder->holder_state.since_ns = now;
 		if (holder->task)
 			gs_sched_stopped(gpu->sched, holder->p.id, now);
 	}
-	gs_turn_over(gpu, next, next->holding.since_ns, now);
-	next->holding.beside = 0;
+	gs_turn_over(gpu, next, next->holder_state.since_ns, now);
+	next->holder_state.beside = 0;
 	gpu->holder = next;
 	gpu->start.client = NULL;
 	gpu->turn_since = gpu->start.since = now;
@@ -207,7 +207,7 @@ int gs_holders_step_aside(struct gs_gpu *gpu, uint64_t now)
 	if (!next || gs_gpu_client_compare(next, holder) != 0)
 		return 0;
 	gpu->owed = NULL;
-	if (next->holding.beside && !next->holding.held) {
+	if (next->holder_state.beside && !next->holder_state.held) {
 		gs_holders_swap(gpu, next, now);
 		return 1;
 	}
@@ -246,11 +246,11 @@ static int may_launch(const struct gs_gpu_client *t, const struct gs_gpu_client 
 }
 
 /* An equal that is to wait: for its turn at launching, or for one that is behind it. */
-static int waits(const struct gs_gpu *gpu, struct gs_gpu_client *t, struct gs_gpu_client *least, const struct gs_gpu_client *owner, uint64_t now)
+static int waits(const struct gs_gpu *gpu, struct gs_gpu_client *t, struct gs_gpu_client *least, const struct gs_gpu_client *launcher, uint64_t now)
 {
-	if (owner)
-		t->holding.held = t != owner;
-	return owner ? t != owner : gs_usage_held(gpu, t, least, now);
+	if (launcher)
+		t->holder_state.held = t != launcher;
+	return launcher ? t != launcher : gs_usage_held(gpu, t, least, now);
 }
 
 /* Has an equal something on the GPU that is left of its turn at launching? */
@@ -265,27 +265,27 @@ static int are_others_out(const struct gs_gpu *gpu, const struct gs_gpu_client *
 }
 
 /* The holder is to wait: another is the holder from now on, and this one is beside it, for the moment. */
-static void hold_back_holder(struct gs_gpu *gpu, struct gs_gpu_client *least, struct gs_gpu_client *owner, uint64_t now)
+static void block_holder(struct gs_gpu *gpu, struct gs_gpu_client *least, struct gs_gpu_client *launcher, uint64_t now)
 {
-	struct gs_gpu_client *holder = gpu->holder, *next = owner ? owner : least;
+	struct gs_gpu_client *holder = gpu->holder, *next = launcher ? launcher : least;
 
-	if (!holder || gpu->leaving || !next || next == holder || !next->task || !waits(gpu, holder, least, owner, now))
+	if (!holder || gpu->leaving || !next || next == holder || !next->task || !waits(gpu, holder, least, launcher, now))
 		return;
-	if (!next->holding.beside) {
-		next->holding.barred = owner && are_others_out(gpu, next);
-		next->holding.barred_ns = now;
+	if (!next->holder_state.beside) {
+		next->holder_state.barred = launcher && are_others_out(gpu, next);
+		next->holder_state.barred_ns = now;
 		grant(gpu, next, now);
 	}
 	gs_holders_swap(gpu, next, now);
 }
 
 /* What was left there is over, or lasts too long to wait for it. */
-static void unbar(struct gs_gpu *gpu, struct gs_gpu_client *t, const struct gs_gpu_client *owner, uint64_t now)
+static void unbar(struct gs_gpu *gpu, struct gs_gpu_client *t, const struct gs_gpu_client *launcher, uint64_t now)
 {
-	if (!t->holding.barred || (t == owner && are_others_out(gpu, t) && now - t->holding.barred_ns < BARRED_MOST_NS))
+	if (!t->holder_state.barred || (t == launcher && are_others_out(gpu, t) && now - t->holder_state.barred_ns < BARRED_MOST_NS))
 		return;
-	t->holding.barred = 0;
-	if (t != gpu->holder && !t->holding.beside)
+	t->holder_state.barred = 0;
+	if (t != gpu->holder && !t->holder_state.beside)
 		return;
 	gs_page_tell(t->p.page->beside, gs_holders_beside(gpu, t));
 	gs_gpu_client_turn(t, 1);
@@ -298,7 +298,7 @@ static void unbar(struct gs_gpu *gpu, struct gs_gpu_client *t, const struct gs_g
  */
 static uint64_t stuck_since(const struct gs_gpu *gpu, const struct gs_gpu_client *t, uint64_t now)
 {
-	int any = gpu->o.one_context && !gs_gpu_holds(t);
+	int any = gpu->o.one_context && !gs_gpu_is_holder(t);
 	uint64_t since = 0;
 
 	for (unsigned i = 0; i < GS_PAGE_SLOTS; i++) {
@@ -337,11 +337,11 @@ static int is_evicting(const struct gs_gpu_client *t)
 /* Those that were told to leave have left, while others ran. */
 static void look_for_end(struct gs_gpu *gpu, struct gs_gpu_client *t, uint64_t now)
 {
-	uint64_t since = t->holding.told_ns;
+	uint64_t since = t->holder_state.told_ns;
 
 	if (!since || is_evicting(t))
 		return;
-	t->holding.told_ns = 0;
+	t->holder_state.told_ns = 0;
 	gs_handover_evicted(gpu, t, since, now);
 }
 
@@ -356,31 +356,31 @@ static void look_after(struct gs_gpu *gpu, struct gs_gpu_client *t, uint64_t now
 void gs_holders_turn(struct gs_gpu *gpu, uint64_t now)
 {
 	struct gs_gpu_client *of = gpu->holder ? gpu->holder : gpu->leaving, *least = NULL, *t;
-	struct gs_gpu_client *owner;
+	struct gs_gpu_client *launcher;
 	int together = of && is_on(gpu) && !of->stopped && are_together(gpu, of, now);
 
 	gs_usage_turn(gpu, now);
 	gpu->together = together;
-	owner = gs_usage_owner(gpu, of, together, now);
+	launcher = gs_usage_next(gpu, of, together, now);
 	if (together) {
 		least = gs_usage_least(gpu, of, now);
-		hold_back_holder(gpu, least, owner, now);
+		block_holder(gpu, least, launcher, now);
 	}
 	LIST_FOREACH(t, &gpu->clients, link) {
 		int may;
 
 		if (!together)
-			t->holding.held = 0;
-		unbar(gpu, t, owner, now);
+			t->holder_state.held = 0;
+		unbar(gpu, t, launcher, now);
 		if (is_on(gpu) && t != gpu->leaving)
 			look_for_stuck(gpu, t, now);
 		if (t == gpu->holder || t == gpu->leaving)
 			continue;
 		may = of && is_on(gpu) && may_launch(t, of, together, now) &&
-		      !(gs_gpu_client_compare(t, of) == 0 && waits(gpu, t, least, owner, now));
-		if (may && !t->holding.beside)
+		      !(gs_gpu_client_compare(t, of) == 0 && waits(gpu, t, least, launcher, now));
+		if (may && !t->holder_state.beside)
 			grant(gpu, t, now);
-		else if (!may && t->holding.beside)
+		else if (!may && t->holder_state.beside)
 			revoke(gpu, t, now);
 		else if (!may && is_on(gpu))
 			look_after(gpu, t, now);
@@ -394,11 +394,11 @@ uint64_t gs_holders_next(const struct gs_gpu *gpu, uint64_t now)
 	uint64_t next = UINT64_MAX;
 
 	LIST_FOREACH(t, &gpu->clients, link) {
-		if (t->holding.barred)
+		if (t->holder_state.barred)
 			return now + gs_pace_poll(gpu, BARRED_LOOK_NS);
-		if (t->holding.held)
+		if (t->holder_state.held)
 			next = now + gs_pace_poll(gpu, HELD_LOOK_NS);
-		else if ((t->holding.beside || t->holding.told_ns) && next == UINT64_MAX)
+		else if ((t->holder_state.beside || t->holder_state.told_ns) && next == UINT64_MAX)
 			next = now + gs_pace_poll(gpu, LOOK_NS);
 	}
 	return next;

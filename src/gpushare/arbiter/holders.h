@@ -25,7 +25,7 @@ struct gs_gpu;
 struct gs_gpu_client;
 
 /* The state of one client in this; all zero: none. */
-struct gs_holding {
+struct gs_holder_state {
 	uint8_t beside; /* it has the turn, and somebody else is the holder */
 	uint8_t held;   /* it is held back, since it is ahead */
 	uint8_t barred; /* MPS: it is its turn at launching, and begins once what its equals have on

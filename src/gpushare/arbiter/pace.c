@@ -157,7 +157,7 @@ int gs_gpu_wants_polling(const struct gs_gpu *gpu, uint64_t now)
 		if (!is_user(t, now))
 			continue;
 		users++;
-		without += (t != gpu->holder && !t->holding.beside) || t->holding.barred;
+		without += (t != gpu->holder && !t->holder_state.beside) || t->holder_state.barred;
 	}
 	return users > 1 && without;
 }

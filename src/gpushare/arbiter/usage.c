@@ -32,22 +32,23 @@
 void gs_usage_seen(struct gs_gpu_client *t, uint64_t launches, uint64_t now)
 {
 	if (t->live || launches)
-		t->holding.busy_ns = now;
+		t->holder_state.busy_ns = now;
 	if (t->longest_ns > LONG_NS)
-		t->holding.long_until = now + LONG_LASTS_NS;
+		t->holder_state.long_until = now + LONG_LASTS_NS;
 }
 
 int gs_usage_is_busy(const struct gs_gpu_client *t, uint64_t now)
 {
-	return t->live || (t->holding.busy_ns && now - t->holding.busy_ns < PAUSE_NS);
+	return t->live || (t->holder_state.busy_ns && now - t->holder_state.busy_ns < PAUSE_NS);
 }
 
 /* Those that have something on the GPU share it evenly: by time slices, or as short kernels do
  * under MPS. */
 static double weight(const struct gs_gpu_client *t, uint64_t now)
 {
-	return !t->stopped && (gs_gpu_client_is_out(t) ||
-			       (gs_gpu_holds(t) && !t->holding.barred && gs_usage_is_busy(t, now)));
+	return !t->stopped &&
+	       (gs_gpu_client_is_out(t) ||
+		(gs_gpu_is_holder(t) && !t->holder_state.barred && gs_usage_is_busy(t, now)));
 }
 
 /* The GPU time since the last call goes to those that had it. */
@@ -61,7 +62,7 @@ static void charge(struct gs_gpu *gpu, uint64_t now)
 		all += weight(t, now);
 	LIST_FOREACH (t, &gpu->clients, link)
 		if (all > 0)
-			t->holding.used_ns += ns * weight(t, now) / all;
+			t->holder_state.used_ns += ns * weight(t, now) / all;
 }
 
 static double shares_of(const struct gs_gpu_client *t)
@@ -71,7 +72,8 @@ static double shares_of(const struct gs_gpu_client *t)
 
 double gs_usage_ahead(const struct gs_gpu_client *t, const struct gs_gpu_client *other)
 {
-	return t->holding.used_ns - other->holding.used_ns * shares_of(t) / shares_of(other);
+	return t->holder_state.used_ns -
+	       other->holder_state.used_ns * shares_of(t) / shares_of(other);
 }
 
 struct gs_gpu_client *gs_usage_least(const struct gs_gpu *gpu, const struct gs_gpu_client *of,
@@ -81,7 +83,7 @@ struct gs_gpu_client *gs_usage_least(const struct gs_gpu *gpu, const struct gs_g
 
 	LIST_FOREACH (t, &gpu->clients, link)
 		if (!t->stopped && !t->bad && gs_usage_is_busy(t, now) &&
-		    gs_gpu_client_compare(t, of) == 0 && t->holding.joined &&
+		    gs_gpu_client_compare(t, of) == 0 && t->holder_state.joined &&
 		    (!last || gs_usage_ahead(last, t) > 0))
 			last = t;
 	return last;
@@ -96,20 +98,21 @@ static void join_account(const struct gs_gpu *gpu, uint64_t now)
 		const struct gs_gpu_client *last;
 
 		if (t->stopped || (!t->live && t->ended_ns && now - t->ended_ns > FORGET_NS))
-			t->holding.joined = 0;
-		if (!t->task || t->holding.joined)
+			t->holder_state.joined = 0;
+		if (!t->task || t->holder_state.joined)
 			continue;
 		last = gs_usage_least(gpu, t, now);
 		if (last)
-			t->holding.used_ns = last->holding.used_ns * shares_of(t) / shares_of(last);
-		t->holding.joined = 1;
+			t->holder_state.used_ns =
+				last->holder_state.used_ns * shares_of(t) / shares_of(last);
+		t->holder_state.joined = 1;
 	}
 }
 
 int gs_usage_held(const struct gs_gpu *gpu, struct gs_gpu_client *t, struct gs_gpu_client *last,
 		  uint64_t now)
 {
-	struct gs_holding *h = &t->holding;
+	struct gs_holder_state *h = &t->holder_state;
 	double ahead;
 
 	if (!last || t == last || !h->joined ||
@@ -129,23 +132,23 @@ int gs_usage_held(const struct gs_gpu *gpu, struct gs_gpu_client *t, struct gs_g
 	return h->held;
 }
 
-struct gs_gpu_client *gs_usage_owner(struct gs_gpu *gpu, const struct gs_gpu_client *of,
-				     int together, uint64_t now)
+struct gs_gpu_client *gs_usage_next(struct gs_gpu *gpu, const struct gs_gpu_client *of,
+				    int together, uint64_t now)
 {
-	struct gs_gpu_client *owner = gpu->holder, *least, *t;
+	struct gs_gpu_client *launcher = gpu->holder, *least, *t;
 
 	gpu->apart = 0;
 	if (!together || !gpu->o.one_context)
 		return NULL;
 	LIST_FOREACH (t, &gpu->clients, link)
-		gpu->apart |= gs_gpu_client_is_equal(t, of) && now < t->holding.long_until;
+		gpu->apart |= gs_gpu_client_is_equal(t, of) && now < t->holder_state.long_until;
 	if (!gpu->apart)
 		return NULL;
 	least = gs_usage_least(gpu, of, now);
-	if (!owner || !gs_usage_is_busy(owner, now) || owner->stopped ||
-	    (least && gs_usage_ahead(owner, least) > AHEAD_NS))
-		owner = least;
-	return owner;
+	if (!launcher || !gs_usage_is_busy(launcher, now) || launcher->stopped ||
+	    (least && gs_usage_ahead(launcher, least) > AHEAD_NS))
+		launcher = least;
+	return launcher;
 }
 
 /* Whoever is so far behind has not wanted more. */
@@ -157,9 +160,9 @@ static void forget(struct gs_gpu *gpu)
 		LIST_FOREACH (other, &gpu->clients, link) {
 			double ahead = gs_usage_ahead(other, t);
 
-			if (other->holding.joined && t->holding.joined &&
+			if (other->holder_state.joined && t->holder_state.joined &&
 			    gs_gpu_client_compare(t, other) == 0 && ahead > BEHIND_MOST_NS)
-				t->holding.used_ns +=
+				t->holder_state.used_ns +=
 					(ahead - BEHIND_MOST_NS) * shares_of(t) / shares_of(other);
 		}
 }

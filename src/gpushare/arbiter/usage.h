@@ -36,8 +36,8 @@ struct gs_gpu_client *gs_usage_least(const struct gs_gpu *gpu, const struct gs_g
  * kernels take turns at launching.  The one whose turn it is; NULL: they launch beside each other,
  * or there is only one.  together: gs_holders_turn() has found several.
  */
-struct gs_gpu_client *gs_usage_owner(struct gs_gpu *gpu, const struct gs_gpu_client *of,
-				     int together, uint64_t now);
+struct gs_gpu_client *gs_usage_next(struct gs_gpu *gpu, const struct gs_gpu_client *of,
+				    int together, uint64_t now);
 
 /* Is the client to wait, so that `least` catches up?  Remembers since when; least NULL: no. */
 int gs_usage_held(const struct gs_gpu *gpu, struct gs_gpu_client *client,

@@ -89,7 +89,7 @@ struct gs_config_node_type {
 #define KEY_COUNT(field) uint32_t field; /* 0..1000 */
 #define KEY_SIGNAL(field) int field;  /* enum gs_signal of proto/msg.h */
 #define KEY_LEVEL(field) int field;   /* enum gs_log_level */
-#define KEY_TAKEBACK(field) int field; /* 1: by checkpoints */
+#define KEY_PREEMPT(field) int field; /* 1: by checkpoints */
 #define KEY_SUSPEND(field) int field; /* 1: by checkpoints */
 #define KEY_OVERDUE(field) int field; /* 1: kill */
 #define KEY_ADMISSION(field) int field; /* enum gs_admission of memory/rbdm.h */
@@ -133,7 +133,7 @@ struct gs_config {
 #undef KEY_SIGNAL
 #undef KEY_COUNT
 #undef KEY_LEVEL
-#undef KEY_TAKEBACK
+#undef KEY_PREEMPT
 #undef KEY_SUSPEND
 #undef KEY_OVERDUE
 #undef KEY_ADMISSION

@@ -19,7 +19,7 @@ enum key_type {
 	/* Texts first, see gs_key_release(). */
 	TYPE_STRING, TYPE_PATH, TYPE_POLICY, TYPE_WAKE, TYPE_DURATION, TYPE_PERIOD,
 	TYPE_SIZE, TYPE_AMOUNT, TYPE_PERCENT, TYPE_BOOL, TYPE_ABSENT, TYPE_SIGNAL, TYPE_LEVEL,
-	TYPE_ADMISSION, TYPE_COUNT, TYPE_ISOLATION, TYPE_TAKEBACK, TYPE_SUSPEND, TYPE_QUEUE, TYPE_OVERDUE,
+	TYPE_ADMISSION, TYPE_COUNT, TYPE_ISOLATION, TYPE_PREEMPT, TYPE_SUSPEND, TYPE_QUEUE, TYPE_OVERDUE,
 	TYPE_CPU, TYPE_ARBITER, TYPE_LIST,
 };
 
@@ -216,7 +216,7 @@ const char *gs_isolation_name(int isolation)
 }
 
 static const char *const admission_names[GS_ADMISSION_COUNT] = GS_ADMISSION_WORDS;
-static const char *const takeback_names[] = { "no", "checkpoint" };
+static const char *const preempt_names[] = { "no", "checkpoint" };
 static const char *const overdue_names[] = { "warn", "kill" };
 static const char *const arbiter_names[] = { "auto", "poll", "sleep" };
 static const char *const suspend_names[] = { "keep", "checkpoint" };
@@ -274,7 +274,7 @@ int gs_key_set(struct gs_config *config, size_t key, const char *value, struct g
 	case TYPE_LEVEL:    return set_level(field, value, err);
 	case TYPE_COUNT:    return set_count(field, value, err);
 	case TYPE_ISOLATION: return set_word(field, value, isolation_names, GS_ISOLATION_MPS + 1, err);
-	case TYPE_TAKEBACK: return set_word(field, value, takeback_names, 2, err);
+	case TYPE_PREEMPT: return set_word(field, value, preempt_names, 2, err);
 	case TYPE_SUSPEND: return set_word(field, value, suspend_names, 2, err);
 	case TYPE_CPU: return set_cpu(field, value, err);
 	case TYPE_ARBITER: return set_word(field, value, arbiter_names, 3, err);

@@ -17,7 +17,7 @@
 #define MPS_VARIABLE "CUDA_MPS_PIPE_DIRECTORY="
 
 /* Nobody but root may write what root's daemon obeys. */
-static void check_owner(struct gs_check *c, const char *name, const char *path)
+static void check_uid(struct gs_check *c, const char *name, const char *path)
 {
 	struct stat st;
 
@@ -247,7 +247,7 @@ void gs_check_node(struct gs_check *c)
 	}
 	gs_check_add(c, GS_GOOD, "configuration", NULL, "%s: %zu GPUs, %zu partitions, policy %s",
 		     c->config_path, c->config->ngpu, c->config->npartition, c->config->policy);
-	check_owner(c, "configuration", c->config_path);
+	check_uid(c, "configuration", c->config_path);
 	if (!c->config->ngpu) {
 		gs_check_add(c, GS_UNCHECKED, "device", NULL,
 			     "no Gpu= line: this is no node with GPUs, the rest of a node is not looked at");

@@ -23,7 +23,7 @@
 #include "gpushare/daemon/memory/memory_check.h"
 #include "gpushare/daemon/memory/memory_lease.h"
 #include "gpushare/daemon/report/metrics_file.h"
-#include "gpushare/daemon/checkpoint/mover.h"
+#include "gpushare/daemon/checkpoint/checkpointer.h"
 #include "gpushare/daemon/mps/mps.h"
 #include "gpushare/daemon/slurm/overdue.h"
 #include "gpushare/daemon/base/connection.h"
@@ -204,7 +204,7 @@ void gs_reload(struct gs_daemon *d)
 	d->config = fresh;
 	gs_admin_init(d);
 	gs_steps_reprioritise(d);
-	gs_mover_warn(fresh);
+	gs_checkpointer_warn(fresh);
 	gs_memory_reload(d, fresh);
 	gs_memory_check_destroy(d->check);
 	d->check = gs_memory_check_create(d);

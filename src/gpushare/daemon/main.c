@@ -33,7 +33,7 @@
 #include "gpushare/daemon/base/server.h"
 #include "gpushare/daemon/slurm/slurm_report.h"
 #include "gpushare/daemon/base/state.h"
-#include "gpushare/daemon/checkpoint/takeback.h"
+#include "gpushare/daemon/checkpoint/checkpoint.h"
 #include "gpushare/daemon/steps/steps.h"
 #include "gpushare/daemon/wiring.h"
 #include "gpushare/proto/msg.h"
@@ -66,8 +66,8 @@ static int start(struct gs_daemon *d, const char *config_path, struct gs_error *
 	d->peaks = gs_peaks_create();
 	gs_history_recall(d);
 	d->history = gs_history_create(d);
-	d->takeback = gs_takeback_create(d);
-	if (!d->takeback)
+	d->checkpoint = gs_checkpoint_create(d);
+	if (!d->checkpoint)
 		return gs_fail(err, "no memory");
 	gs_state_load(d);
 	gs_memory_turn(d);
@@ -83,8 +83,8 @@ static void stop(struct gs_daemon *d, int served)
 	gs_mps_stop(d);
 	gs_slurm_report_destroy(d->slurm);
 	gs_memory_check_destroy(d->check);
-	gs_takeback_destroy(d->takeback);
-	d->takeback = NULL;
+	gs_checkpoint_destroy(d->checkpoint);
+	d->checkpoint = NULL;
 	gs_peaks_destroy(d->peaks);
 	d->peaks = NULL;
 	gs_history_destroy(d->history);

@@ -7,7 +7,7 @@
 #include "gpushare/daemon/steps/carry.h"
 #include "gpushare/daemon/session/clients.h"
 #include "gpushare/daemon/history/history.h"
-#include "gpushare/daemon/checkpoint/hold.h"
+#include "gpushare/daemon/checkpoint/suspend.h"
 #include "gpushare/daemon/memory/memory.h"
 #include "gpushare/daemon/memory/memory_check.h"
 #include "gpushare/daemon/slurm/overdue.h"
@@ -17,7 +17,7 @@
 #include "gpushare/daemon/slurm/slurm_report.h"
 #include "gpushare/daemon/base/state.h"
 #include "gpushare/daemon/steps/steps.h"
-#include "gpushare/daemon/checkpoint/takeback.h"
+#include "gpushare/daemon/checkpoint/checkpoint.h"
 #include "gpushare/daemon/session/wish.h"
 
 /* What the daemon listens to; every other type closes the connection. */
@@ -41,28 +41,28 @@ static gs_handler *const handlers[GS_MSG_COUNT] = {
 	[GS_MSG_CLASS_POLICY] = gs_on_class_policy,
 };
 
-static const struct gs_memory_relief relief = { gs_takeback_turn, gs_takeback_why };
+static const struct gs_memory_relief relief = { gs_checkpoint_step, gs_checkpoint_why };
 static const struct gs_slurm_listeners slurm = { gs_register_reported, gs_overdue_not_killed };
 
 void gs_wire(void)
 {
 	gs_connections_serve(handlers);
 	/* What is taken from a client looks at its step, which the client leaves then. */
-	gs_connections_on_gone(gs_takeback_connection_gone);
+	gs_connections_on_gone(gs_checkpoint_connection_gone);
 	gs_connections_on_gone(gs_client_gone);
 	gs_connections_on_gone(gs_memory_check_conn_gone);
-	gs_connections_on_gone(gs_hold_connection_gone);
+	gs_connections_on_gone(gs_suspend_connection_gone);
 	gs_connections_on_gone(gs_query_conn_gone);
 	gs_connections_on_gone(gs_register_conn_gone);
 
 	gs_steps_on_over(gs_record_step);
-	gs_allocs_on_over(gs_takeback_alloc_gone);
+	gs_allocs_on_over(gs_checkpoint_alloc_gone);
 
 	/* The others' lines belong to a step that is there already. */
 	gs_state_register(&gs_steps_part);
 	gs_state_register(&gs_carry_part);
-	gs_state_register(&gs_takeback_part);
-	gs_state_register(&gs_hold_part);
+	gs_state_register(&gs_checkpoint_part);
+	gs_state_register(&gs_suspend_part);
 
 	gs_memory_set_relief(&relief);
 	gs_slurm_report_listen(&slurm);

@@ -63,7 +63,7 @@ void gs_timeline_trace(FILE *out, const struct gs_panel *panel, size_t panels)
 	fprintf(out, "{\"displayTimeUnit\": \"ms\", \"traceEvents\": [");
 	for (size_t p = 0; p < panels; p++) {
 		const struct gs_panel *q = &panel[p];
-		const struct gs_span *owner = NULL;
+		const struct gs_span *series = NULL;
 
 		put_name(out, p ? "," : "", "process_name", p + 1, 0, q->name);
 		for (size_t i = 0; i < q->lanes; i++)
@@ -74,9 +74,9 @@ void gs_timeline_trace(FILE *out, const struct gs_panel *panel, size_t panels)
 			put_span(out, q, s, p + 1);
 			if (!q->kind[s->kind].owns)
 				continue;
-			if (owner && owner->lane != s->lane)
-				put_handover(out, q, owner, s, p + 1);
-			owner = s;
+			if (series && series->lane != s->lane)
+				put_handover(out, q, series, s, p + 1);
+			series = s;
 		}
 	}
 	fprintf(out, "\n]}\n");

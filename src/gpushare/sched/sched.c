@@ -45,7 +45,7 @@ static struct gs_one *class_of(const struct gs_sched *sched, uint64_t id)
 }
 
 /* The rank of the class that has the holder; `count`: nobody holds the GPU. */
-static size_t holding(const struct gs_sched *sched)
+static size_t is_holder(const struct gs_sched *sched)
 {
 	size_t rank = 0;
 
@@ -272,7 +272,7 @@ int gs_sched_compare(const struct gs_sched *sched, struct gs_urgency a, struct g
 
 void gs_sched_evict(struct gs_sched *sched)
 {
-	size_t rank = holding(sched);
+	size_t rank = is_holder(sched);
 
 	if (rank < sched->count)
 		gs_one_evict(class_at(sched, rank));
@@ -334,7 +334,7 @@ void gs_sched_stopped(struct gs_sched *sched, uint64_t id, uint64_t now)
 void gs_sched_started(struct gs_sched *sched, uint64_t id, uint64_t now)
 {
 	struct gs_one *one = class_of(sched, id), *had;
-	size_t rank = holding(sched);
+	size_t rank = is_holder(sched);
 
 	advance(sched, now);
 	if (!one)
@@ -395,7 +395,7 @@ static uint64_t others_want(const struct gs_sched *sched, size_t rank)
 
 void gs_sched_decide(struct gs_sched *sched, uint64_t now, struct gs_decision *decision)
 {
-	size_t rank = holding(sched);
+	size_t rank = is_holder(sched);
 	uint64_t until;
 
 	advance(sched, now);

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "plugins/gs_slurm_compat.h"
-#include "plugins/prep/gate.h"
+#include "plugins/prep/admission.h"
 
 #define GRES_NAME "gpushare"
 #define RECORD_MAGIC 0x438a34d4 /* GRES_MAGIC of Slurm's gres.c */
@@ -98,5 +98,5 @@ int gs_primer(void)
 	}
 	free_buf(buffer);
 	info("gpushare: gres/gpushare is shared, one record per GPU");
-	return gs_gate_start();
+	return gs_admission_start();
 }

@@ -28,7 +28,7 @@ struct gs_memory_check;
 struct gs_mps;
 struct gs_server;
 struct gs_slurm_report;
-struct gs_takeback;
+struct gs_checkpoint;
 
 LIST_HEAD(gs_connections, gs_connection);
 TAILQ_HEAD(gs_steps, gs_step);
@@ -50,7 +50,7 @@ struct gs_daemon {
 	struct gs_peaks *peaks;   /* memory_history.h */
 	struct gs_memory_check *check; /* memory_check.h */
 	struct gs_mps *mps;       /* mps.h; NULL with separate contexts */
-	struct gs_takeback *takeback;  /* takeback.h */
+	struct gs_checkpoint *checkpoint;  /* checkpoint.h */
 	struct event *memory;     /* the next admission, or the end of somebody's patience */
 
 	struct gs_server *server; /* server.h */

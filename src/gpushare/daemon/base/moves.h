@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Device memory that went to the host and came back (takeback.h), all times
+ * Device memory that went to the host and came back (checkpoint.h), all times
  * together.  The times are gpushare-mem's, without the waiting for kernels to
  * end and for room.  Only what succeeded counts, and only what this daemon
  * took: of the rest the times are not known.

@@ -40,9 +40,9 @@ struct gs_alloc {
 	int admitted;   /* it has them */
 	int said;       /* the log says that it waits */
 	uint64_t arrived_ns;
-	struct gs_away *away;   /* its memory is on the host, or on the way (takeback.h); NULL */
-	uint64_t away_peak;     /* bytes that its clients held at most before that; 0 */
-	int hold;               /* its job is suspended, its memory is to be on the host (hold.h) */
+	struct gs_away *away; /* its memory is on the host, or on the way (checkpoint.h); NULL */
+	uint64_t away_peak;   /* bytes that its clients held at most before that; 0 */
+	int suspended; /* its job is suspended, its memory is to be on the host (suspend.h) */
 	uint64_t keep_until_ns; /* its memory is not taken back before then */
 	char not_taken[192];    /* why no memory was taken back for it, "" */
 };

@@ -19,7 +19,8 @@ int gs_away_is_first(const struct gs_daemon *d, const struct gs_step *s)
 	return 0;
 }
 
-const char *gs_takeback_name(struct gs_daemon *d, const struct gs_alloc *a, char *buf, size_t size)
+const char *gs_checkpoint_name(struct gs_daemon *d, const struct gs_alloc *a, char *buf,
+			       size_t size)
 {
 	const struct gs_step *s;
 	char name[16];
@@ -34,7 +35,7 @@ const char *gs_takeback_name(struct gs_daemon *d, const struct gs_alloc *a, char
 	return buf;
 }
 
-uint64_t gs_takeback_on_host(const struct gs_daemon *d)
+uint64_t gs_checkpoint_on_host(const struct gs_daemon *d)
 {
 	const struct gs_away_process *p;
 	const struct gs_step *s;
@@ -47,12 +48,12 @@ uint64_t gs_takeback_on_host(const struct gs_daemon *d)
 	return bytes;
 }
 
-int gs_hold_holds(const struct gs_alloc *a)
+int gs_suspend_keeps(const struct gs_alloc *a)
 {
-	return a->hold && a->away && a->away->released && !a->away->queued;
+	return a->suspended && a->away && a->away->released && !a->away->queued;
 }
 
-void gs_takeback_drop(struct gs_away_process *p)
+void gs_checkpoint_drop(struct gs_away_process *p)
 {
 	LIST_REMOVE(p, link);
 	free(p);
@@ -106,4 +107,4 @@ static int parse(struct gs_daemon *d, const char *line)
 	return 1;
 }
 
-const struct gs_state_part gs_takeback_part = { NULL, print, parse };
+const struct gs_state_part gs_checkpoint_part = { NULL, print, parse };

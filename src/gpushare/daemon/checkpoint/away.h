@@ -33,22 +33,22 @@ struct gs_away {
 };
 
 /* Forget one. */
-void gs_takeback_drop(struct gs_away_process *p);
+void gs_checkpoint_drop(struct gs_away_process *p);
 
 /* Is that the first step of its allocation?  It stands for the others. */
 int gs_away_is_first(const struct gs_daemon *d, const struct gs_step *step);
 
 /* "job 12.0" of the allocation's first step. */
-const char *gs_takeback_name(struct gs_daemon *d, const struct gs_alloc *alloc, char *buf,
-			     size_t size);
+const char *gs_checkpoint_name(struct gs_daemon *d, const struct gs_alloc *alloc, char *buf,
+			       size_t size);
 
 /* Bytes of the host's memory that are taken, or will be. */
-uint64_t gs_takeback_on_host(const struct gs_daemon *d);
+uint64_t gs_checkpoint_on_host(const struct gs_daemon *d);
 
 /* Is its memory on the host until the job is resumed? */
-int gs_hold_holds(const struct gs_alloc *alloc);
+int gs_suspend_keeps(const struct gs_alloc *alloc);
 
 /* The processes whose memory may be on the host, for the state file. */
-extern const struct gs_state_part gs_takeback_part;
+extern const struct gs_state_part gs_checkpoint_part;
 
 #endif

@@ -58,7 +58,7 @@ struct gs_alloc *gs_memory_first(struct gs_daemon *d, const struct gs_device *de
 /* Bytes of the device that nobody who is admitted has reserved. */
 uint64_t gs_memory_available(const struct gs_device *device);
 
-/* Who finds memory for those that wait, where none is free (takeback.h). */
+/* Who finds memory for those that wait, where none is free (checkpoint.h). */
 struct gs_memory_relief {
 	/* After each admission; when it must be called again at the latest, ns; UINT64_MAX: when something happens. */
 	uint64_t (*turn)(struct gs_daemon *d, uint64_t now);

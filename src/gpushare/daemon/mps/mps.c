@@ -148,9 +148,9 @@ static int start_control(struct gs_mps *m, struct gs_error *err)
 }
 
 /* A helper's answer: a server is up, or why not. */
-static void on_server_answer(void *owner, const struct gs_mps_answer *answer)
+static void on_server_answer(void *context, const struct gs_mps_answer *answer)
 {
-	struct gs_mps *m = owner;
+	struct gs_mps *m = context;
 	struct gs_error err;
 
 	if (answer->ok && have_server(m, answer->server, &err) == 0)
@@ -315,9 +315,9 @@ void gs_mps_stop(struct gs_daemon *d)
 	destroy(m);
 }
 
-static void on_terminated(void *owner, const struct gs_mps_answer *answer)
+static void on_terminated(void *context, const struct gs_mps_answer *answer)
 {
-	(void)owner;
+	(void)context;
 	if (answer->ok)
 		gs_log(GS_LOG_WARN, "%s: terminated in MPS", answer->who);
 	else

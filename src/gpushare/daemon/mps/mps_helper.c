@@ -76,7 +76,7 @@ static void on_answer(evutil_socket_t fd, short what, void *arg)
 	struct gs_mps_helper *h = arg;
 	struct gs_mps_answer answer;
 	gs_mps_answered *answered = h->answered;
-	void *owner = h->all->owner;
+	void *context = h->all->context;
 	char who[sizeof(h->who)];
 
 	if ((what & EV_TIMEOUT) ||
@@ -88,13 +88,13 @@ static void on_answer(evutil_socket_t fd, short what, void *arg)
 	memcpy(who, h->who, sizeof(who));
 	answer.who = who;
 	end(h);
-	answered(owner, &answer);
+	answered(context, &answer);
 }
 
 void gs_mps_helpers_init(struct gs_mps_helpers *helpers, struct event_base *base,
-			 const struct gs_mps_place *place, void *owner)
+			 const struct gs_mps_place *place, void *context)
 {
-	*helpers = (struct gs_mps_helpers){ .base = base, .place = place, .owner = owner };
+	*helpers = (struct gs_mps_helpers){ .base = base, .place = place, .context = context };
 	LIST_INIT(&helpers->list);
 }
 

@@ -26,19 +26,19 @@ struct gs_mps_answer {
 	char why[256];      /* if not ok */
 };
 
-typedef void gs_mps_answered(void *owner, const struct gs_mps_answer *answer);
+typedef void gs_mps_answered(void *context, const struct gs_mps_answer *answer);
 
 struct gs_mps_helpers {
 	struct event_base *base;
 	const struct gs_mps_place *place;
-	void *owner;
+	void *context;
 	unsigned n;
 	LIST_HEAD(, gs_mps_helper) list;
 };
 
 /* place and owner outlive the helpers. */
 void gs_mps_helpers_init(struct gs_mps_helpers *helpers, struct event_base *base,
-			 const struct gs_mps_place *place, void *owner);
+			 const struct gs_mps_place *place, void *context);
 
 /* Ask in a process of its own; `answered` is called from the loop, once.  -1: not at the moment. */
 int gs_mps_helper_query(struct gs_mps_helpers *helpers, const struct gs_mps_request *request,

@@ -56,7 +56,7 @@ static void driver_of(const struct gs_daemon *d, const struct gs_step *s, struct
 /* 1; 0: it is no row. */
 static int look_at(const struct gs_alloc *a, struct row *r)
 {
-	if (gs_hold_holds(a)) {
+	if (gs_suspend_keeps(a)) {
 		r->look = (struct gs_rbdm_look){ .memory = a->bytes };
 		r->state = "suspended";
 		return 1;

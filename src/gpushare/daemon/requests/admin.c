@@ -16,7 +16,7 @@
 #include "gpushare/daemon/requests/admin.h"
 #include "gpushare/daemon/gpu/commands.h"
 #include "gpushare/daemon/base/device.h"
-#include "gpushare/daemon/checkpoint/hold.h"
+#include "gpushare/daemon/checkpoint/suspend.h"
 #include "gpushare/daemon/base/connection.h"
 #include "gpushare/daemon/steps/priority.h"
 #include "gpushare/daemon/base/step.h"
@@ -172,11 +172,11 @@ int gs_on_suspend(struct gs_connection *conn, struct gs_msg *msg, int fd)
 	(void)fd;
 	if (check(conn, tag) < 0)
 		return -1;
-	if (gs_hold_waits(conn) || !job)
+	if (gs_suspend_waits(conn) || !job)
 		return gs_connection_refuse(conn, tag, GS_REFUSED_BAD_REQUEST, "one job at a time");
 	if (!msg->suspend.resumed && d->config->suspend_memory)
-		return gs_hold_begin(conn, job, tag); /* and answers */
+		return gs_suspend_begin(conn, job, tag); /* and answers */
 	if (msg->suspend.resumed)
-		gs_hold_end(d, job);
+		gs_suspend_end(d, job);
 	return answer_ok(conn, tag);
 }

@@ -55,7 +55,7 @@ void gs_allocs_on_over(gs_alloc_listener *listener)
 	alloc_listeners[i] = listener;
 }
 
-static int holds_jobs_allocation(uint32_t step_id)
+static int has_jobs_allocation(uint32_t step_id)
 {
 	return step_id == GS_STEP_BATCH || step_id == GS_STEP_INTERACTIVE ||
 	       step_id == GS_STEP_EXTERN;
@@ -83,7 +83,7 @@ static struct gs_alloc *jobs_allocation(struct gs_daemon *d, const struct gs_ste
 
 	TAILQ_FOREACH(s, &d->steps, link)
 		if (s->info.job_id == info->job_id && s->info.uid == info->uid &&
-		    holds_jobs_allocation(s->info.step_id) &&
+		    has_jobs_allocation(s->info.step_id) &&
 		    s->alloc->device->index == info->gpu && s->alloc->shares >= info->shares &&
 		    s->reservation >= bytes)
 			return s->alloc;

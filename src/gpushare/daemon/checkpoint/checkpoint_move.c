@@ -12,7 +12,7 @@
  */
 #define _GNU_SOURCE
 #include "gpushare/daemon/base/step.h"
-#include "gpushare/daemon/checkpoint/takeback_core.h"
+#include "gpushare/daemon/checkpoint/checkpoint_core.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -33,17 +33,17 @@
 #define SETTLE_POLL_NS (2 * GS_NS_PER_MS)
 #define RETURN_AGAIN_NS (2 * GS_NS_PER_S)
 
-static void leave_next(struct gs_takeback *t);
-static void return_next(struct gs_takeback *t);
+static void leave_next(struct gs_checkpoint *t);
+static void return_next(struct gs_checkpoint *t);
 
-static void wake_in(struct gs_takeback *t, uint64_t ns)
+static void wake_in(struct gs_checkpoint *t, uint64_t ns)
 {
 	struct timeval tv = { (time_t)(ns / GS_NS_PER_S), (suseconds_t)(ns % GS_NS_PER_S / 1000) };
 
 	evtimer_add(t->timer, &tv);
 }
 
-static void idle(struct gs_takeback *t)
+static void idle(struct gs_checkpoint *t)
 {
 	t->phase = GS_TAKE_IDLE;
 	t->alloc = NULL;
@@ -52,16 +52,16 @@ static void idle(struct gs_takeback *t)
 	gs_memory_turn(t->d);
 }
 
-static void start_mover(struct gs_takeback *t, const char *verb, gs_mover_done *done)
+static void start_checkpointer(struct gs_checkpoint *t, const char *verb, gs_checkpointer_done *done)
 {
-	t->mover_ns = gs_clock_ns();
-	t->mover = gs_mover_start(t->d, t->alloc->device, verb, t->process->pid, done, t);
+	t->checkpointer_ns = gs_clock_ns();
+	t->checkpointer = gs_checkpointer_start(t->d, t->alloc->device, verb, t->process->pid, done, t);
 }
 
-/* The mover has moved these bytes, the one way or the other: all steps that they belong to say so. */
-static void count(struct gs_takeback *t, int back, uint64_t bytes)
+/* The checkpointer has moved these bytes, the one way or the other: all steps that they belong to say so. */
+static void count(struct gs_checkpoint *t, int back, uint64_t bytes)
 {
-	uint64_t ns = gs_clock_ns() - t->mover_ns;
+	uint64_t ns = gs_clock_ns() - t->checkpointer_ns;
 	struct gs_step *s;
 
 	TAILQ_FOREACH(s, &t->d->steps, link) {
@@ -74,27 +74,27 @@ static void count(struct gs_takeback *t, int back, uint64_t bytes)
 
 /* ---- back ---------------------------------------------------------------- */
 
-static void unpark(struct gs_takeback *t, struct gs_away_process *p)
+static void unpark(struct gs_checkpoint *t, struct gs_away_process *p)
 {
 	struct gs_connection *conn = p->conn;
 	int released = t->alloc->away->released;
 	uint64_t bytes = p->bytes;
 
-	gs_takeback_drop(p);
+	gs_checkpoint_drop(p);
 	t->process = NULL;
 	if (conn && (gs_client_return(conn, released ? bytes : 0) < 0 ||
 		     event_add(conn->readable, NULL) < 0))
 		gs_connection_close(conn);
 }
 
-static void all_back(struct gs_takeback *t)
+static void all_back(struct gs_checkpoint *t)
 {
 	struct gs_alloc *a = t->alloc;
 	struct gs_step *s;
 	char name[32];
 
 	gs_log(GS_LOG_INFO, "%s: goes on with its memory, after %.3f s",
-	       gs_takeback_name(t->d, a, name, sizeof(name)),
+	       gs_checkpoint_name(t->d, a, name, sizeof(name)),
 	       (double)(gs_clock_ns() - t->since_ns) / 1e9);
 	if (a->away_peak)
 		gs_ledger_note_peak(a->device->ledger, a->id, a->away_peak);
@@ -111,10 +111,10 @@ static void all_back(struct gs_takeback *t)
 
 static void on_returned(void *arg, enum gs_moved result, const char *said)
 {
-	struct gs_takeback *t = arg;
+	struct gs_checkpoint *t = arg;
 	struct gs_away_process *p = t->process;
 
-	t->mover = NULL;
+	t->checkpointer = NULL;
 	if (!t->alloc) {
 		idle(t);
 		return;
@@ -135,7 +135,7 @@ static void on_returned(void *arg, enum gs_moved result, const char *said)
 		idle(t); /* others have their turn meanwhile */
 		return;
 	} else if (p && !p->conn) {
-		gs_takeback_drop(p);
+		gs_checkpoint_drop(p);
 	}
 	t->process = NULL;
 	return_next(t);
@@ -147,11 +147,11 @@ static struct gs_away_process *next_away(struct gs_away *away)
 	struct gs_away_process *p;
 
 	while ((p = LIST_FIRST(&away->processes)) && !p->conn && !gs_proc_alive(p->pid, p->start))
-		gs_takeback_drop(p);
+		gs_checkpoint_drop(p);
 	return p;
 }
 
-static void return_next(struct gs_takeback *t)
+static void return_next(struct gs_checkpoint *t)
 {
 	struct gs_away_process *p = next_away(t->alloc->away);
 
@@ -160,12 +160,12 @@ static void return_next(struct gs_takeback *t)
 		return;
 	}
 	t->process = p;
-	start_mover(t, "restore", on_returned);
-	if (!t->mover)
+	start_checkpointer(t, "restore", on_returned);
+	if (!t->checkpointer)
 		wake_in(t, RETURN_AGAIN_NS);
 }
 
-void gs_takeback_return(struct gs_takeback *t, struct gs_alloc *a)
+void gs_checkpoint_return(struct gs_checkpoint *t, struct gs_alloc *a)
 {
 	t->phase = GS_TAKE_RETURNING;
 	t->alloc = a;
@@ -187,19 +187,19 @@ static void park(struct gs_away_process *p)
 	gs_client_park(conn);
 }
 
-static void give_up(struct gs_takeback *t, const char *why)
+static void give_up(struct gs_checkpoint *t, const char *why)
 {
 	struct gs_away_process *p = t->process;
 
 	gs_command_unpin(t->alloc->device->arbiter);
 	if (p && !p->parked)
-		gs_takeback_drop(p); /* it has not left: the program says so */
+		gs_checkpoint_drop(p); /* it has not left: the program says so */
 	t->process = NULL;
 	t->refused(t, t->alloc, why);
-	gs_takeback_return(t, t->alloc);
+	gs_checkpoint_return(t, t->alloc);
 }
 
-static void all_left(struct gs_takeback *t)
+static void all_left(struct gs_checkpoint *t)
 {
 	struct gs_alloc *a = t->alloc;
 	struct gs_away_process *p;
@@ -210,7 +210,7 @@ static void all_left(struct gs_takeback *t)
 	LIST_FOREACH(p, &a->away->processes, link)
 		bytes += p->bytes;
 	gs_log(GS_LOG_INFO, "%s: %" PRIu64 " MiB are on the host, after %.3f s",
-	       gs_takeback_name(t->d, a, name, sizeof(name)), MIB(bytes),
+	       gs_checkpoint_name(t->d, a, name, sizeof(name)), MIB(bytes),
 	       (double)(gs_clock_ns() - t->since_ns) / 1e9);
 	a->away_peak = gs_ledger_peak(a->device->ledger, a->id);
 	gs_memory_leave(a);
@@ -223,10 +223,10 @@ static void all_left(struct gs_takeback *t)
 
 static void on_left(void *arg, enum gs_moved result, const char *said)
 {
-	struct gs_takeback *t = arg;
+	struct gs_checkpoint *t = arg;
 	struct gs_away_process *p = t->process;
 
-	t->mover = NULL;
+	t->checkpointer = NULL;
 	if (!t->alloc) {
 		idle(t);
 		return;
@@ -249,7 +249,7 @@ static void on_left(void *arg, enum gs_moved result, const char *said)
 	leave_next(t);
 }
 
-static void settling(struct gs_takeback *t)
+static void settling(struct gs_checkpoint *t)
 {
 	struct gs_alloc *a = t->alloc;
 
@@ -257,8 +257,8 @@ static void settling(struct gs_takeback *t)
 		leave_next(t);
 	} else if (gs_command_settled(a->device->arbiter)) {
 		t->phase = GS_TAKE_LEAVING;
-		start_mover(t, "checkpoint", on_left);
-		if (!t->mover)
+		start_checkpointer(t, "checkpoint", on_left);
+		if (!t->checkpointer)
 			give_up(t, "gpushare-mem cannot be started");
 	} else if (gs_clock_ns() - t->process->settle_ns > t->d->config->memory_preempt_timeout_ns) {
 		give_up(t, "its kernels have not ended within preempt_timeout (MemoryParameters)");
@@ -277,7 +277,7 @@ static struct gs_connection *next_client(struct gs_daemon *d, const struct gs_al
 	return NULL;
 }
 
-static void leave_next(struct gs_takeback *t)
+static void leave_next(struct gs_checkpoint *t)
 {
 	struct gs_connection *conn = next_client(t->d, t->alloc);
 	struct gs_away_process *p;
@@ -303,7 +303,7 @@ static void leave_next(struct gs_takeback *t)
 	wake_in(t, SETTLE_POLL_NS);
 }
 
-void gs_takeback_leave(struct gs_takeback *t, struct gs_alloc *a)
+void gs_checkpoint_leave(struct gs_checkpoint *t, struct gs_alloc *a)
 {
 	a->away = calloc(1, sizeof(*a->away));
 	if (!a->away) {
@@ -316,13 +316,13 @@ void gs_takeback_leave(struct gs_takeback *t, struct gs_alloc *a)
 	leave_next(t);
 }
 
-void gs_takeback_timer(int fd, short what, void *arg)
+void gs_checkpoint_timer(int fd, short what, void *arg)
 {
-	struct gs_takeback *t = arg;
+	struct gs_checkpoint *t = arg;
 
 	(void)fd;
 	(void)what;
-	if (!t->alloc || t->mover)
+	if (!t->alloc || t->checkpointer)
 		return;
 	if (t->phase == GS_TAKE_SETTLING)
 		settling(t);

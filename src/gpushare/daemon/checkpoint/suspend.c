@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Jobs that are suspended with their memory on the host; see hold.h. */
+/* Jobs that are suspended with their memory on the host; see suspend.h. */
 #define _GNU_SOURCE
-#include "gpushare/daemon/checkpoint/hold.h"
+#include "gpushare/daemon/checkpoint/suspend.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -10,11 +10,11 @@
 #include "common/log.h"
 #include "gpushare/daemon/memory/memory.h"
 #include "gpushare/daemon/memory/memory_lease.h"
-#include "gpushare/daemon/checkpoint/mover.h"
+#include "gpushare/daemon/checkpoint/checkpointer.h"
 #include "gpushare/daemon/base/connection.h"
 #include "gpushare/daemon/base/state.h"
 #include "gpushare/daemon/base/step.h"
-#include "gpushare/daemon/checkpoint/takeback_core.h"
+#include "gpushare/daemon/checkpoint/checkpoint_core.h"
 
 /* A SUSPEND that waits until the memory is on the host. */
 struct waiting {
@@ -42,7 +42,7 @@ static void forget(struct waiting *w)
 	free(w);
 }
 
-int gs_hold_waits(const struct gs_connection *conn)
+int gs_suspend_waits(const struct gs_connection *conn)
 {
 	return waiting_of(conn) != NULL;
 }
@@ -50,10 +50,10 @@ int gs_hold_waits(const struct gs_connection *conn)
 /* Nothing of it is on its way, in either direction, because of its suspension. */
 static int settled(const struct gs_alloc *a)
 {
-	return a->hold ? gs_hold_holds(a) : !a->away || a->away->released;
+	return a->suspended ? gs_suspend_keeps(a) : !a->away || a->away->released;
 }
 
-int gs_hold_begin(struct gs_connection *conn, uint32_t job_id, uint32_t tag)
+int gs_suspend_begin(struct gs_connection *conn, uint32_t job_id, uint32_t tag)
 {
 	struct waiting *w = calloc(1, sizeof(*w));
 	struct gs_daemon *d = conn->d;
@@ -68,24 +68,24 @@ int gs_hold_begin(struct gs_connection *conn, uint32_t job_id, uint32_t tag)
 
 	TAILQ_FOREACH(s, &d->steps, link)
 		if (s->info.job_id == job_id)
-			s->alloc->hold = 1;
+			s->alloc->suspended = 1;
 	gs_memory_turn(d);
-	gs_hold_answer(d); /* a job without steps here waits for nobody else's memory */
+	gs_suspend_answer(d); /* a job without steps here waits for nobody else's memory */
 	return 0;
 }
 
-void gs_hold_end(struct gs_daemon *d, uint32_t job_id)
+void gs_suspend_end(struct gs_daemon *d, uint32_t job_id)
 {
 	struct gs_step *s;
 
 	TAILQ_FOREACH(s, &d->steps, link)
 		if (s->info.job_id == job_id)
-			s->alloc->hold = 0;
+			s->alloc->suspended = 0;
 	gs_state_save(d);
 	gs_memory_turn(d);
 }
 
-void gs_hold_connection_gone(struct gs_connection *conn)
+void gs_suspend_connection_gone(struct gs_connection *conn)
 {
 	struct waiting *w = waiting_of(conn);
 	struct gs_step *s;
@@ -93,12 +93,12 @@ void gs_hold_connection_gone(struct gs_connection *conn)
 	if (!w)
 		return;
 	TAILQ_FOREACH(s, &conn->d->steps, link)
-		if (s->info.job_id == w->job && !gs_hold_holds(s->alloc))
-			s->alloc->hold = 0;
+		if (s->info.job_id == w->job && !gs_suspend_keeps(s->alloc))
+			s->alloc->suspended = 0;
 	forget(w);
 }
 
-int gs_hold_turn(struct gs_takeback *t)
+int gs_suspend_step(struct gs_checkpoint *t)
 {
 	struct gs_daemon *d = t->d;
 	uint64_t limit = d->config->memory_preempt_host;
@@ -109,24 +109,24 @@ int gs_hold_turn(struct gs_takeback *t)
 	TAILQ_FOREACH(s, &d->steps, link) {
 		struct gs_alloc *a = s->alloc;
 
-		if (!a->hold || gs_hold_holds(a))
+		if (!a->suspended || gs_suspend_keeps(a))
 			continue;
 		if (!a->admitted && !a->away) {
-			a->hold = 0; /* it has no memory yet */
+			a->suspended = 0; /* it has no memory yet */
 		} else if (a->away && a->away->released && !a->admitted) {
 			gs_memory_leave(a); /* it was taken back, and waited */
 			a->away->queued = 0;
 			gs_state_save(d);
 			return 1;
-		} else if (!a->away && gs_takeback_on_host(d) + gs_memory_used(d, a) > limit) {
-			gs_hold_failed(d, a, "it would be more than MemoryPreemptHostLimit");
-		} else if (!a->away && gs_mover_check(d->config, &err) < 0) {
-			gs_hold_failed(d, a, err.text);
+		} else if (!a->away && gs_checkpoint_on_host(d) + gs_memory_used(d, a) > limit) {
+			gs_suspend_failed(d, a, "it would be more than MemoryPreemptHostLimit");
+		} else if (!a->away && gs_checkpointer_check(d->config, &err) < 0) {
+			gs_suspend_failed(d, a, err.text);
 		} else if (!a->away) {
 			gs_log(GS_LOG_INFO, "%s: is suspended: its memory goes to the host: %" PRIu64
-			       " MiB in use", gs_takeback_name(d, a, name, sizeof(name)),
+			       " MiB in use", gs_checkpoint_name(d, a, name, sizeof(name)),
 			       gs_memory_used(d, a) >> 20);
-			gs_takeback_leave(t, a);
+			gs_checkpoint_leave(t, a);
 			return 1;
 		}
 		/* Else its processes are on their way back: they leave once they are there. */
@@ -134,17 +134,17 @@ int gs_hold_turn(struct gs_takeback *t)
 	return 0;
 }
 
-void gs_hold_failed(struct gs_daemon *d, struct gs_alloc *a, const char *why)
+void gs_suspend_failed(struct gs_daemon *d, struct gs_alloc *a, const char *why)
 {
 	struct waiting *w;
 	struct gs_step *s;
 	char name[32];
 
-	if (!a->hold)
+	if (!a->suspended)
 		return;
-	a->hold = 0;
+	a->suspended = 0;
 	gs_log(GS_LOG_WARN, "%s: is suspended and keeps its memory: %s",
-	       gs_takeback_name(d, a, name, sizeof(name)), why);
+	       gs_checkpoint_name(d, a, name, sizeof(name)), why);
 	LIST_FOREACH(w, &all, link)
 		TAILQ_FOREACH(s, &d->steps, link)
 			if (s->alloc == a && s->info.job_id == w->job)
@@ -161,7 +161,7 @@ static int job_settled(const struct gs_daemon *d, uint32_t job_id)
 	return 1;
 }
 
-void gs_hold_answer(struct gs_daemon *d)
+void gs_suspend_answer(struct gs_daemon *d)
 {
 	struct waiting *w, *next;
 	struct gs_msg msg;
@@ -185,7 +185,7 @@ void gs_hold_answer(struct gs_daemon *d)
 static void print(const struct gs_daemon *d, const struct gs_step *s, FILE *f)
 {
 	(void)d;
-	if (gs_hold_holds(s->alloc))
+	if (gs_suspend_keeps(s->alloc))
 		fprintf(f, "held %u %u\n", s->info.job_id, s->info.step_id);
 }
 
@@ -207,8 +207,8 @@ static int parse(struct gs_daemon *d, const char *line)
 	gs_memory_leave(s->alloc);
 	s->alloc->away->released = 1;
 	s->alloc->away->queued = 0;
-	s->alloc->hold = 1;
+	s->alloc->suspended = 1;
 	return 1;
 }
 
-const struct gs_state_part gs_hold_part = { NULL, print, parse };
+const struct gs_state_part gs_suspend_part = { NULL, print, parse };

@@ -15,7 +15,7 @@
  */
 #define _GNU_SOURCE
 #define GS_IN_SLURMCTLD
-#include "plugins/prep/gate.h"
+#include "plugins/prep/admission.h"
 
 #include <pthread.h>
 #include <unistd.h>
@@ -110,7 +110,7 @@ static void let_go(node_record_t *node)
 }
 
 /* 1 while the node must be held back; *held: it is, by us. */
-static int hold_back(node_record_t *node, char *held)
+static int keep_back(node_record_t *node, char *held)
 {
 	if (!must_wait(node)) {
 		if (*held)
@@ -175,7 +175,7 @@ static int look(void)
 		held = 0;
 		for (int i = 0; i < node_record_count; i++)
 			if (node_record_table_ptr[i])
-				held += hold_back(node_record_table_ptr[i], &held_nodes[i]);
+				held += keep_back(node_record_table_ptr[i], &held_nodes[i]);
 		if (held && time(NULL) - requested >= REQUEST_EVERY_S) {
 			requested = time(NULL);
 			request_to_register(held_nodes);
@@ -193,7 +193,7 @@ static int changed_since(time_t stamp, time_t looked)
 	return last_node_update != stamp || (stamp >= looked && time(NULL) > looked);
 }
 
-static void *keep_gate(void *arg)
+static void *keep_admission(void *arg)
 {
 	time_t stamp = 0, looked = 0;
 	int held = -1;
@@ -214,7 +214,7 @@ static void *keep_gate(void *arg)
 	return NULL;
 }
 
-int gs_gate_start(void)
+int gs_admission_start(void)
 {
 	static int started; /* the plugin stays in memory, and so does the thread */
 	pthread_attr_t attr;
@@ -229,7 +229,7 @@ int gs_gate_start(void)
 	}
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	rc = pthread_create(&thread, &attr, keep_gate, NULL);
+	rc = pthread_create(&thread, &attr, keep_admission, NULL);
 	pthread_attr_destroy(&attr);
 	if (rc) {
 		error("gpushare: no thread to hold nodes back");

@@ -15,7 +15,7 @@ static void test_the_second_thread(void **state)
 {
 	static const struct {
 		CUstream stream, stream2;
-		int holds, holds2, waits;
+		int blocks, holds2, waits;
 	} row[] = {
 		{ ONE, ONE, 1, 0, 1 }, { ONE, ONE, 0, 1, 1 }, { ONE, ONE, 1, 1, 1 }, { NULL, TWO, 1, 0, 1 },
 		{ TWO, NULL, 0, 1, 1 }, { ONE, ONE, 0, 0, 0 }, { ONE, OWN, 1, 1, 0 }, { ONE, TWO, 1, 1, 0 },
@@ -24,14 +24,14 @@ static void test_the_second_thread(void **state)
 
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
 		begin_anew(state);
-		assert_true(second_comes(row[i].stream, row[i].holds, row[i].stream2, row[i].holds2, row[i].waits));
+		assert_true(second_comes(row[i].stream, row[i].blocks, row[i].stream2, row[i].holds2, row[i].waits));
 	}
 }
 
 /* As from a callback that a profiler has in the driver: both are in the way. */
 static void one_within_another(CUstream seconds, int outer_is_in_the_way)
 {
-	struct shim_passage outer, inner;
+	struct shim_section outer, inner;
 	struct visitor second;
 
 	for (int i = 0; i < 2; i++) {
@@ -68,14 +68,14 @@ static void test_the_inner_passage_alone_is_in_the_way(void **unused)
 /* The second thread that launches, holding or not, ends it: nobody is the owner any more. */
 static void test_there_is_one_owner(void **state)
 {
-	struct shim_passage p;
+	struct shim_section p;
 	struct visitor second;
 
-	for (int holds = 0; holds < 2; holds++) {
+	for (int blocks = 0; blocks < 2; blocks++) {
 		begin_anew(state);
 		enter(&p, ONE, 0);
 		assert_ptr_equal(shim_owned_here(), &shim_owned);
-		come(&second, OWN, holds);
+		come(&second, OWN, blocks);
 		assert_true(gets_in(&second));
 		assert_null(shim_owned_here());
 		go(&second);
@@ -86,7 +86,7 @@ static void test_there_is_one_owner(void **state)
 /* It was alone when it looked, and is not when it comes: it finds that out, and waits. */
 static void test_another_comes_after_the_look(void **state)
 {
-	struct shim_passage p;
+	struct shim_section p;
 	struct visitor second;
 
 	begin_anew(state);

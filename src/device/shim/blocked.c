@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The hold rule (DESIGN.md): a driver call that blocks while it holds the
+ * The barrier rule (DESIGN.md): a driver call that blocks while it holds the
  * driver's lock would deadlock the relaunch of an evicted kernel.  Such a
- * call closes the gate, waits until no evictable kernel is out, and only
- * then enters; while the gate is closed other threads launch originals.
+ * call closes the barrier, waits until no evictable kernel is out, and only
+ * then enters; while the barrier is closed other threads launch originals.
  *
- * Launch: held += 1, then look at the gate.  Call: gate += 1, then look at
+ * Launch: held += 1, then look at the barrier.  Call: barrier += 1, then look at
  * held.  Both sequentially consistent, so one of the two sees the other.
  */
 #define _GNU_SOURCE
@@ -21,8 +21,8 @@
 
 /* [0]: every hold and call, [1]: those of the legacy default stream. */
 _Atomic uint32_t shim_held[2]; /* forward.S reads [1] */
-static _Atomic uint32_t gate[2];
-static __thread uint32_t own_gate; /* of gate[0]: closed by this thread, which may begin a hold behind it */
+static _Atomic uint32_t barrier[2];
+static __thread uint32_t own_barrier; /* of barrier[0]: closed by this thread, which may begin a hold behind it */
 
 /*
  * Blocked streams use up the context's channels, whichever they are: with n
@@ -43,29 +43,29 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
 	CUstream stream;
 	unsigned int kernels; /* 0: the slot is free */
-} holding[STREAMS_MAX];       /* under lock */
+} blocking[STREAMS_MAX];       /* under lock */
 
 /*
  * One kernel more in the stream; 0 if no further stream may hold one.  The first of a
  * legacy stream sets the count back before it is seen to be held, and no other
  * begins meanwhile: what is counted from then on stays counted.
  */
-static int stream_holds(CUstream stream, int legacy)
+static int stream_blocks(CUstream stream, int legacy)
 {
 	int slot = -1;
 
 	pthread_mutex_lock(&lock);
 	for (int i = 0; i < STREAMS_MAX; i++) {
-		if (holding[i].kernels && holding[i].stream == stream) {
+		if (blocking[i].kernels && blocking[i].stream == stream) {
 			slot = i;
 			break;
 		}
-		if (!holding[i].kernels && slot < 0)
+		if (!blocking[i].kernels && slot < 0)
 			slot = i;
 	}
 	if (slot >= 0) {
-		holding[slot].stream = stream;
-		holding[slot].kernels++;
+		blocking[slot].stream = stream;
+		blocking[slot].kernels++;
 		if (legacy) {
 			if (atomic_load(&shim_held[1]) == 0)
 				atomic_store(&behind, 0);
@@ -80,8 +80,8 @@ static void stream_released(CUstream stream)
 {
 	pthread_mutex_lock(&lock);
 	for (int i = 0; i < STREAMS_MAX; i++) {
-		if (holding[i].kernels && holding[i].stream == stream) {
-			holding[i].kernels--;
+		if (blocking[i].kernels && blocking[i].stream == stream) {
+			blocking[i].kernels--;
 			break;
 		}
 	}
@@ -101,18 +101,18 @@ static void drop(_Atomic uint32_t *word)
 		syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
-int shim_hold_begin(CUstream stream, int legacy)
+int shim_blocked_begin(CUstream stream, int legacy)
 {
-	if (!stream_holds(stream, legacy))
+	if (!stream_blocks(stream, legacy))
 		return 0;
 	atomic_fetch_add(&shim_held[0], 1);
-	if (atomic_load(&gate[0]) == own_gate && (!legacy || atomic_load(&gate[1]) == 0))
+	if (atomic_load(&barrier[0]) == own_barrier && (!legacy || atomic_load(&barrier[1]) == 0))
 		return 1;
-	shim_hold_end(stream, legacy);
+	shim_blocked_end(stream, legacy);
 	return -1;
 }
 
-void shim_hold_end(CUstream stream, int legacy)
+void shim_blocked_end(CUstream stream, int legacy)
 {
 	stream_released(stream);
 	if (legacy)
@@ -120,12 +120,12 @@ void shim_hold_end(CUstream stream, int legacy)
 	drop(&shim_held[0]);
 }
 
-int shim_hold_is_legacy(void)
+int shim_blocked_is_legacy(void)
 {
 	return atomic_load(&shim_held[1]) != 0;
 }
 
-/* Until none is held, 1; [1]: in the legacy default stream.  Closes no gate.  NULL: however long that takes. */
+/* Until none is held, 1; [1]: in the legacy default stream.  Closes no barrier.  NULL: however long that takes. */
 static int await_none(int only_legacy, struct shim_patience *p)
 {
 	struct shim_session *s = shim_session_peek();
@@ -149,50 +149,50 @@ static int await_none(int only_legacy, struct shim_patience *p)
 	return !out;
 }
 
-void shim_gate_enter(int only_legacy)
+void shim_barrier_enter(int only_legacy)
 {
-	atomic_fetch_add(&gate[only_legacy], 1);
-	own_gate += !only_legacy;
+	atomic_fetch_add(&barrier[only_legacy], 1);
+	own_barrier += !only_legacy;
 	await_none(only_legacy, NULL);
 }
 
-int shim_gate_enter_patiently(void)
+int shim_barrier_enter_patiently(void)
 {
 	static _Atomic unsigned int in_vain;
 	struct shim_patience p = { .in_vain = &in_vain };
 
-	atomic_fetch_add(&gate[0], 1);
-	own_gate++;
+	atomic_fetch_add(&barrier[0], 1);
+	own_barrier++;
 	return await_none(0, &p);
 }
 
-void shim_hold_behind(unsigned int operations)
+void shim_blocked_behind(unsigned int operations)
 {
 	if (atomic_load_explicit(&shim_held[1], memory_order_relaxed) == 0)
 		return;
 	if (atomic_fetch_add(&behind, operations) + operations > BEHIND_MAX) {
-		/* The gate is closed: others' new holds would keep it waiting, and be in front of what it has let through. */
-		shim_gate_enter(1);
+		/* The barrier is closed: others' new holds would keep it waiting, and be in front of what it has let through. */
+		shim_barrier_enter(1);
 		atomic_store(&behind, operations);
-		shim_gate_leave(1);
+		shim_barrier_leave(1);
 	}
 }
 
-void shim_gate_leave(int only_legacy)
+void shim_barrier_leave(int only_legacy)
 {
-	own_gate -= !only_legacy;
-	atomic_fetch_sub(&gate[only_legacy], 1);
+	own_barrier -= !only_legacy;
+	atomic_fetch_sub(&barrier[only_legacy], 1);
 }
 
-void shim_hold_forked(void)
+void shim_blocked_forked(void)
 {
 	pthread_mutex_init(&lock, NULL);
 	for (int i = 0; i < STREAMS_MAX; i++)
-		holding[i].kernels = 0;
-	own_gate = 0;
+		blocking[i].kernels = 0;
+	own_barrier = 0;
 	behind = 0;
 	for (int i = 0; i < 2; i++) {
 		atomic_store(&shim_held[i], 0);
-		atomic_store(&gate[i], 0);
+		atomic_store(&barrier[i], 0);
 	}
 }

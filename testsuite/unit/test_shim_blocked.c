@@ -24,7 +24,7 @@ static void *free_in_thread(void *done)
 	return NULL;
 }
 
-/* The hold rule: cuMemFree waits for the held kernel; a kernel beside it is not evictable. */
+/* The barrier rule: cuMemFree waits for the held kernel; a kernel beside it is not evictable. */
 static void test_hold_rule(void **unused)
 {
 	_Atomic int done = 0;
@@ -42,7 +42,7 @@ static void test_hold_rule(void **unused)
 	expect_calls("");
 	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
 	expect_calls("write-1 launch-original write-5");
-	assert_int_equal(shim_kernel_find(kernel)->why, PTX_REASON_HOLD_RULE);
+	assert_int_equal(shim_kernel_find(kernel)->why, PTX_REASON_BARRIER_RULE);
 	gs_page_store(slot->state, GS_K_DONE);
 	pthread_join(thread, NULL);
 	assert_int_equal(done, 1);
@@ -369,21 +369,21 @@ static void *hold_again(void *stop)
 	int held = 0;
 
 	while (!*(_Atomic int *)stop) {
-		int next = shim_hold_begin(STREAM, 1) > 0;
+		int next = shim_blocked_begin(STREAM, 1) > 0;
 
 		usleep(200);
 		for (; held; held--)
-			shim_hold_end(STREAM, 1);
+			shim_blocked_end(STREAM, 1);
 		held = next;
 	}
 	for (; held; held--)
-		shim_hold_end(STREAM, 1);
+		shim_blocked_end(STREAM, 1);
 	return NULL;
 }
 
 static void *go_behind(void *through)
 {
-	shim_hold_behind(1019);
+	shim_blocked_behind(1019);
 	*(_Atomic int *)through = 1;
 	return NULL;
 }
@@ -397,7 +397,7 @@ static void test_new_holds_keep_nobody_waiting(void **unused)
 
 	(void)unused;
 	pthread_create(&holder, NULL, hold_again, &stop);
-	EVENTUALLY(shim_hold_is_legacy());
+	EVENTUALLY(shim_blocked_is_legacy());
 	pthread_create(&waiter, NULL, go_behind, &through);
 	for (until = gs_clock_ns() + 20 * GS_NS_PER_S; !through && gs_clock_ns() < until;)
 		usleep(1000);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Whose memory is taken back, and when it returns; see takeback.h. */
+/* Whose memory is taken back, and when it returns; see checkpoint.h. */
 #define _GNU_SOURCE
-#include "gpushare/daemon/checkpoint/takeback.h"
+#include "gpushare/daemon/checkpoint/checkpoint.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -10,23 +10,23 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "gpushare/daemon/base/event.h"
-#include "gpushare/daemon/checkpoint/hold.h"
+#include "gpushare/daemon/checkpoint/suspend.h"
 #include "gpushare/daemon/memory/memory.h"
 #include "gpushare/daemon/memory/memory_lease.h"
 #include "gpushare/daemon/base/connection.h"
 #include "gpushare/daemon/base/step.h"
-#include "gpushare/daemon/checkpoint/takeback_core.h"
+#include "gpushare/daemon/checkpoint/checkpoint_core.h"
 #include "gpushare/memory/victims.h"
 
 #define MIB(bytes) ((bytes) >> 20)
 /* After a failure the same allocation is left alone for so long. */
 #define RETRY_NS (30 * GS_NS_PER_S)
 
-void gs_takeback_destroy(struct gs_takeback *t)
+void gs_checkpoint_destroy(struct gs_checkpoint *t)
 {
 	if (!t)
 		return;
-	gs_mover_abandon(t->mover);
+	gs_checkpointer_abandon(t->checkpointer);
 	gs_event_free(t->timer);
 	free(t);
 }
@@ -75,34 +75,34 @@ static void say(struct gs_daemon *d, struct gs_alloc *first, const char *why)
 		return;
 	snprintf(first->not_taken, sizeof(first->not_taken), "%s", why);
 	gs_log(GS_LOG_INFO, "%s: no memory is taken back for it: %s",
-	       gs_takeback_name(d, first, name, sizeof(name)), why);
+	       gs_checkpoint_name(d, first, name, sizeof(name)), why);
 }
 
-static void refused(struct gs_takeback *t, struct gs_alloc *a, const char *why)
+static void refused(struct gs_checkpoint *t, struct gs_alloc *a, const char *why)
 {
 	struct gs_alloc *first = gs_memory_first(t->d, a->device);
 	char name[32], text[sizeof(first->not_taken)];
 
 	a->keep_until_ns = gs_clock_ns() + RETRY_NS;
-	gs_hold_failed(t->d, a, why);
+	gs_suspend_failed(t->d, a, why);
 	snprintf(text, sizeof(text), "%s keeps it: %s",
-		 gs_takeback_name(t->d, a, name, sizeof(name)), why);
+		 gs_checkpoint_name(t->d, a, name, sizeof(name)), why);
 	if (first)
 		say(t->d, first, text);
 	else
 		gs_log(GS_LOG_INFO, "%s", text);
 }
 
-struct gs_takeback *gs_takeback_create(struct gs_daemon *d)
+struct gs_checkpoint *gs_checkpoint_create(struct gs_daemon *d)
 {
-	struct gs_takeback *t = calloc(1, sizeof(*t));
+	struct gs_checkpoint *t = calloc(1, sizeof(*t));
 
 	if (!t)
 		return NULL;
 	t->d = d;
 	t->refused = refused;
-	gs_mover_warn(d->config);
-	t->timer = gs_event_new(d->base, -1, 0, gs_takeback_timer, t);
+	gs_checkpointer_warn(d->config);
+	t->timer = gs_event_new(d->base, -1, 0, gs_checkpoint_timer, t);
 	if (!t->timer) {
 		free(t);
 		return NULL;
@@ -111,12 +111,12 @@ struct gs_takeback *gs_takeback_create(struct gs_daemon *d)
 }
 
 /* Somebody waits and does not fit: 1 if memory is being taken for it. */
-static int take_for(struct gs_takeback *t, struct gs_alloc *first, uint64_t now,
+static int take_for(struct gs_checkpoint *t, struct gs_alloc *first, uint64_t now,
 		    uint64_t *retry_ns)
 {
 	struct gs_victim c[GS_STEPS_MAX];
 	struct gs_daemon *d = t->d;
-	uint64_t there = gs_memory_available(first->device), used = gs_takeback_on_host(d), kept = UINT64_MAX;
+	uint64_t there = gs_memory_available(first->device), used = gs_checkpoint_on_host(d), kept = UINT64_MAX;
 	uint64_t limit = d->config->memory_preempt_host;
 	size_t n = candidates(d, first->device, now, c, &kept);
 	struct gs_error err;
@@ -134,7 +134,7 @@ static int take_for(struct gs_takeback *t, struct gs_alloc *first, uint64_t now,
 			say(d, first, err.text);
 		return 0;
 	}
-	if (gs_mover_check(d->config, &err) < 0) { /* before its kernels are waited for, and it for nothing */
+	if (gs_checkpointer_check(d->config, &err) < 0) { /* before its kernels are waited for, and it for nothing */
 		say(d, first, err.text);
 		if (now + RETRY_NS < *retry_ns)
 			*retry_ns = now + RETRY_NS;
@@ -144,9 +144,9 @@ static int take_for(struct gs_takeback *t, struct gs_alloc *first, uint64_t now,
 		if (s->alloc->device == first->device && s->alloc->id == c[0].id)
 			break;
 	gs_log(GS_LOG_INFO, "%s: its memory is taken back for %s: %" PRIu64 " MiB, %" PRIu64
-	       " in use", gs_takeback_name(d, s->alloc, whose, sizeof(whose)),
-	       gs_takeback_name(d, first, name, sizeof(name)), MIB(s->alloc->bytes), MIB(c[0].host));
-	gs_takeback_leave(t, s->alloc);
+	       " in use", gs_checkpoint_name(d, s->alloc, whose, sizeof(whose)),
+	       gs_checkpoint_name(d, first, name, sizeof(name)), MIB(s->alloc->bytes), MIB(c[0].host));
+	gs_checkpoint_leave(t, s->alloc);
 	return 1;
 }
 
@@ -161,13 +161,13 @@ static void queue_all(struct gs_daemon *d)
 		char name[32];
 		int fits;
 
-		if (!a->away || !a->away->released || a->away->queued || gs_hold_holds(a))
+		if (!a->away || !a->away->released || a->away->queued || gs_suspend_keeps(a))
 			continue;
 		/* What it was taken for may have gone, or could not be helped. */
 		fits = a->bytes <= gs_memory_available(a->device);
 		if (gs_memory_arrive(a, priority_of(d, a), fits, &err) < 0)
 			gs_log(GS_LOG_ERROR, "%s: does not get its memory back: %s",
-			       gs_takeback_name(d, a, name, sizeof(name)), err.text);
+			       gs_checkpoint_name(d, a, name, sizeof(name)), err.text);
 		a->away->queued = 1;
 		a->said = 0;
 	}
@@ -194,17 +194,17 @@ static struct gs_alloc *next_return(struct gs_daemon *d, uint64_t now, uint64_t 
 	return NULL;
 }
 
-uint64_t gs_takeback_turn(struct gs_daemon *d, uint64_t now)
+uint64_t gs_checkpoint_step(struct gs_daemon *d, uint64_t now)
 {
-	struct gs_takeback *t = d->takeback;
+	struct gs_checkpoint *t = d->checkpoint;
 	uint64_t retry_ns = UINT64_MAX;
 	struct gs_alloc *a;
 
 	if (!t || t->phase != GS_TAKE_IDLE)
 		return UINT64_MAX;
-	if (gs_hold_turn(t))
+	if (gs_suspend_step(t))
 		return t->phase == GS_TAKE_IDLE ? now : UINT64_MAX;
-	gs_hold_answer(d);
+	gs_suspend_answer(d);
 	for (size_t i = 0; i < d->ndevice && d->config->memory_preempt; i++) {
 		a = next_return(d, now, &retry_ns) ? NULL : gs_memory_first(d, &d->device[i]);
 		if (a && take_for(t, a, now, &retry_ns))
@@ -213,13 +213,13 @@ uint64_t gs_takeback_turn(struct gs_daemon *d, uint64_t now)
 	queue_all(d);
 	a = next_return(d, now, &retry_ns);
 	if (a)
-		gs_takeback_return(t, a);
+		gs_checkpoint_return(t, a);
 	return a && t->phase == GS_TAKE_IDLE ? now : retry_ns;
 }
 
-void gs_takeback_connection_gone(struct gs_connection *conn)
+void gs_checkpoint_connection_gone(struct gs_connection *conn)
 {
-	struct gs_takeback *t = conn->d->takeback;
+	struct gs_checkpoint *t = conn->d->checkpoint;
 	struct gs_away *away = conn->step && conn->step->alloc ? conn->step->alloc->away : NULL;
 	struct gs_away_process *p, *next;
 
@@ -233,26 +233,26 @@ void gs_takeback_connection_gone(struct gs_connection *conn)
 		}
 		if (t->process == p)
 			t->process = NULL;
-		gs_takeback_drop(p);
+		gs_checkpoint_drop(p);
 	}
 }
 
-void gs_takeback_alloc_gone(struct gs_daemon *d, struct gs_alloc *a)
+void gs_checkpoint_alloc_gone(struct gs_daemon *d, struct gs_alloc *a)
 {
-	struct gs_takeback *t = d->takeback;
+	struct gs_checkpoint *t = d->checkpoint;
 	struct gs_away_process *p;
 
 	if (!a->away)
 		return;
 	while ((p = LIST_FIRST(&a->away->processes)))
-		gs_takeback_drop(p);
+		gs_checkpoint_drop(p);
 	free(a->away);
 	a->away = NULL;
 	if (!t || t->alloc != a)
 		return;
 	t->alloc = NULL;
 	t->process = NULL;
-	if (!t->mover) {
+	if (!t->checkpointer) {
 		evtimer_del(t->timer);
 		t->phase = GS_TAKE_IDLE;
 	}
@@ -270,7 +270,7 @@ static const char *where(const struct gs_away *away)
 				"its memory goes to the host when its kernels are over";
 }
 
-void gs_takeback_why(const struct gs_alloc *a, char *buf, size_t size)
+void gs_checkpoint_why(const struct gs_alloc *a, char *buf, size_t size)
 {
 	size_t at = strlen(buf);
 

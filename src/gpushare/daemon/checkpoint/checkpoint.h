@@ -6,11 +6,11 @@
  * that waits; they then wait for memory themselves, and go on where they were
  * once they are admitted again (MemoryPreempt, gpushare.conf(5)).
  *
- * One process at a time is moved, by gpushare-mem (mover.h).  Who has got no
- * memory this way reads why (gs_takeback_why).
+ * One process at a time is moved, by gpushare-mem (checkpointer.h).  Who has got no
+ * memory this way reads why (gs_checkpoint_why).
  */
-#ifndef GPUSHARE_DAEMON_TAKEBACK_H
-#define GPUSHARE_DAEMON_TAKEBACK_H
+#ifndef GPUSHARE_DAEMON_CHECKPOINT_H
+#define GPUSHARE_DAEMON_CHECKPOINT_H
 
 #include <stdint.h>
 
@@ -19,26 +19,26 @@
 
 struct gs_alloc;
 struct gs_connection;
-struct gs_takeback;
+struct gs_checkpoint;
 
 /* NULL: no memory. */
-struct gs_takeback *gs_takeback_create(struct gs_daemon *d);
-void gs_takeback_destroy(struct gs_takeback *t); /* NULL is fine; what is moved at the moment is moved to the end */
+struct gs_checkpoint *gs_checkpoint_create(struct gs_daemon *d);
+void gs_checkpoint_destroy(struct gs_checkpoint *t); /* NULL is fine; what is moved at the moment is moved to the end */
 
 /*
  * After each admission: begin what there is to do.  When it must be called
  * again at the latest, ns; UINT64_MAX: when something happens.
  */
-uint64_t gs_takeback_turn(struct gs_daemon *d, uint64_t now);
+uint64_t gs_checkpoint_step(struct gs_daemon *d, uint64_t now);
 
 /* The connection's process is gone, or is none of ours any longer. */
-void gs_takeback_connection_gone(struct gs_connection *conn);
+void gs_checkpoint_connection_gone(struct gs_connection *conn);
 /* The allocation is over. */
-void gs_takeback_alloc_gone(struct gs_daemon *d, struct gs_alloc *alloc);
+void gs_checkpoint_alloc_gone(struct gs_daemon *d, struct gs_alloc *alloc);
 
 /* Append to buf what is to be said of a waiting allocation. */
-void gs_takeback_why(const struct gs_alloc *alloc, char *buf, size_t size);
+void gs_checkpoint_why(const struct gs_alloc *alloc, char *buf, size_t size);
 
-/* Its lines of the state file are gs_takeback_part (away.h). */
+/* Its lines of the state file are gs_checkpoint_part (away.h). */
 
 #endif

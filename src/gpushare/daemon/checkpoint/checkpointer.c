@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Running gpushare-mem; see mover.h. */
+/* Running gpushare-mem; see checkpointer.h. */
 #define _GNU_SOURCE
-#include "gpushare/daemon/checkpoint/mover.h"
+#include "gpushare/daemon/checkpoint/checkpointer.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -23,11 +23,11 @@
 /* Part of the time is the driver's, to bring the process to rest. */
 #define LOCK_PART 2
 
-struct gs_mover {
+struct gs_checkpointer {
 	pid_t pid;
 	int sock, killed;
 	struct event *readable, *timer;
-	gs_mover_done *done;
+	gs_checkpointer_done *done;
 	void *arg;
 	char said[192];
 };
@@ -71,7 +71,7 @@ static void body(int sock, const char *arg)
 	_exit(127);
 }
 
-static void destroy(struct gs_mover *m)
+static void destroy(struct gs_checkpointer *m)
 {
 	if (m->readable)
 		gs_event_free(m->readable);
@@ -83,7 +83,7 @@ static void destroy(struct gs_mover *m)
 }
 
 /* The last line that is not empty. */
-static void keep_line(struct gs_mover *m, char *text)
+static void keep_line(struct gs_checkpointer *m, char *text)
 {
 	char *save = NULL;
 
@@ -96,7 +96,7 @@ static void keep_line(struct gs_mover *m, char *text)
 }
 
 /* Its end of the socket is closed: it has ended, or is about to. */
-static void over(struct gs_mover *m)
+static void over(struct gs_checkpointer *m)
 {
 	enum gs_moved result;
 	int status = 0;
@@ -113,7 +113,7 @@ static void over(struct gs_mover *m)
 
 static void on_output(evutil_socket_t fd, short what, void *arg)
 {
-	struct gs_mover *m = arg;
+	struct gs_checkpointer *m = arg;
 	char text[1024];
 	ssize_t n = recv(fd, text, sizeof(text) - 1, MSG_DONTWAIT);
 
@@ -128,7 +128,7 @@ static void on_output(evutil_socket_t fd, short what, void *arg)
 
 static void on_timeout(evutil_socket_t fd, short what, void *arg)
 {
-	struct gs_mover *m = arg;
+	struct gs_checkpointer *m = arg;
 
 	(void)fd;
 	(void)what;
@@ -141,7 +141,7 @@ static const char *program_of(const struct gs_config *c)
 	return *c->memory_program ? c->memory_program : GS_MEM_PROGRAM;
 }
 
-int gs_mover_check(const struct gs_config *c, struct gs_error *err)
+int gs_checkpointer_check(const struct gs_config *c, struct gs_error *err)
 {
 	const char *path = program_of(c);
 	struct stat st;
@@ -153,11 +153,11 @@ int gs_mover_check(const struct gs_config *c, struct gs_error *err)
 	return 0;
 }
 
-void gs_mover_warn(const struct gs_config *c)
+void gs_checkpointer_warn(const struct gs_config *c)
 {
 	struct gs_error err;
 
-	if ((c->memory_preempt || c->suspend_memory) && gs_mover_check(c, &err) < 0)
+	if ((c->memory_preempt || c->suspend_memory) && gs_checkpointer_check(c, &err) < 0)
 		gs_log(GS_LOG_WARN, "memory cannot be taken back: %s", err.text);
 }
 
@@ -176,12 +176,12 @@ static int prepare(struct order *o, const struct gs_daemon *d, const struct gs_d
 	return gs_device_env(c, device, o->env, sizeof(o->env));
 }
 
-struct gs_mover *gs_mover_start(struct gs_daemon *d, const struct gs_device *device,
-				const char *verb, pid_t pid, gs_mover_done *done, void *arg)
+struct gs_checkpointer *gs_checkpointer_start(struct gs_daemon *d, const struct gs_device *device,
+				const char *verb, pid_t pid, gs_checkpointer_done *done, void *arg)
 {
 	uint64_t limit = d->config->memory_preempt_timeout_ns;
 	struct timeval tv = { (time_t)(limit / GS_NS_PER_S), (suseconds_t)(limit % GS_NS_PER_S / 1000) };
-	struct gs_mover *m = calloc(1, sizeof(*m));
+	struct gs_checkpointer *m = calloc(1, sizeof(*m));
 	struct order o;
 
 	if (!m)
@@ -206,7 +206,7 @@ struct gs_mover *gs_mover_start(struct gs_daemon *d, const struct gs_device *dev
 	return m;
 }
 
-void gs_mover_abandon(struct gs_mover *m)
+void gs_checkpointer_abandon(struct gs_checkpointer *m)
 {
 	if (m)
 		destroy(m);
