@@ -64,7 +64,7 @@ check "piv: a kernel keeps the GPU from one of equal priority" kept
 check "a program that lowers its priority is overtaken" overtaken set=1
 check "not in a critical region" kept set=1 begin
 
-# A wish outlives the daemon.
+# A priority request outlives the daemon.
 restarted() {
 	local program
 	run set=4 wait="$TMP/go" report >"$TMP/again" 2>&1 & program=$!

@@ -47,7 +47,7 @@ void begin(const char *policy)
 
 void join_as(struct client *c, uint64_t id, int32_t priority, int adopted)
 {
-	struct gs_gpu_client_params p = { .id = id, .page = c->page, .tally = &c->tally,
+	struct gs_gpu_client_params p = { .id = id, .page = c->page, .usage = &c->usage,
 				      .kernels = &c->map, .priority = priority,
 				      .shares = 50, .name = "a client", .force_ns = force_ns,
 				      .counted = c->counted };
@@ -72,7 +72,7 @@ void leave(struct client *c)
 {
 	if (c->gpu_client)
 		gs_gpu_remove(gpu, c->gpu_client, now);
-	gs_tally_fini(&c->tally);
+	gs_step_usage_fini(&c->usage);
 	free(c->page);
 	free(c);
 }

@@ -18,11 +18,11 @@
 /* A client that plays by the rules, and the GPU below it. */
 struct client {
 	struct gs_page *page;
-	struct gs_tally tally;
+	struct gs_step_usage usage;
 	struct gs_kernel_map map;
 	struct gs_gpu_client *gpu_client;
 	uint64_t seq;
-	uint64_t counted; /* when it joins as adopted: its launches that are in the tally */
+	uint64_t counted; /* when it joins as adopted: its launches that are in the usage */
 };
 
 extern struct gs_gpu *gpu;

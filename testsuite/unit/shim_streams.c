@@ -14,7 +14,7 @@
 static unsigned int made;
 _Atomic int pending[MADE];
 _Atomic int requested;
-_Atomic int stands, standing;
+_Atomic int stands, usage;
 _Atomic int captured;
 
 static CUresult make_stream(CUstream *stream, unsigned int flags)
@@ -37,10 +37,10 @@ static CUresult query(CUstream stream)
 	if (i >= MADE) /* the shim's own */
 		return CUDA_SUCCESS;
 	requested++;
-	standing = stands;
+	usage = stands;
 	while (stands)
 		usleep(100);
-	standing = 0;
+	usage = 0;
 	return pending[i] ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
 }
 

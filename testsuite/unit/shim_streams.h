@@ -17,7 +17,7 @@
 
 extern _Atomic int pending[MADE]; /* what the driver says of each */
 extern _Atomic int requested;         /* so often */
-extern _Atomic int stands, standing; /* the driver's answer lets wait for it; it is waited for */
+extern _Atomic int stands, usage; /* the driver's answer lets wait for it; it is waited for */
 extern _Atomic int captured;
 extern __thread int is_out; /* the driver has got the last operation of a held kernel */
 

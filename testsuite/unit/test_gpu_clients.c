@@ -41,7 +41,7 @@ static void test_unstarted_needs_the_doorbell(void **unused)
 	gs_page_store(low->page->slot[0].started, 1);
 	evicted(low, 0, 0);
 	turn(1 * MS);
-	assert_int_equal(low->tally.preemptions, 0);
+	assert_int_equal(low->usage.preemptions, 0);
 	assert_int_equal(state(low, 0), GS_K_READY);
 	all_leave(low, high);
 }
@@ -68,7 +68,7 @@ static void test_launch_past_the_check_is_caught(void **unused)
 	evicted(low, 1, 10);
 	turn(50 * US);
 	assert_true(has_turn(high));
-	assert_int_equal(low->tally.preemptions, 2);
+	assert_int_equal(low->usage.preemptions, 2);
 	all_leave(low, high);
 }
 
@@ -210,8 +210,8 @@ static void test_adoption(void **unused)
 	evicted(a, 0, 20);
 	turn(50 * US);
 	assert_int_equal(state(b, 0), GS_K_TORUN);
-	assert_int_equal(a->tally.launches, 8); /* the earlier daemon's as well */
-	assert_int_equal(a->tally.preemptions, 1);
+	assert_int_equal(a->usage.launches, 8); /* the earlier daemon's as well */
+	assert_int_equal(a->usage.preemptions, 1);
 	all_leave(a, b);
 }
 
@@ -229,16 +229,16 @@ static void test_back_again(void **unused)
 	assert_true(has_turn(a));
 	launch(a, 1, 100, 1);
 	finish(a, 1);
-	assert_int_equal(a->tally.launches, 1); /* the second has not been looked at */
+	assert_int_equal(a->usage.launches, 1); /* the second has not been looked at */
 	a->counted = gs_gpu_remove(gpu, a->gpu_client, now);
-	assert_int_equal(a->tally.launches, 2);
+	assert_int_equal(a->usage.launches, 2);
 	assert_int_equal(a->counted, 2);
 	join_as(a, 1, 1, 1);
 	turn(1 * MS);
-	assert_int_equal(a->tally.launches, 2);
+	assert_int_equal(a->usage.launches, 2);
 	launch(a, 2, 100, 1);
 	turn(1 * MS);
-	assert_int_equal(a->tally.launches, 3);
+	assert_int_equal(a->usage.launches, 3);
 	assert_int_equal(gs_gpu_client_launches(a->gpu_client), 3);
 	all_leave(a);
 }

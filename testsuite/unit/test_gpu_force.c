@@ -51,8 +51,8 @@ static void test_alone(void **unused)
 		assert_int_equal(state(c, 0), GS_K_TORUN);
 		agent(c);
 		turn(0);
-		assert_int_equal(c->tally.preemptions, i);
-		assert_int_equal(c->tally.evictions, i);
+		assert_int_equal(c->usage.preemptions, i);
+		assert_int_equal(c->usage.evictions, i);
 	}
 	/* Its launches go out as if somebody waited, or its short kernels could not leave. */
 	assert_true(gs_page_load(c->page->contended));
@@ -60,7 +60,7 @@ static void test_alone(void **unused)
 	finish(c, 0);
 	turn(1 * MS);
 	assert_true(has_turn(c));
-	assert_int_equal(c->tally.waiting_ns, 0);
+	assert_int_equal(c->usage.waiting_ns, 0);
 	all_leave(c);
 }
 
@@ -86,7 +86,7 @@ static void test_nobody_else(void **unused)
 	turn(50 * MS);
 	assert_true(has_turn(forced));
 	assert_true(turn(50 * MS) >= now + 2 * MS); /* it is not looked for all the time */
-	assert_int_equal(forced->tally.evictions, 0);
+	assert_int_equal(forced->usage.evictions, 0);
 	all_leave(forced);
 }
 
@@ -204,7 +204,7 @@ static void test_pinned_meanwhile(void **unused)
 		assert_true(has_turn(who ? other : c));
 		agent(c);
 		turn(50 * MS);
-		assert_int_equal(c->tally.evictions, 1);
+		assert_int_equal(c->usage.evictions, 1);
 		gs_gpu_unpin(gpu);
 		for (unsigned i = 0; i < 4; i++) {
 			turn(1 * MS);

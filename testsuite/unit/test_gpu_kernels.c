@@ -22,14 +22,14 @@ static struct client *join_with_kernels(uint64_t id, int32_t priority)
 {
 	struct client *c = join(id, priority);
 
-	assert_int_equal(gs_tally_announce(&c->tally, &c->map, LEAVES, "leaves", 1, 0, 32), 0);
-	assert_int_equal(gs_tally_announce(&c->tally, &c->map, STAYS, "stays", 1, 0, 40), 0);
+	assert_int_equal(gs_step_usage_announce(&c->usage, &c->map, LEAVES, "leaves", 1, 0, 32), 0);
+	assert_int_equal(gs_step_usage_announce(&c->usage, &c->map, STAYS, "stays", 1, 0, 40), 0);
 	return c;
 }
 
-static const struct gs_tally_kernel *kernel_of(const struct client *c, int number)
+static const struct gs_step_usage_kernel *kernel_of(const struct client *c, int number)
 {
-	return gs_tally_kernel((struct gs_tally *)(uintptr_t)&c->tally, &c->map, (uint32_t)number);
+	return gs_step_usage_kernel((struct gs_step_usage *)(uintptr_t)&c->usage, &c->map, (uint32_t)number);
 }
 
 /* Like launch(), of that kernel, predicted to take alone_ns; not evictable: for that reason. */
@@ -85,9 +85,9 @@ static void test_time_on_the_gpu(void **unused)
 	finish(c, 0);
 	turn(5 * MS);
 	assert_in_range(kernel_of(c, LEAVES)->time.gpu_ns, 46 * MS, 48 * MS);
-	assert_int_equal(c->tally.time.gpu_ns, kernel_of(c, LEAVES)->time.gpu_ns);
+	assert_int_equal(c->usage.time.gpu_ns, kernel_of(c, LEAVES)->time.gpu_ns);
 	assert_int_equal(kernel_of(c, LEAVES)->tasks_ns, kernel_of(c, LEAVES)->time.gpu_ns);
-	assert_int_equal(c->tally.time.unevictable_ns, 0);
+	assert_int_equal(c->usage.time.unevictable_ns, 0);
 	all_leave(c);
 }
 
@@ -125,8 +125,8 @@ static void test_latency_of_a_kernel(void **unused)
 	turn(800 * US);
 	assert_int_equal(kernel_of(low, LEAVES)->preemptions, 1);
 	assert_int_equal(kernel_of(low, LEAVES)->left, 2);
-	assert_true(gs_tally_left_us(kernel_of(low, LEAVES), 0.50) == 60);
-	assert_true(gs_tally_left_us(kernel_of(low, LEAVES), 0.99) == 800);
+	assert_true(gs_step_usage_left_us(kernel_of(low, LEAVES), 0.50) == 60);
+	assert_true(gs_step_usage_left_us(kernel_of(low, LEAVES), 0.99) == 800);
 	assert_int_equal(kernel_of(high, LEAVES)->left, 0);
 	all_leave(low, high);
 }
@@ -158,7 +158,7 @@ static void test_not_begun_has_no_latency(void **unused)
 
 static json_t *report_of(const struct client *c)
 {
-	struct gs_report_kernels_of of = { .job = 12, .step = "0", .tally = &c->tally };
+	struct gs_report_kernels_of of = { .job = 12, .step = "0", .usage = &c->usage };
 	char *text = gs_report_kernels(&of, 1, 1);
 	json_t *all = json_loads(text, 0, NULL);
 
@@ -224,29 +224,29 @@ static void test_launches_that_are_told_of(void **unused)
 	c = join_with_kernels(1, 1);
 	launch_of(c, 0, STAYS, 100, 1 * MS, 5);
 	turn(1 * MS);
-	assert_int_equal(c->tally.launches, 1);
+	assert_int_equal(c->usage.launches, 1);
 	gs_gpu_client_launched(c->gpu_client, 40);
 	gs_gpu_client_launched(c->gpu_client, 40);
 	gs_gpu_client_launched(c->gpu_client, 30);
-	assert_int_equal(c->tally.launches, 40);
+	assert_int_equal(c->usage.launches, 40);
 	finish(c, 0);
 	turn(1 * MS);
 	go(c, 0, GS_K_DONE, GS_K_PREP, GS_BY_CLIENT);
 	c->seq = 37; /* it had its number before those were told of */
 	launch_of(c, 0, STAYS, 100, 1 * MS, 5);
 	turn(1 * MS);
-	assert_int_equal(c->tally.launches, 40);
+	assert_int_equal(c->usage.launches, 40);
 	finish(c, 0);
 	turn(1 * MS);
 	go(c, 0, GS_K_DONE, GS_K_PREP, GS_BY_CLIENT);
 	c->seq = 49;
 	launch_of(c, 0, STAYS, 100, 1 * MS, 5);
 	turn(1 * MS);
-	assert_int_equal(c->tally.launches, 50);
+	assert_int_equal(c->usage.launches, 50);
 	gs_gpu_client_launched(c->gpu_client, 51);
 	gs_gpu_client_launched(c->gpu_client, UINT64_MAX);
 	gs_gpu_client_untracked(c->gpu_client, &(struct gs_untracked){ .kernel = UINT32_MAX, .launches = UINT32_MAX }, 1, now);
-	assert_int_equal(c->tally.launches, 51);
+	assert_int_equal(c->usage.launches, 51);
 	assert_int_equal(kernel_of(c, STAYS)->launches, 3);
 	/* They have not taken longer than there was time. */
 	gs_gpu_client_untracked(c->gpu_client, &(struct gs_untracked){ .kernel = STAYS, .launches = 1000 }, 1, now + 20 * MS);
@@ -260,7 +260,7 @@ static void test_launches_that_are_told_of(void **unused)
 /* The sums of a job are those of its steps, also of kernels that are listed no more. */
 static void test_sums(void **unused)
 {
-	struct gs_tally t[3] = { 0 };
+	struct gs_step_usage t[3] = { 0 };
 	struct gs_report_kernels_of of[3] = { { 12, "0", &t[0] }, { 13, "0", &t[1] }, { 12, "1", &t[2] } };
 	static struct gs_kernel_map map;
 	json_t *all, *jobs;
@@ -268,12 +268,12 @@ static void test_sums(void **unused)
 
 	(void)unused;
 	for (int i = 0; i < 3; i++) {
-		gs_tally_announce(&t[i], &map, 0, "a", 1, 0, 0);
-		gs_tally_announce(&t[i], &map, 1, "b", 1, 0, 0);
-		gs_tally_ran(&t[i], &t[i].kernel[0], 10 * MS, 1, 1);
-		gs_tally_ran(&t[i], &t[i].kernel[1], 20 * MS, 2, i == 1);
-		gs_tally_left(&t[i].kernel[1], 7 * US);
-		gs_tally_trim(&t[i], 1);
+		gs_step_usage_announce(&t[i], &map, 0, "a", 1, 0, 0);
+		gs_step_usage_announce(&t[i], &map, 1, "b", 1, 0, 0);
+		gs_step_usage_ran(&t[i], &t[i].kernel[0], 10 * MS, 1, 1);
+		gs_step_usage_ran(&t[i], &t[i].kernel[1], 20 * MS, 2, i == 1);
+		gs_step_usage_left(&t[i].kernel[1], 7 * US);
+		gs_step_usage_trim(&t[i], 1);
 	}
 	text = gs_report_kernels(of, 3, 1);
 	all = json_loads(text, 0, NULL);
@@ -297,21 +297,21 @@ static void test_sums(void **unused)
 	assert_non_null(strstr(text, "unevictable_pct"));
 	free(text);
 	for (int i = 0; i < 3; i++)
-		gs_tally_fini(&t[i]);
+		gs_step_usage_fini(&t[i]);
 }
 
 /* As many as are kept, the latest; and as many kernels as there may be. */
 static void test_latencies_are_bounded(void **unused)
 {
-	struct gs_tally_kernel k = { .name = "k" };
+	struct gs_step_usage_kernel k = { .name = "k" };
 
 	(void)unused;
-	assert_true(gs_tally_left_us(&k, 0.50) == 0);
-	for (unsigned i = 0; i < 3 * GS_TALLY_KERNEL_SAMPLES; i++)
-		gs_tally_left(&k, (i < 2 * GS_TALLY_KERNEL_SAMPLES ? 1000 : 7) * US);
-	assert_true(gs_tally_left_us(&k, 0.99) == 7);
-	gs_tally_left(&k, UINT64_MAX);
-	assert_true(gs_tally_left_us(&k, 1.0) == UINT32_MAX);
+	assert_true(gs_step_usage_left_us(&k, 0.50) == 0);
+	for (unsigned i = 0; i < 3 * GS_STEP_USAGE_KERNEL_SAMPLES; i++)
+		gs_step_usage_left(&k, (i < 2 * GS_STEP_USAGE_KERNEL_SAMPLES ? 1000 : 7) * US);
+	assert_true(gs_step_usage_left_us(&k, 0.99) == 7);
+	gs_step_usage_left(&k, UINT64_MAX);
+	assert_true(gs_step_usage_left_us(&k, 1.0) == UINT32_MAX);
 	free(k.sample_us);
 }
 

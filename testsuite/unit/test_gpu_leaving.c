@@ -46,10 +46,10 @@ static void test_overlap(void **unused)
 	assert_int_equal(state(high, 0), GS_K_RUNNING);
 	evicted(low, 0, 400);
 	turn(40 * US);
-	assert_int_equal(low->tally.evictions, 1);
-	assert_int_equal(low->tally.sample_us[0], 60);
-	assert_int_equal(low->tally.active_ns, 6 * MS + 60 * US);
-	assert_int_equal(high->tally.waiting_ns, 0);
+	assert_int_equal(low->usage.evictions, 1);
+	assert_int_equal(low->usage.sample_us[0], 60);
+	assert_int_equal(low->usage.active_ns, 6 * MS + 60 * US);
+	assert_int_equal(high->usage.waiting_ns, 0);
 	assert_false(has_turn(high));
 	assert_true(has_turn(top));
 	assert_int_equal(state(high, 0), GS_K_TOEVICT);
@@ -62,7 +62,7 @@ static void test_overlap(void **unused)
 	turn(200 * US);
 	assert_true(has_turn(low));
 	assert_int_equal(state(low, 0), GS_K_TORUN);
-	assert_int_equal(high->tally.preemptions, 0);
+	assert_int_equal(high->usage.preemptions, 0);
 	all_leave(low, high, top);
 }
 
@@ -277,7 +277,7 @@ static void test_done_wins_the_race_with_toevict(void **unused)
 	finish(low, 0); /* TOEVICT -> DONE: it came too late to matter */
 	turn(30 * US);
 	assert_true(has_turn(high));
-	assert_int_equal(low->tally.preemptions, 0);
+	assert_int_equal(low->usage.preemptions, 0);
 	all_leave(low, high);
 }
 
@@ -296,7 +296,7 @@ static void test_torun_is_taken_back(void **unused)
 	turn(0);
 	assert_int_equal(state(low, 0), GS_K_READY);
 	assert_true(has_turn(high));
-	assert_int_equal(low->tally.preemptions, 0);
+	assert_int_equal(low->usage.preemptions, 0);
 	all_leave(low, high);
 }
 
@@ -352,7 +352,7 @@ static void test_deadline_bounds_the_wait(void **unused)
 	/* It does leave in the end, and is then runnable like any other. */
 	evicted(low, 0, 50);
 	turn(1 * MS);
-	assert_int_equal(low->tally.preemptions, 1);
+	assert_int_equal(low->usage.preemptions, 1);
 	assert_int_equal(state(low, 0), GS_K_READY);
 	agent(high);
 	finish(high, 0);
@@ -491,10 +491,10 @@ static void test_stopped_holder(void **unused)
 	turn(50 * MS);
 	assert_true(has_turn(low));
 	gs_gpu_settle(gpu, now);
-	waited = high->tally.waiting_ns;
+	waited = high->usage.waiting_ns;
 	turn(50 * MS);
 	gs_gpu_settle(gpu, now);
-	assert_int_equal(high->tally.waiting_ns, waited);
+	assert_int_equal(high->usage.waiting_ns, waited);
 	assert_int_equal(gs_gpu_client_stopped(high->gpu_client, 0, now), 1);
 	evicted(high, 0, 50);
 	gs_gpu_doorbell(high->gpu_client);

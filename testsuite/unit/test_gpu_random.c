@@ -155,9 +155,9 @@ static void play_games(enum game kind)
 			for (int p = 0; p < PLAYERS; p++) {
 				gs_gpu_remove(gpu, c[p]->gpu_client, now);
 				c[p]->gpu_client = NULL;
-				assert_int_equal(c[p]->tally.launches, LAUNCHES);
-				assert_int_equal(c[p]->tally.turnaround_ns,
-						 c[p]->tally.active_ns + c[p]->tally.waiting_ns);
+				assert_int_equal(c[p]->usage.launches, LAUNCHES);
+				assert_int_equal(c[p]->usage.turnaround_ns,
+						 c[p]->usage.active_ns + c[p]->usage.waiting_ns);
 				leave(c[p]);
 			}
 			gs_gpu_destroy(gpu);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is remembered: the trace, what a page tells, the tally. */
+/* What is remembered: the trace, what a page tells, the usage. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -147,33 +147,34 @@ static void test_watch_counts_what_it_did_not_see(void **unused)
 	free(page);
 }
 
-static void test_tally_is_bounded(void **unused)
+static void test_usage_is_bounded(void **unused)
 {
-	struct gs_tally t = { 0 };
+	struct gs_step_usage t = { 0 };
 	struct gs_kernel_map map = { .slot = { 0 } };
 	char name[32];
 
 	(void)unused;
-	assert_int_equal(gs_tally_announce(&t, &map, GS_TALLY_KERNELS_MAX, "k", 0, 0, 0), -1);
-	assert_null(gs_tally_kernel(&t, &map, GS_TALLY_KERNELS_MAX));
-	assert_null(gs_tally_kernel(&t, &map, 3));
-	for (unsigned i = 0; i < GS_TALLY_KERNELS_MAX; i++) {
+	assert_int_equal(gs_step_usage_announce(&t, &map, GS_STEP_USAGE_KERNELS_MAX, "k", 0, 0, 0),
+			 -1);
+	assert_null(gs_step_usage_kernel(&t, &map, GS_STEP_USAGE_KERNELS_MAX));
+	assert_null(gs_step_usage_kernel(&t, &map, 3));
+	for (unsigned i = 0; i < GS_STEP_USAGE_KERNELS_MAX; i++) {
 		snprintf(name, sizeof(name), "kernel%u", i);
-		assert_int_equal(gs_tally_announce(&t, &map, i, name, 1, 0, 32), 0);
+		assert_int_equal(gs_step_usage_announce(&t, &map, i, name, 1, 0, 32), 0);
 	}
-	assert_int_equal(gs_tally_announce(&t, &map, 0, "one more", 1, 0, 32), -1);
-	assert_int_equal(gs_tally_announce(&t, &map, 5, "kernel9", 1, 0, 32), 0);
-	assert_ptr_equal(gs_tally_kernel(&t, &map, 5), gs_tally_kernel(&t, &map, 9));
-	gs_tally_kernel(&t, &map, 77)->launches = 3;
-	gs_tally_trim(&t, 2);
+	assert_int_equal(gs_step_usage_announce(&t, &map, 0, "one more", 1, 0, 32), -1);
+	assert_int_equal(gs_step_usage_announce(&t, &map, 5, "kernel9", 1, 0, 32), 0);
+	assert_ptr_equal(gs_step_usage_kernel(&t, &map, 5), gs_step_usage_kernel(&t, &map, 9));
+	gs_step_usage_kernel(&t, &map, 77)->launches = 3;
+	gs_step_usage_trim(&t, 2);
 	assert_int_equal(t.nkernel, 2);
 	assert_string_equal(t.kernel[0].name, "kernel77");
-	assert_null(gs_tally_kernel(&t, &map, 4000));
-	for (unsigned i = 0; i < 3 * GS_TALLY_SAMPLES; i++)
-		gs_tally_evicted(&t, (i < 2 * GS_TALLY_SAMPLES ? 1000 : 7) * US);
-	gs_tally_quantiles(&t);
+	assert_null(gs_step_usage_kernel(&t, &map, 4000));
+	for (unsigned i = 0; i < 3 * GS_STEP_USAGE_SAMPLES; i++)
+		gs_step_usage_evicted(&t, (i < 2 * GS_STEP_USAGE_SAMPLES ? 1000 : 7) * US);
+	gs_step_usage_quantiles(&t);
 	assert_true(t.p50_us == 7.0); /* the latest only */
-	gs_tally_fini(&t);
+	gs_step_usage_fini(&t);
 }
 
 int main(void)
@@ -182,7 +183,7 @@ int main(void)
 		cmocka_unit_test(test_trace_tells_who_had_the_gpu),
 		cmocka_unit_test(test_trace_is_bounded),
 		cmocka_unit_test(test_watch_counts_what_it_did_not_see),
-		cmocka_unit_test(test_tally_is_bounded),
+		cmocka_unit_test(test_usage_is_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -36,11 +36,11 @@ static void test_alone_keeps_the_turn(void **unused)
 	turn(1 * MS);
 	finish(c, 1);
 	turn(9 * MS);
-	assert_int_equal(c->tally.launches, 2);
-	assert_int_equal(c->tally.waiting_ns, 0);
-	assert_int_equal(c->tally.turnaround_ns, c->tally.active_ns);
-	assert_int_equal(c->tally.active_ns, 14 * MS);
-	assert_int_equal(c->tally.periods, 2);
+	assert_int_equal(c->usage.launches, 2);
+	assert_int_equal(c->usage.waiting_ns, 0);
+	assert_int_equal(c->usage.turnaround_ns, c->usage.active_ns);
+	assert_int_equal(c->usage.active_ns, 14 * MS);
+	assert_int_equal(c->usage.periods, 2);
 	all_leave(c);
 }
 
@@ -111,9 +111,9 @@ static void test_priority_evicts_and_resumes(void **unused)
 	turn(20 * US);
 	assert_true(has_turn(high));
 	assert_int_equal(state(high, 0), GS_K_TORUN);
-	assert_int_equal(low->tally.preemptions, 1);
-	assert_int_equal(low->tally.evictions, 1);
-	assert_int_equal(low->tally.sample_us[0], 60);
+	assert_int_equal(low->usage.preemptions, 1);
+	assert_int_equal(low->usage.evictions, 1);
+	assert_int_equal(low->usage.sample_us[0], 60);
 	agent(high);
 	turn(2 * MS);
 	assert_int_equal(state(low, 0), GS_K_READY);
@@ -127,15 +127,15 @@ static void test_priority_evicts_and_resumes(void **unused)
 	agent(low);
 	finish(low, 0);
 	turn(1 * MS);
-	assert_int_equal(low->tally.preemptions, 1);
-	assert_int_equal(high->tally.preemptions, 0);
+	assert_int_equal(low->usage.preemptions, 1);
+	assert_int_equal(high->usage.preemptions, 0);
 	/* Low: 6 ms, the eviction and 1 ms with the GPU, 2.2 ms without. */
-	assert_int_equal(low->tally.active_ns, 7 * MS + 60 * US);
-	assert_int_equal(low->tally.waiting_ns, 2 * MS + 200 * US);
-	assert_int_equal(low->tally.turnaround_ns,
-			 low->tally.active_ns + low->tally.waiting_ns);
+	assert_int_equal(low->usage.active_ns, 7 * MS + 60 * US);
+	assert_int_equal(low->usage.waiting_ns, 2 * MS + 200 * US);
+	assert_int_equal(low->usage.turnaround_ns,
+			 low->usage.active_ns + low->usage.waiting_ns);
 	/* High waited for the eviction only. */
-	assert_int_equal(high->tally.waiting_ns, 60 * US);
+	assert_int_equal(high->usage.waiting_ns, 60 * US);
 	all_leave(low, high);
 }
 
@@ -157,7 +157,7 @@ static void test_equal_priority_waits(void **unused)
 	turn(0);
 	turn(200 * US);
 	assert_true(has_turn(b));
-	assert_int_equal(a->tally.preemptions, 0);
+	assert_int_equal(a->usage.preemptions, 0);
 	all_leave(a, b);
 }
 
@@ -197,7 +197,7 @@ static void test_idle_turn_is_handed_over_at_once(void **unused)
 	turn(0);
 	assert_true(has_turn(b));
 	assert_false(has_turn(a));
-	assert_int_equal(a->tally.evictions, 0); /* nobody was evicted */
+	assert_int_equal(a->usage.evictions, 0); /* nobody was evicted */
 	all_leave(a, b);
 }
 
@@ -269,9 +269,9 @@ static void test_figures_are_of_this_moment(void **unused)
 	turn(0);
 	now += 7 * MS;
 	gs_gpu_settle(gpu, now);
-	assert_int_equal(a->tally.active_ns, 7 * MS);
-	assert_int_equal(b->tally.waiting_ns, 7 * MS);
-	assert_int_equal(b->tally.turnaround_ns, 7 * MS);
+	assert_int_equal(a->usage.active_ns, 7 * MS);
+	assert_int_equal(b->usage.waiting_ns, 7 * MS);
+	assert_int_equal(b->usage.turnaround_ns, 7 * MS);
 	all_leave(a, b);
 }
 

@@ -26,13 +26,13 @@ static struct gs_report_row row_of(uint32_t job, const char *step)
 {
 	struct gs_report_row row = { .job = job, .step = step, .user = "ann",
 				     .partition = "low", .gpu = 1, .shares = 40 };
-	struct gs_tally t = { .launches = 7, .turnaround_ns = 306000000,
+	struct gs_step_usage t = { .launches = 7, .turnaround_ns = 306000000,
 			      .active_ns = 300000000, .waiting_ns = 6000000,
 			      .preemptions = 3 };
 
-	gs_tally_evicted(&t, 60000);
-	gs_tally_evicted(&t, 60000);
-	gs_tally_evicted(&t, 900000);
+	gs_step_usage_evicted(&t, 60000);
+	gs_step_usage_evicted(&t, 60000);
+	gs_step_usage_evicted(&t, 900000);
 	gs_report_fill(&row, &t, 64 << 20, UINT64_C(102) << 20);
 	return row;
 }
@@ -40,7 +40,7 @@ static struct gs_report_row row_of(uint32_t job, const char *step)
 static void test_row_without_gpu(void **unused)
 {
 	struct gs_report_row row = { 0 };
-	struct gs_tally t = { 0 };
+	struct gs_step_usage t = { 0 };
 
 	(void)unused;
 	gs_report_fill(&row, &t, 0, 0);
@@ -216,9 +216,9 @@ static void test_table_lines_up(void **unused)
 
 static void test_kernels_say_why(void **unused)
 {
-	struct gs_tally_kernel k = { .name = "gemm", .transform = 0, .reason = 1, .launches = 2,
+	struct gs_step_usage_kernel k = { .name = "gemm", .transform = 0, .reason = 1, .launches = 2,
 				     .finished = 2, .turnaround_ns = 5000000 };
-	struct gs_tally t = { .kernel = &k, .nkernel = 1 };
+	struct gs_step_usage t = { .kernel = &k, .nkernel = 1 };
 	struct gs_report_kernels_of of = { 12, "0", &t };
 	char *text = gs_report_kernels(&of, 1, 0);
 

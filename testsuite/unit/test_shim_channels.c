@@ -271,7 +271,7 @@ static void test_after_a_capture_nobody_is_requested(void **unused)
 	begin_full();
 	stands = 1;
 	begin_waiting(&requesting, wait_there, 8);
-	EVENTUALLY(standing);
+	EVENTUALLY(usage);
 	begin_waiting(&beginning, capture, 9);
 	assert_int_equal(captured, 0);
 	stands = 0;

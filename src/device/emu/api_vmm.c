@@ -67,7 +67,7 @@ CUresult CUDAAPI cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t align
 	struct reservation *r;
 	uint64_t p, base;
 
-	(void)addr; /* a wish */
+	(void)addr; /* a request */
 	EMU_TRY(emu_enter_plain());
 	if (!ptr || flags || !size || size % GRANULARITY || (alignment & (alignment - 1)) || size > (size_t)1 << 46 ||
 	    slack > (size_t)1 << 40)

@@ -21,20 +21,20 @@ static struct {
 	int own;               /* the program wants a priority: */
 	uint32_t priority;
 	unsigned int critical; /* regions that it is in */
-} wish;                        /* under lock */
+} request;                        /* under lock */
 
 /* Under lock: what is in force by the program's word.  1, or -1: no daemon. */
-static int tell(struct shim_session *s, struct gs_msg_standing *standing)
+static int tell(struct shim_session *s, struct gs_msg_usage *usage)
 {
-	int own = wish.own && !wish.critical;
+	int own = request.own && !request.critical;
 
-	return gs_client_wish(s->client, own ? GS_WISH_OWN : GS_WISH_STEPS, wish.priority, standing);
+	return gs_client_request_priority(s->client, own ? GS_PRIORITY_REQUEST_OWN : GS_PRIORITY_REQUEST_STEPS, request.priority, usage);
 }
 
 void shim_api_repeat(struct shim_session *s)
 {
 	pthread_mutex_lock(&lock);
-	if (wish.own)
+	if (request.own)
 		tell(s, NULL);
 	pthread_mutex_unlock(&lock);
 }
@@ -42,22 +42,22 @@ void shim_api_repeat(struct shim_session *s)
 void shim_api_forked(void)
 {
 	pthread_mutex_init(&lock, NULL);
-	wish.critical = 0;
+	request.critical = 0;
 }
 
 /* Under lock, after a change.  What no daemon has heard yet it hears when it answers. */
 static int changed(void)
 {
 	struct shim_session *s = shim_session();
-	struct gs_msg_standing standing;
+	struct gs_msg_usage usage;
 
-	if (!s || !s->connected || tell(s, &standing) < 0)
+	if (!s || !s->connected || tell(s, &usage) < 0)
 		return GPUSHARE_NOT_MANAGED;
-	if (!standing.refused)
+	if (!usage.refused)
 		return GPUSHARE_OK;
-	wish.own = 0;
-	shim_notice("priority %u is above this job's, which is %u: only root may raise it", wish.priority,
-		    standing.step_priority);
+	request.own = 0;
+	shim_notice("priority %u is above this job's, which is %u: only root may raise it", request.priority,
+		    usage.step_priority);
 	return GPUSHARE_REFUSED;
 }
 
@@ -69,8 +69,8 @@ int gpushare_shim_set_priority(int priority)
 		return GPUSHARE_INVALID;
 	shim_session(); /* its first greeting repeats what was said, under the lock */
 	pthread_mutex_lock(&lock);
-	wish.own = 1;
-	wish.priority = (uint32_t)priority;
+	request.own = 1;
+	request.priority = (uint32_t)priority;
 	result = changed();
 	pthread_mutex_unlock(&lock);
 	return result;
@@ -82,7 +82,7 @@ int gpushare_shim_reset_priority(void)
 
 	shim_session();
 	pthread_mutex_lock(&lock);
-	wish.own = 0;
+	request.own = 0;
 	result = changed();
 	pthread_mutex_unlock(&lock);
 	return result;
@@ -94,8 +94,8 @@ int gpushare_shim_critical(int step)
 
 	shim_session();
 	pthread_mutex_lock(&lock);
-	if (step > 0 || wish.critical) {
-		wish.critical += step > 0 ? 1 : -1u;
+	if (step > 0 || request.critical) {
+		request.critical += step > 0 ? 1 : -1u;
 		result = changed();
 	}
 	pthread_mutex_unlock(&lock);
@@ -105,28 +105,28 @@ int gpushare_shim_critical(int step)
 int gpushare_shim_get_report(struct gpushare_report *report)
 {
 	struct shim_session *s = shim_session();
-	struct gs_msg_standing standing;
+	struct gs_msg_usage usage;
 	struct gpushare_report full;
 
 	if (!report || report->size < offsetof(struct gpushare_report, pad))
 		return GPUSHARE_INVALID;
 	if (!s || !s->connected ||
-	    gs_client_wish(s->client, GS_WISH_NONE, 0, &standing) < 0)
+	    gs_client_request_priority(s->client, GS_PRIORITY_REQUEST_NONE, 0, &usage) < 0)
 		return GPUSHARE_NOT_MANAGED;
 	full = (struct gpushare_report){
 		.size = report->size,
-		.job_id = standing.job_id,
-		.step_id = standing.step_id,
-		.gpu = standing.gpu,
-		.shares = standing.shares,
-		.priority = standing.priority,
-		.job_priority = standing.step_priority,
-		.memory_reserved = standing.reservation,
-		.memory_used = standing.used,
-		.launches = standing.launches,
-		.preemptions = standing.preemptions,
-		.active_ns = standing.active_ns,
-		.waiting_ns = standing.waiting_ns,
+		.job_id = usage.job_id,
+		.step_id = usage.step_id,
+		.gpu = usage.gpu,
+		.shares = usage.shares,
+		.priority = usage.priority,
+		.job_priority = usage.step_priority,
+		.memory_reserved = usage.reservation,
+		.memory_used = usage.used,
+		.launches = usage.launches,
+		.preemptions = usage.preemptions,
+		.active_ns = usage.active_ns,
+		.waiting_ns = usage.waiting_ns,
 	};
 	/* The program may have been built for less, or for more, than this version has. */
 	memcpy(report, &full, full.size < sizeof(full) ? full.size : sizeof(full));

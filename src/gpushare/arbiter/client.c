@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "gpushare/arbiter/gpu_core.h"
-#include "gpushare/arbiter/pace.h"
+#include "gpushare/arbiter/polling.h"
 
 void gs_gpu_client_turn(struct gs_gpu_client *t, uint32_t turn)
 {
@@ -148,11 +148,11 @@ void gs_gpu_client_charge(struct gs_gpu_client *t, int has_gpu, uint64_t now)
 	t->account.charged_ns = now;
 	if (!t->account.busy || t->stopped) /* a suspended job waits for nobody here */
 		return;
-	t->p.tally->turnaround_ns += dt;
+	t->p.usage->turnaround_ns += dt;
 	if (has_gpu)
-		t->p.tally->active_ns += dt;
+		t->p.usage->active_ns += dt;
 	else
-		t->p.tally->waiting_ns += dt;
+		t->p.usage->waiting_ns += dt;
 }
 
 /*
@@ -176,9 +176,9 @@ static void learn(struct gs_gpu_client *t, const struct gs_slot_event *e)
 	lesson->times++;
 }
 
-static void book_launch(struct gs_gpu_client *t, struct gs_tally_kernel *k, const struct gs_slot_event *e)
+static void book_launch(struct gs_gpu_client *t, struct gs_step_usage_kernel *k, const struct gs_slot_event *e)
 {
-	gs_tally_ran(t->p.tally, k, 0, 1, e->evictable);
+	gs_step_usage_ran(t->p.usage, k, 0, 1, e->evictable);
 	if (!k)
 		return;
 	k->launches++;
@@ -187,7 +187,7 @@ static void book_launch(struct gs_gpu_client *t, struct gs_tally_kernel *k, cons
 		k->why = e->why;
 }
 
-static void book_end(struct gs_tally_kernel *k, const struct gs_slot_event *e)
+static void book_end(struct gs_step_usage_kernel *k, const struct gs_slot_event *e)
 {
 	k->finished++;
 	k->turnaround_ns += e->ns;
@@ -210,19 +210,19 @@ static void learn_from_seen(struct gs_gpu_client *t, const struct gs_slot_event 
 
 static void book_event(struct gs_gpu_client *t, const struct gs_slot_event *e)
 {
-	struct gs_tally_kernel *k = gs_tally_kernel(t->p.tally, t->p.kernels, e->kernel);
+	struct gs_step_usage_kernel *k = gs_step_usage_kernel(t->p.usage, t->p.kernels, e->kernel);
 
 	if (k && e->alone_ns)
 		k->alone_ns = e->alone_ns;
 	if (k && e->alone_ns && !e->evictable && e->kind == GS_EV_LAUNCHED)
 		k->as_is_ns = e->alone_ns;
-	gs_tally_ran(t->p.tally, k, e->ran_ns, 0, e->evictable);
+	gs_step_usage_ran(t->p.usage, k, e->ran_ns, 0, e->evictable);
 	if (e->kind == GS_EV_LAUNCHED)
 		book_launch(t, k, e);
 	else if (k && e->kind == GS_EV_TIMED)
 		learn(t, e);
 	else if (k && e->kind == GS_EV_LEFT)
-		gs_tally_left(k, e->ns);
+		gs_step_usage_left(k, e->ns);
 	else if (k && e->kind == GS_EV_PREEMPTED)
 		k->preemptions++;
 	else if (k && e->kind == GS_EV_FINISHED) {
@@ -231,7 +231,7 @@ static void book_event(struct gs_gpu_client *t, const struct gs_slot_event *e)
 	}
 }
 
-static double kernel_ns(const struct gs_tally_kernel *k)
+static double kernel_ns(const struct gs_step_usage_kernel *k)
 {
 	return k ? (double)(k->as_is_ns ? k->as_is_ns : k->alone_ns) : 0;
 }
@@ -241,13 +241,13 @@ void gs_gpu_client_untracked(struct gs_gpu_client *t, const struct gs_untracked 
 	double all = 0, most = now > t->account.untracked_ns ? (double)(now - t->account.untracked_ns) : 0, part;
 
 	for (size_t i = 0; i < count; i++)
-		all += untracked[i].launches * kernel_ns(gs_tally_kernel(t->p.tally, t->p.kernels, untracked[i].kernel));
+		all += untracked[i].launches * kernel_ns(gs_step_usage_kernel(t->p.usage, t->p.kernels, untracked[i].kernel));
 	part = all > most ? most / all : 1;
 	t->account.untracked_ns = now;
 	for (size_t i = 0; i < count; i++) {
-		struct gs_tally_kernel *k = gs_tally_kernel(t->p.tally, t->p.kernels, untracked[i].kernel);
+		struct gs_step_usage_kernel *k = gs_step_usage_kernel(t->p.usage, t->p.kernels, untracked[i].kernel);
 
-		gs_tally_ran(t->p.tally, k, (uint64_t)(untracked[i].launches * kernel_ns(k) * part), untracked[i].launches, 0);
+		gs_step_usage_ran(t->p.usage, k, (uint64_t)(untracked[i].launches * kernel_ns(k) * part), untracked[i].launches, 0);
 		if (k)
 			k->launches += untracked[i].launches;
 	}
@@ -259,7 +259,7 @@ void gs_gpu_client_launched(struct gs_gpu_client *t, uint64_t launched)
 
 	if (ahead > GS_WATCH_NT_MAX || ahead <= t->account.told_launches)
 		return;
-	t->p.tally->launches += ahead - t->account.told_launches;
+	t->p.usage->launches += ahead - t->account.told_launches;
 	t->account.told_launches = ahead;
 }
 
@@ -276,22 +276,22 @@ void gs_gpu_client_account(struct gs_gpu_client *t, const struct gs_look *look, 
 		       uint64_t now)
 {
 	uint64_t since = t->account.charged_ns;
-	struct gs_tally *tally = t->p.tally;
+	struct gs_step_usage *usage = t->p.usage;
 
 	gs_gpu_client_charge(t, has_gpu, now);
-	tally->launches += untold(t, look->launches);
-	tally->preemptions += look->preemptions;
+	usage->launches += untold(t, look->launches);
+	usage->preemptions += look->preemptions;
 	for (uint32_t i = 0; i < look->nevents; i++)
 		book_event(t, &look->event[i]);
 	if (!t->account.busy && look->launches)
-		tally->periods++;
+		usage->periods++;
 	/* A lone holder's kernels that came and went since the last look. */
 	if (!t->account.busy && look->unseen_ns) {
 		uint64_t dt = now > since ? now - since : 0;
 		uint64_t ran = look->unseen_ns < dt ? look->unseen_ns : dt;
 
-		tally->turnaround_ns += ran;
-		tally->active_ns += ran;
+		usage->turnaround_ns += ran;
+		usage->active_ns += ran;
 	}
 	t->ready = look->ready + look->torun;
 	t->live = gs_look_live(look);
@@ -307,8 +307,8 @@ void gs_gpu_client_account(struct gs_gpu_client *t, const struct gs_look *look, 
 	memcpy(t->found.out, look->out, sizeof(t->found.out));
 	gs_holders_seen(t, look->launches, now);
 	if (t->account.busy && !t->live)
-		gs_pace_idle(t, now);
+		gs_polling_idle(t, now);
 	else if (!t->account.busy && t->live)
-		gs_pace_busy(t, now);
+		gs_polling_busy(t, now);
 	t->account.busy = t->live != 0;
 }

@@ -62,7 +62,7 @@ struct gs_gpu_client {
 	uint8_t stopped;       /* its process does not run (SIGSTOP, the freezer) */
 	struct gs_task_told told;
 	struct gs_account account;
-	/* For pace.c: */
+	/* For polling.c: */
 	uint64_t ended_ns;     /* when it was last seen to have nothing live */
 	uint64_t gap_ns, gap_before_ns; /* from then until it was live again, the last two times; 0: not known */
 	struct gs_holder_state holder_state; /* holders.h */

@@ -6,7 +6,7 @@
  * it has left.  The policy does not hear of it, so it decides as it would have.
  */
 #define _GNU_SOURCE
-#include "gpushare/arbiter/pace.h"
+#include "gpushare/arbiter/polling.h"
 
 #include "common/clock.h"
 
@@ -76,5 +76,5 @@ uint64_t gs_force_next(const struct gs_gpu *gpu, uint64_t now)
 	if (now - gpu->turn_since < t->p.force_ns)
 		return gpu->turn_since + t->p.force_ns;
 	again = t->p.force_ns / LOOK_SHARE;
-	return now + gs_pace_poll(gpu, again);
+	return now + gs_polling_poll(gpu, again);
 }

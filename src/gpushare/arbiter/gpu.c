@@ -33,7 +33,7 @@ struct gs_gpu_client *gs_gpu_add(struct gs_gpu *gpu, const struct gs_gpu_client_
 	atomic_store(&params->page->attended, gpu->loop.attended);
 	t->requested = atomic_load(&params->page->requested);
 	t->watch.tpt_ps = params->kernels->tpt_ps;
-	t->watch.kernels = GS_TALLY_KERNELS_MAX;
+	t->watch.kernels = GS_STEP_USAGE_KERNELS_MAX;
 	t->watch.leave_most_ns = gpu->o.leave_most_ns;
 	join_trace(t);
 	LIST_INSERT_HEAD(&gpu->clients, t, link);
@@ -391,7 +391,7 @@ void gs_gpu_status(struct gs_gpu *gpu, struct gs_gpu_status *status)
 	status->faults = gs_sched_faults(gpu->sched);
 	status->evictions = gpu->figures.evictions;
 	status->overdue = gpu->figures.overdue;
-	gs_tally_quantiles(&gpu->figures.latency);
+	gs_step_usage_quantiles(&gpu->figures.latency);
 	status->evict_p50_us = gpu->figures.latency.p50_us;
 	status->evict_p99_us = gpu->figures.latency.p99_us;
 	status->handover_ns = gpu->o.sched.handover_ns;

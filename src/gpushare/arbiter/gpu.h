@@ -19,7 +19,7 @@
 
 #include "common/error.h"
 #include "gpushare/arbiter/learned.h"
-#include "gpushare/arbiter/tally.h"
+#include "gpushare/arbiter/step_usage.h"
 #include "gpushare/proto/page.h"
 #include "gpushare/proto/trace.h"
 #include "gpushare/sched/sched.h"
@@ -46,7 +46,7 @@ struct gs_gpu_options {
 struct gs_gpu_client_params {
 	uint64_t id;                /* unique among the clients */
 	struct gs_page *page;
-	struct gs_tally *tally;     /* of its step */
+	struct gs_step_usage *usage;     /* of its step */
 	struct gs_kernel_map *kernels;
 	int32_t priority;
 	uint32_t class;             /* of its tasks that are to come; index into the classes */
@@ -55,7 +55,7 @@ struct gs_gpu_client_params {
 	uint32_t job_id, step_id;
 	const char *name;           /* "job 12.0 uid 1000 pid 4711", for the log */
 	const char *program;        /* NULL: not known */
-	uint64_t counted;           /* adopted: so many of its launches are in the tally already */
+	uint64_t counted;           /* adopted: so many of its launches are in the usage already */
 };
 
 /* A picture for `gpusharectl status`. */
@@ -72,7 +72,7 @@ struct gs_gpu_status {
 	uint32_t draining;          /* 1 while an eviction is under way */
 	uint32_t faults;            /* of the policy */
 	uint64_t evictions, overdue;
-	double evict_p50_us, evict_p99_us; /* of the latest, as in tally.h */
+	double evict_p50_us, evict_p99_us; /* of the latest, as in step_usage.h */
 	uint64_t handover_ns;       /* what is taken for its cost now */
 };
 
@@ -141,7 +141,7 @@ int gs_gpu_client_overdue(struct gs_gpu_client *client);
 /* The number that the client has given to a kernel of its on the GPU; UINT32_MAX: none is there. */
 uint32_t gs_gpu_client_kernel_on_gpu(const struct gs_gpu_client *client);
 
-/* Its launches that are in the tally. */
+/* Its launches that are in the usage. */
 uint64_t gs_gpu_client_launches(const struct gs_gpu_client *client);
 
 /* As far as its page tells, kernels of it are on the GPU. */
@@ -193,7 +193,7 @@ void gs_gpu_poll_every(struct gs_gpu *gpu, uint64_t ns);
  */
 uint64_t gs_gpu_turn(struct gs_gpu *gpu, uint64_t now);
 
-/* Account for what goes on up to now, so that the tallies are those of this moment. */
+/* Account for what goes on up to now, so that the usages are those of this moment. */
 void gs_gpu_settle(struct gs_gpu *gpu, uint64_t now);
 
 void gs_gpu_status(struct gs_gpu *gpu, struct gs_gpu_status *status);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A GPU's inside, shared by gpu.c, gpu_turn.c (looking, deciding), handover.c (giving and taking the turn), holders.c, usage.c, pace.c, pin.c and force.c. */
+/* A GPU's inside, shared by gpu.c, gpu_turn.c (looking, deciding), handover.c (giving and taking the turn), holders.c, usage.c, polling.c, pin.c and force.c. */
 #ifndef GPUSHARE_ARBITER_GPU_CORE_H
 #define GPUSHARE_ARBITER_GPU_CORE_H
 
@@ -46,7 +46,7 @@ struct gs_gpu_pinned {
 
 struct gs_gpu_figures {
 	uint64_t evictions, overdue;
-	struct gs_tally latency; /* of the evictions, whoever left; nothing else in it */
+	struct gs_step_usage latency; /* of the evictions, whoever left; nothing else in it */
 	unsigned faults_said[GS_SCHED_CLASSES_MAX]; /* of the classes' policies, in the log already */
 };
 

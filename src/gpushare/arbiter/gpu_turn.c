@@ -8,7 +8,7 @@
  *	        that can leave -> TOEVICT, TORUN -> READY, and ring (handover.c)
  */
 #define _GNU_SOURCE
-#include "gpushare/arbiter/pace.h"
+#include "gpushare/arbiter/polling.h"
 #include "gpushare/arbiter/usage.h"
 
 #include "common/clock.h"
@@ -91,7 +91,7 @@ static void beside_looked(struct gs_gpu_client *t, const struct gs_look *look, u
 	}
 	if (!t->idle_since)
 		t->idle_since = now;
-	if (now - t->idle_since >= gs_pace_grace(t) && !(may_go_untracked(t) && gs_usage_is_busy(t, now)))
+	if (now - t->idle_since >= gs_polling_grace(t) && !(may_go_untracked(t) && gs_usage_is_busy(t, now)))
 		gs_gpu_task_leave(t, now);
 }
 
@@ -115,7 +115,7 @@ static void holder_looked(struct gs_gpu_client *t, const struct gs_look *look, u
 	if (t->task) {
 		if (!t->idle_since)
 			t->idle_since = now;
-		if ((!gs_pace_contended(gpu) || now - t->idle_since >= gs_pace_grace(t)) && !(may_go_untracked(t) && gs_usage_is_busy(t, now)))
+		if ((!gs_polling_contended(gpu) || now - t->idle_since >= gs_polling_grace(t)) && !(may_go_untracked(t) && gs_usage_is_busy(t, now)))
 			gs_gpu_task_leave(t, now);
 	}
 }
@@ -199,7 +199,7 @@ static int decide(struct gs_gpu *gpu, uint64_t now)
 	if (gpu->holder && gpu->holder != t && !gs_turn_take(gpu, 0, now))
 		return 0;
 	gs_turn_give(gpu, t, now);
-	if (gs_pace_contended(gpu) && (gpu->o.sched.handover_ns || gpu->leaving)) {
+	if (gs_polling_contended(gpu) && (gpu->o.sched.handover_ns || gpu->leaving)) {
 		gpu->start.client = t;
 		return 0;
 	}
@@ -268,8 +268,8 @@ static void look_around(struct gs_gpu *gpu, uint64_t now)
 			gs_gpu_look(t, now);
 	/* What the holder does with its idle turn depends on who waits. */
 	t = gpu->holder;
-	if (t && t->task && gs_pace_contended(gpu) &&
-	    (t->stopped || (t->idle_since && now - t->idle_since >= gs_pace_grace(t) && !(may_go_untracked(t) && gs_usage_is_busy(t, now)))))
+	if (t && t->task && gs_polling_contended(gpu) &&
+	    (t->stopped || (t->idle_since && now - t->idle_since >= gs_polling_grace(t) && !(may_go_untracked(t) && gs_usage_is_busy(t, now)))))
 		gs_gpu_task_leave(t, now);
 }
 
@@ -353,9 +353,9 @@ static uint64_t next_turn(const struct gs_gpu *gpu, uint64_t now)
 
 	/* While several run beside each other the end of a kernel matters only to whoever waits for all of them. */
 	if (gs_holders_any(gpu) || (gpu->holder && gpu->holder->holder_state.barred))
-		end = gs_pace_waiting(gpu, now);
+		end = gs_polling_waiting(gpu, now);
 	else
-		end = gs_pace_next(gpu, now);
+		end = gs_polling_next(gpu, now);
 	return end < next ? end : next;
 }
 
@@ -365,7 +365,7 @@ uint64_t gs_gpu_turn(struct gs_gpu *gpu, uint64_t now)
 	if (gpu->o.clock) /* the looks may have taken as long as an eviction does */
 		now = gpu->o.clock();
 	if (gpu->leaving && !gs_turn_drain(gpu, now) && !gpu->holder && !gs_turn_overlap(gpu, now))
-		return gs_pace_next(gpu, now);
+		return gs_polling_next(gpu, now);
 	gs_force_turn(gpu, now);
 	if (gpu->pin.client)
 		gs_pin_turn(gpu, now);

@@ -8,7 +8,7 @@
  * at the latest, by the sweep that every look at a draining client repeats.
  */
 #define _GNU_SOURCE
-#include "gpushare/arbiter/pace.h"
+#include "gpushare/arbiter/polling.h"
 
 #include "common/clock.h"
 #include "common/log.h"
@@ -138,8 +138,8 @@ static void say_behind(const struct gs_gpu *gpu, uint64_t now)
 void gs_handover_evicted(struct gs_gpu *gpu, struct gs_gpu_client *t, uint64_t since, uint64_t now)
 {
 	gpu->figures.evictions++;
-	gs_tally_evicted(t->p.tally, now - since);
-	gs_tally_evicted(&gpu->figures.latency, now - since);
+	gs_step_usage_evicted(t->p.usage, now - since);
+	gs_step_usage_evicted(&gpu->figures.latency, now - since);
 	gs_trace_add(gpu->trace, t->traced, GS_TRACE_EVICT, since, now);
 }
 

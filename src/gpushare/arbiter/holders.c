@@ -5,7 +5,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
-#include "gpushare/arbiter/pace.h"
+#include "gpushare/arbiter/polling.h"
 #include "gpushare/arbiter/usage.h"
 
 #define OF_LATE_NS (10 * GS_NS_PER_S) /* longer than the pauses of most that come again and again */
@@ -395,11 +395,11 @@ uint64_t gs_holders_next(const struct gs_gpu *gpu, uint64_t now)
 
 	LIST_FOREACH(t, &gpu->clients, link) {
 		if (t->holder_state.barred)
-			return now + gs_pace_poll(gpu, BARRED_LOOK_NS);
+			return now + gs_polling_poll(gpu, BARRED_LOOK_NS);
 		if (t->holder_state.held)
-			next = now + gs_pace_poll(gpu, HELD_LOOK_NS);
+			next = now + gs_polling_poll(gpu, HELD_LOOK_NS);
 		else if ((t->holder_state.beside || t->holder_state.told_ns) && next == UINT64_MAX)
-			next = now + gs_pace_poll(gpu, LOOK_NS);
+			next = now + gs_polling_poll(gpu, LOOK_NS);
 	}
 	return next;
 }

@@ -110,7 +110,7 @@ static inline uint32_t gs_look_live(const struct gs_look *look)
 /*
  * Begin with a page that was in use: what is over in it is no news.  The count
  * of launches begins at the client's first all the same: what an earlier daemon has
- * passed on (carry.h) is without them.
+ * passed on (saved_usage.h) is without them.
  */
 void gs_watch_adopt(struct gs_watch *watch, const struct gs_page *page);
 

@@ -123,7 +123,7 @@ static void print_row(FILE *out, const struct mixes_row *r)
 
 static unsigned print_bars(FILE *out, const struct mixes_row *row, size_t count)
 {
-	unsigned tally[MIXES_UNKNOWN + 1] = { 0 };
+	unsigned totals[MIXES_UNKNOWN + 1] = { 0 };
 
 	fprintf(out, "\n%-18s %-13s %-7s %-16s %10s %13s %7s\n", "mix", "way", "policy", "bar", "is", "must be", "ratio");
 	for (size_t b = 0; b < mixes_bars; b++)
@@ -134,7 +134,7 @@ static unsigned print_bars(FILE *out, const struct mixes_row *row, size_t count)
 			if (!mixes_concerns(bar, &row[i]))
 				continue;
 			mixes_judge(bar, &row[i], row, count, &result);
-			tally[result.verdict]++;
+			totals[result.verdict]++;
 			fprintf(out, "%-18s %-13s %-7s %-16s %10.3f ", bar->mix, mixes_way_name(bar->way), row[i].policy,
 				mixes_measure_name(bar->measure), result.value);
 			if (result.limit > 0)
@@ -147,9 +147,9 @@ static unsigned print_bars(FILE *out, const struct mixes_row *row, size_t count)
 				fprintf(out, " %7s", "-");
 			fprintf(out, "  %s%s%s\n", verdict_name[result.verdict], *result.words ? ": " : "", result.words);
 		}
-	fprintf(out, "%u met, %u short, %u void, %u not known\n", tally[MIXES_MET], tally[MIXES_SHORT],
-		tally[MIXES_VOID], tally[MIXES_UNKNOWN]);
-	return tally[MIXES_SHORT];
+	fprintf(out, "%u met, %u short, %u void, %u not known\n", totals[MIXES_MET], totals[MIXES_SHORT],
+		totals[MIXES_VOID], totals[MIXES_UNKNOWN]);
+	return totals[MIXES_SHORT];
 }
 
 unsigned mixes_print(FILE *out, const struct mixes_row *row, size_t count)

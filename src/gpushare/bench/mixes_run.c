@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "common/clock.h"
-#include "gpushare/bench/mixes_tally.h"
+#include "gpushare/bench/mixes_totals.h"
 
 /* The programs of one way at one time, and so many windows. */
 struct entry {
@@ -22,7 +22,7 @@ struct entry {
 
 /* All windows of one way and policy; at MIXES_FIRST and MIXES_LAST those of its two entries. */
 struct subject {
-	struct mixes_tally tally[MIXES_WHENS];
+	struct mixes_totals totals[MIXES_WHENS];
 };
 
 struct plan {
@@ -82,9 +82,9 @@ static void note_failure(struct plan *p, const struct entry *e, const struct gs_
 {
 	struct subject *s = &p->subject[e->way][e->policy];
 
-	snprintf(s->tally[MIXES_ALL].row.why, MIXES_WHY_MAX, "%.*s", MIXES_WHY_MAX - 1, err->text);
+	snprintf(s->totals[MIXES_ALL].row.why, MIXES_WHY_MAX, "%.*s", MIXES_WHY_MAX - 1, err->text);
 	if (e->when != MIXES_ALL)
-		snprintf(s->tally[e->when].row.why, MIXES_WHY_MAX, "%.*s", MIXES_WHY_MAX - 1, err->text);
+		snprintf(s->totals[e->when].row.why, MIXES_WHY_MAX, "%.*s", MIXES_WHY_MAX - 1, err->text);
 }
 
 static int measure_alone(struct mixes_run *run, struct mixes_crew *crew, struct gs_error *err)
@@ -120,9 +120,9 @@ static int windows(struct mixes_run *run, struct plan *p, const struct entry *e,
 		int rc = mixes_crew_work(crew, MIXES_EVERYONE, run->skip_ns, run->seconds_ns, &window, err);
 
 		/* A program that did not stop in time has its window all the same. */
-		if (window.over_ns && (mixes_tally_add(&s->tally[MIXES_ALL], crew, &window, alone, &lost) < 0 ||
+		if (window.over_ns && (mixes_totals_add(&s->totals[MIXES_ALL], crew, &window, alone, &lost) < 0 ||
 				       (e->when != MIXES_ALL &&
-					mixes_tally_add(&s->tally[e->when], crew, &window, alone, &lost) < 0)))
+					mixes_totals_add(&s->totals[e->when], crew, &window, alone, &lost) < 0)))
 			return gs_fail(err, "%s", lost.text);
 		if (rc < 0)
 			return -1;
@@ -157,18 +157,18 @@ static int run_entry(struct mixes_run *run, struct plan *p, const struct entry *
 	return rc;
 }
 
-/* Close the tallies and add their rows. */
+/* Close the totals and add their rows. */
 static int add_rows(struct mixes_run *run, struct plan *p, const struct mixes_mix *mix, struct gs_error *err)
 {
 	for (int way = MIXES_SLICING; way < MIXES_WAYS; way++)
 		for (size_t policy = 0; policy < MIXES_POLICIES_MAX; policy++)
 			for (int when = 0; when < MIXES_WHENS; when++) {
-				struct mixes_tally *t = &p->subject[way][policy].tally[when];
+				struct mixes_totals *t = &p->subject[way][policy].totals[when];
 				struct mixes_row *more;
 
 				if (!t->row.windows && !*t->row.why)
 					continue;
-				mixes_tally_close(t);
+				mixes_totals_close(t);
 				more = realloc(run->row, (run->count + 1) * sizeof(*more));
 				if (!more)
 					return gs_fail(err, "no memory");

@@ -145,7 +145,7 @@ static int collect(struct worker *w, struct gs_error *err)
 	return 0;
 }
 
-static int carry_out(struct worker *w, struct gs_error *err)
+static int execute(struct worker *w, struct gs_error *err)
 {
 	struct bench_slot *s = w->slot;
 
@@ -200,7 +200,7 @@ int bench_worker(int argc, char **argv)
 		}
 		if (w.slot->order == BENCH_QUIT)
 			return 0;
-		if (carry_out(&w, &err) < 0) {
+		if (execute(&w, &err) < 0) {
 			w.slot->failed = 1;
 			snprintf(w.slot->why, sizeof(w.slot->why), "%s", err.text);
 		}

@@ -316,18 +316,18 @@ uint64_t gs_client_time(struct gs_client *c, uint32_t number, uint32_t dims)
 	return request(c, &msg) == 1 && msg.header.type == GS_MSG_TIMED ? msg.timed.tpt_ps : 0;
 }
 
-int gs_client_wish(struct gs_client *c, uint32_t kind, uint32_t priority,
-		   struct gs_msg_standing *standing)
+int gs_client_request_priority(struct gs_client *c, uint32_t kind, uint32_t priority,
+		   struct gs_msg_usage *usage)
 {
 	struct gs_msg msg;
 
-	gs_msg_init(&msg, GS_MSG_WISH, 0);
-	msg.wish.kind = kind;
-	msg.wish.priority = priority;
-	if (request(c, &msg) < 0 || msg.header.type != GS_MSG_STANDING)
+	gs_msg_init(&msg, GS_MSG_PRIORITY_REQUEST, 0);
+	msg.priority_request.kind = kind;
+	msg.priority_request.priority = priority;
+	if (request(c, &msg) < 0 || msg.header.type != GS_MSG_USAGE)
 		return -1;
-	if (standing)
-		*standing = msg.standing;
+	if (usage)
+		*usage = msg.usage;
 	return 1;
 }
 

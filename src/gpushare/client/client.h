@@ -91,11 +91,11 @@ void gs_client_kernel(struct gs_client *client, uint32_t number, uint32_t transf
 uint64_t gs_client_time(struct gs_client *client, uint32_t number, uint32_t dims);
 
 /*
- * A wish for this process's priority (enum gs_wish), and how its step stands
+ * A request for this process's priority (enum gs_priority_request), and how its step stands
  * (may be NULL).  1, or -1: no daemon.
  */
-int gs_client_wish(struct gs_client *client, uint32_t kind, uint32_t priority,
-		   struct gs_msg_standing *standing);
+int gs_client_request_priority(struct gs_client *client, uint32_t kind, uint32_t priority,
+		   struct gs_msg_usage *usage);
 
 /*
  * Launches without a slot, of GS_UNTRACKED_MAX kernels at most; with all others this client has made `launched` by now.

@@ -82,7 +82,7 @@ static uint64_t peak_of(const struct gs_step *s)
 /* A job's figures, or what it waits for, in one number, to see whether they changed. */
 static uint64_t figures(const struct gs_step *s)
 {
-	uint64_t sum = s->tally.turnaround_ns + s->tally.launches + s->tally.preemptions +
+	uint64_t sum = s->usage.turnaround_ns + s->usage.launches + s->usage.preemptions +
 		       s->moves.out_ns + s->moves.back_ns + peak_of(s) + 1;
 	char why[256];
 
@@ -115,7 +115,7 @@ static void on_refresh(evutil_socket_t fd, short what, void *arg)
 	}
 	TAILQ_FOREACH(s, &d->steps, link) {
 		if (s->info.local || s->reported == figures(s) ||
-		    (s->tally.launches == 0 && peak_of(s) == 0 && s->alloc->admitted && !s->reported) ||
+		    (s->usage.launches == 0 && peak_of(s) == 0 && s->alloc->admitted && !s->reported) ||
 		    gs_gather_comment(d, s->info.job_id, text, sizeof(text)) < 0)
 			continue;
 		if (gs_slurm_report_send(d->slurm, s->info.job_id, text))

@@ -4,7 +4,7 @@
 #include "gpushare/daemon/wiring.h"
 
 #include "gpushare/daemon/requests/admin.h"
-#include "gpushare/daemon/steps/carry.h"
+#include "gpushare/daemon/steps/saved_usage.h"
 #include "gpushare/daemon/session/clients.h"
 #include "gpushare/daemon/history/history.h"
 #include "gpushare/daemon/checkpoint/suspend.h"
@@ -18,7 +18,7 @@
 #include "gpushare/daemon/base/state.h"
 #include "gpushare/daemon/steps/steps.h"
 #include "gpushare/daemon/checkpoint/checkpoint.h"
-#include "gpushare/daemon/session/wish.h"
+#include "gpushare/daemon/session/priority_request.h"
 
 /* What the daemon listens to; every other type closes the connection. */
 static gs_handler *const handlers[GS_MSG_COUNT] = {
@@ -28,7 +28,7 @@ static gs_handler *const handlers[GS_MSG_COUNT] = {
 	[GS_MSG_KERNEL] = gs_on_kernel,
 	[GS_MSG_TIME] = gs_on_time,
 	[GS_MSG_UNTRACKED] = gs_on_untracked,
-	[GS_MSG_WISH] = gs_on_wish,
+	[GS_MSG_PRIORITY_REQUEST] = gs_on_priority_request,
 	[GS_MSG_DOORBELL] = gs_on_doorbell,
 	[GS_MSG_REGISTER] = gs_on_register,
 	[GS_MSG_UNREGISTER] = gs_on_unregister,

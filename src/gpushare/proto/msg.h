@@ -109,12 +109,12 @@ enum gs_signal {
 	GS_SIGNAL_DMA,   /* a copy writes it (FRS, section III-A) */
 };
 
-/* WISH.kind */
-enum gs_wish {
-	GS_WISH_NONE,  /* only a question */
-	GS_WISH_OWN,   /* this priority */
-	GS_WISH_STEPS, /* the step's again */
-	GS_WISH_COUNT
+/* PRIORITY_REQUEST.kind */
+enum gs_priority_request {
+	GS_PRIORITY_REQUEST_NONE,  /* only a question */
+	GS_PRIORITY_REQUEST_OWN,   /* this priority */
+	GS_PRIORITY_REQUEST_STEPS, /* the step's again */
+	GS_PRIORITY_REQUEST_COUNT
 };
 
 /* STEP.memory, LOCAL.memory: what earlier runs of the program took. */

@@ -22,8 +22,8 @@ struct gs_registration {
 	char program[64];
 	uint64_t counted;          /* its launches that are in the step's figures, as those were last */
 	int stopped;               /* its process, as the arbiter was told */
-	int wished;                /* it wants a priority of its own (wish.h): */
-	int32_t wish;
+	int has_priority_request;                /* it wants a priority of its own (priority_request.h): */
+	int32_t priority_request;
 	struct gs_driver_use *driver; /* what the driver says it has (memory_check.h); NULL: not known */
 	uint64_t terminated_ns;    /* when MPS was last told to end it; 0: never */
 	uint64_t killed_ns;        /* when its process was last killed; 0: never */

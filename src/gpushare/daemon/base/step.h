@@ -14,7 +14,7 @@
 #include <sys/queue.h>
 #include <sys/types.h>
 
-#include "gpushare/arbiter/tally.h"
+#include "gpushare/arbiter/step_usage.h"
 #include "gpushare/daemon/base/daemon.h"
 #include "gpushare/daemon/base/moves.h"
 #include "gpushare/proto/msg.h"
@@ -28,8 +28,8 @@
 #define GS_STEPS_MAX 1024
 #define GS_PRIORITY_MAX 1000 /* as in gpushare.conf */
 /* gs_step_info.priority_set; the values are in the state file. */
-#define GS_PRIORITY_WISH 1  /* the job's: only root's may exceed the partition's */
-#define GS_PRIORITY_ORDER 2 /* gpusharectl priority */
+#define GS_PRIORITY_REQUESTED 1 /* the job's: only root's may exceed the partition's */
+#define GS_PRIORITY_ORDER 2     /* gpusharectl priority */
 
 struct gs_alloc {
 	uint64_t id;    /* "step" of the device's ledger */
@@ -54,7 +54,7 @@ struct gs_step_info {
 	uint32_t shares;
 	uint32_t gpu;
 	uint64_t memory;                 /* bytes; 0: in proportion to the shares */
-	uint32_t priority_set, priority; /* GS_PRIORITY_WISH, _ORDER; 0: the partition's */
+	uint32_t priority_set, priority; /* GS_PRIORITY_REQUESTED, _ORDER; 0: the partition's */
 	char partition[64], qos[64];     /* "": none */
 	uint32_t tier;                   /* as gs_config_who */
 	pid_t registrant;
@@ -76,13 +76,13 @@ struct gs_step {
 	struct event *gone;     /* its registrant's end; NULL: only the sweep sees it */
 	char *dmem_cgroup;      /* its job's, which has the kernel's limit (dmem_steps.h); NULL */
 	uint32_t clients;
-	int64_t begun_s, ended_s; /* of the epoch; ended 0: not yet */
-	uint64_t reported;        /* what the job's AdminComment says already */
-	char killed[192];         /* why gpushared had its job killed, "" */
-	int kill_requested;       /* slurmctld was asked to, and has not refused */
-	struct gs_moves moves;    /* its allocation's, since it began */
-	struct gs_tally live;     /* the arbiter's, while the step has clients */
-	struct gs_tally tally;    /* as gs_devices_sync() has copied it */
+	int64_t begun_s, ended_s;   /* of the epoch; ended 0: not yet */
+	uint64_t reported;          /* what the job's AdminComment says already */
+	char killed[192];           /* why gpushared had its job killed, "" */
+	int kill_requested;         /* slurmctld was asked to, and has not refused */
+	struct gs_moves moves;      /* its allocation's, since it began */
+	struct gs_step_usage live;  /* the arbiter's, while the step has clients */
+	struct gs_step_usage usage; /* as gs_devices_sync() has copied it */
 };
 
 /* The registered step, NULL. */

@@ -68,7 +68,7 @@ void gs_command_doorbell(struct gs_arbiter *a, struct gs_gpu_client *client)
 }
 
 struct announce {
-	struct gs_tally *usage;
+	struct gs_step_usage *usage;
 	struct gs_kernel_map *kernels;
 	const struct gs_msg_kernel *kernel;
 	uint64_t key;
@@ -81,14 +81,15 @@ static void do_announce(struct gs_gpu *gpu, void *arg)
 	const struct gs_msg_kernel *k = n->kernel;
 
 	(void)gpu;
-	n->rc = gs_tally_announce(n->usage, n->kernels, k->number, k->name, k->transform, k->reason,
-				  k->registers);
-	if (k->number < GS_TALLY_KERNELS_MAX)
+	n->rc = gs_step_usage_announce(n->usage, n->kernels, k->number, k->name, k->transform,
+				       k->reason, k->registers);
+	if (k->number < GS_STEP_USAGE_KERNELS_MAX)
 		n->kernels->key[k->number] = n->key;
 }
 
-int gs_command_announce(struct gs_arbiter *a, struct gs_tally *usage, struct gs_kernel_map *kernels,
-			const struct gs_msg_kernel *kernel, uint64_t key)
+int gs_command_announce(struct gs_arbiter *a, struct gs_step_usage *usage,
+			struct gs_kernel_map *kernels, const struct gs_msg_kernel *kernel,
+			uint64_t key)
 {
 	struct announce n = { .usage = usage, .kernels = kernels, .kernel = kernel, .key = key };
 

@@ -27,7 +27,7 @@ void gs_command_doorbell(struct gs_arbiter *arbiter, struct gs_gpu_client *clien
 
 /* A kernel of a client with that usage and that list, and the key of what is learned of it.  -1: it
  * is not listed. */
-int gs_command_announce(struct gs_arbiter *arbiter, struct gs_tally *usage,
+int gs_command_announce(struct gs_arbiter *arbiter, struct gs_step_usage *usage,
 			struct gs_kernel_map *kernels, const struct gs_msg_kernel *kernel,
 			uint64_t key);
 

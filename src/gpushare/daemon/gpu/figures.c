@@ -32,7 +32,7 @@ static void do_sync(struct gs_gpu *gpu, void *arg)
 	gs_gpu_settle(gpu, gs_clock_ns());
 	TAILQ_FOREACH (s, &sync->d->steps, link)
 		if (s->alloc && s->alloc->device == sync->device)
-			gs_tally_copy(&s->tally, &s->live, sync->with_kernels);
+			gs_step_usage_copy(&s->usage, &s->live, sync->with_kernels);
 	LIST_FOREACH (conn, &sync->d->conns, link)
 		if (conn->client && conn->device == sync->device)
 			conn->registration.counted = gs_gpu_client_launches(conn->client);

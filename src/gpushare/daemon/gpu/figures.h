@@ -6,7 +6,7 @@
 #include "gpushare/daemon/base/daemon.h"
 
 /*
- * The steps' tallies as they are now, with their kernels or with those that were copied last, and
+ * The steps' usages as they are now, with their kernels or with those that were copied last, and
  * gs_connection.counted.  What launches have taught of kernels' times goes to d->learned.
  */
 void gs_devices_sync(struct gs_daemon *d, int with_kernels);

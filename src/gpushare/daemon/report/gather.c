@@ -43,7 +43,7 @@ static void fill_row(struct gs_report_row *row, struct gs_step *s, const char *n
 	row->partition = s->info.partition;
 	row->gpu = s->info.gpu;
 	row->shares = s->info.shares;
-	gs_report_fill(row, &s->tally, peak_of(s), s->reservation);
+	gs_report_fill(row, &s->usage, peak_of(s), s->reservation);
 	gs_report_fill_moved(row, &s->moves);
 }
 
@@ -155,7 +155,7 @@ char *gs_gather_kernels(struct gs_daemon *d, uint32_t job, int json)
 		return NULL;
 	of = calloc(sel.n + 1, sizeof(*of));
 	for (size_t i = 0; of && i < sel.n; i++)
-		of[i] = (struct gs_report_kernels_of){ sel.row[i].job, sel.row[i].step, &sel.step[i]->tally };
+		of[i] = (struct gs_report_kernels_of){ sel.row[i].job, sel.row[i].step, &sel.step[i]->usage };
 	if (of)
 		text = gs_report_kernels(of, sel.n, json);
 	free(of);

@@ -37,7 +37,7 @@ const char *gs_report_reason(uint32_t reason)
 	return reason < sizeof(words) / sizeof(words[0]) ? words[reason] : "?";
 }
 
-void gs_report_fill(struct gs_report_row *row, struct gs_tally *t, uint64_t peak,
+void gs_report_fill(struct gs_report_row *row, struct gs_step_usage *t, uint64_t peak,
 		    uint64_t reserved)
 {
 	row->kernels = t->launches;
@@ -46,7 +46,7 @@ void gs_report_fill(struct gs_report_row *row, struct gs_tally *t, uint64_t peak
 	row->turnaround_ms = (double)t->turnaround_ns / 1e6;
 	row->ntt = gs_ntt_so_far(row->turnaround_ms, row->active_ms);
 	row->preemptions = t->preemptions;
-	gs_tally_quantiles(t);
+	gs_step_usage_quantiles(t);
 	row->evict_p50_us = t->p50_us;
 	row->evict_p99_us = t->p99_us;
 	row->memory_mb = (double)peak / MIB;

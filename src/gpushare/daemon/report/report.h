@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "gpushare/daemon/base/moves.h"
-#include "gpushare/arbiter/tally.h"
+#include "gpushare/arbiter/step_usage.h"
 #include "gpushare/metrics/metrics.h"
 #include "gpushare/sched/sched.h"
 
@@ -66,11 +66,11 @@ struct gs_report_status {
 struct gs_report_kernels_of {
 	uint32_t job;
 	const char *step;
-	const struct gs_tally *tally;
+	const struct gs_step_usage *usage;
 };
 
-/* The step's figures from its tally: all columns but the texts, the ids and moved.def's. */
-void gs_report_fill(struct gs_report_row *row, struct gs_tally *tally,
+/* The step's figures from its usage: all columns but the texts, the ids and moved.def's. */
+void gs_report_fill(struct gs_report_row *row, struct gs_step_usage *usage,
 		    uint64_t peak_bytes, uint64_t reserved_bytes);
 /* The columns of moved.def. */
 void gs_report_fill_moved(struct gs_report_row *row, const struct gs_moves *moves);

@@ -40,7 +40,7 @@ static double per(double what, double of)
 	return of > 0 ? what / of : 0;
 }
 
-static struct row row_of(const struct gs_report_kernels_of *s, const struct gs_tally_kernel *k)
+static struct row row_of(const struct gs_report_kernels_of *s, const struct gs_step_usage_kernel *k)
 {
 	return (struct row){
 		.job = s->job, .step = s->step, .kernel = k->name, .transform = gs_report_transform(k->transform),
@@ -49,14 +49,14 @@ static struct row row_of(const struct gs_report_kernels_of *s, const struct gs_t
 		.mean_ms = per(ms(k->turnaround_ns), (double)k->finished),
 		.unevictable = k->time.unevictable, .unevictable_ms = ms(k->time.unevictable_ns),
 		.unevictable_pct = 100 * per((double)k->time.unevictable_ns, (double)k->time.gpu_ns),
-		.preemptions = k->preemptions, .evict_p50_us = gs_tally_left_us(k, 0.50),
-		.evict_p99_us = gs_tally_left_us(k, 0.99), .reason = k->reason,
+		.preemptions = k->preemptions, .evict_p50_us = gs_step_usage_left_us(k, 0.50),
+		.evict_p99_us = gs_step_usage_left_us(k, 0.99), .reason = k->reason,
 		/* Without a variant it is the same at every launch. */
 		.launch_reason = k->reason ? 0 : k->why,
 	};
 }
 
-static void add(struct sum *to, const struct gs_tally *t)
+static void add(struct sum *to, const struct gs_step_usage *t)
 {
 	to->launches += t->launches;
 	to->unevictable += t->time.unevictable;
@@ -82,8 +82,8 @@ static int add_up(struct sums *sums, const struct gs_report_kernels_of *step, si
 			i++;
 		if (i == sums->n)
 			memcpy(sums->sum[sums->n++].number, number, sizeof(number));
-		add(&sums->sum[i], step->tally);
-		add(&all, step->tally);
+		add(&sums->sum[i], step->usage);
+		add(&all, step->usage);
 	}
 	for (size_t i = 0; i < sums->n; i++)
 		sums->sum[i].job = sums->sum[i].number;
@@ -125,8 +125,8 @@ static char *to_json(const struct gs_report_kernels_of *step, size_t n, const st
 	json_t *o = json_object(), *kernels = json_array(), *jobs = json_array();
 
 	for (size_t i = 0; i < n; i++)
-		for (uint32_t j = 0; j < step[i].tally->nkernel; j++) {
-			struct row r = row_of(&step[i], &step[i].tally->kernel[j]);
+		for (uint32_t j = 0; j < step[i].usage->nkernel; j++) {
+			struct row r = row_of(&step[i], &step[i].usage->kernel[j]);
 
 			json_array_append_new(kernels, row_json(&r));
 		}
@@ -194,8 +194,8 @@ static char *to_tables(const struct gs_report_kernels_of *step, size_t n, const 
 	gs_table_open(&t, COLUMNS);
 	heads(&t);
 	for (size_t i = 0; i < n; i++)
-		for (uint32_t j = 0; j < step[i].tally->nkernel; j++) {
-			struct row r = row_of(&step[i], &step[i].tally->kernel[j]);
+		for (uint32_t j = 0; j < step[i].usage->nkernel; j++) {
+			struct row r = row_of(&step[i], &step[i].usage->kernel[j]);
 
 			row_cells(&t, &r);
 		}

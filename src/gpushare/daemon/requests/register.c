@@ -115,7 +115,7 @@ int gs_on_register(struct gs_connection *conn, struct gs_msg *msg, int fd)
 	info.gpu = said.gpu;
 	info.memory = said.memory;
 	info.program = said.program;
-	info.priority_set = said.priority_set ? GS_PRIORITY_WISH : 0;
+	info.priority_set = said.priority_set ? GS_PRIORITY_REQUESTED : 0;
 	info.priority = said.priority;
 	info.tier = said.tier;
 	keep_name(info.partition, sizeof(info.partition), said.partition);

@@ -82,7 +82,7 @@ static int become_client(struct gs_connection *conn, int adopted, uint64_t used_
 	struct gs_gpu_client_params params = {
 		.id = conn->id,
 		.page = conn->page,
-		.tally = &step->live,
+		.usage = &step->live,
 		.priority = gs_client_priority(conn),
 		.class = gs_step_class(conn->d->config, &step->info),
 		.shares = step->info.shares,
@@ -267,7 +267,7 @@ int gs_on_kernel(struct gs_connection *conn, struct gs_msg *msg, int fd)
 	key = gs_learned_key(conn->step->info.uid, k->content, conn->registration.program, k->name, k->transform);
 	if (gs_command_announce(conn->device->arbiter, &conn->step->live, conn->registration.kernels, k, key) < 0 && conn->registration.kernels_ignored++ == 0)
 		gs_complain("%s: kernel %u and what follows is not listed: more than %u",
-			    conn->who, k->number, GS_TALLY_KERNELS_MAX);
+			    conn->who, k->number, GS_STEP_USAGE_KERNELS_MAX);
 	return 0;
 }
 
@@ -281,7 +281,7 @@ int gs_on_time(struct gs_connection *conn, struct gs_msg *msg, int fd)
 	if (must_be_client(conn, msg) < 0)
 		return -1;
 	gs_msg_init(&answer, GS_MSG_TIMED, msg->header.tag);
-	if (number < GS_TALLY_KERNELS_MAX && conn->registration.kernels->key[number]) {
+	if (number < GS_STEP_USAGE_KERNELS_MAX && conn->registration.kernels->key[number]) {
 		gs_devices_sync(conn->d, 0); /* what launches have told by now */
 		answer.timed.tpt_ps = gs_learned_find(
 			conn->d->learned, gs_learned_of_dims(conn->registration.kernels->key[number], dims));

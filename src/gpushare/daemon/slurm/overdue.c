@@ -65,7 +65,7 @@ struct verdict {
 	int bad;                        /* its page holds a state that there is not: */
 	uint32_t state;
 	int overdue;                    /* its kernels have not left by the deadline; the first of them: */
-	char kernel[GS_TALLY_NAME_MAX]; /* "": its name is not known */
+	char kernel[GS_STEP_USAGE_NAME_MAX]; /* "": its name is not known */
 };
 
 /* More at a time are dealt with the next time. */
@@ -87,7 +87,7 @@ static void do_judge(struct gs_gpu *gpu, void *arg)
 	(void)gpu;
 	LIST_FOREACH(conn, &v->d->conns, link) {
 		struct verdict found = { .conn = conn };
-		const struct gs_tally_kernel *k;
+		const struct gs_step_usage_kernel *k;
 
 		if (!conn->client || conn->device != v->device || v->n == VERDICTS_MOST)
 			continue;
@@ -95,7 +95,7 @@ static void do_judge(struct gs_gpu *gpu, void *arg)
 		found.overdue = gs_gpu_client_overdue(conn->client);
 		if (!found.bad && !found.overdue)
 			continue;
-		k = gs_tally_kernel(&conn->step->live, conn->registration.kernels, gs_gpu_client_kernel_on_gpu(conn->client));
+		k = gs_step_usage_kernel(&conn->step->live, conn->registration.kernels, gs_gpu_client_kernel_on_gpu(conn->client));
 		if (k)
 			memcpy(found.kernel, k->name, sizeof(found.kernel));
 		v->found[v->n++] = found;

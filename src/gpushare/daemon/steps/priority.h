@@ -10,10 +10,10 @@
 int32_t gs_step_priority(const struct gs_config *config, const struct gs_step_info *info);
 uint32_t gs_step_class(const struct gs_config *config, const struct gs_step_info *info);
 
-/* A client may wish for that priority: it is root's, or not above its step's. */
+/* A client may priority request for that priority: it is root's, or not above its step's. */
 int gs_client_may_have(const struct gs_connection *conn, int32_t priority);
 
-/* The priority of a client's kernels: its step's, or what it wished for, as far as it may. */
+/* The priority of a client's kernels: its step's, or what it requested, as far as it may. */
 int32_t gs_client_priority(const struct gs_connection *conn);
 
 /* The administrator's priority for all steps of the job, those to come too; how many there are. */

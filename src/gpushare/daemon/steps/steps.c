@@ -228,8 +228,8 @@ struct gs_step *gs_step_add(struct gs_daemon *d, const struct gs_step_info *info
 static void forget(struct gs_step *s)
 {
 	gs_step_unwatch(s);
-	gs_tally_fini(&s->live);
-	gs_tally_fini(&s->tally);
+	gs_step_usage_fini(&s->live);
+	gs_step_usage_fini(&s->usage);
 	free(s->dmem_cgroup);
 	free(s);
 }
@@ -259,12 +259,12 @@ void gs_step_over(struct gs_daemon *d, struct gs_step *s, const char *why)
 		if (conn->own == s)
 			conn->own = NULL;
 	gs_devices_sync(d, 0); /* what its launches have taught */
-	gs_tally_fini(&s->tally);
-	s->tally = s->live; /* nobody has it any more */
+	gs_step_usage_fini(&s->usage);
+	s->usage = s->live; /* nobody has it any more */
 	memset(&s->live, 0, sizeof(s->live));
 	gs_log(GS_LOG_INFO, "job %u.%s uid %u: over: %s; %" PRIu64 " launches, %" PRIu64
 	       " preemptions", s->info.job_id, gs_step_name(s->info.step_id, name, sizeof(name)),
-	       (unsigned)s->info.uid, why, s->tally.launches, s->tally.preemptions);
+	       (unsigned)s->info.uid, why, s->usage.launches, s->usage.preemptions);
 	s->peak = gs_ledger_peak(s->alloc->device->ledger, s->alloc->id);
 	s->ended_s = time(NULL);
 	if (s->alloc->away_peak > s->peak)
@@ -276,7 +276,7 @@ void gs_step_over(struct gs_daemon *d, struct gs_step *s, const char *why)
 	gs_peaks_note(d->peaks, s->info.program, s->peak);
 	for (size_t i = 0; over_listeners[i]; i++)
 		over_listeners[i](d, s);
-	gs_tally_trim(&s->tally, KERNELS_KEPT);
+	gs_step_usage_trim(&s->usage, KERNELS_KEPT);
 	TAILQ_REMOVE(&d->steps, s, link);
 	TAILQ_INSERT_TAIL(&d->finished.list, s, link);
 	if (d->finished.n < GS_FINISHED_MAX) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * WISH: a program's own word on its priority.  As with processes in Linux,
+ * PRIORITY_REQUEST: a program's own word on its priority.  As with processes in Linux,
  * only root may raise it above what it has otherwise; for anybody else such a
- * wish is ignored and the step's priority used (seed 000, section 6.4).
+ * priority request is ignored and the step's priority used (seed 000, section 6.4).
  */
 #define _GNU_SOURCE
-#include "gpushare/daemon/session/wish.h"
+#include "gpushare/daemon/session/priority_request.h"
 
 #include "common/clock.h"
 #include "common/log.h"
@@ -16,7 +16,7 @@
 #include "gpushare/daemon/steps/priority.h"
 #include "gpushare/daemon/base/step.h"
 
-static void standing(const struct gs_connection *conn, struct gs_msg_standing *out)
+static void usage(const struct gs_connection *conn, struct gs_msg_usage *out)
 {
 	const struct gs_step *step = conn->step;
 
@@ -29,31 +29,31 @@ static void standing(const struct gs_connection *conn, struct gs_msg_standing *o
 	out->step_priority = (uint32_t)step->priority;
 	out->reservation = step->reservation;
 	out->used = step->alloc ? gs_memory_used(conn->d, step->alloc) : 0;
-	out->launches = step->tally.launches;
-	out->preemptions = step->tally.preemptions;
-	out->active_ns = step->tally.active_ns;
-	out->waiting_ns = step->tally.waiting_ns;
+	out->launches = step->usage.launches;
+	out->preemptions = step->usage.preemptions;
+	out->active_ns = step->usage.active_ns;
+	out->waiting_ns = step->usage.waiting_ns;
 }
 
-int gs_on_wish(struct gs_connection *conn, struct gs_msg *msg, int fd)
+int gs_on_priority_request(struct gs_connection *conn, struct gs_msg *msg, int fd)
 {
-	uint32_t kind = msg->wish.kind, wanted = msg->wish.priority;
+	uint32_t kind = msg->priority_request.kind, wanted = msg->priority_request.priority;
 	struct gs_msg answer;
 
 	(void)fd;
-	if (!conn->step || kind >= GS_WISH_COUNT ||
-	    (kind == GS_WISH_OWN && wanted > GS_PRIORITY_MAX)) {
+	if (!conn->step || kind >= GS_PRIORITY_REQUEST_COUNT ||
+	    (kind == GS_PRIORITY_REQUEST_OWN && wanted > GS_PRIORITY_MAX)) {
 		gs_complain("%s: closed: %s", conn->who,
-			    conn->step ? "a wish that there is not" : "WISH before HELLO");
+			    conn->step ? "a request that there is not" : "PRIORITY_REQUEST before HELLO");
 		return -1;
 	}
-	gs_msg_init(&answer, GS_MSG_STANDING, msg->header.tag);
-	if (kind != GS_WISH_NONE) {
-		conn->registration.wished = kind == GS_WISH_OWN;
-		conn->registration.wish = (int32_t)wanted;
-		answer.standing.refused = conn->registration.wished && !gs_client_may_have(conn, conn->registration.wish);
-		if (answer.standing.refused) {
-			conn->registration.wished = 0;
+	gs_msg_init(&answer, GS_MSG_USAGE, msg->header.tag);
+	if (kind != GS_PRIORITY_REQUEST_NONE) {
+		conn->registration.has_priority_request = kind == GS_PRIORITY_REQUEST_OWN;
+		conn->registration.priority_request = (int32_t)wanted;
+		answer.usage.refused = conn->registration.has_priority_request && !gs_client_may_have(conn, conn->registration.priority_request);
+		if (answer.usage.refused) {
+			conn->registration.has_priority_request = 0;
 			gs_complain("%s: priority %u refused: its step has %d, and it is not root",
 				    conn->who, wanted, (int)conn->step->priority);
 		} else {
@@ -63,6 +63,6 @@ int gs_on_wish(struct gs_connection *conn, struct gs_msg *msg, int fd)
 			gs_command_priority(conn->device->arbiter, conn->client, gs_client_priority(conn),
 					    gs_step_class(conn->d->config, &conn->step->info));
 	}
-	standing(conn, &answer.standing);
+	usage(conn, &answer.usage);
 	return msg->header.tag ? gs_connection_send(conn, &answer, -1) : 0;
 }

@@ -11,14 +11,14 @@
 
 #include "gpu_rig.h"
 #include "gpushare/arbiter/gpu_core.h"
-#include "gpushare/arbiter/pace.h"
+#include "gpushare/arbiter/polling.h"
 
 /* ---- a client's pauses ------------------------------------------------- */
 
 static void pause_for(struct gs_gpu_client *t, uint64_t *at, uint64_t gap)
 {
-	gs_pace_idle(t, *at);
-	gs_pace_busy(t, *at += gap);
+	gs_polling_idle(t, *at);
+	gs_polling_busy(t, *at += gap);
 	*at += MS;
 }
 
@@ -29,22 +29,22 @@ static void test_grace_follows_the_pauses(void **unused)
 	uint64_t at = T0;
 
 	(void)unused;
-	assert_int_equal(gs_pace_grace(&t), 25 * US); /* nobody knows */
+	assert_int_equal(gs_polling_grace(&t), 25 * US); /* nobody knows */
 	pause_for(&t, &at, 40 * US);
-	assert_int_equal(gs_pace_grace(&t), 80 * US);
+	assert_int_equal(gs_polling_grace(&t), 80 * US);
 	pause_for(&t, &at, 180 * US);
-	assert_int_equal(gs_pace_grace(&t), 80 * US); /* the shorter of two */
+	assert_int_equal(gs_polling_grace(&t), 80 * US); /* the shorter of two */
 	pause_for(&t, &at, 180 * US);
-	assert_int_equal(gs_pace_grace(&t), 200 * US);
+	assert_int_equal(gs_polling_grace(&t), 200 * US);
 	/* One long pause does not end a chain; two do, and two short ones begin one. */
 	pause_for(&t, &at, 4 * MS);
-	assert_int_equal(gs_pace_grace(&t), 200 * US);
+	assert_int_equal(gs_polling_grace(&t), 200 * US);
 	pause_for(&t, &at, 4 * MS);
-	assert_int_equal(gs_pace_grace(&t), 0);
+	assert_int_equal(gs_polling_grace(&t), 0);
 	pause_for(&t, &at, 10 * US);
-	assert_int_equal(gs_pace_grace(&t), 35 * US);
+	assert_int_equal(gs_polling_grace(&t), 35 * US);
 	g.o.idle_grace_ns = 0;
-	assert_int_equal(gs_pace_grace(&t), 0);
+	assert_int_equal(gs_polling_grace(&t), 0);
 }
 
 /* A kernel of 1 ms every 5 ms beside a long one: its end gives the GPU back in the same turn. */
@@ -191,7 +191,7 @@ static void test_polls_a_client_on_its_way_out(void **unused)
 	assert_false(has_turn(high));
 	/* Whoever polls seldom is there when the next one may have the GPU. */
 	gs_gpu_poll_every(gpu, 100 * US);
-	assert_int_equal(gs_pace_next(gpu, now) - now, 9 * US);
+	assert_int_equal(gs_polling_next(gpu, now) - now, 9 * US);
 	gs_gpu_poll_every(gpu, 0);
 	turn(9 * US);
 	assert_true(has_turn(high));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The figures of running steps across a restart; see carry.h. */
+/* The figures of running steps across a restart; see saved_usage.h. */
 #define _GNU_SOURCE
-#include "gpushare/daemon/steps/carry.h"
+#include "gpushare/daemon/steps/saved_usage.h"
 
 #include <inttypes.h>
 #include <time.h>
@@ -15,7 +15,7 @@
 /* Of the clients that are gone. */
 static uint64_t launches_over(const struct gs_daemon *d, const struct gs_step *s)
 {
-	uint64_t all = s->tally.launches, theirs = 0;
+	uint64_t all = s->usage.launches, theirs = 0;
 	const struct gs_connection *conn;
 
 	LIST_FOREACH(conn, &d->conns, link)
@@ -26,7 +26,7 @@ static uint64_t launches_over(const struct gs_daemon *d, const struct gs_step *s
 
 static void print(const struct gs_daemon *d, const struct gs_step *s, FILE *f)
 {
-	const struct gs_tally *t = &s->tally;
+	const struct gs_step_usage *t = &s->usage;
 
 	fprintf(f, "had %u %u %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
 		" %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRId64 "\n",
@@ -37,7 +37,7 @@ static void print(const struct gs_daemon *d, const struct gs_step *s, FILE *f)
 
 static int parse(struct gs_daemon *d, const char *line)
 {
-	struct gs_tally had = { 0 };
+	struct gs_step_usage had = { 0 };
 	uint64_t peak;
 	int64_t begun_s;
 	unsigned job, step;
@@ -53,7 +53,7 @@ static int parse(struct gs_daemon *d, const char *line)
 	s = gs_step_find(d, job, step);
 	if (!s)
 		return 1;
-	s->tally = s->live = had; /* nobody has come to it yet */
+	s->usage = s->live = had; /* nobody has come to it yet */
 	if (begun_s > 0 && begun_s < s->begun_s)
 		s->begun_s = begun_s;
 	gs_ledger_note_peak(s->alloc->device->ledger, s->alloc->id,

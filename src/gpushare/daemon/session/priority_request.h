@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* WISH: a program's own word on its priority. */
+/* PRIORITY_REQUEST: a program's own word on its priority. */
 #ifndef GPUSHARE_DAEMON_WISH_H
 #define GPUSHARE_DAEMON_WISH_H
 
 #include "gpushare/daemon/base/connection.h"
 
-gs_handler gs_on_wish;
+gs_handler gs_on_priority_request;
 
 #endif

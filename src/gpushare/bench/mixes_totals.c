@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Rates, latencies and longest steps of windows; see mixes_tally.h. */
+/* Rates, latencies and longest steps of windows; see mixes_totals.h. */
 #define _GNU_SOURCE
-#include "gpushare/bench/mixes_tally.h"
+#include "gpushare/bench/mixes_totals.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -67,7 +67,7 @@ double mixes_alone(const struct mixes_crew *crew, uint32_t side, const struct mi
 }
 
 /* Room for the latencies of one more program, if it has any; -1: no memory. */
-static int make_room(struct mixes_tally *t, const struct mixes_crew *crew, const struct mixes_member *m,
+static int make_room(struct mixes_totals *t, const struct mixes_crew *crew, const struct mixes_member *m,
 		     const struct mixes_window *w)
 {
 	uint64_t period_ns = mixes_period(crew->setup, crew->mix->side[m->side].program);
@@ -82,7 +82,7 @@ static int make_room(struct mixes_tally *t, const struct mixes_crew *crew, const
 	return 0;
 }
 
-int mixes_tally_add(struct mixes_tally *t, const struct mixes_crew *crew, const struct mixes_window *w,
+int mixes_totals_add(struct mixes_totals *t, const struct mixes_crew *crew, const struct mixes_window *w,
 		    const double alone[2], struct gs_error *err)
 {
 	double part[2] = { 0, 0 }, apart, larger;
@@ -113,7 +113,7 @@ int mixes_tally_add(struct mixes_tally *t, const struct mixes_crew *crew, const 
 	return 0;
 }
 
-void mixes_tally_close(struct mixes_tally *t)
+void mixes_totals_close(struct mixes_totals *t)
 {
 	for (int side = 0; side < 2 && t->row.windows; side++)
 		t->row.part[side] /= t->row.windows;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Per-step and per-kernel accounting; see tally.h. */
+/* Per-step and per-kernel accounting; see step_usage.h. */
 #define _GNU_SOURCE
-#include "gpushare/arbiter/tally.h"
+#include "gpushare/arbiter/step_usage.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@ static uint32_t hash_name(const char *name, uint32_t transform)
 	return h;
 }
 
-static int find(const struct gs_tally *t, const char *name, uint32_t transform, uint32_t hash)
+static int find(const struct gs_step_usage *t, const char *name, uint32_t transform, uint32_t hash)
 {
 	for (uint32_t i = 0; i < t->nkernel; i++)
 		if (t->kernel[i].hash == hash && t->kernel[i].transform == transform &&
@@ -27,12 +27,12 @@ static int find(const struct gs_tally *t, const char *name, uint32_t transform, 
 	return -1;
 }
 
-static int add(struct gs_tally *t, const char name[GS_TALLY_NAME_MAX], uint32_t transform,
+static int add(struct gs_step_usage *t, const char name[GS_STEP_USAGE_NAME_MAX], uint32_t transform,
 	       uint32_t hash)
 {
-	struct gs_tally_kernel *k;
+	struct gs_step_usage_kernel *k;
 
-	if (t->nkernel >= GS_TALLY_KERNELS_MAX)
+	if (t->nkernel >= GS_STEP_USAGE_KERNELS_MAX)
 		return -1;
 	if ((t->nkernel & (t->nkernel - 1)) == 0) { /* room doubles at each power of two */
 		size_t room = t->nkernel ? 2 * (size_t)t->nkernel : 1;
@@ -50,14 +50,14 @@ static int add(struct gs_tally *t, const char name[GS_TALLY_NAME_MAX], uint32_t 
 	return (int)t->nkernel++;
 }
 
-int gs_tally_announce(struct gs_tally *t, struct gs_kernel_map *map, uint32_t number,
+int gs_step_usage_announce(struct gs_step_usage *t, struct gs_kernel_map *map, uint32_t number,
 		      const char *name, uint32_t transform, uint32_t reason, uint32_t registers)
 {
-	char kept[GS_TALLY_NAME_MAX];
+	char kept[GS_STEP_USAGE_NAME_MAX];
 	uint32_t hash;
 	int i;
 
-	if (number >= GS_TALLY_KERNELS_MAX)
+	if (number >= GS_STEP_USAGE_KERNELS_MAX)
 		return -1;
 	strncpy(kept, name, sizeof(kept) - 1);
 	kept[sizeof(kept) - 1] = '\0';
@@ -73,10 +73,10 @@ int gs_tally_announce(struct gs_tally *t, struct gs_kernel_map *map, uint32_t nu
 	return 0;
 }
 
-struct gs_tally_kernel *gs_tally_kernel(struct gs_tally *t, const struct gs_kernel_map *map,
+struct gs_step_usage_kernel *gs_step_usage_kernel(struct gs_step_usage *t, const struct gs_kernel_map *map,
 					uint32_t number)
 {
-	if (number >= GS_TALLY_KERNELS_MAX || !map->slot[number] ||
+	if (number >= GS_STEP_USAGE_KERNELS_MAX || !map->slot[number] ||
 	    map->slot[number] > t->nkernel)
 		return NULL;
 	return &t->kernel[map->slot[number] - 1];
@@ -89,50 +89,50 @@ static uint32_t to_us(uint64_t ns)
 	return us > UINT32_MAX ? UINT32_MAX : (uint32_t)us;
 }
 
-void gs_tally_evicted(struct gs_tally *t, uint64_t ns)
+void gs_step_usage_evicted(struct gs_step_usage *t, uint64_t ns)
 {
-	t->sample_us[t->evictions % GS_TALLY_SAMPLES] = to_us(ns);
+	t->sample_us[t->evictions % GS_STEP_USAGE_SAMPLES] = to_us(ns);
 	t->evictions++;
 }
 
-static void add_time(struct gs_tally_time *t, uint64_t ns, uint64_t launches, int evictable)
+static void add_time(struct gs_step_usage_time *t, uint64_t ns, uint64_t launches, int evictable)
 {
 	t->gpu_ns += ns;
 	t->unevictable += evictable ? 0 : launches;
 	t->unevictable_ns += evictable ? 0 : ns;
 }
 
-void gs_tally_ran(struct gs_tally *t, struct gs_tally_kernel *k, uint64_t ns, uint64_t launches, int evictable)
+void gs_step_usage_ran(struct gs_step_usage *t, struct gs_step_usage_kernel *k, uint64_t ns, uint64_t launches, int evictable)
 {
 	add_time(&t->time, ns, launches, evictable);
 	if (k)
 		add_time(&k->time, ns, launches, evictable);
 }
 
-void gs_tally_left(struct gs_tally_kernel *k, uint64_t ns)
+void gs_step_usage_left(struct gs_step_usage_kernel *k, uint64_t ns)
 {
 	if (!k->sample_us)
-		k->sample_us = calloc(GS_TALLY_KERNEL_SAMPLES, sizeof(*k->sample_us));
+		k->sample_us = calloc(GS_STEP_USAGE_KERNEL_SAMPLES, sizeof(*k->sample_us));
 	if (!k->sample_us)
 		return;
-	k->sample_us[k->left % GS_TALLY_KERNEL_SAMPLES] = to_us(ns);
+	k->sample_us[k->left % GS_STEP_USAGE_KERNEL_SAMPLES] = to_us(ns);
 	k->left++;
 }
 
-double gs_tally_left_us(const struct gs_tally_kernel *k, double quantile)
+double gs_step_usage_left_us(const struct gs_step_usage_kernel *k, double quantile)
 {
-	double us[GS_TALLY_KERNEL_SAMPLES];
-	size_t n = k->left < GS_TALLY_KERNEL_SAMPLES ? (size_t)k->left : GS_TALLY_KERNEL_SAMPLES;
+	double us[GS_STEP_USAGE_KERNEL_SAMPLES];
+	size_t n = k->left < GS_STEP_USAGE_KERNEL_SAMPLES ? (size_t)k->left : GS_STEP_USAGE_KERNEL_SAMPLES;
 
 	for (size_t i = 0; i < n; i++)
 		us[i] = k->sample_us[i];
 	return gs_quantile(us, n, quantile);
 }
 
-void gs_tally_quantiles(struct gs_tally *t)
+void gs_step_usage_quantiles(struct gs_step_usage *t)
 {
-	double us[GS_TALLY_SAMPLES];
-	size_t n = t->evictions < GS_TALLY_SAMPLES ? (size_t)t->evictions : GS_TALLY_SAMPLES;
+	double us[GS_STEP_USAGE_SAMPLES];
+	size_t n = t->evictions < GS_STEP_USAGE_SAMPLES ? (size_t)t->evictions : GS_STEP_USAGE_SAMPLES;
 
 	if (t->quantiles_of == t->evictions) /* a thousand steps that are over cost nothing */
 		return;
@@ -145,14 +145,14 @@ void gs_tally_quantiles(struct gs_tally *t)
 
 static int more_launches(const void *a, const void *b)
 {
-	const struct gs_tally_kernel *x = a, *y = b;
+	const struct gs_step_usage_kernel *x = a, *y = b;
 
 	return (x->launches < y->launches) - (x->launches > y->launches);
 }
 
-void gs_tally_trim(struct gs_tally *t, uint32_t most)
+void gs_step_usage_trim(struct gs_step_usage *t, uint32_t most)
 {
-	struct gs_tally_kernel *smaller;
+	struct gs_step_usage_kernel *smaller;
 
 	if (t->nkernel <= most)
 		return;
@@ -167,22 +167,22 @@ void gs_tally_trim(struct gs_tally *t, uint32_t most)
 
 static uint32_t *copy_samples(const uint32_t *sample_us)
 {
-	uint32_t *copy = sample_us ? malloc(GS_TALLY_KERNEL_SAMPLES * sizeof(*copy)) : NULL;
+	uint32_t *copy = sample_us ? malloc(GS_STEP_USAGE_KERNEL_SAMPLES * sizeof(*copy)) : NULL;
 
 	if (copy)
-		memcpy(copy, sample_us, GS_TALLY_KERNEL_SAMPLES * sizeof(*copy));
+		memcpy(copy, sample_us, GS_STEP_USAGE_KERNEL_SAMPLES * sizeof(*copy));
 	return copy;
 }
 
-static void copy_kernels(struct gs_tally *to, const struct gs_tally *from)
+static void copy_kernels(struct gs_step_usage *to, const struct gs_step_usage *from)
 {
-	gs_tally_fini(to);
+	gs_step_usage_fini(to);
 	to->kernel = from->nkernel ? malloc(from->nkernel * sizeof(*to->kernel)) : NULL;
 	if (!to->kernel)
 		return;
 	to->nkernel = from->nkernel;
 	for (uint32_t i = 0; i < from->nkernel; i++) {
-		struct gs_tally_kernel *k = &to->kernel[i];
+		struct gs_step_usage_kernel *k = &to->kernel[i];
 
 		*k = from->kernel[i];
 		k->sample_us = copy_samples(k->sample_us);
@@ -191,9 +191,9 @@ static void copy_kernels(struct gs_tally *to, const struct gs_tally *from)
 	}
 }
 
-void gs_tally_copy(struct gs_tally *to, const struct gs_tally *from, int with_kernels)
+void gs_step_usage_copy(struct gs_step_usage *to, const struct gs_step_usage *from, int with_kernels)
 {
-	struct gs_tally_kernel *kernel = to->kernel;
+	struct gs_step_usage_kernel *kernel = to->kernel;
 	uint32_t nkernel = to->nkernel;
 
 	*to = *from;
@@ -203,7 +203,7 @@ void gs_tally_copy(struct gs_tally *to, const struct gs_tally *from, int with_ke
 		copy_kernels(to, from);
 }
 
-void gs_tally_fini(struct gs_tally *t)
+void gs_step_usage_fini(struct gs_step_usage *t)
 {
 	for (uint32_t i = 0; i < t->nkernel; i++)
 		free(t->kernel[i].sample_us);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* From the records of windows to a row. */
-#ifndef GPUSHARE_BENCH_MIXES_TALLY_H
-#define GPUSHARE_BENCH_MIXES_TALLY_H
+#ifndef GPUSHARE_BENCH_MIXES_TOTALS_H
+#define GPUSHARE_BENCH_MIXES_TOTALS_H
 
 #include "gpushare/bench/mixes_crew.h"
 
-struct mixes_tally {
+struct mixes_totals {
 	struct mixes_row row; /* sums, until it is closed */
 	double *latency;      /* of requests, ns */
 	size_t latencies;
@@ -18,10 +18,10 @@ struct mixes_tally {
 double mixes_alone(const struct mixes_crew *crew, uint32_t side, const struct mixes_window *window);
 
 /* Add a window of the whole crew; alone: what one program of each side does alone.  -1: no memory. */
-int mixes_tally_add(struct mixes_tally *tally, const struct mixes_crew *crew, const struct mixes_window *window,
+int mixes_totals_add(struct mixes_totals *totals, const struct mixes_crew *crew, const struct mixes_window *window,
 		    const double alone[2], struct gs_error *err);
 
 /* The row is right from here on. */
-void mixes_tally_close(struct mixes_tally *tally);
+void mixes_totals_close(struct mixes_totals *totals);
 
 #endif

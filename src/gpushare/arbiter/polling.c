@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* When to look again; see pace.h. */
+/* When to look again; see polling.h. */
 #define _GNU_SOURCE
-#include "gpushare/arbiter/pace.h"
+#include "gpushare/arbiter/polling.h"
 
 #include "common/clock.h"
 #include "gpushare/arbiter/usage.h"
@@ -24,7 +24,7 @@
 /* Beyond the gap that is expected. */
 #define GRACE_MORE_NS (20 * GS_NS_PER_US)
 
-int gs_pace_contended(const struct gs_gpu *gpu)
+int gs_polling_contended(const struct gs_gpu *gpu)
 {
 	size_t others = gs_sched_count(gpu->sched);
 
@@ -33,7 +33,7 @@ int gs_pace_contended(const struct gs_gpu *gpu)
 
 /* ---- what is known of a client ---------------------------------------- */
 
-uint64_t gs_pace_grace(const struct gs_gpu_client *t)
+uint64_t gs_polling_grace(const struct gs_gpu_client *t)
 {
 	/*
 	 * One that launches beside the others without asking loses little if they go on in its pauses: a program that launches more
@@ -51,12 +51,12 @@ uint64_t gs_pace_grace(const struct gs_gpu_client *t)
 	return wait < most ? wait : most;
 }
 
-void gs_pace_idle(struct gs_gpu_client *t, uint64_t now)
+void gs_polling_idle(struct gs_gpu_client *t, uint64_t now)
 {
 	t->ended_ns = now;
 }
 
-void gs_pace_busy(struct gs_gpu_client *t, uint64_t now)
+void gs_polling_busy(struct gs_gpu_client *t, uint64_t now)
 {
 	if (t->ended_ns) {
 		t->gap_before_ns = t->gap_ns;
@@ -66,7 +66,7 @@ void gs_pace_busy(struct gs_gpu_client *t, uint64_t now)
 
 /* ---- when to look ------------------------------------------------------ */
 
-uint64_t gs_pace_poll(const struct gs_gpu *gpu, uint64_t ns)
+uint64_t gs_polling_poll(const struct gs_gpu *gpu, uint64_t ns)
 {
 	return ns > gpu->loop.poll_ns ? ns : gpu->loop.poll_ns;
 }
@@ -87,7 +87,7 @@ static uint64_t poll_contended(const struct gs_gpu *gpu)
 static uint64_t leaving(const struct gs_gpu *gpu, uint64_t now)
 {
 	uint64_t since = now - gpu->leave.since, leave = gpu->leave.takes_ns, lead;
-	uint64_t next = now + gs_pace_poll(gpu, since < DRAIN_FAST_NS ? POLL_LEAVING_NS : POLL_LEFT_BEHIND_NS);
+	uint64_t next = now + gs_polling_poll(gpu, since < DRAIN_FAST_NS ? POLL_LEAVING_NS : POLL_LEFT_BEHIND_NS);
 
 	lead = gpu->o.overlap_ns < leave ? leave - gpu->o.overlap_ns : 0;
 	if (!gpu->holder && leave < DRAIN_FAST_NS && since < lead)
@@ -95,7 +95,7 @@ static uint64_t leaving(const struct gs_gpu *gpu, uint64_t now)
 	return next;
 }
 
-uint64_t gs_pace_waiting(const struct gs_gpu *gpu, uint64_t now)
+uint64_t gs_polling_waiting(const struct gs_gpu *gpu, uint64_t now)
 {
 	const struct gs_gpu_client *t;
 
@@ -112,11 +112,11 @@ static uint64_t contended(const struct gs_gpu *gpu, uint64_t now)
 	uint64_t next = now + poll_contended(gpu);
 
 	if (holder && holder->task && holder->idle_since)
-		next = sooner(next, holder->idle_since + gs_pace_grace(holder));
+		next = sooner(next, holder->idle_since + gs_polling_grace(holder));
 	return next;
 }
 
-uint64_t gs_pace_next(const struct gs_gpu *gpu, uint64_t now)
+uint64_t gs_polling_next(const struct gs_gpu *gpu, uint64_t now)
 {
 	const struct gs_gpu_client *t;
 	uint64_t next;
@@ -124,11 +124,11 @@ uint64_t gs_pace_next(const struct gs_gpu *gpu, uint64_t now)
 	if (gpu->leaving)
 		return leaving(gpu, now);
 	if (gpu->start.client)
-		return now + gs_pace_poll(gpu, POLL_STARTING_NS);
+		return now + gs_polling_poll(gpu, POLL_STARTING_NS);
 	if (gpu->pin.client) /* nothing is decided */
-		return now + gs_pace_poll(gpu, POLL_PINNED_NS);
+		return now + gs_polling_poll(gpu, POLL_PINNED_NS);
 	next = sooner(gpu->deadline > now ? gpu->deadline : now + POLL_DECISION_NS, gs_force_next(gpu, now));
-	if (gs_pace_contended(gpu))
+	if (gs_polling_contended(gpu))
 		return sooner(next, contended(gpu, now));
 	LIST_FOREACH(t, &gpu->clients, link)
 		if (t == gpu->holder || t->on_gpu || t->off_gpu)
