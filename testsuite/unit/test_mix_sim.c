@@ -31,9 +31,9 @@ int bench_status_request(const struct bench_stage *stage, struct bench_status *i
 
 static uint64_t predicted[2];
 
-int bench_predicted_request(const struct bench_crew *crew, uint64_t alone_ns[BENCH_PROGRAMS_MAX], struct gs_error *err)
+int bench_predicted_request(const struct bench_workers *workers, uint64_t alone_ns[BENCH_PROGRAMS_MAX], struct gs_error *err)
 {
-	(void)crew;
+	(void)workers;
 	(void)err;
 	memcpy(alone_ns, predicted, sizeof(predicted));
 	return 0;
@@ -64,7 +64,7 @@ static struct mix two_kernels(void)
 		kernel[i] = (struct sim_kernel){ .length_ns = 10 * MS, .block_tasks = 200,
 						 .priority = 1, .shares = 1 };
 	memset(&shared, 0, sizeof(shared));
-	return (struct mix){ .workload = { kernel, 2 }, .rounds = 1, .crew = { .page = &shared.page } };
+	return (struct mix){ .workload = { kernel, 2 }, .rounds = 1, .workers = { .page = &shared.page } };
 }
 
 static double simulated_antt(uint64_t taken_ns)
@@ -156,7 +156,7 @@ static void test_gaps_by_kind(void **state)
 
 	(void)state;
 	assert_non_null(gaps);
-	m.crew.page->slot[0].sample[0].release_ns = 700 * US;
+	m.workers.page->slot[0].sample[0].release_ns = 700 * US;
 	mix_gaps_find(&m, span, 3, 1, gaps);
 	mix_gaps_result(&m, gaps, &r);
 	assert_int_equal(r.costs.first_ns, 300 * US);

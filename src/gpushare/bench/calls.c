@@ -57,46 +57,46 @@ static int quantiles(const struct bench_slot *s, size_t first, size_t step, stru
 	return 0;
 }
 
-static int order(struct bench_crew *crew, enum bench_call call, uint32_t count, struct gs_error *err)
+static int order(struct bench_workers *workers, enum bench_call call, uint32_t count, struct gs_error *err)
 {
-	struct bench_slot *s = &crew->page->slot[0];
+	struct bench_slot *s = &workers->page->slot[0];
 
 	s->call = call;
 	s->launches = count;
-	bench_crew_order(crew, 0, BENCH_CALLS);
-	return bench_crew_wait(crew, 0, RUN_S, err);
+	bench_workers_order(workers, 0, BENCH_CALLS);
+	return bench_workers_wait(workers, 0, RUN_S, err);
 }
 
 /*
  * A grid of half a wave goes out as written, one of several waves is preemptible. A cost of 100 ns
  * can only be seen within one process: in another the driver's own part may take 1 us more or less.
  */
-static int launches(struct calls *c, struct bench_crew *crew, struct row *r, struct gs_error *err)
+static int launches(struct calls *c, struct bench_workers *workers, struct row *r, struct gs_error *err)
 {
-	struct bench_slot *s = &crew->page->slot[0];
+	struct bench_slot *s = &workers->page->slot[0];
 
-	bench_set_kernel(crew, 0, &c->yard, EVICTABLE_WAVES);
+	bench_set_kernel(workers, 0, &c->yard, EVICTABLE_WAVES);
 	r[2].what = "evictable";
-	if (!bench_crew_alone(crew, 0, 4, err) || order(crew, BENCH_CALL_LAUNCH, c->count, err) < 0 ||
+	if (!bench_workers_alone(workers, 0, 4, err) || order(workers, BENCH_CALL_LAUNCH, c->count, err) < 0 ||
 	    quantiles(s, 0, 1, &r[2], err) < 0)
 		return -1;
 	s->tasks = c->yard.resident / 2 ? c->yard.resident / 2 : 1;
 	s->iterations = 1;
 	r[0].what = "as-is";
 	r[1].what = "as-is-past";
-	if (order(crew, BENCH_CALL_BESIDE, c->count, err) < 0 || quantiles(s, 0, 2, &r[0], err) < 0 ||
+	if (order(workers, BENCH_CALL_BESIDE, c->count, err) < 0 || quantiles(s, 0, 2, &r[0], err) < 0 ||
 	    quantiles(s, 1, 2, &r[1], err) < 0)
 		return -1;
 	r[0].beside = 1;
 	return 0;
 }
 
-static int memory(struct calls *c, struct bench_crew *crew, struct row *r, struct gs_error *err)
+static int memory(struct calls *c, struct bench_workers *workers, struct row *r, struct gs_error *err)
 {
-	struct bench_slot *s = &crew->page->slot[0];
+	struct bench_slot *s = &workers->page->slot[0];
 
-	bench_set_kernel(crew, 0, &c->yard, 1);
-	if (order(crew, BENCH_CALL_MEMORY, c->count, err) < 0)
+	bench_set_kernel(workers, 0, &c->yard, 1);
+	if (order(workers, BENCH_CALL_MEMORY, c->count, err) < 0)
 		return -1;
 	r[0].what = "alloc";
 	r[1].what = "alloc-past";
@@ -113,15 +113,15 @@ static int run_way(struct calls *c, const struct bench_way *way, struct row *r,
 		   struct gs_error *err)
 {
 	static const struct bench_part part = { 100, 1, 0 };
-	struct bench_crew crew;
+	struct bench_workers workers;
 	int rc;
 
-	if (bench_enter(&crew, &c->common.stage, way, &part, 1, c->yard.memory, err) < 0)
+	if (bench_enter(&workers, &c->common.stage, way, &part, 1, c->yard.memory, err) < 0)
 		return -1;
 	for (size_t k = 0; k < ROWS_MOST; k++)
 		r[k].way = way;
-	rc = c->call == BENCH_CALL_LAUNCH ? launches(c, &crew, r, err) : memory(c, &crew, r, err);
-	bench_leave(&crew, way, rc < 0);
+	rc = c->call == BENCH_CALL_LAUNCH ? launches(c, &workers, r, err) : memory(c, &workers, r, err);
+	bench_leave(&workers, way, rc < 0);
 	return rc;
 }
 

@@ -51,9 +51,9 @@ static uint64_t wakes_of(pid_t pid)
 	return n;
 }
 
-static int take(const struct bench_crew *crew, struct moment *m, struct gs_error *err)
+static int take(const struct bench_workers *workers, struct moment *m, struct gs_error *err)
 {
-	pid_t pid = crew->stage->daemon;
+	pid_t pid = workers->stage->daemon;
 	struct timespec ts;
 	clockid_t clock;
 	int rc = clock_getcpuclockid(pid, &clock);
@@ -69,50 +69,50 @@ static int take(const struct bench_crew *crew, struct moment *m, struct gs_error
 		.cpu_ns = (uint64_t)ts.tv_sec * GS_NS_PER_S + (uint64_t)ts.tv_nsec,
 		.wakes = wakes_of(pid),
 	};
-	for (uint32_t i = 0; i < crew->count; i++)
-		m->launches += crew->page->slot[i].launched;
+	for (uint32_t i = 0; i < workers->count; i++)
+		m->launches += workers->page->slot[i].launched;
 	return 0;
 }
 
-static int keep_busy(struct cost *c, struct bench_crew *crew, struct gs_error *err)
+static int keep_busy(struct cost *c, struct bench_workers *workers, struct gs_error *err)
 {
 	uint64_t waves = bench_waves(&c->yard, c->kernel_ns);
 
 	for (uint32_t i = 0; i < c->clients; i++) {
-		bench_set_kernel(crew, i, &c->yard, waves < WAVES_MIN ? WAVES_MIN : waves);
-		if (!bench_crew_alone(crew, i, 3, err))
+		bench_set_kernel(workers, i, &c->yard, waves < WAVES_MIN ? WAVES_MIN : waves);
+		if (!bench_workers_alone(workers, i, 3, err))
 			return -1;
 	}
 	for (uint32_t i = 0; i < c->clients; i++) {
-		crew->page->slot[i].launches = 0;
-		crew->page->slot[i].release_ns = crew->page->slot[i].period_ns = 0;
-		bench_crew_order(crew, i, BENCH_RUN);
+		workers->page->slot[i].launches = 0;
+		workers->page->slot[i].release_ns = workers->page->slot[i].period_ns = 0;
+		bench_workers_order(workers, i, BENCH_RUN);
 	}
 	return 0;
 }
 
-static int measure(struct cost *c, struct bench_crew *crew, struct figures *f,
+static int measure(struct cost *c, struct bench_workers *workers, struct figures *f,
 		   struct gs_error *err)
 {
 	struct bench_eviction *e = NULL;
 	struct moment a = { 0 }, b = { 0 };
 	long evictions = 0;
-	int rc = keep_busy(c, crew, err);
+	int rc = keep_busy(c, workers, err);
 
 	if (rc == 0) {
 		bench_sleep_until(gs_clock_ns() + SETTLE_NS, 0);
-		rc = take(crew, &a, err);
+		rc = take(workers, &a, err);
 	}
 	if (rc == 0) {
 		bench_sleep_until(a.at_ns + c->for_ns, 0);
-		rc = take(crew, &b, err);
+		rc = take(workers, &b, err);
 	}
 	for (uint32_t i = 0; i < c->clients; i++)
-		atomic_store(&crew->page->slot[i].stop, 1);
+		atomic_store(&workers->page->slot[i].stop, 1);
 	if (rc == 0)
-		rc = bench_crew_wait_all(crew, RUN_S, err);
+		rc = bench_workers_wait_all(workers, RUN_S, err);
 	if (rc == 0)
-		evictions = bench_evictions(crew->stage, a.at_ns, &e, err);
+		evictions = bench_evictions(workers->stage, a.at_ns, &e, err);
 	if (rc < 0 || evictions < 0)
 		return -1;
 	for (long i = evictions; i > 0 && e[i - 1].from_ns > b.at_ns; i--)
@@ -130,15 +130,15 @@ static int run_way(struct cost *c, const struct bench_way *way, struct figures *
 		   struct gs_error *err)
 {
 	struct bench_part part[BENCH_PROGRAMS_MAX];
-	struct bench_crew crew;
+	struct bench_workers workers;
 	int rc;
 
 	for (uint32_t i = 0; i < c->clients; i++)
 		part[i] = (struct bench_part){ 1, 1, 0 };
-	if (bench_enter(&crew, &c->common.stage, way, part, c->clients, c->yard.memory, err) < 0)
+	if (bench_enter(&workers, &c->common.stage, way, part, c->clients, c->yard.memory, err) < 0)
 		return -1;
-	rc = measure(c, &crew, f, err);
-	bench_leave(&crew, way, rc < 0);
+	rc = measure(c, &workers, f, err);
+	bench_leave(&workers, way, rc < 0);
 	return rc;
 }
 

@@ -37,45 +37,45 @@ struct figures {
 };
 
 /* The long one once, and the short one into it, again and again. */
-static int round_of(struct eviction *e, struct bench_crew *crew, uint64_t alone_ns,
+static int round_of(struct eviction *e, struct bench_workers *workers, uint64_t alone_ns,
 		    struct bench_stages *stages, struct gs_error *err)
 {
-	struct bench_slot *l = &crew->page->slot[LONG], *s = &crew->page->slot[SHORT];
+	struct bench_slot *l = &workers->page->slot[LONG], *s = &workers->page->slot[SHORT];
 	struct bench_clock before;
 	uint64_t begin;
 
-	bench_crew_order(crew, LONG, BENCH_CLOCK);
-	if (bench_crew_wait(crew, LONG, RUN_S, err) < 0)
+	bench_workers_order(workers, LONG, BENCH_CLOCK);
+	if (bench_workers_wait(workers, LONG, RUN_S, err) < 0)
 		return -1;
 	before = l->clock;
 	begin = gs_clock_ns();
 	l->launches = 1;
 	l->release_ns = 0;
-	bench_crew_order(crew, LONG, BENCH_RUN);
+	bench_workers_order(workers, LONG, BENCH_RUN);
 	s->launches = (uint32_t)(e->long_ns / e->period_ns) + 1;
 	if (s->launches > BENCH_SAMPLES_MAX)
 		s->launches = BENCH_SAMPLES_MAX;
 	s->period_ns = e->period_ns;
 	s->release_ns = begin + e->period_ns;
-	bench_crew_order(crew, SHORT, BENCH_RUN);
-	if (bench_crew_wait_all(crew, RUN_S, err) < 0)
+	bench_workers_order(workers, SHORT, BENCH_RUN);
+	if (bench_workers_wait_all(workers, RUN_S, err) < 0)
 		return -1;
-	return bench_stages_add(stages, crew, LONG, SHORT, begin, alone_ns, &before, err);
+	return bench_stages_add(stages, workers, LONG, SHORT, begin, alone_ns, &before, err);
 }
 
-static int provoke(struct eviction *e, struct bench_crew *crew, struct bench_stages *stages,
+static int provoke(struct eviction *e, struct bench_workers *workers, struct bench_stages *stages,
 		   struct gs_error *err)
 {
 	uint64_t waves = bench_waves(&e->yard, e->long_ns), alone[2] = { 0, 0 };
 	uint64_t rounds = ROUNDS_MORE + ROUNDS_MORE * e->count * e->period_ns / e->long_ns;
 
-	bench_set_kernel(crew, SHORT, &e->yard, bench_waves(&e->yard, e->short_ns));
-	bench_set_kernel(crew, LONG, &e->yard, waves < LONG_WAVES_MIN ? LONG_WAVES_MIN : waves);
+	bench_set_kernel(workers, SHORT, &e->yard, bench_waves(&e->yard, e->short_ns));
+	bench_set_kernel(workers, LONG, &e->yard, waves < LONG_WAVES_MIN ? LONG_WAVES_MIN : waves);
 	for (uint32_t i = 0; i < 2; i++)
-		if (!(alone[i] = bench_crew_alone(crew, i, 4, err)))
+		if (!(alone[i] = bench_workers_alone(workers, i, 4, err)))
 			return -1;
 	while (stages->count[BENCH_STAGES] < e->count && rounds--)
-		if (round_of(e, crew, alone[SHORT], stages, err) < 0)
+		if (round_of(e, workers, alone[SHORT], stages, err) < 0)
 			return -1;
 	return stages->count[BENCH_STAGES] ? 0 : gs_fail(err, "nobody was evicted");
 }
@@ -85,22 +85,22 @@ static int run_way(struct eviction *e, const struct bench_way *way, struct figur
 {
 	static const struct bench_part part[] = { { 50, 10, 0 }, { 50, 1, 0 } };
 	struct bench_stages stages;
-	struct bench_crew crew;
+	struct bench_workers workers;
 	int rc = bench_stages_init(&stages, e->count, err);
 
 	if (rc < 0 ||
-	    bench_enter(&crew, &e->common.stage, way, part, 2, e->yard.memory, err) < 0) {
+	    bench_enter(&workers, &e->common.stage, way, part, 2, e->yard.memory, err) < 0) {
 		bench_stages_fini(&stages);
 		return -1;
 	}
-	rc = provoke(e, &crew, &stages, err);
+	rc = provoke(e, &workers, &stages, err);
 	f->wave_ns = e->yard.wave_ns;
 	f->clock_error_ns = stages.clock_error_ns;
 	f->whole = bench_stages_spread(&stages, BENCH_STAGES);
 	for (unsigned i = 0; i < BENCH_STAGES; i++)
 		f->stage[i] = bench_stages_spread(&stages, i);
 	bench_stages_fini(&stages);
-	bench_leave(&crew, way, rc < 0);
+	bench_leave(&workers, way, rc < 0);
 	return rc;
 }
 

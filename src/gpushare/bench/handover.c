@@ -43,7 +43,7 @@ static void quantiles(struct figures *f, double *ns, size_t n)
 }
 
 /* Of the `which`-th launch of each turn. */
-static int in_turn(struct handover *h, struct bench_crew *crew, uint32_t which, struct figures *f,
+static int in_turn(struct handover *h, struct bench_workers *workers, uint32_t which, struct figures *f,
 		   struct gs_error *err)
 {
 	double *extra = malloc(2 * h->count * sizeof(*extra)), alone[2];
@@ -53,16 +53,16 @@ static int in_turn(struct handover *h, struct bench_crew *crew, uint32_t which, 
 	if (!extra)
 		return gs_fail(err, "no memory");
 	for (uint32_t i = 0; rc == 0 && i < 2; i++) {
-		alone[i] = (double)bench_crew_alone(crew, i, ALONE, err);
+		alone[i] = (double)bench_workers_alone(workers, i, ALONE, err);
 		rc = alone[i] > 0 ? 0 : -1;
 	}
 	for (uint32_t k = 0; rc == 0 && k < 2 * h->count; k++) {
-		struct bench_slot *s = &crew->page->slot[k % 2];
+		struct bench_slot *s = &workers->page->slot[k % 2];
 
 		s->launches = which + 1;
 		s->release_ns = 0;
-		bench_crew_order(crew, k % 2, BENCH_RUN);
-		rc = bench_crew_wait(crew, k % 2, RUN_S, err);
+		bench_workers_order(workers, k % 2, BENCH_RUN);
+		rc = bench_workers_wait(workers, k % 2, RUN_S, err);
 		extra[n++] = (double)(s->sample[which].finish_ns - s->sample[which].launch_ns) -
 			     alone[k % 2];
 	}
@@ -86,13 +86,13 @@ static int by_begin(const void *a, const void *b)
  * tasks begin before the last ones of the other have ended, as under MPS. A stretch within another
  * one is no hand-over.
  */
-static size_t find_gaps(struct bench_crew *crew, struct bench_stretch *all, double *gap,
+static size_t find_gaps(struct bench_workers *workers, struct bench_stretch *all, double *gap,
 			size_t room)
 {
 	size_t n = 0, gaps = 0;
 
 	for (uint32_t i = 0; i < 2; i++) {
-		const struct bench_slot *s = &crew->page->slot[i];
+		const struct bench_slot *s = &workers->page->slot[i];
 
 		for (uint32_t k = 0; k < s->stretches; k++) {
 			all[n] = s->stretch[k];
@@ -107,7 +107,7 @@ static size_t find_gaps(struct bench_crew *crew, struct bench_stretch *all, doub
 	return gaps;
 }
 
-static int evicted(struct handover *h, struct bench_crew *crew, struct figures *f,
+static int evicted(struct handover *h, struct bench_workers *workers, struct figures *f,
 		   struct gs_error *err)
 {
 	struct bench_stretch *all = malloc(2 * BENCH_STRETCHES_MAX * sizeof(*all));
@@ -116,24 +116,24 @@ static int evicted(struct handover *h, struct bench_crew *crew, struct figures *
 	int rc = all && gap ? 0 : gs_fail(err, "no memory");
 
 	for (uint32_t i = 0; rc == 0 && i < 2; i++) {
-		bench_set_kernel(crew, i, &h->yard, bench_waves(&h->yard, CONTEST_NS));
-		rc = bench_crew_alone(crew, i, 2, err) ? 0 : -1;
+		bench_set_kernel(workers, i, &h->yard, bench_waves(&h->yard, CONTEST_NS));
+		rc = bench_workers_alone(workers, i, 2, err) ? 0 : -1;
 	}
 	for (int contest = 0; rc == 0 && contest < 8 && n < room; contest++) {
 		uint64_t release = gs_clock_ns() + 20 * GS_NS_PER_MS;
 
 		for (uint32_t i = 0; i < 2; i++) {
-			crew->page->slot[i].launches = 1;
-			crew->page->slot[i].release_ns = release;
-			bench_crew_order(crew, i, BENCH_RUN);
+			workers->page->slot[i].launches = 1;
+			workers->page->slot[i].release_ns = release;
+			bench_workers_order(workers, i, BENCH_RUN);
 		}
-		rc = bench_crew_wait_all(crew, RUN_S, err);
+		rc = bench_workers_wait_all(workers, RUN_S, err);
 		for (uint32_t i = 0; rc == 0 && i < 2; i++)
-			bench_crew_order(crew, i, BENCH_COLLECT);
+			bench_workers_order(workers, i, BENCH_COLLECT);
 		if (rc == 0)
-			rc = bench_crew_wait_all(crew, RUN_S, err);
+			rc = bench_workers_wait_all(workers, RUN_S, err);
 		if (rc == 0)
-			n += find_gaps(crew, all, gap + n, room - n);
+			n += find_gaps(workers, all, gap + n, room - n);
 	}
 	if (rc == 0)
 		quantiles(f, gap, n);
@@ -164,27 +164,27 @@ static int run_way(struct handover *h, const struct bench_way *way, FILE *csv,
 		   struct gs_error *err)
 {
 	static const struct bench_part part[] = { { 50, 1, 0 }, { 50, 1, 0 } };
-	struct bench_crew crew;
+	struct bench_workers workers;
 	struct figures f;
 	int rc = 0;
 
-	if (bench_enter(&crew, &h->common.stage, way, part, 2, h->yard.memory, err) < 0)
+	if (bench_enter(&workers, &h->common.stage, way, part, 2, h->yard.memory, err) < 0)
 		return -1;
 	for (size_t k = 0; rc == 0 && k < h->lengths; k++) {
 		for (uint32_t i = 0; i < 2; i++)
-			bench_set_kernel(&crew, i, &h->yard,
+			bench_set_kernel(&workers, i, &h->yard,
 					 bench_waves(&h->yard, h->length_ns[k]));
 		for (uint32_t which = 0; rc == 0 && which < 2; which++) {
-			rc = in_turn(h, &crew, which, &f, err);
+			rc = in_turn(h, &workers, which, &f, err);
 			if (rc == 0)
 				tell(csv, way, which ? "kept" : "in-turn", h->length_ns[k], &f);
 		}
 	}
 	if (rc == 0)
-		rc = evicted(h, &crew, &f, err);
+		rc = evicted(h, &workers, &f, err);
 	if (rc == 0)
 		tell(csv, way, "evicted", CONTEST_NS, &f);
-	bench_leave(&crew, way, rc < 0);
+	bench_leave(&workers, way, rc < 0);
 	return rc;
 }
 

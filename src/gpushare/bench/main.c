@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "gpushare/bench/bench.h"
-#include "gpushare/bench/crew.h"
-#include "gpushare/bench/mixes_crew.h"
+#include "gpushare/bench/workers.h"
+#include "gpushare/bench/mixes_workers.h"
 #include "gpushare/bench/worker.h"
 
 static const struct bench_verb *const verbs[] = {

@@ -14,14 +14,14 @@
 
 #define CALIBRATE_S 300
 
-int bench_calibrate(struct bench_crew *crew, uint64_t task_ns, struct bench_yard *yard,
+int bench_calibrate(struct bench_workers *workers, uint64_t task_ns, struct bench_yard *yard,
 		    struct gs_error *err)
 {
-	struct bench_slot *s = &crew->page->slot[0];
+	struct bench_slot *s = &workers->page->slot[0];
 
 	s->task_ns = task_ns;
-	bench_crew_order(crew, 0, BENCH_CALIBRATE);
-	if (bench_crew_wait(crew, 0, CALIBRATE_S, err) < 0)
+	bench_workers_order(workers, 0, BENCH_CALIBRATE);
+	if (bench_workers_wait(workers, 0, CALIBRATE_S, err) < 0)
 		return -1;
 	*yard = (struct bench_yard){ s->iterations, s->wave_ns, s->resident, s->memory, "", "" };
 	memcpy(yard->device, s->device, sizeof(yard->device));
@@ -34,12 +34,12 @@ int bench_calibrate_device(struct bench_stage *stage, uint64_t task_ns, struct b
 {
 	static const struct bench_way driver = { BENCH_DRIVER, "driver" };
 	static const struct bench_part part = { 1, 0, 0 };
-	struct bench_crew crew;
-	int rc = bench_enter(&crew, stage, &driver, &part, 1, 0, err);
+	struct bench_workers workers;
+	int rc = bench_enter(&workers, stage, &driver, &part, 1, 0, err);
 
 	if (rc == 0) {
-		rc = bench_calibrate(&crew, task_ns, yard, err);
-		bench_leave(&crew, &driver, rc < 0);
+		rc = bench_calibrate(&workers, task_ns, yard, err);
+		bench_leave(&workers, &driver, rc < 0);
 	}
 	return rc;
 }
@@ -51,17 +51,17 @@ uint64_t bench_waves(const struct bench_yard *yard, uint64_t length_ns)
 	return waves < 2 ? 2 : (uint64_t)waves;
 }
 
-void bench_set_kernel(struct bench_crew *crew, uint32_t i, const struct bench_yard *yard,
+void bench_set_kernel(struct bench_workers *workers, uint32_t i, const struct bench_yard *yard,
 		      uint64_t waves)
 {
-	struct bench_slot *s = &crew->page->slot[i];
+	struct bench_slot *s = &workers->page->slot[i];
 
 	s->tasks = waves * yard->resident;
 	s->iterations = yard->iterations;
 	s->task_ns = yard->wave_ns;
 }
 
-int bench_enter(struct bench_crew *crew, struct bench_stage *stage, const struct bench_way *way,
+int bench_enter(struct bench_workers *workers, struct bench_stage *stage, const struct bench_way *way,
 		const struct bench_part *part, uint32_t count, uint64_t memory,
 		struct gs_error *err)
 {
@@ -72,22 +72,22 @@ int bench_enter(struct bench_crew *crew, struct bench_stage *stage, const struct
 		if (part[i].priority > gpu.priority_max)
 			gpu.priority_max = part[i].priority;
 	}
-	*crew = (struct bench_crew){ .stage = stage };
+	*workers = (struct bench_workers){ .stage = stage };
 	if (bench_stage_begin(stage, way->share, way->policy, &gpu, err) < 0)
 		return -1;
-	if (bench_crew_start(crew, stage, way->share, part, count, err) == 0)
+	if (bench_workers_start(workers, stage, way->share, part, count, err) == 0)
 		return 0;
-	bench_leave(crew, way, 1);
+	bench_leave(workers, way, 1);
 	return -1;
 }
 
-void bench_leave(struct bench_crew *crew, const struct bench_way *way, int failed)
+void bench_leave(struct bench_workers *workers, const struct bench_way *way, int failed)
 {
-	struct bench_stage *stage = crew->stage;
+	struct bench_stage *stage = workers->stage;
 
 	if (failed && bench_managed(way->share))
 		bench_stage_show_log(stage);
-	bench_crew_stop(crew);
+	bench_workers_stop(workers);
 	bench_stage_end(stage);
 }
 
@@ -127,7 +127,7 @@ static int request(const struct bench_stage *stage, enum gs_query what, int json
 }
 
 /* The rows of `gpusharectl kernels --json`, to programs by their jobs. */
-static void sort_out(const struct bench_crew *crew, json_t *rows, uint64_t alone_ns[BENCH_PROGRAMS_MAX])
+static void sort_out(const struct bench_workers *workers, json_t *rows, uint64_t alone_ns[BENCH_PROGRAMS_MAX])
 {
 	json_int_t most[BENCH_PROGRAMS_MAX] = { 0 };
 	json_int_t job, launches;
@@ -138,27 +138,27 @@ static void sort_out(const struct bench_crew *crew, json_t *rows, uint64_t alone
 	json_array_foreach(rows, i, row) {
 		if (json_unpack(row, "{s:I, s:I, s:F}", "job", &job, "launches", &launches, "alone_ms", &alone_ms) < 0)
 			continue;
-		for (uint32_t k = 0; k < crew->count; k++)
-			if (crew->page->slot[k].job == job && launches > most[k]) {
+		for (uint32_t k = 0; k < workers->count; k++)
+			if (workers->page->slot[k].job == job && launches > most[k]) {
 				most[k] = launches;
 				alone_ns[k] = alone_ms > 0 ? (uint64_t)(alone_ms * 1e6) : 0;
 			}
 	}
 }
 
-int bench_predicted_request(const struct bench_crew *crew, uint64_t alone_ns[BENCH_PROGRAMS_MAX], struct gs_error *err)
+int bench_predicted_request(const struct bench_workers *workers, uint64_t alone_ns[BENCH_PROGRAMS_MAX], struct gs_error *err)
 {
 	struct gs_ctl_text text;
 	json_t *report, *rows;
 
 	memset(alone_ns, 0, BENCH_PROGRAMS_MAX * sizeof(*alone_ns));
-	if (request(crew->stage, GS_QUERY_KERNELS, 1, &text, err) < 0)
+	if (request(workers->stage, GS_QUERY_KERNELS, 1, &text, err) < 0)
 		return -1;
 	report = json_loads(text.bytes, 0, NULL);
 	free(text.bytes);
 	rows = json_object_get(report, "kernels");
 	if (json_is_array(rows))
-		sort_out(crew, rows, alone_ns);
+		sort_out(workers, rows, alone_ns);
 	json_decref(report);
 	return rows ? 0 : gs_fail(err, "gpushared does not say what the kernels take");
 }

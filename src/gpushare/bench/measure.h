@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the benchmarks have in common beyond the crew: the length of a
- * block-task on this device, and a crew per way of sharing.
+ * What the benchmarks have in common beyond the workers: the length of a
+ * block-task on this device, and a set of workers per way of sharing.
  */
 #ifndef GPUSHARE_BENCH_MEASURE_H
 #define GPUSHARE_BENCH_MEASURE_H
 
-#include "gpushare/bench/crew.h"
+#include "gpushare/bench/workers.h"
 #include "gpushare/bench/ways.h"
 
 /* The device, and a block-task of about the wanted length on it. */
@@ -18,11 +18,11 @@ struct bench_yard {
 	char device[96], driver[24];
 };
 
-/* Program 0 of the crew measures it. */
-int bench_calibrate(struct bench_crew *crew, uint64_t task_ns, struct bench_yard *yard,
+/* Program 0 of all workers measures it. */
+int bench_calibrate(struct bench_workers *workers, uint64_t task_ns, struct bench_yard *yard,
 		    struct gs_error *err);
 
-/* The same with a crew of its own, under the driver. */
+/* The same with a set of workers of its own, under the driver. */
 int bench_calibrate_device(struct bench_stage *stage, uint64_t task_ns, struct bench_yard *yard,
 			   struct gs_error *err);
 
@@ -30,16 +30,16 @@ int bench_calibrate_device(struct bench_stage *stage, uint64_t task_ns, struct b
 uint64_t bench_waves(const struct bench_yard *yard, uint64_t length_ns);
 
 /* What program i launches from now on: waves x places block-tasks. */
-void bench_set_kernel(struct bench_crew *crew, uint32_t i, const struct bench_yard *yard,
+void bench_set_kernel(struct bench_workers *workers, uint32_t i, const struct bench_yard *yard,
 		      uint64_t waves);
 
-/* A crew under this way, with the gpushared or the MPS that it needs. -1: all is ended again. */
-int bench_enter(struct bench_crew *crew, struct bench_stage *stage, const struct bench_way *way,
+/* Workers under this way, with the gpushared or the MPS that it needs. -1: all is ended again. */
+int bench_enter(struct bench_workers *workers, struct bench_stage *stage, const struct bench_way *way,
 		const struct bench_part *part, uint32_t count, uint64_t memory,
 		struct gs_error *err);
 
 /* End both; `failed`: show what gpushared logged. */
-void bench_leave(struct bench_crew *crew, const struct bench_way *way, int failed);
+void bench_leave(struct bench_workers *workers, const struct bench_way *way, int failed);
 
 /* What gpushared says of its GPU. */
 struct bench_status {
@@ -54,7 +54,7 @@ int bench_status_request(const struct bench_stage *stage, struct bench_status *i
  * What gpushared takes the kernel of each program alone for, ns; of several kernels, the one that it has seen most of.
  * 0: it has none, or does not know.  -1 with the reason.
  */
-int bench_predicted_request(const struct bench_crew *crew, uint64_t alone_ns[BENCH_PROGRAMS_MAX], struct gs_error *err);
+int bench_predicted_request(const struct bench_workers *workers, uint64_t alone_ns[BENCH_PROGRAMS_MAX], struct gs_error *err);
 
 /* One client that left the GPU, as gpushared's trace has it, ns of gs_clock_ns(). */
 struct bench_eviction {

@@ -38,9 +38,9 @@ static int set_waves(struct mix *m, struct gs_error *err)
 /* Each program by itself: warms it up, and is what the slowdown is measured against. */
 static int run_alone(struct mix *m, uint64_t *alone_ns, struct gs_error *err)
 {
-	for (uint32_t i = 0; i < m->crew.count; i++) {
-		bench_set_kernel(&m->crew, i, &m->yard, m->workload.kernel[i].block_tasks);
-		alone_ns[i] = bench_crew_alone(&m->crew, i, m->alone, err);
+	for (uint32_t i = 0; i < m->workers.count; i++) {
+		bench_set_kernel(&m->workers, i, &m->yard, m->workload.kernel[i].block_tasks);
+		alone_ns[i] = bench_workers_alone(&m->workers, i, m->alone, err);
 		if (!alone_ns[i])
 			return -1;
 	}
@@ -61,21 +61,21 @@ static double geometric_ratio(const struct mix *m, const uint64_t *alone_ns)
 static int run_round(struct mix *m, const struct sim_arrival *arrival,
 		     struct sim_outcome *outcome, uint64_t *origin_ns, struct gs_error *err)
 {
-	uint32_t n = m->crew.count;
+	uint32_t n = m->workers.count;
 	uint64_t origin = gs_clock_ns() + LEAD_NS;
 
 	for (uint32_t i = 0; i < n; i++) {
-		struct bench_slot *s = &m->crew.page->slot[arrival[i].kernel];
+		struct bench_slot *s = &m->workers.page->slot[arrival[i].kernel];
 
 		s->launches = 1;
 		s->period_ns = 0;
 		s->release_ns = origin + arrival[i].at_ns;
-		bench_crew_order(&m->crew, arrival[i].kernel, BENCH_RUN);
+		bench_workers_order(&m->workers, arrival[i].kernel, BENCH_RUN);
 	}
-	if (bench_crew_wait_all(&m->crew, ROUND_S, err) < 0)
+	if (bench_workers_wait_all(&m->workers, ROUND_S, err) < 0)
 		return -1;
 	for (uint32_t i = 0; i < n; i++) {
-		const struct bench_sample *t = &m->crew.page->slot[i].sample[0];
+		const struct bench_sample *t = &m->workers.page->slot[i].sample[0];
 		uint64_t took = t->finish_ns - t->release_ns;
 		uint64_t alone = m->workload.kernel[i].length_ns;
 
@@ -97,11 +97,11 @@ static int look(struct mix *m, struct mix_result *r, struct sim_outcome *outcome
 	size_t n = 0;
 
 	r->wrong = 0;
-	for (uint32_t i = 0; i < m->crew.count; i++) {
-		struct bench_slot *s = &m->crew.page->slot[i];
+	for (uint32_t i = 0; i < m->workers.count; i++) {
+		struct bench_slot *s = &m->workers.page->slot[i];
 
-		bench_crew_order(&m->crew, i, BENCH_COLLECT);
-		if (bench_crew_wait(&m->crew, i, ROUND_S, err) < 0)
+		bench_workers_order(&m->workers, i, BENCH_COLLECT);
+		if (bench_workers_wait(&m->workers, i, ROUND_S, err) < 0)
 			return -1;
 		r->wrong += s->wrong;
 		outcome[i].preemptions = s->stretches - 1;
@@ -111,8 +111,8 @@ static int look(struct mix *m, struct mix_result *r, struct sim_outcome *outcome
 	if (!*span)
 		return gs_fail(err, "no memory");
 	*spans = 0;
-	for (uint32_t i = 0; i < m->crew.count; i++) {
-		const struct bench_slot *s = &m->crew.page->slot[i];
+	for (uint32_t i = 0; i < m->workers.count; i++) {
+		const struct bench_slot *s = &m->workers.page->slot[i];
 
 		for (uint32_t k = 0; k < s->stretches; k++)
 			(*span)[(*spans)++] = (struct gs_span){ i, 0, s->stretch[k].from_ns,
@@ -192,10 +192,10 @@ static int run_way(struct mix *m, struct mix_result *r, int first, int rounds,
 	uint64_t alone_ns[BENCH_PROGRAMS_MAX];
 	int rc = -1;
 
-	if (bench_enter(&m->crew, &m->common.stage, &r->way, m->part,
+	if (bench_enter(&m->workers, &m->common.stage, &r->way, m->part,
 			(uint32_t)m->workload.count, m->yard.memory, err) < 0)
 		return -1;
-	if ((first && (bench_calibrate(&m->crew, m->task_ns, &m->yard, err) < 0 ||
+	if ((first && (bench_calibrate(&m->workers, m->task_ns, &m->yard, err) < 0 ||
 		       set_waves(m, err) < 0)) || run_alone(m, alone_ns, err) < 0)
 		goto out;
 	for (size_t i = 0; first && i < m->workload.count; i++) {
@@ -205,7 +205,7 @@ static int run_way(struct mix *m, struct mix_result *r, int first, int rounds,
 	r->alone_ratio = geometric_ratio(m, alone_ns);
 	rc = rounds ? measure(m, r, err) : 0;
 out:
-	bench_leave(&m->crew, &r->way, rc < 0);
+	bench_leave(&m->workers, &r->way, rc < 0);
 	if (rc == 0 && rounds && bench_managed(r->way.share))
 		rc = mix_simulate(m, r, err);
 	return rc;

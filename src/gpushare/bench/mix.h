@@ -39,7 +39,7 @@ struct mix {
 	int has_handover;    /* of the simulator: given, not measured */
 	uint64_t handover_ns;
 
-	struct bench_crew crew;
+	struct bench_workers workers;
 	struct bench_yard yard;
 	uint64_t sum_ns;
 };

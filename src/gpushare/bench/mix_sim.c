@@ -53,7 +53,7 @@ void mix_gaps_find(const struct mix *m, struct gs_span *span, size_t count, int 
 		   struct mix_gaps *gaps)
 {
 	uint64_t end[BENCH_PROGRAMS_MAX] = { 0 }, began[BENCH_PROGRAMS_MAX] = { 0 };
-	const struct bench_slot *slot = m->crew.page->slot;
+	const struct bench_slot *slot = m->workers.page->slot;
 
 	if (!count)
 		return;
@@ -128,7 +128,7 @@ int mix_gaps_request(const struct mix *m, struct mix_gaps *gaps, struct gs_error
 	uint64_t alone_ns[BENCH_PROGRAMS_MAX];
 	struct bench_status is;
 
-	if (bench_status_request(&m->common.stage, &is, err) < 0 || bench_predicted_request(&m->crew, alone_ns, err) < 0)
+	if (bench_status_request(&m->common.stage, &is, err) < 0 || bench_predicted_request(&m->workers, alone_ns, err) < 0)
 		return -1;
 	for (size_t i = 0; i < m->workload.count; i++) {
 		gaps->told_ns[i] += (double)alone_ns[i];

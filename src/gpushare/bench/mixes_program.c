@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A program of a mix with a kernel of the tool's own; its command line is mixes_crew.c's. */
+/* A program of a mix with a kernel of the tool's own; its command line is mixes_workers.c's. */
 #define _GNU_SOURCE
-#include "gpushare/bench/mixes_crew.h"
+#include "gpushare/bench/mixes_workers.h"
 
 #include <stdio.h>
 #include <unistd.h>

@@ -87,17 +87,17 @@ static void note_failure(struct plan *p, const struct entry *e, const struct gs_
 		snprintf(s->totals[e->when].row.why, MIXES_WHY_MAX, "%.*s", MIXES_WHY_MAX - 1, err->text);
 }
 
-static int measure_alone(struct mixes_run *run, struct mixes_crew *crew, struct gs_error *err)
+static int measure_alone(struct mixes_run *run, struct mixes_workers *workers, struct gs_error *err)
 {
 	for (uint32_t side = 0; side < 2; side++) {
-		enum mixes_program program = crew->mix->side[side].program;
+		enum mixes_program program = workers->mix->side[side].program;
 		struct mixes_window window;
 
 		if (run->alone[program] > 0)
 			continue;
-		if (mixes_crew_work(crew, mixes_crew_one(crew, side), run->skip_ns, run->seconds_ns, &window, err) < 0)
+		if (mixes_workers_work(workers, mixes_workers_one(workers, side), run->skip_ns, run->seconds_ns, &window, err) < 0)
 			return -1;
-		run->alone[program] = mixes_alone(crew, side, &window);
+		run->alone[program] = mixes_alone(workers, side, &window);
 		if (run->alone[program] <= 0)
 			return gs_fail(err, "%s did nothing alone", mixes_kind[program].name);
 	}
@@ -105,24 +105,24 @@ static int measure_alone(struct mixes_run *run, struct mixes_crew *crew, struct 
 }
 
 /* The windows of an entry whose programs are ready. */
-static int windows(struct mixes_run *run, struct plan *p, const struct entry *e, struct mixes_crew *crew,
+static int windows(struct mixes_run *run, struct plan *p, const struct entry *e, struct mixes_workers *workers,
 		   struct gs_error *err)
 {
 	struct subject *s = &p->subject[e->way][e->policy];
 
-	if (e->alone && measure_alone(run, crew, err) < 0)
+	if (e->alone && measure_alone(run, workers, err) < 0)
 		return -1;
 	for (unsigned i = 0; i < e->windows; i++) {
-		const double alone[2] = { run->alone[crew->mix->side[0].program],
-					  run->alone[crew->mix->side[1].program] };
+		const double alone[2] = { run->alone[workers->mix->side[0].program],
+					  run->alone[workers->mix->side[1].program] };
 		struct mixes_window window;
 		struct gs_error lost;
-		int rc = mixes_crew_work(crew, MIXES_EVERYONE, run->skip_ns, run->seconds_ns, &window, err);
+		int rc = mixes_workers_work(workers, MIXES_EVERYONE, run->skip_ns, run->seconds_ns, &window, err);
 
 		/* A program that did not stop in time has its window all the same. */
-		if (window.over_ns && (mixes_totals_add(&s->totals[MIXES_ALL], crew, &window, alone, &lost) < 0 ||
+		if (window.over_ns && (mixes_totals_add(&s->totals[MIXES_ALL], workers, &window, alone, &lost) < 0 ||
 				       (e->when != MIXES_ALL &&
-					mixes_totals_add(&s->totals[e->when], crew, &window, alone, &lost) < 0)))
+					mixes_totals_add(&s->totals[e->when], workers, &window, alone, &lost) < 0)))
 			return gs_fail(err, "%s", lost.text);
 		if (rc < 0)
 			return -1;
@@ -142,14 +142,14 @@ static int run_entry(struct mixes_run *run, struct plan *p, const struct entry *
 		.memory = run->setup.yard.memory, .priority_max = mix->urgent ? 2 : 1,
 		.shares = side[0].count * side[0].shares + side[1].count * side[1].shares,
 	};
-	struct mixes_crew crew = { .setup = &run->setup, .mix = mix, .stage = run->stage };
+	struct mixes_workers workers = { .setup = &run->setup, .mix = mix, .stage = run->stage };
 	int rc = bench_stage_begin(run->stage, share[e->way], e->policy ? run->policy[e->policy] : NULL, &gpu, err);
 
 	if (rc == 0) {
-		rc = mixes_crew_start(&crew, e->way, err);
+		rc = mixes_workers_start(&workers, e->way, err);
 		if (rc == 0)
-			rc = windows(run, p, e, &crew, err);
-		mixes_crew_stop(&crew);
+			rc = windows(run, p, e, &workers, err);
+		mixes_workers_stop(&workers);
 		if (rc < 0 && gpushares(e->way) && !bench_interrupted)
 			bench_stage_show_log(run->stage);
 	}

@@ -3,7 +3,7 @@
 #ifndef GPUSHARE_BENCH_MIXES_RUN_H
 #define GPUSHARE_BENCH_MIXES_RUN_H
 
-#include "gpushare/bench/mixes_crew.h"
+#include "gpushare/bench/mixes_workers.h"
 
 #define MIXES_POLICIES_MAX 24
 

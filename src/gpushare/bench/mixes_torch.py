@@ -34,7 +34,7 @@ from torch.nn import functional
 
 READY, RECORDS, WINDOW, BEGIN, STOPPED, CAPACITY, FIRST = 0, 1, 2, 3, 4, 5, 8
 QUIT = 1000000
-PERIOD_NS = 20_000_000  # as mixes_crew.c has it
+PERIOD_NS = 20_000_000  # as mixes_workers.c has it
 SPIN_NS = 300_000       # longer than a sleeper needs to wake up
 WORDS = 8192
 PRODUCTS = 4            # queued before they are waited for

@@ -22,10 +22,10 @@ static size_t room(const struct mixes_window *w, uint64_t period_ns)
 }
 
 /* latency: NULL, or with room for its requests. */
-static struct deed did(const struct mixes_crew *crew, const struct mixes_member *m, const struct mixes_window *w,
+static struct deed did(const struct mixes_workers *workers, const struct mixes_member *m, const struct mixes_window *w,
 		       double *latency)
 {
-	uint64_t period_ns = mixes_period(crew->setup, crew->mix->side[m->side].program);
+	uint64_t period_ns = mixes_period(workers->setup, workers->mix->side[m->side].program);
 	const struct mixes_record *record = m->board->record;
 	size_t count = atomic_load(&m->board->records), in_time = 0;
 	double seconds = (double)(w->to_ns - w->from_ns) / 1e9;
@@ -43,34 +43,34 @@ static struct deed did(const struct mixes_crew *crew, const struct mixes_member 
 	return d;
 }
 
-static const struct mixes_member *first_of(const struct mixes_crew *crew, uint32_t side)
+static const struct mixes_member *first_of(const struct mixes_workers *workers, uint32_t side)
 {
-	const struct mixes_member *m = crew->member;
+	const struct mixes_member *m = workers->member;
 
 	while (m->side != side)
 		m++;
 	return m;
 }
 
-double mixes_alone(const struct mixes_crew *crew, uint32_t side, const struct mixes_window *window)
+double mixes_alone(const struct mixes_workers *workers, uint32_t side, const struct mixes_window *window)
 {
-	uint64_t period_ns = mixes_period(crew->setup, crew->mix->side[side].program);
+	uint64_t period_ns = mixes_period(workers->setup, workers->mix->side[side].program);
 	double *latency = period_ns ? malloc(room(window, period_ns) * sizeof(*latency)) : NULL, value = 0;
 	struct deed d;
 
 	if (period_ns && !latency)
 		return 0;
-	d = did(crew, first_of(crew, side), window, latency);
+	d = did(workers, first_of(workers, side), window, latency);
 	value = period_ns ? gs_quantile(latency, d.latencies, 0.5) / 1e6 : d.rate;
 	free(latency);
 	return value;
 }
 
 /* Room for the latencies of one more program, if it has any; -1: no memory. */
-static int make_room(struct mixes_totals *t, const struct mixes_crew *crew, const struct mixes_member *m,
+static int make_room(struct mixes_totals *t, const struct mixes_workers *workers, const struct mixes_member *m,
 		     const struct mixes_window *w)
 {
-	uint64_t period_ns = mixes_period(crew->setup, crew->mix->side[m->side].program);
+	uint64_t period_ns = mixes_period(workers->setup, workers->mix->side[m->side].program);
 	double *more;
 
 	if (!period_ns)
@@ -82,20 +82,20 @@ static int make_room(struct mixes_totals *t, const struct mixes_crew *crew, cons
 	return 0;
 }
 
-int mixes_totals_add(struct mixes_totals *t, const struct mixes_crew *crew, const struct mixes_window *w,
+int mixes_totals_add(struct mixes_totals *t, const struct mixes_workers *workers, const struct mixes_window *w,
 		    const double alone[2], struct gs_error *err)
 {
 	double part[2] = { 0, 0 }, apart, larger;
 
-	for (uint32_t i = 0; i < crew->count; i++) {
-		const struct mixes_member *m = &crew->member[i];
-		const struct mixes_side *side = &crew->mix->side[m->side];
+	for (uint32_t i = 0; i < workers->count; i++) {
+		const struct mixes_member *m = &workers->member[i];
+		const struct mixes_side *side = &workers->mix->side[m->side];
 		double per = mixes_kind[side->program].requests ? 1 : alone[m->side];
 		struct deed d;
 
-		if (make_room(t, crew, m, w) < 0)
+		if (make_room(t, workers, m, w) < 0)
 			return gs_fail(err, "no memory");
-		d = did(crew, m, w, t->latency ? t->latency + t->latencies : NULL);
+		d = did(workers, m, w, t->latency ? t->latency + t->latencies : NULL);
 		t->latencies += d.latencies;
 		t->row.longest[m->side] = fmax(t->row.longest[m->side], d.longest / 1e6);
 		/* Of a job of several processes the first counts for all. */

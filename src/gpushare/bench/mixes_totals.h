@@ -3,7 +3,7 @@
 #ifndef GPUSHARE_BENCH_MIXES_TOTALS_H
 #define GPUSHARE_BENCH_MIXES_TOTALS_H
 
-#include "gpushare/bench/mixes_crew.h"
+#include "gpushare/bench/mixes_workers.h"
 
 struct mixes_totals {
 	struct mixes_row row; /* sums, until it is closed */
@@ -15,10 +15,10 @@ struct mixes_totals {
  * What the first program of that side did in the window, alone: units a second; requests: the median of their
  * latencies, ms.  0: nothing.
  */
-double mixes_alone(const struct mixes_crew *crew, uint32_t side, const struct mixes_window *window);
+double mixes_alone(const struct mixes_workers *workers, uint32_t side, const struct mixes_window *window);
 
-/* Add a window of the whole crew; alone: what one program of each side does alone.  -1: no memory. */
-int mixes_totals_add(struct mixes_totals *totals, const struct mixes_crew *crew, const struct mixes_window *window,
+/* Add a window of all workers; alone: what one program of each side does alone.  -1: no memory. */
+int mixes_totals_add(struct mixes_totals *totals, const struct mixes_workers *workers, const struct mixes_window *window,
 		    const double alone[2], struct gs_error *err);
 
 /* The row is right from here on. */

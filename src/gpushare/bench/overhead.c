@@ -45,32 +45,32 @@ struct row {
 };
 
 /* One batch by a program; ns of one launch, 0 with the reason. */
-static double batch(struct overhead *o, struct bench_crew *crew, uint32_t who, size_t i,
+static double batch(struct overhead *o, struct bench_workers *workers, uint32_t who, size_t i,
 		    uint64_t q, uint32_t launches, struct gs_error *err)
 {
-	struct bench_slot *s = &crew->page->slot[who];
+	struct bench_slot *s = &workers->page->slot[who];
 
 	snprintf(s->folder, sizeof(s->folder), "%s", o->folder);
 	s->call = (uint32_t)i;
 	s->tasks = q;
 	s->launches = launches;
-	bench_crew_order(crew, who, BENCH_SUITE);
-	if (bench_crew_wait(crew, who, RUN_S, err) < 0)
+	bench_workers_order(workers, who, BENCH_SUITE);
+	if (bench_workers_wait(workers, who, RUN_S, err) < 0)
 		return 0;
 	return (double)(s->sample[0].finish_ns - s->sample[0].launch_ns) / launches;
 }
 
 /* The size at which a launch takes the wanted time, or what fits. */
-static int find_size(struct overhead *o, struct bench_crew *crew, size_t i, struct row *r,
+static int find_size(struct overhead *o, struct bench_workers *workers, size_t i, struct row *r,
 		     struct gs_error *err)
 {
 	double ns = 0;
 
 	/* Both programs hold the kernel's memory at once. */
 	for (r->q = Q_LEAST; ; r->q *= 2) {
-		if (batch(o, crew, NATIVE, i, r->q, 1, err) <= 0)
+		if (batch(o, workers, NATIVE, i, r->q, 1, err) <= 0)
 			return -1;
-		ns = batch(o, crew, NATIVE, i, r->q, 3, err);
+		ns = batch(o, workers, NATIVE, i, r->q, 3, err);
 		if (ns <= 0)
 			return -1;
 		if (ns >= (double)o->target_ns || 2 * r->q > BENCH_SUITE_Q_MAX ||
@@ -87,7 +87,7 @@ static int find_size(struct overhead *o, struct bench_crew *crew, size_t i, stru
  * Medians of one launch by both programs, ns, with the kernel's memory allocated anew, by program
  * `first` first.
  */
-static int measure(struct overhead *o, struct bench_crew *crew, size_t i, const struct row *r, uint32_t first,
+static int measure(struct overhead *o, struct bench_workers *workers, size_t i, const struct row *r, uint32_t first,
 		   double ns[2], struct gs_error *err)
 {
 	uint64_t small = r->q == Q_LEAST ? 2 * Q_LEAST : Q_LEAST;
@@ -96,14 +96,14 @@ static int measure(struct overhead *o, struct bench_crew *crew, size_t i, const 
 
 	/* Free the memory of both programs before either allocates. */
 	for (uint32_t who = NATIVE; who <= MANAGED; who++)
-		if (batch(o, crew, who, i, small, 1, err) <= 0)
+		if (batch(o, workers, who, i, small, 1, err) <= 0)
 			return -1;
 	for (uint32_t k = 0; k < 2; k++)
-		if (batch(o, crew, first ^ k, i, r->q, r->batch, err) <= 0)
+		if (batch(o, workers, first ^ k, i, r->q, r->batch, err) <= 0)
 			return -1;
 	for (uint32_t turn = 0; turn < turns; turn++)
 		for (uint32_t who = NATIVE; who <= MANAGED; who++) {
-			took[who][turn] = batch(o, crew, who, i, r->q, r->batch, err);
+			took[who][turn] = batch(o, workers, who, i, r->q, r->batch, err);
 			if (took[who][turn] <= 0)
 				return -1;
 		}
@@ -117,13 +117,13 @@ static int measure(struct overhead *o, struct bench_crew *crew, size_t i, const 
  * gpushare or without it, by the order in which they had allocated. So half of the turns use one
  * order, half the other.
  */
-static int compare(struct overhead *o, struct bench_crew *crew, size_t i, struct row *r,
+static int compare(struct overhead *o, struct bench_workers *workers, size_t i, struct row *r,
 		   struct gs_error *err)
 {
 	double a[2], b[2];
 
-	if (find_size(o, crew, i, r, err) < 0 || measure(o, crew, i, r, NATIVE, a, err) < 0 ||
-	    measure(o, crew, i, r, MANAGED, b, err) < 0)
+	if (find_size(o, workers, i, r, err) < 0 || measure(o, workers, i, r, NATIVE, a, err) < 0 ||
+	    measure(o, workers, i, r, MANAGED, b, err) < 0)
 		return -1;
 	r->native_ns = sqrt(a[NATIVE] * b[NATIVE]);
 	r->managed_ns = sqrt(a[MANAGED] * b[MANAGED]);
@@ -155,13 +155,13 @@ static int run_way(struct overhead *o, const struct bench_way *way, struct row *
 {
 	static const struct bench_part part[] = { { 1, 0, 1 }, { 100, 1, 0 } };
 	struct bench_stage *stage = &o->common.stage;
-	struct bench_crew crew;
+	struct bench_workers workers;
 	char path[PATH_MAX];
 	int rc = 0;
 
 	snprintf(path, sizeof(path), "%s/summary", stage->folder);
 	remove(path);
-	if (bench_enter(&crew, stage, way, part, 2, o->yard.memory, err) < 0)
+	if (bench_enter(&workers, stage, way, part, 2, o->yard.memory, err) < 0)
 		return -1;
 	*count = 0;
 	for (size_t i = 0; rc == 0 && i < SUITE_MAX && bench_suite_kernel(i); i++) {
@@ -171,13 +171,13 @@ static int run_way(struct overhead *o, const struct bench_way *way, struct row *
 				   .launches = -1 };
 		if (o->only && !strstr(r->kernel, o->only))
 			continue;
-		rc = compare(o, &crew, i, r, err);
+		rc = compare(o, &workers, i, r, err);
 		++*count;
 		if (rc == 0)
 			fprintf(stderr, "gpushare-bench: %s %.3f\n", r->kernel,
 				r->managed_ns / r->native_ns);
 	}
-	bench_leave(&crew, way, rc < 0);
+	bench_leave(&workers, way, rc < 0);
 	if (rc == 0)
 		read_summary(stage, row, *count);
 	return rc;

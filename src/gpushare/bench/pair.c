@@ -58,14 +58,14 @@ static int lateness(const struct bench_slot *s, double *p50, double *p90, double
 	return 0;
 }
 
-static void start_short(const struct pair *p, struct bench_crew *crew)
+static void start_short(const struct pair *p, struct bench_workers *workers)
 {
-	struct bench_slot *s = &crew->page->slot[SHORT];
+	struct bench_slot *s = &workers->page->slot[SHORT];
 
 	s->launches = p->count;
 	s->period_ns = p->period_ns;
 	s->release_ns = gs_clock_ns() + START_NS;
-	bench_crew_order(crew, SHORT, BENCH_RUN);
+	bench_workers_order(workers, SHORT, BENCH_RUN);
 }
 
 /*
@@ -77,24 +77,24 @@ static const struct bench_sample *last_sample(const struct bench_slot *s)
 	return &s->sample[(s->launched < BENCH_SAMPLES_MAX ? s->launched : BENCH_SAMPLES_MAX) - 1];
 }
 
-static int beside(struct pair *p, struct bench_crew *crew, struct figures *f,
+static int beside(struct pair *p, struct bench_workers *workers, struct figures *f,
 		  struct gs_error *err)
 {
-	struct bench_slot *l = &crew->page->slot[LONG], *s = &crew->page->slot[SHORT];
+	struct bench_slot *l = &workers->page->slot[LONG], *s = &workers->page->slot[SHORT];
 	double busy, span;
 
-	start_short(p, crew);
-	if (bench_crew_wait(crew, SHORT, RUN_S, err) < 0 ||
+	start_short(p, workers);
+	if (bench_workers_wait(workers, SHORT, RUN_S, err) < 0 ||
 	    lateness(s, &f->alone_p50, NULL, &f->alone_p99, err) < 0)
 		return -1;
 	l->launches = 0;
 	l->release_ns = 0;
-	bench_crew_order(crew, LONG, BENCH_RUN);
-	start_short(p, crew);
-	if (bench_crew_wait(crew, SHORT, RUN_S, err) < 0)
+	bench_workers_order(workers, LONG, BENCH_RUN);
+	start_short(p, workers);
+	if (bench_workers_wait(workers, SHORT, RUN_S, err) < 0)
 		return -1;
 	atomic_store(&l->stop, 1);
-	if (bench_crew_wait(crew, LONG, RUN_S, err) < 0 ||
+	if (bench_workers_wait(workers, LONG, RUN_S, err) < 0 ||
 	    lateness(s, &f->p50, &f->p90, &f->p99, err) < 0)
 		return -1;
 	atomic_store(&l->stop, 0);
@@ -104,36 +104,36 @@ static int beside(struct pair *p, struct bench_crew *crew, struct figures *f,
 	return 0;
 }
 
-static int together(struct pair *p, struct bench_crew *crew, struct figures *f,
+static int together(struct pair *p, struct bench_workers *workers, struct figures *f,
 		    struct gs_error *err)
 {
 	uint64_t release = gs_clock_ns() + START_NS, end = 0;
 
 	for (uint32_t i = 0; i < 2; i++) {
-		struct bench_slot *s = &crew->page->slot[i];
+		struct bench_slot *s = &workers->page->slot[i];
 
 		s->launches = p->together;
 		s->period_ns = 0;
 		s->release_ns = release;
-		bench_crew_order(crew, i, BENCH_RUN);
+		bench_workers_order(workers, i, BENCH_RUN);
 	}
-	if (bench_crew_wait_all(crew, RUN_S, err) < 0)
+	if (bench_workers_wait_all(workers, RUN_S, err) < 0)
 		return -1;
 	for (uint32_t i = 0; i < 2; i++)
-		if (last_sample(&crew->page->slot[i])->finish_ns > end)
-			end = last_sample(&crew->page->slot[i])->finish_ns;
+		if (last_sample(&workers->page->slot[i])->finish_ns > end)
+			end = last_sample(&workers->page->slot[i])->finish_ns;
 	f->total = (double)(end - release) / (2.0 * p->together * p->long_alone);
 	return 0;
 }
 
 /* Both programs' kernels are set and have run once. */
-static int warm_up(struct pair *p, struct bench_crew *crew, uint64_t first_ns,
+static int warm_up(struct pair *p, struct bench_workers *workers, uint64_t first_ns,
 		   uint64_t alone_ns[2], struct gs_error *err)
 {
-	bench_set_kernel(crew, 0, &p->yard, bench_waves(&p->yard, first_ns));
-	bench_set_kernel(crew, 1, &p->yard, bench_waves(&p->yard, p->long_ns));
+	bench_set_kernel(workers, 0, &p->yard, bench_waves(&p->yard, first_ns));
+	bench_set_kernel(workers, 1, &p->yard, bench_waves(&p->yard, p->long_ns));
 	for (uint32_t i = 0; i < 2; i++) {
-		alone_ns[i] = bench_crew_alone(crew, i, ALONE, err);
+		alone_ns[i] = bench_workers_alone(workers, i, ALONE, err);
 		if (!alone_ns[i])
 			return -1;
 	}
@@ -146,22 +146,22 @@ static int run_way(struct pair *p, const struct bench_way *way, struct figures *
 	static const struct bench_part unequal[] = { { 50, PRIORITY_HIGH, 0 }, { 50, PRIORITY_LOW, 0 } };
 	static const struct bench_part equal[] = { { 50, PRIORITY_LOW, 0 }, { 50, PRIORITY_LOW, 0 } };
 	struct bench_stage *stage = &p->common.stage;
-	struct bench_crew crew;
+	struct bench_workers workers;
 	uint64_t alone[2];
 	int rc;
 
-	if (bench_enter(&crew, stage, way, unequal, 2, p->yard.memory, err) < 0)
+	if (bench_enter(&workers, stage, way, unequal, 2, p->yard.memory, err) < 0)
 		return -1;
-	rc = warm_up(p, &crew, p->short_ns, alone, err);
+	rc = warm_up(p, &workers, p->short_ns, alone, err);
 	if (rc == 0)
-		rc = beside(p, &crew, f, err);
-	bench_leave(&crew, way, rc < 0);
-	if (rc < 0 || bench_enter(&crew, stage, way, equal, 2, p->yard.memory, err) < 0)
+		rc = beside(p, &workers, f, err);
+	bench_leave(&workers, way, rc < 0);
+	if (rc < 0 || bench_enter(&workers, stage, way, equal, 2, p->yard.memory, err) < 0)
 		return -1;
-	rc = warm_up(p, &crew, p->long_ns, alone, err);
+	rc = warm_up(p, &workers, p->long_ns, alone, err);
 	if (rc == 0)
-		rc = together(p, &crew, f, err);
-	bench_leave(&crew, way, rc < 0);
+		rc = together(p, &workers, f, err);
+	bench_leave(&workers, way, rc < 0);
 	return rc;
 }
 
@@ -170,24 +170,24 @@ static int measure_alone(struct pair *p, struct gs_error *err)
 {
 	static const struct bench_way driver = { BENCH_DRIVER, "driver" };
 	static const struct bench_part part[] = { { 1, 0, 0 }, { 1, 0, 0 } };
-	struct bench_crew crew;
+	struct bench_workers workers;
 	uint64_t alone[2];
 	double p99;
 	int rc;
 
-	if (bench_enter(&crew, &p->common.stage, &driver, part, 2, 0, err) < 0)
+	if (bench_enter(&workers, &p->common.stage, &driver, part, 2, 0, err) < 0)
 		return -1;
-	rc = bench_calibrate(&crew, p->task_ns, &p->yard, err);
+	rc = bench_calibrate(&workers, p->task_ns, &p->yard, err);
 	if (rc == 0)
-		rc = warm_up(p, &crew, p->short_ns, alone, err);
+		rc = warm_up(p, &workers, p->short_ns, alone, err);
 	if (rc == 0) {
 		p->long_alone = (double)alone[LONG];
-		start_short(p, &crew);
-		rc = bench_crew_wait(&crew, SHORT, RUN_S, err);
+		start_short(p, &workers);
+		rc = bench_workers_wait(&workers, SHORT, RUN_S, err);
 	}
 	if (rc == 0)
-		rc = lateness(&crew.page->slot[SHORT], &p->short_alone, NULL, &p99, err);
-	bench_leave(&crew, &driver, rc < 0);
+		rc = lateness(&workers.page->slot[SHORT], &p->short_alone, NULL, &p99, err);
+	bench_leave(&workers, &driver, rc < 0);
 	return rc;
 }
 

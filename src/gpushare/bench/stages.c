@@ -80,10 +80,10 @@ static const struct bench_sample *cause(const struct bench_slot *other,
 }
 
 /* When the last block-task ended, of each eviction; they stand in order of time. */
-static int find_ends(struct bench_crew *crew, uint32_t evicted, const struct line *line,
+static int find_ends(struct bench_workers *workers, uint32_t evicted, const struct line *line,
 		     const struct bench_eviction *e, uint32_t n, struct gs_error *err)
 {
-	struct bench_slot *s = &crew->page->slot[evicted];
+	struct bench_slot *s = &workers->page->slot[evicted];
 
 	s->windows = n;
 	for (uint32_t i = 0; i < n; i++) {
@@ -94,8 +94,8 @@ static int find_ends(struct bench_crew *crew, uint32_t evicted, const struct lin
 		if (i && w->from <= w[-1].to)
 			w->from = w[-1].to + 1;
 	}
-	bench_crew_order(crew, evicted, BENCH_WINDOWS);
-	return bench_crew_wait(crew, evicted, CLOCK_S, err);
+	bench_workers_order(workers, evicted, BENCH_WINDOWS);
+	return bench_workers_wait(workers, evicted, CLOCK_S, err);
 }
 
 static void add_one(struct bench_stages *st, const struct bench_eviction *e,
@@ -116,30 +116,30 @@ static void add_one(struct bench_stages *st, const struct bench_eviction *e,
 	}
 }
 
-int bench_stages_add(struct bench_stages *st, struct bench_crew *crew, uint32_t evicted,
+int bench_stages_add(struct bench_stages *st, struct bench_workers *workers, uint32_t evicted,
 		     uint32_t other, uint64_t since_ns, uint64_t alone_ns,
 		     const struct bench_clock *before, struct gs_error *err)
 {
-	struct bench_slot *slot = &crew->page->slot[evicted];
+	struct bench_slot *slot = &workers->page->slot[evicted];
 	struct bench_eviction *e = NULL;
 	struct line line;
 	long n;
 
-	bench_crew_order(crew, evicted, BENCH_CLOCK);
-	if (bench_crew_wait(crew, evicted, CLOCK_S, err) < 0)
+	bench_workers_order(workers, evicted, BENCH_CLOCK);
+	if (bench_workers_wait(workers, evicted, CLOCK_S, err) < 0)
 		return -1;
 	if (slot->clock.error_ns > st->clock_error_ns)
 		st->clock_error_ns = slot->clock.error_ns;
 	line = line_through(before, &slot->clock);
-	n = bench_evictions(crew->stage, since_ns, &e, err);
+	n = bench_evictions(workers->stage, since_ns, &e, err);
 	if (n > BENCH_WINDOWS_MAX)
 		n = BENCH_WINDOWS_MAX;
-	if (n < 0 || find_ends(crew, evicted, &line, e, (uint32_t)n, err) < 0) {
+	if (n < 0 || find_ends(workers, evicted, &line, e, (uint32_t)n, err) < 0) {
 		free(e);
 		return -1;
 	}
 	for (long i = 0; i < n; i++)
-		add_one(st, &e[i], cause(&crew->page->slot[other], &e[i]), alone_ns, &line,
+		add_one(st, &e[i], cause(&workers->page->slot[other], &e[i]), alone_ns, &line,
 			&slot->window[i]);
 	free(e);
 	return 0;

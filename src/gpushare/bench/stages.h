@@ -41,7 +41,7 @@ void bench_stages_fini(struct bench_stages *stages);
  * over, by program `other`, whose kernel takes alone_ns.  `before` is the
  * device's clock as program `evicted` read it before that launch.
  */
-int bench_stages_add(struct bench_stages *stages, struct bench_crew *crew, uint32_t evicted,
+int bench_stages_add(struct bench_stages *stages, struct bench_workers *workers, uint32_t evicted,
 		     uint32_t other, uint64_t since_ns, uint64_t alone_ns,
 		     const struct bench_clock *before, struct gs_error *err);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Processes, their boards and their windows; see mixes_crew.h. */
+/* Processes, their boards and their windows; see mixes_workers.h. */
 #define _GNU_SOURCE
-#include "gpushare/bench/mixes_crew.h"
+#include "gpushare/bench/mixes_workers.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -27,9 +27,9 @@ uint64_t mixes_period(const struct mixes_setup *setup, enum mixes_program progra
 	return program == MIXES_TICK ? setup->every_ns : mixes_kind[program].requests ? REQUEST_PERIOD_NS : 0;
 }
 
-static const struct mixes_side *side_of(const struct mixes_crew *crew, const struct mixes_member *m)
+static const struct mixes_side *side_of(const struct mixes_workers *workers, const struct mixes_member *m)
 {
-	return &crew->mix->side[m->side];
+	return &workers->mix->side[m->side];
 }
 
 /* The command line of one of the tool's own. */
@@ -57,35 +57,35 @@ static int own_words(struct own_words *w, const struct mixes_setup *setup, enum 
 	return 0;
 }
 
-static int start_member(struct mixes_crew *crew, struct mixes_member *m, enum mixes_way way, const char *board,
+static int start_member(struct mixes_workers *workers, struct mixes_member *m, enum mixes_way way, const char *board,
 			struct gs_error *err)
 {
 	static const enum bench_share share[MIXES_WAYS] = {
 		[MIXES_MPS] = BENCH_MPS, [MIXES_MPS_PRIORITIES] = BENCH_MPS,
 		[MIXES_CONTEXTS] = BENCH_CONTEXTS, [MIXES_GS_MPS] = BENCH_GS_MPS,
 	};
-	const struct mixes_setup *setup = crew->setup;
-	const struct mixes_side *side = side_of(crew, m);
+	const struct mixes_setup *setup = workers->setup;
+	const struct mixes_side *side = side_of(workers, m);
 	const struct mixes_kind *kind = &mixes_kind[side->program];
 	struct own_words own = { 0 };
 	char script[PATH_MAX], meeting[PATH_MAX], rank[NUMBER];
 	char *torch[] = { (char *)setup->python, script, (char *)kind->name, (char *)board, (char *)setup->device, rank,
 			  meeting, NULL };
 	char *native[] = { own.self, "mixes-program", (char *)board, own.tasks, own.iterations, own.period, own.batch, NULL };
-	int low = crew->mix->urgent && m->side == 1;
+	int low = workers->mix->urgent && m->side == 1;
 	const struct bench_launch launch = {
 		.share = share[way], .argv = kind->torch ? torch : native, .log = m->log, .gpu = m->rank,
 		.shares = side->shares, .memory = kind->torch ? setup->memory : 0,
-		.priority = crew->mix->urgent && !low ? 2 : 1,
+		.priority = workers->mix->urgent && !low ? 2 : 1,
 		.client_priority = way == MIXES_MPS_PRIORITIES ? low : -1,
 	};
 
 	if (!kind->torch && own_words(&own, setup, side->program, err) < 0)
 		return -1;
 	snprintf(script, sizeof(script), "%s/mixes_torch.py", setup->scripts);
-	snprintf(meeting, sizeof(meeting), "%s/meeting-%u", crew->stage->folder, m->side);
+	snprintf(meeting, sizeof(meeting), "%s/meeting-%u", workers->stage->folder, m->side);
 	snprintf(rank, sizeof(rank), "%u", m->rank);
-	m->pid = bench_stage_launch(crew->stage, &launch, err);
+	m->pid = bench_stage_launch(workers->stage, &launch, err);
 	return m->pid < 0 ? -1 : 0;
 }
 
@@ -117,9 +117,9 @@ static int ended(const struct mixes_member *m, siginfo_t *info)
 }
 
 /* Does it live?  -1 with the reason. */
-static int alive(const struct mixes_crew *crew, struct mixes_member *m, struct gs_error *err)
+static int alive(const struct mixes_workers *workers, struct mixes_member *m, struct gs_error *err)
 {
-	const char *name = mixes_kind[side_of(crew, m)->program].name;
+	const char *name = mixes_kind[side_of(workers, m)->program].name;
 	char words[160];
 	siginfo_t info = { 0 };
 
@@ -133,23 +133,23 @@ static int alive(const struct mixes_crew *crew, struct mixes_member *m, struct g
 }
 
 /* Until each of those is ready for its next window. */
-static int await(struct mixes_crew *crew, uint32_t who, uint64_t until_ns, const char *what, struct gs_error *err)
+static int await(struct mixes_workers *workers, uint32_t who, uint64_t until_ns, const char *what, struct gs_error *err)
 {
 	struct timespec look = { 0, LOOK_MS * 1000000L };
 	char words[120];
 
-	for (uint32_t i = 0; i < crew->count; i++) {
-		struct mixes_member *m = &crew->member[i];
+	for (uint32_t i = 0; i < workers->count; i++) {
+		struct mixes_member *m = &workers->member[i];
 
 		if (!(who >> i & 1))
 			continue;
 		while (atomic_load(&m->board->ready) != m->window + 1) {
-			for (uint32_t k = 0; k < crew->count; k++)
-				if (alive(crew, &crew->member[k], err) < 0)
+			for (uint32_t k = 0; k < workers->count; k++)
+				if (alive(workers, &workers->member[k], err) < 0)
 					return -1;
 			if (gs_clock_ns() > until_ns) {
 				last_words(m, words, sizeof(words));
-				return gs_fail(err, "%s %s: %.120s", mixes_kind[side_of(crew, m)->program].name, what, words);
+				return gs_fail(err, "%s %s: %.120s", mixes_kind[side_of(workers, m)->program].name, what, words);
 			}
 			nanosleep(&look, NULL);
 		}
@@ -157,54 +157,54 @@ static int await(struct mixes_crew *crew, uint32_t who, uint64_t until_ns, const
 	return 0;
 }
 
-static int add_member(struct mixes_crew *crew, uint32_t side, uint32_t rank, enum mixes_way way, struct gs_error *err)
+static int add_member(struct mixes_workers *workers, uint32_t side, uint32_t rank, enum mixes_way way, struct gs_error *err)
 {
-	struct mixes_member *m = &crew->member[crew->count];
+	struct mixes_member *m = &workers->member[workers->count];
 	char board[PATH_MAX];
 
 	*m = (struct mixes_member){ .side = side, .rank = rank };
-	snprintf(board, sizeof(board), "%s/board-%u", crew->stage->folder, crew->count);
-	snprintf(m->log, sizeof(m->log), "%s/output-%u", crew->stage->folder, crew->count);
+	snprintf(board, sizeof(board), "%s/board-%u", workers->stage->folder, workers->count);
+	snprintf(m->log, sizeof(m->log), "%s/output-%u", workers->stage->folder, workers->count);
 	unlink(board);
 	unlink(m->log);
 	m->board = mixes_board_create(board, err);
 	if (!m->board)
 		return -1;
-	crew->count++;
-	return start_member(crew, m, way, board, err);
+	workers->count++;
+	return start_member(workers, m, way, board, err);
 }
 
-int mixes_crew_start(struct mixes_crew *crew, enum mixes_way way, struct gs_error *err)
+int mixes_workers_start(struct mixes_workers *workers, enum mixes_way way, struct gs_error *err)
 {
 	char meeting[PATH_MAX];
 	int rc = 0;
 
-	crew->count = 0;
+	workers->count = 0;
 	for (uint32_t side = 0; side < 2; side++) {
-		snprintf(meeting, sizeof(meeting), "%s/meeting-%u", crew->stage->folder, side);
+		snprintf(meeting, sizeof(meeting), "%s/meeting-%u", workers->stage->folder, side);
 		unlink(meeting);
-		for (uint32_t i = 0; i < crew->mix->side[side].count; i++)
-			for (uint32_t rank = 0; rc == 0 && rank < mixes_kind[crew->mix->side[side].program].gpus; rank++)
-				rc = crew->count == MIXES_MEMBERS_MAX ? gs_fail(err, "too many programs")
-					: add_member(crew, side, rank, way, err);
+		for (uint32_t i = 0; i < workers->mix->side[side].count; i++)
+			for (uint32_t rank = 0; rc == 0 && rank < mixes_kind[workers->mix->side[side].program].gpus; rank++)
+				rc = workers->count == MIXES_MEMBERS_MAX ? gs_fail(err, "too many programs")
+					: add_member(workers, side, rank, way, err);
 	}
 	if (rc == 0)
-		rc = await(crew, MIXES_EVERYONE, gs_clock_ns() + crew->setup->start_s * GS_NS_PER_S, "was not ready in time", err);
+		rc = await(workers, MIXES_EVERYONE, gs_clock_ns() + workers->setup->start_s * GS_NS_PER_S, "was not ready in time", err);
 	if (rc < 0)
-		mixes_crew_stop(crew);
+		mixes_workers_stop(workers);
 	return rc;
 }
 
-void mixes_crew_stop(struct mixes_crew *crew)
+void mixes_workers_stop(struct mixes_workers *workers)
 {
 	uint64_t until = gs_clock_ns() + QUIT_NS;
 
-	for (uint32_t i = 0; i < crew->count; i++) {
-		atomic_store(&crew->member[i].board->stopped, crew->member[i].window);
-		atomic_store(&crew->member[i].board->window, MIXES_QUIT);
+	for (uint32_t i = 0; i < workers->count; i++) {
+		atomic_store(&workers->member[i].board->stopped, workers->member[i].window);
+		atomic_store(&workers->member[i].board->window, MIXES_QUIT);
 	}
-	for (uint32_t i = 0; i < crew->count; i++) {
-		struct mixes_member *m = &crew->member[i];
+	for (uint32_t i = 0; i < workers->count; i++) {
+		struct mixes_member *m = &workers->member[i];
 		struct timespec look = { 0, LOOK_MS * 1000000L };
 
 		while (m->pid > 0 && gs_clock_ns() < until && !ended(m, NULL))
@@ -212,53 +212,53 @@ void mixes_crew_stop(struct mixes_crew *crew)
 		bench_end_group(m->pid);
 		mixes_board_close(m->board);
 	}
-	crew->count = 0;
+	workers->count = 0;
 }
 
 /* Sleep until then, unless one of them ends. */
-static int pass_time(struct mixes_crew *crew, uint64_t until_ns, struct gs_error *err)
+static int pass_time(struct mixes_workers *workers, uint64_t until_ns, struct gs_error *err)
 {
 	struct timespec look = { 0, 20 * 1000000L };
 
 	while (gs_clock_ns() < until_ns) {
-		for (uint32_t k = 0; k < crew->count; k++)
-			if (alive(crew, &crew->member[k], err) < 0)
+		for (uint32_t k = 0; k < workers->count; k++)
+			if (alive(workers, &workers->member[k], err) < 0)
 				return -1;
 		nanosleep(&look, NULL);
 	}
 	return 0;
 }
 
-uint32_t mixes_crew_one(const struct mixes_crew *crew, uint32_t side)
+uint32_t mixes_workers_one(const struct mixes_workers *workers, uint32_t side)
 {
-	uint32_t who = 0, left = mixes_kind[crew->mix->side[side].program].gpus;
+	uint32_t who = 0, left = mixes_kind[workers->mix->side[side].program].gpus;
 
-	for (uint32_t i = 0; i < crew->count; i++)
-		if (crew->member[i].side == side && left) {
+	for (uint32_t i = 0; i < workers->count; i++)
+		if (workers->member[i].side == side && left) {
 			who |= 1u << i;
 			left--;
 		}
 	return who;
 }
 
-int mixes_crew_work(struct mixes_crew *crew, uint32_t who, uint64_t skip_ns, uint64_t length_ns,
+int mixes_workers_work(struct mixes_workers *workers, uint32_t who, uint64_t skip_ns, uint64_t length_ns,
 		    struct mixes_window *window, struct gs_error *err)
 {
 	uint64_t begin = gs_clock_ns() + START_NS;
 
 	*window = (struct mixes_window){ begin, begin + skip_ns, begin + skip_ns + length_ns, 0 };
-	for (uint32_t i = 0; i < crew->count; i++) {
-		struct mixes_member *m = &crew->member[i];
+	for (uint32_t i = 0; i < workers->count; i++) {
+		struct mixes_member *m = &workers->member[i];
 
 		if (!(who >> i & 1))
 			continue;
 		atomic_store(&m->board->begin_ns, begin);
 		atomic_store(&m->board->window, ++m->window);
 	}
-	if (pass_time(crew, window->to_ns, err) < 0)
+	if (pass_time(workers, window->to_ns, err) < 0)
 		return -1;
-	for (uint32_t i = 0; i < crew->count; i++)
-		atomic_store(&crew->member[i].board->stopped, crew->member[i].window);
+	for (uint32_t i = 0; i < workers->count; i++)
+		atomic_store(&workers->member[i].board->stopped, workers->member[i].window);
 	window->over_ns = gs_clock_ns();
-	return await(crew, who, window->over_ns + STOP_NS, "did not stop after the window", err);
+	return await(workers, who, window->over_ns + STOP_NS, "did not stop after the window", err);
 }

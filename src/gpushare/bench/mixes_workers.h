@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The programs of a mix: started, made to work for a window at the same time, ended. */
-#ifndef GPUSHARE_BENCH_MIXES_CREW_H
-#define GPUSHARE_BENCH_MIXES_CREW_H
+#ifndef GPUSHARE_BENCH_MIXES_WORKERS_H
+#define GPUSHARE_BENCH_MIXES_WORKERS_H
 
 #include "gpushare/bench/measure.h"
 #include "gpushare/bench/mixes.h"
@@ -30,7 +30,7 @@ struct mixes_member {
 	char log[PATH_MAX];
 };
 
-struct mixes_crew {
+struct mixes_workers {
 	const struct mixes_setup *setup;
 	const struct mixes_mix *mix;
 	struct bench_stage *stage;
@@ -44,17 +44,17 @@ struct mixes_window {
 };
 
 /* Start them under that way, whose gpushared or MPS is there, and wait until all are ready.  -1: all ended again. */
-int mixes_crew_start(struct mixes_crew *crew, enum mixes_way way, struct gs_error *err);
-void mixes_crew_stop(struct mixes_crew *crew);
+int mixes_workers_start(struct mixes_workers *workers, enum mixes_way way, struct gs_error *err);
+void mixes_workers_stop(struct mixes_workers *workers);
 
 /* The first program of that side, with all its processes. */
-uint32_t mixes_crew_one(const struct mixes_crew *crew, uint32_t side);
+uint32_t mixes_workers_one(const struct mixes_workers *workers, uint32_t side);
 
 /*
  * Those whose bits are set work for skip_ns and length_ns.  -1 with the reason: one ended or did not stop; what it
  * recorded until then is there, if window->over_ns is not 0.
  */
-int mixes_crew_work(struct mixes_crew *crew, uint32_t who, uint64_t skip_ns, uint64_t length_ns,
+int mixes_workers_work(struct mixes_workers *workers, uint32_t who, uint64_t skip_ns, uint64_t length_ns,
 		    struct mixes_window *window, struct gs_error *err);
 
 /* `gpushare-bench mixes-program ...` */
