@@ -52,7 +52,7 @@ static void check(CUresult rc, const char *what)
 
 int main(int argc, char **argv)
 {
-	unsigned int n = 1u << 18, turns = argc > 1 ? (unsigned int)atoi(argv[1]) : 200, wrong = 0;
+	unsigned int n = 1u << 18, rounds = argc > 1 ? (unsigned int)atoi(argv[1]) : 200, wrong = 0;
 	float s = 3.0f, *host = malloc(n * sizeof(*host));
 	CUdeviceptr a, b, c;
 	CUcontext ctx;
@@ -60,7 +60,7 @@ int main(int argc, char **argv)
 	CUmodule m;
 	double t, cpu, executed;
 	int sms;
-	void *params[] = { &c, &a, &b, &s, &turns };
+	void *params[] = { &c, &a, &b, &s, &rounds };
 
 	CHECK(cuInit(0));
 	CHECK(cuCtxCreate(&ctx, NULL, 0, 0));
@@ -85,7 +85,7 @@ int main(int argc, char **argv)
 	CHECK(cuMemcpyDtoH(host, c, n * sizeof(float)));
 	for (unsigned int i = 0; i < n; i++)
 		wrong += host[i] != fmaf(s, (float)(i % 1000), (float)(i % 1000));
-	executed = n * (STRAIGHT + (double)LOOP * turns) / 1e6;
+	executed = n * (STRAIGHT + (double)LOOP * rounds) / 1e6;
 	printf("triad: %.1f ms, %u wrong, %.1f M thread instructions/s on %d SMs, %.1f M/s per core (of processor time)\n", t * 1e3,
 	       wrong, executed / t, sms, executed / cpu);
 	free(host);

@@ -55,7 +55,7 @@ static struct gs_decision decide(struct bench *b)
 	return d;
 }
 
-static void turn(struct bench *b, int i)
+static void one_round(struct bench *b, int i)
 {
 	struct gs_decision d = decide(b);
 
@@ -90,7 +90,7 @@ static double measure(const char *policy, unsigned tasks)
 	for (unsigned i = 0; i < tasks; i++)
 		arrive(&b);
 	for (int i = 0; i < TURNS; i++)
-		turn(&b, i);
+		one_round(&b, i);
 	mean = gs_antt(b.sample, b.samples);
 	printf("%s,%u,%.0f,%.0f\n", policy, tasks, mean,
 	       gs_quantile(b.sample, b.samples, 0.99));

@@ -192,7 +192,7 @@ static void put_back(struct work *w, int order)
 	}
 }
 
-static void turns(int from, int rounds)
+static void own_rounds(int from, int rounds)
 {
 	struct work w;
 
@@ -293,7 +293,7 @@ static void *half(void *arg)
 {
 	const struct half *h = arg;
 
-	turns(h->from, h->rounds);
+	own_rounds(h->from, h->rounds);
 	pending(h->rounds / 2);
 	return NULL;
 }
@@ -332,7 +332,7 @@ int main(int argc, char **argv)
 	CHECK(cuInit(0));
 	before = room();
 	if (strcmp(name, "turns") == 0)
-		turns(0, rounds);
+		own_rounds(0, rounds);
 	else if (strcmp(name, "alternate") == 0)
 		alternate(rounds);
 	else if (strcmp(name, "pending") == 0)

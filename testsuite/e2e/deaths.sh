@@ -112,10 +112,10 @@ for state in running waiting evicted told_to_leave stopped any_moment; do
 	last=$(newest_job)
 	check "kill -9: ${state//_/ }" $state
 	kill "$victim" "$other" 2>/dev/null # where one has not ended
-	check "and the next one has its memory and its turn" next_one
+	check "and the next one has its memory and its time slice" next_one
 done
 check "a fault is its own program's" fault
-check "and the next one has its memory and its turn" next_one
+check "and the next one has its memory and its time slice" next_one
 check "gpushared is the same" kill -0 "$(cat "$TMP/pid")"
 check "gpushared stops" stop_daemon
 finish

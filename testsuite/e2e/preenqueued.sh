@@ -36,7 +36,7 @@ begin_waiting() {
 	waiting=$!
 	until_true 20 waits_in_stream
 }
-waits_in_stream() { grep -q 'waits for its turn in its stream' "$TMP/shim"; }
+waits_in_stream() { grep -q 'waits for its time slice in its stream' "$TMP/shim"; }
 end_waiting() {
 	wait "$waiting" && grep -q ': right$' "$TMP/waiting.out" || { cat "$TMP/waiting.out"; return 1; }
 }
@@ -94,7 +94,7 @@ fails() {
 	rm -f "$TMP/shim"
 	GPUSHARE_LOG=$TMP/shim run --partition low -- "$ORDER" one 10 >"$TMP/waiting.out" 2>&1 &
 	waiting=$!
-	until_true 20 clients_are 2 && sleep 0.5 && kill -0 "$waiting" && end_other && end_waiting && ! grep -qs 'waits for its turn in its stream' "$TMP/shim"
+	until_true 20 clients_are 2 && sleep 0.5 && kill -0 "$waiting" && end_other && end_waiting && ! grep -qs 'waits for its time slice in its stream' "$TMP/shim"
 }
 check "DaemonAbsent=fail: gpushared serves" configure_again Policy=piv DaemonAbsent=fail
 check "DaemonAbsent=fail: it waits with its thread" fails

@@ -11,7 +11,7 @@ __global__ void put(cudaSurfaceObject_t s, int w, int h)
 		surf2Dwrite<uint32_t>(mix(y * w + x), s, x * 4, y);
 }
 
-__global__ void turn(uint32_t *out, cudaSurfaceObject_t s, int w, int h)
+__global__ void round(uint32_t *out, cudaSurfaceObject_t s, int w, int h)
 {
 	int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y;
 
@@ -36,7 +36,7 @@ int main()
 	r.res.array.array = a;
 	OK(cudaCreateSurfaceObject(&s, &r));
 	put<<<dim3(w / 64, h), 64>>>(s, w, h);
-	turn<<<dim3(w / 64, h), 64>>>(out, s, w, h);
+	round<<<dim3(w / 64, h), 64>>>(out, s, w, h);
 	LAUNCHED();
 	std::vector<uint32_t> got = host(out, w * h);
 	for (int y = 0; y < h; y++)

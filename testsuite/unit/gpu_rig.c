@@ -84,10 +84,10 @@ void all_leave_of(struct client **clients)
 	gs_gpu_destroy(gpu);
 }
 
-uint64_t turn(uint64_t after)
+uint64_t grant(uint64_t after)
 {
 	now += after;
-	return gs_gpu_turn(gpu, now);
+	return gs_gpu_step(gpu, now);
 }
 
 void go(struct client *c, unsigned i, uint32_t from, uint32_t to, unsigned by)
@@ -103,7 +103,7 @@ uint32_t state(struct client *c, unsigned i)
 
 uint32_t has_turn(struct client *c)
 {
-	return gs_page_load(c->page->turn);
+	return gs_page_load(c->page->grant);
 }
 
 void prepare(struct client *c, unsigned i, uint64_t nt, int evictable)
@@ -145,7 +145,7 @@ void agent(struct client *c)
 void occupy(struct client *c, uint64_t nt)
 {
 	launch(c, 0, nt, 1);
-	turn(0);
+	grant(0);
 	agent(c);
 	assert_int_equal(state(c, 0), GS_K_RUNNING);
 }

@@ -38,13 +38,13 @@ void all_leave_of(struct client **clients);
 void join_as(struct client *c, uint64_t id, int32_t priority, int adopted);
 struct client *join(uint64_t id, int32_t priority);
 void leave(struct client *c);
-uint64_t turn(uint64_t after);
+uint64_t grant(uint64_t after);
 /* A move that the table allows to the one who makes it. */
 void go(struct client *c, unsigned i, uint32_t from, uint32_t to, unsigned by);
 uint32_t state(struct client *c, unsigned i);
 uint32_t has_turn(struct client *c);
 void prepare(struct client *c, unsigned i, uint64_t nt, int evictable);
-/* Launch: straight to the driver with the turn, else ask. */
+/* Launch: straight to the driver with the time slice, else ask. */
 void launch(struct client *c, unsigned i, uint64_t nt, int evictable);
 /* The client's agent: launches what is TORUN, has heard the doorbell. */
 void agent(struct client *c);

@@ -316,7 +316,7 @@ void live_launch(int sock, struct gs_page *page, unsigned i, uint64_t seq)
 	gs_page_store(s->alone_ns, 50 * GS_NS_PER_MS);
 	gs_page_store(s->leave_ns, 500 * GS_NS_PER_MS); /* the next client waits for that */
 	gs_page_store(s->seq, seq);
-	if (gs_page_load(page->turn)) {
+	if (gs_page_load(page->grant)) {
 		live_move(page, i, GS_K_PREP, GS_K_RUNNING);
 		gs_page_store(s->started, 1);
 		return;

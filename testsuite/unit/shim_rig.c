@@ -132,7 +132,7 @@ int shim_rig_setup(void **state)
 	expect_calls("load-transformed");
 	assert_int_equal(cuModuleGetFunction(&kernel, module, "k"), CUDA_SUCCESS);
 	page = shim_session()->page;
-	EVENTUALLY(gs_page_load(page->turn) == 1);
+	EVENTUALLY(gs_page_load(page->grant) == 1);
 	/* The first launch equips the context. */
 	assert_int_equal(launch(FAKE_MACHINE_CODE, 1), CUDA_SUCCESS);
 	EVENTUALLY(all_prepared());
@@ -144,7 +144,7 @@ int shim_rig_setup(void **state)
 int shim_rig_idle(void **state)
 {
 	(void)state;
-	gs_page_store(page->turn, 1);
+	gs_page_store(page->grant, 1);
 	EVENTUALLY(all_prepared());
 	forget_calls();
 	return 0;

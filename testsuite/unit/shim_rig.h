@@ -33,7 +33,7 @@ extern CUfunction kernel;    /* k */
 
 /* Of a group of tests: does what the head of this file says, once in the process. */
 int shim_rig_setup(void **state);
-/* Before a test: the turn is ours, nothing is out, no call is remembered. */
+/* Before a test: the time slice is ours, nothing is out, no call is remembered. */
 int shim_rig_idle(void **state);
 #define SHIM(f) cmocka_unit_test_setup(f, shim_rig_idle)
 

@@ -56,24 +56,24 @@ static void test_when_polling_is_wanted(void **unused)
 	b = join(2, 5);
 	assert_false(gs_gpu_wants_polling(gpu, now));
 	occupy(a, 100);
-	turn(1 * MS);
+	grant(1 * MS);
 	assert_false(gs_gpu_wants_polling(gpu, now)); /* alone */
 	launch(b, 0, 100, 1);
-	turn(0);
+	grant(0);
 	assert_true(gs_gpu_wants_polling(gpu, now)); /* it waits */
 	evicted(a, 0, 10);
-	turn(5 * US);
+	grant(5 * US);
 	agent(b);
-	turn(5 * US);
+	grant(5 * US);
 	assert_true(gs_gpu_wants_polling(gpu, now)); /* the other one does */
 	finish(b, 0);
 	go(b, 0, GS_K_DONE, GS_K_PREP, GS_BY_CLIENT);
-	turn(1 * MS);
+	grant(1 * MS);
 	agent(a);
-	turn(1 * MS);
+	grant(1 * MS);
 	assert_true(has_turn(a));
 	assert_true(gs_gpu_wants_polling(gpu, now)); /* it may come again at any moment */
-	turn(11 * MS);
+	grant(11 * MS);
 	assert_false(gs_gpu_wants_polling(gpu, now));
 	all_leave(a, b);
 }
@@ -191,7 +191,7 @@ static void no_request_is_lost(enum gs_arbiter_mode mode)
 		assert_null(wrong);
 	}
 	gs_arbiter_stop(arbiter);
-	turn(gs_clock_ns() - now);
+	grant(gs_clock_ns() - now);
 	for (unsigned i = 0; i < ASKERS; i++)
 		assert_int_equal(gs_gpu_client_launches(c[i]->gpu_client), REQUESTS);
 	now = gs_clock_ns();

@@ -257,7 +257,7 @@ static void test_requesting_without_end_takes_little(void **state)
 	assert_true(little);
 }
 
-/* Who has had the GPU last keeps its turn, and nobody polls for that. */
+/* Who has had the GPU last keeps its time slice, and nobody polls for that. */
 static void test_idle_clients(void **state)
 {
 	struct live *l = *state;
@@ -412,7 +412,7 @@ static void test_overdue(void **state)
 
 #define WAITING 64
 
-/* Many wait for one that leaves; each of them gets its turn in the end. */
+/* Many wait for one that leaves; each of them gets its time slice in the end. */
 static void test_waiting_together(void **state)
 {
 	struct live *l = *state;

@@ -17,8 +17,8 @@
 
 static void slow(CUfunction f, CUdeviceptr p, uint32_t v, CUstream s)
 {
-	uint32_t turns = 20000;
-	void *params[] = { &p, &v, &turns };
+	uint32_t rounds = 20000;
+	void *params[] = { &p, &v, &rounds };
 
 	OK(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, s, params, NULL));
 }

@@ -84,9 +84,9 @@ static void open_device(void)
 	MUST(cuCtxCreate(&ctx, NULL, 0, 0));
 }
 
-static void launch(const char *name, CUdeviceptr *p, uint32_t turns, unsigned int blocks)
+static void launch(const char *name, CUdeviceptr *p, uint32_t rounds, unsigned int blocks)
 {
-	void *params[] = { p, &turns };
+	void *params[] = { p, &rounds };
 	CUmodule m;
 	CUfunction f;
 

@@ -127,7 +127,7 @@ static void a_broken_contract_is_logged_once(void **unused)
 	occupy(a, 100);
 	launch(b, 0, 100, 1);
 	for (int i = 0; i < 20; i++)
-		turn(1 * MS);
+		grant(1 * MS);
 	assert_int_equal(logged(path, "gpu 0: policy bad broke its contract; fifo decides now"), 1);
 	gs_gpu_status(gpu, &st);
 	assert_string_equal(st.policy, "fifo");
@@ -135,14 +135,14 @@ static void a_broken_contract_is_logged_once(void **unused)
 	assert_int_equal(st.faults, 1);
 	/* What the administrator says is in force again, and what was is known no more but as a figure. */
 	assert_int_equal(gs_gpu_set_policy(gpu, "piv", now, NULL), 0);
-	turn(0);
+	grant(0);
 	gs_gpu_status(gpu, &st);
 	assert_string_equal(st.policy, "piv");
 	assert_null(st.broke);
 	assert_int_equal(st.faults, 1);
 	assert_int_equal(state(a, 0), GS_K_TOEVICT);
 	evicted(a, 0, 50);
-	turn(50 * US);
+	grant(50 * US);
 	assert_true(has_turn(b));
 	all_leave(a, b);
 	log_back(path);
@@ -163,7 +163,7 @@ static void a_class_falls_back_alone(void **unused)
 	gs_gpu_client_class(a->gpu_client, 2);
 	launch(a, 0, 100, 1);
 	for (int i = 0; i < 5; i++)
-		turn(1 * MS);
+		grant(1 * MS);
 	assert_int_equal(logged(path, "broke its contract"), 1);
 	assert_int_equal(logged(path, "gpu 0: class night: policy bad broke its contract; fifo decides now"), 1);
 	gs_gpu_status(gpu, &st);

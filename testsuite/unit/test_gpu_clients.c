@@ -28,19 +28,19 @@ static void test_unstarted_needs_the_doorbell(void **unused)
 	high = join(2, 10);
 	occupy(low, 100);
 	gs_page_store(low->page->slot[0].started, 0); /* still in its stream */
-	turn(1 * MS);
+	grant(1 * MS);
 	launch(high, 0, 1, 1);
-	turn(0);
+	grant(0);
 	assert_int_equal(state(low, 0), GS_K_TOEVICT);
-	turn(1 * MS);
+	grant(1 * MS);
 	assert_false(has_turn(high));
 	gs_page_store(low->page->heard, gs_page_load(low->page->doorbell));
-	turn(50 * US);
+	grant(50 * US);
 	assert_true(has_turn(high));
 	/* It starts, finds the limit 0 and leaves without having done a thing. */
 	gs_page_store(low->page->slot[0].started, 1);
 	evicted(low, 0, 0);
-	turn(1 * MS);
+	grant(1 * MS);
 	assert_int_equal(low->usage.preemptions, 0);
 	assert_int_equal(state(low, 0), GS_K_READY);
 	all_leave(low, high);
@@ -55,18 +55,18 @@ static void test_launch_past_the_check_is_caught(void **unused)
 	low = join(1, 1);
 	high = join(2, 10);
 	occupy(low, 100);
-	turn(1 * MS);
+	grant(1 * MS);
 	launch(high, 0, 1, 1);
-	turn(0); /* low has lost the turn */
+	grant(0); /* low has lost the time slice */
 	prepare(low, 1, 100, 1);
 	go(low, 1, GS_K_PREP, GS_K_RUNNING, GS_BY_CLIENT); /* it had read turn == 1 before */
 	gs_page_store(low->page->slot[1].started, 1);
 	evicted(low, 0, 10);
-	turn(50 * US);
+	grant(50 * US);
 	assert_int_equal(state(low, 1), GS_K_TOEVICT);
 	assert_false(has_turn(high));
 	evicted(low, 1, 10);
-	turn(50 * US);
+	grant(50 * US);
 	assert_true(has_turn(high));
 	assert_int_equal(low->usage.preemptions, 2);
 	all_leave(low, high);
@@ -83,17 +83,17 @@ static void test_slots_that_were_used(void **unused)
 	high = join(2, 10);
 	occupy(low, 100);
 	gs_page_store(low->page->used, 1);
-	turn(1 * MS);
+	grant(1 * MS);
 	gs_page_store(high->page->used, 3);
 	launch(high, 3, 1, 1); /* it lies */
-	turn(1 * MS);
+	grant(1 * MS);
 	assert_int_equal(state(low, 0), GS_K_RUNNING);
 	gs_page_store(high->page->used, 4);
 	gs_gpu_doorbell(high->gpu_client);
-	turn(1 * MS);
+	grant(1 * MS);
 	assert_int_equal(state(low, 0), GS_K_TOEVICT);
 	evicted(low, 0, 10);
-	turn(50 * US);
+	grant(50 * US);
 	assert_int_equal(state(high, 3), GS_K_TORUN);
 	all_leave(low, high);
 }
@@ -121,15 +121,15 @@ static void test_an_agent_is_woken_to_relaunch(void **unused)
 	low = join(1, 1);
 	high = join(2, 10);
 	occupy(low, 100);
-	turn(1 * MS);
+	grant(1 * MS);
 	launch(high, 0, 1, 1);
-	turn(0);
+	grant(0);
 	evicted(low, 0, 10);
-	turn(50 * US);
+	grant(50 * US);
 	assert_int_equal(state(high, 0), GS_K_TORUN);
 	go(high, 0, GS_K_TORUN, GS_K_RUNNING, GS_BY_CLIENT);
 	gs_page_store(high->page->slot[0].started, 1);
-	turn(1 * MS);
+	grant(1 * MS);
 	go(high, 0, GS_K_RUNNING, GS_K_DONE, GS_BY_GPU);
 	gs_page_store(low->page->awake, 1); /* its launch has gone already, say */
 	assert_int_equal(pthread_create(&agent, NULL, sleep_on_doorbell, low->page), 0);
@@ -137,7 +137,7 @@ static void test_an_agent_is_woken_to_relaunch(void **unused)
 		usleep(1000);
 	usleep(20000); /* it sleeps by now; if not, it finds the doorbell changed */
 	for (int i = 0; i < 100 && state(low, 0) != GS_K_TORUN; i++)
-		turn(1 * MS);
+		grant(1 * MS);
 	assert_int_equal(state(low, 0), GS_K_TORUN);
 	assert_int_equal(pthread_join(agent, &woken), 0);
 	assert_non_null(woken);
@@ -154,11 +154,11 @@ static void test_death_frees_the_gpu(void **unused)
 	b = join(2, 1);
 	occupy(a, 100);
 	launch(b, 0, 100, 1);
-	turn(1 * MS);
+	grant(1 * MS);
 	assert_int_equal(state(b, 0), GS_K_READY);
 	gs_gpu_remove(gpu, a->gpu_client, now);
 	a->gpu_client = NULL;
-	turn(0);
+	grant(0);
 	assert_int_equal(state(b, 0), GS_K_TORUN);
 	all_leave(a, b);
 }
@@ -173,11 +173,11 @@ static void test_death_while_draining(void **unused)
 	b = join(2, 10);
 	occupy(a, 100);
 	launch(b, 0, 100, 1);
-	turn(1 * MS);
+	grant(1 * MS);
 	assert_int_equal(state(a, 0), GS_K_TOEVICT);
 	gs_gpu_remove(gpu, a->gpu_client, now);
 	a->gpu_client = NULL;
-	turn(0);
+	grant(0);
 	assert_int_equal(state(b, 0), GS_K_TORUN);
 	all_leave(a, b);
 }
@@ -193,8 +193,8 @@ static void test_adoption(void **unused)
 	b = join(2, 10);
 	gs_gpu_remove(gpu, a->gpu_client, now);
 	gs_gpu_remove(gpu, b->gpu_client, now);
-	gs_page_store(a->page->turn, 1);
-	gs_page_store(b->page->turn, 1);
+	gs_page_store(a->page->grant, 1);
+	gs_page_store(b->page->grant, 1);
 	a->seq = 7;
 	launch(a, 0, 100, 1);
 	launch(b, 0, 100, 1);
@@ -205,10 +205,10 @@ static void test_adoption(void **unused)
 	assert_false(has_turn(b));
 	assert_int_equal(state(b, 0), GS_K_TOEVICT);
 	evicted(b, 0, 10);
-	turn(1 * MS); /* b is runnable and more urgent */
+	grant(1 * MS); /* b is runnable and more urgent */
 	assert_int_equal(state(a, 0), GS_K_TOEVICT);
 	evicted(a, 0, 20);
-	turn(50 * US);
+	grant(50 * US);
 	assert_int_equal(state(b, 0), GS_K_TORUN);
 	assert_int_equal(a->usage.launches, 8); /* the earlier daemon's as well */
 	assert_int_equal(a->usage.preemptions, 1);
@@ -225,7 +225,7 @@ static void test_back_again(void **unused)
 	a = join(1, 1);
 	occupy(a, 100);
 	finish(a, 0);
-	turn(1 * MS);
+	grant(1 * MS);
 	assert_true(has_turn(a));
 	launch(a, 1, 100, 1);
 	finish(a, 1);
@@ -234,10 +234,10 @@ static void test_back_again(void **unused)
 	assert_int_equal(a->usage.launches, 2);
 	assert_int_equal(a->counted, 2);
 	join_as(a, 1, 1, 1);
-	turn(1 * MS);
+	grant(1 * MS);
 	assert_int_equal(a->usage.launches, 2);
 	launch(a, 2, 100, 1);
-	turn(1 * MS);
+	grant(1 * MS);
 	assert_int_equal(a->usage.launches, 3);
 	assert_int_equal(gs_gpu_client_launches(a->gpu_client), 3);
 	all_leave(a);
@@ -254,7 +254,7 @@ static void test_hostile_page(void **unused)
 	b = join(2, 1);
 	memset(a->page, 0xff, sizeof(*a->page));
 	gs_gpu_doorbell(a->gpu_client);
-	turn(0);
+	grant(0);
 	assert_true(gs_gpu_client_bad(a->gpu_client, &bad));
 	assert_int_equal(bad, UINT32_MAX);
 	assert_false(gs_gpu_client_bad(b->gpu_client, &bad));
@@ -268,7 +268,7 @@ static void test_hostile_page(void **unused)
 	gs_page_store(b->page->slot[3].state, GS_K_READY);
 	gs_page_store(b->page->doorbell, UINT32_MAX);
 	gs_gpu_doorbell(b->gpu_client);
-	turn(1 * MS);
+	grant(1 * MS);
 	assert_int_equal(state(b, 3), GS_K_TORUN);
 	assert_false(gs_gpu_client_bad(b->gpu_client, &bad));
 	all_leave(a, b);
@@ -284,29 +284,29 @@ static void test_pinned(void **unused)
 	low = join(1, 1);
 	high = join(2, 10);
 	occupy(low, 1000);
-	turn(5 * MS);
+	grant(5 * MS);
 	launch(high, 0, 1000, 1);
-	turn(1 * MS);
+	grant(1 * MS);
 	assert_int_equal(state(low, 0), GS_K_TOEVICT);
 	evicted(low, 0, 400);
 	agent(low);
-	turn(1 * MS);
+	grant(1 * MS);
 	agent(high);
 	assert_true(has_turn(high));
 	assert_int_equal(gs_gpu_pin(low->gpu_client), 0);
 	assert_int_equal(gs_gpu_pin(high->gpu_client), -1);
-	turn(1 * MS);
+	grant(1 * MS);
 	assert_false(gs_gpu_settled(gpu)); /* the other one is to leave first */
 	assert_int_equal(state(high, 0), GS_K_TOEVICT);
 	evicted(high, 0, 10);
 	agent(high);
-	turn(1 * MS);
+	grant(1 * MS);
 	assert_true(has_turn(low));
-	turn(1 * MS);
+	grant(1 * MS);
 	agent(low);
 	assert_int_equal(state(low, 0), GS_K_RUNNING);
 	for (int i = 0; i < 20; i++) { /* the other one waits, with a higher priority */
-		turn(1 * MS);
+		grant(1 * MS);
 		assert_true(has_turn(low));
 		assert_int_equal(state(low, 0), GS_K_RUNNING);
 		assert_false(gs_gpu_settled(gpu));
@@ -316,16 +316,16 @@ static void test_pinned(void **unused)
 	assert_true(gs_gpu_settled(gpu));
 	gs_gpu_remove(gpu, low->gpu_client, now);
 	low->gpu_client = NULL;
-	turn(1 * MS);
+	grant(1 * MS);
 	assert_true(has_turn(high));
 	assert_false(gs_gpu_settled(gpu));
 	agent(high);
 	finish(high, 0);
-	turn(1 * MS);
+	grant(1 * MS);
 	/* It comes back with its page. */
 	join_as(low, 3, 1, 1);
 	finish(low, 1);
-	turn(1 * MS);
+	grant(1 * MS);
 	all_leave(low, high);
 }
 

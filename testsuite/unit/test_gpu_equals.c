@@ -35,7 +35,7 @@ static void both_work(struct two *t, unsigned ms, int evictable, uint64_t ns, in
 		t->ran_a += work(t->a, &t->left_a, evictable, ns);
 		if (second)
 			t->ran_b += work(t->b, &t->left_b, evictable, ns);
-		turn(MS);
+		grant(MS);
 	}
 }
 
@@ -108,7 +108,7 @@ static void starvation_bound_holds_against_several(void **unused)
 			for (int k = 0; k < 2; k++)
 				work(high[k], &left[k], AS_IS, 2 * MS);
 			ran += work(low, &left[2], 1, 5 * MS);
-			turn(MS);
+			grant(MS);
 		}
 		assert_in_range(ran, 80, 2000);
 		all_leave(high[0], high[1], low);
@@ -132,7 +132,7 @@ static void forced_equals_are_served(void **unused)
 			work(t.a, &t.left_a, AS_IS, MS);
 			work(t.b, &t.left_b, AS_IS, MS);
 			ran += work(forced, &left, 1, 10 * MS);
-			turn(MS);
+			grant(MS);
 		}
 		assert_in_range(ran, 2000, 20000);
 		all_leave(t.a, t.b, forced);
@@ -162,17 +162,17 @@ static void pinned_while_it_is_beside(void **unused)
 	(void)unused;
 	begin_two(&t, 0, 5, 5);
 	launch_leaving(t.a, 0, AS_IS, 0, 10 * MS);
-	turn(0);
+	grant(0);
 	agent(t.a);
 	launch_leaving(t.b, 0, AS_IS, 0, 10 * MS);
-	turn(US);
+	grant(US);
 	agent(t.b);
-	turn(US);
+	grant(US);
 	assert_true(has_turn(t.a) && has_turn(t.b));
 	finish(gpu->holder == t.a->gpu_client ? t.a : t.b, 0);
 	gs_gpu_pin(gpu->holder == t.a->gpu_client ? t.b->gpu_client : t.a->gpu_client);
-	turn(US);
-	turn(US);
+	grant(US);
+	grant(US);
 	assert_false(gpu->holder->holder_state.beside);
 	gs_gpu_unpin(gpu);
 	all_leave(t.a, t.b);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Evictions for the sake of it: as often as asked for, and the turn comes back at once. */
+/* Evictions for the sake of it: as often as asked for, and the time slice comes back at once. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -40,17 +40,17 @@ static void test_alone(void **unused)
 	c = join_forced(1, 1, 10 * MS);
 	occupy(c, 1000);
 	for (unsigned i = 1; i <= 20; i++) {
-		uint64_t next = turn(9 * MS);
+		uint64_t next = grant(9 * MS);
 
 		assert_int_equal(state(c, 0), GS_K_RUNNING);
 		assert_true(next <= now + 1 * MS);
-		turn(1 * MS);
+		grant(1 * MS);
 		leaves(c, 10 * i);
-		turn(50 * US);
+		grant(50 * US);
 		assert_true(has_turn(c));
 		assert_int_equal(state(c, 0), GS_K_TORUN);
 		agent(c);
-		turn(0);
+		grant(0);
 		assert_int_equal(c->usage.preemptions, i);
 		assert_int_equal(c->usage.evictions, i);
 	}
@@ -58,7 +58,7 @@ static void test_alone(void **unused)
 	assert_true(gs_page_load(c->page->contended));
 	assert_true(gs_page_load(c->page->shared));
 	finish(c, 0);
-	turn(1 * MS);
+	grant(1 * MS);
 	assert_true(has_turn(c));
 	assert_int_equal(c->usage.waiting_ns, 0);
 	all_leave(c);
@@ -74,18 +74,18 @@ static void test_nobody_else(void **unused)
 	c = join(1, 1);
 	occupy(c, 1000);
 	for (unsigned i = 0; i < 10; i++)
-		turn(20 * MS);
+		grant(20 * MS);
 	assert_int_equal(state(c, 0), GS_K_RUNNING);
 	assert_false(gs_page_load(c->page->contended));
 	finish(c, 0);
-	turn(1 * MS);
+	grant(1 * MS);
 	leave(c);
 	forced = join_forced(2, 1, 10 * MS);
 	occupy(forced, 1000);
 	finish(forced, 0);
-	turn(50 * MS);
+	grant(50 * MS);
 	assert_true(has_turn(forced));
-	assert_true(turn(50 * MS) >= now + 2 * MS); /* it is not looked for all the time */
+	assert_true(grant(50 * MS) >= now + 2 * MS); /* it is not looked for all the time */
 	assert_int_equal(forced->usage.evictions, 0);
 	all_leave(forced);
 }
@@ -100,13 +100,13 @@ static void test_not_with_one_that_cannot(void **unused)
 	c = join_forced(1, 1, 10 * MS);
 	occupy(c, 1000);
 	launch(c, 1, 10, 0);
-	turn(30 * MS);
+	grant(30 * MS);
 	assert_int_equal(state(c, 0), GS_K_RUNNING);
 	assert_true(has_turn(c));
 	finish(c, 1);
-	turn(3 * MS);
+	grant(3 * MS);
 	leaves(c, 10);
-	turn(50 * US);
+	grant(50 * US);
 	assert_true(has_turn(c));
 	all_leave(c);
 }
@@ -122,16 +122,16 @@ static void test_policy_decides(void **unused)
 	other = join(2, 1);
 	occupy(c, 1000);
 	launch(other, 0, 10, 1);
-	turn(11 * MS);
+	grant(11 * MS);
 	leaves(c, 10);
-	turn(50 * US);
+	grant(50 * US);
 	assert_true(has_turn(c));
 	assert_false(has_turn(other));
 	agent(c);
-	turn(1 * MS);
+	grant(1 * MS);
 	finish(c, 0);
-	turn(1 * MS);
-	turn(1 * MS);
+	grant(1 * MS);
+	grant(1 * MS);
 	assert_true(has_turn(other));
 	all_leave(c, other);
 }
@@ -146,12 +146,12 @@ static void test_urgent_meanwhile(void **unused)
 	c = join_forced(1, 1, 10 * MS);
 	high = join(2, 10);
 	occupy(c, 1000);
-	turn(11 * MS);
+	grant(11 * MS);
 	launch(high, 0, 10, 1);
-	turn(10 * US);
+	grant(10 * US);
 	leaves(c, 10);
 	for (unsigned i = 0; i < 4; i++) {
-		turn(20 * US);
+		grant(20 * US);
 		agent(c);
 		if (state(c, 0) == GS_K_TOEVICT)
 			evicted(c, 0, 10);
@@ -161,7 +161,7 @@ static void test_urgent_meanwhile(void **unused)
 	agent(high);
 	finish(high, 0);
 	for (unsigned i = 0; i < 4; i++)
-		turn(1 * MS);
+		grant(1 * MS);
 	assert_true(has_turn(c));
 	all_leave(c, high);
 }
@@ -175,12 +175,12 @@ static void test_gone_meanwhile(void **unused)
 	c = join_forced(1, 1, 10 * MS);
 	other = join(2, 1);
 	occupy(c, 1000);
-	turn(11 * MS);
+	grant(11 * MS);
 	assert_int_equal(state(c, 0), GS_K_TOEVICT);
 	leave(c);
 	launch(other, 0, 10, 1);
-	turn(10 * US);
-	turn(10 * US);
+	grant(10 * US);
+	grant(10 * US);
 	assert_true(has_turn(other));
 	all_leave(other);
 }
@@ -196,18 +196,18 @@ static void test_pinned_meanwhile(void **unused)
 		c = join_forced(1, 1, 10 * MS);
 		other = join(2, 1);
 		occupy(c, 1000);
-		turn(11 * MS);
+		grant(11 * MS);
 		assert_int_equal(gs_gpu_pin(who ? other->gpu_client : c->gpu_client), 0);
 		leaves(c, 10);
-		turn(10 * US);
-		turn(10 * US);
+		grant(10 * US);
+		grant(10 * US);
 		assert_true(has_turn(who ? other : c));
 		agent(c);
-		turn(50 * MS);
+		grant(50 * MS);
 		assert_int_equal(c->usage.evictions, 1);
 		gs_gpu_unpin(gpu);
 		for (unsigned i = 0; i < 4; i++) {
-			turn(1 * MS);
+			grant(1 * MS);
 			agent(c);
 			if (state(c, 0) == GS_K_TOEVICT) /* due long since */
 				evicted(c, 0, 20);

@@ -23,9 +23,9 @@ static struct client *running(uint64_t id, int32_t priority, int evictable, uint
 	struct client *c = join(id, priority);
 
 	launch_leaving(c, 0, evictable, leave_ns, 100 * MS);
-	turn(0);
+	grant(0);
 	agent(c);
-	turn(US);
+	grant(US);
 	assert_int_equal(state(c, 0), GS_K_RUNNING);
 	return c;
 }
@@ -54,7 +54,7 @@ static void urgent_runs_beside_what_cannot_leave(void **unused)
 	begin_sharing("frs", 0);
 	low = running(1, 1, AS_IS, 0);
 	high = requests(2, 10, AS_IS, 0);
-	turn(US);
+	grant(US);
 	assert_true(has_turn(high));
 	assert_int_equal(state(high, 0), GS_K_TORUN);
 	assert_true(gs_page_load(high->page->beside));
@@ -63,12 +63,12 @@ static void urgent_runs_beside_what_cannot_leave(void **unused)
 	/* However long it takes: the driver's time slices share the GPU meanwhile, and nobody is to blame. */
 	agent(high);
 	for (int i = 0; i < 100; i++)
-		turn(10 * MS);
+		grant(10 * MS);
 	assert_true(has_turn(high));
 	assert_int_equal(overdue(), 0);
 	assert_false(gs_gpu_client_overdue(low->gpu_client));
 	finish(low, 0);
-	turn(MS);
+	grant(MS);
 	assert_false(gs_page_load(high->page->beside));
 	all_leave(low, high);
 }
@@ -81,25 +81,25 @@ static void urgent_need_not_request_beside_what_cannot_leave(void **unused)
 	begin_sharing("frs", 0);
 	low = running(1, 1, AS_IS, 0);
 	high = requests(2, 10, AS_IS, 0);
-	turn(US);
+	grant(US);
 	agent(high);
 	finish(high, 0);
 	finish(low, 0);
 	go(low, 0, GS_K_DONE, GS_K_PREP, GS_BY_CLIENT);
 	launch_leaving(low, 0, AS_IS, 0, 31 * MS);
-	turn(MS);
-	turn(MS);
+	grant(MS);
+	grant(MS);
 	agent(low);
-	turn(MS);
+	grant(MS);
 	assert_true(has_turn(low));
-	/* It pauses, and has the turn all the same; some of its launches are to be seen. */
+	/* It pauses, and has the time slice all the same; some of its launches are to be seen. */
 	assert_true(has_turn(high));
 	assert_int_equal(gs_page_load(high->page->contended), GS_CONTENDED_SPARSE);
-	assert_in_range(turn(MS) - now, 1, MS);
+	assert_in_range(grant(MS) - now, 1, MS);
 	go(high, 0, GS_K_DONE, GS_K_PREP, GS_BY_CLIENT);
 	launch_leaving(high, 0, AS_IS, 0, MS);
 	assert_int_equal(state(high, 0), GS_K_RUNNING);
-	turn(500 * US);
+	grant(500 * US);
 	assert_true(has_turn(high));
 	assert_false(has_turn(low)); /* nothing new beside it */
 	assert_int_equal(state(low, 0), GS_K_RUNNING);
@@ -109,7 +109,7 @@ static void urgent_need_not_request_beside_what_cannot_leave(void **unused)
 	go(low, 0, GS_K_DONE, GS_K_PREP, GS_BY_CLIENT);
 	launch_leaving(low, 0, 1, SOON, 31 * MS);
 	for (int i = 0; i < 20; i++) {
-		turn(MS);
+		grant(MS);
 		agent(low);
 	}
 	assert_true(has_turn(low));
@@ -125,12 +125,12 @@ static void urgent_waits_for_what_leaves_soon(void **unused)
 	begin_sharing("frs", 0);
 	low = running(1, 1, 1, SOON);
 	high = requests(2, 10, AS_IS, 0);
-	turn(US);
+	grant(US);
 	assert_int_equal(state(low, 0), GS_K_TOEVICT);
 	assert_false(has_turn(high));
 	evicted(low, 0, 100);
 	agent(low);
-	turn(SOON);
+	grant(SOON);
 	assert_true(has_turn(high));
 	all_leave(low, high);
 }
@@ -145,12 +145,12 @@ static void nobody_waits_long_for_what_should_have_left(void **unused)
 	low = running(1, 1, 1, SOON); /* says so, and does not */
 	high = requests(2, 10, AS_IS, 0);
 	while (!has_turn(high) && waited++ < 1000)
-		turn(100 * US);
+		grant(100 * US);
 	assert_in_range(waited, 2, 40);
 	/* It is stuck all the same, and that is told. */
 	agent(high);
 	for (int i = 0; i < 30; i++)
-		turn(10 * MS);
+		grant(10 * MS);
 	assert_int_equal(overdue(), 1);
 	all_leave(low, high);
 }
@@ -167,13 +167,13 @@ static void slow_and_unknown_ones_leave_while_others_run(void **unused)
 		begin_sharing("frs", 0);
 		low = running(1, 1, 1, leave_ns[i]);
 		high = requests(2, 10, AS_IS, 0);
-		turn(US);
+		grant(US);
 		assert_true(has_turn(high));
 		assert_int_equal(state(low, 0), GS_K_TOEVICT);
-		turn(2 * MS);
+		grant(2 * MS);
 		evicted(low, 0, 100);
 		agent(low);
-		turn(MS);
+		grant(MS);
 		assert_true(has_turn(high));
 		gs_gpu_status(gpu, &st);
 		assert_int_equal(st.evictions, 1);
@@ -182,8 +182,8 @@ static void slow_and_unknown_ones_leave_while_others_run(void **unused)
 		/* It goes on once the urgent one is done. */
 		agent(high);
 		finish(high, 0);
-		turn(MS);
-		turn(MS);
+		grant(MS);
+		grant(MS);
 		assert_true(has_turn(low));
 		all_leave(low, high);
 	}
@@ -197,15 +197,15 @@ static void what_slips_past_is_told_to_leave(void **unused)
 	begin_sharing("frs", 0);
 	low = running(1, 1, AS_IS, 0);
 	high = requests(2, 10, AS_IS, 0);
-	turn(US);
+	grant(US);
 	agent(high);
-	/* It had read that it has the turn. */
+	/* It had read that it has the time slice. */
 	prepare(low, 1, 1000, 1);
 	go(low, 1, GS_K_PREP, GS_K_RUNNING, GS_BY_CLIENT);
 	gs_page_store(low->page->slot[1].started, 1);
 	gs_gpu_doorbell(low->gpu_client);
-	turn(MS);
-	turn(MS);
+	grant(MS);
+	grant(MS);
 	assert_int_equal(state(low, 1), GS_K_TOEVICT);
 	all_leave(low, high);
 }
@@ -220,7 +220,7 @@ static void equals_share_where_one_cannot_leave(void **unused)
 	b = requests(2, 5, 1, SOON);
 	c = requests(3, 5, AS_IS, 0);
 	low = requests(4, 1, AS_IS, 0);
-	turn(US);
+	grant(US);
 	assert_true(has_turn(a));
 	assert_true(has_turn(b));
 	assert_true(has_turn(c));
@@ -229,7 +229,7 @@ static void equals_share_where_one_cannot_leave(void **unused)
 	agent(c);
 	/* None of them is told to leave, whoever is the scheduler's. */
 	for (int i = 0; i < 200; i++)
-		turn(MS);
+		grant(MS);
 	assert_int_equal(state(b, 0), GS_K_RUNNING);
 	assert_true(has_turn(a) && has_turn(b) && has_turn(c));
 	assert_int_equal(gs_page_load(a->page->contended), GS_CONTENDED_SPARSE); /* for the sake of `low`, at most */
@@ -237,7 +237,7 @@ static void equals_share_where_one_cannot_leave(void **unused)
 	finish(b, 0);
 	finish(c, 0);
 	for (int i = 0; i < 5; i++)
-		turn(MS);
+		grant(MS);
 	assert_true(has_turn(low));
 	assert_int_equal(gs_page_load(low->page->contended), GS_CONTENDED_QUEUE); /* the others will want it again */
 	all_leave(a, b, c, low);
@@ -256,7 +256,7 @@ static void equals_take_turns_where_all_leave_soon(void **unused)
 		unsigned both = has_turn(a) && has_turn(b);
 
 		assert_false(both);
-		turn(100 * US);
+		grant(100 * US);
 		if (state(a, 0) == GS_K_TOEVICT) {
 			evicted(a, 0, 10);
 			changes++;
@@ -280,11 +280,11 @@ static void urgent_ends_the_sharing_and_it_goes_on(void **unused)
 	begin_sharing("frs", 0);
 	a = running(1, 1, AS_IS, 0);
 	b = requests(2, 1, AS_IS, 0);
-	turn(US);
+	grant(US);
 	agent(b);
 	assert_true(has_turn(a) && has_turn(b));
 	high = requests(3, 10, AS_IS, 0);
-	turn(US);
+	grant(US);
 	assert_true(has_turn(high));
 	assert_false(has_turn(a) || has_turn(b));
 	agent(high);
@@ -292,18 +292,18 @@ static void urgent_ends_the_sharing_and_it_goes_on(void **unused)
 	finish(b, 0);
 	launch_leaving(a, 1, AS_IS, 0, MS);
 	launch_leaving(b, 1, AS_IS, 0, MS);
-	turn(MS);
+	grant(MS);
 	assert_false(has_turn(a) || has_turn(b));
 	finish(high, 0);
 	for (int i = 0; i < 5; i++)
-		turn(MS);
+		grant(MS);
 	assert_true(has_turn(a) && has_turn(b));
 	/* The next time, too; and what they queue is little from now on. */
 	assert_int_equal(gs_page_load(a->page->contended), GS_CONTENDED_QUEUE);
 	all_leave(a, b, high);
 }
 
-/* Keeps a kernel of so long on the GPU or waiting; returns whether it has the turn. */
+/* Keeps a kernel of so long on the GPU or waiting; returns whether it has the time slice. */
 static int keep_busy(struct client *c, uint64_t *left, uint64_t ns)
 {
 	agent(c);
@@ -338,9 +338,9 @@ static void shares_hold_back_who_is_ahead(void **unused)
 		} else if (++waited > longest) {
 			longest = waited;
 		}
-		turn(MS);
+		grant(MS);
 	}
-	/* Whoever is alone with the turn has all of the GPU, of two each has half: 3 to 1 is always against half of the time. */
+	/* Whoever is alone with the time slice has all of the GPU, of two each has half: 3 to 1 is always against half of the time. */
 	assert_in_range(had[0], 3900, 4000);
 	assert_in_range(had[1], 1800, 2300);
 	assert_in_range(longest, 5, 15);
@@ -360,7 +360,7 @@ static void equals_are_not_held_back(void **unused)
 	for (int i = 0; i < 2000; i++) {
 		had[0] += (unsigned)keep_busy(a, &left_a, MS);
 		had[1] += (unsigned)keep_busy(b, &left_b, 31 * MS);
-		turn(MS);
+		grant(MS);
 	}
 	assert_in_range(had[0], 1950, 2000);
 	assert_in_range(had[1], 1900, 2000);
@@ -386,7 +386,7 @@ static void mps_has_short_and_long_ones_take_turns(void **unused)
 		had[0] += has_a && !has_b;
 		had[1] += has_b && !has_a;
 		both += has_a && has_b;
-		turn(MS);
+		grant(MS);
 	}
 	assert_in_range(had[0], 1500, 2500);
 	assert_in_range(had[1], 1500, 2500);
@@ -420,7 +420,7 @@ static void mps_sees_launches_that_untracked(void **unused)
 			finish(a, 0);
 			go(a, 0, GS_K_DONE, GS_K_PREP, GS_BY_CLIENT);
 		}
-		turn(MS);
+		grant(MS);
 	}
 	assert_in_range(had[0], 1500, 2500);
 	assert_in_range(had[1], 1500, 2500);
@@ -444,7 +444,7 @@ static void mps_times_unknown_kernels_alone(void **unused)
 		keep_busy(b, &left_b, MS / 2);
 		alone += state(b, 0) != GS_K_RUNNING && has_turn(a) && !gs_page_load(a->page->beside);
 		both += has_turn(a) && has_turn(b);
-		turn(MS);
+		grant(MS);
 		if (i == 499)
 			before = both;
 	}
@@ -466,7 +466,7 @@ static void mps_waits_for_no_kernel_without_end(void **unused)
 	a = join(1, 5);
 	for (int i = 0; i < 1000; i++) {
 		had += (unsigned)keep_busy(a, &left_a, MS / 2);
-		turn(MS);
+		grant(MS);
 	}
 	assert_in_range(had, 400, 1000);
 	all_leave(a, b);
@@ -481,10 +481,10 @@ static void stuck_ones_are_told_of_under_mps(void **unused)
 		begin_sharing("frs", mps);
 		low = running(1, 1, AS_IS, 0);
 		high = requests(2, 10, AS_IS, 0);
-		turn(US);
+		grant(US);
 		agent(high);
 		for (int i = 0; i < 30; i++)
-			turn(10 * MS);
+			grant(10 * MS);
 		assert_int_equal(overdue(), mps);
 		assert_int_equal(gs_gpu_client_overdue(low->gpu_client), mps);
 		all_leave(low, high);
@@ -499,10 +499,10 @@ static void evictable_ones_that_stay_are_stuck(void **unused)
 	begin_sharing("frs", 0);
 	low = running(1, 1, 1, LATE);
 	high = requests(2, 10, AS_IS, 0);
-	turn(US);
+	grant(US);
 	agent(high);
 	for (int i = 0; i < 30; i++)
-		turn(10 * MS);
+		grant(10 * MS);
 	assert_int_equal(overdue(), 1);
 	all_leave(low, high);
 }
@@ -519,7 +519,7 @@ static void starves_no_equal(int by_priority)
 	a = running(1, 5, 1, SOON);
 	b = requests(2, 5, 1, SOON);
 	for (int i = 0; i < 10000; i++) {
-		turn(MS);
+		grant(MS);
 		if (state(a, 0) == GS_K_TOEVICT)
 			evicted(a, 0, 10);
 		if (state(b, 0) == GS_K_TOEVICT)
@@ -549,17 +549,17 @@ static void whoever_goes_leaves_the_others_as_they_are(void **unused)
 	a = running(1, 5, AS_IS, 0);
 	b = requests(2, 5, AS_IS, 0);
 	c = requests(3, 5, AS_IS, 0);
-	turn(US);
+	grant(US);
 	agent(b);
 	agent(c);
 	leave(a); /* the holder */
-	turn(MS);
+	grant(MS);
 	assert_true(has_turn(b) && has_turn(c));
 	leave(b);
-	turn(MS);
+	grant(MS);
 	assert_true(has_turn(c));
 	assert_int_equal(gs_gpu_client_stopped(c->gpu_client, 1, now), 1);
-	turn(MS);
+	grant(MS);
 	all_leave(c);
 }
 
@@ -571,15 +571,15 @@ static void a_new_priority_is_a_new_class(void **unused)
 	begin_sharing("frs", 0);
 	a = running(1, 5, AS_IS, 0);
 	b = requests(2, 1, AS_IS, 0);
-	turn(US);
+	grant(US);
 	assert_false(has_turn(b));
 	gs_gpu_client_priority(b->gpu_client, 5, now);
-	turn(MS);
+	grant(MS);
 	assert_true(has_turn(a) && has_turn(b));
 	gs_gpu_client_priority(b->gpu_client, 9, now);
 	agent(b);
-	turn(MS);
-	turn(MS);
+	grant(MS);
+	grant(MS);
 	assert_true(has_turn(b));
 	assert_false(has_turn(a));
 	all_leave(a, b);

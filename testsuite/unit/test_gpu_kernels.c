@@ -48,7 +48,7 @@ static void launch_of(struct client *c, unsigned i, uint32_t kernel, uint64_t nt
 		go(c, i, GS_K_PREP, GS_K_READY, GS_BY_CLIENT);
 		gs_gpu_doorbell(c->gpu_client);
 	}
-	turn(0);
+	grant(0);
 	agent(c);
 }
 
@@ -61,29 +61,29 @@ static void test_time_on_the_gpu(void **unused)
 	begin("piv");
 	c = join_with_kernels(1, 1);
 	launch_of(c, 0, LEAVES, 1000, 10 * MS, 0);
-	turn(3 * MS);
-	turn(3 * MS);
+	grant(3 * MS);
+	grant(3 * MS);
 	/* Of one that goes on, what was seen so far. */
 	assert_in_range(kernel_of(c, LEAVES)->time.gpu_ns, 3 * MS, 6 * MS);
 	finish(c, 0);
-	turn(1 * MS);
+	grant(1 * MS);
 	assert_int_equal(kernel_of(c, LEAVES)->time.gpu_ns, 10 * MS);
 	go(c, 0, GS_K_DONE, GS_K_PREP, GS_BY_CLIENT);
 	launch_of(c, 0, LEAVES, 1000, 0, 0);
-	turn(1 * MS);
-	turn(3 * MS);
+	grant(1 * MS);
+	grant(3 * MS);
 	finish(c, 0);
-	turn(2 * MS);
+	grant(2 * MS);
 	assert_int_equal(kernel_of(c, LEAVES)->time.gpu_ns, 16 * MS);
 	assert_int_equal(kernel_of(c, LEAVES)->tasks, 2000);
 	assert_int_equal(kernel_of(c, LEAVES)->tasks_ns, 16 * MS);
 	/* Predicted far too short. */
 	go(c, 0, GS_K_DONE, GS_K_PREP, GS_BY_CLIENT);
 	launch_of(c, 0, LEAVES, 1000, 1 * MS, 0);
-	turn(1 * MS);
-	turn(30 * MS);
+	grant(1 * MS);
+	grant(30 * MS);
 	finish(c, 0);
-	turn(5 * MS);
+	grant(5 * MS);
 	assert_in_range(kernel_of(c, LEAVES)->time.gpu_ns, 46 * MS, 48 * MS);
 	assert_int_equal(c->usage.time.gpu_ns, kernel_of(c, LEAVES)->time.gpu_ns);
 	assert_int_equal(kernel_of(c, LEAVES)->tasks_ns, kernel_of(c, LEAVES)->time.gpu_ns);
@@ -103,26 +103,26 @@ static void test_latency_of_a_kernel(void **unused)
 	high = join_with_kernels(2, 10);
 	launch_of(low, 0, LEAVES, 1000, 50 * MS, 0);
 	launch(high, 0, 10, 1);
-	turn(1 * MS);
+	grant(1 * MS);
 	agent(low);
 	evicted(low, 0, 400);
-	turn(60 * US);
+	grant(60 * US);
 	agent(high);
 	before = kernel_of(low, LEAVES)->time.gpu_ns;
-	turn(20 * MS);
+	grant(20 * MS);
 	assert_int_equal(kernel_of(low, LEAVES)->time.gpu_ns, before);
 	finish(high, 0);
-	turn(1 * MS);
-	turn(1 * MS);
+	grant(1 * MS);
+	grant(1 * MS);
 	agent(low);
 	/* Told again, it ends instead. */
 	go(high, 0, GS_K_DONE, GS_K_PREP, GS_BY_CLIENT);
 	launch(high, 0, 10, 1);
-	turn(1 * MS);
+	grant(1 * MS);
 	assert_int_equal(state(low, 0), GS_K_TOEVICT);
 	agent(low);
 	finish(low, 0);
-	turn(800 * US);
+	grant(800 * US);
 	assert_int_equal(kernel_of(low, LEAVES)->preemptions, 1);
 	assert_int_equal(kernel_of(low, LEAVES)->left, 2);
 	assert_true(gs_step_usage_left_us(kernel_of(low, LEAVES), 0.50) == 60);
@@ -143,13 +143,13 @@ static void test_not_begun_has_no_latency(void **unused)
 	launch_of(low, 0, LEAVES, 1000, 50 * MS, 0);
 	gs_page_store(low->page->slot[0].started, 0);
 	launch(high, 0, 10, 1);
-	turn(1 * MS);
+	grant(1 * MS);
 	assert_int_equal(state(low, 0), GS_K_TOEVICT);
 	agent(low);
-	turn(60 * US);
+	grant(60 * US);
 	agent(high);
 	evicted(low, 0, 0);
-	turn(1 * MS);
+	grant(1 * MS);
 	assert_int_equal(kernel_of(low, LEAVES)->preemptions, 0);
 	assert_int_equal(kernel_of(low, LEAVES)->left, 0);
 	assert_int_equal(kernel_of(low, LEAVES)->time.gpu_ns, 0);
@@ -183,13 +183,13 @@ static void test_what_could_not_be_preempted(void **unused)
 	begin("piv");
 	c = join_with_kernels(1, 1);
 	launch_of(c, 0, LEAVES, 1000, 30 * MS, 0);
-	turn(1 * MS);
+	grant(1 * MS);
 	finish(c, 0);
-	turn(1 * MS);
+	grant(1 * MS);
 	launch_of(c, 1, STAYS, 100, 2 * MS, 5);
-	turn(1 * MS);
+	grant(1 * MS);
 	finish(c, 1);
-	turn(1 * MS);
+	grant(1 * MS);
 	gs_gpu_client_untracked(c->gpu_client, &(struct gs_untracked){ .kernel = STAYS, .launches = 4 }, 1, now + 100 * MS);
 	gs_gpu_client_launched(c->gpu_client, 92);
 	all = report_of(c);
@@ -223,25 +223,25 @@ static void test_launches_that_are_told_of(void **unused)
 	begin("piv");
 	c = join_with_kernels(1, 1);
 	launch_of(c, 0, STAYS, 100, 1 * MS, 5);
-	turn(1 * MS);
+	grant(1 * MS);
 	assert_int_equal(c->usage.launches, 1);
 	gs_gpu_client_launched(c->gpu_client, 40);
 	gs_gpu_client_launched(c->gpu_client, 40);
 	gs_gpu_client_launched(c->gpu_client, 30);
 	assert_int_equal(c->usage.launches, 40);
 	finish(c, 0);
-	turn(1 * MS);
+	grant(1 * MS);
 	go(c, 0, GS_K_DONE, GS_K_PREP, GS_BY_CLIENT);
 	c->seq = 37; /* it had its number before those were told of */
 	launch_of(c, 0, STAYS, 100, 1 * MS, 5);
-	turn(1 * MS);
+	grant(1 * MS);
 	assert_int_equal(c->usage.launches, 40);
 	finish(c, 0);
-	turn(1 * MS);
+	grant(1 * MS);
 	go(c, 0, GS_K_DONE, GS_K_PREP, GS_BY_CLIENT);
 	c->seq = 49;
 	launch_of(c, 0, STAYS, 100, 1 * MS, 5);
-	turn(1 * MS);
+	grant(1 * MS);
 	assert_int_equal(c->usage.launches, 50);
 	gs_gpu_client_launched(c->gpu_client, 51);
 	gs_gpu_client_launched(c->gpu_client, UINT64_MAX);
@@ -253,7 +253,7 @@ static void test_launches_that_are_told_of(void **unused)
 	assert_int_equal(kernel_of(c, STAYS)->launches, 1003);
 	assert_in_range(kernel_of(c, STAYS)->time.gpu_ns, 20 * MS, 24 * MS);
 	finish(c, 0);
-	turn(1 * MS);
+	grant(1 * MS);
 	all_leave(c);
 }
 

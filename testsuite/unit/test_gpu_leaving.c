@@ -27,12 +27,12 @@ static void test_overlap(void **unused)
 	top = join(3, 20);
 	launch(low, 0, 1000, 1);
 	gs_page_store(low->page->slot[0].leave_ns, 10 * US);
-	turn(0);
+	grant(0);
 	agent(low);
-	turn(5 * MS);
+	grant(5 * MS);
 	launch(high, 0, 10, 1);
 	gs_page_store(high->page->slot[0].leave_ns, 10 * US);
-	assert_true(turn(1 * MS) <= now + 50 * US);
+	assert_true(grant(1 * MS) <= now + 50 * US);
 	assert_false(has_turn(low));
 	assert_int_equal(state(low, 0), GS_K_TOEVICT);
 	assert_true(has_turn(high));
@@ -41,11 +41,11 @@ static void test_overlap(void **unused)
 	agent(high);
 	/* One at a time on its way out: a third waits for the first to be gone. */
 	launch(top, 0, 10, 1);
-	turn(20 * US);
+	grant(20 * US);
 	assert_true(has_turn(high));
 	assert_int_equal(state(high, 0), GS_K_RUNNING);
 	evicted(low, 0, 400);
-	turn(40 * US);
+	grant(40 * US);
 	assert_int_equal(low->usage.evictions, 1);
 	assert_int_equal(low->usage.sample_us[0], 60);
 	assert_int_equal(low->usage.active_ns, 6 * MS + 60 * US);
@@ -58,8 +58,8 @@ static void test_overlap(void **unused)
 	/* Done as it was told to leave: no task any more. */
 	finish(high, 0);
 	finish(top, 0);
-	turn(1 * MS);
-	turn(200 * US);
+	grant(1 * MS);
+	grant(200 * US);
 	assert_true(has_turn(low));
 	assert_int_equal(state(low, 0), GS_K_TORUN);
 	assert_int_equal(high->usage.preemptions, 0);
@@ -80,18 +80,18 @@ static void test_overlap_waits_for_long_block_tasks(void **unused)
 		high = join(2, 10);
 		launch(low, 0, 1000, 1);
 		gs_page_store(low->page->slot[0].leave_ns, known ? 100 * US : 0);
-		turn(0);
+		grant(0);
 		agent(low);
 		launch(high, 0, 10, 1);
-		turn(1 * MS);
+		grant(1 * MS);
 		assert_int_equal(state(low, 0), GS_K_TOEVICT);
 		agent(low);
-		turn(70 * US);
+		grant(70 * US);
 		assert_false(has_turn(high));
-		turn(15 * US);
+		grant(15 * US);
 		assert_int_equal(has_turn(high), known);
 		evicted(low, 0, 400);
-		turn(15 * US);
+		grant(15 * US);
 		assert_true(has_turn(high));
 		all_leave(low, high);
 	}
@@ -110,10 +110,10 @@ static void test_overlap_of_mps(void **unused)
 	high = join(2, 10);
 	launch(low, 0, 1000, 1);
 	gs_page_store(low->page->slot[0].leave_ns, 5 * MS);
-	turn(0);
+	grant(0);
 	agent(low);
 	launch(high, 0, 10, 1);
-	turn(1 * MS);
+	grant(1 * MS);
 	assert_int_equal(state(low, 0), GS_K_TOEVICT);
 	assert_true(has_turn(high));
 	assert_int_equal(state(high, 0), GS_K_TORUN);
@@ -137,31 +137,31 @@ static void test_overlap_is_nobodys_quantum(void **unused)
 	gs_page_store(a->page->slot[0].leave_ns, 50 * US);
 	launch(b, 0, 1000, 1);
 	gs_page_store(b->page->slot[0].leave_ns, 50 * US);
-	turn(1 * MS);
+	grant(1 * MS);
 	assert_true(has_turn(b));
 	agent(b);
-	turn(10 * US);
-	turn(50 * US);
+	grant(10 * US);
+	grant(50 * US);
 	assert_int_equal(state(a, 0), GS_K_TOEVICT);
 	evicted(a, 0, 100);
-	turn(0);
-	turn(999 * US);
+	grant(0);
+	grant(999 * US);
 	assert_true(has_turn(b));
-	turn(1 * US);
+	grant(1 * US);
 	assert_true(has_turn(a));
 	/* One that is not on the GPU by then has a hand-over's time. */
 	evicted(b, 0, 100);
-	turn(0);
-	turn(4 * US);
-	turn(1 * US);
-	turn(1 * MS - 1 * US);
+	grant(0);
+	grant(4 * US);
+	grant(1 * US);
+	grant(1 * MS - 1 * US);
 	assert_true(has_turn(a));
-	turn(1 * US);
+	grant(1 * US);
 	assert_false(has_turn(a));
 	all_leave(a, b);
 }
 
-/* b has the turn beside a, which has been told to leave. */
+/* b has the time slice beside a, which has been told to leave. */
 static void overlap(const struct gs_gpu_options *o, struct client **a, struct client **b)
 {
 	begin_with(o);
@@ -170,7 +170,7 @@ static void overlap(const struct gs_gpu_options *o, struct client **a, struct cl
 	occupy(*a, 1000);
 	gs_page_store((*a)->page->slot[0].leave_ns, 50 * US);
 	launch(*b, 0, 1000, 1);
-	turn(1 * MS);
+	grant(1 * MS);
 	assert_true(has_turn(*b));
 }
 
@@ -189,11 +189,11 @@ static void test_overlap_ended_by_death(void **unused)
 	o.learn_handover = 1;
 	overlap(&o, &a, &b);
 	agent(b);
-	turn(300 * US);
+	grant(300 * US);
 	gs_gpu_status(gpu, &before);
 	gs_gpu_remove(gpu, a->gpu_client, now);
 	a->gpu_client = NULL;
-	turn(1 * US);
+	grant(1 * US);
 	gs_gpu_status(gpu, &after);
 	assert_int_equal(after.handover_ns, before.handover_ns);
 	leave(a);
@@ -206,7 +206,7 @@ static void test_pinned_beside_another(void **unused)
 	struct gs_gpu_options o = options_of("rr");
 	struct client *a, *b;
 	uint64_t until, next;
-	unsigned turns = 0;
+	unsigned rounds = 0;
 
 	(void)unused;
 	o.overlap_ns = 1000 * MS;
@@ -216,15 +216,15 @@ static void test_pinned_beside_another(void **unused)
 	agent(b);
 	gs_gpu_pin(b->gpu_client);
 	evicted(a, 0, 100);
-	next = turn(10 * US);
-	for (until = now + 100 * MS; now < until; turns++)
-		next = turn(next > now ? next - now : 1);
-	assert_in_range(turns, 1, 500);
+	next = grant(10 * US);
+	for (until = now + 100 * MS; now < until; rounds++)
+		next = grant(next > now ? next - now : 1);
+	assert_in_range(rounds, 1, 500);
 	gs_gpu_unpin(gpu);
 	all_leave(a, b);
 }
 
-/* Whoever is gone, on its way out or with the turn: nothing of it is left behind. */
+/* Whoever is gone, on its way out or with the time slice: nothing of it is left behind. */
 static void test_overlap_and_death(void **unused)
 {
 	struct gs_gpu_options o = options_of("piv");
@@ -238,22 +238,22 @@ static void test_overlap_and_death(void **unused)
 		high = join(2, 10);
 		launch(low, 0, 1000, 1);
 		gs_page_store(low->page->slot[0].leave_ns, 10 * US);
-		turn(0);
+		grant(0);
 		agent(low);
 		launch(high, 0, 10, 1);
-		turn(1 * MS);
+		grant(1 * MS);
 		assert_int_equal(state(low, 0), GS_K_TOEVICT);
 		if (who == 0) {
 			leave(low);
-			turn(10 * US);
+			grant(10 * US);
 			assert_true(has_turn(high));
 			leave(high);
 		} else {
 			leave(high);
-			turn(10 * US);
+			grant(10 * US);
 			assert_false(has_turn(low)); /* it has not left yet */
 			evicted(low, 0, 400);
-			turn(10 * US);
+			grant(10 * US);
 			assert_true(has_turn(low));
 			leave(low);
 		}
@@ -270,12 +270,12 @@ static void test_done_wins_the_race_with_toevict(void **unused)
 	low = join(1, 1);
 	high = join(2, 10);
 	occupy(low, 100);
-	turn(1 * MS);
+	grant(1 * MS);
 	launch(high, 0, 1, 1);
-	turn(0);
+	grant(0);
 	assert_int_equal(state(low, 0), GS_K_TOEVICT);
 	finish(low, 0); /* TOEVICT -> DONE: it came too late to matter */
-	turn(30 * US);
+	grant(30 * US);
 	assert_true(has_turn(high));
 	assert_int_equal(low->usage.preemptions, 0);
 	all_leave(low, high);
@@ -290,10 +290,10 @@ static void test_torun_is_taken_back(void **unused)
 	low = join(1, 1);
 	high = join(2, 10);
 	launch(low, 0, 100, 1);
-	turn(0);
+	grant(0);
 	assert_int_equal(state(low, 0), GS_K_TORUN); /* not launched yet */
 	launch(high, 0, 1, 1);
-	turn(0);
+	grant(0);
 	assert_int_equal(state(low, 0), GS_K_READY);
 	assert_true(has_turn(high));
 	assert_int_equal(low->usage.preemptions, 0);
@@ -309,18 +309,18 @@ static void test_unevictable_is_waited_for(void **unused)
 	low = join(1, 1);
 	high = join(2, 10);
 	launch(low, 0, 100, 0);
-	turn(0);
+	grant(0);
 	agent(low);
-	turn(1 * MS);
+	grant(1 * MS);
 	launch(high, 0, 1, 1);
-	turn(0);
+	grant(0);
 	agent(low);
 	assert_int_equal(state(low, 0), GS_K_RUNNING);
-	turn(50 * MS);
+	grant(50 * MS);
 	assert_false(has_turn(high));
 	assert_false(has_turn(low));
 	finish(low, 0);
-	turn(1 * MS);
+	grant(1 * MS);
 	assert_true(has_turn(high));
 	all_leave(low, high);
 }
@@ -335,12 +335,12 @@ static void test_deadline_bounds_the_wait(void **unused)
 	low = join(1, 1);
 	high = join(2, 10);
 	occupy(low, 100);
-	turn(1 * MS);
+	grant(1 * MS);
 	launch(high, 0, 1, 1);
-	turn(0);
-	turn(99 * MS);
+	grant(0);
+	grant(99 * MS);
 	assert_false(has_turn(high));
-	turn(2 * MS);
+	grant(2 * MS);
 	assert_true(has_turn(high));
 	gs_gpu_status(gpu, &st);
 	assert_int_equal(st.overdue, 1);
@@ -351,13 +351,13 @@ static void test_deadline_bounds_the_wait(void **unused)
 	assert_true(gs_gpu_client_on_gpu(low->gpu_client));
 	/* It does leave in the end, and is then runnable like any other. */
 	evicted(low, 0, 50);
-	turn(1 * MS);
+	grant(1 * MS);
 	assert_int_equal(low->usage.preemptions, 1);
 	assert_int_equal(state(low, 0), GS_K_READY);
 	agent(high);
 	finish(high, 0);
-	turn(0);
-	turn(200 * US);
+	grant(0);
+	grant(200 * US);
 	assert_int_equal(state(low, 0), GS_K_TORUN);
 	all_leave(low, high);
 }
@@ -376,48 +376,48 @@ static void test_kernel_behind_an_evicted_one_is_not_waited_for(void **unused)
 	launch(low, 1, 1, 0);
 	gs_page_store(low->page->slot[1].alone_ns, 5 * MS);
 	launch(high, 0, 1, 1);
-	turn(1 * MS);
+	grant(1 * MS);
 	agent(low);
-	turn(50 * MS);
+	grant(50 * MS);
 	assert_false(has_turn(high)); /* one that can leave has not */
 	evicted(low, 0, 50);
-	turn(1 * MS);
+	grant(1 * MS);
 	assert_true(has_turn(high));
 	gs_gpu_status(gpu, &st);
 	assert_int_equal(st.overdue, 0);
 	agent(high);
 	finish(high, 0);
-	turn(0);
-	turn(1 * MS);
+	grant(0);
+	grant(1 * MS);
 	assert_true(has_turn(low));
 	agent(low);
 	/* It may be running, and is given its time. */
 	launch(high, 1, 1, 1);
-	turn(1 * MS);
+	grant(1 * MS);
 	evicted(low, 0, 60);
-	turn(29 * MS);
+	grant(29 * MS);
 	assert_false(has_turn(high));
-	turn(2 * MS);
+	grant(2 * MS);
 	assert_true(has_turn(high));
 	agent(high);
 	finish(high, 1);
-	turn(0);
-	turn(1 * MS);
+	grant(0);
+	grant(1 * MS);
 	/* Nothing of its has been evicted: what is there runs. */
 	agent(low);
 	finish(low, 0);
 	assert_int_equal(state(low, 1), GS_K_RUNNING);
 	launch(high, 2, 1, 1);
-	turn(1 * MS);
-	turn(80 * MS);
+	grant(1 * MS);
+	grant(80 * MS);
 	assert_false(has_turn(high));
 	finish(low, 1);
-	turn(1 * MS);
+	grant(1 * MS);
 	assert_true(has_turn(high));
 	all_leave(low, high);
 }
 
-/* How many ms until it has the turn; `polite` leaves when it is told to. */
+/* How many ms until it has the time slice; `polite` leaves when it is told to. */
 static unsigned ms_until(struct client *c, struct client *polite)
 {
 	unsigned ms = 0;
@@ -425,7 +425,7 @@ static unsigned ms_until(struct client *c, struct client *polite)
 	while (!has_turn(c)) {
 		assert_true(ms++ < 200);
 		agent(polite);
-		turn(1 * MS);
+		grant(1 * MS);
 		if (state(polite, 0) == GS_K_TOEVICT)
 			evicted(polite, 0, 10);
 	}
@@ -443,7 +443,7 @@ static void test_stuck_client_is_not_waited_for_again(void **unused)
 	stuck = join(1, 1);
 	other = join(2, 1);
 	occupy(stuck, 100);
-	launch(stuck, 1, 10, 1); /* it goes on asking for its turn */
+	launch(stuck, 1, 10, 1); /* it goes on asking for its time slice */
 	launch(other, 0, 1000, 1);
 	assert_in_range(ms_until(other, other), 100, 110);
 	if (state(stuck, 1) == GS_K_TOEVICT)
@@ -476,29 +476,29 @@ static void test_stopped_holder(void **unused)
 	low = join(1, 1);
 	high = join(2, 10);
 	occupy(high, 100);
-	turn(1 * MS);
+	grant(1 * MS);
 	assert_true(has_turn(high));
 	assert_int_equal(gs_gpu_client_matters(high->gpu_client), 1);
 	assert_int_equal(gs_gpu_client_stopped(high->gpu_client, 1, now), 1);
 	assert_int_equal(gs_gpu_client_stopped(high->gpu_client, 1, now), 0);
-	turn(1 * MS);
+	grant(1 * MS);
 	assert_true(has_turn(high)); /* nobody else wants it */
 	launch(low, 0, 1, 1);
-	turn(0);
+	grant(0);
 	assert_true(has_turn(low)); /* long before the deadline, and below in priority */
 	assert_false(has_turn(high));
 	assert_int_equal(state(high, 0), GS_K_TOEVICT);
-	turn(50 * MS);
+	grant(50 * MS);
 	assert_true(has_turn(low));
 	gs_gpu_settle(gpu, now);
 	waited = high->usage.waiting_ns;
-	turn(50 * MS);
+	grant(50 * MS);
 	gs_gpu_settle(gpu, now);
 	assert_int_equal(high->usage.waiting_ns, waited);
 	assert_int_equal(gs_gpu_client_stopped(high->gpu_client, 0, now), 1);
 	evicted(high, 0, 50);
 	gs_gpu_doorbell(high->gpu_client);
-	turn(1 * MS);
+	grant(1 * MS);
 	assert_false(has_turn(low)); /* it goes on, and has priority again */
 	assert_int_equal(state(low, 0), GS_K_READY);
 	assert_true(has_turn(high));
@@ -514,22 +514,22 @@ static void test_stopped_waits_for_nothing(void **unused)
 	low = join(1, 1);
 	high = join(2, 10);
 	launch(low, 0, 100, 0);
-	turn(0);
+	grant(0);
 	agent(low);
 	launch(high, 0, 1, 1);
-	turn(1 * MS); /* low is to leave, and cannot */
+	grant(1 * MS); /* low is to leave, and cannot */
 	assert_false(has_turn(low));
 	assert_int_equal(gs_gpu_client_stopped(high->gpu_client, 1, now), 1);
 	finish(low, 0);
 	launch(low, 1, 1, 1);
-	turn(1 * MS);
+	grant(1 * MS);
 	assert_false(has_turn(high));
 	assert_true(has_turn(low));
 	assert_int_equal(gs_gpu_client_stopped(high->gpu_client, 0, now), 1);
 	agent(low);
 	finish(low, 1);
-	turn(1 * MS);
-	turn(1 * MS);
+	grant(1 * MS);
+	grant(1 * MS);
 	assert_true(has_turn(high));
 	all_leave(low, high);
 }
@@ -544,12 +544,12 @@ static void test_stopped_on_its_way_out(void **unused)
 	low = join(1, 1);
 	high = join(2, 10);
 	occupy(low, 100);
-	turn(1 * MS);
+	grant(1 * MS);
 	launch(high, 0, 1, 1);
-	turn(0);
+	grant(0);
 	assert_false(has_turn(high));
 	assert_int_equal(gs_gpu_client_stopped(low->gpu_client, 1, now), 1);
-	turn(0);
+	grant(0);
 	assert_true(has_turn(high));
 	all_leave(low, high);
 }

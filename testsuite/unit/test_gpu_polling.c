@@ -58,19 +58,19 @@ static void test_periodic_client_keeps_nothing(void **unused)
 	high = join(2, 10);
 	occupy(low, 1000);
 	for (unsigned i = 0; i < 6; i++) {
-		turn(4 * MS);
+		grant(4 * MS);
 		launch(high, 0, 10, 1);
-		turn(0);
+		grant(0);
 		assert_int_equal(state(low, 0), GS_K_TOEVICT);
 		evicted(low, 0, 100 * (i + 1));
-		turn(20 * US);
+		grant(20 * US);
 		assert_int_equal(state(high, 0), GS_K_TORUN);
 		agent(high);
-		turn(1 * MS);
+		grant(1 * MS);
 		finish(high, 0);
-		turn(0);
+		grant(0);
 		if (i < 2) /* its pauses are not known yet */
-			turn(200 * US);
+			grant(200 * US);
 		assert_false(has_turn(high));
 		assert_true(has_turn(low));
 		assert_int_equal(state(low, 0), GS_K_TORUN);
@@ -91,22 +91,22 @@ static void test_chain_keeps_the_gpu(void **unused)
 	other = join(2, 5);
 	occupy(chain, 10);
 	launch(other, 0, 10, 1);
-	turn(0);
+	grant(0);
 	for (unsigned i = 0; i < 5; i++) {
-		turn(1 * MS);
+		grant(1 * MS);
 		finish(chain, 0);
-		turn(0);
+		grant(0);
 		go(chain, 0, GS_K_DONE, GS_K_PREP, GS_BY_CLIENT);
-		turn(20 * US);
+		grant(20 * US);
 		assert_true(has_turn(chain));
 		launch(chain, 0, 10, 1);
 		assert_int_equal(state(chain, 0), GS_K_RUNNING);
-		turn(0);
+		grant(0);
 	}
 	finish(chain, 0);
 	gs_gpu_poll_every(gpu, 1 * MS);
-	assert_int_equal(turn(0) - now, 50 * US); /* 20 us, half of that, and 20 more */
-	turn(50 * US);
+	assert_int_equal(grant(0) - now, 50 * US); /* 20 us, half of that, and 20 more */
+	grant(50 * US);
 	assert_true(has_turn(other));
 	all_leave(chain, other);
 }
@@ -126,20 +126,20 @@ static void test_polls_while_somebody_waits(void **unused)
 	a = join(1, 1);
 	b = join(2, 1);
 	occupy(a, 100);
-	assert_int_equal(turn(1 * MS) - now, 20 * MS);
+	assert_int_equal(grant(1 * MS) - now, 20 * MS);
 	launch(b, 0, 100, 1);
-	assert_int_equal(turn(10 * US) - now, 5 * US);
+	assert_int_equal(grant(10 * US) - now, 5 * US);
 	/* An arbiter that sleeps polls less often, and is there when the quantum ends. */
 	gs_gpu_poll_every(gpu, 100 * US);
-	assert_int_equal(turn(10 * US) - now, 300 * US);
-	assert_int_equal(turn(gpu->deadline - now - 20 * US) - now, 20 * US);
+	assert_int_equal(grant(10 * US) - now, 300 * US);
+	assert_int_equal(grant(gpu->deadline - now - 20 * US) - now, 20 * US);
 	assert_true(has_turn(a));
-	assert_int_equal(turn(21 * US) - now, 100 * US);
+	assert_int_equal(grant(21 * US) - now, 100 * US);
 	assert_false(has_turn(a));
 	gs_gpu_poll_every(gpu, 0);
-	assert_int_equal(turn(0) - now, 1 * US);
+	assert_int_equal(grant(0) - now, 1 * US);
 	evicted(a, 0, 10);
-	turn(5 * US);
+	grant(5 * US);
 	assert_true(has_turn(b));
 	all_leave(a, b);
 }
@@ -159,13 +159,13 @@ static void test_the_beginning_of_a_quantum_is_seen(void **unused)
 	b = join(2, 1);
 	occupy(a, 100);
 	launch(b, 0, 100, 1);
-	turn(1 * MS);
-	turn(2 * MS);
+	grant(1 * MS);
+	grant(2 * MS);
 	evicted(a, 0, 10);
-	assert_int_equal(turn(5 * US) - now, 1 * US);
+	assert_int_equal(grant(5 * US) - now, 1 * US);
 	assert_true(has_turn(b));
 	agent(b);
-	turn(7 * US);
+	grant(7 * US);
 	assert_int_equal(gpu->deadline - now, 2 * MS);
 	all_leave(a, b);
 }
@@ -183,23 +183,23 @@ static void test_polls_a_client_on_its_way_out(void **unused)
 	high = join(2, 10);
 	launch(low, 0, 1000, 1);
 	gs_page_store(low->page->slot[0].leave_ns, 17 * US);
-	turn(0);
+	grant(0);
 	agent(low);
 	launch(high, 0, 10, 1);
-	assert_int_equal(turn(1 * MS) - now, 1 * US);
+	assert_int_equal(grant(1 * MS) - now, 1 * US);
 	assert_int_equal(state(low, 0), GS_K_TOEVICT);
 	assert_false(has_turn(high));
 	/* Whoever polls seldom is there when the next one may have the GPU. */
 	gs_gpu_poll_every(gpu, 100 * US);
 	assert_int_equal(gs_polling_next(gpu, now) - now, 9 * US);
 	gs_gpu_poll_every(gpu, 0);
-	turn(9 * US);
+	grant(9 * US);
 	assert_true(has_turn(high));
 	/* It takes longer than it said. */
-	assert_int_equal(turn(50 * US) - now, 1 * US);
-	assert_int_equal(turn(30 * MS) - now, 500 * US);
+	assert_int_equal(grant(50 * US) - now, 1 * US);
+	assert_int_equal(grant(30 * MS) - now, 500 * US);
 	evicted(low, 0, 10);
-	turn(0);
+	grant(0);
 	assert_true(has_turn(high));
 	all_leave(low, high);
 }
@@ -213,35 +213,35 @@ static void test_who_shares_the_gpu(void **unused)
 	(void)unused;
 	begin("piv");
 	a = join(1, 1);
-	turn(0);
+	grant(0);
 	assert_int_equal(gs_page_load(a->page->only), 1);
 	b = join(2, 1);
 	assert_int_equal(gs_page_load(a->page->only), 0); /* at once */
 	occupy(a, 100);
-	turn(1 * MS);
+	grant(1 * MS);
 	assert_int_equal(gs_page_load(a->page->only) + gs_page_load(b->page->only), 0);
 	/* The other is there and has done nothing. */
 	assert_int_equal(gs_page_load(a->page->shared), 0);
 	assert_int_equal(gs_page_load(b->page->shared), 1);
 	launch(b, 0, 100, 1);
-	turn(0);
+	grant(0);
 	assert_int_equal(gs_page_load(a->page->shared), 1);
 	assert_int_equal(gs_page_load(a->page->contended), 1);
 	finish(a, 0);
-	turn(0);
-	turn(200 * US);
+	grant(0);
+	grant(200 * US);
 	assert_true(has_turn(b));
 	agent(b);
 	finish(b, 0);
-	turn(1 * MS);
+	grant(1 * MS);
 	assert_int_equal(gs_page_load(b->page->contended), 0);
 	assert_int_equal(gs_page_load(b->page->shared), 1);
-	turn(9999 * MS);
+	grant(9999 * MS);
 	assert_int_equal(gs_page_load(b->page->shared), 0);
-	turn(2 * MS);
+	grant(2 * MS);
 	assert_int_equal(gs_page_load(a->page->shared), 0);
 	leave(b);
-	turn(0);
+	grant(0);
 	assert_int_equal(gs_page_load(a->page->only), 1);
 	all_leave(a);
 }
@@ -266,20 +266,20 @@ static void test_order_is_traced(void **unused)
 	high = join(2, 10);
 	occupy(low, 1000);
 	launch(high, 0, 10, 1);
-	turn(1 * MS);
+	grant(1 * MS);
 	/* Launched past the check: nobody rang, and it is found all the same. */
 	prepare(low, 1, 10, 1);
 	go(low, 1, GS_K_PREP, GS_K_RUNNING, GS_BY_CLIENT);
 	gs_page_store(low->page->slot[1].started, 1);
-	turn(5 * US);
+	grant(5 * US);
 	assert_int_equal(state(low, 1), GS_K_RUNNING);
-	turn(20 * US);
+	grant(20 * US);
 	assert_int_equal(state(low, 1), GS_K_TOEVICT);
 	evicted(low, 0, 100);
-	turn(1 * US);
+	grant(1 * US);
 	assert_false(has_turn(high));
 	evicted(low, 1, 5);
-	turn(1 * US);
+	grant(1 * US);
 	assert_true(has_turn(high));
 	assert_int_equal(gs_gpu_trace(gpu, now, &image), 0);
 	for (size_t i = 0; i < image.records; i++)

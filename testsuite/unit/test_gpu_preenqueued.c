@@ -28,7 +28,7 @@ static void low_computes(void)
 {
 	launch(low, 0, 1000, 1);
 	gs_page_store(low->page->slot[0].leave_ns, 50 * US);
-	turn(0);
+	grant(0);
 	agent(low);
 }
 
@@ -48,29 +48,29 @@ static void test_preenqueued(void **unused)
 	slot = &high->page->slot[0];
 	assert_int_equal(gs_page_load(high->page->preenqueue), 0);
 	low_computes();
-	turn(0);
+	grant(0);
 	assert_int_equal(gs_page_load(high->page->preenqueue), 1);
 	assert_int_equal(gs_page_load(low->page->preenqueue), 0);
 	high_waits_in_its_stream();
-	turn(1 * MS);
+	grant(1 * MS);
 	assert_int_equal(state(low, 0), GS_K_TOEVICT);
 	agent(low);
-	turn(45 * US);
-	turn(10 * US);
+	grant(45 * US);
+	grant(10 * US);
 	assert_false(has_turn(high));
 	evicted(low, 0, 400);
-	turn(1 * US);
+	grant(1 * US);
 	assert_true(has_turn(high));
 	assert_int_equal(state(high, 0), GS_K_RUNNING);
 	assert_false(gs_page_load(slot->flags) & GS_SLOT_PREENQUEUED);
 	gs_page_store(slot->started, 1);
-	turn(1 * US);
+	grant(1 * US);
 	assert_int_equal(gs_page_load(low->page->preenqueue), 1);
 	assert_int_equal(gs_page_load(high->page->preenqueue), 0);
 	/* Back in READY it is as any other. */
 	assert_true(gs_slot_move(slot, GS_K_RUNNING, GS_K_READY));
 	gs_gpu_doorbell(high->gpu_client);
-	turn(1 * US);
+	grant(1 * US);
 	assert_int_equal(state(high, 0), GS_K_TORUN);
 	all_leave(low, high);
 }
@@ -84,9 +84,9 @@ static void test_preenqueued_in_part(void **unused)
 	launch(high, 0, 10, 1);
 	launch(high, 1, 10, 1);
 	atomic_fetch_or(&high->page->slot[0].flags, GS_SLOT_PREENQUEUED);
-	turn(1 * MS);
+	grant(1 * MS);
 	agent(low);
-	turn(45 * US);
+	grant(45 * US);
 	assert_true(has_turn(high));
 	assert_int_equal(state(high, 0), GS_K_RUNNING);
 	assert_int_equal(state(high, 1), GS_K_TORUN);
@@ -101,13 +101,13 @@ static void test_preenqueued_behind_what_has_not_begun(void **unused)
 	prepare(low, 0, 1000, 1);
 	go(low, 0, GS_K_PREP, GS_K_READY, GS_BY_CLIENT);
 	gs_gpu_doorbell(low->gpu_client);
-	turn(0);
+	grant(0);
 	go(low, 0, GS_K_TORUN, GS_K_RUNNING, GS_BY_CLIENT);
-	turn(1 * US);
+	grant(1 * US);
 	high_waits_in_its_stream();
-	turn(1 * MS);
+	grant(1 * MS);
 	assert_int_equal(state(low, 0), GS_K_TOEVICT);
-	turn(1 * MS);
+	grant(1 * MS);
 	assert_true(has_turn(high));
 	all_leave(low, high);
 }
@@ -118,36 +118,36 @@ static void test_preenqueued_behind_one_that_stays(void **unused)
 	(void)unused;
 	begin_pair();
 	low_computes();
-	turn(0);
+	grant(0);
 	high_waits_in_its_stream();
-	turn(1 * MS);
+	grant(1 * MS);
 	agent(low);
-	turn(1 * MS);
+	grant(1 * MS);
 	assert_false(has_turn(high));
-	turn(1 * MS);
-	turn(1 * MS);
+	grant(1 * MS);
+	grant(1 * MS);
 	assert_true(has_turn(high));
 	all_leave(low, high);
 }
 
-/* What has been marked as started may be behind a wait, too: of one who never has the turn meanwhile it would never end. */
+/* What has been marked as started may be behind a wait, too: of one who never has the time slice meanwhile it would never end. */
 static void test_kernel_behind_an_preenqueued_one(void **unused)
 {
 	(void)unused;
 	begin_pair();
 	launch(low, 0, 1, 0);
-	turn(0);
+	grant(0);
 	agent(low);
 	gs_page_store(low->page->slot[0].alone_ns, 5 * MS);
 	launch(high, 0, 10, 1);
-	turn(1 * MS);
+	grant(1 * MS);
 	assert_int_equal(has_turn(low), 0);
 	launch(low, 1, 10, 1);
 	atomic_fetch_or(&low->page->slot[1].flags, GS_SLOT_PREENQUEUED);
 	agent(low);
-	turn(29 * MS);
+	grant(29 * MS);
 	assert_false(has_turn(high));
-	turn(2 * MS);
+	grant(2 * MS);
 	assert_true(has_turn(high));
 	all_leave(low, high);
 }

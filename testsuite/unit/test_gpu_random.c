@@ -81,10 +81,10 @@ static int is_through(struct client *c)
 	return c->seq == LAUNCHES;
 }
 
-/* At most one has the turn; none has it while another's kernel is on the GPU. */
+/* At most one has the time slice; none has it while another's kernel is on the GPU. */
 static void assert_exclusive(struct client **c)
 {
-	int turns = 0, on_gpu = 0;
+	int rounds = 0, on_gpu = 0;
 
 	for (int p = 0; p < PLAYERS; p++) {
 		int running = 0;
@@ -93,13 +93,13 @@ static void assert_exclusive(struct client **c)
 			running |= (state(c[p], i) == GS_K_RUNNING ||
 				    state(c[p], i) == GS_K_TOEVICT) &&
 				   gs_page_load(c[p]->page->slot[i].started);
-		turns += has_turn(c[p]) != 0;
+		rounds += has_turn(c[p]) != 0;
 		on_gpu += running;
 		if (running && !has_turn(c[p]))
 			for (int q = 0; q < PLAYERS; q++)
 				assert_false(has_turn(c[q]));
 	}
-	assert_true(turns <= 1);
+	assert_true(rounds <= 1);
 	assert_true(on_gpu <= 1);
 }
 
@@ -145,13 +145,13 @@ static void play_games(enum game kind)
 				assert_true(++steps < 200000);
 				play(c[dice(PLAYERS)]);
 				if (dice(2))
-					turn((10 + dice(300)) * US);
+					grant((10 + dice(300)) * US);
 				assert_exclusive(c);
 				for (through = 0; through < PLAYERS; through++)
 					if (!is_through(c[through]))
 						break;
 			}
-			turn(20 * MS);
+			grant(20 * MS);
 			for (int p = 0; p < PLAYERS; p++) {
 				gs_gpu_remove(gpu, c[p]->gpu_client, now);
 				c[p]->gpu_client = NULL;

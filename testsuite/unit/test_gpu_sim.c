@@ -169,7 +169,7 @@ static void on_leaving(struct program *p)
 }
 
 /* What the daemon wrote: whom its doorbell woke, and who must leave at the next block-task's end. */
-static void look_at_pages(void)
+static void poll_at_pages(void)
 {
 	for (int i = 0; i < PROGRAMS; i++) {
 		struct program *p = &program[i];
@@ -221,8 +221,8 @@ static int step(void)
 		live += p->live || p->arrives != NEVER;
 	}
 	if (due <= now)
-		due = gs_gpu_turn(gpu, now);
-	look_at_pages();
+		due = gs_gpu_step(gpu, now);
+	poll_at_pages();
 	return live;
 }
 

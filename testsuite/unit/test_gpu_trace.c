@@ -36,15 +36,15 @@ static void test_trace_tells_who_had_the_gpu(void **unused)
 	high = join(2, 10);
 	occupy(low, 1000);
 	launch(high, 0, 10, 1);
-	turn(1 * MS);
+	grant(1 * MS);
 	agent(low);
 	evicted(low, 0, 400);
-	turn(60 * US);
+	grant(60 * US);
 	agent(high);
-	turn(2 * MS);
+	grant(2 * MS);
 	assert_int_equal(gs_gpu_trace(gpu, now, &image), 0);
 	assert_int_equal(image.lanes, 2);
-	r = record_of(&image, 1, GS_TRACE_TURN, 0);
+	r = record_of(&image, 1, GS_TRACE_SLICE, 0);
 	assert_int_equal(r->from_ns, T0);
 	assert_int_equal(r->to_ns, T0 + 1 * MS + 60 * US);
 	r = record_of(&image, 1, GS_TRACE_EVICT, 0);
@@ -52,7 +52,7 @@ static void test_trace_tells_who_had_the_gpu(void **unused)
 	assert_int_equal(r->to_ns, T0 + 1 * MS + 60 * US);
 	r = record_of(&image, 2, GS_TRACE_WAIT, 0); /* over */
 	assert_int_equal(r->to_ns - r->from_ns, 60 * US);
-	r = record_of(&image, 2, GS_TRACE_TURN, 0); /* goes on */
+	r = record_of(&image, 2, GS_TRACE_SLICE, 0); /* goes on */
 	assert_int_equal(r->from_ns, T0 + 1 * MS + 60 * US);
 	assert_int_equal(r->to_ns, now);
 	r = record_of(&image, 1, GS_TRACE_WAIT, 0); /* goes on */
@@ -81,11 +81,11 @@ static void test_trace_is_bounded(void **unused)
 
 	(void)unused;
 	for (uint64_t i = 0; i < 3; i++)
-		gs_trace_add(trace, a, GS_TRACE_TURN, i, i + 1);
-	gs_trace_add(trace, NULL, GS_TRACE_TURN, 0, 1);
+		gs_trace_add(trace, a, GS_TRACE_SLICE, i, i + 1);
+	gs_trace_add(trace, NULL, GS_TRACE_SLICE, 0, 1);
 	gs_trace_leave(trace, a);
 	for (uint64_t i = 3; i < 10; i++)
-		gs_trace_add(trace, b, GS_TRACE_TURN, i, i + 1);
+		gs_trace_add(trace, b, GS_TRACE_SLICE, i, i + 1);
 	assert_int_equal(gs_trace_image(trace, &image), 0);
 	assert_int_equal(image.lanes, 1); /* a was forgotten with its last record */
 	assert_int_equal(image.lane[0].id, 2);
@@ -112,7 +112,7 @@ static void test_watch_counts_what_it_did_not_see(void **unused)
 {
 	struct gs_page *page = calloc(1, sizeof(*page));
 	struct gs_watch w;
-	struct gs_look look;
+	struct gs_poll poll;
 
 	(void)unused;
 	assert_non_null(page);
@@ -121,29 +121,29 @@ static void test_watch_counts_what_it_did_not_see(void **unused)
 	gs_page_store(page->slot[0].seq, 4);
 	gs_page_store(page->slot[0].alone_ns, 3000);
 	gs_page_store(page->slot[0].state, GS_K_DONE);
-	gs_watch_look(&w, page, T0, &look);
-	assert_int_equal(look.launches, 5);
-	assert_int_equal(look.unseen_ns, 3000);
-	assert_int_equal(gs_look_live(&look), 0);
-	assert_int_equal(look.nevents, 2);
-	gs_watch_look(&w, page, T0 + MS, &look);
-	assert_int_equal(look.launches, 0);
-	assert_int_equal(look.nevents, 0);
+	gs_watch_poll(&w, page, T0, &poll);
+	assert_int_equal(poll.launches, 5);
+	assert_int_equal(poll.unseen_ns, 3000);
+	assert_int_equal(gs_poll_live(&poll), 0);
+	assert_int_equal(poll.nevents, 2);
+	gs_watch_poll(&w, page, T0 + MS, &poll);
+	assert_int_equal(poll.launches, 0);
+	assert_int_equal(poll.nevents, 0);
 	/* A launch in the making is not one yet. */
 	gs_page_store(page->slot[0].state, GS_K_PREP);
 	gs_page_store(page->slot[0].seq, 5);
-	gs_watch_look(&w, page, T0 + MS, &look);
-	assert_int_equal(look.launches, 0);
-	assert_int_equal(look.nevents, 0);
+	gs_watch_poll(&w, page, T0 + MS, &poll);
+	assert_int_equal(poll.launches, 0);
+	assert_int_equal(poll.nevents, 0);
 	gs_page_store(page->slot[0].state, GS_K_READY);
-	gs_watch_look(&w, page, T0 + 2 * MS, &look);
-	assert_int_equal(look.launches, 1);
-	assert_int_equal(look.ready, 1);
+	gs_watch_poll(&w, page, T0 + 2 * MS, &poll);
+	assert_int_equal(poll.launches, 1);
+	assert_int_equal(poll.ready, 1);
 	gs_page_store(page->slot[0].state, GS_K_DONE);
-	gs_watch_look(&w, page, T0 + 5 * MS, &look);
-	assert_int_equal(look.nevents, 1);
-	assert_int_equal(look.event[0].kind, GS_EV_FINISHED);
-	assert_int_equal(look.event[0].ns, 3 * MS);
+	gs_watch_poll(&w, page, T0 + 5 * MS, &poll);
+	assert_int_equal(poll.nevents, 1);
+	assert_int_equal(poll.event[0].kind, GS_EV_FINISHED);
+	assert_int_equal(poll.event[0].ns, 3 * MS);
 	free(page);
 }
 

@@ -104,7 +104,7 @@ static void it_is_bounded_and_what_is_used_stays(void **state)
 static void a_first_launch_is_predicted(void **state)
 {
 	static struct gs_page page;
-	static struct gs_look look;
+	static struct gs_poll poll;
 	uint64_t tpt_ps[2] = { 0, 50 * 1000 };
 	struct gs_watch w = { .tpt_ps = tpt_ps, .kernels = 2 };
 
@@ -113,30 +113,30 @@ static void a_first_launch_is_predicted(void **state)
 	gs_page_store(page.slot[0].nt, 4000);
 	gs_page_store(page.slot[0].seq, 1);
 	gs_page_store(page.slot[0].state, GS_K_READY);
-	gs_watch_look(&w, &page, 1, &look);
-	assert_int_equal(look.alone_ns, 4000 * 50);
-	assert_int_equal(look.nevents, 1);
-	assert_int_equal(look.event[0].tpt_ps, 0); /* nothing is learned from a prediction */
+	gs_watch_poll(&w, &page, 1, &poll);
+	assert_int_equal(poll.alone_ns, 4000 * 50);
+	assert_int_equal(poll.nevents, 1);
+	assert_int_equal(poll.event[0].tpt_ps, 0); /* nothing is learned from a prediction */
 	gs_page_store(page.slot[0].alone_ns, 80000);
 	gs_page_store(page.slot[0].seq, 2);
-	gs_watch_look(&w, &page, 2, &look);
-	assert_int_equal(look.event[look.nevents - 1].kind, GS_EV_LAUNCHED);
-	assert_int_equal(look.event[look.nevents - 1].tpt_ps, 20 * 1000);
+	gs_watch_poll(&w, &page, 2, &poll);
+	assert_int_equal(poll.event[poll.nevents - 1].kind, GS_EV_LAUNCHED);
+	assert_int_equal(poll.event[poll.nevents - 1].tpt_ps, 20 * 1000);
 	/* A number beyond all and a kernel never seen: unknown. */
 	gs_page_store(page.slot[0].alone_ns, 0);
 	gs_page_store(page.slot[0].kernel, 77);
 	gs_page_store(page.slot[0].seq, 3);
 	gs_watch_period_end(&w);
-	gs_watch_look(&w, &page, 3, &look);
-	assert_int_equal(look.event[look.nevents - 1].alone_ns, 0);
+	gs_watch_poll(&w, &page, 3, &poll);
+	assert_int_equal(poll.event[poll.nevents - 1].alone_ns, 0);
 }
 
-static unsigned count_of(const struct gs_look *look, enum gs_event_kind kind)
+static unsigned count_of(const struct gs_poll *poll, enum gs_event_kind kind)
 {
 	unsigned n = 0;
 
-	for (uint32_t i = 0; i < look->nevents; i++)
-		n += look->event[i].kind == kind;
+	for (uint32_t i = 0; i < poll->nevents; i++)
+		n += poll->event[i].kind == kind;
 	return n;
 }
 
@@ -153,7 +153,7 @@ static void reclaimed(struct gs_slot *s, uint64_t ns)
 static void a_measured_launch_is_learned_from_once(void **state)
 {
 	static struct gs_page page;
-	static struct gs_look look;
+	static struct gs_poll poll;
 	static struct gs_watch w, next;
 	struct gs_slot *s = &page.slot[0];
 
@@ -161,77 +161,77 @@ static void a_measured_launch_is_learned_from_once(void **state)
 	gs_page_store(s->nt, 4000);
 	gs_page_store(s->flags, 7u << GS_SLOT_DIMS_SHIFT);
 	gs_page_store(s->state, GS_K_READY);
-	gs_watch_look(&w, &page, 1, &look);
-	assert_int_equal(look.launches, 1);
-	assert_int_equal(look.event[0].tpt_ps, 0);
+	gs_watch_poll(&w, &page, 1, &poll);
+	assert_int_equal(poll.launches, 1);
+	assert_int_equal(poll.event[0].tpt_ps, 0);
 	reclaimed(s, 200000);
-	gs_watch_look(&w, &page, 2, &look);
-	assert_int_equal(look.launches, 0);
-	assert_int_equal(count_of(&look, GS_EV_LAUNCHED), 0);
-	assert_int_equal(count_of(&look, GS_EV_FINISHED), 1);
-	assert_int_equal(count_of(&look, GS_EV_TIMED), 1);
-	assert_int_equal(look.event[0].kind, GS_EV_TIMED);
-	assert_int_equal(look.event[0].tpt_ps, 50000);
-	assert_int_equal(look.event[0].dims, 7);
-	assert_int_equal(look.event[1].alone_ns, 200000); /* and its own time is what it is told by */
-	gs_watch_look(&w, &page, 3, &look);
-	assert_int_equal(look.nevents, 0);
-	gs_watch_last_look(&w, &page, 4, &look);
-	assert_int_equal(look.nevents, 0);
-	assert_int_equal(look.launches, 0);
+	gs_watch_poll(&w, &page, 2, &poll);
+	assert_int_equal(poll.launches, 0);
+	assert_int_equal(count_of(&poll, GS_EV_LAUNCHED), 0);
+	assert_int_equal(count_of(&poll, GS_EV_FINISHED), 1);
+	assert_int_equal(count_of(&poll, GS_EV_TIMED), 1);
+	assert_int_equal(poll.event[0].kind, GS_EV_TIMED);
+	assert_int_equal(poll.event[0].tpt_ps, 50000);
+	assert_int_equal(poll.event[0].dims, 7);
+	assert_int_equal(poll.event[1].alone_ns, 200000); /* and its own time is what it is told by */
+	gs_watch_poll(&w, &page, 3, &poll);
+	assert_int_equal(poll.nevents, 0);
+	gs_watch_last_poll(&w, &page, 4, &poll);
+	assert_int_equal(poll.nevents, 0);
+	assert_int_equal(poll.launches, 0);
 	/* Nor is it news to a daemon that finds it there. */
 	gs_watch_adopt(&next, &page);
-	gs_watch_look(&next, &page, 5, &look);
-	assert_int_equal(look.nevents, 0);
+	gs_watch_poll(&next, &page, 5, &poll);
+	assert_int_equal(poll.nevents, 0);
 	/* The flag in a launch that is not over is the client's nonsense. */
 	gs_page_store(s->seq, 1);
 	gs_page_store(s->state, GS_K_RUNNING);
-	gs_watch_look(&w, &page, 6, &look);
-	assert_int_equal(count_of(&look, GS_EV_TIMED), 0);
-	assert_int_equal(count_of(&look, GS_EV_LAUNCHED), 1);
+	gs_watch_poll(&w, &page, 6, &poll);
+	assert_int_equal(count_of(&poll, GS_EV_TIMED), 0);
+	assert_int_equal(count_of(&poll, GS_EV_LAUNCHED), 1);
 	gs_page_store(s->alone_ns, UINT64_MAX);
 	reclaimed(s, UINT64_MAX);
-	gs_watch_look(&w, &page, 7, &look);
-	assert_int_equal(look.event[0].kind, GS_EV_TIMED);
-	assert_int_equal(look.event[0].alone_ns, GS_WATCH_ALONE_MAX);
+	gs_watch_poll(&w, &page, 7, &poll);
+	assert_int_equal(poll.event[0].kind, GS_EV_TIMED);
+	assert_int_equal(poll.event[0].alone_ns, GS_WATCH_ALONE_MAX);
 }
 
 /* DONE was seen first, the measured time later; and what came and went unseen tells it from the start. */
 static void measured_after_or_before_anybody_looked(void **state)
 {
 	static struct gs_page page;
-	static struct gs_look look;
+	static struct gs_poll poll;
 	static struct gs_watch w, late;
 
 	(void)state;
 	gs_page_store(page.slot[0].nt, 1000);
 	gs_page_store(page.slot[0].state, GS_K_DONE);
-	gs_watch_look(&w, &page, 1, &look);
-	assert_int_equal(count_of(&look, GS_EV_FINISHED), 1);
+	gs_watch_poll(&w, &page, 1, &poll);
+	assert_int_equal(count_of(&poll, GS_EV_FINISHED), 1);
 	reclaimed(&page.slot[0], 3000);
 	/* In the making: not to be mixed with the one before. */
 	gs_page_store(page.slot[1].nt, 1);
 	gs_page_store(page.slot[1].seq, 1);
-	gs_watch_last_look(&w, &page, 2, &look);
-	assert_int_equal(count_of(&look, GS_EV_TIMED), 1);
-	assert_int_equal(look.event[0].tpt_ps, 3000);
-	assert_int_equal(look.launches, 1);
+	gs_watch_last_poll(&w, &page, 2, &poll);
+	assert_int_equal(count_of(&poll, GS_EV_TIMED), 1);
+	assert_int_equal(poll.event[0].tpt_ps, 3000);
+	assert_int_equal(poll.launches, 1);
 
-	gs_watch_last_look(&late, &page, 3, &look);
-	assert_int_equal(look.launches, 2);
-	assert_int_equal(count_of(&look, GS_EV_LAUNCHED), 1);
-	assert_int_equal(count_of(&look, GS_EV_TIMED), 0);
-	assert_int_equal(look.event[0].tpt_ps, 3000);
-	gs_watch_look(&late, &page, 4, &look);
-	assert_int_equal(look.nevents, 0);
+	gs_watch_last_poll(&late, &page, 3, &poll);
+	assert_int_equal(poll.launches, 2);
+	assert_int_equal(count_of(&poll, GS_EV_LAUNCHED), 1);
+	assert_int_equal(count_of(&poll, GS_EV_TIMED), 0);
+	assert_int_equal(poll.event[0].tpt_ps, 3000);
+	gs_watch_poll(&late, &page, 4, &poll);
+	assert_int_equal(poll.nevents, 0);
 }
 
 #define MS UINT64_C(1000000)
 
 /* A look at a launch of 1,000 block-tasks in a state, of which so many are done. */
-static const struct gs_slot_event *look_at(struct gs_watch *w, struct gs_page *page, uint32_t state, uint64_t done, uint64_t ms)
+static const struct gs_slot_event *inspect(struct gs_watch *w, struct gs_page *page, uint32_t state, uint64_t done, uint64_t ms)
 {
-	static struct gs_look look;
+	static struct gs_poll poll;
 	struct gs_slot *s = &page->slot[0];
 
 	gs_page_store(s->nt, 1000);
@@ -239,10 +239,10 @@ static const struct gs_slot_event *look_at(struct gs_watch *w, struct gs_page *p
 	gs_page_store(s->done, done);
 	gs_page_store(s->started, state == GS_K_RUNNING || state == GS_K_TOEVICT);
 	gs_page_store(s->state, state);
-	gs_watch_look(w, page, ms * MS, &look);
-	for (uint32_t i = 0; i < look.nevents; i++)
-		if (look.event[i].kind == GS_EV_FINISHED)
-			return &look.event[i];
+	gs_watch_poll(w, page, ms * MS, &poll);
+	for (uint32_t i = 0; i < poll.nevents; i++)
+		if (poll.event[i].kind == GS_EV_FINISHED)
+			return &poll.event[i];
 	return NULL;
 }
 
@@ -252,17 +252,17 @@ static const struct gs_slot_event *cut_short(struct gs_watch *w, struct gs_page 
 	const struct gs_slot_event *e;
 
 	gs_page_store(page->slot[0].alone_ns, told_ns);
-	look_at(w, page, GS_K_RUNNING, 0, 1);
-	look_at(w, page, GS_K_RUNNING, 0, 11);
+	inspect(w, page, GS_K_RUNNING, 0, 1);
+	inspect(w, page, GS_K_RUNNING, 0, 11);
 	gs_watch_evicting(w, page, 0, 11 * MS);
-	look_at(w, page, GS_K_TOEVICT, 0, 12);
-	assert_null(look_at(w, page, GS_K_READY, 400, 13));
-	look_at(w, page, GS_K_RUNNING, 400, 40);
-	look_at(w, page, GS_K_RUNNING, 400, 46);
-	e = look_at(w, page, GS_K_DONE, 1000, over_ms);
+	inspect(w, page, GS_K_TOEVICT, 0, 12);
+	assert_null(inspect(w, page, GS_K_READY, 400, 13));
+	inspect(w, page, GS_K_RUNNING, 400, 40);
+	inspect(w, page, GS_K_RUNNING, 400, 46);
+	e = inspect(w, page, GS_K_DONE, 1000, over_ms);
 	assert_non_null(e);
 	assert_int_equal(e->whole_ns > 0, 1);
-	look_at(w, page, GS_K_PREP, 0, over_ms + 1);
+	inspect(w, page, GS_K_PREP, 0, over_ms + 1);
 	gs_page_store(page->slot[0].seq, gs_page_load(page->slot[0].seq) + 1);
 	return e;
 }
@@ -286,9 +286,9 @@ static void one_that_was_cut_short_is_learned_from(void **state)
 	assert_int_equal(cut_short(&w, &page, 0, 60)->tpt_ps, 0);
 	/* One that was not is the shim's to time. */
 	gs_page_store(page.slot[0].alone_ns, 0);
-	look_at(&w, &page, GS_K_RUNNING, 0, 100);
-	look_at(&w, &page, GS_K_RUNNING, 0, 109);
-	assert_int_equal(look_at(&w, &page, GS_K_DONE, 1000, 110)->tpt_ps, 0);
+	inspect(&w, &page, GS_K_RUNNING, 0, 100);
+	inspect(&w, &page, GS_K_RUNNING, 0, 109);
+	assert_int_equal(inspect(&w, &page, GS_K_DONE, 1000, 110)->tpt_ps, 0);
 	/* Of one that an earlier daemon saw begin the time before is missing; not of the next one. */
 	gs_page_store(found.slot[0].state, GS_K_RUNNING);
 	gs_page_store(found.slot[0].seq, 4);

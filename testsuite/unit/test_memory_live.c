@@ -106,7 +106,7 @@ static int hello_reserves(const struct live *l, uint32_t job, unsigned operation
 	if (msg.header.type == GS_MSG_WELCOME)
 		return 0;
 	assert_int_equal(msg.header.type, GS_MSG_WAIT);
-	assert_string_equal(msg.wait.reason, "its turn has not come yet");
+	assert_string_equal(msg.wait.reason, "its time slice has not come yet");
 	assert_true(memory_figure(l, job, "operations") == operations);
 	return 1;
 }

@@ -84,7 +84,7 @@ static void test_there_is_one_owner(void **state)
 }
 
 /* It was alone when it looked, and is not when it comes: it finds that out, and waits. */
-static void test_another_comes_after_the_look(void **state)
+static void test_another_comes_after_the_poll(void **state)
 {
 	struct shim_section p;
 	struct visitor second;
@@ -127,7 +127,7 @@ int order_owners(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_the_second_thread),
 		cmocka_unit_test(test_there_is_one_owner),
-		cmocka_unit_test(test_another_comes_after_the_look),
+		cmocka_unit_test(test_another_comes_after_the_poll),
 		BOTH(test_one_passage_within_another),
 		BOTH(test_the_inner_passage_alone_is_in_the_way),
 		BOTH(test_one_thread_after_the_other),

@@ -25,13 +25,13 @@ static struct gs_trace_lane lanes[] = {
 	{ .id = 8, .gpu = 1, .job_id = 9, .ntt = 3, .name = "job 9.batch uid 0 pid 8 x" },
 };
 static struct gs_trace_record records[] = {
-	{ 0, GS_TRACE_TURN, 100 * MS, 110 * MS },
+	{ 0, GS_TRACE_SLICE, 100 * MS, 110 * MS },
 	{ 0, GS_TRACE_EVICT, 109 * MS, 110 * MS },
 	{ 3, GS_TRACE_WAIT, 105 * MS, 110 * MS + 5 * US },
-	{ 2, GS_TRACE_TURN, 90 * MS, 200 * MS },
-	{ 3, GS_TRACE_TURN, 110 * MS + 5 * US, 120 * MS },
+	{ 2, GS_TRACE_SLICE, 90 * MS, 200 * MS },
+	{ 3, GS_TRACE_SLICE, 110 * MS + 5 * US, 120 * MS },
 	{ 3, GS_TRACE_OVERDUE, 120 * MS, 120 * MS },
-	{ 1, GS_TRACE_TURN, 120 * MS, 130 * MS },
+	{ 1, GS_TRACE_SLICE, 120 * MS, 130 * MS },
 };
 static const struct gs_trace_image image = {
 	.now_ns = 200 * MS, .lane = lanes, .lanes = 4, .record = records, .records = 7,
@@ -149,7 +149,7 @@ static void test_spans_that_nobody_sees_apart_are_one(void **unused)
 
 	(void)unused;
 	for (unsigned i = 0; i < 10000; i++)
-		many[i] = (struct gs_trace_record){ 0, GS_TRACE_TURN, i * 10 * US,
+		many[i] = (struct gs_trace_record){ 0, GS_TRACE_SLICE, i * 10 * US,
 						    (i * 10 + 9) * US };
 	dense.record = many;
 	dense.records = 10000;

@@ -194,7 +194,7 @@ static unsigned big_ones_through(enum gs_admission admission, uint64_t bound, un
 	enum { CYCLES = 400 };
 	static uint64_t memory[CYCLES + 1], ends[CYCLES + 1];
 	struct gs_rbdm *r = make_as(admission, "smhpfw", 100, bound);
-	struct gs_rbdm_look look, other;
+	struct gs_rbdm_view poll, other;
 	unsigned through = 0;
 	uint64_t id;
 
@@ -212,11 +212,11 @@ static unsigned big_ones_through(enum gs_admission admission, uint64_t bound, un
 			ends[id] = cycle + 1 + (uint64_t)random() % 10;
 			through += memory[id] >= 60;
 			assert_true(gs_rbdm_admitted(r) <= 100);
-			assert_int_equal(gs_rbdm_look(r, id, cycle, &look), 1);
+			assert_int_equal(gs_rbdm_view(r, id, cycle, &poll), 1);
 			for (uint64_t k = 1; bound && k <= cycle; k++)
-				if (gs_rbdm_look(r, k, cycle, &other) &&
+				if (gs_rbdm_view(r, k, cycle, &other) &&
 				    other.phase == GS_RBDM_WAITING && cycle - other.since >= bound)
-					assert_true(look.since <= other.since);
+					assert_true(poll.since <= other.since);
 		}
 	}
 	gs_rbdm_destroy(r);
@@ -245,34 +245,34 @@ static void looks_and_settings(void **state)
 	struct gs_rbdm_options o = { .capacity = 1, .priority_sum = 6, .wake = "fifo",
 				     .admission = GS_ADMISSION_STRICT };
 	struct gs_rbdm *r = make("hpfw", 100, 0);
-	struct gs_rbdm_look look;
+	struct gs_rbdm_view poll;
 	struct gs_error err;
 
 	(void)state;
-	assert_int_equal(gs_rbdm_look(r, 1, 0, &look), 0);
+	assert_int_equal(gs_rbdm_view(r, 1, 0, &poll), 0);
 	assert_int_equal(gs_rbdm_adopt(r, 1, 3, 80, &err), 0);
 	assert_int_equal(gs_rbdm_adopt(r, 9, 3, 21, &err), -1); /* not with what 1 has */
-	assert_int_equal(gs_rbdm_look(r, 1, 5, &look), 1);
-	assert_int_equal(look.phase, GS_RBDM_ADMITTED);
+	assert_int_equal(gs_rbdm_view(r, 1, 5, &poll), 1);
+	assert_int_equal(poll.phase, GS_RBDM_ADMITTED);
 	arrive(r, 2, 1, 60, 10); /* six operations of 10 */
-	assert_int_equal(gs_rbdm_look(r, 2, 12, &look), 1);
-	assert_int_equal(look.phase, GS_RBDM_RESERVING);
-	assert_int_equal(look.operations, 6);
-	assert_int_equal(look.done, 3);
-	assert_int_equal(look.rm, 10);
+	assert_int_equal(gs_rbdm_view(r, 2, 12, &poll), 1);
+	assert_int_equal(poll.phase, GS_RBDM_RESERVING);
+	assert_int_equal(poll.operations, 6);
+	assert_int_equal(poll.done, 3);
+	assert_int_equal(poll.rm, 10);
 	expect(r, 15, 0);
 	arrive(r, 3, 3, 60, 16); /* two operations */
 	expect(r, 17, 0);
-	assert_int_equal(gs_rbdm_look(r, 2, 17, &look), 1);
-	assert_int_equal(look.phase, GS_RBDM_WAITING);
-	assert_int_equal(look.place, 2); /* hpfw: 3 goes before it */
+	assert_int_equal(gs_rbdm_view(r, 2, 17, &poll), 1);
+	assert_int_equal(poll.phase, GS_RBDM_WAITING);
+	assert_int_equal(poll.place, 2); /* hpfw: 3 goes before it */
 	gs_rbdm_prioritise(r, 2, 4);
-	assert_int_equal(gs_rbdm_look(r, 2, 17, &look), 1);
-	assert_int_equal(look.place, 1);
+	assert_int_equal(gs_rbdm_view(r, 2, 17, &poll), 1);
+	assert_int_equal(poll.place, 1);
 	gs_rbdm_prioritise(r, 2, 1);
 	assert_int_equal(gs_rbdm_configure(r, &o, 18, &err), 0); /* fifo; the capacity stays */
-	assert_int_equal(gs_rbdm_look(r, 2, 18, &look), 1);
-	assert_int_equal(look.place, 1);
+	assert_int_equal(gs_rbdm_view(r, 2, 18, &poll), 1);
+	assert_int_equal(poll.place, 1);
 	o.wake = "none-such";
 	assert_int_equal(gs_rbdm_configure(r, &o, 18, &err), -1);
 	arrive(r, 4, 1, 6, 20);

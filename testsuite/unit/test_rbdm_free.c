@@ -37,10 +37,10 @@ static uint64_t next(struct gs_rbdm *r, uint64_t cycle)
 
 static enum gs_rbdm_phase phase(const struct gs_rbdm *r, uint64_t id, uint64_t cycle)
 {
-	struct gs_rbdm_look look;
+	struct gs_rbdm_view poll;
 
-	assert_int_equal(gs_rbdm_look(r, id, cycle, &look), 1);
-	return look.phase;
+	assert_int_equal(gs_rbdm_view(r, id, cycle, &poll), 1);
+	return poll.phase;
 }
 
 static void free_memory_is_granted_on_arrival(void **state)

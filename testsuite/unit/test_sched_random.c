@@ -228,7 +228,7 @@ static void pass(struct model *m, uint64_t most)
 /* Whoever waits longer than the bound, waits for the others who do. */
 static void check_waits(const struct model *m)
 {
-	uint64_t turn = m->options.min_quantum_ns + MS / 10 + 5 * m->options.handover_ns;
+	uint64_t slice = m->options.min_quantum_ns + MS / 10 + 5 * m->options.handover_ns;
 
 	if (!m->options.starvation_ns)
 		return;
@@ -237,7 +237,7 @@ static void check_waits(const struct model *m)
 
 		if (t->live && i != m->holder && m->now > t->ready_since)
 			assert_true(m->now - t->ready_since <=
-				    m->options.starvation_ns + TASKS * turn);
+				    m->options.starvation_ns + TASKS * slice);
 	}
 }
 

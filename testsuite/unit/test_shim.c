@@ -150,7 +150,7 @@ static void test_without_the_turn_it_waits(void **unused)
 	pthread_t thread;
 
 	(void)unused;
-	gs_page_store(page->turn, 0);
+	gs_page_store(page->grant, 0);
 	pthread_create(&thread, NULL, launch_in_thread, &rc);
 	EVENTUALLY(gs_page_load(active()->state) == GS_K_READY);
 	slot = active();
@@ -193,7 +193,7 @@ static void *on_devices(void *rc)
 	return NULL;
 }
 
-/* The calls of CUDA 2 and 3, and the one on several devices, wait for the turn as well, and are told of. */
+/* The calls of CUDA 2 and 3, and the one on several devices, wait for the time slice as well, and are told of. */
 static void test_no_launch_goes_without_the_turn(void **unused)
 {
 	static const struct {
@@ -213,7 +213,7 @@ static void test_no_launch_goes_without_the_turn(void **unused)
 		struct gs_slot *slot;
 		pthread_t thread;
 
-		gs_page_store(page->turn, 0);
+		gs_page_store(page->grant, 0);
 		pthread_create(&thread, NULL, by[i].body, &rc);
 		EVENTUALLY(gs_page_load(active()->state) == GS_K_READY);
 		slot = active();
@@ -226,19 +226,19 @@ static void test_no_launch_goes_without_the_turn(void **unused)
 		expect_calls(by[i].calls);
 		if (by[i].grid)
 			assert_int_equal(fake_driver_grid(), by[i].grid);
-		gs_page_store(page->turn, 1);
+		gs_page_store(page->grant, 1);
 		EVENTUALLY(all_prepared());
 	}
 }
 
-/* It says that it looks for its turn, and that it has gone to sleep. */
+/* It says that it looks for its time slice, and that it has gone to sleep. */
 static void test_awake_while_it_waits(void **unused)
 {
 	CUresult rc = CUDA_ERROR_UNKNOWN;
 	pthread_t thread;
 
 	(void)unused;
-	gs_page_store(page->turn, 0);
+	gs_page_store(page->grant, 0);
 	assert_int_equal(gs_page_load(page->awake), 0);
 	assert_int_equal(pthread_create(&thread, NULL, launch_in_thread, &rc), 0);
 	EVENTUALLY(gs_page_load(active()->state) == GS_K_READY);
@@ -262,11 +262,11 @@ static void test_not_awake_once_it_goes(void **unused)
 	for (int i = 0; i < 500; i++) {
 		struct gs_slot *slot;
 
-		gs_page_store(page->turn, 0);
+		gs_page_store(page->grant, 0);
 		assert_int_equal(pthread_create(&thread, NULL, launch_in_thread, &rc), 0);
 		EVENTUALLY(gs_page_load(active()->state) == GS_K_READY);
 		slot = active();
-		gs_page_store(page->turn, 1);
+		gs_page_store(page->grant, 1);
 		ring();
 		while (gs_page_load(slot->state) != GS_K_RUNNING)
 			;
@@ -325,12 +325,12 @@ static void test_failed_writes_are_made_again(void **unused)
 	gs_page_store(active()->state, GS_K_DONE);
 	EVENTUALLY(all_prepared());
 	/* Nor after one that was refused because no daemon is there. */
-	gs_page_store(page->turn, 0);
+	gs_page_store(page->grant, 0);
 	shim_session()->absent = GS_ABSENT_FAIL;
 	for (int i = 0; i < (int)GS_PAGE_SLOTS; i++)
 		assert_int_equal(launch(kernel, 4 * LONG_GRID), CUDA_ERROR_SYSTEM_NOT_READY);
 	shim_session()->absent = GS_ABSENT_WAIT;
-	gs_page_store(page->turn, 1);
+	gs_page_store(page->grant, 1);
 	assert_int_equal(launch(kernel, 4 * LONG_GRID), CUDA_SUCCESS);
 	expect_calls("batch launch-variant wait");
 	memcpy(&at, params + 16, sizeof(at));

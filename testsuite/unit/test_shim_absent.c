@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* No daemon: what a program does by DaemonAbsent, one that starts then and one that had the turn. */
+/* No daemon: what a program does by DaemonAbsent, one that starts then and one that had the time slice. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
@@ -79,7 +79,7 @@ static enum found allocates(void)
 	return found(cuMemAlloc_v2(&p, 4096));
 }
 
-/* It had the turn when its daemon went away. */
+/* It had the time slice when its daemon went away. */
 static enum found had_the_turn(void)
 {
 	struct shim_session *s;
@@ -87,11 +87,11 @@ static enum found had_the_turn(void)
 	uint64_t until = gs_clock_ns() + 10 * GS_NS_PER_S;
 
 	s = shim_session_peek();
-	if (is != RAN || !s || !gs_page_load(s->page->turn))
+	if (is != RAN || !s || !gs_page_load(s->page->grant))
 		return OTHERWISE;
 	s->absent = GS_ABSENT_FAIL;
 	s->connected = 1;
-	while ((s->connected || gs_page_load(s->page->turn)) && gs_clock_ns() < until)
+	while ((s->connected || gs_page_load(s->page->grant)) && gs_clock_ns() < until)
 		usleep(1000);
 	return found(launch(kernel, LONG_GRID));
 }
@@ -122,8 +122,8 @@ static enum found was_evicted(uint32_t absent, uint64_t patience_ns)
 	page = s->page;
 	slot = active();
 	s->absent = GS_ABSENT_WAIT;
-	usleep(200 * 1000); /* nobody gives itself the turn any more */
-	atomic_store(&page->turn, 0);
+	usleep(200 * 1000); /* nobody gives itself the time slice any more */
+	atomic_store(&page->grant, 0);
 	gs_page_store(slot->started, 1);
 	gs_page_store(slot->done, 1);
 	gs_page_store(slot->state, GS_K_READY);

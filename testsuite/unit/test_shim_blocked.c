@@ -99,7 +99,7 @@ static void test_growing_local_memory_waits(void **unused)
 	pthread_create(&thread, NULL, launch_framed, &done);
 	EVENTUALLY(launching);
 	usleep(30000);
-	gs_page_store(slot->state, GS_K_READY); /* it has left; the turn is ours */
+	gs_page_store(slot->state, GS_K_READY); /* it has left; the time slice is ours */
 	EVENTUALLY(gs_page_load(slot->state) == GS_K_RUNNING);
 	await_call("relaunch-variant", text, sizeof(text));
 	usleep(20000);
@@ -196,7 +196,7 @@ static void test_copy_by_address_waits(void **unused)
 	forget_calls();
 	pthread_create(&thread, NULL, copy_in_thread, &done);
 	usleep(30000);
-	gs_page_store(slot->state, GS_K_READY); /* it has left; the turn is ours */
+	gs_page_store(slot->state, GS_K_READY); /* it has left; the time slice is ours */
 	EVENTUALLY(gs_page_load(slot->state) == GS_K_RUNNING);
 	await_call("relaunch-variant", text, sizeof(text));
 	usleep(20000);

@@ -200,7 +200,7 @@ static void *launch_held(void *arg)
 	return NULL;
 }
 
-/* What waits in its stream for its turn is out: who is behind it is not idle. */
+/* What waits in its stream for its time slice is out: who is behind it is not idle. */
 static void test_what_is_preenqueued_is_out(void **unused)
 {
 	struct call preenqueued, more;
@@ -208,7 +208,7 @@ static void test_what_is_preenqueued_is_out(void **unused)
 
 	(void)unused;
 	begin_idle();
-	gs_page_store(page->turn, 0);
+	gs_page_store(page->grant, 0);
 	gs_page_store(page->preenqueue, 1);
 	begin_waiting(&preenqueued, launch_held, 0);
 	slot = active();
@@ -220,7 +220,7 @@ static void test_what_is_preenqueued_is_out(void **unused)
 	gs_page_store(page->preenqueue, 0);
 	atomic_fetch_and(&slot->flags, ~GS_SLOT_PREENQUEUED);
 	assert_true(gs_slot_move(slot, GS_K_READY, GS_K_RUNNING));
-	gs_page_store(page->turn, 1);
+	gs_page_store(page->grant, 1);
 	ring();
 	expect_done(&preenqueued);
 	over();

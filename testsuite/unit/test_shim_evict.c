@@ -22,7 +22,7 @@ static void test_eviction_and_relaunch(void **unused)
 	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
 	slot = active();
 	forget_calls();
-	gs_page_store(page->turn, 0);
+	gs_page_store(page->grant, 0);
 	assert_true(gs_slot_move(slot, GS_K_RUNNING, GS_K_TOEVICT));
 	ring();
 	EVENTUALLY(gs_page_load(page->heard) == gs_page_load(page->doorbell));
@@ -54,11 +54,11 @@ static void test_call_back(void **unused)
 	(void)unused;
 	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
 	slot = active();
-	gs_page_store(page->turn, 0);
+	gs_page_store(page->grant, 0);
 	assert_true(gs_slot_move(slot, GS_K_RUNNING, GS_K_TOEVICT));
 	ring();
 	EVENTUALLY(gs_page_load(page->heard) == gs_page_load(page->doorbell));
-	gs_page_store(page->turn, 1);
+	gs_page_store(page->grant, 1);
 	assert_true(gs_slot_move(slot, GS_K_TOEVICT, GS_K_RUNNING));
 	forget_calls();
 	ring();
@@ -71,7 +71,7 @@ static void test_call_back(void **unused)
 	gs_page_store(slot->state, GS_K_DONE);
 }
 
-/* It left although the turn is ours: the agent relaunches it without asking. */
+/* It left although the time slice is ours: the agent relaunches it without asking. */
 static void test_relaunch_with_the_turn(void **unused)
 {
 	struct gs_slot *slot;
@@ -131,7 +131,7 @@ static void test_refused_relaunch_is_tried_again(void **unused)
 	(void)unused;
 	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
 	slot = active();
-	gs_page_store(page->turn, 0);
+	gs_page_store(page->grant, 0);
 	fake_driver_fail("relaunch-variant", CUDA_ERROR_OUT_OF_MEMORY);
 	gs_page_store(slot->state, GS_K_TORUN);
 	ring();

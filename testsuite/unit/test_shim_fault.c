@@ -75,7 +75,7 @@ static void test_every_state(void **unused)
 	for (size_t i = 0; i < sizeof(state) / sizeof(state[0]); i++) {
 		sound(NULL);
 		slot = launch_new();
-		gs_page_store(page->turn, 0);
+		gs_page_store(page->grant, 0);
 		fake_driver_break(CUDA_ERROR_LAUNCH_FAILED);
 		gs_page_store(slot->state, state[i]);
 		EVENTUALLY(all_prepared());
@@ -101,7 +101,7 @@ static void test_relaunch_meets_the_fault(void **unused)
 
 	(void)unused;
 	slot = launch_new();
-	gs_page_store(page->turn, 0);
+	gs_page_store(page->grant, 0);
 	gs_page_store(slot->state, GS_K_READY);
 	usleep(5000);
 	fake_driver_fail("relaunch-variant", CUDA_ERROR_ILLEGAL_INSTRUCTION);

@@ -61,7 +61,7 @@ static void wait_of_use(void)
 	pthread_join(thread, NULL);
 }
 
-/* What is evicted ends when the turn comes, not by waiting for the program. */
+/* What is evicted ends when the time slice comes, not by waiting for the program. */
 static void test_without_the_turn_it_takes_longer(void **unused)
 {
 	struct call call;
@@ -69,11 +69,11 @@ static void test_without_the_turn_it_takes_longer(void **unused)
 	(void)unused;
 	begin_full();
 	wait_of_use();
-	gs_page_store(page->turn, 0);
+	gs_page_store(page->grant, 0);
 	begin_waiting(&call, wait_there, 9);
 	sleep(3);
 	assert_int_equal(call.done, 0);
-	gs_page_store(page->turn, 1);
+	gs_page_store(page->grant, 1);
 	assert_int_equal(call.done, 0);
 	over();
 	expect_done(&call);
@@ -144,7 +144,7 @@ static void test_what_is_evicted_comes_back_before(void **unused)
 	begin_full();
 	slot = held_slot();
 	gs_page_store(slot->started, 1);
-	gs_page_store(page->turn, 0);
+	gs_page_store(page->grant, 0);
 	assert_true(gs_slot_move(slot, GS_K_RUNNING, GS_K_TOEVICT));
 	begin_waiting(&call, wait_there, 8);
 	sleep(2); /* in vain, often enough, by now */
@@ -152,7 +152,7 @@ static void test_what_is_evicted_comes_back_before(void **unused)
 	assert_true(gs_slot_move(slot, GS_K_TOEVICT, GS_K_READY)); /* the GPU */
 	sleep(1);
 	assert_int_equal(call.done, 0);
-	gs_page_store(page->turn, 1);
+	gs_page_store(page->grant, 1);
 	ring();
 	expect_done(&call);
 	assert_int_equal(gs_page_load(slot->state), GS_K_RUNNING);

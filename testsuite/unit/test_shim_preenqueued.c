@@ -38,7 +38,7 @@ static int is_preenqueued(const struct gs_slot *slot)
 static int setup(void **state)
 {
 	shim_rig_idle(state);
-	gs_page_store(page->turn, 0);
+	gs_page_store(page->grant, 0);
 	gs_page_store(page->preenqueue, 1);
 	over = 0;
 	return 0;
@@ -49,7 +49,7 @@ static int teardown(void **state)
 	(void)state;
 	gs_page_store(page->preenqueue, 0);
 	shim_session()->absent = GS_ABSENT_WAIT;
-	gs_page_store(page->turn, 1);
+	gs_page_store(page->grant, 1);
 	finish_all();
 	EVENTUALLY(all_prepared());
 	return 0;
@@ -85,7 +85,7 @@ static void test_it_is_in_its_stream_before_its_turn(void **unused)
 	EVENTUALLY(is_preenqueued(slot));
 	usleep(PAUSE_US);
 	expect_calls("wait batch launch-variant wait");
-	/* Rung for, it looks for its turn: but it is let go without its thread, which is awake for nobody. */
+	/* Rung for, it looks for its time slice: but it is let go without its thread, which is awake for nobody. */
 	ring();
 	for (uint64_t until = gs_clock_ns() + PAUSE_US * GS_NS_PER_US; gs_clock_ns() < until;)
 		assert_int_equal(gs_page_load(page->awake), 0);
@@ -98,7 +98,7 @@ static void test_it_is_in_its_stream_before_its_turn(void **unused)
 	assert_int_equal(gs_page_load(slot->evictions), 0);
 }
 
-/* While a daemon is there the turn, which may be gone again, does not let it go: the GPU could not be called back. */
+/* While a daemon is there the time slice, which may be gone again, does not let it go: the GPU could not be called back. */
 static void test_the_turn_alone_is_not_enough(void **unused)
 {
 	static struct gs_page other; /* the agent looks after this process's own */
@@ -106,7 +106,7 @@ static void test_the_turn_alone_is_not_enough(void **unused)
 	struct shim_launch l = { .slot = &other.slot[0], .preenqueued = 1 };
 
 	(void)unused;
-	gs_page_store(other.turn, 1);
+	gs_page_store(other.grant, 1);
 	gs_page_store(l.slot->state, GS_K_READY);
 	gs_page_store(l.slot->flags, GS_SLOT_PREENQUEUED);
 	assert_false(shim_preenqueued_went(&s, &l));
@@ -202,20 +202,20 @@ static void test_where_it_is_not_preenqueued(void **unused)
 	usleep(PAUSE_US);
 	expect_calls("");
 	assert_false(is_preenqueued(active()));
-	gs_page_store(page->turn, 1);
+	gs_page_store(page->grant, 1);
 	ring();
 	end(CUDA_SUCCESS);
 	expect_calls("batch launch-variant wait");
 }
 
-/* No daemon is left, and the turn is our own: nobody takes it away. */
+/* No daemon is left, and the time slice is our own: nobody takes it away. */
 static void test_the_daemon_is_gone(void **unused)
 {
 	struct gs_slot *slot = begin();
 
 	(void)unused;
 	EVENTUALLY(is_preenqueued(slot));
-	gs_page_store(page->turn, 1);
+	gs_page_store(page->grant, 1);
 	ring();
 	end(CUDA_SUCCESS);
 	assert_int_equal(gs_page_load(slot->state), GS_K_RUNNING);

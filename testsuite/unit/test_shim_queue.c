@@ -94,9 +94,9 @@ static void *launch_in_own_streams(void *rc)
 	return NULL;
 }
 
-#define LOOK_MS 200
+#define POLL_MS 200
 
-/* So many are out while none of them ends, after LOOK_MS, and as soon as there are that many.  Then they end. */
+/* So many are out while none of them ends, after POLL_MS, and as soon as there are that many.  Then they end. */
 static unsigned once_out(void *(*body)(void *), unsigned least, uint64_t *ms)
 {
 	CUresult rc = CUDA_SUCCESS;
@@ -110,7 +110,7 @@ static unsigned once_out(void *(*body)(void *), unsigned least, uint64_t *ms)
 	assert_int_equal(pthread_create(&thread, NULL, body, &rc), 0);
 	EVENTUALLY(out >= least);
 	from = gs_clock_ns();
-	for (until = from + LOOK_MS * GS_NS_PER_MS; out < LONE && gs_clock_ns() < until;)
+	for (until = from + POLL_MS * GS_NS_PER_MS; out < LONE && gs_clock_ns() < until;)
 		usleep(200);
 	n = out;
 	*ms = (gs_clock_ns() - from) / GS_NS_PER_MS;
@@ -135,7 +135,7 @@ static void expect_out(void *(*body)(void *), unsigned least, unsigned most)
 
 	for (int i = 0; i < 20; i++) {
 		n = once_out(body, least, &ms);
-		if (n <= most || ms < LOOK_MS + 20)
+		if (n <= most || ms < POLL_MS + 20)
 			break;
 	}
 	assert_in_range(n, least, most);

@@ -137,7 +137,7 @@ static void test_unlisted_function_waits(void **unused)
 	forget_calls();
 	pthread_create(&thread, NULL, call_in_thread, &done);
 	usleep(30000);
-	gs_page_store(slot->state, GS_K_READY); /* it has left; the turn is ours */
+	gs_page_store(slot->state, GS_K_READY); /* it has left; the time slice is ours */
 	EVENTUALLY(gs_page_load(slot->state) == GS_K_RUNNING);
 	await_call("relaunch-variant", text, sizeof(text));
 	usleep(20000);

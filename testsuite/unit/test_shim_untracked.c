@@ -61,7 +61,7 @@ static void test_untracked(void **unused)
 	time->tpt_ps = time->due = 0;
 }
 
-/* A launch that waits at the barrier may find the turn gone by then: it needs a slot. */
+/* A launch that waits at the barrier may find the time slice gone by then: it needs a slot. */
 static void test_none_untracked_that_grows(void **unused)
 {
 	struct shim_kernel *k = shim_kernel_find(FAKE_MACHINE_CODE);
@@ -215,7 +215,7 @@ static void test_the_owners_untracked_are_counted(void **unused)
 	own = time->own;
 	time->tpt_ps = 1000;
 	time->due = UINT64_MAX;
-	for (int turn = 0; turn < 20; turn++) {
+	for (int grant = 0; grant < 20; grant++) {
 		begin_anew();
 		for (int i = 0; i < UNTRACKED_LAUNCHES; i++) {
 			if (i == UNTRACKED_LAUNCHES / 2)
@@ -292,7 +292,7 @@ static void test_their_time_is_told_once(void **unused)
 	account.time->due = UINT64_MAX;
 	shim_untracked_number(0, &ns);
 	number = shim_untracked_number(0, &ns);
-	for (int turn = 0; turn < 20; turn++) {
+	for (int grant = 0; grant < 20; grant++) {
 		account.begun = account.others_begin = account.done = 0;
 		begin_anew();
 		shim_order_enter(&p, c, STREAM, 0, 0);
@@ -304,7 +304,7 @@ static void test_their_time_is_told_once(void **unused)
 		told = account.time->own;
 		for (unsigned i = 1; i < UNTRACKED_LAUNCHES; i++) {
 			if (i == UNTRACKED_LAUNCHES / 2)
-				account.others_begin = turn % 2 ? TELLERS : 1;
+				account.others_begin = grant % 2 ? TELLERS : 1;
 			launch_and_tell(i);
 		}
 		assert_true(account.time->own > told);

@@ -87,7 +87,7 @@ static void expect_enters(const struct blocks *b, CUstream held_in, int waits)
 	EVENTUALLY(begun);
 	if (waits) {
 		usleep(5000);
-		gs_page_store(slot->state, GS_K_READY); /* it has left; the turn is ours */
+		gs_page_store(slot->state, GS_K_READY); /* it has left; the time slice is ours */
 		EVENTUALLY(gs_page_load(slot->state) == GS_K_RUNNING);
 		usleep(5000);
 		if (entered)

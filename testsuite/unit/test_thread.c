@@ -24,7 +24,7 @@ static struct seen {
 	sigset_t blocked;
 } seen;
 
-static void *look(void *arg)
+static void *poll(void *arg)
 {
 	struct seen *s = arg;
 	pthread_attr_t attr;
@@ -61,7 +61,7 @@ static void joined(void **unused)
 	void *result = NULL;
 
 	(void)unused;
-	assert_int_equal(gs_thread_start(&thread, STACK_BYTES, look, &seen), 0);
+	assert_int_equal(gs_thread_start(&thread, STACK_BYTES, poll, &seen), 0);
 	assert_int_equal(pthread_join(thread, &result), 0);
 	assert_ptr_equal(result, &seen);
 	assert_int_equal(sem_trywait(&seen.said), 0);
@@ -80,7 +80,7 @@ static void detached(void **unused)
 	assert_int_equal(pthread_getattr_default_np(&attr), 0);
 	pthread_attr_getstacksize(&attr, &usual);
 	pthread_attr_destroy(&attr);
-	assert_int_equal(gs_thread_start(NULL, 0, look, &seen), 0);
+	assert_int_equal(gs_thread_start(NULL, 0, poll, &seen), 0);
 	assert_int_equal(sem_wait(&seen.said), 0);
 	assert_int_equal(seen.detached, PTHREAD_CREATE_DETACHED);
 	assert_int_equal(seen.stack, usual);
@@ -95,10 +95,10 @@ static void none(void **unused)
 
 	(void)unused;
 	errno = 0;
-	assert_int_equal(gs_thread_start(&thread, 1, look, &seen), -1);
+	assert_int_equal(gs_thread_start(&thread, 1, poll, &seen), -1);
 	assert_int_equal(errno, EINVAL);
 	errno = 0;
-	assert_int_equal(gs_thread_start(NULL, (size_t)1 << 62, look, &seen), -1);
+	assert_int_equal(gs_thread_start(NULL, (size_t)1 << 62, poll, &seen), -1);
 	assert_int_not_equal(errno, 0);
 	assert_own_mask();
 	assert_int_equal(sem_trywait(&seen.said), -1);

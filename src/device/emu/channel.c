@@ -21,7 +21,7 @@ void emu_channels_init(struct emu_channels *c)
 	if (n < 1 || n > EMU_CHANNELS + 1)
 		n = CONNECTIONS;
 	c->n = n > 1 ? (uint32_t)n - 1 : 1;
-	c->turn = 0;
+	c->round = 0;
 	for (uint32_t i = 0; i < c->n; i++) {
 		c->channel[i].first = NULL;
 		c->channel[i].tail = &c->channel[i].first;
@@ -32,15 +32,15 @@ void emu_channels_init(struct emu_channels *c)
 /* A channel for one more: idle if there is one. */
 static uint32_t take(struct emu_channels *c)
 {
-	uint32_t at = c->turn;
+	uint32_t at = c->round;
 
 	for (uint32_t i = 0; i < c->n; i++) {
-		if (!c->channel[(c->turn + i) % c->n].users) {
-			at = (c->turn + i) % c->n;
+		if (!c->channel[(c->round + i) % c->n].users) {
+			at = (c->round + i) % c->n;
 			break;
 		}
 	}
-	c->turn = (at + 1) % c->n;
+	c->round = (at + 1) % c->n;
 	c->channel[at].users++;
 	return at;
 }

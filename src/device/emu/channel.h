@@ -35,7 +35,7 @@ struct emu_place {
 };
 
 struct emu_channels {
-	uint32_t n, turn;            /* turn: where the next search begins */
+	uint32_t n, round;            /* turn: where the next search begins */
 	struct emu_channel {
 		struct emu_place *first, **tail;
 		uint32_t users;      /* streams with pending work here, and branches of graphs */

@@ -47,11 +47,11 @@ struct state {
 	uint32_t version;
 	uint32_t pad;
 	struct emu_config config;
-	struct turn {
+	struct round {
 		uint64_t granted_ns;
 		uint32_t holder; /* slot + 1; 0: nobody */
 		uint32_t last;  /* slot + 1 of who computed last; 0: nobody */
-	} turn;
+	} round;
 	struct slot slot[EMU_DEVICE_SLOTS];
 };
 
@@ -89,8 +89,8 @@ static int load(struct emu_device *dev, struct state *s)
 	if (pread(dev->fd, s, sizeof(*s), 0) != (ssize_t)sizeof(*s) || s->magic != MAGIC || s->version != VERSION ||
 	    !config_ok(&s->config))
 		return -1;
-	if (s->turn.holder > EMU_DEVICE_SLOTS)
-		s->turn.holder = 0;
+	if (s->round.holder > EMU_DEVICE_SLOTS)
+		s->round.holder = 0;
 	return 0;
 }
 
@@ -106,10 +106,10 @@ static int save_mine(struct emu_device *dev, const struct state *s)
 	return pwrite(dev->fd, &s->slot[dev->me], sizeof(s->slot[0]), at) == (ssize_t)sizeof(s->slot[0]) ? 0 : -1;
 }
 
-static int save_turn(struct emu_device *dev, const struct state *s)
+static int save_round(struct emu_device *dev, const struct state *s)
 {
-	return pwrite(dev->fd, &s->turn, sizeof(s->turn), (off_t)offsetof(struct state, turn)) ==
-	       (ssize_t)sizeof(s->turn) ? 0 : -1;
+	return pwrite(dev->fd, &s->round, sizeof(s->round), (off_t)offsetof(struct state, round)) ==
+	       (ssize_t)sizeof(s->round) ? 0 : -1;
 }
 
 static uint64_t now_ns(void)
@@ -259,10 +259,10 @@ static int take_place(struct emu_device *dev, struct state *s, struct gs_error *
 		memset(&s->slot[i], 0, sizeof(s->slot[i]));
 		s->slot[i].used = 1;
 		s->slot[i].pid = (uint32_t)getpid();
-		if (s->turn.holder == i + 1)
-			s->turn.holder = 0;
-		if (s->turn.last == i + 1)
-			s->turn.last = 0;
+		if (s->round.holder == i + 1)
+			s->round.holder = 0;
+		if (s->round.last == i + 1)
+			s->round.last = 0;
 		return save_all(dev, s) ? gs_fail_errno(err, "cannot write the device file") : 0;
 	}
 	return gs_fail(err, "all %d places on the device are taken", EMU_DEVICE_SLOTS);
@@ -323,9 +323,9 @@ void emu_device_close(struct emu_device *dev)
 	if (!enter(dev, &s)) {
 		memset(&s.slot[dev->me], 0, sizeof(s.slot[0]));
 		(void)save_mine(dev, &s);
-		if (s.turn.holder == dev->me + 1) {
-			s.turn.holder = 0;
-			(void)save_turn(dev, &s);
+		if (s.round.holder == dev->me + 1) {
+			s.round.holder = 0;
+			(void)save_round(dev, &s);
 		}
 		leave(dev);
 	}
@@ -386,12 +386,12 @@ uint64_t emu_device_free_memory(struct emu_device *dev)
 /* May the owner be passed over: nobody, dead, or silent for too long? */
 static int vacant(struct emu_device *dev, const struct state *s, uint64_t now)
 {
-	uint32_t o = s->turn.holder;
+	uint32_t o = s->round.holder;
 	uint64_t heard;
 
 	if (!o || !alive(dev, s, o - 1))
 		return 1;
-	heard = s->slot[o - 1].seen_ns > s->turn.granted_ns ? s->slot[o - 1].seen_ns : s->turn.granted_ns;
+	heard = s->slot[o - 1].seen_ns > s->round.granted_ns ? s->slot[o - 1].seen_ns : s->round.granted_ns;
 	/* a time in the future is nobody's */
 	return heard > now || now - heard > STALE_NS;
 }
@@ -405,16 +405,16 @@ static int try_acquire(struct emu_device *dev, int *switched)
 
 	if (enter(dev, &s))
 		return -1;
-	mine = s.turn.holder == dev->me + 1;
+	mine = s.round.holder == dev->me + 1;
 	if (!mine && vacant(dev, &s, now)) {
-		s.turn.holder = dev->me + 1;
-		s.turn.granted_ns = now;
-		mine = save_turn(dev, &s) ? -1 : 1;
+		s.round.holder = dev->me + 1;
+		s.round.granted_ns = now;
+		mine = save_round(dev, &s) ? -1 : 1;
 	}
-	*switched = mine == 1 && s.turn.last != dev->me + 1;
+	*switched = mine == 1 && s.round.last != dev->me + 1;
 	if (*switched) {
-		s.turn.last = dev->me + 1;
-		mine = save_turn(dev, &s) ? -1 : 1;
+		s.round.last = dev->me + 1;
+		mine = save_round(dev, &s) ? -1 : 1;
 	}
 	if (mine || !s.slot[dev->me].wants || now - s.slot[dev->me].seen_ns > REFRESH_NS) {
 		s.slot[dev->me].wants = 1;
@@ -446,7 +446,7 @@ int emu_device_acquire(struct emu_device *dev, uint32_t timeout_us)
 }
 
 /* The next place in turn that lives and wants the compute; EMU_DEVICE_SLOTS: none. */
-static uint32_t next_in_turn(struct emu_device *dev, const struct state *s)
+static uint32_t next_in_round(struct emu_device *dev, const struct state *s)
 {
 	uint64_t now = now_ns();
 
@@ -467,7 +467,7 @@ int emu_device_others_want(struct emu_device *dev)
 	if (enter(dev, &s))
 		return 0;
 	/* another took over while this process was silent: stop at once */
-	rc = s.turn.holder != dev->me + 1 || next_in_turn(dev, &s) < EMU_DEVICE_SLOTS;
+	rc = s.round.holder != dev->me + 1 || next_in_round(dev, &s) < EMU_DEVICE_SLOTS;
 	if (!rc) {
 		s.slot[dev->me].seen_ns = now_ns();
 		(void)save_mine(dev, &s);
@@ -486,11 +486,11 @@ void emu_device_yield(struct emu_device *dev, int want)
 	s.slot[dev->me].wants = want != 0;
 	s.slot[dev->me].seen_ns = now_ns();
 	(void)save_mine(dev, &s);
-	if (s.turn.holder == dev->me + 1) {
-		next = next_in_turn(dev, &s);
-		s.turn.holder = next < EMU_DEVICE_SLOTS ? next + 1 : 0;
-		s.turn.granted_ns = now_ns();
-		(void)save_turn(dev, &s);
+	if (s.round.holder == dev->me + 1) {
+		next = next_in_round(dev, &s);
+		s.round.holder = next < EMU_DEVICE_SLOTS ? next + 1 : 0;
+		s.round.granted_ns = now_ns();
+		(void)save_round(dev, &s);
 	}
 	leave(dev);
 }

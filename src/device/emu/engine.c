@@ -135,7 +135,7 @@ static void fill(struct sm *sm)
 }
 
 /* Let each of the SM's blocks execute for a while. Returns the thread instructions executed. */
-static uint64_t turn(struct sm *sm, int *ended)
+static uint64_t run_round(struct sm *sm, int *ended)
 {
 	uint64_t n = 0;
 
@@ -178,7 +178,7 @@ static void *sm_main(void *arg)
 		e->running++;
 		pthread_mutex_unlock(&e->mutex);
 		while (!ended && atomic_load_explicit(&e->run, memory_order_relaxed))
-			turn(sm, &ended);
+			run_round(sm, &ended);
 		pthread_mutex_lock(&e->mutex);
 		e->running--;
 		if (!atomic_load(&e->run))
@@ -218,7 +218,7 @@ static void all_sms(struct emu_engine *e)
 		fill(&e->sm[i]);
 	pthread_mutex_unlock(&e->mutex);
 	for (uint32_t i = 0; i < e->config->sms; i++) {
-		uint64_t n = turn(&e->sm[i], &ended) / EMU_LANES;
+		uint64_t n = run_round(&e->sm[i], &ended) / EMU_LANES;
 
 		longest = n > longest ? n : longest;
 	}

@@ -177,7 +177,7 @@ static int waits(const struct emu_task *t)
  * program enqueued them, except behind those that wait, and so do not overlap.
  * Context mutex held.
  */
-static int in_turn(const struct CUstream_st *s, const struct emu_task *t)
+static int in_order(const struct CUstream_st *s, const struct emu_task *t)
 {
 	for (struct CUstream_st *o = s->ctx->streams; o; o = o->next) {
 		const struct emu_task *x = o->running ? o->running : o->head;
@@ -202,7 +202,7 @@ void emu_task_execute(struct CUstream_st *s, struct emu_task *t)
 		while (t->event->done < t->a && !atomic_load(&ctx->error))
 			pthread_cond_wait(&ctx->changed, &ctx->mutex);
 	if (emu.config->deterministic && !t->front) {
-		while (!in_turn(s, t) && !atomic_load(&ctx->error))
+		while (!in_order(s, t) && !atomic_load(&ctx->error))
 			pthread_cond_wait(&ctx->changed, &ctx->mutex);
 		emu_engine_pass(emu.engine, TASK_CYCLES);
 	}

@@ -88,7 +88,7 @@ static struct ptx_constant parse_decimal_float(struct ptx_parser *p, struct ptx_
 	return of_double(d);
 }
 
-static int looks_decimal_float(struct ptx_slice s)
+static int is_decimal_float(struct ptx_slice s)
 {
 	for (uint32_t i = 0; i < s.len; i++)
 		if (s.s[i] == '.' || s.s[i] == 'e' || s.s[i] == 'E')
@@ -112,7 +112,7 @@ static struct ptx_constant parse_number(struct ptx_parser *p)
 		ptx_next(p);
 		return c;
 	}
-	if (mark != 'x' && looks_decimal_float(s)) {
+	if (mark != 'x' && is_decimal_float(s)) {
 		struct ptx_constant c = parse_decimal_float(p, s);
 
 		ptx_next(p);

@@ -30,7 +30,7 @@
 #define RESEND_NS (1 * GS_NS_PER_MS)
 #define SIGNALS_UNSTARTED 2
 /* How long a kernel that a fault has ended may go unnoticed. */
-#define FAULT_LOOK_NS (10 * GS_NS_PER_MS)
+#define FAULT_POLL_NS (10 * GS_NS_PER_MS)
 /* How long the daemon does not hear of launches without a slot, at first and at most; how long it is tried in the end. */
 #define TELL_FIRST_NS (50 * GS_NS_PER_MS)
 #define TELL_NS (1 * GS_NS_PER_S)
@@ -44,7 +44,7 @@ struct agent {
 	struct shim_session *session;
 	struct shim_context *current; /* not its handle, which another may have got since */
 	struct shim_context *in;    /* uses it, until it has looked at everything */
-	int waits;                  /* an evicted kernel waits for its turn */
+	int waits;                  /* an evicted kernel waits for its time slice */
 	uint32_t heard;             /* the doorbell at the last look */
 	uint64_t tell_ns;           /* when the daemon is told of untracked launches next */
 	uint64_t tell_step_ns;      /* doubles: a program may be over soon */
@@ -215,7 +215,7 @@ static CUresult lift_limit(struct agent *a, struct shim_launch *l)
  */
 static int let_go(struct shim_session *s, struct gs_slot *slot)
 {
-	return gs_slot_move(slot, GS_K_TORUN, GS_K_RUNNING) || shim_run_with_turn(s->page, slot, GS_K_READY) ||
+	return gs_slot_move(slot, GS_K_TORUN, GS_K_RUNNING) || shim_run_with_grant(s->page, slot, GS_K_READY) ||
 	       (shim_session_forsaken(s) && gs_slot_move(slot, GS_K_READY, GS_K_RUNNING));
 }
 
@@ -254,15 +254,15 @@ static void relaunch(struct agent *a, struct shim_launch *l, uint64_t now)
 /* Asked for now and then while launches are out. */
 static int context_failed(struct agent *a, struct shim_context *c, uint64_t now)
 {
-	if (!c->fault && now - c->looked_ns >= FAULT_LOOK_NS && enter(a, c) == 0) {
-		c->looked_ns = now;
-		shim_fault_look(c);
+	if (!c->fault && now - c->polled_ns >= FAULT_POLL_NS && enter(a, c) == 0) {
+		c->polled_ns = now;
+		shim_fault_poll(c);
 	}
 	return c->fault != CUDA_SUCCESS;
 }
 
 /* What launch l needs done, if it is out; shortens *nap to when it must be looked at again. */
-static void look_at(struct agent *a, struct shim_launch *l, uint64_t now, uint64_t *nap)
+static void read_slot(struct agent *a, struct shim_launch *l, uint64_t now, uint64_t *nap)
 {
 	uint32_t state;
 
@@ -286,9 +286,9 @@ static void look_at(struct agent *a, struct shim_launch *l, uint64_t now, uint64
 	if (state == GS_K_RUNNING && l->signalled_ns)
 		call_back(a, l);
 	a->waits |= state == GS_K_READY;
-	/* READY: with the turn (our own, if no daemon is there) it need not be asked for. */
+	/* READY: with the time slice (our own, if no daemon is there) it need not be asked for. */
 	if (state == GS_K_TORUN ||
-	    (state == GS_K_READY && (gs_page_load(a->session->page->turn) || shim_session_forsaken(a->session))))
+	    (state == GS_K_READY && (gs_page_load(a->session->page->grant) || shim_session_forsaken(a->session))))
 		relaunch(a, l, now);
 }
 
@@ -296,7 +296,7 @@ static void look_at(struct agent *a, struct shim_launch *l, uint64_t now, uint64
  * One look at every launch that is out; returns how long the agent may sleep.
  * Those on the GPU first: the ones queued behind them can wait.
  */
-static uint64_t look(struct agent *a)
+static uint64_t inspect(struct agent *a)
 {
 	uint64_t now = gs_clock_ns(), nap = NAP_IDLE_NS;
 	uint32_t slots = gs_page_slots(a->session->page);
@@ -305,7 +305,7 @@ static uint64_t look(struct agent *a)
 	for (int started = 1; started >= 0; started--) {
 		for (uint32_t i = 0; i < slots; i++)
 			if ((gs_page_load(a->session->page->slot[i].started) != 0) == started)
-				look_at(a, shim_launch_at(i), now, &nap);
+				read_slot(a, shim_launch_at(i), now, &nap);
 		flush_limits(a);
 	}
 	leave(a);
@@ -313,12 +313,12 @@ static uint64_t look(struct agent *a)
 }
 
 /*
- * The daemon would take the turn now; nobody else writes it meanwhile.  What is on
- * the GPU ends, and the next launch finds that the turn is over.
+ * The daemon would take the time slice now; nobody else writes it meanwhile.  What is on
+ * the GPU ends, and the next launch finds that the time slice is over.
  */
-static void give_turn_back(struct shim_session *s)
+static void return_grant(struct shim_session *s)
 {
-	atomic_store(&s->page->turn, 0);
+	atomic_store(&s->page->grant, 0);
 	gs_page_doorbell(s->page);
 }
 
@@ -335,12 +335,12 @@ static void keep_connection(struct agent *a)
 		a->reconnect_step_ns = RECONNECT_NS;
 		a->reconnect_ns = now + RECONNECT_NS;
 		if (s->absent != GS_ABSENT_RUN)
-			give_turn_back(s);
+			return_grant(s);
 	}
-	if (s->connected || s->turned_away || s->alone)
+	if (s->connected || s->sent_away || s->alone)
 		return;
-	if (s->absent == GS_ABSENT_RUN && !gs_page_load(s->page->turn)) {
-		gs_page_store(s->page->turn, 1);
+	if (s->absent == GS_ABSENT_RUN && !gs_page_load(s->page->grant)) {
+		gs_page_store(s->page->grant, 1);
 		gs_page_doorbell(s->page);
 	}
 	if (now < a->reconnect_ns)
@@ -382,18 +382,18 @@ static void tell_of_the_last(struct shim_session *s)
 		nanosleep(&nap, NULL);
 }
 
-/* Rung for while a kernel waits: its turn is near, and a wake-up takes long.  1: look again. */
+/* Rung for while a kernel waits: its time slice is near, and a wake-up takes long.  1: look again. */
 static int stay_awake(struct agent *a, uint32_t doorbell)
 {
 	struct gs_page *page = a->session->page;
-	uint64_t until = gs_clock_ns() + SHIM_TURN_SPIN_NS;
+	uint64_t until = gs_clock_ns() + SHIM_GRANT_SPIN_NS;
 	int rung = doorbell != a->heard;
 
 	a->heard = doorbell;
 	if (!rung || !a->waits || !a->session->connected)
 		return 0;
 	while (gs_clock_ns() < until) {
-		if (gs_page_load(page->doorbell) != doorbell || gs_page_load(page->turn))
+		if (gs_page_load(page->doorbell) != doorbell || gs_page_load(page->grant))
 			return 1;
 		__builtin_ia32_pause();
 	}
@@ -409,7 +409,7 @@ static void *run(void *arg)
 	gs_slice_short(); /* the program's threads may spin where this one is woken */
 	while (!s->stopping) {
 		uint32_t doorbell = gs_page_load(s->page->doorbell);
-		uint64_t nap = look(&a);
+		uint64_t nap = inspect(&a);
 
 		if (s->alone)
 			shim_force_step(&force, s, gs_clock_ns(), &nap);

@@ -180,7 +180,7 @@ static int all_idle(struct shim_session *session)
  * Which of them are idle by now?  Once a stream has been captured nobody is asked: the question ends a capture.  Another
  * thread's default stream cannot be asked for.
  */
-static void look(struct shim_session *session, CUcontext ctx)
+static void inspect(struct shim_session *session, CUcontext ctx)
 {
 	struct shim_context *c = shim_capture_used() ? NULL : shim_context_known(session);
 
@@ -224,7 +224,7 @@ static void await_room(struct shim_session *session, CUcontext ctx, uint32_t mor
 		}
 		if (!first)
 			nap();
-		look(session, ctx);
+		inspect(session, ctx);
 		pthread_mutex_lock(&lock);
 	}
 	shim_patience_rewarded(&p);
@@ -306,7 +306,7 @@ int shim_channel_blocks(struct shim_session *session, CUstream stream, struct sh
 	room = has_room(ctx, is_more(stream, s));
 	if (!room) {
 		pthread_mutex_unlock(&lock);
-		look(session, ctx);
+		inspect(session, ctx);
 		pthread_mutex_lock(&lock);
 		s = find(stream);
 		room = has_room(ctx, is_more(stream, s));

@@ -34,7 +34,7 @@ struct shim_context {
 	CUdeviceptr page;         /* struct gs_page */
 	/* What the agent writes, too. */
 	_Alignas(SHIM_LINE) _Atomic unsigned int users; /* threads that are in it, the program's own calls aside */
-	uint64_t looked_ns;       /* agent: when it last asked for a fault */
+	uint64_t polled_ns;       /* agent: when it last asked for a fault */
 	void *view;               /* the page at an address of this context's own, or NULL */
 	CUstream control;         /* eviction signals */
 	CUstream relaunch;

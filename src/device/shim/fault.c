@@ -38,7 +38,7 @@ int shim_fault_seen(struct shim_context *c, CUresult rc)
 	return 1;
 }
 
-void shim_fault_look(struct shim_context *c)
+void shim_fault_poll(struct shim_context *c)
 {
 	shim_fault_seen(c, REAL(cuStreamQuery)(c->control));
 }

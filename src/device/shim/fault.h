@@ -16,6 +16,6 @@
 int shim_fault_seen(struct shim_context *c, CUresult rc);
 
 /* Ask the driver; c is current.  Never waits. */
-void shim_fault_look(struct shim_context *c);
+void shim_fault_poll(struct shim_context *c);
 
 #endif

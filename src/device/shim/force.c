@@ -138,12 +138,12 @@ static int evictable_out(struct gs_page *page)
 	return 0;
 }
 
-/* As the daemon does it: first the turn, then the slots (DESIGN.md, "Turns"). */
-static int take_turn(struct gs_page *page)
+/* As the daemon does it: first the time slice, then the slots (DESIGN.md, "Turns"). */
+static int take_grant(struct gs_page *page)
 {
 	int told = 0;
 
-	atomic_store(&page->turn, 0);
+	atomic_store(&page->grant, 0);
 	for (uint32_t i = 0; i < GS_PAGE_SLOTS; i++)
 		if (evictable(&page->slot[i]) && gs_page_load(page->slot[i].started))
 			told |= gs_slot_move(&page->slot[i], GS_K_RUNNING, GS_K_TOEVICT);
@@ -158,12 +158,12 @@ static int leaving(struct gs_page *page)
 	return 0;
 }
 
-/* Launches that met the turn taken back sleep on the doorbell. */
-static void give_turn(struct shim_force *f, struct gs_page *page)
+/* Launches that met the time slice taken back sleep on the doorbell. */
+static void give_grant(struct shim_force *f, struct gs_page *page)
 {
 	f->evicting = 0;
 	f->since_ns = 0;
-	gs_page_store(page->turn, 1);
+	gs_page_store(page->grant, 1);
 	gs_page_doorbell(page);
 }
 
@@ -177,17 +177,17 @@ void shim_force_step(struct shim_force *f, struct shim_session *s, uint64_t now,
 		return;
 	if (f->evicting) {
 		if (!leaving(s->page))
-			give_turn(f, s->page);
+			give_grant(f, s->page);
 	} else if (!at_work(s->page)) {
 		f->since_ns = 0;
 	} else if (!f->since_ns) {
 		f->since_ns = now;
 	} else if (now - f->since_ns >= period) {
-		f->evicting = take_turn(s->page);
+		f->evicting = take_grant(s->page);
 		if (f->evicting)
 			*nap_ns = 0; /* the signals are the agent's to send, now */
 		else
-			give_turn(f, s->page);
+			give_grant(f, s->page);
 	}
 	if (nap > NAP_MAX_NS)
 		nap = NAP_MAX_NS;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Evictions without a daemon, as gpushare-emu(1) asks for them: the process's
- * own agent takes the turn away and gives it back, or the emulated device
+ * own agent takes the time slice away and gives it back, or the emulated device
  * tells a kernel to leave after so many block-tasks.  For trying out whether a
  * program survives them; where a daemon is named, it alone decides.
  *
@@ -21,7 +21,7 @@
 
 struct shim_force {
 	uint64_t since_ns;  /* when something evictable was first seen on the GPU; 0: nothing is */
-	int evicting;       /* the turn is taken back, not everybody has left */
+	int evicting;       /* the time slice is taken back, not everybody has left */
 };
 
 /* Is the process to be its own daemon?  1 and the plan if the environment says so and names no daemon's socket. */
@@ -41,7 +41,7 @@ static inline int shim_force_counts(const struct shim_session *s)
 CUresult shim_force_arm(struct shim_session *s, struct shim_launch *l);
 
 /*
- * The agent's thread only: takes the turn from kernels that have been on the
+ * The agent's thread only: takes the time slice from kernels that have been on the
  * GPU for a period, and gives it back once they have left.  Shortens *nap_ns
  * to when it wants to be called again.
  */

@@ -127,7 +127,7 @@ static void add_node(CUgraphNode node, CUgraphNodeType type, void *user)
 		g->blind = 1;
 }
 
-static struct shim_graph look(CUgraph graph)
+static struct shim_graph inspect(CUgraph graph)
 {
 	struct shim_graph g = { .named_by = graph };
 
@@ -215,7 +215,7 @@ void shim_graph_gone(CUgraphExec exec)
 
 void shim_graph_made(CUgraphExec exec, CUgraph graph)
 {
-	struct shim_graph g = look(graph), *now;
+	struct shim_graph g = inspect(graph), *now;
 	struct shim_kernel *k;
 
 	keep_framed(&g);
@@ -262,7 +262,7 @@ static CUresult updated(CUgraphExec exec, CUgraph graph, CUresult rc)
 
 	if (!k)
 		return rc;
-	g = look(graph);
+	g = inspect(graph);
 	keep_framed(&g);
 	pthread_mutex_lock(&lock);
 	is = known(k);
@@ -348,8 +348,8 @@ static CUresult child_set(CUgraphExec exec, CUgraphNode node, CUgraph graph, CUr
 	if (!k)
 		return rc;
 	if (REAL(cuGraphChildGraphNodeGetGraph)(node, &child) == CUDA_SUCCESS)
-		old = look(child);
-	g = look(graph);
+		old = inspect(child);
+	g = inspect(graph);
 	pthread_mutex_lock(&lock);
 	if (known(k)) {
 		/* Not those of one that the driver did not take: then it had them all, by whatever names. */

@@ -2,7 +2,7 @@
 /*
  * Launching, and what a launch waits for.
  *
- * With the turn a launch goes straight to the driver; without it, it waits
+ * With the time slice a launch goes straight to the driver; without it, it waits
  * for the daemon (DESIGN.md, "Turns"), in its stream where that is worth it (preenqueued.h).  An evictable kernel goes out as its
  * preemptible variant with a wait behind it that the kernel's last block ends,
  * so whatever the program enqueues next stays behind it across evictions.
@@ -28,7 +28,7 @@
 #include "device/shim/untracked.h"
 #include "device/shim/wraps.h"
 
-#define TURN_NAP_NS (100ull * 1000 * 1000)
+#define GRANT_NAP_NS (100ull * 1000 * 1000)
 
 /* The program's own launch, unchanged. */
 static CUresult launch_original(const struct shim_request *r)
@@ -96,14 +96,14 @@ static void prepare(struct shim_session *s, struct shim_launch *l, struct shim_c
 }
 
 /*
- * The daemon takes the turn back first and looks at the slots then; we write
- * the slot first and look at the turn then: one of us sees the other.
+ * The daemon takes the time slice back first and looks at the slots then; we write
+ * the slot first and look at the time slice then: one of us sees the other.
  */
-int shim_run_with_turn(struct gs_page *page, struct gs_slot *slot, uint32_t from)
+int shim_run_with_grant(struct gs_page *page, struct gs_slot *slot, uint32_t from)
 {
-	if (!gs_page_load(page->turn) || !gs_slot_move(slot, from, GS_K_RUNNING))
+	if (!gs_page_load(page->grant) || !gs_slot_move(slot, from, GS_K_RUNNING))
 		return 0;
-	if (atomic_load(&page->turn))
+	if (atomic_load(&page->grant))
 		return 1;
 	if (!gs_slot_move(slot, GS_K_RUNNING, GS_K_READY))
 		gs_slot_move(slot, GS_K_TOEVICT, GS_K_READY);
@@ -114,35 +114,35 @@ int shim_run_with_turn(struct gs_page *page, struct gs_slot *slot, uint32_t from
  * Whoever is counted as awake has a launch that nobody has let go yet, and
  * looks for that: the daemon wakes nobody if as many are counted as it lets go.
  * One that counted although its launch was away already would stand for another, who sleeps.
- * So it counts from when the launch is there to be let go, the turn not: who gives
- * the turn afterwards sees the launch; and no more when it goes.
+ * So it counts from when the launch is there to be let go, the time slice not: who gives
+ * the time slice afterwards sees the launch; and no more when it goes.
  */
 static void count_awake(struct gs_page *page, struct gs_slot *slot, int *awake, int is)
 {
 	if (is && !*awake)
-		is = !atomic_load(&page->turn) && gs_page_load(slot->state) == GS_K_READY;
+		is = !atomic_load(&page->grant) && gs_page_load(slot->state) == GS_K_READY;
 	if (is != *awake)
 		atomic_fetch_add(&page->awake, is ? 1u : -1u);
 	*awake = is;
 }
 
-/* Has it been let go?  Then it goes, if nobody was quicker to take the turn away. */
+/* Has it been let go?  Then it goes, if nobody was quicker to take the time slice away. */
 static int try_to_go(struct shim_session *s, struct shim_launch *l, int *awake)
 {
 	if (l->preenqueued)
 		return shim_preenqueued_went(s, l);
-	if (gs_page_load(l->slot->state) != GS_K_TORUN && !gs_page_load(s->page->turn))
+	if (gs_page_load(l->slot->state) != GS_K_TORUN && !gs_page_load(s->page->grant))
 		return 0;
 	count_awake(s->page, l->slot, awake, 0);
 	return gs_slot_move(l->slot, GS_K_TORUN, GS_K_RUNNING) ||
-	       shim_run_with_turn(s->page, l->slot, GS_K_READY);
+	       shim_run_with_grant(s->page, l->slot, GS_K_READY);
 }
 
 /* Until the launch may go.  0, or an error when no daemon may be done without. */
 static CUresult sleep_until_it_goes(struct shim_session *s, struct shim_launch *l, int *awake)
 {
 	struct gs_page *page = s->page;
-	uint64_t spin_until = gs_clock_ns() + SHIM_TURN_SPIN_NS;
+	uint64_t spin_until = gs_clock_ns() + SHIM_GRANT_SPIN_NS;
 
 	for (;;) {
 		uint32_t doorbell = gs_page_load(page->doorbell);
@@ -150,7 +150,7 @@ static CUresult sleep_until_it_goes(struct shim_session *s, struct shim_launch *
 		if (try_to_go(s, l, awake))
 			return CUDA_SUCCESS;
 		if (shim_session_forsaken(s) && !l->preenqueued) {
-			if (!s->turned_away)
+			if (!s->sent_away)
 				shim_session_say_absent(s);
 			return CUDA_ERROR_SYSTEM_NOT_READY;
 		}
@@ -161,8 +161,8 @@ static CUresult sleep_until_it_goes(struct shim_session *s, struct shim_launch *
 		}
 		/* Not awake before it sleeps: a doorbell that wakes nobody has changed by then. */
 		count_awake(page, l->slot, awake, 0);
-		if (gs_page_wait(page, doorbell, TURN_NAP_NS) != doorbell)
-			spin_until = gs_clock_ns() + SHIM_TURN_SPIN_NS; /* the turn is near */
+		if (gs_page_wait(page, doorbell, GRANT_NAP_NS) != doorbell)
+			spin_until = gs_clock_ns() + SHIM_GRANT_SPIN_NS; /* the time slice is near */
 	}
 }
 
@@ -283,7 +283,7 @@ static CUresult enqueue(struct shim_session *s, struct shim_launch *l, const str
 	return rc;
 }
 
-/* Gives the driver what waits for its turn (preenqueued.h): its answer, if it has taken the wait (l->pre-enqueued). */
+/* Gives the driver what waits for its time slice (preenqueued.h): its answer, if it has taken the wait (l->pre-enqueued). */
 static CUresult preenqueue(struct shim_session *s, struct shim_launch *l, const struct shim_request *r, int *awake)
 {
 	CUresult rc = CUDA_SUCCESS;
@@ -302,16 +302,16 @@ static CUresult preenqueue(struct shim_session *s, struct shim_launch *l, const 
 }
 
 /* Until the launch may go; l->pre-enqueued: it is in its stream by then, or the driver has refused it behind a wait that is. */
-static CUresult wait_for_turn(struct shim_session *s, struct shim_launch *l, const struct shim_request *r)
+static CUresult wait_for_grant(struct shim_session *s, struct shim_launch *l, const struct shim_request *r)
 {
 	int awake = 0, rung = gs_page_load(s->page->attended) == GS_ATTENDED_AWAKE;
 	CUresult rc = CUDA_SUCCESS;
 
-	if (shim_run_with_turn(s->page, l->slot, GS_K_PREP))
+	if (shim_run_with_grant(s->page, l->slot, GS_K_PREP))
 		return CUDA_SUCCESS;
 	gs_slot_move(l->slot, GS_K_PREP, GS_K_READY);
 	count_awake(s->page, l->slot, &awake, 1);
-	/* Who is woken to hear it has this processor until the turn is ours: then it would be too late to arm. */
+	/* Who is woken to hear it has this processor until the time slice is ours: then it would be too late to arm. */
 	if (rung)
 		gs_client_doorbell(s->client);
 	if (shim_preenqueued_may(s, l))
@@ -325,7 +325,7 @@ static CUresult wait_for_turn(struct shim_session *s, struct shim_launch *l, con
 }
 
 /*
- * The driver has refused the launch, behind the wait for its turn: that is ended, for which nobody needs a turn, and the
+ * The driver has refused the launch, behind the wait for its time slice: that is ended, for which nobody needs a turn, and the
  * GPU says that the launch is over.  0: the driver refuses that, too.
  */
 static int end_wait(struct shim_launch *l, const struct shim_request *r)
@@ -365,7 +365,7 @@ static CUresult launch_untracked(struct shim_session *s, struct shim_context *c,
 	return rc;
 }
 
-/* Before the turn: what is held may need it.  A graph's branches beside the first are streams of their own to the GPU. */
+/* Before the time slice: what is held may need it.  A graph's branches beside the first are streams of their own to the GPU. */
 static void take_channels(struct shim_session *s, struct shim_launch *l, const struct shim_request *r)
 {
 	uint32_t branches = r->graph ? l->kernel->branches : 1;
@@ -379,7 +379,7 @@ static void take_channels(struct shim_session *s, struct shim_launch *l, const s
 	l->in = shim_channel_enter(s, r->stream);
 }
 
-/* What goes out with a slot: it waits for the turn, and the daemon hears of its end. */
+/* What goes out with a slot: it waits for the time slice, and the daemon hears of its end. */
 static CUresult launch_told(struct shim_session *s, struct shim_context *c, struct shim_kernel *k,
 			    const struct shim_request *r)
 {
@@ -392,12 +392,12 @@ static CUresult launch_told(struct shim_session *s, struct shim_context *c, stru
 		shim_queue_enter(s, l, r->stream);
 		take_channels(s, l, r);
 	}
-	/* Before the turn: what is held may need it, and the daemon would wait for this one. */
+	/* Before the time slice: what is held may need it, and the daemon would wait for this one. */
 	if (!l->evictable && !l->in_barrier && shim_request_grows(c, k, 0)) {
 		l->in_barrier = 1;
 		shim_barrier_enter(0);
 	}
-	rc = wait_for_turn(s, l, r);
+	rc = wait_for_grant(s, l, r);
 	if (rc == CUDA_SUCCESS && !l->preenqueued)
 		rc = enqueue(s, l, r);
 	in = l->in; /* once it is enqueued, the launch may be over and another's */
@@ -466,7 +466,7 @@ static CUresult launch_managed(struct shim_session *s, struct shim_context *c, s
 		r->tasks = (uint64_t)c->sms;
 	if (!r->time->tpt_ps && r->block[0] && !s->alone) /* not of what has no shape here */
 		shim_kernel_recall(s, k, r->time, r->block, tasks_of(r), (double)tasks_of(r) / (double)r->tasks);
-	/* What grows waits at the barrier, and the turn may be gone by then. */
+	/* What grows waits at the barrier, and the time slice may be gone by then. */
 	if (!shim_request_grows(c, k, 0) && !r->graph && !s->alone && shim_may_go_untracked(s->page, r->time, r->tasks))
 		return launch_untracked(s, c, r);
 	/* Untracked launches go by what is known of the context; here the driver is asked. */

@@ -83,7 +83,7 @@ static int query(struct shim_session *s, uint64_t bytes)
 
 int shim_charge(struct shim_session *s, uint64_t bytes)
 {
-	if (s->turned_away)
+	if (s->sent_away)
 		return 0;
 	if (!bytes)
 		return 1;

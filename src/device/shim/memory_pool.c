@@ -281,7 +281,7 @@ SHIM_EXPORT CUresult cuMemFreeAsync_ptsz(CUdeviceptr ptr, CUstream stream)
 	SHIM_UNCOUNTED(SHIM_CHARGE_POINTER, ptr, REAL(cuMemFreeAsync_ptsz)(ptr, stream));
 }
 
-static void look_at(CUmemoryPool handle)
+static void inspect(CUmemoryPool handle)
 {
 	struct shim_session *s = shim_session_peek();
 	struct pool *p;
@@ -299,7 +299,7 @@ SHIM_EXPORT CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t keep)
 {
 	CUresult rc = REAL(cuMemPoolTrimTo)(pool, keep);
 
-	look_at(pool);
+	inspect(pool);
 	return rc;
 }
 

@@ -8,7 +8,7 @@
 
 /* A call of the class QUEUES (entries.def): one mostly; a host function is one before it and one behind. */
 #define SHIM_QUEUES_OPERATIONS 2
-/* A launch: a wait for its turn, the control block's words or a mark, two events, the kernel, the wait or the other mark. */
+/* A launch: a wait for its time slice, the control block's words or a mark, two events, the kernel, the wait or the other mark. */
 #define SHIM_LAUNCH_OPERATIONS 7
 
 #endif

@@ -15,7 +15,7 @@ struct search {
 	enum shim_place place;
 };
 
-static int look_in(struct dl_phdr_info *object, size_t size, void *user)
+static int search_in(struct dl_phdr_info *object, size_t size, void *user)
 {
 	struct search *s = user;
 
@@ -36,7 +36,7 @@ enum shim_place shim_place_of(const void *address)
 {
 	struct search s = { (uintptr_t)address, 0, SHIM_PLACE_MEMORY };
 
-	dl_iterate_phdr(look_in, &s);
+	dl_iterate_phdr(search_in, &s);
 	return s.place;
 }
 

@@ -12,7 +12,7 @@
  */
 #define PATIENCE_NS (2 * GS_NS_PER_S)
 #define PATIENCE_HALVES 10
-/* While the turn is another client's, what is evicted does not end: that time counts so many times less. */
+/* While the time slice is another client's, what is evicted does not end: that time counts so many times less. */
 #define AWAY_TIMES 16
 
 int shim_patience_ends(struct shim_patience *p, const struct shim_session *s)
@@ -21,7 +21,7 @@ int shim_patience_ends(struct shim_patience *p, const struct shim_session *s)
 	unsigned int was = *p->in_vain;
 
 	if (p->then)
-		p->waited_ns += (now - p->then) / (gs_page_load(s->page->turn) ? 1 : AWAY_TIMES);
+		p->waited_ns += (now - p->then) / (gs_page_load(s->page->grant) ? 1 : AWAY_TIMES);
 	p->then = now;
 	/* At the end of the process nobody relaunches what is held. */
 	if (s->stopping)

@@ -10,8 +10,8 @@
 #include "device/shim/context.h"
 #include "device/shim/kernels.h"
 
-/* A futex wake takes 13 us, and 268 for one in a hundred (facts/h200.md): a short wait for the turn is spent awake. */
-#define SHIM_TURN_SPIN_NS (200ull * 1000)
+/* A futex wake takes 13 us, and 268 for one in a hundred (facts/h200.md): a short wait for the time slice is spent awake. */
+#define SHIM_GRANT_SPIN_NS (200ull * 1000)
 
 struct shim_launch {
 	_Atomic int taken;            /* enum below */
@@ -27,7 +27,7 @@ struct shim_launch {
 	CUstream stream;              /* evictable: the one that holds it, for suspend.c alone */
 	uint8_t evictable, legacy, sampled; /* enum shim_timed */
 	uint8_t proxy;                /* evictable: its worker 0 sees TOEVICT by itself (ctl.h) */
-	_Atomic uint8_t preenqueued;        /* it has waited in its stream for its turn (preenqueued.h), or does */
+	_Atomic uint8_t preenqueued;        /* it has waited in its stream for its time slice (preenqueued.h), or does */
 	uint8_t beside;               /* enum gs_beside, as it went out */
 	uint8_t in_barrier;                /* it goes out behind the closed barrier: shim_request_grows() */
 	/* Not evictable: its part of what is queued, whether its time is not known, in which stream. */
@@ -90,8 +90,8 @@ void shim_launch_queue(struct shim_launch *l, CUstream stream, uint64_t ns, int 
 /* The same of this stream alone; threads' default streams are told apart by nobody. */
 uint64_t shim_launch_queued_in(CUstream stream, unsigned int *unknown);
 
-/* Take a PREP or READY slot to RUNNING if this client holds the turn: 1 if it did. */
-int shim_run_with_turn(struct gs_page *page, struct gs_slot *slot, uint32_t from);
+/* Take a PREP or READY slot to RUNNING if this client holds the time slice: 1 if it did. */
+int shim_run_with_grant(struct gs_page *page, struct gs_slot *slot, uint32_t from);
 
 /* Launch the variant (first or again) in `stream`; the context must be current. */
 CUresult shim_launch_variant(struct shim_launch *l, CUstream stream);

@@ -30,7 +30,7 @@ int shim_preenqueued_wait(struct shim_launch *l, CUstream stream)
 
 void shim_preenqueued_say(struct shim_launch *l)
 {
-	shim_log("%s waits for its turn in its stream", l->kernel->name);
+	shim_log("%s waits for its time slice in its stream", l->kernel->name);
 	atomic_fetch_or(&l->slot->flags, GS_SLOT_PREENQUEUED);
 }
 
@@ -44,7 +44,7 @@ static int has_gone(const struct gs_slot *slot)
 
 static int let_go(const struct shim_session *s, struct gs_slot *slot)
 {
-	int ours = shim_session_forsaken(s) || (!s->connected && gs_page_load(s->page->turn));
+	int ours = shim_session_forsaken(s) || (!s->connected && gs_page_load(s->page->grant));
 
 	if (gs_page_load(slot->state) != GS_K_TORUN && !ours)
 		return 0;

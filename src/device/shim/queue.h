@@ -20,7 +20,7 @@ static inline int shim_queue_is_short(const struct gs_page *page)
 }
 
 /*
- * A launch that cannot be evicted is about to wait for its turn: waits while
+ * A launch that cannot be evicted is about to wait for its time slice: waits while
  * too much is out, and counts it.  While nobody else wants the GPU or has used it of late, too much
  * is what would be so in each stream, within a second in all: in streams of their own kernels run beside each other, and to hold them
  * back would take that away, for the sake of nobody yet.  Returns in the end, whatever is in

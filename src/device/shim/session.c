@@ -105,10 +105,10 @@ int shim_session_connect(struct shim_session *s, int timeout_ms, struct gs_error
  * The daemon is there and says that this process is no part of the job that
  * it names: it gets nothing of the GPU, least of all past everybody's turns.
  */
-static void turn_away(struct shim_session *s, const struct gs_error *err)
+static void send_away(struct shim_session *s, const struct gs_error *err)
 {
 	shim_notice("%s: this program gets nothing of the GPU", err->text);
-	s->turned_away = 1;
+	s->sent_away = 1;
 	s->absent = GS_ABSENT_FAIL;
 }
 
@@ -154,7 +154,7 @@ static void greet(struct shim_session *s, struct gs_error *err)
 		if (shim_session_connect(s, CONNECT_TIMEOUT_MS, err) == 0)
 			return;
 		if (s->refused) {
-			turn_away(s, err);
+			send_away(s, err);
 			return;
 		}
 		if (tries == GREET_TRIES && !gs_client_waits(s->client))
@@ -195,7 +195,7 @@ static struct shim_session *make(const char *socket, struct shim_force_plan forc
 		if (gs_client_own_page(s->client, &err) < 0)
 			goto fail;
 		s->page = gs_client_page(s->client);
-		gs_page_store(s->page->turn, s->alone);
+		gs_page_store(s->page->grant, s->alone);
 	}
 	shim_launch_init(s->page);
 	if (shim_agent_start(s) < 0) {

@@ -85,7 +85,7 @@ static SHIM_INLINE uint64_t shim_untracked_ps(const struct gs_page *page, const 
 	uint64_t ps = atomic_load_explicit(&t->tpt_ps, memory_order_relaxed) * tasks;
 	uint32_t contended = gs_page_load(page->contended);
 
-	if (!gs_page_load(page->turn) || (contended && !shim_untracked_are_short(contended)) || shim_time_due(t, shim_time_launches(t), shared))
+	if (!gs_page_load(page->grant) || (contended && !shim_untracked_are_short(contended)) || shim_time_due(t, shim_time_launches(t), shared))
 		return 0;
 	return ps;
 }

@@ -10,9 +10,9 @@
 #include "gpushare/arbiter/gpu_core.h"
 #include "gpushare/arbiter/polling.h"
 
-void gs_gpu_client_turn(struct gs_gpu_client *t, uint32_t turn)
+void gs_gpu_client_grant(struct gs_gpu_client *t, uint32_t grant)
 {
-	atomic_store(&t->p.page->turn, turn);
+	atomic_store(&t->p.page->grant, grant);
 	atomic_thread_fence(memory_order_seq_cst); /* before the slots are read */
 }
 
@@ -94,7 +94,7 @@ static void add_leave(const struct gs_slot *slot, int told, uint64_t *leave_ns)
 unsigned gs_gpu_client_sweep(struct gs_gpu_client *t, uint64_t now, unsigned *evicted, uint64_t *leave_ns)
 {
 	struct gs_page *page = t->p.page;
-	/* Read after the turn was taken: who began to use a slot before that is seen. */
+	/* Read after the time slice was taken: who began to use a slot before that is seen. */
 	unsigned put_off = 0, slots = gs_page_slots(page);
 
 	*evicted = 0;
@@ -272,40 +272,40 @@ static uint64_t untold(struct gs_gpu_client *t, uint64_t launches)
 	return launches - told;
 }
 
-void gs_gpu_client_account(struct gs_gpu_client *t, const struct gs_look *look, int has_gpu,
+void gs_gpu_client_account(struct gs_gpu_client *t, const struct gs_poll *inspect, int has_gpu,
 		       uint64_t now)
 {
 	uint64_t since = t->account.charged_ns;
 	struct gs_step_usage *usage = t->p.usage;
 
 	gs_gpu_client_charge(t, has_gpu, now);
-	usage->launches += untold(t, look->launches);
-	usage->preemptions += look->preemptions;
-	for (uint32_t i = 0; i < look->nevents; i++)
-		book_event(t, &look->event[i]);
-	if (!t->account.busy && look->launches)
+	usage->launches += untold(t, inspect->launches);
+	usage->preemptions += inspect->preemptions;
+	for (uint32_t i = 0; i < inspect->nevents; i++)
+		book_event(t, &inspect->event[i]);
+	if (!t->account.busy && inspect->launches)
 		usage->periods++;
 	/* A lone holder's kernels that came and went since the last look. */
-	if (!t->account.busy && look->unseen_ns) {
+	if (!t->account.busy && inspect->unseen_ns) {
 		uint64_t dt = now > since ? now - since : 0;
-		uint64_t ran = look->unseen_ns < dt ? look->unseen_ns : dt;
+		uint64_t ran = inspect->unseen_ns < dt ? inspect->unseen_ns : dt;
 
 		usage->turnaround_ns += ran;
 		usage->active_ns += ran;
 	}
-	t->ready = look->ready + look->torun;
-	t->live = gs_look_live(look);
-	t->on_gpu = look->on_gpu;
-	t->off_gpu = look->off_gpu;
-	t->found.staying = look->staying;
-	t->found.staying_ns = look->staying_ns;
-	t->found.staying_live = look->staying_live;
-	t->found.staying_out = look->staying_out;
-	t->longest_ns = look->longest_ns;
-	t->found.requested_ns = look->requested_ns;
-	t->found.put_back = look->put_back;
-	memcpy(t->found.out, look->out, sizeof(t->found.out));
-	gs_holders_seen(t, look->launches, now);
+	t->ready = inspect->ready + inspect->torun;
+	t->live = gs_poll_live(inspect);
+	t->on_gpu = inspect->on_gpu;
+	t->off_gpu = inspect->off_gpu;
+	t->found.staying = inspect->staying;
+	t->found.staying_ns = inspect->staying_ns;
+	t->found.staying_live = inspect->staying_live;
+	t->found.staying_out = inspect->staying_out;
+	t->longest_ns = inspect->longest_ns;
+	t->found.requested_ns = inspect->requested_ns;
+	t->found.put_back = inspect->put_back;
+	memcpy(t->found.out, inspect->out, sizeof(t->found.out));
+	gs_holders_seen(t, inspect->launches, now);
 	if (t->account.busy && !t->live)
 		gs_polling_idle(t, now);
 	else if (!t->account.busy && t->live)

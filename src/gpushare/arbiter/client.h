@@ -16,7 +16,7 @@
 
 struct gs_traced;
 
-/* What the latest poll of its page has found, besides gs_gpu_client.ready to off_gpu; see gs_look. */
+/* What the latest poll of its page has found, besides gs_gpu_client.ready to off_gpu; see gs_poll. */
 struct gs_found {
 	uint32_t staying, staying_live, staying_out, put_back;
 	uint64_t staying_ns, requested_ns;
@@ -52,7 +52,7 @@ struct gs_gpu_client {
 	uint32_t live;         /* and RUNNING and TOEVICT */
 	uint32_t on_gpu;       /* of those, started */
 	uint32_t off_gpu;      /* and not started */
-	uint64_t longest_ns;   /* gs_look */
+	uint64_t longest_ns;   /* gs_poll */
 	struct gs_found found;
 	struct gs_late late;
 	uint32_t bad;          /* the page holds what cannot be */
@@ -66,8 +66,8 @@ struct gs_gpu_client {
 	uint64_t ended_ns;     /* when it was last seen to have nothing live */
 	uint64_t gap_ns, gap_before_ns; /* from then until it was live again, the last two times; 0: not known */
 	struct gs_holder_state holder_state; /* holders.h */
-	uint64_t idle_since;   /* holds the turn with nothing to do; 0: busy */
-	uint64_t wait_since;   /* a task without the turn; 0: it is none or has it */
+	uint64_t idle_since;   /* holds the time slice with nothing to do; 0: busy */
+	uint64_t wait_since;   /* a task without the time slice; 0: it is none or has it */
 	struct gs_traced *traced; /* NULL: not in the trace */
 };
 
@@ -83,8 +83,8 @@ int gs_gpu_client_uses(const struct gs_gpu_client *t, uint64_t now);
 /* Does it want the GPU, or use it, as an equal of that one?  (holders.c) */
 int gs_gpu_client_is_equal(const struct gs_gpu_client *t, const struct gs_gpu_client *of);
 
-/* Give or take the turn, sequentially consistent (Dekker's handshake, see handover.c). */
-void gs_gpu_client_turn(struct gs_gpu_client *t, uint32_t turn);
+/* Give or take the time slice, sequentially consistent (Dekker's handshake, see handover.c). */
+void gs_gpu_client_grant(struct gs_gpu_client *t, uint32_t grant);
 
 /* Is something ready, and all of that in its stream already (GS_SLOT_PREENQUEUED)? */
 int gs_gpu_client_is_preenqueued(const struct gs_gpu_client *t);
@@ -123,8 +123,8 @@ void gs_gpu_client_untracked(struct gs_gpu_client *t, const struct gs_untracked 
 /* With those it has made so many in all. */
 void gs_gpu_client_launched(struct gs_gpu_client *t, uint64_t launched);
 
-/* Book what a look found; holds: it had the turn since the last one. */
-void gs_gpu_client_account(struct gs_gpu_client *t, const struct gs_look *look, int has_gpu,
+/* Book what a look found; holds: it had the time slice since the last one. */
+void gs_gpu_client_account(struct gs_gpu_client *t, const struct gs_poll *inspect, int has_gpu,
 		       uint64_t now);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Evictions that somebody asked for (gpusharectl run --force-evict-ms), to see
- * that a program survives them and what they cost: whoever has had the turn for
- * its period is told to leave like anybody else, and gets the turn back as soon as
+ * that a program survives them and what they cost: whoever has had the time slice for
+ * its period is told to leave like anybody else, and gets the time slice back as soon as
  * it has left.  The policy does not hear of it, so it decides as it would have.
  */
 #define _GNU_SOURCE
@@ -11,7 +11,7 @@
 #include "common/clock.h"
 
 /* Due, and nothing there to evict: looked for again after a part of the period. */
-#define LOOK_SHARE 4
+#define POLL_SHARE 4
 
 /*
  * Is something of it at work that can leave, and nothing out that cannot?  That would be
@@ -34,7 +34,7 @@ static int can_leave(const struct gs_page *page)
 	return at_work;
 }
 
-/* It has left.  As far as the scheduler knows it never did, unless somebody else has the turn by now. */
+/* It has left.  As far as the scheduler knows it never did, unless somebody else has the time slice by now. */
 static void give_back(struct gs_gpu *gpu, uint64_t now)
 {
 	struct gs_gpu_client *t = gpu->forced;
@@ -47,10 +47,10 @@ static void give_back(struct gs_gpu *gpu, uint64_t now)
 		t->dirty = 1; /* a task again when it wants the GPU */
 		return;
 	}
-	gs_turn_give(gpu, t, now);
+	gs_handover_give(gpu, t, now);
 }
 
-void gs_force_turn(struct gs_gpu *gpu, uint64_t now)
+void gs_force_step(struct gs_gpu *gpu, uint64_t now)
 {
 	struct gs_gpu_client *t;
 
@@ -58,10 +58,10 @@ void gs_force_turn(struct gs_gpu *gpu, uint64_t now)
 		give_back(gpu, now);
 	t = gpu->holder;
 	if (!t || !t->p.force_ns || !t->task || gpu->leaving || gpu->start.client || gpu->pin.client ||
-	    now - gpu->turn_since < t->p.force_ns || !can_leave(t->p.page))
+	    now - gpu->slice_since < t->p.force_ns || !can_leave(t->p.page))
 		return;
 	gpu->forced = t;
-	gs_turn_take(gpu, 0, now);
+	gs_handover_take(gpu, 0, now);
 	if (!gpu->leaving)
 		give_back(gpu, now);
 }
@@ -73,8 +73,8 @@ uint64_t gs_force_next(const struct gs_gpu *gpu, uint64_t now)
 
 	if (!t || !t->p.force_ns)
 		return UINT64_MAX;
-	if (now - gpu->turn_since < t->p.force_ns)
-		return gpu->turn_since + t->p.force_ns;
-	again = t->p.force_ns / LOOK_SHARE;
+	if (now - gpu->slice_since < t->p.force_ns)
+		return gpu->slice_since + t->p.force_ns;
+	again = t->p.force_ns / POLL_SHARE;
 	return now + gs_polling_poll(gpu, again);
 }

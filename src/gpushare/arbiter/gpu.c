@@ -45,12 +45,12 @@ struct gs_gpu_client *gs_gpu_add(struct gs_gpu *gpu, const struct gs_gpu_client_
 	gs_watch_adopt(&t->watch, params->page);
 	t->watch.last_number = params->counted;
 	if (!gpu->holder) {
-		gs_turn_give(gpu, t, now);
+		gs_handover_give(gpu, t, now);
 	} else {
 		uint64_t leave_ns = 0;
 		unsigned evicted;
 
-		gs_gpu_client_turn(t, 0);
+		gs_gpu_client_grant(t, 0);
 		gs_gpu_client_sweep(t, now, &evicted, &leave_ns);
 		gs_page_doorbell(params->page);
 	}
@@ -59,26 +59,26 @@ struct gs_gpu_client *gs_gpu_add(struct gs_gpu *gpu, const struct gs_gpu_client_
 
 uint64_t gs_gpu_remove(struct gs_gpu *gpu, struct gs_gpu_client *t, uint64_t now)
 {
-	struct gs_look look;
+	struct gs_poll polled;
 	uint64_t counted;
 
-	gs_watch_last_look(&t->watch, t->p.page, now, &look);
-	if (!look.bad)
-		gs_gpu_client_account(t, &look, gs_gpu_is_holder(t), now);
+	gs_watch_last_poll(&t->watch, t->p.page, now, &polled);
+	if (!polled.bad)
+		gs_gpu_client_account(t, &polled, gs_gpu_is_holder(t), now);
 	gs_gpu_task_leave(t, now);
-	gs_gpu_client_turn(t, 0);
+	gs_gpu_client_grant(t, 0);
 	if (gpu->start.client == t)
 		gpu->start.client = NULL;
 	if (t->holder_state.beside)
-		gs_turn_over(gpu, t, t->holder_state.since_ns, now);
+		gs_handover_over(gpu, t, t->holder_state.since_ns, now);
 	if (gpu->owed == t)
 		gpu->owed = NULL;
 	if (gpu->holder == t) {
-		gs_turn_over(gpu, t, gpu->turn_since, now);
+		gs_handover_over(gpu, t, gpu->slice_since, now);
 		gpu->holder = NULL;
 	}
 	if (gpu->leaving == t) {
-		gs_turn_over(gpu, t, gpu->leave.held_since, now);
+		gs_handover_over(gpu, t, gpu->leave.held_since, now);
 		gpu->leaving = NULL;
 		gpu->start.since = now;
 		gpu->start.beside = 1; /* how long a death takes says nothing of hand-overs */
@@ -342,13 +342,13 @@ int gs_gpu_trace(const struct gs_gpu *gpu, uint64_t now, struct gs_trace_image *
 						now);
 	t = gpu->holder;
 	if (rc == 0 && t)
-		rc = gs_trace_image_add(image, t->traced, GS_TRACE_TURN, gpu->turn_since, now);
+		rc = gs_trace_image_add(image, t->traced, GS_TRACE_SLICE, gpu->slice_since, now);
 	LIST_FOREACH(t, &gpu->clients, link)
 		if (rc == 0 && t->holder_state.beside)
-			rc = gs_trace_image_add(image, t->traced, GS_TRACE_TURN, t->holder_state.since_ns, now);
+			rc = gs_trace_image_add(image, t->traced, GS_TRACE_SLICE, t->holder_state.since_ns, now);
 	t = gpu->leaving;
 	if (rc == 0 && t)
-		rc = gs_trace_image_add(image, t->traced, GS_TRACE_TURN, gpu->leave.held_since, now);
+		rc = gs_trace_image_add(image, t->traced, GS_TRACE_SLICE, gpu->leave.held_since, now);
 	if (rc == 0 && t && gpu->leave.evicting)
 		rc = gs_trace_image_add(image, t->traced, GS_TRACE_EVICT, gpu->leave.since, now);
 	return rc;

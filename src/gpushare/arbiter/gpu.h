@@ -4,7 +4,7 @@
  *
  * The scheduled task is a client's busy period: from its first READY slot
  * until none of its slots waits for the GPU or is on it.  At most one client
- * holds the turn.  A client that is alone keeps it and launches without
+ * holds the time slice.  A client that is alone keeps it and launches without
  * asking anybody; it becomes a task whenever it is found busy, so that the
  * policy can compare when another one comes.
  *
@@ -32,14 +32,14 @@ struct gs_gpu_options {
 	struct gs_sched_options sched;
 	const struct gs_sched_class *classes; /* read by create and configure only; NULL: one class */
 	size_t nclasses;
-	uint64_t idle_grace_ns;     /* an idle holder keeps the turn this long while others wait */
-	uint64_t overlap_ns;        /* the next client gets the turn so long before the last one should have left; 0: once it has */
+	uint64_t idle_grace_ns;     /* an idle holder keeps the time slice this long while others wait */
+	uint64_t overlap_ns;        /* the next client gets the time slice so long before the last one should have left; 0: once it has */
 	int preenqueue;                    /* whose turn is to come may have its launches in their streams already (GS_SLOT_PREENQUEUED) */
 	uint64_t leave_most_ns;     /* a kernel that takes longer to leave, or cannot, is waited for by nobody (holders.h); 0: all are waited for */
 	int one_context;            /* MPS: the kernels of all clients run in one context, beside each other */
 	uint64_t evict_deadline_ns; /* after this long the GPU goes to the next one anyway */
 	int learn_handover;         /* sched.handover_ns is where the learning begins, else it stays */
-	uint64_t (*clock)(void);    /* when a decision was made, and its order written; NULL: as the turn began */
+	uint64_t (*clock)(void);    /* when a decision was made, and its order written; NULL: as the time slice began */
 };
 
 /* A client as the GPU sees it; everything pointed to outlives the client. */
@@ -51,7 +51,7 @@ struct gs_gpu_client_params {
 	int32_t priority;
 	uint32_t class;             /* of its tasks that are to come; index into the classes */
 	uint32_t shares;
-	uint64_t force_ns;          /* it is evicted when it has had the turn for so long, whoever waits; 0: never */
+	uint64_t force_ns;          /* it is evicted when it has had the time slice for so long, whoever waits; 0: never */
 	uint32_t job_id, step_id;
 	const char *name;           /* "job 12.0 uid 1000 pid 4711", for the log */
 	const char *program;        /* NULL: not known */
@@ -184,14 +184,14 @@ int gs_gpu_set_class_policy(struct gs_gpu *gpu, const char *class, const char *p
 /* Append who had the GPU when, what goes on now included.  0, -1: no memory. */
 int gs_gpu_trace(const struct gs_gpu *gpu, uint64_t now, struct gs_trace_image *image);
 
-/* From now on gs_gpu_turn() does not ask to be called again sooner than after so many ns, except for a deadline. */
+/* From now on gs_gpu_step() does not ask to be called again sooner than after so many ns, except for a deadline. */
 void gs_gpu_poll_every(struct gs_gpu *gpu, uint64_t ns);
 
 /*
  * Look, decide and act, once per turn of the event loop.  Returns when it
  * must be called again at the latest (ns); UINT64_MAX: when something happens.
  */
-uint64_t gs_gpu_turn(struct gs_gpu *gpu, uint64_t now);
+uint64_t gs_gpu_step(struct gs_gpu *gpu, uint64_t now);
 
 /* Account for what goes on up to now, so that the usages are those of this moment. */
 void gs_gpu_settle(struct gs_gpu *gpu, uint64_t now);

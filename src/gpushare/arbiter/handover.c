@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Giving and taking the turn; see gpu_core.h.
+ * Giving and taking the time slice; see gpu_core.h.
  *
  * Taking it is Dekker's handshake: the client writes RUNNING and then
- * reads `turn`, the daemon writes `turn` and then reads the slots, both
+ * reads `grant`, the daemon writes `grant` and then reads the slots, both
  * sequentially consistent.  Whoever launched past the check is therefore seen,
  * at the latest, by the sweep that every look at a draining client repeats.
  */
@@ -14,7 +14,7 @@
 #include "common/log.h"
 
 /* A client on its way out may have launched past the check: all of its page is read so often. */
-#define FULL_LOOK_NS (20 * GS_NS_PER_US)
+#define FULL_POLL_NS (20 * GS_NS_PER_US)
 /* In the middle of block-tasks that should leave: they are switched away from and back to. */
 #define INTERRUPTED_NS (2 * GS_NS_PER_MS)
 /* Besides twice the time that it takes, a kernel that may be behind an evicted one has this long to end. */
@@ -26,10 +26,10 @@
  */
 #define STUCK_SHARE 100
 
-void gs_turn_over(const struct gs_gpu *gpu, const struct gs_gpu_client *t, uint64_t since,
+void gs_handover_over(const struct gs_gpu *gpu, const struct gs_gpu_client *t, uint64_t since,
 		  uint64_t now)
 {
-	gs_trace_add(gpu->trace, t->traced, GS_TRACE_TURN, since, now);
+	gs_trace_add(gpu->trace, t->traced, GS_TRACE_SLICE, since, now);
 }
 
 void gs_wait_over(struct gs_gpu_client *t, uint64_t now)
@@ -39,18 +39,18 @@ void gs_wait_over(struct gs_gpu_client *t, uint64_t now)
 	t->wait_since = 0;
 }
 
-void gs_turn_give(struct gs_gpu *gpu, struct gs_gpu_client *t, uint64_t now)
+void gs_handover_give(struct gs_gpu *gpu, struct gs_gpu_client *t, uint64_t now)
 {
 	gs_gpu_client_charge(t, 0, now);
 	gs_wait_over(t, now);
 	gpu->holder = t;
 	t->holder_state.told_ns = 0;
 	t->holder_state.barred = t->holder_state.beside = 0;
-	gpu->turn_since = gpu->start.since = now;
+	gpu->slice_since = gpu->start.since = now;
 	gpu->start.beside = 0;
 	t->idle_since = 0;
 	gs_page_tell(t->p.page->beside, gs_holders_beside(gpu, t));
-	gs_gpu_client_turn(t, 1);
+	gs_gpu_client_grant(t, 1);
 	gs_page_doorbell_for(t->p.page, gs_gpu_client_schedule(t));
 }
 
@@ -68,7 +68,7 @@ static void wake_leaving(struct gs_gpu *gpu)
  * left: another thread of it can enqueue something between the mark "started" of a
  * launch and its kernel, and that, an operation of the legacy default stream or a
  * wait for an event, can be behind the other one's hold.  It ends once that one has
- * had its turn again, so it is not waited for for longer than it could take.
+ * had its time slice again, so it is not waited for for longer than it could take.
  * (One that does run is then beside the next client for the rest of its time.)
  */
 static int behind(const struct gs_gpu *gpu, const struct gs_gpu_client *t, uint64_t now)
@@ -150,16 +150,16 @@ static void drain_done(struct gs_gpu *gpu, int has_left, uint64_t now)
 
 	gs_gpu_client_charge(t, 1, now);
 	if (gpu->leave.evicting && has_left) {
-		/* It may have left in the turn that told it to. */
+		/* It may have left in the time slice that told it to. */
 		gs_handover_evicted(gpu, t, gpu->leave.since, gpu->o.clock ? gpu->o.clock() : now);
 		gs_trace_add(gpu->trace, t->traced, GS_TRACE_TELL, gpu->leave.since, gpu->leave.told_ns);
 	} else if (gpu->leave.evicting) {
 		gs_holders_told(t, gpu->leave.since);
 	}
-	gs_turn_over(gpu, t, gpu->leave.held_since, now);
+	gs_handover_over(gpu, t, gpu->leave.held_since, now);
 	gpu->leaving = NULL;
 	gpu->start.since = now;
-	/* Whoever was given its turn that early has had part of its way to the GPU by now. */
+	/* Whoever was given its time slice that early has had part of its way to the GPU by now. */
 	gpu->start.beside = !has_left || (gpu->holder && gpu->holder->on_gpu);
 	if (t->task && (!t->ready || t->stopped))
 		gs_gpu_task_leave(t, now);
@@ -176,20 +176,20 @@ static int is_all_seen(const struct gs_gpu *gpu, const struct gs_gpu_client *t)
 	return gpu->leave.polled_ns && !t->off_gpu && t->on_gpu && !t->stopped;
 }
 
-int gs_turn_drain(struct gs_gpu *gpu, uint64_t now)
+int gs_handover_drain(struct gs_gpu *gpu, uint64_t now)
 {
 	struct gs_gpu_client *t = gpu->leaving;
 	unsigned evicted = 0, changed;
 	int out;
 
-	if (is_all_seen(gpu, t) && now - gpu->leave.polled_ns < FULL_LOOK_NS && gs_gpu_client_quiet(t))
+	if (is_all_seen(gpu, t) && now - gpu->leave.polled_ns < FULL_POLL_NS && gs_gpu_client_quiet(t))
 		return 0;
 	changed = gs_gpu_client_sweep(t, now, &evicted, &gpu->leave.takes_ns);
 	if (evicted)
 		gpu->leave.told_ns = gpu->o.clock ? gpu->o.clock() : now;
 	if (changed)
 		wake_leaving(gpu);
-	gs_gpu_look(t, now);
+	gs_gpu_poll(t, now);
 	gpu->leave.polled_ns = now;
 	/* What has not started may still start until the client has heard. */
 	if (t->off_gpu && !gpu->leave.rung)
@@ -211,15 +211,15 @@ int gs_turn_drain(struct gs_gpu *gpu, uint64_t now)
 	return 0;
 }
 
-int gs_turn_take(struct gs_gpu *gpu, int stopping, uint64_t now)
+int gs_handover_take(struct gs_gpu *gpu, int stopping, uint64_t now)
 {
 	struct gs_gpu_client *t = gpu->holder;
 
-	gs_gpu_client_turn(t, 0);
+	gs_gpu_client_grant(t, 0);
 	t->holder_state.barred = 0;
 	gpu->leaving = t;
 	gpu->start.client = NULL;
-	gpu->leave.held_since = gpu->turn_since;
+	gpu->leave.held_since = gpu->slice_since;
 	gpu->holder = NULL;
 	gpu->leave.evicting = gpu->leave.rung = 0;
 	gpu->leave.stopping = stopping;
@@ -227,7 +227,7 @@ int gs_turn_take(struct gs_gpu *gpu, int stopping, uint64_t now)
 	gpu->leave.polled_ns = 0;
 	gpu->leave.takes_ns = 0;
 	/* The order first: what it is told now is what everybody waits for. */
-	return gs_turn_drain(gpu, now) || gs_turn_overlap(gpu, now);
+	return gs_handover_drain(gpu, now) || gs_handover_overlap(gpu, now);
 }
 
 /* Is somebody next whose launches are all in their streams already (GS_SLOT_PREENQUEUED), each client with a context of its own? */
@@ -252,7 +252,7 @@ static int is_worth_waiting_for(const struct gs_gpu *gpu, uint64_t now)
 	return gpu->leaving->on_gpu && now - gpu->leave.since < gpu->leave.takes_ns + INTERRUPTED_NS;
 }
 
-int gs_turn_overlap(struct gs_gpu *gpu, uint64_t now)
+int gs_handover_overlap(struct gs_gpu *gpu, uint64_t now)
 {
 	struct gs_gpu_client *t = gpu->leaving;
 

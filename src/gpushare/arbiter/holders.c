@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Clients that have the turn beside the holder; see holders.h. */
+/* Clients that have the time slice beside the holder; see holders.h. */
 #define _GNU_SOURCE
 #include "gpushare/arbiter/holders.h"
 
@@ -19,10 +19,10 @@
  */
 #define STARVED_NS (0.25 * GS_NS_PER_S)
 #define STARVED_NAMED_NS (2.0 * GS_NS_PER_S)
-/* How often the pages are looked at while several have the turn, and while one of them is held back. */
-#define LOOK_NS (1 * GS_NS_PER_MS)
-#define HELD_LOOK_NS (100 * GS_NS_PER_US)
-#define BARRED_LOOK_NS (20 * GS_NS_PER_US)
+/* How often the pages are looked at while several have the time slice, and while one of them is held back. */
+#define POLL_NS (1 * GS_NS_PER_MS)
+#define HELD_POLL_NS (100 * GS_NS_PER_US)
+#define BARRED_POLL_NS (20 * GS_NS_PER_US)
 /* What an equal has left on the GPU is waited for so long at most. */
 #define BARRED_MOST_NS (100 * GS_NS_PER_MS)
 
@@ -51,7 +51,7 @@ int gs_gpu_client_is_equal(const struct gs_gpu_client *t, const struct gs_gpu_cl
 	return (t->task || t->live) && !t->stopped && !t->bad && gs_gpu_client_compare(t, to) == 0;
 }
 
-/* Nobody is left behind or has the turn beside another while one client has the GPU for itself. */
+/* Nobody is left behind or has the time slice beside another while one client has the GPU for itself. */
 static int is_on(const struct gs_gpu *gpu)
 {
 	return gpu->o.leave_most_ns && !gpu->pin.client;
@@ -147,7 +147,7 @@ static void grant(struct gs_gpu *gpu, struct gs_gpu_client *t, uint64_t now)
 	t->idle_since = 0;
 	gs_page_tell(t->p.page->beside, gs_holders_beside(gpu, t));
 	if (!t->holder_state.barred)
-		gs_gpu_client_turn(t, 1);
+		gs_gpu_client_grant(t, 1);
 	gs_holders_schedule(t);
 }
 
@@ -166,9 +166,9 @@ static void clear_out(struct gs_gpu_client *t, uint64_t now)
 static void revoke(struct gs_gpu *gpu, struct gs_gpu_client *t, uint64_t now)
 {
 	gs_gpu_client_charge(t, 1, now);
-	gs_turn_over(gpu, t, t->holder_state.since_ns, now);
+	gs_handover_over(gpu, t, t->holder_state.since_ns, now);
 	t->holder_state.beside = t->holder_state.barred = 0;
-	gs_gpu_client_turn(t, 0);
+	gs_gpu_client_grant(t, 0);
 	clear_out(t, now);
 	if (t->task)
 		t->wait_since = now;
@@ -180,18 +180,18 @@ void gs_holders_swap(struct gs_gpu *gpu, struct gs_gpu_client *next, uint64_t no
 	struct gs_gpu_client *holder = gpu->holder;
 
 	if (holder) {
-		gs_turn_over(gpu, holder, gpu->turn_since, now);
+		gs_handover_over(gpu, holder, gpu->slice_since, now);
 		holder->holder_state.beside = 1;
 		holder->holder_state.barred = 0;
 		holder->holder_state.since_ns = now;
 		if (holder->task)
 			gs_sched_stopped(gpu->sched, holder->p.id, now);
 	}
-	gs_turn_over(gpu, next, next->holder_state.since_ns, now);
+	gs_handover_over(gpu, next, next->holder_state.since_ns, now);
 	next->holder_state.beside = 0;
 	gpu->holder = next;
 	gpu->start.client = NULL;
-	gpu->turn_since = gpu->start.since = now;
+	gpu->slice_since = gpu->start.since = now;
 	gpu->start.beside = 1;
 	gs_sched_started(gpu->sched, next->p.id, now);
 }
@@ -211,7 +211,7 @@ int gs_holders_step_aside(struct gs_gpu *gpu, uint64_t now)
 		gs_holders_swap(gpu, next, now);
 		return 1;
 	}
-	/* It waits for its turn at launching, which is not the policy's to give: another quantum. */
+	/* It waits for its time slice at launching, which is not the policy's to give: another quantum. */
 	gs_sched_stopped(gpu->sched, holder->p.id, now);
 	gs_sched_started(gpu->sched, holder->p.id, now);
 	return 1;
@@ -233,7 +233,7 @@ static int are_together(const struct gs_gpu *gpu, const struct gs_gpu_client *of
 }
 
 /*
- * Of whom nobody would wait for the kernels has the turn for good beside `of`: a more urgent client, and an equal.  It launches
+ * Of whom nobody would wait for the kernels has the time slice for good beside `of`: a more urgent client, and an equal.  It launches
  * without asking, and the looks that follow each other closely find what it does.
  */
 static int may_launch(const struct gs_gpu_client *t, const struct gs_gpu_client *of, int together, uint64_t now)
@@ -245,7 +245,7 @@ static int may_launch(const struct gs_gpu_client *t, const struct gs_gpu_client 
 	return gs_holders_cannot_leave(of, now) || (urgency == 0 && t->task && together);
 }
 
-/* An equal that is to wait: for its turn at launching, or for one that is behind it. */
+/* An equal that is to wait: for its time slice at launching, or for one that is behind it. */
 static int waits(const struct gs_gpu *gpu, struct gs_gpu_client *t, struct gs_gpu_client *least, const struct gs_gpu_client *launcher, uint64_t now)
 {
 	if (launcher)
@@ -253,7 +253,7 @@ static int waits(const struct gs_gpu *gpu, struct gs_gpu_client *t, struct gs_gp
 	return launcher ? t != launcher : gs_usage_held(gpu, t, least, now);
 }
 
-/* Has an equal something on the GPU that is left of its turn at launching? */
+/* Has an equal something on the GPU that is left of its time slice at launching? */
 static int are_others_out(const struct gs_gpu *gpu, const struct gs_gpu_client *of)
 {
 	const struct gs_gpu_client *t;
@@ -288,13 +288,13 @@ static void unbar(struct gs_gpu *gpu, struct gs_gpu_client *t, const struct gs_g
 	if (t != gpu->holder && !t->holder_state.beside)
 		return;
 	gs_page_tell(t->p.page->beside, gs_holders_beside(gpu, t));
-	gs_gpu_client_turn(t, 1);
+	gs_gpu_client_grant(t, 1);
 	gs_holders_schedule(t);
 }
 
 /*
- * A kernel that was told to leave and has not by the deadline is stuck, whoever has the turn by now; under MPS so is any other that stays for
- * so long while its client has lost the turn.
+ * A kernel that was told to leave and has not by the deadline is stuck, whoever has the time slice by now; under MPS so is any other that stays for
+ * so long while its client has lost the time slice.
  */
 static uint64_t stuck_since(const struct gs_gpu *gpu, const struct gs_gpu_client *t, uint64_t now)
 {
@@ -312,7 +312,7 @@ static uint64_t stuck_since(const struct gs_gpu *gpu, const struct gs_gpu_client
 	return since;
 }
 
-static void look_for_stuck(struct gs_gpu *gpu, struct gs_gpu_client *t, uint64_t now)
+static void find_stuck(struct gs_gpu *gpu, struct gs_gpu_client *t, uint64_t now)
 {
 	uint64_t since = stuck_since(gpu, t, now);
 
@@ -335,7 +335,7 @@ static int is_evicting(const struct gs_gpu_client *t)
 }
 
 /* Those that were told to leave have left, while others ran. */
-static void look_for_end(struct gs_gpu *gpu, struct gs_gpu_client *t, uint64_t now)
+static void find_end(struct gs_gpu *gpu, struct gs_gpu_client *t, uint64_t now)
 {
 	uint64_t since = t->holder_state.told_ns;
 
@@ -345,21 +345,21 @@ static void look_for_end(struct gs_gpu *gpu, struct gs_gpu_client *t, uint64_t n
 	gs_handover_evicted(gpu, t, since, now);
 }
 
-/* Without the turn: what is there and can leave does. */
-static void look_after(struct gs_gpu *gpu, struct gs_gpu_client *t, uint64_t now)
+/* Without the time slice: what is there and can leave does. */
+static void check_holder(struct gs_gpu *gpu, struct gs_gpu_client *t, uint64_t now)
 {
-	look_for_end(gpu, t, now);
+	find_end(gpu, t, now);
 	if (gs_gpu_client_is_out(t) && !t->stopped)
 		clear_out(t, now);
 }
 
-void gs_holders_turn(struct gs_gpu *gpu, uint64_t now)
+void gs_holders_step(struct gs_gpu *gpu, uint64_t now)
 {
 	struct gs_gpu_client *of = gpu->holder ? gpu->holder : gpu->leaving, *least = NULL, *t;
 	struct gs_gpu_client *launcher;
 	int together = of && is_on(gpu) && !of->stopped && are_together(gpu, of, now);
 
-	gs_usage_turn(gpu, now);
+	gs_usage_step(gpu, now);
 	gpu->together = together;
 	launcher = gs_usage_next(gpu, of, together, now);
 	if (together) {
@@ -373,7 +373,7 @@ void gs_holders_turn(struct gs_gpu *gpu, uint64_t now)
 			t->holder_state.held = 0;
 		unbar(gpu, t, launcher, now);
 		if (is_on(gpu) && t != gpu->leaving)
-			look_for_stuck(gpu, t, now);
+			find_stuck(gpu, t, now);
 		if (t == gpu->holder || t == gpu->leaving)
 			continue;
 		may = of && is_on(gpu) && may_launch(t, of, together, now) &&
@@ -383,7 +383,7 @@ void gs_holders_turn(struct gs_gpu *gpu, uint64_t now)
 		else if (!may && t->holder_state.beside)
 			revoke(gpu, t, now);
 		else if (!may && is_on(gpu))
-			look_after(gpu, t, now);
+			check_holder(gpu, t, now);
 	}
 }
 
@@ -395,11 +395,11 @@ uint64_t gs_holders_next(const struct gs_gpu *gpu, uint64_t now)
 
 	LIST_FOREACH(t, &gpu->clients, link) {
 		if (t->holder_state.barred)
-			return now + gs_polling_poll(gpu, BARRED_LOOK_NS);
+			return now + gs_polling_poll(gpu, BARRED_POLL_NS);
 		if (t->holder_state.held)
-			next = now + gs_polling_poll(gpu, HELD_LOOK_NS);
+			next = now + gs_polling_poll(gpu, HELD_POLL_NS);
 		else if ((t->holder_state.beside || t->holder_state.told_ns) && next == UINT64_MAX)
-			next = now + gs_polling_poll(gpu, LOOK_NS);
+			next = now + gs_polling_poll(gpu, POLL_NS);
 	}
 	return next;
 }

@@ -5,9 +5,9 @@
  * Most kernels of libraries cannot leave the GPU once they are there, and nobody waits for those:
  * the driver (or, under MPS, the hardware) shares the GPU better than we would by waiting.  So a
  * kernel that cannot leave within gs_gpu_options.leave_most_ns is left behind when its client loses
- * the turn, and the next client launches beside it.  And equals of which one has such kernels do
+ * the time slice, and the next client launches beside it.  And equals of which one has such kernels do
  * not take turns: one of them is the holder, for the scheduler and for everybody else who asks, and
- * the others have the turn beside it.  A more urgent client also keeps the turn, even while it does
+ * the others have the time slice beside it.  A more urgent client also keeps the time slice, even while it does
  * nothing, as long as a less urgent one's kernels that cannot leave have the GPU: its next launch
  * need not ask.
  *
@@ -26,13 +26,13 @@ struct gs_gpu_client;
 
 /* The state of one client in this; all zero: none. */
 struct gs_holder_state {
-	uint8_t beside; /* it has the turn, and somebody else is the holder */
+	uint8_t beside; /* it has the time slice, and somebody else is the holder */
 	uint8_t held;   /* it is held back, since it is ahead */
-	uint8_t barred; /* MPS: it is its turn at launching, and begins once what its equals have on
+	uint8_t barred; /* MPS: it is its time slice at launching, and begins once what its equals have on
 			   the GPU is over */
 	uint64_t barred_ns;   /* since when */
 	uint8_t joined;       /* used_ns has begun */
-	uint64_t since_ns;    /* when it got the turn beside the holder */
+	uint64_t since_ns;    /* when it got the time slice beside the holder */
 	uint64_t busy_ns;     /* when a look last found it with a launch under way, or found new
 				 launches, riding ones too */
 	uint64_t long_until;  /* until then it counts as one that has long kernels, or such of which
@@ -40,13 +40,13 @@ struct gs_holder_state {
 	uint64_t stays_until; /* until then it counts as one whose kernels cannot leave, also
 				 between two of them */
 	uint64_t held_ns;     /* since then it is held back */
-	uint64_t told_ns; /* it has lost the turn, and its kernels were told to leave then; 0: they
+	uint64_t told_ns; /* it has lost the time slice, and its kernels were told to leave then; 0: they
 			     were not, or have */
 	uint64_t free_until; /* until then it is not held back again */
 	double used_ns;      /* GPU time that it has had */
 };
 
-/* Has the client kernels on the GPU that are left behind when it loses the turn?  So are those that
+/* Has the client kernels on the GPU that are left behind when it loses the time slice?  So are those that
  * should have left long since. */
 int gs_holders_stays(const struct gs_gpu *gpu, const struct gs_gpu_client *client, uint64_t now);
 
@@ -63,33 +63,33 @@ void gs_holders_seen(struct gs_gpu_client *client, uint64_t launches, uint64_t n
 /* Its kernels have been told to leave and nobody waits for that. */
 void gs_holders_told(struct gs_gpu_client *client, uint64_t now);
 
-/* Has anybody the turn beside the holder? */
+/* Has anybody the time slice beside the holder? */
 int gs_holders_any(const struct gs_gpu *gpu);
 
 /* Are kernels of others on the GPU at the same time as this client's, or may they be?  For its
  * page. */
 enum gs_beside gs_holders_beside(const struct gs_gpu *gpu, const struct gs_gpu_client *client);
 
-/* The holder goes on beside its equal `next`, which is the holder from now on and has the turn
+/* The holder goes on beside its equal `next`, which is the holder from now on and has the time slice
  * beside it already. */
 void gs_holders_swap(struct gs_gpu *gpu, struct gs_gpu_client *next, uint64_t now);
 
 /*
  * The scheduler wants the holder to stop.  1: for an equal that shares the GPU with it: that one is
- * the holder now, if it has the turn, or the holder goes on.
+ * the holder now, if it has the time slice, or the holder goes on.
  */
 int gs_holders_step_aside(struct gs_gpu *gpu, uint64_t now);
 
-/* An equal that waits for its turn is so far behind the holder that it is to be next, whatever the
+/* An equal that waits for its time slice is so far behind the holder that it is to be next, whatever the
  * policy says; NULL: nobody is. */
 struct gs_gpu_client *gs_holders_starved(const struct gs_gpu *gpu);
 
 /* Launch what is READY, unless the client is barred. */
 void gs_holders_schedule(struct gs_gpu_client *client);
 
-/* Once per turn, after the decisions: who has the turn beside the holder, and who of the others is
+/* Once per turn, after the decisions: who has the time slice beside the holder, and who of the others is
  * to leave. */
-void gs_holders_turn(struct gs_gpu *gpu, uint64_t now);
+void gs_holders_step(struct gs_gpu *gpu, uint64_t now);
 
 /* When that must be called again, for its own sake; UINT64_MAX: not. */
 uint64_t gs_holders_next(const struct gs_gpu *gpu, uint64_t now);

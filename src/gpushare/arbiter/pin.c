@@ -5,7 +5,7 @@
  * every further call: a kernel that was evicted, behind which its stream
  * waits, would never be relaunched.  So the client first finishes what it had
  * begun, and none of it is told to leave meanwhile; what it launches itself
- * while it has the turn ends by itself.
+ * while it has the time slice ends by itself.
  */
 #define _GNU_SOURCE
 #include "gpushare/arbiter/gpu_core.h"
@@ -43,7 +43,7 @@ static void see(struct gs_gpu *gpu)
 	gpu->pin.seen = 1;
 }
 
-void gs_pin_turn(struct gs_gpu *gpu, uint64_t now)
+void gs_pin_step(struct gs_gpu *gpu, uint64_t now)
 {
 	struct gs_gpu_client *t = gpu->pin.client, *holder = gpu->holder;
 
@@ -53,15 +53,15 @@ void gs_pin_turn(struct gs_gpu *gpu, uint64_t now)
 		/* The policy hears that it stopped; it is a task again when it wants the GPU. */
 		gs_gpu_task_leave(holder, now);
 		holder->dirty = 1;
-		if (!gs_turn_take(gpu, 0, now))
+		if (!gs_handover_take(gpu, 0, now))
 			return;
 		if (gpu->leaving)
 			return; /* no overlap here: the next turn comes soon */
 	}
 	if (gpu->holder != t) {
 		gs_gpu_task_leave(t, now);
-		gs_turn_give(gpu, t, now);
-		gs_gpu_look(t, now);
+		gs_handover_give(gpu, t, now);
+		gs_gpu_poll(t, now);
 	}
 	if (!gpu->pin.seen)
 		see(gpu);

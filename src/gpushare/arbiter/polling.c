@@ -83,7 +83,7 @@ static uint64_t poll_contended(const struct gs_gpu *gpu)
 	return least > POLL_CONTENDED_NS ? least : POLL_CONTENDED_NS;
 }
 
-/* A client on its way out, and when the next one may have the GPU (gs_turn_overlap()). */
+/* A client on its way out, and when the next one may have the GPU (gs_handover_overlap()). */
 static uint64_t leaving(const struct gs_gpu *gpu, uint64_t now)
 {
 	uint64_t since = now - gpu->leave.since, leave = gpu->leave.takes_ns, lead;

@@ -167,7 +167,7 @@ static void forget(struct gs_gpu *gpu)
 		}
 }
 
-void gs_usage_turn(struct gs_gpu *gpu, uint64_t now)
+void gs_usage_step(struct gs_gpu *gpu, uint64_t now)
 {
 	charge(gpu, now);
 	join_account(gpu, now);

@@ -20,7 +20,7 @@ void gs_usage_seen(struct gs_gpu_client *client, uint64_t launches, uint64_t now
 int gs_usage_is_busy(const struct gs_gpu_client *client, uint64_t now);
 
 /* The GPU time since the last call goes to those that had it; once per turn. */
-void gs_usage_turn(struct gs_gpu *gpu, uint64_t now);
+void gs_usage_step(struct gs_gpu *gpu, uint64_t now);
 
 /* How much more than its part `client` has had, if `other` has had just its part, ns; below 0: it
  * has had less. */
@@ -34,7 +34,7 @@ struct gs_gpu_client *gs_usage_least(const struct gs_gpu *gpu, const struct gs_g
 /*
  * MPS: short kernels hardly find a multiprocessor beside long ones, so equals of which one has long
  * kernels take turns at launching.  The one whose turn it is; NULL: they launch beside each other,
- * or there is only one.  together: gs_holders_turn() has found several.
+ * or there is only one.  together: gs_holders_step() has found several.
  */
 struct gs_gpu_client *gs_usage_next(struct gs_gpu *gpu, const struct gs_gpu_client *of,
 				    int together, uint64_t now);

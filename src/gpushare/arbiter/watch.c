@@ -83,10 +83,10 @@ static int is_out(const struct snapshot *s)
 	return s->state == GS_K_RUNNING || s->state == GS_K_TOEVICT;
 }
 
-static void add_event(struct gs_look *look, const struct gs_slot_event *event)
+static void add_event(struct gs_poll *polled, const struct gs_slot_event *event)
 {
-	if (look->nevents < GS_WATCH_SLOT_EVENTS * GS_PAGE_SLOTS)
-		look->event[look->nevents++] = *event;
+	if (polled->nevents < GS_WATCH_SLOT_EVENTS * GS_PAGE_SLOTS)
+		polled->event[polled->nevents++] = *event;
 }
 
 /* From here on it is another launch's. */
@@ -114,7 +114,7 @@ static uint64_t since(uint64_t then, uint64_t now)
  * So long it has been on the GPU, as the looks tell.  Its prediction is closer
  * while it lasts: nobody waits most of the time, and the looks are far apart.
  */
-static void run_on(struct gs_seen *seen, const struct snapshot *s, uint64_t now, struct gs_look *look)
+static void run_on(struct gs_seen *seen, const struct snapshot *s, uint64_t now, struct gs_poll *polled)
 {
 	int on_gpu = is_out(s) && s->started;
 
@@ -122,18 +122,18 @@ static void run_on(struct gs_seen *seen, const struct snapshot *s, uint64_t now,
 		seen->ran_ns = at_most(seen->ran_ns + since(seen->on_gpu_ns, now), GS_WATCH_ALONE_MAX);
 	seen->on_gpu_ns = on_gpu ? now : 0;
 	if (seen->ran_ns >= seen->booked_ns + GS_WATCH_BOOK_NS)
-		add_event(look, &(struct gs_slot_event){
+		add_event(polled, &(struct gs_slot_event){
 			.kind = GS_EV_RAN, .kernel = seen->kernel, .ran_ns = book(seen, seen->ran_ns),
 			.alone_ns = seen->alone_ns, .evictable = seen->evictable,
 		});
 }
 
 /* It was on the GPU when it was told to leave, and is there no more. */
-static void has_left(struct gs_seen *seen, uint64_t now, struct gs_look *look)
+static void has_left(struct gs_seen *seen, uint64_t now, struct gs_poll *polled)
 {
 	seen->evicting = 0;
 	if (seen->evict_started)
-		add_event(look, &(struct gs_slot_event){
+		add_event(polled, &(struct gs_slot_event){
 			.kind = GS_EV_LEFT, .kernel = seen->kernel, .alone_ns = seen->alone_ns,
 			.ns = now - seen->evict_ns,
 		});
@@ -171,13 +171,13 @@ static uint64_t seen_tpt_ps(const struct gs_seen *seen, uint64_t now)
 }
 
 /* The launch that was live in the slot is over. */
-static void finish(struct gs_watch *w, struct gs_seen *seen, uint64_t now, struct gs_look *look)
+static void finish(struct gs_watch *w, struct gs_seen *seen, uint64_t now, struct gs_poll *polled)
 {
 	uint64_t whole = whole_time(seen, now);
 
 	w->past_nt = at_most(w->past_nt + seen->nt, GS_WATCH_NT_MAX);
 	w->past_alone_ns = at_most(w->past_alone_ns + seen->alone_ns, GS_WATCH_ALONE_MAX);
-	add_event(look, &(struct gs_slot_event){
+	add_event(polled, &(struct gs_slot_event){
 		.kind = GS_EV_FINISHED, .kernel = seen->kernel, .ns = now - seen->since_ns,
 		.alone_ns = seen->alone_ns, .ran_ns = book(seen, whole), .whole_ns = whole,
 		.nt = seen->nt, .evictable = seen->evictable, .tpt_ps = seen_tpt_ps(seen, now), .dims = seen->dims,
@@ -185,15 +185,15 @@ static void finish(struct gs_watch *w, struct gs_seen *seen, uint64_t now, struc
 	seen->live = 0;
 	forget_time(seen);
 	if (seen->evicting && seen->evict_number == seen->number)
-		has_left(seen, now, look);
+		has_left(seen, now, polled);
 }
 
 /* Once of each launch, which may be over by then. */
-static void measured(struct gs_seen *seen, const struct snapshot *s, struct gs_look *look)
+static void measured(struct gs_seen *seen, const struct snapshot *s, struct gs_poll *polled)
 {
 	seen->timed = 1;
 	seen->alone_ns = s->alone_ns;
-	add_event(look, &(struct gs_slot_event){
+	add_event(polled, &(struct gs_slot_event){
 		.kind = GS_EV_TIMED, .kernel = s->kernel, .alone_ns = s->alone_ns,
 		.tpt_ps = s->tpt_ps, .dims = s->dims,
 	});
@@ -201,7 +201,7 @@ static void measured(struct gs_seen *seen, const struct snapshot *s, struct gs_l
 
 /* A launch number that was not in this slot before. */
 static void meet(struct gs_seen *seen, const struct snapshot *s, uint64_t now,
-		 struct gs_look *look)
+		 struct gs_poll *polled)
 {
 	/* It may have been told to leave before the first look at it. */
 	seen->evicting = seen->evicting && seen->evict_number == s->number;
@@ -216,23 +216,23 @@ static void meet(struct gs_seen *seen, const struct snapshot *s, uint64_t now,
 	seen->dims = s->dims;
 	seen->timed = s->timed != 0;
 	seen->since_ns = now;
-	add_event(look, &(struct gs_slot_event){
+	add_event(polled, &(struct gs_slot_event){
 		.kind = GS_EV_LAUNCHED, .kernel = s->kernel, .alone_ns = s->alone_ns,
 		.tpt_ps = s->tpt_ps, .dims = s->dims, .nt = s->nt,
 		.why = s->why, .evictable = (uint8_t)s->evictable,
 	});
-	look->unseen_ns = at_most(look->unseen_ns + s->untracked_ns, GS_WATCH_ALONE_MAX);
+	polled->unseen_ns = at_most(polled->unseen_ns + s->untracked_ns, GS_WATCH_ALONE_MAX);
 	if (is_live(s->state)) {
 		seen->live = 1;
 	} else {
-		look->unseen_ns = at_most(look->unseen_ns + s->alone_ns, GS_WATCH_ALONE_MAX);
-		add_event(look, &(struct gs_slot_event){
+		polled->unseen_ns = at_most(polled->unseen_ns + s->alone_ns, GS_WATCH_ALONE_MAX);
+		add_event(polled, &(struct gs_slot_event){
 			.kind = GS_EV_FINISHED, .kernel = s->kernel, .ns = s->alone_ns,
 			.alone_ns = s->alone_ns, .ran_ns = s->alone_ns, .whole_ns = s->alone_ns,
 			.nt = s->nt, .evictable = (uint8_t)s->evictable,
 		});
 		if (seen->evicting)
-			has_left(seen, now, look);
+			has_left(seen, now, polled);
 	}
 }
 
@@ -240,15 +240,15 @@ static void meet(struct gs_seen *seen, const struct snapshot *s, uint64_t now,
  * It was told to leave and has left.  A launch that never reached the GPU,
  * and made no progress, was put off, not preempted.
  */
-static void left(struct gs_seen *seen, const struct snapshot *s, uint64_t now, struct gs_look *look)
+static void left(struct gs_seen *seen, const struct snapshot *s, uint64_t now, struct gs_poll *polled)
 {
 	if (s->state == GS_K_READY || s->state == GS_K_TORUN)
-		has_left(seen, now, look);
+		has_left(seen, now, polled);
 	seen->evicting = 0;
 	if (s->done < s->nt && (seen->evict_started || s->done > seen->evict_done)) {
-		look->preemptions++;
+		polled->preemptions++;
 		seen->cut = 1;
-		add_event(look, &(struct gs_slot_event){
+		add_event(polled, &(struct gs_slot_event){
 			.kind = GS_EV_PREEMPTED, .kernel = s->kernel, .alone_ns = s->alone_ns,
 		});
 	}
@@ -260,59 +260,59 @@ static int leaves_soon(const struct gs_watch *w, const struct snapshot *s)
 	return s->evictable && s->leave_ns && s->leave_ns <= w->leave_most_ns;
 }
 
-static void count(const struct gs_watch *w, struct gs_seen *seen, const struct snapshot *s, unsigned i, struct gs_look *look)
+static void count(const struct gs_watch *w, struct gs_seen *seen, const struct snapshot *s, unsigned i, struct gs_poll *polled)
 {
 	if (!is_out(s))
 		seen->requested_ns = 0;
-	look->ready += s->state == GS_K_READY;
-	look->torun += s->state == GS_K_TORUN;
-	look->running += s->state == GS_K_RUNNING;
-	look->toevict += s->state == GS_K_TOEVICT;
+	polled->ready += s->state == GS_K_READY;
+	polled->torun += s->state == GS_K_TORUN;
+	polled->running += s->state == GS_K_RUNNING;
+	polled->toevict += s->state == GS_K_TOEVICT;
 	if (is_out(s)) {
-		look->on_gpu += s->started != 0;
-		look->off_gpu += s->started == 0;
-		look->out[i / 64] |= UINT64_C(1) << i % 64;
+		polled->on_gpu += s->started != 0;
+		polled->off_gpu += s->started == 0;
+		polled->out[i / 64] |= UINT64_C(1) << i % 64;
 	}
-	if (is_out(s) && s->started && seen->requested_ns && (!look->requested_ns || seen->requested_ns < look->requested_ns))
-		look->requested_ns = seen->requested_ns;
-	look->staying_live += !leaves_soon(w, s);
-	if (!s->alone_ns || s->alone_ns > look->longest_ns)
-		look->longest_ns = s->alone_ns ? s->alone_ns : UINT64_MAX;
-	look->staying_out += is_out(s) && !leaves_soon(w, s);
-	look->put_back += s->state == GS_K_READY && (s->started || s->preenqueued);
+	if (is_out(s) && s->started && seen->requested_ns && (!polled->requested_ns || seen->requested_ns < polled->requested_ns))
+		polled->requested_ns = seen->requested_ns;
+	polled->staying_live += !leaves_soon(w, s);
+	if (!s->alone_ns || s->alone_ns > polled->longest_ns)
+		polled->longest_ns = s->alone_ns ? s->alone_ns : UINT64_MAX;
+	polled->staying_out += is_out(s) && !leaves_soon(w, s);
+	polled->put_back += s->state == GS_K_READY && (s->started || s->preenqueued);
 	if (s->state == GS_K_RUNNING && s->started && !s->evictable) {
-		look->staying++;
-		if (!s->alone_ns && look->staying_ns < GS_WATCH_STAYING_NS)
-			look->staying_ns = GS_WATCH_STAYING_NS;
-		if (s->alone_ns > look->staying_ns)
-			look->staying_ns = s->alone_ns;
+		polled->staying++;
+		if (!s->alone_ns && polled->staying_ns < GS_WATCH_STAYING_NS)
+			polled->staying_ns = GS_WATCH_STAYING_NS;
+		if (s->alone_ns > polled->staying_ns)
+			polled->staying_ns = s->alone_ns;
 	}
-	look->nt = at_most(look->nt + s->nt, GS_WATCH_NT_MAX);
-	look->done = at_most(look->done + s->done, GS_WATCH_NT_MAX);
-	look->alone_ns = at_most(look->alone_ns + s->alone_ns, GS_WATCH_ALONE_MAX);
+	polled->nt = at_most(polled->nt + s->nt, GS_WATCH_NT_MAX);
+	polled->done = at_most(polled->done + s->done, GS_WATCH_NT_MAX);
+	polled->alone_ns = at_most(polled->alone_ns + s->alone_ns, GS_WATCH_ALONE_MAX);
 }
 
-static void look_at_slot(struct gs_watch *w, struct gs_seen *seen, const struct snapshot *s,
-			 uint64_t now, struct gs_look *look)
+static void read_slot(struct gs_watch *w, struct gs_seen *seen, const struct snapshot *s,
+			 uint64_t now, struct gs_poll *polled)
 {
 	int live = is_live(s->state);
 
 	if (s->state >= GS_K_COUNT) {
-		look->bad++;
-		look->bad_state = s->state;
+		polled->bad++;
+		polled->bad_state = s->state;
 		return;
 	}
 	if (s->timed && !seen->timed && s->number == seen->number)
-		measured(seen, s, look);
+		measured(seen, s, polled);
 	if (seen->live && (!live || s->number != seen->number))
-		finish(w, seen, now, look);
+		finish(w, seen, now, polled);
 	/* In PREP a new number may belong to a launch in the making: it counts
 	 * once a later launch is under way, for numbers ascend.  A 1 there is
 	 * what an unused slot shows; the first launch always rings.  One that
 	 * has been measured is over. */
 	if (s->number != seen->number &&
 	    (s->state != GS_K_PREP || s->timed || (s->number > 1 && s->number < w->last_number)))
-		meet(seen, s, now, look);
+		meet(seen, s, now, polled);
 	if (!live)
 		return;
 	if (!seen->live) { /* the client uses one number twice: its own affair */
@@ -325,12 +325,12 @@ static void look_at_slot(struct gs_watch *w, struct gs_seen *seen, const struct 
 		forget_time(seen);
 	}
 	if (seen->evicting && s->state != GS_K_TOEVICT)
-		left(seen, s, now, look);
+		left(seen, s, now, polled);
 	seen->nt = s->nt;
 	seen->done = s->done;
 	seen->alone_ns = s->alone_ns;
-	run_on(seen, s, now, look);
-	count(w, seen, s, (unsigned)(seen - w->seen), look);
+	run_on(seen, s, now, polled);
+	count(w, seen, s, (unsigned)(seen - w->seen), polled);
 }
 
 static int is_timed(const struct gs_slot *slot)
@@ -382,15 +382,15 @@ static int nothing_new(const struct gs_seen *seen, const struct gs_slot *slot)
 	       (number == seen->number || number == 1);
 }
 
-static void look_until(struct gs_watch *w, const struct gs_page *page, uint64_t highest,
-		       uint64_t now, struct gs_look *look)
+static void poll_until(struct gs_watch *w, const struct gs_page *page, uint64_t highest,
+		       uint64_t now, struct gs_poll *polled)
 {
 	unsigned slots = gs_page_slots(page);
 
 	/* The events are written before they are read; the rest starts at 0. */
-	memset(look, 0, offsetof(struct gs_look, event));
+	memset(polled, 0, offsetof(struct gs_poll, event));
 	if (highest > w->last_number) {
-		look->launches = at_most(highest - w->last_number, GS_WATCH_NT_MAX);
+		polled->launches = at_most(highest - w->last_number, GS_WATCH_NT_MAX);
 		w->last_number = highest;
 	}
 	for (unsigned i = 0; i < slots; i++) {
@@ -399,26 +399,26 @@ static void look_until(struct gs_watch *w, const struct gs_page *page, uint64_t 
 		if (nothing_new(&w->seen[i], &page->slot[i]))
 			continue;
 		s = take(w, &page->slot[i]);
-		look_at_slot(w, &w->seen[i], &s, now, look);
+		read_slot(w, &w->seen[i], &s, now, polled);
 	}
-	look->nt = at_most(look->nt + w->past_nt, GS_WATCH_NT_MAX);
-	look->done = at_most(look->done + w->past_nt, look->nt);
-	look->alone_ns = at_most(look->alone_ns + w->past_alone_ns, GS_WATCH_ALONE_MAX);
+	polled->nt = at_most(polled->nt + w->past_nt, GS_WATCH_NT_MAX);
+	polled->done = at_most(polled->done + w->past_nt, polled->nt);
+	polled->alone_ns = at_most(polled->alone_ns + w->past_alone_ns, GS_WATCH_ALONE_MAX);
 }
 
-void gs_watch_look(struct gs_watch *w, const struct gs_page *page, uint64_t now,
-		   struct gs_look *look)
+void gs_watch_poll(struct gs_watch *w, const struct gs_page *page, uint64_t now,
+		   struct gs_poll *polled)
 {
-	look_until(w, page, highest_number(page, 0), now, look);
+	poll_until(w, page, highest_number(page, 0), now, polled);
 }
 
-void gs_watch_last_look(struct gs_watch *w, const struct gs_page *page, uint64_t now,
-			struct gs_look *look)
+void gs_watch_last_poll(struct gs_watch *w, const struct gs_page *page, uint64_t now,
+			struct gs_poll *polled)
 {
 	uint64_t highest = highest_number(page, 1);
 
 	/* An unused page shows 1 everywhere; the first launch was not missed. */
-	look_until(w, page, highest > 1 ? highest : w->last_number, now, look);
+	poll_until(w, page, highest > 1 ? highest : w->last_number, now, polled);
 }
 
 void gs_watch_period_end(struct gs_watch *w)

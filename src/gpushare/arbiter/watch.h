@@ -79,7 +79,7 @@ struct gs_slot_event {
 };
 
 /* What one look found. */
-struct gs_look {
+struct gs_poll {
 	uint32_t ready, torun, running, toevict; /* slots in each state */
 	uint32_t on_gpu;       /* RUNNING or TOEVICT, and started */
 	uint32_t off_gpu;      /* RUNNING or TOEVICT, not started */
@@ -102,9 +102,9 @@ struct gs_look {
 };
 
 /* Slots that wait for the GPU or are on it. */
-static inline uint32_t gs_look_live(const struct gs_look *look)
+static inline uint32_t gs_poll_live(const struct gs_poll *polled)
 {
-	return look->ready + look->torun + look->running + look->toevict;
+	return polled->ready + polled->torun + polled->running + polled->toevict;
 }
 
 /*
@@ -115,12 +115,12 @@ static inline uint32_t gs_look_live(const struct gs_look *look)
 void gs_watch_adopt(struct gs_watch *watch, const struct gs_page *page);
 
 /* Compare the page with what was seen before.  now: ns of the monotonic clock. */
-void gs_watch_look(struct gs_watch *watch, const struct gs_page *page, uint64_t now,
-		   struct gs_look *look);
+void gs_watch_poll(struct gs_watch *watch, const struct gs_page *page, uint64_t now,
+		   struct gs_poll *polled);
 
 /* The client is gone, so what is in PREP was launched, and over before anybody looked. */
-void gs_watch_last_look(struct gs_watch *watch, const struct gs_page *page, uint64_t now,
-			struct gs_look *look);
+void gs_watch_last_poll(struct gs_watch *watch, const struct gs_page *page, uint64_t now,
+			struct gs_poll *polled);
 
 /* The busy period is over. */
 void gs_watch_period_end(struct gs_watch *watch);

@@ -62,7 +62,7 @@ struct nth {
 	char path[PATH_MAX];
 };
 
-static int look_at(struct dl_phdr_info *info, size_t size, void *arg)
+static int inspect(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	struct nth *nth = arg;
 
@@ -95,7 +95,7 @@ static void *loaded_beneath(void)
 	/* One per walk: within it nothing may be opened. */
 	for (size_t i = 0;; i++) {
 		nth.before = i;
-		if (!dl_iterate_phdr(look_at, &nth))
+		if (!dl_iterate_phdr(inspect, &nth))
 			return handle;
 		if (!nth.path[0] || has(nth.path, SHIMS_OWN))
 			continue;

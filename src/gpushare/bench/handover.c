@@ -43,7 +43,7 @@ static void quantiles(struct figures *f, double *ns, size_t n)
 }
 
 /* Of the `which`-th launch of each turn. */
-static int in_turn(struct handover *h, struct bench_workers *workers, uint32_t which, struct figures *f,
+static int alternately(struct handover *h, struct bench_workers *workers, uint32_t which, struct figures *f,
 		   struct gs_error *err)
 {
 	double *extra = malloc(2 * h->count * sizeof(*extra)), alone[2];
@@ -175,7 +175,7 @@ static int run_way(struct handover *h, const struct bench_way *way, FILE *csv,
 			bench_set_kernel(&workers, i, &h->yard,
 					 bench_waves(&h->yard, h->length_ns[k]));
 		for (uint32_t which = 0; rc == 0 && which < 2; which++) {
-			rc = in_turn(h, &workers, which, &f, err);
+			rc = alternately(h, &workers, which, &f, err);
 			if (rc == 0)
 				tell(csv, way, which ? "kept" : "in-turn", h->length_ns[k], &f);
 		}

@@ -91,7 +91,7 @@ static int run_round(struct mix *m, const struct sim_arrival *arrival,
 }
 
 /* When each program's block-tasks ran; spans on the host's clock, free() them. */
-static int look(struct mix *m, struct mix_result *r, struct sim_outcome *outcome,
+static int inspect(struct mix *m, struct mix_result *r, struct sim_outcome *outcome,
 		struct gs_span **span, size_t *spans, struct gs_error *err)
 {
 	size_t n = 0;
@@ -151,7 +151,7 @@ static int run_rounds(struct mix *m, struct mix_result *r, struct sim_rounds *ro
 		 */
 		if (bench_managed(r->way.share) && round % every == 0 && mix_gaps_request(m, gaps, err) < 0)
 			return -1;
-		if (look(m, r, outcome, &span, &spans, err) < 0)
+		if (inspect(m, r, outcome, &span, &spans, err) < 0)
 			return -1;
 		mix_gaps_find(m, span, spans, bench_managed(r->way.share), gaps);
 		sim_rounds_add(rounds, outcome, gaps->handovers - before, 0);

@@ -14,7 +14,7 @@
 #include "gpushare/sched/sched.h"
 
 #define RESERVED 30 /* percent of the card, for a program of PyTorch */
-#define LOOK_FOR_TORCH_MS 60000
+#define FIND_TORCH_MS 60000
 #define SHORT_MIXES "gpt+big,request-graph+big"
 #define SHORT_WAYS "time-slicing,contexts,gpushare-mps"
 
@@ -75,7 +75,7 @@ static int has_torch(const struct mixes *m)
 	int status = -1;
 	pid_t pid = bench_spawn(argv, NULL, NULL, NULL);
 
-	if (pid > 0 && !bench_reap(pid, LOOK_FOR_TORCH_MS, &status))
+	if (pid > 0 && !bench_reap(pid, FIND_TORCH_MS, &status))
 		bench_end(pid);
 	return pid > 0 && status == 0;
 }

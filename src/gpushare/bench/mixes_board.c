@@ -12,7 +12,7 @@
 #include "common/clock.h"
 
 #define BYTES (sizeof(struct mixes_board) + MIXES_RECORDS_MAX * sizeof(struct mixes_record))
-#define LOOK_NS (1000 * GS_NS_PER_US)
+#define POLL_NS (1000 * GS_NS_PER_US)
 
 static struct mixes_board *map(const char *path, int flags, struct gs_error *err)
 {
@@ -67,12 +67,12 @@ void mixes_board_record(struct mixes_board *board, uint64_t end_ns, uint64_t val
 
 uint64_t mixes_board_next(struct mixes_board *board, uint64_t last)
 {
-	struct timespec look = { 0, LOOK_NS };
+	struct timespec inspect = { 0, POLL_NS };
 	uint64_t next;
 
 	atomic_store(&board->ready, last + 1);
 	while ((next = atomic_load(&board->window)) == last)
-		nanosleep(&look, NULL);
+		nanosleep(&inspect, NULL);
 	return next;
 }
 

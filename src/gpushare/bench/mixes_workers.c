@@ -19,7 +19,7 @@
 #define STOP_NS (30 * GS_NS_PER_S) /* a program of low priority may have its last step behind all
 				    * that others have queued */
 #define QUIT_NS (10 * GS_NS_PER_S)
-#define LOOK_MS 5
+#define POLL_MS 5
 #define NUMBER 24
 
 uint64_t mixes_period(const struct mixes_setup *setup, enum mixes_program program)
@@ -135,7 +135,7 @@ static int alive(const struct mixes_workers *workers, struct mixes_member *m, st
 /* Until each of those is ready for its next window. */
 static int await(struct mixes_workers *workers, uint32_t who, uint64_t until_ns, const char *what, struct gs_error *err)
 {
-	struct timespec look = { 0, LOOK_MS * 1000000L };
+	struct timespec inspect = { 0, POLL_MS * 1000000L };
 	char words[120];
 
 	for (uint32_t i = 0; i < workers->count; i++) {
@@ -151,7 +151,7 @@ static int await(struct mixes_workers *workers, uint32_t who, uint64_t until_ns,
 				last_words(m, words, sizeof(words));
 				return gs_fail(err, "%s %s: %.120s", mixes_kind[side_of(workers, m)->program].name, what, words);
 			}
-			nanosleep(&look, NULL);
+			nanosleep(&inspect, NULL);
 		}
 	}
 	return 0;
@@ -205,10 +205,10 @@ void mixes_workers_stop(struct mixes_workers *workers)
 	}
 	for (uint32_t i = 0; i < workers->count; i++) {
 		struct mixes_member *m = &workers->member[i];
-		struct timespec look = { 0, LOOK_MS * 1000000L };
+		struct timespec inspect = { 0, POLL_MS * 1000000L };
 
 		while (m->pid > 0 && gs_clock_ns() < until && !ended(m, NULL))
-			nanosleep(&look, NULL);
+			nanosleep(&inspect, NULL);
 		bench_end_group(m->pid);
 		mixes_board_close(m->board);
 	}
@@ -218,13 +218,13 @@ void mixes_workers_stop(struct mixes_workers *workers)
 /* Sleep until then, unless one of them ends. */
 static int pass_time(struct mixes_workers *workers, uint64_t until_ns, struct gs_error *err)
 {
-	struct timespec look = { 0, 20 * 1000000L };
+	struct timespec inspect = { 0, 20 * 1000000L };
 
 	while (gs_clock_ns() < until_ns) {
 		for (uint32_t k = 0; k < workers->count; k++)
 			if (alive(workers, &workers->member[k], err) < 0)
 				return -1;
-		nanosleep(&look, NULL);
+		nanosleep(&inspect, NULL);
 	}
 	return 0;
 }

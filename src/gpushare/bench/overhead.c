@@ -19,7 +19,7 @@
 #include "gpushare/metrics/metrics.h"
 
 #define SUITE_MAX 64
-#define TURNS_MAX 99
+#define ROUNDS_MAX 99
 #define Q_LEAST 4
 #define BATCH_NS (30 * GS_NS_PER_MS)
 #define BATCH_MAX 64
@@ -33,7 +33,7 @@ struct overhead {
 	struct bench_yard yard;
 	const char *folder, *only;
 	uint64_t target_ns, memory;
-	uint32_t turns;
+	uint32_t rounds;
 };
 
 struct row {
@@ -91,8 +91,8 @@ static int measure(struct overhead *o, struct bench_workers *workers, size_t i, 
 		   double ns[2], struct gs_error *err)
 {
 	uint64_t small = r->q == Q_LEAST ? 2 * Q_LEAST : Q_LEAST;
-	uint32_t turns = (o->turns + 1) / 2;
-	double took[2][TURNS_MAX];
+	uint32_t rounds = (o->rounds + 1) / 2;
+	double took[2][ROUNDS_MAX];
 
 	/* Free the memory of both programs before either allocates. */
 	for (uint32_t who = NATIVE; who <= MANAGED; who++)
@@ -101,14 +101,14 @@ static int measure(struct overhead *o, struct bench_workers *workers, size_t i, 
 	for (uint32_t k = 0; k < 2; k++)
 		if (batch(o, workers, first ^ k, i, r->q, r->batch, err) <= 0)
 			return -1;
-	for (uint32_t turn = 0; turn < turns; turn++)
+	for (uint32_t round = 0; round < rounds; round++)
 		for (uint32_t who = NATIVE; who <= MANAGED; who++) {
-			took[who][turn] = batch(o, workers, who, i, r->q, r->batch, err);
-			if (took[who][turn] <= 0)
+			took[who][round] = batch(o, workers, who, i, r->q, r->batch, err);
+			if (took[who][round] <= 0)
 				return -1;
 		}
 	for (uint32_t who = NATIVE; who <= MANAGED; who++)
-		ns[who] = gs_quantile(took[who], turns, 0.5);
+		ns[who] = gs_quantile(took[who], rounds, 0.5);
 	return 0;
 }
 
@@ -254,13 +254,13 @@ static int run(int argc, char **argv)
 {
 	static struct overhead o = {
 		.ways = { .policy = "piv", .isolation = "contexts" }, .folder = GS_KERNELS_DIR,
-		.target_ns = GS_NS_PER_MS, .turns = 9,
+		.target_ns = GS_NS_PER_MS, .rounds = 9,
 	};
 	static const struct gs_option options[] = {
 		{ "kernels", .text = &o.folder },
 		{ "only", .text = &o.only },
 		{ "length", .duration = &o.target_ns },
-		{ "turns", .number = &o.turns, .least = 1, .most = TURNS_MAX },
+		{ "turns", .number = &o.rounds, .least = 1, .most = ROUNDS_MAX },
 		BENCH_MANAGED_OPTIONS(o.ways),
 		BENCH_COMMON_OPTIONS(o.common),
 		{ NULL },

@@ -17,7 +17,7 @@
 #include "gpushare/bench/kernel.h"
 #include "gpushare/bench/suite.h"
 
-#define LOOK_MS 1000 /* how often a waiting program looks whether its tool is there */
+#define POLL_MS 1000 /* how often a waiting program looks whether its tool is there */
 
 struct worker {
 	struct bench_page *page;
@@ -194,7 +194,7 @@ int bench_worker(int argc, char **argv)
 		uint32_t done = atomic_load(&w.slot->done);
 
 		while (atomic_load(&w.slot->given) == done) {
-			bench_await(&w.slot->given, done, LOOK_MS);
+			bench_await(&w.slot->given, done, POLL_MS);
 			if (kill(w.page->tool, 0) < 0 && errno == ESRCH)
 				return 1;
 		}

@@ -11,7 +11,7 @@
 #include "gpushare/bench/process.h"
 #include "gpushare/metrics/metrics.h"
 
-#define LOOK_MS 200
+#define POLL_MS 200
 #define PREPARE_S 120
 #define ALONE_S 300
 #define ALONE_MAX 64
@@ -102,7 +102,7 @@ int bench_workers_wait(struct bench_workers *workers, uint32_t i, unsigned timeo
 				return -1;
 		if (gs_clock_ns() > until)
 			return gs_fail(err, "program %u did not finish within %u s", i, timeout_s);
-		bench_await(&workers->page->doorbell, doorbell, LOOK_MS);
+		bench_await(&workers->page->doorbell, doorbell, POLL_MS);
 	}
 }
 

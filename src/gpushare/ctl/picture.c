@@ -12,7 +12,7 @@
 /* By enum gs_trace_kind. */
 static const struct gs_span_kind kinds[GS_TRACE_COUNT] = {
 	[GS_TRACE_WAIT] = { "waits", "#e8d9a0", 0 },
-	[GS_TRACE_TURN] = { "has the GPU", "#4f81bd", 1 },
+	[GS_TRACE_SLICE] = { "has the GPU", "#4f81bd", 1 },
 	[GS_TRACE_EVICT] = { "leaves", "#c0504d", 0 },
 	[GS_TRACE_TELL] = { "is told to leave", "#7a2f2c", 0 },
 	[GS_TRACE_OVERDUE] = { "did not leave in time", "#7f0000", 0 },

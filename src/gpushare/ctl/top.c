@@ -19,7 +19,7 @@
 #define INTERVAL_MIN_NS (50 * GS_NS_PER_MS)
 #define LINES_MAX 100000
 
-struct look {
+struct inspect {
 	json_t *status;
 	uint64_t at_ns;
 };
@@ -42,7 +42,7 @@ static const char *words(json_t *o, const char *key)
 	return s && *s ? s : "-";
 }
 
-static int look(const char *socket, struct look *l, struct gs_error *err)
+static int inspect(const char *socket, struct inspect *l, struct gs_error *err)
 {
 	struct gs_ctl_text text;
 	json_error_t where;
@@ -56,7 +56,7 @@ static int look(const char *socket, struct look *l, struct gs_error *err)
 }
 
 /* The same step in the look before; NULL: it is new. */
-static json_t *before(const struct look *old, json_t *step)
+static json_t *before(const struct inspect *old, json_t *step)
 {
 	json_t *all = json_object_get(old->status, "steps"), *s;
 	size_t i;
@@ -68,7 +68,7 @@ static json_t *before(const struct look *old, json_t *step)
 	return NULL;
 }
 
-static double percent(const struct look *old, const struct look *now, json_t *step,
+static double percent(const struct inspect *old, const struct inspect *now, json_t *step,
 		      const char *key)
 {
 	json_t *was = before(old, step);
@@ -138,7 +138,7 @@ static unsigned print_gpus(json_t *status, unsigned room)
 	return n;
 }
 
-static void print_steps(const struct look *old, const struct look *now, unsigned room)
+static void print_steps(const struct inspect *old, const struct inspect *now, unsigned room)
 {
 	json_t *steps = json_object_get(now->status, "steps"), *s;
 	struct line *line = calloc(json_array_size(steps) + 1, sizeof(*line));
@@ -173,7 +173,7 @@ static unsigned screen_lines(void)
 	return LINES_MAX;
 }
 
-static void print_all(const struct look *old, const struct look *now, int screen)
+static void print_all(const struct inspect *old, const struct inspect *now, int screen)
 {
 	unsigned room = screen ? screen_lines() - 4 : LINES_MAX, used;
 	char clock[32] = "";
@@ -202,13 +202,13 @@ static void wait_ns(uint64_t ns)
 static int watch(const char *socket, uint64_t interval_ns, int once)
 {
 	int screen = !once && isatty(STDOUT_FILENO);
-	struct look old = { NULL, 0 }, now = { NULL, 0 };
+	struct inspect old = { NULL, 0 }, now = { NULL, 0 };
 	struct gs_error err;
-	int rc = look(socket, &old, &err);
+	int rc = inspect(socket, &old, &err);
 
 	while (rc == 0) {
 		wait_ns(interval_ns);
-		rc = look(socket, &now, &err);
+		rc = inspect(socket, &now, &err);
 		if (rc < 0)
 			break;
 		print_all(&old, &now, screen);

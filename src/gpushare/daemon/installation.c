@@ -9,7 +9,7 @@
 #include "config.h"
 #include "gpushare/install/slurm_conf.h"
 
-static void look_at(char *path, uint32_t installed)
+static void inspect(char *path, uint32_t installed)
 {
 	struct gs_error err;
 
@@ -18,7 +18,7 @@ static void look_at(char *path, uint32_t installed)
 	free(path);
 }
 
-void gs_installation_look(const struct gs_config *config)
+void gs_installation_check(const struct gs_config *config)
 {
 	static const char *const plugins[] = {
 		"gres_gpushare.so", "prep_gpushare.so", "job_submit_gpushare.so",
@@ -36,7 +36,7 @@ void gs_installation_look(const struct gs_config *config)
 	}
 	gs_slurm_installed(slurm, &installed);
 	for (size_t i = 0; i < sizeof(plugins) / sizeof(plugins[0]); i++)
-		look_at(gs_slurm_plugin_path(slurm, plugins[i]), installed);
-	look_at(gs_spank_plugin_path(slurm, path), installed);
+		inspect(gs_slurm_plugin_path(slurm, plugins[i]), installed);
+	inspect(gs_spank_plugin_path(slurm, path), installed);
 	gs_slurm_conf_free(slurm);
 }

@@ -11,6 +11,6 @@
  * jobs would run without their shares' environment.  Says nothing where there is
  * no Slurm.
  */
-void gs_installation_look(const struct gs_config *config);
+void gs_installation_check(const struct gs_config *config);
 
 #endif

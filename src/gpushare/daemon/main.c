@@ -56,7 +56,7 @@ static int start(struct gs_daemon *d, const char *config_path, struct gs_error *
 	    gs_devices_init(d, gs_loop_news_fd(d), err) < 0 || gs_mps_start(d, err) < 0 ||
 	    gs_pid_file_write(d->config->pid_file, err) < 0)
 		return -1;
-	gs_installation_look(d->config);
+	gs_installation_check(d->config);
 	gs_locality_bind(d->config);
 	gs_admin_init(d);
 	d->slurm = gs_slurm_report_create(d);
@@ -70,7 +70,7 @@ static int start(struct gs_daemon *d, const char *config_path, struct gs_error *
 	if (!d->checkpoint)
 		return gs_fail(err, "no memory");
 	gs_state_load(d);
-	gs_memory_turn(d);
+	gs_memory_step(d);
 	d->check = gs_memory_check_create(d);
 	if (gs_devices_start(d, err) < 0 || gs_server_start(d, err) < 0)
 		return -1;

@@ -17,7 +17,7 @@ static const char usual_places[] =
 	"/usr/lib/x86_64-linux-gnu/slurm-wlm:/usr/lib/x86_64-linux-gnu/slurm:/usr/lib64/slurm:"
 	"/usr/lib/slurm:/usr/local/lib/slurm";
 
-static char *look_in(const char *folders, const char *name)
+static char *search_in(const char *folders, const char *name)
 {
 	while (*folders) {
 		size_t n = strcspn(folders, ":");
@@ -36,7 +36,7 @@ static char *look_in(const char *folders, const char *name)
 char *gs_slurm_plugin_path(const struct gs_slurm_conf *conf, const char *name)
 {
 	char *folders = conf ? gs_slurm_conf_value(conf, "PluginDir") : NULL;
-	char *path = look_in(folders ? folders : usual_places, name);
+	char *path = search_in(folders ? folders : usual_places, name);
 
 	free(folders);
 	return path;

@@ -14,7 +14,7 @@
 #include "device/fatbin/objects.h"
 #include "device/fatbin/variables.h"
 
-#define TEXT_LOOK 4096 /* a NUL in so many bytes: no text */
+#define TEXT_SEARCHED 4096 /* a NUL in so many bytes: no text */
 
 static int add(struct mem_estimate *e, const char *path, const char *what, const char *text, uint64_t bytes,
 	       const char *why)
@@ -120,7 +120,7 @@ static int take(struct mem_estimate *e, const char *path, const char *data, size
 	default:
 		if (is_ptx(data, data + len))
 			rc = add(e, path, "module", "its variables", gs_ptx_variables(data, len), NULL);
-		else if (memchr(data, 0, len < TEXT_LOOK ? len : TEXT_LOOK))
+		else if (memchr(data, 0, len < TEXT_SEARCHED ? len : TEXT_SEARCHED))
 			rc = add(e, path, "file", "what it is", 0, "neither source nor a program nor a module");
 		else
 			return 0;

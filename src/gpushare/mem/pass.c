@@ -439,12 +439,12 @@ static int step(struct pass *p, const struct mem_token *first, const struct mem_
 			if (!behind && pass_call(p, t) < 0)
 				return -1;
 			if (!behind && !in_device_memory(t)) {
-				const struct mem_token *look = t;
+				const struct mem_token *inspect = t;
 
 				behind = declaration(p, t);
 				/* cudaError_t e = cudaMalloc(...): the calls in it count. */
-				for (; behind && look < behind; look++)
-					if (look > t && look->kind == MEM_WORD && pass_call(p, look) < 0)
+				for (; behind && inspect < behind; inspect++)
+					if (inspect > t && inspect->kind == MEM_WORD && pass_call(p, inspect) < 0)
 						return -1;
 			}
 			if (behind) {

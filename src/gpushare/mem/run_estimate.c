@@ -74,7 +74,7 @@ static int print_json(const struct mem_estimate *e)
 }
 
 /* Compiled files at once, the others together: source goes over several. */
-static int look_at(struct mem_source *source, char **file, int n, struct mem_estimate *e, struct gs_error *err)
+static int inspect(struct mem_source *source, char **file, int n, struct mem_estimate *e, struct gs_error *err)
 {
 	int sources = 0, compiled;
 
@@ -93,7 +93,7 @@ static int run(struct mem_source *source, char **file, int n, int json)
 	struct gs_error err;
 	int status;
 
-	if (look_at(source, file, n, &e, &err) < 0) {
+	if (inspect(source, file, n, &e, &err) < 0) {
 		fprintf(stderr, "gpushare-mem: %s\n", err.text);
 		mem_estimate_free(&e);
 		return 1;

@@ -295,8 +295,8 @@ static uint64_t operations_done(const struct step *s, uint64_t cycle)
 	return cycle - s->arrived < s->operations ? cycle - s->arrived + 1 : s->operations;
 }
 
-int gs_rbdm_look(const struct gs_rbdm *rbdm, uint64_t id, uint64_t cycle,
-		 struct gs_rbdm_look *look)
+int gs_rbdm_view(const struct gs_rbdm *rbdm, uint64_t id, uint64_t cycle,
+		 struct gs_rbdm_view *view)
 {
 	const struct step *step = rbdm->first;
 
@@ -304,7 +304,7 @@ int gs_rbdm_look(const struct gs_rbdm *rbdm, uint64_t id, uint64_t cycle,
 		step = step->next;
 	if (!step)
 		return 0;
-	*look = (struct gs_rbdm_look){
+	*view = (struct gs_rbdm_view){
 		.phase = step->phase, .memory = step->as.memory, .rm = step->rm,
 		.operations = step->operations, .done = operations_done(step, cycle),
 		.since = step->since,
@@ -312,7 +312,7 @@ int gs_rbdm_look(const struct gs_rbdm *rbdm, uint64_t id, uint64_t cycle,
 	for (const struct step *s = rbdm->first; s && step->phase == GS_RBDM_WAITING; s = s->next)
 		if (s->phase == GS_RBDM_WAITING &&
 		    (s == step || goes_before(rbdm, s, step, cycle)))
-			look->place++;
+			view->place++;
 	return 1;
 }
 

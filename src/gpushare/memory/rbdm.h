@@ -82,7 +82,7 @@ void gs_rbdm_prioritise(struct gs_rbdm *rbdm, uint64_t id, uint32_t priority);
 enum gs_rbdm_phase { GS_RBDM_RESERVING, GS_RBDM_WAITING, GS_RBDM_ADMITTED };
 
 /* A step as people see it. */
-struct gs_rbdm_look {
+struct gs_rbdm_view {
 	enum gs_rbdm_phase phase;
 	uint64_t memory, rm;
 	uint64_t operations, done; /* needed, and made by now */
@@ -91,8 +91,8 @@ struct gs_rbdm_look {
 };
 
 /* 1; 0 for an unknown id. */
-int gs_rbdm_look(const struct gs_rbdm *rbdm, uint64_t id, uint64_t cycle,
-		 struct gs_rbdm_look *look);
+int gs_rbdm_view(const struct gs_rbdm *rbdm, uint64_t id, uint64_t cycle,
+		 struct gs_rbdm_view *view);
 
 /* The step has finished, or is withdrawn while it waits; unknown ids are ignored. */
 void gs_rbdm_leave(struct gs_rbdm *rbdm, uint64_t id);

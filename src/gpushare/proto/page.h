@@ -89,7 +89,7 @@ struct gs_page {
 	_Atomic uint32_t magic;
 	_Atomic uint32_t version;
 	_Atomic uint32_t slots;  /* GS_PAGE_SLOTS */
-	_Atomic uint32_t turn;   /* daemon: 1 while the client may launch */
+	_Atomic uint32_t grant;   /* daemon: 1 while the client may launch */
 	_Atomic uint32_t doorbell;   /* daemon: +1 and a futex wake when a state changed */
 	_Atomic uint32_t heard;  /* client: the doorbell up to which its signals are on the GPU */
 	_Atomic uint32_t contended; /* daemon: enum gs_contended */
@@ -104,7 +104,7 @@ struct gs_page {
 	_Atomic uint32_t awake;  /* client: threads that look whether their launch may go, and need not be woken */
 	_Atomic uint32_t only;   /* daemon: 1 while no other client has come to the GPU */
 	_Atomic uint64_t was_launched_ns; /* the same */
-	_Atomic uint32_t preenqueue;    /* daemon: 1 where a launch that waits for its turn had better be in its stream (GS_SLOT_PREENQUEUED) */
+	_Atomic uint32_t preenqueue;    /* daemon: 1 where a launch that waits for its time slice had better be in its stream (GS_SLOT_PREENQUEUED) */
 	_Atomic uint32_t beside; /* daemon: enum gs_beside */
 	_Atomic uint32_t reserved[6];
 	struct gs_slot slot[GS_PAGE_SLOTS];

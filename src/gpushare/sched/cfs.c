@@ -50,14 +50,14 @@ static void place(const struct gs_view *view, const struct gs_task *task,
 
 static uint64_t quantum(struct gs_view *view, const struct gs_task *task)
 {
-	int by_turn = view->options->cfs_longest_wait;
+	int by_slice = view->options->cfs_longest_wait;
 
 	/*
 	 * The quantum is computed once for each epoch or time slice. When an arrival has the core
 	 * ask again, it stays the same.
 	 */
-	if (by_turn ? task->turn != view->state[0] : task->word[0] > view->state[0]) {
-		view->state[0] = by_turn ? task->turn : task->word[0];
+	if (by_slice ? task->slice != view->state[0] : task->word[0] > view->state[0]) {
+		view->state[0] = by_slice ? task->slice : task->word[0];
 		view->state[1] = view->options->cfs_epoch_ns / (view->count + 1 < PARTS_MOST ? view->count + 1 : PARTS_MOST);
 	}
 	return view->state[1];

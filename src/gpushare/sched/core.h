@@ -18,7 +18,7 @@ struct gs_one {
 	struct gs_index index;    /* all live tasks */
 	struct gs_ready ready;    /* those that wait */
 	struct gs_task *holder;   /* the one that holds the GPU */
-	uint64_t next_seq, next_turn;
+	uint64_t next_seq, next_slice;
 	uint64_t quantum_end;     /* of the holder; GS_NO_LIMIT: none */
 	uint64_t protected_until; /* a starved task keeps the GPU until then */
 	int reconsider;           /* something arrived since the last comparison */

@@ -80,7 +80,7 @@ static int loses_gpu_at_end(struct gs_one *sched)
 		gs_core_news(sched);
 	if (sched->policy->expire)
 		sched->policy->expire(gs_core_view(sched), sched->holder);
-	sched->holder->turn = ++sched->next_turn;
+	sched->holder->slice = ++sched->next_slice;
 	if (choose(sched) != sched->holder)
 		return 1;
 	gs_core_begin_quantum(sched);
@@ -104,11 +104,11 @@ static void end_swaps(struct gs_one *sched)
 		sched->quantum_end = sched->protected_until;
 }
 
-static int must_leave(struct gs_one *sched, uint64_t starved_turn)
+static int must_leave(struct gs_one *sched, uint64_t starved_slice)
 {
 	uint64_t now = sched->view.now;
 
-	if (starved_turn <= now)
+	if (starved_slice <= now)
 		return 1;
 	if (now >= sched->quantum_end)
 		return loses_gpu_at_end(sched);
@@ -125,7 +125,7 @@ static int must_leave(struct gs_one *sched, uint64_t starved_turn)
 
 void gs_one_decide(struct gs_one *sched, uint64_t now, struct gs_decision *decision)
 {
-	uint64_t starved_turn, slice_end;
+	uint64_t starved_slice, slice_end;
 
 	gs_core_advance(sched, now);
 	*decision = (struct gs_decision){ .deadline_ns = UINT64_MAX };
@@ -141,16 +141,16 @@ void gs_one_decide(struct gs_one *sched, uint64_t now, struct gs_decision *decis
 	 */
 	if (!sched->evicting && sched->ready.count == 0)
 		return;
-	starved_turn = gs_one_starvation_due(sched);
+	starved_slice = gs_one_starvation_due(sched);
 	slice_end = gs_later(sched->holder->since_ns, gs_core_slice(sched));
-	if (starved_turn < slice_end)
-		starved_turn = slice_end;
+	if (starved_slice < slice_end)
+		starved_slice = slice_end;
 	if (!sched->evicting)
-		sched->evicting = must_leave(sched, starved_turn);
+		sched->evicting = must_leave(sched, starved_slice);
 	if (sched->evicting) {
 		decision->action = GS_ACT_EVICT;
 		return;
 	}
-	decision->deadline_ns = sched->quantum_end < starved_turn ? sched->quantum_end
-								   : starved_turn;
+	decision->deadline_ns = sched->quantum_end < starved_slice ? sched->quantum_end
+								   : starved_slice;
 }

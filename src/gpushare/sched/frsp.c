@@ -30,9 +30,9 @@ static uint64_t quantum(struct gs_view *view, const struct gs_task *task)
 	double ns;
 
 	/* The core asks again when a task arrives. The quantum that was given stays. */
-	if (view->state[0] == task->turn)
+	if (view->state[0] == task->slice)
 		return GS_NO_LIMIT;
-	view->state[0] = task->turn;
+	view->state[0] = task->slice;
 	least = gs_least_slowed(view);
 	if (!least)
 		return shortest;

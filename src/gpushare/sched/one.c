@@ -171,7 +171,7 @@ static void enqueue(struct gs_one *sched, struct gs_task *task)
 	struct gs_entry entry;
 
 	task->since_ns = sched->view.now;
-	task->turn = ++sched->next_turn;
+	task->slice = ++sched->next_slice;
 	gs_core_place(sched, task, &entry);
 	gs_ready_add(&sched->ready, &entry);
 	sched->reconsider = 1;

@@ -27,7 +27,7 @@ static inline uint64_t gs_later(uint64_t t, uint64_t by)
 struct gs_task {
 	uint64_t id;
 	uint64_t seq;         /* order of arrival; the tie-breaker */
-	uint64_t turn;        /* order in which it last joined the ready queue */
+	uint64_t slice;        /* order in which it last joined the ready queue */
 	uint64_t nt, done;    /* NT and N_t */
 	uint64_t alone_ns;    /* NT x tpt; 0: unknown, see gs_task_alone() */
 	int32_t priority;

@@ -12,7 +12,7 @@ static void place(const struct gs_view *view, const struct gs_task *task,
 		  struct gs_entry *entry)
 {
 	(void)view;
-	entry->key.rank = (double)task->turn;
+	entry->key.rank = (double)task->slice;
 }
 
 static uint64_t quantum(struct gs_view *view, const struct gs_task *task)

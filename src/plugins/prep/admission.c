@@ -156,7 +156,7 @@ static void request_to_register(const char *held_nodes)
  * A reconfiguration or a takeover may change the nodes' number; those that
  * still must wait are found again.
  */
-static int look(void)
+static int inspect(void)
 {
 	static int known;
 	static char *held_nodes;
@@ -188,23 +188,23 @@ static int look(void)
 }
 
 /* Its stamp has whole seconds: a second that is over is looked at once more. */
-static int changed_since(time_t stamp, time_t looked)
+static int changed_since(time_t stamp, time_t polled)
 {
-	return last_node_update != stamp || (stamp >= looked && time(NULL) > looked);
+	return last_node_update != stamp || (stamp >= polled && time(NULL) > polled);
 }
 
 static void *keep_admission(void *arg)
 {
-	time_t stamp = 0, looked = 0;
+	time_t stamp = 0, polled = 0;
 	int held = -1;
 
 	(void)arg;
 	for (;;) {
 		/* Filled under the lock, so 0 seen without it costs nothing. */
-		if (node_record_count > 0 && (held != 0 || changed_since(stamp, looked))) {
+		if (node_record_count > 0 && (held != 0 || changed_since(stamp, polled))) {
 			stamp = last_node_update;
-			looked = time(NULL);
-			held = look();
+			polled = time(NULL);
+			held = inspect();
 		}
 		if (held != 0 && (node_record_count > 0 || slurmctld_primary))
 			usleep(POLL_US);

@@ -40,7 +40,7 @@ static void mark(const gres_job_state_t *job, const struct search *at)
 		bit_or(shares->gres_bit_alloc, taken);
 }
 
-static int look_at_gres(void *x, void *arg)
+static int inspect_gres(void *x, void *arg)
 {
 	gres_state_t *state = x;
 	struct search *at = arg;
@@ -58,11 +58,11 @@ static int has_shares(const job_record_t *job, struct search *search)
 	search->found = 0;
 	search->node = -1;
 	if (job->gres_list_alloc)
-		list_for_each(job->gres_list_alloc, look_at_gres, search);
+		list_for_each(job->gres_list_alloc, inspect_gres, search);
 	return search->found;
 }
 
-static int look_at_job(void *x, void *arg)
+static int inspect_job(void *x, void *arg)
 {
 	job_record_t *job = x;
 	struct search *search = arg;
@@ -77,7 +77,7 @@ static int look_at_job(void *x, void *arg)
 			continue;
 		search->node = i;
 		if (!search->ended || bit_test(search->ended->job_resrcs->node_bitmap, i))
-			list_for_each(job->gres_list_alloc, look_at_gres, search);
+			list_for_each(job->gres_list_alloc, inspect_gres, search);
 		search->offset++;
 	}
 	return 0;
@@ -91,7 +91,7 @@ void gs_sharers_mark(const job_record_t *ended)
 		return;
 	if (ended && (!ended->job_resrcs || !ended->job_resrcs->node_bitmap || !has_shares(ended, &search)))
 		return;
-	list_for_each(job_list, look_at_job, &search);
+	list_for_each(job_list, inspect_job, &search);
 }
 
 #else

@@ -368,7 +368,7 @@ static uint64_t nanoseconds(clockid_t clock)
 static uint64_t cycles(const struct emu_warp *w)
 {
 	return atomic_load_explicit(w->block->grid->cycles, memory_order_relaxed) +
-	       (w->count - w->turn_began) / EMU_LANES;
+	       (w->count - w->round_began) / EMU_LANES;
 }
 
 static uint64_t clock_now(const struct emu_warp *w)

@@ -75,7 +75,7 @@ static void warp_start(struct emu_warp *w, const struct emu_grid *g, uint32_t th
 	w->quantum = UINT32_MAX;
 	w->rotate = w->yield = w->force = 0;
 	w->clock = 0;
-	w->count = w->turn_began = 0;
+	w->count = w->round_began = 0;
 	for (uint32_t i = 0; i < EMU_LANES; i++) {
 		uint32_t t = first + i;
 

@@ -377,7 +377,7 @@ enum emu_run emu_warp_run(struct emu_warp *w, uint32_t budget)
 	if (!w->mask)
 		choose(w);
 	w->yield = 0;
-	w->turn_began = w->count;
+	w->round_began = w->count;
 	while (w->mask) {
 		const struct emu_op *op = &ops[w->pc];
 		uint32_t mask = w->mask;

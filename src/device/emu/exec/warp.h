@@ -80,7 +80,7 @@ struct emu_warp {
 	uint8_t yield;               /* the other warps are next */
 	uint8_t force;               /* a warp-level sync continues with the lanes that have come */
 	uint64_t count;              /* thread instructions */
-	uint64_t turn_began;         /* count at the beginning of this turn */
+	uint64_t round_began;         /* count at the beginning of this turn */
 	struct emu_frame_rec *stack; /* [depth * 32 + lane] */
 	struct emu_range cache;      /* the last allocation hit */
 	const struct emu_op *op;     /* the running one, for a fault's line */

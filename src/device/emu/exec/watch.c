@@ -59,7 +59,7 @@ void emu_watch_forget(uint64_t base, uint64_t size)
 	pthread_mutex_unlock(&lock);
 }
 
-void emu_watch_look(uint64_t address, uint64_t value)
+void emu_watch_poll(uint64_t address, uint64_t value)
 {
 	struct emu_watch w = { 0 };
 	uint32_t i;

@@ -22,14 +22,14 @@ int emu_watch_set(const struct emu_watch *watch);
 void emu_watch_forget(uint64_t base, uint64_t size);
 
 /* The slow half of emu_watch_atomic. */
-void emu_watch_look(uint64_t address, uint64_t value);
+void emu_watch_poll(uint64_t address, uint64_t value);
 extern _Atomic uint32_t emu_watches;
 
 /* An atomic of a kernel has raised the 64-bit word at the address to value. */
 static inline void emu_watch_atomic(uint64_t address, uint64_t value)
 {
 	if (atomic_load_explicit(&emu_watches, memory_order_relaxed))
-		emu_watch_look(address, value);
+		emu_watch_poll(address, value);
 }
 
 #endif

@@ -18,7 +18,7 @@
 #include "gpushare/daemon/base/proc.h"
 
 /* Messages taken from one connection before the others get their turn. */
-#define MESSAGES_PER_TURN 32
+#define MESSAGES_PER_STEP 32
 /* Messages read from a connection whose process has ended. */
 #define LAST_MESSAGES 512
 
@@ -117,7 +117,7 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	for (int i = 0; i < MESSAGES_PER_TURN; i++) {
+	for (int i = 0; i < MESSAGES_PER_STEP; i++) {
 		int rc = handle_one(conn);
 
 		if (rc < 0)

@@ -49,7 +49,7 @@ static void idle(struct gs_checkpoint *t)
 	t->alloc = NULL;
 	t->process = NULL;
 	gs_state_save(t->d);
-	gs_memory_turn(t->d);
+	gs_memory_step(t->d);
 }
 
 static void start_checkpointer(struct gs_checkpoint *t, const char *verb, gs_checkpointer_done *done)

@@ -69,7 +69,7 @@ int gs_suspend_begin(struct gs_connection *conn, uint32_t job_id, uint32_t tag)
 	TAILQ_FOREACH(s, &d->steps, link)
 		if (s->info.job_id == job_id)
 			s->alloc->suspended = 1;
-	gs_memory_turn(d);
+	gs_memory_step(d);
 	gs_suspend_answer(d); /* a job without steps here waits for nobody else's memory */
 	return 0;
 }
@@ -82,7 +82,7 @@ void gs_suspend_end(struct gs_daemon *d, uint32_t job_id)
 		if (s->info.job_id == job_id)
 			s->alloc->suspended = 0;
 	gs_state_save(d);
-	gs_memory_turn(d);
+	gs_memory_step(d);
 }
 
 void gs_suspend_connection_gone(struct gs_connection *conn)

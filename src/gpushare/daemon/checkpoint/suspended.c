@@ -115,7 +115,7 @@ static void apply(struct gs_suspended *s, size_t n)
 		}
 }
 
-static void look(struct gs_suspended *s)
+static void inspect(struct gs_suspended *s)
 {
 	size_t n;
 
@@ -150,7 +150,7 @@ static void *run(void *arg)
 	struct gs_suspended *s = arg;
 
 	while (wait_until(s, gs_clock_ns() + EVERY_NS))
-		look(s);
+		inspect(s);
 	return NULL;
 }
 

@@ -172,7 +172,7 @@ static void *arbitrate(void *arg)
 
 		overrun = !atomic_load(&a->polls) && is_overrun(a, heard, now);
 		if (called || heard || now >= next) {
-			next = gs_gpu_turn(a->gpu, now);
+			next = gs_gpu_step(a->gpu, now);
 			tell_news(a);
 			decide_to_poll(a, now);
 			if (atomic_load(&a->polls) && next > now + REVIEW_NS)

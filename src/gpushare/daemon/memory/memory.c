@@ -138,7 +138,7 @@ void gs_memory_reload(struct gs_daemon *d, const struct gs_config *config)
 		m->base_ns = gs_clock_ns();
 		m->cycle_ns = config->memory_cycle_ns;
 	}
-	gs_memory_turn(d);
+	gs_memory_step(d);
 }
 
 int gs_memory_arrive(struct gs_alloc *a, int32_t priority, int admitted, struct gs_error *err)
@@ -176,47 +176,47 @@ void gs_memory_prioritise(struct gs_alloc *a, int32_t priority)
 	gs_rbdm_prioritise(a->device->admission->rbdm, a->id, quantified(priority));
 }
 
-int gs_memory_look(const struct gs_alloc *a, struct gs_rbdm_look *look)
+int gs_memory_poll(const struct gs_alloc *a, struct gs_rbdm_view *view)
 {
 	const struct gs_memory *m = a->device->admission;
 
-	return gs_rbdm_look(m->rbdm, a->id, cycle_now(m), look);
+	return gs_rbdm_view(m->rbdm, a->id, cycle_now(m), view);
 }
 
 void gs_memory_why(const struct gs_alloc *a, char *buf, size_t size)
 {
 	const struct gs_rbdm *rbdm = a->device->admission->rbdm;
 	uint64_t left = a->device->memory - gs_rbdm_admitted(rbdm);
-	struct gs_rbdm_look look;
+	struct gs_rbdm_view view;
 
 	buf[0] = '\0';
-	if (!gs_memory_look(a, &look)) {
+	if (!gs_memory_poll(a, &view)) {
 		relief->why(a, buf, size);
 		return;
 	}
-	if (look.phase == GS_RBDM_RESERVING)
+	if (view.phase == GS_RBDM_RESERVING)
 		snprintf(buf, size, "%" PRIu64 " of %" PRIu64 " reserve operations made: %" PRIu64
-			 " of %" PRIu64 " MiB are not reserved", look.done, look.operations,
+			 " of %" PRIu64 " MiB are not reserved", view.done, view.operations,
 			 MIB(left), MIB(a->device->memory));
-	else if (look.phase == GS_RBDM_WAITING && look.place > 1)
-		snprintf(buf, size, "number %zu of %zu that wait for memory", look.place,
+	else if (view.phase == GS_RBDM_WAITING && view.place > 1)
+		snprintf(buf, size, "number %zu of %zu that wait for memory", view.place,
 			 gs_rbdm_waiting(rbdm));
-	else if (look.phase == GS_RBDM_WAITING)
+	else if (view.phase == GS_RBDM_WAITING)
 		snprintf(buf, size, "number 1 of %zu that wait for memory: %" PRIu64 " of %" PRIu64
 			 " MiB are not reserved", gs_rbdm_waiting(rbdm), MIB(left),
 			 MIB(a->device->memory));
-	if (look.phase != GS_RBDM_ADMITTED || a->away)
+	if (view.phase != GS_RBDM_ADMITTED || a->away)
 		relief->why(a, buf, size);
 }
 
 struct gs_alloc *gs_memory_first(struct gs_daemon *d, const struct gs_device *device)
 {
-	struct gs_rbdm_look look;
+	struct gs_rbdm_view view;
 	struct gs_step *s;
 
 	TAILQ_FOREACH(s, &d->steps, link)
-		if (s->alloc->device == device && gs_memory_look(s->alloc, &look) &&
-		    look.phase == GS_RBDM_WAITING && look.place == 1)
+		if (s->alloc->device == device && gs_memory_poll(s->alloc, &view) &&
+		    view.phase == GS_RBDM_WAITING && view.place == 1)
 			return s->alloc;
 	return NULL;
 }
@@ -231,14 +231,14 @@ uint64_t gs_memory_available(const struct gs_device *device)
 /* Why it waits, for the program's user: no detail that another moment makes wrong. */
 static void wait_reason(const struct gs_alloc *a, int admission, char *buf, size_t size)
 {
-	struct gs_rbdm_look look;
+	struct gs_rbdm_view view;
 
 	buf[0] = '\0';
 	if (a->away)
 		relief->why(a, buf, size);
-	else if (admission == GS_ADMISSION_STRICT && gs_memory_look(a, &look) &&
-		 look.phase == GS_RBDM_RESERVING)
-		snprintf(buf, size, "its turn has not come yet");
+	else if (admission == GS_ADMISSION_STRICT && gs_memory_poll(a, &view) &&
+		 view.phase == GS_RBDM_RESERVING)
+		snprintf(buf, size, "its time slice has not come yet");
 	else if (a->bytes > gs_memory_available(a->device))
 		snprintf(buf, size, "other jobs hold it");
 	else
@@ -389,10 +389,10 @@ static void log_waiting(struct gs_daemon *d)
 	char why[256], name[16];
 
 	TAILQ_FOREACH(s, &d->steps, link) {
-		struct gs_rbdm_look look;
+		struct gs_rbdm_view view;
 
-		if (s->alloc->said || !gs_memory_look(s->alloc, &look) ||
-		    look.phase != GS_RBDM_WAITING)
+		if (s->alloc->said || !gs_memory_poll(s->alloc, &view) ||
+		    view.phase != GS_RBDM_WAITING)
 			continue;
 		s->alloc->said = 1;
 		gs_memory_why(s->alloc, why, sizeof(why));
@@ -402,7 +402,7 @@ static void log_waiting(struct gs_daemon *d)
 	}
 }
 
-void gs_memory_turn(struct gs_daemon *d)
+void gs_memory_step(struct gs_daemon *d)
 {
 	uint64_t next, now, id, due;
 
@@ -413,7 +413,7 @@ void gs_memory_turn(struct gs_daemon *d)
 	log_waiting(d);
 	now = gs_clock_ns();
 	next = refuse_late(d, now);
-	due = relief->turn(d, now);
+	due = relief->grant(d, now);
 	next = due < next ? due : next;
 	for (size_t i = 0; i < d->ndevice; i++) {
 		due = due_ns(d->device[i].admission);
@@ -433,7 +433,7 @@ static void on_time(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
 	(void)what;
-	gs_memory_turn(arg);
+	gs_memory_step(arg);
 }
 
 int gs_memory_timer_init(struct gs_daemon *d)

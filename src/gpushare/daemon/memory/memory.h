@@ -33,12 +33,12 @@ void gs_memory_leave(struct gs_alloc *alloc);
 /* Its step's priority has changed. */
 void gs_memory_prioritise(struct gs_alloc *alloc, int32_t priority);
 
-/* What has gs_memory_turn() called when time alone admits or refuses somebody.  -1: no memory. */
+/* What has gs_memory_step() called when time alone admits or refuses somebody.  -1: no memory. */
 int gs_memory_timer_init(struct gs_daemon *d);
 void gs_memory_timer_fini(struct gs_daemon *d);
 
 /* Admit whose time has come and welcome their programs; sets the timer for the next time. */
-void gs_memory_turn(struct gs_daemon *d);
+void gs_memory_step(struct gs_daemon *d);
 
 /*
  * A program of a step that is not admitted has said HELLO: it is told to WAIT,
@@ -61,7 +61,7 @@ uint64_t gs_memory_available(const struct gs_device *device);
 /* Who finds memory for those that wait, where none is free (checkpoint.h). */
 struct gs_memory_relief {
 	/* After each admission; when it must be called again at the latest, ns; UINT64_MAX: when something happens. */
-	uint64_t (*turn)(struct gs_daemon *d, uint64_t now);
+	uint64_t (*grant)(struct gs_daemon *d, uint64_t now);
 	/* Append to buf what is to be said of a waiting allocation. */
 	void (*why)(const struct gs_alloc *alloc, char *buf, size_t size);
 };
@@ -69,7 +69,7 @@ struct gs_memory_relief {
 void gs_memory_set_relief(const struct gs_memory_relief *relief);
 
 /* How the allocation stands; 0: unknown. */
-int gs_memory_look(const struct gs_alloc *alloc, struct gs_rbdm_look *look);
+int gs_memory_poll(const struct gs_alloc *alloc, struct gs_rbdm_view *view);
 
 /* Why it waits, in words: "number 1 of 3 that wait for memory: 112 of 512 MiB are not reserved". */
 void gs_memory_why(const struct gs_alloc *alloc, char *buf, size_t size);

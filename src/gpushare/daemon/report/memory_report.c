@@ -29,7 +29,7 @@ static const char *const admissions[GS_ADMISSION_COUNT] = GS_ADMISSION_WORDS;
 /* One allocation, as its first step tells it. */
 struct row {
 	const struct gs_step *step;
-	struct gs_rbdm_look look;
+	struct gs_rbdm_view inspect;
 	const char *state;
 	char name[16], why[256];
 	uint64_t used;
@@ -54,16 +54,16 @@ static void driver_of(const struct gs_daemon *d, const struct gs_step *s, struct
 }
 
 /* 1; 0: it is no row. */
-static int look_at(const struct gs_alloc *a, struct row *r)
+static int inspect(const struct gs_alloc *a, struct row *r)
 {
 	if (gs_suspend_keeps(a)) {
-		r->look = (struct gs_rbdm_look){ .memory = a->bytes };
+		r->inspect = (struct gs_rbdm_view){ .memory = a->bytes };
 		r->state = "suspended";
 		return 1;
 	}
-	if (!gs_memory_look(a, &r->look))
+	if (!gs_memory_poll(a, &r->inspect))
 		return 0;
-	r->state = states[r->look.phase];
+	r->state = states[r->inspect.phase];
 	return 1;
 }
 
@@ -79,7 +79,7 @@ static size_t gather(struct gs_daemon *d, const struct gs_device *dev, struct ro
 		TAILQ_FOREACH(other, &d->steps, link)
 			if (other->alloc == s->alloc)
 				break;
-		if (other != s || s->alloc->device != dev || !look_at(s->alloc, r))
+		if (other != s || s->alloc->device != dev || !inspect(s->alloc, r))
 			continue;
 		r->step = s;
 		r->used = gs_memory_used(d, s->alloc);
@@ -113,14 +113,14 @@ static json_t *row_json(const struct row *r)
 	json_object_set_new(o, "partition", gs_report_json_text(s->info.partition));
 	json_object_set_new(o, "priority", json_integer(s->priority));
 	json_object_set_new(o, "state", gs_report_json_text(r->state));
-	json_object_set_new(o, "memory_mb", gs_report_json_number((double)r->look.memory / MIB));
+	json_object_set_new(o, "memory_mb", gs_report_json_number((double)r->inspect.memory / MIB));
 	json_object_set_new(o, "used_mb", gs_report_json_number((double)r->used / MIB));
 	json_object_set_new(o, "driver_mb", r->driver_known
 			    ? gs_report_json_number((double)r->driver / MIB) : json_null());
-	json_object_set_new(o, "rm_mb", gs_report_json_number((double)r->look.rm / MIB));
-	json_object_set_new(o, "operations", json_integer((json_int_t)r->look.operations));
-	json_object_set_new(o, "operations_done", json_integer((json_int_t)r->look.done));
-	json_object_set_new(o, "place", json_integer((json_int_t)r->look.place));
+	json_object_set_new(o, "rm_mb", gs_report_json_number((double)r->inspect.rm / MIB));
+	json_object_set_new(o, "operations", json_integer((json_int_t)r->inspect.operations));
+	json_object_set_new(o, "operations_done", json_integer((json_int_t)r->inspect.done));
+	json_object_set_new(o, "place", json_integer((json_int_t)r->inspect.place));
 	json_object_set_new(o, "since_s", gs_report_json_number(r->since_s));
 	json_object_set_new(o, "why", *r->why ? gs_report_json_text(r->why) : json_null());
 #define COLUMN(key, type, kind, words) \
@@ -194,13 +194,13 @@ static void gpu_table(struct gs_table *t, struct gs_daemon *d, const struct gs_d
 		gs_table_cell(t, "%s", r->step->info.partition);
 		gs_table_cell(t, "%d", r->step->priority);
 		gs_table_cell(t, "%s", r->state);
-		gs_table_cell(t, "%.0f", (double)r->look.memory / MIB);
+		gs_table_cell(t, "%.0f", (double)r->inspect.memory / MIB);
 		gs_table_cell(t, "%.1f", (double)r->used / MIB);
 		if (r->driver_known)
 			gs_table_cell(t, "%.1f", (double)r->driver / MIB);
 		else
 			gs_table_cell(t, "-");
-		gs_table_cell(t, "%" PRIu64 "/%" PRIu64, r->look.done, r->look.operations);
+		gs_table_cell(t, "%" PRIu64 "/%" PRIu64, r->inspect.done, r->inspect.operations);
 		gs_table_cell(t, "%.1f", r->since_s);
 		why_cell(t, r);
 	}

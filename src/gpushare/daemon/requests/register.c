@@ -78,7 +78,7 @@ static int register_step(struct gs_connection *conn, uint32_t tag, const struct 
 	       gs_step_name(info->step_id, name, sizeof(name)), (unsigned)info->uid,
 	       (int)info->registrant, info->shares, info->gpu, (*step)->reservation >> 20,
 	       info->partition, info->qos, (*step)->priority);
-	gs_memory_turn(conn->d);
+	gs_memory_step(conn->d);
 	return 0;
 }
 

@@ -286,7 +286,7 @@ void gs_step_over(struct gs_daemon *d, struct gs_step *s, const char *why)
 		TAILQ_REMOVE(&d->finished.list, s, link);
 		forget(s);
 	}
-	gs_memory_turn(d);
+	gs_memory_step(d);
 	gs_state_save(d);
 }
 

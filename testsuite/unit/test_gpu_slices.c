@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Who gets the turn: alone, by priority, when idle; policies and priorities that change. */
+/* Who gets the time slice: alone, by priority, when idle; policies and priorities that change. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,22 +20,22 @@ static void test_alone_keeps_the_turn(void **unused)
 	(void)unused;
 	begin("piv");
 	c = join(1, 1);
-	turn(0);
+	grant(0);
 	assert_false(has_turn(c));
 	launch(c, 0, 100, 1);
-	turn(0);
+	grant(0);
 	assert_true(has_turn(c));
 	assert_int_equal(state(c, 0), GS_K_TORUN);
 	agent(c);
 	finish(c, 0);
-	turn(5 * MS);
+	grant(5 * MS);
 	assert_true(has_turn(c));
 	/* The second launch asks nobody, and is counted all the same. */
 	launch(c, 1, 100, 1);
 	assert_int_equal(state(c, 1), GS_K_RUNNING);
-	turn(1 * MS);
+	grant(1 * MS);
 	finish(c, 1);
-	turn(9 * MS);
+	grant(9 * MS);
 	assert_int_equal(c->usage.launches, 2);
 	assert_int_equal(c->usage.waiting_ns, 0);
 	assert_int_equal(c->usage.turnaround_ns, c->usage.active_ns);
@@ -59,26 +59,26 @@ static void test_handover_is_learned(void **unused)
 	high = join(2, 10);
 	occupy(low, 1000);
 	for (unsigned i = 0; i < 40; i++) {
-		turn(5 * MS);
+		grant(5 * MS);
 		launch(high, i, 10, 1);
-		turn(10 * US);
+		grant(10 * US);
 		evicted(low, 0, 10 * i);
-		turn(20 * US);
+		grant(20 * US);
 		assert_true(has_turn(high));
 		/* first soon there, then late; seen late, it says nothing */
 		if (i < 20) {
 			agent(high);
-			turn(20 * US);
+			grant(20 * US);
 		} else {
-			turn(200 * US);
+			grant(200 * US);
 			agent(high);
 		}
-		turn(10 * MS);
+		grant(10 * MS);
 		finish(high, i);
-		turn(0);
-		turn(1 * MS);
+		grant(0);
+		grant(1 * MS);
 		agent(low);
-		turn(400 * US);
+		grant(400 * US);
 		gs_gpu_status(gpu, &status);
 		if (i == 19)
 			assert_in_range(status.handover_ns, 45 * US, 60 * US);
@@ -96,37 +96,37 @@ static void test_priority_evicts_and_resumes(void **unused)
 	low = join(1, 1);
 	high = join(2, 10);
 	occupy(low, 1000);
-	turn(5 * MS);
+	grant(5 * MS);
 	launch(high, 0, 10, 1);
 	/* Told to leave, at once, and the other does not start before it has. */
-	assert_true(turn(1 * MS) <= now + 50 * US);
+	assert_true(grant(1 * MS) <= now + 50 * US);
 	assert_false(has_turn(low));
 	assert_false(has_turn(high));
 	assert_int_equal(state(low, 0), GS_K_TOEVICT);
 	assert_int_equal(state(high, 0), GS_K_READY);
 	agent(low);
-	turn(40 * US);
+	grant(40 * US);
 	assert_int_equal(state(high, 0), GS_K_READY);
 	evicted(low, 0, 400);
-	turn(20 * US);
+	grant(20 * US);
 	assert_true(has_turn(high));
 	assert_int_equal(state(high, 0), GS_K_TORUN);
 	assert_int_equal(low->usage.preemptions, 1);
 	assert_int_equal(low->usage.evictions, 1);
 	assert_int_equal(low->usage.sample_us[0], 60);
 	agent(high);
-	turn(2 * MS);
+	grant(2 * MS);
 	assert_int_equal(state(low, 0), GS_K_READY);
 	finish(high, 0);
-	turn(0);             /* idle: the grace begins */
+	grant(0);             /* idle: the grace begins */
 	assert_int_equal(state(low, 0), GS_K_READY);
-	turn(200 * US);
+	grant(200 * US);
 	assert_false(has_turn(high));
 	assert_true(has_turn(low));
 	assert_int_equal(state(low, 0), GS_K_TORUN);
 	agent(low);
 	finish(low, 0);
-	turn(1 * MS);
+	grant(1 * MS);
 	assert_int_equal(low->usage.preemptions, 1);
 	assert_int_equal(high->usage.preemptions, 0);
 	/* Low: 6 ms, the eviction and 1 ms with the GPU, 2.2 ms without. */
@@ -149,13 +149,13 @@ static void test_equal_priority_waits(void **unused)
 	b = join(2, 5);
 	occupy(a, 100);
 	launch(b, 0, 100, 1);
-	turn(1 * MS);
-	turn(20 * MS);
+	grant(1 * MS);
+	grant(20 * MS);
 	assert_int_equal(state(a, 0), GS_K_RUNNING);
 	assert_int_equal(state(b, 0), GS_K_READY);
 	finish(a, 0);
-	turn(0);
-	turn(200 * US);
+	grant(0);
+	grant(200 * US);
 	assert_true(has_turn(b));
 	assert_int_equal(a->usage.preemptions, 0);
 	all_leave(a, b);
@@ -171,11 +171,11 @@ static void test_holder_of_the_fast_path_is_compared(void **unused)
 	low = join(2, 1);
 	occupy(high, 1);
 	finish(high, 0);
-	turn(1 * MS);
+	grant(1 * MS);
 	/* Launched without a word to the daemon; then the other rings. */
 	launch(high, 1, 100, 1);
 	launch(low, 0, 100, 1);
-	turn(10 * US);
+	grant(10 * US);
 	assert_int_equal(state(high, 1), GS_K_RUNNING);
 	assert_int_equal(state(low, 0), GS_K_READY);
 	assert_true(has_turn(high));
@@ -192,9 +192,9 @@ static void test_idle_turn_is_handed_over_at_once(void **unused)
 	b = join(2, 1);
 	occupy(a, 1);
 	finish(a, 0);
-	turn(1 * MS);
+	grant(1 * MS);
 	launch(b, 0, 1, 1);
-	turn(0);
+	grant(0);
 	assert_true(has_turn(b));
 	assert_false(has_turn(a));
 	assert_int_equal(a->usage.evictions, 0); /* nobody was evicted */
@@ -214,22 +214,22 @@ static void test_reconfigure_keeps_the_holder(void **unused)
 	b = join(2, 1);
 	occupy(a, 100);
 	launch(b, 0, 100, 1);
-	turn(1 * MS);
+	grant(1 * MS);
 	assert_int_equal(gs_gpu_configure(gpu, &bad, now, &err), -1);
 	gs_gpu_status(gpu, &st);
 	assert_string_equal(st.policy, "piv");
 	assert_int_equal(gs_gpu_configure(gpu, &o, now, &err), 0);
-	turn(0);
+	grant(0);
 	gs_gpu_status(gpu, &st);
 	assert_string_equal(st.policy, "frs");
 	assert_int_equal(st.waiting, 1);
 	assert_true(has_turn(a));
-	/* Under frs the one that waits gets its turn in time. */
+	/* Under frs the one that waits gets its time slice in time. */
 	for (int i = 0; i < 100 && state(a, 0) == GS_K_RUNNING; i++)
-		turn(1 * MS);
+		grant(1 * MS);
 	assert_int_equal(state(a, 0), GS_K_TOEVICT);
 	evicted(a, 0, 50);
-	turn(50 * US);
+	grant(50 * US);
 	assert_true(has_turn(b));
 	all_leave(a, b);
 }
@@ -248,10 +248,10 @@ static void test_run_is_followed_by_its_deadline(void **unused)
 	b = join(2, 1);
 	launch(a, 0, 100, 1);
 	launch(b, 0, 100, 1);
-	/* RUN's own deadline is "now": the turn asks once more and learns when the quantum ends. */
+	/* RUN's own deadline is "now": the time slice asks once more and learns when the quantum ends. */
 	gs_gpu_poll_every(gpu, 1 * MS);
-	assert_int_equal(turn(0) - now, 300 * US);
-	assert_int_equal(turn(100 * US) - now, 200 * US);
+	assert_int_equal(grant(0) - now, 300 * US);
+	assert_int_equal(grant(100 * US) - now, 200 * US);
 	assert_int_equal(has_turn(a) + has_turn(b), 1);
 	all_leave(a, b);
 }
@@ -266,7 +266,7 @@ static void test_figures_are_of_this_moment(void **unused)
 	b = join(2, 1);
 	occupy(a, 100);
 	launch(b, 0, 100, 1);
-	turn(0);
+	grant(0);
 	now += 7 * MS;
 	gs_gpu_settle(gpu, now);
 	assert_int_equal(a->usage.active_ns, 7 * MS);
@@ -287,7 +287,7 @@ static void test_policy_changes_live(void **unused)
 	high = join(2, 10);
 	occupy(low, 1000);
 	launch(high, 0, 10, 1);
-	turn(1 * MS);
+	grant(1 * MS);
 	assert_int_equal(state(low, 0), GS_K_RUNNING); /* fifo never preempts */
 	assert_int_equal(gs_gpu_set_policy(gpu, "none such", now, &err), -1);
 	assert_non_null(strstr(err.text, "choose one of fifo"));
@@ -295,7 +295,7 @@ static void test_policy_changes_live(void **unused)
 	gs_gpu_status(gpu, &st);
 	assert_string_equal(st.policy, "piv");
 	assert_int_equal(st.waiting, 1);
-	turn(0);
+	grant(0);
 	assert_int_equal(state(low, 0), GS_K_TOEVICT);
 	all_leave(low, high);
 }
@@ -311,21 +311,21 @@ static void test_priority_changes_live(void **unused)
 	c = join(3, 5);
 	occupy(a, 1000);
 	launch(b, 0, 10, 1);
-	turn(1 * MS);
+	grant(1 * MS);
 	launch(c, 0, 10, 1);
-	turn(1 * MS);
+	grant(1 * MS);
 	assert_int_equal(state(a, 0), GS_K_RUNNING);
 	/* The last to come, already waiting, becomes the most urgent. */
 	gs_gpu_client_priority(c->gpu_client, 6, now);
-	turn(0);
+	grant(0);
 	assert_int_equal(state(a, 0), GS_K_TOEVICT);
 	evicted(a, 0, 10);
-	turn(50 * US);
+	grant(50 * US);
 	assert_true(has_turn(c));
 	agent(c);
 	/* The holder falls behind those that wait. */
 	gs_gpu_client_priority(c->gpu_client, 1, now);
-	turn(1 * MS);
+	grant(1 * MS);
 	assert_int_equal(state(c, 0), GS_K_TOEVICT);
 	all_leave(a, b, c);
 }

@@ -3,8 +3,8 @@
  * A GPU's turn of the event loop (gpu.h):
  *
  *	look    at the pages that may have changed (watch.c), tell the scheduler
- *	decide  who has the turn; one client at a time may be on its way out
- *	act     give the turn, or take it: turn = 0, then every RUNNING slot
+ *	decide  who has the time slice; one client at a time may be on its way out
+ *	act     give the time slice, or take it: turn = 0, then every RUNNING slot
  *	        that can leave -> TOEVICT, TORUN -> READY, and ring (handover.c)
  */
 #define _GNU_SOURCE
@@ -15,7 +15,7 @@
 #include "common/log.h"
 
 /* RUN, then KEEP; one more of each when a holder turns out to be idle. */
-#define DECISIONS_PER_TURN 4
+#define DECISIONS_PER_STEP 4
 #define HANDOVER_STEP 32
 #define HANDOVER_RANGE 16 /* times what was configured, either way: that may be of another GPU */
 
@@ -25,23 +25,23 @@
  * N_t is written when a kernel leaves the GPU; between two such reports the
  * scheduler counts the time itself, so it hears of changes only.
  */
-static void task_progress(struct gs_gpu_client *t, const struct gs_look *look, uint64_t now)
+static void task_progress(struct gs_gpu_client *t, const struct gs_poll *polled, uint64_t now)
 {
-	if (look->nt == t->told.nt && look->done == t->told.done &&
-	    look->alone_ns == t->told.alone_ns)
+	if (polled->nt == t->told.nt && polled->done == t->told.done &&
+	    polled->alone_ns == t->told.alone_ns)
 		return;
-	t->told.nt = look->nt;
-	t->told.done = look->done;
-	t->told.alone_ns = look->alone_ns;
-	gs_sched_progress(t->gpu->sched, t->p.id, look->nt ? look->nt : 1, look->done,
-			  look->alone_ns, now);
+	t->told.nt = polled->nt;
+	t->told.done = polled->done;
+	t->told.alone_ns = polled->alone_ns;
+	gs_sched_progress(t->gpu->sched, t->p.id, polled->nt ? polled->nt : 1, polled->done,
+			  polled->alone_ns, now);
 }
 
-static void task_arrive(struct gs_gpu_client *t, const struct gs_look *look, uint64_t now)
+static void task_arrive(struct gs_gpu_client *t, const struct gs_poll *polled, uint64_t now)
 {
 	struct gs_task_params params = {
-		.nt = look->nt ? look->nt : 1,
-		.alone_ns = look->alone_ns,
+		.nt = polled->nt ? polled->nt : 1,
+		.alone_ns = polled->alone_ns,
 		.priority = t->p.priority,
 		.shares = t->p.shares ? t->p.shares : 1,
 		.class = t->p.class,
@@ -57,7 +57,7 @@ static void task_arrive(struct gs_gpu_client *t, const struct gs_look *look, uin
 	t->told.nt = t->told.done = t->told.alone_ns = 0;
 	if (!gs_gpu_is_holder(t))
 		t->wait_since = now;
-	task_progress(t, look, now);
+	task_progress(t, polled, now);
 }
 
 void gs_gpu_task_leave(struct gs_gpu_client *t, uint64_t now)
@@ -77,16 +77,16 @@ static int may_go_untracked(const struct gs_gpu_client *t)
 }
 
 /* The scheduler takes it for one that waits; what it does beside the holder is its own affair. */
-static void beside_looked(struct gs_gpu_client *t, const struct gs_look *look, uint64_t now)
+static void beside_polled(struct gs_gpu_client *t, const struct gs_poll *polled, uint64_t now)
 {
 	if (t->stopped)
 		return;
-	if (look->ready)
+	if (polled->ready)
 		gs_holders_schedule(t);
 	if (t->live) {
 		t->idle_since = 0;
 		if (!t->task)
-			task_arrive(t, look, now);
+			task_arrive(t, polled, now);
 		return;
 	}
 	if (!t->idle_since)
@@ -95,18 +95,18 @@ static void beside_looked(struct gs_gpu_client *t, const struct gs_look *look, u
 		gs_gpu_task_leave(t, now);
 }
 
-static void holder_looked(struct gs_gpu_client *t, const struct gs_look *look, uint64_t now)
+static void holder_polled(struct gs_gpu_client *t, const struct gs_poll *polled, uint64_t now)
 {
 	struct gs_gpu *gpu = t->gpu;
 
 	if (t->stopped)
 		return;
-	if (look->ready)
+	if (polled->ready)
 		gs_holders_schedule(t);
 	if (t->live) {
 		t->idle_since = 0;
 		if (!t->task) {
-			task_arrive(t, look, now);
+			task_arrive(t, polled, now);
 			if (t->task)
 				gs_sched_started(gpu->sched, t->p.id, now);
 		}
@@ -120,30 +120,30 @@ static void holder_looked(struct gs_gpu_client *t, const struct gs_look *look, u
 	}
 }
 
-void gs_gpu_look(struct gs_gpu_client *t, uint64_t now)
+void gs_gpu_poll(struct gs_gpu_client *t, uint64_t now)
 {
 	struct gs_gpu *gpu = t->gpu;
-	struct gs_look look;
+	struct gs_poll polled;
 
 	t->dirty = 0;
-	gs_watch_look(&t->watch, t->p.page, now, &look);
-	if (look.bad) {
+	gs_watch_poll(&t->watch, t->p.page, now, &polled);
+	if (polled.bad) {
 		gpu->loop.news |= !t->bad;
-		t->bad = look.bad;
-		t->found.bad_state = look.bad_state;
+		t->bad = polled.bad;
+		t->found.bad_state = polled.bad_state;
 		return;
 	}
-	gs_gpu_client_account(t, &look, gs_gpu_is_holder(t), now);
+	gs_gpu_client_account(t, &polled, gs_gpu_is_holder(t), now);
 	if (t->task)
-		task_progress(t, &look, now);
+		task_progress(t, &polled, now);
 	if (gpu->leaving == t)
 		return; /* what it is, is seen when it is out */
 	if (gpu->holder == t) {
-		holder_looked(t, &look, now);
+		holder_polled(t, &polled, now);
 	} else if (t->holder_state.beside) {
-		beside_looked(t, &look, now);
+		beside_polled(t, &polled, now);
 	} else if (t->ready && !t->task && !t->stopped) {
-		task_arrive(t, &look, now);
+		task_arrive(t, &polled, now);
 	} else if ((!t->ready || t->stopped) && t->task) {
 		gs_gpu_task_leave(t, now);
 	}
@@ -185,7 +185,7 @@ static int decide(struct gs_gpu *gpu, uint64_t now)
 	case GS_ACT_KEEP:
 		return 0;
 	case GS_ACT_EVICT:
-		return gpu->holder && !gpu->leaving && (gs_holders_step_aside(gpu, now) || gs_turn_take(gpu, 1, now));
+		return gpu->holder && !gpu->leaving && (gs_holders_step_aside(gpu, now) || gs_handover_take(gpu, 1, now));
 	case GS_ACT_RUN:
 		break;
 	}
@@ -196,9 +196,9 @@ static int decide(struct gs_gpu *gpu, uint64_t now)
 		gs_holders_swap(gpu, t, now);
 		return 1;
 	}
-	if (gpu->holder && gpu->holder != t && !gs_turn_take(gpu, 0, now))
+	if (gpu->holder && gpu->holder != t && !gs_handover_take(gpu, 0, now))
 		return 0;
-	gs_turn_give(gpu, t, now);
+	gs_handover_give(gpu, t, now);
 	if (gs_polling_contended(gpu) && (gpu->o.sched.handover_ns || gpu->leaving)) {
 		gpu->start.client = t;
 		return 0;
@@ -252,20 +252,20 @@ static int starting_over(struct gs_gpu *gpu, uint64_t now)
 	return 1;
 }
 
-/* ---- the turn -------------------------------------------------------- */
+/* ---- the time slice -------------------------------------------------------- */
 
-/* Pages are read when their client rang, holds the turn, or has kernels that may end. */
-static void look_around(struct gs_gpu *gpu, uint64_t now)
+/* Pages are read when their client rang, holds the time slice, or has kernels that may end. */
+static void poll_all(struct gs_gpu *gpu, uint64_t now)
 {
 	struct gs_gpu_client *t;
 
 	/* The holder first: it must be a task before anybody is compared with it. */
 	if (gpu->holder)
-		gs_gpu_look(gpu->holder, now);
+		gs_gpu_poll(gpu->holder, now);
 	LIST_FOREACH(t, &gpu->clients, link)
 		if (t != gpu->holder && t != gpu->leaving &&
 		    (t->dirty || t->on_gpu || t->off_gpu || t->holder_state.beside))
-			gs_gpu_look(t, now);
+			gs_gpu_poll(t, now);
 	/* What the holder does with its idle turn depends on who waits. */
 	t = gpu->holder;
 	if (t && t->task && gs_polling_contended(gpu) &&
@@ -347,7 +347,7 @@ static void say_faults(struct gs_gpu *gpu)
 	}
 }
 
-static uint64_t next_turn(const struct gs_gpu *gpu, uint64_t now)
+static uint64_t next_slice(const struct gs_gpu *gpu, uint64_t now)
 {
 	uint64_t next = gs_holders_next(gpu, now), end;
 
@@ -359,28 +359,28 @@ static uint64_t next_turn(const struct gs_gpu *gpu, uint64_t now)
 	return end < next ? end : next;
 }
 
-uint64_t gs_gpu_turn(struct gs_gpu *gpu, uint64_t now)
+uint64_t gs_gpu_step(struct gs_gpu *gpu, uint64_t now)
 {
-	look_around(gpu, now);
+	poll_all(gpu, now);
 	if (gpu->o.clock) /* the looks may have taken as long as an eviction does */
 		now = gpu->o.clock();
-	if (gpu->leaving && !gs_turn_drain(gpu, now) && !gpu->holder && !gs_turn_overlap(gpu, now))
+	if (gpu->leaving && !gs_handover_drain(gpu, now) && !gpu->holder && !gs_handover_overlap(gpu, now))
 		return gs_polling_next(gpu, now);
-	gs_force_turn(gpu, now);
+	gs_force_step(gpu, now);
 	if (gpu->pin.client)
-		gs_pin_turn(gpu, now);
-	for (int i = 0; starting_over(gpu, now) && !gpu->pin.client && i < DECISIONS_PER_TURN; i++) {
+		gs_pin_step(gpu, now);
+	for (int i = 0; starting_over(gpu, now) && !gpu->pin.client && i < DECISIONS_PER_STEP; i++) {
 		struct gs_gpu_client *t;
 
 		/* Whoever was just drained may be runnable again. */
 		LIST_FOREACH(t, &gpu->clients, link)
 			if (t->dirty)
-				gs_gpu_look(t, now);
+				gs_gpu_poll(t, now);
 		if (!decide(gpu, now))
 			break;
 	}
-	gs_holders_turn(gpu, now);
+	gs_holders_step(gpu, now);
 	say_faults(gpu);
 	tell_contention(gpu, now);
-	return next_turn(gpu, now);
+	return next_slice(gpu, now);
 }
