@@ -7,7 +7,7 @@
 # environment, with what it is without:
 #   MEMORY=48000    MiB that may be reserved on the GPU
 #   TIMES=100       of each door at the limit, FRAMES=20 for the one that makes two contexts each time, CONTEXTS=100;
-#                   DOORS_LIMIT=40 and CONTEXTS_LIMIT=120 seconds for each of the parts DOORS="limit pair frames contexts"
+#                   ENTRIES_LIMIT=40 and CONTEXTS_LIMIT=120 seconds for each of the parts ENTRIES="limit pair frames contexts"
 #   CONTEXT_COST=600  MiB that a context is charged with meanwhile
 #   OPS=125000      random operations of each of eight processes, before each of which KILLS=2 are killed;
 #                   RANDOM_LIMIT=90 seconds
@@ -22,7 +22,7 @@ build=$(realpath "$1") out=$2 driver=${3:-}
 src=$(realpath "$(dirname "$0")/../..")
 mkdir -p "$out" && out=$(realpath "$out")
 PATH=$build:$PATH
-doors=$build/testsuite/e2e/doors
+doors=$build/testsuite/e2e/entries
 memory=${MEMORY:-48000}
 tmp=$(mktemp -d)
 daemon=
@@ -75,13 +75,13 @@ none_left() {
 
 # Each door, two processes of a step, an import, a kernel's frames; meanwhile a neighbour takes all of its own, over and over.
 # While it does so without a pause, the driver takes seconds to make a context: there it rests in between.
-step_doors() {
-	local neighbour rc=0 times=${TIMES:-100} part limit=${DOORS_LIMIT:-40} pause
+step_entries() {
+	local neighbour rc=0 times=${TIMES:-100} part limit=${ENTRIES_LIMIT:-40} pause
 	: >"$out/doors.csv" # the part limit begins with the heading
-	[[ " ${DOORS:-limit} " == *" limit "* ]] || echo "door,times,granted,refused" >"$out/doors.csv"
+	[[ " ${ENTRIES:-limit} " == *" limit "* ]] || echo "door,times,granted,refused" >"$out/doors.csv"
 	: >"$out/neighbour.txt"
 	start_daemon "ContextMemory=${CONTEXT_COST:-600}M" || return 1
-	for part in ${DOORS:-limit pair frames contexts}; do
+	for part in ${ENTRIES:-limit pair frames contexts}; do
 		pause=0
 		case $part in
 		frames) times=${FRAMES:-20} pause=200 ;;

@@ -3,7 +3,7 @@
 # bars.py on figures that are made up, and bars_gpu.sh on the emulated device and with programs that fail and hang.
 . "$(dirname "${BASH_SOURCE[0]}")/../e2e/lib.sh"
 
-need_built gpushare-bench gpushared gpusharectl sched_bench testsuite/e2e/doors
+need_built gpushare-bench gpushared gpusharectl sched_bench testsuite/e2e/entries
 export TMPDIR=$TMP GPUSHARE_EMU_SMS=2 GPUSHARE_EMU_MEMORY=256M
 BARS=$SRC/testsuite/bench/bars.py
 RUN=$SRC/testsuite/bench/bars_gpu.sh

@@ -4,7 +4,7 @@
 # one that starts then. On the emulated device, without Slurm.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-need_built gpushared gpusharectl gpushare-demo-matmul testsuite/e2e/order testsuite/e2e/until testsuite/e2e/doors
+need_built gpushared gpusharectl gpushare-demo-matmul testsuite/e2e/order testsuite/e2e/until testsuite/e2e/entries
 own_daemon
 
 configure() {

@@ -6,7 +6,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 ORDER=$BUILD/testsuite/e2e/order
-need_built gpushared gpusharectl testsuite/e2e/order testsuite/e2e/doors
+need_built gpushared gpusharectl testsuite/e2e/order testsuite/e2e/entries
 own_daemon
 cpu=$(python3 -c 'import os; print(max(os.sched_getaffinity(0)))')
 
@@ -21,7 +21,7 @@ run() { t 200 gpusharectl run --shares 10 --mem "${MEM:-16M}" "$@"; }
 # its gpusharectl. ended_right NAME: it has ended, and its results are right.
 begin_computing() {
 	: >"$TMP/$1"
-	MEM=64M run -- sh -c 'echo $$ >"$0.pid"; exec "$@"' "$TMP/$1" "$BUILD/testsuite/e2e/doors" compute "$TMP/$1" >"$TMP/$1.out" 2>&1 & computing=$!
+	MEM=64M run -- sh -c 'echo $$ >"$0.pid"; exec "$@"' "$TMP/$1" "$BUILD/testsuite/e2e/entries" compute "$TMP/$1" >"$TMP/$1.out" 2>&1 & computing=$!
 }
 ended_right() {
 	rm -f "$TMP/$1"

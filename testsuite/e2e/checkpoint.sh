@@ -52,7 +52,7 @@ trouble() { cat "$TMP"/*.out "$TMP/log" "$TMP/told" 2>/dev/null; return 1; }
 
 keep() { # MIB: holds a pattern until $TMP/held is gone
 	rm -f "$TMP/held"
-	run 120 --shares 10 --mem 400M --partition low "$DOORS" keep "$1" "$TMP/held" >"$TMP/low.out" 2>&1 &
+	run 120 --shares 10 --mem 400M --partition low "$ENTRIES" keep "$1" "$TMP/held" >"$TMP/low.out" 2>&1 &
 	low=$!
 	until_true 60 test -s "$TMP/held"
 }
@@ -60,7 +60,7 @@ high() { run 120 --shares 10 --mem 300M --partition high "$@" >"$TMP/high.out" 2
 # It holds its memory until $TMP/high is gone.
 high_keeps() {
 	rm -f "$TMP/high"
-	high "$DOORS" keep 200 "$TMP/high" &
+	high "$ENTRIES" keep 200 "$TMP/high" &
 	high=$!
 	until_true 60 test -s "$TMP/high"
 }
@@ -81,11 +81,11 @@ several() {
 	local a b before
 	before=$(times_taken)
 	rm -f "$TMP/held.a" "$TMP/held.b"
-	run 120 --shares 10 --mem 200M --partition low "$DOORS" keep 150 "$TMP/held.a" >"$TMP/low.out" 2>&1 & a=$!
-	run 120 --shares 10 --mem 200M --partition low "$DOORS" keep 160 "$TMP/held.b" >"$TMP/other.out" 2>&1 & b=$!
+	run 120 --shares 10 --mem 200M --partition low "$ENTRIES" keep 150 "$TMP/held.a" >"$TMP/low.out" 2>&1 & a=$!
+	run 120 --shares 10 --mem 200M --partition low "$ENTRIES" keep 160 "$TMP/held.b" >"$TMP/other.out" 2>&1 & b=$!
 	until_true 60 test -s "$TMP/held.a" -a -s "$TMP/held.b" || trouble || return 1
 	rm -f "$TMP/high"
-	run 120 --shares 10 --mem 500M --partition high "$DOORS" keep 400 "$TMP/high" >"$TMP/high.out" 2>&1 & high=$!
+	run 120 --shares 10 --mem 500M --partition high "$ENTRIES" keep 400 "$TMP/high" >"$TMP/high.out" 2>&1 & high=$!
 	until_true 60 test -s "$TMP/high" || trouble || return 1
 	[ "$(times_taken)" = $((before + 2)) ] || trouble || return 1
 	rm "$TMP/high" "$TMP/held.a" "$TMP/held.b"
@@ -99,10 +99,10 @@ kernels() {
 	before=$(times_taken)
 	: >"$TMP/more.low"
 	: >"$TMP/more.high"
-	run 200 --shares 10 --mem 400M --partition low "$DOORS" compute "$TMP/more.low" >"$TMP/low.out" 2>&1 &
+	run 200 --shares 10 --mem 400M --partition low "$ENTRIES" compute "$TMP/more.low" >"$TMP/low.out" 2>&1 &
 	low=$!
 	until_true 60 active 50 || trouble || return 1
-	run 200 --shares 10 --mem 64M --partition high "$DOORS" compute "$TMP/more.high" >"$TMP/other.out" 2>&1 &
+	run 200 --shares 10 --mem 64M --partition high "$ENTRIES" compute "$TMP/more.high" >"$TMP/other.out" 2>&1 &
 	other=$!
 	until_true 60 preempted || trouble || return 1
 	high "${SHORT[@]}" || trouble || return 1
@@ -186,18 +186,18 @@ stuck() {
 	local a b before
 	before=$(times_taken)
 	rm -f "$TMP/held.a" "$TMP/held.b"
-	run 120 --shares 10 --mem 200M --partition low "$DOORS" keep 150 "$TMP/held.a" >"$TMP/low.out" 2>&1 & a=$!
+	run 120 --shares 10 --mem 200M --partition low "$ENTRIES" keep 150 "$TMP/held.a" >"$TMP/low.out" 2>&1 & a=$!
 	until_true 60 test -s "$TMP/held.a" || trouble || return 1
 	sed 's/ready //' "$TMP/held.a" >"$TMP/stuck"
-	run 120 --shares 10 --mem 400M --partition high "$DOORS" keep 200 "$TMP/first" >"$TMP/high.out" 2>&1 & high=$!
+	run 120 --shares 10 --mem 400M --partition high "$ENTRIES" keep 200 "$TMP/first" >"$TMP/high.out" 2>&1 & high=$!
 	until_true 60 test -s "$TMP/first" || trouble || return 1
 	rm "$TMP/first"
 	wait $high || trouble || return 1
-	run 120 --shares 10 --mem 200M --partition low "$DOORS" keep 160 "$TMP/held.b" >"$TMP/other.out" 2>&1 & b=$!
+	run 120 --shares 10 --mem 200M --partition low "$ENTRIES" keep 160 "$TMP/held.b" >"$TMP/other.out" 2>&1 & b=$!
 	until_true 60 test -s "$TMP/held.b" || trouble || return 1
 	until_true 30 logged "does not come back.*it is stopped" || trouble || return 1
 	rm -f "$TMP/high"
-	high "$DOORS" keep 200 "$TMP/high" & high=$!
+	high "$ENTRIES" keep 200 "$TMP/high" & high=$!
 	until_true 30 test -s "$TMP/high" || trouble || return 1
 	[ "$(times_taken)" -ge $((before + 2)) ] || trouble || return 1
 	rm "$TMP/stuck" "$TMP/high" "$TMP/held.a" "$TMP/held.b"

@@ -10,7 +10,7 @@ HISTORY=HistoryFile=$TMP/history.db
 limits() { # TIMES
 	# shellcheck disable=SC2016
 	run 120 --shares 50 bash -c '"$0" limit "$1" && "$0" pair "$1" && "$0" contexts "$1" && "$0" frames "$1"' \
-		"$DOORS" "$1" >"$TMP/limit" 2>"$TMP/limit.err" || {
+		"$ENTRIES" "$1" >"$TMP/limit" 2>"$TMP/limit.err" || {
 		cat "$TMP/limit" "$TMP/limit.err"
 		return 1
 	}
@@ -20,7 +20,7 @@ limits() { # TIMES
 beside() { # COMMAND...
 	local rc=0 pid
 	rm -f "$TMP/over"
-	run 120 --shares 50 "$DOORS" neighbour "$TMP/over" >"$TMP/neighbour" 2>&1 &
+	run 120 --shares 50 "$ENTRIES" neighbour "$TMP/over" >"$TMP/neighbour" 2>&1 &
 	pid=$!
 	"$@" || rc=1
 	: >"$TMP/over"
@@ -33,7 +33,7 @@ beside() { # COMMAND...
 same_everywhere() {
 	local a b
 	# shellcheck disable=SC2016
-	run 60 --shares 50 bash -c '"$0" info >"$1.a"; "$0" info >"$1.b" & wait $!' "$DOORS" "$TMP/info" || return 1
+	run 60 --shares 50 bash -c '"$0" info >"$1.a"; "$0" info >"$1.b" & wait $!' "$ENTRIES" "$TMP/info" || return 1
 	a=$(cat "$TMP/info.a")
 	b=$(cat "$TMP/info.b")
 	echo "$a / $b"
@@ -47,7 +47,7 @@ randoms() { # OPERATIONS-OF-EACH
 	t 600 "$SRC/testsuite/e2e/watch_used" "$TMP/over" "$TMP/seen" >"$TMP/random.looks" 2>&1 &
 	watcher=$!
 	for s in 1 2; do
-		run 600 --shares 50 "$SRC/testsuite/e2e/random_four" "$DOORS" "$1" "$s" "$TMP/random.$s" "${KILLS:-1}" "$TMP/seen" &
+		run 600 --shares 50 "$SRC/testsuite/e2e/random_four" "$ENTRIES" "$1" "$s" "$TMP/random.$s" "${KILLS:-1}" "$TMP/seen" &
 		step+=($!)
 	done
 	for pid in "${step[@]}"; do wait "$pid" || rc=1; done
@@ -57,13 +57,13 @@ randoms() { # OPERATIONS-OF-EACH
 	[ $rc = 0 ] && [ "$(cat "$TMP"/random.?.[1-4] | grep -c " operations in .* 0 failed otherwise")" = 8 ]
 }
 
-price() { run 60 --shares 50 "$DOORS" price 2000 | tee "$TMP/price"; }
+price() { run 60 --shares 50 "$ENTRIES" price 2000 | tee "$TMP/price"; }
 
 # One who lives on its lease tells the daemon of no allocation: its page does. The context is the one that it asks for.
 live_figures() {
 	local pid rc
 	rm -f "$TMP/live"
-	run 60 --shares 50 --mem 500M "$DOORS" keep 200 "$TMP/live" >"$TMP/live.out" 2>&1 &
+	run 60 --shares 50 --mem 500M "$ENTRIES" keep 200 "$TMP/live" >"$TMP/live.out" 2>&1 &
 	pid=$!
 	until_true 20 test -s "$TMP/live" || return 1
 	t 5 gpusharectl report --json >"$TMP/report" && t 5 gpusharectl status --json >"$TMP/status" &&
@@ -83,7 +83,7 @@ END
 
 # More than half of an idle GPU: at once, and nobody is told of a wait.
 at_once() {
-	run 60 --shares 10 --mem 308M "$DOORS" info >"$TMP/once" 2>"$TMP/once.err" || return 1
+	run 60 --shares 10 --mem 308M "$ENTRIES" info >"$TMP/once" 2>"$TMP/once.err" || return 1
 	cat "$TMP/once" "$TMP/once.err"
 	grep -q "^322961408 322961408" "$TMP/once" && logged "admitted to 308 MiB of gpu 0 after 0\.00" && ! grep -q waiting "$TMP/once.err"
 }
@@ -93,10 +93,10 @@ queued_first() { t 5 gpusharectl memory | grep "waiting.*number 1 of 1 that wait
 waits_its_turn() {
 	local big rc
 	rm -f "$TMP/held"
-	run 60 --shares 10 --mem 400M "$DOORS" keep 64 "$TMP/held" >"$TMP/big" 2>&1 &
+	run 60 --shares 10 --mem 400M "$ENTRIES" keep 64 "$TMP/held" >"$TMP/big" 2>&1 &
 	big=$!
 	until_true 10 test -s "$TMP/held" || return 1
-	run 60 --shares 10 --mem 300M "$DOORS" info >"$TMP/waiter" 2>"$TMP/waiter.err" &
+	run 60 --shares 10 --mem 300M "$ENTRIES" info >"$TMP/waiter" 2>"$TMP/waiter.err" &
 	local waiter=$!
 	until_true 10 queued_first || return 1
 	[ ! -s "$TMP/waiter.err" ] || return 1 # not in the first second
@@ -122,11 +122,11 @@ two_gpus() {
 	stop_daemon && serve "$HISTORY" "Gpu=1 Memory=512M" || return 1
 	for g in 0 1; do
 		rm -f "$TMP/held$g"
-		run 60 --gpu $g --shares 10 --mem 400M "$DOORS" keep 16 "$TMP/held$g" >"$TMP/gpu$g" 2>&1 &
+		run 60 --gpu $g --shares 10 --mem 400M "$ENTRIES" keep 16 "$TMP/held$g" >"$TMP/gpu$g" 2>&1 &
 		pid+=($!)
 	done
 	until_true 10 test -s "$TMP/held0" -a -s "$TMP/held1" || return 1
-	run 60 --gpu 1 --shares 10 --mem 300M "$DOORS" info >"$TMP/waiter" 2>"$TMP/waiter.err" &
+	run 60 --gpu 1 --shares 10 --mem 300M "$ENTRIES" info >"$TMP/waiter" 2>"$TMP/waiter.err" &
 	waiter=$!
 	until_true 10 grep -q "waiting for 300 MiB" "$TMP/waiter.err" || return 1
 	rm "$TMP/held0"
@@ -138,18 +138,18 @@ two_gpus() {
 
 # By what it took before, also after a restart; another argument is another program.
 auto() {
-	run 60 --shares 50 --mem auto "$DOORS" keep 100 "$TMP/auto" >/dev/null 2>&1 &
+	run 60 --shares 50 --mem auto "$ENTRIES" keep 100 "$TMP/auto" >/dev/null 2>&1 &
 	until_true 10 test -s "$TMP/auto" || return 1
 	rm "$TMP/auto"
 	wait $! || return 1
 	cp "$TMP/log" "$TMP/log.before" && stop_daemon && serve "$HISTORY" || return 1
-	run 60 --shares 50 --mem auto "$DOORS" keep 100 "$TMP/auto" &
+	run 60 --shares 50 --mem auto "$ENTRIES" keep 100 "$TMP/auto" &
 	until_true 10 test -s "$TMP/auto" || return 1
 	gpu reserved_mb | tee "$TMP/reserved"
 	rm "$TMP/auto"
 	wait $! && [ "$(cat "$TMP/reserved")" = 110.0 ] &&
 		grep -q "256 MiB, by its shares" "$TMP/log.before" && logged "110 MiB, by earlier runs" || return 1
-	run 60 --shares 50 --mem auto "$DOORS" info | tee "$TMP/other"
+	run 60 --shares 50 --mem auto "$ENTRIES" info | tee "$TMP/other"
 	grep -q "^268435456 " "$TMP/other"
 }
 

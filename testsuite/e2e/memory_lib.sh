@@ -4,8 +4,8 @@
 # which 512 may be reserved: the rest is for the shim's own blocks.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-need_built gpushared gpusharectl gpushare-mem gpushare-demo-matmul testsuite/e2e/doors
-DOORS=$BUILD/testsuite/e2e/doors
+need_built gpushared gpusharectl gpushare-mem gpushare-demo-matmul testsuite/e2e/entries
+ENTRIES=$BUILD/testsuite/e2e/entries
 MEM=$BUILD/gpushare-mem
 own_daemon
 

@@ -4,8 +4,8 @@
 # in which order they go on, whose memory is taken back, and RBDM's twenty tasks as jobs.
 . "${srcdir:-.}/testsuite/e2e/lib.sh"
 need_cluster
-need_built gpushared gpusharectl gpushare-mem gpushare-demo-matmul testsuite/e2e/doors
-DOORS=$BUILD/testsuite/e2e/doors
+need_built gpushared gpusharectl gpushare-mem gpushare-demo-matmul testsuite/e2e/entries
+ENTRIES=$BUILD/testsuite/e2e/entries
 TASK=none
 [ ! -r "$BUILD/src/plugins/.libs/task_gpushare.so" ] || TASK=gpushare
 start_cluster main GPU_MEMORY=512M SLURM_EXTRA=TaskPlugin=task/$TASK \
@@ -18,7 +18,7 @@ LOG=$D/log/gpushared.log
 
 # keeps PARTITION RESERVED USED WORD: a job that has memory until go WORD.
 keeps() {
-	submit -p "$1" --gres=gpushare:5 --gpushare-mem="$2M" --wrap "exec $DOORS keep $3 $D/out/hold.$4" 2>>"$TMP/submit.err"
+	submit -p "$1" --gres=gpushare:5 --gpushare-mem="$2M" --wrap "exec $ENTRIES keep $3 $D/out/hold.$4" 2>>"$TMP/submit.err"
 }
 has_it() { until_true 20 test -s "$D/out/hold.$1"; }
 go() { rm "$D/out/hold.$1"; }
@@ -82,7 +82,7 @@ one_auto() { # what the program takes is known once it has run
 	job=$(submit --gres=gpushare:50 --gpushare-mem=auto "$D/out/auto.sh") && reaches "$job" COMPLETED 30 && logged "job $job: $1"
 }
 auto() {
-	printf '#!/bin/sh\nexec %s limit 1\n' "$DOORS" >"$D/out/auto.sh"
+	printf '#!/bin/sh\nexec %s limit 1\n' "$ENTRIES" >"$D/out/auto.sh"
 	chmod 755 "$D/out/auto.sh"
 	one_auto '256 MiB, by its shares' && one_auto '[0-9]* MiB, by earlier runs of the program'
 }
@@ -137,7 +137,7 @@ if [ -r "$D/plugins/task_gpushare.so" ]; then
 		check "with its memory as it was" out_has "$job" ' 0 words wrong'
 	done
 	: >"$D/out/more" && chmod 666 "$D/out/more"
-	busy=$(submit -p low --gres=gpushare:5 --gpushare-mem=100M --wrap "exec $DOORS compute $D/out/more")
+	busy=$(submit -p low --gres=gpushare:5 --gpushare-mem=100M --wrap "exec $ENTRIES compute $D/out/more")
 	computes() { t 5 gpusharectl report --json | python3 -c 'import json, sys
 sys.exit(not any(r["active_ms"] > 50 for r in json.load(sys.stdin) if str(r["job"]) == sys.argv[1]))' "$busy"; }
 	check "a job has kernels on the GPU" until_true 30 computes

@@ -16,7 +16,7 @@
 
 #include "common/clock.h"
 #include "device/shim/wraps.h"
-#include "doors_rig.h"
+#include "entries_rig.h"
 
 #define THREADS 8
 #define ROUNDS 20000
@@ -68,7 +68,7 @@ static void *allocate_and_free(void *unused)
 
 	while (!over) {
 		cuMemAlloc_v2((CUdeviceptr *)&h, 4096);
-		door_free_pointer(h);
+		entry_free_pointer(h);
 	}
 	return unused;
 }
@@ -115,7 +115,7 @@ static void the_price_of_a_call(void **state)
 	t0 = gs_clock_ns();
 	for (int i = 0; i < n; i++) {
 		cuMemAlloc_v2((CUdeviceptr *)&h, 4096);
-		door_free_pointer(h);
+		entry_free_pointer(h);
 	}
 	ns = (double)(gs_clock_ns() - t0) / (2 * n);
 	print_message("%.0f ns per accounted call\n", ns);
@@ -128,9 +128,9 @@ static void the_price_of_a_call(void **state)
 int memory_count(void)
 {
 	const struct CMUnitTest tests[] = {
-		DOOR(threads_never_exceed_the_limit),
-		DOOR(a_forked_child_waits_for_no_lock),
-		DOOR(the_price_of_a_call),
+		ENTRY(threads_never_exceed_the_limit),
+		ENTRY(a_forked_child_waits_for_no_lock),
+		ENTRY(the_price_of_a_call),
 	};
 
 	return cmocka_run_group_tests(tests, rig_setup, NULL);

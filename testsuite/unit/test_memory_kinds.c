@@ -14,7 +14,7 @@
 
 #include "common/clock.h"
 #include "device/shim/wraps.h"
-#include "doors_rig.h"
+#include "entries_rig.h"
 #include "fake_driver.h"
 
 /* A pool is asked for what it has no more often than this. */
@@ -41,7 +41,7 @@ static void a_mapping_keeps_the_memory(void **state)
 	CUmemGenericAllocationHandle h, again;
 
 	(void)state;
-	assert_int_equal(door_created(8, (uint64_t *)&h), CUDA_SUCCESS);
+	assert_int_equal(entry_created(8, (uint64_t *)&h), CUDA_SUCCESS);
 	assert_int_equal(cuMemMap(0x10000000, 4 * MIB, 0, h, 0), CUDA_SUCCESS);
 	assert_int_equal(cuMemMap(0x20000000, 8 * MIB, 0, h, 0), CUDA_SUCCESS);
 	assert_int_equal(cuMemRelease(h), CUDA_SUCCESS);
@@ -64,7 +64,7 @@ static uint64_t first, second;
 static void create_the_same(void)
 {
 	rig.again = first;
-	assert_int_equal(door_created(4, &second), CUDA_SUCCESS);
+	assert_int_equal(entry_created(4, &second), CUDA_SUCCESS);
 	assert_int_equal(second, first);
 }
 
@@ -72,7 +72,7 @@ static void create_the_same(void)
 static void a_released_handle_may_come_again(void **state)
 {
 	(void)state;
-	assert_int_equal(door_created(8, &first), CUDA_SUCCESS);
+	assert_int_equal(entry_created(8, &first), CUDA_SUCCESS);
 	rig.inside = create_the_same;
 	assert_int_equal(cuMemRelease(first), CUDA_SUCCESS);
 	assert_int_equal(rig.s->used, 4 * MIB);
@@ -95,8 +95,8 @@ static void map_the_other(void)
 static void an_unmapped_address_may_come_again(void **state)
 {
 	(void)state;
-	assert_int_equal(door_created(8, &first), CUDA_SUCCESS);
-	assert_int_equal(door_created(4, &second), CUDA_SUCCESS);
+	assert_int_equal(entry_created(8, &first), CUDA_SUCCESS);
+	assert_int_equal(entry_created(4, &second), CUDA_SUCCESS);
 	assert_int_equal(cuMemMap(AT, 8 * MIB, 0, first, 0), CUDA_SUCCESS);
 	assert_int_equal(cuMemRelease(first), CUDA_SUCCESS);
 	rig.inside = map_the_other;
@@ -121,7 +121,7 @@ static void map_the_first(void)
 static void mapped_while_it_is_released(void **state)
 {
 	(void)state;
-	assert_int_equal(door_created(8, &first), CUDA_SUCCESS);
+	assert_int_equal(entry_created(8, &first), CUDA_SUCCESS);
 	rig.inside = map_the_first;
 	assert_int_equal(cuMemRelease(first), CUDA_SUCCESS);
 	assert_int_equal(rig.s->used, 8 * MIB);
@@ -150,13 +150,13 @@ static void release_before_the_driver_looks(void)
 static void released_while_it_is_mapped(void **state)
 {
 	(void)state;
-	assert_int_equal(door_created(8, &first), CUDA_SUCCESS);
+	assert_int_equal(entry_created(8, &first), CUDA_SUCCESS);
 	rig.inside = release_the_first;
 	assert_int_equal(cuMemMap(AT, 8 * MIB, 0, first, 0), CUDA_SUCCESS);
 	assert_int_equal(rig.s->used, 8 * MIB);
 	assert_int_equal(cuMemUnmap(AT, 8 * MIB), CUDA_SUCCESS);
 	assert_int_equal(rig.s->used, 0);
-	assert_int_equal(door_created(8, &first), CUDA_SUCCESS);
+	assert_int_equal(entry_created(8, &first), CUDA_SUCCESS);
 	rig.inside = release_and_create_the_same;
 	assert_int_equal(cuMemMap(AT, 8 * MIB, 0, first, 0), CUDA_SUCCESS);
 	assert_int_equal(rig.s->used, 12 * MIB);
@@ -164,7 +164,7 @@ static void released_while_it_is_mapped(void **state)
 	assert_int_equal(rig.s->used, 8 * MIB);
 	assert_int_equal(cuMemUnmap(AT, 8 * MIB), CUDA_SUCCESS);
 	assert_int_equal(rig.s->used, 0);
-	assert_int_equal(door_created(8, &first), CUDA_SUCCESS);
+	assert_int_equal(entry_created(8, &first), CUDA_SUCCESS);
 	rig.inside = release_before_the_driver_looks;
 	assert_int_equal(cuMemMap(AT, 8 * MIB, 0, first, 0), CUDA_ERROR_INVALID_VALUE);
 	assert_int_equal(rig.s->used, 0);
@@ -177,7 +177,7 @@ static void unmap_the_first(void)
 
 static void map_without_a_handle(void)
 {
-	assert_int_equal(door_created(8, &first), CUDA_SUCCESS);
+	assert_int_equal(entry_created(8, &first), CUDA_SUCCESS);
 	map_the_first();
 	release_the_first();
 	assert_int_equal(rig.s->used, 8 * MIB);
@@ -217,7 +217,7 @@ static void unmapped_beside_a_refused_unmap(void **state)
 	assert_int_equal(cuMemUnmap(AT, 16 * MIB), CUDA_ERROR_INVALID_VALUE);
 	assert_int_equal(rig.s->used, 0);
 	rig.refusal = CUDA_SUCCESS;
-	assert_int_equal(door_created(8, &first), CUDA_SUCCESS);
+	assert_int_equal(entry_created(8, &first), CUDA_SUCCESS);
 	rig.inside = release_before_the_driver_looks;
 	assert_int_equal(cuMemRelease(first), CUDA_ERROR_INVALID_VALUE);
 	assert_int_equal(rig.s->used, 0);
@@ -229,21 +229,21 @@ static void pools_keep_and_give_back(void **state)
 	uint64_t a, b;
 
 	(void)state;
-	assert_int_equal(door_async(40, &a), CUDA_SUCCESS);
+	assert_int_equal(entry_async(40, &a), CUDA_SUCCESS);
 	rig.pool_has = 40 * MIB;
-	assert_int_equal(door_free_async(a), CUDA_SUCCESS);
+	assert_int_equal(entry_free_async(a), CUDA_SUCCESS);
 	assert_int_equal(rig.s->used, 40 * MIB);
-	assert_int_equal(door_async(30, &a), CUDA_SUCCESS); /* out of what it kept */
+	assert_int_equal(entry_async(30, &a), CUDA_SUCCESS); /* out of what it kept */
 	assert_int_equal(rig.s->used, 40 * MIB);
-	assert_int_equal(door_free_async(a), CUDA_SUCCESS);
-	assert_int_equal(door_linear(60, &b), CUDA_SUCCESS); /* trimmed */
+	assert_int_equal(entry_free_async(a), CUDA_SUCCESS);
+	assert_int_equal(entry_linear(60, &b), CUDA_SUCCESS); /* trimmed */
 	assert_int_equal(rig.pool_has, 0);
 	assert_int_equal(rig.s->used, 60 * MIB);
-	door_free_pointer(b);
-	assert_int_equal(door_async(40, &a), CUDA_SUCCESS);
+	entry_free_pointer(b);
+	assert_int_equal(entry_async(40, &a), CUDA_SUCCESS);
 	rig.pool_has = 40 * MIB;
-	assert_int_equal(door_linear(60, &b), CUDA_ERROR_OUT_OF_MEMORY); /* in use: nothing to trim */
-	assert_int_equal(door_free_async(a), CUDA_SUCCESS);
+	assert_int_equal(entry_linear(60, &b), CUDA_ERROR_OUT_OF_MEMORY); /* in use: nothing to trim */
+	assert_int_equal(entry_free_async(a), CUDA_SUCCESS);
 	assert_int_equal(cuMemPoolTrimTo(RIG_DEVICE_POOL, 10 * MIB), CUDA_SUCCESS);
 	assert_int_equal(rig.s->used, 10 * MIB);
 	assert_int_equal(cuMemPoolTrimTo(RIG_DEVICE_POOL, 0), CUDA_SUCCESS);
@@ -252,18 +252,18 @@ static void pools_keep_and_give_back(void **state)
 static void use_the_same_pool(void)
 {
 	rig.pool_has = 4 * MIB; /* a new one of another thread, with this handle */
-	assert_int_equal(door_from_pool(4, &second), CUDA_SUCCESS);
+	assert_int_equal(entry_from_pool(4, &second), CUDA_SUCCESS);
 }
 
 static void free_into_the_pool(void)
 {
-	assert_int_equal(door_free_async(first), CUDA_SUCCESS);
+	assert_int_equal(entry_free_async(first), CUDA_SUCCESS);
 }
 
 static void a_destroyed_pool_may_come_again(void **state)
 {
 	(void)state;
-	assert_int_equal(door_from_pool(8, &first), CUDA_SUCCESS);
+	assert_int_equal(entry_from_pool(8, &first), CUDA_SUCCESS);
 	rig.pool_has = 8 * MIB;
 	rig.refusal = CUDA_ERROR_INVALID_VALUE;
 	rig.inside = free_into_the_pool; /* which stays, and keeps it */
@@ -273,7 +273,7 @@ static void a_destroyed_pool_may_come_again(void **state)
 	rig.inside = use_the_same_pool;
 	assert_int_equal(cuMemPoolDestroy(RIG_POOL), CUDA_SUCCESS);
 	assert_int_equal(rig.s->used, 4 * MIB);
-	assert_int_equal(door_free_async(second), CUDA_SUCCESS);
+	assert_int_equal(entry_free_async(second), CUDA_SUCCESS);
 	assert_int_equal(rig.s->used, 4 * MIB); /* kept by the new one */
 	assert_int_equal(cuMemPoolDestroy(RIG_POOL), CUDA_SUCCESS);
 	assert_int_equal(rig.s->used, 0);
@@ -282,13 +282,13 @@ static void a_destroyed_pool_may_come_again(void **state)
 static void allocate_from_the_pool(void)
 {
 	rig.pool_has = 12 * MIB;
-	assert_int_equal(door_from_pool(4, &second), CUDA_SUCCESS);
+	assert_int_equal(entry_from_pool(4, &second), CUDA_SUCCESS);
 }
 
 static void free_and_allocate(void)
 {
 	free_into_the_pool();
-	assert_int_equal(door_from_pool(4, &second), CUDA_SUCCESS); /* out of what it keeps */
+	assert_int_equal(entry_from_pool(4, &second), CUDA_SUCCESS); /* out of what it keeps */
 }
 
 /* The pool of a device is never destroyed; another thread allocates from it while the driver says so. */
@@ -297,21 +297,21 @@ static void a_pool_that_stays_is_counted_once(void **state)
 	(void)state;
 	rig.refusal = CUDA_ERROR_INVALID_VALUE;
 	rig.pool_has = 8 * MIB;
-	assert_int_equal(door_from_pool(8, &first), CUDA_SUCCESS);
+	assert_int_equal(entry_from_pool(8, &first), CUDA_SUCCESS);
 	rig.inside = free_and_allocate;
 	assert_int_equal(cuMemPoolDestroy(RIG_POOL), CUDA_ERROR_INVALID_VALUE);
 	assert_int_equal(rig.s->used, 8 * MIB);
-	assert_int_equal(door_free_async(second), CUDA_SUCCESS);
+	assert_int_equal(entry_free_async(second), CUDA_SUCCESS);
 	assert_int_equal(rig.s->used, 8 * MIB);
 	assert_int_equal(cuMemPoolTrimTo(RIG_POOL, 0), CUDA_SUCCESS);
 	assert_int_equal(rig.s->used, 0);
-	assert_int_equal(door_from_pool(8, &first), CUDA_SUCCESS);
+	assert_int_equal(entry_from_pool(8, &first), CUDA_SUCCESS);
 	rig.inside = allocate_from_the_pool;
 	assert_int_equal(cuMemPoolDestroy(RIG_POOL), CUDA_ERROR_INVALID_VALUE);
 	assert_int_equal(rig.s->used, 12 * MIB);
-	assert_int_equal(door_free_async(first), CUDA_SUCCESS); /* it keeps that, too */
+	assert_int_equal(entry_free_async(first), CUDA_SUCCESS); /* it keeps that, too */
 	assert_int_equal(rig.s->used, 12 * MIB);
-	assert_int_equal(door_free_async(second), CUDA_SUCCESS);
+	assert_int_equal(entry_free_async(second), CUDA_SUCCESS);
 	assert_int_equal(rig.s->used, 12 * MIB);
 	assert_int_equal(cuMemPoolTrimTo(RIG_POOL, 0), CUDA_SUCCESS);
 	assert_int_equal(rig.s->used, 0);
@@ -344,10 +344,10 @@ static void a_pool_is_not_destroyed_while_it_is_requested(void **state)
 	void *fine = NULL;
 
 	(void)state;
-	assert_int_equal(door_from_pool(8, &first), CUDA_SUCCESS);
+	assert_int_equal(entry_from_pool(8, &first), CUDA_SUCCESS);
 	usleep(POOL_REQUESTED_US);
 	rig.requested = destroy_while_it_is_requested;
-	assert_int_equal(door_free_async(first), CUDA_SUCCESS);
+	assert_int_equal(entry_free_async(first), CUDA_SUCCESS);
 	assert_int_equal(pthread_join(destroyer, &fine), 0);
 	assert_non_null(fine);
 	assert_int_equal(destroyed, 1);
@@ -362,24 +362,24 @@ static void a_steady_loop_requests_nothing(void **state)
 	unsigned int most;
 
 	(void)state;
-	assert_int_equal(door_async(8, &kept), CUDA_SUCCESS);
+	assert_int_equal(entry_async(8, &kept), CUDA_SUCCESS);
 	rig.pool_has = 12 * MIB;
 	rig.requests = 0;
 	from = gs_clock_ns();
 	for (int i = 0; i < LOOPS; i++) {
-		assert_int_equal(door_async(4, &a), CUDA_SUCCESS);
-		assert_int_equal(door_free_async(a), CUDA_SUCCESS);
+		assert_int_equal(entry_async(4, &a), CUDA_SUCCESS);
+		assert_int_equal(entry_free_async(a), CUDA_SUCCESS);
 	}
 	/* What has become current behind our back is looked at now and then, what a pool has each 10 ms. */
 	most = LOOPS / 128 + (unsigned int)((gs_clock_ns() - from) / 10000000) + 2;
 	if (rig.requests > most)
 		fail_msg("%u questions for %d allocations", rig.requests, LOOPS);
 	assert_int_equal(rig.s->used, 12 * MIB);
-	assert_int_equal(door_from_pool(57, &a), CUDA_ERROR_OUT_OF_MEMORY);
-	assert_int_equal(door_async(56, &a), CUDA_SUCCESS);
+	assert_int_equal(entry_from_pool(57, &a), CUDA_ERROR_OUT_OF_MEMORY);
+	assert_int_equal(entry_async(56, &a), CUDA_SUCCESS);
 	assert_int_equal(rig.s->used, RESERVATION);
-	assert_int_equal(door_free_async(a), CUDA_SUCCESS);
-	assert_int_equal(door_free_async(kept), CUDA_SUCCESS);
+	assert_int_equal(entry_free_async(a), CUDA_SUCCESS);
+	assert_int_equal(entry_free_async(kept), CUDA_SUCCESS);
 	assert_int_equal(cuMemPoolTrimTo(RIG_DEVICE_POOL, 0), CUDA_SUCCESS);
 }
 
@@ -389,13 +389,13 @@ static void another_pool_becomes_the_devices(void **state)
 	uint64_t a, b;
 
 	(void)state;
-	assert_int_equal(door_async(8, &a), CUDA_SUCCESS);
+	assert_int_equal(entry_async(8, &a), CUDA_SUCCESS);
 	assert_int_equal(cuDeviceSetMemPool(0, RIG_POOL), CUDA_SUCCESS);
-	assert_int_equal(door_async(4, &b), CUDA_SUCCESS);
-	assert_int_equal(door_free_async(a), CUDA_SUCCESS);
+	assert_int_equal(entry_async(4, &b), CUDA_SUCCESS);
+	assert_int_equal(entry_free_async(a), CUDA_SUCCESS);
 	assert_int_equal(cuMemPoolTrimTo(RIG_DEVICE_POOL, 0), CUDA_SUCCESS);
 	assert_int_equal(rig.s->used, 4 * MIB);
-	assert_int_equal(door_free_async(b), CUDA_SUCCESS);
+	assert_int_equal(entry_free_async(b), CUDA_SUCCESS);
 	assert_int_equal(cuMemPoolTrimTo(RIG_POOL, 0), CUDA_SUCCESS);
 	assert_int_equal(rig.s->used, 0);
 }
@@ -412,7 +412,7 @@ static void answer_late(void)
 static void *free_the_first(void *unused)
 {
 	rig.requested = answer_late;
-	return door_free_async(first) == CUDA_SUCCESS ? &requesting : unused;
+	return entry_free_async(first) == CUDA_SUCCESS ? &requesting : unused;
 }
 
 /* As long as the process lives it is waited for; not for ever when it ends. */
@@ -425,7 +425,7 @@ static void the_end_does_not_wait_for_who_requests(void **state)
 	(void)state;
 	destroyed = 0;
 	rig.s->stopping = 0;
-	assert_int_equal(door_from_pool(8, &first), CUDA_SUCCESS);
+	assert_int_equal(entry_from_pool(8, &first), CUDA_SUCCESS);
 	usleep(POOL_REQUESTED_US);
 	assert_int_equal(pthread_create(&asker, NULL, free_the_first, NULL), 0);
 	while (!requesting)
@@ -455,7 +455,7 @@ static void captured_allocations_are_the_graphs(void **state)
 	(void)state;
 	shim_say_uncommon(SHIM_UNCOMMON_CAPTURED); /* as the call that begins one does */
 	rig.capture = CU_STREAM_CAPTURE_STATUS_ACTIVE;
-	assert_int_equal(door_async(1000, &a), CUDA_SUCCESS);
+	assert_int_equal(entry_async(1000, &a), CUDA_SUCCESS);
 	assert_int_equal(rig.s->used, 0);
 	rig.capture = CU_STREAM_CAPTURE_STATUS_NONE;
 }
@@ -466,16 +466,16 @@ static void a_context_takes_its_own_along(void **state)
 	uint64_t a, b, vmm;
 
 	(void)state;
-	assert_int_equal(door_linear(8, &a), CUDA_SUCCESS);
-	assert_int_equal(door_array2d(8, &b), CUDA_SUCCESS);
-	assert_int_equal(door_created(4, &vmm), CUDA_SUCCESS);
+	assert_int_equal(entry_linear(8, &a), CUDA_SUCCESS);
+	assert_int_equal(entry_array2d(8, &b), CUDA_SUCCESS);
+	assert_int_equal(entry_created(4, &vmm), CUDA_SUCCESS);
 	assert_int_equal(cuCtxDestroy_v2((CUcontext)0x4444), CUDA_SUCCESS);
 	assert_int_equal(rig.s->used, 20 * MIB);
 	assert_int_equal(cuCtxDestroy_v2(FAKE_CONTEXT), CUDA_SUCCESS);
 	assert_int_equal(rig.s->used, 4 * MIB);
-	door_free_pointer(a);
+	entry_free_pointer(a);
 	assert_int_equal(rig.s->used, 4 * MIB);
-	door_release_created(vmm);
+	entry_release_created(vmm);
 }
 
 /* What a kernel's frames need beyond the stack's limit, for 4 SMs of 2048 threads; once in a context, and until it goes. */
@@ -510,24 +510,24 @@ static void frames_are_charged_at_the_first_launch(void **state)
 int memory_kinds(void)
 {
 	const struct CMUnitTest tests[] = {
-		DOOR(the_stack_limit_costs_per_thread),
-		DOOR(a_mapping_keeps_the_memory),
-		DOOR(a_released_handle_may_come_again),
-		DOOR(an_unmapped_address_may_come_again),
-		DOOR(mapped_while_it_is_released),
-		DOOR(released_while_it_is_mapped),
-		DOOR(unmapped_while_it_is_retained),
-		DOOR(unmapped_beside_a_refused_unmap),
-		DOOR(pools_keep_and_give_back),
-		DOOR(a_destroyed_pool_may_come_again),
-		DOOR(a_pool_that_stays_is_counted_once),
-		DOOR(a_pool_is_not_destroyed_while_it_is_requested),
-		DOOR(a_steady_loop_requests_nothing),
-		DOOR(another_pool_becomes_the_devices),
-		DOOR(the_end_does_not_wait_for_who_requests),
-		DOOR(captured_allocations_are_the_graphs),
-		DOOR(a_context_takes_its_own_along),
-		DOOR(frames_are_charged_at_the_first_launch),
+		ENTRY(the_stack_limit_costs_per_thread),
+		ENTRY(a_mapping_keeps_the_memory),
+		ENTRY(a_released_handle_may_come_again),
+		ENTRY(an_unmapped_address_may_come_again),
+		ENTRY(mapped_while_it_is_released),
+		ENTRY(released_while_it_is_mapped),
+		ENTRY(unmapped_while_it_is_retained),
+		ENTRY(unmapped_beside_a_refused_unmap),
+		ENTRY(pools_keep_and_give_back),
+		ENTRY(a_destroyed_pool_may_come_again),
+		ENTRY(a_pool_that_stays_is_counted_once),
+		ENTRY(a_pool_is_not_destroyed_while_it_is_requested),
+		ENTRY(a_steady_loop_requests_nothing),
+		ENTRY(another_pool_becomes_the_devices),
+		ENTRY(the_end_does_not_wait_for_who_requests),
+		ENTRY(captured_allocations_are_the_graphs),
+		ENTRY(a_context_takes_its_own_along),
+		ENTRY(frames_are_charged_at_the_first_launch),
 	};
 
 	return cmocka_run_group_tests(tests, rig_setup, NULL);

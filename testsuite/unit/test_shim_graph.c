@@ -26,7 +26,7 @@
 /* A driver's graphs: a node that is a child graph has it, a kernel its frame. */
 struct node {
 	CUgraphNodeType type;
-	uint32_t frame;
+	uint32_t local_bytes;
 	struct graph *child;
 };
 struct graph {
@@ -63,7 +63,7 @@ static CUresult child_of(CUgraphNode node, CUgraph *graph)
 
 static CUresult params_of(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS *k)
 {
-	k->func = FRAMED(((struct node *)node)->frame);
+	k->func = FRAMED(((struct node *)node)->local_bytes);
 	return CUDA_SUCCESS;
 }
 
@@ -201,9 +201,9 @@ static void test_a_graph_whose_kernel_grows_waits(void **unused)
 	grows();
 	/* A driver before 12.0 has the first of the two calls alone. */
 	shim_slot[SHIM_FN_cuGraphKernelNodeGetParams_v2] = (void *)(uintptr_t)no_params;
-	one.node[0].frame = LARGE;
+	one.node[0].local_bytes = LARGE;
 	make(&one);
-	one.node[0].frame = SMALL;
+	one.node[0].local_bytes = SMALL;
 	shim_slot[SHIM_FN_cuGraphKernelNodeGetParams_v2] = (void *)(uintptr_t)params_of;
 	grows();
 }

@@ -170,7 +170,7 @@ static void test_of_the_moment(void **unused)
 	expect_why(k, PTX_REASON_SHORT);
 	/* Nobody waits: 1 ms is short, and is not slowed down for the sake of whoever comes after it. */
 	time->tpt_ps = 1000ull * 1000 * 1000 / LONG_GRID;
-	gs_page_store(page->contended, GS_CONTENDED_MARKS);
+	gs_page_store(page->contended, GS_CONTENDED_TRACKED);
 	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
 	gs_page_store(page->contended, GS_CONTENDED_NOT);
 	time->tpt_ps = time->due = 0;

@@ -29,8 +29,8 @@ struct kernel {
 static void launch(struct kernel *k, unsigned launches, int shared)
 {
 	while (launches--) {
-		uint64_t takes = k->pattern[k->time.marked % k->period];
-		enum shim_timed timed = shim_time_take(&k->time, k->time.marked++, k->time.tpt_ps * TASKS / 1000, shared);
+		uint64_t takes = k->pattern[k->time.tracked % k->period];
+		enum shim_timed timed = shim_time_take(&k->time, k->time.tracked++, k->time.tpt_ps * TASKS / 1000, shared);
 
 		if (timed == SHIM_UNTIMED || (k->beside == GS_BESIDE_SLICED && shim_time_is_settled(&k->time)))
 			continue;
@@ -193,7 +193,7 @@ static void beside_others_the_shortest_counts(void **unused)
 	assert_in_range(k.time.tpt_ps, US, US + 1);
 	assert_int_equal(k.longer, 0);
 	/* A launch that is not timed goes on without marks, too. */
-	assert_false(shim_time_due(&k.time, k.time.marked, 1));
+	assert_false(shim_time_due(&k.time, k.time.tracked, 1));
 	k.beside = 0;
 	steady(&k, &takes[1]);
 	assert_in_range(timed_of(&k, 310, 1), 9, 12);

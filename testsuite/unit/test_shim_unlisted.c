@@ -165,7 +165,7 @@ static void test_versions_are_told_apart(void **unused)
 }
 
 /* What the table lists is as it was, and what there is not is not there. */
-static void test_listed_functions_have_no_door(void **unused)
+static void test_listed_functions_have_no_entry(void **unused)
 {
 	CUdriverProcAddressQueryResult found = CU_GET_PROC_ADDRESS_SUCCESS;
 	void *p = more;
@@ -189,23 +189,23 @@ static void test_a_new_version_is_as_the_known_one(void **unused)
 }
 
 /* More than there are doors for: the driver's own. */
-static void test_doors_run_out(void **unused)
+static void test_entries_run_out(void **unused)
 {
-	unsigned int doors = 0;
+	unsigned int entries = 0;
 	char symbol[32];
-	void *door[SHIM_UNLISTED + 1];
+	void *entry[SHIM_UNLISTED + 1];
 
 	(void)unused;
 	for (unsigned int i = 0; i < SHIM_UNLISTED + 1; i++) {
 		snprintf(symbol, sizeof(symbol), "cuMore%u", i);
-		door[i] = address(symbol, 13000);
-		doors += door[i] != &more[i];
+		entry[i] = address(symbol, 13000);
+		entries += entry[i] != &more[i];
 		for (unsigned int k = 0; k < i; k++)
-			assert_ptr_not_equal(door[i], door[k]);
+			assert_ptr_not_equal(entry[i], entry[k]);
 	}
-	assert_in_range(doors, SHIM_UNLISTED - 2, SHIM_UNLISTED);
-	assert_ptr_equal(door[SHIM_UNLISTED], &more[SHIM_UNLISTED]);
-	assert_ptr_equal(address("cuMore0", 13000), door[0]);
+	assert_in_range(entries, SHIM_UNLISTED - 2, SHIM_UNLISTED);
+	assert_ptr_equal(entry[SHIM_UNLISTED], &more[SHIM_UNLISTED]);
+	assert_ptr_equal(address("cuMore0", 13000), entry[0]);
 	test_versions_are_told_apart(unused);
 }
 
@@ -215,9 +215,9 @@ int shim_unlisted(void)
 		SHIM(test_arguments_come_through),
 		SHIM(test_unlisted_function_waits),
 		SHIM(test_versions_are_told_apart),
-		SHIM(test_listed_functions_have_no_door),
+		SHIM(test_listed_functions_have_no_entry),
 		SHIM(test_a_new_version_is_as_the_known_one),
-		SHIM(test_doors_run_out),
+		SHIM(test_entries_run_out),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);

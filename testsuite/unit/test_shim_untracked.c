@@ -18,7 +18,7 @@
 #include "shim_rig.h"
 
 /* Launches that take 0.9 ms, of `n`, that have marks of their own. */
-static unsigned marked(unsigned n)
+static unsigned tracked(unsigned n)
 {
 	unsigned slots = 0;
 
@@ -41,23 +41,23 @@ static void test_untracked(void **unused)
 	(void)unused;
 	time->tpt_ps = 900 * 1000 * 1000 / LONG_GRID;
 	time->due = UINT64_MAX; /* none is timed */
-	marked(4); /* what went untracked before is with a slot by then */
+	tracked(4); /* what went untracked before is with a slot by then */
 	gs_page_store(page->shared, 1);
-	assert_in_range(marked(20), 10, 11); /* every other one */
+	assert_in_range(tracked(20), 10, 11); /* every other one */
 	/* The daemon should see within 0.5 ms when they end, or at once. */
 	time->tpt_ps = 200 * 1000 * 1000 / LONG_GRID;
 	gs_page_store(page->contended, GS_CONTENDED_SPARSE);
-	assert_in_range(marked(21), 7, 8); /* one in three */
-	gs_page_store(page->contended, GS_CONTENDED_MARKS);
-	assert_int_equal(marked(20), 20);
+	assert_in_range(tracked(21), 7, 8); /* one in three */
+	gs_page_store(page->contended, GS_CONTENDED_TRACKED);
+	assert_int_equal(tracked(20), 20);
 	gs_page_store(page->contended, GS_CONTENDED_NOT);
 	time->tpt_ps = 900 * 1000 * 1000 / LONG_GRID;
 	gs_page_store(page->shared, 0);
-	assert_in_range(marked(54), 2, 4); /* one in eighteen */
+	assert_in_range(tracked(54), 2, 4); /* one in eighteen */
 	gs_page_store(page->only, 1); /* nobody else has even come */
-	assert_in_range(marked(429), 2, 4); /* one in 143 */
+	assert_in_range(tracked(429), 2, 4); /* one in 143 */
 	gs_page_store(page->only, 0);
-	marked(17);
+	tracked(17);
 	time->tpt_ps = time->due = 0;
 }
 
@@ -69,15 +69,15 @@ static void test_none_untracked_that_grows(void **unused)
 	uint32_t was;
 
 	(void)unused;
-	marked(1); /* its frame is counted */
-	was = k->frame[0];
+	tracked(1); /* its frame is counted */
+	was = k->local_bytes[0];
 	time->tpt_ps = 1000;
 	time->due = UINT64_MAX;
-	marked(4);
-	assert_int_equal(marked(1), 0);
-	k->frame[0] = shim_context_current(shim_session())->frame + 1024;
-	assert_int_equal(marked(2), 1); /* it grows once */
-	k->frame[0] = was;
+	tracked(4);
+	assert_int_equal(tracked(1), 0);
+	k->local_bytes[0] = shim_context_current(shim_session())->local_bytes + 1024;
+	assert_int_equal(tracked(2), 1); /* it grows once */
+	k->local_bytes[0] = was;
 	time->tpt_ps = time->due = 0;
 }
 
@@ -339,7 +339,7 @@ static void test_none_untracked_into_a_graph(void **unused)
 	shim_order_begin();
 	for (int i = 0; i < 2; i++) {
 		n = shim_time_untracked(time);
-		marked(4);
+		tracked(4);
 		if (i)
 			assert_int_equal(shim_time_untracked(time) - n, 4);
 	}

@@ -193,16 +193,16 @@ static int joined(const struct emu_capture *c)
 	size_t seen = 0;
 
 	for (size_t i = 0; i < c->graph->nodes.n; i++)
-		c->graph->nodes.v[i]->mark = 0;
+		c->graph->nodes.v[i]->visited = 0;
 	if (emu_nodes_copy(&todo, &c->origin->capture_deps))
 		return 0;
 	while (todo.n) {
 		struct CUgraphNode_st *n = todo.v[todo.n - 1];
 
 		todo.n--;
-		if (n->mark)
+		if (n->visited)
 			continue;
-		n->mark = 1;
+		n->visited = 1;
 		seen++;
 		for (size_t i = 0; i < n->deps.n; i++)
 			if (emu_nodes_add(&todo, n->deps.v[i]))

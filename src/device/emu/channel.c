@@ -90,7 +90,7 @@ int emu_channel_behind(const struct CUctx_st *ctx, const struct emu_task *t)
 	return 0;
 }
 
-void emu_channel_await(struct CUctx_st *ctx, const struct emu_task *t)
+void emu_channel_wait_until(struct CUctx_st *ctx, const struct emu_task *t)
 {
 	while (emu_channel_behind(ctx, t))
 		pthread_cond_wait(&ctx->changed, &ctx->mutex);

@@ -51,7 +51,7 @@ int emu_channel_enter(struct CUstream_st *s, struct emu_task *t);
 /* Is another task in front of it in one of its channels? */
 int emu_channel_behind(const struct CUctx_st *ctx, const struct emu_task *t);
 /* Until none is. */
-void emu_channel_await(struct CUctx_st *ctx, const struct emu_task *t);
+void emu_channel_wait_until(struct CUctx_st *ctx, const struct emu_task *t);
 /*
  * The task begins. What is behind a kernel in its channels may begin as soon as the kernel is
  * dispatched; what is behind anything else, when that is over.

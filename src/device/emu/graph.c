@@ -234,19 +234,19 @@ static int visit(struct emu_steps *e, struct CUgraphNode_st *start)
 	while (!rc && stack.n) {
 		struct CUgraphNode_st *n = stack.v[stack.n - 1];
 
-		if (n->mark == 2) {
+		if (n->visited == 2) {
 			stack.n--;
 			continue;
 		}
-		if (n->mark == 1) { /* all before it are there, or it is before itself */
+		if (n->visited == 1) { /* all before it are there, or it is before itself */
 			n->level = 0;
 			for (size_t i = 0; i < n->deps.n; i++) {
-				if (n->deps.v[i]->mark != 2)
+				if (n->deps.v[i]->visited != 2)
 					rc = -1;
 				else if (n->deps.v[i]->level >= n->level)
 					n->level = n->deps.v[i]->level + 1;
 			}
-			n->mark = 2;
+			n->visited = 2;
 			stack.n--;
 			if (!rc && n->child)
 				rc = flatten(e, n->child);
@@ -254,11 +254,11 @@ static int visit(struct emu_steps *e, struct CUgraphNode_st *start)
 				rc = add_step(e, n, n->task);
 			continue;
 		}
-		n->mark = 1;
+		n->visited = 1;
 		for (size_t i = n->deps.n; i-- > 0 && !rc;)
-			if (n->deps.v[i]->mark == 0)
+			if (n->deps.v[i]->visited == 0)
 				rc = emu_nodes_add(&stack, n->deps.v[i]);
-			else if (n->deps.v[i]->mark == 1)
+			else if (n->deps.v[i]->visited == 1)
 				rc = -1;
 	}
 	emu_nodes_clear(&stack);
@@ -293,7 +293,7 @@ static int count_branches(struct CUgraph_st *g)
 static int flatten(struct emu_steps *e, struct CUgraph_st *g)
 {
 	for (size_t i = 0; i < g->nodes.n; i++)
-		g->nodes.v[i]->mark = 0;
+		g->nodes.v[i]->visited = 0;
 	for (size_t i = 0; i < g->nodes.n; i++)
 		if (visit(e, g->nodes.v[i]))
 			return -1;

@@ -17,7 +17,7 @@ struct CUgraphNode_st {
 	struct CUgraph_st *child;
 	struct emu_node_list deps;
 	size_t index;                /* in the graph; used while it is ordered */
-	int mark;
+	int visited;
 	size_t level;                /* nodes of the longest way to it; used while it is ordered */
 	void **params;               /* what the kernel's parameters were said to be, when asked for */
 };

@@ -194,7 +194,7 @@ void emu_task_execute(struct CUstream_st *s, struct emu_task *t)
 	CUresult rc = CUDA_SUCCESS;
 
 	pthread_mutex_lock(&ctx->mutex);
-	emu_channel_await(ctx, t);
+	emu_channel_wait_until(ctx, t);
 	for (uint32_t i = 0; i < t->ndep; i++)
 		while (t->dep[i].stream->completed < t->dep[i].seq)
 			pthread_cond_wait(&ctx->changed, &ctx->mutex);

@@ -18,7 +18,7 @@
 
 static int check_size(const struct gs_fatbin_entry *e, struct gs_error *err)
 {
-	unsigned long long frame;
+	unsigned long long zstd;
 
 	if (!e->size || e->size > GS_FATBIN_UNPACK_MAX)
 		return gs_fail(err, "fatbin: an entry of %llu bytes is not unpacked",
@@ -29,11 +29,11 @@ static int check_size(const struct gs_fatbin_entry *e, struct gs_error *err)
 		return gs_fail(err, "fatbin: %zu bytes of LZ4 cannot hold %llu", e->payload.len,
 			       (unsigned long long)e->size);
 	if (e->packing == GS_PACKING_ZSTD) {
-		frame = ZSTD_getFrameContentSize(e->payload.data, e->payload.len);
-		if (frame == ZSTD_CONTENTSIZE_ERROR)
+		zstd = ZSTD_getFrameContentSize(e->payload.data, e->payload.len);
+		if (zstd == ZSTD_CONTENTSIZE_ERROR)
 			return gs_fail(err, "fatbin: no zstd frame where one should be");
-		if (frame != ZSTD_CONTENTSIZE_UNKNOWN && frame != e->size)
-			return gs_fail(err, "fatbin: a zstd frame of %llu bytes, not %llu", frame,
+		if (zstd != ZSTD_CONTENTSIZE_UNKNOWN && zstd != e->size)
+			return gs_fail(err, "fatbin: a zstd frame of %llu bytes, not %llu", zstd,
 				       (unsigned long long)e->size);
 	}
 	return 0;

@@ -88,7 +88,7 @@ static int enter(struct agent *a, struct shim_context *c)
 	return 0;
 }
 
-/* The same limits by copies from pinned memory (seed 004, section III-A). */
+/* The same limits by copies from pinned memory (FRS, section III-A). */
 static CUresult copy_limits(const struct agent *a)
 {
 	CUresult rc = CUDA_SUCCESS;

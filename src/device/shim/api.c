@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What programs say by gpushare.h; see api.h.  The daemon decides (seed 000, section 6.4). */
+/* What programs say by gpushare.h; see api.h.  The daemon decides (EffiSha, section 6.4). */
 #define _GNU_SOURCE
 #include "device/shim/api.h"
 

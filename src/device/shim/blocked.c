@@ -126,7 +126,7 @@ int shim_blocked_is_legacy(void)
 }
 
 /* Until none is held, 1; [1]: in the legacy default stream.  Closes no barrier.  NULL: however long that takes. */
-static int await_none(int only_legacy, struct shim_patience *p)
+static int wait_for_none(int only_legacy, struct shim_patience *p)
 {
 	struct shim_session *s = shim_session_peek();
 	CUstreamCaptureMode mode;
@@ -153,7 +153,7 @@ void shim_barrier_enter(int only_legacy)
 {
 	atomic_fetch_add(&barrier[only_legacy], 1);
 	own_barrier += !only_legacy;
-	await_none(only_legacy, NULL);
+	wait_for_none(only_legacy, NULL);
 }
 
 int shim_barrier_enter_patiently(void)
@@ -163,7 +163,7 @@ int shim_barrier_enter_patiently(void)
 
 	atomic_fetch_add(&barrier[0], 1);
 	own_barrier++;
-	return await_none(0, &p);
+	return wait_for_none(0, &p);
 }
 
 void shim_blocked_behind(unsigned int operations)

@@ -96,7 +96,7 @@ static int head_of(struct head *head, char name[NAME_BYTES], const char *text, s
 
 /* The entry's head and where its frames are, if it may be this text's.  0, or -1. */
 static int read_head(const unsigned char *file, size_t len, const struct head *want, struct head *got,
-		     const unsigned char *frame[PARTS])
+		     const unsigned char *zstd[PARTS])
 {
 	if (len < sizeof(*got))
 		return -1;
@@ -110,7 +110,7 @@ static int read_head(const unsigned char *file, size_t len, const struct head *w
 		if (got->bytes[i] > BYTES_MAX || got->packed[i] > len ||
 		    ZSTD_getFrameContentSize(file, got->packed[i]) != got->bytes[i])
 			return -1;
-		frame[i] = file;
+		zstd[i] = file;
 		file += got->packed[i];
 		len -= got->packed[i];
 	}
@@ -118,9 +118,9 @@ static int read_head(const unsigned char *file, size_t len, const struct head *w
 }
 
 /* A piece at a time: the memory for all of it would cost more than the comparison. */
-static int contains(const unsigned char *frame, size_t len, const char *text, size_t text_len)
+static int contains(const unsigned char *zstd, size_t len, const char *text, size_t text_len)
 {
-	ZSTD_inBuffer in = { frame, len, 0 };
+	ZSTD_inBuffer in = { zstd, len, 0 };
 	ZSTD_DStream *z = ZSTD_createDStream();
 	unsigned char piece[32768];
 	size_t at = 0, rc = 1;
@@ -140,11 +140,11 @@ static int contains(const unsigned char *frame, size_t len, const char *text, si
 }
 
 /* The frame's contents with a NUL behind: a block of the caller's to free. */
-static void *contents(const unsigned char *frame, size_t len, size_t bytes)
+static void *contents(const unsigned char *zstd, size_t len, size_t bytes)
 {
 	char *data = malloc(bytes + 1);
 
-	if (data && ZSTD_decompress(data, bytes, frame, len) == bytes) {
+	if (data && ZSTD_decompress(data, bytes, zstd, len) == bytes) {
 		data[bytes] = '\0';
 		return data;
 	}
@@ -154,7 +154,7 @@ static void *contents(const unsigned char *frame, size_t len, size_t bytes)
 
 static struct ptx_transformed *read_entry(int dir, const char *name, const struct head *want, const char *text)
 {
-	const unsigned char *frame[PARTS];
+	const unsigned char *zstd[PARTS];
 	struct ptx_transformed *t = NULL;
 	void *description = NULL;
 	unsigned char *file;
@@ -164,13 +164,13 @@ static struct ptx_transformed *read_entry(int dir, const char *name, const struc
 	file = shim_cache_read(dir, name, &len);
 	if (!file)
 		return NULL;
-	if (read_head(file, len, want, &got, frame) == 0 &&
-	    contains(frame[TEXT], got.packed[TEXT], text, got.bytes[TEXT]))
-		description = contents(frame[DESCRIPTION], got.packed[DESCRIPTION], got.bytes[DESCRIPTION]);
+	if (read_head(file, len, want, &got, zstd) == 0 &&
+	    contains(zstd[TEXT], got.packed[TEXT], text, got.bytes[TEXT]))
+		description = contents(zstd[DESCRIPTION], got.packed[DESCRIPTION], got.bytes[DESCRIPTION]);
 	if (description)
 		t = shim_undescribe(description, got.bytes[DESCRIPTION]);
 	free(description);
-	if (t && (t->text = contents(frame[MADE], got.packed[MADE], got.bytes[MADE]))) {
+	if (t && (t->text = contents(zstd[MADE], got.packed[MADE], got.bytes[MADE]))) {
 		t->len = got.bytes[MADE];
 	} else {
 		ptx_transformed_free(t);

@@ -208,7 +208,7 @@ static void nap(void)
  * With the lock, before and after: until so many more may be busy.  One more may be put into the channel of the relaunches, and wait
  * for the very kernel that would be relaunched there.
  */
-static void await_room(struct shim_session *session, CUcontext ctx, uint32_t more)
+static void wait_for_room(struct shim_session *session, CUcontext ctx, uint32_t more)
 {
 	static _Atomic unsigned int in_vain;
 	struct shim_patience p = { .in_vain = &in_vain };
@@ -256,7 +256,7 @@ struct shim_stream *shim_channel_enter_late(struct shim_session *session, CUstre
 	if (s)
 		ctx = s->ctx;
 	if (!s || !s->busy)
-		await_room(session, ctx, 1);
+		wait_for_room(session, ctx, 1);
 	s = entered(stream, find(stream), ctx);
 	pthread_mutex_unlock(&lock);
 	return s;
@@ -323,7 +323,7 @@ void shim_channels_fork(struct shim_session *session, uint32_t n)
 
 	pthread_mutex_lock(&lock);
 	branches += n; /* before: what is held meanwhile must leave room for them */
-	await_room(session, ctx, 0);
+	wait_for_room(session, ctx, 0);
 	pthread_mutex_unlock(&lock);
 }
 

@@ -287,12 +287,12 @@ void shim_context_unuse(struct shim_context *c)
 	atomic_fetch_sub(&c->users, 1);
 }
 
-void shim_context_frames_unknown(CUcontext ctx)
+void shim_context_local_unknown(CUcontext ctx)
 {
 	pthread_mutex_lock(&lock);
 	for (struct shim_context *c = contexts; c; c = c->next)
 		if (c->ctx == ctx)
-			c->frame = 0;
+			c->local_bytes = 0;
 	pthread_mutex_unlock(&lock);
 }
 

@@ -27,7 +27,7 @@ struct shim_context {
 	int sms;
 	_Atomic int gone;         /* destroyed: never touched again */
 	_Atomic CUresult fault;   /* what has ended everything in it (fault.h), or CUDA_SUCCESS */
-	_Atomic uint32_t frame;   /* the largest frame[] of a kernel that was launched in it so far */
+	_Atomic uint32_t local_bytes;   /* the largest frame[] of a kernel that was launched in it so far */
 	int may_preenqueue;                 /* its streams may wait for what is in the page (preenqueued.h) */
 	CUdeviceptr ctl;          /* GS_PAGE_SLOTS blocks of struct gs_ctl, and one */
 	struct gs_ctl *image;     /* what is in them, as far as the host wrote it */
@@ -87,7 +87,7 @@ int shim_context_use(struct shim_context *c);
 void shim_context_unuse(struct shim_context *c);
 
 /* The limit of its stack is another: how large a frame it has room for is not known any more. */
-void shim_context_frames_unknown(CUcontext ctx);
+void shim_context_local_unknown(CUcontext ctx);
 
 /* The program is about to destroy a context: nobody uses it any more when this returns. */
 void shim_context_gone(CUcontext ctx);

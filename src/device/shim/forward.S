@@ -153,14 +153,14 @@ shim_barrier_call:
 	jmp	shim_counted_call
 	.size	\name, .-\name
 	.endm
-	.macro FORWARD_DOOR
+	.macro FORWARD_ENTRY
 	movl	$number, %r11d
 	xorl	%r10d, %r10d
 	jmp	shim_barrier_call
 	.endm
 	.macro FORWARD_WAIT name
 	SYMBOL	\name
-	FORWARD_DOOR
+	FORWARD_ENTRY
 	.size	\name, .-\name
 	.endm
 	.macro FORWARD_LEGACY name
@@ -188,17 +188,17 @@ shim_barrier_call:
 #define ENTRY(name, kind, blocked) ENTRY_OF name, kind, blocked
 #include "device/shim/entries.def"
 
-	.globl	shim_unlisted_door
-	.hidden	shim_unlisted_door
-	.type	shim_unlisted_door, @object
-	.balign	SHIM_DOOR_BYTES
-shim_unlisted_door:
+	.globl	shim_unlisted_entry
+	.hidden	shim_unlisted_entry
+	.type	shim_unlisted_entry, @object
+	.balign	SHIM_ENTRY_BYTES
+shim_unlisted_entry:
 	.rept	SHIM_UNLISTED
-	.balign	SHIM_DOOR_BYTES
-	FORWARD_DOOR
+	.balign	SHIM_ENTRY_BYTES
+	FORWARD_ENTRY
 	.set	number, number + 1
 	.endr
-	.balign	SHIM_DOOR_BYTES
-	.size	shim_unlisted_door, .-shim_unlisted_door
+	.balign	SHIM_ENTRY_BYTES
+	.size	shim_unlisted_entry, .-shim_unlisted_entry
 
 	.section .note.GNU-stack, "", @progbits

@@ -21,7 +21,7 @@
 /* A kernel in a graph. */
 struct part {
 	CUgraphNode node;
-	uint32_t frame;
+	uint32_t local_bytes;
 };
 
 /* The kernels of a graph in the order of their nodes; of an executable one those with a frame. */
@@ -89,12 +89,12 @@ static CUresult kernel_params(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS *k)
 	return rc == CUDA_ERROR_NOT_SUPPORTED ? REAL(cuGraphKernelNodeGetParams)(node, k) : rc;
 }
 
-static uint32_t frame_of(CUfunction f, CUkernel kern)
+static uint32_t local_bytes_of(CUfunction f, CUkernel kern)
 {
-	return shim_local_frame(f ? f : (CUfunction)(uintptr_t)kern);
+	return shim_local_bytes(f ? f : (CUfunction)(uintptr_t)kern);
 }
 
-static void add_part(struct shim_graph *g, CUgraphNode node, uint32_t frame)
+static void add_part(struct shim_graph *g, CUgraphNode node, uint32_t local_bytes)
 {
 	if (g->n == g->room) {
 		size_t room = g->room ? 2 * g->room : 8;
@@ -107,7 +107,7 @@ static void add_part(struct shim_graph *g, CUgraphNode node, uint32_t frame)
 		g->part = grown;
 		g->room = room;
 	}
-	g->part[g->n++] = (struct part){ node, frame };
+	g->part[g->n++] = (struct part){ node, local_bytes };
 }
 
 static void add_node(CUgraphNode node, CUgraphNodeType type, void *user)
@@ -122,7 +122,7 @@ static void add_node(CUgraphNode node, CUgraphNodeType type, void *user)
 	if (type != CU_GRAPH_NODE_TYPE_KERNEL)
 		return;
 	if (kernel_params(node, &k) == CUDA_SUCCESS)
-		add_part(g, node, frame_of(k.func, k.kern));
+		add_part(g, node, local_bytes_of(k.func, k.kern));
 	else
 		g->blind = 1;
 }
@@ -137,12 +137,12 @@ static struct shim_graph inspect(CUgraph graph)
 }
 
 /* Kernels without a frame, as almost all are, need not be remembered. */
-static void keep_framed(struct shim_graph *g)
+static void keep_local(struct shim_graph *g)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < g->n; i++)
-		if (g->part[i].frame)
+		if (g->part[i].local_bytes)
 			g->part[n++] = g->part[i];
 	g->n = n;
 }
@@ -152,8 +152,8 @@ static uint32_t most_of(const struct shim_graph *g)
 	uint32_t most = 0;
 
 	for (size_t i = 0; i < g->n; i++)
-		if (g->part[i].frame > most)
-			most = g->part[i].frame;
+		if (g->part[i].local_bytes > most)
+			most = g->part[i].local_bytes;
 	return most;
 }
 
@@ -163,8 +163,8 @@ static void tell(struct shim_kernel *k)
 	const struct shim_graph *g = k->graph;
 	uint32_t most = most_of(g);
 
-	k->frame[0] = g->blind ? UINT32_MAX : g->floor > most ? g->floor : most;
-	k->frame[1] = g->vague || g->gaps ? 0 : most;
+	k->local_bytes[0] = g->blind ? UINT32_MAX : g->floor > most ? g->floor : most;
+	k->local_bytes[1] = g->vague || g->gaps ? 0 : most;
 }
 
 /* Under lock: what is known of it; at first, that nothing is.  NULL: no memory. */
@@ -175,25 +175,25 @@ static struct shim_graph *known(struct shim_kernel *k)
 		if (k->graph)
 			k->graph->vague = k->graph->blind = 1;
 		else
-			k->frame[0] = UINT32_MAX;
+			k->local_bytes[0] = UINT32_MAX;
 	}
 	return k->graph;
 }
 
 /* Under lock: the kernel of that node has such a frame from now on. */
-static void set_part(struct shim_graph *g, CUgraphNode node, uint32_t frame)
+static void set_part(struct shim_graph *g, CUgraphNode node, uint32_t local_bytes)
 {
 	for (size_t i = 0; i < g->n; i++) {
 		if (g->part[i].node == node) {
-			g->part[i].frame = frame;
+			g->part[i].local_bytes = local_bytes;
 			return;
 		}
 	}
 	/* One of those that are there may be this one, by its name in another graph. */
 	if (g->n && g->named_by != g->made_of)
 		g->vague = 1;
-	if (frame)
-		add_part(g, node, frame);
+	if (local_bytes)
+		add_part(g, node, local_bytes);
 }
 
 void shim_graph_gone(CUgraphExec exec)
@@ -206,7 +206,7 @@ void shim_graph_gone(CUgraphExec exec)
 	pthread_mutex_lock(&lock);
 	g = k->graph;
 	k->graph = NULL;
-	k->frame[1] = 0;
+	k->local_bytes[1] = 0;
 	pthread_mutex_unlock(&lock);
 	if (g)
 		free(g->part);
@@ -218,7 +218,7 @@ void shim_graph_made(CUgraphExec exec, CUgraph graph)
 	struct shim_graph g = inspect(graph), *now;
 	struct shim_kernel *k;
 
-	keep_framed(&g);
+	keep_local(&g);
 	g.made_of = graph;
 	shim_graph_gone(exec); /* one that had its handle and went with its context */
 	shim_kernel_graph(exec, 0, g.nodes, shim_graph_branches(graph));
@@ -236,10 +236,10 @@ void shim_graph_made(CUgraphExec exec, CUgraph graph)
 
 void shim_graph_went(struct shim_kernel *k)
 {
-	if (k->frame[0] == k->frame[1])
+	if (k->local_bytes[0] == k->local_bytes[1])
 		return;
 	pthread_mutex_lock(&lock);
-	k->frame[0] = k->frame[1];
+	k->local_bytes[0] = k->local_bytes[1];
 	pthread_mutex_unlock(&lock);
 }
 
@@ -263,7 +263,7 @@ static CUresult updated(CUgraphExec exec, CUgraph graph, CUresult rc)
 	if (!k)
 		return rc;
 	g = inspect(graph);
-	keep_framed(&g);
+	keep_local(&g);
 	pthread_mutex_lock(&lock);
 	is = known(k);
 	if (is && rc == CUDA_SUCCESS) {
@@ -303,14 +303,14 @@ SHIM_EXPORT CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, CUgra
 static CUresult kernel_set(CUgraphExec exec, CUgraphNode node, CUfunction f, CUkernel kern, CUresult rc)
 {
 	struct shim_kernel *k = rc == CUDA_SUCCESS && shim_session_peek() ? shim_graph_find(exec) : NULL;
-	uint32_t frame;
+	uint32_t local_bytes;
 
 	if (!k)
 		return rc;
-	frame = frame_of(f, kern);
+	local_bytes = local_bytes_of(f, kern);
 	pthread_mutex_lock(&lock);
 	if (known(k)) {
-		set_part(k->graph, node, frame);
+		set_part(k->graph, node, local_bytes);
 		tell(k);
 	}
 	pthread_mutex_unlock(&lock);
@@ -356,7 +356,7 @@ static CUresult child_set(CUgraphExec exec, CUgraphNode node, CUgraph graph, CUr
 		k->graph->vague |= old.blind || old.n != g.n;
 		k->graph->blind |= g.blind;
 		for (size_t i = 0; i < g.n; i++)
-			set_part(k->graph, i < old.n ? old.part[i].node : g.part[i].node, g.part[i].frame);
+			set_part(k->graph, i < old.n ? old.part[i].node : g.part[i].node, g.part[i].local_bytes);
 		tell(k);
 	}
 	pthread_mutex_unlock(&lock);

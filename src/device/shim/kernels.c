@@ -346,13 +346,13 @@ struct shim_kernel *shim_graph_find(CUgraphExec graph)
 	return k;
 }
 
-void shim_kernel_graph(const void *handle, uint32_t frame, uint32_t nodes, uint32_t branches)
+void shim_kernel_graph(const void *handle, uint32_t local_bytes, uint32_t nodes, uint32_t branches)
 {
 	struct shim_kernel *k = shim_graph_find((CUgraphExec)(uintptr_t)handle);
 
 	if (!k)
 		return;
-	k->frame[0] = k->frame[1] = frame;
+	k->local_bytes[0] = k->local_bytes[1] = local_bytes;
 	k->nodes = nodes;
 	k->branches = branches;
 	for (size_t i = 0; i < SHIM_DIMS_MAX; i++)

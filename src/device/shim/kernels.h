@@ -29,7 +29,7 @@ struct shim_kernel {
 	 * Local memory of a thread, bytes: the original's, the variant's; known once it is counted in any.  Of a graph: the
 	 * most that a launch of it may need, what it needs surely (graph.c).
 	 */
-	_Atomic uint32_t frame[2];
+	_Atomic uint32_t local_bytes[2];
 	_Atomic uint32_t nodes;   /* of a graph; 0: it is none */
 	_Atomic uint32_t branches; /* of a graph: so many of its nodes may be at work at once, at most */
 	/*
@@ -139,7 +139,7 @@ struct shim_kernel *shim_graph_find(CUgraphExec graph);
  * The driver has given out the handle of an executable graph: what was known of another one with that handle does
  * not hold for it.  frame: the largest of its kernels', as far as they are known.
  */
-void shim_kernel_graph(const void *handle, uint32_t frame, uint32_t nodes, uint32_t branches);
+void shim_kernel_graph(const void *handle, uint32_t local_bytes, uint32_t nodes, uint32_t branches);
 
 /* Why it has no variant, or if it has one: why the last launch that was not evictable was not.  NONE: there was none. */
 enum ptx_reason shim_kernel_why(const struct shim_kernel *k);

@@ -62,7 +62,7 @@ static uint64_t tasks_of(const struct shim_request *r)
 static void prepare(struct shim_session *s, struct shim_launch *l, struct shim_context *c,
 		    struct shim_kernel *k, const struct shim_request *r)
 {
-	uint64_t n = atomic_fetch_add(&r->time->marked, 1) + shim_time_untracked(r->time);
+	uint64_t n = atomic_fetch_add(&r->time->tracked, 1) + shim_time_untracked(r->time);
 	uint64_t takes_ns = r->time->tpt_ps * r->tasks / 1000;
 	uint32_t dims = r->graph ? 0 : gs_slot_dims(r->block[0], r->block[1], r->block[2], shim_size(tasks_of(r)));
 	enum ptx_reason why;
@@ -239,7 +239,7 @@ static CUresult enqueue_evictable(struct shim_launch *l, const struct shim_reque
  * Says that the kernel has begun.  Not by the GPU where kernels of other contexts run meanwhile and nothing of ours is out: it
  * would switch to this context for the mark, find nothing else yet, switch back, and keep the kernel waiting for a time slice.
  */
-static CUresult mark_started(struct shim_launch *l, CUstream stream)
+static CUresult write_started(struct shim_launch *l, CUstream stream)
 {
 	if (l->beside == GS_BESIDE_SLICED && shim_launch_is_alone(l)) {
 		gs_page_store(l->slot->started, 1);
@@ -250,7 +250,7 @@ static CUresult mark_started(struct shim_launch *l, CUstream stream)
 
 static CUresult enqueue_as_is(struct shim_launch *l, const struct shim_request *r)
 {
-	CUresult rc = mark_started(l, r->stream);
+	CUresult rc = write_started(l, r->stream);
 
 	if (rc != CUDA_SUCCESS)
 		return rc;
@@ -429,7 +429,7 @@ static CUfunction function_of(const struct shim_kernel *k)
 }
 
 /* The kernel's first launch in the context, or the first after another one. */
-static CUresult count_frames(struct shim_session *s, struct shim_context *c, struct shim_kernel *k)
+static CUresult count_local(struct shim_session *s, struct shim_context *c, struct shim_kernel *k)
 {
 	CUresult rc = shim_load_now(k->original);
 
@@ -437,8 +437,8 @@ static CUresult count_frames(struct shim_session *s, struct shim_context *c, str
 		return rc;
 	if (shim_local_charge(s, k->original) < 0)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	k->frame[0] = shim_local_frame(k->original);
-	k->frame[1] = k->variant ? shim_local_frame(k->variant) : 0;
+	k->local_bytes[0] = shim_local_bytes(k->original);
+	k->local_bytes[1] = k->variant ? shim_local_bytes(k->variant) : 0;
 	shim_kernel_count(k, c, function_of(k));
 	return CUDA_SUCCESS;
 }
@@ -452,7 +452,7 @@ static CUresult launch_managed(struct shim_session *s, struct shim_context *c, s
 	if (!c || !k || c->fault)
 		return launch_original(r);
 	if (k->counted_in != c && !r->graph) {
-		rc = count_frames(s, c, k);
+		rc = count_local(s, c, k);
 		if (rc != CUDA_SUCCESS)
 			return rc;
 	}

@@ -53,7 +53,7 @@ void shim_taken(struct shim_session *s, struct shim_held *held, int freed);
  */
 int shim_local_charge(struct shim_session *s, CUfunction f);
 /* Bytes of local memory of each of its threads, as far as the driver says; 0: none. */
-uint32_t shim_local_frame(CUfunction f);
+uint32_t shim_local_bytes(CUfunction f);
 
 /* The current context, or NULL. */
 CUcontext shim_current(void);

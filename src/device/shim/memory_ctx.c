@@ -285,7 +285,7 @@ static CUresult set_limit(CUcontext ctx, CUlimit limit, size_t value)
 	rc = REAL(cuCtxSetLimit)(limit, value);
 	/* Before anything can be held: a launch behind that would go by what it was. */
 	if (limit == CU_LIMIT_STACK_SIZE)
-		shim_context_frames_unknown(ctx);
+		shim_context_local_unknown(ctx);
 	shim_barrier_leave(0);
 	return rc;
 }
@@ -330,7 +330,7 @@ SHIM_EXPORT CUresult cuCtxSetLimit(CUlimit limit, size_t value)
 }
 
 /* The driver takes a library's kernel for a function at a launch, not at every call. */
-uint32_t shim_local_frame(CUfunction f)
+uint32_t shim_local_bytes(CUfunction f)
 {
 	int bytes = 0;
 	CUdevice dev;
@@ -351,7 +351,7 @@ int shim_local_charge(struct shim_session *s, CUfunction f)
 {
 	CUcontext ctx = shim_current();
 	uint64_t had = 0, want, more;
-	uint32_t local = ctx ? shim_local_frame(f) : 0;
+	uint32_t local = ctx ? shim_local_bytes(f) : 0;
 	size_t stack = 0;
 	int refused;
 

@@ -304,7 +304,7 @@ SHIM_EXPORT CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t keep)
 }
 
 /* Until nobody asks about it; under lock. */
-static void await_askers(const struct pool *p)
+static void wait_for_others(const struct pool *p)
 {
 	static const struct timespec nap = { 0, 20000 };
 	uint64_t from = gs_clock_ns();
@@ -353,7 +353,7 @@ SHIM_EXPORT CUresult cuMemPoolDestroy(CUmemoryPool pool)
 	if (p) {
 		p->handle = NULL;
 		p->ends = 1;
-		await_askers(p);
+		wait_for_others(p);
 	}
 	pthread_mutex_unlock(&lock);
 	shim_current_pool_unknown();

@@ -95,7 +95,7 @@ void *shim_barrier_target(unsigned int n)
 }
 
 /* Versions of a symbol are functions of their own; asked for again, one has the door that it had. */
-static void *door_of(const char *symbol, void *driver)
+static void *entry_of(const char *symbol, void *driver)
 {
 	static atomic_flag said = ATOMIC_FLAG_INIT;
 
@@ -106,7 +106,7 @@ static void *door_of(const char *symbol, void *driver)
 			shim_log("%s is not among the known entry points: it waits while a kernel is held", symbol);
 		else if (known != driver)
 			continue;
-		return (void *)(uintptr_t)shim_unlisted_door[i];
+		return (void *)(uintptr_t)shim_unlisted_entry[i];
 	}
 	if (!atomic_flag_test_and_set(&said))
 		shim_log("%s and what is unknown beside it go to the driver, even while a kernel is held", symbol);
@@ -124,7 +124,7 @@ static CUresult answer(CUresult rc, const char *symbol, void **pfn)
 	if (wrapper)
 		*pfn = wrapper;
 	else if (!is_listed(*pfn) && !is_safe_by_name(symbol))
-		*pfn = door_of(symbol, *pfn);
+		*pfn = entry_of(symbol, *pfn);
 	return rc;
 }
 

@@ -107,7 +107,7 @@ static int is_managed(void)
  * What waits in lazy loading, and what does not, has been looked at with these drivers only (loading.h): with an older one
  * everything is loaded at once, as that never waits for a held kernel.  It reads this once, in cuInit.
  */
-static void load_as_measured(void)
+static void load_eagerly(void)
 {
 	CUresult (*version)(int *version);
 	void *p = dlsym(driver, names[SHIM_FN_cuDriverGetVersion]);
@@ -149,7 +149,7 @@ static void open_driver(void)
 	if (!driver)
 		shim_notice("no CUDA driver found%s", why);
 	else if (is_managed())
-		load_as_measured();
+		load_eagerly();
 }
 
 void *shim_real(enum shim_fn fn)

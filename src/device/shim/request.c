@@ -184,11 +184,11 @@ static int has_proxy(const struct shim_session *s, const struct shim_launch *l)
 	return l->workers >= 2 * (unsigned int)l->ctx->sms && l->nt / l->workers >= PROXY_WAVES;
 }
 
-void shim_request_grown(struct shim_context *c, const struct shim_kernel *k, int frame)
+void shim_request_grown(struct shim_context *c, const struct shim_kernel *k, int local_bytes)
 {
-	uint32_t has = c->frame;
+	uint32_t has = c->local_bytes;
 
-	while (has < k->frame[frame] && !atomic_compare_exchange_weak(&c->frame, &has, k->frame[frame]))
+	while (has < k->local_bytes[local_bytes] && !atomic_compare_exchange_weak(&c->local_bytes, &has, k->local_bytes[local_bytes]))
 		;
 }
 

@@ -47,12 +47,12 @@ enum ptx_reason shim_request_block(struct shim_session *s, struct shim_launch *l
  */
 static SHIM_INLINE int shim_request_grows(const struct shim_context *c, const struct shim_kernel *k, int variant)
 {
-	return atomic_load_explicit(&k->frame[variant], memory_order_relaxed) >
-	       atomic_load_explicit(&c->frame, memory_order_relaxed);
+	return atomic_load_explicit(&k->local_bytes[variant], memory_order_relaxed) >
+	       atomic_load_explicit(&c->local_bytes, memory_order_relaxed);
 }
 
 /* It has, by that frame (kernels.h). */
-void shim_request_grown(struct shim_context *c, const struct shim_kernel *k, int frame);
+void shim_request_grown(struct shim_context *c, const struct shim_kernel *k, int local_bytes);
 
 /* It did not go out, and its writes to the control block may not have been made: the next launch there repeats them. */
 void shim_request_forget(struct shim_launch *l);

@@ -18,7 +18,7 @@ struct shim_time {
 	atomic_flag requested;         /* the daemon, for the time that it took in earlier jobs */
 	_Atomic uint64_t own;      /* launches without a slot (untracked.h): the owner's, who alone writes it... */
 	_Atomic uint64_t others;   /* ...and of everybody else */
-	_Atomic uint64_t marked;   /* all other launches */
+	_Atomic uint64_t tracked;   /* all other launches */
 	_Atomic uint64_t tpt_ps;   /* learned time per block-task (shim_request.tasks), picoseconds of the whole GPU; 0: not yet */
 	/*
 	 * The number of launches from which on the next one is timed, 0: at once; or `spare` more, while nobody else uses
@@ -53,7 +53,7 @@ static SHIM_INLINE uint64_t shim_time_untracked(const struct shim_time *t)
 }
 static SHIM_INLINE uint64_t shim_time_launches(const struct shim_time *t)
 {
-	return shim_time_untracked(t) + atomic_load_explicit(&t->marked, memory_order_relaxed);
+	return shim_time_untracked(t) + atomic_load_explicit(&t->tracked, memory_order_relaxed);
 }
 
 /* Is a launch timed that comes after `n` others?  It must not go untracked then: one condition for both. */

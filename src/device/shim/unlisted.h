@@ -9,11 +9,11 @@
 
 /* So many functions can have one, and so many bytes has each. */
 #define SHIM_UNLISTED 128
-#define SHIM_DOOR_BYTES 16
+#define SHIM_ENTRY_BYTES 16
 
 #ifndef __ASSEMBLER__
 /* One behind the other. */
-extern const char shim_unlisted_door[SHIM_UNLISTED][SHIM_DOOR_BYTES];
+extern const char shim_unlisted_entry[SHIM_UNLISTED][SHIM_ENTRY_BYTES];
 
 /* What a gated call enters: the driver's function of an entry point, or from SHIM_FN_COUNT on that of a slot. */
 void *shim_barrier_target(unsigned int n);

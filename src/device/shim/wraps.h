@@ -30,7 +30,7 @@
 #undef cuLinkAddFile
 #undef cuStreamDestroy
 
-/* Of addresses with 32 bits: memory_doors.c. */
+/* Of addresses with 32 bits: memory_entries.c. */
 CUresult cuMemAlloc(unsigned int *ptr, unsigned int bytes);
 CUresult cuMemAllocPitch(unsigned int *ptr, unsigned int *pitch, unsigned int width,
 			 unsigned int height, unsigned int element);

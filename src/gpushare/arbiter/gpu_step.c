@@ -299,7 +299,7 @@ static enum gs_contended contention(const struct gs_gpu *gpu, const struct gs_gp
 		 * only make it slower (a PyTorch request by a tenth), and the other goes on in its pauses.
 		 */
 		if ((t == gpu->holder && waits) || (gpu->o.leave_most_ns && urgency < 0 && gs_gpu_client_uses(other, now)))
-			is = is == GS_CONTENDED_MARKS || !gs_holders_cannot_leave(other, now) ? GS_CONTENDED_MARKS : GS_CONTENDED_SPARSE;
+			is = is == GS_CONTENDED_TRACKED || !gs_holders_cannot_leave(other, now) ? GS_CONTENDED_TRACKED : GS_CONTENDED_SPARSE;
 	}
 	return queue ? GS_CONTENDED_QUEUE : is;
 }

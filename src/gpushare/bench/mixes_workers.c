@@ -133,7 +133,7 @@ static int alive(const struct mixes_workers *workers, struct mixes_member *m, st
 }
 
 /* Until each of those is ready for its next window. */
-static int await(struct mixes_workers *workers, uint32_t who, uint64_t until_ns, const char *what, struct gs_error *err)
+static int wait_for_all(struct mixes_workers *workers, uint32_t who, uint64_t until_ns, const char *what, struct gs_error *err)
 {
 	struct timespec inspect = { 0, POLL_MS * 1000000L };
 	char words[120];
@@ -189,7 +189,7 @@ int mixes_workers_start(struct mixes_workers *workers, enum mixes_way way, struc
 					: add_member(workers, side, rank, way, err);
 	}
 	if (rc == 0)
-		rc = await(workers, MIXES_EVERYONE, gs_clock_ns() + workers->setup->start_s * GS_NS_PER_S, "was not ready in time", err);
+		rc = wait_for_all(workers, MIXES_EVERYONE, gs_clock_ns() + workers->setup->start_s * GS_NS_PER_S, "was not ready in time", err);
 	if (rc < 0)
 		mixes_workers_stop(workers);
 	return rc;
@@ -260,5 +260,5 @@ int mixes_workers_work(struct mixes_workers *workers, uint32_t who, uint64_t ski
 	for (uint32_t i = 0; i < workers->count; i++)
 		atomic_store(&workers->member[i].board->stopped, workers->member[i].window);
 	window->over_ns = gs_clock_ns();
-	return await(workers, who, window->over_ns + STOP_NS, "did not stop after the window", err);
+	return wait_for_all(workers, who, window->over_ns + STOP_NS, "did not stop after the window", err);
 }

@@ -88,7 +88,7 @@ void bench_doorbell(_Atomic uint32_t *doorbell)
 	futex(doorbell, FUTEX_WAKE, INT32_MAX, NULL);
 }
 
-void bench_await(_Atomic uint32_t *doorbell, uint32_t seen, unsigned timeout_ms)
+void bench_wait_for(_Atomic uint32_t *doorbell, uint32_t seen, unsigned timeout_ms)
 {
 	struct timespec ts = { timeout_ms / 1000, timeout_ms % 1000 * 1000000L };
 

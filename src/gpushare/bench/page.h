@@ -115,7 +115,7 @@ void bench_page_close(struct bench_page *page);
 void bench_doorbell(_Atomic uint32_t *doorbell);
 
 /* Until *doorbell is no longer `seen`, at most timeout_ms. */
-void bench_await(_Atomic uint32_t *doorbell, uint32_t seen, unsigned timeout_ms);
+void bench_wait_for(_Atomic uint32_t *doorbell, uint32_t seen, unsigned timeout_ms);
 
 /* Until gs_clock_ns() is at_ns, to the microsecond where the cores allow. */
 void bench_sleep_until(uint64_t at_ns, int spin);

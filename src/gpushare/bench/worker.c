@@ -194,7 +194,7 @@ int bench_worker(int argc, char **argv)
 		uint32_t done = atomic_load(&w.slot->done);
 
 		while (atomic_load(&w.slot->given) == done) {
-			bench_await(&w.slot->given, done, POLL_MS);
+			bench_wait_for(&w.slot->given, done, POLL_MS);
 			if (kill(w.page->tool, 0) < 0 && errno == ESRCH)
 				return 1;
 		}

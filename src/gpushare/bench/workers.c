@@ -102,7 +102,7 @@ int bench_workers_wait(struct bench_workers *workers, uint32_t i, unsigned timeo
 				return -1;
 		if (gs_clock_ns() > until)
 			return gs_fail(err, "program %u did not finish within %u s", i, timeout_s);
-		bench_await(&workers->page->doorbell, doorbell, POLL_MS);
+		bench_wait_for(&workers->page->doorbell, doorbell, POLL_MS);
 	}
 }
 

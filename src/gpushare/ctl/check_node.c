@@ -53,12 +53,12 @@ static void check_gpu(struct gs_check *c, const struct gs_config_gpu *gpu)
 		gs_check_add(c, GS_GOOD, "device", NULL, "GPU %u: %s", gpu->index, gpu->file);
 	/* Every CUDA program opens these device files as well. */
 	if (stat(gpu->file, &st) == 0 && S_ISCHR(st.st_mode) && major(st.st_rdev) == NVIDIA_MAJOR) {
-		static const char *const doors[] = { "/dev/nvidiactl", "/dev/nvidia-uvm" };
+		static const char *const entries[] = { "/dev/nvidiactl", "/dev/nvidia-uvm" };
 
-		for (size_t i = 0; i < sizeof(doors) / sizeof(doors[0]); i++)
-			if (access(doors[i], R_OK | W_OK) < 0)
+		for (size_t i = 0; i < sizeof(entries) / sizeof(entries[0]); i++)
+			if (access(entries[i], R_OK | W_OK) < 0)
 				gs_check_add(c, GS_WRONG, "device", "modprobe nvidia-uvm; nvidia-modprobe -u -c 0",
-					     "%s: %s", doors[i], strerror(errno));
+					     "%s: %s", entries[i], strerror(errno));
 	}
 }
 

@@ -105,7 +105,7 @@ static void put_xml(FILE *out, const char *text)
 	}
 }
 
-static struct scale measure(const struct gs_panel *panel, size_t panels, uint64_t origin_ns)
+static struct scale summarise(const struct gs_panel *panel, size_t panels, uint64_t origin_ns)
 {
 	struct scale s = { .origin_ns = origin_ns, .most = 1, .left = LEFT };
 	uint64_t last = origin_ns + 1;
@@ -170,7 +170,7 @@ static void svg_panel(FILE *out, const struct gs_panel *panel, const struct scal
 void gs_timeline_svg(FILE *out, const struct gs_panel *panel, size_t panels,
 		     uint64_t origin_ns, const char *note)
 {
-	struct scale s = measure(panel, panels, origin_ns);
+	struct scale s = summarise(panel, panels, origin_ns);
 	double y = 14, high = 20;
 
 	for (size_t p = 0; p < panels; p++)

@@ -73,7 +73,7 @@ enum gs_attended {
 enum gs_contended {
 	GS_CONTENDED_NOT,   /* nobody waits */
 	GS_CONTENDED,       /* somebody waits for the GPU */
-	GS_CONTENDED_MARKS, /* nobody waits, but somebody should come at their end: none is to go without a slot */
+	GS_CONTENDED_TRACKED, /* nobody waits, but somebody should come at their end: none is to go without a slot */
 	GS_CONTENDED_QUEUE, /* nobody waits for their end, but little is to be in front of those who launch at any moment */
 	GS_CONTENDED_SPARSE, /* a less urgent client should come about when they end: only some of them need a slot */
 };

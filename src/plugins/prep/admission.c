@@ -181,7 +181,7 @@ static int inspect(void)
 			request_to_register(held_nodes);
 		}
 		/* A job that gives up one of its nodes is no job's end. */
-		gs_sharers_mark(NULL);
+		gs_sharers_label(NULL);
 	}
 	unlock_slurmctld(locks);
 	return held;

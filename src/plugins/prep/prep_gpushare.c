@@ -48,7 +48,7 @@ int prep_p_prolog_slurmctld(job_record_t *job, bool *async)
 
 int prep_p_epilog_slurmctld(job_record_t *job, bool *async)
 {
-	gs_sharers_mark(job);
+	gs_sharers_label(job);
 	*async = false;
 	return SLURM_SUCCESS;
 }

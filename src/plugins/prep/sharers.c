@@ -25,7 +25,7 @@ struct search {
 	int found;
 };
 
-static void mark(const gres_job_state_t *job, const struct search *at)
+static void label(const gres_job_state_t *job, const struct search *at)
 {
 	uint32_t plugin_id = at->plugin_id;
 	node_record_t *node = node_record_table_ptr[at->node];
@@ -49,7 +49,7 @@ static int inspect_gres(void *x, void *arg)
 		return 0;
 	at->found = 1;
 	if (at->node >= 0)
-		mark(state->gres_data, at);
+		label(state->gres_data, at);
 	return 0;
 }
 
@@ -83,7 +83,7 @@ static int inspect_job(void *x, void *arg)
 	return 0;
 }
 
-void gs_sharers_mark(const job_record_t *ended)
+void gs_sharers_label(const job_record_t *ended)
 {
 	struct search search = { .plugin_id = gres_build_id(GRES_NAME), .ended = ended };
 
@@ -96,7 +96,7 @@ void gs_sharers_mark(const job_record_t *ended)
 
 #else
 
-void gs_sharers_mark(const job_record_t *ended)
+void gs_sharers_label(const job_record_t *ended)
 {
 	(void)ended;
 }

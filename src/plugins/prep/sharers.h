@@ -12,6 +12,6 @@
  * locks: nodes for writing, jobs for reading.  Does nothing where Slurm is right
  * by itself.
  */
-void gs_sharers_mark(const job_record_t *ended);
+void gs_sharers_label(const job_record_t *ended);
 
 #endif

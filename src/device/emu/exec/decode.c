@@ -268,7 +268,7 @@ static int function(struct decoder *d, uint32_t index)
 #define RECURSION_LOCAL (32u << 10)
 
 /* The deepest chain of calls; recursion and indirect calls get a stack. */
-static void measure(struct emu_program *p, uint32_t f, uint32_t depth, uint8_t *on_path,
+static void add_sizes(struct emu_program *p, uint32_t f, uint32_t depth, uint8_t *on_path,
 		    uint32_t frame, uint32_t local)
 {
 	uint32_t end = f + 1 < p->nfunc ? p->func[f + 1].entry : p->nop;
@@ -291,7 +291,7 @@ static void measure(struct emu_program *p, uint32_t f, uint32_t depth, uint8_t *
 			if (on_path[callee] || depth > 64)
 				p->uses_recursion = 1;
 			else
-				measure(p, callee, depth + 1, on_path, frame, local);
+				add_sizes(p, callee, depth + 1, on_path, frame, local);
 		}
 	}
 	on_path[f] = 0;
@@ -304,7 +304,7 @@ static int finish(struct decoder *d)
 
 	if (!on_path)
 		return decode_fail(d, "out of memory");
-	measure(p, 0, 0, on_path, 0, 0);
+	add_sizes(p, 0, 0, on_path, 0, 0);
 	free(on_path);
 	if (p->uses_recursion) {
 		p->frame_total += RECURSION_FRAMES;

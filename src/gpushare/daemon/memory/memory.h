@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Admission of the allocations to their GPU's memory (seed 003, section 4): a
+ * Admission of the allocations to their GPU's memory (RBDM, section 4): a
  * step that is registered gets its memory at once, or when its reservation is
  * covered, or when memory is there.  Until then its programs wait for their
  * WELCOME.

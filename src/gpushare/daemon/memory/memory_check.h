@@ -2,7 +2,7 @@
 /*
  * What the driver says each process has of a GPU (NVML), against what it has
  * been granted; and whether a GPU has at all what is reserved on it, asked as a
- * step is admitted (seed 003, section 3.2: the monitor checks the allocation as
+ * step is admitted (RBDM, section 3.2: the monitor checks the allocation as
  * a task starts).  A process of its own asks the driver: that may take its time.
  */
 #ifndef GPUSHARE_DAEMON_MEMORY_CHECK_H

@@ -2,7 +2,7 @@
 /*
  * PRIORITY_REQUEST: a program's own word on its priority.  As with processes in Linux,
  * only root may raise it above what it has otherwise; for anybody else such a
- * priority request is ignored and the step's priority used (seed 000, section 6.4).
+ * priority request is ignored and the step's priority used (EffiSha, section 6.4).
  */
 #define _GNU_SOURCE
 #include "gpushare/daemon/session/priority_request.h"

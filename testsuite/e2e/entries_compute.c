@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Kernels one after another until a file is gone, so that a test says when it has seen enough; then what they left. */
 #define _GNU_SOURCE
-#include "doors.h"
+#include "entries.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,8 +3,8 @@
  * The shim's memory doors over a driver that grants everything, with a session
  * of RESERVATION bytes and no daemon: what test_memory_*.c share.
  */
-#ifndef TESTSUITE_DOORS_RIG_H
-#define TESTSUITE_DOORS_RIG_H
+#ifndef TESTSUITE_ENTRIES_RIG_H
+#define TESTSUITE_ENTRIES_RIG_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -33,38 +33,38 @@ extern struct rig {
 } rig;
 
 /* Allocate so many MiB through a door; free what it gave. */
-struct door {
+struct entry {
 	const char *name;
 	CUresult (*alloc)(uint64_t mib, uint64_t *handle);
 	CUresult (*free)(uint64_t handle);
 };
 
-extern const struct door doors[];
+extern const struct entry entries[];
 extern const size_t ndoors;
 
-CUresult door_linear(uint64_t mib, uint64_t *h);
-CUresult door_free_pointer(uint64_t h);
-CUresult door_async(uint64_t mib, uint64_t *h);
-CUresult door_from_pool(uint64_t mib, uint64_t *h); /* RIG_POOL */
-CUresult door_free_async(uint64_t h);
-CUresult door_created(uint64_t mib, uint64_t *h);
-CUresult door_release_created(uint64_t h);
-CUresult door_array2d(uint64_t mib, uint64_t *h);
+CUresult entry_linear(uint64_t mib, uint64_t *h);
+CUresult entry_free_pointer(uint64_t h);
+CUresult entry_async(uint64_t mib, uint64_t *h);
+CUresult entry_from_pool(uint64_t mib, uint64_t *h); /* RIG_POOL */
+CUresult entry_free_async(uint64_t h);
+CUresult entry_created(uint64_t mib, uint64_t *h);
+CUresult entry_release_created(uint64_t h);
+CUresult entry_array2d(uint64_t mib, uint64_t *h);
 
-/* doors_modules.c */
-CUresult door_module(uint64_t mib, uint64_t *h);
-CUresult door_module_file(uint64_t mib, uint64_t *h);
-CUresult door_cubin(uint64_t mib, uint64_t *h);
-CUresult door_cubin_file(uint64_t mib, uint64_t *h);
-CUresult door_machine_code(uint64_t mib, uint64_t *h); /* a container of it */
-CUresult door_library_file(uint64_t mib, uint64_t *h);
-CUresult door_unload(uint64_t h);
-CUresult door_unload_library(uint64_t h);
+/* entries_modules.c */
+CUresult entry_module(uint64_t mib, uint64_t *h);
+CUresult entry_module_file(uint64_t mib, uint64_t *h);
+CUresult entry_cubin(uint64_t mib, uint64_t *h);
+CUresult entry_cubin_file(uint64_t mib, uint64_t *h);
+CUresult entry_machine_code(uint64_t mib, uint64_t *h); /* a container of it */
+CUresult entry_library_file(uint64_t mib, uint64_t *h);
+CUresult entry_unload(uint64_t h);
+CUresult entry_unload_library(uint64_t h);
 
 /* Of the group; before each test, when nothing may be held. */
 int rig_setup(void **state);
 int rig_begin(void **state);
-#define DOOR(f) cmocka_unit_test_setup(f, rig_begin)
+#define ENTRY(f) cmocka_unit_test_setup(f, rig_begin)
 
 /* The groups of test_memory_kinds.c and test_memory_count.c; how many tests failed. */
 int memory_kinds(void);

@@ -14,7 +14,7 @@
 
 #include "device/fatbin/format.h"
 #include "device/shim/wraps.h"
-#include "doors_rig.h"
+#include "entries_rig.h"
 
 static const char *text_of(uint64_t mib)
 {
@@ -26,7 +26,7 @@ static const char *text_of(uint64_t mib)
 	return ptx;
 }
 
-CUresult door_module(uint64_t mib, uint64_t *h)
+CUresult entry_module(uint64_t mib, uint64_t *h)
 {
 	return cuModuleLoadData((CUmodule *)h, text_of(mib));
 }
@@ -64,13 +64,13 @@ static const struct cubin {
 	return &c;
 }
 
-CUresult door_cubin(uint64_t mib, uint64_t *h)
+CUresult entry_cubin(uint64_t mib, uint64_t *h)
 {
 	return cuModuleLoadData((CUmodule *)h, cubin_of(mib));
 }
 
 /* A container with nothing but that, for sm_90. */
-CUresult door_machine_code(uint64_t mib, uint64_t *h)
+CUresult entry_machine_code(uint64_t mib, uint64_t *h)
 {
 	static struct {
 		uint32_t magic;
@@ -114,7 +114,7 @@ static const char *written(const void *data, size_t len)
 	return path;
 }
 
-CUresult door_module_file(uint64_t mib, uint64_t *h)
+CUresult entry_module_file(uint64_t mib, uint64_t *h)
 {
 	const char *text = text_of(mib), *path = written(text, strlen(text));
 	CUresult rc = cuModuleLoad((CUmodule *)h, path);
@@ -123,7 +123,7 @@ CUresult door_module_file(uint64_t mib, uint64_t *h)
 	return rc;
 }
 
-CUresult door_cubin_file(uint64_t mib, uint64_t *h)
+CUresult entry_cubin_file(uint64_t mib, uint64_t *h)
 {
 	const char *path = written(cubin_of(mib), sizeof(struct cubin));
 	CUresult rc = cuModuleLoad((CUmodule *)h, path);
@@ -132,7 +132,7 @@ CUresult door_cubin_file(uint64_t mib, uint64_t *h)
 	return rc;
 }
 
-CUresult door_library_file(uint64_t mib, uint64_t *h)
+CUresult entry_library_file(uint64_t mib, uint64_t *h)
 {
 	const char *text = text_of(mib), *path = written(text, strlen(text));
 	CUresult rc = cuLibraryLoadFromFile((CUlibrary *)h, path, NULL, NULL, 0, NULL, NULL, 0);
@@ -141,12 +141,12 @@ CUresult door_library_file(uint64_t mib, uint64_t *h)
 	return rc;
 }
 
-CUresult door_unload(uint64_t h)
+CUresult entry_unload(uint64_t h)
 {
 	return cuModuleUnload((CUmodule)(uintptr_t)h);
 }
 
-CUresult door_unload_library(uint64_t h)
+CUresult entry_unload_library(uint64_t h)
 {
 	return cuLibraryUnload((CUlibrary)(uintptr_t)h);
 }

@@ -161,14 +161,14 @@ SHIM_EXPORT CUresult cuDestroyExternalMemory(CUexternalMemory memory)
  * this system can have been built against it, so only a way round the count
  * is lost.
  */
-#define OLD_DOOR(name, ...) \
+#define OLD_ENTRY(name, ...) \
 	SHIM_EXPORT CUresult name(__VA_ARGS__) \
 	{ \
 		return shim_session() ? CUDA_ERROR_NOT_SUPPORTED : REAL(name)
 #define OLD_ARGS(...) (__VA_ARGS__); }
 
-OLD_DOOR(cuMemAlloc, unsigned int *ptr, unsigned int bytes) OLD_ARGS(ptr, bytes)
-OLD_DOOR(cuMemAllocPitch, unsigned int *ptr, unsigned int *pitch, unsigned int width,
+OLD_ENTRY(cuMemAlloc, unsigned int *ptr, unsigned int bytes) OLD_ARGS(ptr, bytes)
+OLD_ENTRY(cuMemAllocPitch, unsigned int *ptr, unsigned int *pitch, unsigned int width,
 	 unsigned int height, unsigned int element) OLD_ARGS(ptr, pitch, width, height, element)
-OLD_DOOR(cuArrayCreate, CUarray *array, const void *d) OLD_ARGS(array, d)
-OLD_DOOR(cuArray3DCreate, CUarray *array, const void *d) OLD_ARGS(array, d)
+OLD_ENTRY(cuArrayCreate, CUarray *array, const void *d) OLD_ARGS(array, d)
+OLD_ENTRY(cuArray3DCreate, CUarray *array, const void *d) OLD_ARGS(array, d)

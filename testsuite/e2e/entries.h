@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the cases of doors (doors.c, doors_pair.c) ask the driver by: every way to allocate (doors_list.c). */
-#ifndef GPUSHARE_TEST_DOORS_H
-#define GPUSHARE_TEST_DOORS_H
+/* What the cases of doors (entries.c, entries_pair.c) ask the driver by: every way to allocate (entries_list.c). */
+#ifndef GPUSHARE_TEST_ENTRIES_H
+#define GPUSHARE_TEST_ENTRIES_H
 
 #include <cuda.h>
 #include <dlfcn.h>
@@ -26,7 +26,7 @@ double now_ns(void);
 	if (!name##_) \
 		return result
 
-struct door {
+struct entry {
 	const char *name;
 	/* At least so many bytes, at most half as many again; release undoes it. */
 	CUresult (*alloc)(size_t bytes, uint64_t *handle);
@@ -34,23 +34,23 @@ struct door {
 	int often; /* how often the random case goes through it, 0: never */
 };
 
-extern const struct door doors[];
+extern const struct entry entries[];
 extern const size_t ndoors;
 
 /* Local memory of a kernel, in a context of its own: too slow for the others' company. */
-extern const struct door frames_door;
+extern const struct entry frames_entry;
 
 /* A door that works with a small allocation. */
-int door_is_there(const struct door *d);
+int entry_is_there(const struct entry *d);
 
 /* All that is ours but `but`, in pieces; how many. */
 int fill(size_t but, CUdeviceptr *piece, int most);
 
-/* doors_pair.c: two processes of one step, TIMES over; prints a line each as `limit` does. */
+/* entries_pair.c: two processes of one step, TIMES over; prints a line each as `limit` does. */
 int pair(int times);
 int pair_second(void);
 
-/* doors_compute.c: kernels until the file is gone, and whether their results are right. */
+/* entries_compute.c: kernels until the file is gone, and whether their results are right. */
 int compute(const char *file);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A driver that grants everything, and the shim's doors to it; see doors_rig.h. */
+/* A driver that grants everything, and the shim's doors to it; see entries_rig.h. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 
 #include "device/shim/agent.h"
 #include "device/shim/wraps.h"
-#include "doors_rig.h"
+#include "entries_rig.h"
 #include "fake_driver.h"
 
 #define KIB UINT64_C(1024)
@@ -266,12 +266,12 @@ static void install(void)
 
 /* ---- the doors --------------------------------------------------------------- */
 
-CUresult door_linear(uint64_t mib, uint64_t *h)
+CUresult entry_linear(uint64_t mib, uint64_t *h)
 {
 	return cuMemAlloc_v2((CUdeviceptr *)h, mib * MIB);
 }
 
-CUresult door_free_pointer(uint64_t h)
+CUresult entry_free_pointer(uint64_t h)
 {
 	return cuMemFree_v2(h);
 }
@@ -288,36 +288,36 @@ static CUresult managed(uint64_t mib, uint64_t *h)
 	return cuMemAllocManaged((CUdeviceptr *)h, mib * MIB, CU_MEM_ATTACH_GLOBAL);
 }
 
-CUresult door_async(uint64_t mib, uint64_t *h)
+CUresult entry_async(uint64_t mib, uint64_t *h)
 {
 	CUresult rc = cuMemAllocAsync((CUdeviceptr *)h, mib * MIB, NULL);
 
 	return rc;
 }
 
-CUresult door_from_pool(uint64_t mib, uint64_t *h)
+CUresult entry_from_pool(uint64_t mib, uint64_t *h)
 {
 	return cuMemAllocFromPoolAsync((CUdeviceptr *)h, mib * MIB, RIG_POOL, NULL);
 }
 
-CUresult door_free_async(uint64_t h)
+CUresult entry_free_async(uint64_t h)
 {
 	return cuMemFreeAsync(h, NULL);
 }
 
-CUresult door_created(uint64_t mib, uint64_t *h)
+CUresult entry_created(uint64_t mib, uint64_t *h)
 {
 	CUmemAllocationProp prop = { .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
 
 	return cuMemCreate((CUmemGenericAllocationHandle *)h, mib * MIB, &prop, 0);
 }
 
-CUresult door_release_created(uint64_t h)
+CUresult entry_release_created(uint64_t h)
 {
 	return cuMemRelease(h);
 }
 
-CUresult door_array2d(uint64_t mib, uint64_t *h)
+CUresult entry_array2d(uint64_t mib, uint64_t *h)
 {
 	CUDA_ARRAY_DESCRIPTOR d = { 256, mib * 1024, CU_AD_FORMAT_FLOAT, 1 };
 
@@ -397,21 +397,21 @@ static CUresult heap_back(uint64_t h)
 	return cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, 1024);
 }
 
-const struct door doors[] = {
-	{ "linear", door_linear, door_free_pointer },      { "pitched", pitched, door_free_pointer },
-	{ "managed", managed, door_free_pointer },    { "async", door_async, door_free_async },
-	{ "pool", door_from_pool, door_free_async },  { "vmm", door_created, door_release_created },
-	{ "array", door_array2d, destroy_array },     { "array3d", array3d, destroy_array },
+const struct entry entries[] = {
+	{ "linear", entry_linear, entry_free_pointer },      { "pitched", pitched, entry_free_pointer },
+	{ "managed", managed, entry_free_pointer },    { "async", entry_async, entry_free_async },
+	{ "pool", entry_from_pool, entry_free_async },  { "vmm", entry_created, entry_release_created },
+	{ "array", entry_array2d, destroy_array },     { "array3d", array3d, destroy_array },
 	{ "mipmapped", mipmapped, destroy_mipmapped },
 	{ "external", external, destroy_external },
-	{ "graph", graph, destroy_graph },       { "module", door_module, door_unload },
-	{ "module file", door_module_file, door_unload },  { "cubin", door_cubin, door_unload },
-	{ "cubin file", door_cubin_file, door_unload },    { "machine code", door_machine_code, door_unload },
-	{ "library file", door_library_file, door_unload_library },
+	{ "graph", graph, destroy_graph },       { "module", entry_module, entry_unload },
+	{ "module file", entry_module_file, entry_unload },  { "cubin", entry_cubin, entry_unload },
+	{ "cubin file", entry_cubin_file, entry_unload },    { "machine code", entry_machine_code, entry_unload },
+	{ "library file", entry_library_file, entry_unload_library },
 	{ "context", a_context, destroy_context }, { "heap", heap, heap_back },
 };
 
-const size_t ndoors = sizeof(doors) / sizeof(doors[0]);
+const size_t ndoors = sizeof(entries) / sizeof(entries[0]);
 
 int rig_setup(void **state)
 {

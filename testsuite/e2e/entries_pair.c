@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Two processes of one step at its limit: what one has the other cannot have, and an import costs nothing. */
 #define _GNU_SOURCE
-#include "doors.h"
+#include "entries.h"
 
 #include <spawn.h>
 #include <stdio.h>

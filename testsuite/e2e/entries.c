@@ -17,7 +17,7 @@
  * Doors that the driver lacks are said to be so.  Exit status 1: not as it must be.
  */
 #define _GNU_SOURCE
-#include "doors.h"
+#include "entries.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,15 +81,15 @@ int fill(size_t but, CUdeviceptr *piece, int most)
 }
 
 /* How far it is, every five seconds. */
-static void tell(const char *door, int done, int times, double *told)
+static void tell(const char *entry, int done, int times, double *told)
 {
 	if (now_ns() - *told <= 5e9)
 		return;
-	fprintf(stderr, "doors: %s: %d of %d\n", door, done, times);
+	fprintf(stderr, "doors: %s: %d of %d\n", entry, done, times);
 	*told = now_ns();
 }
 
-static void at_limit(const struct door *d, int times, size_t size)
+static void at_limit(const struct entry *d, int times, size_t size)
 {
 	int granted = 0, refused = 0;
 	double told = now_ns();
@@ -121,15 +121,15 @@ static int limit(int times)
 	if (times < 1 || !usable)
 		return 2;
 	for (size_t i = 0; i < ndoors; i++)
-		usable[i] = door_is_there(&doors[i]);
+		usable[i] = entry_is_there(&entries[i]);
 	puts("door,times,granted,refused");
 	/* Room for one, and for what the limit door keeps, not for two. */
 	n = fill(size + size / 2, piece, 4096);
 	for (size_t i = 0; i < ndoors; i++) {
 		if (usable[i])
-			at_limit(&doors[i], times, size);
+			at_limit(&entries[i], times, size);
 		else
-			printf("%s,not on this device,,\n", doors[i].name);
+			printf("%s,not on this device,,\n", entries[i].name);
 	}
 	while (n--)
 		CHECK(cuMemFree(piece[n]));
@@ -148,7 +148,7 @@ static int frames(int times)
 	CHECK(cuMemGetInfo(&left, &total));
 	context = total - left;
 	n = fill(size + size / 2 + 2 * context, piece, 4096);
-	at_limit(&frames_door, times, size);
+	at_limit(&frames_entry, times, size);
 	while (n--)
 		CHECK(cuMemFree(piece[n]));
 	return failures != 0;
@@ -210,7 +210,7 @@ static int neighbour(const char *file, unsigned pause_ms)
 #define SLOTS 256
 
 struct slot {
-	const struct door *door;
+	const struct entry *entry;
 	uint64_t handle;
 	size_t bytes;
 };
@@ -224,7 +224,7 @@ static size_t random_size(unsigned *seed)
 }
 
 /* The doors as often as they say; the dear ones seldom, so that a million takes seconds. */
-static const struct door *random_door(const struct door *const *usable, unsigned n, unsigned *seed)
+static const struct entry *random_entry(const struct entry *const *usable, unsigned n, unsigned *seed)
 {
 	int sum = 0, at;
 
@@ -240,37 +240,37 @@ static int at_random(long count, unsigned seed)
 {
 	static struct slot slot[SLOTS];
 	long granted = 0, refused = 0, other = 0;
-	const struct door **usable = calloc(ndoors, sizeof(struct door *));
+	const struct entry **usable = calloc(ndoors, sizeof(struct entry *));
 	double begun = now_ns();
 	unsigned n = 0;
 
 	if (!usable)
 		return 2;
 	for (size_t i = 0; i < ndoors; i++)
-		if (doors[i].often && door_is_there(&doors[i]))
-			usable[n++] = &doors[i];
+		if (entries[i].often && entry_is_there(&entries[i]))
+			usable[n++] = &entries[i];
 	puts("begun");
 	for (long i = 0; i < count; i++) {
 		struct slot *at = &slot[(unsigned)rand_r(&seed) % SLOTS];
 		CUresult rc;
 
-		if (at->door) {
-			CHECK(at->door->release(at->handle, at->bytes));
-			at->door = NULL;
+		if (at->entry) {
+			CHECK(at->entry->release(at->handle, at->bytes));
+			at->entry = NULL;
 			continue;
 		}
 		at->bytes = random_size(&seed);
-		at->door = random_door(usable, n, &seed);
-		rc = at->door->alloc(at->bytes, &at->handle);
+		at->entry = random_entry(usable, n, &seed);
+		rc = at->entry->alloc(at->bytes, &at->handle);
 		granted += rc == CUDA_SUCCESS;
 		refused += rc == CUDA_ERROR_OUT_OF_MEMORY;
 		other += rc != CUDA_SUCCESS && rc != CUDA_ERROR_OUT_OF_MEMORY;
 		if (rc != CUDA_SUCCESS)
-			at->door = NULL;
+			at->entry = NULL;
 	}
 	for (struct slot *at = slot; at < slot + SLOTS; at++)
-		if (at->door)
-			CHECK(at->door->release(at->handle, at->bytes));
+		if (at->entry)
+			CHECK(at->entry->release(at->handle, at->bytes));
 	free(usable);
 	printf("%ld operations in %.1f s: %ld granted, %ld refused, %ld failed otherwise\n", count,
 	       (now_ns() - begun) / 1e9, granted, refused, other);

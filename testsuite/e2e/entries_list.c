@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Every way to allocate device memory, each as one call and its opposite; see doors.h. */
+/* Every way to allocate device memory, each as one call and its opposite; see entries.h. */
 #define _GNU_SOURCE
-#include "doors.h"
+#include "entries.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -445,9 +445,9 @@ static CUresult frames_free(uint64_t h, size_t bytes)
 	return cuCtxDestroy((CUcontext)(uintptr_t)h);
 }
 
-const struct door frames_door = { "frames", frames, frames_free, 0 };
+const struct entry frames_entry = { "frames", frames, frames_free, 0 };
 
-const struct door doors[] = {
+const struct entry entries[] = {
 	{ "linear", linear, linear_free, 16 },      { "pitched", pitched, linear_free, 4 },
 	{ "managed", managed, linear_free, 1 },     { "ordered", ordered, ordered_free, 4 },
 	{ "pool", from_pool, ordered_free, 4 },     { "vmm", vmm, vmm_free, 1 },
@@ -460,9 +460,9 @@ const struct door doors[] = {
 	{ "library file", library_file, library_free, 0 },
 };
 
-const size_t ndoors = sizeof(doors) / sizeof(doors[0]);
+const size_t ndoors = sizeof(entries) / sizeof(entries[0]);
 
-int door_is_there(const struct door *d)
+int entry_is_there(const struct entry *d)
 {
 	uint64_t h;
 

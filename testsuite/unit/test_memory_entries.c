@@ -14,20 +14,20 @@
 #include <cmocka.h>
 
 #include "device/shim/wraps.h"
-#include "doors_rig.h"
+#include "entries_rig.h"
 
 #define TIMES 100
 
 /* A quarter through the door, the rest through another; then not a byte more, a hundred times. */
-static void every_door_ends_at_the_limit(void **state)
+static void every_entry_ends_at_the_limit(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ndoors; i++) {
-		const struct door *d = &doors[i];
+		const struct entry *d = &entries[i];
 		uint64_t rest = 0, h = 0, more = 0;
 
 		print_message("%s\n", d->name);
-		assert_int_equal(door_linear(48, &rest), CUDA_SUCCESS);
+		assert_int_equal(entry_linear(48, &rest), CUDA_SUCCESS);
 		for (int k = 0; k < TIMES; k++) {
 			assert_int_equal(d->alloc(16, &h), CUDA_SUCCESS);
 			assert_int_equal(rig.s->used, RESERVATION);
@@ -40,7 +40,7 @@ static void every_door_ends_at_the_limit(void **state)
 			assert_int_equal(d->alloc(17, &h), CUDA_ERROR_OUT_OF_MEMORY);
 			assert_int_equal(rig.s->used, 48 * MIB);
 		}
-		door_free_pointer(rest);
+		entry_free_pointer(rest);
 		assert_int_equal(rig.s->used, 0);
 	}
 }
@@ -53,7 +53,7 @@ static void refused_by_the_driver(void **state)
 	for (size_t i = 0; i < ndoors; i++) {
 		uint64_t h;
 
-		assert_int_equal(doors[i].alloc(1, &h), CUDA_ERROR_OUT_OF_MEMORY);
+		assert_int_equal(entries[i].alloc(1, &h), CUDA_ERROR_OUT_OF_MEMORY);
 		assert_int_equal(rig.s->used, 0);
 	}
 }
@@ -85,16 +85,16 @@ static void what_the_program_is_told(void **state)
 	uint64_t a;
 
 	(void)state;
-	assert_int_equal(door_linear(14, &a), CUDA_SUCCESS);
+	assert_int_equal(entry_linear(14, &a), CUDA_SUCCESS);
 	assert_int_equal(cuMemGetInfo_v2(&left, &total), CUDA_SUCCESS);
 	assert_int_equal(total, RESERVATION);
 	assert_int_equal(left, 50 * MIB);
 	assert_int_equal(cuDeviceTotalMem_v2(&total, 0), CUDA_SUCCESS);
 	assert_int_equal(total, RESERVATION);
-	door_free_pointer(a);
+	entry_free_pointer(a);
 }
 
-static void the_old_doors_are_shut(void **state)
+static void the_old_entries_are_shut(void **state)
 {
 	unsigned int p, pitch;
 	CUarray a;
@@ -109,11 +109,11 @@ static void the_old_doors_are_shut(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		DOOR(every_door_ends_at_the_limit),
-		DOOR(refused_by_the_driver),
-		DOOR(overflows),
-		DOOR(what_the_program_is_told),
-		DOOR(the_old_doors_are_shut),
+		ENTRY(every_entry_ends_at_the_limit),
+		ENTRY(refused_by_the_driver),
+		ENTRY(overflows),
+		ENTRY(what_the_program_is_told),
+		ENTRY(the_old_entries_are_shut),
 	};
 
 	int failures = cmocka_run_group_tests(tests, rig_setup, NULL);
