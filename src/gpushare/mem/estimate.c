@@ -141,26 +141,26 @@ static struct mem_value pitched(struct mem_value width, struct mem_value height)
 }
 
 /* make_cudaExtent(w, h, d), or the variable that holds one. */
-int pass_shape(struct pass *p, const struct mem_token *at, const struct mem_token *end,
-	       struct mem_shape *shape)
+int pass_dims(struct pass *p, const struct mem_token *at, const struct mem_token *end,
+	       struct mem_dims *dims)
 {
 	struct argument arg[ARGS_MAX];
 	const struct mem_token *behind;
 	const struct mem_variable *v;
 	struct mem_type type;
 
-	memset(shape, 0, sizeof(*shape));
+	memset(dims, 0, sizeof(*dims));
 	while (at < end && mem_is(at, "&"))
 		at++;
 	if (at + 1 < end && mem_is(at, "make_cudaExtent") && arguments(at + 1, arg, &behind) == 3) {
-		shape->extent = 1;
+		dims->extent = 1;
 		for (int i = 0; i < 3; i++)
-			shape->part[i] = mem_eval(&p->names, arg[i].at, arg[i].end);
+			dims->part[i] = mem_eval(&p->names, arg[i].at, arg[i].end);
 		return 1;
 	}
 	if (at + 1 < end && mem_is(at, "cudaCreateChannelDesc")) {
 		if (mem_is(at + 1, "<") && mem_type_at(&p->names, at + 2, end, &type)) {
-			shape->element = type.bytes;
+			dims->element = type.bytes;
 			return 1;
 		}
 		if (mem_is(at + 1, "(") && arguments(at + 1, arg, &behind) == 5) {
@@ -172,14 +172,14 @@ int pass_shape(struct pass *p, const struct mem_token *at, const struct mem_toke
 					return 0;
 				bits.i += one.i;
 			}
-			shape->element = (uint64_t)bits.i / 8;
+			dims->element = (uint64_t)bits.i / 8;
 			return 1;
 		}
 	}
 	v = at + 1 == end ? mem_find(&p->scope, at) : NULL;
-	if (!v || (!v->shape.extent && !v->shape.element))
+	if (!v || (!v->dims.extent && !v->dims.element))
 		return 0;
-	*shape = v->shape;
+	*dims = v->dims;
 	return 1;
 }
 
@@ -193,9 +193,9 @@ static struct mem_value not_known(const char *what)
 
 static struct mem_value extent_of(struct pass *p, const struct argument *arg, int in_elements)
 {
-	struct mem_shape s;
+	struct mem_dims s;
 
-	if (!pass_shape(p, arg->at, arg->end, &s) || !s.extent)
+	if (!pass_dims(p, arg->at, arg->end, &s) || !s.extent)
 		return not_known("its extent is not known");
 	/* Of an array 0 means that there is no such dimension. */
 	for (int i = 1; in_elements && i < 3; i++)
@@ -208,9 +208,9 @@ static struct mem_value extent_of(struct pass *p, const struct argument *arg, in
 
 static struct mem_value element_of(struct pass *p, const struct argument *arg)
 {
-	struct mem_shape s;
+	struct mem_dims s;
 
-	if (!pass_shape(p, arg->at, arg->end, &s) || !s.element)
+	if (!pass_dims(p, arg->at, arg->end, &s) || !s.element)
 		return not_known("its channel descriptor is not known");
 	return of(s.element);
 }

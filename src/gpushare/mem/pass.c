@@ -93,11 +93,11 @@ static int same_value(const struct mem_value *a, const struct mem_value *b)
 static void give(struct pass *p, struct mem_variable *v, const struct mem_token *at,
 		 const struct mem_token *end)
 {
-	struct mem_shape shape;
+	struct mem_dims dims;
 
 	v->value = mem_eval(&p->names, at, end);
-	if (pass_shape(p, at, end, &shape))
-		v->shape = shape;
+	if (pass_dims(p, at, end, &dims))
+		v->dims = dims;
 }
 
 /* [N][M] behind a name: the size of the whole. */

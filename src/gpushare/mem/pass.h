@@ -26,7 +26,7 @@ int pass_call(struct pass *pass, const struct mem_token *name);
 /* A variable in device memory, if that is one; at its first specifier. */
 int pass_device_variable(struct pass *pass, const struct mem_token *at);
 /* The extent or the channel descriptor that [at, end) is; 1, or 0: none. */
-int pass_shape(struct pass *pass, const struct mem_token *at, const struct mem_token *end,
-	       struct mem_shape *shape);
+int pass_dims(struct pass *pass, const struct mem_token *at, const struct mem_token *end,
+	      struct mem_dims *dims);
 
 #endif

@@ -9,7 +9,7 @@
 #include "gpushare/mem/eval.h"
 
 /* A cudaExtent or a channel descriptor that a variable holds. */
-struct mem_shape {
+struct mem_dims {
 	int extent;                 /* 1: w, h, d; 0: a descriptor's bytes */
 	struct mem_value part[3];
 	uint64_t element;           /* bytes; 0: not known */
@@ -20,7 +20,7 @@ struct mem_variable {
 	int depth;                  /* of the block it belongs to */
 	struct mem_value value;
 	struct mem_type type;
-	struct mem_shape shape;
+	struct mem_dims dims;
 };
 
 struct mem_scope {
