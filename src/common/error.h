@@ -20,11 +20,9 @@ struct gs_error {
  * Fill err->text (err may be NULL) and return -1 always, so that a failing
  * function ends in `return gs_fail(err, "...")`.  errno is left as it was.
  */
-int gs_fail(struct gs_error *err, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
+int gs_fail(struct gs_error *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* The same, with ": strerror(errno)" appended. */
-int gs_fail_errno(struct gs_error *err, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
+int gs_fail_errno(struct gs_error *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -19,7 +19,6 @@ void gs_log_close(void);
 int gs_log_level_parse(const char *name);
 
 /* One line: time, program, level, text.  The newline is added. */
-void gs_log(enum gs_log_level level, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
+void gs_log(enum gs_log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

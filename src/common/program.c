@@ -34,7 +34,8 @@ static int open_program(const char *name)
 	while (*path) {
 		size_t n = strcspn(path, ":");
 
-		if (snprintf(file, sizeof(file), "%.*s/%s", (int)n, path, name) < (int)sizeof(file) &&
+		if (snprintf(file, sizeof(file), "%.*s/%s", (int)n, path, name) <
+			    (int)sizeof(file) &&
 		    access(file, X_OK) == 0 && (fd = open(file, flags)) >= 0)
 			return fd;
 		path += n + (path[n] == ':');

@@ -9,7 +9,8 @@
 #ifndef GPUSHARE_COMMON_SLICE_H
 #define GPUSHARE_COMMON_SLICE_H
 
-/* The calling thread's slices become the shortest there are, 0.1 ms; policy and nice stay.  0, or -1 with errno. */
+/* The calling thread's slices become the shortest there are, 0.1 ms; policy and nice stay.  0, or
+ * -1 with errno. */
 int gs_slice_short(void);
 
 #endif

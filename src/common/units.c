@@ -35,11 +35,14 @@ int gs_parse_size(const char *text, uint64_t *bytes, struct gs_error *err)
 	int power = 0;
 
 	if (parse_decimal(text, &rest, &value) < 0)
-		return gs_fail(err, "'%.40s' is not a size: write a number and K, M, G or T, such as 512M", text);
+		return gs_fail(
+			err, "'%.40s' is not a size: write a number and K, M, G or T, such as 512M",
+			text);
 	if (*rest && *rest != 'B' && *rest != 'b') {
 		unit = strchr(units, toupper((unsigned char)*rest));
 		if (!unit)
-			return gs_fail(err, "'%.40s': unknown unit '%.8s', use K, M, G or T", text, rest);
+			return gs_fail(err, "'%.40s': unknown unit '%.8s', use K, M, G or T", text,
+				       rest);
 		power = (int)(unit - units) + 1;
 		rest++;
 		if (*rest == 'i')
@@ -70,7 +73,10 @@ int gs_parse_duration(const char *text, uint64_t *ns, struct gs_error *err)
 	double value;
 
 	if (parse_decimal(text, &rest, &value) < 0)
-		return gs_fail(err, "'%.40s' is not a duration: write a number and us, ms or s, such as 1.5ms", text);
+		return gs_fail(
+			err,
+			"'%.40s' is not a duration: write a number and us, ms or s, such as 1.5ms",
+			text);
 	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
 		if (strcmp(rest, units[i].name) != 0)
 			continue;
@@ -83,8 +89,7 @@ int gs_parse_duration(const char *text, uint64_t *ns, struct gs_error *err)
 	return gs_fail(err, "'%.40s': unknown unit '%.8s', use ns, us, ms or s", text, rest);
 }
 
-int gs_parse_int(const char *text, int64_t min, int64_t max, int64_t *value,
-		 struct gs_error *err)
+int gs_parse_int(const char *text, int64_t min, int64_t max, int64_t *value, struct gs_error *err)
 {
 	char *end;
 	long long v;
@@ -94,8 +99,8 @@ int gs_parse_int(const char *text, int64_t min, int64_t max, int64_t *value,
 	if (end == text || *end || errno || isspace((unsigned char)text[0]))
 		return gs_fail(err, "'%.40s' is not a whole number", text);
 	if (v < min || v > max)
-		return gs_fail(err, "%lld is not between %lld and %lld", v,
-			       (long long)min, (long long)max);
+		return gs_fail(err, "%lld is not between %lld and %lld", v, (long long)min,
+			       (long long)max);
 	*value = v;
 	return 0;
 }
@@ -103,7 +108,8 @@ int gs_parse_int(const char *text, int64_t min, int64_t max, int64_t *value,
 int gs_parse_bool(const char *text, int *value, struct gs_error *err)
 {
 	static const char *const names[2][4] = {
-		{ "no", "false", "off", "0" }, { "yes", "true", "on", "1" },
+		{ "no", "false", "off", "0" },
+		{ "yes", "true", "on", "1" },
 	};
 
 	for (int v = 0; v < 2; v++)

@@ -21,8 +21,7 @@ int gs_parse_size(const char *text, uint64_t *bytes, struct gs_error *err);
 int gs_parse_duration(const char *text, uint64_t *ns, struct gs_error *err);
 
 /* A whole decimal number within [min, max] and nothing else. */
-int gs_parse_int(const char *text, int64_t min, int64_t max, int64_t *value,
-		 struct gs_error *err);
+int gs_parse_int(const char *text, int64_t min, int64_t max, int64_t *value, struct gs_error *err);
 
 /* "yes", "no", "true", "false", "on", "off", "1", "0", whatever the case. */
 int gs_parse_bool(const char *text, int *value, struct gs_error *err);

@@ -84,8 +84,8 @@ GS_EXPORT void gres_p_job_set_env(char ***env, bitstr_t *bits, uint64_t count,
 				  gres_internal_flags_t flags);
 GS_EXPORT void gres_p_step_set_env(char ***env, bitstr_t *bits, uint64_t count,
 				   gres_internal_flags_t flags);
-GS_EXPORT void gres_p_task_set_env(char ***env, bitstr_t *bits, uint64_t count,
-				   bitstr_t *usable, gres_internal_flags_t flags);
+GS_EXPORT void gres_p_task_set_env(char ***env, bitstr_t *bits, uint64_t count, bitstr_t *usable,
+				   gres_internal_flags_t flags);
 GS_EXPORT void gres_p_send_stepd(buf_t *buffer);
 GS_EXPORT void gres_p_recv_stepd(buf_t *buffer);
 GS_EXPORT gs_list gres_p_get_devices(void);
@@ -110,7 +110,8 @@ GS_EXPORT int prep_p_epilog_slurmctld(job_record_t *job, bool *async);
 GS_EXPORT void prep_p_required(prep_call_type_t type, bool *required);
 
 #ifdef GS_IN_SLURMD
-/* What slurmd and slurmstepd look up in a task plugin, where slurmd asks it before it suspends a job. */
+/* What slurmd and slurmstepd look up in a task plugin, where slurmd asks it before it suspends a
+ * job. */
 #include "src/slurmd/slurmstepd/slurmstepd_job.h"
 GS_EXPORT int task_p_slurmd_batch_request(batch_job_launch_msg_t *request);
 GS_EXPORT int task_p_slurmd_launch_request(launch_tasks_request_msg_t *request, uint32_t node_id,

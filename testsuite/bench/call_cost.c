@@ -30,9 +30,13 @@
 #define F(name) __typeof__(&name) name##_p;
 
 static struct {
-	F(cuInit) F(cuDeviceGet) F(cuDevicePrimaryCtxRetain) F(cuCtxSetCurrent) F(cuMemAlloc) F(cuMemFree)
-	F(cuStreamCreateWithPriority) F(cuMemsetD8Async) F(cuStreamSynchronize) F(cuMemHostRegister)
-	F(cuMemAllocAsync) F(cuMemFreeAsync) F(cuDeviceGetDefaultMemPool) F(cuMemPoolSetAttribute)
+	F(cuInit)
+	F(cuDeviceGet)
+	F(cuDevicePrimaryCtxRetain)
+	F(cuCtxSetCurrent)
+	F(cuMemAlloc) F(cuMemFree) F(cuStreamCreateWithPriority) F(cuMemsetD8Async)
+		F(cuStreamSynchronize) F(cuMemHostRegister) F(cuMemAllocAsync) F(cuMemFreeAsync)
+			F(cuDeviceGetDefaultMemPool) F(cuMemPoolSetAttribute)
 } cu;
 
 static int async;
@@ -92,7 +96,8 @@ static void add(const char *word)
 		}
 	} else if (strcmp(word, "page") == 0) {
 		page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-		CHECK(cu.cuMemHostRegister_p(page, PAGE, CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP));
+		CHECK(cu.cuMemHostRegister_p(
+			page, PAGE, CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP));
 	} else if (strcmp(word, "block") == 0) {
 		CHECK(cu.cuMemAlloc_p(&p, 16384));
 	} else if (strcmp(word, "thread") == 0) {
@@ -127,12 +132,16 @@ int main(int argc, char **argv)
 	CUdeviceptr p;
 
 	if (!driver || n < 20 || !alloc || !release) {
-		fprintf(stderr, "usage: call_cost DRIVER COUNT [streams|page|block|thread|async]...\n");
+		fprintf(stderr,
+			"usage: call_cost DRIVER COUNT [streams|page|block|thread|async]...\n");
 		return 2;
 	}
-	GET(cuInit), GET(cuDeviceGet), GET(cuDevicePrimaryCtxRetain), GET(cuCtxSetCurrent), GET(cuMemAlloc), GET(cuMemFree);
-	GET(cuStreamCreateWithPriority), GET(cuMemsetD8Async), GET(cuStreamSynchronize), GET(cuMemHostRegister);
-	GET(cuMemAllocAsync), GET(cuMemFreeAsync), GET(cuDeviceGetDefaultMemPool), GET(cuMemPoolSetAttribute);
+	GET(cuInit), GET(cuDeviceGet), GET(cuDevicePrimaryCtxRetain), GET(cuCtxSetCurrent),
+		GET(cuMemAlloc), GET(cuMemFree);
+	GET(cuStreamCreateWithPriority), GET(cuMemsetD8Async), GET(cuStreamSynchronize),
+		GET(cuMemHostRegister);
+	GET(cuMemAllocAsync), GET(cuMemFreeAsync), GET(cuDeviceGetDefaultMemPool),
+		GET(cuMemPoolSetAttribute);
 	CHECK(cu.cuInit_p(0));
 	CHECK(cu.cuDeviceGet_p(&device, 0));
 	CHECK(cu.cuDevicePrimaryCtxRetain_p(&ctx, device));
@@ -148,7 +157,8 @@ int main(int argc, char **argv)
 		t2 = now();
 		alloc[i] = t1 - t0;
 		release[i] = t2 - t1;
-		if (async && i % 16 == 15) /* what was freed is there again on the emulated device as well */
+		if (async &&
+		    i % 16 == 15) /* what was freed is there again on the emulated device as well */
 			CHECK(cu.cuStreamSynchronize_p(NULL));
 	}
 	qsort(alloc + warm, n - warm, sizeof(*alloc), by_size);

@@ -86,8 +86,8 @@ int main(int argc, char **argv)
 	for (unsigned int i = 0; i < n; i++)
 		wrong += host[i] != fmaf(s, (float)(i % 1000), (float)(i % 1000));
 	executed = n * (STRAIGHT + (double)LOOP * rounds) / 1e6;
-	printf("triad: %.1f ms, %u wrong, %.1f M thread instructions/s on %d SMs, %.1f M/s per core (of processor time)\n", t * 1e3,
-	       wrong, executed / t, sms, executed / cpu);
+	printf("triad: %.1f ms, %u wrong, %.1f M thread instructions/s on %d SMs, %.1f M/s per core (of processor time)\n",
+	       t * 1e3, wrong, executed / t, sms, executed / cpu);
 	free(host);
 	return wrong != 0;
 }

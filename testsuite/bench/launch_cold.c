@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * launch_cold DATA_KIB CODE_KIB THREADS DRIVER SHIM...: what each shim adds on the host to a launch that goes untracked in a
- * program that has work of its own between two launches, which leaves nothing of the shim in the first caches, and
- * whose threads launch in turn, as PyTorch's forward and backward pass do.  launch_cost has what it takes otherwise.
+ * launch_cold DATA_KIB CODE_KIB THREADS DRIVER SHIM...: what each shim adds on the host to a launch
+ * that goes untracked in a program that has work of its own between two launches, which leaves
+ * nothing of the shim in the first caches, and whose threads launch in turn, as PyTorch's forward
+ * and backward pass do.  launch_cost has what it takes otherwise.
  *
- * Between two launches so much data is written and so much code gone through (2048 and 512 are as PyTorch's
- * steps).  The launches go past the shim and through each one in turn, so that whatever else the machine does is in
- * all of them; they are timed but for what the driver (launch_cost_driver.c) takes.  Prints their quartiles, and
- * by how much the middle half is above that of those past the shim.
+ * Between two launches so much data is written and so much code gone through (2048 and 512 are as
+ * PyTorch's steps).  The launches go past the shim and through each one in turn, so that whatever
+ * else the machine does is in all of them; they are timed but for what the driver
+ * (launch_cost_driver.c) takes.  Prints their quartiles, and by how much the middle half is above
+ * that of those past the shim.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -67,7 +69,8 @@ static void open_ways(const char *driver_path, char **shim)
 	at = get(driver, "launch_cost_at");
 	times = get(driver, "launch_cost_times");
 	while (*shim)
-		ways[nways++] = (launch_fn)get(dlopen(*shim++, RTLD_NOW | RTLD_LOCAL), "cuLaunchKernel");
+		ways[nways++] =
+			(launch_fn)get(dlopen(*shim++, RTLD_NOW | RTLD_LOCAL), "cuLaunchKernel");
 }
 
 /* A jump (e9) in each line to the next one's, and in the last one a return (c3). */
@@ -136,7 +139,8 @@ static void launch_phase(unsigned int n)
 
 static void *launch_in_turn(void *number)
 {
-	for (unsigned int n = (unsigned int)(uintptr_t)number; n < WARM_PHASES + PHASES; n += threads) {
+	for (unsigned int n = (unsigned int)(uintptr_t)number; n < WARM_PHASES + PHASES;
+	     n += threads) {
 		pthread_mutex_lock(&lock);
 		while (phase != n)
 			pthread_cond_wait(&next, &lock);
@@ -170,7 +174,8 @@ static double ns_per_tick(void)
 	nanosleep(&nap, NULL);
 	n = launch_cost_ticks() - n;
 	clock_gettime(CLOCK_MONOTONIC, &to);
-	return ((double)(to.tv_sec - from.tv_sec) * 1e9 + (double)(to.tv_nsec - from.tv_nsec)) / (double)n;
+	return ((double)(to.tv_sec - from.tv_sec) * 1e9 + (double)(to.tv_nsec - from.tv_nsec)) /
+	       (double)n;
 }
 
 /* Of the middle half: a tick may be coarser than what is to be told apart. */
@@ -184,7 +189,7 @@ static double report(const char *name, unsigned int way, double per_tick)
 	for (size_t i = n / 4; i < n - n / 4; i++)
 		sum += (double)of[i];
 	sum *= per_tick / (double)(n - 2 * (n / 4));
-	printf("  %.0f %.0f %.0f ns %s",  (double)of[n / 4] * per_tick, (double)of[n / 2] * per_tick,
+	printf("  %.0f %.0f %.0f ns %s", (double)of[n / 4] * per_tick, (double)of[n / 2] * per_tick,
 	       (double)of[n - n / 4 - 1] * per_tick, name);
 	return sum;
 }
@@ -213,7 +218,8 @@ int main(int argc, char **argv)
 			return 1;
 	for (unsigned int i = 0; i < threads; i++)
 		pthread_join(thread[i], NULL);
-	printf("%zu KiB of data, %zu of code, %u threads\n", data_bytes / 1024, code_bytes / 1024, threads);
+	printf("%zu KiB of data, %zu of code, %u threads\n", data_bytes / 1024, code_bytes / 1024,
+	       threads);
 	without = report("past the shim\n", 0, per_tick);
 	for (unsigned int way = 1; way < nways; way++)
 		printf(": %.1f ns more\n", report(argv[4 + way], way, per_tick) - without);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * launch_cost SHIM DRIVER: what the shim adds on the host to a launch that is left as it is, of a
- * process with the turn.  No GPU: the driver (launch_cost_driver.c) returns at once, so what is left is the
- * shim's own part.  Nothing here asserts a time; the instructions are exact, the ns are this machine's.
+ * process with the turn.  No GPU: the driver (launch_cost_driver.c) returns at once, so what is
+ * left is the shim's own part.  Nothing here asserts a time; the instructions are exact, the ns are
+ * this machine's.
  *
  * Instructions and locked operations are counted by single steps (ptrace) in a
  * process of its own; ns as the difference of batches in turn, through the shim and past it.
@@ -25,8 +26,9 @@
 
 #define BATCH 16
 #define BATCHES 10000
-#define WARM 20000   /* launches: as many as make every kernel's time known, and what is timed seldom */
-#define COUNTED 400  /* launches that are stepped through: three of a kernel's are timed */
+#define WARM \
+	20000 /* launches: as many as make every kernel's time known, and what is timed seldom */
+#define COUNTED 400 /* launches that are stepped through: three of a kernel's are timed */
 #define STREAMS 4
 #define KERNELS 24
 #define SITES 4096
@@ -41,7 +43,7 @@ struct way {
 
 static struct way shim, past;
 static unsigned int *marks;
-static int *sweeps; /* the driver leaves the first caches to nobody else... */
+static int *sweeps;  /* the driver leaves the first caches to nobody else... */
 static uint64_t *at; /* ...and says when it was entered and left */
 
 enum kind { UNTRACKED, MARKED, KINDS };
@@ -63,20 +65,28 @@ static const struct variant {
 	{ "marked, a second thread launched", 1, 1, KERNEL, 1, 1 },
 };
 
-static __attribute__((noinline)) void launch(const struct way *w, const struct variant *v, unsigned int i)
+static __attribute__((noinline)) void launch(const struct way *w, const struct variant *v,
+					     unsigned int i)
 {
 	static CUlaunchAttribute attribute = { .id = CU_LAUNCH_ATTRIBUTE_PRIORITY };
 	CUstream stream = v->streams ? (CUstream)(0x1000 + i % v->streams * 0x100ul) : NULL;
-	CUfunction f = v->marked ? LAUNCH_COST_LONG : (CUfunction)(0x400000 + i % v->kernels * 0x1a0ul);
+	CUfunction f =
+		v->marked ? LAUNCH_COST_LONG : (CUfunction)(0x400000 + i % v->kernels * 0x1a0ul);
 	void *params[] = { &i };
 
 	if (v->call == KERNEL) {
 		w->launch(f, 128, 1, 1, 256, 1, 1, 0, stream, params, NULL);
 	} else {
 		CUlaunchConfig config = {
-			.gridDimX = 128, .gridDimY = 1, .gridDimZ = 1,
-			.blockDimX = 256, .blockDimY = 1, .blockDimZ = 1,
-			.hStream = stream, .attrs = &attribute, .numAttrs = v->call == EX_ATTRIBUTE,
+			.gridDimX = 128,
+			.gridDimY = 1,
+			.gridDimZ = 1,
+			.blockDimX = 256,
+			.blockDimY = 1,
+			.blockDimZ = 1,
+			.hStream = stream,
+			.attrs = &attribute,
+			.numAttrs = v->call == EX_ATTRIBUTE,
 		};
 
 		w->launch_ex(&config, f, params, NULL);
@@ -112,8 +122,8 @@ static void open_ways(const char *shim_path, const char *driver_path)
 		fprintf(stderr, "launch_cost: %s\n", dlerror());
 		exit(1);
 	}
-	past = (struct way){ get(driver, "cuLaunchKernel"), get(driver, "cuLaunchKernelEx") };
-	shim = (struct way){ get(lib, "cuLaunchKernel"), get(lib, "cuLaunchKernelEx") };
+	past = (struct way) { get(driver, "cuLaunchKernel"), get(driver, "cuLaunchKernelEx") };
+	shim = (struct way) { get(lib, "cuLaunchKernel"), get(lib, "cuLaunchKernelEx") };
 	marks = get(driver, "launch_cost_marks");
 	sweeps = get(driver, "launch_cost_sweeps");
 	at = get(driver, "launch_cost_at");
@@ -245,8 +255,12 @@ static void be_counted(const struct variant *v)
 /* Is the instruction at `rip` a locked one?  A prefix 0xf0, or an xchg with memory. */
 static int is_locked(pid_t pid, uint64_t rip)
 {
-	static const uint8_t prefixes[] = { 0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65, 0x66, 0x67, 0xf2, 0xf3 };
-	static struct { uint64_t rip; int locked; } site[SITES];
+	static const uint8_t prefixes[] = { 0x26, 0x2e, 0x36, 0x3e, 0x64,
+					    0x65, 0x66, 0x67, 0xf2, 0xf3 };
+	static struct {
+		uint64_t rip;
+		int locked;
+	} site[SITES];
 	size_t slot = rip % SITES;
 	uint8_t text[2 * sizeof(long)];
 	long word[2];
@@ -282,7 +296,8 @@ static int step_through(pid_t pid, struct counts of[2][KINDS])
 
 	if (waitpid(pid, &status, 0) != pid || !WIFSTOPPED(status))
 		return -1;
-	while (ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL) == 0 && waitpid(pid, &status, 0) == pid && WIFSTOPPED(status)) {
+	while (ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL) == 0 && waitpid(pid, &status, 0) == pid &&
+	       WIFSTOPPED(status)) {
 		ptrace(PTRACE_GETREGS, pid, NULL, &r);
 		instructions++;
 		if (r.rip != (uint64_t)(uintptr_t)mark) {

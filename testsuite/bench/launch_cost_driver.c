@@ -21,8 +21,8 @@ EXPORT unsigned int launch_cost_marks;
 static CUfunction last;
 
 /*
- * As a driver does that has work of its own (3 us of it, H200): when it returns, the first caches have
- * neither the shim's words nor its instructions.
+ * As a driver does that has work of its own (3 us of it, H200): when it returns, the first caches
+ * have neither the shim's words nor its instructions.
  */
 #define SWEEP_BYTES (128 * 1024)
 EXPORT int launch_cost_sweeps;
@@ -35,7 +35,8 @@ static __attribute__((noinline)) void sweep(void)
 	__asm__ volatile(".rept 1024\n\tjmp 1f\n\t.balign 64\n1:\n\t.endr" ::: "memory");
 }
 
-/* When the driver was entered and left, for who wants to know what lies around it, with or without that. */
+/* When the driver was entered and left, for who wants to know what lies around it, with or without
+ * that. */
 EXPORT int launch_cost_times;
 EXPORT uint64_t launch_cost_at[2];
 
@@ -117,7 +118,8 @@ EXPORT CUresult cuStreamSynchronize(CUstream stream)
 	return CUDA_SUCCESS;
 }
 
-EXPORT CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t bytes, CUstream stream)
+EXPORT CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t bytes,
+				     CUstream stream)
 {
 	(void)stream;
 	memcpy((void *)(uintptr_t)to, from, bytes);
@@ -158,7 +160,8 @@ EXPORT CUresult cuEventElapsedTime_v2(float *ms, CUevent begin, CUevent end)
 	return CUDA_SUCCESS;
 }
 
-EXPORT CUresult cuStreamWriteValue32_v2(CUstream stream, CUdeviceptr at, cuuint32_t value, unsigned int flags)
+EXPORT CUresult cuStreamWriteValue32_v2(CUstream stream, CUdeviceptr at, cuuint32_t value,
+					unsigned int flags)
 {
 	(void)stream, (void)flags;
 	launch_cost_marks++;
@@ -167,27 +170,31 @@ EXPORT CUresult cuStreamWriteValue32_v2(CUstream stream, CUdeviceptr at, cuuint3
 }
 
 /* A context in which these fail is left unmanaged (context.c). */
-EXPORT CUresult cuStreamWaitValue32_v2(CUstream stream, CUdeviceptr at, cuuint32_t value, unsigned int flags)
+EXPORT CUresult cuStreamWaitValue32_v2(CUstream stream, CUdeviceptr at, cuuint32_t value,
+				       unsigned int flags)
 {
 	(void)stream, (void)at, (void)value, (void)flags;
 	return CUDA_SUCCESS;
 }
 
-EXPORT CUresult cuStreamBatchMemOp_v2(CUstream stream, unsigned int n, CUstreamBatchMemOpParams *op, unsigned int flags)
+EXPORT CUresult cuStreamBatchMemOp_v2(CUstream stream, unsigned int n, CUstreamBatchMemOpParams *op,
+				      unsigned int flags)
 {
 	(void)stream, (void)n, (void)op, (void)flags;
 	return CUDA_SUCCESS;
 }
 
-EXPORT CUresult cuLaunchKernel(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx,
-			       unsigned int by, unsigned int bz, unsigned int shared, CUstream stream, void **params,
-			       void **extra)
+EXPORT CUresult cuLaunchKernel(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz,
+			       unsigned int bx, unsigned int by, unsigned int bz,
+			       unsigned int shared, CUstream stream, void **params, void **extra)
 {
-	(void)gx, (void)gy, (void)gz, (void)bx, (void)by, (void)bz, (void)shared, (void)stream, (void)params, (void)extra;
+	(void)gx, (void)gy, (void)gz, (void)bx, (void)by, (void)bz, (void)shared, (void)stream,
+		(void)params, (void)extra;
 	return launched(f);
 }
 
-EXPORT CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **params, void **extra)
+EXPORT CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **params,
+				 void **extra)
 {
 	(void)config, (void)params, (void)extra;
 	return launched(f);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * launch_handles DRIVER ROUNDS KIB: what a launch takes on the host that is given a library's kernel (CUkernel), as the CUDA
- * runtime does, and one that is given the kernel's function in the context (CUfunction), by both calls that launch.
- * hot: one after the other; cold: so much data is written in between (4096 leaves nothing in the second cache of
- * most processors).  Prints CSV.
+ * launch_handles DRIVER ROUNDS KIB: what a launch takes on the host that is given a library's
+ * kernel (CUkernel), as the CUDA runtime does, and one that is given the kernel's function in the
+ * context (CUfunction), by both calls that launch. hot: one after the other; cold: so much data is
+ * written in between (4096 leaves nothing in the second cache of most processors).  Prints CSV.
  *
- * launch_handles DRIVER contexts: which of the two the driver takes where another context is current, or the stream is
- * another's, and whether attributes of the one are the other's.
+ * launch_handles DRIVER contexts: which of the two the driver takes where another context is
+ * current, or the stream is another's, and whether attributes of the one are the other's.
  */
 #define _GNU_SOURCE
 #include <cuda.h>
@@ -17,7 +17,7 @@
 #include <string.h>
 #include <time.h>
 
-#define HOT 200  /* launches in a row: the GPU's queue has room for them */
+#define HOT 200 /* launches in a row: the GPU's queue has room for them */
 #define COLD 20
 #define MOST 100000
 #define TEXT_OF(name) #name
@@ -25,9 +25,13 @@
 #define F(name) __typeof__(&name) name##_p;
 
 static struct {
-	F(cuInit) F(cuDeviceGet) F(cuDevicePrimaryCtxRetain) F(cuCtxCreate) F(cuCtxSetCurrent) F(cuCtxSynchronize)
-	F(cuLibraryLoadData) F(cuLibraryGetKernel) F(cuKernelGetFunction) F(cuKernelSetAttribute) F(cuFuncSetAttribute)
-	F(cuStreamCreate) F(cuLaunchKernel) F(cuLaunchKernelEx) F(cuGetErrorName)
+	F(cuInit)
+	F(cuDeviceGet)
+	F(cuDevicePrimaryCtxRetain)
+	F(cuCtxCreate)
+	F(cuCtxSetCurrent) F(cuCtxSynchronize) F(cuLibraryLoadData) F(cuLibraryGetKernel)
+		F(cuKernelGetFunction) F(cuKernelSetAttribute) F(cuFuncSetAttribute)
+			F(cuStreamCreate) F(cuLaunchKernel) F(cuLaunchKernelEx) F(cuGetErrorName)
 } cu;
 
 static const char ptx[] =
@@ -76,8 +80,10 @@ static void open_driver(const char *path)
 		fprintf(stderr, "launch_handles: %s\n", dlerror());
 		exit(1);
 	}
-	GET(cuInit), GET(cuDeviceGet), GET(cuDevicePrimaryCtxRetain), GET(cuCtxCreate), GET(cuCtxSetCurrent), GET(cuCtxSynchronize);
-	GET(cuLibraryLoadData), GET(cuLibraryGetKernel), GET(cuKernelGetFunction), GET(cuKernelSetAttribute), GET(cuFuncSetAttribute);
+	GET(cuInit), GET(cuDeviceGet), GET(cuDevicePrimaryCtxRetain), GET(cuCtxCreate),
+		GET(cuCtxSetCurrent), GET(cuCtxSynchronize);
+	GET(cuLibraryLoadData), GET(cuLibraryGetKernel), GET(cuKernelGetFunction),
+		GET(cuKernelSetAttribute), GET(cuFuncSetAttribute);
 	GET(cuStreamCreate), GET(cuLaunchKernel), GET(cuLaunchKernelEx), GET(cuGetErrorName);
 	CHECK(cu.cuInit_p(0));
 	CHECK(cu.cuDeviceGet_p(&device, 0));
@@ -99,8 +105,14 @@ static CUresult launch(CUfunction f, CUstream stream, int ex, unsigned int share
 	uint32_t d = 4, e = 5;
 	void *params[] = { &a, &b, &c, &d, &e, &g };
 	CUlaunchConfig config = {
-		.gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 32, .blockDimY = 1, .blockDimZ = 1,
-		.sharedMemBytes = shared, .hStream = stream,
+		.gridDimX = 1,
+		.gridDimY = 1,
+		.gridDimZ = 1,
+		.blockDimX = 32,
+		.blockDimY = 1,
+		.blockDimZ = 1,
+		.sharedMemBytes = shared,
+		.hStream = stream,
 	};
 
 	return ex ? cu.cuLaunchKernelEx_p(&config, f, params, NULL) :
@@ -115,10 +127,12 @@ static int by_size(const void *a, const void *b)
 }
 
 /* Once around for each way, as often as told. */
-static void measure(CUfunction function, CUstream stream, int rounds, unsigned char *data, size_t bytes)
+static void measure(CUfunction function, CUstream stream, int rounds, unsigned char *data,
+		    size_t bytes)
 {
 	static const char *const way[] = { "cuLaunchKernel,CUkernel", "cuLaunchKernel,CUfunction",
-					   "cuLaunchKernelEx,CUkernel", "cuLaunchKernelEx,CUfunction" };
+					   "cuLaunchKernelEx,CUkernel",
+					   "cuLaunchKernelEx,CUfunction" };
 	size_t n[4] = { 0 };
 
 	for (int i = 0; i < rounds * 4; i++)
@@ -136,7 +150,8 @@ static void measure(CUfunction function, CUstream stream, int rounds, unsigned c
 		}
 	for (int w = 0; w < 4; w++) {
 		qsort(took[w], n[w], sizeof(took[w][0]), by_size);
-		printf("%s,%s,%s,%zu,%llu,%llu,%llu\n", bytes ? "cold" : "hot", stream ? "own" : "default", way[w], n[w],
+		printf("%s,%s,%s,%zu,%llu,%llu,%llu\n", bytes ? "cold" : "hot",
+		       stream ? "own" : "default", way[w], n[w],
 		       (unsigned long long)took[w][n[w] / 4], (unsigned long long)took[w][n[w] / 2],
 		       (unsigned long long)took[w][n[w] * 3 / 4]);
 	}
@@ -179,11 +194,14 @@ static void contexts(void)
 	say("another context's function; per-thread stream", other, CU_STREAM_PER_THREAD, 0);
 	say("another context's function; own stream", other, streams[0], 0);
 	say("another context's function; its stream", other, streams[1], 0);
-	CHECK(cu.cuKernelSetAttribute_p(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 60 << 10, kernel, device));
+	CHECK(cu.cuKernelSetAttribute_p(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 60 << 10,
+					kernel, device));
 	say("function with 60 KiB shared; 60 allowed by the kernel", own, NULL, 60 << 10);
-	CHECK(cu.cuKernelSetAttribute_p(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 40 << 10, kernel, device));
+	CHECK(cu.cuKernelSetAttribute_p(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 40 << 10,
+					kernel, device));
 	say("function with 60 KiB shared; 40 allowed by the kernel", own, NULL, 60 << 10);
-	CHECK(cu.cuFuncSetAttribute_p(own, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 60 << 10));
+	CHECK(cu.cuFuncSetAttribute_p(own, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+				      60 << 10));
 	say("kernel with 60 KiB shared; 60 allowed by the function", any, NULL, 60 << 10);
 }
 
@@ -214,7 +232,8 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	if (argc != 4 || atoi(argv[2]) < 1 || strtoul(argv[3], NULL, 10) < 64) {
-		fprintf(stderr, "usage: launch_handles DRIVER ROUNDS KIB\n       launch_handles DRIVER contexts\n");
+		fprintf(stderr,
+			"usage: launch_handles DRIVER ROUNDS KIB\n       launch_handles DRIVER contexts\n");
 		return 2;
 	}
 	open_driver(argv[1]);

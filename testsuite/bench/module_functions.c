@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * module_functions DRIVER: what the driver lists of a module of one kernel, by its documented calls and by the table of which
- * cuFFT 12 asks (entry 7).  Prints the same natively and under gpushare, and the seconds that loading and listing took last.
+ * module_functions DRIVER: what the driver lists of a module of one kernel, by its documented calls
+ * and by the table of which cuFFT 12 asks (entry 7).  Prints the same natively and under gpushare,
+ * and the seconds that loading and listing took last.
  */
 #define _GNU_SOURCE
 #include <cuda.h>
@@ -12,15 +13,15 @@
 #include <string.h>
 #include <time.h>
 
-static const char text[] =
-	".version 7.8\n.target sm_70\n.address_size 64\n"
-	".visible .entry only(.param .u64 p)\n{\n"
-	"\t.reg .b32 %r<4>;\n\t.reg .b64 %rd<4>;\n"
-	"\tld.param.u64 %rd1, [p];\n\tmov.u32 %r1, %ctaid.x;\n"
-	"\tmul.wide.u32 %rd2, %r1, 4;\n\tadd.s64 %rd3, %rd1, %rd2;\n"
-	"\tst.global.u32 [%rd3], %r1;\n\tret;\n}\n";
+static const char text[] = ".version 7.8\n.target sm_70\n.address_size 64\n"
+			   ".visible .entry only(.param .u64 p)\n{\n"
+			   "\t.reg .b32 %r<4>;\n\t.reg .b64 %rd<4>;\n"
+			   "\tld.param.u64 %rd1, [p];\n\tmov.u32 %r1, %ctaid.x;\n"
+			   "\tmul.wide.u32 %rd2, %r1, 4;\n\tadd.s64 %rd3, %rd1, %rd2;\n"
+			   "\tst.global.u32 [%rd3], %r1;\n\tret;\n}\n";
 
-typedef int each_fn(CUcontext ctx, CUmodule module, void (*visit)(void *user, CUfunction f), void *user);
+typedef int each_fn(CUcontext ctx, CUmodule module, void (*visit)(void *user, CUfunction f),
+		    void *user);
 #define EACH_FUNCTION 7
 
 static void *driver;
@@ -65,8 +66,10 @@ static double now(void)
 
 static void by_table(CUcontext ctx, CUmodule module)
 {
-	static const unsigned char functions[16] = { 0x6e, 0x16, 0x3f, 0xbe, 0xb9, 0x58, 0x44, 0x4d,
-						     0x83, 0x5c, 0xe1, 0x82, 0xaf, 0xf1, 0x99, 0x1e };
+	static const unsigned char functions[16] = {
+		0x6e, 0x16, 0x3f, 0xbe, 0xb9, 0x58, 0x44, 0x4d,
+		0x83, 0x5c, 0xe1, 0x82, 0xaf, 0xf1, 0x99, 0x1e
+	};
 	const void *table = NULL;
 	each_fn *each;
 	CUuuid id;
@@ -78,7 +81,7 @@ static void by_table(CUcontext ctx, CUmodule module)
 		return;
 	}
 	memcpy(&each, (const char *)table + EACH_FUNCTION * sizeof(each), sizeof(each));
-	printf("by table %d\n", each(ctx, module, say, (void *)(uintptr_t)"by table"));
+	printf("by table %d\n", each(ctx, module, say, (void *)(uintptr_t) "by table"));
 }
 
 int main(int argc, char **argv)
@@ -105,7 +108,7 @@ int main(int argc, char **argv)
 	printf("counted %u\n", n);
 	CHECK(CALL(cuModuleEnumerateFunctions)(f, 4, module));
 	for (int i = 0; i < 4 && f[i]; i++)
-		say((void *)(uintptr_t)"listed", f[i]);
+		say((void *)(uintptr_t) "listed", f[i]);
 	by_table(ctx, module);
 	printf("%.4f\n", now() - from);
 	return 0;

@@ -28,15 +28,20 @@ static char *made_up(size_t *len)
 	for (unsigned k = 0; k < KERNELS; k++) {
 		long end = ftell(out) + (long)KERNEL_BYTES;
 
-		fprintf(out, ".visible .entry kernel_%u(.param .u64 p)\n{\n\t.reg .f32 %%f<9>;\n\t.reg .pred %%p<2>;\n"
+		fprintf(out,
+			".visible .entry kernel_%u(.param .u64 p)\n{\n\t.reg .f32 %%f<9>;\n\t.reg .pred %%p<2>;\n"
 			"\t.reg .b64 %%rd<9>;\n\t.reg .b32 %%r<3>;\n\tmov.u32 \t%%r1, %%ctaid.x;\n"
-			"\tmov.u32 \t%%r2, %%tid.x;\n\tld.param.u64 \t%%rd1, [p];\n", k);
+			"\tmov.u32 \t%%r2, %%tid.x;\n\tld.param.u64 \t%%rd1, [p];\n",
+			k);
 		for (unsigned i = 0; ftell(out) < end; i++) {
 			fputs("\tld.global.f32 \t%f1, [%rd1+4];\n\tfma.rn.f32 \t%f2, %f1, %f1, %f2;\n"
-			      "\tadd.s64 \t%rd1, %rd1, 128;\n\tst.global.f32 \t[%rd1], %f2;\n", out);
+			      "\tadd.s64 \t%rd1, %rd1, 128;\n\tst.global.f32 \t[%rd1], %f2;\n",
+			      out);
 			if (i % 8 == 0)
-				fprintf(out, "\tsetp.lt.u32 \t%%p1, %%r2, %u;\n\t@%%p1 bra \t$L_%u;\n\tbar.sync \t0;\n"
-					"$L_%u:\n", i, i, i);
+				fprintf(out,
+					"\tsetp.lt.u32 \t%%p1, %%r2, %u;\n\t@%%p1 bra \t$L_%u;\n\tbar.sync \t0;\n"
+					"$L_%u:\n",
+					i, i, i);
 		}
 		fputs("\tret;\n}\n\n", out);
 	}
@@ -49,7 +54,7 @@ static char *read_file(const char *path, size_t *len)
 	FILE *f = fopen(path, "r");
 	char *text = NULL;
 
-	if (f && getdelim(&text, &(size_t){ 0 }, 0, f) >= 0)
+	if (f && getdelim(&text, &(size_t) { 0 }, 0, f) >= 0)
 		*len = strlen(text);
 	else
 		perror(path);
@@ -89,8 +94,8 @@ static int measure(const char *name, const char *text, size_t len)
 		if (!best || seconds < best)
 			best = seconds;
 	}
-	printf("%s: %u kernels, %.1f MB, %.3f s of a processor, %.0f MB/s, %.1f MB out\n", name, kernels,
-	       (double)len / 1e6, best, (double)len / 1e6 / best, (double)out / 1e6);
+	printf("%s: %u kernels, %.1f MB, %.3f s of a processor, %.0f MB/s, %.1f MB out\n", name,
+	       kernels, (double)len / 1e6, best, (double)len / 1e6 / best, (double)out / 1e6);
 	return 0;
 }
 

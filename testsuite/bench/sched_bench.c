@@ -33,8 +33,10 @@ struct bench {
 static void arrive(struct bench *b)
 {
 	struct gs_task_params p = {
-		.nt = 1000, .alone_ns = (uint64_t)(1 + random() % 30) * GS_NS_PER_MS,
-		.priority = (int32_t)(random() % 30), .shares = 1 + (uint32_t)random() % 100,
+		.nt = 1000,
+		.alone_ns = (uint64_t)(1 + random() % 30) * GS_NS_PER_MS,
+		.priority = (int32_t)(random() % 30),
+		.shares = 1 + (uint32_t)random() % 100,
 	};
 	struct gs_error err;
 
@@ -92,8 +94,7 @@ static double measure(const char *policy, unsigned tasks)
 	for (int i = 0; i < TURNS; i++)
 		one_round(&b, i);
 	mean = gs_antt(b.sample, b.samples);
-	printf("%s,%u,%.0f,%.0f\n", policy, tasks, mean,
-	       gs_quantile(b.sample, b.samples, 0.99));
+	printf("%s,%u,%.0f,%.0f\n", policy, tasks, mean, gs_quantile(b.sample, b.samples, 0.99));
 	gs_sched_destroy(b.sched);
 	return mean;
 }

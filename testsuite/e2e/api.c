@@ -19,24 +19,23 @@
 #define THREADS 64
 #define TRIAL 512
 
-static const char ptx[] =
-	".version 7.0\n.target sm_70\n.address_size 64\n"
-	".visible .entry spin(.param .u64 p)\n"
-	"{\n"
-	"	.reg .pred %p1;\n"
-	"	.reg .b32 %r<4>;\n"
-	"	.reg .b64 %rd<2>;\n"
-	"	ld.param.u64 %rd1, [p];\n"
-	"	mov.u32 %r1, 0;\n"
-	"	mov.u32 %r2, 1;\n"
-	"AGAIN:\n"
-	"	mad.lo.s32 %r2, %r2, 1664525, 1013904223;\n"
-	"	add.s32 %r1, %r1, 1;\n"
-	"	setp.lt.u32 %p1, %r1, 400;\n"
-	"	@%p1 bra AGAIN;\n"
-	"	st.global.u32 [%rd1], %r2;\n"
-	"	ret;\n"
-	"}\n";
+static const char ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
+			  ".visible .entry spin(.param .u64 p)\n"
+			  "{\n"
+			  "	.reg .pred %p1;\n"
+			  "	.reg .b32 %r<4>;\n"
+			  "	.reg .b64 %rd<2>;\n"
+			  "	ld.param.u64 %rd1, [p];\n"
+			  "	mov.u32 %r1, 0;\n"
+			  "	mov.u32 %r2, 1;\n"
+			  "AGAIN:\n"
+			  "	mad.lo.s32 %r2, %r2, 1664525, 1013904223;\n"
+			  "	add.s32 %r1, %r1, 1;\n"
+			  "	setp.lt.u32 %p1, %r1, 400;\n"
+			  "	@%p1 bra AGAIN;\n"
+			  "	st.global.u32 [%rd1], %r2;\n"
+			  "	ret;\n"
+			  "}\n";
 
 #define CHECK(call) check(call, #call)
 static void check(CUresult rc, const char *call)
@@ -86,7 +85,8 @@ static void run(double ms)
 		CHECK(cuMemAlloc(&word, sizeof(unsigned int)));
 		launch(TRIAL);
 		each = launch(TRIAL);
-		for (int i = 0; i < 4; i++) { /* the least: another program's time is not this one's */
+		for (int i = 0; i < 4;
+		     i++) { /* the least: another program's time is not this one's */
 			double again = launch(TRIAL);
 
 			each = again < each ? again : each;
@@ -119,7 +119,8 @@ int main(int argc, char **argv)
 		const char *w = argv[i], *value = strchr(w, '=') ? strchr(w, '=') + 1 : "";
 
 		if (strncmp(w, "set=", 4) == 0)
-			printf("%s: %s\n", w, gpushare_strerror(gpushare_set_priority(atoi(value))));
+			printf("%s: %s\n", w,
+			       gpushare_strerror(gpushare_set_priority(atoi(value))));
 		else if (strcmp(w, "reset") == 0)
 			printf("%s: %s\n", w, gpushare_strerror(gpushare_reset_priority()));
 		else if (strcmp(w, "begin") == 0)

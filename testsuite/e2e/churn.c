@@ -53,29 +53,31 @@
 	"	ret;\n" \
 	"}\n"
 
-/* The same names for other kernels, in another order: what is known of a handle, even by its name, may not hold. */
+/* The same names for other kernels, in another order: what is known of a handle, even by its name,
+ * may not hold. */
 static const char *const ptx[2] = {
-	HEAD ".visible .global .align 4 .b8 room[65536];\n"
-	KERNEL("lcg", "1664525", "1013904223") KERNEL("other", "22695477", "1"),
+	HEAD ".visible .global .align 4 .b8 room[65536];\n" KERNEL("lcg", "1664525", "1013904223")
+		KERNEL("other", "22695477", "1"),
 	HEAD KERNEL("other", "1103515245", "12345") KERNEL("lcg", "69069", "5"),
 };
-static const uint32_t step[2][2][2] = { /* module, kernel (lcg, other): mul, add */
+static const uint32_t step[2][2][2] = {
+	/* module, kernel (lcg, other): mul, add */
 	{ { 1664525u, 1013904223u }, { 22695477u, 1u } },
 	{ { 69069u, 5u }, { 1103515245u, 12345u } },
 };
 
 struct work {
-	int which;                   /* module */
-	int count;                   /* launches so far */
+	int which; /* module */
+	int count; /* launches so far */
 	CUcontext ctx;
 	CUmodule module;
-	CUfunction kernel[2];        /* lcg, other */
-	CUstream stream[4];          /* the default one, a blocking one, two that are not */
+	CUfunction kernel[2]; /* lcg, other */
+	CUstream stream[4];   /* the default one, a blocking one, two that are not */
 	CUevent event[2];
 	CUgraphExec exec;
 	CUdeviceptr d;
-	uint32_t *host;              /* page-locked: goes with the context */
-	uint32_t mul, add;           /* what all launches so far make of a word */
+	uint32_t *host;    /* page-locked: goes with the context */
+	uint32_t mul, add; /* what all launches so far make of a word */
 };
 
 static void count(struct work *w, int kernel, uint32_t spin)
@@ -93,7 +95,8 @@ static void launch(struct work *w, int kernel, CUstream stream)
 	uint32_t spin = kernel ? 1 : SPIN;
 	void *params[] = { &w->d, &spin };
 
-	CHECK(cuLaunchKernel(w->kernel[kernel], WORDS / THREADS, 1, 1, THREADS, 1, 1, 0, stream, params, NULL));
+	CHECK(cuLaunchKernel(w->kernel[kernel], WORDS / THREADS, 1, 1, THREADS, 1, 1, 0, stream,
+			     params, NULL));
 }
 
 /* In the current context. */
@@ -105,7 +108,8 @@ static void begin(struct work *w, int which)
 	CHECK(cuCtxGetCurrent(&w->ctx));
 	CHECK(cuModuleLoadData(&w->module, ptx[w->which]));
 	for (int i = 0; i < 2; i++) /* their order, too */
-		CHECK(cuModuleGetFunction(&w->kernel[i ^ (which >> 1 & 1)], w->module, i ^ (which >> 1 & 1) ? "other" : "lcg"));
+		CHECK(cuModuleGetFunction(&w->kernel[i ^ (which >> 1 & 1)], w->module,
+					  i ^ (which >> 1 & 1) ? "other" : "lcg"));
 	CHECK(cuStreamCreate(&w->stream[1], CU_STREAM_DEFAULT));
 	CHECK(cuStreamCreate(&w->stream[2], CU_STREAM_NON_BLOCKING));
 	CHECK(cuStreamCreate(&w->stream[3], CU_STREAM_NON_BLOCKING));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Preloaded into a program, it sets the wall clock: two of three times that it is read it is an hour ahead or behind.
- * Who waits until a time of that clock waits for an hour, as when it is set back meanwhile.
+ * Preloaded into a program, it sets the wall clock: two of three times that it is read it is an
+ * hour ahead or behind. Who waits until a time of that clock waits for an hour, as when it is set
+ * back meanwhile.
  */
 #define _GNU_SOURCE
 #include <stdatomic.h>
@@ -29,7 +30,7 @@ EXPORT int gettimeofday(struct timeval *restrict tv, void *restrict zone)
 	int rc = clock_gettime(CLOCK_REALTIME, &ts);
 
 	(void)zone;
-	*tv = (struct timeval){ ts.tv_sec, ts.tv_nsec / 1000 };
+	*tv = (struct timeval) { ts.tv_sec, ts.tv_nsec / 1000 };
 	return rc;
 }
 

@@ -81,18 +81,21 @@ static int watch(pid_t pid)
 	int status;
 
 	if (waitpid(pid, &status, 0) != pid || !WIFSTOPPED(status) ||
-	    ptrace(PTRACE_SETOPTIONS, pid, NULL, (void *)(PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL)) < 0)
+	    ptrace(PTRACE_SETOPTIONS, pid, NULL,
+		   (void *)(PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL)) < 0)
 		return NOT_HERE;
 	for (int pass = 0;;) {
 		struct ptrace_syscall_info info;
 
-		if (ptrace(PTRACE_SYSCALL, pid, NULL, (void *)(intptr_t)pass) < 0 || waitpid(pid, &status, 0) != pid)
+		if (ptrace(PTRACE_SYSCALL, pid, NULL, (void *)(intptr_t)pass) < 0 ||
+		    waitpid(pid, &status, 0) != pid)
 			return NOT_HERE;
 		if (WIFEXITED(status))
 			return WEXITSTATUS(status);
 		if (WIFSIGNALED(status))
 			return 128 + WTERMSIG(status);
-		pass = WSTOPSIG(status) == SIGTRAP || WSTOPSIG(status) & 0x80 ? 0 : WSTOPSIG(status);
+		pass = WSTOPSIG(status) == SIGTRAP || WSTOPSIG(status) & 0x80 ? 0 :
+										WSTOPSIG(status);
 		if (!(WSTOPSIG(status) & 0x80))
 			continue;
 		if (ptrace(PTRACE_GET_SYSCALL_INFO, pid, (void *)sizeof(info), &info) <= 0)

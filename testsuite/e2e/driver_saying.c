@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A driver without devices, that says what it finds in its environment as it begins.  SAYING_VERSION: its version. */
+/* A driver without devices, that says what it finds in its environment as it begins.
+ * SAYING_VERSION: its version. */
 #include <stdio.h>
 #include <stdlib.h>
 

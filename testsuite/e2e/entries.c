@@ -4,15 +4,15 @@
  *
  *   info                    what the driver says there is: total, free and device total, bytes
  *   limit TIMES             fill the memory, then ask each door for more, TIMES over
- *   pair TIMES              two processes at the limit of their step, and what one imports of the other
- *   contexts TIMES          contexts at the limit, where each is charged (ContextMemory); says on standard error how far it is
- *   frames TIMES            the local memory of a kernel at the limit, in a context of its own
- *   neighbour FILE          allocate all that is ours and give it back, over and over until FILE is there
- *   random COUNT SEED       that many random allocations and releases, of all sizes; "begun" comes first
- *   price COUNT             nanoseconds of an allocation and of a release of 4 KiB
- *   keep MIB FILE           fill so much with a pattern, write "ready" to FILE, wait until FILE
- *                           is gone, look whether the pattern is still there
- *   compute FILE            kernels one after another until FILE is gone, and whether they were right
+ *   pair TIMES              two processes at the limit of their step, and what one imports of the
+ * other contexts TIMES          contexts at the limit, where each is charged (ContextMemory); says
+ * on standard error how far it is frames TIMES            the local memory of a kernel at the
+ * limit, in a context of its own neighbour FILE          allocate all that is ours and give it
+ * back, over and over until FILE is there random COUNT SEED       that many random allocations and
+ * releases, of all sizes; "begun" comes first price COUNT             nanoseconds of an allocation
+ * and of a release of 4 KiB keep MIB FILE           fill so much with a pattern, write "ready" to
+ * FILE, wait until FILE is gone, look whether the pattern is still there compute FILE kernels one
+ * after another until FILE is gone, and whether they were right
  *
  * Doors that the driver lacks are said to be so.  Exit status 1: not as it must be.
  */
@@ -224,7 +224,8 @@ static size_t random_size(unsigned *seed)
 }
 
 /* The doors as often as they say; the dear ones seldom, so that a million takes seconds. */
-static const struct entry *random_entry(const struct entry *const *usable, unsigned n, unsigned *seed)
+static const struct entry *random_entry(const struct entry *const *usable, unsigned n,
+					unsigned *seed)
 {
 	int sum = 0, at;
 
@@ -373,6 +374,7 @@ int main(int argc, char **argv)
 	if (strcmp(what, "compute") == 0 && argc == 3)
 		return compute(argv[2]);
 	fputs("usage: doors info | limit TIMES | pair TIMES | contexts TIMES | frames TIMES | neighbour FILE [PAUSE-MS] | "
-	      "random COUNT SEED | price COUNT | keep MIB FILE | compute FILE\n", stderr);
+	      "random COUNT SEED | price COUNT | keep MIB FILE | compute FILE\n",
+	      stderr);
 	return 2;
 }

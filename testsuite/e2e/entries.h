@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the cases of doors (entries.c, entries_pair.c) ask the driver by: every way to allocate (entries_list.c). */
+/* What the cases of doors (entries.c, entries_pair.c) ask the driver by: every way to allocate
+ * (entries_list.c). */
 #ifndef GPUSHARE_TEST_ENTRIES_H
 #define GPUSHARE_TEST_ENTRIES_H
 
@@ -21,10 +22,9 @@ double now_ns(void);
 
 /* A driver's function that not every driver has. */
 #define OPTIONAL(result, name, ...) \
-	CUresult (*name##_)(__VA_ARGS__) = \
-		(CUresult (*)(__VA_ARGS__))dlsym(RTLD_DEFAULT, #name); \
+	CUresult (*name##_)(__VA_ARGS__) = (CUresult(*)(__VA_ARGS__))dlsym(RTLD_DEFAULT, #name); \
 	if (!name##_) \
-		return result
+	return result
 
 struct entry {
 	const char *name;

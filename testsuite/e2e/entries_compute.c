@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Kernels one after another until a file is gone, so that a test says when it has seen enough; then what they left. */
+/* Kernels one after another until a file is gone, so that a test says when it has seen enough; then
+ * what they left. */
 #define _GNU_SOURCE
 #include "entries.h"
 
@@ -11,8 +12,10 @@
 #define THREADS 128u
 #define STEPS 200u
 #define WORDS (BLOCKS * THREADS)
-#define BESIDE (32u << 20) /* bytes that no kernel touches: of what is moved in half a second, the rate is still told */
-#define NEXT(x) ((x) * 1664525u + 1013904223u)
+#define BESIDE \
+	(32u << 20) /* bytes that no kernel touches: of what is moved in half a second, the rate \
+		       is still told */
+#define NEXT(x) ((x)*1664525u + 1013904223u)
 
 /* Each word goes on by STEPS numbers of its sequence; WORDS of it. */
 static const char text[] =

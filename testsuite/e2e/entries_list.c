@@ -60,7 +60,8 @@ static CUresult from_pool(size_t bytes, uint64_t *h)
 
 	if (!pool)
 		rc = cuMemPoolCreate_(&pool, &props);
-	return rc == CUDA_SUCCESS ? cuMemAllocFromPoolAsync_((CUdeviceptr *)h, bytes, pool, NULL) : rc;
+	return rc == CUDA_SUCCESS ? cuMemAllocFromPoolAsync_((CUdeviceptr *)h, bytes, pool, NULL) :
+				    rc;
 }
 
 /* ---- virtual memory management ---------------------------------------------- */
@@ -82,7 +83,9 @@ static size_t granularity(void)
 		 CUmemAllocationGranularity_flags);
 
 	return cuMemGetAllocationGranularity_(&g, prop(), CU_MEM_ALLOC_GRANULARITY_MINIMUM) ==
-		       CUDA_SUCCESS ? g : 0;
+			       CUDA_SUCCESS ?
+		       g :
+		       0;
 }
 
 static size_t whole(size_t bytes)
@@ -146,7 +149,8 @@ static CUresult mapped_free(uint64_t h, size_t bytes)
 static CUresult array(size_t bytes, uint64_t *h)
 {
 	CUDA_ARRAY_DESCRIPTOR d = { 1024, (bytes + 4095) / 4096, CU_AD_FORMAT_FLOAT, 1 };
-	OPTIONAL(CUDA_ERROR_NOT_SUPPORTED, cuArrayCreate_v2, CUarray *, const CUDA_ARRAY_DESCRIPTOR *);
+	OPTIONAL(CUDA_ERROR_NOT_SUPPORTED, cuArrayCreate_v2, CUarray *,
+		 const CUDA_ARRAY_DESCRIPTOR *);
 
 	return cuArrayCreate_v2_((CUarray *)h, &d);
 }
@@ -226,7 +230,8 @@ static CUresult stack(size_t bytes, uint64_t *h)
 	size_t each;
 
 	CHECK(cuDeviceGetAttribute(&sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, dev));
-	CHECK(cuDeviceGetAttribute(&threads, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, dev));
+	CHECK(cuDeviceGetAttribute(&threads, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR,
+				   dev));
 	each = (bytes / ((size_t)sms * (size_t)threads) + 16) & ~(size_t)15;
 	return grow(CU_LIMIT_STACK_SIZE, each, h);
 }
@@ -243,9 +248,11 @@ static const char *text(size_t bytes)
 {
 	static char ptx[256];
 
-	snprintf(ptx, sizeof(ptx), ".version 7.0\n.target sm_70\n.address_size 64\n"
+	snprintf(ptx, sizeof(ptx),
+		 ".version 7.0\n.target sm_70\n.address_size 64\n"
 		 ".visible .global .align 4 .b8 big[%zu];\n"
-		 ".visible .entry nothing()\n{\n\tret;\n}\n", bytes);
+		 ".visible .entry nothing()\n{\n\tret;\n}\n",
+		 bytes);
 	return ptx;
 }
 
@@ -262,8 +269,8 @@ static CUresult module_free(uint64_t h, size_t bytes)
 
 static CUresult library(size_t bytes, uint64_t *h)
 {
-	OPTIONAL(CUDA_ERROR_NOT_SUPPORTED, cuLibraryLoadData, void **, const void *, void *, void **,
-		 unsigned int, void *, void **, unsigned int);
+	OPTIONAL(CUDA_ERROR_NOT_SUPPORTED, cuLibraryLoadData, void **, const void *, void *,
+		 void **, unsigned int, void *, void **, unsigned int);
 
 	return cuLibraryLoadData_((void **)h, text(bytes), NULL, NULL, 0, NULL, NULL, 0);
 }
@@ -305,8 +312,8 @@ static CUresult library_file(size_t bytes, uint64_t *h)
 {
 	const char *path;
 	CUresult rc;
-	OPTIONAL(CUDA_ERROR_NOT_SUPPORTED, cuLibraryLoadFromFile, void **, const char *, void *, void **,
-		 unsigned int, void *, void **, unsigned int);
+	OPTIONAL(CUDA_ERROR_NOT_SUPPORTED, cuLibraryLoadFromFile, void **, const char *, void *,
+		 void **, unsigned int, void *, void **, unsigned int);
 
 	path = file_of(bytes);
 	rc = cuLibraryLoadFromFile_((void **)h, path, NULL, NULL, 0, NULL, NULL, 0);
@@ -406,18 +413,21 @@ static CUresult frames(size_t bytes, uint64_t *h)
 	CUresult rc;
 
 	CHECK(cuDeviceGetAttribute(&sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, dev));
-	CHECK(cuDeviceGetAttribute(&threads, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, dev));
+	CHECK(cuDeviceGetAttribute(&threads, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR,
+				   dev));
 	CHECK(cuCtxGetLimit(&stack, CU_LIMIT_STACK_SIZE));
 	each = (stack + bytes / ((size_t)sms * (size_t)threads) + 16) & ~(size_t)15;
 	/* Which word is read is not known beforehand, or the frame would not be. */
-	snprintf(ptx, sizeof(ptx), ".version 7.0\n.target sm_70\n.address_size 64\n"
+	snprintf(ptx, sizeof(ptx),
+		 ".version 7.0\n.target sm_70\n.address_size 64\n"
 		 ".visible .entry frame(.param .u64 out, .param .u32 at)\n{\n"
 		 "\t.local .align 16 .b8 f[%zu];\n\t.reg .b32 %%r<3>;\n\t.reg .b64 %%rd<6>;\n"
 		 "\tld.param.u64 %%rd1, [out];\n\tld.param.u32 %%r1, [at];\n"
 		 "\tmov.u64 %%rd2, f;\n\tcvt.u64.u32 %%rd3, %%r1;\n\tadd.s64 %%rd4, %%rd2, %%rd3;\n"
 		 "\tst.local.u32 [%%rd4], %%r1;\n\tst.local.u32 [f+%zu], %%r1;\n"
 		 "\tld.local.u32 %%r2, [f];\n\tcvta.to.global.u64 %%rd5, %%rd1;\n"
-		 "\tst.global.u32 [%%rd5], %%r2;\n\tret;\n}\n", each, each - 4);
+		 "\tst.global.u32 [%%rd5], %%r2;\n\tret;\n}\n",
+		 each, each - 4);
 	rc = cuCtxCreate(&ctx, NULL, 0, dev);
 	if (rc != CUDA_SUCCESS)
 		return rc;
@@ -448,15 +458,24 @@ static CUresult frames_free(uint64_t h, size_t bytes)
 const struct entry frames_entry = { "frames", frames, frames_free, 0 };
 
 const struct entry entries[] = {
-	{ "linear", linear, linear_free, 16 },      { "pitched", pitched, linear_free, 4 },
-	{ "managed", managed, linear_free, 1 },     { "ordered", ordered, ordered_free, 4 },
-	{ "pool", from_pool, ordered_free, 4 },     { "vmm", vmm, vmm_free, 1 },
-	{ "mapped", mapped, mapped_free, 0 },       { "array", array, array_free, 1 },
-	{ "array3d", array3d, array_free, 1 },      { "mipmap", mipmap, mipmap_free, 0 },
-	{ "heap", heap, heap_free, 0 },             { "stack", stack, stack_free, 0 },
-	{ "printf", fifo, fifo_free, 0 },           { "module", module, module_free, 0 },
-	{ "library", library, library_free, 0 },    { "graph", graph_node, graph_free, 0 },
-	{ "captured", captured, graph_free, 0 },    { "module file", module_file, module_free, 0 },
+	{ "linear", linear, linear_free, 16 },
+	{ "pitched", pitched, linear_free, 4 },
+	{ "managed", managed, linear_free, 1 },
+	{ "ordered", ordered, ordered_free, 4 },
+	{ "pool", from_pool, ordered_free, 4 },
+	{ "vmm", vmm, vmm_free, 1 },
+	{ "mapped", mapped, mapped_free, 0 },
+	{ "array", array, array_free, 1 },
+	{ "array3d", array3d, array_free, 1 },
+	{ "mipmap", mipmap, mipmap_free, 0 },
+	{ "heap", heap, heap_free, 0 },
+	{ "stack", stack, stack_free, 0 },
+	{ "printf", fifo, fifo_free, 0 },
+	{ "module", module, module_free, 0 },
+	{ "library", library, library_free, 0 },
+	{ "graph", graph_node, graph_free, 0 },
+	{ "captured", captured, graph_free, 0 },
+	{ "module file", module_file, module_free, 0 },
 	{ "library file", library_file, library_free, 0 },
 };
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Two processes of one step at its limit: what one has the other cannot have, and an import costs nothing. */
+/* Two processes of one step at its limit: what one has the other cannot have, and an import costs
+ * nothing. */
 #define _GNU_SOURCE
 #include "entries.h"
 
@@ -54,10 +55,18 @@ int pair_second(void)
 		struct answer a = { CUDA_SUCCESS, 0 };
 
 		switch (m.order) {
-		case ALLOC: a.rc = cuMemAlloc(&p, SIZE); break;
-		case FREE: a.rc = cuMemFree(p); break;
-		case OPEN: a.rc = cuIpcOpenMemHandle(&p, m.handle, 1); break;
-		default: a.rc = cuIpcCloseMemHandle(p); break;
+		case ALLOC:
+			a.rc = cuMemAlloc(&p, SIZE);
+			break;
+		case FREE:
+			a.rc = cuMemFree(p);
+			break;
+		case OPEN:
+			a.rc = cuIpcOpenMemHandle(&p, m.handle, 1);
+			break;
+		default:
+			a.rc = cuIpcCloseMemHandle(p);
+			break;
 		}
 		a.left = left_over();
 		all(write(STDOUT_FILENO, &a, sizeof(a)), sizeof(a));
@@ -123,7 +132,8 @@ static void by_turns(int times)
 	failures += granted != times || refused != times;
 }
 
-/* Granted: the other one has it open, at the same price for both; refused: memory of its own meanwhile. */
+/* Granted: the other one has it open, at the same price for both; refused: memory of its own
+ * meanwhile. */
 static void imports(int times)
 {
 	OPTIONAL(, cuIpcGetMemHandle, CUipcMemHandle *, CUdeviceptr);

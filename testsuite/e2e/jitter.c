@@ -52,11 +52,12 @@ static void jitter(void)
 	errno = was;
 }
 
-/* Functions of the C library that the dynamic linker has under several versions: that which programs get. */
+/* Functions of the C library that the dynamic linker has under several versions: that which
+ * programs get. */
 #define REAL(type, name, version) \
 	static _Atomic(type) real; \
 	if (!real) \
-		real = (type)(uintptr_t)dlvsym(RTLD_NEXT, #name, version)
+	real = (type)(uintptr_t)dlvsym(RTLD_NEXT, #name, version)
 
 #define AROUND(name, version, argument) \
 	EXPORT int name(argument *what) \
@@ -76,7 +77,8 @@ AROUND(pthread_cond_broadcast, "GLIBC_2.3.2", pthread_cond_t)
 
 EXPORT long syscall(long number, ...)
 {
-	/* All of them are passed on: no call has more than six arguments, and they are in registers. */
+	/* All of them are passed on: no call has more than six arguments, and they are in
+	 * registers. */
 	__builtin_va_list ap;
 	long a[6], rc;
 

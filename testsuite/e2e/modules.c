@@ -4,7 +4,8 @@
  *
  * Each prints what it found and what the kernel computed: the same without the
  * shim as under it.  Cases: functions, kernels (as a module and as a library
- * list them), library FILE (of a shared library, and what that loads); exit status 1 when a result is not as it must be.
+ * list them), library FILE (of a shared library, and what that loads); exit status 1 when a result
+ * is not as it must be.
  */
 #define _GNU_SOURCE
 #include <cuda.h>
@@ -105,8 +106,9 @@ static const char *library_file;
 /* What is in a library's file, and what it loads from memory. */
 static void library(CUdeviceptr p)
 {
-	CUresult (*load)(CUmodule *module, const void *image);
-	void *handle = dlopen(library_file, RTLD_NOW), *symbol = handle ? dlsym(handle, "library_load") : NULL;
+	CUresult (*load)(CUmodule * module, const void *image);
+	void *handle = dlopen(library_file, RTLD_NOW),
+	     *symbol = handle ? dlsym(handle, "library_load") : NULL;
 	const char *const *text = handle ? dlsym(handle, "library_text") : NULL;
 	char *copy = strdup(ptx);
 	CUmodule its, loaded;

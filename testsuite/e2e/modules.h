@@ -29,7 +29,7 @@
 	"	ret;\n" \
 	"}\n"
 
-static const char ptx[] =
-	".version 7.0\n.target sm_70\n.address_size 64\n" KERNEL("threes", "3") KERNEL("fives", "5");
+static const char ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n" KERNEL("threes", "3")
+	KERNEL("fives", "5");
 
 #endif

@@ -27,32 +27,31 @@
 #define SPIN 1200u
 #define LIMIT_S 100
 
-static const char ptx[] =
-	".version 7.0\n.target sm_70\n.address_size 64\n"
-	".visible .entry lcg(.param .u64 p, .param .u32 spin)\n"
-	"{\n"
-	"	.reg .pred %p1;\n"
-	"	.reg .b32 %r<8>;\n"
-	"	.reg .b64 %rd<4>;\n"
-	"	ld.param.u64 %rd1, [p];\n"
-	"	ld.param.u32 %r1, [spin];\n"
-	"	mov.u32 %r2, %ctaid.x;\n"
-	"	mov.u32 %r3, %ntid.x;\n"
-	"	mov.u32 %r4, %tid.x;\n"
-	"	mad.lo.s32 %r5, %r2, %r3, %r4;\n"
-	"	cvta.to.global.u64 %rd2, %rd1;\n"
-	"	mul.wide.u32 %rd3, %r5, 4;\n"
-	"	add.s64 %rd2, %rd2, %rd3;\n"
-	"	ld.global.u32 %r6, [%rd2];\n"
-	"	mov.u32 %r7, 0;\n"
-	"AGAIN:\n"
-	"	mad.lo.s32 %r6, %r6, 1664525, 1013904223;\n"
-	"	add.s32 %r7, %r7, 1;\n"
-	"	setp.lt.u32 %p1, %r7, %r1;\n"
-	"	@%p1 bra AGAIN;\n"
-	"	st.global.u32 [%rd2], %r6;\n"
-	"	ret;\n"
-	"}\n";
+static const char ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
+			  ".visible .entry lcg(.param .u64 p, .param .u32 spin)\n"
+			  "{\n"
+			  "	.reg .pred %p1;\n"
+			  "	.reg .b32 %r<8>;\n"
+			  "	.reg .b64 %rd<4>;\n"
+			  "	ld.param.u64 %rd1, [p];\n"
+			  "	ld.param.u32 %r1, [spin];\n"
+			  "	mov.u32 %r2, %ctaid.x;\n"
+			  "	mov.u32 %r3, %ntid.x;\n"
+			  "	mov.u32 %r4, %tid.x;\n"
+			  "	mad.lo.s32 %r5, %r2, %r3, %r4;\n"
+			  "	cvta.to.global.u64 %rd2, %rd1;\n"
+			  "	mul.wide.u32 %rd3, %r5, 4;\n"
+			  "	add.s64 %rd2, %rd2, %rd3;\n"
+			  "	ld.global.u32 %r6, [%rd2];\n"
+			  "	mov.u32 %r7, 0;\n"
+			  "AGAIN:\n"
+			  "	mad.lo.s32 %r6, %r6, 1664525, 1013904223;\n"
+			  "	add.s32 %r7, %r7, 1;\n"
+			  "	setp.lt.u32 %p1, %r7, %r1;\n"
+			  "	@%p1 bra AGAIN;\n"
+			  "	st.global.u32 [%rd2], %r6;\n"
+			  "	ret;\n"
+			  "}\n";
 
 static CUcontext ctx;
 static CUfunction kernel;
@@ -146,7 +145,8 @@ static void *one_stream(void *arg)
 		launch(d, stream);
 		CHECK(cuMemcpyDtoHAsync(out, d, BYTES, stream));
 		CHECK(cuStreamSynchronize(stream));
-		expect(right(out, (uint32_t)which, 2), "two kernels and a copy in each of four streams");
+		expect(right(out, (uint32_t)which, 2),
+		       "two kernels and a copy in each of four streams");
 	}
 	CHECK(cuMemFree(d));
 	return NULL;
@@ -225,8 +225,8 @@ static void order(void)
 }
 
 /*
- * More streams at work than a context has channels: if the one in which evicted kernels go on shared one with a stream
- * that waits for them, nothing would end (src/device/shim/channels.h).
+ * More streams at work than a context has channels: if the one in which evicted kernels go on
+ * shared one with a stream that waits for them, nothing would end (src/device/shim/channels.h).
  */
 #define CROWD 14
 static void crowd(void)
@@ -238,7 +238,8 @@ static void crowd(void)
 	for (uint32_t i = 0; i < CROWD; i++) {
 		w[i] = words(i);
 		d[i] = device_words();
-		CHECK(cuStreamCreate(&stream[i], i % 2 ? CU_STREAM_NON_BLOCKING : CU_STREAM_DEFAULT));
+		CHECK(cuStreamCreate(&stream[i],
+				     i % 2 ? CU_STREAM_NON_BLOCKING : CU_STREAM_DEFAULT));
 		CHECK(cuMemcpyHtoD(d[i], w[i], BYTES));
 	}
 	for (int n = 0; n < 2; n++)
@@ -468,7 +469,8 @@ int main(int argc, char **argv)
 	else if (strcmp(name, "many") == 0)
 		many(argc > 2 ? atoi(argv[2]) : 60);
 	else if (strcmp(name, "short") == 0)
-		briefly(argc > 2 ? atoi(argv[2]) : 3000, argc > 3 ? (unsigned int)atoi(argv[3]) : 0);
+		briefly(argc > 2 ? atoi(argv[2]) : 3000,
+			argc > 3 ? (unsigned int)atoi(argv[3]) : 0);
 	else if (strcmp(name, "one") == 0)
 		one(argc > 2 ? atoi(argv[2]) : 60);
 	else if (strcmp(name, "graphs") == 0)

@@ -59,11 +59,12 @@ static void grant(struct gs_msg *answer, uint32_t tag, const struct gs_msg_step 
 static void log_step(FILE *log, const char *what, pid_t pid, uid_t sealer,
 		     const struct gs_msg_step *s)
 {
-	fprintf(log, "%s pid=%d sealer=%u job=%u step=%u uid=%u shares=%u gpu=%u memory=%llu "
-		"priority=%s%u partition=%s qos=%s tier=%u\n", what, (int)pid, (unsigned)sealer, s->job_id,
-		s->step_id, s->uid, s->shares, s->gpu, (unsigned long long)s->memory,
-		s->priority_set ? "" : "unset:", s->priority, s->partition,
-		s->qos, s->tier);
+	fprintf(log,
+		"%s pid=%d sealer=%u job=%u step=%u uid=%u shares=%u gpu=%u memory=%llu "
+		"priority=%s%u partition=%s qos=%s tier=%u\n",
+		what, (int)pid, (unsigned)sealer, s->job_id, s->step_id, s->uid, s->shares, s->gpu,
+		(unsigned long long)s->memory, s->priority_set ? "" : "unset:", s->priority,
+		s->partition, s->qos, s->tier);
 	fflush(log);
 }
 
@@ -83,8 +84,8 @@ static int answer_one(int client, const char *munge_socket, FILE *log, const cha
 		return fflush(log);
 	}
 	begins = request.header.type == GS_MSG_REGISTER;
-	if (gs_auth_open(begins ? request.registration.cred : request.unregister.cred, munge_socket, &step,
-			 &sealer, &err) < 0) {
+	if (gs_auth_open(begins ? request.registration.cred : request.unregister.cred, munge_socket,
+			 &step, &sealer, &err) < 0) {
 		fprintf(log, "FORGED %s\n", err.text);
 		fflush(log);
 		refuse(&answer, request.header.tag, err.text);

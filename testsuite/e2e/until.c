@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * until FILE: one kernel that lasts as long as FILE is there, so that a test says when it has seen enough; some
- * minutes where nobody says so.
+ * until FILE: one kernel that lasts as long as FILE is there, so that a test says when it has seen
+ * enough; some minutes where nobody says so.
  *
- * Each word takes one step of a linear congruential generator: a block-task that ran twice or not at all leaves a
- * wrong one.  A block-task that begins while FILE is there takes its time, the others end at once.
+ * Each word takes one step of a linear congruential generator: a block-task that ran twice or not
+ * at all leaves a wrong one.  A block-task that begins while FILE is there takes its time, the
+ * others end at once.
  */
 #define _GNU_SOURCE
 #include <cuda.h>
@@ -21,7 +22,7 @@
 #define SPIN 76800u /* 12 ms of a block-task on the emulated device */
 #define WORDS (BLOCKS * THREADS)
 #define BYTES (WORDS * sizeof(uint32_t))
-#define NEXT(x) ((x) * 1664525u + 1013904223u)
+#define NEXT(x) ((x)*1664525u + 1013904223u)
 
 static const char ptx[] =
 	".version 7.0\n.target sm_70\n.address_size 64\n"

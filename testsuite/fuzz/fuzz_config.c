@@ -31,7 +31,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		must(c->gpu[i].memory && c->gpu[i].shares &&
 		     gs_config_gpu(c, c->gpu[i].index) == &c->gpu[i]);
 	for (size_t i = 0; i < c->npartition; i++)
-		must(gs_config_priority(c, &(struct gs_config_who){ c->partition[i].name, "", 1001 }) ==
+		must(gs_config_priority(
+			     c, &(struct gs_config_who) { c->partition[i].name, "", 1001 }) ==
 		     (c->partition[i].priority < 0 ? 1000 : c->partition[i].priority));
 	for (size_t i = 0; i < c->nqos; i++)
 		must(gs_config_qos(c, c->qos[i].name) == &c->qos[i] &&

@@ -21,7 +21,8 @@ static void must(int holds)
 
 static void inside(struct gs_bytes part, const uint8_t *data, size_t size)
 {
-	must(!part.len || (part.data >= data && part.len <= size && (size_t)(part.data - data) <= size - part.len));
+	must(!part.len || (part.data >= data && part.len <= size &&
+			   (size_t)(part.data - data) <= size - part.len));
 	for (size_t i = 0; i < part.len; i += 512)
 		sink += part.data[i];
 	if (part.len)
@@ -51,7 +52,8 @@ static void cubin(const uint8_t *data, size_t size)
 	if (gs_cubin_open(data, size, &w, NULL) < 0)
 		return;
 	while (gs_cubin_next(&w, &name, NULL) > 0)
-		must(*name && (const uint8_t *)name >= data && (const uint8_t *)name + strlen(name) < data + size);
+		must(*name && (const uint8_t *)name >= data &&
+		     (const uint8_t *)name + strlen(name) < data + size);
 }
 
 static void host(const uint8_t *data, size_t size)

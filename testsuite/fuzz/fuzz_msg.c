@@ -20,10 +20,15 @@ static size_t walk(const struct gs_msg *m)
 	switch (m->header.type) {
 #define U32(f) n += body->f;
 #define U64(f) n += body->f;
-#define BLOB(f, len) n += (unsigned char)body->f[(len) - 1];
-#define STR(f, len) if (strlen(body->f) >= (len)) abort();
+#define BLOB(f, len) n += (unsigned char)body->f[(len)-1];
+#define STR(f, len) \
+	if (strlen(body->f) >= (len)) \
+		abort();
 #define MSG(NAME, name, direction, fields) \
-	case GS_MSG_##NAME: { const struct gs_msg_##name *body = &m->name; fields break; }
+	case GS_MSG_##NAME: { \
+		const struct gs_msg_##name *body = &m->name; \
+		fields break; \
+	}
 #include "gpushare/proto/msg.def"
 #undef MSG
 #undef STR
@@ -58,9 +63,12 @@ static void check_body(const uint8_t *data, size_t size)
 
 	if (!m)
 		return;
-	m->header = (struct gs_msg_header){ GS_MSG_MAGIC, GS_MSG_VERSION, type, (uint16_t)body_bytes[type], 0, 0 };
+	m->header = (struct gs_msg_header) {
+		GS_MSG_MAGIC, GS_MSG_VERSION, type, (uint16_t)body_bytes[type], 0, 0
+	};
 	if (size > 1)
-		memcpy((uint8_t *)m + sizeof(m->header), data + 1, size - 1 < body_bytes[type] ? size - 1 : body_bytes[type]);
+		memcpy((uint8_t *)m + sizeof(m->header), data + 1,
+		       size - 1 < body_bytes[type] ? size - 1 : body_bytes[type]);
 	check(m, bytes);
 	free(m);
 }

@@ -50,10 +50,13 @@ static void check_report(const struct ptx_transformed *t, uint32_t asked, int ev
 		if ((k->transform == PTX_TRANSFORM_AS_IS) != (k->transforms == 0))
 			die("form and forms differ", k->name);
 		for (unsigned f = PTX_TRANSFORM_AS_IS + 1; f < PTX_TRANSFORM_COUNT; f++) {
-			if (k->transforms & PTX_TRANSFORM_BIT(f) && !has_entry(m, k->name, ptx_transform_suffix((enum ptx_transform_kind)f)))
+			if (k->transforms & PTX_TRANSFORM_BIT(f) &&
+			    !has_entry(m, k->name,
+				       ptx_transform_suffix((enum ptx_transform_kind)f)))
 				die("a variant is missing", k->name);
 			if (every && asked & PTX_TRANSFORM_BIT(f) &&
-			    !(k->transforms & PTX_TRANSFORM_BIT(f)) != (k->why_not[f].reason != PTX_REASON_NONE))
+			    !(k->transforms & PTX_TRANSFORM_BIT(f)) !=
+				    (k->why_not[f].reason != PTX_REASON_NONE))
 				die("no variant without a reason", k->name);
 		}
 	}

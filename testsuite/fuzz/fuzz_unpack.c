@@ -26,7 +26,8 @@ static void put(uint8_t *at, uint64_t v, unsigned bytes)
 }
 
 /* A container with one entry of `len` packed bytes; malloc'd. */
-static uint8_t *container(const uint8_t *packed, size_t len, int zstd, uint64_t unpacked, size_t *size)
+static uint8_t *container(const uint8_t *packed, size_t len, int zstd, uint64_t unpacked,
+			  size_t *size)
 {
 	size_t stored = (len + 7) & ~(size_t)7;
 	uint8_t *c, *e;
@@ -62,7 +63,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (size < 5)
 		return 0;
-	c = container(data + 4, size - 4, data[0] & 1, data[1] | (uint64_t)data[2] << 8 | (uint64_t)data[3] << 16, &bytes);
+	c = container(data + 4, size - 4, data[0] & 1,
+		      data[1] | (uint64_t)data[2] << 8 | (uint64_t)data[3] << 16, &bytes);
 	must(gs_fatbin_open(c, bytes, &fb, NULL) == 0 && fb.bytes.len == bytes);
 	if (gs_fatbin_next(&fb, &at, &e, NULL) == 1) {
 		must(e.packing == (data[0] & 1 ? GS_PACKING_ZSTD : GS_PACKING_LZ4));
@@ -70,7 +72,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (whole)
 			must(whole[len] == 0);
 		if (whole && len >= sizeof(head))
-			must(gs_fatbin_peek(&e, head, sizeof(head), NULL) == 0 && memcmp(head, whole, sizeof(head)) == 0);
+			must(gs_fatbin_peek(&e, head, sizeof(head), NULL) == 0 &&
+			     memcmp(head, whole, sizeof(head)) == 0);
 		free(whole);
 		if (gs_fatbin_best_ptx(&fb, 90, &text, &len, NULL) == 1) {
 			must(strlen(text) == len);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Fuzz target: any bytes as a workload file; a small one that is accepted is simulated under every policy. */
+/* Fuzz target: any bytes as a workload file; a small one that is accepted is simulated under every
+ * policy. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,10 +3,8 @@
 #include "device/cudart/runtime.h"
 #include "cudart_abi.h"
 
-const struct abi_fact abi_ours[] = {
-	ABI_FACTS
+const struct abi_fact abi_ours[] = { ABI_FACTS
 #define E(name, value, text) V(name)
 #include "device/cudart/errors.def"
 #undef E
-	{ NULL, 0 }
-};
+				     { NULL, 0 } };

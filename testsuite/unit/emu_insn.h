@@ -16,9 +16,13 @@ static inline uint64_t run(const char *body)
 	CUfunction f;
 	CUmodule m;
 
-	snprintf(ptx, sizeof(ptx), HEAD ".visible .entry k(.param .u64 o)\n{\n"
-		 ".reg .pred %%p<10>; .reg .b16 %%h<20>; .reg .b32 %%r<40>; .reg .b64 %%rd<40>; .reg .f32 %%f<20>; .reg .f64 %%d<20>;\n"
-		 "ld.param.u64 %%rd0, [o];\n%s\nst.global.u64 [%%rd0], %%rd9;\nret;\n}\n", body);
+	snprintf(
+		ptx, sizeof(ptx),
+		HEAD
+		".visible .entry k(.param .u64 o)\n{\n"
+		".reg .pred %%p<10>; .reg .b16 %%h<20>; .reg .b32 %%r<40>; .reg .b64 %%rd<40>; .reg .f32 %%f<20>; .reg .f64 %%d<20>;\n"
+		"ld.param.u64 %%rd0, [o];\n%s\nst.global.u64 [%%rd0], %%rd9;\nret;\n}\n",
+		body);
 	OK(cuModuleLoadData(&m, ptx));
 	OK(cuModuleGetFunction(&f, m, "k"));
 	OK(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
@@ -38,8 +42,8 @@ static inline void check(const struct row *rows, size_t n)
 		uint64_t got = run(rows[i].body);
 
 		if (got != rows[i].want)
-			print_message("%s\n got 0x%llx want 0x%llx\n", rows[i].body, (unsigned long long)got,
-				      (unsigned long long)rows[i].want);
+			print_message("%s\n got 0x%llx want 0x%llx\n", rows[i].body,
+				      (unsigned long long)got, (unsigned long long)rows[i].want);
 		assert_true(got == rows[i].want);
 	}
 }

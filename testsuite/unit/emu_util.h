@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the emulated device's tests share: a device of their own in a temporary directory, and short ways to run PTX. */
+/* What the emulated device's tests share: a device of their own in a temporary directory, and short
+ * ways to run PTX. */
 #ifndef GPUSHARE_TEST_EMU_UTIL_H
 #define GPUSHARE_TEST_EMU_UTIL_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Doors by which variables of modules get device memory: text, machine code, containers, files of them. */
+/* Doors by which variables of modules get device memory: text, machine code, containers, files of
+ * them. */
 #define _GNU_SOURCE
 #include <elf.h>
 #include <setjmp.h>
@@ -20,7 +21,8 @@ static const char *text_of(uint64_t mib)
 {
 	static char ptx[256];
 
-	snprintf(ptx, sizeof(ptx), ".version 7.0\n.target sm_75\n.address_size 64\n"
+	snprintf(ptx, sizeof(ptx),
+		 ".version 7.0\n.target sm_75\n.address_size 64\n"
 		 ".visible .global .align 4 .u32 big[%llu];\n.extern .global .u32 other[7];\n",
 		 (unsigned long long)(mib * MIB / 4));
 	return ptx;
@@ -39,7 +41,7 @@ static const struct cubin {
 	Elf64_Ehdr header;
 	Elf64_Shdr section[4];
 	char names[40];
-} *cubin_of(uint64_t mib)
+} * cubin_of(uint64_t mib)
 {
 	static struct cubin c;
 	static const char names[] = "\0.shstrtab\0.nv.global\0.nv.shared.k";
@@ -55,12 +57,18 @@ static const struct cubin {
 	c.header.e_shnum = 4;
 	c.header.e_shstrndx = 1;
 	memcpy(c.names, names, sizeof(names));
-	c.section[1] = (Elf64_Shdr){ .sh_name = 1, .sh_type = SHT_STRTAB, .sh_size = sizeof(names),
-				     .sh_offset = offsetof(struct cubin, names) };
-	c.section[2] = (Elf64_Shdr){ .sh_name = 11, .sh_type = SHT_NOBITS, .sh_size = mib * MIB,
-				     .sh_flags = SHF_ALLOC | SHF_WRITE };
-	c.section[3] = (Elf64_Shdr){ .sh_name = 22, .sh_type = SHT_NOBITS, .sh_size = 48 << 10,
-				     .sh_flags = SHF_ALLOC | SHF_WRITE };
+	c.section[1] = (Elf64_Shdr) { .sh_name = 1,
+				      .sh_type = SHT_STRTAB,
+				      .sh_size = sizeof(names),
+				      .sh_offset = offsetof(struct cubin, names) };
+	c.section[2] = (Elf64_Shdr) { .sh_name = 11,
+				      .sh_type = SHT_NOBITS,
+				      .sh_size = mib * MIB,
+				      .sh_flags = SHF_ALLOC | SHF_WRITE };
+	c.section[3] = (Elf64_Shdr) { .sh_name = 22,
+				      .sh_type = SHT_NOBITS,
+				      .sh_size = 48 << 10,
+				      .sh_flags = SHF_ALLOC | SHF_WRITE };
 	return &c;
 }
 

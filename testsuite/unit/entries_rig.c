@@ -66,9 +66,10 @@ static CUresult context(CUcontext *ctx)
 static CUresult attribute(int *value, CUdevice_attribute a, CUdevice dev)
 {
 	(void)dev;
-	*value = a == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT ? FAKE_SMS :
+	*value = a == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT           ? FAKE_SMS :
 		 a == CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR ? 2048 :
-		 a == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR ? 9 : 0;
+		 a == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR       ? 9 :
+									   0;
 	return CUDA_SUCCESS;
 }
 
@@ -188,8 +189,7 @@ static CUresult whole_total(size_t *bytes, CUdevice dev)
 	return CUDA_SUCCESS;
 }
 
-static CUresult load(CUmodule *module, const void *image, unsigned int n, CUjit_option *o,
-		     void **v)
+static CUresult load(CUmodule *module, const void *image, unsigned int n, CUjit_option *o, void **v)
 {
 	(void)image, (void)n, (void)o, (void)v;
 	return give((uint64_t *)module);
@@ -398,17 +398,25 @@ static CUresult heap_back(uint64_t h)
 }
 
 const struct entry entries[] = {
-	{ "linear", entry_linear, entry_free_pointer },      { "pitched", pitched, entry_free_pointer },
-	{ "managed", managed, entry_free_pointer },    { "async", entry_async, entry_free_async },
-	{ "pool", entry_from_pool, entry_free_async },  { "vmm", entry_created, entry_release_created },
-	{ "array", entry_array2d, destroy_array },     { "array3d", array3d, destroy_array },
+	{ "linear", entry_linear, entry_free_pointer },
+	{ "pitched", pitched, entry_free_pointer },
+	{ "managed", managed, entry_free_pointer },
+	{ "async", entry_async, entry_free_async },
+	{ "pool", entry_from_pool, entry_free_async },
+	{ "vmm", entry_created, entry_release_created },
+	{ "array", entry_array2d, destroy_array },
+	{ "array3d", array3d, destroy_array },
 	{ "mipmapped", mipmapped, destroy_mipmapped },
 	{ "external", external, destroy_external },
-	{ "graph", graph, destroy_graph },       { "module", entry_module, entry_unload },
-	{ "module file", entry_module_file, entry_unload },  { "cubin", entry_cubin, entry_unload },
-	{ "cubin file", entry_cubin_file, entry_unload },    { "machine code", entry_machine_code, entry_unload },
+	{ "graph", graph, destroy_graph },
+	{ "module", entry_module, entry_unload },
+	{ "module file", entry_module_file, entry_unload },
+	{ "cubin", entry_cubin, entry_unload },
+	{ "cubin file", entry_cubin_file, entry_unload },
+	{ "machine code", entry_machine_code, entry_unload },
 	{ "library file", entry_library_file, entry_unload_library },
-	{ "context", a_context, destroy_context }, { "heap", heap, heap_back },
+	{ "context", a_context, destroy_context },
+	{ "heap", heap, heap_back },
 };
 
 const size_t ndoors = sizeof(entries) / sizeof(entries[0]);

@@ -19,14 +19,17 @@
 
 extern struct rig {
 	struct shim_session *s;
-	CUresult answer;               /* of the calls that allocate */
-	uint64_t again;                /* the handle that the next of them gives; 0: a new one */
-	CUresult refusal;              /* the answer of cuMemMap, cuMemUnmap, cuMemRelease and cuMemPoolDestroy, */
-	void (*inside)(void);          /* and what another thread does while the next of them, or the next
-					  cuMemRetainAllocationHandle, is in the driver */
-	uint64_t pool_has;             /* what the pool reports as reserved */
-	_Atomic unsigned int requests;     /* about the current context, its device, that one's pool, what it has, captures */
-	void (*requested)(void);           /* what another thread does while the pool is asked for that, once */
+	CUresult answer;  /* of the calls that allocate */
+	uint64_t again;   /* the handle that the next of them gives; 0: a new one */
+	CUresult refusal; /* the answer of cuMemMap, cuMemUnmap, cuMemRelease and cuMemPoolDestroy,
+			   */
+	void (*inside)(void); /* and what another thread does while the next of them, or the next
+				 cuMemRetainAllocationHandle, is in the driver */
+	uint64_t pool_has;    /* what the pool reports as reserved */
+	_Atomic unsigned int requests; /* about the current context, its device, that one's pool,
+					  what it has, captures */
+	void (*requested)(
+		void); /* what another thread does while the pool is asked for that, once */
 	CUstreamCaptureStatus capture; /* of every stream */
 	size_t limit;                  /* every limit of the context */
 	int frame;                     /* bytes of local memory of every kernel */

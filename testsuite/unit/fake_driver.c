@@ -100,8 +100,9 @@ static CUresult fake_current(CUcontext *ctx)
 
 static CUresult fake_set_current(CUcontext ctx)
 {
-	return (uintptr_t)ctx >= (uintptr_t)FAKE_CONTEXT && (uintptr_t)ctx <= current ? CUDA_SUCCESS :
-										CUDA_ERROR_INVALID_CONTEXT;
+	return (uintptr_t)ctx >= (uintptr_t)FAKE_CONTEXT && (uintptr_t)ctx <= current ?
+		       CUDA_SUCCESS :
+		       CUDA_ERROR_INVALID_CONTEXT;
 }
 
 static CUresult fake_query(CUstream stream)
@@ -297,8 +298,11 @@ static CUresult fake_write(CUstream stream, CUdeviceptr at, cuuint32_t value, un
 	(void)flags;
 	if (!busy)
 		__atomic_store_n((uint32_t *)(uintptr_t)at, value, __ATOMIC_SEQ_CST);
-	snprintf(name, sizeof(name), "write%s%u", (uintptr_t)stream == 0x10 ? "-control-" :
-		 (uintptr_t)stream == 0x20 ? "-relaunch-" : "-", value);
+	snprintf(name, sizeof(name), "write%s%u",
+		 (uintptr_t)stream == 0x10 ? "-control-" :
+		 (uintptr_t)stream == 0x20 ? "-relaunch-" :
+					     "-",
+		 value);
 	return called_in(name, stream);
 }
 
@@ -417,9 +421,8 @@ static CUresult fake_wait(CUstream stream, CUdeviceptr at, cuuint32_t value, uns
 CUfunction fake_launched, fake_elsewhere;
 
 static CUresult fake_launch(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz,
-			    unsigned int bx, unsigned int by, unsigned int bz,
-			    unsigned int shared, CUstream stream, void **kernel_params,
-			    void **extra)
+			    unsigned int bx, unsigned int by, unsigned int bz, unsigned int shared,
+			    CUstream stream, void **kernel_params, void **extra)
 {
 	(void)gy, (void)gz, (void)bx, (void)by, (void)bz, (void)shared, (void)kernel_params;
 	if (fake_elsewhere && f == fake_elsewhere)
@@ -429,7 +432,8 @@ static CUresult fake_launch(CUfunction f, unsigned int gx, unsigned int gy, unsi
 	if (extra)
 		memcpy(params, extra[1], *(size_t *)extra[3]);
 	if (f == FAKE_VARIANT)
-		return called_in((uintptr_t)stream == 0x20 ? "relaunch-variant" : "launch-variant", stream);
+		return called_in((uintptr_t)stream == 0x20 ? "relaunch-variant" : "launch-variant",
+				 stream);
 	return called_in("launch-original", stream);
 }
 

@@ -42,7 +42,8 @@ unsigned int fake_driver_grid(void);
 /* The next call of that kind fails once with rc. */
 void fake_driver_fail(const char *call, CUresult rc);
 
-/* So many bytes of local memory each thread of f takes; one function at a time, others take none. */
+/* So many bytes of local memory each thread of f takes; one function at a time, others take none.
+ */
 void fake_driver_frame(CUfunction f, int bytes);
 
 /* Called by the caller's thread inside each call that is recorded, before it is; NULL: no more. */
@@ -55,11 +56,13 @@ CUcontext fake_driver_renew(void);
 
 /* The current context is destroyed, and another one has got its handle. */
 void fake_driver_reuse(void);
-/* Calls so far with events of a context that was destroyed, over which a driver crashes; and the events there are. */
+/* Calls so far with events of a context that was destroyed, over which a driver crashes; and the
+ * events there are. */
 unsigned int fake_driver_stale(void);
 int fake_driver_events(void);
 
-/* From now on the GPU does nothing that is enqueued: what goes out is not over until the test says so. */
+/* From now on the GPU does nothing that is enqueued: what goes out is not over until the test says
+ * so. */
 void fake_driver_busy(int is);
 
 /* What lies between two events from now on; 0, as at first: nothing that can be learned from. */
@@ -69,7 +72,8 @@ void fake_driver_late(int times);
 /* How often that has been asked. */
 unsigned int fake_driver_timed(void);
 
-/* So many blocks of the original and of the variant fit on an SM from now on; FAKE_BLOCKS_PER_SM at first. */
+/* So many blocks of the original and of the variant fit on an SM from now on; FAKE_BLOCKS_PER_SM at
+ * first. */
 void fake_driver_fits(unsigned int own, unsigned int variant);
 /* How often that has been asked since. */
 unsigned int fake_driver_fit_requested(void);

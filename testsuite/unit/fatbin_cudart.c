@@ -3,7 +3,8 @@
  * `fatbin_cudart LIBRARY`: loads a library that nvcc compiled and does what
  * cudart does for it: its constructors hand over the wrappers of its
  * containers, which go to the driver as they are, and its kernels are asked
- * for by name and set up; with FATBIN_OWN, what is the program's own.  nvcc's host code needs the functions below.
+ * for by name and set up; with FATBIN_OWN, what is the program's own.  nvcc's host code needs the
+ * functions below.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -39,7 +40,8 @@ VISIBLE void **__cudaRegisterFatBinary(void *wrapper)
 	CUresult rc;
 
 	load = (__typeof__(load))function("cuLibraryLoadData");
-	if (getenv("FATBIN_OWN")) { /* as if the program had put it together: it lies in no library */
+	if (getenv("FATBIN_OWN")) { /* as if the program had put it together: it lies in no library
+				     */
 		own = malloc(WRAPPER);
 		if (!own)
 			abort();
@@ -53,9 +55,9 @@ VISIBLE void **__cudaRegisterFatBinary(void *wrapper)
 
 void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name,
 			    int limit, void *tid, void *bid, void *block, void *grid, int *warp);
-VISIBLE void __cudaRegisterFunction(void **handle, const char *host, char *device,
-				    const char *name, int limit, void *tid, void *bid,
-				    void *block, void *grid, int *warp)
+VISIBLE void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name,
+				    int limit, void *tid, void *bid, void *block, void *grid,
+				    int *warp)
 {
 	__typeof__(&cuLibraryGetKernel) get;
 	__typeof__(&cuKernelSetAttribute) set_of_kernel;
@@ -73,7 +75,8 @@ VISIBLE void __cudaRegisterFunction(void **handle, const char *host, char *devic
 	set_of_function = (__typeof__(set_of_function))function("cuFuncSetAttribute");
 	rc = get(&kernel, *(CUlibrary *)handle, name);
 	if (rc == CUDA_SUCCESS)
-		rc = set_of_kernel(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 1000, kernel, 0);
+		rc = set_of_kernel(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 1000, kernel,
+				   0);
 	if (rc == CUDA_SUCCESS)
 		rc = get_function(&f, kernel);
 	if (rc == CUDA_SUCCESS)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The containers in testsuite/unit/data/fatbin, for the fatbin reader's tests; every call fails its test. */
+/* The containers in testsuite/unit/data/fatbin, for the fatbin reader's tests; every call fails its
+ * test. */
 #ifndef TESTSUITE_FATBIN_DATA_H
 #define TESTSUITE_FATBIN_DATA_H
 

@@ -49,8 +49,8 @@ static void record(struct gs_bytes image)
 }
 
 VISIBLE CUresult cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jit,
-				   void **jit_values, unsigned int njit,
-				   CUlibraryOption *options, void **values, unsigned int n)
+				   void **jit_values, unsigned int njit, CUlibraryOption *options,
+				   void **values, unsigned int n)
 {
 	struct gs_bytes image;
 	int linked;
@@ -105,8 +105,8 @@ VISIBLE CUresult cuKernelSetAttribute(CUfunction_attribute attribute, int value,
 				      CUdevice device)
 {
 	(void)device;
-	printf("driver: attribute %d of %s is %d\n", (int)attribute, kernels[number_of(kernel)].name,
-	       value);
+	printf("driver: attribute %d of %s is %d\n", (int)attribute,
+	       kernels[number_of(kernel)].name, value);
 	return CUDA_SUCCESS;
 }
 

@@ -47,10 +47,15 @@ void begin(const char *policy)
 
 void join_as(struct client *c, uint64_t id, int32_t priority, int adopted)
 {
-	struct gs_gpu_client_params p = { .id = id, .page = c->page, .usage = &c->usage,
-				      .kernels = &c->map, .priority = priority,
-				      .shares = 50, .name = "a client", .force_ns = force_ns,
-				      .counted = c->counted };
+	struct gs_gpu_client_params p = { .id = id,
+					  .page = c->page,
+					  .usage = &c->usage,
+					  .kernels = &c->map,
+					  .priority = priority,
+					  .shares = 50,
+					  .name = "a client",
+					  .force_ns = force_ns,
+					  .counted = c->counted };
 
 	c->gpu_client = gs_gpu_add(gpu, &p, adopted, now);
 	assert_non_null(c->gpu_client);

@@ -33,7 +33,7 @@ struct gs_gpu_options options_of(const char *policy);
 void begin(const char *policy);
 void begin_with(const struct gs_gpu_options *options);
 /* All of them leave, and the GPU is gone. */
-#define all_leave(...) all_leave_of((struct client *[]){ __VA_ARGS__, NULL })
+#define all_leave(...) all_leave_of((struct client *[]) { __VA_ARGS__, NULL })
 void all_leave_of(struct client **clients);
 void join_as(struct client *c, uint64_t id, int32_t priority, int adopted);
 struct client *join(uint64_t id, int32_t priority);

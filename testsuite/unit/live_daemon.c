@@ -56,8 +56,8 @@ void live_begin(struct live *l)
 
 void live_end(struct live *l)
 {
-	static const char *const files[] = { "g.conf", "g.log", "g.sock.state", "g.sock",
-					     "g.sock.lock", "g.pid" };
+	static const char *const files[] = { "g.conf", "g.log",       "g.sock.state",
+					     "g.sock", "g.sock.lock", "g.pid" };
 	char path[128];
 
 	if (l->pid)
@@ -74,9 +74,12 @@ void live_configure(const struct live *l, const char *extra)
 	FILE *f = fopen(l->conf, "w");
 
 	assert_non_null(f);
-	fprintf(f, "Socket=%s\nPidFile=%s\nLogFile=%s\nReportToSlurm=no\nAllowLocal=yes\n"
+	fprintf(f,
+		"Socket=%s\nPidFile=%s\nLogFile=%s\nReportToSlurm=no\nAllowLocal=yes\n"
 		"EvictDeadline=30s\nGpu=0 Memory=1000M\nPartition=high Priority=10\n%s%s",
-		l->socket, l->pid_file, l->log, strstr(extra, "PolicyParameters=") ? "" : "PolicyParameters=leave_within=1s\n", extra);
+		l->socket, l->pid_file, l->log,
+		strstr(extra, "PolicyParameters=") ? "" : "PolicyParameters=leave_within=1s\n",
+		extra);
 	assert_int_equal(fclose(f), 0);
 }
 

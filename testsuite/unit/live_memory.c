@@ -48,7 +48,7 @@ json_t *memory_job_row(json_t *all, uint32_t job)
 	json_t *steps = json_object_get(json_array_get(all, 0), "steps"), *row;
 	size_t i;
 
-	json_array_foreach(steps, i, row)
+	json_array_foreach (steps, i, row)
 		if (json_integer_value(json_object_get(row, "job")) == (json_int_t)job)
 			return row;
 	fail_msg("job %u is not in the report", job);

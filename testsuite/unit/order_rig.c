@@ -44,7 +44,8 @@ void enter(struct shim_section *p, CUstream stream, int blocks)
 	struct shim_owned *own = shim_owned_here();
 
 	if (blocks || !own || shim_is_uncommon(~UINT32_C(0))) {
-		shim_order_enter(p, context, stream, blocks, blocks && shim_stream_is_legacy(stream));
+		shim_order_enter(p, context, stream, blocks,
+				 blocks && shim_stream_is_legacy(stream));
 		return;
 	}
 	sched_yield(); /* another thread may come between the two */
@@ -100,7 +101,7 @@ void come(struct visitor *v, CUstream stream, int blocks)
 {
 	uint64_t until = gs_clock_ns() + LIMIT_NS;
 
-	*v = (struct visitor){ .stream = stream, .blocks = blocks };
+	*v = (struct visitor) { .stream = stream, .blocks = blocks };
 	assert_int_equal(pthread_create(&v->thread, NULL, visit, v), 0);
 	do
 		usleep(WATCH_US);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Threads that enter a passage (device/shim/order.h) and leave it when told, without a driver: what the tests of passages share. */
+/* Threads that enter a passage (device/shim/order.h) and leave it when told, without a driver: what
+ * the tests of passages share. */
 #ifndef GPUSHARE_TEST_ORDER_RIG_H
 #define GPUSHARE_TEST_ORDER_RIG_H
 
@@ -18,7 +19,8 @@
 extern _Atomic int held;
 extern const struct shim_context *const context;
 
-/* As launch_calls.c: the owner's launches that hold nothing have a way of their own where nobody has done anything else odd. */
+/* As launch_calls.c: the owner's launches that hold nothing have a way of their own where nobody
+ * has done anything else odd. */
 void enter(struct shim_section *p, CUstream stream, int blocks);
 
 /* Nobody has launched yet: the first one that does has the way of its own that one thread has. */
@@ -50,6 +52,8 @@ int order_owners(void);
 
 #define BOTH(test) \
 	{ #test ", at first one thread", test, begin_anew, NULL, NULL }, \
-		{ #test ", not so", test, begin_shared, NULL, NULL }
+	{ \
+#test ", not so", test, begin_shared, NULL, NULL \
+	}
 
 #endif

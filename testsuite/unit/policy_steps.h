@@ -29,15 +29,17 @@ static inline struct gs_sched *make(const char *policy)
 }
 
 static inline void arrive(struct gs_sched *s, uint64_t id, uint64_t alone, int priority,
-		   uint32_t shares, uint64_t now)
+			  uint32_t shares, uint64_t now)
 {
-	struct gs_task_params p = { .nt = 100, .alone_ns = alone, .priority = priority,
-				    .shares = shares };
+	struct gs_task_params p = {
+		.nt = 100, .alone_ns = alone, .priority = priority, .shares = shares
+	};
 
 	assert_int_equal(gs_sched_arrive(s, id, &p, now, NULL), 0);
 }
 
-static inline uint64_t expect(struct gs_sched *s, uint64_t now, enum gs_action action, uint64_t task)
+static inline uint64_t expect(struct gs_sched *s, uint64_t now, enum gs_action action,
+			      uint64_t task)
 {
 	struct gs_decision d;
 

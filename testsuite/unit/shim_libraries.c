@@ -19,8 +19,9 @@
 uintptr_t next_library = 0x100000;
 _Atomic int inside;
 
-static CUresult fake_library(CUlibrary *library, const void *code, CUjit_option *jit, void **jit_values, unsigned int njit,
-			     CUlibraryOption *options, void **values, unsigned int n)
+static CUresult fake_library(CUlibrary *library, const void *code, CUjit_option *jit,
+			     void **jit_values, unsigned int njit, CUlibraryOption *options,
+			     void **values, unsigned int n)
 {
 	(void)code, (void)jit, (void)jit_values, (void)njit, (void)options, (void)values, (void)n;
 	*library = (CUlibrary)next_library;
@@ -75,7 +76,8 @@ CUresult fake_module(CUmodule *module, CUlibrary library)
 	return fake_inside();
 }
 
-static CUresult fake_add_kernel(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps, size_t n, const CUDA_KERNEL_NODE_PARAMS *p)
+static CUresult fake_add_kernel(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps, size_t n,
+				const CUDA_KERNEL_NODE_PARAMS *p)
 {
 	(void)node, (void)graph, (void)deps, (void)n;
 	return p ? fake_inside() : CUDA_ERROR_INVALID_VALUE;
@@ -99,7 +101,8 @@ static CUresult fake_exchange(CUstreamCaptureMode *mode)
 
 static CUresult fake_capturing(CUstream stream, CUstreamCaptureStatus *status)
 {
-	*status = is_captured && stream == OTHER ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
+	*status = is_captured && stream == OTHER ? CU_STREAM_CAPTURE_STATUS_ACTIVE :
+						   CU_STREAM_CAPTURE_STATUS_NONE;
 	return CUDA_SUCCESS;
 }
 
@@ -117,7 +120,8 @@ void launch_it(CUlibrary library, CUkernel of)
 {
 	(void)library;
 	assert_int_equal(launch_in((CUfunction)(uintptr_t)of, 1, OTHER), CUDA_SUCCESS);
-	inside = 1; /* the launch itself, which the rig's driver has taken, and what it asked before */
+	inside = 1; /* the launch itself, which the rig's driver has taken, and what it asked before
+		     */
 }
 
 static struct call {
@@ -142,7 +146,8 @@ CUlibrary load_text(const char *text, CUkernel *one, CUkernel *two)
 	CUlibrary library = NULL;
 
 	next_library += 0x10000;
-	assert_int_equal(cuLibraryLoadData(&library, text, NULL, NULL, 0, NULL, NULL, 0), CUDA_SUCCESS);
+	assert_int_equal(cuLibraryLoadData(&library, text, NULL, NULL, 0, NULL, NULL, 0),
+			 CUDA_SUCCESS);
 	assert_int_equal(cuLibraryGetKernel(one, library, "one"), CUDA_SUCCESS);
 	if (two)
 		assert_int_equal(cuLibraryGetKernel(two, library, "two"), CUDA_SUCCESS);
@@ -161,7 +166,7 @@ void expect_wait(call_fn fn, CUlibrary library, CUkernel of)
 
 	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
 	slot = active();
-	call = (struct call){ .fn = fn, .library = library, .kernel = of };
+	call = (struct call) { .fn = fn, .library = library, .kernel = of };
 	inside = 0;
 	pthread_create(&thread, NULL, make_call, NULL);
 	EVENTUALLY(call.begun);
@@ -198,7 +203,8 @@ void shim_libraries_setup(void)
 	shim_slot[SHIM_FN_cuThreadExchangeStreamCaptureMode] = (void *)(uintptr_t)fake_exchange;
 	shim_slot[SHIM_FN_cuStreamIsCapturing] = (void *)(uintptr_t)fake_capturing;
 	shim_slot[SHIM_FN_cuKernelGetParamInfo] = (void *)(uintptr_t)fake_inside;
-	shim_slot[SHIM_FN_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags] = (void *)(uintptr_t)fake_inside;
+	shim_slot[SHIM_FN_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags] =
+		(void *)(uintptr_t)fake_inside;
 	shim_slot[SHIM_FN_cuGraphAddKernelNode_v2] = (void *)(uintptr_t)fake_add_kernel;
 	shim_slot[SHIM_FN_cuGraphAddNode] = (void *)(uintptr_t)fake_inside;
 	shim_slot[SHIM_FN_cuGraphKernelNodeSetParams_v2] = (void *)(uintptr_t)fake_inside;

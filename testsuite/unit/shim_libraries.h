@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Under the shim, beside the rig (shim_rig.h): a driver whose libraries are numbers with two kernels each, and what the calls
- * for them wait for.  What test_shim_loading.c and test_shim_functions.c share.
+ * Under the shim, beside the rig (shim_rig.h): a driver whose libraries are numbers with two
+ * kernels each, and what the calls for them wait for.  What test_shim_loading.c and
+ * test_shim_functions.c share.
  */
 #ifndef TESTSUITE_UNIT_SHIM_LIBRARIES_H
 #define TESTSUITE_UNIT_SHIM_LIBRARIES_H
@@ -12,13 +13,14 @@ extern void *shim_slot[SHIM_FN_COUNT];
 
 #define OTHER ((CUstream)0x7100) /* a stream of which the captures are */
 
-extern uintptr_t next_library;           /* what is loaded last; the next one is above it */
-extern _Atomic int inside;               /* calls that have come to the driver */
-extern CUresult module_rc;               /* what a library's text gets when it is compiled... */
-extern unsigned int refused_texts;       /* ...so many times, if that is an error */
-extern int is_captured;                  /* OTHER is */
+extern uintptr_t next_library;     /* what is loaded last; the next one is above it */
+extern _Atomic int inside;         /* calls that have come to the driver */
+extern CUresult module_rc;         /* what a library's text gets when it is compiled... */
+extern unsigned int refused_texts; /* ...so many times, if that is an error */
+extern int is_captured;            /* OTHER is */
 extern _Thread_local CUstreamCaptureMode capture_mode;
-extern _Atomic int relaxed, strict;      /* times that the mode of a thread that makes the program's calls became so */
+extern _Atomic int relaxed,
+	strict; /* times that the mode of a thread that makes the program's calls became so */
 
 /* After shim_rig_setup(). */
 void shim_libraries_setup(void);

@@ -15,13 +15,12 @@
 
 #define PATIENCE_NS (20 * GS_NS_PER_S)
 
-const char shim_rig_ptx[] =
-	".version 7.0\n.target sm_75\n.address_size 64\n"
-	".visible .entry k(.param .u64 p, .param .u32 n)\n{\n"
-	"\t.reg .b32 %r<4>;\n\t.reg .b64 %rd<4>;\n"
-	"\tld.param.u64 %rd1, [p];\n\tmov.u32 %r1, %ctaid.x;\n"
-	"\tmul.wide.u32 %rd2, %r1, 4;\n\tadd.s64 %rd3, %rd1, %rd2;\n"
-	"\tst.global.u32 [%rd3], %r1;\n\tret;\n}\n";
+const char shim_rig_ptx[] = ".version 7.0\n.target sm_75\n.address_size 64\n"
+			    ".visible .entry k(.param .u64 p, .param .u32 n)\n{\n"
+			    "\t.reg .b32 %r<4>;\n\t.reg .b64 %rd<4>;\n"
+			    "\tld.param.u64 %rd1, [p];\n\tmov.u32 %r1, %ctaid.x;\n"
+			    "\tmul.wide.u32 %rd2, %r1, 4;\n\tadd.s64 %rd3, %rd1, %rd2;\n"
+			    "\tst.global.u32 [%rd3], %r1;\n\tret;\n}\n";
 
 struct gs_page *page;
 CUfunction kernel;

@@ -60,7 +60,8 @@ void await_calls(const char *expected);
 /* All of them, once that one is among them. */
 void await_call(const char *call, char *text, size_t size);
 
-/* The groups of test_shim_*.c that test_shim.c runs, and the one that test_shim_channels.c does; how many tests failed. */
+/* The groups of test_shim_*.c that test_shim.c runs, and the one that test_shim_channels.c does;
+ * how many tests failed. */
 int shim_preenqueued(void);
 int shim_branches(void);
 int shim_untracked(void);

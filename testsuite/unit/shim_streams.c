@@ -153,7 +153,7 @@ void *launch_graph(void *arg)
 
 void begin_waiting(struct call *c, void *(*body)(void *), unsigned int stream)
 {
-	*c = (struct call){ .stream = stream };
+	*c = (struct call) { .stream = stream };
 	assert_int_equal(pthread_create(&c->thread, NULL, body, c), 0);
 	EVENTUALLY(c->begun);
 	usleep(30000);

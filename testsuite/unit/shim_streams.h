@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The rig (shim_rig.h) with a driver that makes streams and says which of them have something to do, as the test
- * wants it: what test_shim_channels.c and test_shim_patience.c share.
+ * The rig (shim_rig.h) with a driver that makes streams and says which of them have something to
+ * do, as the test wants it: what test_shim_channels.c and test_shim_patience.c share.
  */
 #ifndef TESTSUITE_UNIT_SHIM_STREAMS_H
 #define TESTSUITE_UNIT_SHIM_STREAMS_H
@@ -16,7 +16,7 @@
 #define AT(i) ((CUstream)(uintptr_t)(0x9000 + 0x10 * (i)))
 
 extern _Atomic int pending[MADE]; /* what the driver says of each */
-extern _Atomic int requested;         /* so often */
+extern _Atomic int requested;     /* so often */
 extern _Atomic int stands, usage; /* the driver's answer lets wait for it; it is waited for */
 extern _Atomic int captured;
 extern __thread int is_out; /* the driver has got the last operation of a held kernel */

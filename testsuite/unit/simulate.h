@@ -36,10 +36,12 @@ struct results {
 	struct sim_summary summary;
 };
 
-static inline void simulate(struct results *r, const char *policy, uint64_t handover, unsigned rounds)
+static inline void simulate(struct results *r, const char *policy, uint64_t handover,
+			    unsigned rounds)
 {
 	struct sim_experiment x = {
-		.workload = &r->workload, .rounds = rounds,
+		.workload = &r->workload,
+		.rounds = rounds,
 		.order = { .seed = 1, .shuffle = rounds > 1, .has_gap = rounds > 1, .gap_ns = MS },
 	};
 	struct gs_error err;
@@ -69,7 +71,7 @@ static inline void load(struct results *r, const char *name)
 	char path[4096];
 	struct gs_error err;
 
-	*r = (struct results){ 0 };
+	*r = (struct results) { 0 };
 	snprintf(path, sizeof(path), "%s/testsuite/workloads/%s", srcdir ? srcdir : ".", name);
 	if (sim_workload_load(path, &r->workload, &err) < 0)
 		fail_msg("%s", err.text);

@@ -62,7 +62,8 @@ static const struct bench_driver *shim_over(const char *driver, CUresult *rc)
 	struct gs_error err = { "" };
 	const struct bench_driver *cu;
 
-	IS(setenv("GPUSHARE_DRIVER", driver, 1) == 0 && unsetenv("GPUSHARE_SOCKET") == 0, "no environment");
+	IS(setenv("GPUSHARE_DRIVER", driver, 1) == 0 && unsetenv("GPUSHARE_SOCKET") == 0,
+	   "no environment");
 	cu = bench_driver_open(SHIM, &err);
 	IS(cu, err.text);
 	*rc = cu->cuInit(0);
@@ -198,12 +199,9 @@ static int teardown(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_the_usual_name),
-		cmocka_unit_test(test_another_name),
-		cmocka_unit_test(test_another_shim),
-		cmocka_unit_test(test_hook),
-		cmocka_unit_test(test_no_driver),
-		cmocka_unit_test(test_no_shim),
+		cmocka_unit_test(test_the_usual_name), cmocka_unit_test(test_another_name),
+		cmocka_unit_test(test_another_shim),   cmocka_unit_test(test_hook),
+		cmocka_unit_test(test_no_driver),      cmocka_unit_test(test_no_shim),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -28,23 +28,25 @@ static struct gs_config *parse(const char *text, struct gs_error *err)
 static int32_t priority_of(const struct gs_config *c, const char *partition, const char *qos,
 			   uint32_t tier)
 {
-	return gs_config_priority(c, &(struct gs_config_who){ partition, qos, tier });
+	return gs_config_priority(c, &(struct gs_config_who) { partition, qos, tier });
 }
 
 static uint32_t class_of(const struct gs_config *c, const char *partition, const char *qos,
 			 uint32_t tier)
 {
-	return gs_config_class(c, &(struct gs_config_who){ partition, qos, tier });
+	return gs_config_class(c, &(struct gs_config_who) { partition, qos, tier });
 }
 
 /* The QOS's line, the partition's, the PriorityTier, 1: the first that says. */
 static void qos_and_tiers(void **state)
 {
 	struct gs_error err;
-	struct gs_config *c = parse("Gpu=0 Memory=1G\nClass=rush Priority=5\nClass=night Priority=-5\n"
-				    "Partition=high Priority=10 Class=night\nPartition=mid MaxShares=50\n"
-				    "qos=urgent Priority=100\nQOS=bulk Class=rush\n"
-				    "QOS=idle Priority=0 Class=night\n", &err);
+	struct gs_config *c =
+		parse("Gpu=0 Memory=1G\nClass=rush Priority=5\nClass=night Priority=-5\n"
+		      "Partition=high Priority=10 Class=night\nPartition=mid MaxShares=50\n"
+		      "qos=urgent Priority=100\nQOS=bulk Class=rush\n"
+		      "QOS=idle Priority=0 Class=night\n",
+		      &err);
 
 	(void)state;
 	assert_non_null(c);
@@ -68,11 +70,13 @@ static void qos_and_tiers(void **state)
 static void classes(void **state)
 {
 	struct gs_error err;
-	struct gs_config *c = parse("Gpu=0 Memory=1G Policy=FRS\nGpu=1 Memory=1G\n"
-				    "Class=interactive Priority=10 Policy=rr\n"
-				    "Class=night Priority=-10\n"
-				    "Partition=debug Class=interactive\nPartition=low Priority=3 Class=night\n"
-				    "Partition=normal Priority=7\n", &err);
+	struct gs_config *c =
+		parse("Gpu=0 Memory=1G Policy=FRS\nGpu=1 Memory=1G\n"
+		      "Class=interactive Priority=10 Policy=rr\n"
+		      "Class=night Priority=-10\n"
+		      "Partition=debug Class=interactive\nPartition=low Priority=3 Class=night\n"
+		      "Partition=normal Priority=7\n",
+		      &err);
 
 	(void)state;
 	assert_non_null(c);
@@ -110,7 +114,9 @@ static void isolation(void **state)
 	assert_string_equal(c->mps_dir, "/run/gpushare/mps");
 	assert_int_equal(c->mps_terminate, 1);
 	gs_config_free(c);
-	c = parse("PolicyParameters=handover=7us,handover_lead=0\n" GPU "Isolation=mps\nMpsTerminate=no\n", &err);
+	c = parse("PolicyParameters=handover=7us,handover_lead=0\n" GPU
+		  "Isolation=mps\nMpsTerminate=no\n",
+		  &err);
 	assert_int_equal(c->handover_ns, 7000);
 	assert_int_equal(c->overlap_ns, 0);
 	assert_int_equal(c->mps_terminate, 0);
@@ -148,7 +154,8 @@ static void defaults(void **state)
 	gs_config_free(NULL);
 }
 
-/* The example that gpushare came with until 2026-11-26, but for Handover=; test_config_lists.c has that. */
+/* The example that gpushare came with until 2026-11-26, but for Handover=; test_config_lists.c has
+ * that. */
 static void a_file_of_an_older_gpushare(void **state)
 {
 	static const char text[] =
@@ -237,29 +244,47 @@ static void bad_lines_are_named(void **state)
 		{ "", "t.conf:1: no Gpu= line and no NodeType= line" },
 		{ GPU "Polices=frs\n", "t.conf:2: unknown key 'Polices'" },
 		{ GPU "Policy=frs\npolicy=piv\n", "t.conf:3: Policy is given twice" },
-		{ GPU "Policy=fast\n", "t.conf:2: Policy: 'fast' is not a policy: choose one of fifo" },
+		{ GPU "Policy=fast\n",
+		  "t.conf:2: Policy: 'fast' is not a policy: choose one of fifo" },
 		{ GPU "Policy=frs#x\n", "t.conf:2: Policy: 'frs#x' is not a policy" },
 		{ GPU "Socket=run/x\n", "t.conf:2: Socket: 'run/x' is not an absolute path" },
 		{ GPU "Socket=\n", "t.conf:2: Socket: '' is not an absolute path" },
-		{ GPU "MemoryAdmission=lifo\n", "t.conf:2: MemoryAdmission: 'lifo' is none of rbdm rbdm-strict fcfs" },
-		{ GPU "MeasureHandover=start\n", "t.conf:2: the key MeasureHandover is gone; write instead: nothing: what a hand-over costs is learned from PolicyParameters=handover=... on, while jobs run" },
-		{ GPU "PolicyParameters=handover=5 parsecs\n", "t.conf:2: PolicyParameters: handover: " },
-		{ GPU "PolicyParameters=rr_quantum=2ms,min_quantum=0\n", "t.conf:2: PolicyParameters: min_quantum: '0': must be longer than zero" },
-		{ GPU "PolicyParameters=quantum=1ms\n", "t.conf:2: PolicyParameters: unknown parameter 'quantum'" },
-		{ GPU "PolicyParameters=wake=fifo\n", "t.conf:2: PolicyParameters: unknown parameter 'wake'" },
-		{ GPU "PolicyParameters=policy=rr\n", "t.conf:2: PolicyParameters: unknown parameter 'policy'" },
-		{ GPU "PolicyParameters=rr_quantum\n", "t.conf:2: PolicyParameters: 'rr_quantum' is not parameter=value" },
-		{ GPU "PolicyParameters=rr_quantum=1ms,\n", "t.conf:2: PolicyParameters: '' is not parameter=value" },
-		{ GPU "PolicyParameters=rr_quantum=1ms,,cfs_epoch=2ms\n", "t.conf:2: PolicyParameters: '' is not parameter=value" },
-		{ GPU "PolicyParameters=rr_quantum=1ms,RR_quantum=2ms\n", "t.conf:2: PolicyParameters: rr_quantum is given twice" },
-		{ GPU "PolicyParameters=\nPolicyParameters=\n", "t.conf:3: PolicyParameters is given twice" },
-		{ GPU "PolicyParameters=eviction_signal=smoke\n", "t.conf:2: PolicyParameters: eviction_signal: 'smoke' is none of auto proxy memop dma" },
-		{ GPU "MemoryParameters=cycle=0\n", "t.conf:2: MemoryParameters: cycle: '0': must be longer than zero" },
-		{ GPU "MemoryParameters=rr_quantum=1ms\n", "t.conf:2: MemoryParameters: unknown parameter 'rr_quantum'" },
-		{ GPU "MemoryParameters=margin=1001\n", "t.conf:2: MemoryParameters: margin: 1001 is not between" },
+		{ GPU "MemoryAdmission=lifo\n",
+		  "t.conf:2: MemoryAdmission: 'lifo' is none of rbdm rbdm-strict fcfs" },
+		{ GPU "MeasureHandover=start\n",
+		  "t.conf:2: the key MeasureHandover is gone; write instead: nothing: what a hand-over costs is learned from PolicyParameters=handover=... on, while jobs run" },
+		{ GPU "PolicyParameters=handover=5 parsecs\n",
+		  "t.conf:2: PolicyParameters: handover: " },
+		{ GPU "PolicyParameters=rr_quantum=2ms,min_quantum=0\n",
+		  "t.conf:2: PolicyParameters: min_quantum: '0': must be longer than zero" },
+		{ GPU "PolicyParameters=quantum=1ms\n",
+		  "t.conf:2: PolicyParameters: unknown parameter 'quantum'" },
+		{ GPU "PolicyParameters=wake=fifo\n",
+		  "t.conf:2: PolicyParameters: unknown parameter 'wake'" },
+		{ GPU "PolicyParameters=policy=rr\n",
+		  "t.conf:2: PolicyParameters: unknown parameter 'policy'" },
+		{ GPU "PolicyParameters=rr_quantum\n",
+		  "t.conf:2: PolicyParameters: 'rr_quantum' is not parameter=value" },
+		{ GPU "PolicyParameters=rr_quantum=1ms,\n",
+		  "t.conf:2: PolicyParameters: '' is not parameter=value" },
+		{ GPU "PolicyParameters=rr_quantum=1ms,,cfs_epoch=2ms\n",
+		  "t.conf:2: PolicyParameters: '' is not parameter=value" },
+		{ GPU "PolicyParameters=rr_quantum=1ms,RR_quantum=2ms\n",
+		  "t.conf:2: PolicyParameters: rr_quantum is given twice" },
+		{ GPU "PolicyParameters=\nPolicyParameters=\n",
+		  "t.conf:3: PolicyParameters is given twice" },
+		{ GPU "PolicyParameters=eviction_signal=smoke\n",
+		  "t.conf:2: PolicyParameters: eviction_signal: 'smoke' is none of auto proxy memop dma" },
+		{ GPU "MemoryParameters=cycle=0\n",
+		  "t.conf:2: MemoryParameters: cycle: '0': must be longer than zero" },
+		{ GPU "MemoryParameters=rr_quantum=1ms\n",
+		  "t.conf:2: MemoryParameters: unknown parameter 'rr_quantum'" },
+		{ GPU "MemoryParameters=margin=1001\n",
+		  "t.conf:2: MemoryParameters: margin: 1001 is not between" },
 		{ GPU "rr_quantum=1ms\n", "t.conf:2: unknown key 'rr_quantum'" },
 		{ GPU "ReportToSlurm=maybe\n", "t.conf:2: ReportToSlurm: 'maybe' is neither" },
-		{ GPU "DaemonAbsent=panic\n", "t.conf:2: DaemonAbsent: 'panic' is none of run wait fail" },
+		{ GPU "DaemonAbsent=panic\n",
+		  "t.conf:2: DaemonAbsent: 'panic' is none of run wait fail" },
 		{ GPU "LogLevel=loud\n", "t.conf:2: LogLevel: 'loud' is neither" },
 		{ GPU "nonsense\n", "t.conf:2: 'nonsense' is not Key=Value" },
 		{ GPU GPU, "t.conf:2: GPU 0 is described twice" },
@@ -274,44 +299,57 @@ static void bad_lines_are_named(void **state)
 		{ "Gpu=0 Memory=1G quick\n", "t.conf:1: 'quick' is not Name=Value" },
 		{ GPU "Partition=a\n", "t.conf:2: the line says nothing about partition 'a'" },
 		{ GPU "Partition=a MaxShares=0\n", "t.conf:2: 0 is not between 1 and 1000000" },
-		{ GPU "Partition=a MaxShares=5 maxshares=6\n", "t.conf:2: MaxShares is given twice" },
-		{ GPU "Partition=a AllowGpushare=no AllowGpushare=no\n", "t.conf:2: AllowGpushare is given twice" },
+		{ GPU "Partition=a MaxShares=5 maxshares=6\n",
+		  "t.conf:2: MaxShares is given twice" },
+		{ GPU "Partition=a AllowGpushare=no AllowGpushare=no\n",
+		  "t.conf:2: AllowGpushare is given twice" },
 		{ GPU "Partition=a AllowGpushare=maybe\n", "t.conf:2: " },
-		{ GPU "Partition=a MaxShares=5 DefaultShares=6\n", "t.conf:2: DefaultShares=6 is more than MaxShares=5" },
-		{ GPU "Partition=a DefaultShares=6 AllowGpushare=no\n", "t.conf:2: AllowGpushare=no beside" },
+		{ GPU "Partition=a MaxShares=5 DefaultShares=6\n",
+		  "t.conf:2: DefaultShares=6 is more than MaxShares=5" },
+		{ GPU "Partition=a DefaultShares=6 AllowGpushare=no\n",
+		  "t.conf:2: AllowGpushare=no beside" },
 		{ "NodeType=a Memory=1G\n", "t.conf:1: node type 'a' has no Nodes=" },
 		{ "NodeType=a Nodes=n1\n", "t.conf:1: node type 'a' has no Memory=" },
 		{ "NodeType= Nodes=n1 Memory=1G\n", "t.conf:1: '' is not a node type's name" },
 		{ "NodeType=a Nodes= Memory=1G\n", "t.conf:1: Nodes names no node" },
 		{ "NodeType=a Nodes=n1 Nodes=n2 Memory=1G\n", "t.conf:1: Nodes is given twice" },
 		{ "NodeType=a Nodes=n1 Memory=1G Memory=1G\n", "t.conf:1: Memory is given twice" },
-		{ "NodeType=a Nodes=n1 Memory=1G File=/dev/null\n", "t.conf:1: a NodeType line has no 'File'" },
-		{ "NodeType=a Nodes=n1 Memory=1G\nNodeType=a Nodes=n2 Memory=1G\n", "t.conf:2: node type 'a' is described twice" },
+		{ "NodeType=a Nodes=n1 Memory=1G File=/dev/null\n",
+		  "t.conf:1: a NodeType line has no 'File'" },
+		{ "NodeType=a Nodes=n1 Memory=1G\nNodeType=a Nodes=n2 Memory=1G\n",
+		  "t.conf:2: node type 'a' is described twice" },
 		{ GPU "Partition= Priority=1\n", "t.conf:2: '' is not a partition's name" },
 		{ GPU "Partition=a Priority=1001\n", "t.conf:2: 1001 is not between 0 and 1000" },
 		{ GPU "Partition=a Class=x\n", "t.conf:2: class 'x' has no Class= line above" },
-		{ GPU "Class=x Priority=1\nPartition=a Class=x Class=x\n", "t.conf:3: Class is given twice" },
+		{ GPU "Class=x Priority=1\nPartition=a Class=x Class=x\n",
+		  "t.conf:3: Class is given twice" },
 		{ GPU "Class=x\n", "t.conf:2: class 'x' has no Priority=" },
 		{ GPU "Class= Priority=1\n", "t.conf:2: '' is not a class's name" },
 		{ GPU "Class=x Priority=1001\n", "t.conf:2: 1001 is not between -1000 and 1000" },
 		{ GPU "Class=x Priority=1 Policy=nosuch\n", "t.conf:2: 'nosuch' is not a policy" },
-		{ GPU "Class=x Priority=1 Policy=rr Policy=rr\n", "t.conf:2: a Class line has one Priority" },
+		{ GPU "Class=x Priority=1 Policy=rr Policy=rr\n",
+		  "t.conf:2: a Class line has one Priority" },
 		{ GPU "Class=x Priority=1 Shares=3\n", "t.conf:2: a Class line has one Priority" },
-		{ GPU "Class=x Priority=1\nClass=x Priority=1\n", "t.conf:3: class 'x' is described twice" },
+		{ GPU "Class=x Priority=1\nClass=x Priority=1\n",
+		  "t.conf:3: class 'x' is described twice" },
 		{ "Gpu=0 Memory=1G Policy=nosuch\n", "t.conf:1: 'nosuch' is not a policy" },
 		{ "Gpu=0 Memory=1G Policy=rr Policy=rr\n", "t.conf:1: Policy is given twice" },
-		{ GPU "PolicyParameters=quantum_handovers=1001\n", "t.conf:2: PolicyParameters: quantum_handovers: 1001 is not between" },
+		{ GPU "PolicyParameters=quantum_handovers=1001\n",
+		  "t.conf:2: PolicyParameters: quantum_handovers: 1001 is not between" },
 		{ GPU "Partition=a Priority=1 Priority=2\n", "t.conf:2: Priority is given twice" },
 		{ GPU "QOS=a\n", "t.conf:2: the line says nothing about QOS 'a'" },
 		{ GPU "QOS= Priority=1\n", "t.conf:2: '' is not a QOS's name" },
 		{ GPU "QOS=a Priority=-1\n", "t.conf:2: -1 is not between 0 and 1000" },
 		{ GPU "QOS=a Priority=1 Priority=2\n", "t.conf:2: Priority is given twice" },
-		{ GPU "QOS=a Priority=1\nqos=a Priority=2\n", "t.conf:3: QOS 'a' is described twice" },
+		{ GPU "QOS=a Priority=1\nqos=a Priority=2\n",
+		  "t.conf:3: QOS 'a' is described twice" },
 		{ GPU "QOS=a Class=x\n", "t.conf:2: class 'x' has no Class= line above" },
-		{ GPU "QOS=a Policy=frs\n", "t.conf:2: a policy is a class's: Class=... Policy=frs" },
+		{ GPU "QOS=a Policy=frs\n",
+		  "t.conf:2: a policy is a class's: Class=... Policy=frs" },
 		{ GPU "QOS=a MaxShares=5\n", "t.conf:2: a QOS line has no 'MaxShares'" },
 		{ GPU "Partition=a Weight=1\n", "t.conf:2: a Partition line has no 'Weight'" },
-		{ GPU "Partition=a Priority=1\nPartition=a Priority=2\n", "t.conf:3: partition 'a' is described twice" },
+		{ GPU "Partition=a Priority=1\nPartition=a Priority=2\n",
+		  "t.conf:3: partition 'a' is described twice" },
 		{ GPU "JobEnv=NOVALUE\n", "t.conf:2: 'NOVALUE' is not NAME=VALUE" },
 		{ GPU "JobEnv=1A=x\n", "t.conf:2: '1A=x' is not NAME=VALUE" },
 		{ GPU "JobEnv=A-B=x\n", "t.conf:2: 'A-B=x': a name has letters" },

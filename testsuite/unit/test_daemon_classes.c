@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Class= and StarvationBound= of a live gpushared: who gets the GPU, what is shown, what can be changed. */
+/* Class= and StarvationBound= of a live gpushared: who gets the GPU, what is shown, what can be
+ * changed. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <signal.h>
@@ -108,8 +109,9 @@ static void the_higher_class_evicts(void **state)
 	leave(&low);
 	live_await(idle.page, 0, GS_K_TORUN);
 	live_run_slot(idle.page, 0);
-	reload(l, "Policy=piv\nMemoryAdmission=fcfs\nClass=night Priority=50\nClass=urgent Priority=-50\n"
-		  "Partition=idle Class=night Priority=1\n");
+	reload(l,
+	       "Policy=piv\nMemoryAdmission=fcfs\nClass=night Priority=50\nClass=urgent Priority=-50\n"
+	       "Partition=idle Class=night Priority=1\n");
 	fast = join(l, "high"); /* of no class any more, priority 10 */
 	live_launch(fast.sock, fast.page, 0, 0);
 	usleep(50000);
@@ -158,7 +160,8 @@ static void policies_are_shown_and_changed(void **state)
 	expect_shown(l, "policy --class urgent srt", "");
 	assert_int_equal(live_logged(l, "gpu 0: class urgent: policy srt instead of rr"), 1);
 	expect_shown(l, "policy --gpu 0 sjf", "");
-	assert_int_equal(live_logged(l, "gpu 0: policy sjf instead of piv; class urgent keeps its own"), 1);
+	assert_int_equal(
+		live_logged(l, "gpu 0: policy sjf instead of piv; class urgent keeps its own"), 1);
 	expect_shown(l, "policy -c night -g 0 cfs", "");
 	expect_shown(l, "status", "  sjf, urgent: srt, night: cfs  ");
 	assert_int_equal(ctl(l, "policy --class noon rr", text, sizeof(text)), 1);

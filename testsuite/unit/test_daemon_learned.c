@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a kernel took in one job is known to the next: KERNEL, TIME and a launch, over raw sockets. */
+/* What a kernel took in one job is known to the next: KERNEL, TIME and a launch, over raw sockets.
+ */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <signal.h>
@@ -73,7 +74,9 @@ static void run(int sock, struct gs_page *page, uint32_t dims)
 
 static void as_the_shim_requests(const struct live *l, uint32_t job, uint32_t dims)
 {
-	struct gs_client_options options = { .socket = l->socket, .job_id = job, .step_id = UINT32_MAX, .program = "test" };
+	struct gs_client_options options = {
+		.socket = l->socket, .job_id = job, .step_id = UINT32_MAX, .program = "test"
+	};
 	struct gs_client *client = gs_client_create(&options);
 
 	assert_non_null(client);

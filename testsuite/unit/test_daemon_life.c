@@ -69,7 +69,9 @@ static void test_bad_configuration_names_the_line(void **state)
 	/* The file of an earlier version. */
 	live_configure(l, "RrQuantum=5ms\n");
 	assert_int_not_equal(live_run(l->conf, said, sizeof(said)), 0);
-	snprintf(want, sizeof(want), "%s:10: the key RrQuantum is gone; write instead: PolicyParameters=rr_quantum=", l->conf);
+	snprintf(want, sizeof(want),
+		 "%s:10: the key RrQuantum is gone; write instead: PolicyParameters=rr_quantum=",
+		 l->conf);
 	assert_non_null(strstr(said, want));
 	assert_int_equal(access(l->socket, F_OK), -1);
 }
@@ -187,15 +189,17 @@ static int come_back(const struct live *l, uint32_t job, int page_fd)
 }
 
 /*
- * A shim of an earlier version has words in its page that nobody reads any more, the processor it asks on and when it launched, and comes
- * back to this daemon with them.  It is managed as any other, and heard through its page.
+ * A shim of an earlier version has words in its page that nobody reads any more, the processor it
+ * asks on and when it launched, and comes back to this daemon with them.  It is managed as any
+ * other, and heard through its page.
  */
 static void test_page_of_an_earlier_shim(void **state)
 {
 	struct live *l = *state;
 	struct gs_page *page, *other;
 	uint32_t job, again;
-	int page_fd, own = live_local(l, 40, 0, "low", &job), sock = live_hello(l, job, &page, &page_fd), urgent, client;
+	int page_fd, own = live_local(l, 40, 0, "low", &job),
+		     sock = live_hello(l, job, &page, &page_fd), urgent, client;
 
 	gs_page_store(page->was_cpu, 4711);
 	gs_page_store(page->was_launched_ns, UINT64_MAX);
@@ -234,7 +238,8 @@ static void test_page_of_an_earlier_shim(void **state)
 	close(urgent);
 }
 
-/* The ms on the GPU that the state file has of the job, which is written now and then; 0: nothing yet. */
+/* The ms on the GPU that the state file has of the job, which is written now and then; 0: nothing
+ * yet. */
 static double kept_active_ms(const struct live *l, uint32_t job)
 {
 	unsigned of;
@@ -292,7 +297,8 @@ static void test_restart_keeps_figures(void **state)
 	assert_int_equal(live_figure(l, job, "memory_mb"), 150);
 	sock = come_back(l, job, page_fd);
 	assert_int_equal(live_figure(l, job, "kernels"), 2); /* not 3 */
-	for (int i = 0; i < 4000 && kept_active_ms(l, job) <= active + 100; i++) /* ReportInterval by ReportInterval */
+	for (int i = 0; i < 4000 && kept_active_ms(l, job) <= active + 100;
+	     i++) /* ReportInterval by ReportInterval */
 		usleep(5000);
 	live_stop(l, SIGKILL);
 	close(sock);
@@ -517,15 +523,21 @@ static void test_ctl_run(void **state)
 {
 	struct live *l = *state;
 
-	assert_int_equal(ctl(l, "test \"$GPUSHARE_SOCKET\" && test $GPUSHARE_STEP_ID = 0 && "
-			     "test $GPUSHARE_JOB_ID -gt 4000000000 && test $GPUSHARE_ABSENT = run && exit 3", 0), 3);
+	assert_int_equal(
+		ctl(l,
+		    "test \"$GPUSHARE_SOCKET\" && test $GPUSHARE_STEP_ID = 0 && "
+		    "test $GPUSHARE_JOB_ID -gt 4000000000 && test $GPUSHARE_ABSENT = run && exit 3",
+		    0),
+		3);
 	assert_int_equal(ctl(l, "kill -9 $$", 0), 128 + SIGKILL);
 	assert_int_equal(ctl(l, "exec /nonexistent/program", 0), 127);
 }
 
 static void test_ctl_run_forwards_signals(void **state)
 {
-	assert_int_equal(ctl(*state, "trap 'exit 7' TERM; : >\"$READY\"; while :; do sleep 0.01; done", SIGTERM),
+	assert_int_equal(ctl(*state,
+			     "trap 'exit 7' TERM; : >\"$READY\"; while :; do sleep 0.01; done",
+			     SIGTERM),
 			 7);
 }
 

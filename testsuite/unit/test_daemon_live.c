@@ -149,8 +149,7 @@ static void test_registration_needs_root_and_munge(void **state)
 	live_serves(l);
 }
 
-static uint32_t local_refused(const struct live *l, uint32_t shares, uint64_t memory,
-			      uint32_t gpu)
+static uint32_t local_refused(const struct live *l, uint32_t shares, uint64_t memory, uint32_t gpu)
 {
 	int sock = live_connect(l);
 	struct gs_msg msg;
@@ -365,7 +364,8 @@ static void test_preemption(void **state)
 	assert_true(live_figure(l, jl, "evict_p50_us") > 0);
 	{
 		char *text = live_query(l, GS_QUERY_KERNELS, jl);
-		json_t *rows = json_loads(text, 0, NULL), *k = json_array_get(json_object_get(rows, "kernels"), 0);
+		json_t *rows = json_loads(text, 0, NULL),
+		       *k = json_array_get(json_object_get(rows, "kernels"), 0);
 
 		assert_string_equal(json_string_value(json_object_get(k, "kernel")),
 				    "triad?injected");

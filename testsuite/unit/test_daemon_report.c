@@ -60,7 +60,8 @@ static double gpu_figure(const struct live *l, const char *key)
 {
 	char *text = live_query(l, GS_QUERY_STATUS, 0);
 	json_t *s = json_loads(text, 0, NULL);
-	double v = json_number_value(json_object_get(json_array_get(json_object_get(s, "gpus"), 0), key));
+	double v = json_number_value(
+		json_object_get(json_array_get(json_object_get(s, "gpus"), 0), key));
 
 	json_decref(s);
 	free(text);
@@ -173,8 +174,9 @@ static void test_policy_is_changed(void **state)
 	if (geteuid() == 0) { /* an ordinary user may not */
 		child = fork();
 		if (child == 0)
-			_exit(setuid(SOMEBODY) < 0 ? 2 :
-			      change_policy(l, 0, "piv") == GS_REFUSED_NOT_ALLOWED ? 0 : 1);
+			_exit(setuid(SOMEBODY) < 0                                 ? 2 :
+			      change_policy(l, 0, "piv") == GS_REFUSED_NOT_ALLOWED ? 0 :
+										     1);
 		waitpid(child, &status, 0);
 		assert_int_equal(status, 0);
 		/* unless the configuration names it */
@@ -329,8 +331,9 @@ static void test_history(void **state)
 	own = live_local(l, 10, 0, "low", &job); /* goes on */
 	assert_int_equal(history_rows(l, all), 6);
 	assert_int_equal(history_rows(l, low), 4);
-	assert_int_equal(history_rows(l, (struct gs_msg_history){ .group = GS_GROUP_PARTITION }), 2);
-	assert_int_equal(history_rows(l, (struct gs_msg_history){ .since = 4000000000u }), 1);
+	assert_int_equal(history_rows(l, (struct gs_msg_history) { .group = GS_GROUP_PARTITION }),
+			 2);
+	assert_int_equal(history_rows(l, (struct gs_msg_history) { .since = 4000000000u }), 1);
 	/* Across restarts, what was written in the last moment included. */
 	over = live_logged(l, ": over: ");
 	close(own);
@@ -356,7 +359,8 @@ static void test_history(void **state)
 	unlink(aside);
 }
 
-/* A file that cannot be opened: no answer, rather than one of those steps alone that are not over. */
+/* A file that cannot be opened: no answer, rather than one of those steps alone that are not over.
+ */
 static void test_history_that_cannot_be(void **state)
 {
 	struct live *l = *state;

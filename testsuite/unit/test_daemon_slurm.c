@@ -25,7 +25,8 @@
 
 enum { WRITTEN = 1, REFUSED, HANGS, DIES, KILLED, NOT_KILLED };
 
-static struct gs_config config = { .report_to_slurm = 1, .slurm_conf = "/some/slurm.conf",
+static struct gs_config config = { .report_to_slurm = 1,
+				   .slurm_conf = "/some/slurm.conf",
 				   .node_name = "node7" };
 static struct gs_daemon d;
 static uint32_t told[128];
@@ -53,7 +54,8 @@ void gs_slurm_helper(int sock, const char *slurm_conf)
 		if (r.job_id == DIES)
 			_exit(1);
 		a.rc = r.kill != (r.job_id >= KILLED);
-		if (r.job_id == REFUSED || r.job_id == NOT_KILLED || strcmp(r.text, "gpushare: x") != 0 ||
+		if (r.job_id == REFUSED || r.job_id == NOT_KILLED ||
+		    strcmp(r.text, "gpushare: x") != 0 ||
 		    strcmp(slurm_conf, "/some/slurm.conf") != 0) {
 			a.rc = -1;
 			snprintf(a.reason, sizeof(a.reason), "no");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Launches without a slot, told of by UNTRACKED over raw sockets: what the daemon counts, and whom it believes. */
+/* Launches without a slot, told of by UNTRACKED over raw sockets: what the daemon counts, and whom
+ * it believes. */
 #define _GNU_SOURCE
 #include <inttypes.h>
 #include <jansson.h>
@@ -60,7 +61,7 @@ static void tell(int sock, uint32_t first, uint32_t count, uint32_t each, uint64
 	msg.untracked.launched = launched;
 	msg.untracked.count = count;
 	for (uint32_t i = 0; i < GS_UNTRACKED_MAX; i++)
-		untracked[i] = (struct gs_untracked){ .kernel = first + i, .launches = each };
+		untracked[i] = (struct gs_untracked) { .kernel = first + i, .launches = each };
 	memcpy(msg.untracked.kernel, untracked, sizeof(untracked));
 	live_send(sock, &msg, -1);
 }
@@ -84,7 +85,7 @@ static unsigned kernels_with(const struct live *l, uint32_t job, json_int_t laun
 	size_t i;
 
 	assert_non_null(rows);
-	json_array_foreach(json_object_get(rows, "kernels"), i, row)
+	json_array_foreach (json_object_get(rows, "kernels"), i, row)
 		n += json_integer_value(json_object_get(row, "launches")) == launches;
 	json_decref(rows);
 	free(text);
@@ -115,7 +116,8 @@ static void each_is_counted_once(void **state)
 	go_away(&c);
 }
 
-/* Numbers that are nobody's, more entries than there are, more launches than can be, and fewer than before. */
+/* Numbers that are nobody's, more entries than there are, more launches than can be, and fewer than
+ * before. */
 static void what_cannot_be_is_not_believed(void **state)
 {
 	struct live *l = *state;

@@ -131,14 +131,16 @@ static void the_cgroup_of_a_job(void **state)
 	assert_string_equal(cgroup, JOB);
 	/* Also before it has entered its own, and beside groups of version 1. */
 	assert_int_equal(cgroup_of("4:freezer:/slurm\n0::/system.slice/slurmstepd.scope/system\n",
-				   cgroup, &err), 0);
+				   cgroup, &err),
+			 0);
 	assert_string_equal(cgroup, JOB);
 	assert_int_equal(cgroup_of("0::/user.slice/session-3.scope\n", cgroup, &err), -1);
 	assert_non_null(strstr(err.text, "is not Slurm's"));
 	assert_int_equal(cgroup_of("0::/slurmstepd.scopes/x\n", cgroup, &err), -1);
 	assert_int_equal(cgroup_of("4:freezer:/slurm\n", cgroup, &err), -1);
 	assert_non_null(strstr(err.text, "pid 77 is in no cgroup"));
-	assert_int_equal(gs_dmem_cgroup("/proc", 77777777, root, 12, cgroup, sizeof(cgroup), &err), -1);
+	assert_int_equal(gs_dmem_cgroup("/proc", 77777777, root, 12, cgroup, sizeof(cgroup), &err),
+			 -1);
 	assert_int_equal(cgroup_of("0::/other.slice/slurmstepd.scope/job_12\n", cgroup, &err), -1);
 	assert_non_null(strstr(err.text, "No such file"));
 }
@@ -150,7 +152,8 @@ static void a_limit_is_set_and_lifted(void **state)
 	(void)state;
 	assert_int_equal(gs_dmem_limit(root, JOB, REGION, UINT64_C(20) << 30, &err), 0);
 	assert_string_equal(got(JOB "/dmem.max"), REGION " 21474836480");
-	/* Handed down on the way, where it was not; the kernel reads one word, a file keeps the rest. */
+	/* Handed down on the way, where it was not; the kernel reads one word, a file keeps the
+	 * rest. */
 	assert_memory_equal(got("/cgroup.subtree_control"), "+dmem", 5);
 	assert_string_equal(got("/system.slice/cgroup.subtree_control"), "cpu dmem memory\n");
 	assert_string_equal(got("/system.slice/slurmstepd.scope/cgroup.subtree_control"), "+dmem");
@@ -212,7 +215,8 @@ static void register_step(int n, uint32_t job, uint32_t id, struct gs_alloc *a)
 {
 	char proc[512];
 
-	step[n] = (struct gs_step){ .info = { .job_id = job, .step_id = id, .registrant = 77 }, .alloc = a };
+	step[n] = (struct gs_step) { .info = { .job_id = job, .step_id = id, .registrant = 77 },
+				     .alloc = a };
 	TAILQ_INSERT_TAIL(&d.steps, &step[n], link);
 	snprintf(proc, sizeof(proc), "%s", at("/proc"));
 	gs_dmem_begin(&d, &step[n], proc);
@@ -227,17 +231,18 @@ static void over(int n)
 
 static void prepare(void)
 {
-	config = (struct gs_config){ .dmem_root = root, .dmem_margin = GIB };
+	config = (struct gs_config) { .dmem_root = root, .dmem_margin = GIB };
 	memset(&d, 0, sizeof(d));
 	d.config = &config;
 	TAILQ_INIT(&d.steps);
 	gs_dmem_device(&d.device[0], &config, "0000:3b:00.0");
 	assert_string_equal(d.device[0].dmem, REGION);
-	alloc[0] = (struct gs_alloc){ .device = &d.device[0], .bytes = 8 * GIB };
-	alloc[1] = (struct gs_alloc){ .device = &d.device[0], .bytes = 4 * GIB };
+	alloc[0] = (struct gs_alloc) { .device = &d.device[0], .bytes = 8 * GIB };
+	alloc[1] = (struct gs_alloc) { .device = &d.device[0], .bytes = 4 * GIB };
 }
 
-/* The batch step and one within it have 8 GiB, another one has 4 more; all of them are one job's. */
+/* The batch step and one within it have 8 GiB, another one has 4 more; all of them are one job's.
+ */
 static void a_job_has_what_its_steps_have(void **state)
 {
 	(void)state;
@@ -269,7 +274,8 @@ static void a_job_without_a_cgroup(void **state)
 	over(0);
 	/* `gpusharectl run` has none of its own, and is not looked for. */
 	prepare();
-	step[0] = (struct gs_step){ .info = { .job_id = 12, .local = 1, .registrant = 77 }, .alloc = &alloc[0] };
+	step[0] = (struct gs_step) { .info = { .job_id = 12, .local = 1, .registrant = 77 },
+				     .alloc = &alloc[0] };
 	TAILQ_INSERT_TAIL(&d.steps, &step[0], link);
 	gs_dmem_begin(&d, &step[0], GS_DMEM_PROC);
 	assert_null(step[0].dmem_cgroup);

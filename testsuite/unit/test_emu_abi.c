@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Our declarations of the driver API agree with the vendor's header, value by value and layout by layout. */
+/* Our declarations of the driver API agree with the vendor's header, value by value and layout by
+ * layout. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +18,8 @@ static void agree(void **state)
 	for (; abi_ours[n].name && abi_vendors[n].name; n++) {
 		assert_string_equal(abi_ours[n].name, abi_vendors[n].name);
 		if (abi_ours[n].value != abi_vendors[n].value)
-			print_message("%s: ours %lld, the vendor's %lld\n", abi_ours[n].name, abi_ours[n].value, abi_vendors[n].value);
+			print_message("%s: ours %lld, the vendor's %lld\n", abi_ours[n].name,
+				      abi_ours[n].value, abi_vendors[n].value);
 		assert_true(abi_ours[n].value == abi_vendors[n].value);
 	}
 	assert_true(!abi_ours[n].name && !abi_vendors[n].name && n > 300);

@@ -9,7 +9,7 @@
 #include "emu_util.h"
 
 #define STREAMS 64
-#define STALL_MS 60    /* who has not got on by then is taken to stall */
+#define STALL_MS 60     /* who has not got on by then is taken to stall */
 #define PATIENCE_S 20.0 /* who has not got on by then never will */
 
 /* busy is over once its word is set; tick is over at once. */
@@ -21,7 +21,7 @@ static const char ptx[] = HEAD
 static struct {
 	CUcontext ctx;
 	CUfunction busy, tick;
-	volatile uint32_t *word;     /* of each stream: what it waits for */
+	volatile uint32_t *word; /* of each stream: what it waits for */
 	CUdeviceptr device;
 	CUstream stream[STREAMS];
 	int n;
@@ -57,7 +57,8 @@ static int end(void **state)
 	for (int i = 0; i < STREAMS; i++)
 		here.word[i] = 1;
 	for (int i = 0; i < here.n; i++) {
-		while (cuStreamQuery(here.stream[i]) == CUDA_ERROR_NOT_READY && emu_test_seconds() < limit)
+		while (cuStreamQuery(here.stream[i]) == CUDA_ERROR_NOT_READY &&
+		       emu_test_seconds() < limit)
 			emu_test_sleep_ms(1);
 		late |= cuStreamQuery(here.stream[i]) != CUDA_SUCCESS;
 	}
@@ -80,7 +81,8 @@ static int fresh(void)
 
 static int blocked_in(int k)
 {
-	OK(cuStreamWaitValue32(here.stream[k], here.device + 4 * (CUdeviceptr)k, 1, CU_STREAM_WAIT_VALUE_GEQ));
+	OK(cuStreamWaitValue32(here.stream[k], here.device + 4 * (CUdeviceptr)k, 1,
+			       CU_STREAM_WAIT_VALUE_GEQ));
 	return k;
 }
 
@@ -120,7 +122,8 @@ static int busy(int n)
 		CUdeviceptr word = here.device + 4 * (CUdeviceptr)here.n;
 		void *params[] = { &word };
 
-		OK(cuLaunchKernel(here.busy, 1, 1, 1, 1, 1, 1, 0, here.stream[fresh()], params, NULL));
+		OK(cuLaunchKernel(here.busy, 1, 1, 1, 1, 1, 1, 0, here.stream[fresh()], params,
+				  NULL));
 	}
 	return first;
 }
@@ -174,7 +177,8 @@ static void shared_in_turn(void **state)
 	busy(5);
 	for (int i = 0; i < 11; i++)
 		more[i] = ticking();
-	for (int i = 6; i < 11; i++) /* with a busy one: what has been dispatched is in nobody's way */
+	for (int i = 6; i < 11;
+	     i++) /* with a busy one: what has been dispatched is in nobody's way */
 		goes(more[i]);
 	for (int i = 5; i >= 0; i--) {
 		stalls(more[i]);
@@ -301,7 +305,10 @@ static void engines_of_their_own(void **state)
 
 static void as_many_as_connections_say(void **state)
 {
-	static const struct { const char *connections; int channels; } of[] = {
+	static const struct {
+		const char *connections;
+		int channels;
+	} of[] = {
 		{ NULL, 7 }, { "12", 11 }, { "32", 31 }, { "3", 2 }, { "2", 1 }, { "1", 1 },
 	};
 
@@ -342,8 +349,13 @@ static void of_each_context(void **state)
 /* So many branches of so many kernels. */
 static CUgraphExec graph_of(int branches, int length)
 {
-	CUDA_KERNEL_NODE_PARAMS tick = { .func = here.tick, .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1,
-					 .blockDimX = 1, .blockDimY = 1, .blockDimZ = 1 };
+	CUDA_KERNEL_NODE_PARAMS tick = { .func = here.tick,
+					 .gridDimX = 1,
+					 .gridDimY = 1,
+					 .gridDimZ = 1,
+					 .blockDimX = 1,
+					 .blockDimY = 1,
+					 .blockDimZ = 1 };
 	CUgraphExec exec;
 	CUgraph graph;
 
@@ -454,7 +466,8 @@ static void on_a_deterministic_device(void **state)
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-/* Multiprocessors for all the kernels that are at work at once: one that has work looks for more when that is over. */
+/* Multiprocessors for all the kernels that are at work at once: one that has work looks for more
+ * when that is over. */
 static int start(void **state)
 {
 	(void)state;

@@ -89,8 +89,8 @@ static int holder(int say, int hear, size_t bytes)
 	unsigned int last = 0;
 	char c = 'x';
 
-	if (cuInit(0) || cuDevicePrimaryCtxRetain(&ctx, 0) || cuCtxSetCurrent(ctx) || cuMemAlloc(&p, bytes) ||
-	    cuMemsetD32(p, 0xc0ffee, bytes / 4) || cuCtxSynchronize())
+	if (cuInit(0) || cuDevicePrimaryCtxRetain(&ctx, 0) || cuCtxSetCurrent(ctx) ||
+	    cuMemAlloc(&p, bytes) || cuMemsetD32(p, 0xc0ffee, bytes / 4) || cuCtxSynchronize())
 		return 2;
 	if (write(say, &c, 1) != 1 || read(hear, &c, 1) != 1)
 		return 3;
@@ -99,7 +99,8 @@ static int holder(int say, int hear, size_t bytes)
 	return last != 0xc0ffee;
 }
 
-/* Begins a holder of `bytes`. What is left open here are the ends it does not have, so its death ends a read. */
+/* Begins a holder of `bytes`. What is left open here are the ends it does not have, so its death
+ * ends a read. */
 static pid_t begin_holder(size_t bytes, int *hear_it, int *tell_it)
 {
 	char say_fd[16], hear_fd[16], size[32];
@@ -142,7 +143,7 @@ static void another_process(void **unused)
 	OK(cuDevicePrimaryCtxRetain(&ctx, 0));
 	OK(cuCtxSetCurrent(ctx));
 	assert_int_equal(cuMemAlloc(&p, most), CUDA_ERROR_OUT_OF_MEMORY);
-	OK(cuCheckpointProcessLock(child, &(CUcheckpointLockArgs){ .timeoutMs = 10000 }));
+	OK(cuCheckpointProcessLock(child, &(CUcheckpointLockArgs) { .timeoutMs = 10000 }));
 	OK(cuCheckpointProcessCheckpoint(child, NULL));
 	state_is(child, CU_PROCESS_STATE_CHECKPOINTED);
 	OK(cuMemGetInfo(&available, &total));
@@ -165,7 +166,8 @@ static void another_process(void **unused)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(memory_goes_and_comes), cmocka_unit_test(another_process) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(memory_goes_and_comes),
+					    cmocka_unit_test(another_process) };
 	int rc;
 
 	alarm(60);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The driver API on the emulated device: order of streams, memory operations, events, errors, lookups. */
+/* The driver API on the emulated device: order of streams, memory operations, events, errors,
+ * lookups. */
 #define _GNU_SOURCE
 #include <sys/syscall.h>
 #include <time.h>
@@ -8,12 +9,14 @@
 #include "emu_util.h"
 
 /* Polls [p] until it is 1, then stores 2 at [p+4]. */
-#define POLL HEAD ".visible .entry poll(.param .u64 p)\n{\n.reg .pred %p<2>; .reg .b32 %r<4>; .reg .b64 %rd<4>;\nld.param.u64 %rd1, [p];\n" \
-	"again:\nld.volatile.global.u32 %r1, [%rd1];\nsetp.ne.u32 %p1, %r1, 1;\n@%p1 bra again;\nst.global.u32 [%rd1+4], 2;\nret;\n}\n"
+#define POLL \
+	HEAD ".visible .entry poll(.param .u64 p)\n{\n.reg .pred %p<2>; .reg .b32 %r<4>; .reg .b64 %rd<4>;\nld.param.u64 %rd1, [p];\n" \
+	     "again:\nld.volatile.global.u32 %r1, [%rd1];\nsetp.ne.u32 %p1, %r1, 1;\n@%p1 bra again;\nst.global.u32 [%rd1+4], 2;\nret;\n}\n"
 /* [p] += v, after spinning a while */
-#define SLOW HEAD ".visible .entry slow(.param .u64 p, .param .u32 v, .param .u32 turns)\n{\n.reg .pred %p<2>; .reg .b32 %r<8>; .reg .b64 %rd<4>;\n" \
-	"ld.param.u64 %rd1, [p];\nld.param.u32 %r1, [v];\nld.param.u32 %r2, [turns];\nld.global.u32 %r4, [%rd1];\n" \
-	"again:\nsub.u32 %r2, %r2, 1;\nsetp.ne.u32 %p1, %r2, 0;\n@%p1 bra again;\nmul.lo.u32 %r4, %r4, 10;\nadd.u32 %r4, %r4, %r1;\nst.global.u32 [%rd1], %r4;\nret;\n}\n"
+#define SLOW \
+	HEAD ".visible .entry slow(.param .u64 p, .param .u32 v, .param .u32 turns)\n{\n.reg .pred %p<2>; .reg .b32 %r<8>; .reg .b64 %rd<4>;\n" \
+	     "ld.param.u64 %rd1, [p];\nld.param.u32 %r1, [v];\nld.param.u32 %r2, [turns];\nld.global.u32 %r4, [%rd1];\n" \
+	     "again:\nsub.u32 %r2, %r2, 1;\nsetp.ne.u32 %p1, %r2, 0;\n@%p1 bra again;\nmul.lo.u32 %r4, %r4, 10;\nadd.u32 %r4, %r4, %r1;\nst.global.u32 [%rd1], %r4;\nret;\n}\n"
 
 static void slow(CUfunction f, CUdeviceptr p, uint32_t v, CUstream s)
 {
@@ -91,7 +94,8 @@ static void wait_value(void **state)
 	OK(cuStreamDestroy(b));
 }
 
-/* The wall clock as the device sees it, seconds ahead: who waited for a time of it would wait as long as when it is set back. */
+/* The wall clock as the device sees it, seconds ahead: who waited for a time of it would wait as
+ * long as when it is set back. */
 static _Atomic time_t wall_ahead;
 
 __attribute__((visibility("default"))) int clock_gettime(clockid_t clock, struct timespec *ts)
@@ -129,7 +133,8 @@ static void value_of_the_host(void **state)
 	OK(cuMemFreeHost((void *)(uintptr_t)value));
 }
 
-/* Work of blocking streams and of the legacy default stream keeps its order; a non-blocking stream does not take part. */
+/* Work of blocking streams and of the legacy default stream keeps its order; a non-blocking stream
+ * does not take part. */
 static void legacy_order(void **state)
 {
 	CUfunction f = emu_test_kernel(SLOW, "slow");
@@ -193,7 +198,7 @@ static void events_and_host_functions(void **state)
 	assert_int_equal(cuEventQuery(end), CUDA_ERROR_NOT_READY);
 	assert_int_equal(cuEventElapsedTime(&ms, start, end), CUDA_ERROR_NOT_READY);
 	assert_int_equal(calls, 0);
-	OK(cuMemcpyHtoD(barrier, &(uint32_t){ 1 }, 4));
+	OK(cuMemcpyHtoD(barrier, &(uint32_t) { 1 }, 4));
 	OK(cuStreamSynchronize(b));
 	OK(cuEventSynchronize(end));
 	assert_int_equal(calls, 1);
@@ -209,7 +214,8 @@ static void events_and_host_functions(void **state)
 	OK(cuStreamDestroy(b));
 }
 
-/* A kernel starts although the stream ahead has one waiting, and even beside one that is running. */
+/* A kernel starts although the stream ahead has one waiting, and even beside one that is running.
+ */
 static void kernels_beside(void **state)
 {
 	CUfunction poll = emu_test_kernel(POLL, "poll"), f = emu_test_kernel(SLOW, "slow");
@@ -266,7 +272,9 @@ static void copies(void **state)
 	assert_true(base == p && size == 4096);
 	OK(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, p));
 	assert_int_equal(type, CU_MEMORYTYPE_DEVICE);
-	assert_int_equal(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (uintptr_t)h), CUDA_ERROR_INVALID_VALUE);
+	assert_int_equal(
+		cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (uintptr_t)h),
+		CUDA_ERROR_INVALID_VALUE);
 	OK(cuMemHostRegister(h, sizeof(h), CU_MEMHOSTREGISTER_DEVICEMAP));
 	OK(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (uintptr_t)h));
 	assert_int_equal(type, CU_MEMORYTYPE_HOST);
@@ -295,14 +303,22 @@ static void memory_limit(void **state)
 
 static void modules(void **state)
 {
-	static const char text[] = HEAD ".visible .global .align 4 .u32 table[4] = {1, 2, 3, 4};\n.const .f32 c = 0f3f800000;\n"
+	static const char text[] = HEAD
+		".visible .global .align 4 .u32 table[4] = {1, 2, 3, 4};\n.const .f32 c = 0f3f800000;\n"
 		".global .u64 where = generic(table)+4;\n"
 		".visible .entry k(.param .u64 o, .param .u8 b, .param .align 8 .b8 s[24])\n{\n.reg .b64 %rd<4>; .reg .b32 %r<4>;\n"
 		"ld.param.u64 %rd1, [o];\nld.global.u64 %rd2, [where];\nld.u32 %r1, [%rd2+4];\nld.param.u8 %r2, [b];\nadd.u32 %r1, %r1, %r2;\n"
 		"ld.param.u32 %r2, [s+20];\nadd.u32 %r1, %r1, %r2;\nst.global.u32 [%rd1], %r1;\nret;\n}\n"
 		".visible .entry bad()\n{\nfrobnicate.u32 5;\nret;\n}\n";
-	struct { uint32_t v[6]; } s = { { 0, 0, 0, 0, 0, 1000 } };
-	struct { CUdeviceptr o; uint8_t b; uint8_t pad[7]; uint32_t s[6]; } packed;
+	struct {
+		uint32_t v[6];
+	} s = { { 0, 0, 0, 0, 0, 1000 } };
+	struct {
+		CUdeviceptr o;
+		uint8_t b;
+		uint8_t pad[7];
+		uint32_t s[6];
+	} packed;
 	CUdeviceptr o = emu_test_zeroed(64), g;
 	uint8_t b = 200;
 	void *params[] = { &o, &b, &s };
@@ -310,7 +326,8 @@ static void modules(void **state)
 	CUjit_option options[] = { CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES };
 	void *values[] = { log, (void *)(uintptr_t)sizeof(log) };
 	size_t size = sizeof(packed), offset;
-	void *extra[] = { CU_LAUNCH_PARAM_BUFFER_POINTER, &packed, CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END };
+	void *extra[] = { CU_LAUNCH_PARAM_BUFFER_POINTER, &packed, CU_LAUNCH_PARAM_BUFFER_SIZE,
+			  &size, CU_LAUNCH_PARAM_END };
 	CUmodule m;
 	CUfunction f;
 	CUlibrary lib;
@@ -340,18 +357,25 @@ static void modules(void **state)
 	OK(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, extra));
 	OK(cuMemcpyDtoH(&v, o, 4));
 	assert_int_equal(v, 3 + 1 + 7);
-	/* another kernel of the module is beyond the device: said when it is used, with instruction and line */
+	/* another kernel of the module is beyond the device: said when it is used, with instruction
+	 * and line */
 	OK(cuModuleGetFunction(&f, m, "bad"));
 	emu_test_log();
-	assert_int_equal(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL), CUDA_ERROR_INVALID_PTX);
+	assert_int_equal(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL),
+			 CUDA_ERROR_INVALID_PTX);
 	said = emu_test_log();
 	if (!strstr(said, "line 22: unknown instruction frobnicate.u32"))
 		print_message("%s", said);
 	assert_non_null(strstr(said, "line 22: unknown instruction frobnicate.u32"));
-	assert_int_equal(cuModuleLoadDataEx(&m, ".version 8.0\n.target sm_80\n.address_size 64\n.entry k( {", 2, options, values), CUDA_ERROR_INVALID_PTX);
+	assert_int_equal(
+		cuModuleLoadDataEx(&m, ".version 8.0\n.target sm_80\n.address_size 64\n.entry k( {",
+				   2, options, values),
+		CUDA_ERROR_INVALID_PTX);
 	assert_non_null(strstr(log, "line 4"));
 	emu_test_log();
-	assert_int_equal(cuModuleLoadData(&m, "\x7f" "ELF"), CUDA_ERROR_NO_BINARY_FOR_GPU);
+	assert_int_equal(cuModuleLoadData(&m, "\x7f"
+					      "ELF"),
+			 CUDA_ERROR_NO_BINARY_FOR_GPU);
 	OK(cuLibraryLoadData(&lib, text, NULL, NULL, 0, NULL, NULL, 0));
 	OK(cuLibraryGetKernel(&kernel, lib, "k"));
 	OK(cuKernelGetFunction(&f, kernel));
@@ -383,7 +407,8 @@ static void entry_points(void **state)
 	OK(cuGetProcAddress_v2("cuCtxCreate", &fn, 13000, 0, &found));
 	assert_ptr_equal(fn, (void *)cuCtxCreate_v4);
 	OK(cuGetProcAddress_v2("cuLaunchKernel", &fn, 13000, CU_GET_PROC_ADDRESS_DEFAULT, &found));
-	OK(cuGetProcAddress_v2("cuLaunchKernel", &ptsz, 13000, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, &found));
+	OK(cuGetProcAddress_v2("cuLaunchKernel", &ptsz, 13000,
+			       CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, &found));
 	assert_ptr_equal(ptsz, (void *)cuLaunchKernel_ptsz);
 	assert_ptr_not_equal(fn, ptsz);
 	OK(cuGetProcAddress_v2("cuKernelGetName", &fn, 12000, 0, &found));
@@ -392,7 +417,8 @@ static void entry_points(void **state)
 	assert_int_equal(cuGetExportTable(&table, &id), CUDA_ERROR_NOT_FOUND);
 }
 
-/* The per-thread default stream does not wait for the legacy one's neighbours that are non-blocking, nor they for it. */
+/* The per-thread default stream does not wait for the legacy one's neighbours that are
+ * non-blocking, nor they for it. */
 static void per_thread_stream(void **state)
 {
 	CUdeviceptr p = emu_test_zeroed(64);
@@ -418,16 +444,22 @@ static void bad_arguments(void **state)
 	int v;
 
 	(void)state;
-	assert_int_equal(cuLaunchKernel(f, 1, 1, 1, 2048, 1, 1, 0, NULL, params, NULL), CUDA_ERROR_INVALID_VALUE);
-	assert_int_equal(cuLaunchKernel(f, 1, 1, 1, 0, 1, 1, 0, NULL, params, NULL), CUDA_ERROR_INVALID_VALUE);
-	assert_int_equal(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 64 << 10, NULL, params, NULL), CUDA_ERROR_INVALID_VALUE);
-	assert_int_equal(cuLaunchKernel(NULL, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL), CUDA_ERROR_INVALID_HANDLE);
-	assert_int_equal(cuLaunchCooperativeKernel(f, 5, 1, 1, 1, 1, 1, 0, NULL, params), CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
+	assert_int_equal(cuLaunchKernel(f, 1, 1, 1, 2048, 1, 1, 0, NULL, params, NULL),
+			 CUDA_ERROR_INVALID_VALUE);
+	assert_int_equal(cuLaunchKernel(f, 1, 1, 1, 0, 1, 1, 0, NULL, params, NULL),
+			 CUDA_ERROR_INVALID_VALUE);
+	assert_int_equal(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 64 << 10, NULL, params, NULL),
+			 CUDA_ERROR_INVALID_VALUE);
+	assert_int_equal(cuLaunchKernel(NULL, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL),
+			 CUDA_ERROR_INVALID_HANDLE);
+	assert_int_equal(cuLaunchCooperativeKernel(f, 5, 1, 1, 1, 1, 1, 0, NULL, params),
+			 CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
 	OK(cuLaunchCooperativeKernel(f, 4, 1, 1, 1, 1, 1, 0, NULL, params));
 	OK(cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 64 << 10));
 	OK(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 64 << 10, NULL, params, NULL));
 	assert_int_equal(cuDeviceGetAttribute(&v, 0, 0), CUDA_ERROR_INVALID_VALUE);
-	assert_int_equal(cuDeviceGetAttribute(&v, CU_DEVICE_ATTRIBUTE_WARP_SIZE, 1), CUDA_ERROR_INVALID_DEVICE);
+	assert_int_equal(cuDeviceGetAttribute(&v, CU_DEVICE_ATTRIBUTE_WARP_SIZE, 1),
+			 CUDA_ERROR_INVALID_DEVICE);
 	OK(cuDeviceGetAttribute(&v, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 0));
 	assert_int_equal(v, 2);
 	assert_int_equal(cuStreamCreate(&s, 77), CUDA_ERROR_INVALID_VALUE);
@@ -437,11 +469,18 @@ static void bad_arguments(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(copy_beside_kernel), cmocka_unit_test(wait_value),
-		cmocka_unit_test(value_of_the_host), cmocka_unit_test(legacy_order),
-		cmocka_unit_test(events_and_host_functions), cmocka_unit_test(kernels_beside), cmocka_unit_test(copies),
-		cmocka_unit_test(memory_limit), cmocka_unit_test(modules), cmocka_unit_test(entry_points),
-		cmocka_unit_test(per_thread_stream), cmocka_unit_test(bad_arguments),
+		cmocka_unit_test(copy_beside_kernel),
+		cmocka_unit_test(wait_value),
+		cmocka_unit_test(value_of_the_host),
+		cmocka_unit_test(legacy_order),
+		cmocka_unit_test(events_and_host_functions),
+		cmocka_unit_test(kernels_beside),
+		cmocka_unit_test(copies),
+		cmocka_unit_test(memory_limit),
+		cmocka_unit_test(modules),
+		cmocka_unit_test(entry_points),
+		cmocka_unit_test(per_thread_stream),
+		cmocka_unit_test(bad_arguments),
 	};
 
 	alarm(120);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Fatbins on the emulated device: their PTX runs, whatever the packing and however they are handed over. */
+/* Fatbins on the emulated device: their PTX runs, whatever the packing and however they are handed
+ * over. */
 #define _GNU_SOURCE
 #include "emu_util.h"
 
@@ -121,10 +122,12 @@ static void refused(void **state)
 
 	(void)state;
 	/* machine code only */
-	assert_int_equal(cuModuleLoadDataEx(&m, data, 2, options, values), CUDA_ERROR_NO_BINARY_FOR_GPU);
+	assert_int_equal(cuModuleLoadDataEx(&m, data, 2, options, values),
+			 CUDA_ERROR_NO_BINARY_FOR_GPU);
 	assert_non_null(strstr(log, "no PTX for compute capability 9.0"));
 	assert_int_equal(cuModuleLoadData(&m, &linked), CUDA_ERROR_NO_BINARY_FOR_GPU);
-	assert_int_equal(cuModuleLoad(&m, FATBIN_DATA "/machine.fatbin"), CUDA_ERROR_NO_BINARY_FOR_GPU);
+	assert_int_equal(cuModuleLoad(&m, FATBIN_DATA "/machine.fatbin"),
+			 CUDA_ERROR_NO_BINARY_FOR_GPU);
 	assert_int_equal(cuModuleLoad(&m, FATBIN_DATA "/library.so"), CUDA_ERROR_NO_BINARY_FOR_GPU);
 	assert_int_equal(cuModuleLoad(&m, FATBIN_DATA "/nosuch.fatbin"), CUDA_ERROR_FILE_NOT_FOUND);
 	free(data);
@@ -141,7 +144,9 @@ static void refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(packings), cmocka_unit_test(library), cmocka_unit_test(refused),
+		cmocka_unit_test(packings),
+		cmocka_unit_test(library),
+		cmocka_unit_test(refused),
 	};
 
 	alarm(60);

@@ -9,7 +9,8 @@
 
 #include "emu_util.h"
 
-#define TWO HEAD ".global .align 4 .b8 room[65536];\n.visible .entry one()\n{\nret;\n}\n.visible .entry two()\n{\nret;\n}\n"
+#define TWO \
+	HEAD ".global .align 4 .b8 room[65536];\n.visible .entry one()\n{\nret;\n}\n.visible .entry two()\n{\nret;\n}\n"
 
 struct all {
 	CUcontext ctx;
@@ -73,7 +74,8 @@ static void what_is_gone_is_no_handle(void **state)
 	assert_int_equal(cuEventElapsedTime(&ms, a.event, a.event), CUDA_ERROR_INVALID_HANDLE);
 	assert_int_equal(cuEventDestroy(a.event), CUDA_ERROR_INVALID_HANDLE);
 	assert_int_equal(cuStreamQuery(a.stream), CUDA_ERROR_INVALID_HANDLE);
-	assert_int_equal(cuLaunchKernel(a.function[0], 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL), CUDA_ERROR_INVALID_HANDLE);
+	assert_int_equal(cuLaunchKernel(a.function[0], 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL),
+			 CUDA_ERROR_INVALID_HANDLE);
 	assert_int_equal(cuMemFree(a.memory), CUDA_ERROR_INVALID_VALUE);
 }
 
@@ -176,8 +178,8 @@ static int request_about_what_is_gone(void)
 }
 
 /*
- * In a program of its own: a forked child of this one would inherit the locks of the allocator's threads as they were,
- * which the address sanitizer's does not put right.
+ * In a program of its own: a forked child of this one would inherit the locks of the allocator's
+ * threads as they were, which the address sanitizer's does not put right.
  */
 static void strict(void **state)
 {
@@ -197,9 +199,12 @@ static void strict(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(they_come_again), cmocka_unit_test(what_is_gone_is_no_handle),
-		cmocka_unit_test(an_event_of_another_context), cmocka_unit_test(current_in_a_thread),
-		cmocka_unit_test(work_is_done_first_and_memory_comes_back), cmocka_unit_test(strict),
+		cmocka_unit_test(they_come_again),
+		cmocka_unit_test(what_is_gone_is_no_handle),
+		cmocka_unit_test(an_event_of_another_context),
+		cmocka_unit_test(current_in_a_thread),
+		cmocka_unit_test(work_is_done_first_and_memory_comes_back),
+		cmocka_unit_test(strict),
 	};
 
 	if (argc > 1 && strcmp(argv[1], "strict") == 0)

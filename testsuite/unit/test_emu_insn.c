@@ -17,7 +17,8 @@ static void integer(void **state)
 		{ R32("mul.hi.s32 %r1, 0xffffffff, 2;"), 0xffffffff },
 		{ "mul.wide.s32 %rd9, 0xffffffff, 3;", (uint64_t)-3 },
 		{ "mul.wide.u32 %rd9, 0xffffffff, 3;", 0x2fffffffdull },
-		{ "mul.hi.u64 %rd9, 0xffffffffffffffff, 0xffffffffffffffff;", 0xfffffffffffffffeull },
+		{ "mul.hi.u64 %rd9, 0xffffffffffffffff, 0xffffffffffffffff;",
+		  0xfffffffffffffffeull },
 		{ "mad.wide.s32 %rd9, 0xfffffffe, 5, 100;", 90 },
 		{ "mad.lo.s64 %rd9, 7, 6, 5;", 47 },
 		{ R32("mad.hi.sat.s32 %r1, 0x7fffffff, 0x7fffffff, 0x7fffffff;"), 0x7fffffff },
@@ -67,8 +68,10 @@ static void integer(void **state)
 static void carries(void **state)
 {
 	static const struct row rows[] = {
-		{ "add.cc.u32 %r1, 0xffffffff, 1; addc.u32 %r2, 5, 6; mov.b64 %rd9, {%r1, %r2};", 12ull << 32 },
-		{ "sub.cc.u32 %r1, 0, 1; subc.u32 %r2, 5, 1; mov.b64 %rd9, {%r1, %r2};", 3ull << 32 | 0xffffffff },
+		{ "add.cc.u32 %r1, 0xffffffff, 1; addc.u32 %r2, 5, 6; mov.b64 %rd9, {%r1, %r2};",
+		  12ull << 32 },
+		{ "sub.cc.u32 %r1, 0, 1; subc.u32 %r2, 5, 1; mov.b64 %rd9, {%r1, %r2};",
+		  3ull << 32 | 0xffffffff },
 		{ "mad.lo.cc.u32 %r1, 0xffffffff, 0xffffffff, 0xffffffff; madc.hi.u32 %r2, 0xffffffff, 0xffffffff, 0; mov.b64 %rd9, {%r1, %r2};",
 		  0xffffffff00000000ull },
 		{ "add.cc.u64 %rd1, 0xffffffffffffffff, 1; addc.u64 %rd9, 1, 1;", 3 },
@@ -86,8 +89,10 @@ static void logic(void **state)
 		{ R32("not.b32 %r1, 0xff;"), 0xffffff00 },
 		{ R32("cnot.b32 %r1, 0;"), 1 },
 		{ R32("lop3.b32 %r1, 0xf0f0f0f0, 0xcccccccc, 0xaaaaaaaa, 0x1a;"), 0x1a1a1a1a },
-		{ R32("setp.eq.u32 %p2, 1, 2; lop3.or.b32 %r1|%p1, 3, 5, 6, 0x80, %p2; @%p1 mov.u32 %r1, 77;"), 0 },
-		{ R32("setp.eq.u32 %p2, 1, 2; lop3.and.b32 %r1|%p1, 3, 5, 7, 0x80, !%p2; @%p1 mov.u32 %r1, 77;"), 77 },
+		{ R32("setp.eq.u32 %p2, 1, 2; lop3.or.b32 %r1|%p1, 3, 5, 6, 0x80, %p2; @%p1 mov.u32 %r1, 77;"),
+		  0 },
+		{ R32("setp.eq.u32 %p2, 1, 2; lop3.and.b32 %r1|%p1, 3, 5, 7, 0x80, !%p2; @%p1 mov.u32 %r1, 77;"),
+		  77 },
 		{ P("setp.eq.u32 %p2, 1, 2; lop3.or.b32 _|%p1, 3, 5, 7, 0x80, !%p2;"), 1 },
 		{ R32("shl.b32 %r1, 1, 32;"), 0 },
 		{ R32("shr.s32 %r1, 0x80000000, 40;"), 0xffffffff },
@@ -142,9 +147,12 @@ static void floating(void **state)
 		{ F32("min.f32 %f1, 0f7fc00000, 0f3f800000;"), 0x3f800000 },
 		{ F32("max.f32 %f1, 0f80000000, 0f00000000;"), 0 },
 		{ F32("copysign.f32 %f1, 0fbf800000, 0f40000000;"), 0xc0000000 },
-		{ F64("add.f64 %d1, 0d3ff0000000000000, 0d4000000000000000;"), 0x4008000000000000ull },
-		{ F64("fma.rn.f64 %d1, 0d4008000000000000, 0d4000000000000000, 0d3ff0000000000000;"), 0x401c000000000000ull },
-		{ F64("div.rn.f64 %d1, 0d3ff0000000000000, 0d4008000000000000;"), 0x3fd5555555555555ull },
+		{ F64("add.f64 %d1, 0d3ff0000000000000, 0d4000000000000000;"),
+		  0x4008000000000000ull },
+		{ F64("fma.rn.f64 %d1, 0d4008000000000000, 0d4000000000000000, 0d3ff0000000000000;"),
+		  0x401c000000000000ull },
+		{ F64("div.rn.f64 %d1, 0d3ff0000000000000, 0d4008000000000000;"),
+		  0x3fd5555555555555ull },
 		{ F64("sqrt.rn.f64 %d1, 0d4010000000000000;"), 0x4000000000000000ull },
 		{ P("testp.infinite.f32 %p1, 0f7f800000;"), 1 },
 		{ P("testp.normal.f32 %p1, 0f00000001;"), 0 },
@@ -191,10 +199,12 @@ static void conversions(void **state)
 		{ H("cvt.rn.f16.f32 %h1, 0f33800000;"), 1 },
 		{ H("cvt.rn.bf16.f32 %h1, 0f3f808000;"), 0x3f80 },
 		{ H("cvt.rn.bf16.f32 %h1, 0f3f818000;"), 0x3f82 },
-		{ "mov.b16 %h2, 0x3e00; cvt.f32.f16 %f1, %h2; mov.b32 %r1, %f1; cvt.u64.u32 %rd9, %r1;", 0x3fc00000 },
+		{ "mov.b16 %h2, 0x3e00; cvt.f32.f16 %f1, %h2; mov.b32 %r1, %f1; cvt.u64.u32 %rd9, %r1;",
+		  0x3fc00000 },
 		{ R32("cvt.rn.f16x2.f32 %r1, 0f3f800000, 0f40000000;"), 0x3c004000 },
 		{ "mov.b64 {%r1, %r2}, 0x1122334455667788; cvt.u64.u32 %rd9, %r2;", 0x11223344 },
-		{ "mov.b16 %h1, 0x1234; mov.b16 %h2, 0x5678; mov.b32 %r1, {%h1, %h2}; cvt.u64.u32 %rd9, %r1;", 0x56781234 },
+		{ "mov.b16 %h1, 0x1234; mov.b16 %h2, 0x5678; mov.b32 %r1, {%h1, %h2}; cvt.u64.u32 %rd9, %r1;",
+		  0x56781234 },
 	};
 
 	(void)state;
@@ -218,11 +228,16 @@ static void memory(void **state)
 		  9ull << 32 | 5 },
 		{ "st.global.u64 [%rd0], 0; red.global.max.s64 [%rd0], -4; red.global.min.s64 [%rd0], -9; ld.global.u64 %rd9, [%rd0];",
 		  (uint64_t)-9 },
-		{ "st.global.u64 [%rd0], 7; atom.global.inc.u32 %r1, [%rd0], 7; ld.global.u32 %r2, [%rd0]; mov.b64 %rd9, {%r1, %r2};", 7 },
-		{ "st.global.u64 [%rd0], 0; atom.global.dec.u32 %r1, [%rd0], 7; ld.global.u32 %r2, [%rd0]; mov.b64 %rd9, {%r1, %r2};", 7ull << 32 },
-		{ "st.global.u64 [%rd0], 0x3f800000; red.global.add.f32 [%rd0], 0f40000000; ld.global.u64 %rd9, [%rd0];", 0x40400000 },
-		{ "st.global.u64 [%rd0], 0; red.global.add.f64 [%rd0], 0d4000000000000000; ld.global.u64 %rd9, [%rd0];", 0x4000000000000000ull },
-		{ "st.global.u64 [%rd0], 0x3c003c00; atom.global.add.noftz.f16x2 %r1, [%rd0], 0x3c004000; ld.global.u64 %rd9, [%rd0];", 0x40004200 },
+		{ "st.global.u64 [%rd0], 7; atom.global.inc.u32 %r1, [%rd0], 7; ld.global.u32 %r2, [%rd0]; mov.b64 %rd9, {%r1, %r2};",
+		  7 },
+		{ "st.global.u64 [%rd0], 0; atom.global.dec.u32 %r1, [%rd0], 7; ld.global.u32 %r2, [%rd0]; mov.b64 %rd9, {%r1, %r2};",
+		  7ull << 32 },
+		{ "st.global.u64 [%rd0], 0x3f800000; red.global.add.f32 [%rd0], 0f40000000; ld.global.u64 %rd9, [%rd0];",
+		  0x40400000 },
+		{ "st.global.u64 [%rd0], 0; red.global.add.f64 [%rd0], 0d4000000000000000; ld.global.u64 %rd9, [%rd0];",
+		  0x4000000000000000ull },
+		{ "st.global.u64 [%rd0], 0x3c003c00; atom.global.add.noftz.f16x2 %r1, [%rd0], 0x3c004000; ld.global.u64 %rd9, [%rd0];",
+		  0x40004200 },
 		{ ".shared .b32 s; st.shared.u32 [s], 6; atom.shared.exch.b32 %r1, [s], 8; ld.shared.u32 %r2, [s]; mov.b64 %rd9, {%r1, %r2};",
 		  8ull << 32 | 6 },
 		{ ".shared .b32 s; mov.u64 %rd1, s; cvta.shared.u64 %rd1, %rd1; isspacep.shared %p1, %rd1; isspacep.global %p2, %rd1; selp.u64 %rd9, 1, 0, %p1; @%p2 mov.u64 %rd9, 2;",
@@ -231,22 +246,27 @@ static void memory(void **state)
 		/* cache policies change nothing */
 		{ "createpolicy.fractional.L2::evict_last.b64 %rd1, 0f3F800000; st.global.L2::cache_hint.u32 [%rd0], 7, %rd1; "
 		  "atom.global.add.L2::cache_hint.u32 %r1, [%rd0], 3, %rd1; ld.global.L2::cache_hint.u32 %r2, [%rd0], %rd1; "
-		  "mov.b64 %rd9, {%r1, %r2};", 10ull << 32 | 7 },
+		  "mov.b64 %rd9, {%r1, %r2};",
+		  10ull << 32 | 7 },
 		/* eight at once, as sm_100 has it */
 		{ "st.global.v8.b32 [%rd0], {1, 2, 3, 4, 5, 6, 7, 8}; ld.global.v8.b32 {%r1, _, _, %r4, %r5, _, _, %r8}, [%rd0]; "
-		  "mad.lo.u32 %r1, %r5, 16, %r1; mad.lo.u32 %r1, %r8, 256, %r1; mad.lo.u32 %r1, %r4, 4096, %r1; cvt.u64.u32 %rd9, %r1;", 0x4851 },
+		  "mad.lo.u32 %r1, %r5, 16, %r1; mad.lo.u32 %r1, %r8, 256, %r1; mad.lo.u32 %r1, %r4, 4096, %r1; cvt.u64.u32 %rd9, %r1;",
+		  0x4851 },
 		/* cp.async: all of it, a part, nothing where the predicate says so */
 		{ ".shared .align 16 .b8 s[16]; st.global.u64 [%rd0], 0x1122334455667788; cp.async.ca.shared.global [s], [%rd0], 8, 3; "
-		  "cp.async.wait_all; ld.shared.u64 %rd9, [s];", 0x667788 },
+		  "cp.async.wait_all; ld.shared.u64 %rd9, [s];",
+		  0x667788 },
 		{ ".shared .align 16 .b8 s[16]; st.global.u64 [%rd0], 0x1122334455667788; setp.eq.u32 %p1, 1, 1; "
 		  "cp.async.ca.shared.global [s], [%rd0], 4, %p1; cp.async.ca.shared.global [s+4], [%rd0], 4, !%p1; "
-		  "cp.async.wait_all; ld.shared.u64 %rd9, [s];", 0x5566778800000000ull },
+		  "cp.async.wait_all; ld.shared.u64 %rd9, [s];",
+		  0x5566778800000000ull },
 		/* bulk copies, counted and in groups */
 		{ ".shared .align 16 .b8 s[32]; .shared .align 8 .b64 b; st.global.v2.u64 [%rd0], {5, 6}; mbarrier.init.shared.b64 [b], 1; "
 		  "mbarrier.arrive.expect_tx.shared.b64 %rd1, [b], 16; mov.u32 %r1, s; "
 		  "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1+16], [%rd0], 16, [b]; "
 		  "mbarrier.test_wait.shared.b64 %p1, [b], %rd1; cp.async.bulk.global.shared::cta.bulk_group [%rd0+16], [s+16], 16; "
-		  "cp.async.bulk.commit_group; cp.async.bulk.wait_group.read 0; ld.global.u64 %rd9, [%rd0+24]; @!%p1 mov.u64 %rd9, 0;", 6 },
+		  "cp.async.bulk.commit_group; cp.async.bulk.wait_group.read 0; ld.global.u64 %rd9, [%rd0+24]; @!%p1 mov.u64 %rd9, 0;",
+		  6 },
 	};
 
 	(void)state;
@@ -256,7 +276,7 @@ static void memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(integer), cmocka_unit_test(carries), cmocka_unit_test(logic),
+		cmocka_unit_test(integer),  cmocka_unit_test(carries),     cmocka_unit_test(logic),
 		cmocka_unit_test(floating), cmocka_unit_test(conversions), cmocka_unit_test(memory),
 	};
 

@@ -13,10 +13,12 @@
 
 /* Lanes leave before a barrier: guarded at best. */
 static const char *const texts[] = {
-	HEAD ".visible .entry one(.param .u64 p)\n{\n.reg .pred %q; .reg .b32 %r<4>; .reg .b64 %d<3>;\n"
+	HEAD
+	".visible .entry one(.param .u64 p)\n{\n.reg .pred %q; .reg .b32 %r<4>; .reg .b64 %d<3>;\n"
 	"mov.u32 %r1, %tid.x; setp.gt.u32 %q, %r1, 3; @%q ret; bar.sync 0;\n"
 	"ld.param.u64 %d1, [p]; mov.u32 %r2, %ctaid.x; mul.wide.u32 %d2, %r2, 4; add.u64 %d1, %d1, %d2; red.global.add.u32 [%d1], 1; ret;\n}\n",
-	HEAD ".visible .entry two(.param .u64 p)\n{\n.reg .pred %q; .reg .b32 %r<4>; .reg .b64 %d<3>;\n"
+	HEAD
+	".visible .entry two(.param .u64 p)\n{\n.reg .pred %q; .reg .b32 %r<4>; .reg .b64 %d<3>;\n"
 	"mov.u32 %r1, %tid.x; setp.gt.u32 %q, %r1, 7; @%q ret; bar.sync 0;\n"
 	"ld.param.u64 %d1, [p]; mov.u32 %r2, %ctaid.x; mul.wide.u32 %d2, %r2, 4; add.u64 %d1, %d1, %d2; red.global.add.u32 [%d1], 1; ret;\n}\n",
 };
@@ -36,7 +38,9 @@ static void add_transformed(CUlinkState link, const char *text)
 /* All block-tasks of the variant, then the end, which must count `done`. */
 static void run_variant(CUmodule module, const char *name, uint32_t each)
 {
-	struct gs_ctl ctl = { .limit = 1, .chunk = 1, .total = TASKS, .nctaid = { TASKS, 1, 1 }, .workers = TASKS };
+	struct gs_ctl ctl = {
+		.limit = 1, .chunk = 1, .total = TASKS, .nctaid = { TASKS, 1, 1 }, .workers = TASKS
+	};
 	uint32_t count[TASKS] = { 0 };
 	CUdeviceptr out, block;
 	void *params[] = { &out, &block };

@@ -11,7 +11,8 @@
 #define BLOCKS 40
 #define WORDS (2 * BLOCKS * 64)
 
-/* What happens in which order and when: tickets drawn by all threads, clocks, and two streams that race. */
+/* What happens in which order and when: tickets drawn by all threads, clocks, and two streams that
+ * race. */
 static const char ptx[] = HEAD
 	".visible .entry draw(.param .u64 o, .param .u64 c)\n{\n.reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .pred %p;\n"
 	"ld.param.u64 %rd0, [o];\nld.param.u64 %rd1, [c];\nmov.u32 %r0, %tid.x;\nmov.u32 %r1, %ctaid.x;\n"
@@ -24,7 +25,8 @@ static const char ptx[] = HEAD
 	"next:\nld.relaxed.gpu.global.u32 %r1, [%rd1];\nsetp.eq.u32 %p, %r1, 0;\n@%p bra out;\n"
 	"atom.global.add.u64 %rd2, [%rd0], 1;\nsetp.lt.u64 %p, %rd2, 100;\n@%p bra next;\n"
 	"out:\nld.global.u64 %rd2, [%rd0];\nst.global.u64 [%rd3], %rd2;\nret;\n}\n"
-	/* block 1 looks at the vectors that block 0 writes, and counts those of two writes; they begin together */
+	/* block 1 looks at the vectors that block 0 writes, and counts those of two writes; they
+	   begin together */
 	".visible .entry whole(.param .u64 v, .param .u64 o, .param .u32 n)\n{\n.reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .pred %p;\n"
 	"ld.param.u64 %rd0, [v];\nld.param.u64 %rd1, [o];\nld.param.u32 %r0, [n];\nmov.u32 %r1, 0;\nmov.u32 %r8, 0;\n"
 	"atom.global.add.u32 %r2, [%rd1+4], 1;\nmeet:\nld.volatile.global.u32 %r2, [%rd1+4];\n"
@@ -80,7 +82,8 @@ static void one_run(struct image *image)
 /* Each run in a process of its own: the device is the process's. */
 static void reproducible(void **state)
 {
-	struct image *image = mmap(NULL, 4 * sizeof(*image), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct image *image = mmap(NULL, 4 * sizeof(*image), PROT_READ | PROT_WRITE,
+				   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	uint32_t tickets = 0;
 
 	(void)state;

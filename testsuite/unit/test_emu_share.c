@@ -74,7 +74,14 @@ static int finish(struct child *c)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-#define MUST(call) do { CUresult rc_ = (call); if (rc_ != CUDA_SUCCESS) { fprintf(stderr, "%s: %d\n", #call, rc_); _exit(9); } } while (0)
+#define MUST(call) \
+	do { \
+		CUresult rc_ = (call); \
+		if (rc_ != CUDA_SUCCESS) { \
+			fprintf(stderr, "%s: %d\n", #call, rc_); \
+			_exit(9); \
+		} \
+	} while (0)
 
 static void open_device(void)
 {
@@ -205,7 +212,8 @@ static void killed_owner(void **state)
 	assert_int_equal(hear(b.from), 'd');
 	alone = emu_test_seconds() - alone;
 	assert_int_equal(finish(&b), 0);
-	print_message("after the owner's death: %.0f ms, alone: %.0f ms\n", after * 1e3, alone * 1e3);
+	print_message("after the owner's death: %.0f ms, alone: %.0f ms\n", after * 1e3,
+		      alone * 1e3);
 	/* "within a second", on a machine that has other things to do */
 	assert_true(after < 3 * alone + 1.0);
 }
@@ -287,7 +295,8 @@ static void hostile_file(void **state)
 	assert_int_equal(hear(b.from), 'n');
 	assert_int_equal(finish(&b), 0);
 	assert_non_null(strstr(emu_test_log(), "corrupt"));
-	/* right in the head, wild behind it: counters that overflow, an owner that does not exist */
+	/* right in the head, wild behind it: counters that overflow, an owner that does not exist
+	 */
 	unlink(path);
 	b = start(tries_to_open);
 	assert_int_equal(hear(b.from), 'y');
@@ -356,8 +365,9 @@ static int setup(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(memory_in_sum), cmocka_unit_test(time_slices), cmocka_unit_test(killed_owner),
-		cmocka_unit_test(stopped_owner), cmocka_unit_test(forked_child), cmocka_unit_test(hostile_file),
+		cmocka_unit_test(memory_in_sum), cmocka_unit_test(time_slices),
+		cmocka_unit_test(killed_owner),  cmocka_unit_test(stopped_owner),
+		cmocka_unit_test(forked_child),  cmocka_unit_test(hostile_file),
 	};
 
 	alarm(120);

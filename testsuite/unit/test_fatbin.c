@@ -26,8 +26,8 @@ static void ptx_is_the_same_however_packed(void **state)
 		const char *name;
 		enum gs_packing packing;
 	} row[] = {
-		{ "plain.fatbin", GS_PACKING_NONE }, { "zstd.fatbin", GS_PACKING_ZSTD },
-		{ "size.fatbin", GS_PACKING_ZSTD },  { "lz4.fatbin", GS_PACKING_LZ4 },
+		{ "plain.fatbin", GS_PACKING_NONE },   { "zstd.fatbin", GS_PACKING_ZSTD },
+		{ "size.fatbin", GS_PACKING_ZSTD },    { "lz4.fatbin", GS_PACKING_LZ4 },
 		{ "options.fatbin", GS_PACKING_ZSTD },
 	};
 	struct gs_bytes want = fatbin_file("kernels.ptx");
@@ -99,10 +99,10 @@ static void the_driver_takes_the_newest_that_fits(void **state)
 		uint32_t sm, want;
 		enum gs_variant variant;
 	} row[] = {
-		{ 70, 0, GS_VARIANT_GENERIC },   { 75, 75, GS_VARIANT_GENERIC },
-		{ 89, 75, GS_VARIANT_GENERIC },  { 90, 90, GS_VARIANT_EXACT },
-		{ 100, 100, GS_VARIANT_FAMILY }, { 103, 100, GS_VARIANT_FAMILY },
-		{ 110, 90, GS_VARIANT_GENERIC }, { 120, 120, GS_VARIANT_GENERIC },
+		{ 70, 0, GS_VARIANT_GENERIC },    { 75, 75, GS_VARIANT_GENERIC },
+		{ 89, 75, GS_VARIANT_GENERIC },   { 90, 90, GS_VARIANT_EXACT },
+		{ 100, 100, GS_VARIANT_FAMILY },  { 103, 100, GS_VARIANT_FAMILY },
+		{ 110, 90, GS_VARIANT_GENERIC },  { 120, 120, GS_VARIANT_GENERIC },
 		{ 121, 120, GS_VARIANT_GENERIC },
 	};
 	enum gs_variant variant;
@@ -168,7 +168,8 @@ static void relocatable_code_is_told(void **state)
 {
 	struct gs_bytes b = fatbin_file("relocatable.fatbin");
 	struct gs_fatbin fb = fatbin_opened(b);
-	struct gs_fatbin_entry ptx = fatbin_entry(&fb, GS_ENTRY_PTX), cubin = fatbin_entry(&fb, GS_ENTRY_CUBIN);
+	struct gs_fatbin_entry ptx = fatbin_entry(&fb, GS_ENTRY_PTX),
+			       cubin = fatbin_entry(&fb, GS_ENTRY_CUBIN);
 	struct gs_error err;
 
 	(void)state;
@@ -207,9 +208,10 @@ static unsigned int kernels_of(const struct gs_fatbin_entry *e)
 /* The function that is no kernel is not among them. */
 static void kernels_of_machine_code_are_named(void **state)
 {
-	static const char *const name[] = { "zstd.fatbin", "lz4.fatbin", "size.fatbin",
-					    "cuda12.fatbin", "variants.fatbin",
-					    "relocatable.fatbin" };
+	static const char *const name[] = {
+		"zstd.fatbin",   "lz4.fatbin",      "size.fatbin",
+		"cuda12.fatbin", "variants.fatbin", "relocatable.fatbin"
+	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(name) / sizeof(name[0]); i++) {
@@ -362,21 +364,27 @@ static void variables_of_a_text(void **state)
 	(void)state;
 	assert_int_equal(variables(".global .u32 a;\n.const .align 8 .f64 b[4][3];"), 100);
 	assert_int_equal(variables(".visible .global .align 16 .v4 .f32 v[2];"), 32);
-	assert_int_equal(variables(".extern .global .b8 e[100];\n.weak .global .b8 w[3] = {1,2,3};"), 3);
-	assert_int_equal(variables("// .global .u32 a;\n.entry k() { ld.global.u32 %r1, [%rd1]; }"), 0);
+	assert_int_equal(
+		variables(".extern .global .b8 e[100];\n.weak .global .b8 w[3] = {1,2,3};"), 3);
+	assert_int_equal(variables("// .global .u32 a;\n.entry k() { ld.global.u32 %r1, [%rd1]; }"),
+			 0);
 	assert_int_equal(variables("/* .global .u32 a; */ .file 1 \"/*\"\n.global .u32 b;"), 4);
 	assert_int_equal(variables(".global/* of us */.u32 a;.global .u32 b;"), 8);
 	assert_int_equal(variables(".global .attribute(.managed) .align 4 .b32 m[10];"), 40);
 	assert_int_equal(variables(".global .attribute (.managed) .align 4 .b32 m[10];"), 40);
-	assert_int_equal(variables(".global .attribute(.unified(19, 95), .managed) .b32 m[10];"), 40);
+	assert_int_equal(variables(".global .attribute(.unified(19, 95), .managed) .b32 m[10];"),
+			 40);
 	assert_int_equal(variables(".global .b8 x[1024*1024*3+1U];"), 3145729);
 	assert_int_equal(variables(".global .u32 a, b[2], c = 3;"), 16);
-	assert_int_equal(variables(".global .u16 t[] = {1, 2, 3};\n.global .u16 u[][2] = {{1, 2}, {3, 4}};"), 14);
+	assert_int_equal(
+		variables(".global .u16 t[] = {1, 2, 3};\n.global .u16 u[][2] = {{1, 2}, {3, 4}};"),
+		14);
 	assert_int_equal(variables(".global .b8 x[0xffffffffffffffff][16];"), UINT64_MAX);
 	assert_int_equal(variables(".global .b8 x["), 0);
 	assert_int_equal(variables(".global .b8 x[]"), 0);
 	assert_int_equal(variables(".global .b8"), 0);
-	/* It is read to its end and no further: the copy that is searched has no byte more (valgrind). */
+	/* It is read to its end and no further: the copy that is searched has no byte more
+	 * (valgrind). */
 	assert_int_equal(variables(".global .align 4("), 0);
 	assert_int_equal(variables(".global .attribute("), 0);
 	assert_int_equal(variables(".global .u32 a; .global .attribute(.managed"), 4);
@@ -384,7 +392,8 @@ static void variables_of_a_text(void **state)
 	assert_int_equal(variables(""), 0);
 }
 
-/* kernels.cu has none of its own but what its kernels keep in constant memory beside their parameters. */
+/* kernels.cu has none of its own but what its kernels keep in constant memory beside their
+ * parameters. */
 static void variables_of_machine_code(void **state)
 {
 	static const char *const name[] = { "variables.fatbin", "machine.fatbin" };

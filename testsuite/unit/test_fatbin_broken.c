@@ -191,8 +191,9 @@ static void broken_host_files_do_no_harm(void **state)
 static void the_unpacked_size_is_bounded(void **state)
 {
 	static const char *const name[] = { "zstd.fatbin", "lz4.fatbin" };
-	static const uint64_t size[] = { 0, 1, 2161, 2163, (uint64_t)200 << 20,
-					 GS_FATBIN_UNPACK_MAX + 1, UINT64_MAX };
+	static const uint64_t size[] = {
+		0, 1, 2161, 2163, (uint64_t)200 << 20, GS_FATBIN_UNPACK_MAX + 1, UINT64_MAX
+	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(name) / sizeof(name[0]); i++) {
@@ -213,7 +214,8 @@ static void the_unpacked_size_is_bounded(void **state)
 /* A block whose match copies from nowhere: what it makes would be what the memory held before. */
 static void a_match_of_offset_zero_is_corrupt(void **state)
 {
-	/* 14 and 0xf + 0x23 = 50 literals, between them a match of 4 + 4 at `offset`, no match behind */
+	/* 14 and 0xf + 0x23 = 50 literals, between them a match of 4 + 4 at `offset`, no match
+	 * behind */
 	uint8_t block[72] = { 0xe4 };
 	struct gs_fatbin_entry e = { .packing = GS_PACKING_LZ4, .size = 72 };
 	uint8_t head[64];
@@ -268,7 +270,8 @@ static void texts_lie_behind_the_fields(void **state)
 	fatbin_drop(b);
 }
 
-/* The first bytes are those of the whole for every window that a frame may name (RFC 8878, 3.1.1.1.2). */
+/* The first bytes are those of the whole for every window that a frame may name (RFC
+ * 8878, 3.1.1.1.2). */
 static void a_wide_window_is_peeked_into(void **state)
 {
 	/* magic; no checksum, no size; the window; one raw block, the last, of 100 bytes */

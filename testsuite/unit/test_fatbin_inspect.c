@@ -57,7 +57,7 @@ static const json_t *kernel(const json_t *r, const char *name)
 	const json_t *k;
 	size_t i;
 
-	json_array_foreach(json_object_get(r, "kernels"), i, k)
+	json_array_foreach (json_object_get(r, "kernels"), i, k)
 		if (strcmp(json_string_value(json_object_get(k, "name")), name) == 0)
 			return k;
 	fail_msg("no kernel %s", name);
@@ -121,14 +121,12 @@ static void machine_code_newer_than_the_ptx(void **state)
 	json_t *r = report_on("newer.fatbin"), *list;
 
 	(void)state;
-	list = json_object_get(json_array_get(json_object_get(r, "containers"), 0),
-			       "not_replaced");
+	list = json_object_get(json_array_get(json_object_get(r, "containers"), 0), "not_replaced");
 	assert_int_equal(json_array_size(list), 1);
 	assert_string_equal(json_string_value(json_array_get(list, 0)), "sm_90");
 	json_decref(r);
 	r = report_on("zstd.fatbin");
-	list = json_object_get(json_array_get(json_object_get(r, "containers"), 0),
-			       "not_replaced");
+	list = json_object_get(json_array_get(json_object_get(r, "containers"), 0), "not_replaced");
 	assert_int_equal(json_array_size(list), 0);
 	json_decref(r);
 }
@@ -140,8 +138,9 @@ static void a_device(void **state)
 		const char *name;
 		uint32_t sm;
 		json_int_t as_is;
-	} row[] = { { "zstd.fatbin", 75, 0 },  { "zstd.fatbin", 90, 0 },  { "zstd.fatbin", 70, 2 },
-		    { "newer.fatbin", 75, 0 }, { "newer.fatbin", 90, 2 }, { "newer.fatbin", 100, 0 },
+	} row[] = { { "zstd.fatbin", 75, 0 },  { "zstd.fatbin", 90, 0 },
+		    { "zstd.fatbin", 70, 2 },  { "newer.fatbin", 75, 0 },
+		    { "newer.fatbin", 90, 2 }, { "newer.fatbin", 100, 0 },
 		    { "library.so", 75, 1 },   { "relocatable.obj", 75, 2 } };
 	json_t *r;
 

@@ -25,7 +25,7 @@
 
 #define DEVICES 2
 
-static int sm_of[DEVICES];      /* 75; 0: the driver does not say */
+static int sm_of[DEVICES]; /* 75; 0: the driver does not say */
 static int devices, has_context;
 static char last_log[512];
 static enum ptx_reason why;
@@ -241,7 +241,9 @@ static void what_cannot_be_replaced_is_left_alone(void **state)
 	left("zstd.fatbin", 0, PTX_REASON_DEVICES);
 	assert_null(shim_image_transform(NULL, 0, &why));
 	assert_null(shim_image_transform("", 0, &why));
-	assert_null(shim_image_transform("\x7f" "ELF", 0, &why));
+	assert_null(shim_image_transform("\x7f"
+					 "ELF",
+					 0, &why));
 	assert_null(shim_image_transform(".version", 0, &why));
 	assert_int_equal(why, PTX_REASON_UNREADABLE);
 }
@@ -260,7 +262,8 @@ static struct ptx_transformed *input(const char *name)
 /* What goes to the linker may be relocatable, where the driver would compile it anyway. */
 static void the_linker_gets_relocatable_text(void **state)
 {
-	static const char *const others[] = { "relocatable.fatbin", "lto.fatbin", "machine.fatbin", "library.so" };
+	static const char *const others[] = { "relocatable.fatbin", "lto.fatbin", "machine.fatbin",
+					      "library.so" };
 	struct gs_fatbin_entry e;
 	struct ptx_transformed *t = input("zstd.fatbin");
 	struct gs_error err;
@@ -362,13 +365,16 @@ static void the_cache_is_used(void **state)
 	FILE *f = open_memstream(&text, &len);
 
 	(void)state;
-	snprintf(dir, sizeof(dir), "%s/gpushare-cache.XXXXXX", tmp && strlen(tmp) < 30 ? tmp : "/tmp");
+	snprintf(dir, sizeof(dir), "%s/gpushare-cache.XXXXXX",
+		 tmp && strlen(tmp) < 30 ? tmp : "/tmp");
 	assert_non_null(mkdtemp(dir));
 	assert_non_null(f);
 	fprintf(f, ".version 7.0\n.target sm_75\n.address_size 64\n");
 	for (int i = 0; i < 300; i++)
-		fprintf(f, ".visible .entry kernel_%d(.param .u64 p)\n{\n\t.reg .b32 %%r<2>;\n"
-			   "\tmov.u32 %%r1, %%ctaid.x;\n\tret;\n}\n", i);
+		fprintf(f,
+			".visible .entry kernel_%d(.param .u64 p)\n{\n\t.reg .b32 %%r<2>;\n"
+			"\tmov.u32 %%r1, %%ctaid.x;\n\tret;\n}\n",
+			i);
 	fclose(f);
 	setenv("GPUSHARE_CACHE", dir, 1);
 	emulated = 1; /* where that many are transformed */
@@ -462,7 +468,10 @@ static char *kernels(unsigned int n)
 	assert_non_null(text);
 	at += sprintf(at, ".version 7.0\n.target sm_75\n.address_size 64\n");
 	for (unsigned int i = 0; i < n; i++)
-		at += sprintf(at, ".visible .entry k%u(.param .u64 p)\n{\n\t.reg .b32 %%r<2>;\n\tmov.u32 %%r1, %%ctaid.x;\n\tret;\n}\n", i);
+		at += sprintf(
+			at,
+			".visible .entry k%u(.param .u64 p)\n{\n\t.reg .b32 %%r<2>;\n\tmov.u32 %%r1, %%ctaid.x;\n\tret;\n}\n",
+			i);
 	return text;
 }
 
@@ -486,7 +495,8 @@ static void is_transformed(char *text, uint32_t n)
 	free(text);
 }
 
-/* On a GPU a program does not wait for the compiler of many kernels; what brings its variants has none to wait for. */
+/* On a GPU a program does not wait for the compiler of many kernels; what brings its variants has
+ * none to wait for. */
 static void large_modules_are_left_alone(void **state)
 {
 	struct ptx_transformed *t;
@@ -505,7 +515,8 @@ static void large_modules_are_left_alone(void **state)
 	text[SHIM_MODULE_PTX_MAX] = '\n';
 	is_large(text);
 	text = kernels(SHIM_MODULE_KERNELS_MAX);
-	t = ptx_transform_only(text, strlen(text), PTX_TRANSFORM_BIT(PTX_TRANSFORM_PERSISTENT), 0, &err);
+	t = ptx_transform_only(text, strlen(text), PTX_TRANSFORM_BIT(PTX_TRANSFORM_PERSISTENT), 0,
+			       &err);
 	free(text);
 	assert_non_null(t);
 	text = strdup(t->text);

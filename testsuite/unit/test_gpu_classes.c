@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Classes of clients on a GPU of the daemon, their policies, and policies that break their contract. */
+/* Classes of clients on a GPU of the daemon, their policies, and policies that break their
+ * contract. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +19,9 @@
 #include "gpushare/sched/policy.h"
 
 static const struct gs_sched_class classes[] = {
-	{ NULL, 0, NULL }, { "rr", 10, "urgent" }, { NULL, -5, "night" },
+	{ NULL, 0, NULL },
+	{ "rr", 10, "urgent" },
+	{ NULL, -5, "night" },
 };
 
 static struct gs_gpu_options with_classes(const char *policy)
@@ -133,7 +136,8 @@ static void a_broken_contract_is_logged_once(void **unused)
 	assert_string_equal(st.policy, "fifo");
 	assert_string_equal(st.broke, "bad");
 	assert_int_equal(st.faults, 1);
-	/* What the administrator says is in force again, and what was is known no more but as a figure. */
+	/* What the administrator says is in force again, and what was is known no more but as a
+	 * figure. */
 	assert_int_equal(gs_gpu_set_policy(gpu, "piv", now, NULL), 0);
 	grant(0);
 	gs_gpu_status(gpu, &st);
@@ -165,7 +169,9 @@ static void a_class_falls_back_alone(void **unused)
 	for (int i = 0; i < 5; i++)
 		grant(1 * MS);
 	assert_int_equal(logged(path, "broke its contract"), 1);
-	assert_int_equal(logged(path, "gpu 0: class night: policy bad broke its contract; fifo decides now"), 1);
+	assert_int_equal(
+		logged(path, "gpu 0: class night: policy bad broke its contract; fifo decides now"),
+		1);
 	gs_gpu_status(gpu, &st);
 	assert_string_equal(st.policy, "bad"); /* has decided nothing so far */
 	assert_null(st.broke);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Kernels that cannot leave: who runs beside them, who is held back, and what becomes of them (arbiter/holders.h). */
+/* Kernels that cannot leave: who runs beside them, who is held back, and what becomes of them
+ * (arbiter/holders.h). */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -60,7 +61,8 @@ static void urgent_runs_beside_what_cannot_leave(void **unused)
 	assert_true(gs_page_load(high->page->beside));
 	assert_false(has_turn(low));
 	assert_int_equal(state(low, 0), GS_K_RUNNING);
-	/* However long it takes: the driver's time slices share the GPU meanwhile, and nobody is to blame. */
+	/* However long it takes: the driver's time slices share the GPU meanwhile, and nobody is to
+	 * blame. */
 	agent(high);
 	for (int i = 0; i < 100; i++)
 		grant(10 * MS);
@@ -232,14 +234,16 @@ static void equals_share_where_one_cannot_leave(void **unused)
 		grant(MS);
 	assert_int_equal(state(b, 0), GS_K_RUNNING);
 	assert_true(has_turn(a) && has_turn(b) && has_turn(c));
-	assert_int_equal(gs_page_load(a->page->contended), GS_CONTENDED_SPARSE); /* for the sake of `low`, at most */
+	assert_int_equal(gs_page_load(a->page->contended),
+			 GS_CONTENDED_SPARSE); /* for the sake of `low`, at most */
 	finish(a, 0);
 	finish(b, 0);
 	finish(c, 0);
 	for (int i = 0; i < 5; i++)
 		grant(MS);
 	assert_true(has_turn(low));
-	assert_int_equal(gs_page_load(low->page->contended), GS_CONTENDED_QUEUE); /* the others will want it again */
+	assert_int_equal(gs_page_load(low->page->contended),
+			 GS_CONTENDED_QUEUE); /* the others will want it again */
 	all_leave(a, b, c, low);
 }
 
@@ -340,7 +344,8 @@ static void shares_hold_back_who_is_ahead(void **unused)
 		}
 		grant(MS);
 	}
-	/* Whoever is alone with the time slice has all of the GPU, of two each has half: 3 to 1 is always against half of the time. */
+	/* Whoever is alone with the time slice has all of the GPU, of two each has half: 3 to 1 is
+	 * always against half of the time. */
 	assert_in_range(had[0], 3900, 4000);
 	assert_in_range(had[1], 1800, 2300);
 	assert_in_range(longest, 5, 15);
@@ -381,7 +386,9 @@ static void mps_has_short_and_long_ones_take_turns(void **unused)
 		int has_a, has_b;
 
 		/* Beside the long one nothing of the short one would end. */
-		has_a = state(b, 0) == GS_K_RUNNING && state(a, 0) == GS_K_RUNNING ? has_turn(a) != 0 : keep_busy(a, &left_a, MS / 2);
+		has_a = state(b, 0) == GS_K_RUNNING && state(a, 0) == GS_K_RUNNING ?
+				has_turn(a) != 0 :
+				keep_busy(a, &left_a, MS / 2);
 		has_b = keep_busy(b, &left_b, 31 * MS) || state(b, 0) == GS_K_RUNNING;
 		had[0] += has_a && !has_b;
 		had[1] += has_b && !has_a;
@@ -442,7 +449,8 @@ static void mps_times_unknown_kernels_alone(void **unused)
 		/* Known after it has been alone for a while. */
 		keep_busy(a, &left_a, alone < 100 ? 0 : MS / 2);
 		keep_busy(b, &left_b, MS / 2);
-		alone += state(b, 0) != GS_K_RUNNING && has_turn(a) && !gs_page_load(a->page->beside);
+		alone += state(b, 0) != GS_K_RUNNING && has_turn(a) &&
+			 !gs_page_load(a->page->beside);
 		both += has_turn(a) && has_turn(b);
 		grant(MS);
 		if (i == 499)

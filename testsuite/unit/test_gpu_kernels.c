@@ -29,11 +29,13 @@ static struct client *join_with_kernels(uint64_t id, int32_t priority)
 
 static const struct gs_step_usage_kernel *kernel_of(const struct client *c, int number)
 {
-	return gs_step_usage_kernel((struct gs_step_usage *)(uintptr_t)&c->usage, &c->map, (uint32_t)number);
+	return gs_step_usage_kernel((struct gs_step_usage *)(uintptr_t)&c->usage, &c->map,
+				    (uint32_t)number);
 }
 
 /* Like launch(), of that kernel, predicted to take alone_ns; not evictable: for that reason. */
-static void launch_of(struct client *c, unsigned i, uint32_t kernel, uint64_t nt, uint64_t alone_ns, uint32_t why)
+static void launch_of(struct client *c, unsigned i, uint32_t kernel, uint64_t nt, uint64_t alone_ns,
+		      uint32_t why)
 {
 	struct gs_slot *s = &c->page->slot[i];
 
@@ -52,7 +54,8 @@ static void launch_of(struct client *c, unsigned i, uint32_t kernel, uint64_t nt
 	agent(c);
 }
 
-/* What it was predicted to take, if that is longer than it was seen; what is not known, until it is seen over. */
+/* What it was predicted to take, if that is longer than it was seen; what is not known, until it is
+ * seen over. */
 static void test_time_on_the_gpu(void **unused)
 {
 	struct client *c;
@@ -173,7 +176,8 @@ static double figure(const json_t *of, const char *key)
 	return json_number_value(json_object_get(of, key));
 }
 
-/* Those without a slot are as long as the last one that had one and stayed, and nobody could have made them leave. */
+/* Those without a slot are as long as the last one that had one and stayed, and nobody could have
+ * made them leave. */
 static void test_what_could_not_be_preempted(void **unused)
 {
 	struct client *c;
@@ -190,7 +194,9 @@ static void test_what_could_not_be_preempted(void **unused)
 	grant(1 * MS);
 	finish(c, 1);
 	grant(1 * MS);
-	gs_gpu_client_untracked(c->gpu_client, &(struct gs_untracked){ .kernel = STAYS, .launches = 4 }, 1, now + 100 * MS);
+	gs_gpu_client_untracked(c->gpu_client,
+				&(struct gs_untracked) { .kernel = STAYS, .launches = 4 }, 1,
+				now + 100 * MS);
 	gs_gpu_client_launched(c->gpu_client, 92);
 	all = report_of(c);
 	leaves = json_array_get(json_object_get(all, "kernels"), 0);
@@ -204,7 +210,8 @@ static void test_what_could_not_be_preempted(void **unused)
 	assert_true(figure(stays, "unevictable_pct") == 100 && figure(stays, "task_ns") == 20000);
 	assert_true(figure(stays, "registers") == 40);
 	assert_string_equal(json_string_value(json_object_get(stays, "reason")), "none");
-	assert_string_equal(json_string_value(json_object_get(stays, "launch_reason")), gs_report_reason(5));
+	assert_string_equal(json_string_value(json_object_get(stays, "launch_reason")),
+			    gs_report_reason(5));
 	stays = json_array_get(json_object_get(all, "jobs"), 0);
 	assert_true(figure(stays, "job") == 12 && figure(stays, "launches") == 92);
 	assert_true(figure(stays, "gpu_ms") == 40 && figure(stays, "unevictable_ms") == 10);
@@ -214,7 +221,8 @@ static void test_what_could_not_be_preempted(void **unused)
 	all_leave(c);
 }
 
-/* Told of and seen, in whatever order, each launch counts once; more than can be is not believed. */
+/* Told of and seen, in whatever order, each launch counts once; more than can be is not believed.
+ */
 static void test_launches_that_are_told_of(void **unused)
 {
 	struct client *c;
@@ -245,11 +253,15 @@ static void test_launches_that_are_told_of(void **unused)
 	assert_int_equal(c->usage.launches, 50);
 	gs_gpu_client_launched(c->gpu_client, 51);
 	gs_gpu_client_launched(c->gpu_client, UINT64_MAX);
-	gs_gpu_client_untracked(c->gpu_client, &(struct gs_untracked){ .kernel = UINT32_MAX, .launches = UINT32_MAX }, 1, now);
+	gs_gpu_client_untracked(
+		c->gpu_client,
+		&(struct gs_untracked) { .kernel = UINT32_MAX, .launches = UINT32_MAX }, 1, now);
 	assert_int_equal(c->usage.launches, 51);
 	assert_int_equal(kernel_of(c, STAYS)->launches, 3);
 	/* They have not taken longer than there was time. */
-	gs_gpu_client_untracked(c->gpu_client, &(struct gs_untracked){ .kernel = STAYS, .launches = 1000 }, 1, now + 20 * MS);
+	gs_gpu_client_untracked(c->gpu_client,
+				&(struct gs_untracked) { .kernel = STAYS, .launches = 1000 }, 1,
+				now + 20 * MS);
 	assert_int_equal(kernel_of(c, STAYS)->launches, 1003);
 	assert_in_range(kernel_of(c, STAYS)->time.gpu_ns, 20 * MS, 24 * MS);
 	finish(c, 0);
@@ -261,7 +273,9 @@ static void test_launches_that_are_told_of(void **unused)
 static void test_sums(void **unused)
 {
 	struct gs_step_usage t[3] = { 0 };
-	struct gs_report_kernels_of of[3] = { { 12, "0", &t[0] }, { 13, "0", &t[1] }, { 12, "1", &t[2] } };
+	struct gs_report_kernels_of of[3] = { { 12, "0", &t[0] },
+					      { 13, "0", &t[1] },
+					      { 12, "1", &t[2] } };
 	static struct gs_kernel_map map;
 	json_t *all, *jobs;
 	char *text;

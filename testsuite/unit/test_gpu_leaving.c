@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How a turn ends: evictions and their races, clients that do not leave, the next one beside the last. */
+/* How a turn ends: evictions and their races, clients that do not leave, the next one beside the
+ * last. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -120,7 +121,8 @@ static void test_overlap_of_mps(void **unused)
 	all_leave(low, high);
 }
 
-/* Both are there until the last block-task of the one that leaves has ended: the other one's quantum begins then. */
+/* Both are there until the last block-task of the one that leaves has ended: the other one's
+ * quantum begins then. */
 static void test_overlap_is_nobodys_quantum(void **unused)
 {
 	struct gs_gpu_options o = options_of("rr");
@@ -200,7 +202,8 @@ static void test_overlap_ended_by_death(void **unused)
 	all_leave(b);
 }
 
-/* Pinned before its kernel has begun: that it has is seen all the same, and nobody looks for it for ever. */
+/* Pinned before its kernel has begun: that it has is seen all the same, and nobody looks for it for
+ * ever. */
 static void test_pinned_beside_another(void **unused)
 {
 	struct gs_gpu_options o = options_of("rr");

@@ -113,7 +113,8 @@ static void test_chain_keeps_the_gpu(void **unused)
 
 /* ---- polling --------------------------------------------------------------- */
 
-/* While somebody waits the pages are polled, and no deadline is slept through; alone there is nothing to see. */
+/* While somebody waits the pages are polled, and no deadline is slept through; alone there is
+ * nothing to see. */
 static void test_polls_while_somebody_waits(void **unused)
 {
 	struct gs_gpu_options o = options_of("rr");

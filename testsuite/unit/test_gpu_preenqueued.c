@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Launches that wait in their streams for their turn (GS_SLOT_PREENQUEUED), as the daemon has them. */
+/* Launches that wait in their streams for their turn (GS_SLOT_PREENQUEUED), as the daemon has them.
+ */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -38,7 +39,8 @@ static void high_waits_in_its_stream(void)
 	atomic_fetch_or(&high->page->slot[0].flags, GS_SLOT_PREENQUEUED);
 }
 
-/* What waits in its stream goes when nobody is there any more, and not before; by the daemon's hand, once. */
+/* What waits in its stream goes when nobody is there any more, and not before; by the daemon's
+ * hand, once. */
 static void test_preenqueued(void **unused)
 {
 	struct gs_slot *slot;
@@ -130,7 +132,8 @@ static void test_preenqueued_behind_one_that_stays(void **unused)
 	all_leave(low, high);
 }
 
-/* What has been marked as started may be behind a wait, too: of one who never has the time slice meanwhile it would never end. */
+/* What has been marked as started may be behind a wait, too: of one who never has the time slice
+ * meanwhile it would never end. */
 static void test_kernel_behind_an_preenqueued_one(void **unused)
 {
 	(void)unused;

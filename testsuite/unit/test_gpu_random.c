@@ -25,7 +25,8 @@ static unsigned dice(unsigned sides)
 #define LAUNCHES 60
 #define PLAYED_SLOTS 3
 #define GAMES 50 /* of each policy */
-/* One that stays for longer than twice what it takes and 20 ms is taken for one that is behind another (handover.c); here it is just not played. */
+/* One that stays for longer than twice what it takes and 20 ms is taken for one that is behind
+ * another (handover.c); here it is just not played. */
 #define ALONE_NS (1000 * MS)
 
 /* One step of one slot: the driver starts it, it ends, it leaves, it is reclaimed. */

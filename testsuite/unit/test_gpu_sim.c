@@ -23,17 +23,18 @@
 #include "gpushare/sim/experiment.h"
 
 #define PROGRAMS 9
-/* A decision that falls a microsecond later turns a round of frs about: fewer leave its DNTT to chance (doc/measurements). */
+/* A decision that falls a microsecond later turns a round of frs about: fewer leave its DNTT to
+ * chance (doc/measurements). */
 #define ROUNDS 400
 #define GAPS 32768
 #define NEVER UINT64_MAX
 
 /* What an H200 and its host take (doc/measurements). */
-#define WAVE (50 * US)   /* a block-task on every place */
+#define WAVE (50 * US)    /* a block-task on every place */
 #define LAUNCH (40 * US)  /* from the launch to the first block-task */
 #define WAKE (15 * US)    /* of a client's agent */
 #define SIGNAL (7 * US)   /* from TOEVICT to the blocks */
-#define DOORBELL (5 * US)     /* of the daemon */
+#define DOORBELL (5 * US) /* of the daemon */
 #define REST (40 * MS)    /* between two rounds */
 #define ALONE 6           /* launches of each program by itself before the first round */
 #define RETURN (5 * US)   /* from the end of one of those to the next */
@@ -42,9 +43,13 @@
 /* Isolation=; the rest is as gpushare.conf's defaults are then. */
 static const struct isolation {
 	const char *name;
-	uint64_t change;              /* the GPU's, from one program to another */
-	struct { double antt, dntt, makespan; } frs; /* bars of issue 5 */
-	struct { double antt, stp; } srt;
+	uint64_t change; /* the GPU's, from one program to another */
+	struct {
+		double antt, dntt, makespan;
+	} frs; /* bars of issue 5 */
+	struct {
+		double antt, stp;
+	} srt;
 } isolations[] = {
 	{ "contexts", 135 * US, { 3.2, 0.30, 1.06 }, { 2.4, 4.4 } },
 	{ "mps", 0, { 2.7, 0.20, 1.02 }, { 2.0, 5.2 } },
@@ -52,7 +57,7 @@ static const struct isolation {
 
 struct program {
 	struct client *c;
-	uint64_t length, work;       /* ns on the GPU; done */
+	uint64_t length, work;                          /* ns on the GPU; done */
 	uint64_t arrives, begins, began, leaves, hears; /* NEVER: not */
 	struct sim_outcome outcome;
 	int live;
@@ -63,9 +68,9 @@ enum gap { ENDED, EVICTED, FIRST, KINDS };
 static struct program program[PROGRAMS];
 static struct sim_workload workload;
 static const struct isolation *isolation;
-static uint64_t due, origin;        /* the daemon's next turn; the round's first arrival */
-static struct program *last;        /* had the GPU last */
-static uint64_t free_at;            /* since then, or NEVER */
+static uint64_t due, origin; /* the daemon's next turn; the round's first arrival */
+static struct program *last; /* had the GPU last */
+static uint64_t free_at;     /* since then, or NEVER */
 static int left_by_eviction, first;
 static double gap[KINDS][GAPS];
 static size_t gaps[KINDS];
@@ -92,7 +97,7 @@ static void on_arrival(struct program *p)
 	p->arrives = NEVER;
 	p->live = 1;
 	p->work = 0;
-	p->outcome = (struct sim_outcome){ .arrival_ns = now - origin };
+	p->outcome = (struct sim_outcome) { .arrival_ns = now - origin };
 	gs_page_store(s->started, 0);
 	gs_page_store(s->nt, p->length / WAVE);
 	gs_page_store(s->done, 0);
@@ -168,7 +173,8 @@ static void on_leaving(struct program *p)
 	p->outcome.finish_ns = now - origin;
 }
 
-/* What the daemon wrote: whom its doorbell woke, and who must leave at the next block-task's end. */
+/* What the daemon wrote: whom its doorbell woke, and who must leave at the next block-task's end.
+ */
 static void poll_at_pages(void)
 {
 	for (int i = 0; i < PROGRAMS; i++) {
@@ -245,9 +251,13 @@ static void begin_like_an_h200(const char *policy, struct gs_sched_options *sche
 	gpu = gs_gpu_create(0, &o, now, &err);
 	assert_non_null(gpu);
 	for (uint32_t i = 0; i < PROGRAMS; i++) {
-		program[i] = (struct program){ .c = join(i + 1, 1), .arrives = NEVER,
-			.begins = NEVER, .began = NEVER, .leaves = NEVER, .hears = NEVER,
-			.length = workload.kernel[i].gpu_ns };
+		program[i] = (struct program) { .c = join(i + 1, 1),
+						.arrives = NEVER,
+						.begins = NEVER,
+						.began = NEVER,
+						.leaves = NEVER,
+						.hears = NEVER,
+						.length = workload.kernel[i].gpu_ns };
 	}
 	last = NULL;
 	due = now;
@@ -374,7 +384,8 @@ static void keeps_its_bars(const char *policy, const struct sim_summary *s)
 static void under(const struct isolation *what)
 {
 	struct sim_experiment x = {
-		.workload = &workload, .rounds = ROUNDS,
+		.workload = &workload,
+		.rounds = ROUNDS,
 		.order = { .seed = 1, .shuffle = 1, .has_gap = 1, .gap_ns = MS },
 	};
 	const char *policy;
@@ -388,21 +399,23 @@ static void under(const struct isolation *what)
 		begin_like_an_h200(policy, &x.options);
 		play(&x.order, &live);
 		x.options.handover_ns = end();
-		x.costs = (struct sim_costs){ .ended_ns = median(ENDED),
-					      .evicted_ns = median(EVICTED),
-					      .first_ns = median(FIRST) };
+		x.costs = (struct sim_costs) { .ended_ns = median(ENDED),
+					       .evicted_ns = median(EVICTED),
+					       .first_ns = median(FIRST) };
 		assert_int_equal(sim_experiment_run(&x, policy, &row, &sim, NULL), 0);
 		free(row);
 		if (getenv("GPUSHARE_TEST_SHOW"))
-			print_message("%s, %s: hand-overs %.0f, %.0f, %.0f us\n", what->name, policy,
-				      (double)x.costs.ended_ns / US, (double)x.costs.evicted_ns / US,
+			print_message("%s, %s: hand-overs %.0f, %.0f, %.0f us\n", what->name,
+				      policy, (double)x.costs.ended_ns / US,
+				      (double)x.costs.evicted_ns / US,
 				      (double)x.costs.first_ns / US);
 		if (getenv("GPUSHARE_TEST_SHOW"))
 			print_message("taken for %.0f us\n", (double)x.options.handover_ns / US);
-		/* Most ends are seen soon: what nobody waited for must not make the daemon look seldom. */
+		/* Most ends are seen soon: what nobody waited for must not make the daemon look
+		 * seldom. */
 		if (x.costs.ended_ns > what->change + LAUNCH + WAKE + 25 * US)
-			fail_msg("%s, %s: %.0f us from an end to the next one's blocks",
-				 what->name, policy, (double)x.costs.ended_ns / US);
+			fail_msg("%s, %s: %.0f us from an end to the next one's blocks", what->name,
+				 policy, (double)x.costs.ended_ns / US);
 		if (longest(ENDED) > what->change + LAUNCH + WAKE + UNSEEN)
 			fail_msg("%s, %s: once %.0f us from an end to the next one's blocks",
 				 what->name, policy, (double)longest(ENDED) / US);

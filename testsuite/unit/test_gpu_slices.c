@@ -118,7 +118,7 @@ static void test_priority_evicts_and_resumes(void **unused)
 	grant(2 * MS);
 	assert_int_equal(state(low, 0), GS_K_READY);
 	finish(high, 0);
-	grant(0);             /* idle: the grace begins */
+	grant(0); /* idle: the grace begins */
 	assert_int_equal(state(low, 0), GS_K_READY);
 	grant(200 * US);
 	assert_false(has_turn(high));
@@ -132,8 +132,7 @@ static void test_priority_evicts_and_resumes(void **unused)
 	/* Low: 6 ms, the eviction and 1 ms with the GPU, 2.2 ms without. */
 	assert_int_equal(low->usage.active_ns, 7 * MS + 60 * US);
 	assert_int_equal(low->usage.waiting_ns, 2 * MS + 200 * US);
-	assert_int_equal(low->usage.turnaround_ns,
-			 low->usage.active_ns + low->usage.waiting_ns);
+	assert_int_equal(low->usage.turnaround_ns, low->usage.active_ns + low->usage.waiting_ns);
 	/* High waited for the eviction only. */
 	assert_int_equal(high->usage.waiting_ns, 60 * US);
 	all_leave(low, high);
@@ -248,7 +247,8 @@ static void test_run_is_followed_by_its_deadline(void **unused)
 	b = join(2, 1);
 	launch(a, 0, 100, 1);
 	launch(b, 0, 100, 1);
-	/* RUN's own deadline is "now": the time slice asks once more and learns when the quantum ends. */
+	/* RUN's own deadline is "now": the time slice asks once more and learns when the quantum
+	 * ends. */
 	gs_gpu_poll_every(gpu, 1 * MS);
 	assert_int_equal(grant(0) - now, 300 * US);
 	assert_int_equal(grant(100 * US) - now, 200 * US);

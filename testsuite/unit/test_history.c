@@ -22,11 +22,21 @@
 static struct gs_past_step step_of(uint32_t job, const char *user, const char *partition,
 				   int64_t end_s)
 {
-	struct gs_past_step s = { .job = job, .step = 0, .gpu = job % 2, .shares = 40,
-				  .start_s = end_s - 60, .end_s = end_s, .kernels = 10,
-				  .preemptions = 2, .active_ms = 100, .waiting_ms = 50,
-				  .turnaround_ms = 150, .evict_p50_us = 60, .evict_p99_us = 90,
-				  .memory_mb = job, .reserved_mb = 400 };
+	struct gs_past_step s = { .job = job,
+				  .step = 0,
+				  .gpu = job % 2,
+				  .shares = 40,
+				  .start_s = end_s - 60,
+				  .end_s = end_s,
+				  .kernels = 10,
+				  .preemptions = 2,
+				  .active_ms = 100,
+				  .waiting_ms = 50,
+				  .turnaround_ms = 150,
+				  .evict_p50_us = 60,
+				  .evict_p99_us = 90,
+				  .memory_mb = job,
+				  .reserved_mb = 400 };
 
 	snprintf(s.user, sizeof(s.user), "%s", user);
 	snprintf(s.partition, sizeof(s.partition), "%s", partition);
@@ -66,28 +76,32 @@ static size_t selected(const struct gs_past_step *step, size_t n, struct gs_msg_
 static void test_selection(void **unused)
 {
 	struct gs_past_step s[] = {
-		step_of(1, "ann", "low", 1000), step_of(2, "bob", "low", 2000),
-		step_of(3, "ann", "high", 3000), step_of(4, "ann", "low", 0),
+		step_of(1, "ann", "low", 1000),
+		step_of(2, "bob", "low", 2000),
+		step_of(3, "ann", "high", 3000),
+		step_of(4, "ann", "low", 0),
 	};
 
 	(void)unused;
-	assert_int_equal(selected(s, 4, (struct gs_msg_history){ 0 }), 4);
+	assert_int_equal(selected(s, 4, (struct gs_msg_history) { 0 }), 4);
 	/* What is not over is always recent. */
-	assert_int_equal(selected(s, 4, (struct gs_msg_history){ .since = 2000 }), 3);
-	assert_int_equal(selected(s, 4, (struct gs_msg_history){ .since = 3001 }), 1);
-	assert_int_equal(selected(s, 4, (struct gs_msg_history){ .user = "ann" }), 3);
-	assert_int_equal(selected(s, 4, (struct gs_msg_history){ .user = "ann",
-								 .partition = "high" }), 1);
-	assert_int_equal(selected(s, 4, (struct gs_msg_history){ .job_id = 2 }), 1);
-	assert_int_equal(selected(s, 4, (struct gs_msg_history){ .user = "an" }), 0);
-	assert_int_equal(selected(s, 0, (struct gs_msg_history){ .group = GS_GROUP_USER }), 0);
+	assert_int_equal(selected(s, 4, (struct gs_msg_history) { .since = 2000 }), 3);
+	assert_int_equal(selected(s, 4, (struct gs_msg_history) { .since = 3001 }), 1);
+	assert_int_equal(selected(s, 4, (struct gs_msg_history) { .user = "ann" }), 3);
+	assert_int_equal(
+		selected(s, 4, (struct gs_msg_history) { .user = "ann", .partition = "high" }), 1);
+	assert_int_equal(selected(s, 4, (struct gs_msg_history) { .job_id = 2 }), 1);
+	assert_int_equal(selected(s, 4, (struct gs_msg_history) { .user = "an" }), 0);
+	assert_int_equal(selected(s, 0, (struct gs_msg_history) { .group = GS_GROUP_USER }), 0);
 }
 
 static void test_groups(void **unused)
 {
 	struct gs_past_step s[] = {
-		step_of(3, "bob", "low", 1000), step_of(2, "ann", "low", 2000),
-		step_of(3, "ann", "high", 3000), step_of(5, "idle", "", 3000),
+		step_of(3, "bob", "low", 1000),
+		step_of(2, "ann", "low", 2000),
+		step_of(3, "ann", "high", 3000),
+		step_of(5, "idle", "", 3000),
 	};
 	json_t *rows;
 
@@ -96,7 +110,7 @@ static void test_groups(void **unused)
 	s[2].shares = 20;
 	s[2].turnaround_ms = 300; /* NTT 3: half the shares, half the progress of NTT 1.5 */
 	s[3].active_ms = s[3].waiting_ms = s[3].turnaround_ms = 0;
-	rows = answer(s, 4, (struct gs_msg_history){ .group = GS_GROUP_USER });
+	rows = answer(s, 4, (struct gs_msg_history) { .group = GS_GROUP_USER });
 	assert_int_equal(json_array_size(rows), 3);
 	assert_string_equal(json_string_value(json_object_get(json_array_get(rows, 0), "user")),
 			    "ann");
@@ -110,20 +124,20 @@ static void test_groups(void **unused)
 	assert_true(figure(rows, 0, "memory_mb") == 3);
 	assert_true(figure(rows, 2, "antt") == 0); /* never used it: no slowdown to count */
 	json_decref(rows);
-	rows = answer(s, 4, (struct gs_msg_history){ .group = GS_GROUP_JOB });
+	rows = answer(s, 4, (struct gs_msg_history) { .group = GS_GROUP_JOB });
 	assert_int_equal(json_array_size(rows), 3);
 	assert_true(figure(rows, 1, "job") == 3);
 	assert_true(figure(rows, 1, "steps") == 2);
 	json_decref(rows);
-	rows = answer(s, 4, (struct gs_msg_history){ .group = GS_GROUP_GPU });
+	rows = answer(s, 4, (struct gs_msg_history) { .group = GS_GROUP_GPU });
 	assert_true(figure(rows, 0, "gpu") == 0 && figure(rows, 1, "steps") == 3);
 	json_decref(rows);
 	/* It waited for 99 ms and was never let on: the worst of all, not left out. */
 	s[3].waiting_ms = s[3].turnaround_ms = 99;
-	rows = answer(s, 4, (struct gs_msg_history){ .group = GS_GROUP_USER });
+	rows = answer(s, 4, (struct gs_msg_history) { .group = GS_GROUP_USER });
 	assert_true(figure(rows, 2, "antt") == 100);
 	json_decref(rows);
-	rows = answer(s, 4, (struct gs_msg_history){ .job_id = 5 });
+	rows = answer(s, 4, (struct gs_msg_history) { .job_id = 5 });
 	assert_true(figure(rows, 0, "ntt") == 100);
 	json_decref(rows);
 	{
@@ -201,7 +215,8 @@ static void add(struct gs_history_db *db, const struct gs_past_step *step)
 
 static void test_file_keeps_everything(void **state)
 {
-	struct gs_past_step a = step_of(7, "ann", "low", 1000), b = step_of(8, "o'bob\";--", "x", 2000);
+	struct gs_past_step a = step_of(7, "ann", "low", 1000),
+			    b = step_of(8, "o'bob\";--", "x", 2000);
 	struct gs_history_db *db = open_db(*state, 100);
 	struct gs_past_step got;
 	struct stat st;
@@ -213,13 +228,13 @@ static void test_file_keeps_everything(void **state)
 	assert_int_equal(stat(((struct place *)*state)->path, &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0600);
 	db = open_db(*state, 100);
-	assert_int_equal(rows_of(db, (struct gs_msg_history){ 0 }, &got), 2);
+	assert_int_equal(rows_of(db, (struct gs_msg_history) { 0 }, &got), 2);
 	assert_memory_equal(&got, &a, sizeof(a));
-	assert_int_equal(rows_of(db, (struct gs_msg_history){ .since = 1001 }, &got), 1);
+	assert_int_equal(rows_of(db, (struct gs_msg_history) { .since = 1001 }, &got), 1);
 	assert_memory_equal(&got, &b, sizeof(b));
-	assert_int_equal(rows_of(db, (struct gs_msg_history){ .user = "o'bob\";--" }, &got), 1);
-	assert_int_equal(rows_of(db, (struct gs_msg_history){ .job_id = 7, .partition = "x" },
-				 &got), 0);
+	assert_int_equal(rows_of(db, (struct gs_msg_history) { .user = "o'bob\";--" }, &got), 1);
+	assert_int_equal(
+		rows_of(db, (struct gs_msg_history) { .job_id = 7, .partition = "x" }, &got), 0);
 	gs_history_db_close(db);
 }
 
@@ -237,7 +252,7 @@ static void test_file_is_bounded(void **state)
 			assert_int_equal(gs_history_db_commit(db, &err), 0);
 	}
 	assert_int_equal(gs_history_db_commit(db, &err), 0);
-	assert_int_equal(rows_of(db, (struct gs_msg_history){ 0 }, &got), 50);
+	assert_int_equal(rows_of(db, (struct gs_msg_history) { 0 }, &got), 50);
 	assert_int_equal(got.job, 251);
 	gs_history_db_close(db);
 }
@@ -292,7 +307,7 @@ static void expect_set_aside(struct place *p)
 	assert_non_null(strstr(err.text, "set aside"));
 	assert_int_equal(access(p->aside, F_OK), 0);
 	add(db, &s);
-	assert_int_equal(rows_of(db, (struct gs_msg_history){ 0 }, &got), 1);
+	assert_int_equal(rows_of(db, (struct gs_msg_history) { 0 }, &got), 1);
 	gs_history_db_close(db);
 }
 

@@ -42,8 +42,10 @@ static void lines_and_values(void **state)
 
 	(void)state;
 	text_file("more.conf", "PluginDir=/a:/b\nNodeName=n1 Gres=gpushare:100\n");
-	conf = gs_slurm_conf_load(text_file("slurm.conf", "# comment\n\n  grestypes = gpu,gpu\\\nshare # more\n"
-					    "include more.conf\nEpilog=/x\\#y\nLast=1"), &err);
+	conf = gs_slurm_conf_load(text_file("slurm.conf",
+					    "# comment\n\n  grestypes = gpu,gpu\\\nshare # more\n"
+					    "include more.conf\nEpilog=/x\\#y\nLast=1"),
+				  &err);
 	assert_non_null(conf);
 	value = gs_slurm_conf_value(conf, "GresTypes");
 	assert_string_equal(value, "gpu,gpushare");
@@ -125,7 +127,8 @@ static void damaged_files(void **state)
 	assert_true(tables < size);
 	for (int i = 0; i < 400; i++) {
 		/* In the header or in the section headers: there is most to go wrong with. */
-		size_t at = i % 2 ? (size_t)random() % 64 : tables + (size_t)random() % (size - tables);
+		size_t at =
+			i % 2 ? (size_t)random() % 64 : tables + (size_t)random() % (size - tables);
 		unsigned char was = bytes[at];
 
 		bytes[at] = (unsigned char)random();

@@ -57,7 +57,8 @@ static void bad_text_is_named(void **state)
 		{ "gres:gpushare:0", "0 shares: at least 1" },
 		{ "gres:gpushare:00", "0 shares: at least 1" },
 		{ "gres:gpushare:-5", "'-5' shares: a number from 1" },
-		{ "gres:gpushare:8G", "'8G': shares have no unit; for device memory there is --gpushare-mem=8G" },
+		{ "gres:gpushare:8G",
+		  "'8G': shares have no unit; for device memory there is --gpushare-mem=8G" },
 		{ "gres:gpushare:512MiB", "--gpushare-mem=512MiB" },
 		{ "gres:gpushare:25%", "'25%' is no number of shares" },
 		{ "gres:gpushare:1.5", "'1.5' is no number of shares" },
@@ -113,7 +114,8 @@ static void text_is_rewritten(void **state)
 		{ "gres:gpushare", "gres:gpushare:40" },
 		{ "gres:gpushare:5", "gres:gpushare:40" },
 		{ "gres/gpushare:5,gres/gpu:1", "gres/gpushare:40,gres/gpu:1" },
-		{ "gres:gpu:1,gres:gpushare:h200:5,gres:x", "gres:gpu:1,gres:gpushare:h200:40,gres:x" },
+		{ "gres:gpu:1,gres:gpushare:h200:5,gres:x",
+		  "gres:gpu:1,gres:gpushare:h200:40,gres:x" },
 		{ "gres:gpushare:h200", "gres:gpushare:h200:40" },
 	};
 	struct gs_gres_item item;
@@ -134,7 +136,8 @@ static struct gs_config_partition low = { .allow = 1, .max_shares = 50, .default
 static struct gs_config_partition open_one = { .allow = 1 };
 static struct gs_config_partition closed = { .allow = 0 };
 
-static struct gs_site site_of(const struct gs_config_partition *a, const struct gs_config_partition *b)
+static struct gs_site site_of(const struct gs_config_partition *a,
+			      const struct gs_config_partition *b)
 {
 	struct gs_site site = { .npartition = b ? 2 : 1 };
 
@@ -147,8 +150,10 @@ static struct gs_site site_of(const struct gs_config_partition *a, const struct 
 
 static void add(struct gs_site *site, const char *name, uint64_t memory, uint32_t shares)
 {
-	site->kind[site->nkind++] = (struct gs_gpu_kind){
-		.name = name, .memory = memory, .shares = shares,
+	site->kind[site->nkind++] = (struct gs_gpu_kind) {
+		.name = name,
+		.memory = memory,
+		.shares = shares,
 	};
 }
 
@@ -179,7 +184,8 @@ static void memory_raises_the_shares(void **state)
 	assert_int_equal(judge("gres:gpushare:25", 80 * G, &site, &v, &err), 0);
 	assert_int_equal(v.shares, 100);
 	assert_int_equal(judge("gres:gpushare:25", 81 * G, &site, &v, &err), -1);
-	assert_string_equal(err.text, "--gpushare-mem=81G is more than a whole GPU has, which is 80G");
+	assert_string_equal(err.text,
+			    "--gpushare-mem=81G is more than a whole GPU has, which is 80G");
 	assert_int_equal(judge("gres:gpushare:100", 81 * G, &site, &v, &err), -1);
 	assert_int_equal(judge("gres:gpushare:101", 0, &site, &v, &err), -1);
 	assert_string_equal(err.text, "101 shares are more than a GPU has, which is 100");
@@ -201,7 +207,9 @@ static void memory_is_waited_for_on_the_node(void **state)
 	assert_false(v.rewrite || v.raised);
 	assert_true(!site.kind[0].too_small && site.kind[1].too_small);
 	assert_int_equal(judge("gres:gpushare:5", 41 * G, &site, &v, &err), -1);
-	assert_string_equal(err.text, "--gpushare-mem=41G takes 52 shares; partition one allows 50 (MaxShares)");
+	assert_string_equal(
+		err.text,
+		"--gpushare-mem=41G takes 52 shares; partition one allows 50 (MaxShares)");
 	assert_int_equal(judge("gres:gpushare:5", 81 * G, &site, &v, &err), -1);
 	assert_non_null(strstr(err.text, "more than a whole GPU has"));
 	/* The partition's default is a number that Slurm must be told. */
@@ -269,7 +277,9 @@ static void limits_of_partitions(void **state)
 	assert_int_equal(judge("gres:gpushare:51", 0, &site, &v, &err), -1);
 	assert_string_equal(err.text, "51 shares; partition one allows 50 (MaxShares)");
 	assert_int_equal(judge("gres:gpushare:5", 41 * G, &site, &v, &err), -1);
-	assert_string_equal(err.text, "--gpushare-mem=41G takes 52 shares; partition one allows 50 (MaxShares)");
+	assert_string_equal(
+		err.text,
+		"--gpushare-mem=41G takes 52 shares; partition one allows 50 (MaxShares)");
 	/* No number: the partition's. */
 	assert_int_equal(judge("gres:gpushare", 0, &site, &v, &err), 0);
 	assert_int_equal(v.shares, 20);
@@ -332,7 +342,8 @@ static void shares_that_are_not_per_node(void **state)
 	assert_int_equal(v.shares, 0);
 	request.memory = G;
 	assert_int_equal(gs_request_judge(&request, &site, &v, &err), -1);
-	assert_string_equal(err.text, "--gpushare-mem goes with the shares per node only: --gres=gpushare:N");
+	assert_string_equal(err.text,
+			    "--gpushare-mem goes with the shares per node only: --gres=gpushare:N");
 	request.memory = 0;
 	request.tres[GS_PER_TASK] = "gres/gpushare=60";
 	assert_int_equal(gs_request_judge(&request, &site, &v, &err), -1);

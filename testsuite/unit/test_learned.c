@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Times of kernels that ran before: the table, its file, and a launch that does not tell its length. */
+/* Times of kernels that ran before: the table, its file, and a launch that does not tell its
+ * length. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -71,8 +72,8 @@ static void a_time_is_kept_and_follows_the_news(void **state)
 	assert_int_equal(gs_learned_news(l, e, 4), 2);
 	assert_int_equal(gs_learned_news(l, e, 4), 0);
 	/* What the file says is no news, and does not undo what is known. */
-	gs_learned_restore(l, &(struct gs_learned_entry){ 7, 1 });
-	gs_learned_restore(l, &(struct gs_learned_entry){ 10, 77 });
+	gs_learned_restore(l, &(struct gs_learned_entry) { 7, 1 });
+	gs_learned_restore(l, &(struct gs_learned_entry) { 10, 77 });
 	assert_int_equal(gs_learned_find(l, 7), 1250);
 	assert_int_equal(gs_learned_find(l, 10), 77);
 	assert_int_equal(gs_learned_news(l, e, 4), 0);
@@ -173,7 +174,8 @@ static void a_measured_launch_is_learned_from_once(void **state)
 	assert_int_equal(poll.event[0].kind, GS_EV_TIMED);
 	assert_int_equal(poll.event[0].tpt_ps, 50000);
 	assert_int_equal(poll.event[0].dims, 7);
-	assert_int_equal(poll.event[1].alone_ns, 200000); /* and its own time is what it is told by */
+	assert_int_equal(poll.event[1].alone_ns,
+			 200000); /* and its own time is what it is told by */
 	gs_watch_poll(&w, &page, 3, &poll);
 	assert_int_equal(poll.nevents, 0);
 	gs_watch_last_poll(&w, &page, 4, &poll);
@@ -196,7 +198,8 @@ static void a_measured_launch_is_learned_from_once(void **state)
 	assert_int_equal(poll.event[0].alone_ns, GS_WATCH_ALONE_MAX);
 }
 
-/* DONE was seen first, the measured time later; and what came and went unseen tells it from the start. */
+/* DONE was seen first, the measured time later; and what came and went unseen tells it from the
+ * start. */
 static void measured_after_or_before_anybody_looked(void **state)
 {
 	static struct gs_page page;
@@ -229,7 +232,8 @@ static void measured_after_or_before_anybody_looked(void **state)
 #define MS UINT64_C(1000000)
 
 /* A look at a launch of 1,000 block-tasks in a state, of which so many are done. */
-static const struct gs_slot_event *inspect(struct gs_watch *w, struct gs_page *page, uint32_t state, uint64_t done, uint64_t ms)
+static const struct gs_slot_event *inspect(struct gs_watch *w, struct gs_page *page, uint32_t state,
+					   uint64_t done, uint64_t ms)
 {
 	static struct gs_poll poll;
 	struct gs_slot *s = &page->slot[0];
@@ -246,8 +250,10 @@ static const struct gs_slot_event *inspect(struct gs_watch *w, struct gs_page *p
 	return NULL;
 }
 
-/* On the GPU from 1 to 13 ms, when it leaves, and from 40 ms until it is seen over, after a look at 46. */
-static const struct gs_slot_event *cut_short(struct gs_watch *w, struct gs_page *page, uint64_t told_ns, uint64_t over_ms)
+/* On the GPU from 1 to 13 ms, when it leaves, and from 40 ms until it is seen over, after a look
+ * at 46. */
+static const struct gs_slot_event *cut_short(struct gs_watch *w, struct gs_page *page,
+					     uint64_t told_ns, uint64_t over_ms)
 {
 	const struct gs_slot_event *e;
 
@@ -289,7 +295,8 @@ static void one_that_was_cut_short_is_learned_from(void **state)
 	inspect(&w, &page, GS_K_RUNNING, 0, 100);
 	inspect(&w, &page, GS_K_RUNNING, 0, 109);
 	assert_int_equal(inspect(&w, &page, GS_K_DONE, 1000, 110)->tpt_ps, 0);
-	/* Of one that an earlier daemon saw begin the time before is missing; not of the next one. */
+	/* Of one that an earlier daemon saw begin the time before is missing; not of the next one.
+	 */
 	gs_page_store(found.slot[0].state, GS_K_RUNNING);
 	gs_page_store(found.slot[0].seq, 4);
 	gs_watch_adopt(&next, &found);
@@ -313,10 +320,12 @@ static void it_survives_a_restart(void **state)
 	db = gs_history_db_open(path, 100, &err);
 	assert_non_null(db);
 	for (uint64_t k = 1; k <= 3; k++)
-		assert_int_equal(gs_history_db_learn(db, &(struct gs_learned_entry){
-			UINT64_MAX - k, 100 * k }, &err), 0);
-	assert_int_equal(gs_history_db_learn(db, &(struct gs_learned_entry){
-		UINT64_MAX - 2, 5 }, &err), 0);
+		assert_int_equal(
+			gs_history_db_learn(
+				db, &(struct gs_learned_entry) { UINT64_MAX - k, 100 * k }, &err),
+			0);
+	assert_int_equal(
+		gs_history_db_learn(db, &(struct gs_learned_entry) { UINT64_MAX - 2, 5 }, &err), 0);
 	gs_history_db_close(db);
 	db = gs_history_db_open(path, 100, &err);
 	assert_non_null(db);

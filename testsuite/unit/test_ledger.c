@@ -122,8 +122,7 @@ static void random_operations_balance(void **state)
 		case 1: {
 			int fits = used + bytes <= reserved[s];
 
-			assert_int_equal(gs_ledger_alloc(l, s, c, bytes),
-					 reserved[s] ? fits : -1);
+			assert_int_equal(gs_ledger_alloc(l, s, c, bytes), reserved[s] ? fits : -1);
 			if (reserved[s] && fits)
 				held[s][c] += bytes;
 			break;
@@ -156,7 +155,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(reservations_fit_the_gpu, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_step_stays_within_its_reservation, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_step_stays_within_its_reservation, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(an_adopted_client_may_be_above_it, setup, teardown),
 		cmocka_unit_test_setup_teardown(random_operations_balance, setup, teardown),
 	};

@@ -90,7 +90,8 @@ static void a_forked_child_waits_for_no_lock(void **state)
 
 		if (child == 0) {
 			alarm(10);
-			_exit(shim_unhold(SHIM_CHARGE_CONTEXT, 1, &bytes, &tag)); /* nothing is held */
+			_exit(shim_unhold(SHIM_CHARGE_CONTEXT, 1, &bytes,
+					  &tag)); /* nothing is held */
 		}
 		assert_int_equal(waitpid(child, &status, 0), child);
 		if (status)

@@ -35,7 +35,9 @@ static void every_entry_ends_at_the_limit(void **state)
 			assert_int_equal(cuMemAlloc_v2((CUdeviceptr *)&more, 1),
 					 CUDA_ERROR_OUT_OF_MEMORY);
 			assert_int_equal(d->free(h), CUDA_SUCCESS);
-			shim_pools_settle(rig.s, 0); /* a free alone seldom asks its pool what it has given back */
+			shim_pools_settle(
+				rig.s,
+				0); /* a free alone seldom asks its pool what it has given back */
 			assert_int_equal(rig.s->used, 48 * MIB);
 			assert_int_equal(d->alloc(17, &h), CUDA_ERROR_OUT_OF_MEMORY);
 			assert_int_equal(rig.s->used, 48 * MIB);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Device memory that jobs hold, in a real gpushared: leases and their end, deaths, what the driver says of it. */
+/* Device memory that jobs hold, in a real gpushared: leases and their end, deaths, what the driver
+ * says of it. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <signal.h>
@@ -93,7 +94,8 @@ static void lying_leases_hurt_nobody(void **state)
 
 /* ---- the monitor ----------------------------------------------------------- */
 
-/* How long it takes until what a process held is back that is killed, though its child has the socket, ns. */
+/* How long it takes until what a process held is back that is killed, though its child has the
+ * socket, ns. */
 static uint64_t memory_is_back(const struct live *l, uint32_t job)
 {
 	int ready[2], sock;
@@ -144,7 +146,8 @@ static int by_size(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* kill -9: what it held is back within 100 ms.  One of them may fall into a moment in which nobody has a processor. */
+/* kill -9: what it held is back within 100 ms.  One of them may fall into a moment in which nobody
+ * has a processor. */
 static void death_returns_memory(void **state)
 {
 	uint64_t back[DEATHS];
@@ -154,7 +157,8 @@ static void death_returns_memory(void **state)
 	for (int i = 0; i < DEATHS; i++)
 		back[i] = memory_is_back(*state, job);
 	qsort(back, DEATHS, sizeof(back[0]), by_size);
-	print_message("memory back %.2f to %.2f ms after a death\n", (double)back[0] / 1e6, (double)back[DEATHS - 1] / 1e6);
+	print_message("memory back %.2f to %.2f ms after a death\n", (double)back[0] / 1e6,
+		      (double)back[DEATHS - 1] / 1e6);
 	assert_true(back[DEATHS / 2] < 100 * GS_NS_PER_MS);
 	close(own);
 }
@@ -178,7 +182,8 @@ static void the_driver_is_compared(void **state)
 	fclose(f);
 	setenv("FAKE_NVML", file, 1);
 	live_stop(l, SIGTERM);
-	snprintf(conf, sizeof(conf), "MemoryParameters=check=20ms,nvml=%s/.libs/fake_nvml.so\n", where);
+	snprintf(conf, sizeof(conf), "MemoryParameters=check=20ms,nvml=%s/.libs/fake_nvml.so\n",
+		 where);
 	if (strlen(where) < 200)
 		live_configure(l, conf);
 	else
@@ -219,7 +224,8 @@ static void what_others_have_is_missed(void **state)
 	setenv("FAKE_NVML", file, 1);
 	setenv("FAKE_NVML_DEVICE", "1048576000 734003200", 1);
 	live_stop(l, SIGTERM);
-	snprintf(conf, sizeof(conf), "MemoryParameters=check=3600s,nvml=%s/.libs/fake_nvml.so\n", where);
+	snprintf(conf, sizeof(conf), "MemoryParameters=check=3600s,nvml=%s/.libs/fake_nvml.so\n",
+		 where);
 	live_configure(l, conf);
 	live_start(l);
 	own = live_local(l, 40, 0, "low", &job);
@@ -249,7 +255,8 @@ static void no_nvml_is_said_once(void **state)
 	assert_int_equal(live_logged(l, "/nonexistent/libnvml.so"), 1);
 }
 
-/* Without gpushare-mem a job that is suspended keeps its memory, and nobody waits for its kernels first. */
+/* Without gpushare-mem a job that is suspended keeps its memory, and nobody waits for its kernels
+ * first. */
 static void suspension_needs_the_program(void **state)
 {
 	struct live *l = *state;
@@ -259,10 +266,13 @@ static void suspension_needs_the_program(void **state)
 	int own, client, admin;
 	char conf[128];
 
-	snprintf(conf, sizeof(conf), "SuspendMemory=checkpoint\nMemoryParameters=program=/nonexistent/mem\nSlurmUser=%u\n",
-		 (unsigned)geteuid());
+	snprintf(
+		conf, sizeof(conf),
+		"SuspendMemory=checkpoint\nMemoryParameters=program=/nonexistent/mem\nSlurmUser=%u\n",
+		(unsigned)geteuid());
 	memory_reload(l, conf);
-	assert_int_equal(live_logged(l, "memory cannot be taken back: /nonexistent/mem cannot be run"), 1);
+	assert_int_equal(
+		live_logged(l, "memory cannot be taken back: /nonexistent/mem cannot be run"), 1);
 	own = live_local(l, 40, 0, "low", &job);
 	client = live_hello(l, job, &page, NULL);
 	live_launch(client, page, 0, 0);
@@ -284,12 +294,9 @@ static void suspension_needs_the_program(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		LIVE(leases_are_taken_back),
-		LIVE(lying_leases_hurt_nobody),
-		LIVE(death_returns_memory),
-		LIVE(the_driver_is_compared),
-		LIVE(what_others_have_is_missed),
-		LIVE(no_nvml_is_said_once),
+		LIVE(leases_are_taken_back),        LIVE(lying_leases_hurt_nobody),
+		LIVE(death_returns_memory),         LIVE(the_driver_is_compared),
+		LIVE(what_others_have_is_missed),   LIVE(no_nvml_is_said_once),
 		LIVE(suspension_needs_the_program),
 	};
 

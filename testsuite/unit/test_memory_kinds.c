@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is particular to one kind of device memory: limits, frames, mappings, pools, captures, contexts. */
+/* What is particular to one kind of device memory: limits, frames, mappings, pools, captures,
+ * contexts. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <setjmp.h>
@@ -242,7 +243,8 @@ static void pools_keep_and_give_back(void **state)
 	entry_free_pointer(b);
 	assert_int_equal(entry_async(40, &a), CUDA_SUCCESS);
 	rig.pool_has = 40 * MIB;
-	assert_int_equal(entry_linear(60, &b), CUDA_ERROR_OUT_OF_MEMORY); /* in use: nothing to trim */
+	assert_int_equal(entry_linear(60, &b),
+			 CUDA_ERROR_OUT_OF_MEMORY); /* in use: nothing to trim */
 	assert_int_equal(entry_free_async(a), CUDA_SUCCESS);
 	assert_int_equal(cuMemPoolTrimTo(RIG_DEVICE_POOL, 10 * MIB), CUDA_SUCCESS);
 	assert_int_equal(rig.s->used, 10 * MIB);
@@ -291,7 +293,8 @@ static void free_and_allocate(void)
 	assert_int_equal(entry_from_pool(4, &second), CUDA_SUCCESS); /* out of what it keeps */
 }
 
-/* The pool of a device is never destroyed; another thread allocates from it while the driver says so. */
+/* The pool of a device is never destroyed; another thread allocates from it while the driver says
+ * so. */
 static void a_pool_that_stays_is_counted_once(void **state)
 {
 	(void)state;
@@ -338,7 +341,8 @@ static void destroy_while_it_is_requested(void)
 	assert_int_equal(destroyed, 0);
 }
 
-/* Programs may free what is of a pool while another thread destroys it: the driver is not asked about it any more. */
+/* Programs may free what is of a pool while another thread destroys it: the driver is not asked
+ * about it any more. */
 static void a_pool_is_not_destroyed_while_it_is_requested(void **state)
 {
 	void *fine = NULL;
@@ -354,7 +358,8 @@ static void a_pool_is_not_destroyed_while_it_is_requested(void **state)
 	assert_int_equal(rig.s->used, 0);
 }
 
-/* A program that allocates and frees all the time: nothing is asked beside that, and it stays charged what the pool may have. */
+/* A program that allocates and frees all the time: nothing is asked beside that, and it stays
+ * charged what the pool may have. */
 static void a_steady_loop_requests_nothing(void **state)
 {
 	enum { LOOPS = 20000 };
@@ -370,7 +375,8 @@ static void a_steady_loop_requests_nothing(void **state)
 		assert_int_equal(entry_async(4, &a), CUDA_SUCCESS);
 		assert_int_equal(entry_free_async(a), CUDA_SUCCESS);
 	}
-	/* What has become current behind our back is looked at now and then, what a pool has each 10 ms. */
+	/* What has become current behind our back is looked at now and then, what a pool has each
+	 * 10 ms. */
 	most = LOOPS / 128 + (unsigned int)((gs_clock_ns() - from) / 10000000) + 2;
 	if (rig.requests > most)
 		fail_msg("%u questions for %d allocations", rig.requests, LOOPS);
@@ -478,7 +484,8 @@ static void a_context_takes_its_own_along(void **state)
 	entry_release_created(vmm);
 }
 
-/* What a kernel's frames need beyond the stack's limit, for 4 SMs of 2048 threads; once in a context, and until it goes. */
+/* What a kernel's frames need beyond the stack's limit, for 4 SMs of 2048 threads; once in a
+ * context, and until it goes. */
 static void frames_are_charged_at_the_first_launch(void **state)
 {
 	CUcontext other = (CUcontext)0x4444;

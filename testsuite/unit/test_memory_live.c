@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Admission to device memory in a real gpushared: who gets it when, and what waiting programs are told. */
+/* Admission to device memory in a real gpushared: who gets it when, and what waiting programs are
+ * told. */
 #define _GNU_SOURCE
 #include <poll.h>
 #include <setjmp.h>
@@ -66,7 +67,8 @@ static void get_state(const struct live *l, uint32_t job, char *state, size_t si
 	char *text = live_query(l, GS_QUERY_MEMORY, 0);
 	json_t *all = json_loads(text, 0, NULL);
 
-	snprintf(state, size, "%s", json_string_value(json_object_get(memory_job_row(all, job), "state")));
+	snprintf(state, size, "%s",
+		 json_string_value(json_object_get(memory_job_row(all, job), "state")));
 	json_decref(all);
 	free(text);
 }
@@ -92,7 +94,8 @@ static void await_state(const struct live *l, uint32_t job, const char *want)
 	assert_string_equal(state, want);
 }
 
-/* HELLO, answered while so many operations are still to be made; 0: the answer is WELCOME, they have been made. */
+/* HELLO, answered while so many operations are still to be made; 0: the answer is WELCOME, they
+ * have been made. */
 static int hello_reserves(const struct live *l, uint32_t job, unsigned operations, int *sock)
 {
 	struct gs_error err;
@@ -112,8 +115,9 @@ static int hello_reserves(const struct live *l, uint32_t job, unsigned operation
 }
 
 /*
- * rbdm-strict, sum 11: twelve operations for priority 1 and two for 10 (300 MiB / 11 is truncated).  The first are made at once, the others as
- * the next cycles begin, the first of which begins with the reload.  0: that cycle was over before both had said HELLO.
+ * rbdm-strict, sum 11: twelve operations for priority 1 and two for 10 (300 MiB / 11 is truncated).
+ * The first are made at once, the others as the next cycles begin, the first of which begins with
+ * the reload.  0: that cycle was over before both had said HELLO.
  */
 static int reserve_by_priority(struct live *l, unsigned cycle_ms)
 {
@@ -122,7 +126,8 @@ static int reserve_by_priority(struct live *l, unsigned cycle_ms)
 	char conf[96], is[32];
 	uint32_t low, high;
 
-	snprintf(conf, sizeof(conf), "MemoryAdmission=rbdm-strict\nMemoryParameters=cycle=%ums\n", cycle_ms);
+	snprintf(conf, sizeof(conf), "MemoryAdmission=rbdm-strict\nMemoryParameters=cycle=%ums\n",
+		 cycle_ms);
 	memory_reload(l, conf);
 	own_low = live_local(l, 20, 300 * MIB, "low", &low);
 	own_high = live_local(l, 20, 300 * MIB, "high", &high);
@@ -162,7 +167,8 @@ static void reserves_by_priority(void **state)
 	}
 }
 
-/* How long a job of so many of the 1000 MiB takes from its registration to its WELCOME, ns; it is gone again then. */
+/* How long a job of so many of the 1000 MiB takes from its registration to its WELCOME, ns; it is
+ * gone again then. */
 static uint64_t starts_within(const struct live *l, uint64_t mib, const char *partition)
 {
 	uint64_t began = gs_clock_ns(), took;
@@ -173,7 +179,8 @@ static uint64_t starts_within(const struct live *l, uint64_t mib, const char *pa
 
 	assert_int_equal(gs_msg_recv(sock, &msg, GS_FROM_DAEMON, &fd, &err), 1);
 	took = gs_clock_ns() - began;
-	assert_int_equal(msg.header.type, GS_MSG_WELCOME); /* nobody is told to wait for what is free */
+	assert_int_equal(msg.header.type,
+			 GS_MSG_WELCOME); /* nobody is told to wait for what is free */
 	close(fd);
 	close(sock);
 	close(own);
@@ -250,7 +257,8 @@ static void wake_order(const char *wake, int low_first, struct live *l)
 	uint32_t big, low, high;
 	int own_big, own_low, own_high, low_waits, high_waits;
 
-	snprintf(conf, sizeof(conf), "MemoryAdmission=fcfs\nMemoryParameters=wake=%s,age=0\n", wake);
+	snprintf(conf, sizeof(conf), "MemoryAdmission=fcfs\nMemoryParameters=wake=%s,age=0\n",
+		 wake);
 	memory_reload(l, conf);
 	own_big = live_local(l, 20, 900 * MIB, "low", &big);
 	own_low = live_local(l, 20, 800 * MIB, "low", &low);

@@ -26,9 +26,9 @@ static void slowdowns(void **state)
 	near(gs_ntt(30, 12), 2.5);
 	near(gs_ntt(30, 0), 0);
 	near(gs_ntt_so_far(30, 12), 2.5);
-	near(gs_ntt_so_far(0, 0), 0);     /* it has not wanted the GPU */
-	near(gs_ntt_so_far(30, 0), 31);   /* nor has it had it: as if 1 ms came now... */
-	near(gs_ntt_so_far(31, 1), 31);   /* ...and so it is once it has come */
+	near(gs_ntt_so_far(0, 0), 0);   /* it has not wanted the GPU */
+	near(gs_ntt_so_far(30, 0), 31); /* nor has it had it: as if 1 ms came now... */
+	near(gs_ntt_so_far(31, 1), 31); /* ...and so it is once it has come */
 	near(gs_antt(ntt, 4), 3);
 	near(gs_stp(ntt, 4), 1 + 0.5 + 0.25 + 0.2);
 	near(gs_dntt(ntt, 4), 1.5811388300841898); /* sqrt(10/4): of the population */

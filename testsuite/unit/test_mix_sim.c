@@ -20,18 +20,20 @@
 
 static uint64_t taken;
 
-int bench_status_request(const struct bench_stage *stage, struct bench_status *is, struct gs_error *err)
+int bench_status_request(const struct bench_stage *stage, struct bench_status *is,
+			 struct gs_error *err)
 {
 	(void)stage;
 	if (!taken)
 		return gs_fail(err, "gpushared is gone");
-	*is = (struct bench_status){ taken, taken / 2 };
+	*is = (struct bench_status) { taken, taken / 2 };
 	return 0;
 }
 
 static uint64_t predicted[2];
 
-int bench_predicted_request(const struct bench_workers *workers, uint64_t alone_ns[BENCH_PROGRAMS_MAX], struct gs_error *err)
+int bench_predicted_request(const struct bench_workers *workers,
+			    uint64_t alone_ns[BENCH_PROGRAMS_MAX], struct gs_error *err)
 {
 	(void)workers;
 	(void)err;
@@ -61,16 +63,20 @@ static union {
 static struct mix two_kernels(void)
 {
 	for (int i = 0; i < 2; i++)
-		kernel[i] = (struct sim_kernel){ .length_ns = 10 * MS, .block_tasks = 200,
-						 .priority = 1, .shares = 1 };
+		kernel[i] = (struct sim_kernel) {
+			.length_ns = 10 * MS, .block_tasks = 200, .priority = 1, .shares = 1
+		};
 	memset(&shared, 0, sizeof(shared));
-	return (struct mix){ .workload = { kernel, 2 }, .rounds = 1, .workers = { .page = &shared.page } };
+	return (struct mix) { .workload = { kernel, 2 },
+			      .rounds = 1,
+			      .workers = { .page = &shared.page } };
 }
 
 static double simulated_antt(uint64_t taken_ns)
 {
 	struct mix m = two_kernels();
-	struct mix_result r = { .way = { BENCH_CONTEXTS, "rr" }, .taken_ns = taken_ns,
+	struct mix_result r = { .way = { BENCH_CONTEXTS, "rr" },
+				.taken_ns = taken_ns,
 				.gpu_ns = { 10 * MS, 10 * MS } };
 	struct gs_error err;
 
@@ -85,7 +91,8 @@ static void test_quanta_follow_what_was_measured(void **state)
 	(void)state;
 	/* 15 x 135 us: four changes before the first is done at 18.1 ms. */
 	assert_float_equal(simulated_antt(135 * US), (18.1 + 20) / 2 / 10, 0.02);
-	/* 15 x 200 us: 3 ms each, but its third one is its last, as then only 1 ms would be left. */
+	/* 15 x 200 us: 3 ms each, but its third one is its last, as then only 1 ms would be left.
+	 */
 	assert_float_equal(simulated_antt(200 * US), (16 + 20) / 2.0 / 10, 0.02);
 	/* 15 x 1 ms: nobody is ever evicted. */
 	assert_float_equal(simulated_antt(1 * MS), (10 + 20) / 2.0 / 10, 0.001);
@@ -147,7 +154,8 @@ static void test_gaps_by_kind(void **state)
 {
 	/* 0 is evicted once and ends; 1 in between; 0.1 ms after an eviction, 0.2 after an end. */
 	struct gs_span span[] = {
-		{ 0, 0, 3 * MS + 100 * US, 4 * MS }, { 0, 0, 1 * MS, 2 * MS },
+		{ 0, 0, 3 * MS + 100 * US, 4 * MS },
+		{ 0, 0, 1 * MS, 2 * MS },
 		{ 1, 0, 2 * MS + 100 * US, 2 * MS + 900 * US },
 	};
 	struct mix_gaps *gaps = calloc(1, sizeof(*gaps));
@@ -164,17 +172,20 @@ static void test_gaps_by_kind(void **state)
 	assert_true(r.costs.apart);
 	assert_int_equal(r.costs.ended_back_ns, 200 * US);
 	assert_int_equal(r.costs.evicted_back_ns, 100 * US); /* none was seen */
-	assert_int_equal(r.costs.ended_ns, r.handover_ns);  /* nor here */
+	assert_int_equal(r.costs.ended_ns, r.handover_ns);   /* nor here */
 	assert_in_range(r.handover_ns, 100 * US, 200 * US);
 	assert_int_equal(r.gpu_ns[0], 1900 * US);
 	free(gaps);
 }
 
-/* Under MPS 1 begins while 0 leaves: they share the GPU for 60 us, and the eviction takes so much less of it. */
+/* Under MPS 1 begins while 0 leaves: they share the GPU for 60 us, and the eviction takes so much
+ * less of it. */
 static void test_time_in_which_both_compute(void **state)
 {
 	struct gs_span span[] = {
-		{ 0, 0, 1 * MS, 2 * MS }, { 1, 0, 1 * MS + 940 * US, 3 * MS }, { 0, 0, 3 * MS + 10 * US, 4 * MS },
+		{ 0, 0, 1 * MS, 2 * MS },
+		{ 1, 0, 1 * MS + 940 * US, 3 * MS },
+		{ 0, 0, 3 * MS + 10 * US, 4 * MS },
 	};
 	struct mix_gaps *gaps = calloc(1, sizeof(*gaps));
 	struct mix_result r = { 0 };

@@ -14,20 +14,30 @@
 
 #include "gpushare/bench/mixes.h"
 
-static struct mixes_row row(const char *mix, enum mixes_way way, enum mixes_when when, double first, double second)
+static struct mixes_row row(const char *mix, enum mixes_way way, enum mixes_when when, double first,
+			    double second)
 {
-	struct mixes_row r = { .way = way, .when = when, .is_default = 1, .seconds = 10, .windows = 2,
-			       .part = { first, second }, .policy = "frs", .device = "card", .driver = "13.0" };
+	struct mixes_row r = { .way = way,
+			       .when = when,
+			       .is_default = 1,
+			       .seconds = 10,
+			       .windows = 2,
+			       .part = { first, second },
+			       .policy = "frs",
+			       .device = "card",
+			       .driver = "13.0" };
 
 	snprintf(r.mix, sizeof(r.mix), "%s", mix);
 	return r;
 }
 
 /* The bar of that measure; there must be one. */
-static const struct mixes_bar *bar_of(const char *mix, enum mixes_way way, enum mixes_measure measure)
+static const struct mixes_bar *bar_of(const char *mix, enum mixes_way way,
+				      enum mixes_measure measure)
 {
 	for (size_t i = 0; i < mixes_bars; i++)
-		if (strcmp(mixes_bar[i].mix, mix) == 0 && mixes_bar[i].way == way && mixes_bar[i].measure == measure)
+		if (strcmp(mixes_bar[i].mix, mix) == 0 && mixes_bar[i].way == way &&
+		    mixes_bar[i].measure == measure)
 			return &mixes_bar[i];
 	fail_msg("%s has no such bar", mix);
 	return NULL;
@@ -42,7 +52,8 @@ static enum mixes_verdict judge(const struct mixes_row *r, size_t count, enum mi
 }
 
 /* r[0] is gpushare's, r[1] and r[2] the reference's first and last. */
-static void three(struct mixes_row r[3], const char *mix, enum mixes_way way, enum mixes_way reference)
+static void three(struct mixes_row r[3], const char *mix, enum mixes_way way,
+		  enum mixes_way reference)
 {
 	r[0] = row(mix, way, MIXES_ALL, 0.5, 0.5);
 	r[1] = row(mix, reference, MIXES_FIRST, 0.5, 0.5);
@@ -181,7 +192,8 @@ static void records(void **state)
 
 	(void)state;
 	/* Half of the second, the third, a tenth of the last. */
-	assert_true(mixes_units(steps, 4, 10, 30, 70) > 6.39 && mixes_units(steps, 4, 10, 30, 70) < 6.41);
+	assert_true(mixes_units(steps, 4, 10, 30, 70) > 6.39 &&
+		    mixes_units(steps, 4, 10, 30, 70) < 6.41);
 	assert_true(mixes_units(steps, 4, 10, 0, 1000) == 16);
 	assert_true(mixes_units(steps, 0, 10, 0, 1000) == 0);
 	/* The records of an earlier window do not count, nor the time since. */
@@ -198,7 +210,8 @@ static void records(void **state)
 
 static void csv_is_read_back(void **state)
 {
-	struct mixes_row r = row("gpt+big", MIXES_MPS_PRIORITIES, MIXES_LAST, 0.01, 0.98), *read = NULL;
+	struct mixes_row r = row("gpt+big", MIXES_MPS_PRIORITIES, MIXES_LAST, 0.01, 0.98),
+			 *read = NULL;
 	char path[] = "/tmp/gpushare-mixes.XXXXXX";
 	int fd = mkstemp(path);
 	FILE *f = fd >= 0 ? fdopen(fd, "w") : NULL;
@@ -216,10 +229,12 @@ static void csv_is_read_back(void **state)
 	fclose(f);
 	assert_int_equal(mixes_csv_read(path, 3, &read, &count, &err), 0);
 	assert_int_equal(count, 1);
-	assert_true(read->way == r.way && read->when == r.when && read->run == 3 && read->requests == 1000);
+	assert_true(read->way == r.way && read->when == r.when && read->run == 3 &&
+		    read->requests == 1000);
 	assert_string_equal(read->mix, "gpt+big");
 	assert_string_equal(read->why, "one; two");
-	assert_true(read->part[1] > 0.979 && read->part[1] < 0.981 && read->p99 > 16.69 && read->p99 < 16.71);
+	assert_true(read->part[1] > 0.979 && read->part[1] < 0.981 && read->p99 > 16.69 &&
+		    read->p99 < 16.71);
 	f = fopen(path, "a");
 	assert_non_null(f);
 	fprintf(f, "gpt+big,nosuch\n");

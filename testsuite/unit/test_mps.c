@@ -47,9 +47,11 @@ static void configure(const struct rig *r, const char *extra)
 	FILE *f = fopen(r->l.conf, "w");
 
 	assert_non_null(f);
-	fprintf(f, "Socket=%s\nPidFile=%s\nLogFile=%s\nReportToSlurm=no\nAllowLocal=yes\n"
+	fprintf(f,
+		"Socket=%s\nPidFile=%s\nLogFile=%s\nReportToSlurm=no\nAllowLocal=yes\n"
 		"EvictDeadline=300ms\nGpu=0 Memory=1000M\nPolicy=rr\nMemoryParameters=check=0\n"
-		"Isolation=mps\nMpsDir=%s\n%s", r->l.socket, r->l.pid_file, r->l.log, r->dir, extra);
+		"Isolation=mps\nMpsDir=%s\n%s",
+		r->l.socket, r->l.pid_file, r->l.log, r->dir, extra);
 	assert_int_equal(fclose(f), 0);
 }
 
@@ -228,7 +230,11 @@ static void test_started_again(void **state)
 	assert_int_equal(live_lines(r->record, "start "), 2);
 	await_lines(r->l.log, "pipes in", 3);
 	assert_int_not_equal(pid_of(r, "servers"), server);
-	assert_int_equal(live_logged(&r->l, "MPS's log/server.log: [ 2026 ] Server encountered a ? fatal exception"), 1);
+	assert_int_equal(
+		live_logged(
+			&r->l,
+			"MPS's log/server.log: [ 2026 ] Server encountered a ? fatal exception"),
+		1);
 	assert_int_equal(live_logged(&r->l, "MPS's log/server.log: an earlier line"), 11);
 }
 
@@ -279,7 +285,8 @@ static void test_old_driver(void **state)
 	tell(r, "old", 1);
 	live_start(&r->l);
 	assert_int_equal(live_lines(r->record, "options "), 1);
-	assert_int_equal(live_lines(r->record, "options -f -M"), 0); /* "-M" alone may be in the folder's random name */
+	assert_int_equal(live_lines(r->record, "options -f -M"),
+			 0); /* "-M" alone may be in the folder's random name */
 	assert_int_equal(live_logged(&r->l, "MPS does not know -M (unknown option -M)"), 1);
 	/* It is remembered. */
 	control = pid_of(r, "control.pid");
@@ -295,13 +302,16 @@ static void test_what_is_missing(void **state)
 	char said[1024], extra[PATH_MAX + 64], driver[PATH_MAX];
 
 	configure(r, "");
-	if (access("/usr/bin/nvidia-cuda-mps-control", F_OK) < 0 && access("/usr/local/nvidia/bin/nvidia-cuda-mps-control", F_OK) < 0) {
+	if (access("/usr/bin/nvidia-cuda-mps-control", F_OK) < 0 &&
+	    access("/usr/local/nvidia/bin/nvidia-cuda-mps-control", F_OK) < 0) {
 		setenv("PATH", "/no/such/folder", 1);
 		assert_int_equal(live_run(r->l.conf, said, sizeof(said)), 1);
 		stand_in_first();
-		assert_non_null(strstr(said, "Isolation=mps: there is no nvidia-cuda-mps-control in PATH"));
+		assert_non_null(
+			strstr(said, "Isolation=mps: there is no nvidia-cuda-mps-control in PATH"));
 	} else {
-		print_message("a driver's MPS is here, so what is said without one is not tested\n");
+		print_message(
+			"a driver's MPS is here, so what is said without one is not tested\n");
 	}
 
 	assert_int_equal(mkdir(r->dir, 0755), 0);

@@ -100,7 +100,9 @@ static void bad_headers(void **state)
 			assert_int_equal(check(&good, bytes, (enum gs_msg_direction)other),
 					 other == (int)d ? 0 : -1);
 #define SPOIL(field, value) \
-		m = good; m.header.field = (value); assert_int_equal(check(&m, bytes, d), -1)
+	m = good; \
+	m.header.field = (value); \
+	assert_int_equal(check(&m, bytes, d), -1)
 		SPOIL(magic, 0);
 		SPOIL(version, GS_MSG_VERSION + 1);
 		SPOIL(type, GS_MSG_NONE);
@@ -126,18 +128,18 @@ static void unterminated_strings(void **state)
 #define STR(f, n) \
 	memset(body->f, 'x', n); \
 	assert_int_equal(check(&m, bytes, direction), -1); \
-	body->f[(n) - 1] = '\0'; \
+	body->f[(n)-1] = '\0'; \
 	assert_int_equal(check(&m, bytes, direction), 0); \
 	strings++;
-#define MSG(NAME, lower, dir, fields) { \
+#define MSG(NAME, lower, dir, fields) \
+	{ \
 		struct gs_msg_##lower *body = &m.lower; \
 		enum gs_msg_direction direction = GS_##dir; \
 		size_t bytes = sizeof(m.header) + sizeof(*body); \
 		(void)direction; \
 		(void)bytes; \
 		gs_msg_init(&m, GS_MSG_##NAME, 0); \
-		fields \
-		(void)body; \
+		fields(void) body; \
 	}
 #include "gpushare/proto/msg.def"
 #undef MSG
@@ -182,7 +184,9 @@ static void send_fds(int sock, const struct gs_msg *m, size_t len, int fd, size_
 		char space[CMSG_SPACE(16 * sizeof(int))];
 	} control = { 0 };
 	struct iovec iov = { .iov_base = (void *)(uintptr_t)m, .iov_len = len };
-	struct msghdr mh = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.space,
+	struct msghdr mh = { .msg_iov = &iov,
+			     .msg_iovlen = 1,
+			     .msg_control = control.space,
 			     .msg_controllen = CMSG_SPACE(n * sizeof(int)) };
 	struct cmsghdr *c = CMSG_FIRSTHDR(&mh);
 

@@ -36,11 +36,12 @@ static int setup(void **state)
 	(void)state;
 	strcpy(root, "/tmp/gsnvidia.XXXXXX");
 	assert_non_null(mkdtemp(root));
-	put("0000:3b:00.0", "Model: \t\t NVIDIA H200\nIRQ:   \t\t 10\n"
+	put("0000:3b:00.0",
+	    "Model: \t\t NVIDIA H200\nIRQ:   \t\t 10\n"
 	    "GPU UUID: \t GPU-11111111-2222-3333-4444-555555555555\nBus Type: \t PCIe\n"
 	    "Device Minor: \t 1\n");
 	put("0000:af:00.0", "GPU UUID: \t GPU-\?\?\?\?\?\?\?\?-\?\?\?\?\n"
-	    "Device Minor: \t 10\n");
+			    "Device Minor: \t 10\n");
 	return 0;
 }
 

@@ -26,7 +26,8 @@
 #define THREADS 6
 #define PASSAGES 20000
 
-/* Neither atomic nor locked: a holder of the stream (or of the default one) changes its word, all others look at it. */
+/* Neither atomic nor locked: a holder of the stream (or of the default one) changes its word, all
+ * others look at it. */
 static uint64_t word[3];
 static _Atomic uint64_t changes[3];
 static _Atomic unsigned met;
@@ -171,7 +172,8 @@ static void test_in_the_order_in_which_they_came(void **unused)
 	assert_false(late.in);
 	go(&hold);
 	assert_true(gets_in(&late));
-	/* What came alone and holds nothing is in a holder's way as well; the holder in nobody's who is not ordered with it. */
+	/* What came alone and holds nothing is in a holder's way as well; the holder in nobody's
+	 * who is not ordered with it. */
 	come(&hold, ONE, 1);
 	come(&launch, TWO, 0);
 	assert_true(gets_in(&launch));
@@ -229,7 +231,8 @@ static int forbid_membarrier(void)
 	};
 	struct sock_fprog filter = { sizeof(is) / sizeof(is[0]), is };
 
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0)
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0)
 		return -1;
 	return syscall(SYS_membarrier, 0, 0, 0) < 0 && errno == EPERM ? 0 : -1;
 }
@@ -251,7 +254,9 @@ static void test_where_the_barrier_is_forbidden(void **unused)
 				_exit(1);
 			if (!late)
 				shim_order_begin();
-			_exit(second_comes(ONE, 1, ONE, 0, 1) && second_comes(ONE, 1, OWN, 1, 0) ? 0 : 2);
+			_exit(second_comes(ONE, 1, ONE, 0, 1) && second_comes(ONE, 1, OWN, 1, 0) ?
+				      0 :
+				      2);
 		}
 		assert_int_equal(waitpid(child, &status, 0), child);
 		assert_int_equal(status, 0);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* One thread that launches, which owns the way of its passages (order.c), and how it gives that up. */
+/* One thread that launches, which owns the way of its passages (order.c), and how it gives that up.
+ */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,14 +18,16 @@ static void test_the_second_thread(void **state)
 		CUstream stream, stream2;
 		int blocks, holds2, waits;
 	} row[] = {
-		{ ONE, ONE, 1, 0, 1 }, { ONE, ONE, 0, 1, 1 }, { ONE, ONE, 1, 1, 1 }, { NULL, TWO, 1, 0, 1 },
-		{ TWO, NULL, 0, 1, 1 }, { ONE, ONE, 0, 0, 0 }, { ONE, OWN, 1, 1, 0 }, { ONE, TWO, 1, 1, 0 },
-		{ OWN, NULL, 1, 1, 0 }, { NULL, ONE, 0, 0, 0 },
+		{ ONE, ONE, 1, 0, 1 },  { ONE, ONE, 0, 1, 1 },  { ONE, ONE, 1, 1, 1 },
+		{ NULL, TWO, 1, 0, 1 }, { TWO, NULL, 0, 1, 1 }, { ONE, ONE, 0, 0, 0 },
+		{ ONE, OWN, 1, 1, 0 },  { ONE, TWO, 1, 1, 0 },  { OWN, NULL, 1, 1, 0 },
+		{ NULL, ONE, 0, 0, 0 },
 	};
 
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
 		begin_anew(state);
-		assert_true(second_comes(row[i].stream, row[i].blocks, row[i].stream2, row[i].holds2, row[i].waits));
+		assert_true(second_comes(row[i].stream, row[i].blocks, row[i].stream2,
+					 row[i].holds2, row[i].waits));
 	}
 }
 

@@ -21,7 +21,11 @@
 static struct gs_trace_lane lanes[] = {
 	{ .id = 7, .gpu = 1, .job_id = 12, .ntt = 1.5, .name = "job 12.0 uid 1000 pid 5 triad" },
 	{ .id = 3, .gpu = 1, .job_id = 12, .ntt = 1.5, .name = "job 12.0 uid 1000 pid 4 triad" },
-	{ .id = 9, .gpu = 0, .job_id = 13, .ntt = 1, .name = "job 13.0 uid 7 pid 6 a\"b\\<c>\x01\xff" },
+	{ .id = 9,
+	  .gpu = 0,
+	  .job_id = 13,
+	  .ntt = 1,
+	  .name = "job 13.0 uid 7 pid 6 a\"b\\<c>\x01\xff" },
 	{ .id = 8, .gpu = 1, .job_id = 9, .ntt = 3, .name = "job 9.batch uid 0 pid 8 x" },
 };
 static struct gs_trace_record records[] = {
@@ -34,7 +38,11 @@ static struct gs_trace_record records[] = {
 	{ 1, GS_TRACE_SLICE, 120 * MS, 130 * MS },
 };
 static const struct gs_trace_image image = {
-	.now_ns = 200 * MS, .lane = lanes, .lanes = 4, .record = records, .records = 7,
+	.now_ns = 200 * MS,
+	.lane = lanes,
+	.lanes = 4,
+	.record = records,
+	.records = 7,
 };
 
 static char *text_of(enum gs_lanes per, int svg)
@@ -61,7 +69,7 @@ static unsigned count(json_t *all, const char *ph, const char *name, int pid, js
 	size_t i;
 	unsigned n = 0;
 
-	json_array_foreach(all, i, e) {
+	json_array_foreach (all, i, e) {
 		if (strcmp(json_string_value(json_object_get(e, "ph")), ph) != 0 ||
 		    strcmp(json_string_value(json_object_get(e, "name")), name) != 0 ||
 		    json_integer_value(json_object_get(e, "pid")) != pid)
@@ -82,11 +90,10 @@ static void test_trace_events(void **unused)
 	all = json_object_get(root, "traceEvents");
 	/* GPU 0 first, a row per client in order of their jobs. */
 	assert_int_equal(count(all, "M", "process_name", 1, &e), 1);
-	assert_string_equal(json_string_value(json_object_get(json_object_get(e, "args"),
-							      "name")), "GPU 0");
+	assert_string_equal(json_string_value(json_object_get(json_object_get(e, "args"), "name")),
+			    "GPU 0");
 	assert_int_equal(count(all, "M", "thread_name", 1, &e), 1);
-	assert_string_equal(json_string_value(json_object_get(json_object_get(e, "args"),
-							      "name")),
+	assert_string_equal(json_string_value(json_object_get(json_object_get(e, "args"), "name")),
 			    "job 13.0 uid 7 pid 6 a\"b\\<c>?\?");
 	assert_int_equal(count(all, "M", "thread_name", 2, &e), 3);
 	assert_int_equal(count(all, "X", "has the GPU", 1, &e), 1);
@@ -109,7 +116,8 @@ static void test_hand_over_says_how_long_it_took(void **unused)
 	char *text = text_of(GS_LANE_PER_CLIENT, 0);
 
 	(void)unused;
-	assert_non_null(strstr(text, "\"name\":\"hand-over\",\"pid\":2,\"tid\":1,\"ts\":110005.000,"
+	assert_non_null(strstr(text,
+			       "\"name\":\"hand-over\",\"pid\":2,\"tid\":1,\"ts\":110005.000,"
 			       "\"s\":\"p\",\"args\":{\"from\":\"job 12.0 uid 1000 pid 5 triad\","
 			       "\"to\":\"job 9.batch uid 0 pid 8 x\",\"gap_us\":5.000}}"));
 	free(text);
@@ -132,7 +140,7 @@ static void test_svg_has_a_row_per_step(void **unused)
 	assert_int_equal(occurrences(text, ">job 12.0 triad<"), 1);
 	assert_int_equal(occurrences(text, ">job 9.batch x<"), 1);
 	assert_int_equal(occurrences(text, "job 13.0 a&quot;b\\&lt;c&gt;?"), 1);
-	assert_int_equal(occurrences(text, ">3.00<"), 1);  /* the slowdown's bar */
+	assert_int_equal(occurrences(text, ">3.00<"), 1); /* the slowdown's bar */
 	assert_int_equal(occurrences(text, ">1.50<"), 1);
 	assert_int_equal(occurrences(text, "fill=\"#4f81bd\""), 4);
 	assert_non_null(strstr(text, "0 to 110.00 ms"));
@@ -149,8 +157,8 @@ static void test_spans_that_nobody_sees_apart_are_one(void **unused)
 
 	(void)unused;
 	for (unsigned i = 0; i < 10000; i++)
-		many[i] = (struct gs_trace_record){ 0, GS_TRACE_SLICE, i * 10 * US,
-						    (i * 10 + 9) * US };
+		many[i] = (struct gs_trace_record) { 0, GS_TRACE_SLICE, i * 10 * US,
+						     (i * 10 + 9) * US };
 	dense.record = many;
 	dense.records = 10000;
 	dense.now_ns = 100 * MS;
@@ -164,11 +172,15 @@ static void test_spans_that_nobody_sees_apart_are_one(void **unused)
 	gs_picture_free(&p);
 }
 
-/* DejaVu Sans, which most machines have, is wide: 7 px a letter of a row's name, which ends 8 px before the row. */
+/* DejaVu Sans, which most machines have, is wide: 7 px a letter of a row's name, which ends 8 px
+ * before the row. */
 static void test_names_have_room(void **unused)
 {
 	static const char name[] = "job 4026531845.interactive gpushare-demo-matmul";
-	struct gs_panel panel = { .name = "GPU 0", .caption = "", .lane = &(struct gs_lane){ .name = name, .ntt = 1 }, .lanes = 1 };
+	struct gs_panel panel = { .name = "GPU 0",
+				  .caption = "",
+				  .lane = &(struct gs_lane) { .name = name, .ntt = 1 },
+				  .lanes = 1 };
 	char *text = NULL, want[40];
 	size_t size;
 	FILE *out = open_memstream(&text, &size);

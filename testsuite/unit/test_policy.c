@@ -137,7 +137,7 @@ static void who_is_all_but_done_stays(void **state)
 		const char *policy;
 		uint64_t length, until; /* us */
 	} as[] = {
-		{ "rr", 4500, 4600 }, { "rr", 4501, 3000 }, { "rr", 2900, 3000 },
+		{ "rr", 4500, 4600 },  { "rr", 4501, 3000 },   { "rr", 2900, 3000 },
 		{ "cfs", 4500, 4600 }, { "dprr", 4500, 4600 }, { "frsp", 4500, 3000 },
 	};
 

@@ -72,7 +72,8 @@ static void frs_weighs_the_handover(void **state)
 	end = expect(s, end, GS_ACT_KEEP, 2);
 	evict(s, end, 2);
 	gs_sched_destroy(s);
-	/* Where all are long, an eighth of the shortest, up to 100 hand-overs; a short one ends that. */
+	/* Where all are long, an eighth of the shortest, up to 100 hand-overs; a short one ends
+	 * that. */
 	s = gs_sched_create("frs", &o, 0, NULL);
 	arrive(s, 1, 5000 * MS, 0, 1, 0);
 	arrive(s, 2, 480 * MS, 0, 1, 0);
@@ -93,7 +94,8 @@ static void frs_lets_a_short_estimate_finish(void **state)
 	run(s, 0, 1);
 	gs_sched_leave(s, 1, 20 * MS, NULL);
 	arrive(s, 3, 90 * MS, 0, 1, 20 * MS);
-	/* 3 needs 180 ms to come up to 2's slowdown of 3: 2's own length ends its quantum, and a bit. */
+	/* 3 needs 180 ms to come up to 2's slowdown of 3: 2's own length ends its quantum, and a
+	 * bit. */
 	assert_int_equal(run(s, 20 * MS, 2), 31 * MS);
 	gs_sched_destroy(s);
 }
@@ -114,7 +116,8 @@ static void frs_weighs_by_shares(void **state)
 	gs_sched_destroy(s);
 }
 
-/* By FRS's words alone: an arrival leaves a quantum as it is, and who is even with another yields. */
+/* By FRS's words alone: an arrival leaves a quantum as it is, and who is even with another yields.
+ */
 static void frsp_goes_by_equation_2(void **state)
 {
 	struct gs_sched *s = make("frsp");
@@ -175,7 +178,8 @@ static void frsp_weighs_by_shares(void **state)
 		arrive(s, 2, 100 * MS, 0, shares[i][1], 0);
 		end = run(s, 0, i < 2 ? 1 : 2);
 		if (i < 2) {
-			/* Equal shares are none: 1 ms, then 1's slowdown stays 1 and 2's is 1.01. */
+			/* Equal shares are none: 1 ms, then 1's slowdown stays 1 and 2's is 1.01.
+			 */
 			assert_int_equal(end, MS);
 			evict(s, MS, 1);
 			end = run(s, MS, 2);

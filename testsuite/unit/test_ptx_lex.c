@@ -35,22 +35,26 @@ static void expect(const char *text, const char *const *want)
 static void words_and_signs(void **state)
 {
 	(void)state;
-	expect("@!%p1 bra $L__BB0_2;", (const char *const[]){ "@", "!", "%p1", "bra", "$L__BB0_2", ";", NULL });
-	expect("[%rd1+-4]", (const char *const[]){ "[", "%rd1", "+", "-", "4", "]", NULL });
-	expect(".reg .b32 %r<10>;", (const char *const[]){ ".reg", ".b32", "%r", "<", "10", ">", ";", NULL });
-	expect("%p1|%p2, _", (const char *const[]){ "%p1", "|", "%p2", ",", "_", NULL });
-	expect("%ctaid.x", (const char *const[]){ "%ctaid", ".x", NULL });
-	expect("", (const char *const[]){ NULL });
+	expect("@!%p1 bra $L__BB0_2;",
+	       (const char *const[]) { "@", "!", "%p1", "bra", "$L__BB0_2", ";", NULL });
+	expect("[%rd1+-4]", (const char *const[]) { "[", "%rd1", "+", "-", "4", "]", NULL });
+	expect(".reg .b32 %r<10>;",
+	       (const char *const[]) { ".reg", ".b32", "%r", "<", "10", ">", ";", NULL });
+	expect("%p1|%p2, _", (const char *const[]) { "%p1", "|", "%p2", ",", "_", NULL });
+	expect("%ctaid.x", (const char *const[]) { "%ctaid", ".x", NULL });
+	expect("", (const char *const[]) { NULL });
 }
 
 static void numbers(void **state)
 {
 	(void)state;
 	expect("0 7U 0x1fU 0b101 017 0f3F800000 0d3ff0000000000000",
-	       (const char *const[]){ "0", "7U", "0x1fU", "0b101", "017", "0f3F800000", "0d3ff0000000000000", NULL });
-	expect("1.5 1e-3 2.5E+7 9.0 1.", (const char *const[]){ "1.5", "1e-3", "2.5E+7", "9.0", "1.", NULL });
-	expect("0x1e-3", (const char *const[]){ "0x1e", "-", "3", NULL });
-	expect("1+2", (const char *const[]){ "1", "+", "2", NULL });
+	       (const char *const[]) { "0", "7U", "0x1fU", "0b101", "017", "0f3F800000",
+				       "0d3ff0000000000000", NULL });
+	expect("1.5 1e-3 2.5E+7 9.0 1.",
+	       (const char *const[]) { "1.5", "1e-3", "2.5E+7", "9.0", "1.", NULL });
+	expect("0x1e-3", (const char *const[]) { "0x1e", "-", "3", NULL });
+	expect("1+2", (const char *const[]) { "1", "+", "2", NULL });
 }
 
 static void comments_and_lines(void **state)
@@ -67,11 +71,14 @@ static void comments_and_lines(void **state)
 
 static void what_has_no_end(void **state)
 {
-	static const char *const texts[] = { "\"abc", "/* abc", "\"abc\ndef\"", "\"abc\\", "\x01", "\xff" };
+	static const char *const texts[] = { "\"abc",   "/* abc", "\"abc\ndef\"",
+					     "\"abc\\", "\x01",   "\xff" };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-		struct ptx_lexer l = { .text = texts[i], .end = (uint32_t)strlen(texts[i]), .line = 1 };
+		struct ptx_lexer l = { .text = texts[i],
+				       .end = (uint32_t)strlen(texts[i]),
+				       .line = 1 };
 
 		assert_int_equal(ptx_lex(&l).kind, PTX_TOK_BAD);
 		assert_int_equal(ptx_lex(&l).kind, PTX_TOK_END);
@@ -81,12 +88,17 @@ static void what_has_no_end(void **state)
 static void opcodes(void **state)
 {
 	static const char *const words[] = {
-		"ld.global.L2::128B.v4.f32", "ret", "bar.sync", "cp.async.bulk.shared::cluster.global",
+		"ld.global.L2::128B.v4.f32",
+		"ret",
+		"bar.sync",
+		"cp.async.bulk.shared::cluster.global",
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-		struct ptx_lexer l = { .text = words[i], .end = (uint32_t)strlen(words[i]), .line = 1 };
+		struct ptx_lexer l = { .text = words[i],
+				       .end = (uint32_t)strlen(words[i]),
+				       .line = 1 };
 		struct ptx_token t = ptx_lex(&l);
 
 		ptx_lex_opcode(&l, &t);
@@ -108,9 +120,12 @@ static void colons(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(words_and_signs), cmocka_unit_test(numbers),
-		cmocka_unit_test(comments_and_lines), cmocka_unit_test(what_has_no_end),
-		cmocka_unit_test(opcodes), cmocka_unit_test(colons),
+		cmocka_unit_test(words_and_signs),
+		cmocka_unit_test(numbers),
+		cmocka_unit_test(comments_and_lines),
+		cmocka_unit_test(what_has_no_end),
+		cmocka_unit_test(opcodes),
+		cmocka_unit_test(colons),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

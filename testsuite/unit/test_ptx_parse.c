@@ -49,8 +49,9 @@ static const struct ptx_insn *insn(const struct ptx_module *m, uint32_t n)
 
 static void module_head(void **state)
 {
-	struct ptx_module *m = parse("// c\n" HEAD ".file 1 \"a.cu\", 1, 2\n.pragma \"x\";\n"
-				     "@@DWARF anything {\n.section .debug_str { a: .b8 1,2 .b64 a+4 }\n");
+	struct ptx_module *m =
+		parse("// c\n" HEAD ".file 1 \"a.cu\", 1, 2\n.pragma \"x\";\n"
+		      "@@DWARF anything {\n.section .debug_str { a: .b8 1,2 .b64 a+4 }\n");
 
 	(void)state;
 	assert_int_equal(m->version_major, 8);
@@ -74,17 +75,17 @@ static void nul_at_the_end(void **state)
 
 static void variables(void **state)
 {
-	struct ptx_module *m = parse(HEAD
-		".visible .const .v2 .f32 v[2] = {1.0, .5, 0f3F800000, -2};\n"
-		".global .u32 g = 2*(3+4)-1, h;\n"
-		".global .u8 m[2][3] = {{1},{2,3}};\n"
-		".global .b8 s[] = \"hi\\n\";\n"
-		".global .align 8 .b8 x[16] = {0xFF(g), 0xFF00(generic(g)+4), 1, -1};\n"
-		".weak .global .u64 p[2] = {generic(g)+8, h};\n"
-		".extern .shared .align 16 .b8 dyn[];\n"
-		".global .attribute(.managed) .f64 d = 0.1;\n"
-		".global .texref t;\n"
-		".global .samplerref sm = { addr_mode_0 = wrap, filter_mode = linear };\n");
+	struct ptx_module *m = parse(
+		HEAD ".visible .const .v2 .f32 v[2] = {1.0, .5, 0f3F800000, -2};\n"
+		     ".global .u32 g = 2*(3+4)-1, h;\n"
+		     ".global .u8 m[2][3] = {{1},{2,3}};\n"
+		     ".global .b8 s[] = \"hi\\n\";\n"
+		     ".global .align 8 .b8 x[16] = {0xFF(g), 0xFF00(generic(g)+4), 1, -1};\n"
+		     ".weak .global .u64 p[2] = {generic(g)+8, h};\n"
+		     ".extern .shared .align 16 .b8 dyn[];\n"
+		     ".global .attribute(.managed) .f64 d = 0.1;\n"
+		     ".global .texref t;\n"
+		     ".global .samplerref sm = { addr_mode_0 = wrap, filter_mode = linear };\n");
 	static const uint8_t rows[] = { 1, 0, 0, 2, 3 };
 	float f[4];
 	double d;
@@ -120,7 +121,8 @@ static void variables(void **state)
 
 static void function_heads(void **state)
 {
-	struct ptx_module *m = parse(HEAD
+	struct ptx_module *m = parse(
+		HEAD
 		".extern .func (.param .b32 r) vprintf (.param .b64 a, .param .b64 b);\n"
 		".visible .func (.reg .u32 rr) foo (.reg .u32 aa) .noreturn { ret; }\n"
 		".entry bare { exit; }\n"
@@ -130,11 +132,14 @@ static void function_heads(void **state)
 
 	(void)state;
 	assert_int_equal(m->nfunc, 4);
-	assert_true(m->func[0].is_decl && !m->func[0].is_entry && m->func[0].nparam == 2 && m->func[0].nret == 1);
+	assert_true(m->func[0].is_decl && !m->func[0].is_entry && m->func[0].nparam == 2 &&
+		    m->func[0].nret == 1);
 	assert_true(m->func[1].noreturn && m->func[1].ret[0].space == PTX_SPACE_REG);
 	assert_true(m->func[2].is_entry && m->func[2].params_begin == m->func[2].params_end);
 	assert_int_equal(m->func[3].linkage, PTX_LINK_WEAK);
-	assert_int_equal(m->func[3].maxntid[0] * 10000 + m->func[3].maxntid[1] * 100 + m->func[3].maxntid[2], 160801);
+	assert_int_equal(m->func[3].maxntid[0] * 10000 + m->func[3].maxntid[1] * 100 +
+				 m->func[3].maxntid[2],
+			 160801);
 	assert_int_equal(m->func[3].reqntid[0], 32);
 	assert_int_equal(m->func[3].minnctapersm, 2);
 	assert_int_equal(m->func[3].maxnreg, 64);
@@ -147,9 +152,10 @@ static void function_heads(void **state)
 	ptx_module_free(m);
 }
 
-#define BODY(text) HEAD ".extern .func (.param .b32 rv) foo (.param .b32 a);\n.global .u32 g[4];\n" \
-	".entry k(.param .u64 p) {\n.reg .pred p1, q1; .reg .u32 r1, %r<10>; .reg .v4 .f32 vv; .reg .b64 %rd<4>;\n" \
-	text "\n}\n"
+#define BODY(text) \
+	HEAD ".extern .func (.param .b32 rv) foo (.param .b32 a);\n.global .u32 g[4];\n" \
+	     ".entry k(.param .u64 p) {\n.reg .pred p1, q1; .reg .u32 r1, %r<10>; .reg .v4 .f32 vv; .reg .b64 %rd<4>;\n" text \
+	     "\n}\n"
 
 static void operands(void **state)
 {
@@ -168,20 +174,24 @@ static void operands(void **state)
 	assert_true(ptx_is(i->opcode, "setp.lt.and.u32") && i->nopd == 4);
 	assert_true(i->opd[0].kind == PTX_OPD_PAIR && i->opd[0].sub[1].kind == PTX_OPD_REG);
 	assert_int_equal(i->opd[1].kind, PTX_OPD_REG);
-	assert_true(i->opd[2].kind == PTX_OPD_SREG && ptx_is(i->opd[2].name, "%ctaid") && ptx_is(ptx_comp(&i->opd[2]), ".x"));
+	assert_true(i->opd[2].kind == PTX_OPD_SREG && ptx_is(i->opd[2].name, "%ctaid") &&
+		    ptx_is(ptx_comp(&i->opd[2]), ".x"));
 	assert_true(i->opd[3].negated);
 	i = insn(m, 1);
-	assert_true(i->opd[0].kind == PTX_OPD_VEC && i->opd[0].nsub == 4 && i->opd[0].sub[1].kind == PTX_OPD_SINK);
+	assert_true(i->opd[0].kind == PTX_OPD_VEC && i->opd[0].nsub == 4 &&
+		    i->opd[0].sub[1].kind == PTX_OPD_SINK);
 	assert_true(ptx_is(ptx_comp(&i->opd[0].sub[3]), ".z"));
 	assert_true(i->opd[1].kind == PTX_OPD_ADDR && i->opd[1].bits == (uint64_t)-4);
 	i = insn(m, 2);
 	assert_true(i->opd[1].kind == PTX_OPD_SYM && i->opd[1].bits == 8);
 	i = insn(m, 3);
-	assert_true(i->opd[1].kind == PTX_OPD_ADDR && i->opd[1].nsub == 2 && i->opd[1].sub[1].bits == 1);
+	assert_true(i->opd[1].kind == PTX_OPD_ADDR && i->opd[1].nsub == 2 &&
+		    i->opd[1].sub[1].bits == 1);
 	i = insn(m, 4);
 	assert_true(i->opd[1].nsub == 3 && i->opd[1].sub[2].kind == PTX_OPD_VEC);
 	i = insn(m, 5);
-	assert_true(i->opd[1].kind == PTX_OPD_INT && i->opd[1].bits == 32 && ptx_is(i->opd[1].name, "WARP_SZ"));
+	assert_true(i->opd[1].kind == PTX_OPD_INT && i->opd[1].bits == 32 &&
+		    ptx_is(i->opd[1].name, "WARP_SZ"));
 	assert_true(i->opd[2].bits == (uint64_t)-5);
 	assert_true(insn(m, 6)->opd[1].single && insn(m, 6)->opd[1].bits == 0x3f800000);
 	assert_true(insn(m, 7)->opd[1].kind == PTX_OPD_FLOAT && !insn(m, 7)->opd[1].single);
@@ -190,7 +200,8 @@ static void operands(void **state)
 	assert_int_equal(insn(m, 8)->opd[1].kind, PTX_OPD_REG);
 	assert_true(insn(m, 9)->opd[1].negated && insn(m, 9)->opd[1].kind == PTX_OPD_REG);
 	assert_int_equal(insn(m, 10)->opd[1].sub[0].kind, PTX_OPD_SYM);
-	assert_true(insn(m, 11)->opd[0].sub[0].kind == PTX_OPD_INT && insn(m, 11)->opd[0].sub[0].bits == 16);
+	assert_true(insn(m, 11)->opd[0].sub[0].kind == PTX_OPD_INT &&
+		    insn(m, 11)->opd[0].sub[0].bits == 16);
 	ptx_module_free(m);
 }
 
@@ -224,7 +235,8 @@ static void scopes_hide_names(void **state)
 {
 	struct ptx_module *m = parse(BODY(
 		"mov.u32 r1, g; { .reg .u32 g; mov.u32 r1, g; { mov.u32 r1, g; } } mov.u32 r1, g;"));
-	static const enum ptx_operand_kind want[] = { PTX_OPD_SYM, PTX_OPD_REG, PTX_OPD_REG, PTX_OPD_SYM };
+	static const enum ptx_operand_kind want[] = { PTX_OPD_SYM, PTX_OPD_REG, PTX_OPD_REG,
+						      PTX_OPD_SYM };
 
 	(void)state;
 	for (uint32_t i = 0; i < 4; i++)
@@ -234,7 +246,8 @@ static void scopes_hide_names(void **state)
 	assert_int_equal(insn(m, 2)->opd[0].scope, 0);
 	ptx_module_free(m);
 	/* a name of its own inside a range */
-	m = parse(BODY("mov.u32 %r1, %r2; { .reg .u32 %r1; @p1 mov.u32 %r1, %r2; } { .reg .u32 %r1; mov.u32 %r1, 1; }"));
+	m = parse(BODY(
+		"mov.u32 %r1, %r2; { .reg .u32 %r1; @p1 mov.u32 %r1, %r2; } { .reg .u32 %r1; mov.u32 %r1, 1; }"));
 	assert_int_equal(insn(m, 0)->opd[0].scope, 0);
 	assert_int_equal(insn(m, 1)->opd[0].scope, 1);
 	assert_int_equal(insn(m, 1)->opd[1].scope + insn(m, 1)->guard_scope, 0);
@@ -244,8 +257,9 @@ static void scopes_hide_names(void **state)
 
 static void spans_cover_the_text(void **state)
 {
-	struct ptx_module *m = parse(BODY("\n  @p1 add.u32 r1, r1, %r2 ; // c\n.loc 1 2 3, function_name $L, inlined_at 1 2 3\n"
-					  "ret;"));
+	struct ptx_module *m = parse(BODY(
+		"\n  @p1 add.u32 r1, r1, %r2 ; // c\n.loc 1 2 3, function_name $L, inlined_at 1 2 3\n"
+		"ret;"));
 	const struct ptx_func *f = &m->func[m->nfunc - 1];
 	const struct ptx_stmt *s = NULL;
 
@@ -254,7 +268,8 @@ static void spans_cover_the_text(void **state)
 		if (f->stmt[i].kind == PTX_STMT_INSN)
 			s = &f->stmt[i];
 	assert_non_null(s);
-	assert_memory_equal(m->text + s->span.begin, "@p1 add.u32 r1, r1, %r2 ;", s->span.end - s->span.begin);
+	assert_memory_equal(m->text + s->span.begin, "@p1 add.u32 r1, r1, %r2 ;",
+			    s->span.end - s->span.begin);
 	assert_int_equal(s->span.line, 9);
 	assert_memory_equal(m->text + s->insn.opd[2].span.begin, "%r2", 3);
 	ptx_module_free(m);
@@ -296,9 +311,9 @@ static void errors_name_their_line(void **state)
 /* Every prefix and every text with a byte missing must end in a module or a reason. */
 static void cut_texts(void **state)
 {
-	static const char text[] = BODY("{ .reg .pred a; } @p1 call (rv), foo, (r1); L: bra L; "
-					"mov.b64 {%r1, %r2}, %rd1; ts: .branchtargets L; brx.idx r1, ts;")
-				   ".global .u8 m[2][3] = {{1},{0x2,3}}; .global .u64 q = generic(m)+1;";
+	static const char text[] = BODY(
+		"{ .reg .pred a; } @p1 call (rv), foo, (r1); L: bra L; "
+		"mov.b64 {%r1, %r2}, %rd1; ts: .branchtargets L; brx.idx r1, ts;") ".global .u8 m[2][3] = {{1},{0x2,3}}; .global .u64 q = generic(m)+1;";
 	size_t len = sizeof(text) - 1;
 	struct gs_error err;
 
@@ -318,10 +333,16 @@ static void cut_texts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(module_head), cmocka_unit_test(nul_at_the_end), cmocka_unit_test(variables),
-		cmocka_unit_test(function_heads), cmocka_unit_test(operands), cmocka_unit_test(calls),
-		cmocka_unit_test(scopes_hide_names), cmocka_unit_test(spans_cover_the_text),
-		cmocka_unit_test(errors_name_their_line), cmocka_unit_test(cut_texts),
+		cmocka_unit_test(module_head),
+		cmocka_unit_test(nul_at_the_end),
+		cmocka_unit_test(variables),
+		cmocka_unit_test(function_heads),
+		cmocka_unit_test(operands),
+		cmocka_unit_test(calls),
+		cmocka_unit_test(scopes_hide_names),
+		cmocka_unit_test(spans_cover_the_text),
+		cmocka_unit_test(errors_name_their_line),
+		cmocka_unit_test(cut_texts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

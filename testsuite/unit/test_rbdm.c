@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Admission by reservation (RBDM): operations, wake-up orders, ageing; see test_rbdm_sim.c for its Table 2. */
+/* Admission by reservation (RBDM): operations, wake-up orders, ageing; see test_rbdm_sim.c for its
+ * Table 2. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,8 +16,11 @@
 static struct gs_rbdm *make_as(enum gs_admission admission, const char *wake, uint64_t capacity,
 			       uint64_t age)
 {
-	struct gs_rbdm_options o = { .capacity = capacity, .priority_sum = 6, .wake = wake,
-				     .age_cycles = age, .admission = admission };
+	struct gs_rbdm_options o = { .capacity = capacity,
+				     .priority_sum = 6,
+				     .wake = wake,
+				     .age_cycles = age,
+				     .admission = admission };
 	struct gs_error err;
 	struct gs_rbdm *r = gs_rbdm_create(&o, &err);
 
@@ -67,7 +71,8 @@ static void bad_arguments(void **state)
 
 	(void)state;
 	assert_null(gs_rbdm_create(&o, &err));
-	assert_string_equal(err.text, "'lottery' is not a wake-up policy: choose one of fifo hpfw smhpfw");
+	assert_string_equal(err.text,
+			    "'lottery' is not a wake-up policy: choose one of fifo hpfw smhpfw");
 	o.wake = "fifo";
 	o.capacity = 0;
 	assert_null(gs_rbdm_create(&o, &err));
@@ -242,8 +247,9 @@ static void nobody_starves(void **state)
 /* What the daemon asks between the cycles: how a step stands, and new settings. */
 static void looks_and_settings(void **state)
 {
-	struct gs_rbdm_options o = { .capacity = 1, .priority_sum = 6, .wake = "fifo",
-				     .admission = GS_ADMISSION_STRICT };
+	struct gs_rbdm_options o = {
+		.capacity = 1, .priority_sum = 6, .wake = "fifo", .admission = GS_ADMISSION_STRICT
+	};
 	struct gs_rbdm *r = make("hpfw", 100, 0);
 	struct gs_rbdm_view poll;
 	struct gs_error err;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* MemoryAdmission=rbdm: memory that is free is granted at once, and reservations order those who must wait. */
+/* MemoryAdmission=rbdm: memory that is free is granted at once, and reservations order those who
+ * must wait. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +16,9 @@
 /* 100 units of memory; the priorities 1, 2 and 3 need six, three and two operations. */
 static struct gs_rbdm *make(enum gs_admission admission, const char *wake)
 {
-	struct gs_rbdm_options o = { .capacity = 100, .priority_sum = 6, .wake = wake, .admission = admission };
+	struct gs_rbdm_options o = {
+		.capacity = 100, .priority_sum = 6, .wake = wake, .admission = admission
+	};
 	struct gs_error err;
 	struct gs_rbdm *r = gs_rbdm_create(&o, &err);
 
@@ -23,7 +26,8 @@ static struct gs_rbdm *make(enum gs_admission admission, const char *wake)
 	return r;
 }
 
-static void arrive(struct gs_rbdm *r, uint64_t id, uint32_t priority, uint64_t memory, uint64_t cycle)
+static void arrive(struct gs_rbdm *r, uint64_t id, uint32_t priority, uint64_t memory,
+		   uint64_t cycle)
 {
 	assert_int_equal(gs_rbdm_arrive(r, id, priority, memory, cycle, NULL), 0);
 }
@@ -74,7 +78,8 @@ static void strict_waits_for_its_operations(void **state)
 	gs_rbdm_destroy(r);
 }
 
-/* One that fits does not pass one that does not and has come before: neither while that one reserves nor once it waits. */
+/* One that fits does not pass one that does not and has come before: neither while that one
+ * reserves nor once it waits. */
 static void an_arrival_queues_behind_who_waits(void **state)
 {
 	struct gs_rbdm *r = make(GS_ADMISSION_RBDM, "hpfw");
@@ -99,7 +104,8 @@ static void an_arrival_queues_behind_who_waits(void **state)
 	gs_rbdm_destroy(r);
 }
 
-/* Only one waits: it has the memory that is freed in that cycle, however many operations are still to be made. */
+/* Only one waits: it has the memory that is freed in that cycle, however many operations are still
+ * to be made. */
 static void freed_memory_is_granted_at_once(void **state)
 {
 	struct gs_rbdm *r = make(GS_ADMISSION_RBDM, "hpfw");
@@ -120,7 +126,8 @@ static void freed_memory_is_granted_at_once(void **state)
 	gs_rbdm_destroy(r);
 }
 
-/* Several wait: the one goes first whose reservation is, or will be, covered first, as in rbdm-strict. */
+/* Several wait: the one goes first whose reservation is, or will be, covered first, as in
+ * rbdm-strict. */
 static void reservations_order_those_who_wait(void **state)
 {
 	struct gs_rbdm *r = make(GS_ADMISSION_RBDM, "fifo");
@@ -176,8 +183,9 @@ static unsigned left_of(const int *there, const int *through, uint64_t *last)
 }
 
 /*
- * Property, with random steps: one that waits alone does not fit, and under hpfw nobody passes one of the same priority that
- * came before.  Memory in sixths, so that each priority has its number of operations.
+ * Property, with random steps: one that waits alone does not fit, and under hpfw nobody passes one
+ * of the same priority that came before.  Memory in sixths, so that each priority has its number of
+ * operations.
  */
 static void random_steps(void **state)
 {
@@ -215,7 +223,8 @@ static void random_steps(void **state)
 			alone++;
 		}
 	}
-	print_message("%u at once; one waited alone in %u of %llu cycles\n", at_once, alone, (unsigned long long)cycle);
+	print_message("%u at once; one waited alone in %u of %llu cycles\n", at_once, alone,
+		      (unsigned long long)cycle);
 	assert_true(at_once > 0 && alone > 0);
 	gs_rbdm_destroy(r);
 }

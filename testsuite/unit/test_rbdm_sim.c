@@ -18,7 +18,7 @@
 
 #define MS GS_NS_PER_MS
 #define TASKS 20
-#define EVEN 21 /* the multiple of three nearest to the paper's twenty */
+#define EVEN 21       /* the multiple of three nearest to the paper's twenty */
 #define CAPACITY 4800 /* MB of the paper's K20M */
 
 static void load_table_2(struct sim_workload *w)
@@ -38,8 +38,8 @@ static void load_table_2(struct sim_workload *w)
 static void table_2(void **state)
 {
 	static const uint64_t rm[TASKS] = {
-		570, 1568, 105, 644, 1131, 528, 206, 523, 603, 452,
-		700, 666, 493, 31, 457, 1281, 190, 263, 355, 121,
+		570, 1568, 105, 644, 1131, 528,  206, 523, 603, 452,
+		700, 666,  493, 31,  457,  1281, 190, 263, 355, 121,
 	};
 	static const unsigned rank[TASKS] = {
 		3, 1, 4, 3, 2, 6, 4, 5, 8, 9, 7, 7, 7, 11, 12, 10, 13, 11, 14, 15,
@@ -47,8 +47,11 @@ static void table_2(void **state)
 	struct sim_admission a[TASKS];
 	struct sim_workload w;
 	struct sim_memory m = {
-		.workload = &w, .cycle_ns = MS,
-		.options = { .capacity = CAPACITY, .wake = "fifo", .admission = GS_ADMISSION_STRICT },
+		.workload = &w,
+		.cycle_ns = MS,
+		.options = { .capacity = CAPACITY,
+			     .wake = "fifo",
+			     .admission = GS_ADMISSION_STRICT },
 	};
 	struct gs_error err;
 
@@ -70,7 +73,8 @@ static void table_2(void **state)
 static void who_fits_is_through_as_it_comes(void **state)
 {
 	struct sim_admission a[TASKS];
-	struct sim_memory m = { .cycle_ns = MS, .options = { .capacity = CAPACITY, .wake = "hpfw" } };
+	struct sim_memory m = { .cycle_ns = MS,
+				.options = { .capacity = CAPACITY, .wake = "hpfw" } };
 	struct sim_workload w;
 	struct gs_error err;
 
@@ -96,8 +100,11 @@ static void add_set(struct sums *s, struct sim_workload *w, enum gs_admission ad
 {
 	struct sim_admission a[2 * TASKS];
 	struct sim_memory m = {
-		.workload = w, .cycle_ns = MS,
-		.options = { .capacity = CAPACITY, .wake = wake, .priority_sum = 6,
+		.workload = w,
+		.cycle_ns = MS,
+		.options = { .capacity = CAPACITY,
+			     .wake = wake,
+			     .priority_sum = 6,
 			     .admission = admission },
 	};
 	struct gs_error err;
@@ -129,8 +136,10 @@ static void draw_set(struct sim_workload *w, size_t count, int even)
 			least = 1024;
 		else if (even)
 			most = 1024;
-		*k = (struct sim_kernel){
-			.arrival_ns = i * MS, .block_tasks = 1, .shares = 1,
+		*k = (struct sim_kernel) {
+			.arrival_ns = i * MS,
+			.block_tasks = 1,
+			.shares = 1,
 			.memory_mb = least + (unsigned)(random() % (most - least)),
 			.priority = even ? (int32_t)(i % 3) + 1 : (int32_t)(random() % 3) + 1,
 		};
@@ -138,7 +147,8 @@ static void draw_set(struct sim_workload *w, size_t count, int even)
 	}
 }
 
-/* Figures 6 to 11, on a thousand random sets: the paper's admission, and what ours makes of them. */
+/* Figures 6 to 11, on a thousand random sets: the paper's admission, and what ours makes of them.
+ */
 static void experiment(enum gs_admission admission)
 {
 	static const char *const names[GS_ADMISSION_COUNT] = GS_ADMISSION_WORDS;

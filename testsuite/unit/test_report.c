@@ -24,11 +24,14 @@
 
 static struct gs_report_row row_of(uint32_t job, const char *step)
 {
-	struct gs_report_row row = { .job = job, .step = step, .user = "ann",
-				     .partition = "low", .gpu = 1, .shares = 40 };
-	struct gs_step_usage t = { .launches = 7, .turnaround_ns = 306000000,
-			      .active_ns = 300000000, .waiting_ns = 6000000,
-			      .preemptions = 3 };
+	struct gs_report_row row = {
+		.job = job, .step = step, .user = "ann", .partition = "low", .gpu = 1, .shares = 40
+	};
+	struct gs_step_usage t = { .launches = 7,
+				   .turnaround_ns = 306000000,
+				   .active_ns = 300000000,
+				   .waiting_ns = 6000000,
+				   .preemptions = 3 };
 
 	gs_step_usage_evicted(&t, 60000);
 	gs_step_usage_evicted(&t, 60000);
@@ -75,8 +78,8 @@ static void test_comment(void **unused)
 }
 
 /* 8 GiB out in 4 s; of the 8 GiB 6 are back, in 1.5 s. */
-static const struct gs_moves moves = { UINT64_C(8) << 30, UINT64_C(4000000000),
-				       UINT64_C(6) << 30, UINT64_C(1500000000) };
+static const struct gs_moves moves = { UINT64_C(8) << 30, UINT64_C(4000000000), UINT64_C(6) << 30,
+				       UINT64_C(1500000000) };
 
 static void test_moved(void **unused)
 {
@@ -99,7 +102,8 @@ static void test_moved(void **unused)
 	gs_report_comment(&row, 100, text, sizeof(text));
 	assert_non_null(strstr(text, " moved=350MiB/0.68/0.00GiB/s"));
 	gs_report_fill_moved(&row, &never);
-	all = row.taken_mb + row.to_host_s + row.to_host_gib_s + row.to_device_s + row.to_device_gib_s;
+	all = row.taken_mb + row.to_host_s + row.to_host_gib_s + row.to_device_s +
+	      row.to_device_gib_s;
 	assert_true(all == 0);
 	gs_report_comment(&row, 100, text, sizeof(text));
 	assert_null(strstr(text, "moved"));
@@ -123,12 +127,12 @@ static void test_comment_is_merged(void **unused)
 
 	(void)unused;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		assert_int_equal(gs_comment_merge(cases[i].old, "gpushare: new", out,
-						  sizeof(out)), 0);
+		assert_int_equal(gs_comment_merge(cases[i].old, "gpushare: new", out, sizeof(out)),
+				 0);
 		assert_string_equal(out, cases[i].want);
 		/* Once more changes nothing. */
-		assert_int_equal(gs_comment_merge(cases[i].want, "gpushare: new", out,
-						  sizeof(out)), 0);
+		assert_int_equal(gs_comment_merge(cases[i].want, "gpushare: new", out, sizeof(out)),
+				 0);
 		assert_string_equal(out, cases[i].want);
 	}
 	assert_int_equal(gs_comment_merge("long enough", "gpushare: new", out, 20), -1);
@@ -144,7 +148,8 @@ static void test_comment_of_several_nodes(void **unused)
 		{ "gpushare: n1: gpu=0 | n2: old=1", "gpushare: n1: gpu=0 | n2: gpu=1" },
 		{ "gpushare: n2: old=1 | n1: gpu=0", "gpushare: n2: gpu=1 | n1: gpu=0" },
 		{ "gpushare: n2: a=1 | n2: b=1", "gpushare: n2: gpu=1" },
-		{ "gpushare: n20: gpu=0 | n: gpu=3", "gpushare: n20: gpu=0 | n: gpu=3 | n2: gpu=1" },
+		{ "gpushare: n20: gpu=0 | n: gpu=3",
+		  "gpushare: n20: gpu=0 | n: gpu=3 | n2: gpu=1" },
 		{ "gpushare: gpu=7 time=1:00", "gpushare: n2: gpu=1" },
 		{ "a; gpushare: n1: gpu=0; b", "a; gpushare: n1: gpu=0 | n2: gpu=1; b" },
 		{ "gpushare: ", "gpushare: n2: gpu=1" },
@@ -155,10 +160,12 @@ static void test_comment_of_several_nodes(void **unused)
 	(void)unused;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		assert_int_equal(gs_comment_merge_node(cases[i].old, "n2", "gpushare: gpu=1", out,
-						       sizeof(out)), 0);
+						       sizeof(out)),
+				 0);
 		assert_string_equal(out, cases[i].want);
 		assert_int_equal(gs_comment_merge_node(cases[i].want, "n2", "gpushare: gpu=1", out,
-						       sizeof(out)), 0);
+						       sizeof(out)),
+				 0);
 		assert_string_equal(out, cases[i].want);
 	}
 	assert_int_equal(gs_comment_merge_node("long enough", "n2", "gpushare: new", out, 20), -1);
@@ -179,7 +186,9 @@ static void test_json_has_the_columns(void **unused)
 	all = json_loads(text, 0, NULL);
 	assert_int_equal(json_array_size(all), 2);
 	row = json_array_get(all, 0);
-#define COLUMN(key, type, kind, words) n++; assert_non_null(json_object_get(row, #key));
+#define COLUMN(key, type, kind, words) \
+	n++; \
+	assert_non_null(json_object_get(row, #key));
 #include "gpushare/daemon/report/report.def"
 #undef COLUMN
 	assert_int_equal(json_object_size(row), n);
@@ -216,8 +225,12 @@ static void test_table_lines_up(void **unused)
 
 static void test_kernels_say_why(void **unused)
 {
-	struct gs_step_usage_kernel k = { .name = "gemm", .transform = 0, .reason = 1, .launches = 2,
-				     .finished = 2, .turnaround_ns = 5000000 };
+	struct gs_step_usage_kernel k = { .name = "gemm",
+					  .transform = 0,
+					  .reason = 1,
+					  .launches = 2,
+					  .finished = 2,
+					  .turnaround_ns = 5000000 };
 	struct gs_step_usage t = { .kernel = &k, .nkernel = 1 };
 	struct gs_report_kernels_of of = { 12, "0", &t };
 	char *text = gs_report_kernels(&of, 1, 0);
@@ -235,15 +248,23 @@ static void test_kernels_say_why(void **unused)
 static void test_status_json(void **unused)
 {
 	const struct gs_report_arbiter arbiter = { .polls = 1, .cpu_s = 1.5 };
-	struct gs_report_gpu gpu = { .gpu = 0, .arbiter = &arbiter, .policy = "piv", .isolation = "contexts", .signal = "proxy/memop", .holder = "", .shares = 100 };
+	struct gs_report_gpu gpu = { .gpu = 0,
+				     .arbiter = &arbiter,
+				     .policy = "piv",
+				     .isolation = "contexts",
+				     .signal = "proxy/memop",
+				     .holder = "",
+				     .shares = 100 };
 	struct gs_report_status s = { .version = "1", .gpu = &gpu, .ngpu = 1 };
 	char *text = gs_report_status(&s, 1);
 	json_t *o = json_loads(text, 0, NULL);
 
 	(void)unused;
-	assert_true(json_is_null(json_object_get(json_array_get(json_object_get(o, "gpus"), 0),
-						 "holder")));
-	assert_string_equal(json_string_value(json_object_get(json_array_get(json_object_get(o, "gpus"), 0), "arbiter")), "polls");
+	assert_true(json_is_null(
+		json_object_get(json_array_get(json_object_get(o, "gpus"), 0), "holder")));
+	assert_string_equal(json_string_value(json_object_get(
+				    json_array_get(json_object_get(o, "gpus"), 0), "arbiter")),
+			    "polls");
 	assert_int_equal(json_array_size(json_object_get(o, "steps")), 0);
 	json_decref(o);
 	free(text);
@@ -262,13 +283,28 @@ static void test_metrics_text(void **unused)
 {
 	const struct gs_report_arbiter arbiter = { .cpu_s = 1.5, .policy_faults = 2 };
 	struct gs_report_gpu gpu[2] = {
-		{ .gpu = 0, .arbiter = &arbiter, .policy = "piv", .isolation = "contexts", .signal = "proxy/memop", .holder = "job 12.0", .shares = 100, .evictions = 3,
-		  .evict_p99_us = 900, .sharing = { 1.5, 0.5, 1.25, 0.9 } },
-		{ .gpu = 1, .arbiter = &arbiter, .policy = "frs", .isolation = "mps", .signal = "dma", .holder = "", .shares = 100 },
+		{ .gpu = 0,
+		  .arbiter = &arbiter,
+		  .policy = "piv",
+		  .isolation = "contexts",
+		  .signal = "proxy/memop",
+		  .holder = "job 12.0",
+		  .shares = 100,
+		  .evictions = 3,
+		  .evict_p99_us = 900,
+		  .sharing = { 1.5, 0.5, 1.25, 0.9 } },
+		{ .gpu = 1,
+		  .arbiter = &arbiter,
+		  .policy = "frs",
+		  .isolation = "mps",
+		  .signal = "dma",
+		  .holder = "",
+		  .shares = 100 },
 	};
 	struct gs_report_row rows[2] = { row_of(12, "0"), row_of(13, "batch") };
-	struct gs_report_status s = { .version = "1", .gpu = gpu, .ngpu = 2, .step = rows,
-				      .nstep = 2 };
+	struct gs_report_status s = {
+		.version = "1", .gpu = gpu, .ngpu = 2, .step = rows, .nstep = 2
+	};
 	char *text, *line, *save = NULL;
 
 	(void)unused;
@@ -281,8 +317,9 @@ static void test_metrics_text(void **unused)
 	assert_non_null(strstr(text, "\ngpushare_gpu_jain{gpu=\"0\"} 0.9\n"));
 	assert_non_null(strstr(text, "\ngpushare_gpu_busy{gpu=\"1\"} 0\n"));
 	assert_non_null(strstr(text, "\ngpushare_step_waiting_seconds_total{job=\"12\",step=\"0\","
-			       "user=\"ann\",partition=\"low\",gpu=\"1\"} 0.006\n"));
-	assert_non_null(strstr(text, "\ngpushare_step_memory_moved_bytes_total{job=\"12\",step=\"0\","
+				     "user=\"ann\",partition=\"low\",gpu=\"1\"} 0.006\n"));
+	assert_non_null(strstr(text,
+			       "\ngpushare_step_memory_moved_bytes_total{job=\"12\",step=\"0\","
 			       "user=\"ann\",partition=\"low\",gpu=\"1\"} 8589934592\n"));
 	assert_non_null(strstr(text, "user=\"a\\\"b\\\\c?d?\""));
 	assert_int_equal(occurrences(text, "# TYPE gpushare_step_ntt gauge\n"), 1);
@@ -300,20 +337,38 @@ static void test_metrics_text(void **unused)
 static void test_state_lines(void **unused)
 {
 	static const char *const bad[] = {
-		"", "step", "step 1 2 3", "step 1 2 3 4 5 6 0 0 77 88 0", /* no blank behind it */
-		"step 1 2 3 4 5 6 0 0 1 88 0 2 \"low\" \"\"",  /* pid 1 registers nothing */
+		"",
+		"step",
+		"step 1 2 3",
+		"step 1 2 3 4 5 6 0 0 77 88 0",               /* no blank behind it */
+		"step 1 2 3 4 5 6 0 0 1 88 0 2 \"low\" \"\"", /* pid 1 registers nothing */
 		"step 1 2 3 4 5 6 0 0 -7 88 0 2 \"low\" \"\"",
-		"step 1 2 3 4 5 6 0 0 77 88 0 2  \"low\" \"\"", " step 1 2 3 4 5 6 0 0 77 88 0 2 \"low\" \"\"",
-		"step 01 2 3 4 5 6 0 0 77 88 0 2 \"low\" \"\"", "step -1 2 3 4 5 6 0 0 77 88 0 2 \"low\" \"\"",
+		"step 1 2 3 4 5 6 0 0 77 88 0 2  \"low\" \"\"",
+		" step 1 2 3 4 5 6 0 0 77 88 0 2 \"low\" \"\"",
+		"step 01 2 3 4 5 6 0 0 77 88 0 2 \"low\" \"\"",
+		"step -1 2 3 4 5 6 0 0 77 88 0 2 \"low\" \"\"",
 		"step 1 2 3 4 5 99999999999999999999 0 0 77 88 0 2 \"low\" \"\"",
 		"step 1 2 3 4 5 6 0 0 77 88 0 2 \"\" \"0123456789012345678901234567890123456789012345678901234567890123\"",
-		"step 1 2 3 4 5 6 0 0 77 88 0 2 \"low\"", "step 1 2 3 4 5 6 0 0 77 88 0 2 \"low",
-		"step 1 2 3 4 5 6 0 0 77 88 0 2 low \"\"", "step 1 2 3 4 5 6 0 0 77 88 0 2 \"low\"x\"\"",
+		"step 1 2 3 4 5 6 0 0 77 88 0 2 \"low\"",
+		"step 1 2 3 4 5 6 0 0 77 88 0 2 \"low",
+		"step 1 2 3 4 5 6 0 0 77 88 0 2 low \"\"",
+		"step 1 2 3 4 5 6 0 0 77 88 0 2 \"low\"x\"\"",
 	};
-	struct gs_step_info in = { .job_id = 4026531840u, .step_id = GS_STEP_BATCH, .uid = 1000,
-				   .shares = 40, .gpu = 3, .memory = UINT64_C(8) << 30,
-				   .priority_set = 1, .priority = 7, .registrant = 4711,
-				   .start = 123456789, .local = 1, .force_ms = GS_FORCE_MS_MAX, .partition = "low", .qos = "urgent", .tier = 11 };
+	struct gs_step_info in = { .job_id = 4026531840u,
+				   .step_id = GS_STEP_BATCH,
+				   .uid = 1000,
+				   .shares = 40,
+				   .gpu = 3,
+				   .memory = UINT64_C(8) << 30,
+				   .priority_set = 1,
+				   .priority = 7,
+				   .registrant = 4711,
+				   .start = 123456789,
+				   .local = 1,
+				   .force_ms = GS_FORCE_MS_MAX,
+				   .partition = "low",
+				   .qos = "urgent",
+				   .tier = 11 };
 	struct gs_step_info out;
 	char line[GS_STATE_LINE_MAX];
 
@@ -346,11 +401,15 @@ static void test_proc_parse(void **unused)
 
 	(void)unused;
 	assert_int_equal(gs_proc_parse("42 (a) S) b) S 7 42 42 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 "
-				       "1 0 998877 10 20", &p), 0);
+				       "1 0 998877 10 20",
+				       &p),
+			 0);
 	assert_int_equal(p.ppid, 7);
 	assert_int_equal(p.start, 998877);
 	assert_int_equal(gs_proc_parse("42 (a) Z 7 42 42 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 "
-				       "1 0 998877 10 20", &p), -1);
+				       "1 0 998877 10 20",
+				       &p),
+			 -1);
 	assert_int_equal(gs_proc_parse("42 (a) S 7 42", &p), -1);
 	assert_int_equal(gs_proc_parse("nonsense", &p), -1);
 }
@@ -433,7 +492,8 @@ static void freeze(pid_t pid, const char *root, int is)
 			put_file(root, file, is ? "FROZEN\n" : "THAWED\n");
 		} else if (strncmp(line, "0::", 3) == 0) {
 			snprintf(file, sizeof(file), "%s/cgroup.events", line + 3);
-			put_file(root, file, is ? "populated 1\nfrozen 1\n" : "populated 1\nfrozen 0\n");
+			put_file(root, file,
+				 is ? "populated 1\nfrozen 1\n" : "populated 1\nfrozen 0\n");
 		}
 	}
 	fclose(f);

@@ -31,8 +31,9 @@ static struct gs_sched *make(const char *policy)
 
 static void arrive(struct gs_sched *s, uint64_t id, uint64_t alone, int priority, uint64_t now)
 {
-	struct gs_task_params p = { .nt = 100, .alone_ns = alone, .priority = priority,
-				    .shares = 1 };
+	struct gs_task_params p = {
+		.nt = 100, .alone_ns = alone, .priority = priority, .shares = 1
+	};
 	struct gs_error err;
 
 	if (gs_sched_arrive(s, id, &p, now, &err) < 0)
@@ -383,11 +384,16 @@ static void one_that_never_stops_too(void **state)
 	}
 }
 
-/* A client's word is no proof against a policy: who has the GPU says that it is long, who waits that it is short. */
+/* A client's word is no proof against a policy: who has the GPU says that it is long, who waits
+ * that it is short. */
 static void lies_cost_no_policy(void **state)
 {
-	struct gs_sched *s = gs_sched_create("srt", &(struct gs_sched_options){ .min_quantum_ns = MS, .rr_quantum_ns = MS,
-					     .cfs_epoch_ns = MS, .dprr_tick_ns = MS }, 0, NULL);
+	struct gs_sched *s = gs_sched_create("srt",
+					     &(struct gs_sched_options) { .min_quantum_ns = MS,
+									  .rr_quantum_ns = MS,
+									  .cfs_epoch_ns = MS,
+									  .dprr_tick_ns = MS },
+					     0, NULL);
 	unsigned evictions = 0, late = 0;
 	struct gs_decision d;
 
@@ -418,7 +424,9 @@ static void lies_cost_no_policy(void **state)
 /* A new policy has done nothing yet. */
 static void a_policy_answers_for_itself(void **state)
 {
-	static const struct gs_policy bad = { .name = "another", .pick = pick_another, .preempts = 1 };
+	static const struct gs_policy bad = { .name = "another",
+					      .pick = pick_another,
+					      .preempts = 1 };
 	struct gs_sched *s = under(&bad);
 	struct gs_decision d;
 
@@ -450,7 +458,9 @@ static void a_policy_answers_for_itself(void **state)
 /* Each arrival may cost a holder the GPU, for as long as they come. */
 static void many_arrivals_are_no_fault(void **state)
 {
-	static const struct gs_policy last = { .name = "last", .place = place_nowhere, .preempts = 1 };
+	static const struct gs_policy last = { .name = "last",
+					       .place = place_nowhere,
+					       .preempts = 1 };
 	struct gs_sched *s = under(&last);
 
 	(void)state;

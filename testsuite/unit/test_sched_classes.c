@@ -17,7 +17,9 @@
 enum { BATCH, INTERACTIVE, NIGHT };
 
 static const struct gs_sched_class three[] = {
-	{ NULL, 1, NULL }, { "rr", 10, NULL }, { "srt", -5, NULL },
+	{ NULL, 1, NULL },
+	{ "rr", 10, NULL },
+	{ "srt", -5, NULL },
 };
 
 static struct gs_sched *create(uint64_t starvation_ns)
@@ -35,8 +37,11 @@ static struct gs_sched *create(uint64_t starvation_ns)
 
 static void arrive(struct gs_sched *s, uint64_t id, uint32_t class, int32_t priority, uint64_t now)
 {
-	struct gs_task_params p = { .nt = 100, .alone_ns = 50 * MS, .priority = priority,
-				    .shares = 1, .class = class };
+	struct gs_task_params p = { .nt = 100,
+				    .alone_ns = 50 * MS,
+				    .priority = priority,
+				    .shares = 1,
+				    .class = class };
 
 	assert_int_equal(gs_sched_arrive(s, id, &p, now, NULL), 0);
 }
@@ -215,7 +220,8 @@ static void each_priority_is_a_class(void **state)
 	gs_sched_destroy(s);
 }
 
-/* Many come and go, and more are there at once than there is room for classes: the order of those that have one stays right. */
+/* Many come and go, and more are there at once than there is room for classes: the order of those
+ * that have one stays right. */
 static void more_priorities_than_classes(void **state)
 {
 	struct gs_sched *s = by_priority("fifo");
@@ -243,7 +249,8 @@ static void more_priorities_than_classes(void **state)
 
 static void who_is_more_urgent(void **state)
 {
-	static const struct gs_urgency batch = { BATCH, 5 }, batch_low = { BATCH, 1 }, night = { NIGHT, 5 }, rr = { INTERACTIVE, 5 },
+	static const struct gs_urgency batch = { BATCH, 5 }, batch_low = { BATCH, 1 },
+				       night = { NIGHT, 5 }, rr = { INTERACTIVE, 5 },
 				       rr_low = { INTERACTIVE, 1 };
 	struct gs_sched *s = create(0);
 

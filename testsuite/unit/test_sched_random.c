@@ -28,8 +28,8 @@ struct model_task {
 	uint64_t length, work; /* ns */
 	uint64_t arrival;
 	uint32_t class;
-	uint64_t ready_since;  /* while it waits */
-	uint64_t ran, waited;  /* what the scheduler should account */
+	uint64_t ready_since; /* while it waits */
+	uint64_t ran, waited; /* what the scheduler should account */
 	uint32_t preemptions;
 };
 
@@ -37,11 +37,11 @@ struct model {
 	struct gs_sched *sched;
 	struct gs_sched_options options;
 	struct model_task task[TASKS];
-	uint64_t state;       /* of the random numbers */
+	uint64_t state; /* of the random numbers */
 	uint64_t now;
 	uint64_t generation;
-	int holder;           /* index, or NONE */
-	uint64_t since;       /* when it got the GPU */
+	int holder;     /* index, or NONE */
+	uint64_t since; /* when it got the GPU */
 	uint64_t deadline;
 	int live;
 	int classes;
@@ -50,7 +50,9 @@ struct model {
 };
 
 /* When there are classes: the second before the third before the first. */
-static const struct gs_sched_class classes[] = { { NULL, 1, NULL }, { "rr", 5, NULL }, { "frs", 3, NULL } };
+static const struct gs_sched_class classes[] = { { NULL, 1, NULL },
+						 { "rr", 5, NULL },
+						 { "frs", 3, NULL } };
 #define CLASSES 3
 
 enum {
@@ -88,14 +90,19 @@ static void arrive(struct model *m)
 	if (i == TASKS)
 		return;
 	t = &m->task[i];
-	*t = (struct model_task){
-		.live = 1, .id = ++m->generation, .length = 1 + draw(m, 30 * MS),
-		.arrival = m->now, .ready_since = m->now,
+	*t = (struct model_task) {
+		.live = 1,
+		.id = ++m->generation,
+		.length = 1 + draw(m, 30 * MS),
+		.arrival = m->now,
+		.ready_since = m->now,
 		.class = m->classes ? (uint32_t)draw(m, CLASSES) : 0,
 	};
-	p = (struct gs_task_params){
-		.nt = 1 + draw(m, 5000), .alone_ns = draw(m, 5) ? t->length : 0,
-		.priority = (int32_t)draw(m, 40) - 5, .shares = 1 + (uint32_t)draw(m, 100),
+	p = (struct gs_task_params) {
+		.nt = 1 + draw(m, 5000),
+		.alone_ns = draw(m, 5) ? t->length : 0,
+		.priority = (int32_t)draw(m, 40) - 5,
+		.shares = 1 + (uint32_t)draw(m, 100),
 		.class = t->class,
 	};
 	assert_int_equal(gs_sched_arrive(m->sched, t->id, &p, m->now, NULL), 0);
@@ -279,8 +286,8 @@ static void something_happens(struct model *m)
 			assert_int_equal(gs_sched_set_policy(m->sched, name, m->now, NULL), 0);
 		break;
 	case 5: /* gpusharectl priority */
-		gs_sched_set_priority(m->sched, t->live ? t->id : UINT64_MAX, (int32_t)draw(m, 20) - 5,
-				      m->now);
+		gs_sched_set_priority(m->sched, t->live ? t->id : UINT64_MAX,
+				      (int32_t)draw(m, 20) - 5, m->now);
 		break;
 	default:
 		arrive(m);

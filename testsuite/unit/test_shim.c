@@ -41,7 +41,8 @@ static void test_evictable_launch_is_held(void **unused)
 	assert_int_equal(ctl->done, 0);
 	/* The same slot, at an address of the context's own. */
 	gs_page_store(active()->state, GS_K_DONE);
-	assert_int_equal(gs_page_load(((const struct gs_slot *)(uintptr_t)ctl->slot)->state), GS_K_DONE);
+	assert_int_equal(gs_page_load(((const struct gs_slot *)(uintptr_t)ctl->slot)->state),
+			 GS_K_DONE);
 }
 
 static void test_one_wave_goes_as_is(void **unused)
@@ -65,33 +66,42 @@ static void test_time_is_of_a_block_dims(void **unused)
 	static CUdeviceptr p;
 	static uint32_t n;
 	void *args[] = { &p, &n };
-	const unsigned int dims[][3] = { { 32, 1, 1 }, { 8, 4, 1 }, { 4, 4, 2 }, { 2, 4, 4 }, { 1, 1, 32 } };
+	const unsigned int dims[][3] = {
+		{ 32, 1, 1 }, { 8, 4, 1 }, { 4, 4, 2 }, { 2, 4, 4 }, { 1, 1, 32 }
+	};
 	struct shim_kernel *k = shim_kernel_find(kernel);
 
 	(void)unused;
 	shim_kernel_time(k, dims[0], LONG_GRID)->tpt_ps = 1000;
-	shim_kernel_time(k, dims[0], LONG_GRID)->due = UINT64_MAX; /* it is not timed, so it rides */
+	shim_kernel_time(k, dims[0], LONG_GRID)->due =
+		UINT64_MAX; /* it is not timed, so it rides */
 	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
 	expect_calls("launch-original");
-	assert_int_equal(cuLaunchKernel(kernel, LONG_GRID, 1, 1, 8, 4, 1, 0, STREAM, args, NULL), CUDA_SUCCESS);
+	assert_int_equal(cuLaunchKernel(kernel, LONG_GRID, 1, 1, 8, 4, 1, 0, STREAM, args, NULL),
+			 CUDA_SUCCESS);
 	expect_calls("batch launch-variant wait");
 	gs_page_store(active()->state, GS_K_DONE);
-	shim_kernel_time(k, dims[0], LONG_GRID)->tpt_ps = shim_kernel_time(k, dims[0], LONG_GRID)->due = 0;
+	shim_kernel_time(k, dims[0], LONG_GRID)->tpt_ps =
+		shim_kernel_time(k, dims[0], LONG_GRID)->due = 0;
 	/* Beyond what is told apart they are one. */
-	assert_ptr_not_equal(shim_kernel_time(k, dims[1], LONG_GRID), shim_kernel_time(k, dims[2], LONG_GRID));
-	assert_ptr_equal(shim_kernel_time(k, dims[3], LONG_GRID), shim_kernel_time(k, dims[4], LONG_GRID));
-	assert_ptr_equal(shim_kernel_time(k, dims[2], LONG_GRID), shim_kernel_time(k, dims[2], LONG_GRID));
+	assert_ptr_not_equal(shim_kernel_time(k, dims[1], LONG_GRID),
+			     shim_kernel_time(k, dims[2], LONG_GRID));
+	assert_ptr_equal(shim_kernel_time(k, dims[3], LONG_GRID),
+			 shim_kernel_time(k, dims[4], LONG_GRID));
+	assert_ptr_equal(shim_kernel_time(k, dims[2], LONG_GRID),
+			 shim_kernel_time(k, dims[2], LONG_GRID));
 }
 
 /*
- * Nor does what a few blocks take say what many do: by the time of a launch of 16, which is mostly what any launch takes, one of
- * 2^20 would be taken for a long kernel.
+ * Nor does what a few blocks take say what many do: by the time of a launch of 16, which is mostly
+ * what any launch takes, one of 2^20 would be taken for a long kernel.
  */
 static void test_time_is_of_a_size(void **unused)
 {
 	static const unsigned int block[3] = { 32, 1, 1 };
 	struct shim_kernel *k = shim_kernel_find(kernel);
-	struct shim_time *few = shim_kernel_time(k, block, LONG_GRID), *many = shim_kernel_time(k, block, 1 << 20);
+	struct shim_time *few = shim_kernel_time(k, block, LONG_GRID),
+			 *many = shim_kernel_time(k, block, 1 << 20);
 
 	(void)unused;
 	assert_ptr_not_equal(few, many);
@@ -109,7 +119,8 @@ static void test_time_is_of_a_size(void **unused)
 /* A launch says what it took as it is reclaimed, though its events come after its last word. */
 static void test_what_it_took_is_told(void **unused)
 {
-	struct shim_time *time = shim_kernel_time(shim_kernel_find(kernel), (const unsigned int[3]){ 32, 1, 1 }, LONG_GRID);
+	struct shim_time *time = shim_kernel_time(shim_kernel_find(kernel),
+						  (const unsigned int[3]) { 32, 1, 1 }, LONG_GRID);
 	struct gs_slot *slot;
 
 	(void)unused;
@@ -185,15 +196,22 @@ static void *by_grid_async(void *rc)
 static void *on_devices(void *rc)
 {
 	CUDA_LAUNCH_PARAMS list[3] = { {
-		.function = FAKE_ORIGINAL, .gridDimX = LONG_GRID, .gridDimY = 1, .gridDimZ = 1,
-		.blockDimX = 32, .blockDimY = 1, .blockDimZ = 1, .hStream = STREAM,
+		.function = FAKE_ORIGINAL,
+		.gridDimX = LONG_GRID,
+		.gridDimY = 1,
+		.gridDimZ = 1,
+		.blockDimX = 32,
+		.blockDimY = 1,
+		.blockDimZ = 1,
+		.hStream = STREAM,
 	} };
 
 	*(CUresult *)rc = cuLaunchCooperativeKernelMultiDevice(list, 3, 0);
 	return NULL;
 }
 
-/* The calls of CUDA 2 and 3, and the one on several devices, wait for the time slice as well, and are told of. */
+/* The calls of CUDA 2 and 3, and the one on several devices, wait for the time slice as well, and
+ * are told of. */
 static void test_no_launch_goes_without_the_turn(void **unused)
 {
 	static const struct {
@@ -304,7 +322,8 @@ static void test_failed_launch_leaves_nothing(void **unused)
 	assert_int_equal(cuMemFree_v2(0), CUDA_SUCCESS);
 }
 
-/* What a failed launch meant to write is not taken for written by the next one that wants the same. */
+/* What a failed launch meant to write is not taken for written by the next one that wants the same.
+ */
 static void test_failed_writes_are_made_again(void **unused)
 {
 	const unsigned char *params = fake_driver_params();
@@ -365,7 +384,8 @@ static void test_pool_is_reclaimed(void **unused)
 		assert_int_equal(launch(FAKE_MACHINE_CODE, 1), CUDA_SUCCESS);
 }
 
-/* The handle of a destroyed context comes again: nothing of the first one may be used in the second. */
+/* The handle of a destroyed context comes again: nothing of the first one may be used in the
+ * second. */
 static void test_a_context_with_the_handle_of_another(void **unused)
 {
 	const CUfunction fresh = (CUfunction)0x4000; /* its first four launches are timed */
@@ -376,7 +396,8 @@ static void test_a_context_with_the_handle_of_another(void **unused)
 		assert_true(fake_driver_events() >= 2);
 		gs_page_store(active()->state, GS_K_DONE);
 		if (i == 1)
-			shim_rig_idle(NULL); /* one is seen to be over before its context goes, the others after */
+			shim_rig_idle(NULL); /* one is seen to be over before its context goes, the
+						others after */
 		shim_context_gone(FAKE_CONTEXT);
 		fake_driver_reuse();
 		shim_context_destroyed(FAKE_CONTEXT);
@@ -395,7 +416,8 @@ static void *end_context(void *unused)
 	return NULL;
 }
 
-/* Whoever is in a context is awaited before it is destroyed, and nobody gets in any more; unless the driver refuses. */
+/* Whoever is in a context is awaited before it is destroyed, and nobody gets in any more; unless
+ * the driver refuses. */
 static void test_a_context_in_use_is_not_destroyed(void **unused)
 {
 	struct shim_context *c = shim_context_current(shim_session());
@@ -469,7 +491,8 @@ int main(void)
 	};
 	int failures = cmocka_run_group_tests(tests, shim_rig_setup, NULL);
 
-	failures += shim_preenqueued() + shim_untracked() + shim_evictions() + shim_signals() + shim_holds() + shim_graphs() + shim_queues() +
-		    shim_unlisted() + shim_waits() + shim_reports();
+	failures += shim_preenqueued() + shim_untracked() + shim_evictions() + shim_signals() +
+		    shim_holds() + shim_graphs() + shim_queues() + shim_unlisted() + shim_waits() +
+		    shim_reports();
 	return failures + shim_contexts();
 }

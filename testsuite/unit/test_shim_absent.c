@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* No daemon: what a program does by DaemonAbsent, one that starts then and one that had the time slice. */
+/* No daemon: what a program does by DaemonAbsent, one that starts then and one that had the time
+ * slice. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
@@ -59,8 +60,10 @@ static enum found launches_without_files(void)
 {
 	FILE *words = tmpfile();
 
-	return words && dup2(fileno(words), STDERR_FILENO) >= 0 && setrlimit(RLIMIT_FSIZE, &(struct rlimit){ 0, 0 }) == 0 ?
-		       launches() : OTHERWISE;
+	return words && dup2(fileno(words), STDERR_FILENO) >= 0 &&
+			       setrlimit(RLIMIT_FSIZE, &(struct rlimit) { 0, 0 }) == 0 ?
+		       launches() :
+		       OTHERWISE;
 }
 
 /* Nobody hears that the daemon is not there. */
@@ -68,8 +71,10 @@ static enum found launches_unheard(void)
 {
 	int ends[2];
 
-	return pipe(ends) == 0 && dup2(ends[1], STDERR_FILENO) >= 0 && close(ends[0]) == 0 && close(ends[1]) == 0 ?
-		       launches() : OTHERWISE;
+	return pipe(ends) == 0 && dup2(ends[1], STDERR_FILENO) >= 0 && close(ends[0]) == 0 &&
+			       close(ends[1]) == 0 ?
+		       launches() :
+		       OTHERWISE;
 }
 
 static enum found allocates(void)
@@ -134,7 +139,8 @@ static enum found was_evicted(uint32_t absent, uint64_t patience_ns)
 			break;
 	usleep(10 * 1000);
 	/* That it is away is the agent's to find; of a kernel that runs the driver is told then. */
-	for (uint64_t until = gs_clock_ns() + 5 * GS_NS_PER_S; s->connected && gs_clock_ns() < until; usleep(1000))
+	for (uint64_t until = gs_clock_ns() + 5 * GS_NS_PER_S;
+	     s->connected && gs_clock_ns() < until; usleep(1000))
 		;
 	back = relaunched(gs_page_load(slot->state) == GS_K_RUNNING ? 5 * GS_NS_PER_S : 0);
 	if (s->connected || !back != (gs_page_load(slot->state) == GS_K_READY))
@@ -166,7 +172,8 @@ static void *wait_for_it(void *unused)
 	return unused;
 }
 
-/* One thread waits for the daemon when another forks; what the child found, which does not want to wait. */
+/* One thread waits for the daemon when another forks; what the child found, which does not want to
+ * wait. */
 static enum found forks_meanwhile(void)
 {
 	pthread_t thread;
@@ -182,7 +189,9 @@ static enum found forks_meanwhile(void)
 		alarm(10);
 		_exit(launches());
 	}
-	return waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? (enum found)WEXITSTATUS(status) : OTHERWISE;
+	return waitpid(pid, &status, 0) == pid && WIFEXITED(status) ?
+		       (enum found)WEXITSTATUS(status) :
+		       OTHERWISE;
 }
 
 /* A program that starts with this in its environment; NULL: nothing is said. */

@@ -69,7 +69,8 @@ static void over(void)
 	forget_calls();
 }
 
-/* A variant has gone out, and its wait; whether its control block had to be written depends on what was there. */
+/* A variant has gone out, and its wait; whether its control block had to be written depends on what
+ * was there. */
 static void expect_held(void)
 {
 	char text[4096];
@@ -136,7 +137,8 @@ static void *launch_kernel_again(void *done)
 	return NULL;
 }
 
-/* The variant's frame counts where the variant goes out: it waits for what is held and is held itself. */
+/* The variant's frame counts where the variant goes out: it waits for what is held and is held
+ * itself. */
 static void test_a_variant_that_grows_is_held(void **unused)
 {
 	struct shim_kernel *k = shim_kernel_find(kernel);
@@ -276,7 +278,8 @@ static CUresult count_free(CUdeviceptr p, CUstream stream)
 	return CUDA_SUCCESS;
 }
 
-/* One by its name, one by the address that cuGetProcAddress gives, one that has a function of ours. */
+/* One by its name, one by the address that cuGetProcAddress gives, one that has a function of ours.
+ */
 static void *enqueue_many(void *done)
 {
 	void *p = shim_wrapper_of(shim_real(SHIM_FN_cuStreamWaitEvent));
@@ -294,10 +297,13 @@ static void *enqueue_many(void *done)
 	return NULL;
 }
 
-/* Not launches alone: whatever is enqueued takes some of the room, and a graph as much as it has nodes. */
+/* Not launches alone: whatever is enqueued takes some of the room, and a graph as much as it has
+ * nodes. */
 static void test_operations_behind_a_hold_are_bounded(void **unused)
 {
-	void *const was[] = { shim_slot[SHIM_FN_cuMemsetD8Async], shim_slot[SHIM_FN_cuStreamWaitEvent], shim_slot[SHIM_FN_cuMemFreeAsync] };
+	void *const was[] = { shim_slot[SHIM_FN_cuMemsetD8Async],
+			      shim_slot[SHIM_FN_cuStreamWaitEvent],
+			      shim_slot[SHIM_FN_cuMemFreeAsync] };
 	_Atomic int done = 0;
 	struct gs_slot *slot;
 	pthread_t thread;
@@ -408,7 +414,8 @@ static void test_new_holds_keep_nobody_waiting(void **unused)
 	assert_int_equal(until, 1);
 }
 
-/* The table: what takes a stream, or the default stream of its thread, has two forms; they have one class. */
+/* The table: what takes a stream, or the default stream of its thread, has two forms; they have one
+ * class. */
 static const struct {
 	const char *name, *class;
 } entry[] = {
@@ -426,8 +433,15 @@ static int begins(const char *name, const char *with)
 static int only_requests(const char *name)
 {
 	static const char *const some[] = {
-		"cuStreamBeginCapture", "cuStreamCopyAttributes", "cuStreamEndCapture", "cuStreamGet", "cuStreamIsCapturing",
-		"cuStreamQuery", "cuStreamSetAttribute", "cuStreamSynchronize", "cuStreamUpdateCaptureDependencies",
+		"cuStreamBeginCapture",
+		"cuStreamCopyAttributes",
+		"cuStreamEndCapture",
+		"cuStreamGet",
+		"cuStreamIsCapturing",
+		"cuStreamQuery",
+		"cuStreamSetAttribute",
+		"cuStreamSynchronize",
+		"cuStreamUpdateCaptureDependencies",
 	};
 
 	for (size_t i = 0; i < sizeof(some) / sizeof(some[0]); i++)
@@ -446,7 +460,8 @@ static void test_what_enqueues_is_counted(void **unused)
 
 		if (begins(entry[i].name, "cuMemset") || begins(entry[i].name, "cuLaunch"))
 			assert_string_equal(entry[i].class, "QUEUES");
-		if (len < 5 || (strcmp(entry[i].name + base, "_ptsz") != 0 && strcmp(entry[i].name + base, "_ptds") != 0))
+		if (len < 5 || (strcmp(entry[i].name + base, "_ptsz") != 0 &&
+				strcmp(entry[i].name + base, "_ptds") != 0))
 			continue;
 		if (strcmp(entry[i].class, "SAFE") == 0 && !only_requests(entry[i].name))
 			fail_msg("%s is not counted", entry[i].name);

@@ -15,7 +15,7 @@
 static size_t nodes, edges;
 static uintptr_t edge[16][2];
 static int unusual_edges, old_driver;
-static CUgraph child_of_first; /* node 1 is a child graph */
+static CUgraph child_of_first;                   /* node 1 is a child graph */
 #define NODE(i) ((CUgraphNode)(0x500 - 8 * (i))) /* not in the order of their addresses */
 #define CHILD ((CUgraph)0x77)
 
@@ -37,16 +37,19 @@ static CUresult get_edges_old(CUgraph graph, CUgraphNode *from, CUgraphNode *to,
 	return CUDA_SUCCESS;
 }
 
-static CUresult get_edges(CUgraph graph, CUgraphNode *from, CUgraphNode *to, CUgraphEdgeData *data, size_t *n)
+static CUresult get_edges(CUgraph graph, CUgraphNode *from, CUgraphNode *to, CUgraphEdgeData *data,
+			  size_t *n)
 {
 	if (old_driver)
 		return CUDA_ERROR_NOT_SUPPORTED;
-	return unusual_edges && from && !data ? (CUresult)917 /* LOSSY_QUERY */ : get_edges_old(graph, from, to, n);
+	return unusual_edges && from && !data ? (CUresult)917 /* LOSSY_QUERY */ :
+						get_edges_old(graph, from, to, n);
 }
 
 static CUresult get_type(CUgraphNode node, CUgraphNodeType *type)
 {
-	*type = child_of_first && node == NODE(1) ? CU_GRAPH_NODE_TYPE_GRAPH : CU_GRAPH_NODE_TYPE_KERNEL;
+	*type = child_of_first && node == NODE(1) ? CU_GRAPH_NODE_TYPE_GRAPH :
+						    CU_GRAPH_NODE_TYPE_KERNEL;
 	return CUDA_SUCCESS;
 }
 

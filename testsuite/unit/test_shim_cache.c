@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The cache of transformed modules: right or not there, whatever is in its directory and whoever writes. */
+/* The cache of transformed modules: right or not there, whatever is in its directory and whoever
+ * writes. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <fcntl.h>
@@ -40,11 +41,13 @@ static char *module(unsigned int salt, unsigned int kernels)
 	assert_non_null(f);
 	fprintf(f, ".version 7.0\n.target sm_75\n.address_size 64\n");
 	for (unsigned int i = 0; i < kernels; i++)
-		fprintf(f, ".visible .entry k%u(.param .u64 p, .param .u32 n)\n{\n"
-			   "\t.reg .b32 %%r<4>;\n\t.reg .b64 %%rd<4>;\n"
-			   "\tld.param.u64 %%rd1, [p];\n\tmov.u32 %%r1, %%ctaid.x;\n"
-			   "\tmul.wide.u32 %%rd2, %%r1, %u;\n\tadd.s64 %%rd3, %%rd1, %%rd2;\n"
-			   "\tst.global.u32 [%%rd3], %%r1;\n\tret;\n}\n", i, salt);
+		fprintf(f,
+			".visible .entry k%u(.param .u64 p, .param .u32 n)\n{\n"
+			"\t.reg .b32 %%r<4>;\n\t.reg .b64 %%rd<4>;\n"
+			"\tld.param.u64 %%rd1, [p];\n\tmov.u32 %%r1, %%ctaid.x;\n"
+			"\tmul.wide.u32 %%rd2, %%r1, %u;\n\tadd.s64 %%rd3, %%rd1, %%rd2;\n"
+			"\tst.global.u32 [%%rd3], %%r1;\n\tret;\n}\n",
+			i, salt);
 	fclose(f);
 	return text;
 }
@@ -103,7 +106,8 @@ static int fresh(void **state)
 	const char *tmp = getenv("TMPDIR");
 
 	(void)state;
-	snprintf(dir, sizeof(dir), "%s/gpushare-cache.XXXXXX", tmp && strlen(tmp) < 40 ? tmp : "/tmp");
+	snprintf(dir, sizeof(dir), "%s/gpushare-cache.XXXXXX",
+		 tmp && strlen(tmp) < 40 ? tmp : "/tmp");
 	if (!mkdtemp(dir))
 		return -1;
 	setenv("GPUSHARE_CACHE", dir, 1);
@@ -254,7 +258,8 @@ static void many_writers(void **state)
 				truncate(path, 100);
 			shim_cache_put(text[i], strlen(text[i]), FORMS, t[i]);
 			got = shim_cache_get(text[i], strlen(text[i]), FORMS);
-			if (got && (got->len != t[i]->len || memcmp(got->text, t[i]->text, got->len)))
+			if (got &&
+			    (got->len != t[i]->len || memcmp(got->text, t[i]->text, got->len)))
 				_exit(1);
 			ptx_transformed_free(got);
 		}
@@ -297,7 +302,8 @@ static void bounded(void **state)
 		usleep(20000); /* the clock of the file system's times */
 		shim_cache_put(text[i], strlen(text[i]), FORMS, t[i]);
 		usleep(20000);
-		got = shim_cache_get(text[0], strlen(text[0]), FORMS); /* used again and again: stays */
+		got = shim_cache_get(text[0], strlen(text[0]),
+				     FORMS); /* used again and again: stays */
 		assert_non_null(got);
 		ptx_transformed_free(got);
 		files(NULL, 0, &bytes);
@@ -358,7 +364,8 @@ static void not_the_users_own(void **state)
 	free(text);
 }
 
-/* Where files may not be that long nothing is kept, and the program goes on: to try would end it. */
+/* Where files may not be that long nothing is kept, and the program goes on: to try would end it.
+ */
 static void no_long_files(void **state)
 {
 	char *text = module(4, 80);
@@ -370,7 +377,7 @@ static void no_long_files(void **state)
 	(void)state;
 	assert_true(child >= 0);
 	if (!child) {
-		if (setrlimit(RLIMIT_FSIZE, &(struct rlimit){ 512, 512 }) < 0)
+		if (setrlimit(RLIMIT_FSIZE, &(struct rlimit) { 512, 512 }) < 0)
 			_exit(1);
 		shim_cache_put(text, strlen(text), FORMS, t);
 		_exit(shim_cache_get(text, strlen(text), FORMS) != NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Streams with something to do while kernels are held (channels.h): never so many that the
- * stream of the relaunches would find no channel of its own.  The tests go on from each other, as a program does: first it
- * has few streams, then many.
+ * stream of the relaunches would find no channel of its own.  The tests go on from each other, as a
+ * program does: first it has few streams, then many.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -175,7 +175,8 @@ static void as_it_leaves(void)
 	begin_waiting(&beside, wait_there, SHIM_CHANNELS_BUSY - 1);
 }
 
-/* Nothing is idle for want of a slot between the driver's call and the mark that it has been made. */
+/* Nothing is idle for want of a slot between the driver's call and the mark that it has been made.
+ */
 static void test_a_launch_is_always_inside_or_out(void **unused)
 {
 	(void)unused;
@@ -258,7 +259,8 @@ static void *capture(void *arg)
 	struct call *c = arg;
 
 	c->begun = 1;
-	c->done = cuStreamBeginCapture_v2(AT(c->stream), CU_STREAM_CAPTURE_MODE_GLOBAL) == CUDA_SUCCESS;
+	c->done = cuStreamBeginCapture_v2(AT(c->stream), CU_STREAM_CAPTURE_MODE_GLOBAL) ==
+		  CUDA_SUCCESS;
 	return NULL;
 }
 

@@ -23,7 +23,8 @@ static struct shim_context *current(void)
 	return shim_context_current(shim_session());
 }
 
-/* Somebody launches in it while the driver is asked: there is one record of it afterwards, not two. */
+/* Somebody launches in it while the driver is asked: there is one record of it afterwards, not two.
+ */
 static void test_one_record_of_a_context_that_stays(void **unused)
 {
 	struct shim_context *first = current(), *second;
@@ -38,7 +39,8 @@ static void test_one_record_of_a_context_that_stays(void **unused)
 	assert_ptr_equal(current(), second);
 }
 
-/* What a fault had ended before it was destroyed is not there again when the next one of its handle stays. */
+/* What a fault had ended before it was destroyed is not there again when the next one of its handle
+ * stays. */
 static void test_what_is_gone_stays_gone(void **unused)
 {
 	struct shim_context *first = current(), *second;
@@ -118,7 +120,8 @@ static void primary_driver(void)
 	PUT(cuCtxGetId, context_id);
 }
 
-/* Another thread has the next one by the time that we ask: it is not taken for the one that went. */
+/* Another thread has the next one by the time that we ask: it is not taken for the one that went.
+ */
 static void test_the_next_primary_context(void **unused)
 {
 	struct shim_context *c;
@@ -150,7 +153,8 @@ static void release_too(void)
 	assert_int_equal(cuDevicePrimaryCtxRelease_v2(0), CUDA_SUCCESS);
 }
 
-/* Another thread releases it while one has not come back from the driver: it knows that it is the last. */
+/* Another thread releases it while one has not come back from the driver: it knows that it is the
+ * last. */
 static void test_two_release_at_once(void **unused)
 {
 	CUcontext ctx;
@@ -188,7 +192,8 @@ static CUresult make_current(CUcontext ctx)
 	return CUDA_SUCCESS;
 }
 
-static CUresult make_and_push(CUcontext *ctx, CUctxCreateParams *params, unsigned int flags, CUdevice dev)
+static CUresult make_and_push(CUcontext *ctx, CUctxCreateParams *params, unsigned int flags,
+			      CUdevice dev)
 {
 	(void)params;
 	(void)flags;
@@ -248,7 +253,8 @@ static void test_a_context_is_known(void **unused)
 	assert_int_equal(cuCtxSetCurrent(first->ctx), CUDA_SUCCESS);
 	assert_ptr_equal(known(), first);
 	requested = 0;
-	shim_context_gone(first->ctx); /* by another thread, and the driver gives its handle again */
+	shim_context_gone(
+		first->ctx); /* by another thread, and the driver gives its handle again */
 	assert_ptr_not_equal(known(), first);
 	assert_int_equal(requested, 1);
 }
@@ -321,7 +327,8 @@ static const struct shim_launch *launch_of(const struct gs_slot *slot)
 	return shim_launch_at((uint32_t)(slot - page->slot));
 }
 
-/* Launches that go untracked do not ask; one with a slot does, and goes by the answer: if that is not what was known, all ask. */
+/* Launches that go untracked do not ask; one with a slot does, and goes by the answer: if that is
+ * not what was known, all ask. */
 static void test_who_requests(void **unused)
 {
 	static const unsigned int block[3] = { 32, 1, 1 };
@@ -333,7 +340,8 @@ static void test_who_requests(void **unused)
 	known();
 	time->tpt_ps = 1000;
 	time->due = UINT64_MAX;
-	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS); /* the first one in this context */
+	assert_int_equal(launch(kernel, LONG_GRID),
+			 CUDA_SUCCESS); /* the first one in this context */
 	requested = 0;
 	untracked = shim_time_untracked(time);
 	for (int i = 0; i < 3; i++)
@@ -369,7 +377,8 @@ static void test_what_is_known_is_requested_again(void **unused)
 
 /* ---- the end ------------------------------------------------------------------- */
 
-/* Whoever is in a context for good keeps the process from nothing when it ends.  Last: the agent ends. */
+/* Whoever is in a context for good keeps the process from nothing when it ends.  Last: the agent
+ * ends. */
 static void test_an_end_is_not_waited_for(void **unused)
 {
 	struct shim_context *c = current();

@@ -151,7 +151,8 @@ static CUresult launch_with(unsigned int shared)
 	return cuLaunchKernel(kernel, LONG_GRID, 1, 1, 32, 1, 1, shared, STREAM, args, NULL);
 }
 
-/* A variant of which far fewer blocks fit is not launched, and the report says why; the driver is asked once. */
+/* A variant of which far fewer blocks fit is not launched, and the report says why; the driver is
+ * asked once. */
 static void test_a_variant_that_costs_blocks(void **unused)
 {
 	struct shim_kernel *k = shim_kernel_find(kernel);
@@ -196,12 +197,9 @@ static void test_a_variant_that_costs_blocks(void **unused)
 int shim_evictions(void)
 {
 	const struct CMUnitTest tests[] = {
-		SHIM(test_eviction_and_relaunch),
-		SHIM(test_call_back),
-		SHIM(test_relaunch_with_the_turn),
-		SHIM(test_late_signal_is_lifted),
-		SHIM(test_refused_relaunch_is_tried_again),
-		SHIM(test_a_variant_that_costs_blocks),
+		SHIM(test_eviction_and_relaunch),           SHIM(test_call_back),
+		SHIM(test_relaunch_with_the_turn),          SHIM(test_late_signal_is_lifted),
+		SHIM(test_refused_relaunch_is_tried_again), SHIM(test_a_variant_that_costs_blocks),
 	};
 
 	return cmocka_run_group_tests(tests, shim_rig_setup, NULL);

@@ -45,7 +45,8 @@ static void *free_in_thread(void *rc)
 	return NULL;
 }
 
-/* A call that waits for held kernels: the fault ends the waiting, the driver's error is its result. */
+/* A call that waits for held kernels: the fault ends the waiting, the driver's error is its result.
+ */
 static void test_waiting_call(void **unused)
 {
 	_Atomic int rc = -1;
@@ -68,7 +69,8 @@ static void test_waiting_call(void **unused)
 /* In whatever state a launch is, its slot comes to PREP: the daemon waits for none of them. */
 static void test_every_state(void **unused)
 {
-	static const uint32_t state[] = { GS_K_RUNNING, GS_K_TOEVICT, GS_K_READY, GS_K_TORUN, GS_K_DONE, 77 };
+	static const uint32_t state[] = { GS_K_RUNNING, GS_K_TOEVICT, GS_K_READY,
+					  GS_K_TORUN,   GS_K_DONE,    77 };
 	struct gs_slot *slot;
 
 	(void)unused;
@@ -83,7 +85,8 @@ static void test_every_state(void **unused)
 	}
 }
 
-/* A launch that is refused for it leaves nothing behind, nor does one that went out as the program wrote it. */
+/* A launch that is refused for it leaves nothing behind, nor does one that went out as the program
+ * wrote it. */
 static void test_as_is(void **unused)
 {
 	(void)unused;
@@ -157,7 +160,8 @@ static void test_destroyed(void **unused)
 	EVENTUALLY(all_prepared());
 }
 
-/* A driver without one of the operations that go with a launch: the program's own launches, no error. */
+/* A driver without one of the operations that go with a launch: the program's own launches, no
+ * error. */
 static void test_without_memory_operations(void **unused)
 {
 	static const char *const lacking[] = { "write-relaunch-0", "batch", "wait" };

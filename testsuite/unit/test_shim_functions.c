@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a library's kernel is launched by, and in which context; what is asked for that ends no capture. */
+/* What a library's kernel is launched by, and in which context; what is asked for that ends no
+ * capture. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,12 +21,14 @@ static void test_what_untracked_is_launched_by_its_function(void **unused)
 {
 	CUkernel one;
 	CUlibrary library = load(&one, NULL);
-	CUfunction handle = (CUfunction)(uintptr_t)one, function = (CUfunction)((uintptr_t)one + 0x10);
+	CUfunction handle = (CUfunction)(uintptr_t)one,
+		   function = (CUfunction)((uintptr_t)one + 0x10);
 	struct shim_time *time;
 
 	(void)unused;
 	expect_wait(launch_it, library, one);
-	time = shim_kernel_time(shim_kernel_find(one), (const unsigned int[]){ 32, 1, 1 }, LONG_GRID);
+	time = shim_kernel_time(shim_kernel_find(one), (const unsigned int[]) { 32, 1, 1 },
+				LONG_GRID);
 	time->tpt_ps = 1000;
 	time->due = UINT64_MAX;
 	expect_pass(launch_it, library, one); /* what went untracked before is told */
@@ -108,7 +111,8 @@ static void launch_thrice(CUfunction f)
 
 static void test_the_next_context_has_its_own_functions(void **unused)
 {
-	static CUresult (*const end[])(CUcontext ctx) = { destroy, detach, destroy_green, attach_and_detach };
+	static CUresult (*const end[])(CUcontext ctx) = { destroy, detach, destroy_green,
+							  attach_and_detach };
 	void *was = shim_slot[SHIM_FN_cuKernelGetFunction];
 
 	(void)unused;
@@ -125,7 +129,8 @@ static void test_the_next_context_has_its_own_functions(void **unused)
 		struct shim_time *time;
 
 		load(&one, NULL);
-		time = shim_kernel_time(shim_kernel_find(one), (const unsigned int[]){ 32, 1, 1 }, LONG_GRID);
+		time = shim_kernel_time(shim_kernel_find(one), (const unsigned int[]) { 32, 1, 1 },
+					LONG_GRID);
 		time->tpt_ps = 1000;
 		time->due = UINT64_MAX;
 		assert_int_equal(cuCtxGetCurrent(&ctx), CUDA_SUCCESS);
@@ -134,7 +139,8 @@ static void test_the_next_context_has_its_own_functions(void **unused)
 		assert_ptr_equal(fake_launched, f);
 		was_in = shim_context_current(shim_session());
 		assert_int_equal(end[i](ctx), CUDA_SUCCESS);
-		assert_int_equal(shim_context_current(shim_session()) == was_in, end[i] == attach_and_detach);
+		assert_int_equal(shim_context_current(shim_session()) == was_in,
+				 end[i] == attach_and_detach);
 		generation += end[i] != attach_and_detach; /* that one is still there */
 		launch_thrice((CUfunction)(uintptr_t)one);
 		fake_own_function(&f, one);
@@ -143,7 +149,8 @@ static void test_the_next_context_has_its_own_functions(void **unused)
 	shim_slot[SHIM_FN_cuKernelGetFunction] = was;
 }
 
-/* A function that the program has asked for, too: another library's may have its number, and more local memory. */
+/* A function that the program has asked for, too: another library's may have its number, and more
+ * local memory. */
 static void test_what_is_unloaded_is_counted_anew(void **unused)
 {
 	CUkernel one;
@@ -192,7 +199,8 @@ static void test_what_is_requested_in_a_capture_does_not_end_it(void **unused)
 	load(&other, NULL);
 	shim_slot[SHIM_FN_cuLibraryGetModule] = (void *)(uintptr_t)fake_unsafe_module;
 	shim_slot[SHIM_FN_cuKernelGetFunction] = (void *)(uintptr_t)fake_unsafe_function;
-	assert_int_equal(cuStreamBeginCapture_v2(OTHER, CU_STREAM_CAPTURE_MODE_GLOBAL), CUDA_SUCCESS);
+	assert_int_equal(cuStreamBeginCapture_v2(OTHER, CU_STREAM_CAPTURE_MODE_GLOBAL),
+			 CUDA_SUCCESS);
 	is_captured = 1;
 	library = load_text(shim_rig_ptx, &one, NULL);
 	assert_true(shim_module_has_variants(library));
@@ -205,7 +213,8 @@ static void test_what_is_requested_in_a_capture_does_not_end_it(void **unused)
 	shim_slot[SHIM_FN_cuKernelGetFunction] = (void *)(uintptr_t)fake_function;
 }
 
-/* Of two threads, each in its own context, one counts while the other launches: it is given no other context's function. */
+/* Of two threads, each in its own context, one counts while the other launches: it is given no
+ * other context's function. */
 static void test_what_is_being_counted_is_not_read(void **unused)
 {
 	static struct shim_kernel k;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the shim knows of executable graphs: whether a launch makes local memory grow, as the program changes them. */
+/* What the shim knows of executable graphs: whether a launch makes local memory grow, as the
+ * program changes them. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <setjmp.h>
@@ -34,10 +35,16 @@ struct graph {
 	struct node node[3];
 };
 
-#define KERNEL(bytes) { CU_GRAPH_NODE_TYPE_KERNEL, (bytes), NULL }
-#define CHILD(graph) { CU_GRAPH_NODE_TYPE_GRAPH, 0, (graph) }
+#define KERNEL(bytes) \
+	{ \
+		CU_GRAPH_NODE_TYPE_KERNEL, (bytes), NULL \
+	}
+#define CHILD(graph) \
+	{ \
+		CU_GRAPH_NODE_TYPE_GRAPH, 0, (graph) \
+	}
 #define G(graph) ((CUgraph)(graph))
-#define N(graph, i) ((CUgraphNode)&(graph)->node[i])
+#define N(graph, i) ((CUgraphNode) & (graph)->node[i])
 
 static CUresult nodes_of(CUgraph graph, CUgraphNode *node, size_t *n)
 {
@@ -77,7 +84,9 @@ static CUresult attribute(int *value, CUfunction_attribute attribute, CUfunction
 {
 	uintptr_t handle = (uintptr_t)f;
 
-	*value = attribute == CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES && handle >> 28 == 1 ? (int)(handle & 0xffff) : 0;
+	*value = attribute == CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES && handle >> 28 == 1 ?
+			 (int)(handle & 0xffff) :
+			 0;
 	return CUDA_SUCCESS;
 }
 
@@ -154,7 +163,8 @@ static void *launch_it(void *done)
 	return NULL;
 }
 
-/* Has a launch of f, or of the graph, gone out beside a kernel that is held, after so long at most? */
+/* Has a launch of f, or of the graph, gone out beside a kernel that is held, after so long at most?
+ */
 static int goes_out(CUfunction f, uint64_t patience_ns)
 {
 	_Atomic int done = 0;
@@ -249,14 +259,15 @@ static void test_an_update_counts_the_nodes(void **unused)
 static void test_kernel_node_set(void **unused)
 {
 	CUDA_KERNEL_NODE_PARAMS p = { .func = FRAMED(MIDDLE) };
-	struct shim_node_params any = { .type = CU_GRAPH_NODE_TYPE_KERNEL, .is.kernel.func = FRAMED(LARGE + 0x10) };
+	struct shim_node_params any = { .type = CU_GRAPH_NODE_TYPE_KERNEL,
+					.is.kernel.func = FRAMED(LARGE + 0x10) };
 
 	(void)unused;
 	grows();
 	assert_int_equal(cuGraphExecKernelNodeSetParams(exec, N(&one, 0), &p), CUDA_SUCCESS);
 	grows();
 	/* A library's kernel. */
-	p = (CUDA_KERNEL_NODE_PARAMS){ .kern = (CUkernel)FRAMED(LARGE) };
+	p = (CUDA_KERNEL_NODE_PARAMS) { .kern = (CUkernel)FRAMED(LARGE) };
 	assert_int_equal(cuGraphExecKernelNodeSetParams_v2(exec, N(&one, 0), &p), CUDA_SUCCESS);
 	grows();
 	assert_int_equal(cuGraphExecNodeSetParams(exec, N(&one, 0), &any), CUDA_SUCCESS);
@@ -265,15 +276,18 @@ static void test_kernel_node_set(void **unused)
 
 static void test_child_graph_set(void **unused)
 {
-	struct graph child = { 2, { KERNEL(0), KERNEL(SMALL) } }, g = { 2, { KERNEL(0), CHILD(&child) } };
-	struct graph middle = { 2, { KERNEL(MIDDLE), KERNEL(0) } }, large = { 2, { KERNEL(0), KERNEL(LARGE) } };
+	struct graph child = { 2, { KERNEL(0), KERNEL(SMALL) } },
+		     g = { 2, { KERNEL(0), CHILD(&child) } };
+	struct graph middle = { 2, { KERNEL(MIDDLE), KERNEL(0) } },
+		     large = { 2, { KERNEL(0), KERNEL(LARGE) } };
 	struct shim_node_params any = { .type = CU_GRAPH_NODE_TYPE_GRAPH, .is.graph = G(&large) };
 	CUDA_KERNEL_NODE_PARAMS p = { .func = FRAMED(0) };
 
 	(void)unused;
 	make(&g);
 	grows();
-	assert_int_equal(cuGraphExecChildGraphNodeSetParams(exec, N(&g, 1), G(&middle)), CUDA_SUCCESS);
+	assert_int_equal(cuGraphExecChildGraphNodeSetParams(exec, N(&g, 1), G(&middle)),
+			 CUDA_SUCCESS);
 	grows();
 	assert_int_equal(cuGraphExecNodeSetParams(exec, N(&g, 1), &any), CUDA_SUCCESS);
 	/* By the node's own name in the graph of which all was made: nothing is left of it. */
@@ -286,7 +300,8 @@ static void test_child_graph_set(void **unused)
 /* What the graph had and does not have any more, nobody has grown to. */
 static void test_what_is_gone_has_not_grown(void **unused)
 {
-	struct graph large = { 2, { KERNEL(LARGE), KERNEL(SMALL) } }, again = { 2, { KERNEL(LARGE), KERNEL(SMALL) } };
+	struct graph large = { 2, { KERNEL(LARGE), KERNEL(SMALL) } },
+		     again = { 2, { KERNEL(LARGE), KERNEL(SMALL) } };
 	CUDA_KERNEL_NODE_PARAMS p = { .func = FRAMED(0) };
 
 	(void)unused;
@@ -329,7 +344,8 @@ static void test_a_disabled_copy_is_nothing(void **unused)
 	assert_true(goes(FRAMED(MIDDLE)));
 }
 
-/* No call tells of a condition's body: it may be anything; what it is has been made once it went. */
+/* No call tells of a condition's body: it may be anything; what it is has been made once it went.
+ */
 static void test_what_is_not_known_waits(void **unused)
 {
 	struct graph g = { 2, { KERNEL(SMALL), { CU_GRAPH_NODE_TYPE_CONDITIONAL, 0, NULL } } };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Containers that are linked at run time, and the linker's old symbols: both lead to the variants. */
+/* Containers that are linked at run time, and the linker's old symbols: both lead to the variants.
+ */
 #define _GNU_SOURCE
 #include <elf.h>
 #include <setjmp.h>
@@ -30,10 +31,10 @@ static const char ptx[] =
 
 static struct {
 	int variants, originals; /* inputs with and without variants */
-	int old, files;       /* of those: by the old symbols, in files */
-	CUjitInputType type;  /* the last one's */
+	int old, files;          /* of those: by the old symbols, in files */
+	CUjitInputType type;     /* the last one's */
 } got;
-static CUresult refusal;      /* what variants get */
+static CUresult refusal; /* what variants get */
 static Elf64_Ehdr cubin = { .e_ident = ELFMAG, .e_machine = 190 };
 
 static int has_variants(CUjitInputType type, const void *data, size_t size)
@@ -45,7 +46,8 @@ static int has_variants(CUjitInputType type, const void *data, size_t size)
 	int has;
 
 	if (type == CU_JIT_INPUT_PTX)
-		return memmem(data, size, PTX_PERSISTENT_SUFFIX, strlen(PTX_PERSISTENT_SUFFIX)) != NULL;
+		return memmem(data, size, PTX_PERSISTENT_SUFFIX, strlen(PTX_PERSISTENT_SUFFIX)) !=
+		       NULL;
 	/* Nothing but the container, whole. */
 	assert_int_equal(gs_fatbin_open(data, size, &fb, &err), 0);
 	assert_int_equal(fb.bytes.len, size);
@@ -55,8 +57,8 @@ static int has_variants(CUjitInputType type, const void *data, size_t size)
 	return has;
 }
 
-static CUresult fake_add(CUlinkState state, CUjitInputType type, void *data, size_t size, const char *name, unsigned int n,
-			 CUjit_option *options, void **values)
+static CUresult fake_add(CUlinkState state, CUjitInputType type, void *data, size_t size,
+			 const char *name, unsigned int n, CUjit_option *options, void **values)
 {
 	int variants = has_variants(type, data, size);
 
@@ -69,15 +71,15 @@ static CUresult fake_add(CUlinkState state, CUjitInputType type, void *data, siz
 	return CUDA_SUCCESS;
 }
 
-static CUresult fake_add_old(CUlinkState state, CUjitInputType type, void *data, size_t size, const char *name, unsigned int n,
-			     CUjit_option *options, void **values)
+static CUresult fake_add_old(CUlinkState state, CUjitInputType type, void *data, size_t size,
+			     const char *name, unsigned int n, CUjit_option *options, void **values)
 {
 	got.old++;
 	return fake_add(state, type, data, size, name, n, options, values);
 }
 
-static CUresult fake_file(CUlinkState state, CUjitInputType type, const char *path, unsigned int n, CUjit_option *options,
-			  void **values)
+static CUresult fake_file(CUlinkState state, CUjitInputType type, const char *path, unsigned int n,
+			  CUjit_option *options, void **values)
 {
 	(void)state, (void)path, (void)n, (void)options, (void)values;
 	got.type = type;
@@ -86,8 +88,8 @@ static CUresult fake_file(CUlinkState state, CUjitInputType type, const char *pa
 	return CUDA_SUCCESS;
 }
 
-static CUresult fake_file_old(CUlinkState state, CUjitInputType type, const char *path, unsigned int n, CUjit_option *options,
-			      void **values)
+static CUresult fake_file_old(CUlinkState state, CUjitInputType type, const char *path,
+			      unsigned int n, CUjit_option *options, void **values)
 {
 	got.old++;
 	return fake_file(state, type, path, n, options, values);
@@ -102,7 +104,8 @@ static CUresult fake_complete(CUlinkState state, void **image, size_t *size)
 	return CUDA_SUCCESS;
 }
 
-static CUresult fake_load(CUmodule *module, const void *image, unsigned int n, CUjit_option *options, void **values)
+static CUresult fake_load(CUmodule *module, const void *image, unsigned int n,
+			  CUjit_option *options, void **values)
 {
 	static uintptr_t next = 0xb00000;
 
@@ -121,7 +124,8 @@ static CUresult fake_attribute(int *value, CUdevice_attribute attribute, CUdevic
 {
 	(void)device;
 	*value = attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR ? 7 :
-		 attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR ? 5 : 0;
+		 attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR ? 5 :
+									     0;
 	return CUDA_SUCCESS;
 }
 
@@ -151,7 +155,9 @@ static int forget(void **unused)
 static void *container(size_t *size)
 {
 	uint8_t header[64] = { 1, 0, 1, 1, 64 };
-	struct gs_fatbin_entry e = { .kind = GS_ENTRY_PTX, .flags = 0x11, .header = { header, sizeof(header) } };
+	struct gs_fatbin_entry e = { .kind = GS_ENTRY_PTX,
+				     .flags = 0x11,
+				     .header = { header, sizeof(header) } };
 	struct gs_error err;
 	void *data;
 
@@ -187,7 +193,9 @@ static void a_container_is_linked(void **unused)
 	void *data = container(&size);
 
 	(void)unused;
-	assert_int_equal(cuLinkAddData_v2(state, CU_JIT_INPUT_FATBINARY, data, size, "k", 0, NULL, NULL), CUDA_SUCCESS);
+	assert_int_equal(
+		cuLinkAddData_v2(state, CU_JIT_INPUT_FATBINARY, data, size, "k", 0, NULL, NULL),
+		CUDA_SUCCESS);
 	assert_int_equal(got.variants, 1);
 	assert_int_equal(got.originals, 0);
 	assert_int_equal(got.type, CU_JIT_INPUT_FATBINARY);
@@ -195,7 +203,9 @@ static void a_container_is_linked(void **unused)
 	/* The linker does not take it: it gets the program's own. */
 	forget(NULL);
 	refusal = CUDA_ERROR_INVALID_PTX;
-	assert_int_equal(cuLinkAddData_v2(state, CU_JIT_INPUT_FATBINARY, data, size, "k", 0, NULL, NULL), CUDA_SUCCESS);
+	assert_int_equal(
+		cuLinkAddData_v2(state, CU_JIT_INPUT_FATBINARY, data, size, "k", 0, NULL, NULL),
+		CUDA_SUCCESS);
 	assert_int_equal(got.originals, 1);
 	expect_variant(state, 0);
 	free(data);
@@ -222,14 +232,16 @@ static void a_file_is_linked(void **unused)
 	(void)unused;
 	write_file(path, data, size);
 	free(data);
-	assert_int_equal(cuLinkAddFile_v2(state, CU_JIT_INPUT_FATBINARY, path, 0, NULL, NULL), CUDA_SUCCESS);
+	assert_int_equal(cuLinkAddFile_v2(state, CU_JIT_INPUT_FATBINARY, path, 0, NULL, NULL),
+			 CUDA_SUCCESS);
 	assert_int_equal(got.variants, 1);
 	assert_int_equal(got.files, 0);
 	assert_int_equal(got.type, CU_JIT_INPUT_FATBINARY);
 	expect_variant(state, 1);
 	forget(NULL);
 	/* Machine code is the driver's to read. */
-	assert_int_equal(cuLinkAddFile_v2(state, CU_JIT_INPUT_CUBIN, path, 0, NULL, NULL), CUDA_SUCCESS);
+	assert_int_equal(cuLinkAddFile_v2(state, CU_JIT_INPUT_CUBIN, path, 0, NULL, NULL),
+			 CUDA_SUCCESS);
 	assert_int_equal(got.files, 1);
 	expect_variant(state, 0);
 	unlink(path);
@@ -242,7 +254,8 @@ static void old_symbols(void **unused)
 	char path[32];
 
 	(void)unused;
-	assert_int_equal(cuLinkAddData(state, CU_JIT_INPUT_PTX, (void *)(uintptr_t)ptx, sizeof(ptx), "k", 0, NULL, NULL),
+	assert_int_equal(cuLinkAddData(state, CU_JIT_INPUT_PTX, (void *)(uintptr_t)ptx, sizeof(ptx),
+				       "k", 0, NULL, NULL),
 			 CUDA_SUCCESS);
 	assert_int_equal(got.variants, 1);
 	assert_int_equal(got.old, 1);
@@ -255,7 +268,8 @@ static void old_symbols(void **unused)
 	expect_variant(state, 1);
 	unlink(path);
 	forget(NULL);
-	assert_int_equal(cuLinkAddFile(state, CU_JIT_INPUT_LIBRARY, "libx.a", 0, NULL, NULL), CUDA_SUCCESS);
+	assert_int_equal(cuLinkAddFile(state, CU_JIT_INPUT_LIBRARY, "libx.a", 0, NULL, NULL),
+			 CUDA_SUCCESS);
 	assert_int_equal(got.files, 1);
 	assert_int_equal(got.old, 1);
 	assert_int_equal(cuLinkDestroy(state), CUDA_SUCCESS);

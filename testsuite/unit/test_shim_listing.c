@@ -27,7 +27,8 @@ static const char ptx[] =
 
 /* ---- a driver whose modules hold these, the variants among them; a handle is its number ---- */
 
-static const char *const names[] = { "b__gpushare_p", "b", "__gpushare_end", "a", "a__gpushare_p", "my_end" };
+static const char *const names[] = { "b__gpushare_p", "b",     "__gpushare_end", "a",
+				     "a__gpushare_p", "my_end" };
 #define NAMES (sizeof(names) / sizeof(names[0]))
 #define MODULE 0x900000u
 #define LIBRARY 0xa00000u
@@ -35,15 +36,17 @@ static const char *const names[] = { "b__gpushare_p", "b", "__gpushare_end", "a"
 
 static CUresult refusal; /* to list */
 
-static CUresult fake_load(CUmodule *module, const void *image, unsigned int n, CUjit_option *options, void **values)
+static CUresult fake_load(CUmodule *module, const void *image, unsigned int n,
+			  CUjit_option *options, void **values)
 {
 	(void)image, (void)n, (void)options, (void)values;
 	*module = (CUmodule)(uintptr_t)MODULE;
 	return CUDA_SUCCESS;
 }
 
-static CUresult fake_load_library(CUlibrary *library, const void *code, CUjit_option *jit, void **jit_values,
-				  unsigned int njit, CUlibraryOption *options, void **values, unsigned int n)
+static CUresult fake_load_library(CUlibrary *library, const void *code, CUjit_option *jit,
+				  void **jit_values, unsigned int njit, CUlibraryOption *options,
+				  void **values, unsigned int n)
 {
 	(void)code, (void)jit, (void)jit_values, (void)njit, (void)options, (void)values, (void)n;
 	*library = (CUlibrary)(uintptr_t)LIBRARY;
@@ -152,7 +155,8 @@ static void kernels_of_a_library(void **unused)
 	unsigned int n = 0;
 
 	(void)unused;
-	assert_int_equal(cuLibraryLoadData(&library, ptx, NULL, NULL, 0, NULL, NULL, 0), CUDA_SUCCESS);
+	assert_int_equal(cuLibraryLoadData(&library, ptx, NULL, NULL, 0, NULL, NULL, 0),
+			 CUDA_SUCCESS);
 	assert_int_equal(cuLibraryGetKernelCount(&n, library), CUDA_SUCCESS);
 	assert_int_equal(n, 3);
 	assert_int_equal(cuLibraryEnumerateKernels(k, NAMES, library), CUDA_SUCCESS);
@@ -166,7 +170,8 @@ static void kernels_of_a_library(void **unused)
 /* A module that is loaded as it is has the number of one with variants: its functions have none. */
 static void functions_with_the_numbers_of_others(void **unused)
 {
-	static const char other[64] = "\x7f" "ELF: no PTX"; /* as long as a header */
+	static const char other[64] = "\x7f"
+				      "ELF: no PTX"; /* as long as a header */
 	CUfunction f[NAMES];
 	CUmodule module;
 
@@ -188,11 +193,14 @@ static void errors_are_the_drivers(void **unused)
 	CUfunction f = NULL;
 
 	(void)unused;
-	assert_int_equal(cuModuleGetFunctionCount(NULL, (CUmodule)MODULE), CUDA_ERROR_INVALID_VALUE);
-	assert_int_equal(cuModuleEnumerateFunctions(NULL, 1, (CUmodule)MODULE), CUDA_ERROR_INVALID_VALUE);
+	assert_int_equal(cuModuleGetFunctionCount(NULL, (CUmodule)MODULE),
+			 CUDA_ERROR_INVALID_VALUE);
+	assert_int_equal(cuModuleEnumerateFunctions(NULL, 1, (CUmodule)MODULE),
+			 CUDA_ERROR_INVALID_VALUE);
 	refusal = CUDA_ERROR_INVALID_HANDLE;
 	assert_int_equal(cuModuleGetFunctionCount(&n, (CUmodule)MODULE), CUDA_ERROR_INVALID_HANDLE);
-	assert_int_equal(cuModuleEnumerateFunctions(&f, 1, (CUmodule)MODULE), CUDA_ERROR_INVALID_HANDLE);
+	assert_int_equal(cuModuleEnumerateFunctions(&f, 1, (CUmodule)MODULE),
+			 CUDA_ERROR_INVALID_HANDLE);
 	refusal = CUDA_SUCCESS;
 	assert_int_equal(n, 77);
 	assert_null(f);
@@ -200,7 +208,8 @@ static void errors_are_the_drivers(void **unused)
 
 /* ---- the driver's own table ---- */
 
-typedef int each_fn(CUcontext ctx, CUmodule module, void (*visit)(void *user, CUfunction f), void *user);
+typedef int each_fn(CUcontext ctx, CUmodule module, void (*visit)(void *user, CUfunction f),
+		    void *user);
 
 static int each(CUcontext ctx, CUmodule module, void (*visit)(void *user, CUfunction f), void *user)
 {
@@ -245,7 +254,8 @@ static void see(void *user, CUfunction f)
 
 #define FUNCTIONS_ID "\x6e\x16\x3f\xbe\xb9\x58\x44\x4d\x83\x5c\xe1\x82\xaf\xf1\x99\x1e"
 
-/* The program's own code gets that entry without the variants, as the calls that are documented; libraries get the driver's. */
+/* The program's own code gets that entry without the variants, as the calls that are documented;
+ * libraries get the driver's. */
 static void functions_by_the_drivers_table(void **unused)
 {
 	const void *entry = (void *)(uintptr_t)cuGetExportTable, *out = NULL;
@@ -267,7 +277,8 @@ static void functions_by_the_drivers_table(void **unused)
 	memcpy(&own, (const char *)out + offsetof(__typeof__(table), each), sizeof(own));
 	assert_true(own != each);
 	assert_memory_equal(out, &table, offsetof(__typeof__(table), each));
-	assert_memory_equal((const char *)out + offsetof(__typeof__(table), more), table.more, sizeof(table.more));
+	assert_memory_equal((const char *)out + offsetof(__typeof__(table), more), table.more,
+			    sizeof(table.more));
 	assert_int_equal(cuModuleLoadData(&module, ptx), CUDA_SUCCESS);
 	assert_int_equal(own(FAKE_CONTEXT, module, see, seen), 3);
 	assert_int_equal(nseen, 3);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What may load a library's kernel in a context waits for a held kernel; what comes after it does not. */
+/* What may load a library's kernel in a context waits for a held kernel; what comes after it does
+ * not. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <setjmp.h>
@@ -55,7 +56,9 @@ static void request_occupancy(CUlibrary library, CUkernel of)
 	int blocks;
 
 	(void)library;
-	assert_int_equal(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&blocks, (CUfunction)(uintptr_t)of, 32, 0, 0), CUDA_SUCCESS);
+	assert_int_equal(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+				 &blocks, (CUfunction)(uintptr_t)of, 32, 0, 0),
+			 CUDA_SUCCESS);
 }
 
 static void request_parameters(CUlibrary library, CUkernel of)
@@ -102,7 +105,8 @@ static void change_graph(CUlibrary library, CUkernel of)
 }
 
 static const call_fn of_kernels[] = {
-	get_function, request_occupancy, request_parameters, make_node, make_any_node, change_node, change_graph, launch_it,
+	get_function,  request_occupancy, request_parameters, make_node,
+	make_any_node, change_node,       change_graph,       launch_it,
 };
 static const call_fn of_libraries[] = { get_global, get_managed, get_module };
 #define KERNELS (sizeof(of_kernels) / sizeof(of_kernels[0]))
@@ -138,8 +142,8 @@ static void test_a_librarys_variables_wait_once(void **unused)
 }
 
 /*
- * What is held may wait itself for what the program does after the call, which would not wait without us: it is kept on
- * the GPU then, and the call goes on.
+ * What is held may wait itself for what the program does after the call, which would not wait
+ * without us: it is kept on the GPU then, and the call goes on.
  */
 static void test_a_later_kernel_does_not_wait_for_ever(void **unused)
 {
@@ -192,7 +196,8 @@ static void test_a_library_with_variants_comes_whole(void **unused)
 
 static CUresult fake_no_second(CUfunction *f, CUkernel of)
 {
-	return ((uintptr_t)of & 0xf00) == 0x200 ? CUDA_ERROR_NO_BINARY_FOR_GPU : fake_function(f, of);
+	return ((uintptr_t)of & 0xf00) == 0x200 ? CUDA_ERROR_NO_BINARY_FOR_GPU :
+						  fake_function(f, of);
 }
 
 /* One of its kernels that is not for this GPU is nobody else's trouble. */
@@ -243,11 +248,14 @@ static void test_a_captured_launch_waits(void **unused)
 	CUlibrary library = load(&one, NULL);
 
 	(void)unused;
-	assert_int_equal(cuStreamBeginCapture_v2(OTHER, CU_STREAM_CAPTURE_MODE_GLOBAL), CUDA_SUCCESS);
+	assert_int_equal(cuStreamBeginCapture_v2(OTHER, CU_STREAM_CAPTURE_MODE_GLOBAL),
+			 CUDA_SUCCESS);
 	is_captured = 1;
 	relaxed = strict = 0;
 	expect_wait(launch_it, library, one);
-	assert_int_equal(relaxed, 2); /* the barrier asks about events, which would end a capture; and it is loaded */
+	assert_int_equal(
+		relaxed,
+		2); /* the barrier asks about events, which would end a capture; and it is loaded */
 	assert_int_equal(strict, 2);
 	expect_pass(launch_it, library, one);
 	assert_int_equal(relaxed, 2);
@@ -387,7 +395,8 @@ static void test_nothing_else_waits(void **unused)
 	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
 	request_occupancy(NULL, (CUkernel)0x5550);
 	request_occupancy(NULL, NULL);
-	assert_int_equal(cuGraphAddKernelNode_v2(NULL, NULL, NULL, 0, NULL), CUDA_ERROR_INVALID_VALUE);
+	assert_int_equal(cuGraphAddKernelNode_v2(NULL, NULL, NULL, 0, NULL),
+			 CUDA_ERROR_INVALID_VALUE);
 	finish_all();
 	EVENTUALLY(all_prepared());
 	/* Nor does anything where the driver loads eagerly, as the program may ask. */

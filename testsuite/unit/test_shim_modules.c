@@ -23,20 +23,20 @@
 
 extern void *shim_slot[SHIM_FN_COUNT];
 
-static const char ptx[] =
-	".version 7.0\n.target sm_75\n.address_size 64\n"
-	".visible .entry k(.param .u64 p)\n{\n"
-	"\t.reg .b32 %r<4>;\n\t.reg .b64 %rd<4>;\n"
-	"\tld.param.u64 %rd1, [p];\n\tmov.u32 %r1, %ctaid.x;\n"
-	"\tmul.wide.u32 %rd2, %r1, 4;\n\tadd.s64 %rd3, %rd1, %rd2;\n"
-	"\tst.global.u32 [%rd3], %r1;\n\tret;\n}\n";
+static const char ptx[] = ".version 7.0\n.target sm_75\n.address_size 64\n"
+			  ".visible .entry k(.param .u64 p)\n{\n"
+			  "\t.reg .b32 %r<4>;\n\t.reg .b64 %rd<4>;\n"
+			  "\tld.param.u64 %rd1, [p];\n\tmov.u32 %r1, %ctaid.x;\n"
+			  "\tmul.wide.u32 %rd2, %r1, 4;\n\tadd.s64 %rd3, %rd1, %rd2;\n"
+			  "\tst.global.u32 [%rd3], %r1;\n\tret;\n}\n";
 
 /* ---- a driver whose libraries and modules are numbers, as are their kernels ---- */
 
 static uintptr_t next_handle = 0x10000;
 static const void *last_image;
-static CUresult refusal;        /* what the transformed text gets */
-static uintptr_t room;          /* the last load's first option's value, for what the compiler says; it says nothing */
+static CUresult refusal; /* what the transformed text gets */
+static uintptr_t room; /* the last load's first option's value, for what the compiler says; it says
+			  nothing */
 static int functions_of_variants;
 
 static CUresult load(uintptr_t *handle, const void *image)
@@ -56,16 +56,17 @@ static void say_nothing(unsigned int n, void **values)
 	values[0] = NULL;
 }
 
-static CUresult fake_library(CUlibrary *library, const void *code, CUjit_option *jit, void **jit_values,
-			     unsigned int njit, CUlibraryOption *options, void **values, unsigned int n)
+static CUresult fake_library(CUlibrary *library, const void *code, CUjit_option *jit,
+			     void **jit_values, unsigned int njit, CUlibraryOption *options,
+			     void **values, unsigned int n)
 {
 	(void)jit, (void)options, (void)values, (void)n;
 	say_nothing(njit, jit_values);
 	return load((uintptr_t *)library, code);
 }
 
-static CUresult fake_module(CUmodule *module, const void *image, unsigned int n, CUjit_option *options,
-			    void **values)
+static CUresult fake_module(CUmodule *module, const void *image, unsigned int n,
+			    CUjit_option *options, void **values)
 {
 	(void)options;
 	say_nothing(n, values);
@@ -88,10 +89,12 @@ static CUresult fake_function(CUfunction *f, CUmodule module, const char *name)
 	return CUDA_SUCCESS;
 }
 
-/* The original's kernel at +0x30, its variant at +0x40; each context's functions have the numbers of the last one's. */
+/* The original's kernel at +0x30, its variant at +0x40; each context's functions have the numbers
+ * of the last one's. */
 static CUresult fake_kernel(CUkernel *kernel, CUlibrary library, const char *name)
 {
-	*kernel = (CUkernel)((uintptr_t)library + (strstr(name, PTX_PERSISTENT_SUFFIX) ? 0x40 : 0x30));
+	*kernel = (CUkernel)((uintptr_t)library +
+			     (strstr(name, PTX_PERSISTENT_SUFFIX) ? 0x40 : 0x30));
 	return CUDA_SUCCESS;
 }
 
@@ -107,10 +110,11 @@ static CUresult fake_kernel_function(CUfunction *f, CUkernel kernel)
 static Elf64_Ehdr cubin = { .e_ident = ELFMAG, .e_machine = 190 };
 static int variants_added, originals_added;
 
-static CUresult fake_add(CUlinkState state, CUjitInputType type, void *data, size_t size, const char *name,
-			 unsigned int n, CUjit_option *options, void **values)
+static CUresult fake_add(CUlinkState state, CUjitInputType type, void *data, size_t size,
+			 const char *name, unsigned int n, CUjit_option *options, void **values)
 {
-	int variants = memmem(data, size, PTX_PERSISTENT_SUFFIX, strlen(PTX_PERSISTENT_SUFFIX)) != NULL;
+	int variants =
+		memmem(data, size, PTX_PERSISTENT_SUFFIX, strlen(PTX_PERSISTENT_SUFFIX)) != NULL;
 
 	(void)state, (void)type, (void)name, (void)n, (void)options, (void)values;
 	if (variants && refusal != CUDA_SUCCESS)
@@ -149,7 +153,8 @@ static CUlibrary library_of(const char *text)
 {
 	CUlibrary library = NULL;
 
-	assert_int_equal(cuLibraryLoadData(&library, text, NULL, NULL, 0, NULL, NULL, 0), CUDA_SUCCESS);
+	assert_int_equal(cuLibraryLoadData(&library, text, NULL, NULL, 0, NULL, NULL, 0),
+			 CUDA_SUCCESS);
 	return library;
 }
 
@@ -176,7 +181,8 @@ static void module_of_a_library(void **unused)
 		assert_ptr_equal(k->variant, (uintptr_t)module + 0x20);
 		assert_int_equal(k->nparam, 1);
 	}
-	/* Its description goes with the library: what the driver gives that handle to next is unknown. */
+	/* Its description goes with the library: what the driver gives that handle to next is
+	 * unknown. */
 	assert_int_equal(cuLibraryUnload(library), CUDA_SUCCESS);
 	functions_of_variants = 0;
 	kernel_of(module);
@@ -212,7 +218,8 @@ static const struct shim_kernel *function_of(CUlibrary library)
 	return shim_kernel_find(f);
 }
 
-/* A function's number comes again: in another context, with another variant; of another library, without one. */
+/* A function's number comes again: in another context, with another variant; of another library,
+ * without one. */
 static void function_with_the_number_of_another(void **unused)
 {
 	CUlibrary library = library_of(ptx);
@@ -242,7 +249,8 @@ static void module_with_the_number_of_another(void **unused)
 	(void)unused;
 	assert_int_equal(cuModuleLoadData(&module, ptx), CUDA_SUCCESS);
 	assert_non_null(kernel_of(module)->variant);
-	next_handle = (uintptr_t)module - 0x1000 - 0x100000; /* so that the library's module has the same number */
+	next_handle = (uintptr_t)module - 0x1000 -
+		      0x100000; /* so that the library's module has the same number */
 	refusal = CUDA_ERROR_INVALID_PTX;
 	library = library_of(ptx);
 	refusal = CUDA_SUCCESS;
@@ -265,8 +273,8 @@ static void module_with_the_number_of_another(void **unused)
 static void variants_made_beforehand(void **unused)
 {
 	struct gs_error err;
-	struct ptx_transformed *t = ptx_transform_only(ptx, sizeof(ptx) - 1, PTX_TRANSFORM_BIT(PTX_TRANSFORM_PERSISTENT), 0,
-							&err);
+	struct ptx_transformed *t = ptx_transform_only(
+		ptx, sizeof(ptx) - 1, PTX_TRANSFORM_BIT(PTX_TRANSFORM_PERSISTENT), 0, &err);
 	CUmodule module;
 
 	(void)unused;
@@ -278,7 +286,8 @@ static void variants_made_beforehand(void **unused)
 	ptx_transformed_free(t);
 }
 
-/* Warps that leave before a barrier: no variant that this launch path knows, and the report says why. */
+/* Warps that leave before a barrier: no variant that this launch path knows, and the report says
+ * why. */
 static void warps_leave(void **unused)
 {
 	static const char leaves[] =
@@ -296,7 +305,8 @@ static void warps_leave(void **unused)
 	assert_int_equal(cuModuleUnload(module), CUDA_SUCCESS);
 }
 
-/* The program's own text, the second attempt, has as much room for the compiler's words as the first. */
+/* The program's own text, the second attempt, has as much room for the compiler's words as the
+ * first. */
 static void room_for_words(void **unused)
 {
 	CUjit_option option = CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES;
@@ -311,7 +321,8 @@ static void room_for_words(void **unused)
 	assert_int_equal(room, 500);
 	assert_null(value);
 	value = (void *)(uintptr_t)600;
-	assert_int_equal(cuLibraryLoadData(&library, ptx, &option, &value, 1, NULL, NULL, 0), CUDA_SUCCESS);
+	assert_int_equal(cuLibraryLoadData(&library, ptx, &option, &value, 1, NULL, NULL, 0),
+			 CUDA_SUCCESS);
 	assert_int_equal(room, 600);
 	refusal = CUDA_SUCCESS;
 	assert_int_equal(cuModuleUnload(module), CUDA_SUCCESS);
@@ -335,7 +346,8 @@ static CUresult fake_set_cache(CUfunction f, CUfunc_cache config)
 	return CUDA_SUCCESS;
 }
 
-static CUresult fake_set_kernels_attribute(CUfunction_attribute attribute, int value, CUkernel kernel, CUdevice device)
+static CUresult fake_set_kernels_attribute(CUfunction_attribute attribute, int value,
+					   CUkernel kernel, CUdevice device)
 {
 	(void)attribute, (void)value, (void)device;
 	set_on += (uintptr_t)kernel;
@@ -373,11 +385,14 @@ static void set_on_both(void **unused)
 	assert_int_equal(cuModuleLoadData(&module, ptx), CUDA_SUCCESS);
 	assert_int_equal(cuModuleGetFunction(&f, module, "k"), CUDA_SUCCESS);
 	assert_int_equal(cuLibraryGetKernel(&kernel, library, "k"), CUDA_SUCCESS);
-	assert_int_equal(cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 1), CUDA_SUCCESS);
+	assert_int_equal(cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 1),
+			 CUDA_SUCCESS);
 	assert_int_equal(what_was_set(), 2 * (uintptr_t)module + 0x30);
 	assert_int_equal(cuFuncSetCacheConfig(f, CU_FUNC_CACHE_PREFER_L1), CUDA_SUCCESS);
 	assert_int_equal(what_was_set(), 2 * (uintptr_t)module + 0x30);
-	assert_int_equal(cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 1, kernel, 0), CUDA_SUCCESS);
+	assert_int_equal(
+		cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 1, kernel, 0),
+		CUDA_SUCCESS);
 	assert_int_equal(what_was_set(), 2 * (uintptr_t)library + 0x70);
 	assert_int_equal(cuKernelSetCacheConfig(kernel, CU_FUNC_CACHE_PREFER_L1, 0), CUDA_SUCCESS);
 	assert_int_equal(what_was_set(), 2 * (uintptr_t)library + 0x70);
@@ -412,7 +427,8 @@ static const struct shim_kernel *loaded(const void *image)
 	return kernel_of(module);
 }
 
-/* PTX that is linked at run time: its variants are known in the machine code, and in a copy of that. */
+/* PTX that is linked at run time: its variants are known in the machine code, and in a copy of
+ * that. */
 static void linked(void **unused)
 {
 	CUlinkState state = (CUlinkState)0x900;
@@ -422,10 +438,12 @@ static void linked(void **unused)
 
 	(void)unused;
 	variants_added = originals_added = 0;
-	assert_int_equal(cuLinkAddData_v2(state, CU_JIT_INPUT_PTX, (void *)(uintptr_t)ptx, sizeof(ptx), "k", 0, NULL,
-					  NULL), CUDA_SUCCESS);
-	assert_int_equal(cuLinkAddData_v2(state, CU_JIT_INPUT_OBJECT, (void *)(uintptr_t)ptx, sizeof(ptx), "o", 0, NULL,
-					  NULL), CUDA_SUCCESS);
+	assert_int_equal(cuLinkAddData_v2(state, CU_JIT_INPUT_PTX, (void *)(uintptr_t)ptx,
+					  sizeof(ptx), "k", 0, NULL, NULL),
+			 CUDA_SUCCESS);
+	assert_int_equal(cuLinkAddData_v2(state, CU_JIT_INPUT_OBJECT, (void *)(uintptr_t)ptx,
+					  sizeof(ptx), "o", 0, NULL, NULL),
+			 CUDA_SUCCESS);
 	assert_int_equal(variants_added, 1);
 	assert_int_equal(originals_added, 1);
 	assert_int_equal(cuLinkComplete(state, &image, &size), CUDA_SUCCESS);
@@ -440,7 +458,8 @@ static void linked(void **unused)
 	assert_null(loaded(&other)->variant);
 }
 
-/* The linker does not take the variants: it gets the program's own text, and that is all that is known. */
+/* The linker does not take the variants: it gets the program's own text, and that is all that is
+ * known. */
 static void link_refused(void **unused)
 {
 	CUlinkState state = (CUlinkState)0x910;
@@ -450,8 +469,9 @@ static void link_refused(void **unused)
 	(void)unused;
 	variants_added = originals_added = 0;
 	refusal = CUDA_ERROR_INVALID_PTX;
-	assert_int_equal(cuLinkAddData_v2(state, CU_JIT_INPUT_PTX, (void *)(uintptr_t)ptx, sizeof(ptx), "k", 0, NULL,
-					  NULL), CUDA_SUCCESS);
+	assert_int_equal(cuLinkAddData_v2(state, CU_JIT_INPUT_PTX, (void *)(uintptr_t)ptx,
+					  sizeof(ptx), "k", 0, NULL, NULL),
+			 CUDA_SUCCESS);
 	refusal = CUDA_SUCCESS;
 	assert_int_equal(originals_added, 1);
 	assert_int_equal(cuLinkComplete(state, &image, &size), CUDA_SUCCESS);
@@ -459,14 +479,16 @@ static void link_refused(void **unused)
 	assert_int_equal(cuLinkDestroy(state), CUDA_SUCCESS);
 }
 
-/* The C library calls it, as a library would that has CUDA code: lfind(key, base, n, size, compare) compares so. */
+/* The C library calls it, as a library would that has CUDA code: lfind(key, base, n, size, compare)
+ * compares so. */
 static const struct shim_kernel *loaded_by_a_library(const void *image)
 {
 	CUmodule module = NULL;
 	size_t one = 1;
 
 	last_image = NULL;
-	lfind(&module, image, &one, 1, (int (*)(const void *, const void *))(uintptr_t)cuModuleLoadData);
+	lfind(&module, image, &one, 1,
+	      (int (*)(const void *, const void *))(uintptr_t)cuModuleLoadData);
 	assert_ptr_equal(last_image, image);
 	return kernel_of(module);
 }
@@ -494,11 +516,14 @@ static void of_a_library(void **unused)
 	assert_int_equal(loaded_by_a_library(heap)->transform, PTX_TRANSFORM_AS_IS);
 	assert_int_equal(loaded(library)->reason, PTX_REASON_LIBRARY);
 	assert_int_equal(functions_of_variants, 0);
-	assert_int_equal(cuLibraryLoadData((CUlibrary *)&module, library, NULL, NULL, 0, NULL, NULL, 0), CUDA_SUCCESS);
+	assert_int_equal(
+		cuLibraryLoadData((CUlibrary *)&module, library, NULL, NULL, 0, NULL, NULL, 0),
+		CUDA_SUCCESS);
 	assert_ptr_equal(last_image, library);
 	assert_int_equal(function_of((CUlibrary)module)->reason, PTX_REASON_LIBRARY);
 	variants_added = originals_added = 0;
-	assert_int_equal(cuLinkAddData_v2(state, CU_JIT_INPUT_PTX, library, 16, "k", 0, NULL, NULL), CUDA_SUCCESS);
+	assert_int_equal(cuLinkAddData_v2(state, CU_JIT_INPUT_PTX, library, 16, "k", 0, NULL, NULL),
+			 CUDA_SUCCESS);
 	assert_int_equal(originals_added, 1);
 	/* A function that the program has by other ways than the calls that we know. */
 	shim_slot[SHIM_FN_cuFuncGetModule] = (void *)(uintptr_t)fake_module_of;
@@ -507,7 +532,8 @@ static void of_a_library(void **unused)
 	shim_slot[SHIM_FN_cuFuncGetModule] = NULL;
 	/* The program's own by a library: of libcudart.so nothing else comes. */
 	module = NULL;
-	lfind(&module, ptx, &(size_t){ 1 }, 1, (int (*)(const void *, const void *))(uintptr_t)cuModuleLoadData);
+	lfind(&module, ptx, &(size_t) { 1 }, 1,
+	      (int (*)(const void *, const void *))(uintptr_t)cuModuleLoadData);
 	assert_ptr_not_equal(last_image, ptx);
 	assert_non_null(kernel_of(module)->variant);
 	free(heap);

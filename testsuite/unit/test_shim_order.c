@@ -41,7 +41,8 @@ static struct {
 	struct shim_context *ctx; /* as it sees it */
 } second;
 
-/* The first thread's launch is the first of the process, as far as order.c knows: it has the way of one thread alone. */
+/* The first thread's launch is the first of the process, as far as order.c knows: it has the way of
+ * one thread alone. */
 static int alone;
 
 /* Each call goes down as "NAME@STREAM". */
@@ -72,14 +73,17 @@ static void hook(const char *call, CUstream stream)
 
 	if (second.at && strcmp(call, second.at) == 0 && !atomic_exchange(&second.begun, 1))
 		begin_second();
-	snprintf(text, sizeof(text), "%s%s@%lx", seen[0] ? " " : "", call, (unsigned long)(uintptr_t)stream);
+	snprintf(text, sizeof(text), "%s%s@%lx", seen[0] ? " " : "", call,
+		 (unsigned long)(uintptr_t)stream);
 	pthread_spin_lock(&seen_lock);
 	strncat(seen, text, sizeof(seen) - strlen(seen) - 1);
 	pthread_spin_unlock(&seen_lock);
 }
 
-/* f in `stream`, and the second launch begun inside its call `at`; 1 if that got through meanwhile, within watch_ns. */
-static int two(uint64_t watch_ns, CUfunction f, CUstream stream, const char *at, CUfunction f2, CUstream stream2)
+/* f in `stream`, and the second launch begun inside its call `at`; 1 if that got through meanwhile,
+ * within watch_ns. */
+static int two(uint64_t watch_ns, CUfunction f, CUstream stream, const char *at, CUfunction f2,
+	       CUstream stream2)
 {
 	memset(&second, 0, sizeof(second));
 	second.at = at;
@@ -124,7 +128,9 @@ static void test_nothing_comes_between_a_variant_and_its_wait(void **unused)
 {
 	(void)unused;
 	assert_true(apart(kernel, STREAM, "wait", FAKE_MACHINE_CODE, STREAM));
-	assert_non_null(strstr(seen, "launch-variant@7000 wait@7000 write-1@7000 launch-original@7000 write-5@7000"));
+	assert_non_null(strstr(
+		seen,
+		"launch-variant@7000 wait@7000 write-1@7000 launch-original@7000 write-5@7000"));
 	assert_true(apart(kernel, STREAM, "launch-variant", kernel, STREAM));
 	assert_non_null(strstr(seen, "launch-variant@7000 wait@7000"));
 	assert_non_null(strstr(strstr(seen, "wait@7000"), "launch-variant@7000 wait@7000"));
@@ -133,7 +139,8 @@ static void test_nothing_comes_between_a_variant_and_its_wait(void **unused)
 /* Nor does a kernel that is too short for marks of its own. */
 static void test_a_untracked_comes_not_between_them_either(void **unused)
 {
-	struct shim_time *time = shim_kernel_time(shim_kernel_find(FAKE_MACHINE_CODE), (const unsigned int[]){ 32, 1, 1 }, LONG_GRID);
+	struct shim_time *time = shim_kernel_time(shim_kernel_find(FAKE_MACHINE_CODE),
+						  (const unsigned int[]) { 32, 1, 1 }, LONG_GRID);
 
 	(void)unused;
 	time->tpt_ps = 1000;
@@ -153,15 +160,19 @@ static void test_the_legacy_default_stream_orders_blocking_ones(void **unused)
 	assert_true(apart(kernel, CU_STREAM_LEGACY, "wait", kernel, CU_STREAM_PER_THREAD));
 }
 
-/* Else the second would be behind the hold, and the first behind the second with its mark already there. */
+/* Else the second would be behind the hold, and the first behind the second with its mark already
+ * there. */
 static void test_the_legacy_default_stream_passes_a_hold_on(void **unused)
 {
 	(void)unused;
-	assert_true(mixed(FAKE_MACHINE_CODE, FAKE_BLOCKING, "launch-original", FAKE_MACHINE_CODE, NULL));
+	assert_true(mixed(FAKE_MACHINE_CODE, FAKE_BLOCKING, "launch-original", FAKE_MACHINE_CODE,
+			  NULL));
 	assert_int_equal(launch_in(kernel, LONG_GRID, CU_STREAM_PER_THREAD), CUDA_SUCCESS);
-	assert_true(apart(FAKE_MACHINE_CODE, FAKE_BLOCKING, "launch-original", FAKE_MACHINE_CODE, NULL));
+	assert_true(apart(FAKE_MACHINE_CODE, FAKE_BLOCKING, "launch-original", FAKE_MACHINE_CODE,
+			  NULL));
 	assert_int_equal(launch_in(kernel, LONG_GRID, CU_STREAM_PER_THREAD), CUDA_SUCCESS);
-	assert_true(apart(FAKE_MACHINE_CODE, NULL, "launch-original", FAKE_MACHINE_CODE, FAKE_BLOCKING));
+	assert_true(apart(FAKE_MACHINE_CODE, NULL, "launch-original", FAKE_MACHINE_CODE,
+			  FAKE_BLOCKING));
 }
 
 /* A lock over the driver's calls would keep these out until the first thread is through. */
@@ -175,7 +186,8 @@ static void test_other_streams_do_not_wait(void **unused)
 		assert_true(mixed(kernel, STREAM, call[i], FAKE_MACHINE_CODE, OTHER));
 		assert_true(mixed(kernel, STREAM, call[i], FAKE_MACHINE_CODE, NULL));
 		assert_true(mixed(kernel, NULL, call[i], FAKE_MACHINE_CODE, OTHER));
-		assert_true(mixed(kernel, CU_STREAM_PER_THREAD, call[i], kernel, CU_STREAM_PER_THREAD));
+		assert_true(
+			mixed(kernel, CU_STREAM_PER_THREAD, call[i], kernel, CU_STREAM_PER_THREAD));
 	}
 	assert_true(mixed(FAKE_MACHINE_CODE, STREAM, "launch-original", kernel, OTHER));
 	assert_true(mixed(FAKE_MACHINE_CODE, STREAM, "launch-original", kernel, NULL));
@@ -205,7 +217,8 @@ static void *launch_and_stay(void *rc)
 	return NULL;
 }
 
-/* Every thread's own default stream is one more that a held kernel blocks: the shim's own must find a connection. */
+/* Every thread's own default stream is one more that a held kernel blocks: the shim's own must find
+ * a connection. */
 static void test_per_thread_streams_are_counted_one_by_one(void **unused)
 {
 	CUresult rc[CROWD];
@@ -243,7 +256,8 @@ static void fork_inside(const char *call, CUstream stream)
 	child = fork();
 	if (child == 0) {
 		alarm(10);
-		_exit(launch(FAKE_MACHINE_CODE, LONG_GRID) != CUDA_SUCCESS || cuMemFree_v2(0) != CUDA_SUCCESS);
+		_exit(launch(FAKE_MACHINE_CODE, LONG_GRID) != CUDA_SUCCESS ||
+		      cuMemFree_v2(0) != CUDA_SUCCESS);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
@@ -273,7 +287,9 @@ static int begin_shared(void **state)
 
 #define BOTH(test) \
 	{ #test ", at first one thread", test, begin_alone, NULL, NULL }, \
-		{ #test ", not so", test, begin_shared, NULL, NULL }
+	{ \
+#test ", not so", test, begin_shared, NULL, NULL \
+	}
 
 int main(void)
 {

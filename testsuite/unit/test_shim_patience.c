@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * How long a program waits for a channel (channels.h), and what is held then: what went out all the same may wait for
- * it, so it leaves no more.  Run by test_shim_channels.c, in a process of its own.
+ * How long a program waits for a channel (channels.h), and what is held then: what went out all the
+ * same may wait for it, so it leaves no more.  Run by test_shim_channels.c, in a process of its
+ * own.
  */
 #define _GNU_SOURCE
 #include <setjmp.h>
@@ -94,7 +95,8 @@ static int become_shorter(void)
 	return shorter;
 }
 
-/* A program that waits for itself is not to be held up each time.  What a busy machine adds to one of them would look as if it were: again. */
+/* A program that waits for itself is not to be held up each time.  What a busy machine adds to one
+ * of them would look as if it were: again. */
 static void test_waits_in_vain_become_shorter(void **unused)
 {
 	int shorter = 0;
@@ -113,7 +115,8 @@ static void test_waits_in_vain_become_shorter(void **unused)
 	assert_true(shorter);
 }
 
-/* Whoever is one too many may be put where the relaunch would go: what is held stays on the GPU from then on. */
+/* Whoever is one too many may be put where the relaunch would go: what is held stays on the GPU
+ * from then on. */
 static void test_what_is_held_then_is_not_evicted(void **unused)
 {
 	struct gs_slot *slot;

@@ -85,7 +85,8 @@ static void test_it_is_in_its_stream_before_its_turn(void **unused)
 	EVENTUALLY(is_preenqueued(slot));
 	usleep(PAUSE_US);
 	expect_calls("wait batch launch-variant wait");
-	/* Rung for, it looks for its time slice: but it is let go without its thread, which is awake for nobody. */
+	/* Rung for, it looks for its time slice: but it is let go without its thread, which is
+	 * awake for nobody. */
 	ring();
 	for (uint64_t until = gs_clock_ns() + PAUSE_US * GS_NS_PER_US; gs_clock_ns() < until;)
 		assert_int_equal(gs_page_load(page->awake), 0);
@@ -98,7 +99,8 @@ static void test_it_is_in_its_stream_before_its_turn(void **unused)
 	assert_int_equal(gs_page_load(slot->evictions), 0);
 }
 
-/* While a daemon is there the time slice, which may be gone again, does not let it go: the GPU could not be called back. */
+/* While a daemon is there the time slice, which may be gone again, does not let it go: the GPU
+ * could not be called back. */
 static void test_the_turn_alone_is_not_enough(void **unused)
 {
 	static struct gs_page other; /* the agent looks after this process's own */
@@ -134,7 +136,8 @@ static void test_scheduled_while_it_was_preenqueued(void **unused)
 	expect_calls("");
 }
 
-/* It began, was evicted, and is READY again before its thread has looked: it has gone, and the rest is the agent's. */
+/* It began, was evicted, and is READY again before its thread has looked: it has gone, and the rest
+ * is the agent's. */
 static void test_evicted_before_it_looked(void **unused)
 {
 	struct gs_slot *slot = begin();
@@ -177,7 +180,8 @@ static void test_no_wait(void **unused)
 	expect_calls("batch launch-variant wait");
 }
 
-/* The launch is refused behind the wait: that ends without a turn, and the program has its error. */
+/* The launch is refused behind the wait: that ends without a turn, and the program has its error.
+ */
 static void test_refused_behind_the_wait(void **unused)
 {
 	(void)unused;
@@ -189,7 +193,8 @@ static void test_refused_behind_the_wait(void **unused)
 	assert_int_equal(atomic_load(&shim_held[0]), 0);
 }
 
-/* Nothing that an error may be said of later is in any stream; nor where the daemon does not want it. */
+/* Nothing that an error may be said of later is in any stream; nor where the daemon does not want
+ * it. */
 static void test_where_it_is_not_preenqueued(void **unused)
 {
 	(void)unused;
@@ -229,7 +234,8 @@ static void *launch_code(void *unused)
 	return NULL;
 }
 
-/* What cannot leave waits with its thread: a call that blocks in the driver would wait for it there. */
+/* What cannot leave waits with its thread: a call that blocks in the driver would wait for it
+ * there. */
 static void test_what_cannot_leave_is_not_preenqueued(void **unused)
 {
 	(void)unused;

@@ -42,7 +42,8 @@ static void *launch_graphs(void *rc)
 	return NULL;
 }
 
-/* As many as are out after a while, of MANY that a thread launches on a GPU that is through with none; then all go. */
+/* As many as are out after a while, of MANY that a thread launches on a GPU that is through with
+ * none; then all go. */
 static unsigned out_at_once(void *(*body)(void *))
 {
 	CUresult rc = CUDA_SUCCESS;
@@ -56,7 +57,8 @@ static unsigned out_at_once(void *(*body)(void *))
 	EVENTUALLY(out);
 	usleep(200000);
 	most = out;
-	for (uint64_t until = gs_clock_ns() + 20 * GS_NS_PER_S; out < MANY && gs_clock_ns() < until; usleep(200))
+	for (uint64_t until = gs_clock_ns() + 20 * GS_NS_PER_S; out < MANY && gs_clock_ns() < until;
+	     usleep(200))
 		finish_all();
 	pthread_join(thread, NULL);
 	assert_int_equal(rc, CUDA_SUCCESS);
@@ -96,7 +98,8 @@ static void *launch_in_own_streams(void *rc)
 
 #define POLL_MS 200
 
-/* So many are out while none of them ends, after POLL_MS, and as soon as there are that many.  Then they end. */
+/* So many are out while none of them ends, after POLL_MS, and as soon as there are that many.  Then
+ * they end. */
 static unsigned once_out(void *(*body)(void *), unsigned least, uint64_t *ms)
 {
 	CUresult rc = CUDA_SUCCESS;
@@ -114,7 +117,8 @@ static unsigned once_out(void *(*body)(void *), unsigned least, uint64_t *ms)
 		usleep(200);
 	n = out;
 	*ms = (gs_clock_ns() - from) / GS_NS_PER_MS;
-	for (until = gs_clock_ns() + 20 * GS_NS_PER_S; out < LONE && gs_clock_ns() < until; usleep(200))
+	for (until = gs_clock_ns() + 20 * GS_NS_PER_S; out < LONE && gs_clock_ns() < until;
+	     usleep(200))
 		finish_all();
 	pthread_join(thread, NULL);
 	assert_int_equal(rc, CUDA_SUCCESS);
@@ -127,7 +131,8 @@ static unsigned once_out(void *(*body)(void *), unsigned least, uint64_t *ms)
 	return n;
 }
 
-/* At least that many, and at most: where the look came late others' patience may have been at an end, so again. */
+/* At least that many, and at most: where the look came late others' patience may have been at an
+ * end, so again. */
 static void expect_out(void *(*body)(void *), unsigned least, unsigned most)
 {
 	uint64_t ms = 0;
@@ -141,7 +146,8 @@ static void expect_out(void *(*body)(void *), unsigned least, unsigned most)
 	assert_in_range(n, least, most);
 }
 
-/* Streams of their own would run them all at once; only where nobody else is there may they, `many`; else `most`. */
+/* Streams of their own would run them all at once; only where nobody else is there may they,
+ * `many`; else `most`. */
 static void alone_in_streams(void *(*body)(void *), unsigned many, unsigned most)
 {
 	uint64_t from = gs_clock_ns();
@@ -167,7 +173,8 @@ static void test_whoever_is_alone_may_use_its_streams(void **unused)
 
 static struct shim_time *known_time(void)
 {
-	return shim_kernel_time(shim_kernel_find(KNOWN), (const unsigned int[]){ 32, 1, 1 }, LONG_GRID);
+	return shim_kernel_time(shim_kernel_find(KNOWN), (const unsigned int[]) { 32, 1, 1 },
+				LONG_GRID);
 }
 
 static void *launch_known_in_own_streams(void *rc)
@@ -193,7 +200,8 @@ static void test_known_kernels_too(void **unused)
 		assert_int_equal(launch(KNOWN, 1), CUDA_SUCCESS);
 		EVENTUALLY(all_prepared());
 	}
-	assert_in_range(known_time()->tpt_ps, UINT64_C(19000000000) / FAKE_SMS, UINT64_C(21000000000) / FAKE_SMS);
+	assert_in_range(known_time()->tpt_ps, UINT64_C(19000000000) / FAKE_SMS,
+			UINT64_C(21000000000) / FAKE_SMS);
 	alone_in_streams(launch_known_in_own_streams, 1000 / 20 + 1, 2);
 	expect_out(launch_known_in_one, 1, 2);
 	fake_driver_takes(0);
@@ -201,7 +209,8 @@ static void test_known_kernels_too(void **unused)
 
 static struct shim_time *graph_time(void)
 {
-	return shim_kernel_time(shim_kernel_find(FAKE_GRAPH), (const unsigned int[]){ 0, 0, 0 }, 1);
+	return shim_kernel_time(shim_kernel_find(FAKE_GRAPH), (const unsigned int[]) { 0, 0, 0 },
+				1);
 }
 
 /* A graph is timed as a kernel is: once it is known, there is one in front of whoever waits. */

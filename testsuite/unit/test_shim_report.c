@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a slot and a kernel's record say for the report: why a launch cannot be evicted, how many registers there are. */
+/* What a slot and a kernel's record say for the report: why a launch cannot be evicted, how many
+ * registers there are. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -50,33 +51,43 @@ static void test_of_the_launch(void **unused)
 	void *args[] = { &p, &n };
 	char buffer[12] = { 0 };
 	size_t size = 8; /* of 12 */
-	void *packed[] = { CU_LAUNCH_PARAM_BUFFER_POINTER, buffer, CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END };
+	void *packed[] = { CU_LAUNCH_PARAM_BUFFER_POINTER, buffer, CU_LAUNCH_PARAM_BUFFER_SIZE,
+			   &size, CU_LAUNCH_PARAM_END };
 
 	(void)unused;
 	assert_int_equal(launch(kernel, FAKE_SMS * FAKE_BLOCKS_PER_SM), CUDA_SUCCESS);
 	expect_why(known(), PTX_REASON_ONE_WAVE);
-	assert_int_equal(cuLaunchKernel(kernel, LONG_GRID, 1, 1, 32, 1, 1, 0, STREAM, NULL, NULL), CUDA_SUCCESS);
+	assert_int_equal(cuLaunchKernel(kernel, LONG_GRID, 1, 1, 32, 1, 1, 0, STREAM, NULL, NULL),
+			 CUDA_SUCCESS);
 	expect_why(known(), PTX_REASON_ARGUMENTS);
 	/* What no driver takes it has to see. */
-	assert_int_equal(cuLaunchKernel(kernel, LONG_GRID, 1, 1, 32, 1, 1, 0, STREAM, NULL, packed), CUDA_SUCCESS);
+	assert_int_equal(cuLaunchKernel(kernel, LONG_GRID, 1, 1, 32, 1, 1, 0, STREAM, NULL, packed),
+			 CUDA_SUCCESS);
 	expect_why(known(), PTX_REASON_ARGUMENTS);
 	size = 12;
-	assert_int_equal(cuLaunchKernel(kernel, LONG_GRID, 1, 1, 32, 1, 1, 0, STREAM, args, packed), CUDA_SUCCESS);
+	assert_int_equal(cuLaunchKernel(kernel, LONG_GRID, 1, 1, 32, 1, 1, 0, STREAM, args, packed),
+			 CUDA_SUCCESS);
 	expect_why(known(), PTX_REASON_ARGUMENTS);
-	assert_int_equal(cuLaunchKernel(kernel, LONG_GRID, 1, 1, 32, 1, 1, 0, STREAM, NULL, packed), CUDA_SUCCESS);
+	assert_int_equal(cuLaunchKernel(kernel, LONG_GRID, 1, 1, 32, 1, 1, 0, STREAM, NULL, packed),
+			 CUDA_SUCCESS);
 	assert_int_equal(newest_flags() & 0xff, GS_SLOT_EVICTABLE);
 	finish_all();
 	EVENTUALLY(all_prepared());
 	for (int i = 0; i < 3; i++) {
-		assert_int_equal(cuLaunchKernel(kernel, i == 0 ? 0x80000000u : 1, i == 1 ? 65536 : 1, i == 2 ? 65536 : 1, 32, 1, 1, 0,
-						STREAM, args, NULL), CUDA_SUCCESS);
+		assert_int_equal(cuLaunchKernel(kernel, i == 0 ? 0x80000000u : 1,
+						i == 1 ? 65536 : 1, i == 2 ? 65536 : 1, 32, 1, 1, 0,
+						STREAM, args, NULL),
+				 CUDA_SUCCESS);
 		expect_why(known(), PTX_REASON_ARGUMENTS);
 	}
-	assert_int_equal(cuLaunchKernel(kernel, 1, 65535, 1, 32, 1, 1, 0, STREAM, args, NULL), CUDA_SUCCESS);
+	assert_int_equal(cuLaunchKernel(kernel, 1, 65535, 1, 32, 1, 1, 0, STREAM, args, NULL),
+			 CUDA_SUCCESS);
 	assert_int_equal(newest_flags() & 0xff, GS_SLOT_EVICTABLE);
 	finish_all();
 	EVENTUALLY(all_prepared());
-	assert_int_equal(cuLaunchCooperativeKernel(kernel, LONG_GRID, 1, 1, 32, 1, 1, 0, STREAM, args), CUDA_SUCCESS);
+	assert_int_equal(
+		cuLaunchCooperativeKernel(kernel, LONG_GRID, 1, 1, 32, 1, 1, 0, STREAM, args),
+		CUDA_SUCCESS);
 	expect_why(known(), PTX_REASON_COOPERATIVE);
 	assert_int_equal(launch(FAKE_MACHINE_CODE, LONG_GRID), CUDA_SUCCESS);
 	expect_why(shim_kernel_find(FAKE_MACHINE_CODE), PTX_REASON_UNSEEN);
@@ -109,11 +120,19 @@ static void test_of_an_attribute(void **unused)
 		CUlaunchAttribute attribute[2] = { { .id = CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN },
 						   { .id = attributes[i].id } };
 		CUlaunchConfig config = {
-			.gridDimX = LONG_GRID, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 32, .blockDimY = 1,
-			.blockDimZ = 1, .hStream = STREAM, .attrs = attribute, .numAttrs = 2,
+			.gridDimX = LONG_GRID,
+			.gridDimY = 1,
+			.gridDimZ = 1,
+			.blockDimX = 32,
+			.blockDimY = 1,
+			.blockDimZ = 1,
+			.hStream = STREAM,
+			.attrs = attribute,
+			.numAttrs = 2,
 		};
 
-		attribute[1].value.clusterDim.x = attribute[1].value.clusterDim.y = attribute[1].value.clusterDim.z = 2;
+		attribute[1].value.clusterDim.x = attribute[1].value.clusterDim.y =
+			attribute[1].value.clusterDim.z = 2;
 		assert_int_equal(cuLaunchKernelEx(&config, kernel, args, NULL), CUDA_SUCCESS);
 		expect_why(known(), attributes[i].why);
 	}
@@ -129,8 +148,15 @@ static CUresult refuse(const CUlaunchConfig *config, CUfunction f, void **params
 static void test_of_no_attributes(void **unused)
 {
 	CUlaunchConfig config = {
-		.gridDimX = LONG_GRID, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 32, .blockDimY = 1,
-		.blockDimZ = 1, .hStream = STREAM, .attrs = NULL, .numAttrs = 1,
+		.gridDimX = LONG_GRID,
+		.gridDimY = 1,
+		.gridDimZ = 1,
+		.blockDimX = 32,
+		.blockDimY = 1,
+		.blockDimZ = 1,
+		.hStream = STREAM,
+		.attrs = NULL,
+		.numAttrs = 1,
 	};
 	void *driver = shim_slot[SHIM_FN_cuLaunchKernelEx];
 
@@ -152,14 +178,18 @@ static void test_of_the_moment(void **unused)
 {
 	static CUdeviceptr p;
 	static uint32_t n;
-	void *args[] = { &p, &n }, *occupancy = shim_slot[SHIM_FN_cuOccupancyMaxActiveBlocksPerMultiprocessor];
+	void *args[] = { &p, &n },
+	     *occupancy = shim_slot[SHIM_FN_cuOccupancyMaxActiveBlocksPerMultiprocessor];
 	struct shim_kernel *k = shim_kernel_find(kernel);
-	struct shim_time *time = shim_kernel_time(k, (const unsigned int[]){ 32, 1, 1 }, LONG_GRID);
+	struct shim_time *time =
+		shim_kernel_time(k, (const unsigned int[]) { 32, 1, 1 }, LONG_GRID);
 	uint64_t i = 0;
 
 	(void)unused;
 	shim_slot[SHIM_FN_cuOccupancyMaxActiveBlocksPerMultiprocessor] = (void *)(uintptr_t)no_room;
-	assert_int_equal(cuLaunchKernel(kernel, LONG_GRID, 1, 1, 32, 1, 1, 7777, STREAM, args, NULL), CUDA_SUCCESS);
+	assert_int_equal(
+		cuLaunchKernel(kernel, LONG_GRID, 1, 1, 32, 1, 1, 7777, STREAM, args, NULL),
+		CUDA_SUCCESS);
 	shim_slot[SHIM_FN_cuOccupancyMaxActiveBlocksPerMultiprocessor] = occupancy;
 	expect_why(k, PTX_REASON_OCCUPANCY);
 	time->tpt_ps = 1000;
@@ -168,7 +198,8 @@ static void test_of_the_moment(void **unused)
 	gs_page_store(page->contended, 0);
 	time->tpt_ps = time->due = 0;
 	expect_why(k, PTX_REASON_SHORT);
-	/* Nobody waits: 1 ms is short, and is not slowed down for the sake of whoever comes after it. */
+	/* Nobody waits: 1 ms is short, and is not slowed down for the sake of whoever comes after
+	 * it. */
 	time->tpt_ps = 1000ull * 1000 * 1000 / LONG_GRID;
 	gs_page_store(page->contended, GS_CONTENDED_TRACKED);
 	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
@@ -177,7 +208,9 @@ static void test_of_the_moment(void **unused)
 	expect_why(k, PTX_REASON_SHORT);
 	/* As many streams as may. */
 	do
-		assert_int_equal(launch_in(kernel, LONG_GRID, (CUstream)(uintptr_t)(0x10000 + 0x10 * i)), CUDA_SUCCESS);
+		assert_int_equal(
+			launch_in(kernel, LONG_GRID, (CUstream)(uintptr_t)(0x10000 + 0x10 * i)),
+			CUDA_SUCCESS);
 	while ((newest_flags() & GS_SLOT_EVICTABLE) && ++i < 64);
 	expect_why(k, PTX_REASON_STREAMS);
 }
@@ -227,12 +260,8 @@ static void test_registers(void **unused)
 int shim_reports(void)
 {
 	const struct CMUnitTest tests[] = {
-		SHIM(test_of_the_launch),
-		SHIM(test_of_an_attribute),
-		SHIM(test_of_no_attributes),
-		SHIM(test_of_the_moment),
-		SHIM(test_of_a_graph),
-		SHIM(test_registers),
+		SHIM(test_of_the_launch), SHIM(test_of_an_attribute), SHIM(test_of_no_attributes),
+		SHIM(test_of_the_moment), SHIM(test_of_a_graph),      SHIM(test_registers),
 	};
 
 	return cmocka_run_group_tests(tests, shim_rig_setup, NULL);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which launches of a kernel are timed, and how soon what it takes is known: by its numbers of launches alone. */
+/* Which launches of a kernel are timed, and how soon what it takes is known: by its numbers of
+ * launches alone. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,17 +23,19 @@ struct kernel {
 	const uint64_t *pattern;
 	size_t period;
 	unsigned timed;
-	uint32_t beside;  /* enum gs_beside of its launches */
-	unsigned longer;  /* times that what went untracked of it is said to have taken longer */
+	uint32_t beside; /* enum gs_beside of its launches */
+	unsigned longer; /* times that what went untracked of it is said to have taken longer */
 };
 
 static void launch(struct kernel *k, unsigned launches, int shared)
 {
 	while (launches--) {
 		uint64_t takes = k->pattern[k->time.tracked % k->period];
-		enum shim_timed timed = shim_time_take(&k->time, k->time.tracked++, k->time.tpt_ps * TASKS / 1000, shared);
+		enum shim_timed timed = shim_time_take(&k->time, k->time.tracked++,
+						       k->time.tpt_ps * TASKS / 1000, shared);
 
-		if (timed == SHIM_UNTIMED || (k->beside == GS_BESIDE_SLICED && shim_time_is_settled(&k->time)))
+		if (timed == SHIM_UNTIMED ||
+		    (k->beside == GS_BESIDE_SLICED && shim_time_is_settled(&k->time)))
 			continue;
 		k->timed++;
 		k->longer += shim_time_learn(&k->time, takes, timed, shared, k->beside) != 0;
@@ -125,7 +128,8 @@ static void alone_only_what_is_longer_is_looked_into(void **unused)
 	assert_true(k.time.tpt_ps > after * 2 / 3);
 }
 
-/* Its first launch took 1,000 times as long: that is soon of no matter, also where nobody else uses the GPU. */
+/* Its first launch took 1,000 times as long: that is soon of no matter, also where nobody else uses
+ * the GPU. */
 static void a_cold_start_is_soon_forgotten(void **unused)
 {
 	static const uint64_t cold = 100 * US, warm = US / 10;

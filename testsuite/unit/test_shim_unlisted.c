@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Functions that a driver has and the shim's table has not: they are got by address, and wait while a kernel is held. */
+/* Functions that a driver has and the shim's table has not: they are got by address, and wait while
+ * a kernel is held. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <setjmp.h>
@@ -19,13 +20,15 @@
 #undef cuGetProcAddress
 
 /* As many words on the stack as are passed on. */
-typedef CUresult new_function(long a, long b, long c, long d, long e, long f, float x, double y, long g, long h, long i, long j,
-			      long k, long l, long m, long n, long o, long p, long q, long r);
+typedef CUresult new_function(long a, long b, long c, long d, long e, long f, float x, double y,
+			      long g, long h, long i, long j, long k, long l, long m, long n,
+			      long o, long p, long q, long r);
 
 static _Atomic int called, called_newer;
 
-static CUresult fake_new(long a, long b, long c, long d, long e, long f, float x, double y, long g, long h, long i, long j, long k,
-			 long l, long m, long n, long o, long p, long q, long r)
+static CUresult fake_new(long a, long b, long c, long d, long e, long f, float x, double y, long g,
+			 long h, long i, long j, long k, long l, long m, long n, long o, long p,
+			 long q, long r)
 {
 	const long got[] = { a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r };
 	int right = x == 0.5F && y == 0.25;
@@ -53,7 +56,8 @@ static CUresult fake_address(const char *symbol, void **pfn, int version, cuuint
 	(void)flags;
 	*pfn = NULL;
 	if (strcmp(symbol, "cuNew") == 0)
-		*pfn = version < 14000 ? (void *)(uintptr_t)fake_new : (void *)(uintptr_t)fake_newer;
+		*pfn = version < 14000 ? (void *)(uintptr_t)fake_new :
+					 (void *)(uintptr_t)fake_newer;
 	else if (strcmp(symbol, "cuStreamGetFlags") == 0 && version >= 14000)
 		*pfn = &more[0]; /* a version that the table does not list */
 	else if (strcmp(symbol, "cuMemFree") == 0)
@@ -73,7 +77,8 @@ static CUresult fake_address_v2(const char *symbol, void **pfn, int version, cuu
 	CUresult rc = fake_address(symbol, pfn, version, flags);
 
 	if (status)
-		*status = rc == CUDA_SUCCESS ? CU_GET_PROC_ADDRESS_SUCCESS : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+		*status = rc == CUDA_SUCCESS ? CU_GET_PROC_ADDRESS_SUCCESS :
+					       CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
 	return status ? CUDA_SUCCESS : rc;
 }
 
@@ -102,8 +107,8 @@ static CUresult call_new(void)
 	void *p = address("cuNew", 13000);
 
 	memcpy(&f, &p, sizeof(f));
-	return f(1000, 1001, 1002, 1003, 1004, 1005, 0.5F, 0.25, 1006, 1007, 1008, 1009, 1010, 1011, 1012, 1013, 1014, 1015, 1016,
-		 1017);
+	return f(1000, 1001, 1002, 1003, 1004, 1005, 0.5F, 0.25, 1006, 1007, 1008, 1009, 1010, 1011,
+		 1012, 1013, 1014, 1015, 1016, 1017);
 }
 
 /* Whatever its arguments are, they come through, and so does what it says. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Short launches that go untracked without a slot: which do, how they are counted and told of, and when they are timed. */
+/* Short launches that go untracked without a slot: which do, how they are counted and told of, and
+ * when they are timed. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <setjmp.h>
@@ -36,12 +37,13 @@ static unsigned tracked(unsigned n)
 /* Marks cost the GPU time: fewer of them where nobody else has used it of late. */
 static void test_untracked(void **unused)
 {
-	struct shim_time *time = shim_kernel_time(shim_kernel_find(FAKE_MACHINE_CODE), (const unsigned int[]){ 32, 1, 1 }, LONG_GRID);
+	struct shim_time *time = shim_kernel_time(shim_kernel_find(FAKE_MACHINE_CODE),
+						  (const unsigned int[]) { 32, 1, 1 }, LONG_GRID);
 
 	(void)unused;
 	time->tpt_ps = 900 * 1000 * 1000 / LONG_GRID;
 	time->due = UINT64_MAX; /* none is timed */
-	tracked(4); /* what went untracked before is with a slot by then */
+	tracked(4);             /* what went untracked before is with a slot by then */
 	gs_page_store(page->shared, 1);
 	assert_in_range(tracked(20), 10, 11); /* every other one */
 	/* The daemon should see within 0.5 ms when they end, or at once. */
@@ -53,8 +55,8 @@ static void test_untracked(void **unused)
 	gs_page_store(page->contended, GS_CONTENDED_NOT);
 	time->tpt_ps = 900 * 1000 * 1000 / LONG_GRID;
 	gs_page_store(page->shared, 0);
-	assert_in_range(tracked(54), 2, 4); /* one in eighteen */
-	gs_page_store(page->only, 1); /* nobody else has even come */
+	assert_in_range(tracked(54), 2, 4);  /* one in eighteen */
+	gs_page_store(page->only, 1);        /* nobody else has even come */
 	assert_in_range(tracked(429), 2, 4); /* one in 143 */
 	gs_page_store(page->only, 0);
 	tracked(17);
@@ -65,7 +67,8 @@ static void test_untracked(void **unused)
 static void test_none_untracked_that_grows(void **unused)
 {
 	struct shim_kernel *k = shim_kernel_find(FAKE_MACHINE_CODE);
-	struct shim_time *time = shim_kernel_time(k, (const unsigned int[]){ 32, 1, 1 }, LONG_GRID);
+	struct shim_time *time =
+		shim_kernel_time(k, (const unsigned int[]) { 32, 1, 1 }, LONG_GRID);
 	uint32_t was;
 
 	(void)unused;
@@ -118,7 +121,8 @@ static const struct gs_slot *last_slot(void)
  */
 static void test_small_grids_do_not_make_large_ones_long(void **unused)
 {
-	struct shim_time *time = shim_kernel_time(shim_kernel_find(FAKE_MACHINE_CODE), (const unsigned int[]){ 32, 1, 1 }, LONG_GRID);
+	struct shim_time *time = shim_kernel_time(shim_kernel_find(FAKE_MACHINE_CODE),
+						  (const unsigned int[]) { 32, 1, 1 }, LONG_GRID);
 	uint64_t us;
 
 	(void)unused;
@@ -131,7 +135,8 @@ static void test_small_grids_do_not_make_large_ones_long(void **unused)
 		time->due = 0;
 	}
 	assert_int_equal(time->tpt_ps / (3000 * 1000 / FAKE_SMS), 1);
-	/* LONG_GRID times as many would take so many times as long; of a larger one it says nothing (test_time_is_of_a_size). */
+	/* LONG_GRID times as many would take so many times as long; of a larger one it says nothing
+	 * (test_time_is_of_a_size). */
 	assert_int_equal(launch(FAKE_MACHINE_CODE, LONG_GRID), CUDA_SUCCESS);
 	us = gs_page_load(last_slot()->alone_ns) / 1000;
 	assert_in_range(us, 1, 3 * LONG_GRID / FAKE_SMS + 1);
@@ -141,11 +146,13 @@ static void test_small_grids_do_not_make_large_ones_long(void **unused)
 	time->tpt_ps = time->due = 0;
 }
 
-/* Whoever launches meanwhile: each launch has a number of its own, and each untracked launch is told of once. */
+/* Whoever launches meanwhile: each launch has a number of its own, and each untracked launch is
+ * told of once. */
 static void test_untracked_are_counted(void **unused)
 {
 	struct shim_kernel *k = shim_kernel_find(FAKE_MACHINE_CODE);
-	struct shim_time *time = shim_kernel_time(k, (const unsigned int[]){ 32, 1, 1 }, LONG_GRID);
+	struct shim_time *time =
+		shim_kernel_time(k, (const unsigned int[]) { 32, 1, 1 }, LONG_GRID);
 	uint64_t launches, number, untracked, all = UNTRACKED_THREADS * UNTRACKED_LAUNCHES;
 	pthread_t thread[UNTRACKED_THREADS];
 
@@ -167,8 +174,10 @@ static void test_untracked_are_counted(void **unused)
 		pthread_join(thread[i], NULL);
 	time->tpt_ps = 0;
 	assert_int_equal(launch(FAKE_MACHINE_CODE, 1), CUDA_SUCCESS);
-	assert_int_equal(shim_kernel_launches(k) - launches, UNTRACKED_THREADS * UNTRACKED_LAUNCHES + 1);
-	assert_true(shim_time_untracked(time) - untracked > UNTRACKED_THREADS * UNTRACKED_LAUNCHES / 2);
+	assert_int_equal(shim_kernel_launches(k) - launches,
+			 UNTRACKED_THREADS * UNTRACKED_LAUNCHES + 1);
+	assert_true(shim_time_untracked(time) - untracked >
+		    UNTRACKED_THREADS * UNTRACKED_LAUNCHES / 2);
 	assert_int_equal(highest_number() - number, all + 1);
 }
 
@@ -203,7 +212,8 @@ static void begin_anew(void)
 static void test_the_owners_untracked_are_counted(void **unused)
 {
 	struct shim_kernel *k = shim_kernel_find(FAKE_MACHINE_CODE);
-	struct shim_time *time = shim_kernel_time(k, (const unsigned int[]){ 32, 1, 1 }, LONG_GRID);
+	struct shim_time *time =
+		shim_kernel_time(k, (const unsigned int[]) { 32, 1, 1 }, LONG_GRID);
 	uint64_t launches, number, own, all = 0;
 	pthread_t thread;
 
@@ -219,14 +229,17 @@ static void test_the_owners_untracked_are_counted(void **unused)
 		begin_anew();
 		for (int i = 0; i < UNTRACKED_LAUNCHES; i++) {
 			if (i == UNTRACKED_LAUNCHES / 2)
-				assert_int_equal(pthread_create(&thread, NULL, launch_untracked, NULL), 0);
+				assert_int_equal(
+					pthread_create(&thread, NULL, launch_untracked, NULL), 0);
 			assert_int_equal(launch(FAKE_MACHINE_CODE, 1), CUDA_SUCCESS);
 		}
 		pthread_join(thread, NULL);
 		assert_ptr_equal(shim_owned_here(), NULL);
 		all += 2 * UNTRACKED_LAUNCHES;
 	}
-	assert_true(time->own - own > 20 * UNTRACKED_LAUNCHES / 4); /* as soon as others' are told of, and until others come */
+	assert_true(time->own - own >
+		    20 * UNTRACKED_LAUNCHES /
+			    4); /* as soon as others' are told of, and until others come */
 	time->tpt_ps = time->due = 0;
 	assert_int_equal(launch(FAKE_MACHINE_CODE, 1), CUDA_SUCCESS);
 	assert_int_equal(shim_kernel_launches(k) - launches, all + 1);
@@ -287,7 +300,8 @@ static void test_their_time_is_told_once(void **unused)
 	uint64_t ns, number, told = 0;
 
 	(void)unused;
-	account.time = shim_kernel_time(shim_kernel_find(FAKE_MACHINE_CODE), (const unsigned int[]){ 96, 1, 1 }, LONG_GRID);
+	account.time = shim_kernel_time(shim_kernel_find(FAKE_MACHINE_CODE),
+					(const unsigned int[]) { 96, 1, 1 }, LONG_GRID);
 	account.time->tpt_ps = 1000; /* as many ns as untracked launches */
 	account.time->due = UINT64_MAX;
 	shim_untracked_number(0, &ns);
@@ -321,14 +335,16 @@ static void test_their_time_is_told_once(void **unused)
 
 static CUresult captures(CUstream stream, CUstreamCaptureStatus *status)
 {
-	*status = stream == STREAM ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
+	*status =
+		stream == STREAM ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
 	return CUDA_SUCCESS;
 }
 
 /* What a capture takes is not on its way to the GPU: the owner sees that one has begun. */
 static void test_none_untracked_into_a_graph(void **unused)
 {
-	struct shim_time *time = shim_kernel_time(shim_kernel_find(FAKE_MACHINE_CODE), (const unsigned int[]){ 32, 1, 1 }, LONG_GRID);
+	struct shim_time *time = shim_kernel_time(shim_kernel_find(FAKE_MACHINE_CODE),
+						  (const unsigned int[]) { 32, 1, 1 }, LONG_GRID);
 	void *requested = shim_slot[SHIM_FN_cuStreamIsCapturing];
 	uint64_t n;
 
@@ -361,7 +377,8 @@ static void test_none_untracked_into_a_graph(void **unused)
 static void test_untracked_are_taken_once(void **unused)
 {
 	struct shim_kernel *k = shim_kernel_find(FAKE_MACHINE_CODE);
-	struct shim_time *time = shim_kernel_time(k, (const unsigned int[]){ 32, 1, 1 }, LONG_GRID);
+	struct shim_time *time =
+		shim_kernel_time(k, (const unsigned int[]) { 32, 1, 1 }, LONG_GRID);
 
 	(void)unused;
 	shim_kernel_take_untracked(k);
@@ -370,10 +387,12 @@ static void test_untracked_are_taken_once(void **unused)
 	assert_int_equal(shim_kernel_take_untracked(k), 0);
 }
 
-/* `n` launches, each seen to be over before the next one; after how many the last untracked launch came. */
+/* `n` launches, each seen to be over before the next one; after how many the last untracked launch
+ * came. */
 static unsigned last_untracked(CUfunction f, unsigned n)
 {
-	struct shim_time *time = shim_kernel_time(shim_kernel_find(f), (const unsigned int[]){ 32, 1, 1 }, LONG_GRID);
+	struct shim_time *time = shim_kernel_time(shim_kernel_find(f),
+						  (const unsigned int[]) { 32, 1, 1 }, LONG_GRID);
 	unsigned last = 0;
 
 	for (unsigned i = 1; i <= n; i++) {
@@ -388,8 +407,8 @@ static unsigned last_untracked(CUfunction f, unsigned n)
 }
 
 /*
- * Riding along does not keep a kernel from being timed: the first four and every 31st launch, in whatever context;
- * every 1,023rd of what is so short while nobody else uses the GPU.
+ * Riding along does not keep a kernel from being timed: the first four and every 31st launch, in
+ * whatever context; every 1,023rd of what is so short while nobody else uses the GPU.
  */
 static void test_untracked_are_timed(void **unused)
 {
@@ -404,7 +423,8 @@ static void test_untracked_are_timed(void **unused)
 	assert_int_equal(fake_driver_timed() - timed, 4);
 	last_untracked(f, 320);
 	assert_int_equal(fake_driver_timed() - timed, 14);
-	time = shim_kernel_time(shim_kernel_find(f), (const unsigned int[]){ 32, 1, 1 }, LONG_GRID);
+	time = shim_kernel_time(shim_kernel_find(f), (const unsigned int[]) { 32, 1, 1 },
+				LONG_GRID);
 	assert_int_equal(shim_time_untracked(time), 310);
 	shim_context_gone(FAKE_CONTEXT);
 	fake_driver_reuse();
@@ -419,7 +439,8 @@ static void test_untracked_are_timed(void **unused)
 	fake_driver_takes(0);
 }
 
-/* Alone, the longer it takes the sooner it is timed again: what was predicted in between is some 64 ms, but no more often than one of 127. */
+/* Alone, the longer it takes the sooner it is timed again: what was predicted in between is some 64
+ * ms, but no more often than one of 127. */
 static void test_a_longer_untracked_is_timed_sooner(void **unused)
 {
 	static const struct {
@@ -455,7 +476,8 @@ static void test_a_untracked_that_becomes_long(void **unused)
 	assert_in_range(last_untracked(f, 40), 38, 40);
 	gs_page_store(page->shared, 1);
 	fake_driver_takes(10);
-	assert_in_range(last_untracked(f, 200), 0, 31); /* what was put off while it was alone is due */
+	assert_in_range(last_untracked(f, 200), 0,
+			31); /* what was put off while it was alone is due */
 	fake_driver_takes(0.1f);
 	assert_in_range(last_untracked(f, 100), 98, 100);
 	/* Timed while somebody else had the GPU: once is soon forgotten. */
@@ -491,12 +513,15 @@ static void test_a_untracked_that_is_never_as_its_mean(void **unused)
 /* They are told of, and make room for no others, by what is known of them at last. */
 static void test_untracked_that_took_longer(void **unused)
 {
-	struct shim_time *time = shim_kernel_time(shim_kernel_find(FAKE_MACHINE_CODE), (const unsigned int[]){ 32, 1, 1 }, LONG_GRID);
+	struct shim_time *time = shim_kernel_time(shim_kernel_find(FAKE_MACHINE_CODE),
+						  (const unsigned int[]) { 32, 1, 1 }, LONG_GRID);
 
 	(void)unused;
 	time->tpt_ps = 0;
-	last_untracked(FAKE_MACHINE_CODE, 1); /* what went untracked before is with a slot by then */
-	time->tpt_ps = 100 * 1000 * 1000 / FAKE_SMS; /* a block-task takes as long as one for each SM */
+	last_untracked(FAKE_MACHINE_CODE,
+		       1); /* what went untracked before is with a slot by then */
+	time->tpt_ps =
+		100 * 1000 * 1000 / FAKE_SMS; /* a block-task takes as long as one for each SM */
 	time->due = UINT64_MAX;
 	assert_int_equal(last_untracked(FAKE_MACHINE_CODE, 5), 5);
 	shim_untracked_longer(1000, 100000);

@@ -15,10 +15,12 @@
 
 static struct shim_time *its_time(void)
 {
-	return shim_kernel_time(shim_kernel_find(kernel), (const unsigned int[]){ 32, 1, 1 }, GRID);
+	return shim_kernel_time(shim_kernel_find(kernel), (const unsigned int[]) { 32, 1, 1 },
+				GRID);
 }
 
-/* Launches it so often, one after the other, where it takes so long; how many of them were the variant. */
+/* Launches it so often, one after the other, where it takes so long; how many of them were the
+ * variant. */
 static unsigned launch_taking(unsigned launches, float ms)
 {
 	unsigned variants = 0;
@@ -42,7 +44,7 @@ static void forget(void)
 	time->tpt_ps = time->due = time->again = 0;
 }
 
-#define PS(ms) ((uint64_t)((ms) * 1e9 / GRID))
+#define PS(ms) ((uint64_t)((ms)*1e9 / GRID))
 
 /* Short launches are never the variant, whatever both take, and few are timed. */
 static void test_short_kernels_go_out_as_written(void **unused)
@@ -76,7 +78,8 @@ static int is_variant(unsigned ms)
 	return is;
 }
 
-/* Until another client comes, which takes its time, it finds no more in front of it for kernels of some ms. */
+/* Until another client comes, which takes its time, it finds no more in front of it for kernels of
+ * some ms. */
 static void test_what_is_short_for_who_is_the_only_one(void **unused)
 {
 	(void)unused;
@@ -103,7 +106,8 @@ static void test_few_are_timed(void **unused)
 	forget();
 }
 
-/* Where a program has several streams many launches would be out, and a kernel of some ms is not short there. */
+/* Where a program has several streams many launches would be out, and a kernel of some ms is not
+ * short there. */
 static void test_not_beside_other_streams(void **unused)
 {
 	CUstream one, other;
@@ -112,7 +116,8 @@ static void test_not_beside_other_streams(void **unused)
 	gs_page_store(page->only, 1);
 	assert_false(is_variant(3));
 	assert_int_equal(cuStreamCreateWithPriority(&one, CU_STREAM_NON_BLOCKING, 0), CUDA_SUCCESS);
-	assert_int_equal(cuStreamCreateWithPriority(&other, CU_STREAM_NON_BLOCKING, -1), CUDA_SUCCESS);
+	assert_int_equal(cuStreamCreateWithPriority(&other, CU_STREAM_NON_BLOCKING, -1),
+			 CUDA_SUCCESS);
 	assert_true(is_variant(3));
 	assert_false(is_variant(1));
 	gs_page_store(page->only, 0);
@@ -122,8 +127,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		SHIM(test_short_kernels_go_out_as_written),
-		SHIM(test_what_is_short_for_who_is_the_only_one),
-		SHIM(test_few_are_timed),
+		SHIM(test_what_is_short_for_who_is_the_only_one), SHIM(test_few_are_timed),
 		SHIM(test_not_beside_other_streams), /* the last one: it is for ever */
 	};
 

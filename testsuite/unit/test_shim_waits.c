@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The calls that were measured to block in the driver with its lock (DESIGN.md, "barrier rule"; facts/h200.md): none enters it while a
- * kernel is held, and the kernel's relaunch, which needs that lock, comes through meanwhile.
+ * The calls that were measured to block in the driver with its lock (DESIGN.md, "barrier rule";
+ * facts/h200.md): none enters it while a kernel is held, and the kernel's relaunch, which needs
+ * that lock, comes through meanwhile.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -27,7 +28,8 @@ static CUresult enter(void)
 	return CUDA_ERROR_INVALID_VALUE;
 }
 
-/* The program's way to it, which cuGetProcAddress gives; by the driver's address, which many have in common otherwise. */
+/* The program's way to it, which cuGetProcAddress gives; by the driver's address, which many have
+ * in common otherwise. */
 static void *ours(enum shim_fn fn)
 {
 	void *was = shim_slot[fn], *symbol;
@@ -43,21 +45,39 @@ static void *ours(enum shim_fn fn)
 struct blocks {
 	enum shim_fn call, in; /* what the program calls, and what enters the driver */
 };
-#define SAME(name) { SHIM_FN_##name, SHIM_FN_##name }
+#define SAME(name) \
+	{ \
+		SHIM_FN_##name, SHIM_FN_##name \
+	}
 
 /* Whatever stream the kernel is held in. */
 static const struct blocks always[] = {
-	SAME(cuMemFree_v2), SAME(cuMemFreeHost), SAME(cuMemHostUnregister), SAME(cuArrayDestroy), SAME(cuMipmappedArrayDestroy),
-	{ SHIM_FN_cuModuleLoadData, SHIM_FN_cuModuleLoadDataEx }, SAME(cuModuleLoadDataEx), SAME(cuModuleLoadFatBinary),
-	SAME(cuModuleLoad), SAME(cuLibraryLoadData), SAME(cuLibraryLoadFromFile), SAME(cuLinkAddData_v2), SAME(cuLinkAddFile_v2),
-	SAME(cuCtxSetLimit), SAME(cuCtxDestroy_v2), SAME(cuFuncSetAttribute), SAME(cuFuncLoad), SAME(cuMemcpy),
+	SAME(cuMemFree_v2),
+	SAME(cuMemFreeHost),
+	SAME(cuMemHostUnregister),
+	SAME(cuArrayDestroy),
+	SAME(cuMipmappedArrayDestroy),
+	{ SHIM_FN_cuModuleLoadData, SHIM_FN_cuModuleLoadDataEx },
+	SAME(cuModuleLoadDataEx),
+	SAME(cuModuleLoadFatBinary),
+	SAME(cuModuleLoad),
+	SAME(cuLibraryLoadData),
+	SAME(cuLibraryLoadFromFile),
+	SAME(cuLinkAddData_v2),
+	SAME(cuLinkAddFile_v2),
+	SAME(cuCtxSetLimit),
+	SAME(cuCtxDestroy_v2),
+	SAME(cuFuncSetAttribute),
+	SAME(cuFuncLoad),
+	SAME(cuMemcpy),
 };
 
 /* Only the legacy default stream, or one that synchronises with it. */
 static const struct blocks legacy[] = {
-	SAME(cuMemcpyHtoD_v2), SAME(cuMemcpyDtoH_v2), SAME(cuMemcpyDtoD_v2), SAME(cuMemcpy2D_v2), SAME(cuMemcpy3D_v2),
-	SAME(cuMemcpyAtoH_v2), SAME(cuMemcpyHtoA_v2), SAME(cuMemcpyAsync), SAME(cuMemcpyHtoDAsync_v2), SAME(cuMemcpyDtoHAsync_v2),
-	SAME(cuMemcpy2DAsync_v2),
+	SAME(cuMemcpyHtoD_v2),      SAME(cuMemcpyDtoH_v2),    SAME(cuMemcpyDtoD_v2),
+	SAME(cuMemcpy2D_v2),        SAME(cuMemcpy3D_v2),      SAME(cuMemcpyAtoH_v2),
+	SAME(cuMemcpyHtoA_v2),      SAME(cuMemcpyAsync),      SAME(cuMemcpyHtoDAsync_v2),
+	SAME(cuMemcpyDtoHAsync_v2), SAME(cuMemcpy2DAsync_v2),
 };
 
 /* Arguments that each of them takes for something: numbers, and zeros to read. */

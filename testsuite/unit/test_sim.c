@@ -42,7 +42,8 @@ static void bad_rows_are_named(void **state)
 		{ "", "t.csv:1:1: no kernel" },
 		{ HEADER, "t.csv:1:1: no kernel" },
 		{ "name,length\n", "t.csv:1:6: the first line names the columns" },
-		{ "name,length_ms,original_ms\na,1,0\n", "t.csv:2:5: original_ms: a kernel has a length" },
+		{ "name,length_ms,original_ms\na,1,0\n",
+		  "t.csv:2:5: original_ms: a kernel has a length" },
 		{ "name,name\n", "t.csv:1:6: a column is named twice" },
 		{ "name,arrival_ms\n", "t.csv:1:1: the columns name and length_ms" },
 		{ HEADER "a,0,-1,1,1,1,0\n", "t.csv:2:5: length_ms: '-1' is negative" },
@@ -56,7 +57,8 @@ static void bad_rows_are_named(void **state)
 		{ HEADER "a,0,1,1,1001,1,0\n", "t.csv:2:9: priority: 1001 is not" },
 		{ HEADER "a,0,1,1,1,0,0\n", "t.csv:2:11: shares: 0 is not" },
 		{ HEADER "a,0,1,1,1,1,-1\n", "t.csv:2:13: memory_mb: -1 is not" },
-		{ HEADER "\xc3\xa9,0,1,1,1,1,0\n", "t.csv:2:1: name: a name is of printable ASCII" },
+		{ HEADER "\xc3\xa9,0,1,1,1,1,0\n",
+		  "t.csv:2:1: name: a name is of printable ASCII" },
 		{ HEADER "a,0,1,1,1,1\n", "t.csv:2:12: fewer fields than columns" },
 		{ HEADER "a,0,1,1,1,1,0,9\n", "t.csv:2:15: more fields than columns" },
 		{ HEADER ",0,1,1,1,1,0\n", "t.csv:2:1: name: a name has 1 to 63" },
@@ -169,15 +171,19 @@ static void handovers_cost_what_they_are(void **state)
 	struct results r = { .workload = parse("name,arrival_ms,length_ms,block_tasks,priority\n"
 					       "long,0,100,10,1\nshort,15,5,1,2\n") };
 	struct sim_experiment x = {
-		.workload = &r.workload, .rounds = 1,
-		.costs = { .ended_ns = 3 * MS, .evicted_ns = 2 * MS, .first_ns = MS,
+		.workload = &r.workload,
+		.rounds = 1,
+		.costs = { .ended_ns = 3 * MS,
+			   .evicted_ns = 2 * MS,
+			   .first_ns = MS,
 			   .launch_ns = MS / 2 },
 	};
 
 	(void)state;
 	gs_sched_defaults(&x.options);
 	assert_int_equal(sim_experiment_run(&x, "piv", &r.row, &r.summary, NULL), 0);
-	/* Two of ten block-tasks of 9.95 ms until 20.9; then 2 ms, 4.5 ms, 3 ms and the other eight. */
+	/* Two of ten block-tasks of 9.95 ms until 20.9; then 2 ms, 4.5 ms, 3 ms and the other
+	 * eight. */
 	within("long starts", row_of(&r, "long")->start_ms, 1, 0.001);
 	within("short starts", row_of(&r, "short")->start_ms, 22.9, 0.001);
 	within("short finishes", row_of(&r, "short")->finish_ms, 27.4, 0.001);
@@ -192,7 +198,8 @@ static void handovers_cost_what_they_are(void **state)
 	within("short finishes", row_of(&r, "short")->finish_ms, 27.4, 0.001);
 	within("long finishes", row_of(&r, "long")->finish_ms, 108, 0.001);
 	free(r.row);
-	/* It leaves 2 ms after it was told at 15 ms, in the middle of its second block-task, and has computed until then. */
+	/* It leaves 2 ms after it was told at 15 ms, in the middle of its second block-task, and
+	 * has computed until then. */
 	x.costs.leave_ns = 2 * MS;
 	assert_int_equal(sim_experiment_run(&x, "piv", &r.row, &r.summary, NULL), 0);
 	within("short starts", row_of(&r, "short")->start_ms, 19, 0.001);
@@ -270,16 +277,18 @@ static void effisha_comparison(void **state)
 }
 
 /*
- * The default of section 8.5, with the numbers that its text has: the driver's time slices, of 3.4 ms.  That length is
- * fitted, all seven are within a fifth from 3.3 to 3.45 ms; a queue in order of arrival has an average NTT of 10.6.
- * MD5Hash, of Scan's own priority, may be on either side of it in the figure.
+ * The default of section 8.5, with the numbers that its text has: the driver's time slices, of 3.4
+ * ms.  That length is fitted, all seven are within a fifth from 3.3 to 3.45 ms; a queue in order of
+ * arrival has an average NTT of 10.6. MD5Hash, of Scan's own priority, may be on either side of it
+ * in the figure.
  */
 static void effisha_default(void **state)
 {
 	static const struct {
 		const char *name;
 		double ntt;
-	} paper[] = { { "Scan", 9.16 }, { "Triad", 8.07 }, { "FFT", 10.8 }, { "MD", 3.7 }, { "Spmv", 5.0 }, { "Stencil2D", 2 } };
+	} paper[] = { { "Scan", 9.16 }, { "Triad", 8.07 }, { "FFT", 10.8 },
+		      { "MD", 3.7 },    { "Spmv", 5.0 },   { "Stencil2D", 2 } };
 	static const char *const left[] = { "NeuralNet", "Sort", "Reduction", "MD", "Scan" };
 	static const char *const right[] = { "Triad", "Stencil2D", "FFT", "Spmv", "BFS" };
 	struct results r, piv;
@@ -294,14 +303,16 @@ static void effisha_default(void **state)
 	within("average NTT", r.summary.antt, 5.08, 20);
 	for (size_t i = 0; i < sizeof(paper) / sizeof(paper[0]); i++)
 		within(paper[i].name, row_of(&r, paper[i].name)->ntt, paper[i].ntt, 20);
-	/* "for all benchmarks on the left side of Scan (including), NTTs under piv are larger", to its right smaller */
+	/* "for all benchmarks on the left side of Scan (including), NTTs under piv are larger", to
+	 * its right smaller */
 	simulate(&piv, "piv", 0, 1);
 	for (size_t i = 0; i < 5; i++)
 		assert_true(row_of(&piv, left[i])->ntt > row_of(&r, left[i])->ntt);
 	for (size_t i = 0; i < 5; i++)
 		assert_true(row_of(&piv, right[i])->ntt < row_of(&r, right[i])->ntt);
 	/* "its average NTT is much larger than the default", and a higher throughput under both */
-	assert_true(piv.summary.antt > 1.8 * r.summary.antt && piv.summary.stp > 1.4 * r.summary.stp);
+	assert_true(piv.summary.antt > 1.8 * r.summary.antt &&
+		    piv.summary.stp > 1.4 * r.summary.stp);
 	simulate(&piv, "dprr", 0, 1);
 	assert_true(piv.summary.stp > 1.4 * r.summary.stp);
 	unload(&piv);
@@ -363,29 +374,30 @@ static void formats(void **state)
 		int (*draw)(FILE *, const struct sim_workload *, const struct sim_result *, size_t);
 		const char *want;
 	} all[] = {
-		{ &sim_writer_csv, NULL, "two,0.000000,1.000000,3.000000,2.000000,1.5000,1.000000,0\n"
-				 "policy,antt,dntt,dntt_avg,stp,jain,makespan_ms\n"
-				 "fifo,1.2500,0.2500,0.2500,1.6667,0.9615,3.000000\n" },
-		{ &sim_writer_json, NULL, "{\"name\": \"two\", \"arrival_ms\": 0.000000, \"start_ms\": 1.000000" },
+		{ &sim_writer_csv, NULL,
+		  "two,0.000000,1.000000,3.000000,2.000000,1.5000,1.000000,0\n"
+		  "policy,antt,dntt,dntt_avg,stp,jain,makespan_ms\n"
+		  "fifo,1.2500,0.2500,0.2500,1.6667,0.9615,3.000000\n" },
+		{ &sim_writer_json, NULL,
+		  "{\"name\": \"two\", \"arrival_ms\": 0.000000, \"start_ms\": 1.000000" },
 		{ &sim_writer_table, NULL, "makespan ms" },
-		{ NULL, sim_write_trace, "{\"ph\":\"X\",\"name\":\"two\",\"pid\":1,\"tid\":2,\"ts\":1000.000,\"dur\":2000.000}" },
+		{ NULL, sim_write_trace,
+		  "{\"ph\":\"X\",\"name\":\"two\",\"pid\":1,\"tid\":2,\"ts\":1000.000,\"dur\":2000.000}" },
 		{ NULL, sim_write_svg, "</svg>\n" },
 	};
 
 	(void)state;
 	simulate(&r, "fifo", 0, 1);
-	result = (struct sim_result){ r.summary, r.row, span, 2 };
+	result = (struct sim_result) { r.summary, r.row, span, 2 };
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
 		char *text = NULL;
 		size_t size = 0;
 		FILE *out = open_memstream(&text, &size);
 
-		if (all[i].writer)
-			{
+		if (all[i].writer) {
 			sim_write_result(out, all[i].writer, &r.workload, &result, 0, 1);
 			all[i].writer->end(out, &r.summary, 1);
-		}
-		else
+		} else
 			assert_int_equal(all[i].draw(out, &r.workload, &result, 1), 0);
 		fclose(out);
 		if (!strstr(text, all[i].want))
@@ -406,7 +418,9 @@ static void a_fallback_is_told(void **state)
 	sim_write_faults(out, "fifo", 0);
 	sim_write_faults(out, "srt", 3);
 	fclose(out);
-	assert_string_equal(text, "gpushare-sim: policy srt broke its contract (3 times): fifo decided from then on\n");
+	assert_string_equal(
+		text,
+		"gpushare-sim: policy srt broke its contract (3 times): fifo decided from then on\n");
 	free(text);
 }
 

@@ -6,20 +6,17 @@
 /* Figure 4 of FRS; what its text gives in numbers. */
 static const struct {
 	const char *policy;
-	double antt, dntt, stp;           /* of the paper */
-	double ideal_antt, ideal_dntt;    /* without overhead, averaged per application first */
+	double antt, dntt, stp;        /* of the paper */
+	double ideal_antt, ideal_dntt; /* without overhead, averaged per application first */
 } figure4[] = {
-	{ "srt", 1.96, 0.63, 5.06, 1.8, 0.5 },
-	{ "sjf", 1.95, 0.70, 5.13, 1.85, 0.65 },
-	{ "frs", 2.44, 0.42, 3.79, 2.5, 0.1 },
-	{ "rr", 4.87, 1.41, 2.02, 4.4, 1.0 },
-	{ "cfs", 6.00, 2.99, 1.79, 4.9, 1.3 },
-	{ "frsp", 2.44, 0.42, 3.79, 2.5, 0.1 },
+	{ "srt", 1.96, 0.63, 5.06, 1.8, 0.5 }, { "sjf", 1.95, 0.70, 5.13, 1.85, 0.65 },
+	{ "frs", 2.44, 0.42, 3.79, 2.5, 0.1 }, { "rr", 4.87, 1.41, 2.02, 4.4, 1.0 },
+	{ "cfs", 6.00, 2.99, 1.79, 4.9, 1.3 }, { "frsp", 2.44, 0.42, 3.79, 2.5, 0.1 },
 };
 
 #define FIGURE4 (sizeof(figure4) / sizeof(figure4[0]))
 
-#define ROUNDS 1000 /* a hundred orders ten times */
+#define ROUNDS 1000        /* a hundred orders ten times */
 #define HANDOVER (MS / 10) /* "less than 0.1 ms", section VIII */
 
 static void frs_zero_overhead(void **state)
@@ -95,7 +92,8 @@ static void frs_figure_4(void **state)
 	/* Of DNTT: frs and frsp lowest, srt, sjf, rr, cfs. */
 	assert_true(s[2].dntt_avg < s[0].dntt_avg);
 	assert_true(s[5].dntt_avg < s[0].dntt_avg);
-	/* Less than the paper's own, under its own rule: if that changes, doc/policies.md is to say so. */
+	/* Less than the paper's own, under its own rule: if that changes, doc/policies.md is to say
+	 * so. */
 	within("frsp", s[5].dntt_avg, 0.13, 20);
 	assert_true(s[0].dntt_avg < s[1].dntt_avg);
 	assert_true(s[1].dntt_avg < s[3].dntt_avg);
@@ -104,8 +102,9 @@ static void frs_figure_4(void **state)
 }
 
 /*
- * All of Figure 4.  NTT counts against the kernel that is not transformed (sections V-A and VI-A), cfs picks
- * whoever has waited longest, and a hand-over takes 0.2 ms, of which Table II's delay is 0.076.
+ * All of Figure 4.  NTT counts against the kernel that is not transformed (sections V-A and VI-A),
+ * cfs picks whoever has waited longest, and a hand-over takes 0.2 ms, of which Table II's delay is
+ * 0.076.
  */
 static void figure_4_against_the_originals(void **state)
 {
@@ -114,8 +113,10 @@ static void figure_4_against_the_originals(void **state)
 
 	(void)state;
 	load(&r, "frs-original.csv");
-	x = (struct sim_experiment){
-		.workload = &r.workload, .rounds = ROUNDS, .costs = sim_costs_of(2 * HANDOVER),
+	x = (struct sim_experiment) {
+		.workload = &r.workload,
+		.rounds = ROUNDS,
+		.costs = sim_costs_of(2 * HANDOVER),
 		.order = { .seed = 1, .shuffle = 1, .has_gap = 1, .gap_ns = MS },
 	};
 	gs_sched_defaults(&x.options);
@@ -129,7 +130,8 @@ static void figure_4_against_the_originals(void **state)
 		free(r.row);
 		r.row = NULL;
 		within(figure4[i].policy, s.antt, figure4[i].antt, 20);
-		within(figure4[i].policy, s.dntt_avg, figure4[i].dntt, 20); /* so that of frs is the lowest */
+		within(figure4[i].policy, s.dntt_avg, figure4[i].dntt,
+		       20); /* so that of frs is the lowest */
 		within(figure4[i].policy, s.stp, figure4[i].stp, 20);
 	}
 	unload(&r);
@@ -142,10 +144,13 @@ static void figure_4_against_the_originals(void **state)
 static void on_an_h200(struct results *r, struct sim_experiment *x)
 {
 	load(r, "frs-table1.csv");
-	*x = (struct sim_experiment){
-		.workload = &r->workload, .rounds = 40,
+	*x = (struct sim_experiment) {
+		.workload = &r->workload,
+		.rounds = 40,
 		.order = { .seed = 1, .shuffle = 1, .has_gap = 1, .gap_ns = MS },
-		.costs = { .ended_ns = 265000, .evicted_ns = 145000, .first_ns = 360000,
+		.costs = { .ended_ns = 265000,
+			   .evicted_ns = 145000,
+			   .first_ns = 360000,
 			   .launch_ns = 83000 },
 	};
 	gs_sched_defaults(&x->options);
@@ -182,7 +187,8 @@ static void as_the_h200_ran_it(void **state)
 	on_an_h200(&r, &x);
 	for (size_t i = 0; i < sizeof(live) / sizeof(live[0]); i++) {
 		free(r.row);
-		assert_int_equal(sim_experiment_run(&x, live[i].policy, &r.row, &r.summary, NULL), 0);
+		assert_int_equal(sim_experiment_run(&x, live[i].policy, &r.row, &r.summary, NULL),
+				 0);
 		within(live[i].policy, r.summary.antt, live[i].antt, 10);
 		within(live[i].policy, r.summary.dntt, live[i].dntt, 10);
 		within(live[i].policy, r.summary.dntt_avg, live[i].dntt_avg, 10);
@@ -211,9 +217,11 @@ static void frs_with_real_handovers_and_wrong_lengths(void **state)
 			free(r.row);
 			assert_int_equal(sim_experiment_run(&x, "frs", &r.row, s, NULL), 0);
 			if (s->antt > 2.9 || s->dntt_avg > 0.3 || s->makespan_ms > 1.06 * 36.6868)
-				fail_msg("seed %d, told %.2f: ANTT %.2f, DNTT %.2f, makespan %.4f of "
-					 "the sum", (int)x.order.seed, told[i], s->antt,
-					 s->dntt_avg, s->makespan_ms / 36.6868);
+				fail_msg(
+					"seed %d, told %.2f: ANTT %.2f, DNTT %.2f, makespan %.4f of "
+					"the sum",
+					(int)x.order.seed, told[i], s->antt, s->dntt_avg,
+					s->makespan_ms / 36.6868);
 		}
 	}
 	unload(&r);
@@ -287,18 +295,29 @@ static void frs_against_the_papers(void **state)
 		struct sim_costs costs;
 		int dntt_avg; /* frs has the lower one, too */
 	} with[] = {
-		{ "contexts", 206000, { .ended_ns = 225000, .evicted_ns = 199000, .first_ns = 220000,
-					.launch_ns = 83000 }, 1 },
-		{ "mps", 20000, { .ended_ns = 59000, .evicted_ns = 12000, .first_ns = 136000,
-				  .launch_ns = 83000 }, 0 },
+		{ "contexts",
+		  206000,
+		  { .ended_ns = 225000,
+		    .evicted_ns = 199000,
+		    .first_ns = 220000,
+		    .launch_ns = 83000 },
+		  1 },
+		{ "mps",
+		  20000,
+		  { .ended_ns = 59000,
+		    .evicted_ns = 12000,
+		    .first_ns = 136000,
+		    .launch_ns = 83000 },
+		  0 },
 	};
 	struct sim_experiment x;
 	struct results r;
 
 	(void)state;
 	load(&r, "frs-table1.csv");
-	x = (struct sim_experiment){
-		.workload = &r.workload, .rounds = 2000,
+	x = (struct sim_experiment) {
+		.workload = &r.workload,
+		.rounds = 2000,
 		.order = { .seed = 1, .shuffle = 1, .has_gap = 1, .gap_ns = MS },
 	};
 	gs_sched_defaults(&x.options);
@@ -316,8 +335,8 @@ static void frs_against_the_papers(void **state)
 		if (frs.antt >= frsp.antt || frs.dntt >= frsp.dntt || frs.stp <= frsp.stp ||
 		    (with[i].dntt_avg != (frs.dntt_avg < frsp.dntt_avg)))
 			fail_msg("%s: frs %.3f %.3f %.3f %.3f, frsp %.3f %.3f %.3f %.3f",
-				 with[i].what, frs.antt, frs.dntt_avg, frs.dntt, frs.stp,
-				 frsp.antt, frsp.dntt_avg, frsp.dntt, frsp.stp);
+				 with[i].what, frs.antt, frs.dntt_avg, frs.dntt, frs.stp, frsp.antt,
+				 frsp.dntt_avg, frsp.dntt, frsp.stp);
 		within("makespan", frs.makespan_ms, frsp.makespan_ms, 0.2);
 	}
 	unload(&r);

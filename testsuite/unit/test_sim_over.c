@@ -56,14 +56,14 @@ static struct need need_of(const char *policy, const char *handover)
 		/* The address sanitizer would keep what is freed. */
 		setenv("ASAN_OPTIONS", "quarantine_size_mb=1", 1);
 		if (freopen("/dev/null", "w", stdout))
-			execl("./gpushare-sim", "gpushare-sim", "-p", policy, "-w", FILE_NAME, "-f", "csv",
-			      "--handover", handover, (char *)NULL);
+			execl("./gpushare-sim", "gpushare-sim", "-p", policy, "-w", FILE_NAME, "-f",
+			      "csv", "--handover", handover, (char *)NULL);
 		_exit(127);
 	}
 	assert_int_equal(wait4(pid, &status, 0, &usage), pid);
 	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
 		fail_msg("%s with a hand-over of %s ms: status %d", policy, handover, status);
-	return (struct need){
+	return (struct need) {
 		(double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
 			1e-6 * (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec),
 		usage.ru_maxrss * 1024,
@@ -83,10 +83,12 @@ static void overload_costs_little(void **state)
 		for (size_t i = 0; i < sizeof(policies) / sizeof(policies[0]); i++) {
 			struct need need = need_of(policies[i], handovers[k]);
 
-			print_message("%s, hand-over %s ms: %.2f s, fifo %.2f, %ld bytes a kernel\n", policies[i],
-				      handovers[k], need.s, fifo.s, need.bytes / KERNELS);
+			print_message(
+				"%s, hand-over %s ms: %.2f s, fifo %.2f, %ld bytes a kernel\n",
+				policies[i], handovers[k], need.s, fifo.s, need.bytes / KERNELS);
 			if (need.s > fifo.s * TIMES_FIFO)
-				fail_msg("%s takes %.1f times as long as fifo", policies[i], need.s / fifo.s);
+				fail_msg("%s takes %.1f times as long as fifo", policies[i],
+					 need.s / fifo.s);
 			assert_in_range(need.bytes / KERNELS, 0, BYTES_PER_KERNEL);
 		}
 	}

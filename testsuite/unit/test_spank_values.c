@@ -89,8 +89,10 @@ static void test_bad_arguments(void **state)
 
 static void test_memory(void **state)
 {
-	static const char *const bad[] = { "", "0", "-1G", "8X", "8 G", "1023K", "4096", "G",
-		"99999999999999999999999999999999", "1e3", "0x10M" };
+	static const char *const bad[] = { "",     "0",    "-1G",
+					   "8X",   "8 G",  "1023K",
+					   "4096", "G",    "99999999999999999999999999999999",
+					   "1e3",  "0x10M" };
 	struct gs_error err;
 	uint64_t bytes;
 
@@ -180,7 +182,8 @@ static void test_library_path(void **state)
 	assert_string_equal(out, "/s:/a");
 	assert_int_equal(gs_library_path("/sx", "/s", out, sizeof(out)), 0);
 	assert_string_equal(out, "/s:/sx");
-	assert_int_equal(gs_library_path("/0123456789012345678901234567", "/s", out, sizeof(out)), -1);
+	assert_int_equal(gs_library_path("/0123456789012345678901234567", "/s", out, sizeof(out)),
+			 -1);
 }
 
 static void test_socket_path(void **state)
@@ -198,10 +201,11 @@ static void test_socket_path(void **state)
 	assert_int_equal(gs_socket_path("/run/%n", NULL, out, sizeof(out), &err), -1);
 	assert_int_equal(gs_socket_path("/run/%n", "", out, sizeof(out), &err), -1);
 	assert_int_equal(gs_socket_path("/run/%n", "../x", out, sizeof(out), &err), -1);
-	assert_int_equal(gs_socket_path("/%n", "0123456789012345678901234567890", out, sizeof(out),
-					&err), -1);
-	assert_int_equal(gs_socket_path("/%n", "012345678901234567890123456789", out, sizeof(out),
-					&err), 0);
+	assert_int_equal(
+		gs_socket_path("/%n", "0123456789012345678901234567890", out, sizeof(out), &err),
+		-1);
+	assert_int_equal(
+		gs_socket_path("/%n", "012345678901234567890123456789", out, sizeof(out), &err), 0);
 }
 
 static void test_gpu_index(void **state)
@@ -224,10 +228,10 @@ static void test_gpu_index(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_defaults),    cmocka_unit_test(test_given),
+		cmocka_unit_test(test_defaults),      cmocka_unit_test(test_given),
 		cmocka_unit_test(test_bad_arguments), cmocka_unit_test(test_memory),
-		cmocka_unit_test(test_priority),    cmocka_unit_test(test_gres_count),
-		cmocka_unit_test(test_library_path), cmocka_unit_test(test_socket_path),
+		cmocka_unit_test(test_priority),      cmocka_unit_test(test_gres_count),
+		cmocka_unit_test(test_library_path),  cmocka_unit_test(test_socket_path),
 		cmocka_unit_test(test_gpu_index),
 	};
 

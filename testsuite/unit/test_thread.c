@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Threads of our own: their signals, their stack, who joins them, and what is left when there can be none. */
+/* Threads of our own: their signals, their stack, who joins them, and what is left when there can
+ * be none. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <semaphore.h>

@@ -19,7 +19,8 @@ static void one_of_the_lowest_priority(void **state)
 {
 	struct gs_victim c[] = {
 		{ 1, 5, MIB(400), MIB(400) }, { 2, 1, MIB(300), MIB(300) },
-		{ 3, 1, MIB(100), MIB(1) }, { 4, 1, MIB(350), MIB(350) }, { 5, 9, MIB(900), 0 },
+		{ 3, 1, MIB(100), MIB(1) },   { 4, 1, MIB(350), MIB(350) },
+		{ 5, 9, MIB(900), 0 },
 	};
 	struct gs_error err;
 
@@ -35,8 +36,10 @@ static void one_of_the_lowest_priority(void **state)
 static void the_fewest_when_it_takes_several(void **state)
 {
 	struct gs_victim c[] = {
-		{ 1, 1, MIB(100), MIB(100) }, { 2, 2, MIB(200), MIB(200) },
-		{ 3, 1, MIB(150), MIB(150) }, { 4, 3, MIB(200), MIB(200) },
+		{ 1, 1, MIB(100), MIB(100) },
+		{ 2, 2, MIB(200), MIB(200) },
+		{ 3, 1, MIB(150), MIB(150) },
+		{ 4, 3, MIB(200), MIB(200) },
 	};
 	struct gs_error err;
 	uint64_t ids;
@@ -88,7 +91,8 @@ static void as_few_as_any_choice(void **state)
 		struct gs_error err;
 
 		for (int i = 0; i < 6; i++)
-			c[i] = (struct gs_victim){ (uint64_t)i + 1, rand() % 4, MIB(1 + rand() % 20), 0 };
+			c[i] = (struct gs_victim) { (uint64_t)i + 1, rand() % 4,
+						    MIB(1 + rand() % 20), 0 };
 		memcpy(was, c, sizeof(was));
 		for (unsigned set = 1; set < 64; set++) {
 			uint64_t freed = 0;

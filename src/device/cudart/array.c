@@ -21,7 +21,8 @@ static const struct {
 };
 #define FORMATS (sizeof(formats) / sizeof(formats[0]))
 
-static cudaError_t from_channels(const struct cudaChannelFormatDesc *d, CUarray_format *format, unsigned int *n)
+static cudaError_t from_channels(const struct cudaChannelFormatDesc *d, CUarray_format *format,
+				 unsigned int *n)
 {
 	*n = 1 + (d->y > 0) + (d->z > 0) + (d->w > 0);
 	if ((d->y && d->y != d->x) || (d->z && d->z != d->x) || (d->w && d->w != d->x) || *n == 3)
@@ -50,14 +51,16 @@ static struct cudaChannelFormatDesc to_channels(CUarray_format format, unsigned 
 	return d;
 }
 
-RT_EXPORT struct cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w, enum cudaChannelFormatKind f);
-RT_EXPORT struct cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w, enum cudaChannelFormatKind f)
+RT_EXPORT struct cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w,
+							     enum cudaChannelFormatKind f);
+RT_EXPORT struct cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w,
+							     enum cudaChannelFormatKind f)
 {
-	return (struct cudaChannelFormatDesc){ x, y, z, w, f };
+	return (struct cudaChannelFormatDesc) { x, y, z, w, f };
 }
 
-cudaError_t rt_Malloc3DArray(CUarray *array, const struct cudaChannelFormatDesc *desc, struct cudaExtent extent,
-			     unsigned int flags)
+cudaError_t rt_Malloc3DArray(CUarray *array, const struct cudaChannelFormatDesc *desc,
+			     struct cudaExtent extent, unsigned int flags)
 {
 	CUDA_ARRAY3D_DESCRIPTOR d = { 0 };
 
@@ -71,10 +74,10 @@ cudaError_t rt_Malloc3DArray(CUarray *array, const struct cudaChannelFormatDesc 
 	DRV_RETURN(DRV(cuArray3DCreate_v2)(array, &d));
 }
 
-cudaError_t rt_MallocArray(CUarray *array, const struct cudaChannelFormatDesc *desc, size_t width, size_t height,
-			   unsigned int flags)
+cudaError_t rt_MallocArray(CUarray *array, const struct cudaChannelFormatDesc *desc, size_t width,
+			   size_t height, unsigned int flags)
 {
-	return rt_Malloc3DArray(array, desc, (struct cudaExtent){ width, height, 0 }, flags);
+	return rt_Malloc3DArray(array, desc, (struct cudaExtent) { width, height, 0 }, flags);
 }
 
 cudaError_t rt_FreeArray(CUarray array)
@@ -84,7 +87,8 @@ cudaError_t rt_FreeArray(CUarray array)
 	DRV_RETURN(DRV(cuArrayDestroy)(array));
 }
 
-cudaError_t rt_ArrayGetInfo(struct cudaChannelFormatDesc *desc, struct cudaExtent *extent, unsigned int *flags, CUarray array)
+cudaError_t rt_ArrayGetInfo(struct cudaChannelFormatDesc *desc, struct cudaExtent *extent,
+			    unsigned int *flags, CUarray array)
 {
 	CUDA_ARRAY3D_DESCRIPTOR d;
 
@@ -92,7 +96,7 @@ cudaError_t rt_ArrayGetInfo(struct cudaChannelFormatDesc *desc, struct cudaExten
 	if (desc)
 		*desc = to_channels(d.Format, d.NumChannels);
 	if (extent)
-		*extent = (struct cudaExtent){ d.Width, d.Height, d.Depth };
+		*extent = (struct cudaExtent) { d.Width, d.Height, d.Depth };
 	if (flags)
 		*flags = d.Flags;
 	return cudaSuccess;
@@ -123,20 +127,22 @@ static cudaError_t resource(const struct cudaResourceDesc *r, CUDA_RESOURCE_DESC
 	case CU_RESOURCE_TYPE_LINEAR:
 		d->res.linear.devPtr = (CUdeviceptr)(uintptr_t)r->res.linear.devPtr;
 		d->res.linear.sizeInBytes = r->res.linear.sizeInBytes;
-		return from_channels(&r->res.linear.desc, &d->res.linear.format, &d->res.linear.numChannels);
+		return from_channels(&r->res.linear.desc, &d->res.linear.format,
+				     &d->res.linear.numChannels);
 	case CU_RESOURCE_TYPE_PITCH2D:
 		d->res.pitch2D.devPtr = (CUdeviceptr)(uintptr_t)r->res.pitch2D.devPtr;
 		d->res.pitch2D.width = r->res.pitch2D.width;
 		d->res.pitch2D.height = r->res.pitch2D.height;
 		d->res.pitch2D.pitchInBytes = r->res.pitch2D.pitchInBytes;
-		return from_channels(&r->res.pitch2D.desc, &d->res.pitch2D.format, &d->res.pitch2D.numChannels);
+		return from_channels(&r->res.pitch2D.desc, &d->res.pitch2D.format,
+				     &d->res.pitch2D.numChannels);
 	default:
 		return cudaErrorNotSupported;
 	}
 }
 
-cudaError_t rt_CreateTextureObject(CUtexObject *object, const struct cudaResourceDesc *r, const struct cudaTextureDesc *t,
-				   const void *view)
+cudaError_t rt_CreateTextureObject(CUtexObject *object, const struct cudaResourceDesc *r,
+				   const struct cudaTextureDesc *t, const void *view)
 {
 	CUDA_TEXTURE_DESC x = { 0 };
 	CUDA_RESOURCE_DESC d;
@@ -149,7 +155,8 @@ cudaError_t rt_CreateTextureObject(CUtexObject *object, const struct cudaResourc
 	memcpy(x.addressMode, t->addressMode, sizeof(x.addressMode));
 	memcpy(x.borderColor, t->borderColor, sizeof(x.borderColor));
 	x.filterMode = t->filterMode;
-	x.flags = (t->readMode ? 0 : CU_TRSF_READ_AS_INTEGER) | (t->normalizedCoords ? CU_TRSF_NORMALIZED_COORDINATES : 0) |
+	x.flags = (t->readMode ? 0 : CU_TRSF_READ_AS_INTEGER) |
+		  (t->normalizedCoords ? CU_TRSF_NORMALIZED_COORDINATES : 0) |
 		  (t->sRGB ? CU_TRSF_SRGB : 0);
 	x.maxAnisotropy = t->maxAnisotropy;
 	x.mipmapFilterMode = t->mipmapFilterMode;

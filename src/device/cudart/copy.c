@@ -19,16 +19,22 @@ static cudaError_t finish(cudaError_t rc)
 	return rc == cudaSuccess ? rt_error(DRV(cuStreamSynchronize)(CU_STREAM_PER_THREAD)) : rc;
 }
 
-cudaError_t rt_MemcpyAsync(void *dst, const void *src, size_t bytes, enum cudaMemcpyKind kind, CUstream stream)
+cudaError_t rt_MemcpyAsync(void *dst, const void *src, size_t bytes, enum cudaMemcpyKind kind,
+			   CUstream stream)
 {
 	stream = rt_stream(stream);
 	switch (kind) {
-	case cudaMemcpyHostToDevice: DRV_RETURN(DRV(cuMemcpyHtoDAsync_v2)(address(dst), src, bytes, stream));
-	case cudaMemcpyDeviceToHost: DRV_RETURN(DRV(cuMemcpyDtoHAsync_v2)(dst, address(src), bytes, stream));
-	case cudaMemcpyDeviceToDevice: DRV_RETURN(DRV(cuMemcpyDtoDAsync_v2)(address(dst), address(src), bytes, stream));
-	case cudaMemcpyHostToHost: case cudaMemcpyDefault:
+	case cudaMemcpyHostToDevice:
+		DRV_RETURN(DRV(cuMemcpyHtoDAsync_v2)(address(dst), src, bytes, stream));
+	case cudaMemcpyDeviceToHost:
+		DRV_RETURN(DRV(cuMemcpyDtoHAsync_v2)(dst, address(src), bytes, stream));
+	case cudaMemcpyDeviceToDevice:
+		DRV_RETURN(DRV(cuMemcpyDtoDAsync_v2)(address(dst), address(src), bytes, stream));
+	case cudaMemcpyHostToHost:
+	case cudaMemcpyDefault:
 		DRV_RETURN(DRV(cuMemcpyAsync)(address(dst), address(src), bytes, stream));
-	default: return cudaErrorInvalidMemcpyDirection;
+	default:
+		return cudaErrorInvalidMemcpyDirection;
 	}
 }
 
@@ -37,11 +43,17 @@ cudaError_t rt_Memcpy(void *dst, const void *src, size_t bytes, enum cudaMemcpyK
 	if (rt_per_thread)
 		return finish(rt_MemcpyAsync(dst, src, bytes, kind, NULL));
 	switch (kind) {
-	case cudaMemcpyHostToDevice: DRV_RETURN(DRV(cuMemcpyHtoD_v2)(address(dst), src, bytes));
-	case cudaMemcpyDeviceToHost: DRV_RETURN(DRV(cuMemcpyDtoH_v2)(dst, address(src), bytes));
-	case cudaMemcpyDeviceToDevice: DRV_RETURN(DRV(cuMemcpyDtoD_v2)(address(dst), address(src), bytes));
-	case cudaMemcpyHostToHost: case cudaMemcpyDefault: DRV_RETURN(DRV(cuMemcpy)(address(dst), address(src), bytes));
-	default: return cudaErrorInvalidMemcpyDirection;
+	case cudaMemcpyHostToDevice:
+		DRV_RETURN(DRV(cuMemcpyHtoD_v2)(address(dst), src, bytes));
+	case cudaMemcpyDeviceToHost:
+		DRV_RETURN(DRV(cuMemcpyDtoH_v2)(dst, address(src), bytes));
+	case cudaMemcpyDeviceToDevice:
+		DRV_RETURN(DRV(cuMemcpyDtoD_v2)(address(dst), address(src), bytes));
+	case cudaMemcpyHostToHost:
+	case cudaMemcpyDefault:
+		DRV_RETURN(DRV(cuMemcpy)(address(dst), address(src), bytes));
+	default:
+		return cudaErrorInvalidMemcpyDirection;
 	}
 }
 
@@ -79,8 +91,8 @@ void rt_copy_1d(CUDA_MEMCPY3D *c, void *dst, const void *src, size_t bytes)
 	c->Height = c->Depth = 1;
 }
 
-static cudaError_t copy_2d(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height,
-			   enum cudaMemcpyKind kind, CUstream stream, int sync)
+static cudaError_t copy_2d(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width,
+			   size_t height, enum cudaMemcpyKind kind, CUstream stream, int sync)
 {
 	CUDA_MEMCPY3D c = { 0 };
 
@@ -96,19 +108,20 @@ static cudaError_t copy_2d(void *dst, size_t dpitch, const void *src, size_t spi
 	return box(&c, stream, sync);
 }
 
-cudaError_t rt_Memcpy2D(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height,
-			enum cudaMemcpyKind kind)
+cudaError_t rt_Memcpy2D(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width,
+			size_t height, enum cudaMemcpyKind kind)
 {
 	return copy_2d(dst, dpitch, src, spitch, width, height, kind, NULL, 1);
 }
 
-cudaError_t rt_Memcpy2DAsync(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height,
-			     enum cudaMemcpyKind kind, CUstream stream)
+cudaError_t rt_Memcpy2DAsync(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width,
+			     size_t height, enum cudaMemcpyKind kind, CUstream stream)
 {
 	return copy_2d(dst, dpitch, src, spitch, width, height, kind, stream, 0);
 }
 
-/* "cudaMemcpy3D", CUDA Runtime API: where an array takes part the extent and its positions count elements, otherwise bytes. */
+/* "cudaMemcpy3D", CUDA Runtime API: where an array takes part the extent and its positions count
+ * elements, otherwise bytes. */
 cudaError_t rt_copy_3d(const struct cudaMemcpy3DParms *p, CUDA_MEMCPY3D *c)
 {
 	size_t src = 1, dst = 1;
@@ -162,8 +175,8 @@ cudaError_t rt_Memcpy3DAsync(const struct cudaMemcpy3DParms *p, CUstream stream)
 
 /* ---- arrays ---- */
 
-static cudaError_t to_array(CUarray dst, size_t x, size_t y, const void *src, size_t spitch, size_t width, size_t height,
-			    CUstream stream, int sync)
+static cudaError_t to_array(CUarray dst, size_t x, size_t y, const void *src, size_t spitch,
+			    size_t width, size_t height, CUstream stream, int sync)
 {
 	CUDA_MEMCPY3D c = { 0 };
 
@@ -178,8 +191,8 @@ static cudaError_t to_array(CUarray dst, size_t x, size_t y, const void *src, si
 	return box(&c, stream, sync);
 }
 
-static cudaError_t from_array(void *dst, size_t dpitch, CUarray src, size_t x, size_t y, size_t width, size_t height,
-			      CUstream stream, int sync)
+static cudaError_t from_array(void *dst, size_t dpitch, CUarray src, size_t x, size_t y,
+			      size_t width, size_t height, CUstream stream, int sync)
 {
 	CUDA_MEMCPY3D c = { 0 };
 
@@ -194,29 +207,31 @@ static cudaError_t from_array(void *dst, size_t dpitch, CUarray src, size_t x, s
 	return box(&c, stream, sync);
 }
 
-cudaError_t rt_Memcpy2DToArray(CUarray dst, size_t x, size_t y, const void *src, size_t spitch, size_t width, size_t height,
-			       enum cudaMemcpyKind kind)
+cudaError_t rt_Memcpy2DToArray(CUarray dst, size_t x, size_t y, const void *src, size_t spitch,
+			       size_t width, size_t height, enum cudaMemcpyKind kind)
 {
 	(void)kind;
 	return to_array(dst, x, y, src, spitch, width, height, NULL, 1);
 }
 
-cudaError_t rt_Memcpy2DToArrayAsync(CUarray dst, size_t x, size_t y, const void *src, size_t spitch, size_t width,
-				    size_t height, enum cudaMemcpyKind kind, CUstream stream)
+cudaError_t rt_Memcpy2DToArrayAsync(CUarray dst, size_t x, size_t y, const void *src, size_t spitch,
+				    size_t width, size_t height, enum cudaMemcpyKind kind,
+				    CUstream stream)
 {
 	(void)kind;
 	return to_array(dst, x, y, src, spitch, width, height, stream, 0);
 }
 
-cudaError_t rt_Memcpy2DFromArray(void *dst, size_t dpitch, CUarray src, size_t x, size_t y, size_t width, size_t height,
-				 enum cudaMemcpyKind kind)
+cudaError_t rt_Memcpy2DFromArray(void *dst, size_t dpitch, CUarray src, size_t x, size_t y,
+				 size_t width, size_t height, enum cudaMemcpyKind kind)
 {
 	(void)kind;
 	return from_array(dst, dpitch, src, x, y, width, height, NULL, 1);
 }
 
-cudaError_t rt_Memcpy2DFromArrayAsync(void *dst, size_t dpitch, CUarray src, size_t x, size_t y, size_t width, size_t height,
-				      enum cudaMemcpyKind kind, CUstream stream)
+cudaError_t rt_Memcpy2DFromArrayAsync(void *dst, size_t dpitch, CUarray src, size_t x, size_t y,
+				      size_t width, size_t height, enum cudaMemcpyKind kind,
+				      CUstream stream)
 {
 	(void)kind;
 	return from_array(dst, dpitch, src, x, y, width, height, stream, 0);
@@ -236,7 +251,8 @@ static cudaError_t inside(const void *symbol, size_t bytes, size_t offset, void 
 	return cudaSuccess;
 }
 
-cudaError_t rt_MemcpyToSymbol(const void *symbol, const void *src, size_t bytes, size_t offset, enum cudaMemcpyKind kind)
+cudaError_t rt_MemcpyToSymbol(const void *symbol, const void *src, size_t bytes, size_t offset,
+			      enum cudaMemcpyKind kind)
 {
 	void *at;
 
@@ -244,7 +260,8 @@ cudaError_t rt_MemcpyToSymbol(const void *symbol, const void *src, size_t bytes,
 	return rt_Memcpy(at, src, bytes, kind);
 }
 
-cudaError_t rt_MemcpyFromSymbol(void *dst, const void *symbol, size_t bytes, size_t offset, enum cudaMemcpyKind kind)
+cudaError_t rt_MemcpyFromSymbol(void *dst, const void *symbol, size_t bytes, size_t offset,
+				enum cudaMemcpyKind kind)
 {
 	void *at;
 
@@ -261,8 +278,8 @@ cudaError_t rt_MemcpyToSymbolAsync(const void *symbol, const void *src, size_t b
 	return rt_MemcpyAsync(at, src, bytes, kind, stream);
 }
 
-cudaError_t rt_MemcpyFromSymbolAsync(void *dst, const void *symbol, size_t bytes, size_t offset, enum cudaMemcpyKind kind,
-				     CUstream stream)
+cudaError_t rt_MemcpyFromSymbolAsync(void *dst, const void *symbol, size_t bytes, size_t offset,
+				     enum cudaMemcpyKind kind, CUstream stream)
 {
 	void *at;
 
@@ -279,7 +296,8 @@ cudaError_t rt_MemcpyPeer(void *dst, int dst_device, const void *src, int src_de
 	return rt_Memcpy(dst, src, bytes, cudaMemcpyDeviceToDevice);
 }
 
-cudaError_t rt_MemcpyPeerAsync(void *dst, int dst_device, const void *src, int src_device, size_t bytes, CUstream stream)
+cudaError_t rt_MemcpyPeerAsync(void *dst, int dst_device, const void *src, int src_device,
+			       size_t bytes, CUstream stream)
 {
 	if (dst_device || src_device)
 		return cudaErrorInvalidDevice;
@@ -290,19 +308,23 @@ cudaError_t rt_MemcpyPeerAsync(void *dst, int dst_device, const void *src, int s
 
 cudaError_t rt_MemsetAsync(void *ptr, int value, size_t bytes, CUstream stream)
 {
-	DRV_RETURN(DRV(cuMemsetD8Async)(address(ptr), (unsigned char)value, bytes, rt_stream(stream)));
+	DRV_RETURN(
+		DRV(cuMemsetD8Async)(address(ptr), (unsigned char)value, bytes, rt_stream(stream)));
 }
 
-cudaError_t rt_Memset2DAsync(void *ptr, size_t pitch, int value, size_t width, size_t height, CUstream stream)
+cudaError_t rt_Memset2DAsync(void *ptr, size_t pitch, int value, size_t width, size_t height,
+			     CUstream stream)
 {
-	DRV_RETURN(DRV(cuMemsetD2D8Async)(address(ptr), pitch, (unsigned char)value, width, height, rt_stream(stream)));
+	DRV_RETURN(DRV(cuMemsetD2D8Async)(address(ptr), pitch, (unsigned char)value, width, height,
+					  rt_stream(stream)));
 }
 
-cudaError_t rt_Memset3DAsync(struct cudaPitchedPtr ptr, int value, struct cudaExtent extent, CUstream stream)
+cudaError_t rt_Memset3DAsync(struct cudaPitchedPtr ptr, int value, struct cudaExtent extent,
+			     CUstream stream)
 {
 	for (size_t z = 0; z < extent.depth; z++)
-		RT_TRY(rt_Memset2DAsync((char *)ptr.ptr + z * ptr.pitch * ptr.ysize, ptr.pitch, value, extent.width,
-					extent.height, stream));
+		RT_TRY(rt_Memset2DAsync((char *)ptr.ptr + z * ptr.pitch * ptr.ysize, ptr.pitch,
+					value, extent.width, extent.height, stream));
 	return cudaSuccess;
 }
 

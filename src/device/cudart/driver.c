@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Finding the driver: libcuda.so.1 as the dynamic linker sees it, opened at the first call that needs it. */
+/* Finding the driver: libcuda.so.1 as the dynamic linker sees it, opened at the first call that
+ * needs it. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -30,7 +31,8 @@ static void open_driver(void)
 		if (!fn[i])
 			fn[i] = (void *)(uintptr_t)not_there;
 	}
-	state = handle ? rt_error(((__typeof__(&cuInit))fn[RT_FN_cuInit])(0)) : cudaErrorInsufficientDriver;
+	state = handle ? rt_error(((__typeof__(&cuInit))fn[RT_FN_cuInit])(0)) :
+			 cudaErrorInsufficientDriver;
 	if (state == cudaErrorStubLibrary)
 		state = cudaErrorInsufficientDriver;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The exported functions of entries.def, their _ptsz and _ptds variants, and the context that they work in. */
+/* The exported functions of entries.def, their _ptsz and _ptds variants, and the context that they
+ * work in. */
 #define _GNU_SOURCE
 #include <pthread.h>
 

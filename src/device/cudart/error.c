@@ -37,10 +37,13 @@ RT_EXPORT const char *cudaGetErrorName(cudaError_t error);
 RT_EXPORT const char *cudaGetErrorName(cudaError_t error)
 {
 	switch ((int)error) {
-#define E(name, value, text) case value: return #name;
+#define E(name, value, text) \
+	case value: \
+		return #name;
 #include "device/cudart/errors.def"
 #undef E
-	default: return "unrecognized error code";
+	default:
+		return "unrecognized error code";
 	}
 }
 
@@ -48,14 +51,18 @@ RT_EXPORT const char *cudaGetErrorString(cudaError_t error);
 RT_EXPORT const char *cudaGetErrorString(cudaError_t error)
 {
 	switch ((int)error) {
-#define E(name, value, text) case value: return text;
+#define E(name, value, text) \
+	case value: \
+		return text;
 #include "device/cudart/errors.def"
 #undef E
-	default: return "unrecognized error code";
+	default:
+		return "unrecognized error code";
 	}
 }
 
-/* ---- what is not there: a program that asks is told so, and goes on as it would on a device without the feature ---- */
+/* ---- what is not there: a program that asks is told so, and goes on as it would on a device
+ * without the feature ---- */
 
 #define ABSENT(name) \
 	RT_EXPORT cudaError_t name(void); \

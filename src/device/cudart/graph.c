@@ -20,10 +20,12 @@ cudaError_t rt_StreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status)
 	DRV_RETURN(DRV(cuStreamIsCapturing)(rt_stream(stream), status));
 }
 
-cudaError_t rt_StreamGetCaptureInfo(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
-				    const CUgraphNode **deps, const CUgraphEdgeData **edges, size_t *n)
+cudaError_t rt_StreamGetCaptureInfo(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id,
+				    CUgraph *graph, const CUgraphNode **deps,
+				    const CUgraphEdgeData **edges, size_t *n)
 {
-	DRV_RETURN(DRV(cuStreamGetCaptureInfo_v3)(rt_stream(stream), status, id, graph, deps, edges, n));
+	DRV_RETURN(DRV(cuStreamGetCaptureInfo_v3)(rt_stream(stream), status, id, graph, deps, edges,
+						  n));
 }
 
 cudaError_t rt_ThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
@@ -73,7 +75,12 @@ static cudaError_t set(const struct cudaMemsetParams *p, CUDA_MEMSET_NODE_PARAMS
 {
 	if (!p)
 		return cudaErrorInvalidValue;
-	*d = (CUDA_MEMSET_NODE_PARAMS){ (CUdeviceptr)(uintptr_t)p->dst, p->pitch, p->value, p->elementSize, p->width, p->height };
+	*d = (CUDA_MEMSET_NODE_PARAMS) { (CUdeviceptr)(uintptr_t)p->dst,
+					 p->pitch,
+					 p->value,
+					 p->elementSize,
+					 p->width,
+					 p->height };
 	return cudaSuccess;
 }
 
@@ -85,8 +92,8 @@ static CUcontext current(void)
 	return ctx;
 }
 
-cudaError_t rt_GraphAddKernelNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps, size_t n,
-				  const struct cudaKernelNodeParams *p)
+cudaError_t rt_GraphAddKernelNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps,
+				  size_t n, const struct cudaKernelNodeParams *p)
 {
 	CUDA_KERNEL_NODE_PARAMS d;
 
@@ -94,8 +101,8 @@ cudaError_t rt_GraphAddKernelNode(CUgraphNode *node, CUgraph graph, const CUgrap
 	DRV_RETURN(DRV(cuGraphAddKernelNode_v2)(node, graph, deps, n, &d));
 }
 
-cudaError_t rt_GraphAddMemcpyNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps, size_t n,
-				  const struct cudaMemcpy3DParms *p)
+cudaError_t rt_GraphAddMemcpyNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps,
+				  size_t n, const struct cudaMemcpy3DParms *p)
 {
 	CUDA_MEMCPY3D c;
 
@@ -103,8 +110,9 @@ cudaError_t rt_GraphAddMemcpyNode(CUgraphNode *node, CUgraph graph, const CUgrap
 	DRV_RETURN(DRV(cuGraphAddMemcpyNode)(node, graph, deps, n, &c, current()));
 }
 
-cudaError_t rt_GraphAddMemcpyNode1D(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps, size_t n, void *dst,
-				    const void *src, size_t bytes, enum cudaMemcpyKind kind)
+cudaError_t rt_GraphAddMemcpyNode1D(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps,
+				    size_t n, void *dst, const void *src, size_t bytes,
+				    enum cudaMemcpyKind kind)
 {
 	CUDA_MEMCPY3D c;
 
@@ -113,8 +121,8 @@ cudaError_t rt_GraphAddMemcpyNode1D(CUgraphNode *node, CUgraph graph, const CUgr
 	DRV_RETURN(DRV(cuGraphAddMemcpyNode)(node, graph, deps, n, &c, current()));
 }
 
-cudaError_t rt_GraphAddMemsetNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps, size_t n,
-				  const struct cudaMemsetParams *p)
+cudaError_t rt_GraphAddMemsetNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps,
+				  size_t n, const struct cudaMemsetParams *p)
 {
 	CUDA_MEMSET_NODE_PARAMS d;
 
@@ -129,26 +137,30 @@ cudaError_t rt_GraphAddHostNode(CUgraphNode *node, CUgraph graph, const CUgraphN
 
 	if (!p)
 		return cudaErrorInvalidValue;
-	d = (CUDA_HOST_NODE_PARAMS){ p->fn, p->userData };
+	d = (CUDA_HOST_NODE_PARAMS) { p->fn, p->userData };
 	DRV_RETURN(DRV(cuGraphAddHostNode)(node, graph, deps, n, &d));
 }
 
-cudaError_t rt_GraphAddEmptyNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps, size_t n)
+cudaError_t rt_GraphAddEmptyNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps,
+				 size_t n)
 {
 	DRV_RETURN(DRV(cuGraphAddEmptyNode)(node, graph, deps, n));
 }
 
-cudaError_t rt_GraphAddChildGraphNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps, size_t n, CUgraph child)
+cudaError_t rt_GraphAddChildGraphNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps,
+				      size_t n, CUgraph child)
 {
 	DRV_RETURN(DRV(cuGraphAddChildGraphNode)(node, graph, deps, n, child));
 }
 
-cudaError_t rt_GraphAddEventRecordNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps, size_t n, CUevent event)
+cudaError_t rt_GraphAddEventRecordNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps,
+				       size_t n, CUevent event)
 {
 	DRV_RETURN(DRV(cuGraphAddEventRecordNode)(node, graph, deps, n, event));
 }
 
-cudaError_t rt_GraphAddEventWaitNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps, size_t n, CUevent event)
+cudaError_t rt_GraphAddEventWaitNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps,
+				     size_t n, CUevent event)
 {
 	DRV_RETURN(DRV(cuGraphAddEventWaitNode)(node, graph, deps, n, event));
 }
@@ -169,7 +181,8 @@ cudaError_t rt_GraphGetRootNodes(CUgraph graph, CUgraphNode *nodes, size_t *n)
 	DRV_RETURN(DRV(cuGraphGetRootNodes)(graph, nodes, n));
 }
 
-cudaError_t rt_GraphGetEdges(CUgraph graph, CUgraphNode *from, CUgraphNode *to, CUgraphEdgeData *edges, size_t *n)
+cudaError_t rt_GraphGetEdges(CUgraph graph, CUgraphNode *from, CUgraphNode *to,
+			     CUgraphEdgeData *edges, size_t *n)
 {
 	DRV_RETURN(DRV(cuGraphGetEdges_v2)(graph, from, to, edges, n));
 }
@@ -179,7 +192,8 @@ cudaError_t rt_GraphNodeGetType(CUgraphNode node, CUgraphNodeType *type)
 	DRV_RETURN(DRV(cuGraphNodeGetType)(node, type));
 }
 
-cudaError_t rt_GraphNodeGetDependencies(CUgraphNode node, CUgraphNode *deps, CUgraphEdgeData *edges, size_t *n)
+cudaError_t rt_GraphNodeGetDependencies(CUgraphNode node, CUgraphNode *deps, CUgraphEdgeData *edges,
+					size_t *n)
 {
 	DRV_RETURN(DRV(cuGraphNodeGetDependencies_v2)(node, deps, edges, n));
 }
@@ -204,7 +218,8 @@ cudaError_t rt_GraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, unsig
 	return rt_GraphInstantiate(exec, graph, flags);
 }
 
-cudaError_t rt_GraphInstantiateWithParams(CUgraphExec *exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *p)
+cudaError_t rt_GraphInstantiateWithParams(CUgraphExec *exec, CUgraph graph,
+					  CUDA_GRAPH_INSTANTIATE_PARAMS *p)
 {
 	DRV_RETURN(DRV(cuGraphInstantiateWithParams)(exec, graph, p));
 }
@@ -224,7 +239,8 @@ cudaError_t rt_GraphUpload(CUgraphExec exec, CUstream stream)
 	DRV_RETURN(DRV(cuGraphUpload)(exec, rt_stream(stream)));
 }
 
-cudaError_t rt_GraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode node, const struct cudaKernelNodeParams *p)
+cudaError_t rt_GraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode node,
+					    const struct cudaKernelNodeParams *p)
 {
 	CUDA_KERNEL_NODE_PARAMS d;
 
@@ -232,7 +248,8 @@ cudaError_t rt_GraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode node, 
 	DRV_RETURN(DRV(cuGraphExecKernelNodeSetParams_v2)(exec, node, &d));
 }
 
-cudaError_t rt_GraphExecMemcpyNodeSetParams(CUgraphExec exec, CUgraphNode node, const struct cudaMemcpy3DParms *p)
+cudaError_t rt_GraphExecMemcpyNodeSetParams(CUgraphExec exec, CUgraphNode node,
+					    const struct cudaMemcpy3DParms *p)
 {
 	CUDA_MEMCPY3D c;
 
@@ -240,7 +257,8 @@ cudaError_t rt_GraphExecMemcpyNodeSetParams(CUgraphExec exec, CUgraphNode node, 
 	DRV_RETURN(DRV(cuGraphExecMemcpyNodeSetParams)(exec, node, &c, current()));
 }
 
-cudaError_t rt_GraphExecMemcpyNodeSetParams1D(CUgraphExec exec, CUgraphNode node, void *dst, const void *src, size_t bytes,
+cudaError_t rt_GraphExecMemcpyNodeSetParams1D(CUgraphExec exec, CUgraphNode node, void *dst,
+					      const void *src, size_t bytes,
 					      enum cudaMemcpyKind kind)
 {
 	CUDA_MEMCPY3D c;
@@ -250,7 +268,8 @@ cudaError_t rt_GraphExecMemcpyNodeSetParams1D(CUgraphExec exec, CUgraphNode node
 	DRV_RETURN(DRV(cuGraphExecMemcpyNodeSetParams)(exec, node, &c, current()));
 }
 
-cudaError_t rt_GraphExecMemsetNodeSetParams(CUgraphExec exec, CUgraphNode node, const struct cudaMemsetParams *p)
+cudaError_t rt_GraphExecMemsetNodeSetParams(CUgraphExec exec, CUgraphNode node,
+					    const struct cudaMemsetParams *p)
 {
 	CUDA_MEMSET_NODE_PARAMS d;
 
@@ -258,13 +277,14 @@ cudaError_t rt_GraphExecMemsetNodeSetParams(CUgraphExec exec, CUgraphNode node, 
 	DRV_RETURN(DRV(cuGraphExecMemsetNodeSetParams)(exec, node, &d, current()));
 }
 
-cudaError_t rt_GraphExecHostNodeSetParams(CUgraphExec exec, CUgraphNode node, const struct cudaHostNodeParams *p)
+cudaError_t rt_GraphExecHostNodeSetParams(CUgraphExec exec, CUgraphNode node,
+					  const struct cudaHostNodeParams *p)
 {
 	CUDA_HOST_NODE_PARAMS d;
 
 	if (!p)
 		return cudaErrorInvalidValue;
-	d = (CUDA_HOST_NODE_PARAMS){ p->fn, p->userData };
+	d = (CUDA_HOST_NODE_PARAMS) { p->fn, p->userData };
 	DRV_RETURN(DRV(cuGraphExecHostNodeSetParams)(exec, node, &d));
 }
 

@@ -15,17 +15,21 @@ static __thread struct configuration {
 } pushed[DEPTH];
 static __thread int depth;
 
-RT_EXPORT unsigned int __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, CUstream stream);
-RT_EXPORT unsigned int __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, CUstream stream)
+RT_EXPORT unsigned int __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared,
+						   CUstream stream);
+RT_EXPORT unsigned int __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared,
+						   CUstream stream)
 {
 	if (depth == DEPTH)
 		return 1;
-	pushed[depth++] = (struct configuration){ grid, block, shared, stream };
+	pushed[depth++] = (struct configuration) { grid, block, shared, stream };
 	return 0;
 }
 
-RT_EXPORT cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared, void *stream);
-RT_EXPORT cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared, void *stream)
+RT_EXPORT cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared,
+						 void *stream);
+RT_EXPORT cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared,
+						 void *stream)
 {
 	if (!depth)
 		return cudaErrorMissingConfiguration;
@@ -49,18 +53,22 @@ static cudaError_t judge(CUresult rc, dim3 grid, dim3 block)
 	DRV(cuDeviceGetAttribute)(&x, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, d);
 	DRV(cuDeviceGetAttribute)(&y, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y, d);
 	DRV(cuDeviceGetAttribute)(&z, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z, d);
-	if (!threads || !grid.x || !grid.y || !grid.z || threads > (unsigned int)max || grid.x > (unsigned int)x ||
-	    grid.y > (unsigned int)y || grid.z > (unsigned int)y || block.z > (unsigned int)z)
+	if (!threads || !grid.x || !grid.y || !grid.z || threads > (unsigned int)max ||
+	    grid.x > (unsigned int)x || grid.y > (unsigned int)y || grid.z > (unsigned int)y ||
+	    block.z > (unsigned int)z)
 		return cudaErrorInvalidConfiguration;
 	return cudaErrorInvalidValue;
 }
 
-static cudaError_t launch(CUkernel kernel, dim3 grid, dim3 block, void **args, size_t shared, CUstream stream)
+static cudaError_t launch(CUkernel kernel, dim3 grid, dim3 block, void **args, size_t shared,
+			  CUstream stream)
 {
 	if (shared > UINT32_MAX)
 		return cudaErrorInvalidValue;
-	return judge(DRV(cuLaunchKernel)((CUfunction)kernel, grid.x, grid.y, grid.z, block.x, block.y, block.z,
-					 (unsigned int)shared, rt_stream(stream), args, NULL), grid, block);
+	return judge(DRV(cuLaunchKernel)((CUfunction)kernel, grid.x, grid.y, grid.z, block.x,
+					 block.y, block.z, (unsigned int)shared, rt_stream(stream),
+					 args, NULL),
+		     grid, block);
 }
 
 RT_EXPORT cudaError_t __cudaGetKernel(CUkernel *kernel, const void *func);
@@ -71,18 +79,23 @@ RT_EXPORT cudaError_t __cudaGetKernel(CUkernel *kernel, const void *func)
 	return rt_end(rc == cudaSuccess ? rt_kernel(func, kernel) : rc);
 }
 
-RT_EXPORT cudaError_t __cudaLaunchKernel(CUkernel kernel, dim3 grid, dim3 block, void **args, size_t shared, CUstream stream);
-RT_EXPORT cudaError_t __cudaLaunchKernel(CUkernel kernel, dim3 grid, dim3 block, void **args, size_t shared, CUstream stream)
+RT_EXPORT cudaError_t __cudaLaunchKernel(CUkernel kernel, dim3 grid, dim3 block, void **args,
+					 size_t shared, CUstream stream);
+RT_EXPORT cudaError_t __cudaLaunchKernel(CUkernel kernel, dim3 grid, dim3 block, void **args,
+					 size_t shared, CUstream stream)
 {
 	cudaError_t rc = rt_begin(RT_CONTEXT);
 
 	if (rc == cudaSuccess)
-		rc = kernel ? launch(kernel, grid, block, args, shared, stream) : cudaErrorInvalidDeviceFunction;
+		rc = kernel ? launch(kernel, grid, block, args, shared, stream) :
+			      cudaErrorInvalidDeviceFunction;
 	return rt_end(rc);
 }
 
-RT_EXPORT cudaError_t __cudaLaunchKernel_ptsz(CUkernel kernel, dim3 grid, dim3 block, void **args, size_t shared, CUstream stream);
-RT_EXPORT cudaError_t __cudaLaunchKernel_ptsz(CUkernel kernel, dim3 grid, dim3 block, void **args, size_t shared, CUstream stream)
+RT_EXPORT cudaError_t __cudaLaunchKernel_ptsz(CUkernel kernel, dim3 grid, dim3 block, void **args,
+					      size_t shared, CUstream stream);
+RT_EXPORT cudaError_t __cudaLaunchKernel_ptsz(CUkernel kernel, dim3 grid, dim3 block, void **args,
+					      size_t shared, CUstream stream)
 {
 	cudaError_t rc;
 
@@ -94,7 +107,8 @@ RT_EXPORT cudaError_t __cudaLaunchKernel_ptsz(CUkernel kernel, dim3 grid, dim3 b
 
 /* ---- launches by name ---- */
 
-cudaError_t rt_LaunchKernel(const void *func, dim3 grid, dim3 block, void **args, size_t shared, CUstream stream)
+cudaError_t rt_LaunchKernel(const void *func, dim3 grid, dim3 block, void **args, size_t shared,
+			    CUstream stream)
 {
 	CUkernel k;
 
@@ -102,15 +116,18 @@ cudaError_t rt_LaunchKernel(const void *func, dim3 grid, dim3 block, void **args
 	return launch(k, grid, block, args, shared, stream);
 }
 
-cudaError_t rt_LaunchCooperativeKernel(const void *func, dim3 grid, dim3 block, void **args, size_t shared, CUstream stream)
+cudaError_t rt_LaunchCooperativeKernel(const void *func, dim3 grid, dim3 block, void **args,
+				       size_t shared, CUstream stream)
 {
 	CUkernel k;
 
 	RT_TRY(rt_kernel(func, &k));
 	if (shared > UINT32_MAX)
 		return cudaErrorInvalidValue;
-	return judge(DRV(cuLaunchCooperativeKernel)((CUfunction)k, grid.x, grid.y, grid.z, block.x, block.y, block.z,
-						    (unsigned int)shared, rt_stream(stream), args), grid, block);
+	return judge(DRV(cuLaunchCooperativeKernel)((CUfunction)k, grid.x, grid.y, grid.z, block.x,
+						    block.y, block.z, (unsigned int)shared,
+						    rt_stream(stream), args),
+		     grid, block);
 }
 
 cudaError_t rt_LaunchKernelExC(const cudaLaunchConfig_t *config, const void *func, void **args)
@@ -131,7 +148,8 @@ cudaError_t rt_LaunchKernelExC(const cudaLaunchConfig_t *config, const void *fun
 	c.hStream = rt_stream(config->stream);
 	c.attrs = config->attrs;
 	c.numAttrs = config->numAttrs;
-	return judge(DRV(cuLaunchKernelEx)(&c, (CUfunction)k, args, NULL), config->gridDim, config->blockDim);
+	return judge(DRV(cuLaunchKernelEx)(&c, (CUfunction)k, args, NULL), config->gridDim,
+		     config->blockDim);
 }
 
 cudaError_t rt_LaunchHostFunc(CUstream stream, CUhostFn fn, void *data)
@@ -166,7 +184,8 @@ cudaError_t rt_FuncGetAttributes(struct cudaFuncAttributes *a, const void *func)
 	a->requiredClusterWidth = v[CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH];
 	a->requiredClusterHeight = v[CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT];
 	a->requiredClusterDepth = v[CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH];
-	a->clusterSchedulingPolicyPreference = v[CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE];
+	a->clusterSchedulingPolicyPreference =
+		v[CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE];
 	a->nonPortableClusterSizeAllowed = v[CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED];
 	return cudaSuccess;
 }
@@ -224,34 +243,42 @@ cudaError_t rt_GetKernel(CUkernel *kernel, const void *func)
 	return kernel ? rt_kernel(func, kernel) : cudaErrorInvalidValue;
 }
 
-cudaError_t rt_OccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, const void *func, int block_size,
-								 size_t shared, unsigned int flags)
+cudaError_t rt_OccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, const void *func,
+								  int block_size, size_t shared,
+								  unsigned int flags)
 {
 	CUkernel k;
 
 	RT_TRY(rt_kernel(func, &k));
-	DRV_RETURN(DRV(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags)(blocks, (CUfunction)k, block_size, shared, flags));
+	DRV_RETURN(DRV(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags)(
+		blocks, (CUfunction)k, block_size, shared, flags));
 }
 
-cudaError_t rt_OccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *func, int block_size, size_t shared)
+cudaError_t rt_OccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *func,
+							 int block_size, size_t shared)
 {
-	return rt_OccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, func, block_size, shared, 0);
+	return rt_OccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, func, block_size,
+								     shared, 0);
 }
 
-cudaError_t rt_OccupancyAvailableDynamicSMemPerBlock(size_t *shared, const void *func, int blocks, int block_size)
+cudaError_t rt_OccupancyAvailableDynamicSMemPerBlock(size_t *shared, const void *func, int blocks,
+						     int block_size)
 {
 	CUkernel k;
 
 	RT_TRY(rt_kernel(func, &k));
-	DRV_RETURN(DRV(cuOccupancyAvailableDynamicSMemPerBlock)(shared, (CUfunction)k, blocks, block_size));
+	DRV_RETURN(DRV(cuOccupancyAvailableDynamicSMemPerBlock)(shared, (CUfunction)k, blocks,
+								block_size));
 }
 
 /* ---- libraries ---- */
 
-cudaError_t rt_LibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jit, void **jit_values, unsigned int njit,
-			       CUlibraryOption *options, void **values, unsigned int n)
+cudaError_t rt_LibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jit,
+			       void **jit_values, unsigned int njit, CUlibraryOption *options,
+			       void **values, unsigned int n)
 {
-	DRV_RETURN(DRV(cuLibraryLoadData)(library, code, jit, jit_values, njit, options, values, n));
+	DRV_RETURN(
+		DRV(cuLibraryLoadData)(library, code, jit, jit_values, njit, options, values, n));
 }
 
 cudaError_t rt_LibraryUnload(CUlibrary library)

@@ -123,8 +123,10 @@ cudaError_t rt_PointerGetAttributes(struct cudaPointerAttributes *a, const void 
 	unsigned int type = 0, managed = 0;
 	CUdeviceptr device = 0;
 	void *host = NULL, *data[] = { &type, &managed, &device, &host };
-	CUpointer_attribute what[] = { CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_IS_MANAGED,
-				       CU_POINTER_ATTRIBUTE_DEVICE_POINTER, CU_POINTER_ATTRIBUTE_HOST_POINTER };
+	CUpointer_attribute what[] = { CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+				       CU_POINTER_ATTRIBUTE_IS_MANAGED,
+				       CU_POINTER_ATTRIBUTE_DEVICE_POINTER,
+				       CU_POINTER_ATTRIBUTE_HOST_POINTER };
 
 	if (!a)
 		return cudaErrorInvalidValue;
@@ -133,8 +135,10 @@ cudaError_t rt_PointerGetAttributes(struct cudaPointerAttributes *a, const void 
 	a->device = type ? rt_device() : -2;
 	a->devicePointer = (void *)(uintptr_t)device;
 	a->hostPointer = type ? host : (void *)(uintptr_t)ptr;
-	a->type = !type ? cudaMemoryTypeUnregistered : managed ? cudaMemoryTypeManaged :
-		  type == CU_MEMORYTYPE_HOST ? cudaMemoryTypeHost : cudaMemoryTypeDevice;
+	a->type = !type                      ? cudaMemoryTypeUnregistered :
+		  managed                    ? cudaMemoryTypeManaged :
+		  type == CU_MEMORYTYPE_HOST ? cudaMemoryTypeHost :
+					       cudaMemoryTypeDevice;
 	return cudaSuccess;
 }
 
@@ -217,9 +221,11 @@ cudaError_t rt_MemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *map, s
 
 /* ---- hints ---- */
 
-cudaError_t rt_MemPrefetchAsync(const void *ptr, size_t bytes, CUmemLocation location, unsigned int flags, CUstream stream)
+cudaError_t rt_MemPrefetchAsync(const void *ptr, size_t bytes, CUmemLocation location,
+				unsigned int flags, CUstream stream)
 {
-	DRV_RETURN(DRV(cuMemPrefetchAsync_v2)(address(ptr), bytes, location, flags, rt_stream(stream)));
+	DRV_RETURN(DRV(cuMemPrefetchAsync_v2)(address(ptr), bytes, location, flags,
+					      rt_stream(stream)));
 }
 
 cudaError_t rt_MemAdvise(const void *ptr, size_t bytes, int advice, CUmemLocation location)

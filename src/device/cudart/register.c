@@ -16,17 +16,17 @@
 enum kind { KERNEL, VARIABLE, MANAGED };
 
 struct image {
-	void *data;              /* first: the handle that the start-up code passes around points here */
-	CUlibrary library;       /* NULL until it is needed */
+	void *data;        /* first: the handle that the start-up code passes around points here */
+	CUlibrary library; /* NULL until it is needed */
 	cudaError_t failed;
 	int managed;
 };
 
 struct symbol {
-	struct symbol *next;     /* of the bucket */
+	struct symbol *next; /* of the bucket */
 	const void *host;
 	struct image *image;
-	const char *name;        /* the program's */
+	const char *name; /* the program's */
 	enum kind kind;
 	CUkernel kernel;
 	CUdeviceptr address;
@@ -36,7 +36,7 @@ struct symbol {
 #define BUCKETS 1024
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct symbol *bucket[BUCKETS];
-static int leaving;              /* the process ends: the driver may be gone before us */
+static int leaving; /* the process ends: the driver may be gone before us */
 
 static size_t bucket_of(const void *host)
 {
@@ -107,29 +107,31 @@ static void add(struct image *i, const void *host, const char *name, enum kind k
 	pthread_mutex_unlock(&mutex);
 }
 
-RT_EXPORT void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name, int limit,
-				      void *tid, void *bid, dim3 *block, dim3 *grid, int *warp);
-RT_EXPORT void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name, int limit,
-				      void *tid, void *bid, dim3 *block, dim3 *grid, int *warp)
+RT_EXPORT void __cudaRegisterFunction(void **handle, const char *host, char *device,
+				      const char *name, int limit, void *tid, void *bid,
+				      dim3 *block, dim3 *grid, int *warp);
+RT_EXPORT void __cudaRegisterFunction(void **handle, const char *host, char *device,
+				      const char *name, int limit, void *tid, void *bid,
+				      dim3 *block, dim3 *grid, int *warp)
 {
 	(void)device, (void)limit, (void)tid, (void)bid, (void)block, (void)grid, (void)warp;
 	add((struct image *)handle, host, name, KERNEL, 0);
 }
 
-RT_EXPORT void __cudaRegisterVar(void **handle, char *host, char *device, const char *name, int ext, size_t size,
-				 int constant, int global);
-RT_EXPORT void __cudaRegisterVar(void **handle, char *host, char *device, const char *name, int ext, size_t size,
-				 int constant, int global)
+RT_EXPORT void __cudaRegisterVar(void **handle, char *host, char *device, const char *name, int ext,
+				 size_t size, int constant, int global);
+RT_EXPORT void __cudaRegisterVar(void **handle, char *host, char *device, const char *name, int ext,
+				 size_t size, int constant, int global)
 {
 	(void)device, (void)ext, (void)constant, (void)global;
 	add((struct image *)handle, host, name, VARIABLE, size);
 }
 
 /* The program reads the variable through *host, on the host as well. */
-RT_EXPORT void __cudaRegisterManagedVar(void **handle, void **host, char *device, const char *name, int ext, size_t size,
-					int constant, int global);
-RT_EXPORT void __cudaRegisterManagedVar(void **handle, void **host, char *device, const char *name, int ext, size_t size,
-					int constant, int global)
+RT_EXPORT void __cudaRegisterManagedVar(void **handle, void **host, char *device, const char *name,
+					int ext, size_t size, int constant, int global);
+RT_EXPORT void __cudaRegisterManagedVar(void **handle, void **host, char *device, const char *name,
+					int ext, size_t size, int constant, int global)
 {
 	(void)device, (void)ext, (void)constant, (void)global;
 	add((struct image *)handle, host, name, MANAGED, size);
@@ -208,7 +210,8 @@ cudaError_t rt_kernel(const void *host, CUkernel *kernel)
 	pthread_mutex_lock(&mutex);
 	s = find(host);
 	if (!s) {
-		/* cudaGetKernel's and cudaLibraryGetKernel's handles go wherever a function does; the driver judges them */
+		/* cudaGetKernel's and cudaLibraryGetKernel's handles go wherever a function does;
+		 * the driver judges them */
 		*kernel = (CUkernel)(uintptr_t)host;
 		rc = host ? cudaSuccess : cudaErrorInvalidDeviceFunction;
 	} else if (s->kind != KERNEL) {
@@ -239,7 +242,8 @@ cudaError_t rt_symbol(const void *host, CUdeviceptr *address, size_t *size)
 	if (s && s->kind != KERNEL) {
 		rc = load(s->image);
 		if (rc == cudaSuccess && !s->address &&
-		    DRV(cuLibraryGetGlobal)(&s->address, NULL, s->image->library, s->name) != CUDA_SUCCESS)
+		    DRV(cuLibraryGetGlobal)(&s->address, NULL, s->image->library, s->name) !=
+			    CUDA_SUCCESS)
 			rc = cudaErrorInvalidSymbol;
 		if (rc == cudaSuccess && address)
 			*address = s->address;

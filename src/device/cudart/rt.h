@@ -41,13 +41,23 @@ static inline CUstream rt_stream(CUstream stream)
 }
 
 #define RT_EXPORT __attribute__((visibility("default")))
-#define RT_TRY(expr) do { cudaError_t rc_ = (expr); if (rc_ != cudaSuccess) return rc_; } while (0)
-#define DRV_TRY(expr) do { CUresult rc_ = (expr); if (rc_ != CUDA_SUCCESS) return rt_error(rc_); } while (0)
+#define RT_TRY(expr) \
+	do { \
+		cudaError_t rc_ = (expr); \
+		if (rc_ != cudaSuccess) \
+			return rc_; \
+	} while (0)
+#define DRV_TRY(expr) \
+	do { \
+		CUresult rc_ = (expr); \
+		if (rc_ != CUDA_SUCCESS) \
+			return rt_error(rc_); \
+	} while (0)
 #define DRV_RETURN(expr) return rt_error(expr)
 
 /* ---- device.c ---- */
 
-int rt_device(void);                    /* the thread's */
+int rt_device(void); /* the thread's */
 
 /* ---- register.c ---- */
 

@@ -100,8 +100,10 @@ struct cudaPointerAttributes {
 
 struct cudaFuncAttributes {
 	size_t sharedSizeBytes, constSizeBytes, localSizeBytes;
-	int maxThreadsPerBlock, numRegs, ptxVersion, binaryVersion, cacheModeCA, maxDynamicSharedSizeBytes;
-	int preferredShmemCarveout, clusterDimMustBeSet, requiredClusterWidth, requiredClusterHeight, requiredClusterDepth;
+	int maxThreadsPerBlock, numRegs, ptxVersion, binaryVersion, cacheModeCA,
+		maxDynamicSharedSizeBytes;
+	int preferredShmemCarveout, clusterDimMustBeSet, requiredClusterWidth,
+		requiredClusterHeight, requiredClusterDepth;
 	int clusterSchedulingPolicyPreference, nonPortableClusterSizeAllowed;
 	int reserved[16];
 };
@@ -163,20 +165,29 @@ struct cudaDeviceProp {
 	int major, minor;
 	size_t textureAlignment, texturePitchAlignment;
 	int multiProcessorCount, integrated, canMapHostMemory;
-	int maxTexture1D, maxTexture1DMipmap, maxTexture2D[2], maxTexture2DMipmap[2], maxTexture2DLinear[3];
-	int maxTexture2DGather[2], maxTexture3D[3], maxTexture3DAlt[3], maxTextureCubemap, maxTexture1DLayered[2];
-	int maxTexture2DLayered[3], maxTextureCubemapLayered[2], maxSurface1D, maxSurface2D[2], maxSurface3D[3];
-	int maxSurface1DLayered[2], maxSurface2DLayered[3], maxSurfaceCubemap, maxSurfaceCubemapLayered[2];
+	int maxTexture1D, maxTexture1DMipmap, maxTexture2D[2], maxTexture2DMipmap[2],
+		maxTexture2DLinear[3];
+	int maxTexture2DGather[2], maxTexture3D[3], maxTexture3DAlt[3], maxTextureCubemap,
+		maxTexture1DLayered[2];
+	int maxTexture2DLayered[3], maxTextureCubemapLayered[2], maxSurface1D, maxSurface2D[2],
+		maxSurface3D[3];
+	int maxSurface1DLayered[2], maxSurface2DLayered[3], maxSurfaceCubemap,
+		maxSurfaceCubemapLayered[2];
 	size_t surfaceAlignment;
-	int concurrentKernels, ECCEnabled, pciBusID, pciDeviceID, pciDomainID, tccDriver, asyncEngineCount;
-	int unifiedAddressing, memoryBusWidth, l2CacheSize, persistingL2CacheMaxSize, maxThreadsPerMultiProcessor;
+	int concurrentKernels, ECCEnabled, pciBusID, pciDeviceID, pciDomainID, tccDriver,
+		asyncEngineCount;
+	int unifiedAddressing, memoryBusWidth, l2CacheSize, persistingL2CacheMaxSize,
+		maxThreadsPerMultiProcessor;
 	int streamPrioritiesSupported, globalL1CacheSupported, localL1CacheSupported;
 	size_t sharedMemPerMultiprocessor;
-	int regsPerMultiprocessor, managedMemory, isMultiGpuBoard, multiGpuBoardGroupID, hostNativeAtomicSupported;
-	int pageableMemoryAccess, concurrentManagedAccess, computePreemptionSupported, canUseHostPointerForRegisteredMem;
+	int regsPerMultiprocessor, managedMemory, isMultiGpuBoard, multiGpuBoardGroupID,
+		hostNativeAtomicSupported;
+	int pageableMemoryAccess, concurrentManagedAccess, computePreemptionSupported,
+		canUseHostPointerForRegisteredMem;
 	int cooperativeLaunch;
 	size_t sharedMemPerBlockOptin;
-	int pageableMemoryAccessUsesHostPageTables, directManagedMemAccessFromHost, maxBlocksPerMultiProcessor;
+	int pageableMemoryAccessUsesHostPageTables, directManagedMemAccessFromHost,
+		maxBlocksPerMultiProcessor;
 	int accessPolicyMaxWindowSize;
 	size_t reservedSharedMemPerBlock;
 	int hostRegisterSupported, sparseCudaArraySupported, hostRegisterReadOnlySupported;
@@ -184,7 +195,8 @@ struct cudaDeviceProp {
 	unsigned int gpuDirectRDMAFlushWritesOptions;
 	int gpuDirectRDMAWritesOrdering;
 	unsigned int memoryPoolSupportedHandleTypes;
-	int deferredMappingCudaArraySupported, ipcEventSupported, clusterLaunch, unifiedFunctionPointers;
+	int deferredMappingCudaArraySupported, ipcEventSupported, clusterLaunch,
+		unifiedFunctionPointers;
 	int deviceNumaConfig, deviceNumaId, mpsEnabled, hostNumaId;
 	unsigned int gpuPciDeviceID, gpuPciSubsystemID;
 	int hostNumaMultinodeIpcSupported;

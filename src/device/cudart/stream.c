@@ -39,7 +39,8 @@ cudaError_t rt_StreamWaitEvent(CUstream stream, CUevent event, unsigned int flag
 }
 
 /* A status is handed to the callback: the values of both enumerations are the same. */
-cudaError_t rt_StreamAddCallback(CUstream stream, CUstreamCallback fn, void *data, unsigned int flags)
+cudaError_t rt_StreamAddCallback(CUstream stream, CUstreamCallback fn, void *data,
+				 unsigned int flags)
 {
 	DRV_RETURN(DRV(cuStreamAddCallback)(rt_stream(stream), fn, data, flags));
 }

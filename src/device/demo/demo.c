@@ -125,11 +125,11 @@ void demo_launch(CUfunction f, const unsigned int grid[3], const unsigned int bl
 	printf("%s: computing\n", program);
 	fflush(stdout);
 	for (long i = 0; i < repeats; i++)
-		CHECK(cuLaunchKernel(f, grid[0], grid[1], grid[2], block[0], block[1], block[2],
-				     0, NULL, params, NULL));
+		CHECK(cuLaunchKernel(f, grid[0], grid[1], grid[2], block[0], block[1], block[2], 0,
+				     NULL, params, NULL));
 	CHECK(cuCtxSynchronize());
-	printf("%s: %ld launches of %u x %u x %u blocks took %.1f ms\n", program, repeats,
-	       grid[0], grid[1], grid[2], (seconds() - start) * 1e3);
+	printf("%s: %ld launches of %u x %u x %u blocks took %.1f ms\n", program, repeats, grid[0],
+	       grid[1], grid[2], (seconds() - start) * 1e3);
 }
 
 int demo_verdict(size_t checked, size_t wrong)

@@ -11,9 +11,9 @@
 
 /* One numeric option of a program. */
 struct demo_option {
-	const char *name;  /* without the dashes */
+	const char *name; /* without the dashes */
 	const char *words;
-	long value;        /* default, then what the user gave */
+	long value; /* default, then what the user gave */
 	long min, max;
 };
 

@@ -9,7 +9,7 @@
 
 static const char ptx[] =
 #include "matmul.ptx.inc"
-;
+	;
 
 enum { TILES, INNER, ROWS, REPEATS };
 

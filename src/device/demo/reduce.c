@@ -7,7 +7,7 @@
 
 static const char ptx[] =
 #include "reduce.ptx.inc"
-;
+	;
 
 enum { ELEMENTS, PER_THREAD, REPEATS };
 
@@ -22,8 +22,8 @@ int main(int argc, char **argv)
 {
 	unsigned long long sum = 0, expected = 0;
 
-	demo_options(argc, argv, "A sum of whole numbers: shared memory, then one atomic per block.",
-		     options);
+	demo_options(argc, argv,
+		     "A sum of whole numbers: shared memory, then one atomic per block.", options);
 
 	unsigned int n = (unsigned int)options[ELEMENTS].value;
 	unsigned int per_thread = (unsigned int)options[PER_THREAD].value;

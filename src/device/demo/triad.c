@@ -8,7 +8,7 @@
 
 static const char ptx[] =
 #include "triad.ptx.inc"
-;
+	;
 
 /* The inputs repeat, so that the CPU computes each different element once. */
 #define PERIOD_B 101
@@ -24,8 +24,8 @@ static struct demo_option options[] = {
 	{ 0 },
 };
 
-static size_t count_wrong(const float *a, const float *b, const float *c, unsigned int n,
-			  float s, int passes)
+static size_t count_wrong(const float *a, const float *b, const float *c, unsigned int n, float s,
+			  int passes)
 {
 	float *expected = demo_host(PERIOD * sizeof(*expected));
 	size_t wrong = 0;

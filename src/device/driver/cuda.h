@@ -328,9 +328,9 @@ typedef struct CUDA_MEMCPY2D_st {
 
 #include "arrays.h"
 
-typedef void (CUDA_CB *CUhostFn)(void *userData);
-typedef void (CUDA_CB *CUstreamCallback)(CUstream stream, CUresult status, void *userData);
-typedef size_t (CUDA_CB *CUoccupancyB2DSize)(int blockSize);
+typedef void(CUDA_CB *CUhostFn)(void *userData);
+typedef void(CUDA_CB *CUstreamCallback)(CUstream stream, CUresult status, void *userData);
+typedef size_t(CUDA_CB *CUoccupancyB2DSize)(int blockSize);
 
 #include "graphs.h"
 #include "memory.h"

@@ -12,7 +12,13 @@
 
 #include "device/driver/cuda.h"
 
-#define GS_EMU_EXPORT_ID { { 'g', 'p', 'u', 's', 'h', 'a', 'r', 'e', '-', 'e', 'm', 'u', '-', '0', '0', '1' } }
+#define GS_EMU_EXPORT_ID \
+	{ \
+		{ \
+			'g', 'p', 'u', 's', 'h', 'a', 'r', 'e', '-', 'e', 'm', 'u', '-', '0', '0', \
+				'1' \
+		} \
+	}
 
 struct gs_emu_export {
 	size_t size; /* of this table, in bytes: what is beyond it is not there */

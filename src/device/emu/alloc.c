@@ -11,7 +11,8 @@ uint64_t emu_counted(enum emu_mem_kind kind, uint64_t bytes)
 	return (bytes + 511) & ~511ull; /* the granularity of the real driver's allocator */
 }
 
-CUresult emu_alloc(struct CUctx_st *ctx, uint64_t *ptr, uint64_t bytes, enum emu_mem_kind kind, unsigned int flags)
+CUresult emu_alloc(struct CUctx_st *ctx, uint64_t *ptr, uint64_t bytes, enum emu_mem_kind kind,
+		   unsigned int flags)
 {
 	uint64_t n = emu_counted(kind, bytes);
 
@@ -19,7 +20,8 @@ CUresult emu_alloc(struct CUctx_st *ctx, uint64_t *ptr, uint64_t bytes, enum emu
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	if (n && emu_device_reserve(emu.dev, n))
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	*ptr = emu_mem_alloc(emu.mem, bytes, kind, flags, ctx && kind != EMU_MEM_MODULE ? ctx->id : 0);
+	*ptr = emu_mem_alloc(emu.mem, bytes, kind, flags,
+			     ctx && kind != EMU_MEM_MODULE ? ctx->id : 0);
 	if (*ptr)
 		return CUDA_SUCCESS;
 	if (n)

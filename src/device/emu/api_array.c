@@ -10,24 +10,39 @@
 static uint32_t channel_bytes(CUarray_format f)
 {
 	switch (f) {
-	case CU_AD_FORMAT_UNSIGNED_INT8: case CU_AD_FORMAT_SIGNED_INT8: return 1;
-	case CU_AD_FORMAT_UNSIGNED_INT16: case CU_AD_FORMAT_SIGNED_INT16: case CU_AD_FORMAT_HALF: return 2;
-	case CU_AD_FORMAT_UNSIGNED_INT32: case CU_AD_FORMAT_SIGNED_INT32: case CU_AD_FORMAT_FLOAT: return 4;
-	default: return 0;
+	case CU_AD_FORMAT_UNSIGNED_INT8:
+	case CU_AD_FORMAT_SIGNED_INT8:
+		return 1;
+	case CU_AD_FORMAT_UNSIGNED_INT16:
+	case CU_AD_FORMAT_SIGNED_INT16:
+	case CU_AD_FORMAT_HALF:
+		return 2;
+	case CU_AD_FORMAT_UNSIGNED_INT32:
+	case CU_AD_FORMAT_SIGNED_INT32:
+	case CU_AD_FORMAT_FLOAT:
+		return 4;
+	default:
+		return 0;
 	}
 }
 
 static enum emu_texel texel_of(CUarray_format f)
 {
 	switch (f) {
-	case CU_AD_FORMAT_SIGNED_INT8: case CU_AD_FORMAT_SIGNED_INT16: case CU_AD_FORMAT_SIGNED_INT32:
+	case CU_AD_FORMAT_SIGNED_INT8:
+	case CU_AD_FORMAT_SIGNED_INT16:
+	case CU_AD_FORMAT_SIGNED_INT32:
 		return EMU_TEXEL_SIGNED;
-	case CU_AD_FORMAT_HALF: case CU_AD_FORMAT_FLOAT: return EMU_TEXEL_FLOAT;
-	default: return EMU_TEXEL_UNSIGNED;
+	case CU_AD_FORMAT_HALF:
+	case CU_AD_FORMAT_FLOAT:
+		return EMU_TEXEL_FLOAT;
+	default:
+		return EMU_TEXEL_UNSIGNED;
 	}
 }
 
-/* "cuArray3DCreate", CUDA driver API: which of the three extents may be 0, and what depth then means. */
+/* "cuArray3DCreate", CUDA driver API: which of the three extents may be 0, and what depth then
+ * means. */
 CUresult CUDAAPI cuArray3DCreate_v2(CUarray *out, const CUDA_ARRAY3D_DESCRIPTOR *d)
 {
 	const uint64_t max = 1 << 17;
@@ -119,7 +134,8 @@ CUresult CUDAAPI cuArrayDestroy(CUarray a)
 	return CUDA_SUCCESS;
 }
 
-static CUresult dims(struct emu_texture *t, CUarray_format f, unsigned int channels, uint64_t width, uint64_t height)
+static CUresult dims(struct emu_texture *t, CUarray_format f, unsigned int channels, uint64_t width,
+		     uint64_t height)
 {
 	t->texel = (uint8_t)texel_of(f);
 	t->bytes = (uint8_t)channel_bytes(f);
@@ -127,8 +143,10 @@ static CUresult dims(struct emu_texture *t, CUarray_format f, unsigned int chann
 	t->width = width;
 	t->height = height ? (uint32_t)height : 1;
 	t->depth = 1;
-	return t->bytes && (channels == 1 || channels == 2 || channels == 4) && width && height <= UINT32_MAX ?
-		CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+	return t->bytes && (channels == 1 || channels == 2 || channels == 4) && width &&
+			       height <= UINT32_MAX ?
+		       CUDA_SUCCESS :
+		       CUDA_ERROR_INVALID_VALUE;
 }
 
 static CUresult of_array(struct emu_texture *t, const struct CUarray_st *a)
@@ -149,7 +167,8 @@ static CUresult of_memory(struct emu_texture *t, uint64_t base, uint64_t bytes)
 	struct emu_range r;
 
 	t->base = base;
-	return emu_mem_find(emu.mem, base, bytes, &r) || base & 31 ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+	return emu_mem_find(emu.mem, base, bytes, &r) || base & 31 ? CUDA_ERROR_INVALID_VALUE :
+								     CUDA_SUCCESS;
 }
 
 static CUresult resource(struct emu_texture *t, const CUDA_RESOURCE_DESC *d)
@@ -161,19 +180,24 @@ static CUresult resource(struct emu_texture *t, const CUDA_RESOURCE_DESC *d)
 		if (!channel_bytes(d->res.linear.format) || !d->res.linear.numChannels)
 			return CUDA_ERROR_INVALID_VALUE;
 		EMU_TRY(dims(t, d->res.linear.format, d->res.linear.numChannels,
-			      d->res.linear.sizeInBytes / (channel_bytes(d->res.linear.format) * d->res.linear.numChannels), 1));
+			     d->res.linear.sizeInBytes / (channel_bytes(d->res.linear.format) *
+							  d->res.linear.numChannels),
+			     1));
 		t->dims = 1;
 		t->linear_memory = 1;
 		t->pitch = t->slice = d->res.linear.sizeInBytes;
 		return of_memory(t, d->res.linear.devPtr, d->res.linear.sizeInBytes);
 	case CU_RESOURCE_TYPE_PITCH2D:
-		EMU_TRY(dims(t, d->res.pitch2D.format, d->res.pitch2D.numChannels, d->res.pitch2D.width, d->res.pitch2D.height));
+		EMU_TRY(dims(t, d->res.pitch2D.format, d->res.pitch2D.numChannels,
+			     d->res.pitch2D.width, d->res.pitch2D.height));
 		t->dims = 2;
 		t->pitch = d->res.pitch2D.pitchInBytes;
 		t->slice = t->pitch * t->height;
-		if (t->pitch & 31 || t->pitch > UINT32_MAX || t->pitch < t->width * t->bytes * t->channels)
+		if (t->pitch & 31 || t->pitch > UINT32_MAX ||
+		    t->pitch < t->width * t->bytes * t->channels)
 			return CUDA_ERROR_INVALID_VALUE;
-		return of_memory(t, d->res.pitch2D.devPtr, (t->height - 1) * t->pitch + t->width * t->bytes * t->channels);
+		return of_memory(t, d->res.pitch2D.devPtr,
+				 (t->height - 1) * t->pitch + t->width * t->bytes * t->channels);
 	default:
 		return CUDA_ERROR_NOT_SUPPORTED;
 	}
@@ -189,7 +213,8 @@ struct origin {
 static struct origin *origins;
 static pthread_mutex_t origins_mutex = PTHREAD_MUTEX_INITIALIZER;
 
-static CUresult add(uint64_t *handle, const struct emu_texture *t, const CUDA_RESOURCE_DESC *r, const CUDA_TEXTURE_DESC *x)
+static CUresult add(uint64_t *handle, const struct emu_texture *t, const CUDA_RESOURCE_DESC *r,
+		    const CUDA_TEXTURE_DESC *x)
 {
 	struct origin *o = calloc(1, sizeof(*o));
 
@@ -254,8 +279,8 @@ static CUresult recall(uint64_t handle, CUDA_RESOURCE_DESC *r, CUDA_TEXTURE_DESC
 	return rc;
 }
 
-CUresult CUDAAPI cuTexObjectCreate(CUtexObject *object, const CUDA_RESOURCE_DESC *r, const CUDA_TEXTURE_DESC *x,
-				   const CUDA_RESOURCE_VIEW_DESC *view)
+CUresult CUDAAPI cuTexObjectCreate(CUtexObject *object, const CUDA_RESOURCE_DESC *r,
+				   const CUDA_TEXTURE_DESC *x, const CUDA_RESOURCE_VIEW_DESC *view)
 {
 	struct emu_texture t = { 0 };
 	struct CUctx_st *ctx;
@@ -275,7 +300,8 @@ CUresult CUDAAPI cuTexObjectCreate(CUtexObject *object, const CUDA_RESOURCE_DESC
 	t.filter = (uint8_t)x->filterMode;
 	t.normalized_coords = !!(x->flags & CU_TRSF_NORMALIZED_COORDINATES);
 	t.srgb = !!(x->flags & CU_TRSF_SRGB);
-	t.normalized_read = t.texel != EMU_TEXEL_FLOAT && t.bytes <= 2 && !(x->flags & CU_TRSF_READ_AS_INTEGER);
+	t.normalized_read =
+		t.texel != EMU_TEXEL_FLOAT && t.bytes <= 2 && !(x->flags & CU_TRSF_READ_AS_INTEGER);
 	/* linear filtering is of floats only; integers that are read as integers have none */
 	if (t.filter && t.texel != EMU_TEXEL_FLOAT && !t.normalized_read)
 		return CUDA_ERROR_INVALID_VALUE;

@@ -24,8 +24,11 @@ static CUresult copy_box(struct CUctx_st *ctx, struct emu_task *t)
 	(void)ctx;
 	for (uint64_t z = 0; z < b->depth; z++)
 		for (uint64_t y = 0; y < b->height; y++)
-			memmove((void *)(uintptr_t)(b->dst.at + z * b->dst.slice + y * b->dst.pitch),
-				(const void *)(uintptr_t)(b->src.at + z * b->src.slice + y * b->src.pitch), b->width);
+			memmove((void *)(uintptr_t)(b->dst.at + z * b->dst.slice +
+						    y * b->dst.pitch),
+				(const void *)(uintptr_t)(b->src.at + z * b->src.slice +
+							  y * b->src.pitch),
+				b->width);
 	return CUDA_SUCCESS;
 }
 
@@ -43,8 +46,9 @@ static CUresult in_array(const struct end *e, const struct box *b, struct place 
 
 	if (!a || a->magic != EMU_MAGIC_ARRAY)
 		return CUDA_ERROR_INVALID_HANDLE;
-	if (e->x > a->pitch || b->width > a->row_bytes || e->x > a->row_bytes - b->width || e->y > a->rows ||
-	    b->height > a->rows - e->y || e->z > a->layers || b->depth > a->layers - e->z)
+	if (e->x > a->pitch || b->width > a->row_bytes || e->x > a->row_bytes - b->width ||
+	    e->y > a->rows || b->height > a->rows - e->y || e->z > a->layers ||
+	    b->depth > a->layers - e->z)
 		return CUDA_ERROR_INVALID_VALUE;
 	p->at = a->base + e->z * a->slice + e->y * a->pitch + e->x;
 	p->pitch = a->pitch;
@@ -54,16 +58,19 @@ static CUresult in_array(const struct end *e, const struct box *b, struct place 
 
 static CUresult in_memory(const struct end *e, const struct box *b, struct place *p)
 {
-	enum emu_end kind = e->type == CU_MEMORYTYPE_HOST ? EMU_END_HOST :
-			    e->type == CU_MEMORYTYPE_DEVICE ? EMU_END_DEVICE : EMU_END_ANY;
+	enum emu_end kind = e->type == CU_MEMORYTYPE_HOST   ? EMU_END_HOST :
+			    e->type == CU_MEMORYTYPE_DEVICE ? EMU_END_DEVICE :
+							      EMU_END_ANY;
 	uint64_t base = e->type == CU_MEMORYTYPE_HOST ? e->host : e->device, span;
 	struct emu_range r;
 
 	p->pitch = e->pitch ? e->pitch : b->width;
-	if (p->pitch > UINT32_MAX || e->height > UINT32_MAX || e->y > UINT32_MAX || e->z > UINT32_MAX)
+	if (p->pitch > UINT32_MAX || e->height > UINT32_MAX || e->y > UINT32_MAX ||
+	    e->z > UINT32_MAX)
 		return CUDA_ERROR_INVALID_VALUE;
 	p->slice = p->pitch * (e->height ? e->height : b->height);
-	if ((b->height > 1 && p->pitch < b->width) || (b->depth > 1 && p->slice < p->pitch * b->height))
+	if ((b->height > 1 && p->pitch < b->width) ||
+	    (b->depth > 1 && p->slice < p->pitch * b->height))
 		return CUDA_ERROR_INVALID_VALUE;
 	p->at = base + e->z * p->slice + e->y * p->pitch + e->x;
 	span = (b->depth - 1) * p->slice + (b->height - 1) * p->pitch + b->width;
@@ -76,18 +83,25 @@ static CUresult locate(const struct end *e, const struct box *b, struct place *p
 {
 	memset(p, 0, sizeof(*p));
 	switch (e->type) {
-	case CU_MEMORYTYPE_ARRAY: return in_array(e, b, p);
-	case CU_MEMORYTYPE_HOST: case CU_MEMORYTYPE_DEVICE: case CU_MEMORYTYPE_UNIFIED: return in_memory(e, b, p);
-	default: return CUDA_ERROR_INVALID_VALUE;
+	case CU_MEMORYTYPE_ARRAY:
+		return in_array(e, b, p);
+	case CU_MEMORYTYPE_HOST:
+	case CU_MEMORYTYPE_DEVICE:
+	case CU_MEMORYTYPE_UNIFIED:
+		return in_memory(e, b, p);
+	default:
+		return CUDA_ERROR_INVALID_VALUE;
 	}
 }
 
 CUresult emu_box_task(const CUDA_MEMCPY3D *c, struct emu_task **task, int *pageable)
 {
-	struct end dst = { c->dstMemoryType, (uintptr_t)c->dstHost, c->dstDevice, c->dstArray, c->dstPitch, c->dstHeight,
-			   c->dstXInBytes, c->dstY, c->dstZ };
-	struct end src = { c->srcMemoryType, (uintptr_t)c->srcHost, c->srcDevice, c->srcArray, c->srcPitch, c->srcHeight,
-			   c->srcXInBytes, c->srcY, c->srcZ };
+	struct end dst = { c->dstMemoryType, (uintptr_t)c->dstHost, c->dstDevice,   c->dstArray,
+			   c->dstPitch,      c->dstHeight,          c->dstXInBytes, c->dstY,
+			   c->dstZ };
+	struct end src = { c->srcMemoryType, (uintptr_t)c->srcHost, c->srcDevice,   c->srcArray,
+			   c->srcPitch,      c->srcHeight,          c->srcXInBytes, c->srcY,
+			   c->srcZ };
 	struct box b = { .width = c->WidthInBytes, .height = c->Height, .depth = c->Depth };
 	struct emu_task *t;
 

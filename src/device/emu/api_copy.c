@@ -17,11 +17,11 @@ CUresult emu_copy_check(enum emu_end e, uint64_t ptr, uint64_t bytes)
 	if (e == EMU_END_DEVICE && emu_mem_find(emu.mem, ptr, bytes, &r))
 		return CUDA_ERROR_INVALID_VALUE;
 	/* unified addressing: a range that begins inside an allocation must end inside it */
-	if (e == EMU_END_ANY && !emu_mem_find(emu.mem, ptr, 1, &r) && emu_mem_find(emu.mem, ptr, bytes, &r))
+	if (e == EMU_END_ANY && !emu_mem_find(emu.mem, ptr, 1, &r) &&
+	    emu_mem_find(emu.mem, ptr, bytes, &r))
 		return CUDA_ERROR_INVALID_VALUE;
 	return CUDA_SUCCESS;
 }
-
 
 static CUresult copy_rows(struct CUctx_st *ctx, struct emu_task *t)
 {
@@ -49,7 +49,8 @@ CUresult emu_copy_enqueue(struct CUctx_st *ctx, CUstream stream, struct emu_task
 	return sync ? emu_stream_wait(s, seq) : CUDA_SUCCESS;
 }
 
-static CUresult copy(uint64_t dst, enum emu_end de, uint64_t src, enum emu_end se, uint64_t bytes, CUstream stream, int sync)
+static CUresult copy(uint64_t dst, enum emu_end de, uint64_t src, enum emu_end se, uint64_t bytes,
+		     CUstream stream, int sync)
 {
 	struct CUctx_st *ctx;
 	struct CUstream_st *s;
@@ -116,7 +117,8 @@ CUresult CUDAAPI cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t bytes, C
 	return copy(dst, EMU_END_ANY, src, EMU_END_ANY, bytes, stream, 0);
 }
 
-CUresult CUDAAPI cuMemcpyHtoDAsync_v2(CUdeviceptr dst, const void *src, size_t bytes, CUstream stream)
+CUresult CUDAAPI cuMemcpyHtoDAsync_v2(CUdeviceptr dst, const void *src, size_t bytes,
+				      CUstream stream)
 {
 	return copy(dst, EMU_END_DEVICE, (uintptr_t)src, EMU_END_HOST, bytes, stream, 0);
 }
@@ -126,7 +128,8 @@ CUresult CUDAAPI cuMemcpyDtoHAsync_v2(void *dst, CUdeviceptr src, size_t bytes, 
 	return copy((uintptr_t)dst, EMU_END_HOST, src, EMU_END_DEVICE, bytes, stream, 0);
 }
 
-CUresult CUDAAPI cuMemcpyDtoDAsync_v2(CUdeviceptr dst, CUdeviceptr src, size_t bytes, CUstream stream)
+CUresult CUDAAPI cuMemcpyDtoDAsync_v2(CUdeviceptr dst, CUdeviceptr src, size_t bytes,
+				      CUstream stream)
 {
 	return copy(dst, EMU_END_DEVICE, src, EMU_END_DEVICE, bytes, stream, 0);
 }
@@ -156,8 +159,10 @@ CUresult emu_set_task(const CUDA_MEMSET_NODE_PARAMS *p, struct emu_task **task)
 	uint32_t size = p->elementSize;
 	struct emu_task *t;
 
-	if ((size != 1 && size != 2 && size != 4) || p->dst & (size - 1) || width > UINT64_MAX / 8 ||
-	    (height > 1 && (pitch < width * size || pitch & (size - 1))) || pitch > UINT32_MAX || height > UINT32_MAX)
+	if ((size != 1 && size != 2 && size != 4) || p->dst & (size - 1) ||
+	    width > UINT64_MAX / 8 ||
+	    (height > 1 && (pitch < width * size || pitch & (size - 1))) || pitch > UINT32_MAX ||
+	    height > UINT32_MAX)
 		return CUDA_ERROR_INVALID_VALUE;
 	EMU_TRY(emu_copy_check(EMU_END_DEVICE, p->dst, (height - 1) * pitch + width * size));
 	t = emu_task_new(EMU_T_FN);
@@ -175,7 +180,8 @@ CUresult emu_set_task(const CUDA_MEMSET_NODE_PARAMS *p, struct emu_task **task)
 	return CUDA_SUCCESS;
 }
 
-static CUresult set(CUdeviceptr dst, uint32_t value, uint32_t size, uint64_t width, uint64_t height, uint64_t pitch, CUstream stream)
+static CUresult set(CUdeviceptr dst, uint32_t value, uint32_t size, uint64_t width, uint64_t height,
+		    uint64_t pitch, CUstream stream)
 {
 	CUDA_MEMSET_NODE_PARAMS p = { dst, pitch, value, size, width, height };
 	struct CUctx_st *ctx;
@@ -204,17 +210,20 @@ CUresult CUDAAPI cuMemsetD32_v2(CUdeviceptr dst, unsigned int value, size_t n)
 	return set(dst, value, 4, n, 1, 0, NULL);
 }
 
-CUresult CUDAAPI cuMemsetD2D8_v2(CUdeviceptr dst, size_t pitch, unsigned char value, size_t width, size_t height)
+CUresult CUDAAPI cuMemsetD2D8_v2(CUdeviceptr dst, size_t pitch, unsigned char value, size_t width,
+				 size_t height)
 {
 	return set(dst, value, 1, width, height, pitch, NULL);
 }
 
-CUresult CUDAAPI cuMemsetD2D16_v2(CUdeviceptr dst, size_t pitch, unsigned short value, size_t width, size_t height)
+CUresult CUDAAPI cuMemsetD2D16_v2(CUdeviceptr dst, size_t pitch, unsigned short value, size_t width,
+				  size_t height)
 {
 	return set(dst, value, 2, width, height, pitch, NULL);
 }
 
-CUresult CUDAAPI cuMemsetD2D32_v2(CUdeviceptr dst, size_t pitch, unsigned int value, size_t width, size_t height)
+CUresult CUDAAPI cuMemsetD2D32_v2(CUdeviceptr dst, size_t pitch, unsigned int value, size_t width,
+				  size_t height)
 {
 	return set(dst, value, 4, width, height, pitch, NULL);
 }
@@ -234,31 +243,35 @@ CUresult CUDAAPI cuMemsetD32Async(CUdeviceptr dst, unsigned int value, size_t n,
 	return set(dst, value, 4, n, 1, 0, stream);
 }
 
-CUresult CUDAAPI cuMemsetD2D8Async(CUdeviceptr dst, size_t pitch, unsigned char value, size_t width, size_t height, CUstream stream)
+CUresult CUDAAPI cuMemsetD2D8Async(CUdeviceptr dst, size_t pitch, unsigned char value, size_t width,
+				   size_t height, CUstream stream)
 {
 	return set(dst, value, 1, width, height, pitch, stream);
 }
 
-CUresult CUDAAPI cuMemsetD2D16Async(CUdeviceptr dst, size_t pitch, unsigned short value, size_t width, size_t height, CUstream stream)
+CUresult CUDAAPI cuMemsetD2D16Async(CUdeviceptr dst, size_t pitch, unsigned short value,
+				    size_t width, size_t height, CUstream stream)
 {
 	return set(dst, value, 2, width, height, pitch, stream);
 }
 
-CUresult CUDAAPI cuMemsetD2D32Async(CUdeviceptr dst, size_t pitch, unsigned int value, size_t width, size_t height, CUstream stream)
+CUresult CUDAAPI cuMemsetD2D32Async(CUdeviceptr dst, size_t pitch, unsigned int value, size_t width,
+				    size_t height, CUstream stream)
 {
 	return set(dst, value, 4, width, height, pitch, stream);
 }
 
 /* There is one device, so the memory of all contexts is the peer's as well. */
-CUresult CUDAAPI cuMemcpyPeerAsync(CUdeviceptr dst, CUcontext dst_ctx, CUdeviceptr src, CUcontext src_ctx, size_t bytes,
-				   CUstream stream)
+CUresult CUDAAPI cuMemcpyPeerAsync(CUdeviceptr dst, CUcontext dst_ctx, CUdeviceptr src,
+				   CUcontext src_ctx, size_t bytes, CUstream stream)
 {
 	(void)dst_ctx;
 	(void)src_ctx;
 	return copy(dst, EMU_END_DEVICE, src, EMU_END_DEVICE, bytes, stream, 0);
 }
 
-CUresult CUDAAPI cuMemcpyPeer(CUdeviceptr dst, CUcontext dst_ctx, CUdeviceptr src, CUcontext src_ctx, size_t bytes)
+CUresult CUDAAPI cuMemcpyPeer(CUdeviceptr dst, CUcontext dst_ctx, CUdeviceptr src,
+			      CUcontext src_ctx, size_t bytes)
 {
 	return cuMemcpyPeerAsync(dst, dst_ctx, src, src_ctx, bytes, NULL);
 }

@@ -39,7 +39,8 @@ CUresult emu_enter(struct CUctx_st **ctx)
 
 static struct CUctx_st *create(unsigned int flags)
 {
-	struct CUctx_st *ctx = emu_handle_take(EMU_H_CTX, sizeof(*ctx), offsetof(struct CUctx_st, next));
+	struct CUctx_st *ctx =
+		emu_handle_take(EMU_H_CTX, sizeof(*ctx), offsetof(struct CUctx_st, next));
 
 	if (!ctx)
 		return NULL;
@@ -213,13 +214,15 @@ CUresult CUDAAPI cuCtxCreate_v2(CUcontext *out, unsigned int flags, CUdevice dev
 	return CUDA_SUCCESS;
 }
 
-CUresult CUDAAPI cuCtxCreate_v3(CUcontext *out, CUexecAffinityParam *params, int n, unsigned int flags, CUdevice dev)
+CUresult CUDAAPI cuCtxCreate_v3(CUcontext *out, CUexecAffinityParam *params, int n,
+				unsigned int flags, CUdevice dev)
 {
 	(void)params;
 	return n ? CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY : cuCtxCreate_v2(out, flags, dev);
 }
 
-CUresult CUDAAPI cuCtxCreate_v4(CUcontext *out, CUctxCreateParams *params, unsigned int flags, CUdevice dev)
+CUresult CUDAAPI cuCtxCreate_v4(CUcontext *out, CUctxCreateParams *params, unsigned int flags,
+				CUdevice dev)
 {
 	return params ? CUDA_ERROR_NOT_SUPPORTED : cuCtxCreate_v2(out, flags, dev);
 }

@@ -27,7 +27,8 @@ static CUresult check_exec(const struct CUgraphExec_st *e)
 /* A graph's kernels went with their context: it may only be destroyed. */
 static CUresult check_alive(const struct CUctx_st *ctx, uint64_t id)
 {
-	return ctx->magic == EMU_MAGIC_CTX && ctx->id == id ? CUDA_SUCCESS : CUDA_ERROR_CONTEXT_IS_DESTROYED;
+	return ctx->magic == EMU_MAGIC_CTX && ctx->id == id ? CUDA_SUCCESS :
+							      CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
 
 CUresult CUDAAPI cuGraphCreate(CUgraph *graph, unsigned int flags)
@@ -69,8 +70,8 @@ static CUresult check_place(CUgraphNode *node, CUgraph graph, const CUgraphNode 
 	return CUDA_SUCCESS;
 }
 
-static CUresult add(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps, size_t n, CUgraphNodeType type,
-		    struct emu_task *task)
+static CUresult add(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps, size_t n,
+		    CUgraphNodeType type, struct emu_task *task)
 {
 	*node = emu_graph_add(graph, type, task, deps, n);
 	if (*node)
@@ -80,7 +81,8 @@ static CUresult add(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps, s
 	return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-static CUresult kernel_task(struct CUctx_st *ctx, const CUDA_KERNEL_NODE_PARAMS *p, struct emu_task **t)
+static CUresult kernel_task(struct CUctx_st *ctx, const CUDA_KERNEL_NODE_PARAMS *p,
+			    struct emu_task **t)
 {
 	CUlaunchConfig c = { 0 };
 
@@ -93,7 +95,8 @@ static CUresult kernel_task(struct CUctx_st *ctx, const CUDA_KERNEL_NODE_PARAMS 
 	c.blockDimY = p->blockDimY;
 	c.blockDimZ = p->blockDimZ;
 	c.sharedMemBytes = p->sharedMemBytes;
-	return emu_launch_task(ctx, &c, p->func ? p->func : (CUfunction)p->kern, p->kernelParams, p->extra, 0, t);
+	return emu_launch_task(ctx, &c, p->func ? p->func : (CUfunction)p->kern, p->kernelParams,
+			       p->extra, 0, t);
 }
 
 static CUresult copy_task(const CUDA_MEMCPY3D *p, struct emu_task **t)
@@ -110,8 +113,8 @@ static CUresult set_task(const CUDA_MEMSET_NODE_PARAMS *p, struct emu_task **t)
 	return p && p->width && p->height ? emu_set_task(p, t) : CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult CUDAAPI cuGraphAddKernelNode_v2(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps, size_t n,
-					 const CUDA_KERNEL_NODE_PARAMS *p)
+CUresult CUDAAPI cuGraphAddKernelNode_v2(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps,
+					 size_t n, const CUDA_KERNEL_NODE_PARAMS *p)
 {
 	struct emu_task *t;
 
@@ -120,8 +123,8 @@ CUresult CUDAAPI cuGraphAddKernelNode_v2(CUgraphNode *node, CUgraph graph, const
 	return add(node, graph, deps, n, CU_GRAPH_NODE_TYPE_KERNEL, t);
 }
 
-CUresult CUDAAPI cuGraphAddMemcpyNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps, size_t n,
-				      const CUDA_MEMCPY3D *p, CUcontext ctx)
+CUresult CUDAAPI cuGraphAddMemcpyNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps,
+				      size_t n, const CUDA_MEMCPY3D *p, CUcontext ctx)
 {
 	struct emu_task *t;
 
@@ -131,8 +134,8 @@ CUresult CUDAAPI cuGraphAddMemcpyNode(CUgraphNode *node, CUgraph graph, const CU
 	return add(node, graph, deps, n, CU_GRAPH_NODE_TYPE_MEMCPY, t);
 }
 
-CUresult CUDAAPI cuGraphAddMemsetNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps, size_t n,
-				      const CUDA_MEMSET_NODE_PARAMS *p, CUcontext ctx)
+CUresult CUDAAPI cuGraphAddMemsetNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps,
+				      size_t n, const CUDA_MEMSET_NODE_PARAMS *p, CUcontext ctx)
 {
 	struct emu_task *t;
 
@@ -142,8 +145,8 @@ CUresult CUDAAPI cuGraphAddMemsetNode(CUgraphNode *node, CUgraph graph, const CU
 	return add(node, graph, deps, n, CU_GRAPH_NODE_TYPE_MEMSET, t);
 }
 
-CUresult CUDAAPI cuGraphAddHostNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps, size_t n,
-				    const CUDA_HOST_NODE_PARAMS *p)
+CUresult CUDAAPI cuGraphAddHostNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps,
+				    size_t n, const CUDA_HOST_NODE_PARAMS *p)
 {
 	struct emu_task *t;
 
@@ -154,13 +157,15 @@ CUresult CUDAAPI cuGraphAddHostNode(CUgraphNode *node, CUgraph graph, const CUgr
 	return add(node, graph, deps, n, CU_GRAPH_NODE_TYPE_HOST, t);
 }
 
-CUresult CUDAAPI cuGraphAddEmptyNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps, size_t n)
+CUresult CUDAAPI cuGraphAddEmptyNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps,
+				     size_t n)
 {
 	EMU_TRY(check_place(node, graph, deps, n));
 	return add(node, graph, deps, n, CU_GRAPH_NODE_TYPE_EMPTY, NULL);
 }
 
-CUresult CUDAAPI cuGraphAddChildGraphNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps, size_t n, CUgraph child)
+CUresult CUDAAPI cuGraphAddChildGraphNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps,
+					  size_t n, CUgraph child)
 {
 	struct CUgraph_st *copy;
 
@@ -176,8 +181,8 @@ CUresult CUDAAPI cuGraphAddChildGraphNode(CUgraphNode *node, CUgraph graph, cons
 	return CUDA_SUCCESS;
 }
 
-static CUresult add_event(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps, size_t n, CUevent event,
-			  enum emu_task_kind kind, CUgraphNodeType type)
+static CUresult add_event(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps, size_t n,
+			  CUevent event, enum emu_task_kind kind, CUgraphNodeType type)
 {
 	struct emu_task *t;
 
@@ -195,14 +200,18 @@ static CUresult add_event(CUgraphNode *node, CUgraph graph, const CUgraphNode *d
 	return add(node, graph, deps, n, type, t);
 }
 
-CUresult CUDAAPI cuGraphAddEventRecordNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps, size_t n, CUevent event)
+CUresult CUDAAPI cuGraphAddEventRecordNode(CUgraphNode *node, CUgraph graph,
+					   const CUgraphNode *deps, size_t n, CUevent event)
 {
-	return add_event(node, graph, deps, n, event, EMU_T_RECORD, CU_GRAPH_NODE_TYPE_EVENT_RECORD);
+	return add_event(node, graph, deps, n, event, EMU_T_RECORD,
+			 CU_GRAPH_NODE_TYPE_EVENT_RECORD);
 }
 
-CUresult CUDAAPI cuGraphAddEventWaitNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps, size_t n, CUevent event)
+CUresult CUDAAPI cuGraphAddEventWaitNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps,
+					 size_t n, CUevent event)
 {
-	return add_event(node, graph, deps, n, event, EMU_T_WAIT_EVENT, CU_GRAPH_NODE_TYPE_WAIT_EVENT);
+	return add_event(node, graph, deps, n, event, EMU_T_WAIT_EVENT,
+			 CU_GRAPH_NODE_TYPE_WAIT_EVENT);
 }
 
 CUresult CUDAAPI cuGraphKernelNodeGetParams_v2(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS *p)
@@ -247,7 +256,8 @@ CUresult CUDAAPI cuGraphKernelNodeSetParams_v2(CUgraphNode node, const CUDA_KERN
 	return CUDA_SUCCESS;
 }
 
-CUresult CUDAAPI cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, unsigned long long flags)
+CUresult CUDAAPI cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph,
+					     unsigned long long flags)
 {
 	(void)flags; /* flags for memory nodes and uploads, which do not exist here */
 	EMU_TRY(emu_graph_check(graph));
@@ -258,7 +268,8 @@ CUresult CUDAAPI cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, u
 	return *exec ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult CUDAAPI cuGraphInstantiateWithParams(CUgraphExec *exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *p)
+CUresult CUDAAPI cuGraphInstantiateWithParams(CUgraphExec *exec, CUgraph graph,
+					      CUDA_GRAPH_INSTANTIATE_PARAMS *p)
 {
 	CUresult rc;
 
@@ -266,7 +277,8 @@ CUresult CUDAAPI cuGraphInstantiateWithParams(CUgraphExec *exec, CUgraph graph, 
 		return CUDA_ERROR_INVALID_VALUE;
 	rc = cuGraphInstantiateWithFlags(exec, graph, p->flags);
 	p->hErrNode_out = NULL;
-	p->result_out = rc == CUDA_SUCCESS ? CUDA_GRAPH_INSTANTIATE_SUCCESS : CUDA_GRAPH_INSTANTIATE_ERROR;
+	p->result_out =
+		rc == CUDA_SUCCESS ? CUDA_GRAPH_INSTANTIATE_SUCCESS : CUDA_GRAPH_INSTANTIATE_ERROR;
 	return rc;
 }
 
@@ -336,7 +348,8 @@ static CUresult replace(CUgraphExec exec, CUgraphNode node, struct emu_task *t)
 	return steps ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-CUresult CUDAAPI cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS *p)
+CUresult CUDAAPI cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node,
+						   const CUDA_KERNEL_NODE_PARAMS *p)
 {
 	struct emu_task *t;
 
@@ -345,7 +358,8 @@ CUresult CUDAAPI cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode
 	return replace(exec, node, t);
 }
 
-CUresult CUDAAPI cuGraphExecMemcpyNodeSetParams(CUgraphExec exec, CUgraphNode node, const CUDA_MEMCPY3D *p, CUcontext ctx)
+CUresult CUDAAPI cuGraphExecMemcpyNodeSetParams(CUgraphExec exec, CUgraphNode node,
+						const CUDA_MEMCPY3D *p, CUcontext ctx)
 {
 	struct emu_task *t;
 
@@ -355,7 +369,8 @@ CUresult CUDAAPI cuGraphExecMemcpyNodeSetParams(CUgraphExec exec, CUgraphNode no
 	return replace(exec, node, t);
 }
 
-CUresult CUDAAPI cuGraphExecMemsetNodeSetParams(CUgraphExec exec, CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS *p, CUcontext ctx)
+CUresult CUDAAPI cuGraphExecMemsetNodeSetParams(CUgraphExec exec, CUgraphNode node,
+						const CUDA_MEMSET_NODE_PARAMS *p, CUcontext ctx)
 {
 	struct emu_task *t;
 
@@ -365,7 +380,8 @@ CUresult CUDAAPI cuGraphExecMemsetNodeSetParams(CUgraphExec exec, CUgraphNode no
 	return replace(exec, node, t);
 }
 
-CUresult CUDAAPI cuGraphExecHostNodeSetParams(CUgraphExec exec, CUgraphNode node, const CUDA_HOST_NODE_PARAMS *p)
+CUresult CUDAAPI cuGraphExecHostNodeSetParams(CUgraphExec exec, CUgraphNode node,
+					      const CUDA_HOST_NODE_PARAMS *p)
 {
 	struct emu_task *t;
 
@@ -377,7 +393,8 @@ CUresult CUDAAPI cuGraphExecHostNodeSetParams(CUgraphExec exec, CUgraphNode node
 }
 
 /* The same nodes in the same order, with what they do now. */
-CUresult CUDAAPI cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResultInfo *info)
+CUresult CUDAAPI cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph,
+				      CUgraphExecUpdateResultInfo *info)
 {
 	struct CUgraphExec_st *fresh;
 	CUgraphExecUpdateResult result = CU_GRAPH_EXEC_UPDATE_SUCCESS;

@@ -6,8 +6,9 @@
 
 #include "device/emu/graph.h"
 
-CUresult CUDAAPI cuGraphAddDependencies_v2(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
-					   const CUgraphEdgeData *edges, size_t n)
+CUresult CUDAAPI cuGraphAddDependencies_v2(CUgraph graph, const CUgraphNode *from,
+					   const CUgraphNode *to, const CUgraphEdgeData *edges,
+					   size_t n)
 {
 	(void)edges;
 	EMU_TRY(emu_graph_check(graph));
@@ -25,7 +26,8 @@ CUresult CUDAAPI cuGraphAddDependencies_v2(CUgraph graph, const CUgraphNode *fro
 }
 
 #undef cuGraphAddDependencies
-CUresult CUDAAPI cuGraphAddDependencies(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, size_t n)
+CUresult CUDAAPI cuGraphAddDependencies(CUgraph graph, const CUgraphNode *from,
+					const CUgraphNode *to, size_t n)
 {
 	return cuGraphAddDependencies_v2(graph, from, to, NULL, n);
 }
@@ -66,7 +68,8 @@ CUresult CUDAAPI cuGraphGetRootNodes(CUgraph graph, CUgraphNode *nodes, size_t *
 	return rc;
 }
 
-CUresult CUDAAPI cuGraphGetEdges_v2(CUgraph graph, CUgraphNode *from, CUgraphNode *to, CUgraphEdgeData *edges, size_t *n)
+CUresult CUDAAPI cuGraphGetEdges_v2(CUgraph graph, CUgraphNode *from, CUgraphNode *to,
+				    CUgraphEdgeData *edges, size_t *n)
 {
 	size_t at = 0;
 
@@ -90,7 +93,8 @@ CUresult CUDAAPI cuGraphGetEdges_v2(CUgraph graph, CUgraphNode *from, CUgraphNod
 	return CUDA_SUCCESS;
 }
 
-CUresult CUDAAPI cuGraphNodeGetDependencies_v2(CUgraphNode node, CUgraphNode *deps, CUgraphEdgeData *edges, size_t *n)
+CUresult CUDAAPI cuGraphNodeGetDependencies_v2(CUgraphNode node, CUgraphNode *deps,
+					       CUgraphEdgeData *edges, size_t *n)
 {
 	EMU_TRY(emu_node_check(node));
 	if (edges && n)

@@ -41,15 +41,17 @@ static CUresult dims_ok(const struct CUfunc_st *f, const CUlaunchConfig *c)
 {
 	const struct emu_program *p = f->program;
 	uint64_t threads = (uint64_t)c->blockDimX * c->blockDimY * c->blockDimZ;
-	uint32_t dynamic_max = f->dynamic_max ? (uint32_t)f->dynamic_max : EMU_SHARED_DEFAULT - p->shared_bytes;
+	uint32_t dynamic_max =
+		f->dynamic_max ? (uint32_t)f->dynamic_max : EMU_SHARED_DEFAULT - p->shared_bytes;
 	const uint32_t *req = f->ast->reqntid, *max = f->ast->maxntid;
 
 	if (!c->gridDimX || !c->gridDimY || !c->gridDimZ || !threads)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (threads > EMU_MAX_THREADS || c->blockDimZ > 64 || c->gridDimY > 65535 || c->gridDimZ > 65535 ||
-	    c->gridDimX > INT32_MAX)
+	if (threads > EMU_MAX_THREADS || c->blockDimZ > 64 || c->gridDimY > 65535 ||
+	    c->gridDimZ > 65535 || c->gridDimX > INT32_MAX)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (req[0] && (c->blockDimX != req[0] || c->blockDimY != (req[1] ? req[1] : 1) || c->blockDimZ != (req[2] ? req[2] : 1)))
+	if (req[0] && (c->blockDimX != req[0] || c->blockDimY != (req[1] ? req[1] : 1) ||
+		       c->blockDimZ != (req[2] ? req[2] : 1)))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (max[0] && threads > (uint64_t)max[0] * (max[1] ? max[1] : 1) * (max[2] ? max[2] : 1))
 		return CUDA_ERROR_INVALID_VALUE;
@@ -87,8 +89,8 @@ static void set_dims(struct emu_grid *g, const CUlaunchConfig *c)
 	g->dynamic_shared = c->sharedMemBytes;
 }
 
-CUresult emu_launch_task(struct CUctx_st *ctx, const CUlaunchConfig *c, CUfunction f, void **params, void **extra,
-			 int cooperative, struct emu_task **task)
+CUresult emu_launch_task(struct CUctx_st *ctx, const CUlaunchConfig *c, CUfunction f, void **params,
+			 void **extra, int cooperative, struct emu_task **task)
 {
 	struct emu_task *t;
 	struct emu_grid *g;
@@ -119,7 +121,8 @@ CUresult emu_launch_task(struct CUctx_st *ctx, const CUlaunchConfig *c, CUfuncti
 	rc = g->param ? gather(f->program, g->param, params, extra) : CUDA_ERROR_OUT_OF_MEMORY;
 	if (rc == CUDA_SUCCESS && cooperative) {
 		rc = g->total > (uint64_t)emu.config->sms * emu.config->blocks_per_sm ?
-			CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE : workspace(ctx, &g->workspace);
+			     CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE :
+			     workspace(ctx, &g->workspace);
 	}
 	if (rc != CUDA_SUCCESS) {
 		free(g->param);
@@ -131,7 +134,8 @@ CUresult emu_launch_task(struct CUctx_st *ctx, const CUlaunchConfig *c, CUfuncti
 	return CUDA_SUCCESS;
 }
 
-static CUresult launch(const CUlaunchConfig *c, CUfunction f, void **params, void **extra, int cooperative)
+static CUresult launch(const CUlaunchConfig *c, CUfunction f, void **params, void **extra,
+		       int cooperative)
 {
 	struct CUctx_st *ctx;
 	struct CUstream_st *s;
@@ -143,8 +147,9 @@ static CUresult launch(const CUlaunchConfig *c, CUfunction f, void **params, voi
 	return emu_stream_enqueue(s, t, NULL);
 }
 
-CUresult CUDAAPI cuLaunchKernel(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx,
-				unsigned int by, unsigned int bz, unsigned int shared, CUstream stream, void **params, void **extra)
+CUresult CUDAAPI cuLaunchKernel(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz,
+				unsigned int bx, unsigned int by, unsigned int bz,
+				unsigned int shared, CUstream stream, void **params, void **extra)
 {
 	CUlaunchConfig c = { gx, gy, gz, bx, by, bz, shared, stream, NULL, 0 };
 
@@ -153,7 +158,8 @@ CUresult CUDAAPI cuLaunchKernel(CUfunction f, unsigned int gx, unsigned int gy, 
 	return launch(&c, f, params, extra, 0);
 }
 
-CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **params, void **extra)
+CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **params,
+				  void **extra)
 {
 	int cooperative = 0;
 
@@ -166,14 +172,17 @@ CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, vo
 			cooperative = a->value.cooperative != 0;
 		/* a cluster of more than one block has shared memory that this device lacks */
 		if (a->id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION &&
-		    (a->value.clusterDim.x > 1 || a->value.clusterDim.y > 1 || a->value.clusterDim.z > 1))
+		    (a->value.clusterDim.x > 1 || a->value.clusterDim.y > 1 ||
+		     a->value.clusterDim.z > 1))
 			return CUDA_ERROR_INVALID_CLUSTER_SIZE;
 	}
 	return launch(config, f, params, extra, cooperative);
 }
 
-CUresult CUDAAPI cuLaunchCooperativeKernel(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx,
-					   unsigned int by, unsigned int bz, unsigned int shared, CUstream stream, void **params)
+CUresult CUDAAPI cuLaunchCooperativeKernel(CUfunction f, unsigned int gx, unsigned int gy,
+					   unsigned int gz, unsigned int bx, unsigned int by,
+					   unsigned int bz, unsigned int shared, CUstream stream,
+					   void **params)
 {
 	CUlaunchConfig c = { gx, gy, gz, bx, by, bz, shared, stream, NULL, 0 };
 
@@ -216,9 +225,12 @@ CUresult CUDAAPI cuLaunchHostFunc(CUstream stream, CUhostFn fn, void *data)
 	return emu_stream_enqueue(s, t, NULL);
 }
 
-/* Blocks of the function that are resident on an SM at once: the device's places, whatever their shape. */
-CUresult CUDAAPI cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, CUfunction f, int block_size,
-								      size_t dynamic_shared, unsigned int flags)
+/* Blocks of the function that are resident on an SM at once: the device's places, whatever their
+ * shape. */
+CUresult CUDAAPI cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, CUfunction f,
+								      int block_size,
+								      size_t dynamic_shared,
+								      unsigned int flags)
 {
 	(void)flags;
 	if (!blocks || block_size <= 0)
@@ -226,18 +238,24 @@ CUresult CUDAAPI cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *block
 	if (!emu_handle_is(f, EMU_MAGIC_FUNC, "a function"))
 		return CUDA_ERROR_INVALID_HANDLE;
 	EMU_TRY(emu_function_prepare(f, NULL));
-	*blocks = block_size > EMU_MAX_THREADS || f->program->shared_bytes + dynamic_shared > EMU_SHARED_MAX ?
-		0 : (int)emu.config->blocks_per_sm;
+	*blocks = block_size > EMU_MAX_THREADS ||
+				  f->program->shared_bytes + dynamic_shared > EMU_SHARED_MAX ?
+			  0 :
+			  (int)emu.config->blocks_per_sm;
 	return CUDA_SUCCESS;
 }
 
-CUresult CUDAAPI cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction f, int block_size, size_t dynamic_shared)
+CUresult CUDAAPI cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction f,
+							     int block_size, size_t dynamic_shared)
 {
-	return cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, f, block_size, dynamic_shared, 0);
+	return cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, f, block_size,
+								    dynamic_shared, 0);
 }
 
-CUresult CUDAAPI cuOccupancyMaxPotentialBlockSizeWithFlags(int *min_grid, int *block_size, CUfunction f, CUoccupancyB2DSize fn,
-							   size_t dynamic_shared, int limit, unsigned int flags)
+CUresult CUDAAPI cuOccupancyMaxPotentialBlockSizeWithFlags(int *min_grid, int *block_size,
+							   CUfunction f, CUoccupancyB2DSize fn,
+							   size_t dynamic_shared, int limit,
+							   unsigned int flags)
 {
 	int max;
 
@@ -252,13 +270,16 @@ CUresult CUDAAPI cuOccupancyMaxPotentialBlockSizeWithFlags(int *min_grid, int *b
 	return CUDA_SUCCESS;
 }
 
-CUresult CUDAAPI cuOccupancyMaxPotentialBlockSize(int *min_grid, int *block_size, CUfunction f, CUoccupancyB2DSize fn,
-						  size_t dynamic_shared, int limit)
+CUresult CUDAAPI cuOccupancyMaxPotentialBlockSize(int *min_grid, int *block_size, CUfunction f,
+						  CUoccupancyB2DSize fn, size_t dynamic_shared,
+						  int limit)
 {
-	return cuOccupancyMaxPotentialBlockSizeWithFlags(min_grid, block_size, f, fn, dynamic_shared, limit, 0);
+	return cuOccupancyMaxPotentialBlockSizeWithFlags(min_grid, block_size, f, fn,
+							 dynamic_shared, limit, 0);
 }
 
-CUresult CUDAAPI cuOccupancyAvailableDynamicSMemPerBlock(size_t *dynamic_shared, CUfunction f, int blocks, int block_size)
+CUresult CUDAAPI cuOccupancyAvailableDynamicSMemPerBlock(size_t *dynamic_shared, CUfunction f,
+							 int blocks, int block_size)
 {
 	if (!dynamic_shared || blocks <= 0 || block_size <= 0)
 		return CUDA_ERROR_INVALID_VALUE;

@@ -16,7 +16,7 @@
 
 struct CUlinkState_st {
 	uint32_t magic;
-	char *text;                  /* with its end */
+	char *text; /* with its end */
 	size_t len;
 	int complete;
 };
@@ -27,7 +27,8 @@ static CUresult check(const struct CUlinkState_st *s)
 	return s && s->magic == MAGIC ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
-CUresult CUDAAPI cuLinkCreate_v2(unsigned int n, CUjit_option *options, void **values, CUlinkState *state)
+CUresult CUDAAPI cuLinkCreate_v2(unsigned int n, CUjit_option *options, void **values,
+				 CUlinkState *state)
 {
 	struct CUctx_st *ctx;
 
@@ -48,7 +49,8 @@ CUresult CUDAAPI cuLinkCreate_v2(unsigned int n, CUjit_option *options, void **v
 static int is_header(const char *line)
 {
 	line += strspn(line, " \t");
-	return !strncmp(line, ".version", 8) || !strncmp(line, ".target", 7) || !strncmp(line, ".address_size", 13);
+	return !strncmp(line, ".version", 8) || !strncmp(line, ".target", 7) ||
+	       !strncmp(line, ".address_size", 13);
 }
 
 static CUresult add_text(struct CUlinkState_st *s, const char *text, size_t len)
@@ -93,8 +95,9 @@ static CUresult add_fatbin(struct CUlinkState_st *s, const void *data, size_t si
 	return rc;
 }
 
-CUresult CUDAAPI cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *data, size_t size, const char *name,
-				  unsigned int n, CUjit_option *options, void **values)
+CUresult CUDAAPI cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *data, size_t size,
+				  const char *name, unsigned int n, CUjit_option *options,
+				  void **values)
 {
 	/* the parser reads C strings: a terminator of ours, whatever the input has */
 	char *copy;
@@ -121,8 +124,8 @@ CUresult CUDAAPI cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *
 	return rc;
 }
 
-CUresult CUDAAPI cuLinkAddFile_v2(CUlinkState state, CUjitInputType type, const char *path, unsigned int n,
-				  CUjit_option *options, void **values)
+CUresult CUDAAPI cuLinkAddFile_v2(CUlinkState state, CUjitInputType type, const char *path,
+				  unsigned int n, CUjit_option *options, void **values)
 {
 	char *text;
 	size_t len;

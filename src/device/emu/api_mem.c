@@ -36,7 +36,8 @@ CUresult CUDAAPI cuMemAlloc_v2(CUdeviceptr *ptr, size_t bytes)
 	return alloc(ptr, bytes, EMU_MEM_DEVICE);
 }
 
-CUresult CUDAAPI cuMemAllocPitch_v2(CUdeviceptr *ptr, size_t *pitch, size_t width, size_t height, unsigned int element)
+CUresult CUDAAPI cuMemAllocPitch_v2(CUdeviceptr *ptr, size_t *pitch, size_t width, size_t height,
+				    unsigned int element)
 {
 	if (!pitch || (element != 4 && element != 8 && element != 16) || width > SIZE_MAX - 512)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -115,7 +116,9 @@ CUresult CUDAAPI cuMemHostRegister_v2(void *ptr, size_t bytes, unsigned int flag
 	EMU_TRY(emu_enter(&ctx));
 	if (!ptr || !bytes || flags > 15)
 		return CUDA_ERROR_INVALID_VALUE;
-	return emu_mem_register(emu.mem, (uintptr_t)ptr, bytes, flags, ctx->id) ? CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED : CUDA_SUCCESS;
+	return emu_mem_register(emu.mem, (uintptr_t)ptr, bytes, flags, ctx->id) ?
+		       CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED :
+		       CUDA_SUCCESS;
 }
 
 CUresult CUDAAPI cuMemHostUnregister(void *ptr)
@@ -124,12 +127,15 @@ CUresult CUDAAPI cuMemHostUnregister(void *ptr)
 
 	EMU_TRY(emu_enter(&ctx));
 	EMU_TRY(emu_ctx_wait(ctx));
-	return emu_free(ctx, (uintptr_t)ptr, 1u << EMU_MEM_REGISTERED) ? CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED : CUDA_SUCCESS;
+	return emu_free(ctx, (uintptr_t)ptr, 1u << EMU_MEM_REGISTERED) ?
+		       CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED :
+		       CUDA_SUCCESS;
 }
 
 static int host_range(const void *ptr, struct emu_range *r)
 {
-	return !emu_mem_find(emu.mem, (uintptr_t)ptr, 1, r) && (r->kind == EMU_MEM_HOST || r->kind == EMU_MEM_REGISTERED);
+	return !emu_mem_find(emu.mem, (uintptr_t)ptr, 1, r) &&
+	       (r->kind == EMU_MEM_HOST || r->kind == EMU_MEM_REGISTERED);
 }
 
 CUresult CUDAAPI cuMemHostGetDevicePointer_v2(CUdeviceptr *dptr, void *ptr, unsigned int flags)
@@ -156,7 +162,8 @@ CUresult CUDAAPI cuMemHostGetFlags(unsigned int *flags, void *ptr)
 	return CUDA_SUCCESS;
 }
 
-static CUresult pointer_attribute(void *data, CUpointer_attribute a, CUdeviceptr ptr, struct CUctx_st *ctx)
+static CUresult pointer_attribute(void *data, CUpointer_attribute a, CUdeviceptr ptr,
+				  struct CUctx_st *ctx)
 {
 	struct emu_range r;
 	int host;
@@ -165,25 +172,46 @@ static CUresult pointer_attribute(void *data, CUpointer_attribute a, CUdeviceptr
 		return CUDA_ERROR_INVALID_VALUE;
 	host = r.kind == EMU_MEM_HOST || r.kind == EMU_MEM_REGISTERED;
 	switch ((int)a) {
-	case CU_POINTER_ATTRIBUTE_CONTEXT: *(CUcontext *)data = ctx; break;
+	case CU_POINTER_ATTRIBUTE_CONTEXT:
+		*(CUcontext *)data = ctx;
+		break;
 	case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
 		*(unsigned int *)data = host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
 		break;
-	case CU_POINTER_ATTRIBUTE_DEVICE_POINTER: *(CUdeviceptr *)data = ptr; break;
+	case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
+		*(CUdeviceptr *)data = ptr;
+		break;
 	case CU_POINTER_ATTRIBUTE_HOST_POINTER:
 		if (!host && r.kind != EMU_MEM_MANAGED)
 			return CUDA_ERROR_INVALID_VALUE;
 		*(void **)data = (void *)(uintptr_t)ptr;
 		break;
-	case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS: *(int *)data = 0; break;
-	case CU_POINTER_ATTRIBUTE_BUFFER_ID: *(unsigned long long *)data = r.base; break;
-	case CU_POINTER_ATTRIBUTE_IS_MANAGED: *(unsigned int *)data = r.kind == EMU_MEM_MANAGED; break;
-	case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: *(int *)data = 0; break;
-	case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE: *(unsigned int *)data = 0; break;
-	case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR: *(CUdeviceptr *)data = r.base; break;
-	case CU_POINTER_ATTRIBUTE_RANGE_SIZE: *(size_t *)data = r.size; break;
-	case CU_POINTER_ATTRIBUTE_MAPPED: *(unsigned int *)data = 1; break;
-	default: return CUDA_ERROR_NOT_SUPPORTED;
+	case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
+		*(int *)data = 0;
+		break;
+	case CU_POINTER_ATTRIBUTE_BUFFER_ID:
+		*(unsigned long long *)data = r.base;
+		break;
+	case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+		*(unsigned int *)data = r.kind == EMU_MEM_MANAGED;
+		break;
+	case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+		*(int *)data = 0;
+		break;
+	case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+		*(unsigned int *)data = 0;
+		break;
+	case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+		*(CUdeviceptr *)data = r.base;
+		break;
+	case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+		*(size_t *)data = r.size;
+		break;
+	case CU_POINTER_ATTRIBUTE_MAPPED:
+		*(unsigned int *)data = 1;
+		break;
+	default:
+		return CUDA_ERROR_NOT_SUPPORTED;
 	}
 	return CUDA_SUCCESS;
 }
@@ -199,8 +227,12 @@ CUresult CUDAAPI cuPointerGetAttribute(void *data, CUpointer_attribute attribute
 static size_t attribute_size(CUpointer_attribute a)
 {
 	switch ((int)a) {
-	case CU_POINTER_ATTRIBUTE_CONTEXT: case CU_POINTER_ATTRIBUTE_DEVICE_POINTER: case CU_POINTER_ATTRIBUTE_HOST_POINTER:
-	case CU_POINTER_ATTRIBUTE_BUFFER_ID: case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR: case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+	case CU_POINTER_ATTRIBUTE_CONTEXT:
+	case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
+	case CU_POINTER_ATTRIBUTE_HOST_POINTER:
+	case CU_POINTER_ATTRIBUTE_BUFFER_ID:
+	case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+	case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
 		return 8;
 	default:
 		return 4;
@@ -208,7 +240,8 @@ static size_t attribute_size(CUpointer_attribute a)
 }
 
 /* Unlike cuPointerGetAttribute, an unknown pointer is no error here: its attributes are 0. */
-CUresult CUDAAPI cuPointerGetAttributes(unsigned int n, CUpointer_attribute *attributes, void **data, CUdeviceptr ptr)
+CUresult CUDAAPI cuPointerGetAttributes(unsigned int n, CUpointer_attribute *attributes,
+					void **data, CUdeviceptr ptr)
 {
 	struct CUctx_st *ctx;
 

@@ -19,8 +19,12 @@ static void jit_options(struct jit *j, unsigned int n, CUjit_option *options, vo
 	memset(j, 0, sizeof(*j));
 	for (unsigned int i = 0; options && values && i < n; i++) {
 		switch (options[i]) {
-		case CU_JIT_INFO_LOG_BUFFER: j->info = values[i]; break;
-		case CU_JIT_ERROR_LOG_BUFFER: j->error = values[i]; break;
+		case CU_JIT_INFO_LOG_BUFFER:
+			j->info = values[i];
+			break;
+		case CU_JIT_ERROR_LOG_BUFFER:
+			j->error = values[i];
+			break;
 		case CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES:
 			j->info_size = (uintptr_t)values[i] & 0xffffffffu;
 			j->info_value = &values[i];
@@ -29,7 +33,8 @@ static void jit_options(struct jit *j, unsigned int n, CUjit_option *options, vo
 			j->error_size = (uintptr_t)values[i] & 0xffffffffu;
 			j->error_value = &values[i];
 			break;
-		default: break;
+		default:
+			break;
 		}
 	}
 }
@@ -46,7 +51,8 @@ static void jit_log(struct jit *j, const char *text)
 		*j->error_value = (void *)(uintptr_t)strlen(text);
 }
 
-static CUresult load(struct CUctx_st *ctx, const void *image, struct jit *j, struct CUmod_st **module)
+static CUresult load(struct CUctx_st *ctx, const void *image, struct jit *j,
+		     struct CUmod_st **module)
 {
 	struct gs_error err = { "" };
 	CUresult rc = emu_image_load(ctx, image, module, &err);
@@ -65,7 +71,8 @@ static void attach(struct CUctx_st *ctx, struct CUmod_st *m)
 	pthread_mutex_unlock(&ctx->mutex);
 }
 
-CUresult CUDAAPI cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int n, CUjit_option *options, void **values)
+CUresult CUDAAPI cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int n,
+				    CUjit_option *options, void **values)
 {
 	struct CUctx_st *ctx;
 	struct jit j;
@@ -137,7 +144,8 @@ CUresult CUDAAPI cuModuleLoad(CUmodule *module, const char *fname)
 
 static CUresult check_module(struct CUmod_st *m)
 {
-	return emu_handle_is(m, EMU_MAGIC_MODULE, "a module") ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+	return emu_handle_is(m, EMU_MAGIC_MODULE, "a module") ? CUDA_SUCCESS :
+								CUDA_ERROR_INVALID_HANDLE;
 }
 
 CUresult CUDAAPI cuModuleUnload(CUmodule module)
@@ -165,7 +173,8 @@ CUresult CUDAAPI cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
 
 	if (!mode)
 		return CUDA_ERROR_INVALID_VALUE;
-	*mode = named && strcmp(named, "EAGER") == 0 ? CU_MODULE_EAGER_LOADING : CU_MODULE_LAZY_LOADING;
+	*mode = named && strcmp(named, "EAGER") == 0 ? CU_MODULE_EAGER_LOADING :
+						       CU_MODULE_LAZY_LOADING;
 	return CUDA_SUCCESS;
 }
 
@@ -198,7 +207,8 @@ CUresult CUDAAPI cuModuleEnumerateFunctions(CUfunction *functions, unsigned int 
 	return CUDA_SUCCESS;
 }
 
-CUresult CUDAAPI cuModuleGetGlobal_v2(CUdeviceptr *ptr, size_t *bytes, CUmodule module, const char *name)
+CUresult CUDAAPI cuModuleGetGlobal_v2(CUdeviceptr *ptr, size_t *bytes, CUmodule module,
+				      const char *name)
 {
 	struct emu_variable *v;
 	struct CUctx_st *ctx;
@@ -217,9 +227,11 @@ CUresult CUDAAPI cuModuleGetGlobal_v2(CUdeviceptr *ptr, size_t *bytes, CUmodule 
 	return CUDA_SUCCESS;
 }
 
-/* Libraries: a module that belongs to no context in particular; here, to the one that is current. */
-CUresult CUDAAPI cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jit, void **jit_values,
-				   unsigned int njit, CUlibraryOption *options, void **values, unsigned int n)
+/* Libraries: a module that belongs to no context in particular; here, to the one that is current.
+ */
+CUresult CUDAAPI cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jit,
+				   void **jit_values, unsigned int njit, CUlibraryOption *options,
+				   void **values, unsigned int n)
 {
 	struct CUlib_st *lib;
 	struct jit j;
@@ -295,20 +307,23 @@ CUresult CUDAAPI cuLibraryGetModule(CUmodule *module, CUlibrary library)
 	return CUDA_SUCCESS;
 }
 
-CUresult CUDAAPI cuLibraryGetGlobal(CUdeviceptr *ptr, size_t *bytes, CUlibrary library, const char *name)
+CUresult CUDAAPI cuLibraryGetGlobal(CUdeviceptr *ptr, size_t *bytes, CUlibrary library,
+				    const char *name)
 {
 	EMU_TRY(check_library(library));
 	return cuModuleGetGlobal_v2(ptr, bytes, library->module, name);
 }
 
-CUresult CUDAAPI cuLibraryGetManaged(CUdeviceptr *ptr, size_t *bytes, CUlibrary library, const char *name)
+CUresult CUDAAPI cuLibraryGetManaged(CUdeviceptr *ptr, size_t *bytes, CUlibrary library,
+				     const char *name)
 {
 	return cuLibraryGetGlobal(ptr, bytes, library, name);
 }
 
 static CUresult check_function(const struct CUfunc_st *f)
 {
-	return emu_handle_is(f, EMU_MAGIC_FUNC, "a function") ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+	return emu_handle_is(f, EMU_MAGIC_FUNC, "a function") ? CUDA_SUCCESS :
+								CUDA_ERROR_INVALID_HANDLE;
 }
 
 CUresult CUDAAPI cuKernelGetFunction(CUfunction *func, CUkernel kernel)
@@ -347,19 +362,34 @@ CUresult CUDAAPI cuFuncGetAttribute(int *value, CUfunction_attribute a, CUfuncti
 		*value = n && n < EMU_MAX_THREADS ? (int)n : EMU_MAX_THREADS;
 		return CUDA_SUCCESS;
 	}
-	case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES: *value = (int)f->program->shared_bytes; return CUDA_SUCCESS;
-	case CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES: *value = 0; return CUDA_SUCCESS;
-	case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES: *value = (int)f->program->func[0].local_bytes; return CUDA_SUCCESS;
-	case CU_FUNC_ATTRIBUTE_NUM_REGS: *value = (int)f->program->nreg; return CUDA_SUCCESS;
+	case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
+		*value = (int)f->program->shared_bytes;
+		return CUDA_SUCCESS;
+	case CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES:
+		*value = 0;
+		return CUDA_SUCCESS;
+	case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES:
+		*value = (int)f->program->func[0].local_bytes;
+		return CUDA_SUCCESS;
+	case CU_FUNC_ATTRIBUTE_NUM_REGS:
+		*value = (int)f->program->nreg;
+		return CUDA_SUCCESS;
 	case CU_FUNC_ATTRIBUTE_PTX_VERSION:
 		*value = (int)(f->module->ptx->version_major * 10 + f->module->ptx->version_minor);
 		return CUDA_SUCCESS;
-	case CU_FUNC_ATTRIBUTE_BINARY_VERSION: *value = 90; return CUDA_SUCCESS;
-	case CU_FUNC_ATTRIBUTE_CACHE_MODE_CA: *value = 0; return CUDA_SUCCESS;
-	case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
-		*value = f->dynamic_max ? f->dynamic_max : (int)(EMU_SHARED_DEFAULT - f->program->shared_bytes);
+	case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
+		*value = 90;
 		return CUDA_SUCCESS;
-	case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: *value = f->carveout; return CUDA_SUCCESS;
+	case CU_FUNC_ATTRIBUTE_CACHE_MODE_CA:
+		*value = 0;
+		return CUDA_SUCCESS;
+	case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
+		*value = f->dynamic_max ? f->dynamic_max :
+					  (int)(EMU_SHARED_DEFAULT - f->program->shared_bytes);
+		return CUDA_SUCCESS;
+	case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+		*value = f->carveout;
+		return CUDA_SUCCESS;
 	default:
 		if ((unsigned int)a >= CU_FUNC_ATTRIBUTE_MAX)
 			return CUDA_ERROR_INVALID_VALUE;
@@ -440,13 +470,15 @@ CUresult CUDAAPI cuFuncLoad(CUfunction f)
 	return emu_function_prepare(f, NULL);
 }
 
-CUresult CUDAAPI cuKernelGetAttribute(int *value, CUfunction_attribute a, CUkernel kernel, CUdevice dev)
+CUresult CUDAAPI cuKernelGetAttribute(int *value, CUfunction_attribute a, CUkernel kernel,
+				      CUdevice dev)
 {
 	(void)dev;
 	return cuFuncGetAttribute(value, a, (CUfunction)kernel);
 }
 
-CUresult CUDAAPI cuKernelSetAttribute(CUfunction_attribute a, int value, CUkernel kernel, CUdevice dev)
+CUresult CUDAAPI cuKernelSetAttribute(CUfunction_attribute a, int value, CUkernel kernel,
+				      CUdevice dev)
 {
 	(void)dev;
 	return cuFuncSetAttribute((CUfunction)kernel, a, value);

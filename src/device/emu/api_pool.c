@@ -15,7 +15,7 @@
 struct CUmemPoolHandle_st {
 	uint32_t magic;
 	CUmemPoolProps props;
-	int reuse[4];                /* by attribute; kept, without effect */
+	int reuse[4]; /* by attribute; kept, without effect */
 	uint64_t threshold, used, high;
 };
 
@@ -60,7 +60,8 @@ void emu_pool_freed(uint64_t ptr)
 	free(gone);
 }
 
-CUresult CUDAAPI cuMemAllocFromPoolAsync(CUdeviceptr *ptr, size_t bytes, CUmemoryPool pool, CUstream stream)
+CUresult CUDAAPI cuMemAllocFromPoolAsync(CUdeviceptr *ptr, size_t bytes, CUmemoryPool pool,
+					 CUstream stream)
 {
 	struct CUctx_st *ctx;
 	struct CUstream_st *s;
@@ -80,7 +81,8 @@ CUresult CUDAAPI cuMemAllocFromPoolAsync(CUdeviceptr *ptr, size_t bytes, CUmemor
 	p->pool = pool;
 	p->size = (bytes + 511) & ~511ull;
 	pthread_mutex_lock(&mutex);
-	if (pool->props.maxSize && (p->size > pool->props.maxSize || pool->used > pool->props.maxSize - p->size)) {
+	if (pool->props.maxSize &&
+	    (p->size > pool->props.maxSize || pool->used > pool->props.maxSize - p->size)) {
 		pthread_mutex_unlock(&mutex);
 		free(p);
 		return CUDA_ERROR_OUT_OF_MEMORY;
@@ -125,7 +127,8 @@ CUresult CUDAAPI cuMemFreeAsync(CUdeviceptr ptr, CUstream stream)
 
 	EMU_TRY(emu_enter(&ctx));
 	EMU_TRY(emu_stream_resolve(ctx, stream, &s));
-	if (!ptr || emu_mem_find(emu.mem, ptr, 1, &r) || r.base != ptr || !(EMU_KINDS_DEVICE & 1u << r.kind))
+	if (!ptr || emu_mem_find(emu.mem, ptr, 1, &r) || r.base != ptr ||
+	    !(EMU_KINDS_DEVICE & 1u << r.kind))
 		return CUDA_ERROR_INVALID_VALUE;
 	t = emu_task_new(EMU_T_FN);
 	if (!t)
@@ -175,7 +178,9 @@ CUresult CUDAAPI cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *props
 	p = malloc(sizeof(*p));
 	if (!p)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	*p = (struct CUmemPoolHandle_st){ .magic = MAGIC, .props = *props, .reuse = { 0, 1, 1, 1 } };
+	*p = (struct CUmemPoolHandle_st) { .magic = MAGIC,
+					   .props = *props,
+					   .reuse = { 0, 1, 1, 1 } };
 	*pool = p;
 	return CUDA_SUCCESS;
 }
@@ -202,14 +207,16 @@ CUresult CUDAAPI cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute a,
 	if (!value)
 		return CUDA_ERROR_INVALID_VALUE;
 	switch (a) {
-	case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES: case CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC:
+	case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES:
+	case CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC:
 	case CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES:
 		pool->reuse[a] = *(const int *)value;
 		return CUDA_SUCCESS;
 	case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
 		pool->threshold = *(const uint64_t *)value;
 		return CUDA_SUCCESS;
-	case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH: case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
+	case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
+	case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
 		if (*(const uint64_t *)value)
 			return CUDA_ERROR_INVALID_VALUE;
 		pthread_mutex_lock(&mutex);
@@ -227,17 +234,20 @@ CUresult CUDAAPI cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute a,
 	if (!value)
 		return CUDA_ERROR_INVALID_VALUE;
 	switch (a) {
-	case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES: case CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC:
+	case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES:
+	case CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC:
 	case CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES:
 		*(int *)value = pool->reuse[a];
 		return CUDA_SUCCESS;
 	case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
 		*(uint64_t *)value = pool->threshold;
 		return CUDA_SUCCESS;
-	case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT: case CU_MEMPOOL_ATTR_USED_MEM_CURRENT:
+	case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT:
+	case CU_MEMPOOL_ATTR_USED_MEM_CURRENT:
 		*(uint64_t *)value = pool->used;
 		return CUDA_SUCCESS;
-	case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH: case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
+	case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
+	case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
 		*(uint64_t *)value = pool->high;
 		return CUDA_SUCCESS;
 	default:
@@ -255,18 +265,21 @@ CUresult CUDAAPI cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *ma
 {
 	EMU_TRY(check(pool));
 	for (size_t i = 0; i < n; i++)
-		if (!map || map[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE || map[i].location.id)
+		if (!map || map[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
+		    map[i].location.id)
 			return CUDA_ERROR_INVALID_VALUE;
 	return CUDA_SUCCESS;
 }
 
-CUresult CUDAAPI cuMemPoolGetAccess(CUmemAccess_flags *flags, CUmemoryPool pool, CUmemLocation *location)
+CUresult CUDAAPI cuMemPoolGetAccess(CUmemAccess_flags *flags, CUmemoryPool pool,
+				    CUmemLocation *location)
 {
 	EMU_TRY(check(pool));
 	if (!flags || !location)
 		return CUDA_ERROR_INVALID_VALUE;
-	*flags = location->type == CU_MEM_LOCATION_TYPE_DEVICE && !location->id ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE :
-										    CU_MEM_ACCESS_FLAGS_PROT_NONE;
+	*flags = location->type == CU_MEM_LOCATION_TYPE_DEVICE && !location->id ?
+			 CU_MEM_ACCESS_FLAGS_PROT_READWRITE :
+			 CU_MEM_ACCESS_FLAGS_PROT_NONE;
 	return CUDA_SUCCESS;
 }
 
@@ -283,7 +296,8 @@ static CUresult managed(CUdeviceptr ptr, size_t bytes)
 	return CUDA_SUCCESS;
 }
 
-CUresult CUDAAPI cuMemPrefetchAsync_v2(CUdeviceptr ptr, size_t bytes, CUmemLocation location, unsigned int flags, CUstream stream)
+CUresult CUDAAPI cuMemPrefetchAsync_v2(CUdeviceptr ptr, size_t bytes, CUmemLocation location,
+				       unsigned int flags, CUstream stream)
 {
 	struct CUctx_st *ctx;
 	struct CUstream_st *s;
@@ -301,7 +315,8 @@ CUresult CUDAAPI cuMemAdvise_v2(CUdeviceptr ptr, size_t bytes, int advice, CUmem
 	return managed(ptr, bytes);
 }
 
-CUresult CUDAAPI cuStreamAttachMemAsync(CUstream stream, CUdeviceptr ptr, size_t bytes, unsigned int flags)
+CUresult CUDAAPI cuStreamAttachMemAsync(CUstream stream, CUdeviceptr ptr, size_t bytes,
+					unsigned int flags)
 {
 	struct CUctx_st *ctx;
 	struct CUstream_st *s;
@@ -309,7 +324,9 @@ CUresult CUDAAPI cuStreamAttachMemAsync(CUstream stream, CUdeviceptr ptr, size_t
 
 	EMU_TRY(emu_enter(&ctx));
 	EMU_TRY(emu_stream_resolve(ctx, stream, &s));
-	if (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST && flags != CU_MEM_ATTACH_SINGLE)
+	if (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST &&
+	    flags != CU_MEM_ATTACH_SINGLE)
 		return CUDA_ERROR_INVALID_VALUE;
-	return emu_mem_find(emu.mem, ptr, bytes ? bytes : 1, &r) ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+	return emu_mem_find(emu.mem, ptr, bytes ? bytes : 1, &r) ? CUDA_ERROR_INVALID_VALUE :
+								   CUDA_SUCCESS;
 }

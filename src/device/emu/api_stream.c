@@ -85,11 +85,13 @@ CUresult CUDAAPI cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int 
 
 static CUresult callback(struct CUctx_st *ctx, struct emu_task *t)
 {
-	((CUstreamCallback)(uintptr_t)t->a)((CUstream)(uintptr_t)t->c, atomic_load(&ctx->error), (void *)(uintptr_t)t->b);
+	((CUstreamCallback)(uintptr_t)t->a)((CUstream)(uintptr_t)t->c, atomic_load(&ctx->error),
+					    (void *)(uintptr_t)t->b);
 	return CUDA_SUCCESS;
 }
 
-CUresult CUDAAPI cuStreamAddCallback(CUstream stream, CUstreamCallback fn, void *data, unsigned int flags)
+CUresult CUDAAPI cuStreamAddCallback(CUstream stream, CUstreamCallback fn, void *data,
+				     unsigned int flags)
 {
 	struct CUctx_st *ctx;
 	struct CUstream_st *s;
@@ -174,7 +176,8 @@ CUresult CUDAAPI cuStreamGetDevice(CUstream stream, CUdevice *device)
 static CUresult write_value(struct CUctx_st *ctx, struct emu_task *t)
 {
 	(void)ctx;
-	/* after everything earlier in the stream, which is the default; NO_MEMORY_BARRIER permits, not demands, less */
+	/* after everything earlier in the stream, which is the default; NO_MEMORY_BARRIER permits,
+	 * not demands, less */
 	if (t->d == 8)
 		__atomic_store_n((uint64_t *)(uintptr_t)t->a, t->b, __ATOMIC_SEQ_CST);
 	else
@@ -182,8 +185,8 @@ static CUresult write_value(struct CUctx_st *ctx, struct emu_task *t)
 	return CUDA_SUCCESS;
 }
 
-static CUresult value_task(CUdeviceptr addr, uint64_t value, unsigned int flags, uint32_t size, int wait,
-			   struct emu_task **out)
+static CUresult value_task(CUdeviceptr addr, uint64_t value, unsigned int flags, uint32_t size,
+			   int wait, struct emu_task **out)
 {
 	struct emu_range r;
 	struct emu_task *t;
@@ -207,7 +210,8 @@ static CUresult value_task(CUdeviceptr addr, uint64_t value, unsigned int flags,
 	return CUDA_SUCCESS;
 }
 
-static CUresult value_operation(CUstream stream, CUdeviceptr addr, uint64_t value, unsigned int flags, uint32_t size, int wait)
+static CUresult value_operation(CUstream stream, CUdeviceptr addr, uint64_t value,
+				unsigned int flags, uint32_t size, int wait)
 {
 	struct CUctx_st *ctx;
 	struct CUstream_st *s;
@@ -219,28 +223,33 @@ static CUresult value_operation(CUstream stream, CUdeviceptr addr, uint64_t valu
 	return emu_stream_enqueue(s, t, NULL);
 }
 
-CUresult CUDAAPI cuStreamWriteValue32_v2(CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags)
+CUresult CUDAAPI cuStreamWriteValue32_v2(CUstream stream, CUdeviceptr addr, cuuint32_t value,
+					 unsigned int flags)
 {
 	return value_operation(stream, addr, value, flags, 4, 0);
 }
 
-CUresult CUDAAPI cuStreamWriteValue64_v2(CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags)
+CUresult CUDAAPI cuStreamWriteValue64_v2(CUstream stream, CUdeviceptr addr, cuuint64_t value,
+					 unsigned int flags)
 {
 	return value_operation(stream, addr, value, flags, 8, 0);
 }
 
-CUresult CUDAAPI cuStreamWaitValue32_v2(CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags)
+CUresult CUDAAPI cuStreamWaitValue32_v2(CUstream stream, CUdeviceptr addr, cuuint32_t value,
+					unsigned int flags)
 {
 	return value_operation(stream, addr, value, flags, 4, 1);
 }
 
-CUresult CUDAAPI cuStreamWaitValue64_v2(CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags)
+CUresult CUDAAPI cuStreamWaitValue64_v2(CUstream stream, CUdeviceptr addr, cuuint64_t value,
+					unsigned int flags)
 {
 	return value_operation(stream, addr, value, flags, 8, 1);
 }
 
 /* All or none: every operation is checked before the first is enqueued. */
-CUresult CUDAAPI cuStreamBatchMemOp_v2(CUstream stream, unsigned int n, CUstreamBatchMemOpParams *ops, unsigned int flags)
+CUresult CUDAAPI cuStreamBatchMemOp_v2(CUstream stream, unsigned int n,
+				       CUstreamBatchMemOpParams *ops, unsigned int flags)
 {
 	struct emu_task *first = NULL, **tail = &first, *t;
 	struct CUctx_st *ctx;
@@ -256,12 +265,23 @@ CUresult CUDAAPI cuStreamBatchMemOp_v2(CUstream stream, unsigned int n, CUstream
 
 		t = NULL;
 		switch (ops[i].operation) {
-		case CU_STREAM_MEM_OP_WAIT_VALUE_32: rc = value_task(v->address, v->value, v->flags, 4, 1, &t); break;
-		case CU_STREAM_MEM_OP_WAIT_VALUE_64: rc = value_task(v->address, v->value64, v->flags, 8, 1, &t); break;
-		case CU_STREAM_MEM_OP_WRITE_VALUE_32: rc = value_task(v->address, v->value, v->flags, 4, 0, &t); break;
-		case CU_STREAM_MEM_OP_WRITE_VALUE_64: rc = value_task(v->address, v->value64, v->flags, 8, 0, &t); break;
-		case CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES: case CU_STREAM_MEM_OP_BARRIER: break;
-		default: rc = CUDA_ERROR_INVALID_VALUE;
+		case CU_STREAM_MEM_OP_WAIT_VALUE_32:
+			rc = value_task(v->address, v->value, v->flags, 4, 1, &t);
+			break;
+		case CU_STREAM_MEM_OP_WAIT_VALUE_64:
+			rc = value_task(v->address, v->value64, v->flags, 8, 1, &t);
+			break;
+		case CU_STREAM_MEM_OP_WRITE_VALUE_32:
+			rc = value_task(v->address, v->value, v->flags, 4, 0, &t);
+			break;
+		case CU_STREAM_MEM_OP_WRITE_VALUE_64:
+			rc = value_task(v->address, v->value64, v->flags, 8, 0, &t);
+			break;
+		case CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES:
+		case CU_STREAM_MEM_OP_BARRIER:
+			break;
+		default:
+			rc = CUDA_ERROR_INVALID_VALUE;
 		}
 		if (rc == CUDA_SUCCESS && t) {
 			*tail = t;
@@ -285,27 +305,32 @@ CUresult CUDAAPI cuStreamBatchMemOp_v2(CUstream stream, unsigned int n, CUstream
 #undef cuStreamWaitValue32
 #undef cuStreamWaitValue64
 #undef cuStreamBatchMemOp
-CUresult CUDAAPI cuStreamWriteValue32(CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags)
+CUresult CUDAAPI cuStreamWriteValue32(CUstream stream, CUdeviceptr addr, cuuint32_t value,
+				      unsigned int flags)
 {
 	return cuStreamWriteValue32_v2(stream, addr, value, flags);
 }
 
-CUresult CUDAAPI cuStreamWriteValue64(CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags)
+CUresult CUDAAPI cuStreamWriteValue64(CUstream stream, CUdeviceptr addr, cuuint64_t value,
+				      unsigned int flags)
 {
 	return cuStreamWriteValue64_v2(stream, addr, value, flags);
 }
 
-CUresult CUDAAPI cuStreamWaitValue32(CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags)
+CUresult CUDAAPI cuStreamWaitValue32(CUstream stream, CUdeviceptr addr, cuuint32_t value,
+				     unsigned int flags)
 {
 	return cuStreamWaitValue32_v2(stream, addr, value, flags);
 }
 
-CUresult CUDAAPI cuStreamWaitValue64(CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags)
+CUresult CUDAAPI cuStreamWaitValue64(CUstream stream, CUdeviceptr addr, cuuint64_t value,
+				     unsigned int flags)
 {
 	return cuStreamWaitValue64_v2(stream, addr, value, flags);
 }
 
-CUresult CUDAAPI cuStreamBatchMemOp(CUstream stream, unsigned int n, CUstreamBatchMemOpParams *ops, unsigned int flags)
+CUresult CUDAAPI cuStreamBatchMemOp(CUstream stream, unsigned int n, CUstreamBatchMemOpParams *ops,
+				    unsigned int flags)
 {
 	return cuStreamBatchMemOp_v2(stream, n, ops, flags);
 }
@@ -326,7 +351,8 @@ CUresult CUDAAPI cuEventCreate(CUevent *event, unsigned int flags)
 static CUresult check(const struct CUevent_st *ev)
 {
 	EMU_TRY(emu_enter_plain());
-	return emu_handle_is(ev, EMU_MAGIC_EVENT, "an event") ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+	return emu_handle_is(ev, EMU_MAGIC_EVENT, "an event") ? CUDA_SUCCESS :
+								CUDA_ERROR_INVALID_HANDLE;
 }
 
 CUresult CUDAAPI cuEventDestroy_v2(CUevent event)
@@ -408,7 +434,8 @@ CUresult CUDAAPI cuEventElapsedTime(float *ms, CUevent start, CUevent end)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (start->ctx != end->ctx)
 		return CUDA_ERROR_INVALID_HANDLE;
-	if ((start->flags | end->flags) & CU_EVENT_DISABLE_TIMING || !start->recorded || !end->recorded)
+	if ((start->flags | end->flags) & CU_EVENT_DISABLE_TIMING || !start->recorded ||
+	    !end->recorded)
 		return CUDA_ERROR_INVALID_HANDLE;
 	pthread_mutex_lock(&start->ctx->mutex);
 	if (start->done < start->recorded || end->done < end->recorded)

@@ -21,7 +21,7 @@ struct physical {
 	uint32_t magic;
 	int fd;
 	size_t size;
-	unsigned int refs;           /* the handle, and each mapping */
+	unsigned int refs; /* the handle, and each mapping */
 };
 
 /* A piece of a reserved range that has memory behind it. */
@@ -44,7 +44,8 @@ static struct reservation *reservations;
 static CUresult check_prop(const CUmemAllocationProp *prop)
 {
 	EMU_TRY(emu_enter_plain());
-	if (!prop || prop->type != CU_MEM_ALLOCATION_TYPE_PINNED || prop->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
+	if (!prop || prop->type != CU_MEM_ALLOCATION_TYPE_PINNED ||
+	    prop->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (prop->location.id)
 		return CUDA_ERROR_INVALID_DEVICE;
@@ -61,7 +62,8 @@ CUresult CUDAAPI cuMemGetAllocationGranularity(size_t *granularity, const CUmemA
 	return CUDA_SUCCESS;
 }
 
-CUresult CUDAAPI cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t alignment, CUdeviceptr addr, unsigned long long flags)
+CUresult CUDAAPI cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t alignment,
+				     CUdeviceptr addr, unsigned long long flags)
 {
 	size_t slack = alignment > GRANULARITY ? alignment : GRANULARITY;
 	struct reservation *r;
@@ -69,13 +71,14 @@ CUresult CUDAAPI cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t align
 
 	(void)addr; /* a request */
 	EMU_TRY(emu_enter_plain());
-	if (!ptr || flags || !size || size % GRANULARITY || (alignment & (alignment - 1)) || size > (size_t)1 << 46 ||
-	    slack > (size_t)1 << 40)
+	if (!ptr || flags || !size || size % GRANULARITY || (alignment & (alignment - 1)) ||
+	    size > (size_t)1 << 46 || slack > (size_t)1 << 40)
 		return CUDA_ERROR_INVALID_VALUE;
 	r = malloc(sizeof(*r));
 	if (!r)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	p = (uint64_t)(uintptr_t)mmap(NULL, size + slack, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	p = (uint64_t)(uintptr_t)mmap(NULL, size + slack, PROT_NONE,
+				      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if ((void *)(uintptr_t)p == MAP_FAILED) {
 		free(r);
 		return CUDA_ERROR_OUT_OF_MEMORY;
@@ -124,8 +127,8 @@ CUresult CUDAAPI cuMemAddressFree(CUdeviceptr ptr, size_t size)
 	return rc;
 }
 
-CUresult CUDAAPI cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size, const CUmemAllocationProp *prop,
-			     unsigned long long flags)
+CUresult CUDAAPI cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
+			     const CUmemAllocationProp *prop, unsigned long long flags)
 {
 	struct physical *p;
 
@@ -186,15 +189,16 @@ static int reserved(uint64_t base, uint64_t size)
 	return 0;
 }
 
-CUresult CUDAAPI cuMemMap(CUdeviceptr ptr, size_t size, size_t offset, CUmemGenericAllocationHandle handle, unsigned long long flags)
+CUresult CUDAAPI cuMemMap(CUdeviceptr ptr, size_t size, size_t offset,
+			  CUmemGenericAllocationHandle handle, unsigned long long flags)
 {
 	struct physical *p = (struct physical *)(uintptr_t)handle;
 	CUresult rc = CUDA_ERROR_INVALID_VALUE;
 	struct mapping *m;
 
 	EMU_TRY(emu_enter_plain());
-	if (!p || p->magic != MAGIC || flags || !size || size % GRANULARITY || ptr % GRANULARITY || offset ||
-	    size > p->size)
+	if (!p || p->magic != MAGIC || flags || !size || size % GRANULARITY || ptr % GRANULARITY ||
+	    offset || size > p->size)
 		return CUDA_ERROR_INVALID_VALUE;
 	m = calloc(1, sizeof(*m));
 	if (!m)
@@ -204,7 +208,8 @@ CUresult CUDAAPI cuMemMap(CUdeviceptr ptr, size_t size, size_t offset, CUmemGene
 	m->p = p;
 	pthread_mutex_lock(&mutex);
 	if (reserved(ptr, size) && !overlaps(ptr, size) &&
-	    mmap((void *)(uintptr_t)ptr, size, PROT_NONE, MAP_SHARED | MAP_FIXED, p->fd, 0) != MAP_FAILED) {
+	    mmap((void *)(uintptr_t)ptr, size, PROT_NONE, MAP_SHARED | MAP_FIXED, p->fd, 0) !=
+		    MAP_FAILED) {
 		p->refs++;
 		m->next = mappings;
 		mappings = m;
@@ -227,23 +232,27 @@ static int fills(uint64_t base, uint64_t size)
 	return sum == size;
 }
 
-CUresult CUDAAPI cuMemSetAccess(CUdeviceptr ptr, size_t size, const CUmemAccessDesc *desc, size_t count)
+CUresult CUDAAPI cuMemSetAccess(CUdeviceptr ptr, size_t size, const CUmemAccessDesc *desc,
+				size_t count)
 {
 	CUresult rc = CUDA_ERROR_INVALID_VALUE;
 	enum emu_mem_kind kind;
 	uint64_t n;
 
 	EMU_TRY(emu_enter_plain());
-	if (!desc || count != 1 || desc->location.type != CU_MEM_LOCATION_TYPE_DEVICE || desc->location.id)
+	if (!desc || count != 1 || desc->location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
+	    desc->location.id)
 		return CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&mutex);
 	for (struct mapping *m = fills(ptr, size) ? mappings : NULL; m; m = m->next) {
-		int want = desc->flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE || desc->flags == CU_MEM_ACCESS_FLAGS_PROT_READ;
+		int want = desc->flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE ||
+			   desc->flags == CU_MEM_ACCESS_FLAGS_PROT_READ;
 
 		if (m->base < ptr || m->base + m->size > ptr + size)
 			continue;
 		rc = CUDA_SUCCESS;
-		mprotect((void *)(uintptr_t)m->base, m->size, want ? PROT_READ | PROT_WRITE : PROT_NONE);
+		mprotect((void *)(uintptr_t)m->base, m->size,
+			 want ? PROT_READ | PROT_WRITE : PROT_NONE);
 		if (want && !m->accessible && emu_mem_map(emu.mem, m->base, m->size))
 			rc = CUDA_ERROR_OUT_OF_MEMORY;
 		if (!want && m->accessible)
@@ -254,7 +263,8 @@ CUresult CUDAAPI cuMemSetAccess(CUdeviceptr ptr, size_t size, const CUmemAccessD
 	return rc;
 }
 
-CUresult CUDAAPI cuMemGetAccess(unsigned long long *flags, const CUmemLocation *location, CUdeviceptr ptr)
+CUresult CUDAAPI cuMemGetAccess(unsigned long long *flags, const CUmemLocation *location,
+				CUdeviceptr ptr)
 {
 	CUresult rc = CUDA_ERROR_INVALID_VALUE;
 
@@ -265,7 +275,8 @@ CUresult CUDAAPI cuMemGetAccess(unsigned long long *flags, const CUmemLocation *
 	for (struct mapping *m = mappings; m; m = m->next) {
 		if (ptr < m->base || ptr >= m->base + m->size)
 			continue;
-		*flags = m->accessible ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE;
+		*flags = m->accessible ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE :
+					 CU_MEM_ACCESS_FLAGS_PROT_NONE;
 		rc = CUDA_SUCCESS;
 	}
 	pthread_mutex_unlock(&mutex);
@@ -293,7 +304,8 @@ CUresult CUDAAPI cuMemUnmap(CUdeviceptr ptr, size_t size)
 		*p = m->next;
 		if (m->accessible)
 			emu_mem_free(emu.mem, m->base, 1u << EMU_MEM_MAPPED, &n, &kind);
-		mmap((void *)(uintptr_t)m->base, m->size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+		mmap((void *)(uintptr_t)m->base, m->size, PROT_NONE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 		unref(m->p);
 		size -= m->size; /* what is left to find */
 		if (m->base == ptr)
@@ -332,14 +344,15 @@ static int share_pages(const struct emu_range *r, struct stat *st)
 	if (fd < 0)
 		return -1;
 	while (done < bytes) {
-		ssize_t n = pwrite(fd, (const char *)(uintptr_t)r->base + done, bytes - done, (off_t)done);
+		ssize_t n = pwrite(fd, (const char *)(uintptr_t)r->base + done, bytes - done,
+				   (off_t)done);
 
 		if (n <= 0)
 			goto fail;
 		done += (uint64_t)n;
 	}
-	if (fstat(fd, st) ||
-	    mmap((void *)(uintptr_t)r->base, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED)
+	if (fstat(fd, st) || mmap((void *)(uintptr_t)r->base, bytes, PROT_READ | PROT_WRITE,
+				  MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED)
 		goto fail;
 	return fd;
 fail:
@@ -396,7 +409,8 @@ CUresult CUDAAPI cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr ptr)
 			rc = CUDA_ERROR_OUT_OF_MEMORY;
 		} else {
 			s->base = r.base;
-			s->h = (struct handle){ HANDLE_MAGIC, r.size, 0, st.st_ino, st.st_dev, getpid(), fd };
+			s->h = (struct handle) { HANDLE_MAGIC, r.size,   0, st.st_ino,
+						 st.st_dev,    getpid(), fd };
 			s->next = exported;
 			exported = s;
 		}
@@ -425,8 +439,8 @@ CUresult CUDAAPI cuIpcOpenMemHandle_v2(CUdeviceptr *ptr, CUipcMemHandle handle, 
 
 	EMU_TRY(emu_enter(&ctx));
 	memcpy(&h, &handle, sizeof(h));
-	if (!ptr || flags != CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS || h.magic != HANDLE_MAGIC || !h.size || h.offset >= h.size ||
-	    h.size > UINT64_C(1) << 46)
+	if (!ptr || flags != CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS || h.magic != HANDLE_MAGIC ||
+	    !h.size || h.offset >= h.size || h.size > UINT64_C(1) << 46)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (h.pid == getpid())
 		return CUDA_ERROR_INVALID_CONTEXT;
@@ -434,7 +448,8 @@ CUresult CUDAAPI cuIpcOpenMemHandle_v2(CUdeviceptr *ptr, CUipcMemHandle handle, 
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", h.pid, h.fd);
 	s = calloc(1, sizeof(*s));
 	fd = open(path, O_RDWR | O_CLOEXEC);
-	if (s && fd >= 0 && fstat(fd, &st) == 0 && st.st_ino == h.inode && st.st_dev == h.dev && (uint64_t)st.st_size >= bytes)
+	if (s && fd >= 0 && fstat(fd, &st) == 0 && st.st_ino == h.inode && st.st_dev == h.dev &&
+	    (uint64_t)st.st_size >= bytes)
 		p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (fd >= 0)
 		close(fd);

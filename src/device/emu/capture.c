@@ -14,7 +14,7 @@ struct emu_capture {
 	struct CUstream_st *origin;
 	uint64_t id;
 	int invalid;
-	unsigned int refs;           /* streams in it */
+	unsigned int refs; /* streams in it */
 };
 
 /* All of these under the context's mutex. */
@@ -58,7 +58,8 @@ static CUresult join(struct CUstream_st *s, struct CUevent_st *ev)
 
 		while (k < s->capture_deps.n && s->capture_deps.v[k] != ev->capture_deps.v[i])
 			k++;
-		if (k == s->capture_deps.n && emu_nodes_add(&s->capture_deps, ev->capture_deps.v[i]))
+		if (k == s->capture_deps.n &&
+		    emu_nodes_add(&s->capture_deps, ev->capture_deps.v[i]))
 			return CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	return CUDA_SUCCESS;
@@ -68,7 +69,8 @@ static CUresult append(struct CUstream_st *s, struct emu_task *t, struct CUgraph
 {
 	if (s->capture->invalid)
 		return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-	*node = emu_graph_add(s->capture->graph, t->kind == EMU_T_KERNEL ? CU_GRAPH_NODE_TYPE_KERNEL : t->node, t,
+	*node = emu_graph_add(s->capture->graph,
+			      t->kind == EMU_T_KERNEL ? CU_GRAPH_NODE_TYPE_KERNEL : t->node, t,
 			      s->capture_deps.v, s->capture_deps.n);
 	if (!*node)
 		return CUDA_ERROR_OUT_OF_MEMORY;
@@ -250,8 +252,9 @@ CUresult CUDAAPI cuStreamEndCapture(CUstream stream, CUgraph *graph)
 	return rc;
 }
 
-CUresult CUDAAPI cuStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
-					   const CUgraphNode **deps, size_t *n)
+CUresult CUDAAPI cuStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureStatus *status,
+					   cuuint64_t *id, CUgraph *graph, const CUgraphNode **deps,
+					   size_t *n)
 {
 	struct emu_capture *c;
 	struct CUctx_st *ctx;
@@ -263,8 +266,9 @@ CUresult CUDAAPI cuStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureStatu
 		return CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&ctx->mutex);
 	c = s->capture;
-	*status = !c ? CU_STREAM_CAPTURE_STATUS_NONE :
-		  c->invalid ? CU_STREAM_CAPTURE_STATUS_INVALIDATED : CU_STREAM_CAPTURE_STATUS_ACTIVE;
+	*status = !c         ? CU_STREAM_CAPTURE_STATUS_NONE :
+		  c->invalid ? CU_STREAM_CAPTURE_STATUS_INVALIDATED :
+			       CU_STREAM_CAPTURE_STATUS_ACTIVE;
 	if (c && id)
 		*id = c->id;
 	if (c && graph)
@@ -277,8 +281,9 @@ CUresult CUDAAPI cuStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureStatu
 	return CUDA_SUCCESS;
 }
 
-CUresult CUDAAPI cuStreamGetCaptureInfo_v3(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
-					   const CUgraphNode **deps, const CUgraphEdgeData **edges, size_t *n)
+CUresult CUDAAPI cuStreamGetCaptureInfo_v3(CUstream stream, CUstreamCaptureStatus *status,
+					   cuuint64_t *id, CUgraph *graph, const CUgraphNode **deps,
+					   const CUgraphEdgeData **edges, size_t *n)
 {
 	if (edges)
 		*edges = NULL;

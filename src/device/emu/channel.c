@@ -47,7 +47,8 @@ static uint32_t take(struct emu_channels *c)
 
 int emu_channel_for(const struct emu_task *t)
 {
-	return t->kind == EMU_T_KERNEL || t->kind == EMU_T_WAIT_VALUE || t->kind == EMU_T_WAIT_EVENT || t->front;
+	return t->kind == EMU_T_KERNEL || t->kind == EMU_T_WAIT_VALUE ||
+	       t->kind == EMU_T_WAIT_EVENT || t->front;
 }
 
 static void append(struct emu_channels *c, struct emu_place *p)

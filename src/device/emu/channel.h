@@ -29,16 +29,16 @@ struct emu_task;
 
 /* Of a task in a channel. */
 struct emu_place {
-	struct emu_place *next;      /* behind it in the channel */
+	struct emu_place *next; /* behind it in the channel */
 	const struct emu_task *task;
 	uint32_t channel;
 };
 
 struct emu_channels {
-	uint32_t n, round;            /* turn: where the next search begins */
+	uint32_t n, round; /* turn: where the next search begins */
 	struct emu_channel {
 		struct emu_place *first, **tail;
-		uint32_t users;      /* streams with pending work here, and branches of graphs */
+		uint32_t users; /* streams with pending work here, and branches of graphs */
 	} channel[EMU_CHANNELS];
 };
 

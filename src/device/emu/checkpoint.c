@@ -43,13 +43,14 @@ struct moved {
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t running = PTHREAD_COND_INITIALIZER;
 static _Atomic CUprocessState state;
-static struct moved *away;       /* by the answering thread alone */
-static uint64_t away_bytes;      /* of the device's memory */
+static struct moved *away;  /* by the answering thread alone */
+static uint64_t away_bytes; /* of the device's memory */
 static __thread int answering;
 
 void emu_checkpoint_barrier(void)
 {
-	if (atomic_load_explicit(&state, memory_order_relaxed) == CU_PROCESS_STATE_RUNNING || answering)
+	if (atomic_load_explicit(&state, memory_order_relaxed) == CU_PROCESS_STATE_RUNNING ||
+	    answering)
 		return;
 	pthread_mutex_lock(&mutex);
 	while (atomic_load(&state) != CU_PROCESS_STATE_RUNNING)
@@ -114,7 +115,8 @@ static int bring_back(void)
 	while (away) {
 		struct moved *m = away;
 
-		if (mremap(m->copy, m->bytes, m->bytes, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)(uintptr_t)m->base) == MAP_FAILED)
+		if (mremap(m->copy, m->bytes, m->bytes, MREMAP_MAYMOVE | MREMAP_FIXED,
+			   (void *)(uintptr_t)m->base) == MAP_FAILED)
 			rc = -1;
 		away = m->next;
 		free(m);
@@ -143,10 +145,12 @@ static int move_away(void *user, const struct emu_range *r)
 		*rc = CUDA_ERROR_OUT_OF_MEMORY;
 		return -1;
 	}
-	m->copy = mremap((void *)(uintptr_t)r->base, bytes, bytes, MREMAP_MAYMOVE | MREMAP_DONTUNMAP, NULL);
+	m->copy = mremap((void *)(uintptr_t)r->base, bytes, bytes,
+			 MREMAP_MAYMOVE | MREMAP_DONTUNMAP, NULL);
 	if (m->copy == MAP_FAILED) {
 		free(m);
-		*rc = errno == EINVAL ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_OUT_OF_MEMORY; /* exported memory is a file's */
+		*rc = errno == EINVAL ? CUDA_ERROR_NOT_SUPPORTED :
+					CUDA_ERROR_OUT_OF_MEMORY; /* exported memory is a file's */
 		return -1;
 	}
 	m->base = r->base;
@@ -211,7 +215,8 @@ static socklen_t name_of(struct sockaddr_un *a, pid_t pid)
 	memset(a, 0, sizeof(*a));
 	a->sun_family = AF_UNIX;
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
-			   (size_t)snprintf(a->sun_path + 1, sizeof(a->sun_path) - 1, "gpushare-emu-checkpoint-%d", (int)pid));
+			   (size_t)snprintf(a->sun_path + 1, sizeof(a->sun_path) - 1,
+					    "gpushare-emu-checkpoint-%d", (int)pid));
 }
 
 static void answer(int fd)
@@ -223,16 +228,27 @@ static void answer(int fd)
 	struct question q;
 
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) || (who.uid && who.uid != geteuid()) ||
-	    recv(fd, &q, sizeof(q), 0) != (ssize_t)sizeof(q))
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) ||
+	    (who.uid && who.uid != geteuid()) || recv(fd, &q, sizeof(q), 0) != (ssize_t)sizeof(q))
 		return;
 	switch (q.command) {
-	case GET_STATE: a.result = CUDA_SUCCESS; break;
-	case LOCK: a.result = lock(q.timeout_ms); break;
-	case CHECKPOINT: a.result = checkpoint(); break;
-	case RESTORE: a.result = restore(); break;
-	case UNLOCK: a.result = unlock(); break;
-	default: break;
+	case GET_STATE:
+		a.result = CUDA_SUCCESS;
+		break;
+	case LOCK:
+		a.result = lock(q.timeout_ms);
+		break;
+	case CHECKPOINT:
+		a.result = checkpoint();
+		break;
+	case RESTORE:
+		a.result = restore();
+		break;
+	case UNLOCK:
+		a.result = unlock();
+		break;
+	default:
+		break;
 	}
 	a.state = atomic_load(&state);
 	send(fd, &a, sizeof(a), MSG_NOSIGNAL);

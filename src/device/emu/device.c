@@ -14,7 +14,6 @@
 #include <time.h>
 #include <unistd.h>
 
-
 #define MAGIC 0x3165766475706765ull
 #define VERSION 5
 #define LOCK_STATE 0
@@ -35,7 +34,7 @@
 
 struct slot {
 	uint64_t bytes;
-	uint64_t seen_ns;   /* CLOCK_MONOTONIC, by the owner of the compute */
+	uint64_t seen_ns; /* CLOCK_MONOTONIC, by the owner of the compute */
 	uint32_t used;
 	uint32_t pid;
 	uint32_t wants;
@@ -50,7 +49,7 @@ struct state {
 	struct round {
 		uint64_t granted_ns;
 		uint32_t holder; /* slot + 1; 0: nobody */
-		uint32_t last;  /* slot + 1 of who computed last; 0: nobody */
+		uint32_t last;   /* slot + 1 of who computed last; 0: nobody */
 	} round;
 	struct slot slot[EMU_DEVICE_SLOTS];
 };
@@ -61,7 +60,7 @@ struct emu_device {
 	struct emu_config config;
 	pthread_mutex_t mutex; /* the file lock is the process's, not the thread's */
 	int impatient;         /* the holder of the state's lock was given up once: do not wait for
-			        * it again */
+				* it again */
 };
 
 static int lock_byte(int fd, int cmd, short type, off_t at)
@@ -80,14 +79,15 @@ static int lock_byte(int fd, int cmd, short type, off_t at)
 static int config_ok(const struct emu_config *c)
 {
 	return c->sms >= 1 && c->sms <= 256 && c->blocks_per_sm >= 1 && c->blocks_per_sm <= 64 &&
-	       c->memory >= 1 << 20 && c->memory <= 1ull << 44 && c->slice_ms >= 1 && c->slice_ms <= 10000 &&
-	       c->clock_khz >= 1 && c->deterministic <= 1 && c->switch_us <= 100000;
+	       c->memory >= 1 << 20 && c->memory <= 1ull << 44 && c->slice_ms >= 1 &&
+	       c->slice_ms <= 10000 && c->clock_khz >= 1 && c->deterministic <= 1 &&
+	       c->switch_us <= 100000;
 }
 
 static int load(struct emu_device *dev, struct state *s)
 {
-	if (pread(dev->fd, s, sizeof(*s), 0) != (ssize_t)sizeof(*s) || s->magic != MAGIC || s->version != VERSION ||
-	    !config_ok(&s->config))
+	if (pread(dev->fd, s, sizeof(*s), 0) != (ssize_t)sizeof(*s) || s->magic != MAGIC ||
+	    s->version != VERSION || !config_ok(&s->config))
 		return -1;
 	if (s->round.holder > EMU_DEVICE_SLOTS)
 		s->round.holder = 0;
@@ -103,13 +103,18 @@ static int save_mine(struct emu_device *dev, const struct state *s)
 {
 	off_t at = (off_t)(offsetof(struct state, slot) + dev->me * sizeof(s->slot[0]));
 
-	return pwrite(dev->fd, &s->slot[dev->me], sizeof(s->slot[0]), at) == (ssize_t)sizeof(s->slot[0]) ? 0 : -1;
+	return pwrite(dev->fd, &s->slot[dev->me], sizeof(s->slot[0]), at) ==
+			       (ssize_t)sizeof(s->slot[0]) ?
+		       0 :
+		       -1;
 }
 
 static int save_round(struct emu_device *dev, const struct state *s)
 {
 	return pwrite(dev->fd, &s->round, sizeof(s->round), (off_t)offsetof(struct state, round)) ==
-	       (ssize_t)sizeof(s->round) ? 0 : -1;
+			       (ssize_t)sizeof(s->round) ?
+		       0 :
+		       -1;
 }
 
 static uint64_t now_ns(void)
@@ -199,10 +204,17 @@ static uint64_t env_number(const char *name, uint64_t fallback)
 		return fallback;
 	n = strtoull(v, &end, 10);
 	switch (*end) {
-	case 'k': case 'K': return n << 10;
-	case 'm': case 'M': return n << 20;
-	case 'g': case 'G': return n << 30;
-	default: return *end ? fallback : n;
+	case 'k':
+	case 'K':
+		return n << 10;
+	case 'm':
+	case 'M':
+		return n << 20;
+	case 'g':
+	case 'G':
+		return n << 30;
+	default:
+		return *end ? fallback : n;
 	}
 }
 
@@ -210,7 +222,9 @@ static void default_config(struct emu_config *c)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 
-	c->sms = (uint32_t)env_number("GPUSHARE_EMU_SMS", cpus < 1 ? 1 : cpus > 4 ? 4 : (uint64_t)cpus);
+	c->sms = (uint32_t)env_number("GPUSHARE_EMU_SMS", cpus < 1 ? 1 :
+							  cpus > 4 ? 4 :
+								     (uint64_t)cpus);
 	c->blocks_per_sm = (uint32_t)env_number("GPUSHARE_EMU_BLOCKS_PER_SM", 2);
 	c->memory = env_number("GPUSHARE_EMU_MEMORY", 1ull << 30);
 	c->slice_ms = (uint32_t)env_number("GPUSHARE_EMU_SLICE_MS", 2);
@@ -224,7 +238,8 @@ static int outdated(struct emu_device *dev)
 {
 	struct state s;
 
-	if (pread(dev->fd, &s, offsetof(struct state, config), 0) != (ssize_t)offsetof(struct state, config) ||
+	if (pread(dev->fd, &s, offsetof(struct state, config), 0) !=
+		    (ssize_t)offsetof(struct state, config) ||
 	    s.magic != MAGIC || s.version == VERSION)
 		return 0;
 	for (uint32_t i = 0; i < EMU_DEVICE_SLOTS; i++)
@@ -294,7 +309,9 @@ struct emu_device *emu_device_open(struct gs_error *err)
 	if (dev->fd < 0 && errno == ENOENT) {
 		dev->fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
 		if (dev->fd >= 0)
-			(void)fchmod(dev->fd, 0666); /* the umask does not apply: all users share the device */
+			(void)fchmod(
+				dev->fd,
+				0666); /* the umask does not apply: all users share the device */
 	}
 	if (dev->fd < 0) {
 		gs_fail_errno(err, "cannot open the device %s", name);
@@ -391,7 +408,8 @@ static int vacant(struct emu_device *dev, const struct state *s, uint64_t now)
 
 	if (!o || !alive(dev, s, o - 1))
 		return 1;
-	heard = s->slot[o - 1].seen_ns > s->round.granted_ns ? s->slot[o - 1].seen_ns : s->round.granted_ns;
+	heard = s->slot[o - 1].seen_ns > s->round.granted_ns ? s->slot[o - 1].seen_ns :
+							       s->round.granted_ns;
 	/* a time in the future is nobody's */
 	return heard > now || now - heard > STALE_NS;
 }
@@ -453,7 +471,8 @@ static uint32_t next_in_round(struct emu_device *dev, const struct state *s)
 	for (uint32_t k = 1; k < EMU_DEVICE_SLOTS; k++) {
 		uint32_t i = (dev->me + k) % EMU_DEVICE_SLOTS;
 
-		if (s->slot[i].used && s->slot[i].wants && now - s->slot[i].seen_ns < STALE_NS && alive(dev, s, i))
+		if (s->slot[i].used && s->slot[i].wants && now - s->slot[i].seen_ns < STALE_NS &&
+		    alive(dev, s, i))
 			return i;
 	}
 	return EMU_DEVICE_SLOTS;

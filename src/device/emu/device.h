@@ -49,7 +49,8 @@ void emu_device_release(struct emu_device *dev, uint64_t bytes);
 /* Bytes that nobody holds. */
 uint64_t emu_device_free_memory(struct emu_device *dev);
 
-/* Wait for the compute, at most timeout_us.  1: this process owns it, 0: not yet, -1: the device is gone. */
+/* Wait for the compute, at most timeout_us.  1: this process owns it, 0: not yet, -1: the device is
+ * gone. */
 int emu_device_acquire(struct emu_device *dev, uint32_t timeout_us);
 /*
  * The slice is over: 1: others want the compute and it has been given to the

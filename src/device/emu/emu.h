@@ -24,7 +24,7 @@
 
 struct emu_state {
 	pthread_mutex_t mutex;
-	int ready;                   /* cuInit succeeded */
+	int ready; /* cuInit succeeded */
 	struct emu_device *dev;
 	struct emu_engine *engine;
 	struct emu_mem *mem;
@@ -48,21 +48,22 @@ struct emu_task {
 	struct emu_task *next;
 	enum emu_task_kind kind;
 	uint64_t seq;
-	uint64_t ticket;             /* order of the context's tasks, whatever their streams */
-	struct emu_dep *dep;         /* tasks of other streams to wait for (legacy default stream) */
+	uint64_t ticket;     /* order of the context's tasks, whatever their streams */
+	struct emu_dep *dep; /* tasks of other streams to wait for (legacy default stream) */
 	uint32_t ndep;
 	CUresult (*fn)(struct CUctx_st *ctx, struct emu_task *task);
-	uint8_t always;              /* runs after a sticky error too */
-	uint8_t front;               /* FN: the front end's own, overtakes kernels of other streams */
-	uint64_t a, b, c, d, e, f;   /* the function's own */
-	void *buffer;                /* freed with the task */
+	uint8_t always;            /* runs after a sticky error too */
+	uint8_t front;             /* FN: the front end's own, overtakes kernels of other streams */
+	uint64_t a, b, c, d, e, f; /* the function's own */
+	void *buffer;              /* freed with the task */
 	uint64_t buffer_bytes;
-	uint8_t node;                /* CUgraphNodeType that it becomes when it is captured */
+	uint8_t node; /* CUgraphNodeType that it becomes when it is captured */
 	struct CUevent_st *event;
 	struct emu_grid *grid;
-	uint32_t branches;           /* of a graph's launch: channels that it takes; 0: none, or one, as its kind does */
-	uint32_t places;             /* from here on channel.c's: in so many channels */
-	uint8_t in_channels;         /* has not passed yet */
+	uint32_t branches;   /* of a graph's launch: channels that it takes; 0: none, or one, as its
+				kind does */
+	uint32_t places;     /* from here on channel.c's: in so many channels */
+	uint8_t in_channels; /* has not passed yet */
 	struct emu_place *place, only_place;
 };
 
@@ -85,41 +86,42 @@ struct emu_node_list {
 
 struct CUstream_st {
 	uint32_t magic;
-	int kept;                    /* from here up to ctx: as the object before it left them */
+	int kept; /* from here up to ctx: as the object before it left them */
 	pthread_cond_t work;
 	struct CUctx_st *ctx;
-	struct CUstream_st *next;    /* in the context */
+	struct CUstream_st *next; /* in the context */
 	unsigned int flags;
 	int priority;
 	uint64_t id;
 	uint64_t enqueued, completed;
 	struct emu_task *head, **tail;
 	struct emu_task *running;
-	uint32_t pending;            /* tasks that go through channels and are not over */
-	uint32_t channel;            /* theirs; none if there are no such tasks */
+	uint32_t pending; /* tasks that go through channels and are not over */
+	uint32_t channel; /* theirs; none if there are no such tasks */
 	int started, closing;
 	unsigned int refs;
-	struct emu_capture *capture; /* under the context's mutex; the stream's work goes there instead */
+	struct emu_capture
+		*capture; /* under the context's mutex; the stream's work goes there instead */
 	struct emu_node_list capture_deps;
 };
 
 struct CUevent_st {
 	uint32_t magic;
 	struct CUctx_st *ctx;
-	struct CUevent_st *next;     /* in the context */
+	struct CUevent_st *next; /* in the context */
 	unsigned int flags;
-	uint64_t recorded, done;     /* record operations enqueued, executed */
+	uint64_t recorded, done; /* record operations enqueued, executed */
 	uint64_t when_ns;
 	unsigned int refs;
-	uint64_t capture_id;         /* recorded in this capture, behind these nodes; 0: in none */
+	uint64_t capture_id; /* recorded in this capture, behind these nodes; 0: in none */
 	struct emu_node_list capture_deps;
 };
 
 struct CUctx_st {
 	uint32_t magic;
-	int kept;                    /* from here up to next: as the object before it left them */
-	pthread_mutex_t mutex;       /* streams, events */
-	pthread_cond_t changed;      /* something completed, a stream is gone */
+	int kept;               /* from here up to next: as the object before it left them */
+	pthread_mutex_t mutex;  /* streams, events */
+	pthread_cond_t changed; /* something completed, a stream is gone */
 	struct CUctx_st *next;
 	uint64_t id;
 	unsigned int flags;
@@ -129,7 +131,7 @@ struct CUctx_st {
 	struct CUstream_st *legacy;
 	struct CUmod_st *modules;
 	struct emu_channels channels;
-	_Atomic CUresult error;      /* sticky */
+	_Atomic CUresult error; /* sticky */
 	uint64_t tickets;
 	size_t limit[CU_LIMIT_MAX];
 	CUfunc_cache cache;
@@ -179,13 +181,15 @@ struct CUlib_st {
 };
 
 /* api_ctx.c */
-CUresult emu_enter(struct CUctx_st **ctx);       /* initialised, a context is current, no sticky error */
-CUresult emu_enter_any(struct CUctx_st **ctx);   /* the same, sticky errors allowed */
-CUresult emu_enter_plain(void);                  /* initialised */
+CUresult emu_enter(struct CUctx_st **ctx); /* initialised, a context is current, no sticky error */
+CUresult emu_enter_any(struct CUctx_st **ctx); /* the same, sticky errors allowed */
+CUresult emu_enter_plain(void);                /* initialised */
 extern __thread int emu_per_thread_stream;
 
-/* alloc.c: device memory with its accounting; ctx: goes with that context, but for a module's; NULL: with none */
-CUresult emu_alloc(struct CUctx_st *ctx, uint64_t *ptr, uint64_t bytes, enum emu_mem_kind kind, unsigned int flags);
+/* alloc.c: device memory with its accounting; ctx: goes with that context, but for a module's;
+ * NULL: with none */
+CUresult emu_alloc(struct CUctx_st *ctx, uint64_t *ptr, uint64_t bytes, enum emu_mem_kind kind,
+		   unsigned int flags);
 CUresult emu_free(struct CUctx_st *ctx, uint64_t ptr, unsigned int kinds);
 void emu_free_of(uint64_t ctx_id); /* all that goes with that context */
 /* How much of the device's memory an allocation of that kind and size is. */
@@ -193,16 +197,17 @@ uint64_t emu_counted(enum emu_mem_kind kind, uint64_t bytes);
 
 /* stream.c */
 struct CUstream_st *emu_stream_create(struct CUctx_st *ctx, unsigned int flags, int priority);
-void emu_stream_close(struct CUstream_st *s);    /* what is queued still runs */
-void emu_streams_end(struct CUctx_st *ctx);      /* all of the context's, and its events: waits for what is queued */
+void emu_stream_close(struct CUstream_st *s); /* what is queued still runs */
+void emu_streams_end(
+	struct CUctx_st *ctx); /* all of the context's, and its events: waits for what is queued */
 CUresult emu_stream_resolve(struct CUctx_st *ctx, CUstream handle, struct CUstream_st **stream);
 /* Append; the task is the stream's from here on.  The sequence number in *seq (may be NULL). */
 CUresult emu_stream_enqueue(struct CUstream_st *s, struct emu_task *task, uint64_t *seq);
 CUresult emu_stream_wait(struct CUstream_st *s, uint64_t seq);
 CUresult emu_stream_query(struct CUstream_st *s);
 CUresult emu_ctx_wait(struct CUctx_st *ctx);
-int emu_ctx_busy(struct CUctx_st *ctx);          /* something enqueued has not completed */
-void emu_memory_changed(void);                   /* waiters for values look again */
+int emu_ctx_busy(struct CUctx_st *ctx); /* something enqueued has not completed */
+void emu_memory_changed(void);          /* waiters for values look again */
 struct emu_task *emu_task_new(enum emu_task_kind kind);
 struct CUevent_st *emu_event_create(struct CUctx_st *ctx, unsigned int flags);
 void emu_event_release(struct CUevent_st *event); /* under the mutex of its context */
@@ -219,8 +224,8 @@ CUresult emu_copy_enqueue(struct CUctx_st *ctx, CUstream stream, struct emu_task
 CUresult emu_set_task(const CUDA_MEMSET_NODE_PARAMS *p, struct emu_task **task);
 /* None of the extents is 0. */
 CUresult emu_box_task(const CUDA_MEMCPY3D *c, struct emu_task **task, int *pageable);
-CUresult emu_launch_task(struct CUctx_st *ctx, const CUlaunchConfig *c, CUfunction f, void **params, void **extra,
-			 int cooperative, struct emu_task **task);
+CUresult emu_launch_task(struct CUctx_st *ctx, const CUlaunchConfig *c, CUfunction f, void **params,
+			 void **extra, int cooperative, struct emu_task **task);
 CUresult emu_host_task(CUhostFn fn, void *data, struct emu_task **task);
 
 /* api_module.c: a file's contents, which the caller frees; NULL: it cannot be read */
@@ -246,25 +251,34 @@ void emu_captures_end(struct CUctx_st *ctx);
 CUresult emu_capture_forbids(struct CUstream_st *s);
 
 /* module.c */
-CUresult emu_module_load(struct CUctx_st *ctx, const char *text, size_t len, struct CUmod_st **out, struct gs_error *err);
+CUresult emu_module_load(struct CUctx_st *ctx, const char *text, size_t len, struct CUmod_st **out,
+			 struct gs_error *err);
 void emu_module_free(struct CUmod_st *module);
 CUresult emu_function_prepare(struct CUfunc_st *f, struct gs_error *err); /* decode */
 struct emu_variable *emu_module_variable(struct CUmod_st *module, const char *name);
 struct CUfunc_st *emu_module_function(struct CUmod_st *module, const char *name);
 
-/* image.c: a module from what the program has in memory, or from a file's contents; the reason in err */
-CUresult emu_image_load(struct CUctx_st *ctx, const void *image, struct CUmod_st **out, struct gs_error *err);
-CUresult emu_image_load_file(struct CUctx_st *ctx, const void *data, size_t len, struct CUmod_st **out, struct gs_error *err);
+/* image.c: a module from what the program has in memory, or from a file's contents; the reason in
+ * err */
+CUresult emu_image_load(struct CUctx_st *ctx, const void *image, struct CUmod_st **out,
+			struct gs_error *err);
+CUresult emu_image_load_file(struct CUctx_st *ctx, const void *data, size_t len,
+			     struct CUmod_st **out, struct gs_error *err);
 
 /* fault.c */
 CUresult emu_fault_result(const struct emu_grid *grid);
 void emu_log(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-#define EMU_TRY(expr) do { CUresult rc_ = (expr); if (rc_ != CUDA_SUCCESS) return rc_; } while (0)
+#define EMU_TRY(expr) \
+	do { \
+		CUresult rc_ = (expr); \
+		if (rc_ != CUDA_SUCCESS) \
+			return rc_; \
+	} while (0)
 #define EMU_KINDS_DEVICE (1u << EMU_MEM_DEVICE | 1u << EMU_MEM_MANAGED)
 #define EMU_MAX_THREADS 1024
-#define EMU_SM 90                      /* compute capability 9.0 */
-#define EMU_SHARED_MAX (96u << 10)     /* dynamic, opt-in, per block */
+#define EMU_SM 90                  /* compute capability 9.0 */
+#define EMU_SHARED_MAX (96u << 10) /* dynamic, opt-in, per block */
 #define EMU_SHARED_DEFAULT (48u << 10)
 
 #endif

@@ -22,7 +22,7 @@ struct job {
 
 struct sm {
 	struct emu_engine *engine;
-	struct emu_block *block;     /* blocks_per_sm places */
+	struct emu_block *block; /* blocks_per_sm places */
 	uint8_t *busy;
 	struct job **job;
 	uint32_t id, resident;
@@ -32,14 +32,14 @@ struct emu_engine {
 	struct emu_device *dev;
 	const struct emu_config *config;
 	pthread_mutex_t mutex;
-	pthread_cond_t work;         /* SMs: run or jobs changed */
-	pthread_cond_t manage;       /* the manager: jobs changed, an SM stopped */
-	pthread_cond_t finished;     /* callers of run */
-	struct job *jobs;            /* by priority, then age */
-	struct job *only;            /* deterministic: the one that runs */
-	_Atomic uint64_t cycles;     /* deterministic: the clock */
-	_Atomic int run;             /* the compute is ours */
-	uint32_t running;            /* SMs between two looks at run */
+	pthread_cond_t work;     /* SMs: run or jobs changed */
+	pthread_cond_t manage;   /* the manager: jobs changed, an SM stopped */
+	pthread_cond_t finished; /* callers of run */
+	struct job *jobs;        /* by priority, then age */
+	struct job *only;        /* deterministic: the one that runs */
+	_Atomic uint64_t cycles; /* deterministic: the clock */
+	_Atomic int run;         /* the compute is ours */
+	uint32_t running;        /* SMs between two looks at run */
 	struct sm *sm;
 	_Atomic uint64_t instructions;
 };
@@ -237,7 +237,8 @@ static int run_until(struct emu_engine *e, const struct timespec *until)
 		return pthread_cond_timedwait(&e->manage, &e->mutex, until) == ETIMEDOUT;
 	all_sms(e);
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec > until->tv_sec || (now.tv_sec == until->tv_sec && now.tv_nsec >= until->tv_nsec);
+	return now.tv_sec > until->tv_sec ||
+	       (now.tv_sec == until->tv_sec && now.tv_nsec >= until->tv_nsec);
 }
 
 /* Owns the compute while there are jobs; between slices the others get theirs. */

@@ -14,7 +14,8 @@
 struct emu_engine;
 
 struct emu_engine *emu_engine_create(struct emu_device *dev, struct gs_error *err);
-/* Run the grid to its end (or its fault); the caller's thread waits.  A lower number is a higher priority. */
+/* Run the grid to its end (or its fault); the caller's thread waits.  A lower number is a higher
+ * priority. */
 void emu_engine_run(struct emu_engine *engine, struct emu_grid *grid, int priority);
 /*
  * The clock of a deterministic device, in cycles; NULL: the device is none.

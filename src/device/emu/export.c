@@ -14,7 +14,8 @@ static CUresult watch(CUdeviceptr counter, uint64_t from, CUdeviceptr word, uint
 	struct emu_range range;
 
 	EMU_TRY(emu_enter_plain());
-	if (counter % 8 || word % 4 || emu_mem_find(emu.mem, counter, 8, &range) || emu_mem_find(emu.mem, word, 4, &range))
+	if (counter % 8 || word % 4 || emu_mem_find(emu.mem, counter, 8, &range) ||
+	    emu_mem_find(emu.mem, word, 4, &range))
 		return CUDA_ERROR_INVALID_VALUE;
 	return emu_watch_set(&w) ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 }

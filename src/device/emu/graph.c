@@ -71,8 +71,9 @@ void emu_graph_free(struct CUgraph_st *g)
 	free(g);
 }
 
-struct CUgraphNode_st *emu_graph_add(struct CUgraph_st *g, CUgraphNodeType type, struct emu_task *task,
-				     struct CUgraphNode_st *const *deps, size_t n)
+struct CUgraphNode_st *emu_graph_add(struct CUgraph_st *g, CUgraphNodeType type,
+				     struct emu_task *task, struct CUgraphNode_st *const *deps,
+				     size_t n)
 {
 	struct CUgraphNode_st *node = calloc(1, sizeof(*node));
 
@@ -168,7 +169,8 @@ struct CUgraph_st *emu_graph_clone(struct CUgraph_st *g)
 	/* a node may depend on one that was added later */
 	for (size_t i = 0; c && i < g->nodes.n; i++) {
 		for (size_t k = 0; k < g->nodes.v[i]->deps.n; k++) {
-			if (emu_nodes_add(&c->nodes.v[i]->deps, c->nodes.v[g->nodes.v[i]->deps.v[k]->index])) {
+			if (emu_nodes_add(&c->nodes.v[i]->deps,
+					  c->nodes.v[g->nodes.v[i]->deps.v[k]->index])) {
 				emu_graph_free(c);
 				return NULL;
 			}
@@ -198,7 +200,8 @@ static struct emu_steps *steps_new(struct CUctx_st *ctx)
 	return s;
 }
 
-static int add_step(struct emu_steps *s, const struct CUgraphNode_st *node, const struct emu_task *task)
+static int add_step(struct emu_steps *s, const struct CUgraphNode_st *node,
+		    const struct emu_task *task)
 {
 	struct emu_step *grown = realloc(s->step, (s->n + 1) * sizeof(*grown));
 

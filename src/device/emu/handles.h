@@ -10,7 +10,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum emu_handle_kind { EMU_H_CTX, EMU_H_STREAM, EMU_H_EVENT, EMU_H_MODULE, EMU_H_FUNC, EMU_H_KINDS };
+enum emu_handle_kind {
+	EMU_H_CTX,
+	EMU_H_STREAM,
+	EMU_H_EVENT,
+	EMU_H_MODULE,
+	EMU_H_FUNC,
+	EMU_H_KINDS
+};
 
 /* Every object begins with such a word; this one says that it is gone. */
 #define EMU_MAGIC_GONE 0x656e6f67u

@@ -8,7 +8,8 @@
 #include "device/fatbin/fatbin.h"
 
 /* The PTX that a driver for this device would compile. */
-static CUresult load_container(struct CUctx_st *ctx, struct gs_bytes bytes, struct CUmod_st **module, struct gs_error *err)
+static CUresult load_container(struct CUctx_st *ctx, struct gs_bytes bytes,
+			       struct CUmod_st **module, struct gs_error *err)
 {
 	struct gs_fatbin fb;
 	char *text = NULL;
@@ -22,7 +23,8 @@ static CUresult load_container(struct CUctx_st *ctx, struct gs_bytes bytes, stru
 	if (found < 0)
 		return CUDA_ERROR_INVALID_IMAGE;
 	if (!found) {
-		gs_fail(err, "the fatbin has no PTX for compute capability %d.%d", EMU_SM / 10, EMU_SM % 10);
+		gs_fail(err, "the fatbin has no PTX for compute capability %d.%d", EMU_SM / 10,
+			EMU_SM % 10);
 		return CUDA_ERROR_NO_BINARY_FOR_GPU;
 	}
 	rc = emu_module_load(ctx, text, len, module, err);
@@ -36,7 +38,8 @@ static CUresult no_machine_code(struct gs_error *err)
 	return CUDA_ERROR_NO_BINARY_FOR_GPU;
 }
 
-CUresult emu_image_load(struct CUctx_st *ctx, const void *image, struct CUmod_st **module, struct gs_error *err)
+CUresult emu_image_load(struct CUctx_st *ctx, const void *image, struct CUmod_st **module,
+			struct gs_error *err)
 {
 	struct gs_bytes bytes;
 	int linked;
@@ -55,7 +58,10 @@ CUresult emu_image_load(struct CUctx_st *ctx, const void *image, struct CUmod_st
 	default:
 		break;
 	}
-	if (!strncmp(image, "\x7f" "ELF", 4))
+	if (!strncmp(image,
+		     "\x7f"
+		     "ELF",
+		     4))
 		return no_machine_code(err);
 	if (!strncmp(image, "\x50\xed\x55\xba", 4) || !strncmp(image, "\xb1\x43\x62\x46", 4)) {
 		gs_fail(err, "the fatbin's header is broken");
@@ -65,7 +71,8 @@ CUresult emu_image_load(struct CUctx_st *ctx, const void *image, struct CUmod_st
 	return emu_module_load(ctx, image, strlen(image), module, err);
 }
 
-CUresult emu_image_load_file(struct CUctx_st *ctx, const void *data, size_t len, struct CUmod_st **module, struct gs_error *err)
+CUresult emu_image_load_file(struct CUctx_st *ctx, const void *data, size_t len,
+			     struct CUmod_st **module, struct gs_error *err)
 {
 	struct gs_bytes bytes = { data, len };
 

@@ -43,7 +43,8 @@ void emu_mem_destroy(struct emu_mem *mem)
 		return;
 	for (size_t i = 0; i < mem->n; i++)
 		if (owned(mem->range[i].kind))
-			munmap((void *)(uintptr_t)mem->range[i].base, mapped_bytes(mem->range[i].size));
+			munmap((void *)(uintptr_t)mem->range[i].base,
+			       mapped_bytes(mem->range[i].size));
 	pthread_rwlock_destroy(&mem->lock);
 	free(mem->range);
 	free(mem);
@@ -93,7 +94,8 @@ out:
 	return rc;
 }
 
-uint64_t emu_mem_alloc(struct emu_mem *mem, uint64_t size, enum emu_mem_kind kind, uint32_t flags, uint64_t holder)
+uint64_t emu_mem_alloc(struct emu_mem *mem, uint64_t size, enum emu_mem_kind kind, uint32_t flags,
+		       uint64_t holder)
 {
 	struct emu_range r = { .size = size, .kind = kind, .flags = flags, .holder = holder };
 	void *p;
@@ -112,9 +114,14 @@ uint64_t emu_mem_alloc(struct emu_mem *mem, uint64_t size, enum emu_mem_kind kin
 	return r.base;
 }
 
-int emu_mem_register(struct emu_mem *mem, uint64_t base, uint64_t size, uint32_t flags, uint64_t holder)
+int emu_mem_register(struct emu_mem *mem, uint64_t base, uint64_t size, uint32_t flags,
+		     uint64_t holder)
 {
-	struct emu_range r = { .base = base, .size = size, .kind = EMU_MEM_REGISTERED, .flags = flags, .holder = holder };
+	struct emu_range r = { .base = base,
+			       .size = size,
+			       .kind = EMU_MEM_REGISTERED,
+			       .flags = flags,
+			       .holder = holder };
 
 	if (!base || !size || base + size < base)
 		return -1;
@@ -128,7 +135,8 @@ int emu_mem_map(struct emu_mem *mem, uint64_t base, uint64_t size)
 	return insert(mem, &r);
 }
 
-int emu_mem_free(struct emu_mem *mem, uint64_t base, unsigned int kinds, uint64_t *size, enum emu_mem_kind *kind)
+int emu_mem_free(struct emu_mem *mem, uint64_t base, unsigned int kinds, uint64_t *size,
+		 enum emu_mem_kind *kind)
 {
 	struct emu_range r;
 	size_t i;
@@ -168,7 +176,8 @@ int emu_mem_find(struct emu_mem *mem, uint64_t addr, uint64_t size, struct emu_r
 	return rc;
 }
 
-void emu_mem_each(struct emu_mem *mem, int (*fn)(void *user, const struct emu_range *range), void *user)
+void emu_mem_each(struct emu_mem *mem, int (*fn)(void *user, const struct emu_range *range),
+		  void *user)
 {
 	pthread_rwlock_rdlock(&mem->lock);
 	for (size_t i = 0; i < mem->n && !fn(user, &mem->range[i]); i++)

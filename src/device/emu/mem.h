@@ -14,7 +14,12 @@
 struct emu_mem;
 
 enum emu_mem_kind {
-	EMU_MEM_DEVICE, EMU_MEM_MANAGED, EMU_MEM_HOST, EMU_MEM_REGISTERED, EMU_MEM_MODULE, EMU_MEM_ARRAY,
+	EMU_MEM_DEVICE,
+	EMU_MEM_MANAGED,
+	EMU_MEM_HOST,
+	EMU_MEM_REGISTERED,
+	EMU_MEM_MODULE,
+	EMU_MEM_ARRAY,
 	EMU_MEM_MAPPED, /* pages of somebody else: virtual memory management, other processes */
 };
 
@@ -31,18 +36,24 @@ struct emu_mem *emu_mem_create(void);
 void emu_mem_destroy(struct emu_mem *mem); /* frees what is still allocated */
 
 /* Zeroed pages are mapped; 0 on failure.  Aligned to 512 bytes at least. */
-uint64_t emu_mem_alloc(struct emu_mem *mem, uint64_t size, enum emu_mem_kind kind, uint32_t flags, uint64_t holder);
+uint64_t emu_mem_alloc(struct emu_mem *mem, uint64_t size, enum emu_mem_kind kind, uint32_t flags,
+		       uint64_t holder);
 /* Make host memory of the program's own known.  -1: overlaps. */
-int emu_mem_register(struct emu_mem *mem, uint64_t base, uint64_t size, uint32_t flags, uint64_t holder);
-/* Make device memory known whose pages the caller mapped and unmaps (EMU_MEM_MAPPED).  -1: overlaps. */
+int emu_mem_register(struct emu_mem *mem, uint64_t base, uint64_t size, uint32_t flags,
+		     uint64_t holder);
+/* Make device memory known whose pages the caller mapped and unmaps (EMU_MEM_MAPPED).  -1:
+ * overlaps. */
 int emu_mem_map(struct emu_mem *mem, uint64_t base, uint64_t size);
-/* Forget the allocation at base, of one of the kinds in the mask; its size in *size.  -1: none begins there. */
-int emu_mem_free(struct emu_mem *mem, uint64_t base, unsigned int kinds, uint64_t *size, enum emu_mem_kind *kind);
+/* Forget the allocation at base, of one of the kinds in the mask; its size in *size.  -1: none
+ * begins there. */
+int emu_mem_free(struct emu_mem *mem, uint64_t base, unsigned int kinds, uint64_t *size,
+		 enum emu_mem_kind *kind);
 
 /* The range that holds [addr, addr + size), in *range.  -1: none. */
 int emu_mem_find(struct emu_mem *mem, uint64_t addr, uint64_t size, struct emu_range *range);
 /* Each range, until fn returns other than 0; fn must not call back. */
-void emu_mem_each(struct emu_mem *mem, int (*fn)(void *user, const struct emu_range *range), void *user);
+void emu_mem_each(struct emu_mem *mem, int (*fn)(void *user, const struct emu_range *range),
+		  void *user);
 /* Changes whenever the table does. */
 uint32_t emu_mem_version(const struct emu_mem *mem);
 

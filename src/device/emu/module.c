@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Modules: PTX parsed, its variables placed in device memory, its kernels decoded when first used. */
+/* Modules: PTX parsed, its variables placed in device memory, its kernels decoded when first used.
+ */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +28,8 @@ struct CUfunc_st *emu_module_function(struct CUmod_st *m, const char *name)
 	return NULL;
 }
 
-static int find_variable(void *user, struct ptx_slice name, enum ptx_space *space, uint64_t *address)
+static int find_variable(void *user, struct ptx_slice name, enum ptx_space *space,
+			 uint64_t *address)
 {
 	struct CUmod_st *m = user;
 
@@ -66,7 +68,8 @@ static CUresult place_variables(struct CUmod_st *m)
 		m->nvariable++;
 		EMU_TRY(emu_alloc(m->ctx, &x->address, x->size, EMU_MEM_MODULE, 0));
 		if (v->init)
-			memcpy((void *)(uintptr_t)x->address, v->init, v->init_len < x->size ? v->init_len : x->size);
+			memcpy((void *)(uintptr_t)x->address, v->init,
+			       v->init_len < x->size ? v->init_len : x->size);
 	}
 	return CUDA_SUCCESS;
 }
@@ -87,18 +90,20 @@ static CUresult relocate(struct CUmod_st *m, struct gs_error *err)
 			for (uint32_t f = 0; !found && f < m->ptx->nfunc; f++) {
 				const struct ptx_func *fn = &m->ptx->func[f];
 
-				if (fn->name.len == r->symbol.len && !memcmp(fn->name.s, r->symbol.s, r->symbol.len)) {
+				if (fn->name.len == r->symbol.len &&
+				    !memcmp(fn->name.s, r->symbol.s, r->symbol.len)) {
 					value = EMU_FUNC_BASE + f;
 					found = !fn->is_decl;
 				}
 			}
 			if (!found || r->offset + width > m->variable[i].size || width > 8) {
-				gs_fail(err, "initialiser of %s: unknown symbol %.*s", m->variable[i].name,
-					(int)r->symbol.len, r->symbol.s);
+				gs_fail(err, "initialiser of %s: unknown symbol %.*s",
+					m->variable[i].name, (int)r->symbol.len, r->symbol.s);
 				return CUDA_ERROR_INVALID_PTX;
 			}
 			value += r->addend;
-			memcpy((uint8_t *)(uintptr_t)m->variable[i].address + r->offset, &value, width);
+			memcpy((uint8_t *)(uintptr_t)m->variable[i].address + r->offset, &value,
+			       width);
 		}
 	}
 	return CUDA_SUCCESS;
@@ -130,7 +135,8 @@ static CUresult list_functions(struct CUmod_st *m)
 	return CUDA_SUCCESS;
 }
 
-CUresult emu_module_load(struct CUctx_st *ctx, const char *text, size_t len, struct CUmod_st **out, struct gs_error *err)
+CUresult emu_module_load(struct CUctx_st *ctx, const char *text, size_t len, struct CUmod_st **out,
+			 struct gs_error *err)
 {
 	struct CUmod_st *m = emu_handle_take(EMU_H_MODULE, sizeof(*m), 0);
 	CUresult rc = CUDA_ERROR_OUT_OF_MEMORY;

@@ -18,7 +18,8 @@
 #include "device/emu/checkpoint.h"
 #include "device/emu/emu.h"
 
-#define TASK_CYCLES 1000 /* of the deterministic clock, for what a task takes beside its instructions */
+#define TASK_CYCLES \
+	1000 /* of the deterministic clock, for what a task takes beside its instructions */
 
 uint64_t emu_now_ns(void)
 {
@@ -122,22 +123,31 @@ static int value_there(const struct emu_task *t)
 	if (t->d == 8) {
 		v = __atomic_load_n((uint64_t *)(uintptr_t)t->a, __ATOMIC_SEQ_CST);
 		switch (t->c & 3) {
-		case CU_STREAM_WAIT_VALUE_GEQ: return (int64_t)(v - t->b) >= 0;
-		case CU_STREAM_WAIT_VALUE_EQ: return v == t->b;
-		case CU_STREAM_WAIT_VALUE_AND: return (v & t->b) != 0;
-		default: return ~(v | t->b) != 0;
+		case CU_STREAM_WAIT_VALUE_GEQ:
+			return (int64_t)(v - t->b) >= 0;
+		case CU_STREAM_WAIT_VALUE_EQ:
+			return v == t->b;
+		case CU_STREAM_WAIT_VALUE_AND:
+			return (v & t->b) != 0;
+		default:
+			return ~(v | t->b) != 0;
 		}
 	}
 	v = __atomic_load_n((uint32_t *)(uintptr_t)t->a, __ATOMIC_SEQ_CST);
 	switch (t->c & 3) {
-	case CU_STREAM_WAIT_VALUE_GEQ: return (int32_t)((uint32_t)v - (uint32_t)t->b) >= 0;
-	case CU_STREAM_WAIT_VALUE_EQ: return (uint32_t)v == (uint32_t)t->b;
-	case CU_STREAM_WAIT_VALUE_AND: return ((uint32_t)v & (uint32_t)t->b) != 0;
-	default: return (uint32_t)~(v | t->b) != 0;
+	case CU_STREAM_WAIT_VALUE_GEQ:
+		return (int32_t)((uint32_t)v - (uint32_t)t->b) >= 0;
+	case CU_STREAM_WAIT_VALUE_EQ:
+		return (uint32_t)v == (uint32_t)t->b;
+	case CU_STREAM_WAIT_VALUE_AND:
+		return ((uint32_t)v & (uint32_t)t->b) != 0;
+	default:
+		return (uint32_t) ~(v | t->b) != 0;
 	}
 }
 
-/* Between two looks at a value, ns.  That of device memory mostly comes with emu_memory_changed(); the host's (t->e) without. */
+/* Between two looks at a value, ns.  That of device memory mostly comes with emu_memory_changed();
+ * the host's (t->e) without. */
 #define PAUSE_LEAST_NS 20000
 #define PAUSE_MOST_NS 1000000
 #define PAUSE_MOST_HOST_NS 160000
@@ -163,13 +173,15 @@ static void wait_value(struct CUctx_st *ctx, const struct emu_task *t)
 	pthread_mutex_unlock(&value_mutex);
 }
 
-/* Does the task, the first of its stream, wait for something of the host's or of another stream?  Context mutex held. */
+/* Does the task, the first of its stream, wait for something of the host's or of another stream?
+ * Context mutex held. */
 static int waits(const struct emu_task *t)
 {
 	for (uint32_t i = 0; i < t->ndep; i++)
 		if (t->dep[i].stream->completed < t->dep[i].seq)
 			return 1;
-	return (t->kind == EMU_T_WAIT_EVENT && t->event->done < t->a) || (t->kind == EMU_T_WAIT_VALUE && !value_there(t));
+	return (t->kind == EMU_T_WAIT_EVENT && t->event->done < t->a) ||
+	       (t->kind == EMU_T_WAIT_VALUE && !value_there(t));
 }
 
 /*
@@ -182,7 +194,8 @@ static int in_order(const struct CUstream_st *s, const struct emu_task *t)
 	for (struct CUstream_st *o = s->ctx->streams; o; o = o->next) {
 		const struct emu_task *x = o->running ? o->running : o->head;
 
-		if (o != s && x && x->ticket < t->ticket && !waits(x) && !emu_channel_behind(s->ctx, x))
+		if (o != s && x && x->ticket < t->ticket && !waits(x) &&
+		    !emu_channel_behind(s->ctx, x))
 			return 0;
 	}
 	return 1;
@@ -275,7 +288,8 @@ static void *stream_main(void *arg)
 
 struct CUstream_st *emu_stream_create(struct CUctx_st *ctx, unsigned int flags, int priority)
 {
-	struct CUstream_st *s = emu_handle_take(EMU_H_STREAM, sizeof(*s), offsetof(struct CUstream_st, ctx));
+	struct CUstream_st *s =
+		emu_handle_take(EMU_H_STREAM, sizeof(*s), offsetof(struct CUstream_st, ctx));
 
 	if (!s)
 		return NULL;
@@ -382,14 +396,16 @@ static int dependencies(struct CUstream_st *s, struct emu_task *t)
 	if (!blocking(s))
 		return 0;
 	for (struct CUstream_st *o = ctx->streams; o; o = o->next)
-		n += o != s && blocking(o) && o->completed < o->enqueued && (s == ctx->legacy || o == ctx->legacy);
+		n += o != s && blocking(o) && o->completed < o->enqueued &&
+		     (s == ctx->legacy || o == ctx->legacy);
 	if (!n)
 		return 0;
 	t->dep = calloc(n, sizeof(*t->dep));
 	if (!t->dep)
 		return -1;
 	for (struct CUstream_st *o = ctx->streams; o; o = o->next) {
-		if (o == s || !blocking(o) || o->completed >= o->enqueued || (s != ctx->legacy && o != ctx->legacy))
+		if (o == s || !blocking(o) || o->completed >= o->enqueued ||
+		    (s != ctx->legacy && o != ctx->legacy))
 			continue;
 		o->refs++;
 		t->dep[t->ndep].stream = o;

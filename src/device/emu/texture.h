@@ -13,7 +13,12 @@
 #include <stdint.h>
 
 enum emu_texel { EMU_TEXEL_UNSIGNED, EMU_TEXEL_SIGNED, EMU_TEXEL_FLOAT };
-enum emu_address_mode { EMU_TEX_WRAP, EMU_TEX_CLAMP, EMU_TEX_MIRROR, EMU_TEX_BORDER }; /* CUaddress_mode's values */
+enum emu_address_mode {
+	EMU_TEX_WRAP,
+	EMU_TEX_CLAMP,
+	EMU_TEX_MIRROR,
+	EMU_TEX_BORDER
+}; /* CUaddress_mode's values */
 
 struct emu_texture {
 	uint64_t base;          /* device address of texel (0, 0, 0) */
@@ -22,16 +27,18 @@ struct emu_texture {
 	uint64_t pitch, slice;  /* bytes from row to row, from layer to layer */
 	uint8_t dims;           /* 1 to 3, the layers not counted */
 	uint8_t layered;
-	uint8_t linear_memory;  /* neither an array nor pitched: tex.1d with integer coordinates only, no filtering */
-	uint8_t surface;        /* a surface: the x coordinate counts bytes, no sampling state */
-	uint8_t texel;          /* enum emu_texel */
-	uint8_t bytes;          /* of one channel: 1, 2, 4 */
-	uint8_t channels;       /* 1, 2, 4 */
-	uint8_t normalized_read; /* integer texels of 8 or 16 bits are read as floats in [0, 1] or [-1, 1] */
+	uint8_t linear_memory;   /* neither an array nor pitched: tex.1d with integer coordinates
+				    only, no filtering */
+	uint8_t surface;         /* a surface: the x coordinate counts bytes, no sampling state */
+	uint8_t texel;           /* enum emu_texel */
+	uint8_t bytes;           /* of one channel: 1, 2, 4 */
+	uint8_t channels;        /* 1, 2, 4 */
+	uint8_t normalized_read; /* integer texels of 8 or 16 bits are read as floats in [0, 1] or
+				    [-1, 1] */
 	uint8_t normalized_coords;
-	uint8_t filter;         /* 0: nearest point, 1: linear (fractions of 8 bits) */
+	uint8_t filter; /* 0: nearest point, 1: linear (fractions of 8 bits) */
 	uint8_t srgb;
-	uint8_t address[3];     /* enum emu_address_mode */
+	uint8_t address[3]; /* enum emu_address_mode */
 	float border[4];
 };
 

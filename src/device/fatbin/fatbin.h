@@ -89,9 +89,9 @@ struct gs_fatbin_entry {
 	uint32_t sm;           /* 75, 90, 120 */
 	enum gs_variant variant;
 	enum gs_packing packing;
-	int wide;              /* code for 64-bit addresses */
-	int debug;             /* compiled with -G */
-	uint64_t flags;        /* as in the file */
+	int wide;                /* code for 64-bit addresses */
+	int debug;               /* compiled with -G */
+	uint64_t flags;          /* as in the file */
 	struct gs_bytes header;  /* the entry's own, options included */
 	struct gs_bytes payload; /* as stored; unpacked PTX ends in NULs, unpacked ELF may */
 	uint64_t size;           /* bytes once unpacked */
@@ -130,7 +130,7 @@ int gs_fatbin_peek(const struct gs_fatbin_entry *e, uint8_t *buf, size_t want,
 /* ---- choose.c: what would the driver take? ---- */
 
 struct gs_fatbin_choice {
-	int has_ptx;     /* the PTX that it would compile for this device... */
+	int has_ptx; /* the PTX that it would compile for this device... */
 	struct gs_fatbin_entry ptx;
 	int has_machine; /* ...and the machine code, which it prefers */
 	struct gs_fatbin_entry machine;

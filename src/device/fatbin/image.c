@@ -69,7 +69,7 @@ enum gs_image_kind gs_image_kind(const void *data, size_t len)
 		    p[EI_DATA] != ELFDATA2LSB)
 			return GS_IMAGE_UNKNOWN;
 		return get16(p + offsetof(Elf64_Ehdr, e_machine)) == EM_CUDA ? GS_IMAGE_CUBIN :
-									      GS_IMAGE_HOST;
+									       GS_IMAGE_HOST;
 	}
 	return is_ptx(p, len) ? GS_IMAGE_PTX : GS_IMAGE_UNKNOWN;
 }

@@ -13,12 +13,13 @@
 #define KERNEL_NEEDS_LINK "RELOCATABLE"
 #define KERNEL_NEEDS_LINK_WORDS "is relocatable code, linked when it is loaded"
 #define KERNEL_OTHER_PTX "OTHER_PTX"
-#define KERNEL_OTHER_PTX_WORDS "has no PTX that the device would take, or may take for its machine code"
+#define KERNEL_OTHER_PTX_WORDS \
+	"has no PTX that the device would take, or may take for its machine code"
 
 /* The report under construction; kernels by name, since several containers may hold one. */
 struct inspection {
 	json_t *containers, *kernels;
-	uint32_t sm;    /* 0: any */
+	uint32_t sm;         /* 0: any */
 	uint32_t transforms; /* that kernels may get */
 };
 
@@ -80,7 +81,7 @@ static void add_arch(json_t *k, const char *list, json_t *arch)
 	json_t *archs = json_object_get(k, list), *known;
 	size_t i;
 
-	json_array_foreach(archs, i, known)
+	json_array_foreach (archs, i, known)
 		if (json_equal(known, arch))
 			return;
 	json_array_append(archs, arch);
@@ -121,13 +122,13 @@ static void add_ptx(struct inspection *in, json_t *entry, const char *text, size
 		add_arch(k, "ptx", arch);
 		if (linked)
 			set_transform(k, ptx_transform_name(PTX_TRANSFORM_AS_IS), KERNEL_NEEDS_LINK,
-				 KERNEL_NEEDS_LINK_WORDS);
+				      KERNEL_NEEDS_LINK_WORDS);
 		else if (taken)
-			set_transform(k, ptx_transform_name(p->transform), ptx_reason_name(p->reason),
-				 ptx_reason_words(p->reason));
+			set_transform(k, ptx_transform_name(p->transform),
+				      ptx_reason_name(p->reason), ptx_reason_words(p->reason));
 		else if (is_machine_code(k))
 			set_transform(k, ptx_transform_name(PTX_TRANSFORM_AS_IS), KERNEL_OTHER_PTX,
-				 KERNEL_OTHER_PTX_WORDS);
+				      KERNEL_OTHER_PTX_WORDS);
 	}
 	ptx_transformed_free(t);
 }
@@ -215,9 +216,9 @@ static void add_container(struct inspection *in, const struct gs_fatbin *fb)
 	struct gs_error err = { "" };
 	struct gs_fatbin_entry e;
 	json_t *entries = json_array();
-	json_t *c = json_pack("{s:I, s:b, s:o, s:o}", "bytes", (json_int_t)fb->bytes.len,
-			      "relocatable", fb->linkable, "not_replaced", not_replaced(fb),
-			      "entries", entries);
+	json_t *c =
+		json_pack("{s:I, s:b, s:o, s:o}", "bytes", (json_int_t)fb->bytes.len, "relocatable",
+			  fb->linkable, "not_replaced", not_replaced(fb), "entries", entries);
 	const uint8_t *ptx = taken(fb, in->sm);
 	size_t at = 0;
 	int rc;
@@ -231,7 +232,8 @@ static void add_container(struct inspection *in, const struct gs_fatbin *fb)
 		set_error(c, &err);
 }
 
-/* A cubin by itself: its kernels, and no container.  Its architecture is not in a header of ours. */
+/* A cubin by itself: its kernels, and no container.  Its architecture is not in a header of ours.
+ */
 static int whole_cubin(struct inspection *in, const void *data, size_t len, struct gs_error *err)
 {
 	struct gs_cubin_walk w;
@@ -287,7 +289,7 @@ json_t *gs_inspect(const char *path, const void *data, size_t len, uint32_t sm,
 }
 
 json_t *gs_inspect_transforms(const char *path, const void *data, size_t len, uint32_t sm,
-			 uint32_t transforms, struct gs_error *err)
+			      uint32_t transforms, struct gs_error *err)
 {
 	struct inspection in = { json_array(), json_object(), sm, transforms };
 	json_t *list = json_array(), *report = NULL, *k;
@@ -302,7 +304,7 @@ json_t *gs_inspect_transforms(const char *path, const void *data, size_t len, ui
 	rc = whole_file(&in, data, len, err);
 	if (rc < 0 && !json_array_size(in.containers) && !json_object_size(in.kernels))
 		goto out;
-	json_object_foreach(in.kernels, name, k) {
+	json_object_foreach (in.kernels, name, k) {
 		json_array_append(list, k);
 		as_is += is_as_is(k);
 	}

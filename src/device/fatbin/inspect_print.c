@@ -49,7 +49,7 @@ static void put_archs(FILE *to, const json_t *in, const char *key, const char *w
 	if (!json_array_size(list))
 		return;
 	fprintf(to, "; %s", words);
-	json_array_foreach(list, i, arch)
+	json_array_foreach (list, i, arch)
 		fprintf(to, "%s %s", i ? "," : "", json_string_value(arch));
 }
 
@@ -63,7 +63,7 @@ static void put_container(FILE *to, size_t n, const json_t *c)
 	put_archs(to, c, "not_replaced", "its PTX is older than its machine code for");
 	put_error(to, c);
 	fputc('\n', to);
-	json_array_foreach(json_object_get(c, "entries"), i, e)
+	json_array_foreach (json_object_get(c, "entries"), i, e)
 		put_entry(to, e);
 }
 
@@ -82,10 +82,10 @@ int gs_inspect_print(FILE *to, const json_t *report, int only_as_is)
 	const json_t *part;
 	size_t i;
 
-	json_array_foreach(json_object_get(report, "containers"), i, part)
+	json_array_foreach (json_object_get(report, "containers"), i, part)
 		if (!only_as_is)
 			put_container(to, i, part);
-	json_array_foreach(json_object_get(report, "kernels"), i, part)
+	json_array_foreach (json_object_get(report, "kernels"), i, part)
 		if (!only_as_is || strcmp(word(part, "form"), "as is") == 0)
 			put_kernel(to, part);
 	fprintf(to, "%s: %lld of %lld kernels can leave at a block-task boundary",

@@ -70,16 +70,14 @@ static const char *string_at(const struct gs_bytes *table, uint64_t off)
 	return (const char *)table->data + off;
 }
 
-int gs_elf_section(const struct gs_elf *elf, uint64_t i, struct gs_section *s,
-		   struct gs_error *err)
+int gs_elf_section(const struct gs_elf *elf, uint64_t i, struct gs_section *s, struct gs_error *err)
 {
 	Elf64_Shdr sh, names;
 	struct gs_bytes table;
 
 	memset(s, 0, sizeof(*s));
 	if (i >= elf->count || raw_section(elf, i, &sh) < 0 || contents(elf, &sh, &s->bytes) < 0)
-		return gs_fail(err, "elf: section %llu is outside the file",
-			       (unsigned long long)i);
+		return gs_fail(err, "elf: section %llu is outside the file", (unsigned long long)i);
 	s->type = sh.sh_type;
 	s->size = sh.sh_size;
 	s->link = sh.sh_link;

@@ -12,9 +12,9 @@
 /* An ELF file's section table. */
 struct gs_elf {
 	struct gs_bytes file;
-	uint64_t table;  /* file offset of the section headers */
-	uint64_t count;  /* sections, 0 in a file stripped of them */
-	uint64_t names;  /* index of the section of section names */
+	uint64_t table; /* file offset of the section headers */
+	uint64_t count; /* sections, 0 in a file stripped of them */
+	uint64_t names; /* index of the section of section names */
 	uint16_t machine, type;
 };
 
@@ -36,7 +36,7 @@ int gs_elf_section(const struct gs_elf *elf, uint64_t i, struct gs_section *s,
 
 struct gs_host_walk {
 	struct gs_elf elf;
-	uint64_t section;  /* the next one to look at */
+	uint64_t section;     /* the next one to look at */
 	struct gs_bytes rest; /* of the present one */
 	int linkable;
 };

@@ -93,8 +93,9 @@ static size_t lz4(const struct gs_fatbin_entry *e, uint8_t *buf, size_t want)
 
 	if (!lz4_sound(e->payload.data, e->payload.len, want))
 		return 0;
-	n = want == e->size ? LZ4_decompress_safe(packed, (char *)buf, len, (int)want) :
-			      LZ4_decompress_safe_partial(packed, (char *)buf, len, (int)want, (int)want);
+	n = want == e->size ?
+		    LZ4_decompress_safe(packed, (char *)buf, len, (int)want) :
+		    LZ4_decompress_safe_partial(packed, (char *)buf, len, (int)want, (int)want);
 	return n < 0 ? 0 : (size_t)n;
 }
 
@@ -165,7 +166,8 @@ static size_t peek_zstd(const struct gs_fatbin_entry *e, uint8_t *buf, size_t wa
 
 	if (!stream)
 		return 0;
-	/* A frame's window is allocated: no more than what may be unpacked at all.  A wider one is refused here. */
+	/* A frame's window is allocated: no more than what may be unpacked at all.  A wider one is
+	 * refused here. */
 	ZSTD_DCtx_setParameter(stream, ZSTD_d_windowLogMax, 28);
 	while (out.pos < want) { /* of several frames if need be, as unpacking would */
 		size_t before = in.pos + out.pos;

@@ -60,7 +60,8 @@ static uint64_t type_bytes(const char *word, size_t len)
 	return bits >= 8 ? bits / 8 : 0;
 }
 
-/* What is in one pair of brackets: numbers, multiplied and added.  0: nothing, or something else. */
+/* What is in one pair of brackets: numbers, multiplied and added.  0: nothing, or something else.
+ */
 static uint64_t extent(const char **at)
 {
 	uint64_t sum = 0, product = 1;
@@ -194,8 +195,8 @@ uint64_t gs_ptx_variables(const char *text, size_t len)
 		for (int i = 0; i < 2 && begins_a_word(copy, p); i++) {
 			size_t n = strlen(spaces[i]);
 
-			if (strncmp(p, spaces[i], n) == 0 && (p[n] == '.' || isspace((unsigned char)p[n])) &&
-			    !is_extern(copy, p))
+			if (strncmp(p, spaces[i], n) == 0 &&
+			    (p[n] == '.' || isspace((unsigned char)p[n])) && !is_extern(copy, p))
 				bytes = add(bytes, declaration(p + n));
 		}
 	free(copy);
@@ -261,7 +262,8 @@ uint64_t gs_fatbin_variables(const struct gs_fatbin *fb, uint32_t sm)
 
 	if (gs_fatbin_choose(fb, sm, &c, &err) < 0)
 		return 0;
-	/* The same variables in both, as a rule; to read machine code's takes less time, which most modules' loading waits for. */
+	/* The same variables in both, as a rule; to read machine code's takes less time, which most
+	 * modules' loading waits for. */
 	if (c.has_machine && gs_entry_variables(&c.machine, &bytes, &err) == 0)
 		return bytes;
 	if (c.has_ptx && gs_entry_variables(&c.ptx, &bytes, &err) == 0)

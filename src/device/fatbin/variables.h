@@ -15,7 +15,8 @@ uint64_t gs_ptx_variables(const char *text, size_t len);
  */
 uint64_t gs_cubin_variables(const void *data, size_t len, int with_code);
 
-/* An entry of a container, of PTX or of machine code, unpacked for this.  0, or -1: corrupt, or of another kind. */
+/* An entry of a container, of PTX or of machine code, unpacked for this.  0, or -1: corrupt, or of
+ * another kind. */
 int gs_entry_variables(const struct gs_fatbin_entry *e, uint64_t *bytes, struct gs_error *err);
 
 /* What of a container is loaded on a device of compute capability sm; 0: nothing of it. */

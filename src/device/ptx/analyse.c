@@ -54,7 +54,8 @@ static uint32_t parse_sm(struct ptx_slice target)
 {
 	uint32_t sm = 0;
 
-	for (uint32_t i = 3; i < target.len && target.s[i] >= '0' && target.s[i] <= '9' && sm < 10000; i++)
+	for (uint32_t i = 3;
+	     i < target.len && target.s[i] >= '0' && target.s[i] <= '9' && sm < 10000; i++)
 		sm = sm * 10 + (uint32_t)(target.s[i] - '0');
 	return sm;
 }
@@ -66,7 +67,8 @@ static void find_partings(struct ptx_analysis *a)
 		struct ptx_facts *f = &a->func[i];
 		struct ptx_meeting m;
 
-		if (a->module->func[i].is_entry || !(f->facts & (PTX_FACT_BARRIER | PTX_FACT_WARP_SYNC)))
+		if (a->module->func[i].is_entry ||
+		    !(f->facts & (PTX_FACT_BARRIER | PTX_FACT_WARP_SYNC)))
 			continue;
 		if (ptx_meeting_points(&m, a, i) < 0)
 			m.barrier_line = m.warp_line = a->module->func[i].span.line;

@@ -23,7 +23,8 @@ static inline uint64_t ptx_few_bytes(const char *s, uint32_t n)
 	}
 	if (!n)
 		return 0;
-	return (unsigned char)s[0] | (uint64_t)(unsigned char)s[n / 2] << 8 | (uint64_t)(unsigned char)s[n - 1] << 16;
+	return (unsigned char)s[0] | (uint64_t)(unsigned char)s[n / 2] << 8 |
+	       (uint64_t)(unsigned char)s[n - 1] << 16;
 }
 
 static inline int ptx_same_bytes(const char *a, const char *b, uint32_t n)
@@ -33,7 +34,8 @@ static inline int ptx_same_bytes(const char *a, const char *b, uint32_t n)
 
 static inline uint32_t ptx_hash_bytes(const char *s, uint32_t n, uint32_t seed)
 {
-	const uint64_t odd = 0x9e3779b97f4a7c15u; /* 2^64 over the golden ratio: spreads low bits upwards */
+	const uint64_t odd =
+		0x9e3779b97f4a7c15u; /* 2^64 over the golden ratio: spreads low bits upwards */
 	uint64_t h = (seed + 1ull) * odd ^ n;
 
 	for (; n > 8; n -= 8, s += 8) {

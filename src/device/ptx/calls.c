@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Passes over the functions until callees' facts have reached all callers; deeper chains are refused. */
+/* Passes over the functions until callees' facts have reached all callers; deeper chains are
+ * refused. */
 #define PASSES_MAX 256
 
 const struct ptx_operand *ptx_call_target(const struct ptx_insn *call)
@@ -109,7 +110,8 @@ void ptx_scan_symbol(struct ptx_scan *s, const struct ptx_operand *o)
 	if (id < s->a->nshared && s->a->shared_stamp[id] != self) {
 		s->a->shared_stamp[id] = self;
 		s->f->facts |= PTX_FACT_SHARED;
-		s->f->shared_bytes += ptx_var_size(s->a->shared_var[id]) + s->a->shared_var[id]->align - 1;
+		s->f->shared_bytes +=
+			ptx_var_size(s->a->shared_var[id]) + s->a->shared_var[id]->align - 1;
 	}
 }
 
@@ -130,8 +132,9 @@ static void scan_decl(struct ptx_scan *s, const struct ptx_stmt *stmt)
 /* A directive that is not known may change what the statements mean. */
 static int is_known_directive(struct ptx_slice text)
 {
-	return ptx_starts(text, ".loc") || ptx_starts(text, ".file") || ptx_starts(text, ".pragma") ||
-	       ptx_starts(text, "@@") || ptx_starts(text, ".section");
+	return ptx_starts(text, ".loc") || ptx_starts(text, ".file") ||
+	       ptx_starts(text, ".pragma") || ptx_starts(text, "@@") ||
+	       ptx_starts(text, ".section");
 }
 
 int ptx_scan_func(struct ptx_analysis *a, uint32_t i)
@@ -184,7 +187,8 @@ static int inherit_indirect(struct ptx_analysis *a, struct ptx_facts *any)
 		if (!g.address_taken)
 			continue;
 		if (g.index)
-			ptx_facts_add_reason(&g, PTX_REASON_BLOCK_ID_IN_FUNCTION, a->module->func[i].span.line);
+			ptx_facts_add_reason(&g, PTX_REASON_BLOCK_ID_IN_FUNCTION,
+					     a->module->func[i].span.line);
 		g.index = 0;
 		changed |= inherit(any, &g);
 	}
@@ -192,7 +196,8 @@ static int inherit_indirect(struct ptx_analysis *a, struct ptx_facts *any)
 }
 
 /* A function whose text cannot stand in the module once more, with more parameters. */
-static void refuse_clone(struct ptx_facts *facts, const struct ptx_module *m, const struct ptx_func *f)
+static void refuse_clone(struct ptx_facts *facts, const struct ptx_module *m,
+			 const struct ptx_func *f)
 {
 	const struct ptx_var *last = f->nparam ? &f->param[f->nparam - 1] : NULL;
 	const char *head = m->text + f->span.begin;
@@ -211,7 +216,8 @@ static void refuse_copies(struct ptx_analysis *a)
 		const struct ptx_func *f = &a->module->func[i];
 
 		if (f->is_entry && a->func[i].static_line)
-			ptx_facts_add_reason(&a->func[i], PTX_REASON_STATIC_VARIABLE, a->func[i].static_line);
+			ptx_facts_add_reason(&a->func[i], PTX_REASON_STATIC_VARIABLE,
+					     a->func[i].static_line);
 		else if (!f->is_entry && !f->is_decl && a->func[i].index)
 			refuse_clone(&a->func[i], a->module, f);
 	}
@@ -244,5 +250,6 @@ void ptx_propagate(struct ptx_analysis *a)
 	endless |= propagate(a);
 	for (uint32_t i = 0; endless && i < a->module->nfunc; i++)
 		if (a->func[i].ncallee || a->func[i].facts & PTX_FACT_INDIRECT)
-			ptx_facts_add_reason(&a->func[i], PTX_REASON_CALLS, a->module->func[i].span.line);
+			ptx_facts_add_reason(&a->func[i], PTX_REASON_CALLS,
+					     a->module->func[i].span.line);
 }

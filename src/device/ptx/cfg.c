@@ -13,9 +13,9 @@ struct builder {
 	const struct ptx_analysis *a;
 	const struct ptx_func *f;
 	struct ptx_symtab labels;
-	uint32_t *label_stmt;    /* by label number */
+	uint32_t *label_stmt; /* by label number */
 	uint32_t nlabel, edge_cap;
-	uint8_t *leader;         /* by statement */
+	uint8_t *leader; /* by statement */
 };
 
 static int ends_block(const struct builder *b, const struct ptx_stmt *s)
@@ -23,7 +23,11 @@ static int ends_block(const struct builder *b, const struct ptx_stmt *s)
 	if (s->kind != PTX_STMT_INSN)
 		return 0;
 	switch (s->insn.op) {
-	case PTX_OP_BRA: case PTX_OP_BRX: case PTX_OP_RET: case PTX_OP_EXIT: case PTX_OP_TRAP:
+	case PTX_OP_BRA:
+	case PTX_OP_BRX:
+	case PTX_OP_RET:
+	case PTX_OP_EXIT:
+	case PTX_OP_TRAP:
 		return 1;
 	case PTX_OP_CALL:
 		return ptx_call_never_returns(b->a, &s->insn);
@@ -44,7 +48,8 @@ static int find_labels(struct builder *b)
 
 		if (s->kind != PTX_STMT_LABEL && s->kind != PTX_STMT_BRANCHTARGETS)
 			continue;
-		id = ptx_symtab_put(&b->labels, s->kind == PTX_STMT_LABEL ? s->label : s->targets.label);
+		id = ptx_symtab_put(&b->labels,
+				    s->kind == PTX_STMT_LABEL ? s->label : s->targets.label);
 		if (id == PTX_SYM_NONE)
 			return -1;
 		if (id == b->nlabel)
@@ -150,7 +155,8 @@ static int add_edges(struct builder *b, uint32_t i)
 		if (op == PTX_OP_BRX)
 			rc = add_list_edges(b, block, &last->insn);
 		else if (op == PTX_OP_BRA)
-			rc = last->insn.nopd ? add_label_edge(b, block, last->insn.opd[0].name) : -1;
+			rc = last->insn.nopd ? add_label_edge(b, block, last->insn.opd[0].name) :
+					       -1;
 		else if (op == PTX_OP_RET || op == PTX_OP_EXIT)
 			rc = add_edge(b, block, b->cfg->exit_block);
 		if (last->insn.guard.len || op == PTX_OP_BRX)

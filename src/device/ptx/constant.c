@@ -34,7 +34,7 @@ static struct ptx_constant of_double(double d)
 
 static struct ptx_constant of_int(uint64_t bits)
 {
-	return (struct ptx_constant){ .bits = bits };
+	return (struct ptx_constant) { .bits = bits };
 }
 
 static unsigned digit_of(char ch)
@@ -56,7 +56,8 @@ static uint64_t parse_digits(struct ptx_parser *p, struct ptx_slice s, unsigned 
 		unsigned digit = digit_of(s.s[i]);
 
 		if (digit >= base || v > (UINT64_MAX - digit) / base) {
-			ptx_fail(p, "a number that is none: %.*s", (int)(s.len > 40 ? 40 : s.len), s.s);
+			ptx_fail(p, "a number that is none: %.*s", (int)(s.len > 40 ? 40 : s.len),
+				 s.s);
 			return 0;
 		}
 		v = v * base + digit;
@@ -166,9 +167,12 @@ static struct ptx_constant negate(char op, struct ptx_constant c)
 		return c;
 	}
 	switch (op) {
-	case '-': return of_int(-c.bits);
-	case '~': return of_int(~c.bits);
-	case '!': return of_int(double_of(c) == 0);
+	case '-':
+		return of_int(-c.bits);
+	case '~':
+		return of_int(~c.bits);
+	case '!':
+		return of_int(double_of(c) == 0);
 	}
 	return c;
 }
@@ -211,14 +215,19 @@ static struct ptx_constant parse_unary(struct ptx_parser *p)
 }
 
 /* The operators of C, strongest last; two-character ones by their first and second character. */
-static const struct operator { char first, second; int strength; } operators[] = {
-	{ '|', '|', 1 }, { '&', '&', 2 }, { '|', 0, 3 }, { '^', 0, 4 }, { '&', 0, 5 },
-	{ '=', '=', 6 }, { '!', '=', 6 }, { '<', '=', 7 }, { '>', '=', 7 },
-	{ '<', '<', 8 }, { '>', '>', 8 }, { '<', 0, 7 }, { '>', 0, 7 },
-	{ '+', 0, 9 }, { '-', 0, 9 }, { '*', 0, 10 }, { '/', 0, 10 }, { '%', 0, 10 },
+static const struct operator
+{
+	char first, second;
+	int strength;
+}
+operators[] = {
+	{ '|', '|', 1 }, { '&', '&', 2 }, { '|', 0, 3 },   { '^', 0, 4 },   { '&', 0, 5 },
+	{ '=', '=', 6 }, { '!', '=', 6 }, { '<', '=', 7 }, { '>', '=', 7 }, { '<', '<', 8 },
+	{ '>', '>', 8 }, { '<', 0, 7 },   { '>', 0, 7 },   { '+', 0, 9 },   { '-', 0, 9 },
+	{ '*', 0, 10 },  { '/', 0, 10 },  { '%', 0, 10 },
 };
 
-static const struct operator *operator_here(const struct ptx_parser *p)
+static const struct operator* operator_here(const struct ptx_parser *p)
 {
 	char second = p->lex.pos < p->lex.end ? p->lex.text[p->lex.pos] : 0;
 
@@ -231,21 +240,32 @@ static const struct operator *operator_here(const struct ptx_parser *p)
 	return NULL;
 }
 
-static uint64_t integer_result(struct ptx_parser *p, const struct operator *op, uint64_t a, uint64_t b)
+static uint64_t integer_result(struct ptx_parser *p, const struct operator* op, uint64_t a,
+			       uint64_t b)
 {
 	int64_t sa = (int64_t)a, sb = (int64_t)b;
 
 	switch (op->first) {
-	case '+': return a + b;
-	case '-': return a - b;
-	case '*': return a * b;
-	case '^': return a ^ b;
-	case '=': return a == b;
-	case '!': return a != b;
-	case '|': return op->second ? a || b : a | b;
-	case '&': return op->second ? a && b : a & b;
-	case '<': return op->second == '<' ? a << (b & 63) : op->second ? sa <= sb : sa < sb;
-	case '>': return op->second == '>' ? a >> (b & 63) : op->second ? sa >= sb : sa > sb;
+	case '+':
+		return a + b;
+	case '-':
+		return a - b;
+	case '*':
+		return a * b;
+	case '^':
+		return a ^ b;
+	case '=':
+		return a == b;
+	case '!':
+		return a != b;
+	case '|':
+		return op->second ? a || b : a | b;
+	case '&':
+		return op->second ? a && b : a & b;
+	case '<':
+		return op->second == '<' ? a << (b & 63) : op->second ? sa <= sb : sa < sb;
+	case '>':
+		return op->second == '>' ? a >> (b & 63) : op->second ? sa >= sb : sa > sb;
 	}
 	if (b == 0 || (sa == INT64_MIN && sb == -1)) {
 		ptx_fail(p, "a division by zero");
@@ -254,13 +274,18 @@ static uint64_t integer_result(struct ptx_parser *p, const struct operator *op, 
 	return op->first == '/' ? (uint64_t)(sa / sb) : (uint64_t)(sa % sb);
 }
 
-static struct ptx_constant float_result(struct ptx_parser *p, const struct operator *op, double a, double b)
+static struct ptx_constant float_result(struct ptx_parser *p, const struct operator* op, double a,
+					double b)
 {
 	switch (op->first) {
-	case '+': return of_double(a + b);
-	case '-': return of_double(a - b);
-	case '*': return of_double(a * b);
-	case '/': return of_double(b != 0 ? a / b : 0);
+	case '+':
+		return of_double(a + b);
+	case '-':
+		return of_double(a - b);
+	case '*':
+		return of_double(a * b);
+	case '/':
+		return of_double(b != 0 ? a / b : 0);
 	}
 	ptx_fail(p, "an operator that floating-point constants do not have");
 	return of_int(0);
@@ -269,7 +294,7 @@ static struct ptx_constant float_result(struct ptx_parser *p, const struct opera
 static struct ptx_constant parse_binary(struct ptx_parser *p, int floor)
 {
 	struct ptx_constant a = parse_unary(p);
-	const struct operator *op;
+	const struct operator* op;
 
 	while ((op = operator_here(p)) && op->strength > floor && ptx_enter(p)) {
 		struct ptx_constant b;
@@ -279,8 +304,8 @@ static struct ptx_constant parse_binary(struct ptx_parser *p, int floor)
 			ptx_next(p);
 		b = parse_binary(p, op->strength);
 		p->depth--;
-		a = a.is_float || b.is_float ? float_result(p, op, double_of(a), double_of(b))
-					     : of_int(integer_result(p, op, a.bits, b.bits));
+		a = a.is_float || b.is_float ? float_result(p, op, double_of(a), double_of(b)) :
+					       of_int(integer_result(p, op, a.bits, b.bits));
 	}
 	return a;
 }

@@ -14,23 +14,27 @@
 #include <stdint.h>
 
 struct gs_ctl {
-	uint64_t next;      /* next block-task to claim; the whole saved state of an evicted kernel */
-	uint32_t exited;    /* workers that have left in this launch; the last one zeroes it */
+	uint64_t next;   /* next block-task to claim; the whole saved state of an evicted kernel */
+	uint32_t exited; /* workers that have left in this launch; the last one zeroes it */
 	uint32_t pad0;
-	uint64_t saved;     /* what `next` was when the proxy made claims fail */
+	uint64_t saved; /* what `next` was when the proxy made claims fail */
 	uint32_t pad1[10];
 
 	uint32_t limit;     /* resident limit: worker i stays while i < limit; 0 evicts all */
 	uint32_t chunk;     /* block-tasks per claim, at first; at least 1 */
 	uint32_t chunk_max; /* upper bound of the adaptive chunk */
-	uint32_t chunk_ns;  /* a claim shorter than this doubles the worker's chunk, longer than twice this halves it; 0: never */
+	uint32_t chunk_ns;  /* a claim shorter than this doubles the worker's chunk, longer than
+			       twice this halves it; 0: never */
 	uint64_t total;     /* NT, below 2^62 (a larger grid would run for a century) */
 	uint32_t nctaid[3]; /* the original grid */
 	uint32_t workers;   /* blocks in this launch */
-	uint64_t slot;      /* device address of the gs_slot, in the registered page; 0: none, nobody is told */
-	uint32_t done;      /* +1 when no block-task remains; the stream waits for it */
-	uint32_t proxy;     /* 1: worker 0 runs no block-tasks, it watches the slot (needs slot, workers >= 2) */
-	uint32_t rearm;     /* 1: the last block out of a finished launch sets next to 0, for the next launch */
+	uint64_t slot;  /* device address of the gs_slot, in the registered page; 0: none, nobody is
+			   told */
+	uint32_t done;  /* +1 when no block-task remains; the stream waits for it */
+	uint32_t proxy; /* 1: worker 0 runs no block-tasks, it watches the slot (needs slot, workers
+			   >= 2) */
+	uint32_t rearm; /* 1: the last block out of a finished launch sets next to 0, for the next
+			   launch */
 	uint32_t pad2;
 };
 

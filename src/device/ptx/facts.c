@@ -16,10 +16,27 @@ void ptx_facts_add_reason(struct ptx_facts *f, enum ptx_reason reason, uint32_t 
 
 /* Special registers (PTX ISA, "Special Registers") that mean the same for a block-task. */
 static const char *const harmless[] = {
-	"%tid", "%ntid", "%laneid", "%warpid", "%nwarpid", "%smid", "%nsmid",
-	"%lanemask_eq", "%lanemask_le", "%lanemask_lt", "%lanemask_ge", "%lanemask_gt",
-	"%clock", "%clock_hi", "%clock64", "%globaltimer", "%globaltimer_lo", "%globaltimer_hi",
-	"%dynamic_smem_size", "%reserved_smem_offset_begin", "%reserved_smem_offset_end",
+	"%tid",
+	"%ntid",
+	"%laneid",
+	"%warpid",
+	"%nwarpid",
+	"%smid",
+	"%nsmid",
+	"%lanemask_eq",
+	"%lanemask_le",
+	"%lanemask_lt",
+	"%lanemask_ge",
+	"%lanemask_gt",
+	"%clock",
+	"%clock_hi",
+	"%clock64",
+	"%globaltimer",
+	"%globaltimer_lo",
+	"%globaltimer_hi",
+	"%dynamic_smem_size",
+	"%reserved_smem_offset_begin",
+	"%reserved_smem_offset_end",
 	"%reserved_smem_offset_cap",
 };
 
@@ -31,7 +48,8 @@ static int is_harmless(struct ptx_slice name)
 	return ptx_starts(name, "%pm") || ptx_starts(name, "%reserved_smem_offset_");
 }
 
-/* The type that an instruction reads, the last of its modifiers, has 16 bits: the register of old ISAs. */
+/* The type that an instruction reads, the last of its modifiers, has 16 bits: the register of old
+ * ISAs. */
 static int reads_16_bits(const struct ptx_insn *insn)
 {
 	struct ptx_slice s = insn->opcode;
@@ -52,7 +70,8 @@ static uint8_t component(const struct ptx_operand *o, const struct ptx_insn *ins
 	return at && *at ? (uint8_t)(1u << (at - letters)) : 0;
 }
 
-static void scan_special(struct ptx_facts *f, const struct ptx_operand *o, const struct ptx_insn *insn)
+static void scan_special(struct ptx_facts *f, const struct ptx_operand *o,
+			 const struct ptx_insn *insn)
 {
 	int is_grid = ptx_is(o->name, "%nctaid");
 
@@ -72,7 +91,8 @@ static void scan_special(struct ptx_facts *f, const struct ptx_operand *o, const
 	}
 }
 
-static void scan_operand(struct ptx_scan *s, const struct ptx_insn *insn, const struct ptx_operand *o)
+static void scan_operand(struct ptx_scan *s, const struct ptx_insn *insn,
+			 const struct ptx_operand *o)
 {
 	if (o->kind == PTX_OPD_SREG)
 		scan_special(s->f, o, insn);
@@ -122,7 +142,8 @@ static void scan_barrier(struct ptx_facts *f, const struct ptx_insn *insn, uint3
 		f->barrier_line = line;
 	if (!b.number) {
 		ptx_facts_add_reason(f, PTX_REASON_UNKNOWN_INSTRUCTION, line);
-	} else if (b.is_arrive) { /* an arrival nobody waited for would count for the next block-task */
+	} else if (b.is_arrive) { /* an arrival nobody waited for would count for the next
+				     block-task */
 		ptx_facts_add_reason(f, PTX_REASON_ARRIVAL, line);
 	} else if (b.counted && b.number->kind == PTX_OPD_INT && b.number->bits < 16) {
 		f->counted_barriers |= (uint16_t)(1u << b.number->bits);
@@ -135,7 +156,8 @@ static void scan_barrier(struct ptx_facts *f, const struct ptx_insn *insn, uint3
 
 static void scan_copy(struct ptx_facts *f, const struct ptx_insn *insn, uint32_t line)
 {
-	if (ptx_has_modifier(insn->opcode, ".bulk") || ptx_has_modifier(insn->opcode, ".mbarrier") ||
+	if (ptx_has_modifier(insn->opcode, ".bulk") ||
+	    ptx_has_modifier(insn->opcode, ".mbarrier") ||
 	    ptx_has_modifier(insn->opcode, ".reduce") || !ptx_has_modifier(insn->opcode, ".async"))
 		ptx_facts_add_reason(f, PTX_REASON_ASYNC_STATE, line);
 	else
@@ -186,7 +208,11 @@ static void scan_class(struct ptx_scan *s, const struct ptx_stmt *stmt, enum ptx
 	case PTX_OP_BAR:
 		scan_barrier(f, insn, line);
 		break;
-	case PTX_OP_SHFL: case PTX_OP_VOTE: case PTX_OP_MATCH: case PTX_OP_REDUX: case PTX_OP_ELECT:
+	case PTX_OP_SHFL:
+	case PTX_OP_VOTE:
+	case PTX_OP_MATCH:
+	case PTX_OP_REDUX:
+	case PTX_OP_ELECT:
 		if (ptx_has_modifier(insn->opcode, ".sync"))
 			f->facts |= PTX_FACT_WARP_SYNC;
 		break;

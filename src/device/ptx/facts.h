@@ -15,11 +15,11 @@ _Static_assert(PTX_CODE_REASONS <= 32, "a bit for each");
 
 /* Facts beside the reasons; they travel from callee to caller as well. */
 enum {
-	PTX_FACT_BARRIER = 1u << 0,    /* a barrier of the whole block, or a counted one */
-	PTX_FACT_WARP_SYNC = 1u << 1,  /* an instruction with a member mask */
-	PTX_FACT_SHARED = 1u << 2,     /* touches shared memory */
+	PTX_FACT_BARRIER = 1u << 0,   /* a barrier of the whole block, or a counted one */
+	PTX_FACT_WARP_SYNC = 1u << 1, /* an instruction with a member mask */
+	PTX_FACT_SHARED = 1u << 2,    /* touches shared memory */
 	PTX_FACT_CP_ASYNC = 1u << 3,
-	PTX_FACT_INDIRECT = 1u << 4,   /* calls through a pointer */
+	PTX_FACT_INDIRECT = 1u << 4, /* calls through a pointer */
 	PTX_FACT_ATOMIC = 1u << 5,
 	PTX_FACT_PRINTF = 1u << 6,
 	PTX_FACT_MISSED_BARRIER = 1u << 7, /* a function in which threads part before a barrier */
@@ -33,34 +33,34 @@ enum {
 #define PTX_INDEX_GRID_SHIFT 3
 
 struct ptx_facts {
-	uint32_t facts, own_facts;         /* with and without those of the callees */
-	uint32_t reasons;                  /* a bit per enum ptx_reason */
-	uint32_t line[PTX_CODE_REASONS];   /* of the first instruction that gave it */
-	uint8_t index;                     /* %ctaid and %nctaid, read here or in a function called by name */
-	uint32_t static_line;              /* a global variable is declared in the body; 0: none */
-	uint16_t counted_barriers;         /* numbers used with a thread count */
-	uint8_t counted_unknown;           /* one of those numbers is in a register */
-	uint8_t barrier_red;               /* bar.red of the whole block */
+	uint32_t facts, own_facts;       /* with and without those of the callees */
+	uint32_t reasons;                /* a bit per enum ptx_reason */
+	uint32_t line[PTX_CODE_REASONS]; /* of the first instruction that gave it */
+	uint8_t index;        /* %ctaid and %nctaid, read here or in a function called by name */
+	uint32_t static_line; /* a global variable is declared in the body; 0: none */
+	uint16_t counted_barriers; /* numbers used with a thread count */
+	uint8_t counted_unknown;   /* one of those numbers is in a register */
+	uint8_t barrier_red;       /* bar.red of the whole block */
 	uint32_t barrier_line;
-	uint64_t shared_bytes;             /* static ones, declared or named in the body */
+	uint64_t shared_bytes; /* static ones, declared or named in the body */
 	uint8_t address_taken;
-	uint32_t *callee;                  /* functions by index in the module */
+	uint32_t *callee; /* functions by index in the module */
 	uint32_t ncallee;
 };
 
 struct ptx_analysis {
 	const struct ptx_module *module;
-	struct ptx_facts *func;            /* one per module->func */
-	struct ptx_symtab names;           /* function names; the number is that of the first declaration */
-	uint32_t *body;                    /* by name number: index of the func with a body, or PTX_SYM_NONE */
+	struct ptx_facts *func;  /* one per module->func */
+	struct ptx_symtab names; /* function names; the number is that of the first declaration */
+	uint32_t *body; /* by name number: index of the func with a body, or PTX_SYM_NONE */
 	uint32_t nbody;
 	uint32_t sm;                       /* of .target */
 	struct ptx_symtab shared;          /* .shared variables of the module */
 	const struct ptx_var **shared_var; /* by number */
 	uint32_t *shared_stamp;            /* by number: 1 + the last function that named it */
 	uint32_t nshared;
-	uint64_t function_shared;          /* bytes of all functions that are no entries */
-	uint8_t sync_aware;                /* PTX_TRANSFORMS_SYNC_AWARE is asked for */
+	uint64_t function_shared; /* bytes of all functions that are no entries */
+	uint8_t sync_aware;       /* PTX_TRANSFORMS_SYNC_AWARE is asked for */
 };
 
 /* -1 when memory is short. */
@@ -81,7 +81,7 @@ int ptx_call_never_returns(const struct ptx_analysis *a, const struct ptx_insn *
 
 /* bar and barrier of the block: what its operands mean. */
 struct ptx_barrier {
-	uint8_t of_block;   /* not .warp, not .cluster */
+	uint8_t of_block; /* not .warp, not .cluster */
 	uint8_t is_arrive, is_red, counted;
 	const struct ptx_operand *number, *dest, *pred;
 };

@@ -45,7 +45,8 @@ static enum ptx_level level_of_special(const struct ptx_operand *o)
  */
 static enum ptx_level level_of_symbol(const struct ptx_levels *l, struct ptx_slice name)
 {
-	return ptx_symtab_get(&l->locals, name) == PTX_SYM_NONE ? PTX_LEVEL_BLOCK : PTX_LEVEL_THREAD;
+	return ptx_symtab_get(&l->locals, name) == PTX_SYM_NONE ? PTX_LEVEL_BLOCK :
+								  PTX_LEVEL_THREAD;
 }
 
 static enum ptx_level level_of(const struct ptx_levels *l, const struct ptx_operand *o)
@@ -127,7 +128,8 @@ static int is_broadcast(const struct ptx_levels *l, const struct ptx_insn *insn)
 	       ptx_level_constant(l, &insn->opd[3], &clamp) && clamp == 31;
 }
 
-/* Votes, matches and reductions agree among those that the mask names: half a warp may be asked at a time. */
+/* Votes, matches and reductions agree among those that the mask names: half a warp may be asked at
+ * a time. */
 static int is_of_warp(const struct ptx_levels *l, const struct ptx_insn *insn)
 {
 	uint64_t mask;
@@ -136,7 +138,8 @@ static int is_of_warp(const struct ptx_levels *l, const struct ptx_insn *insn)
 		return 0;
 	if (!ptx_has_modifier(insn->opcode, ".sync")) /* of old ISAs: the whole warp */
 		return 1;
-	return insn->nopd && ptx_level_constant(l, &insn->opd[insn->nopd - 1], &mask) && (uint32_t)mask == UINT32_MAX;
+	return insn->nopd && ptx_level_constant(l, &insn->opd[insn->nopd - 1], &mask) &&
+	       (uint32_t)mask == UINT32_MAX;
 }
 
 static enum ptx_level level_of_sources(const struct ptx_levels *l, const struct ptx_insn *insn)
@@ -152,7 +155,8 @@ static enum ptx_level level_of_sources(const struct ptx_levels *l, const struct 
  * "Memory Consistency Model"); a strong load may differ, and .local is each thread's own. */
 static enum ptx_level level_of_load(const struct ptx_levels *l, const struct ptx_insn *insn)
 {
-	static const char *const differ[] = { ".volatile", ".relaxed", ".acquire", ".mmio", ".local" };
+	static const char *const differ[] = { ".volatile", ".relaxed", ".acquire", ".mmio",
+					      ".local" };
 
 	for (size_t i = 0; i < sizeof(differ) / sizeof(differ[0]); i++)
 		if (ptx_has_modifier(insn->opcode, differ[i]))
@@ -175,9 +179,14 @@ static enum ptx_level result_level(struct ptx_levels *l, const struct ptx_insn *
 		return PTX_LEVEL_BLOCK; /* a reduction over the block */
 	case PTX_OP_SHFL:
 		return is_broadcast(l, insn) ? PTX_LEVEL_WARP : PTX_LEVEL_THREAD;
-	case PTX_OP_VOTE: case PTX_OP_MATCH: case PTX_OP_REDUX:
+	case PTX_OP_VOTE:
+	case PTX_OP_MATCH:
+	case PTX_OP_REDUX:
 		return is_of_warp(l, insn) ? PTX_LEVEL_WARP : PTX_LEVEL_THREAD;
-	case PTX_OP_ATOM: case PTX_OP_ELECT: case PTX_OP_MATRIX: case PTX_OP_CALL:
+	case PTX_OP_ATOM:
+	case PTX_OP_ELECT:
+	case PTX_OP_MATRIX:
+	case PTX_OP_CALL:
 		return PTX_LEVEL_THREAD;
 	default:
 		if (warp_rule(l, insn, op)) {
@@ -248,7 +257,8 @@ static int number_operand(struct ptx_levels *l, const struct ptx_operand *o)
 
 		if (id == PTX_SYM_NONE)
 			return -1;
-		((struct ptx_operand *)(uintptr_t)o)->bits = id; /* a note on the node, which is the arena's */
+		((struct ptx_operand *)(uintptr_t)o)->bits =
+			id; /* a note on the node, which is the arena's */
 	}
 	for (uint32_t i = 0; i < o->nsub; i++)
 		if (number_operand(l, &o->sub[i]) < 0)
@@ -269,7 +279,8 @@ static int number_params(struct ptx_levels *l)
 		if (note_private(l, &l->f->param[i]) < 0)
 			return -1;
 	for (uint32_t i = 0; i < l->a->module->nvar; i++)
-		if (l->a->module->var[i].space == PTX_SPACE_LOCAL && note_private(l, &l->a->module->var[i]) < 0)
+		if (l->a->module->var[i].space == PTX_SPACE_LOCAL &&
+		    note_private(l, &l->a->module->var[i]) < 0)
 			return -1;
 	return 0;
 }

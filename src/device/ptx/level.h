@@ -6,9 +6,9 @@
 #include "device/ptx/cfg.h"
 
 enum ptx_level {
-	PTX_LEVEL_BLOCK,   /* one value in the whole block */
-	PTX_LEVEL_WARP,    /* one value in each warp */
-	PTX_LEVEL_TID_X,   /* exactly %tid.x */
+	PTX_LEVEL_BLOCK, /* one value in the whole block */
+	PTX_LEVEL_WARP,  /* one value in each warp */
+	PTX_LEVEL_TID_X, /* exactly %tid.x */
 	PTX_LEVEL_THREAD,
 };
 
@@ -16,13 +16,14 @@ struct ptx_levels {
 	const struct ptx_analysis *a;
 	const struct ptx_func *f;
 	const struct ptx_cfg *cfg;
-	struct ptx_symtab names;     /* of registers */
-	uint8_t *reg;                /* level by register number */
-	uint32_t *def;               /* the statement that writes it; PTX_BLOCK_NONE: several or none */
+	struct ptx_symtab names; /* of registers */
+	uint8_t *reg;            /* level by register number */
+	uint32_t *def;           /* the statement that writes it; PTX_BLOCK_NONE: several or none */
 	uint32_t nreg;
-	uint8_t *block;              /* level of the branches whose arms the block is in */
-	uint8_t used_tid_x;          /* a rule about %tid.x and warps was applied */
-	struct ptx_symtab locals;    /* .local variables and the .param of calls: private to a thread */
+	uint8_t *block;     /* level of the branches whose arms the block is in */
+	uint8_t used_tid_x; /* a rule about %tid.x and warps was applied */
+	struct ptx_symtab
+		locals; /* .local variables and the .param of calls: private to a thread */
 };
 
 /* Number the registers and note who writes them; -1 when memory is short. */

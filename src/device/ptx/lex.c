@@ -7,21 +7,36 @@
 enum { BLANK = 1, WORD = 2, DIGIT = 4, START = 8 };
 
 #define REP26(first, v) \
-	[(first)] = v, [(first) + 1] = v, [(first) + 2] = v, [(first) + 3] = v, \
-	[(first) + 4] = v, [(first) + 5] = v, [(first) + 6] = v, [(first) + 7] = v, \
-	[(first) + 8] = v, [(first) + 9] = v, [(first) + 10] = v, [(first) + 11] = v, \
-	[(first) + 12] = v, [(first) + 13] = v, [(first) + 14] = v, [(first) + 15] = v, \
-	[(first) + 16] = v, [(first) + 17] = v, [(first) + 18] = v, [(first) + 19] = v, \
-	[(first) + 20] = v, [(first) + 21] = v, [(first) + 22] = v, [(first) + 23] = v, \
-	[(first) + 24] = v, [(first) + 25] = v
+	[(first)] = v, [(first) + 1] = v, [(first) + 2] = v, [(first) + 3] = v, [(first) + 4] = v, \
+	[(first) + 5] = v, [(first) + 6] = v, [(first) + 7] = v, [(first) + 8] = v, \
+	[(first) + 9] = v, [(first) + 10] = v, [(first) + 11] = v, [(first) + 12] = v, \
+	[(first) + 13] = v, [(first) + 14] = v, [(first) + 15] = v, [(first) + 16] = v, \
+	[(first) + 17] = v, [(first) + 18] = v, [(first) + 19] = v, [(first) + 20] = v, \
+	[(first) + 21] = v, [(first) + 22] = v, [(first) + 23] = v, [(first) + 24] = v, \
+	[(first) + 25] = v
 
 static const unsigned char class_of[256] = {
-	[' '] = BLANK, ['\t'] = BLANK, ['\n'] = BLANK, ['\r'] = BLANK, ['\f'] = BLANK, ['\v'] = BLANK,
-	REP26('a', WORD | START), REP26('A', WORD | START),
-	['_'] = WORD | START, ['$'] = WORD | START, ['%'] = START,
-	['0'] = WORD | DIGIT, ['1'] = WORD | DIGIT, ['2'] = WORD | DIGIT, ['3'] = WORD | DIGIT,
-	['4'] = WORD | DIGIT, ['5'] = WORD | DIGIT, ['6'] = WORD | DIGIT, ['7'] = WORD | DIGIT,
-	['8'] = WORD | DIGIT, ['9'] = WORD | DIGIT,
+	[' '] = BLANK,
+	['\t'] = BLANK,
+	['\n'] = BLANK,
+	['\r'] = BLANK,
+	['\f'] = BLANK,
+	['\v'] = BLANK,
+	REP26('a', WORD | START),
+	REP26('A', WORD | START),
+	['_'] = WORD | START,
+	['$'] = WORD | START,
+	['%'] = START,
+	['0'] = WORD | DIGIT,
+	['1'] = WORD | DIGIT,
+	['2'] = WORD | DIGIT,
+	['3'] = WORD | DIGIT,
+	['4'] = WORD | DIGIT,
+	['5'] = WORD | DIGIT,
+	['6'] = WORD | DIGIT,
+	['7'] = WORD | DIGIT,
+	['8'] = WORD | DIGIT,
+	['9'] = WORD | DIGIT,
 };
 
 static inline unsigned class_at(const struct ptx_lexer *l, uint32_t pos)
@@ -69,8 +84,10 @@ static int skip_blanks(struct ptx_lexer *l)
 		if (char_at(l, l->pos) != '/')
 			return 0;
 		switch (skip_comment(l)) {
-		case 0: return 0;
-		case -1: return -1;
+		case 0:
+			return 0;
+		case -1:
+			return -1;
 		}
 	}
 }

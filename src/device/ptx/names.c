@@ -65,7 +65,8 @@ static const struct ptx_name *find(const struct ptx_names *t, const char *s, uin
 {
 	uint32_t hash = ptx_hash_bytes(s, len, 0);
 
-	for (uint32_t i = t->nslot ? t->slot[hash & (t->nslot - 1)] : 0; i; i = t->name[i - 1].older) {
+	for (uint32_t i = t->nslot ? t->slot[hash & (t->nslot - 1)] : 0; i;
+	     i = t->name[i - 1].older) {
 		const struct ptx_name *n = &t->name[i - 1];
 
 		if (n->hash == hash && n->len == len && ptx_same_bytes(n->s, s, len))
@@ -74,13 +75,15 @@ static const struct ptx_name *find(const struct ptx_names *t, const char *s, uin
 	return NULL;
 }
 
-/* The number that ends the name, and where it begins; 0 digits: none, or one with a leading zero. */
+/* The number that ends the name, and where it begins; 0 digits: none, or one with a leading zero.
+ */
 static uint32_t trailing_digits(struct ptx_slice name, uint32_t *value)
 {
 	uint32_t n = 0;
 	uint64_t v = 0;
 
-	while (n < name.len && n < 10 && name.s[name.len - 1 - n] >= '0' && name.s[name.len - 1 - n] <= '9')
+	while (n < name.len && n < 10 && name.s[name.len - 1 - n] >= '0' &&
+	       name.s[name.len - 1 - n] <= '9')
 		n++;
 	if (n > 1 && name.s[name.len - n] == '0')
 		return 0;

@@ -15,8 +15,8 @@
 struct ptx_name {
 	const char *s;
 	uint32_t len, hash;
-	uint32_t older;   /* of the same slot, +1; 0: none */
-	uint32_t range;   /* registers %r0 .. %r<range-1>; 0: the name itself */
+	uint32_t older; /* of the same slot, +1; 0: none */
+	uint32_t range; /* registers %r0 .. %r<range-1>; 0: the name itself */
 	uint16_t scope;
 	uint8_t is_reg;
 };
@@ -24,9 +24,9 @@ struct ptx_name {
 struct ptx_names {
 	struct ptx_name *name; /* in order of declaration */
 	uint32_t n, cap;
-	uint32_t *slot;        /* newest name of each hash, +1 */
-	uint32_t nslot;        /* a power of two */
-	uint16_t scope;        /* given to what is added from here on */
+	uint32_t *slot; /* newest name of each hash, +1 */
+	uint32_t nslot; /* a power of two */
+	uint16_t scope; /* given to what is added from here on */
 };
 
 /* A zeroed struct ptx_names is an empty table. */
@@ -39,7 +39,8 @@ void ptx_names_leave(struct ptx_names *names, uint32_t n);
 
 enum ptx_named { PTX_NAMED_NONE, PTX_NAMED_REG, PTX_NAMED_OTHER };
 /* A register's scope goes to *scope. */
-enum ptx_named ptx_names_find(const struct ptx_names *names, struct ptx_slice name, uint16_t *scope);
+enum ptx_named ptx_names_find(const struct ptx_names *names, struct ptx_slice name,
+			      uint16_t *scope);
 
 void ptx_names_free(struct ptx_names *names);
 

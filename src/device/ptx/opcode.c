@@ -5,7 +5,11 @@
 
 #include <string.h>
 
-static const struct { const char *word; uint8_t len, op; } opcodes[] = { /* sorted */
+static const struct {
+	const char *word;
+	uint8_t len, op;
+} opcodes[] = {
+/* sorted */
 #define OPCODE(word, class) { #word, sizeof(#word) - 1, PTX_OP_##class },
 #include "device/ptx/opcode.def"
 #undef OPCODE

@@ -9,17 +9,34 @@
 
 enum ptx_op {
 	PTX_OP_UNKNOWN,
-	PTX_OP_PLAIN,      /* its result depends on its operands alone */
-	PTX_OP_COPY,       /* mov, cvt */
-	PTX_OP_SETP, PTX_OP_SHR,
-	PTX_OP_SURFACE,    /* writes a surface */
-	PTX_OP_LD, PTX_OP_ST, PTX_OP_ATOM, PTX_OP_RED, PTX_OP_CP,
-	PTX_OP_BRA, PTX_OP_BRX, PTX_OP_CALL, PTX_OP_RET, PTX_OP_EXIT, PTX_OP_TRAP,
-	PTX_OP_BAR,        /* bar, barrier: of the block, of a warp or of a cluster */
-	PTX_OP_SHFL, PTX_OP_VOTE, PTX_OP_MATCH, PTX_OP_REDUX, PTX_OP_ELECT,
-	PTX_OP_MATRIX,     /* warp-wide, results differ by lane */
-	PTX_OP_ASYNC, PTX_OP_CLUSTER, PTX_OP_SETMAXNREG, PTX_OP_PDL,
-	PTX_OP_STACK,      /* the loop of a worker would grow the stack */
+	PTX_OP_PLAIN, /* its result depends on its operands alone */
+	PTX_OP_COPY,  /* mov, cvt */
+	PTX_OP_SETP,
+	PTX_OP_SHR,
+	PTX_OP_SURFACE, /* writes a surface */
+	PTX_OP_LD,
+	PTX_OP_ST,
+	PTX_OP_ATOM,
+	PTX_OP_RED,
+	PTX_OP_CP,
+	PTX_OP_BRA,
+	PTX_OP_BRX,
+	PTX_OP_CALL,
+	PTX_OP_RET,
+	PTX_OP_EXIT,
+	PTX_OP_TRAP,
+	PTX_OP_BAR, /* bar, barrier: of the block, of a warp or of a cluster */
+	PTX_OP_SHFL,
+	PTX_OP_VOTE,
+	PTX_OP_MATCH,
+	PTX_OP_REDUX,
+	PTX_OP_ELECT,
+	PTX_OP_MATRIX, /* warp-wide, results differ by lane */
+	PTX_OP_ASYNC,
+	PTX_OP_CLUSTER,
+	PTX_OP_SETMAXNREG,
+	PTX_OP_PDL,
+	PTX_OP_STACK, /* the loop of a worker would grow the stack */
 };
 
 enum ptx_op ptx_opcode(struct ptx_slice opcode);

@@ -25,7 +25,8 @@ static void parse_version(struct ptx_parser *p, struct ptx_module *m)
 		else if (s.s[i] >= '0' && s.s[i] <= '9' && part[n] < 1000)
 			part[n] = part[n] * 10 + (uint32_t)(s.s[i] - '0');
 		else
-			ptx_fail(p, "a version that is none: %.*s", (int)(s.len > 20 ? 20 : s.len), s.s);
+			ptx_fail(p, "a version that is none: %.*s", (int)(s.len > 20 ? 20 : s.len),
+				 s.s);
 	}
 	m->version_major = part[0];
 	m->version_minor = part[1];
@@ -49,9 +50,14 @@ static void parse_target(struct ptx_parser *p, struct ptx_module *m)
 
 static enum ptx_linkage parse_linkage(struct ptx_parser *p)
 {
-	static const struct { const char *text; enum ptx_linkage linkage; } words[] = {
-		{ ".visible", PTX_LINK_VISIBLE }, { ".extern", PTX_LINK_EXTERN },
-		{ ".weak", PTX_LINK_WEAK }, { ".common", PTX_LINK_COMMON },
+	static const struct {
+		const char *text;
+		enum ptx_linkage linkage;
+	} words[] = {
+		{ ".visible", PTX_LINK_VISIBLE },
+		{ ".extern", PTX_LINK_EXTERN },
+		{ ".weak", PTX_LINK_WEAK },
+		{ ".common", PTX_LINK_COMMON },
 	};
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
@@ -151,7 +157,7 @@ struct ptx_module *ptx_parse(const char *text, size_t len, struct gs_error *err)
 	holder->module.len = (uint32_t)len;
 	holder->module.address_size = 32; /* the default (PTX ISA, ".address_size") */
 	p.arena = &holder->arena;
-	p.lex = (struct ptx_lexer){ .text = text, .end = (uint32_t)len, .line = 1 };
+	p.lex = (struct ptx_lexer) { .text = text, .end = (uint32_t)len, .line = 1 };
 	parse_module(&p, &holder->module);
 	free_lists(&p);
 	if (p.failed) {

@@ -14,7 +14,7 @@ static struct ptx_stmt *new_stmt(struct ptx_parser *p, enum ptx_stmt_kind kind)
 		return NULL;
 	memset(s, 0, sizeof(*s));
 	s->kind = kind;
-	s->span = (struct ptx_span){ p->tok.begin, p->tok.end, p->tok.line };
+	s->span = (struct ptx_span) { p->tok.begin, p->tok.end, p->tok.line };
 	return s;
 }
 
@@ -129,7 +129,7 @@ static void parse_directive(struct ptx_parser *p, struct ptx_stmt *s)
 		ptx_skip_statement(p);
 		s->span.end = p->prev_end;
 	}
-	s->directive = (struct ptx_slice){ p->lex.text + begin, s->span.end - begin };
+	s->directive = (struct ptx_slice) { p->lex.text + begin, s->span.end - begin };
 }
 
 static void parse_word(struct ptx_parser *p, struct ptx_stmt *s)
@@ -161,7 +161,8 @@ static void parse_stmt(struct ptx_parser *p)
 		s->kind = PTX_STMT_DIRECTIVE;
 		ptx_lex_skip_line(&p->lex);
 		s->span.end = p->lex.pos;
-		s->directive = (struct ptx_slice){ p->lex.text + s->span.begin, s->span.end - s->span.begin };
+		s->directive = (struct ptx_slice) { p->lex.text + s->span.begin,
+						    s->span.end - s->span.begin };
 		ptx_next(p);
 	} else if (ptx_at(p, '@')) {
 		parse_insn(p, s);
@@ -177,7 +178,10 @@ static void parse_stmt(struct ptx_parser *p)
 /* Scopes remember where their names begin; deeper than the table is refused. */
 static void parse_statements(struct ptx_parser *p, struct ptx_func *f)
 {
-	struct { uint32_t names; uint16_t outer; } scope[PTX_DEPTH_MAX];
+	struct {
+		uint32_t names;
+		uint16_t outer;
+	} scope[PTX_DEPTH_MAX];
 	unsigned depth = 0;
 
 	while (p->tok.kind != PTX_TOK_END) {
@@ -192,7 +196,8 @@ static void parse_statements(struct ptx_parser *p, struct ptx_func *f)
 			}
 			scope[depth].names = p->names.n;
 			scope[depth++].outer = p->names.scope;
-			p->names.scope = ++p->scopes < UINT16_MAX ? (uint16_t)p->scopes : UINT16_MAX;
+			p->names.scope =
+				++p->scopes < UINT16_MAX ? (uint16_t)p->scopes : UINT16_MAX;
 			new_stmt(p, PTX_STMT_OPEN);
 			ptx_next(p);
 		} else if (ptx_at(p, '}')) {

@@ -7,11 +7,14 @@
 
 #define DIMS_MAX 16
 
-static const struct { const char *text; enum ptx_space space; } spaces[] = {
-	{ ".reg", PTX_SPACE_REG }, { ".param", PTX_SPACE_PARAM },
-	{ ".local", PTX_SPACE_LOCAL }, { ".shared", PTX_SPACE_SHARED },
+static const struct {
+	const char *text;
+	enum ptx_space space;
+} spaces[] = {
+	{ ".reg", PTX_SPACE_REG },       { ".param", PTX_SPACE_PARAM },
+	{ ".local", PTX_SPACE_LOCAL },   { ".shared", PTX_SPACE_SHARED },
 	{ ".global", PTX_SPACE_GLOBAL }, { ".const", PTX_SPACE_CONST },
-	{ ".tex", PTX_SPACE_TEX }, { ".sreg", PTX_SPACE_SREG },
+	{ ".tex", PTX_SPACE_TEX },       { ".sreg", PTX_SPACE_SREG },
 };
 
 static int space_here(const struct ptx_parser *p, enum ptx_space *space)
@@ -81,7 +84,8 @@ static void parse_attributes(struct ptx_parser *p, struct ptx_var *var)
 				ptx_next(p);
 			ptx_expect(p, ')');
 		} else {
-			ptx_fail(p, "%.*s is nothing a declaration has", (int)(s.len > 40 ? 40 : s.len), s.s);
+			ptx_fail(p, "%.*s is nothing a declaration has",
+				 (int)(s.len > 40 ? 40 : s.len), s.s);
 		}
 	}
 	if (var->type == PTX_T_NONE)
@@ -167,7 +171,7 @@ void ptx_parse_decl(struct ptx_parser *p, enum ptx_linkage linkage, uint32_t beg
 	} while (ptx_accept(p, ','));
 	if (!ptx_at(p, ';'))
 		ptx_expect(p, ';');
-	common.span = (struct ptx_span){ begin, p->tok.end, line };
+	common.span = (struct ptx_span) { begin, p->tok.end, line };
 	ptx_next(p);
 	for (size_t i = from; i < p->locals.n && !p->failed; i++) {
 		struct ptx_var *to = ptx_list_push(p, list);
@@ -192,7 +196,7 @@ const struct ptx_var *ptx_parse_params(struct ptx_parser *p, uint32_t *n)
 		parse_declarator(p, &common);
 		if (!p->failed)
 			((struct ptx_var *)p->locals.data)[p->locals.n - 1].span =
-				(struct ptx_span){ begin, p->prev_end, line };
+				(struct ptx_span) { begin, p->prev_end, line };
 		if (!ptx_accept(p, ','))
 			break;
 	}

@@ -5,17 +5,18 @@
 
 #include <string.h>
 
-/* Zeroes between written elements may exceed the text by this; a hostile text could else ask for any memory. */
+/* Zeroes between written elements may exceed the text by this; a hostile text could else ask for
+ * any memory. */
 #define SPARSE_MAX (1u << 20)
 
 struct init {
 	struct ptx_var *var;
 	const uint64_t *dim;
 	unsigned ndim;
-	uint64_t at;        /* elements written or skipped; a vector counts as vec of them */
-	uint32_t size;      /* of an element, bytes */
+	uint64_t at;          /* elements written or skipped; a vector counts as vec of them */
+	uint32_t size;        /* of an element, bytes */
 	size_t bytes, relocs; /* where this initialiser begins in the parser's lists */
-	uint32_t text;      /* and in the text */
+	uint32_t text;        /* and in the text */
 };
 
 static void put_bytes(struct ptx_parser *p, struct init *in, uint64_t bits)
@@ -180,8 +181,13 @@ static void parse_braces(struct ptx_parser *p, struct init *in, unsigned depth)
 void ptx_parse_init(struct ptx_parser *p, struct ptx_var *var, const uint64_t *dim, unsigned ndim)
 {
 	struct init in = {
-		.var = var, .dim = dim, .ndim = ndim, .size = ptx_type_size(var->type),
-		.bytes = p->bytes.n, .relocs = p->relocs.n, .text = p->tok.begin,
+		.var = var,
+		.dim = dim,
+		.ndim = ndim,
+		.size = ptx_type_size(var->type),
+		.bytes = p->bytes.n,
+		.relocs = p->relocs.n,
+		.text = p->tok.begin,
 	};
 	uint32_t n;
 	uint64_t units;

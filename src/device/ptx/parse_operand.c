@@ -102,8 +102,9 @@ static void parse_index(struct ptx_parser *p, struct ptx_operand *o)
 	struct ptx_operand base = *o, index = { .kind = PTX_OPD_INT };
 	size_t from = p->operands.n;
 
-	base.span = (struct ptx_span){ (uint32_t)(base.name.s - p->lex.text), p->prev_end, p->tok.line };
-	index.span = (struct ptx_span){ p->tok.begin, p->tok.end, p->tok.line };
+	base.span = (struct ptx_span) { (uint32_t)(base.name.s - p->lex.text), p->prev_end,
+					p->tok.line };
+	index.span = (struct ptx_span) { p->tok.begin, p->tok.end, p->tok.line };
 	index.bits = ptx_parse_integer(p);
 	ptx_expect(p, ']');
 	memset(o, 0, sizeof(*o));
@@ -138,9 +139,9 @@ static int at_signed_name(const struct ptx_parser *p)
 		return 0;
 	while (pos < p->lex.end && (p->lex.text[pos] == ' ' || p->lex.text[pos] == '\t'))
 		pos++;
-	return pos < p->lex.end && (p->lex.text[pos] == '%' || p->lex.text[pos] == '_' ||
-				    p->lex.text[pos] == '$' ||
-				    (unsigned)((p->lex.text[pos] | 0x20) - 'a') < 26);
+	return pos < p->lex.end &&
+	       (p->lex.text[pos] == '%' || p->lex.text[pos] == '_' || p->lex.text[pos] == '$' ||
+		(unsigned)((p->lex.text[pos] | 0x20) - 'a') < 26);
 }
 
 static struct ptx_operand parse_simple(struct ptx_parser *p)
@@ -183,7 +184,7 @@ static struct ptx_operand parse_operand(struct ptx_parser *p)
 
 		ptx_next(p);
 		push(p, &o);
-		span = (struct ptx_span){ p->tok.begin, 0, p->tok.line };
+		span = (struct ptx_span) { p->tok.begin, 0, p->tok.line };
 		second = parse_simple(p);
 		second.span = span;
 		second.span.end = pair.span.end = p->prev_end;
@@ -194,7 +195,8 @@ static struct ptx_operand parse_operand(struct ptx_parser *p)
 	return o;
 }
 
-const struct ptx_operand *ptx_parse_operands(struct ptx_parser *p, struct ptx_slice opcode, uint32_t *n)
+const struct ptx_operand *ptx_parse_operands(struct ptx_parser *p, struct ptx_slice opcode,
+					     uint32_t *n)
 {
 	size_t from = p->operands.n;
 	int is_call = ptx_starts(opcode, "call") && (opcode.len == 4 || opcode.s[4] == '.');
@@ -203,8 +205,8 @@ const struct ptx_operand *ptx_parse_operands(struct ptx_parser *p, struct ptx_sl
 		struct ptx_operand o;
 
 		if (is_call && ptx_at(p, '(')) {
-			o = (struct ptx_operand){ .kind = PTX_OPD_LIST,
-				.span = { p->tok.begin, 0, p->tok.line } };
+			o = (struct ptx_operand) { .kind = PTX_OPD_LIST,
+						   .span = { p->tok.begin, 0, p->tok.line } };
 			ptx_next(p);
 			parse_sequence(p, &o, ')');
 			o.span.end = p->prev_end;

@@ -26,7 +26,8 @@ uint64_t ptx_param_layout(const struct ptx_func *f, uint32_t *offset)
 	return at;
 }
 
-/* PTX ISA, "Parameter State Space": 4,352 B before 8.1 (4 KB usable), 32,764 B from 8.1 on sm_70. */
+/* PTX ISA, "Parameter State Space": 4,352 B before 8.1 (4 KB usable), 32,764 B from 8.1 on sm_70.
+ */
 static uint32_t param_limit(const struct ptx_analysis *a)
 {
 	const struct ptx_module *m = a->module;
@@ -44,24 +45,29 @@ static int stops(enum ptx_reason reason, enum ptx_transform_kind transform)
 #undef PTX_REASON
 	};
 
-	return best[reason] == PTX_TRANSFORM_AS_IS || transform < (enum ptx_transform_kind)best[reason];
+	return best[reason] == PTX_TRANSFORM_AS_IS ||
+	       transform < (enum ptx_transform_kind)best[reason];
 }
 
 static void refuse(struct ptx_plan *plan, enum ptx_reason reason, uint32_t line)
 {
 	if (plan->why_not.reason == PTX_REASON_NONE && stops(reason, plan->transform))
-		plan->why_not = (struct ptx_refusal){ reason, line };
+		plan->why_not = (struct ptx_refusal) { reason, line };
 }
 
-static void check_module(struct ptx_plan *plan, const struct ptx_analysis *a, const struct ptx_func *f)
+static void check_module(struct ptx_plan *plan, const struct ptx_analysis *a,
+			 const struct ptx_func *f)
 {
-	uint64_t slot = plan->transform == PTX_TRANSFORM_GUARDED ? PTX_GUARDED_SLOT_BYTES : PTX_SLOT_BYTES;
+	uint64_t slot =
+		plan->transform == PTX_TRANSFORM_GUARDED ? PTX_GUARDED_SLOT_BYTES : PTX_SLOT_BYTES;
 
 	if (a->module->address_size != 64)
 		refuse(plan, PTX_REASON_ADDRESS_SIZE, 0);
 	if (a->module->version_major < 6)
 		refuse(plan, PTX_REASON_ISA_VERSION, 0);
-	if (plan->ctl_offset + (plan->transform == PTX_TRANSFORM_SLICED ? sizeof(struct gs_slice) : 8) > param_limit(a))
+	if (plan->ctl_offset +
+		    (plan->transform == PTX_TRANSFORM_SLICED ? sizeof(struct gs_slice) : 8) >
+	    param_limit(a))
 		refuse(plan, PTX_REASON_PARAMETERS, f->span.line);
 	if (plan->static_shared + slot + PTX_SLOT_ALIGN - 1 > STATIC_SHARED_MAX)
 		refuse(plan, PTX_REASON_SHARED_MEMORY, f->span.line);
@@ -97,7 +103,8 @@ static void check_meetings(struct ptx_plan *plan, const struct ptx_analysis *a, 
 	if (!(f->facts & (PTX_FACT_BARRIER | PTX_FACT_WARP_SYNC)))
 		return;
 	if (ptx_meeting_points(&m, a, func) < 0)
-		m.barrier_line = m.lane_line = m.warp_line = f->barrier_line ? f->barrier_line : line;
+		m.barrier_line = m.lane_line = m.warp_line =
+			f->barrier_line ? f->barrier_line : line;
 	if (!m.barrier_line && inherited & PTX_FACT_MISSED_BARRIER)
 		m.barrier_line = f->barrier_line;
 	if (!m.warp_line && inherited & PTX_FACT_MISSED_WARP)
@@ -111,15 +118,18 @@ static void check_meetings(struct ptx_plan *plan, const struct ptx_analysis *a, 
 	plan->sync_aware = 1;
 	plan->reduces = f->barrier_red;
 	if (m.lane_line || inherited & PTX_FACT_BARRIER || !a->sync_aware)
-		refuse(plan, PTX_REASON_BARRIER_AFTER_EXIT, m.lane_line ? m.lane_line : m.barrier_line);
+		refuse(plan, PTX_REASON_BARRIER_AFTER_EXIT,
+		       m.lane_line ? m.lane_line : m.barrier_line);
 }
 
-void ptx_plan_entry(struct ptx_plan *plan, const struct ptx_analysis *a, uint32_t func, enum ptx_transform_kind transform)
+void ptx_plan_entry(struct ptx_plan *plan, const struct ptx_analysis *a, uint32_t func,
+		    enum ptx_transform_kind transform)
 {
 	const struct ptx_func *f = &a->module->func[func];
 	const struct ptx_facts *facts = &a->func[func];
 	uint64_t end = ptx_param_layout(f, NULL);
-	uint64_t shared = facts->shared_bytes +
+	uint64_t shared =
+		facts->shared_bytes +
 		(facts->ncallee || facts->facts & PTX_FACT_INDIRECT ? a->function_shared : 0);
 
 	memset(plan, 0, sizeof(*plan));
@@ -139,6 +149,7 @@ void ptx_plan_entry(struct ptx_plan *plan, const struct ptx_analysis *a, uint32_
 		return;
 	choose_barrier(plan, facts);
 	check_meetings(plan, a, func);
-	if (f->reqntid[0] && ((f->reqntid[1] == 1 && f->reqntid[2] == 1) || f->reqntid[0] % 32 == 0))
+	if (f->reqntid[0] &&
+	    ((f->reqntid[1] == 1 && f->reqntid[2] == 1) || f->reqntid[0] % 32 == 0))
 		plan->whole_warps = 0;
 }

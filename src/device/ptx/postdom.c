@@ -11,7 +11,8 @@
 #define PASSES_MAX 64
 
 /* Number the blocks that reach the exit, in post-order; stack[] is scratch for all of them. */
-static uint32_t number_blocks(struct ptx_cfg *cfg, uint32_t *by_order, uint32_t *stack, uint32_t *next)
+static uint32_t number_blocks(struct ptx_cfg *cfg, uint32_t *by_order, uint32_t *stack,
+			      uint32_t *next)
 {
 	uint32_t depth = 0, n = 0;
 

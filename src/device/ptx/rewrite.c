@@ -12,9 +12,9 @@ struct rewriter {
 	struct ptx_out *out;
 	const struct ptx_analysis *a;
 	const char *text;
-	uint32_t at;            /* the body's text up to here is written */
+	uint32_t at;                 /* the body's text up to here is written */
 	const struct ptx_plan *plan; /* NULL: of a clone */
-	uint8_t reads;          /* the index, somewhere in this body */
+	uint8_t reads;               /* the index, somewhere in this body */
 };
 
 static void copy_to(struct rewriter *r, uint32_t to)
@@ -61,10 +61,12 @@ static void load_grid_sizes(struct rewriter *r, unsigned which)
 				    "cvta.to.global.u64 %__gpushare_ctl, %__gpushare_ctl;\n\t");
 	for (unsigned i = 0; i < 3; i++)
 		if (which & 1u << i && sliced)
-			ptx_out_fmt(r->out, "ld.param.u32 %%__gpushare_n%c, [__gpushare_slice+%u];\n\t",
+			ptx_out_fmt(r->out,
+				    "ld.param.u32 %%__gpushare_n%c, [__gpushare_slice+%u];\n\t",
 				    'x' + (int)i, 12 + 4 * i);
 		else if (which & 1u << i)
-			ptx_out_fmt(r->out, "ld.global.nc.u32 %%__gpushare_n%c, [%%__gpushare_ctl+%u];\n\t",
+			ptx_out_fmt(r->out,
+				    "ld.global.nc.u32 %%__gpushare_n%c, [%%__gpushare_ctl+%u];\n\t",
 				    'x' + (int)i, 88 + 4 * i);
 }
 
@@ -96,8 +98,8 @@ static void rewrite_exit(struct rewriter *r, const struct ptx_stmt *s)
 {
 	copy_to(r, s->span.begin);
 	put_guard(r, &s->insn);
-	ptx_out_str(r->out, ptx_has_modifier(s->insn.opcode, ".uni") ? "bra.uni $__gpushare_next;"
-								      : "bra $__gpushare_next;");
+	ptx_out_str(r->out, ptx_has_modifier(s->insn.opcode, ".uni") ? "bra.uni $__gpushare_next;" :
+								       "bra $__gpushare_next;");
 	r->at = s->span.end;
 }
 
@@ -143,7 +145,8 @@ static void put_result(struct rewriter *r, const struct ptx_insn *insn, const st
 		put_operand(r, b->dest);
 		ptx_out_str(r->out, ", %__gpushare_r0;");
 	} else {
-		ptx_out_fmt(r->out, "setp.%s.u32 ", ptx_has_modifier(insn->opcode, ".and") ? "eq" : "ne");
+		ptx_out_fmt(r->out, "setp.%s.u32 ",
+			    ptx_has_modifier(insn->opcode, ".and") ? "eq" : "ne");
 		put_operand(r, b->dest);
 		ptx_out_str(r->out, ", %__gpushare_r0, 0;");
 	}
@@ -157,7 +160,8 @@ static void put_result(struct rewriter *r, const struct ptx_insn *insn, const st
 static void rewrite_barrier(struct rewriter *r, const struct ptx_stmt *s)
 {
 	struct ptx_barrier b = ptx_barrier_of(&s->insn);
-	int aligned = ptx_starts(s->insn.opcode, "bar.") || ptx_has_modifier(s->insn.opcode, ".aligned");
+	int aligned =
+		ptx_starts(s->insn.opcode, "bar.") || ptx_has_modifier(s->insn.opcode, ".aligned");
 
 	if (!r->plan || !r->plan->sync_aware || !b.of_block || b.counted)
 		return;
@@ -187,8 +191,10 @@ static void rewrite_barrier(struct rewriter *r, const struct ptx_stmt *s)
 static void rewrite_call(struct rewriter *r, const struct ptx_stmt *s, uint8_t index)
 {
 	const struct ptx_operand *target = ptx_call_target(&s->insn);
-	const struct ptx_operand *args = target + 1 < s->insn.opd + s->insn.nopd &&
-					 target[1].kind == PTX_OPD_LIST ? &target[1] : NULL;
+	const struct ptx_operand *args =
+		target + 1 < s->insn.opd + s->insn.nopd && target[1].kind == PTX_OPD_LIST ?
+			&target[1] :
+			NULL;
 	const char *comma = args && args->nsub ? ", " : "";
 
 	copy_to(r, s->span.begin);
@@ -201,7 +207,8 @@ static void rewrite_call(struct rewriter *r, const struct ptx_stmt *s, uint8_t i
 		ptx_out_str(r->out, ", (");
 	for (unsigned i = 0; i < 6; i++)
 		if (index & 1u << i) {
-			ptx_out_fmt(r->out, "%s%%__gpushare_%s%c", comma, i < 3 ? "" : "n", "xyz"[i % 3]);
+			ptx_out_fmt(r->out, "%s%%__gpushare_%s%c", comma, i < 3 ? "" : "n",
+				    "xyz"[i % 3]);
 			comma = ", ";
 		}
 	if (!args)
@@ -218,7 +225,8 @@ static void rewrite_insn(struct rewriter *r, const struct ptx_stmt *s)
 		rewrite_call(r, s, r->a->func[callee].index);
 		return;
 	}
-	if (r->plan && r->plan->transform == PTX_TRANSFORM_PERSISTENT && (op == PTX_OP_RET || op == PTX_OP_EXIT)) {
+	if (r->plan && r->plan->transform == PTX_TRANSFORM_PERSISTENT &&
+	    (op == PTX_OP_RET || op == PTX_OP_EXIT)) {
 		rewrite_exit(r, s);
 		return;
 	}
@@ -241,7 +249,11 @@ void ptx_rewrite_body(struct ptx_out *out, const struct ptx_analysis *a, uint32_
 		      const struct ptx_plan *plan)
 {
 	const struct ptx_func *f = &a->module->func[func];
-	struct rewriter r = { .out = out, .a = a, .text = a->module->text, .at = f->body_begin, .plan = plan,
+	struct rewriter r = { .out = out,
+			      .a = a,
+			      .text = a->module->text,
+			      .at = f->body_begin,
+			      .plan = plan,
 			      .reads = a->func[func].index };
 
 	for (uint32_t i = 0; i < f->nstmt; i++)
@@ -261,12 +273,14 @@ void ptx_put_clone(struct ptx_out *out, const struct ptx_analysis *a, uint32_t f
 	ptx_out_put(out, m->text + f->span.begin, name_end - f->span.begin);
 	ptx_out_str(out, PTX_CLONE_SUFFIX "(");
 	if (f->nparam) {
-		ptx_out_put(out, m->text + f->params_begin, f->param[f->nparam - 1].span.end - f->params_begin);
+		ptx_out_put(out, m->text + f->params_begin,
+			    f->param[f->nparam - 1].span.end - f->params_begin);
 		comma = ",";
 	}
 	for (unsigned i = 0; i < 6; i++)
 		if (index & 1u << i) {
-			ptx_out_fmt(out, "%s\n\t.reg .b32 %%__gpushare_%s%c", comma, i < 3 ? "" : "n", "xyz"[i % 3]);
+			ptx_out_fmt(out, "%s\n\t.reg .b32 %%__gpushare_%s%c", comma,
+				    i < 3 ? "" : "n", "xyz"[i % 3]);
 			comma = ",";
 		}
 	ptx_out_str(out, "\n)");

@@ -23,10 +23,12 @@ struct gs_slice {
 _Static_assert(sizeof(struct gs_slice) == 24, "GPU layout");
 _Static_assert(offsetof(struct gs_slice, nctaid) == 12, "GPU layout");
 
-/* The slice that begins with block-task `base`, below nx * ny * nz, of a grid; none of nx, ny, nz is 0. */
+/* The slice that begins with block-task `base`, below nx * ny * nz, of a grid; none of nx, ny, nz
+ * is 0. */
 static inline struct gs_slice gs_slice_at(uint64_t base, uint32_t nx, uint32_t ny, uint32_t nz)
 {
-	struct gs_slice s = { { (uint32_t)(base % nx), (uint32_t)(base / nx % ny), (uint32_t)(base / nx / ny) },
+	struct gs_slice s = { { (uint32_t)(base % nx), (uint32_t)(base / nx % ny),
+				(uint32_t)(base / nx / ny) },
 			      { nx, ny, nz } };
 
 	return s;

@@ -9,8 +9,8 @@
 #define GPUSHARE_PTX_SLOT_LAYOUT_H
 
 #define PTX_SLOT_STATE 0   /* .u32 */
-#define PTX_SLOT_STARTED 4  /* .u32 */
-#define PTX_SLOT_DONE 8     /* .u64 */
+#define PTX_SLOT_STARTED 4 /* .u32 */
+#define PTX_SLOT_DONE 8    /* .u64 */
 
 #define PTX_STATE_READY 1
 #define PTX_STATE_TOEVICT 4

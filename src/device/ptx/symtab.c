@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct ptx_sym *place(struct ptx_sym *slot, uint32_t nslot, struct ptx_slice name, uint32_t tag)
+static struct ptx_sym *place(struct ptx_sym *slot, uint32_t nslot, struct ptx_slice name,
+			     uint32_t tag)
 {
 	uint32_t i = ptx_hash_bytes(name.s, name.len, tag) & (nslot - 1);
 

@@ -10,7 +10,10 @@
 #define PTX_SYM_NONE UINT32_MAX
 
 struct ptx_symtab {
-	struct ptx_sym { struct ptx_slice name; uint32_t id, tag; } *slot;
+	struct ptx_sym {
+		struct ptx_slice name;
+		uint32_t id, tag;
+	} * slot;
 	uint32_t n, nslot; /* a power of two, or 0 */
 };
 

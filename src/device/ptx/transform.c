@@ -10,8 +10,10 @@
 const char *ptx_transform_name(enum ptx_transform_kind transform)
 {
 	static const char *const names[PTX_TRANSFORM_COUNT] = {
-		[PTX_TRANSFORM_AS_IS] = "as is", [PTX_TRANSFORM_PERSISTENT] = "persistent",
-		[PTX_TRANSFORM_GUARDED] = "guarded", [PTX_TRANSFORM_SLICED] = "sliced",
+		[PTX_TRANSFORM_AS_IS] = "as is",
+		[PTX_TRANSFORM_PERSISTENT] = "persistent",
+		[PTX_TRANSFORM_GUARDED] = "guarded",
+		[PTX_TRANSFORM_SLICED] = "sliced",
 	};
 
 	return (unsigned)transform < PTX_TRANSFORM_COUNT ? names[transform] : "unknown";
@@ -20,8 +22,10 @@ const char *ptx_transform_name(enum ptx_transform_kind transform)
 const char *ptx_transform_suffix(enum ptx_transform_kind transform)
 {
 	static const char *const suffixes[PTX_TRANSFORM_COUNT] = {
-		[PTX_TRANSFORM_AS_IS] = "", [PTX_TRANSFORM_PERSISTENT] = PTX_PERSISTENT_SUFFIX,
-		[PTX_TRANSFORM_GUARDED] = PTX_GUARDED_SUFFIX, [PTX_TRANSFORM_SLICED] = PTX_SLICED_SUFFIX,
+		[PTX_TRANSFORM_AS_IS] = "",
+		[PTX_TRANSFORM_PERSISTENT] = PTX_PERSISTENT_SUFFIX,
+		[PTX_TRANSFORM_GUARDED] = PTX_GUARDED_SUFFIX,
+		[PTX_TRANSFORM_SLICED] = PTX_SLICED_SUFFIX,
 	};
 
 	return (unsigned)transform < PTX_TRANSFORM_COUNT ? suffixes[transform] : "";
@@ -69,8 +73,10 @@ static int report_params(struct ptx_kernel *k, const struct ptx_func *f)
 
 static const struct {
 	enum ptx_transform_kind transform;
-	void (*put)(struct ptx_out *out, const struct ptx_analysis *a, uint32_t func, const struct ptx_plan *plan);
-} makers[] = { /* best first */
+	void (*put)(struct ptx_out *out, const struct ptx_analysis *a, uint32_t func,
+		    const struct ptx_plan *plan);
+} makers[] = {
+	/* best first */
 	{ PTX_TRANSFORM_PERSISTENT, ptx_variant_persistent },
 	{ PTX_TRANSFORM_GUARDED, ptx_variant_guarded },
 	{ PTX_TRANSFORM_SLICED, ptx_variant_sliced },
@@ -85,7 +91,9 @@ struct work {
 	struct ptx_analysis a;
 	uint32_t transforms; /* asked for */
 	int every;
-	struct { struct ptx_plan plan[NMAKER]; } *planned; /* by kernel of t */
+	struct {
+		struct ptx_plan plan[NMAKER];
+	} * planned;    /* by kernel of t */
 	uint8_t *clone; /* by function: variants call its clone */
 	uint32_t at;    /* the module's text up to here is written */
 	int ends;       /* a guarded variant wants PTX_END_ENTRY */
@@ -122,7 +130,8 @@ static int has_name(const struct ptx_analysis *a, struct ptx_slice name, const c
 	return found;
 }
 
-static int report(struct ptx_kernel *k, const struct ptx_analysis *a, uint32_t func, const struct ptx_plan *plan)
+static int report(struct ptx_kernel *k, const struct ptx_analysis *a, uint32_t func,
+		  const struct ptx_plan *plan)
 {
 	const struct ptx_func *f = &a->module->func[func];
 
@@ -184,7 +193,8 @@ static uint32_t mark_callees(struct work *w, uint32_t func, uint32_t *list, uint
 	return n;
 }
 
-/* What the entry's variants and those clones call.  A list, not recursion: a module may nest calls very deeply. */
+/* What the entry's variants and those clones call.  A list, not recursion: a module may nest calls
+ * very deeply. */
 static int mark_clones(struct work *w, uint32_t func)
 {
 	uint32_t *list, n;
@@ -292,7 +302,8 @@ static int transform_entries(struct work *w)
 	return w->out.failed ? -1 : 0;
 }
 
-/* FNV-1a, eight bytes at a time: texts are large, and nobody gains by a collision but a wrong guess. */
+/* FNV-1a, eight bytes at a time: texts are large, and nobody gains by a collision but a wrong
+ * guess. */
 uint64_t ptx_content(const char *text, size_t len)
 {
 	uint64_t h = UINT64_C(14695981039346656037) ^ len, word;
@@ -307,8 +318,8 @@ uint64_t ptx_content(const char *text, size_t len)
 	return h ? h : 1;
 }
 
-struct ptx_transformed *ptx_transform_only(const char *text, size_t len, uint32_t transforms, int every,
-					    struct gs_error *err)
+struct ptx_transformed *ptx_transform_only(const char *text, size_t len, uint32_t transforms,
+					   int every, struct gs_error *err)
 {
 	struct ptx_module *module = ptx_parse(text, len, err);
 	struct work w = { .transforms = transforms, .every = every };

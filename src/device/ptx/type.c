@@ -5,7 +5,10 @@
 
 #include <string.h>
 
-static const struct { const char *text; uint8_t len, size; } types[] = {
+static const struct {
+	const char *text;
+	uint8_t len, size;
+} types[] = {
 	[PTX_T_NONE] = { "", 0, 0 },
 #define TYPE(name, spelling, bytes) [PTX_T_##name] = { spelling, sizeof(spelling) - 1, bytes },
 #include "device/ptx/types.def"

@@ -17,10 +17,10 @@
 struct walk {
 	struct ptx_levels l;
 	struct ptx_cfg cfg;
-	uint32_t *stamp;     /* by block: the last branch in whose arms it was */
+	uint32_t *stamp; /* by block: the last branch in whose arms it was */
 	uint32_t *stack;
 	uint32_t mark, ninside; /* blocks of the current walk: stack[0, ninside) */
-	uint64_t budget;     /* blocks that may still be visited */
+	uint64_t budget;        /* blocks that may still be visited */
 };
 
 /* The blocks between block i's branch and where its arms meet, into stack[]; -1: out of budget. */
@@ -117,7 +117,11 @@ static const struct ptx_operand *member_mask(const struct ptx_insn *insn)
 	if (!insn->nopd)
 		return NULL;
 	switch (op) {
-	case PTX_OP_SHFL: case PTX_OP_VOTE: case PTX_OP_MATCH: case PTX_OP_REDUX: case PTX_OP_ELECT:
+	case PTX_OP_SHFL:
+	case PTX_OP_VOTE:
+	case PTX_OP_MATCH:
+	case PTX_OP_REDUX:
+	case PTX_OP_ELECT:
 		return ptx_has_modifier(insn->opcode, ".sync") ? &insn->opd[insn->nopd - 1] : NULL;
 	case PTX_OP_BAR:
 		return ptx_has_modifier(insn->opcode, ".warp") ? &insn->opd[insn->nopd - 1] : NULL;
@@ -141,7 +145,8 @@ static int same_text(struct ptx_slice a, struct ptx_slice b)
 }
 
 /* The same value wherever it is read: a constant, or a register written once. */
-static int same_value(const struct walk *w, const struct ptx_operand *a, const struct ptx_operand *b)
+static int same_value(const struct walk *w, const struct ptx_operand *a,
+		      const struct ptx_operand *b)
 {
 	if (a->kind == PTX_OPD_INT && b->kind == PTX_OPD_INT)
 		return a->bits == b->bits;
@@ -161,13 +166,15 @@ static int are_opposite(struct ptx_slice a, struct ptx_slice b)
 		return 0;
 	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++)
 		for (unsigned k = 0; k < 2; k++)
-			if (memcmp(a.s + 5, pairs[i][k], 2) == 0 && memcmp(b.s + 5, pairs[i][1 - k], 2) == 0)
+			if (memcmp(a.s + 5, pairs[i][k], 2) == 0 &&
+			    memcmp(b.s + 5, pairs[i][1 - k], 2) == 0)
 				return 1;
 	return 0;
 }
 
 /* Do the operand and the branch's guard stand for one condition, or for it and its opposite? */
-static int same_condition(const struct walk *w, const struct ptx_operand *a, const struct ptx_insn *branch)
+static int same_condition(const struct walk *w, const struct ptx_operand *a,
+			  const struct ptx_insn *branch)
 {
 	const struct ptx_insn *x = only_def(w, a->name, a->scope);
 	const struct ptx_insn *y = only_def(w, branch->guard, branch->guard_scope);
@@ -213,7 +220,8 @@ static int call_has(const struct walk *w, const struct ptx_insn *insn, uint32_t 
 
 	if (callee != PTX_SYM_NONE)
 		return (w->l.a->func[callee].facts & fact) != 0;
-	return ptx_call_target(insn) && ptx_call_target(insn)->kind != PTX_OPD_SYM; /* through a pointer */
+	return ptx_call_target(insn) &&
+	       ptx_call_target(insn)->kind != PTX_OPD_SYM; /* through a pointer */
 }
 
 static void note_barrier(struct ptx_meeting *m, uint32_t line, enum ptx_level level)

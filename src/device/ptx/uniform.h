@@ -11,10 +11,11 @@
 #include "device/ptx/facts.h"
 
 struct ptx_meeting {
-	uint32_t barrier_line;   /* a barrier that a thread may miss; 0: none */
-	uint32_t lane_line;      /* ... that single lanes may miss, not only whole warps; 0: none */
-	uint32_t warp_line;      /* a warp-wide instruction that a lane may miss; 0: none */
-	uint8_t whole_warps;     /* right only if rows of threads are whole warps, or the block is one row */
+	uint32_t barrier_line; /* a barrier that a thread may miss; 0: none */
+	uint32_t lane_line;    /* ... that single lanes may miss, not only whole warps; 0: none */
+	uint32_t warp_line;    /* a warp-wide instruction that a lane may miss; 0: none */
+	uint8_t whole_warps;   /* right only if rows of threads are whole warps, or the block is one
+				  row */
 };
 
 /* -1 when the body is beyond the analysis: assume both. */

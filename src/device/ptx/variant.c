@@ -15,12 +15,11 @@
  *   64      binary logarithm of the workers, plus 2; 68: the workers
  *   72, 76  the last even and odd round in which a thread met a barrier of the body
  *   80      four counts of a reduction over the block, by round
- *   96      1: the proxy makes claims fail, so they read no limit; 2: this one was the proxy, and has told the slot
- *  100      limit when the launch began, which those claims go by
- *  104      the last claim's first block-task (u64)
- * Thread 0 fills the slot that is not in use, so it need not wait until the
- * slowest warp has read the other; a barrier stands between its writing and
- * the reading, and another one before it writes that slot again.
+ *   96      1: the proxy makes claims fail, so they read no limit; 2: this one was the proxy, and
+ * has told the slot 100      limit when the launch began, which those claims go by 104      the
+ * last claim's first block-task (u64) Thread 0 fills the slot that is not in use, so it need not
+ * wait until the slowest warp has read the other; a barrier stands between its writing and the
+ * reading, and another one before it writes that slot again.
  */
 #define _GNU_SOURCE
 #include "device/ptx/variant.h"
@@ -36,10 +35,8 @@ static const char declarations[] =
 /* Thread 0 prepares its shared words; that of worker 0 tells the slot that the launch has begun. */
 static const char entry_code[] =
 	"\tmov.u32 %__gpushare_left, 0;\n"
-	"\tmov.u32 %__gpushare_round, 0;\n"
-	PTX_NOT_THREAD_0
-	"\t@%__gpushare_q bra $__gpushare_meet;\n"
-	PTX_LOAD_CTL
+	"\tmov.u32 %__gpushare_round, 0;\n" PTX_NOT_THREAD_0
+	"\t@%__gpushare_q bra $__gpushare_meet;\n" PTX_LOAD_CTL
 	"\tld.global.u64 %__gpushare_d1, [%__gpushare_ctl+80];\n"
 	"\tld.global.v2.u32 {%__gpushare_r0, %__gpushare_r1}, [%__gpushare_ctl+88];\n"
 	"\tld.global.u32 %__gpushare_r2, [%__gpushare_ctl+68];\n"
@@ -64,15 +61,15 @@ static const char entry_code[] =
 	"\tmov.u32 %__gpushare_r0, 0;\n"
 	"\tst.shared.u32 [__gpushare_slot+64], %__gpushare_r5;\n"
 	"\tst.shared.v2.u32 [__gpushare_slot+72], {%__gpushare_r0, %__gpushare_r0};\n"
-	"\tst.shared.v4.u32 [__gpushare_slot+80], {%__gpushare_r0, %__gpushare_r0, %__gpushare_r0, %__gpushare_r0};\n"
-	PTX_TELL_STARTED;
+	"\tst.shared.v4.u32 [__gpushare_slot+80], {%__gpushare_r0, %__gpushare_r0, %__gpushare_r0, %__gpushare_r0};\n" PTX_TELL_STARTED;
 
 /*
- * The proxy of an eviction is the last one out itself: it waits until all others have counted themselves out, and has
- * all that is to be told in registers.  (The one who counts last would read the control block first, behind a
- * fence.)  One fence is left: a relaunch goes out in a stream of the shim's own, which waits for nothing but the slot
- * (agent.c), and must find these words and all that the others wrote before they counted themselves out.
- * When nothing is left to do the last one out tells as ever.
+ * The proxy of an eviction is the last one out itself: it waits until all others have counted
+ * themselves out, and has all that is to be told in registers.  (The one who counts last would read
+ * the control block first, behind a fence.)  One fence is left: a relaunch goes out in a stream of
+ * the shim's own, which waits for nothing but the slot (agent.c), and must find these words and all
+ * that the others wrote before they counted themselves out. When nothing is left to do the last one
+ * out tells as ever.
  */
 static const char proxy_report_code[] =
 	"\tld.shared.u64 %__gpushare_d2, [__gpushare_slot+48];\n"
@@ -101,28 +98,25 @@ static const char boundary_code[] =
 	"\tsub.u32 %__gpushare_left, %__gpushare_left, 1;\n"
 	"\tand.b32 %__gpushare_r0, %__gpushare_left, 0x3fffffff;\n"
 	"\tsetp.ne.u32 %__gpushare_p, %__gpushare_r0, 0;\n"
-	"\t@%__gpushare_p bra $M;\n"
-	PTX_NOT_THREAD_0
-	"\t@%__gpushare_q bra $__gpushare_meet;\n";
+	"\t@%__gpushare_p bra $M;\n" PTX_NOT_THREAD_0 "\t@%__gpushare_q bra $__gpushare_meet;\n";
 
 /* A claim that took less than chunk_ns doubles the chunk, more than twice that halves it. */
 static const char adapt_code[] =
-	PTX_LOAD_CTL
-	"\tld.shared.v2.u32 {%__gpushare_r1, %__gpushare_r0}, [__gpushare_slot+56];\n"
-	"\tsetp.eq.u32 %__gpushare_q, %__gpushare_r1, 0;\n"
-	"\t@%__gpushare_q bra $__gpushare_claim;\n"
-	"\tmov.u32 %__gpushare_r2, %globaltimer_lo;\n"
-	"\tld.shared.v2.u32 {%__gpushare_r3, %__gpushare_r4}, [__gpushare_slot+40];\n"
-	"\tsub.u32 %__gpushare_r4, %__gpushare_r2, %__gpushare_r4;\n"
-	"\tsetp.lt.u32 %__gpushare_q, %__gpushare_r4, %__gpushare_r1;\n"
-	"\tshl.b32 %__gpushare_r5, %__gpushare_r3, 1;\n"
-	"\tmin.u32 %__gpushare_r5, %__gpushare_r5, %__gpushare_r0;\n"
-	"\t@%__gpushare_q mov.u32 %__gpushare_r3, %__gpushare_r5;\n"
-	"\tshr.u32 %__gpushare_r4, %__gpushare_r4, 1;\n"
-	"\tsetp.gt.u32 %__gpushare_q, %__gpushare_r4, %__gpushare_r1;\n"
-	"\t@%__gpushare_q shr.u32 %__gpushare_r3, %__gpushare_r3, 1;\n"
-	"\tmax.u32 %__gpushare_r3, %__gpushare_r3, 1;\n"
-	"\tst.shared.v2.u32 [__gpushare_slot+40], {%__gpushare_r3, %__gpushare_r2};\n";
+	PTX_LOAD_CTL "\tld.shared.v2.u32 {%__gpushare_r1, %__gpushare_r0}, [__gpushare_slot+56];\n"
+		     "\tsetp.eq.u32 %__gpushare_q, %__gpushare_r1, 0;\n"
+		     "\t@%__gpushare_q bra $__gpushare_claim;\n"
+		     "\tmov.u32 %__gpushare_r2, %globaltimer_lo;\n"
+		     "\tld.shared.v2.u32 {%__gpushare_r3, %__gpushare_r4}, [__gpushare_slot+40];\n"
+		     "\tsub.u32 %__gpushare_r4, %__gpushare_r2, %__gpushare_r4;\n"
+		     "\tsetp.lt.u32 %__gpushare_q, %__gpushare_r4, %__gpushare_r1;\n"
+		     "\tshl.b32 %__gpushare_r5, %__gpushare_r3, 1;\n"
+		     "\tmin.u32 %__gpushare_r5, %__gpushare_r5, %__gpushare_r0;\n"
+		     "\t@%__gpushare_q mov.u32 %__gpushare_r3, %__gpushare_r5;\n"
+		     "\tshr.u32 %__gpushare_r4, %__gpushare_r4, 1;\n"
+		     "\tsetp.gt.u32 %__gpushare_q, %__gpushare_r4, %__gpushare_r1;\n"
+		     "\t@%__gpushare_q shr.u32 %__gpushare_r3, %__gpushare_r3, 1;\n"
+		     "\tmax.u32 %__gpushare_r3, %__gpushare_r3, 1;\n"
+		     "\tst.shared.v2.u32 [__gpushare_slot+40], {%__gpushare_r3, %__gpushare_r2};\n";
 
 /*
  * Ascending claims, each finished: successors may spin on predecessors
@@ -189,31 +183,28 @@ static const char publish_code[] =
 	"\tst.shared.v4.u32 [%__gpushare_r4], {%__gpushare_r0, %__gpushare_r1, %__gpushare_r2, %__gpushare_r3};\n"
 	"$__gpushare_meet:\n";
 
-/* Behind the barrier: within a claim go on, else take up the new one; none means leave.  put_take() has the branches. */
-static const char within_code[] =
-	"\tand.b32 %__gpushare_r0, %__gpushare_left, 0x3fffffff;\n"
-	"\tsetp.ne.u32 %__gpushare_p, %__gpushare_r0, 0;\n";
-static const char take_code[] =
-	"\tand.b32 %__gpushare_left, %__gpushare_left, 0x80000000;\n"
-	"\txor.b32 %__gpushare_left, %__gpushare_left, 0x80000000;\n"
-	"\tshr.u32 %__gpushare_r4, %__gpushare_left, 31;\n"
-	"\tshl.b32 %__gpushare_r4, %__gpushare_r4, 4;\n"
-	"\tmov.u32 %__gpushare_r5, __gpushare_slot;\n"
-	"\tadd.u32 %__gpushare_r4, %__gpushare_r5, %__gpushare_r4;\n"
-	"\tld.shared.u32 %__gpushare_r0, [%__gpushare_r4+12];\n"
-	"\tsetp.eq.u32 %__gpushare_p, %__gpushare_r0, 0;\n";
-static const char taken_code[] =
-	"\tor.b32 %__gpushare_left, %__gpushare_left, %__gpushare_r0;\n";
+/* Behind the barrier: within a claim go on, else take up the new one; none means leave.  put_take()
+ * has the branches. */
+static const char within_code[] = "\tand.b32 %__gpushare_r0, %__gpushare_left, 0x3fffffff;\n"
+				  "\tsetp.ne.u32 %__gpushare_p, %__gpushare_r0, 0;\n";
+static const char take_code[] = "\tand.b32 %__gpushare_left, %__gpushare_left, 0x80000000;\n"
+				"\txor.b32 %__gpushare_left, %__gpushare_left, 0x80000000;\n"
+				"\tshr.u32 %__gpushare_r4, %__gpushare_left, 31;\n"
+				"\tshl.b32 %__gpushare_r4, %__gpushare_r4, 4;\n"
+				"\tmov.u32 %__gpushare_r5, __gpushare_slot;\n"
+				"\tadd.u32 %__gpushare_r4, %__gpushare_r5, %__gpushare_r4;\n"
+				"\tld.shared.u32 %__gpushare_r0, [%__gpushare_r4+12];\n"
+				"\tsetp.eq.u32 %__gpushare_p, %__gpushare_r0, 0;\n";
+static const char taken_code[] = "\tor.b32 %__gpushare_left, %__gpushare_left, %__gpushare_r0;\n";
 
 /* The claim's first x, and from each to the next while the row lasts; else as index_code has it. */
-static const char index_x_code[] =
-	"\tld.shared.u32 %__gpushare_x, [%__gpushare_r4];\n"
-	"\tbra $__gpushare_body;\n"
-	"$__gpushare_task:\n"
-	"\tadd.u32 %__gpushare_x, %__gpushare_x, 1;\n"
-	"\tand.b32 %__gpushare_r0, %__gpushare_left, 0x40000000;\n"
-	"\tsetp.eq.u32 %__gpushare_p, %__gpushare_r0, 0;\n"
-	"\t@%__gpushare_p bra $__gpushare_body;\n";
+static const char index_x_code[] = "\tld.shared.u32 %__gpushare_x, [%__gpushare_r4];\n"
+				   "\tbra $__gpushare_body;\n"
+				   "$__gpushare_task:\n"
+				   "\tadd.u32 %__gpushare_x, %__gpushare_x, 1;\n"
+				   "\tand.b32 %__gpushare_r0, %__gpushare_left, 0x40000000;\n"
+				   "\tsetp.eq.u32 %__gpushare_p, %__gpushare_r0, 0;\n"
+				   "\t@%__gpushare_p bra $__gpushare_body;\n";
 /* The same where the body reads y or z: they stay what they are, in the slot. */
 static const char index_xyz_code[] =
 	"\tld.shared.v4.u32 {%__gpushare_x, %__gpushare_y, %__gpushare_z, %__gpushare_r3}, [%__gpushare_r4];\n"
@@ -229,8 +220,7 @@ static const char index_xyz_code[] =
 	"\tand.b32 %__gpushare_r0, %__gpushare_left, 0x40000000;\n"
 	"\tsetp.eq.u32 %__gpushare_p, %__gpushare_r0, 0;\n"
 	"\t@%__gpushare_p bra $__gpushare_body;\n";
-static const char no_index_code[] =
-	"$__gpushare_task:\n";
+static const char no_index_code[] = "$__gpushare_task:\n";
 
 /* This block-task's index; past the end of a row it wraps into y and z. */
 static const char index_code[] =
@@ -249,30 +239,25 @@ static const char index_code[] =
 	"\tmul.lo.u32 %__gpushare_r0, %__gpushare_r2, %__gpushare_r1;\n"
 	"\tsub.u32 %__gpushare_x, %__gpushare_x, %__gpushare_r0;\n";
 
-static const char index_yz_code[] =
-	"\tadd.u32 %__gpushare_y, %__gpushare_y, %__gpushare_r2;\n"
-	"\tld.shared.u32 %__gpushare_r1, [__gpushare_slot+36];\n"
-	"\tdiv.u32 %__gpushare_r2, %__gpushare_y, %__gpushare_r1;\n"
-	"\tmul.lo.u32 %__gpushare_r0, %__gpushare_r2, %__gpushare_r1;\n"
-	"\tsub.u32 %__gpushare_y, %__gpushare_y, %__gpushare_r0;\n"
-	"\tadd.u32 %__gpushare_z, %__gpushare_z, %__gpushare_r2;\n";
+static const char index_yz_code[] = "\tadd.u32 %__gpushare_y, %__gpushare_y, %__gpushare_r2;\n"
+				    "\tld.shared.u32 %__gpushare_r1, [__gpushare_slot+36];\n"
+				    "\tdiv.u32 %__gpushare_r2, %__gpushare_y, %__gpushare_r1;\n"
+				    "\tmul.lo.u32 %__gpushare_r0, %__gpushare_r2, %__gpushare_r1;\n"
+				    "\tsub.u32 %__gpushare_y, %__gpushare_y, %__gpushare_r0;\n"
+				    "\tadd.u32 %__gpushare_z, %__gpushare_z, %__gpushare_r2;\n";
 
 /* Thread 0 counts its worker out; the last block out says READY or DONE (launch_state.def). */
 static const char leave_code[] =
-	"$__gpushare_leave:\n"
-	PTX_NOT_THREAD_0
-	"\t@%__gpushare_q bra $__gpushare_out;\n"
+	"$__gpushare_leave:\n" PTX_NOT_THREAD_0 "\t@%__gpushare_q bra $__gpushare_out;\n"
 	"\tld.shared.u32 %__gpushare_r0, [__gpushare_slot+96];\n"
 	"\tsetp.eq.u32 %__gpushare_q, %__gpushare_r0, 2;\n"
-	"\t@%__gpushare_q bra $__gpushare_out;\n"
-	PTX_LOAD_CTL
+	"\t@%__gpushare_q bra $__gpushare_out;\n" PTX_LOAD_CTL
 	"\tld.shared.u32 %__gpushare_r1, [__gpushare_slot+68];\n"
 	"\tmembar.gl;\n"
 	"\tatom.global.add.u32 %__gpushare_r0, [%__gpushare_ctl+8], 1;\n"
 	"\tadd.u32 %__gpushare_r0, %__gpushare_r0, 1;\n"
 	"\tsetp.ne.u32 %__gpushare_p, %__gpushare_r0, %__gpushare_r1;\n"
-	"\t@%__gpushare_p bra $__gpushare_out;\n"
-	PTX_REPORT;
+	"\t@%__gpushare_p bra $__gpushare_out;\n" PTX_REPORT;
 
 /*
  * A branch that all lanes of a warp take alike.  Where threads may be done while
@@ -283,7 +268,9 @@ static const char leave_code[] =
 static void put_branch(struct ptx_out *out, const struct ptx_plan *plan, char pred, const char *to)
 {
 	if (plan->sync_aware)
-		ptx_out_fmt(out, "\tvote.sync.any.pred %%__gpushare_%c, %%__gpushare_%c, 0xffffffff;\n", pred, pred);
+		ptx_out_fmt(out,
+			    "\tvote.sync.any.pred %%__gpushare_%c, %%__gpushare_%c, 0xffffffff;\n",
+			    pred, pred);
 	ptx_out_fmt(out, "\t@%%__gpushare_%c bra %s;\n", pred, to);
 }
 
@@ -306,11 +293,14 @@ static void put_take(struct ptx_out *out, const struct ptx_plan *plan)
 static void put_meeting(struct ptx_out *out, const struct ptx_plan *plan)
 {
 	if (!plan->sync_aware) {
-		ptx_out_fmt(out, "\tbar.warp.sync 0xffffffff;\n\tbarrier.sync %u;\n", plan->barrier);
+		ptx_out_fmt(out, "\tbar.warp.sync 0xffffffff;\n\tbarrier.sync %u;\n",
+			    plan->barrier);
 		return;
 	}
-	ptx_out_fmt(out, "\tadd.u32 %%__gpushare_round, %%__gpushare_round, 1;\n"
-			 "\tbar.warp.sync 0xffffffff;\n\tbarrier.sync %u;\n", plan->barrier);
+	ptx_out_fmt(out,
+		    "\tadd.u32 %%__gpushare_round, %%__gpushare_round, 1;\n"
+		    "\tbar.warp.sync 0xffffffff;\n\tbarrier.sync %u;\n",
+		    plan->barrier);
 	if (plan->reduces) {
 		ptx_out_str(out, "\t");
 		ptx_put_clear_count(out);
@@ -326,7 +316,7 @@ static void put_meeting(struct ptx_out *out, const struct ptx_plan *plan)
 }
 
 void ptx_variant_persistent(struct ptx_out *out, const struct ptx_analysis *a, uint32_t func,
-			 const struct ptx_plan *plan)
+			    const struct ptx_plan *plan)
 {
 	const struct ptx_module *m = a->module;
 	const struct ptx_func *f = &m->func[func];
@@ -354,9 +344,10 @@ void ptx_variant_persistent(struct ptx_out *out, const struct ptx_analysis *a, u
 	ptx_put_code(out, publish_code, a->sm, more);
 	put_meeting(out, plan);
 	put_take(out, plan);
-	ptx_put_code(out, !(a->func[func].index & PTX_INDEX_TASK) ? no_index_code :
-			  a->func[func].index & 6	       ? index_xyz_code :
-								 index_x_code,
+	ptx_put_code(out,
+		     !(a->func[func].index & PTX_INDEX_TASK) ? no_index_code :
+		     a->func[func].index & 6                 ? index_xyz_code :
+							       index_x_code,
 		     a->sm, more);
 	if (a->func[func].index & PTX_INDEX_TASK)
 		ptx_put_code(out, index_code, a->sm, more);

@@ -12,11 +12,11 @@
 
 /* Append the entry's variant of the plan's form. */
 void ptx_variant_persistent(struct ptx_out *out, const struct ptx_analysis *a, uint32_t func,
-			 const struct ptx_plan *plan);
+			    const struct ptx_plan *plan);
 void ptx_variant_guarded(struct ptx_out *out, const struct ptx_analysis *a, uint32_t func,
-		      const struct ptx_plan *plan);
+			 const struct ptx_plan *plan);
 void ptx_variant_sliced(struct ptx_out *out, const struct ptx_analysis *a, uint32_t func,
-		     const struct ptx_plan *plan);
+			const struct ptx_plan *plan);
 
 /* Append the entry that reports the end of guarded launches (PTX_END_ENTRY). */
 void ptx_put_end_entry(struct ptx_out *out, const struct ptx_analysis *a);
@@ -37,7 +37,8 @@ void ptx_put_clone(struct ptx_out *out, const struct ptx_analysis *a, uint32_t f
 void ptx_put_clear_count(struct ptx_out *out);
 
 /* The variant's head up to and with the body's brace. */
-void ptx_put_head(struct ptx_out *out, const struct ptx_module *m, const struct ptx_func *f, enum ptx_transform_kind transform);
+void ptx_put_head(struct ptx_out *out, const struct ptx_module *m, const struct ptx_func *f,
+		  enum ptx_transform_kind transform);
 void ptx_put_code(struct ptx_out *out, const char *code, uint32_t sm, const char *more);
 
 /*
@@ -45,9 +46,10 @@ void ptx_put_code(struct ptx_out *out, const char *code, uint32_t sm, const char
  * to r7, _d0 to _d3, _ctl, predicates _p and _q, and on the words of
  * __gpushare_slot at 32, 36 and 48 (variant.c has the layout).
  */
-extern const char ptx_proxy_code[];  /* behind PTX_TELL_STARTED; ends when claims fail, with what `next` was in d1 */
+extern const char ptx_proxy_code[];   /* behind PTX_TELL_STARTED; ends when claims fail, with what
+					 `next` was in d1 */
 extern const char ptx_watched_code[]; /* the proxy leaves, by way of $__gpushare_publish */
-extern const char ptx_decode_code[]; /* block-task r6:r0 to x, y, z in r0, r1, r2; r4: nctaid.x */
+extern const char ptx_decode_code[];  /* block-task r6:r0 to x, y, z in r0, r1, r2; r4: nctaid.x */
 
 /* Predicate q: not thread 0. */
 #define PTX_NOT_THREAD_0 \
@@ -62,7 +64,8 @@ extern const char ptx_decode_code[]; /* block-task r6:r0 to x, y, z in r0, r1, r
 	"\tld.param.u64 %__gpushare_ctl, [__gpushare_ctl];\n" \
 	"\tcvta.to.global.u64 %__gpushare_ctl, %__gpushare_ctl;\n"
 
-/* Block 0 tells the slot that the launch has begun; if it is the proxy it goes on, all others claim. */
+/* Block 0 tells the slot that the launch has begun; if it is the proxy it goes on, all others
+ * claim. */
 #define PTX_TELL_STARTED \
 	"\tmov.u32 %__gpushare_r0, %ctaid.x;\n" \
 	"\tsetp.ne.u32 %__gpushare_q, %__gpushare_r0, 0;\n" \

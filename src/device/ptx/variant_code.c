@@ -7,24 +7,25 @@
 
 #include <string.h>
 
-_Static_assert(offsetof(struct gs_ctl, next) == 0 && offsetof(struct gs_ctl, exited) == 8 &&
-	       offsetof(struct gs_ctl, saved) == 16 &&
-	       offsetof(struct gs_ctl, limit) == 64 && offsetof(struct gs_ctl, chunk) == 68 &&
-	       offsetof(struct gs_ctl, chunk_max) == 72 && offsetof(struct gs_ctl, chunk_ns) == 76 &&
-	       offsetof(struct gs_ctl, total) == 80 && offsetof(struct gs_ctl, nctaid) == 88 &&
-	       offsetof(struct gs_ctl, workers) == 100 && offsetof(struct gs_ctl, slot) == 104 &&
-	       offsetof(struct gs_ctl, done) == 112 && offsetof(struct gs_ctl, proxy) == 116 &&
-	       offsetof(struct gs_ctl, rearm) == 120,
-	       "the offsets below");
+_Static_assert(
+	offsetof(struct gs_ctl, next) == 0 && offsetof(struct gs_ctl, exited) == 8 &&
+		offsetof(struct gs_ctl, saved) == 16 && offsetof(struct gs_ctl, limit) == 64 &&
+		offsetof(struct gs_ctl, chunk) == 68 && offsetof(struct gs_ctl, chunk_max) == 72 &&
+		offsetof(struct gs_ctl, chunk_ns) == 76 && offsetof(struct gs_ctl, total) == 80 &&
+		offsetof(struct gs_ctl, nctaid) == 88 && offsetof(struct gs_ctl, workers) == 100 &&
+		offsetof(struct gs_ctl, slot) == 104 && offsetof(struct gs_ctl, done) == 112 &&
+		offsetof(struct gs_ctl, proxy) == 116 && offsetof(struct gs_ctl, rearm) == 120,
+	"the offsets below");
 _Static_assert(PTX_SLOT_STATE == 0 && PTX_SLOT_STARTED == 4 && PTX_SLOT_DONE == 8 &&
-	       PTX_STATE_READY == 1 &&
-	       PTX_STATE_TOEVICT == 4 && PTX_STATE_DONE == 5, "the numbers below");
+		       PTX_STATE_READY == 1 && PTX_STATE_TOEVICT == 4 && PTX_STATE_DONE == 5,
+	       "the numbers below");
 
 /*
  * Worker 0 as the proxy (ctl.h).  It publishes an empty claim when it is done,
  * so its other threads, which wait at the meeting all the while, leave with it.
- * The loads go out together: the one over the bus takes longer than the others.  (Two of that one on the way, one half as long behind
- * the other, made an eviction up to 1 us longer: doc/measurements/h200-eviction-parts.csv.)
+ * The loads go out together: the one over the bus takes longer than the others.  (Two of that one
+ * on the way, one half as long behind the other, made an eviction up to 1 us longer:
+ * doc/measurements/h200-eviction-parts.csv.)
  */
 const char ptx_proxy_code[] =
 	"$__gpushare_watch:\n"
@@ -49,13 +50,12 @@ const char ptx_proxy_code[] =
 	"\tatom.global.exch.b64 %__gpushare_d1, [%__gpushare_ctl], %__gpushare_d1;\n"
 	"\t$S.u64 [%__gpushare_ctl+16], %__gpushare_d1;\n";
 
-const char ptx_watched_code[] =
-	"$__gpushare_watched:\n"
-	"\tmov.u32 %__gpushare_r0, 0;\n"
-	"\tmov.u32 %__gpushare_r1, 0;\n"
-	"\tmov.u32 %__gpushare_r2, 0;\n"
-	"\tmov.u32 %__gpushare_r3, 0;\n"
-	"\tbra $__gpushare_publish;\n";
+const char ptx_watched_code[] = "$__gpushare_watched:\n"
+				"\tmov.u32 %__gpushare_r0, 0;\n"
+				"\tmov.u32 %__gpushare_r1, 0;\n"
+				"\tmov.u32 %__gpushare_r2, 0;\n"
+				"\tmov.u32 %__gpushare_r3, 0;\n"
+				"\tbra $__gpushare_publish;\n";
 
 /*
  * The claim's first index to x, y, z.  index / nctaid.x is below 2^32, so
@@ -116,7 +116,8 @@ void ptx_put_code(struct ptx_out *out, const char *code, uint32_t sm, const char
 	ptx_out_str(out, code);
 }
 
-void ptx_put_head(struct ptx_out *out, const struct ptx_module *m, const struct ptx_func *f, enum ptx_transform_kind transform)
+void ptx_put_head(struct ptx_out *out, const struct ptx_module *m, const struct ptx_func *f,
+		  enum ptx_transform_kind transform)
 {
 	uint32_t name_end = (uint32_t)(f->name.s - m->text) + f->name.len;
 
@@ -129,8 +130,9 @@ void ptx_put_head(struct ptx_out *out, const struct ptx_module *m, const struct 
 		ptx_out_put(out, m->text + f->params_begin, end - f->params_begin);
 		ptx_out_str(out, ",");
 	}
-	ptx_out_str(out, transform == PTX_TRANSFORM_SLICED ? "\n\t.param .align 8 .b8 __gpushare_slice[24]\n)" :
-						   "\n\t.param .u64 __gpushare_ctl\n)");
+	ptx_out_str(out, transform == PTX_TRANSFORM_SLICED ?
+				 "\n\t.param .align 8 .b8 __gpushare_slice[24]\n)" :
+				 "\n\t.param .u64 __gpushare_ctl\n)");
 	/* the performance directives: from behind the parameters to behind the body's brace */
 	name_end = f->params_end;
 	if (name_end < f->body_begin && m->text[name_end] == ')')

@@ -13,25 +13,21 @@
 #define _GNU_SOURCE
 #include "device/ptx/variant.h"
 
-static const char declarations[] =
-	"\n\t.reg .pred %__gpushare_p, %__gpushare_q;\n"
-	"\t.reg .b32 %__gpushare_r<7>;\n"
-	"\t.reg .b32 %__gpushare_x, %__gpushare_y, %__gpushare_z;\n"
-	"\t.reg .b32 %__gpushare_nx, %__gpushare_ny, %__gpushare_nz;\n"
-	"\t.reg .b64 %__gpushare_ctl, %__gpushare_d<4>;\n"
-	"\t.shared .align 16 .b8 __gpushare_slot[64];\n";
+static const char declarations[] = "\n\t.reg .pred %__gpushare_p, %__gpushare_q;\n"
+				   "\t.reg .b32 %__gpushare_r<7>;\n"
+				   "\t.reg .b32 %__gpushare_x, %__gpushare_y, %__gpushare_z;\n"
+				   "\t.reg .b32 %__gpushare_nx, %__gpushare_ny, %__gpushare_nz;\n"
+				   "\t.reg .b64 %__gpushare_ctl, %__gpushare_d<4>;\n"
+				   "\t.shared .align 16 .b8 __gpushare_slot[64];\n";
 
 /* All loads at once: an entry waits for them, then for the atomic, and for nothing else. */
-static const char entry_code[] =
-	PTX_NOT_THREAD_0
-	"\t@%__gpushare_q bra $__gpushare_meet;\n"
-	PTX_LOAD_CTL
+static const char entry_code[] = PTX_NOT_THREAD_0
+	"\t@%__gpushare_q bra $__gpushare_meet;\n" PTX_LOAD_CTL
 	"\tld.global.u64 %__gpushare_d2, [%__gpushare_ctl+80];\n"
 	"\tld.global.v2.u32 {%__gpushare_r0, %__gpushare_r1}, [%__gpushare_ctl+88];\n"
 	"\t$L.u32 %__gpushare_r5, [%__gpushare_ctl+64];\n"
 	"\tst.shared.v2.u32 [__gpushare_slot+32], {%__gpushare_r0, %__gpushare_r1};\n"
-	"\tst.shared.u64 [__gpushare_slot+48], %__gpushare_d2;\n"
-	PTX_TELL_STARTED;
+	"\tst.shared.u64 [__gpushare_slot+48], %__gpushare_d2;\n" PTX_TELL_STARTED;
 
 static const char claim_code[] =
 	"$__gpushare_claim:\n"
@@ -49,7 +45,8 @@ static const char claim_code[] =
 	"\tld.shared.u32 %__gpushare_r4, [__gpushare_slot+32];\n"
 	"\tcvt.u64.u32 %__gpushare_d1, %__gpushare_r4;\n"
 	"\tsetp.lt.u64 %__gpushare_q, %__gpushare_d0, %__gpushare_d1;\n"
-	"\t@%__gpushare_q bra $__gpushare_publish;\n"; /* the first row, or the only one: no division */
+	"\t@%__gpushare_q bra $__gpushare_publish;\n"; /* the first row, or the only one: no
+							  division */
 
 /* Whoever is not told of a block-task leaves at once. */
 static const char publish_code[] =
@@ -63,7 +60,7 @@ static const char publish_code[] =
 	"\t@%__gpushare_p exit;\n";
 
 void ptx_variant_guarded(struct ptx_out *out, const struct ptx_analysis *a, uint32_t func,
-		      const struct ptx_plan *plan)
+			 const struct ptx_plan *plan)
 {
 	const struct ptx_module *m = a->module;
 	const struct ptx_func *f = &m->func[func];
@@ -86,10 +83,7 @@ static const char end_code[] =
 	")\n{\n"
 	"\t.reg .pred %__gpushare_p, %__gpushare_q;\n"
 	"\t.reg .b32 %__gpushare_r<6>;\n"
-	"\t.reg .b64 %__gpushare_ctl, %__gpushare_d<4>;\n"
-	PTX_LOAD_CTL
-	PTX_REPORT
-	"}\n";
+	"\t.reg .b64 %__gpushare_ctl, %__gpushare_d<4>;\n" PTX_LOAD_CTL PTX_REPORT "}\n";
 
 void ptx_put_end_entry(struct ptx_out *out, const struct ptx_analysis *a)
 {

@@ -23,15 +23,17 @@
 #define NAP_BUSY_NS (1 * GS_NS_PER_MS)
 #define NAP_IDLE_NS (100 * GS_NS_PER_MS)
 /*
- * A signal that may have been overtaken by the launch's own copy is sent again: once, and for as long as it
- * takes when the kernel has started all the same. Not for ever while it waits behind another one,
- * perhaps for a neighbour's whole turn: each time the driver would switch to us for it.
+ * A signal that may have been overtaken by the launch's own copy is sent again: once, and for as
+ * long as it takes when the kernel has started all the same. Not for ever while it waits behind
+ * another one, perhaps for a neighbour's whole turn: each time the driver would switch to us for
+ * it.
  */
 #define RESEND_NS (1 * GS_NS_PER_MS)
 #define SIGNALS_UNSTARTED 2
 /* How long a kernel that a fault has ended may go unnoticed. */
 #define FAULT_POLL_NS (10 * GS_NS_PER_MS)
-/* How long the daemon does not hear of launches without a slot, at first and at most; how long it is tried in the end. */
+/* How long the daemon does not hear of launches without a slot, at first and at most; how long it
+ * is tried in the end. */
 #define TELL_FIRST_NS (50 * GS_NS_PER_MS)
 #define TELL_NS (1 * GS_NS_PER_S)
 #define TELL_LAST_NS (200 * GS_NS_PER_MS)
@@ -43,14 +45,14 @@
 struct agent {
 	struct shim_session *session;
 	struct shim_context *current; /* not its handle, which another may have got since */
-	struct shim_context *in;    /* uses it, until it has looked at everything */
-	int waits;                  /* an evicted kernel waits for its time slice */
-	uint32_t heard;             /* the doorbell at the last look */
-	uint64_t tell_ns;           /* when the daemon is told of untracked launches next */
-	uint64_t tell_step_ns;      /* doubles: a program may be over soon */
-	int tell_anyway;            /* the daemon is a new one */
-	uint64_t reconnect_ns;      /* not before */
-	uint64_t reconnect_step_ns; /* doubles while a daemon refuses us */
+	struct shim_context *in;      /* uses it, until it has looked at everything */
+	int waits;                    /* an evicted kernel waits for its time slice */
+	uint32_t heard;               /* the doorbell at the last look */
+	uint64_t tell_ns;             /* when the daemon is told of untracked launches next */
+	uint64_t tell_step_ns;        /* doubles: a program may be over soon */
+	int tell_anyway;              /* the daemon is a new one */
+	uint64_t reconnect_ns;        /* not before */
+	uint64_t reconnect_step_ns;   /* doubles while a daemon refuses us */
 	/* Resident limits to set, in one submission to a context's control stream. */
 	CUstreamBatchMemOpParams limit[GS_PAGE_SLOTS];
 	unsigned int nlimit;
@@ -94,9 +96,10 @@ static CUresult copy_limits(const struct agent *a)
 	CUresult rc = CUDA_SUCCESS;
 
 	for (unsigned int i = 0; i < a->nlimit && rc == CUDA_SUCCESS; i++)
-		rc = REAL(cuMemcpyHtoDAsync_v2)(a->limit[i].writeValue.address,
-						&a->limit_ctx->word[a->limit[i].writeValue.value != 0],
-						sizeof(uint32_t), a->limit_ctx->control);
+		rc = REAL(cuMemcpyHtoDAsync_v2)(
+			a->limit[i].writeValue.address,
+			&a->limit_ctx->word[a->limit[i].writeValue.value != 0], sizeof(uint32_t),
+			a->limit_ctx->control);
 	return rc;
 }
 
@@ -109,7 +112,8 @@ static CUresult flush_limits(struct agent *a)
 	if (enter(a, a->limit_ctx) == 0)
 		rc = a->session->signal == GS_SIGNAL_DMA && a->limit_ctx->word ?
 			     copy_limits(a) :
-			     REAL(cuStreamBatchMemOp_v2)(a->limit_ctx->control, a->nlimit, a->limit, 0);
+			     REAL(cuStreamBatchMemOp_v2)(a->limit_ctx->control, a->nlimit, a->limit,
+							 0);
 	shim_fault_seen(a->limit_ctx, rc);
 	if (rc != CUDA_SUCCESS)
 		shim_log("%u resident limits could not be set: %d", a->nlimit, rc);
@@ -145,7 +149,8 @@ static void signal_eviction(struct agent *a, struct shim_launch *l, uint64_t now
 {
 	int started = gs_page_load(l->slot->started) != 0;
 
-	if (l->signalled_ns && (now - l->signalled_ns < RESEND_NS || (!started && l->signals >= SIGNALS_UNSTARTED)))
+	if (l->signalled_ns &&
+	    (now - l->signalled_ns < RESEND_NS || (!started && l->signals >= SIGNALS_UNSTARTED)))
 		return;
 	if (!l->proxy || !started)
 		set_limit(a, l, 0);
@@ -195,8 +200,9 @@ static CUresult lift_limit(struct agent *a, struct shim_launch *l)
 	l->signalled_ns = 0;
 	l->signals = 0;
 	if (image->chunk_ns > aim_ns) {
-		CUresult rc = REAL(cuStreamWriteValue32_v2)(l->ctx->relaunch,
-			shim_launch_ctl(l, offsetof(struct gs_ctl, chunk_ns)), aim_ns, 0);
+		CUresult rc = REAL(cuStreamWriteValue32_v2)(
+			l->ctx->relaunch, shim_launch_ctl(l, offsetof(struct gs_ctl, chunk_ns)),
+			aim_ns, 0);
 
 		if (rc != CUDA_SUCCESS)
 			return rc;
@@ -210,12 +216,14 @@ static CUresult lift_limit(struct agent *a, struct shim_launch *l)
 }
 
 /*
- * Where nobody gives a turn again, what the program has launched before ends all the same, evicted or not: the launch has been
- * answered, its stream waits for it, and no call could tell the program that it is never to be.  The next launch gets the error.
+ * Where nobody gives a turn again, what the program has launched before ends all the same, evicted
+ * or not: the launch has been answered, its stream waits for it, and no call could tell the program
+ * that it is never to be.  The next launch gets the error.
  */
 static int let_go(struct shim_session *s, struct gs_slot *slot)
 {
-	return gs_slot_move(slot, GS_K_TORUN, GS_K_RUNNING) || shim_run_with_grant(s->page, slot, GS_K_READY) ||
+	return gs_slot_move(slot, GS_K_TORUN, GS_K_RUNNING) ||
+	       shim_run_with_grant(s->page, slot, GS_K_READY) ||
 	       (shim_session_forsaken(s) && gs_slot_move(slot, GS_K_READY, GS_K_RUNNING));
 }
 
@@ -229,7 +237,8 @@ static void relaunch(struct agent *a, struct shim_launch *l, uint64_t now)
 		return;
 	gs_page_store(l->slot->started, 0);
 	if (!let_go(a->session, l->slot)) {
-		gs_page_store(l->slot->started, 1); /* as it was: so the daemon knows that it is ours to let go */
+		gs_page_store(l->slot->started,
+			      1); /* as it was: so the daemon knows that it is ours to let go */
 		return;
 	}
 	atomic_fetch_add(&l->slot->evictions, 1);
@@ -238,9 +247,9 @@ static void relaunch(struct agent *a, struct shim_launch *l, uint64_t now)
 	if (rc == CUDA_SUCCESS)
 		rc = shim_launch_variant(l, l->ctx->relaunch);
 	if (rc == CUDA_SUCCESS) {
-		shim_log("%s goes on from block-task %" PRIu64 " of %" PRIu64 ", relaunched in %" PRIu64
-			 " us", l->kernel->name, done, l->nt,
-			 (gs_clock_ns() - now) / GS_NS_PER_US);
+		shim_log("%s goes on from block-task %" PRIu64 " of %" PRIu64
+			 ", relaunched in %" PRIu64 " us",
+			 l->kernel->name, done, l->nt, (gs_clock_ns() - now) / GS_NS_PER_US);
 		return;
 	}
 	shim_log("relaunch of %s failed: %d", l->kernel->name, rc);
@@ -287,8 +296,8 @@ static void read_slot(struct agent *a, struct shim_launch *l, uint64_t now, uint
 		call_back(a, l);
 	a->waits |= state == GS_K_READY;
 	/* READY: with the time slice (our own, if no daemon is there) it need not be asked for. */
-	if (state == GS_K_TORUN ||
-	    (state == GS_K_READY && (gs_page_load(a->session->page->grant) || shim_session_forsaken(a->session))))
+	if (state == GS_K_TORUN || (state == GS_K_READY && (gs_page_load(a->session->page->grant) ||
+							    shim_session_forsaken(a->session))))
 		relaunch(a, l, now);
 }
 
@@ -382,7 +391,8 @@ static void tell_of_the_last(struct shim_session *s)
 		nanosleep(&nap, NULL);
 }
 
-/* Rung for while a kernel waits: its time slice is near, and a wake-up takes long.  1: look again. */
+/* Rung for while a kernel waits: its time slice is near, and a wake-up takes long.  1: look again.
+ */
 static int stay_awake(struct agent *a, uint32_t doorbell)
 {
 	struct gs_page *page = a->session->page;
@@ -402,7 +412,9 @@ static int stay_awake(struct agent *a, uint32_t doorbell)
 
 static void *run(void *arg)
 {
-	struct agent a = { .session = arg, .reconnect_step_ns = RECONNECT_NS, .tell_step_ns = TELL_FIRST_NS };
+	struct agent a = { .session = arg,
+			   .reconnect_step_ns = RECONNECT_NS,
+			   .tell_step_ns = TELL_FIRST_NS };
 	struct shim_session *s = a.session;
 	struct shim_force force = { 0 };
 
@@ -422,7 +434,8 @@ static void *run(void *arg)
 		if (!stay_awake(&a, doorbell))
 			gs_page_wait(s->page, doorbell, nap);
 	}
-	/* What ended since the last look is measured all the same: the daemon has a last look, too. */
+	/* What ended since the last look is measured all the same: the daemon has a last look, too.
+	 */
 	shim_launch_reap(s);
 	tell_of_the_last(s);
 	return NULL;

@@ -18,17 +18,19 @@ SHIM_EXPORT int gpushare_shim_get_report(struct gpushare_report *report);
 /* One word after the other to the daemon, in the order of the calls; never held in the driver. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
-	int own;               /* the program wants a priority: */
+	int own; /* the program wants a priority: */
 	uint32_t priority;
 	unsigned int critical; /* regions that it is in */
-} request;                        /* under lock */
+} request;                     /* under lock */
 
 /* Under lock: what is in force by the program's word.  1, or -1: no daemon. */
 static int tell(struct shim_session *s, struct gs_msg_usage *usage)
 {
 	int own = request.own && !request.critical;
 
-	return gs_client_request_priority(s->client, own ? GS_PRIORITY_REQUEST_OWN : GS_PRIORITY_REQUEST_STEPS, request.priority, usage);
+	return gs_client_request_priority(s->client,
+					  own ? GS_PRIORITY_REQUEST_OWN : GS_PRIORITY_REQUEST_STEPS,
+					  request.priority, usage);
 }
 
 void shim_api_repeat(struct shim_session *s)
@@ -56,8 +58,8 @@ static int changed(void)
 	if (!usage.refused)
 		return GPUSHARE_OK;
 	request.own = 0;
-	shim_notice("priority %u is above this job's, which is %u: only root may raise it", request.priority,
-		    usage.step_priority);
+	shim_notice("priority %u is above this job's, which is %u: only root may raise it",
+		    request.priority, usage.step_priority);
 	return GPUSHARE_REFUSED;
 }
 
@@ -113,7 +115,7 @@ int gpushare_shim_get_report(struct gpushare_report *report)
 	if (!s || !s->connected ||
 	    gs_client_request_priority(s->client, GS_PRIORITY_REQUEST_NONE, 0, &usage) < 0)
 		return GPUSHARE_NOT_MANAGED;
-	full = (struct gpushare_report){
+	full = (struct gpushare_report) {
 		.size = report->size,
 		.job_id = usage.job_id,
 		.step_id = usage.step_id,

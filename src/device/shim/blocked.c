@@ -22,7 +22,8 @@
 /* [0]: every hold and call, [1]: those of the legacy default stream. */
 _Atomic uint32_t shim_held[2]; /* forward.S reads [1] */
 static _Atomic uint32_t barrier[2];
-static __thread uint32_t own_barrier; /* of barrier[0]: closed by this thread, which may begin a hold behind it */
+static __thread uint32_t
+	own_barrier; /* of barrier[0]: closed by this thread, which may begin a hold behind it */
 
 /*
  * Blocked streams use up the context's channels, whichever they are: with n
@@ -37,13 +38,14 @@ static __thread uint32_t own_barrier; /* of barrier[0]: closed by this thread, w
  * (facts/h200.md).  Several threads may be past the count at once.
  */
 #define BEHIND_MAX 900
-static _Atomic uint32_t behind; /* operations since nothing was held there; to 0 only while nothing is */
+static _Atomic uint32_t
+	behind; /* operations since nothing was held there; to 0 only while nothing is */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
 	CUstream stream;
 	unsigned int kernels; /* 0: the slot is free */
-} blocking[STREAMS_MAX];       /* under lock */
+} blocking[STREAMS_MAX];      /* under lock */
 
 /*
  * One kernel more in the stream; 0 if no further stream may hold one.  The first of a
@@ -125,7 +127,8 @@ int shim_blocked_is_legacy(void)
 	return atomic_load(&shim_held[1]) != 0;
 }
 
-/* Until none is held, 1; [1]: in the legacy default stream.  Closes no barrier.  NULL: however long that takes. */
+/* Until none is held, 1; [1]: in the legacy default stream.  Closes no barrier.  NULL: however long
+ * that takes. */
 static int wait_for_none(int only_legacy, struct shim_patience *p)
 {
 	struct shim_session *s = shim_session_peek();
@@ -171,7 +174,8 @@ void shim_blocked_behind(unsigned int operations)
 	if (atomic_load_explicit(&shim_held[1], memory_order_relaxed) == 0)
 		return;
 	if (atomic_fetch_add(&behind, operations) + operations > BEHIND_MAX) {
-		/* The barrier is closed: others' new holds would keep it waiting, and be in front of what it has let through. */
+		/* The barrier is closed: others' new holds would keep it waiting, and be in front
+		 * of what it has let through. */
 		shim_barrier_enter(1);
 		atomic_store(&behind, operations);
 		shim_barrier_leave(1);

@@ -53,7 +53,8 @@ static int build_of(uint64_t build[2])
 	return 0;
 }
 
-/* Multiply and fold, a lane of a hash: every bit of the product depends on every one of the word. */
+/* Multiply and fold, a lane of a hash: every bit of the product depends on every one of the word.
+ */
 static uint64_t stir(uint64_t h, uint64_t word, uint64_t partly)
 {
 	unsigned __int128 product = (unsigned __int128)(h ^ word) * partly;
@@ -78,7 +79,8 @@ static void stir_bytes(uint64_t h[2], const void *data, size_t len)
 }
 
 /* What the entry of this text begins with, and its name. */
-static int head_of(struct head *head, char name[NAME_BYTES], const char *text, size_t len, uint32_t transforms)
+static int head_of(struct head *head, char name[NAME_BYTES], const char *text, size_t len,
+		   uint32_t transforms)
 {
 	uint64_t h[2] = { UINT64_C(0x243f6a8885a308d3), UINT64_C(0x13198a2e03707344) };
 
@@ -90,18 +92,20 @@ static int head_of(struct head *head, char name[NAME_BYTES], const char *text, s
 		return -1;
 	stir_bytes(h, head, sizeof(*head));
 	stir_bytes(h, text, len);
-	snprintf(name, NAME_BYTES, "%016llx%016llx.module", (unsigned long long)h[0], (unsigned long long)h[1]);
+	snprintf(name, NAME_BYTES, "%016llx%016llx.module", (unsigned long long)h[0],
+		 (unsigned long long)h[1]);
 	return 0;
 }
 
 /* The entry's head and where its frames are, if it may be this text's.  0, or -1. */
-static int read_head(const unsigned char *file, size_t len, const struct head *want, struct head *got,
-		     const unsigned char *zstd[PARTS])
+static int read_head(const unsigned char *file, size_t len, const struct head *want,
+		     struct head *got, const unsigned char *zstd[PARTS])
 {
 	if (len < sizeof(*got))
 		return -1;
 	memcpy(got, file, sizeof(*got));
-	if (got->magic != want->magic || got->transforms != want->transforms || got->bytes[TEXT] != want->bytes[TEXT] ||
+	if (got->magic != want->magic || got->transforms != want->transforms ||
+	    got->bytes[TEXT] != want->bytes[TEXT] ||
 	    memcmp(got->build, want->build, sizeof(got->build)))
 		return -1;
 	file += sizeof(*got);
@@ -130,8 +134,8 @@ static int contains(const unsigned char *zstd, size_t len, const char *text, siz
 		size_t before = in.pos;
 
 		rc = ZSTD_decompressStream(z, &out, &in);
-		if (ZSTD_isError(rc) || out.pos > text_len - at || memcmp(text + at, piece, out.pos) ||
-		    (rc && !out.pos && in.pos == before))
+		if (ZSTD_isError(rc) || out.pos > text_len - at ||
+		    memcmp(text + at, piece, out.pos) || (rc && !out.pos && in.pos == before))
 			break;
 		at += out.pos;
 	}
@@ -152,7 +156,8 @@ static void *contents(const unsigned char *zstd, size_t len, size_t bytes)
 	return NULL;
 }
 
-static struct ptx_transformed *read_entry(int dir, const char *name, const struct head *want, const char *text)
+static struct ptx_transformed *read_entry(int dir, const char *name, const struct head *want,
+					  const char *text)
 {
 	const unsigned char *zstd[PARTS];
 	struct ptx_transformed *t = NULL;
@@ -166,7 +171,8 @@ static struct ptx_transformed *read_entry(int dir, const char *name, const struc
 		return NULL;
 	if (read_head(file, len, want, &got, zstd) == 0 &&
 	    contains(zstd[TEXT], got.packed[TEXT], text, got.bytes[TEXT]))
-		description = contents(zstd[DESCRIPTION], got.packed[DESCRIPTION], got.bytes[DESCRIPTION]);
+		description = contents(zstd[DESCRIPTION], got.packed[DESCRIPTION],
+				       got.bytes[DESCRIPTION]);
 	if (description)
 		t = shim_undescribe(description, got.bytes[DESCRIPTION]);
 	free(description);
@@ -230,7 +236,8 @@ static unsigned char *pack(struct head *head, const void *const part[PARTS], siz
 	return NULL;
 }
 
-void shim_cache_put(const char *text, size_t len, uint32_t transforms, const struct ptx_transformed *t)
+void shim_cache_put(const char *text, size_t len, uint32_t transforms,
+		    const struct ptx_transformed *t)
 {
 	unsigned char *description = NULL, *file = NULL;
 	uint64_t max = shim_cache_max();
@@ -246,7 +253,7 @@ void shim_cache_put(const char *text, size_t len, uint32_t transforms, const str
 	if (description) {
 		head.bytes[MADE] = t->len;
 		head.bytes[DESCRIPTION] = n;
-		file = pack(&head, (const void *const[]){ text, t->text, description }, &size);
+		file = pack(&head, (const void *const[]) { text, t->text, description }, &size);
 	}
 	if (file && size <= max) {
 		/* Room first, so that the bound holds however many write. */

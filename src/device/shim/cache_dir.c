@@ -89,12 +89,14 @@ int shim_cache_open(void)
 
 static int is_ours(const struct stat *st)
 {
-	return S_ISREG(st->st_mode) && st->st_uid == geteuid() && !(st->st_mode & (S_IWGRP | S_IWOTH));
+	return S_ISREG(st->st_mode) && st->st_uid == geteuid() &&
+	       !(st->st_mode & (S_IWGRP | S_IWOTH));
 }
 
 unsigned char *shim_cache_read(int dir, const char *name, size_t *len)
 {
-	static const struct timespec now[2] = { { .tv_nsec = UTIME_NOW }, { .tv_nsec = UTIME_NOW } };
+	static const struct timespec now[2] = { { .tv_nsec = UTIME_NOW },
+						{ .tv_nsec = UTIME_NOW } };
 	int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	unsigned char *data = NULL;
 	struct stat st;
@@ -141,7 +143,8 @@ int shim_cache_write(int dir, const char *name, const void *data, size_t len)
 
 	if (!gs_file_may_have(len))
 		return -1;
-	/* Of this process and this call alone; what another boot left under that name is not reused. */
+	/* Of this process and this call alone; what another boot left under that name is not
+	 * reused. */
 	snprintf(part, sizeof(part), "%s.%d.%u" PART_SUFFIX, name, (int)getpid(), number++);
 	fd = openat(dir, part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
@@ -164,7 +167,8 @@ struct entry {
 
 static int older(const void *a, const void *b)
 {
-	const struct timespec *x = &((const struct entry *)a)->used, *y = &((const struct entry *)b)->used;
+	const struct timespec *x = &((const struct entry *)a)->used,
+			      *y = &((const struct entry *)b)->used;
 
 	if (x->tv_sec != y->tv_sec)
 		return x->tv_sec < y->tv_sec ? -1 : 1;
@@ -199,7 +203,8 @@ static size_t list(DIR *d, int dir, struct entry **out)
 			continue;
 		}
 		if (n == room) {
-			struct entry *grown = realloc(*out, (room = 2 * room + 64) * sizeof(*grown));
+			struct entry *grown =
+				realloc(*out, (room = 2 * room + 64) * sizeof(*grown));
 
 			if (!grown)
 				break;

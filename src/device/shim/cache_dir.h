@@ -12,7 +12,8 @@ uint64_t shim_cache_max(void);
 /* Open it, made if need be; the caller's to close.  -1: there is none that may be used. */
 int shim_cache_open(void);
 
-/* The whole file, which counts as used now: a block of the caller's to free.  NULL: none, or not ours. */
+/* The whole file, which counts as used now: a block of the caller's to free.  NULL: none, or not
+ * ours. */
 unsigned char *shim_cache_read(int dir, const char *name, size_t *len);
 
 /* Whoever reads sees the file that was there before, or all of this one.  0, or -1. */

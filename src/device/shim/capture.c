@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Has this process ever captured a stream into a graph?  What is launched there goes to the driver as it is. */
+/* Has this process ever captured a stream into a graph?  What is launched there goes to the driver
+ * as it is. */
 #define _GNU_SOURCE
 #include "device/shim/channels.h"
 #include "device/shim/wraps.h"

@@ -30,15 +30,18 @@ struct shim_stream {
 	struct shim_stream *next;
 	unsigned int inside; /* calls that are about to enqueue something */
 	uint32_t entered;    /* how often that was so: an answer that is older does not count */
-	int busy, requested;     /* something may be pending; the driver is being asked */
+	int busy, requested; /* something may be pending; the driver is being asked */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct shim_stream *streams; /* under lock; records are used again, never freed */
-static struct shim_stream *found[1 << FOUND_BITS]; /* under lock: by a hash of the stream, the last one that was looked for */
-static _Atomic uint32_t branches;   /* beyond each one's first, of the graphs that are out; written under lock */
+static struct shim_stream *found[1 << FOUND_BITS]; /* under lock: by a hash of the stream, the last
+						      one that was looked for */
+static _Atomic uint32_t
+	branches; /* beyond each one's first, of the graphs that are out; written under lock */
 static _Atomic uint32_t contexts_gone; /* so many; written under lock */
-static _Atomic int several, many;   /* a context has had two of its own; more than there may be busy */
+static _Atomic int several,
+	many; /* a context has had two of its own; more than there may be busy */
 
 /* It has its place, whether it is used or not. */
 static int is_default(CUstream stream)
@@ -55,7 +58,9 @@ static int is_of(const struct shim_stream *s, CUstream stream, uintptr_t thread)
 static struct shim_stream *find(CUstream stream)
 {
 	uintptr_t thread = stream == CU_STREAM_PER_THREAD ? shim_self() : 0;
-	struct shim_stream **last = &found[(((uintptr_t)stream ^ thread) * UINT64_C(0x9E3779B97F4A7C15)) >> (64 - FOUND_BITS)];
+	struct shim_stream **last =
+		&found[(((uintptr_t)stream ^ thread) * UINT64_C(0x9E3779B97F4A7C15)) >>
+		       (64 - FOUND_BITS)];
 	struct shim_stream *s = *last;
 
 	if (s && is_of(s, stream, thread))
@@ -112,12 +117,15 @@ static CUcontext current(void)
 }
 
 /* Under lock, for the driver's answer without it: the streams of the context that may be busy. */
-static size_t to_query(CUcontext ctx, struct shim_stream *of[QUERIED_MAX], CUstream stream[QUERIED_MAX], uint32_t entered[QUERIED_MAX])
+static size_t to_query(CUcontext ctx, struct shim_stream *of[QUERIED_MAX],
+		       CUstream stream[QUERIED_MAX], uint32_t entered[QUERIED_MAX])
 {
 	size_t n = 0;
 
-	for (struct shim_stream *s = streams; s && n < QUERIED_MAX && !shim_capture_used(); s = s->next) {
-		if (!s->stream || s->stream == GHOST || s->thread || s->ctx != ctx || !s->busy || s->inside)
+	for (struct shim_stream *s = streams; s && n < QUERIED_MAX && !shim_capture_used();
+	     s = s->next) {
+		if (!s->stream || s->stream == GHOST || s->thread || s->ctx != ctx || !s->busy ||
+		    s->inside)
 			continue;
 		s->requested++;
 		of[n] = s;
@@ -149,7 +157,8 @@ static void query(CUcontext ctx)
 	}
 }
 
-/* Under lock, while nothing is held, or nothing of that is on the GPU: what is pending there ends by itself. */
+/* Under lock, while nothing is held, or nothing of that is on the GPU: what is pending there ends
+ * by itself. */
 static void forget_ghosts(void)
 {
 	for (struct shim_stream *s = streams; s; s = s->next)
@@ -158,8 +167,8 @@ static void forget_ghosts(void)
 }
 
 /*
- * If nothing with a slot is on the GPU, nobody waits for a held kernel.  Under lock: a launch is inside until it is
- * enqueued, so none is on its way between the two.
+ * If nothing with a slot is on the GPU, nobody waits for a held kernel.  Under lock: a launch is
+ * inside until it is enqueued, so none is on its way between the two.
  */
 static int all_idle(struct shim_session *session)
 {
@@ -177,8 +186,8 @@ static int all_idle(struct shim_session *session)
 }
 
 /*
- * Which of them are idle by now?  Once a stream has been captured nobody is asked: the question ends a capture.  Another
- * thread's default stream cannot be asked for.
+ * Which of them are idle by now?  Once a stream has been captured nobody is asked: the question
+ * ends a capture.  Another thread's default stream cannot be asked for.
  */
 static void inspect(struct shim_session *session, CUcontext ctx)
 {
@@ -205,8 +214,8 @@ static void nap(void)
 }
 
 /*
- * With the lock, before and after: until so many more may be busy.  One more may be put into the channel of the relaunches, and wait
- * for the very kernel that would be relaunched there.
+ * With the lock, before and after: until so many more may be busy.  One more may be put into the
+ * channel of the relaunches, and wait for the very kernel that would be relaunched there.
  */
 static void wait_for_room(struct shim_session *session, CUcontext ctx, uint32_t more)
 {
@@ -218,7 +227,8 @@ static void wait_for_room(struct shim_session *session, CUcontext ctx, uint32_t 
 
 		pthread_mutex_unlock(&lock);
 		if (shim_patience_ends(&p, session)) {
-			shim_log("more streams have something to do than may while a kernel is held: that is not evicted now");
+			shim_log(
+				"more streams have something to do than may while a kernel is held: that is not evicted now");
 			pthread_mutex_lock(&lock);
 			return;
 		}
@@ -443,7 +453,8 @@ void shim_channels_thread(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Has it something to do?  With the lock, before and after; not known to be idle is as good as yes. */
+/* Has it something to do?  With the lock, before and after; not known to be idle is as good as yes.
+ */
 static int is_pending(CUstream stream, struct shim_stream *s)
 {
 	int is = 1;

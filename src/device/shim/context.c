@@ -14,11 +14,11 @@
 #include "device/shim/wraps.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct shim_context *contexts; /* under lock; records are never freed */
+static struct shim_context *contexts;      /* under lock; records are never freed */
 static __thread struct shim_context *last; /* that this thread has launched in */
 /*
- * It is still the current one: the driver has said so, and no call of the program has changed that since.
- * To ask costs 60 ns (H200), more than half of what a launch may.
+ * It is still the current one: the driver has said so, and no call of the program has changed that
+ * since. To ask costs 60 ns (H200), more than half of what a launch may.
  */
 static __thread struct shim_cached known;
 /* Its device, which is known longer: an allocation may come long before there is a record. */
@@ -42,7 +42,8 @@ static __thread struct {
  */
 static int show_page(struct shim_context *c, struct shim_session *s)
 {
-	void *view = mremap(s->page, 0, GS_PAGE_SIZE, MREMAP_MAYMOVE); /* one more mapping of what is shared */
+	void *view = mremap(s->page, 0, GS_PAGE_SIZE,
+			    MREMAP_MAYMOVE); /* one more mapping of what is shared */
 	CUresult rc;
 
 	if (view == MAP_FAILED)
@@ -61,13 +62,15 @@ static int show_page(struct shim_context *c, struct shim_session *s)
 }
 
 /*
- * What a launch enqueues beside its kernel.  Not every GPU and driver has these operations (CAN_USE_STREAM_MEM_OPS, under
- * WSL or a hypervisor): each launch would fail where the program's own would not.
+ * What a launch enqueues beside its kernel.  Not every GPU and driver has these operations
+ * (CAN_USE_STREAM_MEM_OPS, under WSL or a hypervisor): each launch would fail where the program's
+ * own would not.
  */
 static CUresult try_operations(const struct shim_context *c)
 {
 	CUstreamBatchMemOpParams op;
-	CUresult rc = REAL(cuStreamWriteValue32_v2)(c->relaunch, c->ctl + offsetof(struct gs_ctl, workers), 0, 0);
+	CUresult rc = REAL(cuStreamWriteValue32_v2)(
+		c->relaunch, c->ctl + offsetof(struct gs_ctl, workers), 0, 0);
 
 	memset(&op, 0, sizeof(op));
 	op.writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_64;
@@ -75,7 +78,8 @@ static CUresult try_operations(const struct shim_context *c)
 	if (rc == CUDA_SUCCESS)
 		rc = REAL(cuStreamBatchMemOp_v2)(c->relaunch, 1, &op, 0);
 	if (rc == CUDA_SUCCESS)
-		rc = REAL(cuStreamWaitValue32_v2)(c->relaunch, c->ctl + offsetof(struct gs_ctl, done), 0,
+		rc = REAL(cuStreamWaitValue32_v2)(c->relaunch,
+						  c->ctl + offsetof(struct gs_ctl, done), 0,
 						  CU_STREAM_WAIT_VALUE_GEQ);
 	return rc;
 }
@@ -83,8 +87,8 @@ static CUresult try_operations(const struct shim_context *c)
 /* One operation more, which can be done without: a wait for the host's memory. */
 static int try_to_arm(const struct shim_context *c)
 {
-	return REAL(cuStreamWaitValue32_v2)(c->relaunch, c->page + offsetof(struct gs_page, slots), 0, CU_STREAM_WAIT_VALUE_GEQ) ==
-	       CUDA_SUCCESS;
+	return REAL(cuStreamWaitValue32_v2)(c->relaunch, c->page + offsetof(struct gs_page, slots),
+					    0, CU_STREAM_WAIT_VALUE_GEQ) == CUDA_SUCCESS;
 }
 
 static int equip(struct shim_context *c, struct shim_session *s)
@@ -116,11 +120,12 @@ static int equip(struct shim_context *c, struct shim_session *s)
 		image[i].limit = SHIM_NO_LIMIT;
 		image[i].chunk = SHIM_CHUNK_FIRST;
 		/* An eviction that is counted in block-tasks wants claims of one. */
-		image[i].chunk_max = s->alone && s->force.kind == SHIM_FORCE_TASKS ? 1 : SHIM_CHUNK_MAX;
+		image[i].chunk_max =
+			s->alone && s->force.kind == SHIM_FORCE_TASKS ? 1 : SHIM_CHUNK_MAX;
 		image[i].chunk_ns = SHIM_CHUNK_AIM_NS;
 		image[i].rearm = 1;
-		image[i].slot = c->page + offsetof(struct gs_page, slot) +
-				i * sizeof(struct gs_slot);
+		image[i].slot =
+			c->page + offsetof(struct gs_page, slot) + i * sizeof(struct gs_slot);
 	}
 	c->image = image;
 	/* Nothing of the program's is held yet: a plain copy, once per context. */
@@ -132,7 +137,8 @@ static int equip(struct shim_context *c, struct shim_session *s)
 		rc = REAL(cuStreamSynchronize)(c->relaunch);
 	if (rc == CUDA_SUCCESS)
 		return 0;
-	shim_log("context %p: the control blocks cannot be written, or waited for: %d", (void *)c->ctx, rc);
+	shim_log("context %p: the control blocks cannot be written, or waited for: %d",
+		 (void *)c->ctx, rc);
 	free(image);
 	c->image = NULL;
 	return -1;
@@ -178,8 +184,10 @@ static struct shim_context *publish(struct shim_context *fresh)
 /* `ctx` is this thread's: was that known? */
 static void check_known(CUcontext ctx)
 {
-	if (known.ctx && !known.ctx->gone && known.ctx->ctx != ctx && shim_say_uncommon(SHIM_UNCOMMON_CONTEXT))
-		shim_log("the current context changes without a call: it is asked for at each launch");
+	if (known.ctx && !known.ctx->gone && known.ctx->ctx != ctx &&
+	    shim_say_uncommon(SHIM_UNCOMMON_CONTEXT))
+		shim_log(
+			"the current context changes without a call: it is asked for at each launch");
 }
 
 static void drop_cached(void)
@@ -199,7 +207,7 @@ static struct shim_context *cache_context(struct shim_context *c)
 	last = c;
 	if (!c->image)
 		return NULL;
-	known = (struct shim_cached){ c, 0 };
+	known = (struct shim_cached) { c, 0 };
 	if (own) {
 		own->cached = known;
 		known.since = SHIM_CACHED_MAX;
@@ -246,7 +254,9 @@ struct shim_context *shim_context_known(struct shim_session *s)
 {
 	struct shim_cached *cached = shim_cached_here();
 
-	return shim_context_is_cached(cached) && !shim_is_uncommon(SHIM_UNCOMMON_CONTEXT) ? cached->ctx : shim_context_current(s);
+	return shim_context_is_cached(cached) && !shim_is_uncommon(SHIM_UNCOMMON_CONTEXT) ?
+		       cached->ctx :
+		       shim_context_current(s);
 }
 
 CUresult shim_context_device(CUdevice *device)
@@ -272,7 +282,8 @@ void shim_context_changes(void)
 	drop_cached();
 }
 
-/* It looks at gone after it has counted, and who sets gone looks at the count then: one of the two sees the other. */
+/* It looks at gone after it has counted, and who sets gone looks at the count then: one of the two
+ * sees the other. */
 int shim_context_use(struct shim_context *c)
 {
 	atomic_fetch_add(&c->users, 1);
@@ -332,7 +343,8 @@ void shim_context_destroyed(CUcontext ctx)
 
 /*
  * Not those that had this handle before it and are gone.  And if somebody has launched in it
- * meanwhile, for whom it was equipped anew, that record is the one: two would be two contexts to order.c.
+ * meanwhile, for whom it was equipped anew, that record is the one: two would be two contexts to
+ * order.c.
  */
 void shim_context_stays(CUcontext ctx)
 {

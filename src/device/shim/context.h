@@ -25,22 +25,24 @@ struct shim_context {
 	struct shim_context *next;
 	CUdevice device;
 	int sms;
-	_Atomic int gone;         /* destroyed: never touched again */
-	_Atomic CUresult fault;   /* what has ended everything in it (fault.h), or CUDA_SUCCESS */
-	_Atomic uint32_t local_bytes;   /* the largest frame[] of a kernel that was launched in it so far */
-	int may_preenqueue;                 /* its streams may wait for what is in the page (preenqueued.h) */
-	CUdeviceptr ctl;          /* GS_PAGE_SLOTS blocks of struct gs_ctl, and one */
-	struct gs_ctl *image;     /* what is in them, as far as the host wrote it */
-	CUdeviceptr page;         /* struct gs_page */
+	_Atomic int gone;       /* destroyed: never touched again */
+	_Atomic CUresult fault; /* what has ended everything in it (fault.h), or CUDA_SUCCESS */
+	_Atomic uint32_t
+		local_bytes;  /* the largest frame[] of a kernel that was launched in it so far */
+	int may_preenqueue;   /* its streams may wait for what is in the page (preenqueued.h) */
+	CUdeviceptr ctl;      /* GS_PAGE_SLOTS blocks of struct gs_ctl, and one */
+	struct gs_ctl *image; /* what is in them, as far as the host wrote it */
+	CUdeviceptr page;     /* struct gs_page */
 	/* What the agent writes, too. */
-	_Alignas(SHIM_LINE) _Atomic unsigned int users; /* threads that are in it, the program's own calls aside */
-	uint64_t polled_ns;       /* agent: when it last asked for a fault */
-	void *view;               /* the page at an address of this context's own, or NULL */
-	CUstream control;         /* eviction signals */
+	_Alignas(SHIM_LINE) _Atomic unsigned int users; /* threads that are in it, the program's own
+							   calls aside */
+	uint64_t polled_ns;                             /* agent: when it last asked for a fault */
+	void *view;       /* the page at an address of this context's own, or NULL */
+	CUstream control; /* eviction signals */
 	CUstream relaunch;
-	CUevent settled;          /* between the two: no signal is on its way any more */
-	unsigned int attached;    /* under context.c's lock: so many times, beyond being made */
-	uint32_t *word;           /* pinned: 0 and SHIM_NO_LIMIT, to copy a resident limit from; or NULL */
+	CUevent settled;       /* between the two: no signal is on its way any more */
+	unsigned int attached; /* under context.c's lock: so many times, beyond being made */
+	uint32_t *word; /* pinned: 0 and SHIM_NO_LIMIT, to copy a resident limit from; or NULL */
 };
 
 /*
@@ -52,16 +54,18 @@ struct shim_context *shim_context_current(struct shim_session *s);
 
 /*
  * The same without asking the driver where no call of the program has changed what is current on
- * this thread since it was asked last, SHIM_CACHED_MAX times at most.  A context that became current behind our back is
- * found out when the driver is asked the next time; from then on it is asked each time, by all threads.
+ * this thread since it was asked last, SHIM_CACHED_MAX times at most.  A context that became
+ * current behind our back is found out when the driver is asked the next time; from then on it is
+ * asked each time, by all threads.
  */
 struct shim_context *shim_context_known(struct shim_session *s);
 #define SHIM_CACHED_MAX 128
 
 /*
- * What is known so.  Of the thread that alone launches (shim_launch_thread) it is with what it owns: by its number
- * and not by what is the thread's own (TLS), which takes a library a call into the dynamic linker.  A thread that
- * has that number after one has no current context until it calls for one, which makes this unknown.
+ * What is known so.  Of the thread that alone launches (shim_launch_thread) it is with what it
+ * owns: by its number and not by what is the thread's own (TLS), which takes a library a call into
+ * the dynamic linker.  A thread that has that number after one has no current context until it
+ * calls for one, which makes this unknown.
  */
 /* The calling thread's. */
 struct shim_cached *shim_cached_here(void);
@@ -69,7 +73,8 @@ struct shim_cached *shim_cached_here(void);
 /* Does it hold, unless nobody is sure any more (SHIM_UNCOMMON_CONTEXT)? */
 static SHIM_INLINE int shim_context_is_cached(struct shim_cached *cached)
 {
-	return cached->ctx && !atomic_load_explicit(&cached->ctx->gone, memory_order_acquire) && cached->since++ < SHIM_CACHED_MAX;
+	return cached->ctx && !atomic_load_explicit(&cached->ctx->gone, memory_order_acquire) &&
+	       cached->since++ < SHIM_CACHED_MAX;
 }
 
 /* The current context's device, of which the driver is asked no more often than that. */
@@ -95,7 +100,8 @@ void shim_context_gone(CUcontext ctx);
 void shim_context_destroyed(CUcontext ctx);
 /* It has not, after all. */
 void shim_context_stays(CUcontext ctx);
-/* The program has attached to it, 1, or is about to detach from it, -1: how often it had attached to it before. */
+/* The program has attached to it, 1, or is about to detach from it, -1: how often it had attached
+ * to it before. */
 unsigned int shim_context_attached(CUcontext ctx, int by);
 /* In a forked child: the parent's contexts, and the page in them, are not its own. */
 void shim_context_forked(void);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Kernels' descriptions to bytes and back; see describe.h.  32-bit words of this machine, names with their NUL, padded. */
+/* Kernels' descriptions to bytes and back; see describe.h.  32-bit words of this machine, names
+ * with their NUL, padded. */
 #define _GNU_SOURCE
 #include "device/shim/describe.h"
 
@@ -8,8 +9,12 @@
 
 /* What of a kernel is a word, in the order of the bytes. */
 #define WORDS(W) \
-	W(transform) W(transforms) W(reason) W(reason_line) W(nparam) W(ctl_offset) W(static_shared) \
-	W(max_threads) W(uses_barrier) W(sync_aware) W(whole_warps)
+	W(transform) \
+	W(transforms) \
+	W(reason) \
+	W(reason_line) \
+	W(nparam) W(ctl_offset) W(static_shared) W(max_threads) W(uses_barrier) W(sync_aware) \
+		W(whole_warps)
 
 static size_t padded(size_t n)
 {
@@ -136,7 +141,8 @@ struct ptx_transformed *shim_undescribe(const unsigned char *data, size_t len)
 	uint32_t n;
 
 	/* A kernel takes more than a word: no more are believed than could be there. */
-	if (!t || take_word(&r, &n) < 0 || n > len / 4 || !(t->kernel = calloc((size_t)n + 1, sizeof(*t->kernel))))
+	if (!t || take_word(&r, &n) < 0 || n > len / 4 ||
+	    !(t->kernel = calloc((size_t)n + 1, sizeof(*t->kernel))))
 		goto fail;
 	while (t->nkernel < n)
 		if (take_kernel(&r, &t->kernel[t->nkernel++]) < 0)

@@ -5,10 +5,12 @@
 
 #include "device/ptx/transform.h"
 
-/* The kernels of t, without the text: a block of the caller's to free, *len bytes; NULL: no memory. */
+/* The kernels of t, without the text: a block of the caller's to free, *len bytes; NULL: no memory.
+ */
 unsigned char *shim_describe(const struct ptx_transformed *t, size_t *len);
 
-/* The same again, with no text; for ptx_transformed_free.  NULL: these bytes describe nothing, or no memory. */
+/* The same again, with no text; for ptx_transformed_free.  NULL: these bytes describe nothing, or
+ * no memory. */
 struct ptx_transformed *shim_undescribe(const unsigned char *data, size_t len);
 
 #endif

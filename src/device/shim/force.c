@@ -29,7 +29,8 @@ static int number(const char *name, uint64_t max, uint64_t *value)
 	return !*end && *value <= max;
 }
 
-/* The variable as a period in ms, with decimals or not (the program's locale has no say): 1, or 0 if it is none. */
+/* The variable as a period in ms, with decimals or not (the program's locale has no say): 1, or 0
+ * if it is none. */
 static int period(const char *name, uint64_t *ns)
 {
 	const char *text = getenv(name);
@@ -77,8 +78,10 @@ static uint64_t mix(uint64_t x)
 	return x ^ x >> 31;
 }
 
-/* Block-tasks until the next eviction: by the seed 1 to a quarter of them all, so that a kernel leaves about eight times. */
-static uint64_t distance(const struct shim_force_plan *plan, const struct shim_launch *l, uint64_t done)
+/* Block-tasks until the next eviction: by the seed 1 to a quarter of them all, so that a kernel
+ * leaves about eight times. */
+static uint64_t distance(const struct shim_force_plan *plan, const struct shim_launch *l,
+			 uint64_t done)
 {
 	uint64_t most = l->nt / 4 ? l->nt / 4 : 1;
 
@@ -108,7 +111,8 @@ CUresult shim_force_arm(struct shim_session *s, struct shim_launch *l)
 		shim_notice("evictions after block-tasks need the emulated device");
 		return CUDA_ERROR_NOT_FOUND;
 	}
-	return emulated->watch(shim_launch_ctl(l, offsetof(struct gs_ctl, next)), done + distance(&s->force, l, done),
+	return emulated->watch(shim_launch_ctl(l, offsetof(struct gs_ctl, next)),
+			       done + distance(&s->force, l, done),
 			       shim_launch_ctl(l, offsetof(struct gs_ctl, limit)), 0, told, l);
 }
 
@@ -132,7 +136,8 @@ static int evictable_out(struct gs_page *page)
 	for (uint32_t i = 0; i < GS_PAGE_SLOTS; i++) {
 		uint32_t state = gs_page_load(page->slot[i].state);
 
-		if (evictable(&page->slot[i]) && (state == GS_K_READY || state == GS_K_RUNNING || state == GS_K_TOEVICT))
+		if (evictable(&page->slot[i]) &&
+		    (state == GS_K_READY || state == GS_K_RUNNING || state == GS_K_TOEVICT))
 			return 1;
 	}
 	return 0;

@@ -20,14 +20,16 @@
 #include "device/shim/session.h"
 
 struct shim_force {
-	uint64_t since_ns;  /* when something evictable was first seen on the GPU; 0: nothing is */
-	int evicting;       /* the time slice is taken back, not everybody has left */
+	uint64_t since_ns; /* when something evictable was first seen on the GPU; 0: nothing is */
+	int evicting;      /* the time slice is taken back, not everybody has left */
 };
 
-/* Is the process to be its own daemon?  1 and the plan if the environment says so and names no daemon's socket. */
+/* Is the process to be its own daemon?  1 and the plan if the environment says so and names no
+ * daemon's socket. */
 int shim_force_wanted(struct shim_force_plan *plan);
 
-/* Do the plan's evictions come after a number of block-tasks: from the device, never as a signal from the agent? */
+/* Do the plan's evictions come after a number of block-tasks: from the device, never as a signal
+ * from the agent? */
 static inline int shim_force_counts(const struct shim_session *s)
 {
 	return s->force.kind == SHIM_FORCE_TASKS || s->force.kind == SHIM_FORCE_SEED;

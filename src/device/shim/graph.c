@@ -2,10 +2,11 @@
 /*
  * The local memory of executable graphs; see graph.h.
  *
- * Two numbers are kept of each (kernels.h, frame[]): the most that a launch of it may need, by which it waits
- * where it would grow (request.h), and what a launch needs surely, to which the context has grown
- * when it is out.  Where the two are not the same, too much waits: the other mistakes end in a deadlock.
- * Once a launch is out, the instance as it is waits no more, whatever is in it.
+ * Two numbers are kept of each (kernels.h, frame[]): the most that a launch of it may need, by
+ * which it waits where it would grow (request.h), and what a launch needs surely, to which the
+ * context has grown when it is out.  Where the two are not the same, too much waits: the other
+ * mistakes end in a deadlock. Once a launch is out, the instance as it is waits no more, whatever
+ * is in it.
  */
 #define _GNU_SOURCE
 #include "device/shim/graph.h"
@@ -26,7 +27,8 @@ struct part {
 
 /* The kernels of a graph in the order of their nodes; of an executable one those with a frame. */
 struct shim_graph {
-	CUgraph made_of, named_by; /* the one that it was made of; the one whose nodes the parts have */
+	CUgraph made_of,
+		named_by; /* the one that it was made of; the one whose nodes the parts have */
 	struct part *part;
 	size_t n, room;
 	uint32_t nodes; /* of all kinds */
@@ -39,7 +41,8 @@ struct shim_graph {
 /* Of the records' graphs.  Not held while the driver is asked. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static int each(CUgraph graph, int depth, void (*visit)(CUgraphNode node, CUgraphNodeType type, void *user), void *user)
+static int each(CUgraph graph, int depth,
+		void (*visit)(CUgraphNode node, CUgraphNodeType type, void *user), void *user)
 {
 	CUgraphNode *node;
 	size_t n = 0;
@@ -64,8 +67,10 @@ static int each(CUgraph graph, int depth, void (*visit)(CUgraphNode node, CUgrap
 		if (REAL(cuGraphNodeGetType)(node[i], &type) != CUDA_SUCCESS)
 			type = CU_GRAPH_NODE_TYPE_EMPTY;
 		visit(node[i], type, user);
-		if (type == CU_GRAPH_NODE_TYPE_GRAPH && REAL(cuGraphChildGraphNodeGetGraph)(node[i], &child) == CUDA_SUCCESS)
-			below = depth < SHIM_GRAPH_DEPTH_MAX ? each(child, depth + 1, visit, user) : 1;
+		if (type == CU_GRAPH_NODE_TYPE_GRAPH &&
+		    REAL(cuGraphChildGraphNodeGetGraph)(node[i], &child) == CUDA_SUCCESS)
+			below = depth < SHIM_GRAPH_DEPTH_MAX ? each(child, depth + 1, visit, user) :
+							       1;
 		if (below && rc >= 0)
 			rc = below;
 	}
@@ -73,7 +78,8 @@ static int each(CUgraph graph, int depth, void (*visit)(CUgraphNode node, CUgrap
 	return rc;
 }
 
-int shim_graph_each(CUgraph graph, void (*visit)(CUgraphNode node, CUgraphNodeType type, void *user), void *user)
+int shim_graph_each(CUgraph graph,
+		    void (*visit)(CUgraphNode node, CUgraphNodeType type, void *user), void *user)
 {
 	return each(graph, 0, visit, user);
 }
@@ -107,7 +113,7 @@ static void add_part(struct shim_graph *g, CUgraphNode node, uint32_t local_byte
 		g->part = grown;
 		g->room = room;
 	}
-	g->part[g->n++] = (struct part){ node, local_bytes };
+	g->part[g->n++] = (struct part) { node, local_bytes };
 }
 
 static void add_node(CUgraphNode node, CUgraphNodeType type, void *user)
@@ -294,15 +300,18 @@ SHIM_EXPORT CUresult cuGraphExecUpdate(CUgraphExec exec, CUgraph graph, CUgraphN
 	return updated(exec, graph, REAL(cuGraphExecUpdate)(exec, graph, error_node, result));
 }
 
-SHIM_EXPORT CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResultInfo *info)
+SHIM_EXPORT CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph,
+					  CUgraphExecUpdateResultInfo *info)
 {
 	return updated(exec, graph, REAL(cuGraphExecUpdate_v2)(exec, graph, info));
 }
 
 /* The node's kernel is another one, or the same one with other parameters. */
-static CUresult kernel_set(CUgraphExec exec, CUgraphNode node, CUfunction f, CUkernel kern, CUresult rc)
+static CUresult kernel_set(CUgraphExec exec, CUgraphNode node, CUfunction f, CUkernel kern,
+			   CUresult rc)
 {
-	struct shim_kernel *k = rc == CUDA_SUCCESS && shim_session_peek() ? shim_graph_find(exec) : NULL;
+	struct shim_kernel *k =
+		rc == CUDA_SUCCESS && shim_session_peek() ? shim_graph_find(exec) : NULL;
 	uint32_t local_bytes;
 
 	if (!k)
@@ -317,7 +326,8 @@ static CUresult kernel_set(CUgraphExec exec, CUgraphNode node, CUfunction f, CUk
 	return rc;
 }
 
-SHIM_EXPORT CUresult cuGraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS *p)
+SHIM_EXPORT CUresult cuGraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode node,
+						    const CUDA_KERNEL_NODE_PARAMS *p)
 {
 	struct shim_load l;
 	CUresult rc;
@@ -328,7 +338,8 @@ SHIM_EXPORT CUresult cuGraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNod
 	return p ? kernel_set(exec, node, p->func, NULL, rc) : rc;
 }
 
-SHIM_EXPORT CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS *p)
+SHIM_EXPORT CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node,
+						       const CUDA_KERNEL_NODE_PARAMS *p)
 {
 	struct shim_load l;
 	CUresult rc;
@@ -341,7 +352,8 @@ SHIM_EXPORT CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraph
 /* The nodes of the child graph are as those of `graph`, in their order. */
 static CUresult child_set(CUgraphExec exec, CUgraphNode node, CUgraph graph, CUresult rc)
 {
-	struct shim_kernel *k = rc == CUDA_SUCCESS && shim_session_peek() ? shim_graph_find(exec) : NULL;
+	struct shim_kernel *k =
+		rc == CUDA_SUCCESS && shim_session_peek() ? shim_graph_find(exec) : NULL;
 	struct shim_graph old = { .blind = 1 }, g;
 	CUgraph child;
 
@@ -352,11 +364,13 @@ static CUresult child_set(CUgraphExec exec, CUgraphNode node, CUgraph graph, CUr
 	g = inspect(graph);
 	pthread_mutex_lock(&lock);
 	if (known(k)) {
-		/* Not those of one that the driver did not take: then it had them all, by whatever names. */
+		/* Not those of one that the driver did not take: then it had them all, by whatever
+		 * names. */
 		k->graph->vague |= old.blind || old.n != g.n;
 		k->graph->blind |= g.blind;
 		for (size_t i = 0; i < g.n; i++)
-			set_part(k->graph, i < old.n ? old.part[i].node : g.part[i].node, g.part[i].local_bytes);
+			set_part(k->graph, i < old.n ? old.part[i].node : g.part[i].node,
+				 g.part[i].local_bytes);
 		tell(k);
 	}
 	pthread_mutex_unlock(&lock);
@@ -365,12 +379,15 @@ static CUresult child_set(CUgraphExec exec, CUgraphNode node, CUgraph graph, CUr
 	return rc;
 }
 
-SHIM_EXPORT CUresult cuGraphExecChildGraphNodeSetParams(CUgraphExec exec, CUgraphNode node, CUgraph graph)
+SHIM_EXPORT CUresult cuGraphExecChildGraphNodeSetParams(CUgraphExec exec, CUgraphNode node,
+							CUgraph graph)
 {
-	return child_set(exec, node, graph, REAL(cuGraphExecChildGraphNodeSetParams)(exec, node, graph));
+	return child_set(exec, node, graph,
+			 REAL(cuGraphExecChildGraphNodeSetParams)(exec, node, graph));
 }
 
-SHIM_EXPORT CUresult cuGraphExecNodeSetParams(CUgraphExec exec, CUgraphNode node, struct shim_node_params *p)
+SHIM_EXPORT CUresult cuGraphExecNodeSetParams(CUgraphExec exec, CUgraphNode node,
+					      struct shim_node_params *p)
 {
 	struct shim_load l;
 	CUresult rc;
@@ -379,7 +396,8 @@ SHIM_EXPORT CUresult cuGraphExecNodeSetParams(CUgraphExec exec, CUgraphNode node
 	rc = shim_load_leave(&l, REAL(cuGraphExecNodeSetParams)(exec, node, p));
 	if (p && p->type == CU_GRAPH_NODE_TYPE_KERNEL)
 		return kernel_set(exec, node, p->is.kernel.func, p->is.kernel.kern, rc);
-	return p && p->type == CU_GRAPH_NODE_TYPE_GRAPH ? child_set(exec, node, p->is.graph, rc) : rc;
+	return p && p->type == CU_GRAPH_NODE_TYPE_GRAPH ? child_set(exec, node, p->is.graph, rc) :
+							  rc;
 }
 
 /* May it be one of those that have a frame? */
@@ -393,11 +411,13 @@ static int has_part(const struct shim_graph *g, CUgraphNode node)
 	return 0;
 }
 
-/* Whether a kernel runs that was disabled once is not followed: what it takes counts, but nothing has surely grown to it. */
+/* Whether a kernel runs that was disabled once is not followed: what it takes counts, but nothing
+ * has surely grown to it. */
 SHIM_EXPORT CUresult cuGraphNodeSetEnabled(CUgraphExec exec, CUgraphNode node, unsigned int is)
 {
 	CUresult rc = REAL(cuGraphNodeSetEnabled)(exec, node, is);
-	struct shim_kernel *k = rc == CUDA_SUCCESS && shim_session_peek() ? shim_graph_find(exec) : NULL;
+	struct shim_kernel *k =
+		rc == CUDA_SUCCESS && shim_session_peek() ? shim_graph_find(exec) : NULL;
 
 	if (!k)
 		return rc;

@@ -8,14 +8,16 @@
 #include "device/shim/wraps.h"
 
 struct tree {
-	CUgraphNode *node; /* by address */
-	unsigned char *used; /* of each node: whether a path goes on from it (1), and whether one comes to it (2) */
+	CUgraphNode *node;   /* by address */
+	unsigned char *used; /* of each node: whether a path goes on from it (1), and whether one
+				comes to it (2) */
 	size_t n;
 };
 
 static int by_address(const void *a, const void *b)
 {
-	uintptr_t x = (uintptr_t)*(const CUgraphNode *)a, y = (uintptr_t)*(const CUgraphNode *)b;
+	uintptr_t x = (uintptr_t) * (const CUgraphNode *)a,
+		  y = (uintptr_t) * (const CUgraphNode *)b;
 
 	return (x > y) - (x < y);
 }
@@ -28,8 +30,8 @@ static unsigned char *used_of(const struct tree *s, CUgraphNode node)
 }
 
 /*
- * Without a place for what the edges are, the driver tells of none where one is not of the usual kind, as those of
- * programmatic launches are.  One before 12.3 has the old call alone.
+ * Without a place for what the edges are, the driver tells of none where one is not of the usual
+ * kind, as those of programmatic launches are.  One before 12.3 has the old call alone.
  */
 static CUresult edges_of(CUgraph graph, CUgraphNode *from, CUgraphNode *to, size_t *n)
 {
@@ -40,7 +42,8 @@ static CUresult edges_of(CUgraph graph, CUgraphNode *from, CUgraphNode *to, size
 	return rc == CUDA_ERROR_NOT_SUPPORTED ? REAL(cuGraphGetEdges)(graph, from, to, n) : rc;
 }
 
-/* Nodes that a path comes to from another one; 0, too, where the driver does not tell of the dependencies. */
+/* Nodes that a path comes to from another one; 0, too, where the driver does not tell of the
+ * dependencies. */
 static size_t joined(CUgraph graph, struct tree *s)
 {
 	CUgraphNode *from = NULL, *to;
@@ -78,7 +81,8 @@ static uint32_t below(const struct tree *s, int depth)
 		CUgraph child;
 		uint32_t its;
 
-		if (REAL(cuGraphNodeGetType)(s->node[i], &type) != CUDA_SUCCESS || type != CU_GRAPH_NODE_TYPE_GRAPH ||
+		if (REAL(cuGraphNodeGetType)(s->node[i], &type) != CUDA_SUCCESS ||
+		    type != CU_GRAPH_NODE_TYPE_GRAPH ||
 		    REAL(cuGraphChildGraphNodeGetGraph)(s->node[i], &child) != CUDA_SUCCESS)
 			continue;
 		its = depth < SHIM_GRAPH_DEPTH_MAX ? branches(child, depth + 1) : UINT32_MAX;

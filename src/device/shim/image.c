@@ -88,11 +88,12 @@ static void *leave(enum ptx_reason reason, const char *words, enum ptx_reason *w
 }
 
 /*
- * The form that the launch path knows.  Nothing preemptible in it, or all of its variants there already
- * (gpushare-nvcc): the program's own image will do, machine code included; only the description is kept.
- * What is large goes without its variants, unless it has brought them.
+ * The form that the launch path knows.  Nothing preemptible in it, or all of its variants there
+ * already (gpushare-nvcc): the program's own image will do, machine code included; only the
+ * description is kept. What is large goes without its variants, unless it has brought them.
  */
-struct ptx_transformed *shim_image_transform_text(const char *text, size_t len, enum ptx_reason *why)
+struct ptx_transformed *shim_image_transform_text(const char *text, size_t len,
+						  enum ptx_reason *why)
 {
 	int large = !shim_emulated() && shim_is_large(text, len);
 	struct gs_error err = { "" };
@@ -167,21 +168,23 @@ static int has(const struct gs_fatbin *fb, enum gs_entry_kind kind, struct gs_er
  * it gets text; but machine code that is there to be linked is left: that PTX
  * does not link in its place would come out only when nothing can be undone.
  */
-static enum ptx_reason left_alone(const struct gs_fatbin *fb, const struct gs_fatbin_choice *c, uint32_t sm,
-				  enum use use, struct gs_error *err)
+static enum ptx_reason left_alone(const struct gs_fatbin *fb, const struct gs_fatbin_choice *c,
+				  uint32_t sm, enum use use, struct gs_error *err)
 {
 	if (!sm)
 		return PTX_REASON_DEVICES;
 	if (!c->has_ptx)
 		return has(fb, GS_ENTRY_PTX, err) ? PTX_REASON_OTHER_PTX : PTX_REASON_MACHINE_CODE;
-	if (c->relocatable && (use != FOR_LINKER || c->has_machine || has(fb, GS_ENTRY_LTO, err) != 0))
+	if (c->relocatable &&
+	    (use != FOR_LINKER || c->has_machine || has(fb, GS_ENTRY_LTO, err) != 0))
 		return PTX_REASON_RELOCATABLE;
 	if (!gs_fatbin_ptx_stands_in(c))
 		return PTX_REASON_OLDER_PTX;
 	return PTX_REASON_NONE;
 }
 
-static struct ptx_transformed *transform_fatbin(struct gs_bytes image, enum use use, enum ptx_reason *why)
+static struct ptx_transformed *transform_fatbin(struct gs_bytes image, enum use use,
+						enum ptx_reason *why)
 {
 	struct gs_error err = { "" };
 	struct gs_fatbin_choice c = { 0 };
@@ -219,7 +222,8 @@ struct ptx_transformed *shim_image_transform(const void *image, int library, enu
 	case GS_IMAGE_FATBIN:
 	case GS_IMAGE_WRAPPER:
 		if (linked)
-			return leave(PTX_REASON_RELOCATABLE, ptx_reason_words(PTX_REASON_RELOCATABLE), why);
+			return leave(PTX_REASON_RELOCATABLE,
+				     ptx_reason_words(PTX_REASON_RELOCATABLE), why);
 		if (!shim_image_mapped(bytes.data, bytes.len))
 			return leave(PTX_REASON_UNREADABLE, "its length is wrong", why);
 		return transform_fatbin(bytes, library ? FOR_LIBRARY : FOR_MODULE, why);
@@ -255,7 +259,7 @@ void shim_file_read(struct shim_file *file, const char *path)
 	if (!data)
 		return;
 	data[len] = '\0';
-	*file = (struct shim_file){ data, len };
+	*file = (struct shim_file) { data, len };
 }
 
 void shim_file_drop(struct shim_file *file)
@@ -264,7 +268,8 @@ void shim_file_drop(struct shim_file *file)
 	memset(file, 0, sizeof(*file));
 }
 
-static struct ptx_transformed *transform_bytes(const char *data, size_t len, enum use use, enum ptx_reason *why)
+static struct ptx_transformed *transform_bytes(const char *data, size_t len, enum use use,
+					       enum ptx_reason *why)
 {
 	struct gs_bytes bytes = { (const uint8_t *)data, len };
 
@@ -284,12 +289,14 @@ static struct ptx_transformed *transform_bytes(const char *data, size_t len, enu
 	}
 }
 
-struct ptx_transformed *shim_image_transform_read(const struct shim_file *file, int library, enum ptx_reason *why)
+struct ptx_transformed *shim_image_transform_read(const struct shim_file *file, int library,
+						  enum ptx_reason *why)
 {
 	return transform_bytes(file->data, file->len, library ? FOR_LIBRARY : FOR_MODULE, why);
 }
 
-struct ptx_transformed *shim_image_transform_input(const void *data, size_t len, enum ptx_reason *why)
+struct ptx_transformed *shim_image_transform_input(const void *data, size_t len,
+						   enum ptx_reason *why)
 {
 	return transform_bytes(data, len, FOR_LINKER, why);
 }

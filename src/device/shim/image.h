@@ -24,7 +24,8 @@ struct ptx_transformed *shim_image_transform(const void *image, int library, enu
 
 /* A file's bytes with a NUL behind them. */
 struct shim_file {
-	char *data; /* NULL: not to be read, or no regular file of a module's length; the driver says what it makes of it */
+	char *data; /* NULL: not to be read, or no regular file of a module's length; the driver
+		       says what it makes of it */
 	size_t len;
 };
 
@@ -32,13 +33,16 @@ void shim_file_read(struct shim_file *file, const char *path);
 void shim_file_drop(struct shim_file *file);
 
 /* The same for what is in a file. */
-struct ptx_transformed *shim_image_transform_read(const struct shim_file *file, int library, enum ptx_reason *why);
+struct ptx_transformed *shim_image_transform_read(const struct shim_file *file, int library,
+						  enum ptx_reason *why);
 
 /* The same for PTX alone, of this length. */
-struct ptx_transformed *shim_image_transform_text(const char *text, size_t len, enum ptx_reason *why);
+struct ptx_transformed *shim_image_transform_text(const char *text, size_t len,
+						  enum ptx_reason *why);
 
 /* The same for what goes to the driver's linker, PTX or a container of this length. */
-struct ptx_transformed *shim_image_transform_input(const void *data, size_t len, enum ptx_reason *why);
+struct ptx_transformed *shim_image_transform_input(const void *data, size_t len,
+						   enum ptx_reason *why);
 
 /* Is all of this memory mapped? */
 int shim_image_mapped(const void *data, size_t len);

@@ -21,8 +21,8 @@ struct module {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct module *modules;                            /* under lock */
-static struct module *unloaded;                           /* under lock: their kernels' records point there */
+static struct module *modules;  /* under lock */
+static struct module *unloaded; /* under lock: their kernels' records point there */
 _Atomic(struct shim_kernel *) shim_bucket[BUCKETS];
 struct shim_kernel shim_place[BUCKETS];
 
@@ -84,7 +84,8 @@ void shim_module_alias(const void *library, const void *module)
 		if (!alias && at->handle == module)
 			alias = at;
 	}
-	/* What was another module with this handle, whose context took it along, is not this one. */
+	/* What was another module with this handle, whose context took it along, is not this one.
+	 */
 	if (m && known && (!alias || alias->t != known->t || alias->why != known->why)) {
 		m->handle = module;
 		m->library = library;
@@ -99,7 +100,8 @@ void shim_module_alias(const void *library, const void *module)
 }
 
 /* NULL: *why it has no description. */
-static const struct ptx_kernel *described(const void *module, const char *name, uint64_t *content, enum ptx_reason *why)
+static const struct ptx_kernel *described(const void *module, const char *name, uint64_t *content,
+					  enum ptx_reason *why)
 {
 	const struct ptx_kernel *found = NULL;
 
@@ -108,7 +110,8 @@ static const struct ptx_kernel *described(const void *module, const char *name, 
 	for (struct module *m = modules; m; m = m->next) {
 		if (m->handle != module)
 			continue;
-		/* The newest, even if nothing is known of it: an older one has gone with its context. */
+		/* The newest, even if nothing is known of it: an older one has gone with its
+		 * context. */
 		*content = m->t ? m->t->content : 0;
 		/* What the PTX does not have was linked with it. */
 		*why = m->t ? PTX_REASON_MACHINE_CODE : m->why;
@@ -135,7 +138,8 @@ int shim_module_has_variants(const void *module)
 	return has;
 }
 
-/* Why nothing is known of a function that no call has given to the program: cuFFT gets some by the driver's own ways. */
+/* Why nothing is known of a function that no call has given to the program: cuFFT gets some by the
+ * driver's own ways. */
 static enum ptx_reason unseen(CUfunction f)
 {
 	enum ptx_reason why = PTX_REASON_UNSEEN;
@@ -155,20 +159,24 @@ static enum ptx_reason unseen(CUfunction f)
 
 static void announce(struct shim_kernel *k, void *client)
 {
-	gs_client_kernel(client, k->number, k->transform, k->reason, k->registers, k->content, k->name);
+	gs_client_kernel(client, k->number, k->transform, k->reason, k->registers, k->content,
+			 k->name);
 }
 
-/* Asked once, not at each launch.  Of a library's kernel they are the current device's; without one, not known yet. */
+/* Asked once, not at each launch.  Of a library's kernel they are the current device's; without
+ * one, not known yet. */
 static uint32_t registers_of(const void *handle, int library)
 {
 	CUdevice device = 0;
 	int n = 0;
 
-	if (!library && REAL(cuFuncGetAttribute)(&n, CU_FUNC_ATTRIBUTE_NUM_REGS, (CUfunction)(uintptr_t)handle) != CUDA_SUCCESS)
+	if (!library && REAL(cuFuncGetAttribute)(&n, CU_FUNC_ATTRIBUTE_NUM_REGS,
+						 (CUfunction)(uintptr_t)handle) != CUDA_SUCCESS)
 		return 0;
-	if (library && (REAL(cuCtxGetDevice)(&device) != CUDA_SUCCESS ||
-			REAL(cuKernelGetAttribute)(&n, CU_FUNC_ATTRIBUTE_NUM_REGS, (CUkernel)(uintptr_t)handle,
-						   device) != CUDA_SUCCESS))
+	if (library &&
+	    (REAL(cuCtxGetDevice)(&device) != CUDA_SUCCESS ||
+	     REAL(cuKernelGetAttribute)(&n, CU_FUNC_ATTRIBUTE_NUM_REGS, (CUkernel)(uintptr_t)handle,
+					device) != CUDA_SUCCESS))
 		return 0;
 	return n > 0 ? (uint32_t)n : 0;
 }
@@ -241,11 +249,15 @@ void shim_kernel_add(const void *module, int library, const void *handle, const 
 	const struct ptx_kernel *d = described(module, name, &content, &why);
 	struct shim_kernel *k = shim_kernel_seen(handle);
 	struct shim_session *s = shim_session_peek();
-	CUfunction variant = d && d->transform == PTX_TRANSFORM_PERSISTENT ? variant_of(module, library, name) : NULL;
+	CUfunction variant = d && d->transform == PTX_TRANSFORM_PERSISTENT ?
+				     variant_of(module, library, name) :
+				     NULL;
 
-	/* The driver gives the number of an unloaded kernel to another one, whose variant is another. */
+	/* The driver gives the number of an unloaded kernel to another one, whose variant is
+	 * another. */
 	if (k && strcmp(k->name, name) == 0 && !d == !k->param_offset && k->content == content &&
-	    k->variant == variant && (d || k->reason == why) && k->library == (library ? module : NULL))
+	    k->variant == variant && (d || k->reason == why) &&
+	    k->library == (library ? module : NULL))
 		return;
 	k = insert(handle, name);
 	if (!k)
@@ -282,14 +294,17 @@ void shim_kernel_alias(const void *known, const void *handle)
 
 	if (!from || from->handle == handle)
 		return;
-	/* Not every call takes a library's kernel for a function: the variant's own function, too. */
+	/* Not every call takes a library's kernel for a function: the variant's own function, too.
+	 */
 	if (from->variant && !from->variant_absent) {
 		shim_capture_relax(&mode);
-		if (REAL(cuKernelGetFunction)(&variant, (CUkernel)(uintptr_t)from->variant) != CUDA_SUCCESS)
+		if (REAL(cuKernelGetFunction)(&variant, (CUkernel)(uintptr_t)from->variant) !=
+		    CUDA_SUCCESS)
 			variant = NULL;
 		shim_capture_restore(mode);
 	}
-	/* As above: each context has functions of its own, whose numbers come again when it is gone. */
+	/* As above: each context has functions of its own, whose numbers come again when it is
+	 * gone. */
 	if (k && k->number == from->number && k->variant == variant)
 		return;
 	k = insert(handle, from->name);
@@ -364,15 +379,17 @@ enum ptx_reason shim_kernel_why(const struct shim_kernel *k)
 	return k->reason != PTX_REASON_NONE ? k->reason : (enum ptx_reason)k->why;
 }
 
-struct shim_time *shim_kernel_time(struct shim_kernel *k, const unsigned int block[3], uint64_t tasks)
+struct shim_time *shim_kernel_time(struct shim_kernel *k, const unsigned int block[3],
+				   uint64_t tasks)
 {
 	uint32_t dims = shim_dims(block[0], block[1], block[2], tasks);
 
 	for (size_t i = 0; i < SHIM_DIMS_MAX - 1; i++) {
 		uint32_t known = atomic_load_explicit(&k->time[i].dims, memory_order_relaxed);
 
-		if (known == dims || (!known && (atomic_compare_exchange_strong(&k->time[i].dims, &known, dims) ||
-						  known == dims)))
+		if (known == dims ||
+		    (!known && (atomic_compare_exchange_strong(&k->time[i].dims, &known, dims) ||
+				known == dims)))
 			return &k->time[i];
 	}
 	return &k->time[SHIM_DIMS_MAX - 1];
@@ -397,7 +414,8 @@ static uint64_t untracked_of(const struct shim_kernel *k)
 	return n;
 }
 
-/* What has been told is read before what there is, which only grows: never less than has been told. */
+/* What has been told is read before what there is, which only grows: never less than has been told.
+ */
 uint32_t shim_kernel_take_untracked(struct shim_kernel *k)
 {
 	uint64_t told = k->untracked_told, n;
@@ -417,9 +435,11 @@ void shim_kernel_recall(struct shim_session *s, struct shim_kernel *k, struct sh
 
 	if (t->tpt_ps || atomic_flag_test_and_set(&t->requested))
 		return;
-	tpt = gs_client_time(s->client, k->number, gs_slot_dims(block[0], block[1], block[2], shim_size(tasks)));
+	tpt = gs_client_time(s->client, k->number,
+			     gs_slot_dims(block[0], block[1], block[2], shim_size(tasks)));
 	if (tpt)
-		atomic_compare_exchange_strong(&t->tpt_ps, &none, (uint64_t)((double)tpt * part) + 1);
+		atomic_compare_exchange_strong(&t->tpt_ps, &none,
+					       (uint64_t)((double)tpt * part) + 1);
 }
 
 void shim_kernels_each(void (*visit)(struct shim_kernel *k, void *user), void *user)

@@ -22,60 +22,73 @@ struct shim_loaded;
 struct shim_kernel {
 	/* What launches look at, with the time in the first shape. */
 	_Alignas(SHIM_PAIR) const void *_Atomic handle; /* CUfunction or CUkernel of the original */
-	struct shim_kernel *next; /* of the same hash bucket, older */
-	/* What is found out of its code where it was launched last; written together (shim_kernel_count()). */
-	const void *_Atomic counted_in; /* the struct shim_context that has been charged with its local memory */
+	struct shim_kernel *next;                       /* of the same hash bucket, older */
+	/* What is found out of its code where it was launched last; written together
+	 * (shim_kernel_count()). */
+	const void *_Atomic counted_in; /* the struct shim_context that has been charged with its
+					   local memory */
 	/*
-	 * Local memory of a thread, bytes: the original's, the variant's; known once it is counted in any.  Of a graph: the
-	 * most that a launch of it may need, what it needs surely (graph.c).
+	 * Local memory of a thread, bytes: the original's, the variant's; known once it is counted
+	 * in any.  Of a graph: the most that a launch of it may need, what it needs surely
+	 * (graph.c).
 	 */
 	_Atomic uint32_t local_bytes[2];
-	_Atomic uint32_t nodes;   /* of a graph; 0: it is none */
-	_Atomic uint32_t branches; /* of a graph: so many of its nodes may be at work at once, at most */
+	_Atomic uint32_t nodes; /* of a graph; 0: it is none */
+	_Atomic uint32_t
+		branches; /* of a graph: so many of its nodes may be at work at once, at most */
 	/*
-	 * Where it is counted, what the driver is given for what goes untracked: of a library's kernel its function there, which saves
-	 * the driver looking for it (doc/results/h200-handles.csv).
+	 * Where it is counted, what the driver is given for what goes untracked: of a library's
+	 * kernel its function there, which saves the driver looking for it
+	 * (doc/results/h200-handles.csv).
 	 */
 	CUfunction _Atomic direct;
-	_Atomic uint32_t counts;  /* so often; odd: it is being counted */
-	uint32_t number;          /* announced to the daemon as this */
-	CUfunction variant;          /* NULL: as is */
+	_Atomic uint32_t counts; /* so often; odd: it is being counted */
+	uint32_t number;         /* announced to the daemon as this */
+	CUfunction variant;      /* NULL: as is */
 	struct shim_time time[SHIM_DIMS_MAX];
 	CUfunction original;
-	atomic_flag placed;       /* of a place in shim_place: it is some record's */
-	_Atomic int variant_absent;  /* it could not be loaded */
+	atomic_flag placed;         /* of a place in shim_place: it is some record's */
+	_Atomic int variant_absent; /* it could not be loaded */
 	char *name;
 	enum ptx_transform_kind transform;
 	enum ptx_reason reason;
 	uint32_t nparam;
 	const uint32_t *param_offset, *param_size;
 	uint32_t ctl_offset;
-	uint8_t whole_warps;      /* the variant wants blocks whose warps are rows of threads (transform.h) */
-	uint32_t registers;       /* of a thread of the original; 0: not known */
-	uint64_t content;         /* hash of the module's PTX; 0: not known */
-	const void *library;      /* of a library's kernel; NULL: it is a function, or not known */
-	struct shim_loaded *_Atomic loaded; /* where it is loaded, as far as is known last (loading.c) */
+	uint8_t whole_warps; /* the variant wants blocks whose warps are rows of threads
+				(transform.h) */
+	uint32_t registers;  /* of a thread of the original; 0: not known */
+	uint64_t content;    /* hash of the module's PTX; 0: not known */
+	const void *library; /* of a library's kernel; NULL: it is a function, or not known */
+	struct shim_loaded
+		*_Atomic loaded;  /* where it is loaded, as far as is known last (loading.c) */
 	struct shim_graph *graph; /* what is known of its kernels: graph.c's */
-	_Atomic uint64_t untracked_told;        /* of the untracked launches: what the daemon has been told */
+	_Atomic uint64_t
+		untracked_told; /* of the untracked launches: what the daemon has been told */
 	_Atomic uint64_t evictable_launches;
-	_Atomic uint32_t why;                /* enum ptx_reason: the last one that was not evictable, of those with a slot */
-	_Atomic uint64_t evictions;          /* of those: times that one has left with work remaining */
-	/* The last occupancy that was asked for: block threads, dynamic shared, the variant's blocks per SM (request.c). */
+	_Atomic uint32_t why; /* enum ptx_reason: the last one that was not evictable, of those with
+				 a slot */
+	_Atomic uint64_t evictions; /* of those: times that one has left with work remaining */
+	/* The last occupancy that was asked for: block threads, dynamic shared, the variant's
+	 * blocks per SM (request.c). */
 	_Atomic uint64_t occupancy;
 };
 
 /*
- * A hash table that is read without a lock, since every launch looks its kernel up.  The first record of a bucket has its
- * place in the table: what a launch reads of it is on its way from memory at once, and not when the bucket is there.  There a
- * handle is gone once a newer record has it.
+ * A hash table that is read without a lock, since every launch looks its kernel up.  The first
+ * record of a bucket has its place in the table: what a launch reads of it is on its way from
+ * memory at once, and not when the bucket is there.  There a handle is gone once a newer record has
+ * it.
  */
 #define SHIM_BUCKET_BITS 10
 extern struct shim_kernel shim_place[1 << SHIM_BUCKET_BITS] __attribute__((visibility("hidden")));
-extern _Atomic(struct shim_kernel *) shim_bucket[1 << SHIM_BUCKET_BITS] __attribute__((visibility("hidden"))); /* newest first */
+extern _Atomic(struct shim_kernel *) shim_bucket[1 << SHIM_BUCKET_BITS]
+	__attribute__((visibility("hidden"))); /* newest first */
 
 static inline size_t shim_bucket_of(const void *handle)
 {
-	return (size_t)(((uintptr_t)handle >> 4) * UINT64_C(0x9E3779B97F4A7C15) >> (64 - SHIM_BUCKET_BITS));
+	return (size_t)(((uintptr_t)handle >> 4) * UINT64_C(0x9E3779B97F4A7C15) >>
+			(64 - SHIM_BUCKET_BITS));
 }
 
 /* Its record, if there is one already. */
@@ -86,7 +99,8 @@ static SHIM_INLINE struct shim_kernel *shim_kernel_seen(const void *handle)
 
 	if (!SHIM_RARELY(atomic_load_explicit(&k->handle, memory_order_acquire) != handle))
 		return handle ? k : NULL;
-	for (k = atomic_load_explicit(&shim_bucket[bucket], memory_order_acquire); k && k->handle != handle; k = k->next)
+	for (k = atomic_load_explicit(&shim_bucket[bucket], memory_order_acquire);
+	     k && k->handle != handle; k = k->next)
 		;
 	return k;
 }
@@ -102,28 +116,33 @@ void shim_module_gone(const void *module);
 void shim_kernel_count(struct shim_kernel *k, const void *context, CUfunction direct);
 
 /* Is it in this one?  *direct: what is launched there. */
-static SHIM_INLINE int shim_kernel_counted_in(const struct shim_kernel *k, const void *context, CUfunction *direct)
+static SHIM_INLINE int shim_kernel_counted_in(const struct shim_kernel *k, const void *context,
+					      CUfunction *direct)
 {
 	uint32_t counts = atomic_load_explicit(&k->counts, memory_order_acquire);
 	const void *in = atomic_load_explicit(&k->counted_in, memory_order_acquire);
 
 	*direct = atomic_load_explicit(&k->direct, memory_order_acquire);
-	return in == context && !(counts & 1) && atomic_load_explicit(&k->counts, memory_order_relaxed) == counts;
+	return in == context && !(counts & 1) &&
+	       atomic_load_explicit(&k->counts, memory_order_relaxed) == counts;
 }
 
 /*
- * A module or library is about to be unloaded, whose functions' numbers may come again, by whatever ways a program has
- * them: of none's code anything is known any more, nor of the library's kernels'.
+ * A module or library is about to be unloaded, whose functions' numbers may come again, by whatever
+ * ways a program has them: of none's code anything is known any more, nor of the library's
+ * kernels'.
  */
 void shim_kernels_unloaded(const void *module);
 
 /* Has a module or library a kernel that could be held? */
 int shim_module_has_variants(const void *module);
 
-/* The driver says that this is a module of a library: what is known of the library's kernels holds for its. */
+/* The driver says that this is a module of a library: what is known of the library's kernels holds
+ * for its. */
 void shim_module_alias(const void *library, const void *module);
 
-/* The program got a kernel's handle by name: a CUfunction of a module, or a CUkernel of a library. */
+/* The program got a kernel's handle by name: a CUfunction of a module, or a CUkernel of a library.
+ */
 void shim_kernel_add(const void *module, int library, const void *handle, const char *name);
 
 /* The CUfunction of a library's kernel in the current context (cuKernelGetFunction). */
@@ -136,34 +155,39 @@ struct shim_kernel *shim_kernel_find(const void *handle);
 struct shim_kernel *shim_graph_find(CUgraphExec graph);
 
 /*
- * The driver has given out the handle of an executable graph: what was known of another one with that handle does
- * not hold for it.  frame: the largest of its kernels', as far as they are known.
+ * The driver has given out the handle of an executable graph: what was known of another one with
+ * that handle does not hold for it.  frame: the largest of its kernels', as far as they are known.
  */
 void shim_kernel_graph(const void *handle, uint32_t local_bytes, uint32_t nodes, uint32_t branches);
 
-/* Why it has no variant, or if it has one: why the last launch that was not evictable was not.  NONE: there was none. */
+/* Why it has no variant, or if it has one: why the last launch that was not evictable was not.
+ * NONE: there was none. */
 enum ptx_reason shim_kernel_why(const struct shim_kernel *k);
 
 /* Its time in so many blocks of that shape (of a graph: zeros, 1). */
-struct shim_time *shim_kernel_time(struct shim_kernel *k, const unsigned int block[3], uint64_t tasks);
+struct shim_time *shim_kernel_time(struct shim_kernel *k, const unsigned int block[3],
+				   uint64_t tasks);
 /* If it has an entry of its own already. */
 static SHIM_INLINE struct shim_time *shim_kernel_time_seen(struct shim_kernel *k, uint32_t dims)
 {
 	for (size_t i = 0; i < SHIM_DIMS_MAX - 1; i++)
-		if (!SHIM_RARELY(atomic_load_explicit(&k->time[i].dims, memory_order_relaxed) != dims))
+		if (!SHIM_RARELY(atomic_load_explicit(&k->time[i].dims, memory_order_relaxed) !=
+				 dims))
 			return &k->time[i];
 	return NULL;
 }
 
 uint64_t shim_kernel_launches(const struct shim_kernel *k);
 
-/* Of its launches without a slot, as many as have not been taken yet: the caller tells the daemon of them. */
+/* Of its launches without a slot, as many as have not been taken yet: the caller tells the daemon
+ * of them. */
 uint32_t shim_kernel_take_untracked(struct shim_kernel *k);
 
 /*
  * While its time in so many such blocks is not known: what the daemon has learned of it in
  * earlier jobs is its time until it has been timed here.  Asks once.  part: of the
- * block-tasks that count (shim_request.tasks), those that there are; it is taken for what it was then.
+ * block-tasks that count (shim_request.tasks), those that there are; it is taken for what it was
+ * then.
  */
 void shim_kernel_recall(struct shim_session *s, struct shim_kernel *k, struct shim_time *t,
 			const unsigned int block[3], uint64_t tasks, double part);

@@ -3,10 +3,10 @@
  * Launching, and what a launch waits for.
  *
  * With the time slice a launch goes straight to the driver; without it, it waits
- * for the daemon (DESIGN.md, "Turns"), in its stream where that is worth it (preenqueued.h).  An evictable kernel goes out as its
- * preemptible variant with a wait behind it that the kernel's last block ends,
- * so whatever the program enqueues next stays behind it across evictions.
- * Anything else goes out as it is, between two marks that the GPU writes.
+ * for the daemon (DESIGN.md, "Turns"), in its stream where that is worth it (preenqueued.h).  An
+ * evictable kernel goes out as its preemptible variant with a wait behind it that the kernel's last
+ * block ends, so whatever the program enqueues next stays behind it across evictions. Anything else
+ * goes out as it is, between two marks that the GPU writes.
  */
 #define _GNU_SOURCE
 #include <stddef.h>
@@ -48,8 +48,8 @@ static CUresult launch_original(const struct shim_request *r)
 						       r->block[0], r->block[1], r->block[2],
 						       r->shared, r->stream, r->params);
 	return REAL_AT_ONCE(cuLaunchKernel)(r->f, r->grid[0], r->grid[1], r->grid[2], r->block[0],
-				    r->block[1], r->block[2], r->shared, r->stream, r->params,
-				    r->extra);
+					    r->block[1], r->block[2], r->shared, r->stream,
+					    r->params, r->extra);
 }
 
 _Static_assert(PTX_REASON_COUNT <= GS_SLOT_WHY_MAX + 1, "a slot's flags have room for it");
@@ -64,7 +64,9 @@ static void prepare(struct shim_session *s, struct shim_launch *l, struct shim_c
 {
 	uint64_t n = atomic_fetch_add(&r->time->tracked, 1) + shim_time_untracked(r->time);
 	uint64_t takes_ns = r->time->tpt_ps * r->tasks / 1000;
-	uint32_t dims = r->graph ? 0 : gs_slot_dims(r->block[0], r->block[1], r->block[2], shim_size(tasks_of(r)));
+	uint32_t dims = r->graph ? 0 :
+				   gs_slot_dims(r->block[0], r->block[1], r->block[2],
+						shim_size(tasks_of(r)));
 	enum ptx_reason why;
 	uint64_t untracked_ns, seq;
 
@@ -82,8 +84,9 @@ static void prepare(struct shim_session *s, struct shim_launch *l, struct shim_c
 		atomic_store_explicit(&k->why, why, memory_order_relaxed);
 	gs_page_store(l->slot->started, 0);
 	/* First: GS_SLOT_TIMED goes. */
-	gs_page_store(l->slot->flags, (l->evictable ? GS_SLOT_EVICTABLE : (uint32_t)why << GS_SLOT_WHY_SHIFT) |
-				      dims << GS_SLOT_DIMS_SHIFT);
+	gs_page_store(l->slot->flags,
+		      (l->evictable ? GS_SLOT_EVICTABLE : (uint32_t)why << GS_SLOT_WHY_SHIFT) |
+			      dims << GS_SLOT_DIMS_SHIFT);
 	gs_page_store(l->slot->kernel, k->number);
 	gs_page_store(l->slot->nt, l->nt);
 	gs_page_store(l->slot->done, 0);
@@ -162,7 +165,8 @@ static CUresult sleep_until_it_goes(struct shim_session *s, struct shim_launch *
 		/* Not awake before it sleeps: a doorbell that wakes nobody has changed by then. */
 		count_awake(page, l->slot, awake, 0);
 		if (gs_page_wait(page, doorbell, GRANT_NAP_NS) != doorbell)
-			spin_until = gs_clock_ns() + SHIM_GRANT_SPIN_NS; /* the time slice is near */
+			spin_until =
+				gs_clock_ns() + SHIM_GRANT_SPIN_NS; /* the time slice is near */
 	}
 }
 
@@ -190,8 +194,7 @@ static void sample_begin(struct shim_launch *l, CUstream stream)
 		return;
 	if (l->event_ctx != l->ctx)
 		take_events(l);
-	if (l->event_ctx != l->ctx ||
-	    REAL(cuEventRecord)(l->begin, stream) != CUDA_SUCCESS)
+	if (l->event_ctx != l->ctx || REAL(cuEventRecord)(l->begin, stream) != CUDA_SUCCESS)
 		l->sampled = SHIM_UNTIMED;
 }
 
@@ -204,8 +207,10 @@ static void sample_end(struct shim_launch *l, CUstream stream)
 CUresult shim_launch_variant(struct shim_launch *l, CUstream stream)
 {
 	void *extra[] = {
-		CU_LAUNCH_PARAM_BUFFER_POINTER, l->params,
-		CU_LAUNCH_PARAM_BUFFER_SIZE, &l->params_len,
+		CU_LAUNCH_PARAM_BUFFER_POINTER,
+		l->params,
+		CU_LAUNCH_PARAM_BUFFER_SIZE,
+		&l->params_len,
 		CU_LAUNCH_PARAM_END,
 	};
 	CUresult rc = shim_force_arm(shim_session_peek(), l);
@@ -231,13 +236,14 @@ static CUresult enqueue_evictable(struct shim_launch *l, const struct shim_reque
 		return rc;
 	sample_end(l, r->stream);
 	return REAL(cuStreamWaitValue32_v2)(r->stream,
-					    shim_launch_ctl(l, offsetof(struct gs_ctl, done)), ++*done,
-					    CU_STREAM_WAIT_VALUE_GEQ);
+					    shim_launch_ctl(l, offsetof(struct gs_ctl, done)),
+					    ++*done, CU_STREAM_WAIT_VALUE_GEQ);
 }
 
 /*
- * Says that the kernel has begun.  Not by the GPU where kernels of other contexts run meanwhile and nothing of ours is out: it
- * would switch to this context for the mark, find nothing else yet, switch back, and keep the kernel waiting for a time slice.
+ * Says that the kernel has begun.  Not by the GPU where kernels of other contexts run meanwhile and
+ * nothing of ours is out: it would switch to this context for the mark, find nothing else yet,
+ * switch back, and keep the kernel waiting for a time slice.
  */
 static CUresult write_started(struct shim_launch *l, CUstream stream)
 {
@@ -245,7 +251,8 @@ static CUresult write_started(struct shim_launch *l, CUstream stream)
 		gs_page_store(l->slot->started, 1);
 		return CUDA_SUCCESS;
 	}
-	return REAL(cuStreamWriteValue32_v2)(stream, shim_launch_slot(l, offsetof(struct gs_slot, started)), 1, 0);
+	return REAL(cuStreamWriteValue32_v2)(
+		stream, shim_launch_slot(l, offsetof(struct gs_slot, started)), 1, 0);
 }
 
 static CUresult enqueue_as_is(struct shim_launch *l, const struct shim_request *r)
@@ -283,8 +290,10 @@ static CUresult enqueue(struct shim_session *s, struct shim_launch *l, const str
 	return rc;
 }
 
-/* Gives the driver what waits for its time slice (preenqueued.h): its answer, if it has taken the wait (l->pre-enqueued). */
-static CUresult preenqueue(struct shim_session *s, struct shim_launch *l, const struct shim_request *r, int *awake)
+/* Gives the driver what waits for its time slice (preenqueued.h): its answer, if it has taken the
+ * wait (l->pre-enqueued). */
+static CUresult preenqueue(struct shim_session *s, struct shim_launch *l,
+			   const struct shim_request *r, int *awake)
 {
 	CUresult rc = CUDA_SUCCESS;
 	struct shim_section p;
@@ -301,8 +310,10 @@ static CUresult preenqueue(struct shim_session *s, struct shim_launch *l, const 
 	return rc;
 }
 
-/* Until the launch may go; l->pre-enqueued: it is in its stream by then, or the driver has refused it behind a wait that is. */
-static CUresult wait_for_grant(struct shim_session *s, struct shim_launch *l, const struct shim_request *r)
+/* Until the launch may go; l->pre-enqueued: it is in its stream by then, or the driver has refused
+ * it behind a wait that is. */
+static CUresult wait_for_grant(struct shim_session *s, struct shim_launch *l,
+			       const struct shim_request *r)
 {
 	int awake = 0, rung = gs_page_load(s->page->attended) == GS_ATTENDED_AWAKE;
 	CUresult rc = CUDA_SUCCESS;
@@ -311,7 +322,8 @@ static CUresult wait_for_grant(struct shim_session *s, struct shim_launch *l, co
 		return CUDA_SUCCESS;
 	gs_slot_move(l->slot, GS_K_PREP, GS_K_READY);
 	count_awake(s->page, l->slot, &awake, 1);
-	/* Who is woken to hear it has this processor until the time slice is ours: then it would be too late to arm. */
+	/* Who is woken to hear it has this processor until the time slice is ours: then it would be
+	 * too late to arm. */
 	if (rung)
 		gs_client_doorbell(s->client);
 	if (shim_preenqueued_may(s, l))
@@ -325,8 +337,8 @@ static CUresult wait_for_grant(struct shim_session *s, struct shim_launch *l, co
 }
 
 /*
- * The driver has refused the launch, behind the wait for its time slice: that is ended, for which nobody needs a turn, and the
- * GPU says that the launch is over.  0: the driver refuses that, too.
+ * The driver has refused the launch, behind the wait for its time slice: that is ended, for which
+ * nobody needs a turn, and the GPU says that the launch is over.  0: the driver refuses that, too.
  */
 static int end_wait(struct shim_launch *l, const struct shim_request *r)
 {
@@ -334,8 +346,9 @@ static int end_wait(struct shim_launch *l, const struct shim_request *r)
 
 	while ((state = gs_page_load(l->slot->state)) == GS_K_READY || state == GS_K_TORUN)
 		gs_slot_move(l->slot, state, GS_K_RUNNING);
-	return REAL(cuStreamWriteValue32_v2)(r->stream, shim_launch_slot(l, offsetof(struct gs_slot, state)), GS_K_DONE, 0) ==
-	       CUDA_SUCCESS;
+	return REAL(cuStreamWriteValue32_v2)(r->stream,
+					     shim_launch_slot(l, offsetof(struct gs_slot, state)),
+					     GS_K_DONE, 0) == CUDA_SUCCESS;
 }
 
 /* It is not to be, or the wait alone is. */
@@ -352,7 +365,8 @@ static void refused(struct shim_launch *l, const struct shim_request *r)
 	shim_launch_drop(l);
 }
 
-static CUresult launch_untracked(struct shim_session *s, struct shim_context *c, const struct shim_request *r)
+static CUresult launch_untracked(struct shim_session *s, struct shim_context *c,
+				 const struct shim_request *r)
 {
 	struct shim_stream *in = shim_channel_enter(s, r->stream);
 	struct shim_section p;
@@ -365,8 +379,10 @@ static CUresult launch_untracked(struct shim_session *s, struct shim_context *c,
 	return rc;
 }
 
-/* Before the time slice: what is held may need it.  A graph's branches beside the first are streams of their own to the GPU. */
-static void take_channels(struct shim_session *s, struct shim_launch *l, const struct shim_request *r)
+/* Before the time slice: what is held may need it.  A graph's branches beside the first are streams
+ * of their own to the GPU. */
+static void take_channels(struct shim_session *s, struct shim_launch *l,
+			  const struct shim_request *r)
 {
 	uint32_t branches = r->graph ? l->kernel->branches : 1;
 
@@ -392,7 +408,8 @@ static CUresult launch_told(struct shim_session *s, struct shim_context *c, stru
 		shim_queue_enter(s, l, r->stream);
 		take_channels(s, l, r);
 	}
-	/* Before the time slice: what is held may need it, and the daemon would wait for this one. */
+	/* Before the time slice: what is held may need it, and the daemon would wait for this one.
+	 */
 	if (!l->evictable && !l->in_barrier && shim_request_grows(c, k, 0)) {
 		l->in_barrier = 1;
 		shim_barrier_enter(0);
@@ -443,7 +460,8 @@ static CUresult count_local(struct shim_session *s, struct shim_context *c, stru
 	return CUDA_SUCCESS;
 }
 
-static CUresult launch_managed(struct shim_session *s, struct shim_context *c, struct shim_request *r)
+static CUresult launch_managed(struct shim_session *s, struct shim_context *c,
+			       struct shim_request *r)
 {
 	struct shim_kernel *k = r->graph ? shim_graph_find(r->graph) : shim_kernel_find(r->f);
 	struct shim_context *is;
@@ -456,7 +474,8 @@ static CUresult launch_managed(struct shim_session *s, struct shim_context *c, s
 		if (rc != CUDA_SUCCESS)
 			return rc;
 	}
-	if (r->stream == CU_STREAM_PER_THREAD) /* what goes untracked, too: each thread's first launch is not over without us */
+	if (r->stream == CU_STREAM_PER_THREAD) /* what goes untracked, too: each thread's first
+						  launch is not over without us */
 		shim_channels_thread();
 	if (shim_is_default(r->stream))
 		shim_blocked_behind(SHIM_LAUNCH_OPERATIONS + k->nodes);
@@ -465,9 +484,11 @@ static CUresult launch_managed(struct shim_session *s, struct shim_context *c, s
 	if (!r->graph && r->tasks < (uint64_t)c->sms)
 		r->tasks = (uint64_t)c->sms;
 	if (!r->time->tpt_ps && r->block[0] && !s->alone) /* not of what has no shape here */
-		shim_kernel_recall(s, k, r->time, r->block, tasks_of(r), (double)tasks_of(r) / (double)r->tasks);
+		shim_kernel_recall(s, k, r->time, r->block, tasks_of(r),
+				   (double)tasks_of(r) / (double)r->tasks);
 	/* What grows waits at the barrier, and the time slice may be gone by then. */
-	if (!shim_request_grows(c, k, 0) && !r->graph && !s->alone && shim_may_go_untracked(s->page, r->time, r->tasks))
+	if (!shim_request_grows(c, k, 0) && !r->graph && !s->alone &&
+	    shim_may_go_untracked(s->page, r->time, r->tasks))
 		return launch_untracked(s, c, r);
 	/* Untracked launches go by what is known of the context; here the driver is asked. */
 	is = shim_context_current(s);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The calls that launch.  What goes untracked (untracked.h) goes to the driver from here, and so fast as
- * that can be: most of a program's launches are of that kind, and have 100 ns.
- * Everything else is launch.c's.
+ * The calls that launch.  What goes untracked (untracked.h) goes to the driver from here, and so
+ * fast as that can be: most of a program's launches are of that kind, and have 100 ns. Everything
+ * else is launch.c's.
  */
 #define _GNU_SOURCE
 #include "device/shim/loading.h"
@@ -28,12 +28,13 @@ __typeof__(&cuLaunchKernel) _Atomic shim_launch_found;
 #define TASKS ((uint64_t)gx * gy * gz)
 
 /*
- * What launch.c would find for nearly every launch that goes untracked, in the same order: is it one, by what is known?  Then
- * it is counted, and this is what the driver is given for f.  NULL: nothing has been done that matters.  own: as
- * owned_here() says.
+ * What launch.c would find for nearly every launch that goes untracked, in the same order: is it
+ * one, by what is known?  Then it is counted, and this is what the driver is given for f.  NULL:
+ * nothing has been done that matters.  own: as owned_here() says.
  */
-static SHIM_INLINE CUfunction may_go_untracked(struct shim_context **in, CUfunction f, uint64_t tasks, uint32_t dims, CUstream stream,
-				    struct shim_owned *own)
+static SHIM_INLINE CUfunction may_go_untracked(struct shim_context **in, CUfunction f,
+					       uint64_t tasks, uint32_t dims, CUstream stream,
+					       struct shim_owned *own)
 {
 	const struct shim_session *s = shim_session_peek();
 	struct shim_cached *cached = own ? &own->cached : shim_cached_here();
@@ -42,14 +43,17 @@ static SHIM_INLINE CUfunction may_go_untracked(struct shim_context **in, CUfunct
 	CUfunction direct;
 	struct shim_time *t;
 
-	if (!own && (!s || shim_capturing(stream) || shim_is_uncommon(SHIM_UNCOMMON_CONTEXT | SHIM_UNCOMMON_CROWDED)))
+	if (!own && (!s || shim_capturing(stream) ||
+		     shim_is_uncommon(SHIM_UNCOMMON_CONTEXT | SHIM_UNCOMMON_CROWDED)))
 		return NULL;
 	if (SHIM_RARELY(s->alone || !shim_context_is_cached(cached)) ||
-	    (shim_is_default(stream) && SHIM_RARELY(atomic_load_explicit(&shim_held[1], memory_order_relaxed))))
+	    (shim_is_default(stream) &&
+	     SHIM_RARELY(atomic_load_explicit(&shim_held[1], memory_order_relaxed))))
 		return NULL;
 	c = cached->ctx;
 	k = shim_kernel_seen(f);
-	if (SHIM_RARELY(!k || !shim_kernel_counted_in(k, c, &direct) || c->fault || shim_request_grows(c, k, 0)))
+	if (SHIM_RARELY(!k || !shim_kernel_counted_in(k, c, &direct) || c->fault ||
+			shim_request_grows(c, k, 0)))
 		return NULL;
 	t = shim_kernel_time_seen(k, dims);
 	if (SHIM_RARELY(!t))
@@ -57,7 +61,10 @@ static SHIM_INLINE CUfunction may_go_untracked(struct shim_context **in, CUfunct
 	if (tasks < (uint64_t)c->sms)
 		tasks = (uint64_t)c->sms;
 	*in = c;
-	return (own ? shim_thread_may_go_untracked(s->page, t, tasks, own) : shim_may_go_untracked(s->page, t, tasks)) ? direct : NULL;
+	return (own ? shim_thread_may_go_untracked(s->page, t, tasks, own) :
+		      shim_may_go_untracked(s->page, t, tasks)) ?
+		       direct :
+		       NULL;
 }
 
 /* What the calling thread owns, in a program that does nothing odd; NULL: it is not so. */
@@ -67,11 +74,14 @@ static SHIM_INLINE struct shim_owned *owned_here(void)
 }
 
 /*
- * The one thread that launches, so there is a session, in a program that does nothing odd: its launch rides, and has entered.
- * That is what nearly all launches go through, apart from their many arguments, which leave it no registers.  Should another
- * thread come meanwhile, order.h sees it in the end.  NULL: nothing has been done that matters.
+ * The one thread that launches, so there is a session, in a program that does nothing odd: its
+ * launch rides, and has entered. That is what nearly all launches go through, apart from their many
+ * arguments, which leave it no registers.  Should another thread come meanwhile, order.h sees it in
+ * the end.  NULL: nothing has been done that matters.
  */
-static APART TOGETHER CUfunction thread_may_go_untracked(struct shim_section *p, CUfunction f, uint64_t tasks, uint32_t dims, CUstream stream)
+static APART TOGETHER CUfunction thread_may_go_untracked(struct shim_section *p, CUfunction f,
+							 uint64_t tasks, uint32_t dims,
+							 CUstream stream)
 {
 	struct shim_owned *own = owned_here();
 	struct shim_context *c;
@@ -84,7 +94,8 @@ static APART TOGETHER CUfunction thread_may_go_untracked(struct shim_section *p,
 	return direct;
 }
 
-/* It was launched by its function in the context that is current, and the driver says that this is not one: the stream's is another. */
+/* It was launched by its function in the context that is current, and the driver says that this is
+ * not one: the stream's is another. */
 static SHIM_INLINE int is_elsewhere(CUresult rc, CUfunction direct, CUfunction f)
 {
 	return SHIM_RARELY(rc == CUDA_ERROR_INVALID_HANDLE) && direct != f;
@@ -104,13 +115,15 @@ static APART CUresult launch_elsewhere(KERNEL_ARGS, void **extra, const CUlaunch
 	shim_load_enter(&l, f, ctx);
 	if (c)
 		shim_order_enter(&p, c, stream, 0, 0);
-	rc = config ? REAL(cuLaunchKernelEx)(config, f, params, extra) : REAL(cuLaunchKernel)(KERNEL, extra);
+	rc = config ? REAL(cuLaunchKernelEx)(config, f, params, extra) :
+		      REAL(cuLaunchKernel)(KERNEL, extra);
 	if (c)
 		shim_order_leave(&p);
 	return shim_load_leave(&l, rc);
 }
 
-/* Every field by its name: if any is left out, the compiler clears the whole by a string operation, which takes longer. */
+/* Every field by its name: if any is left out, the compiler clears the whole by a string operation,
+ * which takes longer. */
 static APART CUresult launch_requested(KERNEL_ARGS, void **extra)
 {
 	struct shim_request r = {
@@ -131,7 +144,8 @@ static APART CUresult launch_requested(KERNEL_ARGS, void **extra)
 	};
 
 	if (!atomic_load_explicit(&shim_launch_found, memory_order_relaxed))
-		atomic_store_explicit(&shim_launch_found, REAL(cuLaunchKernel), memory_order_relaxed);
+		atomic_store_explicit(&shim_launch_found, REAL(cuLaunchKernel),
+				      memory_order_relaxed);
 	return shim_launch(&r);
 }
 
@@ -167,7 +181,8 @@ static SHIM_INLINE CUresult launch(KERNEL_ARGS, void **extra)
 	CUresult rc;
 
 	if (real)
-		direct = thread_may_go_untracked(&p, f, TASKS, shim_dims(bx, by, bz, TASKS), stream);
+		direct =
+			thread_may_go_untracked(&p, f, TASKS, shim_dims(bx, by, bz, TASKS), stream);
 	if (SHIM_RARELY(!direct))
 		return launch_among_others(KERNEL, extra);
 	rc = real(direct, DIMS, extra);
@@ -219,10 +234,12 @@ SHIM_EXPORT CUresult cuLaunchCooperativeKernel_ptsz(KERNEL_ARGS)
 }
 
 #define CONFIGURED \
-	f, config->gridDimX, config->gridDimY, config->gridDimZ, config->blockDimX, config->blockDimY, config->blockDimZ, \
-		config->sharedMemBytes, stream, params, extra
+	f, config->gridDimX, config->gridDimY, config->gridDimZ, config->blockDimX, \
+		config->blockDimY, config->blockDimZ, config->sharedMemBytes, stream, params, \
+		extra
 
-static APART CUresult launch_with_attributes(const CUlaunchConfig *config, CUfunction f, void **params, void **extra, CUstream stream)
+static APART CUresult launch_with_attributes(const CUlaunchConfig *config, CUfunction f,
+					     void **params, void **extra, CUstream stream)
 {
 	struct shim_request r = {
 		.f = f,
@@ -239,7 +256,8 @@ static APART CUresult launch_with_attributes(const CUlaunchConfig *config, CUfun
 }
 
 /* Its attributes are the driver's; but it must not take stream 0 for another one. */
-static CUresult launch_ex(const CUlaunchConfig *config, CUfunction f, void **params, void **extra, CUstream stream)
+static CUresult launch_ex(const CUlaunchConfig *config, CUfunction f, void **params, void **extra,
+			  CUstream stream)
 {
 	uint64_t tasks = (uint64_t)config->gridDimX * config->gridDimY * config->gridDimZ;
 	CUfunction direct = NULL;
@@ -250,27 +268,32 @@ static CUresult launch_ex(const CUlaunchConfig *config, CUfunction f, void **par
 	if (!config->numAttrs)
 		return launch(CONFIGURED);
 	if (stream == config->hStream)
-		direct = may_go_untracked(&c, f, tasks, shim_dims(config->blockDimX, config->blockDimY, config->blockDimZ, tasks), stream, NULL);
+		direct = may_go_untracked(
+			&c, f, tasks,
+			shim_dims(config->blockDimX, config->blockDimY, config->blockDimZ, tasks),
+			stream, NULL);
 	if (!direct)
 		return launch_with_attributes(config, f, params, extra, stream);
 	shim_order_enter(&p, c, stream, 0, 0);
 	rc = REAL_AT_ONCE(cuLaunchKernelEx)(config, direct, params, extra);
 	shim_order_leave(&p);
-	return is_elsewhere(rc, direct, f) ? launch_elsewhere(f, 0, 0, 0, 0, 0, 0, 0, stream, params, extra, config) : rc;
+	return is_elsewhere(rc, direct, f) ?
+		       launch_elsewhere(f, 0, 0, 0, 0, 0, 0, 0, stream, params, extra, config) :
+		       rc;
 }
 
 SHIM_EXPORT CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **params,
 				      void **extra)
 {
-	return config ? launch_ex(config, f, params, extra, config->hStream)
-		      : REAL(cuLaunchKernelEx)(config, f, params, extra);
+	return config ? launch_ex(config, f, params, extra, config->hStream) :
+			REAL(cuLaunchKernelEx)(config, f, params, extra);
 }
 
 SHIM_EXPORT CUresult cuLaunchKernelEx_ptsz(const CUlaunchConfig *config, CUfunction f,
 					   void **params, void **extra)
 {
-	return config ? launch_ex(config, f, params, extra, per_thread(config->hStream))
-		      : REAL(cuLaunchKernelEx_ptsz)(config, f, params, extra);
+	return config ? launch_ex(config, f, params, extra, per_thread(config->hStream)) :
+			REAL(cuLaunchKernelEx_ptsz)(config, f, params, extra);
 }
 
 SHIM_EXPORT CUresult cuGraphLaunch(CUgraphExec graph, CUstream stream)

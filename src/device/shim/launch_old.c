@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Launches by other calls than cuLaunchKernel: those of CUDA 2 and 3, whose blocks' shape and parameters
- * the driver keeps with the function (cuFuncSetBlockShape, cuParamSet*), and the one on several devices.
- * They go out as they are, in turn, between two marks.
+ * Launches by other calls than cuLaunchKernel: those of CUDA 2 and 3, whose blocks' shape and
+ * parameters the driver keeps with the function (cuFuncSetBlockShape, cuParamSet*), and the one on
+ * several devices. They go out as they are, in turn, between two marks.
  */
 #define _GNU_SOURCE
 #include "device/shim/context.h"
@@ -34,7 +34,9 @@ static CUresult by_grid(const struct shim_request *r)
 
 SHIM_EXPORT CUresult cuLaunchGrid(CUfunction f, int width, int height)
 {
-	struct shim_request r = { .f = f, .grid = { blocks(width), blocks(height), 1 }, .as_written = by_grid };
+	struct shim_request r = { .f = f,
+				  .grid = { blocks(width), blocks(height), 1 },
+				  .as_written = by_grid };
 
 	return shim_launch(&r);
 }
@@ -69,8 +71,8 @@ static CUresult by_list(const struct shim_request *r)
 }
 
 /*
- * One launch, in the stream and the context of the first device, whose marks stand for all: they begin together
- * and synchronise with each other.  A job has one GPU, so mostly there is no other.
+ * One launch, in the stream and the context of the first device, whose marks stand for all: they
+ * begin together and synchronise with each other.  A job has one GPU, so mostly there is no other.
  */
 SHIM_EXPORT CUresult cuLaunchCooperativeKernelMultiDevice(CUDA_LAUNCH_PARAMS *list, unsigned int n,
 							  unsigned int flags)
@@ -81,7 +83,8 @@ SHIM_EXPORT CUresult cuLaunchCooperativeKernelMultiDevice(CUDA_LAUNCH_PARAMS *li
 	CUresult rc;
 
 	/* Without a list or its stream it is an error, which is the driver's to name. */
-	if (!shim_session() || !list || !n || REAL(cuStreamGetCtx)(list->hStream, &ctx) != CUDA_SUCCESS ||
+	if (!shim_session() || !list || !n ||
+	    REAL(cuStreamGetCtx)(list->hStream, &ctx) != CUDA_SUCCESS ||
 	    REAL(cuCtxPushCurrent_v2)(ctx) != CUDA_SUCCESS)
 		return by_list(&r);
 	shim_context_changes();

@@ -37,10 +37,12 @@ static struct link *links;              /* under lock */
 static struct image images[IMAGES_MAX]; /* under lock */
 static unsigned int next_image;
 
-/* The kernels of `more` to those of `t`; takes `more` over.  Without memory they are forgotten, and run as they are. */
+/* The kernels of `more` to those of `t`; takes `more` over.  Without memory they are forgotten, and
+ * run as they are. */
 static void join(struct ptx_transformed *t, struct ptx_transformed *more)
 {
-	struct ptx_kernel *all = realloc(t->kernel, ((size_t)t->nkernel + more->nkernel + 1) * sizeof(*all));
+	struct ptx_kernel *all =
+		realloc(t->kernel, ((size_t)t->nkernel + more->nkernel + 1) * sizeof(*all));
 
 	if (all) {
 		memcpy(all + t->nkernel, more->kernel, more->nkernel * sizeof(*all));
@@ -110,7 +112,8 @@ static void remember(const void *bytes, size_t len, const struct ptx_transformed
 	free(old.description);
 }
 
-/* The header says where the tables are, so what begins alike is as long; the rest is looked at only if it is there. */
+/* The header says where the tables are, so what begins alike is as long; the rest is looked at only
+ * if it is there. */
 static int is_copy(const struct image *i, const void *image)
 {
 	return i->len >= sizeof(Elf64_Ehdr) && memcmp(i->bytes, image, sizeof(Elf64_Ehdr)) == 0 &&
@@ -155,8 +158,10 @@ static CUresult finish(CUlinkState state, CUresult rc, struct ptx_transformed *t
 }
 
 #define LINK_OPTIONS unsigned int n, CUjit_option *options, void **values
-typedef CUresult add_data_fn(CUlinkState state, CUjitInputType type, void *data, size_t size, const char *name, LINK_OPTIONS);
-typedef CUresult add_file_fn(CUlinkState state, CUjitInputType type, const char *path, LINK_OPTIONS);
+typedef CUresult add_data_fn(CUlinkState state, CUjitInputType type, void *data, size_t size,
+			     const char *name, LINK_OPTIONS);
+typedef CUresult add_file_fn(CUlinkState state, CUjitInputType type, const char *path,
+			     LINK_OPTIONS);
 
 /* What may have PTX inside that a linker compiles. */
 static int is_compiled(CUjitInputType type)
@@ -171,7 +176,8 @@ static struct ptx_transformed *transformed(const void *data, size_t size)
 	return data ? shim_image_transform_input(data, size, &why) : NULL;
 }
 
-static struct ptx_transformed *transformed_file(CUjitInputType type, const char *path, const void *caller)
+static struct ptx_transformed *transformed_file(CUjitInputType type, const char *path,
+						const void *caller)
 {
 	struct ptx_transformed *t;
 	struct shim_file file;
@@ -191,8 +197,9 @@ static size_t size_of(CUjitInputType type, const struct ptx_transformed *t)
 }
 
 /* By the driver's function of the version that the program has called. */
-static CUresult add_data(add_data_fn *driver, const void *caller, CUlinkState state, CUjitInputType type, void *data, size_t size,
-			 const char *name, LINK_OPTIONS)
+static CUresult add_data(add_data_fn *driver, const void *caller, CUlinkState state,
+			 CUjitInputType type, void *data, size_t size, const char *name,
+			 LINK_OPTIONS)
 {
 	int own = is_compiled(type) && shim_origin(data, caller) == PTX_REASON_NONE;
 	struct ptx_transformed *t = own ? transformed(data, size) : NULL;
@@ -200,48 +207,57 @@ static CUresult add_data(add_data_fn *driver, const void *caller, CUlinkState st
 
 	shim_barrier_enter(0);
 	do
-		rc = t && t->text ? driver(state, type, t->text, size_of(type, t), name, n, options, values) :
+		rc = t && t->text ? driver(state, type, t->text, size_of(type, t), name, n, options,
+					   values) :
 				    driver(state, type, data, size, name, n, options, values);
 	while (refused(&t, rc));
 	shim_barrier_leave(0);
 	return finish(state, rc, t);
 }
 
-static CUresult add_file(add_file_fn *driver, add_data_fn *driver_data, const void *caller, CUlinkState state, CUjitInputType type,
-			 const char *path, LINK_OPTIONS)
+static CUresult add_file(add_file_fn *driver, add_data_fn *driver_data, const void *caller,
+			 CUlinkState state, CUjitInputType type, const char *path, LINK_OPTIONS)
 {
 	struct ptx_transformed *t = transformed_file(type, path, caller);
 	CUresult rc;
 
 	shim_barrier_enter(0);
 	do
-		rc = t && t->text ? driver_data(state, type, t->text, size_of(type, t), path, n, options, values) :
+		rc = t && t->text ? driver_data(state, type, t->text, size_of(type, t), path, n,
+						options, values) :
 				    driver(state, type, path, n, options, values);
 	while (refused(&t, rc));
 	shim_barrier_leave(0);
 	return finish(state, rc, t);
 }
 
-SHIM_EXPORT CUresult cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *data, size_t size,
-				      const char *name, LINK_OPTIONS)
+SHIM_EXPORT CUresult cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *data,
+				      size_t size, const char *name, LINK_OPTIONS)
 {
-	return add_data(REAL(cuLinkAddData_v2), SHIM_CALLER, state, type, data, size, name, n, options, values);
+	return add_data(REAL(cuLinkAddData_v2), SHIM_CALLER, state, type, data, size, name, n,
+			options, values);
 }
 
-SHIM_EXPORT CUresult cuLinkAddFile_v2(CUlinkState state, CUjitInputType type, const char *path, LINK_OPTIONS)
+SHIM_EXPORT CUresult cuLinkAddFile_v2(CUlinkState state, CUjitInputType type, const char *path,
+				      LINK_OPTIONS)
 {
-	return add_file(REAL(cuLinkAddFile_v2), REAL(cuLinkAddData_v2), SHIM_CALLER, state, type, path, n, options, values);
+	return add_file(REAL(cuLinkAddFile_v2), REAL(cuLinkAddData_v2), SHIM_CALLER, state, type,
+			path, n, options, values);
 }
 
 /* Of programs before CUDA 6.5. */
-SHIM_EXPORT CUresult cuLinkAddData(CUlinkState state, CUjitInputType type, void *data, size_t size, const char *name, LINK_OPTIONS)
+SHIM_EXPORT CUresult cuLinkAddData(CUlinkState state, CUjitInputType type, void *data, size_t size,
+				   const char *name, LINK_OPTIONS)
 {
-	return add_data(REAL(cuLinkAddData), SHIM_CALLER, state, type, data, size, name, n, options, values);
+	return add_data(REAL(cuLinkAddData), SHIM_CALLER, state, type, data, size, name, n, options,
+			values);
 }
 
-SHIM_EXPORT CUresult cuLinkAddFile(CUlinkState state, CUjitInputType type, const char *path, LINK_OPTIONS)
+SHIM_EXPORT CUresult cuLinkAddFile(CUlinkState state, CUjitInputType type, const char *path,
+				   LINK_OPTIONS)
 {
-	return add_file(REAL(cuLinkAddFile), REAL(cuLinkAddData), SHIM_CALLER, state, type, path, n, options, values);
+	return add_file(REAL(cuLinkAddFile), REAL(cuLinkAddData), SHIM_CALLER, state, type, path, n,
+			options, values);
 }
 
 SHIM_EXPORT CUresult cuLinkComplete(CUlinkState state, void **cubin, size_t *size)

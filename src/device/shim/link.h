@@ -9,7 +9,8 @@
 
 #include "device/ptx/transform.h"
 
-/* This image, or the one that it is a copy of, was linked here: its kernels, with no text; the caller's.  NULL: it was not. */
+/* This image, or the one that it is a copy of, was linked here: its kernels, with no text; the
+ * caller's.  NULL: it was not. */
 struct ptx_transformed *shim_link_description(const void *image);
 
 /* In a forked child: no link of its parent's is under way. */

@@ -31,8 +31,10 @@ static CUresult query_count(const struct list *l, unsigned int *n)
 
 static CUresult query_handles(const struct list *l, void **handle, unsigned int n)
 {
-	return l->library ? REAL(cuLibraryEnumerateKernels)((CUkernel *)handle, n, (CUlibrary)(uintptr_t)l->of) :
-			    REAL(cuModuleEnumerateFunctions)((CUfunction *)handle, n, (CUmodule)(uintptr_t)l->of);
+	return l->library ? REAL(cuLibraryEnumerateKernels)((CUkernel *)handle, n,
+							    (CUlibrary)(uintptr_t)l->of) :
+			    REAL(cuModuleEnumerateFunctions)((CUfunction *)handle, n,
+							     (CUmodule)(uintptr_t)l->of);
 }
 
 static const char *query_name(const struct list *l, void *handle)
@@ -49,7 +51,8 @@ static int is_added(const char *name)
 {
 	size_t len = strlen(name);
 
-	for (int transform = PTX_TRANSFORM_AS_IS + 1; transform < PTX_TRANSFORM_COUNT; transform++) {
+	for (int transform = PTX_TRANSFORM_AS_IS + 1; transform < PTX_TRANSFORM_COUNT;
+	     transform++) {
 		const char *suffix = ptx_transform_suffix((enum ptx_transform_kind)transform);
 		size_t n = strlen(suffix);
 
@@ -126,7 +129,8 @@ static CUresult enumerate(void **handles, unsigned int n, const void *of, int li
 
 /* ---- the driver's own table, of which its libraries ask --------------------------- */
 
-/* Entry 7 of this table visits each function of a module and returns how many there are; cuFFT 12 goes by it. */
+/* Entry 7 of this table visits each function of a module and returns how many there are; cuFFT 12
+ * goes by it. */
 static const unsigned char functions_id[16] = { 0x6e, 0x16, 0x3f, 0xbe, 0xb9, 0x58, 0x44, 0x4d,
 						0x83, 0x5c, 0xe1, 0x82, 0xaf, 0xf1, 0x99, 0x1e };
 #define EACH_FUNCTION 7
@@ -209,8 +213,8 @@ static const void *without_variants(const union entry *drivers)
 }
 
 /*
- * The program's own code, cuFFT's where it is linked in, gets a copy of that table.  Libraries, whose modules have no variants,
- * get the driver's: some look at what they are given.
+ * The program's own code, cuFFT's where it is linked in, gets a copy of that table.  Libraries,
+ * whose modules have no variants, get the driver's: some look at what they are given.
  */
 SHIM_EXPORT CUresult cuGetExportTable(const void **table, const CUuuid *id)
 {
@@ -218,8 +222,10 @@ SHIM_EXPORT CUresult cuGetExportTable(const void **table, const CUuuid *id)
 	CUresult rc = REAL(cuGetExportTable)(table, id);
 	const union entry *drivers = rc == CUDA_SUCCESS && table ? *table : NULL;
 
-	if (drivers && id && memcmp(id, functions_id, sizeof(functions_id)) == 0 && shim_place_of(caller) == SHIM_PLACE_PROGRAM &&
-	    drivers->bytes >= (EACH_FUNCTION + 1) * sizeof(*drivers) && drivers->bytes <= TABLE_BYTES_MAX)
+	if (drivers && id && memcmp(id, functions_id, sizeof(functions_id)) == 0 &&
+	    shim_place_of(caller) == SHIM_PLACE_PROGRAM &&
+	    drivers->bytes >= (EACH_FUNCTION + 1) * sizeof(*drivers) &&
+	    drivers->bytes <= TABLE_BYTES_MAX)
 		*table = without_variants(drivers);
 	return rc;
 }
@@ -229,7 +235,8 @@ SHIM_EXPORT CUresult cuModuleGetFunctionCount(unsigned int *n, CUmodule module)
 	return count(n, module, 0);
 }
 
-SHIM_EXPORT CUresult cuModuleEnumerateFunctions(CUfunction *functions, unsigned int n, CUmodule module)
+SHIM_EXPORT CUresult cuModuleEnumerateFunctions(CUfunction *functions, unsigned int n,
+						CUmodule module)
 {
 	return enumerate((void **)functions, n, module, 0);
 }

@@ -10,20 +10,22 @@
 #include "device/shim/session.h"
 #include "device/shim/wraps.h"
 
-/* A library in a context.  The records of its kernels that are there point to it, so it is never freed. */
+/* A library in a context.  The records of its kernels that are there point to it, so it is never
+ * freed. */
 struct shim_loaded {
 	const void *library;
-	_Atomic(CUcontext) ctx; /* NULL: no more */
-	_Atomic int whole;      /* all of its kernels are there */
+	_Atomic(CUcontext) ctx;            /* NULL: no more */
+	_Atomic int whole;                 /* all of its kernels are there */
 	const struct shim_kernel **kernel; /* under lock: otherwise these are */
 	size_t n, room;
 	struct shim_loaded *next;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct shim_loaded *loaded; /* under lock */
+static struct shim_loaded *loaded;     /* under lock */
 static struct shim_loaded *parents[2]; /* of a forked child: the parent's two */
-static struct shim_loaded *past;   /* under lock: those of which kernels' records may still say something */
+static struct shim_loaded
+	*past; /* under lock: those of which kernels' records may still say something */
 
 /* As the driver says, which decides in cuInit for good. */
 static int is_lazy(void)
@@ -130,8 +132,9 @@ static CUresult load_kernel(const void *kernel)
 /* It would not be there another time either, nor is it for the program: not for this GPU, say. */
 static int is_for_good(CUresult rc)
 {
-	return rc == CUDA_SUCCESS || rc == CUDA_ERROR_NO_BINARY_FOR_GPU || rc == CUDA_ERROR_INVALID_IMAGE ||
-	       rc == CUDA_ERROR_INVALID_PTX || rc == CUDA_ERROR_UNSUPPORTED_PTX_VERSION || rc == CUDA_ERROR_NOT_FOUND;
+	return rc == CUDA_SUCCESS || rc == CUDA_ERROR_NO_BINARY_FOR_GPU ||
+	       rc == CUDA_ERROR_INVALID_IMAGE || rc == CUDA_ERROR_INVALID_PTX ||
+	       rc == CUDA_ERROR_UNSUPPORTED_PTX_VERSION || rc == CUDA_ERROR_NOT_FOUND;
 }
 
 /* Is all of it there that can be? */
@@ -167,8 +170,10 @@ static CUresult load(const void *library, CUcontext ctx, struct shim_kernel *ker
 	if (whole)
 		whole = load_whole((CUlibrary)(uintptr_t)library);
 	rc = kernel ? load_kernel(kernel->original) : load_variables((CUlibrary)(uintptr_t)library);
-	if (rc == CUDA_SUCCESS && kernel && kernel->variant && load_kernel(kernel->variant) != CUDA_SUCCESS)
-		kernel->variant_absent = 1; /* it goes as it is: the program did not ask for the variant */
+	if (rc == CUDA_SUCCESS && kernel && kernel->variant &&
+	    load_kernel(kernel->variant) != CUDA_SUCCESS)
+		kernel->variant_absent =
+			1; /* it goes as it is: the program did not ask for the variant */
 	is = rc == CUDA_SUCCESS ? note(library, ctx) : NULL;
 	if (is && whole)
 		is->whole = 1;
@@ -195,7 +200,8 @@ void shim_load_module(CUmodule module)
 	CUfunction *f = NULL;
 	unsigned int n = 0;
 
-	if (!shim_session_peek() || !is_lazy() || REAL(cuModuleGetFunctionCount)(&n, module) != CUDA_SUCCESS || !n)
+	if (!shim_session_peek() || !is_lazy() ||
+	    REAL(cuModuleGetFunctionCount)(&n, module) != CUDA_SUCCESS || !n)
 		return;
 	f = calloc(n, sizeof(CUfunction));
 	if (f && REAL(cuModuleEnumerateFunctions)(f, n, module) == CUDA_SUCCESS)
@@ -207,10 +213,11 @@ void shim_load_module(CUmodule module)
 /* ---- the calls that may load ------------------------------------------------ */
 
 /*
- * What needs more of a library that is there mostly does not wait in the driver: what is held may wait for what the
- * program does after it.
+ * What needs more of a library that is there mostly does not wait in the driver: what is held may
+ * wait for what the program does after it.
  */
-static void enter(struct shim_load *l, const void *library, CUcontext ctx, struct shim_kernel *kernel, int whole)
+static void enter(struct shim_load *l, const void *library, CUcontext ctx,
+		  struct shim_kernel *kernel, int whole)
 {
 	CUstreamCaptureMode mode;
 	int pushed = ctx != current();
@@ -237,7 +244,7 @@ void shim_load_enter(struct shim_load *l, const void *kernel, CUcontext ctx)
 	struct shim_kernel *k = kernel && shim_session_peek() ? shim_kernel_seen(kernel) : NULL;
 	struct shim_loaded *is;
 
-	*l = (struct shim_load){ .rc = CUDA_SUCCESS };
+	*l = (struct shim_load) { .rc = CUDA_SUCCESS };
 	if (!k || !k->library || !is_lazy())
 		return;
 	if (!ctx)
@@ -266,7 +273,7 @@ static void enter_library(struct shim_load *l, CUlibrary library, int whole)
 	const struct shim_loaded *is;
 	CUcontext ctx;
 
-	*l = (struct shim_load){ .rc = CUDA_SUCCESS };
+	*l = (struct shim_load) { .rc = CUDA_SUCCESS };
 	if (!library || !shim_session_peek() || !is_lazy())
 		return;
 	ctx = current();

@@ -2,13 +2,15 @@
 /*
  * Lazy loading, the driver's default (CUDA_MODULE_LOADING).
  *
- * Whatever first needs a library in a context, or a kernel of it there, has the driver load that, for which it may
- * wait, with its lock, until nothing runs in that context: behind a held kernel that is a deadlock (barrier rule).  The first kernel
- * of a library always waits, later ones where they need more memory for their code (doc/results/h200-lazy*.csv).  So such a
- * call closes the barrier, and what it needs is loaded first.
+ * Whatever first needs a library in a context, or a kernel of it there, has the driver load that,
+ * for which it may wait, with its lock, until nothing runs in that context: behind a held kernel
+ * that is a deadlock (barrier rule).  The first kernel of a library always waits, later ones where
+ * they need more memory for their code (doc/results/h200-lazy*.csv).  So such a call closes the
+ * barrier, and what it needs is loaded first.
  *
- * But two kernels of a program may wait for each other, one of them held.  Mostly they come from one source file: a library
- * in which a kernel could be held comes as a whole, as do modules, which the program loads by a call that waits anyway.
+ * But two kernels of a program may wait for each other, one of them held.  Mostly they come from
+ * one source file: a library in which a kernel could be held comes as a whole, as do modules, which
+ * the program loads by a call that waits anyway.
  */
 #ifndef GPUSHARE_SHIM_LOADING_H
 #define GPUSHARE_SHIM_LOADING_H
@@ -22,30 +24,32 @@ struct shim_load {
 };
 
 /*
- * Before a call for a kernel, which may be a CUkernel or a CUfunction of any kind (also NULL or none, which is
- * the driver's to say), in that context, NULL: the current one.
+ * Before a call for a kernel, which may be a CUkernel or a CUfunction of any kind (also NULL or
+ * none, which is the driver's to say), in that context, NULL: the current one.
  */
 void shim_load_enter(struct shim_load *l, const void *kernel, CUcontext ctx);
 
 /* The same before one that makes a graph's node of a kernel; NULL: of none. */
 void shim_load_enter_node(struct shim_load *l, const CUDA_KERNEL_NODE_PARAMS *node);
 
-/* The same before one for a variable of a library in the current context; for its module there, which gives all of it. */
+/* The same before one for a variable of a library in the current context; for its module there,
+ * which gives all of it. */
 void shim_load_enter_library(struct shim_load *l, CUlibrary library);
 void shim_load_enter_module(struct shim_load *l, CUlibrary library);
 
 /* After it; returns rc. */
 CUresult shim_load_leave(const struct shim_load *l, CUresult rc);
 
-/* Such a kernel is about to be launched in the current context: it is there then, or else this is what the launch says. */
+/* Such a kernel is about to be launched in the current context: it is there then, or else this is
+ * what the launch says. */
 CUresult shim_load_now(const void *kernel);
 
 /* The barrier is closed and a module has been loaded: all of it is. */
 void shim_load_module(CUmodule module);
 
 /*
- * The barrier is closed and a library has been loaded of a text that is not the program's: the driver compiles it now, if
- * there is a context, and says whether it can.
+ * The barrier is closed and a library has been loaded of a text that is not the program's: the
+ * driver compiles it now, if there is a context, and says whether it can.
  */
 CUresult shim_load_library(CUlibrary library);
 

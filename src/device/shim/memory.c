@@ -152,8 +152,8 @@ static void remember(struct shim_held *h)
 	pthread_mutex_unlock(&lock);
 }
 
-void shim_charge_record(struct shim_session *s, enum shim_charge_kind kind, uint64_t key, uint64_t bytes,
-	       CUcontext ctx, void *tag)
+void shim_charge_record(struct shim_session *s, enum shim_charge_kind kind, uint64_t key,
+			uint64_t bytes, CUcontext ctx, void *tag)
 {
 	struct shim_held *h;
 
@@ -166,7 +166,9 @@ void shim_charge_record(struct shim_session *s, enum shim_charge_kind kind, uint
 		shim_log("no memory to remember %llu bytes", (unsigned long long)bytes);
 		return;
 	}
-	*h = (struct shim_held){ .kind = kind, .key = key, .bytes = bytes, .ctx = ctx, .tag = tag };
+	*h = (struct shim_held) {
+		.kind = kind, .key = key, .bytes = bytes, .ctx = ctx, .tag = tag
+	};
 	remember(h);
 }
 

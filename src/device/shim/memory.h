@@ -16,8 +16,13 @@
 
 /* What a key is: two kinds never mean the same thing by the same number. */
 enum shim_charge_kind {
-	SHIM_CHARGE_POINTER, SHIM_CHARGE_ARRAY, SHIM_CHARGE_EXTERNAL, SHIM_CHARGE_GRAPH,
-	SHIM_CHARGE_MODULE, SHIM_CHARGE_CONTEXT, SHIM_CHARGE_LOCAL,
+	SHIM_CHARGE_POINTER,
+	SHIM_CHARGE_ARRAY,
+	SHIM_CHARGE_EXTERNAL,
+	SHIM_CHARGE_GRAPH,
+	SHIM_CHARGE_MODULE,
+	SHIM_CHARGE_CONTEXT,
+	SHIM_CHARGE_LOCAL,
 	SHIM_CHARGE_LIMIT, /* + CUlimit */
 	SHIM_CHARGE_KINDS = SHIM_CHARGE_LIMIT + CU_LIMIT_MAX
 };
@@ -30,16 +35,16 @@ void shim_uncharge(struct shim_session *s, uint64_t bytes);
  * Remember what was charged under a key.  ctx: goes with that context; NULL:
  * only with its key.  tag: the door's own, handed back by shim_unhold.
  */
-void shim_charge_record(struct shim_session *s, enum shim_charge_kind kind, uint64_t key, uint64_t bytes,
-	       CUcontext ctx, void *tag);
+void shim_charge_record(struct shim_session *s, enum shim_charge_kind kind, uint64_t key,
+			uint64_t bytes, CUcontext ctx, void *tag);
 
 /* Forget it.  1 and what was held; 0: not known. */
 int shim_unhold(enum shim_charge_kind kind, uint64_t key, uint64_t *bytes, void **tag);
 
 /*
  * Before the driver is asked to free: forget what a key holds, or all that goes with
- * a context, which stays charged.  As soon as it is freed the driver may give the same address to another
- * thread, whose holding is not to be taken for this one.
+ * a context, which stays charged.  As soon as it is freed the driver may give the same address to
+ * another thread, whose holding is not to be taken for this one.
  */
 struct shim_held *shim_take(enum shim_charge_kind kind, uint64_t key);
 struct shim_held *shim_take_context(CUcontext ctx);
@@ -75,7 +80,8 @@ void shim_vmm_forked(void);
 
 /* Pools give back to the step what they have given back to the device (memory_pool.c). */
 void shim_pools_settle(struct shim_session *s, int trim);
-/* The current device's, NULL: none is known; around a call that may make it another one (memory_current.c). */
+/* The current device's, NULL: none is known; around a call that may make it another one
+ * (memory_current.c). */
 CUmemoryPool shim_current_pool(void);
 void shim_current_pool_unknown(void);
 void shim_current_pool_forked(void);
@@ -83,8 +89,8 @@ void shim_current_pool_forked(void);
 void shim_pool_freed(struct shim_session *s, void *pool, uint64_t bytes);
 
 /*
- * Around a module's load: its variables, and a cubin's code (memory_module.c); of an image in memory, or
- * of a file that has been read (image.h).  -1: beyond the reservation.
+ * Around a module's load: its variables, and a cubin's code (memory_module.c); of an image in
+ * memory, or of a file that has been read (image.h).  -1: beyond the reservation.
  */
 struct shim_file;
 int shim_module_charge(const void *image, uint64_t *bytes);

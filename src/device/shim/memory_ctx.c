@@ -14,7 +14,8 @@
 
 #define DEVICES_MAX 64
 
-/* How often the program has retained each device's primary context and not released it, as far as we know. */
+/* How often the program has retained each device's primary context and not released it, as far as
+ * we know. */
 static _Atomic unsigned int retained[DEVICES_MAX];
 
 static _Atomic unsigned int *retained_of(CUdevice dev)
@@ -60,8 +61,8 @@ SHIM_EXPORT CUresult cuCtxCreate_v3(CUcontext *ctx, CUexecAffinityParam *params,
 	CREATE(REAL(cuCtxCreate_v3)(ctx, params, n, flags, dev));
 }
 
-SHIM_EXPORT CUresult cuCtxCreate_v4(CUcontext *ctx, CUctxCreateParams *params,
-				    unsigned int flags, CUdevice dev)
+SHIM_EXPORT CUresult cuCtxCreate_v4(CUcontext *ctx, CUctxCreateParams *params, unsigned int flags,
+				    CUdevice dev)
 {
 	CREATE(REAL(cuCtxCreate_v4)(ctx, params, flags, dev));
 }
@@ -103,7 +104,8 @@ static void parted(struct shim_session *s, CUcontext ctx, struct shim_held *held
 {
 	if (is_gone) {
 		shim_context_destroyed(ctx);
-		shim_load_gone_context(ctx); /* what others have loaded meanwhile went with it, or is loaded again */
+		shim_load_gone_context(ctx); /* what others have loaded meanwhile went with it, or
+						is loaded again */
 	} else {
 		shim_context_stays(ctx);
 	}
@@ -138,8 +140,9 @@ SHIM_EXPORT CUresult cuCtxDestroy(CUcontext ctx)
 }
 
 /*
- * The device's primary context, if it has one, and its number (0: the driver knows of none).  Not what was
- * retained last: that may be gone, and its handle another context's; and not everybody retains it through us.
+ * The device's primary context, if it has one, and its number (0: the driver knows of none).  Not
+ * what was retained last: that may be gone, and its handle another context's; and not everybody
+ * retains it through us.
  */
 static CUcontext primary_of(CUdevice dev, unsigned long long *id)
 {
@@ -153,7 +156,8 @@ static CUcontext primary_of(CUdevice dev, unsigned long long *id)
 	return ctx;
 }
 
-/* Is it still the same one?  Another thread may have retained the next one already, with the same handle. */
+/* Is it still the same one?  Another thread may have retained the next one already, with the same
+ * handle. */
 static int is_still(CUdevice dev, CUcontext ctx, unsigned long long id)
 {
 	unsigned long long now;
@@ -259,8 +263,8 @@ static uint64_t resident_threads(void)
 
 	if (REAL(cuCtxGetDevice)(&dev) != CUDA_SUCCESS ||
 	    REAL(cuDeviceGetAttribute)(&sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, dev) ||
-	    REAL(cuDeviceGetAttribute)(&threads,
-				       CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, dev))
+	    REAL(cuDeviceGetAttribute)(&threads, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR,
+				       dev))
 		return 0;
 	return (uint64_t)sms * (uint64_t)threads;
 }
@@ -338,7 +342,8 @@ uint32_t shim_local_bytes(CUfunction f)
 	if (REAL(cuFuncGetAttribute)(&bytes, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, f) == CUDA_SUCCESS)
 		return bytes > 0 ? (uint32_t)bytes : 0;
 	if (REAL(cuCtxGetDevice)(&dev) != CUDA_SUCCESS ||
-	    REAL(cuKernelGetAttribute)(&bytes, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, (CUkernel)(uintptr_t)f, dev) != CUDA_SUCCESS)
+	    REAL(cuKernelGetAttribute)(&bytes, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES,
+				       (CUkernel)(uintptr_t)f, dev) != CUDA_SUCCESS)
 		return 0;
 	return bytes > 0 ? (uint32_t)bytes : 0;
 }
@@ -355,10 +360,12 @@ int shim_local_charge(struct shim_session *s, CUfunction f)
 	size_t stack = 0;
 	int refused;
 
-	if (!local || REAL(cuCtxGetLimit)(&stack, CU_LIMIT_STACK_SIZE) != CUDA_SUCCESS || local <= stack)
+	if (!local || REAL(cuCtxGetLimit)(&stack, CU_LIMIT_STACK_SIZE) != CUDA_SUCCESS ||
+	    local <= stack)
 		return 0;
 	want = resident_threads() * (local - stack);
-	/* Two threads at once may charge it twice, until the context goes: too much rather than too little. */
+	/* Two threads at once may charge it twice, until the context goes: too much rather than too
+	 * little. */
 	shim_unhold(SHIM_CHARGE_LOCAL, (uintptr_t)ctx, &had, NULL);
 	more = want > had ? want - had : 0;
 	refused = !shim_charge(s, more);

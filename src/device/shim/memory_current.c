@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The pool that an allocation without one comes from: the current device's, of which the driver is asked once. */
+/* The pool that an allocation without one comes from: the current device's, of which the driver is
+ * asked once. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <string.h>
@@ -55,7 +56,8 @@ void shim_current_pool_unknown(void)
 	}
 
 MAY_CHANGE(cuDeviceSetMemPool, (CUdevice dev, CUmemoryPool pool), (dev, pool))
-MAY_CHANGE(cuMemSetMemPool, (CUmemLocation *location, CUmemAllocationType type, CUmemoryPool pool), (location, type, pool))
+MAY_CHANGE(cuMemSetMemPool, (CUmemLocation * location, CUmemAllocationType type, CUmemoryPool pool),
+	   (location, type, pool))
 
 void shim_current_pool_forked(void)
 {

@@ -40,9 +40,12 @@ SHIM_EXPORT CUresult cuMemFree_v2(CUdeviceptr ptr)
 static size_t format_bytes(CUarray_format format)
 {
 	switch ((int)format) {
-	case 0x01: case 0x08: /* 8 bits */
+	case 0x01:
+	case 0x08: /* 8 bits */
 		return 1;
-	case 0x02: case 0x09: case 0x10: /* 16 bits, half */
+	case 0x02:
+	case 0x09:
+	case 0x10: /* 16 bits, half */
 		return 2;
 	default: /* 32 bits; block-compressed and planar formats need less */
 		return 4;
@@ -102,7 +105,8 @@ SHIM_EXPORT CUresult cuArray3DCreate_v2(CUarray *array, const CUDA_ARRAY3D_DESCR
 
 SHIM_EXPORT CUresult cuArrayDestroy(CUarray array)
 {
-	SHIM_UNCOUNTED(SHIM_CHARGE_ARRAY, (uintptr_t)array, SHIM_IN_BARRIER(REAL(cuArrayDestroy)(array)));
+	SHIM_UNCOUNTED(SHIM_CHARGE_ARRAY, (uintptr_t)array,
+		       SHIM_IN_BARRIER(REAL(cuArrayDestroy)(array)));
 }
 
 static uint64_t mipmapped_bytes(const CUDA_ARRAY3D_DESCRIPTOR *d, unsigned int levels)
@@ -165,10 +169,14 @@ SHIM_EXPORT CUresult cuDestroyExternalMemory(CUexternalMemory memory)
 	SHIM_EXPORT CUresult name(__VA_ARGS__) \
 	{ \
 		return shim_session() ? CUDA_ERROR_NOT_SUPPORTED : REAL(name)
-#define OLD_ARGS(...) (__VA_ARGS__); }
+#define OLD_ARGS(...) \
+	(__VA_ARGS__); \
+	}
 
-OLD_ENTRY(cuMemAlloc, unsigned int *ptr, unsigned int bytes) OLD_ARGS(ptr, bytes)
+OLD_ENTRY(cuMemAlloc, unsigned int *ptr, unsigned int bytes)
+OLD_ARGS(ptr, bytes)
 OLD_ENTRY(cuMemAllocPitch, unsigned int *ptr, unsigned int *pitch, unsigned int width,
-	 unsigned int height, unsigned int element) OLD_ARGS(ptr, pitch, width, height, element)
+	  unsigned int height, unsigned int element)
+OLD_ARGS(ptr, pitch, width, height, element)
 OLD_ENTRY(cuArrayCreate, CUarray *array, const void *d) OLD_ARGS(array, d)
-OLD_ENTRY(cuArray3DCreate, CUarray *array, const void *d) OLD_ARGS(array, d)
+	OLD_ENTRY(cuArray3DCreate, CUarray *array, const void *d) OLD_ARGS(array, d)

@@ -22,7 +22,8 @@ static void add_node(CUgraphNode node, CUgraphNodeType type, void *user)
 	struct alloc_node a = { .bytes = 0 };
 	uint64_t *bytes = user;
 
-	if (type == CU_GRAPH_NODE_TYPE_MEM_ALLOC && REAL(cuGraphMemAllocNodeGetParams)(node, &a) == CUDA_SUCCESS &&
+	if (type == CU_GRAPH_NODE_TYPE_MEM_ALLOC &&
+	    REAL(cuGraphMemAllocNodeGetParams)(node, &a) == CUDA_SUCCESS &&
 	    __builtin_add_overflow(*bytes, a.bytes, bytes))
 		*bytes = UINT64_MAX;
 }
@@ -42,7 +43,8 @@ static CUresult made(CUresult rc, const CUgraphExec *exec, CUgraph graph)
 }
 
 #define INSTANTIATE(call) \
-	SHIM_COUNTED(SHIM_CHARGE_GRAPH, bytes_of(graph), made(call, exec, graph), (uintptr_t)*exec, NULL)
+	SHIM_COUNTED(SHIM_CHARGE_GRAPH, bytes_of(graph), made(call, exec, graph), \
+		     (uintptr_t)*exec, NULL)
 
 SHIM_EXPORT CUresult cuGraphInstantiate(CUgraphExec *exec, CUgraph graph, CUgraphNode *error_node,
 					char *log, size_t size)

@@ -13,7 +13,8 @@
 #include "device/shim/memory.h"
 #include "device/shim/shim.h"
 
-/* Of the current context's device, or the first one: a library may be loaded before there is a context. */
+/* Of the current context's device, or the first one: a library may be loaded before there is a
+ * context. */
 static uint32_t capability(void)
 {
 	int major = 0, minor = 0;
@@ -34,7 +35,8 @@ static uint64_t fatbin_bytes(const void *data, size_t len)
 	return sm && gs_fatbin_open(data, len, &fb, NULL) == 0 ? gs_fatbin_variables(&fb, sm) : 0;
 }
 
-/* A cubin in memory says itself how long it is: up to its section table's end, or that of a section behind it. */
+/* A cubin in memory says itself how long it is: up to its section table's end, or that of a section
+ * behind it. */
 static uint64_t cubin_length(const void *image)
 {
 	uint64_t table, end;
@@ -48,8 +50,9 @@ static uint64_t cubin_length(const void *image)
 		return 0;
 	for (uint64_t at = e.e_shoff; at < e.e_shoff + table; at += sizeof(s)) {
 		memcpy(&s, (const char *)image + at, sizeof(s));
-		if (s.sh_type != SHT_NOBITS && s.sh_type != SHT_NULL && s.sh_size < GS_FATBIN_MEMORY_MAX &&
-		    s.sh_offset < GS_FATBIN_MEMORY_MAX && s.sh_offset + s.sh_size > end)
+		if (s.sh_type != SHT_NOBITS && s.sh_type != SHT_NULL &&
+		    s.sh_size < GS_FATBIN_MEMORY_MAX && s.sh_offset < GS_FATBIN_MEMORY_MAX &&
+		    s.sh_offset + s.sh_size > end)
 			end = s.sh_offset + s.sh_size;
 	}
 	return shim_image_mapped(image, end) ? end : 0;
@@ -65,7 +68,9 @@ static uint64_t image_bytes(const void *image)
 		return gs_ptx_variables((const char *)bytes.data, bytes.len);
 	case GS_IMAGE_FATBIN:
 	case GS_IMAGE_WRAPPER:
-		return shim_image_mapped(bytes.data, bytes.len) ? fatbin_bytes(bytes.data, bytes.len) : 0;
+		return shim_image_mapped(bytes.data, bytes.len) ?
+			       fatbin_bytes(bytes.data, bytes.len) :
+			       0;
 	case GS_IMAGE_CUBIN:
 		return gs_cubin_variables(image, cubin_length(image), 1);
 	default:

@@ -5,8 +5,9 @@
  * it back to the device: the driver says how much a pool has.  At the limit
  * the pools are told to give back all that is not in use.
  *
- * The driver is asked no more than it must be, since programs allocate and free thousands of times a second: what is
- * charged is at least what the pool has, so it is looked at now and then only, and at the limit.
+ * The driver is asked no more than it must be, since programs allocate and free thousands of times
+ * a second: what is charged is at least what the pool has, so it is looked at now and then only,
+ * and at the limit.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -24,11 +25,12 @@ struct pool {
 	struct pool *next;
 	struct pool *into;   /* this one has all that was counted here; NULL: nobody */
 	CUmemoryPool handle; /* NULL: the driver does not say which, or no longer answers for it */
-	int ends;            /* the driver is being asked to destroy it: it has no handle until it refuses */
-	unsigned int requested;  /* threads that ask the driver about its handle: it is not destroyed meanwhile */
-	uint64_t live;       /* bytes of its allocations that are not freed */
-	uint64_t charged;    /* to the step for this pool, at least live */
-	uint64_t settled_ns; /* when it was asked last for what it has */
+	int ends; /* the driver is being asked to destroy it: it has no handle until it refuses */
+	unsigned int requested; /* threads that ask the driver about its handle: it is not destroyed
+				   meanwhile */
+	uint64_t live;          /* bytes of its allocations that are not freed */
+	uint64_t charged;       /* to the step for this pool, at least live */
+	uint64_t settled_ns;    /* when it was asked last for what it has */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -210,7 +212,8 @@ static int captured(CUstream stream, int per_thread)
 
 	if (!shim_capture_used())
 		return 0;
-	rc = per_thread ? REAL(cuStreamIsCapturing_ptsz)(stream, &status) : REAL(cuStreamIsCapturing)(stream, &status);
+	rc = per_thread ? REAL(cuStreamIsCapturing_ptsz)(stream, &status) :
+			  REAL(cuStreamIsCapturing)(stream, &status);
 	return rc == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
@@ -227,8 +230,8 @@ static int begin(struct shim_session *s, CUmemoryPool handle, uint64_t bytes, CU
 	return *pool && pool_takes(s, *pool, bytes) ? 0 : -1;
 }
 
-static CUresult end(struct shim_session *s, struct pool *pool, CUresult rc,
-		    const CUdeviceptr *ptr, uint64_t bytes)
+static CUresult end(struct shim_session *s, struct pool *pool, CUresult rc, const CUdeviceptr *ptr,
+		    uint64_t bytes)
 {
 	if (pool && rc == CUDA_SUCCESS)
 		shim_charge_record(s, SHIM_CHARGE_POINTER, *ptr, bytes, NULL, pool);
@@ -263,8 +266,8 @@ SHIM_EXPORT CUresult cuMemAllocFromPoolAsync(CUdeviceptr *ptr, size_t bytes, CUm
 	ALLOC_ASYNC(pool, 0, REAL(cuMemAllocFromPoolAsync)(ptr, bytes, pool, stream));
 }
 
-SHIM_EXPORT CUresult cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *ptr, size_t bytes,
-						  CUmemoryPool pool, CUstream stream)
+SHIM_EXPORT CUresult cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *ptr, size_t bytes, CUmemoryPool pool,
+						  CUstream stream)
 {
 	ALLOC_ASYNC(pool, 1, REAL(cuMemAllocFromPoolAsync_ptsz)(ptr, bytes, pool, stream));
 }
@@ -317,8 +320,9 @@ static void wait_for_others(const struct pool *p)
 }
 
 /*
- * The driver has refused.  Another thread may have allocated from the pool meanwhile: what it has is
- * counted in one place, or each would keep as much as the driver says that the pool has.  Returns that.
+ * The driver has refused.  Another thread may have allocated from the pool meanwhile: what it has
+ * is counted in one place, or each would keep as much as the driver says that the pool has. Returns
+ * that.
  */
 static struct pool *stays(struct pool *p, CUmemoryPool handle)
 {

@@ -141,7 +141,7 @@ static void created(CUmemGenericAllocationHandle handle, uint64_t bytes)
 	memory->bytes = bytes;
 	memory->uses = 1;
 	pthread_mutex_lock(&lock);
-	add_use(&handles, (struct use){ .handle = handle, .memory = memory });
+	add_use(&handles, (struct use) { .handle = handle, .memory = memory });
 	pthread_mutex_unlock(&lock);
 }
 
@@ -194,7 +194,7 @@ SHIM_EXPORT CUresult cuMemMap(CUdeviceptr at, size_t size, size_t offset,
 	struct physical *memory = s ? begin_by_handle(handle) : NULL;
 	CUresult rc = SHIM_IN_BARRIER(REAL(cuMemMap)(at, size, offset, handle, flags));
 
-	end(s, rc, &mappings, (struct use){ .at = at, .size = size, .memory = memory });
+	end(s, rc, &mappings, (struct use) { .at = at, .size = size, .memory = memory });
 	return rc;
 }
 
@@ -226,7 +226,7 @@ SHIM_EXPORT CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *h
 	CUresult rc = SHIM_IN_BARRIER(REAL(cuMemRetainAllocationHandle)(handle, addr));
 
 	end(s, rc, &handles,
-	    (struct use){ .handle = rc == CUDA_SUCCESS ? *handle : 0, .memory = memory });
+	    (struct use) { .handle = rc == CUDA_SUCCESS ? *handle : 0, .memory = memory });
 	return rc;
 }
 

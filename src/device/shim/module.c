@@ -16,7 +16,8 @@
 #include "device/shim/shim.h"
 #include "device/shim/wraps.h"
 
-/* Is an image of that caller's, NULL: a file, made preemptible?  Otherwise *why it is left as it is. */
+/* Is an image of that caller's, NULL: a file, made preemptible?  Otherwise *why it is left as it
+ * is. */
 static int is_own(const void *image, const void *caller, enum ptx_reason *why)
 {
 	enum ptx_reason reason;
@@ -29,7 +30,8 @@ static int is_own(const void *image, const void *caller, enum ptx_reason *why)
 	return reason == PTX_REASON_NONE;
 }
 
-static struct ptx_transformed *transformed(const void *image, int library, const void *caller, enum ptx_reason *why)
+static struct ptx_transformed *transformed(const void *image, int library, const void *caller,
+					   enum ptx_reason *why)
 {
 	struct ptx_transformed *t;
 
@@ -40,8 +42,8 @@ static struct ptx_transformed *transformed(const void *image, int library, const
 }
 
 /* The same for a file, which is read once: it is charged as well.  -1: beyond the reservation. */
-static int take_file(const char *path, int library, const void *caller, struct ptx_transformed **t, enum ptx_reason *why,
-		     uint64_t *charged)
+static int take_file(const char *path, int library, const void *caller, struct ptx_transformed **t,
+		     enum ptx_reason *why, uint64_t *charged)
 {
 	struct shim_file file = { NULL, 0 };
 	int rc;
@@ -56,9 +58,10 @@ static int take_file(const char *path, int library, const void *caller, struct p
 	return rc;
 }
 
-/* After a load: the description, if any, belongs to the module.  ctx: with which a module goes; NULL: a library. */
-static CUresult loaded(CUresult rc, const void *module, struct ptx_transformed *t, enum ptx_reason why, uint64_t charged,
-		       CUcontext ctx)
+/* After a load: the description, if any, belongs to the module.  ctx: with which a module goes;
+ * NULL: a library. */
+static CUresult loaded(CUresult rc, const void *module, struct ptx_transformed *t,
+		       enum ptx_reason why, uint64_t charged, CUcontext ctx)
 {
 	shim_module_charged(rc, module, charged, ctx);
 	if (rc == CUDA_SUCCESS)
@@ -75,11 +78,12 @@ static const void *first_choice(const struct ptx_transformed *t, const void *own
 }
 
 /*
- * The values of a load's JIT options.  Where the program says how long its buffers for the compiler's words are, the driver
- * says how much is in them: a second attempt would find no room.
+ * The values of a load's JIT options.  Where the program says how long its buffers for the
+ * compiler's words are, the driver says how much is in them: a second attempt would find no room.
  */
 struct jit_values {
-	void **values, **first; /* as the program gave them; NULL: there is no second attempt, or no memory */
+	void **values, **first; /* as the program gave them; NULL: there is no second attempt, or no
+				   memory */
 	unsigned int n;
 };
 
@@ -95,7 +99,8 @@ static struct jit_values own_values(void **values, unsigned int n, const struct 
 }
 
 /* The load has failed: 1 if the program's own image is still to be tried, which is its result. */
-static int fall_back(struct ptx_transformed **t, enum ptx_reason *why, CUresult rc, const struct jit_values *own)
+static int fall_back(struct ptx_transformed **t, enum ptx_reason *why, CUresult rc,
+		     const struct jit_values *own)
 {
 	if (!*t || !(*t)->text)
 		return 0;
@@ -219,10 +224,9 @@ static CUresult compiled(const CUlibrary *library, const struct ptx_transformed 
 	return rc;
 }
 
-SHIM_EXPORT CUresult cuLibraryLoadData(CUlibrary *library, const void *code,
-				       CUjit_option *jit, void **jit_values,
-				       unsigned int njit, CUlibraryOption *options,
-				       void **values, unsigned int n)
+SHIM_EXPORT CUresult cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jit,
+				       void **jit_values, unsigned int njit,
+				       CUlibraryOption *options, void **values, unsigned int n)
 {
 	enum ptx_reason why = PTX_REASON_UNSEEN;
 	struct ptx_transformed *t;
@@ -236,18 +240,18 @@ SHIM_EXPORT CUresult cuLibraryLoadData(CUlibrary *library, const void *code,
 	own = own_values(jit_values, njit, t);
 	shim_barrier_enter(0);
 	do
-		rc = compiled(library, t, REAL(cuLibraryLoadData)(library, first_choice(t, code), jit, jit_values, njit,
-								  options, values, n));
+		rc = compiled(library, t,
+			      REAL(cuLibraryLoadData)(library, first_choice(t, code), jit,
+						      jit_values, njit, options, values, n));
 	while (rc != CUDA_SUCCESS && fall_back(&t, &why, rc, &own));
 	shim_barrier_leave(0);
 	free(own.first);
 	return loaded(rc, rc == CUDA_SUCCESS ? *library : NULL, t, why, charged, NULL);
 }
 
-SHIM_EXPORT CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *path,
-					   CUjit_option *jit, void **jit_values,
-					   unsigned int njit, CUlibraryOption *options,
-					   void **values, unsigned int n)
+SHIM_EXPORT CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *path, CUjit_option *jit,
+					   void **jit_values, unsigned int njit,
+					   CUlibraryOption *options, void **values, unsigned int n)
 {
 	enum ptx_reason why = PTX_REASON_UNSEEN;
 	struct ptx_transformed *t;
@@ -261,8 +265,9 @@ SHIM_EXPORT CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *path,
 	shim_barrier_enter(0);
 	do
 		rc = t && t->text ?
-			     compiled(library, t, REAL(cuLibraryLoadData)(library, t->text, jit, jit_values, njit,
-									  options, values, n)) :
+			     compiled(library, t,
+				      REAL(cuLibraryLoadData)(library, t->text, jit, jit_values,
+							      njit, options, values, n)) :
 			     REAL(cuLibraryLoadFromFile)(library, path, jit, jit_values, njit,
 							 options, values, n);
 	while (rc != CUDA_SUCCESS && fall_back(&t, &why, rc, &own));
@@ -322,10 +327,12 @@ SHIM_EXPORT CUresult cuKernelGetFunction(CUfunction *f, CUkernel kernel)
 	return rc;
 }
 
-/* What is set on a kernel holds for its variant as well: the variant that it is still to be set on, or NULL. */
+/* What is set on a kernel holds for its variant as well: the variant that it is still to be set on,
+ * or NULL. */
 static CUfunction to_set(const void *kernel, CUresult rc)
 {
-	const struct shim_kernel *k = rc == CUDA_SUCCESS && shim_session() ? shim_kernel_find(kernel) : NULL;
+	const struct shim_kernel *k =
+		rc == CUDA_SUCCESS && shim_session() ? shim_kernel_find(kernel) : NULL;
 
 	return k ? k->variant : NULL;
 }

@@ -28,9 +28,8 @@ CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode);
 CUresult cuStreamBeginCapture_v2_ptsz(CUstream stream, CUstreamCaptureMode mode);
 CUresult cuStreamBeginCaptureToGraph(CUstream stream, CUgraph graph, const CUgraphNode *nodes,
 				     const void *edges, size_t n, CUstreamCaptureMode mode);
-CUresult cuStreamBeginCaptureToGraph_ptsz(CUstream stream, CUgraph graph,
-					  const CUgraphNode *nodes, const void *edges, size_t n,
-					  CUstreamCaptureMode mode);
+CUresult cuStreamBeginCaptureToGraph_ptsz(CUstream stream, CUgraph graph, const CUgraphNode *nodes,
+					  const void *edges, size_t n, CUstreamCaptureMode mode);
 CUresult cuGraphLaunch(CUgraphExec graph, CUstream stream);
 CUresult cuGraphLaunch_ptsz(CUgraphExec graph, CUstream stream);
 CUresult cuLaunch(CUfunction f);
@@ -44,7 +43,8 @@ typedef struct {
 	CUstream hStream;
 	void **kernelParams;
 } CUDA_LAUNCH_PARAMS;
-CUresult cuLaunchCooperativeKernelMultiDevice(CUDA_LAUNCH_PARAMS *list, unsigned int n, unsigned int flags);
+CUresult cuLaunchCooperativeKernelMultiDevice(CUDA_LAUNCH_PARAMS *list, unsigned int n,
+					      unsigned int flags);
 CUresult cuMemAllocFromPoolAsync(CUdeviceptr *ptr, size_t bytes, CUmemoryPool pool,
 				 CUstream stream);
 CUresult cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *ptr, size_t bytes, CUmemoryPool pool,
@@ -65,8 +65,8 @@ CUresult cuMemSetMemPool(CUmemLocation *location, CUmemAllocationType type, CUme
 CUresult cuMipmappedArrayCreate(CUmipmappedArray *array, const CUDA_ARRAY3D_DESCRIPTOR *desc,
 				unsigned int levels);
 CUresult cuMipmappedArrayDestroy(CUmipmappedArray array);
-CUresult cuGraphInstantiate_v2(CUgraphExec *exec, CUgraph graph, CUgraphNode *error_node,
-			       char *log, size_t size);
+CUresult cuGraphInstantiate_v2(CUgraphExec *exec, CUgraph graph, CUgraphNode *error_node, char *log,
+			       size_t size);
 CUresult cuGraphMemAllocNodeGetParams(CUgraphNode node, void *params);
 CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode node, CUgraph *graph);
 CUresult cuGraphExecChildGraphNodeSetParams(CUgraphExec exec, CUgraphNode node, CUgraph graph);
@@ -79,12 +79,14 @@ struct shim_node_params {
 		CUgraph graph;
 	} is;
 };
-CUresult cuGraphExecNodeSetParams(CUgraphExec exec, CUgraphNode node, struct shim_node_params *params);
+CUresult cuGraphExecNodeSetParams(CUgraphExec exec, CUgraphNode node,
+				  struct shim_node_params *params);
 CUresult cuGraphNodeSetEnabled(CUgraphExec exec, CUgraphNode node, unsigned int is);
 
-CUresult cuGraphAddNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps, size_t n, struct shim_node_params *params);
-CUresult cuGraphAddNode_v2(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps, const void *edges, size_t n,
-			   struct shim_node_params *params);
+CUresult cuGraphAddNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps, size_t n,
+			struct shim_node_params *params);
+CUresult cuGraphAddNode_v2(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps,
+			   const void *edges, size_t n, struct shim_node_params *params);
 CUresult cuGraphNodeSetParams(CUgraphNode node, struct shim_node_params *params);
 CUresult cuLibraryGetUnifiedFunction(void **f, CUlibrary library, const char *symbol);
 CUresult cuOccupancyMaxActiveClusters(int *clusters, CUfunction f, const CUlaunchConfig *config);
@@ -110,7 +112,7 @@ CUresult cuDestroyExternalMemory(CUexternalMemory memory);
 CUresult cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CUdevice dev);
 CUresult cuModuleLoadFatBinary(CUmodule *module, const void *fatbin);
 CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *path, CUjit_option *jit,
-			       void **jit_values, unsigned int njit,
-			       CUlibraryOption *options, void **values, unsigned int n);
+			       void **jit_values, unsigned int njit, CUlibraryOption *options,
+			       void **values, unsigned int n);
 
 #endif

@@ -17,17 +17,18 @@ static struct shim_section *first, **end = &first; /* under lock */
 static unsigned int waiting;                       /* under lock */
 
 /*
- * Mostly one thread launches, ever: the owner, which is the first one that does.  Its critical section
- * is here and nowhere else, and comes and goes with a plain store, since a locked
- * operation is a tenth of what a launch may cost, and more where it has to wait for what the program has written before.
+ * Mostly one thread launches, ever: the owner, which is the first one that does.  Its critical
+ * section is here and nowhere else, and comes and goes with a plain store, since a locked operation
+ * is a tenth of what a launch may cost, and more where it has to wait for what the program has
+ * written before.
  *
  * As soon as another thread launches there is no owner any more, for good.  That thread, with
  * the lock, says so, has every thread of the process pass a barrier (membarrier(2)), and looks
  * here then; the owner stores here and looks whether it still is the owner then.  The
- * barrier stands between the owner's two, wherever it is: either the owner sees that it is the owner no more,
- * and takes the lock, or the other thread sees the critical section and puts it into the list, in
- * front of everybody.  One that was found here stays valid, since its thread cannot leave
- * without the lock; and nobody waits for more than in_the_way() says.
+ * barrier stands between the owner's two, wherever it is: either the owner sees that it is the
+ * owner no more, and takes the lock, or the other thread sees the critical section and puts it into
+ * the list, in front of everybody.  One that was found here stays valid, since its thread cannot
+ * leave without the lock; and nobody waits for more than in_the_way() says.
  *
  * A thread that has got the number of an owner which has ended is the owner in its place: that
  * one is in no critical section any more.
@@ -121,8 +122,8 @@ static void have_all_pass(void)
 }
 
 /*
- * With the lock, and `sole` says so: who sees that there is no owner must not overtake what the owner was doing.
- * p comes after that, though it may be the owner's.
+ * With the lock, and `sole` says so: who sees that there is no owner must not overtake what the
+ * owner was doing. p comes after that, though it may be the owner's.
  */
 static void end_ownership(const struct shim_section *p)
 {
@@ -137,7 +138,8 @@ static void end_ownership(const struct shim_section *p)
 		append(its);
 }
 
-/* Behind everybody who is in critical section; it may have been put there already, as the owner's. */
+/* Behind everybody who is in critical section; it may have been put there already, as the owner's.
+ */
 static void enter_list(struct shim_section *p)
 {
 	struct shim_section *before;

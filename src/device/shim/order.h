@@ -29,13 +29,18 @@
 struct shim_section {
 	const struct shim_context *ctx;
 	CUstream stream;
-	enum { SHIM_LANE_OWN, SHIM_LANE_BLOCKING, SHIM_LANE_DEFAULT } lane; /* how it meets the legacy default stream */
+	enum {
+		SHIM_LANE_OWN,
+		SHIM_LANE_BLOCKING,
+		SHIM_LANE_DEFAULT
+	} lane; /* how it meets the legacy default stream */
 	int blocks;
 	struct shim_owned *own;    /* it is the owner's (order.c); NULL: it is not */
 	struct shim_section *next; /* came later */
 };
 
-/* Is the stream the legacy default one, or does it synchronise with it?  Asks the driver about a created one. */
+/* Is the stream the legacy default one, or does it synchronise with it?  Asks the driver about a
+ * created one. */
 int shim_stream_is_legacy(CUstream stream);
 
 /* order.c says what they are and who may move them. */
@@ -52,12 +57,14 @@ static SHIM_INLINE int shim_is_default(CUstream stream)
 	return stream == NULL || stream == CU_STREAM_LEGACY;
 }
 
-/* The owner's own store, and whether it still is the owner: the compiler leaves them in that order, and the barrier the CPU. */
+/* The owner's own store, and whether it still is the owner: the compiler leaves them in that order,
+ * and the barrier the CPU. */
 static SHIM_INLINE int shim_order_own(struct shim_section *p, struct shim_owned *own)
 {
 	atomic_store_explicit(&own->section, p, memory_order_release);
 	atomic_signal_fence(memory_order_seq_cst);
-	return atomic_load_explicit(&shim_launch_thread, memory_order_relaxed) != SHIM_THREAD_SHARED;
+	return atomic_load_explicit(&shim_launch_thread, memory_order_relaxed) !=
+	       SHIM_THREAD_SHARED;
 }
 
 /* One within another, as in a profiler's callback: both must be found then. */
@@ -70,11 +77,12 @@ static SHIM_INLINE int shim_order_enter_owned(struct shim_section *p, struct shi
 }
 
 /*
- * Of the owner, for what holds nothing while no default stream has held anything: shim_order_enter() where
- * it is over with one look, or 0: shim_order_enter_late() is to be called.
+ * Of the owner, for what holds nothing while no default stream has held anything:
+ * shim_order_enter() where it is over with one look, or 0: shim_order_enter_late() is to be called.
  */
-static SHIM_INLINE int shim_order_enter_alone(struct shim_section *p, const struct shim_context *ctx, CUstream stream,
-						 struct shim_owned *own)
+static SHIM_INLINE int shim_order_enter_alone(struct shim_section *p,
+					      const struct shim_context *ctx, CUstream stream,
+					      struct shim_owned *own)
 {
 	p->ctx = ctx;
 	p->stream = stream;
@@ -88,8 +96,8 @@ static SHIM_INLINE int shim_order_enter_alone(struct shim_section *p, const stru
  * Wait until nothing that came before is in the way.  holds: a variant and its
  * wait are to be enqueued, and `legacy` is shim_stream_is_legacy().
  */
-static inline void shim_order_enter(struct shim_section *p, const struct shim_context *ctx, CUstream stream,
-				    int blocks, int legacy)
+static inline void shim_order_enter(struct shim_section *p, const struct shim_context *ctx,
+				    CUstream stream, int blocks, int legacy)
 {
 	struct shim_owned *own = shim_owned_here();
 	struct shim_section *nobody = NULL;
@@ -105,18 +113,20 @@ static inline void shim_order_enter(struct shim_section *p, const struct shim_co
 			shim_say_uncommon(SHIM_UNCOMMON_DEFAULT_BLOCKED);
 	} else {
 		/*
-		 * Which streams synchronise with the default one is a question to the driver for each launch, and of interest
-		 * once one is held there.  Until then all are taken for such: at worst one launch waits once for a stream that
-		 * it need not.
+		 * Which streams synchronise with the default one is a question to the driver for
+		 * each launch, and of interest once one is held there.  Until then all are taken
+		 * for such: at worst one launch waits once for a stream that it need not.
 		 */
 		if (!blocks)
-			legacy = !shim_is_uncommon(SHIM_UNCOMMON_DEFAULT_BLOCKED) || shim_stream_is_legacy(stream);
+			legacy = !shim_is_uncommon(SHIM_UNCOMMON_DEFAULT_BLOCKED) ||
+				 shim_stream_is_legacy(stream);
 		p->lane = legacy ? SHIM_LANE_BLOCKING : SHIM_LANE_OWN;
 	}
 	if (own)
 		in = shim_order_enter_owned(p, own);
 	else
-		in = atomic_load_explicit(&shim_launch_thread, memory_order_acquire) == SHIM_THREAD_SHARED &&
+		in = atomic_load_explicit(&shim_launch_thread, memory_order_acquire) ==
+			     SHIM_THREAD_SHARED &&
 		     atomic_compare_exchange_strong(&shim_order_sole, &nobody, p);
 	if (SHIM_RARELY(!in))
 		shim_order_enter_late(p);
@@ -136,8 +146,9 @@ static SHIM_INLINE void shim_order_leave(struct shim_section *p)
 }
 
 /*
- * Before the first launch, and again in a forked child: as long as one thread alone launches, its critical section
- * cost no locked operation.  Takes microseconds while the process has one thread, 15 ms later.
+ * Before the first launch, and again in a forked child: as long as one thread alone launches, its
+ * critical section cost no locked operation.  Takes microseconds while the process has one thread,
+ * 15 ms later.
  */
 void shim_order_begin(void);
 

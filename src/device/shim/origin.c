@@ -23,7 +23,8 @@ static int search_in(struct dl_phdr_info *object, size_t size, void *user)
 	for (int i = 0; i < object->dlpi_phnum; i++) {
 		const ElfW(Phdr) *p = &object->dlpi_phdr[i];
 
-		if (p->p_type != PT_LOAD || s->address - (object->dlpi_addr + p->p_vaddr) >= p->p_memsz)
+		if (p->p_type != PT_LOAD ||
+		    s->address - (object->dlpi_addr + p->p_vaddr) >= p->p_memsz)
 			continue;
 		s->place = s->objects ? SHIM_PLACE_LIBRARY : SHIM_PLACE_PROGRAM;
 		return 1;
@@ -44,7 +45,8 @@ enum ptx_reason shim_origin_reason(enum shim_place image, enum shim_place caller
 {
 	if (image == SHIM_PLACE_MEMORY)
 		image = caller;
-	/* A caller that lies in no file is not the program's own code either: some language's compiler has made it. */
+	/* A caller that lies in no file is not the program's own code either: some language's
+	 * compiler has made it. */
 	return image == SHIM_PLACE_PROGRAM ? PTX_REASON_NONE : PTX_REASON_LIBRARY;
 }
 
@@ -52,7 +54,8 @@ enum ptx_reason shim_origin(const void *image, const void *caller)
 {
 	enum shim_place place = image ? shim_place_of(image) : SHIM_PLACE_MEMORY;
 
-	return shim_origin_reason(place, place == SHIM_PLACE_MEMORY ? shim_place_of(caller) : place);
+	return shim_origin_reason(place,
+				  place == SHIM_PLACE_MEMORY ? shim_place_of(caller) : place);
 }
 
 int shim_is_large(const char *text, size_t len)
@@ -63,7 +66,8 @@ int shim_is_large(const char *text, size_t len)
 
 	if (len > SHIM_MODULE_PTX_MAX)
 		return 1;
-	while (kernels <= SHIM_MODULE_KERNELS_MAX && (at = memmem(at, (size_t)(end - at), entry, strlen(entry)))) {
+	while (kernels <= SHIM_MODULE_KERNELS_MAX &&
+	       (at = memmem(at, (size_t)(end - at), entry, strlen(entry)))) {
 		at += strlen(entry);
 		kernels += at < end && isspace((unsigned char)*at);
 	}

@@ -7,12 +7,13 @@
 #include "device/shim/pool.h"
 
 /*
- * If the program waits for itself, it may do so again and again: each time half as long, until a wait was not in
- * vain.
+ * If the program waits for itself, it may do so again and again: each time half as long, until a
+ * wait was not in vain.
  */
 #define PATIENCE_NS (2 * GS_NS_PER_S)
 #define PATIENCE_HALVES 10
-/* While the time slice is another client's, what is evicted does not end: that time counts so many times less. */
+/* While the time slice is another client's, what is evicted does not end: that time counts so many
+ * times less. */
 #define AWAY_TIMES 16
 
 int shim_patience_ends(struct shim_patience *p, const struct shim_session *s)

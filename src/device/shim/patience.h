@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * How long a call waits for held kernels, which may wait themselves for what the program does after it.
+ * How long a call waits for held kernels, which may wait themselves for what the program does after
+ * it.
  *
- * Without us the call would have gone on.  So after some time what is held is not evicted any more: it stays on the GPU until it
- * ends, what is away comes back first, and the call goes on all the same; what may go wrong then may without us, too.
+ * Without us the call would have gone on.  So after some time what is held is not evicted any more:
+ * it stays on the GPU until it ends, what is away comes back first, and the call goes on all the
+ * same; what may go wrong then may without us, too.
  */
 #ifndef GPUSHARE_SHIM_PATIENCE_H
 #define GPUSHARE_SHIM_PATIENCE_H

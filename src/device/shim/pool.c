@@ -10,7 +10,8 @@
 #include "device/shim/untracked.h"
 
 #define FULL_POOL_NAP_NS 20000
-/* A kernel says that it is over from its last block; the event behind it follows within microseconds. */
+/* A kernel says that it is over from its last block; the event behind it follows within
+ * microseconds. */
 #define EVENT_LATE_NS (10 * GS_NS_PER_MS)
 
 static struct shim_launch pool[GS_PAGE_SLOTS];
@@ -29,8 +30,8 @@ struct shim_launch *shim_launch_at(uint32_t index)
 
 CUdeviceptr shim_launch_slot(const struct shim_launch *l, size_t offset)
 {
-	return l->ctx->page + offsetof(struct gs_page, slot) +
-	       l->index * sizeof(struct gs_slot) + offset;
+	return l->ctx->page + offsetof(struct gs_page, slot) + l->index * sizeof(struct gs_slot) +
+	       offset;
 }
 
 CUdeviceptr shim_launch_ctl(const struct shim_launch *l, size_t offset)
@@ -61,7 +62,8 @@ static void learn_time(struct shim_launch *l, uint64_t ns)
 	uint32_t beside = l->beside ? l->beside : gs_page_load(page->beside);
 	uint64_t was;
 
-	was = shim_time_learn(l->time, (uint64_t)((double)ns * 1e3 / (double)l->tasks), l->sampled, shared, beside);
+	was = shim_time_learn(l->time, (uint64_t)((double)ns * 1e3 / (double)l->tasks), l->sampled,
+			      shared, beside);
 	if (was)
 		shim_untracked_longer(was, l->time->tpt_ps);
 	if (l->time->tpt_ps)
@@ -144,7 +146,8 @@ int shim_launch_is_alone(const struct shim_launch *l)
 	uint32_t slots = gs_page_slots(page);
 
 	for (uint32_t i = 0; i < slots; i++)
-		if (i != l->index && atomic_load_explicit(&pool[i].taken, memory_order_relaxed) != SHIM_FREE &&
+		if (i != l->index &&
+		    atomic_load_explicit(&pool[i].taken, memory_order_relaxed) != SHIM_FREE &&
 		    gs_page_load(page->slot[i].state) != GS_K_DONE)
 			return 0;
 	return 1;
@@ -160,12 +163,14 @@ void shim_launch_queue(struct shim_launch *l, CUstream stream, uint64_t ns, int 
 		atomic_fetch_add(&queued_unknown, 1);
 }
 
-/* From any state, against a daemon that may write as well.  What no edge leads away from, a wild kernel has written. */
+/* From any state, against a daemon that may write as well.  What no edge leads away from, a wild
+ * kernel has written. */
 static void to_prep(struct gs_slot *slot)
 {
 	static const uint32_t next[GS_K_COUNT] = {
-		[GS_K_PREP] = GS_K_PREP,     [GS_K_READY] = GS_K_PREP,    [GS_K_TORUN] = GS_K_RUNNING,
-		[GS_K_RUNNING] = GS_K_PREP, [GS_K_TOEVICT] = GS_K_READY, [GS_K_DONE] = GS_K_PREP,
+		[GS_K_PREP] = GS_K_PREP,     [GS_K_READY] = GS_K_PREP,
+		[GS_K_TORUN] = GS_K_RUNNING, [GS_K_RUNNING] = GS_K_PREP,
+		[GS_K_TOEVICT] = GS_K_READY, [GS_K_DONE] = GS_K_PREP,
 	};
 	uint32_t state;
 
@@ -226,7 +231,8 @@ unsigned shim_launch_enqueued(struct shim_session *s)
 	unsigned n = 0;
 
 	for (uint32_t i = 0; i < slots; i++)
-		n += atomic_load_explicit(&pool[i].taken, memory_order_acquire) != SHIM_FREE && (pool[i].enqueued || pool[i].preenqueued);
+		n += atomic_load_explicit(&pool[i].taken, memory_order_acquire) != SHIM_FREE &&
+		     (pool[i].enqueued || pool[i].preenqueued);
 	return n;
 }
 
@@ -234,15 +240,16 @@ unsigned shim_launch_enqueued(struct shim_session *s)
 #define KEPT_NS GS_NS_PER_MS
 static _Atomic uint64_t kept_ns; /* when one was kept last */
 
-/* From here on the daemon waits for it, as for any that cannot leave; `leave_ns` is another thing of those. */
+/* From here on the daemon waits for it, as for any that cannot leave; `leave_ns` is another thing
+ * of those. */
 static void keep(struct gs_slot *slot)
 {
 	uint32_t flags = gs_page_load(slot->flags);
 
 	gs_page_store(slot->leave_ns, 0);
-	while (!atomic_compare_exchange_weak(&slot->flags, &flags,
-					     (flags & ~GS_SLOT_EVICTABLE) |
-						     (uint32_t)PTX_REASON_STREAMS << GS_SLOT_WHY_SHIFT))
+	while (!atomic_compare_exchange_weak(
+		&slot->flags, &flags,
+		(flags & ~GS_SLOT_EVICTABLE) | (uint32_t)PTX_REASON_STREAMS << GS_SLOT_WHY_SHIFT))
 		;
 	atomic_store(&kept_ns, gs_clock_ns());
 }
@@ -256,7 +263,8 @@ int shim_launch_keep_held(void)
 		struct gs_slot *slot = &page->slot[i];
 		uint32_t state;
 
-		if (atomic_load_explicit(&pool[i].taken, memory_order_acquire) != SHIM_OUT || !pool[i].evictable)
+		if (atomic_load_explicit(&pool[i].taken, memory_order_acquire) != SHIM_OUT ||
+		    !pool[i].evictable)
 			continue;
 		held++;
 		if (gs_page_load(slot->flags) & GS_SLOT_EVICTABLE)
@@ -265,7 +273,8 @@ int shim_launch_keep_held(void)
 		are &= state == GS_K_DONE || (state == GS_K_RUNNING && pool[i].enqueued);
 	}
 	/* Fewer than there are: one is about to begin. */
-	return are && held >= atomic_load(&shim_held[0]) && gs_clock_ns() - atomic_load(&kept_ns) > KEPT_NS;
+	return are && held >= atomic_load(&shim_held[0]) &&
+	       gs_clock_ns() - atomic_load(&kept_ns) > KEPT_NS;
 }
 
 void shim_launch_init(struct gs_page *of)

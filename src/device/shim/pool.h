@@ -10,40 +10,44 @@
 #include "device/shim/context.h"
 #include "device/shim/kernels.h"
 
-/* A futex wake takes 13 us, and 268 for one in a hundred (facts/h200.md): a short wait for the time slice is spent awake. */
+/* A futex wake takes 13 us, and 268 for one in a hundred (facts/h200.md): a short wait for the time
+ * slice is spent awake. */
 #define SHIM_GRANT_SPIN_NS (200ull * 1000)
 
 struct shim_launch {
-	_Atomic int taken;            /* enum below */
-	uint32_t index;               /* of the slot */
+	_Atomic int taken; /* enum below */
+	uint32_t index;    /* of the slot */
 	struct gs_slot *slot;
 	struct shim_context *ctx;
 	struct shim_kernel *kernel;
-	struct shim_time *time;       /* of its blocks' shape */
+	struct shim_time *time; /* of its blocks' shape */
 	unsigned int block[3], shared, workers;
-	unsigned char *params;        /* the kernel's parameter block, ctl pointer included */
+	unsigned char *params; /* the kernel's parameter block, ctl pointer included */
 	size_t params_len, params_room;
 	uint64_t nt, tasks; /* as the request has them */
-	CUstream stream;              /* evictable: the one that holds it, for suspend.c alone */
+	CUstream stream;    /* evictable: the one that holds it, for suspend.c alone */
 	uint8_t evictable, legacy, sampled; /* enum shim_timed */
-	uint8_t proxy;                /* evictable: its worker 0 sees TOEVICT by itself (ctl.h) */
-	_Atomic uint8_t preenqueued;        /* it has waited in its stream for its time slice (preenqueued.h), or does */
-	uint8_t beside;               /* enum gs_beside, as it went out */
-	uint8_t in_barrier;                /* it goes out behind the closed barrier: shim_request_grows() */
-	/* Not evictable: its part of what is queued, whether its time is not known, in which stream. */
+	uint8_t proxy;               /* evictable: its worker 0 sees TOEVICT by itself (ctl.h) */
+	_Atomic uint8_t preenqueued; /* it has waited in its stream for its time slice
+					(preenqueued.h), or does */
+	uint8_t beside;              /* enum gs_beside, as it went out */
+	uint8_t in_barrier; /* it goes out behind the closed barrier: shim_request_grows() */
+	/* Not evictable: its part of what is queued, whether its time is not known, in which
+	 * stream. */
 	_Atomic uint64_t queued_ns;
 	_Atomic uint8_t unknown;
 	_Atomic(CUstream) queued_in;
-	CUstreamBatchMemOpParams write[10]; /* evictable: words of the control block to write first */
+	CUstreamBatchMemOpParams
+		write[10]; /* evictable: words of the control block to write first */
 	unsigned int nwrite;
-	struct shim_stream *in;       /* its stream, until it is enqueued; or NULL (channels.h) */
-	_Atomic uint32_t branches;    /* of a graph: those that are counted (channels.h) */
-	_Atomic int enqueued;         /* the agent may relaunch it */
-	uint64_t signalled_ns;        /* agent: when it last sent the eviction signal; 0: not */
-	uint32_t signals;             /* agent: how often, before the kernel started */
-	uint64_t done_ns;             /* reclaiming: it was DONE then, but its events not ready; 0: not so */
-	int unsettled;                /* agent: a signal may be on its way, also from the slot's last launch */
-	uint64_t retry_ns;            /* agent: the driver refused a relaunch; not again before */
+	struct shim_stream *in;    /* its stream, until it is enqueued; or NULL (channels.h) */
+	_Atomic uint32_t branches; /* of a graph: those that are counted (channels.h) */
+	_Atomic int enqueued;      /* the agent may relaunch it */
+	uint64_t signalled_ns;     /* agent: when it last sent the eviction signal; 0: not */
+	uint32_t signals;          /* agent: how often, before the kernel started */
+	uint64_t done_ns;  /* reclaiming: it was DONE then, but its events not ready; 0: not so */
+	int unsettled;     /* agent: a signal may be on its way, also from the slot's last launch */
+	uint64_t retry_ns; /* agent: the driver refused a relaunch; not again before */
 	/*
 	 * Whose the events are.  Not a CUcontext: the driver gives the handle of a context that is
 	 * gone to another one, and crashes over an event of the first.
@@ -62,7 +66,8 @@ void shim_launch_init(struct gs_page *page);
 struct shim_launch *shim_launch_take(struct shim_session *s);
 /* Give it back unused (its slot goes to PREP by the client's edges of launch_state.def). */
 void shim_launch_drop(struct shim_launch *l);
-/* Its context has failed: nothing on the GPU will end it any more.  Its hold ends, it is dropped. */
+/* Its context has failed: nothing on the GPU will end it any more.  Its hold ends, it is dropped.
+ */
 void shim_launch_abandon(struct shim_launch *l);
 
 /* The launch of slot `index`. */
@@ -71,19 +76,22 @@ struct shim_launch *shim_launch_at(uint32_t index);
 /* Reclaim what is DONE, learn its time per block-task; how many launches are still out. */
 unsigned shim_launch_reap(struct shim_session *s);
 
-/* How many of them have been given to the driver, those that wait there for their turn among them. */
+/* How many of them have been given to the driver, those that wait there for their turn among them.
+ */
 unsigned shim_launch_enqueued(struct shim_session *s);
 
 /*
- * No held kernel out is evicted any more, if it has not been told to leave already.  1: each of them is
- * on the GPU or on its way there, and has not been evictable for so long that it would have been told.
+ * No held kernel out is evicted any more, if it has not been told to leave already.  1: each of
+ * them is on the GPU or on its way there, and has not been evictable for so long that it would have
+ * been told.
  */
 int shim_launch_keep_held(void);
 
 /* Is this the only launch that is out? */
 int shim_launch_is_alone(const struct shim_launch *l);
 
-/* Predicted time of the launches out that cannot be evicted, how many of them have none; and adding this one's. */
+/* Predicted time of the launches out that cannot be evicted, how many of them have none; and adding
+ * this one's. */
 uint64_t shim_launch_queued_ns(void);
 unsigned int shim_launch_queued_unknown(void);
 void shim_launch_queue(struct shim_launch *l, CUstream stream, uint64_t ns, int unknown);

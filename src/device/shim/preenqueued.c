@@ -9,20 +9,24 @@
 
 /* The wait is for a state of at least RUNNING, and none that comes before it is. */
 _Static_assert(GS_K_PREP < GS_K_RUNNING && GS_K_READY < GS_K_RUNNING && GS_K_TORUN < GS_K_RUNNING &&
-	       GS_K_TOEVICT > GS_K_RUNNING && GS_K_DONE > GS_K_RUNNING, "launch_state.def");
+		       GS_K_TOEVICT > GS_K_RUNNING && GS_K_DONE > GS_K_RUNNING,
+	       "launch_state.def");
 
-/* Not where a program may be told in the end that its launch is not to be: what is in a stream cannot be taken out. */
+/* Not where a program may be told in the end that its launch is not to be: what is in a stream
+ * cannot be taken out. */
 int shim_preenqueued_may(const struct shim_session *s, const struct shim_launch *l)
 {
-	return gs_page_load(s->page->preenqueue) && l->ctx->may_preenqueue && l->evictable && !l->in_barrier && s->absent != GS_ABSENT_FAIL;
+	return gs_page_load(s->page->preenqueue) && l->ctx->may_preenqueue && l->evictable &&
+	       !l->in_barrier && s->absent != GS_ABSENT_FAIL;
 }
 
 /* Pre-enqueued before the driver has it: whoever asks what is out must not miss it (channels.c). */
 int shim_preenqueued_wait(struct shim_launch *l, CUstream stream)
 {
 	l->preenqueued = 1;
-	if (REAL(cuStreamWaitValue32_v2)(stream, shim_launch_slot(l, offsetof(struct gs_slot, state)), GS_K_RUNNING,
-					 CU_STREAM_WAIT_VALUE_GEQ) == CUDA_SUCCESS)
+	if (REAL(cuStreamWaitValue32_v2)(stream,
+					 shim_launch_slot(l, offsetof(struct gs_slot, state)),
+					 GS_K_RUNNING, CU_STREAM_WAIT_VALUE_GEQ) == CUDA_SUCCESS)
 		return 1;
 	l->preenqueued = 0;
 	return 0;
@@ -39,7 +43,8 @@ static int has_gone(const struct gs_slot *slot)
 {
 	uint32_t state = gs_page_load(slot->state);
 
-	return state == GS_K_RUNNING || state == GS_K_TOEVICT || state == GS_K_DONE || gs_page_load(slot->started);
+	return state == GS_K_RUNNING || state == GS_K_TOEVICT || state == GS_K_DONE ||
+	       gs_page_load(slot->started);
 }
 
 static int let_go(const struct shim_session *s, struct gs_slot *slot)
@@ -49,7 +54,8 @@ static int let_go(const struct shim_session *s, struct gs_slot *slot)
 	if (gs_page_load(slot->state) != GS_K_TORUN && !ours)
 		return 0;
 	atomic_fetch_and(&slot->flags, ~GS_SLOT_PREENQUEUED);
-	return gs_slot_move(slot, GS_K_TORUN, GS_K_RUNNING) || (ours && gs_slot_move(slot, GS_K_READY, GS_K_RUNNING));
+	return gs_slot_move(slot, GS_K_TORUN, GS_K_RUNNING) ||
+	       (ours && gs_slot_move(slot, GS_K_READY, GS_K_RUNNING));
 }
 
 int shim_preenqueued_went(const struct shim_session *s, const struct shim_launch *l)

@@ -22,13 +22,19 @@
 /*
  * Which of them the program must go through: every function of ours, and what
  * must not enter the driver while a kernel is held, or not without being counted
- * (the barrier rule), which is only forwarded otherwise.  The CUDA runtime gets every function by its
- * address: without the second its synchronous copies met the evicted kernel in
- * the driver, and its relaunch waited for them for ever.
+ * (the barrier rule), which is only forwarded otherwise.  The CUDA runtime gets every function by
+ * its address: without the second its synchronous copies met the evicted kernel in the driver, and
+ * its relaunch waited for them for ever.
  */
 enum {
-	THROUGH_FORWARD_SAFE = 0, THROUGH_FORWARD_QUEUES = 1, THROUGH_FORWARD_WAIT = 1, THROUGH_FORWARD_LEGACY = 1,
-	THROUGH_WRAPPED_SAFE = 1, THROUGH_WRAPPED_QUEUES = 1, THROUGH_WRAPPED_WAIT = 1, THROUGH_WRAPPED_LEGACY = 1,
+	THROUGH_FORWARD_SAFE = 0,
+	THROUGH_FORWARD_QUEUES = 1,
+	THROUGH_FORWARD_WAIT = 1,
+	THROUGH_FORWARD_LEGACY = 1,
+	THROUGH_WRAPPED_SAFE = 1,
+	THROUGH_WRAPPED_QUEUES = 1,
+	THROUGH_WRAPPED_WAIT = 1,
+	THROUGH_WRAPPED_LEGACY = 1,
 };
 
 static const struct {
@@ -37,7 +43,8 @@ static const struct {
 	int through;
 	void (*symbol)(void);
 } entry[] = {
-#define ENTRY(name, kind, blocked) { #name, SHIM_FN_##name, THROUGH_##kind##_##blocked, shim_symbol_##name },
+#define ENTRY(name, kind, blocked) \
+	{ #name, SHIM_FN_##name, THROUGH_##kind##_##blocked, shim_symbol_##name },
 #include "device/shim/entries.def"
 #undef ENTRY
 };
@@ -58,13 +65,15 @@ static int is_listed(const void *driver)
 	return 0;
 }
 
-/* "cuMemAlloc" is the symbol of cuMemAlloc and cuMemAlloc_v2, "cuStreamQuery" of cuStreamQuery and cuStreamQuery_ptsz. */
+/* "cuMemAlloc" is the symbol of cuMemAlloc and cuMemAlloc_v2, "cuStreamQuery" of cuStreamQuery and
+ * cuStreamQuery_ptsz. */
 static int is_version_of(const char *entry_name, const char *symbol)
 {
 	size_t n = strlen(symbol);
 
 	return strncmp(entry_name, symbol, n) == 0 &&
-	       (!entry_name[n] || strncmp(entry_name + n, "_v", 2) == 0 || strncmp(entry_name + n, "_pt", 3) == 0);
+	       (!entry_name[n] || strncmp(entry_name + n, "_v", 2) == 0 ||
+		strncmp(entry_name + n, "_pt", 3) == 0);
 }
 
 /*
@@ -91,10 +100,12 @@ static _Atomic(void *) unlisted[SHIM_UNLISTED];
 
 void *shim_barrier_target(unsigned int n)
 {
-	return n < SHIM_FN_COUNT ? shim_real((enum shim_fn)n) : atomic_load(&unlisted[n - SHIM_FN_COUNT]);
+	return n < SHIM_FN_COUNT ? shim_real((enum shim_fn)n) :
+				   atomic_load(&unlisted[n - SHIM_FN_COUNT]);
 }
 
-/* Versions of a symbol are functions of their own; asked for again, one has the door that it had. */
+/* Versions of a symbol are functions of their own; asked for again, one has the door that it had.
+ */
 static void *entry_of(const char *symbol, void *driver)
 {
 	static atomic_flag said = ATOMIC_FLAG_INIT;
@@ -103,13 +114,17 @@ static void *entry_of(const char *symbol, void *driver)
 		void *known = NULL;
 
 		if (atomic_compare_exchange_strong(&unlisted[i], &known, driver))
-			shim_log("%s is not among the known entry points: it waits while a kernel is held", symbol);
+			shim_log(
+				"%s is not among the known entry points: it waits while a kernel is held",
+				symbol);
 		else if (known != driver)
 			continue;
 		return (void *)(uintptr_t)shim_unlisted_entry[i];
 	}
 	if (!atomic_flag_test_and_set(&said))
-		shim_log("%s and what is unknown beside it go to the driver, even while a kernel is held", symbol);
+		shim_log(
+			"%s and what is unknown beside it go to the driver, even while a kernel is held",
+			symbol);
 	return driver;
 }
 
@@ -129,15 +144,13 @@ static CUresult answer(CUresult rc, const char *symbol, void **pfn)
 }
 
 SHIM_EXPORT CUresult cuGetProcAddress_v2(const char *symbol, void **pfn, int version,
-					 cuuint64_t flags,
-					 CUdriverProcAddressQueryResult *status)
+					 cuuint64_t flags, CUdriverProcAddressQueryResult *status)
 {
 	return answer(REAL(cuGetProcAddress_v2)(symbol, pfn, version, flags, status), symbol, pfn);
 }
 
 #undef cuGetProcAddress
-SHIM_EXPORT CUresult cuGetProcAddress(const char *symbol, void **pfn, int version,
-				      cuuint64_t flags)
+SHIM_EXPORT CUresult cuGetProcAddress(const char *symbol, void **pfn, int version, cuuint64_t flags)
 {
 	return answer(REAL(cuGetProcAddress)(symbol, pfn, version, flags), symbol, pfn);
 }

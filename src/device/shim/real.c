@@ -70,8 +70,8 @@ static int is_ourselves(const char *path)
 	Dl_info info;
 
 	return dladdr((void *)(uintptr_t)shim_real, &info) && info.dli_fname &&
-	       stat(info.dli_fname, &a) == 0 && stat(path, &b) == 0 &&
-	       a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+	       stat(info.dli_fname, &a) == 0 && stat(path, &b) == 0 && a.st_dev == b.st_dev &&
+	       a.st_ino == b.st_ino;
 }
 
 /* NULL: not a driver, and why, if it is worth a word. */
@@ -99,13 +99,14 @@ static void *open_path(const char *path, int must_be_there, char why[WHY_MAX])
 
 static int is_managed(void)
 {
-	return getenv("GPUSHARE_SOCKET") || getenv("GPUSHARE_FORCE_EVICT_MS") || getenv("GPUSHARE_FORCE_EVICT_TASKS") ||
-	       getenv("GPUSHARE_FORCE_EVICT_SEED");
+	return getenv("GPUSHARE_SOCKET") || getenv("GPUSHARE_FORCE_EVICT_MS") ||
+	       getenv("GPUSHARE_FORCE_EVICT_TASKS") || getenv("GPUSHARE_FORCE_EVICT_SEED");
 }
 
 /*
- * What waits in lazy loading, and what does not, has been looked at with these drivers only (loading.h): with an older one
- * everything is loaded at once, as that never waits for a held kernel.  It reads this once, in cuInit.
+ * What waits in lazy loading, and what does not, has been looked at with these drivers only
+ * (loading.h): with an older one everything is loaded at once, as that never waits for a held
+ * kernel.  It reads this once, in cuInit.
  */
 static void load_eagerly(void)
 {
@@ -160,7 +161,8 @@ void *shim_real(enum shim_fn fn)
 		return p;
 	pthread_once(&opened, open_driver);
 	if (!driver)
-		return fn == SHIM_FN_cuDriverGetVersion ? (void *)(uintptr_t)no_version : (void *)(uintptr_t)no_driver;
+		return fn == SHIM_FN_cuDriverGetVersion ? (void *)(uintptr_t)no_version :
+							  (void *)(uintptr_t)no_driver;
 	p = dlsym(driver, names[fn]);
 	if (!p)
 		p = (void *)(uintptr_t)not_there;
@@ -169,8 +171,8 @@ void *shim_real(enum shim_fn fn)
 }
 
 /*
- * A line that cannot be written, to a pipe that nobody reads or a file that may not become longer, is not worth the program's
- * life: the signal for that comes to this thread, and is taken here.
+ * A line that cannot be written, to a pipe that nobody reads or a file that may not become longer,
+ * is not worth the program's life: the signal for that comes to this thread, and is taken here.
  */
 static void write_line(FILE *out, const char *fmt, va_list ap)
 {

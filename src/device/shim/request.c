@@ -20,8 +20,9 @@
  */
 #define SHORT_PS (300ull * 1000 * 1000)
 /*
- * While nobody else uses the GPU, what is over soon anyway goes out as the program wrote it; and while no other client has come to the GPU,
- * what adds little to the time that one that comes takes for its context (untracked.h).
+ * While nobody else uses the GPU, what is over soon anyway goes out as the program wrote it; and
+ * while no other client has come to the GPU, what adds little to the time that one that comes takes
+ * for its context (untracked.h).
  */
 #define SHORT_ALONE_PS (2000ull * 1000 * 1000)
 #define SHORT_ONLY_PS (SHIM_ALONE_NS * 1000)
@@ -44,7 +45,8 @@ int shim_request_is_short(const struct shim_session *s, const struct shim_reques
 		return ps && ps < SHORT_PS && !shim_force_counts(s);
 	if (shim_queue_is_short(s->page) || gs_page_load(s->page->shared))
 		most = SHORT_PS;
-	else if (gs_page_load(s->page->only) && !shim_channels_several()) /* in many streams many would be out (queue.c) */
+	else if (gs_page_load(s->page->only) &&
+		 !shim_channels_several()) /* in many streams many would be out (queue.c) */
 		most = SHORT_ONLY_PS;
 	return ps && ps < most;
 }
@@ -56,19 +58,22 @@ int shim_request_is_short(const struct shim_session *s, const struct shim_reques
 static uint32_t fitting(CUfunction f, uint32_t threads, const struct shim_request *r)
 {
 	int blocks = 0;
-	CUresult rc = REAL(cuOccupancyMaxActiveBlocksPerMultiprocessor)(&blocks, f, (int)threads, r->shared);
+	CUresult rc = REAL(cuOccupancyMaxActiveBlocksPerMultiprocessor)(&blocks, f, (int)threads,
+									r->shared);
 
 	return rc == CUDA_SUCCESS && blocks > 0 && blocks < KEPT ? (uint32_t)blocks : 0;
 }
 
 /* What an SM holds of the variant, or KEPT where that is too few; 0: not known. */
-static uint32_t variants_blocks(const struct shim_kernel *k, uint32_t threads, const struct shim_request *r)
+static uint32_t variants_blocks(const struct shim_kernel *k, uint32_t threads,
+				const struct shim_request *r)
 {
 	uint32_t variant = fitting(k->variant, threads, r), own = fitting(k->original, threads, r);
 
 	if (!ptx_variant_costs_blocks(own, variant))
 		return variant;
-	shim_log("kernel %s: of %u threads, %u blocks fit on an SM, but %u of its variant", k->name, threads, own, variant);
+	shim_log("kernel %s: of %u threads, %u blocks fit on an SM, but %u of its variant", k->name,
+		 threads, own, variant);
 	return KEPT;
 }
 
@@ -121,7 +126,8 @@ static int pack_params(struct shim_launch *l, const struct shim_request *r)
 				n = *(const size_t *)e[1];
 		}
 		/* One that is too short the driver refuses. */
-		if (!from || (k->nparam && n < k->param_offset[k->nparam - 1] + k->param_size[k->nparam - 1]))
+		if (!from || (k->nparam &&
+			      n < k->param_offset[k->nparam - 1] + k->param_size[k->nparam - 1]))
 			return -1;
 		memcpy(l->params, from, n < k->ctl_offset ? n : k->ctl_offset);
 	} else if (k->nparam) {
@@ -134,7 +140,8 @@ static int pack_params(struct shim_launch *l, const struct shim_request *r)
 uint32_t shim_request_aim_ns(const struct shim_session *s)
 {
 	return gs_page_load(s->page->contended) || gs_page_load(s->page->shared) ?
-		       SHIM_CHUNK_CONTENDED_NS : SHIM_CHUNK_AIM_NS;
+		       SHIM_CHUNK_CONTENDED_NS :
+		       SHIM_CHUNK_AIM_NS;
 }
 
 /*
@@ -155,7 +162,8 @@ static unsigned int ctl_writes(const struct shim_session *s, struct shim_launch 
 			image->field = (v); \
 			memset(&op[n], 0, sizeof(op[n])); \
 			op[n].writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_##bits; \
-			op[n].writeValue.address = shim_launch_ctl(l, offsetof(struct gs_ctl, field)); \
+			op[n].writeValue.address = \
+				shim_launch_ctl(l, offsetof(struct gs_ctl, field)); \
 			op[n].writeValue.value64 = (v); \
 			n++; \
 		} \
@@ -188,7 +196,8 @@ void shim_request_grown(struct shim_context *c, const struct shim_kernel *k, int
 {
 	uint32_t has = c->local_bytes;
 
-	while (has < k->local_bytes[local_bytes] && !atomic_compare_exchange_weak(&c->local_bytes, &has, k->local_bytes[local_bytes]))
+	while (has < k->local_bytes[local_bytes] &&
+	       !atomic_compare_exchange_weak(&c->local_bytes, &has, k->local_bytes[local_bytes]))
 		;
 }
 
@@ -204,7 +213,8 @@ void shim_request_forget(struct shim_launch *l)
 	__atomic_store_n(&image->limit, 0, __ATOMIC_RELEASE);
 }
 
-/* The per-thread default streams of two threads are two streams under one name; no stream's address is odd. */
+/* The per-thread default streams of two threads are two streams under one name; no stream's address
+ * is odd. */
 static CUstream own_name(CUstream stream)
 {
 	static _Atomic uintptr_t threads = 2;
@@ -217,7 +227,8 @@ static CUstream own_name(CUstream stream)
 	return (CUstream)mine;
 }
 
-/* What the variant is not known to honour.  A list that is said to be there and is not, the driver refuses. */
+/* What the variant is not known to honour.  A list that is said to be there and is not, the driver
+ * refuses. */
 static enum ptx_reason attribute_reason(const CUlaunchConfig *config)
 {
 	for (unsigned int i = 0; config->attrs && i < config->numAttrs; i++) {
@@ -257,13 +268,15 @@ static enum ptx_reason stays(const struct shim_kernel *k, const struct shim_requ
 	return PTX_REASON_NONE;
 }
 
-/* The driver's bounds, on every GPU since compute capability 3.0 (CUDA C++ Programming Guide): the variant's own grid is small. */
+/* The driver's bounds, on every GPU since compute capability 3.0 (CUDA C++ Programming Guide): the
+ * variant's own grid is small. */
 static int is_grid(const unsigned int grid[3])
 {
 	return grid[0] <= 0x7fffffff && grid[1] <= 0xffff && grid[2] <= 0xffff;
 }
 
-enum ptx_reason shim_request_block(struct shim_session *s, struct shim_launch *l, const struct shim_request *r)
+enum ptx_reason shim_request_block(struct shim_session *s, struct shim_launch *l,
+				   const struct shim_request *r)
 {
 	struct shim_kernel *k = l->kernel;
 	enum ptx_reason why = stays(k, r);
@@ -310,4 +323,3 @@ uint64_t shim_request_leave_ns(const struct shim_launch *l)
 		return 0;
 	return (task_ns > claim_ns ? task_ns : claim_ns) + SIGNAL_NS;
 }
-

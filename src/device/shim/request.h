@@ -11,16 +11,17 @@
 struct shim_request {
 	CUfunction f;
 	unsigned int grid[3], block[3], shared;
-	CUstream stream;         /* explicit: never the ambiguous 0 of a _ptsz call */
+	CUstream stream; /* explicit: never the ambiguous 0 of a _ptsz call */
 	void **params, **extra;
 	const CUlaunchConfig *config; /* cuLaunchKernelEx: with attributes */
 	CUgraphExec graph;
 	int cooperative;
-	/* Of another call than those that take all of the above: it makes that call; and what it needs for that. */
+	/* Of another call than those that take all of the above: it makes that call; and what it
+	 * needs for that. */
 	CUresult (*as_written)(const struct shim_request *r);
 	const void *own;
-	struct shim_time *time;  /* the kernel's, in such blocks */
-	uint64_t tasks;          /* block-tasks; at least as many as there are SMs: fewer take as long */
+	struct shim_time *time; /* the kernel's, in such blocks */
+	uint64_t tasks; /* block-tasks; at least as many as there are SMs: fewer take as long */
 };
 
 /* A launch by the program, whatever it waits for; the driver's answer (launch.c). */
@@ -38,14 +39,17 @@ int shim_request_is_short(const struct shim_session *s, const struct shim_reques
  * and the slot says why, for the kernel's report.  l->gated: the barrier is closed
  * for it, which the caller opens.
  */
-enum ptx_reason shim_request_block(struct shim_session *s, struct shim_launch *l, const struct shim_request *r);
+enum ptx_reason shim_request_block(struct shim_session *s, struct shim_launch *l,
+				   const struct shim_request *r);
 
 /*
- * Would the kernel (variant: its transformed one) make the context's local memory grow, as far as is known?  A
- * launch that does waits in the driver, with the driver's lock, for what runs: behind a held kernel
- * that is for ever (facts/h200.md), so it passes the barrier (suspend.c) and goes out while nothing is held.
+ * Would the kernel (variant: its transformed one) make the context's local memory grow, as far as
+ * is known?  A launch that does waits in the driver, with the driver's lock, for what runs: behind
+ * a held kernel that is for ever (facts/h200.md), so it passes the barrier (suspend.c) and goes out
+ * while nothing is held.
  */
-static SHIM_INLINE int shim_request_grows(const struct shim_context *c, const struct shim_kernel *k, int variant)
+static SHIM_INLINE int shim_request_grows(const struct shim_context *c, const struct shim_kernel *k,
+					  int variant)
 {
 	return atomic_load_explicit(&k->local_bytes[variant], memory_order_relaxed) >
 	       atomic_load_explicit(&c->local_bytes, memory_order_relaxed);
@@ -54,7 +58,8 @@ static SHIM_INLINE int shim_request_grows(const struct shim_context *c, const st
 /* It has, by that frame (kernels.h). */
 void shim_request_grown(struct shim_context *c, const struct shim_kernel *k, int local_bytes);
 
-/* It did not go out, and its writes to the control block may not have been made: the next launch there repeats them. */
+/* It did not go out, and its writes to the control block may not have been made: the next launch
+ * there repeats them. */
 void shim_request_forget(struct shim_launch *l);
 
 /* How long a claim of block-tasks should take, ns: shorter where others may want the GPU. */

@@ -135,14 +135,17 @@ static uint32_t configured_absent(void)
 void shim_session_say_absent(const struct shim_session *s)
 {
 	if (s->absent == GS_ABSENT_WAIT)
-		shim_notice("gpushared is not there: this program waits until it answers (DaemonAbsent=wait)");
+		shim_notice(
+			"gpushared is not there: this program waits until it answers (DaemonAbsent=wait)");
 	else if (s->absent == GS_ABSENT_FAIL)
-		shim_notice("gpushared is not there: this program gets nothing of the GPU until it answers (DaemonAbsent=fail)");
+		shim_notice(
+			"gpushared is not there: this program gets nothing of the GPU until it answers (DaemonAbsent=fail)");
 	else
 		shim_notice("gpushared is not there: this program runs unmanaged until it answers");
 }
 
-/* Whoever was told to wait for memory may not begin without it, nor who is to wait for the daemon without that. */
+/* Whoever was told to wait for memory may not begin without it, nor who is to wait for the daemon
+ * without that. */
 static int greet_again(const struct shim_session *s, int tries)
 {
 	return tries < GREET_TRIES || s->absent == GS_ABSENT_WAIT || gs_client_waits(s->client);
@@ -229,7 +232,8 @@ struct shim_session *shim_session(void)
 	pthread_mutex_lock(&making);
 	s = atomic_load(&shim_session_made);
 	if (!s && !unmanaged) {
-		/* First: a session may wait for its daemon for long, and another thread may fork meanwhile. */
+		/* First: a session may wait for its daemon for long, and another thread may fork
+		 * meanwhile. */
 		if (!at_fork) {
 			at_fork = 1;
 			pthread_atfork(NULL, NULL, forget_in_child);

@@ -20,19 +20,20 @@ struct shim_force_plan {
 struct shim_session {
 	/* What launches read. */
 	_Alignas(SHIM_LINE) struct gs_page *page;
-	int alone;                  /* there is to be no daemon: the agent plays it (force.h) */
-	_Atomic int connected;      /* a daemon manages us */
-	_Atomic uint32_t absent;    /* enum gs_absent */
-	_Atomic uint32_t signal;    /* enum gs_signal */
-	int sent_away;            /* refused at first sight: no launches, no memory, no second try */
+	int alone;               /* there is to be no daemon: the agent plays it (force.h) */
+	_Atomic int connected;   /* a daemon manages us */
+	_Atomic uint32_t absent; /* enum gs_absent */
+	_Atomic uint32_t signal; /* enum gs_signal */
+	int sent_away;           /* refused at first sight: no launches, no memory, no second try */
 	struct gs_client *client;
 	struct shim_force_plan force; /* alone: it evicts by this */
 	/* What changes. */
-	_Alignas(SHIM_LINE) _Atomic uint64_t used; /* bytes of device memory that this process holds */
-	_Atomic uint64_t reservation; /* 0: not known */
+	_Alignas(SHIM_LINE) _Atomic uint64_t
+		used;                    /* bytes of device memory that this process holds */
+	_Atomic uint64_t reservation;    /* 0: not known */
 	_Atomic uint64_t context_memory; /* what a CUDA context is charged with */
-	_Atomic uint32_t kernels;   /* numbers given out */
-	int refused;                /* by the daemon that answered last */
+	_Atomic uint32_t kernels;        /* numbers given out */
+	int refused;                     /* by the daemon that answered last */
 	_Atomic int stopping;
 };
 
@@ -46,15 +47,16 @@ static inline struct shim_session *shim_session_peek(void)
 	return atomic_load_explicit(&shim_session_made, memory_order_acquire);
 }
 
-/* Nobody will give this program a turn again (DaemonAbsent=fail); the agent itself makes the next connection. */
+/* Nobody will give this program a turn again (DaemonAbsent=fail); the agent itself makes the next
+ * connection. */
 static inline int shim_session_forsaken(const struct shim_session *s)
 {
 	return !s->connected && s->absent == GS_ABSENT_FAIL;
 }
 
 /*
- * Has it been waited for in vain, since then (ns)?  The process ends and somebody, such as the agent, is in
- * the driver for good: its end waits for that a second at most.
+ * Has it been waited for in vain, since then (ns)?  The process ends and somebody, such as the
+ * agent, is in the driver for good: its end waits for that a second at most.
  */
 int shim_in_vain(uint64_t since_ns);
 

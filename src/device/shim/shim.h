@@ -31,8 +31,8 @@ enum shim_fn {
 
 /*
  * Of the words that every launch reads.  They lie together: of the driver's own part of a launch it
- * depends what is left of ours in the first caches, mostly nothing, and each line that is not there costs
- * more than many instructions.  What others write often is not for here.
+ * depends what is left of ours in the first caches, mostly nothing, and each line that is not there
+ * costs more than many instructions.  What others write often is not for here.
  */
 #define SHIM_HOT __attribute__((section("shim_hot"), visibility("hidden")))
 #define SHIM_LINE 64
@@ -42,7 +42,8 @@ enum shim_fn {
 /* Of what stands in every launch's way: it is long, but mostly little of it is gone through. */
 #define SHIM_INLINE inline __attribute__((always_inline))
 
-/* The calling thread: what pthread_self() gives, without a call (psABI x86-64: the thread pointer points at itself). */
+/* The calling thread: what pthread_self() gives, without a call (psABI x86-64: the thread pointer
+ * points at itself). */
 static inline uintptr_t shim_self(void)
 {
 	uintptr_t self;
@@ -52,13 +53,17 @@ static inline uintptr_t shim_self(void)
 }
 
 /*
- * What most programs never do and none undoes, and what launches then have to ask about; said before it is done.
+ * What most programs never do and none undoes, and what launches then have to ask about; said
+ * before it is done.
  */
 enum shim_uncommon {
-	SHIM_UNCOMMON_CAPTURED = 1,       /* a stream has been captured (capture.c) */
-	SHIM_UNCOMMON_CONTEXT = 2,         /* a thread's context has changed and no call that we see had done it (context.c) */
-	SHIM_UNCOMMON_DEFAULT_BLOCKED = 4,  /* a kernel has been held in a legacy default stream (order.c) */
-	SHIM_UNCOMMON_CROWDED = 8,        /* a kernel was to be held with more streams than may be busy then (channels.c) */
+	SHIM_UNCOMMON_CAPTURED = 1, /* a stream has been captured (capture.c) */
+	SHIM_UNCOMMON_CONTEXT = 2,  /* a thread's context has changed and no call that we see had
+				       done it (context.c) */
+	SHIM_UNCOMMON_DEFAULT_BLOCKED =
+		4,                 /* a kernel has been held in a legacy default stream (order.c) */
+	SHIM_UNCOMMON_CROWDED = 8, /* a kernel was to be held with more streams than may be busy
+				      then (channels.c) */
 };
 extern _Atomic uint32_t shim_uncommon SHIM_HOT;
 static inline uint32_t shim_is_uncommon(uint32_t what)
@@ -74,10 +79,10 @@ static inline int shim_say_uncommon(uint32_t what)
 /* ---- order.c: which threads launch ---- */
 
 /*
- * The one thread that has launched so far, by shim_self(); another value: there is none, or there are more
- * (order.c).  What only the owner writes it may write by plain stores, and nobody else writes it:
- * a thread that finds its own number here is the owner or was it a moment ago, and whoever has the number after
- * it began when it had ended.
+ * The one thread that has launched so far, by shim_self(); another value: there is none, or there
+ * are more (order.c).  What only the owner writes it may write by plain stores, and nobody else
+ * writes it: a thread that finds its own number here is the owner or was it a moment ago, and
+ * whoever has the number after it began when it had ended.
  */
 extern _Atomic uintptr_t shim_launch_thread SHIM_HOT;
 
@@ -91,14 +96,16 @@ struct shim_cached {
 struct shim_owned {
 	struct shim_cached cached;
 	_Atomic(struct shim_section *) section; /* order.c */
-	_Atomic uint64_t untracked;                  /* untracked.h */
+	_Atomic uint64_t untracked;             /* untracked.h */
 };
 extern struct shim_owned shim_owned __attribute__((visibility("hidden")));
 
 /* The calling thread's; NULL: it is not the owner. */
 static SHIM_INLINE struct shim_owned *shim_owned_here(void)
 {
-	return atomic_load_explicit(&shim_launch_thread, memory_order_acquire) == shim_self() ? &shim_owned : NULL;
+	return atomic_load_explicit(&shim_launch_thread, memory_order_acquire) == shim_self() ?
+		       &shim_owned :
+		       NULL;
 }
 
 /* ---- real.c: the driver below us ---- */
@@ -115,7 +122,8 @@ void *shim_real(enum shim_fn fn);
  * The same for what every launch calls, without a call once it has been found.
  * Not where the tests put themselves between (testsuite/unit/lock_watch.c).
  */
-extern void *shim_slot[SHIM_FN_COUNT]; /* per entry point, NULL before its first call; forward.S reads it, too */
+extern void *shim_slot[SHIM_FN_COUNT]; /* per entry point, NULL before its first call; forward.S
+					  reads it, too */
 static inline void *shim_real_at_once(enum shim_fn fn)
 {
 	void *p = __atomic_load_n(&shim_slot[fn], __ATOMIC_ACQUIRE);
@@ -128,13 +136,15 @@ static inline void *shim_real_at_once(enum shim_fn fn)
 #define REAL_AT_ONCE(name) ((__typeof__(&name))shim_real_at_once(SHIM_FN_##name))
 #endif
 
-/* Our symbol to hand out instead of the driver's function at `driver`: a wrapper, or what keeps the barrier rule; NULL: none. */
+/* Our symbol to hand out instead of the driver's function at `driver`: a wrapper, or what keeps the
+ * barrier rule; NULL: none. */
 void *shim_wrapper_of(const void *driver);
 
 /* "cuMemFree_v2" */
 const char *shim_name(enum shim_fn fn);
 
-/* So many bytes of zeros from the start of a pair of cache lines on, and the rest of the last pair.  NULL: no memory; else for free(). */
+/* So many bytes of zeros from the start of a pair of cache lines on, and the rest of the last pair.
+ * NULL: no memory; else for free(). */
 static inline void *shim_lines(size_t bytes)
 {
 	void *p = aligned_alloc(SHIM_PAIR, (bytes + SHIM_PAIR - 1) / SHIM_PAIR * SHIM_PAIR);
@@ -158,8 +168,8 @@ static inline int shim_capture_used(void)
 /* Is this one?  The driver is asked only if there can be a capture: most programs have none. */
 int shim_capturing(CUstream stream);
 /*
- * What we ask the driver between these two, of our own accord, ends no capture that this thread, or any thread, may be at:
- * its mode is relaxed.  The program's own calls are not for in there.
+ * What we ask the driver between these two, of our own accord, ends no capture that this thread, or
+ * any thread, may be at: its mode is relaxed.  The program's own calls are not for in there.
  */
 void shim_capture_relax(CUstreamCaptureMode *was);
 void shim_capture_restore(CUstreamCaptureMode was);
@@ -185,8 +195,8 @@ void shim_blocked_end(CUstream stream, int legacy);
 int shim_blocked_is_legacy(void);
 
 /*
- * A call that enqueues so many operations (operations.h), into the legacy default stream as far as is known:
- * waits while too many are behind a held kernel there.
+ * A call that enqueues so many operations (operations.h), into the legacy default stream as far as
+ * is known: waits while too many are behind a held kernel there.
  */
 void shim_blocked_behind(unsigned int operations);
 /* Kernels held: all; in the legacy default stream or one that synchronises with it. */
@@ -197,11 +207,13 @@ extern _Atomic uint32_t shim_held[2] SHIM_HOT;
  * such a call may begin a hold in between: nothing else is held then.
  */
 void shim_barrier_enter(int only_legacy);
-/* The same of all, around one that mostly does not block: goes on after some time (patience.h), and 0 says that it was in vain. */
+/* The same of all, around one that mostly does not block: goes on after some time (patience.h), and
+ * 0 says that it was in vain. */
 int shim_barrier_enter_patiently(void);
 void shim_barrier_leave(int only_legacy);
 
-/* In a forked child, which has none of its parent's kernels: nothing is held, nobody is in a call. */
+/* In a forked child, which has none of its parent's kernels: nothing is held, nobody is in a call.
+ */
 void shim_blocked_forked(void);
 
 #endif

@@ -22,7 +22,8 @@ SHIM_EXPORT CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned int f
 	return made(stream, REAL(cuStreamCreateWithPriority)(stream, flags, priority));
 }
 
-SHIM_EXPORT CUresult cuGreenCtxStreamCreate(CUstream *stream, CUgreenCtx ctx, unsigned int flags, int priority)
+SHIM_EXPORT CUresult cuGreenCtxStreamCreate(CUstream *stream, CUgreenCtx ctx, unsigned int flags,
+					    int priority)
 {
 	CUresult rc;
 

@@ -15,7 +15,8 @@
 /* One behind the other. */
 extern const char shim_unlisted_entry[SHIM_UNLISTED][SHIM_ENTRY_BYTES];
 
-/* What a gated call enters: the driver's function of an entry point, or from SHIM_FN_COUNT on that of a slot. */
+/* What a gated call enters: the driver's function of an entry point, or from SHIM_FN_COUNT on that
+ * of a slot. */
 void *shim_barrier_target(unsigned int n);
 #endif
 

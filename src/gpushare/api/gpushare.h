@@ -20,27 +20,29 @@ extern "C" {
 
 enum gpushare_result {
 	GPUSHARE_OK = 0,
-	GPUSHARE_NOT_MANAGED, /* this process has no shares of a GPU, or gpushared does not answer */
-	GPUSHARE_REFUSED,     /* only root may raise a priority above its job's; the job's is in force */
-	GPUSHARE_INVALID      /* no such priority; a region ended that was not begun; NULL */
+	GPUSHARE_NOT_MANAGED, /* this process has no shares of a GPU, or gpushared does not answer
+			       */
+	GPUSHARE_REFUSED, /* only root may raise a priority above its job's; the job's is in force
+			   */
+	GPUSHARE_INVALID  /* no such priority; a region ended that was not begun; NULL */
 };
 
 #define GPUSHARE_PRIORITY_MAX 1000
 
 /* What the process's job step has had so far.  Later versions may add fields at the end. */
 struct gpushare_report {
-	uint32_t size;           /* bytes of this struct: the caller's (gpushare_get_report sets it) */
+	uint32_t size; /* bytes of this struct: the caller's (gpushare_get_report sets it) */
 	uint32_t job_id, step_id;
-	uint32_t gpu;            /* index of the GPU on this node */
-	uint32_t shares;         /* of 100 */
-	uint32_t priority;       /* of this process's kernels now */
-	uint32_t job_priority;   /* the most that anybody but root can set */
+	uint32_t gpu;          /* index of the GPU on this node */
+	uint32_t shares;       /* of 100 */
+	uint32_t priority;     /* of this process's kernels now */
+	uint32_t job_priority; /* the most that anybody but root can set */
 	uint32_t pad;
 	uint64_t memory_reserved, memory_used; /* bytes of device memory */
 	uint64_t launches;
-	uint64_t preemptions;    /* kernels that left the GPU with work remaining */
-	uint64_t active_ns;      /* had the GPU */
-	uint64_t waiting_ns;     /* had work for the GPU, and another job had it */
+	uint64_t preemptions; /* kernels that left the GPU with work remaining */
+	uint64_t active_ns;   /* had the GPU */
+	uint64_t waiting_ns;  /* had work for the GPU, and another job had it */
 };
 
 /* The shim's symbol of that name, or NULL. */
@@ -57,7 +59,7 @@ static inline void *gpushare_symbol_(const char *name)
 
 #define GPUSHARE_CALL_(name, type, arguments) \
 	void *symbol = gpushare_symbol_(#name); \
-	int (*call) type; \
+	int(*call) type; \
 	if (!symbol) \
 		return GPUSHARE_NOT_MANAGED; \
 	memcpy(&call, &symbol, sizeof(call)); \

@@ -43,12 +43,13 @@ int gs_gpu_client_is_preenqueued(const struct gs_gpu_client *t)
 }
 
 /*
- * A launch that waits in its stream already goes by being RUNNING.  Its client says so once, and is asked
- * no more: when the slot is READY again it has been evicted, and nothing is behind any wait.
+ * A launch that waits in its stream already goes by being RUNNING.  Its client says so once, and is
+ * asked no more: when the slot is READY again it has been evicted, and nothing is behind any wait.
  */
 static unsigned let_go(struct gs_slot *slot)
 {
-	if (gs_page_load(slot->flags) & GS_SLOT_PREENQUEUED && atomic_fetch_and(&slot->flags, ~GS_SLOT_PREENQUEUED) & GS_SLOT_PREENQUEUED)
+	if (gs_page_load(slot->flags) & GS_SLOT_PREENQUEUED &&
+	    atomic_fetch_and(&slot->flags, ~GS_SLOT_PREENQUEUED) & GS_SLOT_PREENQUEUED)
 		return (unsigned)move(slot, GS_K_READY, GS_K_RUNNING);
 	return (unsigned)move(slot, GS_K_READY, GS_K_TORUN);
 }
@@ -91,7 +92,8 @@ static void add_leave(const struct gs_slot *slot, int told, uint64_t *leave_ns)
 		*leave_ns = ns;
 }
 
-unsigned gs_gpu_client_sweep(struct gs_gpu_client *t, uint64_t now, unsigned *evicted, uint64_t *leave_ns)
+unsigned gs_gpu_client_sweep(struct gs_gpu_client *t, uint64_t now, unsigned *evicted,
+			     uint64_t *leave_ns)
 {
 	struct gs_page *page = t->p.page;
 	/* Read after the time slice was taken: who began to use a slot before that is seen. */
@@ -117,7 +119,8 @@ unsigned gs_gpu_client_sweep(struct gs_gpu_client *t, uint64_t now, unsigned *ev
 			add_leave(slot, 0, leave_ns);
 			continue;
 		}
-		/* The order first, if it is not DONE by now: all that it is noted with is read while it is on its way. */
+		/* The order first, if it is not DONE by now: all that it is noted with is read
+		 * while it is on its way. */
 		if (move(slot, GS_K_RUNNING, GS_K_TOEVICT)) {
 			(*evicted)++;
 			gs_watch_evicting(&t->watch, page, i, now);
@@ -156,8 +159,9 @@ void gs_gpu_client_charge(struct gs_gpu_client *t, int has_gpu, uint64_t now)
 }
 
 /*
- * A launch tells the mean so far, and what it took itself once that has been measured.  It is kept for the event loop, which has the
- * table; what is in the place of another kernel's lesson that has not been fetched is told again by a later launch.
+ * A launch tells the mean so far, and what it took itself once that has been measured.  It is kept
+ * for the event loop, which has the table; what is in the place of another kernel's lesson that has
+ * not been fetched is told again by a later launch.
  */
 static uint64_t mixed(uint64_t old, uint64_t tpt_ps)
 {
@@ -176,7 +180,8 @@ static void learn(struct gs_gpu_client *t, const struct gs_slot_event *e)
 	lesson->times++;
 }
 
-static void book_launch(struct gs_gpu_client *t, struct gs_step_usage_kernel *k, const struct gs_slot_event *e)
+static void book_launch(struct gs_gpu_client *t, struct gs_step_usage_kernel *k,
+			const struct gs_slot_event *e)
 {
 	gs_step_usage_ran(t->p.usage, k, 0, 1, e->evictable);
 	if (!k)
@@ -236,18 +241,26 @@ static double kernel_ns(const struct gs_step_usage_kernel *k)
 	return k ? (double)(k->as_is_ns ? k->as_is_ns : k->alone_ns) : 0;
 }
 
-void gs_gpu_client_untracked(struct gs_gpu_client *t, const struct gs_untracked *untracked, size_t count, uint64_t now)
+void gs_gpu_client_untracked(struct gs_gpu_client *t, const struct gs_untracked *untracked,
+			     size_t count, uint64_t now)
 {
-	double all = 0, most = now > t->account.untracked_ns ? (double)(now - t->account.untracked_ns) : 0, part;
+	double all = 0,
+	       most = now > t->account.untracked_ns ? (double)(now - t->account.untracked_ns) : 0,
+	       part;
 
 	for (size_t i = 0; i < count; i++)
-		all += untracked[i].launches * kernel_ns(gs_step_usage_kernel(t->p.usage, t->p.kernels, untracked[i].kernel));
+		all += untracked[i].launches *
+		       kernel_ns(
+			       gs_step_usage_kernel(t->p.usage, t->p.kernels, untracked[i].kernel));
 	part = all > most ? most / all : 1;
 	t->account.untracked_ns = now;
 	for (size_t i = 0; i < count; i++) {
-		struct gs_step_usage_kernel *k = gs_step_usage_kernel(t->p.usage, t->p.kernels, untracked[i].kernel);
+		struct gs_step_usage_kernel *k =
+			gs_step_usage_kernel(t->p.usage, t->p.kernels, untracked[i].kernel);
 
-		gs_step_usage_ran(t->p.usage, k, (uint64_t)(untracked[i].launches * kernel_ns(k) * part), untracked[i].launches, 0);
+		gs_step_usage_ran(t->p.usage, k,
+				  (uint64_t)(untracked[i].launches * kernel_ns(k) * part),
+				  untracked[i].launches, 0);
 		if (k)
 			k->launches += untracked[i].launches;
 	}
@@ -273,7 +286,7 @@ static uint64_t untold(struct gs_gpu_client *t, uint64_t launches)
 }
 
 void gs_gpu_client_account(struct gs_gpu_client *t, const struct gs_poll *inspect, int has_gpu,
-		       uint64_t now)
+			   uint64_t now)
 {
 	uint64_t since = t->account.charged_ns;
 	struct gs_step_usage *usage = t->p.usage;

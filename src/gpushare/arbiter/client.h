@@ -16,19 +16,21 @@
 
 struct gs_traced;
 
-/* What the latest poll of its page has found, besides gs_gpu_client.ready to off_gpu; see gs_poll. */
+/* What the latest poll of its page has found, besides gs_gpu_client.ready to off_gpu; see gs_poll.
+ */
 struct gs_found {
 	uint32_t staying, staying_live, staying_out, put_back;
 	uint64_t staying_ns, requested_ns;
 	uint64_t out[(GS_PAGE_SLOTS + 63) / 64]; /* the slots of on_gpu and off_gpu */
-	uint32_t bad_state;    /* where gs_gpu_client.bad is not 0 */
+	uint32_t bad_state;                      /* where gs_gpu_client.bad is not 0 */
 };
 
 /* It has not left by the deadline. */
 struct gs_late {
-	uint64_t since_ns;     /* requested_ns of what was late the last time */
-	uint8_t untold;        /* and nobody has asked yet, see gs_gpu_client_overdue() */
-	uint8_t deaf;          /* nothing of it is there, but it did not hear by the deadline, nor has since */
+	uint64_t since_ns; /* requested_ns of what was late the last time */
+	uint8_t untold;    /* and nobody has asked yet, see gs_gpu_client_overdue() */
+	uint8_t deaf; /* nothing of it is there, but it did not hear by the deadline, nor has since
+		       */
 };
 
 /* What the scheduler was told of its task last. */
@@ -37,10 +39,11 @@ struct gs_task_told {
 };
 
 struct gs_account {
-	uint8_t busy;          /* a busy period is being accounted */
-	uint64_t charged_ns;   /* up to here */
-	uint64_t untracked_ns; /* up to here launches without a slot are booked */
-	uint64_t told_launches; /* booked as told (GS_MSG_UNTRACKED), beyond the watch's last number */
+	uint8_t busy;           /* a busy period is being accounted */
+	uint64_t charged_ns;    /* up to here */
+	uint64_t untracked_ns;  /* up to here launches without a slot are booked */
+	uint64_t told_launches; /* booked as told (GS_MSG_UNTRACKED), beyond the watch's last number
+				 */
 };
 
 struct gs_gpu_client {
@@ -48,26 +51,27 @@ struct gs_gpu_client {
 	struct gs_gpu_client_params p;
 	struct gs_gpu *gpu;
 	struct gs_watch watch;
-	uint32_t ready;        /* READY and TORUN slots at the last poll */
-	uint32_t live;         /* and RUNNING and TOEVICT */
-	uint32_t on_gpu;       /* of those, started */
-	uint32_t off_gpu;      /* and not started */
-	uint64_t longest_ns;   /* gs_poll */
+	uint32_t ready;      /* READY and TORUN slots at the last poll */
+	uint32_t live;       /* and RUNNING and TOEVICT */
+	uint32_t on_gpu;     /* of those, started */
+	uint32_t off_gpu;    /* and not started */
+	uint64_t longest_ns; /* gs_poll */
 	struct gs_found found;
 	struct gs_late late;
-	uint32_t bad;          /* the page holds what cannot be */
-	uint32_t requested;        /* the page's word when it was last heard */
-	uint8_t dirty;         /* look at it in the next turn */
-	uint8_t task;          /* the scheduler knows it */
-	uint8_t stopped;       /* its process does not run (SIGSTOP, the freezer) */
+	uint32_t bad;       /* the page holds what cannot be */
+	uint32_t requested; /* the page's word when it was last heard */
+	uint8_t dirty;      /* look at it in the next turn */
+	uint8_t task;       /* the scheduler knows it */
+	uint8_t stopped;    /* its process does not run (SIGSTOP, the freezer) */
 	struct gs_task_told told;
 	struct gs_account account;
 	/* For polling.c: */
-	uint64_t ended_ns;     /* when it was last seen to have nothing live */
-	uint64_t gap_ns, gap_before_ns; /* from then until it was live again, the last two times; 0: not known */
+	uint64_t ended_ns;              /* when it was last seen to have nothing live */
+	uint64_t gap_ns, gap_before_ns; /* from then until it was live again, the last two times; 0:
+					   not known */
 	struct gs_holder_state holder_state; /* holders.h */
-	uint64_t idle_since;   /* holds the time slice with nothing to do; 0: busy */
-	uint64_t wait_since;   /* a task without the time slice; 0: it is none or has it */
+	uint64_t idle_since;                 /* holds the time slice with nothing to do; 0: busy */
+	uint64_t wait_since;      /* a task without the time slice; 0: it is none or has it */
 	struct gs_traced *traced; /* NULL: not in the trace */
 };
 
@@ -90,9 +94,9 @@ void gs_gpu_client_grant(struct gs_gpu_client *t, uint32_t grant);
 int gs_gpu_client_is_preenqueued(const struct gs_gpu_client *t);
 
 /*
- * READY -> TORUN, or RUNNING what is pre-enqueued, and back to RUNNING what has not begun to leave.  The caller rings
- * for so many launches, as gs_page_doorbell_for() counts them: what is up to
- * the client's agent, which may sleep whoever else is awake, is more than any.
+ * READY -> TORUN, or RUNNING what is pre-enqueued, and back to RUNNING what has not begun to leave.
+ * The caller rings for so many launches, as gs_page_doorbell_for() counts them: what is up to the
+ * client's agent, which may sleep whoever else is awake, is more than any.
  */
 unsigned gs_gpu_client_schedule(struct gs_gpu_client *t);
 
@@ -104,7 +108,8 @@ unsigned gs_gpu_client_schedule(struct gs_gpu_client *t);
  * leave by its own account, UINT64_MAX if one of them or a kernel that cannot
  * be told does not say.
  */
-unsigned gs_gpu_client_sweep(struct gs_gpu_client *t, uint64_t now, unsigned *evicted, uint64_t *leave_ns);
+unsigned gs_gpu_client_sweep(struct gs_gpu_client *t, uint64_t now, unsigned *evicted,
+			     uint64_t *leave_ns);
 
 /*
  * Is everything that the last look found on its way out still out there?  Much
@@ -116,15 +121,17 @@ int gs_gpu_client_quiet(const struct gs_gpu_client *t);
 void gs_gpu_client_charge(struct gs_gpu_client *t, int has_gpu, uint64_t now);
 
 /*
- * Book launches of so many kernels that no look finds: they are short, and cannot be preempted inside.  What they took is as long
- * as their kernels' last launches that were not evictable, but together no longer than it is since the last call.
+ * Book launches of so many kernels that no look finds: they are short, and cannot be preempted
+ * inside.  What they took is as long as their kernels' last launches that were not evictable, but
+ * together no longer than it is since the last call.
  */
-void gs_gpu_client_untracked(struct gs_gpu_client *t, const struct gs_untracked *untracked, size_t count, uint64_t now);
+void gs_gpu_client_untracked(struct gs_gpu_client *t, const struct gs_untracked *untracked,
+			     size_t count, uint64_t now);
 /* With those it has made so many in all. */
 void gs_gpu_client_launched(struct gs_gpu_client *t, uint64_t launched);
 
 /* Book what a look found; holds: it had the time slice since the last one. */
 void gs_gpu_client_account(struct gs_gpu_client *t, const struct gs_poll *inspect, int has_gpu,
-		       uint64_t now);
+			   uint64_t now);
 
 #endif

@@ -34,7 +34,8 @@ static int can_leave(const struct gs_page *page)
 	return at_work;
 }
 
-/* It has left.  As far as the scheduler knows it never did, unless somebody else has the time slice by now. */
+/* It has left.  As far as the scheduler knows it never did, unless somebody else has the time slice
+ * by now. */
 static void give_back(struct gs_gpu *gpu, uint64_t now)
 {
 	struct gs_gpu_client *t = gpu->forced;
@@ -57,8 +58,8 @@ void gs_force_step(struct gs_gpu *gpu, uint64_t now)
 	if (gpu->forced && gpu->leaving != gpu->forced)
 		give_back(gpu, now);
 	t = gpu->holder;
-	if (!t || !t->p.force_ns || !t->task || gpu->leaving || gpu->start.client || gpu->pin.client ||
-	    now - gpu->slice_since < t->p.force_ns || !can_leave(t->p.page))
+	if (!t || !t->p.force_ns || !t->task || gpu->leaving || gpu->start.client ||
+	    gpu->pin.client || now - gpu->slice_since < t->p.force_ns || !can_leave(t->p.page))
 		return;
 	gpu->forced = t;
 	gs_handover_take(gpu, 0, now);

@@ -12,8 +12,9 @@
 
 static void join_trace(struct gs_gpu_client *t)
 {
-	struct gs_trace_lane lane = { .id = t->p.id, .gpu = t->gpu->index,
-				      .job_id = t->p.job_id, .step_id = t->p.step_id };
+	struct gs_trace_lane lane = {
+		.id = t->p.id, .gpu = t->gpu->index, .job_id = t->p.job_id, .step_id = t->p.step_id
+	};
 
 	snprintf(lane.name, sizeof(lane.name), "%s%s%s", t->p.name, t->p.program ? " " : "",
 		 t->p.program ? t->p.program : "");
@@ -21,7 +22,7 @@ static void join_trace(struct gs_gpu_client *t)
 }
 
 struct gs_gpu_client *gs_gpu_add(struct gs_gpu *gpu, const struct gs_gpu_client_params *params,
-			     int adopted, uint64_t now)
+				 int adopted, uint64_t now)
 {
 	struct gs_gpu_client *t = calloc(1, sizeof(*t)), *other;
 
@@ -37,8 +38,9 @@ struct gs_gpu_client *gs_gpu_add(struct gs_gpu *gpu, const struct gs_gpu_client_
 	t->watch.leave_most_ns = gpu->o.leave_most_ns;
 	join_trace(t);
 	LIST_INSERT_HEAD(&gpu->clients, t, link);
-	LIST_FOREACH(other, &gpu->clients, link)
-		gs_page_store(other->p.page->only, 0); /* the sooner they know, the less this one finds in front of it */
+	LIST_FOREACH (other, &gpu->clients, link)
+		gs_page_store(other->p.page->only,
+			      0); /* the sooner they know, the less this one finds in front of it */
 	if (!adopted)
 		return t;
 	t->dirty = 1;
@@ -245,8 +247,8 @@ static struct gs_sched *make_sched(const struct gs_gpu_options *options, uint64_
 	return sched;
 }
 
-struct gs_gpu *gs_gpu_create(uint32_t index, const struct gs_gpu_options *options,
-			     uint64_t now, struct gs_error *err)
+struct gs_gpu *gs_gpu_create(uint32_t index, const struct gs_gpu_options *options, uint64_t now,
+			     struct gs_error *err)
 {
 	struct gs_gpu *gpu = calloc(1, sizeof(*gpu));
 
@@ -291,7 +293,7 @@ int gs_gpu_configure(struct gs_gpu *gpu, const struct gs_gpu_options *options, u
 
 	if (!fresh)
 		return -1;
-	LIST_FOREACH(t, &gpu->clients, link)
+	LIST_FOREACH (t, &gpu->clients, link)
 		gs_gpu_task_leave(t, now);
 	gs_sched_destroy(gpu->sched);
 	gpu->sched = fresh;
@@ -301,7 +303,7 @@ int gs_gpu_configure(struct gs_gpu *gpu, const struct gs_gpu_options *options, u
 	gpu->settings.handover_ns = options->sched.handover_ns;
 	keep_options(gpu, options);
 	keep_names(gpu, options);
-	LIST_FOREACH(t, &gpu->clients, link) {
+	LIST_FOREACH (t, &gpu->clients, link) {
 		t->watch.leave_most_ns = options->leave_most_ns;
 		t->holder_state.joined = 0;
 		t->dirty = 1; /* the next look makes it a task again */
@@ -309,8 +311,7 @@ int gs_gpu_configure(struct gs_gpu *gpu, const struct gs_gpu_options *options, u
 	return 0;
 }
 
-int gs_gpu_set_policy(struct gs_gpu *gpu, const char *policy, uint64_t now,
-		      struct gs_error *err)
+int gs_gpu_set_policy(struct gs_gpu *gpu, const char *policy, uint64_t now, struct gs_error *err)
 {
 	struct gs_gpu_options o = gpu->o;
 
@@ -321,8 +322,8 @@ int gs_gpu_set_policy(struct gs_gpu *gpu, const char *policy, uint64_t now,
 	return 0;
 }
 
-int gs_gpu_set_class_policy(struct gs_gpu *gpu, const char *class, const char *policy,
-			    uint64_t now, struct gs_error *err)
+int gs_gpu_set_class_policy(struct gs_gpu *gpu, const char *class, const char *policy, uint64_t now,
+			    struct gs_error *err)
 {
 	for (size_t i = 0; *class && i < gs_sched_class_count(gpu->sched); i++)
 		if (strcmp(gpu->settings.class_name[i], class) == 0)
@@ -336,19 +337,21 @@ int gs_gpu_trace(const struct gs_gpu *gpu, uint64_t now, struct gs_trace_image *
 	int rc = gs_trace_image(gpu->trace, image);
 
 	/* What goes on at the moment ends now in the picture. */
-	LIST_FOREACH(t, &gpu->clients, link)
+	LIST_FOREACH (t, &gpu->clients, link)
 		if (rc == 0 && t->wait_since)
 			rc = gs_trace_image_add(image, t->traced, GS_TRACE_WAIT, t->wait_since,
 						now);
 	t = gpu->holder;
 	if (rc == 0 && t)
 		rc = gs_trace_image_add(image, t->traced, GS_TRACE_SLICE, gpu->slice_since, now);
-	LIST_FOREACH(t, &gpu->clients, link)
+	LIST_FOREACH (t, &gpu->clients, link)
 		if (rc == 0 && t->holder_state.beside)
-			rc = gs_trace_image_add(image, t->traced, GS_TRACE_SLICE, t->holder_state.since_ns, now);
+			rc = gs_trace_image_add(image, t->traced, GS_TRACE_SLICE,
+						t->holder_state.since_ns, now);
 	t = gpu->leaving;
 	if (rc == 0 && t)
-		rc = gs_trace_image_add(image, t->traced, GS_TRACE_SLICE, gpu->leave.held_since, now);
+		rc = gs_trace_image_add(image, t->traced, GS_TRACE_SLICE, gpu->leave.held_since,
+					now);
 	if (rc == 0 && t && gpu->leave.evicting)
 		rc = gs_trace_image_add(image, t->traced, GS_TRACE_EVICT, gpu->leave.since, now);
 	return rc;
@@ -358,7 +361,7 @@ void gs_gpu_settle(struct gs_gpu *gpu, uint64_t now)
 {
 	struct gs_gpu_client *t;
 
-	LIST_FOREACH(t, &gpu->clients, link)
+	LIST_FOREACH (t, &gpu->clients, link)
 		if (t->account.busy)
 			gs_gpu_client_charge(t, gs_gpu_is_holder(t), now);
 }
@@ -372,7 +375,7 @@ static void policies_status(const struct gs_gpu *gpu, struct gs_gpu_status *stat
 		gs_sched_class_status(gpu->sched, i, &is);
 		if (*gpu->settings.class_name[i])
 			status->class[status->nclasses++] =
-				(struct gs_gpu_class){ gpu->settings.class_name[i], is };
+				(struct gs_gpu_class) { gpu->settings.class_name[i], is };
 		else if (!is.own)
 			status->broke = is.broke;
 	}
@@ -395,7 +398,7 @@ void gs_gpu_status(struct gs_gpu *gpu, struct gs_gpu_status *status)
 	status->evict_p50_us = gpu->figures.latency.p50_us;
 	status->evict_p99_us = gpu->figures.latency.p99_us;
 	status->handover_ns = gpu->o.sched.handover_ns;
-	LIST_FOREACH(t, &gpu->clients, link) {
+	LIST_FOREACH (t, &gpu->clients, link) {
 		status->clients++;
 		status->waiting += t->task && !gs_gpu_is_holder(t);
 	}

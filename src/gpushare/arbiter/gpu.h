@@ -30,54 +30,61 @@ struct gs_gpu_client;
 struct gs_gpu_options {
 	const char *policy;
 	struct gs_sched_options sched;
-	const struct gs_sched_class *classes; /* read by create and configure only; NULL: one class */
+	const struct gs_sched_class
+		*classes; /* read by create and configure only; NULL: one class */
 	size_t nclasses;
-	uint64_t idle_grace_ns;     /* an idle holder keeps the time slice this long while others wait */
-	uint64_t overlap_ns;        /* the next client gets the time slice so long before the last one should have left; 0: once it has */
-	int preenqueue;                    /* whose turn is to come may have its launches in their streams already (GS_SLOT_PREENQUEUED) */
-	uint64_t leave_most_ns;     /* a kernel that takes longer to leave, or cannot, is waited for by nobody (holders.h); 0: all are waited for */
-	int one_context;            /* MPS: the kernels of all clients run in one context, beside each other */
+	uint64_t
+		idle_grace_ns; /* an idle holder keeps the time slice this long while others wait */
+	uint64_t overlap_ns;   /* the next client gets the time slice so long before the last one
+				  should have left; 0: once it has */
+	int preenqueue; /* whose turn is to come may have its launches in their streams already
+			   (GS_SLOT_PREENQUEUED) */
+	uint64_t leave_most_ns; /* a kernel that takes longer to leave, or cannot, is waited for by
+				   nobody (holders.h); 0: all are waited for */
+	int one_context; /* MPS: the kernels of all clients run in one context, beside each other */
 	uint64_t evict_deadline_ns; /* after this long the GPU goes to the next one anyway */
-	int learn_handover;         /* sched.handover_ns is where the learning begins, else it stays */
-	uint64_t (*clock)(void);    /* when a decision was made, and its order written; NULL: as the time slice began */
+	int learn_handover;      /* sched.handover_ns is where the learning begins, else it stays */
+	uint64_t (*clock)(void); /* when a decision was made, and its order written; NULL: as the
+				    time slice began */
 };
 
 /* A client as the GPU sees it; everything pointed to outlives the client. */
 struct gs_gpu_client_params {
-	uint64_t id;                /* unique among the clients */
+	uint64_t id; /* unique among the clients */
 	struct gs_page *page;
-	struct gs_step_usage *usage;     /* of its step */
+	struct gs_step_usage *usage; /* of its step */
 	struct gs_kernel_map *kernels;
 	int32_t priority;
-	uint32_t class;             /* of its tasks that are to come; index into the classes */
+	uint32_t class; /* of its tasks that are to come; index into the classes */
 	uint32_t shares;
-	uint64_t force_ns;          /* it is evicted when it has had the time slice for so long, whoever waits; 0: never */
+	uint64_t force_ns; /* it is evicted when it has had the time slice for so long, whoever
+			      waits; 0: never */
 	uint32_t job_id, step_id;
-	const char *name;           /* "job 12.0 uid 1000 pid 4711", for the log */
-	const char *program;        /* NULL: not known */
-	uint64_t counted;           /* adopted: so many of its launches are in the usage already */
+	const char *name;    /* "job 12.0 uid 1000 pid 4711", for the log */
+	const char *program; /* NULL: not known */
+	uint64_t counted;    /* adopted: so many of its launches are in the usage already */
 };
 
 /* A picture for `gpusharectl status`. */
 struct gs_gpu_status {
 	const char *policy;
-	const char *broke;          /* it stands in for that, which broke its contract; NULL */
+	const char *broke; /* it stands in for that, which broke its contract; NULL */
 	struct gs_gpu_class {
 		const char *name;
 		struct gs_sched_class_status is;
 	} class[GS_SCHED_CLASSES_MAX]; /* those that have a name */
 	size_t nclasses;
-	uint64_t holder;            /* client id; 0: nobody */
+	uint64_t holder; /* client id; 0: nobody */
 	uint32_t clients, waiting;
-	uint32_t draining;          /* 1 while an eviction is under way */
-	uint32_t faults;            /* of the policy */
+	uint32_t draining; /* 1 while an eviction is under way */
+	uint32_t faults;   /* of the policy */
 	uint64_t evictions, overdue;
 	double evict_p50_us, evict_p99_us; /* of the latest, as in step_usage.h */
-	uint64_t handover_ns;       /* what is taken for its cost now */
+	uint64_t handover_ns;              /* what is taken for its cost now */
 };
 
-struct gs_gpu *gs_gpu_create(uint32_t index, const struct gs_gpu_options *options,
-			     uint64_t now, struct gs_error *err);
+struct gs_gpu *gs_gpu_create(uint32_t index, const struct gs_gpu_options *options, uint64_t now,
+			     struct gs_error *err);
 void gs_gpu_destroy(struct gs_gpu *gpu); /* clients must be gone; NULL is fine */
 
 /* New settings: a fresh scheduler, to which the live tasks move.  -1: the old one stays. */
@@ -90,15 +97,17 @@ int gs_gpu_configure(struct gs_gpu *gpu, const struct gs_gpu_options *options, u
  * else holds it, else they are told to leave.  NULL: no memory.
  */
 struct gs_gpu_client *gs_gpu_add(struct gs_gpu *gpu, const struct gs_gpu_client_params *params,
-			     int adopted, uint64_t now);
+				 int adopted, uint64_t now);
 
-/* It is gone; its kernels with it.  The next turn decides anew.  Returns gs_gpu_client_launches(), with those that were seen last. */
+/* It is gone; its kernels with it.  The next turn decides anew.  Returns gs_gpu_client_launches(),
+ * with those that were seen last. */
 uint64_t gs_gpu_remove(struct gs_gpu *gpu, struct gs_gpu_client *client, uint64_t now);
 
 /* It rang: look at its page in the next turn. */
 void gs_gpu_doorbell(struct gs_gpu_client *client);
 
-/* Whoever has asked through its page since the last call has its page looked at in the next turn.  1 if somebody has. */
+/* Whoever has asked through its page since the last call has its page looked at in the next turn.
+ * 1 if somebody has. */
 int gs_gpu_hear(struct gs_gpu *gpu);
 
 /* Who sees that a client asks, from now on: its page says so.  At first it has to send DOORBELL. */
@@ -110,19 +119,22 @@ struct gs_doorbell {
 	uint32_t heard;
 };
 
-/* Those of the first `max` clients, valid until one comes or goes; returns how many clients there are. */
+/* Those of the first `max` clients, valid until one comes or goes; returns how many clients there
+ * are. */
 size_t gs_gpu_doorbells(const struct gs_gpu *gpu, struct gs_doorbell *doorbell, size_t max);
 
 /*
- * Is it worth a processor to see at once what the clients do?  It is while several share the GPU, or have in the last 10 ms, and one
- * of them waits, or may make another one wait by asking; not while all that want it have it.
+ * Is it worth a processor to see at once what the clients do?  It is while several share the GPU,
+ * or have in the last 10 ms, and one of them waits, or may make another one wait by asking; not
+ * while all that want it have it.
  */
 int gs_gpu_wants_polling(const struct gs_gpu *gpu, uint64_t now);
 
 /* 1, once, after a turn has found a client that is bad or overdue. */
 int gs_gpu_has_news(struct gs_gpu *gpu);
 
-/* What launches of one kernel and shape have told of the time per block-task, and how many of them. */
+/* What launches of one kernel and shape have told of the time per block-task, and how many of them.
+ */
 struct gs_lesson {
 	struct gs_learned_entry entry; /* key 0: none */
 	uint64_t times;
@@ -174,17 +186,17 @@ void gs_gpu_client_priority(struct gs_gpu_client *client, int32_t priority, uint
 void gs_gpu_client_class(struct gs_gpu_client *client, uint32_t class);
 
 /* Exchange the policy; the tasks keep their history.  -1 with the known names: no such policy. */
-int gs_gpu_set_policy(struct gs_gpu *gpu, const char *policy, uint64_t now,
-		      struct gs_error *err);
+int gs_gpu_set_policy(struct gs_gpu *gpu, const char *policy, uint64_t now, struct gs_error *err);
 
 /* The same for the class of that name; -1 also: no such class. */
-int gs_gpu_set_class_policy(struct gs_gpu *gpu, const char *class, const char *policy,
-			    uint64_t now, struct gs_error *err);
+int gs_gpu_set_class_policy(struct gs_gpu *gpu, const char *class, const char *policy, uint64_t now,
+			    struct gs_error *err);
 
 /* Append who had the GPU when, what goes on now included.  0, -1: no memory. */
 int gs_gpu_trace(const struct gs_gpu *gpu, uint64_t now, struct gs_trace_image *image);
 
-/* From now on gs_gpu_step() does not ask to be called again sooner than after so many ns, except for a deadline. */
+/* From now on gs_gpu_step() does not ask to be called again sooner than after so many ns, except
+ * for a deadline. */
 void gs_gpu_poll_every(struct gs_gpu *gpu, uint64_t ns);
 
 /*

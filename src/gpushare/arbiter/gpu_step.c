@@ -49,8 +49,8 @@ static void task_arrive(struct gs_gpu_client *t, const struct gs_poll *polled, u
 	struct gs_error err;
 
 	if (gs_sched_arrive(t->gpu->sched, t->p.id, &params, now, &err) < 0) {
-		gs_log(GS_LOG_ERROR, "gpu %u: %s: not scheduled: %s", t->gpu->index,
-		       t->p.name, err.text);
+		gs_log(GS_LOG_ERROR, "gpu %u: %s: not scheduled: %s", t->gpu->index, t->p.name,
+		       err.text);
 		return;
 	}
 	t->task = 1;
@@ -70,7 +70,8 @@ void gs_gpu_task_leave(struct gs_gpu_client *t, uint64_t now)
 	t->task = 0;
 }
 
-/* While equals take turns at launching its launches may go without slots, and no look finds them. */
+/* While equals take turns at launching its launches may go without slots, and no look finds them.
+ */
 static int may_go_untracked(const struct gs_gpu_client *t)
 {
 	return t->gpu->apart && gs_page_load(t->p.page->contended) == GS_CONTENDED_QUEUE;
@@ -91,7 +92,8 @@ static void beside_polled(struct gs_gpu_client *t, const struct gs_poll *polled,
 	}
 	if (!t->idle_since)
 		t->idle_since = now;
-	if (now - t->idle_since >= gs_polling_grace(t) && !(may_go_untracked(t) && gs_usage_is_busy(t, now)))
+	if (now - t->idle_since >= gs_polling_grace(t) &&
+	    !(may_go_untracked(t) && gs_usage_is_busy(t, now)))
 		gs_gpu_task_leave(t, now);
 }
 
@@ -115,7 +117,8 @@ static void holder_polled(struct gs_gpu_client *t, const struct gs_poll *polled,
 	if (t->task) {
 		if (!t->idle_since)
 			t->idle_since = now;
-		if ((!gs_polling_contended(gpu) || now - t->idle_since >= gs_polling_grace(t)) && !(may_go_untracked(t) && gs_usage_is_busy(t, now)))
+		if ((!gs_polling_contended(gpu) || now - t->idle_since >= gs_polling_grace(t)) &&
+		    !(may_go_untracked(t) && gs_usage_is_busy(t, now)))
 			gs_gpu_task_leave(t, now);
 	}
 }
@@ -153,7 +156,7 @@ struct gs_gpu_client *gs_gpu_find(const struct gs_gpu *gpu, uint64_t id)
 {
 	struct gs_gpu_client *t;
 
-	LIST_FOREACH(t, &gpu->clients, link)
+	LIST_FOREACH (t, &gpu->clients, link)
 		if (t->p.id == id)
 			return t;
 	return NULL;
@@ -185,7 +188,8 @@ static int decide(struct gs_gpu *gpu, uint64_t now)
 	case GS_ACT_KEEP:
 		return 0;
 	case GS_ACT_EVICT:
-		return gpu->holder && !gpu->leaving && (gs_holders_step_aside(gpu, now) || gs_handover_take(gpu, 1, now));
+		return gpu->holder && !gpu->leaving &&
+		       (gs_holders_step_aside(gpu, now) || gs_handover_take(gpu, 1, now));
 	case GS_ACT_RUN:
 		break;
 	}
@@ -241,7 +245,8 @@ static int starting_over(struct gs_gpu *gpu, uint64_t now)
 	if (!t)
 		return 1;
 	has_gpu = t == gpu->holder && t->task;
-	if (has_gpu && (gpu->leaving || (!t->on_gpu && now - gpu->start.since < gpu->o.sched.handover_ns)))
+	if (has_gpu &&
+	    (gpu->leaving || (!t->on_gpu && now - gpu->start.since < gpu->o.sched.handover_ns)))
 		return 0;
 	gpu->start.client = NULL;
 	/* What was there before the other one had left says nothing of hand-overs. */
@@ -262,22 +267,25 @@ static void poll_all(struct gs_gpu *gpu, uint64_t now)
 	/* The holder first: it must be a task before anybody is compared with it. */
 	if (gpu->holder)
 		gs_gpu_poll(gpu->holder, now);
-	LIST_FOREACH(t, &gpu->clients, link)
+	LIST_FOREACH (t, &gpu->clients, link)
 		if (t != gpu->holder && t != gpu->leaving &&
 		    (t->dirty || t->on_gpu || t->off_gpu || t->holder_state.beside))
 			gs_gpu_poll(t, now);
 	/* What the holder does with its idle turn depends on who waits. */
 	t = gpu->holder;
 	if (t && t->task && gs_polling_contended(gpu) &&
-	    (t->stopped || (t->idle_since && now - t->idle_since >= gs_polling_grace(t) && !(may_go_untracked(t) && gs_usage_is_busy(t, now)))))
+	    (t->stopped || (t->idle_since && now - t->idle_since >= gs_polling_grace(t) &&
+			    !(may_go_untracked(t) && gs_usage_is_busy(t, now)))))
 		gs_gpu_task_leave(t, now);
 }
 
 /*
- * What the others are to this client's launches.  Of kernels that cannot leave few are queued where a more urgent client may come at
- * any moment, or where all run beside each other on the multiprocessors and who has queued more gets more of them.
+ * What the others are to this client's launches.  Of kernels that cannot leave few are queued where
+ * a more urgent client may come at any moment, or where all run beside each other on the
+ * multiprocessors and who has queued more gets more of them.
  */
-static enum gs_contended contention(const struct gs_gpu *gpu, const struct gs_gpu_client *t, uint64_t now)
+static enum gs_contended contention(const struct gs_gpu *gpu, const struct gs_gpu_client *t,
+				    uint64_t now)
 {
 	enum gs_contended is = GS_CONTENDED_NOT;
 	const struct gs_gpu_client *other;
@@ -285,21 +293,27 @@ static enum gs_contended contention(const struct gs_gpu *gpu, const struct gs_gp
 
 	if (t->p.force_ns)
 		return GS_CONTENDED;
-	LIST_FOREACH(other, &gpu->clients, link) {
+	LIST_FOREACH (other, &gpu->clients, link) {
 		int urgency = other == t ? 0 : gs_gpu_client_compare(other, t);
 		int waits = other->task && other != gpu->holder && !other->holder_state.beside;
 
 		if (other == t)
 			continue;
-		if (t == gpu->holder && waits && (urgency >= 0 || !gpu->o.leave_most_ns) && !other->holder_state.held)
+		if (t == gpu->holder && waits && (urgency >= 0 || !gpu->o.leave_most_ns) &&
+		    !other->holder_state.held)
 			return GS_CONTENDED;
-		queue |= gpu->o.leave_most_ns && (urgency > 0 || gpu->o.one_context) && gs_gpu_client_uses(other, now);
+		queue |= gpu->o.leave_most_ns && (urgency > 0 || gpu->o.one_context) &&
+			 gs_gpu_client_uses(other, now);
 		/*
-		 * Its end must be seen: at once where the other's kernels are evicted for it.  Where they stay beside it, marks would
-		 * only make it slower (a PyTorch request by a tenth), and the other goes on in its pauses.
+		 * Its end must be seen: at once where the other's kernels are evicted for it. Where
+		 * they stay beside it, marks would only make it slower (a PyTorch request by a
+		 * tenth), and the other goes on in its pauses.
 		 */
-		if ((t == gpu->holder && waits) || (gpu->o.leave_most_ns && urgency < 0 && gs_gpu_client_uses(other, now)))
-			is = is == GS_CONTENDED_TRACKED || !gs_holders_cannot_leave(other, now) ? GS_CONTENDED_TRACKED : GS_CONTENDED_SPARSE;
+		if ((t == gpu->holder && waits) ||
+		    (gpu->o.leave_most_ns && urgency < 0 && gs_gpu_client_uses(other, now)))
+			is = is == GS_CONTENDED_TRACKED || !gs_holders_cannot_leave(other, now) ?
+				     GS_CONTENDED_TRACKED :
+				     GS_CONTENDED_SPARSE;
 	}
 	return queue ? GS_CONTENDED_QUEUE : is;
 }
@@ -312,17 +326,19 @@ static enum gs_contended contention(const struct gs_gpu *gpu, const struct gs_gp
 static void tell_contention(const struct gs_gpu *gpu, uint64_t now)
 {
 	struct gs_gpu_client *t, *one = NULL;
-	const struct gs_gpu_client *there = gpu->leaving ? gpu->leaving : gpu->holder && gpu->holder->live ? gpu->holder : NULL;
+	const struct gs_gpu_client *there = gpu->leaving                     ? gpu->leaving :
+					    gpu->holder && gpu->holder->live ? gpu->holder :
+									       NULL;
 	unsigned users = 0, clients = 0;
 
-	LIST_FOREACH(t, &gpu->clients, link) {
+	LIST_FOREACH (t, &gpu->clients, link) {
 		clients++;
 		if (gs_gpu_client_uses(t, now)) {
 			one = t;
 			users++;
 		}
 	}
-	LIST_FOREACH(t, &gpu->clients, link) {
+	LIST_FOREACH (t, &gpu->clients, link) {
 		if (gpu->o.leave_most_ns || t == gpu->holder)
 			gs_page_tell(t->p.page->contended, contention(gpu, t, now));
 		gs_page_tell(t->p.page->shared, users > (t == one ? 1u : 0u) || t->p.force_ns);
@@ -340,7 +356,8 @@ static void say_faults(struct gs_gpu *gpu)
 
 		gs_sched_class_status(gpu->sched, i, &is);
 		if (is.faults > gpu->figures.faults_said[i])
-			gs_log(GS_LOG_ERROR, "gpu %u%s%s: policy %s broke its contract; %s decides now",
+			gs_log(GS_LOG_ERROR,
+			       "gpu %u%s%s: policy %s broke its contract; %s decides now",
 			       gpu->index, *name ? ": class " : "", name,
 			       is.broke ? is.broke : gpu->settings.policy, is.policy);
 		gpu->figures.faults_said[i] = is.faults;
@@ -351,7 +368,8 @@ static uint64_t next_slice(const struct gs_gpu *gpu, uint64_t now)
 {
 	uint64_t next = gs_holders_next(gpu, now), end;
 
-	/* While several run beside each other the end of a kernel matters only to whoever waits for all of them. */
+	/* While several run beside each other the end of a kernel matters only to whoever waits for
+	 * all of them. */
 	if (gs_holders_any(gpu) || (gpu->holder && gpu->holder->holder_state.barred))
 		end = gs_polling_waiting(gpu, now);
 	else
@@ -364,16 +382,18 @@ uint64_t gs_gpu_step(struct gs_gpu *gpu, uint64_t now)
 	poll_all(gpu, now);
 	if (gpu->o.clock) /* the looks may have taken as long as an eviction does */
 		now = gpu->o.clock();
-	if (gpu->leaving && !gs_handover_drain(gpu, now) && !gpu->holder && !gs_handover_overlap(gpu, now))
+	if (gpu->leaving && !gs_handover_drain(gpu, now) && !gpu->holder &&
+	    !gs_handover_overlap(gpu, now))
 		return gs_polling_next(gpu, now);
 	gs_force_step(gpu, now);
 	if (gpu->pin.client)
 		gs_pin_step(gpu, now);
-	for (int i = 0; starting_over(gpu, now) && !gpu->pin.client && i < DECISIONS_PER_STEP; i++) {
+	for (int i = 0; starting_over(gpu, now) && !gpu->pin.client && i < DECISIONS_PER_STEP;
+	     i++) {
 		struct gs_gpu_client *t;
 
 		/* Whoever was just drained may be runnable again. */
-		LIST_FOREACH(t, &gpu->clients, link)
+		LIST_FOREACH (t, &gpu->clients, link)
 			if (t->dirty)
 				gs_gpu_poll(t, now);
 		if (!decide(gpu, now))

@@ -17,7 +17,8 @@
 #define FULL_POLL_NS (20 * GS_NS_PER_US)
 /* In the middle of block-tasks that should leave: they are switched away from and back to. */
 #define INTERRUPTED_NS (2 * GS_NS_PER_MS)
-/* Besides twice the time that it takes, a kernel that may be behind an evicted one has this long to end. */
+/* Besides twice the time that it takes, a kernel that may be behind an evicted one has this long to
+ * end. */
 #define BEHIND_NS (20 * GS_NS_PER_MS)
 /*
  * While what was late once has not left, its client is given a hundredth of the deadline: its
@@ -27,7 +28,7 @@
 #define STUCK_SHARE 100
 
 void gs_handover_over(const struct gs_gpu *gpu, const struct gs_gpu_client *t, uint64_t since,
-		  uint64_t now)
+		      uint64_t now)
 {
 	gs_trace_add(gpu->trace, t->traced, GS_TRACE_SLICE, since, now);
 }
@@ -76,8 +77,8 @@ static int behind(const struct gs_gpu *gpu, const struct gs_gpu_client *t, uint6
 	/* The order may be younger than the look that it is judged by. */
 	uint64_t waited = now > gpu->leave.told_ns ? now - gpu->leave.told_ns : 0;
 
-	return t->found.put_back && t->on_gpu == t->found.staying &&
-	       waited > BEHIND_NS && waited - BEHIND_NS > 2 * t->found.staying_ns;
+	return t->found.put_back && t->on_gpu == t->found.staying && waited > BEHIND_NS &&
+	       waited - BEHIND_NS > 2 * t->found.staying_ns;
 }
 
 /* Nothing of the client is on the GPU, and nothing can get there. */
@@ -99,10 +100,12 @@ static void say_late(const struct gs_gpu *gpu, const char *and_so, uint64_t sinc
 	       (unsigned long long)((now - since) / GS_NS_PER_MS), and_so);
 }
 
-/* Is what is late now what was late before: the same launch, or a client that has not heard since? */
+/* Is what is late now what was late before: the same launch, or a client that has not heard since?
+ */
 static int late_again(const struct gs_gpu_client *t)
 {
-	return t->on_gpu ? t->found.requested_ns && t->found.requested_ns == t->late.since_ns : t->late.deaf;
+	return t->on_gpu ? t->found.requested_ns && t->found.requested_ns == t->late.since_ns :
+			   t->late.deaf;
 }
 
 static int overdue(struct gs_gpu *gpu, uint64_t now)
@@ -129,7 +132,9 @@ static void say_behind(const struct gs_gpu *gpu, uint64_t now)
 {
 	struct gs_gpu_client *t = gpu->leaving;
 
-	if (!t->on_gpu || t->stopped || !t->found.requested_ns || t->found.requested_ns == t->late.since_ns || now - t->found.requested_ns < gpu->o.evict_deadline_ns)
+	if (!t->on_gpu || t->stopped || !t->found.requested_ns ||
+	    t->found.requested_ns == t->late.since_ns ||
+	    now - t->found.requested_ns < gpu->o.evict_deadline_ns)
 		return;
 	t->late.since_ns = t->found.requested_ns;
 	say_late(gpu, "they may be behind one that was evicted", t->found.requested_ns, now);
@@ -152,7 +157,8 @@ static void drain_done(struct gs_gpu *gpu, int has_left, uint64_t now)
 	if (gpu->leave.evicting && has_left) {
 		/* It may have left in the time slice that told it to. */
 		gs_handover_evicted(gpu, t, gpu->leave.since, gpu->o.clock ? gpu->o.clock() : now);
-		gs_trace_add(gpu->trace, t->traced, GS_TRACE_TELL, gpu->leave.since, gpu->leave.told_ns);
+		gs_trace_add(gpu->trace, t->traced, GS_TRACE_TELL, gpu->leave.since,
+			     gpu->leave.told_ns);
 	} else if (gpu->leave.evicting) {
 		gs_holders_told(t, gpu->leave.since);
 	}
@@ -182,7 +188,8 @@ int gs_handover_drain(struct gs_gpu *gpu, uint64_t now)
 	unsigned evicted = 0, changed;
 	int out;
 
-	if (is_all_seen(gpu, t) && now - gpu->leave.polled_ns < FULL_POLL_NS && gs_gpu_client_quiet(t))
+	if (is_all_seen(gpu, t) && now - gpu->leave.polled_ns < FULL_POLL_NS &&
+	    gs_gpu_client_quiet(t))
 		return 0;
 	changed = gs_gpu_client_sweep(t, now, &evicted, &gpu->leave.takes_ns);
 	if (evicted)
@@ -230,7 +237,8 @@ int gs_handover_take(struct gs_gpu *gpu, int stopping, uint64_t now)
 	return gs_handover_drain(gpu, now) || gs_handover_overlap(gpu, now);
 }
 
-/* Is somebody next whose launches are all in their streams already (GS_SLOT_PREENQUEUED), each client with a context of its own? */
+/* Is somebody next whose launches are all in their streams already (GS_SLOT_PREENQUEUED), each
+ * client with a context of its own? */
 static int is_next_preenqueued(const struct gs_gpu *gpu, uint64_t now)
 {
 	const struct gs_gpu_client *t;
@@ -243,13 +251,15 @@ static int is_next_preenqueued(const struct gs_gpu *gpu, uint64_t now)
 }
 
 /*
- * What is pre-enqueued has no way to the GPU that could pass in the meantime.  Let go 8 us before the last one should have left it was there in the
- * middle of that one's block-tasks in 1 of 16 cases, which were seen to leave 1.4 ms later (doc/results/h200-pre-enqueued-pair.csv); of launches
- * made by then in 1 of 302.  So long that one is waited for.
+ * What is pre-enqueued has no way to the GPU that could pass in the meantime.  Let go 8 us before
+ * the last one should have left it was there in the middle of that one's block-tasks in 1 of 16
+ * cases, which were seen to leave 1.4 ms later (doc/results/h200-pre-enqueued-pair.csv); of
+ * launches made by then in 1 of 302.  So long that one is waited for.
  */
 static int is_worth_waiting_for(const struct gs_gpu *gpu, uint64_t now)
 {
-	return gpu->leaving->on_gpu && now - gpu->leave.since < gpu->leave.takes_ns + INTERRUPTED_NS;
+	return gpu->leaving->on_gpu &&
+	       now - gpu->leave.since < gpu->leave.takes_ns + INTERRUPTED_NS;
 }
 
 int gs_handover_overlap(struct gs_gpu *gpu, uint64_t now)

@@ -8,18 +8,22 @@
 #include "gpushare/arbiter/polling.h"
 #include "gpushare/arbiter/usage.h"
 
-#define OF_LATE_NS (10 * GS_NS_PER_S) /* longer than the pauses of most that come again and again */
-/* A prediction that is so many times leave_within off is none: a kernel has changed, or its client's page says what is not so. */
+#define OF_LATE_NS \
+	(10 * GS_NS_PER_S) /* longer than the pauses of most that come again and again \
+			    */
+/* A prediction that is so many times leave_within off is none: a kernel has changed, or its
+ * client's page says what is not so. */
 #define LATE_TIMES 10
 /* Between two kernels that cannot leave a client does not begin to take turns. */
 #define STAYS_NS (10 * GS_NS_PER_MS)
 /*
- * So far behind an equal that takes turns with it, a client is starved by the policy.  The default is to be fair; a policy that was
- * named is let to do what it is for, within bounds.
+ * So far behind an equal that takes turns with it, a client is starved by the policy.  The default
+ * is to be fair; a policy that was named is let to do what it is for, within bounds.
  */
 #define STARVED_NS (0.25 * GS_NS_PER_S)
 #define STARVED_NAMED_NS (2.0 * GS_NS_PER_S)
-/* How often the pages are looked at while several have the time slice, and while one of them is held back. */
+/* How often the pages are looked at while several have the time slice, and while one of them is
+ * held back. */
 #define POLL_NS (1 * GS_NS_PER_MS)
 #define HELD_POLL_NS (100 * GS_NS_PER_US)
 #define BARRED_POLL_NS (20 * GS_NS_PER_US)
@@ -28,7 +32,7 @@
 
 static struct gs_urgency urgency(const struct gs_gpu_client *t)
 {
-	return (struct gs_urgency){ t->p.class, t->p.priority };
+	return (struct gs_urgency) { t->p.class, t->p.priority };
 }
 
 int gs_gpu_client_compare(const struct gs_gpu_client *a, const struct gs_gpu_client *b)
@@ -51,7 +55,8 @@ int gs_gpu_client_is_equal(const struct gs_gpu_client *t, const struct gs_gpu_cl
 	return (t->task || t->live) && !t->stopped && !t->bad && gs_gpu_client_compare(t, to) == 0;
 }
 
-/* Nobody is left behind or has the time slice beside another while one client has the GPU for itself. */
+/* Nobody is left behind or has the time slice beside another while one client has the GPU for
+ * itself. */
 static int is_on(const struct gs_gpu *gpu)
 {
 	return gpu->o.leave_most_ns && !gpu->pin.client;
@@ -61,15 +66,17 @@ int gs_holders_stays(const struct gs_gpu *gpu, const struct gs_gpu_client *t, ui
 {
 	uint64_t waited = gpu->leaving == t && now > gpu->leave.since ? now - gpu->leave.since : 0;
 
-	return is_on(gpu) && gpu->forced != t && (t->found.staying_out || waited > LATE_TIMES * gpu->o.leave_most_ns);
+	return is_on(gpu) && gpu->forced != t &&
+	       (t->found.staying_out || waited > LATE_TIMES * gpu->o.leave_most_ns);
 }
 
 int gs_holders_stays_on(const struct gs_gpu_client *t)
 {
 	const struct gs_gpu_client *other;
 
-	LIST_FOREACH(other, &t->gpu->clients, link)
-		if (is_on(t->gpu) && other != t && other->found.staying_live && gs_gpu_client_compare(other, t) < 0)
+	LIST_FOREACH (other, &t->gpu->clients, link)
+		if (is_on(t->gpu) && other != t && other->found.staying_live &&
+		    gs_gpu_client_compare(other, t) < 0)
 			return 1;
 	return 0;
 }
@@ -96,7 +103,7 @@ int gs_holders_any(const struct gs_gpu *gpu)
 {
 	const struct gs_gpu_client *t;
 
-	LIST_FOREACH(t, &gpu->clients, link)
+	LIST_FOREACH (t, &gpu->clients, link)
 		if (t->holder_state.beside)
 			return 1;
 	return 0;
@@ -106,7 +113,7 @@ enum gs_beside gs_holders_beside(const struct gs_gpu *gpu, const struct gs_gpu_c
 {
 	const struct gs_gpu_client *other;
 
-	LIST_FOREACH(other, &gpu->clients, link)
+	LIST_FOREACH (other, &gpu->clients, link)
 		if (is_on(gpu) && other != t && other != gpu->leaving &&
 		    (gs_gpu_client_is_out(other) || (gs_gpu_is_holder(other) && other->live)) &&
 		    (other != gpu->holder || t->holder_state.beside))
@@ -122,9 +129,10 @@ struct gs_gpu_client *gs_holders_starved(const struct gs_gpu *gpu)
 
 	if (!is_on(gpu) || !holder || !holder->task)
 		return NULL;
-	LIST_FOREACH(t, &gpu->clients, link)
-		if (t != holder && !t->holder_state.beside && t != gpu->leaving && t->ready && gs_gpu_client_is_equal(t, holder) &&
-		    t->holder_state.joined && gs_usage_ahead(holder, t) > most && (!worst || gs_usage_ahead(worst, t) > 0))
+	LIST_FOREACH (t, &gpu->clients, link)
+		if (t != holder && !t->holder_state.beside && t != gpu->leaving && t->ready &&
+		    gs_gpu_client_is_equal(t, holder) && t->holder_state.joined &&
+		    gs_usage_ahead(holder, t) > most && (!worst || gs_usage_ahead(worst, t) > 0))
 			worst = t;
 	return worst;
 }
@@ -211,19 +219,21 @@ int gs_holders_step_aside(struct gs_gpu *gpu, uint64_t now)
 		gs_holders_swap(gpu, next, now);
 		return 1;
 	}
-	/* It waits for its time slice at launching, which is not the policy's to give: another quantum. */
+	/* It waits for its time slice at launching, which is not the policy's to give: another
+	 * quantum. */
 	gs_sched_stopped(gpu->sched, holder->p.id, now);
 	gs_sched_started(gpu->sched, holder->p.id, now);
 	return 1;
 }
 
-/* Do the equals of this one share the GPU?  They do if several have something to do, and one of them has kernels that cannot leave. */
+/* Do the equals of this one share the GPU?  They do if several have something to do, and one of
+ * them has kernels that cannot leave. */
 static int are_together(const struct gs_gpu *gpu, const struct gs_gpu_client *of, uint64_t now)
 {
 	unsigned equals = 0, staying = 0;
 	const struct gs_gpu_client *t;
 
-	LIST_FOREACH(t, &gpu->clients, link) {
+	LIST_FOREACH (t, &gpu->clients, link) {
 		if (!gs_gpu_client_is_equal(t, of) || t->p.force_ns)
 			continue;
 		equals++;
@@ -233,10 +243,12 @@ static int are_together(const struct gs_gpu *gpu, const struct gs_gpu_client *of
 }
 
 /*
- * Of whom nobody would wait for the kernels has the time slice for good beside `of`: a more urgent client, and an equal.  It launches
- * without asking, and the looks that follow each other closely find what it does.
+ * Of whom nobody would wait for the kernels has the time slice for good beside `of`: a more urgent
+ * client, and an equal.  It launches without asking, and the looks that follow each other closely
+ * find what it does.
  */
-static int may_launch(const struct gs_gpu_client *t, const struct gs_gpu_client *of, int together, uint64_t now)
+static int may_launch(const struct gs_gpu_client *t, const struct gs_gpu_client *of, int together,
+		      uint64_t now)
 {
 	int urgency = gs_gpu_client_compare(t, of);
 
@@ -246,7 +258,8 @@ static int may_launch(const struct gs_gpu_client *t, const struct gs_gpu_client 
 }
 
 /* An equal that is to wait: for its time slice at launching, or for one that is behind it. */
-static int waits(const struct gs_gpu *gpu, struct gs_gpu_client *t, struct gs_gpu_client *least, const struct gs_gpu_client *launcher, uint64_t now)
+static int waits(const struct gs_gpu *gpu, struct gs_gpu_client *t, struct gs_gpu_client *least,
+		 const struct gs_gpu_client *launcher, uint64_t now)
 {
 	if (launcher)
 		t->holder_state.held = t != launcher;
@@ -258,18 +271,21 @@ static int are_others_out(const struct gs_gpu *gpu, const struct gs_gpu_client *
 {
 	const struct gs_gpu_client *t;
 
-	LIST_FOREACH(t, &gpu->clients, link)
+	LIST_FOREACH (t, &gpu->clients, link)
 		if (t != of && gs_gpu_client_is_out(t) && gs_gpu_client_is_equal(t, of))
 			return 1;
 	return 0;
 }
 
-/* The holder is to wait: another is the holder from now on, and this one is beside it, for the moment. */
-static void block_holder(struct gs_gpu *gpu, struct gs_gpu_client *least, struct gs_gpu_client *launcher, uint64_t now)
+/* The holder is to wait: another is the holder from now on, and this one is beside it, for the
+ * moment. */
+static void block_holder(struct gs_gpu *gpu, struct gs_gpu_client *least,
+			 struct gs_gpu_client *launcher, uint64_t now)
 {
 	struct gs_gpu_client *holder = gpu->holder, *next = launcher ? launcher : least;
 
-	if (!holder || gpu->leaving || !next || next == holder || !next->task || !waits(gpu, holder, least, launcher, now))
+	if (!holder || gpu->leaving || !next || next == holder || !next->task ||
+	    !waits(gpu, holder, least, launcher, now))
 		return;
 	if (!next->holder_state.beside) {
 		next->holder_state.barred = launcher && are_others_out(gpu, next);
@@ -280,9 +296,11 @@ static void block_holder(struct gs_gpu *gpu, struct gs_gpu_client *least, struct
 }
 
 /* What was left there is over, or lasts too long to wait for it. */
-static void unbar(struct gs_gpu *gpu, struct gs_gpu_client *t, const struct gs_gpu_client *launcher, uint64_t now)
+static void unbar(struct gs_gpu *gpu, struct gs_gpu_client *t, const struct gs_gpu_client *launcher,
+		  uint64_t now)
 {
-	if (!t->holder_state.barred || (t == launcher && are_others_out(gpu, t) && now - t->holder_state.barred_ns < BARRED_MOST_NS))
+	if (!t->holder_state.barred || (t == launcher && are_others_out(gpu, t) &&
+					now - t->holder_state.barred_ns < BARRED_MOST_NS))
 		return;
 	t->holder_state.barred = 0;
 	if (t != gpu->holder && !t->holder_state.beside)
@@ -293,8 +311,9 @@ static void unbar(struct gs_gpu *gpu, struct gs_gpu_client *t, const struct gs_g
 }
 
 /*
- * A kernel that was told to leave and has not by the deadline is stuck, whoever has the time slice by now; under MPS so is any other that stays for
- * so long while its client has lost the time slice.
+ * A kernel that was told to leave and has not by the deadline is stuck, whoever has the time slice
+ * by now; under MPS so is any other that stays for so long while its client has lost the time
+ * slice.
  */
 static uint64_t stuck_since(const struct gs_gpu *gpu, const struct gs_gpu_client *t, uint64_t now)
 {
@@ -304,9 +323,11 @@ static uint64_t stuck_since(const struct gs_gpu *gpu, const struct gs_gpu_client
 	for (unsigned i = 0; i < GS_PAGE_SLOTS; i++) {
 		uint64_t requested_ns = t->watch.seen[i].requested_ns;
 
-		if (!(t->found.out[i / 64] >> i % 64 & 1) || !requested_ns || now - requested_ns < gpu->o.evict_deadline_ns)
+		if (!(t->found.out[i / 64] >> i % 64 & 1) || !requested_ns ||
+		    now - requested_ns < gpu->o.evict_deadline_ns)
 			continue;
-		if ((any || gs_page_load(t->p.page->slot[i].state) == GS_K_TOEVICT) && (!since || requested_ns < since))
+		if ((any || gs_page_load(t->p.page->slot[i].state) == GS_K_TOEVICT) &&
+		    (!since || requested_ns < since))
 			since = requested_ns;
 	}
 	return since;
@@ -322,14 +343,17 @@ static void find_stuck(struct gs_gpu *gpu, struct gs_gpu_client *t, uint64_t now
 	t->late.untold = gpu->loop.news = 1;
 	gpu->figures.overdue++;
 	gs_trace_add(gpu->trace, t->traced, GS_TRACE_OVERDUE, now, now);
-	gs_log(GS_LOG_WARN, "gpu %u: %s: %u kernels have not left after %llu ms; the next client runs beside them", gpu->index,
-	       t->p.name, t->on_gpu, (unsigned long long)((now - since) / GS_NS_PER_MS));
+	gs_log(GS_LOG_WARN,
+	       "gpu %u: %s: %u kernels have not left after %llu ms; the next client runs beside them",
+	       gpu->index, t->p.name, t->on_gpu,
+	       (unsigned long long)((now - since) / GS_NS_PER_MS));
 }
 
 static int is_evicting(const struct gs_gpu_client *t)
 {
 	for (unsigned i = 0; i < GS_PAGE_SLOTS; i++)
-		if (t->found.out[i / 64] >> i % 64 & 1 && gs_page_load(t->p.page->slot[i].state) == GS_K_TOEVICT)
+		if (t->found.out[i / 64] >> i % 64 & 1 &&
+		    gs_page_load(t->p.page->slot[i].state) == GS_K_TOEVICT)
 			return 1;
 	return 0;
 }
@@ -366,7 +390,7 @@ void gs_holders_step(struct gs_gpu *gpu, uint64_t now)
 		least = gs_usage_least(gpu, of, now);
 		block_holder(gpu, least, launcher, now);
 	}
-	LIST_FOREACH(t, &gpu->clients, link) {
+	LIST_FOREACH (t, &gpu->clients, link) {
 		int may;
 
 		if (!together)
@@ -393,7 +417,7 @@ uint64_t gs_holders_next(const struct gs_gpu *gpu, uint64_t now)
 
 	uint64_t next = UINT64_MAX;
 
-	LIST_FOREACH(t, &gpu->clients, link) {
+	LIST_FOREACH (t, &gpu->clients, link) {
 		if (t->holder_state.barred)
 			return now + gs_polling_poll(gpu, BARRED_POLL_NS);
 		if (t->holder_state.held)

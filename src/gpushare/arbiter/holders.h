@@ -5,11 +5,11 @@
  * Most kernels of libraries cannot leave the GPU once they are there, and nobody waits for those:
  * the driver (or, under MPS, the hardware) shares the GPU better than we would by waiting.  So a
  * kernel that cannot leave within gs_gpu_options.leave_most_ns is left behind when its client loses
- * the time slice, and the next client launches beside it.  And equals of which one has such kernels do
- * not take turns: one of them is the holder, for the scheduler and for everybody else who asks, and
- * the others have the time slice beside it.  A more urgent client also keeps the time slice, even while it does
- * nothing, as long as a less urgent one's kernels that cannot leave have the GPU: its next launch
- * need not ask.
+ * the time slice, and the next client launches beside it.  And equals of which one has such kernels
+ * do not take turns: one of them is the holder, for the scheduler and for everybody else who asks,
+ * and the others have the time slice beside it.  A more urgent client also keeps the time slice,
+ * even while it does nothing, as long as a less urgent one's kernels that cannot leave have the
+ * GPU: its next launch need not ask.
  *
  * Who is ahead of its equals in GPU time per share is held back for a while, so nobody among equals
  * starves.  That account is kept in usage.c.
@@ -28,8 +28,8 @@ struct gs_gpu_client;
 struct gs_holder_state {
 	uint8_t beside; /* it has the time slice, and somebody else is the holder */
 	uint8_t held;   /* it is held back, since it is ahead */
-	uint8_t barred; /* MPS: it is its time slice at launching, and begins once what its equals have on
-			   the GPU is over */
+	uint8_t barred; /* MPS: it is its time slice at launching, and begins once what its equals
+			   have on the GPU is over */
 	uint64_t barred_ns;   /* since when */
 	uint8_t joined;       /* used_ns has begun */
 	uint64_t since_ns;    /* when it got the time slice beside the holder */
@@ -40,21 +40,22 @@ struct gs_holder_state {
 	uint64_t stays_until; /* until then it counts as one whose kernels cannot leave, also
 				 between two of them */
 	uint64_t held_ns;     /* since then it is held back */
-	uint64_t told_ns; /* it has lost the time slice, and its kernels were told to leave then; 0: they
-			     were not, or have */
+	uint64_t told_ns; /* it has lost the time slice, and its kernels were told to leave then; 0:
+			     they were not, or have */
 	uint64_t free_until; /* until then it is not held back again */
 	double used_ns;      /* GPU time that it has had */
 };
 
-/* Has the client kernels on the GPU that are left behind when it loses the time slice?  So are those that
- * should have left long since. */
+/* Has the client kernels on the GPU that are left behind when it loses the time slice?  So are
+ * those that should have left long since. */
 int gs_holders_stays(const struct gs_gpu *gpu, const struct gs_gpu_client *client, uint64_t now);
 
 /* Do kernels of a less urgent client that cannot leave wait for this one?  It would go on beside
  * them without asking. */
 int gs_holders_stays_on(const struct gs_gpu_client *client);
 
-/* Are the client's kernels such as cannot leave, by what it has now or had in the last 10 ms?  0 while nobody is left behind. */
+/* Are the client's kernels such as cannot leave, by what it has now or had in the last 10 ms?  0
+ * while nobody is left behind. */
 int gs_holders_cannot_leave(const struct gs_gpu_client *client, uint64_t now);
 
 /* A look has found what the client has on the GPU, and so many new launches. */
@@ -70,8 +71,8 @@ int gs_holders_any(const struct gs_gpu *gpu);
  * page. */
 enum gs_beside gs_holders_beside(const struct gs_gpu *gpu, const struct gs_gpu_client *client);
 
-/* The holder goes on beside its equal `next`, which is the holder from now on and has the time slice
- * beside it already. */
+/* The holder goes on beside its equal `next`, which is the holder from now on and has the time
+ * slice beside it already. */
 void gs_holders_swap(struct gs_gpu *gpu, struct gs_gpu_client *next, uint64_t now);
 
 /*
@@ -80,15 +81,15 @@ void gs_holders_swap(struct gs_gpu *gpu, struct gs_gpu_client *next, uint64_t no
  */
 int gs_holders_step_aside(struct gs_gpu *gpu, uint64_t now);
 
-/* An equal that waits for its time slice is so far behind the holder that it is to be next, whatever the
- * policy says; NULL: nobody is. */
+/* An equal that waits for its time slice is so far behind the holder that it is to be next,
+ * whatever the policy says; NULL: nobody is. */
 struct gs_gpu_client *gs_holders_starved(const struct gs_gpu *gpu);
 
 /* Launch what is READY, unless the client is barred. */
 void gs_holders_schedule(struct gs_gpu_client *client);
 
-/* Once per turn, after the decisions: who has the time slice beside the holder, and who of the others is
- * to leave. */
+/* Once per turn, after the decisions: who has the time slice beside the holder, and who of the
+ * others is to leave. */
 void gs_holders_step(struct gs_gpu *gpu, uint64_t now);
 
 /* When that must be called again, for its own sake; UINT64_MAX: not. */

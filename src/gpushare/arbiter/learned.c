@@ -93,7 +93,7 @@ static struct slot *make(struct gs_learned *l, uint64_t key)
 			if (set[i].used < s->used)
 				s = &set[i];
 		l->news -= (size_t)s->news;
-		*s = (struct slot){ .entry = { .key = key } };
+		*s = (struct slot) { .entry = { .key = key } };
 	}
 	s->used = ++l->uses;
 	return s;
@@ -125,8 +125,7 @@ void gs_learned_note(struct gs_learned *l, uint64_t key, uint64_t tpt_ps)
 
 void gs_learned_restore(struct gs_learned *l, const struct gs_learned_entry *entry)
 {
-	if (entry->key && entry->tpt_ps && entry->tpt_ps <= UINT64_MAX / 8 &&
-	    !find(l, entry->key))
+	if (entry->key && entry->tpt_ps && entry->tpt_ps <= UINT64_MAX / 8 && !find(l, entry->key))
 		make(l, entry->key)->entry = *entry;
 }
 

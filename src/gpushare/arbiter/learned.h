@@ -19,10 +19,10 @@ struct gs_learned;
 
 struct gs_learned_entry {
 	uint64_t key;
-	uint64_t tpt_ps;  /* time per block-task of the whole GPU, picoseconds */
+	uint64_t tpt_ps; /* time per block-task of the whole GPU, picoseconds */
 };
 
-struct gs_learned *gs_learned_create(void); /* NULL: no memory */
+struct gs_learned *gs_learned_create(void);          /* NULL: no memory */
 void gs_learned_destroy(struct gs_learned *learned); /* NULL is fine */
 
 /* Never 0.  content: as the client announced the kernel; 0: not known. */

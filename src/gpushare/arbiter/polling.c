@@ -11,7 +11,8 @@
 #define POLL_STARTING_NS (1 * GS_NS_PER_US)
 /* A holder, while others wait: each poll takes its page's cache lines from its processor. */
 #define POLL_CONTENDED_NS (5 * GS_NS_PER_US)
-#define POLL_CONTENDED_TIMES 3 /* so many of the shortest ones at least: kernels are long, ways out are short */
+#define POLL_CONTENDED_TIMES \
+	3 /* so many of the shortest ones at least: kernels are long, ways out are short */
 /* What has not left after so long is not about to. */
 #define DRAIN_FAST_NS (20 * GS_NS_PER_MS)
 #define POLL_LEFT_BEHIND_NS (500 * GS_NS_PER_US)
@@ -36,12 +37,14 @@ int gs_polling_contended(const struct gs_gpu *gpu)
 uint64_t gs_polling_grace(const struct gs_gpu_client *t)
 {
 	/*
-	 * One that launches beside the others without asking loses little if they go on in its pauses: a program that launches more
-	 * slowly than the GPU computes pauses all the time, and the driver's time slices fill its pauses, too.
+	 * One that launches beside the others without asking loses little if they go on in its
+	 * pauses: a program that launches more slowly than the GPU computes pauses all the time,
+	 * and the driver's time slices fill its pauses, too.
 	 */
 	uint64_t most = t->gpu->o.idle_grace_ns / (gs_holders_stays_on(t) ? 8 : 1), wait;
 	/* The first kernel after a pause may begin a chain as the one before the pause did. */
-	uint64_t gap = t->gap_before_ns && t->gap_before_ns < t->gap_ns ? t->gap_before_ns : t->gap_ns;
+	uint64_t gap =
+		t->gap_before_ns && t->gap_before_ns < t->gap_ns ? t->gap_before_ns : t->gap_ns;
 
 	if (!gap)
 		return most / 8;
@@ -87,7 +90,8 @@ static uint64_t poll_contended(const struct gs_gpu *gpu)
 static uint64_t leaving(const struct gs_gpu *gpu, uint64_t now)
 {
 	uint64_t since = now - gpu->leave.since, leave = gpu->leave.takes_ns, lead;
-	uint64_t next = now + gs_polling_poll(gpu, since < DRAIN_FAST_NS ? POLL_LEAVING_NS : POLL_LEFT_BEHIND_NS);
+	uint64_t next = now + gs_polling_poll(gpu, since < DRAIN_FAST_NS ? POLL_LEAVING_NS :
+									   POLL_LEFT_BEHIND_NS);
 
 	lead = gpu->o.overlap_ns < leave ? leave - gpu->o.overlap_ns : 0;
 	if (!gpu->holder && leave < DRAIN_FAST_NS && since < lead)
@@ -99,7 +103,7 @@ uint64_t gs_polling_waiting(const struct gs_gpu *gpu, uint64_t now)
 {
 	const struct gs_gpu_client *t;
 
-	LIST_FOREACH(t, &gpu->clients, link)
+	LIST_FOREACH (t, &gpu->clients, link)
 		if (t->task && !t->stopped && gs_gpu_client_phase(t) == GS_WAITING)
 			return now + poll_contended(gpu);
 	return UINT64_MAX;
@@ -127,10 +131,11 @@ uint64_t gs_polling_next(const struct gs_gpu *gpu, uint64_t now)
 		return now + gs_polling_poll(gpu, POLL_STARTING_NS);
 	if (gpu->pin.client) /* nothing is decided */
 		return now + gs_polling_poll(gpu, POLL_PINNED_NS);
-	next = sooner(gpu->deadline > now ? gpu->deadline : now + POLL_DECISION_NS, gs_force_next(gpu, now));
+	next = sooner(gpu->deadline > now ? gpu->deadline : now + POLL_DECISION_NS,
+		      gs_force_next(gpu, now));
 	if (gs_polling_contended(gpu))
 		return sooner(next, contended(gpu, now));
-	LIST_FOREACH(t, &gpu->clients, link)
+	LIST_FOREACH (t, &gpu->clients, link)
 		if (t == gpu->holder || t->on_gpu || t->off_gpu)
 			return sooner(next, now + POLL_ALONE_NS);
 	return next;
@@ -143,7 +148,9 @@ uint64_t gs_polling_next(const struct gs_gpu *gpu, uint64_t now)
 
 static int is_user(const struct gs_gpu_client *t, uint64_t now)
 {
-	return !t->stopped && !t->bad && (t->task || t->live || (t->ended_ns && now - t->ended_ns < SHARED_NS) || gs_usage_is_busy(t, now));
+	return !t->stopped && !t->bad &&
+	       (t->task || t->live || (t->ended_ns && now - t->ended_ns < SHARED_NS) ||
+		gs_usage_is_busy(t, now));
 }
 
 int gs_gpu_wants_polling(const struct gs_gpu *gpu, uint64_t now)
@@ -153,7 +160,7 @@ int gs_gpu_wants_polling(const struct gs_gpu *gpu, uint64_t now)
 
 	if (gpu->pin.client)
 		return 0;
-	LIST_FOREACH(t, &gpu->clients, link) {
+	LIST_FOREACH (t, &gpu->clients, link) {
 		if (!is_user(t, now))
 			continue;
 		users++;

@@ -51,7 +51,8 @@ static int add(struct gs_step_usage *t, const char name[GS_STEP_USAGE_NAME_MAX],
 }
 
 int gs_step_usage_announce(struct gs_step_usage *t, struct gs_kernel_map *map, uint32_t number,
-		      const char *name, uint32_t transform, uint32_t reason, uint32_t registers)
+			   const char *name, uint32_t transform, uint32_t reason,
+			   uint32_t registers)
 {
 	char kept[GS_STEP_USAGE_NAME_MAX];
 	uint32_t hash;
@@ -73,8 +74,8 @@ int gs_step_usage_announce(struct gs_step_usage *t, struct gs_kernel_map *map, u
 	return 0;
 }
 
-struct gs_step_usage_kernel *gs_step_usage_kernel(struct gs_step_usage *t, const struct gs_kernel_map *map,
-					uint32_t number)
+struct gs_step_usage_kernel *gs_step_usage_kernel(struct gs_step_usage *t,
+						  const struct gs_kernel_map *map, uint32_t number)
 {
 	if (number >= GS_STEP_USAGE_KERNELS_MAX || !map->slot[number] ||
 	    map->slot[number] > t->nkernel)
@@ -102,7 +103,8 @@ static void add_time(struct gs_step_usage_time *t, uint64_t ns, uint64_t launche
 	t->unevictable_ns += evictable ? 0 : ns;
 }
 
-void gs_step_usage_ran(struct gs_step_usage *t, struct gs_step_usage_kernel *k, uint64_t ns, uint64_t launches, int evictable)
+void gs_step_usage_ran(struct gs_step_usage *t, struct gs_step_usage_kernel *k, uint64_t ns,
+		       uint64_t launches, int evictable)
 {
 	add_time(&t->time, ns, launches, evictable);
 	if (k)
@@ -122,7 +124,8 @@ void gs_step_usage_left(struct gs_step_usage_kernel *k, uint64_t ns)
 double gs_step_usage_left_us(const struct gs_step_usage_kernel *k, double quantile)
 {
 	double us[GS_STEP_USAGE_KERNEL_SAMPLES];
-	size_t n = k->left < GS_STEP_USAGE_KERNEL_SAMPLES ? (size_t)k->left : GS_STEP_USAGE_KERNEL_SAMPLES;
+	size_t n = k->left < GS_STEP_USAGE_KERNEL_SAMPLES ? (size_t)k->left :
+							    GS_STEP_USAGE_KERNEL_SAMPLES;
 
 	for (size_t i = 0; i < n; i++)
 		us[i] = k->sample_us[i];
@@ -132,7 +135,8 @@ double gs_step_usage_left_us(const struct gs_step_usage_kernel *k, double quanti
 void gs_step_usage_quantiles(struct gs_step_usage *t)
 {
 	double us[GS_STEP_USAGE_SAMPLES];
-	size_t n = t->evictions < GS_STEP_USAGE_SAMPLES ? (size_t)t->evictions : GS_STEP_USAGE_SAMPLES;
+	size_t n =
+		t->evictions < GS_STEP_USAGE_SAMPLES ? (size_t)t->evictions : GS_STEP_USAGE_SAMPLES;
 
 	if (t->quantiles_of == t->evictions) /* a thousand steps that are over cost nothing */
 		return;
@@ -191,7 +195,8 @@ static void copy_kernels(struct gs_step_usage *to, const struct gs_step_usage *f
 	}
 }
 
-void gs_step_usage_copy(struct gs_step_usage *to, const struct gs_step_usage *from, int with_kernels)
+void gs_step_usage_copy(struct gs_step_usage *to, const struct gs_step_usage *from,
+			int with_kernels)
 {
 	struct gs_step_usage_kernel *kernel = to->kernel;
 	uint32_t nkernel = to->nkernel;

@@ -12,34 +12,35 @@
 
 #define GS_STEP_USAGE_KERNELS_MAX 4096 /* kinds of kernel in a step, and numbers in a client */
 #define GS_STEP_USAGE_SAMPLES 512      /* the latest eviction latencies kept */
-#define GS_STEP_USAGE_KERNEL_SAMPLES 128 /* of one kernel, which has room for them once it is evicted */
+#define GS_STEP_USAGE_KERNEL_SAMPLES \
+	128 /* of one kernel, which has room for them once it is evicted */
 #define GS_STEP_USAGE_NAME_MAX 128
 
 /* Of launches. */
 struct gs_step_usage_time {
-	uint64_t gpu_ns;            /* on the GPU (watch.h) */
-	uint64_t unevictable;       /* launches that nothing could make leave before their end... */
-	uint64_t unevictable_ns;    /* ...and theirs of gpu_ns */
+	uint64_t gpu_ns;         /* on the GPU (watch.h) */
+	uint64_t unevictable;    /* launches that nothing could make leave before their end... */
+	uint64_t unevictable_ns; /* ...and theirs of gpu_ns */
 };
 
 struct gs_step_usage_kernel {
 	char name[GS_STEP_USAGE_NAME_MAX];
-	uint32_t hash;          /* of the name, to find it quickly */
-	uint32_t transform;          /* enum ptx_transform_kind, as announced */
-	uint32_t reason;        /* enum ptx_reason */
+	uint32_t hash;      /* of the name, to find it quickly */
+	uint32_t transform; /* enum ptx_transform_kind, as announced */
+	uint32_t reason;    /* enum ptx_reason */
 	uint32_t registers;
-	uint64_t launches;      /* seen by the daemon or told of: a few of a lone client's escape it */
+	uint64_t launches; /* seen by the daemon or told of: a few of a lone client's escape it */
 	uint64_t preemptions;
 	uint64_t finished;
 	uint64_t turnaround_ns; /* of the finished ones, from first seen to DONE */
 	uint64_t alone_ns;      /* the latest estimate of one launch alone */
 	uint64_t as_is_ns;      /* the same of one that was not evictable; 0: none */
 	struct gs_step_usage_time time;
-	uint64_t tasks;         /* block-tasks of the launches that are over and have a time... */
-	uint64_t tasks_ns;      /* ...and that time */
-	uint32_t why;           /* enum ptx_reason: the latest launch that was not evictable; 0: not told */
-	uint64_t left;          /* times that it was on the GPU, was told to leave and has */
-	uint32_t *sample_us;    /* how long that took, the latest; NULL: never, or no memory */
+	uint64_t tasks;    /* block-tasks of the launches that are over and have a time... */
+	uint64_t tasks_ns; /* ...and that time */
+	uint32_t why;  /* enum ptx_reason: the latest launch that was not evictable; 0: not told */
+	uint64_t left; /* times that it was on the GPU, was told to leave and has */
+	uint32_t *sample_us; /* how long that took, the latest; NULL: never, or no memory */
 };
 
 struct gs_step_usage {
@@ -51,18 +52,21 @@ struct gs_step_usage {
 	uint64_t preemptions;   /* launches that left with block-tasks remaining */
 	uint64_t evictions;     /* samples taken in all */
 	uint32_t sample_us[GS_STEP_USAGE_SAMPLES];
-	uint64_t quantiles_of;  /* evictions when the two below were computed */
+	uint64_t quantiles_of; /* evictions when the two below were computed */
 	double p50_us, p99_us;
-	struct gs_step_usage_time time; /* of all kernels, also those that are not listed (any more) */
+	struct gs_step_usage_time
+		time; /* of all kernels, also those that are not listed (any more) */
 	struct gs_step_usage_kernel *kernel;
 	uint32_t nkernel;
 };
 
 /* The kernels of a client by the numbers that it announced. */
 struct gs_kernel_map {
-	uint16_t slot[GS_STEP_USAGE_KERNELS_MAX]; /* index into the usage's kernels + 1; 0: unknown */
+	uint16_t slot[GS_STEP_USAGE_KERNELS_MAX]; /* index into the usage's kernels + 1; 0: unknown
+						   */
 	uint64_t key[GS_STEP_USAGE_KERNELS_MAX];  /* as learned.h knows it; 0: not at all */
-	uint64_t tpt_ps[GS_STEP_USAGE_KERNELS_MAX]; /* learned in earlier jobs, once asked for; 0: never seen */
+	uint64_t tpt_ps[GS_STEP_USAGE_KERNELS_MAX]; /* learned in earlier jobs, once asked for; 0:
+						       never seen */
 };
 
 /*
@@ -71,11 +75,12 @@ struct gs_kernel_map {
  * the step has GS_STEP_USAGE_KERNELS_MAX kinds already, or there is no memory.
  */
 int gs_step_usage_announce(struct gs_step_usage *usage, struct gs_kernel_map *map, uint32_t number,
-		      const char *name, uint32_t transform, uint32_t reason, uint32_t registers);
+			   const char *name, uint32_t transform, uint32_t reason,
+			   uint32_t registers);
 
 /* The entry of a client's kernel, NULL if it never announced it. */
-struct gs_step_usage_kernel *gs_step_usage_kernel(struct gs_step_usage *usage, const struct gs_kernel_map *map,
-					uint32_t number);
+struct gs_step_usage_kernel *gs_step_usage_kernel(struct gs_step_usage *usage,
+						  const struct gs_kernel_map *map, uint32_t number);
 
 /* An eviction took this long, from the order to the drained GPU. */
 void gs_step_usage_evicted(struct gs_step_usage *usage, uint64_t ns);
@@ -87,8 +92,8 @@ void gs_step_usage_quantiles(struct gs_step_usage *usage);
  * So many launches of a kernel (NULL: one that is not listed), which together
  * were on the GPU for ns: how many of them and how much of it was not evictable.
  */
-void gs_step_usage_ran(struct gs_step_usage *usage, struct gs_step_usage_kernel *kernel, uint64_t ns, uint64_t launches,
-		  int evictable);
+void gs_step_usage_ran(struct gs_step_usage *usage, struct gs_step_usage_kernel *kernel,
+		       uint64_t ns, uint64_t launches, int evictable);
 
 /* One launch of the kernel took this long to leave, from the order to when it was seen gone. */
 void gs_step_usage_left(struct gs_step_usage_kernel *kernel, uint64_t ns);
@@ -100,10 +105,11 @@ double gs_step_usage_left_us(const struct gs_step_usage_kernel *kernel, double q
 void gs_step_usage_trim(struct gs_step_usage *usage, uint32_t most);
 
 /*
- * *to becomes a copy of *from, which must be another; with_kernels: with the list of kernels, else `to` keeps the one that it has.
- * Without memory for the list it has none.
+ * *to becomes a copy of *from, which must be another; with_kernels: with the list of kernels, else
+ * `to` keeps the one that it has. Without memory for the list it has none.
  */
-void gs_step_usage_copy(struct gs_step_usage *to, const struct gs_step_usage *from, int with_kernels);
+void gs_step_usage_copy(struct gs_step_usage *to, const struct gs_step_usage *from,
+			int with_kernels);
 
 /* Free what it holds, not the usage itself. */
 void gs_step_usage_fini(struct gs_step_usage *usage);

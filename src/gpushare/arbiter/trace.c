@@ -10,7 +10,7 @@
 struct gs_traced {
 	LIST_ENTRY(gs_traced) link;
 	struct gs_trace_lane lane;
-	size_t records;  /* that speak of it */
+	size_t records; /* that speak of it */
 	int gone;
 	uint32_t number; /* in the image that was made last */
 };
@@ -85,7 +85,7 @@ void gs_trace_add(struct gs_trace *trace, struct gs_traced *client, enum gs_trac
 	if (trace->written >= trace->room && --r->client->records == 0 && r->client->gone &&
 	    r->client != client)
 		forget(r->client);
-	*r = (struct record){ client, kind, from_ns, to_ns };
+	*r = (struct record) { client, kind, from_ns, to_ns };
 	client->records++;
 	trace->written++;
 }
@@ -109,8 +109,7 @@ int gs_trace_image_add(struct gs_trace_image *image, const struct gs_traced *cli
 	if (!grown)
 		return -1;
 	image->record = grown;
-	grown[image->records++] = (struct gs_trace_record){ client->number, kind, from_ns,
-							    to_ns };
+	grown[image->records++] = (struct gs_trace_record) { client->number, kind, from_ns, to_ns };
 	return 0;
 }
 
@@ -119,7 +118,7 @@ int gs_trace_image(struct gs_trace *trace, struct gs_trace_image *image)
 	uint64_t first = trace->written > trace->room ? trace->written - trace->room : 0;
 	struct gs_traced *client;
 
-	LIST_FOREACH(client, &trace->clients, link) {
+	LIST_FOREACH (client, &trace->clients, link) {
 		struct gs_trace_lane *grown = grow(image->lane, image->lanes, sizeof(*grown));
 
 		if (!grown)
@@ -131,8 +130,8 @@ int gs_trace_image(struct gs_trace *trace, struct gs_trace_image *image)
 	for (uint64_t i = first; i < trace->written; i++) {
 		const struct record *r = &trace->record[i % trace->room];
 
-		if (gs_trace_image_add(image, r->client, (enum gs_trace_kind)r->kind,
-				       r->from_ns, r->to_ns) < 0)
+		if (gs_trace_image_add(image, r->client, (enum gs_trace_kind)r->kind, r->from_ns,
+				       r->to_ns) < 0)
 			return -1;
 	}
 	image->lost += first;

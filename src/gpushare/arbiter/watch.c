@@ -13,9 +13,9 @@ struct snapshot {
 	uint32_t state, started, kernel, evictable, preenqueued;
 	uint64_t nt, done, alone_ns, tpt_ps;
 	uint64_t untracked_ns; /* of launches without a slot before this one */
-	uint64_t leave_ns;  /* evictable: how long it takes to leave; 0: not known */
+	uint64_t leave_ns;     /* evictable: how long it takes to leave; 0: not known */
 	uint32_t dims;
-	uint32_t why;       /* not evictable; 0: not told */
+	uint32_t why;    /* not evictable; 0: not told */
 	uint64_t number; /* of the launch, from 1 */
 	int timed;       /* alone_ns has been measured */
 };
@@ -104,7 +104,8 @@ static uint64_t book(struct gs_seen *seen, uint64_t whole)
 	return more;
 }
 
-/* A GPU's turn that is repeated has the time of the first one, which may be older than its looks. */
+/* A GPU's turn that is repeated has the time of the first one, which may be older than its looks.
+ */
 static uint64_t since(uint64_t then, uint64_t now)
 {
 	return now > then ? now - then : 0;
@@ -114,18 +115,23 @@ static uint64_t since(uint64_t then, uint64_t now)
  * So long it has been on the GPU, as the looks tell.  Its prediction is closer
  * while it lasts: nobody waits most of the time, and the looks are far apart.
  */
-static void run_on(struct gs_seen *seen, const struct snapshot *s, uint64_t now, struct gs_poll *polled)
+static void run_on(struct gs_seen *seen, const struct snapshot *s, uint64_t now,
+		   struct gs_poll *polled)
 {
 	int on_gpu = is_out(s) && s->started;
 
 	if (seen->on_gpu_ns)
-		seen->ran_ns = at_most(seen->ran_ns + since(seen->on_gpu_ns, now), GS_WATCH_ALONE_MAX);
+		seen->ran_ns =
+			at_most(seen->ran_ns + since(seen->on_gpu_ns, now), GS_WATCH_ALONE_MAX);
 	seen->on_gpu_ns = on_gpu ? now : 0;
 	if (seen->ran_ns >= seen->booked_ns + GS_WATCH_BOOK_NS)
-		add_event(polled, &(struct gs_slot_event){
-			.kind = GS_EV_RAN, .kernel = seen->kernel, .ran_ns = book(seen, seen->ran_ns),
-			.alone_ns = seen->alone_ns, .evictable = seen->evictable,
-		});
+		add_event(polled, &(struct gs_slot_event) {
+					  .kind = GS_EV_RAN,
+					  .kernel = seen->kernel,
+					  .ran_ns = book(seen, seen->ran_ns),
+					  .alone_ns = seen->alone_ns,
+					  .evictable = seen->evictable,
+				  });
 }
 
 /* It was on the GPU when it was told to leave, and is there no more. */
@@ -133,10 +139,12 @@ static void has_left(struct gs_seen *seen, uint64_t now, struct gs_poll *polled)
 {
 	seen->evicting = 0;
 	if (seen->evict_started)
-		add_event(polled, &(struct gs_slot_event){
-			.kind = GS_EV_LEFT, .kernel = seen->kernel, .alone_ns = seen->alone_ns,
-			.ns = now - seen->evict_ns,
-		});
+		add_event(polled, &(struct gs_slot_event) {
+					  .kind = GS_EV_LEFT,
+					  .kernel = seen->kernel,
+					  .alone_ns = seen->alone_ns,
+					  .ns = now - seen->evict_ns,
+				  });
 }
 
 /*
@@ -151,12 +159,14 @@ static uint64_t whole_time(const struct gs_seen *seen, uint64_t now)
 		return seen->alone_ns;
 	if (seen->alone_ns)
 		return ns > seen->alone_ns ? ns : seen->alone_ns;
-	return at_most(ns + (seen->on_gpu_ns ? since(seen->on_gpu_ns, now) : 0), GS_WATCH_ALONE_MAX);
+	return at_most(ns + (seen->on_gpu_ns ? since(seen->on_gpu_ns, now) : 0),
+		       GS_WATCH_ALONE_MAX);
 }
 
 /*
- * A launch that was cut short is timed by nobody else, and under load that may be all of a kernel's: per block-task,
- * as it was seen.  0: its end was not seen closely enough, or what is known agrees.
+ * A launch that was cut short is timed by nobody else, and under load that may be all of a
+ * kernel's: per block-task, as it was seen.  0: its end was not seen closely enough, or what is
+ * known agrees.
  */
 static uint64_t seen_tpt_ps(const struct gs_seen *seen, uint64_t now)
 {
@@ -177,11 +187,18 @@ static void finish(struct gs_watch *w, struct gs_seen *seen, uint64_t now, struc
 
 	w->past_nt = at_most(w->past_nt + seen->nt, GS_WATCH_NT_MAX);
 	w->past_alone_ns = at_most(w->past_alone_ns + seen->alone_ns, GS_WATCH_ALONE_MAX);
-	add_event(polled, &(struct gs_slot_event){
-		.kind = GS_EV_FINISHED, .kernel = seen->kernel, .ns = now - seen->since_ns,
-		.alone_ns = seen->alone_ns, .ran_ns = book(seen, whole), .whole_ns = whole,
-		.nt = seen->nt, .evictable = seen->evictable, .tpt_ps = seen_tpt_ps(seen, now), .dims = seen->dims,
-	});
+	add_event(polled, &(struct gs_slot_event) {
+				  .kind = GS_EV_FINISHED,
+				  .kernel = seen->kernel,
+				  .ns = now - seen->since_ns,
+				  .alone_ns = seen->alone_ns,
+				  .ran_ns = book(seen, whole),
+				  .whole_ns = whole,
+				  .nt = seen->nt,
+				  .evictable = seen->evictable,
+				  .tpt_ps = seen_tpt_ps(seen, now),
+				  .dims = seen->dims,
+			  });
 	seen->live = 0;
 	forget_time(seen);
 	if (seen->evicting && seen->evict_number == seen->number)
@@ -193,10 +210,13 @@ static void measured(struct gs_seen *seen, const struct snapshot *s, struct gs_p
 {
 	seen->timed = 1;
 	seen->alone_ns = s->alone_ns;
-	add_event(polled, &(struct gs_slot_event){
-		.kind = GS_EV_TIMED, .kernel = s->kernel, .alone_ns = s->alone_ns,
-		.tpt_ps = s->tpt_ps, .dims = s->dims,
-	});
+	add_event(polled, &(struct gs_slot_event) {
+				  .kind = GS_EV_TIMED,
+				  .kernel = s->kernel,
+				  .alone_ns = s->alone_ns,
+				  .tpt_ps = s->tpt_ps,
+				  .dims = s->dims,
+			  });
 }
 
 /* A launch number that was not in this slot before. */
@@ -216,21 +236,31 @@ static void meet(struct gs_seen *seen, const struct snapshot *s, uint64_t now,
 	seen->dims = s->dims;
 	seen->timed = s->timed != 0;
 	seen->since_ns = now;
-	add_event(polled, &(struct gs_slot_event){
-		.kind = GS_EV_LAUNCHED, .kernel = s->kernel, .alone_ns = s->alone_ns,
-		.tpt_ps = s->tpt_ps, .dims = s->dims, .nt = s->nt,
-		.why = s->why, .evictable = (uint8_t)s->evictable,
-	});
+	add_event(polled, &(struct gs_slot_event) {
+				  .kind = GS_EV_LAUNCHED,
+				  .kernel = s->kernel,
+				  .alone_ns = s->alone_ns,
+				  .tpt_ps = s->tpt_ps,
+				  .dims = s->dims,
+				  .nt = s->nt,
+				  .why = s->why,
+				  .evictable = (uint8_t)s->evictable,
+			  });
 	polled->unseen_ns = at_most(polled->unseen_ns + s->untracked_ns, GS_WATCH_ALONE_MAX);
 	if (is_live(s->state)) {
 		seen->live = 1;
 	} else {
 		polled->unseen_ns = at_most(polled->unseen_ns + s->alone_ns, GS_WATCH_ALONE_MAX);
-		add_event(polled, &(struct gs_slot_event){
-			.kind = GS_EV_FINISHED, .kernel = s->kernel, .ns = s->alone_ns,
-			.alone_ns = s->alone_ns, .ran_ns = s->alone_ns, .whole_ns = s->alone_ns,
-			.nt = s->nt, .evictable = (uint8_t)s->evictable,
-		});
+		add_event(polled, &(struct gs_slot_event) {
+					  .kind = GS_EV_FINISHED,
+					  .kernel = s->kernel,
+					  .ns = s->alone_ns,
+					  .alone_ns = s->alone_ns,
+					  .ran_ns = s->alone_ns,
+					  .whole_ns = s->alone_ns,
+					  .nt = s->nt,
+					  .evictable = (uint8_t)s->evictable,
+				  });
 		if (seen->evicting)
 			has_left(seen, now, polled);
 	}
@@ -240,7 +270,8 @@ static void meet(struct gs_seen *seen, const struct snapshot *s, uint64_t now,
  * It was told to leave and has left.  A launch that never reached the GPU,
  * and made no progress, was put off, not preempted.
  */
-static void left(struct gs_seen *seen, const struct snapshot *s, uint64_t now, struct gs_poll *polled)
+static void left(struct gs_seen *seen, const struct snapshot *s, uint64_t now,
+		 struct gs_poll *polled)
 {
 	if (s->state == GS_K_READY || s->state == GS_K_TORUN)
 		has_left(seen, now, polled);
@@ -248,9 +279,11 @@ static void left(struct gs_seen *seen, const struct snapshot *s, uint64_t now, s
 	if (s->done < s->nt && (seen->evict_started || s->done > seen->evict_done)) {
 		polled->preemptions++;
 		seen->cut = 1;
-		add_event(polled, &(struct gs_slot_event){
-			.kind = GS_EV_PREEMPTED, .kernel = s->kernel, .alone_ns = s->alone_ns,
-		});
+		add_event(polled, &(struct gs_slot_event) {
+					  .kind = GS_EV_PREEMPTED,
+					  .kernel = s->kernel,
+					  .alone_ns = s->alone_ns,
+				  });
 	}
 }
 
@@ -260,7 +293,8 @@ static int leaves_soon(const struct gs_watch *w, const struct snapshot *s)
 	return s->evictable && s->leave_ns && s->leave_ns <= w->leave_most_ns;
 }
 
-static void count(const struct gs_watch *w, struct gs_seen *seen, const struct snapshot *s, unsigned i, struct gs_poll *polled)
+static void count(const struct gs_watch *w, struct gs_seen *seen, const struct snapshot *s,
+		  unsigned i, struct gs_poll *polled)
 {
 	if (!is_out(s))
 		seen->requested_ns = 0;
@@ -273,7 +307,8 @@ static void count(const struct gs_watch *w, struct gs_seen *seen, const struct s
 		polled->off_gpu += s->started == 0;
 		polled->out[i / 64] |= UINT64_C(1) << i % 64;
 	}
-	if (is_out(s) && s->started && seen->requested_ns && (!polled->requested_ns || seen->requested_ns < polled->requested_ns))
+	if (is_out(s) && s->started && seen->requested_ns &&
+	    (!polled->requested_ns || seen->requested_ns < polled->requested_ns))
 		polled->requested_ns = seen->requested_ns;
 	polled->staying_live += !leaves_soon(w, s);
 	if (!s->alone_ns || s->alone_ns > polled->longest_ns)
@@ -293,7 +328,7 @@ static void count(const struct gs_watch *w, struct gs_seen *seen, const struct s
 }
 
 static void read_slot(struct gs_watch *w, struct gs_seen *seen, const struct snapshot *s,
-			 uint64_t now, struct gs_poll *polled)
+		      uint64_t now, struct gs_poll *polled)
 {
 	int live = is_live(s->state);
 
@@ -347,7 +382,8 @@ static uint64_t highest_number(const struct gs_page *page, int with_prep)
 		uint64_t number = number_of(&page->slot[i]);
 
 		if ((with_prep || gs_page_load(page->slot[i].state) != GS_K_PREP ||
-		     is_timed(&page->slot[i])) && number > highest)
+		     is_timed(&page->slot[i])) &&
+		    number > highest)
 			highest = number;
 	}
 	return highest;
@@ -360,12 +396,14 @@ uint64_t gs_watch_highest(const struct gs_page *page)
 
 void gs_watch_adopt(struct gs_watch *w, const struct gs_page *page)
 {
-	*w = (struct gs_watch){ .tpt_ps = w->tpt_ps, .kernels = w->kernels, .leave_most_ns = w->leave_most_ns };
+	*w = (struct gs_watch) { .tpt_ps = w->tpt_ps,
+				 .kernels = w->kernels,
+				 .leave_most_ns = w->leave_most_ns };
 	for (unsigned i = 0; i < GS_PAGE_SLOTS; i++)
 		if (is_live(gs_page_load(page->slot[i].state)))
 			w->seen[i].adopted = 1;
 		else
-			w->seen[i] = (struct gs_seen){
+			w->seen[i] = (struct gs_seen) {
 				.number = number_of(&page->slot[i]),
 				.timed = (uint8_t)is_timed(&page->slot[i]),
 			};

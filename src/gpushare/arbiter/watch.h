@@ -17,7 +17,7 @@
 
 /* Clamps on what a page may claim. */
 #define GS_WATCH_NT_MAX (UINT64_C(1) << 40)
-#define GS_WATCH_STAYING_NS UINT64_C(500000000) /* of a launch whose time nobody knows */
+#define GS_WATCH_STAYING_NS UINT64_C(500000000)           /* of a launch whose time nobody knows */
 #define GS_WATCH_ALONE_MAX (UINT64_C(86400) * 1000000000) /* a day, ns */
 
 /* One launch over, another come and maybe gone; or one that goes on, left. */
@@ -27,13 +27,14 @@
 
 /* What is remembered of a slot. */
 struct gs_seen {
-	uint64_t number;       /* launch that was last seen in it, from 1; 0: none */
+	uint64_t number; /* launch that was last seen in it, from 1; 0: none */
 	uint64_t nt, done, alone_ns;
 	uint64_t since_ns;     /* when that launch was first seen */
-	uint64_t requested_ns;     /* when it was first in the way of another client, while it is out; 0: not yet */
-	uint64_t on_gpu_ns;    /* when it was last seen on the GPU; 0: it was not at the last look */
-	uint64_t ran_ns;       /* from look to look, so long on the GPU */
-	uint64_t booked_ns;    /* of its time on the GPU, what events have told */
+	uint64_t requested_ns; /* when it was first in the way of another client, while it is out;
+				  0: not yet */
+	uint64_t on_gpu_ns; /* when it was last seen on the GPU; 0: it was not at the last look */
+	uint64_t ran_ns;    /* from look to look, so long on the GPU */
+	uint64_t booked_ns; /* of its time on the GPU, what events have told */
 	uint64_t evict_number; /* launch that was told to leave */
 	uint64_t evict_ns;     /* when */
 	uint64_t evict_done;   /* its N_t then */
@@ -50,52 +51,65 @@ struct gs_seen {
 
 struct gs_watch {
 	struct gs_seen seen[GS_PAGE_SLOTS];
-	uint64_t last_number;  /* highest launch number so far */
-	uint64_t past_nt;      /* of this busy period: launches that are DONE */
+	uint64_t last_number; /* highest launch number so far */
+	uint64_t past_nt;     /* of this busy period: launches that are DONE */
 	uint64_t past_alone_ns;
-	const uint64_t *tpt_ps; /* learned, by kernel number, for launches that do not tell; NULL: none */
-	uint32_t kernels;       /* numbers that it has */
+	const uint64_t
+		*tpt_ps;  /* learned, by kernel number, for launches that do not tell; NULL: none */
+	uint32_t kernels; /* numbers that it has */
 	uint64_t leave_most_ns; /* what takes longer to leave counts as if it could not */
 };
 
 /*
- * RAN: it goes on, and its time so far is to be booked.  LEFT: it was on the GPU when it was told to leave it, and has.
- * TIMED: what it took has been measured since it was first seen.
+ * RAN: it goes on, and its time so far is to be booked.  LEFT: it was on the GPU when it was told
+ * to leave it, and has. TIMED: what it took has been measured since it was first seen.
  */
-enum gs_event_kind { GS_EV_LAUNCHED, GS_EV_RAN, GS_EV_LEFT, GS_EV_PREEMPTED, GS_EV_FINISHED, GS_EV_TIMED };
+enum gs_event_kind {
+	GS_EV_LAUNCHED,
+	GS_EV_RAN,
+	GS_EV_LEFT,
+	GS_EV_PREEMPTED,
+	GS_EV_FINISHED,
+	GS_EV_TIMED
+};
 
 struct gs_slot_event {
 	enum gs_event_kind kind;
 	uint32_t kernel;
-	uint64_t ns;           /* FINISHED: from first seen until now; LEFT: from the order until now */
-	uint64_t alone_ns;     /* told by the client, or learned before */
-	uint64_t ran_ns;       /* RAN, FINISHED: on the GPU, beyond what was booked before */
-	uint64_t whole_ns;     /* FINISHED: on the GPU in all */
-	uint64_t nt;           /* LAUNCHED, FINISHED: block-tasks */
-	uint64_t tpt_ps;       /* LAUNCHED, TIMED: per block-task, as the client told; 0: it did not.  FINISHED: as seen; 0: no news */
-	uint32_t dims;        /* LAUNCHED, TIMED, FINISHED: gs_slot_dims() of its blocks; 0: not told */
-	uint32_t why;          /* LAUNCHED: not evictable, for this reason; 0: not told */
-	uint8_t evictable;     /* LAUNCHED, RAN, FINISHED */
+	uint64_t ns;       /* FINISHED: from first seen until now; LEFT: from the order until now */
+	uint64_t alone_ns; /* told by the client, or learned before */
+	uint64_t ran_ns;   /* RAN, FINISHED: on the GPU, beyond what was booked before */
+	uint64_t whole_ns; /* FINISHED: on the GPU in all */
+	uint64_t nt;       /* LAUNCHED, FINISHED: block-tasks */
+	uint64_t tpt_ps;   /* LAUNCHED, TIMED: per block-task, as the client told; 0: it did not.
+			      FINISHED: as seen; 0: no news */
+	uint32_t dims; /* LAUNCHED, TIMED, FINISHED: gs_slot_dims() of its blocks; 0: not told */
+	uint32_t why;  /* LAUNCHED: not evictable, for this reason; 0: not told */
+	uint8_t evictable; /* LAUNCHED, RAN, FINISHED */
 };
 
 /* What one look found. */
 struct gs_poll {
 	uint32_t ready, torun, running, toevict; /* slots in each state */
-	uint32_t on_gpu;       /* RUNNING or TOEVICT, and started */
-	uint32_t off_gpu;      /* RUNNING or TOEVICT, not started */
+	uint32_t on_gpu;                         /* RUNNING or TOEVICT, and started */
+	uint32_t off_gpu;                        /* RUNNING or TOEVICT, not started */
 	uint32_t staying;      /* of those on the GPU, the ones that nobody can tell to leave */
 	uint64_t staying_ns;   /* how long the longest of these takes alone, as far as is known */
-	uint32_t staying_live; /* READY, TORUN, RUNNING or TOEVICT, and it cannot leave the GPU within leave_most_ns: left as it is, or slower, or not known */
+	uint32_t staying_live; /* READY, TORUN, RUNNING or TOEVICT, and it cannot leave the GPU
+				  within leave_most_ns: left as it is, or slower, or not known */
 	uint32_t staying_out;  /* of these, the ones that are RUNNING or TOEVICT */
-	uint64_t longest_ns;   /* what the longest of those that are READY, TORUN, RUNNING or TOEVICT takes alone; UINT64_MAX: nobody knows of one */
-	uint32_t put_back;     /* READY, and in the way of what is behind it: evicted, or pre-enqueued */
-	uint64_t requested_ns;     /* when the first of those on the GPU was first in the way of another client; 0: none was */
+	uint64_t longest_ns; /* what the longest of those that are READY, TORUN, RUNNING or TOEVICT
+				takes alone; UINT64_MAX: nobody knows of one */
+	uint32_t
+		put_back; /* READY, and in the way of what is behind it: evicted, or pre-enqueued */
+	uint64_t requested_ns; /* when the first of those on the GPU was first in the way of another
+				  client; 0: none was */
 	uint64_t out[(GS_PAGE_SLOTS + 63) / 64]; /* a bit for each of those */
-	uint32_t bad;          /* slots with a value that is no state */
-	uint32_t bad_state;   /* one of these values */
-	uint64_t nt, done, alone_ns; /* the busy period: DONE launches and live ones */
-	uint64_t launches;     /* new ones, by the client's numbering */
-	uint64_t unseen_ns;    /* alone time of launches that came and went between two looks */
+	uint32_t bad;                            /* slots with a value that is no state */
+	uint32_t bad_state;                      /* one of these values */
+	uint64_t nt, done, alone_ns;             /* the busy period: DONE launches and live ones */
+	uint64_t launches;                       /* new ones, by the client's numbering */
+	uint64_t unseen_ns; /* alone time of launches that came and went between two looks */
 	uint32_t preemptions;
 	uint32_t nevents;
 	struct gs_slot_event event[GS_WATCH_SLOT_EVENTS * GS_PAGE_SLOTS];
@@ -128,10 +142,12 @@ void gs_watch_period_end(struct gs_watch *watch);
 /* Slot i is on the GPU, and in the way of the next client since `now`, unless it was before. */
 void gs_watch_requested(struct gs_watch *watch, unsigned i, uint64_t now);
 
-/* The highest number in the page, in the making, or over before anybody looked, included.  1: perhaps none. */
+/* The highest number in the page, in the making, or over before anybody looked, included.  1:
+ * perhaps none. */
 uint64_t gs_watch_highest(const struct gs_page *page);
 
 /* Slot i is about to be told to leave. */
-void gs_watch_evicting(struct gs_watch *watch, const struct gs_page *page, unsigned i, uint64_t now);
+void gs_watch_evicting(struct gs_watch *watch, const struct gs_page *page, unsigned i,
+		       uint64_t now);
 
 #endif

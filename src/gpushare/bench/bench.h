@@ -16,8 +16,9 @@ struct bench_verb {
 	int (*run)(int argc, char **argv); /* exit status */
 };
 
-extern const struct bench_verb bench_verb_daemon, bench_verb_eviction, bench_verb_handover, bench_verb_launch,
-	bench_verb_memory, bench_verb_mix, bench_verb_mixes, bench_verb_overhead, bench_verb_pair;
+extern const struct bench_verb bench_verb_daemon, bench_verb_eviction, bench_verb_handover,
+	bench_verb_launch, bench_verb_memory, bench_verb_mix, bench_verb_mixes, bench_verb_overhead,
+	bench_verb_pair;
 
 /* The options that every subcommand has. */
 struct bench_common {
@@ -28,11 +29,12 @@ struct bench_common {
 };
 
 #define BENCH_COMMON_OPTIONS(common) \
-	{ "driver", .text = &(common).stage.driver }, \
-	{ "shim", .text = &(common).stage.shim }, \
-	{ "conf", .take = bench_take_conf, .of = &(common).stage }, \
-	{ "output", 'o', .text = &(common).output }, \
-	{ "keep", .given = &(common).stage.keep }
+	{ "driver", .text = &(common).stage.driver }, { "shim", .text = &(common).stage.shim }, \
+		{ "conf", .take = bench_take_conf, .of = &(common).stage }, \
+		{ "output", 'o', .text = &(common).output }, \
+	{ \
+		"keep", .given = &(common).stage.keep \
+	}
 int bench_take_conf(void *stage, const char *line, struct gs_error *err);
 #define BENCH_COMMON_HELP \
 	"      --driver FILE     a libcuda.so.1 (default: the system's)\n" \
@@ -47,8 +49,9 @@ int bench_take_conf(void *stage, const char *line, struct gs_error *err);
  * for an error that has been said; the exit status is in *status.
  * operands: what is no option is the verb's: argv[optind] and so on.
  */
-int bench_options(const struct bench_verb *verb, struct bench_common *common, const struct gs_option *options,
-		  int operands, int argc, char **argv, int *status);
+int bench_options(const struct bench_verb *verb, struct bench_common *common,
+		  const struct gs_option *options, int operands, int argc, char **argv,
+		  int *status);
 
 /*
  * Open the stage, and PREFIX.csv if it is wanted (csv is NULL otherwise), measure,

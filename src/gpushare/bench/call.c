@@ -4,13 +4,15 @@
 #include "common/clock.h"
 #include "gpushare/bench/kernel.h"
 
-#define LAUNCHES_PER_WAIT 17 /* odd, so that of two kinds of calls that alternate each comes first
-			      * after a wait equally often */
+#define LAUNCHES_PER_WAIT \
+	17 /* odd, so that of two kinds of calls that alternate each comes first \
+	    * after a wait equally often */
 #define BYTES (1u << 20)
 
 /* `other` launches every second one. */
-static int time_launches(struct bench_kernel *k, const struct bench_driver *other, uint32_t iterations,
-			 uint32_t count, struct bench_sample *sample, struct gs_error *err)
+static int time_launches(struct bench_kernel *k, const struct bench_driver *other,
+			 uint32_t iterations, uint32_t count, struct bench_sample *sample,
+			 struct gs_error *err)
 {
 	const struct bench_driver *own = k->cu;
 	int rc = 0;
@@ -28,8 +30,8 @@ static int time_launches(struct bench_kernel *k, const struct bench_driver *othe
 }
 
 /* `other` makes every second pair of calls. */
-static int time_memory(const struct bench_kernel *k, const struct bench_driver *other, uint32_t count,
-		       struct bench_sample *sample, struct gs_error *err)
+static int time_memory(const struct bench_kernel *k, const struct bench_driver *other,
+		       uint32_t count, struct bench_sample *sample, struct gs_error *err)
 {
 	for (uint32_t i = 0; i + 1 < count; i += 2) {
 		const struct bench_driver *cu = i / 2 % 2 ? other : k->cu;
@@ -56,6 +58,6 @@ int bench_kernel_calls(struct bench_kernel *k, enum bench_call call, uint32_t it
 		other = bench_driver_beneath(k->cu, err);
 	if (!other)
 		return -1;
-	return call == BENCH_CALL_MEMORY ? time_memory(k, other, count, sample, err)
-		: time_launches(k, other, iterations, count, sample, err);
+	return call == BENCH_CALL_MEMORY ? time_memory(k, other, count, sample, err) :
+					   time_launches(k, other, iterations, count, sample, err);
 }

@@ -57,7 +57,8 @@ static int quantiles(const struct bench_slot *s, size_t first, size_t step, stru
 	return 0;
 }
 
-static int order(struct bench_workers *workers, enum bench_call call, uint32_t count, struct gs_error *err)
+static int order(struct bench_workers *workers, enum bench_call call, uint32_t count,
+		 struct gs_error *err)
 {
 	struct bench_slot *s = &workers->page->slot[0];
 
@@ -71,27 +72,30 @@ static int order(struct bench_workers *workers, enum bench_call call, uint32_t c
  * A grid of half a wave goes out as written, one of several waves is preemptible. A cost of 100 ns
  * can only be seen within one process: in another the driver's own part may take 1 us more or less.
  */
-static int launches(struct calls *c, struct bench_workers *workers, struct row *r, struct gs_error *err)
+static int launches(struct calls *c, struct bench_workers *workers, struct row *r,
+		    struct gs_error *err)
 {
 	struct bench_slot *s = &workers->page->slot[0];
 
 	bench_set_kernel(workers, 0, &c->yard, EVICTABLE_WAVES);
 	r[2].what = "evictable";
-	if (!bench_workers_alone(workers, 0, 4, err) || order(workers, BENCH_CALL_LAUNCH, c->count, err) < 0 ||
+	if (!bench_workers_alone(workers, 0, 4, err) ||
+	    order(workers, BENCH_CALL_LAUNCH, c->count, err) < 0 ||
 	    quantiles(s, 0, 1, &r[2], err) < 0)
 		return -1;
 	s->tasks = c->yard.resident / 2 ? c->yard.resident / 2 : 1;
 	s->iterations = 1;
 	r[0].what = "as-is";
 	r[1].what = "as-is-past";
-	if (order(workers, BENCH_CALL_BESIDE, c->count, err) < 0 || quantiles(s, 0, 2, &r[0], err) < 0 ||
-	    quantiles(s, 1, 2, &r[1], err) < 0)
+	if (order(workers, BENCH_CALL_BESIDE, c->count, err) < 0 ||
+	    quantiles(s, 0, 2, &r[0], err) < 0 || quantiles(s, 1, 2, &r[1], err) < 0)
 		return -1;
 	r[0].beside = 1;
 	return 0;
 }
 
-static int memory(struct calls *c, struct bench_workers *workers, struct row *r, struct gs_error *err)
+static int memory(struct calls *c, struct bench_workers *workers, struct row *r,
+		  struct gs_error *err)
 {
 	struct bench_slot *s = &workers->page->slot[0];
 
@@ -120,13 +124,15 @@ static int run_way(struct calls *c, const struct bench_way *way, struct row *r,
 		return -1;
 	for (size_t k = 0; k < ROWS_MOST; k++)
 		r[k].way = way;
-	rc = c->call == BENCH_CALL_LAUNCH ? launches(c, &workers, r, err) : memory(c, &workers, r, err);
+	rc = c->call == BENCH_CALL_LAUNCH ? launches(c, &workers, r, err) :
+					    memory(c, &workers, r, err);
 	bench_leave(&workers, way, rc < 0);
 	return rc;
 }
 
 /* The medians of several programs: in one a call may take 50 ns more than in the next (H200). */
-static int run_often(struct calls *c, const struct bench_way *way, size_t rows, struct row *r, struct gs_error *err)
+static int run_often(struct calls *c, const struct bench_way *way, size_t rows, struct row *r,
+		     struct gs_error *err)
 {
 	double p50[ROWS_MOST][RUNS_MAX], p99[ROWS_MOST][RUNS_MAX], added[ROWS_MOST][RUNS_MAX];
 	size_t count[ROWS_MOST] = { 0 };
@@ -152,7 +158,8 @@ static int run_often(struct calls *c, const struct bench_way *way, size_t rows, 
 
 static void print(FILE *out, const struct row *r, int csv)
 {
-	fprintf(out, csv ? "%s,%s,%s,%zu,%.0f,%.0f,%.0f\n" : "%-9s %-7s %-10s %8zu %9.0f %9.0f %+9.0f\n",
+	fprintf(out,
+		csv ? "%s,%s,%s,%zu,%.0f,%.0f,%.0f\n" : "%-9s %-7s %-10s %8zu %9.0f %9.0f %+9.0f\n",
 		bench_way_isolation(r->way), r->way->policy, r->what, r->count, r->p50, r->p99,
 		r->added);
 	fflush(out);
@@ -169,8 +176,9 @@ static int run_all(void *of, FILE *csv, struct gs_error *err)
 		return -1;
 	printf("%s, CUDA driver %s: one call on the host, ns; added: to the p50 of the same calls past the\n"
 	       "shim in the same process, or else (past, evictable) without gpushare\n\n"
-	       "%-9s %-7s %-10s %8s %9s %9s %9s\n", c->yard.device, c->yard.driver, "isolation",
-	       "policy", "call", "calls", "p50", "p99", "added");
+	       "%-9s %-7s %-10s %8s %9s %9s %9s\n",
+	       c->yard.device, c->yard.driver, "isolation", "policy", "call", "calls", "p50", "p99",
+	       "added");
 	if (csv) {
 		bench_output_head(csv, &c->common, c->yard.device, c->yard.driver);
 		fprintf(csv, "isolation,policy,call,calls,p50_ns,p99_ns,added_p50_ns\n");
@@ -194,7 +202,8 @@ static int run_all(void *of, FILE *csv, struct gs_error *err)
 static int run_verb(const struct bench_verb *verb, enum bench_call call, int argc, char **argv)
 {
 	static struct calls c = {
-		.ways = { .policy = "piv", .isolation = "none,contexts" }, .count = 4000,
+		.ways = { .policy = "piv", .isolation = "none,contexts" },
+		.count = 4000,
 	};
 	static const struct gs_option options[] = {
 		{ "count", .number = &c.count, .least = 20, .most = BENCH_SAMPLES_MAX },
@@ -226,8 +235,9 @@ const struct bench_verb bench_verb_launch = {
 	.name = "launch",
 	.usage = "[OPTION]...",
 	.words = "What a launch costs on the host, left as it is and evictable",
-	.help = BENCH_WAYS_HELP("piv") "      --count N         calls of each (default 4000)\n"
-		"      --runs N          programs one after the other, of which the medians count (default 5)\n",
+	.help = BENCH_WAYS_HELP(
+		"piv") "      --count N         calls of each (default 4000)\n"
+		       "      --runs N          programs one after the other, of which the medians count (default 5)\n",
 	.run = run_launch,
 };
 
@@ -235,7 +245,8 @@ const struct bench_verb bench_verb_memory = {
 	.name = "memory",
 	.usage = "[OPTION]...",
 	.words = "What an allocation and its release cost on the host",
-	.help = BENCH_WAYS_HELP("piv") "      --count N         calls in all (default 4000)\n"
-		"      --runs N          programs one after the other, of which the medians count (default 1)\n",
+	.help = BENCH_WAYS_HELP(
+		"piv") "      --count N         calls in all (default 4000)\n"
+		       "      --runs N          programs one after the other, of which the medians count (default 1)\n",
 	.run = run_memory,
 };

@@ -34,8 +34,8 @@ static int request_all(struct board *board, struct bench_clock *best, struct gs_
 				return gs_fail(err, "the device does not tell the time");
 		answered = gs_clock_ns();
 		if (answered - requested < 2 * best->error_ns)
-			*best = (struct bench_clock){ requested + (answered - requested) / 2, device,
-						      (answered - requested + 1) / 2 };
+			*best = (struct bench_clock) { requested + (answered - requested) / 2,
+						       device, (answered - requested + 1) / 2 };
 	}
 	return 0;
 }
@@ -60,7 +60,7 @@ int bench_kernel_clock(struct bench_kernel *k, struct bench_clock *clock, struct
 	}
 	if (rc == 0) {
 		rc = request_all(board, clock, err);
-		if (bench_kernel_wait(k, rc < 0 ? &(struct gs_error){ "" } : err) < 0)
+		if (bench_kernel_wait(k, rc < 0 ? &(struct gs_error) { "" } : err) < 0)
 			rc = -1;
 	}
 	k->cu->cuMemFreeHost(board);

@@ -64,7 +64,7 @@ static int take(const struct bench_workers *workers, struct moment *m, struct gs
 		errno = rc;
 		return gs_fail_errno(err, "gpushared's processor time cannot be read");
 	}
-	*m = (struct moment){
+	*m = (struct moment) {
 		.at_ns = gs_clock_ns(),
 		.cpu_ns = (uint64_t)ts.tv_sec * GS_NS_PER_S + (uint64_t)ts.tv_nsec,
 		.wakes = wakes_of(pid),
@@ -134,7 +134,7 @@ static int run_way(struct cost *c, const struct bench_way *way, struct figures *
 	int rc;
 
 	for (uint32_t i = 0; i < c->clients; i++)
-		part[i] = (struct bench_part){ 1, 1, 0 };
+		part[i] = (struct bench_part) { 1, 1, 0 };
 	if (bench_enter(&workers, &c->common.stage, way, part, c->clients, c->yard.memory, err) < 0)
 		return -1;
 	rc = measure(c, &workers, f, err);
@@ -145,8 +145,9 @@ static int run_way(struct cost *c, const struct bench_way *way, struct figures *
 static void print(FILE *out, const struct cost *c, const struct bench_way *way,
 		  const struct figures *f, int csv)
 {
-	fprintf(out, csv ? "%s,%s,%u,%.3f,%.3f,%.1f,%.1f,%.1f,%.3f\n"
-		: "%-9s %-7s %7u %9.3f %9.1f %10.1f %11.1f %9.1f %8.2f\n",
+	fprintf(out,
+		csv ? "%s,%s,%u,%.3f,%.3f,%.1f,%.1f,%.1f,%.3f\n" :
+		      "%-9s %-7s %7u %9.3f %9.1f %10.1f %11.1f %9.1f %8.2f\n",
 		bench_way_isolation(way), way->policy, c->clients, (double)c->kernel_ns / 1e6,
 		f->seconds, f->launches_per_s, f->evictions_per_s, f->wakes_per_s, f->percent);
 	fflush(out);
@@ -161,13 +162,13 @@ static int run_all(void *of, FILE *csv, struct gs_error *err)
 	if (bench_calibrate_device(&c->common.stage, c->task_ns, &c->yard, err) < 0)
 		return -1;
 	printf("%s, CUDA driver %s: gpushared's processor time while all programs are busy\n\n"
-	       "%-9s %-7s %7s %9s %9s %10s %11s %9s %8s\n", c->yard.device, c->yard.driver,
-	       "isolation", "policy", "clients", "kernel ms", "seconds", "launches/s",
-	       "evictions/s", "wakes/s", "% of 1");
+	       "%-9s %-7s %7s %9s %9s %10s %11s %9s %8s\n",
+	       c->yard.device, c->yard.driver, "isolation", "policy", "clients", "kernel ms",
+	       "seconds", "launches/s", "evictions/s", "wakes/s", "% of 1");
 	if (csv) {
 		bench_output_head(csv, &c->common, c->yard.device, c->yard.driver);
 		fprintf(csv, "isolation,policy,clients,kernel_ms,seconds,launches_per_s,"
-			"evictions_per_s,wakes_per_s,cpu_percent\n");
+			     "evictions_per_s,wakes_per_s,cpu_percent\n");
 	}
 	for (size_t i = 0; i < count; i++) {
 		struct figures f;
@@ -187,8 +188,10 @@ static int run(int argc, char **argv)
 {
 	static struct cost c = {
 		.ways = { .policy = "frs,rr", .isolation = "contexts" },
-		.task_ns = 50 * GS_NS_PER_US, .kernel_ns = 3 * GS_NS_PER_MS,
-		.for_ns = 3 * GS_NS_PER_S, .clients = 8,
+		.task_ns = 50 * GS_NS_PER_US,
+		.kernel_ns = 3 * GS_NS_PER_MS,
+		.for_ns = 3 * GS_NS_PER_S,
+		.clients = 8,
 	};
 	static const struct gs_option options[] = {
 		{ "clients", .number = &c.clients, .least = 1, .most = BENCH_PROGRAMS_MAX },

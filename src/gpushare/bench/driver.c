@@ -41,7 +41,8 @@ const struct bench_driver *bench_driver_open(const char *path, struct gs_error *
 /* The shim's own, which no driver has. */
 #define SHIMS_OWN "gpushare_shim_set_priority"
 
-/* The loaded library at `path` if it has `name` itself, not only what it loads; NULL: it has not. */
+/* The loaded library at `path` if it has `name` itself, not only what it loads; NULL: it has not.
+ */
 static void *which_has(const char *path, const char *name)
 {
 	void *handle = dlopen(path, RTLD_NOW | RTLD_NOLOAD), *symbol;
@@ -122,7 +123,8 @@ const struct bench_driver *bench_driver_beneath(const struct bench_driver *cu, s
 		return cu;
 	handle = loaded_beneath();
 	if (!handle) {
-		gs_fail(err, "no driver is loaded beneath gpushare's shim, %.150s: nothing to compare it with",
+		gs_fail(err,
+			"no driver is loaded beneath gpushare's shim, %.150s: nothing to compare it with",
 			info.dli_fname);
 		return NULL;
 	}

@@ -24,16 +24,17 @@ const struct bench_driver *bench_driver_open(const char *path, struct gs_error *
 
 /*
  * The driver that `cu` passes its calls on to, if it is gpushare's shim, never the shim itself;
- * `cu` if it is none.  After cuInit.  NULL with the reason: none is loaded, or a function is missing.
+ * `cu` if it is none.  After cuInit.  NULL with the reason: none is loaded, or a function is
+ * missing.
  */
-const struct bench_driver *bench_driver_beneath(const struct bench_driver *cu, struct gs_error *err);
+const struct bench_driver *bench_driver_beneath(const struct bench_driver *cu,
+						struct gs_error *err);
 
 /* 0, or -1 with "call: the driver's words". */
 int bench_driver_check(const struct bench_driver *cu, CUresult rc, const char *call,
 		       struct gs_error *err);
 
 /* BENCH_CU(cu, err, cuMemAlloc, &p, n): call it and check; 0 or -1. */
-#define BENCH_CU(cu, err, name, ...) \
-	bench_driver_check((cu), (cu)->name(__VA_ARGS__), #name, (err))
+#define BENCH_CU(cu, err, name, ...) bench_driver_check((cu), (cu)->name(__VA_ARGS__), #name, (err))
 
 #endif

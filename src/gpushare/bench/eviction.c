@@ -108,8 +108,9 @@ static void print(FILE *out, const struct bench_way *way, const struct figures *
 {
 	double task = (double)f->wave_ns;
 
-	fprintf(out, csv ? "%s,%s,%.3f,%zu,%.3f,%.3f,%.3f,%.3f,%.3f"
-		: "%-9s %-7s %9.1f %9zu %9.1f %9.1f %9.1f %10.1f %10.1f\n",
+	fprintf(out,
+		csv ? "%s,%s,%.3f,%zu,%.3f,%.3f,%.3f,%.3f,%.3f" :
+		      "%-9s %-7s %9.1f %9zu %9.1f %9.1f %9.1f %10.1f %10.1f\n",
 		bench_way_isolation(way), way->policy, task / 1e3, f->whole.count,
 		f->whole.p50 / 1e3, f->whole.p90 / 1e3, f->whole.p99 / 1e3,
 		(f->whole.p50 - task) / 1e3, (f->whole.p99 - task) / 1e3);
@@ -119,8 +120,9 @@ static void print(FILE *out, const struct bench_way *way, const struct figures *
 		if (csv)
 			fprintf(out, ",%.3f,%.3f,%.3f", s->p50 / 1e3, s->p90 / 1e3, s->p99 / 1e3);
 		else
-			fprintf(out, "%18s %5s %9s %9zu %9.1f %9.1f %9.1f\n", "", bench_stage_name(i), "",
-				s->count, s->p50 / 1e3, s->p90 / 1e3, s->p99 / 1e3);
+			fprintf(out, "%18s %5s %9s %9zu %9.1f %9.1f %9.1f\n", "",
+				bench_stage_name(i), "", s->count, s->p50 / 1e3, s->p90 / 1e3,
+				s->p99 / 1e3);
 	}
 	if (csv)
 		fprintf(out, ",%.3f\n", (double)f->clock_error_ns / 1e3);
@@ -133,7 +135,7 @@ static void print_head(FILE *csv, const struct eviction *e)
 {
 	bench_output_head(csv, &e->common, e->yard.device, e->yard.driver);
 	fprintf(csv, "isolation,policy,task_us,evictions,p50_us,p90_us,p99_us,beyond_p50_us,"
-		"beyond_p99_us");
+		     "beyond_p99_us");
 	for (unsigned i = 0; i < BENCH_STAGES; i++)
 		fprintf(csv, ",%s_p50_us,%s_p90_us,%s_p99_us", bench_stage_name(i),
 			bench_stage_name(i), bench_stage_name(i));
@@ -147,8 +149,9 @@ static int run_all(void *of, FILE *csv, struct gs_error *err)
 	size_t count = bench_ways_plan(&e->ways, way);
 
 	printf("from the order to leave to the client gone, us\n\n"
-	       "%-9s %-7s %9s %9s %9s %9s %9s %10s %10s\n", "isolation", "policy", "task",
-	       "evictions", "p50", "p90", "p99", "p50 - task", "p99 - task");
+	       "%-9s %-7s %9s %9s %9s %9s %9s %10s %10s\n",
+	       "isolation", "policy", "task", "evictions", "p50", "p90", "p99", "p50 - task",
+	       "p99 - task");
 	for (size_t k = 0; k < e->tasks; k++) {
 		if (bench_calibrate_device(&e->common.stage, e->task_ns[k], &e->yard, err) < 0)
 			return -1;
@@ -192,8 +195,11 @@ static int run(int argc, char **argv)
 {
 	static struct eviction e = {
 		.ways = { .policy = "piv", .isolation = "contexts" },
-		.task_ns = { GS_NS_PER_US, 10 * GS_NS_PER_US, 100 * GS_NS_PER_US }, .tasks = 3,
-		.count = 400, .short_ns = GS_NS_PER_MS / 2, .long_ns = 50 * GS_NS_PER_MS,
+		.task_ns = { GS_NS_PER_US, 10 * GS_NS_PER_US, 100 * GS_NS_PER_US },
+		.tasks = 3,
+		.count = 400,
+		.short_ns = GS_NS_PER_MS / 2,
+		.long_ns = 50 * GS_NS_PER_MS,
 		.period_ns = 3 * GS_NS_PER_MS,
 	};
 	static const struct gs_option options[] = {

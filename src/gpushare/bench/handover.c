@@ -38,13 +38,13 @@ struct figures {
 
 static void quantiles(struct figures *f, double *ns, size_t n)
 {
-	*f = (struct figures){ n, gs_quantile(ns, n, 0.5), gs_quantile(ns, n, 0.9),
-			       gs_quantile(ns, n, 0.99) };
+	*f = (struct figures) { n, gs_quantile(ns, n, 0.5), gs_quantile(ns, n, 0.9),
+				gs_quantile(ns, n, 0.99) };
 }
 
 /* Of the `which`-th launch of each turn. */
-static int alternately(struct handover *h, struct bench_workers *workers, uint32_t which, struct figures *f,
-		   struct gs_error *err)
+static int alternately(struct handover *h, struct bench_workers *workers, uint32_t which,
+		       struct figures *f, struct gs_error *err)
 {
 	double *extra = malloc(2 * h->count * sizeof(*extra)), alone[2];
 	size_t n = 0;
@@ -145,10 +145,11 @@ static int evicted(struct handover *h, struct bench_workers *workers, struct fig
 static void print(FILE *out, const struct bench_way *way, const char *how, uint64_t length_ns,
 		  const struct figures *f, int csv)
 {
-	fprintf(out, csv ? "%s,%s,%s,%.3f,%zu,%.3f,%.3f,%.3f\n"
-		: "%-9s %-7s %-8s %9.3f %9zu %9.1f %9.1f %9.1f\n", bench_way_isolation(way),
-		way->policy, how, (double)length_ns / 1e6, f->count, f->p50 / 1e3, f->p90 / 1e3,
-		f->p99 / 1e3);
+	fprintf(out,
+		csv ? "%s,%s,%s,%.3f,%zu,%.3f,%.3f,%.3f\n" :
+		      "%-9s %-7s %-8s %9.3f %9zu %9.1f %9.1f %9.1f\n",
+		bench_way_isolation(way), way->policy, how, (double)length_ns / 1e6, f->count,
+		f->p50 / 1e3, f->p90 / 1e3, f->p99 / 1e3);
 	fflush(out);
 }
 
@@ -160,8 +161,7 @@ static void tell(FILE *csv, const struct bench_way *way, const char *how, uint64
 		print(csv, way, how, length_ns, f, 1);
 }
 
-static int run_way(struct handover *h, const struct bench_way *way, FILE *csv,
-		   struct gs_error *err)
+static int run_way(struct handover *h, const struct bench_way *way, FILE *csv, struct gs_error *err)
 {
 	static const struct bench_part part[] = { { 50, 1, 0 }, { 50, 1, 0 } };
 	struct bench_workers workers;
@@ -197,8 +197,9 @@ static int run_all(void *of, FILE *csv, struct gs_error *err)
 	if (bench_calibrate_device(&h->common.stage, h->task_ns, &h->yard, err) < 0)
 		return -1;
 	printf("%s, CUDA driver %s: hand-over between two processes, us\n\n"
-	       "%-9s %-7s %-8s %9s %9s %9s %9s %9s\n", h->yard.device, h->yard.driver,
-	       "isolation", "policy", "how", "kernel ms", "handovers", "p50", "p90", "p99");
+	       "%-9s %-7s %-8s %9s %9s %9s %9s %9s\n",
+	       h->yard.device, h->yard.driver, "isolation", "policy", "how", "kernel ms",
+	       "handovers", "p50", "p90", "p99");
 	if (csv) {
 		bench_output_head(csv, &h->common, h->yard.device, h->yard.driver);
 		fprintf(csv, "isolation,policy,how,kernel_ms,handovers,p50_us,p90_us,p99_us\n");
@@ -222,7 +223,8 @@ static int run(int argc, char **argv)
 {
 	static struct handover h = {
 		.ways = { .policy = "rr", .isolation = "none,contexts" },
-		.task_ns = 50 * GS_NS_PER_US, .count = 200,
+		.task_ns = 50 * GS_NS_PER_US,
+		.count = 200,
 	};
 	static const struct gs_option options[] = {
 		{ "length", .take = take_length, .of = &h },
@@ -249,9 +251,9 @@ const struct bench_verb bench_verb_handover = {
 	.name = "handover",
 	.usage = "[OPTION]...",
 	.words = "What giving the GPU to another process costs",
-	.help = BENCH_WAYS_HELP("rr")
-		"      --length MS       of kernels in turn; may be repeated (default 0.2, 1, 4)\n"
-		"      --count N         launches of each (default 200)\n"
-		"      --task MS         length of a block-task (default 50us)\n",
+	.help = BENCH_WAYS_HELP(
+		"rr") "      --length MS       of kernels in turn; may be repeated (default 0.2, 1, 4)\n"
+		      "      --count N         launches of each (default 200)\n"
+		      "      --task MS         length of a block-task (default 50us)\n",
 	.run = run,
 };

@@ -9,7 +9,7 @@
 
 static const char ptx[] =
 #include "gpushare/bench/spin.ptx.inc"
-;
+	;
 
 #define CALIBRATION_WAVES 24
 #define ITERATIONS_MAX (1u << 30)
@@ -20,7 +20,7 @@ int bench_kernel_load(struct bench_kernel *k, struct gs_error *err)
 	CUmodule module;
 	int sms = 0, blocks = 0;
 
-	*k = (struct bench_kernel){ .cu = bench_driver_open(NULL, err) };
+	*k = (struct bench_kernel) { .cu = bench_driver_open(NULL, err) };
 	if (!k->cu)
 		return -1;
 	if (BENCH_CU(k->cu, err, cuInit, 0) < 0 ||
@@ -33,8 +33,8 @@ int bench_kernel_load(struct bench_kernel *k, struct gs_error *err)
 	    BENCH_CU(k->cu, err, cuStreamCreate, &k->stream, CU_STREAM_NON_BLOCKING) < 0 ||
 	    BENCH_CU(k->cu, err, cuDeviceGetAttribute, &sms,
 		     CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, k->device) < 0 ||
-	    BENCH_CU(k->cu, err, cuOccupancyMaxActiveBlocksPerMultiprocessor, &blocks,
-		     k->function, BENCH_THREADS, 0) < 0 ||
+	    BENCH_CU(k->cu, err, cuOccupancyMaxActiveBlocksPerMultiprocessor, &blocks, k->function,
+		     BENCH_THREADS, 0) < 0 ||
 	    BENCH_CU(k->cu, err, cuMemAlloc, &k->first, sizeof(uint64_t)) < 0 ||
 	    BENCH_CU(k->cu, err, cuMemAlloc, &k->sink, sizeof(float)) < 0)
 		return -1;
@@ -227,7 +227,8 @@ int bench_kernel_windows(struct bench_kernel *k, struct bench_window *window, ui
 			at--;
 		while (at + 1 < windows && end[i] > window[at].to)
 			at++;
-		if (end[i] >= window[at].from && end[i] <= window[at].to && end[i] > window[at].last)
+		if (end[i] >= window[at].from && end[i] <= window[at].to &&
+		    end[i] > window[at].last)
 			window[at].last = end[i];
 	}
 	rc = 0;

@@ -15,9 +15,9 @@ struct bench_kernel {
 	CUfunction function, tell;
 	CUstream stream;
 	CUdeviceptr first, end, runs, sink;
-	uint64_t resident;  /* block-tasks that the device holds at once */
-	uint64_t room;      /* block-tasks that there is memory for */
-	uint64_t launches;  /* of `tasks` since the memory was cleared */
+	uint64_t resident; /* block-tasks that the device holds at once */
+	uint64_t room;     /* block-tasks that there is memory for */
+	uint64_t launches; /* of `tasks` since the memory was cleared */
 	uint64_t tasks;
 };
 

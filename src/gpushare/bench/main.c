@@ -16,8 +16,9 @@
 #include "gpushare/bench/worker.h"
 
 static const struct bench_verb *const verbs[] = {
-	&bench_verb_mix, &bench_verb_mixes, &bench_verb_pair, &bench_verb_handover, &bench_verb_eviction,
-	&bench_verb_overhead, &bench_verb_launch, &bench_verb_memory, &bench_verb_daemon,
+	&bench_verb_mix,      &bench_verb_mixes,    &bench_verb_pair,
+	&bench_verb_handover, &bench_verb_eviction, &bench_verb_overhead,
+	&bench_verb_launch,   &bench_verb_memory,   &bench_verb_daemon,
 };
 
 #define VERB_COUNT (sizeof(verbs) / sizeof(verbs[0]))
@@ -55,11 +56,11 @@ static void interrupt(int sig)
 static int help(FILE *out)
 {
 	fprintf(out, "usage: gpushare-bench VERB [OPTION]...\n\n"
-		"Measure what sharing a GPU costs and gains, with real programs.\n\n");
+		     "Measure what sharing a GPU costs and gains, with real programs.\n\n");
 	for (size_t i = 0; i < VERB_COUNT; i++)
 		fprintf(out, "  %-10s %s\n", verbs[i]->name, verbs[i]->words);
 	fprintf(out, "\n  -h, --help     print this text; after a verb, what it takes\n"
-		"  -V, --version  print the version\n");
+		     "  -V, --version  print the version\n");
 	return out == stdout ? 0 : 2;
 }
 

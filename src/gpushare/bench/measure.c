@@ -23,7 +23,7 @@ int bench_calibrate(struct bench_workers *workers, uint64_t task_ns, struct benc
 	bench_workers_order(workers, 0, BENCH_CALIBRATE);
 	if (bench_workers_wait(workers, 0, CALIBRATE_S, err) < 0)
 		return -1;
-	*yard = (struct bench_yard){ s->iterations, s->wave_ns, s->resident, s->memory, "", "" };
+	*yard = (struct bench_yard) { s->iterations, s->wave_ns, s->resident, s->memory, "", "" };
 	memcpy(yard->device, s->device, sizeof(yard->device));
 	memcpy(yard->driver, s->driver, sizeof(yard->driver));
 	return 0;
@@ -61,9 +61,9 @@ void bench_set_kernel(struct bench_workers *workers, uint32_t i, const struct be
 	s->task_ns = yard->wave_ns;
 }
 
-int bench_enter(struct bench_workers *workers, struct bench_stage *stage, const struct bench_way *way,
-		const struct bench_part *part, uint32_t count, uint64_t memory,
-		struct gs_error *err)
+int bench_enter(struct bench_workers *workers, struct bench_stage *stage,
+		const struct bench_way *way, const struct bench_part *part, uint32_t count,
+		uint64_t memory, struct gs_error *err)
 {
 	struct bench_gpu gpu = { .memory = memory };
 
@@ -72,7 +72,7 @@ int bench_enter(struct bench_workers *workers, struct bench_stage *stage, const 
 		if (part[i].priority > gpu.priority_max)
 			gpu.priority_max = part[i].priority;
 	}
-	*workers = (struct bench_workers){ .stage = stage };
+	*workers = (struct bench_workers) { .stage = stage };
 	if (bench_stage_begin(stage, way->share, way->policy, &gpu, err) < 0)
 		return -1;
 	if (bench_workers_start(workers, stage, way->share, part, count, err) == 0)
@@ -111,14 +111,14 @@ static long pick(const struct gs_trace_image *image, uint64_t since_ns, struct b
 			left = r;
 		if (r->kind == GS_TRACE_TELL && left && r->lane == left->lane &&
 		    r->from_ns == left->from_ns && r->from_ns >= since_ns)
-			e[n++] = (struct bench_eviction){ r->from_ns, r->to_ns, left->to_ns };
+			e[n++] = (struct bench_eviction) { r->from_ns, r->to_ns, left->to_ns };
 	}
 	qsort(e, (size_t)n, sizeof(*e), by_begin);
 	return n;
 }
 
 static int request(const struct bench_stage *stage, enum gs_query what, int json,
-	       struct gs_ctl_text *text, struct gs_error *err)
+		   struct gs_ctl_text *text, struct gs_error *err)
 {
 	char socket[PATH_MAX];
 
@@ -127,7 +127,8 @@ static int request(const struct bench_stage *stage, enum gs_query what, int json
 }
 
 /* The rows of `gpusharectl kernels --json`, to programs by their jobs. */
-static void sort_out(const struct bench_workers *workers, json_t *rows, uint64_t alone_ns[BENCH_PROGRAMS_MAX])
+static void sort_out(const struct bench_workers *workers, json_t *rows,
+		     uint64_t alone_ns[BENCH_PROGRAMS_MAX])
 {
 	json_int_t most[BENCH_PROGRAMS_MAX] = { 0 };
 	json_int_t job, launches;
@@ -135,8 +136,9 @@ static void sort_out(const struct bench_workers *workers, json_t *rows, uint64_t
 	json_t *row;
 	size_t i;
 
-	json_array_foreach(rows, i, row) {
-		if (json_unpack(row, "{s:I, s:I, s:F}", "job", &job, "launches", &launches, "alone_ms", &alone_ms) < 0)
+	json_array_foreach (rows, i, row) {
+		if (json_unpack(row, "{s:I, s:I, s:F}", "job", &job, "launches", &launches,
+				"alone_ms", &alone_ms) < 0)
 			continue;
 		for (uint32_t k = 0; k < workers->count; k++)
 			if (workers->page->slot[k].job == job && launches > most[k]) {
@@ -146,7 +148,8 @@ static void sort_out(const struct bench_workers *workers, json_t *rows, uint64_t
 	}
 }
 
-int bench_predicted_request(const struct bench_workers *workers, uint64_t alone_ns[BENCH_PROGRAMS_MAX], struct gs_error *err)
+int bench_predicted_request(const struct bench_workers *workers,
+			    uint64_t alone_ns[BENCH_PROGRAMS_MAX], struct gs_error *err)
 {
 	struct gs_ctl_text text;
 	json_t *report, *rows;
@@ -163,7 +166,8 @@ int bench_predicted_request(const struct bench_workers *workers, uint64_t alone_
 	return rows ? 0 : gs_fail(err, "gpushared does not say what the kernels take");
 }
 
-int bench_status_request(const struct bench_stage *stage, struct bench_status *is, struct gs_error *err)
+int bench_status_request(const struct bench_stage *stage, struct bench_status *is,
+			 struct gs_error *err)
 {
 	struct gs_ctl_text text;
 	double us = 0, leave_us = 0;
@@ -175,13 +179,14 @@ int bench_status_request(const struct bench_stage *stage, struct bench_status *i
 		return -1;
 	status = json_loads(text.bytes, 0, NULL);
 	free(text.bytes);
-	rc = json_unpack(status, "{s:[{s:F, s:I}]}", "gpus", "handover_us", &us, "evictions", &evictions);
+	rc = json_unpack(status, "{s:[{s:F, s:I}]}", "gpus", "handover_us", &us, "evictions",
+			 &evictions);
 	if (rc == 0 && evictions)
 		rc = json_unpack(status, "{s:[{s:F}]}", "gpus", "evict_p50_us", &leave_us);
 	json_decref(status);
 	if (rc < 0 || us < 0 || leave_us < 0)
 		return gs_fail(err, "gpushared's status does not say what a hand-over costs");
-	*is = (struct bench_status){ (uint64_t)(us * 1e3), (uint64_t)(leave_us * 1e3) };
+	*is = (struct bench_status) { (uint64_t)(us * 1e3), (uint64_t)(leave_us * 1e3) };
 	return 0;
 }
 

@@ -12,8 +12,8 @@
 /* The device, and a block-task of about the wanted length on it. */
 struct bench_yard {
 	uint32_t iterations;
-	uint64_t wave_ns;   /* a block-task on every place of the device */
-	uint64_t resident;  /* places */
+	uint64_t wave_ns;  /* a block-task on every place of the device */
+	uint64_t resident; /* places */
 	uint64_t memory;
 	char device[96], driver[24];
 };
@@ -34,27 +34,31 @@ void bench_set_kernel(struct bench_workers *workers, uint32_t i, const struct be
 		      uint64_t waves);
 
 /* Workers under this way, with the gpushared or the MPS that it needs. -1: all is ended again. */
-int bench_enter(struct bench_workers *workers, struct bench_stage *stage, const struct bench_way *way,
-		const struct bench_part *part, uint32_t count, uint64_t memory,
-		struct gs_error *err);
+int bench_enter(struct bench_workers *workers, struct bench_stage *stage,
+		const struct bench_way *way, const struct bench_part *part, uint32_t count,
+		uint64_t memory, struct gs_error *err);
 
 /* End both; `failed`: show what gpushared logged. */
 void bench_leave(struct bench_workers *workers, const struct bench_way *way, int failed);
 
 /* What gpushared says of its GPU. */
 struct bench_status {
-	uint64_t handover_ns; /* what it takes a hand-over for now, by which its shortest quanta go */
-	uint64_t leave_ns;    /* the median of what the last evictions took, from the order on; 0: there was none */
+	uint64_t handover_ns; /* what it takes a hand-over for now, by which its shortest quanta go
+			       */
+	uint64_t leave_ns;    /* the median of what the last evictions took, from the order on; 0:
+				 there was none */
 };
 
 /* -1 with the reason. */
-int bench_status_request(const struct bench_stage *stage, struct bench_status *is, struct gs_error *err);
+int bench_status_request(const struct bench_stage *stage, struct bench_status *is,
+			 struct gs_error *err);
 
 /*
- * What gpushared takes the kernel of each program alone for, ns; of several kernels, the one that it has seen most of.
- * 0: it has none, or does not know.  -1 with the reason.
+ * What gpushared takes the kernel of each program alone for, ns; of several kernels, the one that
+ * it has seen most of. 0: it has none, or does not know.  -1 with the reason.
  */
-int bench_predicted_request(const struct bench_workers *workers, uint64_t alone_ns[BENCH_PROGRAMS_MAX], struct gs_error *err);
+int bench_predicted_request(const struct bench_workers *workers,
+			    uint64_t alone_ns[BENCH_PROGRAMS_MAX], struct gs_error *err);
 
 /* One client that left the GPU, as gpushared's trace has it, ns of gs_clock_ns(). */
 struct bench_eviction {

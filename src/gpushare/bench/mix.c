@@ -15,7 +15,7 @@
 #include "common/clock.h"
 #include "common/units.h"
 
-#define REQUESTED_ABOUT 32       /* rounds after which gpushared is asked */
+#define REQUESTED_ABOUT 32 /* rounds after which gpushared is asked */
 #define LEAD_NS (20 * GS_NS_PER_MS)
 #define ROUND_S 300
 
@@ -58,8 +58,8 @@ static double geometric_ratio(const struct mix *m, const uint64_t *alone_ns)
 
 /* ---- One round ---------------------------------------------------------- */
 
-static int run_round(struct mix *m, const struct sim_arrival *arrival,
-		     struct sim_outcome *outcome, uint64_t *origin_ns, struct gs_error *err)
+static int run_round(struct mix *m, const struct sim_arrival *arrival, struct sim_outcome *outcome,
+		     uint64_t *origin_ns, struct gs_error *err)
 {
 	uint32_t n = m->workers.count;
 	uint64_t origin = gs_clock_ns() + LEAD_NS;
@@ -79,7 +79,7 @@ static int run_round(struct mix *m, const struct sim_arrival *arrival,
 		uint64_t took = t->finish_ns - t->release_ns;
 		uint64_t alone = m->workload.kernel[i].length_ns;
 
-		outcome[i] = (struct sim_outcome){
+		outcome[i] = (struct sim_outcome) {
 			.arrival_ns = t->release_ns - origin,
 			.start_ns = t->launch_ns - origin,
 			.finish_ns = t->finish_ns - origin,
@@ -92,7 +92,7 @@ static int run_round(struct mix *m, const struct sim_arrival *arrival,
 
 /* When each program's block-tasks ran; spans on the host's clock, free() them. */
 static int inspect(struct mix *m, struct mix_result *r, struct sim_outcome *outcome,
-		struct gs_span **span, size_t *spans, struct gs_error *err)
+		   struct gs_span **span, size_t *spans, struct gs_error *err)
 {
 	size_t n = 0;
 
@@ -115,8 +115,8 @@ static int inspect(struct mix *m, struct mix_result *r, struct sim_outcome *outc
 		const struct bench_slot *s = &m->workers.page->slot[i];
 
 		for (uint32_t k = 0; k < s->stretches; k++)
-			(*span)[(*spans)++] = (struct gs_span){ i, 0, s->stretch[k].from_ns,
-								s->stretch[k].to_ns };
+			(*span)[(*spans)++] = (struct gs_span) { i, 0, s->stretch[k].from_ns,
+								 s->stretch[k].to_ns };
 	}
 	return 0;
 }
@@ -149,7 +149,8 @@ static int run_rounds(struct mix *m, struct mix_result *r, struct sim_rounds *ro
 		 * Ask first: gpushared recovers the processor time of the answer while the trace is
 		 * read.
 		 */
-		if (bench_managed(r->way.share) && round % every == 0 && mix_gaps_request(m, gaps, err) < 0)
+		if (bench_managed(r->way.share) && round % every == 0 &&
+		    mix_gaps_request(m, gaps, err) < 0)
 			return -1;
 		if (inspect(m, r, outcome, &span, &spans, err) < 0)
 			return -1;
@@ -186,8 +187,7 @@ static int measure(struct mix *m, struct mix_result *r, struct gs_error *err)
 }
 
 /* The programs under one way; the first time of all, their alone times are the measure. */
-static int run_way(struct mix *m, struct mix_result *r, int first, int rounds,
-		   struct gs_error *err)
+static int run_way(struct mix *m, struct mix_result *r, int first, int rounds, struct gs_error *err)
 {
 	uint64_t alone_ns[BENCH_PROGRAMS_MAX];
 	int rc = -1;
@@ -196,7 +196,8 @@ static int run_way(struct mix *m, struct mix_result *r, int first, int rounds,
 			(uint32_t)m->workload.count, m->yard.memory, err) < 0)
 		return -1;
 	if ((first && (bench_calibrate(&m->workers, m->task_ns, &m->yard, err) < 0 ||
-		       set_waves(m, err) < 0)) || run_alone(m, alone_ns, err) < 0)
+		       set_waves(m, err) < 0)) ||
+	    run_alone(m, alone_ns, err) < 0)
 		goto out;
 	for (size_t i = 0; first && i < m->workload.count; i++) {
 		m->workload.kernel[i].length_ns = alone_ns[i];
@@ -237,8 +238,9 @@ static size_t run_all(struct command *c, struct mix_result *result, size_t count
 		if (run_way(&c->mix, &result[i], !measured, 1, err) < 0)
 			return i;
 		measured = 1;
-		fprintf(stderr, "gpushare-bench: %s %s: ANTT %.2f\n", bench_way_isolation(&result[i].way),
-			result[i].way.policy, result[i].live.antt);
+		fprintf(stderr, "gpushare-bench: %s %s: ANTT %.2f\n",
+			bench_way_isolation(&result[i].way), result[i].way.policy,
+			result[i].live.antt);
 	}
 	*rc = 0;
 	return count;
@@ -253,7 +255,7 @@ static int prepare(struct mix *m, struct gs_error *err)
 
 		if (k->priority < 0 || k->priority > 1000)
 			return gs_fail(err, "%.40s: a priority is from 0 to 1000", k->name);
-		m->part[i] = (struct bench_part){ k->shares, k->priority, 0 };
+		m->part[i] = (struct bench_part) { k->shares, k->priority, 0 };
 	}
 	return 0;
 }
@@ -280,9 +282,10 @@ static int execute(struct command *c)
 		rc = -1;
 	for (size_t i = 0; result && i < count; i++) {
 		if (rc == 0 && result[i].wrong)
-			rc = -bench_fail("%s %s: %llu block-tasks did not run exactly once per launch",
-					bench_way_isolation(&result[i].way), result[i].way.policy,
-					(unsigned long long)result[i].wrong);
+			rc = -bench_fail(
+				"%s %s: %llu block-tasks did not run exactly once per launch",
+				bench_way_isolation(&result[i].way), result[i].way.policy,
+				(unsigned long long)result[i].wrong);
 		free(result[i].row);
 		free(result[i].span);
 	}
@@ -298,13 +301,17 @@ static int take_scale(void *of, const char *value, struct gs_error *err)
 	char *end;
 
 	*scale = strtod(value, &end);
-	return *end || !(*scale > 0) || *scale > 1e6 ? gs_fail(err, "'%.40s' is no factor", value) : 0;
+	return *end || !(*scale > 0) || *scale > 1e6 ? gs_fail(err, "'%.40s' is no factor", value) :
+						       0;
 }
 
 static int run(int argc, char **argv)
 {
 	static struct command c = {
-		.mix = { .rounds = 40, .alone = 6, .task_ns = 50 * GS_NS_PER_US, .scale = 1,
+		.mix = { .rounds = 40,
+			 .alone = 6,
+			 .task_ns = 50 * GS_NS_PER_US,
+			 .scale = 1,
 			 .order = { .seed = 1 } },
 		.ways = { .policy = "all", .isolation = "none,contexts" },
 	};
@@ -335,15 +342,14 @@ const struct bench_verb bench_verb_mix = {
 	.name = "mix",
 	.usage = "--workload FILE.csv [OPTION]...",
 	.words = "Programs of one kernel each that arrive one after another",
-	.help = "  -w, --workload FILE   as gpushare-sim's; lengths are those alone on this device\n"
-		BENCH_WAYS_HELP("all")
-		"  -r, --rounds N        (default 40)\n"
-		"      --gap MS          arrivals this far apart, whatever the file says\n"
-		"      --shuffle         draw anew for each round who arrives when\n"
-		"      --seed N          of the shuffle (default 1); gpushare-sim's is the same\n"
-		"      --scale X         multiply the file's lengths\n"
-		"      --task MS         length of a block-task (default 50us)\n"
-		"      --alone N         launches of each program alone (default 6)\n"
-		"      --handover MS     of the simulator (default: as measured, by kind)\n",
+	.help = "  -w, --workload FILE   as gpushare-sim's; lengths are those alone on this device\n" BENCH_WAYS_HELP(
+		"all") "  -r, --rounds N        (default 40)\n"
+		       "      --gap MS          arrivals this far apart, whatever the file says\n"
+		       "      --shuffle         draw anew for each round who arrives when\n"
+		       "      --seed N          of the shuffle (default 1); gpushare-sim's is the same\n"
+		       "      --scale X         multiply the file's lengths\n"
+		       "      --task MS         length of a block-task (default 50us)\n"
+		       "      --alone N         launches of each program alone (default 6)\n"
+		       "      --handover MS     of the simulator (default: as measured, by kind)\n",
 	.run = run,
 };

@@ -23,18 +23,17 @@ void mix_print(const struct mix *m, const struct mix_result *result, size_t coun
 	printf("%s, CUDA driver %s: %zu programs, %.2f ms in all, %u rounds; block-tasks of %.1f us\n\n"
 	       "%-9s %-7s %7s %7s %7s %7s %7s %9s %7s %9s   against the simulator, %%\n"
 	       "%-9s %-7s %7s %7s %7s %7s %7s %9s %7s %9s %6s %6s %6s %8s\n",
-	       m->yard.device, m->yard.driver, m->workload.count, (double)m->sum_ns / 1e6, m->rounds,
-	       (double)m->yard.wave_ns / 1e3,
-	       "", "", "", "DNTT", "DNTT", "", "", "makespan", "alone/", "hand-over",
-	       "isolation", "policy", "ANTT", "of avg", "round", "STP", "Jain", "/ sum", "native",
-	       "us", "ANTT", "DNTT", "STP", "makespan");
+	       m->yard.device, m->yard.driver, m->workload.count, (double)m->sum_ns / 1e6,
+	       m->rounds, (double)m->yard.wave_ns / 1e3, "", "", "", "DNTT", "DNTT", "", "",
+	       "makespan", "alone/", "hand-over", "isolation", "policy", "ANTT", "of avg", "round",
+	       "STP", "Jain", "/ sum", "native", "us", "ANTT", "DNTT", "STP", "makespan");
 	for (size_t i = 0; i < count; i++) {
 		const struct mix_result *r = &result[i];
 		const struct sim_summary *l = &r->live, *s = &r->sim;
 
 		printf("%-9s %-7s %7.2f %7.2f %7.2f %7.2f %7.3f %9.3f %7.3f %9.1f",
-		       bench_way_isolation(&r->way), r->way.policy, l->antt, l->dntt_avg, l->dntt, l->stp,
-		       l->jain, makespan_per_sum(m, r), r->alone_ratio,
+		       bench_way_isolation(&r->way), r->way.policy, l->antt, l->dntt_avg, l->dntt,
+		       l->stp, l->jain, makespan_per_sum(m, r), r->alone_ratio,
 		       (double)r->handover_ns / 1e3);
 		if (r->has_sim)
 			printf(" %+6.1f %+6.1f %+6.1f %+8.1f", off(l->antt, s->antt),
@@ -47,7 +46,8 @@ void mix_print(const struct mix *m, const struct mix_result *result, size_t coun
 static void write_summary(FILE *f, const struct mix *m, const struct mix_result *result,
 			  size_t count)
 {
-	fprintf(f, "isolation,policy,rounds,programs,antt,dntt,dntt_avg,stp,jain,makespan_ms,sum_ms,"
+	fprintf(f,
+		"isolation,policy,rounds,programs,antt,dntt,dntt_avg,stp,jain,makespan_ms,sum_ms,"
 		"makespan_per_sum,alone_per_native,handover_us,wrong,sim_antt,sim_dntt,sim_dntt_avg,"
 		"sim_stp,sim_makespan_ms,ended_us,evicted_us,first_us,taken_us,ended_back_us,"
 		"evicted_back_us,leave_us\n");
@@ -56,17 +56,18 @@ static void write_summary(FILE *f, const struct mix *m, const struct mix_result 
 		const struct sim_summary *l = &r->live, *s = &r->sim;
 
 		fprintf(f, "%s,%s,%u,%zu,%.4f,%.4f,%.4f,%.4f,%.4f,%.4f,%.4f,%.4f,%.4f,%.2f,%llu,",
-			bench_way_isolation(&r->way), r->way.policy, m->rounds, m->workload.count, l->antt,
-			l->dntt, l->dntt_avg, l->stp, l->jain, l->makespan_ms,
+			bench_way_isolation(&r->way), r->way.policy, m->rounds, m->workload.count,
+			l->antt, l->dntt, l->dntt_avg, l->stp, l->jain, l->makespan_ms,
 			(double)m->sum_ns / 1e6, makespan_per_sum(m, r), r->alone_ratio,
 			(double)r->handover_ns / 1e3, (unsigned long long)r->wrong);
 		if (r->has_sim)
-			fprintf(f, "%.4f,%.4f,%.4f,%.4f,%.4f,%.2f,%.2f,%.2f,%.2f,%.2f,%.2f,%.2f\n", s->antt, s->dntt,
-				s->dntt_avg, s->stp, s->makespan_ms,
+			fprintf(f, "%.4f,%.4f,%.4f,%.4f,%.4f,%.2f,%.2f,%.2f,%.2f,%.2f,%.2f,%.2f\n",
+				s->antt, s->dntt, s->dntt_avg, s->stp, s->makespan_ms,
 				(double)r->costs.ended_ns / 1e3, (double)r->costs.evicted_ns / 1e3,
 				(double)r->costs.first_ns / 1e3, (double)r->taken_ns / 1e3,
 				(double)r->costs.ended_back_ns / 1e3,
-				(double)r->costs.evicted_back_ns / 1e3, (double)r->costs.leave_ns / 1e3);
+				(double)r->costs.evicted_back_ns / 1e3,
+				(double)r->costs.leave_ns / 1e3);
 		else
 			fprintf(f, ",,,,,,,,,,,\n");
 	}
@@ -80,11 +81,11 @@ static void write_kernels(FILE *f, const struct mix *m, const struct mix_result 
 		for (size_t k = 0; k < m->workload.count; k++) {
 			const struct sim_row *row = &result[i].row[k];
 
-			fprintf(f, "%s,%s,%s,%.4f,%.4f,%.4f,%.4f,%.4f,%.4f\n", bench_way_isolation(&result[i].way),
-				result[i].way.policy, m->workload.kernel[k].name, row->alone_ms,
-				(double)result[i].gpu_ns[k] / 1e6,
-				row->finish_ms - row->arrival_ms, row->ntt, row->waiting_ms,
-				(double)result[i].told_ns[k] / 1e6);
+			fprintf(f, "%s,%s,%s,%.4f,%.4f,%.4f,%.4f,%.4f,%.4f\n",
+				bench_way_isolation(&result[i].way), result[i].way.policy,
+				m->workload.kernel[k].name, row->alone_ms,
+				(double)result[i].gpu_ns[k] / 1e6, row->finish_ms - row->arrival_ms,
+				row->ntt, row->waiting_ms, (double)result[i].told_ns[k] / 1e6);
 		}
 }
 
@@ -116,23 +117,25 @@ static int picture_of(struct picture *p, const struct mix *m, const struct mix_r
 	}
 	for (size_t i = 0; i < count; i++) {
 		const struct mix_result *r = &result[i];
-		char (*words)[96] = p->words[i];
+		char(*words)[96] = p->words[i];
 
 		for (size_t k = 0; k < n; k++)
-			p->lane[i * n + k] = (struct gs_lane){ m->workload.kernel[k].name,
-							       r->row[k].ntt };
+			p->lane[i * n + k] =
+				(struct gs_lane) { m->workload.kernel[k].name, r->row[k].ntt };
 		for (size_t k = 0; k < r->spans; k++) {
 			struct gs_span *s = &r->span[k];
 
 			s->from_ns = s->from_ns > r->origin_ns ? s->from_ns - r->origin_ns : 0;
 			s->to_ns = s->to_ns > r->origin_ns ? s->to_ns - r->origin_ns : 0;
 		}
-		snprintf(words[0], sizeof(words[0]), "%s, %s", bench_way_isolation(&r->way), r->way.policy);
-		snprintf(words[1], sizeof(words[1]), "ANTT %.2f, DNTT %.2f, STP %.2f, makespan "
-			 "%.2f ms", r->live.antt, r->live.dntt_avg, r->live.stp,
-			 r->live.makespan_ms);
-		p->panel[i] = (struct gs_panel){ words[0], words[1], &p->lane[i * n], n, r->span,
-						 r->spans, &computes };
+		snprintf(words[0], sizeof(words[0]), "%s, %s", bench_way_isolation(&r->way),
+			 r->way.policy);
+		snprintf(words[1], sizeof(words[1]),
+			 "ANTT %.2f, DNTT %.2f, STP %.2f, makespan "
+			 "%.2f ms",
+			 r->live.antt, r->live.dntt_avg, r->live.stp, r->live.makespan_ms);
+		p->panel[i] = (struct gs_panel) { words[0], words[1], &p->lane[i * n], n,
+						  r->span,  r->spans, &computes };
 	}
 	return 0;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What the GPU did between the programs of a mix, and the same mix in the
- * simulator: with gpushared's own settings, its own idea of a hand-over and of each kernel, and with
- * hand-overs, evictions, launches and time on the GPU as they were seen.
+ * simulator: with gpushared's own settings, its own idea of a hand-over and of each kernel, and
+ * with hand-overs, evictions, launches and time on the GPU as they were seen.
  */
 #define _GNU_SOURCE
 #include "gpushare/bench/mix.h"
@@ -36,7 +36,8 @@ static enum mix_gap kind_of(int evicted, int back)
  * The next program began while the last one was leaving. The time counts half for each, or the GPU
  * would seem to have had more of it than passed.
  */
-static void share(struct mix_gaps *gaps, const struct gs_span *from, const struct gs_span *to, int evicted)
+static void share(struct mix_gaps *gaps, const struct gs_span *from, const struct gs_span *to,
+		  int evicted)
 {
 	uint64_t end = from->to_ns < to->to_ns ? from->to_ns : to->to_ns;
 	double half = end > to->from_ns ? (double)(end - to->from_ns) / 2 : 0;
@@ -93,7 +94,8 @@ static uint64_t leave_ns(const struct mix_gaps *gaps)
 {
 	double beside = gaps->evictions ? gaps->beside_ns / (double)gaps->evictions : 0;
 
-	return (double)gaps->leave_ns > beside ? (uint64_t)((double)gaps->leave_ns - beside) : gaps->leave_ns != 0;
+	return (double)gaps->leave_ns > beside ? (uint64_t)((double)gaps->leave_ns - beside) :
+						 gaps->leave_ns != 0;
 }
 
 /* The median hand-over from one program to another, ns; 0: none was seen. */
@@ -128,7 +130,8 @@ int mix_gaps_request(const struct mix *m, struct mix_gaps *gaps, struct gs_error
 	uint64_t alone_ns[BENCH_PROGRAMS_MAX];
 	struct bench_status is;
 
-	if (bench_status_request(&m->common.stage, &is, err) < 0 || bench_predicted_request(&m->workers, alone_ns, err) < 0)
+	if (bench_status_request(&m->common.stage, &is, err) < 0 ||
+	    bench_predicted_request(&m->workers, alone_ns, err) < 0)
 		return -1;
 	for (size_t i = 0; i < m->workload.count; i++) {
 		gaps->told_ns[i] += (double)alone_ns[i];
@@ -143,7 +146,7 @@ int mix_gaps_request(const struct mix *m, struct mix_gaps *gaps, struct gs_error
 void mix_gaps_result(const struct mix *m, struct mix_gaps *gaps, struct mix_result *r)
 {
 	r->handover_ns = median(gaps);
-	r->costs = (struct sim_costs){
+	r->costs = (struct sim_costs) {
 		.ended_ns = mean(gaps, MIX_ENDED),
 		.evicted_ns = mean(gaps, MIX_EVICTED),
 		.first_ns = mean(gaps, MIX_FIRST),
@@ -166,13 +169,16 @@ void mix_gaps_result(const struct mix *m, struct mix_gaps *gaps, struct mix_resu
 	for (size_t i = 0; i < m->workload.count && gaps->rounds; i++)
 		r->gpu_ns[i] = (uint64_t)(gaps->busy_ns[i] / gaps->rounds);
 	for (size_t i = 0; i < m->workload.count; i++)
-		r->told_ns[i] = gaps->told[i] ? (uint64_t)(gaps->told_ns[i] / (double)gaps->told[i]) : 0;
+		r->told_ns[i] =
+			gaps->told[i] ? (uint64_t)(gaps->told_ns[i] / (double)gaps->told[i]) : 0;
 }
 
 int mix_simulate(struct mix *m, struct mix_result *r, struct gs_error *err)
 {
 	struct sim_experiment x = {
-		.workload = &m->workload, .order = m->order, .rounds = m->rounds,
+		.workload = &m->workload,
+		.order = m->order,
+		.rounds = m->rounds,
 		.costs = r->costs,
 	};
 	struct sim_row *row;

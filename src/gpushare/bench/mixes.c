@@ -22,8 +22,8 @@ struct mixes {
 	struct bench_common common;
 	struct bench_ways ways; /* only the policies */
 	struct mixes_run run;
-	const char *list;       /* of mixes */
-	const char *ways_list;  /* NULL: all */
+	const char *list;      /* of mixes */
+	const char *ways_list; /* NULL: all */
 	int show, table;
 	char default_policy[32];
 	char **operand;
@@ -61,17 +61,20 @@ static int choose_policies(struct mixes *m, struct gs_error *err)
 	gs_config_free(config);
 	m->run.policy[m->run.policies++] = m->default_policy;
 	for (size_t i = 0; m->ways.policy && m->run.policies < MIXES_POLICIES_MAX &&
-			   (policy = gs_sched_policy_name(i)) != NULL; i++)
-		if (strcmp(policy, m->default_policy) != 0 &&
-		    bench_listed(m->ways.policy, policy))
+			   (policy = gs_sched_policy_name(i)) != NULL;
+	     i++)
+		if (strcmp(policy, m->default_policy) != 0 && bench_listed(m->ways.policy, policy))
 			m->run.policy[m->run.policies++] = policy;
 	return 0;
 }
 
 static int has_torch(const struct mixes *m)
 {
-	char *argv[] = { (char *)m->run.setup.python, "-c",
-			 "import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is None)", NULL };
+	char *argv[] = {
+		(char *)m->run.setup.python, "-c",
+		"import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is None)",
+		NULL
+	};
 	int status = -1;
 	pid_t pid = bench_spawn(argv, NULL, NULL, NULL);
 
@@ -129,7 +132,8 @@ static int print_tables(struct mixes *m)
 	struct gs_error err;
 
 	for (int i = 0; i < m->operands; i++)
-		if (mixes_csv_read(m->operand[i], (unsigned)i, &m->run.row, &m->run.count, &err) < 0)
+		if (mixes_csv_read(m->operand[i], (unsigned)i, &m->run.row, &m->run.count, &err) <
+		    0)
 			return bench_fail("%s", err.text);
 	mixes_print(stdout, m->run.row, m->run.count);
 	return 0;
@@ -143,7 +147,8 @@ static int take_gpus(void *of, const char *value, struct gs_error *err)
 	int64_t n[2] = { 0 };
 
 	snprintf(first, sizeof(first), "%.*s", comma ? (int)(comma - value) : 15, value);
-	if (gs_parse_int(first, 0, 255, &n[0], err) < 0 || (comma && gs_parse_int(comma + 1, 0, 255, &n[1], err) < 0))
+	if (gs_parse_int(first, 0, 255, &n[0], err) < 0 ||
+	    (comma && gs_parse_int(comma + 1, 0, 255, &n[1], err) < 0))
 		return -1;
 	stage->ngpu = comma ? 2 : 1;
 	for (int i = 0; i < 2; i++)
@@ -201,22 +206,32 @@ static int execute(struct mixes *m)
 	if (m->show)
 		return 0;
 	if (m->table)
-		return m->operands ? print_tables(m) : bench_usage(&bench_verb_mixes, "--table: of which files?");
+		return m->operands ? print_tables(m) :
+				     bench_usage(&bench_verb_mixes, "--table: of which files?");
 	for (int i = 0; i < m->operands; i++)
 		if (bench_check_list("mix; --list prints them", m->operand[i], mix_name, &err) < 0)
 			return bench_usage(&bench_verb_mixes, "%s", err.text);
 	for (int way = MIXES_SLICING; way < MIXES_WAYS; way++)
-		m->run.way[way] = !m->ways_list || bench_listed(m->ways_list, mixes_way_name((enum mixes_way)way));
+		m->run.way[way] = !m->ways_list ||
+				  bench_listed(m->ways_list, mixes_way_name((enum mixes_way)way));
 	return bench_on_stage(&m->common, measure, m);
 }
 
 static int run(int argc, char **argv)
 {
 	static struct mixes m = {
-		.run = { .rounds = 2, .seconds_ns = 10 * GS_NS_PER_S, .skip_ns = GS_NS_PER_S,
-			 .setup = { .python = "python3", .scripts = GS_MIXES_DIR, .device = "cuda",
-				    .tick_ns = GS_NS_PER_MS, .every_ns = 5 * GS_NS_PER_MS, .long_ns = 100 * GS_NS_PER_MS,
-				    .flood_ns = 20 * GS_NS_PER_US, .task_ns = 50 * GS_NS_PER_US, .start_s = 120 } },
+		.run = { .rounds = 2,
+			 .seconds_ns = 10 * GS_NS_PER_S,
+			 .skip_ns = GS_NS_PER_S,
+			 .setup = { .python = "python3",
+				    .scripts = GS_MIXES_DIR,
+				    .device = "cuda",
+				    .tick_ns = GS_NS_PER_MS,
+				    .every_ns = 5 * GS_NS_PER_MS,
+				    .long_ns = 100 * GS_NS_PER_MS,
+				    .flood_ns = 20 * GS_NS_PER_US,
+				    .task_ns = 50 * GS_NS_PER_US,
+				    .start_s = 120 } },
 	};
 	static const struct gs_option options[] = {
 		{ "mix", .take = take_mixes, .of = &m.list },
@@ -256,7 +271,8 @@ static int run(int argc, char **argv)
 const struct bench_verb bench_verb_mixes = {
 	.name = "mixes",
 	.usage = "[OPTION]... [MIX]...",
-	.words = "Pairs of real programs under every way of sharing, and what falls short of the bars",
+	.words =
+		"Pairs of real programs under every way of sharing, and what falls short of the bars",
 	.help = "      --mix LIST        mixes, as the arguments (default: all)\n"
 		"      --list            print their names\n"
 		"      --ways LIST       of time-slicing, mps, mps-priorities, contexts,\n"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * gpushare-bench mixes: pairs of real programs under every way of sharing, as parts of their rates alone, and
- * which bars are met.
+ * gpushare-bench mixes: pairs of real programs under every way of sharing, as parts of their rates
+ * alone, and which bars are met.
  */
 #ifndef GPUSHARE_BENCH_MIXES_H
 #define GPUSHARE_BENCH_MIXES_H
@@ -44,7 +44,15 @@ int mixes_torch(const struct mixes_mix *mix);
 int mixes_requests(const struct mixes_mix *mix);
 uint32_t mixes_gpus(const struct mixes_mix *mix);
 
-enum mixes_way { MIXES_NONE, MIXES_SLICING, MIXES_MPS, MIXES_MPS_PRIORITIES, MIXES_CONTEXTS, MIXES_GS_MPS, MIXES_WAYS };
+enum mixes_way {
+	MIXES_NONE,
+	MIXES_SLICING,
+	MIXES_MPS,
+	MIXES_MPS_PRIORITIES,
+	MIXES_CONTEXTS,
+	MIXES_GS_MPS,
+	MIXES_WAYS
+};
 
 /* "time-slicing" ...; NULL: there is none. */
 const char *mixes_way_name(enum mixes_way way);
@@ -60,16 +68,17 @@ struct mixes_row {
 	char mix[MIXES_NAME_MAX], policy[MIXES_NAME_MAX]; /* policy: of gpushare, else "-" */
 	enum mixes_way way;
 	enum mixes_when when;
-	unsigned run;            /* of the tool: only rows of one are compared */
-	int is_default;          /* the daemon's default policy */
-	double seconds, skip;    /* of a window, before it */
+	unsigned run;         /* of the tool: only rows of one are compared */
+	int is_default;       /* the daemon's default policy */
+	double seconds, skip; /* of a window, before it */
 	unsigned windows;
-	double alone[2];         /* what a program of each side does alone: units/s, requests: p50, ms */
-	double part[2];          /* the sides' rates over those; of requests: the part that ended in time */
-	double p50, p99;         /* of requests, ms */
+	double alone[2]; /* what a program of each side does alone: units/s, requests: p50, ms */
+	double part[2];  /* the sides' rates over those; of requests: the part that ended in time */
+	double p50, p99; /* of requests, ms */
 	unsigned requests;
-	double longest[2];       /* step of each side, ms */
-	double apart;            /* how far the parts were from each other, of the larger, at most in a window */
+	double longest[2]; /* step of each side, ms */
+	double apart; /* how far the parts were from each other, of the larger, at most in a window
+		       */
 	char device[96], driver[24];
 	char why[MIXES_WHY_MAX]; /* it failed; "": it did not */
 };
@@ -77,7 +86,14 @@ struct mixes_row {
 /* A bar, held against the rows. */
 enum mixes_relation { MIXES_AT_LEAST, MIXES_AT_MOST };
 enum mixes_measure {
-	MIXES_SUM, MIXES_SMALLER, MIXES_P50, MIXES_P99, MIXES_KEPT, MIXES_LONGEST, MIXES_APART, MIXES_MEASURES
+	MIXES_SUM,
+	MIXES_SMALLER,
+	MIXES_P50,
+	MIXES_P99,
+	MIXES_KEPT,
+	MIXES_LONGEST,
+	MIXES_APART,
+	MIXES_MEASURES
 };
 enum mixes_verdict { MIXES_MET, MIXES_SHORT, MIXES_VOID, MIXES_UNKNOWN };
 
@@ -96,15 +112,15 @@ extern const size_t mixes_bars;
 struct mixes_result {
 	enum mixes_verdict verdict;
 	double value, limit;
-	double reference; /* what it is compared with; 0: nothing */
+	double reference;          /* what it is compared with; 0: nothing */
 	char words[MIXES_WHY_MAX]; /* why it is void or unknown */
 };
 
 const char *mixes_measure_name(enum mixes_measure measure);
 
 /* Hold the bar against one row of gpushare's, with those of its reference among all. */
-void mixes_judge(const struct mixes_bar *bar, const struct mixes_row *row, const struct mixes_row *all, size_t count,
-		 struct mixes_result *result);
+void mixes_judge(const struct mixes_bar *bar, const struct mixes_row *row,
+		 const struct mixes_row *all, size_t count, struct mixes_result *result);
 
 /* Is the row one of those that the bar is about? */
 int mixes_concerns(const struct mixes_bar *bar, const struct mixes_row *row);
@@ -115,6 +131,7 @@ unsigned mixes_print(FILE *out, const struct mixes_row *row, size_t count);
 /* CSV: its head, a row, and what such a file holds, added to *row (to be freed). */
 void mixes_csv_head(FILE *out);
 void mixes_csv_row(FILE *out, const struct mixes_row *row);
-int mixes_csv_read(const char *path, unsigned run, struct mixes_row **row, size_t *count, struct gs_error *err);
+int mixes_csv_read(const char *path, unsigned run, struct mixes_row **row, size_t *count,
+		   struct gs_error *err);
 
 #endif

@@ -30,7 +30,10 @@ const size_t mixes_count = sizeof(mixes_mix) / sizeof(mixes_mix[0]);
 
 const struct mixes_bar mixes_bar[] = {
 #define BAR(mix, way, measure, relation, factor, reference, or_met_by) \
-	{ mix, MIXES_##way, MIXES_##measure, MIXES_##relation, factor, MIXES_##reference, or_met_by },
+	{ \
+		mix,    MIXES_##way,       MIXES_##measure, MIXES_##relation, \
+		factor, MIXES_##reference, or_met_by \
+	},
 #include "gpushare/bench/mixes_bars.def"
 #undef BAR
 };
@@ -54,8 +57,9 @@ uint32_t mixes_gpus(const struct mixes_mix *mix)
 const char *mixes_way_name(enum mixes_way way)
 {
 	static const char *const name[MIXES_WAYS] = {
-		[MIXES_SLICING] = "time-slicing", [MIXES_MPS] = "mps", [MIXES_MPS_PRIORITIES] = "mps-priorities",
-		[MIXES_CONTEXTS] = "contexts", [MIXES_GS_MPS] = "gpushare-mps",
+		[MIXES_SLICING] = "time-slicing",          [MIXES_MPS] = "mps",
+		[MIXES_MPS_PRIORITIES] = "mps-priorities", [MIXES_CONTEXTS] = "contexts",
+		[MIXES_GS_MPS] = "gpushare-mps",
 	};
 
 	return way < MIXES_WAYS ? name[way] : NULL;
@@ -64,7 +68,8 @@ const char *mixes_way_name(enum mixes_way way)
 const char *mixes_measure_name(enum mixes_measure measure)
 {
 	static const char *const name[MIXES_MEASURES] = {
-		"sum", "smaller part", "p50 ms", "p99 ms", "other keeps", "longest step ms", "parts apart",
+		"sum",         "smaller part",    "p50 ms",      "p99 ms",
+		"other keeps", "longest step ms", "parts apart",
 	};
 
 	return name[measure];
@@ -97,27 +102,31 @@ int mixes_concerns(const struct mixes_bar *bar, const struct mixes_row *row)
 }
 
 /* Is enough measured for this? */
-static int enough(const struct mixes_row *row, enum mixes_measure measure, struct mixes_result *result)
+static int enough(const struct mixes_row *row, enum mixes_measure measure,
+		  struct mixes_result *result)
 {
 	double seconds = row->seconds * row->windows;
 
 	if (measure == MIXES_P99 && row->requests < REQUESTS_MIN)
-		snprintf(result->words, sizeof(result->words), "%u requests, of %d", row->requests, REQUESTS_MIN);
+		snprintf(result->words, sizeof(result->words), "%u requests, of %d", row->requests,
+			 REQUESTS_MIN);
 	else if (measure == MIXES_APART && (row->seconds < APART_SECONDS || row->skip < APART_SKIP))
-		snprintf(result->words, sizeof(result->words), "needs --skip %d --seconds %d", APART_SKIP, APART_SECONDS);
+		snprintf(result->words, sizeof(result->words), "needs --skip %d --seconds %d",
+			 APART_SKIP, APART_SECONDS);
 	else if (seconds < SECONDS_MIN)
-		snprintf(result->words, sizeof(result->words), "%.1f s, of %d", seconds, SECONDS_MIN);
+		snprintf(result->words, sizeof(result->words), "%.1f s, of %d", seconds,
+			 SECONDS_MIN);
 	else
 		return 1;
 	return 0;
 }
 
-static const struct mixes_row *find(const struct mixes_row *like, enum mixes_way way, enum mixes_when when,
-				    const struct mixes_row *all, size_t count)
+static const struct mixes_row *find(const struct mixes_row *like, enum mixes_way way,
+				    enum mixes_when when, const struct mixes_row *all, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		if (all[i].run == like->run && all[i].way == way && all[i].when == when && !*all[i].why &&
-		    strcmp(all[i].mix, like->mix) == 0)
+		if (all[i].run == like->run && all[i].way == way && all[i].when == when &&
+		    !*all[i].why && strcmp(all[i].mix, like->mix) == 0)
 			return &all[i];
 	return NULL;
 }
@@ -126,8 +135,9 @@ static const struct mixes_row *find(const struct mixes_row *like, enum mixes_way
  * The worse of the reference's two runs in *worse. -1: they differ too much or one is missing;
  * result->words says so.
  */
-static int reference(const struct mixes_bar *bar, const struct mixes_row *row, const struct mixes_row *all,
-		     size_t count, double *worse, struct mixes_result *result)
+static int reference(const struct mixes_bar *bar, const struct mixes_row *row,
+		     const struct mixes_row *all, size_t count, double *worse,
+		     struct mixes_result *result)
 {
 	const struct mixes_row *first = find(row, bar->reference, MIXES_FIRST, all, count);
 	const struct mixes_row *last = find(row, bar->reference, MIXES_LAST, all, count);
@@ -154,13 +164,14 @@ static int reference(const struct mixes_bar *bar, const struct mixes_row *row, c
 	return 0;
 }
 
-void mixes_judge(const struct mixes_bar *bar, const struct mixes_row *row, const struct mixes_row *all, size_t count,
-		 struct mixes_result *result)
+void mixes_judge(const struct mixes_bar *bar, const struct mixes_row *row,
+		 const struct mixes_row *all, size_t count, struct mixes_result *result)
 {
 	double worse = 1;
 	int met;
 
-	*result = (struct mixes_result){ .verdict = MIXES_UNKNOWN, .value = value_of(row, bar->measure) };
+	*result = (struct mixes_result) { .verdict = MIXES_UNKNOWN,
+					  .value = value_of(row, bar->measure) };
 	/* What gpushare could not do falls short. */
 	if (*row->why) {
 		result->verdict = MIXES_SHORT;
@@ -180,7 +191,8 @@ void mixes_judge(const struct mixes_bar *bar, const struct mixes_row *row, const
 		result->limit = bar->factor * worse;
 		if (bar->or_met_by > 0)
 			result->limit = fmin(result->limit, bar->or_met_by);
-		met = bar->relation == MIXES_AT_LEAST ? result->value >= result->limit : result->value <= result->limit;
+		met = bar->relation == MIXES_AT_LEAST ? result->value >= result->limit :
+							result->value <= result->limit;
 	}
 	result->verdict = met ? MIXES_MET : MIXES_SHORT;
 }

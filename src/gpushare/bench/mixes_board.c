@@ -26,7 +26,9 @@ static struct mixes_board *map(const char *path, int flags, struct gs_error *err
 			close(fd);
 		return NULL;
 	}
-	p = (size_t)st.st_size == BYTES ? mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
+	p = (size_t)st.st_size == BYTES ?
+		    mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) :
+		    MAP_FAILED;
 	close(fd);
 	if (p == MAP_FAILED) {
 		gs_fail(err, "cannot map %.150s", path);
@@ -61,7 +63,7 @@ void mixes_board_record(struct mixes_board *board, uint64_t end_ns, uint64_t val
 
 	if (n >= board->capacity)
 		return;
-	board->record[n] = (struct mixes_record){ end_ns, value };
+	board->record[n] = (struct mixes_record) { end_ns, value };
 	atomic_store(&board->records, n + 1);
 }
 
@@ -85,20 +87,23 @@ static double within(uint64_t begin, uint64_t end, uint64_t from, uint64_t to)
 	return b > a ? (double)(b - a) / (double)(end - begin) : 0;
 }
 
-double mixes_units(const struct mixes_record *record, size_t count, uint64_t begin_ns, uint64_t from_ns, uint64_t to_ns)
+double mixes_units(const struct mixes_record *record, size_t count, uint64_t begin_ns,
+		   uint64_t from_ns, uint64_t to_ns)
 {
 	double units = 0;
 
 	for (size_t i = 0; i < count; i++) {
 		if (record[i].end_ns < begin_ns)
 			continue;
-		units += (double)record[i].value * within(begin_ns, record[i].end_ns, from_ns, to_ns);
+		units += (double)record[i].value *
+			 within(begin_ns, record[i].end_ns, from_ns, to_ns);
 		begin_ns = record[i].end_ns;
 	}
 	return units;
 }
 
-double mixes_longest(const struct mixes_record *record, size_t count, uint64_t from_ns, uint64_t to_ns)
+double mixes_longest(const struct mixes_record *record, size_t count, uint64_t from_ns,
+		     uint64_t to_ns)
 {
 	uint64_t last = from_ns, longest = 0;
 
@@ -114,8 +119,9 @@ double mixes_longest(const struct mixes_record *record, size_t count, uint64_t f
 	return (double)(to_ns > last && to_ns - last > longest ? to_ns - last : longest);
 }
 
-size_t mixes_latencies(const struct mixes_record *record, size_t count, uint64_t begin_ns, uint64_t period_ns,
-		       uint64_t from_ns, uint64_t to_ns, uint64_t over_ns, double *latency, size_t max)
+size_t mixes_latencies(const struct mixes_record *record, size_t count, uint64_t begin_ns,
+		       uint64_t period_ns, uint64_t from_ns, uint64_t to_ns, uint64_t over_ns,
+		       double *latency, size_t max)
 {
 	uint64_t due = begin_ns;
 	size_t n = 0, i = 0;
@@ -125,8 +131,9 @@ size_t mixes_latencies(const struct mixes_record *record, size_t count, uint64_t
 			continue;
 		while (i < count && record[i].value < due)
 			i++;
-		latency[n++] = i < count && record[i].value == due ? (double)(record[i].end_ns - due)
-			: (double)(over_ns > due ? over_ns - due : 0);
+		latency[n++] = i < count && record[i].value == due ?
+				       (double)(record[i].end_ns - due) :
+				       (double)(over_ns > due ? over_ns - due : 0);
 	}
 	return n;
 }

@@ -48,29 +48,35 @@ static int is_reference(const struct mixes_mix *mix, enum mixes_way way)
 static int wanted(const struct mixes_run *run, const struct mixes_mix *mix, enum mixes_way way)
 {
 	/* A server of MPS for two GPUs is none of the ways. */
-	return run->way[way] && (mixes_gpus(mix) == 1 || way == MIXES_SLICING || way == MIXES_CONTEXTS);
+	return run->way[way] &&
+	       (mixes_gpus(mix) == 1 || way == MIXES_SLICING || way == MIXES_CONTEXTS);
 }
 
-static void add(struct plan *p, enum mixes_way way, size_t policy, unsigned windows, enum mixes_when when)
+static void add(struct plan *p, enum mixes_way way, size_t policy, unsigned windows,
+		enum mixes_when when)
 {
 	if (p->entries < ENTRIES_MAX)
-		p->entry[p->entries++] = (struct entry){ way, policy, windows, when, 0 };
+		p->entry[p->entries++] = (struct entry) { way, policy, windows, when, 0 };
 }
 
-/* References first and, in the other order, last; between them all else, whose programs stay for all its windows. */
+/* References first and, in the other order, last; between them all else, whose programs stay for
+ * all its windows. */
 static void make_plan(struct plan *p, const struct mixes_run *run, const struct mixes_mix *mix)
 {
 	unsigned half = (run->rounds + 1) / 2;
 
 	/* Under it each program is measured alone, too. */
 	if (!wanted(run, mix, MIXES_SLICING) || !is_reference(mix, MIXES_SLICING))
-		add(p, MIXES_SLICING, 0, wanted(run, mix, MIXES_SLICING) ? run->rounds : 0, MIXES_ALL);
+		add(p, MIXES_SLICING, 0, wanted(run, mix, MIXES_SLICING) ? run->rounds : 0,
+		    MIXES_ALL);
 	for (int way = MIXES_SLICING; way < MIXES_WAYS; way++)
 		if (wanted(run, mix, (enum mixes_way)way) && is_reference(mix, (enum mixes_way)way))
 			add(p, (enum mixes_way)way, 0, half, MIXES_FIRST);
 	for (int way = MIXES_MPS; way < MIXES_WAYS; way++)
-		for (size_t i = 0; wanted(run, mix, (enum mixes_way)way) && !is_reference(mix, (enum mixes_way)way) &&
-				   i < (gpushares((enum mixes_way)way) ? run->policies : 1); i++)
+		for (size_t i = 0; wanted(run, mix, (enum mixes_way)way) &&
+				   !is_reference(mix, (enum mixes_way)way) &&
+				   i < (gpushares((enum mixes_way)way) ? run->policies : 1);
+		     i++)
 			add(p, (enum mixes_way)way, i, run->rounds, MIXES_ALL);
 	for (int way = MIXES_WAYS - 1; way >= MIXES_SLICING; way--)
 		if (wanted(run, mix, (enum mixes_way)way) && is_reference(mix, (enum mixes_way)way))
@@ -84,7 +90,8 @@ static void note_failure(struct plan *p, const struct entry *e, const struct gs_
 
 	snprintf(s->totals[MIXES_ALL].row.why, MIXES_WHY_MAX, "%.*s", MIXES_WHY_MAX - 1, err->text);
 	if (e->when != MIXES_ALL)
-		snprintf(s->totals[e->when].row.why, MIXES_WHY_MAX, "%.*s", MIXES_WHY_MAX - 1, err->text);
+		snprintf(s->totals[e->when].row.why, MIXES_WHY_MAX, "%.*s", MIXES_WHY_MAX - 1,
+			 err->text);
 }
 
 static int measure_alone(struct mixes_run *run, struct mixes_workers *workers, struct gs_error *err)
@@ -95,7 +102,8 @@ static int measure_alone(struct mixes_run *run, struct mixes_workers *workers, s
 
 		if (run->alone[program] > 0)
 			continue;
-		if (mixes_workers_work(workers, mixes_workers_one(workers, side), run->skip_ns, run->seconds_ns, &window, err) < 0)
+		if (mixes_workers_work(workers, mixes_workers_one(workers, side), run->skip_ns,
+				       run->seconds_ns, &window, err) < 0)
 			return -1;
 		run->alone[program] = mixes_alone(workers, side, &window);
 		if (run->alone[program] <= 0)
@@ -105,8 +113,8 @@ static int measure_alone(struct mixes_run *run, struct mixes_workers *workers, s
 }
 
 /* The windows of an entry whose programs are ready. */
-static int windows(struct mixes_run *run, struct plan *p, const struct entry *e, struct mixes_workers *workers,
-		   struct gs_error *err)
+static int windows(struct mixes_run *run, struct plan *p, const struct entry *e,
+		   struct mixes_workers *workers, struct gs_error *err)
 {
 	struct subject *s = &p->subject[e->way][e->policy];
 
@@ -117,12 +125,14 @@ static int windows(struct mixes_run *run, struct plan *p, const struct entry *e,
 					  run->alone[workers->mix->side[1].program] };
 		struct mixes_window window;
 		struct gs_error lost;
-		int rc = mixes_workers_work(workers, MIXES_EVERYONE, run->skip_ns, run->seconds_ns, &window, err);
+		int rc = mixes_workers_work(workers, MIXES_EVERYONE, run->skip_ns, run->seconds_ns,
+					    &window, err);
 
 		/* A program that did not stop in time has its window all the same. */
-		if (window.over_ns && (mixes_totals_add(&s->totals[MIXES_ALL], workers, &window, alone, &lost) < 0 ||
-				       (e->when != MIXES_ALL &&
-					mixes_totals_add(&s->totals[e->when], workers, &window, alone, &lost) < 0)))
+		if (window.over_ns &&
+		    (mixes_totals_add(&s->totals[MIXES_ALL], workers, &window, alone, &lost) < 0 ||
+		     (e->when != MIXES_ALL &&
+		      mixes_totals_add(&s->totals[e->when], workers, &window, alone, &lost) < 0)))
 			return gs_fail(err, "%s", lost.text);
 		if (rc < 0)
 			return -1;
@@ -130,20 +140,24 @@ static int windows(struct mixes_run *run, struct plan *p, const struct entry *e,
 	return 0;
 }
 
-static int run_entry(struct mixes_run *run, struct plan *p, const struct entry *e, const struct mixes_mix *mix,
-		     struct gs_error *err)
+static int run_entry(struct mixes_run *run, struct plan *p, const struct entry *e,
+		     const struct mixes_mix *mix, struct gs_error *err)
 {
 	static const enum bench_share share[MIXES_WAYS] = {
-		[MIXES_MPS] = BENCH_MPS, [MIXES_MPS_PRIORITIES] = BENCH_MPS,
-		[MIXES_CONTEXTS] = BENCH_CONTEXTS, [MIXES_GS_MPS] = BENCH_GS_MPS,
+		[MIXES_MPS] = BENCH_MPS,
+		[MIXES_MPS_PRIORITIES] = BENCH_MPS,
+		[MIXES_CONTEXTS] = BENCH_CONTEXTS,
+		[MIXES_GS_MPS] = BENCH_GS_MPS,
 	};
 	const struct mixes_side *side = mix->side;
 	const struct bench_gpu gpu = {
-		.memory = run->setup.yard.memory, .priority_max = mix->urgent ? 2 : 1,
+		.memory = run->setup.yard.memory,
+		.priority_max = mix->urgent ? 2 : 1,
 		.shares = side[0].count * side[0].shares + side[1].count * side[1].shares,
 	};
 	struct mixes_workers workers = { .setup = &run->setup, .mix = mix, .stage = run->stage };
-	int rc = bench_stage_begin(run->stage, share[e->way], e->policy ? run->policy[e->policy] : NULL, &gpu, err);
+	int rc = bench_stage_begin(run->stage, share[e->way],
+				   e->policy ? run->policy[e->policy] : NULL, &gpu, err);
 
 	if (rc == 0) {
 		rc = mixes_workers_start(&workers, e->way, err);
@@ -158,7 +172,8 @@ static int run_entry(struct mixes_run *run, struct plan *p, const struct entry *
 }
 
 /* Close the totals and add their rows. */
-static int add_rows(struct mixes_run *run, struct plan *p, const struct mixes_mix *mix, struct gs_error *err)
+static int add_rows(struct mixes_run *run, struct plan *p, const struct mixes_mix *mix,
+		    struct gs_error *err)
 {
 	for (int way = MIXES_SLICING; way < MIXES_WAYS; way++)
 		for (size_t policy = 0; policy < MIXES_POLICIES_MAX; policy++)
@@ -177,7 +192,8 @@ static int add_rows(struct mixes_run *run, struct plan *p, const struct mixes_mi
 				*more = t->row;
 				snprintf(more->mix, sizeof(more->mix), "%s", mix->name);
 				snprintf(more->policy, sizeof(more->policy), "%s",
-					 gpushares((enum mixes_way)way) ? run->policy[policy] : "-");
+					 gpushares((enum mixes_way)way) ? run->policy[policy] :
+									  "-");
 				more->way = (enum mixes_way)way;
 				more->when = (enum mixes_when)when;
 				more->is_default = gpushares((enum mixes_way)way) && policy == 0;
@@ -205,10 +221,12 @@ int mixes_measure(struct mixes_run *run, const struct mixes_mix *mix, struct gs_
 		if (run_entry(run, p, e, mix, &why) < 0) {
 			run->failures++;
 			note_failure(p, e, &why);
-			fprintf(stderr, "gpushare-bench: %s, %s: %s\n", mix->name, mixes_way_name(e->way), why.text);
+			fprintf(stderr, "gpushare-bench: %s, %s: %s\n", mix->name,
+				mixes_way_name(e->way), why.text);
 		}
-		fprintf(stderr, "gpushare-bench: %s, %s%s%s: %.0f s\n", mix->name, mixes_way_name(e->way),
-			gpushares(e->way) ? " " : "", gpushares(e->way) ? run->policy[e->policy] : "",
+		fprintf(stderr, "gpushare-bench: %s, %s%s%s: %.0f s\n", mix->name,
+			mixes_way_name(e->way), gpushares(e->way) ? " " : "",
+			gpushares(e->way) ? run->policy[e->policy] : "",
 			(double)(gs_clock_ns() - began) / 1e9);
 		if (bench_interrupted)
 			rc = gs_fail(err, "interrupted");

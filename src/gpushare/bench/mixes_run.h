@@ -14,8 +14,8 @@ struct mixes_run {
 	const char *policy[MIXES_POLICIES_MAX]; /* of gpushare; the first is the default one */
 	size_t policies;
 	unsigned rounds;
-	uint64_t seconds_ns, skip_ns;           /* of a window, before it */
-	double alone[MIXES_PROGRAMS];           /* what is known so far, by mixes_alone() */
+	uint64_t seconds_ns, skip_ns; /* of a window, before it */
+	double alone[MIXES_PROGRAMS]; /* what is known so far, by mixes_alone() */
 
 	/* What was measured. */
 	struct mixes_row *row;
@@ -23,7 +23,8 @@ struct mixes_run {
 	unsigned failures;
 };
 
-/* Measure the mix and add its rows.  -1: no memory, or interrupted; what fails otherwise is said by its row. */
+/* Measure the mix and add its rows.  -1: no memory, or interrupted; what fails otherwise is said by
+ * its row. */
 int mixes_measure(struct mixes_run *run, const struct mixes_mix *mix, struct gs_error *err);
 
 #endif

@@ -11,7 +11,8 @@
 
 /* What one program did in a window. */
 struct deed {
-	double rate;    /* units a second; of requests: the part of those due that ended within the window */
+	double rate;    /* units a second; of requests: the part of those due that ended within the
+			   window */
 	double longest; /* ns */
 	size_t latencies;
 };
@@ -22,8 +23,8 @@ static size_t room(const struct mixes_window *w, uint64_t period_ns)
 }
 
 /* latency: NULL, or with room for its requests. */
-static struct deed did(const struct mixes_workers *workers, const struct mixes_member *m, const struct mixes_window *w,
-		       double *latency)
+static struct deed did(const struct mixes_workers *workers, const struct mixes_member *m,
+		       const struct mixes_window *w, double *latency)
 {
 	uint64_t period_ns = mixes_period(workers->setup, workers->mix->side[m->side].program);
 	const struct mixes_record *record = m->board->record;
@@ -35,10 +36,11 @@ static struct deed did(const struct mixes_workers *workers, const struct mixes_m
 		d.rate = mixes_units(record, count, w->begin_ns, w->from_ns, w->to_ns) / seconds;
 		return d;
 	}
-	d.latencies = mixes_latencies(record, count, w->begin_ns, period_ns, w->from_ns, w->to_ns, w->over_ns, latency,
-				      room(w, period_ns));
+	d.latencies = mixes_latencies(record, count, w->begin_ns, period_ns, w->from_ns, w->to_ns,
+				      w->over_ns, latency, room(w, period_ns));
 	for (size_t i = 0; i < count; i++)
-		in_time += record[i].value >= w->from_ns && record[i].value < w->to_ns && record[i].end_ns <= w->to_ns;
+		in_time += record[i].value >= w->from_ns && record[i].value < w->to_ns &&
+			   record[i].end_ns <= w->to_ns;
 	d.rate = d.latencies ? (double)in_time / (double)d.latencies : 0;
 	return d;
 }
@@ -52,10 +54,12 @@ static const struct mixes_member *first_of(const struct mixes_workers *workers, 
 	return m;
 }
 
-double mixes_alone(const struct mixes_workers *workers, uint32_t side, const struct mixes_window *window)
+double mixes_alone(const struct mixes_workers *workers, uint32_t side,
+		   const struct mixes_window *window)
 {
 	uint64_t period_ns = mixes_period(workers->setup, workers->mix->side[side].program);
-	double *latency = period_ns ? malloc(room(window, period_ns) * sizeof(*latency)) : NULL, value = 0;
+	double *latency = period_ns ? malloc(room(window, period_ns) * sizeof(*latency)) : NULL,
+	       value = 0;
 	struct deed d;
 
 	if (period_ns && !latency)
@@ -67,8 +71,8 @@ double mixes_alone(const struct mixes_workers *workers, uint32_t side, const str
 }
 
 /* Room for the latencies of one more program, if it has any; -1: no memory. */
-static int make_room(struct mixes_totals *t, const struct mixes_workers *workers, const struct mixes_member *m,
-		     const struct mixes_window *w)
+static int make_room(struct mixes_totals *t, const struct mixes_workers *workers,
+		     const struct mixes_member *m, const struct mixes_window *w)
 {
 	uint64_t period_ns = mixes_period(workers->setup, workers->mix->side[m->side].program);
 	double *more;
@@ -82,8 +86,8 @@ static int make_room(struct mixes_totals *t, const struct mixes_workers *workers
 	return 0;
 }
 
-int mixes_totals_add(struct mixes_totals *t, const struct mixes_workers *workers, const struct mixes_window *w,
-		    const double alone[2], struct gs_error *err)
+int mixes_totals_add(struct mixes_totals *t, const struct mixes_workers *workers,
+		     const struct mixes_window *w, const double alone[2], struct gs_error *err)
 {
 	double part[2] = { 0, 0 }, apart, larger;
 

@@ -16,18 +16,22 @@
 #define REQUEST_PERIOD_NS (20 * GS_NS_PER_MS) /* as mixes_torch.py has it */
 #define FLOOD_BATCH 64
 #define START_NS (50 * GS_NS_PER_MS)
-#define STOP_NS (30 * GS_NS_PER_S) /* a program of low priority may have its last step behind all
-				    * that others have queued */
+#define STOP_NS \
+	(30 * GS_NS_PER_S) /* a program of low priority may have its last step behind all \
+			    * that others have queued */
 #define QUIT_NS (10 * GS_NS_PER_S)
 #define POLL_MS 5
 #define NUMBER 24
 
 uint64_t mixes_period(const struct mixes_setup *setup, enum mixes_program program)
 {
-	return program == MIXES_TICK ? setup->every_ns : mixes_kind[program].requests ? REQUEST_PERIOD_NS : 0;
+	return program == MIXES_TICK        ? setup->every_ns :
+	       mixes_kind[program].requests ? REQUEST_PERIOD_NS :
+					      0;
 }
 
-static const struct mixes_side *side_of(const struct mixes_workers *workers, const struct mixes_member *m)
+static const struct mixes_side *side_of(const struct mixes_workers *workers,
+					const struct mixes_member *m)
 {
 	return &workers->mix->side[m->side];
 }
@@ -37,11 +41,13 @@ struct own_words {
 	char self[PATH_MAX], tasks[NUMBER], iterations[NUMBER], period[NUMBER], batch[NUMBER];
 };
 
-static int own_words(struct own_words *w, const struct mixes_setup *setup, enum mixes_program program,
-		     struct gs_error *err)
+static int own_words(struct own_words *w, const struct mixes_setup *setup,
+		     enum mixes_program program, struct gs_error *err)
 {
 	const struct bench_yard *yard = &setup->yard;
-	uint64_t ns = program == MIXES_TICK ? setup->tick_ns : program == MIXES_LONG ? setup->long_ns : setup->flood_ns;
+	uint64_t ns = program == MIXES_TICK ? setup->tick_ns :
+		      program == MIXES_LONG ? setup->long_ns :
+					      setup->flood_ns;
 	int flood = program == MIXES_FLOOD;
 	double scale = flood ? (double)ns / (double)yard->wave_ns : 1;
 	double iterations = yard->iterations * scale;
@@ -50,32 +56,46 @@ static int own_words(struct own_words *w, const struct mixes_setup *setup, enum 
 	if (n < 0)
 		return gs_fail_errno(err, "cannot read /proc/self/exe");
 	w->self[n] = '\0';
-	snprintf(w->tasks, NUMBER, "%llu", (unsigned long long)((flood ? 1 : bench_waves(yard, ns)) * yard->resident));
+	snprintf(w->tasks, NUMBER, "%llu",
+		 (unsigned long long)((flood ? 1 : bench_waves(yard, ns)) * yard->resident));
 	snprintf(w->iterations, NUMBER, "%u", iterations < 1 ? 1 : (unsigned)iterations);
 	snprintf(w->period, NUMBER, "%llu", (unsigned long long)mixes_period(setup, program));
 	snprintf(w->batch, NUMBER, "%d", flood ? FLOOD_BATCH : 1);
 	return 0;
 }
 
-static int start_member(struct mixes_workers *workers, struct mixes_member *m, enum mixes_way way, const char *board,
-			struct gs_error *err)
+static int start_member(struct mixes_workers *workers, struct mixes_member *m, enum mixes_way way,
+			const char *board, struct gs_error *err)
 {
 	static const enum bench_share share[MIXES_WAYS] = {
-		[MIXES_MPS] = BENCH_MPS, [MIXES_MPS_PRIORITIES] = BENCH_MPS,
-		[MIXES_CONTEXTS] = BENCH_CONTEXTS, [MIXES_GS_MPS] = BENCH_GS_MPS,
+		[MIXES_MPS] = BENCH_MPS,
+		[MIXES_MPS_PRIORITIES] = BENCH_MPS,
+		[MIXES_CONTEXTS] = BENCH_CONTEXTS,
+		[MIXES_GS_MPS] = BENCH_GS_MPS,
 	};
 	const struct mixes_setup *setup = workers->setup;
 	const struct mixes_side *side = side_of(workers, m);
 	const struct mixes_kind *kind = &mixes_kind[side->program];
 	struct own_words own = { 0 };
 	char script[PATH_MAX], meeting[PATH_MAX], rank[NUMBER];
-	char *torch[] = { (char *)setup->python, script, (char *)kind->name, (char *)board, (char *)setup->device, rank,
-			  meeting, NULL };
-	char *native[] = { own.self, "mixes-program", (char *)board, own.tasks, own.iterations, own.period, own.batch, NULL };
+	char *torch[] = { (char *)setup->python,
+			  script,
+			  (char *)kind->name,
+			  (char *)board,
+			  (char *)setup->device,
+			  rank,
+			  meeting,
+			  NULL };
+	char *native[] = { own.self,       "mixes-program", (char *)board, own.tasks,
+			   own.iterations, own.period,      own.batch,     NULL };
 	int low = workers->mix->urgent && m->side == 1;
 	const struct bench_launch launch = {
-		.share = share[way], .argv = kind->torch ? torch : native, .log = m->log, .gpu = m->rank,
-		.shares = side->shares, .memory = kind->torch ? setup->memory : 0,
+		.share = share[way],
+		.argv = kind->torch ? torch : native,
+		.log = m->log,
+		.gpu = m->rank,
+		.shares = side->shares,
+		.memory = kind->torch ? setup->memory : 0,
 		.priority = workers->mix->urgent && !low ? 2 : 1,
 		.client_priority = way == MIXES_MPS_PRIORITIES ? low : -1,
 	};
@@ -113,7 +133,8 @@ static int ended(const struct mixes_member *m, siginfo_t *info)
 
 	info = info ? info : &own;
 	info->si_pid = 0;
-	return waitid(P_PID, (id_t)m->pid, info, WEXITED | WNOHANG | WNOWAIT) != 0 || info->si_pid != 0;
+	return waitid(P_PID, (id_t)m->pid, info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+	       info->si_pid != 0;
 }
 
 /* Does it live?  -1 with the reason. */
@@ -128,12 +149,13 @@ static int alive(const struct mixes_workers *workers, struct mixes_member *m, st
 	if (!ended(m, &info))
 		return 0;
 	last_words(m, words, sizeof(words));
-	return gs_fail(err, "%s ended with %s %d: %.160s", name, info.si_code == CLD_EXITED ? "status" : "signal",
-		       info.si_status, words);
+	return gs_fail(err, "%s ended with %s %d: %.160s", name,
+		       info.si_code == CLD_EXITED ? "status" : "signal", info.si_status, words);
 }
 
 /* Until each of those is ready for its next window. */
-static int wait_for_all(struct mixes_workers *workers, uint32_t who, uint64_t until_ns, const char *what, struct gs_error *err)
+static int wait_for_all(struct mixes_workers *workers, uint32_t who, uint64_t until_ns,
+			const char *what, struct gs_error *err)
 {
 	struct timespec inspect = { 0, POLL_MS * 1000000L };
 	char words[120];
@@ -149,7 +171,9 @@ static int wait_for_all(struct mixes_workers *workers, uint32_t who, uint64_t un
 					return -1;
 			if (gs_clock_ns() > until_ns) {
 				last_words(m, words, sizeof(words));
-				return gs_fail(err, "%s %s: %.120s", mixes_kind[side_of(workers, m)->program].name, what, words);
+				return gs_fail(err, "%s %s: %.120s",
+					       mixes_kind[side_of(workers, m)->program].name, what,
+					       words);
 			}
 			nanosleep(&inspect, NULL);
 		}
@@ -157,12 +181,13 @@ static int wait_for_all(struct mixes_workers *workers, uint32_t who, uint64_t un
 	return 0;
 }
 
-static int add_member(struct mixes_workers *workers, uint32_t side, uint32_t rank, enum mixes_way way, struct gs_error *err)
+static int add_member(struct mixes_workers *workers, uint32_t side, uint32_t rank,
+		      enum mixes_way way, struct gs_error *err)
 {
 	struct mixes_member *m = &workers->member[workers->count];
 	char board[PATH_MAX];
 
-	*m = (struct mixes_member){ .side = side, .rank = rank };
+	*m = (struct mixes_member) { .side = side, .rank = rank };
 	snprintf(board, sizeof(board), "%s/board-%u", workers->stage->folder, workers->count);
 	snprintf(m->log, sizeof(m->log), "%s/output-%u", workers->stage->folder, workers->count);
 	unlink(board);
@@ -184,12 +209,17 @@ int mixes_workers_start(struct mixes_workers *workers, enum mixes_way way, struc
 		snprintf(meeting, sizeof(meeting), "%s/meeting-%u", workers->stage->folder, side);
 		unlink(meeting);
 		for (uint32_t i = 0; i < workers->mix->side[side].count; i++)
-			for (uint32_t rank = 0; rc == 0 && rank < mixes_kind[workers->mix->side[side].program].gpus; rank++)
-				rc = workers->count == MIXES_MEMBERS_MAX ? gs_fail(err, "too many programs")
-					: add_member(workers, side, rank, way, err);
+			for (uint32_t rank = 0;
+			     rc == 0 && rank < mixes_kind[workers->mix->side[side].program].gpus;
+			     rank++)
+				rc = workers->count == MIXES_MEMBERS_MAX ?
+					     gs_fail(err, "too many programs") :
+					     add_member(workers, side, rank, way, err);
 	}
 	if (rc == 0)
-		rc = wait_for_all(workers, MIXES_EVERYONE, gs_clock_ns() + workers->setup->start_s * GS_NS_PER_S, "was not ready in time", err);
+		rc = wait_for_all(workers, MIXES_EVERYONE,
+				  gs_clock_ns() + workers->setup->start_s * GS_NS_PER_S,
+				  "was not ready in time", err);
 	if (rc < 0)
 		mixes_workers_stop(workers);
 	return rc;
@@ -241,12 +271,12 @@ uint32_t mixes_workers_one(const struct mixes_workers *workers, uint32_t side)
 	return who;
 }
 
-int mixes_workers_work(struct mixes_workers *workers, uint32_t who, uint64_t skip_ns, uint64_t length_ns,
-		    struct mixes_window *window, struct gs_error *err)
+int mixes_workers_work(struct mixes_workers *workers, uint32_t who, uint64_t skip_ns,
+		       uint64_t length_ns, struct mixes_window *window, struct gs_error *err)
 {
 	uint64_t begin = gs_clock_ns() + START_NS;
 
-	*window = (struct mixes_window){ begin, begin + skip_ns, begin + skip_ns + length_ns, 0 };
+	*window = (struct mixes_window) { begin, begin + skip_ns, begin + skip_ns + length_ns, 0 };
 	for (uint32_t i = 0; i < workers->count; i++) {
 		struct mixes_member *m = &workers->member[i];
 
@@ -260,5 +290,6 @@ int mixes_workers_work(struct mixes_workers *workers, uint32_t who, uint64_t ski
 	for (uint32_t i = 0; i < workers->count; i++)
 		atomic_store(&workers->member[i].board->stopped, workers->member[i].window);
 	window->over_ns = gs_clock_ns();
-	return wait_for_all(workers, who, window->over_ns + STOP_NS, "did not stop after the window", err);
+	return wait_for_all(workers, who, window->over_ns + STOP_NS,
+			    "did not stop after the window", err);
 }

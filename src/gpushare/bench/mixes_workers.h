@@ -14,9 +14,9 @@ struct mixes_setup {
 	const char *python, *scripts; /* scripts: the folder of mixes_torch.py */
 	const char *device;           /* "cuda", or "cpu" for a trial of the programs */
 	uint64_t tick_ns, every_ns, long_ns, flood_ns, task_ns;
-	unsigned start_s;             /* a program is ready within these */
+	unsigned start_s; /* a program is ready within these */
 	struct bench_yard yard;
-	uint64_t memory;              /* a PyTorch program's reservation */
+	uint64_t memory; /* a PyTorch program's reservation */
 };
 
 /* When a program's requests are due. */
@@ -43,7 +43,8 @@ struct mixes_window {
 	uint64_t begin_ns, from_ns, to_ns, over_ns;
 };
 
-/* Start them under that way, whose gpushared or MPS is there, and wait until all are ready.  -1: all ended again. */
+/* Start them under that way, whose gpushared or MPS is there, and wait until all are ready.  -1:
+ * all ended again. */
 int mixes_workers_start(struct mixes_workers *workers, enum mixes_way way, struct gs_error *err);
 void mixes_workers_stop(struct mixes_workers *workers);
 
@@ -51,11 +52,11 @@ void mixes_workers_stop(struct mixes_workers *workers);
 uint32_t mixes_workers_one(const struct mixes_workers *workers, uint32_t side);
 
 /*
- * Those whose bits are set work for skip_ns and length_ns.  -1 with the reason: one ended or did not stop; what it
- * recorded until then is there, if window->over_ns is not 0.
+ * Those whose bits are set work for skip_ns and length_ns.  -1 with the reason: one ended or did
+ * not stop; what it recorded until then is there, if window->over_ns is not 0.
  */
-int mixes_workers_work(struct mixes_workers *workers, uint32_t who, uint64_t skip_ns, uint64_t length_ns,
-		    struct mixes_window *window, struct gs_error *err);
+int mixes_workers_work(struct mixes_workers *workers, uint32_t who, uint64_t skip_ns,
+		       uint64_t length_ns, struct mixes_window *window, struct gs_error *err);
 
 /* `gpushare-bench mixes-program ...` */
 int mixes_program(int argc, char **argv);

@@ -67,7 +67,7 @@ static int find_size(struct overhead *o, struct bench_workers *workers, size_t i
 	double ns = 0;
 
 	/* Both programs hold the kernel's memory at once. */
-	for (r->q = Q_LEAST; ; r->q *= 2) {
+	for (r->q = Q_LEAST;; r->q *= 2) {
 		if (batch(o, workers, NATIVE, i, r->q, 1, err) <= 0)
 			return -1;
 		ns = batch(o, workers, NATIVE, i, r->q, 3, err);
@@ -87,8 +87,8 @@ static int find_size(struct overhead *o, struct bench_workers *workers, size_t i
  * Medians of one launch by both programs, ns, with the kernel's memory allocated anew, by program
  * `first` first.
  */
-static int measure(struct overhead *o, struct bench_workers *workers, size_t i, const struct row *r, uint32_t first,
-		   double ns[2], struct gs_error *err)
+static int measure(struct overhead *o, struct bench_workers *workers, size_t i, const struct row *r,
+		   uint32_t first, double ns[2], struct gs_error *err)
 {
 	uint64_t small = r->q == Q_LEAST ? 2 * Q_LEAST : Q_LEAST;
 	uint32_t rounds = (o->rounds + 1) / 2;
@@ -130,7 +130,8 @@ static int compare(struct overhead *o, struct bench_workers *workers, size_t i, 
 	return 0;
 }
 
-/* Lines of "launches evictable evictions form reason name"; a kernel has one for each time that it was loaded. */
+/* Lines of "launches evictable evictions form reason name"; a kernel has one for each time that it
+ * was loaded. */
 static void read_summary(const struct bench_stage *stage, struct row *row, size_t count)
 {
 	char path[PATH_MAX], name[256];
@@ -144,14 +145,15 @@ static void read_summary(const struct bench_stage *stage, struct row *row, size_
 	while (fscanf(f, "%ld %ld %*d %*d %*d %255s", &launches, &evictable, name) == 3)
 		for (size_t i = 0; i < count; i++)
 			if (strcmp(row[i].kernel, name) == 0) {
-				row[i].launches = (row[i].launches < 0 ? 0 : row[i].launches) + launches;
+				row[i].launches =
+					(row[i].launches < 0 ? 0 : row[i].launches) + launches;
 				row[i].evictable += evictable;
 			}
 	fclose(f);
 }
 
-static int run_way(struct overhead *o, const struct bench_way *way, struct row *row,
-		   size_t *count, struct gs_error *err)
+static int run_way(struct overhead *o, const struct bench_way *way, struct row *row, size_t *count,
+		   struct gs_error *err)
 {
 	static const struct bench_part part[] = { { 1, 0, 1 }, { 100, 1, 0 } };
 	struct bench_stage *stage = &o->common.stage;
@@ -167,8 +169,9 @@ static int run_way(struct overhead *o, const struct bench_way *way, struct row *
 	for (size_t i = 0; rc == 0 && i < SUITE_MAX && bench_suite_kernel(i); i++) {
 		struct row *r = &row[*count];
 
-		*r = (struct row){ .file = bench_suite_file(i), .kernel = bench_suite_kernel(i),
-				   .launches = -1 };
+		*r = (struct row) { .file = bench_suite_file(i),
+				    .kernel = bench_suite_kernel(i),
+				    .launches = -1 };
 		if (o->only && !strstr(r->kernel, o->only))
 			continue;
 		rc = compare(o, &workers, i, r, err);
@@ -185,15 +188,16 @@ static int run_way(struct overhead *o, const struct bench_way *way, struct row *
 
 static void print(FILE *out, const struct bench_way *way, const struct row *r, int csv)
 {
-	fprintf(out, csv ? "%s,%s,%s,%s,%llu,%.4f,%.4f,%.4f,%ld,%ld\n"
-		: "%-9s %-7s %-5s %-30s %10llu %10.4f %10.4f %7.3f %9ld of %ld\n",
+	fprintf(out,
+		csv ? "%s,%s,%s,%s,%llu,%.4f,%.4f,%.4f,%ld,%ld\n" :
+		      "%-9s %-7s %-5s %-30s %10llu %10.4f %10.4f %7.3f %9ld of %ld\n",
 		bench_way_isolation(way), way->policy, r->file, r->kernel,
 		(unsigned long long)r->tasks, r->native_ns / 1e6, r->managed_ns / 1e6,
 		r->managed_ns / r->native_ns, r->evictable, r->launches);
 }
 
-static void print_means(FILE *out, const struct bench_way *way, const struct row *row,
-			size_t count, int csv)
+static void print_means(FILE *out, const struct bench_way *way, const struct row *row, size_t count,
+			int csv)
 {
 	double sum = 0, worst = 0;
 	size_t at = 0;
@@ -207,8 +211,9 @@ static void print_means(FILE *out, const struct bench_way *way, const struct row
 			at = i;
 		}
 	}
-	fprintf(out, csv ? "# %s %s: geometric mean %.4f over %zu kernels, worst %.4f (%s)\n"
-		: "%s %s: geometric mean %.4f over %zu kernels, worst %.4f (%s)\n",
+	fprintf(out,
+		csv ? "# %s %s: geometric mean %.4f over %zu kernels, worst %.4f (%s)\n" :
+		      "%s %s: geometric mean %.4f over %zu kernels, worst %.4f (%s)\n",
 		bench_way_isolation(way), way->policy, exp(sum / (double)count), count, worst,
 		row[at].kernel);
 }
@@ -224,12 +229,13 @@ static int run_all(void *of, FILE *csv, struct gs_error *err)
 		return -1;
 	o->memory = o->yard.memory;
 	printf("%s, CUDA driver %s: one launch of many, ms\n\n%-9s %-7s %-5s %-30s %10s %10s %10s "
-	       "%7s %s\n", o->yard.device, o->yard.driver, "isolation", "policy", "suite", "kernel",
-	       "tasks", "original", "managed", "ratio", "evictable");
+	       "%7s %s\n",
+	       o->yard.device, o->yard.driver, "isolation", "policy", "suite", "kernel", "tasks",
+	       "original", "managed", "ratio", "evictable");
 	if (csv) {
 		bench_output_head(csv, &o->common, o->yard.device, o->yard.driver);
 		fprintf(csv, "isolation,policy,suite,kernel,block_tasks,original_ms,managed_ms,"
-			"ratio,evictable,launches\n");
+			     "ratio,evictable,launches\n");
 	}
 	for (size_t i = 0; i < ways; i++) {
 		if (!bench_managed(way[i].share))
@@ -253,8 +259,10 @@ static int run_all(void *of, FILE *csv, struct gs_error *err)
 static int run(int argc, char **argv)
 {
 	static struct overhead o = {
-		.ways = { .policy = "piv", .isolation = "contexts" }, .folder = GS_KERNELS_DIR,
-		.target_ns = GS_NS_PER_MS, .rounds = 9,
+		.ways = { .policy = "piv", .isolation = "contexts" },
+		.folder = GS_KERNELS_DIR,
+		.target_ns = GS_NS_PER_MS,
+		.rounds = 9,
 	};
 	static const struct gs_option options[] = {
 		{ "kernels", .text = &o.folder },

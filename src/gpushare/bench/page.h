@@ -29,7 +29,7 @@ enum bench_order {
 	BENCH_SUITE,     /* kernel `call` of the suite, size `tasks`, `launches` times; sample[0] */
 	BENCH_COLLECT,   /* when the last launch's block-tasks ran; check all counts */
 	BENCH_CLOCK,     /* what the device's clock shows */
-	BENCH_WINDOWS, /* the last launch's last block-task in each window */
+	BENCH_WINDOWS,   /* the last launch's last block-task in each window */
 	BENCH_QUIT,
 };
 
@@ -41,7 +41,8 @@ enum bench_call {
 	 * measured within one process.
 	 */
 	BENCH_CALL_BESIDE, /* cuLaunchKernel */
-	BENCH_CALL_MEMORY, /* cuMemAlloc of 1 MiB, then cuMemFree: two through the shim, two past it */
+	BENCH_CALL_MEMORY, /* cuMemAlloc of 1 MiB, then cuMemFree: two through the shim, two past it
+			    */
 };
 
 /* One launch, ns of gs_clock_ns(). */
@@ -83,15 +84,15 @@ struct bench_slot {
 	_Atomic uint32_t stop;
 
 	/* Its answers. */
-	uint32_t job;        /* that gpushared knows it as; 0: none */
-	uint64_t wave_ns;    /* one block-task on every place of the device */
-	uint64_t resident;   /* places of the device */
-	uint64_t memory;     /* of the device, bytes */
-	uint64_t launched;   /* by the last BENCH_RUN; the first BENCH_SAMPLES_MAX have samples */
-	uint64_t wrong;      /* block-tasks that did not run once per launch */
+	uint32_t job;      /* that gpushared knows it as; 0: none */
+	uint64_t wave_ns;  /* one block-task on every place of the device */
+	uint64_t resident; /* places of the device */
+	uint64_t memory;   /* of the device, bytes */
+	uint64_t launched; /* by the last BENCH_RUN; the first BENCH_SAMPLES_MAX have samples */
+	uint64_t wrong;    /* block-tasks that did not run once per launch */
 	char device[96], driver[24];
 	struct bench_clock clock;
-	uint32_t windows;    /* asked for by BENCH_WINDOWS */
+	uint32_t windows; /* asked for by BENCH_WINDOWS */
 	struct bench_window window[BENCH_WINDOWS_MAX];
 	uint32_t stretches;
 	struct bench_sample sample[BENCH_SAMPLES_MAX];
@@ -100,8 +101,8 @@ struct bench_slot {
 
 struct bench_page {
 	_Atomic uint32_t doorbell; /* rung for the tool; a futex */
-	int32_t tool;          /* pid: programs whose tool is gone end */
-	uint32_t spin;         /* enough cores that waiting programs need not sleep */
+	int32_t tool;              /* pid: programs whose tool is gone end */
+	uint32_t spin;             /* enough cores that waiting programs need not sleep */
 	uint32_t slots;
 	struct bench_slot slot[];
 };

@@ -35,8 +35,8 @@ struct pair {
 /* Of one way of sharing; times in ns. */
 struct figures {
 	double alone_p50, alone_p99, p50, p90, p99;
-	double kept;        /* part of what the short ones left */
-	double total;       /* of both together, over the sum */
+	double kept;  /* part of what the short ones left */
+	double total; /* of both together, over the sum */
 };
 
 /* Quantiles of release to finish. */
@@ -143,8 +143,10 @@ static int warm_up(struct pair *p, struct bench_workers *workers, uint64_t first
 static int run_way(struct pair *p, const struct bench_way *way, struct figures *f,
 		   struct gs_error *err)
 {
-	static const struct bench_part unequal[] = { { 50, PRIORITY_HIGH, 0 }, { 50, PRIORITY_LOW, 0 } };
-	static const struct bench_part equal[] = { { 50, PRIORITY_LOW, 0 }, { 50, PRIORITY_LOW, 0 } };
+	static const struct bench_part unequal[] = { { 50, PRIORITY_HIGH, 0 },
+						     { 50, PRIORITY_LOW, 0 } };
+	static const struct bench_part equal[] = { { 50, PRIORITY_LOW, 0 },
+						   { 50, PRIORITY_LOW, 0 } };
 	struct bench_stage *stage = &p->common.stage;
 	struct bench_workers workers;
 	uint64_t alone[2];
@@ -194,8 +196,9 @@ static int measure_alone(struct pair *p, struct gs_error *err)
 static void print(FILE *out, const struct pair *p, const struct bench_way *way,
 		  const struct figures *f, int csv)
 {
-	fprintf(out, csv ? "%s,%s,%.4f,%.4f,%.4f,%.4f,%.4f,%.4f,%.4f,%.4f,%.4f\n"
-		: "%-9s %-7s %10.3f %10.3f %9.3f %9.3f %9.3f %10.3f %9.3f %9.3f %10.3f\n",
+	fprintf(out,
+		csv ? "%s,%s,%.4f,%.4f,%.4f,%.4f,%.4f,%.4f,%.4f,%.4f,%.4f\n" :
+		      "%-9s %-7s %10.3f %10.3f %9.3f %9.3f %9.3f %10.3f %9.3f %9.3f %10.3f\n",
 		bench_way_isolation(way), way->policy, f->alone_p50 / 1e6, f->alone_p99 / 1e6,
 		f->p50 / 1e6, f->p90 / 1e6, f->p99 / 1e6, f->p99 / p->short_alone,
 		p->long_alone / 1e6, f->kept, f->total);
@@ -210,8 +213,8 @@ static int write_csv(const struct pair *p, const struct bench_way *way, const st
 		return -1;
 	bench_output_head(out, &p->common, p->yard.device, p->yard.driver);
 	fprintf(out, "isolation,policy,short_alone_p50_ms,short_alone_p99_ms,short_p50_ms,"
-		"short_p90_ms,short_p99_ms,short_p99_per_alone,long_alone_ms,long_kept,"
-		"together_per_sum\n");
+		     "short_p90_ms,short_p99_ms,short_p99_per_alone,long_alone_ms,long_kept,"
+		     "together_per_sum\n");
 	for (size_t i = 0; i < count; i++)
 		print(out, p, &way[i], &f[i], 1);
 	return bench_output_close(out);
@@ -230,7 +233,8 @@ static int execute(struct pair *p)
 	if (rc == 0)
 		printf("%s, CUDA driver %s: %.3f ms every %.3f ms beside %.1f ms; p99 against the "
 		       "p50 alone under the driver\n\n%-9s %-7s %10s %10s %9s %9s %9s %10s %9s %9s "
-		       "%10s\n", p->yard.device, p->yard.driver, p->short_alone / 1e6,
+		       "%10s\n",
+		       p->yard.device, p->yard.driver, p->short_alone / 1e6,
 		       (double)p->period_ns / 1e6, p->long_alone / 1e6, "isolation", "policy",
 		       "alone p50", "alone p99", "p50 ms", "p90 ms", "p99 ms", "p99/alone",
 		       "long ms", "long kept", "both / sum");
@@ -252,9 +256,12 @@ static int run(int argc, char **argv)
 {
 	static struct pair p = {
 		.ways = { .policy = "piv", .isolation = "none,contexts" },
-		.short_ns = GS_NS_PER_MS, .long_ns = 100 * GS_NS_PER_MS,
-		.period_ns = 5 * GS_NS_PER_MS, .task_ns = 50 * GS_NS_PER_US,
-		.count = 400, .together = 10,
+		.short_ns = GS_NS_PER_MS,
+		.long_ns = 100 * GS_NS_PER_MS,
+		.period_ns = 5 * GS_NS_PER_MS,
+		.task_ns = 50 * GS_NS_PER_US,
+		.count = 400,
+		.together = 10,
 	};
 	static const struct gs_option options[] = {
 		{ "short", .duration = &p.short_ns },
@@ -278,12 +285,12 @@ const struct bench_verb bench_verb_pair = {
 	.name = "pair",
 	.usage = "[OPTION]...",
 	.words = "A short kernel at high priority beside long ones, and two long ones",
-	.help = BENCH_WAYS_HELP("piv")
-		"      --short MS        the short kernel (default 1)\n"
-		"      --every MS        one is due so often (default 5)\n"
-		"      --count N         so many of them (default 400)\n"
-		"      --long MS         the long kernel (default 100)\n"
-		"      --together N      so many long ones by each of two (default 10)\n"
-		"      --task MS         length of a block-task (default 50us)\n",
+	.help = BENCH_WAYS_HELP(
+		"piv") "      --short MS        the short kernel (default 1)\n"
+		       "      --every MS        one is due so often (default 5)\n"
+		       "      --count N         so many of them (default 400)\n"
+		       "      --long MS         the long kernel (default 100)\n"
+		       "      --together N      so many long ones by each of two (default 10)\n"
+		       "      --task MS         length of a block-task (default 50us)\n",
 	.run = run,
 };

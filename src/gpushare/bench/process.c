@@ -90,7 +90,8 @@ pid_t bench_spawn(char *const argv[], char *const env[], const char *input, stru
 	return start(argv, env, input, NULL, err);
 }
 
-pid_t bench_spawn_group(char *const argv[], char *const env[], const char *log, struct gs_error *err)
+pid_t bench_spawn_group(char *const argv[], char *const env[], const char *log,
+			struct gs_error *err)
 {
 	return start(argv, env, NULL, log, err);
 }

@@ -105,7 +105,8 @@ static int device_file(uint32_t n, char *file, size_t room)
 	qsort(gpu, count, sizeof(*gpu), by_place);
 	for (unsigned minor = 0; n < count && minor < MINORS; minor++) {
 		snprintf(file, room, "/dev/nvidia%u", minor);
-		if (gs_nvidia_of_file(GS_NVIDIA_GPUS, file, &one) == 0 && strcmp(one.pci, gpu[n].pci) == 0)
+		if (gs_nvidia_of_file(GS_NVIDIA_GPUS, file, &one) == 0 &&
+		    strcmp(one.pci, gpu[n].pci) == 0)
 			return 1;
 	}
 	return 0;
@@ -117,23 +118,24 @@ static void write_gpus(FILE *f, const struct bench_stage *stage, const struct be
 	char file[64];
 
 	for (uint32_t i = 0; i < (stage->ngpu ? stage->ngpu : 1); i++) {
-		fprintf(f, "Gpu=%u Memory=%llu Shares=%u", i, (unsigned long long)gpu->memory, gpu->shares);
+		fprintf(f, "Gpu=%u Memory=%llu Shares=%u", i, (unsigned long long)gpu->memory,
+			gpu->shares);
 		if (stage->ngpu && device_file(stage->gpu[i], file, sizeof(file)))
 			fprintf(f, " File=%s", file);
 		fputc('\n', f);
 	}
 }
 
-static int write_config(const struct bench_stage *stage, enum bench_share share,
-			const char *policy, const struct bench_gpu *gpu, const char *path,
-			struct gs_error *err)
+static int write_config(const struct bench_stage *stage, enum bench_share share, const char *policy,
+			const struct bench_gpu *gpu, const char *path, struct gs_error *err)
 {
 	FILE *f = fopen(path, "we");
 	int bad;
 
 	if (!f)
 		return gs_fail_errno(err, "cannot write %.150s", path);
-	fprintf(f, "Socket=%s/sock\nPidFile=%s/pid\nLogFile=%s/log\nReportToSlurm=no\nAllowLocal=yes\n",
+	fprintf(f,
+		"Socket=%s/sock\nPidFile=%s/pid\nLogFile=%s/log\nReportToSlurm=no\nAllowLocal=yes\n",
 		stage->folder, stage->folder, stage->folder);
 	if (policy)
 		fprintf(f, "Policy=%s\n", policy);
@@ -234,8 +236,9 @@ static int mps_control(const struct bench_stage *stage, int start, struct gs_err
 		bench_end(pid);
 		return gs_fail(err, MPS_CONTROL " does not answer");
 	}
-	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0
-		: gs_fail(err, MPS_CONTROL " cannot be %s", start ? "started" : "ended");
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ?
+		       0 :
+		       gs_fail(err, MPS_CONTROL " cannot be %s", start ? "started" : "ended");
 }
 
 int bench_stage_begin(struct bench_stage *stage, enum bench_share share, const char *policy,
@@ -272,7 +275,8 @@ void bench_stage_end(struct bench_stage *stage)
 
 /* The environment of a program on the stage. */
 struct environment {
-	char pipe[PATH_MAX], socket[PATH_MAX], device[PATH_MAX], summary[PATH_MAX], visible[64], priority[64];
+	char pipe[PATH_MAX], socket[PATH_MAX], device[PATH_MAX], summary[PATH_MAX], visible[64],
+		priority[64];
 	char *env[8];
 };
 
@@ -285,12 +289,12 @@ static void set_environment(struct environment *e, struct bench_stage *stage,
 	 * No MPS but the one that was asked for: a folder that does not exist means none. What
 	 * gpushared sets by `gpusharectl run` comes after this and wins.
 	 */
-	in_folder(stage, "CUDA_MPS_PIPE_DIRECTORY=", launch->share == BENCH_MPS ? OWN_MPS : "none", e->pipe,
-		  sizeof(e->pipe));
+	in_folder(stage, "CUDA_MPS_PIPE_DIRECTORY=", launch->share == BENCH_MPS ? OWN_MPS : "none",
+		  e->pipe, sizeof(e->pipe));
 	in_folder(stage, "GPUSHARE_SOCKET=", "sock", e->socket, sizeof(e->socket));
 	in_folder(stage, "GPUSHARE_EMU_DEVICE=", "device", e->device, sizeof(e->device));
 	in_folder(stage, "GPUSHARE_SUMMARY=", "summary", e->summary, sizeof(e->summary));
-	memcpy(e->env, ((char *[8]){ e->pipe, e->socket, e->device, e->summary, stage->programs }),
+	memcpy(e->env, ((char *[8]) { e->pipe, e->socket, e->device, e->summary, stage->programs }),
 	       sizeof(e->env));
 	/*
 	 * A client of MPS numbers the GPUs that the server sees. PyTorch numbers all GPUs unless it
@@ -299,20 +303,24 @@ static void set_environment(struct environment *e, struct bench_stage *stage,
 	if (launch->share == BENCH_MPS)
 		snprintf(e->visible, sizeof(e->visible), "CUDA_VISIBLE_DEVICES=%u", launch->gpu);
 	else
-		snprintf(e->visible, sizeof(e->visible), "CUDA_VISIBLE_DEVICES=%u", stage->gpu[launch->gpu]);
+		snprintf(e->visible, sizeof(e->visible), "CUDA_VISIBLE_DEVICES=%u",
+			 stage->gpu[launch->gpu]);
 	if (stage->ngpu)
 		e->env[n++] = e->visible;
-	snprintf(e->priority, sizeof(e->priority), "CUDA_MPS_CLIENT_PRIORITY=%d", launch->client_priority);
+	snprintf(e->priority, sizeof(e->priority), "CUDA_MPS_CLIENT_PRIORITY=%d",
+		 launch->client_priority);
 	if (launch->client_priority >= 0)
 		e->env[n++] = e->priority;
 }
 
 #define ARGS_MAX 48
 
-pid_t bench_stage_launch(struct bench_stage *stage, const struct bench_launch *launch, struct gs_error *err)
+pid_t bench_stage_launch(struct bench_stage *stage, const struct bench_launch *launch,
+			 struct gs_error *err)
 {
 	char ctl[PATH_MAX], shares[16], partition[16], gpu[16], memory[24];
-	char *argv[ARGS_MAX] = { ctl, "run", "--shares", shares, "--partition", partition, "--gpu", gpu };
+	char *argv[ARGS_MAX] = { ctl,           "run",     "--shares", shares,
+				 "--partition", partition, "--gpu",    gpu };
 	struct environment e;
 	size_t n = bench_managed(launch->share) ? 8 : 0;
 
@@ -334,8 +342,8 @@ pid_t bench_stage_launch(struct bench_stage *stage, const struct bench_launch *l
 	}
 	argv[n] = NULL;
 	set_environment(&e, stage, launch);
-	return launch->log ? bench_spawn_group(argv, e.env, launch->log, err)
-		: bench_spawn(argv, e.env, NULL, err);
+	return launch->log ? bench_spawn_group(argv, e.env, launch->log, err) :
+			     bench_spawn(argv, e.env, NULL, err);
 }
 
 pid_t bench_stage_program(struct bench_stage *stage, enum bench_share share, uint32_t slot,
@@ -344,7 +352,11 @@ pid_t bench_stage_program(struct bench_stage *stage, enum bench_share share, uin
 	char self[PATH_MAX], page[PATH_MAX], index[16];
 	char *argv[] = { self, "program", page, index, NULL };
 	const struct bench_launch launch = {
-		.share = share, .argv = argv, .shares = shares, .priority = priority, .client_priority = -1,
+		.share = share,
+		.argv = argv,
+		.shares = shares,
+		.priority = priority,
+		.client_priority = -1,
 	};
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
 

@@ -31,9 +31,9 @@ struct bench_stage {
 	const char *shim;                 /* the shim's folder; NULL: where gpushare is installed */
 	const char *conf[BENCH_CONF_MAX]; /* further lines of gpushare.conf */
 	size_t nconf;
-	int keep;                         /* the folder, when done */
-	uint32_t gpu[BENCH_GPUS_MAX];     /* the GPUs, as nvidia-smi counts */
-	uint32_t ngpu;                    /* 0: the first that the tool sees */
+	int keep;                     /* the folder, when done */
+	uint32_t gpu[BENCH_GPUS_MAX]; /* the GPUs, as nvidia-smi counts */
+	uint32_t ngpu;                /* 0: the first that the tool sees */
 
 	/* Its own. */
 	char folder[PATH_MAX / 2];
@@ -54,7 +54,8 @@ int bench_stage_open(struct bench_stage *stage, struct gs_error *err);
 /* Ends what was started and removes the folder. */
 void bench_stage_close(struct bench_stage *stage);
 
-/* Start what `share` needs; with gpushare under `policy`, NULL: its default.  -1: ended again, with the reason. */
+/* Start what `share` needs; with gpushare under `policy`, NULL: its default.  -1: ended again, with
+ * the reason. */
 int bench_stage_begin(struct bench_stage *stage, enum bench_share share, const char *policy,
 		      const struct bench_gpu *gpu, struct gs_error *err);
 void bench_stage_end(struct bench_stage *stage);
@@ -77,8 +78,8 @@ pid_t bench_stage_program(struct bench_stage *stage, enum bench_share share, uin
 struct bench_launch {
 	enum bench_share share;
 	char *const *argv;
-	const char *log;     /* its output, in a process group of its own; NULL: the tool's */
-	uint32_t gpu;        /* of the stage's */
+	const char *log; /* its output, in a process group of its own; NULL: the tool's */
+	uint32_t gpu;    /* of the stage's */
 	uint32_t shares;
 	uint64_t memory;     /* its reservation; 0: in proportion to the shares */
 	int32_t priority;    /* of its partition */
@@ -86,7 +87,8 @@ struct bench_launch {
 };
 
 /* Start it; its pid or -1. */
-pid_t bench_stage_launch(struct bench_stage *stage, const struct bench_launch *launch, struct gs_error *err);
+pid_t bench_stage_launch(struct bench_stage *stage, const struct bench_launch *launch,
+			 struct gs_error *err);
 
 /* The last lines of gpushared's log, for a person. */
 void bench_stage_show_log(const struct bench_stage *stage);

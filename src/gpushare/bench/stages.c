@@ -52,8 +52,8 @@ struct line {
 
 static struct line line_through(const struct bench_clock *a, const struct bench_clock *b)
 {
-	return (struct line){ *a, (double)(b->device_ns - a->device_ns) /
-					  (double)(b->host_ns - a->host_ns) };
+	return (struct line) { *a, (double)(b->device_ns - a->device_ns) /
+					   (double)(b->host_ns - a->host_ns) };
 }
 
 static double to_device(const struct line *l, double host_ns)
@@ -151,7 +151,7 @@ struct bench_spread bench_stages_spread(struct bench_stages *st, unsigned stage)
 	size_t n = st->count[stage];
 
 	if (!n)
-		return (struct bench_spread){ 0 };
-	return (struct bench_spread){ gs_quantile(ns, n, 0.5), gs_quantile(ns, n, 0.9),
-				      gs_quantile(ns, n, 0.99), n };
+		return (struct bench_spread) { 0 };
+	return (struct bench_spread) { gs_quantile(ns, n, 0.5), gs_quantile(ns, n, 0.9),
+				       gs_quantile(ns, n, 0.99), n };
 }

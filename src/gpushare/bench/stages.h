@@ -7,7 +7,8 @@
  *	told   gpushared decides                   -> the order is written   gpushared
  *	left   the order is written                -> the last block-task ends   gpushared, device
  *	seen   the last block-task ends            -> gpushared sees it gone     device, gpushared
- *	begun  gpushared sees it gone              -> the other's kernel is over, less its time alone
+ *	begun  gpushared sees it gone              -> the other's kernel is over, less its time
+ *alone
  *
  * The device's clock is brought to the host's by asking for it before and after.
  */
@@ -16,7 +17,14 @@
 
 #include "gpushare/bench/measure.h"
 
-enum bench_stage_of { BENCH_REQUESTED, BENCH_TOLD, BENCH_LEFT, BENCH_SEEN, BENCH_BEGUN, BENCH_STAGES };
+enum bench_stage_of {
+	BENCH_REQUESTED,
+	BENCH_TOLD,
+	BENCH_LEFT,
+	BENCH_SEEN,
+	BENCH_BEGUN,
+	BENCH_STAGES
+};
 
 /* Quantiles of one stage, or of the whole from the decision to the client seen gone. */
 struct bench_spread {
@@ -28,7 +36,7 @@ struct bench_spread {
 struct bench_stages {
 	double *ns[BENCH_STAGES + 1]; /* the last: the whole */
 	size_t count[BENCH_STAGES + 1], room;
-	uint64_t clock_error_ns;      /* the worst reading of the device's clock */
+	uint64_t clock_error_ns; /* the worst reading of the device's clock */
 };
 
 const char *bench_stage_name(enum bench_stage_of stage);

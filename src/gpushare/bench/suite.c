@@ -29,20 +29,41 @@ struct entry {
 	struct arg arg[ARGS_MAX];
 };
 
-#define OUT(size) { .kind = ARG_OUT, .bytes = (size) }
-#define IN(letter, size) { .kind = ARG_IN, .fill = (letter), .bytes = (size) }
-#define BELOW(limit, size) { .kind = ARG_BELOW, .n = (limit), .bytes = (size) }
-#define ROWS(length, size) { .kind = ARG_ROWS, .n = (length), .bytes = (size) }
-#define INT(value) { .kind = ARG_INT, .n = (value) }
-#define REAL(value) { .kind = ARG_REAL, .real = (float)(value) }
-#define VAR(variable, letter) { .kind = ARG_VAR, .fill = (letter), .name = (variable) }
+#define OUT(size) \
+	{ \
+		.kind = ARG_OUT, .bytes = (size) \
+	}
+#define IN(letter, size) \
+	{ \
+		.kind = ARG_IN, .fill = (letter), .bytes = (size) \
+	}
+#define BELOW(limit, size) \
+	{ \
+		.kind = ARG_BELOW, .n = (limit), .bytes = (size) \
+	}
+#define ROWS(length, size) \
+	{ \
+		.kind = ARG_ROWS, .n = (length), .bytes = (size) \
+	}
+#define INT(value) \
+	{ \
+		.kind = ARG_INT, .n = (value) \
+	}
+#define REAL(value) \
+	{ \
+		.kind = ARG_REAL, .real = (float)(value) \
+	}
+#define VAR(variable, letter) \
+	{ \
+		.kind = ARG_VAR, .fill = (letter), .name = (variable) \
+	}
 
 /* Entry i at size q; 0 when there is none. */
 static int get(size_t i, uint64_t q, struct entry *e)
 {
 	const struct entry all[] = {
 #define KERNEL(file, kernel, gx, gy, bx, by, shared, ...) \
-		{ file, kernel, gx, gy, bx, by, shared, { __VA_ARGS__ } },
+	{ file, kernel, gx, gy, bx, by, shared, { __VA_ARGS__ } },
 #include "gpushare/bench/suite.def"
 #undef KERNEL
 	};
@@ -114,14 +135,32 @@ static void element(const struct arg *a, uint64_t i, uint8_t *to)
 	double d = v % 1000 / 8.0;
 
 	switch (a->kind == ARG_BELOW ? 'U' : a->kind == ARG_ROWS ? 'R' : a->fill) {
-	case 'U': v = (uint32_t)(v % a->n); break;
-	case 'R': v = (uint32_t)(i * a->n + v % a->n); break;
-	case 'I': v = v % 100; break;
-	case 'F': f = (float)(v % 16); memcpy(&v, &f, sizeof(v)); break;
-	case 'G': f = 0.5f + (float)(v % 1024) / 1024 * 1.5f; memcpy(&v, &f, sizeof(v)); break;
-	case 'N': f = (float)(v % 2048) / 256 - 4; memcpy(&v, &f, sizeof(v)); break;
-	case 'D': memcpy(to + i * sizeof(d), &d, sizeof(d)); return;
-	default: break;
+	case 'U':
+		v = (uint32_t)(v % a->n);
+		break;
+	case 'R':
+		v = (uint32_t)(i * a->n + v % a->n);
+		break;
+	case 'I':
+		v = v % 100;
+		break;
+	case 'F':
+		f = (float)(v % 16);
+		memcpy(&v, &f, sizeof(v));
+		break;
+	case 'G':
+		f = 0.5f + (float)(v % 1024) / 1024 * 1.5f;
+		memcpy(&v, &f, sizeof(v));
+		break;
+	case 'N':
+		f = (float)(v % 2048) / 256 - 4;
+		memcpy(&v, &f, sizeof(v));
+		break;
+	case 'D':
+		memcpy(to + i * sizeof(d), &d, sizeof(d));
+		return;
+	default:
+		break;
 	}
 	memcpy(to + i * sizeof(v), &v, sizeof(v));
 }
@@ -165,8 +204,9 @@ static int add(struct bench_suite *s, size_t i, struct gs_error *err)
 		if (BENCH_CU(s->cu, err, cuMemAlloc, &s->memory[i], a->bytes) < 0)
 			return -1;
 		s->value[i] = s->memory[i];
-		if ((a->kind == ARG_OUT ? BENCH_CU(s->cu, err, cuMemsetD8, s->memory[i], 0, a->bytes)
-					: fill(s, s->memory[i], a, a->bytes, err)) < 0)
+		if ((a->kind == ARG_OUT ?
+			     BENCH_CU(s->cu, err, cuMemsetD8, s->memory[i], 0, a->bytes) :
+			     fill(s, s->memory[i], a, a->bytes, err)) < 0)
 			return -1;
 	}
 	s->param[s->params++] = &s->value[i];
@@ -244,6 +284,5 @@ int bench_suite_launch(struct bench_suite *s, CUstream stream, struct gs_error *
 	const struct entry *e = &s->entry;
 
 	return BENCH_CU(s->cu, err, cuLaunchKernel, s->function, (unsigned int)e->gx,
-			(unsigned int)e->gy, 1, e->bx, e->by, 1, e->shared, stream, s->param,
-			NULL);
+			(unsigned int)e->gy, 1, e->bx, e->by, 1, e->shared, stream, s->param, NULL);
 }

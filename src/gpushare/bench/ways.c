@@ -27,7 +27,7 @@ int bench_listed(const char *list, const char *name)
 }
 
 int bench_check_list(const char *what, const char *list, const char *(*name)(size_t),
-		      struct gs_error *err)
+		     struct gs_error *err)
 {
 	if (strcmp(list, "all") == 0)
 		return 0;
@@ -61,20 +61,21 @@ size_t bench_ways_plan(const struct bench_ways *ways, struct bench_way way[BENCH
 	size_t n = 0;
 
 	if (bench_listed(ways->isolation, "none"))
-		way[n++] = (struct bench_way){ BENCH_DRIVER, "driver" };
+		way[n++] = (struct bench_way) { BENCH_DRIVER, "driver" };
 	if (ways->mps)
-		way[n++] = (struct bench_way){ BENCH_MPS, "mps" };
+		way[n++] = (struct bench_way) { BENCH_MPS, "mps" };
 	for (size_t k = 0; k < 2; k++)
 		for (size_t i = 0; bench_listed(ways->isolation, isolation_name(k + 1)) &&
-				   n < BENCH_WAYS_MAX &&
-				   (policy = gs_sched_policy_name(i)) != NULL; i++)
+				   n < BENCH_WAYS_MAX && (policy = gs_sched_policy_name(i)) != NULL;
+		     i++)
 			if (bench_listed(ways->policy, policy))
-				way[n++] = (struct bench_way){ managed[k], policy };
+				way[n++] = (struct bench_way) { managed[k], policy };
 	return n;
 }
 
 const char *bench_way_isolation(const struct bench_way *way)
 {
-	return way->share == BENCH_CONTEXTS ? "contexts"
-		: way->share == BENCH_GS_MPS ? "mps" : "none";
+	return way->share == BENCH_CONTEXTS ? "contexts" :
+	       way->share == BENCH_GS_MPS   ? "mps" :
+					      "none";
 }

@@ -21,16 +21,24 @@ struct bench_ways {
 /* The options of gpushare's ways, and of all. */
 #define BENCH_MANAGED_OPTIONS(ways) \
 	{ "policy", 'p', .take = bench_take_policy, .of = &(ways) }, \
-	{ "isolation", 'i', .take = bench_take_isolation, .of = &(ways) }
-#define BENCH_WAYS_OPTIONS(ways) BENCH_MANAGED_OPTIONS(ways), { "mps", .given = &(ways).mps }
+	{ \
+		"isolation", 'i', .take = bench_take_isolation, .of = &(ways) \
+	}
+#define BENCH_WAYS_OPTIONS(ways) \
+	BENCH_MANAGED_OPTIONS(ways), \
+	{ \
+		"mps", .given = &(ways).mps \
+	}
 int bench_take_policy(void *ways, const char *list, struct gs_error *err);
 int bench_take_isolation(void *ways, const char *list, struct gs_error *err);
 
 /* Is `name` one of the comma separated list, or the list "all"? */
 int bench_listed(const char *list, const char *name);
 
-/* Are the words of a list all names, or is it "all"?  0, or -1 with the first that is none (`what`). */
-int bench_check_list(const char *what, const char *list, const char *(*name)(size_t), struct gs_error *err);
+/* Are the words of a list all names, or is it "all"?  0, or -1 with the first that is none
+ * (`what`). */
+int bench_check_list(const char *what, const char *list, const char *(*name)(size_t),
+		     struct gs_error *err);
 
 #define BENCH_WAYS_HELP(policies) \
 	"  -p, --policy LIST     policies of gpushare, or all (default: " policies ")\n" \

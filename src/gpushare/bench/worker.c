@@ -35,8 +35,8 @@ static int prepare(struct worker *w, struct gs_error *err)
 	size_t memory = 0;
 
 	if (bench_kernel_load(k, err) < 0 ||
-	    BENCH_CU(k->cu, err, cuDeviceGetName, s->device, (int)sizeof(s->device),
-		     k->device) < 0 ||
+	    BENCH_CU(k->cu, err, cuDeviceGetName, s->device, (int)sizeof(s->device), k->device) <
+		    0 ||
 	    BENCH_CU(k->cu, err, cuDeviceTotalMem, &memory, k->device) < 0 ||
 	    BENCH_CU(k->cu, err, cuDriverGetVersion, &version) < 0)
 		return -1;
@@ -100,8 +100,8 @@ static int calls(struct worker *w, struct gs_error *err)
 	if (w->kernel.tasks != s->tasks && bench_kernel_room(&w->kernel, s->tasks, err) < 0)
 		return -1;
 	s->launched = s->launches;
-	return bench_kernel_calls(&w->kernel, (enum bench_call)s->call, s->iterations,
-				  s->launches, s->sample, err);
+	return bench_kernel_calls(&w->kernel, (enum bench_call)s->call, s->iterations, s->launches,
+				  s->sample, err);
 }
 
 /* The whole batch in sample[0]; another kernel or size than the last is loaded first. */
@@ -164,9 +164,9 @@ static int execute(struct worker *w, struct gs_error *err)
 	case BENCH_CLOCK:
 		return bench_kernel_clock(&w->kernel, &s->clock, err);
 	case BENCH_WINDOWS:
-		return s->windows <= BENCH_WINDOWS_MAX
-			       ? bench_kernel_windows(&w->kernel, s->window, s->windows, err)
-			       : gs_fail(err, "too many windows");
+		return s->windows <= BENCH_WINDOWS_MAX ?
+			       bench_kernel_windows(&w->kernel, s->window, s->windows, err) :
+			       gs_fail(err, "too many windows");
 	default:
 		return collect(w, err);
 	}

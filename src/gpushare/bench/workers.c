@@ -18,12 +18,13 @@
 
 volatile sig_atomic_t bench_interrupted;
 
-int bench_workers_start(struct bench_workers *workers, struct bench_stage *stage, enum bench_share share,
-		     const struct bench_part *part, uint32_t count, struct gs_error *err)
+int bench_workers_start(struct bench_workers *workers, struct bench_stage *stage,
+			enum bench_share share, const struct bench_part *part, uint32_t count,
+			struct gs_error *err)
 {
 	char path[PATH_MAX];
 
-	*workers = (struct bench_workers){ .stage = stage, .count = count };
+	*workers = (struct bench_workers) { .stage = stage, .count = count };
 	snprintf(path, sizeof(path), "%s/page", stage->folder);
 	unlink(path);
 	workers->page = bench_page_create(path, count, err);
@@ -31,8 +32,8 @@ int bench_workers_start(struct bench_workers *workers, struct bench_stage *stage
 		return -1;
 	workers->page->spin = sysconf(_SC_NPROCESSORS_ONLN) >= (long)count + 2;
 	for (uint32_t i = 0; i < count; i++) {
-		workers->pid[i] = bench_stage_program(stage, part[i].native ? BENCH_DRIVER : share, i,
-						   part[i].shares, part[i].priority, err);
+		workers->pid[i] = bench_stage_program(stage, part[i].native ? BENCH_DRIVER : share,
+						      i, part[i].shares, part[i].priority, err);
 		if (workers->pid[i] < 0)
 			return -1;
 		bench_workers_order(workers, i, BENCH_PREPARE);
@@ -87,7 +88,7 @@ static int failure(struct bench_workers *workers, uint32_t i, struct gs_error *e
 }
 
 int bench_workers_wait(struct bench_workers *workers, uint32_t i, unsigned timeout_s,
-		    struct gs_error *err)
+		       struct gs_error *err)
 {
 	struct bench_slot *s = &workers->page->slot[i];
 	uint64_t until = gs_clock_ns() + timeout_s * GS_NS_PER_S;
@@ -115,7 +116,7 @@ int bench_workers_wait_all(struct bench_workers *workers, unsigned timeout_s, st
 }
 
 uint64_t bench_workers_alone(struct bench_workers *workers, uint32_t i, uint32_t launches,
-			  struct gs_error *err)
+			     struct gs_error *err)
 {
 	struct bench_slot *s = &workers->page->slot[i];
 	double took[ALONE_MAX];

@@ -26,8 +26,9 @@ struct bench_workers {
 extern volatile sig_atomic_t bench_interrupted;
 
 /* Start them and wait until each has a context and its module. */
-int bench_workers_start(struct bench_workers *workers, struct bench_stage *stage, enum bench_share share,
-		     const struct bench_part *part, uint32_t count, struct gs_error *err);
+int bench_workers_start(struct bench_workers *workers, struct bench_stage *stage,
+			enum bench_share share, const struct bench_part *part, uint32_t count,
+			struct gs_error *err);
 
 /* Every program ends; also after a failure of bench_workers_start(). */
 void bench_workers_stop(struct bench_workers *workers);
@@ -37,7 +38,7 @@ void bench_workers_order(struct bench_workers *workers, uint32_t i, enum bench_o
 
 /* Until program i has carried out its orders; -1: it failed, died, or took longer. */
 int bench_workers_wait(struct bench_workers *workers, uint32_t i, unsigned timeout_s,
-		    struct gs_error *err);
+		       struct gs_error *err);
 
 /* The same for all. */
 int bench_workers_wait_all(struct bench_workers *workers, unsigned timeout_s, struct gs_error *err);
@@ -48,6 +49,6 @@ int bench_workers_wait_all(struct bench_workers *workers, unsigned timeout_s, st
  * more; 0: failed, with the reason.
  */
 uint64_t bench_workers_alone(struct bench_workers *workers, uint32_t i, uint32_t launches,
-			  struct gs_error *err);
+			     struct gs_error *err);
 
 #endif

@@ -21,20 +21,21 @@
 /* Who waits for memory no longer than that need not hear of it. */
 #define WAIT_UNTOLD_NS GS_NS_PER_S
 
-/* So much that the daemon has not read, bytes as the kernel counts them, and it is told of nothing that can wait: a send would, in the end. */
+/* So much that the daemon has not read, bytes as the kernel counts them, and it is told of nothing
+ * that can wait: a send would, in the end. */
 #define UNREAD_MAX 65536
 
 struct gs_client {
-	pthread_mutex_t request;     /* one question and its answer at a time */
+	pthread_mutex_t request; /* one question and its answer at a time */
 	_Atomic int sock;        /* -1: no daemon */
 	uint32_t tag;            /* under ask */
 	int page_fd;
 	struct gs_page *page;
 	struct gs_client_grant grant;
 	struct gs_msg_hello hello;
-	char *socket;            /* its path */
+	char *socket; /* its path */
 	void (*on_wait)(uint64_t bytes, const char *why);
-	int waits;               /* told to wait, not answered */
+	int waits; /* told to wait, not answered */
 };
 
 struct gs_client *gs_client_create(const struct gs_client_options *options)
@@ -142,8 +143,8 @@ int gs_client_waits(struct gs_client *c)
 	return c->waits;
 }
 
-int gs_client_connect(struct gs_client *c, uint64_t used_bytes, int timeout_ms,
-		      int *refused, struct gs_error *err)
+int gs_client_connect(struct gs_client *c, uint64_t used_bytes, int timeout_ms, int *refused,
+		      struct gs_error *err)
 {
 	struct gs_msg msg;
 	int sock, fd = -1, old;
@@ -187,9 +188,9 @@ int gs_client_connect(struct gs_client *c, uint64_t used_bytes, int timeout_ms,
 		fd = -1;
 		goto fail;
 	}
-	c->grant = (struct gs_client_grant){ msg.welcome.reservation, msg.welcome.context_memory,
-					     msg.welcome.absent, msg.welcome.gpu,
-					     msg.welcome.signal, msg.welcome.untracked };
+	c->grant = (struct gs_client_grant) { msg.welcome.reservation, msg.welcome.context_memory,
+					      msg.welcome.absent,      msg.welcome.gpu,
+					      msg.welcome.signal,      msg.welcome.untracked };
 	gs_msg_limit(sock, REPLY_TIMEOUT_NS, NULL);
 	pthread_mutex_lock(&c->request);
 	old = atomic_exchange(&c->sock, sock);
@@ -257,8 +258,7 @@ static int request(struct gs_client *c, struct gs_msg *msg)
 	return ok;
 }
 
-int gs_client_alloc(struct gs_client *c, uint64_t bytes, uint64_t *used,
-		    uint64_t *reservation)
+int gs_client_alloc(struct gs_client *c, uint64_t bytes, uint64_t *used, uint64_t *reservation)
 {
 	struct gs_msg msg;
 
@@ -291,8 +291,8 @@ void gs_client_free(struct gs_client *c, uint64_t bytes)
 	tell(c, &msg);
 }
 
-void gs_client_kernel(struct gs_client *c, uint32_t number, uint32_t transform,
-		      uint32_t reason, uint32_t registers, uint64_t content, const char *name)
+void gs_client_kernel(struct gs_client *c, uint32_t number, uint32_t transform, uint32_t reason,
+		      uint32_t registers, uint64_t content, const char *name)
 {
 	struct gs_msg msg;
 
@@ -317,7 +317,7 @@ uint64_t gs_client_time(struct gs_client *c, uint32_t number, uint32_t dims)
 }
 
 int gs_client_request_priority(struct gs_client *c, uint32_t kind, uint32_t priority,
-		   struct gs_msg_usage *usage)
+			       struct gs_msg_usage *usage)
 {
 	struct gs_msg msg;
 
@@ -331,7 +331,8 @@ int gs_client_request_priority(struct gs_client *c, uint32_t kind, uint32_t prio
 	return 1;
 }
 
-int gs_client_untracked(struct gs_client *c, uint64_t launched, const struct gs_untracked *untracked, uint32_t count)
+int gs_client_untracked(struct gs_client *c, uint64_t launched,
+			const struct gs_untracked *untracked, uint32_t count)
 {
 	struct gs_msg msg;
 	int unread, rc = -1;
@@ -342,7 +343,8 @@ int gs_client_untracked(struct gs_client *c, uint64_t launched, const struct gs_
 	memcpy(msg.untracked.kernel, untracked, count * sizeof(*untracked));
 	if (pthread_mutex_trylock(&c->request) != 0)
 		return -1; /* it has been asked, and not answered yet */
-	if (c->sock >= 0 && c->grant.untracked && ioctl(c->sock, SIOCOUTQ, &unread) == 0 && unread < UNREAD_MAX)
+	if (c->sock >= 0 && c->grant.untracked && ioctl(c->sock, SIOCOUTQ, &unread) == 0 &&
+	    unread < UNREAD_MAX)
 		rc = gs_msg_send(c->sock, &msg, -1);
 	pthread_mutex_unlock(&c->request);
 	return rc;

@@ -18,22 +18,23 @@
 struct gs_client;
 
 struct gs_client_options {
-	const char *socket;  /* path of the daemon's socket */
+	const char *socket; /* path of the daemon's socket */
 	uint32_t job_id;
-	uint32_t step_id;    /* 0xffffffff: any step of the job that this process belongs to */
+	uint32_t step_id; /* 0xffffffff: any step of the job that this process belongs to */
 	uint32_t gpu;
 	const char *program; /* for the log and the reports */
-	void (*on_wait)(uint64_t bytes, const char *why); /* has waited 1 s for memory; may be NULL */
+	void (*on_wait)(uint64_t bytes,
+			const char *why); /* has waited 1 s for memory; may be NULL */
 };
 
 /* What the daemon said of the step. */
 struct gs_client_grant {
-	uint64_t reservation; /* bytes of device memory; 0: not known yet */
+	uint64_t reservation;    /* bytes of device memory; 0: not known yet */
 	uint64_t context_memory; /* what a CUDA context is charged with */
-	uint32_t absent;      /* enum gs_absent: what to do while no daemon answers */
+	uint32_t absent;         /* enum gs_absent: what to do while no daemon answers */
 	uint32_t gpu;
-	uint32_t signal;      /* enum gs_signal: how a kernel is to be told to leave */
-	uint32_t untracked;        /* 1: the daemon takes gs_client_untracked() */
+	uint32_t signal;    /* enum gs_signal: how a kernel is to be told to leave */
+	uint32_t untracked; /* 1: the daemon takes gs_client_untracked() */
 };
 
 /*
@@ -56,8 +57,8 @@ void gs_client_destroy(struct gs_client *client); /* NULL is fine */
  * Returns 0; -1 with the reason, and *refused (may be NULL) = 1 if it was the
  * daemon that said no.
  */
-int gs_client_connect(struct gs_client *client, uint64_t used_bytes, int timeout_ms,
-		      int *refused, struct gs_error *err);
+int gs_client_connect(struct gs_client *client, uint64_t used_bytes, int timeout_ms, int *refused,
+		      struct gs_error *err);
 
 /* 1 if the last connect was told to wait and the daemon went away meanwhile. */
 int gs_client_waits(struct gs_client *client);
@@ -95,13 +96,15 @@ uint64_t gs_client_time(struct gs_client *client, uint32_t number, uint32_t dims
  * (may be NULL).  1, or -1: no daemon.
  */
 int gs_client_request_priority(struct gs_client *client, uint32_t kind, uint32_t priority,
-		   struct gs_msg_usage *usage);
+			       struct gs_msg_usage *usage);
 
 /*
- * Launches without a slot, of GS_UNTRACKED_MAX kernels at most; with all others this client has made `launched` by now.
- * Never waits.  -1: not sent, as there is no daemon, one that has much to read or to answer, or one that does not know of these.
+ * Launches without a slot, of GS_UNTRACKED_MAX kernels at most; with all others this client has
+ * made `launched` by now. Never waits.  -1: not sent, as there is no daemon, one that has much to
+ * read or to answer, or one that does not know of these.
  */
-int gs_client_untracked(struct gs_client *client, uint64_t launched, const struct gs_untracked *untracked, uint32_t count);
+int gs_client_untracked(struct gs_client *client, uint64_t launched,
+			const struct gs_untracked *untracked, uint32_t count);
 
 /* A slot wants the GPU. */
 void gs_client_doorbell(struct gs_client *client);

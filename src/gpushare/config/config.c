@@ -93,8 +93,8 @@ int32_t gs_config_priority(const struct gs_config *config, const struct gs_confi
 		return p->priority;
 	if (!who->tier)
 		return GS_PRIORITY_DEFAULT;
-	return who->tier - 1 < GS_CONFIG_PRIORITY_MAX ? (int32_t)(who->tier - 1)
-						      : GS_CONFIG_PRIORITY_MAX;
+	return who->tier - 1 < GS_CONFIG_PRIORITY_MAX ? (int32_t)(who->tier - 1) :
+							GS_CONFIG_PRIORITY_MAX;
 }
 
 uint32_t gs_config_class(const struct gs_config *config, const struct gs_config_who *who)
@@ -127,7 +127,8 @@ int gs_config_has_above(const struct gs_config *config, uint32_t class, int32_t 
 		const struct gs_config_qos *q = &config->qos[i];
 		int32_t its = class_priority(config, q->class);
 
-		if ((q->class && its > own) || ((!q->class || its == own) && q->priority > priority))
+		if ((q->class && its > own) ||
+		    ((!q->class || its == own) && q->priority > priority))
 			return 1;
 	}
 	return 0;

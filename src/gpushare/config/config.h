@@ -6,9 +6,9 @@
  *	Gpu=0 Memory=1G [Shares=100] [File=/dev/nvidia0]
  *	NodeType=h200 Nodes=gpu[01-16] Memory=141G [Shares=100]
  *	Class=interactive Priority=10 [Policy=frs]
- *	Partition=high [Priority=10] [Class=interactive] [MaxShares=50] [DefaultShares=25] [AllowGpushare=yes]
- *	QOS=urgent [Priority=100] [Class=interactive]
- *	JobEnv=NAME=VALUE            (set in every job's environment; may be repeated)
+ *	Partition=high [Priority=10] [Class=interactive] [MaxShares=50] [DefaultShares=25]
+ *[AllowGpushare=yes] QOS=urgent [Priority=100] [Class=interactive] JobEnv=NAME=VALUE (set in every
+ *job's environment; may be repeated)
  *
  * PolicyParameters= and MemoryParameters= are lists of name=value with commas
  * between them, like Slurm's SchedulerParameters=.
@@ -38,10 +38,10 @@ enum gs_isolation { GS_ISOLATION_CONTEXTS, GS_ISOLATION_MPS };
 
 struct gs_config_gpu {
 	uint32_t index;
-	uint32_t shares;   /* a whole GPU, default 100 */
-	uint64_t memory;   /* bytes that may be reserved in all */
-	char *file;        /* device file, for hwloc and for people; NULL: none */
-	char *policy;      /* NULL: that of the Policy key */
+	uint32_t shares; /* a whole GPU, default 100 */
+	uint64_t memory; /* bytes that may be reserved in all */
+	char *file;      /* device file, for hwloc and for people; NULL: none */
+	char *policy;    /* NULL: that of the Policy key */
 };
 
 struct gs_config_partition {
@@ -56,47 +56,47 @@ struct gs_config_partition {
 /* What holds for a QOS goes before what holds for the partition. */
 struct gs_config_qos {
 	char *name;
-	int32_t priority;        /* 0..1000; -1: the partition's */
-	uint32_t class;          /* as gs_config_class(); 0: the partition's */
+	int32_t priority; /* 0..1000; -1: the partition's */
+	uint32_t class;   /* as gs_config_class(); 0: the partition's */
 };
 
 /* A class of partitions and QOS: served before the classes of lower priority (sched/sched.h). */
 struct gs_config_class {
 	char *name;
-	char *policy;            /* NULL: the GPU's */
-	int32_t priority;        /* -1000..1000; partitions of no class are one of priority 0 */
+	char *policy;     /* NULL: the GPU's */
+	int32_t priority; /* -1000..1000; partitions of no class are one of priority 0 */
 };
 
 /* The GPUs of nodes that are alike. */
 struct gs_config_node_type {
 	char *name;
-	char *nodes;       /* Slurm's host list, not looked into */
-	uint64_t memory;   /* bytes of one GPU that may be reserved in all */
-	uint32_t shares;   /* one GPU, default 100 */
+	char *nodes;     /* Slurm's host list, not looked into */
+	uint64_t memory; /* bytes of one GPU that may be reserved in all */
+	uint32_t shares; /* one GPU, default 100 */
 };
 
 #define KEY_STRING(field) char *field;
 #define KEY_PATH(field) char *field;
 #define KEY_POLICY(field) char *field;
-#define KEY_WAKE(field) char *field;    /* of memory/wake.def */
+#define KEY_WAKE(field) char *field; /* of memory/wake.def */
 #define KEY_DURATION(field) uint64_t field;
 #define KEY_PERIOD(field) uint64_t field;
 #define KEY_SIZE(field) uint64_t field;
 #define KEY_PERCENT(field) uint64_t field;
 #define KEY_AMOUNT(field) uint64_t field; /* a size, or 0 */
 #define KEY_BOOL(field) int field;
-#define KEY_ABSENT(field) int field;  /* enum gs_absent of proto/msg.h */
+#define KEY_ABSENT(field) int field;     /* enum gs_absent of proto/msg.h */
 #define KEY_COUNT(field) uint32_t field; /* 0..1000 */
-#define KEY_SIGNAL(field) int field;  /* enum gs_signal of proto/msg.h */
-#define KEY_LEVEL(field) int field;   /* enum gs_log_level */
-#define KEY_PREEMPT(field) int field; /* 1: by checkpoints */
-#define KEY_SUSPEND(field) int field; /* 1: by checkpoints */
-#define KEY_OVERDUE(field) int field; /* 1: kill */
-#define KEY_ADMISSION(field) int field; /* enum gs_admission of memory/rbdm.h */
-#define KEY_QUEUE(field) int field; /* 1: node */
-#define KEY_ISOLATION(field) int field; /* enum gs_isolation */
-#define KEY_CPU(field) int field; /* -1: none */
-#define KEY_ARBITER(field) int field; /* 0: auto, 1: poll, 2: sleep */
+#define KEY_SIGNAL(field) int field;     /* enum gs_signal of proto/msg.h */
+#define KEY_LEVEL(field) int field;      /* enum gs_log_level */
+#define KEY_PREEMPT(field) int field;    /* 1: by checkpoints */
+#define KEY_SUSPEND(field) int field;    /* 1: by checkpoints */
+#define KEY_OVERDUE(field) int field;    /* 1: kill */
+#define KEY_ADMISSION(field) int field;  /* enum gs_admission of memory/rbdm.h */
+#define KEY_QUEUE(field) int field;      /* 1: node */
+#define KEY_ISOLATION(field) int field;  /* enum gs_isolation */
+#define KEY_CPU(field) int field;        /* -1: none */
+#define KEY_ARBITER(field) int field;    /* 0: auto, 1: poll, 2: sleep */
 #define KEY(name, field, type, def, words) KEY_##type(field)
 #define LIST(name, words) /* its parameters have the fields */
 #define PARAMETER(list, name, field, type, def, words) KEY_##type(field)
@@ -113,8 +113,8 @@ struct gs_config {
 	size_t nclass;
 	struct gs_config_node_type node_type[GS_CONFIG_NODE_TYPES_MAX];
 	size_t nnode_type;
-	int policy_given;  /* a Policy= line names one */
-	char *job_env;     /* "A=B\n" lines; never NULL */
+	int policy_given; /* a Policy= line names one */
+	char *job_env;    /* "A=B\n" lines; never NULL */
 };
 #undef KEY
 #undef LIST
@@ -148,8 +148,8 @@ const char *gs_isolation_name(int isolation);
 /*
  * Parse len bytes as if they were the file `name`.  Returns NULL and
  * "name:line: reason" for the first thing wrong: unknown key or parameter, one
- * given twice, one of an earlier version, bad value, duplicate GPU, node type or partition, neither a Gpu nor a
- * NodeType line.
+ * given twice, one of an earlier version, bad value, duplicate GPU, node type or partition, neither
+ * a Gpu nor a NodeType line.
  */
 struct gs_config *gs_config_parse(const char *name, const char *text, size_t len,
 				  struct gs_error *err);
@@ -181,7 +181,8 @@ const struct gs_config_qos *gs_config_qos(const struct gs_config *config, const 
 /* The class that the QOS names, else the partition: i + 1 for class[i]; 0 if neither does. */
 uint32_t gs_config_class(const struct gs_config *config, const struct gs_config_who *who);
 
-/* Does the file name a partition or a QOS that is more urgent than a job of this class and priority? */
+/* Does the file name a partition or a QOS that is more urgent than a job of this class and
+ * priority? */
 int gs_config_has_above(const struct gs_config *config, uint32_t class, int32_t priority);
 
 /* The GPU of that index; NULL if there is none. */

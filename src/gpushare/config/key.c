@@ -17,10 +17,29 @@
 
 enum key_type {
 	/* Texts first, see gs_key_release(). */
-	TYPE_STRING, TYPE_PATH, TYPE_POLICY, TYPE_WAKE, TYPE_DURATION, TYPE_PERIOD,
-	TYPE_SIZE, TYPE_AMOUNT, TYPE_PERCENT, TYPE_BOOL, TYPE_ABSENT, TYPE_SIGNAL, TYPE_LEVEL,
-	TYPE_ADMISSION, TYPE_COUNT, TYPE_ISOLATION, TYPE_PREEMPT, TYPE_SUSPEND, TYPE_QUEUE, TYPE_OVERDUE,
-	TYPE_CPU, TYPE_ARBITER, TYPE_LIST,
+	TYPE_STRING,
+	TYPE_PATH,
+	TYPE_POLICY,
+	TYPE_WAKE,
+	TYPE_DURATION,
+	TYPE_PERIOD,
+	TYPE_SIZE,
+	TYPE_AMOUNT,
+	TYPE_PERCENT,
+	TYPE_BOOL,
+	TYPE_ABSENT,
+	TYPE_SIGNAL,
+	TYPE_LEVEL,
+	TYPE_ADMISSION,
+	TYPE_COUNT,
+	TYPE_ISOLATION,
+	TYPE_PREEMPT,
+	TYPE_SUSPEND,
+	TYPE_QUEUE,
+	TYPE_OVERDUE,
+	TYPE_CPU,
+	TYPE_ARBITER,
+	TYPE_LIST,
 };
 
 static const struct key {
@@ -103,8 +122,7 @@ static int set_text(char **field, const char *value, struct gs_error *err)
 	return 0;
 }
 
-static int set_path(char **field, const char *value, const char *initial,
-		    struct gs_error *err)
+static int set_path(char **field, const char *value, const char *initial, struct gs_error *err)
 {
 	if (*value != '/' && (*value || *initial))
 		return gs_fail(err, "'%.60s' is not an absolute path", value);
@@ -126,7 +144,8 @@ int gs_key_policy(char **field, const char *value, struct gs_error *err)
 #define POLICY(name, words, source) " " #name
 #include "gpushare/sched/policies.def"
 #undef POLICY
-		       , value);
+		       ,
+		       value);
 }
 
 static int set_wake(char **field, const char *value, struct gs_error *err)
@@ -144,7 +163,8 @@ static int set_wake(char **field, const char *value, struct gs_error *err)
 #define WAKE(name, words) " " #name
 #include "gpushare/memory/wake.def"
 #undef WAKE
-		       , value);
+		       ,
+		       value);
 }
 
 static int set_queue(int *on_node, const char *value, struct gs_error *err)
@@ -202,12 +222,15 @@ static int set_word(int *field, const char *value, const char *const names[], in
 static const char *const absent_names[GS_ABSENT_COUNT] = GS_ABSENT_WORDS;
 
 static const char *const signal_names[] = {
-	[GS_SIGNAL_AUTO] = "auto", [GS_SIGNAL_PROXY] = "proxy", [GS_SIGNAL_MEMOP] = "memop",
+	[GS_SIGNAL_AUTO] = "auto",
+	[GS_SIGNAL_PROXY] = "proxy",
+	[GS_SIGNAL_MEMOP] = "memop",
 	[GS_SIGNAL_DMA] = "dma",
 };
 
 static const char *const isolation_names[] = {
-	[GS_ISOLATION_CONTEXTS] = "contexts", [GS_ISOLATION_MPS] = "mps",
+	[GS_ISOLATION_CONTEXTS] = "contexts",
+	[GS_ISOLATION_MPS] = "mps",
 };
 
 const char *gs_isolation_name(int isolation)
@@ -235,7 +258,8 @@ static int set_cpu(int *field, const char *value, struct gs_error *err)
 {
 	int64_t number = -1;
 
-	if (strcasecmp(value, "no") != 0 && gs_parse_int(value, 0, CPU_SETSIZE - 1, &number, err) < 0)
+	if (strcasecmp(value, "no") != 0 &&
+	    gs_parse_int(value, 0, CPU_SETSIZE - 1, &number, err) < 0)
 		return -1;
 	*field = (int)number;
 	return 0;
@@ -259,29 +283,52 @@ int gs_key_set(struct gs_config *config, size_t key, const char *value, struct g
 	if (strlen(value) > GS_CONFIG_VALUE_MAX)
 		return gs_fail(err, "the value is longer than %d bytes", GS_CONFIG_VALUE_MAX);
 	switch (k->type) {
-	case TYPE_STRING:   return set_text(field, value, err);
-	case TYPE_PATH:     return set_path(field, value, k->initial, err);
-	case TYPE_POLICY:   return gs_key_policy(field, value, err);
-	case TYPE_WAKE:     return set_wake(field, value, err);
-	case TYPE_DURATION: return gs_parse_duration(value, field, err);
-	case TYPE_PERIOD:   return set_period(field, value, err);
-	case TYPE_SIZE:     return gs_parse_size(value, field, err);
-	case TYPE_AMOUNT:   return set_amount(field, value, err);
-	case TYPE_PERCENT:  return set_percent(field, value, err);
-	case TYPE_BOOL:     return gs_parse_bool(value, field, err);
-	case TYPE_ABSENT:   return set_word(field, value, absent_names, GS_ABSENT_COUNT, err);
-	case TYPE_SIGNAL:   return set_word(field, value, signal_names, GS_SIGNAL_DMA + 1, err);
-	case TYPE_LEVEL:    return set_level(field, value, err);
-	case TYPE_COUNT:    return set_count(field, value, err);
-	case TYPE_ISOLATION: return set_word(field, value, isolation_names, GS_ISOLATION_MPS + 1, err);
-	case TYPE_PREEMPT: return set_word(field, value, preempt_names, 2, err);
-	case TYPE_SUSPEND: return set_word(field, value, suspend_names, 2, err);
-	case TYPE_CPU: return set_cpu(field, value, err);
-	case TYPE_ARBITER: return set_word(field, value, arbiter_names, 3, err);
-	case TYPE_OVERDUE: return set_word(field, value, overdue_names, 2, err);
-	case TYPE_QUEUE: return set_queue(field, value, err);
-	case TYPE_ADMISSION: return set_word(field, value, admission_names, GS_ADMISSION_COUNT, err);
-	case TYPE_LIST: break;
+	case TYPE_STRING:
+		return set_text(field, value, err);
+	case TYPE_PATH:
+		return set_path(field, value, k->initial, err);
+	case TYPE_POLICY:
+		return gs_key_policy(field, value, err);
+	case TYPE_WAKE:
+		return set_wake(field, value, err);
+	case TYPE_DURATION:
+		return gs_parse_duration(value, field, err);
+	case TYPE_PERIOD:
+		return set_period(field, value, err);
+	case TYPE_SIZE:
+		return gs_parse_size(value, field, err);
+	case TYPE_AMOUNT:
+		return set_amount(field, value, err);
+	case TYPE_PERCENT:
+		return set_percent(field, value, err);
+	case TYPE_BOOL:
+		return gs_parse_bool(value, field, err);
+	case TYPE_ABSENT:
+		return set_word(field, value, absent_names, GS_ABSENT_COUNT, err);
+	case TYPE_SIGNAL:
+		return set_word(field, value, signal_names, GS_SIGNAL_DMA + 1, err);
+	case TYPE_LEVEL:
+		return set_level(field, value, err);
+	case TYPE_COUNT:
+		return set_count(field, value, err);
+	case TYPE_ISOLATION:
+		return set_word(field, value, isolation_names, GS_ISOLATION_MPS + 1, err);
+	case TYPE_PREEMPT:
+		return set_word(field, value, preempt_names, 2, err);
+	case TYPE_SUSPEND:
+		return set_word(field, value, suspend_names, 2, err);
+	case TYPE_CPU:
+		return set_cpu(field, value, err);
+	case TYPE_ARBITER:
+		return set_word(field, value, arbiter_names, 3, err);
+	case TYPE_OVERDUE:
+		return set_word(field, value, overdue_names, 2, err);
+	case TYPE_QUEUE:
+		return set_queue(field, value, err);
+	case TYPE_ADMISSION:
+		return set_word(field, value, admission_names, GS_ADMISSION_COUNT, err);
+	case TYPE_LIST:
+		break;
 	}
 	return gs_fail(err, "a key without a type");
 }

@@ -189,7 +189,8 @@ static int parse_env(struct gs_config *config, const char *value, struct gs_erro
 		return gs_fail(err, "'%.60s' is not NAME=VALUE", value);
 	for (const char *c = value; c < equals; c++)
 		if (!isalnum((unsigned char)*c) && *c != '_')
-			return gs_fail(err, "'%.60s': a name has letters, digits and _ only", value);
+			return gs_fail(err, "'%.60s': a name has letters, digits and _ only",
+				       value);
 	if (had + adds + 2 > ENV_MAX)
 		return gs_fail(err, "the JobEnv lines together exceed %zu bytes", ENV_MAX - 1);
 	grown = realloc(config->job_env, had + adds + 2);
@@ -234,20 +235,20 @@ static int parse_list(struct parser *p, size_t list, const char *value, struct g
 	return 0;
 }
 
-static int parse_key(struct parser *p, const char *name, const char *value,
-		     struct gs_error *err)
+static int parse_key(struct parser *p, const char *name, const char *value, struct gs_error *err)
 {
 	int key = gs_key_find(name);
 	struct gs_error why;
 
 	if (key < 0 && gs_key_gone(name))
-		return gs_fail(err, "the key %.60s is gone; write instead: %s", name, gs_key_gone(name));
+		return gs_fail(err, "the key %.60s is gone; write instead: %s", name,
+			       gs_key_gone(name));
 	if (key < 0)
 		return gs_fail(err, "unknown key '%.60s'", name);
 	if (p->seen[key])
 		return gs_fail(err, "%s is given twice", gs_key_name((size_t)key));
-	if (gs_key_is_list((size_t)key) ? parse_list(p, (size_t)key, value, &why) < 0
-					: gs_key_set(p->config, (size_t)key, value, &why) < 0)
+	if (gs_key_is_list((size_t)key) ? parse_list(p, (size_t)key, value, &why) < 0 :
+					  gs_key_set(p->config, (size_t)key, value, &why) < 0)
 		return gs_fail(err, "%s: %.200s", gs_key_name((size_t)key), why.text);
 	p->seen[key] = 1;
 	return 0;
@@ -294,8 +295,8 @@ static int parse_lines(struct parser *p, const char *name, const char *text, siz
 		size_t n = (size_t)((eol ? eol : end) - text);
 
 		if (n >= sizeof(line))
-			return gs_fail(err, "%.80s:%u: a line of more than %d bytes", name,
-				       number, LINE_MAX_BYTES - 1);
+			return gs_fail(err, "%.80s:%u: a line of more than %d bytes", name, number,
+				       LINE_MAX_BYTES - 1);
 		if (memchr(text, '\0', n))
 			return gs_fail(err, "%.80s:%u: a NUL byte", name, number);
 		memcpy(line, text, n);

@@ -14,8 +14,7 @@
 int gs_parse_pair(char **rest, char **name, char **value, struct gs_error *err);
 
 /* The value of Name=, a number of shares (1..GS_SHARES_MAX) that was not given before. */
-int gs_parse_shares(uint32_t *shares, const char *name, const char *value,
-		    struct gs_error *err);
+int gs_parse_shares(uint32_t *shares, const char *name, const char *value, struct gs_error *err);
 
 /* Whole lines, which are cut up; 0, or -1 with the reason. (parse_who.c) */
 int gs_parse_class(struct gs_config *config, char *line, struct gs_error *err);

@@ -29,8 +29,7 @@ int gs_parse_pair(char **rest, char **name, char **value, struct gs_error *err)
 }
 
 /* A number of shares, not given twice. */
-int gs_parse_shares(uint32_t *shares, const char *name, const char *value,
-		      struct gs_error *err)
+int gs_parse_shares(uint32_t *shares, const char *name, const char *value, struct gs_error *err)
 {
 	int64_t number;
 
@@ -70,8 +69,10 @@ int gs_parse_class(struct gs_config *config, char *rest, struct gs_error *err)
 		else if (strcasecmp(name, "Priority") == 0 && priority == INT64_MIN)
 			more = gs_parse_int(value, -1000, 1000, &priority, err);
 		else
-			more = gs_fail(err, "a Class line has one Priority and at most one "
-				       "Policy, no '%.40s' besides", name);
+			more = gs_fail(err,
+				       "a Class line has one Priority and at most one "
+				       "Policy, no '%.40s' besides",
+				       name);
 		if (more < 0)
 			return -1;
 	}
@@ -122,8 +123,10 @@ static int set_partition_field(const struct gs_config *config, struct gs_config_
 			return gs_fail(err, "AllowGpushare is given twice");
 		return gs_parse_bool(value, &p->allow, err);
 	}
-	return gs_fail(err, "a Partition line has no '%.40s': Priority, Class, MaxShares, "
-		       "DefaultShares and AllowGpushare", name);
+	return gs_fail(err,
+		       "a Partition line has no '%.40s': Priority, Class, MaxShares, "
+		       "DefaultShares and AllowGpushare",
+		       name);
 }
 
 /* What the fields of one line say together. */
@@ -139,7 +142,8 @@ static int finish_partition(struct gs_config_partition *p, struct gs_error *err)
 	return 0;
 }
 
-/* Partition=high Priority=10 [Class=interactive] [MaxShares=50] [DefaultShares=25] [AllowGpushare=no] */
+/* Partition=high Priority=10 [Class=interactive] [MaxShares=50] [DefaultShares=25]
+ * [AllowGpushare=no] */
 int gs_parse_partition(struct gs_config *config, char *rest, struct gs_error *err)
 {
 	struct gs_config_partition *p = &config->partition[config->npartition];
@@ -154,7 +158,7 @@ int gs_parse_partition(struct gs_config *config, char *rest, struct gs_error *er
 		return gs_fail(err, "'%.70s' is not a partition's name", partition);
 	if (gs_config_partition(config, partition))
 		return gs_fail(err, "partition '%s' is described twice", partition);
-	*p = (struct gs_config_partition){ .priority = -1, .allow = -1 };
+	*p = (struct gs_config_partition) { .priority = -1, .allow = -1 };
 	while ((more = gs_parse_pair(&rest, &name, &value, err)) > 0) {
 		if (set_partition_field(config, p, name, value, err) < 0)
 			return -1;
@@ -163,8 +167,10 @@ int gs_parse_partition(struct gs_config *config, char *rest, struct gs_error *er
 	if (more < 0)
 		return -1;
 	if (!fields)
-		return gs_fail(err, "the line says nothing about partition '%s': Priority, "
-			       "Class, MaxShares, DefaultShares or AllowGpushare", partition);
+		return gs_fail(err,
+			       "the line says nothing about partition '%s': Priority, "
+			       "Class, MaxShares, DefaultShares or AllowGpushare",
+			       partition);
 	if (finish_partition(p, err) < 0)
 		return -1;
 	p->name = strdup(partition);
@@ -174,9 +180,8 @@ int gs_parse_partition(struct gs_config *config, char *rest, struct gs_error *er
 	return 0;
 }
 
-
-static int set_qos_field(const struct gs_config *config, struct gs_config_qos *q,
-			 const char *name, const char *value, struct gs_error *err)
+static int set_qos_field(const struct gs_config *config, struct gs_config_qos *q, const char *name,
+			 const char *value, struct gs_error *err)
 {
 	if (strcasecmp(name, "Class") == 0)
 		return set_class(config, &q->class, value, err);
@@ -184,8 +189,10 @@ static int set_qos_field(const struct gs_config *config, struct gs_config_qos *q
 		return set_priority(&q->priority, value, err);
 	/* A policy orders kernels that compete as equals: that is a class, not a job. */
 	if (strcasecmp(name, "Policy") == 0)
-		return gs_fail(err, "a policy is a class's: Class=... Policy=%.40s, and "
-			       "Class= on the QOS line", value);
+		return gs_fail(err,
+			       "a policy is a class's: Class=... Policy=%.40s, and "
+			       "Class= on the QOS line",
+			       value);
 	return gs_fail(err, "a QOS line has no '%.40s': Priority and Class", name);
 }
 
@@ -204,7 +211,7 @@ int gs_parse_qos(struct gs_config *config, char *rest, struct gs_error *err)
 		return gs_fail(err, "'%.70s' is not a QOS's name", qos);
 	if (gs_config_qos(config, qos))
 		return gs_fail(err, "QOS '%s' is described twice", qos);
-	*q = (struct gs_config_qos){ .priority = -1 };
+	*q = (struct gs_config_qos) { .priority = -1 };
 	while ((more = gs_parse_pair(&rest, &name, &value, err)) > 0)
 		if (set_qos_field(config, q, name, value, err) < 0)
 			return -1;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What gpushare.conf says of quanta and hand-overs, as the scheduler wants it; one place for gpushared and its simulations. */
+/* What gpushare.conf says of quanta and hand-overs, as the scheduler wants it; one place for
+ * gpushared and its simulations. */
 #ifndef GPUSHARE_CONFIG_SCHED_OPTIONS_H
 #define GPUSHARE_CONFIG_SCHED_OPTIONS_H
 
@@ -8,7 +9,7 @@
 
 static inline struct gs_sched_options gs_config_sched_options(const struct gs_config *c)
 {
-	return (struct gs_sched_options){
+	return (struct gs_sched_options) {
 		.min_quantum_ns = c->min_quantum_ns,
 		.rr_quantum_ns = c->rr_quantum_ns,
 		.cfs_epoch_ns = c->cfs_epoch_ns,

@@ -13,12 +13,14 @@
 #include "gpushare/ctl/ctl.h"
 
 static const char *const words[] = {
-	[GS_GOOD] = "good", [GS_DOUBT] = "doubtful", [GS_WRONG] = "wrong",
+	[GS_GOOD] = "good",
+	[GS_DOUBT] = "doubtful",
+	[GS_WRONG] = "wrong",
 	[GS_UNCHECKED] = "unchecked",
 };
 
-void gs_check_add(struct gs_check *c, enum gs_finding finding, const char *name,
-		  const char *fix, const char *fmt, ...)
+void gs_check_add(struct gs_check *c, enum gs_finding finding, const char *name, const char *fix,
+		  const char *fmt, ...)
 {
 	struct gs_check_item *grown = realloc(c->item, (c->n + 1) * sizeof(*grown));
 	char *text;
@@ -31,8 +33,11 @@ void gs_check_add(struct gs_check *c, enum gs_finding finding, const char *name,
 	if (vasprintf(&text, fmt, ap) < 0)
 		abort();
 	va_end(ap);
-	grown[c->n++] = (struct gs_check_item){
-		.finding = finding, .name = name, .text = text, .fix = fix ? strdup(fix) : NULL,
+	grown[c->n++] = (struct gs_check_item) {
+		.finding = finding,
+		.name = name,
+		.text = text,
+		.fix = fix ? strdup(fix) : NULL,
 	};
 }
 
@@ -77,11 +82,13 @@ static int print_json(const struct gs_check *c)
 		json_object_set_new(o, "check", json_string(c->item[i].name));
 		json_object_set_new(o, "finding", json_string(words[c->item[i].finding]));
 		json_object_set_new(o, "text", json_text(c->item[i].text));
-		json_object_set_new(o, "fix", c->item[i].fix ? json_text(c->item[i].fix) : json_null());
+		json_object_set_new(o, "fix",
+				    c->item[i].fix ? json_text(c->item[i].fix) : json_null());
 		json_array_append_new(list, o);
 	}
 	for (int f = GS_GOOD; f <= GS_UNCHECKED; f++)
-		json_object_set_new(all, words[f], json_integer((json_int_t)count(c, (enum gs_finding)f)));
+		json_object_set_new(all, words[f],
+				    json_integer((json_int_t)count(c, (enum gs_finding)f)));
 	json_object_set_new(all, "checks", list);
 	rc = json_dumpf(all, stdout, JSON_INDENT(2));
 	putchar('\n');
@@ -121,7 +128,8 @@ static int run(const struct gs_verb *verb, const char *socket, int argc, char **
 		c.config_path = GS_CONFIG_FILE;
 	gs_check_node(&c);
 	c.slurm_conf_path = gs_slurm_conf_path(slurm_conf ? slurm_conf :
-					       c.config ? c.config->slurm_conf : NULL);
+					       c.config   ? c.config->slurm_conf :
+							    NULL);
 	gs_check_slurm(&c);
 	gs_check_plugins(&c);
 	gs_check_services(&c);

@@ -13,26 +13,27 @@ enum gs_finding { GS_GOOD, GS_DOUBT, GS_WRONG, GS_UNCHECKED };
 
 struct gs_check_item {
 	enum gs_finding finding;
-	const char *name;  /* what was looked at, one word */
-	char *text;        /* what was found */
-	char *fix;         /* what to do; NULL: nothing */
+	const char *name; /* what was looked at, one word */
+	char *text;       /* what was found */
+	char *fix;        /* what to do; NULL: nothing */
 };
 
 struct gs_check {
-	const char *socket;            /* the daemon's, if the user named it; NULL: the configuration's */
-	const char *config_path;       /* of gpushare.conf */
-	const char *slurm_conf_path;   /* of slurm.conf; never NULL */
-	struct gs_config *config;      /* NULL: not good */
-	struct gs_slurm_conf *slurm;   /* NULL: cannot be read */
+	const char *socket;      /* the daemon's, if the user named it; NULL: the configuration's */
+	const char *config_path; /* of gpushare.conf */
+	const char *slurm_conf_path; /* of slurm.conf; never NULL */
+	struct gs_config *config;    /* NULL: not good */
+	struct gs_slurm_conf *slurm; /* NULL: cannot be read */
 	struct gs_check_item *item;
 	size_t n;
 };
 
 /* Note a finding; fix may be NULL.  Both are copied. */
-void gs_check_add(struct gs_check *c, enum gs_finding finding, const char *name,
-		  const char *fix, const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+void gs_check_add(struct gs_check *c, enum gs_finding finding, const char *name, const char *fix,
+		  const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 
-/* gpushare.conf: syntax, who may write it; GPUs' devices, shim, driver, folders, MPS.  Sets c->config. */
+/* gpushare.conf: syntax, who may write it; GPUs' devices, shim, driver, folders, MPS.  Sets
+ * c->config. */
 void gs_check_node(struct gs_check *c);
 
 /* slurm.conf, gres.conf, plugstack.conf, cgroup.conf.  Sets c->slurm. */

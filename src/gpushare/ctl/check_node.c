@@ -33,15 +33,17 @@ static void check_gpu(struct gs_check *c, const struct gs_config_gpu *gpu)
 	struct stat st;
 
 	if (!gpu->file) {
-		gs_check_add(c, GS_UNCHECKED, "device", NULL,
-			     "GPU %u has no File=: an emulated one, or one that cannot be told from here",
-			     gpu->index);
+		gs_check_add(
+			c, GS_UNCHECKED, "device", NULL,
+			"GPU %u has no File=: an emulated one, or one that cannot be told from here",
+			gpu->index);
 		return;
 	}
 	if (stat(gpu->file, &st) < 0)
-		gs_check_add(c, GS_WRONG, "device",
-			     "load the driver (nvidia-smi makes the device files), or correct File= of the Gpu line",
-			     "GPU %u: %s: %s", gpu->index, gpu->file, strerror(errno));
+		gs_check_add(
+			c, GS_WRONG, "device",
+			"load the driver (nvidia-smi makes the device files), or correct File= of the Gpu line",
+			"GPU %u: %s: %s", gpu->index, gpu->file, strerror(errno));
 	else if (!S_ISCHR(st.st_mode))
 		gs_check_add(c, GS_WRONG, "device", "correct File= of the Gpu line",
 			     "GPU %u: %s is no device", gpu->index, gpu->file);
@@ -57,7 +59,8 @@ static void check_gpu(struct gs_check *c, const struct gs_config_gpu *gpu)
 
 		for (size_t i = 0; i < sizeof(entries) / sizeof(entries[0]); i++)
 			if (access(entries[i], R_OK | W_OK) < 0)
-				gs_check_add(c, GS_WRONG, "device", "modprobe nvidia-uvm; nvidia-modprobe -u -c 0",
+				gs_check_add(c, GS_WRONG, "device",
+					     "modprobe nvidia-uvm; nvidia-modprobe -u -c 0",
 					     "%s: %s", entries[i], strerror(errno));
 	}
 }
@@ -102,7 +105,8 @@ static void check_shim(struct gs_check *c)
 	char path[4096];
 
 	snprintf(path, sizeof(path), "%s/libcuda.so.1", dir);
-	check_library(c, "shim", path, "install gpushare's client on this node, or correct ShimDir");
+	check_library(c, "shim", path,
+		      "install gpushare's client on this node, or correct ShimDir");
 }
 
 /* Which libcuda.so.1 the loader would take, as ldconfig lists it. */
@@ -127,7 +131,8 @@ static void check_driver(struct gs_check *c)
 	char path[4096];
 
 	if (*c->config->driver)
-		check_library(c, "driver", c->config->driver, "correct Driver, or install the driver");
+		check_library(c, "driver", c->config->driver,
+			      "correct Driver, or install the driver");
 	else if (system_driver(path, sizeof(path)))
 		check_library(c, "driver", path, "install the driver anew");
 	else
@@ -149,8 +154,8 @@ static void check_folder(struct gs_check *c, const char *key, const char *file)
 	slash = strrchr(folder, '/');
 	*(slash == folder ? slash + 1 : slash) = '\0';
 	if (stat(folder, &st) < 0)
-		gs_check_add(c, GS_WRONG, "folder", "make it, owned by root",
-			     "%s=%s: %s", key, file, strerror(errno));
+		gs_check_add(c, GS_WRONG, "folder", "make it, owned by root", "%s=%s: %s", key,
+			     file, strerror(errno));
 	else if (st.st_mode & S_IWOTH && !(st.st_mode & S_ISVTX))
 		gs_check_add(c, GS_WRONG, "folder", "chmod o-w it",
 			     "%s=%s: everybody may replace it there", key, file);
@@ -167,7 +172,8 @@ static void check_own_mps(struct gs_check *c)
 		gs_check_add(c, GS_WRONG, "mps", "take " MPS_VARIABLE " out of JobEnv",
 			     "Isolation=mps, and JobEnv sends jobs to another MPS");
 	else if (stat(pipe, &st) < 0)
-		gs_check_add(c, GS_UNCHECKED, "mps", NULL, "Isolation=mps: %s is there while gpushared runs only", pipe);
+		gs_check_add(c, GS_UNCHECKED, "mps", NULL,
+			     "Isolation=mps: %s is there while gpushared runs only", pipe);
 	else
 		gs_check_add(c, GS_GOOD, "mps", NULL, "gpushared's MPS has its pipe at %s", pipe);
 }
@@ -188,8 +194,10 @@ static void check_mps(struct gs_check *c)
 	snprintf(pipe, sizeof(pipe), "%.*s/control", (int)strcspn(line, "\n"), line);
 	if (stat(pipe, &st) < 0 || !S_ISFIFO(st.st_mode))
 		gs_check_add(c, GS_WRONG, "mps",
-			     "start nvidia-cuda-mps-control -d with this " MPS_VARIABLE "..., before gpushared",
-			     "JobEnv sends jobs to an MPS server that is not there: no pipe %s", pipe);
+			     "start nvidia-cuda-mps-control -d with this " MPS_VARIABLE
+			     "..., before gpushared",
+			     "JobEnv sends jobs to an MPS server that is not there: no pipe %s",
+			     pipe);
 	else
 		gs_check_add(c, GS_GOOD, "mps", NULL, "the MPS server's pipe is %s", pipe);
 }
@@ -201,16 +209,19 @@ static void check_priorities(struct gs_check *c)
 	int several = 0;
 
 	for (size_t i = 0; i < config->npartition; i++)
-		several |= gs_config_has_above(config, config->partition[i].class, config->partition[i].priority);
+		several |= gs_config_has_above(config, config->partition[i].class,
+					       config->partition[i].priority);
 	if (!several)
 		return;
 	if (config->starvation_ns)
-		gs_check_add(c, GS_GOOD, "priorities", NULL,
-			     "a less urgent job waits for %.3g s at most while a more urgent one has work (StarvationBound)",
-			     (double)config->starvation_ns / 1e9);
+		gs_check_add(
+			c, GS_GOOD, "priorities", NULL,
+			"a less urgent job waits for %.3g s at most while a more urgent one has work (StarvationBound)",
+			(double)config->starvation_ns / 1e9);
 	else
-		gs_check_add(c, GS_GOOD, "priorities", NULL,
-			     "a less urgent job waits for as long as a more urgent one has work; StarvationBound= would bound that");
+		gs_check_add(
+			c, GS_GOOD, "priorities", NULL,
+			"a less urgent job waits for as long as a more urgent one has work; StarvationBound= would bound that");
 }
 
 /* On smaller nodes a processor that polls is missed (gpushare.conf(5), Arbiter). */
@@ -224,16 +235,27 @@ static void check_arbiter(struct gs_check *c)
 	int first = c->config->arbiter_cpu, last = first + (int)c->config->ngpu - 1;
 
 	if (first >= 0 && last >= processors)
-		gs_check_add(c, GS_WRONG, "arbiter", "name a lower processor: the GPUs' arbiters have those that follow",
-			     "ArbiterCpu=%d: with %zu GPUs processor %d is needed, there are %ld", first, c->config->ngpu, last, processors);
+		gs_check_add(c, GS_WRONG, "arbiter",
+			     "name a lower processor: the GPUs' arbiters have those that follow",
+			     "ArbiterCpu=%d: with %zu GPUs processor %d is needed, there are %ld",
+			     first, c->config->ngpu, last, processors);
 	else if (c->config->arbiter == ARBITER_POLL && processors < PROCESSORS_LEAST)
-		gs_check_add(c, GS_DOUBT, "arbiter", "Arbiter=auto, unless the jobs can do without that processor",
-			     "Arbiter=poll on %ld processors: each GPU that is shared takes one of them", processors);
+		gs_check_add(
+			c, GS_DOUBT, "arbiter",
+			"Arbiter=auto, unless the jobs can do without that processor",
+			"Arbiter=poll on %ld processors: each GPU that is shared takes one of them",
+			processors);
 	else if (c->config->arbiter == ARBITER_POLL && first < 0)
-		gs_check_add(c, GS_DOUBT, "arbiter", "ArbiterCpu=, and CpuSpecList= in slurm.conf, so that the jobs leave it alone",
-			     "Arbiter=poll without ArbiterCpu= may take a job's processor");
+		gs_check_add(
+			c, GS_DOUBT, "arbiter",
+			"ArbiterCpu=, and CpuSpecList= in slurm.conf, so that the jobs leave it alone",
+			"Arbiter=poll without ArbiterCpu= may take a job's processor");
 	else
-		gs_check_add(c, GS_GOOD, "arbiter", NULL, first < 0 ? "runs anywhere" : "has processors of its own, if slurm.conf keeps the jobs from them");
+		gs_check_add(
+			c, GS_GOOD, "arbiter", NULL,
+			first < 0 ?
+				"runs anywhere" :
+				"has processors of its own, if slurm.conf keeps the jobs from them");
 }
 
 void gs_check_node(struct gs_check *c)
@@ -242,15 +264,17 @@ void gs_check_node(struct gs_check *c)
 
 	c->config = gs_config_load(c->config_path, &err);
 	if (!c->config) {
-		gs_check_add(c, GS_WRONG, "configuration", "correct it: gpushare.conf(5)", "%s", err.text);
+		gs_check_add(c, GS_WRONG, "configuration", "correct it: gpushare.conf(5)", "%s",
+			     err.text);
 		return;
 	}
 	gs_check_add(c, GS_GOOD, "configuration", NULL, "%s: %zu GPUs, %zu partitions, policy %s",
 		     c->config_path, c->config->ngpu, c->config->npartition, c->config->policy);
 	check_uid(c, "configuration", c->config_path);
 	if (!c->config->ngpu) {
-		gs_check_add(c, GS_UNCHECKED, "device", NULL,
-			     "no Gpu= line: this is no node with GPUs, the rest of a node is not looked at");
+		gs_check_add(
+			c, GS_UNCHECKED, "device", NULL,
+			"no Gpu= line: this is no node with GPUs, the rest of a node is not looked at");
 		return;
 	}
 	for (size_t i = 0; i < c->config->ngpu; i++)

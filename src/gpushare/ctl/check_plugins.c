@@ -25,10 +25,13 @@ static void check_one(struct gs_check *c, const char *file, const char *key, con
 	}
 	path = gs_slurm_plugin_path(c->slurm, file);
 	if (!path)
-		gs_check_add(c, GS_WRONG, "plugins", "install gpushare's Slurm plugins, and put their folder into PluginDir",
-			     "%s is in no folder of PluginDir, and %s names it", file, key);
+		gs_check_add(
+			c, GS_WRONG, "plugins",
+			"install gpushare's Slurm plugins, and put their folder into PluginDir",
+			"%s is in no folder of PluginDir, and %s names it", file, key);
 	else if (gs_plugin_fits(path, installed, PACKAGE_VERSION, &err) < 0)
-		gs_check_add(c, GS_WRONG, "plugins", "install the plugins of this gpushare, built for the installed Slurm",
+		gs_check_add(c, GS_WRONG, "plugins",
+			     "install the plugins of this gpushare, built for the installed Slurm",
 			     "%s", err.text);
 	else
 		gs_check_add(c, GS_GOOD, "plugins", NULL, "%s", path);
@@ -36,17 +39,20 @@ static void check_one(struct gs_check *c, const char *file, const char *key, con
 	free(list);
 }
 
-/* The SPANK plugin is named by plugstack.conf, with its path or without; check_slurm.c says if it is not. */
+/* The SPANK plugin is named by plugstack.conf, with its path or without; check_slurm.c says if it
+ * is not. */
 static void check_spank(struct gs_check *c, uint32_t installed)
 {
 	char *path = gs_spank_plugin_path(c->slurm, c->slurm_conf_path);
 	struct gs_error err;
 
 	if (!path)
-		gs_check_add(c, GS_WRONG, "plugins", "name it with its path in plugstack.conf",
-			     "spank_gpushare.so is neither named there nor in a folder of PluginDir");
+		gs_check_add(
+			c, GS_WRONG, "plugins", "name it with its path in plugstack.conf",
+			"spank_gpushare.so is neither named there nor in a folder of PluginDir");
 	else if (gs_plugin_fits(path, installed, PACKAGE_VERSION, &err) < 0)
-		gs_check_add(c, GS_WRONG, "plugins", "install the plugins of this gpushare, built for the installed Slurm",
+		gs_check_add(c, GS_WRONG, "plugins",
+			     "install the plugins of this gpushare, built for the installed Slurm",
 			     "%s", err.text);
 	else
 		gs_check_add(c, GS_GOOD, "plugins", NULL, "%s", path);
@@ -60,7 +66,8 @@ static void check_spank(struct gs_check *c, uint32_t installed)
  */
 static void check_load(struct gs_check *c)
 {
-	char *argv[] = { "slurmd", "-G", "-f", (char *)(uintptr_t)c->slurm_conf_path, NULL, NULL, NULL };
+	char *argv[] = { "slurmd", "-G", "-f", (char *)(uintptr_t)c->slurm_conf_path,
+			 NULL,     NULL, NULL };
 	char out[16384], *at;
 
 	if (c->config && *c->config->node_name) {
@@ -68,7 +75,8 @@ static void check_load(struct gs_check *c)
 		argv[5] = c->config->node_name;
 	}
 	if (geteuid() != 0) {
-		gs_check_add(c, GS_UNCHECKED, "loading", NULL, "whether slurmd loads the gres plugin: only root can see");
+		gs_check_add(c, GS_UNCHECKED, "loading", NULL,
+			     "whether slurmd loads the gres plugin: only root can see");
 		return;
 	}
 	if (gs_check_run(argv, out, sizeof(out)) < 0) {
@@ -84,9 +92,11 @@ static void check_load(struct gs_check *c)
 		gs_check_add(c, GS_WRONG, "loading", "see the plugins above, and slurmd's log",
 			     "slurmd -G: %.*s", (int)strcspn(at, "\n"), at);
 	else if (!strstr(out, "gpushare"))
-		gs_check_add(c, GS_WRONG, "loading", "see slurm.conf above", "slurmd -G lists no gpushare on this node");
+		gs_check_add(c, GS_WRONG, "loading", "see slurm.conf above",
+			     "slurmd -G lists no gpushare on this node");
 	else
-		gs_check_add(c, GS_GOOD, "loading", NULL, "slurmd -G has no complaint and lists gpushare");
+		gs_check_add(c, GS_GOOD, "loading", NULL,
+			     "slurmd -G has no complaint and lists gpushare");
 }
 
 void gs_check_plugins(struct gs_check *c)
@@ -97,8 +107,9 @@ void gs_check_plugins(struct gs_check *c)
 	if (!c->slurm)
 		return;
 	if (gs_slurm_installed(c->slurm, &installed) < 0)
-		gs_check_add(c, GS_DOUBT, "slurm", "install Slurm, or correct PluginDir in slurm.conf",
-			     "Slurm's own plugins are in no folder of PluginDir: its version is not known");
+		gs_check_add(
+			c, GS_DOUBT, "slurm", "install Slurm, or correct PluginDir in slurm.conf",
+			"Slurm's own plugins are in no folder of PluginDir: its version is not known");
 	else
 		gs_check_add(c, GS_GOOD, "slurm", NULL, "Slurm %s is installed",
 			     gs_slurm_version_text(installed, text, sizeof(text)));

@@ -43,12 +43,14 @@ static int collect(int in, char *out, size_t size)
 		ssize_t n;
 
 		out[had] = '\0';
-		if (now >= end || (poll(&p, 1, (int)((end - now) / GS_NS_PER_MS) + 1) < 0 && errno != EINTR))
+		if (now >= end ||
+		    (poll(&p, 1, (int)((end - now) / GS_NS_PER_MS) + 1) < 0 && errno != EINTR))
 			return -1;
 		if (!p.revents)
 			continue;
 		/* What does not fit is read all the same: the program must not block. */
-		n = had + 1 < size ? read(in, out + had, size - had - 1) : read(in, scratch, sizeof(scratch));
+		n = had + 1 < size ? read(in, out + had, size - had - 1) :
+				     read(in, scratch, sizeof(scratch));
 		if (n == 0)
 			return 0;
 		if (n < 0 && errno != EINTR)

@@ -29,10 +29,13 @@ static void check_munge(struct gs_check *c)
 	strcpy(step.partition, "check");
 	if (gs_auth_seal(&step, geteuid(), socket, credential, sizeof(credential), &err) < 0 ||
 	    gs_auth_open(credential, socket, &back, &uid, &err) < 0)
-		gs_check_add(c, GS_WRONG, "munge", "start munged, with the key that the whole cluster has (MungeSocket names another socket)",
-			     "%s", err.text);
+		gs_check_add(
+			c, GS_WRONG, "munge",
+			"start munged, with the key that the whole cluster has (MungeSocket names another socket)",
+			"%s", err.text);
 	else if (uid != geteuid() || back.job_id != 1)
-		gs_check_add(c, GS_WRONG, "munge", "look for what listens at munge's socket", "munge gave back another credential");
+		gs_check_add(c, GS_WRONG, "munge", "look for what listens at munge's socket",
+			     "munge gave back another credential");
 	else
 		gs_check_add(c, GS_GOOD, "munge", NULL, "credentials are made and opened");
 }
@@ -58,29 +61,35 @@ static void check_daemon(struct gs_check *c)
 	json_t *status;
 
 	if (gs_ctl_get(path, GS_QUERY_STATUS, 0, 1, &text, &err) < 0) {
-		gs_check_add(c, GS_WRONG, "gpushared", "systemctl start gpushared; its journal says why if it does not",
-			     "%s", err.text);
+		gs_check_add(c, GS_WRONG, "gpushared",
+			     "systemctl start gpushared; its journal says why if it does not", "%s",
+			     err.text);
 		return;
 	}
 	status = json_loads(text.bytes, 0, NULL);
 	free(text.bytes);
 	version = status ? json_string_value(json_object_get(status, "version")) : NULL;
 	if (!version)
-		gs_check_add(c, GS_WRONG, "gpushared", "install one version of gpushare", "its answer is not understood");
+		gs_check_add(c, GS_WRONG, "gpushared", "install one version of gpushare",
+			     "its answer is not understood");
 	else if (strcmp(version, PACKAGE_VERSION) != 0)
-		gs_check_add(c, GS_WRONG, "gpushared", "systemctl restart gpushared, after the upgrade",
+		gs_check_add(c, GS_WRONG, "gpushared",
+			     "systemctl restart gpushared, after the upgrade",
 			     "gpushared %s runs, installed is %s", version, PACKAGE_VERSION);
 	else if (c->config && json_array_size(json_object_get(status, "gpus")) != c->config->ngpu)
 		gs_check_add(c, GS_WRONG, "gpushared", "systemctl restart gpushared",
-			     "it runs with %zu GPUs, %s has %zu", json_array_size(json_object_get(status, "gpus")),
-			     c->config_path, c->config->ngpu);
+			     "it runs with %zu GPUs, %s has %zu",
+			     json_array_size(json_object_get(status, "gpus")), c->config_path,
+			     c->config->ngpu);
 	else
-		gs_check_add(c, GS_GOOD, "gpushared", NULL, "version %s answers at %s", version, path);
+		gs_check_add(c, GS_GOOD, "gpushared", NULL, "version %s answers at %s", version,
+			     path);
 	json_decref(status);
 	check_socket(c, path);
 }
 
-/* What slurmctld knows of gpushare, which may be less than slurm.conf says: it must have been restarted. */
+/* What slurmctld knows of gpushare, which may be less than slurm.conf says: it must have been
+ * restarted. */
 static void check_slurmctld(struct gs_check *c)
 {
 	char host[256] = "", *argv[] = { "scontrol", "show", "node", host, NULL }, out[8192], *at;
@@ -94,7 +103,8 @@ static void check_slurmctld(struct gs_check *c)
 	if (gs_check_run(argv, out, sizeof(out)) != 0) {
 		at = strstr(out, "error:");
 		gs_check_add(c, GS_WRONG, "slurmctld", "see that slurmctld runs: scontrol ping",
-			     "%.*s", at ? (int)strcspn(at, "\n") : 40, at ? at : "scontrol show node does not answer");
+			     "%.*s", at ? (int)strcspn(at, "\n") : 40,
+			     at ? at : "scontrol show node does not answer");
 		return;
 	}
 	at = strstr(out, "Gres=");
@@ -102,7 +112,8 @@ static void check_slurmctld(struct gs_check *c)
 		gs_check_add(c, GS_WRONG, "slurmctld", "restart slurmctld, then slurmd",
 			     "slurmctld knows no gpushare on node %s", host);
 	else
-		gs_check_add(c, GS_GOOD, "slurmctld", NULL, "node %s has %.*s", host, (int)strcspn(at, "\n"), at);
+		gs_check_add(c, GS_GOOD, "slurmctld", NULL, "node %s has %.*s", host,
+			     (int)strcspn(at, "\n"), at);
 }
 
 void gs_check_services(struct gs_check *c)

@@ -21,7 +21,8 @@ static const char *node_name(const struct gs_check *c, char *host, size_t size)
 	return host;
 }
 
-/* Does "n[01-16,20],x" name the host?  Lists of numbers in one pair of brackets per word, Slurm's usual form. */
+/* Does "n[01-16,20],x" name the host?  Lists of numbers in one pair of brackets per word, Slurm's
+ * usual form. */
 static int names_host(const char *list, const char *host)
 {
 	while (*list) {
@@ -40,7 +41,8 @@ static int names_host(const char *list, const char *host)
 			const char *digits = host + prefix;
 			unsigned long number = strtoul(digits, NULL, 10);
 
-			while (range < list + n && *digits && strspn(digits, "0123456789") == strlen(digits)) {
+			while (range < list + n && *digits &&
+			       strspn(digits, "0123456789") == strlen(digits)) {
 				char *end;
 				unsigned long from = strtoul(range, &end, 10);
 				size_t width = (size_t)(end - range);
@@ -102,7 +104,8 @@ static void check_node_line(struct gs_check *c)
 	if (!c->config || !c->config->ngpu)
 		return;
 	if (!line) {
-		gs_check_add(c, GS_WRONG, "node", "add the node, or set NodeName in gpushare.conf to its name in Slurm",
+		gs_check_add(c, GS_WRONG, "node",
+			     "add the node, or set NodeName in gpushare.conf to its name in Slurm",
 			     "%s has no NodeName line for %s", c->slurm_conf_path, name);
 		return;
 	}
@@ -111,21 +114,28 @@ static void check_node_line(struct gs_check *c)
 	for (size_t i = 0; i < c->config->ngpu; i++)
 		shares += c->config->gpu[i].shares;
 	if (!counted)
-		gs_check_add(c, GS_WRONG, "node", "add gpushare:N to its Gres, 100 for each GPU, then restart slurmctld and slurmd",
-			     "%s: node %s has Gres=%s", c->slurm_conf_path, name, gres ? gres : "(none)");
+		gs_check_add(
+			c, GS_WRONG, "node",
+			"add gpushare:N to its Gres, 100 for each GPU, then restart slurmctld and slurmd",
+			"%s: node %s has Gres=%s", c->slurm_conf_path, name,
+			gres ? gres : "(none)");
 	else if (counted != shares)
-		gs_check_add(c, GS_WRONG, "node", "make Gres=gpushare: and the Shares= of the Gpu lines agree",
-			     "node %s has gpushare:%" PRIu64 " in Slurm, %" PRIu64 " shares in %s", name, counted,
-			     shares, c->config_path);
+		gs_check_add(c, GS_WRONG, "node",
+			     "make Gres=gpushare: and the Shares= of the Gpu lines agree",
+			     "node %s has gpushare:%" PRIu64 " in Slurm, %" PRIu64 " shares in %s",
+			     name, counted, shares, c->config_path);
 	else
 		gs_check_add(c, GS_GOOD, "node", NULL, "%s has Gres=%s", name, gres);
 	if (c->config->ngpu > 1 && count_of(gres, "gpu") != c->config->ngpu)
-		gs_check_add(c, GS_WRONG, "node", "with several GPUs gres/gpu must name them: Gres=gpu:N,gpushare:...",
+		gs_check_add(c, GS_WRONG, "node",
+			     "with several GPUs gres/gpu must name them: Gres=gpu:N,gpushare:...",
 			     "node %s has %" PRIu64 " of gres/gpu and %zu GPUs in %s", name,
 			     count_of(gres, "gpu"), c->config->ngpu, c->config_path);
 	if (count_of(gres, "mps") || count_of(gres, "shard"))
-		gs_check_add(c, GS_WRONG, "node", "leave one of them",
-			     "node %s has gpushare beside mps or shard: Slurm lets only one share a node's GPUs", name);
+		gs_check_add(
+			c, GS_WRONG, "node", "leave one of them",
+			"node %s has gpushare beside mps or shard: Slurm lets only one share a node's GPUs",
+			name);
 	free(gres);
 }
 
@@ -135,7 +145,8 @@ static void check_types(struct gs_check *c)
 	const char *gpu = types ? strstr(types, "gpu") : NULL;
 
 	if (!gs_word_in_list(types, "gpushare"))
-		gs_check_add(c, GS_WRONG, "slurm.conf", "add gpushare to GresTypes, then restart slurmctld and slurmd",
+		gs_check_add(c, GS_WRONG, "slurm.conf",
+			     "add gpushare to GresTypes, then restart slurmctld and slurmd",
 			     "GresTypes=%s", types ? types : "(none)");
 	else if (gs_word_in_list(types, "gpu") && gpu == strstr(types, "gpushare"))
 		gs_check_add(c, GS_WRONG, "slurm.conf", "write gpu before gpushare in GresTypes",
@@ -155,20 +166,26 @@ static void check_advice(struct gs_check *c)
 	char *task = gs_slurm_conf_value(c->slurm, "TaskPlugin");
 
 	if (!gs_word_in_list(submit, "gpushare") && !gs_word_in_list(submit, "job_submit/gpushare"))
-		gs_check_add(c, GS_DOUBT, "slurm.conf", "JobSubmitPlugins=gpushare",
-			     "without job_submit/gpushare there are no limits of partitions, and bad requests fail late");
+		gs_check_add(
+			c, GS_DOUBT, "slurm.conf", "JobSubmitPlugins=gpushare",
+			"without job_submit/gpushare there are no limits of partitions, and bad requests fail late");
 	if (track && strcmp(track, "proctrack/cgroup") != 0)
-		gs_check_add(c, GS_DOUBT, "slurm.conf", "ProctrackType=proctrack/cgroup",
-			     "with ProctrackType=%s a process can leave its step; it then runs unmanaged", track);
+		gs_check_add(
+			c, GS_DOUBT, "slurm.conf", "ProctrackType=proctrack/cgroup",
+			"with ProctrackType=%s a process can leave its step; it then runs unmanaged",
+			track);
 	/* Several GPUs: slurmctld must know before it recovers jobs. */
 	if (gs_word_in_list(types, "gpu") && !gs_word_in_list(prep, "gpushare") &&
 	    !gs_word_in_list(prep, "prep/gpushare"))
-		gs_check_add(c, GS_WRONG, "slurm.conf", "PrEpPlugins=prep/script,prep/gpushare",
-			     "without prep/gpushare a restart of slurmctld ends running jobs with shares");
+		gs_check_add(
+			c, GS_WRONG, "slurm.conf", "PrEpPlugins=prep/script,prep/gpushare",
+			"without prep/gpushare a restart of slurmctld ends running jobs with shares");
 	if (c->config && c->config->suspend_memory && !gs_word_in_list(task, "gpushare") &&
 	    !gs_word_in_list(task, "task/gpushare"))
-		gs_check_add(c, GS_DOUBT, "slurm.conf", "add task/gpushare to TaskPlugin, where this Slurm asks it (22.05)",
-			     "SuspendMemory=checkpoint without task/gpushare: suspended jobs keep their memory");
+		gs_check_add(
+			c, GS_DOUBT, "slurm.conf",
+			"add task/gpushare to TaskPlugin, where this Slurm asks it (22.05)",
+			"SuspendMemory=checkpoint without task/gpushare: suspended jobs keep their memory");
 	free(task);
 	free(submit);
 	free(track);
@@ -191,11 +208,14 @@ static void check_gres_conf(struct gs_check *c)
 	if (!gres)
 		gs_check_add(c, GS_WRONG, "gres.conf", "make it readable", "%s", err.text);
 	for (size_t i = 0; gres && (line = gs_slurm_conf_line(gres, i)); i++) {
-		char *name = gs_slurm_line_value(line, "Name"), *file = gs_slurm_line_value(line, "File");
+		char *name = gs_slurm_line_value(line, "Name"),
+		     *file = gs_slurm_line_value(line, "File");
 
 		if (name && strcmp(name, "gpushare") == 0 && file)
-			gs_check_add(c, GS_WRONG, "gres.conf", "remove File= from the line of gpushare",
-				     "%s: gpushare has File=%s; its devices are in gpushare.conf and gres/gpu's lines", path, file);
+			gs_check_add(
+				c, GS_WRONG, "gres.conf", "remove File= from the line of gpushare",
+				"%s: gpushare has File=%s; its devices are in gpushare.conf and gres/gpu's lines",
+				path, file);
 		free(name);
 		free(file);
 	}
@@ -213,12 +233,13 @@ static void check_spank_line(struct gs_check *c, const char *file, const char *l
 	if (ours && strcmp(socket ? socket : "/run/gpushare/gpushared.sock", ours) != 0 &&
 	    !(socket && strchr(socket, '%')))
 		gs_check_add(c, GS_WRONG, "plugstack", "make them the same",
-			     "%s says socket=%s, %s says Socket=%s", file, socket ? socket : "(default)",
-			     c->config_path, ours);
+			     "%s says socket=%s, %s says Socket=%s", file,
+			     socket ? socket : "(default)", c->config_path, ours);
 	if (c->config && strcmp(munge ? munge : "", c->config->munge_socket) != 0)
 		gs_check_add(c, GS_DOUBT, "plugstack", "make them the same",
-			     "%s says munge_socket=%s, %s says MungeSocket=%s", file, munge ? munge : "(default)",
-			     c->config_path, *c->config->munge_socket ? c->config->munge_socket : "(default)");
+			     "%s says munge_socket=%s, %s says MungeSocket=%s", file,
+			     munge ? munge : "(default)", c->config_path,
+			     *c->config->munge_socket ? c->config->munge_socket : "(default)");
 	free(socket);
 	free(munge);
 }
@@ -235,16 +256,19 @@ static void check_plugstack(struct gs_check *c)
 		if (strstr(line, "spank_gpushare.so"))
 			found = line;
 	if (!path || !stack)
-		gs_check_add(c, GS_WRONG, "plugstack", "make it, with the line: required .../spank_gpushare.so",
-			     "%s", path ? err.text : "no memory");
+		gs_check_add(c, GS_WRONG, "plugstack",
+			     "make it, with the line: required .../spank_gpushare.so", "%s",
+			     path ? err.text : "no memory");
 	else if (!found)
-		gs_check_add(c, GS_WRONG, "plugstack", "add the line: required .../spank_gpushare.so",
+		gs_check_add(c, GS_WRONG, "plugstack",
+			     "add the line: required .../spank_gpushare.so",
 			     "%s does not name spank_gpushare.so", path);
 	else {
 		gs_check_add(c, GS_GOOD, "plugstack", NULL, "%s: %s", path, found);
 		if (strncmp(found, "required", 8) != 0)
-			gs_check_add(c, GS_DOUBT, "plugstack", "write required",
-				     "an optional plugin that fails leaves jobs unmanaged in silence");
+			gs_check_add(
+				c, GS_DOUBT, "plugstack", "write required",
+				"an optional plugin that fails leaves jobs unmanaged in silence");
 		check_spank_line(c, path, found);
 	}
 	gs_slurm_conf_free(stack);
@@ -257,8 +281,9 @@ void gs_check_slurm(struct gs_check *c)
 
 	c->slurm = gs_slurm_conf_load(c->slurm_conf_path, &err);
 	if (!c->slurm) {
-		gs_check_add(c, GS_WRONG, "slurm.conf", "install Slurm's configuration, or name it with --slurm-conf",
-			     "%s", err.text);
+		gs_check_add(c, GS_WRONG, "slurm.conf",
+			     "install Slurm's configuration, or name it with --slurm-conf", "%s",
+			     err.text);
 		return;
 	}
 	check_types(c);

@@ -9,19 +9,19 @@
 
 struct gs_verb {
 	const char *name;
-	const char *usage;  /* its arguments */
-	const char *words;  /* what it does, a line */
-	const char *help;   /* its options, for `gpusharectl VERB --help` */
+	const char *usage;   /* its arguments */
+	const char *words;   /* what it does, a line */
+	const char *help;    /* its options, for `gpusharectl VERB --help` */
 	const char *operand; /* what its one operand is; NULL: it takes none */
-	int command;        /* the operand begins a command line, which ends the verb's options */
+	int command;         /* the operand begins a command line, which ends the verb's options */
 	enum gs_query query; /* of a report: what the daemon is asked for */
 	/* argv[0] is the verb; returns the exit status. */
 	int (*run)(const struct gs_verb *verb, const char *socket, int argc, char **argv);
 };
 
 extern const struct gs_verb gs_verb_status, gs_verb_report, gs_verb_kernels, gs_verb_run,
-	gs_verb_ping, gs_verb_policy, gs_verb_priority, gs_verb_trace, gs_verb_plot,
-	gs_verb_top, gs_verb_metrics, gs_verb_memory, gs_verb_check;
+	gs_verb_ping, gs_verb_policy, gs_verb_priority, gs_verb_trace, gs_verb_plot, gs_verb_top,
+	gs_verb_metrics, gs_verb_memory, gs_verb_check;
 
 /* Print "gpusharectl: ..." on standard error; returns 1, the exit status. */
 int gs_ctl_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
@@ -31,10 +31,11 @@ int gs_ctl_usage(const struct gs_verb *verb, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /*
- * Take a verb's options and see that its operand is there: argv[optind].  -1: go on; else that was all, be it
- * for help or for an error that has been said, and this is the exit status.
+ * Take a verb's options and see that its operand is there: argv[optind].  -1: go on; else that was
+ * all, be it for help or for an error that has been said, and this is the exit status.
  */
-int gs_ctl_options(const struct gs_verb *verb, const struct gs_option *options, int argc, char **argv);
+int gs_ctl_options(const struct gs_verb *verb, const struct gs_option *options, int argc,
+		   char **argv);
 
 /* Connect to the daemon; -1 with the reason. */
 int gs_ctl_connect(const char *socket, struct gs_error *err);

@@ -39,8 +39,7 @@ int gs_ctl_exchange(int sock, struct gs_msg *msg, enum gs_msg_type answer, struc
 }
 
 /* Append a piece of the answer. */
-static int collect(struct gs_ctl_text *text, const struct gs_msg_text *piece,
-		   struct gs_error *err)
+static int collect(struct gs_ctl_text *text, const struct gs_msg_text *piece, struct gs_error *err)
 {
 	char *grown;
 
@@ -62,7 +61,7 @@ int gs_ctl_fetch(int sock, struct gs_msg *msg, struct gs_ctl_text *text, struct 
 {
 	int rc = gs_ctl_exchange(sock, msg, GS_MSG_TEXT, err);
 
-	*text = (struct gs_ctl_text){ 0 };
+	*text = (struct gs_ctl_text) { 0 };
 	while (rc == 0 && (rc = collect(text, &msg->text, err)) == 0 && msg->text.more)
 		rc = receive(sock, msg, GS_MSG_TEXT, err);
 	if (rc < 0) {

@@ -10,9 +10,9 @@
 #include "gpushare/ctl/ctl.h"
 
 static const struct gs_verb *const verbs[] = {
-	&gs_verb_status, &gs_verb_top, &gs_verb_report, &gs_verb_kernels, &gs_verb_trace,
-	&gs_verb_plot, &gs_verb_metrics, &gs_verb_memory, &gs_verb_policy, &gs_verb_priority, &gs_verb_run,
-	&gs_verb_ping, &gs_verb_check,
+	&gs_verb_status, &gs_verb_top,     &gs_verb_report, &gs_verb_kernels, &gs_verb_trace,
+	&gs_verb_plot,   &gs_verb_metrics, &gs_verb_memory, &gs_verb_policy,  &gs_verb_priority,
+	&gs_verb_run,    &gs_verb_ping,    &gs_verb_check,
 };
 
 #define VERB_COUNT (sizeof(verbs) / sizeof(verbs[0]))
@@ -21,14 +21,16 @@ static void help(void)
 {
 	fputs("Usage: gpusharectl [OPTION]... VERB [ARGUMENT]...\n"
 	      "See what the jobs on this node's GPUs get, or run a program among them.\n"
-	      "\n", stdout);
+	      "\n",
+	      stdout);
 	for (size_t i = 0; i < VERB_COUNT; i++)
 		printf("  %-8s %-40s %s\n", verbs[i]->name, verbs[i]->usage, verbs[i]->words);
 	fputs("\n"
 	      "  -s, --socket PATH  the daemon's socket (default: $GPUSHARE_SOCKET,\n"
 	      "                     or " GS_SOCKET ")\n"
 	      "  -h, --help         print this and exit; VERB --help prints that verb's options\n"
-	      "  -V, --version      print the version and exit\n", stdout);
+	      "  -V, --version      print the version and exit\n",
+	      stdout);
 }
 
 static const struct gs_verb *find(const char *name)
@@ -63,8 +65,10 @@ int main(int argc, char **argv)
 	else if (optind == argc)
 		fputs("gpusharectl: which verb?\nTry 'gpusharectl --help'.\n", stderr);
 	else if (!(verb = find(argv[optind])))
-		fprintf(stderr, "gpusharectl: there is no verb '%s'\nTry 'gpusharectl --help'.\n", argv[optind]);
+		fprintf(stderr, "gpusharectl: there is no verb '%s'\nTry 'gpusharectl --help'.\n",
+			argv[optind]);
 	else
-		return verb->run(verb, socket && *socket ? socket : GS_SOCKET, argc - optind, argv + optind);
+		return verb->run(verb, socket && *socket ? socket : GS_SOCKET, argc - optind,
+				 argv + optind);
 	return 2;
 }

@@ -99,12 +99,13 @@ static void lay_out(struct gs_picture *p, const struct gs_trace_image *image,
 		if (!panel->lanes || !same_lane(order[i - 1], from, lanes)) {
 			if (!panel->lanes)
 				panel->lane = &p->lane[used];
-			p->lane[used] = (struct gs_lane){ p->text[image->lanes + used], from->ntt };
+			p->lane[used] =
+				(struct gs_lane) { p->text[image->lanes + used], from->ntt };
 			name_lane(p->text[image->lanes + used++], from, lanes);
 			panel->lanes++;
 		}
-		places[from - image->lane] = (struct place){ (uint32_t)(p->panels - 1),
-							     (uint32_t)(panel->lanes - 1) };
+		places[from - image->lane] =
+			(struct place) { (uint32_t)(p->panels - 1), (uint32_t)(panel->lanes - 1) };
 	}
 }
 
@@ -149,15 +150,15 @@ static void fill(struct gs_picture *p, const struct gs_trace_image *image,
 			const struct gs_trace_record *r = &image->record[i];
 
 			if (places[r->lane].panel == g)
-				*next++ = (struct gs_span){ places[r->lane].lane, r->kind,
-							    r->from_ns, r->to_ns };
+				*next++ = (struct gs_span) { places[r->lane].lane, r->kind,
+							     r->from_ns, r->to_ns };
 		}
 		qsort(first, (size_t)(next - first), sizeof(*first), by_time);
 		p->panel[g].span = first;
 		p->panel[g].spans = (size_t)(next - first);
 		if (coalesce)
-			p->panel[g].spans = melt(first, p->panel[g].spans, pixel,
-						 p->panel[g].lanes);
+			p->panel[g].spans =
+				melt(first, p->panel[g].spans, pixel, p->panel[g].lanes);
 	}
 }
 

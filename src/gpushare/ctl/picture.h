@@ -9,8 +9,8 @@
 struct gs_picture {
 	struct gs_panel *panel;
 	size_t panels;
-	uint64_t origin_ns;    /* the first record */
-	struct gs_lane *lane;  /* what the panels point to; so are span and text */
+	uint64_t origin_ns;   /* the first record */
+	struct gs_lane *lane; /* what the panels point to; so are span and text */
 	struct gs_span *span;
 	char (*text)[GS_TRACE_NAME_MAX];
 };
@@ -18,8 +18,8 @@ struct gs_picture {
 enum gs_lanes { GS_LANE_PER_CLIENT, GS_LANE_PER_STEP };
 
 /*
- * Lanes in order of GPU and job.  coalesce: spans of a lane closer than a pixel of the whole are one.
- * 0, -1: no memory.
+ * Lanes in order of GPU and job.  coalesce: spans of a lane closer than a pixel of the whole are
+ * one. 0, -1: no memory.
  */
 int gs_picture_make(struct gs_picture *picture, const struct gs_trace_image *image,
 		    enum gs_lanes lanes, int coalesce);

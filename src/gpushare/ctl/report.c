@@ -11,8 +11,9 @@
 static int parse_group(void *of, const char *name, struct gs_error *err)
 {
 	static const char *const names[GS_GROUP_COUNT] = {
-		[GS_GROUP_STEP] = "step", [GS_GROUP_JOB] = "job", [GS_GROUP_USER] = "user",
-		[GS_GROUP_PARTITION] = "partition", [GS_GROUP_GPU] = "gpu",
+		[GS_GROUP_STEP] = "step", [GS_GROUP_JOB] = "job",
+		[GS_GROUP_USER] = "user", [GS_GROUP_PARTITION] = "partition",
+		[GS_GROUP_GPU] = "gpu",
 	};
 
 	for (uint32_t i = 0; i < GS_GROUP_COUNT; i++)
@@ -37,8 +38,8 @@ static int parse_since(void *of, const char *text, struct gs_error *err)
 	long n = strtol(text, &end, 10);
 
 	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
-		if (end != text && n >= 0 && n <= now / units[i].seconds &&
-		    *end == units[i].unit && !end[1]) {
+		if (end != text && n >= 0 && n <= now / units[i].seconds && *end == units[i].unit &&
+		    !end[1]) {
 			*since = (uint64_t)(now - n * units[i].seconds);
 			return 0;
 		}
@@ -55,8 +56,10 @@ static int parse_since(void *of, const char *text, struct gs_error *err)
 			return 0;
 		}
 	}
-	return gs_fail(err, "'%.40s' is neither a time like 90m, 12h, 7d nor a date like "
-		       "2026-01-31 or 2026-01-31T12:00", text);
+	return gs_fail(err,
+		       "'%.40s' is neither a time like 90m, 12h, 7d nor a date like "
+		       "2026-01-31 or 2026-01-31T12:00",
+		       text);
 }
 
 static int query_history(const char *socket, struct gs_msg *msg)

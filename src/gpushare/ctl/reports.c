@@ -11,7 +11,8 @@ static int run_report(const struct gs_verb *verb, const char *socket, int argc, 
 	const struct gs_option options[] = {
 		{ "json", .given = &json },
 		/* The last one: it is not every report's. */
-		{ verb->query == GS_QUERY_KERNELS ? "job" : NULL, 'j', .number = &job, .least = 1, .most = UINT32_MAX },
+		{ verb->query == GS_QUERY_KERNELS ? "job" : NULL, 'j', .number = &job, .least = 1,
+		  .most = UINT32_MAX },
 		{ NULL },
 	};
 

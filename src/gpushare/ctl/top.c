@@ -61,7 +61,7 @@ static json_t *before(const struct inspect *old, json_t *step)
 	json_t *all = json_object_get(old->status, "steps"), *s;
 	size_t i;
 
-	json_array_foreach(all, i, s)
+	json_array_foreach (all, i, s)
 		if (figure(s, "job") == figure(step, "job") &&
 		    strcmp(words(s, "step"), words(step, "step")) == 0)
 			return s;
@@ -97,7 +97,7 @@ static int has_gpu(json_t *status, json_t *step)
 	size_t i;
 
 	snprintf(want, sizeof(want), "job %.0f.%s ", figure(step, "job"), words(step, "step"));
-	json_array_foreach(gpus, i, g)
+	json_array_foreach (gpus, i, g)
 		if (strncmp(words(g, "holder"), want, strlen(want)) == 0)
 			return 1;
 	return 0;
@@ -110,7 +110,7 @@ static void print_policies(json_t *gpu)
 	int width = printf("%s", words(gpu, "policy"));
 	size_t i;
 
-	json_array_foreach(classes, i, c)
+	json_array_foreach (classes, i, c)
 		if (json_is_true(json_object_get(c, "own")))
 			width += printf(", %s: %s", words(c, "class"), words(c, "policy"));
 	printf("%*s", width < 5 ? 5 - width : 0, "");
@@ -122,18 +122,17 @@ static unsigned print_gpus(json_t *status, unsigned room)
 	unsigned n = 0;
 	size_t i;
 
-	json_array_foreach(gpus, i, g) {
+	json_array_foreach (gpus, i, g) {
 		if (n++ >= room)
 			break;
 		printf("gpu %-3.0f ", figure(g, "gpu"));
 		print_policies(g);
 		printf(" %3.0f/%-3.0f shares  %.0f/%.0f MiB  %.0f clients, %.0f waiting  "
 		       "%.0f evictions, p99 %.0f us  ANTT %.2f DNTT %.2f STP %.2f Jain %.2f\n",
-		       figure(g, "shares_taken"),
-		       figure(g, "shares"), figure(g, "reserved_mb"), figure(g, "memory_mb"),
-		       figure(g, "clients"), figure(g, "waiting"), figure(g, "evictions"),
-		       figure(g, "evict_p99_us"), figure(g, "antt"), figure(g, "dntt"),
-		       figure(g, "stp"), figure(g, "jain"));
+		       figure(g, "shares_taken"), figure(g, "shares"), figure(g, "reserved_mb"),
+		       figure(g, "memory_mb"), figure(g, "clients"), figure(g, "waiting"),
+		       figure(g, "evictions"), figure(g, "evict_p99_us"), figure(g, "antt"),
+		       figure(g, "dntt"), figure(g, "stp"), figure(g, "jain"));
 	}
 	return n;
 }
@@ -146,9 +145,9 @@ static void print_steps(const struct inspect *old, const struct inspect *now, un
 
 	if (!line)
 		return;
-	json_array_foreach(steps, i, s)
-		line[n++] = (struct line){ s, percent(old, now, s, "active_ms"),
-					   percent(old, now, s, "waiting_ms") };
+	json_array_foreach (steps, i, s)
+		line[n++] = (struct line) { s, percent(old, now, s, "active_ms"),
+					    percent(old, now, s, "waiting_ms") };
 	qsort(line, n, sizeof(*line), busiest_first);
 	printf("%-1s %10s %-11s %-12s %-12s %3s %6s %6s %6s %7s %9s %10s\n", "", "job", "step",
 	       "user", "partition", "gpu", "shares", "gpu%", "wait%", "NTT", "preempt.",
@@ -156,10 +155,11 @@ static void print_steps(const struct inspect *old, const struct inspect *now, un
 	for (i = 0; i < n && i < room; i++) {
 		s = line[i].step;
 		printf("%-1s %10.0f %-11.11s %-12.12s %-12.12s %3.0f %6.0f %6.1f %6.1f %7.2f %9.0f "
-		       "%10.0f\n", has_gpu(now->status, s) ? "*" : "", figure(s, "job"),
-		       words(s, "step"), words(s, "user"), words(s, "partition"),
-		       figure(s, "gpu"), figure(s, "shares"), line[i].gpu, line[i].wait,
-		       figure(s, "ntt"), figure(s, "preemptions"), figure(s, "memory_mb"));
+		       "%10.0f\n",
+		       has_gpu(now->status, s) ? "*" : "", figure(s, "job"), words(s, "step"),
+		       words(s, "user"), words(s, "partition"), figure(s, "gpu"),
+		       figure(s, "shares"), line[i].gpu, line[i].wait, figure(s, "ntt"),
+		       figure(s, "preemptions"), figure(s, "memory_mb"));
 	}
 	free(line);
 }

@@ -16,18 +16,20 @@
 #include "gpushare/daemon/steps/priority.h"
 #include "gpushare/daemon/base/step.h"
 
-/* Partitions of no class are the first one; those of the file follow, as gs_config_class() counts. */
+/* Partitions of no class are the first one; those of the file follow, as gs_config_class() counts.
+ */
 static size_t classes_of(const struct gs_config *c, struct gs_sched_class *class)
 {
-	class[0] = (struct gs_sched_class){ NULL, 0, NULL };
+	class[0] = (struct gs_sched_class) { NULL, 0, NULL };
 	for (size_t i = 0; i < c->nclass; i++)
-		class[i + 1] = (struct gs_sched_class){ c->class[i].policy, c->class[i].priority,
-							c->class[i].name };
+		class[i + 1] = (struct gs_sched_class) { c->class[i].policy, c->class[i].priority,
+							 c->class[i].name };
 	return c->nclass + 1;
 }
 
 /* For one GPU: a policy of its own, which has said how priorities count (sched_options.h). */
-static void own_policy(struct gs_gpu_options *o, const struct gs_config *c, const struct gs_config_gpu *own)
+static void own_policy(struct gs_gpu_options *o, const struct gs_config *c,
+		       const struct gs_config_gpu *own)
 {
 	o->policy = own && own->policy ? own->policy : c->policy;
 	o->sched.by_priority = gs_config_sched_options(c).by_priority && !(own && own->policy);
@@ -36,7 +38,7 @@ static void own_policy(struct gs_gpu_options *o, const struct gs_config *c, cons
 /* The node's options; class has room for GS_SCHED_CLASSES_MAX. */
 static struct gs_gpu_options options_of(const struct gs_config *c, struct gs_sched_class *class)
 {
-	return (struct gs_gpu_options){
+	return (struct gs_gpu_options) {
 		.policy = c->policy,
 		.sched = gs_config_sched_options(c),
 		.classes = class,
@@ -53,13 +55,14 @@ static struct gs_gpu_options options_of(const struct gs_config *c, struct gs_sch
 }
 
 /* A GPU, and an arbiter that owns it. */
-static int make_arbiter(struct gs_daemon *d, struct gs_device *dev, int news_fd, const struct gs_gpu_options *o,
-			struct gs_error *err)
+static int make_arbiter(struct gs_daemon *d, struct gs_device *dev, int news_fd,
+			const struct gs_gpu_options *o, struct gs_error *err)
 {
 	struct gs_arbiter_options ao = {
 		.index = dev->index,
 		.mode = (enum gs_arbiter_mode)d->config->arbiter,
-		.cpu = d->config->arbiter_cpu < 0 ? -1 : d->config->arbiter_cpu + (int)(dev - d->device),
+		.cpu = d->config->arbiter_cpu < 0 ? -1 :
+						    d->config->arbiter_cpu + (int)(dev - d->device),
 		.emulated = !*dev->uuid && access("/dev/nvidiactl", F_OK) != 0,
 		.real_time = d->config->real_time,
 		.news_fd = news_fd,
@@ -139,16 +142,18 @@ struct reload {
 	int rc;
 };
 
-/* The clients' tasks have the classes of the new configuration before the next turn; the loop waits meanwhile. */
+/* The clients' tasks have the classes of the new configuration before the next turn; the loop waits
+ * meanwhile. */
 static void do_configure(struct gs_gpu *gpu, void *arg)
 {
 	struct reload *r = arg;
 	struct gs_connection *conn;
 
 	r->rc = gs_gpu_configure(gpu, r->options, gs_clock_ns(), r->err);
-	LIST_FOREACH(conn, &r->d->conns, link)
+	LIST_FOREACH (conn, &r->d->conns, link)
 		if (r->rc == 0 && conn->client && conn->device == r->device)
-			gs_gpu_client_class(conn->client, gs_step_class(r->config, &conn->step->info));
+			gs_gpu_client_class(conn->client,
+					    gs_step_class(r->config, &conn->step->info));
 }
 
 static int configure(struct reload *r)
@@ -157,8 +162,7 @@ static int configure(struct reload *r)
 	return r->rc;
 }
 
-int gs_devices_reload(struct gs_daemon *d, const struct gs_config *config,
-		      struct gs_error *err)
+int gs_devices_reload(struct gs_daemon *d, const struct gs_config *config, struct gs_error *err)
 {
 	struct gs_sched_class class[GS_SCHED_CLASSES_MAX];
 	struct gs_gpu_options o = options_of(config, class);
@@ -167,7 +171,9 @@ int gs_devices_reload(struct gs_daemon *d, const struct gs_config *config,
 	 * all check the same options. */
 	for (size_t i = 0; i < d->ndevice; i++) {
 		const struct gs_config_gpu *own = gs_config_gpu(config, d->device[i].index);
-		struct reload r = { .d = d, .device = &d->device[i], .config = config, .options = &o, .err = err };
+		struct reload r = {
+			.d = d, .device = &d->device[i], .config = config, .options = &o, .err = err
+		};
 
 		own_policy(&o, config, own);
 		if (configure(&r) < 0)

@@ -21,7 +21,9 @@ static void inspect(char *path, uint32_t installed)
 void gs_installation_check(const struct gs_config *config)
 {
 	static const char *const plugins[] = {
-		"gres_gpushare.so", "prep_gpushare.so", "job_submit_gpushare.so",
+		"gres_gpushare.so",
+		"prep_gpushare.so",
+		"job_submit_gpushare.so",
 		"task_gpushare.so",
 	};
 	const char *path = gs_slurm_conf_path(config->slurm_conf);

@@ -39,20 +39,20 @@
 
 struct gs_loop {
 	const char *config_path;
-	int stop;               /* leave the loop */
-	struct event *news;     /* of the arbiters: a client must go, or is overdue */
+	int stop;           /* leave the loop */
+	struct event *news; /* of the arbiters: a client must go, or is overdue */
 	int news_fd;
-	struct event *sweep;    /* looks for steps whose registrant is gone */
-	struct event *refresh;  /* AdminComment while jobs run, the node's Extra */
-	char node_said[1024];   /* what it was told last */
-	struct event *metrics;  /* MetricsFile */
+	struct event *sweep;   /* looks for steps whose registrant is gone */
+	struct event *refresh; /* AdminComment while jobs run, the node's Extra */
+	char node_said[1024];  /* what it was told last */
+	struct event *metrics; /* MetricsFile */
 	struct event *signals[3];
 };
 
 static struct timeval to_timeval(uint64_t ns)
 {
-	return (struct timeval){ (time_t)(ns / GS_NS_PER_S),
-				 (suseconds_t)(ns % GS_NS_PER_S / 1000) };
+	return (struct timeval) { (time_t)(ns / GS_NS_PER_S),
+				  (suseconds_t)(ns % GS_NS_PER_S / 1000) };
 }
 
 static void on_news(evutil_socket_t fd, short what, void *arg)
@@ -103,7 +103,7 @@ static void on_refresh(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	gs_devices_sync(d, 0);
-	TAILQ_FOREACH(s, &d->steps, link)
+	TAILQ_FOREACH (s, &d->steps, link)
 		gs_lease_note_peak(d, s->alloc);
 	if (!TAILQ_EMPTY(&d->steps))
 		gs_state_save(d); /* with their figures, should this daemon be killed */
@@ -113,9 +113,10 @@ static void on_refresh(evutil_socket_t fd, short what, void *arg)
 		gs_slurm_report_node(d->slurm, text);
 		snprintf(d->loop->node_said, sizeof(d->loop->node_said), "%s", text);
 	}
-	TAILQ_FOREACH(s, &d->steps, link) {
+	TAILQ_FOREACH (s, &d->steps, link) {
 		if (s->info.local || s->reported == figures(s) ||
-		    (s->usage.launches == 0 && peak_of(s) == 0 && s->alloc->admitted && !s->reported) ||
+		    (s->usage.launches == 0 && peak_of(s) == 0 && s->alloc->admitted &&
+		     !s->reported) ||
 		    gs_gather_comment(d, s->info.job_id, text, sizeof(text)) < 0)
 			continue;
 		if (gs_slurm_report_send(d->slurm, s->info.job_id, text))
@@ -139,16 +140,18 @@ static void start_timer(struct event *timer, uint64_t every_ns)
 		event_add(timer, &tv);
 }
 
-/* Collectors of metrics ask every 15 s or more rarely; who wants fresher figures wants fresher reports, too. */
+/* Collectors of metrics ask every 15 s or more rarely; who wants fresher figures wants fresher
+ * reports, too. */
 #define METRICS_NS (15 * GS_NS_PER_S)
 
 /* What the configuration says how often. */
 static void start_timers(struct gs_daemon *d)
 {
 	start_timer(d->loop->refresh, d->config->report_interval_ns);
-	start_timer(d->loop->metrics, !*d->config->metrics_file                ? 0
-				: d->config->report_interval_ns < METRICS_NS ? d->config->report_interval_ns
-									     : METRICS_NS);
+	start_timer(d->loop->metrics, !*d->config->metrics_file ? 0 :
+				      d->config->report_interval_ns < METRICS_NS ?
+								  d->config->report_interval_ns :
+								  METRICS_NS);
 }
 
 /* What only a restart changes: others hold on to it. */
@@ -162,7 +165,8 @@ static void warn_of_restart(const struct gs_config *old, const struct gs_config 
 		       old->gpu[i].memory != fresh->gpu[i].memory;
 	if (gpus || strcmp(old->socket, fresh->socket) != 0 ||
 	    strcmp(old->pid_file, fresh->pid_file) != 0 || old->arbiter_cpu != fresh->arbiter_cpu)
-		gs_log(GS_LOG_WARN, "Gpu, Socket, PidFile and ArbiterCpu change with a restart only");
+		gs_log(GS_LOG_WARN,
+		       "Gpu, Socket, PidFile and ArbiterCpu change with a restart only");
 }
 
 /* The socket and the pid file stay where this daemon made them. */
@@ -279,13 +283,15 @@ int gs_loop_init(struct gs_daemon *d, const char *config_path, struct gs_error *
 	if (!d->base)
 		return gs_fail(err, "libevent has no event base for this system");
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
-		d->loop->signals[i] = gs_event_new(d->base, signals[i], EV_SIGNAL | EV_PERSIST, on_signal, d);
+		d->loop->signals[i] =
+			gs_event_new(d->base, signals[i], EV_SIGNAL | EV_PERSIST, on_signal, d);
 		if (!d->loop->signals[i] || event_add(d->loop->signals[i], NULL) < 0)
 			return gs_fail(err, "cannot handle signal %d", signals[i]);
 	}
 	d->loop->sweep = gs_event_new(d->base, -1, EV_PERSIST, on_sweep, d);
 	d->loop->refresh = gs_event_new(d->base, -1, EV_PERSIST, on_refresh, d);
-	if (make_news(d) < 0 || gs_memory_timer_init(d) < 0 || !d->loop->sweep || !d->loop->refresh || event_add(d->loop->sweep, &sweep) < 0)
+	if (make_news(d) < 0 || gs_memory_timer_init(d) < 0 || !d->loop->sweep ||
+	    !d->loop->refresh || event_add(d->loop->sweep, &sweep) < 0)
 		return gs_fail(err, "no memory");
 	d->loop->metrics = gs_event_new(d->base, -1, EV_PERSIST, on_metrics, d);
 	if (!d->loop->metrics)

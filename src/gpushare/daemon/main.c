@@ -40,7 +40,7 @@
 
 static void daemon_init(struct gs_daemon *d, struct gs_config *config)
 {
-	*d = (struct gs_daemon){
+	*d = (struct gs_daemon) {
 		.config = config,
 		.started_ns = gs_clock_ns(),
 	};

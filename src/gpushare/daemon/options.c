@@ -59,8 +59,10 @@ int gs_options_parse(int argc, char **argv, struct gs_options *o)
 		}
 	}
 	if (optind < argc) {
-		fprintf(stderr, "gpushared: unexpected argument '%s'\n"
-			"Try 'gpushared --help'.\n", argv[optind]);
+		fprintf(stderr,
+			"gpushared: unexpected argument '%s'\n"
+			"Try 'gpushared --help'.\n",
+			argv[optind]);
 		return 2;
 	}
 	return -1;

@@ -96,7 +96,7 @@ static int open_image(const char *path, struct image *f, struct gs_error *err)
 	struct stat st;
 	void *bytes;
 
-	*f = (struct image){ 0 };
+	*f = (struct image) { 0 };
 	if (fd < 0 || fstat(fd, &st) < 0) {
 		gs_fail_errno(err, "%.160s", path);
 		if (fd >= 0)
@@ -130,7 +130,7 @@ int gs_plugin_file_read(const char *path, struct gs_plugin_file *plugin, struct 
 	struct image f;
 	int rc = 0;
 
-	*plugin = (struct gs_plugin_file){ 0 };
+	*plugin = (struct gs_plugin_file) { 0 };
 	if (open_image(path, &f, err) < 0)
 		return -1;
 	/* One byte less than there is room for: the NUL. */

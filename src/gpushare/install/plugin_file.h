@@ -11,9 +11,9 @@
 #include "common/error.h"
 
 struct gs_plugin_file {
-	char type[64];       /* plugin_type, "gres/gpushare" */
-	uint32_t slurm;      /* plugin_version: 0x00MMmmuu, of the Slurm that it was built for */
-	char version[32];    /* plugin_gpushare_version; "": not one of gpushare's plugins */
+	char type[64];    /* plugin_type, "gres/gpushare" */
+	uint32_t slurm;   /* plugin_version: 0x00MMmmuu, of the Slurm that it was built for */
+	char version[32]; /* plugin_gpushare_version; "": not one of gpushare's plugins */
 };
 
 /* Read a plugin.  0; -1 with the reason: no file, no ELF file for this machine, no plugin. */

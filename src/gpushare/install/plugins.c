@@ -76,7 +76,10 @@ char *gs_spank_plugin_path(const struct gs_slurm_conf *conf, const char *slurm_c
 int gs_slurm_installed(const struct gs_slurm_conf *conf, uint32_t *version)
 {
 	static const char *const own[] = {
-		"select_cons_tres.so", "auth_munge.so", "sched_backfill.so", "proctrack_linuxproc.so",
+		"select_cons_tres.so",
+		"auth_munge.so",
+		"sched_backfill.so",
+		"proctrack_linuxproc.so",
 	};
 	struct gs_plugin_file plugin;
 	struct gs_error err;
@@ -94,8 +97,7 @@ int gs_slurm_installed(const struct gs_slurm_conf *conf, uint32_t *version)
 	return -1;
 }
 
-int gs_plugin_fits(const char *path, uint32_t installed, const char *gpushare,
-		   struct gs_error *err)
+int gs_plugin_fits(const char *path, uint32_t installed, const char *gpushare, struct gs_error *err)
 {
 	struct gs_plugin_file plugin;
 	char built[24], runs[24];

@@ -10,7 +10,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-#define INCLUDES_MAX 8   /* files within files */
+#define INCLUDES_MAX 8 /* files within files */
 #define LINES_MAX 100000
 
 struct gs_slurm_conf {
@@ -53,8 +53,7 @@ static char *trim(char *text)
 	return text;
 }
 
-static int read_file(struct gs_slurm_conf *conf, const char *path, int depth,
-		     struct gs_error *err);
+static int read_file(struct gs_slurm_conf *conf, const char *path, int depth, struct gs_error *err);
 
 static int take_line(struct gs_slurm_conf *conf, const char *path, char *text, int depth,
 		     struct gs_error *err)
@@ -71,8 +70,7 @@ static int take_line(struct gs_slurm_conf *conf, const char *path, char *text, i
 	return rc;
 }
 
-static int read_file(struct gs_slurm_conf *conf, const char *path, int depth,
-		     struct gs_error *err)
+static int read_file(struct gs_slurm_conf *conf, const char *path, int depth, struct gs_error *err)
 {
 	char *text = NULL, *joined = NULL;
 	size_t size = 0;
@@ -194,8 +192,8 @@ char *gs_beside(const char *slurm_conf, const char *name)
 	const char *slash = strrchr(slurm_conf, '/');
 	char *path;
 
-	if (asprintf(&path, "%.*s%s", slash ? (int)(slash - slurm_conf + 1) : 0, slurm_conf,
-		     name) < 0)
+	if (asprintf(&path, "%.*s%s", slash ? (int)(slash - slurm_conf + 1) : 0, slurm_conf, name) <
+	    0)
 		return NULL;
 	return path;
 }
@@ -203,7 +201,9 @@ char *gs_beside(const char *slurm_conf, const char *name)
 const char *gs_slurm_conf_path(const char *given)
 {
 	static const char *const places[] = {
-		"/etc/slurm/slurm.conf", "/run/slurm/conf/slurm.conf", "/etc/slurm-llnl/slurm.conf",
+		"/etc/slurm/slurm.conf",
+		"/run/slurm/conf/slurm.conf",
+		"/etc/slurm-llnl/slurm.conf",
 		"/usr/local/etc/slurm.conf",
 	};
 	const char *env = getenv("SLURM_CONF");

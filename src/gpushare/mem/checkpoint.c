@@ -65,7 +65,8 @@ static int open_driver(const char *path)
 		void *f = dlsym(lib, symbols[i].name);
 
 		if (!f) {
-			fprintf(stderr, "gpushare-mem: the driver cannot checkpoint: it has no %s\n",
+			fprintf(stderr,
+				"gpushare-mem: the driver cannot checkpoint: it has no %s\n",
 				symbols[i].name);
 			return -1;
 		}

@@ -58,12 +58,12 @@ static int variable(void *arg, const struct mem_token *name, struct mem_value *v
 			return 0; /* the evaluation looks there itself */
 		break;
 	case MEM_NO:
-		*value = (struct mem_value){ .known = 1 };
+		*value = (struct mem_value) { .known = 1 };
 		return 1;
 	case MEM_MAYBE:
 		break;
 	}
-	*value = (struct mem_value){ .why = "not known" };
+	*value = (struct mem_value) { .why = "not known" };
 	return 1;
 }
 
@@ -127,7 +127,7 @@ static enum mem_truth evaluate(const struct mem_source *s, const struct mem_toke
 
 /* ---- directives -------------------------------------------------------------- */
 
-static const char *const words[] = { "if",     "ifdef",    "ifndef", "elif",
+static const char *const words[] = { "if",      "ifdef",    "ifndef", "elif",
 				     "elifdef", "elifndef", "else",   "endif" };
 
 int mem_condition_word(const struct mem_token *word)
@@ -158,7 +158,7 @@ static void open_group(struct mem_source *s, enum mem_truth truth)
 		s->too_deep++;
 		return;
 	}
-	s->group[s->groups++] = (struct mem_group){ outer, truth, less(outer, truth) };
+	s->group[s->groups++] = (struct mem_group) { outer, truth, less(outer, truth) };
 }
 
 /* The next branch of the innermost #if, were none before it taken. */

@@ -91,7 +91,8 @@ struct argument {
 };
 
 /* The arguments of the call whose bracket is at `at`; their number, -1: none closes it. */
-static int arguments(const struct mem_token *at, struct argument *arg, const struct mem_token **behind)
+static int arguments(const struct mem_token *at, struct argument *arg,
+		     const struct mem_token **behind)
 {
 	int depth = 0, n = 0;
 	const struct mem_token *begin = at + 1;
@@ -103,7 +104,7 @@ static int arguments(const struct mem_token *at, struct argument *arg, const str
 			depth--;
 		if ((depth == 1 && mem_is(at, ",")) || depth == 0) {
 			if (n < ARGS_MAX && at > begin)
-				arg[n++] = (struct argument){ begin, at };
+				arg[n++] = (struct argument) { begin, at };
 			begin = at + 1;
 		}
 		if (depth == 0) {
@@ -129,7 +130,7 @@ static struct mem_value product(struct mem_value a, struct mem_value b)
 
 static struct mem_value of(__int128 i)
 {
-	return (struct mem_value){ .known = 1, .i = i };
+	return (struct mem_value) { .known = 1, .i = i };
 }
 
 /* Rows are padded to 512 bytes, as the driver does. */
@@ -142,7 +143,7 @@ static struct mem_value pitched(struct mem_value width, struct mem_value height)
 
 /* make_cudaExtent(w, h, d), or the variable that holds one. */
 int pass_dims(struct pass *p, const struct mem_token *at, const struct mem_token *end,
-	       struct mem_dims *dims)
+	      struct mem_dims *dims)
 {
 	struct argument arg[ARGS_MAX];
 	const struct mem_token *behind;
@@ -217,7 +218,8 @@ static struct mem_value element_of(struct pass *p, const struct argument *arg)
 
 enum call_kind { BYTES, PITCH, EXTENT, ARRAY, ARRAY3D, FIELDS };
 
-static struct mem_value size_of_call(struct pass *p, enum call_kind kind, struct argument *arg, int n)
+static struct mem_value size_of_call(struct pass *p, enum call_kind kind, struct argument *arg,
+				     int n)
 {
 	struct mem_value height = of(1);
 
@@ -310,9 +312,9 @@ int pass_device_variable(struct pass *p, const struct mem_token *t)
 
 	while (end->kind != MEM_END && !mem_is(end, ";") && !mem_is(end, "(") && !mem_is(end, "{"))
 		end++;
-	for (at = t; at < end && (mem_is(at, "__device__") || mem_is(at, "__constant__") ||
-				  mem_is(at, "__managed__") || mem_is(at, "static") ||
-				  mem_is(at, "volatile"));
+	for (at = t; at < end &&
+		     (mem_is(at, "__device__") || mem_is(at, "__constant__") ||
+		      mem_is(at, "__managed__") || mem_is(at, "static") || mem_is(at, "volatile"));
 	     at++)
 		;
 	if (!mem_is(end, ";") && !mem_is(end, "{"))

@@ -15,19 +15,19 @@
 struct mem_allocation {
 	const char *file;
 	uint32_t line;
-	char call[40];     /* cudaMalloc; __device__ for a variable */
-	char text[120];    /* its size, as it is written */
+	char call[40];  /* cudaMalloc; __device__ for a variable */
+	char text[120]; /* its size, as it is written */
 	int known;
-	uint64_t bytes;    /* of one call */
-	uint64_t times;    /* of a loop whose bounds are known; else 1 */
-	char why[96];      /* not known */
-	int maybe;         /* in an #if that could not be evaluated */
+	uint64_t bytes; /* of one call */
+	uint64_t times; /* of a loop whose bounds are known; else 1 */
+	char why[96];   /* not known */
+	int maybe;      /* in an #if that could not be evaluated */
 };
 
 struct mem_estimate {
 	struct mem_allocation *allocation;
 	size_t n;
-	uint64_t total;    /* of the known ones */
+	uint64_t total; /* of the known ones */
 	size_t unknown;
 };
 

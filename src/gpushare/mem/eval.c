@@ -35,12 +35,12 @@ static struct mem_value unknown(const char *fmt, ...)
 
 static struct mem_value whole(__int128 i)
 {
-	return (struct mem_value){ .known = 1, .i = i };
+	return (struct mem_value) { .known = 1, .i = i };
 }
 
 static struct mem_value real(double d)
 {
-	return (struct mem_value){ .known = 1, .real = 1, .d = d };
+	return (struct mem_value) { .known = 1, .real = 1, .d = d };
 }
 
 static double as_real(const struct mem_value *v)
@@ -65,7 +65,9 @@ static int take(struct parse *p, const char *sign)
 
 static uint64_t builtin_type(const struct mem_token *t)
 {
-#define TYPE(name, size) if (mem_is(t, #name)) return size;
+#define TYPE(name, size) \
+	if (mem_is(t, #name)) \
+		return size;
 #include "gpushare/mem/types.def"
 #undef TYPE
 	return 0;
@@ -83,7 +85,7 @@ const struct mem_token *mem_type_at(const struct mem_names *names, const struct 
 	uint64_t bytes = 0, one;
 	int sign_only = 0, longs = 0;
 
-	*type = (struct mem_type){ 0, 0 };
+	*type = (struct mem_type) { 0, 0 };
 	for (; at < end && at->kind == MEM_WORD; at++) {
 		if (qualifier(at))
 			continue;
@@ -222,7 +224,8 @@ static const char *disbelieved(const struct parse *p, const struct mem_macro *m)
 }
 
 /* The macro whose name was before p->at. */
-static struct mem_value macro_value(struct parse *p, const struct mem_token *t, const struct mem_macro *m)
+static struct mem_value macro_value(struct parse *p, const struct mem_token *t,
+				    const struct mem_macro *m)
 {
 	const char *why = disbelieved(p, m);
 	const struct mem_token *behind;
@@ -277,7 +280,8 @@ static struct mem_value named(struct parse *p)
 		return unknown("'%.*s' is no simple variable", (int)t->len, t->at);
 	if (p->names->variable(p->names->arg, t, &v))
 		return v;
-	return m && !m->param ? macro_value(p, t, m) : unknown("'%.*s' is not known", (int)t->len, t->at);
+	return m && !m->param ? macro_value(p, t, m) :
+				unknown("'%.*s' is not known", (int)t->len, t->at);
 }
 
 /* A bracket: a cast or an expression. */
@@ -348,9 +352,9 @@ static const struct {
 	const char *sign;
 	int level; /* larger binds closer */
 } operators[] = {
-	{ "||", 2 }, { "&&", 3 }, { "|", 4 }, { "^", 5 }, { "&", 6 }, { "==", 7 }, { "!=", 7 },
-	{ "<", 8 }, { ">", 8 }, { "<=", 8 }, { ">=", 8 }, { "<<", 9 }, { ">>", 9 }, { "+", 10 },
-	{ "-", 10 }, { "*", 11 }, { "/", 11 }, { "%", 11 },
+	{ "||", 2 }, { "&&", 3 }, { "|", 4 },  { "^", 5 },  { "&", 6 },  { "==", 7 },
+	{ "!=", 7 }, { "<", 8 },  { ">", 8 },  { "<=", 8 }, { ">=", 8 }, { "<<", 9 },
+	{ ">>", 9 }, { "+", 10 }, { "-", 10 }, { "*", 11 }, { "/", 11 }, { "%", 11 },
 };
 
 #define OPERATORS (sizeof(operators) / sizeof(operators[0]))
@@ -358,17 +362,26 @@ static const struct {
 static struct mem_value apply_real(const char *op, double a, double b)
 {
 	switch (op[0]) {
-	case '+': return real(a + b);
-	case '-': return real(a - b);
-	case '*': return real(a * b);
-	case '/': return b == 0 ? unknown("a division by zero") : real(a / b);
-	case '<': return op[1] == '<' ? unknown("a shift of a fraction") :
-				       whole(op[1] ? a <= b : a < b);
-	case '>': return op[1] == '>' ? unknown("a shift of a fraction") :
-				       whole(op[1] ? a >= b : a > b);
-	case '=': return whole(a == b);
-	case '!': return whole(a != b);
-	default: return unknown("'%s' of a fraction", op);
+	case '+':
+		return real(a + b);
+	case '-':
+		return real(a - b);
+	case '*':
+		return real(a * b);
+	case '/':
+		return b == 0 ? unknown("a division by zero") : real(a / b);
+	case '<':
+		return op[1] == '<' ? unknown("a shift of a fraction") :
+				      whole(op[1] ? a <= b : a < b);
+	case '>':
+		return op[1] == '>' ? unknown("a shift of a fraction") :
+				      whole(op[1] ? a >= b : a > b);
+	case '=':
+		return whole(a == b);
+	case '!':
+		return whole(a != b);
+	default:
+		return unknown("'%s' of a fraction", op);
 	}
 }
 
@@ -395,18 +408,42 @@ static struct mem_value apply_whole(const char *op, __int128 a, __int128 b)
 	if ((op[0] == '/' || op[0] == '%') && b == 0)
 		return unknown("a division by zero");
 	switch (op[0]) {
-	case '+': over = __builtin_add_overflow(a, b, &r); break;
-	case '-': over = __builtin_sub_overflow(a, b, &r); break;
-	case '*': over = __builtin_mul_overflow(a, b, &r); break;
-	case '/': r = a / b; break;
-	case '%': r = a % b; break;
-	case '|': r = op[1] ? a || b : (a | b); break;
-	case '&': r = op[1] ? a && b : (a & b); break;
-	case '^': r = a ^ b; break;
-	case '<': r = op[1] ? a <= b : a < b; break;
-	case '>': r = op[1] ? a >= b : a > b; break;
-	case '=': r = a == b; break;
-	default: r = a != b; break;
+	case '+':
+		over = __builtin_add_overflow(a, b, &r);
+		break;
+	case '-':
+		over = __builtin_sub_overflow(a, b, &r);
+		break;
+	case '*':
+		over = __builtin_mul_overflow(a, b, &r);
+		break;
+	case '/':
+		r = a / b;
+		break;
+	case '%':
+		r = a % b;
+		break;
+	case '|':
+		r = op[1] ? a || b : (a | b);
+		break;
+	case '&':
+		r = op[1] ? a && b : (a & b);
+		break;
+	case '^':
+		r = a ^ b;
+		break;
+	case '<':
+		r = op[1] ? a <= b : a < b;
+		break;
+	case '>':
+		r = op[1] ? a >= b : a > b;
+		break;
+	case '=':
+		r = a == b;
+		break;
+	default:
+		r = a != b;
+		break;
 	}
 	return over ? unknown("a number that is too large") : whole(r);
 }

@@ -10,7 +10,7 @@
 /* A number, or why there is none. */
 struct mem_value {
 	int known;
-	int real;          /* d counts, not i */
+	int real; /* d counts, not i */
 	__int128 i;
 	double d;
 	char why[96];
@@ -18,8 +18,8 @@ struct mem_value {
 
 /* What a type is to sizeof. */
 struct mem_type {
-	uint64_t bytes;    /* 0: not known */
-	uint64_t target;   /* of a pointer: what it points to; 0: not known, or no pointer */
+	uint64_t bytes;  /* 0: not known */
+	uint64_t target; /* of a pointer: what it points to; 0: not known, or no pointer */
 };
 
 /* Who knows the names. */

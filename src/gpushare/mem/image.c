@@ -16,8 +16,8 @@
 
 #define TEXT_SEARCHED 4096 /* a NUL in so many bytes: no text */
 
-static int add(struct mem_estimate *e, const char *path, const char *what, const char *text, uint64_t bytes,
-	       const char *why)
+static int add(struct mem_estimate *e, const char *path, const char *what, const char *text,
+	       uint64_t bytes, const char *why)
 {
 	struct mem_allocation *grown = realloc(e->allocation, (e->n + 1) * sizeof(*grown)), *a;
 	uint64_t total = 0;
@@ -42,7 +42,8 @@ static int add(struct mem_estimate *e, const char *path, const char *what, const
 	return 0;
 }
 
-/* Which of a container's entries is loaded depends on the device: the largest is the one to reckon with. */
+/* Which of a container's entries is loaded depends on the device: the largest is the one to reckon
+ * with. */
 static int add_container(struct mem_estimate *e, const char *path, const struct gs_fatbin *fb)
 {
 	uint64_t most = 0, bytes;
@@ -77,7 +78,8 @@ static int add_program(struct mem_estimate *e, const char *path, const void *dat
 			return -1;
 	if (rc < 0 && add(e, path, "modules", "their variables", 0, "it is corrupt") < 0)
 		return -1;
-	return add(e, path, "program", "what it allocates", 0, "compiled; an earlier run tells, or its source");
+	return add(e, path, "program", "what it allocates", 0,
+		   "compiled; an earlier run tells, or its source");
 }
 
 /* Past white space and comments: CUDA C may begin with these, too, but not with a .version. */
@@ -112,16 +114,19 @@ static int take(struct mem_estimate *e, const char *path, const char *data, size
 			rc = add_container(e, path, &fb);
 		break;
 	case GS_IMAGE_CUBIN:
-		rc = add(e, path, "module", "its variables", gs_cubin_variables(data, len, 0), NULL);
+		rc = add(e, path, "module", "its variables", gs_cubin_variables(data, len, 0),
+			 NULL);
 		break;
 	case GS_IMAGE_HOST:
 		rc = add_program(e, path, data, len);
 		break;
 	default:
 		if (is_ptx(data, data + len))
-			rc = add(e, path, "module", "its variables", gs_ptx_variables(data, len), NULL);
+			rc = add(e, path, "module", "its variables", gs_ptx_variables(data, len),
+				 NULL);
 		else if (memchr(data, 0, len < TEXT_SEARCHED ? len : TEXT_SEARCHED))
-			rc = add(e, path, "file", "what it is", 0, "neither source nor a program nor a module");
+			rc = add(e, path, "file", "what it is", 0,
+				 "neither source nor a program nor a module");
 		else
 			return 0;
 	}

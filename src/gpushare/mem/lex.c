@@ -70,8 +70,9 @@ static size_t text_length(const char *p)
 
 static size_t sign_length(const char *p)
 {
-	static const char *const two[] = { "<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "++", "--",
-					   "+=", "-=", "*=", "/=", "%=", "|=", "&=", "^=", "->", "::" };
+	static const char *const two[] = { "<<", ">>", "<=", ">=", "==", "!=", "&&",
+					   "||", "++", "--", "+=", "-=", "*=", "/=",
+					   "%=", "|=", "&=", "^=", "->", "::" };
 
 	for (size_t i = 0; i < sizeof(two) / sizeof(two[0]); i++)
 		if (strncmp(p, two[i], 2) == 0)
@@ -151,8 +152,9 @@ static int define(struct mem_source *s, const struct mem_token *name, struct mem
 		return -1;
 	s->macro = grown;
 	m = &s->macro[s->macros];
-	*m = (struct mem_macro){ .name = strndup(name->at, name->len), .body = body,
-				 .param = param, .maybe = maybe };
+	*m = (struct mem_macro) {
+		.name = strndup(name->at, name->len), .body = body, .param = param, .maybe = maybe
+	};
 	if (!m->name)
 		return -1;
 	s->macros++;
@@ -236,8 +238,8 @@ static void undefine(struct mem_source *s, const struct mem_token *name)
 }
 
 /* Behind # and its word. */
-static const char *obey(struct mem_source *s, const struct mem_token *word, const char *p, uint32_t *line,
-			uint16_t file)
+static const char *obey(struct mem_source *s, const struct mem_token *word, const char *p,
+			uint32_t *line, uint16_t file)
 {
 	struct mem_token name, *rest;
 

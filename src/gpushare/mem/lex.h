@@ -16,20 +16,20 @@ enum mem_token_kind { MEM_WORD, MEM_NUMBER, MEM_TEXT, MEM_SIGN, MEM_END };
 
 struct mem_token {
 	enum mem_token_kind kind;
-	const char *at;     /* into the source's text */
+	const char *at; /* into the source's text */
 	uint32_t len;
 	uint32_t line;
-	uint16_t file;      /* index into mem_source.file */
-	uint8_t maybe;      /* under an #if that could not be evaluated */
+	uint16_t file; /* index into mem_source.file */
+	uint8_t maybe; /* under an #if that could not be evaluated */
 };
 
 struct mem_macro {
 	char *name;
-	struct mem_token *body; /* with an END */
+	struct mem_token *body;  /* with an END */
 	struct mem_token *param; /* with an END; NULL: a macro without brackets */
-	int ambiguous;          /* defined again with another text */
-	int gone;               /* by #undef, where the reading has come to */
-	int maybe;              /* what was defined or undefined under an #if that could not be evaluated */
+	int ambiguous;           /* defined again with another text */
+	int gone;                /* by #undef, where the reading has come to */
+	int maybe; /* what was defined or undefined under an #if that could not be evaluated */
 };
 
 /* Ordered: what is inside of both is as sure as the less sure. */
@@ -51,9 +51,9 @@ struct mem_source {
 	struct mem_macro *macro;
 	size_t macros;
 	struct mem_group group[MEM_GROUPS_MAX];
-	size_t groups, floor;    /* those below are of the files that include this one */
-	size_t too_deep;         /* open beyond MEM_GROUPS_MAX */
-	int not_found;           /* a file was included that is not there */
+	size_t groups, floor; /* those below are of the files that include this one */
+	size_t too_deep;      /* open beyond MEM_GROUPS_MAX */
+	int not_found;        /* a file was included that is not there */
 };
 
 /* Tokens of a text, as of a file of this name.  0; -1: no memory. */

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #define ARGS_MAX 16
-#define DEPTH_MAX 8             /* of macros in macros */
-#define TOKENS_MAX (4u << 20)   /* macros that double each other end here */
+#define DEPTH_MAX 8           /* of macros in macros */
+#define TOKENS_MAX (4u << 20) /* macros that double each other end here */
 
 struct range {
 	const struct mem_token *at, *end;
@@ -46,9 +46,11 @@ static size_t count(const struct mem_token *param)
 	return n;
 }
 
-/* The arguments in the bracket at `open`, as many as there are parameters; the token behind it, or NULL. */
-static const struct mem_token *arguments(const struct mem_token *param, const struct mem_token *open,
-					 const struct mem_token *end, struct range arg[ARGS_MAX])
+/* The arguments in the bracket at `open`, as many as there are parameters; the token behind it, or
+ * NULL. */
+static const struct mem_token *arguments(const struct mem_token *param,
+					 const struct mem_token *open, const struct mem_token *end,
+					 struct range arg[ARGS_MAX])
 {
 	size_t want = count(param), n = 0;
 	const struct mem_token *at = open, *begin = open + 1;
@@ -61,7 +63,7 @@ static const struct mem_token *arguments(const struct mem_token *param, const st
 		if (depth && !(depth == 1 && mem_is(at, ",") && !is_last(param, n < want ? n : 0)))
 			continue;
 		if (n < want)
-			arg[n] = (struct range){ begin, at };
+			arg[n] = (struct range) { begin, at };
 		/* () is one empty argument, or none. */
 		n += want || at > begin;
 		begin = at + 1;
@@ -69,7 +71,7 @@ static const struct mem_token *arguments(const struct mem_token *param, const st
 			break;
 	}
 	if (n + 1 == want && is_last(param, n))
-		arg[n++] = (struct range){ at, at };
+		arg[n++] = (struct range) { at, at };
 	return depth == 0 && at < end && n == want ? at + 1 : NULL;
 }
 
@@ -110,7 +112,9 @@ struct mem_token *mem_macro_use(const struct mem_macro *m, const struct mem_toke
 
 static int allocates(const struct mem_token *t)
 {
-#define CALL(name, kind, first) if (mem_is(t, #name)) return 1;
+#define CALL(name, kind, first) \
+	if (mem_is(t, #name)) \
+		return 1;
 #include "gpushare/mem/calls.def"
 #undef CALL
 	return 0;
@@ -151,8 +155,12 @@ static int find_callers(struct expansion *e)
 	do {
 		before = e->macros;
 		for (size_t i = 0; i < s->macros; i++) {
-			struct mem_token name = { MEM_WORD, s->macro[i].name,
-						  (uint32_t)strlen(s->macro[i].name), 0, 0, 0 };
+			struct mem_token name = { MEM_WORD,
+						  s->macro[i].name,
+						  (uint32_t)strlen(s->macro[i].name),
+						  0,
+						  0,
+						  0 };
 
 			if (!caller(e, &name) && has_call(e, &s->macro[i]))
 				e->macro[e->macros++] = &s->macro[i];
@@ -164,7 +172,8 @@ static int find_callers(struct expansion *e)
 static int expand(struct expansion *e, const struct mem_token *at, const struct mem_token *end,
 		  const struct mem_token *use, int depth);
 
-/* The use at `at` of a macro that allocates: its body, as of the line of the use.  The token behind it, NULL: none. */
+/* The use at `at` of a macro that allocates: its body, as of the line of the use.  The token behind
+ * it, NULL: none. */
 static const struct mem_token *expand_use(struct expansion *e, const struct mem_token *at,
 					  const struct mem_token *end, const struct mem_token *use,
 					  int depth, int *rc)

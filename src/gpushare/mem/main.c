@@ -18,7 +18,8 @@ static void help(void)
 	      "      --driver LIBRARY  the libcuda.so.1 to use (default: libcuda.so.1)\n"
 	      "      --timeout MS      checkpoint: for the process to come to rest (default: 10000)\n"
 	      "  -h, --help            print this and exit\n"
-	      "  -V, --version         print the version and exit\n", stdout);
+	      "  -V, --version         print the version and exit\n",
+	      stdout);
 }
 
 int main(int argc, char **argv)

@@ -28,8 +28,8 @@ static int variable(void *arg, const struct mem_token *name, struct mem_value *v
 		return 0;
 	*value = v->value;
 	if (!v->value.known)
-		snprintf(value->why, sizeof(value->why), "'%.*s': %.60s", (int)name->len,
-			 name->at, v->value.why);
+		snprintf(value->why, sizeof(value->why), "'%.*s': %.60s", (int)name->len, name->at,
+			 v->value.why);
 	return 1;
 }
 
@@ -87,7 +87,8 @@ static const struct mem_token *matching(const struct mem_token *open)
 
 static int same_value(const struct mem_value *a, const struct mem_value *b)
 {
-	return a->known && b->known && a->real == b->real && (a->real ? a->d == b->d : a->i == b->i);
+	return a->known && b->known && a->real == b->real &&
+	       (a->real ? a->d == b->d : a->i == b->i);
 }
 
 static void give(struct pass *p, struct mem_variable *v, const struct mem_token *at,
@@ -149,7 +150,7 @@ static const struct mem_token *declare(struct pass *p, const struct mem_token *a
 		if (!mem_is(at, ","))
 			return at;
 		for (at++, type = base; mem_is(at, "*"); at++)
-			type = (struct mem_type){ 8, type.bytes };
+			type = (struct mem_type) { 8, type.bytes };
 	}
 }
 
@@ -260,8 +261,8 @@ static void assign(struct pass *p, struct mem_variable *v, const struct mem_toke
 
 static int changes(const struct mem_token *t)
 {
-	static const char *const signs[] = { "++", "--", "+=", "-=", "*=", "/=", "%=", "|=", "&=",
-					     "^=" };
+	static const char *const signs[] = { "++", "--", "+=", "-=", "*=",
+					     "/=", "%=", "|=", "&=", "^=" };
 
 	for (size_t i = 0; i < sizeof(signs) / sizeof(signs[0]); i++)
 		if (mem_is(t, signs[i]))
@@ -283,8 +284,8 @@ static void use(struct pass *p, const struct mem_token *name)
 	else if (changes(name + 1) || mem_is(before, "++") || mem_is(before, "--") ||
 		 (mem_is(name + 1, "<<") && mem_is(name + 2, "=")))
 		v->value = lost("changed");
-	else if (mem_is(before, "&") && (mem_is(before - 1, "(") || mem_is(before - 1, ",") ||
-					 mem_is(before - 1, ")")))
+	else if (mem_is(before, "&") &&
+		 (mem_is(before - 1, "(") || mem_is(before - 1, ",") || mem_is(before - 1, ")")))
 		v->value = lost("set through its address");
 	else if (mem_is(before, ">>"))
 		v->value = lost("read from a stream");
@@ -325,16 +326,16 @@ static struct mem_value loop_count(struct pass *p, const struct mem_token *open)
 	n = (to.i + mem_is(less, "<=") - from.i + step.i - 1) / step.i;
 	if (n < 0)
 		n = 0;
-	return n > 1 << 30 ? lost("its count is too large")
-			   : (struct mem_value){ .known = 1, .i = n };
+	return n > 1 << 30 ? lost("its count is too large") :
+			     (struct mem_value) { .known = 1, .i = n };
 }
 
 /* for, while or do at `at`; the token at which its body begins. */
 static const struct mem_token *loop(struct pass *p, const struct mem_token *at)
 {
-	struct mem_value count = mem_is(at, "for") && mem_is(at + 1, "(")
-					 ? loop_count(p, at + 1)
-					 : lost("its count is not known");
+	struct mem_value count = mem_is(at, "for") && mem_is(at + 1, "(") ?
+					 loop_count(p, at + 1) :
+					 lost("its count is not known");
 	const struct mem_token *body = mem_is(at, "do") ? at + 1 : matching(at + 1);
 	const struct mem_token *index = NULL;
 	struct mem_type type;
@@ -367,9 +368,9 @@ static const struct mem_token *loop(struct pass *p, const struct mem_token *at)
 static void end_loops(struct pass *p, const struct mem_token *at, int block)
 {
 	while (p->loops) {
-		int over = p->loop[p->loops - 1].ends ? at >= p->loop[p->loops - 1].ends
-						      : block && p->loop[p->loops - 1].depth >=
-									 p->scope.depth;
+		int over = p->loop[p->loops - 1].ends ?
+				   at >= p->loop[p->loops - 1].ends :
+				   block && p->loop[p->loops - 1].depth >= p->scope.depth;
 
 		if (!over)
 			break;
@@ -444,7 +445,8 @@ static int step(struct pass *p, const struct mem_token *first, const struct mem_
 				behind = declaration(p, t);
 				/* cudaError_t e = cudaMalloc(...): the calls in it count. */
 				for (; behind && inspect < behind; inspect++)
-					if (inspect > t && inspect->kind == MEM_WORD && pass_call(p, inspect) < 0)
+					if (inspect > t && inspect->kind == MEM_WORD &&
+					    pass_call(p, inspect) < 0)
 						return -1;
 			}
 			if (behind) {
@@ -478,7 +480,7 @@ int mem_estimate(const struct mem_source *source, struct mem_estimate *estimate,
 	const struct mem_token *at = first;
 	int rc = first ? 0 : -1;
 
-	p.names = (struct mem_names){ &p, source, variable, variable_type, type_name };
+	p.names = (struct mem_names) { &p, source, variable, variable_type, type_name };
 	while (rc == 0 && at && at->kind != MEM_END)
 		rc = step(&p, first, &at);
 	mem_scope_free(&p.scope);

@@ -23,7 +23,8 @@ static void print_text(const struct mem_estimate *e)
 			printf("%u:", a->line);
 		printf(" %s: ", a->call);
 		if (a->known && a->times != 1)
-			printf("%" PRIu64 " x %" PRIu64 " bytes: %s\n", a->times, a->bytes, a->text);
+			printf("%" PRIu64 " x %" PRIu64 " bytes: %s\n", a->times, a->bytes,
+			       a->text);
 		else if (a->known)
 			printf("%" PRIu64 " bytes: %s\n", a->bytes, a->text);
 		else
@@ -57,10 +58,10 @@ static int print_json(const struct mem_estimate *e)
 		json_object_set_new(o, "line", json_integer(a->line));
 		json_object_set_new(o, "call", text_json(a->call));
 		json_object_set_new(o, "size", text_json(a->text));
-		json_object_set_new(o, "bytes", a->known ? json_integer((json_int_t)a->bytes)
-							 : json_null());
-		json_object_set_new(o, "times", a->known ? json_integer((json_int_t)a->times)
-							 : json_null());
+		json_object_set_new(o, "bytes",
+				    a->known ? json_integer((json_int_t)a->bytes) : json_null());
+		json_object_set_new(o, "times",
+				    a->known ? json_integer((json_int_t)a->times) : json_null());
 		json_object_set_new(o, "why", a->known ? json_null() : text_json(a->why));
 		json_array_append_new(list, o);
 	}
@@ -74,7 +75,8 @@ static int print_json(const struct mem_estimate *e)
 }
 
 /* Compiled files at once, the others together: source goes over several. */
-static int inspect(struct mem_source *source, char **file, int n, struct mem_estimate *e, struct gs_error *err)
+static int inspect(struct mem_source *source, char **file, int n, struct mem_estimate *e,
+		   struct gs_error *err)
 {
 	int sources = 0, compiled;
 

@@ -10,14 +10,14 @@
 
 /* A cudaExtent or a channel descriptor that a variable holds. */
 struct mem_dims {
-	int extent;                 /* 1: w, h, d; 0: a descriptor's bytes */
+	int extent; /* 1: w, h, d; 0: a descriptor's bytes */
 	struct mem_value part[3];
-	uint64_t element;           /* bytes; 0: not known */
+	uint64_t element; /* bytes; 0: not known */
 };
 
 struct mem_variable {
 	struct mem_token name;
-	int depth;                  /* of the block it belongs to */
+	int depth; /* of the block it belongs to */
 	struct mem_value value;
 	struct mem_type type;
 	struct mem_dims dims;
@@ -29,7 +29,7 @@ struct mem_scope {
 	struct {
 		struct mem_token name;
 		uint64_t bytes;
-	} *type;
+	} * type;
 	size_t types, type_room;
 	int depth;
 };

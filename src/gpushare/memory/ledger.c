@@ -86,8 +86,7 @@ static struct client *get_client(struct step *step, uint64_t id)
 	return *at;
 }
 
-int gs_ledger_reserve(struct gs_ledger *ledger, uint64_t id, uint64_t bytes,
-		      struct gs_error *err)
+int gs_ledger_reserve(struct gs_ledger *ledger, uint64_t id, uint64_t bytes, struct gs_error *err)
 {
 	uint64_t left = ledger->capacity - ledger->reserved;
 	struct step *step;
@@ -97,9 +96,10 @@ int gs_ledger_reserve(struct gs_ledger *ledger, uint64_t id, uint64_t bytes,
 	if (bytes == 0)
 		return gs_fail(err, "a reservation of no memory");
 	if (bytes > left)
-		return gs_fail(err, "%" PRIu64 " MiB do not fit: %" PRIu64 " of %" PRIu64
-			       " MiB are not reserved", bytes >> 20, left >> 20,
-			       ledger->capacity >> 20);
+		return gs_fail(err,
+			       "%" PRIu64 " MiB do not fit: %" PRIu64 " of %" PRIu64
+			       " MiB are not reserved",
+			       bytes >> 20, left >> 20, ledger->capacity >> 20);
 	step = calloc(1, sizeof(*step));
 	if (!step)
 		return gs_fail(err, "no memory");

@@ -35,8 +35,7 @@ void gs_ledger_free(struct gs_ledger *ledger, uint64_t step, uint64_t client, ui
  */
 int gs_ledger_lease(struct gs_ledger *ledger, uint64_t step, uint64_t client, uint64_t bytes);
 /* The client's leases end; it has not used so much of what it holds. */
-void gs_ledger_unlease(struct gs_ledger *ledger, uint64_t step, uint64_t client,
-		       uint64_t unused);
+void gs_ledger_unlease(struct gs_ledger *ledger, uint64_t step, uint64_t client, uint64_t unused);
 /* The step's clients have held as much at once: the peak is no smaller. */
 void gs_ledger_note_peak(struct gs_ledger *ledger, uint64_t step, uint64_t bytes);
 /* Bytes granted to the client, leases included. */

@@ -11,10 +11,10 @@ struct step {
 	struct step *next; /* in order of arrival */
 	uint64_t id;
 	enum gs_rbdm_phase phase;
-	uint64_t arrived;  /* cycle of its first reserve operation */
+	uint64_t arrived; /* cycle of its first reserve operation */
 	uint64_t rm, operations;
-	uint64_t ready;    /* cycle in which its reservation covers what it needs */
-	uint64_t since;    /* cycle in which it began to wait */
+	uint64_t ready; /* cycle in which its reservation covers what it needs */
+	uint64_t since; /* cycle in which it began to wait */
 	struct gs_waiting as;
 };
 
@@ -65,7 +65,8 @@ static const struct gs_wake *check_options(const struct gs_rbdm_options *options
 #define WAKE(name, words) " " #name
 #include "gpushare/memory/wake.def"
 #undef WAKE
-			, options->wake);
+			,
+			options->wake);
 		return NULL;
 	}
 	if (!options->capacity || !options->priority_sum) {
@@ -113,8 +114,8 @@ static struct step **find(struct gs_rbdm *rbdm, uint64_t id)
 }
 
 /* A step that has arrived; NULL with the reason. */
-static struct step *new_step(struct gs_rbdm *rbdm, uint64_t id, uint32_t priority,
-			     uint64_t memory, struct gs_error *err)
+static struct step *new_step(struct gs_rbdm *rbdm, uint64_t id, uint32_t priority, uint64_t memory,
+			     struct gs_error *err)
 {
 	struct step *step = NULL;
 
@@ -203,8 +204,7 @@ static struct step *first_waiting(const struct gs_rbdm *rbdm, uint64_t cycle)
 	struct step *best = NULL;
 
 	for (struct step *s = rbdm->first; s; s = s->next)
-		if (s->phase == GS_RBDM_WAITING &&
-		    (!best || goes_before(rbdm, s, best, cycle)))
+		if (s->phase == GS_RBDM_WAITING && (!best || goes_before(rbdm, s, best, cycle)))
 			best = s;
 	return best;
 }
@@ -260,8 +260,8 @@ int gs_rbdm_adopt(struct gs_rbdm *rbdm, uint64_t id, uint32_t priority, uint64_t
 	return 0;
 }
 
-int gs_rbdm_configure(struct gs_rbdm *rbdm, const struct gs_rbdm_options *options,
-		      uint64_t cycle, struct gs_error *err)
+int gs_rbdm_configure(struct gs_rbdm *rbdm, const struct gs_rbdm_options *options, uint64_t cycle,
+		      struct gs_error *err)
 {
 	const struct gs_wake *wake = check_options(options, err);
 	uint64_t capacity = rbdm->options.capacity;
@@ -272,7 +272,8 @@ int gs_rbdm_configure(struct gs_rbdm *rbdm, const struct gs_rbdm_options *option
 	rbdm->options.capacity = capacity;
 	rbdm->options.wake = wake->name;
 	rbdm->wake = wake;
-	for (struct step *s = rbdm->first; s && options->admission == GS_ADMISSION_FCFS; s = s->next)
+	for (struct step *s = rbdm->first; s && options->admission == GS_ADMISSION_FCFS;
+	     s = s->next)
 		if (s->phase == GS_RBDM_RESERVING && s->ready > cycle)
 			s->ready = cycle;
 	return 0;
@@ -295,8 +296,7 @@ static uint64_t operations_done(const struct step *s, uint64_t cycle)
 	return cycle - s->arrived < s->operations ? cycle - s->arrived + 1 : s->operations;
 }
 
-int gs_rbdm_view(const struct gs_rbdm *rbdm, uint64_t id, uint64_t cycle,
-		 struct gs_rbdm_view *view)
+int gs_rbdm_view(const struct gs_rbdm *rbdm, uint64_t id, uint64_t cycle, struct gs_rbdm_view *view)
 {
 	const struct step *step = rbdm->first;
 
@@ -304,14 +304,16 @@ int gs_rbdm_view(const struct gs_rbdm *rbdm, uint64_t id, uint64_t cycle,
 		step = step->next;
 	if (!step)
 		return 0;
-	*view = (struct gs_rbdm_view){
-		.phase = step->phase, .memory = step->as.memory, .rm = step->rm,
-		.operations = step->operations, .done = operations_done(step, cycle),
+	*view = (struct gs_rbdm_view) {
+		.phase = step->phase,
+		.memory = step->as.memory,
+		.rm = step->rm,
+		.operations = step->operations,
+		.done = operations_done(step, cycle),
 		.since = step->since,
 	};
 	for (const struct step *s = rbdm->first; s && step->phase == GS_RBDM_WAITING; s = s->next)
-		if (s->phase == GS_RBDM_WAITING &&
-		    (s == step || goes_before(rbdm, s, step, cycle)))
+		if (s->phase == GS_RBDM_WAITING && (s == step || goes_before(rbdm, s, step, cycle)))
 			view->place++;
 	return 1;
 }

@@ -34,13 +34,17 @@ enum gs_admission {
 };
 
 /* Their names, in gpushare.conf and elsewhere. */
-#define GS_ADMISSION_WORDS { "rbdm", "rbdm-strict", "fcfs" }
+#define GS_ADMISSION_WORDS \
+	{ \
+		"rbdm", "rbdm-strict", "fcfs" \
+	}
 
 struct gs_rbdm_options {
 	uint64_t capacity;     /* memory that may be admitted in all, above zero */
 	uint32_t priority_sum; /* the sum below the line of equation 1, above zero */
 	const char *wake;      /* a name of wake.def */
-	uint64_t age_cycles;   /* who has waited this long goes first, the oldest of them; 0: no bound */
+	uint64_t age_cycles; /* who has waited this long goes first, the oldest of them; 0: no bound
+			      */
 	enum gs_admission admission;
 };
 
@@ -73,8 +77,8 @@ int gs_rbdm_adopt(struct gs_rbdm *rbdm, uint64_t id, uint32_t priority, uint64_t
  * capacity stays.  Reservations that are under way keep their pace, unless it is
  * GS_ADMISSION_FCFS: then they are covered at `cycle`.  -1: nothing has changed.
  */
-int gs_rbdm_configure(struct gs_rbdm *rbdm, const struct gs_rbdm_options *options,
-		      uint64_t cycle, struct gs_error *err);
+int gs_rbdm_configure(struct gs_rbdm *rbdm, const struct gs_rbdm_options *options, uint64_t cycle,
+		      struct gs_error *err);
 
 /* Its priority from now on; above zero.  A reservation under way keeps its pace. */
 void gs_rbdm_prioritise(struct gs_rbdm *rbdm, uint64_t id, uint32_t priority);

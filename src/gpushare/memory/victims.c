@@ -97,10 +97,14 @@ static int no_choice(const struct gs_victim *c, size_t n, int32_t priority, uint
 	if (!freed)
 		return gs_fail(err, "nobody of lower priority has memory that can be taken back");
 	if (freed < need)
-		return gs_fail(err, "those of lower priority have %" PRIu64 " of the %" PRIu64
-			       " MiB that are missing", MIB(freed), MIB(need));
-	return gs_fail(err, "%" PRIu64 " MiB would go to the host's memory, which may take %" PRIu64
-		       " MiB more (MemoryPreemptHostLimit)", MIB(host), MIB(host_left));
+		return gs_fail(err,
+			       "those of lower priority have %" PRIu64 " of the %" PRIu64
+			       " MiB that are missing",
+			       MIB(freed), MIB(need));
+	return gs_fail(err,
+		       "%" PRIu64 " MiB would go to the host's memory, which may take %" PRIu64
+		       " MiB more (MemoryPreemptHostLimit)",
+		       MIB(host), MIB(host_left));
 }
 
 int gs_victims_choose(struct gs_victim *c, size_t n, int32_t priority, uint64_t need,

@@ -15,8 +15,8 @@
 struct gs_victim {
 	uint64_t id;
 	int32_t priority;
-	uint64_t bytes;   /* of the device that it frees */
-	uint64_t host;    /* bytes that it takes of the host meanwhile */
+	uint64_t bytes; /* of the device that it frees */
+	uint64_t host;  /* bytes that it takes of the host meanwhile */
 };
 
 /*

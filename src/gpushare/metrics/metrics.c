@@ -62,7 +62,7 @@ void gs_sharing(const double *ntt, const double *shares, size_t n, struct gs_sha
 {
 	double part = 0, squares = 0;
 
-	*sharing = (struct gs_sharing){ .antt = gs_antt(ntt, n), .dntt = gs_dntt(ntt, n) };
+	*sharing = (struct gs_sharing) { .antt = gs_antt(ntt, n), .dntt = gs_dntt(ntt, n) };
 	for (size_t i = 0; i < n; i++) {
 		double progress = ntt[i] > 0 ? 1 / ntt[i] : 0;
 		double one = shares[i] > 0 ? progress / shares[i] : 0;

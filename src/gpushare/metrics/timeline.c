@@ -50,8 +50,10 @@ static void put_handover(FILE *out, const struct gs_panel *panel, const struct g
 {
 	uint64_t gap = to->from_ns > from->to_ns ? to->from_ns - from->to_ns : 0;
 
-	fprintf(out, ",\n{\"ph\":\"i\",\"name\":\"hand-over\",\"pid\":%zu,\"tid\":%u,\"ts\":%.3f,"
-		"\"s\":\"p\",\"args\":{\"from\":", pid, to->lane + 1, (double)to->from_ns / 1e3);
+	fprintf(out,
+		",\n{\"ph\":\"i\",\"name\":\"hand-over\",\"pid\":%zu,\"tid\":%u,\"ts\":%.3f,"
+		"\"s\":\"p\",\"args\":{\"from\":",
+		pid, to->lane + 1, (double)to->from_ns / 1e3);
 	put_json(out, panel->lane[from->lane].name);
 	fputs(",\"to\":", out);
 	put_json(out, panel->lane[to->lane].name);
@@ -96,11 +98,20 @@ static void put_xml(FILE *out, const char *text)
 {
 	for (; *text; text++) {
 		switch (*text) {
-		case '<': fputs("&lt;", out); break;
-		case '>': fputs("&gt;", out); break;
-		case '&': fputs("&amp;", out); break;
-		case '"': fputs("&quot;", out); break;
-		default: fputc(*text >= ' ' && *text < 127 ? *text : '?', out);
+		case '<':
+			fputs("&lt;", out);
+			break;
+		case '>':
+			fputs("&gt;", out);
+			break;
+		case '&':
+			fputs("&amp;", out);
+			break;
+		case '"':
+			fputs("&quot;", out);
+			break;
+		default:
+			fputc(*text >= ' ' && *text < 127 ? *text : '?', out);
 		}
 	}
 }
@@ -137,7 +148,8 @@ static void svg_lane(FILE *out, const struct gs_lane *lane, const struct scale *
 	fprintf(out, "</text><line x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\" stroke=\"#eee\"/>",
 		left, left + WIDTH, top + LANE / 2.0, top + LANE / 2.0);
 	if (lane->ntt > 0)
-		fprintf(out, "<rect x=\"%d\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" "
+		fprintf(out,
+			"<rect x=\"%d\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" "
 			"fill=\"#c0504d\"/><text x=\"%.1f\" y=\"%.1f\">%.2f</text>",
 			left + WIDTH + 20, top + 2, bar, LANE - 5, left + WIDTH + 26 + bar,
 			top + 11, lane->ntt);
@@ -158,7 +170,8 @@ static void svg_panel(FILE *out, const struct gs_panel *panel, const struct scal
 
 		if (t->from_ns < s->origin_ns)
 			continue;
-		fprintf(out, "<rect x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"%d\" "
+		fprintf(out,
+			"<rect x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"%d\" "
 			"fill=\"%s\"/>\n",
 			s->left + (double)(t->from_ns - s->origin_ns) / s->ns_per_px,
 			y + HEAD + t->lane * (double)LANE + 2,
@@ -167,20 +180,22 @@ static void svg_panel(FILE *out, const struct gs_panel *panel, const struct scal
 	}
 }
 
-void gs_timeline_svg(FILE *out, const struct gs_panel *panel, size_t panels,
-		     uint64_t origin_ns, const char *note)
+void gs_timeline_svg(FILE *out, const struct gs_panel *panel, size_t panels, uint64_t origin_ns,
+		     const char *note)
 {
 	struct scale s = summarise(panel, panels, origin_ns);
 	double y = 14, high = 20;
 
 	for (size_t p = 0; p < panels; p++)
 		high += HEAD + (double)panel[p].lanes * LANE + 18;
-	fprintf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%.0f\" "
+	fprintf(out,
+		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%.0f\" "
 		"font-family=\"sans-serif\" font-size=\"11\">\n"
 		"<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n"
 		"<text x=\"%d\" y=\"14\">who holds the GPU, 0 to %.2f ms%s</text>"
-		"<text x=\"%d\" y=\"14\">slowdown (NTT)</text>\n", s.left + WIDTH + BARS, high,
-		s.left, s.ns_per_px * WIDTH / 1e6, note, s.left + WIDTH + 20);
+		"<text x=\"%d\" y=\"14\">slowdown (NTT)</text>\n",
+		s.left + WIDTH + BARS, high, s.left, s.ns_per_px * WIDTH / 1e6, note,
+		s.left + WIDTH + 20);
 	for (size_t p = 0; p < panels; p++) {
 		svg_panel(out, &panel[p], &s, y);
 		y += HEAD + (double)panel[p].lanes * LANE + 18;

@@ -15,18 +15,18 @@
 
 struct gs_lane {
 	const char *name;
-	double ntt;            /* the bar beside the lane; 0: none */
+	double ntt; /* the bar beside the lane; 0: none */
 };
 
 struct gs_span {
-	uint32_t lane, kind;   /* indices */
+	uint32_t lane, kind; /* indices */
 	uint64_t from_ns, to_ns;
 };
 
 struct gs_span_kind {
-	const char *words;     /* NULL: the lane's name */
-	const char *colour;    /* of SVG */
-	int owns;              /* the lane has the GPU meanwhile: one after the other is a hand-over */
+	const char *words;  /* NULL: the lane's name */
+	const char *colour; /* of SVG */
+	int owns;           /* the lane has the GPU meanwhile: one after the other is a hand-over */
 };
 
 struct gs_panel {
@@ -42,7 +42,7 @@ struct gs_panel {
 void gs_timeline_trace(FILE *out, const struct gs_panel *panel, size_t panels);
 
 /* Lanes with their spans from origin_ns on, and the slowdown bars beside them. */
-void gs_timeline_svg(FILE *out, const struct gs_panel *panel, size_t panels,
-		     uint64_t origin_ns, const char *note);
+void gs_timeline_svg(FILE *out, const struct gs_panel *panel, size_t panels, uint64_t origin_ns,
+		     const char *note);
 
 #endif

@@ -49,8 +49,8 @@ int gs_auth_seal(const struct gs_msg_step *step, uid_t decoder, const char *mung
 	return ret;
 }
 
-int gs_auth_open(const char *cred, const char *munge_socket, struct gs_msg_step *step,
-		 uid_t *uid, struct gs_error *err)
+int gs_auth_open(const char *cred, const char *munge_socket, struct gs_msg_step *step, uid_t *uid,
+		 struct gs_error *err)
 {
 	munge_ctx_t ctx;
 	munge_err_t rc;

@@ -24,7 +24,7 @@ int gs_auth_seal(const struct gs_msg_step *step, uid_t decoder, const char *mung
  * sealed it.  Returns 0, or -1 with the reason (expired, replayed, not ours,
  * wrong payload).
  */
-int gs_auth_open(const char *cred, const char *munge_socket, struct gs_msg_step *step,
-		 uid_t *uid, struct gs_error *err);
+int gs_auth_open(const char *cred, const char *munge_socket, struct gs_msg_step *step, uid_t *uid,
+		 struct gs_error *err);
 
 #endif

@@ -56,8 +56,7 @@ static int strings_terminated(const struct gs_msg *msg)
 	case GS_MSG_##NAME: { \
 		const struct gs_msg_##name *body = &msg->name; \
 		(void)body; \
-		fields \
-		break; \
+		fields break; \
 	}
 #include "gpushare/proto/msg.def"
 #undef MSG
@@ -69,8 +68,8 @@ static int strings_terminated(const struct gs_msg *msg)
 	return ok;
 }
 
-int gs_msg_check(const struct gs_msg *msg, size_t bytes,
-		 enum gs_msg_direction direction, struct gs_error *err)
+int gs_msg_check(const struct gs_msg *msg, size_t bytes, enum gs_msg_direction direction,
+		 struct gs_error *err)
 {
 	const struct gs_msg_header *h = &msg->header;
 
@@ -79,8 +78,7 @@ int gs_msg_check(const struct gs_msg *msg, size_t bytes,
 	if (h->magic != GS_MSG_MAGIC)
 		return gs_fail(err, "wrong magic 0x%04x", h->magic);
 	if (h->version != GS_MSG_VERSION)
-		return gs_fail(err, "protocol version %u, this is %u", h->version,
-			       GS_MSG_VERSION);
+		return gs_fail(err, "protocol version %u, this is %u", h->version, GS_MSG_VERSION);
 	if (h->type == GS_MSG_NONE || h->type >= GS_MSG_COUNT)
 		return gs_fail(err, "unknown message type %u", h->type);
 	if (types[h->type].direction != direction)
@@ -178,15 +176,16 @@ static int take_fds(struct msghdr *mh)
 	return kept;
 }
 
-int gs_msg_recv(int sock, struct gs_msg *msg, enum gs_msg_direction direction,
-		int *fd, struct gs_error *err)
+int gs_msg_recv(int sock, struct gs_msg *msg, enum gs_msg_direction direction, int *fd,
+		struct gs_error *err)
 {
 	union {
 		struct cmsghdr align;
 		char space[CMSG_SPACE(MAX_FDS * sizeof(int))];
 	} control;
 	struct iovec iov = { .iov_base = msg, .iov_len = sizeof(*msg) };
-	struct msghdr mh = { .msg_iov = &iov, .msg_iovlen = 1,
+	struct msghdr mh = { .msg_iov = &iov,
+			     .msg_iovlen = 1,
 			     .msg_control = control.space,
 			     .msg_controllen = sizeof(control.space) };
 	int passed;

@@ -32,7 +32,10 @@ enum gs_msg_direction { GS_TO_DAEMON, GS_FROM_DAEMON, GS_IN_CREDENTIAL };
 #define U64(f) uint64_t f;
 #define STR(f, n) char f[n];
 #define BLOB(f, n) char f[n];
-#define MSG(NAME, name, direction, fields) struct gs_msg_##name { fields };
+#define MSG(NAME, name, direction, fields) \
+	struct gs_msg_##name { \
+		fields \
+	};
 #include "gpushare/proto/msg.def"
 #undef MSG
 #undef U32
@@ -64,12 +67,15 @@ struct gs_untracked {
 	uint32_t kernel;
 	uint32_t launches;
 };
-#define GS_UNTRACKED_MAX (sizeof(((struct gs_msg_untracked *)NULL)->kernel) / sizeof(struct gs_untracked))
+#define GS_UNTRACKED_MAX \
+	(sizeof(((struct gs_msg_untracked *)NULL)->kernel) / sizeof(struct gs_untracked))
 
 /* GS_MSG_QUERY.what */
 enum gs_query {
-	GS_QUERY_STATUS, GS_QUERY_REPORT, GS_QUERY_KERNELS,
-	GS_QUERY_TRACE,   /* the answer is an image of proto/trace.h */
+	GS_QUERY_STATUS,
+	GS_QUERY_REPORT,
+	GS_QUERY_KERNELS,
+	GS_QUERY_TRACE, /* the answer is an image of proto/trace.h */
 	GS_QUERY_METRICS,
 	GS_QUERY_MEMORY,
 	GS_QUERY_COUNT
@@ -77,7 +83,11 @@ enum gs_query {
 
 /* HISTORY.group: a line of the answer is of this. */
 enum gs_group {
-	GS_GROUP_STEP, GS_GROUP_JOB, GS_GROUP_USER, GS_GROUP_PARTITION, GS_GROUP_GPU,
+	GS_GROUP_STEP,
+	GS_GROUP_JOB,
+	GS_GROUP_USER,
+	GS_GROUP_PARTITION,
+	GS_GROUP_GPU,
 	GS_GROUP_COUNT
 };
 
@@ -95,7 +105,10 @@ enum gs_refusal {
  * has it from its environment, where the answer REGISTERED has put it as a word.
  */
 enum gs_absent { GS_ABSENT_RUN, GS_ABSENT_WAIT, GS_ABSENT_FAIL, GS_ABSENT_COUNT };
-#define GS_ABSENT_WORDS { "run", "wait", "fail" } /* in that order */
+#define GS_ABSENT_WORDS \
+	{ \
+		"run", "wait", "fail" \
+	} /* in that order */
 #define GS_ABSENT_ENV "GPUSHARE_ABSENT"
 
 /*
@@ -136,8 +149,8 @@ void gs_msg_init(struct gs_msg *msg, enum gs_msg_type type, uint32_t tag);
  * Is what arrived (bytes long) a message of this direction?  Returns 0, or
  * -1 with the reason; only then may a body field be read.
  */
-int gs_msg_check(const struct gs_msg *msg, size_t bytes,
-		 enum gs_msg_direction direction, struct gs_error *err);
+int gs_msg_check(const struct gs_msg *msg, size_t bytes, enum gs_msg_direction direction,
+		 struct gs_error *err);
 
 /*
  * Connect to the gpushared that listens at path; gs_msg_limit() holds for
@@ -164,8 +177,8 @@ int gs_msg_send(int sock, const struct gs_msg *msg, int fd);
  * are closed.  Returns 1, 0 at the peer's end, or -1 with the reason in err
  * and errno (EAGAIN: nothing there yet; EBADMSG: malformed).
  */
-int gs_msg_recv(int sock, struct gs_msg *msg, enum gs_msg_direction direction,
-		int *fd, struct gs_error *err);
+int gs_msg_recv(int sock, struct gs_msg *msg, enum gs_msg_direction direction, int *fd,
+		struct gs_error *err);
 
 /*
  * Fill a fixed string field; 0, or -1 when the text does not fit (the field

@@ -29,7 +29,8 @@ int gs_page_create(struct gs_page **page, struct gs_error *err)
 	int fd;
 
 	if (!gs_file_may_have(GS_PAGE_SIZE))
-		return gs_fail(err, "cannot make a shared page: no file may be that long (ulimit -f)");
+		return gs_fail(err,
+			       "cannot make a shared page: no file may be that long (ulimit -f)");
 	fd = memfd_create("gpushare-page", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd < 0)
 		return gs_fail_errno(err, "cannot make a shared page");
@@ -109,6 +110,7 @@ uint32_t gs_page_wait(struct gs_page *page, uint32_t seen, uint64_t timeout_ns)
 void gs_page_request(struct gs_page *page)
 {
 	atomic_fetch_add(&page->requested, 1);
-	if (atomic_load(&page->attended) != GS_ATTENDED_AWAKE) /* not before `requested` is seen to change (gpu_doorbell.c) */
+	if (atomic_load(&page->attended) !=
+	    GS_ATTENDED_AWAKE) /* not before `requested` is seen to change (gpu_doorbell.c) */
 		syscall(SYS_futex, &page->requested, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }

@@ -26,20 +26,24 @@
 #define GS_PAGE_SLOTS 126u
 
 /* gs_slot.flags, written by the client before PREP is left. */
-#define GS_SLOT_EVICTABLE 1u /* leaves at a block-task boundary when told to; the client may take it back (shim/channels.h) */
+#define GS_SLOT_EVICTABLE \
+	1u /* leaves at a block-task boundary when told to; the client may take it back \
+	      (shim/channels.h) */
 /* From this bit on, if it does not: why (enum ptx_reason; 0: not told). */
 #define GS_SLOT_WHY_SHIFT 1
 #define GS_SLOT_WHY_MAX 63u
 /*
- * DONE, or PREP since: alone_ns is what it took.  Set after that, and gone before the next launch writes
- * the slot: if it is there before and after, what was read in between belongs together.
+ * DONE, or PREP since: alone_ns is what it took.  Set after that, and gone before the next launch
+ * writes the slot: if it is there before and after, what was read in between belongs together.
  */
 #define GS_SLOT_TIMED 128u
-/* What the launches without a slot took, as the client says, counts up to so many ns (slot.leave_ns of one that is left as it is). */
+/* What the launches without a slot took, as the client says, counts up to so many ns (slot.leave_ns
+ * of one that is left as it is). */
 #define GS_SLOT_UNTRACKED_NS_MAX UINT64_C(200000000)
 /*
- * READY: the launch waits in its stream for the slot to be RUNNING, and whoever writes that lets it go.  The client sets it
- * once the driver has all of it; whoever moves the slot from READY to RUNNING takes it away first.
+ * READY: the launch waits in its stream for the slot to be RUNNING, and whoever writes that lets it
+ * go.  The client sets it once the driver has all of it; whoever moves the slot from READY to
+ * RUNNING takes it away first.
  */
 #define GS_SLOT_PREENQUEUED 256u
 /* From this bit on (9 to 15 are free): gs_slot_dims() of the launch. */
@@ -48,64 +52,77 @@
 /* One launch of one kernel (EffiSha, section 6.1). */
 struct gs_slot {
 	/* These sixteen bytes the GPU writes at once, when the launch has left or is over. */
-	_Atomic uint32_t state;  /* enum gs_launch_state */
-	_Atomic uint32_t started; /* GPU writes 1 when the launch begins; the client zeroes it before */
-	_Atomic uint64_t done;    /* N_t: block-tasks finished; the GPU writes it as the last block leaves */
-	_Atomic uint32_t kernel;  /* number of the kernel, as announced by GS_MSG_KERNEL */
-	_Atomic uint32_t flags;   /* GS_SLOT_* */
-	_Atomic uint64_t nt;      /* NT: block-tasks of the launch */
-	_Atomic uint64_t alone_ns; /* NT x tpt as the client has learned it, ns; 0: not known yet.  GS_SLOT_TIMED: as measured */
-	_Atomic uint64_t seq;     /* launch number within the client, ascending from 0 */
-	_Atomic uint64_t evictions; /* times that this launch has left with work remaining (client) */
-	_Atomic uint64_t leave_ns; /* evictable: how long it takes to leave when told to, as the client has learned it;
-				    * 0: not known.  Else: alone time of the client's launches since its last
-				    * slot that have none of their own */
+	_Atomic uint32_t state; /* enum gs_launch_state */
+	_Atomic uint32_t
+		started; /* GPU writes 1 when the launch begins; the client zeroes it before */
+	_Atomic uint64_t
+		done; /* N_t: block-tasks finished; the GPU writes it as the last block leaves */
+	_Atomic uint32_t kernel;   /* number of the kernel, as announced by GS_MSG_KERNEL */
+	_Atomic uint32_t flags;    /* GS_SLOT_* */
+	_Atomic uint64_t nt;       /* NT: block-tasks of the launch */
+	_Atomic uint64_t alone_ns; /* NT x tpt as the client has learned it, ns; 0: not known yet.
+				      GS_SLOT_TIMED: as measured */
+	_Atomic uint64_t seq;      /* launch number within the client, ascending from 0 */
+	_Atomic uint64_t
+		evictions; /* times that this launch has left with work remaining (client) */
+	_Atomic uint64_t
+		leave_ns; /* evictable: how long it takes to leave when told to, as the client has
+			   * learned it; 0: not known.  Else: alone time of the client's launches
+			   * since its last slot that have none of their own */
 };
 
 /* Who sees that `requested` has changed (gs_page_request). */
 enum gs_attended {
-	GS_ATTENDED_NOT,  /* nobody: the client sends DOORBELL */
-	GS_ATTENDED,      /* who sleeps on it */
+	GS_ATTENDED_NOT,   /* nobody: the client sends DOORBELL */
+	GS_ATTENDED,       /* who sleeps on it */
 	GS_ATTENDED_AWAKE, /* who polls it and need not be woken */
 };
 
 /* What the others are to the client's launches. */
 enum gs_contended {
-	GS_CONTENDED_NOT,   /* nobody waits */
-	GS_CONTENDED,       /* somebody waits for the GPU */
-	GS_CONTENDED_TRACKED, /* nobody waits, but somebody should come at their end: none is to go without a slot */
-	GS_CONTENDED_QUEUE, /* nobody waits for their end, but little is to be in front of those who launch at any moment */
-	GS_CONTENDED_SPARSE, /* a less urgent client should come about when they end: only some of them need a slot */
+	GS_CONTENDED_NOT,     /* nobody waits */
+	GS_CONTENDED,         /* somebody waits for the GPU */
+	GS_CONTENDED_TRACKED, /* nobody waits, but somebody should come at their end: none is to go
+				 without a slot */
+	GS_CONTENDED_QUEUE, /* nobody waits for their end, but little is to be in front of those who
+			       launch at any moment */
+	GS_CONTENDED_SPARSE, /* a less urgent client should come about when they end: only some of
+				them need a slot */
 };
 
 /* May kernels of other clients be on the GPU at the same time as this client's? */
 enum gs_beside {
 	GS_BESIDE_NOBODY,
-	GS_BESIDE_SLICED,  /* in contexts of their own: the driver switches between them */
+	GS_BESIDE_SLICED,   /* in contexts of their own: the driver switches between them */
 	GS_BESIDE_TOGETHER, /* in one context (MPS): they run at once */
 };
 
 struct gs_page {
 	_Atomic uint32_t magic;
 	_Atomic uint32_t version;
-	_Atomic uint32_t slots;  /* GS_PAGE_SLOTS */
-	_Atomic uint32_t grant;   /* daemon: 1 while the client may launch */
-	_Atomic uint32_t doorbell;   /* daemon: +1 and a futex wake when a state changed */
-	_Atomic uint32_t heard;  /* client: the doorbell up to which its signals are on the GPU */
+	_Atomic uint32_t slots;    /* GS_PAGE_SLOTS */
+	_Atomic uint32_t grant;    /* daemon: 1 while the client may launch */
+	_Atomic uint32_t doorbell; /* daemon: +1 and a futex wake when a state changed */
+	_Atomic uint32_t heard;    /* client: the doorbell up to which its signals are on the GPU */
 	_Atomic uint32_t contended; /* daemon: enum gs_contended */
-	_Atomic uint32_t shared;  /* daemon: 1 while another client waits for the GPU or has used it of late */
-	_Atomic uint64_t lease;  /* bytes of device memory that the client may take without asking */
-	_Atomic uint64_t peak;   /* client: the most device memory that it has held, bytes */
+	_Atomic uint32_t shared; /* daemon: 1 while another client waits for the GPU or has used it
+				    of late */
+	_Atomic uint64_t lease; /* bytes of device memory that the client may take without asking */
+	_Atomic uint64_t peak;  /* client: the most device memory that it has held, bytes */
 	_Atomic uint32_t unused[4];
-	_Atomic uint32_t used;   /* client: the slots from this one on were never in use; 0: it does not say */
-	_Atomic uint32_t attended; /* daemon: enum gs_attended */
-	_Atomic uint32_t requested;  /* client: +1, and a futex wake unless somebody is awake, when the daemon should look */
-	_Atomic uint32_t was_cpu; /* clients of earlier versions write it; nobody reads it */
-	_Atomic uint32_t awake;  /* client: threads that look whether their launch may go, and need not be woken */
-	_Atomic uint32_t only;   /* daemon: 1 while no other client has come to the GPU */
+	_Atomic uint32_t
+		used; /* client: the slots from this one on were never in use; 0: it does not say */
+	_Atomic uint32_t attended;  /* daemon: enum gs_attended */
+	_Atomic uint32_t requested; /* client: +1, and a futex wake unless somebody is awake, when
+				       the daemon should look */
+	_Atomic uint32_t was_cpu;   /* clients of earlier versions write it; nobody reads it */
+	_Atomic uint32_t awake; /* client: threads that look whether their launch may go, and need
+				   not be woken */
+	_Atomic uint32_t only;  /* daemon: 1 while no other client has come to the GPU */
 	_Atomic uint64_t was_launched_ns; /* the same */
-	_Atomic uint32_t preenqueue;    /* daemon: 1 where a launch that waits for its time slice had better be in its stream (GS_SLOT_PREENQUEUED) */
-	_Atomic uint32_t beside; /* daemon: enum gs_beside */
+	_Atomic uint32_t preenqueue; /* daemon: 1 where a launch that waits for its time slice had
+					better be in its stream (GS_SLOT_PREENQUEUED) */
+	_Atomic uint32_t beside;     /* daemon: enum gs_beside */
 	_Atomic uint32_t reserved[6];
 	struct gs_slot slot[GS_PAGE_SLOTS];
 };
@@ -121,8 +138,7 @@ _Static_assert(sizeof(struct gs_page) == GS_PAGE_SIZE, "page layout");
 
 /* Acquire load, release store, and compare-and-swap of a page's word. */
 #define gs_page_load(field) atomic_load_explicit(&(field), memory_order_acquire)
-#define gs_page_store(field, value) \
-	atomic_store_explicit(&(field), (value), memory_order_release)
+#define gs_page_store(field, value) atomic_store_explicit(&(field), (value), memory_order_release)
 
 /* Store it if it is another: the other side reads the line all the time. */
 #define gs_page_tell(field, value) \
@@ -148,8 +164,9 @@ static inline uint32_t gs_page_slots(const struct gs_page *page)
 }
 
 /*
- * A block's shape and the size of the grid (the client's classes of it, from 0 on) in 16 bits, 0 for none: one in tens
- * of thousands of pairs of shapes looks the same, and a wrong time per block-task is only a prediction.
+ * A block's shape and the size of the grid (the client's classes of it, from 0 on) in 16 bits, 0
+ * for none: one in tens of thousands of pairs of shapes looks the same, and a wrong time per
+ * block-task is only a prediction.
  */
 static inline uint32_t gs_slot_dims(uint32_t x, uint32_t y, uint32_t z, uint32_t size)
 {

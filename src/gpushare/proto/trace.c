@@ -33,9 +33,12 @@ void gs_trace_image_free(struct gs_trace_image *image)
 char *gs_trace_pack(const struct gs_trace_image *image, size_t *size)
 {
 	struct gs_trace_head head = {
-		.magic = GS_TRACE_MAGIC, .version = GS_TRACE_VERSION,
-		.lanes = (uint32_t)image->lanes, .records = (uint32_t)image->records,
-		.now_ns = image->now_ns, .lost = image->lost,
+		.magic = GS_TRACE_MAGIC,
+		.version = GS_TRACE_VERSION,
+		.lanes = (uint32_t)image->lanes,
+		.records = (uint32_t)image->records,
+		.now_ns = image->now_ns,
+		.lost = image->lost,
 	};
 	size_t lanes = image->lanes * sizeof(*image->lane);
 	size_t records = image->records * sizeof(*image->record);
@@ -61,8 +64,7 @@ static int check(struct gs_trace_image *image, struct gs_error *err)
 	for (size_t i = 0; i < image->records; i++) {
 		const struct gs_trace_record *r = &image->record[i];
 
-		if (r->lane >= image->lanes || r->kind >= GS_TRACE_COUNT ||
-		    r->to_ns < r->from_ns)
+		if (r->lane >= image->lanes || r->kind >= GS_TRACE_COUNT || r->to_ns < r->from_ns)
 			return gs_fail(err, "record %zu of the trace makes no sense", i);
 	}
 	return 0;

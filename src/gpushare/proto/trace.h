@@ -30,20 +30,20 @@ struct gs_trace_head {
 	uint32_t magic, version;
 	uint32_t lanes, records;
 	uint64_t now_ns;
-	uint64_t lost;      /* records that were overwritten */
+	uint64_t lost; /* records that were overwritten */
 };
 
 /* A client, gone ones included as long as a record speaks of them. */
 struct gs_trace_lane {
 	uint64_t id;
 	uint32_t gpu, job_id, step_id, pad;
-	double ntt;         /* of its step, so far; 0: unknown */
+	double ntt; /* of its step, so far; 0: unknown */
 	char name[GS_TRACE_NAME_MAX];
 };
 
 struct gs_trace_record {
-	uint32_t lane;      /* index */
-	uint32_t kind;      /* enum gs_trace_kind */
+	uint32_t lane; /* index */
+	uint32_t kind; /* enum gs_trace_kind */
 	uint64_t from_ns, to_ns;
 };
 

@@ -15,8 +15,8 @@
  *
  * With cfs_longest_wait, of the simulator alone, nobody has a turn in each epoch: when a quantum is
  * over the longest wait goes next, for the epoch divided by the tasks that are there then
- * (state[0]: the turn that state[1] is for).  That evens out the waits, not the time run, and is nearer
- * to the paper's numbers; doc/policies.md, "Results".
+ * (state[0]: the turn that state[1] is for).  That evens out the waits, not the time run, and is
+ * nearer to the paper's numbers; doc/policies.md, "Results".
  *
  * Good for equal shares of time; bad for short tasks, which get no more than long ones.
  */
@@ -34,8 +34,7 @@ static void expire(struct gs_view *view, struct gs_task *task)
 	task->word[0] = view->state[0] + 1;
 }
 
-static void place(const struct gs_view *view, const struct gs_task *task,
-		  struct gs_entry *entry)
+static void place(const struct gs_view *view, const struct gs_task *task, struct gs_entry *entry)
 {
 	double waiting = (double)task->waited_ns;
 
@@ -58,7 +57,8 @@ static uint64_t quantum(struct gs_view *view, const struct gs_task *task)
 	 */
 	if (by_slice ? task->slice != view->state[0] : task->word[0] > view->state[0]) {
 		view->state[0] = by_slice ? task->slice : task->word[0];
-		view->state[1] = view->options->cfs_epoch_ns / (view->count + 1 < PARTS_MOST ? view->count + 1 : PARTS_MOST);
+		view->state[1] = view->options->cfs_epoch_ns /
+				 (view->count + 1 < PARTS_MOST ? view->count + 1 : PARTS_MOST);
 	}
 	return view->state[1];
 }

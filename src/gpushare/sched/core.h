@@ -14,10 +14,10 @@ struct gs_one {
 	struct gs_sched_options options;
 	const struct gs_policy *policy;
 	const struct gs_policy *broke; /* its contract, and fifo stands in for it; NULL */
-	struct gs_view view;      /* what the policy sees; view.now is the core's clock */
-	struct gs_index index;    /* all live tasks */
-	struct gs_ready ready;    /* those that wait */
-	struct gs_task *holder;   /* the one that holds the GPU */
+	struct gs_view view;           /* what the policy sees; view.now is the core's clock */
+	struct gs_index index;         /* all live tasks */
+	struct gs_ready ready;         /* those that wait */
+	struct gs_task *holder;        /* the one that holds the GPU */
 	uint64_t next_seq, next_slice;
 	uint64_t quantum_end;     /* of the holder; GS_NO_LIMIT: none */
 	uint64_t protected_until; /* a starved task keeps the GPU until then */

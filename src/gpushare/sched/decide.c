@@ -66,7 +66,8 @@ static void decide_free(struct gs_one *sched, struct gs_decision *decision)
 		decision->action = GS_ACT_IDLE;
 		return;
 	}
-	task = gs_one_starvation_due(sched) <= sched->view.now ? sched->ready.oldest : choose(sched);
+	task = gs_one_starvation_due(sched) <= sched->view.now ? sched->ready.oldest :
+								 choose(sched);
 	decision->action = GS_ACT_RUN;
 	decision->task = task->id;
 	/* The quantum begins when the task has started on the GPU. Only then is its end known. */
@@ -128,7 +129,7 @@ void gs_one_decide(struct gs_one *sched, uint64_t now, struct gs_decision *decis
 	uint64_t starved_slice, slice_end;
 
 	gs_core_advance(sched, now);
-	*decision = (struct gs_decision){ .deadline_ns = UINT64_MAX };
+	*decision = (struct gs_decision) { .deadline_ns = UINT64_MAX };
 	if (!sched->holder) {
 		decide_free(sched, decision);
 		return;
@@ -151,6 +152,6 @@ void gs_one_decide(struct gs_one *sched, uint64_t now, struct gs_decision *decis
 		decision->action = GS_ACT_EVICT;
 		return;
 	}
-	decision->deadline_ns = sched->quantum_end < starved_slice ? sched->quantum_end
-								   : starved_slice;
+	decision->deadline_ns =
+		sched->quantum_end < starved_slice ? sched->quantum_end : starved_slice;
 }

@@ -45,7 +45,8 @@ static double rise_of(const struct gs_view *view, const struct gs_task *task)
 	double rise = 0;
 
 	if (task != view->holder)
-		rise = (double)(view->now - rises_since(view, task)) / (double)view->options->dprr_tick_ns;
+		rise = (double)(view->now - rises_since(view, task)) /
+		       (double)view->options->dprr_tick_ns;
 	return rise < RISE_MAX ? rise : RISE_MAX;
 }
 
@@ -71,7 +72,8 @@ static const struct gs_order order = { .value = value };
 static const struct gs_task *best_active(const struct gs_view *view)
 {
 	const struct gs_task *holder = view->holder;
-	const struct gs_task *best = gs_first_or_holder(view, &order, holder ? priority_of(view, holder) : 0);
+	const struct gs_task *best =
+		gs_first_or_holder(view, &order, holder ? priority_of(view, holder) : 0);
 
 	return best && is_active(view, best) ? best : NULL;
 }

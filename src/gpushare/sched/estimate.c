@@ -45,8 +45,7 @@ uint64_t gs_task_alone(const struct gs_view *view, const struct gs_task *task)
 	uint64_t ran = gs_task_ran(view, task), alone = task->alone_ns;
 
 	if (!alone && task->done && task->left_ran_ns)
-		alone = length((double)task->left_ran_ns *
-			       ((double)task->nt / (double)task->done));
+		alone = length((double)task->left_ran_ns * ((double)task->nt / (double)task->done));
 	else if (!alone)
 		alone = gs_core_length(ran) * 2;
 	if (!task->alone_ns && alone < view->options->min_quantum_ns)
@@ -57,8 +56,9 @@ uint64_t gs_task_alone(const struct gs_view *view, const struct gs_task *task)
 uint64_t gs_task_left(const struct gs_view *view, const struct gs_task *task)
 {
 	uint64_t since_told = gs_task_ran(view, task) - task->left_ran_ns;
-	uint64_t left = task->alone_ns ? task->left_ns
-		: gs_core_left(task->nt, task->done, gs_task_alone(view, task));
+	uint64_t left = task->alone_ns ?
+				task->left_ns :
+				gs_core_left(task->nt, task->done, gs_task_alone(view, task));
 
 	return left > since_told ? left - since_told : 0;
 }
@@ -99,7 +99,8 @@ uint64_t gs_most_slowed(const struct gs_view *view, uint64_t holder_waits_ns)
 	if (view->holder)
 		gs_place_slowdown(view, view->holder, &holder);
 	return gs_first_or_holder(view, &most_slowed,
-				  gs_entry_slowdown(&holder, view->now + holder_waits_ns))->id;
+				  gs_entry_slowdown(&holder, view->now + holder_waits_ns))
+		->id;
 }
 
 const struct gs_entry *gs_least_slowed(const struct gs_view *view)

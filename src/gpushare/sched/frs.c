@@ -86,7 +86,9 @@ static uint64_t quantum(struct gs_view *view, const struct gs_task *task)
 		shortest = view->options->min_quantum_ns;
 
 	gs_place_slowdown(view, task, &mine);
-	ns = least ? (gs_entry_slowdown(&mine, view->now) - gs_entry_slowdown(least, view->now)) / least->b : 0;
+	ns = least ? (gs_entry_slowdown(&mine, view->now) - gs_entry_slowdown(least, view->now)) /
+			     least->b :
+		     0;
 	most = (double)(gs_task_left(view, task) + shortest);
 	if (ns > most)
 		ns = most;

@@ -14,8 +14,8 @@
 #define QUANTUM_FLOOR_NS UINT64_C(1000)
 
 struct gs_one *gs_one_create_under(const struct gs_policy *policy,
-				       const struct gs_sched_options *options, uint64_t now,
-				       struct gs_error *err)
+				   const struct gs_sched_options *options, uint64_t now,
+				   struct gs_error *err)
 {
 	struct gs_one *sched;
 
@@ -95,7 +95,8 @@ static uint64_t or_to_the_end(struct gs_one *sched, uint64_t floor)
 	int may = sched->policy->lets_finish && sched->options.let_finish;
 	uint64_t left = may ? gs_task_left(gs_core_view(sched), sched->holder) : 0;
 
-	return left > floor && left - floor <= floor / 2 ? left + sched->options.handover_ns / 2 : floor;
+	return left > floor && left - floor <= floor / 2 ? left + sched->options.handover_ns / 2 :
+							   floor;
 }
 
 void gs_core_begin_quantum(struct gs_one *sched)
@@ -107,7 +108,8 @@ void gs_core_begin_quantum(struct gs_one *sched)
 		quantum = sched->policy->quantum(gs_core_view(sched), sched->holder);
 	if (quantum <= floor)
 		quantum = or_to_the_end(sched, floor);
-	sched->quantum_end = gs_later(sched->view.now, quantum > QUANTUM_FLOOR_NS ? quantum : QUANTUM_FLOOR_NS);
+	sched->quantum_end =
+		gs_later(sched->view.now, quantum > QUANTUM_FLOOR_NS ? quantum : QUANTUM_FLOOR_NS);
 }
 
 /* Put `policy` in charge of the tasks that are there. */
@@ -188,7 +190,7 @@ static void shorten_quantum(struct gs_one *sched)
 }
 
 int gs_one_arrive(struct gs_one *sched, uint64_t id, const struct gs_task_params *params,
-		    uint64_t now, struct gs_error *err)
+		  uint64_t now, struct gs_error *err)
 {
 	struct gs_task *task;
 
@@ -223,7 +225,7 @@ int gs_one_arrive(struct gs_one *sched, uint64_t id, const struct gs_task_params
 }
 
 void gs_one_progress(struct gs_one *sched, uint64_t id, uint64_t nt, uint64_t done,
-		       uint64_t alone_ns, uint64_t now)
+		     uint64_t alone_ns, uint64_t now)
 {
 	struct gs_task *task = gs_index_find(&sched->index, id);
 	struct gs_entry entry;
@@ -243,8 +245,7 @@ void gs_one_progress(struct gs_one *sched, uint64_t id, uint64_t nt, uint64_t do
 	}
 }
 
-void gs_one_set_priority(struct gs_one *sched, uint64_t id, int32_t priority,
-			   uint64_t now)
+void gs_one_set_priority(struct gs_one *sched, uint64_t id, int32_t priority, uint64_t now)
 {
 	struct gs_task *task = gs_index_find(&sched->index, id);
 	struct gs_entry entry;
@@ -276,8 +277,7 @@ static void take_gpu(struct gs_one *sched)
 	sched->protected_until = 0;
 }
 
-void gs_one_leave(struct gs_one *sched, uint64_t id, uint64_t now,
-		    struct gs_task_stats *stats)
+void gs_one_leave(struct gs_one *sched, uint64_t id, uint64_t now, struct gs_task_stats *stats)
 {
 	struct gs_task *task = gs_index_find(&sched->index, id);
 
@@ -341,8 +341,7 @@ void gs_one_started(struct gs_one *sched, uint64_t id, uint64_t now)
 	sched->reconsider = 1;
 }
 
-int gs_one_stats(struct gs_one *sched, uint64_t id, uint64_t now,
-		   struct gs_task_stats *stats)
+int gs_one_stats(struct gs_one *sched, uint64_t id, uint64_t now, struct gs_task_stats *stats)
 {
 	const struct gs_task *task = gs_index_find(&sched->index, id);
 	uint64_t since;
@@ -351,7 +350,7 @@ int gs_one_stats(struct gs_one *sched, uint64_t id, uint64_t now,
 	if (!task)
 		return -1;
 	since = sched->view.now - task->since_ns;
-	*stats = (struct gs_task_stats){
+	*stats = (struct gs_task_stats) {
 		.arrival_ns = task->arrival_ns,
 		.start_ns = task->start_ns,
 		.ran_ns = task->ran_ns + (task == sched->holder ? since : 0),

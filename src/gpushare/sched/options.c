@@ -27,13 +27,14 @@ const struct gs_policy *gs_policy_find(const char *name, struct gs_error *err)
 #define POLICY(name, words, source) " " #name
 #include "gpushare/sched/policies.def"
 #undef POLICY
-		, name);
+		,
+		name);
 	return NULL;
 }
 
 void gs_sched_defaults(struct gs_sched_options *options)
 {
-	*options = (struct gs_sched_options){
+	*options = (struct gs_sched_options) {
 		.min_quantum_ns = GS_NS_PER_MS,
 		.rr_quantum_ns = GS_NS_PER_MS,
 		.cfs_epoch_ns = 4 * GS_NS_PER_MS,
@@ -51,8 +52,8 @@ int gs_sched_check(const struct gs_sched_options *options, struct gs_error *err)
 	    !options->dprr_tick_ns)
 		return gs_fail(err, "a quantum and an epoch must be longer than zero");
 	if (options->min_quantum_ns > day || options->rr_quantum_ns > day ||
-	    options->cfs_epoch_ns > day || options->dprr_tick_ns > day || options->handover_ns > day ||
-	    options->starvation_ns > day)
+	    options->cfs_epoch_ns > day || options->dprr_tick_ns > day ||
+	    options->handover_ns > day || options->starvation_ns > day)
 		return gs_fail(err, "a time of more than a day");
 	if (options->quantum_handovers > 1000)
 		return gs_fail(err, "a quantum of more than 1000 hand-overs");

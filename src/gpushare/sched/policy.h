@@ -26,16 +26,16 @@ static inline uint64_t gs_later(uint64_t t, uint64_t by)
 /* A task as policies see it.  Only `word` is theirs to write. */
 struct gs_task {
 	uint64_t id;
-	uint64_t seq;         /* order of arrival; the tie-breaker */
-	uint64_t slice;        /* order in which it last joined the ready queue */
-	uint64_t nt, done;    /* NT and N_t */
-	uint64_t alone_ns;    /* NT x tpt; 0: unknown, see gs_task_alone() */
+	uint64_t seq;      /* order of arrival; the tie-breaker */
+	uint64_t slice;    /* order in which it last joined the ready queue */
+	uint64_t nt, done; /* NT and N_t */
+	uint64_t alone_ns; /* NT x tpt; 0: unknown, see gs_task_alone() */
 	int32_t priority;
 	uint32_t shares;
 	uint64_t arrival_ns;
-	uint64_t since_ns;    /* joined the ready queue, or got the GPU, then */
+	uint64_t since_ns;          /* joined the ready queue, or got the GPU, then */
 	uint64_t ran_ns, waited_ns; /* up to since_ns */
-	uint64_t word[2];     /* the policy's own; zero when the task arrives */
+	uint64_t word[2];           /* the policy's own; zero when the task arrives */
 
 	/* The core's own. */
 	uint64_t start_ns;
@@ -66,9 +66,9 @@ struct gs_view {
 	const struct gs_sched_options *options;
 	const struct gs_entry *ready; /* the ready tasks, in heap order of their keys */
 	size_t count;
-	struct gs_task *holder;       /* holds the GPU; NULL: nobody */
+	struct gs_task *holder; /* holds the GPU; NULL: nobody */
 	uint64_t now;
-	uint64_t state[2];            /* the policy's own; zero when it is put in charge */
+	uint64_t state[2]; /* the policy's own; zero when it is put in charge */
 };
 
 /*
@@ -98,10 +98,10 @@ struct gs_view {
  *           lengths and progress are, each holder keeps the GPU for a slice then.
  * weighs    Not a function: when set, the policy weighs what a hand-over costs when it
  *           compares, and so the core raises its quanta to half as many hand-overs only.
- * by_priority  Not a function: when set, a task of a higher priority is more urgent than one of a lower, and not its equal
- *           (gs_sched_compare()).
- * lets_finish  Not a function: when set, a quantum that the core has raised is as long as what is left, where that is
- *           half as long again at most (options->let_finish).  For a policy that does not look at lengths itself.
+ * by_priority  Not a function: when set, a task of a higher priority is more urgent than one of a
+ * lower, and not its equal (gs_sched_compare()). lets_finish  Not a function: when set, a quantum
+ * that the core has raised is as long as what is left, where that is half as long again at most
+ * (options->let_finish).  For a policy that does not look at lengths itself.
  */
 struct gs_policy {
 	const char *name;
@@ -158,8 +158,8 @@ static inline double gs_entry_slowdown(const struct gs_entry *entry, uint64_t at
 }
 
 /*
- * Of the ready tasks and the holder the one that is slowed down most, which FRS lets go next: its id.  The earlier
- * arrival of two.  The holder's slowdown is taken holder_waits_ns from now.
+ * Of the ready tasks and the holder the one that is slowed down most, which FRS lets go next: its
+ * id.  The earlier arrival of two.  The holder's slowdown is taken holder_waits_ns from now.
  */
 uint64_t gs_most_slowed(const struct gs_view *view, uint64_t holder_waits_ns);
 
@@ -181,10 +181,11 @@ struct gs_order {
 };
 
 /*
- * The first of the ready tasks; NULL: none is ready.  It looks at all of them: a GPU has some ten clients.
- * Here, so that the compiler makes each order a loop without calls.
+ * The first of the ready tasks; NULL: none is ready.  It looks at all of them: a GPU has some ten
+ * clients. Here, so that the compiler makes each order a loop without calls.
  */
-static inline const struct gs_entry *gs_first(const struct gs_view *view, const struct gs_order *order)
+static inline const struct gs_entry *gs_first(const struct gs_view *view,
+					      const struct gs_order *order)
 {
 	const struct gs_entry *first = NULL;
 	double most = 0;
@@ -203,8 +204,8 @@ static inline const struct gs_entry *gs_first(const struct gs_view *view, const 
 }
 
 /* The first of the ready tasks and the holder, which has this value; NULL: there is none. */
-static inline const struct gs_task *gs_first_or_holder(const struct gs_view *view,
-						       const struct gs_order *order, double holder_value)
+static inline const struct gs_task *
+gs_first_or_holder(const struct gs_view *view, const struct gs_order *order, double holder_value)
 {
 	const struct gs_entry *first = gs_first(view, order);
 	const struct gs_task *holder = view->holder;

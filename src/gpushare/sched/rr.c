@@ -8,8 +8,7 @@
  */
 #include "gpushare/sched/policy.h"
 
-static void place(const struct gs_view *view, const struct gs_task *task,
-		  struct gs_entry *entry)
+static void place(const struct gs_view *view, const struct gs_task *task, struct gs_entry *entry)
 {
 	(void)view;
 	entry->key.rank = (double)task->slice;

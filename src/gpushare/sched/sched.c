@@ -9,7 +9,8 @@
 
 #include "gpushare/sched/core.h"
 
-struct class {
+struct class
+{
 	struct gs_one *one;
 	int own_policy;
 	int32_t priority;
@@ -18,7 +19,7 @@ struct class {
 struct gs_sched {
 	struct gs_sched_options options;
 	struct class class[GS_SCHED_CLASSES_MAX]; /* in the caller's order */
-	uint8_t order[GS_SCHED_CLASSES_MAX];      /* numbers of classes, the first to be served first */
+	uint8_t order[GS_SCHED_CLASSES_MAX]; /* numbers of classes, the first to be served first */
 	size_t count;
 	uint64_t now;
 };
@@ -106,7 +107,8 @@ static void rank_classes(struct gs_sched *sched)
 	for (size_t i = 0; i < sched->count; i++) {
 		size_t at = i;
 
-		while (at > 0 && sched->class[sched->order[at - 1]].priority < sched->class[i].priority) {
+		while (at > 0 &&
+		       sched->class[sched->order[at - 1]].priority < sched->class[i].priority) {
 			sched->order[at] = sched->order[at - 1];
 			at--;
 		}
@@ -114,8 +116,8 @@ static void rank_classes(struct gs_sched *sched)
 	}
 }
 
-int gs_sched_set_classes(struct gs_sched *sched, const struct gs_sched_class *classes,
-			 size_t count, uint64_t now, struct gs_error *err)
+int gs_sched_set_classes(struct gs_sched *sched, const struct gs_sched_class *classes, size_t count,
+			 uint64_t now, struct gs_error *err)
 {
 	struct class fresh[GS_SCHED_CLASSES_MAX] = { 0 };
 	size_t made = 0;
@@ -196,7 +198,7 @@ void gs_sched_class_status(const struct gs_sched *sched, size_t class,
 {
 	const struct gs_one *one = sched->class[class].one;
 
-	*status = (struct gs_sched_class_status){
+	*status = (struct gs_sched_class_status) {
 		.policy = gs_one_policy(one),
 		.broke = one->broke ? one->broke->name : NULL,
 		.own = sched->class[class].own_policy,
@@ -259,7 +261,8 @@ static size_t class_for(struct gs_sched *sched, int32_t priority)
 int gs_sched_compare(const struct gs_sched *sched, struct gs_urgency a, struct gs_urgency b)
 {
 	size_t last = sched->count - 1;
-	uint32_t x = a.class < last ? a.class : (uint32_t)last, y = b.class < last ? b.class : (uint32_t)last;
+	uint32_t x = a.class < last ? a.class : (uint32_t)last,
+		 y = b.class < last ? b.class : (uint32_t)last;
 
 	if (sched->options.by_priority)
 		return (a.priority > b.priority) - (a.priority < b.priority);
@@ -267,7 +270,9 @@ int gs_sched_compare(const struct gs_sched *sched, struct gs_urgency a, struct g
 		return sched->class[x].priority > sched->class[y].priority ? 1 : -1;
 	if (x != y) /* of two classes of one priority the earlier goes first */
 		return x < y ? 1 : -1;
-	return sched->class[x].one->policy->by_priority ? (a.priority > b.priority) - (a.priority < b.priority) : 0;
+	return sched->class[x].one->policy->by_priority ?
+		       (a.priority > b.priority) - (a.priority < b.priority) :
+		       0;
 }
 
 void gs_sched_evict(struct gs_sched *sched)
@@ -310,8 +315,7 @@ void gs_sched_set_priority(struct gs_sched *sched, uint64_t id, int32_t priority
 		gs_one_set_priority(one, id, priority, sched->now);
 }
 
-void gs_sched_leave(struct gs_sched *sched, uint64_t id, uint64_t now,
-		    struct gs_task_stats *stats)
+void gs_sched_leave(struct gs_sched *sched, uint64_t id, uint64_t now, struct gs_task_stats *stats)
 {
 	struct gs_one *one = class_of(sched, id);
 
@@ -319,7 +323,7 @@ void gs_sched_leave(struct gs_sched *sched, uint64_t id, uint64_t now,
 	if (one)
 		gs_one_leave(one, id, sched->now, stats);
 	else if (stats)
-		*stats = (struct gs_task_stats){ 0 };
+		*stats = (struct gs_task_stats) { 0 };
 }
 
 void gs_sched_stopped(struct gs_sched *sched, uint64_t id, uint64_t now)
@@ -416,8 +420,7 @@ void gs_sched_decide(struct gs_sched *sched, uint64_t now, struct gs_decision *d
 	}
 }
 
-int gs_sched_stats(struct gs_sched *sched, uint64_t id, uint64_t now,
-		   struct gs_task_stats *stats)
+int gs_sched_stats(struct gs_sched *sched, uint64_t id, uint64_t now, struct gs_task_stats *stats)
 {
 	struct gs_one *one = class_of(sched, id);
 

@@ -40,25 +40,28 @@ struct gs_sched;
 
 /* Settings of all policies; gs_sched_defaults() fills in those of the papers. */
 struct gs_sched_options {
-	uint64_t min_quantum_ns;   /* frs, frsp: 1 ms (FRS, section VI) */
-	uint64_t rr_quantum_ns;    /* rr: 1 ms */
-	uint64_t cfs_epoch_ns;     /* cfs: 4 ms, divided by the runnable tasks */
-	uint32_t cfs_longest_wait; /* cfs: no turns in epochs, see cfs.c; 0 */
-	uint64_t dprr_tick_ns;     /* dprr: the unit of its slices and of its rising priorities, in
-				    * the paper 1 ms */
-	uint64_t handover_ns;      /* cost of giving the GPU to another */
+	uint64_t min_quantum_ns;    /* frs, frsp: 1 ms (FRS, section VI) */
+	uint64_t rr_quantum_ns;     /* rr: 1 ms */
+	uint64_t cfs_epoch_ns;      /* cfs: 4 ms, divided by the runnable tasks */
+	uint32_t cfs_longest_wait;  /* cfs: no turns in epochs, see cfs.c; 0 */
+	uint64_t dprr_tick_ns;      /* dprr: the unit of its slices and of its rising priorities, in
+				     * the paper 1 ms */
+	uint64_t handover_ns;       /* cost of giving the GPU to another */
 	uint32_t quantum_handovers; /* no quantum is shorter than so many hand-overs (policy.h);
 				     * default 4 */
 	/*
-	 * Nobody is evicted at the end of such a quantum who has no more than half of one left, under policies that let tasks finish: 1.
-	 * An eviction costs everybody two hand-overs, away and back; and of two tasks the mean turnaround is the least
-	 * where the one with less left goes first.
+	 * Nobody is evicted at the end of such a quantum who has no more than half of one left,
+	 * under policies that let tasks finish: 1. An eviction costs everybody two hand-overs, away
+	 * and back; and of two tasks the mean turnaround is the least where the one with less left
+	 * goes first.
 	 */
 	uint32_t let_finish;
-	uint64_t starvation_ns;    /* a task that waited this long goes next, whatever the policy; 0: no bound */
+	uint64_t starvation_ns; /* a task that waited this long goes next, whatever the policy; 0:
+				   no bound */
 	/*
-	 * Each priority is a class of its own; gs_sched_set_classes() is refused then.  Beyond GS_SCHED_CLASSES_MAX priorities
-	 * of live tasks, a task joins the next lower class that is there.
+	 * Each priority is a class of its own; gs_sched_set_classes() is refused then.  Beyond
+	 * GS_SCHED_CLASSES_MAX priorities of live tasks, a task joins the next lower class that is
+	 * there.
 	 */
 	int by_priority;
 };
@@ -69,7 +72,8 @@ struct gs_task_params {
 	uint64_t alone_ns; /* NT x tpt, the time it would take alone; 0: unknown */
 	int32_t priority;  /* larger is more urgent */
 	uint32_t shares;   /* entitlement, at least 1 */
-	uint32_t class;    /* index into those of gs_sched_set_classes(); one that is not there: the last */
+	uint32_t class;    /* index into those of gs_sched_set_classes(); one that is not there: the
+			      last */
 };
 
 #define GS_SCHED_CLASSES_MAX 8
@@ -83,8 +87,9 @@ struct gs_urgency {
 /* One class; `policy` NULL or empty: the GPU's, which gs_sched_set_policy() exchanges. */
 struct gs_sched_class {
 	const char *policy;
-	int32_t priority;  /* the class of the larger one goes first; ties: the earlier in the list */
-	const char *name;  /* for people; nothing to the scheduler */
+	int32_t priority; /* the class of the larger one goes first; ties: the earlier in the list
+			   */
+	const char *name; /* for people; nothing to the scheduler */
 };
 
 /* What has become of one. */
@@ -104,17 +109,18 @@ enum gs_action {
 
 struct gs_decision {
 	enum gs_action action;
-	uint64_t task;        /* RUN: whom; KEEP, EVICT: the one that holds the GPU */
-	uint64_t deadline_ns; /* KEEP: ask again then at the latest, UINT64_MAX: no need; RUN: now */
+	uint64_t task; /* RUN: whom; KEEP, EVICT: the one that holds the GPU */
+	uint64_t
+		deadline_ns; /* KEEP: ask again then at the latest, UINT64_MAX: no need; RUN: now */
 };
 
 /* What a task has had so far. */
 struct gs_task_stats {
-	uint64_t arrival_ns;   /* when it became runnable */
-	uint64_t start_ns;     /* when it first got the GPU; 0: not yet */
-	uint64_t ran_ns;       /* held the GPU, so far */
-	uint64_t waited_ns;    /* runnable without it, so far */
-	uint32_t preemptions;  /* lost the GPU with work remaining */
+	uint64_t arrival_ns;  /* when it became runnable */
+	uint64_t start_ns;    /* when it first got the GPU; 0: not yet */
+	uint64_t ran_ns;      /* held the GPU, so far */
+	uint64_t waited_ns;   /* runnable without it, so far */
+	uint32_t preemptions; /* lost the GPU with work remaining */
 };
 
 void gs_sched_defaults(struct gs_sched_options *options);
@@ -128,8 +134,8 @@ void gs_sched_destroy(struct gs_sched *sched); /* NULL is fine */
  * Classes instead of the one that there is at first; before any task arrives.
  * Returns 0, or -1 with the reason and nothing changed.
  */
-int gs_sched_set_classes(struct gs_sched *sched, const struct gs_sched_class *classes,
-			 size_t count, uint64_t now, struct gs_error *err);
+int gs_sched_set_classes(struct gs_sched *sched, const struct gs_sched_class *classes, size_t count,
+			 uint64_t now, struct gs_error *err);
 
 /* The cost of a hand-over was measured: quanta are adapted to it from now on. */
 void gs_sched_set_handover(struct gs_sched *sched, uint64_t handover_ns);
@@ -167,12 +173,10 @@ void gs_sched_progress(struct gs_sched *sched, uint64_t id, uint64_t nt, uint64_
 		       uint64_t alone_ns, uint64_t now);
 
 /* The task's priority is another from now on.  Unknown ids are ignored. */
-void gs_sched_set_priority(struct gs_sched *sched, uint64_t id, int32_t priority,
-			   uint64_t now);
+void gs_sched_set_priority(struct gs_sched *sched, uint64_t id, int32_t priority, uint64_t now);
 
 /* The task is finished, or its owner is dead: forgotten, its stats go to *stats (may be NULL). */
-void gs_sched_leave(struct gs_sched *sched, uint64_t id, uint64_t now,
-		    struct gs_task_stats *stats);
+void gs_sched_leave(struct gs_sched *sched, uint64_t id, uint64_t now, struct gs_task_stats *stats);
 
 /*
  * The task chosen by GS_ACT_RUN has been given the GPU: its quantum begins
@@ -187,8 +191,7 @@ void gs_sched_stopped(struct gs_sched *sched, uint64_t id, uint64_t now);
 void gs_sched_decide(struct gs_sched *sched, uint64_t now, struct gs_decision *decision);
 
 /* Stats of a live task; -1 if there is none such. */
-int gs_sched_stats(struct gs_sched *sched, uint64_t id, uint64_t now,
-		   struct gs_task_stats *stats);
+int gs_sched_stats(struct gs_sched *sched, uint64_t id, uint64_t now, struct gs_task_stats *stats);
 
 /*
  * A ready task that will probably be next once the holder is gone: the one the policy would choose
@@ -197,12 +200,14 @@ int gs_sched_stats(struct gs_sched *sched, uint64_t id, uint64_t now,
 int gs_sched_peek(struct gs_sched *sched, uint64_t now, uint64_t *id);
 
 /*
- * Above 0: `a` is more urgent than `b`, below 0: less; 0: they are equals.  A higher class is more urgent, and within
- * a class a higher priority where the class's policy goes by priorities (policy.h, by_priority).
+ * Above 0: `a` is more urgent than `b`, below 0: less; 0: they are equals.  A higher class is more
+ * urgent, and within a class a higher priority where the class's policy goes by priorities
+ * (policy.h, by_priority).
  */
 int gs_sched_compare(const struct gs_sched *sched, struct gs_urgency a, struct gs_urgency b);
 
-/* The holder must go, whatever its policy says: decide says so until it has.  Nothing if nobody holds the GPU. */
+/* The holder must go, whatever its policy says: decide says so until it has.  Nothing if nobody
+ * holds the GPU. */
 void gs_sched_evict(struct gs_sched *sched);
 
 /* Tasks that are runnable or hold the GPU. */

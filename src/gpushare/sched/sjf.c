@@ -9,8 +9,7 @@
  */
 #include "gpushare/sched/policy.h"
 
-static void place(const struct gs_view *view, const struct gs_task *task,
-		  struct gs_entry *entry)
+static void place(const struct gs_view *view, const struct gs_task *task, struct gs_entry *entry)
 {
 	entry->key.rank = (double)gs_task_alone(view, task);
 }

@@ -13,8 +13,7 @@
  */
 #include "gpushare/sched/policy.h"
 
-static void place(const struct gs_view *view, const struct gs_task *task,
-		  struct gs_entry *entry)
+static void place(const struct gs_view *view, const struct gs_task *task, struct gs_entry *entry)
 {
 	uint64_t left = gs_task_left(view, task), ran = gs_task_ran(view, task);
 

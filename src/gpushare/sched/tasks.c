@@ -185,7 +185,7 @@ void gs_ready_restore(struct gs_ready *ready)
 {
 	size_t all = ready->count;
 
-	for (ready->count = 0; ready->count < all; ) {
+	for (ready->count = 0; ready->count < all;) {
 		ready->count++;
 		sift(ready, ready->count - 1, ready->entry[ready->count - 1]);
 	}

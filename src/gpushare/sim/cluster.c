@@ -13,10 +13,10 @@
 
 struct node {
 	struct sim_gpu *gpu;
-	uint64_t next;           /* its next event */
-	uint32_t heap_at;        /* place in the heap of events */
-	uint32_t left, right;    /* neighbours among those with as many free shares */
-	uint32_t free;           /* shares */
+	uint64_t next;        /* its next event */
+	uint32_t heap_at;     /* place in the heap of events */
+	uint32_t left, right; /* neighbours among those with as many free shares */
+	uint32_t free;        /* shares */
 };
 
 struct run {
@@ -24,13 +24,13 @@ struct run {
 	struct sim_job_outcome *outcome;
 	struct sim_hooks hooks;
 	struct node *node;
-	uint32_t *heap;          /* numbers of nodes, the one of the next event first */
+	uint32_t *heap;                    /* numbers of nodes, the one of the next event first */
 	uint32_t with[SIM_GPU_SHARES + 1]; /* a node with so many free shares, or NONE */
-	uint32_t current;        /* the node that is being stepped */
-	size_t arrived;          /* jobs that were submitted */
-	size_t head;             /* of these, the first that has not all of its parts yet */
+	uint32_t current;                  /* the node that is being stepped */
+	size_t arrived;                    /* jobs that were submitted */
+	size_t head; /* of these, the first that has not all of its parts yet */
 	size_t finished, live, most_live;
-	int freed;               /* shares came back since the head was last tried */
+	int freed; /* shares came back since the head was last tried */
 };
 
 /* ---- The heap of events ------------------------------------------------- */
@@ -153,7 +153,8 @@ static int place(struct run *r, uint64_t now, struct gs_error *err)
 		struct sim_kernel kernel = {
 			.length_ns = job->length_ns,
 			.block_tasks = job->length_ns / TASK_NS,
-			.priority = job->priority, .shares = job->shares,
+			.priority = job->priority,
+			.shares = job->shares,
 		};
 
 		for (; o->parts < parts_of(job); o->parts++) {
@@ -164,8 +165,8 @@ static int place(struct run *r, uint64_t now, struct gs_error *err)
 			r->current = i;
 			take_out(r, i);
 			put_in(r, i, r->node[i].free - shares);
-			if (sim_gpu_arrive(r->node[i].gpu, (uint32_t)r->head, &kernel, now,
-					   err) < 0)
+			if (sim_gpu_arrive(r->node[i].gpu, (uint32_t)r->head, &kernel, now, err) <
+			    0)
 				return -1;
 			if (++r->live > r->most_live)
 				r->most_live = r->live;
@@ -213,9 +214,9 @@ static int make_nodes(struct run *r, const char *policy, struct gs_error *err)
 	for (size_t i = 0; i <= SIM_GPU_SHARES; i++)
 		r->with[i] = NONE;
 	/* From the last, so that the first is at the list's head. */
-	for (uint32_t i = n; i-- > 0; ) {
-		r->node[i].gpu = sim_gpu_create(policy, &r->cluster->options,
-						 &r->cluster->costs, &r->hooks, err);
+	for (uint32_t i = n; i-- > 0;) {
+		r->node[i].gpu = sim_gpu_create(policy, &r->cluster->options, &r->cluster->costs,
+						&r->hooks, err);
 		if (!r->node[i].gpu)
 			return -1;
 		r->node[i].next = UINT64_MAX;
@@ -229,8 +230,8 @@ static int check_jobs(const struct sim_cluster *c, struct gs_error *err)
 {
 	for (size_t i = 0; i < c->trace->count; i++)
 		if (parts_of(&c->trace->job[i]) > c->gpus)
-			return gs_fail(err, "%.80s:%u: job %.40s wants %u GPUs of %u", c->trace->file,
-				       c->trace->job[i].line, c->trace->job[i].id,
+			return gs_fail(err, "%.80s:%u: job %.40s wants %u GPUs of %u",
+				       c->trace->file, c->trace->job[i].line, c->trace->job[i].id,
 				       parts_of(&c->trace->job[i]), c->gpus);
 	return 0;
 }
@@ -244,7 +245,7 @@ static int summarize(const struct run *r, const char *policy, struct sim_cluster
 	struct gs_sharing sharing;
 	uint64_t end = 1;
 
-	*s = (struct sim_cluster_summary){ .policy = policy, .most_live = r->most_live };
+	*s = (struct sim_cluster_summary) { .policy = policy, .most_live = r->most_live };
 	for (size_t i = 0; ntt && shares && i < t->count; i++) {
 		const struct sim_job_outcome *o = &r->outcome[i];
 
@@ -281,9 +282,9 @@ int sim_cluster_run(const struct sim_cluster *cluster, const char *policy,
 	struct run r = { .cluster = cluster, .outcome = outcome };
 	int rc;
 
-	r.hooks = (struct sim_hooks){ on_finish, NULL, &r };
+	r.hooks = (struct sim_hooks) { on_finish, NULL, &r };
 	for (size_t i = 0; i < cluster->trace->count; i++)
-		outcome[i] = (struct sim_job_outcome){ .start_ns = UINT64_MAX };
+		outcome[i] = (struct sim_job_outcome) { .start_ns = UINT64_MAX };
 	rc = check_jobs(cluster, err);
 	if (rc == 0)
 		rc = make_nodes(&r, policy, err);

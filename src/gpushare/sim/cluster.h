@@ -29,10 +29,10 @@ struct sim_job_outcome {
 struct sim_cluster_summary {
 	const char *policy;
 	double antt, dntt, stp, jain;
-	double makespan_s, wait_s;   /* wait: mean of submission to start */
-	double busy;                 /* part of the GPUs' time that a job held one */
+	double makespan_s, wait_s; /* wait: mean of submission to start */
+	double busy;               /* part of the GPUs' time that a job held one */
 	uint64_t handovers;
-	size_t most_live;            /* jobs on GPUs at once */
+	size_t most_live; /* jobs on GPUs at once */
 	unsigned faults;
 };
 

@@ -15,7 +15,7 @@ static const struct sim_format formats[] = {
 	SIM_WRITERS
 #undef FORMAT
 #define FORMAT(name, words) { #name, NULL, sim_write_##name },
-	SIM_PICTURES
+		SIM_PICTURES
 #undef FORMAT
 };
 
@@ -24,18 +24,21 @@ const struct sim_format *sim_format_find(const char *name, struct gs_error *err)
 	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++)
 		if (strcmp(name, formats[i].name) == 0)
 			return &formats[i];
-	gs_fail(err, "'%.40s' is not a format: choose one of"
+	gs_fail(err,
+		"'%.40s' is not a format: choose one of"
 #define FORMAT(name, words) " " #name
 		SIM_WRITERS SIM_PICTURES
 #undef FORMAT
-		, name);
+		,
+		name);
 	return NULL;
 }
 
 static int written(struct gs_error *err)
 {
-	return fflush(stdout) != 0 || ferror(stdout)
-		? gs_fail_errno(err, "cannot write the results") : 0;
+	return fflush(stdout) != 0 || ferror(stdout) ?
+		       gs_fail_errno(err, "cannot write the results") :
+		       0;
 }
 
 /* The policies that were asked for, into name[SIM_POLICIES_MAX]; how many. */
@@ -76,7 +79,7 @@ static void record(void *arg, uint32_t kernel, uint64_t from_ns, uint64_t to_ns)
 		result->span = grown;
 		r->room = room;
 	}
-	result->span[result->spans++] = (struct gs_span){ kernel, 0, from_ns, to_ns };
+	result->span[result->spans++] = (struct gs_span) { kernel, 0, from_ns, to_ns };
 }
 
 static int run_policy(struct sim_command *c, const char *policy, struct sim_result *result,
@@ -168,7 +171,8 @@ static int play_trace(struct sim_command *c, struct sim_job_outcome *outcome, st
 			sim_cluster_write_json(stdout, &c->cluster, outcome, &summary[i], i, count);
 	}
 	if (!json)
-		(csv ? sim_cluster_write_csv : sim_cluster_write_table)(stdout, &c->cluster, summary, count);
+		(csv ? sim_cluster_write_csv : sim_cluster_write_table)(stdout, &c->cluster,
+									summary, count);
 	return written(err);
 }
 

@@ -12,8 +12,8 @@
 struct sim_format {
 	const char *name;
 	const struct sim_writer *writer;
-	int (*draw)(FILE *out, const struct sim_workload *workload,
-		    const struct sim_result *result, size_t count);
+	int (*draw)(FILE *out, const struct sim_workload *workload, const struct sim_result *result,
+		    size_t count);
 };
 
 /* NULL: the known ones are named. */

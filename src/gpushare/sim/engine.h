@@ -93,8 +93,8 @@ struct sim_run {
 	/* Told of every stretch of time that a kernel held the GPU; may be NULL. */
 	void (*held)(void *arg, uint32_t kernel, uint64_t from_ns, uint64_t to_ns);
 	void *arg;
-	unsigned faults;                   /* filled: gs_sched_faults() */
-	uint64_t handovers;                /* filled: how often the GPU changed hands */
+	unsigned faults;    /* filled: gs_sched_faults() */
+	uint64_t handovers; /* filled: how often the GPU changed hands */
 };
 
 /* Run until every kernel has finished.  Returns 0, or -1 with the reason. */

@@ -44,8 +44,12 @@ static int run_rounds(struct play *p, const char *policy, struct sim_rounds *rou
 {
 	const struct sim_experiment *x = p->x;
 	struct sim_run run = {
-		.policy = policy, .options = &x->options, .costs = &x->costs,
-		.next = next, .finished = finished, .arg = p,
+		.policy = policy,
+		.options = &x->options,
+		.costs = &x->costs,
+		.next = next,
+		.finished = finished,
+		.arg = p,
 	};
 	uint64_t state;
 
@@ -61,23 +65,25 @@ static int run_rounds(struct play *p, const char *policy, struct sim_rounds *rou
 	return 0;
 }
 
-int sim_experiment_run(const struct sim_experiment *x, const char *policy,
-		       struct sim_row **rows, struct sim_summary *summary,
-		       struct gs_error *err)
+int sim_experiment_run(const struct sim_experiment *x, const char *policy, struct sim_row **rows,
+		       struct sim_summary *summary, struct gs_error *err)
 {
 	size_t n = x->workload->count;
 	struct sim_rounds *rounds = sim_rounds_create(x->workload);
 	struct play p = {
-		.x = x, .arrival = malloc(n * sizeof(*p.arrival)),
+		.x = x,
+		.arrival = malloc(n * sizeof(*p.arrival)),
 		.outcome = malloc(n * sizeof(*p.outcome)),
 	};
 	int rc = -1;
 
 	if (!p.arrival || !p.outcome || !rounds)
 		gs_fail(err, "no memory");
-	else if (sim_order_check(&x->order, n, err) == 0 && run_rounds(&p, policy, rounds, err) == 0)
-		rc = sim_rounds_finish(rounds, policy, rows, summary) < 0
-			? gs_fail(err, "no memory") : 0;
+	else if (sim_order_check(&x->order, n, err) == 0 &&
+		 run_rounds(&p, policy, rounds, err) == 0)
+		rc = sim_rounds_finish(rounds, policy, rows, summary) < 0 ?
+			     gs_fail(err, "no memory") :
+			     0;
 	free(p.arrival);
 	free(p.outcome);
 	sim_rounds_destroy(rounds);

@@ -25,7 +25,6 @@ struct sim_experiment {
  * Returns 0, or -1 with the reason.
  */
 int sim_experiment_run(const struct sim_experiment *experiment, const char *policy,
-		       struct sim_row **rows, struct sim_summary *summary,
-		       struct gs_error *err);
+		       struct sim_row **rows, struct sim_summary *summary, struct gs_error *err);
 
 #endif

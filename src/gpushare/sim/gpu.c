@@ -18,11 +18,11 @@ enum phase {
 struct live {
 	uint64_t length_ns, block_tasks;
 	uint64_t launch_ns; /* beyond length_ns */
-	uint64_t told_ns;  /* the alone time, as the scheduler knows it */
-	uint64_t work;     /* ns done */
+	uint64_t told_ns;   /* the alone time, as the scheduler knows it */
+	uint64_t work;      /* ns done */
 	struct sim_outcome outcome;
-	uint32_t kernel;   /* the driver's number */
-	uint32_t next;     /* free slot behind this one */
+	uint32_t kernel; /* the driver's number */
+	uint32_t next;   /* free slot behind this one */
 };
 
 struct sim_gpu {
@@ -34,9 +34,9 @@ struct sim_gpu {
 	size_t count;
 	uint64_t now;
 	enum phase phase;
-	uint32_t holder;   /* slot that the phase is about */
-	uint32_t last;     /* kernel that held the GPU last, or NOBODY */
-	int evicted;       /* it was */
+	uint32_t holder; /* slot that the phase is about */
+	uint32_t last;   /* kernel that held the GPU last, or NOBODY */
+	int evicted;     /* it was */
 	uint64_t since, until;
 	uint64_t deadline; /* when the scheduler wants to be asked again */
 	uint64_t handovers, busy_ns;
@@ -50,7 +50,7 @@ static uint64_t id_of(uint32_t slot)
 
 struct sim_costs sim_costs_of(uint64_t handover_ns)
 {
-	return (struct sim_costs){ .ended_ns = handover_ns, .evicted_ns = handover_ns };
+	return (struct sim_costs) { .ended_ns = handover_ns, .evicted_ns = handover_ns };
 }
 
 struct sim_gpu *sim_gpu_create(const char *policy, const struct gs_sched_options *options,
@@ -111,7 +111,7 @@ static int make_room(struct sim_gpu *gpu, struct gs_error *err)
 	if (!grown)
 		return gs_fail(err, "no memory");
 	gpu->slot = grown;
-	for (uint32_t i = room; i-- > gpu->room; ) {
+	for (uint32_t i = room; i-- > gpu->room;) {
 		grown[i].next = gpu->free;
 		gpu->free = i;
 	}
@@ -162,8 +162,8 @@ static void end(struct sim_gpu *gpu)
 		finish(gpu, k);
 		return;
 	}
-	gs_sched_progress(gpu->sched, id_of(gpu->holder), k->block_tasks, tasks_done(k),
-			  k->told_ns, gpu->now);
+	gs_sched_progress(gpu->sched, id_of(gpu->holder), k->block_tasks, tasks_done(k), k->told_ns,
+			  gpu->now);
 	gs_sched_stopped(gpu->sched, id_of(gpu->holder), gpu->now);
 	k->outcome.preemptions++;
 }
@@ -179,8 +179,9 @@ static void take(struct sim_gpu *gpu, uint32_t slot)
 		cost = c->first_ns > cost ? c->first_ns : cost;
 	} else if (gpu->last != k->kernel) {
 		gpu->handovers++;
-		cost = k->work && c->apart ? (gpu->evicted ? c->evicted_back_ns : c->ended_back_ns)
-					   : (gpu->evicted ? c->evicted_ns : c->ended_ns);
+		cost = k->work && c->apart ?
+			       (gpu->evicted ? c->evicted_back_ns : c->ended_back_ns) :
+			       (gpu->evicted ? c->evicted_ns : c->ended_ns);
 	}
 	if (cost) {
 		gpu->phase = PHASE_HANDOVER;
@@ -244,14 +245,16 @@ int sim_gpu_arrive(struct sim_gpu *gpu, uint32_t kernel, const struct sim_kernel
 	struct gs_task_params params = {
 		.nt = what->block_tasks,
 		.alone_ns = what->told_ns ? what->told_ns : what->length_ns,
-		.priority = what->priority, .shares = what->shares,
+		.priority = what->priority,
+		.shares = what->shares,
 	};
 	uint64_t busy = what->gpu_ns;
 	uint32_t slot;
 
 	if (!busy)
-		busy = what->length_ns > gpu->costs.launch_ns
-			? what->length_ns - gpu->costs.launch_ns : 1;
+		busy = what->length_ns > gpu->costs.launch_ns ?
+			       what->length_ns - gpu->costs.launch_ns :
+			       1;
 	settle(gpu, now);
 	if (make_room(gpu, err) < 0)
 		return -1;
@@ -259,11 +262,13 @@ int sim_gpu_arrive(struct sim_gpu *gpu, uint32_t kernel, const struct sim_kernel
 	if (gs_sched_arrive(gpu->sched, id_of(slot), &params, now, err) < 0)
 		return -1;
 	gpu->free = gpu->slot[slot].next;
-	gpu->slot[slot] = (struct live){
-		.length_ns = busy, .block_tasks = what->block_tasks,
+	gpu->slot[slot] = (struct live) {
+		.length_ns = busy,
+		.block_tasks = what->block_tasks,
 		.launch_ns = what->length_ns > busy ? what->length_ns - busy : 0,
 		.told_ns = params.alone_ns,
-		.outcome = { .arrival_ns = now }, .kernel = kernel,
+		.outcome = { .arrival_ns = now },
+		.kernel = kernel,
 	};
 	gpu->count++;
 	return 0;

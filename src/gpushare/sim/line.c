@@ -13,15 +13,22 @@
 #define TASKS_MAX INT64_C(1000000000000)
 
 enum column {
-	COL_NAME, COL_ARRIVAL, COL_LENGTH, COL_TASKS, COL_PRIORITY, COL_SHARES, COL_MEMORY,
-	COL_ORIGINAL, COL_COUNT,
+	COL_NAME,
+	COL_ARRIVAL,
+	COL_LENGTH,
+	COL_TASKS,
+	COL_PRIORITY,
+	COL_SHARES,
+	COL_MEMORY,
+	COL_ORIGINAL,
+	COL_COUNT,
 };
 
 _Static_assert(COL_COUNT == SIM_COLUMNS, "a place for each");
 
 static const char *const column_name[COL_COUNT] = {
-	"name", "arrival_ms", "length_ms", "block_tasks", "priority", "shares", "memory_mb",
-	"original_ms",
+	"name",     "arrival_ms", "length_ms", "block_tasks",
+	"priority", "shares",     "memory_mb", "original_ms",
 };
 
 /* One field of a line, as text. */
@@ -30,8 +37,7 @@ struct field {
 	size_t at; /* column of its first character, from 1 */
 };
 
-int sim_line_fail(const struct sim_line *line, size_t column, struct gs_error *err,
-		  const char *why)
+int sim_line_fail(const struct sim_line *line, size_t column, struct gs_error *err, const char *why)
 {
 	return gs_fail(err, "%.80s:%zu:%zu: %.140s", line->file, line->number, column, why);
 }
@@ -77,7 +83,9 @@ static int parse_name(const char *text, char name[SIM_NAME_MAX], struct gs_error
 		return gs_fail(err, "a name has 1 to %d characters", SIM_NAME_MAX - 1);
 	for (const char *c = text; *c; c++)
 		if (!isprint((unsigned char)*c) || strchr("\"\\<>&", *c))
-			return gs_fail(err, "a name is of printable ASCII characters but quotes, backslashes, <, > and &");
+			return gs_fail(
+				err,
+				"a name is of printable ASCII characters but quotes, backslashes, <, > and &");
 	memcpy(name, text, n + 1);
 	return 0;
 }
@@ -126,8 +134,7 @@ static int parse_field(enum column column, const char *text, struct sim_kernel *
 	return gs_fail(err, "no such column");
 }
 
-int sim_line_columns(const struct sim_line *line, struct sim_columns *columns,
-		     struct gs_error *err)
+int sim_line_columns(const struct sim_line *line, struct sim_columns *columns, struct gs_error *err)
 {
 	struct sim_columns found = { .count = 0 };
 	unsigned seen = 0;
@@ -141,7 +148,8 @@ int sim_line_columns(const struct sim_line *line, struct sim_columns *columns,
 		while (c < COL_COUNT && strcmp(f.text, column_name[c]) != 0)
 			c++;
 		if (c == COL_COUNT)
-			return sim_line_fail(line, f.at, err, "the first line names the columns: "
+			return sim_line_fail(line, f.at, err,
+					     "the first line names the columns: "
 					     "name,arrival_ms,length_ms,block_tasks,priority,"
 					     "shares,memory_mb,original_ms");
 		if (seen & (1u << c))
@@ -162,8 +170,9 @@ int sim_line_kernel(const struct sim_line *line, const struct sim_columns *colum
 	size_t column = 0;
 	struct field f;
 
-	*k = (struct sim_kernel){ .block_tasks = 1000, .priority = 1, .shares = 1,
-				  .line = (uint32_t)line->number };
+	*k = (struct sim_kernel) {
+		.block_tasks = 1000, .priority = 1, .shares = 1, .line = (uint32_t)line->number
+	};
 	for (const char *at = line->text; at; column++) {
 		if (next_field(line, &at, &f, err) < 0)
 			return -1;

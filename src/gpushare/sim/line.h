@@ -8,9 +8,9 @@
 #define SIM_COLUMNS 8
 
 struct sim_line {
-	const char *file;  /* for messages */
-	size_t number;     /* from 1 */
-	const char *text;  /* without its end */
+	const char *file; /* for messages */
+	size_t number;    /* from 1 */
+	const char *text; /* without its end */
 	size_t len;
 };
 

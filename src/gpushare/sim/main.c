@@ -20,8 +20,31 @@
 
 /* The options, in the table's order. */
 enum {
-	POLICY, WORKLOAD, FORMAT, HANDOVER, COSTS, QUANTUM_HANDOVERS, MIN_QUANTUM, RR_QUANTUM, CFS_EPOCH, CFS_LONGEST_WAIT,
-	DPRR_TICK, STARVATION, ROUNDS, SHUFFLE, GAP, SEED, TRACE, GPUS, PARTITION, MEMORY, WAKE, CAPACITY, CYCLE, AGE, SHOW_VERSION,
+	POLICY,
+	WORKLOAD,
+	FORMAT,
+	HANDOVER,
+	COSTS,
+	QUANTUM_HANDOVERS,
+	MIN_QUANTUM,
+	RR_QUANTUM,
+	CFS_EPOCH,
+	CFS_LONGEST_WAIT,
+	DPRR_TICK,
+	STARVATION,
+	ROUNDS,
+	SHUFFLE,
+	GAP,
+	SEED,
+	TRACE,
+	GPUS,
+	PARTITION,
+	MEMORY,
+	WAKE,
+	CAPACITY,
+	CYCLE,
+	AGE,
+	SHOW_VERSION,
 	OPTIONS,
 };
 
@@ -74,9 +97,10 @@ static int take_partition(void *of, const char *value, struct gs_error *err)
 static int take_costs(void *of, const char *value, struct gs_error *err)
 {
 	struct sim_costs *costs = of;
-	uint64_t *const part[] = { &costs->ended_ns, &costs->evicted_ns, &costs->first_ns,
-				   &costs->launch_ns, &costs->ended_back_ns,
-				   &costs->evicted_back_ns, &costs->leave_ns };
+	uint64_t *const part[] = { &costs->ended_ns,      &costs->evicted_ns,
+				   &costs->first_ns,      &costs->launch_ns,
+				   &costs->ended_back_ns, &costs->evicted_back_ns,
+				   &costs->leave_ns };
 	char *text = strdup(value), *rest = text;
 	int rc = text ? 0 : gs_fail(err, "no memory");
 	size_t n = 0;
@@ -94,15 +118,30 @@ enum { PLAYED = 1, CLUSTER = 2, ADMISSION = 4 };
 
 /* In which of the three uses an option says anything; 0: in any. */
 static const unsigned char uses[OPTIONS] = {
-	[HANDOVER] = PLAYED | CLUSTER, [COSTS] = PLAYED | CLUSTER, [QUANTUM_HANDOVERS] = PLAYED | CLUSTER,
-	[MIN_QUANTUM] = PLAYED | CLUSTER, [RR_QUANTUM] = PLAYED | CLUSTER, [CFS_EPOCH] = PLAYED | CLUSTER,
-	[CFS_LONGEST_WAIT] = PLAYED | CLUSTER, [DPRR_TICK] = PLAYED | CLUSTER, [STARVATION] = PLAYED | CLUSTER,
-	[ROUNDS] = PLAYED, [SHUFFLE] = PLAYED, [GAP] = PLAYED, [SEED] = PLAYED, [GPUS] = CLUSTER, [PARTITION] = CLUSTER,
-	[WAKE] = ADMISSION, [CAPACITY] = ADMISSION, [CYCLE] = ADMISSION, [AGE] = ADMISSION,
+	[HANDOVER] = PLAYED | CLUSTER,
+	[COSTS] = PLAYED | CLUSTER,
+	[QUANTUM_HANDOVERS] = PLAYED | CLUSTER,
+	[MIN_QUANTUM] = PLAYED | CLUSTER,
+	[RR_QUANTUM] = PLAYED | CLUSTER,
+	[CFS_EPOCH] = PLAYED | CLUSTER,
+	[CFS_LONGEST_WAIT] = PLAYED | CLUSTER,
+	[DPRR_TICK] = PLAYED | CLUSTER,
+	[STARVATION] = PLAYED | CLUSTER,
+	[ROUNDS] = PLAYED,
+	[SHUFFLE] = PLAYED,
+	[GAP] = PLAYED,
+	[SEED] = PLAYED,
+	[GPUS] = CLUSTER,
+	[PARTITION] = CLUSTER,
+	[WAKE] = ADMISSION,
+	[CAPACITY] = ADMISSION,
+	[CYCLE] = ADMISSION,
+	[AGE] = ADMISSION,
 };
 
 /* What is to be done with all of them: -1 with what is missing or says nothing there. */
-static int check_use(const struct sim_command *c, const struct gs_option *options, struct gs_error *err)
+static int check_use(const struct sim_command *c, const struct gs_option *options,
+		     struct gs_error *err)
 {
 	int use = c->trace ? CLUSTER : c->admission ? ADMISSION : PLAYED;
 
@@ -110,14 +149,18 @@ static int check_use(const struct sim_command *c, const struct gs_option *option
 		return gs_fail(err, "with --trace, --gpus and --policy must be given, --workload "
 				    "and --memory not");
 	if (c->admission && (c->policy || !c->path || !c->memory.options.capacity))
-		return gs_fail(err, "with --memory, --capacity and --workload must be given and --policy not");
+		return gs_fail(
+			err,
+			"with --memory, --capacity and --workload must be given and --policy not");
 	if (use == PLAYED && (!c->policy || !c->path))
 		return gs_fail(err, "--policy and --workload must be given");
 	for (int i = 0; i < OPTIONS; i++)
 		if (given[i] && uses[i] && !(uses[i] & use))
 			return gs_fail(err, "--%s says nothing %s", options[i].name,
-				       c->trace ? "with --trace" : c->admission ? "with --memory"
-				       : uses[i] == CLUSTER ? "without --trace" : "without --memory");
+				       c->trace           ? "with --trace" :
+				       c->admission       ? "with --memory" :
+				       uses[i] == CLUSTER ? "without --trace" :
+							    "without --memory");
 	return 1;
 }
 
@@ -134,14 +177,16 @@ static int parse_command(struct sim_command *c, int argc, char **argv, struct gs
 		OPTION(FORMAT, 'f', "format", .take = take_format, .of = c),
 		OPTION(HANDOVER, 0, "handover", .duration = &o->handover_ns),
 		OPTION(COSTS, 0, "costs", .take = take_costs, .of = &c->experiment.costs),
-		OPTION(QUANTUM_HANDOVERS, 0, "quantum-handovers", .number = &o->quantum_handovers, .most = 1000),
+		OPTION(QUANTUM_HANDOVERS, 0, "quantum-handovers", .number = &o->quantum_handovers,
+		       .most = 1000),
 		OPTION(MIN_QUANTUM, 0, "min-quantum", .duration = &o->min_quantum_ns),
 		OPTION(RR_QUANTUM, 0, "rr-quantum", .duration = &o->rr_quantum_ns),
 		OPTION(CFS_EPOCH, 0, "cfs-epoch", .duration = &o->cfs_epoch_ns),
 		OPTION(CFS_LONGEST_WAIT, 0, "cfs-longest-wait"),
 		OPTION(DPRR_TICK, 0, "dprr-tick", .duration = &o->dprr_tick_ns),
 		OPTION(STARVATION, 0, "starvation", .duration = &o->starvation_ns),
-		OPTION(ROUNDS, 0, "rounds", .number = &c->experiment.rounds, .least = 1, .most = 1000000),
+		OPTION(ROUNDS, 0, "rounds", .number = &c->experiment.rounds, .least = 1,
+		       .most = 1000000),
 		OPTION(SHUFFLE, 0, "shuffle"),
 		OPTION(GAP, 0, "gap", .duration = &order->gap_ns),
 		OPTION(SEED, 0, "seed", .wide = &order->seed, .most = INT64_MAX),
@@ -150,7 +195,8 @@ static int parse_command(struct sim_command *c, int argc, char **argv, struct gs
 		OPTION(PARTITION, 0, "partition", .take = take_partition, .of = c),
 		OPTION(MEMORY, 0, "memory", .take = take_admission, .of = c),
 		OPTION(WAKE, 0, "wake", .text = &memory->wake),
-		OPTION(CAPACITY, 0, "capacity", .wide = &memory->capacity, .least = 1, .most = 1 << 30),
+		OPTION(CAPACITY, 0, "capacity", .wide = &memory->capacity, .least = 1,
+		       .most = 1 << 30),
 		OPTION(CYCLE, 0, "cycle", .duration = &c->memory.cycle_ns),
 		OPTION(AGE, 0, "age", .wide = &memory->age_cycles, .most = INT64_MAX),
 		OPTION(SHOW_VERSION, 'V', "version"),
@@ -170,7 +216,8 @@ static int parse_command(struct sim_command *c, int argc, char **argv, struct gs
 	o->cfs_longest_wait = given[CFS_LONGEST_WAIT];
 	order->shuffle = given[SHUFFLE];
 	order->has_gap = given[GAP];
-	c->quanta = (unsigned)(given[MIN_QUANTUM] | given[RR_QUANTUM] << 1 | given[CFS_EPOCH] << 2 | given[DPRR_TICK] << 3);
+	c->quanta = (unsigned)(given[MIN_QUANTUM] | given[RR_QUANTUM] << 1 | given[CFS_EPOCH] << 2 |
+			       given[DPRR_TICK] << 3);
 	if (!given[COSTS])
 		c->experiment.costs = sim_costs_of(o->handover_ns);
 	return check_use(c, options, err);

@@ -17,7 +17,7 @@ struct play {
 	struct sim_admission *admission;
 	struct gs_rbdm *rbdm;
 	struct timed *order; /* kernels by arrival */
-	size_t next;      /* arrival to come */
+	size_t next;         /* arrival to come */
 	uint32_t *running;
 	size_t running_count;
 	uint64_t now;
@@ -62,7 +62,7 @@ static int step(struct play *p, struct gs_error *err)
 {
 	uint64_t cycle = p->now / p->memory->cycle_ns, id;
 
-	for (size_t i = 0; i < p->running_count; )
+	for (size_t i = 0; i < p->running_count;)
 		if (p->admission[p->running[i]].finish_ns <= p->now) {
 			gs_rbdm_leave(p->rbdm, p->running[i]);
 			p->running[i] = p->running[--p->running_count];
@@ -75,8 +75,8 @@ static int step(struct play *p, struct gs_error *err)
 
 		if (arrival_cycle(p, k) > cycle)
 			break;
-		if (gs_rbdm_arrive(p->rbdm, k, (uint32_t)kernel->priority, kernel->memory_mb,
-				   cycle, err) < 0)
+		if (gs_rbdm_arrive(p->rbdm, k, (uint32_t)kernel->priority, kernel->memory_mb, cycle,
+				   err) < 0)
 			return -1;
 	}
 	while (gs_rbdm_next(p->rbdm, cycle, &id)) {
@@ -116,7 +116,8 @@ static uint32_t sum_of_priorities(const struct sim_workload *w)
 }
 
 /* "file:line: name" of a kernel. */
-static void place_of(const struct sim_workload *w, const struct sim_kernel *k, char *buf, size_t size)
+static void place_of(const struct sim_workload *w, const struct sim_kernel *k, char *buf,
+		     size_t size)
 {
 	if (w->name && k->line)
 		snprintf(buf, size, "%.80s:%u: %s", w->name, k->line, k->name);
@@ -151,7 +152,8 @@ static int by_time(const void *a, const void *b)
 	return (x->kernel > y->kernel) - (x->kernel < y->kernel);
 }
 
-/* What is known before anything runs: RM, operations, ready cycle and its rank, order of arrival. */
+/* What is known before anything runs: RM, operations, ready cycle and its rank, order of arrival.
+ */
 static void plan(struct play *p, const struct gs_rbdm_options *options)
 {
 	const struct sim_workload *w = p->memory->workload;
@@ -161,20 +163,22 @@ static void plan(struct play *p, const struct gs_rbdm_options *options)
 		struct sim_admission *a = &p->admission[k];
 		uint64_t mb = w->kernel[k].memory_mb;
 
-		a->rm_mb = options->admission == GS_ADMISSION_FCFS ? mb :
-			   gs_rbdm_rm(mb, (uint32_t)w->kernel[k].priority, options->priority_sum);
+		a->rm_mb = options->admission == GS_ADMISSION_FCFS ?
+				   mb :
+				   gs_rbdm_rm(mb, (uint32_t)w->kernel[k].priority,
+					      options->priority_sum);
 		a->operations = gs_rbdm_operations(mb, a->rm_mb);
 		a->ready_cycle = arrival_cycle(p, k) + a->operations - 1;
 	}
 	for (uint32_t k = 0; k < w->count; k++)
-		p->order[k] = (struct timed){ p->admission[k].ready_cycle, k };
+		p->order[k] = (struct timed) { p->admission[k].ready_cycle, k };
 	qsort(p->order, w->count, sizeof(*p->order), by_time);
 	for (size_t i = 0; i < w->count; i++) {
 		rank += i == 0 || p->order[i].at != p->order[i - 1].at;
 		p->admission[p->order[i].kernel].rank = rank;
 	}
 	for (uint32_t k = 0; k < w->count; k++)
-		p->order[k] = (struct timed){ w->kernel[k].arrival_ns, k };
+		p->order[k] = (struct timed) { w->kernel[k].arrival_ns, k };
 	qsort(p->order, w->count, sizeof(*p->order), by_time);
 }
 
@@ -211,8 +215,7 @@ out:
 }
 
 void sim_memory_sums(const struct sim_workload *w, const struct sim_admission *admission,
-		     int32_t priority, unsigned *tasks, double *response_ms,
-		     double *completion_ms)
+		     int32_t priority, unsigned *tasks, double *response_ms, double *completion_ms)
 {
 	*tasks = 0;
 	*response_ms = *completion_ms = 0;
@@ -233,10 +236,10 @@ static void write_rows(FILE *out, const struct sim_workload *w,
 	for (size_t i = 0; i < w->count; i++) {
 		const struct sim_admission *a = &admission[i];
 
-		fprintf(out, row, w->kernel[i].name, w->kernel[i].priority,
-			w->kernel[i].memory_mb, (unsigned long long)a->rm_mb,
-			(unsigned long long)a->operations, (unsigned long long)a->ready_cycle,
-			a->rank, (double)a->start_ns / 1e6, (double)a->finish_ns / 1e6);
+		fprintf(out, row, w->kernel[i].name, w->kernel[i].priority, w->kernel[i].memory_mb,
+			(unsigned long long)a->rm_mb, (unsigned long long)a->operations,
+			(unsigned long long)a->ready_cycle, a->rank, (double)a->start_ns / 1e6,
+			(double)a->finish_ns / 1e6);
 	}
 	fputs(sum, out);
 }
@@ -257,7 +260,8 @@ static void write_sums(FILE *out, const struct sim_workload *w,
 void sim_memory_write_csv(FILE *out, const struct sim_workload *w,
 			  const struct sim_admission *admission)
 {
-	fputs("name,priority,memory_mb,rm_mb,operations,ready_cycle,rank,start_ms,finish_ms\n", out);
+	fputs("name,priority,memory_mb,rm_mb,operations,ready_cycle,rank,start_ms,finish_ms\n",
+	      out);
 	write_rows(out, w, admission, "%s,%d,%u,%llu,%llu,%llu,%u,%.6f,%.6f\n",
 		   "priority,tasks,response_ms,completion_ms\n");
 	write_sums(out, w, admission, "%d,%u,%.6f,%.6f\n");
@@ -267,8 +271,7 @@ void sim_memory_write_table(FILE *out, const struct sim_workload *w,
 			    const struct sim_admission *admission)
 {
 	fprintf(out, "%-20s %8s %9s %8s %10s %11s %5s %12s %12s\n", "kernel", "priority",
-		"memory MB", "RM MB", "operations", "ready cycle", "rank", "start ms",
-		"finish ms");
+		"memory MB", "RM MB", "operations", "ready cycle", "rank", "start ms", "finish ms");
 	write_rows(out, w, admission, "%-20s %8d %9u %8llu %10llu %11llu %5u %12.3f %12.3f\n",
 		   "\npriority    tasks  sum of response ms  sum of completion ms\n");
 	write_sums(out, w, admission, "%8d %8u %19.3f %21.3f\n");

@@ -14,14 +14,14 @@
 
 struct sim_memory {
 	const struct sim_workload *workload; /* memory_mb and priority must be above zero */
-	struct gs_rbdm_options options;      /* capacity in MB; priority_sum 0: of the distinct ones */
-	uint64_t cycle_ns;                   /* one reserve operation, above zero */
+	struct gs_rbdm_options options; /* capacity in MB; priority_sum 0: of the distinct ones */
+	uint64_t cycle_ns;              /* one reserve operation, above zero */
 };
 
 struct sim_admission {
 	uint64_t rm_mb, operations;
 	uint64_t ready_cycle;
-	unsigned rank;     /* of ready_cycle, equal ones share it, from 1 */
+	unsigned rank; /* of ready_cycle, equal ones share it, from 1 */
 	uint64_t start_ns, finish_ns;
 };
 
@@ -35,8 +35,7 @@ int sim_memory_run(const struct sim_memory *memory, struct sim_admission *admiss
 
 /* Summed response (start less arrival) and completion (finish less arrival), ms. */
 void sim_memory_sums(const struct sim_workload *workload, const struct sim_admission *admission,
-		     int32_t priority, unsigned *tasks, double *response_ms,
-		     double *completion_ms);
+		     int32_t priority, unsigned *tasks, double *response_ms, double *completion_ms);
 
 /* Rows, then sums per priority, highest first; as CSV or for people. */
 void sim_memory_write_csv(FILE *out, const struct sim_workload *workload,

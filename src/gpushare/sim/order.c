@@ -35,9 +35,9 @@ void sim_order_first(const struct sim_order *order, const struct sim_workload *w
 		     struct sim_arrival *arrival, uint64_t *state)
 {
 	for (size_t i = 0; i < workload->count; i++)
-		arrival[i] = (struct sim_arrival){
-			.at_ns = order->has_gap ? i * order->gap_ns
-						: workload->kernel[i].arrival_ns,
+		arrival[i] = (struct sim_arrival) {
+			.at_ns =
+				order->has_gap ? i * order->gap_ns : workload->kernel[i].arrival_ns,
 			.kernel = (uint32_t)i,
 		};
 	qsort(arrival, workload->count, sizeof(*arrival), by_time);

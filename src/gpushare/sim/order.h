@@ -18,10 +18,11 @@ struct sim_order {
 	uint64_t seed;
 	uint64_t gap_ns; /* arrivals this far apart, if has_gap; else the file's */
 	int has_gap;
-	int shuffle;     /* which kernel arrives when is drawn anew for every round */
+	int shuffle; /* which kernel arrives when is drawn anew for every round */
 };
 
-/* 0, or -1 with err where the last of so many kernels would arrive beyond what can be counted in ns. */
+/* 0, or -1 with err where the last of so many kernels would arrive beyond what can be counted in
+ * ns. */
 int sim_order_check(const struct sim_order *order, uint64_t kernels, struct gs_error *err);
 
 /*

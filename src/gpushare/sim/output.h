@@ -14,8 +14,8 @@
 /* One policy's results, in memory. */
 struct sim_result {
 	struct sim_summary summary;
-	struct sim_row *row;         /* by kernel, in the file's order */
-	struct gs_span *span;        /* of the first round, lane: kernel; for pictures */
+	struct sim_row *row;  /* by kernel, in the file's order */
+	struct gs_span *span; /* of the first round, lane: kernel; for pictures */
 	size_t spans;
 };
 
@@ -45,8 +45,9 @@ SIM_WRITERS
 #undef FORMAT
 
 /* The head and the rows of one policy's result, number `policy` of `count`. */
-void sim_write_result(FILE *out, const struct sim_writer *writer, const struct sim_workload *workload,
-		      const struct sim_result *result, size_t policy, size_t count);
+void sim_write_result(FILE *out, const struct sim_writer *writer,
+		      const struct sim_workload *workload, const struct sim_result *result,
+		      size_t policy, size_t count);
 
 /*
  * For each policy that broke its contract, so that fifo replaced it: a line that says so. Nothing
@@ -65,7 +66,8 @@ SIM_PICTURES
 void sim_cluster_write_jobs(FILE *out, const struct sim_trace *trace,
 			    const struct sim_job_outcome *outcome, const char *policy);
 /* Both of a policy, of so many, in their order, as one object in all. */
-void sim_cluster_write_json(FILE *out, const struct sim_cluster *cluster, const struct sim_job_outcome *outcome,
+void sim_cluster_write_json(FILE *out, const struct sim_cluster *cluster,
+			    const struct sim_job_outcome *outcome,
 			    const struct sim_cluster_summary *summary, size_t policy, size_t count);
 void sim_cluster_write_csv(FILE *out, const struct sim_cluster *cluster,
 			   const struct sim_cluster_summary *summary, size_t count);

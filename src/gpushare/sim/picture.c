@@ -39,18 +39,21 @@ static int picture_of(struct picture *p, const struct sim_workload *workload,
 		struct gs_lane *lane = p->lane + i * workload->count;
 
 		for (size_t k = 0; k < workload->count; k++)
-			lane[k] = (struct gs_lane){ workload->kernel[k].name,
-						    result[i].row[k].ntt };
-		snprintf(p->caption[i], sizeof(p->caption[i]), "ANTT %.2f, DNTT %.2f, STP %.2f, "
-			 "makespan %.2f ms", s->antt, s->dntt, s->stp, s->makespan_ms);
-		p->panel[i] = (struct gs_panel){ s->policy, p->caption[i], lane, workload->count,
-						 result[i].span, result[i].spans, &held };
+			lane[k] =
+				(struct gs_lane) { workload->kernel[k].name, result[i].row[k].ntt };
+		snprintf(p->caption[i], sizeof(p->caption[i]),
+			 "ANTT %.2f, DNTT %.2f, STP %.2f, "
+			 "makespan %.2f ms",
+			 s->antt, s->dntt, s->stp, s->makespan_ms);
+		p->panel[i] =
+			(struct gs_panel) { s->policy,      p->caption[i],   lane, workload->count,
+					    result[i].span, result[i].spans, &held };
 	}
 	return 0;
 }
 
-int sim_write_trace(FILE *out, const struct sim_workload *workload,
-		    const struct sim_result *result, size_t count)
+int sim_write_trace(FILE *out, const struct sim_workload *workload, const struct sim_result *result,
+		    size_t count)
 {
 	struct picture p;
 
@@ -61,8 +64,8 @@ int sim_write_trace(FILE *out, const struct sim_workload *workload,
 	return 0;
 }
 
-int sim_write_svg(FILE *out, const struct sim_workload *workload,
-		  const struct sim_result *result, size_t count)
+int sim_write_svg(FILE *out, const struct sim_workload *workload, const struct sim_result *result,
+		  size_t count)
 {
 	struct picture p;
 

@@ -11,7 +11,7 @@
 struct sim_rounds {
 	const struct sim_workload *workload;
 	struct sim_row *row;
-	double *ntt;    /* of one round */
+	double *ntt; /* of one round */
 	double dntt, makespan, handovers;
 	unsigned rounds, faults;
 };
@@ -100,7 +100,7 @@ int sim_rounds_finish(struct sim_rounds *r, const char *policy, struct sim_row *
 		shares[i] = r->workload->kernel[i].shares;
 	}
 	gs_sharing(r->ntt, shares, n, &sharing);
-	*s = (struct sim_summary){
+	*s = (struct sim_summary) {
 		.policy = policy,
 		.antt = sharing.antt,
 		.dntt = r->dntt / r->rounds,

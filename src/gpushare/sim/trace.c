@@ -24,9 +24,10 @@ static const struct {
 	const char *name;
 	enum what what;
 } known[] = {
-	{ "JobID", ID }, { "JobIDRaw", ID }, { "Submit", SUBMIT },
-	{ "ElapsedRaw", ELAPSED_RAW }, { "Elapsed", ELAPSED },
-	{ "AllocTRES", TRES }, { "ReqTRES", TRES }, { "Partition", PARTITION },
+	{ "JobID", ID },        { "JobIDRaw", ID },
+	{ "Submit", SUBMIT },   { "ElapsedRaw", ELAPSED_RAW },
+	{ "Elapsed", ELAPSED }, { "AllocTRES", TRES },
+	{ "ReqTRES", TRES },    { "Partition", PARTITION },
 };
 
 struct reader {
@@ -61,8 +62,7 @@ static int next_field(const struct reader *r, const char *line, const char *end,
 	return memchr(text, '\0', (size_t)(to - from)) ? fail_at(r, *column, err, "a NUL byte") : 0;
 }
 
-static int parse_header(struct reader *r, const char *line, const char *end,
-			struct gs_error *err)
+static int parse_header(struct reader *r, const char *line, const char *end, struct gs_error *err)
 {
 	unsigned seen = 0;
 	char text[FIELD_MAX];
@@ -90,7 +90,8 @@ static int parse_header(struct reader *r, const char *line, const char *end,
 	}
 	if (!(seen & 1u << ID) || !(seen & 1u << SUBMIT) || !(seen & 1u << TRES) ||
 	    !(seen & (1u << ELAPSED | 1u << ELAPSED_RAW)))
-		return fail_at(r, 1, err, "the first line names the fields, among them JobID, Submit, "
+		return fail_at(r, 1, err,
+			       "the first line names the fields, among them JobID, Submit, "
 			       "ElapsedRaw or Elapsed, AllocTRES or ReqTRES");
 	return 0;
 }
@@ -279,7 +280,8 @@ static int parse_row(struct reader *r, const char *line, const char *end, struct
 			return keep(r, &job, err);
 	}
 	if (field < r->fields)
-		return fail_at(r, (size_t)(end - line) + 1, err, "fewer fields than the first line names");
+		return fail_at(r, (size_t)(end - line) + 1, err,
+			       "fewer fields than the first line names");
 	return keep(r, &job, err);
 }
 
@@ -296,20 +298,21 @@ int sim_trace_parse(const char *name, const char *text, size_t len,
 		    const struct sim_partition *partition, size_t partitions,
 		    struct sim_trace *trace, struct gs_error *err)
 {
-	struct reader r = { .file = name, .partition = partition, .partitions = partitions,
-			    .trace = trace };
+	struct reader r = {
+		.file = name, .partition = partition, .partitions = partitions, .trace = trace
+	};
 	const char *end = text + len;
 	int rc = 0;
 
-	*trace = (struct sim_trace){ .file = name };
+	*trace = (struct sim_trace) { .file = name };
 	while (rc == 0 && text < end) {
 		const char *eol = memchr(text, '\n', (size_t)(end - text));
 		const char *stop = eol ? eol : end;
 
 		r.line++;
 		if (stop > text)
-			rc = r.fields ? parse_row(&r, text, stop, err)
-				      : parse_header(&r, text, stop, err);
+			rc = r.fields ? parse_row(&r, text, stop, err) :
+					parse_header(&r, text, stop, err);
 		text = eol ? eol + 1 : end;
 	}
 	if (rc == 0 && trace->count == 0) {
@@ -321,7 +324,7 @@ int sim_trace_parse(const char *name, const char *text, size_t len,
 		return -1;
 	}
 	qsort(trace->job, trace->count, sizeof(*trace->job), by_submission);
-	for (size_t i = trace->count; i-- > 0; )
+	for (size_t i = trace->count; i-- > 0;)
 		trace->job[i].submit_ns -= trace->job[0].submit_ns;
 	return 0;
 }
@@ -333,7 +336,7 @@ int sim_trace_load(const char *path, const struct sim_partition *partition, size
 	char *text = sim_read_file(path, &len, err);
 	int rc;
 
-	*trace = (struct sim_trace){ 0 };
+	*trace = (struct sim_trace) { 0 };
 	if (!text)
 		return -1;
 	rc = sim_trace_parse(path, text, len, partition, partitions, trace, err);
@@ -344,5 +347,5 @@ int sim_trace_load(const char *path, const struct sim_partition *partition, size
 void sim_trace_free(struct sim_trace *trace)
 {
 	free(trace->job);
-	*trace = (struct sim_trace){ 0 };
+	*trace = (struct sim_trace) { 0 };
 }

@@ -23,11 +23,11 @@
 
 struct sim_job {
 	char id[SIM_JOB_ID_MAX];
-	uint64_t submit_ns;  /* after the first submission of the trace */
-	uint64_t length_ns;  /* what it took then, taken as its time alone */
-	uint32_t shares;     /* 100 a GPU */
-	int32_t priority;    /* of its partition; 1 unless told */
-	uint32_t line;       /* of the file */
+	uint64_t submit_ns; /* after the first submission of the trace */
+	uint64_t length_ns; /* what it took then, taken as its time alone */
+	uint32_t shares;    /* 100 a GPU */
+	int32_t priority;   /* of its partition; 1 unless told */
+	uint32_t line;      /* of the file */
 };
 
 /* What a partition's jobs are worth. */

@@ -6,7 +6,7 @@
  *	name,arrival_ms,length_ms,block_tasks,priority,shares,memory_mb,original_ms
  *
  * name and length_ms must be there.  Defaults: arrival 0, 1000 block-tasks,
- * priority 1, 1 share, no memory, original as length. 
+ * priority 1, 1 share, no memory, original as length.
  */
 #ifndef GPUSHARE_SIM_WORKLOAD_H
 #define GPUSHARE_SIM_WORKLOAD_H
@@ -23,13 +23,13 @@ struct sim_kernel {
 	uint64_t arrival_ns;
 	uint64_t length_ns;   /* alone time, NT x tpt */
 	uint64_t original_ns; /* what its slowdown counts against instead of length_ns; 0: that */
-	uint64_t gpu_ns;      /* of it, what the GPU is busy with; 0: all but the launch (engine.h) */
-	uint64_t told_ns;     /* what the scheduler is told instead of length_ns; 0: the truth */
+	uint64_t gpu_ns;  /* of it, what the GPU is busy with; 0: all but the launch (engine.h) */
+	uint64_t told_ns; /* what the scheduler is told instead of length_ns; 0: the truth */
 	uint64_t block_tasks; /* NT */
 	int32_t priority;
 	uint32_t shares;
 	uint32_t memory_mb;
-	uint32_t line;        /* of the file, from 1; 0: of none */
+	uint32_t line; /* of the file, from 1; 0: of none */
 };
 
 /*
@@ -44,7 +44,7 @@ static inline uint64_t sim_kernel_original(const struct sim_kernel *kernel)
 struct sim_workload {
 	struct sim_kernel *kernel; /* in the file's order */
 	size_t count;
-	const char *name;          /* the caller's, of the file; NULL: none */
+	const char *name; /* the caller's, of the file; NULL: none */
 };
 
 /*
@@ -54,7 +54,8 @@ struct sim_workload {
 int sim_workload_parse(const char *name, const char *text, size_t len,
 		       struct sim_workload *workload, struct gs_error *err);
 
-/* Read and parse a file of at most 1 GiB, - for standard input.  One that needs more memory than there is fails. */
+/* Read and parse a file of at most 1 GiB, - for standard input.  One that needs more memory than
+ * there is fails. */
 int sim_workload_load(const char *path, struct sim_workload *workload, struct gs_error *err);
 
 void sim_workload_free(struct sim_workload *workload);

@@ -58,7 +58,8 @@ static int add_record(void *x, void *arg)
 void gs_devices_load(gs_list conf_list)
 {
 	forget();
-	list_for_each(conf_list, add_record, NULL);
+	list_for_each (conf_list, add_record, NULL)
+		;
 }
 
 static int send_one(void *x, void *arg)
@@ -71,7 +72,8 @@ void gs_devices_send(buf_t *buffer)
 {
 	pack32(devices ? (uint32_t)list_count(devices) : 0, buffer);
 	if (devices)
-		list_for_each(devices, send_one, buffer);
+		list_for_each (devices, send_one, buffer)
+			;
 }
 
 void gs_devices_receive(buf_t *buffer)

@@ -46,7 +46,7 @@ int gres_p_node_config_load(gs_list conf_list, node_config_load_t *node)
 {
 	int rc;
 
-	if (list_for_each(conf_list, has_file, NULL) < 0)
+	if (list_for_each (conf_list, has_file, NULL) < 0)
 		return SLURM_ERROR;
 	rc = gs_records_divide(conf_list, node);
 	if (node->in_slurmd)

@@ -141,7 +141,7 @@ static int has_shares(void *x, void *arg)
 
 static int divide_all(struct parts *p)
 {
-	if (list_for_each(p->ours, divide, p) < 0)
+	if (list_for_each (p->ours, divide, p) < 0)
 		return SLURM_ERROR;
 	for (unsigned i = 0; i < p->ngpu; i++)
 		if (!p->shares[i]) {
@@ -180,7 +180,7 @@ static int keep(gs_list conf_list, struct parts *p)
 	int rc = SLURM_SUCCESS;
 	gres_slurmd_conf_t *r;
 
-	if (list_for_each(p->ours, has_shares, NULL) < 0 && gs_gres_types_have_gpu()) {
+	if (list_for_each (p->ours, has_shares, NULL) < 0 && gs_gres_types_have_gpu()) {
 		error("gpushare: GresTypes has gpu, so a node with Gres=gpushare needs its GPUs in "
 		      "gres/gpu as well, with File= in gres.conf");
 		rc = SLURM_ERROR;
@@ -200,7 +200,7 @@ int gs_records_divide(gs_list conf_list, const node_config_load_t *node)
 	if (rc == SLURM_SUCCESS && !p.ngpu) {
 		rc = keep(conf_list, &p);
 	} else {
-		int shares = list_for_each(p.ours, has_shares, NULL) < 0;
+		int shares = list_for_each (p.ours, has_shares, NULL) < 0;
 
 		if (rc == SLURM_SUCCESS && shares)
 			rc = divide_all(&p);

@@ -38,8 +38,10 @@ static int parse_count(const char *text, uint64_t *count, struct gs_error *err)
 		return gs_fail(err, "'%.40s' is no number of shares", text);
 	*count = strtoull(text, &end, 10);
 	if (*end && strspn(end, "kKmMgGtTiIbB") == strlen(end))
-		return gs_fail(err, "'%.40s': shares have no unit; for device memory there is "
-			       "--gpushare-mem=%.40s", text, text);
+		return gs_fail(err,
+			       "'%.40s': shares have no unit; for device memory there is "
+			       "--gpushare-mem=%.40s",
+			       text, text);
 	if (*end)
 		return gs_fail(err, "'%.40s' is no number of shares: they are whole numbers", text);
 	if (*count == 0)
@@ -84,7 +86,7 @@ int gs_gres_find(const char *text, struct gs_gres_item *item, struct gs_error *e
 {
 	char tail[160];
 
-	*item = (struct gs_gres_item){ 0 };
+	*item = (struct gs_gres_item) { 0 };
 	for (size_t at = 0; text && text[at]; at += text[at] != '\0') {
 		size_t prefix, length = ours(text + at, &prefix);
 

@@ -31,7 +31,7 @@ const char plugin_gpushare_version[] = GS_VERSION;
 
 /* A job as it is submitted, or as it will be after a change. */
 struct job {
-	char **env;          /* SPANK's */
+	char **env; /* SPANK's */
 	uint32_t env_size;
 	char *partition;
 	char *tres[GS_PER_COUNT];
@@ -54,8 +54,7 @@ static const char *option_of(const struct job *job, const char *option)
 		const char *entry = job->env[i];
 
 		if (strncmp(entry, OPTION_PREFIX, prefix) == 0 &&
-		    strncmp(entry + prefix, option, length) == 0 &&
-		    entry[prefix + length] == '=')
+		    strncmp(entry + prefix, option, length) == 0 && entry[prefix + length] == '=')
 			return entry + prefix + length + 1;
 	}
 	return NULL;
@@ -110,7 +109,8 @@ static int rewrite(const struct job *job, uint64_t shares, char **tres_per_node,
 	return 0;
 }
 
-/* Judge the job and change *desc accordingly.  0, with words for the user or ""; -1 with the reason. */
+/* Judge the job and change *desc accordingly.  0, with words for the user or ""; -1 with the
+ * reason. */
 static int judge(const struct job *job, job_desc_msg_t *desc, char *words, size_t size,
 		 struct gs_error *err)
 {
@@ -139,7 +139,8 @@ static int judge(const struct job *job, job_desc_msg_t *desc, char *words, size_
 	if (request.memory && (small = gs_site_too_small(config, &site)))
 		exclude(small, &desc->exc_nodes);
 	if (verdict.raised)
-		snprintf(words, size, "gpushare: --gpushare-mem=%s takes %" PRIu64
+		snprintf(words, size,
+			 "gpushare: --gpushare-mem=%s takes %" PRIu64
 			 " shares of a GPU: the job has --gres=gpushare:%" PRIu64,
 			 option_of(job, "mem"), verdict.shares, verdict.shares);
 	rc = 0;
@@ -167,7 +168,8 @@ static int refuse(char **err_msg, const struct gs_error *err)
 int job_submit(job_desc_msg_t *desc, uint32_t submit_uid, char **err_msg)
 {
 	struct job job = {
-		.env = desc->spank_job_env, .env_size = desc->spank_job_env_size,
+		.env = desc->spank_job_env,
+		.env_size = desc->spank_job_env_size,
 		.partition = desc->partition,
 		.tres = { desc->tres_per_node, desc->tres_per_job, desc->tres_per_socket,
 			  desc->tres_per_task },

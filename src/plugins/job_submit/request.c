@@ -45,8 +45,10 @@ static int check_allowed(const struct gs_site *site, struct gs_error *err)
 {
 	for (size_t i = 0; i < site->npartition; i++)
 		if (site->partition[i].limits && !site->partition[i].limits->allow)
-			return gs_fail(err, "partition %.64s takes no gpushare jobs "
-				       "(AllowGpushare=no)", site->partition[i].name);
+			return gs_fail(err,
+				       "partition %.64s takes no gpushare jobs "
+				       "(AllowGpushare=no)",
+				       site->partition[i].name);
 	return 0;
 }
 
@@ -69,13 +71,12 @@ static int check_whole(const struct gs_site *site, uint64_t shares, struct gs_er
 			whole = site->kind[i].shares;
 	if (!whole || shares <= whole)
 		return 0;
-	return gs_fail(err, "%" PRIu64 " shares are more than a GPU has, which is %" PRIu32,
-		       shares, whole);
+	return gs_fail(err, "%" PRIu64 " shares are more than a GPU has, which is %" PRIu32, shares,
+		       whole);
 }
 
 /* Raise the shares to what the memory takes on any kind that can hold it. */
-static int fit_memory(uint64_t memory, struct gs_site *site, uint64_t *shares,
-		      struct gs_error *err)
+static int fit_memory(uint64_t memory, struct gs_site *site, uint64_t *shares, struct gs_error *err)
 {
 	uint64_t largest = 0;
 	int fits = 0;
@@ -83,8 +84,9 @@ static int fit_memory(uint64_t memory, struct gs_site *site, uint64_t *shares,
 
 	for (size_t i = 0; i < site->nkind; i++) {
 		struct gs_gpu_kind *kind = &site->kind[i];
-		uint64_t needed = (uint64_t)(((__uint128_t)memory * kind->shares + kind->memory - 1) /
-					     kind->memory);
+		uint64_t needed =
+			(uint64_t)(((__uint128_t)memory * kind->shares + kind->memory - 1) /
+				   kind->memory);
 
 		kind->too_small = memory > kind->memory;
 		if (kind->memory > largest)
@@ -98,11 +100,12 @@ static int fit_memory(uint64_t memory, struct gs_site *site, uint64_t *shares,
 	if (fits || !site->nkind)
 		return 0;
 	return gs_fail(err, "--gpushare-mem=%s is more than a whole GPU has, which is %s",
-		       size_text(memory, requested, sizeof(requested)), size_text(largest, has, sizeof(has)));
+		       size_text(memory, requested, sizeof(requested)),
+		       size_text(largest, has, sizeof(has)));
 }
 
-static int check_limits(const struct gs_site *site, uint64_t shares, const struct gs_request *request,
-			int raised, struct gs_error *err)
+static int check_limits(const struct gs_site *site, uint64_t shares,
+			const struct gs_request *request, int raised, struct gs_error *err)
 {
 	char requested[32];
 
@@ -112,12 +115,14 @@ static int check_limits(const struct gs_site *site, uint64_t shares, const struc
 		if (!limits || !limits->max_shares || shares <= limits->max_shares)
 			continue;
 		if (raised)
-			return gs_fail(err, "--gpushare-mem=%s takes %" PRIu64 " shares; partition "
+			return gs_fail(err,
+				       "--gpushare-mem=%s takes %" PRIu64 " shares; partition "
 				       "%.64s allows %" PRIu32 " (MaxShares)",
-				       size_text(request->memory, requested, sizeof(requested)), shares,
-				       site->partition[i].name, limits->max_shares);
-		return gs_fail(err, "%" PRIu64 " shares; partition %.64s allows %" PRIu32
-			       " (MaxShares)", shares, site->partition[i].name, limits->max_shares);
+				       size_text(request->memory, requested, sizeof(requested)),
+				       shares, site->partition[i].name, limits->max_shares);
+		return gs_fail(err,
+			       "%" PRIu64 " shares; partition %.64s allows %" PRIu32 " (MaxShares)",
+			       shares, site->partition[i].name, limits->max_shares);
 	}
 	return 0;
 }
@@ -152,7 +157,7 @@ int gs_request_judge(const struct gs_request *request, struct gs_site *site,
 	struct gs_gres_item item[GS_PER_COUNT];
 	int elsewhere = 0;
 
-	*verdict = (struct gs_verdict){ 0 };
+	*verdict = (struct gs_verdict) { 0 };
 	for (int i = 0; i < GS_PER_COUNT; i++) {
 		if (gs_gres_find(request->tres[i], &item[i], err) < 0)
 			return -1;

@@ -20,16 +20,17 @@
 enum gs_per { GS_PER_NODE, GS_PER_JOB, GS_PER_SOCKET, GS_PER_TASK, GS_PER_COUNT };
 
 struct gs_request {
-	const char *tres[GS_PER_COUNT]; /* Slurm's text: "gres:gpushare:25,gres:gpu:1"; may be NULL */
-	uint64_t memory;                /* bytes of --gpushare-mem; 0: not given */
-	int priority;                   /* --gpushare-priority is given */
+	const char
+		*tres[GS_PER_COUNT]; /* Slurm's text: "gres:gpushare:25,gres:gpu:1"; may be NULL */
+	uint64_t memory;             /* bytes of --gpushare-mem; 0: not given */
+	int priority;                /* --gpushare-priority is given */
 };
 
 struct gs_gpu_kind {
-	const char *name;  /* a gres type ("gpushare:h200:25") chooses it; NULL: not by that */
-	uint64_t memory;   /* bytes of one GPU */
-	uint32_t shares;   /* a whole GPU */
-	int too_small;     /* set by gs_request_judge: cannot hold the memory */
+	const char *name; /* a gres type ("gpushare:h200:25") chooses it; NULL: not by that */
+	uint64_t memory;  /* bytes of one GPU */
+	uint32_t shares;  /* a whole GPU */
+	int too_small;    /* set by gs_request_judge: cannot hold the memory */
 };
 
 struct gs_site {
@@ -38,22 +39,25 @@ struct gs_site {
 		const struct gs_config_partition *limits; /* NULL: none */
 	} partition[GS_REQUEST_PARTITIONS_MAX];
 	size_t npartition;
-	struct gs_gpu_kind kind[GS_REQUEST_KINDS_MAX]; /* those that the partitions' nodes have; 0: not known */
+	struct gs_gpu_kind kind[GS_REQUEST_KINDS_MAX]; /* those that the partitions' nodes have; 0:
+							  not known */
 	size_t nkind;
-	int queue_on_node; /* memory beyond the shares is waited for on the node, not in Slurm's queue */
+	int queue_on_node; /* memory beyond the shares is waited for on the node, not in Slurm's
+			      queue */
 };
 
 struct gs_verdict {
-	uint64_t shares;  /* that the job is to have on a node; 0: it does not ask for gpushare per node */
-	int rewrite;      /* its request says something else */
-	int raised;       /* because of its memory */
+	uint64_t shares; /* that the job is to have on a node; 0: it does not ask for gpushare per
+			    node */
+	int rewrite;     /* its request says something else */
+	int raised;      /* because of its memory */
 };
 
 /* One gpushare request within a text of Slurm's. */
 struct gs_gres_item {
-	size_t begin, end;  /* of "gpushare..." within the text; equal: there is none */
-	char type[64];      /* "": none */
-	uint64_t count;     /* 0: it names no number */
+	size_t begin, end; /* of "gpushare..." within the text; equal: there is none */
+	char type[64];     /* "": none */
+	uint64_t count;    /* 0: it names no number */
 };
 
 /*

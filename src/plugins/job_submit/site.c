@@ -73,7 +73,8 @@ int gs_site_config(const struct gs_config **config, struct gs_error *err)
 	return rc;
 }
 
-/* Does one of the hosts of `some` belong to one of the partitions?  Those that do go into `which`, if given. */
+/* Does one of the hosts of `some` belong to one of the partitions?  Those that do go into `which`,
+ * if given. */
 static int within(const char *some, const struct gs_site *site, gs_hostlist which)
 {
 	gs_hostlist hosts = hostlist_create(some);
@@ -99,8 +100,10 @@ static int within(const char *some, const struct gs_site *site, gs_hostlist whic
 
 static void add_kind(struct gs_site *site, const char *name, uint64_t memory, uint32_t shares)
 {
-	site->kind[site->nkind++] = (struct gs_gpu_kind){
-		.name = name, .memory = memory, .shares = shares,
+	site->kind[site->nkind++] = (struct gs_gpu_kind) {
+		.name = name,
+		.memory = memory,
+		.shares = shares,
 	};
 }
 
@@ -108,15 +111,17 @@ void gs_site_describe(const struct gs_config *config, char *partitions, struct g
 {
 	char *name = partitions, *rest = partitions;
 
-	*site = (struct gs_site){ 0 };
+	*site = (struct gs_site) { 0 };
 	if (!partitions)
 		name = gs_default_partition();
 	else
 		name = strsep(&rest, ",");
-	for (; name && site->npartition < GS_REQUEST_PARTITIONS_MAX; name = partitions ? strsep(&rest, ",") : NULL) {
+	for (; name && site->npartition < GS_REQUEST_PARTITIONS_MAX;
+	     name = partitions ? strsep(&rest, ",") : NULL) {
 		site->partition[site->npartition].name = name;
 		if (config)
-			site->partition[site->npartition].limits = gs_config_partition(config, name);
+			site->partition[site->npartition].limits =
+				gs_config_partition(config, name);
 		site->npartition++;
 	}
 	if (!config)

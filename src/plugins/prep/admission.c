@@ -106,7 +106,8 @@ static void let_go(node_record_t *node)
 		make_node_avail(node);
 	last_node_update = time(NULL);
 	if (job_list)
-		list_for_each(job_list, wake_steps, NULL);
+		list_for_each (job_list, wake_steps, NULL)
+			;
 }
 
 /* 1 while the node must be held back; *held: it is, by us. */

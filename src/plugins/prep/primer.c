@@ -49,11 +49,11 @@ static buf_t *one_record(uint32_t plugin_id)
 	pack32(1, buffer); /* CPUs */
 	pack32(GRES_CONF_SHARED | GRES_CONF_HAS_FILE, buffer);
 	pack32(plugin_id, buffer);
-	packstr("0", buffer);       /* cores */
-	packstr(NULL, buffer);      /* links */
+	packstr("0", buffer);  /* cores */
+	packstr(NULL, buffer); /* links */
 	packstr(GRES_NAME, buffer);
-	packstr(NULL, buffer);      /* type */
-	packstr(NULL, buffer);      /* unique id */
+	packstr(NULL, buffer); /* type */
+	packstr(NULL, buffer); /* unique id */
 	set_buf_offset(buffer, 0);
 	return buffer;
 }
@@ -90,7 +90,8 @@ int gs_primer(void)
 	if (gres_init() != SLURM_SUCCESS)
 		return SLURM_ERROR;
 	buffer = one_record(plugin_id);
-	if (gres_node_config_unpack(buffer, "gpushare-primer") != SLURM_SUCCESS || !works(plugin_id)) {
+	if (gres_node_config_unpack(buffer, "gpushare-primer") != SLURM_SUCCESS ||
+	    !works(plugin_id)) {
 		error("gpushare: this slurmctld does not take gres/gpushare for shared; it would kill "
 		      "the running jobs, so it does not start");
 		free_buf(buffer);

@@ -20,7 +20,7 @@ struct search {
 	uint32_t plugin_id;
 	const job_record_t *ended; /* NULL: look at all nodes */
 	/* of one job */
-	int64_t node;   /* -1: only look whether there is an entry */
+	int64_t node;    /* -1: only look whether there is an entry */
 	uint32_t offset; /* the node's place among the job's nodes */
 	int found;
 };
@@ -30,10 +30,12 @@ static void label(const gres_job_state_t *job, const struct search *at)
 	uint32_t plugin_id = at->plugin_id;
 	node_record_t *node = node_record_table_ptr[at->node];
 	gres_state_t *state = node && node->gres_list ?
-			      list_find_first(node->gres_list, gres_find_id, &plugin_id) : NULL;
+				      list_find_first(node->gres_list, gres_find_id, &plugin_id) :
+				      NULL;
 	gres_node_state_t *shares = state ? state->gres_data : NULL;
 	bitstr_t *taken = job->gres_bit_alloc && at->offset < job->node_cnt ?
-			  job->gres_bit_alloc[at->offset] : NULL;
+				  job->gres_bit_alloc[at->offset] :
+				  NULL;
 
 	if (shares && shares->gres_bit_alloc && taken &&
 	    bit_size(shares->gres_bit_alloc) == bit_size(taken))
@@ -58,7 +60,8 @@ static int has_shares(const job_record_t *job, struct search *search)
 	search->found = 0;
 	search->node = -1;
 	if (job->gres_list_alloc)
-		list_for_each(job->gres_list_alloc, inspect_gres, search);
+		list_for_each (job->gres_list_alloc, inspect_gres, search)
+			;
 	return search->found;
 }
 
@@ -77,7 +80,8 @@ static int inspect_job(void *x, void *arg)
 			continue;
 		search->node = i;
 		if (!search->ended || bit_test(search->ended->job_resrcs->node_bitmap, i))
-			list_for_each(job->gres_list_alloc, inspect_gres, search);
+			list_for_each (job->gres_list_alloc, inspect_gres, search)
+				;
 		search->offset++;
 	}
 	return 0;
@@ -89,9 +93,11 @@ void gs_sharers_label(const job_record_t *ended)
 
 	if (!&job_list || !job_list)
 		return;
-	if (ended && (!ended->job_resrcs || !ended->job_resrcs->node_bitmap || !has_shares(ended, &search)))
+	if (ended &&
+	    (!ended->job_resrcs || !ended->job_resrcs->node_bitmap || !has_shares(ended, &search)))
 		return;
-	list_for_each(job_list, inspect_job, &search);
+	list_for_each (job_list, inspect_job, &search)
+		;
 }
 
 #else

@@ -30,7 +30,8 @@ static int connect_until(const char *path, uint64_t deadline, struct gs_error *e
 		int sock;
 
 		if (!left && tried)
-			return -1; /* a pause was longer than it should be: the last reason is the better one */
+			return -1; /* a pause was longer than it should be: the last reason is the
+				      better one */
 		if (!left)
 			return gs_fail(err, "no answer in time");
 		sock = gs_msg_connect(path, left, err);
@@ -85,8 +86,7 @@ static enum gs_answer request(const struct gs_spank_args *args, struct gs_msg *q
 	return GS_ANSWER_REFUSED;
 }
 
-enum gs_answer gs_daemon_register(const struct gs_spank_args *args,
-				  const struct gs_msg_step *step,
+enum gs_answer gs_daemon_register(const struct gs_spank_args *args, const struct gs_msg_step *step,
 				  struct gs_msg_registered *granted, struct gs_error *err)
 {
 	uint64_t deadline = gs_clock_ns() + args->timeout_ms * GS_NS_PER_MS;

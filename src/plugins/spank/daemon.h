@@ -17,8 +17,7 @@ enum gs_answer {
  * Register the step; *granted is the daemon's answer when it is YES.  Waits
  * args->timeout_ms at most, also for a daemon that is just restarting.
  */
-enum gs_answer gs_daemon_register(const struct gs_spank_args *args,
-				  const struct gs_msg_step *step,
+enum gs_answer gs_daemon_register(const struct gs_spank_args *args, const struct gs_msg_step *step,
 				  struct gs_msg_registered *granted, struct gs_error *err);
 
 /* The step is over; returns once its report is out, after timeout_ms at most. */

@@ -31,16 +31,20 @@ static uint64_t shares_of(const slurm_job_info_t *job)
 	return most ? most : gs_gres_count(job->tres_per_node, "gpushare");
 }
 
-/* Does this error say that slurmctld was not reached, rather than what it or munge answered?  By slurm_errno.h's blocks. */
+/* Does this error say that slurmctld was not reached, rather than what it or munge answered?  By
+ * slurm_errno.h's blocks. */
 static int is_away(int error)
 {
 	if (error < SLURM_UNEXPECTED_MSG_ERROR)
 		return error > 0; /* the system's: refused, timed out */
-	if (error >= SLURM_COMMUNICATIONS_CONNECTION_ERROR && error <= SLURM_COMMUNICATIONS_SHUTDOWN_ERROR)
+	if (error >= SLURM_COMMUNICATIONS_CONNECTION_ERROR &&
+	    error <= SLURM_COMMUNICATIONS_SHUTDOWN_ERROR)
 		return 1;
-	if (error >= SLURMCTLD_COMMUNICATIONS_CONNECTION_ERROR && error <= SLURMCTLD_COMMUNICATIONS_SHUTDOWN_ERROR)
+	if (error >= SLURMCTLD_COMMUNICATIONS_CONNECTION_ERROR &&
+	    error <= SLURMCTLD_COMMUNICATIONS_SHUTDOWN_ERROR)
 		return 1;
-	if (error >= SLURM_PROTOCOL_SOCKET_IMPL_ZERO_RECV_LENGTH && error < ESLURM_AUTH_CRED_INVALID)
+	if (error >= SLURM_PROTOCOL_SOCKET_IMPL_ZERO_RECV_LENGTH &&
+	    error < ESLURM_AUTH_CRED_INVALID)
 		return 1; /* the connection broke */
 	return error == ESLURM_IN_STANDBY_MODE;
 }
@@ -82,7 +86,8 @@ static int copy(const slurm_job_info_t *job, struct gs_jobinfo *info, struct gs_
 	uint64_t shares = shares_of(job);
 
 	if (shares > UINT32_MAX)
-		return gs_fail(err, "job %u with %llu shares", job->job_id, (unsigned long long)shares);
+		return gs_fail(err, "job %u with %llu shares", job->job_id,
+			       (unsigned long long)shares);
 	info->uid = job->user_id;
 	info->shares = (uint32_t)shares;
 	if (gs_msg_str(info->partition, sizeof(info->partition),
@@ -157,7 +162,8 @@ static enum gs_jobinfo_answer requeue(uint32_t job_id, uint32_t restarts, struct
 	job = record_of(reply, job_id);
 	/* The script's own end may have been told before this one. */
 	if (job && job->restart_cnt == restarts &&
-	    ((job->job_state & JOB_STATE_BASE) == JOB_RUNNING || (job->job_state & JOB_STATE_BASE) == JOB_FAILED))
+	    ((job->job_state & JOB_STATE_BASE) == JOB_RUNNING ||
+	     (job->job_state & JOB_STATE_BASE) == JOB_FAILED))
 		name_of(job, name, sizeof(name));
 	slurm_free_job_info_msg(reply);
 	if (!*name) {
@@ -185,7 +191,8 @@ int gs_jobinfo_requeue(uint32_t job_id, uint32_t restarts, uint32_t wait_ms, str
 	const struct timespec pause = { .tv_nsec = RETRY_NS };
 	enum gs_jobinfo_answer answer;
 
-	while ((answer = requeue(job_id, restarts, err)) == GS_JOBINFO_AWAY && gs_clock_ns() < deadline)
+	while ((answer = requeue(job_id, restarts, err)) == GS_JOBINFO_AWAY &&
+	       gs_clock_ns() < deadline)
 		nanosleep(&pause, NULL);
 	return answer == GS_JOBINFO_YES ? 0 : -1;
 }

@@ -8,7 +8,7 @@
 
 struct gs_spank_options {
 	int memory_set;
-	uint64_t memory;    /* bytes */
+	uint64_t memory; /* bytes */
 	int priority_set;
 	uint32_t priority;
 };

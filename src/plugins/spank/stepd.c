@@ -26,7 +26,8 @@
 #include "plugins/spank/options.h"
 
 #define END_TIMEOUT_MS 2000
-#define REQUEUE_TIMEOUT_MS (3600 * 1000) /* as long as slurmstepd itself tries to tell a job's end */
+#define REQUEUE_TIMEOUT_MS \
+	(3600 * 1000) /* as long as slurmstepd itself tries to tell a job's end */
 #define LIBRARY_PATH_MAX 32768
 #define ENV_CUDA "CUDA_VISIBLE_DEVICES"
 
@@ -35,11 +36,11 @@ static struct {
 	int misconfigured;
 	struct gs_error why_misconfigured;
 	int must_fail;
-	int requeue;         /* slurmctld was away, and the step cannot have run */
-	uint32_t restarts;   /* of the job, when it began */
+	int requeue;       /* slurmctld was away, and the step cannot have run */
+	uint32_t restarts; /* of the job, when it began */
 	uint32_t tasks_ended;
 	struct gs_msg_step step;
-	char gpu[256];       /* CUDA_VISIBLE_DEVICES of the step; "": not set */
+	char gpu[256];                       /* CUDA_VISIBLE_DEVICES of the step; "": not set */
 	char message[2 * GS_ERROR_TEXT_MAX]; /* for the user; "": none */
 } self;
 
@@ -68,8 +69,8 @@ static int set_env(spank_t spank, const char *name, const char *value, struct gs
 {
 	spank_err_t rc = spank_setenv(spank, name, value, 1);
 
-	return rc == ESPANK_SUCCESS ? 0 : gs_fail(err, "cannot set %s: %s", name,
-						  spank_strerror(rc));
+	return rc == ESPANK_SUCCESS ? 0 :
+				      gs_fail(err, "cannot set %s: %s", name, spank_strerror(rc));
 }
 
 static int set_number(spank_t spank, const char *name, uint32_t value, struct gs_error *err)
@@ -151,8 +152,7 @@ static int describe(spank_t spank, const struct gs_spank_args *args, enum gs_ans
 	if (!job.shares)
 		return 0;
 	if (spank_get_item(spank, S_JOB_UID, &uid) != ESPANK_SUCCESS || uid != job.uid)
-		return gs_fail(err, "slurmctld says that job %u is of another user",
-			       step->job_id);
+		return gs_fail(err, "slurmctld says that job %u is of another user", step->job_id);
 	step->uid = job.uid;
 	step->shares = shares < job.shares ? shares : job.shares;
 	if (gpu_of(spank, &step->gpu, err) < 0) {
@@ -179,11 +179,12 @@ static void cannot_register(const struct gs_spank_args *args, enum gs_answer ans
 	if (answer == GS_ANSWER_REFUSED)
 		what = "refused by gpushared";
 	else
-		what = self.requeue ? "slurmctld has not come back in time; the job is requeued if it may be"
-		     : self.must_fail ? "not registered, and the step does not run without"
-				      : "not registered, the step runs unmanaged";
-	snprintf(self.message, sizeof(self.message), "gpushare: job %u: %s: %s",
-		 self.step.job_id, what, err->text);
+		what = self.requeue ?
+			       "slurmctld has not come back in time; the job is requeued if it may be" :
+		       self.must_fail ? "not registered, and the step does not run without" :
+					"not registered, the step runs unmanaged";
+	snprintf(self.message, sizeof(self.message), "gpushare: job %u: %s: %s", self.step.job_id,
+		 what, err->text);
 	slurm_error("%s", self.message);
 }
 
@@ -193,8 +194,10 @@ static void cannot_register(const struct gs_spank_args *args, enum gs_answer ans
  */
 static void forget_other_job(spank_t spank)
 {
-	static const char *const names[] = { "GPUSHARE_SHARES", "GPUSHARE_GPU", "GPUSHARE_JOB_ID",
-		"GPUSHARE_STEP_ID", "GPUSHARE_SOCKET", "GPUSHARE_DRIVER", GS_ABSENT_ENV };
+	static const char *const names[] = { "GPUSHARE_SHARES", "GPUSHARE_GPU",
+					     "GPUSHARE_JOB_ID", "GPUSHARE_STEP_ID",
+					     "GPUSHARE_SOCKET", "GPUSHARE_DRIVER",
+					     GS_ABSENT_ENV };
 	uint32_t other = env_number(spank, "GPUSHARE_JOB_ID");
 
 	if (!other || other == self.step.job_id)
@@ -265,9 +268,8 @@ void gs_stepd_begin(spank_t spank, struct gs_spank_args *args)
 		return;
 	}
 	self.registered = 1;
-	slurm_verbose("gpushare: job %u step %u: %u shares, %llu bytes reserved",
-		      self.step.job_id, self.step.step_id, self.step.shares,
-		      (unsigned long long)granted.reservation);
+	slurm_verbose("gpushare: job %u step %u: %u shares, %llu bytes reserved", self.step.job_id,
+		      self.step.step_id, self.step.shares, (unsigned long long)granted.reservation);
 	if (set_environment(spank, args, &granted, &err) < 0)
 		cannot_register(args, GS_ANSWER_REFUSED, &err);
 	if (spank_getenv(spank, ENV_CUDA, self.gpu, sizeof(self.gpu)) != ESPANK_SUCCESS)

@@ -13,7 +13,8 @@
 /* The plugin's arguments are wrong: a step with shares will fail, for this reason. */
 void gs_stepd_misconfigured(const struct gs_error *err);
 
-/* As root, the environment of the step being known and no task started; puts the node's name into args. */
+/* As root, the environment of the step being known and no task started; puts the node's name into
+ * args. */
 void gs_stepd_begin(spank_t spank, struct gs_spank_args *args);
 
 /* Once the step's standard error is open: say there what went wrong. */
@@ -22,7 +23,8 @@ void gs_stepd_tell(void);
 /* In the child that becomes a task, as root: does not return if the task must not run. */
 void gs_stepd_task(void);
 
-/* In the child, as the user: where Slurm binds GPUs to tasks (--gpu-bind) it has taken the step's shared GPU out of the environment. */
+/* In the child, as the user: where Slurm binds GPUs to tasks (--gpu-bind) it has taken the step's
+ * shared GPU out of the environment. */
 void gs_stepd_task_env(spank_t spank);
 
 /* As root, a task has ended. */

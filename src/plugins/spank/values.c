@@ -21,7 +21,14 @@
 #define SLURMCTLD_TIMEOUT_S 530
 #define MEMORY_MIN (UINT64_C(1) << 20)
 
-enum arg { ARG_SOCKET, ARG_MUNGE_SOCKET, ARG_TIMEOUT, ARG_ABSENT, ARG_SLURMCTLD_TIMEOUT, ARG_COUNT };
+enum arg {
+	ARG_SOCKET,
+	ARG_MUNGE_SOCKET,
+	ARG_TIMEOUT,
+	ARG_ABSENT,
+	ARG_SLURMCTLD_TIMEOUT,
+	ARG_COUNT
+};
 
 static const char *const arg_names[ARG_COUNT] = {
 	[ARG_SOCKET] = "socket",
@@ -42,7 +49,8 @@ static int path(const char *name, const char *text, char *out, struct gs_error *
 	return 0;
 }
 
-static int timeout(const char *name, const char *text, uint32_t max_s, uint32_t *ms, struct gs_error *err)
+static int timeout(const char *name, const char *text, uint32_t max_s, uint32_t *ms,
+		   struct gs_error *err)
 {
 	struct gs_error why;
 	uint64_t ns;
@@ -66,7 +74,8 @@ static int set_arg(struct gs_spank_args *args, enum arg which, const char *value
 	case ARG_TIMEOUT:
 		return timeout("timeout", value, TIMEOUT_MAX_S, &args->timeout_ms, err);
 	case ARG_SLURMCTLD_TIMEOUT:
-		return timeout("slurmctld_timeout", value, SLURMCTLD_TIMEOUT_S, &args->slurmctld_timeout_ms, err);
+		return timeout("slurmctld_timeout", value, SLURMCTLD_TIMEOUT_S,
+			       &args->slurmctld_timeout_ms, err);
 	default:
 		if (strcmp(value, "run") != 0 && strcmp(value, "fail") != 0)
 			return gs_fail(err, "absent=%.32s: run or fail", value);
@@ -78,8 +87,9 @@ static int set_arg(struct gs_spank_args *args, enum arg which, const char *value
 int gs_spank_args_parse(int argc, char *const *argv, struct gs_spank_args *args,
 			struct gs_error *err)
 {
-	struct gs_spank_args parsed = { .socket = DEFAULT_SOCKET, .timeout_ms = DEFAULT_TIMEOUT_MS,
-		.slurmctld_timeout_ms = SLURMCTLD_TIMEOUT_S * 1000 };
+	struct gs_spank_args parsed = { .socket = DEFAULT_SOCKET,
+					.timeout_ms = DEFAULT_TIMEOUT_MS,
+					.slurmctld_timeout_ms = SLURMCTLD_TIMEOUT_S * 1000 };
 	int seen[ARG_COUNT] = { 0 };
 
 	*args = parsed;
@@ -103,8 +113,7 @@ int gs_spank_args_parse(int argc, char *const *argv, struct gs_spank_args *args,
 	return 0;
 }
 
-int gs_socket_path(const char *path, const char *node, char *out, size_t size,
-		   struct gs_error *err)
+int gs_socket_path(const char *path, const char *node, char *out, size_t size, struct gs_error *err)
 {
 	size_t used = 0;
 
@@ -114,7 +123,8 @@ int gs_socket_path(const char *path, const char *node, char *out, size_t size,
 
 		if (path[0] == '%' && path[1] == 'n') {
 			if (!node || !*node || strchr(node, '/'))
-				return gs_fail(err, "socket=: %%n, and this node's name is not known");
+				return gs_fail(err,
+					       "socket=: %%n, and this node's name is not known");
 			piece = node;
 			length = strlen(node);
 			path++;
@@ -133,7 +143,8 @@ int gs_gpu_index(const char *text, uint32_t *gpu, struct gs_error *err)
 	int64_t value;
 
 	if (strchr(text, ','))
-		return gs_fail(err, "shares of the GPUs %.64s: a step has shares of one GPU of a node",
+		return gs_fail(err,
+			       "shares of the GPUs %.64s: a step has shares of one GPU of a node",
 			       text);
 	if (gs_parse_int(text, 0, UINT32_MAX, &value, err) < 0)
 		return -1;

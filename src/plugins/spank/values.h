@@ -12,9 +12,9 @@
 
 #include "common/error.h"
 
-#define GS_SPANK_PATH_MAX 108u  /* sun_path */
-#define GS_OPTION_TEXT_MAX 32u  /* longest value of an option, with its NUL */
-#define GS_PRIORITY_MAX 1000    /* as in gpushare.conf */
+#define GS_SPANK_PATH_MAX 108u /* sun_path */
+#define GS_OPTION_TEXT_MAX 32u /* longest value of an option, with its NUL */
+#define GS_PRIORITY_MAX 1000   /* as in gpushare.conf */
 
 struct gs_spank_args {
 	char socket[GS_SPANK_PATH_MAX];       /* of gpushared */

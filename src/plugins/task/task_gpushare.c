@@ -43,7 +43,8 @@ static int tell(const struct gs_config *config, uint32_t job_id, uint32_t resume
 	}
 	rc = gs_msg_recv(sock, &answer, GS_FROM_DAEMON, NULL, err);
 	if (rc < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
-		gs_fail(err, "gpushared has not answered within preempt_timeout (MemoryParameters in gpushare.conf)");
+		gs_fail(err,
+			"gpushared has not answered within preempt_timeout (MemoryParameters in gpushare.conf)");
 	close(sock);
 	if (rc == 0)
 		return gs_fail(err, "gpushared closed the connection");
@@ -66,7 +67,8 @@ static void job_changes(uint32_t job_id, uint32_t resumed)
 	config = gs_config_load(path, &err);
 	xfree(path);
 	/* A job may have been suspended before the configuration changed. */
-	if (!config || ((config->suspend_memory || resumed) && tell(config, job_id, resumed, &err) < 0))
+	if (!config ||
+	    ((config->suspend_memory || resumed) && tell(config, job_id, resumed, &err) < 0))
 		error("gpushare: job %u %s, gpushared does not move its memory: %s", job_id,
 		      resumed ? "is resumed" : "is suspended", err.text);
 	gs_config_free(config);

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define UNIT 65536u             /* bytes of a buffer, unless its word says xN */
+#define UNIT 65536u /* bytes of a buffer, unless its word says xN */
 #define VARIABLE_MAX 65536u
 #define BUFFERS "BIFGDHZURKNTW"
 
@@ -45,14 +45,31 @@ static void fill(void *data, size_t bytes, char kind, uint32_t n, uint32_t seed)
 		if (i >= bytes / 4)
 			continue;
 		switch (kind) {
-		case 'I': words[i] = v % 100 - 5; break;
-		case 'U': words[i] = v % n; break;
-		case 'R': words[i] = i * n + v % n; break;
-		case 'K': words[i] = v; break;
-		case 'F': case 'T': case 'W': ((float *)data)[i] = (float)(v % 16); break;
-		case 'G': ((float *)data)[i] = 0.5f + (float)(v % 1024) / 1024 * 1.5f; break;
-		case 'N': ((float *)data)[i] = (float)(int32_t)(v % 2048 - 1024) / 256; break;
-		default: break;
+		case 'I':
+			words[i] = v % 100 - 5;
+			break;
+		case 'U':
+			words[i] = v % n;
+			break;
+		case 'R':
+			words[i] = i * n + v % n;
+			break;
+		case 'K':
+			words[i] = v;
+			break;
+		case 'F':
+		case 'T':
+		case 'W':
+			((float *)data)[i] = (float)(v % 16);
+			break;
+		case 'G':
+			((float *)data)[i] = 0.5f + (float)(v % 1024) / 1024 * 1.5f;
+			break;
+		case 'N':
+			((float *)data)[i] = (float)(int32_t)(v % 2048 - 1024) / 256;
+			break;
+		default:
+			break;
 		}
 	}
 }
@@ -68,7 +85,8 @@ static size_t parse_buffer(const char *word, uint32_t *n)
 	return UNIT * (x ? strtoul(x + 1, NULL, 10) : 1);
 }
 
-static void fill_device(const struct launch *l, uint64_t at, size_t bytes, const char *word, uint32_t n, uint32_t seed)
+static void fill_device(const struct launch *l, uint64_t at, size_t bytes, const char *word,
+			uint32_t n, uint32_t seed)
 {
 	uint8_t *data = calloc(1, bytes);
 
@@ -94,7 +112,8 @@ static void set_variable(const struct launch *l, const char *word, uint32_t seed
 	fill_device(l, at, bytes, equal + 1, n, seed);
 }
 
-static void add_buffer(struct launch *l, struct buffer *b, const char *word, uint32_t number, unsigned n)
+static void add_buffer(struct launch *l, struct buffer *b, const char *word, uint32_t number,
+		       unsigned n)
 {
 	if (*word == 'W') {
 		uint8_t *data = calloc(1, b->bytes);
@@ -128,7 +147,7 @@ static void add_argument(struct launch *l, const char *word)
 	} else if (*word == 'f') {
 		memcpy(&l->value[n], &f, sizeof(f));
 	} else if (*word == 'S') {
-		l->settings = (struct settings){ { 1, 2, 3, 4, 5 }, 1.5, 7 };
+		l->settings = (struct settings) { { 1, 2, 3, 4, 5 }, 1.5, 7 };
 		l->pointer[n] = &l->settings;
 	} else if (*word == 'V') {
 		fill(l->blob, sizeof(l->blob), 'I', 1, n);
@@ -138,8 +157,8 @@ static void add_argument(struct launch *l, const char *word)
 	}
 }
 
-void launch_prepare(struct launch *l, const struct test_case *c, const struct driver *drv, const char *text,
-		    const struct ptx_module *ast)
+void launch_prepare(struct launch *l, const struct test_case *c, const struct driver *drv,
+		    const char *text, const struct ptx_module *ast)
 {
 	char words[300], *save = NULL;
 

@@ -18,11 +18,15 @@ struct test_case {
 	enum { CASE_PLAIN, CASE_LARGE, CASE_LACKS, CASE_RANDOM } kind; /* cases.def, random.h */
 };
 
-struct settings { int32_t steps[5]; double scale; char mode; };
+struct settings {
+	int32_t steps[5];
+	double scale;
+	char mode;
+};
 
 struct buffer {
-	uint64_t at;            /* device address, or */
-	void *array;            /* the memory of a surface; neither: the argument is a value */
+	uint64_t at;               /* device address, or */
+	void *array;               /* the memory of a surface; neither: the argument is a value */
 	uint64_t texture, surface; /* over it; or 0 */
 	size_t bytes;
 };
@@ -38,14 +42,14 @@ struct launch {
 	struct settings settings;
 	uint8_t blob[4096];
 	void *pointer[ARGS_MAX + 2]; /* room for what a variant has besides */
-	int prints;             /* the kernel writes to standard output */
+	int prints;                  /* the kernel writes to standard output */
 };
 
 uint64_t case_tasks(const struct test_case *c);
 
 /* Load the text, find the kernel, make and fill its buffers and the module's variables. */
-void launch_prepare(struct launch *l, const struct test_case *c, const struct driver *drv, const char *text,
-		    const struct ptx_module *ast);
+void launch_prepare(struct launch *l, const struct test_case *c, const struct driver *drv,
+		    const char *text, const struct ptx_module *ast);
 void launch_release(struct launch *l);
 
 /* Bytes of an image. */
@@ -64,7 +68,7 @@ void capture_begin(void);
 char *capture_end(void);
 
 /* Print and leave with status 1: how a difference is reported. */
-__attribute__((format(printf, 2, 3), noreturn))
-void fail(const struct test_case *c, const char *format, ...);
+__attribute__((format(printf, 2, 3), noreturn)) void fail(const struct test_case *c,
+							  const char *format, ...);
 
 #endif

@@ -17,7 +17,7 @@
 
 struct kernels {
 	void *variant;
-	void *end;              /* of a guarded variant: what reports its end */
+	void *end; /* of a guarded variant: what reports its end */
 };
 
 struct evictor {
@@ -45,12 +45,15 @@ static unsigned blocks_of(const struct kernels *k, const struct board *b, const 
 	return k->end ? (unsigned)(b->host->ctl.total - b->host->ctl.next) + w->proxy : w->workers;
 }
 
-static void launch(struct launch *l, const struct kernels *k, const struct board *b, const struct way *w,
-		   unsigned limit_us)
+static void launch(struct launch *l, const struct kernels *k, const struct board *b,
+		   const struct way *w, unsigned limit_us)
 {
 	uint64_t ctl = b->device + offsetof(struct shared_words, ctl);
 	struct evictor e = { (_Atomic uint32_t *)&b->host->ctl.limit,
-			     w->proxy ? (_Atomic uint32_t *)(void *)(b->host->slot + PTX_SLOT_STATE) : NULL, limit_us };
+			     w->proxy ?
+				     (_Atomic uint32_t *)(void *)(b->host->slot + PTX_SLOT_STATE) :
+				     NULL,
+			     limit_us };
 	const struct test_case *c = l->c;
 	void *end_pointer[] = { &ctl };
 	pthread_t thread;
@@ -58,8 +61,8 @@ static void launch(struct launch *l, const struct kernels *k, const struct board
 	l->pointer[l->nargs] = &ctl;
 	if (limit_us && pthread_create(&thread, NULL, evict, &e) != 0)
 		fail(c, "no thread");
-	DO(l->drv->launch(k->variant, blocks_of(k, b, w), 1, 1, c->block[0], c->block[1], c->block[2], c->shared,
-			  b->stream, l->pointer, NULL));
+	DO(l->drv->launch(k->variant, blocks_of(k, b, w), 1, 1, c->block[0], c->block[1],
+			  c->block[2], c->shared, b->stream, l->pointer, NULL));
 	if (k->end)
 		DO(l->drv->launch(k->end, 1, 1, 1, 1, 1, 1, 0, b->stream, end_pointer, NULL));
 	DO(l->drv->stream_sync(b->stream));
@@ -68,7 +71,8 @@ static void launch(struct launch *l, const struct kernels *k, const struct board
 }
 
 /* What the last block out must have left behind. */
-static void check_words(const struct launch *l, const struct way *w, const struct shared_words *s, uint64_t total)
+static void check_words(const struct launch *l, const struct way *w, const struct shared_words *s,
+			uint64_t total)
 {
 	uint32_t state, started;
 	uint64_t done, n = s->ctl.next < total ? s->ctl.next : total;
@@ -79,7 +83,8 @@ static void check_words(const struct launch *l, const struct way *w, const struc
 	if (started != 1)
 		fail(l->c, "the slot was not told of the start");
 	if (done != n)
-		fail(l->c, "the slot's count is %llu, not %llu", (unsigned long long)done, (unsigned long long)n);
+		fail(l->c, "the slot's count is %llu, not %llu", (unsigned long long)done,
+		     (unsigned long long)n);
 	if (state != (n == total ? PTX_STATE_DONE : PTX_STATE_READY))
 		fail(l->c, "the slot's state is %u", state);
 	if (s->ctl.done != (n == total) || s->ctl.exited != 0)
@@ -89,7 +94,8 @@ static void check_words(const struct launch *l, const struct way *w, const struc
 }
 
 /* Evicted before the first claim it must do nothing. */
-static void check_limit_0(struct launch *l, const struct kernels *k, const struct board *b, const struct way *w)
+static void check_limit_0(struct launch *l, const struct kernels *k, const struct board *b,
+			  const struct way *w)
 {
 	struct shared_words *s = b->host;
 
@@ -97,36 +103,46 @@ static void check_limit_0(struct launch *l, const struct kernels *k, const struc
 	launch(l, k, b, w, 0);
 	check_words(l, w, s, s->ctl.total);
 	if (s->ctl.next)
-		fail(l->c, "with the limit 0 it claimed %llu block-tasks", (unsigned long long)s->ctl.next);
+		fail(l->c, "with the limit 0 it claimed %llu block-tasks",
+		     (unsigned long long)s->ctl.next);
 }
 
 static unsigned pause_of(const struct way *w, unsigned launches, unsigned idle)
 {
 	if (!w->limit_us)
 		return 0;
-	return w->limit_us + idle / 4 * 200 + (w->seed ? (w->seed * 7919u + launches * 104729u) % (2 * w->limit_us) : 0);
+	return w->limit_us + idle / 4 * 200 +
+	       (w->seed ? (w->seed * 7919u + launches * 104729u) % (2 * w->limit_us) : 0);
 }
 
-/* What the stream holds behind the kernel sees all that it wrote: the copies wait for `done` as the shim's streams do. */
+/* What the stream holds behind the kernel sees all that it wrote: the copies wait for `done` as the
+ * shim's streams do. */
 static void enqueue_behind(const struct launch *l, const struct board *b, const struct way *w)
 {
 	if (!w->behind)
 		return;
-	DO(l->drv->stream_wait(b->behind, b->device + offsetof(struct shared_words, ctl.done), 1, 0 /* >= */));
+	DO(l->drv->stream_wait(b->behind, b->device + offsetof(struct shared_words, ctl.done), 1,
+			       0 /* >= */));
 	image_take(l, w->behind, b->behind);
 }
 
-static unsigned run(struct launch *l, const struct kernels *k, const struct board *b, const struct way *w)
+static unsigned run(struct launch *l, const struct kernels *k, const struct board *b,
+		    const struct way *w)
 {
 	struct shared_words *s = b->host;
 	const unsigned *g = l->c->grid;
 	uint64_t all = case_tasks(l->c), last = 0;
 	unsigned launches = 0, idle = 0;
 
-	s->ctl = (struct gs_ctl){
-		.chunk = w->chunk, .chunk_max = w->chunk_max, .chunk_ns = w->chunk_ns, .total = all,
-		.nctaid = { g[0], g[1], g[2] }, .workers = w->workers,
-		.slot = b->device + offsetof(struct shared_words, slot), .proxy = w->proxy,
+	s->ctl = (struct gs_ctl) {
+		.chunk = w->chunk,
+		.chunk_max = w->chunk_max,
+		.chunk_ns = w->chunk_ns,
+		.total = all,
+		.nctaid = { g[0], g[1], g[2] },
+		.workers = w->workers,
+		.slot = b->device + offsetof(struct shared_words, slot),
+		.proxy = w->proxy,
 	};
 	memset(s->slot, 0, sizeof(s->slot));
 	if (!w->proxy) /* which watches the slot, not the limit */

@@ -17,21 +17,38 @@ void driver_check(int result, const char *what)
 
 void driver_open(struct driver *d, const char *path)
 {
-	const struct { const char *name; void *slot; } calls[] = {
-		{ "cuInit", &d->init }, { "cuDeviceGet", &d->device_get },
-		{ "cuDevicePrimaryCtxRetain", &d->ctx_retain }, { "cuCtxSetCurrent", &d->ctx_set },
-		{ "cuCtxSynchronize", &d->ctx_sync }, { "cuModuleLoadData", &d->module_load },
-		{ "cuModuleUnload", &d->module_unload }, { "cuModuleGetFunction", &d->module_function },
-		{ "cuModuleGetGlobal_v2", &d->module_global }, { "cuMemAlloc_v2", &d->mem_alloc },
-		{ "cuMemFree_v2", &d->mem_free }, { "cuMemHostAlloc", &d->host_alloc },
-		{ "cuMemHostGetDevicePointer_v2", &d->host_device }, { "cuMemFreeHost", &d->host_free },
-		{ "cuMemcpyHtoD_v2", &d->to_device }, { "cuMemcpyDtoH_v2", &d->to_host },
-		{ "cuMemcpyDtoHAsync_v2", &d->to_host_async }, { "cuStreamCreate", &d->stream_create },
-		{ "cuStreamSynchronize", &d->stream_sync }, { "cuStreamWaitValue32_v2", &d->stream_wait },
-		{ "cuTexObjectCreate", &d->tex_create }, { "cuTexObjectDestroy", &d->tex_destroy },
-		{ "cuSurfObjectCreate", &d->surf_create }, { "cuSurfObjectDestroy", &d->surf_destroy },
-		{ "cuArray3DCreate_v2", &d->array_create }, { "cuArrayDestroy", &d->array_destroy },
-		{ "cuMemcpy2D_v2", &d->copy_2d }, { "cuMemcpy2DAsync_v2", &d->copy_2d_async },
+	const struct {
+		const char *name;
+		void *slot;
+	} calls[] = {
+		{ "cuInit", &d->init },
+		{ "cuDeviceGet", &d->device_get },
+		{ "cuDevicePrimaryCtxRetain", &d->ctx_retain },
+		{ "cuCtxSetCurrent", &d->ctx_set },
+		{ "cuCtxSynchronize", &d->ctx_sync },
+		{ "cuModuleLoadData", &d->module_load },
+		{ "cuModuleUnload", &d->module_unload },
+		{ "cuModuleGetFunction", &d->module_function },
+		{ "cuModuleGetGlobal_v2", &d->module_global },
+		{ "cuMemAlloc_v2", &d->mem_alloc },
+		{ "cuMemFree_v2", &d->mem_free },
+		{ "cuMemHostAlloc", &d->host_alloc },
+		{ "cuMemHostGetDevicePointer_v2", &d->host_device },
+		{ "cuMemFreeHost", &d->host_free },
+		{ "cuMemcpyHtoD_v2", &d->to_device },
+		{ "cuMemcpyDtoH_v2", &d->to_host },
+		{ "cuMemcpyDtoHAsync_v2", &d->to_host_async },
+		{ "cuStreamCreate", &d->stream_create },
+		{ "cuStreamSynchronize", &d->stream_sync },
+		{ "cuStreamWaitValue32_v2", &d->stream_wait },
+		{ "cuTexObjectCreate", &d->tex_create },
+		{ "cuTexObjectDestroy", &d->tex_destroy },
+		{ "cuSurfObjectCreate", &d->surf_create },
+		{ "cuSurfObjectDestroy", &d->surf_destroy },
+		{ "cuArray3DCreate_v2", &d->array_create },
+		{ "cuArrayDestroy", &d->array_destroy },
+		{ "cuMemcpy2D_v2", &d->copy_2d },
+		{ "cuMemcpy2DAsync_v2", &d->copy_2d_async },
 		{ "cuLaunchKernel", &d->launch },
 		{ "cuOccupancyMaxActiveBlocksPerMultiprocessor", &d->occupancy },
 	};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The few driver calls that the equivalence test makes, from whichever libcuda.so.1 it is told to use. */
+/* The few driver calls that the equivalence test makes, from whichever libcuda.so.1 it is told to
+ * use. */
 #ifndef GPUSHARE_EQUIV_DRIVER_H
 #define GPUSHARE_EQUIV_DRIVER_H
 
@@ -27,8 +28,8 @@ struct driver {
 	int (*stream_create)(void **, unsigned);
 	int (*stream_sync)(void *);
 	int (*stream_wait)(void *, uint64_t, uint32_t, unsigned);
-	int (*launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *,
-		      void **, void **);
+	int (*launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+		      void *, void **, void **);
 	int (*tex_create)(uint64_t *, const void *, const void *, const void *);
 	int (*tex_destroy)(uint64_t);
 	int (*surf_create)(uint64_t *, const void *);

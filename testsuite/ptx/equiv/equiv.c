@@ -14,13 +14,19 @@
 #include "random.h"
 #include "subject.h"
 
-#define G(x, y, z) { x, y, z }
+#define G(x, y, z) \
+	{ \
+		x, y, z \
+	}
 #define SMALL 24 /* up to so many block-tasks every k is tried */
 
 static const struct test_case cases[] = {
-#define CASE(file, kernel, grid, block, shared, args) { file, kernel, grid, block, shared, args, CASE_PLAIN },
-#define LARGE(file, kernel, grid, block, shared, args) { file, kernel, grid, block, shared, args, CASE_LARGE },
-#define LACKS(file, kernel, grid, block, shared, args) { file, kernel, grid, block, shared, args, CASE_LACKS },
+#define CASE(file, kernel, grid, block, shared, args) \
+	{ file, kernel, grid, block, shared, args, CASE_PLAIN },
+#define LARGE(file, kernel, grid, block, shared, args) \
+	{ file, kernel, grid, block, shared, args, CASE_LARGE },
+#define LACKS(file, kernel, grid, block, shared, args) \
+	{ file, kernel, grid, block, shared, args, CASE_LACKS },
 #define AT_BEST(file, kernel, transform, reason)
 #include "cases.def"
 #undef CASE
@@ -37,7 +43,8 @@ static const struct limited {
 #define CASE(file, kernel, grid, block, shared, args)
 #define LARGE(file, kernel, grid, block, shared, args)
 #define LACKS(file, kernel, grid, block, shared, args)
-#define AT_BEST(file, kernel, transform, reason) { file, kernel, PTX_TRANSFORM_##transform, reason },
+#define AT_BEST(file, kernel, transform, reason) \
+	{ file, kernel, PTX_TRANSFORM_##transform, reason },
 #include "cases.def"
 #undef CASE
 #undef LARGE
@@ -65,7 +72,8 @@ static int admits(const struct subject *s, const struct transform *f)
 			const struct ptx_kernel *k = &s->t->kernel[i];
 			const unsigned *b = s->c->block;
 
-			if (f->transform == PTX_TRANSFORM_PERSISTENT && k->whole_warps && b[1] * b[2] > 1 && b[0] % 32)
+			if (f->transform == PTX_TRANSFORM_PERSISTENT && k->whole_warps &&
+			    b[1] * b[2] > 1 && b[0] % 32)
 				return 0; /* transform.h */
 			return (k->transforms & PTX_TRANSFORM_BIT(f->transform)) != 0;
 		}
@@ -85,8 +93,11 @@ static unsigned run_probed(struct subject *s, const struct transform *f, unsigne
 	unsigned evictions = 0;
 
 	for (unsigned k = 1; k <= all; k = next_k(k, all)) {
-		const struct way w = { .workers = 1 + k % 4, .chunk = 1 + k / 4 % 4, .chunk_max = 64,
-				       .chunk_ns = k % 2 ? 100000 : 0, .probe_every = k };
+		const struct way w = { .workers = 1 + k % 4,
+				       .chunk = 1 + k / 4 % 4,
+				       .chunk_max = 64,
+				       .chunk_ns = k % 2 ? 100000 : 0,
+				       .probe_every = k };
 
 		if (s->c->kind == CASE_LARGE && k < 64)
 			continue; /* thousands of launches teach nothing more */
@@ -96,29 +107,43 @@ static unsigned run_probed(struct subject *s, const struct transform *f, unsigne
 	return evictions;
 }
 
-/* Evictions from outside, at any time, of some of the workers or all; and a count that ends early. */
+/* Evictions from outside, at any time, of some of the workers or all; and a count that ends early.
+ */
 static unsigned run_plain(struct subject *s, const struct transform *f, unsigned *ways)
 {
-	unsigned evictions = subject_run(s, f->transform, f->run, (struct way){ .workers = 5, .chunk = 7, .chunk_max = 7 });
+	unsigned evictions = subject_run(s, f->transform, f->run,
+					 (struct way) { .workers = 5, .chunk = 7, .chunk_max = 7 });
 
 	for (unsigned i = 0; i < (large ? 4 : 3); i++) {
-		const struct way w = { .workers = 1 + (i + seed) % 4 * (large ? 8 : 1), .chunk = 1 + i, .chunk_max = 8,
+		const struct way w = { .workers = 1 + (i + seed) % 4 * (large ? 8 : 1),
+				       .chunk = 1 + i,
+				       .chunk_max = 8,
 				       .chunk_ns = 2000,
-				       .limit_us = (s->c->kind == CASE_LARGE ? 300 : 1) + i * 60, .limit = i % 3 ? 0 : 1,
+				       .limit_us = (s->c->kind == CASE_LARGE ? 300 : 1) + i * 60,
+				       .limit = i % 3 ? 0 : 1,
 				       .seed = seed + i };
 
 		evictions += subject_run(s, f->transform, f->run, w);
 		++*ways;
 	}
 	for (unsigned i = 0; i < 2; i++) { /* by the proxy */
-		const struct way w = { .workers = 2 + (i + seed) % 4, .chunk = 1 + i, .chunk_max = 8, .chunk_ns = 2000,
-				       .limit_us = (s->c->kind == CASE_LARGE ? 300 : 1) + i * 80, .proxy = 1, .seed = seed + i };
+		const struct way w = { .workers = 2 + (i + seed) % 4,
+				       .chunk = 1 + i,
+				       .chunk_max = 8,
+				       .chunk_ns = 2000,
+				       .limit_us = (s->c->kind == CASE_LARGE ? 300 : 1) + i * 80,
+				       .proxy = 1,
+				       .seed = seed + i };
 
 		evictions += subject_run(s, f->transform, f->run, w);
 		++*ways;
 	}
-	for (uint64_t every = case_tasks(s->c) / 2; every; every = every > 2 && s->c->kind != CASE_LARGE ? 2 : 0) {
-		const struct way w = { .workers = 3, .chunk = 1, .chunk_max = 8, .chunk_ns = 100000,
+	for (uint64_t every = case_tasks(s->c) / 2; every;
+	     every = every > 2 && s->c->kind != CASE_LARGE ? 2 : 0) {
+		const struct way w = { .workers = 3,
+				       .chunk = 1,
+				       .chunk_max = 8,
+				       .chunk_ns = 100000,
 				       .every = (unsigned)every };
 
 		evictions += subject_run(s, f->transform, f->run, w);
@@ -144,8 +169,9 @@ static int can_run(const struct test_case *c)
 	if (!ast)
 		fail(c, "%s", err.text);
 	launch_prepare(&l, c, &rig.drv, text, ast);
-	ok = rig.drv.launch(l.original, c->grid[0], c->grid[1], c->grid[2], c->block[0], c->block[1], c->block[2],
-			c->shared, rig.board.stream, l.pointer, NULL) == 0;
+	ok = rig.drv.launch(l.original, c->grid[0], c->grid[1], c->grid[2], c->block[0],
+			    c->block[1], c->block[2], c->shared, rig.board.stream, l.pointer,
+			    NULL) == 0;
 	DO(rig.drv.stream_sync(rig.board.stream));
 	launch_release(&l);
 	ptx_module_free(ast);
@@ -167,8 +193,9 @@ static void run_case(const struct test_case *c)
 			continue;
 		evictions = run_probed(&probed, &transforms[i], &ways);
 		evictions += run_plain(&plain, &transforms[i], &ways);
-		printf("%s %s: %llu block-tasks, %u runs, %u evictions, the same %zu bytes\n", c->kernel,
-		       ptx_transform_name(transforms[i].transform), (unsigned long long)case_tasks(c), ways, evictions, plain.bytes);
+		printf("%s %s: %llu block-tasks, %u runs, %u evictions, the same %zu bytes\n",
+		       c->kernel, ptx_transform_name(transforms[i].transform),
+		       (unsigned long long)case_tasks(c), ways, evictions, plain.bytes);
 		fflush(stdout);
 		admissible++;
 	}
@@ -194,10 +221,12 @@ static void check_limited(const struct limited *want)
 			k = &t->kernel[i];
 	if (!k)
 		fail(&c, "no such kernel in %s", want->file);
-	if (k->transform != want->transform || strcmp(ptx_reason_name(k->reason), want->reason) != 0)
-		fail(&c, "%s because of %s, not %s because of %s", ptx_transform_name(k->transform), ptx_reason_name(k->reason),
-		     ptx_transform_name(want->transform), want->reason);
-	printf("%s: %s, %s\n", k->name, ptx_transform_name(k->transform), ptx_reason_words(k->reason));
+	if (k->transform != want->transform ||
+	    strcmp(ptx_reason_name(k->reason), want->reason) != 0)
+		fail(&c, "%s because of %s, not %s because of %s", ptx_transform_name(k->transform),
+		     ptx_reason_name(k->reason), ptx_transform_name(want->transform), want->reason);
+	printf("%s: %s, %s\n", k->name, ptx_transform_name(k->transform),
+	       ptx_reason_words(k->reason));
 	ptx_transformed_free(t);
 	free(text);
 }
@@ -226,7 +255,8 @@ static void usage(FILE *to)
 	      "  --print            the text of the kernel that the seed makes\n"
 	      "  --mutation NAME    with a deliberate bug in the variants; succeeds if it is not seen\n"
 	      "  --list-mutations   name, kernel that shows it, meaning\n"
-	      "  --list             the kernels and their grids\n", to);
+	      "  --list             the kernels and their grids\n",
+	      to);
 }
 
 static int wanted(const char *kernel, char **names)
@@ -248,9 +278,11 @@ static int check_reasons(void)
 	/* Those behind are the shim's. */
 	for (unsigned r = PTX_REASON_NONE + 1; r < PTX_REASON_ONE_WAVE; r++) {
 		for (size_t i = 0; i < sizeof(limited) / sizeof(limited[0]); i++)
-			shown[r] |= strcmp(limited[i].reason, ptx_reason_name((enum ptx_reason)r)) == 0;
+			shown[r] |=
+				strcmp(limited[i].reason, ptx_reason_name((enum ptx_reason)r)) == 0;
 		if (!shown[r]) {
-			fprintf(stderr, "FAIL: no kernel shows the reason %s\n", ptx_reason_name((enum ptx_reason)r));
+			fprintf(stderr, "FAIL: no kernel shows the reason %s\n",
+				ptx_reason_name((enum ptx_reason)r));
 			missing = 1;
 		}
 	}
@@ -264,7 +296,8 @@ static int run_all(char **names)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		if (wanted(cases[i].kernel, names) && (large || cases[i].kind != CASE_LARGE)) {
 			if (!can_run(&cases[i])) {
-				printf("%s: not here, the device lacks an instruction of it\n", cases[i].kernel);
+				printf("%s: not here, the device lacks an instruction of it\n",
+				       cases[i].kernel);
 				lacking++;
 				continue;
 			}
@@ -282,8 +315,8 @@ static int run_all(char **names)
 	}
 	if (!*names && check_reasons())
 		return 1;
-	printf("%u launches are equivalent, %u kernels get what form they may, %u cannot run on this device\n", launches,
-	       kept, lacking);
+	printf("%u launches are equivalent, %u kernels get what form they may, %u cannot run on this device\n",
+	       launches, kept, lacking);
 	return 0;
 }
 
@@ -303,8 +336,11 @@ static int run_random(unsigned n)
 static void list(void)
 {
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		printf("%s %s %u %u %u%s\n", cases[i].file, cases[i].kernel, cases[i].grid[0], cases[i].grid[1],
-		       cases[i].grid[2], cases[i].kind == CASE_LARGE ? " large" : cases[i].kind == CASE_LACKS ? " where the device can" : "");
+		printf("%s %s %u %u %u%s\n", cases[i].file, cases[i].kernel, cases[i].grid[0],
+		       cases[i].grid[1], cases[i].grid[2],
+		       cases[i].kind == CASE_LARGE ? " large" :
+		       cases[i].kind == CASE_LACKS ? " where the device can" :
+						     "");
 	for (size_t i = 0; i < sizeof(limited) / sizeof(limited[0]); i++)
 		printf("%s %s %s at best: %s\n", limited[i].file, limited[i].kernel,
 		       ptx_transform_name(limited[i].transform), limited[i].reason);
@@ -313,19 +349,31 @@ static void list(void)
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{ "large", no_argument, NULL, 'l' }, { "seed", required_argument, NULL, 's' },
-		{ "mutation", required_argument, NULL, 'm' }, { "list-mutations", no_argument, NULL, 'M' },
-		{ "sync-aware", no_argument, NULL, 'a' }, { "list", no_argument, NULL, 'k' },
-		{ "random", required_argument, NULL, 'r' }, { "print", no_argument, NULL, 'p' }, { "help", no_argument, NULL, 'h' }, { NULL, 0, NULL, 0 },
+		{ "large", no_argument, NULL, 'l' },
+		{ "seed", required_argument, NULL, 's' },
+		{ "mutation", required_argument, NULL, 'm' },
+		{ "list-mutations", no_argument, NULL, 'M' },
+		{ "sync-aware", no_argument, NULL, 'a' },
+		{ "list", no_argument, NULL, 'k' },
+		{ "random", required_argument, NULL, 'r' },
+		{ "print", no_argument, NULL, 'p' },
+		{ "help", no_argument, NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
 	};
 
 	unsigned nrandom = 0;
 
 	for (int o; (o = getopt_long(argc, argv, "+h", options, NULL)) != -1;) {
 		switch (o) {
-		case 'l': large = 1; break;
-		case 'a': rig.transforms |= PTX_TRANSFORMS_SYNC_AWARE; break;
-		case 's': seed = (unsigned)strtoul(optarg, NULL, 10); break;
+		case 'l':
+			large = 1;
+			break;
+		case 'a':
+			rig.transforms |= PTX_TRANSFORMS_SYNC_AWARE;
+			break;
+		case 's':
+			seed = (unsigned)strtoul(optarg, NULL, 10);
+			break;
 		case 'm':
 			rig.mutation = mutation_find(optarg);
 			if (!rig.mutation) {
@@ -333,12 +381,24 @@ int main(int argc, char **argv)
 				return 2;
 			}
 			break;
-		case 'r': nrandom = (unsigned)strtoul(optarg, NULL, 10); break;
-		case 'p': fputs(random_text(seed), stdout); return 0;
-		case 'M': mutation_list(); return 0;
-		case 'k': list(); return 0;
-		case 'h': usage(stdout); return 0;
-		default: usage(stderr); return 2;
+		case 'r':
+			nrandom = (unsigned)strtoul(optarg, NULL, 10);
+			break;
+		case 'p':
+			fputs(random_text(seed), stdout);
+			return 0;
+		case 'M':
+			mutation_list();
+			return 0;
+		case 'k':
+			list();
+			return 0;
+		case 'h':
+			usage(stdout);
+			return 0;
+		default:
+			usage(stderr);
+			return 2;
 		}
 	}
 	if (argc - optind < 2) {

@@ -32,8 +32,8 @@ static const char text[] =
 	"\tst.global.u32 [to+20], nx;\n\tst.global.u32 [to+24], ny;\n\tst.global.u32 [to+28], nz;\n\tret;\n}\n";
 
 static const uint32_t grids[][3] = {
-	{ 2147483647, 65535, 32767 }, { 2147483647, 3, 65535 }, { 65537, 65535, 7 }, { 1, 65535, 65535 },
-	{ 2147483646, 2, 1 }, { 1000003, 65521, 64 },
+	{ 2147483647, 65535, 32767 }, { 2147483647, 3, 65535 }, { 65537, 65535, 7 },
+	{ 1, 65535, 65535 },          { 2147483646, 2, 1 },     { 1000003, 65521, 64 },
 };
 
 static struct driver drv;
@@ -57,8 +57,13 @@ static void run(void *module, enum ptx_transform_kind transform, const uint32_t 
 	void *params[] = { &out, &ctl_device }, *end_params[] = { &ctl_device }, *variant, *end;
 	char name[40];
 
-	*ctl = (struct gs_ctl){ .next = from, .limit = UINT32_MAX, .chunk = 2, .chunk_max = 4, .total = from + TASKS,
-				.nctaid = { g[0], g[1], g[2] }, .workers = blocks };
+	*ctl = (struct gs_ctl) { .next = from,
+				 .limit = UINT32_MAX,
+				 .chunk = 2,
+				 .chunk_max = 4,
+				 .total = from + TASKS,
+				 .nctaid = { g[0], g[1], g[2] },
+				 .workers = blocks };
 	if (transform == PTX_TRANSFORM_SLICED)
 		params[1] = &slice;
 	snprintf(name, sizeof(name), "far%s", ptx_transform_suffix(transform));
@@ -70,7 +75,8 @@ static void run(void *module, enum ptx_transform_kind transform, const uint32_t 
 	}
 	DO(drv.ctx_sync());
 	if (transform != PTX_TRANSFORM_SLICED && ctl->done != 1) {
-		fprintf(stderr, "FAIL: %s variant from %llu on: not done\n", ptx_transform_name(transform), (unsigned long long)from);
+		fprintf(stderr, "FAIL: %s variant from %llu on: not done\n",
+			ptx_transform_name(transform), (unsigned long long)from);
 		exit(1);
 	}
 }
@@ -85,18 +91,23 @@ static void check(enum ptx_transform_kind transform, const uint32_t *g, uint64_t
 	qsort(got + 2, TASKS, WORDS * sizeof(*got), by_index);
 	for (unsigned i = 0; i < TASKS && !wrong; i++) {
 		uint64_t task = from + i;
-		const uint32_t want[WORDS] = { (uint32_t)(task % g[0]), (uint32_t)(task / g[0] % g[1]),
-					       (uint32_t)(task / g[0] / g[1]), g[0], g[1], g[2] };
+		const uint32_t want[WORDS] = { (uint32_t)(task % g[0]),
+					       (uint32_t)(task / g[0] % g[1]),
+					       (uint32_t)(task / g[0] / g[1]),
+					       g[0],
+					       g[1],
+					       g[2] };
 
 		wrong = memcmp(got + 2 + i * WORDS, want, sizeof(want)) != 0;
 	}
 	if (!wrong)
 		return;
-	fprintf(stderr, "FAIL: %s variant, grid %u %u %u, block-tasks from %llu on: %u ran\n", ptx_transform_name(transform), g[0],
-		g[1], g[2], (unsigned long long)from, got[0]);
+	fprintf(stderr, "FAIL: %s variant, grid %u %u %u, block-tasks from %llu on: %u ran\n",
+		ptx_transform_name(transform), g[0], g[1], g[2], (unsigned long long)from, got[0]);
 	for (unsigned i = 0; i < TASKS; i++)
-		fprintf(stderr, "  %u %u %u of %u %u %u\n", got[2 + i * WORDS], got[3 + i * WORDS], got[4 + i * WORDS],
-			got[5 + i * WORDS], got[6 + i * WORDS], got[7 + i * WORDS]);
+		fprintf(stderr, "  %u %u %u of %u %u %u\n", got[2 + i * WORDS], got[3 + i * WORDS],
+			got[4 + i * WORDS], got[5 + i * WORDS], got[6 + i * WORDS],
+			got[7 + i * WORDS]);
 	exit(1);
 }
 
@@ -104,12 +115,15 @@ int main(int argc, char **argv)
 {
 	static const uint32_t zero[2 + TASKS * WORDS];
 	struct gs_error err = { "" };
-	struct ptx_transformed *t = ptx_transform_only(text, sizeof(text) - 1, PTX_TRANSFORMS_ALL, 1, &err);
+	struct ptx_transformed *t =
+		ptx_transform_only(text, sizeof(text) - 1, PTX_TRANSFORMS_ALL, 1, &err);
 	unsigned launches = 0;
 	void *module, *host;
 
 	if (argc != 2 || !t || t->kernel[0].transforms != PTX_TRANSFORMS_ALL) {
-		fprintf(stderr, argc != 2 ? "Usage: ptx_far DRIVER\n" : "FAIL: not transformed: %s\n", err.text);
+		fprintf(stderr,
+			argc != 2 ? "Usage: ptx_far DRIVER\n" : "FAIL: not transformed: %s\n",
+			err.text);
 		return 1;
 	}
 	driver_open(&drv, argv[1]);
@@ -121,11 +135,18 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < sizeof(grids) / sizeof(grids[0]); i++) {
 		const uint32_t *g = grids[i];
 		uint64_t row = g[0], plane = row * g[1], all = plane * g[2];
-		const uint64_t places[] = { 0, row - 4, plane - 4, all - TASKS, 4294967296 - 4, all / 2, all / 3 * 2,
+		const uint64_t places[] = { 0,
+					    row - 4,
+					    plane - 4,
+					    all - TASKS,
+					    4294967296 - 4,
+					    all / 2,
+					    all / 3 * 2,
 					    4294967296 * 5 + 12345 };
 
 		for (size_t p = 0; p < sizeof(places) / sizeof(places[0]); p++)
-			for (int f = PTX_TRANSFORM_PERSISTENT; f < PTX_TRANSFORM_COUNT && places[p] <= all - TASKS; f++) {
+			for (int f = PTX_TRANSFORM_PERSISTENT;
+			     f < PTX_TRANSFORM_COUNT && places[p] <= all - TASKS; f++) {
 				DO(drv.to_device(out, zero, sizeof(zero)));
 				run(module, (enum ptx_transform_kind)f, g, places[p]);
 				check((enum ptx_transform_kind)f, g, places[p]);

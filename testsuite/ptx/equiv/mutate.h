@@ -6,7 +6,9 @@
 /* What a mutation that no longer fits is told apart by. */
 #define MUTATION_STALE "the mutation's code is not in the variant"
 
-struct mutation { const char *name, *words, *code, *instead, *kernel; };
+struct mutation {
+	const char *name, *words, *code, *instead, *kernel;
+};
 
 /* NULL: no mutation of that name. */
 const struct mutation *mutation_find(const char *name);

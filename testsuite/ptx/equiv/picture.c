@@ -11,7 +11,8 @@
 uint64_t texture_create(const struct driver *drv, uint64_t at, size_t bytes)
 {
 	CUDA_RESOURCE_DESC r = { .resType = CU_RESOURCE_TYPE_PITCH2D };
-	CUDA_TEXTURE_DESC x = { .filterMode = CU_TR_FILTER_MODE_LINEAR, .flags = CU_TRSF_NORMALIZED_COORDINATES };
+	CUDA_TEXTURE_DESC x = { .filterMode = CU_TR_FILTER_MODE_LINEAR,
+				.flags = CU_TRSF_NORMALIZED_COORDINATES };
 	uint64_t object;
 
 	for (int k = 0; k < 3; k++)
@@ -29,7 +30,10 @@ uint64_t texture_create(const struct driver *drv, uint64_t at, size_t bytes)
 uint64_t surface_create(const struct driver *drv, size_t bytes, void **array)
 {
 	const CUDA_ARRAY3D_DESCRIPTOR d = {
-		.Width = PICTURE_WIDTH, .Height = bytes / PITCH, .Format = CU_AD_FORMAT_FLOAT, .NumChannels = 1,
+		.Width = PICTURE_WIDTH,
+		.Height = bytes / PITCH,
+		.Format = CU_AD_FORMAT_FLOAT,
+		.NumChannels = 1,
 		.Flags = CUDA_ARRAY3D_SURFACE_LDST,
 	};
 	CUDA_RESOURCE_DESC r = { .resType = CU_RESOURCE_TYPE_ARRAY };
@@ -44,8 +48,13 @@ uint64_t surface_create(const struct driver *drv, size_t bytes, void **array)
 void surface_read(const struct driver *drv, void *array, void *to, size_t bytes, void *stream)
 {
 	const CUDA_MEMCPY2D c = {
-		.srcMemoryType = CU_MEMORYTYPE_ARRAY, .srcArray = array, .dstMemoryType = CU_MEMORYTYPE_HOST, .dstHost = to,
-		.dstPitch = PITCH, .WidthInBytes = PITCH, .Height = bytes / PITCH,
+		.srcMemoryType = CU_MEMORYTYPE_ARRAY,
+		.srcArray = array,
+		.dstMemoryType = CU_MEMORYTYPE_HOST,
+		.dstHost = to,
+		.dstPitch = PITCH,
+		.WidthInBytes = PITCH,
+		.Height = bytes / PITCH,
 	};
 
 	if (stream)
@@ -57,8 +66,13 @@ void surface_read(const struct driver *drv, void *array, void *to, size_t bytes,
 void surface_write(const struct driver *drv, void *array, const void *from, size_t bytes)
 {
 	const CUDA_MEMCPY2D c = {
-		.srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = from, .srcPitch = PITCH,
-		.dstMemoryType = CU_MEMORYTYPE_ARRAY, .dstArray = array, .WidthInBytes = PITCH, .Height = bytes / PITCH,
+		.srcMemoryType = CU_MEMORYTYPE_HOST,
+		.srcHost = from,
+		.srcPitch = PITCH,
+		.dstMemoryType = CU_MEMORYTYPE_ARRAY,
+		.dstArray = array,
+		.WidthInBytes = PITCH,
+		.Height = bytes / PITCH,
 	};
 
 	DO(drv->copy_2d(&c));

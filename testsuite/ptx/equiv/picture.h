@@ -7,7 +7,8 @@
 
 #define PICTURE_WIDTH 128u
 
-/* A texture over `bytes` of device memory: normalised coordinates, linear filter, clamped.  Its object. */
+/* A texture over `bytes` of device memory: normalised coordinates, linear filter, clamped.  Its
+ * object. */
 uint64_t texture_create(const struct driver *drv, uint64_t at, size_t bytes);
 
 /* A surface of so many bytes in an array of its own. */

@@ -15,15 +15,15 @@
 
 /* The module's variable of that name. */
 struct probe {
-	uint32_t started;       /* block-tasks that have begun */
-	uint32_t every;         /* k; UINT32_MAX: never */
-	uint64_t limit;         /* device address of the word to zero */
+	uint32_t started; /* block-tasks that have begun */
+	uint32_t every;   /* k; UINT32_MAX: never */
+	uint64_t limit;   /* device address of the word to zero */
 	uint32_t pad[4];
-	uint32_t count[];       /* by block-task */
+	uint32_t count[]; /* by block-task */
 };
 
-/* The module with the probe in its entry `kernel`, the other entries left out if they can be; malloc'd, NULL if there
- * is no such entry. */
+/* The module with the probe in its entry `kernel`, the other entries left out if they can be;
+ * malloc'd, NULL if there is no such entry. */
 char *probe_insert(const struct ptx_module *ast, const char *kernel, uint64_t tasks);
 
 #endif

@@ -20,7 +20,8 @@ struct gen {
 	uint64_t state;
 	unsigned labels, preds, temps, depth, budget, loops;
 	enum together path;
-	enum together left;     /* who may have ended: BLOCK nobody, WARP whole warps, LANES single lanes */
+	enum together
+		left; /* who may have ended: BLOCK nobody, WARP whole warps, LANES single lanes */
 	int may_leave, lanes_may_leave, full_warps;
 };
 
@@ -31,14 +32,15 @@ static uint32_t draw(struct gen *g, uint32_t below)
 }
 
 #define EMIT(...) fprintf(g->to, __VA_ARGS__)
-#define V draw(g, 6)   /* a register of the thread's */
-#define U draw(g, 3)   /* ... that is the same in the whole block */
+#define V draw(g, 6) /* a register of the thread's */
+#define U draw(g, 3) /* ... that is the same in the whole block */
 
 static void block(struct gen *g);
 
 static void arithmetic(struct gen *g)
 {
-	static const char *const ops[] = { "add.u32", "xor.b32", "mul.lo.u32", "sub.u32", "or.b32", "max.s32" };
+	static const char *const ops[] = { "add.u32", "xor.b32", "mul.lo.u32",
+					   "sub.u32", "or.b32",  "max.s32" };
 
 	if (draw(g, 4) == 0 && g->path == BLOCK)
 		EMIT("\t%s %%u%u, %%u%u, %%u%u;\n", ops[draw(g, 6)], U, U, U);
@@ -54,7 +56,8 @@ static void index_read(struct gen *g)
 
 	unsigned t = g->temps++;
 
-	EMIT("\tmov.%s %%w%u, %%%s.%c;\n", draw(g, 2) ? "u32" : "b32", t, names[draw(g, 2)], "xyz"[draw(g, 3)]);
+	EMIT("\tmov.%s %%w%u, %%%s.%c;\n", draw(g, 2) ? "u32" : "b32", t, names[draw(g, 2)],
+	     "xyz"[draw(g, 3)]);
 	if (g->path == BLOCK)
 		EMIT("\tadd.u32 %%u%u, %%w%u, %u;\n", U, t, draw(g, 5));
 	else
@@ -76,7 +79,8 @@ static void shared(struct gen *g)
 
 	EMIT("\tst.shared.u32 [%%own], %%v%u;\n\tbar.sync %u;\n", V, draw(g, 3));
 	EMIT("\tadd.u32 %%t0, %%me, %u;\n\trem.u32 %%t0, %%t0, %%all;\n\tshl.b32 %%t0, %%t0, 2;\n"
-	     "\tadd.u32 %%t0, %%t0, %%line;\n\tld.shared.u32 %%v%u, [%%t0];\n", far, V);
+	     "\tadd.u32 %%t0, %%t0, %%line;\n\tld.shared.u32 %%v%u, [%%t0];\n",
+	     far, V);
 	EMIT("\t%s %u;\n", draw(g, 2) ? "barrier.sync" : "bar.sync", draw(g, 3));
 }
 
@@ -101,25 +105,31 @@ static void reduction(struct gen *g)
 static void warp(struct gen *g)
 {
 	if (draw(g, 2)) {
-		EMIT("\tshfl.sync.bfly.b32 %%v%u, %%v%u, %u, 31, 0xffffffff;\n", V, V, 1 + draw(g, 30));
+		EMIT("\tshfl.sync.bfly.b32 %%v%u, %%v%u, %u, 31, 0xffffffff;\n", V, V,
+		     1 + draw(g, 30));
 	} else {
 		unsigned p = g->preds++;
 
-		EMIT("\tsetp.lt.s32 %%p%u, %%v%u, 40;\n\tvote.sync.ballot.b32 %%v%u, %%p%u, 0xffffffff;\n", p, V, V, p);
+		EMIT("\tsetp.lt.s32 %%p%u, %%v%u, 40;\n\tvote.sync.ballot.b32 %%v%u, %%p%u, 0xffffffff;\n",
+		     p, V, V, p);
 	}
 }
 
 /* A predicate that the block, the warp or each lane decides. */
 static unsigned condition(struct gen *g, enum together by)
 {
-	unsigned p = g->preds++, t = g->temps++; /* one register, one meaning: so compilers write it */
+	unsigned p = g->preds++,
+		 t = g->temps++; /* one register, one meaning: so compilers write it */
 
 	if (by == BLOCK)
-		EMIT("\tand.b32 %%w%u, %%u%u, %u;\n\tsetp.eq.u32 %%p%u, %%w%u, 0;\n", t, U, 1 + draw(g, 3), p, t);
+		EMIT("\tand.b32 %%w%u, %%u%u, %u;\n\tsetp.eq.u32 %%p%u, %%w%u, 0;\n", t, U,
+		     1 + draw(g, 3), p, t);
 	else if (by == WARP)
-		EMIT("\tshr.u32 %%w%u, %%me, 5;\n\tsetp.eq.u32 %%p%u, %%w%u, %u;\n", t, p, t, draw(g, 3));
+		EMIT("\tshr.u32 %%w%u, %%me, 5;\n\tsetp.eq.u32 %%p%u, %%w%u, %u;\n", t, p, t,
+		     draw(g, 3));
 	else
-		EMIT("\tand.b32 %%w%u, %%v%u, %u;\n\tsetp.eq.u32 %%p%u, %%w%u, 0;\n", t, V, 1 + draw(g, 7), p, t);
+		EMIT("\tand.b32 %%w%u, %%v%u, %u;\n\tsetp.eq.u32 %%p%u, %%w%u, 0;\n", t, V,
+		     1 + draw(g, 7), p, t);
 	return p;
 }
 
@@ -156,7 +166,8 @@ static void loop(struct gen *g)
 	EMIT("L%u:\n", top);
 	/* who leaves in the second round has left before the first ends, as the text goes */
 	block(g);
-	EMIT("\tsub.u32 %%c%u, %%c%u, 1;\n\tsetp.ne.u32 %%p%u, %%c%u, 0;\n\t@%%p%u bra L%u;\n", n, n, p, n, p, top);
+	EMIT("\tsub.u32 %%c%u, %%c%u, 1;\n\tsetp.ne.u32 %%p%u, %%c%u, 0;\n\t@%%p%u bra L%u;\n", n,
+	     n, p, n, p, top);
 	g->path = before;
 }
 
@@ -171,7 +182,8 @@ static void leave(struct gen *g)
 		by = BLOCK;
 	if (by == LANES && !g->lanes_may_leave)
 		by = WARP;
-	if (worse(by, g->path) != BLOCK && g->depth) /* a barrier in the same loop would come before and after it */
+	if (worse(by, g->path) != BLOCK &&
+	    g->depth) /* a barrier in the same loop would come before and after it */
 		return;
 	p = condition(g, by);
 	EMIT("\t@%%p%u st.global.u32 [%%rd1], %%v%u;\n", p, V);
@@ -185,20 +197,23 @@ static void call(struct gen *g)
 
 	if (which == 2 && (g->path != BLOCK || g->left != BLOCK))
 		which = 0;
-	EMIT("\tcall (%%t1), helper%u, (%%v%u, %%u%u);\n\txor.b32 %%v%u, %%v%u, %%t1;\n", which, V, U, V, V);
+	EMIT("\tcall (%%t1), helper%u, (%%v%u, %%u%u);\n\txor.b32 %%v%u, %%v%u, %%t1;\n", which, V,
+	     U, V, V);
 }
 
 static void branch_by_index(struct gen *g)
 {
 	enum together before = g->path;
-	unsigned a = g->labels++, b = g->labels++, c = g->labels++, join = g->labels++, uniform = draw(g, 2), t = g->temps++;
+	unsigned a = g->labels++, b = g->labels++, c = g->labels++, join = g->labels++,
+		 uniform = draw(g, 2), t = g->temps++;
 
 	EMIT("\trem.u32 %%w%u, %%%c%u, 3;\n", t, uniform ? 'u' : 'v', uniform ? U : V);
 	EMIT("B%u: .branchtargets L%u, L%u, L%u;\n\tbrx.idx %%w%u, B%u;\n", a, a, b, c, t, a);
 	g->path = worse(before, uniform ? BLOCK : LANES);
 	EMIT("L%u:\n", a);
 	block(g);
-	EMIT("\tbra L%u;\nL%u:\n\tadd.u32 %%v%u, %%v%u, 5;\n\tbra L%u;\nL%u:\n", join, b, V, V, join, c);
+	EMIT("\tbra L%u;\nL%u:\n\tadd.u32 %%v%u, %%v%u, 5;\n\tbra L%u;\nL%u:\n", join, b, V, V,
+	     join, c);
 	block(g);
 	EMIT("L%u:\n", join);
 	g->path = before;
@@ -209,16 +224,64 @@ static void statement(struct gen *g)
 	int all = g->path == BLOCK && (g->left != LANES || g->lanes_may_leave);
 
 	switch (draw(g, 14)) {
-	case 0: case 1: case 2: arithmetic(g); break;
-	case 3: index_read(g); break;
-	case 4: memory(g); break;
-	case 5: case 6: if (all) shared(g); else arithmetic(g); break;
-	case 7: if (all) reduction(g); else memory(g); break;
-	case 8: if (g->path == BLOCK && g->left != LANES && g->full_warps) warp(g); else arithmetic(g); break;
-	case 9: case 10: if (g->depth < 3) { g->depth++; branch(g); g->depth--; } break;
-	case 11: if (g->depth < 2) { g->depth++; loop(g); g->depth--; } break;
-	case 12: if (draw(g, 2)) leave(g); else call(g); break;
-	default: if (g->depth < 2) { g->depth++; branch_by_index(g); g->depth--; } break;
+	case 0:
+	case 1:
+	case 2:
+		arithmetic(g);
+		break;
+	case 3:
+		index_read(g);
+		break;
+	case 4:
+		memory(g);
+		break;
+	case 5:
+	case 6:
+		if (all)
+			shared(g);
+		else
+			arithmetic(g);
+		break;
+	case 7:
+		if (all)
+			reduction(g);
+		else
+			memory(g);
+		break;
+	case 8:
+		if (g->path == BLOCK && g->left != LANES && g->full_warps)
+			warp(g);
+		else
+			arithmetic(g);
+		break;
+	case 9:
+	case 10:
+		if (g->depth < 3) {
+			g->depth++;
+			branch(g);
+			g->depth--;
+		}
+		break;
+	case 11:
+		if (g->depth < 2) {
+			g->depth++;
+			loop(g);
+			g->depth--;
+		}
+		break;
+	case 12:
+		if (draw(g, 2))
+			leave(g);
+		else
+			call(g);
+		break;
+	default:
+		if (g->depth < 2) {
+			g->depth++;
+			branch_by_index(g);
+			g->depth--;
+		}
+		break;
 	}
 }
 
@@ -276,7 +339,9 @@ struct test_case random_case(uint32_t seed)
 	};
 	static char file[40];
 	struct gen g = open_gen(seed);
-	struct test_case c = { .file = file, .kernel = "random", .args = "Z I Z", .kind = CASE_RANDOM };
+	struct test_case c = {
+		.file = file, .kernel = "random", .args = "Z I Z", .kind = CASE_RANDOM
+	};
 
 	snprintf(file, sizeof(file), "random/%u", seed);
 	memcpy(c.grid, grids[draw(&g, 6)], sizeof(c.grid));
@@ -303,7 +368,8 @@ char *random_text(uint32_t seed)
 	fputs(head, g->to);
 	if (c.block[1] > 1)
 		fputs("\tmov.u32 %me, %tid.y;\n\tmov.u32 %all, %ntid.x;\n\tmov.u32 %t0, %tid.x;\n"
-		      "\tmad.lo.u32 %me, %me, %all, %t0;\n\tmov.u32 %t0, %ntid.y;\n\tmul.lo.u32 %all, %all, %t0;\n", g->to);
+		      "\tmad.lo.u32 %me, %me, %all, %t0;\n\tmov.u32 %t0, %ntid.y;\n\tmul.lo.u32 %all, %all, %t0;\n",
+		      g->to);
 	else
 		fputs("\tmov.u32 %me, %tid.x;\n\tmov.u32 %all, %ntid.x;\n", g->to);
 	fputs(begin, g->to);

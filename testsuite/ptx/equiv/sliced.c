@@ -25,8 +25,8 @@ unsigned sliced_run(struct launch *l, void *variant, const struct board *b, cons
 		struct gs_slice slice = gs_slice_at(base, c->grid[0], c->grid[1], c->grid[2]);
 
 		l->pointer[l->nargs] = &slice;
-		DO(l->drv->launch(variant, (unsigned)len, 1, 1, c->block[0], c->block[1], c->block[2], c->shared,
-				  b->stream, l->pointer, NULL));
+		DO(l->drv->launch(variant, (unsigned)len, 1, 1, c->block[0], c->block[1],
+				  c->block[2], c->shared, b->stream, l->pointer, NULL));
 		base += len;
 		n++;
 	}

@@ -24,11 +24,13 @@ char *rig_read(const struct rig *rig, const char *name)
 	long n;
 	char *text;
 
-	if (strncmp(name, "random/", 7) == 0 && (text = random_text((uint32_t)strtoul(name + 7, NULL, 10))))
+	if (strncmp(name, "random/", 7) == 0 &&
+	    (text = random_text((uint32_t)strtoul(name + 7, NULL, 10))))
 		return text;
 	snprintf(path, sizeof(path), "%s/%s.ptx", rig->folder, name);
 	f = fopen(path, "r");
-	if (!f || fseek(f, 0, SEEK_END) < 0 || (n = ftell(f)) < 0 || !(text = calloc(1, (size_t)n + 1))) {
+	if (!f || fseek(f, 0, SEEK_END) < 0 || (n = ftell(f)) < 0 ||
+	    !(text = calloc(1, (size_t)n + 1))) {
 		fprintf(stderr, "FAIL: %s cannot be read\n", path);
 		exit(1);
 	}
@@ -70,19 +72,22 @@ static void check_probe(const struct subject *s)
 	DO(s->rig->drv.to_host(p, at, bytes));
 	for (uint64_t i = 0; i < all; i++)
 		if (p->count[i] != 1)
-			fail(s->c, "block-task %llu ran %u times", (unsigned long long)i, p->count[i]);
+			fail(s->c, "block-task %llu ran %u times", (unsigned long long)i,
+			     p->count[i]);
 	if (p->started != all)
 		fail(s->c, "%u block-tasks ran, not %llu", p->started, (unsigned long long)all);
 	free(p);
 }
 
-static void compare(const struct subject *s, const char *transform, const struct way *w, const uint8_t *got,
-		    const char *where)
+static void compare(const struct subject *s, const char *transform, const struct way *w,
+		    const uint8_t *got, const char *where)
 {
 	for (size_t i = 0; i < s->bytes; i++)
 		if (got[i] != s->want[i])
-			fail(s->c, "%s, %s: byte %zu is %u, the original left %u (workers %u, chunk %u, evicted after every "
-			     "%u and %u, after %u us)", transform, where, i, got[i], s->want[i], w->workers, w->chunk,
+			fail(s->c,
+			     "%s, %s: byte %zu is %u, the original left %u (workers %u, chunk %u, evicted after every "
+			     "%u and %u, after %u us)",
+			     transform, where, i, got[i], s->want[i], w->workers, w->chunk,
 			     w->probe_every, w->every, w->limit_us);
 }
 
@@ -96,7 +101,8 @@ static void settle(const struct rig *rig)
 	DO(rig->drv.ctx_sync());
 }
 
-unsigned subject_run(struct subject *s, enum ptx_transform_kind transform, form_run *run, struct way w)
+unsigned subject_run(struct subject *s, enum ptx_transform_kind transform, form_run *run,
+		     struct way w)
 {
 	const struct rig *rig = s->rig;
 	char name[300], *lines;
@@ -147,12 +153,13 @@ static void run_original(struct subject *s)
 	settle(s->rig);
 	if (s->l.prints)
 		capture_begin();
-	DO(drv->launch(s->l.original, c->grid[0], c->grid[1], c->grid[2], c->block[0], c->block[1], c->block[2],
-		       c->shared, s->rig->board.stream, s->l.pointer, NULL));
+	DO(drv->launch(s->l.original, c->grid[0], c->grid[1], c->grid[2], c->block[0], c->block[1],
+		       c->block[2], c->shared, s->rig->board.stream, s->l.pointer, NULL));
 	DO(drv->stream_sync(s->rig->board.stream));
 	s->want_lines = s->l.prints ? capture_end() : NULL;
 	image_take(&s->l, s->want, NULL);
-	if (s->l.nbuffers && c->kind != CASE_RANDOM && memcmp(s->want, s->initial, s->bytes) == 0 && !(s->want_lines && *s->want_lines))
+	if (s->l.nbuffers && c->kind != CASE_RANDOM && memcmp(s->want, s->initial, s->bytes) == 0 &&
+	    !(s->want_lines && *s->want_lines))
 		fail(c, "the original changes nothing");
 	check_probe(s);
 }
@@ -171,10 +178,12 @@ void subject_open(struct subject *s, const struct rig *rig, const struct test_ca
 		fail(c, "%s: %s", c->file, err.text);
 	s->text = text;
 	if (probed) {
-		s->text = must(probe_insert(s->ast, c->kernel, case_tasks(c)), c, "no such kernel in its file");
+		s->text = must(probe_insert(s->ast, c->kernel, case_tasks(c)), c,
+			       "no such kernel in its file");
 		ptx_module_free(s->ast);
 		free(text);
-		s->ast = must(ptx_parse(s->text, strlen(s->text), &err), c, "the probe does not parse");
+		s->ast = must(ptx_parse(s->text, strlen(s->text), &err), c,
+			      "the probe does not parse");
 	}
 	s->t = ptx_transform_only(s->text, strlen(s->text), rig->transforms, 1, &err);
 	if (!s->t)

@@ -10,31 +10,34 @@
 /* How the variant is run. */
 struct way {
 	unsigned workers, chunk, chunk_max, chunk_ns;
-	unsigned probe_every;   /* the probe in the body evicts after so many block-tasks: 0: never */
-	unsigned every;         /* end the grid after so many block-tasks: 0: never */
-	unsigned limit_us;      /* set the limit to 0 after so long: 0: never */
-	unsigned limit;         /* of workers, at first: 0: all */
-	unsigned proxy;         /* worker 0 watches: after limit_us the slot says TOEVICT, nobody writes the limit */
-	unsigned seed;          /* of the times after which the limit is set again; 0: always the same */
-	uint8_t *behind;        /* page-locked, image_size() bytes: what a stream that waits for the end sees; or NULL */
+	unsigned probe_every; /* the probe in the body evicts after so many block-tasks: 0: never */
+	unsigned every;       /* end the grid after so many block-tasks: 0: never */
+	unsigned limit_us;    /* set the limit to 0 after so long: 0: never */
+	unsigned limit;       /* of workers, at first: 0: all */
+	unsigned proxy; /* worker 0 watches: after limit_us the slot says TOEVICT, nobody writes the
+			   limit */
+	unsigned seed;  /* of the times after which the limit is set again; 0: always the same */
+	uint8_t *behind; /* page-locked, image_size() bytes: what a stream that waits for the end
+			    sees; or NULL */
 };
 
 /* What host and device both see. */
 struct shared_words {
 	struct gs_ctl ctl;
 	uint8_t slot[64];
-	uint32_t nobody[16];    /* the probe's limit where there is none */
+	uint32_t nobody[16]; /* the probe's limit where there is none */
 };
 
 struct board {
 	struct shared_words *host;
-	uint64_t device;        /* its address there */
-	void *stream;           /* of the kernel */
-	void *behind;           /* of what must come after it */
+	uint64_t device; /* its address there */
+	void *stream;    /* of the kernel */
+	void *behind;    /* of what must come after it */
 };
 
 /* Run the variant until no block-task remains; returns the evictions. */
-typedef unsigned form_run(struct launch *l, void *variant, const struct board *b, const struct way *w);
+typedef unsigned form_run(struct launch *l, void *variant, const struct board *b,
+			  const struct way *w);
 
 form_run persistent_run, guarded_run, sliced_run;
 

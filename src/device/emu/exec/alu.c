@@ -40,7 +40,7 @@
 #define L_F64(p, i) ((p)[i])
 #define L_F16(p, i) emu_float_of_half((uint16_t)(p)[i])
 #define L_BF16(p, i) emu_float_of_bf16((uint16_t)(p)[i])
-#define L_PRED(p, i) ((int)((p)[0] >> (i) & 1))
+#define L_PRED(p, i) ((int)((p)[0] >> (i)&1))
 #define W_U16(p, i, v) ((p)[i] = (uint16_t)(v))
 #define W_S16(p, i, v) ((p)[i] = (uint16_t)(v))
 #define W_U32(p, i, v) ((p)[i] = (v))
@@ -93,7 +93,8 @@ static inline uint32_t fns32(uint32_t mask, uint32_t base, int32_t offset)
 	return ~0u;
 }
 
-/* PTX ISA, bfe: the sign bit is that of the field, or of the source where the field ends outside. */
+/* PTX ISA, bfe: the sign bit is that of the field, or of the source where the field ends outside.
+ */
 static inline uint64_t bfe(uint64_t a, uint32_t b, uint32_t c, uint32_t width, int is_signed)
 {
 	uint32_t pos = b & 0xff, len = c & 0xff, last = pos + len - 1;
@@ -117,7 +118,8 @@ static inline uint64_t bfe(uint64_t a, uint32_t b, uint32_t c, uint32_t width, i
 
 static inline uint32_t bmsk(uint32_t a, uint32_t b, int clamp)
 {
-	uint32_t len = clamp ? (b > 32 ? 32 : b) : (b & 31), pos = clamp ? (a > 32 ? 32 : a) : (a & 31);
+	uint32_t len = clamp ? (b > 32 ? 32 : b) : (b & 31),
+		 pos = clamp ? (a > 32 ? 32 : a) : (a & 31);
 	uint64_t m = ((1ull << len) - 1) << pos;
 
 	return (uint32_t)m;
@@ -187,7 +189,8 @@ static inline uint32_t dp2a(uint32_t a, uint32_t b, uint32_t c, int sa, int sb, 
 {
 	for (int i = 0; i < 2; i++)
 		c += (uint32_t)((sa ? (int16_t)(a >> 16 * i) : (int)(uint16_t)(a >> 16 * i)) *
-				(sb ? (int8_t)(b >> 8 * (first + i)) : (int)(uint8_t)(b >> 8 * (first + i))));
+				(sb ? (int8_t)(b >> 8 * (first + i)) :
+				      (int)(uint8_t)(b >> 8 * (first + i))));
 	return c;
 }
 
@@ -254,7 +257,7 @@ static inline uint32_t h2_fma(uint32_t a, uint32_t b, uint32_t c, int relu)
 
 	for (int i = 0; i < 32; i += 16) {
 		uint16_t h = emu_half_of_double((double)emu_float_of_half((uint16_t)(a >> i)) *
-						emu_float_of_half((uint16_t)(b >> i)) +
+							emu_float_of_half((uint16_t)(b >> i)) +
 						emu_float_of_half((uint16_t)(c >> i)));
 
 		d |= (uint32_t)(relu ? half_relu(h) : h) << i;
@@ -267,7 +270,8 @@ static inline uint32_t b2_fma(uint32_t a, uint32_t b, uint32_t c, int relu)
 	uint32_t d = 0;
 
 	for (int i = 0; i < 32; i += 16) {
-		float f = __builtin_fmaf(emu_float_of_bf16((uint16_t)(a >> i)), emu_float_of_bf16((uint16_t)(b >> i)),
+		float f = __builtin_fmaf(emu_float_of_bf16((uint16_t)(a >> i)),
+					 emu_float_of_bf16((uint16_t)(b >> i)),
 					 emu_float_of_bf16((uint16_t)(c >> i)));
 
 		d |= (uint32_t)emu_bf16_of_float(relu ? maxf(f, 0.0f) : f) << i;
@@ -276,35 +280,43 @@ static inline uint32_t b2_fma(uint32_t a, uint32_t b, uint32_t c, int relu)
 }
 
 /* f(x, y) on both halves of a and b. */
-#define X2(A, B, from, to, f) __extension__({ \
-	uint32_t d_ = 0; \
-	for (int h_ = 0; h_ < 32; h_ += 16) { \
-		float x = from((uint16_t)((A) >> h_)), y = from((uint16_t)((B) >> h_)); \
-		(void)x; (void)y; \
-		d_ |= (uint32_t)to(f) << h_; \
-	} \
-	d_; })
+#define X2(A, B, from, to, f) \
+	__extension__({ \
+		uint32_t d_ = 0; \
+		for (int h_ = 0; h_ < 32; h_ += 16) { \
+			float x = from((uint16_t)((A) >> h_)), y = from((uint16_t)((B) >> h_)); \
+			(void)x; \
+			(void)y; \
+			d_ |= (uint32_t)to(f) << h_; \
+		} \
+		d_; \
+	})
 #define H2(A, B, f) X2(A, B, emu_float_of_half, emu_half_of_float, f)
 #define B2(A, B, f) X2(A, B, emu_float_of_bf16, emu_bf16_of_float, f)
 
 /* e of the 16-bit halves of a and b, as `type`; wraps. */
-#define I2(A, B, type, e) __extension__({ \
-	uint32_t d_ = 0; \
-	for (int h_ = 0; h_ < 32; h_ += 16) { \
-		type x = (type)((A) >> h_), y = (type)((B) >> h_); \
-		d_ |= (uint32_t)(uint16_t)(e) << h_; \
-	} \
-	d_; })
+#define I2(A, B, type, e) \
+	__extension__({ \
+		uint32_t d_ = 0; \
+		for (int h_ = 0; h_ < 32; h_ += 16) { \
+			type x = (type)((A) >> h_), y = (type)((B) >> h_); \
+			d_ |= (uint32_t)(uint16_t)(e) << h_; \
+		} \
+		d_; \
+	})
 /* e of the single-precision halves of a, b and c. */
-#define F2(A, B, C, e) __extension__({ \
-	uint64_t d_ = 0; \
-	for (int h_ = 0; h_ < 64; h_ += 32) { \
-		float x = emu_float_of_bits((uint32_t)((A) >> h_)), y = emu_float_of_bits((uint32_t)((B) >> h_)); \
-		float z = emu_float_of_bits((uint32_t)((uint64_t)(C) >> h_)); \
-		(void)z; \
-		d_ |= (uint64_t)emu_bits_of_float(e) << h_; \
-	} \
-	d_; })
+#define F2(A, B, C, e) \
+	__extension__({ \
+		uint64_t d_ = 0; \
+		for (int h_ = 0; h_ < 64; h_ += 32) { \
+			float x = emu_float_of_bits((uint32_t)((A) >> h_)), \
+			      y = emu_float_of_bits((uint32_t)((B) >> h_)); \
+			float z = emu_float_of_bits((uint32_t)((uint64_t)(C) >> h_)); \
+			(void)z; \
+			d_ |= (uint64_t)emu_bits_of_float(e) << h_; \
+		} \
+		d_; \
+	})
 
 /* Rows either coincide or are apart, so lanes do not depend on each other. */
 #ifdef __clang__
@@ -317,9 +329,14 @@ static inline uint32_t b2_fma(uint32_t a, uint32_t b, uint32_t c, int relu)
 #define EACH_LANE(body) \
 	if (mask == EMU_FULL) { \
 		INDEPENDENT \
-		for (int i = 0; i < EMU_LANES; i++) { body } \
+		for (int i = 0; i < EMU_LANES; i++) { \
+			body \
+		} \
 	} else { \
-		for (uint32_t m_ = mask; m_; m_ &= m_ - 1) { int i = __builtin_ctz(m_); body } \
+		for (uint32_t m_ = mask; m_; m_ &= m_ - 1) { \
+			int i = __builtin_ctz(m_); \
+			body \
+		} \
 	} \
 	return 0;
 
@@ -328,7 +345,7 @@ static inline uint32_t b2_fma(uint32_t a, uint32_t b, uint32_t c, int relu)
 	{ \
 		P_##KD *D = emu_row(w, op->d); \
 		const P_##KA *A = emu_row(w, op->s[0]); \
-		EACH_LANE(V_##KA a = L_##KA(A, i); W_##KD(D, i, expr);) \
+		EACH_LANE (V_##KA a = L_##KA(A, i); W_##KD(D, i, expr);) \
 	}
 #define OP2(id, key, types, KD, KA, KB, expr) \
 	static int h_##id(struct emu_warp *w, const struct emu_op *op, uint32_t mask) \
@@ -336,7 +353,7 @@ static inline uint32_t b2_fma(uint32_t a, uint32_t b, uint32_t c, int relu)
 		P_##KD *D = emu_row(w, op->d); \
 		const P_##KA *A = emu_row(w, op->s[0]); \
 		const P_##KB *B = emu_row(w, op->s[1]); \
-		EACH_LANE(V_##KA a = L_##KA(A, i); V_##KB b = L_##KB(B, i); W_##KD(D, i, expr);) \
+		EACH_LANE (V_##KA a = L_##KA(A, i); V_##KB b = L_##KB(B, i); W_##KD(D, i, expr);) \
 	}
 #define OP3(id, key, types, KD, KA, KB, KC, expr) \
 	static int h_##id(struct emu_warp *w, const struct emu_op *op, uint32_t mask) \
@@ -345,21 +362,21 @@ static inline uint32_t b2_fma(uint32_t a, uint32_t b, uint32_t c, int relu)
 		const P_##KA *A = emu_row(w, op->s[0]); \
 		const P_##KB *B = emu_row(w, op->s[1]); \
 		const P_##KC *C = emu_row(w, op->s[2]); \
-		EACH_LANE(V_##KA a = L_##KA(A, i); V_##KB b = L_##KB(B, i); V_##KC c = L_##KC(C, i); \
-			  W_##KD(D, i, expr);) \
+		EACH_LANE (V_##KA a = L_##KA(A, i); V_##KB b = L_##KB(B, i); \
+			   V_##KC c = L_##KC(C, i); W_##KD(D, i, expr);) \
 	}
 #define PR1(id, key, expr) \
 	static int h_##id(struct emu_warp *w, const struct emu_op *op, uint32_t mask) \
 	{ \
 		uint32_t a = PRED(w, op->s[0]); \
-		PRED(w, op->d) = (PRED(w, op->d) & ~mask) | ((expr) & mask); \
+		PRED(w, op->d) = (PRED(w, op->d) & ~mask) | ((expr)&mask); \
 		return 0; \
 	}
 #define PR2(id, key, expr) \
 	static int h_##id(struct emu_warp *w, const struct emu_op *op, uint32_t mask) \
 	{ \
 		uint32_t a = PRED(w, op->s[0]), b = PRED(w, op->s[1]); \
-		PRED(w, op->d) = (PRED(w, op->d) & ~mask) | ((expr) & mask); \
+		PRED(w, op->d) = (PRED(w, op->d) & ~mask) | ((expr)&mask); \
 		return 0; \
 	}
 #include "device/emu/exec/alu.def"
@@ -374,8 +391,10 @@ static inline uint32_t b2_fma(uint32_t a, uint32_t b, uint32_t c, int relu)
 #define T_I32 (T(U32) | T(S32))
 #define T_I64 (T(U64) | T(S64))
 #define OP1(id, key, types, KD, KA, expr) { key, types, { EMU_K_##KD, EMU_K_##KA, 0, 0 }, h_##id },
-#define OP2(id, key, types, KD, KA, KB, expr) { key, types, { EMU_K_##KD, EMU_K_##KA, EMU_K_##KB, 0 }, h_##id },
-#define OP3(id, key, types, KD, KA, KB, KC, expr) { key, types, { EMU_K_##KD, EMU_K_##KA, EMU_K_##KB, EMU_K_##KC }, h_##id },
+#define OP2(id, key, types, KD, KA, KB, expr) \
+	{ key, types, { EMU_K_##KD, EMU_K_##KA, EMU_K_##KB, 0 }, h_##id },
+#define OP3(id, key, types, KD, KA, KB, KC, expr) \
+	{ key, types, { EMU_K_##KD, EMU_K_##KA, EMU_K_##KB, EMU_K_##KC }, h_##id },
 #define PR1(id, key, expr) { key, T(PRED), { EMU_K_PRED, EMU_K_PRED, 0, 0 }, h_##id },
 #define PR2(id, key, expr) { key, T(PRED), { EMU_K_PRED, EMU_K_PRED, EMU_K_PRED, 0 }, h_##id },
 const struct emu_alu emu_alu_table[] = {

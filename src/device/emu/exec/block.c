@@ -8,14 +8,16 @@
 
 #include "device/emu/exec/warp.h"
 
-#define EACH(m, i) for (uint32_t m_ = (m), i; m_ && ((i = (uint32_t)__builtin_ctz(m_)), 1); m_ &= m_ - 1)
+#define EACH(m, i) \
+	for (uint32_t m_ = (m), i; m_ && ((i = (uint32_t)__builtin_ctz(m_)), 1); m_ &= m_ - 1)
 
 static size_t align_up(size_t n, size_t a)
 {
 	return (n + a - 1) & ~(a - 1);
 }
 
-/* Warps, registers, local memory and shared memory in one lazily populated mapping, kept while the shape stays. */
+/* Warps, registers, local memory and shared memory in one lazily populated mapping, kept while the
+ * shape stays. */
 static int dims(struct emu_block *b, struct emu_grid *g, uint32_t threads, uint32_t shared)
 {
 	const struct emu_program *p = g->program;
@@ -63,7 +65,8 @@ static int dims(struct emu_block *b, struct emu_grid *g, uint32_t threads, uint3
 
 static void warp_start(struct emu_warp *w, const struct emu_grid *g, uint32_t threads)
 {
-	uint32_t first = w->id * EMU_LANES, n = threads - first < EMU_LANES ? threads - first : EMU_LANES;
+	uint32_t first = w->id * EMU_LANES,
+		 n = threads - first < EMU_LANES ? threads - first : EMU_LANES;
 
 	w->live = w->ready = n == EMU_LANES ? EMU_FULL : (1u << n) - 1;
 	w->sync = w->barred = 0;
@@ -93,7 +96,8 @@ int emu_block_start(struct emu_block *b, struct emu_grid *g, uint64_t index)
 	uint32_t threads = g->ntid[0] * g->ntid[1] * g->ntid[2];
 	uint32_t shared = g->program->dynamic_align_base + g->dynamic_shared;
 
-	if (b->dims_for != g->program || b->dims_threads != threads || b->shared_bytes != shared || b->dims_grid != g->id) {
+	if (b->dims_for != g->program || b->dims_threads != threads || b->shared_bytes != shared ||
+	    b->dims_grid != g->id) {
 		if (dims(b, g, threads, shared))
 			return -1;
 	}
@@ -111,7 +115,7 @@ int emu_block_start(struct emu_block *b, struct emu_grid *g, uint64_t index)
 
 static void release(struct emu_warp *w, uint32_t lanes, const struct emu_barrier *bar)
 {
-	EACH(lanes, i) {
+	EACH (lanes, i) {
 		const struct emu_op *op = &w->block->grid->program->op[w->lpc[i]];
 
 		if (op->sub >= 2 && op->d != EMU_NO_ROW) {
@@ -120,13 +124,15 @@ static void release(struct emu_warp *w, uint32_t lanes, const struct emu_barrier
 			if (op->sub == 2)
 				d[i] = bar->pred_count;
 			else
-				*d = (*d & ~(1u << i)) | (op->sub == 3 ? bar->pred_and : bar->pred_or) << i;
+				*d = (*d & ~(1u << i)) |
+				     (op->sub == 3 ? bar->pred_and : bar->pred_or) << i;
 		}
 		w->lpc[i]++;
 	}
 	w->barred &= ~lanes;
 	w->ready |= lanes;
-	if (w->mask) /* a group of this warp is running; it joins the released lanes when it chooses anew */
+	if (w->mask) /* a group of this warp is running; it joins the released lanes when it chooses
+			anew */
 		w->quantum = 1;
 }
 
@@ -135,7 +141,9 @@ static uint32_t waiting(const struct emu_warp *w, uint32_t id)
 {
 	uint32_t lanes = 0;
 
-	EACH(w->barred, i) if (w->lbar[i] == id) lanes |= 1u << i;
+	EACH (w->barred, i)
+		if (w->lbar[i] == id)
+			lanes |= 1u << i;
 	return lanes;
 }
 
@@ -170,7 +178,8 @@ void emu_barrier_check(struct emu_block *b, uint32_t id)
 	}
 }
 
-/* Nobody can run: a warp-level sync whose lanes never come goes ahead; a barrier that cannot complete is a fault. */
+/* Nobody can run: a warp-level sync whose lanes never come goes ahead; a barrier that cannot
+ * complete is a fault. */
 static enum emu_run stuck(struct emu_block *b)
 {
 	for (uint32_t i = 0; i < b->nwarp; i++) {
@@ -191,7 +200,8 @@ static enum emu_run stuck(struct emu_block *b)
 			uint32_t id = w->lbar[lane], expected = b->bar[id].expected;
 			char words[64];
 
-			snprintf(words, sizeof(words), "barrier that cannot complete: %u of %u threads came",
+			snprintf(words, sizeof(words),
+				 "barrier that cannot complete: %u of %u threads came",
 				 emu_barrier_arrived(b, id), expected ? expected : b->live);
 			w->op = &b->grid->program->op[w->lpc[lane]];
 			emu_fault(w, lane, EMU_FAULT_BARRIER, id, words);

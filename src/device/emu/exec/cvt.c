@@ -11,7 +11,8 @@
 #include "device/emu/exec/handlers.h"
 #include "device/emu/exec/warp.h"
 
-#define EACH(i) for (uint32_t m_ = mask, i; m_ && ((i = (uint32_t)__builtin_ctz(m_)), 1); m_ &= m_ - 1)
+#define EACH(i) \
+	for (uint32_t m_ = mask, i; m_ && ((i = (uint32_t)__builtin_ctz(m_)), 1); m_ &= m_ - 1)
 
 static int is_float(uint8_t t)
 {
@@ -26,10 +27,20 @@ static int is_signed_type(uint8_t t)
 static uint32_t bits_of(uint8_t t)
 {
 	switch (t) {
-	case PTX_T_U8: case PTX_T_S8: case PTX_T_B8: return 8;
-	case PTX_T_U16: case PTX_T_S16: case PTX_T_B16: return 16;
-	case PTX_T_U64: case PTX_T_S64: case PTX_T_B64: return 64;
-	default: return 32;
+	case PTX_T_U8:
+	case PTX_T_S8:
+	case PTX_T_B8:
+		return 8;
+	case PTX_T_U16:
+	case PTX_T_S16:
+	case PTX_T_B16:
+		return 16;
+	case PTX_T_U64:
+	case PTX_T_S64:
+	case PTX_T_B64:
+		return 64;
+	default:
+		return 32;
 	}
 }
 
@@ -38,10 +49,14 @@ static double load_float(struct emu_warp *w, int32_t row, uint8_t t, uint32_t i,
 	float f;
 
 	switch (t) {
-	case PTX_T_F64: return ((double *)emu_row(w, row))[i];
-	case PTX_T_F16: return (double)emu_float_of_half((uint16_t)ROW32(w, row)[i]);
-	case PTX_T_BF16: return (double)emu_float_of_bf16((uint16_t)ROW32(w, row)[i]);
-	default: break;
+	case PTX_T_F64:
+		return ((double *)emu_row(w, row))[i];
+	case PTX_T_F16:
+		return (double)emu_float_of_half((uint16_t)ROW32(w, row)[i]);
+	case PTX_T_BF16:
+		return (double)emu_float_of_bf16((uint16_t)ROW32(w, row)[i]);
+	default:
+		break;
 	}
 	f = ((float *)emu_row(w, row))[i];
 	if (ftz && fpclassify(f) == FP_SUBNORMAL)
@@ -54,26 +69,39 @@ static uint64_t load_int(struct emu_warp *w, int32_t row, uint8_t t, uint32_t i)
 	uint64_t v = bits_of(t) == 64 ? ROW64(w, row)[i] : ROW32(w, row)[i];
 
 	switch (t) {
-	case PTX_T_U8: case PTX_T_B8: return (uint8_t)v;
-	case PTX_T_S8: return (uint64_t)(int8_t)v;
-	case PTX_T_U16: case PTX_T_B16: return (uint16_t)v;
-	case PTX_T_S16: return (uint64_t)(int16_t)v;
-	case PTX_T_S32: return (uint64_t)(int32_t)v;
-	default: return v;
+	case PTX_T_U8:
+	case PTX_T_B8:
+		return (uint8_t)v;
+	case PTX_T_S8:
+		return (uint64_t)(int8_t)v;
+	case PTX_T_U16:
+	case PTX_T_B16:
+		return (uint16_t)v;
+	case PTX_T_S16:
+		return (uint64_t)(int16_t)v;
+	case PTX_T_S32:
+		return (uint64_t)(int32_t)v;
+	default:
+		return v;
 	}
 }
 
 static double integral(double v, uint8_t rounding)
 {
 	switch (rounding) {
-	case EMU_RZ: return trunc(v);
-	case EMU_RM: return floor(v);
-	case EMU_RP: return ceil(v);
-	default: return nearbyint(v);
+	case EMU_RZ:
+		return trunc(v);
+	case EMU_RM:
+		return floor(v);
+	case EMU_RP:
+		return ceil(v);
+	default:
+		return nearbyint(v);
 	}
 }
 
-/* Float to integer clamps to the range; NaN gives 0 (for 64 bits the most negative or all ones' top bit). */
+/* Float to integer clamps to the range; NaN gives 0 (for 64 bits the most negative or all ones' top
+ * bit). */
 static uint64_t float_to_int(double v, const struct emu_op *op)
 {
 	uint32_t bits = bits_of(op->wide);
@@ -125,7 +153,8 @@ static double to_finite(double v, uint8_t type)
 	return v > most ? most : v < -most ? -most : v;
 }
 
-static void store_float(struct emu_warp *w, const struct emu_op *op, uint32_t i, double v, float f32)
+static void store_float(struct emu_warp *w, const struct emu_op *op, uint32_t i, double v,
+			float f32)
 {
 	int sat = op->flags & EMU_F_SAT;
 
@@ -140,9 +169,15 @@ static void store_float(struct emu_warp *w, const struct emu_op *op, uint32_t i,
 	if (op->flags & EMU_F_FINITE)
 		v = to_finite(v, op->wide);
 	switch (op->wide) {
-	case PTX_T_F64: ((double *)emu_row(w, op->d))[i] = v; break;
-	case PTX_T_F16: ROW32(w, op->d)[i] = emu_half_round(v, op->rounding); break;
-	case PTX_T_BF16: ROW32(w, op->d)[i] = emu_bf16_round(v, op->rounding); break;
+	case PTX_T_F64:
+		((double *)emu_row(w, op->d))[i] = v;
+		break;
+	case PTX_T_F16:
+		ROW32(w, op->d)[i] = emu_half_round(v, op->rounding);
+		break;
+	case PTX_T_BF16:
+		ROW32(w, op->d)[i] = emu_bf16_round(v, op->rounding);
+		break;
 	default:
 		if ((op->flags & EMU_F_FTZ) && fpclassify(f32) == FP_SUBNORMAL)
 			f32 = copysignf(0.0f, f32);
@@ -153,23 +188,34 @@ static void store_float(struct emu_warp *w, const struct emu_op *op, uint32_t i,
 static void store_int(struct emu_warp *w, const struct emu_op *op, uint32_t i, uint64_t v)
 {
 	switch (bits_of(op->wide)) {
-	case 64: ROW64(w, op->d)[i] = v; break;
+	case 64:
+		ROW64(w, op->d)[i] = v;
+		break;
 	/* 8 bits live in a 16 or 32 bit register: extended as the type says */
-	case 8: ROW32(w, op->d)[i] = op->wide == PTX_T_S8 ? (uint32_t)(int8_t)v & (op->vec == 16 ? 0xffff : ~0u) : (uint8_t)v; break;
-	case 16: ROW32(w, op->d)[i] = op->wide == PTX_T_S16 && op->vec != 16 ? (uint32_t)(int16_t)v : (uint16_t)v; break;
-	default: ROW32(w, op->d)[i] = (uint32_t)v;
+	case 8:
+		ROW32(w, op->d)
+		[i] = op->wide == PTX_T_S8 ? (uint32_t)(int8_t)v & (op->vec == 16 ? 0xffff : ~0u) :
+					     (uint8_t)v;
+		break;
+	case 16:
+		ROW32(w, op->d)
+		[i] = op->wide == PTX_T_S16 && op->vec != 16 ? (uint32_t)(int16_t)v : (uint16_t)v;
+		break;
+	default:
+		ROW32(w, op->d)[i] = (uint32_t)v;
 	}
 }
 
 /* sub: 1 rounds to an integral value, float to float; vec: bits of the destination register. */
 int emu_h_cvt(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 {
-	static const int mode[] = { FE_TONEAREST, FE_TOWARDZERO, FE_DOWNWARD, FE_UPWARD, FE_TONEAREST };
+	static const int mode[] = { FE_TONEAREST, FE_TOWARDZERO, FE_DOWNWARD, FE_UPWARD,
+				    FE_TONEAREST };
 	int from_float = is_float(op->type), to_float = is_float(op->wide);
 
 	if (to_float && op->rounding != EMU_RN)
 		fesetround(mode[op->rounding]);
-	EACH(i) {
+	EACH (i) {
 		if (from_float) {
 			double v = load_float(w, op->s[0], op->type, i, op->flags & EMU_F_FTZ);
 
@@ -188,7 +234,8 @@ int emu_h_cvt(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 			else if (to_float)
 				store_float(w, op, i, (double)v, (float)v);
 			else
-				store_int(w, op, i, op->flags & EMU_F_SAT ? saturate_int(v, op) : v);
+				store_int(w, op, i,
+					  op->flags & EMU_F_SAT ? saturate_int(v, op) : v);
 		}
 	}
 	if (to_float && op->rounding != EMU_RN)
@@ -199,8 +246,9 @@ int emu_h_cvt(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 /* cvt.rn.f16x2.f32 d, a, b: a to the upper half. */
 int emu_h_cvt_pack2(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 {
-	EACH(i) {
-		float a = ((float *)emu_row(w, op->s[0]))[i], b = ((float *)emu_row(w, op->s[1]))[i];
+	EACH (i) {
+		float a = ((float *)emu_row(w, op->s[0]))[i],
+		      b = ((float *)emu_row(w, op->s[1]))[i];
 
 		if (op->flags & EMU_F_FINITE) {
 			a = (float)to_finite((double)a, op->wide);
@@ -210,9 +258,12 @@ int emu_h_cvt_pack2(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 			a = a > 0 || isnan(a) ? a : 0;
 			b = b > 0 || isnan(b) ? b : 0;
 		}
-		ROW32(w, op->d)[i] = op->wide == PTX_T_F16X2 ?
-			(uint32_t)emu_half_round((double)a, op->rounding) << 16 | emu_half_round((double)b, op->rounding) :
-			(uint32_t)emu_bf16_round((double)a, op->rounding) << 16 | emu_bf16_round((double)b, op->rounding);
+		ROW32(w, op->d)
+		[i] = op->wide == PTX_T_F16X2 ?
+			      (uint32_t)emu_half_round((double)a, op->rounding) << 16 |
+				      emu_half_round((double)b, op->rounding) :
+			      (uint32_t)emu_bf16_round((double)a, op->rounding) << 16 |
+				      emu_bf16_round((double)b, op->rounding);
 	}
 	return 0;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Conversions to and from formats that are no type of a register: tf32, e4m3, e5m2; packed integers (PTX ISA, cvt, cvt.pack). */
+/* Conversions to and from formats that are no type of a register: tf32, e4m3, e5m2; packed integers
+ * (PTX ISA, cvt, cvt.pack). */
 #define _GNU_SOURCE
 #include <math.h>
 
@@ -7,7 +8,8 @@
 #include "device/emu/exec/handlers.h"
 #include "device/emu/exec/warp.h"
 
-#define EACH(i) for (uint32_t m_ = mask, i; m_ && ((i = (uint32_t)__builtin_ctz(m_)), 1); m_ &= m_ - 1)
+#define EACH(i) \
+	for (uint32_t m_ = mask, i; m_ && ((i = (uint32_t)__builtin_ctz(m_)), 1); m_ &= m_ - 1)
 
 /* cvt.{rn,rna,rz}.tf32.f32: 10 bits of mantissa stay; boolop .relu, sub .satfinite. */
 int emu_h_cvt_tf32(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
@@ -15,7 +17,7 @@ int emu_h_cvt_tf32(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 	const uint32_t *a = ROW32(w, op->s[0]);
 	uint32_t *d = ROW32(w, op->d);
 
-	EACH(i) {
+	EACH (i) {
 		uint32_t sign = a[i] & 0x80000000u, u = a[i] & 0x7fffffffu;
 
 		if (u > 0x7f800000u) {
@@ -34,7 +36,8 @@ int emu_h_cvt_tf32(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 	return 0;
 }
 
-/* To 8 bits: to the nearest even, never beyond the largest finite value (.satfinite is part of the instruction). */
+/* To 8 bits: to the nearest even, never beyond the largest finite value (.satfinite is part of the
+ * instruction). */
 static uint32_t small_of_double(double v, int mant, int emin, uint32_t largest, int relu)
 {
 	uint32_t sign = signbit(v) ? 0x80 : 0, code;
@@ -56,13 +59,16 @@ static uint32_t small_of_double(double v, int mant, int emin, uint32_t largest, 
 	}
 	if (e - emin + 1 > 31)
 		return sign | largest;
-	code = q < ldexp(1.0, mant) ? (uint32_t)q : ((uint32_t)(e - emin + 1) << mant) + ((uint32_t)q - (1u << mant));
+	code = q < ldexp(1.0, mant) ?
+		       (uint32_t)q :
+		       ((uint32_t)(e - emin + 1) << mant) + ((uint32_t)q - (1u << mant));
 	return sign | (code > largest ? largest : code);
 }
 
 static uint32_t to_small(double v, const struct emu_op *op)
 {
-	return op->size == 4 ? small_of_double(v, 3, -6, 0x7e, op->boolop) : small_of_double(v, 2, -14, 0x7b, op->boolop);
+	return op->size == 4 ? small_of_double(v, 3, -6, 0x7e, op->boolop) :
+			       small_of_double(v, 2, -14, 0x7b, op->boolop);
 }
 
 /* cvt.rn.satfinite.e4m3x2.f32 d, a, b: a to the upper half; size: bits of the exponent. */
@@ -71,7 +77,9 @@ int emu_h_cvt_small_f32(struct emu_warp *w, const struct emu_op *op, uint32_t ma
 	const uint32_t *a = ROW32(w, op->s[0]), *b = ROW32(w, op->s[1]);
 	uint32_t *d = ROW32(w, op->d);
 
-	EACH(i) d[i] = to_small((double)emu_float_of_bits(a[i]), op) << 8 | to_small((double)emu_float_of_bits(b[i]), op);
+	EACH (i)
+		d[i] = to_small((double)emu_float_of_bits(a[i]), op) << 8 |
+		       to_small((double)emu_float_of_bits(b[i]), op);
 	return 0;
 }
 
@@ -81,14 +89,16 @@ int emu_h_cvt_small_half(struct emu_warp *w, const struct emu_op *op, uint32_t m
 	const uint32_t *a = ROW32(w, op->s[0]);
 	uint32_t *d = ROW32(w, op->d);
 
-	EACH(i) d[i] = to_small((double)emu_float_of_half((uint16_t)(a[i] >> 16)), op) << 8 |
+	EACH (i)
+		d[i] = to_small((double)emu_float_of_half((uint16_t)(a[i] >> 16)), op) << 8 |
 		       to_small((double)emu_float_of_half((uint16_t)a[i]), op);
 	return 0;
 }
 
 static uint32_t half_of_small(uint8_t v, const struct emu_op *op)
 {
-	uint16_t h = op->size == 4 ? emu_half_of_float(emu_float_of_e4m3(v)) : (uint16_t)((v & 0x7f) > 0x7c ? 0x7fff : v << 8);
+	uint16_t h = op->size == 4 ? emu_half_of_float(emu_float_of_e4m3(v)) :
+				     (uint16_t)((v & 0x7f) > 0x7c ? 0x7fff : v << 8);
 
 	return op->boolop && (h & 0x8000) && (h & 0x7fff) <= 0x7c00 ? 0 : h;
 }
@@ -99,21 +109,25 @@ int emu_h_cvt_half_small(struct emu_warp *w, const struct emu_op *op, uint32_t m
 	const uint32_t *a = ROW32(w, op->s[0]);
 	uint32_t *d = ROW32(w, op->d);
 
-	EACH(i) d[i] = half_of_small((uint8_t)(a[i] >> 8), op) << 16 | half_of_small((uint8_t)a[i], op);
+	EACH (i)
+		d[i] = half_of_small((uint8_t)(a[i] >> 8), op) << 16 |
+		       half_of_small((uint8_t)a[i], op);
 	return 0;
 }
 
-/* cvt.pack.sat.type.s32{.b32} d, a, b{, c}: vec bits each, a above b, above them what c has below. */
+/* cvt.pack.sat.type.s32{.b32} d, a, b{, c}: vec bits each, a above b, above them what c has below.
+ */
 int emu_h_cvt_pack_int(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 {
 	const int32_t *a = emu_row(w, op->s[0]), *b = emu_row(w, op->s[1]);
 	uint32_t *d = ROW32(w, op->d), field = (1u << op->vec) - 1;
 	int64_t high = op->is_signed ? field >> 1 : field, low = op->is_signed ? -high - 1 : 0;
 
-	EACH(i) {
+	EACH (i) {
 		uint32_t x = (uint32_t)(a[i] > high ? high : a[i] < low ? low : a[i]) & field;
 		uint32_t y = (uint32_t)(b[i] > high ? high : b[i] < low ? low : b[i]) & field;
-		uint64_t rest = op->s[2] == EMU_NO_ROW ? 0 : (uint64_t)ROW32(w, op->s[2])[i] << 2 * op->vec;
+		uint64_t rest =
+			op->s[2] == EMU_NO_ROW ? 0 : (uint64_t)ROW32(w, op->s[2])[i] << 2 * op->vec;
 
 		d[i] = (uint32_t)rest | x << op->vec | y;
 	}

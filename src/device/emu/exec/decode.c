@@ -11,13 +11,18 @@
 
 #include "device/emu/exec/decode.h"
 
-int decode_add_fixup(struct decoder *d, uint32_t op, struct ptx_slice label, uint32_t table, uint32_t slot)
+int decode_add_fixup(struct decoder *d, uint32_t op, struct ptx_slice label, uint32_t table,
+		     uint32_t slot)
 {
 	d->fixup = emu_grow(d->fixup, &d->capfixup, d->nfixup + 1, sizeof(*d->fixup));
 	if (!d->fixup)
 		return decode_fail(d, "out of memory");
-	d->fixup[d->nfixup++] = (struct fixup){ .op = op, .label = label, .scope = d->scope, .line = d->line,
-						.table = table, .slot = slot };
+	d->fixup[d->nfixup++] = (struct fixup) { .op = op,
+						 .label = label,
+						 .scope = d->scope,
+						 .line = d->line,
+						 .table = table,
+						 .slot = slot };
 	return 0;
 }
 
@@ -91,7 +96,8 @@ static int scan(struct decoder *d)
 static int instruction(struct decoder *d, const struct ptx_insn *in)
 {
 	static int (*const family[])(struct decoder *, const struct ptx_insn *, struct mods *) = {
-		decode_control, decode_memory, decode_sync, decode_mbarrier, decode_matrix, decode_texture, decode_video, decode_arith,
+		decode_control, decode_memory,  decode_sync,  decode_mbarrier,
+		decode_matrix,  decode_texture, decode_video, decode_arith,
 	};
 	struct mods m;
 	int rc = 1;
@@ -105,7 +111,8 @@ static int instruction(struct decoder *d, const struct ptx_insn *in)
 
 		d->guard = decode_register(d, &g, &type);
 		if (d->guard == EMU_NO_ROW || type != PTX_T_PRED)
-			return decode_fail(d, "guard %.*s is no predicate", (int)in->guard.len, in->guard.s);
+			return decode_fail(d, "guard %.*s is no predicate", (int)in->guard.len,
+					   in->guard.s);
 	}
 	if (decode_mods(d, in->opcode, &m))
 		return -1;
@@ -222,9 +229,11 @@ static int prepare(struct decoder *d, uint32_t index)
 	free(d->func->ret_at);
 	free(d->func->ret_row);
 	d->func->param_at = d->func->param_row = d->func->ret_at = d->func->ret_row = NULL;
-	if (decode_formals(d, d->func->ast->param, d->func->ast->nparam, &d->func->param_at, &d->func->param_row))
+	if (decode_formals(d, d->func->ast->param, d->func->ast->nparam, &d->func->param_at,
+			   &d->func->param_row))
 		return -1;
-	return decode_formals(d, d->func->ast->ret, d->func->ast->nret, &d->func->ret_at, &d->func->ret_row);
+	return decode_formals(d, d->func->ast->ret, d->func->ast->nret, &d->func->ret_at,
+			      &d->func->ret_row);
 }
 
 static int function(struct decoder *d, uint32_t index)
@@ -258,7 +267,8 @@ static int function(struct decoder *d, uint32_t index)
 			p->op[i].imm = d->func->frame_bytes;
 			p->op[i].extra[0] = (int32_t)d->func->local_bytes;
 		}
-		if (p->op[i].fn == emu_h_alloca || p->op[i].fn == emu_h_stacksave || p->op[i].fn == emu_h_stackrestore)
+		if (p->op[i].fn == emu_h_alloca || p->op[i].fn == emu_h_stacksave ||
+		    p->op[i].fn == emu_h_stackrestore)
 			p->op[i].imm = d->func->local_bytes;
 	}
 	return resolve(d);
@@ -269,7 +279,7 @@ static int function(struct decoder *d, uint32_t index)
 
 /* The deepest chain of calls; recursion and indirect calls get a stack. */
 static void add_sizes(struct emu_program *p, uint32_t f, uint32_t depth, uint8_t *on_path,
-		    uint32_t frame, uint32_t local)
+		      uint32_t frame, uint32_t local)
 {
 	uint32_t end = f + 1 < p->nfunc ? p->func[f + 1].entry : p->nop;
 
@@ -336,7 +346,8 @@ struct emu_program *emu_decode(const struct ptx_module *module, const struct ptx
 	d->program = p;
 	d->err = err;
 	d->line = func->span.line;
-	if (add_function(d, func, (uint32_t)(func - module->func)) || scan(d) || decode_place_shared(d))
+	if (add_function(d, func, (uint32_t)(func - module->func)) || scan(d) ||
+	    decode_place_shared(d))
 		goto out;
 	for (uint32_t i = 1; i < p->nfunc; i++)
 		if (prepare(d, i))

@@ -11,22 +11,22 @@ enum sym_kind { SYM_REG, SYM_LOCAL, SYM_SHARED, SYM_KPARAM, SYM_LABEL, SYM_TABLE
 struct sym {
 	struct ptx_slice name;
 	uint32_t scope;
-	uint32_t next;               /* in the bucket; 0 ends */
+	uint32_t next; /* in the bucket; 0 ends */
 	enum sym_kind kind;
 	enum ptx_type type;
 	uint32_t range;
-	int32_t *row;                /* of each register of the range; EMU_NO_ROW until used */
-	uint64_t value;              /* offset, pc, index */
+	int32_t *row;   /* of each register of the range; EMU_NO_ROW until used */
+	uint64_t value; /* offset, pc, index */
 	uint64_t size;
 	const struct ptx_stmt *stmt;
 };
 
 struct fixup {
-	uint32_t op;                 /* operation, or table << 8 | 1 << 31 */
+	uint32_t op; /* operation, or table << 8 | 1 << 31 */
 	struct ptx_slice label;
 	uint32_t scope;
 	uint32_t line;
-	uint32_t slot;               /* of a brx.idx table; UINT32_MAX: the operation's target */
+	uint32_t slot; /* of a brx.idx table; UINT32_MAX: the operation's target */
 	uint32_t table;
 };
 
@@ -39,7 +39,7 @@ struct shared_var {
 /* An opcode taken apart. */
 struct mods {
 	char base[24];
-	char token[TOKENS][32];      /* what no common meaning was found for, in order */
+	char token[TOKENS][32]; /* what no common meaning was found for, in order */
 	uint32_t ntoken;
 	enum ptx_type type[4];
 	uint32_t ntype;
@@ -55,10 +55,10 @@ struct decoder {
 	struct emu_program *program;
 	struct gs_error *err;
 
-	struct sym *sym;             /* [0] unused */
+	struct sym *sym; /* [0] unused */
 	uint32_t nsym, capsym;
 	uint32_t bucket[1024];
-	uint32_t *parent;            /* of each scope */
+	uint32_t *parent; /* of each scope */
 	uint32_t nscope, capscope;
 	uint32_t scope;
 
@@ -67,7 +67,11 @@ struct decoder {
 	struct shared_var *shared;
 	uint32_t nshared, capshared;
 	uint32_t capop, capfunc, capcall, captable, capconst, caplines, capfiles, caprows, capmma;
-	struct { uint64_t bits; uint32_t wide; int32_t row; } *constant;
+	struct {
+		uint64_t bits;
+		uint32_t wide;
+		int32_t row;
+	} * constant;
 	uint32_t nconstant, capconstant;
 
 	/* of the function being decoded */
@@ -76,8 +80,8 @@ struct decoder {
 	uint32_t line;
 	int32_t guard;
 	uint8_t guard_negated;
-	int32_t carry;               /* CC.CF; EMU_NO_ROW until used */
-	int32_t temp[16];            /* 8-byte rows reused by every instruction */
+	int32_t carry;    /* CC.CF; EMU_NO_ROW until used */
+	int32_t temp[16]; /* 8-byte rows reused by every instruction */
 	uint32_t ntemp;
 };
 
@@ -87,8 +91,10 @@ void *emu_grow(void *p, uint32_t *cap, uint32_t need, size_t size);
 int decode_fail(struct decoder *d, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 struct sym *decode_lookup(struct decoder *d, struct ptx_slice name, int *index);
 struct sym *decode_declare(struct decoder *d, struct ptx_slice name, enum sym_kind kind);
-const struct ptx_func *decode_find_func(const struct ptx_module *m, struct ptx_slice name, uint32_t *index);
-int decode_add_fixup(struct decoder *d, uint32_t op, struct ptx_slice label, uint32_t table, uint32_t slot);
+const struct ptx_func *decode_find_func(const struct ptx_module *m, struct ptx_slice name,
+					uint32_t *index);
+int decode_add_fixup(struct decoder *d, uint32_t op, struct ptx_slice label, uint32_t table,
+		     uint32_t slot);
 
 /* decode_place.c */
 const struct shared_var *decode_find_shared(struct decoder *d, struct ptx_slice name);
@@ -96,11 +102,14 @@ static inline uint64_t decode_align(uint64_t n, uint64_t a)
 {
 	return a ? (n + a - 1) / a * a : n;
 }
-int decode_use_shared(struct decoder *d, struct ptx_slice name);  /* a variable of the module's, if it is a shared one */
-int decode_place_shared(struct decoder *d);                       /* once all functions are known */
+int decode_use_shared(
+	struct decoder *d,
+	struct ptx_slice name);             /* a variable of the module's, if it is a shared one */
+int decode_place_shared(struct decoder *d); /* once all functions are known */
 int decode_declare_var(struct decoder *d, const struct ptx_var *v);
 /* A function's formal parameters: their offsets in its local frame, or rows. */
-int decode_formals(struct decoder *d, const struct ptx_var *v, uint32_t n, int32_t **at, int32_t **row);
+int decode_formals(struct decoder *d, const struct ptx_var *v, uint32_t n, int32_t **at,
+		   int32_t **row);
 int decode_kernel_params(struct decoder *d, const struct ptx_func *f);
 
 /* decode_lines.c: .loc, for the faults */
@@ -115,18 +124,22 @@ int32_t decode_temp(struct decoder *d);
 /* Put rows into the program's list: where they begin, UINT32_MAX: no memory. */
 uint32_t decode_rows(struct decoder *d, const int32_t *rows, uint32_t n);
 int32_t decode_constant(struct decoder *d, uint64_t bits, int wide);
-int decode_kind_wide(enum emu_kind kind);  /* 0: 4 bytes a lane, 1: 8, 2: predicate */
+int decode_kind_wide(enum emu_kind kind); /* 0: 4 bytes a lane, 1: 8, 2: predicate */
 enum emu_kind decode_type_kind(enum ptx_type type);
 /* The register an operand names: its row, and its type; EMU_NO_ROW: it names none. */
 int32_t decode_register(struct decoder *d, const struct ptx_operand *o, enum ptx_type *type);
-/* A row to read the operand from as that kind; type decides what a literal means.  EMU_NO_ROW: failed. */
-int32_t decode_source(struct decoder *d, const struct ptx_operand *o, enum emu_kind kind, enum ptx_type type);
+/* A row to read the operand from as that kind; type decides what a literal means.  EMU_NO_ROW:
+ * failed. */
+int32_t decode_source(struct decoder *d, const struct ptx_operand *o, enum emu_kind kind,
+		      enum ptx_type type);
 /* A row to write; if the register is of another width, *fix is its row (otherwise EMU_NO_ROW). */
-int32_t decode_dest(struct decoder *d, const struct ptx_operand *o, enum emu_kind kind, int32_t *fix);
+int32_t decode_dest(struct decoder *d, const struct ptx_operand *o, enum emu_kind kind,
+		    int32_t *fix);
 /* Emit what decode_dest asked for. */
 int decode_fix(struct decoder *d, int32_t row, enum emu_kind kind, int32_t fix);
 /* The address operand: fills s[0], imm and the address flags of the operation. */
-int decode_address(struct decoder *d, const struct ptx_operand *o, enum emu_space *space, struct emu_op *out);
+int decode_address(struct decoder *d, const struct ptx_operand *o, enum emu_space *space,
+		   struct emu_op *out);
 /* A predicate source with its negation in *negated. */
 int32_t decode_predicate(struct decoder *d, const struct ptx_operand *o, int *negated);
 
@@ -144,14 +157,18 @@ int decode_control(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 int decode_call(struct decoder *d, const struct ptx_insn *in, struct mods *m);
 int decode_sync(struct decoder *d, const struct ptx_insn *in, struct mods *m);
 int decode_mbarrier(struct decoder *d, const struct ptx_insn *in, struct mods *m);
-int decode_copy_arrive(struct decoder *d, const struct ptx_insn *in, struct mods *m); /* cp.async.mbarrier.arrive */
-int decode_bulk(struct decoder *d, const struct ptx_insn *in, struct mods *m);        /* cp.async.bulk, not .tensor */
+int decode_copy_arrive(struct decoder *d, const struct ptx_insn *in,
+		       struct mods *m); /* cp.async.mbarrier.arrive */
+int decode_bulk(struct decoder *d, const struct ptx_insn *in,
+		struct mods *m); /* cp.async.bulk, not .tensor */
 int decode_matrix(struct decoder *d, const struct ptx_insn *in, struct mods *m);
 int decode_texture(struct decoder *d, const struct ptx_insn *in, struct mods *m);
 int decode_video(struct decoder *d, const struct ptx_insn *in, struct mods *m);
-/* The shape of most: d, then sources as one kind each; NULL: failed.  *fix as decode_dest has it. */
-struct emu_op *decode_simple(struct decoder *d, const struct ptx_insn *in, emu_handler *fn, enum emu_kind dk,
-			     const enum emu_kind *sk, uint32_t nsrc, enum ptx_type type, int32_t *fix);
+/* The shape of most: d, then sources as one kind each; NULL: failed.  *fix as decode_dest has it.
+ */
+struct emu_op *decode_simple(struct decoder *d, const struct ptx_insn *in, emu_handler *fn,
+			     enum emu_kind dk, const enum emu_kind *sk, uint32_t nsrc,
+			     enum ptx_type type, int32_t *fix);
 emu_handler *decode_handler(const char *key, enum ptx_type type); /* of alu.def; NULL: none */
 int decode_convert(struct decoder *d, const struct ptx_insn *in, struct mods *m);
 int decode_arith(struct decoder *d, const struct ptx_insn *in, struct mods *m);

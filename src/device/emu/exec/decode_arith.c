@@ -12,8 +12,9 @@ static int is(const struct mods *m, const char *base)
 }
 
 /* Sources i.. of the instruction as one kind each; d first. */
-struct emu_op *decode_simple(struct decoder *d, const struct ptx_insn *in, emu_handler *fn, enum emu_kind dk,
-			     const enum emu_kind *sk, uint32_t nsrc, enum ptx_type type, int32_t *fix)
+struct emu_op *decode_simple(struct decoder *d, const struct ptx_insn *in, emu_handler *fn,
+			     enum emu_kind dk, const enum emu_kind *sk, uint32_t nsrc,
+			     enum ptx_type type, int32_t *fix)
 {
 	int32_t s[4] = { EMU_NO_ROW, EMU_NO_ROW, EMU_NO_ROW, EMU_NO_ROW }, dst;
 	struct emu_op *op;
@@ -74,7 +75,10 @@ static int table(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 	if (m->ntype == 2 && (strncmp(m->base, "dp", 2) == 0 || strcmp(m->base, "slct") == 0)) {
 		enum ptx_type t = strcmp(m->base, "slct") == 0 ? m->type[1] : m->type[0];
 
-		n += (size_t)snprintf(key + n, sizeof(key) - n, ".%s", t == PTX_T_F32 ? "f32" : t == PTX_T_S32 ? "s32" : "u32");
+		n += (size_t)snprintf(key + n, sizeof(key) - n, ".%s",
+				      t == PTX_T_F32 ? "f32" :
+				      t == PTX_T_S32 ? "s32" :
+						       "u32");
 	} else if (packed && !m->ntype) {
 		type = packed == 2 ? PTX_T_B64 : PTX_T_B32;
 	} else if (m->ntype != 1) {
@@ -104,8 +108,11 @@ static int table(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 			op->rounding = (uint8_t)m->rounding;
 			op->flags = (uint8_t)((m->ftz ? EMU_F_FTZ : 0) | (m->sat ? EMU_F_SAT : 0));
 		}
-		return decode_fix(d, op->d, decode_kind_wide(a->kind[0]) ? a->kind[0] :
-				  decode_is_signed(type) ? EMU_K_S32 : EMU_K_U32, fix);
+		return decode_fix(d, op->d,
+				  decode_kind_wide(a->kind[0]) ? a->kind[0] :
+				  decode_is_signed(type)       ? EMU_K_S32 :
+								 EMU_K_U32,
+				  fix);
 	}
 	return decode_unknown(d, in);
 }
@@ -120,7 +127,8 @@ static int32_t carry_row(struct decoder *d)
 /* add.cc, addc{.cc}, sub.cc, subc{.cc}, mad.{lo,hi}.cc, madc.{lo,hi}{.cc} */
 static int carry(struct decoder *d, const struct ptx_insn *in, struct mods *m, int reads)
 {
-	int writes = decode_has(m, "cc"), hi = decode_has(m, "hi"), wide = m->ntype && decode_bits(m->type[0]) == 64;
+	int writes = decode_has(m, "cc"), hi = decode_has(m, "hi"),
+	    wide = m->ntype && decode_bits(m->type[0]) == 64;
 	enum emu_kind k = wide ? EMU_K_U64 : EMU_K_U32, sk[3] = { k, k, k };
 	int mad = m->base[0] == 'm', sub = m->base[0] == 's';
 	emu_handler *fn;
@@ -131,7 +139,8 @@ static int carry(struct decoder *d, const struct ptx_insn *in, struct mods *m, i
 	if (m->ntoken || m->ntype != 1)
 		return decode_unknown(d, in);
 	if (mad)
-		fn = wide ? (hi ? emu_h_madc_hi64 : emu_h_madc_lo64) : (hi ? emu_h_madc_hi32 : emu_h_madc_lo32);
+		fn = wide ? (hi ? emu_h_madc_hi64 : emu_h_madc_lo64) :
+			    (hi ? emu_h_madc_hi32 : emu_h_madc_lo32);
 	else if (sub)
 		fn = wide ? emu_h_subc64 : emu_h_subc32;
 	else
@@ -146,10 +155,15 @@ static int carry(struct decoder *d, const struct ptx_insn *in, struct mods *m, i
 
 static int compare_op(struct mods *m, int is_unsigned_hint)
 {
-	static const struct { const char *name; enum emu_cmp cmp; } cmps[] = {
-		{ "eq", EMU_EQ }, { "ne", EMU_NE }, { "lt", EMU_LT }, { "le", EMU_LE }, { "gt", EMU_GT }, { "ge", EMU_GE },
-		{ "lo", EMU_LT }, { "ls", EMU_LE }, { "hi", EMU_GT }, { "hs", EMU_GE }, { "equ", EMU_EQU }, { "neu", EMU_NEU },
-		{ "ltu", EMU_LTU }, { "leu", EMU_LEU }, { "gtu", EMU_GTU }, { "geu", EMU_GEU }, { "num", EMU_NUM }, { "nan", EMU_NAN },
+	static const struct {
+		const char *name;
+		enum emu_cmp cmp;
+	} cmps[] = {
+		{ "eq", EMU_EQ },   { "ne", EMU_NE },   { "lt", EMU_LT },   { "le", EMU_LE },
+		{ "gt", EMU_GT },   { "ge", EMU_GE },   { "lo", EMU_LT },   { "ls", EMU_LE },
+		{ "hi", EMU_GT },   { "hs", EMU_GE },   { "equ", EMU_EQU }, { "neu", EMU_NEU },
+		{ "ltu", EMU_LTU }, { "leu", EMU_LEU }, { "gtu", EMU_GTU }, { "geu", EMU_GEU },
+		{ "num", EMU_NUM }, { "nan", EMU_NAN },
 	};
 
 	(void)is_unsigned_hint;
@@ -242,7 +256,8 @@ static int move128(struct decoder *d, const struct ptx_insn *in, int unpack)
 	for (int k = 0; k < 2; k++) {
 		if (v->sub[k].kind == PTX_OPD_SINK)
 			continue;
-		half = unpack ? decode_dest(d, &v->sub[k], EMU_K_U64, &fix) : decode_source(d, &v->sub[k], EMU_K_U64, PTX_T_B64);
+		half = unpack ? decode_dest(d, &v->sub[k], EMU_K_U64, &fix) :
+				decode_source(d, &v->sub[k], EMU_K_U64, PTX_T_B64);
 		if (half == EMU_NO_ROW || fix != EMU_NO_ROW)
 			return decode_unknown(d, in);
 		if (unpack ? copy64(d, half, whole + 256 * k) : copy64(d, whole + 256 * k, half))
@@ -255,10 +270,13 @@ static int move128(struct decoder *d, const struct ptx_insn *in, int unpack)
 static int move_vector(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 {
 	int unpack = in->opd[0].kind == PTX_OPD_VEC;
-	const struct ptx_operand *v = unpack ? &in->opd[0] : &in->opd[1], *r = unpack ? &in->opd[1] : &in->opd[0];
+	const struct ptx_operand *v = unpack ? &in->opd[0] : &in->opd[1],
+				 *r = unpack ? &in->opd[1] : &in->opd[0];
 	uint32_t bits = decode_bits(m->type[0]), each = v->nsub ? bits / v->nsub : 0;
-	int32_t rows[4] = { EMU_NO_ROW, EMU_NO_ROW, EMU_NO_ROW, EMU_NO_ROW }, row, fix = EMU_NO_ROW, fixes[4];
-	enum emu_kind ek = each == 64 ? EMU_K_U64 : EMU_K_U32, k = bits == 64 ? EMU_K_U64 : EMU_K_U32;
+	int32_t rows[4] = { EMU_NO_ROW, EMU_NO_ROW, EMU_NO_ROW, EMU_NO_ROW }, row, fix = EMU_NO_ROW,
+		fixes[4];
+	enum emu_kind ek = each == 64 ? EMU_K_U64 : EMU_K_U32,
+		      k = bits == 64 ? EMU_K_U64 : EMU_K_U32;
 	struct emu_op *op;
 
 	if (m->ntype == 1 && bits == 128)
@@ -269,7 +287,8 @@ static int move_vector(struct decoder *d, const struct ptx_insn *in, struct mods
 		fixes[i] = EMU_NO_ROW;
 		if (v->sub[i].kind == PTX_OPD_SINK)
 			continue;
-		rows[i] = unpack ? decode_dest(d, &v->sub[i], ek, &fixes[i]) : decode_source(d, &v->sub[i], ek, PTX_T_B32);
+		rows[i] = unpack ? decode_dest(d, &v->sub[i], ek, &fixes[i]) :
+				   decode_source(d, &v->sub[i], ek, PTX_T_B32);
 		if (rows[i] == EMU_NO_ROW)
 			return -1;
 	}
@@ -295,12 +314,17 @@ static int move_vector(struct decoder *d, const struct ptx_insn *in, struct mods
 /* lop3.boolop.b32 d|p, a, b, c, lut, q: p = (d != 0) boolop q; d may be _. */
 static int lop3_pred(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 {
-	int boolop = decode_has(m, "and") ? 1 : decode_has(m, "or") ? 2 : decode_has(m, "xor") ? 3 : 0, negated;
+	int boolop = decode_has(m, "and") ? 1 :
+		     decode_has(m, "or")  ? 2 :
+		     decode_has(m, "xor") ? 3 :
+					    0,
+	    negated;
 	const struct ptx_operand *pair = &in->opd[0];
 	int32_t row, s[3], p, q, zero, fix = EMU_NO_ROW, none;
 	struct emu_op *op;
 
-	if (!boolop || m->ntoken || in->nopd != 6 || pair->kind != PTX_OPD_PAIR || in->opd[4].kind != PTX_OPD_INT)
+	if (!boolop || m->ntoken || in->nopd != 6 || pair->kind != PTX_OPD_PAIR ||
+	    in->opd[4].kind != PTX_OPD_INT)
 		return decode_unknown(d, in);
 	for (uint32_t i = 0; i < 3; i++) {
 		s[i] = decode_source(d, &in->opd[1 + i], EMU_K_U32, PTX_T_B32);
@@ -308,11 +332,13 @@ static int lop3_pred(struct decoder *d, const struct ptx_insn *in, struct mods *
 			return -1;
 	}
 	q = decode_predicate(d, &in->opd[5], &negated);
-	row = pair->sub[0].kind == PTX_OPD_SINK ? decode_temp(d) : decode_dest(d, &pair->sub[0], EMU_K_U32, &fix);
+	row = pair->sub[0].kind == PTX_OPD_SINK ? decode_temp(d) :
+						  decode_dest(d, &pair->sub[0], EMU_K_U32, &fix);
 	p = decode_dest(d, &pair->sub[1], EMU_K_PRED, &none);
 	zero = decode_constant(d, 0, 0);
-	op = q == EMU_NO_ROW || row == EMU_NO_ROW || p == EMU_NO_ROW || zero == EMU_NO_ROW ? NULL :
-	     decode_emit(d, EMU_C_ALU, emu_h_lop3);
+	op = q == EMU_NO_ROW || row == EMU_NO_ROW || p == EMU_NO_ROW || zero == EMU_NO_ROW ?
+		     NULL :
+		     decode_emit(d, EMU_C_ALU, emu_h_lop3);
 	if (!op)
 		return -1;
 	memcpy(op->s, s, sizeof(s));
@@ -336,7 +362,8 @@ static int lop3_pred(struct decoder *d, const struct ptx_insn *in, struct mods *
 /* createpolicy: this device has no cache to control, so every policy is 0. */
 static int policy(struct decoder *d, const struct ptx_insn *in)
 {
-	int32_t fix, row = in->nopd ? decode_dest(d, &in->opd[0], EMU_K_U64, &fix) : EMU_NO_ROW, zero = decode_constant(d, 0, 1);
+	int32_t fix, row = in->nopd ? decode_dest(d, &in->opd[0], EMU_K_U64, &fix) : EMU_NO_ROW,
+		     zero = decode_constant(d, 0, 1);
 
 	if (row == EMU_NO_ROW || zero == EMU_NO_ROW || fix != EMU_NO_ROW)
 		return decode_unknown(d, in);
@@ -362,8 +389,10 @@ static int lop3(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 
 static uint64_t window(enum ptx_space space)
 {
-	return space == PTX_SPACE_SHARED ? EMU_SHARED_BASE : space == PTX_SPACE_LOCAL ? EMU_LOCAL_BASE :
-	       space == PTX_SPACE_PARAM ? EMU_PARAM_BASE : 0;
+	return space == PTX_SPACE_SHARED ? EMU_SHARED_BASE :
+	       space == PTX_SPACE_LOCAL  ? EMU_LOCAL_BASE :
+	       space == PTX_SPACE_PARAM  ? EMU_PARAM_BASE :
+					   0;
 }
 
 /* cvta{.to}.space.u64; isspacep.space p, a */
@@ -371,7 +400,8 @@ static int address(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 {
 	const enum emu_kind sk[1] = { EMU_K_U64 };
 	int to = decode_has(m, "to"), isp = m->base[0] == 'i';
-	enum ptx_space space = m->space == PTX_SPACE_PARAM && d->func_index ? PTX_SPACE_LOCAL : m->space;
+	enum ptx_space space =
+		m->space == PTX_SPACE_PARAM && d->func_index ? PTX_SPACE_LOCAL : m->space;
 	struct emu_op *op;
 	int32_t fix;
 
@@ -404,7 +434,8 @@ static int stack(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 	struct emu_op *op;
 	int32_t fix, row;
 
-	if (m->ntoken || m->ntype != 1 || !in->nopd || (in->nopd > 2 && in->opd[2].kind != PTX_OPD_INT))
+	if (m->ntoken || m->ntype != 1 || !in->nopd ||
+	    (in->nopd > 2 && in->opd[2].kind != PTX_OPD_INT))
 		return decode_unknown(d, in);
 	if (is(m, "alloca")) {
 		uint64_t align = in->nopd > 2 ? in->opd[2].bits : 8;
@@ -430,7 +461,8 @@ static int stack(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 
 static int testp(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 {
-	static const char *const names[] = { "finite", "infinite", "number", "notanumber", "normal", "subnormal" };
+	static const char *const names[] = { "finite",     "infinite", "number",
+					     "notanumber", "normal",   "subnormal" };
 	enum emu_kind sk[1] = { m->ntype && m->type[0] == PTX_T_F64 ? EMU_K_F64 : EMU_K_F32 };
 	struct emu_op *op;
 	int32_t fix;
@@ -462,7 +494,8 @@ int decode_arith(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 	struct emu_op *op;
 	int32_t fix;
 
-	if (is(m, "mov") && in->nopd == 2 && (in->opd[0].kind == PTX_OPD_VEC || in->opd[1].kind == PTX_OPD_VEC))
+	if (is(m, "mov") && in->nopd == 2 &&
+	    (in->opd[0].kind == PTX_OPD_VEC || in->opd[1].kind == PTX_OPD_VEC))
 		return move_vector(d, in, m);
 	if (is(m, "setp") || is(m, "set"))
 		return set(d, in, m, is(m, "setp"));
@@ -485,8 +518,9 @@ int decode_arith(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 	if (is(m, "bfi") && m->ntype == 1 && !m->ntoken) {
 		int wide = decode_bits(m->type[0]) == 64;
 
-		op = decode_simple(d, in, wide ? emu_h_bfi64 : emu_h_bfi32, wide ? EMU_K_U64 : EMU_K_U32, wide ? bfi64 : bfi32, 4,
-			    m->type[0], &fix);
+		op = decode_simple(d, in, wide ? emu_h_bfi64 : emu_h_bfi32,
+				   wide ? EMU_K_U64 : EMU_K_U32, wide ? bfi64 : bfi32, 4,
+				   m->type[0], &fix);
 		return op ? decode_fix(d, op->d, wide ? EMU_K_U64 : EMU_K_U32, fix) : -1;
 	}
 	if (is(m, "nanosleep"))

@@ -34,7 +34,8 @@ static int branch_indexed(struct decoder *d, const struct ptx_insn *in)
 		return decode_unknown(d, in);
 	s = decode_lookup(d, in->opd[1].name, &index);
 	if (!s || s->kind != SYM_TABLE)
-		return decode_fail(d, "no .branchtargets %.*s", (int)in->opd[1].name.len, in->opd[1].name.s);
+		return decode_fail(d, "no .branchtargets %.*s", (int)in->opd[1].name.len,
+				   in->opd[1].name.s);
 	st = s->stmt;
 	row = decode_source(d, &in->opd[0], EMU_K_U32, PTX_T_U32);
 	p->table = emu_grow(p->table, &d->captable, p->ntable + 1, sizeof(*p->table));
@@ -54,21 +55,30 @@ static int branch_indexed(struct decoder *d, const struct ptx_insn *in)
 	return 0;
 }
 
-static const struct { const char *name; emu_handler *fn; } builtins[] = {
-	{ "vprintf", emu_h_vprintf }, { "__assertfail", emu_h_assertfail }, { "malloc", emu_h_malloc }, { "free", emu_h_free },
+static const struct {
+	const char *name;
+	emu_handler *fn;
+} builtins[] = {
+	{ "vprintf", emu_h_vprintf },
+	{ "__assertfail", emu_h_assertfail },
+	{ "malloc", emu_h_malloc },
+	{ "free", emu_h_free },
 };
 
 /* A .param variable of the caller: its offset in the local frame, or a failure. */
 static int local_param(struct decoder *d, const struct ptx_operand *o, struct sym **out)
 {
 	int index;
-	struct sym *s = o->kind == PTX_OPD_REG || o->kind == PTX_OPD_SYM ? decode_lookup(d, o->name, &index) : NULL;
+	struct sym *s = o->kind == PTX_OPD_REG || o->kind == PTX_OPD_SYM ?
+				decode_lookup(d, o->name, &index) :
+				NULL;
 
 	*out = s && s->kind == SYM_LOCAL ? s : NULL;
 	return *out != NULL;
 }
 
-static int builtin(struct decoder *d, emu_handler *fn, const struct ptx_operand *ret, const struct ptx_operand *args)
+static int builtin(struct decoder *d, emu_handler *fn, const struct ptx_operand *ret,
+		   const struct ptx_operand *args)
 {
 	struct emu_op *op = decode_emit(d, EMU_C_ALU, fn);
 	struct sym *s;
@@ -105,7 +115,8 @@ static int arguments(struct decoder *d, const struct ptx_operand *list, const st
 	if (!arg || !reg)
 		return decode_fail(d, "out of memory");
 	if (ast && n != (out ? ast->nret : ast->nparam))
-		return decode_fail(d, "call with %u arguments of a function that has %u", n, out ? ast->nret : ast->nparam);
+		return decode_fail(d, "call with %u arguments of a function that has %u", n,
+				   out ? ast->nret : ast->nparam);
 	for (uint32_t i = 0; i < n; i++) {
 		const struct ptx_var *formal = ast ? (out ? &ast->ret[i] : &ast->param[i]) : NULL;
 		struct sym *s;
@@ -121,9 +132,11 @@ static int arguments(struct decoder *d, const struct ptx_operand *list, const st
 			arg[nl++].size = size;
 		} else if (formal && formal->space == PTX_SPACE_REG) {
 			enum emu_kind kind = decode_type_kind(formal->type);
-			int32_t fix = EMU_NO_ROW, row, callee = out ? f->ret_row[i] : f->param_row[i];
+			int32_t fix = EMU_NO_ROW, row,
+				callee = out ? f->ret_row[i] : f->param_row[i];
 
-			row = out ? decode_dest(d, &list->sub[i], kind, &fix) : decode_source(d, &list->sub[i], kind, formal->type);
+			row = out ? decode_dest(d, &list->sub[i], kind, &fix) :
+				    decode_source(d, &list->sub[i], kind, formal->type);
 			if (row == EMU_NO_ROW || fix != EMU_NO_ROW || callee == EMU_NO_ROW)
 				return decode_fail(d, "register argument of another width");
 			reg[nr].from = out ? callee : row;
@@ -218,10 +231,18 @@ static int barrier(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 	decode_has(m, "cta");
 	decode_has(m, "aligned");
 	if (decode_has(m, "cluster")) /* a cluster is one block here */
-		return m->ntoken ? (m->ntoken = 0, decode_emit(d, EMU_C_ALU, emu_h_fence) ? 0 : -1) : decode_unknown(d, in);
-	sub = decode_has(m, "sync") ? 0 : decode_has(m, "arrive") ? 1 : decode_has(m, "red") ? 2 : -1;
+		return m->ntoken ?
+			       (m->ntoken = 0, decode_emit(d, EMU_C_ALU, emu_h_fence) ? 0 : -1) :
+			       decode_unknown(d, in);
+	sub = decode_has(m, "sync")   ? 0 :
+	      decode_has(m, "arrive") ? 1 :
+	      decode_has(m, "red")    ? 2 :
+					-1;
 	if (sub == 2)
-		sub = decode_has(m, "popc") ? 2 : decode_has(m, "and") ? 3 : decode_has(m, "or") ? 4 : -1;
+		sub = decode_has(m, "popc") ? 2 :
+		      decode_has(m, "and")  ? 3 :
+		      decode_has(m, "or")   ? 4 :
+					      -1;
 	if (sub < 0 || m->ntoken || !n)
 		return decode_unknown(d, in);
 	if (warp) {
@@ -265,7 +286,8 @@ int decode_control(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 	if (strcmp(m->base, "bra") == 0)
 		return m->ntoken ? decode_unknown(d, in) : branch(d, in);
 	if (strcmp(m->base, "brx") == 0)
-		return decode_has(m, "idx") && !m->ntoken ? branch_indexed(d, in) : decode_unknown(d, in);
+		return decode_has(m, "idx") && !m->ntoken ? branch_indexed(d, in) :
+							    decode_unknown(d, in);
 	if (strcmp(m->base, "call") == 0)
 		return decode_call(d, in, m);
 	if (strcmp(m->base, "ret") == 0) {
@@ -285,7 +307,8 @@ int decode_control(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 	return 1;
 }
 
-static const struct ptx_operand *pair(const struct ptx_operand *o, const struct ptx_operand **second)
+static const struct ptx_operand *pair(const struct ptx_operand *o,
+				      const struct ptx_operand **second)
 {
 	*second = NULL;
 	if (o->kind == PTX_OPD_PAIR && o->nsub == 2) {
@@ -296,11 +319,12 @@ static const struct ptx_operand *pair(const struct ptx_operand *o, const struct 
 }
 
 /* The shape shared by shfl, vote, match, redux and elect: d{|p}, sources..., {membermask}. */
-static int together(struct decoder *d, const struct ptx_insn *in, emu_handler *fn, int sub, enum emu_kind dk,
-		    enum ptx_type type, uint32_t nsrc, int has_mask)
+static int together(struct decoder *d, const struct ptx_insn *in, emu_handler *fn, int sub,
+		    enum emu_kind dk, enum ptx_type type, uint32_t nsrc, int has_mask)
 {
 	const struct ptx_operand *second, *first = pair(&in->opd[0], &second);
-	int32_t dst = EMU_NO_ROW, fix = EMU_NO_ROW, fix2, p = EMU_NO_ROW, s[4] = { EMU_NO_ROW, EMU_NO_ROW, EMU_NO_ROW, EMU_NO_ROW };
+	int32_t dst = EMU_NO_ROW, fix = EMU_NO_ROW, fix2, p = EMU_NO_ROW,
+		s[4] = { EMU_NO_ROW, EMU_NO_ROW, EMU_NO_ROW, EMU_NO_ROW };
 	enum emu_kind sk = type == PTX_T_PRED ? EMU_K_PRED : decode_type_kind(type);
 	int negated = 0;
 	struct emu_op *op;
@@ -311,7 +335,8 @@ static int together(struct decoder *d, const struct ptx_insn *in, emu_handler *f
 		if (i == 0 && sk == EMU_K_PRED)
 			s[i] = decode_predicate(d, &in->opd[1], &negated);
 		else
-			s[i] = decode_source(d, &in->opd[1 + i], i ? EMU_K_U32 : sk, i ? PTX_T_U32 : type);
+			s[i] = decode_source(d, &in->opd[1 + i], i ? EMU_K_U32 : sk,
+					     i ? PTX_T_U32 : type);
 		if (s[i] == EMU_NO_ROW)
 			return -1;
 	}
@@ -348,21 +373,37 @@ static int together(struct decoder *d, const struct ptx_insn *in, emu_handler *f
 
 int decode_sync(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 {
-	static const struct { const char *name; enum emu_shfl mode; } shfls[] = {
-		{ "up", EMU_SH_UP }, { "down", EMU_SH_DOWN }, { "bfly", EMU_SH_BFLY }, { "idx", EMU_SH_IDX },
+	static const struct {
+		const char *name;
+		enum emu_shfl mode;
+	} shfls[] = {
+		{ "up", EMU_SH_UP },
+		{ "down", EMU_SH_DOWN },
+		{ "bfly", EMU_SH_BFLY },
+		{ "idx", EMU_SH_IDX },
 	};
-	static const struct { const char *name; enum emu_vote mode; } votes[] = {
-		{ "all", EMU_V_ALL }, { "any", EMU_V_ANY }, { "uni", EMU_V_UNI }, { "ballot", EMU_V_BALLOT },
+	static const struct {
+		const char *name;
+		enum emu_vote mode;
+	} votes[] = {
+		{ "all", EMU_V_ALL },
+		{ "any", EMU_V_ANY },
+		{ "uni", EMU_V_UNI },
+		{ "ballot", EMU_V_BALLOT },
 	};
-	static const struct { const char *name; enum emu_atom op; } redux[] = {
-		{ "add", EMU_A_ADD }, { "and", EMU_A_AND }, { "or", EMU_A_OR }, { "xor", EMU_A_XOR },
-		{ "min", EMU_A_MIN }, { "max", EMU_A_MAX },
+	static const struct {
+		const char *name;
+		enum emu_atom op;
+	} redux[] = {
+		{ "add", EMU_A_ADD }, { "and", EMU_A_AND }, { "or", EMU_A_OR },
+		{ "xor", EMU_A_XOR }, { "min", EMU_A_MIN }, { "max", EMU_A_MAX },
 	};
 	int sync = decode_has(m, "sync"), sub = -1;
 
 	decode_has(m, "aligned");
 	if (strcmp(m->base, "activemask") == 0) {
-		int32_t fix, row = in->nopd ? decode_dest(d, &in->opd[0], EMU_K_U32, &fix) : EMU_NO_ROW;
+		int32_t fix,
+			row = in->nopd ? decode_dest(d, &in->opd[0], EMU_K_U32, &fix) : EMU_NO_ROW;
 		struct emu_op *op = decode_emit(d, EMU_C_ALU, emu_h_activemask);
 
 		if (row == EMU_NO_ROW || !op)
@@ -388,7 +429,8 @@ int decode_sync(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 		}
 		if (m->ntoken)
 			return decode_unknown(d, in);
-		return together(d, in, emu_h_vote, sub, sub == EMU_V_BALLOT ? EMU_K_U32 : EMU_K_PRED, PTX_T_PRED, 1, sync);
+		return together(d, in, emu_h_vote, sub,
+				sub == EMU_V_BALLOT ? EMU_K_U32 : EMU_K_PRED, PTX_T_PRED, 1, sync);
 	}
 	if (strcmp(m->base, "match") == 0) {
 		sub = decode_has(m, "all") ? 1 : decode_has(m, "any") ? 0 : -1;

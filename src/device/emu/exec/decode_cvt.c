@@ -19,13 +19,15 @@ static int pack(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 		bits = 4;
 	else if (m->ntype)
 		bits = decode_bits(m->type[0]);
-	if (m->ntoken || !m->sat || bits > 16 || !bits || in->nopd < 3 || in->nopd > 4 || (bits == 16) != (in->nopd == 3))
+	if (m->ntoken || !m->sat || bits > 16 || !bits || in->nopd < 3 || in->nopd > 4 ||
+	    (bits == 16) != (in->nopd == 3))
 		return decode_unknown(d, in);
 	op = decode_simple(d, in, emu_h_cvt_pack_int, EMU_K_U32, sk, in->nopd - 1, PTX_T_S32, &fix);
 	if (!op)
 		return -1;
 	op->vec = (uint8_t)bits;
-	op->is_signed = (uint8_t)(tokens ? memmem(in->opcode.s, in->opcode.len, ".s4", 3) || memmem(in->opcode.s, in->opcode.len, ".s2", 3) :
+	op->is_signed = (uint8_t)(tokens ? memmem(in->opcode.s, in->opcode.len, ".s4", 3) ||
+						   memmem(in->opcode.s, in->opcode.len, ".s2", 3) :
 					   decode_is_signed(m->type[0]));
 	return decode_fix(d, op->d, EMU_K_U32, fix);
 }
@@ -85,8 +87,10 @@ int decode_convert(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 
 	if (rc <= 0)
 		return rc;
-	finite = decode_has(m, "satfinite") && decode_bits(dt) <= 32 && decode_is_float(dt) && dt != PTX_T_F32;
-	if (m->ntoken || m->ntype != 2 || !decode_bits(dt) || !decode_bits(st) || decode_bits(dt) == 128 || decode_bits(st) == 128)
+	finite = decode_has(m, "satfinite") && decode_bits(dt) <= 32 && decode_is_float(dt) &&
+		 dt != PTX_T_F32;
+	if (m->ntoken || m->ntype != 2 || !decode_bits(dt) || !decode_bits(st) ||
+	    decode_bits(dt) == 128 || decode_bits(st) == 128)
 		return decode_unknown(d, in);
 	packed = dt == PTX_T_F16X2 || dt == PTX_T_BF16X2;
 	if (packed && (st != PTX_T_F32 || in->nopd != 3))
@@ -94,18 +98,22 @@ int decode_convert(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 	if (st == PTX_T_F16X2 || st == PTX_T_BF16X2 || (!packed && in->nopd != 2))
 		return decode_unknown(d, in);
 	dk = decode_bits(dt) == 64 ? (decode_is_signed(dt) ? EMU_K_S64 : EMU_K_U64) :
-	     decode_is_signed(dt) ? EMU_K_S32 : EMU_K_U32;
+	     decode_is_signed(dt)  ? EMU_K_S32 :
+				     EMU_K_U32;
 	sk[0] = sk[1] = decode_bits(st) == 64 ? EMU_K_U64 : EMU_K_U32;
-	op = decode_simple(d, in, packed ? emu_h_cvt_pack2 : emu_h_cvt, dk, sk, packed ? 2 : 1, st, &fix);
+	op = decode_simple(d, in, packed ? emu_h_cvt_pack2 : emu_h_cvt, dk, sk, packed ? 2 : 1, st,
+			   &fix);
 	if (!op)
 		return -1;
 	decode_register(d, &in->opd[0], &reg);
 	op->wide = (uint8_t)dt;
 	op->vec = (uint8_t)(decode_bits(reg) ? decode_bits(reg) : 32);
 	op->rounding = (uint8_t)m->rounding;
-	/* float to float of one type, or towards a type it fits, rounds to integral only if asked */
+	/* float to float of one type, or towards a type it fits, rounds to integral only if asked
+	 */
 	op->sub = m->integral && decode_is_float(dt);
-	op->flags = (uint8_t)((m->ftz ? EMU_F_FTZ : 0) | (m->sat ? EMU_F_SAT : 0) | (finite ? EMU_F_FINITE : 0));
+	op->flags = (uint8_t)((m->ftz ? EMU_F_FTZ : 0) | (m->sat ? EMU_F_SAT : 0) |
+			      (finite ? EMU_F_FINITE : 0));
 	op->boolop = (uint8_t)relu;
 	if (!m->has_rounding && decode_is_float(st) && !decode_is_float(dt))
 		op->rounding = EMU_RZ;

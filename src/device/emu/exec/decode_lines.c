@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Places in the source, as nvcc -lineinfo leaves them (PTX ISA, "Debugging Directives": .file, .loc). */
+/* Places in the source, as nvcc -lineinfo leaves them (PTX ISA, "Debugging Directives": .file,
+ * .loc). */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@ static int add(struct decoder *d, uint32_t file, uint32_t line)
 		p->nlines = 0;
 		return decode_fail(d, "out of memory");
 	}
-	p->lines[p->nlines++] = (struct emu_line){ .pc = p->nop, .file = file, .line = line };
+	p->lines[p->nlines++] = (struct emu_line) { .pc = p->nop, .file = file, .line = line };
 	return 0;
 }
 
@@ -64,7 +65,7 @@ static int know_file(struct decoder *d, uint32_t number)
 		return decode_fail(d, "out of memory");
 	}
 	name = file_name(d->module, number);
-	p->file[p->nfiles++] = (struct emu_file){ number, name };
+	p->file[p->nfiles++] = (struct emu_file) { number, name };
 	return 0;
 }
 

@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* mbarrier.* and what arrives at them (PTX ISA, "mbarrier"): asynchronous copies, which are done at once here. */
+/* mbarrier.* and what arrives at them (PTX ISA, "mbarrier"): asynchronous copies, which are done at
+ * once here. */
 #define _GNU_SOURCE
 #include <string.h>
 
 #include "device/emu/exec/decode.h"
 
-static const char *const hints[] = {
-	"release", "acquire", "relaxed", "cta", "cluster", "shared::cluster", "noComplete", "b64", NULL
-};
+static const char *const hints[] = { "release",         "acquire",    "relaxed", "cta", "cluster",
+				     "shared::cluster", "noComplete", "b64",     NULL };
 
 /* The address operand into an operation that is still to be emitted. */
-static int where(struct decoder *d, const struct ptx_operand *o, const struct mods *m, struct emu_op *a, enum emu_space *space)
+static int where(struct decoder *d, const struct ptx_operand *o, const struct mods *m,
+		 struct emu_op *a, enum emu_space *space)
 {
 	*space = m->has_space ? EMU_S_SHARED : EMU_S_GENERIC;
 	return decode_address(d, o, space, a);
 }
 
-static struct emu_op *emit(struct decoder *d, emu_handler *fn, const struct emu_op *a, enum emu_space space)
+static struct emu_op *emit(struct decoder *d, emu_handler *fn, const struct emu_op *a,
+			   enum emu_space space)
 {
 	struct emu_op *op = decode_emit(d, EMU_C_ALU, fn);
 
@@ -41,7 +43,8 @@ static int wait(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 		return decode_unknown(d, in);
 	state = decode_source(d, &in->opd[2], parity ? EMU_K_U32 : EMU_K_U64, PTX_T_B64);
 	p = decode_dest(d, &in->opd[0], EMU_K_PRED, &fix);
-	op = state == EMU_NO_ROW || p == EMU_NO_ROW ? NULL : emit(d, emu_h_mbarrier_test, &a, space);
+	op = state == EMU_NO_ROW || p == EMU_NO_ROW ? NULL :
+						      emit(d, emu_h_mbarrier_test, &a, space);
 	if (!op)
 		return -1;
 	op->s[1] = state;
@@ -50,7 +53,8 @@ static int wait(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 	return 0;
 }
 
-static int change(struct decoder *d, const struct ptx_insn *in, struct mods *m, enum emu_mbarrier sub, int has_state)
+static int change(struct decoder *d, const struct ptx_insn *in, struct mods *m,
+		  enum emu_mbarrier sub, int has_state)
 {
 	const struct ptx_operand *o = in->opd;
 	int32_t state = EMU_NO_ROW, count = EMU_NO_ROW, fix = EMU_NO_ROW;
@@ -103,21 +107,29 @@ int decode_mbarrier(struct decoder *d, const struct ptx_insn *in, struct mods *m
 		return wait(d, in, m);
 	if (decode_has(m, "pending_count")) {
 		decode_has(m, "b64");
-		op = m->ntoken ? NULL : decode_simple(d, in, emu_h_mbarrier_pending, EMU_K_U32, sk, 1, PTX_T_B64, &fix);
-		return op ? decode_fix(d, op->d, EMU_K_U32, fix) : m->ntoken ? decode_unknown(d, in) : -1;
+		op = m->ntoken ? NULL :
+				 decode_simple(d, in, emu_h_mbarrier_pending, EMU_K_U32, sk, 1,
+					       PTX_T_B64, &fix);
+		return op        ? decode_fix(d, op->d, EMU_K_U32, fix) :
+		       m->ntoken ? decode_unknown(d, in) :
+				   -1;
 	}
 	arrive = decode_has(m, "arrive");
 	expect = decode_has(m, "expect_tx");
 	if (decode_has(m, "arrive_drop"))
-		return expect ? decode_unknown(d, in) : change(d, in, m, EMU_MB_DROP, in->opd[0].kind != PTX_OPD_ADDR);
+		return expect ? decode_unknown(d, in) :
+				change(d, in, m, EMU_MB_DROP, in->opd[0].kind != PTX_OPD_ADDR);
 	if (arrive)
-		return change(d, in, m, expect ? EMU_MB_ARRIVE_TX : EMU_MB_ARRIVE, in->opd[0].kind != PTX_OPD_ADDR);
+		return change(d, in, m, expect ? EMU_MB_ARRIVE_TX : EMU_MB_ARRIVE,
+			      in->opd[0].kind != PTX_OPD_ADDR);
 	if (expect)
 		return change(d, in, m, EMU_MB_EXPECT_TX, 0);
-	return decode_has(m, "complete_tx") ? change(d, in, m, EMU_MB_COMPLETE_TX, 0) : decode_unknown(d, in);
+	return decode_has(m, "complete_tx") ? change(d, in, m, EMU_MB_COMPLETE_TX, 0) :
+					      decode_unknown(d, in);
 }
 
-/* cp.async.mbarrier.arrive{.noinc}: copies are done at once, so the one arrives, the other changes nothing. */
+/* cp.async.mbarrier.arrive{.noinc}: copies are done at once, so the one arrives, the other changes
+ * nothing. */
 int decode_copy_arrive(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 {
 	int noinc = decode_has(m, "noinc");
@@ -164,8 +176,10 @@ static int32_t address_row(struct decoder *d, const struct ptx_operand *o, enum 
  */
 static int bulk_copy(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 {
-	int counted = decode_has(m, "mbarrier::complete_tx::bytes"), group = decode_has(m, "bulk_group");
-	enum emu_space from = counted ? EMU_S_GENERIC : EMU_S_SHARED, to = counted ? EMU_S_SHARED : EMU_S_GENERIC, at = EMU_S_SHARED;
+	int counted = decode_has(m, "mbarrier::complete_tx::bytes"),
+	    group = decode_has(m, "bulk_group");
+	enum emu_space from = counted ? EMU_S_GENERIC : EMU_S_SHARED,
+		       to = counted ? EMU_S_SHARED : EMU_S_GENERIC, at = EMU_S_SHARED;
 	int32_t dst, src, size;
 	struct emu_op a = { 0 }, *op;
 
@@ -178,7 +192,9 @@ static int bulk_copy(struct decoder *d, const struct ptx_insn *in, struct mods *
 	dst = address_row(d, &in->opd[0], &to);
 	src = address_row(d, &in->opd[1], &from);
 	size = decode_source(d, &in->opd[2], EMU_K_U32, PTX_T_U32);
-	op = dst == EMU_NO_ROW || src == EMU_NO_ROW || size == EMU_NO_ROW ? NULL : decode_emit(d, EMU_C_ALU, emu_h_bulk_copy);
+	op = dst == EMU_NO_ROW || src == EMU_NO_ROW || size == EMU_NO_ROW ?
+		     NULL :
+		     decode_emit(d, EMU_C_ALU, emu_h_bulk_copy);
 	if (!op)
 		return d->err->text[0] ? -1 : decode_unknown(d, in);
 	op->s[0] = dst;
@@ -208,6 +224,6 @@ int decode_bulk(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 	else if (!decode_has(m, "prefetch"))
 		return bulk_copy(d, in, m);
 	else
-		decode_ignore(m, (const char *const[]){ "L2", "L2::cache_hint", NULL });
+		decode_ignore(m, (const char *const[]) { "L2", "L2::cache_hint", NULL });
 	return m->ntoken ? decode_unknown(d, in) : decode_emit(d, EMU_C_ALU, emu_h_nop) ? 0 : -1;
 }

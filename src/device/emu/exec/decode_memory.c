@@ -9,22 +9,54 @@
  * Words for ordering, scope and caching that change nothing, as the host's memory model is
  * stronger.
  */
-static const char *const hints[] = {
-	"weak", "relaxed", "acquire", "release", "acq_rel", "volatile", "mmio", "sc", "cta", "cluster", "gpu", "sys",
-	"ca", "cg", "cs", "cv", "lu", "wb", "wt", "nc", "L1::evict_normal", "L1::evict_unchanged", "L1::evict_first",
-	"L1::evict_last", "L1::no_allocate", "L2::evict_first", "L2::evict_last", "L2::evict_normal", "L2::64B",
-	"L2::128B", "L2::256B", "L2::cache_hint", "noftz", NULL
-};
+static const char *const hints[] = { "weak",
+				     "relaxed",
+				     "acquire",
+				     "release",
+				     "acq_rel",
+				     "volatile",
+				     "mmio",
+				     "sc",
+				     "cta",
+				     "cluster",
+				     "gpu",
+				     "sys",
+				     "ca",
+				     "cg",
+				     "cs",
+				     "cv",
+				     "lu",
+				     "wb",
+				     "wt",
+				     "nc",
+				     "L1::evict_normal",
+				     "L1::evict_unchanged",
+				     "L1::evict_first",
+				     "L1::evict_last",
+				     "L1::no_allocate",
+				     "L2::evict_first",
+				     "L2::evict_last",
+				     "L2::evict_normal",
+				     "L2::64B",
+				     "L2::128B",
+				     "L2::256B",
+				     "L2::cache_hint",
+				     "noftz",
+				     NULL };
 
 static enum emu_space space_of(const struct mods *m)
 {
 	if (!m->has_space)
 		return EMU_S_GENERIC;
 	switch (m->space) {
-	case PTX_SPACE_SHARED: return EMU_S_SHARED;
-	case PTX_SPACE_LOCAL: return EMU_S_LOCAL;
-	case PTX_SPACE_PARAM: return EMU_S_PARAM;
-	default: return EMU_S_GLOBAL;
+	case PTX_SPACE_SHARED:
+		return EMU_S_SHARED;
+	case PTX_SPACE_LOCAL:
+		return EMU_S_LOCAL;
+	case PTX_SPACE_PARAM:
+		return EMU_S_PARAM;
+	default:
+		return EMU_S_GLOBAL;
 	}
 }
 
@@ -52,7 +84,8 @@ static int halves(struct decoder *d, const struct ptx_insn *in, const struct mod
 {
 	const struct ptx_operand *list = &in->opd[store], *at = &in->opd[!store];
 
-	if (in->nopd < 2 || m->ntype != 1 || list->kind != PTX_OPD_VEC || list->nsub != 8 || at->kind != PTX_OPD_ADDR)
+	if (in->nopd < 2 || m->ntype != 1 || list->kind != PTX_OPD_VEC || list->nsub != 8 ||
+	    at->kind != PTX_OPD_ADDR)
 		return decode_unknown(d, in);
 	for (uint32_t k = 0; k < 2; k++) {
 		struct ptx_operand opd[2];
@@ -85,15 +118,17 @@ static int load(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 	if (m->vec == 8)
 		return halves(d, in, m, 0, load);
 	decode_ignore(m, hints);
-	if (m->ntoken || m->ntype != 1 || in->nopd < 2 || vector(&in->opd[0], &list, &n) || n != m->vec ||
-	    decode_bits(type) == 128 || !decode_bits(type))
+	if (m->ntoken || m->ntype != 1 || in->nopd < 2 || vector(&in->opd[0], &list, &n) ||
+	    n != m->vec || decode_bits(type) == 128 || !decode_bits(type))
 		return decode_unknown(d, in);
 	for (uint32_t i = 0; i < n; i++) {
 		if (list[i].kind == PTX_OPD_SINK)
 			continue;
 		rows[i] = decode_register(d, &list[i], &reg);
-		if (rows[i] == EMU_NO_ROW || reg == PTX_T_PRED || (bits && bits != decode_bits(reg)))
-			return decode_fail(d, "destination of %.*s", (int)in->opcode.len, in->opcode.s);
+		if (rows[i] == EMU_NO_ROW || reg == PTX_T_PRED ||
+		    (bits && bits != decode_bits(reg)))
+			return decode_fail(d, "destination of %.*s", (int)in->opcode.len,
+					   in->opcode.s);
 		bits = decode_bits(reg);
 	}
 	if (decode_address(d, &in->opd[1], &space, &a))
@@ -136,8 +171,8 @@ static int store(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 	if (m->vec == 8)
 		return halves(d, in, m, 1, store);
 	decode_ignore(m, hints);
-	if (m->ntoken || m->ntype != 1 || in->nopd < 2 || vector(&in->opd[1], &list, &n) || n != m->vec ||
-	    decode_bits(type) == 128 || !decode_bits(type))
+	if (m->ntoken || m->ntype != 1 || in->nopd < 2 || vector(&in->opd[1], &list, &n) ||
+	    n != m->vec || decode_bits(type) == 128 || !decode_bits(type))
 		return decode_unknown(d, in);
 	/* the value is read at the type's width, or at the registers' if they are all wider */
 	wide = decode_bits(type) == 64;
@@ -164,22 +199,26 @@ static int store(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 	op->wide = (uint8_t)wide;
 	op->s[1] = rows[0];
 	memcpy(op->extra, rows + 1, 3 * sizeof(rows[0]));
-	if ((space == EMU_S_GLOBAL || space == EMU_S_GENERIC) && (a.flags & EMU_F_ADDR64) && n == 1 && op->size == 4 && !wide)
+	if ((space == EMU_S_GLOBAL || space == EMU_S_GENERIC) && (a.flags & EMU_F_ADDR64) &&
+	    n == 1 && op->size == 4 && !wide)
 		op->fn = emu_h_st_fast32;
 	return 0;
 }
 
 /* One element of an atomic: k of the vectors, if it has them. */
-static int atomic_element(struct decoder *d, const struct ptx_insn *in, const struct mods *m, int red, int sub, uint32_t k)
+static int atomic_element(struct decoder *d, const struct ptx_insn *in, const struct mods *m,
+			  int red, int sub, uint32_t k)
 {
-	const struct ptx_operand *opd = in->opd + (red ? 0 : 1), *value = &opd[1], *to = red ? NULL : &in->opd[0];
+	const struct ptx_operand *opd = in->opd + (red ? 0 : 1), *value = &opd[1],
+				 *to = red ? NULL : &in->opd[0];
 	enum emu_kind kind = decode_bits(m->type[0]) == 64 ? EMU_K_U64 : EMU_K_U32;
 	enum emu_space space = space_of(m);
 	struct emu_op a = { 0 }, *op;
 	int32_t dst = EMU_NO_ROW, fix = EMU_NO_ROW, b, c = EMU_NO_ROW;
 
 	if (m->vec > 1) {
-		if (value->kind != PTX_OPD_VEC || value->nsub != m->vec || (to && (to->kind != PTX_OPD_VEC || to->nsub != m->vec)))
+		if (value->kind != PTX_OPD_VEC || value->nsub != m->vec ||
+		    (to && (to->kind != PTX_OPD_VEC || to->nsub != m->vec)))
 			return decode_unknown(d, in);
 		value = &value->sub[k];
 		to = to ? &to->sub[k] : NULL;
@@ -232,7 +271,8 @@ static int atomic128(struct decoder *d, const struct ptx_insn *in, const struct 
 	struct emu_op a = { 0 }, *op;
 	int32_t dst, b, c = EMU_NO_ROW;
 
-	if (m->base[0] != 'a' || (sub != EMU_A_CAS && sub != EMU_A_EXCH) || in->nopd != (sub == EMU_A_CAS ? 4u : 3u))
+	if (m->base[0] != 'a' || (sub != EMU_A_CAS && sub != EMU_A_EXCH) ||
+	    in->nopd != (sub == EMU_A_CAS ? 4u : 3u))
 		return decode_unknown(d, in);
 	dst = register128(d, &in->opd[0]);
 	b = register128(d, &in->opd[2]);
@@ -258,10 +298,14 @@ static int atomic128(struct decoder *d, const struct ptx_insn *in, const struct 
 
 static int atomic(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 {
-	static const struct { const char *name; enum emu_atom op; } ops[] = {
-		{ "add", EMU_A_ADD }, { "and", EMU_A_AND }, { "or", EMU_A_OR }, { "xor", EMU_A_XOR },
-		{ "min", EMU_A_MIN }, { "max", EMU_A_MAX }, { "exch", EMU_A_EXCH }, { "cas", EMU_A_CAS },
-		{ "inc", EMU_A_INC }, { "dec", EMU_A_DEC },
+	static const struct {
+		const char *name;
+		enum emu_atom op;
+	} ops[] = {
+		{ "add", EMU_A_ADD },   { "and", EMU_A_AND }, { "or", EMU_A_OR },
+		{ "xor", EMU_A_XOR },   { "min", EMU_A_MIN }, { "max", EMU_A_MAX },
+		{ "exch", EMU_A_EXCH }, { "cas", EMU_A_CAS }, { "inc", EMU_A_INC },
+		{ "dec", EMU_A_DEC },
 	};
 	int red = strcmp(m->base, "red") == 0, sub = -1;
 	uint32_t left = in->nopd - (red ? 0 : 1);
@@ -270,8 +314,8 @@ static int atomic(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++)
 		if (decode_has(m, ops[i].name))
 			sub = (int)ops[i].op;
-	if (m->ntoken || sub < 0 || m->ntype != 1 || in->nopd < (red ? 2u : 3u) || (sub == EMU_A_CAS && left < 3) ||
-	    (m->vec > 1 && !decode_is_float(m->type[0])))
+	if (m->ntoken || sub < 0 || m->ntype != 1 || in->nopd < (red ? 2u : 3u) ||
+	    (sub == EMU_A_CAS && left < 3) || (m->vec > 1 && !decode_is_float(m->type[0])))
 		return decode_unknown(d, in);
 	if (decode_bits(m->type[0]) == 128)
 		return atomic128(d, in, m, sub);
@@ -316,7 +360,8 @@ static int move128(struct decoder *d, const struct ptx_insn *in, struct mods *m,
 	return 0;
 }
 
-/* How much of the source cp.async reads: src-size, or nothing where the predicate ignore-src is true.  EMU_NO_ROW: failed. */
+/* How much of the source cp.async reads: src-size, or nothing where the predicate ignore-src is
+ * true.  EMU_NO_ROW: failed. */
 static int32_t copied_bytes(struct decoder *d, const struct ptx_operand *o, uint64_t size)
 {
 	enum ptx_type type = PTX_T_NONE;
@@ -345,7 +390,8 @@ static int32_t copied_bytes(struct decoder *d, const struct ptx_operand *o, uint
 	return row;
 }
 
-/* cp.async.ca|cg.shared.global [dst], [src], size{, src-size}; and its group bookkeeping, which has nothing to wait for. */
+/* cp.async.ca|cg.shared.global [dst], [src], size{, src-size}; and its group bookkeeping, which has
+ * nothing to wait for. */
 static int copy_async(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 {
 	enum emu_space space = EMU_S_SHARED, from = EMU_S_GLOBAL;
@@ -359,8 +405,11 @@ static int copy_async(struct decoder *d, const struct ptx_insn *in, struct mods 
 		return decode_bulk(d, in, m);
 	if (decode_has(m, "mbarrier"))
 		return decode_copy_arrive(d, in, m);
-	if (decode_has(m, "commit_group") || decode_has(m, "wait_group") || decode_has(m, "wait_all"))
-		return m->ntoken ? decode_unknown(d, in) : decode_emit(d, EMU_C_ALU, emu_h_nop) ? 0 : -1;
+	if (decode_has(m, "commit_group") || decode_has(m, "wait_group") ||
+	    decode_has(m, "wait_all"))
+		return m->ntoken                            ? decode_unknown(d, in) :
+		       decode_emit(d, EMU_C_ALU, emu_h_nop) ? 0 :
+							      -1;
 	left -= decode_has(m, "L2::cache_hint") != 0; /* the policy comes last */
 	decode_ignore(m, hints);
 	decode_has(m, "global");
@@ -397,12 +446,13 @@ static int copy_async(struct decoder *d, const struct ptx_insn *in, struct mods 
 
 int decode_memory(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 {
-	static const char *const nothing[] = {
-		"prefetch", "prefetchu", "applypriority", "discard", "pmevent", "griddepcontrol", "setmaxnreg", NULL
-	};
+	static const char *const nothing[] = { "prefetch",   "prefetchu", "applypriority",
+					       "discard",    "pmevent",   "griddepcontrol",
+					       "setmaxnreg", NULL };
 	static const char *const fences[] = { "membar", "fence", NULL };
 
-	if ((strcmp(m->base, "ld") == 0 || strcmp(m->base, "st") == 0) && m->ntype == 1 && m->type[0] == PTX_T_B128)
+	if ((strcmp(m->base, "ld") == 0 || strcmp(m->base, "st") == 0) && m->ntype == 1 &&
+	    m->type[0] == PTX_T_B128)
 		return move128(d, in, m, m->base[0] == 's');
 	if (strcmp(m->base, "ld") == 0 || strcmp(m->base, "ldu") == 0)
 		return load(d, in, m);

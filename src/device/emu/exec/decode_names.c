@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Names to what they stand for: scoped symbols in a hash table, register ranges, functions; and the first error. */
+/* Names to what they stand for: scoped symbols in a hash table, register ranges, functions; and the
+ * first error. */
 #define _GNU_SOURCE
 #include <stdarg.h>
 #include <stdio.h>
@@ -90,7 +91,8 @@ struct sym *decode_lookup(struct decoder *d, struct ptx_slice name, int *index)
 	struct ptx_slice stem = name;
 	uint64_t number = 0, unit = 1;
 
-	while (stem.len && stem.s[stem.len - 1] >= '0' && stem.s[stem.len - 1] <= '9' && unit <= 1000000000u) {
+	while (stem.len && stem.s[stem.len - 1] >= '0' && stem.s[stem.len - 1] <= '9' &&
+	       unit <= 1000000000u) {
 		number += unit * (uint64_t)(stem.s[stem.len - 1] - '0');
 		unit *= 10;
 		stem.len--;
@@ -113,7 +115,8 @@ struct sym *decode_lookup(struct decoder *d, struct ptx_slice name, int *index)
 	}
 }
 
-const struct ptx_func *decode_find_func(const struct ptx_module *m, struct ptx_slice name, uint32_t *index)
+const struct ptx_func *decode_find_func(const struct ptx_module *m, struct ptx_slice name,
+					uint32_t *index)
 {
 	const struct ptx_func *decl = NULL;
 

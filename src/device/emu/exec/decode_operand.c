@@ -42,7 +42,8 @@ struct emu_op *decode_emit(struct decoder *d, enum emu_class cls, emu_handler *f
 
 int32_t decode_new_row(struct decoder *d, uint32_t bytes)
 {
-	uint32_t align = bytes >= 64 ? 64 : 4, at = (d->func->frame_bytes + align - 1) & ~(align - 1);
+	uint32_t align = bytes >= 64 ? 64 : 4,
+		 at = (d->func->frame_bytes + align - 1) & ~(align - 1);
 
 	d->func->frame_bytes = at + bytes;
 	return (int32_t)at;
@@ -81,7 +82,8 @@ int32_t decode_constant(struct decoder *d, uint64_t bits, int wide)
 		if (d->constant[i].bits == bits && d->constant[i].wide == (uint32_t)wide)
 			return d->constant[i].row;
 	p->constant = emu_grow(p->constant, &d->capconst, at + bytes, 1);
-	d->constant = emu_grow(d->constant, &d->capconstant, d->nconstant + 1, sizeof(*d->constant));
+	d->constant =
+		emu_grow(d->constant, &d->capconstant, d->nconstant + 1, sizeof(*d->constant));
 	if (!p->constant || !d->constant)
 		return EMU_NO_ROW;
 	for (int i = 0; i < EMU_LANES; i++) {
@@ -111,9 +113,12 @@ enum emu_kind decode_type_kind(enum ptx_type t)
 	if (t == PTX_T_PRED)
 		return EMU_K_PRED;
 	switch (decode_bits(t)) {
-	case 64: return EMU_K_U64;
-	case 16: return EMU_K_U16;
-	default: return EMU_K_U32;
+	case 64:
+		return EMU_K_U64;
+	case 16:
+		return EMU_K_U16;
+	default:
+		return EMU_K_U32;
 	}
 }
 
@@ -174,10 +179,16 @@ static uint64_t literal(const struct ptx_operand *o, enum ptx_type type)
 		fv = (float)dv;
 	}
 	switch (type) {
-	case PTX_T_F64: case PTX_T_B64: memcpy(&u, &dv, 8); return u;
-	case PTX_T_F16: return emu_half_of_double(dv);
-	case PTX_T_BF16: return emu_bf16_of_float(fv);
-	default: return o->single ? o->bits : emu_bits_of_float(fv);
+	case PTX_T_F64:
+	case PTX_T_B64:
+		memcpy(&u, &dv, 8);
+		return u;
+	case PTX_T_F16:
+		return emu_half_of_double(dv);
+	case PTX_T_BF16:
+		return emu_bf16_of_float(fv);
+	default:
+		return o->single ? o->bits : emu_bits_of_float(fv);
 	}
 }
 
@@ -235,7 +246,11 @@ static int32_t symbol(struct decoder *d, const struct ptx_operand *o, enum emu_k
 		return decode_constant(d, s->value + o->bits, wide);
 	sv = decode_find_shared(d, o->name);
 	if (sv)
-		return decode_constant(d, (sv->offset == UINT32_MAX ? d->program->dynamic_align_base : sv->offset) + o->bits, wide);
+		return decode_constant(
+			d,
+			(sv->offset == UINT32_MAX ? d->program->dynamic_align_base : sv->offset) +
+				o->bits,
+			wide);
 	if (decode_find_func(d->module, o->name, &fi))
 		return decode_constant(d, EMU_FUNC_BASE + fi, 1);
 	if (!d->symbols->variable(d->symbols->user, o->name, &space, &address))
@@ -244,14 +259,16 @@ static int32_t symbol(struct decoder *d, const struct ptx_operand *o, enum emu_k
 	return EMU_NO_ROW;
 }
 
-int32_t decode_source(struct decoder *d, const struct ptx_operand *o, enum emu_kind kind, enum ptx_type type)
+int32_t decode_source(struct decoder *d, const struct ptx_operand *o, enum emu_kind kind,
+		      enum ptx_type type)
 {
 	enum ptx_type reg;
 	uint64_t v;
 	int32_t row;
 
 	switch (o->kind) {
-	case PTX_OPD_REG: case PTX_OPD_SYM:
+	case PTX_OPD_REG:
+	case PTX_OPD_SYM:
 		row = decode_register(d, o, &reg);
 		if (row == EMU_NO_ROW)
 			return symbol(d, o, kind);
@@ -270,20 +287,24 @@ int32_t decode_source(struct decoder *d, const struct ptx_operand *o, enum emu_k
 		return adapt(d, row, reg == PTX_T_PRED ? 2 : decode_bits(reg) == 64, kind);
 	case PTX_OPD_SREG:
 		return special(d, o, kind);
-	case PTX_OPD_INT: case PTX_OPD_FLOAT:
+	case PTX_OPD_INT:
+	case PTX_OPD_FLOAT:
 		v = literal(o, type);
 		if (kind == EMU_K_PRED)
 			return decode_constant(d, v ? EMU_FULL : 0, 0);
-		if (kind == EMU_K_U16 || kind == EMU_K_S16 || kind == EMU_K_F16 || kind == EMU_K_BF16)
+		if (kind == EMU_K_U16 || kind == EMU_K_S16 || kind == EMU_K_F16 ||
+		    kind == EMU_K_BF16)
 			v &= 0xffff;
-		return decode_constant(d, decode_kind_wide(kind) ? v : (uint32_t)v, decode_kind_wide(kind) == 1);
+		return decode_constant(d, decode_kind_wide(kind) ? v : (uint32_t)v,
+				       decode_kind_wide(kind) == 1);
 	default:
 		decode_fail(d, "operand that this instruction does not take");
 		return EMU_NO_ROW;
 	}
 }
 
-int32_t decode_dest(struct decoder *d, const struct ptx_operand *o, enum emu_kind kind, int32_t *fix)
+int32_t decode_dest(struct decoder *d, const struct ptx_operand *o, enum emu_kind kind,
+		    int32_t *fix)
 {
 	enum ptx_type type;
 	int32_t row;
@@ -330,7 +351,8 @@ int32_t decode_predicate(struct decoder *d, const struct ptx_operand *o, int *ne
 	return decode_source(d, &plain, EMU_K_PRED, PTX_T_PRED);
 }
 
-int decode_address(struct decoder *d, const struct ptx_operand *o, enum emu_space *space, struct emu_op *out)
+int decode_address(struct decoder *d, const struct ptx_operand *o, enum emu_space *space,
+		   struct emu_op *out)
 {
 	const struct ptx_operand *base = o->kind == PTX_OPD_ADDR && o->nsub ? &o->sub[0] : o;
 	int64_t off = o->kind == PTX_OPD_ADDR ? (int64_t)o->bits : 0;

@@ -65,7 +65,8 @@ int decode_place_shared(struct decoder *d)
 				continue;
 			for (uint32_t v = 0; v < s->decl.n; v++)
 				if (s->decl.var[v].space == PTX_SPACE_SHARED)
-					at = decode_align(at, s->decl.var[v].align) + ptx_var_size(&s->decl.var[v]);
+					at = decode_align(at, s->decl.var[v].align) +
+					     ptx_var_size(&s->decl.var[v]);
 		}
 	}
 	if (at > UINT32_MAX / 2)
@@ -73,8 +74,8 @@ int decode_place_shared(struct decoder *d)
 	d->program->dynamic_align_base = (uint32_t)decode_align(at, 16);
 	for (uint32_t i = 0; i < d->nshared; i++)
 		if (d->shared[i].offset == UINT32_MAX)
-			d->program->dynamic_align_base =
-				(uint32_t)decode_align(d->program->dynamic_align_base, d->shared[i].var->align);
+			d->program->dynamic_align_base = (uint32_t)decode_align(
+				d->program->dynamic_align_base, d->shared[i].var->align);
 	return 0;
 }
 
@@ -90,7 +91,8 @@ int decode_declare_var(struct decoder *d, const struct ptx_var *v)
 		uint32_t n = v->range ? v->range : 1;
 
 		if (v->vec > 1)
-			return decode_fail(d, "register %.*s of an unknown type", (int)v->name.len, v->name.s);
+			return decode_fail(d, "register %.*s of an unknown type", (int)v->name.len,
+					   v->name.s);
 		s = decode_declare(d, v->name, SYM_REG);
 		if (!s || n > 1u << 24)
 			return decode_fail(d, "out of memory");
@@ -115,7 +117,8 @@ int decode_declare_var(struct decoder *d, const struct ptx_var *v)
 		s->value = p->shared_bytes;
 		p->shared_bytes += (uint32_t)size;
 		return 0;
-	case PTX_SPACE_LOCAL: case PTX_SPACE_PARAM:
+	case PTX_SPACE_LOCAL:
+	case PTX_SPACE_PARAM:
 		s = decode_declare(d, v->name, SYM_LOCAL);
 		if (!s || size > 1u << 26)
 			return decode_fail(d, "local memory too large");
@@ -129,7 +132,8 @@ int decode_declare_var(struct decoder *d, const struct ptx_var *v)
 	}
 }
 
-int decode_formals(struct decoder *d, const struct ptx_var *v, uint32_t n, int32_t **at, int32_t **row)
+int decode_formals(struct decoder *d, const struct ptx_var *v, uint32_t n, int32_t **at,
+		   int32_t **row)
 {
 	*at = calloc(n ? n : 1, sizeof(**at));
 	*row = calloc(n ? n : 1, sizeof(**row));
@@ -144,7 +148,9 @@ int decode_formals(struct decoder *d, const struct ptx_var *v, uint32_t n, int32
 			return -1;
 		s = decode_lookup(d, v[i].name, &index);
 		if (v[i].space == PTX_SPACE_REG) {
-			s->row[0] = decode_new_row(d, v[i].type == PTX_T_PRED ? 4 : decode_bits(v[i].type) == 64 ? 256 : 128);
+			s->row[0] = decode_new_row(d, v[i].type == PTX_T_PRED      ? 4 :
+						      decode_bits(v[i].type) == 64 ? 256 :
+										     128);
 			(*row)[i] = s->row[0];
 		} else {
 			(*at)[i] = (int32_t)s->value;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* tex, tld4, txq, suld, sust and suq on objects in registers (PTX ISA, "Texture Instructions", "Surface Instructions"). */
+/* tex, tld4, txq, suld, sust and suq on objects in registers (PTX ISA, "Texture Instructions",
+ * "Surface Instructions"). */
 #define _GNU_SOURCE
 #include <string.h>
 
@@ -8,7 +9,10 @@
 /* What this device has of the geometries: dimensions | layered << 2; 0: none. */
 static uint8_t geometry(struct mods *m)
 {
-	static const struct { const char *name; uint8_t dims; } dims_of[] = {
+	static const struct {
+		const char *name;
+		uint8_t dims;
+	} dims_of[] = {
 		{ "1d", 1 }, { "2d", 2 }, { "3d", 3 }, { "a1d", 1 | 4 }, { "a2d", 2 | 4 },
 	};
 
@@ -18,9 +22,10 @@ static uint8_t geometry(struct mods *m)
 	return 0;
 }
 
-/* [object, {coordinates}]: the object's row in *handle, the coordinates' rows behind the n in rows.  -1: failed. */
-static int place(struct decoder *d, const struct ptx_insn *in, const struct ptx_operand *o, uint8_t dims, int is_int,
-		 int32_t *handle, int32_t *rows, uint32_t *n)
+/* [object, {coordinates}]: the object's row in *handle, the coordinates' rows behind the n in rows.
+ * -1: failed. */
+static int place(struct decoder *d, const struct ptx_insn *in, const struct ptx_operand *o,
+		 uint8_t dims, int is_int, int32_t *handle, int32_t *rows, uint32_t *n)
 {
 	uint32_t need = (dims & 3u) + (dims >> 2);
 	const struct ptx_operand *list;
@@ -44,8 +49,8 @@ static int place(struct decoder *d, const struct ptx_insn *in, const struct ptx_
 }
 
 /* The vector (or scalar) operand's rows, to write or to read. */
-static int elements(struct decoder *d, const struct ptx_insn *in, const struct ptx_operand *o, uint32_t want, enum emu_kind kind,
-		    int write, int32_t *rows)
+static int elements(struct decoder *d, const struct ptx_insn *in, const struct ptx_operand *o,
+		    uint32_t want, enum emu_kind kind, int write, int32_t *rows)
 {
 	const struct ptx_operand *list = o->kind == PTX_OPD_VEC ? o->sub : o;
 	uint32_t have = o->kind == PTX_OPD_VEC ? o->nsub : 1;
@@ -55,14 +60,17 @@ static int elements(struct decoder *d, const struct ptx_insn *in, const struct p
 	for (uint32_t k = 0; k < want; k++) {
 		int32_t fix = EMU_NO_ROW;
 
-		rows[k] = write ? decode_dest(d, &list[k], kind, &fix) : decode_source(d, &list[k], kind, PTX_T_B32);
+		rows[k] = write ? decode_dest(d, &list[k], kind, &fix) :
+				  decode_source(d, &list[k], kind, PTX_T_B32);
 		if (rows[k] == EMU_NO_ROW || fix != EMU_NO_ROW)
-			return decode_fail(d, "registers of %.*s", (int)in->opcode.len, in->opcode.s);
+			return decode_fail(d, "registers of %.*s", (int)in->opcode.len,
+					   in->opcode.s);
 	}
 	return 0;
 }
 
-static struct emu_op *emit(struct decoder *d, emu_handler *fn, int32_t handle, const int32_t *rows, uint32_t n)
+static struct emu_op *emit(struct decoder *d, emu_handler *fn, int32_t handle, const int32_t *rows,
+			   uint32_t n)
 {
 	uint32_t at = decode_rows(d, rows, n);
 	struct emu_op *op = at == UINT32_MAX ? NULL : decode_emit(d, EMU_C_ALU, fn);
@@ -90,8 +98,9 @@ static int texture(struct decoder *d, const struct ptx_insn *in, struct mods *m,
 	decode_has(m, "level");
 	decode_has(m, "grad");
 	dims = geometry(m);
-	if (!dims || m->ntoken || m->ntype != 2 || in->nopd < 2 || in->nopd > 4 || n != 4 || (tld4 && (!sub || (dims & 3) != 2)) ||
-	    decode_bits(m->type[0]) > 32 || m->type[0] == PTX_T_F16X2)
+	if (!dims || m->ntoken || m->ntype != 2 || in->nopd < 2 || in->nopd > 4 || n != 4 ||
+	    (tld4 && (!sub || (dims & 3) != 2)) || decode_bits(m->type[0]) > 32 ||
+	    m->type[0] == PTX_T_F16X2)
 		return decode_unknown(d, in);
 	if (elements(d, in, &in->opd[0], n, EMU_K_U32, 1, rows) ||
 	    place(d, in, &in->opd[1], dims, m->type[1] == PTX_T_S32, &handle, rows, &n))
@@ -112,7 +121,9 @@ static int surface(struct decoder *d, const struct ptx_insn *in, struct mods *m,
 {
 	static const char *const hints[] = { "ca", "cg", "cs", "cv", "wb", "wt", NULL };
 	enum emu_kind kind = m->ntype && decode_bits(m->type[0]) == 64 ? EMU_K_U64 : EMU_K_U32;
-	enum emu_surface clamp = decode_has(m, "clamp") ? EMU_SURF_CLAMP : decode_has(m, "zero") ? EMU_SURF_ZERO : EMU_SURF_TRAP;
+	enum emu_surface clamp = decode_has(m, "clamp") ? EMU_SURF_CLAMP :
+				 decode_has(m, "zero")  ? EMU_SURF_ZERO :
+							  EMU_SURF_TRAP;
 	int32_t rows[8], handle;
 	uint32_t n = m->vec;
 	struct emu_op *op;
@@ -149,11 +160,13 @@ static int query(struct decoder *d, const struct ptx_insn *in, struct mods *m, i
 			sub = k;
 	if (decode_has(m, "array_size"))
 		sub = 2;
-	if (sub < 0 || m->ntoken || m->ntype != 1 || in->nopd != 2 || in->opd[1].kind != PTX_OPD_ADDR || in->opd[1].nsub != 1)
+	if (sub < 0 || m->ntoken || m->ntype != 1 || in->nopd != 2 ||
+	    in->opd[1].kind != PTX_OPD_ADDR || in->opd[1].nsub != 1)
 		return decode_unknown(d, in);
 	handle = decode_source(d, &in->opd[1].sub[0], EMU_K_U64, PTX_T_U64);
 	row = decode_dest(d, &in->opd[0], EMU_K_U32, &fix);
-	op = handle == EMU_NO_ROW || row == EMU_NO_ROW ? NULL : decode_emit(d, EMU_C_ALU, emu_h_txq);
+	op = handle == EMU_NO_ROW || row == EMU_NO_ROW ? NULL :
+							 decode_emit(d, EMU_C_ALU, emu_h_txq);
 	if (!op)
 		return -1;
 	op->s[0] = handle;

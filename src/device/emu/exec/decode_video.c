@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Video instructions (PTX ISA, "Video Instructions"): v<op>, v<op>2, v<op>4 with their selectors. */
+/* Video instructions (PTX ISA, "Video Instructions"): v<op>, v<op>2, v<op>4 with their selectors.
+ */
 #define _GNU_SOURCE
 #include <string.h>
 
 #include "device/emu/exec/decode.h"
 #include "device/emu/exec/video.h"
 
-static const struct { const char *name; enum emu_video op; } names[] = {
-	{ "vadd", EMU_VID_ADD }, { "vsub", EMU_VID_SUB }, { "vabsdiff", EMU_VID_ABSDIFF }, { "vmin", EMU_VID_MIN },
-	{ "vmax", EMU_VID_MAX }, { "vavrg", EMU_VID_AVRG }, { "vshl", EMU_VID_SHL }, { "vshr", EMU_VID_SHR },
-	{ "vset", EMU_VID_SET }, { "vmad", EMU_VID_MAD },
+static const struct {
+	const char *name;
+	enum emu_video op;
+} names[] = {
+	{ "vadd", EMU_VID_ADD }, { "vsub", EMU_VID_SUB }, { "vabsdiff", EMU_VID_ABSDIFF },
+	{ "vmin", EMU_VID_MIN }, { "vmax", EMU_VID_MAX }, { "vavrg", EMU_VID_AVRG },
+	{ "vshl", EMU_VID_SHL }, { "vshr", EMU_VID_SHR }, { "vset", EMU_VID_SET },
+	{ "vmad", EMU_VID_MAD },
 };
 
 /* .b0 to .b3, .h0, .h1, or nothing: where and how wide.  0: no such selector. */
@@ -83,12 +88,15 @@ static int set_compare(struct mods *m, struct emu_op *op)
 /* What is common: types, saturation, the second operation.  0: unknown. */
 static int modifiers(struct mods *m, struct emu_op *op)
 {
-	int is_set = op->sub == EMU_VID_SET, shifts = op->sub == EMU_VID_SHL || op->sub == EMU_VID_SHR;
-	enum ptx_type dt = is_set ? PTX_T_U32 : m->type[0], at = m->type[is_set ? 0 : 1], bt = m->type[is_set ? 1 : 2];
+	int is_set = op->sub == EMU_VID_SET,
+	    shifts = op->sub == EMU_VID_SHL || op->sub == EMU_VID_SHR;
+	enum ptx_type dt = is_set ? PTX_T_U32 : m->type[0], at = m->type[is_set ? 0 : 1],
+		      bt = m->type[is_set ? 1 : 2];
 
 	if (m->ntype != (is_set ? 2u : 3u) || (is_set && !set_compare(m, op)))
 		return 0;
-	op->extra[3] = (decode_is_signed(at) ? EMU_VIDF_A_SIGNED : 0) | (decode_is_signed(bt) ? EMU_VIDF_B_SIGNED : 0) |
+	op->extra[3] = (decode_is_signed(at) ? EMU_VIDF_A_SIGNED : 0) |
+		       (decode_is_signed(bt) ? EMU_VIDF_B_SIGNED : 0) |
 		       (decode_is_signed(dt) ? EMU_VIDF_D_SIGNED : 0) | (m->sat ? EMU_VIDF_SAT : 0);
 	if (shifts && decode_has(m, "wrap"))
 		op->extra[3] |= EMU_VIDF_WRAP;
@@ -98,8 +106,10 @@ static int modifiers(struct mods *m, struct emu_op *op)
 		op->imm = decode_has(m, "shr7") ? 7 : decode_has(m, "shr15") ? 15 : 0;
 		op->extra[3] |= decode_has(m, "po") ? EMU_VIDF_PLUS_ONE : 0;
 	} else {
-		op->boolop = decode_has(m, "add") ? EMU_VID2_ADD : decode_has(m, "min") ? EMU_VID2_MIN :
-			     decode_has(m, "max") ? EMU_VID2_MAX : EMU_VID2_NONE;
+		op->boolop = decode_has(m, "add") ? EMU_VID2_ADD :
+			     decode_has(m, "min") ? EMU_VID2_MIN :
+			     decode_has(m, "max") ? EMU_VID2_MAX :
+						    EMU_VID2_NONE;
 	}
 	return !m->ntoken;
 }
@@ -115,9 +125,11 @@ static int selectors(const struct ptx_insn *in, struct emu_op *op)
 		op->extra[1] = op->vec == 2 ? 0x32 : 0x7654;
 		return (!a->ncomp || lane_selector(ptx_comp(a), op->vec, &op->extra[0])) &&
 		       (!b->ncomp || lane_selector(ptx_comp(b), op->vec, &op->extra[1])) &&
-		       lane_mask(ptx_comp(&in->opd[0]), op->vec, &op->extra[2]) && op->boolop <= EMU_VID2_ADD;
+		       lane_mask(ptx_comp(&in->opd[0]), op->vec, &op->extra[2]) &&
+		       op->boolop <= EMU_VID2_ADD;
 	}
-	if (!scalar_selector(ptx_comp(a), &op->extra[0], &bits[0]) || !scalar_selector(ptx_comp(b), &op->extra[1], &bits[1]) ||
+	if (!scalar_selector(ptx_comp(a), &op->extra[0], &bits[0]) ||
+	    !scalar_selector(ptx_comp(b), &op->extra[1], &bits[1]) ||
 	    !scalar_selector(ptx_comp(&in->opd[0]), &shift, &bits[2]))
 		return 0;
 	op->extra[2] = (int32_t)(shift << 8 | (int32_t)(bits[2] << 16));
@@ -125,7 +137,8 @@ static int selectors(const struct ptx_insn *in, struct emu_op *op)
 	if (in->opd[0].ncomp)
 		op->boolop = EMU_VID2_MERGE;
 	if (op->sub == EMU_VID_MAD) {
-		op->extra[3] |= (a->negated != b->negated ? EMU_VIDF_NEG_PRODUCT : 0) | (in->opd[3].negated ? EMU_VIDF_NEG_C : 0);
+		op->extra[3] |= (a->negated != b->negated ? EMU_VIDF_NEG_PRODUCT : 0) |
+				(in->opd[3].negated ? EMU_VIDF_NEG_C : 0);
 		return op->boolop == EMU_VID2_NONE;
 	}
 	return (in->nopd == 4) == (op->boolop != EMU_VID2_NONE);
@@ -149,9 +162,11 @@ int decode_video(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 			dims.sub = (uint8_t)names[i].op;
 	if (dims.sub == 255)
 		return 1;
-	if ((dims.vec > 1 && (dims.sub == EMU_VID_SHL || dims.sub == EMU_VID_SHR || dims.sub == EMU_VID_MAD)) ||
+	if ((dims.vec > 1 &&
+	     (dims.sub == EMU_VID_SHL || dims.sub == EMU_VID_SHR || dims.sub == EMU_VID_MAD)) ||
 	    (dims.vec == 1 && dims.sub == EMU_VID_AVRG) || in->nopd < 3 || in->nopd > 4 ||
-	    ((dims.vec > 1 || dims.sub == EMU_VID_MAD) && in->nopd != 4) || !modifiers(m, &dims) || !selectors(in, &dims))
+	    ((dims.vec > 1 || dims.sub == EMU_VID_MAD) && in->nopd != 4) || !modifiers(m, &dims) ||
+	    !selectors(in, &dims))
 		return decode_unknown(d, in);
 	for (uint32_t i = 0; i + 1 < in->nopd; i++) {
 		s[i] = source(d, &in->opd[i + 1]);
@@ -163,7 +178,10 @@ int decode_video(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 	row = decode_dest(d, &dst, EMU_K_U32, &fix);
 	if (row == EMU_NO_ROW)
 		return -1;
-	op = decode_emit(d, EMU_C_ALU, dims.vec > 1 ? emu_h_video_simd : dims.sub == EMU_VID_MAD ? emu_h_vmad : emu_h_video);
+	op = decode_emit(d, EMU_C_ALU,
+			 dims.vec > 1            ? emu_h_video_simd :
+			 dims.sub == EMU_VID_MAD ? emu_h_vmad :
+						   emu_h_video);
 	if (!op)
 		return -1;
 	op->sub = dims.sub;

@@ -11,11 +11,16 @@ static double round_integral(double v, enum emu_rounding rounding)
 	double f = floor(v), d = v - f;
 
 	switch (rounding) {
-	case EMU_RZ: return v < 0 ? ceil(v) : f;
-	case EMU_RM: return f;
-	case EMU_RP: return ceil(v);
-	case EMU_RNA: return v < 0 ? -floor(-v + 0.5) : floor(v + 0.5);
-	case EMU_RN: break;
+	case EMU_RZ:
+		return v < 0 ? ceil(v) : f;
+	case EMU_RM:
+		return f;
+	case EMU_RP:
+		return ceil(v);
+	case EMU_RNA:
+		return v < 0 ? -floor(-v + 0.5) : floor(v + 0.5);
+	case EMU_RN:
+		break;
 	}
 	if (d > 0.5 || (d == 0.5 && fmod(f, 2.0) != 0))
 		f += 1;
@@ -23,7 +28,8 @@ static double round_integral(double v, enum emu_rounding rounding)
 }
 
 /* mant: explicit mantissa bits; emin: exponent of the smallest normal; emax: of the largest. */
-static uint16_t pack(double v, enum emu_rounding rounding, int mant, int emin, int emax, uint16_t nan)
+static uint16_t pack(double v, enum emu_rounding rounding, int mant, int emin, int emax,
+		     uint16_t nan)
 {
 	uint16_t sign = signbit(v) ? 0x8000 : 0, inf = (uint16_t)((emax + 1 - emin + 1) << mant);
 	double a, q;

@@ -40,7 +40,8 @@ static inline float emu_float_of_bf16(uint16_t h)
 	return emu_float_of_bits((uint32_t)h << 16);
 }
 
-/* OCP 8-bit formats (PTX ISA, "Alternate Floating-Point Data Formats"): e5m2 is the upper half of a half. */
+/* OCP 8-bit formats (PTX ISA, "Alternate Floating-Point Data Formats"): e5m2 is the upper half of a
+ * half. */
 static inline float emu_float_of_e4m3(uint8_t v)
 {
 	uint32_t sign = (uint32_t)(v & 0x80) << 24, e = v >> 3 & 15, m = v & 7;
@@ -52,7 +53,8 @@ static inline float emu_float_of_e4m3(uint8_t v)
 	return emu_float_of_bits(sign | emu_bits_of_float((float)m * 0x1p-9f));
 }
 
-/* Round a double to a float with p bits of precision and the format's range; all exact until the one rounding. */
+/* Round a double to a float with p bits of precision and the format's range; all exact until the
+ * one rounding. */
 uint16_t emu_half_round(double v, enum emu_rounding rounding);
 uint16_t emu_bf16_round(double v, enum emu_rounding rounding);
 

@@ -11,7 +11,8 @@
 #include "device/emu/exec/handlers.h"
 #include "device/emu/exec/warp.h"
 
-#define EACH(i) for (uint32_t m_ = mask, i; m_ && ((i = (uint32_t)__builtin_ctz(m_)), 1); m_ &= m_ - 1)
+#define EACH(i) \
+	for (uint32_t m_ = mask, i; m_ && ((i = (uint32_t)__builtin_ctz(m_)), 1); m_ &= m_ - 1)
 #define COUNT_MASK 0xfffffu
 
 struct barrier {
@@ -22,13 +23,14 @@ struct barrier {
 
 static struct barrier unpack(uint64_t v)
 {
-	return (struct barrier){ (uint32_t)v & COUNT_MASK, (uint32_t)(v >> 20) & COUNT_MASK,
-				 (int32_t)((int64_t)(v << 2) >> 42), (uint32_t)(v >> 63) };
+	return (struct barrier) { (uint32_t)v & COUNT_MASK, (uint32_t)(v >> 20) & COUNT_MASK,
+				  (int32_t)((int64_t)(v << 2) >> 42), (uint32_t)(v >> 63) };
 }
 
 static uint64_t pack(const struct barrier *b)
 {
-	return b->pending | (uint64_t)b->expected << 20 | (uint64_t)((uint32_t)b->tx & 0x3fffff) << 40 | (uint64_t)b->phase << 63;
+	return b->pending | (uint64_t)b->expected << 20 |
+	       (uint64_t)((uint32_t)b->tx & 0x3fffff) << 40 | (uint64_t)b->phase << 63;
 }
 
 static void complete(struct barrier *b)
@@ -39,25 +41,34 @@ static void complete(struct barrier *b)
 	b->pending = b->expected;
 }
 
-static int apply(struct emu_warp *w, const struct emu_op *op, uint32_t i, struct barrier *b, uint32_t n)
+static int apply(struct emu_warp *w, const struct emu_op *op, uint32_t i, struct barrier *b,
+		 uint32_t n)
 {
 	uint32_t arrivals = op->sub == EMU_MB_ARRIVE_TX ? 1 : n;
 
 	switch (op->sub) {
 	case EMU_MB_INIT:
-		*b = (struct barrier){ .pending = n & COUNT_MASK, .expected = n & COUNT_MASK };
+		*b = (struct barrier) { .pending = n & COUNT_MASK, .expected = n & COUNT_MASK };
 		return 0;
-	case EMU_MB_EXPECT_TX: b->tx += (int32_t)n; return 0;
+	case EMU_MB_EXPECT_TX:
+		b->tx += (int32_t)n;
+		return 0;
 	case EMU_MB_COMPLETE_TX:
 		b->tx -= (int32_t)n;
 		complete(b);
 		return 0;
-	case EMU_MB_ARRIVE_TX: b->tx += (int32_t)n; break;
-	case EMU_MB_DROP: b->expected -= n < b->expected ? n : b->expected; break;
-	default: break;
+	case EMU_MB_ARRIVE_TX:
+		b->tx += (int32_t)n;
+		break;
+	case EMU_MB_DROP:
+		b->expected -= n < b->expected ? n : b->expected;
+		break;
+	default:
+		break;
 	}
 	if (arrivals > b->pending)
-		return emu_fault(w, (int)i, EMU_FAULT_BARRIER, ROW32(w, op->s[0])[i], "more arrivals at an mbarrier than it expects");
+		return emu_fault(w, (int)i, EMU_FAULT_BARRIER, ROW32(w, op->s[0])[i],
+				 "more arrivals at an mbarrier than it expects");
 	b->pending -= arrivals;
 	complete(b);
 	return 0;
@@ -72,10 +83,11 @@ static uint64_t *object(struct emu_warp *w, const struct emu_op *op, uint32_t i)
 	return emu_translate(w, (int)i, op->space, a, 8, 8);
 }
 
-/* init, arrive, drop, expect_tx, complete_tx: s[1] the count (none: 1), d the state before, if it is wanted. */
+/* init, arrive, drop, expect_tx, complete_tx: s[1] the count (none: 1), d the state before, if it
+ * is wanted. */
 int emu_h_mbarrier(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 {
-	EACH(i) {
+	EACH (i) {
 		uint64_t *p = object(w, op, i), before;
 		struct barrier b;
 
@@ -100,13 +112,14 @@ int emu_h_mbarrier_test(struct emu_warp *w, const struct emu_op *op, uint32_t ma
 {
 	uint32_t yes = 0;
 
-	EACH(i) {
+	EACH (i) {
 		uint64_t *p = object(w, op, i);
 		uint32_t phase;
 
 		if (!p)
 			return -1;
-		phase = op->sub ? ROW32(w, op->s[1])[i] & 1 : (uint32_t)(ROW64(w, op->s[1])[i] >> 63);
+		phase = op->sub ? ROW32(w, op->s[1])[i] & 1 :
+				  (uint32_t)(ROW64(w, op->s[1])[i] >> 63);
 		yes |= (uint32_t)((uint32_t)(*p >> 63) != phase) << i;
 	}
 	PRED(w, op->d) = (PRED(w, op->d) & ~mask) | yes;
@@ -117,6 +130,7 @@ int emu_h_mbarrier_test(struct emu_warp *w, const struct emu_op *op, uint32_t ma
 
 int emu_h_mbarrier_pending(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 {
-	EACH(i) ROW32(w, op->d)[i] = (uint32_t)ROW64(w, op->s[0])[i] & COUNT_MASK;
+	EACH (i)
+		ROW32(w, op->d)[i] = (uint32_t)ROW64(w, op->s[0])[i] & COUNT_MASK;
 	return 0;
 }

@@ -15,7 +15,8 @@
 #include "device/emu/exec/warp.h"
 #include "device/emu/exec/watch.h"
 
-#define EACH(i) for (uint32_t m_ = mask, i; m_ && ((i = (uint32_t)__builtin_ctz(m_)), 1); m_ &= m_ - 1)
+#define EACH(i) \
+	for (uint32_t m_ = mask, i; m_ && ((i = (uint32_t)__builtin_ctz(m_)), 1); m_ &= m_ - 1)
 
 static int cached(const struct emu_warp *w, uint64_t addr, uint64_t size)
 {
@@ -33,11 +34,20 @@ void *emu_translate(struct emu_warp *w, int lane, enum emu_space space, uint64_t
 
 	if (space == EMU_S_GENERIC) {
 		switch (addr & EMU_WINDOW_MASK) {
-		case 0: space = EMU_S_GLOBAL; break;
-		case EMU_SHARED_BASE: space = EMU_S_SHARED; break;
-		case EMU_LOCAL_BASE: space = EMU_S_LOCAL; break;
-		case EMU_PARAM_BASE: space = EMU_S_PARAM; break;
-		default: break;
+		case 0:
+			space = EMU_S_GLOBAL;
+			break;
+		case EMU_SHARED_BASE:
+			space = EMU_S_SHARED;
+			break;
+		case EMU_LOCAL_BASE:
+			space = EMU_S_LOCAL;
+			break;
+		case EMU_PARAM_BASE:
+			space = EMU_S_PARAM;
+			break;
+		default:
+			break;
 		}
 	}
 	if (space != EMU_S_GLOBAL && space != EMU_S_GENERIC)
@@ -50,7 +60,8 @@ void *emu_translate(struct emu_warp *w, int lane, enum emu_space space, uint64_t
 	case EMU_S_GLOBAL:
 		if (cached(w, addr, size) || !emu_mem_find(b->grid->mem, addr, size, &w->cache))
 			return (void *)(uintptr_t)addr;
-		emu_fault(w, lane, EMU_FAULT_ADDRESS, shown, "global address outside every allocation");
+		emu_fault(w, lane, EMU_FAULT_ADDRESS, shown,
+			  "global address outside every allocation");
 		return NULL;
 	case EMU_S_SHARED:
 		if (size <= b->shared_bytes && addr <= b->shared_bytes - size)
@@ -63,7 +74,8 @@ void *emu_translate(struct emu_warp *w, int lane, enum emu_space space, uint64_t
 		emu_fault(w, lane, EMU_FAULT_ADDRESS, shown, "local address out of bounds");
 		return NULL;
 	case EMU_S_PARAM:
-		if (size <= b->grid->program->param_bytes && addr <= b->grid->program->param_bytes - size)
+		if (size <= b->grid->program->param_bytes &&
+		    addr <= b->grid->program->param_bytes - size)
 			return b->grid->param + addr;
 		emu_fault(w, lane, EMU_FAULT_ADDRESS, shown, "parameter address out of bounds");
 		return NULL;
@@ -107,10 +119,18 @@ static inline uint64_t load_element(const void *p, uint32_t size, int is_signed)
 static inline void store_element(void *p, uint32_t size, uint64_t v)
 {
 	switch (size) {
-	case 1: __atomic_store_n((uint8_t *)p, (uint8_t)v, __ATOMIC_RELAXED); break;
-	case 2: __atomic_store_n((uint16_t *)p, (uint16_t)v, __ATOMIC_RELAXED); break;
-	case 4: __atomic_store_n((uint32_t *)p, (uint32_t)v, __ATOMIC_RELAXED); break;
-	default: __atomic_store_n((uint64_t *)p, v, __ATOMIC_RELAXED); break;
+	case 1:
+		__atomic_store_n((uint8_t *)p, (uint8_t)v, __ATOMIC_RELAXED);
+		break;
+	case 2:
+		__atomic_store_n((uint16_t *)p, (uint16_t)v, __ATOMIC_RELAXED);
+		break;
+	case 4:
+		__atomic_store_n((uint32_t *)p, (uint32_t)v, __ATOMIC_RELAXED);
+		break;
+	default:
+		__atomic_store_n((uint64_t *)p, v, __ATOMIC_RELAXED);
+		break;
 	}
 }
 
@@ -125,12 +145,19 @@ typedef uint64_t sixteen __attribute__((vector_size(16), aligned(1), may_alias))
 static inline void move_vector(void *to, const void *from, uint32_t bytes)
 {
 	switch (bytes) {
-	case 2: store_element(to, 2, load_element(from, 2, 0)); break;
-	case 4: store_element(to, 4, load_element(from, 4, 0)); break;
-	case 8: store_element(to, 8, load_element(from, 8, 0)); break;
+	case 2:
+		store_element(to, 2, load_element(from, 2, 0));
+		break;
+	case 4:
+		store_element(to, 4, load_element(from, 4, 0));
+		break;
+	case 8:
+		store_element(to, 8, load_element(from, 8, 0));
+		break;
 	default:
 		for (uint32_t at = 0; at < bytes; at += 16)
-			*(volatile sixteen *)((char *)to + at) = *(const volatile sixteen *)((const char *)from + at);
+			*(volatile sixteen *)((char *)to + at) =
+				*(const volatile sixteen *)((const char *)from + at);
 	}
 }
 
@@ -140,8 +167,9 @@ int emu_h_ld(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 	uint32_t bytes = (uint32_t)op->size * op->vec;
 	uint64_t copy[4]; /* four elements of eight bytes */
 
-	EACH(i) {
-		const uint8_t *p = emu_translate(w, (int)i, op->space, lane_address(w, op, i), bytes, bytes);
+	EACH (i) {
+		const uint8_t *p =
+			emu_translate(w, (int)i, op->space, lane_address(w, op, i), bytes, bytes);
 
 		if (!p)
 			return -1;
@@ -169,8 +197,9 @@ int emu_h_st(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 	uint32_t bytes = (uint32_t)op->size * op->vec;
 	uint64_t copy[4]; /* four elements of eight bytes */
 
-	EACH(i) {
-		uint8_t *p = emu_translate(w, (int)i, op->space, lane_address(w, op, i), bytes, bytes);
+	EACH (i) {
+		uint8_t *p =
+			emu_translate(w, (int)i, op->space, lane_address(w, op, i), bytes, bytes);
 		uint8_t *to = op->vec > 1 ? (uint8_t *)copy : p;
 
 		if (!p)
@@ -178,7 +207,8 @@ int emu_h_st(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 		for (uint32_t k = 0; k < op->vec; k++) {
 			int32_t row = k ? op->extra[k - 1] : op->s[1];
 
-			store_element(to + k * op->size, op->size, op->wide ? ROW64(w, row)[i] : ROW32(w, row)[i]);
+			store_element(to + k * op->size, op->size,
+				      op->wide ? ROW64(w, row)[i] : ROW32(w, row)[i]);
 		}
 		if (op->vec > 1)
 			move_vector(p, copy, bytes);
@@ -213,7 +243,8 @@ int emu_h_ld_fast32(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 		return emu_h_ld(w, op, mask);
 	d = ROW32(w, op->d);
 	for (int i = 0; i < EMU_LANES; i++)
-		d[i] = __atomic_load_n((const uint32_t *)(uintptr_t)(a[i] + (uint64_t)op->imm), __ATOMIC_RELAXED);
+		d[i] = __atomic_load_n((const uint32_t *)(uintptr_t)(a[i] + (uint64_t)op->imm),
+				       __ATOMIC_RELAXED);
 	return 0;
 }
 
@@ -229,7 +260,8 @@ int emu_h_st_fast32(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 		return emu_h_st(w, op, mask);
 	d = ROW32(w, op->s[1]);
 	for (int i = 0; i < EMU_LANES; i++)
-		__atomic_store_n((uint32_t *)(uintptr_t)(a[i] + (uint64_t)op->imm), d[i], __ATOMIC_RELAXED);
+		__atomic_store_n((uint32_t *)(uintptr_t)(a[i] + (uint64_t)op->imm), d[i],
+				 __ATOMIC_RELAXED);
 	return 0;
 }
 
@@ -247,11 +279,14 @@ int emu_h_ld_param(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 		if (op->wide) {
 			uint64_t *d = ROW64(w, row);
 
-			EACH(i) d[i] = v;
+			EACH (i)
+				d[i] = v;
 		} else {
-			uint32_t *d = ROW32(w, row), v32 = op->boolop == 16 ? (uint16_t)v : (uint32_t)v;
+			uint32_t *d = ROW32(w, row),
+				 v32 = op->boolop == 16 ? (uint16_t)v : (uint32_t)v;
 
-			EACH(i) d[i] = v32;
+			EACH (i)
+				d[i] = v32;
 		}
 	}
 	return 0;
@@ -293,7 +328,9 @@ static uint64_t atom_result(uint64_t old, uint64_t b, uint64_t c, const struct e
 	switch (op->sub) {
 	case EMU_A_ADD:
 		switch (op->type) {
-		case PTX_T_F32: return emu_bits_of_float(emu_float_of_bits((uint32_t)old) + emu_float_of_bits((uint32_t)b));
+		case PTX_T_F32:
+			return emu_bits_of_float(emu_float_of_bits((uint32_t)old) +
+						 emu_float_of_bits((uint32_t)b));
 		case PTX_T_F64: {
 			double x, y;
 
@@ -303,60 +340,92 @@ static uint64_t atom_result(uint64_t old, uint64_t b, uint64_t c, const struct e
 			memcpy(&old, &x, 8);
 			return old;
 		}
-		case PTX_T_F16: case PTX_T_BF16: return half_pair((uint32_t)old, (uint32_t)b, op) & 0xffff;
-		case PTX_T_F16X2: case PTX_T_BF16X2: return half_pair((uint32_t)old, (uint32_t)b, op);
-		default: return old + b;
+		case PTX_T_F16:
+		case PTX_T_BF16:
+			return half_pair((uint32_t)old, (uint32_t)b, op) & 0xffff;
+		case PTX_T_F16X2:
+		case PTX_T_BF16X2:
+			return half_pair((uint32_t)old, (uint32_t)b, op);
+		default:
+			return old + b;
 		}
-	case EMU_A_AND: return old & b;
-	case EMU_A_OR: return old | b;
-	case EMU_A_XOR: return old ^ b;
-	case EMU_A_EXCH: return b;
-	case EMU_A_CAS: return old == b ? c : old;
-	case EMU_A_INC: return (uint32_t)old >= (uint32_t)b ? 0 : old + 1;
-	case EMU_A_DEC: return (uint32_t)old == 0 || (uint32_t)old > (uint32_t)b ? b : old - 1;
+	case EMU_A_AND:
+		return old & b;
+	case EMU_A_OR:
+		return old | b;
+	case EMU_A_XOR:
+		return old ^ b;
+	case EMU_A_EXCH:
+		return b;
+	case EMU_A_CAS:
+		return old == b ? c : old;
+	case EMU_A_INC:
+		return (uint32_t)old >= (uint32_t)b ? 0 : old + 1;
+	case EMU_A_DEC:
+		return (uint32_t)old == 0 || (uint32_t)old > (uint32_t)b ? b : old - 1;
 	case EMU_A_MIN:
 		switch (op->type) {
-		case PTX_T_S32: return (int32_t)old < (int32_t)b ? old : b;
-		case PTX_T_S64: return (int64_t)old < (int64_t)b ? old : b;
-		case PTX_T_F32: return emu_float_of_bits((uint32_t)old) < emu_float_of_bits((uint32_t)b) ? old : b;
-		default: return old < b ? old : b;
+		case PTX_T_S32:
+			return (int32_t)old < (int32_t)b ? old : b;
+		case PTX_T_S64:
+			return (int64_t)old < (int64_t)b ? old : b;
+		case PTX_T_F32:
+			return emu_float_of_bits((uint32_t)old) < emu_float_of_bits((uint32_t)b) ?
+				       old :
+				       b;
+		default:
+			return old < b ? old : b;
 		}
 	default:
 		switch (op->type) {
-		case PTX_T_S32: return (int32_t)old > (int32_t)b ? old : b;
-		case PTX_T_S64: return (int64_t)old > (int64_t)b ? old : b;
-		case PTX_T_F32: return emu_float_of_bits((uint32_t)old) > emu_float_of_bits((uint32_t)b) ? old : b;
-		default: return old > b ? old : b;
+		case PTX_T_S32:
+			return (int32_t)old > (int32_t)b ? old : b;
+		case PTX_T_S64:
+			return (int64_t)old > (int64_t)b ? old : b;
+		case PTX_T_F32:
+			return emu_float_of_bits((uint32_t)old) > emu_float_of_bits((uint32_t)b) ?
+				       old :
+				       b;
+		default:
+			return old > b ? old : b;
 		}
 	}
 }
 
-#define ATOMIC_LOOP(type) { \
-	type old = __atomic_load_n((type *)p, __ATOMIC_SEQ_CST); \
-	while (!__atomic_compare_exchange_n((type *)p, &old, (type)atom_result(old, b, c, op), 0, \
-					    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) \
-		; \
-	return old; }
+#define ATOMIC_LOOP(type) \
+	{ \
+		type old = __atomic_load_n((type *)p, __ATOMIC_SEQ_CST); \
+		while (!__atomic_compare_exchange_n((type *)p, &old, \
+						    (type)atom_result(old, b, c, op), 0, \
+						    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) \
+			; \
+		return old; \
+	}
 
 static uint64_t atomic_apply(void *p, uint64_t b, uint64_t c, const struct emu_op *op)
 {
-	if (op->sub == EMU_A_ADD && op->type != PTX_T_F32 && op->type != PTX_T_F64 && op->type < PTX_T_F16) {
+	if (op->sub == EMU_A_ADD && op->type != PTX_T_F32 && op->type != PTX_T_F64 &&
+	    op->type < PTX_T_F16) {
 		if (op->size == 4)
 			return __atomic_fetch_add((uint32_t *)p, (uint32_t)b, __ATOMIC_SEQ_CST);
 		return __atomic_fetch_add((uint64_t *)p, b, __ATOMIC_SEQ_CST);
 	}
 	switch (op->size) {
-	case 2: ATOMIC_LOOP(uint16_t)
-	case 4: ATOMIC_LOOP(uint32_t)
-	default: ATOMIC_LOOP(uint64_t)
+	case 2:
+		ATOMIC_LOOP(uint16_t)
+	case 4:
+		ATOMIC_LOOP(uint32_t)
+	default:
+		ATOMIC_LOOP(uint64_t)
 	}
 }
 
 /* s[1] the operand, s[2] the new value of cas; vec elements in extra for vector atomics. */
 int emu_h_atom(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 {
-	EACH(i) {
-		void *p = emu_translate(w, (int)i, op->space, lane_address(w, op, i), op->size, op->size);
+	EACH (i) {
+		void *p = emu_translate(w, (int)i, op->space, lane_address(w, op, i), op->size,
+					op->size);
 		uint64_t b, c = 0, old;
 
 		if (!p)
@@ -389,9 +458,10 @@ static u128 load128(struct emu_warp *w, int32_t row, uint32_t i)
 	return ROW64(w, row)[i] | (u128)ROW64(w, row + 256)[i] << 64;
 }
 
-__attribute__((target("cx16"))) int emu_h_atom128(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
+__attribute__((target("cx16"))) int emu_h_atom128(struct emu_warp *w, const struct emu_op *op,
+						  uint32_t mask)
 {
-	EACH(i) {
+	EACH (i) {
 		u128 *p = emu_translate(w, (int)i, op->space, lane_address(w, op, i), 16, 16);
 		u128 b, old, want;
 
@@ -413,11 +483,14 @@ __attribute__((target("cx16"))) int emu_h_atom128(struct emu_warp *w, const stru
 	return 0;
 }
 
-/* cp.async: done at once; size bytes to shared from global, of which s[2] (or imm2) are read, the rest zeroed. */
+/* cp.async: done at once; size bytes to shared from global, of which s[2] (or imm2) are read, the
+ * rest zeroed. */
 int emu_h_cp_async(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 {
-	EACH(i) {
-		uint64_t dst = (op->flags & EMU_F_ADDR64 ? ROW64(w, op->s[0])[i] : ROW32(w, op->s[0])[i]) + (uint64_t)op->imm;
+	EACH (i) {
+		uint64_t dst =
+			(op->flags & EMU_F_ADDR64 ? ROW64(w, op->s[0])[i] : ROW32(w, op->s[0])[i]) +
+			(uint64_t)op->imm;
 		uint64_t src = ROW64(w, op->s[1])[i] + op->target;
 		uint32_t n = op->s[2] == EMU_NO_ROW ? op->size : ROW32(w, op->s[2])[i];
 		void *to = emu_translate(w, (int)i, EMU_S_SHARED, dst, op->size, op->size);
@@ -440,7 +513,7 @@ int emu_h_cp_async(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 /* cp.async.bulk: s[2] bytes from s[1] in the space sub to s[0]; all of it multiples of 16. */
 int emu_h_bulk_copy(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 {
-	EACH(i) {
+	EACH (i) {
 		uint32_t n = ROW32(w, op->s[2])[i];
 		void *to, *from;
 
@@ -448,8 +521,11 @@ int emu_h_bulk_copy(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 			continue;
 		if (n % 16)
 			return emu_fault(w, (int)i, EMU_FAULT_ALIGN, n, "the size of a bulk copy");
-		to = emu_translate(w, (int)i, (enum emu_space)op->space, ROW64(w, op->s[0])[i], n, 16);
-		from = to ? emu_translate(w, (int)i, (enum emu_space)op->sub, ROW64(w, op->s[1])[i], n, 16) : NULL;
+		to = emu_translate(w, (int)i, (enum emu_space)op->space, ROW64(w, op->s[0])[i], n,
+				   16);
+		from = to ? emu_translate(w, (int)i, (enum emu_space)op->sub, ROW64(w, op->s[1])[i],
+					  n, 16) :
+			    NULL;
 		if (!from)
 			return -1;
 		memcpy(to, from, n);

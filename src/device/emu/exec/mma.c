@@ -17,7 +17,8 @@
 
 #define MOST (32 * 16 * 8) /* elements of the largest operand: b1 of 16 x 256 */
 
-static uint64_t get(struct emu_warp *w, const int32_t *rows, uint32_t lane, uint32_t slot, uint32_t bits)
+static uint64_t get(struct emu_warp *w, const int32_t *rows, uint32_t lane, uint32_t slot,
+		    uint32_t bits)
 {
 	uint32_t at = slot * bits;
 
@@ -26,7 +27,8 @@ static uint64_t get(struct emu_warp *w, const int32_t *rows, uint32_t lane, uint
 	return ROW32(w, rows[at / 32])[lane] >> at % 32 & (bits == 32 ? ~0u : (1u << bits) - 1);
 }
 
-static void put(struct emu_warp *w, const int32_t *rows, uint32_t lane, uint32_t slot, uint32_t bits, uint64_t v)
+static void put(struct emu_warp *w, const int32_t *rows, uint32_t lane, uint32_t slot,
+		uint32_t bits, uint64_t v)
 {
 	uint32_t at = slot * bits, field, *word;
 
@@ -44,22 +46,37 @@ static double value(uint64_t v, enum emu_element e)
 	double d;
 
 	switch (e) {
-	case EMU_E_F16: return (double)emu_float_of_half((uint16_t)v);
-	case EMU_E_BF16: return (double)emu_float_of_bf16((uint16_t)v);
-	case EMU_E_TF32: return (double)emu_float_of_bits((uint32_t)v & 0xffffe000u); /* 10 bits of mantissa */
-	case EMU_E_F32: return (double)emu_float_of_bits((uint32_t)v);
-	case EMU_E_F64: memcpy(&d, &v, 8); return d;
-	case EMU_E_E4M3: return (double)emu_float_of_e4m3((uint8_t)v);
-	case EMU_E_E5M2: return (double)emu_float_of_half((uint16_t)(v << 8));
-	case EMU_E_S32: return (double)(int32_t)v;
-	case EMU_E_S8: return (double)(int8_t)v;
-	case EMU_E_S4: return (double)((int)(v << 28 & 0xf0000000u) >> 28);
-	default: return (double)v;
+	case EMU_E_F16:
+		return (double)emu_float_of_half((uint16_t)v);
+	case EMU_E_BF16:
+		return (double)emu_float_of_bf16((uint16_t)v);
+	case EMU_E_TF32:
+		return (double)emu_float_of_bits((uint32_t)v &
+						 0xffffe000u); /* 10 bits of mantissa */
+	case EMU_E_F32:
+		return (double)emu_float_of_bits((uint32_t)v);
+	case EMU_E_F64:
+		memcpy(&d, &v, 8);
+		return d;
+	case EMU_E_E4M3:
+		return (double)emu_float_of_e4m3((uint8_t)v);
+	case EMU_E_E5M2:
+		return (double)emu_float_of_half((uint16_t)(v << 8));
+	case EMU_E_S32:
+		return (double)(int32_t)v;
+	case EMU_E_S8:
+		return (double)(int8_t)v;
+	case EMU_E_S4:
+		return (double)((int)(v << 28 & 0xf0000000u) >> 28);
+	default:
+		return (double)v;
 	}
 }
 
-/* Where mma.sync has an element: A (r, c) and B (k, n) with e elements a register; PTX ISA, "Matrix Fragments for mma". */
-static void place_a(const struct emu_mma *x, uint32_t e, uint32_t row, uint32_t col, uint32_t *lane, uint32_t *slot)
+/* Where mma.sync has an element: A (r, c) and B (k, n) with e elements a register; PTX ISA, "Matrix
+ * Fragments for mma". */
+static void place_a(const struct emu_mma *x, uint32_t e, uint32_t row, uint32_t col, uint32_t *lane,
+		    uint32_t *slot)
 {
 	uint32_t half = x->m == 16, reg = col / (4 * e) << half | (half && row >= 8);
 
@@ -80,7 +97,8 @@ static void place_c(uint32_t row, uint32_t col, uint32_t *lane, uint32_t *slot)
 }
 
 /* The operand's elements, row by row. */
-static void gather(struct emu_warp *w, const struct emu_mma *x, const int32_t *rows, char operand, enum emu_element e, double *out)
+static void gather(struct emu_warp *w, const struct emu_mma *x, const int32_t *rows, char operand,
+		   enum emu_element e, double *out)
 {
 	uint32_t bits = emu_element_bits(e), per_reg = bits > 32 ? 1 : 32 / bits;
 	uint32_t height = operand == 'b' ? x->k : x->m, width = operand == 'a' ? x->k : x->n;
@@ -104,9 +122,13 @@ static uint64_t round_to(double v, enum emu_element e)
 	uint64_t u;
 
 	switch (e) {
-	case EMU_E_F16: return emu_half_round(v, EMU_RN);
-	case EMU_E_F64: memcpy(&u, &v, 8); return u;
-	default: return emu_bits_of_float((float)v);
+	case EMU_E_F16:
+		return emu_half_round(v, EMU_RN);
+	case EMU_E_F64:
+		memcpy(&u, &v, 8);
+		return u;
+	default:
+		return emu_bits_of_float((float)v);
 	}
 }
 
@@ -122,7 +144,9 @@ static uint64_t dot(const struct emu_mma *x, const double *a, const double *b, d
 			count += x->bits == 1 ? p ^ q : x->bits == 2 ? (p & q) : p * q;
 		}
 		if (x->saturate)
-			count = count > INT32_MAX ? INT32_MAX : count < INT32_MIN ? INT32_MIN : count;
+			count = count > INT32_MAX ? INT32_MAX :
+				count < INT32_MIN ? INT32_MIN :
+						    count;
 		return (uint32_t)count;
 	}
 	for (uint32_t k = 0; k < x->k; k++)
@@ -135,7 +159,8 @@ int emu_h_mma(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 	const struct emu_program *p = w->block->grid->program;
 	const struct emu_mma *x = &p->mma[op->imm];
 	const int32_t *d = p->rows + op->target, *a = d + x->nd, *b = a + x->na, *c = b + x->nb;
-	uint32_t bits = emu_element_bits((enum emu_element)x->d), per = (uint32_t)x->m * x->n / EMU_LANES;
+	uint32_t bits = emu_element_bits((enum emu_element)x->d),
+		 per = (uint32_t)x->m * x->n / EMU_LANES;
 	double ma[MOST], mb[MOST], mc[1024];
 
 	gather(w, x, a, 'a', (enum emu_element)x->a, ma);
@@ -152,27 +177,33 @@ int emu_h_mma(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 	return 0;
 }
 
-/* wmma.load and wmma.store: s[0] the address, s[1] the stride in elements (none: the matrix's own). */
+/* wmma.load and wmma.store: s[0] the address, s[1] the stride in elements (none: the matrix's own).
+ */
 int emu_h_wmma_memory(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 {
 	const struct emu_program *p = w->block->grid->program;
 	const struct emu_mma *x = &p->mma[op->imm];
 	const int32_t *rows = p->rows + op->target;
-	enum emu_element e = (enum emu_element)(x->operand == 'a' ? x->a : x->operand == 'b' ? x->b : x->c);
-	uint32_t bits = emu_element_bits(e), height = x->operand == 'b' ? x->k : x->m, width = x->operand == 'a' ? x->k : x->n;
+	enum emu_element e = (enum emu_element)(x->operand == 'a' ? x->a :
+						x->operand == 'b' ? x->b :
+								    x->c);
+	uint32_t bits = emu_element_bits(e), height = x->operand == 'b' ? x->k : x->m,
+		 width = x->operand == 'a' ? x->k : x->n;
 	uint32_t per = height * width / EMU_LANES, slots = bits == 64 ? x->nd : x->nd * 32u / bits;
 
 	for (uint32_t m = mask; m; m &= m - 1) {
 		uint32_t lane = (uint32_t)__builtin_ctz(m);
 		uint64_t base = op->wide ? ROW64(w, op->s[0])[lane] : ROW32(w, op->s[0])[lane];
-		uint64_t stride = op->s[1] == EMU_NO_ROW ? (x->column ? height : width) : ROW32(w, op->s[1])[lane];
+		uint64_t stride = op->s[1] == EMU_NO_ROW ? (x->column ? height : width) :
+							   ROW32(w, op->s[1])[lane];
 
 		base += (uint64_t)op->extra[0];
 		for (uint32_t s = 0; s < (x->operand == 'd' ? per : slots); s++) {
 			uint32_t i = lane * per + s % per, r = i / width, c = i % width;
 			uint64_t n = x->column ? c * stride + r : r * stride + c;
 			uint32_t size = bits < 8 ? 1 : bits / 8;
-			uint8_t *at = emu_translate(w, (int)lane, op->space, base + n * bits / 8, size, size);
+			uint8_t *at = emu_translate(w, (int)lane, op->space, base + n * bits / 8,
+						    size, size);
 			uint64_t v = 0;
 
 			if (!at)
@@ -183,13 +214,15 @@ int emu_h_wmma_memory(struct emu_warp *w, const struct emu_op *op, uint32_t mask
 				continue;
 			}
 			memcpy(&v, at, size);
-			put(w, rows, lane, s, bits, bits < 8 ? v >> n * bits % 8 & ((1u << bits) - 1) : v);
+			put(w, rows, lane, s, bits,
+			    bits < 8 ? v >> n * bits % 8 & ((1u << bits) - 1) : v);
 		}
 	}
 	return 0;
 }
 
-/* ldmatrix, stmatrix: vec matrices of 8 x 8 halves; lane 8 i + r has the address of row r of matrix i.  sub: transposed. */
+/* ldmatrix, stmatrix: vec matrices of 8 x 8 halves; lane 8 i + r has the address of row r of matrix
+ * i.  sub: transposed. */
 int emu_h_ldmatrix(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 {
 	const int32_t *rows = w->block->grid->program->rows + op->target;
@@ -199,9 +232,11 @@ int emu_h_ldmatrix(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 	for (uint32_t i = 0; i < op->vec; i++) {
 		for (uint32_t r = 0; r < 8; r++) {
 			uint32_t lane = 8 * i + r;
-			uint64_t base = op->wide ? ROW64(w, op->s[0])[lane] : ROW32(w, op->s[0])[lane];
+			uint64_t base =
+				op->wide ? ROW64(w, op->s[0])[lane] : ROW32(w, op->s[0])[lane];
 
-			at[i][r] = emu_translate(w, (int)lane, op->space, base + (uint64_t)op->imm, 16, 16);
+			at[i][r] = emu_translate(w, (int)lane, op->space, base + (uint64_t)op->imm,
+						 16, 16);
 			if (!at[i][r])
 				return -1;
 			memcpy(m[i][r], at[i][r], 16);
@@ -211,7 +246,8 @@ int emu_h_ldmatrix(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 		uint32_t lane = (uint32_t)__builtin_ctz(left), g = lane >> 2, t = lane % 4 * 2;
 
 		for (uint32_t i = 0; i < op->vec; i++) {
-			uint16_t *low = op->sub ? &m[i][t][g] : &m[i][g][t], *high = op->sub ? &m[i][t + 1][g] : &m[i][g][t + 1];
+			uint16_t *low = op->sub ? &m[i][t][g] : &m[i][g][t],
+				 *high = op->sub ? &m[i][t + 1][g] : &m[i][g][t + 1];
 
 			if (op->is_signed) { /* store */
 				*low = (uint16_t)ROW32(w, rows[i])[lane];
@@ -234,7 +270,8 @@ int emu_h_movmatrix(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 
 	memcpy(from, ROW32(w, op->s[0]), sizeof(from));
 	for (uint32_t left = mask; left; left &= left - 1) {
-		uint32_t lane = (uint32_t)__builtin_ctz(left), g = lane >> 2, t = lane % 4 * 2, v = 0;
+		uint32_t lane = (uint32_t)__builtin_ctz(left), g = lane >> 2, t = lane % 4 * 2,
+			 v = 0;
 
 		for (uint32_t e = 0; e < 2; e++)
 			v |= (from[(t + e) << 2 | g >> 1] >> 16 * (g & 1) & 0xffff) << 16 * e;

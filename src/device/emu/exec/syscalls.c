@@ -12,21 +12,28 @@
 #include "device/emu/exec/handlers.h"
 #include "device/emu/exec/warp.h"
 
-#define EACH(i) for (uint32_t m_ = mask, i; m_ && ((i = (uint32_t)__builtin_ctz(m_)), 1); m_ &= m_ - 1)
+#define EACH(i) \
+	for (uint32_t m_ = mask, i; m_ && ((i = (uint32_t)__builtin_ctz(m_)), 1); m_ &= m_ - 1)
 
-static uint64_t argument(struct emu_warp *w, const struct emu_op *op, uint32_t lane, int k, uint32_t size)
+static uint64_t argument(struct emu_warp *w, const struct emu_op *op, uint32_t lane, int k,
+			 uint32_t size)
 {
 	uint64_t v = 0;
 
 	if (op->extra[k] != EMU_NO_ROW)
-		memcpy(&v, w->local + (size_t)lane * w->local_stride + w->llocal[lane] + (uint32_t)op->extra[k], size);
+		memcpy(&v,
+		       w->local + (size_t)lane * w->local_stride + w->llocal[lane] +
+			       (uint32_t)op->extra[k],
+		       size);
 	return v;
 }
 
-static void result(struct emu_warp *w, const struct emu_op *op, uint32_t lane, const void *v, uint32_t size)
+static void result(struct emu_warp *w, const struct emu_op *op, uint32_t lane, const void *v,
+		   uint32_t size)
 {
 	if (op->target != UINT32_MAX)
-		memcpy(w->local + (size_t)lane * w->local_stride + w->llocal[lane] + op->target, v, size);
+		memcpy(w->local + (size_t)lane * w->local_stride + w->llocal[lane] + op->target, v,
+		       size);
 }
 
 /* A string of the device, bounded; -1 with the fault filled. */
@@ -62,7 +69,8 @@ static int fetch(struct emu_warp *w, uint32_t lane, uint64_t *at, uint32_t size,
 
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 /* One conversion %...c of at most `len` characters; appends to out. */
-static int convert(struct emu_warp *w, uint32_t lane, const char *spec, size_t len, uint64_t *args, char *out, size_t max)
+static int convert(struct emu_warp *w, uint32_t lane, const char *spec, size_t len, uint64_t *args,
+		   char *out, size_t max)
 {
 	char fmt[48], text[1024], conv = spec[len - 1];
 	int longs = 0, n = 0;
@@ -112,7 +120,7 @@ static int convert(struct emu_warp *w, uint32_t lane, const char *spec, size_t l
 
 int emu_h_vprintf(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 {
-	EACH(i) {
+	EACH (i) {
 		char format[1024], out[4096];
 		uint64_t args = argument(w, op, i, 1, 8);
 		size_t n = 0;
@@ -160,16 +168,17 @@ int emu_h_assertfail(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 	    string(w, lane, argument(w, op, lane, 1, 8), file, sizeof(file)) ||
 	    string(w, lane, argument(w, op, lane, 3, 8), function, sizeof(function)))
 		return -1;
-	fprintf(stderr, "%s:%u: %s: block: [%u,%u,%u], thread: [%u,%u,%u] Assertion `%s` failed.\n", file,
-		(unsigned int)argument(w, op, lane, 2, 4), function, w->block->ctaid[0], w->block->ctaid[1],
-		w->block->ctaid[2], w->tid[0][lane], w->tid[1][lane], w->tid[2][lane], message);
+	fprintf(stderr, "%s:%u: %s: block: [%u,%u,%u], thread: [%u,%u,%u] Assertion `%s` failed.\n",
+		file, (unsigned int)argument(w, op, lane, 2, 4), function, w->block->ctaid[0],
+		w->block->ctaid[1], w->block->ctaid[2], w->tid[0][lane], w->tid[1][lane],
+		w->tid[2][lane], message);
 	snprintf(where, sizeof(where), "assertion failed");
 	return emu_fault(w, (int)lane, EMU_FAULT_ASSERT, 0, where);
 }
 
 int emu_h_malloc(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 {
-	EACH(i) {
+	EACH (i) {
 		uint64_t size = argument(w, op, i, 0, 8), p = 0;
 
 		if (size && size <= 8u << 20)
@@ -181,12 +190,13 @@ int emu_h_malloc(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 
 int emu_h_free(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 {
-	EACH(i) {
+	EACH (i) {
 		uint64_t p = argument(w, op, i, 0, 8), size;
 		enum emu_mem_kind kind;
 
 		if (p && emu_mem_free(w->block->grid->mem, p, 1u << EMU_MEM_MODULE, &size, &kind))
-			return emu_fault(w, (int)i, EMU_FAULT_ADDRESS, p, "free of an address that malloc did not return");
+			return emu_fault(w, (int)i, EMU_FAULT_ADDRESS, p,
+					 "free of an address that malloc did not return");
 	}
 	return 0;
 }

@@ -14,7 +14,8 @@
 #include "device/emu/exec/warp.h"
 #include "device/emu/texture.h"
 
-#define EACH(i) for (uint32_t m_ = mask, i; m_ && ((i = (uint32_t)__builtin_ctz(m_)), 1); m_ &= m_ - 1)
+#define EACH(i) \
+	for (uint32_t m_ = mask, i; m_ && ((i = (uint32_t)__builtin_ctz(m_)), 1); m_ &= m_ - 1)
 
 /* A texel as the instruction returns it: floats, or integers that fill 32 bits. */
 union texel {
@@ -46,7 +47,8 @@ static void channel(const struct emu_texture *t, uint64_t v, uint32_t k, union t
 	int64_t s = bits == 64 ? (int64_t)v : (int64_t)(v << (64 - bits)) >> (64 - bits);
 
 	if (t->texel == EMU_TEXEL_FLOAT) {
-		out->f[k] = t->bytes == 2 ? emu_float_of_half((uint16_t)v) : emu_float_of_bits((uint32_t)v);
+		out->f[k] = t->bytes == 2 ? emu_float_of_half((uint16_t)v) :
+					    emu_float_of_bits((uint32_t)v);
 	} else if (!t->normalized_read) {
 		out->u[k] = t->texel == EMU_TEXEL_SIGNED ? (uint32_t)s : (uint32_t)v;
 	} else if (t->texel == EMU_TEXEL_SIGNED) {
@@ -68,12 +70,15 @@ static int64_t address(int64_t i, uint64_t n, uint8_t mode)
 	if (i >= 0 && i < size)
 		return i;
 	switch (mode) {
-	case EMU_TEX_WRAP: return (i % size + size) % size;
+	case EMU_TEX_WRAP:
+		return (i % size + size) % size;
 	case EMU_TEX_MIRROR:
 		i = (i % (2 * size) + 2 * size) % (2 * size);
 		return i < size ? i : 2 * size - 1 - i;
-	case EMU_TEX_BORDER: return -1;
-	default: return i < 0 ? 0 : size - 1;
+	case EMU_TEX_BORDER:
+		return -1;
+	default:
+		return i < 0 ? 0 : size - 1;
 	}
 }
 
@@ -82,25 +87,30 @@ static uint8_t mode_of(const struct emu_texture *t, int axis)
 {
 	uint8_t mode = t->address[axis];
 
-	return !t->normalized_coords && (mode == EMU_TEX_WRAP || mode == EMU_TEX_MIRROR) ? EMU_TEX_CLAMP : mode;
+	return !t->normalized_coords && (mode == EMU_TEX_WRAP || mode == EMU_TEX_MIRROR) ?
+		       EMU_TEX_CLAMP :
+		       mode;
 }
 
 /* One texel at integer coordinates, in out.  -1: the memory is gone (the fault is filled). */
-static int fetch(struct emu_warp *w, uint32_t lane, const struct emu_texture *t, const int64_t at[3], int64_t layer,
-		 union texel *out)
+static int fetch(struct emu_warp *w, uint32_t lane, const struct emu_texture *t,
+		 const int64_t at[3], int64_t layer, union texel *out)
 {
 	const uint64_t size[3] = { t->width, t->height, t->depth };
-	uint64_t texel = (uint64_t)t->bytes * t->channels, addr = t->base + (uint64_t)layer * t->slice;
+	uint64_t texel = (uint64_t)t->bytes * t->channels,
+		 addr = t->base + (uint64_t)layer * t->slice;
 	const uint64_t step[3] = { texel, t->pitch, t->slice };
 	const uint8_t *p;
 
 	memset(out, 0, sizeof(*out));
 	for (int k = 0; k < t->dims; k++) {
-		int64_t i = t->linear_memory ? (at[k] >= 0 && (uint64_t)at[k] < size[k] ? at[k] : -1) :
-					       address(at[k], size[k], mode_of(t, k));
+		int64_t i = t->linear_memory ?
+				    (at[k] >= 0 && (uint64_t)at[k] < size[k] ? at[k] : -1) :
+				    address(at[k], size[k], mode_of(t, k));
 
 		if (i < 0) {
-			for (uint32_t c = 0; c < t->channels && float_result(t) && !t->linear_memory; c++)
+			for (uint32_t c = 0;
+			     c < t->channels && float_result(t) && !t->linear_memory; c++)
 				out->f[c] = t->border[c];
 			return 0;
 		}
@@ -120,8 +130,8 @@ static float fraction(double x)
 	return (float)(floor((x - floor(x)) * 256.0 + 0.5) / 256.0);
 }
 
-static int linear(struct emu_warp *w, uint32_t lane, const struct emu_texture *t, const double x[3], int64_t layer,
-		  union texel *out)
+static int linear(struct emu_warp *w, uint32_t lane, const struct emu_texture *t, const double x[3],
+		  int64_t layer, union texel *out)
 {
 	float part[3] = { 0 }, sum[4] = { 0 };
 	int64_t first[3] = { 0 };
@@ -148,7 +158,8 @@ static int linear(struct emu_warp *w, uint32_t lane, const struct emu_texture *t
 	return 0;
 }
 
-/* Coordinates in texels: normalised ones wrapped or mirrored first, so that their fraction is exact. */
+/* Coordinates in texels: normalised ones wrapped or mirrored first, so that their fraction is
+ * exact. */
 static void coordinates(const struct emu_texture *t, const float in[3], double x[3])
 {
 	const uint64_t size[3] = { t->width, t->height, t->depth };
@@ -167,14 +178,16 @@ static void coordinates(const struct emu_texture *t, const float in[3], double x
 	}
 }
 
-/* The four texels of the bilinear footprint, counter-clockwise from the lower left (PTX ISA, tld4). */
-static int gather(struct emu_warp *w, uint32_t lane, const struct emu_texture *t, const double x[3], int64_t layer,
-		  uint32_t component, union texel *out)
+/* The four texels of the bilinear footprint, counter-clockwise from the lower left (PTX ISA, tld4).
+ */
+static int gather(struct emu_warp *w, uint32_t lane, const struct emu_texture *t, const double x[3],
+		  int64_t layer, uint32_t component, union texel *out)
 {
 	static const int dx[4] = { 0, 1, 1, 0 }, dy[4] = { 1, 1, 0, 0 };
 
 	for (int k = 0; k < 4; k++) {
-		int64_t at[3] = { (int64_t)floor(x[0] - 0.5) + dx[k], (int64_t)floor(x[1] - 0.5) + dy[k], 0 };
+		int64_t at[3] = { (int64_t)floor(x[0] - 0.5) + dx[k],
+				  (int64_t)floor(x[1] - 0.5) + dy[k], 0 };
 		union texel v;
 
 		if (fetch(w, lane, t, at, layer, &v))
@@ -184,19 +197,22 @@ static int gather(struct emu_warp *w, uint32_t lane, const struct emu_texture *t
 	return 0;
 }
 
-static const struct emu_texture *object(struct emu_warp *w, const struct emu_op *op, uint32_t lane, int surface)
+static const struct emu_texture *object(struct emu_warp *w, const struct emu_op *op, uint32_t lane,
+					int surface)
 {
 	uint64_t handle = ROW64(w, op->s[0])[lane];
 	const struct emu_texture *t = emu_texture_find(handle);
 
-	if (t && t->surface == surface && (op->vec == 0 || (t->dims == (op->boolop & 3) && t->layered == op->boolop >> 2)))
+	if (t && t->surface == surface &&
+	    (op->vec == 0 || (t->dims == (op->boolop & 3) && t->layered == op->boolop >> 2)))
 		return t;
-	emu_fault(w, (int)lane, EMU_FAULT_ILLEGAL, handle, surface ? "no such surface object" : "no such texture object");
+	emu_fault(w, (int)lane, EMU_FAULT_ILLEGAL, handle,
+		  surface ? "no such surface object" : "no such texture object");
 	return NULL;
 }
 
-static int sample(struct emu_warp *w, const struct emu_op *op, uint32_t i, const struct emu_texture *t,
-		  const int32_t *coordinate, union texel *out)
+static int sample(struct emu_warp *w, const struct emu_op *op, uint32_t i,
+		  const struct emu_texture *t, const int32_t *coordinate, union texel *out)
 {
 	int64_t layer = 0, at[3] = { 0 };
 	float in[3] = { 0 };
@@ -222,12 +238,13 @@ static int sample(struct emu_warp *w, const struct emu_op *op, uint32_t i, const
 	return fetch(w, i, t, at, layer, out);
 }
 
-/* boolop: dimensions | layered << 2; vec destinations, then the coordinates, in the program's rows from target on. */
+/* boolop: dimensions | layered << 2; vec destinations, then the coordinates, in the program's rows
+ * from target on. */
 int emu_h_tex(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 {
 	const int32_t *rows = w->block->grid->program->rows + op->target;
 
-	EACH(i) {
+	EACH (i) {
 		const struct emu_texture *t = object(w, op, i, 0);
 		union texel v;
 
@@ -235,17 +252,20 @@ int emu_h_tex(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 			return -1;
 		for (uint32_t k = 0; k < op->vec; k++)
 			if (rows[k] != EMU_NO_ROW)
-				ROW32(w, rows[k])[i] = op->type == PTX_T_F16 ? emu_half_of_float(v.f[k]) : v.u[k];
+				ROW32(w, rows[k])
+		[i] = op->type == PTX_T_F16 ? emu_half_of_float(v.f[k]) : v.u[k];
 	}
 	return 0;
 }
 
-/* Where a surface access goes.  1: yes, 0: outside, and nothing is to be done; -1: outside, which is a fault. */
-static int surface_at(struct emu_warp *w, const struct emu_op *op, uint32_t i, const struct emu_texture *t,
-		      const int32_t *coordinate, uint64_t *addr)
+/* Where a surface access goes.  1: yes, 0: outside, and nothing is to be done; -1: outside, which
+ * is a fault. */
+static int surface_at(struct emu_warp *w, const struct emu_op *op, uint32_t i,
+		      const struct emu_texture *t, const int32_t *coordinate, uint64_t *addr)
 {
 	uint64_t bytes = (uint64_t)op->size * op->vec, row = t->width * t->bytes * t->channels;
-	const uint64_t limit[3] = { row < bytes ? 0 : row - bytes + 1, t->height, t->depth }, step[3] = { 1, t->pitch, t->slice };
+	const uint64_t limit[3] = { row < bytes ? 0 : row - bytes + 1, t->height, t->depth },
+		       step[3] = { 1, t->pitch, t->slice };
 	uint32_t axes = (uint32_t)t->dims + t->layered;
 
 	*addr = t->base;
@@ -257,7 +277,8 @@ static int surface_at(struct emu_warp *w, const struct emu_op *op, uint32_t i, c
 			if (op->sub == EMU_SURF_ZERO)
 				return 0;
 			if (op->sub == EMU_SURF_TRAP || last < 0)
-				return emu_fault(w, (int)i, EMU_FAULT_ADDRESS, (uint64_t)x, "surface coordinate out of bounds");
+				return emu_fault(w, (int)i, EMU_FAULT_ADDRESS, (uint64_t)x,
+						 "surface coordinate out of bounds");
 			x = x < 0 ? 0 : axis == 0 ? (int64_t)(row - bytes) : last;
 		}
 		*addr += (uint64_t)x * step[axis];
@@ -269,14 +290,15 @@ int emu_h_suld(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 {
 	const int32_t *rows = w->block->grid->program->rows + op->target;
 
-	EACH(i) {
+	EACH (i) {
 		const struct emu_texture *t = object(w, op, i, 1);
 		uint8_t texel[32] = { 0 };
 		uint64_t addr;
 		int rc = t ? surface_at(w, op, i, t, rows + op->vec, &addr) : -1;
 
 		if (rc > 0) {
-			const void *p = emu_translate(w, (int)i, EMU_S_GLOBAL, addr, (uint32_t)op->size * op->vec, op->size);
+			const void *p = emu_translate(w, (int)i, EMU_S_GLOBAL, addr,
+						      (uint32_t)op->size * op->vec, op->size);
 
 			if (!p)
 				return -1;
@@ -300,7 +322,7 @@ int emu_h_sust(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 {
 	const int32_t *rows = w->block->grid->program->rows + op->target;
 
-	EACH(i) {
+	EACH (i) {
 		const struct emu_texture *t = object(w, op, i, 1);
 		uint64_t addr;
 		int rc = t ? surface_at(w, op, i, t, rows + op->vec, &addr) : -1;
@@ -310,7 +332,8 @@ int emu_h_sust(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 			return -1;
 		if (!rc)
 			continue;
-		p = emu_translate(w, (int)i, EMU_S_GLOBAL, addr, (uint32_t)op->size * op->vec, op->size);
+		p = emu_translate(w, (int)i, EMU_S_GLOBAL, addr, (uint32_t)op->size * op->vec,
+				  op->size);
 		if (!p)
 			return -1;
 		for (uint32_t k = 0; k < op->vec; k++) {
@@ -325,13 +348,16 @@ int emu_h_sust(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 /* txq, suq: sub 0 width, 1 height, 2 depth or layers, 3 normalised coordinates. */
 int emu_h_txq(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 {
-	EACH(i) {
+	EACH (i) {
 		const struct emu_texture *t = object(w, op, i, op->is_signed);
 
 		if (!t)
 			return -1;
-		ROW32(w, op->d)[i] = op->sub == 0 ? (uint32_t)t->width : op->sub == 1 ? t->height :
-				     op->sub == 2 ? t->depth : t->normalized_coords;
+		ROW32(w, op->d)
+		[i] = op->sub == 0 ? (uint32_t)t->width :
+		      op->sub == 1 ? t->height :
+		      op->sub == 2 ? t->depth :
+				     t->normalized_coords;
 	}
 	return 0;
 }

@@ -4,7 +4,15 @@
 #define GPUSHARE_EMU_VIDEO_H
 
 enum emu_video {
-	EMU_VID_ADD, EMU_VID_SUB, EMU_VID_ABSDIFF, EMU_VID_MIN, EMU_VID_MAX, EMU_VID_AVRG, EMU_VID_SHL, EMU_VID_SHR, EMU_VID_SET,
+	EMU_VID_ADD,
+	EMU_VID_SUB,
+	EMU_VID_ABSDIFF,
+	EMU_VID_MIN,
+	EMU_VID_MAX,
+	EMU_VID_AVRG,
+	EMU_VID_SHL,
+	EMU_VID_SHR,
+	EMU_VID_SET,
 	EMU_VID_MAD,
 };
 enum emu_video_second { EMU_VID2_NONE, EMU_VID2_ADD, EMU_VID2_MIN, EMU_VID2_MAX, EMU_VID2_MERGE };
@@ -21,7 +29,7 @@ enum emu_video_second { EMU_VID2_NONE, EMU_VID2_ADD, EMU_VID2_MIN, EMU_VID2_MAX,
 #define EMU_VIDF_B_SIGNED 2
 #define EMU_VIDF_D_SIGNED 4
 #define EMU_VIDF_SAT 8
-#define EMU_VIDF_WRAP 16     /* of a shift's count; otherwise it is clamped */
+#define EMU_VIDF_WRAP 16 /* of a shift's count; otherwise it is clamped */
 #define EMU_VIDF_NEG_PRODUCT 32
 #define EMU_VIDF_NEG_C 64
 #define EMU_VIDF_PLUS_ONE (1 << 24)

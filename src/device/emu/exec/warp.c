@@ -15,9 +15,11 @@
 #include "device/emu/exec/warp.h"
 
 #define QUANTUM 512
-#define EACH(m, i) for (uint32_t m_ = (m), i; m_ && ((i = (uint32_t)__builtin_ctz(m_)), 1); m_ &= m_ - 1)
+#define EACH(m, i) \
+	for (uint32_t m_ = (m), i; m_ && ((i = (uint32_t)__builtin_ctz(m_)), 1); m_ &= m_ - 1)
 
-int emu_fault(struct emu_warp *w, int lane, enum emu_fault_kind kind, uint64_t address, const char *what)
+int emu_fault(struct emu_warp *w, int lane, enum emu_fault_kind kind, uint64_t address,
+	      const char *what)
 {
 	struct emu_grid *g = w->block->grid;
 	int none = 0;
@@ -39,7 +41,8 @@ int emu_fault(struct emu_warp *w, int lane, enum emu_fault_kind kind, uint64_t a
 
 static void spill(struct emu_warp *w)
 {
-	EACH(w->mask, i) w->lpc[i] = w->pc;
+	EACH (w->mask, i)
+		w->lpc[i] = w->pc;
 	w->mask = 0;
 }
 
@@ -51,7 +54,7 @@ static void choose(struct emu_warp *w)
 
 	w->mask = 0;
 	w->stop = UINT32_MAX;
-	EACH(w->ready, i) {
+	EACH (w->ready, i) {
 		if (!found)
 			best = i;
 		else if (w->rotate) {
@@ -70,7 +73,7 @@ static void choose(struct emu_warp *w)
 	w->depth = w->ldepth[best];
 	w->frame_off = w->lframe[best];
 	w->frame = w->regs + w->frame_off;
-	EACH(w->ready, i) {
+	EACH (w->ready, i) {
 		if (w->ldepth[i] != w->depth || w->lframe[i] != w->frame_off)
 			continue;
 		if (w->lpc[i] == w->pc) {
@@ -110,8 +113,10 @@ static void branch(struct emu_warp *w, const struct emu_op *op, uint32_t taken)
 	} else if (!taken) {
 		w->pc++;
 	} else {
-		EACH(taken, i) w->lpc[i] = op->target;
-		EACH(rest, i) w->lpc[i] = w->pc + 1;
+		EACH (taken, i)
+			w->lpc[i] = op->target;
+		EACH (rest, i)
+			w->lpc[i] = w->pc + 1;
 		choose(w);
 	}
 }
@@ -122,10 +127,12 @@ static int branch_indexed(struct emu_warp *w, const struct emu_op *op, uint32_t 
 	const uint32_t *index = ROW32(w, op->s[0]);
 	uint32_t rest = w->mask & ~taken;
 
-	EACH(rest, i) w->lpc[i] = w->pc + 1;
-	EACH(taken, i) {
+	EACH (rest, i)
+		w->lpc[i] = w->pc + 1;
+	EACH (taken, i) {
 		if (index[i] >= t->n)
-			return emu_fault(w, (int)i, EMU_FAULT_PC, index[i], "brx.idx index out of range");
+			return emu_fault(w, (int)i, EMU_FAULT_PC, index[i],
+					 "brx.idx index out of range");
 		w->lpc[i] = t->pc[index[i]];
 	}
 	choose(w);
@@ -140,7 +147,7 @@ static int enter(struct emu_warp *w, const struct emu_op *op, const struct emu_c
 
 	if (w->depth + 1 >= p->max_depth || frame + f->frame_bytes > p->frame_total)
 		return emu_fault(w, __builtin_ctz(mask), EMU_FAULT_STACK, 0, "call stack overflow");
-	EACH(mask, i) {
+	EACH (mask, i) {
 		struct emu_frame_rec *r = &w->stack[w->depth * EMU_LANES + i];
 		uint8_t *local = w->local + (size_t)i * w->local_stride;
 		uint32_t base = w->llocal[i] + size + ((w->lextra[i] + 15) & ~15u);
@@ -148,7 +155,9 @@ static int enter(struct emu_warp *w, const struct emu_op *op, const struct emu_c
 		if (base + f->local_bytes > w->local_stride)
 			return emu_fault(w, (int)i, EMU_FAULT_STACK, 0, "local stack overflow");
 		for (uint32_t k = 0; k < c->nin; k++)
-			memcpy(local + base + (op->cls == EMU_C_CALL_INDIRECT ? f->param_at[k] : c->in[k].to),
+			memcpy(local + base +
+				       (op->cls == EMU_C_CALL_INDIRECT ? f->param_at[k] :
+									 c->in[k].to),
 			       local + w->llocal[i] + c->in[k].from, c->in[k].size);
 		r->pc = w->pc + 1;
 		r->frame = w->frame_off;
@@ -171,7 +180,8 @@ static int call(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 	const struct emu_call *c = &p->call[op->target];
 	uint32_t rest = w->mask & ~mask;
 
-	EACH(rest, i) w->lpc[i] = w->pc + 1;
+	EACH (rest, i)
+		w->lpc[i] = w->pc + 1;
 	if (op->cls == EMU_C_CALL) {
 		if (enter(w, op, c, &p->func[c->func], mask))
 			return -1;
@@ -181,12 +191,15 @@ static int call(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 		while (mask) {
 			uint32_t first = (uint32_t)__builtin_ctz(mask), same = 0, k;
 
-			EACH(mask, i) if (target[i] == target[first]) same |= 1u << i;
+			EACH (mask, i)
+				if (target[i] == target[first])
+					same |= 1u << i;
 			for (k = 0; k < p->nfunc; k++)
 				if (p->func[k].module_index + EMU_FUNC_BASE == target[first])
 					break;
 			if (k == p->nfunc)
-				return emu_fault(w, (int)first, EMU_FAULT_PC, target[first], "call of an address that is no function");
+				return emu_fault(w, (int)first, EMU_FAULT_PC, target[first],
+						 "call of an address that is no function");
 			if (enter(w, op, c, &p->func[k], same))
 				return -1;
 			mask &= ~same;
@@ -202,13 +215,15 @@ static void ret(struct emu_warp *w, uint32_t mask)
 	uint32_t rest = w->mask & ~mask;
 
 	if (!w->depth) {
-		EACH(rest, i) w->lpc[i] = w->pc + 1;
+		EACH (rest, i)
+			w->lpc[i] = w->pc + 1;
 		lanes_exit(w, mask);
 		choose(w);
 		return;
 	}
-	EACH(rest, i) w->lpc[i] = w->pc + 1;
-	EACH(mask, i) {
+	EACH (rest, i)
+		w->lpc[i] = w->pc + 1;
+	EACH (mask, i) {
 		const struct emu_frame_rec *r = &w->stack[(w->depth - 1) * EMU_LANES + i];
 		const struct emu_op *at = &p->op[r->pc - 1];
 		const struct emu_call *c = &p->call[at->target];
@@ -217,7 +232,9 @@ static void ret(struct emu_warp *w, uint32_t mask)
 
 		for (uint32_t k = 0; k < c->nout; k++)
 			memcpy(local + r->local + c->out[k].to,
-			       local + w->llocal[i] + (at->cls == EMU_C_CALL_INDIRECT ? f->ret_at[k] : c->out[k].from),
+			       local + w->llocal[i] +
+				       (at->cls == EMU_C_CALL_INDIRECT ? f->ret_at[k] :
+									 c->out[k].from),
 			       c->out[k].size);
 		for (uint32_t k = 0; k < c->nrout; k++) {
 			uint32_t lane = c->rout[k].bytes / EMU_LANES;
@@ -238,12 +255,14 @@ static void ret(struct emu_warp *w, uint32_t mask)
 static int barrier(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 {
 	struct emu_block *b = w->block;
-	uint32_t first = (uint32_t)__builtin_ctz(mask), id = ROW32(w, op->s[0])[first], rest = w->mask & ~mask;
+	uint32_t first = (uint32_t)__builtin_ctz(mask), id = ROW32(w, op->s[0])[first],
+		 rest = w->mask & ~mask;
 	uint32_t pred, n = (uint32_t)__builtin_popcount(mask);
 	struct emu_barrier *bar;
 
 	if (id >= EMU_BARRIERS)
-		return emu_fault(w, (int)first, EMU_FAULT_BARRIER, id, "barrier number out of range");
+		return emu_fault(w, (int)first, EMU_FAULT_BARRIER, id,
+				 "barrier number out of range");
 	bar = &b->bar[id];
 	if (!bar->active) {
 		memset(bar, 0, sizeof(*bar));
@@ -266,11 +285,12 @@ static int barrier(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 		emu_barrier_check(b, id);
 		return 0;
 	}
-	EACH(mask, i) {
+	EACH (mask, i) {
 		w->lpc[i] = w->pc;
 		w->lbar[i] = id;
 	}
-	EACH(rest, i) w->lpc[i] = w->pc + 1;
+	EACH (rest, i)
+		w->lpc[i] = w->pc + 1;
 	bar->arrived += n;
 	w->barred |= mask;
 	w->ready &= ~mask;
@@ -284,23 +304,30 @@ static int barrier(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 static void warp_barrier(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 {
 	const struct emu_op *ops = w->block->grid->program->op;
-	uint32_t need = ROW32(w, op->s[3])[__builtin_ctz(mask)] & w->live, here = mask, rest = w->mask & ~mask;
+	uint32_t need = ROW32(w, op->s[3])[__builtin_ctz(mask)] & w->live, here = mask,
+		 rest = w->mask & ~mask;
 
 	if (!(need & ~here) || w->force) {
 		w->force = 0;
 		w->pc++;
 		return;
 	}
-	EACH(w->sync, i) if (ops[w->lpc[i]].cls == EMU_C_BARWARP) here |= 1u << i;
-	EACH(rest, i) w->lpc[i] = w->pc + 1;
+	EACH (w->sync, i)
+		if (ops[w->lpc[i]].cls == EMU_C_BARWARP)
+			here |= 1u << i;
+	EACH (rest, i)
+		w->lpc[i] = w->pc + 1;
 	if (need & ~here) {
-		EACH(mask, i) w->lpc[i] = w->pc;
+		EACH (mask, i)
+			w->lpc[i] = w->pc;
 		w->sync |= mask;
 		w->ready &= ~mask;
 	} else {
-		EACH(mask, i) w->lpc[i] = w->pc + 1;
+		EACH (mask, i)
+			w->lpc[i] = w->pc + 1;
 		here &= w->sync & need;
-		EACH(here, i) w->lpc[i]++;
+		EACH (here, i)
+			w->lpc[i]++;
 		w->sync &= ~here;
 		w->ready |= here;
 	}
@@ -314,12 +341,15 @@ static int warp_sync(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 
 	need = op->s[3] == EMU_NO_ROW ? mask : ROW32(w, op->s[3])[__builtin_ctz(mask)] & w->live;
 	if (need & ~mask) {
-		EACH(w->sync, i)
-			if (w->lpc[i] == w->pc && w->lframe[i] == w->frame_off && w->ldepth[i] == w->depth)
+		EACH (w->sync, i)
+			if (w->lpc[i] == w->pc && w->lframe[i] == w->frame_off &&
+			    w->ldepth[i] == w->depth)
 				waiting |= 1u << i;
 		if ((need & ~(mask | waiting)) && !w->force) {
-			EACH(mask, i) w->lpc[i] = w->pc;
-			EACH(rest, i) w->lpc[i] = w->pc + 1;
+			EACH (mask, i)
+				w->lpc[i] = w->pc;
+			EACH (rest, i)
+				w->lpc[i] = w->pc + 1;
 			w->sync |= mask;
 			w->ready &= ~mask;
 			choose(w);
@@ -352,21 +382,32 @@ static int control(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 		return 0;
 	}
 	switch (op->cls) {
-	case EMU_C_BRX: return branch_indexed(w, op, mask);
-	case EMU_C_CALL: case EMU_C_CALL_INDIRECT: return call(w, op, mask);
-	case EMU_C_RET: ret(w, mask); return 0;
+	case EMU_C_BRX:
+		return branch_indexed(w, op, mask);
+	case EMU_C_CALL:
+	case EMU_C_CALL_INDIRECT:
+		return call(w, op, mask);
+	case EMU_C_RET:
+		ret(w, mask);
+		return 0;
 	case EMU_C_EXIT: {
 		uint32_t rest = w->mask & ~mask;
 
-		EACH(rest, i) w->lpc[i] = w->pc + 1;
+		EACH (rest, i)
+			w->lpc[i] = w->pc + 1;
 		lanes_exit(w, mask);
 		choose(w);
 		return 0;
 	}
-	case EMU_C_BAR: return barrier(w, op, mask);
-	case EMU_C_BARWARP: warp_barrier(w, op, mask); return 0;
-	case EMU_C_WARPSYNC: return warp_sync(w, op, mask);
-	default: return emu_fault(w, __builtin_ctz(mask), EMU_FAULT_TRAP, 0, "trap");
+	case EMU_C_BAR:
+		return barrier(w, op, mask);
+	case EMU_C_BARWARP:
+		warp_barrier(w, op, mask);
+		return 0;
+	case EMU_C_WARPSYNC:
+		return warp_sync(w, op, mask);
+	default:
+		return emu_fault(w, __builtin_ctz(mask), EMU_FAULT_TRAP, 0, "trap");
 	}
 }
 

@@ -16,16 +16,23 @@
 #define EMU_BARRIERS 16
 
 enum emu_fault_kind {
-	EMU_FAULT_NONE, EMU_FAULT_ADDRESS, EMU_FAULT_ALIGN, EMU_FAULT_TRAP, EMU_FAULT_ASSERT,
-	EMU_FAULT_STACK, EMU_FAULT_PC, EMU_FAULT_BARRIER, EMU_FAULT_ILLEGAL,
+	EMU_FAULT_NONE,
+	EMU_FAULT_ADDRESS,
+	EMU_FAULT_ALIGN,
+	EMU_FAULT_TRAP,
+	EMU_FAULT_ASSERT,
+	EMU_FAULT_STACK,
+	EMU_FAULT_PC,
+	EMU_FAULT_BARRIER,
+	EMU_FAULT_ILLEGAL,
 };
 
 /* The first fault of a grid. */
 struct emu_fault {
 	enum emu_fault_kind kind;
 	uint32_t block[3], thread[3];
-	uint32_t line;               /* of the PTX */
-	uint32_t pc;                 /* of the program; UINT32_MAX: before its first operation */
+	uint32_t line; /* of the PTX */
+	uint32_t pc;   /* of the program; UINT32_MAX: before its first operation */
 	uint64_t address;
 	char what[64];
 };
@@ -36,18 +43,19 @@ struct emu_grid {
 	const char *name;
 	uint32_t nctaid[3], ntid[3];
 	uint32_t dynamic_shared;
-	uint8_t *param;              /* program->param_bytes */
+	uint8_t *param; /* program->param_bytes */
 	uint64_t id;
-	uint64_t total;              /* blocks */
-	_Atomic uint64_t next;       /* first block nobody took */
-	_Atomic uint64_t left;       /* blocks that have not ended */
+	uint64_t total;        /* blocks */
+	_Atomic uint64_t next; /* first block nobody took */
+	_Atomic uint64_t left; /* blocks that have not ended */
 	_Atomic int failed;
-	struct emu_fault fault;      /* valid once failed is 2 */
+	struct emu_fault fault; /* valid once failed is 2 */
 	struct emu_mem *mem;
 	uint32_t nsm;
 	uint32_t clock_khz;
-	const _Atomic uint64_t *cycles; /* the deterministic device's clock; NULL: the host's time */
-	uint64_t workspace;          /* device address of the grid barrier, for cooperative launches */
+	const _Atomic uint64_t
+		*cycles;    /* the deterministic device's clock; NULL: the host's time */
+	uint64_t workspace; /* device address of the grid barrier, for cooperative launches */
 };
 
 struct emu_block;
@@ -57,39 +65,39 @@ struct emu_frame_rec {
 };
 
 struct emu_warp {
-	uint8_t *frame;              /* register rows of the running function */
+	uint8_t *frame; /* register rows of the running function */
 	const uint8_t *constant;
 	struct emu_block *block;
-	uint8_t *regs;               /* the whole register stack */
-	uint8_t *local;              /* lane l: local + l * local_stride */
+	uint8_t *regs;  /* the whole register stack */
+	uint8_t *local; /* lane l: local + l * local_stride */
 	uint32_t local_stride;
-	uint32_t id;                 /* in the block */
-	uint32_t pc, mask;           /* of the running group */
+	uint32_t id;       /* in the block */
+	uint32_t pc, mask; /* of the running group */
 	uint32_t depth, frame_off;
-	uint32_t stop;               /* pc at which another group waits */
-	uint32_t live, ready, sync;  /* lanes: not exited; may run; wait in a warp-level sync */
-	uint32_t barred;             /* lanes that wait at a block barrier */
+	uint32_t stop;              /* pc at which another group waits */
+	uint32_t live, ready, sync; /* lanes: not exited; may run; wait in a warp-level sync */
+	uint32_t barred;            /* lanes that wait at a block barrier */
 	uint32_t tid[3][EMU_LANES];
 	uint32_t lpc[EMU_LANES], ldepth[EMU_LANES], lframe[EMU_LANES], llocal[EMU_LANES];
-	uint32_t lextra[EMU_LANES];  /* bytes of alloca behind the running function's local frame */
+	uint32_t lextra[EMU_LANES]; /* bytes of alloca behind the running function's local frame */
 	uint32_t lbar[EMU_LANES];
 	uint32_t stamp[EMU_LANES];
 	uint32_t clock;
-	uint32_t quantum;            /* until the next group gets its turn */
-	uint8_t rotate;              /* the longest waiting group is next, not the one at the lowest pc */
-	uint8_t yield;               /* the other warps are next */
-	uint8_t force;               /* a warp-level sync continues with the lanes that have come */
-	uint64_t count;              /* thread instructions */
-	uint64_t round_began;         /* count at the beginning of this turn */
+	uint32_t quantum;     /* until the next group gets its turn */
+	uint8_t rotate;       /* the longest waiting group is next, not the one at the lowest pc */
+	uint8_t yield;        /* the other warps are next */
+	uint8_t force;        /* a warp-level sync continues with the lanes that have come */
+	uint64_t count;       /* thread instructions */
+	uint64_t round_began; /* count at the beginning of this turn */
 	struct emu_frame_rec *stack; /* [depth * 32 + lane] */
 	struct emu_range cache;      /* the last allocation hit */
 	const struct emu_op *op;     /* the running one, for a fault's line */
 };
 
 struct emu_barrier {
-	uint32_t arrived;            /* threads that wait */
-	uint32_t gone;               /* threads that came and went on (bar.arrive) */
-	uint32_t expected;           /* 0: all live threads */
+	uint32_t arrived;  /* threads that wait */
+	uint32_t gone;     /* threads that came and went on (bar.arrive) */
+	uint32_t expected; /* 0: all live threads */
 	uint32_t pred_or, pred_and, pred_count;
 	uint8_t active;
 };
@@ -100,7 +108,7 @@ struct emu_block {
 	uint32_t nwarp;
 	uint32_t ctaid[3];
 	uint32_t smid, slot;
-	uint32_t live;               /* threads not exited */
+	uint32_t live; /* threads not exited */
 	uint32_t shared_bytes;
 	uint8_t *shared;
 	struct emu_barrier bar[EMU_BARRIERS];
@@ -132,7 +140,8 @@ void emu_barrier_check(struct emu_block *block, uint32_t barrier);
 uint32_t emu_barrier_arrived(const struct emu_block *block, uint32_t barrier);
 
 /* Fill the grid's fault (the first one wins).  Returns -1. */
-int emu_fault(struct emu_warp *warp, int lane, enum emu_fault_kind kind, uint64_t address, const char *what);
+int emu_fault(struct emu_warp *warp, int lane, enum emu_fault_kind kind, uint64_t address,
+	      const char *what);
 
 /*
  * Host address of size bytes at addr in the space, for the lane; NULL with

@@ -9,7 +9,7 @@
 #define EMU_WATCHES 256
 
 struct emu_watch {
-	uint64_t counter, from;   /* device addresses; the value that releases it */
+	uint64_t counter, from; /* device addresses; the value that releases it */
 	uint64_t word;
 	uint32_t value;
 	void (*told)(void *user);

@@ -58,10 +58,12 @@ static void usage(FILE *to)
 	      "      --evict-every-tasks K  once they have done K block-tasks\n"
 	      "      --evict-seed S         after numbers of block-tasks at random, the same for the same S\n"
 	      "\n"
-	      "The exit status is the program's; 128 + N if signal N ended it.\n", to);
+	      "The exit status is the program's; 128 + N if signal N ended it.\n",
+	      to);
 }
 
-static int set_int(char *to, size_t size, const char *text, int64_t min, int64_t max, struct gs_error *err)
+static int set_int(char *to, size_t size, const char *text, int64_t min, int64_t max,
+		   struct gs_error *err)
 {
 	int64_t n;
 
@@ -95,35 +97,66 @@ static int complain(const char *words)
 static int parse(int argc, char **argv, struct request *r)
 {
 	static const struct option longs[] = {
-		{ "sms", required_argument, NULL, 's' }, { "blocks-per-sm", required_argument, NULL, 'b' },
-		{ "memory", required_argument, NULL, 'm' }, { "evict-every-ms", required_argument, NULL, 'e' },
-		{ "evict-every-tasks", required_argument, NULL, 't' }, { "evict-seed", required_argument, NULL, 'r' },
+		{ "sms", required_argument, NULL, 's' },
+		{ "blocks-per-sm", required_argument, NULL, 'b' },
+		{ "memory", required_argument, NULL, 'm' },
+		{ "evict-every-ms", required_argument, NULL, 'e' },
+		{ "evict-every-tasks", required_argument, NULL, 't' },
+		{ "evict-seed", required_argument, NULL, 'r' },
 		{ "deterministic", no_argument, NULL, 'd' },
-		{ "json", required_argument, NULL, 'j' }, { "help", no_argument, NULL, 'h' },
-		{ "version", no_argument, NULL, 'V' }, { NULL, 0, NULL, 0 },
+		{ "json", required_argument, NULL, 'j' },
+		{ "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'V' },
+		{ NULL, 0, NULL, 0 },
 	};
 	struct gs_error err = { "" };
 	int c, rc = 0;
 
 	while (rc == 0 && (c = getopt_long(argc, argv, "+hV", longs, NULL)) != -1) {
 		switch (c) {
-		case 's': rc = set_int(r->sms, sizeof(r->sms), optarg, 1, SMS_MAX, &err); break;
-		case 'b': rc = set_int(r->blocks_per_sm, sizeof(r->blocks_per_sm), optarg, 1, BLOCKS_MAX, &err); break;
-		case 'm': rc = set_size(r->memory, sizeof(r->memory), optarg, &err); break;
-		case 'e': rc = set_int(r->evict_ms, sizeof(r->evict_ms), optarg, 1, EVICT_MAX_MS, &err); break;
-		case 't': rc = set_int(r->evict_tasks, sizeof(r->evict_tasks), optarg, 1, INT64_MAX, &err); break;
-		case 'r': rc = set_int(r->evict_seed, sizeof(r->evict_seed), optarg, 0, INT64_MAX, &err); break;
-		case 'd': r->deterministic = 1; break;
-		case 'j': r->json = optarg; break;
-		case 'h': usage(stdout); return 0;
-		case 'V': puts("gpushare-emu " PACKAGE_VERSION); return 0;
-		default: return complain(NULL);
+		case 's':
+			rc = set_int(r->sms, sizeof(r->sms), optarg, 1, SMS_MAX, &err);
+			break;
+		case 'b':
+			rc = set_int(r->blocks_per_sm, sizeof(r->blocks_per_sm), optarg, 1,
+				     BLOCKS_MAX, &err);
+			break;
+		case 'm':
+			rc = set_size(r->memory, sizeof(r->memory), optarg, &err);
+			break;
+		case 'e':
+			rc = set_int(r->evict_ms, sizeof(r->evict_ms), optarg, 1, EVICT_MAX_MS,
+				     &err);
+			break;
+		case 't':
+			rc = set_int(r->evict_tasks, sizeof(r->evict_tasks), optarg, 1, INT64_MAX,
+				     &err);
+			break;
+		case 'r':
+			rc = set_int(r->evict_seed, sizeof(r->evict_seed), optarg, 0, INT64_MAX,
+				     &err);
+			break;
+		case 'd':
+			r->deterministic = 1;
+			break;
+		case 'j':
+			r->json = optarg;
+			break;
+		case 'h':
+			usage(stdout);
+			return 0;
+		case 'V':
+			puts("gpushare-emu " PACKAGE_VERSION);
+			return 0;
+		default:
+			return complain(NULL);
 		}
 	}
 	if (rc < 0)
 		return complain(err.text);
 	if ((*r->evict_ms != 0) + (*r->evict_tasks != 0) + (*r->evict_seed != 0) > 1)
-		return complain("--evict-every-ms, --evict-every-tasks and --evict-seed exclude each other");
+		return complain(
+			"--evict-every-ms, --evict-every-tasks and --evict-seed exclude each other");
 	if (optind == argc)
 		return complain("which program?");
 	r->argv = argv + optind;
@@ -134,8 +167,8 @@ static int make_folder(struct folder *f, struct gs_error *err)
 {
 	const char *tmp = getenv("TMPDIR");
 
-	if ((size_t)snprintf(f->path, sizeof(f->path), "%s/gpushare-emu-XXXXXX", tmp && *tmp ? tmp : "/tmp") >=
-	    sizeof(f->path))
+	if ((size_t)snprintf(f->path, sizeof(f->path), "%s/gpushare-emu-XXXXXX",
+			     tmp && *tmp ? tmp : "/tmp") >= sizeof(f->path))
 		return gs_fail(err, "TMPDIR is too long");
 	if (!mkdtemp(f->path))
 		return gs_fail_errno(err, "cannot make %s", f->path);
@@ -156,14 +189,15 @@ static int set_or_default(const char *name, const char *value)
 	return *value ? setenv(name, value, 1) : unsetenv(name);
 }
 
-static int set_environment(const struct request *r, const struct emu_places *p, const struct folder *f,
-			   struct gs_error *err)
+static int set_environment(const struct request *r, const struct emu_places *p,
+			   const struct folder *f, struct gs_error *err)
 {
 	const char *old = getenv("LD_LIBRARY_PATH");
 	char *path = NULL;
 	int rc;
 
-	if (asprintf(&path, "%s:%s%s%s", p->shim_dir, p->cudart_dir, old && *old ? ":" : "", old ? old : "") < 0)
+	if (asprintf(&path, "%s:%s%s%s", p->shim_dir, p->cudart_dir, old && *old ? ":" : "",
+		     old ? old : "") < 0)
 		return gs_fail(err, "out of memory");
 	/* Inside a job the daemon would decide; take its variables out of the environment. */
 	rc = unsetenv("GPUSHARE_SOCKET") | setenv("LD_LIBRARY_PATH", path, 1) |
@@ -172,7 +206,8 @@ static int set_environment(const struct request *r, const struct emu_places *p, 
 	     set_or_default("GPUSHARE_FORCE_EVICT_TASKS", r->evict_tasks) |
 	     set_or_default("GPUSHARE_FORCE_EVICT_SEED", r->evict_seed) |
 	     setenv("GPUSHARE_EMU_DETERMINISTIC", r->deterministic ? "1" : "0", 1) |
-	     setenv("GPUSHARE_SUMMARY", f->summary, 1) | setenv("GPUSHARE_EMU_DEVICE", f->device, 1) |
+	     setenv("GPUSHARE_SUMMARY", f->summary, 1) |
+	     setenv("GPUSHARE_EMU_DEVICE", f->device, 1) |
 	     set_or_default("GPUSHARE_EMU_SMS", r->sms) |
 	     set_or_default("GPUSHARE_EMU_BLOCKS_PER_SM", r->blocks_per_sm) |
 	     set_or_default("GPUSHARE_EMU_MEMORY", r->memory);

@@ -14,14 +14,19 @@
  * Use this place if both drivers are there. A program that does not use the CUDA runtime does
  * without its library.
  */
-static int try_place(struct emu_places *p, const char *base, const char *shim, const char *emu, const char *cudart)
+static int try_place(struct emu_places *p, const char *base, const char *shim, const char *emu,
+		     const char *cudart)
 {
 	char library[PATH_MAX];
 
-	if ((size_t)snprintf(p->shim_dir, sizeof(p->shim_dir), "%s%s", base, shim) >= sizeof(p->shim_dir) ||
-	    (size_t)snprintf(library, sizeof(library), "%s%s/" LIBRARY, base, shim) >= sizeof(library) ||
-	    (size_t)snprintf(p->cudart_dir, sizeof(p->cudart_dir), "%s%s", base, cudart) >= sizeof(p->cudart_dir) ||
-	    (size_t)snprintf(p->driver, sizeof(p->driver), "%s%s/" LIBRARY, base, emu) >= sizeof(p->driver))
+	if ((size_t)snprintf(p->shim_dir, sizeof(p->shim_dir), "%s%s", base, shim) >=
+		    sizeof(p->shim_dir) ||
+	    (size_t)snprintf(library, sizeof(library), "%s%s/" LIBRARY, base, shim) >=
+		    sizeof(library) ||
+	    (size_t)snprintf(p->cudart_dir, sizeof(p->cudart_dir), "%s%s", base, cudart) >=
+		    sizeof(p->cudart_dir) ||
+	    (size_t)snprintf(p->driver, sizeof(p->driver), "%s%s/" LIBRARY, base, emu) >=
+		    sizeof(p->driver))
 		return 0;
 	return access(library, R_OK) == 0 && access(p->driver, R_OK) == 0;
 }
@@ -44,5 +49,7 @@ int emu_places_find(struct emu_places *p, struct gs_error *err)
 	}
 	if (try_place(p, GS_PKGLIBDIR, "/shim", "/emu", "/cudart"))
 		return 0;
-	return gs_fail(err, "neither beside this program nor in %s are the shim and the emulated device", GS_PKGLIBDIR);
+	return gs_fail(err,
+		       "neither beside this program nor in %s are the shim and the emulated device",
+		       GS_PKGLIBDIR);
 }

@@ -31,9 +31,10 @@ static int read_line(const char *line, struct kernel *k)
 {
 	int transform, reason, at = 0;
 
-	if (sscanf(line, "%" SCNu64 " %" SCNu64 " %" SCNu64 " %d %d %n", &k->launches, &k->evictable,
-		   &k->evictions, &transform, &reason, &at) < 5 ||
-	    !at || transform < 0 || transform >= PTX_TRANSFORM_COUNT || reason < 0 || reason >= PTX_REASON_COUNT)
+	if (sscanf(line, "%" SCNu64 " %" SCNu64 " %" SCNu64 " %d %d %n", &k->launches,
+		   &k->evictable, &k->evictions, &transform, &reason, &at) < 5 ||
+	    !at || transform < 0 || transform >= PTX_TRANSFORM_COUNT || reason < 0 ||
+	    reason >= PTX_REASON_COUNT)
 		return 0;
 	k->transform = (enum ptx_transform_kind)transform;
 	k->reason = (enum ptx_reason)reason;
@@ -98,12 +99,16 @@ static int read_all(const char *from, struct kernels *all, struct gs_error *err)
 
 static void print(const struct kernels *all)
 {
-	fprintf(stderr, "gpushare-emu: kernels %zu, launches %" PRIu64 " (%" PRIu64 " evictable), evictions %" PRIu64 "\n",
+	fprintf(stderr,
+		"gpushare-emu: kernels %zu, launches %" PRIu64 " (%" PRIu64
+		" evictable), evictions %" PRIu64 "\n",
 		all->n, all->launches, all->evictable, all->evictions);
 	for (size_t i = 0; i < all->n; i++) {
 		const struct kernel *k = &all->v[i];
 
-		fprintf(stderr, "  %s: %s%s%s%s, launches %" PRIu64 " (%" PRIu64 " evictable), evictions %" PRIu64 "\n",
+		fprintf(stderr,
+			"  %s: %s%s%s%s, launches %" PRIu64 " (%" PRIu64
+			" evictable), evictions %" PRIu64 "\n",
 			k->name, ptx_transform_name(k->transform), k->reason ? " (" : "",
 			k->reason ? ptx_reason_words(k->reason) : "", k->reason ? ")" : "",
 			k->launches, k->evictable, k->evictions);
@@ -117,21 +122,24 @@ static json_t *to_json(const struct kernels *all, const char *program, int statu
 	for (size_t i = 0; i < all->n; i++) {
 		const struct kernel *v = &all->v[i];
 
-		k = json_pack("{s:s, s:s, s:s?, s:I, s:I, s:I}", "name", v->name, "form", ptx_transform_name(v->transform),
-			      "reason", v->reason ? ptx_reason_name(v->reason) : NULL,
-			      "launches", (json_int_t)v->launches, "evictable_launches", (json_int_t)v->evictable,
-			      "evictions", (json_int_t)v->evictions);
+		k = json_pack("{s:s, s:s, s:s?, s:I, s:I, s:I}", "name", v->name, "form",
+			      ptx_transform_name(v->transform), "reason",
+			      v->reason ? ptx_reason_name(v->reason) : NULL, "launches",
+			      (json_int_t)v->launches, "evictable_launches",
+			      (json_int_t)v->evictable, "evictions", (json_int_t)v->evictions);
 		if (!k || json_array_append_new(list, k) < 0) {
 			json_decref(list);
 			return NULL;
 		}
 	}
 	return json_pack("{s:s, s:i, s:I, s:I, s:I, s:o}", "program", program, "status", status,
-			 "launches", (json_int_t)all->launches, "evictable_launches", (json_int_t)all->evictable,
-			 "evictions", (json_int_t)all->evictions, "kernels", list);
+			 "launches", (json_int_t)all->launches, "evictable_launches",
+			 (json_int_t)all->evictable, "evictions", (json_int_t)all->evictions,
+			 "kernels", list);
 }
 
-static int write_json(const struct kernels *all, const char *path, const char *program, int status, struct gs_error *err)
+static int write_json(const struct kernels *all, const char *path, const char *program, int status,
+		      struct gs_error *err)
 {
 	json_t *report = to_json(all, program, status);
 	FILE *f;
@@ -147,7 +155,8 @@ static int write_json(const struct kernels *all, const char *path, const char *p
 	return bad ? gs_fail_errno(err, "cannot write %s", path) : 0;
 }
 
-int emu_summary(const char *from, const char *json, const char *program, int status, struct gs_error *err)
+int emu_summary(const char *from, const char *json, const char *program, int status,
+		struct gs_error *err)
 {
 	struct kernels all = { 0 };
 	int rc = read_all(from, &all, err);

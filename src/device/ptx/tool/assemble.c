@@ -17,8 +17,11 @@
 extern char **environ;
 
 /* PTX ISA, "Release Notes": the first version that knows an architecture. */
-static const struct { uint32_t sm, major, minor; } first_isa[] = {
-	{ 120, 8, 7 }, { 100, 8, 6 }, { 90, 7, 8 }, { 89, 7, 8 }, { 87, 7, 4 }, { 86, 7, 1 }, { 80, 7, 0 }, { 75, 6, 3 },
+static const struct {
+	uint32_t sm, major, minor;
+} first_isa[] = {
+	{ 120, 8, 7 }, { 100, 8, 6 }, { 90, 7, 8 }, { 89, 7, 8 },
+	{ 87, 7, 4 },  { 86, 7, 1 },  { 80, 7, 0 }, { 75, 6, 3 },
 };
 
 /* The text in a file of its own, its version raised to one that the assembler takes for sm. */
@@ -37,7 +40,8 @@ static int write_text(const char *path, const char *text, size_t len, uint32_t s
 				continue;
 			if (major * 10 + minor < first_isa[i].major * 10 + first_isa[i].minor) {
 				fwrite(text, 1, (size_t)(version - text), to);
-				fprintf(to, ".version %u.%u", first_isa[i].major, first_isa[i].minor);
+				fprintf(to, ".version %u.%u", first_isa[i].major,
+					first_isa[i].minor);
 				rest = version + n;
 			}
 			break;
@@ -49,8 +53,13 @@ static int write_text(const char *path, const char *text, size_t len, uint32_t s
 /* Its words go to the pipe; the process, or -1 with errno. */
 static pid_t start(const char *program, const char *text, const char *arch, int to)
 {
-	char *argv[] = { (char *)(uintptr_t)program, (char *)(uintptr_t) "-v", (char *)(uintptr_t)arch,
-			 (char *)(uintptr_t) "-o", (char *)(uintptr_t) "/dev/null", (char *)(uintptr_t)text, NULL };
+	char *argv[] = { (char *)(uintptr_t)program,
+			 (char *)(uintptr_t) "-v",
+			 (char *)(uintptr_t)arch,
+			 (char *)(uintptr_t) "-o",
+			 (char *)(uintptr_t) "/dev/null",
+			 (char *)(uintptr_t)text,
+			 NULL };
 	posix_spawn_file_actions_t actions;
 	pid_t pid = -1;
 	int rc;
@@ -72,7 +81,7 @@ static struct tool_code *add(struct tool_codes *codes, const char *name, size_t 
 	if (!grown)
 		return NULL;
 	codes->code = grown;
-	grown[codes->n] = (struct tool_code){ .name = strndup(name, len) };
+	grown[codes->n] = (struct tool_code) { .name = strndup(name, len) };
 	return grown[codes->n].name ? &grown[codes->n++] : NULL;
 }
 
@@ -80,8 +89,8 @@ static struct tool_code *add(struct tool_codes *codes, const char *name, size_t 
 struct reading {
 	struct tool_codes *codes;
 	struct tool_code *entry;
-	int of_entry;           /* the properties that follow are the entry's own */
-	char complaint[160];    /* the first line that is an error */
+	int of_entry;        /* the properties that follow are the entry's own */
+	char complaint[160]; /* the first line that is an error */
 };
 
 static void read_line(struct reading *r, char *line)
@@ -94,10 +103,12 @@ static void read_line(struct reading *r, char *line)
 		at += strlen("Compiling entry function '");
 		r->entry = add(r->codes, at, strcspn(at, "'"));
 	} else if ((at = strstr(line, "Function properties for "))) {
-		r->of_entry = r->entry && strcmp(at + strlen("Function properties for "), r->entry->name) == 0;
+		r->of_entry = r->entry &&
+			      strcmp(at + strlen("Function properties for "), r->entry->name) == 0;
 	} else if ((at = strstr(line, "bytes stack frame, "))) {
 		if (r->of_entry &&
-		    sscanf(at, "bytes stack frame, %u bytes spill stores, %u bytes spill loads", &stores, &loads) == 2)
+		    sscanf(at, "bytes stack frame, %u bytes spill stores, %u bytes spill loads",
+			   &stores, &loads) == 2)
 			r->entry->spilled = stores + loads;
 	} else if ((at = strstr(line, "Used "))) {
 		if (r->entry)
@@ -139,7 +150,8 @@ static int read_output(struct tool_codes *codes, int from, pid_t pid, struct gs_
 		;
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
 		return 0;
-	return gs_fail(err, "ptxas: %s", r.complaint[0] ? without_path(r.complaint) : "it failed without a word");
+	return gs_fail(err, "ptxas: %s",
+		       r.complaint[0] ? without_path(r.complaint) : "it failed without a word");
 }
 
 static int run(struct tool_codes *codes, const char *path, uint32_t sm, struct gs_error *err)
@@ -163,7 +175,8 @@ static int run(struct tool_codes *codes, const char *path, uint32_t sm, struct g
 	return read_output(codes, ends[0], pid, err);
 }
 
-int tool_assemble(struct tool_codes *codes, const char *text, size_t len, uint32_t sm, struct gs_error *err)
+int tool_assemble(struct tool_codes *codes, const char *text, size_t len, uint32_t sm,
+		  struct gs_error *err)
 {
 	const char *folder = getenv("TMPDIR");
 	char *path = NULL;
@@ -198,12 +211,14 @@ void tool_codes_free(struct tool_codes *codes)
 	memset(codes, 0, sizeof(*codes));
 }
 
-const struct tool_code *tool_code_find(const struct tool_codes *codes, const char *name, const char *suffix)
+const struct tool_code *tool_code_find(const struct tool_codes *codes, const char *name,
+				       const char *suffix)
 {
 	size_t n = strlen(name);
 
 	for (uint32_t i = 0; i < codes->n; i++)
-		if (strncmp(codes->code[i].name, name, n) == 0 && strcmp(codes->code[i].name + n, suffix) == 0)
+		if (strncmp(codes->code[i].name, name, n) == 0 &&
+		    strcmp(codes->code[i].name + n, suffix) == 0)
 			return &codes->code[i];
 	return NULL;
 }

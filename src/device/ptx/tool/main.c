@@ -43,7 +43,8 @@ static void usage(FILE *to)
 	      "                 check of PTX: what ptxas makes of it for that\n"
 	      "  -b, --block    threads of a block, for check --sm (256, or the kernel's own bound)\n"
 	      "  -h, --help     print this and leave\n"
-	      "  -V, --version  print the version and leave\n", to);
+	      "  -V, --version  print the version and leave\n",
+	      to);
 }
 
 /* The set of forms that the first n characters name; 0: none. */
@@ -113,7 +114,10 @@ static int parse_option(struct request *r, int c)
 		r->threads = parse_number(optarg, 1, 1024);
 		return r->threads ? -1 : wrong("block", optarg, "a number from 1 to 1024");
 	case 'f':
-		return parse_forms(r, optarg) < 0 ? wrong("form", optarg, "persistent, guarded, sliced, sync-aware or all") : -1;
+		return parse_forms(r, optarg) < 0 ?
+			       wrong("form", optarg,
+				     "persistent, guarded, sliced, sync-aware or all") :
+			       -1;
 	case 'j':
 		r->json = 1;
 		return -1;
@@ -136,9 +140,13 @@ static int parse_option(struct request *r, int c)
 static int parse_arguments(int argc, char **argv, struct request *r)
 {
 	static const struct option options[] = {
-		{ "block", required_argument, NULL, 'b' }, { "form", required_argument, NULL, 'f' },
-		{ "json", no_argument, NULL, 'j' }, { "sm", required_argument, NULL, 's' },
-		{ "help", no_argument, NULL, 'h' }, { "version", no_argument, NULL, 'V' }, { NULL, 0, NULL, 0 },
+		{ "block", required_argument, NULL, 'b' },
+		{ "form", required_argument, NULL, 'f' },
+		{ "json", no_argument, NULL, 'j' },
+		{ "sm", required_argument, NULL, 's' },
+		{ "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'V' },
+		{ NULL, 0, NULL, 0 },
 	};
 	int c, rc = -1;
 
@@ -160,7 +168,8 @@ static int report(const struct request *r, FILE *to, const struct ptx_transforme
 }
 
 /* variants: by kernel, or NULL. */
-static int print_check(const struct request *r, const struct ptx_transformed *t, json_t *const *variants)
+static int print_check(const struct request *r, const struct ptx_transformed *t,
+		       json_t *const *variants)
 {
 	if (r->json)
 		return tool_report_json(stdout, r->path, t, variants);
@@ -168,7 +177,8 @@ static int print_check(const struct request *r, const struct ptx_transformed *t,
 		const struct ptx_kernel *k = &t->kernel[i];
 
 		if (k->transform == PTX_TRANSFORM_AS_IS)
-			printf("%s:%u: %s %s\n", r->path, k->reason_line, k->name, ptx_reason_words(k->reason));
+			printf("%s:%u: %s %s\n", r->path, k->reason_line, k->name,
+			       ptx_reason_words(k->reason));
 		else if (variants)
 			tool_print_variants(stdout, k, variants[i]);
 	}
@@ -185,11 +195,13 @@ static int check(const struct request *r, const struct ptx_transformed *t)
 	int rc;
 
 	if (r->sm) {
-		rc = tool_knows_sm(r->sm) ? tool_assemble(&codes, t->text, t->len, r->sm, &err) :
-					    gs_fail(&err, "compute capability %u is not known", r->sm);
+		rc = tool_knows_sm(r->sm) ?
+			     tool_assemble(&codes, t->text, t->len, r->sm, &err) :
+			     gs_fail(&err, "compute capability %u is not known", r->sm);
 		variants = rc < 0 ? NULL : calloc(t->nkernel + 1, sizeof(*variants));
 		if (!variants) {
-			fprintf(stderr, "gpushare-ptx: %s: %s\n", r->path, rc < 0 ? err.text : "no memory");
+			fprintf(stderr, "gpushare-ptx: %s: %s\n", r->path,
+				rc < 0 ? err.text : "no memory");
 			tool_codes_free(&codes);
 			return TOOL_ERROR;
 		}
@@ -248,7 +260,9 @@ static int inspect(const struct request *r, const char *data, size_t len)
 		rc = gs_inspect_print(stdout, report, r->command == CHECK);
 	else
 		rc = json_dumpf(report, stdout, JSON_INDENT(2)) == 0 && putchar('\n') != EOF &&
-		     fflush(stdout) == 0 ? 0 : -1;
+				     fflush(stdout) == 0 ?
+			     0 :
+			     -1;
 	if (rc < 0) {
 		fputs("gpushare-ptx: cannot write the output\n", stderr);
 		rc = TOOL_ERROR;

@@ -4,14 +4,16 @@
 #include "device/ptx/tool/code.h"
 
 #define WARP 32u
-#define PARTS 4u                /* an SM's registers are in so many parts, a warp in one of them */
+#define PARTS 4u /* an SM's registers are in so many parts, a warp in one of them */
 #define PART_REGISTERS 16384u
-#define REGISTER_UNIT 256u      /* a warp's registers are a multiple of this */
+#define REGISTER_UNIT 256u /* a warp's registers are a multiple of this */
 #define SHARED_UNIT 128u
-#define SYSTEM_SHARED 1024u     /* per block, from 8.0 on */
+#define SYSTEM_SHARED 1024u /* per block, from 8.0 on */
 
-static const struct sm { uint32_t sm, warps, blocks, shared; } sms[] = {
-#define SM(sm, warps, blocks, kib) { sm, warps, blocks, (kib) * 1024u },
+static const struct sm {
+	uint32_t sm, warps, blocks, shared;
+} sms[] = {
+#define SM(sm, warps, blocks, kib) { sm, warps, blocks, (kib)*1024u },
 #include "device/ptx/tool/sm.def"
 #undef SM
 };

@@ -20,7 +20,8 @@ static void put_kernel(FILE *to, const struct ptx_kernel *k)
 	if (k->reason_line)
 		fprintf(to, " (line %u)", k->reason_line);
 	fprintf(to, "; parameters %u (%u bytes), static shared memory up to %u bytes%s%s%s\n",
-		k->nparam, k->nparam ? k->param_offset[k->nparam - 1] + k->param_size[k->nparam - 1] : 0,
+		k->nparam,
+		k->nparam ? k->param_offset[k->nparam - 1] + k->param_size[k->nparam - 1] : 0,
 		k->static_shared, k->uses_barrier ? ", barriers" : "",
 		k->sync_aware ? " that threads may miss" : "",
 		k->whole_warps ? ", needs rows of whole warps" : "");
@@ -42,8 +43,9 @@ static json_t *json_params(const struct ptx_kernel *k)
 	json_t *list = json_array();
 
 	for (uint32_t i = 0; list && i < k->nparam; i++)
-		json_array_append_new(list, json_pack("{s:I, s:I}", "offset", (json_int_t)k->param_offset[i],
-						      "size", (json_int_t)k->param_size[i]));
+		json_array_append_new(list, json_pack("{s:I, s:I}", "offset",
+						      (json_int_t)k->param_offset[i], "size",
+						      (json_int_t)k->param_size[i]));
 	return list;
 }
 
@@ -60,16 +62,18 @@ static json_t *json_forms(const struct ptx_kernel *k)
 
 static json_t *json_kernel(const struct ptx_kernel *k)
 {
-	return json_pack("{s:s, s:s, s:o, s:s, s:s, s:I, s:o, s:I, s:I, s:b, s:b, s:b}",
-			 "name", k->name, "form", ptx_transform_name(k->transform), "refusals", json_forms(k),
-			 "reason", ptx_reason_name(k->reason), "reason_words", ptx_reason_words(k->reason),
-			 "line", (json_int_t)k->reason_line, "parameters", json_params(k),
-			 "ctl_offset", (json_int_t)k->ctl_offset,
-			 "static_shared", (json_int_t)k->static_shared, "uses_barrier", k->uses_barrier,
-			 "sync_aware", k->sync_aware, "whole_warps", k->whole_warps);
+	return json_pack("{s:s, s:s, s:o, s:s, s:s, s:I, s:o, s:I, s:I, s:b, s:b, s:b}", "name",
+			 k->name, "form", ptx_transform_name(k->transform), "refusals",
+			 json_forms(k), "reason", ptx_reason_name(k->reason), "reason_words",
+			 ptx_reason_words(k->reason), "line", (json_int_t)k->reason_line,
+			 "parameters", json_params(k), "ctl_offset", (json_int_t)k->ctl_offset,
+			 "static_shared", (json_int_t)k->static_shared, "uses_barrier",
+			 k->uses_barrier, "sync_aware", k->sync_aware, "whole_warps",
+			 k->whole_warps);
 }
 
-int tool_report_json(FILE *to, const char *path, const struct ptx_transformed *t, json_t *const *variants)
+int tool_report_json(FILE *to, const char *path, const struct ptx_transformed *t,
+		     json_t *const *variants)
 {
 	json_t *kernels = json_array(), *all;
 	int rc = -1;
@@ -81,9 +85,11 @@ int tool_report_json(FILE *to, const char *path, const struct ptx_transformed *t
 			json_object_set(k, "variants", variants[i]);
 		json_array_append_new(kernels, k);
 	}
-	all = json_pack("{s:s, s:I, s:I, s:o}", "file", path, "kernel_count", (json_int_t)t->nkernel,
-			"as_is", (json_int_t)tool_count_as_is(t), "kernels", kernels);
-	if (all && json_dumpf(all, to, JSON_INDENT(2)) == 0 && fputc('\n', to) != EOF && fflush(to) == 0)
+	all = json_pack("{s:s, s:I, s:I, s:o}", "file", path, "kernel_count",
+			(json_int_t)t->nkernel, "as_is", (json_int_t)tool_count_as_is(t), "kernels",
+			kernels);
+	if (all && json_dumpf(all, to, JSON_INDENT(2)) == 0 && fputc('\n', to) != EOF &&
+	    fflush(to) == 0)
 		rc = 0;
 	json_decref(all);
 	return rc;

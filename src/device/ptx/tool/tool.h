@@ -18,7 +18,8 @@ char *tool_read(const char *path, size_t *len, struct gs_error *err);
 
 /* One line per kernel and a summary; -1 when writing failed.  variants: by kernel, or NULL. */
 int tool_report_text(FILE *to, const char *path, const struct ptx_transformed *t);
-int tool_report_json(FILE *to, const char *path, const struct ptx_transformed *t, json_t *const *variants);
+int tool_report_json(FILE *to, const char *path, const struct ptx_transformed *t,
+		     json_t *const *variants);
 
 /* Kernels that stay as they are. */
 uint32_t tool_count_as_is(const struct ptx_transformed *t);
@@ -30,7 +31,8 @@ uint32_t tool_count_as_is(const struct ptx_transformed *t);
  * 256) that an SM holds.  "kept" is true if the variant's are too few, for which
  * the original is launched instead, or more bytes are spilled.
  */
-json_t *tool_variants(const struct ptx_kernel *k, const struct tool_codes *codes, uint32_t sm, uint32_t threads);
+json_t *tool_variants(const struct ptx_kernel *k, const struct tool_codes *codes, uint32_t sm,
+		      uint32_t threads);
 /* Is the kernel's best variant given up? */
 int tool_is_kept(const json_t *variants);
 void tool_print_variants(FILE *to, const struct ptx_kernel *k, const json_t *variants);

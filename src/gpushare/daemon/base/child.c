@@ -33,8 +33,7 @@ static void default_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-int gs_child_start(pid_t *pid, void (*body)(int sock, const char *arg), const char *arg,
-		   int dies)
+int gs_child_start(pid_t *pid, void (*body)(int sock, const char *arg), const char *arg, int dies)
 {
 	int ends[2];
 

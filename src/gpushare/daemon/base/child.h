@@ -11,7 +11,6 @@
  * daemon dies, else it only sees the socket's end.  Returns our end, or -1;
  * *pid is 0 then.
  */
-int gs_child_start(pid_t *pid, void (*body)(int sock, const char *arg), const char *arg,
-		   int dies);
+int gs_child_start(pid_t *pid, void (*body)(int sock, const char *arg), const char *arg, int dies);
 
 #endif

@@ -55,13 +55,13 @@ int gs_connection_send(struct gs_connection *conn, const struct gs_msg *msg, int
 	if (gs_msg_send(conn->fd, msg, fd) == 0)
 		return 0;
 	if (errno != EPIPE && errno != ECONNRESET)
-		gs_complain("%s: does not read its answers (%s): closed",
-			    conn->who, strerror(errno));
+		gs_complain("%s: does not read its answers (%s): closed", conn->who,
+			    strerror(errno));
 	return -1;
 }
 
 int gs_connection_refuse(struct gs_connection *conn, uint32_t tag, enum gs_refusal code,
-		   const char *fmt, ...)
+			 const char *fmt, ...)
 {
 	struct gs_msg msg;
 	va_list ap;
@@ -170,7 +170,7 @@ int gs_connection_send_text(struct gs_connection *conn, uint32_t tag, char *byte
 		return -1;
 	}
 	drop_text(conn);
-	*text = (struct gs_connection_text){ .bytes = bytes, .size = size, .tag = tag };
+	*text = (struct gs_connection_text) { .bytes = bytes, .size = size, .tag = tag };
 	conn->text = text;
 	return continue_text(conn);
 }
@@ -219,7 +219,8 @@ static void on_ended(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	/* What it said before is still worth reading; a child that has the socket may go on for ever. */
+	/* What it said before is still worth reading; a child that has the socket may go on for
+	 * ever. */
 	for (int i = 0; i < LAST_MESSAGES && handle_one(conn) == 0; i++)
 		;
 	gs_connection_close(conn);
@@ -263,7 +264,7 @@ unsigned gs_connections_of(const struct gs_daemon *d, uid_t uid)
 	const struct gs_connection *conn;
 	unsigned n = 0;
 
-	LIST_FOREACH(conn, &d->conns, link)
+	LIST_FOREACH (conn, &d->conns, link)
 		n += conn->uid == uid;
 	return n;
 }
@@ -273,7 +274,7 @@ unsigned gs_connections_count(const struct gs_daemon *d)
 	const struct gs_connection *conn;
 	unsigned n = 0;
 
-	LIST_FOREACH(conn, &d->conns, link)
+	LIST_FOREACH (conn, &d->conns, link)
 		n++;
 	return n;
 }

@@ -20,13 +20,14 @@ struct gs_registration {
 	struct gs_kernel_map *kernels;
 	unsigned kernels_ignored;
 	char program[64];
-	uint64_t counted;          /* its launches that are in the step's figures, as those were last */
-	int stopped;               /* its process, as the arbiter was told */
-	int has_priority_request;                /* it wants a priority of its own (priority_request.h): */
+	uint64_t counted; /* its launches that are in the step's figures, as those were last */
+	int stopped;      /* its process, as the arbiter was told */
+	int has_priority_request; /* it wants a priority of its own (priority_request.h): */
 	int32_t priority_request;
-	struct gs_driver_use *driver; /* what the driver says it has (memory_check.h); NULL: not known */
-	uint64_t terminated_ns;    /* when MPS was last told to end it; 0: never */
-	uint64_t killed_ns;        /* when its process was last killed; 0: never */
+	struct gs_driver_use
+		*driver;        /* what the driver says it has (memory_check.h); NULL: not known */
+	uint64_t terminated_ns; /* when MPS was last told to end it; 0: never */
+	uint64_t killed_ns;     /* when its process was last killed; 0: never */
 };
 
 struct gs_connection {
@@ -37,9 +38,9 @@ struct gs_connection {
 	uint64_t id;
 	uid_t uid;
 	pid_t pid;
-	uint64_t start;            /* of that process; 0: it is gone already */
-	char who[96];              /* "job 12.0 uid 1000 pid 4711" */
-	int pidfd;                 /* -1: only its socket tells when it ends */
+	uint64_t start; /* of that process; 0: it is gone already */
+	char who[96];   /* "job 12.0 uid 1000 pid 4711" */
+	int pidfd;      /* -1: only its socket tells when it ends */
 	struct event *ended;
 	struct gs_connection_text *text; /* an answer of several packets that is being sent; NULL */
 
@@ -47,7 +48,7 @@ struct gs_connection {
 	struct gs_step *step;
 	struct gs_device *device;
 	struct gs_page *page;
-	struct gs_gpu_client *client;  /* the arbiter's; NULL: it is not on the GPU */
+	struct gs_gpu_client *client;    /* the arbiter's; NULL: it is not on the GPU */
 	struct gs_memory_waiter *waiter; /* its HELLO waits for memory (memory.c) */
 	struct gs_registration registration;
 
@@ -72,7 +73,7 @@ int gs_connection_send(struct gs_connection *conn, const struct gs_msg *msg, int
 
 /* Send REFUSED with the reason, and log it.  -1 always. */
 int gs_connection_refuse(struct gs_connection *conn, uint32_t tag, enum gs_refusal code,
-		   const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+			 const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 
 /* Connections of that user; of everybody. */
 unsigned gs_connections_of(const struct gs_daemon *d, uid_t uid);
@@ -99,7 +100,8 @@ void gs_connections_serve(gs_handler *const *handlers);
 typedef void gs_connection_listener(struct gs_connection *conn);
 void gs_connections_on_gone(gs_connection_listener *listener);
 
-/* Send these bytes, which are freed then, as TEXT messages, the rest as the connection reads.  -1: close it. */
+/* Send these bytes, which are freed then, as TEXT messages, the rest as the connection reads.  -1:
+ * close it. */
 int gs_connection_send_text(struct gs_connection *conn, uint32_t tag, char *bytes, size_t size);
 /* Is such an answer on its way? */
 int gs_connection_sends_text(const struct gs_connection *conn);

@@ -42,24 +42,24 @@ struct gs_finished {
 struct gs_daemon {
 	struct gs_config *config;
 	struct event_base *base;
-	struct gs_loop *loop;     /* loop.h */
+	struct gs_loop *loop; /* loop.h */
 	uint64_t started_ns;
 
 	struct gs_device device[GS_CONFIG_GPUS_MAX];
 	size_t ndevice;
-	struct gs_peaks *peaks;   /* memory_history.h */
-	struct gs_memory_check *check; /* memory_check.h */
-	struct gs_mps *mps;       /* mps.h; NULL with separate contexts */
-	struct gs_checkpoint *checkpoint;  /* checkpoint.h */
-	struct event *memory;     /* the next admission, or the end of somebody's patience */
+	struct gs_peaks *peaks;           /* memory_history.h */
+	struct gs_memory_check *check;    /* memory_check.h */
+	struct gs_mps *mps;               /* mps.h; NULL with separate contexts */
+	struct gs_checkpoint *checkpoint; /* checkpoint.h */
+	struct event *memory; /* the next admission, or the end of somebody's patience */
 
 	struct gs_server *server; /* server.h */
 	struct gs_connections conns;
-	uint64_t next_id;         /* of connections and of allocations */
+	uint64_t next_id; /* of connections and of allocations */
 
-	struct gs_steps steps;    /* registered */
+	struct gs_steps steps; /* registered */
 	struct gs_finished finished;
-	uint32_t next_local;      /* job id of the next `gpusharectl run` (local_job.h); 0: the first */
+	uint32_t next_local; /* job id of the next `gpusharectl run` (local_job.h); 0: the first */
 
 	struct gs_learned *learned; /* times of kernels that ran before */
 	struct gs_history *history;

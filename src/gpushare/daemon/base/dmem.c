@@ -69,8 +69,8 @@ static int own_cgroup(const char *proc, pid_t pid, char *cgroup, size_t size)
 	return found ? 0 : -1;
 }
 
-int gs_dmem_cgroup(const char *proc, pid_t slurmstepd, const char *root, uint32_t job,
-		   char *cgroup, size_t size, struct gs_error *err)
+int gs_dmem_cgroup(const char *proc, pid_t slurmstepd, const char *root, uint32_t job, char *cgroup,
+		   size_t size, struct gs_error *err)
 {
 	char own[GS_DMEM_PATH_MAX], path[FILE_MAX], *scope;
 	int n;

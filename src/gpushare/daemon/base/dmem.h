@@ -32,8 +32,8 @@ int gs_dmem_region(const char *root, const char *pci, char *region, size_t size,
  * `proc` is /proc.  0; -1 with the reason: the process is in no cgroup of
  * Slurm's, the job has none.
  */
-int gs_dmem_cgroup(const char *proc, pid_t slurmstepd, const char *root, uint32_t job,
-		   char *cgroup, size_t size, struct gs_error *err);
+int gs_dmem_cgroup(const char *proc, pid_t slurmstepd, const char *root, uint32_t job, char *cgroup,
+		   size_t size, struct gs_error *err);
 
 /*
  * Limit the cgroup to so many bytes of the region; the controller is enabled on

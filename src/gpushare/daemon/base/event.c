@@ -40,7 +40,7 @@ struct event *gs_event_new(struct event_base *base, evutil_socket_t fd, short wh
 
 	if (!locked)
 		return NULL;
-	*locked = (struct locked){ callback, arg };
+	*locked = (struct locked) { callback, arg };
 	event = event_new(base, fd, what, on_event, locked);
 	if (!event)
 		free(locked);

@@ -17,15 +17,16 @@ static int add_gpu(hwloc_topology_t topology, const struct gs_config_gpu *gpu,
 	struct gs_nvidia nvidia;
 
 	if (gs_nvidia_of_file(GS_NVIDIA_GPUS, gpu->file, &nvidia) < 0) {
-		gs_log(GS_LOG_INFO, "gpu %u: no PCI device behind %s: no GPU locality",
-		       gpu->index, gpu->file ? gpu->file : "it (emulated, or no File=)");
+		gs_log(GS_LOG_INFO, "gpu %u: no PCI device behind %s: no GPU locality", gpu->index,
+		       gpu->file ? gpu->file : "it (emulated, or no File=)");
 		return 0;
 	}
 	obj = hwloc_get_pcidev_by_busidstring(topology, nvidia.pci);
 	if (obj)
 		obj = hwloc_get_non_io_ancestor_obj(topology, obj);
 	if (!obj || !obj->cpuset) {
-		gs_log(GS_LOG_INFO, "gpu %u: hwloc does not know where %s is", gpu->index, nvidia.pci);
+		gs_log(GS_LOG_INFO, "gpu %u: hwloc does not know where %s is", gpu->index,
+		       nvidia.pci);
 		return 0;
 	}
 	hwloc_bitmap_or(near_by, near_by, obj->cpuset);

@@ -5,7 +5,8 @@
 
 #include <stdio.h>
 
-/* Only a plain file of our own that nobody else can write is believed; NULL: there is none, or the log says why. */
+/* Only a plain file of our own that nobody else can write is believed; NULL: there is none, or the
+ * log says why. */
 FILE *gs_own_file_open(const char *path);
 
 /* The file that is to take its place (NULL: the log says why), and that it does so unless `bad`. */

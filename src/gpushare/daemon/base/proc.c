@@ -23,8 +23,10 @@ int gs_proc_parse(const char *text, struct gs_proc *proc)
 	if (!rest)
 		return -1;
 	/* 3 state, 4 ppid, ..., 22 starttime (proc(5)). */
-	if (sscanf(rest + 1, " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d"
-		   " %*d %*d %*d %*d %" SCNu64, &state, &ppid, &start) != 3)
+	if (sscanf(rest + 1,
+		   " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d"
+		   " %*d %*d %*d %*d %" SCNu64,
+		   &state, &ppid, &start) != 3)
 		return -1;
 	if (state == 'Z' || state == 'X')
 		return -1;

@@ -11,7 +11,8 @@
 
 struct gs_proc {
 	pid_t ppid;
-	uint64_t start; /* clock ticks since boot: tells a process from a later one of the same number */
+	uint64_t start; /* clock ticks since boot: tells a process from a later one of the same
+			   number */
 };
 
 /* Take apart the text of /proc/<pid>/stat.  0, or -1 if it is none. */

@@ -29,7 +29,7 @@
 #define LOCK_PAUSE_NS (10 * GS_NS_PER_MS)
 
 struct gs_server {
-	int lock_fd;   /* held while this daemon owns the socket */
+	int lock_fd; /* held while this daemon owns the socket */
 	int listen_fd;
 	struct event *accept;
 };
@@ -59,11 +59,12 @@ static int still_there(int fd, const char *path)
 {
 	struct stat held, named;
 
-	return fstat(fd, &held) == 0 && lstat(path, &named) == 0 &&
-	       held.st_ino == named.st_ino && held.st_dev == named.st_dev;
+	return fstat(fd, &held) == 0 && lstat(path, &named) == 0 && held.st_ino == named.st_ino &&
+	       held.st_dev == named.st_dev;
 }
 
-/* One that was killed a moment ago may still be on its way out, or a helper that it had just forked. */
+/* One that was killed a moment ago may still be on its way out, or a helper that it had just
+ * forked. */
 static int lock_soon(int fd)
 {
 	const struct timespec pause = { 0, LOCK_PAUSE_NS };
@@ -160,8 +161,8 @@ static void admit(struct gs_daemon *d, int fd)
 		return;
 	}
 	if (cred.uid != 0 && gs_connections_count(d) >= CLIENTS_MAX) {
-		gs_complain("uid %u pid %d: closed: there are %u connections", cred.uid,
-			    cred.pid, gs_connections_count(d));
+		gs_complain("uid %u pid %d: closed: there are %u connections", cred.uid, cred.pid,
+			    gs_connections_count(d));
 		close(fd);
 		return;
 	}
@@ -188,7 +189,8 @@ static void on_accept(evutil_socket_t sock, short what, void *arg)
 
 int gs_server_start(struct gs_daemon *d, struct gs_error *err)
 {
-	d->server->accept = gs_event_new(d->base, d->server->listen_fd, EV_READ | EV_PERSIST, on_accept, d);
+	d->server->accept =
+		gs_event_new(d->base, d->server->listen_fd, EV_READ | EV_PERSIST, on_accept, d);
 	if (!d->server->accept || event_add(d->server->accept, NULL) < 0)
 		return gs_fail(err, "cannot watch the socket");
 	return 0;

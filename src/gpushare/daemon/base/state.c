@@ -41,7 +41,7 @@ static int write_all(struct gs_daemon *d, FILE *f)
 	struct gs_step *s;
 
 	fprintf(f, HEADER " %u\n", d->next_local ? d->next_local : GS_LOCAL_JOB_FIRST);
-	TAILQ_FOREACH(s, &d->steps, link)
+	TAILQ_FOREACH (s, &d->steps, link)
 		for (size_t i = 0; i < nparts; i++)
 			parts[i]->print(d, s, f);
 	return ferror(f) ? -1 : 0;

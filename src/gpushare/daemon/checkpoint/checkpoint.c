@@ -37,7 +37,7 @@ static int32_t priority_of(const struct gs_daemon *d, const struct gs_alloc *a)
 	const struct gs_step *s;
 	int32_t priority = INT32_MIN;
 
-	TAILQ_FOREACH(s, &d->steps, link)
+	TAILQ_FOREACH (s, &d->steps, link)
 		if (s->alloc == a && s->priority > priority)
 			priority = s->priority;
 	return priority;
@@ -49,7 +49,7 @@ static size_t candidates(struct gs_daemon *d, const struct gs_device *dev, uint6
 	const struct gs_step *s;
 	size_t n = 0;
 
-	TAILQ_FOREACH(s, &d->steps, link) {
+	TAILQ_FOREACH (s, &d->steps, link) {
 		const struct gs_alloc *a = s->alloc;
 
 		if (a->device != dev || !a->admitted || a->away || !gs_away_is_first(d, s))
@@ -59,8 +59,10 @@ static size_t candidates(struct gs_daemon *d, const struct gs_device *dev, uint6
 				*retry_ns = a->keep_until_ns;
 			continue;
 		}
-		c[n++] = (struct gs_victim){
-			.id = a->id, .priority = priority_of(d, a), .bytes = a->bytes,
+		c[n++] = (struct gs_victim) {
+			.id = a->id,
+			.priority = priority_of(d, a),
+			.bytes = a->bytes,
 			.host = gs_memory_used(d, a),
 		};
 	}
@@ -116,7 +118,8 @@ static int take_for(struct gs_checkpoint *t, struct gs_alloc *first, uint64_t no
 {
 	struct gs_victim c[GS_STEPS_MAX];
 	struct gs_daemon *d = t->d;
-	uint64_t there = gs_memory_available(first->device), used = gs_checkpoint_on_host(d), kept = UINT64_MAX;
+	uint64_t there = gs_memory_available(first->device), used = gs_checkpoint_on_host(d),
+		 kept = UINT64_MAX;
 	uint64_t limit = d->config->memory_preempt_host;
 	size_t n = candidates(d, first->device, now, c, &kept);
 	struct gs_error err;
@@ -134,18 +137,21 @@ static int take_for(struct gs_checkpoint *t, struct gs_alloc *first, uint64_t no
 			say(d, first, err.text);
 		return 0;
 	}
-	if (gs_checkpointer_check(d->config, &err) < 0) { /* before its kernels are waited for, and it for nothing */
+	if (gs_checkpointer_check(d->config, &err) <
+	    0) { /* before its kernels are waited for, and it for nothing */
 		say(d, first, err.text);
 		if (now + RETRY_NS < *retry_ns)
 			*retry_ns = now + RETRY_NS;
 		return 0;
 	}
-	TAILQ_FOREACH(s, &d->steps, link)
+	TAILQ_FOREACH (s, &d->steps, link)
 		if (s->alloc->device == first->device && s->alloc->id == c[0].id)
 			break;
-	gs_log(GS_LOG_INFO, "%s: its memory is taken back for %s: %" PRIu64 " MiB, %" PRIu64
-	       " in use", gs_checkpoint_name(d, s->alloc, whose, sizeof(whose)),
-	       gs_checkpoint_name(d, first, name, sizeof(name)), MIB(s->alloc->bytes), MIB(c[0].host));
+	gs_log(GS_LOG_INFO,
+	       "%s: its memory is taken back for %s: %" PRIu64 " MiB, %" PRIu64 " in use",
+	       gs_checkpoint_name(d, s->alloc, whose, sizeof(whose)),
+	       gs_checkpoint_name(d, first, name, sizeof(name)), MIB(s->alloc->bytes),
+	       MIB(c[0].host));
 	gs_checkpoint_leave(t, s->alloc);
 	return 1;
 }
@@ -155,7 +161,7 @@ static void queue_all(struct gs_daemon *d)
 {
 	struct gs_step *s;
 
-	TAILQ_FOREACH(s, &d->steps, link) {
+	TAILQ_FOREACH (s, &d->steps, link) {
 		struct gs_alloc *a = s->alloc;
 		struct gs_error err;
 		char name[32];
@@ -181,7 +187,7 @@ static struct gs_alloc *next_return(struct gs_daemon *d, uint64_t now, uint64_t 
 {
 	struct gs_step *s;
 
-	TAILQ_FOREACH(s, &d->steps, link) {
+	TAILQ_FOREACH (s, &d->steps, link) {
 		const struct gs_away *away = s->alloc->away;
 
 		if (!away || !(s->alloc->admitted || !away->released))
@@ -258,12 +264,13 @@ void gs_checkpoint_alloc_gone(struct gs_daemon *d, struct gs_alloc *a)
 	}
 }
 
-/* Nothing has left while the first process finishes its kernels, which may take preempt_timeout of MemoryParameters. */
+/* Nothing has left while the first process finishes its kernels, which may take preempt_timeout of
+ * MemoryParameters. */
 static const char *where(const struct gs_away *away)
 {
 	const struct gs_away_process *p;
 
-	LIST_FOREACH(p, &away->processes, link)
+	LIST_FOREACH (p, &away->processes, link)
 		if (p->parked || !p->conn) /* no connection: it was away before this daemon began */
 			return "its memory is on the host";
 	return away->released ? "its memory is on the host" :

@@ -23,7 +23,8 @@ struct gs_checkpoint;
 
 /* NULL: no memory. */
 struct gs_checkpoint *gs_checkpoint_create(struct gs_daemon *d);
-void gs_checkpoint_destroy(struct gs_checkpoint *t); /* NULL is fine; what is moved at the moment is moved to the end */
+void gs_checkpoint_destroy(struct gs_checkpoint *t); /* NULL is fine; what is moved at the moment is
+							moved to the end */
 
 /*
  * After each admission: begin what there is to do.  When it must be called

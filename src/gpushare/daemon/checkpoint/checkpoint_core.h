@@ -13,20 +13,20 @@ struct gs_alloc;
 
 enum gs_checkpoint_phase {
 	GS_TAKE_IDLE,
-	GS_TAKE_SETTLING,      /* a client finishes its kernels */
-	GS_TAKE_LEAVING,       /* its memory goes to the host */
-	GS_TAKE_RETURNING,     /* a process comes back */
+	GS_TAKE_SETTLING,  /* a client finishes its kernels */
+	GS_TAKE_LEAVING,   /* its memory goes to the host */
+	GS_TAKE_RETURNING, /* a process comes back */
 };
 
 struct gs_checkpoint {
 	struct gs_daemon *d;
 	enum gs_checkpoint_phase phase;
-	struct gs_alloc *alloc; /* that is moved; NULL: it is gone */
+	struct gs_alloc *alloc;          /* that is moved; NULL: it is gone */
 	struct gs_away_process *process; /* of it; NULL: it is gone */
 	struct gs_checkpointer *checkpointer;
 	struct event *timer;
-	uint64_t since_ns;      /* the step that is under way */
-	uint64_t checkpointer_ns;      /* mover began */
+	uint64_t since_ns;        /* the step that is under way */
+	uint64_t checkpointer_ns; /* mover began */
 	/* Nothing is taken from the allocation for some time, nor was it now. */
 	void (*refused)(struct gs_checkpoint *t, struct gs_alloc *alloc, const char *why);
 };

@@ -52,19 +52,22 @@ static void idle(struct gs_checkpoint *t)
 	gs_memory_step(t->d);
 }
 
-static void start_checkpointer(struct gs_checkpoint *t, const char *verb, gs_checkpointer_done *done)
+static void start_checkpointer(struct gs_checkpoint *t, const char *verb,
+			       gs_checkpointer_done *done)
 {
 	t->checkpointer_ns = gs_clock_ns();
-	t->checkpointer = gs_checkpointer_start(t->d, t->alloc->device, verb, t->process->pid, done, t);
+	t->checkpointer =
+		gs_checkpointer_start(t->d, t->alloc->device, verb, t->process->pid, done, t);
 }
 
-/* The checkpointer has moved these bytes, the one way or the other: all steps that they belong to say so. */
+/* The checkpointer has moved these bytes, the one way or the other: all steps that they belong to
+ * say so. */
 static void count(struct gs_checkpoint *t, int back, uint64_t bytes)
 {
 	uint64_t ns = gs_clock_ns() - t->checkpointer_ns;
 	struct gs_step *s;
 
-	TAILQ_FOREACH(s, &t->d->steps, link) {
+	TAILQ_FOREACH (s, &t->d->steps, link) {
 		if (s->alloc != t->alloc)
 			continue;
 		*(back ? &s->moves.back_bytes : &s->moves.out_bytes) += bytes;
@@ -102,7 +105,7 @@ static void all_back(struct gs_checkpoint *t)
 	a->away = NULL;
 	a->away_peak = 0;
 	a->admitted = 1;
-	TAILQ_FOREACH(s, &t->d->steps, link)
+	TAILQ_FOREACH (s, &t->d->steps, link)
 		if (s->alloc == a)
 			s->info.admitted = 1;
 	gs_memory_welcome(t->d, a);
@@ -126,7 +129,8 @@ static void on_returned(void *arg, enum gs_moved result, const char *said)
 		unpark(t, p);
 	} else if (p && gs_proc_alive(p->pid, p->start)) {
 		if (!p->failed)
-			gs_log(GS_LOG_ERROR, "pid %d: its memory does not come back, tried again every %d s: %s",
+			gs_log(GS_LOG_ERROR,
+			       "pid %d: its memory does not come back, tried again every %d s: %s",
 			       (int)p->pid, (int)(RETURN_AGAIN_NS / GS_NS_PER_S), said);
 		p->failed = 1;
 		if (result == GS_MOVE_KILLED)
@@ -207,7 +211,7 @@ static void all_left(struct gs_checkpoint *t)
 	struct gs_step *s;
 	char name[32];
 
-	LIST_FOREACH(p, &a->away->processes, link)
+	LIST_FOREACH (p, &a->away->processes, link)
 		bytes += p->bytes;
 	gs_log(GS_LOG_INFO, "%s: %" PRIu64 " MiB are on the host, after %.3f s",
 	       gs_checkpoint_name(t->d, a, name, sizeof(name)), MIB(bytes),
@@ -215,7 +219,7 @@ static void all_left(struct gs_checkpoint *t)
 	a->away_peak = gs_ledger_peak(a->device->ledger, a->id);
 	gs_memory_leave(a);
 	a->away->released = 1;
-	TAILQ_FOREACH(s, &t->d->steps, link)
+	TAILQ_FOREACH (s, &t->d->steps, link)
 		if (s->alloc == a)
 			s->info.admitted = 0;
 	idle(t);
@@ -260,7 +264,8 @@ static void settling(struct gs_checkpoint *t)
 		start_checkpointer(t, "checkpoint", on_left);
 		if (!t->checkpointer)
 			give_up(t, "gpushare-mem cannot be started");
-	} else if (gs_clock_ns() - t->process->settle_ns > t->d->config->memory_preempt_timeout_ns) {
+	} else if (gs_clock_ns() - t->process->settle_ns >
+		   t->d->config->memory_preempt_timeout_ns) {
 		give_up(t, "its kernels have not ended within preempt_timeout (MemoryParameters)");
 	} else {
 		wake_in(t, SETTLE_POLL_NS);
@@ -271,7 +276,7 @@ static struct gs_connection *next_client(struct gs_daemon *d, const struct gs_al
 {
 	struct gs_connection *conn;
 
-	LIST_FOREACH(conn, &d->conns, link)
+	LIST_FOREACH (conn, &d->conns, link)
 		if (conn->client && conn->step->alloc == a)
 			return conn;
 	return NULL;
@@ -293,8 +298,9 @@ static void leave_next(struct gs_checkpoint *t)
 		give_up(t, "its processes cannot be watched");
 		return;
 	}
-	*p = (struct gs_away_process){ .pid = conn->pid, .start = conn->start, .conn = conn,
-				       .settle_ns = gs_clock_ns() };
+	*p = (struct gs_away_process) {
+		.pid = conn->pid, .start = conn->start, .conn = conn, .settle_ns = gs_clock_ns()
+	};
 	p->bytes = gs_ledger_held(conn->device->ledger, t->alloc->id, conn->id);
 	LIST_INSERT_HEAD(&t->alloc->away->processes, p, link);
 	t->process = p;

@@ -103,9 +103,11 @@ static void over(struct gs_checkpointer *m)
 
 	waitpid(m->pid, &status, 0);
 	result = m->killed || WIFSIGNALED(status) ? GS_MOVE_KILLED :
-		 WEXITSTATUS(status) == 0 ? GS_MOVED : GS_MOVE_FAILED;
+		 WEXITSTATUS(status) == 0         ? GS_MOVED :
+						    GS_MOVE_FAILED;
 	if (m->killed)
-		snprintf(m->said, sizeof(m->said), "not done within preempt_timeout (MemoryParameters)");
+		snprintf(m->said, sizeof(m->said),
+			 "not done within preempt_timeout (MemoryParameters)");
 	if (m->done)
 		m->done(m->arg, result, *m->said ? m->said : "it says nothing");
 	destroy(m);
@@ -177,10 +179,12 @@ static int prepare(struct order *o, const struct gs_daemon *d, const struct gs_d
 }
 
 struct gs_checkpointer *gs_checkpointer_start(struct gs_daemon *d, const struct gs_device *device,
-				const char *verb, pid_t pid, gs_checkpointer_done *done, void *arg)
+					      const char *verb, pid_t pid,
+					      gs_checkpointer_done *done, void *arg)
 {
 	uint64_t limit = d->config->memory_preempt_timeout_ns;
-	struct timeval tv = { (time_t)(limit / GS_NS_PER_S), (suseconds_t)(limit % GS_NS_PER_S / 1000) };
+	struct timeval tv = { (time_t)(limit / GS_NS_PER_S),
+			      (suseconds_t)(limit % GS_NS_PER_S / 1000) };
 	struct gs_checkpointer *m = calloc(1, sizeof(*m));
 	struct order o;
 
@@ -188,8 +192,9 @@ struct gs_checkpointer *gs_checkpointer_start(struct gs_daemon *d, const struct 
 		return NULL;
 	m->done = done;
 	m->arg = arg;
-	m->sock = prepare(&o, d, device, verb, pid) < 0 ? -1
-							: gs_child_start(&m->pid, body, (const char *)&o, 0);
+	m->sock = prepare(&o, d, device, verb, pid) < 0 ?
+			  -1 :
+			  gs_child_start(&m->pid, body, (const char *)&o, 0);
 	if (m->sock >= 0) {
 		m->readable = gs_event_new(d->base, m->sock, EV_READ | EV_PERSIST, on_output, m);
 		m->timer = gs_event_new(d->base, -1, 0, on_timeout, m);

@@ -30,7 +30,7 @@ static struct waiting *waiting_of(const struct gs_connection *conn)
 {
 	struct waiting *w;
 
-	LIST_FOREACH(w, &all, link)
+	LIST_FOREACH (w, &all, link)
 		if (w->conn == conn)
 			return w;
 	return NULL;
@@ -66,7 +66,7 @@ int gs_suspend_begin(struct gs_connection *conn, uint32_t job_id, uint32_t tag)
 	w->tag = tag;
 	LIST_INSERT_HEAD(&all, w, link);
 
-	TAILQ_FOREACH(s, &d->steps, link)
+	TAILQ_FOREACH (s, &d->steps, link)
 		if (s->info.job_id == job_id)
 			s->alloc->suspended = 1;
 	gs_memory_step(d);
@@ -78,7 +78,7 @@ void gs_suspend_end(struct gs_daemon *d, uint32_t job_id)
 {
 	struct gs_step *s;
 
-	TAILQ_FOREACH(s, &d->steps, link)
+	TAILQ_FOREACH (s, &d->steps, link)
 		if (s->info.job_id == job_id)
 			s->alloc->suspended = 0;
 	gs_state_save(d);
@@ -92,7 +92,7 @@ void gs_suspend_connection_gone(struct gs_connection *conn)
 
 	if (!w)
 		return;
-	TAILQ_FOREACH(s, &conn->d->steps, link)
+	TAILQ_FOREACH (s, &conn->d->steps, link)
 		if (s->info.job_id == w->job && !gs_suspend_keeps(s->alloc))
 			s->alloc->suspended = 0;
 	forget(w);
@@ -106,7 +106,7 @@ int gs_suspend_step(struct gs_checkpoint *t)
 	struct gs_step *s;
 	char name[32];
 
-	TAILQ_FOREACH(s, &d->steps, link) {
+	TAILQ_FOREACH (s, &d->steps, link) {
 		struct gs_alloc *a = s->alloc;
 
 		if (!a->suspended || gs_suspend_keeps(a))
@@ -123,8 +123,10 @@ int gs_suspend_step(struct gs_checkpoint *t)
 		} else if (!a->away && gs_checkpointer_check(d->config, &err) < 0) {
 			gs_suspend_failed(d, a, err.text);
 		} else if (!a->away) {
-			gs_log(GS_LOG_INFO, "%s: is suspended: its memory goes to the host: %" PRIu64
-			       " MiB in use", gs_checkpoint_name(d, a, name, sizeof(name)),
+			gs_log(GS_LOG_INFO,
+			       "%s: is suspended: its memory goes to the host: %" PRIu64
+			       " MiB in use",
+			       gs_checkpoint_name(d, a, name, sizeof(name)),
 			       gs_memory_used(d, a) >> 20);
 			gs_checkpoint_leave(t, a);
 			return 1;
@@ -145,8 +147,8 @@ void gs_suspend_failed(struct gs_daemon *d, struct gs_alloc *a, const char *why)
 	a->suspended = 0;
 	gs_log(GS_LOG_WARN, "%s: is suspended and keeps its memory: %s",
 	       gs_checkpoint_name(d, a, name, sizeof(name)), why);
-	LIST_FOREACH(w, &all, link)
-		TAILQ_FOREACH(s, &d->steps, link)
+	LIST_FOREACH (w, &all, link)
+		TAILQ_FOREACH (s, &d->steps, link)
 			if (s->alloc == a && s->info.job_id == w->job)
 				snprintf(w->failed, sizeof(w->failed), "%s", why);
 }
@@ -155,7 +157,7 @@ static int job_settled(const struct gs_daemon *d, uint32_t job_id)
 {
 	const struct gs_step *s;
 
-	TAILQ_FOREACH(s, &d->steps, link)
+	TAILQ_FOREACH (s, &d->steps, link)
 		if (s->info.job_id == job_id && !settled(s->alloc))
 			return 0;
 	return 1;

@@ -75,7 +75,7 @@ static size_t collect(struct gs_suspended *s)
 	const struct gs_connection *conn;
 	size_t n = 0;
 
-	LIST_FOREACH(conn, &s->d->conns, link) {
+	LIST_FOREACH (conn, &s->d->conns, link) {
 		if (!conn->client)
 			continue;
 		if (n == s->room) {
@@ -87,7 +87,10 @@ static size_t collect(struct gs_suspended *s)
 			s->client = grown;
 			s->room = room;
 		}
-		s->client[n++] = (struct client){ .conn = conn->id, .pid = conn->pid, .client = conn->client, .device = conn->device };
+		s->client[n++] = (struct client) { .conn = conn->id,
+						   .pid = conn->pid,
+						   .client = conn->client,
+						   .device = conn->device };
 	}
 	return those_that_matter(s, n);
 }
@@ -108,8 +111,9 @@ static void apply(struct gs_suspended *s, size_t n)
 	struct gs_connection *conn;
 	int stopped;
 
-	LIST_FOREACH(conn, &s->d->conns, link)
-		if (conn->client && is_stopped(s, n, conn->id, &stopped) && conn->registration.stopped != stopped) {
+	LIST_FOREACH (conn, &s->d->conns, link)
+		if (conn->client && is_stopped(s, n, conn->id, &stopped) &&
+		    conn->registration.stopped != stopped) {
 			conn->registration.stopped = stopped;
 			gs_command_stopped(conn->device->arbiter, conn->client, stopped);
 		}

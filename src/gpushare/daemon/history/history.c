@@ -27,14 +27,14 @@
 
 struct gs_history {
 	struct gs_daemon *d;
-	pid_t pid;              /* 0: no helper */
+	pid_t pid; /* 0: no helper */
 	int sock;
 	struct event *readable;
-	uint32_t next;          /* ticket */
-	uint32_t answered;      /* all tickets up to here */
+	uint32_t next;     /* ticket */
+	uint32_t answered; /* all tickets up to here */
 	uint64_t forked_ns;
-	uint64_t lost;          /* steps, since the last line about it */
-	char *text;             /* the answer under way */
+	uint64_t lost; /* steps, since the last line about it */
+	char *text;    /* the answer under way */
 	size_t size;
 };
 
@@ -230,7 +230,8 @@ void gs_history_add(struct gs_history *h, const struct gs_past_step *step)
 	r.step[0] = *step;
 	if (send_request(h, &r) < 0) {
 		if (h->lost++ == 0)
-			gs_log(GS_LOG_WARN, "the history's helper does not keep up: steps are lost");
+			gs_log(GS_LOG_WARN,
+			       "the history's helper does not keep up: steps are lost");
 	} else if (h->lost) {
 		gs_log(GS_LOG_WARN, "the history lost %llu steps", (unsigned long long)h->lost);
 		h->lost = 0;
@@ -243,13 +244,13 @@ void gs_history_learned(struct gs_history *h)
 
 	/* What the helper cannot take now is lost to the file, not to this daemon. */
 	while (h && (r.ticket = (uint32_t)gs_learned_news(h->d->learned, r.learned,
-							   GS_HISTORY_LEARNED_BATCH)) > 0)
+							  GS_HISTORY_LEARNED_BATCH)) > 0)
 		if (send_request(h, &r) < 0)
 			return;
 }
 
 uint32_t gs_history_query(struct gs_history *h, const struct gs_msg_history *query,
-			const struct gs_past_step *live, size_t n)
+			  const struct gs_past_step *live, size_t n)
 {
 	struct gs_history_request r = { .kind = GS_HISTORY_LIVE };
 	uint32_t count = (uint32_t)n;
@@ -262,7 +263,7 @@ uint32_t gs_history_query(struct gs_history *h, const struct gs_msg_history *que
 		live += r.n;
 		n -= r.n;
 	}
-	r = (struct gs_history_request){ .kind = GS_HISTORY_QUERY };
+	r = (struct gs_history_request) { .kind = GS_HISTORY_QUERY };
 	r.query = *query;
 	r.live = count;
 	r.ticket = h->next + 1 ? h->next + 1 : 1;

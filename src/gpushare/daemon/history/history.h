@@ -38,7 +38,7 @@ void gs_history_learned(struct gs_history *h);
  * Returns a ticket, with which the listener is called; 0: cannot be asked.
  */
 uint32_t gs_history_query(struct gs_history *h, const struct gs_msg_history *query,
-			const struct gs_past_step *live, size_t n);
+			  const struct gs_past_step *live, size_t n);
 
 /* The answer, whose bytes become the callee's; NULL: there will be none. */
 typedef void gs_history_listener(struct gs_daemon *d, uint32_t ticket, char *bytes, size_t size);
@@ -50,23 +50,25 @@ void gs_history_listen(gs_history_listener *listener);
 #define GS_HISTORY_BATCH 16
 
 #define GS_HISTORY_LEARNED_BATCH 64
-#define GS_HISTORY_LEARNED_TICKET UINT32_MAX /* of an answer that nobody asked for: what the file has */
+#define GS_HISTORY_LEARNED_TICKET \
+	UINT32_MAX /* of an answer that nobody asked for: what the file has */
 
 enum gs_history_kind { GS_HISTORY_OVER, GS_HISTORY_LIVE, GS_HISTORY_QUERY, GS_HISTORY_LEARNED };
 
 struct gs_history_request {
 	uint32_t kind, ticket;
-	uint32_t n;            /* steps in here */
-	uint32_t live;         /* REQUEST: of those that were sent before, the latest so many */
+	uint32_t n;    /* steps in here */
+	uint32_t live; /* REQUEST: of those that were sent before, the latest so many */
 	union {
 		struct gs_msg_history query;
 		struct gs_past_step step[GS_HISTORY_BATCH];
-		struct gs_learned_entry learned[GS_HISTORY_LEARNED_BATCH]; /* LEARNED: `ticket` of them */
+		struct gs_learned_entry
+			learned[GS_HISTORY_LEARNED_BATCH]; /* LEARNED: `ticket` of them */
 	};
 };
 
 struct gs_history_answer {
-	uint32_t ticket;       /* 0: a line for the log */
+	uint32_t ticket; /* 0: a line for the log */
 	uint32_t more, length, failed;
 	char text[7680];
 };

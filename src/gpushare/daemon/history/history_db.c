@@ -36,7 +36,8 @@ static const char schema[] =
 	"CREATE TABLE IF NOT EXISTS learned(id INTEGER PRIMARY KEY AUTOINCREMENT,"
 	" key INTEGER UNIQUE, tpt_ps INTEGER);"
 	"PRAGMA user_version=1;";
-#define FIELDS "job,step,gpu,shares,user,partition,start_s,end_s,kernels,preemptions,active_ms," \
+#define FIELDS \
+	"job,step,gpu,shares,user,partition,start_s,end_s,kernels,preemptions,active_ms," \
 	"waiting_ms,turnaround_ms,evict_p50_us,evict_p99_us,memory_mb,reserved_mb,program"
 
 static int fail_sql(struct gs_history_db *db, struct gs_error *err)
@@ -76,20 +77,25 @@ static int prepare(struct gs_history_db *db, struct gs_error *err)
 	/* Came later; an error says that it is there. */
 	sqlite3_exec(db->sql, "ALTER TABLE step ADD COLUMN program INTEGER DEFAULT 0", NULL, NULL,
 		     NULL);
-	if (sqlite3_prepare_v2(db->sql, "INSERT INTO step(" FIELDS ") VALUES"
-			       "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", -1, &db->insert,
-			       NULL) != SQLITE_OK ||
-	    sqlite3_prepare_v2(db->sql, "SELECT " FIELDS " FROM step WHERE end_s>=?1 AND"
+	if (sqlite3_prepare_v2(db->sql,
+			       "INSERT INTO step(" FIELDS ") VALUES"
+			       "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+			       -1, &db->insert, NULL) != SQLITE_OK ||
+	    sqlite3_prepare_v2(db->sql,
+			       "SELECT " FIELDS " FROM step WHERE end_s>=?1 AND"
 			       " (?2=0 OR job=?2) AND (?3='' OR user=?3) AND"
-			       " (?4='' OR partition=?4) ORDER BY id", -1, &db->select,
-			       NULL) != SQLITE_OK ||
-	    sqlite3_prepare_v2(db->sql, "DELETE FROM step WHERE id<="
-			       "(SELECT max(id) FROM step)-?", -1, &db->trim, NULL) != SQLITE_OK ||
+			       " (?4='' OR partition=?4) ORDER BY id",
+			       -1, &db->select, NULL) != SQLITE_OK ||
+	    sqlite3_prepare_v2(db->sql,
+			       "DELETE FROM step WHERE id<="
+			       "(SELECT max(id) FROM step)-?",
+			       -1, &db->trim, NULL) != SQLITE_OK ||
 	    sqlite3_prepare_v2(db->sql, "INSERT OR REPLACE INTO learned(key,tpt_ps) VALUES(?,?)",
 			       -1, &db->learn, NULL) != SQLITE_OK ||
-	    sqlite3_prepare_v2(db->sql, "DELETE FROM learned WHERE id NOT IN"
-			       " (SELECT id FROM learned ORDER BY id DESC LIMIT ?)", -1,
-			       &db->forget, NULL) != SQLITE_OK)
+	    sqlite3_prepare_v2(db->sql,
+			       "DELETE FROM learned WHERE id NOT IN"
+			       " (SELECT id FROM learned ORDER BY id DESC LIMIT ?)",
+			       -1, &db->forget, NULL) != SQLITE_OK)
 		return fail_sql(db, err);
 	return 0;
 }
@@ -98,8 +104,9 @@ static int prepare(struct gs_history_db *db, struct gs_error *err)
 static int try_open(struct gs_history_db *db, const char *path, struct gs_error *err)
 {
 	mode_t mask = umask(077);
-	int rc = sqlite3_open_v2(path, &db->sql, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE |
-				 SQLITE_OPEN_NOFOLLOW, NULL);
+	int rc = sqlite3_open_v2(path, &db->sql,
+				 SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOFOLLOW,
+				 NULL);
 
 	umask(mask);
 	if (rc != SQLITE_OK)
@@ -182,7 +189,7 @@ static void bind(sqlite3_stmt *st, const struct gs_past_step *s)
 	const int64_t ids[] = { s->job, s->step, s->gpu, s->shares };
 	const int64_t counts[] = { s->start_s, s->end_s, (int64_t)s->kernels,
 				   (int64_t)s->preemptions };
-	const double figures[] = { s->active_ms, s->waiting_ms, s->turnaround_ms,
+	const double figures[] = { s->active_ms,    s->waiting_ms,   s->turnaround_ms,
 				   s->evict_p50_us, s->evict_p99_us, s->memory_mb,
 				   s->reserved_mb };
 	int at = 1;
@@ -237,7 +244,7 @@ int gs_history_db_learned(struct gs_history_db *db, struct gs_learned_entry **en
 		return fail_sql(db, err);
 	sqlite3_bind_int64(st, 1, GS_LEARNED_MAX);
 	while ((rc = sqlite3_step(st)) == SQLITE_ROW && *n < GS_LEARNED_MAX)
-		(*entry)[(*n)++] = (struct gs_learned_entry){
+		(*entry)[(*n)++] = (struct gs_learned_entry) {
 			(uint64_t)sqlite3_column_int64(st, 0),
 			(uint64_t)sqlite3_column_int64(st, 1),
 		};
@@ -342,14 +349,15 @@ int gs_history_db_select(struct gs_history_db *db, const struct gs_msg_history *
 	return rc;
 }
 
-int gs_history_db_peaks(struct gs_history_db *db, void (*each)(void *arg, uint64_t program,
-							       double memory_mb),
-			void *arg, struct gs_error *err)
+int gs_history_db_peaks(struct gs_history_db *db,
+			void (*each)(void *arg, uint64_t program, double memory_mb), void *arg,
+			struct gs_error *err)
 {
 	sqlite3_stmt *st = NULL;
-	int rc = sqlite3_prepare_v2(db->sql, "SELECT program, max(memory_mb) FROM step"
-				    " WHERE program<>0 GROUP BY program ORDER BY max(id)", -1, &st,
-				    NULL);
+	int rc = sqlite3_prepare_v2(db->sql,
+				    "SELECT program, max(memory_mb) FROM step"
+				    " WHERE program<>0 GROUP BY program ORDER BY max(id)",
+				    -1, &st, NULL);
 
 	while (rc == SQLITE_OK || rc == SQLITE_ROW) {
 		rc = sqlite3_step(st);
@@ -365,8 +373,10 @@ int gs_history_db_peaks(struct gs_history_db *db, void (*each)(void *arg, uint64
 int gs_history_db_local(struct gs_history_db *db, uint32_t *latest, struct gs_error *err)
 {
 	sqlite3_stmt *st = NULL;
-	int rc = sqlite3_prepare_v2(db->sql, "SELECT job FROM step WHERE job BETWEEN ? AND ?"
-				    " ORDER BY id", -1, &st, NULL);
+	int rc = sqlite3_prepare_v2(db->sql,
+				    "SELECT job FROM step WHERE job BETWEEN ? AND ?"
+				    " ORDER BY id",
+				    -1, &st, NULL);
 
 	*latest = 0;
 	if (rc == SQLITE_OK) {
@@ -376,7 +386,8 @@ int gs_history_db_local(struct gs_history_db *db, uint32_t *latest, struct gs_er
 	while (rc == SQLITE_OK || rc == SQLITE_ROW) {
 		rc = sqlite3_step(st);
 		if (rc == SQLITE_ROW)
-			*latest = gs_local_job_later(*latest, (uint32_t)sqlite3_column_int64(st, 0));
+			*latest =
+				gs_local_job_later(*latest, (uint32_t)sqlite3_column_int64(st, 0));
 	}
 	sqlite3_finalize(st);
 	return rc == SQLITE_DONE ? 0 : fail_sql(db, err);

@@ -45,12 +45,13 @@ int gs_history_db_learned(struct gs_history_db *db, struct gs_learned_entry **en
 int gs_history_db_select(struct gs_history_db *db, const struct gs_msg_history *query,
 			 struct gs_past_step **step, size_t *n, struct gs_error *err);
 
-/* The latest job id of `gpusharectl run` in it (local_job.h); 0: there is none.  0, -1 with the reason. */
+/* The latest job id of `gpusharectl run` in it (local_job.h); 0: there is none.  0, -1 with the
+ * reason. */
 int gs_history_db_local(struct gs_history_db *db, uint32_t *latest, struct gs_error *err);
 
 /* Each known program and the most memory of its steps, the latest last.  0, -1 with the reason. */
-int gs_history_db_peaks(struct gs_history_db *db, void (*each)(void *arg, uint64_t program,
-							       double memory_mb),
-			void *arg, struct gs_error *err);
+int gs_history_db_peaks(struct gs_history_db *db,
+			void (*each)(void *arg, uint64_t program, double memory_mb), void *arg,
+			struct gs_error *err);
 
 #endif

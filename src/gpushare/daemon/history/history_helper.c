@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The process that owns HistoryFile; see history.h.  It may wait for the disk as long as it takes. */
+/* The process that owns HistoryFile; see history.h.  It may wait for the disk as long as it takes.
+ */
 #define _GNU_SOURCE
 #include "gpushare/daemon/history/history.h"
 
@@ -23,10 +24,10 @@ struct helper {
 	int sock;
 	const char *path;
 	struct gs_history_db *db;
-	unsigned batch;           /* rows not on the disk yet */
+	unsigned batch; /* rows not on the disk yet */
 	struct gs_past_step *live;
 	size_t nlive;
-	int broken;               /* the log says so already */
+	int broken; /* the log says so already */
 };
 
 static void say(struct helper *h, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -124,7 +125,8 @@ static void add_live(struct helper *h, const struct gs_history_request *r)
 	h->nlive += r->n;
 }
 
-/* Append the latest `live` of the steps that are not over: others belong to a question that never came. */
+/* Append the latest `live` of the steps that are not over: others belong to a question that never
+ * came. */
 static void join_live(struct helper *h, size_t live, struct gs_past_step **all, size_t *n)
 {
 	struct gs_past_step *grown;
@@ -159,7 +161,8 @@ static void send_text(struct helper *h, uint32_t ticket, const char *text)
 }
 
 /* What the question selects; tried once more with the file opened anew. */
-static int query_file(struct helper *h, const struct gs_msg_history *query, struct gs_past_step **all, size_t *n)
+static int query_file(struct helper *h, const struct gs_msg_history *query,
+		      struct gs_past_step **all, size_t *n)
 {
 	struct gs_error err;
 
@@ -172,7 +175,8 @@ static int query_file(struct helper *h, const struct gs_msg_history *query, stru
 	return reopen(h) < 0 ? -1 : gs_history_db_select(h->db, query, all, n, &err);
 }
 
-/* Without the file there is no answer: the steps that are not over would look like all that there were. */
+/* Without the file there is no answer: the steps that are not over would look like all that there
+ * were. */
 static void answer(struct helper *h, const struct gs_history_request *r)
 {
 	struct gs_history_answer failed = { .ticket = r->ticket, .failed = 1 };

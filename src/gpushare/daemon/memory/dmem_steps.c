@@ -31,8 +31,8 @@ void gs_dmem_device(struct gs_device *device, const struct gs_config *config, co
 
 static void said(struct gs_device *device, const char *what, const struct gs_error *err)
 {
-	gs_log(device->dmem_said ? GS_LOG_DEBUG : GS_LOG_WARN,
-	       "gpu %u: the kernel's limit %s: %s", device->index, what, err->text);
+	gs_log(device->dmem_said ? GS_LOG_DEBUG : GS_LOG_WARN, "gpu %u: the kernel's limit %s: %s",
+	       device->index, what, err->text);
 	device->dmem_said = 1;
 }
 
@@ -43,11 +43,11 @@ static uint64_t reserved_by_job(const struct gs_daemon *d, const struct gs_step 
 	const struct gs_step *s, *before;
 	uint64_t bytes = 0;
 
-	TAILQ_FOREACH(s, &d->steps, link) {
+	TAILQ_FOREACH (s, &d->steps, link) {
 		if (s == but || s->info.job_id != of->info.job_id ||
 		    s->alloc->device != of->alloc->device)
 			continue;
-		TAILQ_FOREACH(before, &d->steps, link)
+		TAILQ_FOREACH (before, &d->steps, link)
 			if (before == s || (before != but && before->alloc == s->alloc))
 				break;
 		if (before == s)
@@ -66,15 +66,15 @@ void gs_dmem_begin(const struct gs_daemon *d, struct gs_step *s, const char *pro
 
 	if (!*device->dmem || s->info.local)
 		return;
-	if (gs_dmem_cgroup(proc, s->info.registrant, root, s->info.job_id, cgroup,
-			   sizeof(cgroup), &err) < 0 ||
+	if (gs_dmem_cgroup(proc, s->info.registrant, root, s->info.job_id, cgroup, sizeof(cgroup),
+			   &err) < 0 ||
 	    gs_dmem_limit(root, cgroup, device->dmem, bytes, &err) < 0) {
 		said(device, "is not set", &err);
 		return;
 	}
 	s->dmem_cgroup = strdup(cgroup); /* without memory for it the limit goes with the cgroup */
-	gs_log(GS_LOG_DEBUG, "job %u: the kernel's limit for %s is %" PRIu64 " MiB",
-	       s->info.job_id, cgroup, bytes >> 20);
+	gs_log(GS_LOG_DEBUG, "job %u: the kernel's limit for %s is %" PRIu64 " MiB", s->info.job_id,
+	       cgroup, bytes >> 20);
 }
 
 void gs_dmem_end(const struct gs_daemon *d, struct gs_step *s)

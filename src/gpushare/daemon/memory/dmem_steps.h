@@ -16,7 +16,8 @@ void gs_dmem_device(struct gs_device *device, const struct gs_config *config, co
 #define GS_DMEM_PROC "/proc"
 void gs_dmem_begin(const struct gs_daemon *d, struct gs_step *step, const char *proc);
 
-/* The step, still among them, is over: its job has the rest, or no limit.  Not at the daemon's own end. */
+/* The step, still among them, is over: its job has the rest, or no limit.  Not at the daemon's own
+ * end. */
 void gs_dmem_end(const struct gs_daemon *d, struct gs_step *step);
 
 #endif

@@ -29,7 +29,7 @@ struct gs_memory {
 struct gs_memory_waiter {
 	struct gs_msg hello;
 	gs_memory_begin *begin;
-	int page;           /* the descriptor that came along, or -1 */
+	int page; /* the descriptor that came along, or -1 */
 	uint64_t since_ns;
 };
 
@@ -67,7 +67,9 @@ static uint32_t quantified(int32_t priority)
  */
 static uint32_t sum_of_priorities(const struct gs_config *c)
 {
-	unsigned char seen[GS_CONFIG_PRIORITY_MAX + 1] = { [1] = 1 }; /* 1: partitions without a line */
+	unsigned char seen[GS_CONFIG_PRIORITY_MAX + 1] = {
+		[1] = 1
+	}; /* 1: partitions without a line */
 	uint32_t sum = 0;
 
 	for (size_t i = 0; i < c->npartition; i++)
@@ -81,7 +83,7 @@ static uint32_t sum_of_priorities(const struct gs_config *c)
 
 static struct gs_rbdm_options options_of(const struct gs_config *c, uint64_t capacity)
 {
-	return (struct gs_rbdm_options){
+	return (struct gs_rbdm_options) {
 		.capacity = capacity,
 		.priority_sum = sum_of_priorities(c),
 		.wake = c->memory_wake,
@@ -148,13 +150,13 @@ int gs_memory_arrive(struct gs_alloc *a, int32_t priority, int admitted, struct 
 	if (!a->bytes)
 		return gs_fail(err, "a reservation of no memory");
 	if (a->bytes > a->device->memory)
-		return gs_fail(err, "%" PRIu64 " MiB do not fit: GPU %u has %" PRIu64
-			       " MiB to reserve", MIB(a->bytes), a->device->index,
-			       MIB(a->device->memory));
+		return gs_fail(err,
+			       "%" PRIu64 " MiB do not fit: GPU %u has %" PRIu64 " MiB to reserve",
+			       MIB(a->bytes), a->device->index, MIB(a->device->memory));
 	a->arrived_ns = gs_clock_ns();
 	if (!admitted)
-		return gs_rbdm_arrive(m->rbdm, a->id, quantified(priority), a->bytes,
-				      cycle_now(m), err);
+		return gs_rbdm_arrive(m->rbdm, a->id, quantified(priority), a->bytes, cycle_now(m),
+				      err);
 	if (gs_rbdm_adopt(m->rbdm, a->id, quantified(priority), a->bytes, err) < 0)
 		return -1;
 	if (gs_ledger_reserve(a->device->ledger, a->id, a->bytes, err) < 0) {
@@ -195,16 +197,18 @@ void gs_memory_why(const struct gs_alloc *a, char *buf, size_t size)
 		return;
 	}
 	if (view.phase == GS_RBDM_RESERVING)
-		snprintf(buf, size, "%" PRIu64 " of %" PRIu64 " reserve operations made: %" PRIu64
-			 " of %" PRIu64 " MiB are not reserved", view.done, view.operations,
-			 MIB(left), MIB(a->device->memory));
+		snprintf(buf, size,
+			 "%" PRIu64 " of %" PRIu64 " reserve operations made: %" PRIu64
+			 " of %" PRIu64 " MiB are not reserved",
+			 view.done, view.operations, MIB(left), MIB(a->device->memory));
 	else if (view.phase == GS_RBDM_WAITING && view.place > 1)
 		snprintf(buf, size, "number %zu of %zu that wait for memory", view.place,
 			 gs_rbdm_waiting(rbdm));
 	else if (view.phase == GS_RBDM_WAITING)
-		snprintf(buf, size, "number 1 of %zu that wait for memory: %" PRIu64 " of %" PRIu64
-			 " MiB are not reserved", gs_rbdm_waiting(rbdm), MIB(left),
-			 MIB(a->device->memory));
+		snprintf(buf, size,
+			 "number 1 of %zu that wait for memory: %" PRIu64 " of %" PRIu64
+			 " MiB are not reserved",
+			 gs_rbdm_waiting(rbdm), MIB(left), MIB(a->device->memory));
 	if (view.phase != GS_RBDM_ADMITTED || a->away)
 		relief->why(a, buf, size);
 }
@@ -214,7 +218,7 @@ struct gs_alloc *gs_memory_first(struct gs_daemon *d, const struct gs_device *de
 	struct gs_rbdm_view view;
 	struct gs_step *s;
 
-	TAILQ_FOREACH(s, &d->steps, link)
+	TAILQ_FOREACH (s, &d->steps, link)
 		if (s->alloc->device == device && gs_memory_poll(s->alloc, &view) &&
 		    view.phase == GS_RBDM_WAITING && view.place == 1)
 			return s->alloc;
@@ -245,7 +249,8 @@ static void wait_reason(const struct gs_alloc *a, int admission, char *buf, size
 		snprintf(buf, size, "other jobs come first");
 }
 
-int gs_memory_wait(struct gs_connection *conn, const struct gs_msg *hello, int page, gs_memory_begin *begin)
+int gs_memory_wait(struct gs_connection *conn, const struct gs_msg *hello, int page,
+		   gs_memory_begin *begin)
 {
 	static const struct timeval soon = { 0, 0 };
 	struct gs_memory_waiter *w = calloc(1, sizeof(*w));
@@ -266,8 +271,8 @@ int gs_memory_wait(struct gs_connection *conn, const struct gs_msg *hello, int p
 	wait_reason(conn->step->alloc, conn->d->config->memory_admission, msg.wait.reason,
 		    sizeof(msg.wait.reason));
 	gs_memory_why(conn->step->alloc, why, sizeof(why));
-	gs_log(GS_LOG_INFO, "%s: waits for %" PRIu64 " MiB: %s", conn->who,
-	       MIB(msg.wait.bytes), why);
+	gs_log(GS_LOG_INFO, "%s: waits for %" PRIu64 " MiB: %s", conn->who, MIB(msg.wait.bytes),
+	       why);
 	return gs_connection_send(conn, &msg, -1);
 }
 
@@ -286,7 +291,7 @@ static struct gs_connection *next_waiter(struct gs_daemon *d, const struct gs_al
 {
 	struct gs_connection *conn;
 
-	LIST_FOREACH(conn, &d->conns, link)
+	LIST_FOREACH (conn, &d->conns, link)
 		if (conn->waiter && conn->step->alloc == a)
 			return conn;
 	return NULL;
@@ -327,7 +332,8 @@ static uint64_t refuse_late(struct gs_daemon *d, uint64_t now)
 		}
 		gs_memory_why(conn->step->alloc, why, sizeof(why));
 		gs_connection_refuse(conn, conn->waiter->hello.header.tag, GS_REFUSED_NO_ROOM,
-			       "no memory within %.1f s (MemoryWait): %s", (double)bound / 1e9, why);
+				     "no memory within %.1f s (MemoryWait): %s",
+				     (double)bound / 1e9, why);
 		gs_connection_close(conn);
 	}
 	return next;
@@ -339,7 +345,7 @@ static struct gs_step *step_of(struct gs_daemon *d, const struct gs_device *dev,
 {
 	struct gs_step *s;
 
-	TAILQ_FOREACH(s, &d->steps, link)
+	TAILQ_FOREACH (s, &d->steps, link)
 		if (s->alloc->device == dev && s->alloc->id == id)
 			return s;
 	return NULL;
@@ -359,7 +365,7 @@ static void admit(struct gs_daemon *d, struct gs_device *dev, uint64_t id)
 		return;
 	}
 	s->alloc->admitted = 1;
-	TAILQ_FOREACH(other, &d->steps, link)
+	TAILQ_FOREACH (other, &d->steps, link)
 		if (other->alloc == s->alloc)
 			other->info.admitted = 1;
 	gs_log(GS_LOG_INFO, "job %u.%s: admitted to %" PRIu64 " MiB of gpu %u after %.3f s",
@@ -388,7 +394,7 @@ static void log_waiting(struct gs_daemon *d)
 	struct gs_step *s;
 	char why[256], name[16];
 
-	TAILQ_FOREACH(s, &d->steps, link) {
+	TAILQ_FOREACH (s, &d->steps, link) {
 		struct gs_rbdm_view view;
 
 		if (s->alloc->said || !gs_memory_poll(s->alloc, &view) ||
@@ -407,8 +413,8 @@ void gs_memory_step(struct gs_daemon *d)
 	uint64_t next, now, id, due;
 
 	for (size_t i = 0; i < d->ndevice; i++)
-		while (gs_rbdm_next(d->device[i].admission->rbdm,
-				    cycle_now(d->device[i].admission), &id))
+		while (gs_rbdm_next(d->device[i].admission->rbdm, cycle_now(d->device[i].admission),
+				    &id))
 			admit(d, &d->device[i], id);
 	log_waiting(d);
 	now = gs_clock_ns();

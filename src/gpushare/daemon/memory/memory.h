@@ -26,8 +26,7 @@ void gs_memory_reload(struct gs_daemon *d, const struct gs_config *config);
  * An allocation of alloc->bytes asks for its memory; admitted: an earlier
  * daemon has given it already.  -1 with the reason: it can never be had.
  */
-int gs_memory_arrive(struct gs_alloc *alloc, int32_t priority, int admitted,
-		     struct gs_error *err);
+int gs_memory_arrive(struct gs_alloc *alloc, int32_t priority, int admitted, struct gs_error *err);
 /* It is over: what it has, or what it waits for, is free for others. */
 void gs_memory_leave(struct gs_alloc *alloc);
 /* Its step's priority has changed. */
@@ -46,7 +45,8 @@ void gs_memory_step(struct gs_daemon *d);
  * says so, too).  page: the descriptor it brought, or -1.
  */
 typedef int gs_memory_begin(struct gs_connection *conn, const struct gs_msg *hello, int page);
-int gs_memory_wait(struct gs_connection *conn, const struct gs_msg *hello, int page, gs_memory_begin *begin);
+int gs_memory_wait(struct gs_connection *conn, const struct gs_msg *hello, int page,
+		   gs_memory_begin *begin);
 /* It need not wait any longer, one way or the other. */
 void gs_memory_wait_end(struct gs_connection *conn);
 
@@ -60,7 +60,8 @@ uint64_t gs_memory_available(const struct gs_device *device);
 
 /* Who finds memory for those that wait, where none is free (checkpoint.h). */
 struct gs_memory_relief {
-	/* After each admission; when it must be called again at the latest, ns; UINT64_MAX: when something happens. */
+	/* After each admission; when it must be called again at the latest, ns; UINT64_MAX: when
+	 * something happens. */
 	uint64_t (*grant)(struct gs_daemon *d, uint64_t now);
 	/* Append to buf what is to be said of a waiting allocation. */
 	void (*why)(const struct gs_alloc *alloc, char *buf, size_t size);

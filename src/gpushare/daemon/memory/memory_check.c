@@ -33,7 +33,7 @@ struct gs_memory_check {
 	pid_t pid;
 	int sock;
 	int requested; /* an answer is on its way */
-	int again; /* and is too old for what has happened since */
+	int again;     /* and is too old for what has happened since */
 	struct event *timer, *readable;
 	struct gs_nvml_answer answer;
 };
@@ -84,9 +84,10 @@ static void compare(struct gs_connection *conn, uint64_t driver)
 	if (more < use->said + GROWN)
 		return;
 	use->said = more;
-	gs_log(GS_LOG_INFO, "%s: the driver says that it has %" PRIu64 " MiB of gpu %u, counted are %"
-	       PRIu64 ": %" PRIu64 " more", conn->who, MIB(driver), conn->device->index,
-	       MIB(counted), MIB(more));
+	gs_log(GS_LOG_INFO,
+	       "%s: the driver says that it has %" PRIu64 " MiB of gpu %u, counted are %" PRIu64
+	       ": %" PRIu64 " more",
+	       conn->who, MIB(driver), conn->device->index, MIB(counted), MIB(more));
 }
 
 /*
@@ -105,8 +106,10 @@ static void check_room(struct gs_device *device, const struct gs_nvml_gpu *gpu, 
 	room = gpu->total > outside ? gpu->total - outside : 0;
 	missing = reserved > room ? reserved - room : 0;
 	if (missing && missing >= device->missing + GROWN)
-		gs_log(GS_LOG_WARN, "gpu %u: %" PRIu64 " MiB are reserved, but %" PRIu64 " of %" PRIu64
-		       " MiB are in use outside gpushare: %" PRIu64 " MiB of the reservations are not there",
+		gs_log(GS_LOG_WARN,
+		       "gpu %u: %" PRIu64 " MiB are reserved, but %" PRIu64 " of %" PRIu64
+		       " MiB are in use outside gpushare: %" PRIu64
+		       " MiB of the reservations are not there",
 		       device->index, MIB(reserved), MIB(outside), MIB(gpu->total), MIB(missing));
 	if (!missing || missing >= device->missing + GROWN)
 		device->missing = missing;
@@ -120,12 +123,13 @@ static void check_rooms(struct gs_memory_check *c)
 		int strangers = 0;
 		struct gs_connection *conn;
 
-		LIST_FOREACH(conn, &c->d->conns, link) {
+		LIST_FOREACH (conn, &c->d->conns, link) {
 			if (!conn->client || conn->device != device)
 				continue;
 			ours += conn->registration.driver ? conn->registration.driver->bytes : 0;
-			strangers |= !conn->registration.driver &&
-				     gs_ledger_held(device->ledger, conn->step->alloc->id, conn->id);
+			strangers |=
+				!conn->registration.driver &&
+				gs_ledger_held(device->ledger, conn->step->alloc->id, conn->id);
 		}
 		if (!strangers && device->index < GS_CONFIG_GPUS_MAX)
 			check_room(device, &c->answer.gpu[device->index], ours);
@@ -136,7 +140,7 @@ static void take_answer(struct gs_memory_check *c)
 {
 	struct gs_connection *conn;
 
-	LIST_FOREACH(conn, &c->d->conns, link) {
+	LIST_FOREACH (conn, &c->d->conns, link) {
 		if (!conn->client)
 			continue;
 		for (uint32_t i = 0; i < c->answer.n; i++)
@@ -174,7 +178,8 @@ static void on_answer(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	c->requested = 0;
 	if (n != (ssize_t)sizeof(c->answer) || c->answer.n > GS_NVML_USES_MAX) {
-		gs_log(GS_LOG_WARN, "what the driver says of memory is not known: its helper has ended");
+		gs_log(GS_LOG_WARN,
+		       "what the driver says of memory is not known: its helper has ended");
 		end_helper(c);
 		event_del(c->timer);
 		return;
@@ -194,7 +199,8 @@ static void on_answer(evutil_socket_t fd, short what, void *arg)
 struct gs_memory_check *gs_memory_check_create(struct gs_daemon *d)
 {
 	uint64_t every = d->config->memory_check_ns;
-	struct timeval tv = { (time_t)(every / GS_NS_PER_S), (suseconds_t)(every % GS_NS_PER_S / 1000) };
+	struct timeval tv = { (time_t)(every / GS_NS_PER_S),
+			      (suseconds_t)(every % GS_NS_PER_S / 1000) };
 	struct gs_memory_check *c = every ? calloc(1, sizeof(*c)) : NULL;
 
 	if (!c)

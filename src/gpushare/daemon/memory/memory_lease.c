@@ -32,14 +32,14 @@ void gs_lease_recall(struct gs_connection *conn)
 
 	if (said)
 		gs_ledger_unlease(conn->device->ledger, conn->step->alloc->id, conn->id,
-			       believed(conn, said));
+				  believed(conn, said));
 }
 
 static void recall_others(struct gs_connection *conn)
 {
 	struct gs_connection *other;
 
-	LIST_FOREACH(other, &conn->d->conns, link)
+	LIST_FOREACH (other, &conn->d->conns, link)
 		if (other != conn && other->client && other->step->alloc == conn->step->alloc)
 			gs_lease_recall(other);
 }
@@ -69,7 +69,7 @@ uint64_t gs_memory_used(struct gs_daemon *d, const struct gs_alloc *alloc)
 	uint64_t used = gs_ledger_used(alloc->device->ledger, alloc->id), leased = 0;
 	struct gs_connection *conn;
 
-	LIST_FOREACH(conn, &d->conns, link)
+	LIST_FOREACH (conn, &d->conns, link)
 		if (conn->client && conn->step->alloc == alloc)
 			leased += believed(conn, gs_page_load(conn->page->lease));
 	return used - (leased < used ? leased : used);
@@ -84,7 +84,7 @@ void gs_lease_note_peak(struct gs_daemon *d, const struct gs_alloc *alloc)
 	struct gs_connection *conn;
 	uint64_t sum = 0;
 
-	LIST_FOREACH(conn, &d->conns, link) {
+	LIST_FOREACH (conn, &d->conns, link) {
 		uint64_t peak;
 
 		if (!conn->client || conn->step->alloc != alloc)

@@ -9,7 +9,8 @@ struct gs_alloc;
 struct gs_daemon;
 struct gs_connection;
 
-/* A client asks for more than its lease holds: 1 granted and a new lease, 0 beyond the reservation. */
+/* A client asks for more than its lease holds: 1 granted and a new lease, 0 beyond the reservation.
+ */
 int gs_lease_alloc(struct gs_connection *conn, uint64_t bytes);
 
 /* What the client has not taken of its lease returns to the step. */

@@ -69,13 +69,14 @@ static void query(struct gs_nvml_answer *answer)
 		if (nvml.handle(gpu, &device) != 0)
 			continue;
 		if (gpu < GS_CONFIG_GPUS_MAX && nvml.memory && nvml.memory(device, &memory) == 0)
-			answer->gpu[gpu] = (struct gs_nvml_gpu){ memory.total, memory.used };
+			answer->gpu[gpu] = (struct gs_nvml_gpu) { memory.total, memory.used };
 		if (nvml.processes(device, &n, info) != 0)
 			continue;
 		for (unsigned int i = 0; i < n && answer->n < GS_NVML_USES_MAX; i++)
 			if (info[i].bytes != NOT_AVAILABLE)
-				answer->use[answer->n++] = (struct gs_nvml_use){
-					gpu, (int32_t)info[i].pid, info[i].bytes };
+				answer->use[answer->n++] =
+					(struct gs_nvml_use) { gpu, (int32_t)info[i].pid,
+							       info[i].bytes };
 	}
 }
 

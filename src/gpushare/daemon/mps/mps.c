@@ -38,8 +38,8 @@
 
 /* A process whose end is to be noticed, though it need not be a child. */
 struct watched {
-	pid_t pid;      /* 0: none */
-	int fd;         /* pidfd; -1: none */
+	pid_t pid; /* 0: none */
+	int fd;    /* pidfd; -1: none */
 	struct event *ended;
 };
 
@@ -48,7 +48,7 @@ struct gs_mps {
 	struct gs_mps_place place;
 	struct watched control, server;
 	struct event *again;
-	uint64_t up_ns;    /* when it was last well */
+	uint64_t up_ns; /* when it was last well */
 	uint64_t pause_ns;
 	struct gs_mps_helpers helpers;
 };
@@ -59,7 +59,7 @@ static void forget(struct watched *w)
 		gs_event_free(w->ended);
 	if (w->fd >= 0)
 		close(w->fd);
-	*w = (struct watched){ .fd = -1 };
+	*w = (struct watched) { .fd = -1 };
 }
 
 static int watch(struct gs_mps *m, struct watched *w, pid_t pid, event_callback_fn ended)
@@ -78,7 +78,7 @@ static void later(struct gs_mps *m)
 
 	if (now - m->up_ns > AGE_NS)
 		m->pause_ns = PAUSE_NS;
-	tv = (struct timeval){ (time_t)(m->pause_ns / GS_NS_PER_S), 0 };
+	tv = (struct timeval) { (time_t)(m->pause_ns / GS_NS_PER_S), 0 };
 	gs_log(GS_LOG_INFO, "MPS is started again in %d s", (int)tv.tv_sec);
 	m->pause_ns = m->pause_ns * 2 < PAUSE_MAX_NS ? m->pause_ns * 2 : PAUSE_MAX_NS;
 	event_add(m->again, &tv);
@@ -130,7 +130,8 @@ static int have_server(struct gs_mps *m, pid_t server, struct gs_error *err)
 	snprintf(proc, sizeof(proc), "/proc/%d", (int)server);
 	/* It may have come for a client before ours did, or in its place. */
 	if (stat(proc, &st) == 0 && st.st_uid != geteuid())
-		gs_log(GS_LOG_WARN, "MPS's server %d is uid %u's: other users' programs wait for its end",
+		gs_log(GS_LOG_WARN,
+		       "MPS's server %d is uid %u's: other users' programs wait for its end",
 		       (int)server, (unsigned)st.st_uid);
 	return 0;
 }
@@ -204,8 +205,10 @@ static pid_t without_all_users(struct gs_mps *m, struct gs_error *err)
 		return -1;
 	server = gs_mps_server_up(&m->place, m->control.pid, START_MS, err);
 	if (server > 0)
-		gs_log(GS_LOG_WARN, "MPS does not know -M (%s): its server has one user at a time, "
-		       "others wait", words);
+		gs_log(GS_LOG_WARN,
+		       "MPS does not know -M (%s): its server has one user at a time, "
+		       "others wait",
+		       words);
 	return server;
 }
 
@@ -331,7 +334,8 @@ void gs_mps_terminate(struct gs_connection *conn, const char *why)
 	uint64_t now = gs_clock_ns();
 
 	if (!d->mps || !d->config->mps_terminate ||
-	    (conn->registration.terminated_ns && now - conn->registration.terminated_ns < TERMINATE_AGAIN_NS))
+	    (conn->registration.terminated_ns &&
+	     now - conn->registration.terminated_ns < TERMINATE_AGAIN_NS))
 		return;
 	conn->registration.terminated_ns = now;
 	gs_complain("%s: %s: MPS is told to terminate it", conn->who, why);

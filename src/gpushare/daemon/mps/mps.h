@@ -28,7 +28,8 @@ int gs_mps_start(struct gs_daemon *d, struct gs_error *err);
  */
 void gs_mps_stop(struct gs_daemon *d);
 
-/* Have MPS end that client, if MpsTerminate says so, once a minute at most; `why` is for the log. */
+/* Have MPS end that client, if MpsTerminate says so, once a minute at most; `why` is for the log.
+ */
 void gs_mps_terminate(struct gs_connection *conn, const char *why);
 
 /* -1 with the reason if the new configuration wants another MPS than the one that runs. */

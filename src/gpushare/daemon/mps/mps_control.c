@@ -49,8 +49,8 @@ int gs_mps_find(const struct gs_config *config, struct gs_mps_place *place, stru
 		if (try_program(place, folders[i], strlen(folders[i])))
 			return 0;
 	return gs_fail(err, "Isolation=mps: there is no " PROGRAM " in PATH, /usr/bin or "
-		       "/usr/local/nvidia/bin: install the driver's, or put its folder into "
-		       "gpushared's PATH");
+			    "/usr/local/nvidia/bin: install the driver's, or put its folder into "
+			    "gpushared's PATH");
 }
 
 /* In the child: `in` and `out` are its standard streams. */
@@ -95,7 +95,7 @@ static int read_answer(int fd, char *answer, size_t room, int timeout_ms)
 }
 
 int gs_mps_query(const struct gs_mps_place *place, const char *command, char *answer, size_t room,
-	       int timeout_ms, struct gs_error *err)
+		 int timeout_ms, struct gs_error *err)
 {
 	int in[2], out[2], status = 0, late;
 	pid_t pid;

@@ -46,8 +46,8 @@ static void body(int sock, const char *unused)
 	if (recv(sock, &job, sizeof(job), 0) != (ssize_t)sizeof(job))
 		return;
 	if (job.request.op == GS_MPS_SERVER_UP) {
-		answer.server = gs_mps_server_up(&job.place, job.request.pid,
-						 job.request.timeout_ms, &err);
+		answer.server =
+			gs_mps_server_up(&job.place, job.request.pid, job.request.timeout_ms, &err);
 		answer.ok = answer.server > 0;
 	} else {
 		answer.ok = gs_mps_terminate_now(&job.place, job.request.pid, &err) == 0;
@@ -94,12 +94,12 @@ static void on_answer(evutil_socket_t fd, short what, void *arg)
 void gs_mps_helpers_init(struct gs_mps_helpers *helpers, struct event_base *base,
 			 const struct gs_mps_place *place, void *context)
 {
-	*helpers = (struct gs_mps_helpers){ .base = base, .place = place, .context = context };
+	*helpers = (struct gs_mps_helpers) { .base = base, .place = place, .context = context };
 	LIST_INIT(&helpers->list);
 }
 
 int gs_mps_helper_query(struct gs_mps_helpers *helpers, const struct gs_mps_request *request,
-		      const char *who, gs_mps_answered *answered)
+			const char *who, gs_mps_answered *answered)
 {
 	static const struct timeval patience = { PATIENCE_S, 0 };
 	struct job job = { .place = *helpers->place, .request = *request };

@@ -15,15 +15,15 @@ enum gs_mps_op { GS_MPS_SERVER_UP, GS_MPS_TERMINATE };
 
 struct gs_mps_request {
 	enum gs_mps_op op;
-	pid_t pid;          /* the control daemon, or the client */
-	int timeout_ms;     /* of GS_MPS_SERVER_UP */
+	pid_t pid;      /* the control daemon, or the client */
+	int timeout_ms; /* of GS_MPS_SERVER_UP */
 };
 
 struct gs_mps_answer {
 	int ok;
-	pid_t server;       /* of GS_MPS_SERVER_UP */
-	const char *who;    /* as asked with */
-	char why[256];      /* if not ok */
+	pid_t server;    /* of GS_MPS_SERVER_UP */
+	const char *who; /* as asked with */
+	char why[256];   /* if not ok */
 };
 
 typedef void gs_mps_answered(void *context, const struct gs_mps_answer *answer);
@@ -42,7 +42,7 @@ void gs_mps_helpers_init(struct gs_mps_helpers *helpers, struct event_base *base
 
 /* Ask in a process of its own; `answered` is called from the loop, once.  -1: not at the moment. */
 int gs_mps_helper_query(struct gs_mps_helpers *helpers, const struct gs_mps_request *request,
-		      const char *who, gs_mps_answered *answered);
+			const char *who, gs_mps_answered *answered);
 
 /* Kill those that have not answered. */
 void gs_mps_helpers_end(struct gs_mps_helpers *helpers);

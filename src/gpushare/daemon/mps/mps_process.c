@@ -56,7 +56,8 @@ static int is_emulated(const char *driver)
 	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0) {
 		text = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 		if (text != MAP_FAILED) {
-			found = memmem(text, (size_t)st.st_size, EMULATED, strlen(EMULATED)) != NULL;
+			found = memmem(text, (size_t)st.st_size, EMULATED, strlen(EMULATED)) !=
+				NULL;
 			munmap(text, (size_t)st.st_size);
 		}
 	}
@@ -70,8 +71,10 @@ int gs_mps_prepare(const struct gs_config *config, const struct gs_mps_place *pl
 	char path[PATH_ROOM];
 
 	if (*config->driver && is_emulated(config->driver))
-		return gs_fail(err, "Isolation=mps: Driver=%.150s is the emulated device's, "
-			       "which has no MPS", config->driver);
+		return gs_fail(err,
+			       "Isolation=mps: Driver=%.150s is the emulated device's, "
+			       "which has no MPS",
+			       config->driver);
 	if (geteuid() != 0)
 		gs_log(GS_LOG_WARN, "Isolation=mps without root: MPS serves uid %u alone",
 		       (unsigned)geteuid());
@@ -160,7 +163,8 @@ static void record(const struct gs_mps_place *place, pid_t pid)
 	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0 || gs_proc_read(pid, &proc) < 0 ||
 	    dprintf(fd, "%d %" PRIu64 "\n", (int)pid, proc.start) < 0)
-		gs_log(GS_LOG_WARN, "%s: cannot be written: a later daemon will not know MPS", path);
+		gs_log(GS_LOG_WARN, "%s: cannot be written: a later daemon will not know MPS",
+		       path);
 	if (fd >= 0)
 		close(fd);
 }

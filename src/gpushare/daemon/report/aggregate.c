@@ -23,7 +23,7 @@ struct group {
 };
 
 static const char *const headings[GS_GROUP_COUNT] = {
-	[GS_GROUP_STEP] = "step", [GS_GROUP_JOB] = "job", [GS_GROUP_USER] = "user",
+	[GS_GROUP_STEP] = "step",           [GS_GROUP_JOB] = "job", [GS_GROUP_USER] = "user",
 	[GS_GROUP_PARTITION] = "partition", [GS_GROUP_GPU] = "gpu",
 };
 
@@ -37,24 +37,32 @@ int gs_past_step_selected(const struct gs_past_step *s, const struct gs_msg_hist
 
 /* ---- a line per step --------------------------------------------------- */
 
-static void row_of(const struct gs_past_step *s, char *name, size_t size,
-		   struct gs_report_row *row)
+static void row_of(const struct gs_past_step *s, char *name, size_t size, struct gs_report_row *row)
 {
-	*row = (struct gs_report_row){
-		.job = s->job, .step = gs_step_name(s->step, name, size), .user = s->user,
-		.partition = s->partition, .gpu = s->gpu, .shares = s->shares,
-		.kernels = s->kernels, .active_ms = s->active_ms,
-		.waiting_ms = s->waiting_ms, .turnaround_ms = s->turnaround_ms,
-		.ntt = gs_ntt_so_far(s->turnaround_ms, s->active_ms), .preemptions = s->preemptions,
-		.evict_p50_us = s->evict_p50_us, .evict_p99_us = s->evict_p99_us,
-		.memory_mb = s->memory_mb, .reserved_mb = s->reserved_mb,
+	*row = (struct gs_report_row) {
+		.job = s->job,
+		.step = gs_step_name(s->step, name, size),
+		.user = s->user,
+		.partition = s->partition,
+		.gpu = s->gpu,
+		.shares = s->shares,
+		.kernels = s->kernels,
+		.active_ms = s->active_ms,
+		.waiting_ms = s->waiting_ms,
+		.turnaround_ms = s->turnaround_ms,
+		.ntt = gs_ntt_so_far(s->turnaround_ms, s->active_ms),
+		.preemptions = s->preemptions,
+		.evict_p50_us = s->evict_p50_us,
+		.evict_p99_us = s->evict_p99_us,
+		.memory_mb = s->memory_mb,
+		.reserved_mb = s->reserved_mb,
 	};
 }
 
 static char *per_step(const struct gs_past_step **step, size_t n, int json)
 {
 	struct gs_report_row *row = calloc(n + 1, sizeof(*row));
-	char (*name)[16] = calloc(n + 1, sizeof(*name)), *text = NULL;
+	char(*name)[16] = calloc(n + 1, sizeof(*name)), *text = NULL;
 
 	if (row && name) {
 		for (size_t i = 0; i < n; i++)
@@ -164,8 +172,7 @@ static char *groups_json(const struct group *g, size_t n, uint32_t by)
 			json_object_set_new(o, headings[by], gs_report_json_text(g->name));
 #define JSON_COUNT(v) json_integer((json_int_t)(v))
 #define JSON_NUMBER(v) gs_report_json_number(v)
-#define GROUP(key, type, kind, value, how, words) \
-		json_object_set_new(o, #key, JSON_##kind(g->key));
+#define GROUP(key, type, kind, value, how, words) json_object_set_new(o, #key, JSON_##kind(g->key));
 #include "gpushare/daemon/report/aggregate.def"
 #undef GROUP
 		json_array_append_new(all, o);
@@ -208,8 +215,8 @@ static char *per_group(const struct gs_past_step **step, size_t n,
 	if (group && room) {
 		size_t groups = make_groups(step, n, request->group, group, room);
 
-		text = request->json ? groups_json(group, groups, request->group)
-				 : groups_table(group, groups, request->group);
+		text = request->json ? groups_json(group, groups, request->group) :
+				       groups_table(group, groups, request->group);
 	}
 	free(group);
 	free(room);
@@ -227,8 +234,8 @@ char *gs_aggregate(const struct gs_past_step *step, size_t n, const struct gs_ms
 	for (size_t i = 0; i < n; i++)
 		if (gs_past_step_selected(&step[i], request))
 			chosen[count++] = &step[i];
-	text = request->group == GS_GROUP_STEP ? per_step(chosen, count, request->json != 0)
-					   : per_group(chosen, count, request);
+	text = request->group == GS_GROUP_STEP ? per_step(chosen, count, request->json != 0) :
+						 per_group(chosen, count, request);
 	free(chosen);
 	return text;
 }

@@ -16,12 +16,12 @@ struct gs_past_step {
 	uint32_t job, step, gpu, shares;
 	char user[32];
 	char partition[64];
-	int64_t start_s, end_s;   /* of the epoch; end 0: not over yet */
+	int64_t start_s, end_s; /* of the epoch; end 0: not over yet */
 	uint64_t kernels, preemptions;
 	double active_ms, waiting_ms, turnaround_ms;
 	double evict_p50_us, evict_p99_us;
 	double memory_mb, reserved_mb;
-	uint64_t program;         /* common/program.h; 0: not known */
+	uint64_t program; /* common/program.h; 0: not known */
 };
 
 /* 1 if the question selects the step. */

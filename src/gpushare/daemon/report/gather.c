@@ -31,7 +31,8 @@ static uint64_t peak_of(const struct gs_step *s)
 	if (!s->alloc)
 		return s->peak;
 	here = gs_ledger_peak(s->alloc->device->ledger, s->alloc->id);
-	before = s->alloc->away_peak; /* the ledger does not know it while its memory is on the host */
+	before = s->alloc->away_peak; /* the ledger does not know it while its memory is on the host
+				       */
 	return here > before ? here : before;
 }
 
@@ -59,7 +60,7 @@ static void select_from(struct selection *sel, struct gs_steps *list, uint32_t j
 {
 	struct gs_step *s;
 
-	TAILQ_FOREACH(s, list, link)
+	TAILQ_FOREACH (s, list, link)
 		if (!job || s->info.job_id == job)
 			sel->step[sel->n++] = s;
 }
@@ -73,14 +74,15 @@ static void selection_free(struct selection *sel)
 
 enum with { FIGURES, KERNELS };
 
-static int select_steps(struct gs_daemon *d, uint32_t job, int finished, enum with with, struct selection *sel)
+static int select_steps(struct gs_daemon *d, uint32_t job, int finished, enum with with,
+			struct selection *sel)
 {
 	size_t room = GS_FINISHED_MAX + GS_STEPS_MAX;
 	struct gs_step *s;
 
 	memset(sel, 0, sizeof(*sel));
 	gs_devices_sync(d, with == KERNELS);
-	TAILQ_FOREACH(s, &d->steps, link)
+	TAILQ_FOREACH (s, &d->steps, link)
 		gs_lease_note_peak(d, s->alloc);
 	sel->step = calloc(room, sizeof(struct gs_step *));
 	if (!sel->step)
@@ -116,14 +118,23 @@ void gs_gather_past(struct gs_step *s, struct gs_past_step *past)
 	struct gs_report_row row;
 
 	fill_row(&row, s, "");
-	*past = (struct gs_past_step){
-		.job = s->info.job_id, .step = s->info.step_id, .gpu = s->info.gpu,
-		.shares = s->info.shares, .start_s = s->begun_s, .end_s = s->ended_s,
-		.kernels = row.kernels, .preemptions = row.preemptions,
-		.active_ms = row.active_ms, .waiting_ms = row.waiting_ms,
+	*past = (struct gs_past_step) {
+		.job = s->info.job_id,
+		.step = s->info.step_id,
+		.gpu = s->info.gpu,
+		.shares = s->info.shares,
+		.start_s = s->begun_s,
+		.end_s = s->ended_s,
+		.kernels = row.kernels,
+		.preemptions = row.preemptions,
+		.active_ms = row.active_ms,
+		.waiting_ms = row.waiting_ms,
 		.turnaround_ms = row.turnaround_ms,
-		.evict_p50_us = row.evict_p50_us, .evict_p99_us = row.evict_p99_us,
-		.program = s->info.program, .memory_mb = row.memory_mb, .reserved_mb = row.reserved_mb,
+		.evict_p50_us = row.evict_p50_us,
+		.evict_p99_us = row.evict_p99_us,
+		.program = s->info.program,
+		.memory_mb = row.memory_mb,
+		.reserved_mb = row.reserved_mb,
 	};
 	snprintf(past->user, sizeof(past->user), "%s", s->user);
 	snprintf(past->partition, sizeof(past->partition), "%s", s->info.partition);
@@ -155,7 +166,8 @@ char *gs_gather_kernels(struct gs_daemon *d, uint32_t job, int json)
 		return NULL;
 	of = calloc(sel.n + 1, sizeof(*of));
 	for (size_t i = 0; of && i < sel.n; i++)
-		of[i] = (struct gs_report_kernels_of){ sel.row[i].job, sel.row[i].step, &sel.step[i]->usage };
+		of[i] = (struct gs_report_kernels_of) { sel.row[i].job, sel.row[i].step,
+							&sel.step[i]->usage };
 	if (of)
 		text = gs_report_kernels(of, sel.n, json);
 	free(of);
@@ -168,7 +180,7 @@ static void name_holder(const struct gs_daemon *d, uint64_t id, char *buf, size_
 	const struct gs_connection *conn;
 
 	buf[0] = '\0';
-	LIST_FOREACH(conn, &d->conns, link)
+	LIST_FOREACH (conn, &d->conns, link)
 		if (conn->client && conn->id == id)
 			snprintf(buf, size, "%s %s", conn->who, conn->registration.program);
 }
@@ -221,27 +233,33 @@ static void fill_gpu(struct gs_daemon *d, struct gs_device *dev, struct whole *w
 
 	gs_arbiter_status(dev->arbiter, &arbiter);
 	gs_command_status(dev->arbiter, &st);
-	w->arbiter[i] = (struct gs_report_arbiter){ arbiter.polls, (double)arbiter.cpu_ns / 1e9, (double)st.handover_ns / 1e3, st.faults };
+	w->arbiter[i] = (struct gs_report_arbiter) { arbiter.polls, (double)arbiter.cpu_ns / 1e9,
+						     (double)st.handover_ns / 1e3, st.faults };
 	name_holder(d, st.holder, w->holder[i], sizeof(w->holder[i]));
-	*g = (struct gs_report_gpu){
-		.gpu = dev->index, .policy = st.policy,
+	*g = (struct gs_report_gpu) {
+		.gpu = dev->index,
+		.policy = st.policy,
 		.isolation = gs_isolation_name(d->config->isolation),
 		.signal = signal_name(d->config->signal),
 		.holder = w->holder[i],
-		.clients = st.clients, .waiting = st.waiting,
-		.shares = dev->shares, .shares_taken = gs_steps_shares(d, dev),
+		.clients = st.clients,
+		.waiting = st.waiting,
+		.shares = dev->shares,
+		.shares_taken = gs_steps_shares(d, dev),
 		.memory_mb = (double)dev->memory / 1048576,
 		.reserved_mb = (double)gs_ledger_reserved(dev->ledger) / 1048576,
-		.evictions = st.evictions, .overdue = st.overdue,
-		.evict_p50_us = st.evict_p50_us, .evict_p99_us = st.evict_p99_us,
+		.evictions = st.evictions,
+		.overdue = st.overdue,
+		.evict_p50_us = st.evict_p50_us,
+		.evict_p99_us = st.evict_p99_us,
 		.fell_back = st.broke != NULL,
 		.arbiter = &w->arbiter[i],
 	};
 	for (; g->nclasses < st.nclasses; g->nclasses++) {
 		const struct gs_gpu_class *c = &st.class[g->nclasses];
 
-		g->class[g->nclasses] = (struct gs_report_class){
-			c->name, c->is.policy, c->is.own, c->is.broke != NULL };
+		g->class[g->nclasses] = (struct gs_report_class) { c->name, c->is.policy, c->is.own,
+								   c->is.broke != NULL };
 	}
 	share_of(&w->steps, dev->index, &g->sharing);
 }
@@ -252,7 +270,7 @@ static int whole_get(struct gs_daemon *d, struct whole *w)
 		return -1;
 	for (size_t i = 0; i < d->ndevice; i++)
 		fill_gpu(d, &d->device[i], w, i);
-	w->s = (struct gs_report_status){
+	w->s = (struct gs_report_status) {
 		.version = PACKAGE_VERSION,
 		.pid = (uint32_t)getpid(),
 		.uptime_s = (double)(gs_clock_ns() - d->started_ns) / 1e9,
@@ -300,12 +318,13 @@ int gs_gather_node(struct gs_daemon *d, char *buf, size_t size)
 	for (size_t i = 0; i < w.s.ngpu && at < size; i++) {
 		const struct gs_report_gpu *g = &w.gpu[i];
 
-		at += (size_t)snprintf(buf + at, size - at, "%s gpu%u policy=%s shares=%u/%u "
+		at += (size_t)snprintf(buf + at, size - at,
+				       "%s gpu%u policy=%s shares=%u/%u "
 				       "clients=%u waiting=%u antt=%.2f dntt=%.2f stp=%.2f "
-				       "jain=%.2f", i ? "," : "", g->gpu, g->policy,
-				       g->shares_taken, g->shares, g->clients, g->waiting,
-				       g->sharing.antt, g->sharing.dntt, g->sharing.stp,
-				       g->sharing.jain);
+				       "jain=%.2f",
+				       i ? "," : "", g->gpu, g->policy, g->shares_taken, g->shares,
+				       g->clients, g->waiting, g->sharing.antt, g->sharing.dntt,
+				       g->sharing.stp, g->sharing.jain);
 	}
 	selection_free(&w.steps);
 	return 0;
@@ -323,8 +342,8 @@ static void say_waiting(const struct selection *sel, char *buf, size_t size)
 		if (!a || a->admitted)
 			continue;
 		gs_memory_why(a, why, sizeof(why));
-		snprintf(buf + at, size - at, " waits for %.0fMiB: %s",
-			 (double)a->bytes / 1048576, why);
+		snprintf(buf + at, size - at, " waits for %.0fMiB: %s", (double)a->bytes / 1048576,
+			 why);
 		return;
 	}
 }
@@ -372,8 +391,8 @@ int gs_gather_comment(struct gs_daemon *d, uint32_t job_id, char *buf, size_t si
 		sum.turnaround_ms += r->turnaround_ms;
 		sum.preemptions += r->preemptions;
 		sum.memory_mb = r->memory_mb > sum.memory_mb ? r->memory_mb : sum.memory_mb;
-		sum.reserved_mb = r->reserved_mb > sum.reserved_mb ? r->reserved_mb
-								    : sum.reserved_mb;
+		sum.reserved_mb =
+			r->reserved_mb > sum.reserved_mb ? r->reserved_mb : sum.reserved_mb;
 	}
 	sum.ntt = gs_ntt_so_far(sum.turnaround_ms, sum.active_ms);
 	dev = gs_device_find(d, sum.gpu);
@@ -413,8 +432,8 @@ static int fill_ntt(struct gs_daemon *d, struct gs_trace_image *image)
 		return -1;
 	known = calloc(sel.n + 1, sizeof(*known));
 	for (size_t i = 0; known && i < sel.n; i++)
-		known[i] = (struct known){ sel.row[i].job, sel.step[i]->info.step_id,
-					   sel.row[i].ntt };
+		known[i] = (struct known) { sel.row[i].job, sel.step[i]->info.step_id,
+					    sel.row[i].ntt };
 	if (known)
 		qsort(known, sel.n, sizeof(*known), by_number);
 	for (size_t i = 0; known && i < image->lanes; i++) {

@@ -17,7 +17,8 @@ char *gs_gather_report(struct gs_daemon *d, uint32_t job, int json);
 /* A step for the history. */
 void gs_gather_past(struct gs_step *step, struct gs_past_step *past);
 
-/* The registered steps (finished: and those over that are kept here) for it; free() *past. -1: no memory. */
+/* The registered steps (finished: and those over that are kept here) for it; free() *past. -1: no
+ * memory. */
 int gs_gather_all(struct gs_daemon *d, int finished, struct gs_past_step **past, size_t *n);
 
 /* The kernels of the registered steps; of a job's, also when they are over. */

@@ -20,7 +20,8 @@
 #define MIB 1048576.0
 
 static const char *const states[] = {
-	[GS_RBDM_RESERVING] = "reserving", [GS_RBDM_WAITING] = "waiting",
+	[GS_RBDM_RESERVING] = "reserving",
+	[GS_RBDM_WAITING] = "waiting",
 	[GS_RBDM_ADMITTED] = "admitted",
 };
 
@@ -33,9 +34,9 @@ struct row {
 	const char *state;
 	char name[16], why[256];
 	uint64_t used;
-	uint64_t driver;    /* what the driver says, of the processes of which it says anything */
+	uint64_t driver; /* what the driver says, of the processes of which it says anything */
 	int driver_known;
-	double since_s; /* that it arrived */
+	double since_s;             /* that it arrived */
 	struct gs_report_row moved; /* of it the columns of moved.def */
 };
 
@@ -46,8 +47,9 @@ static void driver_of(const struct gs_daemon *d, const struct gs_step *s, struct
 
 	r->driver = 0;
 	r->driver_known = 0;
-	LIST_FOREACH(conn, &d->conns, link)
-		if (conn->step && conn->step->alloc == s->alloc && gs_memory_check_use(conn, &bytes)) {
+	LIST_FOREACH (conn, &d->conns, link)
+		if (conn->step && conn->step->alloc == s->alloc &&
+		    gs_memory_check_use(conn, &bytes)) {
 			r->driver += bytes;
 			r->driver_known = 1;
 		}
@@ -57,7 +59,7 @@ static void driver_of(const struct gs_daemon *d, const struct gs_step *s, struct
 static int inspect(const struct gs_alloc *a, struct row *r)
 {
 	if (gs_suspend_keeps(a)) {
-		r->inspect = (struct gs_rbdm_view){ .memory = a->bytes };
+		r->inspect = (struct gs_rbdm_view) { .memory = a->bytes };
 		r->state = "suspended";
 		return 1;
 	}
@@ -73,10 +75,10 @@ static size_t gather(struct gs_daemon *d, const struct gs_device *dev, struct ro
 	const struct gs_step *s, *other;
 	size_t n = 0;
 
-	TAILQ_FOREACH(s, &d->steps, link) {
+	TAILQ_FOREACH (s, &d->steps, link) {
 		struct row *r = &row[n];
 
-		TAILQ_FOREACH(other, &d->steps, link)
+		TAILQ_FOREACH (other, &d->steps, link)
 			if (other->alloc == s->alloc)
 				break;
 		if (other != s || s->alloc->device != dev || !inspect(s->alloc, r))
@@ -115,8 +117,9 @@ static json_t *row_json(const struct row *r)
 	json_object_set_new(o, "state", gs_report_json_text(r->state));
 	json_object_set_new(o, "memory_mb", gs_report_json_number((double)r->inspect.memory / MIB));
 	json_object_set_new(o, "used_mb", gs_report_json_number((double)r->used / MIB));
-	json_object_set_new(o, "driver_mb", r->driver_known
-			    ? gs_report_json_number((double)r->driver / MIB) : json_null());
+	json_object_set_new(o, "driver_mb",
+			    r->driver_known ? gs_report_json_number((double)r->driver / MIB) :
+					      json_null());
 	json_object_set_new(o, "rm_mb", gs_report_json_number((double)r->inspect.rm / MIB));
 	json_object_set_new(o, "operations", json_integer((json_int_t)r->inspect.operations));
 	json_object_set_new(o, "operations_done", json_integer((json_int_t)r->inspect.done));
@@ -161,9 +164,11 @@ static void why_cell(struct gs_table *t, const struct row *r)
 	if (*r->why || m->taken_mb == 0)
 		gs_table_cell(t, "%s", *r->why ? r->why : "-");
 	else
-		gs_table_cell(t, "was on the host: %.0f MiB out in %.3f s (%.2f GiB/s), back in "
-			      "%.3f s (%.2f GiB/s)", ceil(m->taken_mb), m->to_host_s, m->to_host_gib_s,
-			      m->to_device_s, m->to_device_gib_s);
+		gs_table_cell(t,
+			      "was on the host: %.0f MiB out in %.3f s (%.2f GiB/s), back in "
+			      "%.3f s (%.2f GiB/s)",
+			      ceil(m->taken_mb), m->to_host_s, m->to_host_gib_s, m->to_device_s,
+			      m->to_device_gib_s);
 }
 
 static void gpu_table(struct gs_table *t, struct gs_daemon *d, const struct gs_device *dev)
@@ -173,16 +178,19 @@ static void gpu_table(struct gs_table *t, struct gs_daemon *d, const struct gs_d
 
 	if (t->failed)
 		return;
-	fprintf(t->out, "gpu %u: %.0f MiB, %.0f reserved, %.0f used; admission %s, wake-up %s, "
-		"cycle %.3g ms\n", dev->index, (double)dev->memory / MIB,
+	fprintf(t->out,
+		"gpu %u: %.0f MiB, %.0f reserved, %.0f used; admission %s, wake-up %s, "
+		"cycle %.3g ms\n",
+		dev->index, (double)dev->memory / MIB,
 		(double)gs_ledger_reserved(dev->ledger) / MIB, (double)used_of(row, n) / MIB,
 		admissions[d->config->memory_admission], d->config->memory_wake,
 		(double)d->config->memory_cycle_ns / 1e6);
 	if (!n)
 		return;
-	for (const char *const *h = (const char *const[]){ "job", "step", "user", "partition",
-	     "priority", "state", "memory_mb", "used_mb", "driver_mb",
-	     "operations", "since_s", "why", NULL };
+	for (const char *const *h =
+		     (const char *const[]) { "job", "step", "user", "partition", "priority",
+					     "state", "memory_mb", "used_mb", "driver_mb",
+					     "operations", "since_s", "why", NULL };
 	     *h; h++)
 		gs_table_cell(t, "%s", *h);
 	for (size_t i = 0; i < n; i++) {

@@ -67,15 +67,16 @@ void gs_report_fill_moved(struct gs_report_row *row, const struct gs_moves *m)
 	row->to_device_gib_s = gib_s(m->back_bytes, m->back_ns);
 }
 
-void gs_report_comment(const struct gs_report_row *row, uint32_t gpu_shares, char *buf,
-		       size_t size)
+void gs_report_comment(const struct gs_report_row *row, uint32_t gpu_shares, char *buf, size_t size)
 {
 	size_t at;
 
-	snprintf(buf, size, "gpushare: gpu=%u share=%u%% used=%.3fs ntt=%.2f waiting=%.0fms "
-		 "preempt=%" PRIu64 " mem=%.0f/%.0fMiB", row->gpu,
-		 gpu_shares ? (unsigned)(100.0 * row->shares / gpu_shares + 0.5) : 0,
-		 row->active_ms / 1e3, row->ntt, row->waiting_ms, row->preemptions, ceil(row->memory_mb), row->reserved_mb);
+	snprintf(buf, size,
+		 "gpushare: gpu=%u share=%u%% used=%.3fs ntt=%.2f waiting=%.0fms "
+		 "preempt=%" PRIu64 " mem=%.0f/%.0fMiB",
+		 row->gpu, gpu_shares ? (unsigned)(100.0 * row->shares / gpu_shares + 0.5) : 0,
+		 row->active_ms / 1e3, row->ntt, row->waiting_ms, row->preemptions,
+		 ceil(row->memory_mb), row->reserved_mb);
 	at = strlen(buf);
 	if (row->taken_mb > 0)
 		snprintf(buf + at, size - at, " moved=%.0fMiB/%.2f/%.2fGiB/s", ceil(row->taken_mb),
@@ -207,7 +208,8 @@ static json_t *gpu_json(const struct gs_report_gpu *g)
 	json_object_set_new(o, "evict_p50_us", gs_report_json_number(g->evict_p50_us));
 	json_object_set_new(o, "evict_p99_us", gs_report_json_number(g->evict_p99_us));
 	json_object_set_new(o, "handover_us", gs_report_json_number(g->arbiter->handover_us));
-	json_object_set_new(o, "arbiter", gs_report_json_text(g->arbiter->polls ? "polls" : "sleeps"));
+	json_object_set_new(o, "arbiter",
+			    gs_report_json_text(g->arbiter->polls ? "polls" : "sleeps"));
 	json_object_set_new(o, "arbiter_cpu_s", gs_report_json_number(g->arbiter->cpu_s));
 	json_object_set_new(o, "antt", gs_report_json_number(g->sharing.antt));
 	json_object_set_new(o, "dntt", gs_report_json_number(g->sharing.dntt));
@@ -251,8 +253,9 @@ static void policy_cell(struct gs_table *t, const struct gs_report_gpu *g)
 static void status_gpus(struct gs_table *t, const struct gs_report_status *s)
 {
 	static const char *const heads[STATUS_COLUMNS] = {
-		"gpu", "policy", "isolation", "signal", "shares", "taken", "memory_mb", "reserved_mb", "clients",
-		"waiting", "evictions", "overdue", "antt", "dntt", "stp", "jain", "arbiter_s", "holder",
+		"gpu",       "policy",      "isolation", "signal",  "shares",    "taken",
+		"memory_mb", "reserved_mb", "clients",   "waiting", "evictions", "overdue",
+		"antt",      "dntt",        "stp",       "jain",    "arbiter_s", "holder",
 	};
 
 	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++)

@@ -21,15 +21,15 @@ struct gs_report_row {
 /* A class of a GPU's tasks, and its policy. */
 struct gs_report_class {
 	const char *name, *policy;
-	int own;                /* not the GPU's */
-	int fell_back;          /* its policy broke its contract */
+	int own;       /* not the GPU's */
+	int fell_back; /* its policy broke its contract */
 };
 
 /* What its arbiter does. */
 struct gs_report_arbiter {
-	int polls;              /* at the moment, else it sleeps */
-	double cpu_s;           /* processor time that it has had */
-	double handover_us;     /* what it takes a hand-over for */
+	int polls;          /* at the moment, else it sleeps */
+	double cpu_s;       /* processor time that it has had */
+	double handover_us; /* what it takes a hand-over for */
 	uint32_t policy_faults;
 };
 
@@ -40,9 +40,9 @@ struct gs_report_gpu {
 	int fell_back;
 	struct gs_report_class class[GS_SCHED_CLASSES_MAX];
 	size_t nclasses;
-	const char *isolation;  /* "contexts" or "mps" */
-	const char *signal;     /* how kernels are told to leave: "proxy/memop" */
-	const char *holder;     /* "job 12.0 uid 1000 pid 4711 triad"; "" for nobody */
+	const char *isolation; /* "contexts" or "mps" */
+	const char *signal;    /* how kernels are told to leave: "proxy/memop" */
+	const char *holder;    /* "job 12.0 uid 1000 pid 4711 triad"; "" for nobody */
 	uint32_t clients, waiting;
 	uint32_t shares, shares_taken;
 	double memory_mb, reserved_mb;
@@ -70,15 +70,16 @@ struct gs_report_kernels_of {
 };
 
 /* The step's figures from its usage: all columns but the texts, the ids and moved.def's. */
-void gs_report_fill(struct gs_report_row *row, struct gs_step_usage *usage,
-		    uint64_t peak_bytes, uint64_t reserved_bytes);
+void gs_report_fill(struct gs_report_row *row, struct gs_step_usage *usage, uint64_t peak_bytes,
+		    uint64_t reserved_bytes);
 /* The columns of moved.def. */
 void gs_report_fill_moved(struct gs_report_row *row, const struct gs_moves *moves);
 
 /* Each returns text that ends in a newline, to be freed; NULL: no memory. */
 char *gs_report_steps(const struct gs_report_row *row, size_t n, int json);
 char *gs_report_status(const struct gs_report_status *status, int json);
-/* Every kernel, then how much of each job's time and of all could not be preempted (report_kernels.c). */
+/* Every kernel, then how much of each job's time and of all could not be preempted
+ * (report_kernels.c). */
 char *gs_report_kernels(const struct gs_report_kernels_of *step, size_t n, int json);
 
 /* The same figures as Prometheus' text exposition format (prometheus.c). */

@@ -42,15 +42,25 @@ static double per(double what, double of)
 
 static struct row row_of(const struct gs_report_kernels_of *s, const struct gs_step_usage_kernel *k)
 {
-	return (struct row){
-		.job = s->job, .step = s->step, .kernel = k->name, .transform = gs_report_transform(k->transform),
-		.registers = k->registers, .launches = k->launches, .gpu_ms = ms(k->time.gpu_ns),
-		.task_ns = per((double)k->tasks_ns, (double)k->tasks), .alone_ms = ms(k->alone_ns),
+	return (struct row) {
+		.job = s->job,
+		.step = s->step,
+		.kernel = k->name,
+		.transform = gs_report_transform(k->transform),
+		.registers = k->registers,
+		.launches = k->launches,
+		.gpu_ms = ms(k->time.gpu_ns),
+		.task_ns = per((double)k->tasks_ns, (double)k->tasks),
+		.alone_ms = ms(k->alone_ns),
 		.mean_ms = per(ms(k->turnaround_ns), (double)k->finished),
-		.unevictable = k->time.unevictable, .unevictable_ms = ms(k->time.unevictable_ns),
-		.unevictable_pct = 100 * per((double)k->time.unevictable_ns, (double)k->time.gpu_ns),
-		.preemptions = k->preemptions, .evict_p50_us = gs_step_usage_left_us(k, 0.50),
-		.evict_p99_us = gs_step_usage_left_us(k, 0.99), .reason = k->reason,
+		.unevictable = k->time.unevictable,
+		.unevictable_ms = ms(k->time.unevictable_ns),
+		.unevictable_pct =
+			100 * per((double)k->time.unevictable_ns, (double)k->time.gpu_ns),
+		.preemptions = k->preemptions,
+		.evict_p50_us = gs_step_usage_left_us(k, 0.50),
+		.evict_p99_us = gs_step_usage_left_us(k, 0.99),
+		.reason = k->reason,
 		/* Without a variant it is the same at every launch. */
 		.launch_reason = k->reason ? 0 : k->why,
 	};

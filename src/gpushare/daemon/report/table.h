@@ -11,7 +11,7 @@
 struct gs_table {
 	char *buf;
 	size_t len;
-	FILE *out;  /* for what stands between tables; not if failed */
+	FILE *out; /* for what stands between tables; not if failed */
 	char (*cell)[GS_CELL_MAX];
 	size_t columns, cells, room;
 	int failed;

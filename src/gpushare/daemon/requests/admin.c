@@ -55,8 +55,9 @@ static int check(struct gs_connection *conn, uint32_t tag)
 {
 	if (may_change(conn))
 		return 0;
-	return gs_connection_refuse(conn, tag, GS_REFUSED_NOT_ALLOWED,
-			      "only root and SlurmUser change policies and priorities, and suspend jobs");
+	return gs_connection_refuse(
+		conn, tag, GS_REFUSED_NOT_ALLOWED,
+		"only root and SlurmUser change policies and priorities, and suspend jobs");
 }
 
 static int answer_ok(struct gs_connection *conn, uint32_t tag)
@@ -118,11 +119,12 @@ static int change_policy(struct gs_connection *conn, uint32_t tag, uint32_t gpu,
 		return -1;
 	if (!all && !gs_device_find(d, gpu))
 		return gs_connection_refuse(conn, tag, GS_REFUSED_BAD_REQUEST,
-				      "there is no GPU %u here", gpu);
+					    "there is no GPU %u here", gpu);
 	for (size_t i = 0; i < d->ndevice; i++)
 		if ((all || d->device[i].index == gpu) &&
 		    set_policy(conn, &d->device[i], class, policy, &err) < 0)
-			return gs_connection_refuse(conn, tag, GS_REFUSED_BAD_REQUEST, "%s", err.text);
+			return gs_connection_refuse(conn, tag, GS_REFUSED_BAD_REQUEST, "%s",
+						    err.text);
 	return answer_ok(conn, tag);
 }
 
@@ -140,7 +142,8 @@ int gs_on_class_policy(struct gs_connection *conn, struct gs_msg *msg, int fd)
 
 	(void)fd;
 	if (!*m->class)
-		return gs_connection_refuse(conn, msg->header.tag, GS_REFUSED_BAD_REQUEST, "which class?");
+		return gs_connection_refuse(conn, msg->header.tag, GS_REFUSED_BAD_REQUEST,
+					    "which class?");
 	return change_policy(conn, msg->header.tag, m->gpu, m->all != 0, m->class, m->policy);
 }
 
@@ -154,13 +157,13 @@ int gs_on_priority(struct gs_connection *conn, struct gs_msg *msg, int fd)
 		return -1;
 	if (msg->priority.priority > GS_PRIORITY_MAX)
 		return gs_connection_refuse(conn, tag, GS_REFUSED_BAD_REQUEST,
-				      "a priority is 0 to %u", GS_PRIORITY_MAX);
+					    "a priority is 0 to %u", GS_PRIORITY_MAX);
 	steps = gs_steps_prioritise(conn->d, job, msg->priority.priority);
 	if (!steps)
 		return gs_connection_refuse(conn, tag, GS_REFUSED_UNKNOWN_STEP,
-				      "job %u has no step here", job);
-	gs_log(GS_LOG_INFO, "uid %u pid %d: job %u: priority %u (%u steps)",
-	       (unsigned)conn->uid, (int)conn->pid, job, msg->priority.priority, steps);
+					    "job %u has no step here", job);
+	gs_log(GS_LOG_INFO, "uid %u pid %d: job %u: priority %u (%u steps)", (unsigned)conn->uid,
+	       (int)conn->pid, job, msg->priority.priority, steps);
 	return answer_ok(conn, tag);
 }
 

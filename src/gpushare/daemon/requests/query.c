@@ -64,8 +64,7 @@ static char *copy(const char *bytes, size_t size)
 	return same ? memcpy(same, bytes, size) : NULL;
 }
 
-static char *get_text(struct gs_daemon *d, enum gs_query what, uint32_t job, int json,
-		      size_t *size)
+static char *get_text(struct gs_daemon *d, enum gs_query what, uint32_t job, int json, size_t *size)
 {
 	struct kept_text *kept = &kept_texts[what][json];
 	uint64_t now = gs_clock_ns();
@@ -100,17 +99,17 @@ int gs_on_query(struct gs_connection *conn, struct gs_msg *msg, int fd)
 	(void)fd;
 	if (gs_connection_sends_text(conn))
 		return gs_connection_refuse(conn, msg->header.tag, GS_REFUSED_BAD_REQUEST,
-				      "one question at a time");
+					    "one question at a time");
 	if (msg->query.what >= GS_QUERY_COUNT)
 		return gs_connection_refuse(conn, msg->header.tag, GS_REFUSED_BAD_REQUEST,
-				      "there is no report %u", msg->query.what);
-	text = get_text(conn->d, msg->query.what, msg->query.job_id, msg->query.json != 0,
-			&size);
+					    "there is no report %u", msg->query.what);
+	text = get_text(conn->d, msg->query.what, msg->query.job_id, msg->query.json != 0, &size);
 	return gs_connection_send_text(conn, msg->header.tag, text, size);
 }
 
 /* From what this daemon has seen itself. */
-static int answer_here(struct gs_connection *conn, uint32_t tag, const struct gs_msg_history *request)
+static int answer_here(struct gs_connection *conn, uint32_t tag,
+		       const struct gs_msg_history *request)
 {
 	struct gs_past_step *all;
 	char *text;
@@ -134,10 +133,10 @@ int gs_on_history(struct gs_connection *conn, struct gs_msg *msg, int fd)
 	(void)fd;
 	if (gs_connection_sends_text(conn) || gs_pending_waits(&requested, conn))
 		return gs_connection_refuse(conn, tag, GS_REFUSED_BAD_REQUEST,
-				      "one question at a time");
+					    "one question at a time");
 	if (request->group >= GS_GROUP_COUNT || request->since > INT64_MAX)
 		return gs_connection_refuse(conn, tag, GS_REFUSED_BAD_REQUEST,
-				      "there is no such report");
+					    "there is no such report");
 	if (!conn->d->history)
 		return answer_here(conn, tag, request);
 	if (gs_gather_all(conn->d, 0, &live, &n) < 0)
@@ -146,7 +145,7 @@ int gs_on_history(struct gs_connection *conn, struct gs_msg *msg, int fd)
 	free(live);
 	if (!ticket || gs_pending_add(&requested, conn, ticket, tag) < 0)
 		return gs_connection_refuse(conn, tag, GS_REFUSED_NO_ROOM,
-				      "the history cannot be asked at the moment");
+					    "the history cannot be asked at the moment");
 	return 0;
 }
 
@@ -162,7 +161,7 @@ void gs_query_answered(struct gs_daemon *d, uint32_t ticket, char *bytes, size_t
 	}
 	if (!bytes)
 		gs_connection_refuse(conn, tag, GS_REFUSED_NO_ROOM,
-			       "the history cannot be read: gpushared's log has the reason");
+				     "the history cannot be read: gpushared's log has the reason");
 	if (gs_connection_send_text(conn, tag, bytes, size) < 0)
 		gs_connection_close(conn);
 }

@@ -34,13 +34,13 @@ static int open_credential(struct gs_connection *conn, const struct gs_msg *msg,
 
 	if (conn->uid != 0)
 		return gs_connection_refuse(conn, msg->header.tag, GS_REFUSED_NOT_ALLOWED,
-				      "only root registers job steps");
+					    "only root registers job steps");
 	if (gs_auth_open(cred, conn->d->config->munge_socket, step, &maker, &err) < 0)
 		return gs_connection_refuse(conn, msg->header.tag, GS_REFUSED_NOT_ALLOWED, "%s",
-				      err.text);
+					    err.text);
 	if (maker != 0)
 		return gs_connection_refuse(conn, msg->header.tag, GS_REFUSED_NOT_ALLOWED,
-				      "the credential was made by uid %u", (unsigned)maker);
+					    "the credential was made by uid %u", (unsigned)maker);
 	return 0;
 }
 
@@ -69,13 +69,14 @@ static int register_step(struct gs_connection *conn, uint32_t tag, const struct 
 
 	*step = gs_step_add(conn->d, info, &err);
 	if (!*step)
-		return gs_connection_refuse(conn, tag, GS_REFUSED_NO_ROOM, "job %u.%s: %s",
-				      info->job_id,
-				      gs_step_name(info->step_id, name, sizeof(name)), err.text);
+		return gs_connection_refuse(
+			conn, tag, GS_REFUSED_NO_ROOM, "job %u.%s: %s", info->job_id,
+			gs_step_name(info->step_id, name, sizeof(name)), err.text);
 	gs_state_save(conn->d);
-	gs_log(GS_LOG_INFO, "job %u.%s uid %u pid %d: %u shares of gpu %u, %" PRIu64
-	       " MiB, partition '%s', QOS '%s', priority %d", info->job_id,
-	       gs_step_name(info->step_id, name, sizeof(name)), (unsigned)info->uid,
+	gs_log(GS_LOG_INFO,
+	       "job %u.%s uid %u pid %d: %u shares of gpu %u, %" PRIu64
+	       " MiB, partition '%s', QOS '%s', priority %d",
+	       info->job_id, gs_step_name(info->step_id, name, sizeof(name)), (unsigned)info->uid,
 	       (int)info->registrant, info->shares, info->gpu, (*step)->reservation >> 20,
 	       info->partition, info->qos, (*step)->priority);
 	gs_memory_step(conn->d);
@@ -122,13 +123,14 @@ int gs_on_register(struct gs_connection *conn, struct gs_msg *msg, int fd)
 	keep_name(info.qos, sizeof(info.qos), said.qos);
 	if (info.job_id >= GS_LOCAL_JOB_FIRST)
 		return gs_connection_refuse(conn, msg->header.tag, GS_REFUSED_BAD_REQUEST,
-				      "%u is no Slurm job's number", info.job_id);
+					    "%u is no Slurm job's number", info.job_id);
 	if (register_step(conn, msg->header.tag, &info, &step) < 0)
 		return -1;
 	return answer_registered(conn, msg->header.tag, step);
 }
 
-/* A number of its own, also after a restart; once they have gone round somebody may still have it. */
+/* A number of its own, also after a restart; once they have gone round somebody may still have it.
+ */
 static uint32_t next_local(struct gs_daemon *d)
 {
 	uint32_t id = d->next_local ? d->next_local : GS_LOCAL_JOB_FIRST;
@@ -147,15 +149,17 @@ int gs_on_local(struct gs_connection *conn, struct gs_msg *msg, int fd)
 
 	(void)fd;
 	if (!d->config->allow_local)
-		return gs_connection_refuse(conn, msg->header.tag, GS_REFUSED_NOT_ALLOWED,
-				      "the configuration does not allow programs outside Slurm "
-				      "(AllowLocal)");
+		return gs_connection_refuse(
+			conn, msg->header.tag, GS_REFUSED_NOT_ALLOWED,
+			"the configuration does not allow programs outside Slurm "
+			"(AllowLocal)");
 	if (conn->own || conn->client || !conn->start)
 		return gs_connection_refuse(conn, msg->header.tag, GS_REFUSED_BAD_REQUEST,
-				      "this connection is in use already");
+					    "this connection is in use already");
 	if (msg->local.force_ms > GS_FORCE_MS_MAX)
 		return gs_connection_refuse(conn, msg->header.tag, GS_REFUSED_BAD_REQUEST,
-				      "evictions every %u ms: at most %u", msg->local.force_ms, GS_FORCE_MS_MAX);
+					    "evictions every %u ms: at most %u",
+					    msg->local.force_ms, GS_FORCE_MS_MAX);
 	from_conn(conn, &info);
 	info.local = 1;
 	info.uid = conn->uid;
@@ -211,7 +215,7 @@ int gs_on_unregister(struct gs_connection *conn, struct gs_msg *msg, int fd)
 	step = gs_step_find(conn->d, said.job_id, said.step_id);
 	if (!step)
 		return gs_connection_refuse(conn, msg->header.tag, GS_REFUSED_UNKNOWN_STEP,
-				      "job %u has registered no such step here", said.job_id);
+					    "job %u has registered no such step here", said.job_id);
 	gs_step_over(conn->d, step, "unregistered");
 	/* slurmctld refuses comments on a job that has ended, so slurmstepd
 	 * waits for this answer before it ends. */

@@ -7,7 +7,8 @@
 
 gs_handler gs_on_register, gs_on_unregister, gs_on_local;
 
-/* It waits for no report; if it is the owner of a LOCAL step, that is over.  A listener of connection.h. */
+/* It waits for no report; if it is the owner of a LOCAL step, that is over.  A listener of
+ * connection.h. */
 void gs_register_conn_gone(struct gs_connection *conn);
 
 /* The report of that ticket is out, or never will be: slurmstepd is answered (slurm_report.h). */

@@ -28,8 +28,7 @@ static int must_be_client(struct gs_connection *conn, const struct gs_msg *msg)
 {
 	if (conn->client)
 		return 0;
-	gs_complain("%s: closed: %s before HELLO", conn->who,
-		    gs_msg_name(msg->header.type));
+	gs_complain("%s: closed: %s before HELLO", conn->who, gs_msg_name(msg->header.type));
 	return -1;
 }
 
@@ -44,19 +43,19 @@ static struct gs_step *admit(struct gs_connection *conn, const struct gs_msg *ms
 
 	if (conn->step || conn->own) {
 		gs_connection_refuse(conn, tag, GS_REFUSED_BAD_REQUEST,
-			       "this connection is in use already");
+				     "this connection is in use already");
 		return NULL;
 	}
-	step = gs_step_claim(conn->d, hello->job_id, hello->step_id, conn->uid, conn->pid,
-			     &code, &err);
+	step = gs_step_claim(conn->d, hello->job_id, hello->step_id, conn->uid, conn->pid, &code,
+			     &err);
 	if (!step) {
 		gs_connection_refuse(conn, tag, code, "%s", err.text);
 		return NULL;
 	}
 	if (hello->gpu != step->info.gpu) {
 		gs_connection_refuse(conn, tag, GS_REFUSED_BAD_REQUEST,
-			       "job %u has shares of GPU %u, not %u", step->info.job_id,
-			       step->info.gpu, hello->gpu);
+				     "job %u has shares of GPU %u, not %u", step->info.job_id,
+				     step->info.gpu, hello->gpu);
 		return NULL;
 	}
 	return step;
@@ -137,7 +136,8 @@ static void keep_program(struct gs_connection *conn, const char *program)
 			*c = '?';
 }
 
-/* A HELLO whose step has its memory: page, turn, WELCOME.  page: the descriptor it brought, or -1. */
+/* A HELLO whose step has its memory: page, turn, WELCOME.  page: the descriptor it brought, or -1.
+ */
 static int begin(struct gs_connection *conn, const struct gs_msg *hello, int page)
 {
 	struct gs_step *step = conn->step;
@@ -176,14 +176,15 @@ int gs_on_hello(struct gs_connection *conn, struct gs_msg *msg, int fd)
 	snprintf(conn->who, sizeof(conn->who), "job %u.%s uid %u pid %d", step->info.job_id,
 		 gs_step_name(step->info.step_id, name, sizeof(name)), (unsigned)conn->uid,
 		 (int)conn->pid);
-	return step->alloc->admitted && !step->alloc->away ? begin(conn, msg, fd)
-						       : gs_memory_wait(conn, msg, fd, begin);
+	return step->alloc->admitted && !step->alloc->away ? begin(conn, msg, fd) :
+							     gs_memory_wait(conn, msg, fd, begin);
 }
 
 /* 1 if kernels of it are on the GPU. */
 static int leave(struct gs_connection *conn)
 {
-	int on_gpu = gs_command_leave(conn->device->arbiter, conn->client, &conn->registration.counted);
+	int on_gpu =
+		gs_command_leave(conn->device->arbiter, conn->client, &conn->registration.counted);
 
 	conn->client = NULL;
 	return on_gpu;
@@ -210,8 +211,10 @@ void gs_client_gone(struct gs_connection *conn)
 	if (conn->client) {
 		gs_lease_note_peak(conn->d, conn->step->alloc);
 		if (leave(conn) && conn->d->mps)
-			gs_log(GS_LOG_WARN, "%s: ends with kernels on gpu %u: MPS's other clients "
-			       "may fail", conn->who, conn->device->index);
+			gs_log(GS_LOG_WARN,
+			       "%s: ends with kernels on gpu %u: MPS's other clients "
+			       "may fail",
+			       conn->who, conn->device->index);
 		gs_ledger_client_gone(conn->device->ledger, conn->step->alloc->id, conn->id);
 		gs_log(GS_LOG_INFO, "%s: gone", conn->who);
 	}
@@ -233,14 +236,14 @@ int gs_on_alloc(struct gs_connection *conn, struct gs_msg *msg, int fd)
 	if (must_be_client(conn, msg) < 0)
 		return -1;
 	gs_msg_init(&answer, GS_MSG_ALLOCATED, msg->header.tag);
-	answer.allocated.granted = !msg->alloc.bytes ||
-				   gs_lease_alloc(conn, msg->alloc.bytes);
+	answer.allocated.granted = !msg->alloc.bytes || gs_lease_alloc(conn, msg->alloc.bytes);
 	answer.allocated.used = gs_memory_used(conn->d, conn->step->alloc);
 	answer.allocated.reservation = conn->step->alloc->bytes;
 	if (!answer.allocated.granted)
 		gs_complain("%s: %" PRIu64 " bytes of device memory refused: %" PRIu64
-			    " of %" PRIu64 " in use", conn->who, msg->alloc.bytes,
-			    answer.allocated.used, answer.allocated.reservation);
+			    " of %" PRIu64 " in use",
+			    conn->who, msg->alloc.bytes, answer.allocated.used,
+			    answer.allocated.reservation);
 	return msg->header.tag ? gs_connection_send(conn, &answer, -1) : 0;
 }
 
@@ -264,10 +267,13 @@ int gs_on_kernel(struct gs_connection *conn, struct gs_msg *msg, int fd)
 	for (char *c = k->name; *c; c++)
 		if ((unsigned char)*c < ' ' || *c == 127)
 			*c = '?';
-	key = gs_learned_key(conn->step->info.uid, k->content, conn->registration.program, k->name, k->transform);
-	if (gs_command_announce(conn->device->arbiter, &conn->step->live, conn->registration.kernels, k, key) < 0 && conn->registration.kernels_ignored++ == 0)
-		gs_complain("%s: kernel %u and what follows is not listed: more than %u",
-			    conn->who, k->number, GS_STEP_USAGE_KERNELS_MAX);
+	key = gs_learned_key(conn->step->info.uid, k->content, conn->registration.program, k->name,
+			     k->transform);
+	if (gs_command_announce(conn->device->arbiter, &conn->step->live,
+				conn->registration.kernels, k, key) < 0 &&
+	    conn->registration.kernels_ignored++ == 0)
+		gs_complain("%s: kernel %u and what follows is not listed: more than %u", conn->who,
+			    k->number, GS_STEP_USAGE_KERNELS_MAX);
 	return 0;
 }
 
@@ -284,8 +290,10 @@ int gs_on_time(struct gs_connection *conn, struct gs_msg *msg, int fd)
 	if (number < GS_STEP_USAGE_KERNELS_MAX && conn->registration.kernels->key[number]) {
 		gs_devices_sync(conn->d, 0); /* what launches have told by now */
 		answer.timed.tpt_ps = gs_learned_find(
-			conn->d->learned, gs_learned_of_dims(conn->registration.kernels->key[number], dims));
-		gs_command_expect(conn->device->arbiter, conn->registration.kernels, number, answer.timed.tpt_ps);
+			conn->d->learned,
+			gs_learned_of_dims(conn->registration.kernels->key[number], dims));
+		gs_command_expect(conn->device->arbiter, conn->registration.kernels, number,
+				  answer.timed.tpt_ps);
 	}
 	return gs_connection_send(conn, &answer, -1);
 }

@@ -44,23 +44,28 @@ int gs_on_priority_request(struct gs_connection *conn, struct gs_msg *msg, int f
 	if (!conn->step || kind >= GS_PRIORITY_REQUEST_COUNT ||
 	    (kind == GS_PRIORITY_REQUEST_OWN && wanted > GS_PRIORITY_MAX)) {
 		gs_complain("%s: closed: %s", conn->who,
-			    conn->step ? "a request that there is not" : "PRIORITY_REQUEST before HELLO");
+			    conn->step ? "a request that there is not" :
+					 "PRIORITY_REQUEST before HELLO");
 		return -1;
 	}
 	gs_msg_init(&answer, GS_MSG_USAGE, msg->header.tag);
 	if (kind != GS_PRIORITY_REQUEST_NONE) {
 		conn->registration.has_priority_request = kind == GS_PRIORITY_REQUEST_OWN;
 		conn->registration.priority_request = (int32_t)wanted;
-		answer.usage.refused = conn->registration.has_priority_request && !gs_client_may_have(conn, conn->registration.priority_request);
+		answer.usage.refused =
+			conn->registration.has_priority_request &&
+			!gs_client_may_have(conn, conn->registration.priority_request);
 		if (answer.usage.refused) {
 			conn->registration.has_priority_request = 0;
 			gs_complain("%s: priority %u refused: its step has %d, and it is not root",
 				    conn->who, wanted, (int)conn->step->priority);
 		} else {
-			gs_log(GS_LOG_DEBUG, "%s: priority %d", conn->who, (int)gs_client_priority(conn));
+			gs_log(GS_LOG_DEBUG, "%s: priority %d", conn->who,
+			       (int)gs_client_priority(conn));
 		}
 		if (conn->client)
-			gs_command_priority(conn->device->arbiter, conn->client, gs_client_priority(conn),
+			gs_command_priority(conn->device->arbiter, conn->client,
+					    gs_client_priority(conn),
 					    gs_step_class(conn->d->config, &conn->step->info));
 	}
 	usage(conn, &answer.usage);

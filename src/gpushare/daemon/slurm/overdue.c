@@ -35,7 +35,8 @@ static void kill_process(struct gs_connection *conn)
 		rc = (int)syscall(SYS_pidfd_send_signal, conn->pidfd, SIGKILL, NULL, 0);
 	else if (gs_proc_alive(conn->pid, conn->start))
 		rc = kill(conn->pid, SIGKILL);
-	gs_log(GS_LOG_WARN, "%s: the process is %s", conn->who, rc == 0 ? "killed" : "gone already");
+	gs_log(GS_LOG_WARN, "%s: the process is %s", conn->who,
+	       rc == 0 ? "killed" : "gone already");
 }
 
 static void kill_job(struct gs_connection *conn, const char *kernel)
@@ -44,16 +45,19 @@ static void kill_job(struct gs_connection *conn, const char *kernel)
 	struct gs_step *step = conn->step;
 	char text[GS_COMMENT_MAX];
 
-	if (step->kill_requested || (conn->registration.killed_ns && gs_clock_ns() - conn->registration.killed_ns < AGAIN_NS))
+	if (step->kill_requested || (conn->registration.killed_ns &&
+				     gs_clock_ns() - conn->registration.killed_ns < AGAIN_NS))
 		return;
-	snprintf(step->killed, sizeof(step->killed), "kernel %.100s has not left gpu %u for %.3g s (EvictDeadline)",
-		 kernel, conn->device->index, (double)d->config->evict_deadline_ns / (double)GS_NS_PER_S);
+	snprintf(step->killed, sizeof(step->killed),
+		 "kernel %.100s has not left gpu %u for %.3g s (EvictDeadline)", kernel,
+		 conn->device->index, (double)d->config->evict_deadline_ns / (double)GS_NS_PER_S);
 	/* Our part of AdminComment ends at a ';'. */
 	for (char *c = step->killed; *c; c++)
 		if (*c == ';' || *c == '|')
 			*c = ',';
 	gs_log(GS_LOG_WARN, "%s: its job is killed: %s", conn->who, step->killed);
-	if (!step->info.local && d->slurm && gs_gather_comment(d, step->info.job_id, text, sizeof(text)) == 0)
+	if (!step->info.local && d->slurm &&
+	    gs_gather_comment(d, step->info.job_id, text, sizeof(text)) == 0)
 		step->kill_requested = gs_slurm_report_kill(d->slurm, step->info.job_id, text) != 0;
 	if (!step->kill_requested)
 		kill_process(conn);
@@ -62,9 +66,9 @@ static void kill_job(struct gs_connection *conn, const char *kernel)
 /* What an arbiter has found of a client. */
 struct verdict {
 	struct gs_connection *conn;
-	int bad;                        /* its page holds a state that there is not: */
+	int bad; /* its page holds a state that there is not: */
 	uint32_t state;
-	int overdue;                    /* its kernels have not left by the deadline; the first of them: */
+	int overdue; /* its kernels have not left by the deadline; the first of them: */
 	char kernel[GS_STEP_USAGE_NAME_MAX]; /* "": its name is not known */
 };
 
@@ -85,7 +89,7 @@ static void do_judge(struct gs_gpu *gpu, void *arg)
 	struct gs_connection *conn;
 
 	(void)gpu;
-	LIST_FOREACH(conn, &v->d->conns, link) {
+	LIST_FOREACH (conn, &v->d->conns, link) {
 		struct verdict found = { .conn = conn };
 		const struct gs_step_usage_kernel *k;
 
@@ -95,7 +99,8 @@ static void do_judge(struct gs_gpu *gpu, void *arg)
 		found.overdue = gs_gpu_client_overdue(conn->client);
 		if (!found.bad && !found.overdue)
 			continue;
-		k = gs_step_usage_kernel(&conn->step->live, conn->registration.kernels, gs_gpu_client_kernel_on_gpu(conn->client));
+		k = gs_step_usage_kernel(&conn->step->live, conn->registration.kernels,
+					 gs_gpu_client_kernel_on_gpu(conn->client));
 		if (k)
 			memcpy(found.kernel, k->name, sizeof(found.kernel));
 		v->found[v->n++] = found;
@@ -134,7 +139,7 @@ void gs_overdue_not_killed(struct gs_daemon *d, uint32_t job_id)
 {
 	struct gs_connection *conn;
 
-	LIST_FOREACH(conn, &d->conns, link)
+	LIST_FOREACH (conn, &d->conns, link)
 		if (conn->client && conn->step && conn->step->info.job_id == job_id) {
 			conn->step->kill_requested = 0;
 			kill_process(conn);

@@ -70,8 +70,8 @@ static int update_once(const struct gs_slurm_request *request, uint32_t *nodes, 
 	old = job->admin_comment;
 	*nodes = job->num_nodes;
 	if ((*nodes > 1 ? gs_comment_merge_node(old, request->self, request->text, merged,
-						sizeof(merged))
-			: gs_comment_merge(old, request->text, merged, sizeof(merged))) < 0) {
+						sizeof(merged)) :
+			  gs_comment_merge(old, request->text, merged, sizeof(merged))) < 0) {
 		snprintf(reason, size, "what others wrote leaves no room");
 		goto out;
 	}
@@ -114,7 +114,8 @@ static int name_of(uint32_t job_id, char *name, size_t size)
 	const slurm_job_info_t *job;
 	job_info_msg_t *jobs = NULL;
 
-	if (slurm_load_job(&jobs, job_id, SHOW_ALL) != SLURM_SUCCESS || !(job = record_of(jobs, job_id))) {
+	if (slurm_load_job(&jobs, job_id, SHOW_ALL) != SLURM_SUCCESS ||
+	    !(job = record_of(jobs, job_id))) {
 		if (jobs)
 			slurm_free_job_info_msg(jobs);
 		return -1;
@@ -134,7 +135,8 @@ static int kill_job(const struct gs_slurm_request *request, char *reason, size_t
 
 	if (update(request, why, sizeof(why)) < 0)
 		gs_log(GS_LOG_WARN, "job %u: AdminComment not written: %s", request->job_id, why);
-	if (name_of(request->job_id, name, sizeof(name)) == 0 && slurm_kill_job2(name, SIGKILL, 0, NULL) == SLURM_SUCCESS)
+	if (name_of(request->job_id, name, sizeof(name)) == 0 &&
+	    slurm_kill_job2(name, SIGKILL, 0, NULL) == SLURM_SUCCESS)
 		return 0;
 	snprintf(reason, size, "%s", slurm_strerror(errno));
 	return -1;

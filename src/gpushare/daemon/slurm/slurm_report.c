@@ -22,27 +22,29 @@
 
 /* The unit test, which has less time, sets these. */
 #ifndef WAIT_NS
-#define WAIT_NS (2 * GS_NS_PER_S)          /* somebody may wait for a ticket this long */
-#define HANG_NS (10 * GS_NS_PER_S)         /* then the helper is taken for hung */
-#define RESTART_PAUSE_NS (5 * GS_NS_PER_S) /* a helper that dies at once is not forked in a loop */
+#define WAIT_NS (2 * GS_NS_PER_S)  /* somebody may wait for a ticket this long */
+#define HANG_NS (10 * GS_NS_PER_S) /* then the helper is taken for hung */
+#define RESTART_PAUSE_NS \
+	(5 * GS_NS_PER_S) /* a helper that dies at once is not forked in a loop \
+			   */
 #define TICK_US 250000
 #endif
 
 struct ticket {
 	uint32_t number, job_id; /* number 0: free */
 	int kill;
-	int told;                /* the listener was called */
+	int told; /* the listener was called */
 	uint64_t sent_ns;
 };
 
 struct gs_slurm_report {
 	struct gs_daemon *d;
-	pid_t pid;               /* 0: no helper */
+	pid_t pid; /* 0: no helper */
 	int sock;
 	struct event *readable, *tick;
 	uint32_t next;
 	uint64_t forked_ns, answered_ns;
-	int node_failed;         /* the log says so already */
+	int node_failed; /* the log says so already */
 	struct ticket ticket[TICKETS];
 };
 
@@ -197,8 +199,10 @@ static uint32_t send_request(struct gs_slurm_report *r, struct gs_slurm_request 
 	request->ticket = r->next;
 	if (send(r->sock, request, sizeof(*request), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
 		return 0;
-	*t = (struct ticket){ .number = r->next, .job_id = request->job_id,
-			      .kill = request->kill != 0, .sent_ns = gs_clock_ns() };
+	*t = (struct ticket) { .number = r->next,
+			       .job_id = request->job_id,
+			       .kill = request->kill != 0,
+			       .sent_ns = gs_clock_ns() };
 	return r->next;
 }
 

@@ -15,7 +15,8 @@
 
 /* Who hears what became of it. */
 struct gs_slurm_listeners {
-	void (*done)(struct gs_daemon *d, uint32_t ticket); /* that report is out, or never will be */
+	void (*done)(struct gs_daemon *d,
+		     uint32_t ticket); /* that report is out, or never will be */
 	void (*not_killed)(struct gs_daemon *d, uint32_t job_id);
 };
 /* At the daemon's start, before a report is created; the caller keeps them. */
@@ -50,14 +51,14 @@ void gs_slurm_helper(int sock, const char *slurm_conf);
 /* What travels between the two. */
 struct gs_slurm_request {
 	uint32_t ticket, job_id;
-	uint32_t kill;           /* the job is to be killed, too */
-	char self[64];           /* this node, in Slurm */
-	char node[64];           /* not empty: this node's Extra, not a job's AdminComment */
+	uint32_t kill; /* the job is to be killed, too */
+	char self[64]; /* this node, in Slurm */
+	char node[64]; /* not empty: this node's Extra, not a job's AdminComment */
 	char text[GS_COMMENT_MAX];
 };
 struct gs_slurm_answer {
 	uint32_t ticket;
-	int32_t rc;              /* 0: written */
+	int32_t rc; /* 0: written */
 	char reason[128];
 };
 

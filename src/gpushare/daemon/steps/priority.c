@@ -27,7 +27,8 @@ int32_t gs_step_priority(const struct gs_config *config, const struct gs_step_in
 
 	if (info->priority_set == GS_PRIORITY_ORDER && info->priority <= GS_PRIORITY_MAX)
 		return (int32_t)info->priority;
-	/* A user's priority request may only lower it; the partition's limit is the administrator's. */
+	/* A user's priority request may only lower it; the partition's limit is the
+	 * administrator's. */
 	if (info->priority_set && info->priority <= GS_PRIORITY_MAX &&
 	    (info->uid == 0 || info->priority < (uint32_t)priority))
 		priority = (int32_t)info->priority;
@@ -41,8 +42,10 @@ int gs_client_may_have(const struct gs_connection *conn, int32_t priority)
 
 int32_t gs_client_priority(const struct gs_connection *conn)
 {
-	return conn->registration.has_priority_request && gs_client_may_have(conn, conn->registration.priority_request) ? conn->registration.priority_request :
-								      conn->step->priority;
+	return conn->registration.has_priority_request &&
+			       gs_client_may_have(conn, conn->registration.priority_request) ?
+		       conn->registration.priority_request :
+		       conn->step->priority;
 }
 
 void gs_steps_reprioritise(struct gs_daemon *d)

@@ -18,7 +18,7 @@ static uint64_t launches_over(const struct gs_daemon *d, const struct gs_step *s
 	uint64_t all = s->usage.launches, theirs = 0;
 	const struct gs_connection *conn;
 
-	LIST_FOREACH(conn, &d->conns, link)
+	LIST_FOREACH (conn, &d->conns, link)
 		if (conn->step == s)
 			theirs += conn->registration.counted;
 	return all > theirs ? all - theirs : 0;
@@ -28,11 +28,13 @@ static void print(const struct gs_daemon *d, const struct gs_step *s, FILE *f)
 {
 	const struct gs_step_usage *t = &s->usage;
 
-	fprintf(f, "had %u %u %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
+	fprintf(f,
+		"had %u %u %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
 		" %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRId64 "\n",
 		s->info.job_id, s->info.step_id, launches_over(d, s), t->periods, t->turnaround_ns,
 		t->active_ns, t->waiting_ns, t->preemptions, t->time.gpu_ns, t->time.unevictable,
-		t->time.unevictable_ns, gs_ledger_peak(s->alloc->device->ledger, s->alloc->id), s->begun_s);
+		t->time.unevictable_ns, gs_ledger_peak(s->alloc->device->ledger, s->alloc->id),
+		s->begun_s);
 }
 
 static int parse(struct gs_daemon *d, const char *line)
@@ -44,11 +46,13 @@ static int parse(struct gs_daemon *d, const char *line)
 	struct gs_step *s;
 	int at = 0;
 
-	if (sscanf(line, "had %u %u %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
-		   " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNd64 "%n", &job, &step,
-		   &had.launches, &had.periods, &had.turnaround_ns, &had.active_ns, &had.waiting_ns,
-		   &had.preemptions, &had.time.gpu_ns, &had.time.unevictable, &had.time.unevictable_ns,
-		   &peak, &begun_s, &at) != 13 || line[at])
+	if (sscanf(line,
+		   "had %u %u %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
+		   " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNd64 "%n",
+		   &job, &step, &had.launches, &had.periods, &had.turnaround_ns, &had.active_ns,
+		   &had.waiting_ns, &had.preemptions, &had.time.gpu_ns, &had.time.unevictable,
+		   &had.time.unevictable_ns, &peak, &begun_s, &at) != 13 ||
+	    line[at])
 		return 0;
 	s = gs_step_find(d, job, step);
 	if (!s)

@@ -5,8 +5,8 @@
  * and what sacct has of it, begin anew in the middle.
  *
  * Launches are those of the step's clients that are gone: who is still there numbers its
- * own from the first, and the next daemon counts them by that (gs_watch_adopt()).  Latencies and the
- * figures of single kernels are not carried.
+ * own from the first, and the next daemon counts them by that (gs_watch_adopt()).  Latencies and
+ * the figures of single kernels are not carried.
  */
 #ifndef GPUSHARE_DAEMON_CARRY_H
 #define GPUSHARE_DAEMON_CARRY_H

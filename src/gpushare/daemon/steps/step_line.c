@@ -9,15 +9,18 @@
 
 #include "gpushare/daemon/base/state.h"
 
-/* The flags have room above them; a field of its own would make earlier daemons' files unreadable. */
+/* The flags have room above them; a field of its own would make earlier daemons' files unreadable.
+ */
 #define FORCE_SHIFT 2
-_Static_assert(GS_FORCE_MS_MAX << FORCE_SHIFT >> FORCE_SHIFT == GS_FORCE_MS_MAX && GS_FORCE_MS_MAX << FORCE_SHIFT <= INT32_MAX,
+_Static_assert(GS_FORCE_MS_MAX << FORCE_SHIFT >> FORCE_SHIFT == GS_FORCE_MS_MAX &&
+		       GS_FORCE_MS_MAX << FORCE_SHIFT <= INT32_MAX,
 	       "it fits");
 
 int gs_state_print(const struct gs_step_info *i, char *buf, size_t size)
 {
 	/* Names come last, in quotes of their own: either may be empty. */
-	return snprintf(buf, size, "step %u %u %u %u %u %" PRIu64 " %u %u %d %" PRIu64 " %d %u \"%s\" \"%s\"",
+	return snprintf(buf, size,
+			"step %u %u %u %u %u %" PRIu64 " %u %u %d %" PRIu64 " %d %u \"%s\" \"%s\"",
 			i->job_id, i->step_id, (unsigned)i->uid, i->shares, i->gpu, i->memory,
 			i->priority_set, i->priority, (int)i->registrant, i->start,
 			i->local | i->admitted << 1 | (int)(i->force_ms << FORCE_SHIFT), i->tier,
@@ -47,13 +50,13 @@ int gs_state_parse(const char *line, struct gs_step_info *i)
 
 	memset(i, 0, sizeof(*i));
 	if (sscanf(line, "step %u %u %u %u %u %" SCNu64 " %u %u %d %" SCNu64 " %d %u %n",
-		   &i->job_id, &i->step_id, &uid, &i->shares, &i->gpu, &i->memory,
-		   &i->priority_set, &i->priority, &pid, &i->start, &flags, &i->tier,
-		   &at) != 12 || !at || pid <= 1)
+		   &i->job_id, &i->step_id, &uid, &i->shares, &i->gpu, &i->memory, &i->priority_set,
+		   &i->priority, &pid, &i->start, &flags, &i->tier, &at) != 12 ||
+	    !at || pid <= 1)
 		return -1;
 	line += at;
-	if (!read_name(&line, i->partition, sizeof(i->partition)) ||
-	    *line++ != ' ' || !read_name(&line, i->qos, sizeof(i->qos)))
+	if (!read_name(&line, i->partition, sizeof(i->partition)) || *line++ != ' ' ||
+	    !read_name(&line, i->qos, sizeof(i->qos)))
 		return -1;
 	i->uid = uid;
 	i->local = flags & 1;

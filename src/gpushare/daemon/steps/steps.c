@@ -66,9 +66,8 @@ static void inherit_priority(struct gs_daemon *d, struct gs_step_info *info)
 {
 	const struct gs_step *s;
 
-	TAILQ_FOREACH(s, &d->steps, link)
-		if (s->info.job_id == info->job_id &&
-		    s->info.priority_set == GS_PRIORITY_ORDER) {
+	TAILQ_FOREACH (s, &d->steps, link)
+		if (s->info.job_id == info->job_id && s->info.priority_set == GS_PRIORITY_ORDER) {
 			info->priority_set = GS_PRIORITY_ORDER;
 			info->priority = s->info.priority;
 			return;
@@ -81,11 +80,10 @@ static struct gs_alloc *jobs_allocation(struct gs_daemon *d, const struct gs_ste
 {
 	struct gs_step *s;
 
-	TAILQ_FOREACH(s, &d->steps, link)
+	TAILQ_FOREACH (s, &d->steps, link)
 		if (s->info.job_id == info->job_id && s->info.uid == info->uid &&
-		    has_jobs_allocation(s->info.step_id) &&
-		    s->alloc->device->index == info->gpu && s->alloc->shares >= info->shares &&
-		    s->reservation >= bytes)
+		    has_jobs_allocation(s->info.step_id) && s->alloc->device->index == info->gpu &&
+		    s->alloc->shares >= info->shares && s->reservation >= bytes)
 			return s->alloc;
 	return NULL;
 }
@@ -144,7 +142,7 @@ static int check_info(struct gs_daemon *d, const struct gs_step_info *info,
 		return gs_fail(err, "a step needs a number of its own");
 	if (gs_step_find(d, info->job_id, info->step_id))
 		return gs_fail(err, "the step is registered already");
-	TAILQ_FOREACH(s, &d->steps, link)
+	TAILQ_FOREACH (s, &d->steps, link)
 		n++;
 	if (n >= GS_STEPS_MAX)
 		return gs_fail(err, "there are %u steps already", n);
@@ -239,7 +237,7 @@ static int close_one_client(struct gs_daemon *d, const struct gs_step *s)
 {
 	struct gs_connection *conn;
 
-	LIST_FOREACH(conn, &d->conns, link)
+	LIST_FOREACH (conn, &d->conns, link)
 		if (conn->step == s) {
 			gs_complain("%s: closed: its step is over", conn->who);
 			gs_connection_close(conn);
@@ -255,15 +253,16 @@ void gs_step_over(struct gs_daemon *d, struct gs_step *s, const char *why)
 
 	while (close_one_client(d, s))
 		;
-	LIST_FOREACH(conn, &d->conns, link)
+	LIST_FOREACH (conn, &d->conns, link)
 		if (conn->own == s)
 			conn->own = NULL;
 	gs_devices_sync(d, 0); /* what its launches have taught */
 	gs_step_usage_fini(&s->usage);
 	s->usage = s->live; /* nobody has it any more */
 	memset(&s->live, 0, sizeof(s->live));
-	gs_log(GS_LOG_INFO, "job %u.%s uid %u: over: %s; %" PRIu64 " launches, %" PRIu64
-	       " preemptions", s->info.job_id, gs_step_name(s->info.step_id, name, sizeof(name)),
+	gs_log(GS_LOG_INFO,
+	       "job %u.%s uid %u: over: %s; %" PRIu64 " launches, %" PRIu64 " preemptions",
+	       s->info.job_id, gs_step_name(s->info.step_id, name, sizeof(name)),
 	       (unsigned)s->info.uid, why, s->usage.launches, s->usage.preemptions);
 	s->peak = gs_ledger_peak(s->alloc->device->ledger, s->alloc->id);
 	s->ended_s = time(NULL);
@@ -338,10 +337,11 @@ static int parse(struct gs_daemon *d, const char *line)
 		gs_log(GS_LOG_INFO, "job %u uid %u: dropped: pid %d, which registered it, is gone",
 		       info.job_id, (unsigned)info.uid, (int)info.registrant);
 	else if (!gs_step_add(d, &info, &err))
-		gs_log(GS_LOG_WARN, "job %u uid %u: dropped: %s", info.job_id,
-		       (unsigned)info.uid, err.text);
+		gs_log(GS_LOG_WARN, "job %u uid %u: dropped: %s", info.job_id, (unsigned)info.uid,
+		       err.text);
 	else
-		gs_log(GS_LOG_INFO, "job %u uid %u: known from before", info.job_id, (unsigned)info.uid);
+		gs_log(GS_LOG_INFO, "job %u uid %u: known from before", info.job_id,
+		       (unsigned)info.uid);
 	return 1;
 }
 

@@ -24,7 +24,8 @@ void gs_step_over(struct gs_daemon *d, struct gs_step *step, const char *why);
 /* End the steps whose registrant is gone. */
 void gs_steps_sweep(struct gs_daemon *d);
 
-/* What must know of it calls itself a listener, once, at the daemon's start; they are called in that order. */
+/* What must know of it calls itself a listener, once, at the daemon's start; they are called in
+ * that order. */
 typedef void gs_step_listener(struct gs_daemon *d, struct gs_step *step);
 typedef void gs_alloc_listener(struct gs_daemon *d, struct gs_alloc *alloc);
 
