@@ -268,12 +268,12 @@ void gs_gpu_client_untracked(struct gs_gpu_client *t, const struct gs_untracked 
 
 void gs_gpu_client_launched(struct gs_gpu_client *t, uint64_t launched)
 {
-	uint64_t seen = t->watch.last_number, ahead = launched > seen ? launched - seen : 0;
+	uint64_t seen = t->watch.last_number, untold = launched > seen ? launched - seen : 0;
 
-	if (ahead > GS_WATCH_NT_MAX || ahead <= t->account.told_launches)
+	if (untold > GS_WATCH_NT_MAX || untold <= t->account.told_launches)
 		return;
-	t->p.usage->launches += ahead - t->account.told_launches;
-	t->account.told_launches = ahead;
+	t->p.usage->launches += untold - t->account.told_launches;
+	t->account.told_launches = untold;
 }
 
 /* Numbers that a look has found: of the launches, those that were not told of before. */

@@ -132,7 +132,7 @@ struct gs_gpu_client *gs_holders_starved(const struct gs_gpu *gpu)
 	LIST_FOREACH (t, &gpu->clients, link)
 		if (t != holder && !t->holder_state.beside && t != gpu->leaving && t->ready &&
 		    gs_gpu_client_is_equal(t, holder) && t->holder_state.joined &&
-		    gs_usage_ahead(holder, t) > most && (!worst || gs_usage_ahead(worst, t) > 0))
+		    gs_usage_lead(holder, t) > most && (!worst || gs_usage_lead(worst, t) > 0))
 			worst = t;
 	return worst;
 }

@@ -8,7 +8,7 @@
 
 /* So much GPU time ahead of an equal, a client is held back: a hundredth of what an account of some
  * seconds holds. */
-#define AHEAD_NS (20.0 * GS_NS_PER_MS)
+#define LEAD_NS (20.0 * GS_NS_PER_MS)
 /*
  * Where the driver gives time slices a client is held back for 10 ms at most, and then not for 2 ms
  * at least: a program of several GPUs that is held back on one of them holds up its other half.
@@ -70,7 +70,7 @@ static double shares_of(const struct gs_gpu_client *t)
 	return t->p.shares ? t->p.shares : 1;
 }
 
-double gs_usage_ahead(const struct gs_gpu_client *t, const struct gs_gpu_client *other)
+double gs_usage_lead(const struct gs_gpu_client *t, const struct gs_gpu_client *other)
 {
 	return t->holder_state.used_ns -
 	       other->holder_state.used_ns * shares_of(t) / shares_of(other);
@@ -84,7 +84,7 @@ struct gs_gpu_client *gs_usage_least(const struct gs_gpu *gpu, const struct gs_g
 	LIST_FOREACH (t, &gpu->clients, link)
 		if (!t->stopped && !t->bad && gs_usage_is_busy(t, now) &&
 		    gs_gpu_client_compare(t, of) == 0 && t->holder_state.joined &&
-		    (!last || gs_usage_ahead(last, t) > 0))
+		    (!last || gs_usage_lead(last, t) > 0))
 			last = t;
 	return last;
 }
@@ -113,19 +113,19 @@ int gs_usage_held(const struct gs_gpu *gpu, struct gs_gpu_client *t, struct gs_g
 		  uint64_t now)
 {
 	struct gs_holder_state *h = &t->holder_state;
-	double ahead;
+	double lead;
 
 	if (!last || t == last || !h->joined ||
 	    (!gpu->o.one_context && t->p.shares == last->p.shares)) {
 		h->held = 0;
 		return 0;
 	}
-	ahead = gs_usage_ahead(t, last);
-	if (!h->held && ahead > AHEAD_NS && now >= h->free_until) {
+	lead = gs_usage_lead(t, last);
+	if (!h->held && lead > LEAD_NS && now >= h->free_until) {
 		h->held = 1;
 		h->held_ns = now;
 	} else if (h->held &&
-		   (ahead <= 0 || (!gpu->o.one_context && now - h->held_ns >= HELD_MOST_NS))) {
+		   (lead <= 0 || (!gpu->o.one_context && now - h->held_ns >= HELD_MOST_NS))) {
 		h->held = 0;
 		h->free_until = now + FREE_LEAST_NS;
 	}
@@ -146,7 +146,7 @@ struct gs_gpu_client *gs_usage_next(struct gs_gpu *gpu, const struct gs_gpu_clie
 		return NULL;
 	least = gs_usage_least(gpu, of, now);
 	if (!launcher || !gs_usage_is_busy(launcher, now) || launcher->stopped ||
-	    (least && gs_usage_ahead(launcher, least) > AHEAD_NS))
+	    (least && gs_usage_lead(launcher, least) > LEAD_NS))
 		launcher = least;
 	return launcher;
 }
@@ -158,12 +158,12 @@ static void forget(struct gs_gpu *gpu)
 
 	LIST_FOREACH (t, &gpu->clients, link)
 		LIST_FOREACH (other, &gpu->clients, link) {
-			double ahead = gs_usage_ahead(other, t);
+			double lead = gs_usage_lead(other, t);
 
 			if (other->holder_state.joined && t->holder_state.joined &&
-			    gs_gpu_client_compare(t, other) == 0 && ahead > BEHIND_MOST_NS)
+			    gs_gpu_client_compare(t, other) == 0 && lead > BEHIND_MOST_NS)
 				t->holder_state.used_ns +=
-					(ahead - BEHIND_MOST_NS) * shares_of(t) / shares_of(other);
+					(lead - BEHIND_MOST_NS) * shares_of(t) / shares_of(other);
 		}
 }
 

@@ -24,7 +24,7 @@ void gs_usage_step(struct gs_gpu *gpu, uint64_t now);
 
 /* How much more than its part `client` has had, if `other` has had just its part, ns; below 0: it
  * has had less. */
-double gs_usage_ahead(const struct gs_gpu_client *client, const struct gs_gpu_client *other);
+double gs_usage_lead(const struct gs_gpu_client *client, const struct gs_gpu_client *other);
 
 /* Of the equals of this one (itself included) that have something to do, or had a moment ago, the
  * one that is furthest behind; NULL: there is none. */

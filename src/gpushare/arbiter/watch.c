@@ -206,7 +206,7 @@ static void finish(struct gs_watch *w, struct gs_seen *seen, uint64_t now, struc
 }
 
 /* Once of each launch, which may be over by then. */
-static void measured(struct gs_seen *seen, const struct snapshot *s, struct gs_poll *polled)
+static void learn_time(struct gs_seen *seen, const struct snapshot *s, struct gs_poll *polled)
 {
 	seen->timed = 1;
 	seen->alone_ns = s->alone_ns;
@@ -338,7 +338,7 @@ static void read_slot(struct gs_watch *w, struct gs_seen *seen, const struct sna
 		return;
 	}
 	if (s->timed && !seen->timed && s->number == seen->number)
-		measured(seen, s, polled);
+		learn_time(seen, s, polled);
 	if (seen->live && (!live || s->number != seen->number))
 		finish(w, seen, now, polled);
 	/* In PREP a new number may belong to a launch in the making: it counts

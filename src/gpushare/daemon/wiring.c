@@ -60,7 +60,7 @@ void gs_wire(void)
 
 	/* The others' lines belong to a step that is there already. */
 	gs_state_register(&gs_steps_part);
-	gs_state_register(&gs_carry_part);
+	gs_state_register(&gs_saved_usage_part);
 	gs_state_register(&gs_checkpoint_part);
 	gs_state_register(&gs_suspend_part);
 

@@ -4,8 +4,8 @@
  * goes to the host while the job's processes can still take part in that, and
  * stays there until the job has been resumed.  The moving is checkpoint.h's.
  */
-#ifndef GPUSHARE_DAEMON_HOLD_H
-#define GPUSHARE_DAEMON_HOLD_H
+#ifndef GPUSHARE_DAEMON_SUSPEND_H
+#define GPUSHARE_DAEMON_SUSPEND_H
 
 #include <stdint.h>
 

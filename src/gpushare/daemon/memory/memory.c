@@ -33,7 +33,7 @@ struct gs_memory_waiter {
 	uint64_t since_ns;
 };
 
-static uint64_t no_turn(struct gs_daemon *d, uint64_t now)
+static uint64_t no_step(struct gs_daemon *d, uint64_t now)
 {
 	(void)d;
 	(void)now;
@@ -47,7 +47,7 @@ static void no_why(const struct gs_alloc *a, char *buf, size_t size)
 	(void)size;
 }
 
-static const struct gs_memory_relief no_relief = { no_turn, no_why };
+static const struct gs_memory_relief no_relief = { no_step, no_why };
 static const struct gs_memory_relief *relief = &no_relief;
 
 void gs_memory_set_relief(const struct gs_memory_relief *r)

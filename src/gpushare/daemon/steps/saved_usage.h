@@ -8,12 +8,12 @@
  * own from the first, and the next daemon counts them by that (gs_watch_adopt()).  Latencies and
  * the figures of single kernels are not carried.
  */
-#ifndef GPUSHARE_DAEMON_CARRY_H
-#define GPUSHARE_DAEMON_CARRY_H
+#ifndef GPUSHARE_DAEMON_SAVED_USAGE_H
+#define GPUSHARE_DAEMON_SAVED_USAGE_H
 
 #include "gpushare/daemon/base/state.h"
 
 /* A line "had ..." of each step, behind the step's own. */
-extern const struct gs_state_part gs_carry_part;
+extern const struct gs_state_part gs_saved_usage_part;
 
 #endif
