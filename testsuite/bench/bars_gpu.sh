@@ -20,8 +20,8 @@ src=$(cd "$bench/../.." && pwd)
 # step|seconds on an H200|call|issues|the files that it leaves, or FILE=KEPT-AS|command
 table() {
 	cat <<'END'
-doors|76|1|7|doors.csv=allocations.csv|ENTRIES="limit pair contexts" memory doors
-frames|88|1|7|doors.csv=local-memory.csv|FRAMES=100 ENTRIES_LIMIT=190 ENTRIES=frames memory doors
+entries|76|1|7|entries.csv=allocations.csv|ENTRIES="limit pair contexts" memory entries
+frames|88|1|7|entries.csv=local-memory.csv|FRAMES=100 ENTRIES_LIMIT=190 ENTRIES=frames memory entries
 checkpoint|40|1|7|checkpoint.csv|memory checkpoint
 random|20|1|7|random.txt|memory random
 price|13|1|4 7|price.csv|memory price

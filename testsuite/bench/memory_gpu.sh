@@ -1,28 +1,28 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Device memory on a real GPU: doors at the limit, random operations and deaths, the price of a call, a checkpoint, Table 2.
+# Device memory on a real GPU: entries at the limit, random operations and deaths, the price of a call, a checkpoint, Table 2.
 #
 # usage: memory_gpu.sh BUILD OUT-FOLDER [DRIVER]
 #   BUILD   the build tree (make all check TESTS=); DRIVER the libcuda.so.1 (default: the system's)
 # environment, with what it is without:
 #   MEMORY=48000    MiB that may be reserved on the GPU
-#   TIMES=100       of each door at the limit, FRAMES=20 for the one that makes two contexts each time, CONTEXTS=100;
+#   TIMES=100       of each entry at the limit, FRAMES=20 for the one that makes two contexts each time, CONTEXTS=100;
 #                   ENTRIES_LIMIT=40 and CONTEXTS_LIMIT=120 seconds for each of the parts ENTRIES="limit pair frames contexts"
 #   CONTEXT_COST=600  MiB that a context is charged with meanwhile
 #   OPS=125000      random operations of each of eight processes, before each of which KILLS=2 are killed;
 #                   RANDOM_LIMIT=90 seconds
 #   PRICE=4000      accounted calls that are timed, and as many past the shim
 #   KEEP=8192       MiB that are checkpointed and restored
-#   STEPS="doors random price checkpoint table2"
+#   STEPS="entries random price checkpoint table2"
 #   SUBMIT, CONTEXT, PART, DEPTH, CYCLE, MODES, LIMIT  of table2.sh
-# Writes doors.csv, random.txt, price.csv, checkpoint.csv, table2.csv into OUT-FOLDER; each step has a limit of
+# Writes entries.csv, random.txt, price.csv, checkpoint.csv, table2.csv into OUT-FOLDER; each step has a limit of
 # its own and a line on standard output.  Exit status 1: something was not as it must be.
 set -uo pipefail
 build=$(realpath "$1") out=$2 driver=${3:-}
 src=$(realpath "$(dirname "$0")/../..")
 mkdir -p "$out" && out=$(realpath "$out")
 PATH=$build:$PATH
-doors=$build/testsuite/e2e/entries
+entries=$build/testsuite/e2e/entries
 memory=${MEMORY:-48000}
 tmp=$(mktemp -d)
 daemon=
@@ -73,12 +73,12 @@ none_left() {
 	return 1
 }
 
-# Each door, two processes of a step, an import, a kernel's frames; meanwhile a neighbour takes all of its own, over and over.
+# Each entry, two processes of a step, an import, a kernel's frames; meanwhile a neighbour takes all of its own, over and over.
 # While it does so without a pause, the driver takes seconds to make a context: there it rests in between.
 step_entries() {
 	local neighbour rc=0 times=${TIMES:-100} part limit=${ENTRIES_LIMIT:-40} pause
-	: >"$out/doors.csv" # the part limit begins with the heading
-	[[ " ${ENTRIES:-limit} " == *" limit "* ]] || echo "door,times,granted,refused" >"$out/doors.csv"
+	: >"$out/entries.csv" # the part limit begins with the heading
+	[[ " ${ENTRIES:-limit} " == *" limit "* ]] || echo "entry,times,granted,refused" >"$out/entries.csv"
 	: >"$out/neighbour.txt"
 	start_daemon "ContextMemory=${CONTEXT_COST:-600}M" || return 1
 	for part in ${ENTRIES:-limit pair frames contexts}; do
@@ -88,13 +88,13 @@ step_entries() {
 		contexts) times=${CONTEXTS:-100} limit=${CONTEXTS_LIMIT:-120} pause=200 ;;
 		esac
 		rm -f "$tmp/over"
-		run $((limit + 20)) --shares 50 "$doors" neighbour "$tmp/over" $pause >>"$out/neighbour.txt" 2>&1 &
+		run $((limit + 20)) --shares 50 "$entries" neighbour "$tmp/over" $pause >>"$out/neighbour.txt" 2>&1 &
 		neighbour=$!
-		run "$limit" --shares 50 "$doors" $part "$times" >>"$out/doors.csv" 2>>"$out/doors.err" || rc=1
+		run "$limit" --shares 50 "$entries" $part "$times" >>"$out/entries.csv" 2>>"$out/entries.err" || rc=1
 		: >"$tmp/over"
 		wait $neighbour || rc=1
 	done
-	cat "$out/doors.csv" "$out/doors.err" "$out/neighbour.txt"
+	cat "$out/entries.csv" "$out/entries.err" "$out/neighbour.txt"
 	none_left || rc=1
 	return $rc
 }
@@ -109,7 +109,7 @@ step_random() {
 	timeout 120 "$src/testsuite/e2e/watch_used" "$tmp/over" "$tmp/seen" >"$tmp/random.looks" 2>&1 &
 	watcher=$!
 	for s in 1 2; do
-		run "${RANDOM_LIMIT:-90}" --shares 50 "$src/testsuite/e2e/random_four" "$doors" "${OPS:-125000}" "$s" \
+		run "${RANDOM_LIMIT:-90}" --shares 50 "$src/testsuite/e2e/random_four" "$entries" "${OPS:-125000}" "$s" \
 			"$tmp/random.$s" "${KILLS:-2}" "$tmp/seen" &
 		step+=($!)
 	done
@@ -139,7 +139,7 @@ P
 checkpoint_bare() { # MIB
 	local pid t rc=0 job lib=${driver:-libcuda.so.1}
 	rm -f "$tmp/ready"
-	native 280 "$doors" keep "$1" "$tmp/ready" >"$tmp/keep" 2>&1 &
+	native 280 "$entries" keep "$1" "$tmp/ready" >"$tmp/keep" 2>&1 &
 	job=$!
 	appears "$tmp/ready" || { cat "$tmp/keep"; return 1; }
 	pid=$(sed -n 's/^ready //p' "$tmp/ready")
@@ -174,7 +174,7 @@ appears() { # FILE
 	return 1
 }
 # A step of low priority, taken back for one of high priority by gpushared, and its return: what the report says of it.
-checkpoint_step() { # RESERVED-MIB doors keep|compute...
+checkpoint_step() { # RESERVED-MIB entries keep|compute...
 	local reserved=$1 low high before rc=0
 	shift
 	before=$(grep -c "goes on with its memory" "$tmp/log")
@@ -183,7 +183,7 @@ checkpoint_step() { # RESERVED-MIB doors keep|compute...
 	run 280 --shares 10 --mem "${reserved}M" --partition low "$@" >"$tmp/low.out" 2>&1 &
 	low=$!
 	if [ "$2" = keep ]; then appears "$tmp/ready"; else sleep 3; fi || { cat "$tmp/low.out" "$tmp/log"; return 1; }
-	run 280 --shares 10 --mem 5632M --partition high "$doors" keep 512 "$tmp/high" >"$tmp/high.out" 2>&1 &
+	run 280 --shares 10 --mem 5632M --partition high "$entries" keep 512 "$tmp/high" >"$tmp/high.out" 2>&1 &
 	high=$!
 	appears "$tmp/high" || rc=1
 	timeout 5 gpusharectl memory
@@ -216,8 +216,8 @@ step_checkpoint() {
 	memory=$((keep + 6144))
 	start_daemon MemoryPreempt=checkpoint "MemoryParameters=program=$build/gpushare-mem" "MemoryPreemptHostLimit=$((keep + 1024))M" || return 1
 	memory=$whole
-	checkpoint_step $((keep + 1024)) "$doors" keep "$keep" "$tmp/ready" || rc=1
-	checkpoint_step $((keep + 1024)) "$doors" compute "$tmp/ready" || rc=1
+	checkpoint_step $((keep + 1024)) "$entries" keep "$keep" "$tmp/ready" || rc=1
+	checkpoint_step $((keep + 1024)) "$entries" compute "$tmp/ready" || rc=1
 	cat "$out/checkpoint.csv"
 	return $rc
 }
@@ -228,7 +228,7 @@ step_table2() {
 	timeout 150 "$src/testsuite/bench/table2.sh" "$build" "$out/table2.csv" ${driver:+"$driver"}
 }
 
-for step in ${STEPS:-doors random price checkpoint table2}; do
+for step in ${STEPS:-entries random price checkpoint table2}; do
 	say "== $step"
 	"step_$step" || bad "$step"
 done

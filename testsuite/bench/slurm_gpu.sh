@@ -262,7 +262,7 @@ step_shard() {
 	start_cluster shard GRES=shard || return 1
 	pair shard shard:40
 	high_beside_low shard shard:40
-	id=$(RUNS=1 submit "${users[0]}" shard-memory - 1 --gres=shard:10 -- doors keep $((memory + 1024)) "$W/out/never")
+	id=$(RUNS=1 submit "${users[0]}" shard-memory - 1 --gres=shard:10 -- entries keep $((memory + 1024)) "$W/out/never")
 	until_true 30 over "$id"
 	row "shard,memory,more than the GPU has,submission,accepted"
 	row "shard,memory,more than the GPU has,program,$(state "$id"): $(cut -d' ' -f2- "$W/out/shard-memory" | tail -n 1 | tr , ' ')"

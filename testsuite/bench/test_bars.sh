@@ -120,9 +120,9 @@ several() {
 	row daemon.csv isolation,clients,cpu_percent contexts,8,4
 	mkdir "$M/2"
 	printf '%s\n' isolation,clients,cpu_percent contexts,8,40 >"$M/2/daemon.csv"
-	printf '%s\n' step,status doors,0 >"$M/2/steps.csv"
+	printf '%s\n' step,status entries,0 >"$M/2/steps.csv"
 	bars "$M" "$M/2"
-	says 0 "4,daemon with 8 clients: % of a core,<= 5,4,met" "7,neighbour beside the doors: exit status,<= 0,0,met"
+	says 0 "4,daemon with 8 clients: % of a core,<= 5,4,met" "7,neighbour beside the entries: exit status,<= 0,0,met"
 }
 check "several folders, the first that has a file" several
 json() {
@@ -232,7 +232,7 @@ emulated() {
 }
 check "steps on the emulated device: two measure, two fail for a wrong option, all are begun" emulated
 
-# The one part of the doors that is measured by itself: its file has a heading all the same.
+# The one part of the entries that is measured by itself: its file has a heading all the same.
 frames() {
 	: >"$TMP/err"
 	GPUSHARE_EMU_DEVICE=$TMP/device GPUSHARE_EMU_MEMORY=1G MEMORY=800 CONTEXT_COST=16 t 100 "$RUN" "$BUILD" "$TMP/frames" "$EMU" frames >"$TMP/out" 2>&1

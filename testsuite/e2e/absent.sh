@@ -68,7 +68,7 @@ runs_under_fail() {
 }
 runs_under_wait() {
 	: >"$TMP/more"
-	begin_long doors compute "$TMP/more" && kill_daemon && until_true 10 says 'gpushared is not there: this program waits' || return 1
+	begin_long entries compute "$TMP/more" && kill_daemon && until_true 10 says 'gpushared is not there: this program waits' || return 1
 	rm "$TMP/more" # it would end with the kernel at hand
 	sleep 3
 	running && fails result || return 1

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * doors CASE...: a program that allocates device memory in every way there is.
+ * entries CASE...: a program that allocates device memory in every way there is.
  *
  *   info                    what the driver says there is: total, free and device total, bytes
- *   limit TIMES             fill the memory, then ask each door for more, TIMES over
+ *   limit TIMES             fill the memory, then ask each entry for more, TIMES over
  *   pair TIMES              two processes at the limit of their step, and what one imports of the
  * other contexts TIMES          contexts at the limit, where each is charged (ContextMemory); says
  * on standard error how far it is frames TIMES            the local memory of a kernel at the
@@ -35,7 +35,7 @@ void check(CUresult rc, const char *call, int line)
 	if (rc == CUDA_SUCCESS)
 		return;
 	cuGetErrorName(rc, &name);
-	fprintf(stderr, "doors:%d: %s: %s\n", line, call, name);
+	fprintf(stderr, "entries:%d: %s: %s\n", line, call, name);
 	exit(1);
 }
 
@@ -85,7 +85,7 @@ static void tell(const char *entry, int done, int times, double *told)
 {
 	if (now_ns() - *told <= 5e9)
 		return;
-	fprintf(stderr, "doors: %s: %d of %d\n", entry, done, times);
+	fprintf(stderr, "entries: %s: %d of %d\n", entry, done, times);
 	*told = now_ns();
 }
 
@@ -100,7 +100,7 @@ static void at_limit(const struct entry *d, int times, size_t size)
 
 		tell(d->name, i, times, &told);
 		if (rc != CUDA_SUCCESS) {
-			fprintf(stderr, "doors: %s: round %d: error %d\n", d->name, i, (int)rc);
+			fprintf(stderr, "entries: %s: round %d: error %d\n", d->name, i, (int)rc);
 			continue;
 		}
 		granted++;
@@ -111,7 +111,7 @@ static void at_limit(const struct entry *d, int times, size_t size)
 	failures += granted != times || refused != times;
 }
 
-/* Room for one allocation of each door, not for two: the second is refused, every time. */
+/* Room for one allocation of each entry, not for two: the second is refused, every time. */
 static int limit(int times)
 {
 	static CUdeviceptr piece[4096];
@@ -122,8 +122,8 @@ static int limit(int times)
 		return 2;
 	for (size_t i = 0; i < ndoors; i++)
 		usable[i] = entry_is_there(&entries[i]);
-	puts("door,times,granted,refused");
-	/* Room for one, and for what the limit door keeps, not for two. */
+	puts("entry,times,granted,refused");
+	/* Room for one, and for what the limit entry keeps, not for two. */
 	n = fill(size + size / 2, piece, 4096);
 	for (size_t i = 0; i < ndoors; i++) {
 		if (usable[i])
@@ -166,7 +166,7 @@ static int contexts(int times)
 	CHECK(cuMemGetInfo(&left, &total));
 	cost = total - left;
 	if (times < 1 || !cost) {
-		fputs("doors: no context is charged (ContextMemory)\n", stderr);
+		fputs("entries: no context is charged (ContextMemory)\n", stderr);
 		return 2;
 	}
 	n = fill(cost + cost / 2, piece, 4096);
@@ -223,7 +223,7 @@ static size_t random_size(unsigned *seed)
 	return base - (size_t)rand_r(seed) % (base / 2);
 }
 
-/* The doors as often as they say; the dear ones seldom, so that a million takes seconds. */
+/* The entries as often as they say; the dear ones seldom, so that a million takes seconds. */
 static const struct entry *random_entry(const struct entry *const *usable, unsigned n,
 					unsigned *seed)
 {
@@ -373,7 +373,7 @@ int main(int argc, char **argv)
 		return keep((size_t)atol(argv[2]), argv[3]);
 	if (strcmp(what, "compute") == 0 && argc == 3)
 		return compute(argv[2]);
-	fputs("usage: doors info | limit TIMES | pair TIMES | contexts TIMES | frames TIMES | neighbour FILE [PAUSE-MS] | "
+	fputs("usage: entries info | limit TIMES | pair TIMES | contexts TIMES | frames TIMES | neighbour FILE [PAUSE-MS] | "
 	      "random COUNT SEED | price COUNT | keep MIB FILE | compute FILE\n",
 	      stderr);
 	return 2;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the cases of doors (entries.c, entries_pair.c) ask the driver by: every way to allocate
+/* What the cases of entries (entries.c, entries_pair.c) ask the driver by: every way to allocate
  * (entries_list.c). */
 #ifndef GPUSHARE_TEST_ENTRIES_H
 #define GPUSHARE_TEST_ENTRIES_H
@@ -40,7 +40,7 @@ extern const size_t ndoors;
 /* Local memory of a kernel, in a context of its own: too slow for the others' company. */
 extern const struct entry frames_entry;
 
-/* A door that works with a small allocation. */
+/* A entry that works with a small allocation. */
 int entry_is_there(const struct entry *d);
 
 /* All that is ours but `but`, in pieces; how many. */

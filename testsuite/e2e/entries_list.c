@@ -290,10 +290,10 @@ static const char *file_of(size_t bytes)
 	const char *ptx = text(bytes);
 	FILE *f;
 
-	snprintf(path, sizeof(path), "/tmp/gpushare-doors.%d.XXXXXX", (int)getpid());
+	snprintf(path, sizeof(path), "/tmp/gpushare-entries.%d.XXXXXX", (int)getpid());
 	f = fdopen(mkstemp(path), "w");
 	if (!f || fputs(ptx, f) < 0 || fclose(f) != 0) {
-		fprintf(stderr, "doors: %s: cannot be written\n", path);
+		fprintf(stderr, "entries: %s: cannot be written\n", path);
 		exit(1);
 	}
 	return path;
@@ -399,7 +399,7 @@ static CUresult captured(size_t bytes, uint64_t *h)
 
 /*
  * The frame of one thread, so that those of all that may be resident take so much more than the
- * limit of the stack; they stay until the context goes, so the door is a context.  No case of
+ * limit of the stack; they stay until the context goes, so the entry is a context.  No case of
  * `limit`: a context takes long to make.
  */
 static CUresult frames(size_t bytes, uint64_t *h)

@@ -34,7 +34,7 @@ static void all(ssize_t did, size_t bytes)
 {
 	if (did == (ssize_t)bytes)
 		return;
-	fputs("doors: the other process is gone\n", stderr);
+	fputs("entries: the other process is gone\n", stderr);
 	exit(1);
 }
 
@@ -91,7 +91,7 @@ static struct answer tell(enum order order, const CUipcMemHandle *handle)
 
 static int start(void)
 {
-	char *const argv[] = { "doors", "second", NULL };
+	char *const argv[] = { "entries", "second", NULL };
 	posix_spawn_file_actions_t files;
 	int in[2], out[2], rc;
 
@@ -149,7 +149,7 @@ static void imports(int times)
 		struct answer a = tell(OPEN, &handle);
 
 		if (a.rc != CUDA_SUCCESS) {
-			fprintf(stderr, "doors: cuIpcOpenMemHandle: %d\n", (int)a.rc);
+			fprintf(stderr, "entries: cuIpcOpenMemHandle: %d\n", (int)a.rc);
 			break;
 		}
 		granted += a.left == before && left_over() == before;

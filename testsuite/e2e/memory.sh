@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Device memory: every door at the limit, neighbours, several processes of a step, deaths, admission.
+# Device memory: every entry at the limit, neighbours, several processes of a step, deaths, admission.
 # RANDOM_OPS: operations of each of the eight random processes, KILLS: processes killed before each of them.
 . "$(dirname "${BASH_SOURCE[0]}")/memory_lib.sh"
 OPS=${RANDOM_OPS:-12500} # of eight processes: 100,000
 HISTORY=HistoryFile=$TMP/history.db
 
-# Every door of this device, two processes of a step, an import, and contexts.
+# Every entry of this device, two processes of a step, an import, and contexts.
 limits() { # TIMES
 	# shellcheck disable=SC2016
 	run 120 --shares 50 bash -c '"$0" limit "$1" && "$0" pair "$1" && "$0" contexts "$1" && "$0" frames "$1"' \
@@ -154,7 +154,7 @@ auto() {
 }
 
 serve ContextMemory=4M "$HISTORY" || { echo "Bail out! gpushared does not start"; exit 1; }
-check "each door a hundred times at the limit, the neighbour has its own throughout" beside limits 100
+check "each entry a hundred times at the limit, the neighbour has its own throughout" beside limits 100
 sed 's/^/# /' "$TMP/limit"
 note "the neighbour: $(tail -n 1 "$TMP/neighbour")"
 check "all of it is back" none_left

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A driver that grants everything, and the shim's doors to it; see entries_rig.h. */
+/* A driver that grants everything, and the shim's entries to it; see entries_rig.h. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -264,7 +264,7 @@ static void install(void)
 	PUT(cuMemPoolDestroy, may_refuse);
 }
 
-/* ---- the doors --------------------------------------------------------------- */
+/* ---- the entries --------------------------------------------------------------- */
 
 CUresult entry_linear(uint64_t mib, uint64_t *h)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The shim's memory doors over a driver that grants everything, with a session
+ * The shim's memory entries over a driver that grants everything, with a session
  * of RESERVATION bytes and no daemon: what test_memory_*.c share.
  */
 #ifndef TESTSUITE_ENTRIES_RIG_H
@@ -35,7 +35,7 @@ extern struct rig {
 	int frame;                     /* bytes of local memory of every kernel */
 } rig;
 
-/* Allocate so many MiB through a door; free what it gave. */
+/* Allocate so many MiB through a entry; free what it gave. */
 struct entry {
 	const char *name;
 	CUresult (*alloc)(uint64_t mib, uint64_t *handle);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Every allocation door of the shim over a driver that grants everything: a
+ * Every allocation entry of the shim over a driver that grants everything: a
  * hundred times at the limit each, to the byte, and all of it back afterwards.
  */
 #define _GNU_SOURCE
@@ -18,7 +18,7 @@
 
 #define TIMES 100
 
-/* A quarter through the door, the rest through another; then not a byte more, a hundred times. */
+/* A quarter through the entry, the rest through another; then not a byte more, a hundred times. */
 static void every_entry_ends_at_the_limit(void **state)
 {
 	(void)state;

@@ -153,7 +153,7 @@ static void test_unlisted_function_waits(void **unused)
 	assert_int_equal(called, 1);
 }
 
-/* A door of its own for each version, and the same one whenever it is asked for. */
+/* An entry point of its own for each version, and the same one whenever it is asked for. */
 static void test_versions_are_told_apart(void **unused)
 {
 	void *first = address("cuNew", 13000), *second = address("cuNew", 14000);
@@ -193,7 +193,7 @@ static void test_a_new_version_is_as_the_known_one(void **unused)
 	assert_ptr_not_equal(address("cuMemFree", 14000), &more[1]);
 }
 
-/* More than there are doors for: the driver's own. */
+/* More than there are entry points for: the driver's own. */
 static void test_entries_run_out(void **unused)
 {
 	unsigned int entries = 0;
