@@ -61,7 +61,7 @@ static void test_machine_code_goes_as_is(void **unused)
 }
 
 /* What it takes in blocks of one shape says nothing of another. */
-static void test_time_is_of_a_block_dims(void **unused)
+static void test_time_is_of_the_block_dimensions(void **unused)
 {
 	static CUdeviceptr p;
 	static uint32_t n;
@@ -473,7 +473,7 @@ int main(void)
 		SHIM(test_one_wave_goes_as_is),
 		SHIM(test_machine_code_goes_as_is),
 		SHIM(test_time_is_of_a_size), /* of this kernel, before the next */
-		SHIM(test_time_is_of_a_block_dims),
+		SHIM(test_time_is_of_the_block_dimensions),
 		SHIM(test_what_it_took_is_told),
 		SHIM(test_without_the_turn_it_waits),
 		SHIM(test_no_launch_goes_without_the_turn),
