@@ -306,14 +306,16 @@ static enum gs_contended contention(const struct gs_gpu *gpu, const struct gs_gp
 			 gs_gpu_client_uses(other, now);
 		/*
 		 * Its end must be seen: at once where the other's kernels are evicted for it. Where
-		 * they stay beside it, marks would only make it slower (a PyTorch request by a
-		 * tenth), and the other goes on in its pauses.
+		 * they stay beside it, markers would only make it slower, and the other goes on in
+		 * its pauses.
 		 */
 		if ((t == gpu->holder && waits) ||
-		    (gpu->o.leave_most_ns && urgency < 0 && gs_gpu_client_uses(other, now)))
-			is = is == GS_CONTENDED_TRACKED || !gs_holders_cannot_leave(other, now) ?
-				     GS_CONTENDED_TRACKED :
-				     GS_CONTENDED_SPARSE;
+		    (gpu->o.leave_most_ns && urgency < 0 && gs_gpu_client_uses(other, now))) {
+			if (!gs_holders_cannot_leave(other, now))
+				is = GS_CONTENDED_TRACKED;
+			else if (is == GS_CONTENDED_NOT)
+				is = GS_CONTENDED_SPARSE;
+		}
 	}
 	return queue ? GS_CONTENDED_QUEUE : is;
 }

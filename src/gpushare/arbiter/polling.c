@@ -16,7 +16,7 @@
 /* What has not left after so long is not about to. */
 #define DRAIN_FAST_NS (20 * GS_NS_PER_MS)
 #define POLL_LEFT_BEHIND_NS (500 * GS_NS_PER_US)
-/* Whether a pinned client has settled is asked a few times in a second. */
+/* Whether a pinned client has settled is seen soon enough so: nobody is woken by it. */
 #define POLL_PINNED_NS (500 * GS_NS_PER_US)
 /* Nobody waits: only the figures need it. */
 #define POLL_ALONE_NS (20 * GS_NS_PER_MS)
