@@ -406,6 +406,19 @@ static CUresult fake_record(CUevent event, CUstream stream)
 	return (uintptr_t)stream == 0x10 ? called_in("record-control", stream) : CUDA_SUCCESS;
 }
 
+static _Atomic int before_events;
+
+void fake_driver_before_events(int at_work)
+{
+	before_events = at_work;
+}
+
+static CUresult fake_event_query(CUevent event)
+{
+	with_event(event);
+	return before_events ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
+}
+
 static CUresult fake_wait_event(CUstream stream, CUevent event, unsigned int flags)
 {
 	(void)event, (void)flags;
@@ -537,6 +550,7 @@ void fake_driver_install(void)
 	PUT(cuEventDestroy_v2, fake_event_destroy);
 	PUT(cuEventElapsedTime_v2, fake_elapsed);
 	PUT(cuEventRecord, fake_record);
+	PUT(cuEventQuery, fake_event_query);
 	PUT(cuStreamWaitEvent, fake_wait_event);
 	PUT(cuLaunchKernel, fake_launch);
 	PUT(cuGraphLaunch, fake_graph_launch);

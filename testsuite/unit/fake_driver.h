@@ -67,6 +67,8 @@ void fake_driver_busy(int is);
 
 /* What lies between two events from now on; 0, as at first: nothing that can be learned from. */
 void fake_driver_takes(float ms);
+/* Whether the kernels in front of events are still at work (cuEventQuery). */
+void fake_driver_before_events(int at_work);
 /* So often the events are not ready yet when that is asked. */
 void fake_driver_late(int times);
 /* How often that has been asked. */

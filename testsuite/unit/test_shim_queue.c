@@ -243,10 +243,45 @@ static void test_graphs_are_timed(void **unused)
 	fake_driver_takes(0);
 }
 
+#define LONG_KERNEL UNSEEN(9000)
+
+/*
+ * While somebody more urgent may come, nothing may wait on the GPU behind a long kernel whose time
+ * is known: no write of its end, and no event that takes the time.
+ */
+static void test_a_long_kernel_has_nothing_behind_it_that_waits(void **unused)
+{
+	char calls[1024];
+
+	(void)unused;
+	fake_driver_takes(30);
+	for (int i = 0; i < TIMED_WITHIN; i++) {
+		assert_int_equal(launch(LONG_KERNEL, 1000), CUDA_SUCCESS);
+		EVENTUALLY(all_prepared());
+	}
+	forget_calls();
+	fake_driver_before_events(1);
+	gs_page_store(page->contended, GS_CONTENDED_QUEUE);
+	assert_int_equal(launch(LONG_KERNEL, 1000), CUDA_SUCCESS);
+	await_call("launch-original", calls, sizeof(calls));
+	assert_null(strstr(calls, "write"));
+	usleep(20000);
+	assert_int_equal(gs_page_load(active()->state), GS_K_RUNNING);
+	fake_driver_before_events(0);
+	EVENTUALLY(all_prepared());
+	gs_page_store(page->contended, GS_CONTENDED_NOT);
+	forget_calls();
+	assert_int_equal(launch(LONG_KERNEL, 1000), CUDA_SUCCESS);
+	await_call("launch-original", calls, sizeof(calls));
+	EVENTUALLY(all_prepared());
+	fake_driver_takes(0);
+}
+
 int shim_queues(void)
 {
 	const struct CMUnitTest tests[] = {
 		SHIM(test_few_unseen_kernels_are_out_at_once),
+		SHIM(test_a_long_kernel_has_nothing_behind_it_that_waits),
 		SHIM(test_whoever_is_alone_may_use_its_streams),
 		SHIM(test_known_kernels_too),
 		SHIM(test_graphs_are_timed),

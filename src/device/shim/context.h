@@ -41,6 +41,7 @@ struct shim_context {
 	CUstream control; /* eviction signals */
 	CUstream relaunch;
 	CUevent settled;       /* between the two: no signal is on its way any more */
+	CUevent ended;         /* behind a kernel whose end is asked for (marker.h) */
 	unsigned int attached; /* under context.c's lock: so many times, beyond being made */
 	uint32_t *word; /* pinned: 0 and SHIM_NO_LIMIT, to copy a resident limit from; or NULL */
 };

@@ -20,6 +20,7 @@
 #include "device/shim/fault.h"
 #include "device/shim/force.h"
 #include "device/shim/graph.h"
+#include "device/shim/marker.h"
 #include "device/shim/loading.h"
 #include "device/shim/memory.h"
 #include "device/shim/order.h"
@@ -240,25 +241,13 @@ static CUresult enqueue_evictable(struct shim_launch *l, const struct shim_reque
 					    ++*done, CU_STREAM_WAIT_VALUE_GEQ);
 }
 
-/*
- * Says that the kernel has begun.  Not by the GPU where kernels of other contexts run meanwhile and
- * nothing of ours is out: it would switch to this context for the mark, find nothing else yet,
- * switch back, and keep the kernel waiting for a time slice.
- */
-static CUresult write_started(struct shim_launch *l, CUstream stream)
+static CUresult enqueue_as_is(struct shim_session *s, struct shim_launch *l,
+			      const struct shim_request *r)
 {
-	if (l->beside == GS_BESIDE_SLICED && shim_launch_is_alone(l)) {
-		gs_page_store(l->slot->started, 1);
-		return CUDA_SUCCESS;
-	}
-	return REAL(cuStreamWriteValue32_v2)(
-		stream, shim_launch_slot(l, offsetof(struct gs_slot, started)), 1, 0);
-}
+	CUresult rc;
 
-static CUresult enqueue_as_is(struct shim_launch *l, const struct shim_request *r)
-{
-	CUresult rc = write_started(l, r->stream);
-
+	shim_marker_choose(s, l);
+	rc = shim_marker_started(l, r->stream);
 	if (rc != CUDA_SUCCESS)
 		return rc;
 	sample_begin(l, r->stream);
@@ -266,8 +255,7 @@ static CUresult enqueue_as_is(struct shim_launch *l, const struct shim_request *
 	if (rc != CUDA_SUCCESS)
 		return rc;
 	sample_end(l, r->stream);
-	return REAL(cuStreamWriteValue32_v2)(
-		r->stream, shim_launch_slot(l, offsetof(struct gs_slot, state)), GS_K_DONE, 0);
+	return shim_marker_ended(l, r->stream);
 }
 
 /* What one launch enqueues, with nothing of another's held kernel in between (order.h). */
@@ -280,7 +268,7 @@ static CUresult enqueue(struct shim_session *s, struct shim_launch *l, const str
 	if (l->beside == GS_BESIDE_SLICED && shim_time_is_settled(l->time))
 		l->sampled = SHIM_UNTIMED;
 	shim_order_enter(&p, l->ctx, r->stream, l->evictable, l->legacy);
-	rc = l->evictable ? enqueue_evictable(l, r) : enqueue_as_is(l, r);
+	rc = l->evictable ? enqueue_evictable(l, r) : enqueue_as_is(s, l, r);
 	shim_order_leave(&p);
 	if (rc == CUDA_SUCCESS && l->in_barrier) {
 		shim_request_grown(l->ctx, l->kernel, l->evictable || r->graph);

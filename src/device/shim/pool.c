@@ -7,6 +7,7 @@
 
 #include "common/clock.h"
 #include "device/shim/channels.h"
+#include "device/shim/marker.h"
 #include "device/shim/untracked.h"
 
 #define FULL_POOL_NAP_NS 20000
@@ -191,6 +192,7 @@ void shim_launch_drop(struct shim_launch *l)
 	l->branches = 0;
 	l->enqueued = 0;
 	l->preenqueued = 0;
+	shim_marker_forget(l);
 	to_prep(l->slot);
 	atomic_store(&l->taken, SHIM_FREE);
 }
@@ -214,6 +216,7 @@ unsigned shim_launch_reap(struct shim_session *s)
 	uint32_t slots = gs_page_slots(s->page);
 	unsigned out = 0;
 
+	shim_marker_poll();
 	for (uint32_t i = 0; i < slots; i++) {
 		if (atomic_load_explicit(&pool[i].taken, memory_order_acquire) == SHIM_FREE)
 			continue;
