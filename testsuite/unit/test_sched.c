@@ -14,6 +14,7 @@
 
 #include "common/clock.h"
 #include "gpushare/sched/policy.h"
+#include "gpushare/sched/sched.h"
 
 #define MS GS_NS_PER_MS
 

@@ -37,7 +37,7 @@ void gs_one_destroy(struct gs_one *sched)
 	if (!sched)
 		return;
 	for (struct gs_task *t = sched->ready.oldest, *next; t; t = next) {
-		next = t->newer;
+		next = t->links.newer;
 		free(t);
 	}
 	free(sched->holder);
@@ -120,12 +120,12 @@ static void put_in_charge(struct gs_one *sched, const struct gs_policy *policy)
 	sched->policy = policy;
 	gs_core_news(sched);
 	memset(view->state, 0, sizeof(view->state));
-	for (struct gs_task *t = sched->ready.oldest; t; t = t->newer)
+	for (struct gs_task *t = sched->ready.oldest; t; t = t->links.newer)
 		memset(t->word, 0, sizeof(t->word));
 	if (sched->holder)
 		memset(sched->holder->word, 0, sizeof(sched->holder->word));
 	if (policy->arrive) {
-		for (struct gs_task *t = sched->ready.oldest; t; t = t->newer)
+		for (struct gs_task *t = sched->ready.oldest; t; t = t->links.newer)
 			policy->arrive(view, t);
 		if (sched->holder)
 			policy->arrive(view, sched->holder);
@@ -213,7 +213,7 @@ int gs_one_arrive(struct gs_one *sched, uint64_t id, const struct gs_task_params
 	task->shares = params->shares;
 	task->arrival_ns = sched->view.now;
 	task->since_ns = sched->view.now;
-	task->heap_at = GS_NOT_READY;
+	task->links.heap_at = GS_NOT_READY;
 	gs_index_add(&sched->index, task);
 	gs_core_news(sched);
 	if (sched->policy->arrive)
@@ -239,7 +239,7 @@ void gs_one_progress(struct gs_one *sched, uint64_t id, uint64_t nt, uint64_t do
 	task->alone_ns = gs_core_length(alone_ns);
 	task->left_ns = gs_core_left(nt, task->done, task->alone_ns);
 	task->left_ran_ns = gs_task_ran(gs_core_view(sched), task);
-	if (task->heap_at != GS_NOT_READY) {
+	if (task->links.heap_at != GS_NOT_READY) {
 		gs_core_place(sched, task, &entry);
 		gs_ready_move(&sched->ready, &entry);
 	}
@@ -256,7 +256,7 @@ void gs_one_set_priority(struct gs_one *sched, uint64_t id, int32_t priority, ui
 	task->priority = priority;
 	gs_core_news(sched);
 	sched->reconsider = 1;
-	if (task->heap_at != GS_NOT_READY) {
+	if (task->links.heap_at != GS_NOT_READY) {
 		gs_core_place(sched, task, &entry);
 		gs_ready_move(&sched->ready, &entry);
 	}

@@ -13,7 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "gpushare/sched/sched.h"
+#include "common/error.h"
+#include "gpushare/sched/settings.h"
 
 #define GS_NO_LIMIT UINT64_MAX
 
@@ -22,6 +23,13 @@ static inline uint64_t gs_later(uint64_t t, uint64_t by)
 {
 	return by > UINT64_MAX - t ? UINT64_MAX : t + by;
 }
+
+/* Where the core's queue and index keep a task (tasks.c). */
+struct gs_task_links {
+	size_t heap_at;
+	struct gs_task *older, *newer; /* neighbours in order of waiting */
+	struct gs_task *hash_next;
+};
 
 /* A task as policies see it.  Only `word` is theirs to write. */
 struct gs_task {
@@ -43,9 +51,7 @@ struct gs_task {
 	uint64_t left_ran_ns; /* ran_ns then */
 	uint32_t preemptions;
 	int started;
-	size_t heap_at;
-	struct gs_task *older, *newer; /* neighbours in order of waiting */
-	struct gs_task *hash_next;
+	struct gs_task_links links;
 };
 
 /* Place in the ready queue: the smaller round goes first, then the smaller rank, then arrival. */
@@ -218,10 +224,5 @@ gs_first_or_holder(const struct gs_view *view, const struct gs_order *order, dou
 		return first->task;
 	return holder;
 }
-
-/* For tests: a scheduler under a policy that is not in policies.def. */
-struct gs_sched *gs_sched_create_under(const struct gs_policy *policy,
-				       const struct gs_sched_options *options, uint64_t now,
-				       struct gs_error *err);
 
 #endif

@@ -33,7 +33,7 @@ struct gs_task *gs_index_find(const struct gs_index *index, uint64_t id)
 	struct gs_task *task = index->bucket[bucket_of(index, id)];
 
 	while (task && task->id != id)
-		task = task->hash_next;
+		task = task->links.hash_next;
 	return task;
 }
 
@@ -41,7 +41,7 @@ static void index_link(struct gs_index *index, struct gs_task *task)
 {
 	struct gs_task **at = &index->bucket[bucket_of(index, task->id)];
 
-	task->hash_next = *at;
+	task->links.hash_next = *at;
 	*at = task;
 }
 
@@ -59,7 +59,7 @@ static void index_grow(struct gs_index *index)
 		while (old.bucket[i]) {
 			struct gs_task *task = old.bucket[i];
 
-			old.bucket[i] = task->hash_next;
+			old.bucket[i] = task->links.hash_next;
 			index_link(index, task);
 		}
 	free(old.bucket);
@@ -78,8 +78,8 @@ void gs_index_remove(struct gs_index *index, struct gs_task *task)
 	struct gs_task **at = &index->bucket[bucket_of(index, task->id)];
 
 	while (*at != task)
-		at = &(*at)->hash_next;
-	*at = task->hash_next;
+		at = &(*at)->links.hash_next;
+	*at = task->links.hash_next;
 	index->count--;
 }
 
@@ -117,7 +117,7 @@ void gs_ready_fini(struct gs_ready *ready)
 static void put(struct gs_ready *ready, size_t at, const struct gs_entry *entry)
 {
 	ready->entry[at] = *entry;
-	entry->task->heap_at = at;
+	entry->task->links.heap_at = at;
 }
 
 /* Into this place, or where the order has it from there. */
@@ -149,10 +149,10 @@ void gs_ready_add(struct gs_ready *ready, const struct gs_entry *entry)
 
 	ready->count++;
 	sift(ready, ready->count - 1, *entry);
-	task->older = ready->newest;
-	task->newer = NULL;
+	task->links.older = ready->newest;
+	task->links.newer = NULL;
 	if (ready->newest)
-		ready->newest->newer = task;
+		ready->newest->links.newer = task;
 	else
 		ready->oldest = task;
 	ready->newest = task;
@@ -160,25 +160,25 @@ void gs_ready_add(struct gs_ready *ready, const struct gs_entry *entry)
 
 void gs_ready_move(struct gs_ready *ready, const struct gs_entry *entry)
 {
-	sift(ready, entry->task->heap_at, *entry);
+	sift(ready, entry->task->links.heap_at, *entry);
 }
 
 void gs_ready_remove(struct gs_ready *ready, struct gs_task *task)
 {
 	const struct gs_entry *last = &ready->entry[--ready->count];
-	size_t at = task->heap_at;
+	size_t at = task->links.heap_at;
 
 	if (at != ready->count)
 		sift(ready, at, *last);
-	task->heap_at = GS_NOT_READY;
-	if (task->older)
-		task->older->newer = task->newer;
+	task->links.heap_at = GS_NOT_READY;
+	if (task->links.older)
+		task->links.older->links.newer = task->links.newer;
 	else
-		ready->oldest = task->newer;
-	if (task->newer)
-		task->newer->older = task->older;
+		ready->oldest = task->links.newer;
+	if (task->links.newer)
+		task->links.newer->links.older = task->links.older;
 	else
-		ready->newest = task->older;
+		ready->newest = task->links.older;
 }
 
 void gs_ready_restore(struct gs_ready *ready)

@@ -27,7 +27,7 @@ struct gs_ready {
 	struct gs_task *oldest, *newest; /* the waiting line */
 };
 
-#define GS_NOT_READY SIZE_MAX /* gs_task.heap_at of a task outside the queue */
+#define GS_NOT_READY SIZE_MAX /* gs_task_links.heap_at of a task outside the queue */
 
 /* Room for one more task, so that gs_ready_add() cannot fail; -1: no memory. */
 int gs_ready_reserve(struct gs_ready *ready, size_t tasks);
