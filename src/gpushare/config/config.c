@@ -1,69 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Reading, asking and releasing a configuration; see config.h. */
-#define _GNU_SOURCE
+/* Asking a configuration; see config.h. */
 #include "gpushare/config/config.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "gpushare/config/key.h"
-
-#define FILE_MAX_BYTES (1u << 20)
-
-struct gs_config *gs_config_load(const char *path, struct gs_error *err)
-{
-	struct gs_config *config = NULL;
-	FILE *file = fopen(path, "re");
-	char *text = NULL;
-	size_t n;
-
-	if (!file) {
-		gs_fail_errno(err, "%.120s: cannot open", path);
-		return NULL;
-	}
-	text = malloc(FILE_MAX_BYTES + 1);
-	if (!text) {
-		gs_fail(err, "no memory");
-		goto out;
-	}
-	n = fread(text, 1, FILE_MAX_BYTES + 1, file);
-	if (ferror(file))
-		gs_fail_errno(err, "%.120s: cannot read", path);
-	else if (n > FILE_MAX_BYTES)
-		gs_fail(err, "%.120s: larger than %u bytes", path, FILE_MAX_BYTES);
-	else
-		config = gs_config_parse(path, text, n, err);
-out:
-	free(text);
-	fclose(file);
-	return config;
-}
-
-void gs_config_free(struct gs_config *config)
-{
-	if (!config)
-		return;
-	gs_key_release(config);
-	for (size_t i = 0; i < config->ngpu; i++) {
-		free(config->gpu[i].file);
-		free(config->gpu[i].policy);
-	}
-	for (size_t i = 0; i < config->nclass; i++) {
-		free(config->class[i].name);
-		free(config->class[i].policy);
-	}
-	for (size_t i = 0; i < config->npartition; i++)
-		free(config->partition[i].name);
-	for (size_t i = 0; i < config->nqos; i++)
-		free(config->qos[i].name);
-	for (size_t i = 0; i < config->nnode_type; i++) {
-		free(config->node_type[i].name);
-		free(config->node_type[i].nodes);
-	}
-	free(config->job_env);
-	free(config);
-}
+/* Where neither a line nor a PriorityTier says. */
+#define PRIORITY_DEFAULT 1
 
 const struct gs_config_partition *gs_config_partition(const struct gs_config *config,
 						      const char *name)
@@ -92,7 +34,7 @@ int32_t gs_config_priority(const struct gs_config *config, const struct gs_confi
 	if (p && p->priority >= 0)
 		return p->priority;
 	if (!who->tier)
-		return GS_PRIORITY_DEFAULT;
+		return PRIORITY_DEFAULT;
 	return who->tier - 1 < GS_CONFIG_PRIORITY_MAX ? (int32_t)(who->tier - 1) :
 							GS_CONFIG_PRIORITY_MAX;
 }

@@ -11,9 +11,6 @@
 /* Longest text of one value: what a message of the daemon can carry. */
 #define GS_CONFIG_VALUE_MAX 255
 
-/* Where neither a line nor a PriorityTier says. */
-#define GS_PRIORITY_DEFAULT 1
-
 /* The key's number whatever the case of `name`, or -1. */
 int gs_key_find(const char *name);
 

@@ -21,6 +21,7 @@
 #include "gpushare/proto/msg.h"
 
 #define LINE_MAX_BYTES 1024
+#define FILE_MAX_BYTES (1u << 20)
 #define SHARES_DEFAULT 100
 /*
  * Under MPS no context is switched: 0.7 us between two processes on an H200,
@@ -352,4 +353,33 @@ struct gs_config *gs_config_parse(const char *name, const char *text, size_t len
 fail:
 	gs_config_free(p.config);
 	return NULL;
+}
+
+struct gs_config *gs_config_load(const char *path, struct gs_error *err)
+{
+	struct gs_config *config = NULL;
+	FILE *file = fopen(path, "re");
+	char *text = NULL;
+	size_t n;
+
+	if (!file) {
+		gs_fail_errno(err, "%.120s: cannot open", path);
+		return NULL;
+	}
+	text = malloc(FILE_MAX_BYTES + 1);
+	if (!text) {
+		gs_fail(err, "no memory");
+		goto out;
+	}
+	n = fread(text, 1, FILE_MAX_BYTES + 1, file);
+	if (ferror(file))
+		gs_fail_errno(err, "%.120s: cannot read", path);
+	else if (n > FILE_MAX_BYTES)
+		gs_fail(err, "%.120s: larger than %u bytes", path, FILE_MAX_BYTES);
+	else
+		config = gs_config_parse(path, text, n, err);
+out:
+	free(text);
+	fclose(file);
+	return config;
 }
