@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* gpushare.conf and what it names on this node; see check.h. */
+/* gpushare.conf and what it names on this node; see findings.h. */
 #define _GNU_SOURCE
-#include "gpushare/ctl/check.h"
+#include "gpushare/ctl/findings.h"
 
 #include <errno.h>
 #include <stdio.h>

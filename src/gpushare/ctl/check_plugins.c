@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The plugins' files, and whether slurmd takes them; see check.h. */
+/* The plugins' files, and whether slurmd takes them; see findings.h. */
 #define _GNU_SOURCE
-#include "gpushare/ctl/check.h"
+#include "gpushare/ctl/findings.h"
 
 #include <stdio.h>
 #include <stdlib.h>

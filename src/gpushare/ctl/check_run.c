@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Running a program of the system's, with a limit; see check.h. */
+/* Running a program of the system's, with a limit; see findings.h. */
 #define _GNU_SOURCE
-#include "gpushare/ctl/check.h"
+#include "gpushare/ctl/findings.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* munge, gpushared and slurmctld: do they answer, do they fit?  See check.h. */
 #define _GNU_SOURCE
-#include "gpushare/ctl/check.h"
+#include "gpushare/ctl/findings.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Slurm's configuration files as gpushare needs them; see check.h. */
+/* Slurm's configuration files as gpushare needs them; see findings.h. */
 #define _GNU_SOURCE
-#include "gpushare/ctl/check.h"
+#include "gpushare/ctl/findings.h"
 
 #include <inttypes.h>
 #include <stdio.h>

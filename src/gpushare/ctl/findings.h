@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* gpusharectl check: what was looked at, what is wrong, what to do about it. */
-#ifndef GPUSHARE_CTL_CHECK_H
-#define GPUSHARE_CTL_CHECK_H
+#ifndef GPUSHARE_CTL_FINDINGS_H
+#define GPUSHARE_CTL_FINDINGS_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -28,9 +28,19 @@ struct gs_check {
 	size_t n;
 };
 
-/* Note a finding; fix may be NULL.  Both are copied. */
+/* Note a finding; fix may be NULL.  The texts are copied. */
 void gs_check_add(struct gs_check *c, enum gs_finding finding, const char *name, const char *fix,
 		  const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+
+/* How many of one kind there are. */
+size_t gs_check_count(const struct gs_check *c, enum gs_finding finding);
+
+/* Print them to stdout, for people or as JSON. */
+void gs_check_print(const struct gs_check *c);
+void gs_check_print_json(const struct gs_check *c);
+
+/* Release them, and what the checks have read. */
+void gs_check_release(struct gs_check *c);
 
 /* gpushare.conf: syntax, who may write it; GPUs' devices, shim, driver, folders, MPS.  Sets
  * c->config. */
