@@ -6,7 +6,7 @@
 #ifndef GPUSHARE_MEM_CONDITION_H
 #define GPUSHARE_MEM_CONDITION_H
 
-#include "gpushare/mem/lex.h"
+#include "gpushare/mem/token.h"
 
 /* Does what is read now count? */
 enum mem_truth mem_condition(const struct mem_source *source);

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "gpushare/mem/lex.h"
+#include "gpushare/mem/token.h"
 
 /* A number, or why there is none. */
 struct mem_value {

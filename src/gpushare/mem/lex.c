@@ -13,20 +13,6 @@
 #define FILES_MAX 256
 #define FILE_MAX (16u << 20)
 
-int mem_is(const struct mem_token *t, const char *text)
-{
-	return t->kind != MEM_END && t->kind != MEM_TEXT && strlen(text) == t->len &&
-	       strncmp(t->at, text, t->len) == 0;
-}
-
-const struct mem_macro *mem_source_macro(const struct mem_source *s, const struct mem_token *name)
-{
-	for (size_t i = 0; i < s->macros; i++)
-		if (mem_is(name, s->macro[i].name))
-			return &s->macro[i];
-	return NULL;
-}
-
 /* ---- tokens ------------------------------------------------------------- */
 
 static const char *skip_comment(const char *p, uint32_t *line)
@@ -104,21 +90,6 @@ static struct mem_token token_at(const char *p, uint32_t line, uint16_t file)
 	}
 	t.len = (uint32_t)n;
 	return t;
-}
-
-int mem_push(struct mem_token **list, size_t *n, size_t *room, struct mem_token t)
-{
-	if (*n == *room) {
-		size_t more = *room ? 2 * *room : 256;
-		struct mem_token *grown = realloc(*list, more * sizeof(*grown));
-
-		if (!grown)
-			return -1;
-		*list = grown;
-		*room = more;
-	}
-	(*list)[(*n)++] = t;
-	return 0;
 }
 
 /* ---- directives ----------------------------------------------------------- */

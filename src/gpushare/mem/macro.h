@@ -3,7 +3,7 @@
 #ifndef GPUSHARE_MEM_MACRO_H
 #define GPUSHARE_MEM_MACRO_H
 
-#include "gpushare/mem/lex.h"
+#include "gpushare/mem/token.h"
 
 /*
  * The macro's body for a use of it, with the arguments that stand in the
